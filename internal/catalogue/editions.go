@@ -13,7 +13,7 @@ type Editions struct {
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
-// listedSetting is a line of the table, as --json prints it.
+// A listedSetting is a line of the table, as printed by --json.
 type listedSetting struct {
 	Word     string                  `json:"word"`
 	Says     string                  `json:"says"`
@@ -80,7 +80,7 @@ func (l *listedEditions) print(p *cli.Program) {
 	t.print(p, "\nWords of machine(): what each decides, and its values")
 }
 
-// short prints a preset as a cell: yes and no for what is True or False.
+// short formats a preset for a cell: yes and no for True and False.
 func (s listedPreset) short() string {
 	if s.Without == s.With {
 		return yesNo(s.Without)

@@ -20,7 +20,7 @@ type List struct {
 	JSON bool     `name:"json" help:"Print one JSON object."`
 }
 
-// The lists, as --json prints them.
+// A listing holds the lists, as printed by --json.
 type listing struct {
 	Scenarios  []listedScenario `json:"scenarios,omitempty"`
 	Properties []listedProperty `json:"properties,omitempty"`
@@ -30,7 +30,7 @@ type listing struct {
 	History    []listedFix      `json:"history,omitempty"`
 }
 
-// The lists by name, as they are asked for.
+// The names of the lists.
 const (
 	listScenarios  = "scenarios"
 	listProperties = "properties"
@@ -61,7 +61,7 @@ type listedMutant struct {
 	Property string `json:"property"`
 }
 
-// A listedBarrier is an order that a mutant can leave out.
+// A listedBarrier is a memory ordering that a mutant can omit.
 type listedBarrier struct {
 	Mutant string `json:"mutant"`
 	Keeps  string `json:"keeps"`
@@ -74,7 +74,7 @@ type listedStrategy struct {
 	Says string `json:"says"`
 }
 
-// A listedFix is a fault of kernels that was mended, or wasn't.
+// A listedFix is a fault of kernels, fixed or not.
 type listedFix struct {
 	Commit     string   `json:"commit,omitempty"`
 	Introduced string   `json:"introduced"`
@@ -136,8 +136,8 @@ func (c *List) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-// wants reports whether any of the words, the name of a list or those of what is in it, was
-// asked for.
+// wants reports whether any of the words was requested: the name of a list, or of something in
+// it.
 func (c *List) wants(words ...string) bool {
 	return len(c.What) == 0 || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(c.What, w) })
 }
@@ -151,7 +151,7 @@ func listFix(f *mutants.Fix) listedFix {
 	return l
 }
 
-// Listed is what may be asked for.
+// Listed returns everything that may be requested.
 func Listed() []string {
 	words := slices.Concat(lists, library.Names(), mutants.Known())
 	for _, q := range properties.All {
@@ -169,7 +169,7 @@ func Listed() []string {
 	return slices.Compact(words)
 }
 
-// expectation prints what a scenario's author expects.
+// expectation describes what a scenario expects.
 func expectation(e scenario.Expect) string {
 	switch {
 	case e.Sometimes:
@@ -220,8 +220,8 @@ func (l *listing) print(p *cli.Program) {
 	}
 }
 
-// A table is rows of cells, of which all but the last are padded. On a narrow terminal the
-// last is below the others.
+// A table has rows of cells; all but the last are padded. On a narrow terminal the last cell goes
+// below the others.
 type table struct{ rows [][]string }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }

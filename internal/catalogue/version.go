@@ -15,9 +15,9 @@ type Version struct {
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
-// A built is what is known of this program, as --json prints it.
+// A built describes this program's build, as printed by --json.
 type built struct {
-	Version  string        `json:"version"`  // "": not known, as all of these
+	Version  string        `json:"version"`  // "": unknown, as in all fields
 	Commit   string        `json:"commit"`   // a hash
 	Time     string        `json:"time"`     // of the commit
 	Modified *bool         `json:"modified"` // null: not known
@@ -43,7 +43,7 @@ func (c *Version) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-// builtFrom sorts what is known; nil is nothing.
+// builtFrom collects what is known about the build; info may be nil.
 func builtFrom(v version.Info, info *debug.BuildInfo) *built {
 	b := &built{
 		Version: v.Version, Commit: v.Commit, Time: v.Time, Modified: v.Modified, Source: v.Source,

@@ -22,10 +22,10 @@ type Check struct {
 	HTML      cli.FileName `name:"html" xor:"form,whole" placeholder:"FILE" help:"Write a page: sums, a table of the functions, and their instructions, of large objects the first."`
 
 	progress *cli.Progress
-	judged   uint64 // functions
+	judged   uint64 // number of functions judged
 }
 
-// rows judges a function, and tells how far that is.
+// rows judges a function and updates the progress line.
 func (c *Check) rows(s *survey.Survey, sym *image.Symbol, every bool) []survey.Row {
 	rows := s.Rows(sym, every)
 	c.judged++
@@ -81,7 +81,7 @@ func (c *Check) Run(p *cli.Program) (int, error) {
 	return cli.OK, w.Flush()
 }
 
-// namesakes are the functions of a name.
+// namesakes returns the functions with a given name.
 func namesakes(s *survey.Survey, name string) []*image.Symbol {
 	var all []*image.Symbol
 	for i := range s.Module.Symbols {
@@ -92,8 +92,7 @@ func namesakes(s *survey.Survey, name string) []*image.Symbol {
 	return all
 }
 
-// among says which one a function is of several that share its name, "" if it
-// is the only one.
+// among says which of several functions with the same name this one is; "" if the name is unique.
 func among(s *survey.Survey, sym *image.Symbol) string {
 	all := namesakes(s, sym.Name)
 	if len(all) < 2 {
@@ -105,8 +104,8 @@ func among(s *survey.Survey, sym *image.Symbol) string {
 	return fmt.Sprintf(", number %d of %d of that name", sym.Nth, len(all))
 }
 
-// printFunctions prints a line for each function. A name too long for its
-// column has a line to itself.
+// printFunctions prints a line for each function. A name too long for its column gets a line of
+// its own.
 func (c *Check) printFunctions(w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) (all survey.Totals) {
 	width := len("function")
 	for i := range symbols {
@@ -122,7 +121,7 @@ func (c *Check) printFunctions(w *bufio.Writer, s *survey.Survey, symbols []imag
 		before := all
 		all.Add(rows)
 		if all.Instructions == before.Instructions {
-			continue // all padding: a __pfx_ symbol
+			continue // only padding: a __pfx_ symbol
 		}
 		name := sym.Label()
 		if len(name) > width {
@@ -142,7 +141,7 @@ func (c *Check) printFunctions(w *bufio.Writer, s *survey.Survey, symbols []imag
 	return all
 }
 
-// mostly returns the first row with the most frequent reason.
+// mostly returns the first row with the most frequent reason, and the number of such rows.
 func mostly(rows []survey.Row) (first *survey.Row, n int) {
 	var counts [1 << 8]int // by kind
 	for i := range rows {
@@ -159,7 +158,7 @@ func mostly(rows []survey.Row) (first *survey.Row, n int) {
 	return nil, 0
 }
 
-// nameWidth is what a column of names takes at most.
+// nameWidth is the maximum width of a column of names.
 const nameWidth = 30
 
 // printInstructions prints a table for each function.
@@ -195,10 +194,10 @@ func (c *Check) printInstructions(p *cli.Program, w *bufio.Writer, s *survey.Sur
 	return all
 }
 
-// barWidth is that of a full bar, in columns.
+// barWidth is the width of a full bar, in columns.
 const barWidth = 40
 
-// printTotals prints the sums, and the reasons by how often they were met.
+// printTotals prints the sums, and the reasons by frequency.
 func printTotals(p *cli.Program, w *bufio.Writer, t *survey.Totals) {
 	fmt.Fprintf(w, "%s, %s without padding\n", cli.Number(t.Functions, "function"),
 		cli.Number(t.Instructions, "instruction"))
@@ -221,7 +220,7 @@ func printTotals(p *cli.Program, w *bufio.Writer, t *survey.Totals) {
 	printReasons(w, "registrable, not optimizable", t.WhyNotJumped)
 }
 
-// printUnnamed tells of code that no symbol stands before.
+// printUnnamed reports code before the first symbol of its section.
 func printUnnamed(w *bufio.Writer, s *survey.Survey) {
 	if n := s.Module.Unnamed; n > 0 {
 		fmt.Fprintf(w, "\n%s of code without a symbol: no probe finds it\n", cli.Number(n, "byte"))

@@ -14,10 +14,9 @@ import (
 	"kpsim/smp/image"
 )
 
-// Widths of the columns of check --func and disasm. With most reasons a line
-// has less than 100.
+// Column widths of check --func and disasm. With most reasons a line stays below 100 columns.
 const (
-	bytesShown  = 7 // of an instruction
+	bytesShown  = 7 // bytes of an instruction
 	offsetWidth = 7
 	bytesWidth  = 3*bytesShown - 1
 	textWidth   = 28
@@ -25,16 +24,16 @@ const (
 	boostWidth  = 5
 )
 
-// Columns print lines of cells. A module has a hundred thousand lines, so it
-// goes without formats.
+// A columns prints lines of cells. It avoids formats, since a module has a hundred thousand
+// lines.
 type columns struct {
 	w    *bufio.Writer
 	line []byte
 	pad  int // blanks owed before the next cell
 }
 
-// cell adds a cell of a width, 0 for the last one; below 0 it is aligned to the
-// right. A wider text pushes the cells after it.
+// cell adds a cell of the given width. 0 means no padding, for the last cell; a negative width
+// aligns to the right. A text that is too wide pushes the following cells to the right.
 func (t *columns) cell(text string, width int) *columns {
 	n := len(text)
 	blanks := t.pad
@@ -51,7 +50,7 @@ func (t *columns) cell(text string, width int) *columns {
 	return t
 }
 
-// painted is a cell in a colour.
+// painted adds a cell in a colour.
 func (t *columns) painted(p *cli.Program, colour, text string, width int) *columns {
 	painted := p.Paint(colour, text)
 	t.cell(painted, width+len(painted)-len(text))
@@ -64,8 +63,8 @@ func (t *columns) end() {
 	t.line, t.pad = t.line[:0], 0
 }
 
-// answers says how an instruction is probed, whether the step is boosted, and whether a
-// jump may come; or why not. Places are offsets in the function.
+// answers says how an instruction is probed, whether its step is boosted, and whether the probe
+// can be optimized to a jump; or why not. Places are offsets in the function.
 func answers(r *survey.Row) (probe, boost, jump string) {
 	why := r.Why.In("")
 	if r.Errno != 0 {
@@ -102,29 +101,29 @@ func (t *columns) verdict(p *cli.Program, r *survey.Row) {
 	}
 }
 
-// offset writes an offset in a function.
+// offset formats an offset in a function.
 func offset(n int) string { return "+0x" + strconv.FormatInt(int64(n), 16) }
 
-// A reader disassembles, each sequence of bytes once: half of all instructions
-// are ones that came before.
+// A reader disassembles instructions and caches the text by bytes: half of all instructions
+// repeat earlier ones.
 type reader struct {
 	s     *survey.Survey
 	known map[string]reading
 }
 
-// A reading is what bytes say, wherever they are.
+// A reading is the disassembly of some bytes, independent of their address.
 type reading struct {
-	text string    // of a direct branch, the mnemonic
-	to   arch.Addr // of a direct branch: the target, less its own address
-	jump bool      // it is one
+	text string    // for a direct branch: the mnemonic only
+	to   arch.Addr // for a direct branch: the target relative to its own address
+	jump bool      // it is a direct branch
 }
 
 func newReader(s *survey.Survey) *reader {
 	return &reader{s: s, known: make(map[string]reading)}
 }
 
-// read is a row's disassembly. Where a name is known for the target of a branch,
-// it stands for the address; inside the function, an offset does.
+// read returns a row's disassembly. The target of a branch is printed as an offset inside the
+// function, as a name where one is known, and otherwise as an address.
 func (d *reader) read(sym *image.Symbol, r *survey.Row) string {
 	if r.Inside {
 		return ""
@@ -155,7 +154,7 @@ func disassemble(mode x86.Mode, b []byte) reading {
 	if err != nil {
 		return reading{text: "(bad)"}
 	}
-	text, _, _ := strings.Cut(in.String(), " # ") // an address where nothing need be
+	text, _, _ := strings.Cut(in.String(), " # ") // drop the address in the comment
 	if t, ok := in.Target(); ok {
 		name, _, _ := strings.Cut(text, " ")
 		return reading{text: name + " ", to: t, jump: true}
@@ -163,7 +162,7 @@ func disassemble(mode x86.Mode, b []byte) reading {
 	return reading{text: text}
 }
 
-// decodeRow decodes a row's bytes as a processor does.
+// decodeRow decodes a row's bytes.
 func decodeRow(s *survey.Survey, sym *image.Symbol, r *survey.Row) (x86.Inst, bool) {
 	in, err := s.Mode().Decode(r.Bytes, sym.Addr+arch.Addr(r.Offset))
 	return in, err == nil
@@ -171,7 +170,7 @@ func decodeRow(s *survey.Survey, sym *image.Symbol, r *survey.Row) (x86.Inst, bo
 
 func isCall(in *x86.Inst) bool { return in.Flow() == arch.FlowCall }
 
-// shortHex shows bytes, and by two dots that there are more.
+// shortHex prints at most most bytes, followed by two dots if there are more.
 func shortHex(b []byte, most int) string {
 	more := len(b) > most
 	if more {

@@ -44,7 +44,7 @@ func (c *Disasm) Run(p *cli.Program) (int, error) {
 	return cli.OK, w.Flush()
 }
 
-// probe is the place of the probe.
+// probe returns the index of the probed instruction.
 func (c *Disasm) probe(sym *image.Symbol, rows []survey.Row) (int, error) {
 	if c.At != "" {
 		at, err := strconv.ParseInt(strings.TrimPrefix(c.At, "+"), 0, 32)
@@ -62,7 +62,7 @@ func (c *Disasm) probe(sym *image.Symbol, rows []survey.Row) (int, error) {
 	return 0, nil
 }
 
-// jumpBytes is the size of the jump that would replace the region's head.
+// jumpBytes is the size of the jump that replaces the region's head.
 const jumpBytes = 5
 
 // A drawing is a function with a probe in it.
@@ -71,12 +71,12 @@ type drawing struct {
 	sym  *image.Symbol
 	rows []survey.Row
 	at   int
-	end  int   // of the region: whole instructions over the jump
-	from []int // the offsets of the jumps into it
+	end  int   // end of the region: the first instruction boundary after the jump
+	from []int // offsets of the jumps into the region
 }
 
-// mark finds the region and what leads there. Counting the byte after the jump
-// is the kernels' own rule (oracle, "Optimized or not").
+// mark finds the region and the jumps into it. A jump to the byte after the replaced ones counts
+// too, as in the kernels (oracle, "Optimized or not").
 func (d *drawing) mark() {
 	d.end = d.at
 	for i := range d.rows {
@@ -91,8 +91,7 @@ func (d *drawing) mark() {
 	d.end = max(d.end, d.at+jumpBytes)
 }
 
-// jumpTarget returns where a jump of the function leads, as an offset in it;
-// calls don't count.
+// jumpTarget returns the target of a row's jump as an offset in the function. Calls don't count.
 func jumpTarget(s *survey.Survey, sym *image.Symbol, r *survey.Row) (int, bool) {
 	in, ok := decodeRow(s, sym, r)
 	if !ok {
@@ -130,8 +129,8 @@ func (d *drawing) list(w *bufio.Writer) {
 	}
 }
 
-// figure draws the region under the bytes, as the kernel's documentation does:
-// a byte is four columns.
+// figure draws the region under the bytes, in the manner of the kernel's documentation. A byte is
+// four columns wide.
 func (d *drawing) figure(w *bufio.Writer) {
 	first, last := max(d.at-2, 0), min(d.end+2, d.sym.Size)
 	indent := func(off int) string { return strings.Repeat(" ", 4*(off-first)) }
@@ -167,7 +166,7 @@ func (d *drawing) figure(w *bufio.Writer) {
 	fmt.Fprintln(w)
 }
 
-// byteAt is a byte of the function in hex, as its rows have it.
+// byteAt returns a byte of the function in hex, as found in its rows.
 func (d *drawing) byteAt(off int) string {
 	for i := range d.rows {
 		if r := &d.rows[i]; off >= r.Offset && off < r.Offset+len(r.Bytes) {
@@ -177,7 +176,7 @@ func (d *drawing) byteAt(off int) string {
 	return "  "
 }
 
-// box is the name of an instruction in brackets, of a width of 4 or more.
+// box returns an instruction's name in brackets. width must be 4 or more.
 func box(n, width int) string {
 	name := fmt.Sprintf("ins%d", n)
 	if width == 4 {
@@ -187,7 +186,7 @@ func box(n, width int) string {
 	return "[" + strings.Repeat(" ", left) + name + strings.Repeat(" ", width-2-left-len(name)) + "]"
 }
 
-// arrow is a name between arrowheads, of a width of 16 or more.
+// arrow returns a name between arrowheads. width must be 16 or more.
 func arrow(name string, width int) string {
 	dashes := width - len("[<  >]") - len(name)
 	left := strings.Repeat("-", dashes/2)

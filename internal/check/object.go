@@ -22,27 +22,26 @@ import (
 	"kpsim/smp/image"
 )
 
-// underKernel are the flags of the commands that ask what a kernel says of an
-// object.
+// underKernel holds the flags that select an object and the kernel to ask about it.
 type underKernel struct {
 	Profile string `placeholder:"NAME" help:"A kernel whose answers were recorded: k61 (Debian's 6.1.192), k612 (6.12.113) or k61i386 (6.1.176, of i386). Default: the one nearest to what the object was built for, else k612."`
 	Edition string `placeholder:"NAME" help:"The rules of an edition, as most kernels of it are built: ${editions}. Instead of a profile."`
 	Config  string `placeholder:"NAMES" help:"Which of PREEMPTION, RETPOLINE, IBT, FTRACE the kernel is built with, joined by commas; or none. OPTPROBES=n turns jumps off. Instead of the profile's."`
 	CPU     string `name:"cpu" placeholder:"FEATURES" help:"What the processor has, for alternatives: smap,erms and so on, joined by commas; or none. Default: that of the recorded machines."`
 
-	by string // the kernel whose answers they are, when an object was surveyed
+	by string // the kernel that gave the answers, for an object
 }
 
-// Where an object's text is put: a module where Linux has modules, of i386 among what is
-// allocated for the kernel; any other where addresses of 32 bits reach, signed or not.
+// Load addresses of an object's text. A module is put into Linux's module area, or for i386 into
+// vmalloc space; any other object where 32-bit addresses reach it, signed or unsigned.
 const (
 	moduleBase   = 0xffffffffc0000000
 	moduleBase32 = 0xf8000000
 	objectBase   = 0x40000000
 )
 
-// survey loads an object and returns it as the kernel would see it; or the functions of
-// a scenario, as the kernel of its machine does if no flag names another.
+// survey loads an object as the kernel would see it. A scenario's functions are surveyed under
+// the kernel of its machine unless a flag names another.
 func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	if isScenario(path) {
 		return u.surveyScenario(path)
@@ -94,7 +93,7 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	return s, nil
 }
 
-// isScenario reports whether a path is a scenario's, or that of a trace, which holds one.
+// isScenario reports whether a path is a scenario or a trace, which contains one.
 func isScenario(path string) bool {
 	if strings.HasSuffix(path, ".star") || strings.HasSuffix(path, ".kps") {
 		return true
@@ -125,7 +124,7 @@ func (u *underKernel) surveyScenario(path string) (*survey.Survey, error) {
 	return s, nil
 }
 
-// scenario reads the scenario of a file, or of a trace.
+// scenario reads the scenario of a file or of a trace.
 func (u *underKernel) scenario(path string) (*scenario.Scenario, error) {
 	if !strings.HasSuffix(path, ".kps") {
 		return inputs.One(inputs.ByHand, path)
@@ -137,7 +136,7 @@ func (u *underKernel) scenario(path string) (*scenario.Scenario, error) {
 	return lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine)
 }
 
-// noneOr is what a list of names holds: nothing if it is "none".
+// noneOr returns a list of names, or "" for the word "none".
 func noneOr(names string) string {
 	if names == "none" {
 		return ""
@@ -145,9 +144,9 @@ func noneOr(names string) string {
 	return names
 }
 
-// kernel is what the flags name, k if they name none.
+// kernel returns the kernel that the flags name; k supplies what they leave open.
 func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
-	if _, is := parseProfile(u.Edition); is { // a slip that costs nothing
+	if _, is := parseProfile(u.Edition); is { // a likely slip: a profile's name given as the edition
 		u.Profile, u.Edition = u.Edition, ""
 	}
 	profile, known := parseProfile(u.Profile)
@@ -171,10 +170,10 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 			return k, fmt.Errorf("--edition: %w", inputs.KnownEdition(u.Edition, inputs.EditionNames()))
 		}
 		k = stock(e)
-		if k.Bits32 = bits32; bits32 { // it has no IBT
+		if k.Bits32 = bits32; bits32 { // i386 has no IBT
 			k.IBT = false
 		}
-		if u.Edition == "documented" { // the document's kernels optimize without CONFIG_PREEMPT only
+		if u.Edition == "documented" { // the documented kernels optimize only without CONFIG_PREEMPT
 			k.Preemption = false
 		}
 	}
@@ -187,7 +186,7 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 	return k, nil
 }
 
-// parseProfile returns the recorded kernel with a name.
+// parseProfile returns the recorded kernel of that name.
 func parseProfile(name string) (rules.Kernel, bool) {
 	if name == "k61i386" {
 		return rules.K61I386, true
@@ -195,8 +194,8 @@ func parseProfile(name string) (rules.Kernel, bool) {
 	return rules.ParseProfile(name)
 }
 
-// stock is how kernels of an edition were mostly built: distributions turned
-// preemption on, to be chosen at boot, with 6.1, and IBT with 6.2.
+// stock sets the usual build options of an edition: distributions enabled preemption, selectable
+// at boot, with 6.1, and IBT with 6.2.
 func stock(e rules.Edition) rules.Kernel {
 	switch e {
 	case rules.Edition26:
@@ -211,7 +210,7 @@ func stock(e rules.Edition) rules.Kernel {
 	return rules.K612
 }
 
-// describe says which kernel it is.
+// describe names the kernel in words.
 func describe(k rules.Kernel) string {
 	switch k {
 	case rules.K61:
@@ -224,7 +223,7 @@ func describe(k rules.Kernel) string {
 	return options(k)
 }
 
-// options says what of a kernel the rules ask for.
+// options lists the kernel options that the rules depend on.
 func options(k rules.Kernel) string {
 	text := "edition " + k.Edition.String()
 	if set := k.Options(); len(set) > 0 {

@@ -15,29 +15,29 @@ import (
 	"kpsim/smp/image"
 )
 
-// How much of an object is on a page: a kernel's module can have 100,000 instructions.
-// What isn't there is said, and how to see it.
+// Limits of a page: a kernel module can have 100,000 instructions. The page says what it leaves
+// out and how to see it.
 const (
 	pageFunctions    = 2000
 	pageInstructions = 3000
 	pageBars         = 15
 )
 
-// A surveyPage is what --html writes.
+// A surveyPage is the output of --html.
 type surveyPage struct {
 	c         *Check
 	s         *survey.Survey
 	d         *reader
 	all       survey.Totals
 	functions []functionRow
-	texts     []page.Block // the functions' instructions
-	shown     int          // instructions, or lines for each byte, that are there
-	whole     int          // functions that are there to their end, of functions
+	texts     []page.Block // the instructions of the functions
+	shown     int          // instructions (or lines, with one for each byte) on the page
+	whole     int          // functions on the page in full
 
-	mostFunctions, mostLines int // that are there
+	mostFunctions, mostLines int // the page's limits
 }
 
-// A functionRow is what is counted of a function.
+// A functionRow holds the counts of one function.
 type functionRow struct {
 	id, label                                           string
 	instructions, registrable, boostable, jumpable, not int
@@ -53,13 +53,13 @@ func (c *Check) html(p *cli.Program, s *survey.Survey, symbols []image.Symbol) e
 		cli.Number(o.all.Instructions, "instruction")))
 }
 
-// function judges a function, and keeps its instructions if there is room.
+// function judges a function, and keeps its instructions while there is room.
 func (o *surveyPage) function(sym *image.Symbol, id string) {
 	rows := o.c.rows(o.s, sym, o.c.EveryByte)
 	before := o.all
 	o.all.Add(rows)
 	if o.all.Instructions == before.Instructions && !o.c.EveryByte {
-		return // all padding
+		return // only padding
 	}
 	f := functionRow{
 		id: id, label: sym.Label(), instructions: o.all.Instructions - before.Instructions,
@@ -76,7 +76,7 @@ func (o *surveyPage) function(sym *image.Symbol, id string) {
 	o.functions = append(o.functions, f)
 }
 
-// instructions makes a function's table, as far as there is room.
+// instructions builds a function's table, as far as there is room.
 func (o *surveyPage) instructions(sym *image.Symbol, f *functionRow, rows []survey.Row) {
 	t := &page.Table{Caption: page.Text("Instructions of " + f.label + ", " + cli.Number(sym.Size, "byte") + "."),
 		Text:   6,
@@ -159,7 +159,7 @@ func (o *surveyPage) document(symbols []image.Symbol) *page.Document {
 	return d
 }
 
-// command is the line that makes the page, without folders.
+// command returns the command line that makes the page, without folders.
 func (o *surveyPage) command() string {
 	c := o.c
 	words := []string{"kpsim", "check"}
@@ -175,7 +175,7 @@ func (o *surveyPage) command() string {
 	return cli.Line(append(words, "--html", c.HTML.Base(), filepath.Base(c.Object))...)
 }
 
-// sums are bars of it all, and why not.
+// sums draws the totals as bars, with the reasons for refusals.
 func (o *surveyPage) sums() page.Section {
 	a := &o.all
 	share := func(name string, n int) []page.Cell {
@@ -211,7 +211,7 @@ func (o *surveyPage) sums() page.Section {
 	return s
 }
 
-// byCount are the keys of counts, the most frequent first.
+// byCount returns the keys of counts, the most frequent first.
 func byCount[K ~int | ~uint8](counts map[K]int) (keys []K) {
 	for k := range counts {
 		keys = append(keys, k)
@@ -220,7 +220,7 @@ func byCount[K ~int | ~uint8](counts map[K]int) (keys []K) {
 	return keys
 }
 
-// bars draws what becomes of probes: in all of the object, and in its longest functions.
+// bars draws the outcomes of probes for the whole object and for its longest functions.
 func (o *surveyPage) bars() page.Block {
 	longest := slices.Clone(o.functions)
 	slices.SortStableFunc(longest, func(a, b functionRow) int { return b.instructions - a.instructions })
@@ -248,14 +248,14 @@ func (o *surveyPage) bars() page.Block {
 	return f
 }
 
-// Pieces of bars.
+// The pieces of a bar.
 const (
 	optimizedPiece = 1
 	probedPiece    = 2
 	refusedPiece   = 3
 )
 
-// labelShown is how much of a name stands beside a bar, in bytes.
+// labelShown is the maximum length of the name beside a bar, in bytes.
 const labelShown = 24
 
 // fates draws a bar for each function.
@@ -304,7 +304,7 @@ func (o *surveyPage) table() page.Section {
 	return s
 }
 
-// listing has the instructions, function by function.
+// listing shows the instructions, function by function.
 func (o *surveyPage) listing() page.Section {
 	s := page.Section{ID: "instructions", Title: "Instructions", Blocks: []page.Block{
 		page.List{

@@ -11,8 +11,7 @@ import (
 	"kpsim/smp/image"
 )
 
-// RowHelp documents the lines of check --json. Lines that begin with blanks are
-// printed as they are.
+// RowHelp documents the lines of check --json. Lines that begin with blanks are printed verbatim.
 const RowHelp = `  func, offset      as the kernel's symbol table names the place
   section, at       the same place as objdump -d prints it: one place only,
                     while static functions may share a name
@@ -30,8 +29,8 @@ const RowHelp = `  func, offset      as the kernel's symbol table names the plac
   padding           true behind the last instruction, else left out
   kpsim             which kpsim it is: in the first line only`
 
-// printRows prints the JSON lines. They are put together by hand: a module has
-// a hundred thousand. The first ends with named, which says which kpsim it is.
+// printRows prints the JSON lines without reflection, since a module has a hundred thousand. The
+// first line ends with named, which identifies this kpsim.
 func (c *Check) printRows(w *bufio.Writer, s *survey.Survey, symbols []image.Symbol, named []byte) {
 	var b, name, section []byte
 	for i := range symbols {
@@ -79,11 +78,11 @@ func appendBool(b []byte, key string, v bool) []byte {
 	return strconv.AppendBool(append(b, key...), v)
 }
 
-// appendJSON appends a string as JSON has it.
+// appendJSON appends s as a JSON string.
 func appendJSON(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, _ := json.Marshal(s) // a string has no errors
+			quoted, _ := json.Marshal(s) // strings always marshal
 			return append(b, quoted...)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package cli is what all commands of kpsim share: the terminal, files, interruption,
-// progress, tables, and the words of errors.
+// Package cli is shared by all commands of kpsim: the terminal, files, interruption, progress,
+// tables, and the wording of errors.
 //
 // What it is: Program, which one run of kpsim passes to every command: standard output and
 // standard error with their widths and colours, what is being done (for the report of a

@@ -12,14 +12,14 @@ import (
 	"kpsim/traces"
 )
 
-// All output passes an edge. Names, messages and paths are untrusted, and a terminal would
-// obey control codes in them, so characters that aren't plain are shown as escapes. Our own
-// codes, for colours and to clear a line, carry a secret number, the seal.
+// All output passes an edge. Names, messages and paths are untrusted, and a terminal would obey
+// control codes in them, so unprintable characters are shown as escapes. Our own codes, for
+// colours and to clear a line, carry a secret number, the seal.
 
 // seal marks our own codes: an ECMA-48 parameter.
 var seal = strconv.FormatUint(rand.Uint64(), 10)
 
-// own makes a code one of ours: \x1b[32m becomes \x1b[32;SEALm.
+// own marks a code as ours: \x1b[32m becomes \x1b[32;SEALm.
 func own(code string) string { return code[:len(code)-1] + ";" + seal + code[len(code)-1:] }
 
 // Painted returns text in a colour.
@@ -27,7 +27,7 @@ func Painted(colour, text string) string { return own(colour) + text + own(endOf
 
 const (
 	escape  = '\x1b'
-	mostOwn = 64 // bytes of a code of ours, at most
+	mostOwn = 64 // maximum length of a code of ours, in bytes
 )
 
 // An edge writes plain characters as they are, our own codes without their seal, and
@@ -36,7 +36,7 @@ type edge struct {
 	w io.Writer
 
 	mu   sync.Mutex
-	held []byte // the beginning of a character or code that isn't complete yet
+	held []byte // the incomplete character or code at the end
 	buf  []byte
 }
 

@@ -13,22 +13,22 @@ import (
 	"kpsim/internal/regular"
 )
 
-// All files are opened by ReadFile: they are untrusted.
+// All files are opened by ReadFile, since they are untrusted.
 
-// The largest size, in bytes, of a file that is read.
+// The maximum sizes, in bytes, of files that are read.
 const (
-	MostTrace    = 16 << 20  // and of a scenario, a profile, figures, a page
-	MostResult   = 64 << 20  // of one share
+	MostTrace    = 16 << 20  // also of a scenario, a profile, figures, and a page
+	MostResult   = 64 << 20  // the result of one share
 	MostObject   = 256 << 20 // a module with all its debugging information
-	mostRemarked = 1 << 20   // of a trace that explore only looks at
+	mostRemarked = 1 << 20   // a trace that explore only looks at
 )
 
-// mostWait bounds the wait for bytes that a pseudo-file doesn't have yet.
+// mostWait is the maximum time to wait for bytes of a pseudo-file.
 const mostWait = time.Second
 
 var errTooLong = errors.New("too long")
 
-// ReadFile reads a regular file of at most most bytes.
+// ReadFile reads a regular file of at most the given size in bytes.
 func ReadFile(path string, most int64) ([]byte, error) {
 	f, s, err := regular.Open(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	if s.Size() > most {
 		return nil, tooLong
 	}
-	f.SetReadDeadline(time.Now().Add(mostWait)) // what can be waited for says that it is regular in /proc/kmsg, too
+	f.SetReadDeadline(time.Now().Add(mostWait)) // a file that blocks may claim to be regular, such as /proc/kmsg
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, regular.Not(path)
@@ -57,7 +57,7 @@ func Cause(err error, path string) string {
 	switch {
 	case errors.As(err, &pe):
 		err = pe.Err
-	case errors.As(err, &le): // of the renaming that ends WriteWhole
+	case errors.As(err, &le): // from the rename that ends WriteWhole
 		err = le.Err
 	}
 	if path == "" {
@@ -66,7 +66,7 @@ func Cause(err error, path string) string {
 	return fmt.Sprintf("%s: %v", path, err)
 }
 
-// A FileName is the value of a flag. An empty one, as from an unset variable, is an error.
+// A FileName is a flag's value. Setting it to "", as from an unset variable, is an error.
 type FileName string
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -78,11 +78,11 @@ func (n *FileName) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler. In JSON an empty name says that none was given.
+// UnmarshalJSON implements json.Unmarshaler. In JSON an empty name means that none was given.
 func (n *FileName) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*string)(n)) }
 
-// CheckPage is Check for a page, if one was asked for; the page must not replace a file that it
-// is made of.
+// CheckPage is Check for a page, if one was requested; the page must not replace a file that it
+// is made from.
 func (n FileName) CheckPage(of ...string) error {
 	if n == "" {
 		return nil
@@ -105,7 +105,7 @@ func (n FileName) CheckPage(of ...string) error {
 // Base returns the name without its folder, for pages that are sent elsewhere.
 func (n FileName) Base() string { return filepath.Base(string(n)) }
 
-// MakeFolder makes sure that there is a folder for traces.
+// MakeFolder makes sure that a folder for traces exists.
 func MakeFolder(name string) error {
 	if err := os.MkdirAll(name, 0o755); err != nil {
 		return fmt.Errorf("--traces: %s; name a folder that can be written to", Cause(err, name))
@@ -113,13 +113,13 @@ func MakeFolder(name string) error {
 	return nil
 }
 
-// MakeFolderToUse is MakeFolder of one that is needed only if something is found; unused removes
-// it again if it wasn't there before and nothing is in it.
+// MakeFolderToUse is MakeFolder for a folder that is needed only if something is found. unused
+// removes the folder if it was new and is still empty.
 func MakeFolderToUse(name string) (unused func(), err error) {
 	_, there := os.Stat(name)
 	return func() {
 		if errors.Is(there, fs.ErrNotExist) {
-			os.Remove(name) // which no folder with files in it is
+			os.Remove(name) // fails if the folder has files
 		}
 	}, MakeFolder(name)
 }

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// An ear handles ^C and SIGTERM while a command runs. On the first one the command ends within a
-// second with what it has, and exits with 130, or 143.
+// An ear handles ^C and SIGTERM while a command runs. At the first one the command ends within a
+// second with its results so far, and exits with 130 or 143.
 type ear struct {
 	mu   sync.Mutex
 	stop *atomic.Bool // polled by the command; nil: the process exits at once
-	says string       // printed then
+	says string       // printed before that exit
 	kill *time.Timer
 	ch   chan os.Signal
-	term atomic.Bool // it was SIGTERM
+	term atomic.Bool // the signal was SIGTERM
 }
 
-// patience is how long a command may take to stop: to shrink what it found, and to print.
+// patience is the time that a command may take to stop: to shrink its finds, and to print.
 const patience = 900 * time.Millisecond
 
 // Listen handles ^C and SIGTERM until done is called.
@@ -67,7 +67,7 @@ func (p *Program) interrupted() {
 	})
 }
 
-// exitInterrupted exits after the file write under way, if any.
+// exitInterrupted exits after the current file write, if any.
 func (p *Program) exitInterrupted() {
 	writing.Lock()
 	if p.Live {
@@ -81,8 +81,8 @@ func (p *Program) exitInterrupted() {
 	os.Exit(p.Heard(Interrupted))
 }
 
-// Heard is the exit status of a command that ended with this one: Interrupted is Terminated if it
-// was SIGTERM that was heard.
+// Heard returns the exit status of a command that ended with the given one: Interrupted becomes
+// Terminated if the signal was SIGTERM.
 func (p *Program) Heard(status int) int {
 	if status == Interrupted && p.ear.term.Load() {
 		return Terminated

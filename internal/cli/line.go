@@ -10,14 +10,14 @@ import (
 	"kpsim/traces"
 )
 
-// calledAs is what CallAs said.
+// calledAs is set by CallAs.
 var calledAs string
 
-// CallAs has command lines begin with a name: they are of kpsim, and this is another program. It is
-// called before any other goroutine runs.
+// CallAs sets the name that begins command lines, for a program other than kpsim. It must be
+// called before other goroutines run.
 func CallAs(name string) { calledAs = name }
 
-// Typed returns the word, or words, by which this program was called.
+// Typed returns the word or words by which this program was called.
 func Typed() string {
 	if calledAs != "" {
 		return calledAs
@@ -31,7 +31,7 @@ func Typed() string {
 	return os.Args[0]
 }
 
-// Line joins words to a command line and quotes each for a shell, but the first.
+// Line joins words to a command line and quotes all but the first for a shell.
 func Line(words ...string) string {
 	line := words[0]
 	for _, w := range words[1:] {
@@ -40,7 +40,7 @@ func Line(words ...string) string {
 	return line
 }
 
-// needsNoQuotes are the characters, beside letters and digits, that a shell takes literally.
+// needsNoQuotes lists the characters besides letters and digits that a shell takes literally.
 const needsNoQuotes = "_@%+=:,./-"
 
 func quotedWord(w string) string {
@@ -49,7 +49,8 @@ func quotedWord(w string) string {
 			(r|0x20 < 'a' || r|0x20 > 'z')
 	}
 	switch {
-	case traces.PlainString(w) != w || strings.ContainsAny(w, "\n\t"): // a terminal would obey it, or it ends the line
+	// a terminal would obey it, or it would end the line
+	case traces.PlainString(w) != w || strings.ContainsAny(w, "\n\t"):
 		var b strings.Builder
 		for i := range len(w) {
 			if c := w[i]; c < ' ' || c > '~' || c == '\'' || c == '\\' {
@@ -65,7 +66,7 @@ func quotedWord(w string) string {
 	return w
 }
 
-// AsFile returns a file's name as an argument, so that it isn't read as a flag.
+// AsFile returns a file name as an argument that can't be read as a flag.
 func AsFile(name string) string {
 	if strings.HasPrefix(name, "-") {
 		return "./" + name
@@ -73,5 +74,5 @@ func AsFile(name string) string {
 	return name
 }
 
-// AsScenario returns the name of a scenario, or of its file without the folder, as an argument.
+// AsScenario returns a scenario's name, or its file's base name, as an argument.
 func AsScenario(name string) string { return AsFile(filepath.Base(name)) }

@@ -8,11 +8,12 @@ import (
 	"kpsim/internal/nearest"
 )
 
-// longestList is how many bytes of names an error may list, so that it is still a line.
+// longestList is the maximum length of the names in an error, in bytes, so that it stays one
+// line.
 const longestList = 100
 
-// Known returns an error, with the nearest names, unless names has name; what is the kind
-// of thing, as "mutant".
+// Known returns an error with the nearest names unless name is in names. what is the kind of
+// thing, such as "mutant".
 func Known(what, name string, names []string) error {
 	if slices.Contains(names, name) {
 		return nil
@@ -31,8 +32,8 @@ func Optional(flag, what, name string, names []string) error {
 	return nil
 }
 
-// Suggest returns the names that may have been meant, or else all of them, or the command
-// that prints them if the list is long.
+// Suggest returns the similar names; if there are none, all names, or for a long list the command
+// that prints them.
 func Suggest(name string, names []string) string {
 	all := "there are " + List(names)
 	if len(all) > longestList {

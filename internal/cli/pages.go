@@ -9,7 +9,7 @@ import (
 	"kpsim/traces"
 )
 
-// WritePage writes a page to a file and prints its name, what it holds, and its size.
+// WritePage writes a page to a file and prints its name, contents and size.
 func (p *Program) WritePage(n FileName, d *page.Document, holds string) error {
 	b, err := d.Render()
 	if err != nil {
@@ -29,7 +29,7 @@ func Must(err error) {
 	}
 }
 
-// Last lines of pages; SameFigures is for those that print the date.
+// Closing lines of pages; SameFigures is for those that print the date.
 const (
 	SameFigures = "Written by kpsim, which simulates live code patching on x86 machines. The same command " +
 		"gives the same page on every computer, but for the date."
@@ -37,5 +37,5 @@ const (
 		"the same page, byte for byte, on every computer."
 )
 
-// Today is the date of a page.
+// Today returns the date of a page.
 func Today() string { return time.Now().UTC().Format(time.DateOnly) }

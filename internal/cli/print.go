@@ -12,7 +12,7 @@ import (
 	"kpsim/traces/view"
 )
 
-// ToType is Next below a row.
+// ToType is Next, indented below a row.
 func (p *Program) ToType(what, line string) { p.Next(Indent, what, line) }
 
 // Next prints a command line to type, on a line of its own if the terminal is narrow.
@@ -34,10 +34,10 @@ func (p *Program) Indented(by, s string) {
 // Indent precedes lines below a row.
 const Indent = "    "
 
-// MakeRoom is the remedy where a file could not be written.
+// MakeRoom is the remedy for a file that could not be written.
 const MakeRoom = "nothing of it is left there; make room or name another place"
 
-// Unsaved reports a file that was not written, and what to do about that.
+// Unsaved reports a file that was not written, and the remedy.
 func (p *Program) Unsaved(why, remedy string) {
 	fmt.Fprintf(p.Err, "kpsim: %s; %s\n", why, remedy)
 }
@@ -60,8 +60,8 @@ const (
 	endOfColour = "\x1b[0m"
 )
 
-// PrintJSON prints v, an object, as one line. The first that a command prints says at its end
-// which kpsim it is, as {"kpsim":{"version":…,"commit":…,"modified":…,"source":…}}.
+// PrintJSON prints v, an object, as one line. The first object of a command ends with the field
+// that identifies this kpsim: {"kpsim":{"version":…,"commit":…,"modified":…,"source":…}}.
 func (p *Program) PrintJSON(v any) error {
 	line, err := encoded(v)
 	if err != nil {
@@ -78,8 +78,8 @@ func (p *Program) PrintJSON(v any) error {
 	return err
 }
 
-// NamedJSON is what the first object that a command prints has behind its last field; behind
-// the others there is nothing. It is for objects that aren't printed by PrintJSON.
+// NamedJSON returns that field for the first object that a command prints, and nothing for the
+// others. It is for objects that aren't printed by PrintJSON.
 func (p *Program) NamedJSON() []byte {
 	if p.named {
 		return nil
@@ -93,7 +93,7 @@ func (p *Program) NamedJSON() []byte {
 	return bytes.TrimSuffix(kpsim, []byte("}\n"))
 }
 
-// encoded is v as JSON, and the end of a line.
+// encoded returns v as JSON, with a newline.
 func encoded(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -110,7 +110,7 @@ func Number[T int | uint64](n T, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Counted is Number in a column: singular and plural are equally wide.
+// Counted is Number for a column: singular and plural have the same width.
 func Counted[T int | uint64](n T, places int, what string) string {
 	s := fmt.Sprintf("%*d %s", places, n, what)
 	if n == 1 {
@@ -119,14 +119,13 @@ func Counted[T int | uint64](n T, places int, what string) string {
 	return s + "s"
 }
 
-// Share is a share in percent, to a tenth, rounded down.
+// Share returns a share in percent, rounded down to a tenth.
 func Share(n, of uint64) string {
 	share := 1000 * n / max(of, 1)
 	return fmt.Sprintf("%d.%d %%", share/10, share%10)
 }
 
-// Tenths prints a share in per cent. What isn't all is never printed as all, nor
-// what isn't nothing as nothing.
+// Tenths prints a share in percent. It prints 100 only for all, and 0 only for nothing.
 func Tenths(x float64) string {
 	switch s := fmt.Sprintf("%.1f", 100*x); {
 	case s == "100.0" && x == 1, s == "0.0" && x == 0:

@@ -11,23 +11,23 @@ import (
 	"golang.org/x/term"
 )
 
-// Program is the state that all commands share: where to write, and what is being done,
-// for the report of a bug.
+// Program is the state shared by all commands: where to write, and what is being done, for bug
+// reports.
 type Program struct {
 	Out, Err io.Writer
 	Colour   bool             // paint Out
-	Width    int              // columns of Out; 0 if it is no terminal
-	ErrWidth int              // columns of Err; 0 if it is no terminal
+	Width    int              // columns of Out; 0: not a terminal
+	ErrWidth int              // columns of Err; 0: not a terminal
 	Live     bool             // Err is a terminal: progress is shown
-	Clock    func() time.Time // of progress; nil: the computer's
+	Clock    func() time.Time // for progress; nil: the system clock
 	Doing    string           // what is being run
-	Again    string           // the command line that runs it again
-	Shipped  []string         // editions whose known faults were printed already
-	named    bool             // a line of JSON has said which kpsim it is
+	Again    string           // the command line that repeats it
+	Shipped  []string         // editions whose known faults were printed
+	named    bool             // a line of JSON has identified this kpsim
 	ear      ear
 }
 
-// New returns the Program of a process that writes there.
+// New returns the Program of a process that writes to stdout and stderr.
 func New(stdout, stderr io.Writer) *Program {
 	return &Program{
 		Out: &output{w: newEdge(stdout)}, Err: newEdge(stderr),
@@ -38,12 +38,12 @@ func New(stdout, stderr io.Writer) *Program {
 	}
 }
 
-// An output remembers the first write that failed and writes nothing after it, so that a
-// full disk is reported at the end.
+// An output remembers the first failed write and then discards everything, so that a full disk is
+// reported at the end.
 type output struct {
 	w    *edge
 	err  error
-	line atomic.Pointer[Progress] // makes room for what is written
+	line atomic.Pointer[Progress] // cleared before anything is written
 }
 
 // Write implements io.Writer.
@@ -55,7 +55,7 @@ func (o *output) Write(b []byte) (n int, err error) {
 	return n, o.err
 }
 
-// Flush writes what standard output and standard error still hold back.
+// Flush writes what standard output and standard error still buffer.
 func (p *Program) Flush() {
 	if o, ok := p.Out.(*output); ok {
 		o.w.flush()
@@ -65,7 +65,7 @@ func (p *Program) Flush() {
 	}
 }
 
-// Lost returns why standard output is incomplete, "" if it isn't.
+// Lost returns why standard output is incomplete; "" if it isn't.
 func (p *Program) Lost() string {
 	if o, ok := p.Out.(*output); ok && o.err != nil {
 		return Cause(o.err, "standard output")
@@ -101,7 +101,8 @@ func width(w io.Writer) int {
 // thousands of small machines. GOGC overrides it.
 func ManySmall() { collectAt(800) }
 
-// ManyKernels is ManySmall for commands that keep much, of which nine times as much would be too large.
+// ManyKernels is ManySmall for commands with a large heap, which ManySmall would let grow too
+// large.
 func ManyKernels() { collectAt(200) }
 
 func collectAt(percent int) {

@@ -9,52 +9,51 @@ import (
 	"kpsim/traces/view"
 )
 
-// progressEvery is how often the line is rewritten at most, and how long a command may take
-// before there is one.
+// progressEvery is the minimum time between redraws, and before the first one.
 const progressEvery = 100 * time.Millisecond
 
-// ClearLine empties the line of a terminal.
+// ClearLine clears the line of a terminal.
 var ClearLine = own("\x1b[K")
 
-// Before so much is done, and so much time is gone, what is done says nothing of how long the rest
-// takes: a search's first steps are the slowest.
+// No remaining time is shown before this much is done and this much time has passed: a search's
+// first steps are the slowest.
 const (
 	leastShare = 0.01
 	leastTime  = 2 * time.Second
 )
 
-// fine is how many steps a part has whose own end isn't counted in whole units.
+// fine is the number of steps in a part that isn't counted in whole units.
 const fine = 1_000_000
 
-// A Progress is a line on a terminal that is written over again and again: how much of a
-// command is done, of how much in all, and, when that can be told, how long the rest takes if it
-// goes on as it did so far. The total is set once and never changes; what is done never becomes less. What is left
-// out counts as done. Its methods may be called by several goroutines, and on nil: that is the
-// line of a command whose standard error is no terminal.
+// A Progress is a terminal line that is redrawn repeatedly: how much of a command is done, the
+// total and, when it can be estimated, the remaining time at the average rate so far. The total
+// is set once, and progress never decreases. Skipped work counts as done. Several goroutines may
+// call its methods. They do nothing on nil, which is the Progress of a command whose standard
+// error is no terminal.
 type Progress struct {
 	w     io.Writer
 	width int // of the terminal; a longer line couldn't be overwritten
 	now   func() time.Time
 	what  string
-	unit  string // what total counts; "": it is time
-	steps uint64 // of a unit
-	total uint64 // steps; of time: nanoseconds
+	unit  string // the unit of total; "": time
+	steps uint64 // per unit
+	total uint64 // in steps; for time, in nanoseconds
 	start time.Time
 
 	mu        sync.Mutex
-	last      time.Time // when it was drawn
+	last      time.Time // when it was last drawn
 	drawn     bool
-	shown     bool      // at any time
-	part      string    // what is being done now
+	shown     bool      // it was drawn at least once
+	part      string    // the current activity
 	from, end uint64    // of the part, in steps
-	began     time.Time // when the part did
-	aside     bool      // it isn't counted
+	began     time.Time // start of the part
+	aside     bool      // the current activity isn't counted
 	done      uint64
 	note      string
 }
 
-// Ahead says on standard error what a command is about to do that may take long, unless that is a
-// terminal, where a line of progress follows.
+// Ahead announces something slow on standard error, unless that is a terminal, where a progress
+// line follows.
 func (p *Program) Ahead(says string) {
 	if p.Live {
 		return
@@ -64,19 +63,18 @@ func (p *Program) Ahead(says string) {
 	}
 }
 
-// Watch begins the progress line of a command that does total units of something, one after
-// another or many at once. The result is nil if standard error is no terminal, or if there is
-// nothing to do.
+// Watch starts the progress line of a command that does total units of work, in sequence or in
+// parallel. It returns nil if standard error is no terminal, or if total is 0.
 func (p *Program) Watch(what string, total uint64, unit string) *Progress {
 	return p.watch(what, total, unit, 1)
 }
 
-// WatchParts is Watch of units that take long, so that Share tells how much of one is done.
+// WatchParts is Watch for units that take long; Share reports the progress within one.
 func (p *Program) WatchParts(what string, total int, unit string) *Progress {
 	return p.watch(what, uint64(max(total, 0))*fine, unit, fine)
 }
 
-// WatchFor is Watch of a command that goes on until a time is over.
+// WatchFor is Watch for a command that runs for a given time.
 func (p *Program) WatchFor(what string, d time.Duration) *Progress {
 	return p.watch(what, uint64(max(d, 0)), "", 1)
 }
@@ -98,8 +96,8 @@ func (p *Program) watch(what string, total uint64, unit string, steps uint64) *P
 	return g
 }
 
-// Part begins the next part of the total, of so many units. What the part before hasn't done
-// counts as done.
+// Part begins the next part of the total, with the given number of units. The rest of the
+// previous part counts as done.
 func (g *Progress) Part(says string, units uint64) {
 	if g == nil {
 		return
@@ -112,8 +110,8 @@ func (g *Progress) Part(says string, units uint64) {
 	g.draw(false)
 }
 
-// Aside says what is done now that the total doesn't count: to look at what was found, say. What
-// is told until the next Part doesn't move the total.
+// Aside names an activity that the total doesn't count, such as examining a find. Until the next
+// Part, reports don't move the total.
 func (g *Progress) Aside(says string) {
 	if g == nil {
 		return
@@ -125,12 +123,13 @@ func (g *Progress) Aside(says string) {
 	g.draw(false)
 }
 
-// Update tells how many runs of the part were made, and is an explore.Spec's Progress.
+// Update reports the number of runs made in the part. It is an explore.Spec's Progress.
 func (g *Progress) Update(runs, violations uint64) {
 	g.at(runs, func(took time.Duration) string { return rate(runs, violations, took) })
 }
 
-// Share tells how much of one unit of the part is done, in millionths, and how many runs that took.
+// Share reports how much of one unit of the part is done, in millionths, and the number of runs
+// made for it.
 func (g *Progress) Share(millionths, runs, violations uint64) {
 	g.at(min(millionths, fine), func(took time.Duration) string { return rate(runs, violations, took) })
 }
@@ -140,18 +139,18 @@ func (g *Progress) Of(n, most, runs, violations uint64) {
 	g.Share(uint64(float64(min(n, most))/float64(max(most, 1))*fine), runs, violations)
 }
 
-// Far tells how many units of the part are done, with fractions, and what else there is to say.
+// Far reports the number of units done in the part, with fractions, and a note.
 func (g *Progress) Far(units float64, note string) {
 	g.at(uint64(max(0, units)*float64(g.stepsOf())), func(time.Duration) string { return note })
 }
 
-// rate says how many runs were made, and how fast.
+// rate formats the number of runs and their rate.
 func rate(runs, violations uint64, took time.Duration) string {
 	return fmt.Sprintf("%s, %s, %.0f runs/s", Number(runs, "run"), Number(violations, "violation"),
 		float64(runs)/max(took.Seconds(), 1e-3))
 }
 
-// At tells how much of the part is done, in units, and what else there is to say.
+// At reports the number of units done in the part, and a note.
 func (g *Progress) At(done uint64, note string) {
 	g.at(done*g.stepsOf(), func(time.Duration) string { return note })
 }
@@ -163,10 +162,10 @@ func (g *Progress) stepsOf() uint64 {
 	return g.steps
 }
 
-// Note says something else, and looks at the clock.
+// Note reports only a note.
 func (g *Progress) Note(note string) { g.at(0, func(time.Duration) string { return note }) }
 
-// at notes what is done and redraws the line, unless it has just been redrawn.
+// at records progress and redraws the line, unless it has just been redrawn.
 func (g *Progress) at(steps uint64, note func(took time.Duration) string) {
 	if g == nil {
 		return
@@ -174,7 +173,7 @@ func (g *Progress) at(steps uint64, note func(took time.Duration) string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	end := g.end
-	if end == 0 { // it has one part
+	if end == 0 { // there is only one part
 		end = g.total
 	}
 	if !g.aside {
@@ -188,7 +187,7 @@ func (g *Progress) at(steps uint64, note func(took time.Duration) string) {
 	g.drawAt(now)
 }
 
-// draw redraws the line, unless it has just been redrawn; must: even then.
+// draw redraws the line, unless it has just been redrawn and must is false.
 func (g *Progress) draw(must bool) {
 	if now := g.now(); must || now.Sub(g.last) >= progressEvery {
 		g.drawAt(now)
@@ -200,7 +199,7 @@ func (g *Progress) drawAt(now time.Time) {
 	fmt.Fprint(g.w, ClearLine, Cut(g.line(now.Sub(g.start)), g.width-1))
 }
 
-// line is the line so long after the start.
+// line returns the line's text after the given time.
 func (g *Progress) line(took time.Duration) string {
 	s := g.what
 	if g.part != "" {
@@ -229,7 +228,7 @@ func (g *Progress) line(took time.Duration) string {
 	return s
 }
 
-// left is how long the rest takes if it takes as long as what was done so far.
+// left estimates the remaining time at the average rate so far.
 func left(took time.Duration, share float64) string {
 	const most = 100 * 365 * 24 * time.Hour
 	rest := took.Seconds() * (1 - share) / share
@@ -239,8 +238,7 @@ func left(took time.Duration, share float64) string {
 	return max(time.Duration(rest*float64(time.Second)), time.Second).Round(time.Second).String()
 }
 
-// Cut shortens a line that is wider than a terminal. No terminal has 0 columns
-// or less.
+// Cut shortens a line that is wider than a terminal. A width of 0 or less means no terminal.
 func Cut(s string, width int) string {
 	if r := []rune(s); width > 0 && len(r) > width {
 		return string(r[:width])
@@ -248,7 +246,7 @@ func Cut(s string, width int) string {
 	return s
 }
 
-// Clear removes the line until it is drawn again: something else is printed.
+// Clear removes the line until it is redrawn, so that something else can be printed.
 func (g *Progress) Clear() {
 	if g == nil {
 		return
@@ -266,7 +264,7 @@ func (g *Progress) clear() {
 	}
 }
 
-// Complete says that all is done, and removes the line.
+// Complete marks everything as done and removes the line.
 func (g *Progress) Complete() {
 	if g == nil {
 		return

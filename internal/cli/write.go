@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// writing is held while a file is replaced, so that ^C doesn't leave a temporary one.
+// writing is held while a file is replaced, so that ^C doesn't leave a temporary file.
 var writing sync.Mutex
 
-// WriteWhole writes a file. A regular file is replaced as a whole, and keeps its permissions;
-// a symbolic link stays, and the file that it leads to is written. A pipe or a device of
-// characters is written to, and so is the file that standard output or standard error go to.
+// WriteWhole writes a file. A regular file is replaced atomically and keeps its permissions. A
+// symbolic link stays, and its target is written. A pipe, a character device, and the file of
+// standard output or standard error are written as streams.
 func WriteWhole(path string, data []byte) error { return writeWhole(path, data, 0o666) }
 
-// WritePrivate is WriteWhole of a file that only its user can read, if it is new.
+// WritePrivate is WriteWhole, but a new file is readable only by its user.
 func WritePrivate(path string, data []byte) error { return writeWhole(path, data, 0o600) }
 
 func writeWhole(path string, data []byte, mode fs.FileMode) error {
@@ -53,7 +53,7 @@ func writeWhole(path string, data []byte, mode fs.FileMode) error {
 	return err
 }
 
-// finish writes a temporary file, closes it, and gives it its name.
+// finish writes a temporary file, closes it, and renames it to name.
 func finish(f *os.File, data []byte, name string) error {
 	_, err := f.Write(data)
 	if s, there := os.Stat(name); err == nil && there == nil {
@@ -68,8 +68,8 @@ func finish(f *os.File, data []byte, name string) error {
 	return os.Rename(f.Name(), name)
 }
 
-// beside creates a temporary file in the folder of another one, which may be there if it
-// can be written to.
+// beside creates a temporary file in the folder of another file. If that file exists, it must be
+// writable.
 func beside(name string, mode fs.FileMode) (*os.File, error) {
 	if f, err := os.OpenFile(name, os.O_WRONLY, 0); err == nil {
 		f.Close()
@@ -87,14 +87,14 @@ func beside(name string, mode fs.FileMode) (*os.File, error) {
 	}
 }
 
-// linked follows symbolic links to the file that is to be written, whether it is there or not.
-// Folders aren't cleaned: "link/.." isn't the folder of link.
+// linked follows symbolic links to the file to be written, which need not exist. Paths aren't
+// cleaned: "link/.." isn't the folder of link.
 func linked(path string) (string, error) {
 	const linksMost = 40
 	for range linksMost {
 		s, err := os.Lstat(path)
 		if err != nil || s.Mode()&fs.ModeSymlink == 0 {
-			return path, nil // what is wrong with it, its opening says
+			return path, nil // opening it will report the error
 		}
 		to, err := os.Readlink(path)
 		if err != nil {
@@ -109,7 +109,7 @@ func linked(path string) (string, error) {
 	return "", &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 }
 
-// Why what isn't a regular file isn't written to.
+// Reasons not to write to a file that isn't regular.
 var (
 	errBlocks = errors.New("is a block device, which isn't written to")
 	errSocket = errors.New("is a socket, which can't be written to by its name")
@@ -117,8 +117,8 @@ var (
 	errOther  = errors.New("is neither a file nor a pipe nor a device of characters")
 )
 
-// streamable returns why a file that is there can't be written to as a stream; ok if it is
-// to be, because it isn't regular.
+// streamable reports whether an existing file is to be written as a stream, because it isn't
+// regular. The error says why it can't be.
 func streamable(path string, s os.FileInfo) (ok bool, err error) {
 	switch kind := s.Mode().Type(); {
 	case kind == 0:
@@ -137,8 +137,8 @@ func streamable(path string, s os.FileInfo) (ok bool, err error) {
 	return false, &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
-// standard returns the stream of the process that goes to a file, nil if none does. Both then
-// write at one offset, and neither over the other.
+// standard returns the process's stream that goes to this file, or nil. Sharing the stream shares
+// the offset, so that neither writer overwrites the other.
 func standard(s os.FileInfo) *os.File {
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {
 		if own, err := f.Stat(); err == nil && os.SameFile(s, own) {
@@ -148,7 +148,7 @@ func standard(s os.FileInfo) *os.File {
 	return nil
 }
 
-// streamed opens what is written to as a stream. It returns nil for a regular file.
+// streamed opens a file to be written as a stream. It returns nil for a regular file.
 func streamed(path string, s os.FileInfo) (*os.File, error) {
 	if f := standard(s); f != nil {
 		return f, nil
@@ -157,7 +157,7 @@ func streamed(path string, s os.FileInfo) (*os.File, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	// Without its reader a pipe can't be opened so: one that was just started is waited for.
+	// Opening a pipe without a reader fails at once, so wait for a reader that was just started.
 	for end := time.Now().Add(mostWait); ; time.Sleep(mostWait / 100) {
 		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 		if !errors.Is(err, syscall.ENXIO) || s.Mode()&fs.ModeNamedPipe == 0 {
@@ -202,7 +202,7 @@ func (n FileName) Check() error {
 		return fmt.Errorf("%s; name a file", Cause(err, path))
 	}
 	dir := filepath.Dir(to)
-	in, _ := filepath.Split(to) // as beside will
+	in, _ := filepath.Split(to) // the folder that beside will use
 	switch s, err := os.Stat(cmp.Or(in, ".")); {
 	case err != nil:
 		return fmt.Errorf("%s: %s; name a file in a folder that there is", n, Cause(err, dir))

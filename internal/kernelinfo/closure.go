@@ -11,7 +11,7 @@ import (
 	"kpsim/linux/closure"
 )
 
-// Closure is kpsim kernel closure.
+// Closure implements kpsim kernel closure.
 type Closure struct {
 	File  cli.FileName `arg:"" optional:"" help:"A vmlinux, or a vmlinuz as distributions ship it."`
 	Set   string       `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace" help:"Of which set: ${enum}."`
@@ -21,7 +21,7 @@ type Closure struct {
 	JSON  bool         `name:"json" help:"Print one JSON object."`
 }
 
-// difference is what --json prints.
+// A difference is the output of --json.
 type difference struct {
 	Release        string   `json:"release"`
 	Set            string   `json:"set"`
@@ -40,7 +40,7 @@ type difference struct {
 	ThroughPointer int      `json:"paravirt"`
 }
 
-// Run prints it.
+// Run prints the closure, or its difference from a known kernel's.
 func (c *Closure) Run(p *cli.Program) (int, error) {
 	if c.Known {
 		for _, k := range closure.Known() {
@@ -153,7 +153,7 @@ func differenceOf(o *opened, s *setInfo, d *closure.Difference) difference {
 	return out
 }
 
-// some is a list that JSON prints as one, though it be empty.
+// some makes an empty list print as [] in JSON.
 func some(list []string) []string {
 	if list == nil {
 		return []string{}

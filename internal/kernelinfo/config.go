@@ -12,21 +12,21 @@ import (
 	"kpsim/linux/vmlinux"
 )
 
-// An option is one of the configuration that matters to patching.
+// An option is a configuration option that matters for patching.
 type option struct {
 	Name  string `json:"name"`
-	Value string `json:"value"` // "yes", "no", or the model of preemption
-	By    string `json:"by"`    // what says so
+	Value string `json:"value"` // "yes", "no", or the preemption model
+	By    string `json:"by"`    // the source of the value
 }
 
-// mostConfig is how long a configuration may be, in bytes.
+// mostConfig is the maximum size of a configuration, in bytes.
 const mostConfig = 4 << 20
 
-// rule says how an option is known.
+// A rule says how an option is determined.
 type rule struct {
 	name    string
-	symbols []string // one of these is there if it is on; nil: see the configuration
-	config  []string // options of the configuration, by release
+	symbols []string // one of these symbols exists if it is on; nil: see the configuration
+	config  []string // option names in the configuration, by release
 }
 
 var rules = []rule{
@@ -47,8 +47,8 @@ var rules = []rule{
 	{"PANIC_ON_OOPS", nil, []string{"CONFIG_PANIC_ON_OOPS"}},
 }
 
-// configuration says what of a kernel's configuration matters, and which file of it was
-// read; "": none was found.
+// configuration returns the options that matter, and the configuration file that was read; "":
+// none was found.
 func configuration(im *vmlinux.Image) (out []option, from string) {
 	text, from := configFile(im)
 	add := func(name string, on bool, by string) {
@@ -76,12 +76,13 @@ func configuration(im *vmlinux.Image) (out []option, from string) {
 	entry, _ := im.Symbol("register_kprobe")
 	add("IBT", bytes.HasPrefix(im.Bytes(entry.Addr, 4), []byte{0xf3, 0x0f, 0x1e, 0xfa}), "text: endbr64")
 	add("RETHUNK", len(im.Returns()) > 0, "tables")
-	_, thunk := im.Symbol("__x86_indirect_thunk_eax") // i386 has no table of them
+	_, thunk := im.Symbol("__x86_indirect_thunk_eax") // i386 has no table of thunks
 	add("RETPOLINE", len(im.Retpolines()) > 0 || thunk, "tables")
 	return out, from
 }
 
-// preemption is the model that the banner names. One that is chosen at boot is "dynamic".
+// preemption returns the preemption model that the banner names; "dynamic" if it is chosen at
+// boot.
 func preemption(banner string) string {
 	for _, m := range []struct{ says, is string }{{"PREEMPT_RT", "rt"}, {"PREEMPT_DYNAMIC", "dynamic"},
 		{"PREEMPT_LAZY", "lazy"}, {" PREEMPT ", "full"}} {
@@ -101,7 +102,7 @@ func isSet(config string, names ...string) bool {
 	return false
 }
 
-// configFile finds the configuration: in the kernel, or beside its file.
+// configFile finds the configuration, in the kernel or beside its file.
 func configFile(im *vmlinux.Image) (text, from string) {
 	if text := embedded(im); text != "" {
 		return text, "inside the kernel"
@@ -119,7 +120,7 @@ func configFile(im *vmlinux.Image) (text, from string) {
 	return "", ""
 }
 
-// embedded is what CONFIG_IKCONFIG has put into the kernel, "" without it.
+// embedded returns the configuration that CONFIG_IKCONFIG embedded in the kernel, or "".
 func embedded(im *vmlinux.Image) string {
 	s := im.Section(".rodata")
 	if s == nil {

@@ -11,23 +11,23 @@ import (
 	"kpsim/linux/closure"
 )
 
-// Info is kpsim kernel info.
+// Info implements kpsim kernel info.
 type Info struct {
 	File    cli.FileName   `arg:"" help:"A vmlinux, or a vmlinuz as distributions ship it."`
 	Objects []cli.FileName `placeholder:"FILE,…" help:"Object files, compiled for that kernel, whose functions take the place of its own."`
 	JSON    bool           `name:"json" help:"Print one JSON object."`
 }
 
-// told is what is said of a kernel, as --json prints it.
+// A told is a kernel's description, as printed by --json.
 type told struct {
 	Release   string    `json:"release"`
 	Series    string    `json:"series"`
-	Flavour   string    `json:"flavour"` // "": the ordinary one
+	Flavour   string    `json:"flavour"` // "": the default flavour
 	Banner    string    `json:"banner"`
 	BuildID   string    `json:"build_id"`
 	Digest    string    `json:"sha256"` // of the file
 	Symbols   int       `json:"symbols"`
-	Types     bool      `json:"types"`                // structs are known
+	Types     bool      `json:"types"`                // the layout of structs is known
 	TypesFrom string    `json:"types_from,omitempty"` // "BTF" or "DWARF"
 	Lines     bool      `json:"lines"`                // places in the source are known
 	Config    []option  `json:"configuration"`
@@ -36,7 +36,7 @@ type told struct {
 	Sets      []setInfo `json:"sets"`
 }
 
-// Run prints it.
+// Run prints the description.
 func (c *Info) Run(p *cli.Program) (int, error) {
 	o, err := open(c.File, c.Objects)
 	if err != nil {
@@ -121,7 +121,7 @@ func (t *told) print(p *cli.Program) {
 	}
 }
 
-// print says what is missing for a set.
+// print prints what a set lacks.
 func (s *setInfo) print(p *cli.Program) {
 	if len(s.Unserved) > 0 {
 		fmt.Fprintf(p.Out, "\n%s calls these, for which kpsim has no service:\n", s.Set)
@@ -139,7 +139,7 @@ func (s *setInfo) print(p *cli.Program) {
 	}
 }
 
-// few are the first of a list, and how many more there are.
+// few returns the first elements of a list, and the number of the others.
 func few(all []string) string {
 	const most = 3
 	if len(all) <= most {
@@ -148,14 +148,14 @@ func few(all []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], " "), len(all)-most)
 }
 
-// Table is kpsim kernel table.
+// Table implements kpsim kernel table.
 type Table struct {
 	Files    []cli.FileName `arg:"" help:"Kernels: vmlinux or vmlinuz."`
 	Set      string         `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace,all" help:"Of which set: ${enum}."`
 	Markdown bool           `help:"Print a table for a page."`
 }
 
-// asked is what is said of one set, or of all.
+// asked returns the description of one set, or of all.
 func (o *opened) asked(set string) ([]setInfo, error) {
 	if set == "all" {
 		return o.sets()

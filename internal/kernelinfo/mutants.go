@@ -11,7 +11,7 @@ import (
 	"kpsim/linux/vmlinux"
 )
 
-// Mutants is kpsim kernel mutants.
+// Mutants implements kpsim kernel mutants.
 type Mutants struct {
 	File cli.FileName `arg:"" help:"A vmlinux, or a vmlinuz as distributions ship it."`
 	Func string       `placeholder:"NAME" help:"Only those of this function."`
@@ -21,16 +21,16 @@ type Mutants struct {
 	JSON bool         `name:"json" help:"Print one JSON object a line, one for each mutant."`
 }
 
-// mutant is a line of --json.
+// A mutant is a line of --json.
 type mutant struct {
 	Name string `json:"name"`
 	Says string `json:"says"`
-	Addr uint64 `json:"addr"` // as the kernel is linked
+	Addr uint64 `json:"addr"` // at the kernel's link address
 	Old  string `json:"old"`  // bytes, in hexadecimal
 	New  string `json:"new"`
 }
 
-// Run lists them.
+// Run lists the mutants.
 func (c *Mutants) Run(p *cli.Program) (int, error) {
 	im, err := vmlinux.Open(string(c.File))
 	if err != nil {

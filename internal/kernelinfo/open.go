@@ -12,13 +12,13 @@ import (
 	"kpsim/linux/vmlinux"
 )
 
-// An opened is a kernel of which a command tells.
+// An opened is the kernel that a command describes.
 type opened struct {
-	im    *vmlinux.Image // with objects laid over it
-	stops error          // why kpsim doesn't run it; nil: it does
+	im    *vmlinux.Image // including objects laid over it
+	stops error          // why kpsim can't run it; nil: it can
 }
 
-// bootCPUs is on how many CPUs a kernel's engine is started, to see whether it does.
+// bootCPUs is the number of CPUs on which a kernel's engine is started as a check.
 const bootCPUs = 2
 
 // open opens a kernel, and tries to start its engine.
@@ -35,14 +35,14 @@ func open(file cli.FileName, objects []cli.FileName) (*opened, error) {
 	if len(objects) > 0 {
 		return nil, cause(stops, "")
 	}
-	im, err := vmlinux.Open(string(file)) // what linux.Open has begun with may be half done
+	im, err := vmlinux.Open(string(file)) // linux.Open may have left its image half done
 	if err != nil {
 		return nil, cause(err, string(file))
 	}
 	return &opened{im, stops}, nil
 }
 
-// cause words an error of a file. The package that reads kernels names the file already.
+// cause words an error about a file. Errors of package vmlinux already name the file.
 func cause(err error, file string) error {
 	if p := new(fs.PathError); errors.As(err, &p) {
 		if file == "" {
@@ -53,18 +53,18 @@ func cause(err error, file string) error {
 	return err
 }
 
-// A setInfo is what is said of a set.
+// A setInfo describes a set.
 type setInfo struct {
 	Set          string   `json:"set"`
 	Does         string   `json:"does"`
-	Runs         bool     `json:"runs"`          // kpsim runs it from this kernel
-	Why          string   `json:"why,omitempty"` // it doesn't
+	Runs         bool     `json:"runs"`          // kpsim can run it from this kernel
+	Why          string   `json:"why,omitempty"` // why it can't
 	Functions    int      `json:"functions"`
 	Instructions int      `json:"instructions"`
 	Boundary     int      `json:"boundary"`
 	Unserved     []callee `json:"unserved"`
-	Missing      []string `json:"missing"` // functions that kernels of its series have
-	Refused      []place  `json:"refused"` // instructions that aren't executed
+	Missing      []string `json:"missing"` // functions that other kernels of its series have
+	Refused      []place  `json:"refused"` // instructions that the simulator doesn't execute
 
 	c *closure.Closure
 }
@@ -79,7 +79,7 @@ type place struct {
 	What string `json:"what"`
 }
 
-// sets asks for the closure of each set.
+// sets computes the closure of each set.
 func (o *opened) sets() ([]setInfo, error) {
 	var out []setInfo
 	for _, name := range closure.Top() {

@@ -14,19 +14,19 @@ import (
 	"kpsim/properties"
 )
 
-// Runs is kpsim kernel runs.
+// Runs implements kpsim kernel runs.
 type Runs struct {
 	Files    []cli.FileName `arg:"" help:"Result files that explore --kernel FILE --out FILE has written."`
 	Markdown bool           `help:"Print a table for a page."`
 }
 
-// explored is what all files together say of one scenario on one kernel.
+// An explored sums up all files for one scenario on one kernel.
 type explored struct {
 	runs   uint64
-	broken map[string]uint64 // runs that broke a property, by its ID
+	broken map[string]uint64 // number of runs that broke a property, by its ID
 }
 
-// cell is what the table says of it: the runs, and how many broke what.
+// cell formats the runs and violations for the table.
 func (e *explored) cell() string {
 	if e == nil {
 		return ""
@@ -38,7 +38,7 @@ func (e *explored) cell() string {
 	return text
 }
 
-// grouped is a number with a comma after each thousand.
+// grouped formats a number with thousands separators.
 func grouped(n uint64) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
@@ -46,7 +46,7 @@ func grouped(n uint64) string {
 	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
 }
 
-// add counts a scenario of a file.
+// add adds a scenario from a file.
 func (e *explored) add(in *results.Explored) {
 	for i := range in.Parts {
 		p := &in.Parts[i]
@@ -60,15 +60,15 @@ func (e *explored) add(in *results.Explored) {
 	}
 }
 
-// A shelfmark is what makes the runs of a scenario in a file other ones than those of
-// another file.
+// A shelfmark identifies the runs of a scenario in a file: files with the same shelfmark contain
+// the same runs.
 type shelfmark struct {
 	kernel, scenario, strategy string
 	seed                       uint64
 	share, shares              int
 }
 
-// seen is the table as it grows.
+// A seen is the table being built.
 type seen struct {
 	cells map[[2]string]*explored // by scenario and kernel
 	from  map[shelfmark]cli.FileName
@@ -123,7 +123,7 @@ func (t *seen) read(f cli.FileName) error {
 	return nil
 }
 
-// print prints the table: scenarios that broke something first.
+// print prints the table, with scenarios that broke something first.
 func (t *seen) print(p *cli.Program, markdown bool) {
 	var scenarios, kernels []string
 	breaks := map[string]bool{}

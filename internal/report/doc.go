@@ -1,16 +1,15 @@
-// Package report prints one run: kpsim run, replay, explain, view, export, shrink and
-// rerecord.
+// Package report implements the commands that print one run: kpsim run, replay, explain, view,
+// export, shrink and rerecord.
 //
-// What it is: one type a command, which has its flags and a method Run. Shared are how a
-// finding is worded, how a deviation that no longer fits is described, and how a replayed
-// run is prepared for traces/view.
+// What it is: each command is a type with its flags and a method Run. The commands share the
+// wording of a finding, the description of a deviation that no longer fits, and the preparation
+// of a replayed run for traces/view.
 //
-// What it is not: it searches nothing (package findings does), and lays out no page
+// What it is not: it doesn't search (package findings does), and it doesn't lay out pages
 // (internal/viewer does).
 //
-// Its rules. A trace is replayed before anything is said of it, and what differs from the
-// file is said. A trace is rewritten whole or left as it was.
+// Its rules. A trace is replayed before anything is said about it, and every difference from the
+// file is reported. A trace is either rewritten completely or left unchanged.
 //
-// Its limits: a trace whose run doesn't end within its budget is explained as
-// far as it goes.
+// Its limits: if the run of a trace exceeds its budget, explain describes it as far as it goes.
 package report

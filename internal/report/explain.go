@@ -44,7 +44,7 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 			now.Schedule = e.schedule
 			e.needs, err = replay.Necessity(&now)
 		}
-		if errors.Is(err, replay.ErrLong) { // what is known is printed
+		if errors.Is(err, replay.ErrLong) { // the part that was made is still printed
 			fmt.Fprintf(p.Err, "kpsim: %s: %v\n", c.Trace, err)
 		} else if err != nil {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
@@ -67,15 +67,15 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 	return status, c.print(p, e)
 }
 
-// An explained is all that explain prints.
+// An explained is everything that explain prints.
 type explained struct {
 	file     *traces.File
 	replay   *replay.Replay
-	schedule []traces.Deviation // of the run, which may not be the file's
+	schedule []traces.Deviation // deviations of the run, which may not be those of the file
 	input    view.Input
 	story    []view.Sentence
-	lost     *blame.Point  // nil: nothing is broken
-	needs    []replay.Need // of each deviation, if the trace breaks what it says
+	lost     *blame.Point  // nil: no property is broken
+	needs    []replay.Need // of each deviation, if the trace breaks the property it names
 }
 
 func (c *Explain) print(p *cli.Program, e *explained) error {
@@ -128,7 +128,7 @@ func (c *Explain) print(p *cli.Program, e *explained) error {
 	return nil
 }
 
-// printWithout says what becomes of the run without each deviation.
+// printWithout prints how the run ends without each deviation.
 func printWithout(p *cli.Program, e *explained) {
 	if len(e.needs) == 0 {
 		return

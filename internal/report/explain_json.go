@@ -6,21 +6,21 @@ import (
 	"kpsim/traces/view"
 )
 
-// An explanation is what explain --json prints.
+// An explanation is the output of explain --json.
 type explanation struct {
 	ended
-	Breaks     bool           `json:"breaks"` // the property that the trace says, where it says
+	Breaks     bool           `json:"breaks"` // the property and place that the trace names
 	Why        string         `json:"why,omitempty"`
 	Story      []sentence     `json:"story"`
 	Deviations []deviation    `json:"deviations"`
-	NoReturn   *noReturnShown `json:"no_return"` // null: nothing was broken
+	NoReturn   *noReturnShown `json:"no_return"` // null: no property was broken
 }
 
 type deviation struct {
 	Label   string   `json:"label"`
 	Words   string   `json:"words"`
-	Stood   []string `json:"stood,omitempty"` // of a kernel's own engine: where the CPUs stood
-	Without *string  `json:"without"`         // what becomes of the run without it; null: that wasn't tried
+	Stood   []string `json:"stood,omitempty"` // where the CPUs stood; only for an engine built from a kernel
+	Without *string  `json:"without"`         // how the run ends without it; null: not tried
 }
 
 type sentence struct {

@@ -24,7 +24,7 @@ type Export struct {
 	Out cli.FileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
 }
 
-// Exports are the formats. Perfetto reads Chrome's: it is the same one.
+// Exports lists the formats. Perfetto reads Chrome's, so the two are the same.
 var Exports = []string{"ftrace", "trace.dat", "chrome", "perfetto", "json", "litmus", "columns"}
 
 func (c *Export) Run(p *cli.Program) (int, error) {
@@ -66,7 +66,8 @@ func (c *Export) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-// content is what goes into the file: text is made plain.
+// content returns the bytes of the file; a text format is stripped of colours and control
+// characters.
 func (c *Export) content(b []byte) []byte {
 	if c.To == "trace.dat" {
 		return b

@@ -9,8 +9,8 @@ import (
 	"kpsim/traces/view"
 )
 
-// Headline is what a trace breaks, in the words of its scenario: replay's first line.
-// It is played once for that.
+// Headline returns replay's first line: what a trace breaks, in the scenario's words. It plays
+// the trace once.
 func Headline(p *cli.Program, file *traces.File) string {
 	r, err := replay.Play("trace", file, true)
 	if err != nil || r.Property == nil {
@@ -21,14 +21,14 @@ func Headline(p *cli.Program, file *traces.File) string {
 	return view.Headline(viewInput(p, file, r))
 }
 
-// viewInput is a replayed run, to be printed.
+// viewInput returns a replayed run, ready to be printed.
 func viewInput(p *cli.Program, file *traces.File, r *replay.Replay) view.Input {
 	in := r.View(file)
 	in.Width, in.Paint = p.Width, p.Paint
 	return in
 }
 
-// finding prints what was broken, where, and how.
+// finding prints which property was broken, where, and how.
 func finding(q *properties.Property, place, message string) string {
 	s := q.ID + " " + q.Name
 	if place != "" {
@@ -37,8 +37,8 @@ func finding(q *properties.Property, place, message string) string {
 	return s + ": " + message
 }
 
-// Told is Headline and the sentences of explain, in the run's order, with the places in a kernel's C
-// as far as they are known. It is played once for that.
+// Told returns Headline and the sentences of explain, in the run's order, with places in a
+// kernel's C source where they are known. It plays the trace once.
 func Told(p *cli.Program, file *traces.File) (headline string, sentences []string) {
 	r, err := replay.Play("trace", file, true)
 	if err != nil || r.Property == nil {

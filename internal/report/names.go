@@ -13,8 +13,8 @@ import (
 	"kpsim/traces"
 )
 
-// lacks says which name of a deviation the run of a trace doesn't have, and which one is near it;
-// "" if it has all of them.
+// lacks describes the first name in a deviation that the replayed run doesn't have, and suggests
+// a similar one. It returns "" if the run has every name.
 func lacks(r *replay.Replay, d *traces.Deviation) string {
 	names := r.Rig.Machine.Names()
 	var movers, cpus []string
@@ -56,7 +56,7 @@ func lacks(r *replay.Replay, d *traces.Deviation) string {
 	return ""
 }
 
-// placeLacks is lacks of the place: a function, or a task or another routine.
+// placeLacks is lacks for the deviation's place: a function, a task or another routine.
 func placeLacks(r *replay.Replay, d *traces.Deviation, tasks []string) string {
 	names := r.Rig.Machine.Names()
 	if _, _, known := names.FindSymbol(d.Name); known && d.Text || slices.Contains(r.Places, d.Name) {

@@ -9,8 +9,8 @@ import (
 	"kpsim/traces/view"
 )
 
-// printNoReturn prints the odds of failing by how much of the schedule is
-// followed, and the choice after which most runs fail.
+// printNoReturn prints how the odds of failing depend on the length of the schedule's prefix, and
+// the choice after which most runs fail.
 func printNoReturn(p *cli.Program, e *explained) {
 	n := e.lost
 	if n == nil {
@@ -30,11 +30,9 @@ func printNoReturn(p *cli.Program, e *explained) {
 		if o.Questions == n.Questions {
 			then = "all of it"
 		}
-		told := i == 0 || then != "" || deviationAt(n, i-1) > 0 || o.Questions == n.Point.Question ||
-			o.Questions == n.Point.Question+1
-		if creeps := !n.FromStart && !n.Sharp &&
-			(o.Questions == n.From.Questions || o.Questions == n.To.Questions); !told && !creeps {
-			continue // a step of the bisection
+		told := i == 0 || then != "" || deviationAt(n, i-1) > 0 || o.Questions == n.Point.Question || o.Questions == n.Point.Question+1
+		if creeps := !n.FromStart && !n.Sharp && (o.Questions == n.From.Questions || o.Questions == n.To.Questions); !told && !creeps {
+			continue // an intermediate step of the bisection
 		}
 		odds(p, fmt.Sprintf("  %9d  %5d  %5s  %-11s", o.Questions, o.Event, percent(o.Chance()), interval(o)), then)
 	}
@@ -44,7 +42,7 @@ func printNoReturn(p *cli.Program, e *explained) {
 	}
 }
 
-// odds prints a row of the curve, what comes then below it if it must.
+// odds prints a row of the curve, with its explanation on the next line if it doesn't fit.
 func odds(p *cli.Program, row, then string) {
 	line := strings.TrimRight(row+"  "+then, " ")
 	if p.Width == 0 || len(line) <= p.Width {
@@ -55,8 +53,7 @@ func odds(p *cli.Program, row, then string) {
 	p.Indented(cli.Indent+cli.Indent, then)
 }
 
-// deviationAt returns the number of the deviation right after the prefix i of
-// the curve, or 0.
+// deviationAt returns the number of the deviation right after prefix i of the curve, or 0.
 func deviationAt(n *blame.Point, i int) int {
 	if i+1 < len(n.Curve) && n.Curve[i+1].Questions == n.Curve[i].Questions+1 &&
 		n.Curve[i+1].Deviations > n.Curve[i].Deviations {
@@ -65,7 +62,7 @@ func deviationAt(n *blame.Point, i int) int {
 	return 0
 }
 
-// blamed says in sentences what the odds show.
+// blamed returns sentences that interpret the odds.
 func blamed(e *explained) []string {
 	n := e.lost
 	if n.FromStart {

@@ -23,28 +23,29 @@ type Replay struct {
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
-// A played is a replay as --json prints it.
+// A played is the output of replay --json.
 type played struct {
 	ended
 	Deviations int    `json:"deviations"`
 	Why        string `json:"why,omitempty"`
-	Breaks     bool   `json:"breaks"` // the file's property at its place, if perhaps in another run
+	Breaks     bool   `json:"breaks"` // at the file's place, though possibly in another run
 
-	// How deviations were taken otherwise than the file says. Where the run isn't the same for it:
-	// the first one.
+	// Otherwise describes the deviations that were not taken as the file says. If that changed
+	// the run, it describes only the first.
 	Otherwise       []string    `json:"taken_otherwise,omitempty"`
 	FirstDivergence *divergence `json:"first_divergence,omitempty"`
 }
 
-// An ended is how the run of a trace ended, as --json prints it.
+// An ended is the end of a trace's run, as printed by --json.
 type ended struct {
 	Trace    string  `json:"trace"`
-	Property *string `json:"property"` // the ID; null: nothing was broken
+	Property *string `json:"property"` // the ID; null: no property was broken
 	Place    string  `json:"place"`
 	Message  string  `json:"message"`
 	Digest   string  `json:"digest"`
 	Same     bool    `json:"same"`
-	Edited   string  `json:"scenario_edited,omitempty"` // its file, or name, if that is another program by now
+	// the scenario's file or name, if the program has changed since
+	Edited string `json:"scenario_edited,omitempty"`
 }
 
 func endOf(trace string, file *traces.File, r *replay.Replay) ended {
@@ -56,9 +57,9 @@ func endOf(trace string, file *traces.File, r *replay.Replay) ended {
 	return e
 }
 
-// A divergence is a deviation that was never reached, as --json prints it.
+// A divergence is a deviation that was never reached, as printed by --json.
 type divergence struct {
-	Deviation int    `json:"deviation"` // its number, from 1
+	Deviation int    `json:"deviation"` // numbered from 1
 	Wanted    string `json:"wanted"`
 	Found     string `json:"found"`
 }
@@ -102,7 +103,7 @@ func (c *Replay) printJSON(p *cli.Program, file *traces.File, r *replay.Replay) 
 	return p.PrintJSON(out)
 }
 
-// diverges is where a run that isn't the file's first couldn't take the file at its word.
+// diverges returns where the run first differs from the file's, or nil if it doesn't.
 func diverges(file *traces.File, r *replay.Replay) *divergence {
 	if r.Same || r.Miss == nil {
 		return nil
@@ -144,7 +145,7 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 	return nil
 }
 
-// beginning says what is played.
+// beginning returns the first line of the output: what is played.
 func beginning(trace string, file *traces.File, r *replay.Replay) string {
 	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name,
 		cli.Number(len(file.Schedule), "deviation"))
@@ -157,7 +158,7 @@ func beginning(trace string, file *traces.File, r *replay.Replay) string {
 	return s
 }
 
-// anew is the line that looks for such a run again.
+// anew returns the command that searches for such a run again.
 func anew(k *inputs.TracesKernel, file *traces.File, s *scenario.Scenario) string {
 	name := s.Name
 	if f := file.Remark(inputs.OriginFile); f != "" {
@@ -175,8 +176,8 @@ func anew(k *inputs.TracesKernel, file *traces.File, s *scenario.Scenario) strin
 	return cli.Line(append(words, k.Anew(&s.Machine)...)...)
 }
 
-// drifts says how deviations were not taken at their word. One may have been looked for
-// elsewhere and yet be taken where the file says.
+// drifts describes the deviations that were not taken as the file says. A deviation may have been
+// searched for at several places and still be taken where the file says.
 func drifts(file *traces.File, r *replay.Replay) (says []string) {
 	for _, d := range r.Drifts {
 		if s := drift(file, r, d); s != "" {
@@ -186,8 +187,8 @@ func drifts(file *traces.File, r *replay.Replay) (says []string) {
 	return says
 }
 
-// departures says how a run was made otherwise than the file says: of one that ends as the file says,
-// which deviations were looked for elsewhere; of another one also where it first diverged.
+// departures describes how the run departs from the file. If it ends as the file says, these are
+// the deviations found at another place; otherwise also where it first diverged.
 func departures(file *traces.File, r *replay.Replay) []string {
 	says := drifts(file, r)
 	if r.Miss != nil && !r.Same {
@@ -196,7 +197,7 @@ func departures(file *traces.File, r *replay.Replay) []string {
 	return says
 }
 
-// drift says how a deviation was not taken at its word, or nothing if it was.
+// drift describes how one deviation departs from the file, or returns "".
 func drift(file *traces.File, r *replay.Replay, d sched.Drift) string {
 	f := &file.Schedule[d.Index]
 	why := lacks(r, f)
@@ -229,13 +230,13 @@ func drift(file *traces.File, r *replay.Replay, d sched.Drift) string {
 		cli.Number(d.Times, "time"))
 }
 
-// firstDivergence says where the file couldn't be taken at its word.
+// firstDivergence describes the first place where the run couldn't follow the file.
 func firstDivergence(file *traces.File, r *replay.Replay) string {
 	return fmt.Sprintf("first divergence: deviation %d, %s: %s", r.Miss.Index+1, file.Schedule[r.Miss.Index],
 		missed(file, r))
 }
 
-// missed says what there was instead of a deviation.
+// missed describes what happened in place of a deviation.
 func missed(file *traces.File, r *replay.Replay) string {
 	m := r.Miss
 	f := &file.Schedule[m.Index]
@@ -250,7 +251,7 @@ func missed(file *traces.File, r *replay.Replay) string {
 	}
 	var near []string
 	for _, n := range m.Near {
-		if n.Mover == f.Mover && n.Off == f.Off { // there, not nearby
+		if n.Mover == f.Mover && n.Off == f.Off { // at that very place
 			continue
 		}
 		at := traces.Deviation{Name: n.Name, Off: n.Off, Text: n.Text}

@@ -17,11 +17,11 @@ type Rerecord struct {
 	JSON bool `name:"json" help:"Print one JSON object a line."`
 }
 
-// A rerecorded is a line of --json.
+// A rerecorded is a line of rerecord --json.
 type rerecorded struct {
 	Trace      string  `json:"trace"`
 	Written    bool    `json:"written"`
-	Same       bool    `json:"same"` // it was up to date
+	Same       bool    `json:"same"` // it was already up to date
 	Property   *string `json:"property"`
 	Place      string  `json:"place"`
 	Digest     string  `json:"digest"`
@@ -32,7 +32,7 @@ type rerecorded struct {
 }
 
 func (c *Rerecord) Run(p *cli.Program) (int, error) {
-	files := make([]*traces.File, len(c.Traces)) // all are looked at before the first is written
+	files := make([]*traces.File, len(c.Traces)) // every trace is checked before the first is written
 	for i, path := range c.Traces {
 		f, err := c.TracesKernel.Read(path)
 		if err != nil {
@@ -58,7 +58,7 @@ func (c *Rerecord) Run(p *cli.Program) (int, error) {
 	return status, nil
 }
 
-// one brings one trace up to date and says whether it is.
+// one updates one trace and reports whether it already was up to date.
 func (c *Rerecord) one(p *cli.Program, path string, file *traces.File) (bool, error) {
 	p.Doing = "trace " + path
 	now, r, err := replay.Rerecord(path, file, c.AnyPlace)

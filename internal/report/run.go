@@ -17,7 +17,7 @@ import (
 	"kpsim/traces/view"
 )
 
-// Once say how one run is made.
+// Once holds the flags that say how a single run is made.
 type Once struct {
 	Seed     *uint64 `range:"0..18446744073709551615" placeholder:"N" help:"Let a strategy say who goes next: run number 0 of explore with this seed. Default: the default schedule, in which the one who ran goes on."`
 	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
@@ -27,13 +27,13 @@ type Once struct {
 	inputs.Broken
 }
 
-// Given reports whether anything is said of how the run is made, but for the kernel.
+// Given reports whether any of these flags is set, except those of the kernel.
 func (c *Once) Given() bool {
 	return c.Seed != nil || c.Strategy != "" || c.Edition != "" || c.Memory != "" || c.Broken != (inputs.Broken{})
 }
 
-// Schedule reads the scenario, and makes the chooser: the strategy that is
-// usual with a seed, unless another is named.
+// Schedule reads the scenario and makes the chooser. With a seed and no strategy named, the
+// strategy is usual.
 func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs.Input, sched.Strategy, error) {
 	if err := c.Broken.Check(); err != nil {
 		return nil, nil, err
@@ -92,11 +92,11 @@ type OneRun struct {
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
-// A ranOnce is a run as --json prints it.
+// A ranOnce is the output of run --json.
 type ranOnce struct {
 	Scenario string          `json:"scenario"`
-	Edition  string          `json:"edition"` // "": of none
-	Mutant   string          `json:"mutant"`  // "": the right engine
+	Edition  string          `json:"edition"` // "": no edition
+	Mutant   string          `json:"mutant"`  // "": the correct engine
 	Strategy string          `json:"strategy"`
 	Seed     *uint64         `json:"seed"`
 	Outcome  string          `json:"outcome"`
@@ -104,22 +104,22 @@ type ranOnce struct {
 	Message  string          `json:"message,omitempty"`
 	List     []string        `json:"list"`
 	Probes   []ranProbe      `json:"probes"`
-	Idle     []string        `json:"idle"` // why probes weren't hit, and what else was made and not used
+	Idle     []string        `json:"idle"` // why probes weren't hit, and which other objects were made and not used
 	Log      []string        `json:"log"`
 	Steps    uint64          `json:"steps"`
 	Digest   string          `json:"digest"`
 	Shipped  *inputs.Shipped `json:"as_shipped,omitempty"`
 }
 
-// A ranProbe is what a probe did in a run.
+// A ranProbe is what one probe did during a run.
 type ranProbe struct {
 	Name     string         `json:"name"`
 	Place    string         `json:"place"`
-	Handlers map[string]int `json:"handlers"` // how often each of those that it has ran
+	Handlers map[string]int `json:"handlers"` // number of calls of each of its handlers
 	Nmissed  int            `json:"nmissed"`
-	Skipped  int            `json:"skipped"` // by a sibling that changed the path
+	Skipped  int            `json:"skipped"` // hits skipped because a sibling changed the path
 
-	Line string `json:"-"` // as it is printed
+	Line string `json:"-"` // the line of the plain output
 }
 
 func (c *OneRun) Run(p *cli.Program) (int, error) {
@@ -162,7 +162,7 @@ func (c *OneRun) Run(p *cli.Program) (int, error) {
 	return status, nil
 }
 
-// other is the command that makes a run in another order.
+// other returns the command that makes a run with another order.
 func (c *OneRun) other() string {
 	seed := uint64(1)
 	if c.Seed != nil {
@@ -172,7 +172,8 @@ func (c *OneRun) other() string {
 		c.Kernel.Line("explore", c.Scenario) + " tries"
 }
 
-// search is the command that looks for what one run has found. It makes this run, too.
+// search returns the command that searches for the property that this run broke. Its search
+// includes this run.
 func (c *OneRun) search() string {
 	words := []string{cli.Typed(), "explore", c.Scenario}
 	flag := func(name, value string) {
@@ -190,7 +191,7 @@ func (c *OneRun) search() string {
 	return cli.Line(append(words, c.Kernel.Words()...)...)
 }
 
-// lines splits a file, never nil.
+// lines splits a file into lines. The result is never nil.
 func lines(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return l == "" })
 }
@@ -211,7 +212,7 @@ func (o *ranOnce) print(p *cli.Program, search string) {
 		}
 		fmt.Fprintf(p.Out, "\n%s:\n", name)
 		for _, l := range list {
-			fmt.Fprintf(p.Out, "  %s\n", l) // as the kernel has it, however wide
+			fmt.Fprintf(p.Out, "  %s\n", l) // as the kernel prints it, however wide
 		}
 	}
 	section("kprobes/list in the end", o.List)
@@ -234,7 +235,7 @@ func (o *ranOnce) print(p *cli.Program, search string) {
 	fmt.Fprintf(p.Out, "digest %s\n", o.Digest)
 }
 
-// HitsOf tells of each probe what it did.
+// HitsOf returns what each probe did.
 func HitsOf(rig *rig.Rig, t *rig.Tally) []ranProbe {
 	list := []ranProbe{}
 	for i := range rig.Scenario.Probes {

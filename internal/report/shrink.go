@@ -22,7 +22,7 @@ type Shrink struct {
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
-// A shrunk is what --json prints.
+// A shrunk is the output of shrink --json.
 type shrunk struct {
 	Trace     string       `json:"trace"`
 	Out       string       `json:"out"`
@@ -31,10 +31,10 @@ type shrunk struct {
 	Before    shrunkSize   `json:"before"`
 	After     shrunkSize   `json:"after"`
 	Runs      int          `json:"runs"`
-	Exhausted bool         `json:"exhausted"` // it might be made smaller still
+	Exhausted bool         `json:"exhausted"` // the budget was used up: it may not be minimal
 	Needs     []shrunkNeed `json:"needs"`
-	Unsaved   string       `json:"unsaved,omitempty"`    // why out isn't written
-	Text      string       `json:"trace_text,omitempty"` // and what it would hold
+	Unsaved   string       `json:"unsaved,omitempty"`    // why the file out wasn't written
+	Text      string       `json:"trace_text,omitempty"` // the trace, if it wasn't written
 }
 
 type shrunkSize struct {
@@ -44,7 +44,7 @@ type shrunkSize struct {
 
 type shrunkNeed struct {
 	Deviation string  `json:"deviation"`
-	Property  *string `json:"property"` // the ID of what is broken without it; null: nothing
+	Property  *string `json:"property"` // the ID of the property broken without it; null: none
 	Without   string  `json:"without"`  // the same in words
 }
 
@@ -60,9 +60,9 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	if err := c.Out.Check(); err != nil {
 		return 0, err
 	}
-	if s, err := os.Stat(out); err == nil && s.Mode().IsRegular() && !c.Force { // a pipe or a device loses nothing
-		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force",
-			c.Out)
+	// a pipe or a device loses nothing by writing
+	if s, err := os.Stat(out); err == nil && s.Mode().IsRegular() && !c.Force {
+		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force", c.Out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("%s; name another file with --out", cli.Cause(err, out))
 	}
@@ -85,7 +85,7 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	}
 	line.Complete()
 	status, unsaved, remedy := cli.OK, "", ""
-	if _, err := inputs.WriteTrace(out, s.File); err != nil { // it is printed all the same
+	if _, err := inputs.WriteTrace(out, s.File); err != nil { // it is still printed
 		unsaved, remedy = inputs.Unsaved(err, out)
 		status = cli.BadInput
 	}
@@ -100,8 +100,8 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	return status, err
 }
 
-// noLonger says in one line that a trace doesn't apply any more, and where it
-// first left the run that it was.
+// noLonger is the one-line error for a trace that no longer applies; it says where the run first
+// left the recorded one.
 func noLonger(p *cli.Program, k *inputs.TracesKernel, path string, file *traces.File, r *replay.Replay) {
 	why := r.Why
 	if r.Miss != nil {
@@ -152,7 +152,7 @@ func (c *Shrink) print(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, un
 	fmt.Fprintf(p.Out, "to replay:  %s\n", c.Line("replay", string(c.Out)))
 }
 
-// printNeeds prints deviations, and under each what it is for.
+// printNeeds prints deviations, and under each its purpose.
 func printNeeds(p *cli.Program, needs []replay.Need) {
 	for i := range needs {
 		p.Indented("", needs[i].Deviation.String())

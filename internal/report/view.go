@@ -66,7 +66,7 @@ func (c *View) Run(p *cli.Program) (int, error) {
 	return status, nil
 }
 
-// shown says which events are on a page, by their numbers.
+// shown says which events are on a page, by number.
 func shown(s *view.Scene) string {
 	if len(s.Steps) == 0 {
 		return "no events"
@@ -74,7 +74,7 @@ func shown(s *view.Scene) string {
 	return fmt.Sprintf("events %d to %d", s.Steps[0].Event.Seq, s.Steps[len(s.Steps)-1].Event.Seq)
 }
 
-// page lays the runs out.
+// page lays out the runs.
 func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 	words := []string{"kpsim", "view"}
 	if c.Passing {
@@ -119,8 +119,8 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 	return page, status, nil
 }
 
-// shortest are the names of two files without their folders, but for as many of those as
-// tell them apart: a page is mailed, and says nothing of the computer that it is from.
+// shortest returns the names of two files without their folders, except for as many folders as
+// tell them apart: pages are mailed, and shouldn't reveal the author's folders.
 func shortest(a, b string) (nameA, nameB string) {
 	if b == "" {
 		return filepath.Base(a), ""
@@ -138,7 +138,7 @@ func shortest(a, b string) (nameA, nameB string) {
 	return strings.Join(tail(x, n), "/"), strings.Join(tail(y, n), "/")
 }
 
-// nearest says what a run is that breaks nothing.
+// nearest describes the nearest run that breaks nothing.
 func nearest(n *replay.Neighbour, file *traces.File) string {
 	says := "The nearest run that breaks nothing"
 	for k, i := range n.Without {
@@ -151,7 +151,7 @@ func nearest(n *replay.Neighbour, file *traces.File) string {
 	return says + "."
 }
 
-// filmed plays a trace, and lays it out.
+// filmed plays a trace and lays out its run.
 func (c *View) filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
 	file, err := c.TracesKernel.Read(name)
 	if err != nil {
@@ -185,12 +185,12 @@ func (c *View) filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, e
 	return file, run, nil
 }
 
-// laidOut lays a run out that has kept its events.
+// laidOut lays out a run whose events were kept.
 func (c *View) laidOut(name, about string, file *traces.File, r *replay.Replay) *viewer.Run {
 	in := r.View(file)
 	in.Schedule = slices.Clone(r.Taken)
 	c.Follow(r, &in)
-	var tasks []string // for when the rig is closed
+	var tasks []string // read before the rig is closed
 	for _, t := range r.Rig.Machine.Tasks().All() {
 		tasks = append(tasks, t.Name)
 	}
@@ -208,7 +208,7 @@ func (c *View) serve(p *cli.Program, name string, page []byte) error {
 			reason(err))
 	}
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: served(name, page)}
-	p.LeaveInterrupt() // it ends as it should
+	p.LeaveInterrupt() // ^C is the normal end
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	ended := make(chan error, 1)
@@ -222,9 +222,9 @@ func (c *View) serve(p *cli.Program, name string, page []byte) error {
 	}
 }
 
-// served answers with the page only if the request names this computer by one
-// of its own names. Another name may have been pointed here by a page from
-// elsewhere (DNS rebinding), which could then read data that it must not read.
+// served returns the page only if the request's host is one of this computer's own names. Another
+// name may have been pointed here by a foreign page (DNS rebinding), which could then read the
+// data.
 func served(name string, page []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -249,13 +249,13 @@ func served(name string, page []byte) http.Handler {
 	})
 }
 
-// fileName is the name under which a browser saves a page of a title.
+// fileName returns the file name under which a browser saves a page with this title.
 func fileName(title string) string {
 	title, _, _ = strings.Cut(title, ", and ")
 	return strings.ReplaceAll(strings.ReplaceAll(title, ".kps", ""), "/", "-") + ".html"
 }
 
-// reason is what is wrong with an address, without the address.
+// reason returns what is wrong with an address, without the address.
 func reason(err error) string {
 	var e *os.SyscallError
 	if errors.As(err, &e) {

@@ -12,18 +12,18 @@ import (
 	"kpsim/traces"
 )
 
-// Going back. Runs are deterministic, so the machine is made anew, and what was typed is done
-// again as far as it is to go.
+// Going back. Runs are deterministic, so the machine is built again and the commands typed so far
+// are repeated up to the wanted place.
 
-// A done is a command that was done and may have changed the machine.
+// A done is a journal entry: a command that ran and may have changed the machine.
 type done struct {
 	words  []string
-	from   uint64 // steps made before it
-	until  uint64 // and after it
-	halted bool   // it was ended by a breakpoint, by ^C, or by going back into it
+	from   uint64 // steps made before the command
+	until  uint64 // steps made when it had ended
+	halted bool   // ended by a breakpoint, by ^C, or by going back into it
 }
 
-// adopt makes s the session.
+// adopt makes s the current session.
 func (h *sh) adopt(s *session.Session) {
 	h.s, h.told, h.heard = s, false, &hearer{}
 	s.See(h.saw)
@@ -33,8 +33,8 @@ func (h *sh) adopt(s *session.Session) {
 	}
 }
 
-// A place is how far a run has come: so many steps, and at least beyond an event; NoLimit: to
-// no such place.
+// A place is a point in a run: at least step steps were made, and at least event events happened.
+// NoLimit as step or event is never reached.
 type place struct{ step, event uint64 }
 
 // reached reports whether the run has come that far.
@@ -44,7 +44,7 @@ func (h *sh) reached(p place) bool {
 
 var nowhere = place{session.NoLimit, session.NoLimit}
 
-// again does anew what was typed, as far as a place. What was typed after that is forgotten.
+// again repeats the typed commands up to a place, and forgets those after it.
 func (h *sh) again(to place) error {
 	s, err := h.c.anew()
 	if err != nil {
@@ -63,7 +63,7 @@ func (h *sh) again(to place) error {
 		if h.to = to; d.halted {
 			h.to.step = min(to.step, d.until)
 		}
-		h.one(d.words) // its error was told when it was typed
+		h.one(d.words) // its error was reported when it was typed
 		if h.s.Halted && !h.reached(h.to) {
 			break // ^C
 		}
@@ -116,7 +116,7 @@ func (h *sh) goTo(args []string) error {
 	err = h.one([]string{"continue"})
 	h.to = nowhere
 	switch {
-	case err != nil || h.s.Halted && !h.reached(to): // then tellStops says why
+	case err != nil || h.s.Halted && !h.reached(to): // tellStops then says why
 		return err
 	case !h.reached(to) && len(h.reasons) == 0 && len(h.s.Rig.Log.Events) == 0:
 		return fmt.Errorf("there is no event %d: nothing has happened yet%s", n, h.stuck())
@@ -133,7 +133,7 @@ func (h *sh) standsAt() error {
 	return h.where(nil)
 }
 
-// open is the command open: another scenario or trace.
+// open is the command open: it switches to another scenario or trace.
 func (h *sh) open(args []string) error {
 	if len(args) != 1 {
 		return errUsage

@@ -19,31 +19,30 @@ import (
 	"kpsim/traces"
 )
 
-// Breakpoints and watchpoints. They are looked at after each step; the run is the same with
-// and without them.
+// Breakpoints and watchpoints. They are checked after each step and don't change the run.
 
-// mostStops is how many breakpoints and watchpoints there may be.
+// mostStops is the maximum number of breakpoints and watchpoints together.
 const mostStops = 64
 
-// A stop is a breakpoint or a watchpoint. Of what it can be for one is set.
+// A stop is a breakpoint or a watchpoint. Exactly one of text, event, property and length is set.
 type stop struct {
 	n    int
-	says string // as it was typed
+	says string // the command as it was typed
 
-	text     bool                 // a CPU is to execute the instruction at an address
-	event    bool                 // an event of a kind
-	property *properties.Property // the next step breaks it
-	length   int                  // bytes at an address are written; 0: it is no watchpoint
+	text     bool                 // stops before a CPU executes the instruction at an address
+	event    bool                 // stops at an event of a kind
+	property *properties.Property // stops before a step that breaks it
+	length   int                  // bytes watched at an address; 0: not a watchpoint
 
 	at   arch.Addr
 	kind traces.Kind
-	cpu  int // of an event; -1: any
+	cpu  int // whose event; -1: any CPU's
 
-	there uint64 // CPUs that stood at the address before the step
-	old   []byte // what was there before the step
+	there uint64 // CPUs that stood at the address before the step, as a bit set
+	old   []byte // memory at the address before the step
 }
 
-// A hearer keeps the events of a step.
+// A hearer collects the events of one step.
 type hearer struct {
 	on     bool
 	events []traces.Event
@@ -64,7 +63,7 @@ func kindNames() (names []string) {
 	return names
 }
 
-// kinds are those of all vocabularies.
+// kinds returns the event kinds of all vocabularies.
 func kinds() (list []traces.Kind) {
 	for k := range traces.EngineBlock + 64 {
 		if k.String() != "" {
@@ -137,7 +136,7 @@ func (h *sh) breakAt(args []string) error {
 		name, near, h.functions()[0])
 }
 
-// propertiesLike says which properties there are with the letter of an ID that there isn't.
+// propertiesLike lists the properties that share the letter of an unknown ID.
 func propertiesLike(id string) string {
 	if _, err := strconv.ParseUint(id[min(1, len(id)):], 10, 32); err != nil {
 		return ""
@@ -155,8 +154,8 @@ func propertiesLike(id string) string {
 	return "there are " + cli.List(ids) + ";"
 }
 
-// reachable says why no CPU can execute an instruction at a place. Of one where the linked code
-// has none there is a remark: patched code may have one.
+// reachable returns an error if no CPU can ever execute an instruction at a place. The remark
+// warns where the linked code has no instruction boundary: patched code may have one.
 func (h *sh) reachable(name string, at arch.Addr) (remark string, err error) {
 	function, _, inFunction := strings.Cut(name, "+")
 	for i := range h.s.Rig.Scenario.Texts {
@@ -169,7 +168,7 @@ func (h *sh) reachable(name string, at arch.Addr) (remark string, err error) {
 				len(t.Code), t.Name)
 		}
 	}
-	if _, _, known := h.s.Rig.Machine.Names().SymbolAt(at); !known { // slots are made during a run
+	if _, _, known := h.s.Rig.Machine.Names().SymbolAt(at); !known { // slots are allocated during a run
 		f := h.functions()[0]
 		return "", fmt.Errorf("%s: no code is at this address; write break %s, or an address that text %s prints", name,
 			f, f)
@@ -177,7 +176,7 @@ func (h *sh) reachable(name string, at arch.Addr) (remark string, err error) {
 	return "", nil
 }
 
-// inside is the remark on a place where the linked code has no instruction.
+// inside is the remark on a place inside an instruction of the linked code.
 func (h *sh) inside(t *scenario.Text, off int) string {
 	begin := 0
 	for at := 0; at <= off; {
@@ -202,7 +201,7 @@ func (h *sh) addStop(s *stop) error {
 	return nil
 }
 
-// breaks lists them.
+// breaks is the command breaks: it lists breakpoints and watchpoints.
 func (h *sh) breaks() error {
 	if len(h.stops) == 0 {
 		fmt.Fprintln(h.p.Out, "there is no breakpoint; break "+h.functions()[0]+" makes one")
@@ -231,7 +230,7 @@ func (h *sh) deleteStops(args []string) error {
 	return nil
 }
 
-// mostWatched is how many bytes a watchpoint may have.
+// mostWatched is the maximum length of a watchpoint, in bytes.
 const mostWatched = 64
 
 // watch is the command watch.
@@ -258,13 +257,13 @@ func (h *sh) watch(args []string) error {
 	return h.addStop(s)
 }
 
-// bytesAt is what is in memory where a watchpoint is.
+// bytesAt returns the memory that a watchpoint covers.
 func (h *sh) bytesAt(s *stop) []byte {
 	b := make([]byte, s.length)
 	return b[:h.s.Rig.Machine.Inspect().BytesAt(s.at, b)]
 }
 
-// standing are the CPUs whose next instruction is at the address.
+// standing returns the CPUs whose next instruction is at the address, as a bit set.
 func (h *sh) standing(at arch.Addr) (set uint64) {
 	m := h.s.Rig.Machine
 	for cpu := range m.CPUs() {
@@ -275,7 +274,7 @@ func (h *sh) standing(at arch.Addr) (set uint64) {
 	return set
 }
 
-// halt is asked before each step and after it: whether the machine is to stand there.
+// halt is called before and after each step, and reports whether the machine stops there.
 func (h *sh) halt(made bool) bool {
 	if !made {
 		h.heard.events = h.heard.events[:0]
@@ -296,7 +295,7 @@ func (h *sh) halt(made bool) bool {
 	return len(h.reasons) > before
 }
 
-// look adds to the reasons why the machine is to stand, if the step has met a stop.
+// look adds to the reasons for stopping if the step met s.
 func (h *sh) look(s *stop) {
 	m := h.s.Rig.Machine
 	because := func(format string, args ...any) {
@@ -327,13 +326,13 @@ func (h *sh) look(s *stop) {
 	}
 }
 
-// describe is an event in words, without its number and CPU.
+// describe returns an event in words, without its number and CPU.
 func (h *sh) describe(e *traces.Event) string {
 	words := strings.Fields(h.s.Rig.Readable(e.String()))
 	return strings.Join(words[min(2, len(words)):], " ")
 }
 
-// stored returns which event of the step is a store to the text that s watches, -1 if none is.
+// stored returns the index of the step's event that stores to the text watched by s, or -1.
 func (h *sh) stored(s *stop) int {
 	return slices.IndexFunc(h.heard.events, func(e traces.Event) bool {
 		return e.Kind == smpev.TextStore && arch.Addr(e.A) < s.at+arch.Addr(s.length) &&
@@ -341,7 +340,7 @@ func (h *sh) stored(s *stop) int {
 	})
 }
 
-// writer says who made the step.
+// writer names the CPU or source that made the step.
 func (h *sh) writer() string {
 	switch mv := h.s.Moved(); {
 	case mv != sim.NoMover:
@@ -352,7 +351,8 @@ func (h *sh) writer() string {
 	return "a CPU"
 }
 
-// when says at which event s was written: stores to data are none.
+// when says at which event the watched bytes were written. A store to data is no event: then it
+// says where the run stands.
 func (h *sh) when(s *stop) string {
 	if i := h.stored(s); i >= 0 {
 		return fmt.Sprintf("event %d, step %d", h.heard.events[i].Seq, h.steps())
@@ -360,10 +360,10 @@ func (h *sh) when(s *stop) string {
 	return h.position()
 }
 
-// steps is how many steps there were.
+// steps returns the number of steps made.
 func (h *sh) steps() uint64 { return h.s.Rig.Machine.Interactive().Steps() }
 
-// position says where the run stands.
+// position describes the point that the run has reached.
 func (h *sh) position() string {
 	n := len(h.s.Rig.Log.Events)
 	if n == 0 {
@@ -372,8 +372,8 @@ func (h *sh) position() string {
 	return fmt.Sprintf("step %d, after event %d", h.steps(), n-1)
 }
 
-// tellStops says why the machine stands, and takes back a step that breaks a property which
-// has a breakpoint: then back is true. from is where the command began.
+// tellStops prints why the machine stopped. A step that breaks a property with a breakpoint is
+// undone, and back is true. The command began at the step from.
 func (h *sh) tellStops(from uint64) (back bool, err error) {
 	for _, r := range h.reasons {
 		h.p.Indented("", r)

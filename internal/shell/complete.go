@@ -11,12 +11,12 @@ import (
 	"kpsim/internal/scenario/library"
 )
 
-// What Tab completes.
+// Completion with Tab.
 
-// mostListed is how many files of a folder Tab looks at.
+// mostListed is the maximum number of files of a folder that Tab looks at.
 const mostListed = 1000
 
-// complete returns what the word before the cursor may be; head and tail are the line around it.
+// complete returns the possible words before the cursor; head and tail are the rest of the line.
 func (h *sh) complete(line string, pos int) (head string, words []string, tail string) {
 	runes := []rune(line)
 	pos = min(pos, len(runes))
@@ -37,17 +37,17 @@ func (h *sh) complete(line string, pos int) (head string, words []string, tail s
 	return head, names, tail
 }
 
-// mostOffered is how many words Tab lists. Beyond 100 the editor would ask whether to, and take
-// what is typed next, ^C too, for an answer.
+// mostOffered is the maximum number of words that Tab lists. With more than 100 the editor would
+// ask for confirmation and read what is typed next, even ^C, as the answer.
 const mostOffered = 60
 
-// fewer returns how the names begin instead of the names, up to where they differ, if there are
-// too many to list. What they have in common stays the same. It changes its argument.
+// fewer shortens a list that is too long: it returns the names' distinct beginnings in place of
+// the names. Their common prefix is unchanged. It overwrites its argument.
 func fewer(names []string) []string {
 	if len(names) <= mostOffered {
 		return names
 	}
-	first, last := names[0], names[len(names)-1] // they are sorted
+	first, last := names[0], names[len(names)-1] // names is sorted
 	common := 0
 	for common < min(len(first), len(last)) && first[common] == last[common] {
 		common++
@@ -67,7 +67,7 @@ func fewer(names []string) []string {
 	return names
 }
 
-// wordsAfter are the words that may come after the beginning of a line.
+// wordsAfter returns the words that may follow the beginning of a line.
 func (h *sh) wordsAfter(head, word string) []string {
 	bar := strings.LastIndex(head, "|")
 	typed := strings.Fields(head[bar+1:])
@@ -105,7 +105,7 @@ func (h *sh) symbols() []string {
 	return names
 }
 
-// probing are the words of the commands that make probes.
+// probing returns the options of the commands that make probes.
 func (h *sh) probing() []string {
 	return append(h.functions(), "at", "post", "nopre", "fault", "disabled", "maxactive=", "entry", "entry=", "leave",
 		"data=", "ip=")
@@ -153,7 +153,7 @@ func (h *sh) stopNumbers() []string {
 	return names
 }
 
-// hostFiles are the traces, scenarios and folders whose paths begin so.
+// hostFiles returns the traces, scenarios and folders whose paths begin with word.
 func hostFiles(word string) (names []string) {
 	dir, base := filepath.Split(word)
 	f, err := os.Open(filepath.Clean("./" + dir))

@@ -21,11 +21,11 @@ import (
 	"kpsim/smp/kernel"
 )
 
-// What the shell does with the machine: calls, probes, files, steps.
+// Commands that move the machine: calls, probes, files, steps.
 
 var regNames = target.Arch.RegNames
 
-// saw prints a call of a handler, with what it was given.
+// saw prints a handler's hit and its arguments.
 func (h *sh) saw(hit engine.Hit) {
 	if h.quiet {
 		return
@@ -43,7 +43,7 @@ func (h *sh) saw(hit engine.Hit) {
 
 func (h *sh) probeName(id uint64) string { return h.s.Rig.Scenario.Probes[id].Name }
 
-// functions, probes and modules are the names of those of the scenario.
+// functions, probes and modules return the scenario's names of each sort.
 func (h *sh) functions() (names []string) {
 	for i := range h.s.Rig.Scenario.Texts {
 		names = append(names, h.s.Rig.Scenario.Texts[i].Name)
@@ -65,7 +65,7 @@ func (h *sh) modules() (names []string) {
 	return names
 }
 
-// function checks the name of one of the scenario's functions.
+// function returns an error if the scenario has no function of that name.
 func (h *sh) function(name string) error {
 	names := h.functions()
 	if slices.Contains(names, name) {
@@ -82,7 +82,7 @@ func (h *sh) function(name string) error {
 	return fmt.Errorf("no function is called %s; there are %s", name, cli.List(names))
 }
 
-// symbol says that nothing is called so, and what is.
+// symbol is the error for an unknown symbol; it suggests similar names.
 func (h *sh) symbol(name string) error {
 	names := h.functions()
 	for i := range h.s.Rig.Scenario.Datas {
@@ -91,7 +91,7 @@ func (h *sh) symbol(name string) error {
 	return fmt.Errorf("no symbol is called %s, and it is no number of 64 bits; there are %s", name, cli.List(names))
 }
 
-// missing returns the module of a function if that isn't loaded, else "".
+// missing returns the module that has function f if it isn't loaded, otherwise "".
 func (h *sh) missing(f string) string {
 	for i := range h.s.Rig.Scenario.Modules {
 		m := &h.s.Rig.Scenario.Modules[i]
@@ -132,7 +132,7 @@ func splitPlace(s string) (name string, off int, err error) {
 }
 
 func (h *sh) call(args []string) error {
-	args, cpu, behind, err := h.placed(args)
+	args, cpu, background, err := h.placed(args)
 	if err != nil {
 		return err
 	}
@@ -154,12 +154,12 @@ func (h *sh) call(args []string) error {
 		op.Args = append(op.Args, v)
 	}
 	says := args[0] + "(" + strings.Join(args[1:], ", ") + ")"
-	return h.s.Op(cpu, "the call of "+says, op, behind, func(_ kprobes.Errno, rax uint64) {
+	return h.s.Op(cpu, "the call of "+says, op, background, func(_ kprobes.Errno, rax uint64) {
 		fmt.Fprintf(h.p.Out, "%s = %#x\n", says, rax)
 	})
 }
 
-// value reads a number, which may be negative, or the address of a place.
+// value reads a number, which may be negative, or a place, whose value is its address.
 func (h *sh) value(s string) (uint64, error) {
 	if n, err := strconv.ParseInt(s, 0, 64); err == nil {
 		return uint64(n), nil
@@ -216,8 +216,8 @@ func (h *sh) jprobe(args []string) error {
 	})
 }
 
-// probe makes a probe of NAME at PLACE and the words after it: words has what
-// they do, that of "" what REG=VALUE does.
+// probe makes a probe from its arguments: NAME, PLACE and options. words maps each option to its
+// action; the key "" handles REG=VALUE.
 func (h *sh) probe(args []string, p *scenario.Probe, words map[string]func(value string) error) (err error) {
 	if len(args) < 3 || args[1] != "at" {
 		return errUsage
@@ -247,10 +247,10 @@ func (h *sh) probe(args []string, p *scenario.Probe, words map[string]func(value
 	return h.s.AddProbe(*p)
 }
 
-// alone are the words that have no value.
+// alone lists the options without a value.
 var alone = []string{"post", "nopre", "fault", "entry", "leave", "disabled"}
 
-// setReg adds the step that REG=VALUE says.
+// setReg appends the step for the option REG=VALUE.
 func (h *sh) setReg(steps *[]scenario.Step, set string) error {
 	reg, value, _ := strings.Cut(set, "=")
 	if value == "" {
@@ -277,10 +277,10 @@ func (h *sh) disable(args []string) error { return h.api(args, "disable", act.Di
 var apiKinds = map[scenario.ProbeKind]string{scenario.ProbeKprobe: "kprobe", scenario.ProbeKretprobe: "kretprobe",
 	scenario.ProbeJprobe: "jprobe"}
 
-// api makes a call of the API for the probes named: one for all of them, if they
-// are of one kind and it takes arrays, else one for each.
+// api calls the kernel's API for the named probes: once with an array if they are of one kind and
+// the API takes arrays, otherwise once for each.
 func (h *sh) api(args []string, f string, one, all *scenario.Operation) error {
-	args, cpu, behind, err := h.placed(args)
+	args, cpu, background, err := h.placed(args)
 	if err != nil {
 		return err
 	}
@@ -300,15 +300,12 @@ func (h *sh) api(args []string, f string, one, all *scenario.Operation) error {
 	}
 	if all != nil && len(args) > 1 && same && kinds[0] != scenario.ProbeJprobe && h.s.Rig.Scenario.Machine.Batches {
 		says := fmt.Sprintf("%s_%ss(%s)", f, apiKinds[kinds[0]], cli.List(args))
-		return h.s.Op(cpu, says, scenario.Op{Kind: all, Targets: args}, behind, func(errno kprobes.Errno, _ uint64) {
-			h.answer(says, errno)
-		})
+		return h.s.Op(cpu, says, scenario.Op{Kind: all, Targets: args}, background, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) })
 	}
 	for i, name := range args {
 		says := fmt.Sprintf("%s_%s(%s)", f, apiKinds[kinds[i]], name)
 		op := scenario.Op{Kind: one, Target: name}
-		if err := h.s.Op(cpu, says, op, behind,
-			func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) }); err != nil {
+		if err := h.s.Op(cpu, says, op, background, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) }); err != nil {
 			return err
 		}
 	}
@@ -321,7 +318,7 @@ func (h *sh) rmmod(args []string) error { return h.module(args, "rmmod", act.Unl
 
 // module loads or unloads a module.
 func (h *sh) module(args []string, f string, kind *scenario.Operation) error {
-	args, cpu, behind, err := h.placed(args)
+	args, cpu, background, err := h.placed(args)
 	if err != nil {
 		return err
 	}
@@ -336,7 +333,7 @@ func (h *sh) module(args []string, f string, kind *scenario.Operation) error {
 	}
 	says := f + " " + args[0]
 	op := scenario.Op{Kind: kind, Target: args[0]}
-	return h.s.Op(cpu, says, op, behind, func(errno kprobes.Errno, _ uint64) {
+	return h.s.Op(cpu, says, op, background, func(errno kprobes.Errno, _ uint64) {
 		if name := moduleErrnos[errno]; name != "" {
 			fmt.Fprintf(h.p.Out, "%s = %d (%s)\n", says, -int(errno), name)
 		} else {
@@ -347,9 +344,8 @@ func (h *sh) module(args []string, f string, kind *scenario.Operation) error {
 
 const noModule = "the scenario has no module; module() makes one"
 
-// moduleErrnos are the answers of insmod and rmmod that the API of probes hasn't.
-var moduleErrnos = map[kprobes.Errno]string{kernel.ModuleEAGAIN: "-EAGAIN", kernel.ModuleEBUSY: "-EBUSY",
-	kernel.ModuleEEXIST: "-EEXIST", kernel.ModuleENOSYS: "-ENOSYS"}
+// moduleErrnos are the errnos of insmod and rmmod that the API of kprobes doesn't return.
+var moduleErrnos = map[kprobes.Errno]string{kernel.ModuleEAGAIN: "-EAGAIN", kernel.ModuleEBUSY: "-EBUSY", kernel.ModuleEEXIST: "-EEXIST", kernel.ModuleENOSYS: "-ENOSYS"}
 
 func (h *sh) lsmod(args []string) error {
 	if len(args) > 0 {
@@ -368,7 +364,7 @@ func (h *sh) lsmod(args []string) error {
 	return nil
 }
 
-// answer prints what a function of the kernel returned.
+// answer prints the result of a kernel function.
 func (h *sh) answer(says string, errno kprobes.Errno) {
 	if errno == 0 {
 		fmt.Fprintf(h.p.Out, "%s = 0\n", says)
@@ -387,7 +383,7 @@ func (h *sh) wait(args []string) error {
 	return h.s.Do(0, "the wait", func(x *smp.Ctx) { h.s.Rig.Engine().Wait(x) })
 }
 
-// step makes steps, and says where everybody is then.
+// step is the command step: it makes steps, then prints where each CPU stands.
 func (h *sh) step(args []string) error {
 	n, m := uint64(1), h.s.Rig.Machine
 	if k := len(args); k > 0 {
@@ -419,7 +415,7 @@ func (h *sh) step(args []string) error {
 		says := "nobody can move" + h.stuck()
 		if len(args) > 0 {
 			says = args[0] + " can't move"
-			if strings.HasPrefix(args[0], "cpu") { // not an interrupt
+			if strings.HasPrefix(args[0], "cpu") { // the argument is a CPU, not an interrupt
 				says += h.stuck()
 			}
 		}
@@ -428,7 +424,7 @@ func (h *sh) step(args []string) error {
 	return h.where(nil)
 }
 
-// tasks are those named, or all of the scenario's that haven't started.
+// tasks returns the named tasks, or with no names every task that hasn't started.
 func (h *sh) tasks(names []string) ([]*smp.Task, error) {
 	var all []string
 	var chosen []*smp.Task
@@ -468,7 +464,7 @@ func (h *sh) run(args []string) error {
 		return err
 	}
 	for _, t := range tasks {
-		if !t.Held() { // it was started before
+		if !t.Held() { // it has already started
 			continue
 		}
 		if err := h.s.Wake(t); err != nil {

@@ -1,26 +1,27 @@
-// Package shell does kpsim shell: a machine that is stepped by hand, or by a script.
+// Package shell implements kpsim shell: a machine stepped by hand or by a script.
 //
-// What it is: a loop over lines, at a terminal with an editor (edit.go, history.go, complete.go), a
-// parser with small filters (parse.go, pipes.go), a table of commands (words.go), what moves the
-// machine (do.go), what stops it (breaks.go) and takes it back (back.go), the files of kprobes
-// (files.go), and what shows the machine (look.go).
+// What it is: a loop over lines. A terminal gets a line editor (edit.go, history.go,
+// complete.go). There is a parser with small filters (parse.go, pipes.go) and a table of commands
+// (words.go). Commands move the machine (do.go), stop it (breaks.go), take it back (back.go),
+// read and write the files of kprobes (files.go), and show the machine (look.go).
 //
 // What it is not: it steps no machine; session.Session does. Its filters run no other program.
 //
-// Its rules. In a script a line that can't be understood ends it, with its number; what the
-// kernel refuses is an answer. What is printed depends on the scenario, the seed and the
-// lines alone. Breakpoints don't change a run. Going back makes the machine anew and does again
-// what was typed; that this is the same run is checked event by event.
+// Its rules. A script ends at the first line that can't be parsed, and the error gives its
+// number; an error returned by the kernel is a result and doesn't end it. The output depends only
+// on the scenario, the seed and the lines. Breakpoints don't change a run. Going back builds the
+// machine again and repeats the commands; each event is checked against the first run.
 //
-// The editor is github.com/peterh/liner: it was released this year, needs one module beside
-// golang.org/x/sys, and leaves the file of the history to its user. chzyer/readline was released last
-// in 2022, reeflective/readline is a shell's whole front, and golang.org/x/term has no search of
+// The editor is github.com/peterh/liner. It was released this year, needs one module beside
+// golang.org/x/sys, and leaves the history file to the program. chzyer/readline was last released
+// in 2022, reeflective/readline is a complete shell front end, and golang.org/x/term can't search
 // the history.
 //
 // # Limits
 //
-// One command a line; only echo and filters take quotes; lines of at most 64 KiB. 16 filters a
-// line, 16 MiB through a pipe; 64 breakpoints and watchpoints of at most 64 bytes; 1,000 lines
-// of history, of at most 4 KiB. A store to data that writes what was there isn't seen by watch.
-// A command of several calls that was gone back into makes only the one that was under way.
+// A line holds one command and is at most 64 KiB long; only echo and filters accept quotes. A
+// line has at most 16 filters, and a pipe carries at most 16 MiB. There are at most 64
+// breakpoints and watchpoints, each of at most 64 bytes. The history keeps 1,000 lines of at most
+// 4 KiB. watch misses a store to data that writes the value already there. Going back into a
+// command of several calls repeats only the call that was running.
 package shell

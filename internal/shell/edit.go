@@ -14,15 +14,15 @@ import (
 	"golang.org/x/term"
 )
 
-// A session at a terminal, with an editor of lines.
+// A session at a terminal, with a line editor.
 
-// canEdit reports whether lines can be edited: standard input and output are terminals that
-// know how to move the cursor.
+// canEdit reports whether lines can be edited: standard input and output must be terminals that
+// can move the cursor.
 func canEdit() bool {
 	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())) && liner.TerminalSupported()
 }
 
-// edit is talk with an editor. The terminal is given back as it was, also to SIGTERM.
+// edit is talk with an editor. It restores the terminal's mode at the end, also on SIGTERM.
 func (h *sh) edit() error {
 	l := liner.NewLiner()
 	var once sync.Once
@@ -64,7 +64,8 @@ func (h *sh) edit() error {
 	return nil
 }
 
-// recall gives the editor the lines of earlier sessions. nil: the history can't be kept.
+// recall loads the lines of earlier sessions into the editor. It returns nil if no history can be
+// kept.
 func (h *sh) recall(l *liner.State) *history {
 	path, err := historyPath()
 	kept := &history{path}
@@ -78,8 +79,8 @@ func (h *sh) recall(l *liner.State) *history {
 	return kept.lost(h.p, err)
 }
 
-// listen has ^C end the command that runs, and no more, until done is called. Other signals
-// end the session, after the terminal was given back.
+// listen makes ^C end only the running command until done is called. Any other signal restores
+// the terminal and ends the session.
 func (h *sh) listen(giveBack func()) (done func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -9,14 +9,14 @@ import (
 	"kpsim/engine"
 )
 
-// The files of kprobes, as the documents name them.
+// The files of kprobes, under the names that the kernel's documentation uses.
 
 const sysctlName = "kprobes-optimization"
 
-// files are those that there are in the machine's edition.
+// files returns the files that the machine's edition has.
 func (h *sh) files() []engine.File { return h.s.Rig.Engine().Files() }
 
-// file returns the file at a path, of which its name will do.
+// file returns the file at a path; the base name alone is enough.
 func (h *sh) file(at string) (engine.File, error) {
 	files := h.files()
 	i := slices.IndexFunc(files, func(f engine.File) bool { return f.Path() == path.Clean(at) || f.Name == at })
@@ -62,8 +62,7 @@ func (h *sh) echo(args []string) error {
 	return err
 }
 
-// write writes to a file as a task would, and prints what the shell says to an
-// errno.
+// write writes to a file as a task would. An errno is printed in the words of a Unix shell.
 func (h *sh) write(f engine.File, s string) (ok bool, err error) {
 	if f.Write == nil {
 		fmt.Fprintf(h.p.Out, "sh: can't create %s: Permission denied\n", f.Path())
@@ -110,9 +109,9 @@ func (h *sh) ls(args []string) error {
 	return nil
 }
 
-// sysctl reads or writes kprobes-optimization by the name that sysctl(8) gives it.
-// The documents write kprobes_optimization, and n for 0, which kernels don't know:
-// it does what they mean, and says so.
+// sysctl reads or writes kprobes-optimization by its sysctl(8) name. The kernel's documentation
+// writes kprobes_optimization, and n for 0, which no kernel accepts: both work here, with a
+// remark.
 func (h *sh) sysctl(args []string) error {
 	write := len(args) > 0 && args[0] == "-w"
 	if write {

@@ -14,25 +14,25 @@ import (
 	"kpsim/internal/cli"
 )
 
-// The history of lines is a file of the user's, shared by all sessions.
+// The history is a file in the user's home directory, shared by all sessions.
 
 const (
 	mostHistory     = 1000    // lines
-	longestKept     = 4 << 10 // bytes of a line; a longer one isn't kept
-	mostHistoryFile = 8 << 20 // bytes of a file that is read
+	longestKept     = 4 << 10 // bytes of a line; longer ones aren't kept
+	mostHistoryFile = 8 << 20 // bytes that are read of the file
 )
 
-// A history is the file. It is written after each line, through a temporary file and a rename:
-// neither a crash nor another session leaves it half written.
+// A history is the history file. It is rewritten after each line through a temporary file and a
+// rename, so that neither a crash nor another session leaves it half written.
 type history struct {
 	path string
 }
 
-// historyPath is where the history is: XDG_STATE_HOME/kpsim/shell-history, by default
+// historyPath returns the path of the history: XDG_STATE_HOME/kpsim/shell-history, by default
 // ~/.local/state/kpsim/shell-history.
 func historyPath() (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) { // as the standard of XDG says
+	if !filepath.IsAbs(state) { // the XDG specification ignores relative paths
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", err
@@ -42,7 +42,7 @@ func historyPath() (string, error) {
 	return filepath.Join(state, "kpsim", "shell-history"), nil
 }
 
-// read returns the latest lines, oldest first. There being no file is no error.
+// read returns the latest lines, oldest first. A missing file is not an error.
 func (h *history) read() (lines []string, err error) {
 	data, err := cli.ReadFile(h.path, mostHistoryFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,18 +59,18 @@ func (h *history) read() (lines []string, err error) {
 	return lines[max(0, len(lines)-mostHistory):], nil
 }
 
-// keeps reports whether a line is kept: it is text, and no longer than it may be.
+// keeps reports whether a line is kept: it must be valid text and not too long.
 func keeps(line string) bool {
 	return strings.TrimSpace(line) != "" && len(line) <= longestKept && utf8.ValidString(line) &&
 		!strings.ContainsFunc(line, unicode.IsControl)
 }
 
-// add adds a line, unless it is the latest one already.
+// add appends a line unless it equals the latest one.
 func (h *history) add(line string) error {
 	if !keeps(line) {
 		return nil
 	}
-	lines, err := h.read() // another session may have added some
+	lines, err := h.read() // another session may have added lines
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (h *history) add(line string) error {
 	return nil
 }
 
-// lost says once why the history isn't kept, and gives it up.
+// lost reports an error of the history once: its result is then nil, which turns the history off.
 func (h *history) lost(p *cli.Program, err error) *history {
 	if err != nil {
 		fmt.Fprintf(p.Err, "the history isn't kept: %v\n", err)

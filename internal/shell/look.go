@@ -19,9 +19,9 @@ import (
 	"kpsim/traces/view"
 )
 
-// What the shell shows of the machine that stands.
+// Commands that show the stopped machine.
 
-// at says where a CPU is.
+// at describes where a CPU stands.
 func (h *sh) at(cpu int) string {
 	m := h.s.Rig.Machine
 	name, off, text := m.Names().Where(sim.Mover(cpu))
@@ -75,7 +75,8 @@ func (h *sh) where(args []string) error {
 	return nil
 }
 
-// stuck ends what is said of a machine in which nothing moves: what would make it move.
+// stuck ends the description of a machine in which nothing can move: it names a command that
+// helps.
 func (h *sh) stuck() string {
 	switch held := h.held(); {
 	case len(held) > 0:
@@ -86,7 +87,7 @@ func (h *sh) stuck() string {
 	return ""
 }
 
-// held are the tasks that haven't started.
+// held returns the tasks that haven't started.
 func (h *sh) held() (names []string) {
 	for _, t := range h.s.Tasks() {
 		if t.Held() {
@@ -96,7 +97,7 @@ func (h *sh) held() (names []string) {
 	return names
 }
 
-// task is the scenario's task of a name, nil if it has none.
+// task returns the scenario's task of that name, or nil.
 func (h *sh) task(name string) *smp.Task {
 	for _, t := range h.s.Tasks() {
 		if t.Name == name {
@@ -106,7 +107,7 @@ func (h *sh) task(name string) *smp.Task {
 	return nil
 }
 
-// movers lists what can move.
+// movers lists what can move next.
 func (h *sh) movers() string {
 	m := h.s.Rig.Machine
 	var names []string
@@ -157,8 +158,8 @@ func (h *sh) regs(args []string) error {
 	return nil
 }
 
-// disassemble prints the instruction that b begins with, with names; n is its
-// length, 1 if it is none.
+// disassemble returns the first instruction of b with symbol names, and its length n, which is 1
+// for invalid bytes.
 func (h *sh) disassemble(b []byte, at arch.Addr) (s string, n int) {
 	in, err := x86.Decode(b, at)
 	if err != nil {
@@ -171,7 +172,7 @@ func (h *sh) disassemble(b []byte, at arch.Addr) (s string, n int) {
 	return s, int(in.Len)
 }
 
-// text lists a function: what is in memory, and what was there.
+// text lists a function: its bytes in memory, and the original ones where they differ.
 func (h *sh) text(args []string) error {
 	if len(args) != 1 {
 		return errUsage
@@ -215,7 +216,7 @@ func (h *sh) text(args []string) error {
 	return nil
 }
 
-// row prints bytes and what they are.
+// row prints bytes and their disassembly.
 func (h *sh) row(at arch.Addr, b []byte, says string) {
 	m := h.s.Rig.Machine
 	where := fmt.Sprintf("%#x", uint64(at))
@@ -225,7 +226,7 @@ func (h *sh) row(at arch.Addr, b []byte, says string) {
 	fmt.Fprintf(h.p.Out, "  %-18s %-24s %s\n", where, fmt.Sprintf("% x", b), says)
 }
 
-// stale says which CPUs may fetch other bytes than those in memory.
+// stale prints which CPUs may fetch bytes other than those in memory.
 func (h *sh) stale(at arch.Addr, now []byte) {
 	m := h.s.Rig.Machine
 	old := make([]byte, len(now))

@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// A command is one line: what to do, and the filters that its output goes through.
+// A command is one line: the words of the command, and the filters that its output passes
+// through.
 type command struct {
-	words   []string // none: an empty line or a comment
+	words   []string // nil: an empty line or a comment
 	filters []filter
 }
 
-// mostFilters is how many filters a line may have.
+// mostFilters is the maximum number of filters of a line.
 const mostFilters = 16
 
-// parse reads a line: COMMAND [| FILTER]… [# comment]. Between quotes, ' or ", a bar and a
-// number sign are letters. The words of a filter are taken out of their quotes; those of
-// a command aren't, as only echo takes quotes.
+// parse reads a line: COMMAND [| FILTER]… [# comment]. Inside single or double quotes a bar and a
+// number sign are ordinary characters. The quotes of a filter's words are removed; those of a
+// command's words stay, as only echo accepts quotes.
 func parse(line string) (c command, err error) {
 	if strings.HasPrefix(strings.TrimSpace(line), "#") {
 		return c, nil
@@ -45,7 +46,7 @@ func parse(line string) (c command, err error) {
 	return c, nil
 }
 
-// stagesOf cuts a line at its bars, and takes off its comment.
+// stagesOf splits a line at its bars and drops the comment.
 func stagesOf(line string) (stages []string, err error) {
 	begin, quote := 0, byte(0)
 	for i := 0; i < len(line); i++ {
@@ -69,7 +70,7 @@ func stagesOf(line string) (stages []string, err error) {
 	return append(stages, line[min(begin, len(line)):]), nil
 }
 
-// unquoted cuts a filter into its words, without their quotes.
+// unquoted splits a filter into words and removes their quotes.
 func unquoted(s string) (words []string) {
 	var word strings.Builder
 	quote, in := rune(0), false

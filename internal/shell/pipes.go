@@ -13,12 +13,12 @@ import (
 	"kpsim/internal/nearest"
 )
 
-// Filters are the small ones of a Unix shell, made here: no other program is run.
+// Filters imitate a few Unix commands in this process: no other program is run.
 
-// A filter makes lines of lines. It may change its argument.
+// A filter maps lines to lines. It may overwrite its argument.
 type filter func(lines []string) []string
 
-// filterWords are all filters: how each is written, and what makes it of its arguments.
+// filterWords lists the filters: each one's usage, and its constructor.
 var filterWords = []struct {
 	word, args, says, example string
 	make                      func(args []string) (filter, error)
@@ -42,7 +42,7 @@ func filterNames() (names []string) {
 	return names
 }
 
-// newFilter makes the filter that words say.
+// newFilter builds the filter that words describe.
 func newFilter(words []string) (filter, error) {
 	if len(words) == 0 {
 		return nil, errors.New("a filter is missing after the |; there are " + strings.Join(filterNames(), ", "))
@@ -64,7 +64,7 @@ func newFilter(words []string) (filter, error) {
 	return nil, fmt.Errorf("| %s: no such filter; %sthere are %s", words[0], near, strings.Join(filterNames(), ", "))
 }
 
-// options takes flags of one letter each, also -iv, from the front of args.
+// options removes leading one-letter flags from args; -iv is -i -v.
 func options(args []string, known string) (given map[byte]bool, rest []string, err error) {
 	given = make(map[byte]bool)
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
@@ -79,7 +79,7 @@ func options(args []string, known string) (given map[byte]bool, rest []string, e
 	return given, args, nil
 }
 
-// count reads the number of head and tail: -3, -n 3 or -n3.
+// count reads the line count of head and tail: -3, -n 3 or -n3.
 func count(args []string) (int, error) {
 	s := strings.Join(args, "")
 	if s == "" {
@@ -172,7 +172,7 @@ func sortFilter(args []string) (filter, error) {
 	}, nil
 }
 
-// leading is the number that a line begins with, as sort -n takes it: 0 if there is none.
+// leading returns the number that a line begins with, as sort -n reads it; 0 if there is none.
 func leading(line string) float64 {
 	line = strings.TrimLeft(line, " \t")
 	end := 0
@@ -205,13 +205,13 @@ func uniqFilter(args []string) (filter, error) {
 	}, nil
 }
 
-// mostPiped is how many bytes a command may print into a pipe.
+// mostPiped is the maximum output of a command into a pipe, in bytes.
 const mostPiped = 16 << 20
 
-// A piped holds what a command prints into a pipe.
+// A piped buffers a command's output for a pipe.
 type piped struct {
 	bytes.Buffer
-	over bool // there was more than mostPiped
+	over bool // more than mostPiped bytes were written
 }
 
 // Write implements io.Writer.
@@ -222,8 +222,8 @@ func (p *piped) Write(b []byte) (int, error) {
 	return p.Buffer.Write(b)
 }
 
-// through does a command, and prints what the filters leave of its output. It is written as
-// into a pipe: without colours, and not fitted to the terminal.
+// through runs a command and prints its output as filtered. The command writes as into a pipe:
+// without colours, and not fitted to the terminal's width.
 func (h *sh) through(c command) error {
 	var p piped
 	out, colour, width := h.p.Out, h.p.Colour, h.p.Width

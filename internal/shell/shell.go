@@ -33,25 +33,25 @@ type Shell struct {
 	anew func() (*session.Session, error)
 }
 
-// A sh is a session with a user.
+// A sh is one session of the shell.
 type sh struct {
 	c     *Shell
 	p     *cli.Program
 	s     *session.Session
-	quiet bool // handlers' lines are left out
-	told  bool // that the run is over
+	quiet bool // handler hits aren't printed
+	told  bool // the end of the run was reported
 	done  bool
 
-	journal   []done // what led here
-	to        place  // where the command that is done ends at the latest
-	replaying bool   // the journal is done again
+	journal   []done // the commands that led to the present state
+	to        place  // a running command ends here at the latest
+	replaying bool   // the journal is being repeated
 	interrupt *atomic.Bool
 
 	stops   []*stop
-	stopped int      // how many breakpoints were made
+	stopped int      // breakpoints made so far, which numbers them
 	heard   *hearer  // the events of a step
-	reasons []string // why the machine stands
-	spared  uint64   // the step before which the breakpoint of a property has stopped last; 0: none
+	reasons []string // why the machine stopped
+	spared  uint64   // the step before which a property's breakpoint last stopped; 0: none
 }
 
 func (c *Shell) Run(p *cli.Program) (int, error) {
@@ -85,7 +85,7 @@ func (c *Shell) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-// begin opens a session with a user.
+// begin starts a session of the shell.
 func (c *Shell) begin(p *cli.Program) (*sh, error) {
 	s, err := c.open(p)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *Shell) begin(p *cli.Program) (*sh, error) {
 	return h, nil
 }
 
-// open makes the session, and anew, which makes the same one again.
+// open makes the session, and sets c.anew, which makes the same one again.
 func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 	p.Doing = "shell of " + c.What
 	p.ExitAtInterrupt("the session is over")
@@ -130,7 +130,7 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 			}
 		}
 		sc := *j.Scenario
-		sc.Probes = slices.Clip(sc.Probes) // the session may add some
+		sc.Probes = slices.Clip(sc.Probes) // the session may append probes
 		return session.New(&sc, once.Mutant, s)
 	}
 	session, err := c.anew()
@@ -140,12 +140,12 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 	return session, err
 }
 
-// usual is the strategy with a seed, unless another is named.
+// usual is the default strategy when a seed is given.
 const usual = "sticky"
 
 const prompt = "kpsim> "
 
-// greeting says what the machine stands before.
+// greeting describes the machine before the first command.
 func (h *sh) greeting() string {
 	goes := "step and run go along the schedule of " + h.c.What + "."
 	if held := h.held(); len(held) > 0 {
@@ -154,8 +154,8 @@ func (h *sh) greeting() string {
 	return "The machine stands before its first step: " + goes + " help lists the commands, ^D ends."
 }
 
-// talk is a session at a terminal that can't edit lines, or isn't where the output goes. A
-// mistake is reported, and that is all.
+// talk runs a session without line editing: the terminal can't, or the output isn't one. A wrong
+// command is reported and doesn't end the session.
 func (h *sh) talk(in io.Reader) {
 	h.p.Indented("", h.greeting())
 	lines := bufio.NewScanner(in)
@@ -171,7 +171,7 @@ func (h *sh) talk(in io.Reader) {
 	}
 }
 
-// script does the lines of a script, and prints what one would have seen.
+// script runs the lines of a script; the output looks like a session's at a terminal.
 func (h *sh) script(in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, longest)
@@ -196,7 +196,7 @@ func (h *sh) script(in io.Reader) error {
 		}
 		fmt.Fprintf(h.p.Out, "%s%s\n", prompt, line)
 		err := h.line(line)
-		if err != nil && h.s.Run != nil { // that is why
+		if err != nil && h.s.Run != nil { // a run had begun: the error is why it ended
 			fmt.Fprintln(h.p.Out, err)
 			return nil
 		}
@@ -216,10 +216,10 @@ func (h *sh) script(in io.Reader) error {
 	return nil
 }
 
-// longest is how long a line of a script may be.
+// longest is the maximum length of a script's line, in bytes.
 const longest = 64 << 10
 
-// line does one line.
+// line runs one line.
 func (h *sh) line(line string) error {
 	c, err := parse(line)
 	if err != nil || len(c.words) == 0 {
@@ -233,7 +233,7 @@ func (h *sh) line(line string) error {
 		err = h.one(c.words)
 	}
 	if back, stopped := h.tellStops(from); back || err == nil {
-		err = stopped // a call that has broken the property isn't over any more
+		err = stopped // a call that broke the property isn't finished any more
 	}
 	if h.s.Run != nil && !h.told {
 		h.told = true
@@ -242,7 +242,7 @@ func (h *sh) line(line string) error {
 	return err
 }
 
-// one does one command, and notes it if it may change the machine.
+// one runs one command, and records it if it may change the machine.
 func (h *sh) one(words []string) error {
 	w, ok := wordOf(words[0])
 	if !ok {
@@ -276,7 +276,7 @@ func noCommand(word string) error {
 		strings.Replace(nearest.DidYouMean(word, names), "?", "? ", 1))
 }
 
-// choice says which there are of what the words of a command begin with.
+// choice lists the possible words for the start of a command's arguments.
 func (h *sh) choice(args string) string {
 	var paths, dirs []string
 	for _, f := range h.files() {
@@ -314,7 +314,7 @@ func (h *sh) exit(args []string) error {
 	return nil
 }
 
-// onOff reads one of two words.
+// onOff reads one of the words yes and no.
 func onOff(args []string, yes, no string) (on bool, err error) {
 	if len(args) != 1 || args[0] != yes && args[0] != no {
 		return false, errUsage
@@ -334,10 +334,10 @@ func (h *sh) fetch(args []string) error {
 	return err
 }
 
-// placed takes off what says where and how a command is to run: on CPU, and &.
-func (h *sh) placed(args []string) (rest []string, cpu int, behind bool, err error) {
+// placed removes the words that place a command: on CPU, and & for the background.
+func (h *sh) placed(args []string) (rest []string, cpu int, background bool, err error) {
 	if n := len(args); n > 0 && args[n-1] == "&" {
-		args, behind = args[:n-1], true
+		args, background = args[:n-1], true
 	}
 	if n := len(args); n > 2 && args[n-2] == "on" {
 		if cpu, err = h.cpu(args[n-1]); err != nil {
@@ -348,10 +348,10 @@ func (h *sh) placed(args []string) (rest []string, cpu int, behind bool, err err
 	if len(args) == 0 {
 		return nil, 0, false, errUsage
 	}
-	return args, cpu, behind, nil
+	return args, cpu, background, nil
 }
 
-// cpu reads the number of a CPU.
+// cpu reads a CPU number.
 func (h *sh) cpu(s string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimPrefix(s, "cpu"))
 	if last := h.s.Rig.Machine.CPUs() - 1; err != nil || n < 0 || n > last {

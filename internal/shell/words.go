@@ -10,7 +10,7 @@ import (
 	"kpsim/traces/view"
 )
 
-// errUsage is a mistake in the words of a command.
+// errUsage reports wrong arguments of a command.
 var errUsage = errors.New("usage")
 
 // A shellWord is a command of the shell.
@@ -20,12 +20,12 @@ type shellWord struct {
 	args    string
 	says    string
 	example string
-	moves   bool // it may change the machine
+	moves   bool // may change the machine
 	do      func(h *sh, args []string) error
-	names   func(h *sh) []string // what its words may be, for Tab
+	names   func(h *sh) []string // completions of its arguments
 }
 
-// wordOf finds a command by its name, or by another one that it has.
+// wordOf finds a command by its name or alias.
 func wordOf(name string) (*shellWord, bool) {
 	i := slices.IndexFunc(shellWords, func(w shellWord) bool { return w.word == name || slices.Contains(w.also, name) })
 	if i < 0 {
@@ -34,7 +34,7 @@ func wordOf(name string) (*shellWord, bool) {
 	return &shellWords[i], true
 }
 
-// shellWords are all of them; set in init, since help lists them.
+// shellWords lists the commands. It is set in init because help refers to it.
 var shellWords []shellWord
 
 func init() {

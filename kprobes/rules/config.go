@@ -10,7 +10,7 @@ import (
 type option struct {
 	name  string
 	set   *bool
-	stays bool // unchanged unless it is named
+	stays bool // keeps its value unless it is named
 }
 
 func (k *Kernel) options() []option {

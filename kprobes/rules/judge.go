@@ -124,7 +124,7 @@ func (j *Judge) loadInsn(at int) int {
 		j.forbid(at, UndecodableAt)
 		j.stop, j.why = at, BehindBad
 	case in.op[0] == x86.Int3 && (j.k.Edition < Edition65 || slices.Contains(j.f.Debugger, at)):
-		// Until 6.1 an int3 that isn't a probe's meant that a debugger was in use; since then
+		// Before 6.1 an int3 that isn't a probe's meant that a debugger was in use; since then
 		// the debugger is asked (kgdb_has_hit_break).
 		j.forbid(at, Int3At)
 		j.stop, j.why = at, BehindInt3
@@ -214,15 +214,15 @@ func (j *Judge) at(offset int, anyByte bool) Verdict {
 	return v
 }
 
-// AtAny is At for a kernel that checks no boundaries: any byte is taken for the first
-// one of an instruction. Nothing is emulated or optimized, and boosted by 2.6 on i386 only.
+// AtAny is At for a kernel that doesn't check boundaries: any byte counts as the first one of an
+// instruction. Nothing is emulated or optimized, and only 2.6 on i386 boosts.
 func (j *Judge) AtAny(offset int) Verdict { return j.at(offset, true) }
 
 // Boundary reports whether an instruction begins at an offset from 0 to Size-1, as the
 // kernel decodes them from the function's start.
 func (j *Judge) Boundary(offset int) bool { return j.bytes[offset].insn != 0 }
 
-// Inside is the reason why an offset inside an instruction can't be probed.
+// Inside returns the reason why an offset inside an instruction can't be probed.
 func (j *Judge) Inside(offset int) Reason { return Reason{Kind: Boundary, At: j.before(offset)} }
 
 // Length returns the length of the instruction that the kernel sees at an offset from 0

@@ -2,9 +2,9 @@ package rules
 
 import "strings"
 
-// What the kernel knows functions by their names for.
+// Functions that the kernel recognises by name.
 
-// KretprobeBlacklisted reports whether a function begins on one stack and ends on another:
+// KretprobeBlacklisted reports whether a function begins on one stack and ends on another; return
 // probes in it are refused (spec 2.9; kretprobe_blacklist, arch/x86/kernel/kprobes/core.c).
 func KretprobeBlacklisted(name string) bool { return name == "__switch_to" }
 
@@ -14,10 +14,11 @@ const (
 	ThunksTo   = "__indirect_thunk_end"
 )
 
-// MostThunks is how many spans Thunks returns at most: one a register, and that for returns.
+// MostThunks is the maximum number of spans that Thunks returns: one for each register, and one
+// for returns.
 const MostThunks = 17
 
-// thunkNames are those of the thunks.
+// thunkNames holds the names of the thunks.
 var thunkNames = func() (names [MostThunks]string) {
 	for i, r := range strings.Fields("rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15") {
 		names[i] = "__x86_indirect_thunk_" + r
@@ -26,8 +27,8 @@ var thunkNames = func() (names [MostThunks]string) {
 	return names
 }()
 
-// Thunks appends where the thunks are, if the kernel was built with them: a jump there is an
-// indirect one. They lie together, with a symbol at each end, or are found by their names.
+// Thunks appends the spans of the thunks, if the kernel was built with them; a jump to a thunk is
+// an indirect one. They lie together, with a symbol at each end, or are found by name.
 func (k *Kernel) Thunks(to []Span, find func(name string) (Span, bool)) []Span {
 	if !k.Retpoline {
 		return to

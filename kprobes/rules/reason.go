@@ -86,7 +86,7 @@ var reasonTexts = [...]string{
 	NoRoomJump: "no room for a jump behind it",
 }
 
-// hasAt are the kinds whose text has a place.
+// hasAt reports whether the kind's text has a place.
 func (k ReasonKind) hasAt() bool {
 	switch k {
 	case InSite, Boundary, BehindBad, BehindInt3, ExtableEntry, UndecodableAt, Int3At, IndirectJumpAt, ThunkJumpAt,

@@ -7,8 +7,8 @@ import (
 	"kpsim/smp/arch"
 )
 
-// An Edition is one of the specification's: a document, and the kernels of its
-// time. Its rules are those of the last of these kernels.
+// An Edition is an edition of the specification: a document, and the kernels of its time. Its
+// rules are those of the last of these kernels.
 type Edition uint8
 
 // The editions, oldest first: a rule that came with one holds for all later ones.
@@ -18,10 +18,10 @@ const (
 	Edition415                       // 3.12 to 4.19; optprobes under CONFIG_PREEMPT, as since 4.15
 	Edition514                       // 5.14 to 6.0
 	Edition65                        // 6.1 to 6.5
-	Edition69                        // 6.7 and later
+	Edition69                        // like 6.5, but with the optimizer that the documents describe
 	EditionDocumented                // as 6.5, but its optimizer is as the documents tell it
 
-	Editions = int(EditionDocumented) // how many there are
+	Editions = int(EditionDocumented) // number of editions
 )
 
 var editionNames = [Editions + 1]string{"", "2.6", "4.15", "5.14", "6.5", "6.9", "documented"}
@@ -33,12 +33,12 @@ func (e Edition) String() string {
 	return fmt.Sprintf("%d?", uint8(e))
 }
 
-// AllEditions lists them, oldest first.
+// AllEditions lists the editions, oldest first.
 func AllEditions() []Edition {
 	return []Edition{Edition26, Edition415, Edition514, Edition65, Edition69, EditionDocumented}
 }
 
-// EditionNames lists their names, oldest first.
+// EditionNames lists the editions' names, oldest first.
 func EditionNames() []string { return editionNames[1:] }
 
 // ParseEdition returns the edition of that name.
@@ -47,8 +47,8 @@ func ParseEdition(name string) (Edition, bool) {
 	return Edition(max(i, 0)), i > 0
 }
 
-// Rules returns the edition whose rules hold: of EditionDocumented those of 6.5.
-// A Kernel has one of these.
+// Rules returns the edition whose rules apply: for EditionDocumented, 6.5. A Kernel has one of
+// these.
 func (e Edition) Rules() Edition {
 	if e == EditionDocumented {
 		return Edition65
@@ -64,28 +64,27 @@ type Kernel struct {
 	IBT        bool // CONFIG_X86_KERNEL_IBT: functions begin with endbr64 (5.18 and later)
 	Ftrace     bool // CONFIG_KPROBES_ON_FTRACE: a probe at a fentry site goes through ftrace (not in 2.6)
 	Optprobes  bool // CONFIG_OPTPROBES (not in 2.6)
-	Bits32     bool // it is of i386
+	Bits32     bool // an i386 kernel
 
 	Unchecked Checks // for mutants: steps that are skipped
 }
 
-// Checks are steps of what the rules look at.
+// Checks is a set of checks that the rules make.
 type Checks uint16
 
-// The steps:
+// The checks.
 const (
 	CheckEnd        Checks = 1 << iota // the region lies within the function
 	CheckTargets                       // no jump leads into it
 	CheckIndirect                      // no jump in the function has an unknown target
 	CheckExtable                       // no instruction of the function has an exception-table entry
-	CheckFault                         // what is boosted has none
-	CheckStaticCall                    // no probe stands on a static call's site
-	// no probe stands on the prefix by which a hypervisor is asked to emulate an instruction
-	CheckForced
-	// what is relative to itself in a region is relocated for where it comes to lie in the detour,
-	// not for where that begins
+	CheckFault                         // a boosted instruction has no exception-table entry
+	CheckStaticCall                    // no probe is on a static call's site
+	CheckForced                        // no probe is on the prefix that asks a hypervisor to emulate an instruction
+	// an ip-relative instruction in a region is relocated for its own place in the detour, not
+	// for the detour's start
 	CheckPlace
-	CheckInt3 // no probe stands on another one's breakpoint
+	CheckInt3 // no probe is on another probe's breakpoint
 )
 
 // The kernels whose answers were recorded:
@@ -135,11 +134,11 @@ type Function struct {
 	// bytes are read as 0.
 	Code []byte
 
-	Sites   []Site // in any order; one that begins beyond Size counts where a region reaches it
+	Sites   []Site // in any order; one beyond Size counts if a region reaches it
 	Extable []int  // offsets of instructions that have an exception-table entry
 	Thunks  []Span // of __x86_indirect_thunk_* and __x86_return_thunk
 
-	Debugger []int // offsets at which a debugger's breakpoint stands
+	Debugger []int // offsets of a debugger's breakpoints
 
 	// NOKPROBE_SYMBOL, .kprobes.text, .noinstr.text, entry text; for 2.6 the caller sets it for __kprobes only
 	Blacklisted bool
@@ -161,8 +160,8 @@ const (
 // a pre_handler, is alone and enabled.
 type Verdict struct {
 	Offset int // the offset judged
-	Errno  int // 0, or negative: then only Why is valid besides
-	Delta  int // the probe's offset less Offset: it goes past an endbr64
+	Errno  int // 0, or negative; then only Why is valid as well
+	Delta  int // the probe's offset minus Offset, if it is moved past an endbr64
 
 	Ftrace   bool // there is no breakpoint: ftrace calls it
 	Len      int  // of the instruction as the kernel decodes it; 0 with Ftrace
@@ -170,7 +169,7 @@ type Verdict struct {
 	Boosted  bool // a jump back follows the copy, so nothing is stepped
 	Region   int  // bytes of whole instructions that the jump replaces; 0: it can't be optimized
 
-	Why     Reason // why it is refused; or else why it can't be optimized
+	Why     Reason // why it is refused, or otherwise why it can't be optimized
 	NoBoost Reason // why it isn't boosted
 }
 

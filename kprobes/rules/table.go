@@ -111,8 +111,8 @@ var (
 	opcodes612 = opcodesOf(true, false, rows, rows612)
 )
 
-// Those of i386: a branch, too, may be 16 bits long, and what begins VEX and EVEX may be
-// an instruction.
+// The tables for i386: branches may be 16 bits long too, and the first bytes of VEX and EVEX may
+// be instructions.
 var (
 	opcodes61i386  = opcodesOf(false, true, rows, rows32)
 	opcodes612i386 = opcodesOf(false, true, rows, rows612, rows32)

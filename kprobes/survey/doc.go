@@ -7,8 +7,8 @@
 //
 // What it is not: it knows no rule and prints nothing.
 //
-// Its rule: it uses only what the object says, and guesses nothing. A place is
-// reserved, blacklisted or excepted because a table of the object names it.
+// Its rule: it uses only what the object states, and guesses nothing. A place is reserved,
+// blacklisted or excepted because a table of the object names it.
 //
 // Its limits: those of the rules.
 package survey

@@ -13,14 +13,13 @@ import (
 type Survey struct {
 	Module *image.Module
 	Kernel rules.Kernel
-	// OneCPU: the machine was booted with one CPU of several. Then lock prefixes were
-	// patched away, and are reserved until the second CPU comes
+	// OneCPU means that the machine has several CPUs and was booted with one. Then lock prefixes
+	// were patched out, and are reserved until the second CPU comes online
 	// (arch/x86/kernel/alternative.c, alternatives_text_reserved).
 	OneCPU bool
-	// NeverBoosts: no copy gets a jump back, whatever the rules say.
+	// NeverBoosts means that no copy gets a jump back, whatever the rules say.
 	NeverBoosts bool
-	// AnyByte: boundaries aren't checked, as in 2.6. EachBoundary: they are, also in
-	// 2.6.
+	// AnyByte disables the check of boundaries, as in 2.6. EachBoundary enables it, even in 2.6.
 	AnyByte, EachBoundary bool
 
 	judge  rules.Judge
@@ -34,8 +33,8 @@ type Row struct {
 	rules.Verdict
 	Bytes  []byte // of the instruction; one byte if none begins here. Read-only
 	Inside bool   // the byte is inside the instruction of an earlier row
-	// Padding: only fill (int3, nops or zeros) follows the function's last instruction.
-	// The kernel judges it like everything else.
+	// Padding reports that only fill (int3, nops or zeros) follows the function's last
+	// instruction. The kernel judges it like everything else.
 	Padding bool
 }
 
@@ -50,7 +49,7 @@ func New(m *image.Module, k rules.Kernel) *Survey {
 	return s
 }
 
-// Mode is that of the processor that the kernel is for.
+// Mode returns the mode of the kernel's processor.
 func (s *Survey) Mode() x86.Mode {
 	if s.Kernel.Bits32 {
 		return x86.Mode32
@@ -58,7 +57,7 @@ func (s *Survey) Mode() x86.Mode {
 	return x86.Mode64
 }
 
-// Addr is a number as an address of that processor: of 32 bits it wraps around.
+// Addr converts a number to an address of that processor: 32-bit addresses wrap around.
 func (s *Survey) Addr(a arch.Addr) arch.Addr {
 	if s.Kernel.Bits32 {
 		return arch.Addr(uint32(a))
@@ -93,8 +92,8 @@ func (s *Survey) Rows(sym *image.Symbol, every bool) []Row {
 	return s.rows
 }
 
-// isFill reports whether an assembler, a linker or a loader fills gaps with this
-// instruction: of i386 also with a lea of %esi from itself.
+// isFill reports whether assemblers, linkers or loaders fill gaps with this instruction. On i386
+// that includes a lea of %esi from itself.
 func (s *Survey) isFill(r *Row) bool {
 	if r.Inside {
 		return true

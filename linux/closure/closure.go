@@ -10,28 +10,28 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// A Closure is what of a kernel runs as it was compiled, and what that calls.
+// A Closure is the part of a kernel that runs as compiled, and what that part calls.
 type Closure struct {
 	Image    *vmlinux.Image
-	Sets     []string   // those asked for, and those they need
+	Sets     []string   // the requested sets, and those that they need
 	Inside   []Function // by address
 	Boundary []Callee   // by name
-	Special  []Site     // instructions that concern the machine, or that x86 doesn't execute
-	Indirect []Site     // calls and jumps through pointers, but for paravirt's
-	Paravirt int        // how many calls go through pv_ops
-	Missing  []Name     // functions that kernels of this series have
+	Special  []Site     // instructions that concern the machine, or that the simulator doesn't execute
+	Indirect []Site     // calls and jumps through pointers, except paravirt's
+	Paravirt int        // number of calls through pv_ops
+	Missing  []Name     // functions that other kernels of this series have
 
 	byName map[string]*member
-	aux    *vmlinux.Section // tests of CPU features that boot replaces; they lead back
+	aux    *vmlinux.Section // code that tests CPU features and that boot replaces; its jumps lead back
 }
 
-// A Function is one that runs as it was compiled.
+// A Function is one that runs as compiled.
 type Function struct {
 	Name  string
 	Set   string
-	File  string // of the source; empty: it isn't known
+	File  string // its source file; empty: unknown
 	Addr  uint64
-	Size  uint64 // in bytes, without what is only padding
+	Size  uint64 // in bytes, without padding
 	Insns int
 	From  string // the function from which the walk reached it; empty: an entry
 }
@@ -43,26 +43,26 @@ type Callee struct {
 	Callers []Site // by address
 }
 
-// A Site is an instruction in a function that is inside.
+// A Site is an instruction in an inside function.
 type Site struct {
 	Func string
 	Off  uint64 // from the function's entry
 	Addr uint64
-	Text string // what there is, in words: of special ones the mnemonic
+	Text string // description; for a special instruction, the mnemonic
 
-	Refused bool // x86 doesn't execute it
+	Refused bool // the simulator doesn't execute it
 }
 
-// A Name is a function that a set names.
+// A Name is a function named by a set.
 type Name struct{ Set, File, Name string }
 
-// member is what the table says of a name.
+// A member is the table's entry for a name.
 type member struct{ set, file string }
 
-// mostFunction is the size up to which a function is decoded, in bytes.
+// mostFunction is the maximum size of a function that is decoded, in bytes.
 const mostFunction = 64 << 10
 
-// Of walks the sets of these names: without any, all that there are.
+// Of walks the named sets; with no names, all sets.
 func Of(im *vmlinux.Image, sets ...string) (*Closure, error) {
 	if len(sets) == 0 {
 		sets = setNames()
@@ -90,7 +90,7 @@ func Of(im *vmlinux.Image, sets ...string) (*Closure, error) {
 	return c, nil
 }
 
-// learn takes the names of a set.
+// learn adds the names of a set.
 func (c *Closure) learn(s *Set) {
 	list := functions()
 	for i := range list {
@@ -105,8 +105,8 @@ func (c *Closure) learn(s *Set) {
 	}
 }
 
-// learnAdded takes the functions that an edit has added to the files of the objects that are laid
-// over the kernel: no kernel whose names are known has them. Of which set each is its caller says.
+// learnAdded adds the functions that an edit added to objects laid over the kernel. No known
+// kernel has their names; the set of each is that of its caller.
 func (c *Closure) learnAdded() {
 	for _, s := range c.Image.Added() {
 		if name := Base(s.Name); c.byName[name] == nil {
@@ -115,8 +115,8 @@ func (c *Closure) learnAdded() {
 	}
 }
 
-// Base is the name of a function in the source: without what the compiler adds when it
-// compiles a part, or a variant, of it.
+// Base returns a function's name in the source, without the suffix that the compiler adds to a
+// part or a variant of it.
 func Base(name string) string {
 	for _, suffix := range [...]string{".part.", ".constprop.", ".isra.", ".cold"} {
 		if i := strings.Index(name, suffix); i > 0 {
@@ -126,7 +126,7 @@ func Base(name string) string {
 	return name
 }
 
-// missing notes which functions this kernel should have by its series.
+// missing records the functions that this kernel should have according to its series.
 func (c *Closure) missing(rows []*Set) {
 	there := make(map[string]bool)
 	for _, s := range c.Image.Symbols() {
@@ -143,7 +143,7 @@ func (c *Closure) missing(rows []*Set) {
 	}
 }
 
-// Series is the version by which kernels are known: of "6.1.0-50-amd64" it is "6.1".
+// Series returns the version that identifies a series: "6.1" for "6.1.0-50-amd64".
 func Series(release string) string {
 	parts := strings.SplitN(release, ".", 3)
 	if len(parts) < 2 {
@@ -156,7 +156,7 @@ func Series(release string) string {
 	return parts[0] + "." + parts[1][:minor]
 }
 
-// Function returns the function that an address lies in, nil if it isn't inside.
+// Function returns the inside function that contains an address, or nil.
 func (c *Closure) Function(addr uint64) *Function {
 	i, found := slices.BinarySearchFunc(c.Inside, addr, func(f Function, a uint64) int {
 		return cmp.Compare(f.Addr, a)
@@ -183,7 +183,7 @@ func (c *Closure) Decode(f *Function, visit func(in *x86.Inst)) {
 	}
 }
 
-// A Kind says what the target of a direct call or jump is.
+// A Kind classifies the target of a direct call or jump.
 type Kind uint8
 
 // The kinds.
@@ -197,8 +197,8 @@ const (
 	Nowhere             // no function
 )
 
-// Target says what a direct call or jump of a function goes to. A static call counts as
-// what it calls as the kernel is linked.
+// Target returns the target of a direct call or jump of a function. A static call counts as a
+// call of its initial target.
 func (c *Closure) Target(f *Function, in *x86.Inst) (vmlinux.Symbol, Kind) {
 	t, ok := in.Target()
 	if !ok {
@@ -208,7 +208,7 @@ func (c *Closure) Target(f *Function, in *x86.Inst) (vmlinux.Symbol, Kind) {
 	if to >= f.Addr && to < f.Addr+f.Size {
 		return vmlinux.Symbol{Name: f.Name, Addr: f.Addr}, Own
 	}
-	for range 4 { // trampolines lead to functions; a stranger's may lead in a circle
+	for range 4 { // trampolines lead to functions; in a hostile kernel they may form a cycle
 		if aux := c.aux; aux != nil && to >= aux.Addr && to < aux.Addr+aux.Size {
 			return vmlinux.Symbol{Name: f.Name, Addr: f.Addr}, Own
 		}
@@ -239,7 +239,7 @@ func (c *Closure) Target(f *Function, in *x86.Inst) (vmlinux.Symbol, Kind) {
 	return vmlinux.Symbol{}, Nowhere
 }
 
-// names are the symbols at an address.
+// names returns the symbols at an address.
 func (c *Closure) names(addr uint64) []vmlinux.Symbol {
 	all := c.Image.Symbols()
 	i, _ := slices.BinarySearchFunc(all, addr, func(s vmlinux.Symbol, a uint64) int { return cmp.Compare(s.Addr, a) })
@@ -250,8 +250,8 @@ func (c *Closure) names(addr uint64) []vmlinux.Symbol {
 	return all[i:end]
 }
 
-// at chooses the name of a function that has several: one that a set has, or the first
-// that other files can call.
+// at chooses among the names of a function: one that a set has, otherwise the first that other
+// files can call.
 func (c *Closure) at(s vmlinux.Symbol) (vmlinux.Symbol, *member) {
 	best := s
 	for _, alias := range c.names(s.Addr) {

@@ -14,8 +14,8 @@ import (
 //go:embed known.txt
 var knownText string
 
-// knownRow is a row of known.txt: a function of a set's closure, and the kernels that have
-// it there.
+// A knownRow is a row of known.txt: a function of a set's closure, and the kernels in which it is
+// part of it.
 type knownRow struct {
 	set, part, name string // part: "inside" or "boundary"
 	kernels         []string
@@ -42,13 +42,13 @@ var known = sync.OnceValues(func() (kernels []string, rows []knownRow) {
 	return kernels, rows
 })
 
-// Known are the releases of the kernels of known.txt.
+// Known returns the releases in known.txt.
 func Known() []string {
 	kernels, _ := known()
 	return kernels
 }
 
-// Key is the series and the flavour of a release: of "6.1.0-56-rt-amd64" it is "6.1-rt".
+// Key returns the series and flavour of a release: "6.1-rt" for "6.1.0-56-rt-amd64".
 func Key(release string) string {
 	key := Series(release)
 	for _, flavour := range []string{"rt", "cloud"} {
@@ -59,8 +59,8 @@ func Key(release string) string {
 	return key
 }
 
-// Nearest is the known kernel that a release is best compared with: itself; else the last of
-// its series and flavour, of its series, or of the series before it; else the oldest.
+// Nearest returns the known kernel for comparison with a release: itself; otherwise the last one
+// of its series and flavour, of its series, or of the previous series; otherwise the oldest.
 func Nearest(release string) (best string) {
 	rank := 0
 	for _, k := range Known() {
@@ -84,17 +84,17 @@ func Nearest(release string) (best string) {
 	return best
 }
 
-// compareSeries compares the series of two releases, the numbers as numbers.
+// compareSeries compares the series of two releases numerically.
 func compareSeries(a, b string) int {
 	x, y := strings.Split(Series(a), "."), strings.Split(Series(b), ".")
 	return slices.CompareFunc(x, y, func(a, b string) int {
-		m, _ := strconv.Atoi(a) // what is no number comes first
+		m, _ := strconv.Atoi(a) // anything but a number comes first
 		n, _ := strconv.Atoi(b)
 		return cmp.Compare(m, n)
 	})
 }
 
-// A Difference is what a set of a kernel has that a known one hasn't, and the other way.
+// A Difference lists what one set has in only one of two kernels.
 type Difference struct {
 	Set, With              string
 	NewInside, GoneInside  []string
@@ -106,8 +106,8 @@ func (d *Difference) None() bool {
 	return len(d.NewInside)+len(d.GoneInside)+len(d.NewOutside)+len(d.GoneBeside) == 0
 }
 
-// Compare compares the closure of one set with that of a known kernel. Parts of functions
-// that the compiler has split off count as the function.
+// Compare compares the closure of one set with that of a known kernel. A part that the compiler
+// split off counts as its function.
 func (c *Closure) Compare(set, with string) Difference {
 	d := Difference{Set: set, With: with}
 	_, rows := known()
@@ -123,7 +123,7 @@ func (c *Closure) Compare(set, with string) Difference {
 	return d
 }
 
-// without is what a has and b hasn't.
+// without returns the elements of a that b lacks.
 func without(a, b []string) (out []string) {
 	for _, name := range a {
 		if !slices.Contains(b, name) {
@@ -149,7 +149,7 @@ func (c *Closure) boundaryNames() (out []string) {
 	return slices.Compact(out)
 }
 
-// Unserved are the functions of the boundary that aren't served.
+// Unserved returns the functions of the boundary that aren't served.
 func (c *Closure) Unserved(served func(name string) bool) (out []Callee) {
 	for _, callee := range c.Boundary {
 		if !c.served(callee, served) {
@@ -159,7 +159,7 @@ func (c *Closure) Unserved(served func(name string) bool) (out []Callee) {
 	return out
 }
 
-// served asks by each name that the function has.
+// served reports whether a function is served under any of its names.
 func (c *Closure) served(callee Callee, served func(name string) bool) bool {
 	if served(callee.Name) {
 		return true

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// A Set is a part of the kernel that runs as it was compiled: a row of the table.
+// A Set is a part of the kernel that runs as compiled: a row of the table.
 type Set struct {
 	Name    string
-	Says    string   // what it does, for people
-	Needs   []string // sets that are inside where it is
-	Files   []string // of the source; names.txt has their functions
-	Entries []string // functions that are called from outside, or through a pointer
-	By      []string // functions that names.txt doesn't have: assembly, and other releases
-	Only    []string // nil: all functions of the files; else these
+	Says    string   // description
+	Needs   []string // sets that are inside whenever this one is
+	Files   []string // source files; names.txt lists their functions
+	Entries []string // functions called from outside, or through a pointer
+	By      []string // functions missing in names.txt: assembly, and other releases
+	Only    []string // nil: all functions of the files; otherwise only these
 }
 
 // Sets is the table. The names of a set's functions are in names.txt.
@@ -166,17 +166,17 @@ var Sets = []Set{
 //go:embed names.txt
 var names string
 
-// A function is a row of names.txt: a function and where it is compiled by itself.
+// A function is a row of names.txt: a function, and where it has code of its own.
 type function struct {
 	name, file string
-	series     []string // of kernels; in others it is inlined
+	series     []string // series of kernels; in others it is inlined
 }
 
-// functions are the rows of names.txt.
+// functions returns the rows of names.txt.
 var functions = sync.OnceValue(func() []function { return parse(names) })
 
-// parse reads rows: a line "file PATH", then a line a function, its name and the series in
-// which it is compiled by itself.
+// parse reads a line "file PATH", then a line for each function: its name, and the series in
+// which it isn't inlined.
 func parse(text string) (out []function) {
 	file := ""
 	for line := range strings.Lines(text) {
@@ -192,10 +192,10 @@ func parse(text string) (out []function) {
 	return out
 }
 
-// Top are the sets that can be asked for: the others are needed by these.
+// Top returns the sets that can be requested; the others are needed by these.
 func Top() []string { return []string{"kprobes", "jumplabel", "staticcall", "ftrace"} }
 
-// Named returns the sets of these names, and those that they need.
+// Named returns the named sets, and those that they need.
 func Named(names ...string) ([]*Set, error) {
 	var out []*Set
 	for i := 0; i < len(names); i++ {
@@ -218,7 +218,7 @@ func setNames() (out []string) {
 	return out
 }
 
-// has reports whether a function of the set's files is in it.
+// has reports whether a function of the set's files belongs to it.
 func (s *Set) has(f *function) bool {
 	return slices.Contains(s.Files, f.file) && (s.Only == nil || slices.Contains(s.Only, f.name))
 }

@@ -11,16 +11,16 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// A walk finds a closure.
+// A walk computes a closure.
 type walk struct {
 	c       *Closure
-	seen    map[uint64]bool // functions that are, or will be, walked
+	seen    map[uint64]bool // functions that were queued
 	queue   []Function
 	callees map[uint64]*Callee
-	sets    map[string]*member // of the functions that were queued
+	sets    map[string]*member // the sets of queued functions
 }
 
-// enter queues the function at an address if a set has it. It reports whether one has.
+// enter queues the function at an address if a set has it, and reports whether one does.
 func (w *walk) enter(addr uint64, from string) bool {
 	s, ok := w.c.Image.Lookup(addr)
 	if !ok || !s.Func {
@@ -66,8 +66,8 @@ func (w *walk) run() {
 	slices.SortFunc(c.Indirect, bySite)
 }
 
-// replaced reports whether a function is only a jump to another of its name, which objects
-// laid over the kernel have: that one is walked.
+// replaced reports whether a function is only a jump to another of its name in objects laid over
+// the kernel. That one is walked.
 func (w *walk) replaced(f *Function) bool {
 	in, err := w.c.Image.Decode(w.c.Image.Bytes(f.Addr, f.Size), f.Addr)
 	if err != nil || in.Flow() != arch.FlowJump {
@@ -79,8 +79,8 @@ func (w *walk) replaced(f *Function) bool {
 
 func bySite(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) }
 
-// trim counts a function's instructions and cuts off the padding: a vmlinuz doesn't say
-// where a function ends.
+// trim counts a function's instructions and cuts off padding, since a vmlinuz doesn't say where a
+// function ends.
 func (w *walk) trim(f *Function) {
 	code := w.c.Image.Bytes(f.Addr, f.Size)
 	off, end, n, last := uint64(0), uint64(0), 0, 0
@@ -93,7 +93,7 @@ func (w *walk) trim(f *Function) {
 			break
 		}
 		off += uint64(in.Len)
-		if in.Flow() == arch.FlowBreakpoint { // they follow returns, and fill
+		if in.Flow() == arch.FlowBreakpoint { // int3s follow returns, and fill gaps
 			continue
 		}
 		if n++; !in.IsNop() {
@@ -107,7 +107,7 @@ func (w *walk) site(f *Function, addr uint64, text string) Site {
 	return Site{Func: f.Name, Off: addr - f.Addr, Addr: addr, Text: text}
 }
 
-// instruction notes what one says of the closure.
+// instruction records what one instruction contributes to the closure.
 func (w *walk) instruction(f *Function, in *x86.Inst) {
 	c := w.c
 	addr := uint64(in.Addr)
@@ -151,7 +151,8 @@ func (w *walk) instruction(f *Function, in *x86.Inst) {
 	}
 }
 
-// Paravirtual names what an instruction calls through pv_ops: "pv_ops.irq.irq_disable".
+// Paravirtual returns the name of the operation that an instruction calls through pv_ops:
+// "pv_ops.irq.irq_disable".
 func (c *Closure) Paravirtual(in *x86.Inst) (name string, ok bool) {
 	pv, ok := c.Image.Symbol("pv_ops")
 	if !ok || in.Flow() != arch.FlowIndirectCall && in.Flow() != arch.FlowIndirectJump {
@@ -170,7 +171,7 @@ func (c *Closure) Paravirtual(in *x86.Inst) (name string, ok bool) {
 	return "pv_ops." + member, true
 }
 
-// operand is the address of a memory operand that no register is part of.
+// operand returns the address of a memory operand without registers.
 func (c *Closure) operand(in *x86.Inst) (uint64, bool) {
 	if at, ok := in.RIPOperand(); ok {
 		return uint64(at), true
@@ -182,7 +183,7 @@ func (c *Closure) operand(in *x86.Inst) (uint64, bool) {
 	return c.number(in, disp)
 }
 
-// taken is the address that an instruction may take: an immediate, or lea's.
+// taken returns the address that an instruction may take: an immediate, or lea's operand.
 func (c *Closure) taken(in *x86.Inst) (uint64, bool) {
 	if in.Opcode() == 0x8d {
 		return c.operand(in)
@@ -191,7 +192,7 @@ func (c *Closure) taken(in *x86.Inst) (uint64, bool) {
 	return c.number(in, imm)
 }
 
-// number reads four bytes with their sign, or eight, at positions [from, to).
+// number reads four bytes, sign-extended, or eight, at positions [from, to).
 func (c *Closure) number(in *x86.Inst, at [2]int) (uint64, bool) {
 	raw := in.Raw()
 	switch b := raw[at[0]:at[1]]; len(b) {
@@ -203,8 +204,8 @@ func (c *Closure) number(in *x86.Inst, at [2]int) (uint64, bool) {
 	return 0, false
 }
 
-// special reports whether an instruction concerns the machine: it stops, it changes the
-// interrupt flag or a system register, it does I/O. Or it isn't executed here.
+// special reports whether an instruction concerns the machine: it halts, changes the interrupt
+// flag or a system register, or does I/O; or whether the simulator doesn't execute it.
 func special(in *x86.Inst) bool {
 	if in.Unsupported() || in.WritesIF() || in.Flow() == arch.FlowUndefined || in.Flow() == arch.FlowOther ||
 		in.Flow() == arch.FlowHalt || in.Flow() == arch.FlowTrapReturn {

@@ -7,14 +7,14 @@ import (
 	"kpsim/linux/vmlinux"
 )
 
-// A definition is where a name is defined by the objects.
+// A definition is the definition of a name in the objects.
 type definition struct {
 	o *object
 	s *symbol
 }
 
-// define collects the global names that the objects define. A weak definition gives way
-// to another.
+// define collects the global names that the objects define. Any other definition overrides a weak
+// one.
 func (l *linker) define() error {
 	l.defined = make(map[string]definition)
 	for _, o := range l.objects {
@@ -51,12 +51,12 @@ func appendNew(names []string, name string, has bool) []string {
 	return append(names, name)
 }
 
-// bind gives each symbol the address that references to it get. The rule is doc.go's.
+// bind sets the address that references to each symbol get, by the rules in doc.go.
 func (l *linker) bind() error {
 	for _, o := range l.objects {
 		for i := range o.symbols {
 			s := &o.symbols[i]
-			s.at = s.value // SHN_ABS, and of sections that aren't loaded: debug information
+			s.at = s.value // SHN_ABS, or in a section that isn't loaded: debug information
 			if in := o.section(s); in != nil {
 				s.at += in.at
 			}
@@ -77,8 +77,8 @@ func (l *linker) bind() error {
 	return nil
 }
 
-// bindDefined chooses between the copy of the objects and the vmlinux's of a name that
-// the objects define.
+// bindDefined chooses between the objects' and the vmlinux's copy of a name that the objects
+// define.
 func (l *linker) bindDefined(d definition) error {
 	old, ok := l.global(d.s.name)
 	in := d.o.section(d.s)
@@ -91,12 +91,12 @@ func (l *linker) bindDefined(d definition) error {
 	}
 	switch {
 	case d.s.bind == elf.STB_WEAK && !old.Weak:
-		// The vmlinux took a definition of another file, and still does.
+		// The vmlinux uses a definition of another file, and continues to.
 		d.s.at, d.s.away = old.Addr, true
 	case in.exec():
-		return nil // Moved has it
+		return nil // handled by Moved
 	case d.s.size == 0:
-		// A label of assembly. What it names has no size, so it can't be shared.
+		// A label in assembly. Its size is unknown, so it can't be shared.
 		if !in.write() {
 			return nil
 		}
@@ -110,13 +110,14 @@ func (l *linker) bindDefined(d definition) error {
 	return nil
 }
 
-// A shared variable is the vmlinux's, with the overlay's contents.
+// A shared variable is the vmlinux's, with initial contents from the overlay.
 type shared struct {
 	definition
 	old vmlinux.Symbol
 }
 
-// own makes a variable of the vmlinux's the overlay's own, if no code that stays uses it.
+// own gives the overlay its own copy of a variable of the vmlinux, if no remaining code uses that
+// one.
 func (l *linker) own(d definition, old vmlinux.Symbol) error {
 	users := l.users(old)
 	if len(users) == 0 {
@@ -126,8 +127,8 @@ func (l *linker) own(d definition, old vmlinux.Symbol) error {
 		"define these too", d.o.name, d.s.name, d.s.size, old.Size, l.im.Path, list(users, 5))
 }
 
-// bindUndefined finds what an undefined symbol, or one that another object defines
-// instead, stands for.
+// bindUndefined resolves a symbol that is undefined, or overridden by another object's
+// definition.
 func (l *linker) bindUndefined(o *object, s *symbol) error {
 	if s.bind == elf.STB_LOCAL || s.name == "" {
 		return nil
@@ -155,7 +156,7 @@ func (l *linker) bindUndefined(o *object, s *symbol) error {
 	return nil
 }
 
-// refersTo says whether what is put in memory refers to a symbol.
+// refersTo reports whether a section in memory refers to a symbol.
 func (o *object) refersTo(s *symbol) bool {
 	for i := range o.sections {
 		if !o.sections[i].kept {
@@ -182,7 +183,7 @@ func (l *linker) index() {
 	}
 }
 
-// global returns the vmlinux's symbol that other files can refer to by that name.
+// global returns the vmlinux's non-static symbol of that name.
 func (l *linker) global(name string) (vmlinux.Symbol, bool) {
 	s, ok := l.globals[name]
 	return s, ok

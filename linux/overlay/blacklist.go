@@ -2,20 +2,20 @@ package overlay
 
 import "debug/elf"
 
-// The table of functions that may not be probed. kernel/kprobes.c walks the vmlinux's,
-// between two symbols of the linker's script; an overlay that has kprobes.o walks a
-// longer one: the vmlinux's rows, those of the objects, and the objects' functions in
-// sections that may not be probed as a whole, since the bounds of those are the vmlinux's.
+// The table of functions that may not be probed. kernel/kprobes.c walks the vmlinux's table,
+// between two symbols of the linker script. An overlay with kprobes.o walks a longer one: the
+// vmlinux's rows, the objects' rows, and the objects' functions in sections that may not be
+// probed at all, since the bounds of those sections are the vmlinux's.
 const (
 	blacklistSection = "_kprobe_blacklist"
 	blacklistStart   = "__start_kprobe_blacklist"
 	blacklistStop    = "__stop_kprobe_blacklist"
 )
 
-// unprobed are such sections.
+// unprobed lists the sections that may not be probed at all.
 var unprobed = []string{".kprobes.text", ".noinstr.text", ".entry.text"}
 
-// blacklist makes the table, as a group after the others, if an object refers to it.
+// blacklist makes the table as an additional group, if an object refers to it.
 func (l *linker) blacklist() {
 	refers := false
 	for _, o := range l.objects {
@@ -51,7 +51,7 @@ func (l *linker) blacklist() {
 	l.end = alignUp(l.end+g.Size, pageBytes)
 }
 
-// bindTable gives the symbols around the table their addresses, if the overlay has it.
+// bindTable sets the addresses of the symbols around the table, if the overlay has it.
 func (l *linker) bindTable(s *symbol) bool {
 	if l.table.Size == 0 {
 		return false

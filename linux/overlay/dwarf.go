@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// debugSections returns the object's debug information, linked where the object is, by
-// the names of the sections without their beginning. One that is compressed is taken for
-// none.
+// debugSections returns the object's debug information, linked at the object's addresses, by
+// section names without their prefix. A compressed section counts as missing.
 func (o *object) debugSections() (map[string][]byte, error) {
 	sections := make(map[string][]byte)
 	for i := range o.sections {
@@ -29,7 +28,7 @@ func (o *object) debugSections() (map[string][]byte, error) {
 	return sections, nil
 }
 
-// dwarf returns the object's debug information, nil if it has none.
+// dwarf returns the object's debug information, or nil.
 func (o *object) dwarf() (*dwarf.Data, error) {
 	sections, err := o.debugSections()
 	if err != nil {
@@ -53,8 +52,7 @@ func (o *object) dwarf() (*dwarf.Data, error) {
 	return d, nil
 }
 
-// debugAddress is the address of the object's own copy, or an offset in debug
-// information.
+// debugAddress returns the address of the object's own copy, or an offset in debug information.
 func (o *object) debugAddress(s *symbol) uint64 {
 	if in := o.section(s); in != nil {
 		return in.at + s.value

@@ -7,8 +7,8 @@ import (
 	"kpsim/linux/vmlinux"
 )
 
-// Lay lays the overlay over the image that it was linked over: from then on the image
-// has the new code and data, and old entries jump to new ones.
+// Lay lays the overlay over the image that it was linked for: from then on the image has the new
+// code and data, and old entries jump to new ones.
 func (v *Overlay) Lay(im *vmlinux.Image) error {
 	l := &vmlinux.Layer{
 		Digest: v.Digest, Sections: v.Sections, PerCPU: v.PerCPU, Symbols: v.Symbols,

@@ -11,8 +11,8 @@ import (
 
 const pageBytes = 4096
 
-// dropped are the beginnings of names of sections that a kernel reads while it is built
-// or boots, or to unwind stacks. They aren't put in memory, unless code refers to them.
+// dropped lists prefixes of the names of sections that a kernel reads during build or boot, or
+// for unwinding. They aren't put in memory unless code refers to them.
 var dropped = []string{
 	".discard", ".orc_", ".eh_frame", ".gnu.", ".note", ".comment",
 	"__ksymtab", "___ksymtab", "__kcrctab", "___kcrctab", ".export_symbol", ".modinfo",
@@ -22,15 +22,15 @@ var dropped = []string{
 	"__patchable_function_entries", ".smp_locks", "_kprobe_blacklist",
 }
 
-// tables are sections that keep their name, one behind the other of all objects, for a
-// patcher that walks them. So do all others whose name has no dot before it: __bug_table.
+// tables lists sections that keep their names, with those of all objects concatenated, because a
+// patcher walks them. So do all sections without a leading dot: __bug_table.
 var tables = []string{".altinstructions", ".parainstructions", ".static_call_sites"}
 
 func hasPrefix(name string, beginnings ...string) bool {
 	return slices.ContainsFunc(beginnings, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// keep decides what is put in memory.
+// keep decides which sections are put in memory.
 func (l *linker) keep() {
 	for _, o := range l.objects {
 		for i := range o.sections {
@@ -50,7 +50,7 @@ func (l *linker) keep() {
 	}
 }
 
-// keepReferred keeps the sections that s refers to, and says whether there are new ones.
+// keepReferred keeps the sections that s refers to, and reports whether any are new.
 func (o *object) keepReferred(s *section) (more bool) {
 	for _, r := range s.rela {
 		to := o.section(&o.symbols[r.symbol])
@@ -61,7 +61,7 @@ func (o *object) keepReferred(s *section) (more bool) {
 	return more
 }
 
-// group returns the name of the section of the overlay that s becomes part of.
+// group returns the name of the overlay's section that contains s.
 func (s *section) group() string {
 	switch {
 	case s.percpu():
@@ -76,15 +76,15 @@ func (s *section) group() string {
 	return ".rodata"
 }
 
-// A group is a section of the overlay, and the objects' sections in it.
+// A group is a section of the overlay with the objects' sections that it contains.
 type group struct {
 	vmlinux.Section
 	parts []*section
 	align uint64
 }
 
-// layout gives each kept section its address: text first, from at up, then each other
-// group on pages of its own. Per-CPU data goes behind the vmlinux's.
+// layout gives each kept section its address: text first, from at up, then each other group on
+// pages of its own. Per-CPU data goes after the vmlinux's.
 func (l *linker) layout(at uint64) error {
 	if at%pageBytes != 0 {
 		return fmt.Errorf("the overlay's address %#x is no multiple of %d", at, pageBytes)
@@ -146,7 +146,7 @@ func (l *linker) layout(at uint64) error {
 	return nil
 }
 
-// percpuEnd returns where the vmlinux's per-CPU data ends.
+// percpuEnd returns the end of the vmlinux's per-CPU data.
 func (l *linker) percpuEnd() uint64 {
 	s := l.im.Section(".data..percpu")
 	if s == nil {
@@ -155,8 +155,8 @@ func (l *linker) percpuEnd() uint64 {
 	return s.Addr + s.Size
 }
 
-// percpuRoom is how much is free behind the vmlinux's per-CPU data: of i386 it lies among the
-// other data.
+// percpuRoom returns the free space after the vmlinux's per-CPU data, which on i386 lies among
+// the other data.
 func (l *linker) percpuRoom() uint64 {
 	room, end := uint64(loadedMax), l.percpuEnd()
 	for _, s := range l.im.Sections() {
@@ -167,7 +167,7 @@ func (l *linker) percpuRoom() uint64 {
 	return room
 }
 
-// isPerCPU says whether an address of the vmlinux is one of per-CPU data.
+// isPerCPU reports whether an address of the vmlinux is in per-CPU data.
 func (l *linker) isPerCPU(addr uint64) bool {
 	s := l.im.Section(".data..percpu")
 	return s != nil && addr-s.Addr < s.Size
@@ -175,7 +175,7 @@ func (l *linker) isPerCPU(addr uint64) bool {
 
 func alignUp(v, align uint64) uint64 { return (v + align - 1) &^ (align - 1) }
 
-// fill makes the bytes of the groups from those of their parts.
+// fill copies the bytes of the parts into the groups.
 func (l *linker) fill() {
 	for i := range l.groups {
 		g := &l.groups[i]

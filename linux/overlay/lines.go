@@ -9,13 +9,13 @@ import (
 	"kpsim/linux/vmlinux"
 )
 
-// A textOf is a stretch of code that came from an object.
+// A textOf is a range of code that came from an object.
 type textOf struct {
 	from, to uint64
 	object   int
 }
 
-// lines remembers which code came from which object.
+// lines records which code came from which object.
 func (l *linker) lines(v *Overlay) {
 	for i, o := range l.objects {
 		for k := range o.sections {
@@ -28,14 +28,14 @@ func (l *linker) lines(v *Overlay) {
 	slices.SortFunc(v.texts, func(a, b textOf) int { return cmp.Compare(a.from, b.from) })
 }
 
-// Line returns the places in the source of the instruction at an address, the innermost
-// inlined function first; nil if its object has no debug information.
+// Line returns the source frames of the instruction at an address, innermost inlined function
+// first; nil if its object has no debug information.
 func (v *Overlay) Line(addr uint64) []vmlinux.Frame { return v.linesAt(addr).At(addr) }
 
 // Beginning returns the lines that begin at an address without code of their own.
 func (v *Overlay) Beginning(addr uint64) []vmlinux.Frame { return v.linesAt(addr).Beginning(addr) }
 
-// linesAt returns the lines of the object that an address is of, nil if there are none.
+// linesAt returns the lines of the object that contains an address, or nil.
 func (v *Overlay) linesAt(addr uint64) *vmlinux.Lines {
 	i, found := slices.BinarySearchFunc(v.texts, addr, func(t textOf, at uint64) int { return cmp.Compare(t.from, at) })
 	if !found {
@@ -47,7 +47,7 @@ func (v *Overlay) linesAt(addr uint64) *vmlinux.Lines {
 	return v.lines[v.texts[i].object]()
 }
 
-// lines reads the object's debug information: nil if it has none, or can't be read.
+// lines reads the object's debug information: nil if it is missing or unreadable.
 func (o *object) lines() *vmlinux.Lines {
 	b, err := o.debugSections()
 	if err != nil || len(b["info"]) == 0 {

@@ -10,8 +10,8 @@ import (
 	"kpsim/linux/vmlinux"
 )
 
-// A Move is a function of the vmlinux that the overlay replaces: its entry is to jump to
-// the new one.
+// A Move is a function of the vmlinux that the overlay replaces: its entry must jump to the new
+// one.
 type Move struct {
 	Name     string
 	From, To uint64
@@ -20,8 +20,8 @@ type Move struct {
 // jumpBytes is the length of a jump with a displacement of 32 bits.
 const jumpBytes = 5
 
-// moves finds the functions that both have: global ones by name; static ones that lie
-// between global ones of the same file, for the sake of pointers to them in old data.
+// moves finds the functions that both have: global ones by name; static ones that lie between
+// global ones of the same file, because old data may have pointers to them.
 func (l *linker) moves() error {
 	for _, o := range l.objects {
 		for i := range o.sections {
@@ -82,7 +82,7 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 	return nil
 }
 
-// room is how many bytes a function has up to what follows it, with what it is padded by.
+// room returns the number of bytes from a function to the next one, padding included.
 func (l *linker) room(s vmlinux.Symbol) uint64 {
 	after := symbolsFrom(l.im.Symbols(), s.Addr+1)
 	if len(after) > 0 && l.im.Together(s.Addr, after[0].Addr) {
@@ -91,8 +91,8 @@ func (l *linker) room(s vmlinux.Symbol) uint64 {
 	return s.Size
 }
 
-// isClone tells of a function that gcc made of another. Its arguments are what its
-// callers agreed on, and only the file itself calls it.
+// isClone reports whether gcc derived a function from another. Such a function has a private
+// calling convention, and only its own file calls it.
 func isClone(name string) bool { return strings.Contains(name, ".") }
 
 // list joins the first names for a message.

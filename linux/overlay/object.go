@@ -11,11 +11,11 @@ import (
 	"kpsim/smp/image/elfclass"
 )
 
-// processors names what an object has to be compiled for.
+// processors names the supported processors.
 var processors = map[elf.Machine]string{elf.EM_X86_64: "x86-64", elf.EM_386: "i386"}
 
-// Bounds of what is read. kernel/kprobes.o has 85 sections and 300 symbols, and 0.5 MiB
-// with debug information.
+// Limits of the input. kernel/kprobes.o has 85 sections and 300 symbols, and 0.5 MiB with debug
+// information.
 const (
 	filesMax  = 64
 	fileMax   = 64 << 20 // bytes of a file
@@ -24,8 +24,8 @@ const (
 	nameMax   = 512 // the kernel's KSYM_NAME_LEN
 )
 
-// An object is a relocatable file as it is on disk. What it names was checked: sections
-// lie in the file, symbols in sections, relocations in both.
+// An object is a relocatable file as on disk. Its references were checked: sections lie in the
+// file, symbols in sections, relocations in both.
 type object struct {
 	*elfclass.Class
 	name     string // for errors
@@ -45,12 +45,13 @@ type section struct {
 	data  []byte // of the file; nil: zeros
 	rela  []rela
 
-	kept  bool   // is put in memory
+	kept  bool   // it is put in memory
 	at    uint64 // its address, if kept
-	bytes []byte // what lies there: data, relocated
+	bytes []byte // contents in memory: data, relocated
 }
 
-// A symbol is one of an object's. symbols[0] is the null symbol, as relocations count.
+// A symbol is a symbol of an object. symbols[0] is the null symbol, so that indices match
+// relocations.
 type symbol struct {
 	name  string
 	bind  elf.SymBind
@@ -59,19 +60,19 @@ type symbol struct {
 	value uint64
 	size  uint64
 
-	at   uint64 // what references get; see bind
-	away bool   // it isn't the object's own copy that they get
+	at   uint64 // the address that references use; see bind
+	away bool   // references use another copy than the object's
 }
 
-// A rela is a relocation with its addend, wherever the file has that.
+// A rela is a relocation with its addend, wherever the file stores that.
 type rela struct {
 	off    uint64
-	kind   elf.R_X86_64 // of i386 the kind that does the same
+	kind   elf.R_X86_64 // for i386, the equivalent kind
 	symbol uint32
 	addend int64
 }
 
-// parse reads an object, of the class of the kernel that it is laid over.
+// parse reads an object, which must be of the kernel's class.
 func parse(name string, file []byte, c *elfclass.Class) (*object, error) {
 	o := &object{Class: c, name: name}
 	if err := o.readSections(file); err != nil {
@@ -131,8 +132,8 @@ func (o *object) readSections(file []byte) error {
 	return nil
 }
 
-// stringAt returns the string at an offset of a table, and whether there is one. What
-// can't be printed, as in the assembler's names of numbered labels, is a ?.
+// stringAt returns the string at an offset of a table, and whether there is one. Unprintable
+// characters, as in the assembler's names of numbered labels, become ?.
 func stringAt(table []byte, off uint32) (string, bool) {
 	if off == 0 {
 		return "", true
@@ -266,7 +267,7 @@ func (o *object) readRows(to *section, rows []byte) error {
 	return nil
 }
 
-// inHole reads an addend where the hole has it: all kinds that Reloc knows of i386 fill a word.
+// inHole reads an addend from its hole. All i386 kinds that Reloc accepts fill a word.
 func (o *object) inHole(to *section, off uint64) (addend int64, ok bool) {
 	if off > to.size || to.size-off < uint64(o.Word) {
 		return 0, false
@@ -282,7 +283,7 @@ func (o *object) section(s *symbol) *section {
 	return &o.sections[s.index]
 }
 
-// called names a symbol for people: a section symbol by its section.
+// called returns a symbol's printable name; for a section symbol, the section's.
 func (o *object) called(s *symbol) string {
 	if in := o.section(s); s.name == "" && in != nil {
 		return in.name

@@ -11,39 +11,40 @@ import (
 	"kpsim/linux/vmlinux"
 )
 
-// An Overlay is a set of objects, linked at its address over a kernel.
+// An Overlay is a set of objects linked at an address over a kernel.
 type Overlay struct {
 	Digest [32]byte // SHA-256 over the objects, in their order
 
-	// Sections are what is put in memory: text, then each other group on pages of its
-	// own. All bytes are there, zeros too.
+	// Sections holds the new memory: text, then each other group on pages of its own. All bytes
+	// are present, including zeros.
 	Sections []vmlinux.Section
-	// PerCPU is new per-CPU data, linked behind the vmlinux's: it lies as far behind that of
-	// each CPU. One section, or none.
+	// PerCPU is new per-CPU data, linked after the vmlinux's, at the same distance on each CPU.
+	// It has one section, or none.
 	PerCPU []vmlinux.Section
-	// Writes are first contents of variables of the vmlinux that the objects define too.
+	// Writes holds the initial contents of variables of the vmlinux that the objects define too.
 	Writes []Write
-	// Moved are the functions that the objects replace, by their old address.
+	// Moved lists the functions that the objects replace, by their old address.
 	Moved []Move
-	// Symbols are the overlay's own, by address. They come before the vmlinux's.
+	// Symbols lists the overlay's own symbols, by address. They take precedence over the
+	// vmlinux's.
 	Symbols []vmlinux.Symbol
 
 	Returns    []uint64 // jumps to __x86_return_thunk
 	Fentries   []uint64 // calls of __fentry__, five bytes each
 	Retpolines []uint64 // calls and jumps to __x86_indirect_thunk_*
 
-	// Initcalls are the functions that the objects want called while the kernel boots, in
-	// that order. They are to run instead of the vmlinux's of the same name.
+	// Initcalls lists the objects' initcalls in order. They must run instead of the vmlinux's of
+	// the same name.
 	Initcalls []string
-	// Extable are the rows of the objects' __ex_table, by address.
+	// Extable lists the rows of the objects' __ex_table, by address.
 	Extable []vmlinux.ExEntry
 
 	bugs  map[uint64]vmlinux.Bug
-	lines []func() *vmlinux.Lines // of each object, read when first asked for
+	lines []func() *vmlinux.Lines // of each object, read on first use
 	texts []textOf                // by address
 }
 
-// A Write is bytes to be laid over the vmlinux's memory before it runs.
+// A Write replaces bytes of the vmlinux's memory before it runs.
 type Write struct {
 	Name   string // of the variable
 	Addr   uint64
@@ -51,29 +52,29 @@ type Write struct {
 	PerCPU bool // in the area of each CPU
 }
 
-// A linker is an overlay that is being made.
+// A linker builds an overlay.
 type linker struct {
 	im      *vmlinux.Image
 	objects []*object
 
 	globals  map[string]vmlinux.Symbol // of the vmlinux
-	statics  map[string]int            // of the vmlinux: how many have the name
+	statics  map[string]int            // of the vmlinux: number of symbols with the name
 	defined  map[string]definition     // by the objects
 	names    []string                  // of defined, in order
 	shared   []shared
 	moved    []Move
-	replaced map[string]bool // by users, once asked for
+	replaced map[string]bool // results of users, by variable
 
 	groups []group
 	table  group // the blacklist
 	got    group
 	slotAt map[slot]uint64
-	end    uint64 // of all that was laid out
+	end    uint64 // end of everything laid out
 }
 
-// Link lays objects over an image, of its class, from an address up: a multiple of 4096 within
-// 2 GiB of the kernel, with 128 MiB of nothing behind it. Errors name the file, the place and
-// the remedy.
+// Link lays objects of the image's class over it, from an address up. The address must be a
+// multiple of 4096 within 2 GiB of the kernel, with 128 MiB free after it. Errors name the file,
+// the place and the remedy.
 func Link(im *vmlinux.Image, at uint64, files ...string) (*Overlay, error) {
 	if len(files) == 0 || len(files) > filesMax {
 		return nil, fmt.Errorf("%d objects: give 1 to %d", len(files), filesMax)
@@ -144,7 +145,7 @@ func (l *linker) link(at uint64) (*Overlay, error) {
 	return l.overlay(), nil
 }
 
-// overlay collects the result.
+// overlay assembles the result.
 func (l *linker) overlay() *Overlay {
 	v := &Overlay{Moved: l.moved, Symbols: l.symbols(), Initcalls: l.initcalls(), Writes: l.writes()}
 	for _, g := range append(l.groups, l.table, l.got) {
@@ -163,7 +164,7 @@ func (l *linker) overlay() *Overlay {
 	return v
 }
 
-// writes returns what differs between the first contents of shared variables and the
+// writes returns the differences between the initial contents of shared variables and the
 // vmlinux's.
 func (l *linker) writes() []Write {
 	var all []Write
@@ -171,7 +172,7 @@ func (l *linker) writes() []Write {
 		in := s.o.section(s.s)
 		b := in.bytes[s.s.value : s.s.value+s.s.size]
 		was := l.im.Bytes(s.old.Addr, s.s.size)
-		if was == nil { // of .bss
+		if was == nil { // it is in .bss
 			was = make([]byte, s.s.size)
 		}
 		if bytes.Equal(b, was) {

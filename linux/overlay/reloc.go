@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A form says what a relocation puts into its hole: the symbol plus the addend, less the
-// hole's address if relative. Source: System V ABI, AMD64, "Relocation Types". Those of i386
-// have become these.
+// A form describes what a relocation puts into its hole: the symbol plus the addend, minus the
+// hole's address if relative. Source: System V ABI, AMD64, "Relocation Types". Kinds of i386 were
+// converted to these.
 type form struct {
 	bytes    int
 	relative bool
-	slot     bool // it is the address of the symbol's slot in a table, not of the symbol
-	unsigned bool // zero extension must bring it back, else sign extension
+	slot     bool // uses the address of the symbol's slot in a table
+	unsigned bool // zero extension must restore it, otherwise sign extension
 }
 
 var forms = map[elf.R_X86_64]form{
@@ -34,14 +34,13 @@ var forms = map[elf.R_X86_64]form{
 	elf.R_X86_64_REX_GOTPCRELX: {bytes: 4, relative: true, slot: true},
 }
 
-// A slot is a place of the overlay's global offset table.
+// A slot is an entry of the overlay's global offset table.
 type slot struct {
 	o      *object
 	symbol uint32
 }
 
-// slots gives a slot to each symbol that code refers to by one. They are a group after
-// the others.
+// slots allocates a slot for each symbol that code refers to through one, as an additional group.
 func (l *linker) slots() {
 	l.slotAt = make(map[slot]uint64)
 	word := uint64(l.im.Class().Word)
@@ -66,7 +65,7 @@ func (l *linker) slots() {
 	l.end = alignUp(l.end+l.got.Size, pageBytes)
 }
 
-// relocate makes the bytes of the sections that are put in memory.
+// relocate computes the bytes of the sections in memory.
 func (l *linker) relocate() error {
 	for _, o := range l.objects {
 		for i := range o.sections {
@@ -102,8 +101,8 @@ func (l *linker) relocateSection(o *object, s *section) error {
 	return nil
 }
 
-// strayed returns the name of the variable that a reference by another symbol leads to,
-// if that variable is the vmlinux's.
+// strayed returns the name of a variable of the vmlinux that is reached through another symbol's
+// reference.
 func (o *object) strayed(to *symbol, r rela) string {
 	in := o.section(to)
 	if in == nil || to.bind != elf.STB_LOCAL || in.exec() {
@@ -111,7 +110,7 @@ func (o *object) strayed(to *symbol, r rela) string {
 	}
 	at := to.value + uint64(r.addend)
 	if forms[r.kind].relative {
-		at += uint64(forms[r.kind].bytes) // it counts from the end of the hole
+		at += uint64(forms[r.kind].bytes) // relative to the end of the hole
 	}
 	for i := range o.symbols {
 		s := &o.symbols[i]
@@ -122,7 +121,7 @@ func (o *object) strayed(to *symbol, r rela) string {
 	return ""
 }
 
-// put fills the hole of a relocation in bytes that lie at an address.
+// put fills the hole of a relocation in bytes at an address.
 func (o *object) put(r rela, b []byte, at, value uint64) error {
 	f, ok := forms[r.kind]
 	if !ok {
@@ -141,7 +140,7 @@ func (o *object) put(r rela, b []byte, at, value uint64) error {
 	}
 	v = o.Addr(v)
 	bits := 8 * f.bytes
-	if f.bytes < o.Word { // what fills a word wraps around
+	if f.bytes < o.Word { // a full word wraps around
 		fits := int64(v)<<(64-bits)>>(64-bits) == int64(v)
 		if f.unsigned {
 			fits = v>>bits == 0

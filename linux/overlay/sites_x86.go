@@ -10,8 +10,8 @@ const (
 	opJump = 0xe9 // jmp rel32
 )
 
-// sites finds what a kernel patches while it boots, by what the code refers to: that
-// holds for objects that objtool saw, and for others.
+// sites finds the places that a kernel patches at boot from the code's references. That works
+// with and without objtool.
 func (l *linker) sites(v *Overlay) {
 	for _, o := range l.objects {
 		for i := range o.sections {
@@ -49,7 +49,7 @@ func (o *object) sitesIn(v *Overlay, s *section) {
 	}
 }
 
-// addresses adds the addresses in memory that a table has: one a row.
+// addresses appends the addresses in a table, one for each row.
 func (o *object) addresses(all []uint64, s *section) []uint64 {
 	for _, r := range s.rela {
 		to := &o.symbols[r.symbol]

@@ -13,8 +13,7 @@ import (
 	"kpsim/smp/image/elfclass"
 )
 
-// initcalls returns the names of the functions that the kernel calls while it boots, in
-// the order of their levels.
+// initcalls returns the names of the objects' initcalls in the order of their levels.
 func (l *linker) initcalls() []string {
 	type call struct{ level, name string }
 	var calls []call
@@ -26,7 +25,7 @@ func (l *linker) initcalls() []string {
 				continue
 			}
 			if level = strings.TrimSuffix(level, ".init"); level == "early" {
-				level = "" // before 0
+				level = "" // before level 0
 			}
 			for _, r := range s.rela {
 				if name := o.named(&o.symbols[r.symbol], r.addend); name != "" {
@@ -43,8 +42,8 @@ func (l *linker) initcalls() []string {
 	return names
 }
 
-// named returns the name of the function that a reference leads to; the symbol may be
-// that of its section.
+// named returns the name of the function that a reference leads to, possibly through a section
+// symbol.
 func (o *object) named(to *symbol, addend int64) string {
 	if to.kind != elf.STT_SECTION {
 		return to.name
@@ -58,7 +57,7 @@ func (o *object) named(to *symbol, addend int64) string {
 	return ""
 }
 
-// symbols returns the overlay's own names, by address.
+// symbols returns the overlay's own symbols, by address.
 func (l *linker) symbols() []vmlinux.Symbol {
 	var all []vmlinux.Symbol
 	for _, o := range l.objects {
@@ -79,8 +78,8 @@ func (l *linker) symbols() []vmlinux.Symbol {
 	return all
 }
 
-// bugs reads the rows of __bug_table, struct bug_entry of include/asm-generic/bug.h: where the
-// ud2 and the file's name are, as distances or, of i386, addresses; the line; the flags.
+// bugs reads the rows of __bug_table, struct bug_entry of include/asm-generic/bug.h: the places
+// of the ud2 and of the file's name, as distances or, on i386, addresses; the line; the flags.
 func (l *linker) bugs(v *Overlay) {
 	table := v.section("__bug_table")
 	if table == nil {
@@ -111,7 +110,7 @@ func (l *linker) bugs(v *Overlay) {
 			b.Line = int(le.Uint16(row[8:]))
 			b.File = v.source(name, addresses)
 			if b.File == "" && !addresses {
-				b.File = v.source(name-4, false) // until 5.19 it counts from the row
+				b.File = v.source(name-4, false) // before 5.19 relative to the row
 			}
 		}
 		v.bugs[ref(row, at)] = b
@@ -119,8 +118,8 @@ func (l *linker) bugs(v *Overlay) {
 }
 
 // readExtable reads the rows of __ex_table, struct exception_table_entry of
-// arch/x86/include/asm/extable.h: relative addresses of the instruction and of where to
-// go on, and what the handler is told.
+// arch/x86/include/asm/extable.h: the relative addresses of the instruction and of the
+// continuation, and the handler's data.
 func (v *Overlay) readExtable(c *elfclass.Class) {
 	s := v.section("__ex_table")
 	if s == nil {
@@ -135,8 +134,8 @@ func (v *Overlay) readExtable(c *elfclass.Class) {
 	slices.SortStableFunc(v.Extable, func(a, b vmlinux.ExEntry) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
-// source returns the string at an address if it names a file, and begins there: that needs no
-// look where the address is sure.
+// source returns the string at an address if it is the name of a file and begins there, which
+// isn't checked if sure is set.
 func (v *Overlay) source(at uint64, sure bool) string {
 	s := v.sectionAt(at)
 	if s == nil {
@@ -153,7 +152,7 @@ func (v *Overlay) source(at uint64, sure bool) string {
 	return ""
 }
 
-// sectionAt returns the section that an address lies in, nil for others.
+// sectionAt returns the section that contains an address, or nil.
 func (v *Overlay) sectionAt(at uint64) *vmlinux.Section {
 	for i := range v.Sections {
 		if s := &v.Sections[i]; at-s.Addr < s.Size {

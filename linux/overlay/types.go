@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// checkTypes compares structs as the objects were compiled with the vmlinux's: those of
-// headers, which code that stays uses too. A struct of a .c file is the file's own. An
-// object without debug information isn't checked.
+// checkTypes compares the structs of headers in the objects and the vmlinux, since remaining code
+// uses them too. A struct of a .c file is private to it. An object without debug information
+// isn't checked.
 func (l *linker) checkTypes() error {
 	checked := make(map[string]bool)
 	for _, o := range l.objects {
@@ -37,7 +37,7 @@ func (l *linker) checkUnits(d *dwarf.Data, checked map[string]bool) error {
 			if lines, err := d.LineReader(e); err == nil && lines != nil {
 				files = lines.Files()
 			}
-			continue // its children
+			continue // its children follow
 		case dwarf.TagStructType:
 			name, _ := e.Val(dwarf.AttrName).(string)
 			if name == "" || checked[name] || !ofHeader(e, files) {
@@ -53,13 +53,13 @@ func (l *linker) checkUnits(d *dwarf.Data, checked map[string]bool) error {
 	}
 }
 
-// ofHeader says whether a type is declared in a header.
+// ofHeader reports whether a type is declared in a header.
 func ofHeader(e *dwarf.Entry, files []*dwarf.LineFile) bool {
 	i, _ := e.Val(dwarf.AttrDeclFile).(int64)
 	return i > 0 && i < int64(len(files)) && files[i] != nil && strings.HasSuffix(files[i].Name, ".h")
 }
 
-// checkStruct compares a struct's size, and where its members lie.
+// checkStruct compares a struct's size and the offsets of its members.
 func (l *linker) checkStruct(r *dwarf.Reader, e *dwarf.Entry, name string) error {
 	size, sized := e.Val(dwarf.AttrByteSize).(int64)
 	old, known := l.im.Types().Size(name)

@@ -10,8 +10,8 @@ import (
 	"kpsim/smp/image/elfclass"
 )
 
-// users returns the names of what in the vmlinux refers to a variable, but for what the
-// objects replace.
+// users returns the names of the vmlinux's code and data that refer to a variable, except what
+// the objects replace.
 func (l *linker) users(v vmlinux.Symbol) []string {
 	l.listReplaced()
 	var names []string
@@ -31,8 +31,8 @@ func (l *linker) users(v vmlinux.Symbol) []string {
 	return names
 }
 
-// usersIn looks for operands of instructions: four bytes that lead to v, either by
-// themselves or, of 64 bits, counted from the end of an instruction.
+// usersIn looks for operands of instructions: four bytes that lead to v, either absolutely or, in
+// 64-bit code, relative to the end of an instruction.
 func (l *linker) usersIn(names []string, s *vmlinux.Section, v vmlinux.Symbol) []string {
 	for off := 1; off+4 <= len(s.Data); off++ {
 		d := l.im.Number(int32(binary.LittleEndian.Uint32(s.Data[off:])))
@@ -45,11 +45,11 @@ func (l *linker) usersIn(names []string, s *vmlinux.Section, v vmlinux.Symbol) [
 	return names
 }
 
-// relative says whether instructions refer to data by its distance.
+// relative reports whether instructions refer to data by its distance.
 func (l *linker) relative() bool { return l.im.Class() == elfclass.Bits64 }
 
-// operand says whether the four bytes at an offset are the operand of an instruction
-// that leads to v, reading the function from its beginning.
+// operand reports whether the four bytes at an offset are the operand of an instruction that
+// leads to v. It decodes the function from its beginning.
 func (l *linker) operand(s *vmlinux.Section, off int, v vmlinux.Symbol) bool {
 	f, ok := l.im.Lookup(s.Addr + uint64(off))
 	if !ok || f.Addr < s.Addr {
@@ -58,7 +58,7 @@ func (l *linker) operand(s *vmlinux.Section, off int, v vmlinux.Symbol) bool {
 	for at := int(f.Addr - s.Addr); at < off; {
 		in, err := l.im.Decode(s.Data[at:min(len(s.Data), at+15)], s.Addr+uint64(at))
 		if err != nil {
-			return true // not understood: rather a user too many
+			return true // when in doubt, count it as a user
 		}
 		end := at + int(in.Len)
 		if off < end {
@@ -70,7 +70,7 @@ func (l *linker) operand(s *vmlinux.Section, off int, v vmlinux.Symbol) bool {
 	return false
 }
 
-// user adds the name of what lies at an address, if it stays.
+// user appends the name of the symbol at an address, unless it is replaced.
 func (l *linker) user(names []string, at uint64) []string {
 	s, ok := l.im.Lookup(at)
 	if !ok {
@@ -83,8 +83,7 @@ func (l *linker) user(names []string, at uint64) []string {
 	return append(names, s.Name)
 }
 
-// listReplaced collects the names of what the objects define, without the endings of
-// clones.
+// listReplaced collects the names that the objects define, without the suffixes of clones.
 func (l *linker) listReplaced() {
 	if l.replaced != nil {
 		return
@@ -100,7 +99,7 @@ func (l *linker) listReplaced() {
 	}
 }
 
-// symbolsFrom returns the symbols, sorted by address, from an address up.
+// symbolsFrom returns the symbols at or above an address; the input is sorted by address.
 func symbolsFrom(symbols []vmlinux.Symbol, addr uint64) []vmlinux.Symbol {
 	i, _ := slices.BinarySearchFunc(symbols, addr, func(s vmlinux.Symbol, at uint64) int {
 		return cmp.Compare(s.Addr, at)

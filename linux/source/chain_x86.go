@@ -8,17 +8,16 @@ import (
 	"kpsim/smp/arch"
 )
 
-// chainWords and chainMost bound how far a stack is read, and how many calls are found.
+// chainWords limits how far a stack is read; chainMost limits the number of calls.
 const (
 	chainWords = 1024
 	chainMost  = 24
-	chainNear  = 256 // words within which the caller is looked for
+	chainNear  = 256 // words searched for the caller
 )
 
-// Chain returns the return addresses of the calls that are open, the innermost first: sp
-// is where the first one lies. load reads the stack; it ends where until is true.
-func (s *Source) Chain(sp arch.Addr, load func(arch.Addr) (uint64, bool),
-	until func(v uint64) bool) (list []arch.Addr) {
+// Chain returns the return addresses of the open calls, innermost first. sp is where the first
+// one lies. load reads the stack, and until ends the chain by returning true.
+func (s *Source) Chain(sp arch.Addr, load func(arch.Addr) (uint64, bool), until func(v uint64) bool) (list []arch.Addr) {
 	v, ok := load(sp)
 	for end := sp + 8*chainWords; ok && s.afterCall(v) && len(list) < chainMost && sp < end; {
 		list = append(list, arch.Addr(v))
@@ -27,9 +26,8 @@ func (s *Source) Chain(sp arch.Addr, load func(arch.Addr) (uint64, bool),
 	return list
 }
 
-// caller finds the return address of a function's caller on a stack from sp on.
-func (s *Source) caller(sp arch.Addr, callee string, load func(arch.Addr) (uint64, bool),
-	until func(v uint64) bool) (at arch.Addr, v uint64, ok bool) {
+// caller finds the return address of a function's caller, searching the stack from sp.
+func (s *Source) caller(sp arch.Addr, callee string, load func(arch.Addr) (uint64, bool), until func(v uint64) bool) (at arch.Addr, v uint64, ok bool) {
 	ended := false
 	for w := range arch.Addr(chainNear) {
 		got, mapped := load(sp + 8*w)
@@ -44,14 +42,14 @@ func (s *Source) caller(sp arch.Addr, callee string, load func(arch.Addr) (uint6
 		if direct && (s.function(to) == callee || s.jumps(to, callee)) {
 			return sp + 8*w, got, true
 		}
-		if !direct && !ended && !ok { // by its address, perhaps
+		if !direct && !ended && !ok { // possibly called by its address
 			at, v, ok = sp+8*w, got, true
 		}
 	}
 	return at, v, ok
 }
 
-// function returns the name of the function that an address lies in, "" if in none.
+// function returns the name of the function that contains an address, or "".
 func (s *Source) function(a uint64) string {
 	sym, ok := s.k.Image.Lookup(a)
 	if !ok || !sym.Func {
@@ -60,8 +58,8 @@ func (s *Source) function(a uint64) string {
 	return plain(sym.Name)
 }
 
-// jumps reports whether the function at an address jumps to another one, which then
-// returns in its place.
+// jumps reports whether the function at an address tail-calls another one, which then returns in
+// its place.
 func (s *Source) jumps(from uint64, to string) bool {
 	sym, ok := s.k.Image.Lookup(from)
 	sec := s.section(from)
@@ -84,10 +82,10 @@ func (s *Source) jumps(from uint64, to string) bool {
 	return found
 }
 
-// jumpsMost is the size of the largest function that is looked through.
+// jumpsMost is the maximum size of a function that jumps examines, in bytes.
 const jumpsMost = 1 << 14
 
-// before returns the n bytes of text that end at an address, as they are linked.
+// before returns the n bytes of linked text that end at an address.
 func (s *Source) before(a uint64, n int) []byte {
 	sec := s.section(a)
 	if sec == nil || a < sec.Addr+uint64(n) {
@@ -97,7 +95,7 @@ func (s *Source) before(a uint64, n int) []byte {
 	return sec.Data[end-uint64(n) : end]
 }
 
-// section returns the section of code that an address lies in, nil if in none.
+// section returns the code section that contains an address, or nil.
 func (s *Source) section(a uint64) *vmlinux.Section {
 	for i := range s.code {
 		if sec := &s.code[i]; a >= sec.Addr && a < sec.Addr+uint64(len(sec.Data)) {
@@ -124,7 +122,7 @@ func (s *Source) afterCall(a uint64) bool {
 	return false
 }
 
-// called returns what the call before an address calls; ok false: that depends on a
+// called returns the target of the call before an address; ok is false if it depends on a
 // register.
 func (s *Source) called(a uint64) (to uint64, ok bool) {
 	b := s.before(a, 5)

@@ -14,20 +14,20 @@ import (
 	"kpsim/smp/arch"
 )
 
-// A Source knows the lines of one kernel. It isn't for many goroutines.
+// A Source knows the lines of one kernel. It must be used by one goroutine.
 type Source struct {
 	k      *linux.Kernel
-	code   []vmlinux.Section // of its text
-	lines  *vmlinux.Lines    // of the same build; nil: none are at hand
-	dir    string            // of the kernel's source; "": it isn't at hand
+	code   []vmlinux.Section // the kernel's code
+	lines  *vmlinux.Lines    // from the same build; nil: not available
+	dir    string            // folder of the kernel's source; "": not available
 	files  map[string][]string
 	known  map[arch.Addr][]vmlinux.Frame
-	jumped map[[2]string]bool // by two functions: see jumps
+	jumped map[[2]string]bool // results of jumps, by the two functions
 }
 
-// Of returns what is known of a kernel's source, with the text of its lines from a
-// folder. For "" it is that which lies beside an object that was laid over the kernel,
-// and isn't newer; of a kernel without objects that of its release on the shelf.
+// Of returns a kernel's source, with the text of its lines from a folder. For "" it uses the
+// source beside an object laid over the kernel, unless that is newer than the object; for a
+// kernel without objects, the source of its release on the shelf.
 func Of(k *linux.Kernel, dir string) *Source {
 	s := &Source{k: k, dir: dir, files: make(map[string][]string), known: make(map[arch.Addr][]vmlinux.Frame),
 		jumped: make(map[[2]string]bool)}
@@ -45,7 +45,8 @@ func Of(k *linux.Kernel, dir string) *Source {
 		if path == "" {
 			continue
 		}
-		if l, err := vmlinux.OpenLines(path, k.Image.BuildID); err == nil { // else it isn't there, or of another build
+		// otherwise the file is missing, or from another build
+		if l, err := vmlinux.OpenLines(path, k.Image.BuildID); err == nil {
 			s.lines = l
 			break
 		}
@@ -53,10 +54,10 @@ func Of(k *linux.Kernel, dir string) *Source {
 	return s
 }
 
-// Kernel is the kernel that it is of.
+// Kernel returns the kernel of the source.
 func (s *Source) Kernel() *linux.Kernel { return s.k }
 
-// frames returns the functions that an instruction is of, the innermost first.
+// frames returns the functions that an instruction belongs to, innermost first.
 func (s *Source) frames(a arch.Addr) []vmlinux.Frame {
 	f, ok := s.known[a]
 	if !ok {
@@ -66,8 +67,7 @@ func (s *Source) frames(a arch.Addr) []vmlinux.Frame {
 	return f
 }
 
-// Line is the file and line of an instruction, "kernel/kprobes.c:620"; "" if they aren't
-// known.
+// Line returns the file and line of an instruction, "kernel/kprobes.c:620"; "" if unknown.
 func (s *Source) Line(a arch.Addr) string {
 	f := s.frames(a)
 	if len(f) == 0 || f[0].Line == 0 {
@@ -76,7 +76,7 @@ func (s *Source) Line(a arch.Addr) string {
 	return fmt.Sprintf("%s:%d", f[0].File, f[0].Line)
 }
 
-// Place is the file and line of an instruction, and the line's text if that is at hand.
+// Place returns the file and line of an instruction, with the line's text if available.
 func (s *Source) Place(a arch.Addr) string {
 	says := s.Line(a)
 	if says == "" {
@@ -89,8 +89,8 @@ func (s *Source) Place(a arch.Addr) string {
 	return says
 }
 
-// Says says where an instruction of the kernel is: its line, and the callers that its
-// function is inlined into; "" if that isn't known.
+// Says describes the place of an instruction of the kernel: its line, and the callers that its
+// function is inlined into; "" if unknown.
 func (s *Source) Says(a arch.Addr) string {
 	f := s.frames(a)
 	if len(f) == 0 || f[0].Line == 0 {
@@ -109,8 +109,8 @@ func (s *Source) Says(a arch.Addr) string {
 	return says
 }
 
-// Frames returns the functions that an instruction is of, the innermost first, with file
-// and line as far as they are known.
+// Frames returns the functions that an instruction belongs to, innermost first, with file and
+// line where known.
 func (s *Source) Frames(a arch.Addr) []vmlinux.Frame {
 	if f := s.frames(a); len(f) > 0 {
 		return f
@@ -118,14 +118,14 @@ func (s *Source) Frames(a arch.Addr) []vmlinux.Frame {
 	return []vmlinux.Frame{{Func: s.Functions(a)[0]}}
 }
 
-// Beginning returns the lines that begin at an instruction and have no code of their own: the
-// compiler has put it into the instruction's line.
+// Beginning returns the lines that begin at an instruction without code of their own: the
+// compiler merged them into the instruction's line.
 func (s *Source) Beginning(a arch.Addr) []vmlinux.Frame {
 	return s.k.Image.BeginningIn(s.lines, uint64(a))
 }
 
-// Functions names the functions that an instruction is of: the one that was compiled
-// first, the innermost that was inlined into it last.
+// Functions names the functions that an instruction belongs to, from the compiled one to the
+// innermost inlined one.
 func (s *Source) Functions(a arch.Addr) (names []string) {
 	f := s.frames(a)
 	if len(f) == 0 || f[len(f)-1].Func == "" {
@@ -138,16 +138,16 @@ func (s *Source) Functions(a arch.Addr) (names []string) {
 	return names
 }
 
-// plain is a function's name without what the compiler has added.
+// plain returns a function's name without the compiler's suffix.
 func plain(name string) string {
 	name, _, _ = strings.Cut(name, ".")
 	return name
 }
 
-// textMost bounds a source's file.
+// textMost is the maximum size of a source file, in bytes.
 const textMost = 8 << 20
 
-// Text returns a line of the source, "" if it isn't at hand.
+// Text returns a line of the source; "" if it isn't available.
 func (s *Source) Text(file string, line int) string {
 	if list := s.file(file); line >= 1 && line <= len(list) {
 		return strings.TrimSpace(list[line-1])
@@ -155,11 +155,11 @@ func (s *Source) Text(file string, line int) string {
 	return ""
 }
 
-// aroundMost is how much of a line Around returns.
+// aroundMost is the maximum length of a line that Around returns.
 const aroundMost = 160
 
-// Around returns a line of the source with so many before and after it, each cut where
-// it is long, and the number of the first; none if it isn't at hand.
+// Around returns a line of the source with near lines before and after it, each cut if it is
+// long, and the number of the first; none if the source isn't available.
 func (s *Source) Around(file string, line, near int) (from int, text []string) {
 	list := s.file(file)
 	if line < 1 || line > len(list) {
@@ -184,7 +184,7 @@ func (s *Source) file(name string) []string {
 	list, ok := s.files[name]
 	if !ok {
 		if path := s.path(name); path != "" {
-			if f, _, err := regular.Open(path); err == nil { // what can't be read isn't shown
+			if f, _, err := regular.Open(path); err == nil { // an unreadable file isn't shown
 				data, err := io.ReadAll(io.LimitReader(f, textMost+1))
 				f.Close()
 				if err == nil && len(data) <= textMost {
@@ -197,7 +197,7 @@ func (s *Source) file(name string) []string {
 	return list
 }
 
-// path is where a file of the source lies, "" if that isn't known.
+// path returns the path of a source file; "" if unknown.
 func (s *Source) path(name string) string {
 	switch {
 	case s.dir != "":
@@ -219,7 +219,7 @@ func (s *Source) path(name string) string {
 	return ""
 }
 
-// newer reports whether a file was changed after another one, or isn't there.
+// newer reports whether a file was changed after another one, or is missing.
 func newer(file, than string) bool {
 	a, err := os.Stat(file)
 	if err != nil {

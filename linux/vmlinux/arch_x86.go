@@ -6,10 +6,11 @@ import (
 	"kpsim/smp/image/elfclass"
 )
 
-// Word is how many bytes an address has: 8 of x86-64, 4 of i386.
+// Word returns the number of bytes of an address: 8 for x86-64, 4 for i386.
 func (im *Image) Word() int { return im.class.Word }
 
-// Class is that of the kernel's file: of one that isn't a file's it is of 64 bits.
+// Class returns the class of the kernel's file. An image that isn't from a file has the 64-bit
+// class.
 func (im *Image) Class() *elfclass.Class {
 	if im.class == nil {
 		return elfclass.Bits64
@@ -17,8 +18,7 @@ func (im *Image) Class() *elfclass.Class {
 	return im.class.Class
 }
 
-// Decode decodes the instruction that code begins with, as it stands at an address of the
-// kernel.
+// Decode decodes the first instruction of code, which lies at an address of the kernel.
 func (im *Image) Decode(code []byte, at uint64) (x86.Inst, error) {
 	if im.class == class32 {
 		return x86.Mode32.Decode(code, arch.Addr(at))
@@ -26,6 +26,6 @@ func (im *Image) Decode(code []byte, at uint64) (x86.Inst, error) {
 	return x86.Decode(code, arch.Addr(at))
 }
 
-// Number returns the address that a number within an instruction stands for: four bytes
-// are extended with their sign to the size of an address.
+// Number returns the address that a 32-bit number within an instruction stands for: the number is
+// sign-extended to the size of an address.
 func (im *Image) Number(v int32) uint64 { return uint64(int64(v)) & im.mask }

@@ -7,12 +7,11 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Types returns the kernel's types, never nil: of BTF, else of DWARF. A kernel that
-// has neither has none.
+// Types returns the kernel's types from BTF, or else from DWARF. It is never nil; without both it
+// is empty.
 func (im *Image) Types() *Types { return im.types }
 
-// readTypes reads .BTF. Without one, types come from DWARF, if there is any, when they
-// are asked for.
+// readTypes reads .BTF. Without it, types are read from DWARF, if present, on demand.
 func (im *Image) readTypes(o *object) (*Types, error) {
 	s := im.Section(".BTF")
 	if s == nil || s.Data == nil {
@@ -31,15 +30,15 @@ func (im *Image) readTypes(o *object) (*Types, error) {
 	return &Types{From: "BTF", known: map[string]*composite{}, source: r.named}, nil
 }
 
-// A btfReader turns BTF's types into ours, each once.
+// A btfReader converts BTF types to ours, each once.
 type btfReader struct {
 	spec *btf.Spec
 	word int // bytes of a pointer
 	made map[btf.Type]*composite
 }
 
-// named returns the struct, union or other type with a size of that name, nil
-// without one.
+// named returns the struct, union or other type of that name that has a size; nil if there is
+// none.
 func (r *btfReader) named(name string) *composite {
 	all, err := r.spec.AnyTypesByName(name)
 	if err != nil {
@@ -58,7 +57,7 @@ func (r *btfReader) named(name string) *composite {
 	return nil
 }
 
-// size is btf.Sizeof, which takes pointers to have eight bytes.
+// size is btf.Sizeof with the kernel's pointer size; btf.Sizeof assumes eight bytes.
 func (r *btfReader) size(typ btf.Type, depth int) (int, error) {
 	switch t := btf.UnderlyingType(typ).(type) {
 	case *btf.Pointer:
@@ -72,8 +71,8 @@ func (r *btfReader) size(typ btf.Type, depth int) (int, error) {
 	return btf.Sizeof(typ)
 }
 
-// composite returns the struct or union that a type is, or that an array has as
-// elements, with the number of elements; nil if it is neither.
+// composite returns the struct or union that a type is or, for an array, that its elements are,
+// with the number of elements; nil if it is neither.
 func (r *btfReader) composite(typ btf.Type, depth int) (c *composite, elements int) {
 	typ = btf.UnderlyingType(typ)
 	if a, ok := typ.(*btf.Array); ok && depth > 0 {
@@ -97,7 +96,7 @@ func (r *btfReader) composite(typ btf.Type, depth int) (c *composite, elements i
 	for _, m := range members {
 		size, err := r.size(m.Type, depthMax)
 		if err != nil {
-			size = 0 // an incomplete type has none
+			size = 0 // an incomplete type has no size
 		}
 		of, elements := r.composite(m.Type, depth-1)
 		c.members = append(c.members, member{name: m.Name, bit: int(m.Offset), size: size, width: int(m.BitfieldSize),

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// A Bug is a row of __bug_table: what the ud2 of a BUG or WARN stands for.
+// A Bug is a row of __bug_table: the description of the ud2 of a BUG or WARN.
 type Bug struct {
-	File  string // as the compiler was called with it; empty without CONFIG_DEBUG_BUGVERBOSE
+	File  string // as passed to the compiler; empty without CONFIG_DEBUG_BUGVERBOSE
 	Line  int
-	Warn  bool // WARN: execution goes on
+	Warn  bool // WARN: execution continues
 	Flags uint16
 }
 
 // bugWarning is BUGFLAG_WARNING of include/linux/bug.h.
 const bugWarning = 1
 
-// A bugLayout is where struct bug_entry has its fields, in bytes.
+// A bugLayout holds the offsets of the fields of struct bug_entry, in bytes.
 type bugLayout struct {
 	size, file, line, flags int
-	fromEntry               bool // file_disp counts from the entry, as until 5.19, not from itself
-	addresses               bool // of i386 bug_addr and file are no distances
+	fromEntry               bool // file_disp counts from the entry, as before 5.19, not from itself
+	addresses               bool // i386: bug_addr and file are addresses, not distances
 }
 
 // ref reads a word of a row: an address, or the distance to one.
@@ -84,7 +84,7 @@ func (l *bugLayout) fileOf(s *Section, off int) uint64 {
 	return at
 }
 
-// bugLayout returns the layout of the rows: that of the types, else that of
+// bugLayout returns the layout of the rows: from the types, otherwise that of
 // CONFIG_DEBUG_BUGVERBOSE.
 func (im *Image) bugLayout() *bugLayout {
 	l := &bugLayout{size: 12, file: 4, line: 8, flags: 10, addresses: im.class == class32}
@@ -107,7 +107,7 @@ func (im *Image) bugLayout() *bugLayout {
 	if l.file < 0 || s == nil || l.addresses {
 		return l
 	}
-	// What file_disp counts from changed; most rows have a file's name one way only.
+	// The base of file_disp changed. With the wrong base most rows have no file name.
 	names := 0
 	for off := 0; off+l.size <= len(s.Data); off += l.size {
 		at := s.ref(off + l.file)
@@ -122,7 +122,7 @@ func (im *Image) bugLayout() *bugLayout {
 	return l
 }
 
-// isSource says whether a whole string that is a source file's name begins at addr.
+// isSource reports whether a string that begins at addr is the name of a source file.
 func (im *Image) isSource(addr uint64) bool {
 	name, ok := im.cString(addr)
 	before := im.Bytes(addr-1, 1)

@@ -5,10 +5,11 @@ import (
 	"fmt"
 )
 
-// bootHeader is how many bytes of a vmlinuz say where the kernel is.
+// bootHeader is the number of bytes of a vmlinuz that suffice to locate the kernel.
 const bootHeader = 0x250
 
-// payload returns where the compressed kernel lies in a vmlinuz of size bytes, by its first
+// payload locates the compressed kernel in a vmlinuz of size bytes, given its first bytes. n is 0
+// for any other file.
 // ones; n is 0 if it is none.
 // The offsets are those of the boot protocol (Documentation/arch/x86/boot.rst):
 // the header lies in the first sector, the payload counts from the end of the

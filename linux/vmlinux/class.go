@@ -2,23 +2,23 @@ package vmlinux
 
 import "kpsim/smp/image/elfclass"
 
-// A class is what kernels of 64 and of 32 bits have different: their ELF, and where the
-// kernel lies. It isn't changed.
+// A class describes the differences between 64-bit and 32-bit kernels: their ELF class, and where
+// the kernel lies. It is immutable.
 type class struct {
 	*elfclass.Class
 
-	low  uint64 // the kernel's addresses begin here
+	low  uint64 // lowest address of the kernel
 	mask uint64 // of an address
 }
 
-// The classes. A kernel of 32 bits has the last gigabyte for itself, or with
-// CONFIG_VMSPLIT_2G the last two.
+// The classes. A 32-bit kernel occupies the last gigabyte, or with CONFIG_VMSPLIT_2G the last
+// two.
 var (
 	class64 = &class{Class: elfclass.Bits64, low: 0xffffffff80000000, mask: ^uint64(0)}
 	class32 = &class{Class: elfclass.Bits32, low: 0x80000000, mask: 1<<32 - 1}
 )
 
-// classOf returns the class of a file by its first bytes, nil: it is none of those.
+// classOf returns the class of a file from its first bytes; nil if it has neither.
 func classOf(h []byte) *class {
 	switch elfclass.Of(h) {
 	case elfclass.Bits64:
@@ -29,8 +29,8 @@ func classOf(h []byte) *class {
 	return nil
 }
 
-// moves says whether an address is the kernel's, and moves with it: per-CPU data that is
-// linked at 0 doesn't.
+// moves reports whether an address is in the kernel and moves with it. Per-CPU data that is
+// linked at 0 doesn't move.
 func (c *class) moves(addr uint64) bool {
 	if c.Word == 8 {
 		return int64(addr) < 0

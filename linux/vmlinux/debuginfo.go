@@ -10,11 +10,12 @@ import (
 	"kpsim/internal/regular"
 )
 
-// debugMax bounds a section of DWARF other than .debug_info, which isn't read whole.
+// debugMax limits the size of a DWARF section, in bytes. .debug_info is exempt, as it isn't read
+// whole.
 const debugMax = 256 << 20
 
-// linesOf returns a function that reads the lines of an object on disk when it is
-// first called; nil lines if it has no DWARF. The file is kept open from then on.
+// linesOf returns a function that reads the lines of an object on disk at its first call. The
+// lines are nil without DWARF. The file stays open.
 func linesOf(path string, o *object) func() (*Lines, error) {
 	return sync.OnceValues(func() (*Lines, error) {
 		info := o.find(".debug_info")
@@ -36,12 +37,11 @@ func linesOf(path string, o *object) func() (*Lines, error) {
 	})
 }
 
-// notesMax bounds .notes, in bytes.
+// notesMax limits .notes, in bytes.
 const notesMax = 1 << 20
 
-// OpenLines reads the lines of the vmlinux of a build, and nothing else of it, which
-// takes some milliseconds. It is an error if the file is of another build, or has no
-// DWARF.
+// OpenLines reads only the lines of a build's vmlinux, in a few milliseconds. It returns an error
+// if the file is from another build, or has no DWARF.
 func OpenLines(path string, build []byte) (*Lines, error) {
 	f, info, err := regular.Open(path)
 	if regular.IsNot(err) {
@@ -73,7 +73,7 @@ func OpenLines(path string, build []byte) (*Lines, error) {
 	return l, err
 }
 
-// lines reads the sections of DWARF.
+// lines reads the DWARF sections.
 func (o *object) lines(info *header) (*Lines, error) {
 	s := DebugSections{Info: io.NewSectionReader(o.r, int64(info.off), int64(info.size)), InfoSize: info.size}
 	for _, part := range []struct {
@@ -109,7 +109,7 @@ func (o *object) lines(info *header) (*Lines, error) {
 	return NewLines(s)
 }
 
-// find returns the first section of that name, nil without one.
+// find returns the first section of that name, or nil.
 func (o *object) find(name string) *header {
 	for i := range o.headers {
 		if o.headers[i].name == name {

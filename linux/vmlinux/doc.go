@@ -1,16 +1,14 @@
-// Package vmlinux opens a kernel's image: a vmlinux (ELF) or a vmlinuz as
-// distributions ship it.
+// Package vmlinux opens a kernel's image: a vmlinux (ELF), or a vmlinuz as distributions ship it.
 //
-// What it is: a reader. It says which bytes lie at which address, which symbols
-// and types the kernel has, and what the kernel's own tables name: returns, calls
-// of __fentry__, exceptions, BUG and WARN. Move shifts the kernel as KASLR does.
+// What it is: a reader. It returns the bytes at an address, the kernel's symbols and types, and
+// the contents of the kernel's own tables: returns, calls of __fentry__, exceptions, BUG and
+// WARN. Move shifts the kernel as KASLR does.
 //
-// What it is not: it runs nothing, rewrites no text but by Move, and keeps
-// nothing on disk.
+// What it is not: it runs nothing, and changes no text except in Move and Lay.
 //
-// Its rule: an image comes from strangers. A size is checked before memory is
-// taken for it, an offset before it is followed. What can't be read is one error
-// that names the file, the place and the remedy.
+// Its rule: an image comes from strangers. A size is checked before memory is allocated for it,
+// an offset before it is followed. If something can't be read, the error names the file, the
+// place and the remedy.
 //
 // # Where things come from
 //
@@ -30,15 +28,15 @@
 //	class, arch      what ELF, kallsyms and addresses of 32 bits have different
 //	recover          the same for a kernel that has lost them, by decoding it
 //
-// Addresses are the link's until Move is called. Per-CPU data was linked at 0 until
-// 6.15 and isn't moved then; since it lies in the kernel and moves with it.
+// Addresses are those of the link until Move is called. Before 6.15 per-CPU data is linked at 0
+// and not moved; since then it lies in the kernel and moves with it.
 //
 // # Limits
 //
-// x86-64 and i386, with CONFIG_KALLSYMS and SMP, from 5.0 on; kernels from 5.10 to 7.3 were opened,
-// of i386 6.1. A kernel of i386 without relocations isn't moved. Payloads may be gzip, bzip2, xz,
-// lzma, zstd or lz4, and 512 MiB unpacked; lzo is refused. Types need CONFIG_DEBUG_INFO_BTF, or a
-// vmlinux with DWARF.
+// It opens x86-64 and i386 kernels with CONFIG_KALLSYMS and SMP, from 5.0 on. Kernels from 5.10
+// to 7.3 were tested, and 6.1 for i386. An i386 kernel without relocations can't be moved.
+// Payloads may be compressed with gzip, bzip2, xz, lzma, zstd or lz4, and have at most 512 MiB
+// unpacked; lzo is refused. Types need CONFIG_DEBUG_INFO_BTF, or a vmlinux with DWARF.
 //
-// A vmlinuz's symbols have no sizes: each ends where the next one begins.
+// The symbols of a vmlinuz have no sizes: each ends where the next one begins.
 package vmlinux

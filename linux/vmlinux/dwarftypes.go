@@ -6,17 +6,16 @@ import (
 	"encoding/binary"
 )
 
-// typesFrom are functions whose compilation units are read first for a type: they
-// have most of what concerns patching.
-var typesFrom = []string{"register_kprobe", "arch_optimize_kprobes", "text_poke", "rethook_try_get", "jump_label_init",
-	"start_kernel"}
+// typesFrom lists functions whose compilation units are searched first for a type: they define
+// most types that concern patching.
+var typesFrom = []string{"register_kprobe", "arch_optimize_kprobes", "text_poke", "rethook_try_get", "jump_label_init", "start_kernel"}
 
-// A dwarfTypes reads types from DWARF: units are indexed one after the other until
-// one has the type.
+// A dwarfTypes reads types from DWARF. Units are indexed one after another until one defines the
+// type.
 type dwarfTypes struct {
 	lines func() (*Lines, error)
-	ahead []uint64 // units to be read first
-	next  uint64   // unit to be read then
+	ahead []uint64 // units to read first
+	next  uint64   // the next unit to read
 	read  map[uint64]bool
 	where map[string]typePlace
 	made  map[*dwarf.StructType]*composite
@@ -25,17 +24,17 @@ type dwarfTypes struct {
 // A typePlace is where a type is defined.
 type typePlace struct {
 	unit  uint64
-	entry dwarf.Offset // in it
+	entry dwarf.Offset // offset within the unit
 }
 
-// typesOfDwarf returns the types of a vmlinux without BTF. Finding one takes some
-// milliseconds, or as long as .debug_info takes to read if no unit at hand has it.
+// typesOfDwarf returns the types of a vmlinux without BTF. A lookup takes a few milliseconds; if
+// no preferred unit has the type, it takes as long as reading .debug_info.
 func (im *Image) typesOfDwarf() *Types {
 	r := &dwarfTypes{lines: im.lines, read: map[uint64]bool{}, where: map[string]typePlace{},
 		made: map[*dwarf.StructType]*composite{}}
 	for _, name := range typesFrom {
 		if s, ok := im.Symbol(name); ok {
-			r.ahead = append(r.ahead, s.Addr) // becomes a unit when one is asked for
+			r.ahead = append(r.ahead, s.Addr) // converted to a unit on demand
 		}
 	}
 	started := false
@@ -57,10 +56,10 @@ func (im *Image) typesOfDwarf() *Types {
 	}}
 }
 
-// named returns the struct, union or other type with a size of that name, nil
-// without one.
+// named returns the struct, union or other type of that name that has a size; nil if there is
+// none.
 func (r *dwarfTypes) named(l *Lines, name string) *composite {
-	// shorter ones may stand in .debug_info
+	// shorter names may be stored in .debug_info
 	if !bytes.Contains(l.sections.Str, append([]byte(name), 0)) && len(name) >= 8 {
 		return nil
 	}
@@ -85,7 +84,7 @@ func (r *dwarfTypes) named(l *Lines, name string) *composite {
 	return &composite{size: int(max(typ.Size(), 0))}
 }
 
-// index notes what the next unit defines; false if there is none left.
+// index records the definitions of the next unit. It returns false if there is none left.
 func (r *dwarfTypes) index(l *Lines) bool {
 	at, inOrder := r.next, len(r.ahead) == 0
 	if !inOrder {
@@ -109,7 +108,7 @@ func (r *dwarfTypes) index(l *Lines) bool {
 	r.read[at] = true
 	d, _, err := l.open(at)
 	if err != nil {
-		if inOrder { // where the next one begins isn't known
+		if inOrder { // the start of the next one isn't known
 			r.next = l.sections.InfoSize
 		}
 		return true
@@ -140,8 +139,8 @@ func isType(tag dwarf.Tag) bool {
 	return false
 }
 
-// composite returns the struct or union that a type is, or that an array has as
-// elements, with the number of elements; nil if it is neither.
+// composite returns the struct or union that a type is or, for an array, that its elements are,
+// with the number of elements; nil if it is neither.
 func (r *dwarfTypes) composite(typ dwarf.Type, depth int) (c *composite, elements int) {
 	for range depthMax {
 		switch t := typ.(type) {
@@ -174,7 +173,7 @@ func (r *dwarfTypes) structure(t *dwarf.StructType, depth int) *composite {
 		m := member{name: f.Name, bit: int(8 * f.ByteOffset), size: int(max(f.Type.Size(), 0)), width: int(f.BitSize)}
 		if f.BitSize != 0 {
 			m.bit = int(8*f.ByteOffset + f.DataBitOffset)
-			if f.ByteSize != 0 { // as DWARF 2 counts, from the other end
+			if f.ByteSize != 0 { // DWARF 2 counts bits from the other end
 				m.bit = int(8*(f.ByteOffset+f.ByteSize) - f.BitOffset - f.BitSize)
 			}
 		}

@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// Most of a kernel that is taken, in bytes: of one section, and of all that are
-// loaded. allyesconfig has some 200 MiB.
+// loadedMax limits the size of a section and of all loaded sections, in bytes. allyesconfig has
+// about 200 MiB.
 const loadedMax = 512 << 20
 
-// A Section is a part of the kernel that is in memory when it runs.
+// A Section is a part of the kernel that is in memory at run time.
 type Section struct {
 	Name  string
 	Addr  uint64 // of its first byte
@@ -24,7 +24,7 @@ type Section struct {
 	Write bool
 }
 
-// contains says whether n bytes at addr lie inside.
+// contains reports whether n bytes at addr lie inside.
 func (s *Section) contains(addr, n uint64) bool {
 	return addr >= s.Addr && addr-s.Addr <= s.Size && s.Size-(addr-s.Addr) >= n
 }
@@ -39,21 +39,21 @@ type header struct {
 	entry           uint64
 }
 
-// An object is the ELF inside a file, or the file itself. Its headers were
-// checked: what they name lies within size bytes of r, but for NOBITS.
+// An object is an ELF file, possibly inside another file. Its headers were checked: except for
+// NOBITS, the sections lie within size bytes of r.
 type object struct {
 	*class
 	r       io.ReaderAt
 	whole   []byte // the file, if it is in memory
 	size    uint64
-	end     uint64 // of what the headers name: relocations may follow
+	end     uint64 // of everything the headers name; relocations may follow
 	headers []header
 }
 
-// nameMax is the longest section name taken, in bytes.
+// nameMax is the maximum length of a section name, in bytes.
 const nameMax = 256
 
-// executable returns the class of an executable, by its first bytes.
+// executable returns the class of an executable from its first bytes.
 func executable(h []byte) (*class, error) {
 	if len(h) < class64.Ehdr {
 		return nil, fmt.Errorf("ends inside its ELF header: give the file whole")
@@ -71,8 +71,7 @@ func executable(h []byte) (*class, error) {
 	return c, nil
 }
 
-// readObject reads the headers of the executable in r, of size bytes: one of x86-64 or of
-// i386.
+// readObject reads the headers of the x86-64 or i386 executable in r, of size bytes.
 func readObject(r io.ReaderAt, size uint64) (*object, error) {
 	h := make([]byte, min(size, uint64(class64.Ehdr)))
 	if _, err := r.ReadAt(h, 0); err != nil {
@@ -114,7 +113,7 @@ func readObject(r io.ReaderAt, size uint64) (*object, error) {
 	return o, o.readNames(nameAt, &o.headers[names])
 }
 
-// readNames fills in the names, at these offsets of the table.
+// readNames sets the names of the sections, given their offsets in the table.
 func (o *object) readNames(at []uint32, table *header) error {
 	if table.kind != elf.SHT_STRTAB || table.size > 1<<20 {
 		return fmt.Errorf("section names: there is no table of them, or it has more than 1 MiB: give a vmlinux " +
@@ -135,8 +134,7 @@ func (o *object) readNames(at []uint32, table *header) error {
 	return nil
 }
 
-// read returns a section's bytes, at most limit of them. Of a file in memory they
-// are a part of it.
+// read returns a section's bytes, at most limit. For a file in memory they aren't copied.
 func (o *object) read(s *header, limit uint64) ([]byte, error) {
 	if s.kind == elf.SHT_NOBITS || s.flags&elf.SHF_COMPRESSED != 0 {
 		return nil, fmt.Errorf("section %s: has no bytes, or compressed ones: link the kernel without "+
@@ -156,7 +154,7 @@ func (o *object) read(s *header, limit uint64) ([]byte, error) {
 	return b, nil
 }
 
-// load reads the sections that are in memory when the kernel runs, by address.
+// load reads the sections that are in memory at run time, by address.
 func (o *object) load() ([]Section, error) {
 	var all []Section
 	left := uint64(loadedMax)
@@ -193,7 +191,7 @@ func (o *object) load() ([]Section, error) {
 	return all, nil
 }
 
-// span returns where the kernel begins and ends, without per-CPU data at 0.
+// span returns the kernel's address range, without per-CPU data at 0.
 func (o *object) span() (lo, hi uint64) {
 	lo = ^uint64(0)
 	for i := range o.headers {

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// callsOfFentry returns the calls of __fentry__ that functions begin with, after
-// endbr64 if they have one.
+// callsOfFentry returns the calls of __fentry__ at the beginning of functions, after an endbr64
+// if present.
 func (im *Image) callsOfFentry() []uint64 {
 	fentry, ok := im.Symbol("__fentry__")
 	if !ok {

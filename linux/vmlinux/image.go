@@ -16,27 +16,27 @@ import (
 	"kpsim/internal/regular"
 )
 
-// An Image is a kernel, as Open reads it. Once it was moved, or isn't going to be,
-// goroutines may share it.
+// An Image is a kernel opened by Open. After Move and Lay, if they are called at all, goroutines
+// may share it.
 type Image struct {
 	Path    string
-	Release string   // "6.1.0-50-amd64", as uname -r says
-	Banner  string   // the line "Linux version …" that the kernel prints first
-	BuildID []byte   // of the notes; nil if there is none
+	Release string   // "6.1.0-50-amd64", as printed by uname -r
+	Banner  string   // the kernel's first message, "Linux version …"
+	BuildID []byte   // from the notes; nil if absent
 	Digest  [32]byte // SHA-256 of the file
 
 	*class
 	sections []Section // by address
 	symbols  []Symbol  // by address
 	byName   map[string]int32
-	lookup   []int32 // symbols that Lookup knows, one an address
+	lookup   []int32 // indices of the symbols that Lookup returns, one for each address
 	types    *Types
 	bugs     func() *bugLayout
 	relocs   relocs
-	lines    func() (*Lines, error) // reads them when they are first asked for
-	delta    int64                  // by which it was moved
+	lines    func() (*Lines, error) // read on first use
+	delta    int64                  // distance of Move
 	moved    bool
-	layer    *Layer // that was laid over it, else nil
+	layer    *Layer // the layer laid over it; nil: none
 }
 
 // Open reads a vmlinux or a vmlinuz.
@@ -44,7 +44,7 @@ func Open(path string) (*Image, error) {
 	im := &Image{Path: path}
 	if err := im.open(path); err != nil {
 		var p *os.PathError
-		if errors.As(err, &p) { // it names the file
+		if errors.As(err, &p) { // it already names the file
 			return nil, err
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -85,7 +85,7 @@ func (im *Image) open(path string) error {
 	return err
 }
 
-// sum sets Digest.
+// sum computes Digest.
 func (im *Image) sum(file io.Reader) error {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, file); err != nil {
@@ -95,7 +95,7 @@ func (im *Image) sum(file io.Reader) error {
 	return nil
 }
 
-// unpack reads the kernel inside a payload.
+// unpack decompresses the kernel in a payload.
 func (im *Image) unpack(payload []byte) (kernel []byte, err error) {
 	if kernel, err = unpack(payload); err != nil {
 		return nil, err
@@ -103,17 +103,17 @@ func (im *Image) unpack(payload []byte) (kernel []byte, err error) {
 	return kernel, im.read(bytes.NewReader(kernel), uint64(len(kernel)), kernel)
 }
 
-// A vmlinuz is a file with a kernel that is compressed.
+// A vmlinuz is a file with a compressed kernel.
 type vmlinuz struct{ file, payload []byte }
 
-// The largest files, in bytes: a vmlinux of all modules with its DWARF has some GiB.
+// The maximum sizes of files, in bytes. A vmlinux with all modules and DWARF has a few GiB.
 const (
 	vmlinuxMost = 16 << 30
 	vmlinuzMost = 256 << 20
 )
 
-// packedIn returns the vmlinuz in r, of size bytes: nil if it is an ELF file. It is read only
-// if its headers are those of one.
+// packedIn returns the vmlinuz in r, of size bytes, or nil for an ELF file. It reads the file
+// only if the headers are those of a vmlinuz.
 func packedIn(r io.ReaderAt, size uint64) (*vmlinuz, error) {
 	head := make([]byte, min(size, bootHeader))
 	if _, err := r.ReadAt(head, 0); err != nil {
@@ -144,7 +144,7 @@ func packedIn(r io.ReaderAt, size uint64) (*vmlinuz, error) {
 	return &vmlinuz{file, file[at : at+n]}, nil
 }
 
-// read reads the kernel in r, of size bytes; whole is all of it, if it is in memory.
+// read reads the kernel in r, of size bytes; whole is the complete file if it is in memory.
 func (im *Image) read(r io.ReaderAt, size uint64, whole []byte) error {
 	o, err := readObject(r, size)
 	if err != nil {
@@ -175,8 +175,8 @@ func (im *Image) read(r io.ReaderAt, size uint64, whole []byte) error {
 	return err
 }
 
-// readSymbols reads the tables of kallsyms, which lie in .rodata, and the symbol
-// table. One of them must be there.
+// readSymbols reads the kallsyms tables in .rodata and the symbol table. At least one of them
+// must exist.
 func (im *Image) readSymbols(o *object) ([]tabled, error) {
 	s := im.Section(".rodata")
 	if s == nil || s.Data == nil {
@@ -194,7 +194,7 @@ func (im *Image) readSymbols(o *object) ([]tabled, error) {
 	return table, nil
 }
 
-// readNames reads what the kernel is called.
+// readNames reads the release and the banner.
 func (im *Image) readNames() error {
 	at := im.Section(".rodata").Data
 	if s, ok := im.Symbol("linux_banner"); ok {
@@ -219,7 +219,7 @@ func (im *Image) readNames() error {
 	return nil
 }
 
-// buildID returns the description of the note GNU 3, nil without one.
+// buildID returns the build ID from the notes (GNU, type 3), or nil.
 func buildID(notes []byte) []byte {
 	le := binary.LittleEndian
 	for len(notes) >= 12 {
@@ -237,10 +237,10 @@ func buildID(notes []byte) []byte {
 	return nil
 }
 
-// Sections returns what is in memory when the kernel runs, by address.
+// Sections returns the sections that are in memory at run time, by address.
 func (im *Image) Sections() []Section { return im.sections }
 
-// Section returns the section of that name, nil without one.
+// Section returns the section of that name, or nil.
 func (im *Image) Section(name string) *Section {
 	for i := range im.sections {
 		if im.sections[i].Name == name {
@@ -250,7 +250,7 @@ func (im *Image) Section(name string) *Section {
 	return nil
 }
 
-// sectionAt returns the section in which n bytes at addr lie, nil without one.
+// sectionAt returns the section that contains n bytes at addr, or nil.
 func (im *Image) sectionAt(addr, n uint64) *Section {
 	i := sort.Search(len(im.sections), func(i int) bool { return im.sections[i].Addr > addr }) - 1
 	if i < 0 || !im.sections[i].contains(addr, n) {
@@ -259,8 +259,8 @@ func (im *Image) sectionAt(addr, n uint64) *Section {
 	return &im.sections[i]
 }
 
-// Bytes returns the n bytes at addr, which are not to be written: nil if they
-// don't lie in a section, or in one without data.
+// Bytes returns the n bytes at addr, which must not be modified. It returns nil if they don't lie
+// in one section, or if that has no data.
 func (im *Image) Bytes(addr, n uint64) []byte {
 	s := im.sectionAt(addr, n)
 	if s == nil || s.Data == nil {
@@ -270,7 +270,7 @@ func (im *Image) Bytes(addr, n uint64) []byte {
 	return s.Data[off : off+n : off+n]
 }
 
-// cString returns the string at addr, up to 256 bytes of it; ok if it ends there.
+// cString returns the string at addr, at most 256 bytes. ok reports whether it was complete.
 func (im *Image) cString(addr uint64) (string, bool) {
 	s := im.sectionAt(addr, 1)
 	if s == nil || s.Data == nil {

@@ -15,15 +15,15 @@ import (
 // So token_index is found by its form, the token_table before it by that, the
 // markers and the names before them by each other.
 //
-// Of a kernel of 32 bits relative_base has four bytes, and all is aligned to 4.
+// In a 32-bit kernel relative_base has four bytes, and everything is aligned to 4.
 type kallsyms struct {
 	*class
 	b      []byte // the section
 	tokens [256]string
-	index  int // where token_index begins
-	names  int // where names begins
-	num    int // symbols
-	left   int // steps of the search; a file made for it could take for ever
+	index  int // offset of token_index
+	names  int // offset of names
+	num    int // number of symbols
+	left   int // steps left of the search, which a malicious file could make endless
 }
 
 // A name has at most 512 characters (KSYM_NAME_LEN), a token of its compression
@@ -37,8 +37,8 @@ const (
 	searchSteps  = 100 << 20 // a kernel needs some 300,000
 )
 
-// readKallsyms finds the tables in a section and returns the symbols in their
-// order, which is by address.
+// readKallsyms finds the tables in a section and returns the symbols in table order, which is by
+// address.
 func readKallsyms(s *Section, c *class) ([]Symbol, error) {
 	k := &kallsyms{class: c, b: s.Data, left: searchSteps}
 	for at := 0; at+512 <= len(k.b) && k.left > 0; at += 4 {
@@ -58,7 +58,7 @@ func readKallsyms(s *Section, c *class) ([]Symbol, error) {
 		"vmlinux with its symbol table", s.Name)
 }
 
-// findTokens says whether token_index is at that offset, and reads the tokens.
+// findTokens reports whether token_index is at that offset, and reads the tokens.
 func (k *kallsyms) findTokens(at int) bool {
 	le := binary.LittleEndian
 	b := k.b[at : at+512]
@@ -70,7 +70,7 @@ func (k *kallsyms) findTokens(at int) bool {
 			return false
 		}
 	}
-	// The table ends before the index, after at most 7 bytes that align it.
+	// The table ends before the index, followed by at most 7 bytes of padding.
 	last := int(le.Uint16(b[510:]))
 	for table := (at - last - 2) &^ 3; table >= 0 && table >= at-last-tokenMax-8; table -= 4 {
 		if k.readTokens(table, at) {
@@ -100,8 +100,8 @@ func (k *kallsyms) readTokens(table, index int) bool {
 	return true
 }
 
-// findNames finds the markers, the offset in names of each 256th name, and the
-// names before them.
+// findNames finds the markers, which hold the offset of each 256th name, and the names before
+// them.
 func (k *kallsyms) findNames() bool {
 	le := binary.LittleEndian
 	for m := k.index; m >= 16 && k.left > 0; m -= 4 {
@@ -125,15 +125,15 @@ func (k *kallsyms) findNames() bool {
 	return false
 }
 
-// namesBefore looks for the names whose n markers or fewer begin at m.
+// namesBefore looks for the names whose markers, at most n, begin at m.
 func (k *kallsyms) namesBefore(m, n int) bool {
 	le := binary.LittleEndian
-	for used := n; used >= 2 && used > n-4; used-- { // what follows the markers may look like more of them
+	for used := n; used >= 2 && used > n-4; used-- { // data after the markers may look like more of them
 		last := int(le.Uint32(k.b[m+4*(used-1):]))
 		for at := (m - last) &^ 3; at >= 8 && at >= m-last-nameEntryMax*markerEvery && k.left > 0; at -= 4 {
 			k.left--
 			num := le.Uint32(k.b[at-4:])
-			if num == 0 { // what aligns names to 8 bytes
+			if num == 0 { // padding that aligns names to 8 bytes
 				num = le.Uint32(k.b[at-8:])
 			}
 			if num < symsMin || num > symsMax || (int(num)+markerEvery-1)/markerEvery != used {
@@ -148,8 +148,8 @@ func (k *kallsyms) namesBefore(m, n int) bool {
 	return false
 }
 
-// checkNames says whether num names begin at that offset, as the markers at m
-// have it, and end before them.
+// checkNames reports whether num names begin at that offset, agree with the markers at m, and end
+// before them.
 func (k *kallsyms) checkNames(at, m, num int) bool {
 	p := at
 	for i := range num {
@@ -166,8 +166,8 @@ func (k *kallsyms) checkNames(at, m, num int) bool {
 	return m-p < 8
 }
 
-// entry returns the length of the name at p, in tokens, and of the length itself:
-// one byte, or since 6.1 two, of seven bits each.
+// entry returns the length of the name at p, in tokens, and the size of that length in bytes: one
+// or, since 6.1, up to two, with seven bits each.
 func (k *kallsyms) entry(p, end int) (n, skip int) {
 	if p+2 > end {
 		return 0, 0
@@ -182,16 +182,15 @@ func (k *kallsyms) entry(p, end int) (n, skip int) {
 	return n, skip
 }
 
-// addresses reads offsets and relative_base, of a section at an address. With
-// CONFIG_KALLSYMS_ABSOLUTE_PERCPU, which x86 had until 6.15, an offset that isn't
-// negative is an address that doesn't move, a negative one counts down from the
-// base, and one below it.
+// addresses reads offsets and relative_base of a section at an address. With
+// CONFIG_KALLSYMS_ABSOLUTE_PERCPU, which x86 had before 6.15, a non-negative offset is an address
+// that doesn't move; a negative one is subtracted from the base, less one.
 func (k *kallsyms) addresses(section uint64) (addrs []uint64, moves []bool, err error) {
 	le := binary.LittleEndian
 	up := func(n int) int { return (n + k.Word - 1) &^ (k.Word - 1) }
 	offsets, base := k.index+512, up(k.index+512+4*k.num)
 	addrs, moves = make([]uint64, k.num), make([]bool, k.num)
-	before := k.names - 2*k.Word // of num_syms, too, which is aligned
+	before := k.names - 2*k.Word // also of num_syms, which is aligned
 	switch {
 	case k.plausible(offsets, base):
 	case k.plausible(before-up(4*k.num), before):
@@ -225,8 +224,8 @@ func (k *kallsyms) addresses(section uint64) (addrs []uint64, moves []bool, err 
 	return addrs, moves, nil
 }
 
-// relative reads offsets that are each relative to themselves, and says whether
-// they can be that: they are sorted addresses of the kernel.
+// relative reads offsets that are relative to themselves, and reports whether they are plausible:
+// sorted addresses of the kernel.
 func (k *kallsyms) relative(offsets int, section uint64, addrs []uint64) bool {
 	if offsets+4*k.num > len(k.b) {
 		return false
@@ -241,14 +240,14 @@ func (k *kallsyms) relative(offsets int, section uint64, addrs []uint64) bool {
 	return true
 }
 
-// plausible says whether these can be the offsets and the base: the base is an
-// address of the kernel, and the symbols are sorted.
+// plausible reports whether these can be the offsets and the base: the base must be an address of
+// the kernel, and the symbols sorted.
 func (k *kallsyms) plausible(offsets, base int) bool {
 	le := binary.LittleEndian
 	if offsets < 0 || base+k.Word > len(k.b) || k.Get(k.b[base:]) < k.low {
 		return false
 	}
-	rank := func(i int) uint32 { // grows with the address, for either kind of offset
+	rank := func(i int) uint32 { // increases with the address for both kinds of offset
 		off := le.Uint32(k.b[offsets+4*i:])
 		if int32(off) < 0 {
 			return ^off | 1<<31
@@ -263,7 +262,7 @@ func (k *kallsyms) plausible(offsets, base int) bool {
 	return true
 }
 
-// symbols decompresses the names. The first character is the type that nm prints.
+// symbols decompresses the names. The first character is the symbol type of nm.
 func (k *kallsyms) symbols(addrs []uint64, moves []bool) []Symbol {
 	all := make([]Symbol, 0, k.num)
 	p := k.names
@@ -278,7 +277,7 @@ func (k *kallsyms) symbols(addrs []uint64, moves []bool) []Symbol {
 		}
 		p += skip + n
 		if len(name) > 1 {
-			weak := name[0] == 'w' || name[0] == 'v' || name[0] == 'W' || name[0] == 'V' // letters as nm prints them
+			weak := name[0] == 'w' || name[0] == 'v' || name[0] == 'W' || name[0] == 'V' // letters of nm
 			all = append(all, Symbol{
 				Name: string(name[1:]), Addr: addrs[i], Global: weak || name[0] < 'a', Weak: weak,
 				moves: moves[i], listed: true,

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// Unpacking a vmlinuz takes a second, which is most of what opening it takes. What came
-// out is kept in the user's cache, under the digest of the file that it came out of. A
-// kept file begins with its own digest: one that was cut off or changed is made again.
-// Whatever goes wrong with the cache, the kernel is unpacked.
+// Unpacking takes most of the time of opening a vmlinuz, about a second. The result is cached in
+// the user's cache folder, under the digest of the packed file. A cached file begins with its own
+// digest; a truncated or changed one is replaced. If the cache fails in any way, the kernel is
+// unpacked.
 
-// keptMost is how many kernels are kept, of some 60 MB each; what has less than keptLeast
-// bytes is unpacked at once.
+// keptMost is the maximum number of cached kernels, of about 60 MB each. A result of less than
+// keptLeast bytes isn't cached.
 const (
 	keptMost  = 8
 	keptLeast = 4 << 20
 )
 
-// keptFolder is where unpacked kernels lie, "" if there is no place for them.
+// keptFolder returns the cache folder, or "" if there is none.
 func keptFolder() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -32,7 +32,7 @@ func keptFolder() string {
 	return filepath.Join(cache, "kpsim", "unpacked")
 }
 
-// kept returns what was kept of the vmlinuz with that digest, nil if there is nothing.
+// kept returns the cached kernel for a vmlinuz with that digest, or nil.
 func kept(packed [sha256.Size]byte) []byte {
 	folder := keptFolder()
 	if folder == "" {
@@ -51,11 +51,11 @@ func kept(packed [sha256.Size]byte) []byte {
 		return nil
 	}
 	now := time.Now()
-	os.Chtimes(path, now, now) // forget goes by the last use
+	os.Chtimes(path, now, now) // forget removes the least recently used
 	return kernel
 }
 
-// keep keeps a kernel that was unpacked, and as many of the others as there is room for.
+// keep caches an unpacked kernel, and removes old ones.
 func keep(packed [sha256.Size]byte, kernel []byte) {
 	folder := keptFolder()
 	if folder == "" || len(kernel) < keptLeast || os.MkdirAll(folder, 0o700) != nil {
@@ -65,7 +65,7 @@ func keep(packed [sha256.Size]byte, kernel []byte) {
 	if err != nil {
 		return
 	}
-	defer os.Remove(f.Name()) // if it wasn't renamed
+	defer os.Remove(f.Name()) // in case it wasn't renamed
 	sum := sha256.Sum256(kernel)
 	_, first := f.Write(sum[:])
 	_, second := f.Write(kernel)
@@ -77,7 +77,7 @@ func keep(packed [sha256.Size]byte, kernel []byte) {
 	}
 }
 
-// forget removes the kernels that were used longest ago, but for keptMost.
+// forget removes all but the keptMost most recently used kernels.
 func forget(folder string) {
 	all, err := os.ReadDir(folder)
 	if err != nil {

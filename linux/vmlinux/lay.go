@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// A Layer is code and data that is laid over a kernel. Its addresses are those of the
-// kernel as it was moved.
+// A Layer is code and data laid over a kernel. Its addresses are those after Move.
 type Layer struct {
 	Digest   [32]byte
 	Sections []Section // new memory
-	PerCPU   []Section // new per-CPU data, behind the kernel's
+	PerCPU   []Section // new per-CPU data, after the kernel's
 	Writes   []Write
-	Symbols  []Symbol // they win over the kernel's of the same name
+	Symbols  []Symbol // they take precedence over the kernel's
 
 	Returns, Retpolines, Fentries []uint64
 
@@ -23,15 +22,15 @@ type Layer struct {
 	Beginning func(addr uint64) []Frame // as Lines.Beginning
 }
 
-// A Write is bytes that lie over a kernel's memory before it runs.
+// A Write replaces bytes of a kernel's memory before it runs.
 type Write struct {
-	Name string // of what lies there
+	Name string // the variable or function there
 	Addr uint64
 	Data []byte
 }
 
-// Lay lays code and data over the kernel: after any Move, once. From then on the image
-// is what both are together, and sites that were written over are none.
+// Lay lays code and data over the kernel, at most once and after any Move. From then on the image
+// is the combination, without sites that were overwritten.
 func (im *Image) Lay(l *Layer) error {
 	if im.layer != nil {
 		return fmt.Errorf("%s: has an overlay already: give all objects at once", im.Path)
@@ -63,7 +62,7 @@ func (im *Image) Lay(l *Layer) error {
 	return nil
 }
 
-// layPerCPU adds to what each CPU has of its own.
+// layPerCPU adds per-CPU data.
 func (im *Image) layPerCPU(more Section) error {
 	s := im.Section(".data..percpu")
 	if s == nil || more.Addr < s.Addr+s.Size {
@@ -92,7 +91,7 @@ func (im *Image) laySymbols() {
 	}
 }
 
-// withLayer adds a layer's sites to the kernel's, but for those that it wrote over.
+// withLayer adds a layer's sites to the kernel's, except those that it overwrote.
 func (im *Image) withLayer(all []uint64, layers func(*Layer) []uint64) []uint64 {
 	if im.layer == nil {
 		return all
@@ -107,8 +106,8 @@ func (im *Image) withLayer(all []uint64, layers func(*Layer) []uint64) []uint64 
 	return append(all, layers(im.layer)...)
 }
 
-// Added are the functions of the layer that the kernel below has no function of that name for,
-// and those that are static, which may only have the name in common with one.
+// Added returns the layer's functions that the kernel lacks, by name. Static functions are
+// included, since a shared name may be coincidence.
 func (im *Image) Added() (list []Symbol) {
 	if im.layer == nil {
 		return nil
@@ -127,7 +126,7 @@ func (im *Image) Added() (list []Symbol) {
 	return list
 }
 
-// Layer returns the digest of what was laid over the kernel, and whether there is any.
+// Layer returns the digest of the objects laid over the kernel, and whether there are any.
 func (im *Image) Layer() (digest [32]byte, ok bool) {
 	if im.layer == nil {
 		return digest, false

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// filesMax bounds the folders and files of a compilation unit.
+// filesMax is the maximum number of folders and files in a compilation unit.
 const filesMax = 1 << 16
 
-// checkLineHeader says whether the header of a unit's line table, at an offset of
-// .debug_line, can be given to debug/dwarf: of version 5 that believes how many
-// folders and files are told (DWARF 5, 6.2.4), and takes memory for them.
+// checkLineHeader reports whether the header of a unit's line table, at an offset of .debug_line,
+// is safe for debug/dwarf. For version 5 that package allocates memory for as many folders and
+// files as the header claims (DWARF 5, 6.2.4).
 func checkLineHeader(line []byte, at int64) error {
 	if at < 0 || at > int64(len(line)) || len(line)-int(at) < 20 {
 		return fmt.Errorf(".debug_line: no table at %#x", at)
@@ -25,11 +25,11 @@ func checkLineHeader(line []byte, at int64) error {
 	const opcodeBase = 17 // after lengths, version, sizes and the shape of the program
 	h := &cursor{b: b, at: opcodeBase}
 	opcodes := int(h.byte())
-	h.at += max(opcodes-1, 0) // the operands of each
+	h.at += max(opcodes-1, 0) // operand counts
 	for range 2 {             // folders, then files
 		forms := make([]uint64, h.byte())
 		for i := range forms {
-			h.uleb() // what it is
+			h.uleb() // content type
 			forms[i] = h.uleb()
 		}
 		n := h.uleb()
@@ -48,7 +48,7 @@ func checkLineHeader(line []byte, at int64) error {
 	return nil
 }
 
-// A cursor reads bytes from the front; ended says that there were too few.
+// A cursor reads bytes from the front; ended reports that there were too few.
 type cursor struct {
 	b     []byte
 	at    int
@@ -64,7 +64,7 @@ func (c *cursor) byte() byte {
 	return c.b[c.at-1]
 }
 
-// uleb reads a number in groups of seven bits, the lowest first.
+// uleb reads a number in groups of seven bits, lowest first.
 func (c *cursor) uleb() (v uint64) {
 	for shift := 0; ; shift += 7 {
 		x := c.byte()
@@ -77,7 +77,7 @@ func (c *cursor) uleb() (v uint64) {
 	}
 }
 
-// skip goes past a value of a form (DWARF 5, 7.5.6).
+// skip skips a value of a form (DWARF 5, 7.5.6).
 func (c *cursor) skip(form uint64) {
 	n := uint64(0)
 	switch form {

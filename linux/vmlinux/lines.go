@@ -10,16 +10,15 @@ import (
 	"sync"
 )
 
-// A Frame is a place in the source: a function, compiled where it stands or
-// inlined into the next frame.
+// A Frame is a place in the source: a function, either compiled on its own or inlined into the
+// next frame.
 type Frame struct {
 	Func string
 	File string // from the root of the source: "kernel/kprobes.c"
 	Line int
 }
 
-// DebugSections are the parts of DWARF, version 4 or 5, that Lines reads. Names
-// are those of the sections; nil where there is none.
+// DebugSections holds the sections of DWARF, version 4 or 5, that Lines reads; nil if absent.
 type DebugSections struct {
 	Info     io.ReaderAt
 	InfoSize uint64
@@ -27,28 +26,28 @@ type DebugSections struct {
 	Addr, Ranges, Rnglists []byte
 }
 
-// Lines finds the source of instructions. A compilation unit is read when an
-// address in it is asked for first. It may be shared by goroutines.
+// Lines maps instructions to source lines. A compilation unit is read on the first lookup of an
+// address in it. Goroutines may share it.
 type Lines struct {
 	sections DebugSections
 	starts   []unitSpan // by address
 	mu       sync.Mutex
-	units    map[uint64]*unit // by offset in .debug_info; nil: can't be read
+	units    map[uint64]*unit // by offset in .debug_info; nil: unreadable
 }
 
-// A unitSpan is code that a compilation unit made.
+// A unitSpan is code generated from a compilation unit.
 type unitSpan struct {
 	lo, hi uint64
 	unit   uint64 // offset in .debug_info
 }
 
-// unitMax bounds one compilation unit. The largest of a kernel has some 2 MiB.
+// unitMax limits one compilation unit, in bytes. The largest of a kernel has about 2 MiB.
 const unitMax = 64 << 20
 
-// unitsMax bounds how many there are; a kernel has some 3,000.
+// unitsMax limits the number of units; a kernel has about 3,000.
 const unitsMax = 1 << 17
 
-// NewLines reads which code is of which compilation unit.
+// NewLines reads which code belongs to which compilation unit.
 func NewLines(s DebugSections) (*Lines, error) {
 	l := &Lines{sections: s, units: map[uint64]*unit{}}
 	var err error
@@ -64,7 +63,7 @@ func NewLines(s DebugSections) (*Lines, error) {
 	return l, nil
 }
 
-// readAranges reads .debug_aranges: of each unit, pairs of an address and a length.
+// readAranges reads .debug_aranges: pairs of an address and a length for each unit.
 func readAranges(b []byte) ([]unitSpan, error) {
 	le := binary.LittleEndian
 	var all []unitSpan
@@ -91,8 +90,8 @@ func readAranges(b []byte) ([]unitSpan, error) {
 	return all, nil
 }
 
-// scanUnits reads the head of each unit, where there is no .debug_aranges: clang
-// makes none.
+// scanUnits reads the head of each unit, for kernels without .debug_aranges, such as those built
+// by clang.
 func (l *Lines) scanUnits() ([]unitSpan, error) {
 	var all []unitSpan
 	units := 0
@@ -106,7 +105,7 @@ func (l *Lines) scanUnits() ([]unitSpan, error) {
 		}
 		head, err := d.Reader().Next()
 		if err == nil && head != nil {
-			ranges, _ := d.Ranges(head) // one that has none has no code
+			ranges, _ := d.Ranges(head) // without ranges it has no code
 			for _, r := range ranges {
 				if r[1] > r[0] {
 					all = append(all, unitSpan{r[0], r[1], at})
@@ -118,8 +117,7 @@ func (l *Lines) scanUnits() ([]unitSpan, error) {
 	return all, nil
 }
 
-// open returns the unit at an offset of .debug_info as if it were the only one,
-// and its length.
+// open returns the unit at an offset of .debug_info as if it were the only one, and its length.
 func (l *Lines) open(at uint64) (d *dwarf.Data, n uint64, err error) {
 	var head [4]byte
 	s := &l.sections
@@ -158,7 +156,7 @@ func (l *Lines) open(at uint64) (d *dwarf.Data, n uint64, err error) {
 	return d, n, nil
 }
 
-// span returns what a unit made at a link address, nil if none did.
+// span returns the code range that contains a link address, or nil.
 func (l *Lines) span(addr uint64) *unitSpan {
 	i, _ := slices.BinarySearchFunc(l.starts, addr, func(s unitSpan, addr uint64) int {
 		if s.lo <= addr {
@@ -172,9 +170,8 @@ func (l *Lines) span(addr uint64) *unitSpan {
 	return &l.starts[i-1]
 }
 
-// At returns the frames of the instruction at a link address: the innermost
-// inlined function first, the function as compiled last; nil if there are none.
-// Assembly has a frame without a function.
+// At returns the frames of the instruction at a link address, from the innermost inlined function
+// to the compiled function; nil if unknown. Assembly has a frame without a function.
 func (l *Lines) At(addr uint64) []Frame {
 	if u := l.unit(addr); u != nil {
 		return u.frames(addr)
@@ -183,8 +180,7 @@ func (l *Lines) At(addr uint64) []Frame {
 }
 
 // Beginning returns the lines that begin at a link address without code of their own: the
-// instruction there is another line's, into which the compiler has put what they say. They
-// have no function.
+// compiler merged them into the instruction of another line. Their frames have no function.
 func (l *Lines) Beginning(addr uint64) []Frame {
 	if u := l.unit(addr); u != nil {
 		return u.beginning(addr)
@@ -192,7 +188,7 @@ func (l *Lines) Beginning(addr uint64) []Frame {
 	return nil
 }
 
-// unit returns the unit that made a link address, nil if none did.
+// unit returns the unit of a link address, or nil.
 func (l *Lines) unit(addr uint64) *unit {
 	if l == nil {
 		return nil
@@ -207,22 +203,22 @@ func (l *Lines) unit(addr uint64) *unit {
 	u, ok := l.units[at]
 	if !ok {
 		if d, _, err := l.open(at); err == nil {
-			u, _ = readUnit(d, l.sections.Line) // one that is damaged has no lines
+			u, _ = readUnit(d, l.sections.Line) // a damaged one has no lines
 		}
 		l.units[at] = u
 	}
 	return u
 }
 
-// Line returns the frames of the instruction at addr: the innermost inlined
-// function first, the function as compiled last; nil without DWARF for it.
+// Line returns the frames of the instruction at addr, from the innermost inlined function to the
+// compiled function; nil if DWARF doesn't cover it.
 func (im *Image) Line(addr uint64) []Frame {
-	l, _ := im.Lines() // damaged ones are none
+	l, _ := im.Lines() // damaged lines count as none
 	return im.LineIn(l, addr)
 }
 
-// LineIn is Line with the lines of another file of the same build: see OpenLines. A
-// layer's lines come first; l may be nil.
+// LineIn is Line with the lines of another file of the same build: see OpenLines. A layer's lines
+// take precedence; l may be nil.
 func (im *Image) LineIn(l *Lines, addr uint64) []Frame {
 	if im.layer != nil && im.layer.Line != nil {
 		if frames := im.layer.Line(addr); frames != nil {
@@ -230,7 +226,7 @@ func (im *Image) LineIn(l *Lines, addr uint64) []Frame {
 		}
 	}
 	frames := l.At(addr - uint64(im.delta))
-	if len(frames) == 1 && frames[0].Func == "" { // assembly, or what follows the last return
+	if len(frames) == 1 && frames[0].Func == "" { // assembly, or padding after the last return
 		s, _ := im.Lookup(addr)
 		frames[0].Func = s.Name
 	}
@@ -247,6 +243,6 @@ func (im *Image) BeginningIn(l *Lines, addr uint64) []Frame {
 	return l.Beginning(addr - uint64(im.delta))
 }
 
-// Lines returns the lines of a vmlinux with DWARF, at link addresses: before any
-// Move. It is nil without DWARF.
+// Lines returns the lines of a vmlinux with DWARF, at link addresses before any Move. It is nil
+// without DWARF.
 func (im *Image) Lines() (*Lines, error) { return im.lines() }

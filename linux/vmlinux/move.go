@@ -5,15 +5,14 @@ import (
 	"fmt"
 )
 
-// The kernel is mapped in pages of 2 MiB, so KASLR moves it by a multiple of that.
+// moveStep is the granularity of KASLR: the kernel is mapped in pages of 2 MiB.
 const moveStep = 2 << 20
 
-// Move shifts the kernel by delta bytes, a multiple of 2 MiB, as KASLR does at
-// boot: sections, symbols and the addresses in text and data, all but per-CPU
-// data and absolute symbols. A kernel without relocations (CONFIG_RELOCATABLE=n, or
-// a vmlinux stripped of them) is searched for them, which takes 0.7 s and is nearly
-// exact. Move is called once at most, before anything else is
-// asked; after an error the image is of no use.
+// Move shifts the kernel by delta bytes, a multiple of 2 MiB, as KASLR does at boot. It moves
+// sections, symbols and the addresses in text and data, except for per-CPU data and absolute
+// symbols. In a kernel without relocations (CONFIG_RELOCATABLE=n, or a stripped vmlinux) it
+// searches for them, which takes 0.7 s and is nearly exact. Move may be called once, before any
+// query. After an error the image is unusable.
 func (im *Image) Move(delta int64) error {
 	switch {
 	case delta%moveStep != 0:
@@ -50,11 +49,10 @@ func (im *Image) Move(delta int64) error {
 	return nil
 }
 
-// moves says whether a section moves with the kernel: it isn't linked at 0, as
-// per-CPU data is.
+// moves reports whether a section moves with the kernel. Per-CPU data linked at 0 doesn't.
 func (im *Image) moves(s *Section) bool { return im.class.moves(s.Addr) }
 
-// relocate adds delta to what the relocations name.
+// relocate adds delta at the places that the relocations name.
 func (im *Image) relocate(delta int64) error {
 	le := binary.LittleEndian
 	for _, list := range []struct {
@@ -82,8 +80,8 @@ func (im *Image) relocate(delta int64) error {
 	return nil
 }
 
-// relocated returns the n bytes at a link address that a relocation names. A vmlinuz
-// names per-CPU data where its initial copy is loaded, at __per_cpu_load.
+// relocated returns the n bytes at a link address that a relocation names. A vmlinuz names
+// per-CPU data where its initial copy is loaded, at __per_cpu_load.
 func (im *Image) relocated(at, n uint64) ([]byte, error) {
 	if b := im.Bytes(at, n); b != nil {
 		return b, nil

@@ -7,12 +7,11 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// recovered finds relocations in a kernel that was stripped of them: words that
-// are addresses of the kernel. In data these are aligned words of 64 bits; in code
-// immediates and displacements that are extended to 64 bits, and the displacements
-// of rip-relative operands that reach per-CPU data, which doesn't move. Of 255,000
-// words of Debian's 6.12 it misses 45, physical addresses and packed ones mostly, and
-// takes 3 masks for addresses (TestRecovered).
+// recovered finds relocations in a kernel that was stripped of them, by searching for words that
+// are addresses of the kernel. In data these are aligned 64-bit words. In code they are
+// immediates and displacements extended to 64 bits, and rip-relative displacements to per-CPU
+// data, which doesn't move. In Debian's 6.12 it misses 45 of 255,000 words, mostly physical and
+// packed addresses, and mistakes 3 masks for addresses (TestRecovered).
 func (im *Image) recovered() relocs {
 	f := finder{im: im}
 	for i := range im.sections {
@@ -41,7 +40,7 @@ func (im *Image) recovered() relocs {
 	return f.found
 }
 
-// A finder looks for addresses from lo up to hi, and per-CPU ones below perCPU.
+// A finder looks for addresses from lo up to hi, and for per-CPU addresses below perCPU.
 type finder struct {
 	im     *Image
 	lo, hi uint64
@@ -57,8 +56,8 @@ func (f *finder) data(s *Section) {
 	}
 }
 
-// exports finds per-CPU variables: a row is three words of 32 bits, each relative to
-// itself, the value first.
+// exports finds exported per-CPU variables: a row is three 32-bit words, each relative to itself,
+// the value first.
 func (f *finder) exports(s *Section) {
 	for off := 0; off+12 <= len(s.Data); off += 12 {
 		if s.ref(off) < f.perCPU {
@@ -67,9 +66,9 @@ func (f *finder) exports(s *Section) {
 	}
 }
 
-// code decodes each function, up to what can't be decoded.
+// code decodes each function up to the first invalid instruction.
 func (f *finder) code(s *Section) {
-	next := 0 // symbol
+	next := 0 // index of the next symbol
 	for next < len(f.im.symbols) && f.im.symbols[next].Addr < s.Addr {
 		next++
 	}
@@ -82,7 +81,7 @@ func (f *finder) code(s *Section) {
 			end = min(end, f.im.symbols[next].Addr)
 		}
 		in, err := x86.Decode(s.Data[at-s.Addr:], arch.Addr(at))
-		if err != nil || at+uint64(in.Len) > end { // data, or code that the end of a function cuts
+		if err != nil || at+uint64(in.Len) > end { // data, or an instruction cut by the end of a function
 			at = end
 			continue
 		}
@@ -117,8 +116,8 @@ func (f *finder) instruction(in *x86.Inst) {
 	}
 }
 
-// extended says whether an immediate of 32 bits can be an address: it is extended to
-// 64 bits, and no mask.
+// extended reports whether a 32-bit immediate can be an address: it is extended to 64 bits, and
+// isn't a mask.
 func extended(in *x86.Inst) bool {
 	switch in.Opcode() {
 	case 0x68: // push
@@ -129,7 +128,7 @@ func extended(in *x86.Inst) bool {
 	return in.Prefixes()&x86.PrefixREXW != 0
 }
 
-// inside says whether a word of 32 bits, sign-extended, is an address of the kernel.
+// inside reports whether a 32-bit word, sign-extended, is an address of the kernel.
 func (f *finder) inside(b []byte) bool {
 	v := uint64(int64(int32(binary.LittleEndian.Uint32(b))))
 	return v >= f.lo && v <= f.hi

@@ -6,20 +6,22 @@ import (
 	"fmt"
 )
 
-// Relocations say what changes when the kernel doesn't run where it was linked:
-// addresses of words, by what is added to each.
+// A relocs holds the addresses of words that change when the kernel doesn't run at its link
+// address, by the kind of change.
 type relocs struct {
-	add32   []uint64 // words of 32 bits: the distance is added
-	minus32 []uint64 // it is subtracted: rip-relative, to what doesn't move
-	add64   []uint64 // words of 64 bits
+	add32 []uint64 // 32-bit words, to which the distance is added
+	// 32-bit words, from which it is subtracted: rip-relative references to something that
+	// doesn't move
+	minus32 []uint64
+	add64   []uint64 // 64-bit words
 }
 
 func (r *relocs) empty() bool { return len(r.add32)+len(r.minus32)+len(r.add64) == 0 }
 
-// appended reads what follows the ELF in a vmlinuz (arch/x86/tools/relocs.c):
-// addresses of 32 bits, sign-extended, in lists that each begin with a 0. The
-// last list are words of 32 bits, before it are inverse ones, which ended with
-// 6.15, and then words of 64. A kernel of 32 bits has the last list alone.
+// appended reads the relocations after the ELF in a vmlinuz (arch/x86/tools/relocs.c):
+// sign-extended 32-bit addresses, in lists that each begin with a 0. The last list has 32-bit
+// words; before it come inverse ones, until 6.15, and then 64-bit words. A 32-bit kernel has only
+// the last list.
 func (o *object) appended() (relocs, error) {
 	n := (o.size - o.end) &^ 3
 	if n == 0 || n > loadedMax {
@@ -29,7 +31,7 @@ func (o *object) appended() (relocs, error) {
 	if _, err := o.r.ReadAt(b, int64(o.size-n)); err != nil {
 		return relocs{}, fmt.Errorf("relocations: %w", err)
 	}
-	if binary.LittleEndian.Uint32(b) != 0 { // something else
+	if binary.LittleEndian.Uint32(b) != 0 { // other data
 		return relocs{}, nil
 	}
 	var lists [][]uint64
@@ -56,10 +58,9 @@ func (o *object) appended() (relocs, error) {
 		"this program, or damaged", len(lists))
 }
 
-// emitted reads the relocations that the linker left in a vmlinux (--emit-relocs,
-// which CONFIG_RANDOMIZE_BASE needs), and takes of them what moves
-// (arch/x86/tools/relocs.c): absolute words, but of per-CPU and absolute symbols,
-// and rip-relative ones of per-CPU symbols.
+// emitted reads the relocations that the linker left in a vmlinux (--emit-relocs, which
+// CONFIG_RANDOMIZE_BASE needs). It selects those that move (arch/x86/tools/relocs.c): absolute
+// words, except of per-CPU and absolute symbols, and rip-relative references to per-CPU symbols.
 func (o *object) emitted(table []tabled) (relocs, error) {
 	lo, hi := o.span()
 	left := uint64(loadedMax)
@@ -69,7 +70,7 @@ func (o *object) emitted(table []tabled) (relocs, error) {
 		if h.kind != o.Rels || int(h.info) >= len(o.headers) || h.size == 0 {
 			continue
 		}
-		// Notes are read before the kernel runs, so they stay.
+		// Notes are read before the kernel runs, so they don't move.
 		to := &o.headers[h.info]
 		if to.flags&elf.SHF_ALLOC == 0 || to.kind == elf.SHT_NOTE {
 			continue
@@ -88,8 +89,8 @@ func (o *object) emitted(table []tabled) (relocs, error) {
 	return all, nil
 }
 
-// add adds what the row b of a section of relocations says. The kernel, without
-// per-CPU data, lies from lo to hi.
+// add adds one entry b of a relocation section. The kernel, without per-CPU data, lies from lo to
+// hi.
 func (r *relocs) add(c *class, b []byte, table []tabled, lo, hi uint64) error {
 	at, sym, kind := c.Row(b)
 	if sym >= uint64(len(table)) {
@@ -100,7 +101,7 @@ func (r *relocs) add(c *class, b []byte, table []tabled, lo, hi uint64) error {
 		return nil
 	}
 	perCPU := s.section < elf.SHN_LORESERVE && !c.moves(s.addr)
-	moves := s.addr >= lo && s.addr <= hi // so do addresses that the linker's script calls absolute
+	moves := s.addr >= lo && s.addr <= hi // also for symbols that the linker script defines as absolute
 	if c.Word == class32.Word {
 		if moves && elf.R_386(kind) == elf.R_386_32 {
 			r.add32 = append(r.add32, at)

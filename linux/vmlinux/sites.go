@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Returns are the addresses of the jumps to __x86_return_thunk, or of what the
-// compiler left in their place, as .return_sites names them.
+// Returns returns the addresses of the jumps to __x86_return_thunk, or of their replacements by
+// the compiler, from .return_sites.
 func (im *Image) Returns() []uint64 {
 	return im.withLayer(im.relative(".return_sites"), func(l *Layer) []uint64 { return l.Returns })
 }
 
-// Retpolines are the addresses of the calls and jumps to __x86_indirect_thunk_*,
-// as .retpoline_sites names them.
+// Retpolines returns the addresses of the calls and jumps to __x86_indirect_thunk_*, from
+// .retpoline_sites.
 func (im *Image) Retpolines() []uint64 {
 	return im.withLayer(im.relative(".retpoline_sites"), func(l *Layer) []uint64 { return l.Retpolines })
 }
 
-// relative reads a table of words of 32 bits, each relative to itself.
+// relative reads a table of 32-bit words, each relative to itself.
 func (im *Image) relative(section string) []uint64 {
 	s := im.Section(section)
 	if s == nil {
@@ -31,14 +31,14 @@ func (im *Image) relative(section string) []uint64 {
 	return all
 }
 
-// ref reads a word of 32 bits that is relative to itself.
+// ref reads a 32-bit word that is relative to itself.
 func (s *Section) ref(off int) uint64 {
 	return s.Addr + uint64(off) + uint64(int64(int32(binary.LittleEndian.Uint32(s.Data[off:]))))
 }
 
-// Fentries are the addresses of the calls of __fentry__ at functions' entries,
-// five bytes each, sorted. They come from __mcount_loc; without that table, from
-// the functions that begin with [endbr64] call __fentry__.
+// Fentries returns the sorted addresses of the calls of __fentry__ at functions' entries, five
+// bytes each. They come from __mcount_loc; without that table, from the functions that begin with
+// [endbr64] call __fentry__.
 func (im *Image) Fentries() []uint64 {
 	from, ok1 := im.Symbol("__start_mcount_loc")
 	to, ok2 := im.Symbol("__stop_mcount_loc")
@@ -47,7 +47,7 @@ func (im *Image) Fentries() []uint64 {
 		b := im.Bytes(from.Addr, (to.Addr-from.Addr)&^uint64(im.class.Word-1))
 		for ; len(b) >= im.class.Word; b = b[im.class.Word:] {
 			at := im.class.Get(b)
-			if in := im.sectionAt(at, 5); in != nil && in.Exec { // else a weak function that was overridden
+			if in := im.sectionAt(at, 5); in != nil && in.Exec { // otherwise an overridden weak function
 				all = append(all, at)
 			}
 		}
@@ -62,7 +62,7 @@ func (im *Image) Fentries() []uint64 {
 // An ExEntry is a row of __ex_table: an instruction that may fault.
 type ExEntry struct {
 	Addr  uint64 // of the instruction
-	Fixup uint64 // where to go on
+	Fixup uint64 // where execution continues
 	Data  int32  // the handler and its register (EX_TYPE_*)
 }
 

@@ -6,30 +6,29 @@ import (
 	"sort"
 )
 
-// A Symbol is a name of the kernel.
+// A Symbol is a symbol of the kernel.
 type Symbol struct {
 	Name string
 	Addr uint64
-	Size uint64 // in bytes: as ELF says, else up to the next address with a symbol
-	Func bool   // lies in code
+	Size uint64 // in bytes: from ELF, otherwise up to the next address with a symbol
+	Func bool   // it lies in code
 
-	Global bool // other files can refer to it: it isn't static
-	Weak   bool // and a definition in another file would have won
+	Global bool // not static: other files can refer to it
+	Weak   bool // a non-weak definition in another file would have replaced it
 
-	moves  bool // with the kernel: neither absolute nor per-CPU
+	moves  bool // moves with the kernel: neither absolute nor per-CPU
 	listed bool // in kallsyms, so the kernel finds it
-	laid   bool // a layer's
+	laid   bool // part of a layer
 }
 
-// Laid reports whether the symbol is a layer's.
+// Laid reports whether the symbol is part of a layer.
 func (s Symbol) Laid() bool { return s.laid }
 
-// Symbols returns all symbols by address; those of one address as in the file.
+// Symbols returns all symbols by address; those of one address in file order.
 func (im *Image) Symbols() []Symbol { return im.symbols }
 
-// Symbol returns the symbol of that name. Static symbols of several files can
-// have one name: then it is that of the lowest address, as kallsyms_lookup_name
-// has it.
+// Symbol returns the symbol of that name. If static symbols of several files share the name, it
+// is the one with the lowest address, as in kallsyms_lookup_name.
 func (im *Image) Symbol(name string) (Symbol, bool) {
 	i, ok := im.byName[name]
 	if !ok {
@@ -38,9 +37,9 @@ func (im *Image) Symbol(name string) (Symbol, bool) {
 	return im.symbols[i], true
 }
 
-// Lookup returns the symbol that addr lies in. As kallsyms_lookup does, it takes
-// the first of several at one address, and a symbol's size is how far the next one
-// of kallsyms is, whatever ELF says. It knows no symbol outside of the sections.
+// Lookup returns the symbol that contains addr. Like kallsyms_lookup, it returns the first of
+// several at one address, with the distance to kallsyms' next symbol as its size, whatever ELF
+// says. It returns none for addresses outside the sections.
 func (im *Image) Lookup(addr uint64) (Symbol, bool) {
 	i := sort.Search(len(im.lookup), func(i int) bool { return im.symbols[im.lookup[i]].Addr > addr }) - 1
 	sec := im.sectionAt(addr, 1)
@@ -56,7 +55,7 @@ func (im *Image) Lookup(addr uint64) (Symbol, bool) {
 	return s, true
 }
 
-// At returns the first symbol whose address is addr, whether kallsyms has it or not.
+// At returns the first symbol whose address is addr, whether or not it is in kallsyms.
 func (im *Image) At(addr uint64) (Symbol, bool) {
 	i, ok := slices.BinarySearchFunc(im.symbols, addr, func(s Symbol, at uint64) int { return cmp.Compare(s.Addr, at) })
 	if !ok {
@@ -71,7 +70,7 @@ func (im *Image) Together(a, b uint64) bool {
 	return sec != nil && sec == im.sectionAt(b, 1)
 }
 
-// indexSymbols sorts the symbols, says how far each reaches, and makes the indices.
+// indexSymbols sorts the symbols, computes their sizes, and builds the indices.
 func (im *Image) indexSymbols() {
 	slices.SortStableFunc(im.symbols, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
 	next := ^uint64(0)

@@ -21,7 +21,7 @@ const (
 	longestName = 1024      // KSYM_NAME_LEN is 512
 )
 
-// symtab reads the symbol table, nil without one. The names lie in one string.
+// symtab reads the symbol table; nil if there is none. All names share one string.
 func (o *object) symtab() ([]tabled, error) {
 	i := slices.IndexFunc(o.headers, func(h header) bool { return h.kind == elf.SHT_SYMTAB })
 	if i < 0 {
@@ -53,8 +53,7 @@ func (o *object) symtab() ([]tabled, error) {
 	return all, nil
 }
 
-// merge adds the symbols of the symbol table that kallsyms doesn't have, and the
-// sizes of those that it has.
+// merge adds the symbols that only the symbol table has, and the sizes of the others.
 func (im *Image) merge(table []tabled) {
 	alone := len(im.symbols) == 0
 	rows := slices.Clone(table)

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// Types are the layouts of the kernel's structs and unions. Goroutines may share them.
+// Types holds the layouts of the kernel's structs and unions. Goroutines may share it.
 type Types struct {
-	// From is where they come from: "BTF" or "DWARF", empty if there are none.
+	// From is the source of the types: "BTF" or "DWARF", or empty if there are none.
 	From string
 
 	mu     sync.Mutex
-	known  map[string]*composite // by name, those asked for until now; nil: there is none
+	known  map[string]*composite // by name, those looked up so far; nil: no such type
 	source func(name string) *composite
 }
 
@@ -25,21 +25,21 @@ type composite struct {
 // A member of a composite. An anonymous struct or union has no name.
 type member struct {
 	name  string
-	bit   int // where it begins
-	size  int // in bytes, of a bit field of its type
-	width int // in bits, of a bit field; else 0
-	array int // elements if it is an array, else 0
+	bit   int // its first bit
+	size  int // in bytes; for a bit field, of its type
+	width int // in bits, of a bit field; otherwise 0
+	array int // number of elements of an array, otherwise 0
 	of    *composite
 }
 
-// depthMax is how deep structs are nested; a damaged file nests them for ever.
+// depthMax is the maximum nesting of structs, which is endless in a damaged file.
 const depthMax = 32
 
-// membersMax bounds the members that are looked at for one name. Anonymous structs
-// that share others would make it grow without end.
+// membersMax limits the members visited for one name, which grow without limit if anonymous
+// structs share others.
 const membersMax = 1 << 20
 
-// get returns the struct, union or typedef of one of that name, nil without one.
+// get returns the struct, union or typedef of that name, or nil.
 func (t *Types) get(name string) *composite {
 	if t == nil {
 		return nil
@@ -63,9 +63,9 @@ func (t *Types) Size(name string) (int, bool) {
 	return c.size, true
 }
 
-// Off returns where a member begins in the struct or union of that name, and its
-// size, in bytes. The member may be a path, "ainsn.insn", and lie in anonymous
-// structs and unions. Bit fields have no offset in bytes: ask Bits.
+// Off returns the offset of a member of the struct or union of that name, and its size, in bytes.
+// The member may be a path, "ainsn.insn", and lie in anonymous structs and unions. Bit fields
+// have no offset in bytes; use Bits.
 func (t *Types) Off(name, path string) (off, size int, ok bool) {
 	bit, m, ok := t.find(name, path)
 	if !ok || m.width != 0 || bit%8 != 0 {
@@ -74,9 +74,8 @@ func (t *Types) Off(name, path string) (off, size int, ok bool) {
 	return bit / 8, m.size, true
 }
 
-// Bits returns where a bit field lies: the byte that it begins in, the bit of
-// that byte, 0 being the lowest, and its width in bits. It answers for other
-// members too.
+// Bits returns the position of a bit field: the byte in which it begins, the bit within that
+// byte, 0 being the lowest, and its width in bits. It works for other members too.
 func (t *Types) Bits(name, path string) (off, bit, width int, ok bool) {
 	at, m, ok := t.find(name, path)
 	if !ok {
@@ -89,7 +88,7 @@ func (t *Types) Bits(name, path string) (off, bit, width int, ok bool) {
 	return at / 8, at % 8, width, true
 }
 
-// find follows a path, and returns the bit that its last member begins at.
+// find follows a path, and returns the first bit of its last member.
 func (t *Types) find(name, path string) (bit int, m member, ok bool) {
 	c := t.get(name)
 	for len(path) > 0 {
@@ -109,8 +108,7 @@ func (t *Types) find(name, path string) (bit int, m member, ok bool) {
 	return bit, m, ok
 }
 
-// find returns the member of that name, and the bit that it begins at. It looks
-// at most at so many members as are left.
+// find returns the member of that name, and its first bit. It visits at most *left members.
 func (c *composite) find(name string, depth int, left *int) (bit int, m member, ok bool) {
 	*left -= len(c.members)
 	if name == "" || depth == 0 || *left < 0 {
@@ -129,9 +127,9 @@ func (c *composite) find(name string, depth int, left *int) (bit int, m member, 
 	return 0, m, false
 }
 
-// Member returns the path of the innermost member at a byte of the struct or
-// union of that name, as people read it: "flags", "ainsn.insn", "slots[3].key".
-// Of a union it takes the first member, of bit fields that share a byte all.
+// Member returns the path of the innermost member at a byte of the struct or union of that name:
+// "flags", "ainsn.insn", "slots[3].key". In a union it is the first member; bit fields that share
+// the byte are all named.
 func (t *Types) Member(name string, off int) (path string, ok bool) {
 	c := t.get(name)
 	var parts []string
@@ -156,7 +154,7 @@ func (t *Types) Member(name string, off int) (path string, ok bool) {
 	return strings.Join(parts, "."), len(parts) > 0
 }
 
-// at returns the first member that holds a byte, and which byte of it that is.
+// at returns the first member that contains a byte, and the byte's offset in it.
 func (c *composite) at(off int) (*member, int) {
 	for i := range c.members {
 		m := &c.members[i]

@@ -11,31 +11,31 @@ import (
 	"strings"
 )
 
-// A unit is a compilation unit as Lines needs it.
+// A unit is a compilation unit as needed by Lines.
 type unit struct {
 	funcs  []*scope
 	rows   []row // by address
-	begins []row // without code of their own: where their line begins another's instruction lies; by address
+	begins []row // rows without code of their own, which begin at another row's instruction; by address
 }
 
-// A scope is a function, compiled or inlined; blocks without a name have none.
+// A scope is a function, compiled or inlined; unnamed blocks have no scope.
 type scope struct {
 	name    string
 	ranges  [][2]uint64
-	file    string // of the call, of an inlined one
+	file    string // of the call, if inlined
 	line    int
 	inlined []*scope
 }
 
-// A row of the line table: what lies from lo up to hi.
+// A row is a row of the line table, for the code from lo up to hi.
 type row struct {
 	lo, hi uint64
 	file   string
 	line   int
 }
 
-// What a unit may hold: rows of lines, scopes with their ranges, and how deep
-// entries are nested. A file made for it could ask for more than there is.
+// Limits of a unit: rows of lines, scopes with their ranges, and nesting of entries. A malicious
+// file could need more than there is memory.
 const (
 	rowsMax   = 1 << 20
 	scopesMax = 1 << 20
@@ -45,13 +45,13 @@ const (
 // A unitReader reads a compilation unit.
 type unitReader struct {
 	d     *dwarf.Data
-	dir   string // that it was compiled in
+	dir   string // its compilation folder
 	files []*dwarf.LineFile
-	names map[dwarf.Offset]string // of functions
+	names map[dwarf.Offset]string // by function
 }
 
-// readUnit reads the one unit of d, whose lines are in the section line. What
-// debug/dwarf trips over in a damaged file is an error too.
+// readUnit reads the only unit of d, whose lines are in the section line. A panic of debug/dwarf
+// on a damaged file becomes an error.
 func readUnit(d *dwarf.Data, line []byte) (u *unit, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -83,8 +83,8 @@ func readUnit(d *dwarf.Data, line []byte) (u *unit, err error) {
 	return u, err
 }
 
-// rows reads the line table. Of several rows for one address the last one holds; the others
-// begin there.
+// rows reads the line table. The last of several rows for one address gets the code; the others
+// only begin there.
 func (r *unitReader) rows(lines *dwarf.LineReader) (rows, begins []row, err error) {
 	var last dwarf.LineEntry
 	open := false
@@ -115,9 +115,8 @@ func (r *unitReader) rows(lines *dwarf.LineReader) (rows, begins []row, err erro
 	return rows, begins, nil
 }
 
-// path returns a file's name from the root of the source, where that can be told:
-// the names in a unit begin with the folder that it was compiled in, or with what
-// that has in common with it.
+// path returns a file's name relative to the root of the source, if that can be determined: the
+// names in a unit begin with its compilation folder, or with a prefix of that.
 func (r *unitReader) path(name string) string {
 	name = path.Clean(name)
 	dir := path.Clean(r.dir)
@@ -139,7 +138,7 @@ func (r *unitReader) path(name string) string {
 	}
 }
 
-// scopes reads the functions with code, and those inlined in them.
+// scopes reads the compiled functions and those inlined in them.
 func (r *unitReader) scopes(entries *dwarf.Reader) ([]*scope, error) {
 	root := &scope{}
 	stack := []*scope{root} // a scope for each open entry
@@ -162,7 +161,7 @@ func (r *unitReader) scopes(entries *dwarf.Reader) ([]*scope, error) {
 		switch e.Tag {
 		case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine:
 			ranges, err := r.d.Ranges(e)
-			if err != nil || len(ranges) == 0 { // a declaration, or what was inlined everywhere
+			if err != nil || len(ranges) == 0 { // a declaration, or a function that was inlined everywhere
 				entries.SkipChildren()
 				continue
 			}
@@ -187,8 +186,7 @@ func (r *unitReader) scopes(entries *dwarf.Reader) ([]*scope, error) {
 	}
 }
 
-// name returns a function's name, which may be that of the entry that it is an
-// instance of.
+// name returns a function's name, which may be stored in its abstract entry.
 func (r *unitReader) name(e *dwarf.Entry, depth int) string {
 	if name, ok := e.Val(dwarf.AttrName).(string); ok || depth == 0 {
 		return name
@@ -211,7 +209,7 @@ func (r *unitReader) name(e *dwarf.Entry, depth int) string {
 	return name
 }
 
-// call returns where an inlined function is called.
+// call returns the place where an inlined function is called.
 func (r *unitReader) call(e *dwarf.Entry) (file string, line int) {
 	n, _ := e.Val(dwarf.AttrCallLine).(int64)
 	i, _ := e.Val(dwarf.AttrCallFile).(int64)
@@ -221,7 +219,7 @@ func (r *unitReader) call(e *dwarf.Entry) (file string, line int) {
 	return file, int(n)
 }
 
-// beginning returns the lines that begin at an address and have no code of their own.
+// beginning returns the lines that begin at an address without code of their own.
 func (u *unit) beginning(addr uint64) (list []Frame) {
 	i, _ := slices.BinarySearchFunc(u.begins, addr, func(r row, addr uint64) int { return cmp.Compare(r.lo, addr) })
 	for ; i < len(u.begins) && u.begins[i].lo == addr; i++ {

@@ -15,24 +15,24 @@ import (
 	"kpsim/linux/vmlinux/xz"
 )
 
-// Kernels shrink to a quarter, or to an eighth. A payload out of which comes more than
-// expandsMost times what went in, after some gap between sections, is no kernel.
+// Kernels compress to a quarter or an eighth. A payload that expands by more than expandsMost,
+// plus gapMost for gaps between sections, is no kernel.
 const (
 	expandsMost = 20
 	gapMost     = 16 << 20
 )
 
-// swells reports whether so many bytes are too many to have come out of those of a payload.
+// swells reports whether out bytes are too many for a payload of in bytes.
 func swells(out, in uint64) bool { return out > gapMost+expandsMost*in }
 
-// The largest dictionary: xz kernels use 32 MiB, or 128 MiB since 6.6.
+// The maximum size of a dictionary, in bytes: xz kernels use 32 MiB, and 128 MiB since 6.6.
 const dictionaryMax = 128 << 20
 
-// A packer is a way in which kernels are compressed.
+// A packer is a compression method of kernels.
 type packer struct {
 	name, magic string
-	open        func(packed *bytes.Reader, size uint64) (io.Reader, error) // nil: can't be read here
-	// the format doesn't end with its size, so that four bytes were appended
+	open        func(packed *bytes.Reader, size uint64) (io.Reader, error) // nil: not supported
+	// the format lacks the size, so four bytes were appended
 	sized bool
 }
 
@@ -53,7 +53,7 @@ var packers = []packer{
 	{"lzo", "\x89LZO", nil, true},
 }
 
-// openGzip reads one member: what follows it isn't looked at.
+// openGzip reads one member and ignores what follows.
 func openGzip(r *bytes.Reader) (io.Reader, error) {
 	z, err := gzip.NewReader(r)
 	if err == nil {
@@ -62,8 +62,8 @@ func openGzip(r *bytes.Reader) (io.Reader, error) {
 	return z, err
 }
 
-// packerOf returns how a payload is compressed, and the size that it says comes out: its last
-// four bytes.
+// packerOf returns the compression of a payload, and the unpacked size stored in its last four
+// bytes.
 func packerOf(packed []byte) (p *packer, size uint64, err error) {
 	for i := range packers {
 		if p = &packers[i]; !bytes.HasPrefix(packed, []byte(p.magic)) {
@@ -84,10 +84,10 @@ func packerOf(packed []byte) (p *packer, size uint64, err error) {
 		"unpack it with the kernel's scripts/extract-vmlinux, and give the vmlinux", packed[:min(8, len(packed))])
 }
 
-// pieceMost is how much is unpacked before it is looked at, in bytes.
+// pieceMost is the number of bytes unpacked between two checks.
 const pieceMost = 1 << 20
 
-// unpack returns the kernel inside a payload. It stops as soon as that can't be one.
+// unpack returns the kernel in a payload. It stops as soon as the data can't be a kernel.
 func unpack(packed []byte) ([]byte, error) {
 	p, size, err := packerOf(packed)
 	if err != nil {
@@ -102,7 +102,7 @@ func unpack(packed []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s payload: %w: get the file again", p.name, err)
 	}
 	if c, ok := r.(interface{ Close() }); ok {
-		defer c.Close() // of zstd, whose error is told by Read
+		defer c.Close() // zstd's decoder; Read reports its errors
 	}
 	out := make([]byte, size)
 	for at := 0; at < len(out); {
@@ -125,7 +125,7 @@ func unpack(packed []byte) ([]byte, error) {
 	return out, nil
 }
 
-// ends reads to the end of a payload, where most formats have a checksum of what came out.
+// ends reads to the end of a payload, where most formats have a checksum.
 func ends(r io.Reader, out []byte) error {
 	switch n, err := io.ReadFull(r, make([]byte, 1)); {
 	case n > 0:

@@ -9,16 +9,16 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// An alternative is code that replaces other code where a processor has a
-// feature, or, if not, lacks it.
+// An alternative is code that replaces other code if a processor has a feature or, when inverted,
+// if it lacks it.
 type alternative struct {
 	at      place
-	n       int // bytes that it replaces
+	n       int // number of bytes replaced
 	with    place
 	withN   int
-	feature int // word * 32 + bit, as cpufeatures.h of the kernel counts
+	feature int // word*32 + bit, as in the kernel's cpufeatures.h
 	not     bool
-	call    bool // ALT_FLAG_DIRECT_CALL: of what the pointer holds that is called now
+	call    bool // ALT_FLAG_DIRECT_CALL: a call of the pointer's current value
 }
 
 // Layouts of struct alt_instr (arch/x86/include/asm/alternative.h): the
@@ -30,9 +30,8 @@ var (
 
 const altBytesMax = 254 // MAX_PATCH_LEN of the kernel
 
-// readAlternatives reads .altinstructions, section i. Which of the two layouts
-// it has follows from the kernel; if that isn't known, from where the
-// relocations are.
+// readAlternatives reads .altinstructions, section i. Its layout follows from the kernel version
+// or, if that isn't known, from the places of the relocations.
 func (p *parser) readAlternatives(i int) error {
 	t := altLayout
 	if p.o.version != (Version{}) {
@@ -55,7 +54,7 @@ func (p *parser) readAlternatives(i int) error {
 			flags := binary.LittleEndian.Uint16(e.data[10:])
 			a.not, a.call = flags&1 != 0, flags&2 != 0
 		}
-		if a.withN > 0 { // without, the word may point to the section's end
+		if a.withN > 0 { // otherwise the word may point to the section's end
 			if a.with, err = p.code(e.refs[1]); err != nil {
 				return err
 			}
@@ -70,7 +69,7 @@ func (p *parser) readAlternatives(i int) error {
 	})
 }
 
-// fits reports whether the relocations of section i stand at the holes of t.
+// fits reports whether the relocations of section i are at the holes of t.
 func (p *parser) fits(i int, t layout) bool {
 	for _, r := range p.relas[i] {
 		if !slices.Contains(t.holes, r.off%t.bytes) {
@@ -80,7 +79,7 @@ func (p *parser) fits(i int, t layout) bool {
 	return p.f.sections[i].size%uint64(t.bytes) == 0
 }
 
-// alternatives applies those whose feature is there, in the order of the table:
+// alternatives applies the alternatives for the processor's features, in the order of the table:
 // arch/x86/kernel/alternative.c, apply_alternatives.
 func (l *linked) alternatives() error {
 	old := l.version.Before(6, 3)
@@ -131,8 +130,7 @@ func (l *linked) alternatives() error {
 	return nil
 }
 
-// padNested makes alternatives that follow each other at one place as long as
-// the longest of them.
+// padNested pads consecutive alternatives at one place to the length of the longest.
 func padNested(alts []alternative) {
 	for first := 0; first < len(alts); {
 		end, n := first, 0
@@ -145,15 +143,15 @@ func padNested(alts []alternative) {
 	}
 }
 
-// pointerCall makes buf begin with a direct call in place of code's call
-// through a pointer, ff 15. What a pointer of the kernel holds isn't known here:
-// the call leads to the pointer, which at least has a name (pv_ops).
+// pointerCall makes buf begin with a direct call instead of code's call through a pointer, ff 15.
+// The value of a kernel's pointer isn't known here, so the call leads to the pointer itself,
+// which at least has a name (pv_ops).
 func (l *linked) pointerCall(buf, code []byte, at arch.Addr) bool {
 	if len(code) < 6 || code[0] != 0xff || code[1] != 0x15 {
 		return false
 	}
 	operand := binary.LittleEndian.Uint32(code[2:])
-	if l.o.Bits32() { // the pointer's address; any other is in reach
+	if l.o.Bits32() { // the pointer's address; every address is within reach
 		buf[0] = callOpcode
 		binary.LittleEndian.PutUint32(buf[1:], operand-uint32(at)-x86.JumpLen)
 		return true
@@ -162,8 +160,8 @@ func (l *linked) pointerCall(buf, code []byte, at arch.Addr) bool {
 	return ok && copy(buf, call[:]) == len(call)
 }
 
-// moveOld fixes a replacement as kernels before 6.3 do: only a jump or a call
-// that is all of it, and a short jump is made of one that reaches forwards.
+// moveOld relocates a replacement like kernels before 6.3: only a jump or call that fills it, and
+// a forward jump is shortened if possible.
 func (l *linked) moveOld(buf []byte, n int, from, to arch.Addr) {
 	if n != x86.JumpLen || buf[0] != 0xe8 && buf[0] != 0xe9 {
 		return
@@ -177,15 +175,14 @@ func (l *linked) moveOld(buf []byte, n int, from, to arch.Addr) {
 	binary.LittleEndian.PutUint32(buf[1:], uint32(disp))
 }
 
-// move fixes what is relative in a replacement of n bytes in buf, which was
-// assembled at from, for another place. Jumps within it stay. ok is false if one
-// that leaves it doesn't reach any more.
+// move relocates the relative operands in a replacement of n bytes in buf, which was assembled at
+// from. Jumps within it don't change. ok is false if a jump out of it can't reach its target.
 func (l *linked) move(buf []byte, n int, from, to arch.Addr) (ok bool) {
 	inside := func(a arch.Addr) bool { return a >= from && a <= from+arch.Addr(n) }
 	for off := 0; off < len(buf); {
 		in, err := l.o.mode().Decode(buf[off:], from+arch.Addr(off))
 		if err != nil {
-			return true // the kernel leaves the rest as it is, with a warning
+			return true // the kernel leaves the rest unchanged, with a warning
 		}
 		end := off + int(in.Len)
 		if target, direct := in.Target(); direct {
@@ -216,9 +213,9 @@ func (l *linked) move(buf []byte, n int, from, to arch.Addr) (ok bool) {
 	return true
 }
 
-// shorten makes a short jump of a long one if it goes no further than that.
-// distance is from where the jump will be to the target; that of a jump within
-// a replacement is taken from the original, far away, as the kernel does.
+// shorten turns a long jump into a short one if the distance allows it. distance is from the
+// jump's new place to the target; for a jump within a replacement it is taken from the original,
+// far away, as in the kernel.
 func shorten(jmp []byte, distance int64) {
 	if disp := distance - 2; disp == int64(int8(disp)) {
 		jmp[0], jmp[1] = 0xeb, byte(disp)

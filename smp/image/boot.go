@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Version is that of a kernel.
+// A Version is a kernel version.
 type Version struct{ Major, Minor int }
 
 // Before reports whether v is older than major.minor.
@@ -15,33 +15,32 @@ func (v Version) Before(major, minor int) bool {
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// A Boot is what a kernel knows of itself and of its processor when it patches
-// text for good: while it boots, or loads a module.
+// A Boot is what a kernel knows about itself and its processor when it patches text permanently:
+// at boot, or when loading a module.
 type Boot struct {
-	// Version is the kernel's. Zero: the version that the object was built for
-	// (vermagic in .modinfo), or 6.12 if the object names none. Kernels before
-	// 6.3 patch like 6.1, the later ones like 6.12.
+	// Version is the kernel's version. Zero: the version that the object was built for (vermagic
+	// in .modinfo), or 6.12 if the object names none. Kernels before 6.3 patch like 6.1, later
+	// ones like 6.12.
 	Version Version
-	// Features are names as X86_FEATURE_ has them, in lower case and separated
-	// by commas: "smap,erms,rethunk". What isn't named is absent; "always" is
-	// there by itself, "up" is a machine that has one processor while it boots:
-	// lock prefixes are taken away. Refused are call_depth and indirect_thunk_its: they move
-	// calls to thunks that are made at run time.
+	// Features lists names of X86_FEATURE_* in lower case, separated by commas:
+	// "smap,erms,rethunk". Others are absent; "always" is always present. "up" means a machine
+	// with one processor at boot, whose lock prefixes are removed. call_depth and
+	// indirect_thunk_its are refused, because they move calls to thunks made at run time.
 	Features string
-	// Preempt is the model that dynamic preemption was booted into: "none",
-	// "voluntary" or "full". It decides what cond_resched and the like are.
+	// Preempt is the model selected at boot with dynamic preemption: "none", "voluntary" or
+	// "full". It decides what cond_resched and the like call.
 	Preempt string
 }
 
-// StockBoot is the processor of the recorded kernels, qemu's "max" without
-// acceleration, as far as modules ask for it, and their command line: retpolines
-// are kept, returns are "ret; int3".
+// StockBoot describes the processor of the recorded kernels, qemu's "max" without acceleration,
+// as far as modules need it, and their command line: retpolines are kept, returns are "ret;
+// int3".
 var StockBoot = Boot{
 	Features: "retpoline,selfsnoop,rdtscp,rep_good,lfence_rdtsc,nopl,popcnt,hypervisor,3dnowprefetch,erms,smap,pku,ospke,la57",
 	Preempt:  "voluntary",
 }
 
-// features is a processor: the numbers of what it has.
+// features is the set of a processor's feature numbers.
 type features map[int]bool
 
 // features looks up the names.

@@ -1,24 +1,22 @@
 // Package image turns object files and hex into code that can be put in memory.
 //
-// What it is: a linker for one object or kernel module at a time, of x86-64 or i386, and the
-// part of a module loader that rewrites text. ParseELF reads what gcc -c wrote.
-// Object.Place lays its sections out from an address of the caller's choice and
-// applies the relocations, for a scenario; the result is an Image, plain bytes
-// at plain addresses. Object.Load does the same as a kernel would, to show what
-// that kernel sees: the result is a Module with the symbols as
-// kallsyms has them and the sites that the kernel's tables name. Assembled makes a
-// Module of functions that are linked already. ParseHex reads code typed by hand, or
-// pasted; Listing shows either as assembly.
+// What it is: a linker for one object or kernel module at a time, of x86-64 or i386, and the part
+// of a module loader that rewrites text. ParseELF reads the output of gcc -c. Object.Place lays
+// out its sections from an address and applies the relocations, for a scenario; the result is an
+// Image, plain bytes at plain addresses. Object.Load does the same as a kernel would, to show
+// what that kernel sees: the result is a Module, with the symbols as in kallsyms and the sites
+// that the kernel's tables name. Assembled makes a Module of functions that are already linked.
+// ParseHex reads code typed by hand or pasted; Listing shows either as assembly.
 //
-// What it is not: it knows no machine, opens no file, and links no two objects
-// with each other (the caller's extern function says where other code is).
+// What it is not: it knows no machine, opens no file, and doesn't link objects with each other
+// (the caller's extern function locates other code).
 //
-// What the tables name both tell: sites. A call of __fentry__ is one without a table, as
-// the build of a kernel makes it one.
+// Images and Modules both have the sites that the tables name. A call of __fentry__ is a site
+// even without a table, as in a kernel's build.
 //
-// Its rule: code is taken as the compiler made it or refused. Whatever isn't
-// understood (a relocation, a table that code refers to, functions that
-// overlap) is an error that names the file, the place and the remedy.
+// Its rule: code is accepted as the compiler generated it, or refused. Anything not understood (a
+// relocation, a table that code refers to, overlapping functions) is an error that names the
+// file, the place and the remedy.
 //
 // An object, and where Place puts it:
 //
@@ -29,17 +27,14 @@
 //	page ──► .bss         relative displacement
 //	page ──► imports      of a module: addresses without memory, a page each
 //
-// Load begins a page for a module's core text, one for its .init text, and goes
-// on like that.
+// Load starts a new page for a module's core text and another for its .init text.
 //
-// What a kernel rewrites while it loads, both do (Boot says for which kernel
-// and processor): calls of __fentry__, returns, retpolines, alternatives,
-// paravirt calls, sealed endbr64, lock prefixes, static calls. Jump labels stand
-// as they were assembled.
+// Place and Load both make the changes that a kernel makes when loading (Boot gives the kernel
+// and processor): calls of __fentry__, returns, retpolines, alternatives, paravirt calls, sealed
+// endbr64, lock prefixes, static calls. Jump labels stay as assembled.
 //
-// A module's functions are what kallsyms takes them for, each from its symbol
-// to the next one, so none can overlap another; those of other objects are what
-// their symbols say, with a size.
+// A module's functions are those of kallsyms, each from its symbol to the next one, so none
+// overlap. Other objects' functions are those of their symbols, with a size.
 //
 // # The files
 //
@@ -54,15 +49,15 @@
 //
 // # Limits
 //
-// ET_REL only. Of i386 the relocations R_386_NONE, 32, PC32 and PLT32, and no table of
-// objtool's, which isn't run on its objects (returns, retpolines, sealed endbr, sites of static
-// calls). Of x86-64 the relocations R_X86_64_NONE, 64, 32, 32S, PC64, PC32
-// and PLT32, and in Load those that form.go lists. Place has no thread-local
-// storage, no common symbols, no global offset table; Load makes addresses up
-// for them. 64 MiB and 65,279 sections. Per-CPU data is loaded as data, once.
+// Only ET_REL is read. i386 supports the relocations R_386_NONE, 32, PC32 and PLT32, and none of
+// objtool's tables (returns, retpolines, sealed endbr, static call sites), since objtool isn't
+// run for i386. x86-64 supports R_X86_64_NONE, 64, 32, 32S, PC64, PC32 and PLT32, and in Load
+// those that form.go lists. Place has no thread-local storage, no common symbols, and no global
+// offset table; Load makes up addresses for them. An object has at most 64 MiB and 65,279
+// sections. Per-CPU data is loaded once, as ordinary data.
 //
-// What depends on more than the module and the Boot isn't known: the call of a
-// pv_ops entry leads to the entry, not to what it holds; static calls whose key
-// is the kernel's or another module's call the trampoline; jump labels of keys that are on.
-// Thunks that are made at run time (call depth tracking, ITS) aren't made.
+// Nothing is known beyond the module and the Boot. A call of a pv_ops entry leads to the entry,
+// not to its value. A static call whose key is the kernel's or another module's calls the
+// trampoline. Jump labels whose keys are on aren't updated. Thunks generated at run time (call
+// depth tracking, ITS) don't exist.
 package image

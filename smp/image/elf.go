@@ -10,49 +10,50 @@ import (
 )
 
 const (
-	objectBytesMax = 64 << 20 // of loaded sections, and of relocations; a .bss can claim any size in a file of 1 KiB
+	// objectBytesMax bounds loaded sections, and relocations; a .bss in a file of 1 KiB can claim any size.
+	objectBytesMax = 64 << 20
 	alignMax       = 1 << 20
 )
 
-// An Object is a parsed object file: its sections, functions, relocations and
-// what the kernel's tables say of its code, not yet at any address. Place and
-// Load don't change it, and may be called often.
+// An Object is a parsed object file: its sections, functions, relocations and the kernel's tables
+// about its code, without addresses yet. Place and Load don't change it, and may be called
+// repeatedly.
 type Object struct {
 	name     string
 	class    *elfclass.Class
-	module   bool      // it is a kernel module: built to be loaded, not linked
-	version  Version   // of the kernel it was built for, if it says so
-	sections []section // those that are loaded: code first, then data, each in the file's order
+	module   bool      // it is a kernel module, built to be loaded rather than linked
+	version  Version   // the kernel it was built for, if stated
+	sections []section // the loaded ones: code first, then data, each in file order
 	texts    int       // sections[:texts] hold code
-	targets  []target  // what relocations refer to, by symbol number
+	targets  []target  // targets of relocations, by symbol number
 
-	funcs   []function // by section and offset; they don't overlap
+	funcs   []function // by section and offset, without overlaps
 	symbols []textSymbol
 	sites   []rawSite
-	alts    []alternative // in the order of the table: later ones win
+	alts    []alternative // in table order: later ones win
 
-	labels   []label // of what isn't a module
-	unplaced error   // why Place refuses it, though Load doesn't
+	labels   []label // nil for a module
+	unplaced error   // why Place refuses it although Load doesn't
 }
 
 type section struct {
 	name   string
 	align  uint64
-	data   []byte  // zeros for .bss; of the file, not to be written
+	data   []byte  // for .bss, zeros; read-only, as it belongs to the file
 	relocs []reloc // by offset
 }
 
-// Bits32 reports whether the code is of i386.
+// Bits32 reports whether the code is for i386.
 func (o *Object) Bits32() bool { return o.class == elfclass.Bits32 }
 
 // IsModule reports whether the object is a kernel module.
 func (o *Object) IsModule() bool { return o.module }
 
-// Version returns which kernel a module was built for, as its .modinfo has it.
+// Version returns the kernel version that a module was built for, from its .modinfo.
 func (o *Object) Version() (v Version, ok bool) { return o.version, o.version != Version{} }
 
-// ParseELF reads a relocatable object file of x86-64 or i386, such as gcc -c writes, or a
-// kernel module. The name is for messages. The data may not change later.
+// ParseELF reads a relocatable object file of x86-64 or i386, as written by gcc -c, or a kernel
+// module. The name is for messages. data must not change later.
 func ParseELF(name string, data []byte) (*Object, error) {
 	f, err := readFile(data)
 	if err != nil {
@@ -70,17 +71,17 @@ func ParseELF(name string, data []byte) (*Object, error) {
 	return p.o, nil
 }
 
-// parser holds what is needed only while an object is read.
+// A parser holds what is needed only during parsing.
 type parser struct {
 	f     *file
 	o     *Object
-	index []int     // the file's section number to Object.sections, -1 if it isn't loaded
+	index []int     // maps the file's section numbers to Object.sections; -1 if not loaded
 	relas [][]reloc // by the file's section number, by offset
 }
 
-// loadSections picks the sections that are put in memory: all that hold code,
-// whatever they are called, the data that a compiler makes, and any other data
-// that those refer to. Notes, unwind tables and the kernel's tables are left out.
+// loadSections selects the sections that are put in memory: all code, whatever its section's
+// name, a compiler's data sections, and any other data that these refer to. Notes, unwind tables
+// and the kernel's tables are omitted.
 func (p *parser) loadSections() error {
 	load := p.wanted()
 	p.index = make([]int, len(load))
@@ -113,8 +114,8 @@ func (p *parser) loadSections() error {
 	return nil
 }
 
-// checkCode returns an error if there is no code, but for a module: one that
-// only exports tables has none.
+// checkCode returns an error if an object other than a module has no code. A module may only
+// export tables.
 func (p *parser) checkCode() error {
 	if p.o.module {
 		return nil
@@ -134,8 +135,8 @@ func (p *parser) checkCode() error {
 	return fmt.Errorf("holds no code: give an object with a .text section")
 }
 
-// check386 returns an error if an object of i386 has a table that objtool makes, which is run
-// on objects of x86-64 alone: no kernel for i386 reads it.
+// check386 returns an error if an i386 object has one of objtool's tables, which exist only for
+// x86-64: no i386 kernel reads it.
 func (p *parser) check386() error {
 	if !p.o.Bits32() {
 		return nil
@@ -152,10 +153,10 @@ func (p *parser) check386() error {
 	return nil
 }
 
-// wanted says of each section of the file whether it is loaded.
+// wanted reports, for each section of the file, whether it is loaded.
 func (p *parser) wanted() []bool {
 	load := make([]bool, len(p.f.sections))
-	var open []int // their relocations weren't looked at yet
+	var open []int // sections whose relocations weren't examined yet
 	want := func(i int) {
 		if !load[i] && p.f.sections[i].flags&elf.SHF_ALLOC != 0 {
 			load[i], open = true, append(open, i)
@@ -202,7 +203,7 @@ func (p *parser) loadSection(i int) (section, error) {
 	return sec, err
 }
 
-// section returns which loaded section the file's section number is, -1 if none.
+// section maps the file's section number to a loaded section, or -1.
 func (p *parser) section(i elf.SectionIndex) int {
 	if i <= 0 || int(i) >= len(p.index) {
 		return -1
@@ -210,8 +211,8 @@ func (p *parser) section(i elf.SectionIndex) int {
 	return p.index[i]
 }
 
-// readModinfo finds out whether this is a kernel module, and of which kernel:
-// .modinfo has "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions".
+// readModinfo determines whether this is a kernel module, and for which kernel: .modinfo has
+// "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions".
 func (p *parser) readModinfo() error {
 	for i := range p.f.sections {
 		switch s := &p.f.sections[i]; s.name {

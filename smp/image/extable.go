@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// readExtable notes at each function which of its instructions may fault. An
-// entry is three words of 32 bits: insn and fixup, each relative to itself, and
-// what kind of entry it is (arch/x86/include/asm/extable.h: struct
-// exception_table_entry).
+// readExtable records in each function the instructions that may fault. An entry is three 32-bit
+// words: insn and fixup, each relative to itself, and the entry's type
+// (arch/x86/include/asm/extable.h: struct exception_table_entry).
 func (p *parser) readExtable() error {
 	for i := range p.f.sections {
 		s := &p.f.sections[i]

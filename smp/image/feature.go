@@ -7,10 +7,9 @@ import (
 	"sync"
 )
 
-// featureTable are the features that Debian's modules ask for, and a few that
-// the kernel itself asks for when it patches: word:bit as
-// arch/x86/include/asm/cpufeatures.h of 6.1 counts them, and after a slash as
-// 6.12 does, if that differs; - is a kernel that hasn't got it.
+// featureTable lists the features that Debian's modules use, and a few that the kernel uses when
+// it patches. Numbers are word:bit as in arch/x86/include/asm/cpufeatures.h of 6.1 and, after a
+// slash, of 6.12 if it differs; - means that the kernel lacks the feature.
 const featureTable = `
 selfsnoop 0:27
 rdtscp 1:27
@@ -64,7 +63,7 @@ clear_cpu_buf_vm 21:13
 ibpb_exit_to_user 21:14
 `
 
-// A feature has a number for each of the kernels, -1 if one hasn't got it.
+// A feature has a number in each kernel, or -1 if the kernel lacks it.
 type feature struct {
 	name    string
 	numbers [2]int // 6.1, 6.12
@@ -102,7 +101,7 @@ func numbering(v Version) int {
 	return 1
 }
 
-// featureNumber returns word * 32 + bit of a feature, -1 if there is none.
+// featureNumber returns word*32 + bit of a feature, or -1.
 func featureNumber(name string, v Version) int {
 	for _, f := range featureList() {
 		if f.name == name {
@@ -112,7 +111,7 @@ func featureNumber(name string, v Version) int {
 	return -1
 }
 
-// featureName returns the name of a number, or word:bit.
+// featureName returns the name of a feature number, or word:bit.
 func featureName(n int, v Version) string {
 	for _, f := range featureList() {
 		if f.numbers[numbering(v)] == n {

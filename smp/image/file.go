@@ -11,14 +11,14 @@ import (
 	"kpsim/smp/image/elfclass"
 )
 
-// An object file as it is on disk: its sections and symbols, nothing resolved.
-// debug/elf names the constants; its File isn't used because it copies each
-// name, however long a damaged file makes them.
+// A file is an object file as on disk: its sections and symbols, unresolved. debug/elf supplies
+// the constants; its File isn't used because it copies every name, and a damaged file can make
+// them arbitrarily long.
 type file struct {
 	*elfclass.Class
 	data     []byte
 	sections []fileSection
-	symbols  []symbol // symbols[0] is the null symbol, as relocations count
+	symbols  []symbol // symbols[0] is the null symbol, so that indices match relocations
 }
 
 type fileSection struct {
@@ -36,8 +36,8 @@ type symbol struct {
 	value, size uint64
 }
 
-// nameMax is the most of a name that is kept: the kernel's KSYM_NAME_LEN is 512, but C++
-// and Rust make longer ones.
+// nameMax is the maximum length of a name that is kept. The kernel's KSYM_NAME_LEN is 512, but
+// C++ and Rust make longer ones.
 const nameMax = 4096
 
 func readFile(data []byte) (*file, error) {
@@ -67,7 +67,7 @@ func readFile(data []byte) (*file, error) {
 	return f, nil
 }
 
-// checkHeader returns an error unless data begins like an object of x86-64 or i386.
+// checkHeader returns an error unless data begins like an x86-64 or i386 object.
 func checkHeader(data []byte) (*elfclass.Class, error) {
 	switch {
 	case len(data) < 20 || string(data[:4]) != elf.ELFMAG:
@@ -125,8 +125,7 @@ func (f *file) readNames(headers uint64, names int) error {
 	return nil
 }
 
-// stringAt returns the string that begins at an offset of a string table, cut
-// off at nameMax.
+// stringAt returns the string at an offset of a string table, truncated to nameMax.
 func stringAt(table string, off uint32) (string, bool) {
 	if uint64(off) >= uint64(len(table)) {
 		return "", off == 0
@@ -142,8 +141,8 @@ func stringAt(table string, off uint32) (string, bool) {
 	return "", false
 }
 
-// visible returns a name as it is printed: what isn't a letter, a sign or a
-// blank is written as in Go, \x01.
+// visible returns a printable name: other characters than letters, signs and blanks are written
+// as in Go, \x01.
 func visible(name string) string {
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c > '~' {
@@ -154,7 +153,7 @@ func visible(name string) string {
 	return name
 }
 
-// contents returns what a section has in the file.
+// contents returns the bytes of a section in the file.
 func (f *file) contents(i int) ([]byte, error) {
 	s := &f.sections[i]
 	switch n := uint64(len(f.data)); {

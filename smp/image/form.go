@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// A form says what a relocation puts into its hole: of plus the addend, less
-// less. Source: System V ABI, AMD64, "Relocation Types" and, for the large
-// models, "Large Models".
+// A form describes what a relocation puts into its hole: the quantity of, plus the addend, minus
+// the quantity less. Source: System V ABI, AMD64, "Relocation Types" and, for the large models,
+// "Large Models".
 type form struct {
-	bytes    int // of the hole; 0: it only marks an instruction
+	bytes    int // size of the hole; 0: it only marks an instruction
 	of, less quantity
 	room     room
-	// placed tells of what Place takes too. The others need what no scenario
-	// has: a global offset table, thread-local storage, addresses below 64 KiB.
+	// placed reports that Place accepts it too. The others need something that no scenario has: a
+	// global offset table, thread-local storage, addresses below 64 KiB.
 	placed bool
 }
 
 type quantity uint8
 
 const (
-	nothing  quantity = iota // and a thread's offsets, which aren't known
-	symbolAt                 // S, and L: there is no procedure linkage table
+	nothing  quantity = iota // also a thread's offsets, which aren't known
+	symbolAt                 // S, and L, as there is no procedure linkage table
 	slotAt                   // GOT + G, of the symbol's slot
 	tableAt                  // GOT
 	holeAt                   // P
@@ -30,13 +30,13 @@ const (
 	quantities
 )
 
-// A room says what fits into a hole.
+// A room says which values fit into a hole.
 type room uint8
 
 const (
 	whole    room = iota // all 64 bits
-	signed               // what sign extension brings back
-	unsigned             // what zero extension brings back
+	signed               // values that sign extension restores
+	unsigned             // values that zero extension restores
 	either
 )
 
@@ -79,7 +79,7 @@ var forms = [...]form{
 	elf.R_X86_64_DTPMOD64:        {8, nothing, nothing, whole, false},
 }
 
-// remedy386 says what to do about a relocation of i386 that isn't supported.
+// remedy386 returns the remedy for an unsupported relocation of i386.
 func remedy386(name string) string {
 	if strings.Contains(name, "TLS") {
 		return "there is no thread-local storage, use a plain variable"
@@ -90,7 +90,7 @@ func remedy386(name string) string {
 	return "compile with gcc -m32 -O2 -fno-pic -fcf-protection=none"
 }
 
-// formOf returns the form of a kind of relocation, if it is known.
+// formOf returns the form of a relocation's kind, if it is supported.
 func formOf(kind elf.R_X86_64) (f form, ok bool) {
 	if int(kind) >= len(forms) {
 		return form{}, false
@@ -99,7 +99,7 @@ func formOf(kind elf.R_X86_64) (f form, ok bool) {
 	return f, f.bytes > 0 || kind == elf.R_X86_64_TLSDESC_CALL
 }
 
-// value returns what goes into the hole. ok is false if the hole is too small.
+// value computes the contents of the hole. ok is false if it doesn't fit.
 func (f *form) value(at *[quantities]uint64, addend int64) (v uint64, ok bool) {
 	v = at[f.of] + uint64(addend) - at[f.less]
 	bits := 8 * f.bytes
@@ -130,7 +130,7 @@ func (f *form) put(hole []byte, v uint64) {
 	}
 }
 
-// remedy says what to do about a relocation that isn't supported.
+// remedy returns the remedy for an unsupported relocation.
 func remedy(name string) string {
 	switch {
 	case strings.Contains(name, "TPOFF"), strings.Contains(name, "TLS"), strings.Contains(name, "DTPMOD"):

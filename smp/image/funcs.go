@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// A function is a stretch of code in section sec.
+// A function is a range of code in section sec.
 type function struct {
 	name    string
 	sec     int
 	off     int
 	size    int
 	extable []int
-	local   bool // its symbol is
-	label   bool // of assembly, local and with no type
-	unnamed bool // code between symbols; name is section+offset
+	local   bool // its symbol is local
+	label   bool // it is a local, untyped label in assembly
+	unnamed bool // code between symbols, named section+offset
 }
 
-// Names returns the names of the functions, in the order of their addresses.
+// Names returns the functions' names, by address.
 func (o *Object) Names() []string {
 	var names []string
 	for _, f := range o.funcs {
@@ -30,8 +30,7 @@ func (o *Object) Names() []string {
 	return names
 }
 
-// readFuncs lists the functions: what the symbol table calls one, and code
-// that has no symbol of its own.
+// readFuncs lists the functions: those of the symbol table, and code without a symbol.
 func (p *parser) readFuncs() error {
 	o := p.o
 	p.readTextSymbols()
@@ -54,8 +53,7 @@ type label struct {
 	local    bool
 }
 
-// readLabels lists what has a name: variables, and functions, of which several names may
-// be one.
+// readLabels lists everything with a name: variables and functions, which may have several names.
 func (p *parser) readLabels() {
 	for i := range p.f.symbols {
 		s := &p.f.symbols[i]
@@ -71,11 +69,11 @@ func (p *parser) readLabels() {
 	}
 }
 
-// sizedFuncs lists the functions by their symbols' sizes, and those of assembly that
-// have none: they end where the next begins.
+// sizedFuncs lists the functions by their symbols' sizes. Those of assembly without a size end
+// where the next begins.
 func (p *parser) sizedFuncs() error {
 	o := p.o
-	var open []function // without a size
+	var open []function // symbols without a size
 	for i := range p.f.symbols {
 		s := &p.f.symbols[i]
 		sec := p.section(s.section)
@@ -106,8 +104,8 @@ func (p *parser) sizedFuncs() error {
 	return nil
 }
 
-// isEntry reports whether a symbol without a size may be a function's: a label of
-// assembly is, but for those that the assembler and mapping symbols make.
+// isEntry reports whether a symbol without a size may be a function: a label in assembly may,
+// except mapping symbols and those that the assembler generates.
 func isEntry(s *symbol) bool {
 	return isFunc(s) || elf.ST_TYPE(s.info) == elf.STT_NOTYPE && !strings.HasPrefix(s.name, ".L") && s.name[0] != '$'
 }
@@ -116,7 +114,7 @@ func isFunc(s *symbol) bool {
 	switch elf.ST_TYPE(s.info) {
 	case elf.STT_FUNC:
 		return s.name != ""
-	case elf.STT_NOTYPE: // assembly with .size but without .type
+	case elf.STT_NOTYPE: // assembly with .size and without .type
 		return s.name != "" && elf.ST_BIND(s.info) != elf.STB_LOCAL
 	}
 	return false
@@ -129,8 +127,8 @@ func compareFuncs(a, b function) int {
 	return a.off - b.off
 }
 
-// dropAliases keeps the last symbol of those that name the same bytes: the
-// symbol table has local symbols first, so a global one wins.
+// dropAliases keeps the last of the symbols for the same bytes. The symbol table has local
+// symbols first, so a global one is preferred.
 func (o *Object) dropAliases() {
 	kept := o.funcs[:0]
 	for _, f := range o.funcs {
@@ -152,8 +150,8 @@ func (o *Object) checkFuncs() error {
 	return nil
 }
 
-// numberNames gives all functions of one name but the first a number: two files, each
-// with a static function of that name, have been linked to one with ld -r.
+// numberNames adds a number to all but the first function of a name: ld -r may have joined files
+// with static functions of the same name.
 func (o *Object) numberNames() {
 	seen := make(map[string]int)
 	for i := range o.funcs {
@@ -164,17 +162,16 @@ func (o *Object) numberNames() {
 	}
 }
 
-// addUnnamed makes a function of each stretch of code between the symbols with a size,
-// such as fixup code after a ret: a jump or an exception-table entry may lead there.
-// Open are symbols without a size, in their order: one in a stretch begins a function of
-// its name. A local label of assembly does only at the beginning of the stretch: after
-// other code it may be a loop's.
+// addUnnamed makes a function of each range of code between the symbols with a size, such as
+// fixup code after a ret, since a jump or an exception-table entry may lead there. open lists
+// symbols without a size, in order: one in a range begins a function of its name. A local label
+// in assembly does so only at the beginning of the range; after other code it may be a loop's.
 func (o *Object) addUnnamed(open []function) {
 	var all []function
 	i, k := 0, 0
 	for sec := range o.texts {
 		s := o.sections[sec]
-		end := 0 // of what is covered so far
+		end := 0 // end of the code covered so far
 		code := func(f function, to int) {
 			if !o.isPadding(s.data[end:to]) {
 				f.sec, f.off, f.size = sec, end, to-end
@@ -185,7 +182,7 @@ func (o *Object) addUnnamed(open []function) {
 			f := function{name: fmt.Sprintf("%s+%#x", s.name, end), unnamed: true}
 			for ; k < len(open) && open[k].sec == sec && open[k].off < to; k++ {
 				switch next := open[k]; {
-				case next.off < end: // in a function
+				case next.off < end: // inside a function
 				case next.off == end && f.unnamed, !next.label && next.off > end:
 					code(f, next.off)
 					f, end = next, next.off

@@ -10,7 +10,7 @@ import (
 	"kpsim/internal/lazyregexp"
 )
 
-// ParseHex reads bytes as people write and paste them:
+// ParseHex reads bytes in the forms that people write and paste:
 //
 //	55 4889e5 53          pairs of digits
 //	0x55, 0x48, 0x89      numbers of one byte, in braces or not; 55h, 0ffh
@@ -37,26 +37,24 @@ func ParseHex(s string) ([]byte, error) {
 	return r.out, nil
 }
 
-// A hexReader has read some lines.
+// A hexReader holds the state after some lines.
 type hexReader struct {
 	out    []byte
-	based  bool   // a line had an address:
-	base   uint64 // that of the first byte
-	listed string // the line that is read
-	source bool   // the source may stand between lines with an address
-	dump   bool   // lines begin with an address, with no colon after it
+	based  bool   // a line had an address
+	base   uint64 // the address of the first byte
+	listed string // the current line
+	source bool   // source lines may stand between lines with an address
+	dump   bool   // lines begin with an address without a colon
 }
 
 var (
 	dashed = lazyregexp.New(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2})+$`)
-	// an array's beginning
+	// beginning of an array
 	declared = lazyregexp.New(`^[\w\s*&:;\[\]]*=\s*(?:&|b|\[\]byte|new byte\[\])?\s*([{\["'].*)$`)
-	// what xxd -i ends with
-	counted = lazyregexp.New(`^\s*unsigned int \w+_len = \d+$`)
-	// V8: address, offset, bytes
-	compiled = lazyregexp.New(`^\s*0x([0-9a-f]{6,16})\s+[0-9a-f]+\s+([0-9a-f]{2,}(?:\s\s.*)?)$`)
-	// a comment in the middle
-	inlined = lazyregexp.New(`/\*.*?\*/`)
+	// the last line of xxd -i
+	counted  = lazyregexp.New(`^\s*unsigned int \w+_len = \d+$`)
+	compiled = lazyregexp.New(`^\s*0x([0-9a-f]{6,16})\s+[0-9a-f]+\s+([0-9a-f]{2,}(?:\s\s.*)?)$`) // V8: address, offset, bytes
+	inlined  = lazyregexp.New(`/\*.*?\*/`)                                                       // a comment in the middle
 )
 
 // blanks may stand before a token.
@@ -105,14 +103,14 @@ func (r *hexReader) line(line string) error {
 	before := len(r.out)
 	err := r.free(line)
 	if err != nil && r.source {
-		r.out = r.out[:before] // addresses tell if it was more
+		r.out = r.out[:before] // the next address tells whether there was more
 		return nil
 	}
 	return err
 }
 
-// cutDumped cuts the address from a line of hexdump -C or objdump -s, and the characters
-// from its end.
+// cutDumped removes the address from the front of a line of hexdump -C or objdump -s, and the
+// characters from its end.
 func (r *hexReader) cutDumped(line, trimmed string) (addr uint64, rest string, ok bool) {
 	chars := strings.Index(r.listed, "  |")
 	halves := chars > 0 && strings.HasSuffix(strings.TrimRight(r.listed, blanks), "|")
@@ -122,14 +120,14 @@ func (r *hexReader) cutDumped(line, trimmed string) (addr uint64, rest string, o
 	first, _, _ := strings.Cut(trimmed, " ")
 	addr, err := strconv.ParseUint(first, 16, 64)
 	rest = line[strings.Index(line, first)+len(first):]
-	if halves && err == nil { // of eight bytes, two blanks apart
+	if halves && err == nil { // halves of eight bytes, two blanks apart
 		rest = strings.Join(strings.Fields(r.listed[len(line)-len(rest):chars]), " ")
 		r.dump = true
 	}
 	return addr, rest, err == nil
 }
 
-// free reads bytes with no address before them.
+// free reads bytes without an address.
 func (r *hexReader) free(line string) error {
 	word, list, _ := strings.Cut(strings.ReplaceAll(strings.TrimLeft(line, blanks), "\t", " "), " ")
 	if list = strings.ToLower(list); word == ".byte" || strings.EqualFold(word, "db") &&
@@ -163,8 +161,7 @@ func (r *hexReader) free(line string) error {
 	return nil
 }
 
-// numbers reads what an assembler takes for bytes, from column i on: .byte 0x31, 192 or
-// db 31h, 192.
+// numbers reads bytes in an assembler's syntax, from column i on: .byte 0x31, 192 or db 31h, 192.
 func (r *hexReader) numbers(line string, i int) error {
 	for field := range strings.SplitSeq(line[i:], ",") {
 		t := strings.ToLower(strings.Trim(field, blanks))
@@ -193,8 +190,8 @@ func (r *hexReader) errorf(i int, format string, args ...any) error {
 	return fmt.Errorf("column %d of %q: %w", i+1, strings.TrimRight(r.listed, blanks), fmt.Errorf(format, args...))
 }
 
-// cutAddress cuts what stands before the bytes in a line of a listing:
-// "  40:", "0x1129 <+4>:", "=> 0x1129 <f+4>:", "+0x4  ".
+// cutAddress removes the part before the bytes in a line of a listing: "  40:", "0x1129 <+4>:",
+// "=> 0x1129 <f+4>:", "+0x4  ".
 func cutAddress(line string) (addr uint64, rest string, ok bool) {
 	line = strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(line, blanks), "=>"), blanks)
 	before, rest, ok := strings.Cut(line, ":")
@@ -218,7 +215,7 @@ func (r *hexReader) row(addr uint64, line string, i int) error {
 	}
 	switch base := addr - uint64(len(r.out)); {
 	case i == len(line) && r.based && addr == r.base+uint64(len(r.out)):
-		return nil // hexdump's last line says where the bytes end
+		return nil // hexdump's last line has only the end address
 	case i == len(line):
 		return r.errorf(0, "no bytes stand behind the address; have them printed, too")
 	case strings.HasPrefix(line[i:], "R_X86_64_"):
@@ -257,14 +254,14 @@ func (r *hexReader) row(addr uint64, line string, i int) error {
 			continue
 		}
 		if rest == "" || rest[0] == '\t' || len(rest) > 1 && strings.IndexByte(blanks, rest[1]) >= 0 {
-			return nil // a mnemonic follows, or characters
+			return nil // a mnemonic or characters follow
 		}
 		i++
 	}
 	return nil
 }
 
-// token reads what stands between blanks, at column i.
+// token reads the text between blanks, at column i.
 func (r *hexReader) token(t string, i int) error {
 	if t == "Code:" {
 		return nil
@@ -300,7 +297,7 @@ func (r *hexReader) token(t string, i int) error {
 	return r.pairs(digits, i)
 }
 
-// apart writes digits as bytes.
+// apart formats digits as bytes.
 func apart(digits string) string {
 	b, err := hex.DecodeString(digits)
 	if err != nil {

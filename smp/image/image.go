@@ -7,12 +7,12 @@ type Func struct {
 	Name    string
 	Addr    arch.Addr
 	Code    []byte
-	Local   bool  // no other object can refer to it by its name
+	Local   bool  // other objects can't refer to it by name
 	Extable []int // offsets of its instructions that have an exception-table entry
-	// Padding is how many bytes of Code fill the gap after the function, as far as that
-	// isn't counted to it: a kernel's symbol goes to the next one.
+	// Padding is the number of bytes of Code that fill the gap after the function, unless they
+	// count as part of it: a kernel's symbol extends to the next one.
 	Padding int
-	// Blacklisted tells of text that kprobes refuses, as a Symbol's does.
+	// Blacklisted marks text that kprobes refuses, as in a Symbol.
 	Blacklisted bool
 }
 
@@ -26,19 +26,18 @@ type Block struct {
 // A Label is a variable in a Block, or another name of a Func.
 type Label struct {
 	Name  string
-	In    string // of the Func or the Block
-	Off   int    // from its beginning, in bytes
-	Local bool   // no other object can refer to it by its name
+	In    string // the name of the Func or Block
+	Off   int    // offset in it, in bytes
+	Local bool   // other objects can't refer to it by name
 }
 
 // An Image is code and data ready to be put in memory.
 type Image struct {
-	Funcs  []Func // in the order of their addresses
+	Funcs  []Func // by address
 	Blocks []Block
-	Labels []Label // in the order of the symbol table; none of a kernel module
-	// Imports are the symbols that a kernel module doesn't define, in the
-	// order of their addresses. Nothing is in memory there: an address says
-	// which symbol was called, or read, and no more.
+	Labels []Label // in the order of the symbol table; none for a kernel module
+	// Imports lists the symbols that a kernel module doesn't define, by address. There is no
+	// memory there: an address only identifies the symbol that was called or read.
 	Imports []Symbol
-	Sites   []Site // what the kernel's tables name, by address, then kind
+	Sites   []Site // named by the kernel's tables; by address, then kind
 }

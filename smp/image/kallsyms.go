@@ -9,16 +9,16 @@ import (
 	"kpsim/smp/arch"
 )
 
-// A textSymbol is one that kallsyms would answer with.
+// A textSymbol is a symbol that kallsyms can return.
 type textSymbol struct {
 	name string
 	sec  int
-	off  int // may be the section's end, or after it
+	off  int // may be at the section's end, or after it
 }
 
-// readTextSymbols keeps the named symbols of sections with code, whatever they
-// are typed, in the order of the symbol table. Mapping symbols don't count
-// (include/linux/module_symbol.h: is_mapping_symbol).
+// readTextSymbols collects the named symbols of code sections, whatever their type, in the order
+// of the symbol table. Mapping symbols don't count (include/linux/module_symbol.h:
+// is_mapping_symbol).
 func (p *parser) readTextSymbols() {
 	for i := range p.f.symbols {
 		s := &p.f.symbols[i]
@@ -33,9 +33,9 @@ func (p *parser) readTextSymbols() {
 	}
 }
 
-// funcsOfSymbols makes the functions of a module, as the kernel sees them: each
-// symbol, the first of several at one place, goes to the next one or to the end
-// of its section. Of functions with one name all but the first get a number.
+// funcsOfSymbols makes the functions of a module as the kernel sees them: each symbol, the first
+// of several at one place, extends to the next one or to the end of its section. All but the
+// first of functions with the same name get a number.
 func (o *Object) funcsOfSymbols() {
 	order := ordered(len(o.symbols), func(a, b int) int {
 		return cmp.Or(o.symbols[a].sec-o.symbols[b].sec, o.symbols[a].off-o.symbols[b].off)
@@ -63,10 +63,10 @@ func (o *Object) funcsOfSymbols() {
 	o.addUnnamed(nil)
 }
 
-// kallsyms returns what the kernel knows of the text, by address: the kernel looks
-// for the last symbol at or below an address, the first in the table if several
-// are there, and for the next one above; nothing else bounds it but the text
-// (kernel/module/kallsyms.c: find_kallsyms_symbol).
+// kallsyms returns what the kernel knows about the text, by address. The kernel searches for the
+// last symbol at or below an address, the first in the table if there are several, and for the
+// next one above; only the text bounds it otherwise (kernel/module/kallsyms.c:
+// find_kallsyms_symbol).
 func (l *linked) kallsyms(text []region) []Symbol {
 	at := make([]arch.Addr, len(l.o.symbols))
 	for i, s := range l.o.symbols {
@@ -107,9 +107,9 @@ func (l *linked) kallsyms(text []region) []Symbol {
 
 func (r *region) end() arch.Addr { return r.at + arch.Addr(len(r.bytes)) }
 
-// blacklist marks what kprobes refuses: the symbols that the tables name, and
-// those that the compiler split off them: of name.cold the first symbol called
-// name is asked (kernel/kprobes.c: within_kprobe_blacklist).
+// blacklist marks the symbols that kprobes refuses: those that the tables name, and those that
+// the compiler split off them. For name.cold it checks the first symbol called name
+// (kernel/kprobes.c: within_kprobe_blacklist).
 func (l *linked) blacklist(symbols []Symbol) {
 	for _, s := range l.o.sites {
 		if s.kind != SiteBlacklist {
@@ -137,8 +137,7 @@ func (l *linked) blacklist(symbols []Symbol) {
 	}
 }
 
-// ordered returns the numbers up to n in the order of what they stand for; of
-// equals the lower one is first.
+// ordered returns the numbers below n sorted by compare; equal ones stay in order.
 func ordered(n int, compare func(a, b int) int) []int {
 	order := make([]int, n)
 	for i := range order {

@@ -8,27 +8,26 @@ import (
 	"kpsim/smp/arch"
 )
 
-// linked is an object at its addresses.
+// A linked is an object at its addresses.
 type linked struct {
 	o       *Object
 	at      []arch.Addr // of each section
 	bytes   [][]byte    // of each section: relocated, then patched
 	symbols []arch.Addr // of each target
-	got     arch.Addr   // of the slots for them, 8 bytes each: addresses, where nothing is
+	got     arch.Addr   // of the slots for them, 8 bytes each; addresses only, without memory
 	imports []Symbol    // by address
 
-	returnThunk arch.Addr // nowhere, if the object doesn't refer to it
+	returnThunk arch.Addr // nowhere if the object doesn't refer to it
 
 	version Version
 	boot    Boot
 	has     features
 }
 
-// link puts the sections where layout says, applies the relocations and
-// patches the text. Where stubs is set, a symbol that extern doesn't know is an
-// import: it gets a page of addresses after the object.
-func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.Addr), boot Boot,
-	extern func(string) (arch.Addr, bool), stubs bool) (*linked, error) {
+// link puts the sections where layout says, applies the relocations and patches the text. With
+// stubs, a symbol that extern doesn't know becomes an import and gets a page of addresses after
+// the object.
+func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.Addr), boot Boot, extern func(string) (arch.Addr, bool), stubs bool) (*linked, error) {
 	if err := o.room(base); err != nil {
 		return nil, err
 	}
@@ -60,7 +59,7 @@ func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.
 // nowhere is the address of a symbol that isn't defined.
 const nowhere = ^arch.Addr(0)
 
-// place finds the address of each target that a relocation refers to.
+// place determines the address of each target that a relocation refers to.
 func (l *linked) place(end arch.Addr, extern func(string) (arch.Addr, bool), stubs bool) {
 	l.symbols, l.returnThunk = make([]arch.Addr, len(l.o.targets)), nowhere
 	next := arch.Addr(alignUp(uint64(end), pageBytes))
@@ -97,23 +96,22 @@ func (l *linked) place(end arch.Addr, extern func(string) (arch.Addr, bool), stu
 	l.got = next
 }
 
-// relocate makes the bytes of section i.
+// relocate computes the bytes of section i.
 func (l *linked) relocate(i int) error {
 	s := &l.o.sections[i]
 	b := slices.Clone(s.data)
 	for k := range s.relocs {
 		r := &s.relocs[k]
 		t, to := &l.o.targets[r.symbol], l.symbols[r.symbol]
-		if to == nowhere && t.place == external && t.name != fentry { // whose calls become nops
-			return fmt.Errorf("%s refers to %s, which isn't defined: define it above elf(), another elf(…), "+
-				"stub(%q) or data(%q, …)", l.o.where(i, r.off), t.name, t.name, t.name)
+		if to == nowhere && t.place == external && t.name != fentry { // calls of fentry become nops
+			return fmt.Errorf("%s refers to %s, which isn't defined: define it above elf(), another elf(…), stub(%q) or data(%q, …)", l.o.where(i, r.off), t.name, t.name, t.name)
 		}
 		f := &forms[r.kind]
 		v, ok := f.value(&[...]uint64{
 			symbolAt: uint64(to), slotAt: uint64(l.got) + 8*uint64(r.symbol), tableAt: uint64(l.got),
 			holeAt: uint64(l.at[i]) + uint64(r.off), sizeOf: t.size,
 		}, r.addend)
-		// Any part of a made-up address will do, except in a jump.
+		// An invented address may be truncated, except in a jump.
 		if made := t.place == external || t.stub; !ok && !l.o.Bits32() && !(made && f.bytes < 4 && f.less == nothing) {
 			return fmt.Errorf("%s: %s at %#x is out of reach (%v): %s", l.o.where(i, r.off), t.name, uint64(to), r.kind,
 				f.reach())
@@ -124,7 +122,7 @@ func (l *linked) relocate(i int) error {
 	return nil
 }
 
-// reach says what to do about an overflow.
+// reach returns the remedy for an overflow.
 func (f *form) reach() string {
 	switch {
 	case f.bytes < 4:
@@ -135,7 +133,7 @@ func (f *form) reach() string {
 	return "place the object below 2 GiB, or compile with -fpie so that addresses are relative"
 }
 
-// refers returns the name of what the hole at an offset refers to, "" if there
+// refers returns the name that the hole at an offset refers to; "" if there is no hole.
 // is no hole.
 func (l *linked) refers(sec, off int) string {
 	relocs := l.o.sections[sec].relocs
@@ -146,10 +144,9 @@ func (l *linked) refers(sec, off int) string {
 	return l.o.targets[relocs[i].symbol].name
 }
 
-// moduleLayout is how the kernel lays text out. Core text is all code sections
-// but those of the init part, by number, each aligned; the init part is an
-// allocation of its own. In an object that is no module sections just follow
-// each other.
+// moduleLayout lays out text as the kernel does. Core text is all code sections except those of
+// the init part, by number, each aligned; the init part is a separate allocation. In an object
+// that is no module, sections just follow each other.
 func (o *Object) moduleLayout(base arch.Addr) ([]arch.Addr, arch.Addr) {
 	at := make([]arch.Addr, len(o.sections))
 	end := uint64(base)

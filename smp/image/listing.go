@@ -9,9 +9,9 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// Listing shows code as linked at an address, a line for each instruction:
-// address, bytes, disassembly. A byte that begins no instruction gets a line of
-// its own, so that whatever memory holds can be shown.
+// Listing formats code linked at an address, a line for each instruction: address, bytes,
+// disassembly. A byte that begins no instruction gets its own line, so that any memory can be
+// shown.
 func Listing(mode x86.Mode, at arch.Addr, code []byte) string {
 	var w strings.Builder
 	for len(code) > 0 {
@@ -25,9 +25,9 @@ func Listing(mode x86.Mode, at arch.Addr, code []byte) string {
 	return w.String()
 }
 
-// CheckDecodes returns an error if f isn't instructions from its first byte to
-// its last, or has an exception-table entry inside one. It names the function,
-// the offset and the bytes.
+// CheckDecodes returns an error unless f consists of instructions from its first byte to its
+// last, and no exception-table entry lies inside one. The error names the function, the offset
+// and the bytes.
 func CheckDecodes(f Func) error {
 	var starts []int
 	for off := 0; off < len(f.Code); {

@@ -9,8 +9,7 @@ import (
 	"kpsim/internal/cli/inputs"
 )
 
-// Unquoted is a word without the quotes that a shell takes away, of which the last may not be
-// there yet.
+// Unquoted returns a word without its shell quotes. The closing quote may be missing.
 func Unquoted(word string) string {
 	var b strings.Builder
 	var quote rune
@@ -33,17 +32,17 @@ func Unquoted(word string) string {
 	return b.String()
 }
 
-// Complete returns what the last word may become. namings has the names of a flag's values
-// (--name) and of arguments (<name>). bash makes three words of --flag=value.
+// Complete returns the possible completions of the last word. namings has the names of a flag's
+// values (--name) and of arguments (<name>). bash passes --flag=value as three words.
 func Complete(at *kong.Node, words []string, namings map[string]Names) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	if len(words) > 1 && words[0] == "help" { // as in help explore
+	if len(words) > 1 && words[0] == "help" { // as in "help explore"
 		words = words[1:]
 	}
-	var waiting *kong.Flag // for its value
-	given := 0             // positional arguments
+	var waiting *kong.Flag // a flag without its value yet
+	given := 0             // number of positional arguments
 	for i, w := range words[:len(words)-1] {
 		switch {
 		case w == "=" && i > 0 && waiting != nil:
@@ -81,7 +80,7 @@ func Complete(at *kong.Node, words []string, namings map[string]Names) []string 
 		return StartingWith(last, flagNames(at))
 	}
 	list := commandNames(at)
-	if n := len(at.Positional); n > 0 { // the last one may stand for all that follow
+	if n := len(at.Positional); n > 0 { // the last one may take all further arguments
 		list = ValuesOf(namings, at.Positional[min(given, n-1)], last)
 		if given >= n && !at.Positional[n-1].IsCumulative() {
 			list = nil
@@ -118,8 +117,7 @@ func StartingWith(with string, words []string) (list []string) {
 	return list
 }
 
-// A Names returns all names of one kind. begun is what is typed already: only
-// files need it.
+// A Names returns all names of one kind. begun is the part already typed, which only files need.
 type Names func(begun string) []string
 
 func ValuesOf(namings map[string]Names, v *kong.Value, begun string) []string {

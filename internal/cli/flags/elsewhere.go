@@ -9,12 +9,12 @@ import (
 	"kpsim/internal/nearest"
 )
 
-// mostMeant is how many commands a message offers.
+// mostMeant is the maximum number of commands that a message suggests.
 const mostMeant = 3
 
-// commandLike offers commands for a word that is none here: those of a name like it, or else those
-// of that name below another command, or whose help has the word, or below another of a name like
-// it. "" is none.
+// commandLike suggests commands for an unknown word: those with a similar name; otherwise those
+// of that name under another command, those whose help contains the word, or those with a similar
+// name under another command. It returns "" if there are none.
 func commandLike(word string, at *kong.Node) string {
 	if hint := nearest.DidYouMean(word, commandNames(at)); hint != "" {
 		return hint
@@ -42,7 +42,7 @@ func commandLike(word string, at *kong.Node) string {
 	return ""
 }
 
-// flagOfOthers says which other commands have a flag. "" is none.
+// flagOfOthers names the other commands that have a flag; "" if none has.
 func flagOfOthers(name string, at *kong.Node) string {
 	var list []string
 	leaves(at, func(n *kong.Node) {
@@ -66,7 +66,7 @@ func root(at *kong.Node) *kong.Node {
 	return at
 }
 
-// leaves calls f for each command that can be run.
+// leaves calls f for each runnable command.
 func leaves(at *kong.Node, f func(*kong.Node)) {
 	if at.Leaf() && !at.Hidden {
 		f(at)
@@ -76,7 +76,8 @@ func leaves(at *kong.Node, f func(*kong.Node)) {
 	}
 }
 
-// says reports whether a help has a word, in any form: of trace also traces, of prove proved.
+// says reports whether a help text contains a word in any form: "traces" for "trace", "proved"
+// for "prove".
 func says(help, word string) bool {
 	word = stem(word)
 	for _, w := range strings.FieldsFunc(help, func(r rune) bool {
@@ -90,7 +91,7 @@ func says(help, word string) bool {
 	return false
 }
 
-// stem is a word in small letters without the end that its forms differ by.
+// stem returns a word in lower case without its inflected ending.
 func stem(w string) string {
 	w = strings.ToLower(w)
 	for _, end := range []string{"ing", "ed", "es", "er", "e", "s"} {

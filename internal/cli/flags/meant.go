@@ -6,8 +6,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Meant is the command line in kpsim's own words, where one of other programs' was typed:
-// help explore, explore help, explore -help, -v.
+// Meant translates habits of other programs to kpsim's command line: help explore, explore help,
+// explore -help, -v.
 func Meant(at *kong.Node, args []string) []string {
 	if len(args) == 0 {
 		return args

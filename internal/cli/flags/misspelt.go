@@ -16,7 +16,7 @@ import (
 	"kpsim/internal/nearest"
 )
 
-// What kong says of a flag's value, and of what is missing.
+// The parser's messages about a flag's value and about missing arguments.
 var (
 	noValue      = lazyregexp.New(`^(--[\w-]+): (?:expected .+ value but got ".*" \((?:<EOL>|long flag)\).*|missing value, .*)$`)
 	dashed       = lazyregexp.New(`^(--[\w-]+): expected \S+ value but got "(.*)" \(short flag\)`)
@@ -28,8 +28,8 @@ var (
 	whichCommand = lazyregexp.New(`^expected (?:one of )?"(\w+)`)
 )
 
-// InPlainWords says what kong found wrong with a command line, with the command or flag that may
-// have been meant, or the help to read.
+// InPlainWords explains an error of the parser, and suggests the command or flag that was
+// probably meant, or the help to read.
 func InPlainWords(err error) string {
 	says, _, _ := strings.Cut(err.Error(), ", did you mean")
 	var parse *kong.ParseError
@@ -50,12 +50,12 @@ func InPlainWords(err error) string {
 	return says + "; " + cmp.Or(hint, fmt.Sprintf("see %s --help", commandLine(at)))
 }
 
-// commandLine is what was typed of the command.
+// commandLine returns the words of the command itself.
 func commandLine(at *kong.Node) string {
 	return strings.TrimSpace(cli.Typed() + " " + strings.TrimPrefix(at.Path(), "kpsim"))
 }
 
-// plainly is what kong says in words of the command line instead of the parser's.
+// plainly rewrites a message of the parser in terms of the command line.
 func plainly(says string, at *kong.Node) string {
 	if m := noValue().FindStringSubmatch(says); m != nil {
 		if f := flagOf(at, m[1]); f != nil {
@@ -99,7 +99,8 @@ func plainly(says string, at *kong.Node) string {
 	return says
 }
 
-// firstSentence is that of a help, as the end of another sentence.
+// firstSentence returns the first sentence of a help text, in a form that can end another
+// sentence.
 func firstSentence(help string) string {
 	first, _, _ := strings.Cut(help, ". ")
 	first = strings.TrimSuffix(first, ".")

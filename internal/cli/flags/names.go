@@ -4,7 +4,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// all are those that a command takes, be they of what it does by itself.
+// all returns the flags of a command, including those of its default subcommand.
 func all(at *kong.Node) (all []*kong.Flag) {
 	for _, group := range at.AllFlags(true) {
 		all = append(all, group...)
@@ -22,8 +22,8 @@ func flagNames(at *kong.Node) (names []string) {
 	return names
 }
 
-// commandNames are the commands that may be typed here. Beside what a command does by itself
-// they are the others.
+// commandNames returns the commands that may be typed here. With a default subcommand these are
+// the others.
 func commandNames(at *kong.Node) (names []string) {
 	if at.Parent != nil && at.Parent.DefaultCmd == at {
 		at = at.Parent

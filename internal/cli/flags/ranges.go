@@ -10,20 +10,20 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Each flag that is a number or a time has its range in its tag, range:"1..64".
-// It is checked here, for all commands, and shown by --help. Ends are whole
-// numbers, or times with a unit.
+// Each flag with a number or a duration has its range in its tag, range:"1..64". The range is
+// checked here, for all commands, and shown by --help. Its ends are whole numbers, or durations
+// with a unit.
 const rangeTag = "range"
 
-// AnyNumber is the most that a seed can be: a flag with this range takes all.
+// AnyNumber is the largest seed: a flag with this range accepts any.
 const AnyNumber = "18446744073709551615"
 
-// RangeOf is the range of a flag, as its tag has it.
+// RangeOf returns a flag's range from its tag.
 func RangeOf(v *kong.Value) (least, most string, ok bool) {
 	return strings.Cut(v.Tag.Get(rangeTag), "..")
 }
 
-// shortly is a number as a message has it.
+// shortly formats a number for a message.
 func shortly(n string) string {
 	if n == AnyNumber {
 		return "2^64-1"
@@ -31,7 +31,7 @@ func shortly(n string) string {
 	return n
 }
 
-// HelpWithRange is what --help says of a flag: its help, and its range.
+// HelpWithRange returns a flag's help text with its range.
 func HelpWithRange(v *kong.Value) string {
 	least, most, ok := RangeOf(v)
 	if !ok || most == AnyNumber {
@@ -40,8 +40,8 @@ func HelpWithRange(v *kong.Value) string {
 	return strings.TrimSuffix(v.Help, ".") + fmt.Sprintf("; %s to %s.", least, most)
 }
 
-// OutOfRange returns a message about the first flag of a command line whose
-// value is out of its range, with that range.
+// OutOfRange returns an error for the first flag of a command line whose value is outside its
+// range.
 func OutOfRange(ctx *kong.Context) error {
 	for _, f := range ctx.Flags() {
 		least, most, ok := RangeOf(f.Value)
@@ -52,7 +52,7 @@ func OutOfRange(ctx *kong.Context) error {
 			}
 			t = t.Elem()
 		}
-		if _, own := f.Target.Addr().Interface().(kong.MapperValue); !ok || own { // which reads its own
+		if _, own := f.Target.Addr().Interface().(kong.MapperValue); !ok || own { // the type parses its own values
 			continue
 		}
 		n, said := numberOf(t)
@@ -63,7 +63,7 @@ func OutOfRange(ctx *kong.Context) error {
 	return nil
 }
 
-// numberOf is a flag's value, and how it is said.
+// numberOf returns a flag's value as a number and as text.
 func numberOf(v reflect.Value) (n *big.Int, said string) {
 	n = new(big.Int)
 	if v.CanUint() {
@@ -74,7 +74,7 @@ func numberOf(v reflect.Value) (n *big.Int, said string) {
 	return n, fmt.Sprint(v.Interface())
 }
 
-// End is an end of a range.
+// End parses an end of a range.
 func End(s string) *big.Int {
 	if d, err := time.ParseDuration(s); err == nil && strings.ContainsAny(s, "smh") {
 		return big.NewInt(int64(d))

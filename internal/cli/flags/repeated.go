@@ -6,8 +6,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Check returns a message about the first flag of a command line that the parser takes and that
-// isn't to be taken: one given more than once that has one value, or one out of its range.
+// Check returns an error for the first flag of a command line that the parser accepts but
+// shouldn't: a single-valued flag given more than once, or a value outside its range.
 func Check(ctx *kong.Context) error {
 	if err := repeated(ctx); err != nil {
 		return err
@@ -15,8 +15,8 @@ func Check(ctx *kong.Context) error {
 	return OutOfRange(ctx)
 }
 
-// repeated refuses flags that were given more than once, of which the parser would take the last.
-// Lists take all.
+// repeated refuses flags given more than once, for which the parser would use the last value.
+// Lists accept all values.
 func repeated(ctx *kong.Context) error {
 	times := make(map[*kong.Flag]int)
 	for _, p := range ctx.Path {

@@ -1,8 +1,8 @@
 package flags
 
-// Scripts hand all words up to the cursor to kpsim complete, as they are typed, and
-// get a line for each that the last may become, without quotes. A folder ends with a slash,
-// which no blank follows; a ~ is left to be expanded.
+// Scripts pass all words up to the cursor, as typed, to kpsim complete, which prints each
+// completion of the last word, unquoted, on a line. A folder ends with a slash and no blank
+// follows; a ~ isn't expanded.
 var Scripts = map[string]string{
 	"bash": `_kpsim() {
     local word last=${COMP_WORDS[COMP_CWORD]} program=$1

@@ -7,14 +7,13 @@ import (
 	"kpsim/kprobes/mutants"
 )
 
-// Broken say what is broken on purpose.
+// Broken holds the flags that introduce faults.
 type Broken struct {
 	AsShipped bool   `name:"as-shipped" help:"Bring back the faults that we know the kernels of the scenario's edition to have had, and list them: others may be missing. Nothing is expected then."`
 	Mutant    string `placeholder:"NAME" help:"Break the engine on purpose; kpsim list has the names. Nothing is expected then."`
 }
 
-// Check makes --as-shipped the mutant that it stands for, and looks whether there
-// is such a one.
+// Check replaces --as-shipped by its mutant, and returns an error if the mutant doesn't exist.
 func (f *Broken) Check() error {
 	if f.AsShipped {
 		if f.Mutant != "" && f.Mutant != mutants.AsShipped {

@@ -20,30 +20,30 @@ import (
 	"kpsim/traces"
 )
 
-// What a command is given is decided here: the name of a built-in scenario, a scenario's
-// file, a trace, or what is none of these. What a file is its content says, not its name.
+// This file classifies the argument of a command: the name of a built-in scenario, a scenario's
+// file, a trace, or something else. A file's kind is decided by its content, not by its name.
 
-// isTraceName reports whether a file is called as a trace is. It is never taken for a
-// scenario, and run: it may have come by mail.
+// isTraceName reports whether a file has the name of a trace. Such a file is never run as a
+// scenario, since it may have come by mail.
 func isTraceName(path string) bool { return strings.HasSuffix(path, ".kps") }
 
 func isObject(data []byte) bool { return bytes.HasPrefix(data, []byte("\x7fELF")) }
 
 func IsTraceFile(path string) bool {
-	if !IsFile(path) { // what can be read once
+	if !IsFile(path) { // a pipe can be read only once
 		return false
 	}
 	data, err := cli.ReadFile(path, cli.MostTrace)
 	return err == nil && traces.IsTrace(data)
 }
 
-// giveTrace says what is wanted where a trace is.
+// giveTrace is the remedy where a trace is expected.
 func giveTrace() string {
 	return fmt.Sprintf("give a trace, which %s explore writes to traces/", cli.Typed())
 }
 
-// givenTrace reads a file that should be a trace. If it is something else the
-// error says what it is and, as far as can be guessed, the line that was meant.
+// givenTrace reads a file that should be a trace. If it is something else, the error says what it
+// is and, if it can be guessed, the command line that was meant.
 func givenTrace(arg string) ([]byte, error) {
 	data, err := cli.ReadFile(arg, cli.MostTrace)
 	if err == nil && traces.IsTrace(data) {
@@ -67,18 +67,17 @@ func givenTrace(arg string) ([]byte, error) {
 	if !isTraceName(arg) && (strings.HasSuffix(arg, ".star") || scenarioLine().Match(data)) {
 		return nil, noTrace(arg, arg, glimpse(arg, data))
 	}
-	return data, nil // traces.Parse says what it lacks
+	return data, nil // traces.Parse reports what is missing
 }
 
-// Lines by which a scenario is recognised without running it: it may have come
-// by mail.
+// Patterns that recognise a scenario without running it, since it may have come by mail.
 var (
 	scenarioLine = lazyregexp.New(`(?m)^(?:\w+ *= *)?(?:scenario|machine|text|elf|kprobe|kretprobe|task|never|sometimes)\(`)
 	nameLine     = lazyregexp.New(`(?m)^scenario\((?:name *= *)?"([^"\\]+)"`)
 	canaryLine   = lazyregexp.New(`(?m)^never\((?:canary *= *)?"([^"\\]+)"\)`)
 )
 
-// glimpse is what a scenario's program says of its name, and of its canary.
+// glimpse extracts a scenario's name and canary from its program.
 func glimpse(name string, program []byte) *scenario.Scenario {
 	s := &scenario.Scenario{Name: strings.TrimSuffix(filepath.Base(name), ".star")}
 	if m := nameLine().FindSubmatch(program); m != nil {
@@ -90,23 +89,23 @@ func glimpse(name string, program []byte) *scenario.Scenario {
 	return s
 }
 
-// noTrace says of a scenario, or what names one, that was given for a trace where its trace
-// is, or how to find one.
+// noTrace is the error for a scenario given as a trace: it says where its trace is, or how to
+// find one.
 func noTrace(arg, name string, s *scenario.Scenario) error {
 	if path := defaultTrace(s.Name); IsFile(path) {
 		return fmt.Errorf("%s is a scenario, not a trace; its trace is %s: %s", name, path, instead(arg, path))
 	}
 	words := []string{cli.Typed(), "explore", cli.AsFile(name)}
-	if !s.Expect.Sometimes && s.Expect.Canary != "" { // else there would be none
+	if !s.Expect.Sometimes && s.Expect.Canary != "" { // otherwise there is no trace
 		words = append(words, "--mutant", s.Expect.Canary)
 	}
 	return fmt.Errorf("%s is a scenario, not a trace; to find one of it: %s", name, cli.Line(words...))
 }
 
-// defaultTrace is where explore writes the trace of a scenario.
+// defaultTrace returns the file to which explore writes the trace of a scenario.
 func defaultTrace(name string) string { return filepath.Join("traces", TraceName(name)+".kps") }
 
-// elsewhere ends what is said of a trace that isn't there: what may have been meant.
+// elsewhere suggests what was meant by the name of a missing trace.
 func elsewhere(arg string) string {
 	for _, path := range []string{filepath.Join("traces", arg), filepath.Join("traces", arg+".kps"), arg + ".kps"} {
 		if arg != "" && IsFile(path) {
@@ -120,8 +119,7 @@ func elsewhere(arg string) string {
 	return giveTrace()
 }
 
-// givenScenario reads a file that should be a scenario; arg names no built-in
-// one.
+// givenScenario reads a file that should be a scenario; arg isn't the name of a built-in one.
 func givenScenario(arg string) ([]byte, error) {
 	data, err := cli.ReadFile(arg, cli.MostTrace)
 	const give = "give the path of a scenario file, or a name that %s list prints"
@@ -135,9 +133,8 @@ func givenScenario(arg string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg,
 			cli.Line(cli.Typed(), "replay", cli.AsFile(arg)))
 	case err == nil && isTraceName(arg):
-		return nil, fmt.Errorf("%s is called as a trace, and isn't one, so it isn't run; if it is a scenario "+
-			"that you trust, rename it to %s.star", arg, strings.TrimSuffix(arg, ".kps"))
-	case err == nil && strings.HasSuffix(arg, ".star") && utf8.Valid(data): // lang.Load says what it lacks
+		return nil, fmt.Errorf("%s is called as a trace, and isn't one, so it isn't run; if it is a scenario that you trust, rename it to %s.star", arg, strings.TrimSuffix(arg, ".kps"))
+	case err == nil && strings.HasSuffix(arg, ".star") && utf8.Valid(data): // lang.Load reports what is missing
 		return data, nil
 	case err == nil:
 		if err := isNothing(arg, data, ".star", fmt.Sprintf(give, cli.Typed())); err != nil {
@@ -149,7 +146,7 @@ func givenScenario(arg string) ([]byte, error) {
 	}
 	bare := strings.TrimSuffix(filepath.Base(arg), ".star")
 	name := strings.TrimSuffix(bare, ".kps")
-	plain := arg == bare && arg == name // as that of a built-in one
+	plain := arg == bare && arg == name // typed like a built-in scenario's name
 	switch trace := filepath.Join("traces", arg); {
 	case arg != bare && slices.Contains(library.Names(), bare):
 		return nil, fmt.Errorf("%s; %s is built in: %s", cli.Cause(err, arg), bare, instead(arg, bare))
@@ -169,8 +166,8 @@ func givenScenario(arg string) ([]byte, error) {
 	return nil, fmt.Errorf("%s; %s", cli.Cause(err, arg), fmt.Sprintf(give, cli.Typed()))
 }
 
-// isNothing says of what can't be what is wanted, a file that ends so, what it is: a folder,
-// an object, empty, or no text. It returns nil for other text.
+// isNothing returns an error if a file can't be of the wanted kind: it is a folder, an object,
+// empty, or not text. It returns nil for other text.
 func isNothing(arg string, data []byte, end, give string) error {
 	switch {
 	case isFolder(arg):
@@ -189,20 +186,20 @@ func isNothing(arg string, data []byte, end, give string) error {
 	return nil
 }
 
-// inCode is what InCode has set.
+// inCode is set by InCode.
 var inCode bool
 
-// InCode has advice on the name of a scenario be a Go string: names are given in the code of a
-// test, whose command line has nothing of them. It is called before any other goroutine runs.
+// InCode makes advice about a scenario's name use a Go string, because a test names it in code,
+// not on its command line. It must be called before other goroutines run.
 func InCode() { inCode = true }
 
-// instead is the line that was typed, with another word for the one that was wrong.
+// instead returns the typed command line with one word replaced.
 func instead(word, by string) string {
 	if inCode {
 		return fmt.Sprintf("write %q", by)
 	}
 	words := append([]string{cli.Typed()}, os.Args[1:]...)
-	for i := len(words) - 1; i > 1; i-- { // after the command
+	for i := len(words) - 1; i > 1; i-- { // after the command's name
 		if words[i] == word {
 			words[i] = cli.AsFile(by)
 			break
@@ -211,7 +208,7 @@ func instead(word, by string) string {
 	return cli.Line(words...)
 }
 
-// inFolder are the files that end so in the folder of a path.
+// inFolder lists the files with an ending in the folder of a path.
 func inFolder(path, end string) (list []string) {
 	for _, name := range FilesLike(path, end) {
 		if !strings.HasSuffix(name, "/") {
@@ -231,7 +228,8 @@ func isFolder(path string) bool {
 	return err == nil && s.IsDir()
 }
 
-// FilesLike returns the folders, and the files with one of the ends, whose paths begin so.
+// FilesLike returns the folders, and the files with one of the endings, whose paths begin with
+// begun.
 func FilesLike(begun string, ends ...string) (list []string) {
 	dir, _ := filepath.Split(begun)
 	in := dir
@@ -240,7 +238,7 @@ func FilesLike(begun string, ends ...string) (list []string) {
 	}
 	entries, err := os.ReadDir(filepath.Join(in, "."))
 	if err != nil {
-		return nil // what isn't there isn't offered
+		return nil // missing folders aren't suggested
 	}
 	for _, e := range entries {
 		name := dir + e.Name()

@@ -8,7 +8,7 @@ import (
 	"kpsim/properties"
 )
 
-// GoOn say after what runs go on.
+// GoOn holds the flags for violations after which runs go on.
 type GoOn struct {
 	Ignore        []string `placeholder:"PROPERTY,…" help:"Go on after these properties were broken, as if they weren't there: names or IDs, as T1,no-sail-past; may be given many times. What is found then may follow from them. Nothing is expected then."`
 	AllProperties bool     `help:"Go on after whatever was broken, and show all properties that break, each with a witness of its own. Nothing is expected then."`
@@ -16,7 +16,7 @@ type GoOn struct {
 	Ignored properties.Set `kong:"-"` // Ignore, as a set
 }
 
-// Check looks whether there are such properties.
+// Check returns an error if an ignored property doesn't exist.
 func (f *GoOn) Check() (err error) {
 	for _, name := range f.Ignore {
 		if _, ok := properties.ByName(name); !ok {
@@ -27,7 +27,7 @@ func (f *GoOn) Check() (err error) {
 	return err
 }
 
-// Past is what runs go on after and count.
+// Past returns the properties after whose violation runs go on and which count.
 func (f *GoOn) Past() properties.Set {
 	if f.AllProperties {
 		return properties.Every
@@ -42,7 +42,7 @@ func propertyIDs() (ids []string) {
 	return ids
 }
 
-// Words are the flags as they are typed.
+// Words returns the flags as typed.
 func (f *GoOn) Words() (words []string) {
 	if f.Ignored != 0 {
 		words = append(words, "--ignore", strings.Join(f.Ignored.Names(), ","))
@@ -53,7 +53,7 @@ func (f *GoOn) Words() (words []string) {
 	return words
 }
 
-// Says is why nothing is expected, "" if something is.
+// Says returns why nothing is expected; "" if something is.
 func (f *GoOn) Says() string {
 	switch {
 	case f.AllProperties && f.Ignored != 0:
@@ -66,8 +66,8 @@ func (f *GoOn) Says() string {
 	return ""
 }
 
-// Followed says of how many of the runs that broke a property had broken another one before,
-// "" if none had.
+// Followed says how many of the runs that broke a property had broken another one before; "" if
+// none had.
 func Followed(after, of uint64, ignored properties.Set) string {
 	what := "another property was broken before"
 	if names := ignored.Names(); len(names) == 1 {

@@ -14,7 +14,7 @@ import (
 	"kpsim/linux/vmlinux/shelf"
 )
 
-// Kernel says whose engine is run, if not kpsim's own.
+// Kernel holds the flags that select a kernel's engine instead of kpsim's own.
 type Kernel struct {
 	Kernel  cli.FileName   `placeholder:"FILE" help:"Run the kernel's own engine, instruction by instruction: a vmlinux, or a vmlinuz as distributions ship it. Instead of what the scenarios say of the engine; nothing is expected then."`
 	Objects []cli.FileName `placeholder:"FILE,…" help:"With --kernel: object files, compiled for that kernel, whose functions take the place of its own."`
@@ -22,7 +22,7 @@ type Kernel struct {
 	opened *linux.Kernel
 }
 
-// Base is the last part of the kernel's file, "" if none was given.
+// Base returns the base name of the kernel's file; "" if none was given.
 func (f *Kernel) Base() string {
 	if f.Kernel == "" {
 		return ""
@@ -30,7 +30,7 @@ func (f *Kernel) Base() string {
 	return f.Kernel.Base()
 }
 
-// List is the objects as they are typed.
+// List returns the objects as typed.
 func (f *Kernel) List() string {
 	var words []string
 	for _, o := range f.Objects {
@@ -39,7 +39,7 @@ func (f *Kernel) List() string {
 	return strings.Join(words, ",")
 }
 
-// Words are the flags as they are typed.
+// Words returns the flags as typed.
 func (f *Kernel) Words() (words []string) {
 	if f.Kernel != "" {
 		words = append(words, "--kernel", string(f.Kernel))
@@ -50,12 +50,12 @@ func (f *Kernel) Words() (words []string) {
 	return words
 }
 
-// Line is the line of another command, with the flags as they were typed.
+// Line returns another command's line with these flags as typed.
 func (f *Kernel) Line(words ...string) string {
 	return cli.Line(append(append([]string{cli.Typed()}, words...), f.Words()...)...)
 }
 
-// Alone refuses what is of kpsim's own engine beside a kernel's.
+// Alone refuses options of kpsim's own engine together with a kernel.
 func (f *Kernel) Alone(edition, mutant string) error {
 	switch {
 	case f.Kernel == "":
@@ -70,11 +70,11 @@ func (f *Kernel) Alone(edition, mutant string) error {
 	return nil
 }
 
-// ofMachineCode reports whether a mutant's name is one of a kernel's machine code
-// (linux/mutate); whether there is such a one the kernel says.
+// ofMachineCode reports whether a mutant's name has the form of a mutant of machine code
+// (linux/mutate). Whether it exists depends on the kernel.
 func ofMachineCode(mutant string) bool { return strings.Contains(mutant, ":") }
 
-// Set makes a scenario run the kernel's engine, if one was given.
+// Set makes a scenario run the kernel's engine, if a kernel was given.
 func (f *Kernel) Set(j *Input) error {
 	k, err := f.Open()
 	if err != nil || k == nil {
@@ -87,7 +87,7 @@ func (f *Kernel) Set(j *Input) error {
 	return nil
 }
 
-// Laid notes which objects lie over the kernel that a scenario runs, for the traces of it.
+// Laid records which objects lie over the scenario's kernel, for its traces.
 func (f *Kernel) Laid(j *Input) {
 	j.objects = nil
 	for _, o := range f.Objects {
@@ -95,7 +95,7 @@ func (f *Kernel) Laid(j *Input) {
 	}
 }
 
-// onShelf offers the kernels that lie on this computer where a release was given for a file.
+// onShelf suggests kernels on this computer if a release was given instead of a file.
 func onShelf(name string) string {
 	of := make(map[string]string)
 	var releases []string
@@ -113,8 +113,7 @@ func onShelf(name string) string {
 	return "; did you mean " + cli.List(paths) + "?"
 }
 
-// Open opens the kernel, and makes it known to the scenarios that run it. It returns nil
-// if none was given.
+// Open opens the kernel and registers it for scenarios. It returns nil if no kernel was given.
 func (f *Kernel) Open() (*linux.Kernel, error) {
 	if f.Kernel == "" {
 		if len(f.Objects) > 0 {
@@ -126,7 +125,8 @@ func (f *Kernel) Open() (*linux.Kernel, error) {
 	return f.OpenAs("--kernel", "--objects")
 }
 
-// OpenAs is Open where flags of other names give the kernel and the objects. There is a kernel.
+// OpenAs is Open where flags of other names give the kernel and the objects. A kernel must be
+// given.
 func (f *Kernel) OpenAs(kernel, laid string) (*linux.Kernel, error) {
 	if f.opened != nil {
 		return f.opened, nil

@@ -19,7 +19,7 @@ import (
 	"kpsim/traces"
 )
 
-// ReadTrace reads a trace file. Its property must be one of the catalogue's.
+// ReadTrace reads a trace file. Its property must be in the catalogue.
 func ReadTrace(path string) (*traces.File, error) {
 	data, err := givenTrace(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func ReadTrace(path string) (*traces.File, error) {
 	return file, nil
 }
 
-// FileFirst makes an error about the scenario begin with where in its file it is.
+// FileFirst prefixes an error about the scenario with the position in its file.
 func (j *Input) FileFirst(err error) error {
 	switch {
 	case j.Arg == j.Name:
@@ -48,24 +48,24 @@ func (j *Input) FileFirst(err error) error {
 	return fmt.Errorf("%s: %w", j.Arg, err)
 }
 
-// An Input is a scenario that was named on the command line.
+// An Input is a scenario named on the command line.
 type Input struct {
 	*scenario.Scenario
-	Arg    string // its name there
-	Source string // the checksum of its program; "" if that isn't known
+	Arg    string // its name on the command line
+	Source string // checksum of its program; "" if not known
 
-	objects []string              // of --objects, their names without folders
-	locate  func(err error) error // nil: it isn't known where its parts were written
+	objects []string              // base names of --objects
+	locate  func(err error) error // nil: the positions of its parts aren't known
 }
 
-// A ScenarioReader makes a scenario of a program.
+// A ScenarioReader parses a scenario's program.
 type ScenarioReader = func(name string, src []byte, open func(file string) ([]byte, error)) (*scenario.Scenario, error)
 
-// ByHand reads a scenario that is stepped by hand, so its user may register
-// unused probes.
+// ByHand reads a scenario that is stepped by hand. It may have unused probes, which the user may
+// register.
 var ByHand ScenarioReader = lang.Load
 
-// Load loads the scenarios that the arguments name, or all built-in ones, to search them.
+// Load loads the named scenarios, or all built-in ones, for a search.
 func Load(args []string) ([]*Input, error) { return LoadBy(lang.LoadUsed, args) }
 
 func LoadBy(read ScenarioReader, args []string) ([]*Input, error) {
@@ -97,8 +97,8 @@ func LoadBy(read ScenarioReader, args []string) ([]*Input, error) {
 	return jobs, nil
 }
 
-// families puts the members in the place of a family: register-storm stands for
-// register-storm-none and register-storm-full, if nothing has just that name.
+// families replaces a family by its members: register-storm stands for register-storm-none and
+// register-storm-full, unless it names a scenario itself.
 func families(args []string) (list []string) {
 	builtin := library.Names()
 	for _, arg := range args {
@@ -117,7 +117,7 @@ func families(args []string) (list []string) {
 	return list
 }
 
-// One loads one scenario: a built-in one, or else a file.
+// One loads one scenario: a built-in one, otherwise a file.
 func One(read ScenarioReader, arg string) (*scenario.Scenario, error) {
 	in, err := loadSource(read, arg)
 	if err != nil {
@@ -126,7 +126,7 @@ func One(read ScenarioReader, arg string) (*scenario.Scenario, error) {
 	return in.Scenario, nil
 }
 
-// loadSource loads one scenario, with the checksum of its program.
+// loadSource loads one scenario and the checksum of its program.
 func loadSource(read ScenarioReader, arg string) (*Input, error) {
 	name, open := arg, Beside(arg)
 	src, err := library.Source(arg)
@@ -145,8 +145,8 @@ func loadSource(read ScenarioReader, arg string) (*Input, error) {
 	return &Input{Scenario: s, Arg: arg, Source: sum.String(), locate: locate}, nil
 }
 
-// Beside opens the object files that a scenario names: relative to its folder,
-// or else the library's, so that a built-in scenario may be copied and changed.
+// Beside opens the object files that a scenario names: relative to its folder, otherwise the
+// library's, so that a built-in scenario may be copied and changed.
 func Beside(file string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		path := name
@@ -166,7 +166,7 @@ func Beside(file string) func(name string) ([]byte, error) {
 	}
 }
 
-// TraceName is a scenario's name as that of a file.
+// TraceName returns a scenario's name as a file name.
 func TraceName(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -175,7 +175,7 @@ func TraceName(name string) string {
 		}
 		return '-'
 	}, name)
-	if clean = strings.TrimLeft(clean, ".-"); clean == "" { // no hidden file, no flag
+	if clean = strings.TrimLeft(clean, ".-"); clean == "" { // neither a hidden file nor a flag
 		return "scenario"
 	}
 	return clean

@@ -14,7 +14,7 @@ import (
 	"kpsim/smp"
 )
 
-// The observations, in the words of litmus tests.
+// The observations, as litmus tests name them.
 const (
 	Never     = "Never"
 	Sometimes = "Sometimes"
@@ -36,7 +36,7 @@ func StrategyNames() []string {
 	return names
 }
 
-// OptionalMemory reads the value of --memory, of which "" is none.
+// OptionalMemory parses the value of --memory; "" is the default.
 func OptionalMemory(name string) (o smp.Ordering, err error) {
 	if name != "" {
 		if o, err = scenario.ParseMemory(name); err != nil {
@@ -46,7 +46,7 @@ func OptionalMemory(name string) (o smp.Ordering, err error) {
 	return o, nil
 }
 
-// WeakMemory names a memory model that has to be named: "" is sc.
+// WeakMemory returns the name of a memory model other than the default sc, which is "".
 func WeakMemory(o smp.Ordering) string {
 	if o == smp.SC {
 		return ""
@@ -54,7 +54,7 @@ func WeakMemory(o smp.Ordering) string {
 	return o.String()
 }
 
-// OptionalEdition is knownEdition for --edition, of which "" is none.
+// OptionalEdition is KnownEdition for --edition, which may be "".
 func OptionalEdition(name string) error {
 	if name == "" {
 		return nil
@@ -65,8 +65,8 @@ func OptionalEdition(name string) error {
 	return nil
 }
 
-// KnownEdition is known for an edition. For the version of a kernel it says
-// between which documents that version lies.
+// KnownEdition is Known for an edition. For a kernel's version it names the editions before and
+// after.
 func KnownEdition(name string, names []string) error {
 	err := cli.Known("edition", name, names)
 	if around := between(name, names); err != nil && around != "" {
@@ -75,8 +75,8 @@ func KnownEdition(name string, names []string) error {
 	return err
 }
 
-// between says where a kernel's version lies among the editions that are named by one, oldest
-// first. It returns "" for what is no version.
+// between says where a kernel's version lies among the editions named after versions, oldest
+// first. It returns "" for anything else.
 func between(name string, names []string) string {
 	v, ok := version(name)
 	if !ok {
@@ -101,7 +101,7 @@ func between(name string, names []string) string {
 	return fmt.Sprintf("those about that kernel are %s and %s", older, newer)
 }
 
-// version reads the first two numbers of a kernel's version: 6.1 of v6.1.192-amd64.
+// version reads the first two numbers of a kernel's version: 6.1 from v6.1.192-amd64.
 func version(name string) (v [2]int, ok bool) {
 	n, _ := fmt.Sscanf(strings.TrimPrefix(name, "v"), "%d.%d", &v[0], &v[1])
 	return v, n > 0
@@ -110,7 +110,7 @@ func version(name string) (v [2]int, ok bool) {
 func EditionNames() []string {
 	var names []string
 	for e := rules.Edition(0); e <= rules.Edition69; e++ {
-		if name := e.String(); name != "" { // no edition has no name
+		if name := e.String(); name != "" { // the absence of an edition has no name
 			names = append(names, name)
 		}
 	}
@@ -126,12 +126,12 @@ func PropertyByID(id string) (*properties.Property, bool) {
 	return nil, false
 }
 
-// DrawnEditions are the names of the editions whose machines programs are drawn on.
+// DrawnEditions returns the names of the editions on whose machines programs are drawn.
 func DrawnEditions() []string {
 	return drawnNames(func(m *scenario.Machine) string { return m.Edition.String() })
 }
 
-// DrawnPreempts are the names of their models of preemption.
+// DrawnPreempts returns the names of those machines' preemption models.
 func DrawnPreempts() []string {
 	return drawnNames(func(m *scenario.Machine) string { return m.Preempt.String() })
 }

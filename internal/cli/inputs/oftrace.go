@@ -12,7 +12,7 @@ import (
 	"kpsim/traces"
 )
 
-// TracesKernel says where the kernel of a trace is.
+// TracesKernel holds the flags that locate the kernel of a trace.
 type TracesKernel struct {
 	Kernel  cli.FileName   `placeholder:"FILE" help:"The kernel that the trace is of. Default: the file that scripts/fetch-kernel has put in its folder. Another one is refused."`
 	Objects []cli.FileName `placeholder:"FILE,…" help:"The object files, laid over the kernel, that the trace was found with."`
@@ -40,7 +40,7 @@ func (f *TracesKernel) Read(path string) (*traces.File, error) {
 		return nil, fmt.Errorf("%s: %s is of kpsim's own engine, and needs none; to run its scenario on a kernel: %s",
 			flag, path,
 			cli.Line(append([]string{cli.Typed(), "explore", s.Name}, flags.Words()...)...))
-	case flags.Kernel == "": // the one that they lie over
+	case flags.Kernel == "": // the kernel that the objects lie over
 		release, _, _ := strings.Cut(s.Machine.Image, " ")
 		flags.Kernel = cli.FileName(shelf.Of(release, "vmlinuz"))
 	}
@@ -58,14 +58,14 @@ func (f *TracesKernel) Read(path string) (*traces.File, error) {
 		s.Machine.Image, f.Kernel, k.ID())
 }
 
-// Line is the line of another command about the trace, with the flags as they were typed.
+// Line returns another command's line about the trace, with these flags as typed.
 func (f *TracesKernel) Line(words ...string) string {
 	flags := Kernel{Kernel: f.Kernel, Objects: f.Objects}
 	return cli.Line(append(append([]string{cli.Typed()}, words...), flags.Words()...)...)
 }
 
-// Anew are the flags by which the kernel of a trace's scenario is explored: as they were
-// typed, or else its file, which was found. None if it is of kpsim's own engine.
+// Anew returns the flags that select the kernel of a trace's scenario for explore: as typed,
+// otherwise with the file that was found. There are none for kpsim's own engine.
 func (f *TracesKernel) Anew(m *scenario.Machine) []string {
 	if m.Engine != linux.Row.Name {
 		return nil

@@ -14,20 +14,19 @@ import (
 	"kpsim/traces"
 )
 
-// The lines of a trace's origin that say which program the scenario was, before it was
-// shrunk: the name of its file, which a built-in one doesn't have, and a checksum.
+// The lines of a trace's origin that identify the scenario's program before shrinking: the name
+// of its file, which a built-in one lacks, and a checksum.
 const (
 	OriginFile   = "scenario file"
 	OriginSource = "scenario checksum"
 
-	OriginObjects = "objects" // the names of the files that were laid over its kernel
+	OriginObjects = "objects" // base names of the objects laid over its kernel
 )
 
-// checksum is that of a scenario's program and of the object files that it opens, in order.
+// A checksum is computed over a scenario's program and the object files that it opens, in order.
 type checksum []byte
 
-// see adds a file. A file that was checked out with other line ends counts as
-// the same.
+// see adds a file. Line endings don't matter.
 func (c *checksum) see(data []byte) {
 	h := fnv.New128a()
 	h.Write(*c)
@@ -47,7 +46,7 @@ func (c *checksum) opening(open func(string) ([]byte, error)) func(string) ([]by
 
 func (c checksum) String() string { return fmt.Sprintf("%x", []byte(c)) }
 
-// FoundIn notes in a trace which program it was found in.
+// FoundIn records in a trace which program it was found in.
 func (j *Input) FoundIn(file *traces.File) {
 	if j.Source == "" {
 		return
@@ -61,9 +60,9 @@ func (j *Input) FoundIn(file *traces.File) {
 	}
 }
 
-// Edited returns the name of a trace's scenario if that is built in and another program by
-// now, "" if it is the same or isn't known. Of one that was in a file explore says so: a trace
-// opens nothing but itself.
+// Edited returns the name of a trace's scenario if that is built in and has changed since; "" if
+// it is the same or unknown. For a scenario from a file, explore reports it: a trace opens no
+// other file.
 func Edited(path string, file *traces.File) string {
 	source := file.Remark(OriginSource)
 	if source == "" || file.Remark(OriginFile) != "" {
@@ -79,11 +78,10 @@ func Edited(path string, file *traces.File) string {
 	return s.Name
 }
 
-// TellEdited prints, after what was printed of a trace, that its scenario has
-// changed since.
+// TellEdited prints that a trace's scenario has changed since, after the output about the trace.
 func TellEdited(p *cli.Program, path string, file *traces.File) {
 	if name := Edited(path, file); name != "" {
-		s, _ := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine) // as Edited did
+		s, _ := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine) // can't fail: Edited parsed it too
 		again := append([]string{cli.Typed(), "explore", name}, new(TracesKernel).Anew(&s.Machine)...)
 		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one "+
 			"of now:  %s\n", path, name, cli.Line(again...))

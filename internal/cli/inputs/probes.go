@@ -21,12 +21,12 @@ import (
 // Builtin reports whether the scenario is one of the library's.
 func (j *Input) Builtin() bool { return slices.Contains(library.Names(), j.Arg) }
 
-// lasting are the errnos that a registration is answered with whatever has come before.
+// lasting lists the errnos of a registration that don't depend on what came before.
 var lasting = []string{"ENOENT", "E2BIG", "EINVAL", "ENOSPC", "EILSEQ", "EOPNOTSUPP"}
 
-// RefusedAlways says that no schedule probes anything: each registration was
-// refused for a reason that doesn't depend on the schedule, the scenario
-// doesn't expect that, and nothing else is patched.
+// RefusedAlways returns an error if no schedule probes anything: each registration was refused
+// for a reason that doesn't depend on the schedule, the scenario doesn't expect that, and nothing
+// else is patched.
 func (j *Input) RefusedAlways(probed []rig.Probed) error {
 	s := j.Scenario
 	if j.WantsErrno() || len(s.Modules) > 0 || s.DoesAny(scenario.Around) {
@@ -60,7 +60,7 @@ func (j *Input) RefusedAlways(probed []rig.Probed) error {
 		strings.Join(lines, "; "), more, j.check()))
 }
 
-// check is the line that prints where in the function of the first probe one can be.
+// check returns the command that prints where the first probe's function can be probed.
 func (j *Input) check() string {
 	words := []string{cli.Typed(), "check"}
 	if f, ok := j.Place(&j.Probes[0]); ok {
@@ -69,10 +69,10 @@ func (j *Input) check() string {
 	return cli.Line(append(words, j.Arg)...)
 }
 
-// Optimizable is the line that prints which instructions can become a jump.
+// Optimizable returns the command that prints which instructions can become a jump.
 func (j *Input) Optimizable() string { return j.check() + "   # which instructions can become a jump" }
 
-// Wants reports whether the author says what registering a probe answers.
+// Wants reports whether the scenario states the result of registering a probe.
 func (j *Input) Wants(probe string) bool {
 	return slices.ContainsFunc(j.Tasks, func(t scenario.Task) bool {
 		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool {
@@ -81,9 +81,9 @@ func (j *Input) Wants(probe string) bool {
 	})
 }
 
-// NeverJumps says, a line each, that no probe is ever optimized, and why, where the scenario
-// is about that: its canary breaks the optimizer, or it says what that waits for. A mutant
-// may change which probes are.
+// NeverJumps says why no probe is ever optimized, a line for each, if the scenario is about
+// optimization: its canary breaks the optimizer, or it configures what the optimizer waits for. A
+// mutant may change which probes are optimized.
 func (j *Input) NeverJumps(mutated string) (lines []*scenario.Fault, blind string) {
 	s := j.Scenario
 	about := mutants.NeedsJump(s.Expect.Canary) || s.Machine.Edition == rules.EditionNone &&
@@ -110,31 +110,31 @@ func (j *Input) NeverJumps(mutated string) (lines []*scenario.Fault, blind strin
 	return lines, blind
 }
 
-// NothingProbed reports whether every call of register was refused although the
-// scenario doesn't expect it.
+// NothingProbed reports whether every registration was refused although the scenario doesn't
+// expect it.
 func (j *Input) NothingProbed(n *rig.Census) bool {
 	return n.Refused > 0 && n.Registered == 0 && !j.WantsErrno()
 }
 
-// WhyRefused is an errno that a probe was refused with, and why.
+// WhyRefused returns the errno that a probe was refused with, and the reason.
 func (j *Input) WhyRefused(probed []rig.Probed, errno int) string {
 	i := slices.IndexFunc(probed, func(p rig.Probed) bool { return p.Errno == errno })
 	return Refused(j.Scenario, &j.Probes[i], uint64(errno))
 }
 
-// WantsErrno reports whether the author says what some call of the probes' API returns.
+// WantsErrno reports whether the scenario states the result of any call of the probes' API.
 func (j *Input) WantsErrno() bool {
 	return j.Any(func(op *scenario.Op) bool { return op.Checked && op.Kind.Has(scenario.ParamErrno) })
 }
 
-// ChecksStores reports whether the scenario shows something without a probe: its functions'
-// results are stated, and its CPUs hold stores.
+// ChecksStores reports whether the scenario is useful without a probe: it states its functions'
+// results, and its CPUs hold stores.
 func (j *Input) ChecksStores() bool {
 	return j.Machine.Memory == smp.TSO && j.Any((*scenario.Op).Compares)
 }
 
-// NeverHit says of each probe with a handler, a line each, why none of its handlers has
-// run: it was refused, or no CPU reached it, and then what to try.
+// NeverHit says, for each probe with handlers that never ran, why: it was refused, or no CPU
+// reached it, with what to try. One line each.
 func (j *Input) NeverHit(probed []rig.Probed, try string) (lines []string) {
 	s, more := j.Scenario, 0
 	for i := range min(len(probed), len(s.Probes)) {
@@ -174,10 +174,11 @@ func (j *Input) NeverHit(probed []rig.Probed, try string) (lines []string) {
 // Silent reports whether a probe has no handler.
 func Silent(k *scenario.Probe) bool { return k.Pre == nil && k.Post == nil && k.Entry == "" }
 
-// MostTold is of how many probes that were never hit it is said why.
+// MostTold is the maximum number of unhit probes that are explained.
 const MostTold = 3
 
-// Refused is an errno that a probe's registration was answered with, and why if the rules say so.
+// Refused returns the errno that a registration was refused with, and the reason if the rules
+// know it.
 func Refused(s *scenario.Scenario, k *scenario.Probe, errno uint64) string {
 	at, ok := s.Where(k)
 	if ok {

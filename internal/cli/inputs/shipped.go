@@ -9,20 +9,20 @@ import (
 	"kpsim/kprobes/rules"
 )
 
-// NotAll is what --as-shipped can't say. A Never under it carries it.
+// NotAll is the caveat of --as-shipped. A Never under it carries it.
 const NotAll = "these are the faults that we know of, not all that those kernels had"
 
-// OfThoseKnown stands beside a Never of --as-shipped.
+// OfThoseKnown follows a Never of --as-shipped.
 const OfThoseKnown = "with the faults that we know of"
 
-// A Shipped is what --as-shipped brings back in an edition, as --json prints it.
+// A Shipped lists the faults that --as-shipped restores in an edition, as printed by --json.
 type Shipped struct {
 	Edition string         `json:"edition"`
-	Release string         `json:"release,omitempty"` // that the edition stands for
+	Release string         `json:"release,omitempty"` // the release that the edition models
 	Faults  []shippedFault `json:"faults"`
 	Known   int            `json:"known"` // faults of the release in the history
-	Has     int            `json:"has"`   // of these, how many are brought back
-	Not     []notShipped   `json:"not"`   // and how many aren't, by the reason
+	Has     int            `json:"has"`   // of these, the number restored
+	Not     []notShipped   `json:"not"`   // the others, by reason
 	Limit   string         `json:"limit"`
 }
 
@@ -33,11 +33,11 @@ type notShipped struct {
 
 type shippedFault struct {
 	Mutant   string `json:"mutant"`
-	Releases string `json:"releases"` // in which the kernel had it
+	Releases string `json:"releases"` // releases of the kernel that had it
 	Says     string `json:"says"`
 }
 
-// ShippedAs is what the flags bring back in an edition; nil without --as-shipped.
+// ShippedAs returns the faults that the flags restore in an edition; nil without --as-shipped.
 func (f *Broken) ShippedAs(e rules.Edition) *Shipped {
 	if f.Mutant != mutants.AsShipped {
 		return nil
@@ -60,7 +60,7 @@ func (f *Broken) ShippedAs(e rules.Edition) *Shipped {
 	return s
 }
 
-// TellShipped prints what --as-shipped brings back in an edition, once for each.
+// TellShipped prints the faults that --as-shipped restores, once for each edition.
 func TellShipped(p *cli.Program, s *Shipped) {
 	if s == nil || slices.Contains(p.Shipped, s.Edition) {
 		return
@@ -87,7 +87,7 @@ func TellShipped(p *cli.Program, s *Shipped) {
 	p.Indented("", NotAll)
 }
 
-// Never is what is said where nothing was broken.
+// Never is printed where nothing was broken.
 func (f *Broken) Never() string {
 	if f.Mutant == mutants.AsShipped {
 		return Never + ", " + OfThoseKnown

@@ -9,7 +9,7 @@ import (
 	"kpsim/internal/cli"
 )
 
-// A Span is a number of a flag that takes many, or a range of them: 4, or 1-8.
+// A Span is an element of a flag's list of numbers: a number, or a range such as 1-8.
 type Span struct{ from, to int }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -27,10 +27,10 @@ func (s *Span) UnmarshalText(b []byte) (err error) {
 	return nil
 }
 
-// numbersMost is how many numbers a flag takes: each is a row or a column.
+// numbersMost is the maximum number of numbers in a flag: each is a row or a column.
 const numbersMost = 64
 
-// Numbers returns those of a flag in ascending order, each once.
+// Numbers returns a flag's numbers in ascending order, without duplicates.
 func Numbers(flag, what string, spans []Span, least, most int) (list []int, err error) {
 	if err := notEmpty(flag, spans); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func Numbers(flag, what string, spans []Span, least, most int) (list []int, err 
 	return list, nil
 }
 
-// notEmpty refuses a list that was given and is empty, as of a variable that isn't set.
+// notEmpty refuses an empty list, as from an unset variable.
 func notEmpty[T any](flag string, list []T) error {
 	if list != nil && len(list) == 0 {
 		return fmt.Errorf("--%s: the list is empty; name one, or leave the flag out", flag)
@@ -60,8 +60,8 @@ func notEmpty[T any](flag string, list []T) error {
 	return nil
 }
 
-// Once returns the words of a flag, each once; names are those that there are, what what
-// they are called.
+// Once returns the words of a flag without duplicates. They must be among names; what is the kind
+// of thing.
 func Once(flag, what string, words, names []string) (list []string, err error) {
 	if err := notEmpty(flag, words); err != nil {
 		return nil, err

@@ -8,14 +8,14 @@ import (
 	"kpsim/traces"
 )
 
-// An Unreadable error says that a trace isn't written, because kpsim would refuse to read it.
+// An Unreadable error reports that a trace isn't written because kpsim would refuse to read it.
 type Unreadable struct {
 	Path       string
-	Deviations int   // of the run
-	Refusal    error // how it is refused, if not for being so many
+	Deviations int   // number of deviations of the run
+	Refusal    error // why reading it fails, if not for the number of deviations
 }
 
-// Error names the file, and what is wrong with it; Remedy says what to do.
+// Error names the file and the problem; Remedy says what to do.
 func (u *Unreadable) Error() string {
 	if u.Refusal != nil {
 		return fmt.Sprintf("%s isn't written, since it would be refused: %v", u.Path, u.Refusal)
@@ -24,11 +24,11 @@ func (u *Unreadable) Error() string {
 		u.Deviations, traces.MaxDeviations)
 }
 
-// Few is a strategy whose runs have few deviations: what to search with if a trace has too many.
+// Few is a strategy with few deviations per run, suggested if a trace has too many.
 const Few = "pct"
 
-// TraceText is what a trace's file is to hold. Whatever writes or sends one takes it from here:
-// an *Unreadable error says that kpsim would refuse it.
+// TraceText returns the contents of a trace's file. Everything that writes or sends a trace uses
+// it; an *Unreadable error says that kpsim would refuse to read it.
 func TraceText(path string, f *traces.File) ([]byte, error) {
 	text := f.Marshal()
 	if len(f.Schedule) > traces.MaxDeviations {
@@ -44,7 +44,7 @@ func TraceText(path string, f *traces.File) ([]byte, error) {
 	return text, nil
 }
 
-// WriteTrace writes a trace's file, and returns what it holds, also if that can't be written.
+// WriteTrace writes a trace's file. It returns the contents even if they can't be written.
 func WriteTrace(path string, f *traces.File) (text []byte, err error) {
 	if text, err = TraceText(path, f); err != nil {
 		return text, err
@@ -52,7 +52,7 @@ func WriteTrace(path string, f *traces.File) (text []byte, err error) {
 	return text, cli.WriteWhole(path, text)
 }
 
-// Unsaved says why a trace isn't written, and what to do about that.
+// Unsaved returns why a trace isn't written, and a remedy.
 func Unsaved(err error, path string) (why, remedy string) {
 	if u := new(Unreadable); errors.As(err, &u) {
 		return u.Error(), fmt.Sprintf("%s explore --strategy %s makes runs of fewer deviations", cli.Typed(), Few)

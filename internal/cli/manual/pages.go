@@ -10,19 +10,19 @@ import (
 	"kpsim/internal/cli/flags"
 )
 
-// A Foot is what stands at the foot of each page.
+// A Foot is the footer of each page.
 type Foot struct {
 	Date string // 2026-11-25; "": none
-	From string // which program: kpsim 1.2.3
+	From string // the program: kpsim 1.2.3
 }
 
-// A File is a page and the name of its file: kpsim-overhead-fit.1.
+// A File is a page with its file name: kpsim-overhead-fit.1.
 type File struct {
 	Name string
 	Text []byte
 }
 
-// Pages returns a page for the program, which is the first, and for each command that isn't
+// Pages returns a page for the program, which comes first, and for each command that isn't
 // hidden.
 func Pages(program *kong.Node, foot Foot) []File {
 	var files []File
@@ -37,10 +37,10 @@ func Pages(program *kong.Node, foot Foot) []File {
 	return files
 }
 
-// nameOf is how man calls the page of a command.
+// nameOf returns the name of a command's page.
 func nameOf(n *kong.Node) string { return strings.ReplaceAll(n.FullPath(), " ", "-") }
 
-// shown are the commands below one that --help lists.
+// shown returns the subcommands that --help lists.
 func shown(n *kong.Node) (list []*kong.Node) {
 	for _, c := range n.Children {
 		if !c.Hidden {
@@ -54,7 +54,7 @@ func shown(n *kong.Node) (list []*kong.Node) {
 func Page(n *kong.Node, foot Foot) []byte {
 	p := new(page)
 	p.macro("TH", strings.ToUpper(nameOf(n)), "1", foot.Date, foot.From, "User Commands")
-	p.macro("nh") // a hyphen in the name of a command or a file would be taken for its own
+	p.macro("nh") // a hyphenation hyphen could be read as part of a name
 	p.section("NAME")
 	p.line(escaped(nameOf(n)) + ` \- ` + escaped(summary(n)))
 	p.synopsis(n)
@@ -83,7 +83,7 @@ func Page(n *kong.Node, foot Foot) []byte {
 	return p.Bytes()
 }
 
-// summary is what NAME says: the first sentence of the help, as a part of a sentence.
+// summary returns the text of NAME: the help's first sentence, without its capital and period.
 func summary(n *kong.Node) string {
 	first, _, _ := strings.Cut(n.Help, "\n")
 	first, _, _ = strings.Cut(first, ". ")
@@ -91,8 +91,8 @@ func summary(n *kong.Node) string {
 	return strings.ToLower(first[:min(1, len(first))]) + first[min(1, len(first)):]
 }
 
-// divided takes the examples and the exit statuses out of a command's help, each with what
-// follows it, without the word that announces it.
+// divided separates the examples and the exit statuses from the rest of a command's help, without
+// their headings.
 func divided(help string) (examples, status, rest string) {
 	at := &rest
 	for _, part := range strings.Split(help, "\n\n") {
@@ -165,7 +165,8 @@ func (p *page) options(n *kong.Node) {
 	}
 }
 
-// seeAlso names the pages of the command above, of those below and, below one, of those beside.
+// seeAlso names the pages of the parent command, of the subcommands and, for a subcommand, of its
+// siblings.
 func (p *page) seeAlso(n *kong.Node) {
 	var names []string
 	if n.Parent != nil {
@@ -193,11 +194,11 @@ func (p *page) seeAlso(n *kong.Node) {
 // A page is the text of a man page.
 type page struct {
 	bytes.Buffer
-	begun bool // a section has, and has no text yet
+	begun bool // a section has begun and has no text yet
 }
 
-// macro writes a call of a macro, with each argument quoted. A date is one only if its
-// hyphens aren't escaped.
+// macro writes a macro call with quoted arguments. A date's hyphens must not be escaped, or it
+// isn't recognised as a date.
 func (p *page) macro(name string, args ...string) {
 	fmt.Fprintf(p, ".%s", name)
 	for _, a := range args {
@@ -211,7 +212,7 @@ func (p *page) section(name string) {
 	p.begun = true
 }
 
-// paragraph begins one. The first of a section needs no macro.
+// paragraph begins a paragraph. The first one of a section needs no macro.
 func (p *page) paragraph() {
 	if !p.begun {
 		p.macro("PP")
@@ -219,8 +220,8 @@ func (p *page) paragraph() {
 	p.begun = false
 }
 
-// line writes a line that is in the language of the formatter. A macro or a request would
-// begin with a dot or an apostrophe; the latter is always escaped.
+// line writes a line of escaped text. A leading dot or apostrophe would make it a request;
+// apostrophes are always escaped.
 func (p *page) line(text string) {
 	if strings.HasPrefix(text, ".") {
 		text = `\&` + text
@@ -229,14 +230,14 @@ func (p *page) line(text string) {
 	p.begun = false
 }
 
-// tag begins an item of a list.
+// tag begins a list item.
 func (p *page) tag(text string) {
 	p.macro("TP")
 	p.line(text)
 }
 
-// paragraphs writes text that is laid out as help is: paragraphs, between empty lines, of
-// which those whose lines are indented stay as they are.
+// paragraphs writes text in the layout of help: paragraphs separated by empty lines, of which
+// indented ones are kept verbatim.
 func (p *page) paragraphs(text string) {
 	for _, part := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
 		if part == "" {
@@ -269,8 +270,8 @@ func (p *page) paragraphs(text string) {
 
 type item struct{ name, says string }
 
-// columns reads indented lines that have two columns, with two blanks or more between them.
-// A line that is indented further goes on with the item above.
+// columns parses indented lines with two columns, separated by two blanks or more. A line with
+// deeper indentation continues the item above.
 func columns(lines []string) (items []item, ok bool) {
 	for _, l := range lines {
 		text := strings.TrimPrefix(l, "  ")
@@ -290,11 +291,11 @@ func columns(lines []string) (items []item, ok bool) {
 func bold(s string) string   { return `\fB` + escaped(s) + `\fR` }
 func italic(s string) string { return `\fI` + escaped(s) + `\fR` }
 
-// special are the characters that formatters take for something else, or print as another
-// that can't be pasted into a shell.
+// special escapes the characters that formatters interpret, or print as another character that
+// can't be pasted into a shell.
 var special = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, `"`, `\(dq`)
 
-// escaped is text as formatters are to print it, in ASCII.
+// escaped returns text in ASCII as formatters print it.
 func escaped(s string) string {
 	var b strings.Builder
 	for _, c := range special.Replace(s) {

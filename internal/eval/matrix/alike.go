@@ -8,32 +8,32 @@ import (
 	"kpsim/traces"
 )
 
-// alikeDrawn is in how many schedules at random two offsets are compared, besides
-// all of at most one deviation.
+// alikeDrawn is the number of random schedules in which two offsets are compared, besides all
+// schedules of at most one deviation.
 const alikeDrawn = 300
 
-// alikeMeans: a schedule at random deviates once in 4, 8, 16, … questions.
+// alikeMeans is the number of means: a random schedule deviates once in 4, 8, 16, … questions.
 const alikeMeans = 5
 
-// A trail is what the runs of a program show of where its site is: each question, with
-// what can move and where the next mover stands, which bytes of the site each store to
-// it writes, and how the runs end. Of a site that is shifted by some bytes it is the
-// same unless a store is made in other pieces, or a fetch or a wait is another one.
+// A trail is what a program's runs show of its site's position: each question with its
+// alternatives and the next mover's place, the bytes of the site that each store writes, and how
+// the runs end. Shifting the site leaves the trail unchanged unless a store is split differently,
+// or a fetch or a wait changes.
 type trail struct {
 	rig  *rig.Rig
 	site uint64
 	hash sim.Hash
 
-	// In this run.
-	at   uint64 // deviate at question at
-	pick int    // by that answer,
-	mean int    // or, if it isn't 0, once in so many questions
+	// The settings of this run.
+	at   uint64 // the question to deviate at
+	pick int    // and the answer there;
+	mean int    // or, if not 0, the mean number of questions between random deviations
 	rand sim.Rand
-	list []int // if not nil: how many answers each question has
+	list []int // if not nil: number of answers of each question
 }
 
-// trailOf runs all schedules of at most one deviation, and some at random that
-// don't depend on the offset.
+// trailOf runs all schedules of at most one deviation, and some random ones that don't depend on
+// the offset.
 func trailOf(spec explore.Spec) (h sim.Hash, err error) {
 	rig, err := rig.New(spec.Scenario, spec.Mutant)
 	if err != nil {
@@ -86,7 +86,7 @@ func (t *trail) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// siteSize is more than a program's text at the site has.
+// siteSize is more than the size of a program's text at the site, in bytes.
 const siteSize = 16
 
 // Choose implements sim.Chooser.
@@ -100,7 +100,7 @@ func (t *trail) Choose(p *sim.Point) (pick, hold int) {
 	t.word(name)
 	t.hash.Add(uint64(off))
 	if t.list != nil {
-		for uint64(len(t.list)) < p.Seq { // not asked
+		for uint64(len(t.list)) < p.Seq { // questions that weren't asked
 			t.list = append(t.list, 1)
 		}
 		t.list = append(t.list, p.N)

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// A Claim is what the documents say of some cells. Whether it holds is judged by the
-// cells alone.
+// A Claim is a statement of the kernel's documents about some cells. It is judged by the cells
+// alone.
 type Claim struct {
 	Says     string
 	Rows     []string
 	Preempts []string
-	Verdict  string // of all of them
+	Verdict  string // the verdict claimed for all of them
 }
 
 var (
-	without = Preempts[:2] // CONFIG_PREEMPTION
+	without = Preempts[:2] // models without CONFIG_PREEMPTION
 	with    = Preempts[2:]
 )
 
-// Claims are those of specification 4.6, 4.7 and 4.11, and of kprobes.txt.
+// Claims lists the claims of specification 4.6, 4.7 and 4.11, and of kprobes.txt.
 var Claims = []Claim{
 	{"Without CONFIG_PREEMPTION synchronize_sched() or synchronize_rcu(), then stop_machine(), is enough (4.6).",
 		[]string{"jump/sched/stop_machine", "jump/rcu/stop_machine", "life/sched/stop_machine",
@@ -43,8 +43,8 @@ var Claims = []Claim{
 			"life/stack-check/breakpoint"}, with, Never},
 }
 
-// Judge says whether the cells agree with a claim, refine it, or contradict it; "" if
-// one of them isn't known.
+// Judge says whether the cells agree with a claim, refine it, or contradict it; "" if one of them
+// isn't known.
 func (c *Claim) Judge(t Table) string {
 	as, all := 0, 0
 	var differ []string
@@ -85,15 +85,13 @@ func (c *Claim) Judge(t Table) string {
 		strings.Join(differ, "; "))
 }
 
-// preemptsAlike are pairs of preemption models that are the same model to a
-// patcher.
+// preemptsAlike lists pairs of preemption models that don't differ for a patcher.
 var preemptsAlike = [][2]string{{"none", "voluntary"}, {"full", "lazy"}}
 
-// tooFew reports whether a cell can't be Never, by the others of its row: the
-// same model under another name is Sometimes, or a cell whose fetch model
-// allows less.
+// tooFew reports whether a cell can't be Never because another cell of its row is Sometimes: one
+// of an equivalent preemption model, or one whose fetch model allows less.
 func (t Table) tooFew(row string, c Column) bool {
-	for _, f := range Fetches { // each allows what those before it allow
+	for _, f := range Fetches { // each allows everything that the previous ones allow
 		for _, p := range preemptsAlike {
 			for i := range p {
 				if c.Preempt == p[i] && t.At(row, Column{p[1-i], f}) == Sometimes {
@@ -111,8 +109,8 @@ func (t Table) tooFew(row string, c Column) bool {
 	return false
 }
 
-// Identities lists where cells differ that can't: a model of preemption or a wait
-// that is another one by another name, and a fetch model that allows more.
+// Identities lists impossible differences between cells: between equivalent preemption models or
+// waits, or a Never under a fetch model that allows more than that of a Sometimes.
 func Identities(t Table) (list []string) {
 	same := func(a, b string, ca, cb Column) {
 		if va, vb := t.At(a, ca), t.At(b, cb); va != "" && vb != "" && va != vb {

@@ -4,12 +4,12 @@ import (
 	"kpsim/properties"
 )
 
-// nearRuns is how many runs look around a neighbour's witness that doesn't break the property as
-// it is, at the offset at which it was found.
+// nearRuns is the number of runs near a neighbour's witness, at the offset where it was found, if
+// it doesn't break the property unchanged.
 const nearRuns = 100
 
-// neighbours reports whether what breaks one cell is tried on the other: they are of one row, or
-// of one block, program and column.
+// neighbours reports whether one cell's violations are tried on the other: they have the same
+// row, or the same block, program and column.
 func neighbours(a, b *searcher) bool {
 	if a.row.Name == b.row.Name {
 		return a.column != b.column
@@ -17,9 +17,9 @@ func neighbours(a, b *searcher) bool {
 	return a.row.Block.Name == b.row.Block.Name && a.row.program == b.row.program && a.column == b.column
 }
 
-// learn tries on a cell what its neighbours have found since the last round: it plays their
-// schedules at each offset, by labels, and looks around them. A property that the cell is known
-// to break is tried only where that would be shorter, and not around.
+// learn tries its neighbours' new finds on a cell: it replays their schedules at each offset, by
+// labels, and searches near them. For a property that the cell is known to break it only tries
+// shorter schedules, and doesn't search near them.
 func (s *searcher) learn(fresh []*Broken) (err error) {
 	var at [chunk]*Translator
 	defer func() {
@@ -36,7 +36,8 @@ func (s *searcher) learn(fresh []*Broken) (err error) {
 			continue
 		}
 		tried[b.text()] = true
-		for i := range chunk + 1 { // where it was found first, and around it last
+		// the offset where it was found comes first, and again last for the search near it
+		for i := range chunk + 1 {
 			offset, near := (b.Offset+i)%chunk, 0
 			if i == chunk {
 				offset, near = b.Offset, nearRuns
@@ -63,7 +64,7 @@ func (s *searcher) learn(fresh []*Broken) (err error) {
 	return nil
 }
 
-// text tells a schedule from others.
+// text identifies a schedule.
 func (b *Broken) text() string {
 	s := b.Property
 	for _, d := range b.Schedule {
@@ -72,7 +73,8 @@ func (b *Broken) text() string {
 	return s
 }
 
-// spread notes at which other offsets the cell's own schedules break the same, as they are.
+// spread records at which other offsets the cell's own schedules break the same property
+// unchanged.
 func (s *searcher) spread() error {
 	for offset := range chunk {
 		var t *Translator
@@ -106,7 +108,7 @@ func (b *Broken) has(offset int) bool {
 	return false
 }
 
-// restore makes a cell that was printed one to go on from.
+// restore prepares a printed cell for further search.
 func (c *Cell) restore() {
 	for _, b := range c.Broken {
 		b.property, _ = properties.ByName(b.ID())

@@ -12,9 +12,9 @@ import (
 	"kpsim/smp"
 )
 
-// Short returns a cell as the tables have it: Never, and how it is known if that is more than
-// the quick effort; or, of each property that is broken, its ID, of how many deviations the
-// shrunk witness is, and at which offsets, as T2/3@4-7.
+// Short formats a cell for a table: Never, with its basis if that is more than the quick effort;
+// or for each broken property its ID, the number of deviations of the witness, and the offsets,
+// as T2/3@4-7.
 func (c *Cell) Short() string {
 	switch {
 	case c.Verdict == Sometimes:
@@ -33,7 +33,7 @@ func (c *Cell) Short() string {
 	return Never
 }
 
-// Short is what a cell says of one property.
+// Short formats the result for one property.
 func (b *Broken) Short() string {
 	s := fmt.Sprintf("%s/%d@%s", b.ID(), b.Length, ranges(b.Offsets))
 	if len(b.After) > 0 {
@@ -42,7 +42,7 @@ func (b *Broken) Short() string {
 	return s
 }
 
-// ranges prints numbers in order, as 0-3,7.
+// ranges formats ascending numbers, as 0-3,7.
 func ranges(list []int) string {
 	var b strings.Builder
 	for i := 0; i < len(list); {
@@ -62,7 +62,7 @@ func ranges(list []int) string {
 	return b.String()
 }
 
-// IDs are those of the properties that a cell names as it is printed.
+// IDs returns the IDs of the properties in a printed cell.
 func IDs(short string) (ids []string) {
 	for _, s := range strings.Split(short, ", ") {
 		if id, _, ok := strings.Cut(s, "/"); ok {
@@ -72,19 +72,19 @@ func IDs(short string) (ids []string) {
 	return ids
 }
 
-// isNever reports whether a cell as it is printed says Never.
+// isNever reports whether a printed cell says Never.
 func isNever(short string) bool {
 	word, _, _ := strings.Cut(short, " ")
 	return word == Never
 }
 
-// Certificate says what a Never stands on.
+// Certificate describes what a Never is based on.
 func (e Effort) Certificate() string {
 	return fmt.Sprintf("all schedules of at most %d deviations at each of the %d offsets, and %d drawn ones",
 		e.Deviations, chunk, e.Drawn/chunk*chunk)
 }
 
-// Legend is what is said of the cells above each table.
+// Legend explains the cells above each table.
 func (e Effort) Legend() string {
 	quick := e
 	quick.Deviations = Quick.Deviations
@@ -141,7 +141,7 @@ func blocks(list []Row, f func(b *Block, rows []Row)) {
 	}
 }
 
-// Cell returns a cell, nil if there is none.
+// Cell returns a cell, or nil.
 func (m *Matrix) Cell(row string, c Column) *Cell {
 	for _, x := range m.Cells {
 		if x.Row == row && x.Preempt == c.Preempt && x.Fetch == c.Fetch {
@@ -202,7 +202,7 @@ func (m *Matrix) Text(w io.Writer) error {
 // A broken is a property that cells name.
 type broken struct {
 	Property *properties.Property
-	Cells    int // that name it
+	Cells    int // number of cells that name it
 }
 
 // broken lists the properties that cells name, in the order of the catalogue.
@@ -228,7 +228,7 @@ func cells(n int) string {
 	return fmt.Sprintf("%d cells", n)
 }
 
-// gap stands before a column: wider before another model of preemption.
+// gap returns the space before a column, wider before a new preemption model.
 func gap(i int) string {
 	if i > 0 && i%len(Fetches) == 0 {
 		return "  "
@@ -236,16 +236,16 @@ func gap(i int) string {
 	return ""
 }
 
-// Whole returns those rows of a table that have all columns, in their order.
+// Whole returns the rows that are complete in a table, in order.
 func (t Table) Whole() []Row {
 	return slices.DeleteFunc(Rows(), func(r Row) bool {
 		return slices.ContainsFunc(Columns(), func(c Column) bool { return t[key(r.Name, c)] == "" })
 	})
 }
 
-// CheckPage says why cells of this effort can't be put into a page: it has to be of the
-// same adversary and effort, but for how many deviations a Never is known for, which
-// its cell says.
+// CheckPage returns an error if cells of this effort can't be put into a page. The page must have
+// the same adversary and effort, except for the number of deviations of Nevers, which each cell
+// states.
 func (e Effort) CheckPage(page string) error {
 	if !strings.Contains(page, Adversary+"\n\n"+e.Legend()) {
 		return errors.New("the page is of another adversary, or of another effort; write it anew: kpsim " +
@@ -255,8 +255,7 @@ func (e Effort) CheckPage(page string) error {
 	return err
 }
 
-// Into puts the rows of m that are whole into a page that Markdown has printed, in
-// place of what it says of them.
+// Into replaces the complete rows of m in a page that Markdown printed.
 func (m *Matrix) Into(w io.Writer, page, date string) error {
 	if err := m.Effort.CheckPage(page); err != nil {
 		return err
@@ -271,13 +270,13 @@ func (m *Matrix) Into(w io.Writer, page, date string) error {
 	return t.markdown(w, m.Effort, date)
 }
 
-// Markdown prints the matrix as the page docs/matrix.md: of an interrupted one the
-// rows that are whole.
+// Markdown prints the matrix as the page docs/matrix.md; for an interrupted one, the complete
+// rows.
 func (m *Matrix) Markdown(w io.Writer, date string) error {
 	return m.Table().markdown(w, m.Effort, date)
 }
 
-// ofWhole returns the cells of the rows that are whole.
+// ofWhole returns the cells of complete rows.
 func (t Table) ofWhole() Table {
 	of := make(Table)
 	for _, r := range t.Whole() {
@@ -320,7 +319,7 @@ func (t Table) markdown(w io.Writer, e Effort, date string) error {
 	return b.Flush()
 }
 
-// judged says what the claims are worth.
+// judged prints how the claims compare with the cells.
 func judged(b io.Writer, t Table, before, bullet string) {
 	said := false
 	for _, c := range Claims {
@@ -337,9 +336,9 @@ func judged(b io.Writer, t Table, before, bullet string) {
 	}
 }
 
-// Brief returns some rows of a table as a smaller one, of a column for each model of
-// preemption: what the cells of the three models of fetch say together. Never: all of
-// them; ?: one isn't known; "T1, T2": none, and what was broken; "T1 (stale, mixing)": in these only.
+// Brief prints some rows as a smaller table with a column for each preemption model, which
+// combines the cells of the three fetch models. "Never": all of them; "?": one isn't known; "T1,
+// T2": no Never, and the broken properties; "T1 (stale, mixing)": broken only in these.
 func (t Table) Brief(rows []Row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| row | %s |\n|---|%s\n", strings.Join(Preempts, " | "), strings.Repeat("---|", len(Preempts)))
@@ -376,12 +375,12 @@ func (t Table) Brief(rows []Row) string {
 	return b.String()
 }
 
-// A Table is cells as they are printed, by row and column.
+// A Table holds printed cells by row and column.
 type Table map[string]string
 
 func key(row string, c Column) string { return row + " " + c.Preempt + " " + c.Fetch }
 
-// At returns a verdict: Never, Sometimes, or "" of what isn't known.
+// At returns a verdict: Never, Sometimes, or "" if it isn't known.
 func (t Table) At(row string, c Column) string {
 	switch s := t[key(row, c)]; {
 	case isNever(s):
@@ -392,7 +391,7 @@ func (t Table) At(row string, c Column) string {
 	return ""
 }
 
-// Table returns the cells as they are printed.
+// Table returns the cells as printed.
 func (m *Matrix) Table() Table {
 	t := make(Table)
 	for _, c := range m.Cells {

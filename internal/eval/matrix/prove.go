@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// prove runs every schedule there is of the Nevers of a row under a model of preemption, by
-// fetch. The model of fetch that allows the most comes first: what isn't broken under it isn't
-// under those that allow less. Where that is too much the full effort tries those, too.
+// prove runs every schedule for the Nevers of a row and preemption model. The most permissive
+// fetch model comes first: a property that isn't broken under it can't be broken under the
+// others. If that takes too long, the full effort tries the others too.
 func prove(list []*searcher) error {
 	for k, s := range slices.Backward(list) {
 		if s == nil || s.known || s.cell.Verdict != Never || s.cell.Complete {
@@ -28,14 +28,14 @@ func prove(list []*searcher) error {
 	return nil
 }
 
-// certified gives a cell the certificate of another, whose model of fetch allows more.
+// certified gives a cell the certificate of another whose fetch model allows more.
 func (s *searcher) certified(o *searcher) {
 	c := s.cell
 	c.Complete, c.Offsets, c.All, c.Drawn, c.By = true, o.cell.Offsets, o.cell.All, 0, o.column.Fetch
 }
 
-// whole runs every schedule there is, at each offset that isn't like another; the last ones,
-// where most stores are made in two, take the most and come first.
+// whole runs every schedule at each offset that isn't like another. The last offsets come first:
+// most of their stores are split in two, so they take longest.
 func (s *searcher) whole() error {
 	if s.effort.States == 0 {
 		return nil
@@ -60,8 +60,8 @@ func (s *searcher) whole() error {
 	return nil
 }
 
-// rest is the search of a Never of which not every schedule could be run: all of at most so many
-// deviations, and those drawn that weren't yet.
+// rest completes the search of a Never whose schedules are too many: all of bounded deviations,
+// and the remaining random ones.
 func (s *searcher) rest() error {
 	own, err := s.apart()
 	if err != nil {
@@ -94,8 +94,9 @@ func (s *searcher) rest() error {
 	return nil
 }
 
-// deepest is how many deviations kpsim matrix searches a Never for at the offset of a Sometimes of
-// its row, and deepestRuns how many schedules that may take: else one deviation less counts.
+// deepest is the number of deviations to which a Never is searched at the offset of a Sometimes
+// of its row. deepestRuns is the maximum number of schedules for that; if they don't suffice, one
+// deviation less counts.
 const (
 	deepest     = 4
 	deepestRuns = 150_000
@@ -114,10 +115,10 @@ func (s *searcher) deeper(offset int) error {
 	return nil
 }
 
-// manyMore draws so many times as many schedules for a Never that can't be.
+// manyMore is the factor of additional random schedules for an impossible Never.
 const manyMore = 20
 
-// drawMore draws more schedules for a cell, and nothing else.
+// drawMore only draws more schedules for a cell.
 func (s *searcher) drawMore() error {
 	drawn := s.cell.Drawn
 	for offset := range chunk {

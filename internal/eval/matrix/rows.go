@@ -14,23 +14,19 @@ import (
 	"kpsim/smp"
 )
 
-// Adversary says against which adversary a Never holds.
-const Adversary = "Two CPUs: the patcher's, which the optimizer runs on, too, and one with a caller, which " +
-	"schedules and then runs the text (that of a jump label or a static call before that, too), and a task " +
-	"that it can be preempted for. " +
-	"The caller's CPU has one timer tick and one reschedule interrupt, at any time, and the IPIs of the " +
-	"patcher; in the rows nmi/ it has an NMI instead, whose handler runs the text. " +
-	"The site begins at each of the 8 bytes of a chunk of text in turn; under a probe it is three instructions " +
-	"of 1, 3 and 1 bytes."
+// Adversary describes the adversary against which a Never holds.
+const Adversary = "Two CPUs: the patcher's, which the optimizer runs on, too, and one with a caller, which schedules and then runs the text (that of a jump label or a static call before that, too), and a task that it can be preempted for. " +
+	"The caller's CPU has one timer tick and one reschedule interrupt, at any time, and the IPIs of the patcher; in the rows nmi/ it has an NMI instead, whose handler runs the text. " +
+	"The site begins at each of the 8 bytes of a chunk of text in turn; under a probe it is three instructions of 1, 3 and 1 bytes."
 
-// A Block is rows that are read together.
+// A Block is a group of rows that are read together.
 type Block struct {
 	Name string
 	Says string
-	rows *program // of those that have none of their own
+	rows *program // program of rows without one of their own
 }
 
-// A program is what is run in a cell.
+// A program is the code that a cell runs.
 type program struct {
 	site, patcher string
 	caller        string
@@ -68,7 +64,7 @@ var (
 	flipsNMI  = program{labelled, flipped, twice, nmi, "nmi-raw/naive"}
 )
 
-// Blocks are the blocks of rows, in their order.
+// Blocks lists the blocks of rows, in order.
 var Blocks = []Block{
 	{"jump", "The jump of an optimized kprobe is written in the place of its breakpoint. What the optimizer " +
 		"waits for before, and how it writes.", &writes},
@@ -84,19 +80,19 @@ var Blocks = []Block{
 	{"nmi-raw", "A jump label whose text is run by an NMI, too.", &flipsNMI},
 }
 
-// A Row is one way to patch.
+// A Row is one way of patching.
 type Row struct {
 	Name   string // BLOCK/…
 	Says   string
 	Block  *Block
-	Wait   string // what the optimizer waits for
+	Wait   string // the optimizer's wait
 	Patch  string
-	Mutant string // what is left out besides
+	Mutant string // the mutant that omits something else
 
 	program *program
 }
 
-// Preempts and Fetches are the words of the columns.
+// Preempts and Fetches are the names of the columns.
 var (
 	Preempts = []string{"none", "voluntary", "dynamic", "full", "lazy"}
 	Fetches  = []string{"coherent", "stale", "mixing"}
@@ -120,10 +116,10 @@ var (
 	patches = []string{"naive", "stop_machine", "breakpoint"}
 )
 
-// A left sync is the mutant that leaves it out, and how text is written with it.
+// A left is an omitted sync: the mutant that omits it, and how text is then written.
 type left struct {
 	name, says, mutant, patch string
-	of                        *program // on a kprobe point
+	of                        *program // for a kprobe point
 }
 
 var (
@@ -192,7 +188,7 @@ func RowByName(name string) (Row, bool) {
 	return Row{}, false
 }
 
-// RowNames are those that Select takes: of blocks, of parts of them, of rows.
+// RowNames returns the names that Select accepts: blocks, parts of blocks, rows.
 func RowNames() (names []string) {
 	for _, r := range Rows() {
 		for i, c := range r.Name {
@@ -205,8 +201,8 @@ func RowNames() (names []string) {
 	return names
 }
 
-// Select returns the rows whose names are given or begin with what is given and a
-// slash; all for none.
+// Select returns the rows whose names are given, or begin with a given name and a slash; all rows
+// if none are given.
 func Select(names []string) (list []Row, err error) {
 	for _, n := range names {
 		found := false
@@ -233,15 +229,13 @@ func Select(names []string) (list []Row, err error) {
 
 func (r *Row) is(name string) bool { return r.Name == name || strings.HasPrefix(r.Name, name+"/") }
 
-// chunk is in how many bytes a store can be one, and so at how many places a site
-// can begin.
+// chunk is the number of bytes that one store can write, and so the number of offsets of a site.
 const chunk = 8
 
-// siteBase is where the site is at offset 0: a chunk begins there.
+// siteBase is the address of the site at offset 0, the beginning of a chunk.
 const siteBase uint64 = 0xffffffff81000100
 
-// Scenario returns a cell's program with the site so many bytes after the
-// beginning of a chunk.
+// Scenario returns a cell's program with the site offset bytes after the beginning of a chunk.
 func (r *Row) Scenario(c Column, offset int) (*scenario.Scenario, error) {
 	name, src := r.source(c, offset)
 	return lang.Load(name+".star", []byte(src), nil)
@@ -260,8 +254,7 @@ func (r *Row) source(c Column, offset int) (name, src string) {
 		"never()\n"
 }
 
-// key tells what was searched in a cell, and how long: two cells of one key are the
-// same search.
+// key identifies the search of a cell, with its effort: cells with one key have the same search.
 func (r *Row) key(c Column, e Effort) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %d %d %d", r.Mutant, e.Deviations, e.Drawn, e.Seed)

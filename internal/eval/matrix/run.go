@@ -14,33 +14,33 @@ import (
 	"kpsim/internal/search/parallel"
 )
 
-// A Matrix is rows that were searched.
+// A Matrix is a set of rows that were searched.
 type Matrix struct {
 	Rows   []Row
 	Effort Effort
-	Cells  []*Cell // by row, then by column; of an interrupted one those that there are
-	All    int     // how many cells there would be
+	Cells  []*Cell // by row, then by column; of an interrupted matrix, the finished ones
+	All    int     // number of cells of the complete matrix
 }
 
-// A Job says what to search.
+// A Job configures a search.
 type Job struct {
 	Rows      []Row
 	Columns   []Column // nil: all
 	Effort    Effort
-	Workers   int          // cells at once; 0: one a processor
-	Cancelled *atomic.Bool // ends it early when it is set
-	// if not nil, is called after each cell of a step, by several goroutines, with how many of
-	// Searched are done, a step of a cell being its share of it
+	Workers   int          // cells searched at once; 0: one per processor
+	Cancelled *atomic.Bool // ends the search early when it is set
+	// called by several goroutines, if not nil, after each cell of a step, with how many cells of
+	// Searched are done; a step of a cell counts as its share
 	Done func(cells float64, doing string)
-	// if not nil, is called for each property of a Sometimes that was searched, in their order, when all are found
+	// called, if not nil, for each property of a searched Sometimes, in order, when all are found
 	Save func(*Cell, *Broken) error
-	// cells that aren't searched again if their Search is the same: ReadCells
+	// cells that aren't searched again if their Search is the same: see ReadCells
 	Known []*Cell
 }
 
-// Run searches the cells, and those of the canaries that they need. Errors are about
-// the input or say what wasn't decided; a bug of the simulator panics with a
-// *parallel.Crash, in the goroutine that called.
+// Run searches the cells, and the canaries that they need. Errors are about the input or describe
+// what wasn't decided. A bug of the simulator panics with a *parallel.Crash, in the calling
+// goroutine.
 func Run(j Job) (*Matrix, error) {
 	if j.Cancelled == nil {
 		j.Cancelled = new(atomic.Bool)
@@ -72,7 +72,7 @@ func Run(j Job) (*Matrix, error) {
 				c.Blind = known == nil || known.Verdict != Sometimes
 			} else if j.Save != nil {
 				for _, b := range c.Broken {
-					if b.Witness == nil { // it was known
+					if b.Witness == nil { // a known one
 						continue
 					}
 					if err := j.Save(c, b); err != nil {
@@ -88,7 +88,7 @@ func Run(j Job) (*Matrix, error) {
 
 func (c *Cell) key() string { return c.Row + " " + c.Preempt + " " + c.Fetch }
 
-// withCanaries adds the rows that are known to be wrong, if they aren't there.
+// withCanaries adds the missing canary rows.
 func withCanaries(rows []Row) []Row {
 	list := append([]Row(nil), rows...)
 	for _, r := range rows {
@@ -103,7 +103,8 @@ func withCanaries(rows []Row) []Row {
 	return list
 }
 
-// Searched is how many cells a job searches: those of its rows, and of the canaries that these need.
+// Searched returns the number of cells that a job searches: those of its rows and of the canaries
+// that these need.
 func Searched(rows []Row, columns []Column) int {
 	if columns == nil {
 		columns = Columns()
@@ -111,19 +112,19 @@ func Searched(rows []Row, columns []Column) int {
 	return len(withCanaries(rows)) * len(columns)
 }
 
-// A board is the cells of a job under search.
+// A board holds the cells of a running job.
 type board struct {
 	j     *Job
 	cells []*searcher // by row, then by column
 
-	steps, step int    // the steps of a search, and how many are over
-	doing       string // what the step does
+	steps, step int    // number of steps, and of finished ones
+	doing       string // the current activity
 	most        float64
-	mu          sync.Mutex // of most
+	mu          sync.Mutex // guards most
 }
 
-// far tells that n of so many parts of a step are done. Steps go over the cells until nothing new
-// comes of it, and leave cells out: neither makes what is done less.
+// far reports that n of the given number of parts of a step are done. Steps visit cells
+// repeatedly and skip some; progress never decreases.
 func (b *board) far(n, of int) {
 	if b.j.Done == nil {
 		return
@@ -134,11 +135,12 @@ func (b *board) far(n, of int) {
 	b.j.Done(b.most, b.doing)
 }
 
-// cells searches all cells of the rows; those that it wasn't given the time for are nil.
+// cells searches all cells of the rows; unfinished ones are nil.
 //
-// First each by itself, some schedules only. Then what one breaks is tried on its neighbours,
-// until nothing new comes of it. What is Never then is proven, or searched to the effort's end,
-// and where another cell of its row is Sometimes deeper. What that finds goes round again.
+// First, each cell is searched on its own with a few schedules. Then violations of one cell are
+// tried on its neighbours until nothing new is found. The remaining Nevers are proven, or
+// searched with the full effort, and deeper where another cell of the row is Sometimes. New finds
+// start another round.
 func (j *Job) cells(rows []Row) ([]*Cell, error) {
 	b := &board{j: j}
 	known := j.known()
@@ -178,7 +180,7 @@ func (j *Job) cells(rows []Row) ([]*Cell, error) {
 	return list, nil
 }
 
-// A step is done with all cells before the next begins.
+// A step finishes for all cells before the next begins.
 type step struct {
 	says string
 	do   func() error
@@ -206,12 +208,12 @@ func (b *board) plan() []step {
 	}
 }
 
-// decided reports whether a cell was searched to its end.
+// decided reports whether a cell's search is complete.
 func (s *searcher) decided() bool {
 	return s.cell.Verdict == Sometimes || s.cell.Complete || s.cell.Deviations > 0
 }
 
-// each calls f for those cells that want it, by several goroutines.
+// each calls f for the cells selected by wants, in several goroutines.
 func (b *board) each(f func(*searcher) error, wants func(*searcher) bool) error {
 	var list []*searcher
 	for _, s := range b.cells {
@@ -224,10 +226,10 @@ func (b *board) each(f func(*searcher) error, wants func(*searcher) bool) error 
 	}, func(i int) string { return list[i].cell.key() })
 }
 
-// round tries what cells break on their neighbours, and what those break then on theirs.
+// round tries violations on neighbouring cells, and new ones on their neighbours in turn.
 func (b *board) round() error {
 	for {
-		fresh := make(map[*searcher][]*Broken) // of this round: what comes of it waits for the next
+		fresh := make(map[*searcher][]*Broken) // of this round; new results wait for the next
 		n := 0
 		for _, s := range b.cells {
 			fresh[s] = s.fresh
@@ -240,7 +242,7 @@ func (b *board) round() error {
 		err := b.each(func(s *searcher) error {
 			var list []*Broken
 			for _, o := range b.cells {
-				if neighbours(s, o) && !(s.known && o.known) { // else they were tried then
+				if neighbours(s, o) && !(s.known && o.known) { // otherwise they were tried before
 					list = append(list, fresh[o]...)
 				}
 			}
@@ -252,9 +254,9 @@ func (b *board) round() error {
 	}
 }
 
-// prove runs every schedule there is where that isn't too much.
+// prove runs every schedule where that is feasible.
 func (b *board) prove() error {
-	var list [][]*searcher // by row and model of preemption
+	var list [][]*searcher // by row and preemption model
 	for i, s := range b.cells {
 		if i == 0 || b.cells[i-1].row.Name != s.row.Name || b.cells[i-1].column.Preempt != s.column.Preempt {
 			list = append(list, nil)
@@ -266,8 +268,7 @@ func (b *board) prove() error {
 	}, func(i int) string { return list[i][0].cell.key() })
 }
 
-// byFetch puts the cells of a row and a model of preemption at the places of their models of
-// fetch, in the order of Fetches.
+// byFetch orders the cells of a row and preemption model by fetch model, as in Fetches.
 func byFetch(of []*searcher) []*searcher {
 	list := make([]*searcher, len(Fetches))
 	for _, s := range of {
@@ -276,8 +277,8 @@ func byFetch(of []*searcher) []*searcher {
 	return list
 }
 
-// deepen searches Nevers deeper that aren't proven and of whose row a cell is Sometimes, at the
-// offset of that, until nothing new comes of it.
+// deepen searches unproven Nevers deeper if their row has a Sometimes, at its offset, until
+// nothing new is found.
 func (b *board) deepen() error {
 	for {
 		where := make(map[*searcher]int)
@@ -301,9 +302,9 @@ func (b *board) deepen() error {
 	}
 }
 
-// sibling returns the offset of the witness nearest to a Never that isn't proven: of the same
-// model of preemption, or of fetch, or else of any other cell of the row. false: there is none
-// but where it was searched deeper already.
+// sibling returns the offset of the witness nearest to an unproven Never: of the same preemption
+// model, of the same fetch model, or of any other cell of the row. ok is false if there is none,
+// or only where the deeper search was made already.
 func (b *board) sibling(s *searcher) (offset int, ok bool) {
 	if s.effort.Deeper <= s.cell.Deviations || s.cell.Verdict != Never || s.cell.Complete || s.cell.Deeper != nil ||
 		len(s.deep) > 0 {
@@ -328,8 +329,8 @@ func (b *board) sibling(s *searcher) (offset int, ok bool) {
 	return offset, best > 0
 }
 
-// again searches the cells that are Never and can't be, by what the others of their
-// rows are: nothing was wrong with them but that the search was too short.
+// again searches Nevers that are impossible given the other cells of their rows: their search was
+// too short.
 func (b *board) again() error {
 	tried := make(map[*searcher]bool)
 	for {
@@ -357,7 +358,7 @@ func (b *board) again() error {
 	}
 }
 
-// inParallel calls f for 0 to n-1, by several goroutines; where names what is in an error.
+// inParallel calls f for 0 to n-1, in several goroutines; where describes an index for errors.
 func (b *board) inParallel(n int, f func(i int) error, where func(i int) string) error {
 	j := b.j
 	workers := j.Workers
@@ -399,7 +400,7 @@ func (b *board) inParallel(n int, f func(i int) error, where func(i int) string)
 	return errors.Join(errs...)
 }
 
-// known returns the cells that are known, by their Search.
+// known returns the known cells, by their Search.
 func (j *Job) known() map[string]*Cell {
 	known := make(map[string]*Cell)
 	for _, c := range j.Known {
@@ -408,7 +409,7 @@ func (j *Job) known() map[string]*Cell {
 	return known
 }
 
-// ReadCells reads cells, each a JSON object, as they are printed. Errors name the line.
+// ReadCells reads printed cells, each a JSON object. Errors name the line.
 func ReadCells(b []byte) (list []*Cell, err error) {
 	for i, line := range bytes.Split(b, []byte("\n")) {
 		if len(line) == 0 {
@@ -416,7 +417,7 @@ func ReadCells(b []byte) (list []*Cell, err error) {
 		}
 		var c struct {
 			*Cell
-			Kpsim json.RawMessage `json:"kpsim"` // the first cell says which has printed it
+			Kpsim json.RawMessage `json:"kpsim"` // the first cell identifies the kpsim that printed it
 		}
 		c.Cell = new(Cell)
 		d := json.NewDecoder(bytes.NewReader(line))

@@ -18,19 +18,21 @@ import (
 	"kpsim/traces"
 )
 
-// An Effort says how long a cell is searched.
+// An Effort limits the search of a cell.
 type Effort struct {
-	Deviations int    // a Never: all schedules of at most so many deviations
-	Drawn      uint64 // and so many drawn ones, over all offsets
-	// or, if it isn't 0, every schedule there is, if that takes no more than so many runs at an offset
-	States uint64
-	// a Never that isn't proven, of whose row a cell is Sometimes: all of at most so many at the offset of that
+	Deviations int    // a Never: all schedules of at most this many deviations were run
+	Drawn      uint64 // and this many random ones, over all offsets
+	States     uint64 // if not 0: every schedule, if that takes at most this many runs at an offset
+	// an unproven Never in a row with a Sometimes: all schedules of at most this many deviations
+	// at its offset
 	Deeper     int
 	Seed       uint64
 	Memory     smp.Ordering
-	FRED       bool   // events return without serialising
-	SyncCopies bool   // and the engine synchronizes every CPU after it has written a copy
-	Limit      uint64 // a cell that takes more schedules at an offset to run them all isn't decided; 0: none does
+	FRED       bool // events return without serialising
+	SyncCopies bool // and the engine synchronizes every CPU after writing a copy
+	// maximum number of schedules for all of them at an offset; a cell that needs more is
+	// undecided; 0: no limit
+	Limit uint64
 }
 
 // Quick and Full are the efforts of kpsim matrix.
@@ -39,7 +41,7 @@ var (
 	Full  = Effort{Deviations: 3, Drawn: 40_000, States: 200_000, Deeper: deepest, Seed: 1}
 )
 
-// Check says what is wrong with an effort.
+// Check returns an error for an invalid effort.
 func (e Effort) Check() error {
 	switch {
 	case e.Deviations < 1:
@@ -50,40 +52,41 @@ func (e Effort) Check() error {
 	return nil
 }
 
-// first is how many schedules are drawn at each offset before anything else: most of what can
-// be broken is.
+// first is the number of random schedules at each offset in the first step, which find most
+// violations.
 const first = 1000
 
-// A Cell is what was found.
+// A Cell is the result for one cell.
 type Cell struct {
 	Row     string `json:"row"`
 	Preempt string `json:"preempt"`
 	Fetch   string `json:"fetch"`
 	Verdict string `json:"verdict"` // Never, Sometimes
-	Search  string `json:"search"`  // tells it from any other search
+	Search  string `json:"search"`  // identifies the search
 
 	// Never.
-	// all schedules of at most so many were run, at each offset
+	// all schedules of at most this many deviations were run, at each offset
 	Deviations int `json:"complete_deviations,omitempty"`
-	// which took so many runs: of those that reach the same state one goes on
+	// number of runs that took; of runs that reach the same state, one continues
 	All uint64 `json:"schedules_complete,omitempty"`
-	// the offsets themselves; each other one is like one of these (alike)
+	// offsets where they were run; every other offset is like one of these (alike)
 	Offsets  []int `json:"complete_offsets,omitempty"`
-	Complete bool  `json:"complete,omitempty"` // or every schedule there is was run, at each offset
-	// of this model of fetch, which allows all that the cell's does
-	By     string  `json:"complete_by,omitempty"`
-	Deeper *Deeper `json:"deeper,omitempty"` // and this, since a cell of the row is Sometimes
+	Complete bool  `json:"complete,omitempty"` // every schedule was run, at each offset
+	// under this fetch model, which allows everything that the cell's does
+	By string `json:"complete_by,omitempty"`
+	// the deeper search, if a cell of the row is Sometimes
+	Deeper *Deeper `json:"deeper,omitempty"`
 	Drawn  uint64  `json:"schedules_drawn,omitempty"`
-	Canary string  `json:"canary,omitempty"` // the row that the same search breaks
-	Blind  bool    `json:"blind,omitempty"`  // it doesn't: then the Never says nothing
+	Canary string  `json:"canary,omitempty"` // the row that the same search must break
+	Blind  bool    `json:"blind,omitempty"`  // it doesn't, so the Never is meaningless
 
-	// Sometimes: what was broken, in the order of the catalogue.
+	// Broken lists the violations of a Sometimes, in the order of the catalogue.
 	Broken []*Broken `json:"broken,omitempty"`
 }
 
 // Deeper is a search of more deviations at one offset.
 type Deeper struct {
-	Deviations int    `json:"deviations"` // all schedules of at most so many were run
+	Deviations int    `json:"deviations"` // all schedules of at most this many deviations were run
 	Offset     int    `json:"offset"`
 	All        uint64 `json:"schedules"`
 }
@@ -93,10 +96,10 @@ type Broken struct {
 	Property string   `json:"property"` // ID and name
 	Length   int      `json:"witness_deviations"`
 	Offset   int      `json:"offset"`          // of the witness
-	Offsets  []int    `json:"offsets"`         // all at which it is known to be broken
-	After    []string `json:"after,omitempty"` // IDs of what the witness breaks before
+	Offsets  []int    `json:"offsets"`         // all offsets at which it is known to be broken
+	After    []string `json:"after,omitempty"` // IDs of properties that the witness breaks before
 	Trace    string   `json:"trace,omitempty"`
-	// of a run of the cell's program, less short than the witness
+	// the schedule for the cell's program, longer than the witness
 	Schedule []traces.Deviation `json:"schedule,omitempty"`
 	Witness  *shrink.Witness    `json:"-"`
 
@@ -109,10 +112,9 @@ const (
 	Sometimes = "Sometimes"
 )
 
-// lost are the properties after which a CPU may execute garbage: a run ends at them, for what
-// it would break then says nothing of the patching. It goes on after the others.
-var lost = properties.SetOf(&properties.WholeInstructions, &properties.NoStartInside, &properties.OwnedBreakpoint,
-	&properties.NoUseAfterFree, &properties.NoOops, &properties.Progress)
+// lost lists the properties after which a CPU may execute garbage. A run ends at them, because
+// later violations say nothing about the patching; it goes on after the others.
+var lost = properties.SetOf(&properties.WholeInstructions, &properties.NoStartInside, &properties.OwnedBreakpoint, &properties.NoUseAfterFree, &properties.NoOops, &properties.Progress)
 
 // ID returns the ID of the property.
 func (b *Broken) ID() string {
@@ -120,7 +122,7 @@ func (b *Broken) ID() string {
 	return id
 }
 
-// errCancelled is returned for a cell that wasn't searched to its end.
+// errCancelled is returned for a cell whose search was interrupted.
 var errCancelled = errors.New("interrupted")
 
 // A searcher searches one cell.
@@ -130,11 +132,11 @@ type searcher struct {
 	effort    Effort
 	cancelled *atomic.Bool
 	cell      *Cell
-	known     bool // it was searched before, and has no more to be found than by its neighbours
+	known     bool // it was searched before; only neighbours can add finds
 
 	all    [chunk]*scenario.Scenario
-	trails []sim.Hash // of each offset; nil: not known yet
-	fresh  []*Broken  // what its neighbours haven't learnt yet
+	trails []sim.Hash // by offset; nil: not computed yet
+	fresh  []*Broken  // finds that the neighbours haven't tried
 	deep   []int      // offsets at which Deeper was tried
 }
 
@@ -152,8 +154,7 @@ func newSearcher(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*searcher,
 	return s, nil
 }
 
-// spec is on one worker: a search has the same result whatever else is
-// searched.
+// spec uses one worker, so that a search doesn't depend on the others.
 func (s *searcher) spec(offset int) explore.Spec {
 	return explore.Spec{
 		Scenario: s.all[offset], Mutant: s.row.Mutant, Workers: 1, Seed: s.effort.Seed + uint64(offset),
@@ -163,7 +164,7 @@ func (s *searcher) spec(offset int) explore.Spec {
 }
 
 // own is the first search of a cell: some schedules at each offset and, if they break something,
-// all of two deviations at the offset where that took the fewest.
+// all schedules of two deviations at the offset where that took the fewest.
 func (s *searcher) own() error {
 	for offset := range chunk {
 		if err := s.draw(offset, min(first, s.effort.Drawn/chunk), 0); err != nil {
@@ -200,15 +201,15 @@ func (s *searcher) draw(offset int, runs, seed uint64) error {
 	return s.take(offset, res.Found())
 }
 
-// bounded runs all schedules of at most k deviations, and says how many that took, of limit at
-// most if that isn't 0.
+// bounded runs all schedules of at most k deviations, and returns the number of runs; limit, if
+// not 0, is the maximum.
 func (s *searcher) bounded(offset, k int, limit uint64) (v *proof.Verified, err error) {
 	p := proof.Proof{Spec: s.spec(offset), Deviations: k}
 	p.Runs = limit
 	return s.verify(p, offset)
 }
 
-// every runs every schedule there is, by states, if the effort is enough for that.
+// every runs every schedule, by states, if the effort allows it.
 func (s *searcher) every(offset int) (*proof.Verified, error) {
 	p := proof.Proof{Spec: s.spec(offset), Full: true, Uncounted: true}
 	p.Runs = s.effort.States
@@ -226,8 +227,8 @@ func (s *searcher) verify(p proof.Proof, offset int) (*proof.Verified, error) {
 	return v, s.take(offset, v.Found)
 }
 
-// take notes what a search has found at an offset. The best run of each property is shrunk:
-// one that breaks nothing before, and then the shortest.
+// take records the finds of a search at an offset. The best run of each property is shrunk: one
+// that breaks nothing before, then the shortest.
 func (s *searcher) take(offset int, found []shrink.Found) error {
 	for _, q := range properties.All {
 		var best *shrink.Found
@@ -253,7 +254,7 @@ func (s *searcher) take(offset int, found []shrink.Found) error {
 	return nil
 }
 
-// keep shrinks a run, and makes it the cell's if it has none that is shorter.
+// keep shrinks a run, and records it unless the cell has a shorter one.
 func (s *searcher) keep(q *properties.Property, offset int, f *shrink.Found) error {
 	spec := s.spec(offset)
 	list, err := shrink.Witnesses(spec.Origin(), []shrink.Found{*f})
@@ -294,7 +295,7 @@ func (s *searcher) keep(q *properties.Property, offset int, f *shrink.Found) err
 	return nil
 }
 
-// better reports whether b is the better witness of the two.
+// better reports whether b is a better witness than o.
 func (b *Broken) better(o *Broken) bool {
 	if (len(b.After) == 0) != (len(o.After) == 0) {
 		return len(b.After) == 0
@@ -302,14 +303,14 @@ func (b *Broken) better(o *Broken) bool {
 	return b.Length < o.Length
 }
 
-// at notes an offset.
+// at records an offset.
 func (b *Broken) at(offset int) {
 	if i, there := slices.BinarySearch(b.Offsets, offset); !there {
 		b.Offsets = slices.Insert(b.Offsets, i, offset)
 	}
 }
 
-// broken returns what the cell breaks of a property, nil if nothing.
+// broken returns the cell's violation of a property, or nil.
 func (c *Cell) broken(q *properties.Property) *Broken {
 	for _, b := range c.Broken {
 		if b.property == q {
@@ -319,8 +320,8 @@ func (c *Cell) broken(q *properties.Property) *Broken {
 	return nil
 }
 
-// apart returns the offsets at which all schedules are run: of those that are alike the first.
-// Whether they are was looked at in all schedules of at most one deviation, and some at random.
+// apart returns the offsets at which all schedules are run: the first of each set of alike ones.
+// Likeness is checked in all schedules of at most one deviation, and in some random ones.
 func (s *searcher) apart() (own []int, err error) {
 	if s.trails == nil {
 		for offset := range chunk {

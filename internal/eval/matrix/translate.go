@@ -11,14 +11,14 @@ import (
 	"kpsim/traces"
 )
 
-// A Translator looks whether schedules that break something in another program, which is much
-// like this one, do so here. Labels lead; what they don't find is looked for nearby.
+// A Translator tries schedules that break something in a similar program. It follows their
+// labels, and searches nearby for labels that don't exist.
 type Translator struct {
 	rig *rig.Rig
 	rec sched.Recorder
 }
 
-// NewTranslator builds one for the spec's program.
+// NewTranslator returns a Translator for the spec's program.
 func NewTranslator(spec explore.Spec) (*Translator, error) {
 	rig, err := spec.NewRig()
 	if err != nil {
@@ -30,9 +30,8 @@ func NewTranslator(spec explore.Spec) (*Translator, error) {
 // Close ends the translator's rig.
 func (t *Translator) Close() { t.rig.Close() }
 
-// Try plays a schedule: as it is, then with those of its deviations moved that aren't met, and
-// then, in as many runs as near says, with single deviations put elsewhere. It returns the first
-// run that breaks the property, nil if none does.
+// Try plays a schedule: unchanged, then with unmet deviations moved, then, in at most near runs,
+// with single deviations moved. It returns the first run that breaks the property, or nil.
 func (t *Translator) Try(p *properties.Property, schedule []traces.Deviation, near int) *shrink.Found {
 	a := sched.NewAnchored(schedule, t.rig.Machine.Names())
 	for i := uint64(0); ; i++ {
@@ -61,7 +60,7 @@ func breaks(run *rig.Run, p *properties.Property) (yes bool) {
 	return yes
 }
 
-// play makes run i of a strategy, if there is one, and returns it if it breaks the property.
+// play makes run i of a strategy, if it exists, and returns it if it breaks the property.
 func (t *Translator) play(s sched.Strategy, i uint64, p *properties.Property) (found *shrink.Found, more bool) {
 	t.rec.Strategy = s
 	if !t.rec.Begin(i) {

@@ -10,12 +10,12 @@ import (
 	"kpsim/internal/page"
 )
 
-// A cost is a hit or a call on both sides.
+// A cost is the cost of a hit or a call on both sides.
 type cost struct {
 	before, after *kernelcost.Hit
 }
 
-// more is by how much of itself it has become dearer.
+// more returns the relative increase of the cost.
 func (c *cost) more() float64 {
 	if c.before.Cycles == 0 {
 		return 0
@@ -23,7 +23,7 @@ func (c *cost) more() float64 {
 	return c.after.Cycles/c.before.Cycles - 1
 }
 
-// costs pairs what was counted on both sides.
+// costs pairs the costs of both sides.
 func (r *found) costs() (list []cost) {
 	for i := range min(len(r.hitsBefore), len(r.hitsAfter)) {
 		if a, b := &r.hitsBefore[i], &r.hitsAfter[i]; a.Counted && b.Counted {
@@ -33,17 +33,17 @@ func (r *found) costs() (list []cost) {
 	return list
 }
 
-// slower reports whether a hit has become dearer by more than is borne. Of calls it isn't
-// asked: much of them is done in Go.
+// slower reports whether a hit's cost rose by more than the limit. Calls aren't judged, since
+// much of them is done in Go.
 func (r *found) slower(c *cost) bool {
 	return !c.before.Call && 100*c.after.Cycles > float64(100+r.c.Slower)*c.before.Cycles
 }
 
-// sameCall is by how much of itself a call may be dearer or cheaper and count as the same: how
-// long a search among symbols takes depends on where they lie.
+// sameCall is the relative change of a call's cost that doesn't count: the time of a symbol
+// search depends on the symbols' places.
 const sameCall = 0.01
 
-// prices are what hits and calls cost on both sides.
+// prices shows the costs of hits and calls on both sides.
 func (r *found) prices(whole bool) page.Section {
 	s := page.Section{ID: "costs", Title: "What hits and calls cost"}
 	var differ, same []cost

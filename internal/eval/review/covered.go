@@ -12,8 +12,8 @@ import (
 	"kpsim/internal/search/change"
 )
 
-// coveredBy says of a patch's lines whether the changed program came to them, if it was built with
-// -cover: the counters of a Go program are read with go itself.
+// coveredBy determines which lines of a patch the changed program executed, if it was built with
+// -cover. Go itself reads the counters.
 func (r *found) coveredBy(c *Review, dir string) error {
 	if c.Patch == "" {
 		return nil
@@ -46,10 +46,10 @@ func (r *found) coveredBy(c *Review, dir string) error {
 	return nil
 }
 
-// counted takes a profile: of each block file, first and last line, and how often it was executed.
-// A line is of the smallest block that has it.
+// counted reads a profile: for each block its file, first and last line, and number of
+// executions. A line belongs to the smallest block that contains it.
 func (r *found) counted(profile []byte) {
-	best := make([]int, len(r.lines)) // lines of the block
+	best := make([]int, len(r.lines)) // lines in the block
 	s := bufio.NewScanner(bytes.NewReader(profile))
 	for s.Scan() {
 		var from, to, column, statements int
@@ -58,9 +58,8 @@ func (r *found) counted(profile []byte) {
 		if at < 0 {
 			continue
 		}
-		if _, err := fmt.Sscanf(s.Text()[at+1:], "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements,
-			&count); err != nil {
-			continue // the first line, which is the mode
+		if _, err := fmt.Sscanf(s.Text()[at+1:], "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements, &count); err != nil {
+			continue // the first line has the mode
 		}
 		file := s.Text()[:at]
 		for i := range r.lines {

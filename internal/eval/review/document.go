@@ -12,8 +12,8 @@ import (
 	"kpsim/linux"
 )
 
-// document puts all that was found on one page: what is worse first.
-// The whole has what one looks up besides, and is for a browser.
+// document puts the results on one page, the worst first. whole adds reference material, for a
+// browser.
 func (r *found) document(whole bool) *page.Document {
 	d := &page.Document{Title: "Review: " + r.title(), Command: r.command(), Lead: r.lead(), Foot: cli.WrittenBy}
 	for _, s := range []page.Section{r.verdicts(whole), r.answered(), r.changedCode(whole), r.coverage(),
@@ -25,7 +25,7 @@ func (r *found) document(whole bool) *page.Document {
 	return d
 }
 
-// title names what was compared, without folders.
+// title names the two sides, without folders.
 func (r *found) title() string {
 	c := r.c
 	switch {
@@ -47,7 +47,7 @@ func names(files []cli.FileName) string {
 	return strings.Join(list, ", ")
 }
 
-// command is the line that makes the page, without folders: a reader may not have them.
+// command returns the line that makes the page, without folders, which a reader may not have.
 func (r *found) command() string {
 	c := r.c
 	words := append([]string{"kpsim", "review"}, c.Scenarios...)
@@ -79,7 +79,7 @@ func (r *found) command() string {
 	return cli.Line(words...)
 }
 
-// lead is what one reads if one reads nothing else.
+// lead is the summary for readers of nothing else.
 func (r *found) lead() (list []page.Text) {
 	if r.partly != "" {
 		list = append(list, page.Text(r.partly))
@@ -117,7 +117,7 @@ func (r *found) lead() (list []page.Text) {
 	return list
 }
 
-// leadLines is of how many changed lines the lead says how many runs reached them.
+// leadLines is the number of changed lines whose runs the lead counts.
 const leadLines = 3
 
 func (r *found) reachedLines() (list []page.Text) {
@@ -157,10 +157,10 @@ func (r *found) changed() string {
 	return strings.Join(says, "; ")
 }
 
-// namedMost is how many functions the lead names.
+// namedMost is the maximum number of functions that the lead names.
 const namedMost = 6
 
-// withCode and never count the changed lines that have code, and those no run reached.
+// withCode and never count the changed lines with code, and those that no run reached.
 func (r *found) withCode() (n int) {
 	for _, l := range r.lines {
 		if l.place >= 0 {
@@ -179,15 +179,15 @@ func (r *found) never() (n int) {
 	return n
 }
 
-// hits are the costs of hits.
+// hits returns the costs of hits.
 func (r *found) hits() []cost {
 	return slices.DeleteFunc(r.costs(), func(c cost) bool { return c.before.Call })
 }
 
-// share is a count of runs.
+// share formats a number of runs out of all.
 func share(n, of uint64) string { return fmt.Sprintf("%d of %d", n, of) }
 
-// verdicts are the properties that one side breaks, with witnesses.
+// verdicts shows the properties that only one side breaks, with witnesses.
 func (r *found) verdicts(whole bool) page.Section {
 	s := page.Section{ID: "verdicts", Title: "Verdicts and behaviours that only one has"}
 	for _, part := range []struct {
@@ -258,7 +258,7 @@ func (r *found) verdicts(whole bool) page.Section {
 	return s
 }
 
-// shown is how many of its runs showed a behaviour; of programs that isn't known.
+// shown says how many runs showed a behaviour; for programs this isn't known.
 func (r *found) shown(b behaviour) string {
 	if r.ofPrograms {
 		return fmt.Sprintf("some of %d", b.Of)
@@ -266,10 +266,11 @@ func (r *found) shown(b behaviour) string {
 	return share(b.Runs, b.Of)
 }
 
-// openMost is of how many properties a witness's story is told before the table.
+// openMost is the maximum number of properties whose witness is told before the table.
 const openMost = 3
 
-// story is how a witness comes about, and how it is seen again; paths: files have their folders.
+// story tells how a witness happens, and how to see it again. With paths, file names have
+// folders.
 func (v *verdict) story(paths bool) (list []page.Block) {
 	var steps page.Steps
 	for _, l := range v.sentences {
@@ -284,13 +285,13 @@ func (v *verdict) story(paths bool) (list []page.Block) {
 	return append(list, page.Text("To replay: `"+v.replay+"`"))
 }
 
-// quoted is a text that may have backquotes as it stands.
+// quoted returns a text that may contain backquotes, made safe for a page.
 func quoted(s string) string { return strings.ReplaceAll(s, "`", "'") }
 
-// base is a file's name without its folder.
+// base returns a file's base name.
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// mailed is a command line whose files have no folders.
+// mailed returns a command line without the files' folders.
 func mailed(line string) string {
 	words := strings.Fields(line)
 	for i, w := range words {
@@ -303,7 +304,7 @@ func mailed(line string) string {
 	return strings.Join(words, " ")
 }
 
-// answered are the serial programs.
+// answered shows the results of the serial programs.
 func (r *found) answered() page.Section {
 	s := page.Section{ID: "answers", Title: "Answers of serial programs"}
 	if r.ofPrograms && len(r.dies) == 0 {
@@ -331,7 +332,7 @@ func (r *found) answered() page.Section {
 	return s
 }
 
-// changedCode is what differs in machine code.
+// changedCode shows the differences in machine code.
 func (r *found) changedCode(whole bool) page.Section {
 	s := page.Section{ID: "code", Title: "What differs in machine code"}
 	if r.ofPrograms {
@@ -384,7 +385,7 @@ func (r *found) changedCode(whole bool) page.Section {
 	return s
 }
 
-// How many functions a group of the table names.
+// The maximum number of functions in a group of the table.
 const (
 	rowsText = 20
 	rowsPage = 400
@@ -397,7 +398,7 @@ func dash(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// coverage says which of the changed lines were reached.
+// coverage shows which changed lines were reached.
 func (r *found) coverage() page.Section {
 	s := page.Section{ID: "coverage", Title: "Whether the changed lines were reached"}
 	if r.uncovered != "" {
@@ -445,7 +446,7 @@ func (r *found) coverage() page.Section {
 	return s
 }
 
-// bothHave are the verdicts that both sides have.
+// bothHave shows the violations of both sides.
 func (r *found) bothHave() page.Section {
 	s := page.Section{ID: "both", Title: "Verdicts that both have"}
 	if len(r.both) == 0 {
@@ -464,7 +465,7 @@ func (r *found) bothHave() page.Section {
 	return s
 }
 
-// kernelSide is what a side is: a release, and objects.
+// kernelSide describes a side: a release, and objects.
 func (r *found) kernelSide(k *linux.Kernel, objects []cli.FileName) string {
 	if len(objects) == 0 {
 		return k.Image.Release
@@ -472,7 +473,7 @@ func (r *found) kernelSide(k *linux.Kernel, objects []cli.FileName) string {
 	return k.Image.Release + " with " + names(objects)
 }
 
-// with counts the scenarios of which something holds.
+// with counts the scenarios for which holds is true.
 func (r *found) with(holds func(w *row) bool) (n int) {
 	for i := range r.rows {
 		if holds(&r.rows[i]) {
@@ -482,7 +483,7 @@ func (r *found) with(holds func(w *row) bool) (n int) {
 	return n
 }
 
-// how says what was run.
+// how shows what was run.
 func (r *found) how(whole bool) page.Section {
 	s := page.Section{ID: "how", Title: "What was run"}
 	var runs uint64

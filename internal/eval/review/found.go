@@ -17,61 +17,61 @@ import (
 	"kpsim/linux/source"
 )
 
-// found is what a review shows.
+// A found holds the results of a review.
 type found struct {
 	c             *Review
-	ofPrograms    bool          // of two kpsims: then there are no kernels
-	sides         [sides]string // what each is
+	ofPrograms    bool          // two kpsims are compared, so there are no kernels
+	sides         [sides]string // descriptions of the sides
 	before, after *linux.Kernel
-	src           *source.Source // of after
+	src           *source.Source // source of the kernel after the change
 	code          *change.Code
 
-	patched   []string // the files of the patch
-	lines     []line   // that were changed
-	linesLeft int      // of a patch, beyond linesMost
-	removed   int      // lines of a patch
+	patched   []string // files that the patch changes
+	lines     []line   // changed lines
+	linesLeft int      // number of the patch's lines beyond linesMost
+	removed   int      // number of lines that the patch removes
 	reached   []uint64
 	runsAfter uint64
 
 	rows       []row
-	gained     []verdict // that only after breaks, or far more often
-	lost       []verdict // that only before does
+	gained     []verdict // broken only after the change, or far more often
+	lost       []verdict // broken only before the change
 	both       []verdict
-	unsure     []verdict // that few runs of after break
+	unsure     []verdict // broken by few runs after the change
 	odds       change.Odds
 	behaviours []behaviour
-	dies       []left // what before runs and after doesn't
-	partly     string // why not all was run; "": all was
+	dies       []left // scenarios that run before and fail after the change
+	partly     string // why not everything was run; "": everything was
 	left       []left
 
 	programs, mended      int
 	answers               []change.Answer
-	files                 []string // of the answers that were written
+	files                 []string // files written for differing answers
 	hitsBefore, hitsAfter []kernelcost.Hit
-	uncovered             string // why nothing is known of lines
+	uncovered             string // why the lines' coverage isn't known
 }
 
 // A row is a scenario that both sides ran.
 type row struct {
 	name          string
 	before, after change.Run
-	reached       uint64 // runs with the change that came to the place that most came to
+	reached       uint64 // runs with the change that reached the most visited place
 	unreached     bool
 	long          bool
 }
 
-// A verdict is a property that one side breaks.
+// A verdict is a property that only one side breaks.
 type verdict struct {
 	scenario string
 	change.Break
 	trace     string   // the witness's file
-	like      []string // known finds that the witness looks like
+	like      []string // known finds that the witness resembles
 	says      string
 	sentences []string
-	replay    string // the line to type
+	replay    string // the command that replays it
 }
 
-// property names what is broken, and the known finds that the witness looks like.
+// property names the broken property, and the known finds that the witness resembles.
 func (v *verdict) property() string {
 	if v.like == nil {
 		return v.Property
@@ -79,7 +79,7 @@ func (v *verdict) property() string {
 	return v.Property + ", like " + strings.Join(v.like, " or ")
 }
 
-// shares are the counts of both sides, and those of the witness' program if it was asked.
+// shares formats the counts of both sides, and those of the witness' program if it was run.
 func (v *verdict) shares() (now, was string) {
 	now, was = share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)
 	if c := v.Confirmed; c != nil {
@@ -89,14 +89,14 @@ func (v *verdict) shares() (now, was string) {
 	return now, was
 }
 
-// A behaviour is what one side alone answers.
+// A behaviour is an answer that only one side gives.
 type behaviour struct {
 	scenario string
-	gone     bool // only before did
+	gone     bool // given only before the change
 	change.End
 }
 
-// add takes what a scenario has shown, and writes its witnesses.
+// add adds the results of a scenario, and writes its witnesses.
 func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 	w := row{name: it.sc.Name, before: b.Stats.Before, after: b.Stats.After, unreached: b.Unreached, long: b.Long}
 	for _, n := range b.Reached {
@@ -140,7 +140,8 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 				v.says, v.sentences = report.Told(p, k.Witness.File)
 				v.replay = side.line("replay", v.trace)
 			}
-			if n := len(r.both); side.line == nil && i > 0 && r.both[n-1].Property == k.Property { // in other words
+			// the same property with another wording
+			if n := len(r.both); side.line == nil && i > 0 && r.both[n-1].Property == k.Property {
 				r.both[n-1].Violations += k.Violations
 				r.both[n-1].Base += k.Base
 				continue
@@ -148,7 +149,7 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 			*side.to = append(*side.to, v)
 		}
 	}
-	if len(b.Gained)+len(b.Lost) > 0 { // a run that ends early answers less
+	if len(b.Gained)+len(b.Lost) > 0 { // a run that ends early gives fewer answers
 		return nil
 	}
 	for _, e := range b.New {
@@ -160,11 +161,11 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 	return nil
 }
 
-// sureOf is in how many scenarios a property must have been gained to be sure.
+// sureOf is the number of scenarios in which a property must be gained to count as sure.
 const sureOf = 3
 
-// sure reports whether the change is known to break a property: then it isn't asked in every
-// other scenario of which few runs break it whether that is chance.
+// sure reports whether the change is known to break a property. Then further scenarios with few
+// violations don't have to be tested for chance.
 func (r *found) sure(property string) bool {
 	n := 0
 	for i := range r.gained {
@@ -175,7 +176,7 @@ func (r *found) sure(property string) bool {
 	return n >= sureOf
 }
 
-// beforeLine is a command's line on the kernel before.
+// beforeLine returns a command line for the kernel before the change.
 func (r *found) beforeLine(words ...string) string {
 	k := inputs.Kernel{Kernel: r.c.Before, Objects: r.c.BeforeObjects}
 	if k.Kernel == "" {
@@ -184,10 +185,10 @@ func (r *found) beforeLine(words ...string) string {
 	return k.Line(words...)
 }
 
-// answersMost is how many programs that are answered otherwise are written.
+// answersMost is the maximum number of programs with differing answers that are written.
 const answersMost = 5
 
-// write writes the programs that are answered otherwise.
+// write writes the programs with differing answers.
 func (r *found) write() error {
 	for i := range r.answers[:min(len(r.answers), answersMost)] {
 		a := &r.answers[i]
@@ -200,7 +201,7 @@ func (r *found) write() error {
 	return nil
 }
 
-// worse says what is worse than before, a sentence each.
+// worse lists what is worse than before, one sentence each.
 func (r *found) worse() (says []string) {
 	if n := len(r.gained); n > 0 {
 		says = append(says, cli.Number(n, "verdict")+" that only the changed engine has, or has far more often")

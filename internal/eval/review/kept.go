@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	keptMost   = 10_000   // files of a folder
+	keptMost   = 10_000   // files in a folder
 	recipeMost = 64 << 10 // bytes of a recipe
 )
 
@@ -69,12 +69,12 @@ func (c *Review) kept(on gen.On) (list []*scenario.Scenario, err error) {
 	return list, nil
 }
 
-// on are the machines that programs are drawn on.
+// on returns the machines for which programs are drawn.
 func on(k *linux.Kernel) gen.On {
 	return twoengines.DrawnFor(k)
 }
 
-// drawn is a program of several tasks and sources.
+// drawn draws a program of several tasks and sources.
 func drawn(seed uint64, k *linux.Kernel) *scenario.Scenario {
 	sc, _ := gen.Of(&gen.Recipe{Seed: seed}, on(k))
 	sc.Name = fmt.Sprintf("drawn-%d", seed)

@@ -19,17 +19,17 @@ import (
 
 const (
 	patchMost = 16 << 20 // bytes
-	linesMost = 400      // of a patch that are looked for
+	linesMost = 400      // maximum number of a patch's lines that are looked for
 )
 
-// A line is one that a patch added, or that has machine code of its own that is new.
+// A line is a line added by a patch, or one with new machine code.
 type line struct {
 	file   string
 	number int
-	place  int // of found.places, -1: no instruction that runs is of it
+	place  int // index in found.places; -1: no instruction that runs belongs to it
 }
 
-// readPatch reads which lines were added, and finds their instructions.
+// readPatch reads the added lines, and finds their instructions.
 func (r *found) readPatch() error {
 	c := r.c
 	if c.Patch == "" {
@@ -52,8 +52,8 @@ func (r *found) readPatch() error {
 	return nil
 }
 
-// compiledFrom is an error if none of the patch's files is one that the objects, where there are
-// any, were compiled from.
+// compiledFrom returns an error if there are objects and none of the patch's files is one that
+// they were compiled from.
 func (r *found) compiledFrom() error {
 	if len(r.c.Objects) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (r *found) compiledFrom() error {
 		"what it changes", r.c.Patch, strings.Join(files, ", "), strings.Join(known, ", "))
 }
 
-// patchLines reads which lines a patch adds.
+// patchLines reads the lines that a patch adds.
 func (r *found) patchLines() error {
 	c := r.c
 	text, err := cli.ReadFile(string(c.Patch), patchMost)
@@ -99,7 +99,7 @@ func (r *found) patchLines() error {
 			err)
 	}
 	for _, f := range files {
-		if rest, ok := strings.CutPrefix(f.NewName, "b/"); ok { // git's, where its own line is gone
+		if rest, ok := strings.CutPrefix(f.NewName, "b/"); ok { // git's prefix, in a patch without git's header
 			f.NewName = rest
 		}
 		r.patched = append(r.patched, f.NewName)
@@ -128,11 +128,11 @@ func (r *found) patchLines() error {
 	return nil
 }
 
-// findLines finds the instructions of the patch's lines, of whatever function they were
-// inlined into. Those places come in the stead of what machine code has that is new.
+// findLines finds the instructions of the patch's lines, including inlined copies in any
+// function. Those places replace those of new machine code.
 func (r *found) findLines() {
 	r.code.Places = slices.DeleteFunc(r.code.Places, func(p change.Place) bool { return !p.Entry })
-	at := make(map[[2]string]int) // of lines, by the file's last part and the number
+	at := make(map[[2]string]int) // lines by the file's base name and the number
 	key := func(file string, number int) [2]string { return [2]string{path.Base(file), strconv.Itoa(number)} }
 	for i, l := range r.lines {
 		at[key(l.file, l.number)] = i
@@ -154,13 +154,13 @@ func (r *found) findLines() {
 	}
 }
 
-// sameFile reports whether a patch's name of a file is that of debug information, with folders
-// before it: a/kernel/kprobes.c.
+// sameFile reports whether a file name in a patch, with leading folders (a/kernel/kprobes.c), is
+// the one in the debug information.
 func sameFile(patch, known string) bool {
 	return patch == known || strings.HasSuffix(patch, "/"+known)
 }
 
-// has notes that an instruction is of a line.
+// has records that an instruction belongs to a line.
 func (r *found) has(l *line, name string, at arch.Addr) {
 	if l.place < 0 {
 		l.place = len(r.code.Places)
@@ -179,29 +179,29 @@ func (r *found) sortLines() {
 	r.lines = slices.CompactFunc(r.lines, func(a, b line) bool { return a.file == b.file && a.number == b.number })
 }
 
-// cutLine cuts "kernel/kprobes.c:628".
+// cutLine splits "kernel/kprobes.c:628".
 func cutLine(s string) (file string, number int, ok bool) {
 	file, n, ok := strings.Cut(s, ":")
 	number, err := strconv.Atoi(n)
 	return file, number, ok && err == nil
 }
 
-// places are what runs are asked for.
+// places returns the places that runs are checked for.
 func (r *found) places() []change.Place { return r.code.Places }
 
-// A stretch is of lines, one after another, that were reached in as many runs.
+// A stretch is a sequence of adjacent lines reached by the same number of runs.
 type stretch struct {
 	File     string `json:"file"`
 	From     int    `json:"from"`
 	To       int    `json:"to"`
-	Reached  uint64 `json:"runs"` // that reached it
+	Reached  uint64 `json:"runs"` // number of runs that reached it
 	Runs     uint64 `json:"of"`
-	Count    bool   `json:"executed,omitempty"` // Reached is how often it was executed, by all runs together
-	HasCode  bool   `json:"has_code"`           // false: no instruction that runs is of these lines
+	Count    bool   `json:"executed,omitempty"` // Reached counts executions in all runs instead
+	HasCode  bool   `json:"has_code"`           // false: no instruction that runs belongs to these lines
 	Function string `json:"function,omitempty"`
 }
 
-// stretches puts the lines together.
+// stretches groups the lines.
 func (r *found) stretches() (list []stretch) {
 	for _, l := range r.lines {
 		s := stretch{File: l.file, From: l.number, To: l.number, Runs: r.runsAfter, HasCode: l.place >= 0,
@@ -229,7 +229,7 @@ func (s *stretch) lines() string {
 	return fmt.Sprintf("lines %d–%d", s.From, s.To)
 }
 
-// says is a stretch in a sentence.
+// says describes a stretch in a sentence.
 func (s *stretch) says() string {
 	verb := "was"
 	if s.From != s.To {
@@ -250,7 +250,8 @@ func (s *stretch) says() string {
 	return fmt.Sprintf("%s %s reached in %d of %d runs", where, verb, s.Reached, s.Runs)
 }
 
-// entered is how many runs entered a function that differs; ok false: that isn't known.
+// entered returns the number of runs that entered a differing function; ok is false if that isn't
+// known.
 func (r *found) entered(name string) (n uint64, ok bool) {
 	i := slices.IndexFunc(r.code.Places, func(p change.Place) bool { return p.Entry && p.Func == name })
 	if i < 0 || r.runsAfter == 0 {

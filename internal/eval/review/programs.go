@@ -24,23 +24,22 @@ import (
 	"kpsim/internal/search/change"
 )
 
-// A program is a kpsim that was built from a checkout, with that checkout's engine in Go.
+// A program is a kpsim built from a checkout, with that checkout's engine in Go.
 type program struct {
 	file string
-	flag string // that named it
-	is   string // version and commit, as it says
+	flag string // the flag that named it
+	is   string // its version and commit, as it reports them
 }
 
-// A ran is what a program's exploration of a scenario showed.
+// A ran is the result of a program's exploration of a scenario.
 type ran struct {
 	runs   uint64
-	broken map[string]uint64 // runs that broke a property
+	broken map[string]uint64 // number of runs that broke each property
 	traces map[string]string
-	shows  map[string]bool // kinds of event, and what became of probes
+	shows  map[string]bool // kinds of event, and fates of probes
 }
 
-// runPrograms compares two programs. At ^C a program that was asked something fails, whatever it
-// is: that isn't its fault.
+// runPrograms compares two programs. After ^C, a program's failure isn't reported as its fault.
 func (c *Review) runPrograms(p *cli.Program) (int, error) {
 	status, err := c.programs(p)
 	if err != nil && c.stop.Load() {
@@ -50,7 +49,7 @@ func (c *Review) runPrograms(p *cli.Program) (int, error) {
 	return status, err
 }
 
-// programs compares two programs. What they do they say themselves, as --json.
+// programs compares two programs by their --json output.
 func (c *Review) programs(p *cli.Program) (int, error) {
 	if c.Kernel.Kernel != "" || c.Before != "" || len(c.Objects) > 0 {
 		return 0, errors.New("--before-program: two programs are compared by their own engines; leave it or " +
@@ -111,7 +110,7 @@ func (c *Review) programs(p *cli.Program) (int, error) {
 	return r.end(p)
 }
 
-// known asks a program which kpsim it is.
+// known asks a program for its version.
 func (q *program) known(c *Review) error {
 	const give = "give a kpsim that was built in the other checkout: go build -o kpsim-before ./cmd/kpsim"
 	if info, err := os.Stat(q.file); err != nil {
@@ -139,11 +138,12 @@ func (q *program) known(c *Review) error {
 }
 
 const (
-	lineMost  = 64 << 20        // bytes of a line that a program prints
-	firstWait = 5 * time.Second // for a program that was told to stop
+	lineMost  = 64 << 20        // bytes of a line printed by a program
+	firstWait = 5 * time.Second // time for a program to stop after it was told to
 )
 
-// lines runs a program, and takes each line that it prints. Exit statuses 0 and 1 are well.
+// lines runs a program and passes each line of its output to take. Exit statuses 0 and 1 are
+// successes.
 func (q *program) lines(c *Review, env []string, take func(line []byte) error, args ...string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -189,7 +189,7 @@ func (q *program) lines(c *Review, env []string, take func(line []byte) error, a
 		switch {
 		case exit.ExitCode() == cli.Against:
 			err = nil
-		// by a terminal, which tells us too
+		// from a terminal, which interrupts this process too
 		case exit.ExitCode() == cli.Interrupted, exit.String() == "signal: interrupt":
 			c.stop.Store(true)
 		}
@@ -202,7 +202,7 @@ func (q *program) lines(c *Review, env []string, take func(line []byte) error, a
 	return errors.Join(wrong, s.Err())
 }
 
-// common are the scenarios that are run: those that were named, or those that both have.
+// common returns the scenarios to run: the named ones, or those that both programs have.
 func (c *Review) common(r *found, before, after *program) (names []string, err error) {
 	if len(c.Scenarios) > 0 {
 		return c.Scenarios, nil
@@ -260,9 +260,8 @@ func (c *Review) write(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// explored has a program search scenarios. A line is the result for a property.
-func (q *program) explored(c *Review, env []string, runs uint64, traces string, names []string) (map[string]*ran,
-	error) {
+// explored makes a program search scenarios. Each line is the result for a property.
+func (q *program) explored(c *Review, env []string, runs uint64, traces string, names []string) (map[string]*ran, error) {
 	all := make(map[string]*ran)
 	args := []string{"explore", "--json", "--runs", fmt.Sprint(runs), "--seed", fmt.Sprint(c.Seed), "--traces", traces,
 		"--workers", fmt.Sprint(max(c.Workers, 0))}
@@ -288,7 +287,7 @@ func (q *program) explored(c *Review, env []string, runs uint64, traces string, 
 			a = &ran{runs: row.Runs, broken: make(map[string]uint64), traces: make(map[string]string),
 				shows: make(map[string]bool)}
 			all[row.Scenario] = a
-			if env != nil { // else it is looked at again
+			if env != nil { // otherwise it is shown again
 				c.line.Part(row.Scenario, 1)
 			}
 		}
@@ -314,7 +313,7 @@ func (q *program) explored(c *Review, env []string, runs uint64, traces string, 
 	return all, err
 }
 
-// beside makes the runs of both.
+// beside makes both programs' runs.
 func (c *Review) beside(p *cli.Program, r *found, before, after *program, names, drawn []string, dir string) error {
 	var shown [sides]map[string]*ran
 	env := []string{"GOCOVERDIR=" + filepath.Join(dir, "covered")}
@@ -345,7 +344,7 @@ func (c *Review) beside(p *cli.Program, r *found, before, after *program, names,
 	if len(shown[1]) == 0 {
 		return errors.New("nothing was run")
 	}
-	files := make(map[string]string) // of drawn programs
+	files := make(map[string]string) // drawn programs
 	for _, f := range drawn {
 		sc, err := inputs.One(inputs.ByHand, f)
 		if err == nil {
@@ -383,11 +382,13 @@ func (c *Review) beside(p *cli.Program, r *found, before, after *program, names,
 	return r.coveredBy(c, filepath.Join(dir, "covered"))
 }
 
-// rareTimes is how many times the runs of one program the other gets, if few of them break something.
+// rareTimes is the factor by which the other program gets more runs, if few runs of one break
+// something.
 const rareTimes = 64
 
-// differ compares what one program showed, now, with the other's, was, which runs more if that is
-// so little that it may be chance. lost: one is the program before.
+// differ compares the results now of one program with the results was of the other. The other
+// runs more if the difference is small enough for chance. lost means that one is the program
+// before the change.
 func (c *Review) differ(r *found, one, other *program, name, what string, was, now *ran, lost bool) error {
 	longer := map[uint64]*ran{1: was}
 	more := func(times uint64) (*ran, error) {
@@ -447,7 +448,7 @@ func (c *Review) differ(r *found, one, other *program, name, what string, was, n
 	return nil
 }
 
-// explains asks a program how a trace of its own comes about.
+// explains asks a program to explain one of its traces.
 func (q *program) explains(c *Review, trace string) (says string, sentences []string) {
 	var e struct {
 		Property, Place, Message string
@@ -466,7 +467,7 @@ func (q *program) explains(c *Review, trace string) (says string, sentences []st
 	return says + ": " + e.Message, sentences
 }
 
-// priced asks both what hits cost, by the mechanistic costs of one machine.
+// priced asks both programs for the costs of hits, with one machine's mechanistic costs.
 func (c *Review) priced(r *found, before, after *program) error {
 	for _, side := range []struct {
 		q    *program
@@ -492,7 +493,7 @@ func (c *Review) priced(r *found, before, after *program) error {
 	if len(r.hitsBefore) != len(r.hitsAfter) || slices.ContainsFunc(r.hitsBefore, func(h kernelcost.Hit) bool {
 		return !slices.ContainsFunc(r.hitsAfter, func(g kernelcost.Hit) bool { return g.Kind == h.Kind })
 	}) {
-		r.hitsBefore, r.hitsAfter = nil, nil // their kinds of hit aren't the same
+		r.hitsBefore, r.hitsAfter = nil, nil // the two have different kinds of hit
 	}
 	return nil
 }

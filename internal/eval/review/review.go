@@ -19,7 +19,7 @@ import (
 	"kpsim/linux/source"
 )
 
-// Review is kpsim review.
+// Review implements kpsim review.
 type Review struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in, and programs that are drawn."`
 	inputs.Kernel
@@ -101,7 +101,7 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	return r.end(p)
 }
 
-// interrupted tells what was found until ^C; r is nil if nothing can be told of a part.
+// interrupted reports what was found before ^C; r is nil if a partial result can't be reported.
 func (c *Review) interrupted(p *cli.Program, r *found) (int, error) {
 	fmt.Fprintf(p.Err, "kpsim: interrupted\n")
 	if r != nil && len(r.rows) > 0 {
@@ -112,7 +112,7 @@ func (c *Review) interrupted(p *cli.Program, r *found) (int, error) {
 	return cli.Interrupted, nil
 }
 
-// end tells what was found. The status is cli.Against if something is worse.
+// end reports the results. The status is cli.Against if something is worse.
 func (r *found) end(p *cli.Program) (int, error) {
 	if err := r.tell(p); err != nil {
 		return 0, err
@@ -160,7 +160,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 			Progress: func(runs, violations uint64) { c.line.Of(runs, sides*it.runs, runs, violations) }}
 		b, err := change.Compare(it.sc, s, r.places())
 		if c.stop.Load() {
-			continue // to the loop's beginning, which says how far it came
+			continue // the loop's beginning reports how far it got
 		}
 		if err != nil {
 			r.dies = append(r.dies, left{it.sc.Name, err.Error()})
@@ -173,13 +173,14 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 	return nil
 }
 
-// step says what is done next.
+// step announces the next step.
 func (c *Review) step(p *cli.Program, what string) {
 	p.Doing = what
 	c.line.Part(what, 1)
 }
 
-// batch is how many serial programs, or seeds of them, are run at a time: they are large.
+// batch is the number of serial programs, or of their seeds, that are run at once; more would use
+// too much memory.
 const batch = 50
 
 // answers compares serial programs with the rules.
@@ -210,7 +211,7 @@ func (c *Review) answers(p *cli.Program, r *found, list *items) error {
 	return nil
 }
 
-// kernels opens both sides.
+// kernels opens both kernels.
 func (c *Review) kernels() (before, after *linux.Kernel, err error) {
 	again := cli.Line(cli.Typed(), "review", "--kernel", "vmlinuz", "--objects", "kernel/kprobes.o")
 	switch {
@@ -243,29 +244,30 @@ func (c *Review) kernels() (before, after *linux.Kernel, err error) {
 // An item is a scenario that both sides run.
 type item struct {
 	sc   *scenario.Scenario
-	in   *inputs.Input // nil: it was drawn, or kept
+	in   *inputs.Input // nil: it was drawn or kept
 	runs uint64
 }
 
-// items are what is run, and what isn't.
+// An items lists what is run, and what isn't.
 type items struct {
 	items  []item
 	serial []*scenario.Scenario
-	drawn  int // programs, from the seed on: they are drawn when their turn comes
+	drawn  int // number of programs to draw, from the seed on, when their turn comes
 	left   []left
 	seen   map[string]bool
 }
 
-// A left is a scenario that isn't compared, and why.
+// A left is a scenario that isn't compared, with the reason.
 type left struct{ name, why string }
 
-// sides is how many kernels make the runs of a scenario.
+// sides is the number of kernels that run each scenario.
 const sides = 2
 
-// drawnShare is by how much fewer runs drawn programs get than scenarios: they are many.
+// drawnShare is the factor by which drawn programs get fewer runs than scenarios, as there are
+// many.
 const drawnShare = 5
 
-// items lists what is run: scenarios, what was kept, and what is drawn.
+// items lists what is to be run: scenarios, kept programs and drawn programs.
 func (c *Review) items(before, after *linux.Kernel) (*items, error) {
 	list := &items{seen: make(map[string]bool)}
 	given, err := inputs.Load(c.Scenarios)
@@ -291,8 +293,8 @@ func (c *Review) items(before, after *linux.Kernel) (*items, error) {
 	return list, nil
 }
 
-// add adds an item, unless a kernel can't run it, or it is there already: settings of an engine
-// apart some scenarios are the same.
+// add adds an item, unless one of the kernels can't run it or it is a duplicate: some scenarios
+// differ only in settings of kpsim's engine.
 func (l *items) add(it item, before, after *linux.Kernel) {
 	for _, k := range []*linux.Kernel{before, after} {
 		sc := *it.sc

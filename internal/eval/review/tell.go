@@ -12,7 +12,7 @@ import (
 	"kpsim/internal/table"
 )
 
-// tell prints what was found, and writes the page.
+// tell prints the results and writes the page.
 func (r *found) tell(p *cli.Program) error {
 	if err := r.write(); err != nil {
 		return err
@@ -32,14 +32,14 @@ func (r *found) tell(p *cli.Program) error {
 	if r.c.HTML == "" {
 		return nil
 	}
-	if r.c.JSON || r.c.Markdown { // standard output is for something else
+	if r.c.JSON || r.c.Markdown { // standard output has the JSON or Markdown
 		defer func(out io.Writer) { p.Out = out }(p.Out)
 		p.Out = p.Err
 	}
 	return p.WritePage(r.c.HTML, r.document(true), "a review of "+r.title())
 }
 
-// next prints the line to type next.
+// next prints the suggested next command.
 func (r *found) next(p *cli.Program) {
 	for i := range r.gained {
 		if v := &r.gained[i]; v.replay != "" {
@@ -89,7 +89,7 @@ func (w *writer) heading(level int, s string) {
 	fmt.Fprintln(w.p.Out)
 }
 
-// text prints a paragraph. On a terminal code has no backquotes.
+// text prints a paragraph. On a terminal, code is printed without backquotes.
 func (w *writer) text(t page.Text) {
 	s := string(t)
 	if w.markdown {
@@ -134,8 +134,7 @@ func (w *writer) list(items []page.Text, sign func(i int) string) {
 	fmt.Fprintln(w.p.Out)
 }
 
-// table prints a table; what its groups and the headings above columns say goes into the rows
-// and headings.
+// table prints a table; groups and headings above columns are merged into the rows and headings.
 func (w *writer) table(t *page.Table) {
 	w.tables++
 	w.text(page.Text(fmt.Sprintf("Table %d. %s", w.tables, t.Caption)))
@@ -175,7 +174,7 @@ func (w *writer) table(t *page.Table) {
 	fmt.Fprintln(w.p.Out)
 }
 
-// What --json prints: one of these a line, and the summary last.
+// The objects of --json, one per line, with the summary last.
 type (
 	jsonVerdict struct {
 		What       string   `json:"what"` // gained, lost, unsure, both
@@ -187,7 +186,7 @@ type (
 		OtherRuns  uint64   `json:"runs_of_the_other"`
 		Trace      *string  `json:"trace"`
 		Says       string   `json:"says,omitempty"`
-		Like       []string `json:"like,omitempty"` // known finds that the witness looks like
+		Like       []string `json:"like,omitempty"` // known finds that the witness resembles
 		Sentences  []string `json:"sentences"`
 
 		Confirmed *jsonConfirmed `json:"of_the_witness_program,omitempty"`
@@ -268,8 +267,8 @@ type (
 		Gone     []string `json:"boundary_gone"`
 		Removed  int      `json:"patch_removes"`
 		Left     int      `json:"places_not_looked_for"`
-		Partly   string   `json:"partly,omitempty"`        // why not all was run
-		Unknown  string   `json:"lines_unknown,omitempty"` // why it isn't known which lines were reached
+		Partly   string   `json:"partly,omitempty"`        // why not everything was run
+		Unknown  string   `json:"lines_unknown,omitempty"` // why the reached lines aren't known
 	}
 )
 
@@ -356,7 +355,7 @@ func (r *found) json(p *cli.Program) error {
 // tenth rounds cycles, which are estimates.
 func tenth(v float64) float64 { return math.Round(10*v) / 10 }
 
-// summary is the last object.
+// summary returns the last object.
 func (r *found) summary() jsonSummary {
 	worse := r.worse()
 	ids := r.sides
@@ -374,7 +373,7 @@ func (r *found) summary() jsonSummary {
 	return s
 }
 
-// full is a list that is [] if it is empty.
+// full makes an empty list print as [].
 func full(list []string) []string {
 	if list == nil {
 		return []string{}

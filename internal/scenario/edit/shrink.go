@@ -7,35 +7,35 @@ import (
 	"kpsim/internal/scenario"
 )
 
-// An Edit makes a scenario smaller or simpler. Whether what comes out can be
-// run, and still shows what the scenario showed, only running it tells.
+// An Edit makes a scenario smaller or simpler. Only running the result tells whether it is valid
+// and still shows the scenario's behaviour.
 type Edit struct {
-	Says string // what is done, for a report: "task other left out"
+	Says string // the edit in words, for a report: "task other left out"
 
-	// Beginning says that what is left is done in the beginning of some run of the scenario that
-	// is edited: what goes is done last there, or not at all. So what holds in all runs of that
-	// scenario holds of the edited one too.
+	// Beginning reports that the remaining operations are the beginning of some run of the
+	// original scenario, in which the omitted ones come last or not at all. So whatever holds in
+	// all runs of the original also holds in the edited one.
 	Beginning bool
 
-	// Gone are the operations that are left out, if that is all that changes what tasks do.
+	// Gone lists the omitted operations, if tasks change in no other way.
 	Gone []scenario.Op
 
-	// Unused says that no operation, and no step of a handler, uses the part that goes.
+	// Unused reports that no operation and no handler step uses the omitted part.
 	Unused bool
 
 	apply func(c *scenario.Scenario)
-	moves func(old string) string // the new name of a mover, "" if it is gone; nil: all keep theirs
+	moves func(old string) string // new name of a mover, "" if it is gone; nil: all names stay
 }
 
-// Apply returns the edited scenario; the one that was edited stays as it is.
+// Apply returns the edited scenario. The original is unchanged.
 func (e *Edit) Apply(s *scenario.Scenario) *scenario.Scenario {
 	c := clone(s)
 	e.apply(c)
 	return c
 }
 
-// Mover returns what a mover of the old scenario is called in the new one, ""
-// if it is gone. Names that are no mover's stay.
+// Mover returns the new name of a mover of the original scenario; "" if it is gone. Other names
+// are unchanged.
 func (e *Edit) Mover(old string) string {
 	if e.moves == nil {
 		return old
@@ -58,10 +58,10 @@ func clone(s *scenario.Scenario) *scenario.Scenario {
 	return &c
 }
 
-// Smaller lists what can be left out of a scenario or made simpler, the
-// largest cuts first: tasks, interrupt sources, probes and labels with the
-// operations on them, runs of operations, repetitions, CPUs that nothing is on,
-// functions, data and missing symbols that no other part names. A source that
+// Smaller lists the edits that omit or simplify something, the largest cuts first: tasks,
+// interrupt sources, probes and labels with their operations, runs of operations, repetitions,
+// unused CPUs, and functions, data and missing symbols that no other part names. A source that
+// isn't a plain timer may become one. The order depends on the scenario alone.
 // isn't a plain timer may become one. The order depends on the scenario alone.
 func Smaller(s *scenario.Scenario) []Edit {
 	var list []Edit
@@ -90,7 +90,8 @@ func fewerTasks(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// alone reports whether a task has its CPU to itself: no other task waits for its end there.
+// alone reports whether a task has its CPU to itself, so that no other task waits there for its
+// end.
 func alone(s *scenario.Scenario, task int) bool {
 	for i := range s.Tasks {
 		if i != task && s.Tasks[i].CPU == s.Tasks[task].CPU {
@@ -110,8 +111,8 @@ func fewerSources(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// sourceMoves says how sources are called after an edit that may take number
-// gone away (-1: none) and keeps the order of the others.
+// sourceMoves returns the new names of sources after an edit that may remove source number gone
+// (-1: none) and keeps the order of the others.
 func sourceMoves(s *scenario.Scenario, gone int, edit func(*scenario.Scenario)) func(string) string {
 	old := s.SourceNames()
 	c := clone(s)
@@ -166,7 +167,7 @@ func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 	return fewerAround(s, list)
 }
 
-// operations are those of all tasks.
+// operations returns the operations of all tasks.
 func operations(s *scenario.Scenario) (list []*scenario.Op) {
 	for i := range s.Tasks {
 		for j := range s.Tasks[i].Ops {
@@ -176,7 +177,7 @@ func operations(s *scenario.Scenario) (list []*scenario.Op) {
 	return list
 }
 
-// steps are those of all handlers.
+// steps returns the steps of all handlers.
 func steps(s *scenario.Scenario) (list []scenario.Step) {
 	for i := range s.Probes {
 		list = append(list, slices.Concat(s.Probes[i].Pre, s.Probes[i].Post, s.Probes[i].Fault)...)
@@ -184,7 +185,7 @@ func steps(s *scenario.Scenario) (list []scenario.Step) {
 	return list
 }
 
-// on are the operations on a probe alone.
+// on returns the operations on a single probe.
 func on(s *scenario.Scenario, name string) (list []scenario.Op) {
 	for _, op := range operations(s) {
 		if op.Kind.Has(scenario.ParamProbe) && op.Target == name {
@@ -194,7 +195,7 @@ func on(s *scenario.Scenario, name string) (list []scenario.Op) {
 	return list
 }
 
-// dropSteps leaves steps of handlers out. A handler that has none left stays one.
+// dropSteps omits steps of handlers. A handler without steps remains.
 func dropSteps(s *scenario.Scenario, drop func(st *scenario.Step) bool) {
 	for i := range s.Probes {
 		for _, steps := range s.Probes[i].Handlers() {
@@ -207,7 +208,7 @@ func dropSteps(s *scenario.Scenario, drop func(st *scenario.Step) bool) {
 	}
 }
 
-// dropOps leaves operations out, and tasks that have none left.
+// dropOps omits operations, and tasks that have none left.
 func dropOps(s *scenario.Scenario, drop func(op *scenario.Op) bool) {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
@@ -225,9 +226,9 @@ func dropOps(s *scenario.Scenario, drop func(op *scenario.Op) bool) {
 	s.Tasks = slices.DeleteFunc(s.Tasks, func(t scenario.Task) bool { return t.Ops == nil })
 }
 
-// fewerOps leaves out runs of a task's operations, halves first, then quarters,
-// down to single ones, in each size the last first. What has to do with a work stays: a work
-// that isn't queued, or waited for, leaves undone what the scenario expects of it.
+// fewerOps omits runs of a task's operations: halves first, then quarters, down to single ones;
+// within a size the last first. Operations on works stay: a work that isn't queued or waited for
+// leaves expectations unmet.
 func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 	for i := range s.Tasks {
 		ops := s.Tasks[i].Ops
@@ -257,7 +258,7 @@ func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// shorterLoops: once; half as often; once less.
+// shorterLoops runs loops once, half as often, or once less.
 func shorterLoops(s *scenario.Scenario, list []Edit) []Edit {
 	fewer := func(n int) []int {
 		switch {
@@ -290,8 +291,7 @@ func shorterLoops(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// fewerCPUs leaves out CPUs that no task and no source is on; those above move
-// down by one.
+// fewerCPUs omits CPUs without tasks and sources; those above are renumbered.
 func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 	for cpu := s.Machine.CPUs - 1; cpu >= 0 && s.Machine.CPUs > 1; cpu-- {
 		if slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return t.CPU == cpu }) ||
@@ -329,7 +329,7 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// plainerMachine has what rows of machine() say is plainer.
+// plainerMachine uses the simplifications that the rows of machine() list.
 func plainerMachine(s *scenario.Scenario, list []Edit) []Edit {
 	for _, r := range scenario.Settings {
 		if r.Plainer == nil {
@@ -342,7 +342,7 @@ func plainerMachine(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// cpuMoves says how movers are called when a CPU is gone.
+// cpuMoves returns the new names of movers after a CPU is removed.
 func cpuMoves(s *scenario.Scenario, gone int, sources func(string) string) func(string) string {
 	names := make(map[string]string)
 	for i := gone; i < s.Machine.CPUs; i++ {
@@ -361,7 +361,7 @@ func cpuMoves(s *scenario.Scenario, gone int, sources func(string) string) func(
 	}
 }
 
-// plainerSources: no function run, interrupts left off, a timer.
+// plainerSources makes a source a timer that runs no function and leaves interrupts off.
 func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
 	names := s.SourceNames()
 	for i := range s.Sources {
@@ -373,7 +373,7 @@ func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
 			}
 		}
 		for _, y := range tries {
-			if y.Kind == x.Kind && x.Run == "" && y.Opens == x.Opens && y.Idle == x.Idle { // it is that already
+			if y.Kind == x.Kind && x.Run == "" && y.Opens == x.Opens && y.Idle == x.Idle { // it is plain already
 				continue
 			}
 			edit := func(c *scenario.Scenario) { c.Sources[i] = y }
@@ -386,7 +386,7 @@ func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// symbols are the functions and data that an operation names.
+// symbols returns the functions and data that an operation names.
 func symbols(op *scenario.Op) (names []string) {
 	for _, a := range op.Kind.Params {
 		switch a.Kind {
@@ -399,9 +399,8 @@ func symbols(op *scenario.Op) (names []string) {
 	return names
 }
 
-// fewerSymbols leaves out functions, data and missing symbols that no probe,
-// label, operation, handler or source names. Code may still refer to them: then
-// the run shows it.
+// fewerSymbols omits functions, data and missing symbols that no probe, label, operation, handler
+// or source names. Code may still refer to them; then the run shows it.
 func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 	used := make(map[string]bool)
 	for i := range s.Probes {
@@ -423,7 +422,7 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 			for _, name := range symbols(&op) {
 				used[name] = true
 			}
-			if s.Machine.Memory != 0 { // where stores are told of, by the names of what they are to
+			if s.Machine.Memory != 0 { // stores are then reported under the names of their targets
 				for i := range s.Datas {
 					d := &s.Datas[i]
 					used[d.Name] = used[d.Name] || slices.ContainsFunc(op.Args, func(v uint64) bool {

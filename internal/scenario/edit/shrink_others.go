@@ -8,7 +8,7 @@ import (
 	"kpsim/internal/scenario/act"
 )
 
-// usedAround are the functions that modules, sites and static calls name.
+// usedAround adds the functions that modules, sites and static calls name.
 func usedAround(s *scenario.Scenario, used map[string]bool) {
 	for i := range s.Modules {
 		m := &s.Modules[i]
@@ -34,8 +34,8 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 	}
 }
 
-// fewerAround leaves out modules (their functions stay, as the kernel's own), sites, fprobes and
-// static calls, with the operations on them, and the parts of those that have several.
+// fewerAround omits modules (their functions become the kernel's), sites, fprobes and static
+// calls with their operations, and single elements of those that have several.
 func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 	without := func(what, name string, drop func(c *scenario.Scenario), kind scenario.ParamKind) {
 		uses := func(op *scenario.Op) bool { return op.Kind.Has(kind) && op.Target == name }
@@ -46,7 +46,7 @@ func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 				dropOps(c, uses)
 			}})
 	}
-	// A part without a name is used by each operation that is so.
+	// nameless omits a part without a name, which each operation of its kind uses.
 	nameless := func(says string, drop func(c *scenario.Scenario), uses func(*scenario.Op) bool) {
 		unused := !s.Any(uses)
 		list = append(list, Edit{Says: says + " left out", Beginning: unused, Unused: unused, apply: drop})
@@ -111,23 +111,24 @@ func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// part leaves out what isn't named by operations, and may matter to them all the same.
+// part omits something that operations don't name but may depend on.
 func part(list *[]Edit, says string, drop func(c *scenario.Scenario)) {
 	*list = append(*list, Edit{Says: says + " left out", apply: drop})
 }
 
-// onSites reports whether an operation uses the sites of ftrace. Probes use those at their places.
+// onSites reports whether an operation uses the sites of ftrace. Probes use the site at their
+// place.
 func onSites(op *scenario.Op) bool {
 	return op.Kind.Traits&scenario.Sited != 0 || op.Kind.Has(scenario.ParamProbe, scenario.ParamProbes)
 }
 
-// doing says of an operation that it is this one.
+// doing returns a function that reports whether an operation is of kind k.
 func doing(k *scenario.Operation) func(*scenario.Op) bool {
 	return func(op *scenario.Op) bool { return op.Kind == k }
 }
 
-// WithoutExpectation leaves out what the author says of the result of an operation, and an
-// operation that does nothing but compare.
+// WithoutExpectation omits the expected result of an operation, or an operation that only
+// compares.
 func WithoutExpectation(s *scenario.Scenario, task, op int) Edit {
 	says := fmt.Sprintf("task %s: what operation %d is to find left out", s.Tasks[task].Name, op)
 	return Edit{Says: says, apply: func(c *scenario.Scenario) {
@@ -146,7 +147,7 @@ func WithoutExpectation(s *scenario.Scenario, task, op int) Edit {
 	}}
 }
 
-// dropData leaves a block of data out, also of its module.
+// dropData omits a block of data, also from its module.
 func dropData(s *scenario.Scenario, i int) {
 	name := s.Datas[i].Name
 	s.Datas = slices.Delete(s.Datas, i, i+1)
@@ -156,7 +157,7 @@ func dropData(s *scenario.Scenario, i int) {
 	}
 }
 
-// dropText leaves a function out, also of its module.
+// dropText omits a function, also from its module.
 func dropText(s *scenario.Scenario, i int) {
 	name := s.Texts[i].Name
 	s.Texts = slices.Delete(s.Texts, i, i+1)

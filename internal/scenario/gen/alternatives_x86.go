@@ -11,15 +11,15 @@ const (
 	appliedAt arch.Addr = 0xffffffff81060000
 )
 
-// inPlaceOf are instructions of x86-64 and of i386, and others that do the same, in as many bytes.
+// inPlaceOf holds pairs of equivalent instructions of equal length, for x86-64 and i386.
 var inPlaceOf = [...][2][]byte{
 	{{0x89, 0xf8}, {0x8b, 0xc7}},                                     // mov %edi,%eax
 	{{0x0f, 0xae, 0xe8}, {0x0f, 0x1f, 0x00}},                         // lfence; nop
 	{{0x0f, 0x1f, 0x44, 0x00, 0x00}, {0x66, 0x66, 0x66, 0x66, 0x90}}, // nops
 }
 
-// alternatives adds a function that one task alone runs, before and after it has other
-// instructions put in place of some. No other CPU may have run it, as a CPU's going would have it.
+// alternatives adds a function that only one task runs, before and after some of its instructions
+// are replaced by alternatives. No other CPU may have run it, so no CPU may go offline around it.
 func (g *maker) alternatives() {
 	g.part("alternatives")
 	if !g.one(12) || g.on.Contract || g.on.Few || g.sc.Does(act.Offline) || g.sc.Machine.Engine != "" {

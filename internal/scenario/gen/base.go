@@ -8,10 +8,10 @@ import (
 	"kpsim/smp/arch/target"
 )
 
-// Functions are the functions of the library that scenarios are drawn over.
+// Functions lists the library functions that scenarios are drawn over.
 var Functions = [...]string{"victim", "clamp", "sign", "triangle", "scramble", "field", "tally", "over"}
 
-// Empty returns a scenario over the library's functions, without tasks, on a machine.
+// Empty returns a scenario on a machine with the library's functions and no tasks.
 func Empty(m scenario.Machine) *scenario.Scenario {
 	s := base32()
 	if m.Arch != target.I386 {
@@ -21,7 +21,7 @@ func Empty(m scenario.Machine) *scenario.Scenario {
 	return s
 }
 
-// base is an empty scenario over the library's functions, and more objects.
+// base returns an empty scenario with the library's functions and more objects.
 func base(more string) *scenario.Scenario {
 	s, err := lang.Load("drawn", []byte(`
 v = elf("victim.o")

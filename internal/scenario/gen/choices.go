@@ -2,8 +2,8 @@ package gen
 
 import "kpsim/sim"
 
-// Choices are what a scenario is drawn from: every question that a generator asks
-// is one of these, so that whatever answers them draws the same scenarios.
+// Choices answers the questions from which a scenario is drawn. All of a generator's questions go
+// through it, so any source of equal answers draws equal scenarios.
 type Choices interface {
 	// N returns a number from 0 to n-1, n > 0.
 	N(n int) int
@@ -11,23 +11,23 @@ type Choices interface {
 	// One reports true once in n.
 	One(n int) bool
 
-	// Part says that what is asked from here on is about a part of the scenario, until
-	// the next call. It comes before all questions.
+	// Part says that the following questions, until the next call, are about a part of the
+	// scenario. It must be called before any question.
 	Part(name string)
 }
 
-// recipes answers as a recipe says: each part from a stream of random numbers of its own,
-// so that another stream for one part leaves the others as they are.
+// recipes answers according to a recipe: each part has its own stream of random numbers, so
+// another stream for one part leaves the others unchanged.
 type recipes struct {
 	recipe *Recipe
 	parts  []stream
-	now    int // which of the parts is being drawn
+	now    int // index of the current part
 }
 
-// A stream is what a part is drawn from.
+// A stream is the source of one part's answers.
 type stream struct {
 	name  string
-	plain bool // the least answer to all
+	plain bool // every answer is the smallest
 	rand  sim.Rand
 }
 
@@ -48,7 +48,7 @@ func (c *recipes) One(n int) bool {
 	return !s.plain && s.rand.N(n) == 0
 }
 
-// Part implements Choices. A part that was begun before goes on.
+// Part implements Choices. A part that was started before is continued.
 func (c *recipes) Part(name string) {
 	for i := range c.parts {
 		if c.parts[i].name == name {

@@ -11,16 +11,16 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// What is on this page are ftrace's clients beside probes: each a part of its own, with
-// functions and tasks of its own, in few scenarios.
+// This file draws the clients of ftrace besides probes. Each is a part of its own, with its own
+// functions and tasks, in few scenarios.
 const (
 	patchedName           = "patched"
 	patchedAt   arch.Addr = 0xffffffff8104f000
 	directAt    arch.Addr = 0xffffffff8104f600
 )
 
-// patches adds a function that is patched live, once or twice, functions that are called
-// instead, and now and then a probe behind its site, which is never hit while it is patched.
+// patches adds a function that is live patched once or twice, its replacements and, sometimes, a
+// probe after its site, which is never hit while the function is patched.
 func (g *maker) patches() {
 	g.part("patches")
 	if !g.one(10) || !g.sc.Machine.Kernel.Ftrace || len(g.sc.Modules) > 0 {
@@ -60,7 +60,7 @@ func (g *maker) patches() {
 			ops = append(ops, scenario.Op{Kind: act.UnpatchFunc, Target: patchedName})
 		}
 	}
-	// a kernel's own engine knows none
+	// unknown to a kernel's own engine
 	if m := &g.sc.Machine; g.one(2) && m.Edition != rules.Edition415 && !g.on.Contract && !g.on.Few {
 		for i := range 2 { // push %rax; pop %rax; ret
 			g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("direct", i),

@@ -12,8 +12,8 @@ import (
 )
 
 // entry adds a function that begins with a site of ftrace, probes there, and a task that
-// registers them while clients of ftrace come and go: one that may change where a call goes
-// on keeps a probe with a post_handler from being armed.
+// registers them while clients of ftrace come and go. A client that may change where a call
+// continues prevents arming a probe with a post_handler.
 func (g *maker) entry() {
 	g.part("entry")
 	if !g.one(8) || !g.sc.Machine.Kernel.Ftrace {
@@ -29,7 +29,7 @@ func (g *maker) entry() {
 	f.put(0x8d, by32(g, byte(0x47), 0x40), 0x01) // lea 1(%rdi),%eax
 	f.put(0xc3)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: entryName, At: f.at, Code: f.code})
-	posts := g.one(2) // of one site either all have one or none has: findings.md, ftrace-by-post
+	posts := g.one(2) // the probes of a site have all a post_handler or none: findings.md, ftrace-by-post
 	var names []string
 	for i := range 1 + g.rand.N(3) {
 		p := scenario.Probe{Name: fmt.Sprint("site", i), Func: entryName, Offset: at, Disabled: g.sc.Machine.Batches &&
@@ -84,15 +84,15 @@ func (g *maker) entry() {
 	g.alone("entrant", append(ops, call))
 }
 
-// crowd adds short functions with so many probes that their detours take more than a page,
-// and goes through all of them at once: a page of them is given back.
+// crowd adds short functions with so many probes that their detours need more than a page, and
+// exercises all of them at once, so that a page is freed.
 func (g *maker) crowd() {
 	g.part("crowd")
 	if !g.one(150) || !g.sc.Machine.Batches || !g.sc.Machine.Kernel.Optprobes ||
 		g.sc.Machine.Edition == rules.Edition26 {
 		return
 	}
-	const each = 4 // probes of a function
+	const each = 4 // probes per function
 	var names []string
 	for i := 0; len(names) < crowdMost; i++ {
 		f := &function{g: g, at: crowdAt + arch.Addr(i)*0x100}
@@ -125,8 +125,8 @@ func (g *maker) crowd() {
 	g.alone("crowd", ops)
 }
 
-// contended adds a return probe with few instances on a short function that a task on each
-// CPU calls again and again: CPUs take and give back instances at the same time.
+// contended adds a return probe with few instances on a short function that a task on each CPU
+// calls repeatedly: CPUs take and return instances at the same time.
 func (g *maker) contended() {
 	g.part("contended")
 	if !g.one(8) {
@@ -144,8 +144,8 @@ func (g *maker) contended() {
 	g.alone("holder", []scenario.Op{register, give, give, unregister, give, register, call, give, unregister})
 }
 
-// going adds tasks that give way in a function with a return probe, and end there, while the
-// probe comes and goes: calls that never return, of a probe that is gone.
+// going adds tasks that yield in a function with a return probe and exit there, while the probe
+// comes and goes: calls that never return, under a probe that is gone.
 func (g *maker) going() {
 	g.part("going")
 	if !g.one(12) {
@@ -160,11 +160,9 @@ func (g *maker) going() {
 	f.relative(to, 0xe9)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: goingName, At: goingAt, Code: f.code})
 	var register, unregister []scenario.Op
-	for i := range 1 + g.rand.N(2) { // a call that never returns has an instance of each
-		k := g.own(scenario.Probe{Name: fmt.Sprint("gone", i), Kind: scenario.ProbeKretprobe, Func: goingName,
-			Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
-		register, unregister = append(register, scenario.Op{Kind: act.Register, Target: k}),
-			append(unregister, scenario.Op{Kind: act.Unregister, Target: k})
+	for i := range 1 + g.rand.N(2) { // a call that never returns keeps an instance
+		k := g.own(scenario.Probe{Name: fmt.Sprint("gone", i), Kind: scenario.ProbeKretprobe, Func: goingName, Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		register, unregister = append(register, scenario.Op{Kind: act.Register, Target: k}), append(unregister, scenario.Op{Kind: act.Unregister, Target: k})
 	}
 	give := scenario.Op{Kind: act.Schedule}
 	g.alone("undertaker", slices.Concat(register, []scenario.Op{give}, unregister, register, []scenario.Op{give, give},
@@ -175,7 +173,7 @@ func (g *maker) going() {
 	}
 }
 
-// inInit adds a probe in the text of a module's init, which is there only while that runs.
+// inInit adds a probe in a module's init text, which exists only while init runs.
 func (g *maker) inInit() {
 	g.part("in-init")
 	if len(g.sc.Modules) == 0 || len(g.sc.Modules[0].Init) == 0 || !g.one(3) {
@@ -188,9 +186,9 @@ func (g *maker) inInit() {
 	g.alone("starter", []scenario.Op{register, give, unregister, register, give, register, unregister})
 }
 
-// joint adds a function with several probes on one instruction, of which each has handlers of
-// its own, or is registered disabled, and a task that has them come, go, and be switched, with
-// calls between: what an address is depends on all of its probes.
+// joint adds a function with several probes on one instruction, each with its own handlers or
+// registered disabled. A task registers, unregisters and switches them between calls: the state
+// of the address depends on all its probes.
 func (g *maker) joint() {
 	g.part("joint")
 	if !g.one(5) {
@@ -198,7 +196,7 @@ func (g *maker) joint() {
 	}
 	f := &function{g: g, at: jointAt, calm: true}
 	if g.one(3) {
-		f.endbr() // behind which a probe on the function is put
+		f.endbr() // a probe on the function is placed after it
 	}
 	base := len(f.code)
 	f.put(0x89, f.arg())                   // mov %edi,%eax
@@ -219,11 +217,11 @@ func (g *maker) joint() {
 			if p.Pre = nil; g.one(2) {
 				p.Post = count
 			}
-		case 3: // beside the others, in the region of a jump
+		case 3: // near the others, in the region of a jump
 			p.Offset = base + []int{0, 2, 5}[g.rand.N(3)]
 		}
 		p.Disabled = m.Batches && g.one(3)
-		if p.Pre == nil { // own would give it one
+		if p.Pre == nil { // own would otherwise give it one
 			g.sc.Probes = append(g.sc.Probes, p)
 			names = append(names, p.Name)
 			continue

@@ -13,9 +13,8 @@ const (
 	uprobedAt    arch.Addr = 0xffffffff81055000
 )
 
-// debugger adds a function with a debugger's breakpoint that comes and goes while tasks call
-// the function. No probe is in it: what a breakpoint and a probe do to each other is no fault
-// of kprobes'.
+// debugger adds a function with a debugger's breakpoint that comes and goes while tasks call the
+// function. It has no probe: conflicts between a breakpoint and a probe are no fault of kprobes.
 func (g *maker) debugger() {
 	g.part("debugger")
 	if !g.one(12) || (g.on.Contract || g.on.Few) && !g.on.Debugger {
@@ -41,8 +40,8 @@ func (g *maker) debugger() {
 	g.alone("debuggee", []scenario.Op{call, {Kind: act.Schedule}, call})
 }
 
-// uprobes adds a function that the handler of a uprobe calls, and mostly a probe there that comes
-// and goes while tasks hit the uprobe.
+// uprobes adds a function that the handler of a uprobe calls and, mostly, a probe in it that
+// comes and goes while tasks hit the uprobe.
 func (g *maker) uprobes() {
 	g.part("uprobes")
 	if !g.one(12) || (g.on.Contract || g.on.Few) && !g.on.Uprobes {

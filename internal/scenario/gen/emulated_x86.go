@@ -8,8 +8,8 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// Where the functions lie whose instructions some kernels don't copy, but do themselves, or
-// don't let be probed.
+// Addresses of functions whose instructions some kernels emulate instead of copying, or refuse to
+// probe.
 const (
 	emulatedName           = "emulates"
 	emulatedAt   arch.Addr = 0xffffffff81044000
@@ -19,12 +19,12 @@ const (
 	faultsAt     arch.Addr = 0xffffffff81046000
 )
 
-// emulated adds a function of what newer kernels emulate: jumps on each condition, by a
-// counter, calls and jumps, straight and through a register, what changes the interrupt
-// flag, a ret that takes an argument off the stack. What it returns depends on its first two
-// arguments, esi and edi, and it doesn't loop.
+// emulated adds a function of instructions that newer kernels emulate: conditional jumps, jumps
+// by a counter, direct and indirect calls and jumps, changes of the interrupt flag, and a ret
+// with an argument on the stack. Its result depends on its first two arguments, and it doesn't
+// loop.
 func (g *maker) emulated(add func(name string, make func(f *function))) {
-	takes := func(f *function) { // what is called with an argument on the stack
+	takes := func(f *function) { // a callee with an argument on the stack
 		f.put(0x90)
 		f.put(0xc2, byte(g.arch().Word), 0)
 	}
@@ -48,7 +48,7 @@ func (g *maker) emulated(add func(name string, make func(f *function))) {
 	})
 }
 
-// emulates puts one of these.
+// emulates adds one of these instructions.
 func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 	add := func(n byte) { f.put(0x83, 0xc0, n) } // add $n,%eax
 	over := func() byte { return byte(1 + g.rand.N(100)) }
@@ -88,7 +88,7 @@ func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 			f.put(0xeb, 3)
 		}
 		add(over())
-	case 5: // a jump through a register to what follows
+	case 5: // a jump through a register to the next instruction
 		if g.direct() {
 			add(over())
 			return
@@ -112,8 +112,8 @@ func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 	}
 }
 
-// refusedInsns are what can't be probed on all kernels or on some, or is stepped in a way of
-// its own. They aren't executed.
+// refusedInsns lists instructions that all kernels or some refuse to probe, or that are stepped
+// in a special way. They are never executed.
 var refusedInsns = [...][]byte{
 	{0xcc},       // int3
 	{0xcd, 0x80}, // int $0x80
@@ -144,11 +144,11 @@ var refusedInsns = [...][]byte{
 	{0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00}, // a nop of 15 bytes
 }
 
-// refused adds a function with what is refused behind its end.
+// refused adds a function with refused instructions after its return.
 func (g *maker) refused(add func(name string, make func(f *function))) {
 	add(refusedName, func(f *function) {
 		f.put(0x8d, by32(g, byte(0x47), 0x40), 0x01) // lea 1(%rdi),%eax
-		f.put(0xeb, 0)                               // over all of it
+		f.put(0xeb, 0)                               // skips all of them
 		from := len(f.code)
 		for range 1 + g.rand.N(4) {
 			if g.one(2) {
@@ -162,7 +162,7 @@ func (g *maker) refused(add func(name string, make func(f *function))) {
 	})
 }
 
-// refused draws one of these.
+// refused draws one of these instructions.
 func (f *function) refused() []byte {
 	r := f.g.rand
 	b := refusedInsns[r.N(len(refusedInsns))]
@@ -175,7 +175,7 @@ func (f *function) refused() []byte {
 	return f.known(b)
 }
 
-// known returns what is given if it is instructions on this processor, too, or else a nop.
+// known returns b if it decodes as instructions on this processor, or else a nop.
 func (f *function) known(b []byte) []byte {
 	for rest := b; len(rest) > 0; {
 		in, err := f.g.arch().Decode(rest, f.at)
@@ -187,7 +187,7 @@ func (f *function) known(b []byte) []byte {
 	return b
 }
 
-// any draws an instruction of any encoding: prefixes, a map of opcodes, and what follows.
+// any draws an instruction of random encoding: prefixes, an opcode map, and operands.
 func (f *function) any() []byte {
 	r := f.g.rand
 	for range 16 {
@@ -221,7 +221,7 @@ func (f *function) any() []byte {
 	return []byte{0x90}
 }
 
-// faults adds a function whose access faults always, and goes on by the exception table.
+// faults adds a function whose access always faults and continues through the exception table.
 func (g *maker) faults(add func(name string, make func(f *function))) {
 	add(faultsName, func(f *function) {
 		f.put(0x90)
@@ -232,7 +232,7 @@ func (g *maker) faults(add func(name string, make func(f *function))) {
 	})
 }
 
-// odd adds the functions of this page, each to few scenarios.
+// odd adds the functions of this file, each to few scenarios.
 func (g *maker) odd() {
 	g.part("odd")
 	add := func(at arch.Addr) func(name string, make func(f *function)) {

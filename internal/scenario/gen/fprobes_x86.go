@@ -11,15 +11,14 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// What is on this page is where the functions of fprobes lie.
+// Addresses of the functions of fprobes.
 const (
 	hookedAt arch.Addr = 0xffffffff81050000
 	hookedBy arch.Addr = 0xffffffff81050800
 )
 
-// fprobes adds functions that an fprobe hooks, now and then with others that have a site, one of
-// them nested deeper than calls are followed; and at times a return probe of one, or a second
-// fprobe.
+// fprobes adds functions hooked by an fprobe. Some scenarios add others with a site, one of which
+// nests deeper than calls are followed, a return probe on one of them, or a second fprobe.
 func (g *maker) fprobes() {
 	g.part("fprobes")
 	m := &g.sc.Machine

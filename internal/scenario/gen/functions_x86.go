@@ -10,32 +10,32 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// Where the functions that are drawn are, and what they read and write.
+// Addresses of the drawn functions and of the data that they access.
 const (
 	textsAt   arch.Addr = 0xffffffff81040000
-	poolAt    arch.Addr = 0xffffffff83040000 // which is never written
-	noteAt    arch.Addr = 0xffffffff83041000 // which is never read
+	poolAt    arch.Addr = 0xffffffff83040000 // never written
+	noteAt    arch.Addr = 0xffffffff83041000 // never read
 	poolName            = "pool"
 	noteName            = "note"
 	zeroName            = "zero" // returns 0, and is shorter than a jump
 	dataSize            = 64     // bytes of pool and note
-	longest             = 60     // instructions, at most, of all that a function calls
-	focusName           = "f0"   // is what the scenario is about, mostly
+	longest             = 60     // maximum number of instructions of a function with its callees
+	focusName           = "f0"   // the function that most of the scenario is about
 )
 
-// A function is a function in the making. What it returns depends on its arguments
-// alone, and it ends, whatever they are. It may change the registers that a call may
-// change, and no others; rdx, r8 and the flags carry what it needs itself.
+// A function is a function being drawn. Its result depends only on its arguments, and it always
+// terminates. It changes only registers that a call may clobber; rdx, r8 and the flags hold its
+// own state.
 type function struct {
 	g       *maker
 	at      arch.Addr
 	code    []byte
 	starts  []int // where instructions begin
 	extable []int
-	looping bool // r8 counts: nothing is called
-	calm    bool // a jump may go over its beginning: nothing faults, and no register is jumped through
-	calls   int  // instructions that callees may take
-	depth   int  // of branches and loops, one within the other
+	looping bool // r8 is a counter, so nothing is called
+	calm    bool // a jump may replace its beginning: nothing faults or jumps through a register
+	calls   int  // instructions that callees may still take
+	depth   int  // nesting depth of branches and loops
 }
 
 func (f *function) put(b ...byte) {
@@ -43,17 +43,17 @@ func (f *function) put(b ...byte) {
 	f.code = append(f.code, b...)
 }
 
-// relative puts an instruction that ends in the distance to a place.
+// relative adds an instruction that ends in a displacement to a place.
 func (f *function) relative(to arch.Addr, op ...byte) {
 	end := f.at + arch.Addr(len(f.code)+len(op)+4)
 	f.put(binary.LittleEndian.AppendUint32(op, uint32(to-end))...)
 }
 
-// pool is a place in the pool that eight bytes can be read from.
+// pool returns an address in the pool at which eight bytes can be read.
 func (f *function) pool() arch.Addr { return poolAt + arch.Addr(f.g.rand.N(dataSize-8)) }
 
-// plainInsns are instructions of 1 to 10 bytes that compute with eax, ecx, rdi and
-// rsi, of each length several; zeros at an end are immediates that are drawn.
+// plainInsns lists instructions of 1 to 10 bytes that compute with eax, ecx, rdi and rsi, several
+// of each length. Zeros at the end are immediates to be drawn.
 var plainInsns = [...][][]byte{
 	1: {{0x90}, {0x99}, {0xf8}, {0xf5}}, // nop, cltd, clc, cmc
 	// inc, add, xor, nop, shl, mov
@@ -68,8 +68,7 @@ var plainInsns = [...][][]byte{
 	10: {{0x48, 0xb9, 0, 0, 0, 0, 0, 0, 0, 0}},
 }
 
-// plain puts an instruction that touches neither memory nor control flow, mostly a
-// short one.
+// plain adds an instruction that touches neither memory nor control flow, mostly a short one.
 func (f *function) plain() {
 	n := 1 + f.g.rand.N(5)
 	if f.g.one(4) {
@@ -80,7 +79,7 @@ func (f *function) plain() {
 	if f.calm && len(f.code) < x86.JumpLen && unboosted(b) {
 		b = []byte{0x99}
 	}
-	if b[0] != 0x0f && b[0] != 0x66 { // a nop's are no immediate
+	if b[0] != 0x0f && b[0] != 0x66 { // in a nop these bytes aren't an immediate
 		for i := len(b) - 1; i > 1 && b[i] == 0; i-- {
 			b[i] = byte(f.g.rand.N(128))
 		}
@@ -88,18 +87,18 @@ func (f *function) plain() {
 	f.put(b...)
 }
 
-// unboosted reports whether one of these is not boosted by some edition: shifts, inc, and
-// the nops of more than one byte.
+// unboosted reports whether some edition doesn't boost an instruction: a shift, inc, or a nop of
+// more than one byte.
 func unboosted(b []byte) bool { return b[0] == 0x0f || b[0] == 0x66 || b[0] == 0xd1 || b[0] == 0xff }
 
-// body puts some instructions.
+// body adds some instructions.
 func (f *function) body(n int) {
 	for range n {
 		f.item()
 	}
 }
 
-// callee draws a function of before to be called, unless all together would take long.
+// callee draws an earlier function to be called, unless that would take too long.
 func (f *function) callee() (arch.Addr, bool) {
 	if len(f.g.made) == 0 {
 		return 0, false
@@ -112,7 +111,7 @@ func (f *function) callee() (arch.Addr, bool) {
 	return f.g.textAt(f.g.made[i]), true
 }
 
-// item puts an instruction, or a few that belong together.
+// item adds an instruction, or a few that belong together.
 func (f *function) item() {
 	r := f.g.rand
 	switch r.N(16) {
@@ -153,13 +152,13 @@ func (f *function) item() {
 		f.branch()
 	case 5:
 		f.loop()
-	case 6: // a function of before
+	case 6: // an earlier function
 		if to, ok := f.callee(); ok && !f.looping {
 			f.relative(to, 0xe8)
 			return
 		}
 		f.plain()
-	case 7: // a jump through a register, to what follows: no jump may go over that
+	case 7: // a jump through a register to the next instruction; no jump may replace it
 		if !f.calm && f.g.one(4) && !f.g.direct() {
 			f.place(2)
 			f.put(0xff, 0xe2)
@@ -171,16 +170,16 @@ func (f *function) item() {
 	}
 }
 
-// nested puts some instructions within a branch or loop, few enough for a short jump
-// over them: two deep, 105 bytes.
+// nested adds some instructions inside a branch or loop, few enough for a short jump over them:
+// two levels deep, 105 bytes.
 func (f *function) nested() {
 	f.depth++
 	f.body(1 + f.g.rand.N(4-f.depth))
 	f.depth--
 }
 
-// branch puts a test of the first argument and a jump over what follows, so
-// that something jumps into the code after it.
+// branch adds a test of the first argument and a jump over some code, so that something jumps to
+// the code after it.
 func (f *function) branch() {
 	if f.depth == 2 {
 		f.plain()
@@ -203,7 +202,7 @@ func (f *function) branch() {
 	}
 }
 
-// loop puts a loop of two or three rounds: something jumps back, maybe near the
+// loop adds a loop of two or three rounds, so that something jumps back, possibly near the
 // function's first byte.
 func (f *function) loop() {
 	if f.looping || f.depth == 2 {
@@ -223,8 +222,7 @@ func (f *function) loop() {
 	}
 }
 
-// recursive puts a function that calls itself as often as its argument says, at most
-// six times.
+// recursive adds a function that calls itself as often as its argument says, at most six times.
 func (f *function) recursive() {
 	if f.g.one(2) {
 		f.put(0x55)
@@ -254,8 +252,9 @@ func (f *function) recursive() {
 	f.put(0xc3)
 }
 
-// begin puts a beginning that a jump may go over, and returns what takes it back: 1+3+1
-// bytes, 3+3, four of 1 and one of 7 relative to rip, or plain ones of 1 to 4.
+// begin adds a prologue that a jump may replace, and returns the epilogue that undoes it.
+// Prologues have 1+3+1 bytes, 3+3, four of 1 and one of 7 relative to rip, or plain instructions
+// of 1 to 4.
 func (f *function) begin() (end []byte) {
 	switch f.g.rand.N(5) {
 	case 0, 1:
@@ -265,7 +264,7 @@ func (f *function) begin() (end []byte) {
 		return []byte{0x5b, 0x5d}
 	case 2:
 		three := []byte{0x0f, 0x1f, 0x00}
-		if f.calm { // a nop as long isn't boosted, and so gets no jump
+		if f.calm { // a nop of this length isn't boosted, and so gets no jump
 			three = by32(f.g, []byte{0x48, 0x01, 0xf8}, []byte{0x8d, 0x04, 0x02}) // add %rdi,%rax; lea (%edx,%eax),%eax
 		}
 		f.put(three...)
@@ -283,10 +282,9 @@ func (f *function) begin() (end []byte) {
 	return nil
 }
 
-// focused puts the function that the scenario is about. One that sleeps gives
-// its CPU up now and then, where another task waits for the CPU: on a kernel
-// without preemption only there can a task be in a call of it while the machine
-// is stopped.
+// focused adds the function that the scenario is about. Some sleep: they give up the CPU where
+// another task waits for it. On a kernel without preemption, that is the only place where a task
+// can be inside a call while the machine is stopped.
 func (f *function) focused() {
 	f.calm = true
 	end := f.begin()
@@ -304,9 +302,9 @@ func (f *function) focused() {
 	f.end(end)
 }
 
-// straight puts a function with one of the beginnings that make the windows wide or
-// narrow: 1+3+1 bytes, 3+3, four of 1 and one of 7 relative to rip, a loop that goes
-// back to near its first byte, what ftrace puts there, or nothing in particular.
+// straight adds a function with one of the beginnings that make race windows wide or narrow:
+// 1+3+1 bytes, 3+3, four of 1 and one of 7 relative to rip, a loop back to near its first byte, a
+// site of ftrace, or nothing in particular.
 func (f *function) straight() {
 	r, end := f.g.rand, []byte(nil)
 	switch r.N(8) {
@@ -336,10 +334,10 @@ func (f *function) straight() {
 	f.put(0xc3)
 }
 
-// textAt is where a function begins.
+// textAt returns a function's address.
 func (g *maker) textAt(name string) arch.Addr { return g.sc.Text(name).At }
 
-// texts draws functions, one after the other, some with no byte between.
+// texts draws the functions one after another, some without a gap between them.
 func (g *maker) texts() {
 	g.part("functions")
 	pool := make([]byte, dataSize)
@@ -383,7 +381,7 @@ func (g *maker) texts() {
 	g.sc.Sites = g.sites
 }
 
-// drew reports whether a function is one of those that were drawn.
+// drew reports whether a function is a drawn one.
 func (g *maker) drew(name string) bool {
 	for _, f := range g.made {
 		if f == name {

@@ -13,28 +13,30 @@ import (
 	"kpsim/smp/arch/target"
 )
 
-// On says what scenarios are drawn for. The zero value is any machine of the engine in Go.
+// An On selects what scenarios are drawn for. The zero value is any machine with the engine in
+// Go.
 type On struct {
-	Machines []scenario.Machine // one of these, but for its CPUs and its fetch model; nil: any
+	Machines []scenario.Machine // one of these, with random CPUs and fetch model; nil: any
 
-	// Contract says that tasks call the API as its users must: a probe is one task's, and a
-	// return probe isn't registered twice, nor unregistered if it isn't registered. The engine
-	// in Go answers such calls too; in a kernel's they corrupt memory.
+	// Contract makes tasks call the API as its users must: a probe belongs to one task, and a
+	// return probe is neither registered twice nor unregistered while unregistered. The engine in
+	// Go has answers to such calls; in a kernel's engine they corrupt memory.
 	Contract bool
 
-	// Few leaves out programs of fifty probes and more, in which a kernel's own engine takes
-	// too many steps.
+	// Few omits programs with fifty probes or more, in which a kernel's own engine takes too many
+	// steps.
 	Few bool
 
-	// Debugger and Uprobes are for Contract and Few, which leave both out without: a kernel's own
-	// handler of breakpoints can be asked before a debugger is, and can go back to user mode.
+	// Debugger and Uprobes allow debuggers and uprobes with Contract and Few, which otherwise
+	// exclude both. They require a kernel whose own breakpoint handler can be asked before the
+	// debugger, and can return to user mode.
 	Debugger, Uprobes bool
 
-	Memory smp.Ordering // of all machines, so that others are drawn as ever
+	Memory smp.Ordering // memory model of all machines; it isn't drawn, so the other draws don't depend on it
 }
 
-// Of is Generate by a recipe: equal recipes give equal scenarios. It also returns the names
-// of the scenario's parts.
+// Of is Generate driven by a recipe: equal recipes give equal scenarios. It also returns the
+// names of the scenario's parts.
 func Of(r *Recipe, on On) (sc *scenario.Scenario, parts []string) {
 	c := newRecipes(r)
 	sc = anything(c, &on)
@@ -53,7 +55,7 @@ func Fuzz(seed uint64) *scenario.Scenario {
 	return sc
 }
 
-// FuzzOn is Fuzz on a machine that is given, with its settings and CPUs, for both engines.
+// FuzzOn is Fuzz on a given machine, with its settings and CPUs, for both engines.
 func FuzzOn(seed uint64, m scenario.Machine) *scenario.Scenario {
 	s := GenerateOn(newRecipes(&Recipe{Seed: seed}), m)
 	s.Name = fmt.Sprintf("fuzz-%d", seed)
@@ -65,27 +67,25 @@ func GenerateOn(c Choices, m scenario.Machine) *scenario.Scenario {
 	return generate(c, &On{Few: true}, &m, func(g *maker) { g.sc.Machine = m })
 }
 
-// Generate draws a whole scenario: a machine of any edition, or of none, with settings
-// that are changed one by one; functions of drawn instructions beside those of the library;
-// probes of every kind at any offset, mostly at a few addresses, so that they join each
-// other and stand in each other's regions; handlers that do more than count; tasks that
-// call the API in any order, for each other's probes too, write the sysctl and
-// kprobes/enabled, flip a jump label, load a module, exit, bring CPUs and take them down, trace, retarget
-// static calls and take lock prefixes away; tasks that run the functions for as long;
-// interrupts; data that is away, and data of each CPU.
+// Generate draws a whole scenario: a machine of any edition, or of none, with individually
+// changed settings; random functions besides those of the library; probes of every kind at any
+// offset, mostly at a few addresses, so that they share addresses and lie in each other's
+// regions; handlers that do more than count. Tasks call the API in any order, also for each
+// other's probes, write the sysctl and kprobes/enabled, flip a jump label, load a module, exit,
+// bring CPUs online and offline, trace, retarget static calls and remove lock prefixes; other
+// tasks run the functions meanwhile. There are interrupts, absent data, and per-CPU data.
 //
-// What comes out is sound: the optimizer's wait is enough for the preemption model, the
-// patcher is one that works, and no task hits a probe three deep. So no schedule may break
-// a property.
+// The result is sound: the optimizer's wait suffices for the preemption model, the patcher works,
+// and no task hits a probe three levels deep. So no schedule may break a property.
 //
-// One scenario in libraryIn is made from a built-in one instead (fromLibrary).
+// One scenario in libraryIn is derived from a built-in one instead (fromLibrary).
 func Generate(c Choices) *scenario.Scenario {
 	return anything(c, new(On))
 }
 
 const libraryIn = 4
 
-// One of the others in i386In is for a kernel of 32 bits.
+// i386In: one in this many of the others is for a 32-bit kernel.
 const i386In = 12
 
 func anything(c Choices, on *On) *scenario.Scenario {
@@ -99,7 +99,7 @@ func anything(c Choices, on *On) *scenario.Scenario {
 	return generate(c, on, on.first(), func(g *maker) { g.machineOf(on.Machines) })
 }
 
-// first is one of the machines, all of which are for one processor; nil: any may be drawn.
+// first returns one of the machines, which are all of one processor; nil: any may be drawn.
 func (on *On) first() *scenario.Machine {
 	if on.Machines == nil {
 		return nil
@@ -107,8 +107,7 @@ func (on *On) first() *scenario.Machine {
 	return &on.Machines[0]
 }
 
-// generate is Generate with the machine that a function makes, for the processor of the one
-// that is given.
+// generate is Generate with a machine made by a function, for the processor of the given one.
 func generate(c Choices, on *On, given *scenario.Machine, machine func(g *maker)) *scenario.Scenario {
 	g := &maker{rand: c, on: on, labelled: true}
 	c.Part("processor")
@@ -157,15 +156,15 @@ func generate(c Choices, on *On, given *scenario.Machine, machine func(g *maker)
 	return g.sc
 }
 
-// Scenarios over the library's functions, without tasks; with the movers, too.
+// Scenarios over the library's functions, without tasks; one has the movers too.
 var (
 	plainBase = copies(sync.OnceValue(func() *scenario.Scenario { return base("") }))
 	moverBase = copies(sync.OnceValue(func() *scenario.Scenario { return base(`elf("work.o"); elf("string.o")`) }))
 	moduleOf  = copies(sync.OnceValue(func() *scenario.Scenario { return load(drawnModule) }))
 )
 
-// copies makes copies of a scenario to add to: what its texts and data hold is shared, since
-// nothing writes to it.
+// copies makes copies of a scenario to extend. They share the contents of texts and data, which
+// are never written.
 func copies(of func() *scenario.Scenario) func() *scenario.Scenario {
 	return func() *scenario.Scenario {
 		s := *of()
@@ -174,7 +173,7 @@ func copies(of func() *scenario.Scenario) func() *scenario.Scenario {
 	}
 }
 
-// load reads what is written here.
+// load parses a scenario in this file's source.
 func load(text string) *scenario.Scenario {
 	s, err := lang.Load("drawn", []byte(text), library.Open)
 	if err != nil {
@@ -183,38 +182,38 @@ func load(text string) *scenario.Scenario {
 	return s
 }
 
-// A maker is a scenario in the making.
+// A maker is a scenario being drawn.
 type maker struct {
 	rand     Choices
 	on       *On
 	sc       *scenario.Scenario
-	funcs    []string              // that are probed
+	funcs    []string              // functions with probes
 	labelled bool                  // there is a jump label
 	nests    bool                  // a handler calls a function
-	tasks    int                   // probers
-	kinds    []*scenario.Operation // what these do
-	next     string                // the function that is being drawn
-	made     []string              // functions that were
-	takes    []int                 // how many instructions each executes at most
-	focus    string                // the function that most calls are of, whose probe mostly gets a jump
-	sleeps   bool                  // focus may sleep: no handler calls it
-	sites    []scenario.Site       // of ftrace, in these
-	changes  bool                  // a handler changes what is returned
+	tasks    int                   // number of probers
+	kinds    []*scenario.Operation // operations that probers do
+	next     string                // the function being drawn
+	made     []string              // functions drawn so far
+	takes    []int                 // the maximum number of instructions each executes
+	focus    string                // the function of most calls; its probe mostly gets a jump
+	sleeps   bool                  // focus may sleep, so no handler calls it
+	sites    []scenario.Site       // sites of ftrace in the functions
+	changes  bool                  // a handler changes return values
 	rares    []string              // functions that few scenarios have
-	moves    bool                  // the objects with movers are there
-	i386     bool                  // functions are code of 32 bits
-	whole32  bool                  // for a kernel that is given, which has no sites of static calls there
-	faulty   bool                  // handlers call what faults
+	moves    bool                  // the objects with movers are included
+	i386     bool                  // the functions are 32-bit code
+	whole32  bool                  // for a given 32-bit kernel, which has no sites of static calls
+	faulty   bool                  // handlers call functions that fault
 	lateSite bool                  // a probe is at a site of ftrace in a module
 }
 
-// arch is what the functions are for.
+// arch returns the architecture of the functions.
 func (g *maker) arch() *arch.Arch { return g.sc.Machine.Processor() }
 
 // one reports true once in n.
 func (g *maker) one(n int) bool { return g.rand.One(n) }
 
-// part begins a part of the scenario, of those that are numbered its number i.
+// part starts a part of the scenario.
 func (g *maker) part(name string) { g.rand.Part(name) }
 
 func (g *maker) numbered(name string, i int) { g.rand.Part(fmt.Sprint(name, i)) }

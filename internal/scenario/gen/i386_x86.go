@@ -7,11 +7,11 @@ import (
 	"kpsim/smp/arch"
 )
 
-// What is on this page is what a scenario for i386 has in the place of what one for x86-64
-// has. Its arguments are in eax, edx and ecx, so that functions test edx where those of 64
-// bits test edi; counters of loops are on the stack; and data are at their addresses.
+// This file holds the differences between scenarios for i386 and for x86-64. i386 has its
+// arguments in eax, edx and ecx, so functions test edx instead of edi. Loop counters are on the
+// stack, and data are addressed absolutely.
 
-// by32 returns what of two values is for the scenario's machine.
+// by32 returns the value for the scenario's machine.
 func by32[T any](g *maker, x8664, i386 T) T {
 	if g.i386 {
 		return i386
@@ -19,17 +19,17 @@ func by32[T any](g *maker, x8664, i386 T) T {
 	return x8664
 }
 
-// arg is the ModRM byte of a mov of an argument to eax: edi, or edx.
+// arg returns the ModRM byte of a mov from an argument to eax: edi, or edx.
 func (f *function) arg() byte { return by32(f.g, byte(0xf8), 0xd0) }
 
-// frame is mov %rsp,%rbp.
+// frame returns mov %rsp,%rbp.
 func (f *function) frame() []byte { return by32(f.g, []byte{0x48, 0x89, 0xe5}, []byte{0x89, 0xe5}) }
 
-// endbr puts an endbr64, or an endbr32.
+// endbr adds an endbr64, or an endbr32.
 func (f *function) endbr() { f.put(0xf3, 0x0f, 0x1e, by32(f.g, byte(0xfa), 0xfb)) }
 
-// data puts an instruction with an operand off rip, or at its address. op may begin with a
-// REX.W, which i386 has no use for.
+// data adds an instruction whose operand is relative to rip, or absolute on i386. op may begin
+// with a REX.W, which i386 drops.
 func (f *function) data(at arch.Addr, op ...byte) {
 	if !f.g.i386 {
 		f.relative(at, op...)
@@ -38,14 +38,14 @@ func (f *function) data(at arch.Addr, op ...byte) {
 	if op[0] == 0x48 {
 		op = op[1:]
 	}
-	if op[0] == 0x8b && op[1] == 0x05 && f.g.one(2) { // the form that eax has of its own
+	if op[0] == 0x8b && op[1] == 0x05 && f.g.one(2) { // the short form for eax
 		op = []byte{0xa1}
 	}
 	f.absolute(at, op...)
 }
 
-// number puts an instruction with an operand at its address, whose ModRM byte, of what
-// wants an index, is op's last.
+// number adds an instruction with an absolute operand. The last byte of op is its ModRM byte, of
+// the form with an index.
 func (f *function) number(at arch.Addr, op ...byte) {
 	if f.g.i386 {
 		op[len(op)-1] |= 1
@@ -55,7 +55,7 @@ func (f *function) number(at arch.Addr, op ...byte) {
 	f.absolute(at, op...)
 }
 
-// place puts where the function is, so many bytes behind the instruction, into rdx.
+// place loads the function's address, skip bytes after the instruction, into rdx.
 func (f *function) place(skip int) {
 	if f.g.i386 {
 		f.absolute(f.at+arch.Addr(len(f.code)+5+skip), 0xba)
@@ -64,8 +64,8 @@ func (f *function) place(skip int) {
 	f.relative(f.at+arch.Addr(len(f.code)+7+skip), 0x48, 0x8d, 0x15)
 }
 
-// plainInsns32 are plainInsns of i386: with eax, ecx and edx, and with the one-byte inc and
-// dec, which x86-64 hasn't.
+// plainInsns32 is plainInsns for i386: with eax, ecx and edx, and with the one-byte inc and dec
+// that x86-64 lacks.
 var plainInsns32 = [...][][]byte{
 	1:  {{0x90}, {0x99}, {0xf5}, {0x40}, {0x41}, {0x48}, {0x49}}, // nop, cltd, cmc, inc, dec
 	2:  {{0xff, 0xc0}, {0x01, 0xd0}, {0x31, 0xc8}, {0x66, 0x90}, {0xd1, 0xe0}, {0x89, 0xd1}},
@@ -79,8 +79,8 @@ var plainInsns32 = [...][][]byte{
 	10: {{0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00}},
 }
 
-// encodings32 are what x86-64 hasn't, or has with another meaning: it is there to be looked
-// at, and isn't executed.
+// encodings32 lists encodings that x86-64 lacks or reads differently. They are decoded, never
+// executed.
 var encodings32 = [...][]byte{
 	{0x06}, {0x07}, {0x0e}, {0x16}, {0x17}, {0x1e}, {0x1f}, // push, pop of segments
 	{0x27}, {0x2f}, {0x37}, {0x3f}, // daa, das, aaa, aas
@@ -103,8 +103,8 @@ var encodings32 = [...][]byte{
 	{0x0f, 0x20, 0xc0}, // mov %cr0,%eax
 }
 
-// The library's functions of 32 bits, as gcc 12.2 compiles those of victim.c and
-// probe_targets.c with -m32 -mregparm=3, and labelled by hand.
+// The library's functions in 32 bits, as gcc 12.2 compiles those of victim.c and probe_targets.c
+// with -m32 -mregparm=3, with labels added by hand.
 const drawn32 = `
 machine(arch = "i386")
 text("victim", "55 89c1 89e5 57 56 89c6 53 29d6 8d1c10 31d0 0fafc6 8d3cdd00000000 21f2 09d9 5b 5e 31f8 5f 5d 29d0 01c8 c3")
@@ -124,7 +124,7 @@ task("nobody", ops = [schedule()])
 never()
 `
 
-// drawnModule32 is drawnModule.
+// drawnModule32 is drawnModule in 32-bit code.
 const drawnModule32 = `
 machine(arch = "i386")
 work = text("work", "8d4000 83c003 c3", at = 0x81100000) # lea 0(%eax),%eax; add $3,%eax; ret
@@ -149,8 +149,8 @@ var (
 	module32 = copies(sync.OnceValue(func() *scenario.Scenario { return load(drawnModule32) }))
 )
 
-// lies puts what was drawn where a kernel of 32 bits has it: the distances between functions,
-// and the lower halves of addresses, are as they were.
+// lies moves everything drawn to where a 32-bit kernel has it. Distances between functions and
+// the lower halves of addresses don't change.
 func (g *maker) lies() {
 	if !g.i386 {
 		return

@@ -13,9 +13,9 @@ import (
 	"kpsim/smp"
 )
 
-// known are the built-in scenarios that others are made from: no schedule breaks a property
-// of theirs, on a machine that is sound, and what their tasks do may be done in another order.
-// Those that are about an order of memory do nothing else that is new.
+// known lists the built-in scenarios from which others are derived: no schedule breaks a property
+// of theirs on a sound machine, and their tasks' operations may be reordered. Scenarios about a
+// memory order are excluded, as they add nothing else.
 var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 	for _, name := range library.Names() {
 		s, err := library.Load(name)
@@ -32,8 +32,9 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 	return list
 })
 
-// ordered reports whether tasks of a scenario wait for each other, a debugger writes what probes
-// write, or handlers do what none may: what is left of it when something is taken away may hang, or sleep.
+// ordered reports whether a scenario depends on order: its tasks wait for each other, a debugger
+// writes where probes write, or handlers do what handlers must not. Removing a part of it may
+// make it hang or sleep.
 func ordered(s *scenario.Scenario) bool {
 	if s.DoesAny(scenario.Ordered) {
 		return true
@@ -46,10 +47,10 @@ func ordered(s *scenario.Scenario) bool {
 	return false
 }
 
-// fromLibrary makes the scenario from a built-in one: on another machine, mostly, with what
-// its tasks do changed in a few places, on other CPUs, and interrupted elsewhere. What was
-// expected of answers and results isn't any more; results are compared with those without
-// probes all the same. It reports false if no machine that it is drawn for has what it does.
+// fromLibrary derives the scenario from a built-in one: mostly on another machine, with a few of
+// its operations changed, on other CPUs, and with other interrupts. The expected answers and
+// results are dropped; results are still compared with those without probes. It reports false if
+// none of the allowed machines supports the scenario.
 func (g *maker) fromLibrary() bool {
 	g.part("library")
 	list := known()
@@ -69,16 +70,16 @@ func (g *maker) fromLibrary() bool {
 	g.sc = &s
 	if !own || g.on.Machines != nil {
 		if drawn.CPUs = max(drawn.CPUs, s.Machine.CPUs); s.Does(act.Alternatives) {
-			drawn.CPUs = s.Machine.CPUs // they are applied with no other CPU there to run the text
+			drawn.CPUs = s.Machine.CPUs // patches are applied while no other CPU runs the text
 		}
 		s.Machine = drawn
-		if lang.Check(&s) != nil || !knows(&drawn, &s) { // that machine hasn't what it does
+		if lang.Check(&s) != nil || !knows(&drawn, &s) { // that machine lacks something the scenario uses
 			if s.Machine = from.Machine; g.on.Machines != nil {
 				return false
 			}
 		}
 	}
-	refused := s.Does(act.PatchFunc) // a probe that may change the path has the site
+	refused := s.Does(act.PatchFunc) // a probe that may change the path occupies the site
 	for i := range s.Tasks {
 		g.numbered("task", i)
 		g.change(&s.Tasks[i])
@@ -111,8 +112,8 @@ func (g *maker) fromLibrary() bool {
 	return !g.on.Contract || !g.sc.Shares()
 }
 
-// knows reports whether a machine's rules know the places in a scenario's text that others
-// write to, and where no instruction begins: where they don't a probe may be put there.
+// knows reports whether a machine's rules know the places in a scenario's text that others write
+// to and where no instruction begins. Where they don't, a probe may be put there.
 func knows(m *scenario.Machine, s *scenario.Scenario) bool {
 	e := m.Kernel.Edition
 	within := func(p scenario.Probe) bool { return p.Func != "" && !slices.Contains(Boundaries(s, p.Func), p.Offset) }
@@ -120,7 +121,7 @@ func knows(m *scenario.Machine, s *scenario.Scenario) bool {
 		(len(s.Calls) == 0 || e >= rules.Edition514) && (len(s.Labels) == 0 || e != rules.Edition26)
 }
 
-// change changes what a task does in a few places.
+// change changes a task's operations in a few places.
 func (g *maker) change(t *scenario.Task) {
 	t.Setup = 0
 	t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool { return op.Kind == act.Expect })
@@ -135,7 +136,7 @@ func (g *maker) change(t *scenario.Task) {
 			break
 		}
 		at, what := g.rand.N(len(t.Ops)), g.rand.N(5)
-		if len(g.sc.Modules) > 0 { // what isn't loaded can't be called
+		if len(g.sc.Modules) > 0 { // an unloaded module can't be called
 			what = max(what, 3)
 		}
 		switch what {
@@ -161,7 +162,7 @@ func (g *maker) change(t *scenario.Task) {
 	}
 }
 
-// spared reports whether an operation can be left out, and nothing is unused then.
+// spared reports whether an operation can be omitted without leaving anything unused.
 func spared(k *scenario.Operation) bool {
 	switch k {
 	case act.Unregister, act.UnregisterAll, act.Enable, act.Disable, act.Schedule, act.WaitOptimized,

@@ -10,9 +10,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// machineOf draws the machine: one of a list, as it is but for its CPUs and its fetch model.
-// Of none it is one of an edition, or of no edition, some of whose settings are changed by
-// themselves.
+// machineOf draws the machine. From a list it takes one, and draws only its CPUs and its fetch
+// model. With no list it takes an edition, or none, and changes some settings individually.
 func (g *maker) machineOf(list []scenario.Machine) {
 	m := &g.sc.Machine
 	any := list == nil
@@ -25,7 +24,7 @@ func (g *maker) machineOf(list []scenario.Machine) {
 	}
 	if m.CPUs = 3 + g.rand.N(2); g.one(6) {
 		m.CPUs = cpusMost - g.rand.N(2)
-	} else if g.one(10) { // most have a prober and a caller in turn
+	} else if g.one(10) { // most have a prober and a caller on the same CPU
 		m.CPUs = 2
 	}
 	m.Memory = g.on.Memory
@@ -40,17 +39,17 @@ func (g *maker) machineOf(list []scenario.Machine) {
 	sound(m)
 }
 
-// sound puts settings under which the right engine breaks a property in some schedule,
-// as the kernel's would, back to such as don't.
+// sound resets settings under which the correct engine, like the kernel's, breaks a property in
+// some schedule.
 func sound(m *scenario.Machine) {
 	if m.Patch > era.PatchStopMachine {
 		m.Patch = era.PatchBreakpoint
 	}
-	m.SyncArm = true  // kernels until 5.5: --as-shipped
-	m.NMILatch = true // kernels until 3.2: their handlers of NMIs may nest
+	m.SyncArm = true  // kernels before 5.5 race here: --as-shipped
+	m.NMILatch = true // kernels before 3.2 may nest their NMI handlers
 	if m.Kernel.Edition == rules.Edition26 || m.Jprobes {
-		// those rules know no site of ftrace: a breakpoint may stand in one; and through ftrace no
-		// jprobe's entry comes back
+		// those rules know no ftrace site, so a breakpoint may stand in one; and a jprobe's entry
+		// can't return through ftrace
 		m.Kernel.Ftrace = false
 	}
 	if !m.Kernel.Optprobes {
@@ -63,8 +62,8 @@ func sound(m *scenario.Machine) {
 	}
 }
 
-// built lets some kernels be built with retpolines or with IBT, where all text is as such a
-// kernel's: nothing jumps through a register or memory.
+// built builds some kernels with retpolines or IBT, if all text fits: nothing may jump through a
+// register or memory.
 func (g *maker) built() {
 	g.part("build")
 	retpoline, ibt := g.one(6), g.one(6)
@@ -83,8 +82,8 @@ func (g *maker) built() {
 	g.sc.Machine.Kernel.Retpoline, g.sc.Machine.Kernel.IBT = retpoline, ibt && !g.i386
 }
 
-// settings switches on what rows of machine() say of a few machines: those that need something of the
-// engine, or the others. The order of parts is that of recipes.
+// settings enables the settings that rows of machine() give to a few machines: with ofEngine those
+// that need something of the engine, otherwise the others. The order of parts is that of recipes.
 func (g *maker) settings(ofEngine bool) {
 	for _, r := range scenario.Settings {
 		d := r.Drawn
@@ -101,8 +100,8 @@ func (g *maker) settings(ofEngine bool) {
 	}
 }
 
-// Machines are the machines that scenarios are drawn on: each edition under each model
-// of preemption that it can be built with.
+// Machines returns the machines that scenarios are drawn on: each edition with each preemption
+// model that it can be built with.
 func Machines() (list []scenario.Machine) {
 	for _, e := range rules.AllEditions() {
 		for p := scenario.PreemptNone; p <= scenario.PreemptLazy; p++ {

@@ -24,13 +24,13 @@ task("nobody", ops = [schedule()])
 never()
 `
 
-// failing is an init that answers an errno.
+// failing is an init function that returns an errno.
 const failing = "fails"
 
-// module adds one that comes and goes while a task of its own calls it, and probes there,
-// which a prober registers and unregisters among the others: now the text is there, now it
-// isn't. Or several tasks load and unload it, or its init fails, or the kernel loads none;
-// then no task calls it.
+// module adds a module that comes and goes while its own task calls it, with probes that a prober
+// registers and unregisters: sometimes the text is there, sometimes not. In some scenarios
+// several tasks load and unload it, its init fails, or the kernel loads no modules; then no task
+// calls it.
 func (g *maker) module() {
 	g.part("module")
 	if !g.one(3) {
@@ -92,14 +92,14 @@ func (g *maker) inModule(prober *scenario.Task, name string, sites bool) {
 		k.Offset = 3
 	case 1:
 		if g.on.Contract {
-			break // who loads the module decides whether it can be registered, and so whether it may be unregistered
+			break // the loader decides whether it can be registered, and so whether it may be unregistered
 		}
 		k = scenario.Probe{Name: name, Kind: scenario.ProbeKretprobe, Func: "work",
 			Post: []scenario.Step{{Kind: scenario.StepCount}}}
 	case 2:
 		k.Func = "counts"
 	case 3:
-		// written while the module is coming, 1 doesn't arm what is at its sites
+		// written while the module is coming, 1 doesn't arm probes at its sites
 		if sites && !(g.on.Contract && g.switches()) {
 			k.Func, g.lateSite = "traced", true
 		}
@@ -118,8 +118,8 @@ func (g *maker) inModule(prober *scenario.Task, name string, sites bool) {
 	prober.Ops = append(prober.Ops, scenario.Op{Kind: act.Unregister, Target: name})
 }
 
-// sources draws interrupts. A non-maskable one hits probes itself only where no
-// handler does, nor an interrupt: it would be the third, one within the other.
+// sources draws interrupts. A non-maskable one hits probes itself only if neither a handler nor
+// an interrupt does: it would be the third level of nesting.
 func (g *maker) sources() {
 	g.part("sources")
 	for cpu := range g.sc.Machine.CPUs {

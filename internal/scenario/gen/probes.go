@@ -12,29 +12,27 @@ import (
 )
 
 const (
-	cpusMost   = 6  // at most
+	cpusMost   = 6  // maximum
 	reachMost  = 8  // probes are at f+0 to f+8
-	probesMost = 4  // at most
-	roundsMost = 30 // of a caller, at most
-	roundsFew  = 16 // in most programs: a run takes half the points then, and shows as much
+	probesMost = 4  // maximum
+	roundsMost = 30 // maximum for a caller
+	roundsFew  = 16 // maximum in most programs: a run takes half the points and shows as much
 )
 
-// libraryFuncs are the functions that a storm is about, and where in each the
-// first probe is: so far back that none in reach of the storm stands in its region.
-var libraryFuncs = [...]libraryFunc{{"victim", 8}, {"clamp", 4}, {"sign", 5}, {"field", 2}, {"tally", 7}, {"over", 7},
-	{"scramble", 0}}
+// libraryFuncs lists the functions of storms with the offset of the first probe, which is far
+// enough back that no other probe of the storm lies in its region.
+var libraryFuncs = [...]libraryFunc{{"victim", 8}, {"clamp", 4}, {"sign", 5}, {"field", 2}, {"tally", 7}, {"over", 7}, {"scramble", 0}}
 
-// libraryFuncs32 are those of i386 that begin otherwise.
-var libraryFuncs32 = [...]libraryFunc{{"victim", 10}, {"clamp", 3}, {"sign", 4}, {"field", 3}, {"tally", 6},
-	{"over", 6}}
+// libraryFuncs32 lists those that begin differently on i386.
+var libraryFuncs32 = [...]libraryFunc{{"victim", 10}, {"clamp", 3}, {"sign", 4}, {"field", 3}, {"tally", 6}, {"over", 6}}
 
 type libraryFunc struct {
 	name   string
 	offset int
 }
 
-// probes draws them: most are at a few addresses of one function, so that they
-// join each other and stand in each other's regions.
+// probes draws the probes. Most are at a few addresses of one function, so that they share
+// addresses and lie in each other's regions.
 func (g *maker) probes() {
 	g.part("probes")
 	first := libraryFuncs[g.rand.N(len(libraryFuncs))]
@@ -86,15 +84,15 @@ func (g *maker) probes() {
 	}
 }
 
-// Where the function of a row lies.
+// The address of row's function.
 const (
 	rowName           = "row"
 	rowAt   arch.Addr = 0xffffffff81048000
 	rowMost           = 48
 )
 
-// row adds a function with a probe on each of its instructions, which are as long as a jump:
-// their detours need more than a page.
+// row adds a function with a probe on each of its instructions, which are as long as a jump, so
+// that their detours need more than a page.
 func (g *maker) row() {
 	g.part("row")
 	if !g.one(40) || g.on.Few {
@@ -132,8 +130,8 @@ func (g *maker) row() {
 	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: "rower", CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})
 }
 
-// handlerCalls is what a handler calls: a function without a loop, for its arguments
-// are what the registers hold where it was hit.
+// handlerCalls draws the function that a handler calls. It must not loop, because its arguments
+// are whatever the registers hold at the hit.
 func (g *maker) handlerCalls() scenario.Step {
 	if g.faulty {
 		return scenario.Step{Kind: scenario.StepCall, Func: faultsName}
@@ -141,7 +139,7 @@ func (g *maker) handlerCalls() scenario.Step {
 	return scenario.Step{Kind: scenario.StepCall, Func: g.funcs[0]}
 }
 
-// handlers lets some of a kprobe's handlers do more than count.
+// handlers makes some of a kprobe's handlers do more than count.
 func (g *maker) handlers(p *scenario.Probe) {
 	if g.one(8) {
 		p.Pre = nil
@@ -168,7 +166,7 @@ func (g *maker) handlers(p *scenario.Probe) {
 		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: g.result()})
 	case 1:
 		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: g.result()})
-	case 2: // a post_handler says that it may change the path: there is no jump then
+	case 2: // a post_handler means that the path may change, so there is no jump
 		if p.Offset == 0 && p.Func != zeroName {
 			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetIP, Func: zeroName},
 				scenario.Step{Kind: scenario.StepNonzero})
@@ -177,8 +175,8 @@ func (g *maker) handlers(p *scenario.Probe) {
 	}
 }
 
-// result draws what a handler makes a result. On i386 that register is the argument too, by which a
-// function calls itself: from 1 to 7 it would do so without end.
+// result draws a return value set by a handler. On i386 its register is also the argument of
+// recursion, and values from 1 to 7 would recurse endlessly.
 func (g *maker) result() uint64 {
 	v := uint64(g.rand.N(100))
 	if g.i386 && v >= 1 && v <= 7 {
@@ -187,13 +185,13 @@ func (g *maker) result() uint64 {
 	return v
 }
 
-// kretprobe draws a return probe: with few instances, so that calls are missed.
+// kretprobe draws a return probe with few instances, so that calls are missed.
 func (g *maker) kretprobe(name string) scenario.Probe {
 	p := scenario.Probe{Name: name, Kind: scenario.ProbeKretprobe, Func: g.some(),
 		Post: []scenario.Step{{Kind: scenario.StepCount}}, Maxactive: g.rand.N(3)}
 	if g.sc.Machine.Batches && g.one(2) {
 		switch g.rand.N(3) {
-		case 0: // a register that every function keeps
+		case 0: // a callee-saved register
 			p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: g.arch().Saved[0]}}, 8
 			p.Post = append(p.Post, scenario.Step{Kind: scenario.StepRestore, Reg: g.arch().Saved[0]})
 		case 1:
@@ -209,9 +207,9 @@ func (g *maker) kretprobe(name string) scenario.Probe {
 	return p
 }
 
-// jprobe draws a jprobe: there may be one already, and then it is refused. Its entry
-// is Go, or text that changes what is put back: a register, and the stack above what
-// it returns to. A probe may be in that text, too.
+// jprobe draws a jprobe. If there is one already, it is refused. Its entry is a Go function, or
+// text that changes saved state: a register, and the stack above its return address. That text
+// may have a probe too.
 func (g *maker) jprobe(name string) scenario.Probe {
 	p := scenario.Probe{Name: name, Kind: scenario.ProbeJprobe, Func: g.some()}
 	if g.one(2) {
@@ -239,13 +237,13 @@ func (g *maker) jprobe(name string) scenario.Probe {
 	return p
 }
 
-// Where the entries of jprobes are, if they are text.
+// Addresses of the entries of jprobes that are text.
 const (
 	entry             = "entry"
 	entryAt arch.Addr = 0xffffffff81080000
 )
 
-// text reports whether there is a function of that name.
+// text reports whether a function of that name exists.
 func (g *maker) text(name string) bool {
 	return slices.ContainsFunc(g.sc.Texts, func(t scenario.Text) bool { return t.Name == name })
 }
@@ -264,8 +262,8 @@ func (g *maker) some() string {
 	return g.focus
 }
 
-// offset draws one: mostly where an instruction begins, now and then within one,
-// where that is refused.
+// offset draws an offset: mostly an instruction boundary, sometimes the middle of an instruction,
+// where a probe is refused.
 func (g *maker) offset(f string) int {
 	reach := reachMost
 	size := len(g.sc.Text(f).Code)

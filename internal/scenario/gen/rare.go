@@ -12,21 +12,21 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// Where the functions lie that do what few do, and the data that they use.
+// Addresses of rare functions and of the data that they use.
 const (
 	raresAt      arch.Addr = 0xffffffff81042000
-	locksAt      arch.Addr = 0xffffffff83042000 // counted up with a lock prefix, and never read
-	farAt        arch.Addr = 0xffffffff83043000 // two pages that are away
-	ownAt        arch.Addr = 0xffffffff83045000 // each CPU's own
-	bufsAt       arch.Addr = 0xffffffff83046000 // one for each call that is given one
-	bufSize                = 32                 // bytes of it
+	locksAt      arch.Addr = 0xffffffff83042000 // incremented with a lock prefix, never read
+	farAt        arch.Addr = 0xffffffff83043000 // two absent pages
+	ownAt        arch.Addr = 0xffffffff83045000 // per-CPU data
+	bufsAt       arch.Addr = 0xffffffff83046000 // one buffer for each call that needs one
+	bufSize                = 32                 // bytes of a buffer
 	bufsName               = "bufs"
 	switchedName           = "switched"
 )
 
-// rare adds functions of which few scenarios have one: a static call, an instruction whose
-// lock prefix comes and goes, data that is away, data of each CPU; and those of real
-// objects that move memory. Tasks call them, no handler does.
+// rare adds functions that few scenarios have: a static call, an instruction whose lock prefix
+// comes and goes, absent data, per-CPU data, and functions of real objects that move memory.
+// Tasks call them; handlers don't.
 func (g *maker) rare() {
 	g.part("rare")
 	at := raresAt + arch.Addr(g.rand.N(32))
@@ -49,7 +49,7 @@ func (g *maker) rare() {
 			f.body(2)
 			g.sc.Locked = append(g.sc.Locked, scenario.Site{Func: "locked", Offset: len(f.code)})
 			f.number(locksAt, 0xf0, 0xff, 0x04) // lock incl
-			f.put(0x31, 0xc0)                   // flags, too, are as they were
+			f.put(0x31, 0xc0)                   // clear the flags
 			f.put(0xc3)
 		})
 		data(scenario.Data{Name: "locks", At: locksAt, Bytes: make([]byte, 8)})
@@ -74,7 +74,7 @@ func (g *maker) rare() {
 			f.body(1 + g.rand.N(2))
 			f.number(ownAt, own, 0x8b, 0x0c)   // mov %gs:own,%ecx
 			f.number(ownAt+8, own, 0xff, 0x04) // incl %gs:own+8
-			f.put(0x31, 0xc0)                  // the flags tell of the count
+			f.put(0x31, 0xc0)                  // clear flags that depend on the count
 			f.body(1)
 			f.put(0xc3)
 		})
@@ -89,12 +89,12 @@ func (g *maker) rare() {
 // movers are the functions of work.o and string.o.
 var movers = []string{"crc32", "sort", "memset", "memcpy", "memmove"}
 
-// absolute puts an instruction that ends in an address of the upper 2 GB.
+// absolute adds an instruction that ends in an address in the upper 2 GB.
 func (f *function) absolute(at arch.Addr, op ...byte) {
 	f.put(binary.LittleEndian.AppendUint32(op, uint32(at))...)
 }
 
-// end puts what a beginning wants, and the return.
+// end adds the epilogue of a beginning, and the return.
 func (f *function) end(end []byte) {
 	for _, b := range end {
 		f.put(b)
@@ -102,8 +102,7 @@ func (f *function) end(end []byte) {
 	f.put(0xc3)
 }
 
-// static adds a static call: what it calls now is in its text, so its result
-// isn't compared.
+// static adds a static call. Its result depends on its current target, so it isn't compared.
 func (g *maker) static(add func(name string, make func(f *function))) {
 	s := scenario.StaticCall{Name: "static"}
 	for i, name := range []string{"one", "two"} {
@@ -130,7 +129,7 @@ func (g *maker) static(add func(name string, make func(f *function))) {
 	g.sc.Calls = append(g.sc.Calls, s)
 }
 
-// rareTasks are those that go with rare's functions.
+// rareTasks adds the tasks for rare's functions.
 func (g *maker) rareTasks() {
 	g.part("rare-tasks")
 	add := func(name string, ops ...scenario.Op) {
@@ -149,8 +148,8 @@ func (g *maker) rareTasks() {
 	}
 }
 
-// moverArgs are the arguments of a call of one of movers: it reads the pool, and writes
-// to a buffer that no other call has.
+// moverArgs returns the arguments of a call of a mover, which reads the pool and writes to a
+// buffer of its own.
 func (g *maker) moverArgs(f string) []uint64 {
 	from, n := uint64(poolAt)+8*uint64(g.rand.N(4)), uint64(g.rand.N(4))
 	if f == "crc32" {

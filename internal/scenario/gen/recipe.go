@@ -11,39 +11,40 @@ import (
 	"kpsim/sim"
 )
 
-// A Recipe is what a scenario is drawn by (Of): one seed for all of its parts, but for
-// those that have another. A part is a probe, a function, what one task does, and so on:
-// what Parts lists. Recipes are what a fuzzer keeps, changes and joins.
+// A Recipe determines a scenario (Of): one seed for all parts except those with a seed of their
+// own. A part is a probe, a function, a task's operations, and so on: see Parts. A fuzzer keeps,
+// changes and combines recipes.
 type Recipe struct {
 	Seed  uint64
-	Parts []Part // sorted by their names
+	Parts []Part // sorted by name
 }
 
-// Apart lies between the first programs of two seeds that follow each other: so near seeds draw no
-// program that others draw, too. It is odd, so no two seeds begin with the same program.
+// apart is the distance between the first programs of two consecutive seeds, so that nearby seeds
+// draw different programs. It is odd, so no two seeds begin with the same program.
 const (
 	apart   = 0x9e3779b97f4a7c15
 	inverse = 0xf1de83e19937733d // apart * inverse is 1
 )
 
-// First returns the seed of the recipe that a search with a seed draws first; those after it
-// have the next ones. Seed 1 begins with 1.
+// First returns the seed of the first recipe that a search with the given seed draws; later ones
+// count up from it. Seed 1 begins with 1.
 func First(seed uint64) uint64 { return 1 + (seed-1)*apart }
 
-// FirstOf is the inverse of First: the seed of a search that begins with a recipe's.
+// FirstOf is the inverse of First: it returns the seed of the search that begins with this
+// recipe's seed.
 func FirstOf(recipe uint64) uint64 { return 1 + (recipe-1)*inverse }
 
-// A Part is a part of a scenario that is drawn by a seed of its own.
+// A Part is a part of a scenario with a seed of its own.
 type Part struct {
 	Name string
 	Seed uint64
 }
 
-// Plain is the seed of a part that is drawn as plainly as it can be: the first of all
-// alternatives, and nothing that is rare.
+// Plain is the seed of a part drawn as plainly as possible: always the first alternative, and
+// nothing rare.
 const Plain uint64 = 0
 
-// seed returns that of a part.
+// seed returns the seed of a part.
 func (r *Recipe) seed(name string) uint64 {
 	if i, ok := r.find(name); ok {
 		return r.Parts[i].Seed
@@ -68,8 +69,8 @@ func (r *Recipe) With(name string, seed uint64) Recipe {
 	return n
 }
 
-// Taking returns the recipe with the parts that take says of another recipe's scenario, of
-// which these are all parts.
+// Taking returns the recipe with some parts of another recipe's scenario: those of the list
+// parts, which must be complete, that take selects.
 func (r *Recipe) Taking(from *Recipe, parts []string, take func(name string) bool) Recipe {
 	n := *r
 	for _, name := range parts {
@@ -80,7 +81,7 @@ func (r *Recipe) Taking(from *Recipe, parts []string, take func(name string) boo
 	return n
 }
 
-// Hash returns a number that tells recipes apart.
+// Hash returns a hash of the recipe.
 func (r *Recipe) Hash() uint64 {
 	h := sim.Mix(r.Seed)
 	for _, b := range r.Marshal() {
@@ -89,7 +90,7 @@ func (r *Recipe) Hash() uint64 {
 	return h
 }
 
-// Marshal returns the recipe as text: a line for the seed and one for each part that has
+// Marshal returns the recipe as text: a line for the seed, and one for each part with a seed of
 // its own.
 func (r *Recipe) Marshal() []byte {
 	b := fmt.Appendf(nil, "seed %d\n", r.Seed)
@@ -99,7 +100,7 @@ func (r *Recipe) Marshal() []byte {
 	return b
 }
 
-// partsMost is how many parts a recipe that is read may have.
+// partsMost is the maximum number of parts that ReadRecipe accepts.
 const partsMost = 1000
 
 // ReadRecipe is the inverse of Marshal. The error names the line.

@@ -7,8 +7,8 @@ import (
 	"kpsim/internal/scenario/act"
 )
 
-// Sane is a scenario without what no caller may do, if one task alone calls the API for a
-// probe: one task flips jump labels, too.
+// Sane returns a scenario without calls that no caller may make when only one task uses a probe.
+// It also leaves only one task that flips jump labels.
 func Sane(sc *scenario.Scenario) *scenario.Scenario {
 	s, use := *sc, NewUse(sc)
 	s.Tasks = slices.Clone(sc.Tasks)
@@ -31,14 +31,14 @@ func Sane(sc *scenario.Scenario) *scenario.Scenario {
 	return &s
 }
 
-// A Use is what one task has registered and loaded so far.
+// A Use tracks what one task has registered and loaded.
 type Use struct {
 	sc         *scenario.Scenario
 	registered map[string]bool // return probes
 	loaded     map[string]bool // modules
 }
 
-// NewUse begins with what a run begins with.
+// NewUse returns the state at the beginning of a run.
 func NewUse(sc *scenario.Scenario) *Use {
 	u := &Use{sc, make(map[string]bool), make(map[string]bool)}
 	for i := range sc.Modules {
@@ -47,9 +47,9 @@ func NewUse(sc *scenario.Scenario) *Use {
 	return u
 }
 
-// Misused reports whether an operation registers a return probe that is registered, or
-// unregisters one that isn't, which no caller may: see Known. One in a module that isn't
-// there can't be registered.
+// Misused reports whether an operation registers a return probe twice, or unregisters one that
+// isn't registered, which no caller may do: see Known. A return probe in an unloaded module can't
+// be registered.
 func (u *Use) Misused(op *scenario.Op) bool {
 	registers := op.Kind == act.Register || op.Kind == act.RegisterAll
 	switch {
@@ -76,13 +76,14 @@ func (u *Use) Misused(op *scenario.Op) bool {
 	return false
 }
 
-// loads reports whether a module can be loaded: the kernel loads modules, and its init doesn't fail.
+// loads reports whether a module can be loaded: the kernel loads modules, and its init succeeds.
 func (u *Use) loads(name string) bool {
 	return u.sc.Machine.Modules != scenario.LoadingNone &&
 		!slices.ContainsFunc(u.sc.Modules, func(m scenario.Module) bool { return m.Name == name && m.Enter == failing })
 }
 
-// away reports whether a probe is in a module that isn't loaded, or in its init, which is gone when it is.
+// away reports whether a probe is in a module that isn't loaded, or in the init text of one,
+// which is freed after loading.
 func (u *Use) away(p *scenario.Probe) bool {
 	for i := range u.sc.Modules {
 		m := &u.sc.Modules[i]
@@ -93,7 +94,7 @@ func (u *Use) away(p *scenario.Probe) bool {
 	return false
 }
 
-// probesOf are the probes that an operation is about.
+// probesOf returns the probes that an operation names.
 func probesOf(op *scenario.Op) []string {
 	if op.Target != "" {
 		return []string{op.Target}

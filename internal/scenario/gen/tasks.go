@@ -15,7 +15,7 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// calls lists what probers do, as often as it is to be drawn, of what the machine has.
+// calls lists the operations that probers may do on this machine, repeated by weight.
 func (g *maker) calls() {
 	g.kinds = g.kinds[:0]
 	for _, k := range drawn() {
@@ -29,7 +29,7 @@ func (g *maker) calls() {
 	}
 }
 
-// drawn are the operations that probers are drawn, in their order.
+// drawn lists the operations that are drawn for probers, in their order.
 var drawn = sync.OnceValue(func() (list []*scenario.Operation) {
 	for _, k := range act.All() {
 		if k.Drawn.Nth > 0 {
@@ -40,7 +40,7 @@ var drawn = sync.OnceValue(func() (list []*scenario.Operation) {
 	return list
 })
 
-// settled waits until the optimizer has done what it can, or gives way where there is none.
+// settled waits until the optimizer is idle, or just yields if there is none.
 func (g *maker) settled() scenario.Op {
 	if !g.sc.Machine.Kernel.Optprobes {
 		return scenario.Op{Kind: act.Schedule}
@@ -48,8 +48,8 @@ func (g *maker) settled() scenario.Op {
 	return scenario.Op{Kind: act.WaitOptimized}
 }
 
-// probers draws the tasks that call the API. A probe belongs to one of them, as
-// it does to its user; in the end all are unregistered, mostly.
+// probers draws the tasks that call the API. A probe belongs to one task, its user; mostly all
+// are unregistered at the end.
 func (g *maker) probers() {
 	g.part("probers")
 	if g.tasks = 1 + g.rand.N(2); g.one(4) {
@@ -62,7 +62,7 @@ func (g *maker) probers() {
 		}
 		g.numbered("prober", i)
 		ops := []scenario.Op{{Kind: act.Register, Target: own[0]}, g.settled()}
-		if i > 0 && !g.one(3) { // mostly the first probe is there by then, and has its jump
+		if i > 0 && !g.one(3) { // mostly wait until the first probe has its jump
 			ops = slices.Insert(ops, 0, scenario.Op{Kind: act.Schedule}, g.settled())
 		}
 		for _, k := range own[1:] {
@@ -73,7 +73,7 @@ func (g *maker) probers() {
 			ops = append(ops, g.ops(own)...)
 		}
 		g.numbered("prober", i)
-		stay := g.one(3) // some are there in the end
+		stay := g.one(3) // some remain at the end
 		for _, k := range own {
 			if stay && g.one(2) {
 				ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
@@ -98,16 +98,15 @@ func (g *maker) ops(own []string) []scenario.Op {
 	one, other := own[g.rand.N(len(own))], own[g.rand.N(len(own))]
 	m := &g.sc.Machine
 	switch g.rand.N(4) {
-	case 0: // what is freed is handed out again, with no jump meanwhile
+	case 0: // freed memory is reused, with no jump in between
 		if m.Kernel.Optprobes {
 			return []scenario.Op{{Kind: act.Optimization}, {Kind: act.Unregister, Target: one},
 				{Kind: act.Register, Target: other}, {Kind: act.Register, Target: one},
 				{Kind: act.Optimization, On: true}, g.settled()}
 		}
-	case 1: // all off, and what comes and goes then
-		return []scenario.Op{{Kind: act.Enabled}, {Kind: act.Unregister, Target: one},
-			{Kind: act.Register, Target: one}, g.op(own), {Kind: act.Enabled, On: true}}
-	case 2: // one alone is on, then none
+	case 1: // disarm everything, then register and unregister
+		return []scenario.Op{{Kind: act.Enabled}, {Kind: act.Unregister, Target: one}, {Kind: act.Register, Target: one}, g.op(own), {Kind: act.Enabled, On: true}}
+	case 2: // one probe enabled, then none
 		if m.Batches {
 			return []scenario.Op{{Kind: act.Disable, Target: one}, g.settled(), {Kind: act.Disable, Target: other},
 				{Kind: act.Enable, Target: one}, g.settled()}
@@ -116,7 +115,7 @@ func (g *maker) ops(own []string) []scenario.Op {
 	return []scenario.Op{{Kind: act.Unregister, Target: one}, {Kind: act.Register, Target: one}, g.settled()}
 }
 
-// op draws an operation, and what its parameters are.
+// op draws an operation and its parameters.
 func (g *maker) op(own []string) scenario.Op {
 	op := scenario.Op{Kind: g.kinds[g.rand.N(len(g.kinds))]}
 	for _, a := range op.Kind.Params {
@@ -144,10 +143,8 @@ func (g *maker) op(own []string) scenario.Op {
 
 // batch draws some of the task's probes, all of one kind.
 func (g *maker) batch(own []string) (names []string) {
-	// no edition has both
-	own = slices.DeleteFunc(slices.Clone(own), func(name string) bool {
-		return g.sc.Probe(name).Kind == scenario.ProbeJprobe
-	})
+	// no edition has array calls for jprobes
+	own = slices.DeleteFunc(slices.Clone(own), func(name string) bool { return g.sc.Probe(name).Kind == scenario.ProbeJprobe })
 	if len(own) == 0 {
 		return nil
 	}
@@ -160,8 +157,8 @@ func (g *maker) batch(own []string) (names []string) {
 	return names
 }
 
-// call draws a call of a function that is probed. Where calls or flips change
-// what others return, it isn't compared.
+// call draws a call of a probed function. Its result isn't compared if calls or flips change the
+// results of others.
 func (g *maker) call() scenario.Op { return g.callOf(g.some()) }
 
 func (g *maker) callOf(f string) scenario.Op {
@@ -176,8 +173,8 @@ func (g *maker) callOf(f string) scenario.Op {
 	return op
 }
 
-// callers draws tasks that run the functions for as long as the API is called,
-// and where they can be preempted another task to run instead.
+// callers draws tasks that run the functions while the API is called and, if they can be
+// preempted, another task to run instead.
 func (g *maker) callers() {
 	m := &g.sc.Machine
 	g.part("callers")
@@ -185,7 +182,7 @@ func (g *maker) callers() {
 	if g.one(8) {
 		n++
 	}
-	if g.one(30) { // tasks whose calls are in one bucket of a table
+	if g.one(30) { // tasks whose calls share a bucket of the hash table
 		n = 6 + g.rand.N(8)
 	}
 	rounds := roundsFew
@@ -202,7 +199,7 @@ func (g *maker) callers() {
 			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("other%d", i), CPU: cpu,
 				Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: act.Schedule}}})
 			most := 3
-			if g.one(2) { // at any instruction of the region and of the detour, again and again
+			if g.one(2) { // hits any instruction of the region and the detour repeatedly
 				most = 24
 			}
 			g.sc.Sources = append(g.sc.Sources, scenario.Source{Kind: scenario.SourcePreempt, CPU: cpu,
@@ -211,12 +208,12 @@ func (g *maker) callers() {
 	}
 }
 
-// round is what a caller calls before it gives way. Of a drawn scenario's callers one calls
-// little else than what mostly gets a jump, so that a task is in a call of it when it does;
-// rounds are mostly short, or else everything waits for the callers.
+// round draws what a caller calls before it yields. One caller calls mainly the function that
+// usually gets a jump, so that a task is inside a call when it does. Rounds are mostly short, or
+// else everything waits for the callers.
 func (g *maker) round(caller int) (ops []scenario.Op) {
 	n := 1 + g.rand.N(2)
-	if g.sleeps { // while the machine is stopped, a task that isn't in the call has just made one
+	if g.sleeps { // while the machine is stopped, a task outside the call has just made one
 		n += 2
 	}
 	for range n {
@@ -238,8 +235,7 @@ func (g *maker) round(caller int) (ops []scenario.Op) {
 	return ops
 }
 
-// breath is how a caller gives way between rounds: it schedules, and is in user mode
-// before that now and then.
+// breath makes a caller yield between rounds: it schedules, sometimes after a while in user mode.
 func (g *maker) breath() []scenario.Op {
 	ops := []scenario.Op{{Kind: act.Schedule}}
 	if g.one(6) {
@@ -248,8 +244,8 @@ func (g *maker) breath() []scenario.Op {
 	return ops
 }
 
-// plugs lets CPUs go in few scenarios, and mostly come back, once or twice. The first one
-// stays, as on x86.
+// plugs takes CPUs offline in few scenarios, and mostly brings them back, once or twice. CPU 0
+// stays online, as on x86.
 func (g *maker) plugs() {
 	g.part("plugs")
 	s := g.sc
@@ -273,7 +269,7 @@ func (g *maker) plugs() {
 	g.failing(ops)
 }
 
-// failing has a step of a CPU's going or coming fail now and then.
+// failing sometimes makes a step of taking a CPU offline or online fail.
 func (g *maker) failing(ops []scenario.Op) {
 	for i := range ops {
 		op := &ops[i]
@@ -284,8 +280,7 @@ func (g *maker) failing(ops []scenario.Op) {
 	}
 }
 
-// absent has a CPU of few machines begin offline, and mostly come online. Programs that are
-// to run there begin then.
+// absent makes a CPU of few machines start offline and mostly come online. Its tasks start then.
 func (g *maker) absent(given bool) {
 	g.part("absent")
 	s := g.sc
@@ -304,10 +299,11 @@ func (g *maker) absent(given bool) {
 	s.Machine.Offline = 1 << cpu
 }
 
-// firstInterrupts has interrupts run no text on a CPU that comes, where ftrace has sites. It patches
-// them without cpu_hotplug_lock. Its IPIs don't reach a CPU that isn't online, and between
-// set_cpu_online and the CPU's first interrupt no instruction serialises (start_secondary). By the
-// processors' manuals that interrupt may run old text, so no kernel promises that it doesn't.
+// firstInterrupts keeps interrupts from running text on a CPU that comes online if ftrace has
+// sites. ftrace patches them without cpu_hotplug_lock. Its IPIs don't reach a CPU that isn't
+// online, and between set_cpu_online and the CPU's first interrupt no instruction serialises
+// (start_secondary). According to the processor manuals that interrupt may run old text, so no
+// kernel promises otherwise.
 func (g *maker) firstInterrupts() {
 	s := g.sc
 	if len(s.Sites) == 0 {
@@ -320,15 +316,15 @@ func (g *maker) firstInterrupts() {
 	}
 }
 
-// comes reports whether a CPU may come online while a scenario runs.
+// comes reports whether a CPU may come online during a run of the scenario.
 func comes(s *scenario.Scenario, cpu int) bool {
 	return s.Machine.Offline>>cpu&1 != 0 || slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
 		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == act.Online && op.CPU == cpu })
 	})
 }
 
-// others adds rare tasks: one that exits in a probed function, one that brings
-// a CPU, one that traces.
+// others adds rare tasks: one that exits in a probed function, one that brings a CPU online, one
+// that traces.
 func (g *maker) others() {
 	g.part("others")
 	add := func(name string, ops ...scenario.Op) {
@@ -354,8 +350,8 @@ func (g *maker) others() {
 	}
 }
 
-// leaving makes a function in which a task exits, with a probe that a prober registers
-// first and unregisters last.
+// leaving makes a function in which a task exits. It has a probe that a prober registers first
+// and unregisters last.
 func (g *maker) leaving() string {
 	const name = "last"
 	at := textsAt + 0x1000
@@ -375,12 +371,12 @@ func (g *maker) leaving() string {
 	return name
 }
 
-// sharedIn: one scenario in so many with several probers is shared.
+// sharedIn: one in this many scenarios with several probers is shared.
 const sharedIn = 4
 
-// share has the tasks that call the API call it for each other's probes, too. No user
-// may, for a probe is its user's until it is registered and from when it isn't any more;
-// but the engine has a lock, and answers each call as if it came alone.
+// share makes the tasks that call the API also call it for each other's probes. Real users must
+// not: a probe is only theirs before registration and after unregistration. But the engine holds
+// a lock, and answers each call as if it came alone.
 func (g *maker) share() {
 	for i := range g.sc.Tasks[:g.tasks] {
 		for k := range g.sc.Tasks[i].Ops {

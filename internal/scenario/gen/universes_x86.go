@@ -6,15 +6,14 @@ import (
 	"kpsim/smp/arch"
 )
 
-// Where functions that are patched together lie.
+// Addresses of functions that are patched together.
 const (
 	universeName           = "universe"
 	universeAt   arch.Addr = 0xffffffff81051000
 )
 
-// universes adds two functions, of which one calls the other, that are patched live together:
-// once or twice, with tasks in their midst, and now and then taken away by another task than brought
-// them.
+// universes adds a function and its callee that are live patched together, once or twice, while
+// tasks are inside them. Sometimes another task than the patching one reverts the patch.
 func (g *maker) universes() {
 	g.part("universes")
 	if m := &g.sc.Machine; !g.one(10) || !m.Kernel.Ftrace || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
@@ -50,9 +49,8 @@ func (g *maker) universes() {
 	case 2:
 		ops = append(ops, patch)
 	}
-	if g.one(3) { // until 5.3 any probe at a site conflicts with a live patch there
-		ops = append([]scenario.Op{{Kind: act.Register,
-			Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
+	if g.one(3) { // before 5.3 any probe at a site conflicts with a live patch there
+		ops = append([]scenario.Op{{Kind: act.Register, Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
 	}
 	g.alone("uniter", ops)
 	g.alone("inhabitant", []scenario.Op{call, {Kind: []*scenario.Operation{act.User, act.Schedule}[g.rand.N(2)]}, call})

@@ -10,12 +10,11 @@ import (
 	"kpsim/smp/arch"
 )
 
-// What is on this page is there to come to the corners of an engine: the decoder of
-// instructions, answers that are errnos, several pages of detours, a site of ftrace that
-// another client holds. Each is a part of its own with functions, probes and a task of its
-// own, in few scenarios, so that the other parts are as they were without it.
+// This file reaches corners of an engine: the instruction decoder, errno answers, several pages
+// of detours, and a site of ftrace held by another client. Each is a part of its own, with its
+// own functions, probes and task, in few scenarios, so that it doesn't change the other parts.
 
-// Where the functions of this page lie.
+// Addresses of this file's functions.
 const (
 	tastesName           = "tastes"
 	tastesAt   arch.Addr = 0xffffffff81049000
@@ -29,11 +28,11 @@ const (
 	goingAt    arch.Addr = 0xffffffff8104d000
 )
 
-// How much of it there is, at most.
+// Limits of these parts.
 const (
-	tastesMost = 12        // instructions of any encoding
-	tastedMost = 8         // probes on these
-	crowdMost  = 36        // probes, of which each is made a jump: more than a page of detours
+	tastesMost = 12        // instructions of random encoding
+	tastedMost = 8         // probes on them
+	crowdMost  = 36        // probes that each get a jump: more than a page of detours
 	crowdSteps = 3_000_000 // boundaries of a run with a crowd
 )
 
@@ -45,7 +44,7 @@ func (g *maker) wide() {
 	g.nesting()
 }
 
-// wideTasks adds what comes with tasks of its own.
+// wideTasks adds the parts that have tasks of their own.
 func (g *maker) wideTasks() {
 	g.odds()
 	g.entry()
@@ -61,14 +60,14 @@ func (g *maker) wideTasks() {
 	g.uprobes()
 }
 
-// direct reports whether a kernel takes its text to be free of jumps through registers: since
-// 6.6 one built with retpolines or IBT does, and puts a jump where such a one leads to.
+// direct reports whether a kernel assumes that its text has no jumps through registers. Since 6.6
+// a kernel built with retpolines or IBT does, and optimizes probes even where such a jump leads.
 func (g *maker) direct() bool {
 	k := &g.sc.Machine.Kernel
 	return g.on.Contract && (k.Retpoline || k.IBT) && k.Edition >= rules.Edition69
 }
 
-// own adds a probe that no prober has.
+// own adds a probe that belongs to no prober.
 func (g *maker) own(p scenario.Probe) string {
 	if p.Kind == scenario.ProbeKprobe && p.Pre == nil {
 		p.Pre = []scenario.Step{{Kind: scenario.StepCount}}
@@ -77,13 +76,13 @@ func (g *maker) own(p scenario.Probe) string {
 	return p.Name
 }
 
-// alone adds a task that does this once.
+// alone adds a task that does ops once.
 func (g *maker) alone(name string, ops []scenario.Op) {
 	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})
 }
 
-// tastes adds a function of instructions of any encoding, which nothing calls, for the
-// rules and the decoder to look at. odds registers probes there.
+// tastes adds a function of randomly encoded instructions, which nothing calls, as input for the
+// rules and the decoder. odds registers probes there.
 func (g *maker) tastes() {
 	g.part("tastes")
 	if !g.one(4) {
@@ -104,8 +103,8 @@ func (g *maker) tastes() {
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: tastesName, At: f.at, Code: f.code})
 }
 
-// encodings are forms that few instructions drawn byte by byte have: many prefixes, addresses
-// and numbers of other sizes than most, what emulators look for behind ud2.
+// encodings lists forms that random bytes rarely give: many prefixes, unusual sizes of addresses
+// and immediates, and what emulators look for after ud2.
 var encodings = [...][]byte{
 	{0x66, 0x67, 0x2e, 0xf2, 0x36, 0x90},                         // five prefixes, all different
 	{0x66, 0x67, 0x2e, 0x3e, 0x36, 0x64, 0x65, 0x90},             // seven
@@ -183,8 +182,8 @@ var encodings = [...][]byte{
 	{0x66, 0x0f, 0x1f, 0x84, 0x00, 0, 0, 0, 0},                   // nop
 }
 
-// tasted are ops of a task on probes at some of these instructions, of which the last is
-// one, for all before it are decoded there.
+// tasted draws operations on probes at some of these instructions. One is always at the last,
+// since the kernel then decodes all before it.
 func (g *maker) tasted() (ops []scenario.Op) {
 	if !g.text(tastesName) {
 		return nil
@@ -207,7 +206,7 @@ func (g *maker) tasted() (ops []scenario.Op) {
 	return ops
 }
 
-// emulatedOps are ops on probes at some of the instructions that newer kernels do themselves.
+// emulatedOps draws operations on probes at instructions that newer kernels emulate.
 func (g *maker) emulatedOps() (ops []scenario.Op) {
 	if !g.text(emulatedName) || !g.one(2) {
 		return nil
@@ -228,11 +227,11 @@ func (g *maker) emulatedOps() (ops []scenario.Op) {
 	return ops
 }
 
-// preamble adds a function with the name of what lies before a function in kernels that
-// check types of calls.
+// preamble adds a function with the name of the preamble that kernels with type-checked calls put
+// before a function.
 func (g *maker) preamble() {
 	g.part("preamble")
-	if !g.on.Contract || !g.one(25) { // releases of one edition differ, so it is for a kernel
+	if !g.on.Contract || !g.one(25) { // releases of one edition differ, so this is only for a given kernel
 		return
 	}
 	names := [...]string{"__cfi_f", "__pfx_f", "__cfi", "_fx_f"}
@@ -242,7 +241,7 @@ func (g *maker) preamble() {
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: names[g.rand.N(len(names))], At: f.at, Code: f.code})
 }
 
-// preambled are ops on probes in it.
+// preambled draws operations on probes in the preamble.
 func (g *maker) preambled() (ops []scenario.Op) {
 	i := slices.IndexFunc(g.sc.Texts, func(t scenario.Text) bool { return t.At == cfiAt })
 	if i < 0 {
@@ -254,8 +253,7 @@ func (g *maker) preambled() (ops []scenario.Op) {
 	return []scenario.Op{{Kind: act.Register, Target: k}, {Kind: act.Unregister, Target: k}}
 }
 
-// siblings puts a second return probe on a function that has one: a call goes back through
-// both.
+// siblings adds a second return probe to a function that has one: calls return through both.
 func (g *maker) siblings() {
 	g.part("siblings")
 	if !g.one(3) {
@@ -272,8 +270,8 @@ func (g *maker) siblings() {
 	}
 }
 
-// nesting has handlers that call a function call another than the first, so that what is hit
-// in a handler is of all kinds. One that may sleep isn't called, nor who may call it.
+// nesting makes handlers that call a function call another one than the first, so that all kinds
+// of probes are hit in handlers. A function that may sleep, or call one that does, is excluded.
 func (g *maker) nesting() {
 	g.part("nesting")
 	if g.faulty || g.sleeps || !g.one(2) {
@@ -297,20 +295,18 @@ const (
 	preambleProbe = "before"
 )
 
-// kernels are functions that a kernel has itself: most refuse probes, and no scenario
-// executes them. kpsim's own engine knows no symbol of that name.
-var kernels = [...]string{"kprobe_int3_handler", "entry_SYSCALL_64", "asm_exc_int3", "exc_int3", "get_kprobe",
-	"arch_rethook_trampoline", "do_idle", "schedule"}
+// kernels lists functions of the kernel itself. Most refuse probes, and no scenario executes
+// them. kpsim's own engine has no such symbols.
+var kernels = [...]string{"kprobe_int3_handler", "entry_SYSCALL_64", "asm_exc_int3", "exc_int3", "get_kprobe", "arch_rethook_trampoline", "do_idle", "schedule"}
 
-// Kernels reports whether a probe is at a function that only a kernel has, or that some
-// releases of an edition refuse and others don't: a preamble.
+// Kernels reports whether a probe is at a function that only a kernel has, or at one that only
+// some releases of an edition refuse: a preamble.
 func Kernels(p *scenario.Probe) bool {
 	return p.Symbol == switchName || p.Func == "" && slices.Contains(kernels[:], p.Symbol) || p.Name == preambleProbe
 }
 
-// odds adds a task that asks for what is refused, or is there for another reason than most:
-// an array without a probe, one of return probes of which one can't be, a kernel's own
-// function, the functions above.
+// odds adds a task with unusual requests: an empty array, an array with one invalid return probe,
+// a function of the kernel, and the functions above.
 func (g *maker) odds() {
 	g.part("odds")
 	m := &g.sc.Machine
@@ -318,7 +314,7 @@ func (g *maker) odds() {
 	if m.Batches && g.one(10) {
 		ops = append(ops, scenario.Op{Kind: act.RegisterAll}, scenario.Op{Kind: act.UnregisterAll})
 	}
-	if m.Batches && g.one(10) { // never unregistered: whether it was registered isn't known
+	if m.Batches && g.one(10) { // never unregistered, since it may not have been registered
 		var names []string
 		bad := g.rand.N(3)
 		for i := range 1 + g.rand.N(3) {
@@ -329,7 +325,7 @@ func (g *maker) odds() {
 			case g.one(2):
 				p.Func, p.Symbol = "", "nobody"
 			default:
-				p.Offset = 1 // no return probe is there
+				p.Offset = 1 // no return probe can be there
 			}
 			names = append(names, g.own(p))
 		}
@@ -342,13 +338,12 @@ func (g *maker) odds() {
 		ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 	}
 	if f := g.made[g.rand.N(len(g.made))]; g.one(12) {
-		if starts := Boundaries(g.sc, f); starts[len(starts)-1] > 4 { // behind the entry of any kernel
-			k := g.own(scenario.Probe{Name: "behind", Kind: scenario.ProbeKretprobe, Func: f,
-				Offset: starts[len(starts)-1], Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		if starts := Boundaries(g.sc, f); starts[len(starts)-1] > 4 { // after the entry sequence of any kernel
+			k := g.own(scenario.Probe{Name: "behind", Kind: scenario.ProbeKretprobe, Func: f, Offset: starts[len(starts)-1], Post: []scenario.Step{{Kind: scenario.StepCount}}})
 			ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 		}
 	}
-	if g.one(12) { // behind all functions
+	if g.one(12) { // after all functions
 		t := g.sc.Text(g.made[g.rand.N(len(g.made))])
 		p := scenario.Probe{Name: "outside", Symbol: t.Name, Offset: len(t.Code) + g.rand.N(64)}
 		at := t.At + arch.Addr(p.Offset)
@@ -360,9 +355,8 @@ func (g *maker) odds() {
 			ops = append(ops, scenario.Op{Kind: act.Register, Target: k}, scenario.Op{Kind: act.Unregister, Target: k})
 		}
 	}
-	if g.on.Contract && g.one(20) { // a function that returns to where another task has left it
-		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: switchName,
-			Post: []scenario.Step{{Kind: scenario.StepCount}}})
+	if g.on.Contract && g.one(20) { // a function that returns to an address left by another task
+		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: switchName, Post: []scenario.Step{{Kind: scenario.StepCount}}})
 		ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 	}
 	if g.on.Contract && g.one(10) {

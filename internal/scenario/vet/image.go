@@ -13,7 +13,7 @@ import (
 	"kpsim/smp/image"
 )
 
-// Image returns the scenario's functions as its kernel has them when a run begins.
+// Image returns the scenario's functions as its kernel has them at the start of a run.
 func Image(s *scenario.Scenario) *image.Module {
 	var funcs []image.Func
 	at := make(map[string]arch.Addr)
@@ -48,7 +48,7 @@ func Image(s *scenario.Scenario) *image.Module {
 	m := image.Assembled(s.Name, funcs, sites)
 	for i := range m.Symbols {
 		b := &m.Symbols[i]
-		base, _, _ := strings.Cut(b.Name, ".") // what was split off it refuses probes too
+		base, _, _ := strings.Cut(b.Name, ".") // parts split off a function refuse probes too
 		for _, name := range [...]string{b.Name, base} {
 			b.Blacklisted = b.Blacklisted ||
 				slices.Contains(s.Reserved, scenario.Reserved{Func: name, By: scenario.ReservedBlacklist})
@@ -64,18 +64,17 @@ func Image(s *scenario.Scenario) *image.Module {
 	return m
 }
 
-// Survey returns the scenario's functions as the kernel of its machine judges them.
+// Survey returns the scenario's functions as judged by the kernel of its machine.
 func Survey(s *scenario.Scenario) *survey.Survey {
 	v := survey.New(Image(s), s.Machine.Kprobes().Kernel)
 	v.NeverBoosts = s.Machine.Boost == era.BoostNever
-	v.OneCPU = true // lock prefixes that come and go are such
+	v.OneCPU = true // for lock prefixes that come and go
 	v.AnyByte, v.EachBoundary = s.Machine.AnyByte, !s.Machine.AnyByte
 	return v
 }
 
-// Refusal says what the rules have against a probe at an address: the errno, above 0,
-// and why. 0: nothing; a probe that is refused all the same was refused for another
-// reason.
+// Refusal returns the errno, above 0, with which the rules refuse a probe at an address, and the
+// reason. 0: the rules accept it; a refusal then has another reason.
 func Refusal(s *scenario.Scenario, at arch.Addr) (errno uint64, why string) {
 	v := Survey(s)
 	f, ok := v.Module.SymbolAt(at)

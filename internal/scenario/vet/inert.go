@@ -9,17 +9,17 @@ import (
 	"kpsim/kprobes/survey"
 )
 
-// A Jumps asks of a scenario's probes whether a jump may replace their breakpoints.
+// A Jumps tells which of a scenario's probes may be optimized to a jump.
 type Jumps struct {
 	s *scenario.Scenario
 	v *survey.Survey
 }
 
-// NewJumps asks for it, by the rules of the scenario's machine.
+// NewJumps returns a Jumps by the rules of the scenario's machine.
 func NewJumps(s *scenario.Scenario) *Jumps { return &Jumps{s, Survey(s)} }
 
-// Why says why no schedule makes a jump of a probe, in the words of kpsim check; "" if
-// one may.
+// Why returns the reason why no schedule makes a jump of a probe, in the words of kpsim check; ""
+// if one may.
 func (j *Jumps) Why(k *scenario.Probe) string {
 	if !j.s.Machine.WritesJumps() {
 		return "engine " + j.s.Machine.Engine + " writes no jumps"
@@ -45,8 +45,8 @@ func (j *Jumps) Why(k *scenario.Probe) string {
 	return ""
 }
 
-// None says of each probe that a task registers why it is never optimized, a line each;
-// nothing if one of them may be.
+// None returns, for each probe that a task registers, a line on why it is never optimized. It
+// returns nothing if any of them may be.
 func (j *Jumps) None() (list []*scenario.Fault) {
 	if !j.s.Machine.WritesJumps() {
 		return nil
@@ -75,8 +75,8 @@ func disabledThroughout(s *scenario.Scenario, k *scenario.Probe) bool {
 		!s.HandlerDoes(scenario.StepEnable, k.Name)
 }
 
-// Inert lists, a line each, what a scenario says that changes no run of it, whatever the
-// schedule: what its author has meant isn't there.
+// Inert lists statements of a scenario that change no run in any schedule, one line each: they
+// lack what their author intended.
 func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
 	add := func(p scenario.Part, format string, args ...any) {
 		list = append(list, &scenario.Fault{Part: p, Msg: fmt.Sprintf(format, args...)})

@@ -7,9 +7,8 @@ import (
 	"kpsim/internal/scenario"
 )
 
-// Unused returns an error that names a probe that no operation uses, nil if
-// there is none. An unregister or an enable alone counts as a use: it asks for
-// the kernel's answer.
+// Unused returns an error that names a probe that no operation uses, or nil. An unregister or an
+// enable alone counts as a use, since the kernel's answer may be of interest.
 func Unused(s *scenario.Scenario) error {
 	for i := range s.Probes {
 		name := s.Probes[i].Name
@@ -27,8 +26,8 @@ func Unused(s *scenario.Scenario) error {
 	return nil
 }
 
-// Unflipped lists, a line each, the jump labels and static calls that no task touches,
-// but for those that others keep off: where there is a probe in the same function.
+// Unflipped lists the jump labels and static calls that no task changes, one line each. It omits
+// those with a probe in the same function, which they keep off.
 func Unflipped(s *scenario.Scenario) (lines []string) {
 	probed := func(function string) bool {
 		return slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool {

@@ -12,78 +12,78 @@ import (
 	"kpsim/traces"
 )
 
-// Odds are how often a run breaks its property if its first questions are
-// answered as in the trace, and the others at random.
+// Odds tells how often a run breaks its property if its first questions are answered as in the
+// trace and the others at random.
 type Odds struct {
-	Questions  int    `json:"questions"`  // of the prefix
-	Deviations int    `json:"deviations"` // of the prefix, those among them that deviate
-	Event      uint32 `json:"event"`      // how many events the trace's run had had by then
+	Questions  int    `json:"questions"`  // length of the prefix
+	Deviations int    `json:"deviations"` // number of deviations in the prefix
+	Event      uint32 `json:"event"`      // number of events of the trace's run up to here
 	Runs       int    `json:"runs"`
-	Fails      int    `json:"fails"` // that broke the property
-	// The 95 % interval of the chance, after Wilson.
+	Fails      int    `json:"fails"` // runs that broke the property
+	// Low and High are the 95 % interval of the probability, after Wilson.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// Chance returns the part of the runs that broke the property.
+// Chance returns the share of runs that broke the property.
 func (o *Odds) Chance() float64 { return float64(o.Fails) / float64(max(o.Runs, 1)) }
 
-// A Point is where a run was lost: the prefix of its choices after which
-// most continuations break the property that the run breaks.
+// A Point is where a run was lost: the prefix of its choices after which most continuations break
+// the property.
 type Point struct {
-	Questions int    // of the run
+	Questions int    // number of questions of the run
 	Curve     []Odds // by length of the prefix
-	Runs      int    // all that were made
+	Runs      int    // number of runs made in all
 
-	// FromStart: most runs fail whatever is chosen, so no choice is to blame.
-	// Point is the last choice without which most continuations pass, and with
-	// which most fail. Sharp says that it is this one which matters: it alone
-	// raises the odds by a fifth or more. If not, they creep past 1/2, from less
+	// FromStart reports that most runs fail whatever is chosen, so that no choice is to blame.
+	// Otherwise, most continuations pass without the choice Point, and most fail with it. Sharp
+	// reports that this choice alone raises the odds by a fifth or more. If it doesn't, the odds
+	// rise gradually, from less than a quarter at From to three quarters or more at To.
 	// than a quarter at From to three quarters or more at To.
 	FromStart bool
 	Point     Choice
 	Sharp     bool
 	From, To  Odds
 
-	// Worst is the deviation that alone raises the odds most; its Question is -1
-	// if none does, as far as the intervals show.
+	// Worst is the deviation that alone raises the odds most. Its Question is -1 if the intervals
+	// show no such deviation.
 	Worst Choice
 }
 
 // A Choice is one choice, and the odds without it and with it.
 type Choice struct {
-	Question  int // its number, from 0
-	Deviation int // its number in the schedule, from 1; 0: the default answer
+	Question  int // number of the question, from 0
+	Deviation int // number of the deviation in the schedule, from 1; 0: the default answer
 	Label     traces.Deviation
 	Before    Odds
 	After     Odds
 }
 
-// A Sampling says how the suffixes of a run are sampled.
+// A Sampling configures how the continuations of a run are sampled.
 type Sampling struct {
 	Seed uint64
-	Runs int // a prefix; 0 for SamplingRuns
-	// of all runs together at most, but for samplingLeast runs a prefix; 0 for samplingQuestions
+	Runs int // runs for each prefix; 0: SamplingRuns
+	// maximum for all runs together, except that each prefix gets samplingLeast runs; 0:
+	// samplingQuestions
 	Questions int64
-	Progress  func(runs, most, fails uint64) // told after each run, of most that it may take; may be nil
+	Progress  func(runs, most, fails uint64) // called after each run, with the maximum number of runs; may be nil
 	_         struct{}
 }
 
-// sharpRise is how much a choice raises the odds that is to blame by itself.
+// sharpRise is the minimum rise in the odds of a choice that is to blame on its own.
 const sharpRise = 0.2
 
-// What the zero values of a Sampling stand for.
+// The defaults of a Sampling.
 const (
 	SamplingRuns      = 1000
 	samplingQuestions = 40_000_000
 	samplingLeast     = 40
-	samplingMost      = 10 * samplingQuestions // what the least may take
+	samplingMost      = 10 * samplingQuestions // maximum for the samplingLeast runs
 )
 
-// Find samples the ends of the runs that begin as the one that file
-// describes and r has replayed, which broke a property. Deviations are numbered
-// as in r.Taken. The same seed finds the same. The ends are decided by random and by sticky of means 64, 16 and 4, in
-// turn.
+// Find samples continuations of the run that file describes and r has replayed, which broke a
+// property. Deviations are numbered as in r.Taken. The result depends on the seed. Continuations
+// are decided in turn by random, and by sticky with means 64, 16 and 4.
 func Find(file *traces.File, r *replay.Replay, s Sampling) (*Point, error) {
 	rig, err := rig.NewIgnoring(r.Rig.Scenario, file.Remark(traces.OriginMutant), r.Rig.Ignored(), 0)
 	if err != nil {
@@ -104,9 +104,9 @@ type sampler struct {
 	rig    *rig.Rig
 	breaks *properties.Property
 	rec    *sched.Recording
-	events []uint32 // how many events came before each question
+	events []uint32 // number of events before each question
 	prefix *sched.Prefix
-	each   int // runs a prefix
+	each   int // runs for each prefix
 	curve  []Odds
 	runs   int
 	fails  int
@@ -114,7 +114,7 @@ type sampler struct {
 	most   uint64
 }
 
-// record plays the trace again, and writes down all of its answers.
+// record plays the trace again and records all answers.
 func (n *sampler) record(r *replay.Replay) {
 	c := &counting{Strategy: sched.NewAnchored(r.Taken, n.rig.Machine.Names()), log: &n.rig.Log}
 	n.rig.Log.Store = true
@@ -126,7 +126,7 @@ func (n *sampler) record(r *replay.Replay) {
 	n.rec, n.events = rec.Recording(), append(c.events, uint32(len(n.rig.Log.Events)))
 }
 
-// counting notes how many events came before each question.
+// A counting records the number of events before each question.
 type counting struct {
 	sched.Strategy
 	log    *traces.Log
@@ -143,8 +143,8 @@ func (c *counting) Choose(p *sim.Point) (pick, hold int) {
 	return c.Strategy.Choose(p)
 }
 
-// prepare makes what ends the runs. An arrival is as likely there as in a whole
-// run: its mean is of the default run's length.
+// prepare makes the choosers of the continuations. Arrivals are as likely as in a whole run:
+// their mean is taken from the default run's length.
 func (n *sampler) prepare(s Sampling) error {
 	length := n.rig.Play(new(sched.Default)).Counts.Points
 	params := sched.Params{Seed: s.Seed, Length: length}
@@ -162,7 +162,7 @@ func (n *sampler) prepare(s Sampling) error {
 	if s.Questions <= 0 {
 		s.Questions = samplingQuestions
 	}
-	prefixes := int64(2*len(n.rec.Choices) + 2 + 3*10) // and those of three bisections
+	prefixes := int64(2*len(n.rec.Choices) + 2 + 3*10) // including the prefixes of three bisections
 	if most := s.Questions / (prefixes * int64(max(length, n.rec.Asked, 1))); int64(n.each) > most {
 		least := min(samplingLeast, int64(n.each))
 		if n.each = int(max(most, least)); least*prefixes*int64(max(length, n.rec.Asked)) > samplingMost {
@@ -173,8 +173,7 @@ func (n *sampler) prepare(s Sampling) error {
 	return nil
 }
 
-// grid samples nothing of the run, all of it, and each deviation without and
-// with it.
+// grid samples the empty prefix, the whole run, and the prefixes without and with each deviation.
 func (n *sampler) grid() {
 	n.sample(0)
 	for _, c := range n.rec.Choices {
@@ -197,7 +196,7 @@ func (n *sampler) sample(cut int) *Odds {
 		}
 	}
 	if cut == len(n.rec.All) {
-		o.Runs = 1 // there is nothing left to draw
+		o.Runs = 1 // nothing is left to draw
 	}
 	n.prefix.Cut(cut)
 	for i := range o.Runs {
@@ -220,7 +219,7 @@ func (n *sampler) sample(cut int) *Odds {
 	return &n.curve[at]
 }
 
-// blame finds what is to blame.
+// blame finds the choice to blame.
 func (n *sampler) blame() *Point {
 	r := &Point{Questions: len(n.rec.All), Worst: Choice{Question: -1}}
 	low, high, ok := n.cross(2)
@@ -247,8 +246,9 @@ func (n *sampler) blame() *Point {
 	return r
 }
 
-// cross bisects to the last choice at which the odds pass so many quarters: the
-// prefixes without and with it. ok false: they are higher from the start.
+// cross bisects to the last choice at which the odds pass the given number of quarters. It
+// returns the prefixes without and with that choice; ok is false if the odds are higher from the
+// start.
 func (n *sampler) cross(quarters int) (low, high int, ok bool) {
 	above := func(o *Odds) bool { return 4*o.Fails >= quarters*o.Runs }
 	last := -1
@@ -260,7 +260,7 @@ func (n *sampler) cross(quarters int) (low, high int, ok bool) {
 	if last < 0 {
 		return 0, 0, false
 	}
-	low, high = n.curve[last].Questions, n.curve[last+1].Questions // the whole run fails, so there is a next one
+	low, high = n.curve[last].Questions, n.curve[last+1].Questions // the whole run fails, so a next prefix exists
 	for high-low > 1 {
 		if mid := (low + high) / 2; above(n.sample(mid)) {
 			high = mid
@@ -271,7 +271,7 @@ func (n *sampler) cross(quarters int) (low, high int, ok bool) {
 	return low, high, true
 }
 
-// choice is what is known of one question; both prefixes have been sampled.
+// choice returns the odds around one question. Both prefixes must have been sampled.
 func (n *sampler) choice(question int) Choice {
 	b := Choice{Question: question, Label: n.label(question), Before: *n.sample(question)}
 	b.After = *n.sample(question + 1)
@@ -289,14 +289,13 @@ func (n *sampler) label(question int) traces.Deviation {
 	return traces.Deviation(spot.Anchor())
 }
 
-// wilson returns the 95 % interval of a chance of which k of n were seen
-// (Wilson, "Probable inference, the law of succession, and statistical
-// inference", 1927).
+// wilson returns the 95 % interval of a probability after k successes in n trials (Wilson,
+// "Probable inference, the law of succession, and statistical inference", 1927).
 func wilson(k, n int) (low, high float64) {
 	if n == 0 {
 		return 0, 1
 	}
-	const z = 1.959964 // of the normal distribution, 2.5 % on each side
+	const z = 1.959964 // 2.5 % on each side of the normal distribution
 	p, m := float64(k)/float64(n), float64(n)
 	mid := p + z*z/(2*m)
 	half := z * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))

@@ -1,9 +1,9 @@
-// Package blame finds the choice by which a run was lost: it samples how the runs end that
-// begin as the violating one does, and looks for the choice at which the odds rise.
+// Package blame finds the choice by which a run was lost. It samples continuations of prefixes of
+// the violating run, and finds the choice at which the odds of failing rise.
 //
 // What it is not: an explanation of the cause. It compares odds.
 //
-// Its rule: the suffixes depend on the seed alone.
+// Its rule: the continuations depend on the seed alone.
 //
 // Its limits: odds are estimates, with intervals of 95 %.
 package blame

@@ -13,14 +13,14 @@ import (
 // A Cause is what the witnesses of one find have in common.
 type Cause struct {
 	Property string
-	Like     []string // the known finds that it looks like: then the words don't count
-	Message  string   // of the witness, in the words of rig.Plain; Words begins with it
+	Like     []string // the known finds that it resembles: the words then don't count
+	Message  string   // the witness' message, in the words of rig.Plain; Words begins with it
 	Words    string
-	Story    []string // the explanation of the witness; it doesn't count
-	Asked    uint64   // the questions that finding out took; they don't count either
+	Story    []string // the explanation of the witness; not part of the cause
+	Asked    uint64   // number of questions spent on determining it; not part of the cause
 }
 
-// Key is the same for two witnesses of one cause, if they are of one engine.
+// Key is equal for two witnesses of one engine that have the same cause.
 func (c *Cause) Key() string {
 	if c.Known() {
 		return c.Property + "\nlike " + strings.Join(c.Like, ", ")
@@ -28,11 +28,11 @@ func (c *Cause) Key() string {
 	return c.Property + "\n" + c.Words
 }
 
-// Known reports whether it looks like a known find.
+// Known reports whether the cause resembles a known find.
 func (c *Cause) Known() bool { return len(c.Like) > 0 }
 
-// Of returns the cause of a witness. It plays it. A kernel whose engine it is of was given
-// (linux.Give).
+// Of replays a witness and returns its cause. If the witness needs a kernel's engine, that kernel
+// must have been registered with linux.Give.
 func Of(w *shrink.Witness, scenario string) (*Cause, error) {
 	r, err := replay.Play(scenario, w.File, true)
 	if err != nil {

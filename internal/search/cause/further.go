@@ -8,24 +8,24 @@ import (
 	"kpsim/internal/search/shrink"
 )
 
-// looksMost is how many ways of a property are shrunk, the most frequent first.
+// looksMost is the number of ways of a property that are shrunk, most frequent first.
 const looksMost = 6
 
-// FurtherMost is how many ways of a property are kept beside that of the main witness.
+// FurtherMost is the number of ways of a property that are kept besides that of the main witness.
 const FurtherMost = 3
 
-// A Further is a way in which a property was broken that its main witness (explore.Result.Witnesses)
-// doesn't show. Two ways may have one cause: the same freed bytes, once as text that runs and once as
-// a return address.
+// A Further is a way in which a property was broken that its main witness
+// (explore.Result.Witnesses) doesn't show. Two ways may have one cause: the same freed bytes may
+// be executed as text or used as a return address.
 type Further struct {
 	*Cause
 	Witness *shrink.Witness
-	Runs    uint64 // that were found to break the property in this way
+	Runs    uint64 // runs that broke the property in this way
 }
 
-// FurtherOf returns the further ways of an exploration: by property, in the order of the
-// catalogue, and the most frequent first. It shrinks a run of each way in which a property was
-// broken, and leaves out the ways whose witness has the cause of another.
+// FurtherOf returns the further ways of an exploration: by property in the order of the
+// catalogue, and the most frequent first. It shrinks one run of each way, and omits ways whose
+// witness has the cause of another.
 func FurtherOf(spec explore.Spec, res *explore.Result) (list []Further, err error) {
 	for _, main := range res.Witnesses {
 		of, err := furtherThan(main, spec, res.Readings(main.Property.Name))
@@ -37,11 +37,11 @@ func FurtherOf(spec explore.Spec, res *explore.Result) (list []Further, err erro
 	return list, nil
 }
 
-// same reports whether two witnesses of one property are taken for one here: their causes are one,
-// or shrunk they read alike.
+// same reports whether two witnesses of one property count as one: their causes are equal, or
+// they read alike after shrinking.
 func (c *Cause) same(d *Cause) bool { return c.Key() == d.Key() || c.Message == d.Message }
 
-// furtherThan returns the ways of the main witness' property that it doesn't show.
+// furtherThan returns the ways to break main's property that main doesn't show.
 func furtherThan(main *shrink.Witness, spec explore.Spec, ways []explore.Reading) (list []Further, err error) {
 	if len(ways) < 2 {
 		return nil, nil

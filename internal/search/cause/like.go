@@ -17,8 +17,8 @@ import (
 	"kpsim/traces"
 )
 
-// likeMutants are the mutants of kpsim's engine that do what kernels do, each with the find in
-// docs/findings.md.
+// likeMutants lists the mutants of kpsim's engine that imitate a fault of kernels, each with its
+// find in docs/findings.md.
 var likeMutants = [...]struct{ mutant, find string }{
 	{"objpool-last", "objpool-last"}, {"ftrace-by-post", "ftrace-by-post"}, {"cancel-rcu", "cancel-rcu"},
 	{"asked-unlocked", "asked-unlocked"},
@@ -29,15 +29,15 @@ var likeMutants = [...]struct{ mutant, find string }{
 	{"flags-wide", "flags-wide"}, {"loop-late", "emulated-wrong"}, {"ret-keeps", "emulated-wrong"},
 }
 
-// likeRuns is how many runs a program is given with each of them.
+// likeRuns is the number of runs of a program with each mutant.
 const likeRuns = 300
 
-// A sign is what finds that have no mutant show by themselves: of a property that a kernel's
-// engine breaks, how the message reads, and what the program has to have.
+// A sign identifies a find without a mutant: the property that a kernel's engine breaks, the
+// wording of the message, and a condition on the program.
 type sign struct {
 	property *properties.Property
 	message  string
-	has      func(sc *scenario.Scenario) bool // nil: anything
+	has      func(sc *scenario.Scenario) bool // condition on the program; nil: none
 	finds    []string
 }
 
@@ -45,8 +45,8 @@ func hasModules(sc *scenario.Scenario) bool { return len(sc.Modules) > 0 }
 func unloads(sc *scenario.Scenario) bool    { return hasModules(sc) && sc.Does(act.Unload) }
 func enables(sc *scenario.Scenario) bool    { return sc.Does(act.Enable) }
 
-// signs name the function that warns, which may do so for more than one reason: then all finds
-// are named that are known to bring it to that.
+// signs match the function that warns. It may do so for more than one reason; then all finds
+// known to cause it are named.
 var signs = [...]sign{
 	{&properties.TextAgrees, " optimized, and no jump to its detour stands there: cc ", enables, []string{"jump-lost"}},
 	{&properties.NoWarning, " warns at optimize_kprobe+", nil, []string{"rescued-warned"}},
@@ -58,18 +58,17 @@ var signs = [...]sign{
 		[]string{"forced-freed", "cancel-rcu"}},
 }
 
-// LooksLike says which known finds (docs/findings.md) a broken property of a kernel's engine looks
-// like: those that show by a sign, and those by whose mutant kpsim's own engine breaks the
-// property in the witness' program, too, where it doesn't without one. That is a likeness,
-// and no proof: in a program in which several finds break the property each is named.
+// LooksLike returns the known finds (docs/findings.md) that a broken property of a kernel's
+// engine resembles. A find matches by its sign, or if its mutant breaks the property in the
+// witness' program on kpsim's own engine, which doesn't break it without the mutant. That is a
+// resemblance, not a proof: if several finds break the property in a program, all are named.
 func LooksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (names []string, err error) {
 	names, _, err = looksLike(k, q, witness)
 	return names, err
 }
 
-// looksLike also says how many questions it has asked.
-func looksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (names []string, asked uint64,
-	err error) {
+// looksLike is LooksLike; it also returns the number of questions asked.
+func looksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (names []string, asked uint64, err error) {
 	sc, err := lang.Parse("witness", []byte(witness.Scenario))
 	if err != nil {
 		return nil, 0, err
@@ -82,24 +81,25 @@ func looksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (n
 	}
 	_, ours, err := twoengines.On(sc, k, twoengines.Edition(k.Image.Release).String())
 	if err != nil {
-		return nil, 0, nil // it asks for what kpsim's engine hasn't
+		return nil, 0, nil // the program uses something that kpsim's engine lacks
 	}
 	t := trial{sc: ours, property: q, seed: sim.Mix(witness.Digest)}
 	if without, err := t.breaks(""); without || err != nil {
-		return nil, t.asked, nil // or it asks for what kpsim's engine refuses
+		return nil, t.asked, nil // or something that kpsim's engine refuses
 	}
 	for _, l := range likeMutants {
 		if slices.Contains(names, l.find) {
 			continue
 		}
-		if bad, err := t.breaks(l.mutant); bad && err == nil { // else the program's machine can't have that one
+		// on an error, the program's machine can't have this mutant
+		if bad, err := t.breaks(l.mutant); bad && err == nil {
 			names = append(names, l.find)
 		}
 	}
 	return names, t.asked, nil
 }
 
-// A trial gives a program to engines with a mutant.
+// A trial runs a program on engines with a mutant.
 type trial struct {
 	sc       *scenario.Scenario
 	property *properties.Property
@@ -107,7 +107,7 @@ type trial struct {
 	asked    uint64 // questions so far
 }
 
-// breaks reports whether runs break the property under a mutant.
+// breaks reports whether any run with the mutant breaks the property.
 func (t *trial) breaks(mutant string) (bool, error) {
 	r, err := explore.Run(explore.Spec{Scenario: t.sc, Mutant: mutant, Runs: likeRuns, Seed: t.seed, Blind: true})
 	if err != nil {
@@ -117,9 +117,9 @@ func (t *trial) breaks(mutant string) (bool, error) {
 	return r.Broken[t.property.Name] > 0, nil
 }
 
-// shippedLike says which of the faults that --as-shipped brings back the witness looks like: those
-// that break the property in its program by themselves. Another engine has none. It says, too, how
-// many questions it has asked.
+// shippedLike returns which of the faults restored by --as-shipped the witness resembles: those
+// that break the property in its program on their own. For another engine there are none. It also
+// returns the number of questions asked.
 func shippedLike(w *shrink.Witness) (names []string, asked uint64, err error) {
 	if w.File.Remark(traces.OriginMutant) != mutants.AsShipped {
 		return nil, 0, nil

@@ -9,34 +9,34 @@ import (
 	"kpsim/linux"
 )
 
-// A Program is a serial program with what it should answer.
+// A Program is a serial program with its expected answers.
 type Program struct {
 	Scenario *scenario.Scenario // without an engine yet
 	rules    *twoengines.Answers
-	kernels  *scenario.Scenario // the same for the kernel as it is
+	kernels  *scenario.Scenario // the same scenario for the unchanged kernel
 	base     *twoengines.Answers
-	differs  string // how base differs from the rules, "" if it doesn't
+	differs  string // how the unchanged kernel differs from the rules; "" if it doesn't
 }
 
-// An Answer is a program that a kernel answers otherwise than the rules.
+// An Answer is a program whose answers under a kernel differ from the rules.
 type Answer struct {
 	Program *scenario.Scenario
-	Says    string // the first that differs
-	Before  string // what differed without the change; "" if the kernel answered by the rules
+	Says    string // the first difference
+	Before  string // the difference without the change; "" if there was none
 }
 
-// Programs runs each by the rules, and on the kernel as it is. Those that it can't run, for
-// what they ask for, are left out. It blocks until all have run.
+// Programs runs each scenario by the rules and on the unchanged kernel. It omits those that can't
+// run because of what they use. It blocks until all have run.
 func Programs(k *linux.Kernel, list []*scenario.Scenario, workers int, stop *atomic.Bool) ([]*Program, error) {
 	edition := twoengines.Edition(k.Image.Release).String()
 	all, err := each(list, workers, stop, func(sc *scenario.Scenario) (*Program, error) {
 		kernels, ours, err := twoengines.On(sc, k, edition)
 		if err != nil {
-			return nil, nil // it asks for what this kernel hasn't
+			return nil, nil // it uses something that this kernel lacks
 		}
 		p := &Program{Scenario: sc, kernels: kernels}
 		if p.rules, err = twoengines.Of(ours, ""); err != nil {
-			return nil, nil // what a task does alone can't be run
+			return nil, nil // the serial form can't be run
 		}
 		if p.base, err = twoengines.Of(kernels, ""); err != nil {
 			return nil, err
@@ -47,7 +47,7 @@ func Programs(k *linux.Kernel, list []*scenario.Scenario, workers int, stop *ato
 	return all, err
 }
 
-// Differing are the programs that the kernel as it is answers otherwise than the rules.
+// Differing returns the programs whose answers under the unchanged kernel differ from the rules.
 func Differing(all []*Program) (list []Answer) {
 	for _, p := range all {
 		if p.differs != "" {
@@ -57,11 +57,10 @@ func Differing(all []*Program) (list []Answer) {
 	return list
 }
 
-// Changed are the programs that a changed kernel answers otherwise than the rules, and
-// otherwise than the kernel as it is; mended says how many differ without the change only.
-// An error is that a program can't be run on the changed kernel. It blocks until all have run.
-func Changed(all []*Program, k *linux.Kernel, mutant string, workers int, stop *atomic.Bool) (list []Answer, mended int,
-	err error) {
+// Changed returns the programs whose answers under a changed kernel match neither the rules nor
+// the unchanged kernel. mended is the number of programs that differ only without the change. The
+// error is a program that can't be run on the changed kernel. It blocks until all have run.
+func Changed(all []*Program, k *linux.Kernel, mutant string, workers int, stop *atomic.Bool) (list []Answer, mended int, err error) {
 	type outcome struct {
 		answer *Answer
 		mended bool
@@ -94,7 +93,8 @@ func Changed(all []*Program, k *linux.Kernel, mutant string, workers int, stop *
 	return list, mended, err
 }
 
-// each does something with all of a list, and returns what isn't nil, in the list's order.
+// each calls do for each element of a list and returns the results that aren't nil, in the list's
+// order.
 func each[T, R any](list []T, workers int, stop *atomic.Bool, do func(T) (*R, error)) (out []*R, first error) {
 	results, errors := make([]*R, len(list)), make([]error, len(list))
 	parallel.Run(workers, len(list), stop, func() (func(job int), func()) {

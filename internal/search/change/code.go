@@ -14,39 +14,39 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// A Code is what differs between the machine code of two kernels' engines.
+// A Code is the difference between the machine code of two kernels' engines.
 type Code struct {
-	Functions []Function // that both have, and that differ, by name
-	New, Gone []Function // that only the second, only the first runs as compiled
-	Calls     []string   // what the second's engine calls that isn't of it, and the first's doesn't
+	Functions []Function // differing functions of both, by name
+	New, Gone []Function // functions that only the second kernel, or only the first, runs as compiled
+	Calls     []string   // external functions that only the second kernel's engine calls
 	CallsGone []string
-	Places    []Place // of the second's code, by address
-	Left      int     // places beyond mostPlaces, which nothing looks for
+	Places    []Place // in the second kernel's code, by address
+	Left      int     // places beyond mostPlaces, which are ignored
 }
 
 // A Function is one that differs.
 type Function struct {
 	Name         string
-	Before, Now  int      // instructions
-	Gone, Added  int      // of them, those that the other one hasn't
-	Called       []string // and wasn't before
-	CalledBefore []string // and isn't any more
+	Before, Now  int      // number of instructions
+	Gone, Added  int      // number of instructions that the other kernel's function lacks
+	Called       []string // called only after the change
+	CalledBefore []string // called only before the change
 }
 
-// A Place is where a run may come: the entry of a function that differs or is new, or
-// a line of it of which instructions were added.
+// A Place is a place that a run may reach: the entry of a function that differs or is new, or a
+// line of it with added instructions.
 type Place struct {
 	Func  string
-	Line  string // "kernel/kprobes.c:628", or "+0x1c" in Func where lines aren't known
+	Line  string // "kernel/kprobes.c:628", or "+0x1c" in Func if lines aren't known
 	Entry bool
-	Addrs []arch.Addr // of the instructions, of which one is enough
+	Addrs []arch.Addr // instructions; reaching one is enough
 }
 
-// mostPlaces bounds what each run is asked for.
+// mostPlaces is the maximum number of places that runs are checked for.
 const mostPlaces = 400
 
-// CodeOf compares the functions of two kernels' engines by their names. Where a function,
-// data or text lies is no difference.
+// CodeOf compares the functions of two kernels' engines by name. Addresses of functions, data and
+// text don't count.
 func CodeOf(before, after *linux.Kernel, src *source.Source) *Code {
 	c, was := new(Code), listed(before.Closure)
 	old := make(map[string]*listing)
@@ -56,7 +56,7 @@ func CodeOf(before, after *linux.Kernel, src *source.Source) *Code {
 	now := listed(after.Closure)
 	for i := range now {
 		l := &now[i]
-		if old[l.f.Name] == nil { // the compiler may have cut another part off
+		if old[l.f.Name] == nil { // the compiler may have split off another part
 			for j := range was {
 				if b := &was[j]; closure.Base(b.f.Name) == closure.Base(l.f.Name) &&
 					!slices.ContainsFunc(now, func(n listing) bool { return n.f.Name == b.f.Name }) && !b.taken {
@@ -110,14 +110,14 @@ func (c *Code) Same() bool {
 	return len(c.Functions)+len(c.New)+len(c.Gone)+len(c.Calls)+len(c.CallsGone) == 0
 }
 
-// places adds a function's entry, and the lines of its instructions of those numbers.
+// places adds a function's entry, and the lines of the instructions whose numbers are in added.
 func (c *Code) places(src *source.Source, l *listing, added []int) {
 	c.Places = append(c.Places, Place{Func: l.f.Name, Line: cmp.Or(src.Line(arch.Addr(l.f.Addr)), "+0x0"), Entry: true,
 		Addrs: []arch.Addr{arch.Addr(l.f.Addr)}})
 	for k, i := range added {
 		in := &l.code[i]
 		line, name := src.Line(in.Addr), l.f.Name
-		if line == "" { // what follows without a gap is one place
+		if line == "" { // adjacent added instructions are one place
 			if p := &c.Places[len(c.Places)-1]; k > 0 && added[k-1] == i-1 && !p.Entry {
 				p.Addrs = append(p.Addrs, in.Addr)
 				continue
@@ -127,7 +127,7 @@ func (c *Code) places(src *source.Source, l *listing, added []int) {
 			name = src.Frames(in.Addr)[0].Func
 		}
 		n := slices.IndexFunc(c.Places, func(p Place) bool { return !p.Entry && p.Func == name && p.Line == line })
-		if n < 0 { // a line may be inlined into several functions
+		if n < 0 { // a line may be inlined in several functions
 			n = len(c.Places)
 			c.Places = append(c.Places, Place{Func: name, Line: line})
 		}
@@ -135,7 +135,7 @@ func (c *Code) places(src *source.Source, l *listing, added []int) {
 	}
 }
 
-// onlyIn are the names of what one engine calls that isn't of it, and the other doesn't.
+// onlyIn returns the names of external functions that only a calls.
 func onlyIn(a, b *closure.Closure) (names []string) {
 	for i := range a.Boundary {
 		name := a.Boundary[i].Name
@@ -151,8 +151,8 @@ type listing struct {
 	f     *closure.Function
 	of    *closure.Closure
 	code  []x86.Inst
-	text  []string // each without addresses
-	calls []string // what each calls or jumps to outside of the function, "" if nothing
+	text  []string // each instruction without addresses
+	calls []string // each instruction's external call or jump target, "" if none
 	taken bool
 }
 
@@ -171,8 +171,8 @@ func listed(c *closure.Closure) (list []listing) {
 	return list
 }
 
-// cut takes away what follows the function: padding, and functions without a symbol, as
-// kallsyms has dropped those of some small ones.
+// cut removes what follows the function: padding, and small functions whose symbols kallsyms
+// dropped.
 func (l *listing) cut() {
 	n := len(l.code)
 	for i := range l.code {
@@ -188,14 +188,14 @@ func (l *listing) cut() {
 	l.code = l.code[:n]
 }
 
-// fentryLatest is the number of the last instruction that may be a function's call of ftrace:
-// endbr64 may be the first.
+// fentryLatest is the highest number of the instruction that may be the ftrace call: endbr64 may
+// come first.
 const fentryLatest = 1
 
-// far is a number that may be an address, as what may be one less another.
+// far matches a number that may be an address or a difference of addresses.
 var far = lazyregexp.New(`-?0x[0-9a-f]{8,}`)
 
-// says is an instruction without addresses, and what it calls or jumps to elsewhere.
+// says returns an instruction without addresses, and its external call or jump target.
 func (l *listing) says(in *x86.Inst) (text, call string) {
 	text, _, _ = strings.Cut(in.String(), " # ")
 	if _, ok := in.Target(); ok {
@@ -208,7 +208,7 @@ func (l *listing) says(in *x86.Inst) (text, call string) {
 		default:
 			name := closure.Base(s.Name)
 			if text = mnemonic + " <" + name + ">"; name == closure.Base(l.f.Name) {
-				return text, "" // a part of it that the compiler has put elsewhere
+				return text, "" // a part of the function that the compiler moved elsewhere
 			}
 			return text, name
 		}
@@ -222,11 +222,11 @@ func (l *listing) says(in *x86.Inst) (text, call string) {
 	return far().ReplaceAllString(text, "@"), ""
 }
 
-// differing are the numbers of the instructions that only a has, and only b: the fewest,
-// unless the functions are too large for that to be found out.
+// differing returns the numbers of the instructions that only a has and that only b has. They are
+// as few as possible, unless the functions are too large to determine that.
 func differing(a, b *listing) (gone, added []int) {
 	pairs := common(a.text, b.text)
-	to := make(map[arch.Addr]arch.Addr) // where a's instructions are in b
+	to := make(map[arch.Addr]arch.Addr) // from a's addresses to b's
 	for _, p := range pairs {
 		to[a.code[p[0]].Addr] = b.code[p[1]].Addr
 	}
@@ -236,7 +236,7 @@ func differing(a, b *listing) (gone, added []int) {
 		s, own := x.Target()
 		t, _ := y.Target()
 		if at, ok := to[s]; own && a.text[p[0]] != "" && strings.HasSuffix(a.text[p[0]], " .") && ok && at != t {
-			continue // it goes elsewhere
+			continue // another target
 		}
 		inA[p[0]], inB[p[1]] = true, true
 	}
@@ -252,10 +252,10 @@ func falses(list []bool) (at []int) {
 	return at
 }
 
-// mostCompared bounds the product of two texts' lengths.
+// mostCompared is the maximum product of the lengths of two texts.
 const mostCompared = 1 << 24
 
-// common pairs the elements of a longest common subsequence.
+// common returns the pairs of a longest common subsequence.
 func common(a, b []string) (pairs [][2]int) {
 	head := 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
@@ -273,13 +273,13 @@ func common(a, b []string) (pairs [][2]int) {
 	return pairs
 }
 
-// between is common of what lies at an offset and has no common beginning and end.
+// between is common for lists that start at off and have no common beginning or end.
 func between(a, b []string, off int) (pairs [][2]int) {
 	if len(a)*len(b) > mostCompared {
 		return nil
 	}
 	n := len(b) + 1
-	longest := make([]int32, (len(a)+1)*n) // of what follows a[i] and b[j]
+	longest := make([]int32, (len(a)+1)*n) // longest common subsequence of a[i:] and b[j:]
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
 			if a[i] == b[j] {
@@ -303,7 +303,7 @@ func between(a, b []string, off int) (pairs [][2]int) {
 	return pairs
 }
 
-// calledOnly names what a calls and b doesn't.
+// calledOnly returns the names that a calls and b doesn't.
 func calledOnly(a, b *listing) (names []string) {
 	for _, name := range a.calls {
 		if name != "" && !slices.Contains(names, name) && !slices.Contains(b.calls, name) {

@@ -8,14 +8,15 @@ import (
 	"kpsim/traces"
 )
 
-// A counter counts the runs of a shard by what they break. It implements explore.Look, and hands
-// on to another one.
+// A counter counts the runs of a shard by what they break. It implements explore.Look, and
+// forwards to another Look.
 type counter struct {
 	inner  explore.Look // nil: none
 	broken map[kind]uint64
 }
 
-// newCounter returns what makes counters that hand on to what inner makes, if it isn't nil.
+// newCounter returns a function that makes counters; they forward to the Looks made by inner, if
+// not nil.
 func newCounter(inner func() explore.Look) func() explore.Look {
 	return func() explore.Look {
 		c := &counter{broken: make(map[kind]uint64)}
@@ -50,7 +51,7 @@ func (c *counter) End(r *rig.Rig) {
 	}
 }
 
-// kinds adds up what the runs of an exploration have broken.
+// kinds adds up what the runs of an exploration broke.
 func kinds(res *explore.Result) map[kind]uint64 {
 	all := make(map[kind]uint64)
 	for _, l := range res.Looks {
@@ -61,11 +62,11 @@ func kinds(res *explore.Result) map[kind]uint64 {
 	return all
 }
 
-// compiled is what differs when a function is compiled again: the line of a warning, and the suffix
-// of a part that the compiler has cut off.
+// compiled matches what differs between compilations of a function: the line of a warning, and
+// the suffix of a part that the compiler split off.
 var compiled = lazyregexp.New(`:\d+\b|\.(part|constprop|isra|cold)(\.\d+)*`)
 
-// readsAs says how a finding reads on either kernel.
+// readsAs returns the wording of a finding that is the same on both kernels.
 func readsAs(r *rig.Rig, message string) string {
 	return compiled().ReplaceAllString(r.Plain(message), "")
 }

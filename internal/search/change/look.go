@@ -15,19 +15,19 @@ import (
 	"kpsim/traces"
 )
 
-// A look counts how many runs came to each place, and how they ended. It implements
+// A look counts the runs that reached each place, and the ways in which runs ended. It implements
 // explore.Look and traces.Sink.
 type look struct {
 	rig     *rig.Rig
 	places  []Place
-	reached []uint64 // runs, by the place
+	reached []uint64 // runs by place
 	ends    map[string]uint64
-	said    map[answer]string // what an answer is in words
-	now     []answer          // of the run under way
+	said    map[answer]string // answers in words
+	now     []answer          // answers of the current run
 }
 
-// An answer is one of the API's to a task, or how a probe was left: then task is atEnd, c a
-// bit each for registered, disabled, and some hit missed.
+// An answer is a result of the API given to a task, or the final state of a probe: task is then
+// atEnd, and c has one bit each for registered, disabled, and missed hits.
 type answer struct {
 	task, verb uint8
 	probe      uint64
@@ -36,7 +36,7 @@ type answer struct {
 
 const atEnd = 0xff
 
-// newLook returns what makes looks for the places.
+// newLook returns a function that makes looks for the places.
 func newLook(places []Place) func() explore.Look {
 	return func() explore.Look {
 		return &look{places: places, reached: make([]uint64, len(places)), ends: make(map[string]uint64),
@@ -65,7 +65,7 @@ func (l *look) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// add adds an answer of the run, once.
+// add adds an answer of the run, without duplicates.
 func (l *look) add(a answer) {
 	if !slices.Contains(l.now, a) {
 		l.now = append(l.now, a)
@@ -105,7 +105,7 @@ func (l *look) Took(r *rig.Rig, run *rig.Run) {
 			}
 		}
 	}
-	for i := range l.places { // after that, for an instruction may be of several places
+	for i := range l.places { // last, since an instruction may belong to several places
 		l.forget(r, &l.places[i])
 	}
 }
@@ -116,7 +116,7 @@ func (l *look) End(r *rig.Rig) {
 	l.rig = nil
 }
 
-// says is an answer in words.
+// says returns an answer in words.
 func (l *look) says(a answer) string {
 	sc := l.rig.Scenario
 	name := sc.Probes[a.probe].Name
@@ -142,7 +142,7 @@ func (l *look) says(a answer) string {
 	return text
 }
 
-// joined adds up the looks of shards.
+// joined adds up the looks of all shards.
 func joined(list []explore.Look, places []Place) (reached []uint64, ends map[string]uint64) {
 	reached, ends = make([]uint64, len(places)), make(map[string]uint64)
 	for _, x := range list {
@@ -157,19 +157,18 @@ func joined(list []explore.Look, places []Place) (reached []uint64, ends map[str
 	return reached, ends
 }
 
-// An End is what some of one kernel's runs answered, or how they were left, and none of the
-// other's.
+// An End is an answer or final state that some runs of one kernel had and none of the other's.
 type End struct {
 	Says string
-	Runs uint64 // of Of, that did
+	Runs uint64 // runs of the kernel Of that ended so
 	Of   uint64
-	None uint64 // of the other's runs, of which none did
+	None uint64 // runs of the other kernel, none of which did
 }
 
-// fewEnds is by how many runs an End must be shown: fewer may be chance.
+// fewEnds is the minimum number of runs that must show an End; fewer may be chance.
 const fewEnds = 12
 
-// onlyEnds are the ends of one map that the other hasn't, by their text.
+// onlyEnds returns the ends that only map a has, by text.
 func onlyEnds(a, b map[string]uint64) (texts []string) {
 	for _, text := range slices.Sorted(maps.Keys(a)) {
 		if a[text] >= fewEnds && b[text] == 0 {
@@ -181,28 +180,28 @@ func onlyEnds(a, b map[string]uint64) (texts []string) {
 
 // A Beside searches a scenario on two kernels.
 type Beside struct {
-	Before, After Search // of the same scenario, each with the other's kernel as Base
+	Before, After Search // the same scenario, each with the other's kernel as Base
 	Places        []Place
 	Stats         struct{ Before, After Run }
 
-	Unreached bool // by its first runs: a fifth of the runs was made
-	Long      bool // a run is so long that fewer were made
+	Unreached bool // the first runs didn't reach the change: only a fifth of the runs was made
+	Long      bool // runs are so long that fewer were made
 
-	Gained, Lost []Break // that only After breaks, or far more often; only Before
+	Gained, Lost []Break // broken only by After, or far more often; broken only by Before
 	Both         []Break
-	Unsure       []Break  // that few runs of After break
-	Reached      []uint64 // runs of After that came to each place
+	Unsure       []Break  // broken by few runs of After
+	Reached      []uint64 // runs of After that reached each place
 	New, Gone    []End
 }
 
-// A Run is how much was run of a kernel.
+// A Run counts the runs of a kernel.
 type Run struct {
 	Runs       uint64 `json:"runs"`
-	Violations uint64 `json:"violations"` // of these, those that broke something
+	Violations uint64 `json:"violations"` // of these, runs that broke something
 }
 
-// Compare runs both ways. An error is that one of the kernels can't run the scenario, or a fault
-// of the input.
+// Compare makes both searches. The error says that one of the kernels can't run the scenario, or
+// that the input is wrong.
 func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 	b := &Beside{Places: places}
 	s.Scenario = sc
@@ -218,7 +217,7 @@ func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 		return nil, err
 	}
 	b.Gained, b.Both, b.Unsure = found.Worse, found.Known, found.Unsure
-	b.Before.Sure = func(string) bool { return true } // that it is lost accuses nothing
+	b.Before.Sure = func(string) bool { return true } // a lost violation needs no confirmation
 	if found, err = b.Before.Run(); err != nil {
 		return nil, err
 	}
@@ -236,16 +235,16 @@ func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 }
 
 const (
-	FirstRuns      = 20 // in which changed code is looked for
-	unreachedShare = 5  // by how much fewer runs a scenario gets that doesn't come there
+	FirstRuns      = 20 // runs that look for changed code
+	unreachedShare = 5  // scenarios that don't reach it get one fifth of the runs
 
-	// A run of most scenarios asks 1,000 to 50,000 questions. One that asks more than longRun, a
-	// tenth of a second, gets fewer runs, so that the longest doesn't take as long as all others.
+	// Most scenarios ask 1,000 to 50,000 questions in a run. A scenario with more than longRun, a
+	// tenth of a second, gets fewer runs, so that it doesn't take as long as all others.
 	longRun   = 100_000
 	leastRuns = 16
 )
 
-// fewer lessens the runs of a scenario whose runs are long, or come to no changed code.
+// fewer reduces the runs of a scenario whose runs are long or don't reach changed code.
 func (b *Beside) fewer() error {
 	one, err := b.After.some(1)
 	if err != nil {
@@ -271,12 +270,13 @@ func (b *Beside) fewer() error {
 	return nil
 }
 
-// some makes so many runs of the search's kernel.
+// some makes the given number of runs on the search's kernel.
 func (s *Search) some(runs uint64) (*explore.Result, error) {
 	return s.explore(s.Scenario, s.Kernel, s.Mutant, runs, s.Seed)
 }
 
-// ends are what only a search's kernel has shown, and its base doesn't in many more runs.
+// ends returns the ends that only a search's kernel has shown, and its base doesn't show in many
+// more runs.
 func (s *Search) ends(now, was map[string]uint64, with *explore.Result) (list []End, err error) {
 	texts := onlyEnds(now, was)
 	if len(texts) == 0 || s.Cancelled != nil && s.Cancelled.Load() {

@@ -18,58 +18,58 @@ import (
 	"kpsim/traces"
 )
 
-// A Search compares what the runs of a scenario break, with and without a change. It may be
-// run again with another Kernel or Mutant: what the kernel as it is does is kept.
+// A Search compares what the runs of a scenario break with and without a change. It may be run
+// again with another Kernel or Mutant; the results of the unchanged kernel are kept.
 type Search struct {
 	Scenario *scenario.Scenario // without an engine yet
-	Base     *linux.Kernel      // as it is
-	Kernel   *linux.Kernel      // as it is changed; Base itself, if only a mutant is put in
+	Base     *linux.Kernel      // unchanged
+	Kernel   *linux.Kernel      // changed; Base itself if there is only a mutant
 	Mutant   string
-	Runs     uint64 // with the change
+	Runs     uint64 // runs with the change
 	Seed     uint64
 	Workers  int
 	Odds     Odds
-	Blind    bool // make no witness, and believe what the first runs show
+	Blind    bool // make no witness, and accept the first runs' results
 	Look     func() explore.Look
 
-	// Sure, if not nil, says of a property that the change is known to break it elsewhere: then what
-	// few runs show is left unsure.
+	// Sure, if not nil, reports that the change is already known to break a property elsewhere:
+	// then findings of few runs are left unsure.
 	Sure func(property string) bool
 
 	Progress  func(runs, violations uint64)
 	Cancelled *atomic.Bool
 
 	with    *explore.Result // of the last Run
-	without *explore.Result // of the kernel as it is
+	without *explore.Result // of the unchanged kernel
 }
 
-// A Break is what runs with the change break: a property, in findings that read alike.
+// A Break is a property that runs with the change break, with findings that read alike.
 type Break struct {
 	Property   string
-	Words      string // how they read, without numbers, places and names
+	Words      string // their wording, without numbers, places and names
 	Runs       uint64
 	Violations uint64
-	BaseRuns   uint64 // without the change
-	Base       uint64 // of these, those that broke it
+	BaseRuns   uint64 // runs without the change
+	Base       uint64 // of these, runs that broke the property
 	Witness    *shrink.Witness
-	Confirmed  *Break // by the runs of the witness' program; nil: that wasn't asked
-	Played     bool   // the kernel as it is breaks it along the witness' schedule
+	Confirmed  *Break // by runs of the witness' program; nil: not tried
+	Played     bool   // the unchanged kernel breaks it along the witness' schedule
 }
 
-// Breaks are what a search has shown.
+// Breaks holds the results of a search.
 type Breaks struct {
-	Worse  []Break // the change breaks it, or far more often
-	Known  []Break // both do
-	Unsure []Break // only the change does, and too few of its runs for a verdict
+	Worse  []Break // broken only by the change, or far more often
+	Known  []Break // broken by both
+	Unsure []Break // broken only by the change, in too few runs for a verdict
 }
 
-// BaseTimes is how many times the runs with a change the kernel as it is gets, if something was broken.
+// BaseTimes is the factor by which the unchanged kernel gets more runs, if something was broken.
 const BaseTimes = 4
 
-// Run explores. What the change alone breaks, and too few of its runs for the odds, is looked for
-// on the kernel as it is: along the schedule of the witness, and in runs of the witness' program,
-// which show it far more often than those of the scenario, until the odds decide. An error is that
-// the scenario can't be run on the changed kernel, or a fault of the input.
+// Run makes the search. A property that only the change breaks, in too few runs for a verdict, is
+// tried on the unchanged kernel: along the schedule of the witness, and in runs of the witness'
+// program, which show it far more often than the scenario does, until there is a verdict. The
+// error says that the scenario can't be run on the changed kernel, or that the input is wrong.
 func (s *Search) Run() (found Breaks, err error) {
 	s.with, err = s.explore(s.Scenario, s.Kernel, s.Mutant, s.Runs, s.Seed)
 	if err != nil || s.with.Violations == 0 {
@@ -109,7 +109,7 @@ func (s *Search) Run() (found Breaks, err error) {
 
 func (s *Search) cancelled() bool { return s.Cancelled != nil && s.Cancelled.Load() }
 
-// confirm asks the kernel as it is for what few runs with the change have shown.
+// confirm tries on the unchanged kernel what few runs with the change have shown.
 func (s *Search) confirm(b *Break, k kind, found *Breaks) (to *[]Break, err error) {
 	if b.Witness, err = s.witness(k); err != nil || b.Witness == nil {
 		return &found.Unsure, err
@@ -149,7 +149,7 @@ func (s *Search) confirm(b *Break, k kind, found *Breaks) (to *[]Break, err erro
 	return &found.Unsure, err
 }
 
-// plays reports whether the kernel as it is breaks the property of a witness along its schedule.
+// plays reports whether the unchanged kernel breaks the property of a witness along its schedule.
 func (s *Search) plays(sc *scenario.Scenario, w *shrink.Witness) bool {
 	other := *sc
 	if other.SetLinux(s.Base) != nil {
@@ -168,7 +168,8 @@ func (s *Search) plays(sc *scenario.Scenario, w *shrink.Witness) bool {
 	return r.Breaks
 }
 
-// witness shrinks a run of the last exploration with the change; nil if it has kept none that reads so.
+// witness shrinks a run of the last exploration with the change; nil if it kept none with this
+// wording.
 func (s *Search) witness(k kind) (*shrink.Witness, error) {
 	sc := *s.Scenario
 	if err := sc.SetLinux(s.Kernel); err != nil {
@@ -193,9 +194,8 @@ func (s *Search) witness(k kind) (*shrink.Witness, error) {
 	return list[0], nil
 }
 
-// explore explores a kernel. It makes no witness.
-func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, runs, seed uint64) (*explore.Result,
-	error) {
+// explore explores a kernel without making witnesses.
+func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, runs, seed uint64) (*explore.Result, error) {
 	one := *sc
 	if err := one.SetLinux(k); err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, 
 		Progress: s.Progress, Cancelled: s.Cancelled, Blind: true, Look: look})
 }
 
-// A kind is a property that is broken by findings that read alike.
+// A kind is a property broken by findings that read alike.
 type kind struct{ property, words string }
 
 func (k kind) compare(l kind) int {

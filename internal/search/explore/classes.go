@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// Classes is how often each behaviour was met in a sample of runs: runs that
-// differ only in the order of steps that don't touch each other are one
-// behaviour. It gets hashes, and counts to three: met once, twice, and more
-// often is all that an estimate of what is still unseen is made of.
+// A Classes counts how often each behaviour was seen in a sample of runs. Runs that differ only
+// in the order of independent steps are one behaviour, identified by a hash. Counts stop at three
+// (once, twice, more often), which is all that the estimate of unseen behaviours needs.
 type Classes struct {
 	met map[uint64]uint8 // by hash, 1 to manyTimes
 }
 
 const manyTimes = 3
 
-// Add counts a run of the class.
+// Add counts one run of the behaviour.
 func (c *Classes) Add(hash uint64) { c.add(hash, 1) }
 
 func (c *Classes) add(hash uint64, times uint8) {
@@ -26,15 +25,14 @@ func (c *Classes) add(hash uint64, times uint8) {
 	c.met[hash] = min(c.met[hash]+times, manyTimes)
 }
 
-// Join adds what another part has met.
+// Join adds another part's counts.
 func (c *Classes) Join(d *Classes) {
 	for h, n := range d.met {
 		c.add(h, n)
 	}
 }
 
-// count returns how many classes there are, and how many of them were met once
-// and twice.
+// count returns the number of behaviours, and how many of them were seen once and twice.
 func (c *Classes) count() (all, once, twice uint64) {
 	for _, n := range c.met {
 		all++
@@ -48,8 +46,8 @@ func (c *Classes) count() (all, once, twice uint64) {
 	return all, once, twice
 }
 
-// MarshalJSON implements json.Marshaler: the hashes of those met once, twice, and
-// more often, sorted.
+// MarshalJSON implements json.Marshaler. It writes the sorted hashes of the behaviours seen once,
+// twice, and more often.
 func (c Classes) MarshalJSON() ([]byte, error) {
 	var lists [manyTimes][]uint64
 	for h, n := range c.met {
@@ -76,33 +74,32 @@ func (c *Classes) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A Chance is an estimated probability, with its interval of 95 %.
+// A Chance is an estimated probability with its 95 % interval.
 type Chance struct {
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 }
 
-// unseen estimates the chance that one more run is of a class that the sample
-// hasn't: of n runs once and twice say how many classes were met once and twice.
+// unseen estimates the probability that one more run is of a behaviour not in the sample of n
+// runs; once and twice are the numbers of behaviours seen once and twice.
 //
-// The estimate is Good and Turing's: the share of the runs that have met a class
-// that no other has (I. J. Good, "The population frequencies of species and the
-// estimation of population parameters", Biometrika 40, 1953).
+// The estimate is Good and Turing's: the share of runs whose behaviour no other run has (I. J.
+// Good, "The population frequencies of species and the estimation of population parameters",
+// Biometrika 40, 1953).
 //
-// The interval is Esty's ("A normal limit law for a nonparametric estimator of the
-// coverage of a random sample", Annals of Statistics 11, 1983): the variance of
-// what the estimate misses by is f1(1-f1/n)+2f2 over n², where f1 and f2 are the
-// expected numbers of classes met once and twice. With the numbers that were met
-// in their stead it covers less than it says where those are small. So both are
-// taken at their exact upper limits (F. Garwood, "Fiducial limits for the Poisson
-// distribution", Biometrika 28, 1936), that of f1 from the side on which it is the
-// nearer to n/2. A bound that holds without a limit law (McAllester and Schapire,
-// "On the convergence rate of Good-Turing estimators", COLT 2000) is 30 points
-// wide on either side at 1,000 runs. TestUnseen measures what this one covers.
+// The interval is Esty's ("A normal limit law for a nonparametric estimator of the coverage of a
+// random sample", Annals of Statistics 11, 1983): the estimate's error has variance
+// f1(1-f1/n)+2f2 over n², where f1 and f2 are the expected numbers of behaviours seen once and
+// twice. Putting the observed numbers in their place covers less than stated where they are
+// small. So both are taken at their exact upper limits (F. Garwood, "Fiducial limits for the
+// Poisson distribution", Biometrika 28, 1936), and f1 from the side on which it is nearer to n/2.
+// A bound that needs no limit law (McAllester and Schapire, "On the convergence rate of
+// Good-Turing estimators", COLT 2000) is 30 points wide on either side at 1,000 runs. TestUnseen
+// measures the coverage of this interval.
 //
-// It takes the runs for independent draws, which those of a strategy that plans
-// ahead are not quite, and is about the sample: all runs together have seen more.
+// The runs are assumed to be independent draws, which is not quite true of strategies that plan
+// ahead. The estimate is about the sample: all runs together have seen more.
 func unseen(n, once, twice uint64) Chance {
 	if n == 0 {
 		return Chance{0, 0, 1}
@@ -117,13 +114,13 @@ func unseen(n, once, twice uint64) Chance {
 }
 
 const (
-	deviations = 1.96 // of 95 %, two-sided
-	missesMean = 0.01 // how often upperMean is too low
+	deviations = 1.96 // for 95 %, two-sided
+	missesMean = 0.01 // probability that upperMean is too low
 )
 
-// upperMean is Garwood's upper limit of the mean of a count that was k: the mean with which
-// a count of k or less has the chance missesMean. Of a sum of rare events, which varies less
-// than Poisson's, it is one all the more.
+// upperMean is Garwood's upper limit of the mean of a count observed to be k: with that mean, a
+// count of k or less has probability missesMean. A sum of rare events varies less than a Poisson
+// count, so the limit holds for it too.
 func upperMean(k uint64) float64 {
 	low, high := float64(k), 2*float64(k)+20
 	for range 50 {

@@ -14,28 +14,28 @@ import (
 	"kpsim/smp"
 )
 
-// A Ratio is how many times the runs of one race another's takes, in the median.
+// A Ratio compares two races: the median number of runs of one over that of the other.
 type Ratio struct {
 	Times float64 `json:"times"`
-	Low   float64 `json:"low,omitempty"`  // below it the true one lies with 5 %
-	High  float64 `json:"high,omitempty"` // and above it with 5 %: the upper 95 % bound
+	Low   float64 `json:"low,omitempty"`  // the true ratio is below it with probability 5 %
+	High  float64 `json:"high,omitempty"` // the true ratio is above it with probability 5 %
 }
 
-// leastSeeds is how many seeds bound a ratio: of fewer the bootstrap's bound holds less than it says (of one 50 %).
+// leastSeeds is the minimum number of seeds for bounds. With fewer, the bootstrap's bounds cover
+// less than stated (with one, 50 %).
 const leastSeeds = 5
 
-// Bounded reports whether the races had seeds enough for bounds.
+// Bounded reports whether there were enough seeds for bounds.
 func (r *Ratio) Bounded() bool { return r.High > 0 }
 
-// resamples is how many times both races are drawn again.
+// resamples is the number of bootstrap samples.
 const resamples = 4000
 
-// Compare returns the ratio of the medians of two races of the same seeds, and its
-// bounds by the bootstrap: the seeds are drawn again, with replacement, and the
-// ratio's percentiles are taken (Efron and Tibshirani, "An Introduction to the
-// Bootstrap", 1993, chapter 13). A seed is drawn for both, since a portfolio's
-// members draw with a seed what they would draw alone. It is the same each time.
-// Of fewer than 5 seeds the bounds are 0.
+// Compare returns the ratio of the medians of two races over the same seeds, with bounds by the
+// bootstrap: seeds are resampled with replacement, and percentiles of the ratio are taken (Efron
+// and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13). A resampled seed counts
+// for both races, since a portfolio's members draw with a seed what they would draw alone. The
+// result is deterministic. With fewer than 5 seeds the bounds are 0.
 func Compare(a, b *Standings) Ratio {
 	var r sim.Rand
 	r.Seed(1, 0)
@@ -67,7 +67,7 @@ func bySize(list []uint64) []int {
 	return order
 }
 
-// median returns the lower median of a list in which each value stands as often as it was drawn.
+// median returns the lower median of a list whose value i counts drawn[i] times.
 func median(list []uint64, order, drawn []int) float64 {
 	half := (len(order) - 1) / 2
 	for _, i := range order {
@@ -78,16 +78,16 @@ func median(list []uint64, order, drawn []int) float64 {
 	return 0
 }
 
-// A Speed is how fast a strategy's runs are made.
+// A Speed is a strategy's rate of runs.
 type Speed struct {
 	Runs, Points uint64
 	Took         time.Duration
 }
 
-// MeasureSpeed makes runs of a strategy on so many goroutines, as Explore does,
-// for about so long, or until cancelled is set, if that isn't nil. It is the one thing here that depends on the time.
-func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Duration, cancelled *atomic.Bool) (Speed,
-	error) {
+// MeasureSpeed makes runs of a strategy on the given number of goroutines, as Explore does, for
+// about the given time or until cancelled is set. cancelled may be nil. Nothing else in this
+// package depends on time.
+func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Duration, cancelled *atomic.Bool) (Speed, error) {
 	spec := Spec{Scenario: sc, Strategy: strategy}
 	shape, err := survey(&spec)
 	if err != nil {

@@ -9,14 +9,13 @@ import (
 	"kpsim/sim"
 )
 
-// A Sample is what the runs of a part showed about coverage. It is plain data,
-// and adds up. Behaviours and the places that were visited are those of some of
-// the runs, which are chosen by their numbers; kinds of event and the places
-// where sources fired are those of all.
+// A Sample holds the coverage that the runs of a part showed. It is plain data, and samples add
+// up. Behaviours and visited places come from a subset of the runs, chosen by run number; event
+// kinds and the places where sources fired come from all runs.
 type Sample struct {
-	Runs    uint64       `json:"runs"` // how many were sampled
+	Runs    uint64       `json:"runs"` // number of runs in the subset
 	Classes Classes      `json:"classes"`
-	Kinds   []string     `json:"kinds"` // of event that were seen, in the order of their numbers
+	Kinds   []string     `json:"kinds"` // event kinds seen, in numeric order
 	Sources []rig.Places `json:"sources"`
 }
 
@@ -34,33 +33,33 @@ func (s *Sample) add(t *Sample) {
 	}
 }
 
-// union joins lists into a sorted one.
+// union merges lists into a sorted one without duplicates.
 func union(a, b []string) []string {
 	list := slices.Concat(a, b)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// Stats estimate how much of all behaviours an exploration has seen.
+// Stats estimates how much of all behaviour an exploration has seen.
 type Stats struct {
-	Sampled    uint64          `json:"sampled"`    // how many runs were compared as behaviours
-	Behaviours uint64          `json:"behaviours"` // and how many different ones they were
-	New        Chance          `json:"new"`        // that one more run is a behaviour that isn't among them
+	Sampled    uint64          `json:"sampled"`    // runs whose behaviour was compared
+	Behaviours uint64          `json:"behaviours"` // distinct behaviours among them
+	New        Chance          `json:"new"`        // that one more run shows another behaviour
 	Seen       []string        `json:"events"`     // kinds of event, sorted
 	Unseen     []string        `json:"events_unseen"`
 	Sources    []SourceAtPlace `json:"sources"`
 }
 
-// A SourceAtPlace says at how many of the places where a source of interrupts
-// could fire it did, in some run.
+// A SourceAtPlace gives the number of places where an interrupt source could fire, and at how
+// many of them it did in some run.
 type SourceAtPlace struct {
 	Source  string   `json:"source"`
 	Fired   int      `json:"fired"`
 	Visited int      `json:"places"`
-	Never   []string `json:"never"` // the places where it didn't
+	Never   []string `json:"never"` // the places where it never fired
 }
 
-// sum makes figures of a sample.
+// sum computes the statistics of a sample.
 func (s *Sample) sum(sc *scenario.Scenario) Stats {
 	st := Stats{Sampled: s.Runs, Seen: s.Kinds, Unseen: []string{}, Sources: []SourceAtPlace{}}
 	all, once, twice := s.Classes.count()
@@ -85,18 +84,18 @@ func (s *Sample) sum(sc *scenario.Scenario) Stats {
 	return st
 }
 
-// A watcher makes the Sample of a part while it is run. Of most runs it takes
-// down no more than where sources have fired.
+// A watcher collects a part's Sample during the runs. For most runs it records only where sources
+// fired.
 type watcher struct {
 	rig     *rig.Rig
-	every   uint64 // one run in so many is sampled
+	every   uint64 // one in this many runs is sampled
 	off     bool
 	sampled bool // this one is
-	grew    bool // the machine knows of more that is shared than a new one
+	grew    bool // the machine knows more shared objects than a new one does
 	runs    uint64
 	classes Classes
 	happens sched.Happens
-	chooser sim.Chooser // that decides this run
+	chooser sim.Chooser // decides this run
 }
 
 // begin makes the rig forget what it has seen: it serves several shards.
@@ -105,16 +104,14 @@ func (w *watcher) begin(rig *rig.Rig, spec *Spec) {
 	rig.ForgetSeen()
 }
 
-// sampledOf says one of how many runs is sampled: so that there are some
-// thousand, but no more than one of 256, which costs 2 % of the time, for a run
-// that is observed takes three to five times as long; but at least some 32, for
-// of fewer nothing can be said.
+// sampledOf returns n such that one run in n is sampled. It aims at a few thousand sampled runs,
+// with two bounds: at most one in 256, which costs 2 % of the time (an observed run takes three
+// to five times as long), and at least about 32, as fewer say nothing.
 func sampledOf(runs uint64) uint64 {
 	return min(max(runs/1024, 256), max(runs/32, 1))
 }
 
-// Sample implements rig.Watcher. A regular choice would miss much: strategies take
-// regular turns.
+// Sample implements rig.Watcher. The choice is irregular because strategies take regular turns.
 func (w *watcher) Sample(i uint64) bool {
 	w.sampled = !w.off && sim.Mix(i+1)%w.every == 0
 	return w.sampled
@@ -128,8 +125,7 @@ func (w *watcher) Over(ch sim.Chooser) sim.Chooser {
 	return w
 }
 
-// Choose implements sim.Chooser. It holds nothing, and so sees each boundary
-// that is asked about.
+// Choose implements sim.Chooser. It never holds, and so sees every boundary that is asked about.
 func (w *watcher) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind == sim.Step && p.Moves[2] != 0 {
 		w.rig.CouldFire(p.Moves[2])
@@ -144,7 +140,7 @@ func (w *watcher) done() {
 	if !w.sampled {
 		return
 	}
-	if w.rig.Machine.Footprint().SharedGrew() { // the steps so far haven't reported all that they touched
+	if w.rig.Machine.Footprint().SharedGrew() { // the steps so far haven't reported everything they touched
 		w.grew = true
 		w.runs, w.classes = 0, Classes{}
 		return
@@ -154,7 +150,7 @@ func (w *watcher) done() {
 	w.classes.Add(hi ^ lo)
 }
 
-// end puts what was seen into the part.
+// end stores what was seen in the part.
 func (w *watcher) end(p *Part) {
 	w.rig.Observe(nil)
 	p.End()

@@ -18,36 +18,37 @@ import (
 // A Spec says what to explore, and how long.
 type Spec struct {
 	Scenario *scenario.Scenario
-	Mutant   string // "" is the right engine
-	Strategy string // a name of sched.All; "" is portfolio
-	// how many, unless the strategy has nothing left before, or every run is broken (everyRun); at least 1
+	Mutant   string // "": the correct engine
+	Strategy string // a name of sched.All; "": portfolio
+	// at most this many, at least 1; fewer if the strategy runs out or every run is broken
+	// (everyRun)
 	Runs     uint64
 	Seed     uint64
 	Delay    uint64         // sched.Params.Delay
-	Unbiased bool           // no strategy prefers watched text: sched.Params.Unbiased
-	Workers  int            // 0: one a processor
-	Blind    bool           // make no witness and no statistics: whether anything is broken is all that is asked
-	Ignore   properties.Set // runs go on after these were broken (goOn), as if they weren't properties
-	// and after these, which count all the same: with properties.Every all that a run breaks is seen
+	Unbiased bool           // no strategy prefers watched text (sched.Params.Unbiased)
+	Workers  int            // 0: one per processor
+	Blind    bool           // make no witness and no statistics: only whether anything is broken
+	Ignore   properties.Set // properties after whose violation runs go on (goOn), as if they didn't exist
+	// properties after whose violation runs go on, but which count; with properties.Every each
+	// run shows everything it breaks
 	Past properties.Set
-	Stop bool // stop soon after the first violation: then Runs and Violations depend on the workers
-	Most int  // of deviations, or of the portfolio's member: how many at most; 0: sched.MostDeviations
+	Stop bool // stop soon after the first violation; Runs and Violations then depend on the workers
+	Most int  // maximum number of deviations, or of the portfolio's member; 0: sched.MostDeviations
 
-	// Dealt is to how many shards the runs are dealt out; 0: 16. See Deal.
+	// Dealt is the number of shards; 0: 16. See Deal.
 	Dealt int
 
-	// From is the number of the first run that a witness is made of: those before it are made,
-	// and counted, all the same.
+	// From is the number of the first run that may become a witness. Earlier runs are made and
+	// counted too.
 	From uint64
 
-	// Share k of Shares, from 1: only the runs that are its own are made. 0 of 0
-	// is all of them. See Merge.
+	// Share is one of 1 to Shares: only its own runs are made. 0 of 0 means all runs. See Merge.
 	Share, Shares int
 
-	// Look, if not nil, makes what looks at the runs of a shard. One goroutine uses it.
+	// Look, if not nil, makes an additional observer for a shard's runs. One goroutine uses it.
 	Look func() Look
 
-	// Progress, if not nil, is called now and then, by several goroutines.
+	// Progress, if not nil, is called from time to time, by several goroutines.
 	Progress func(runs, violations uint64)
 
 	// Cancelled, if not nil, ends the exploration early when it is set.
@@ -55,33 +56,33 @@ type Spec struct {
 	_         struct{}
 }
 
-// A Result is what all runs of an exploration showed together.
+// A Result is what all runs of an exploration showed.
 type Result struct {
 	Runs       uint64
 	Violations uint64            // runs that broke a property
-	Broken     map[string]uint64 // how many broke each, by the property's name
-	After      map[string]uint64 // of these, how many had broken another one before: of them it may be a consequence
+	Broken     map[string]uint64 // number of runs that broke each property, by its name
+	After      map[string]uint64 // of these, runs that had broken another property before, which may be the cause
 	Counts     smp.Counts        // over all runs
-	Census     rig.Census        // of the probes
-	Probed     []rig.Probed      // of each of them, in the scenario's order
-	Complete   int               // every schedule of at most so many deviations was run; -1: not even the default one
-	First      uint64            // the number of the first violating run
-	Witnesses  []*shrink.Witness // one of each property broken, in the order of the catalogue
-	Witness    *shrink.Witness   // the one of them to show first, nil if there is none
-	Stats      Stats
-	Parts      []Part // what it was added up from, in their order
-	Looks      []Look // of each shard, in their order; nil without Spec.Look
+	Census     rig.Census        // of the probes, together
+	Probed     []rig.Probed      // of each probe, in the scenario's order
+	// all schedules of at most this many deviations were run; -1: not even the default one
+	Complete  int
+	First     uint64            // the number of the first violating run
+	Witnesses []*shrink.Witness // one for each broken property, in the order of the catalogue
+	Witness   *shrink.Witness   // the witness to show first; nil if there is none
+	Stats     Stats
+	Parts     []Part // the parts that were added up, in order
+	Looks     []Look // one for each shard, in order; nil without Spec.Look
 }
 
-// A Look takes down more of the runs of a shard than a Part does. It may change nothing that
-// a run does.
+// A Look records more about a shard's runs than a Part does. It must not change the runs.
 type Look interface {
 	Begin(r *rig.Rig)              // before the first run
 	Took(r *rig.Rig, run *rig.Run) // after each
-	End(r *rig.Rig)                // after the last: the rig goes on with another shard
+	End(r *rig.Rig)                // after the last; the rig goes on to another shard
 }
 
-// MostShares is into how many shares an exploration can be divided.
+// MostShares is the maximum number of shares of an exploration.
 const MostShares = fewest
 
 // own lists the shards of the spec's share.
@@ -118,7 +119,7 @@ func Run(spec Spec) (*Result, error) {
 	return Merge(spec, parts)
 }
 
-// fill puts what zero values stand for in their place.
+// fill replaces zero values by their defaults.
 func (spec *Spec) fill() {
 	if spec.Strategy == "" {
 		spec.Strategy = DefaultStrategy
@@ -130,7 +131,7 @@ func (spec *Spec) fill() {
 	spec.Dealt = max(spec.Dealt, fewest)
 }
 
-// DefaultStrategy is that of a Spec that names none.
+// DefaultStrategy is the strategy of a Spec that names none.
 const DefaultStrategy = "portfolio"
 
 // strategy makes the spec's strategy.
@@ -139,17 +140,17 @@ func (spec *Spec) strategy(p sched.Params) (sched.Strategy, error) {
 	return sched.New(spec.Strategy, p)
 }
 
-// Origin says where the runs of the search are from.
+// Origin describes the search that the runs come from.
 func (spec *Spec) Origin() shrink.Origin {
 	return shrink.Origin{Scenario: spec.Scenario, Mutant: spec.Mutant, Seed: spec.Seed, Past: spec.Past != 0}
 }
 
-// NewRig builds a rig: its runs go on after what the spec ignores.
+// NewRig builds a rig whose runs go on after the properties that the spec ignores.
 func (spec *Spec) NewRig() (*rig.Rig, error) {
 	return rig.NewIgnoring(spec.Scenario, spec.Mutant, spec.Ignore, spec.Past)
 }
 
-// MustRig is NewRig where one was built before.
+// MustRig is NewRig for a spec of which a rig was built before.
 func (spec *Spec) MustRig() *rig.Rig {
 	rig, err := spec.NewRig()
 	if err != nil {
@@ -158,8 +159,8 @@ func (spec *Spec) MustRig() *rig.Rig {
 	return rig
 }
 
-// survey runs the default schedule, which tells the strategies what runs look
-// like, and whether the scenario can be run at all.
+// survey runs the default schedule. It tells strategies what runs look like, and fails if the
+// scenario can't be run at all.
 func survey(spec *Spec) (*sched.Shape, error) {
 	if _, err := sched.New(spec.Strategy, sched.Params{}); err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func survey(spec *Spec) (*sched.Shape, error) {
 	return shape, nil
 }
 
-// progress is what the workers share.
+// progress is shared by the workers.
 type progress struct {
 	spec       *Spec
 	runs       atomic.Uint64
@@ -198,7 +199,7 @@ func (p *progress) stopped() bool {
 	return p.stop.Load() || p.spec.Cancelled != nil && p.spec.Cancelled.Load()
 }
 
-// complete reports whether a strategy has run all it can be complete for.
+// complete reports whether a strategy has run everything that it promises to run completely.
 func complete(s sched.Strategy) bool {
 	switch s := s.(type) {
 	case *sched.Deviations:
@@ -209,7 +210,7 @@ func complete(s sched.Strategy) bool {
 	return false
 }
 
-// First makes the strategy whose run number 0 is that of the spec's exploration.
+// First returns the strategy whose run 0 is run 0 of the spec's exploration.
 func (spec *Spec) First() (sched.Strategy, error) {
 	spec.fill()
 	shape, err := survey(spec)

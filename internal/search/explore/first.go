@@ -10,25 +10,25 @@ import (
 	"kpsim/traces"
 )
 
-// FirstSeeds is with how many seeds it is asked how soon a search finds what it
-// finds: the fewest for which the 6th and the 15th bound the median with more
-// than 95 %.
+// FirstSeeds is the number of seeds that measure how soon a search finds a violation. 20 is the
+// fewest for which the 6th and the 15th value bound the median with more than 95 % confidence.
 const FirstSeeds = 20
 
-// A First is how many schedules it took to break a property, over seeds.
+// A First is the number of schedules until a property was broken, for several seeds.
 type First struct {
-	Property string   `json:"property"`
-	Seeds    int      `json:"seeds"`
-	Bound    uint64   `json:"bound"` // how many schedules each seed was given
-	Found    []uint64 `json:"found"` // by which schedule, from 1, it was broken: of those seeds that did, sorted
+	Property string `json:"property"`
+	Seeds    int    `json:"seeds"`
+	Bound    uint64 `json:"bound"` // maximum number of schedules for each seed
+	// the number, from 1, of the breaking schedule, for the seeds that found one; sorted
+	Found []uint64 `json:"found"`
 }
 
-// MedianSeeds is how many seeds bound a median at least.
+// MedianSeeds is the fewest seeds that bound a median.
 const MedianSeeds = 6
 
-// Median returns the median over the seeds and the interval that holds the true one with 95 % at
-// least, which makes no assumption on how the numbers are distributed. 0 stands for more than
-// Bound. Fewer than MedianSeeds bound nothing: the interval is 1 to more than Bound.
+// Median returns the median over the seeds, and an interval that contains the true median with at
+// least 95 % confidence, whatever the distribution. 0 stands for more than Bound. With fewer than
+// MedianSeeds seeds the interval is everything: 1 to more than Bound.
 func (f *First) Median() (median, low, high uint64) {
 	at := func(rank int) uint64 { // from 1
 		if rank <= len(f.Found) {
@@ -47,12 +47,11 @@ func (f *First) Median() (median, low, high uint64) {
 	return median, low, high
 }
 
-// medianRank is the largest k such that the values number k and n+1-k of n, in
-// their order, hold the median between them with probability 0.95 at least; 0 if
-// there is none. The median is below number k if fewer than k of n fair coins
-// show heads.
+// medianRank returns the largest k such that the k-th smallest and the k-th largest of n values
+// enclose the median with probability at least 0.95; 0 if there is none. The median is below the
+// k-th smallest if fewer than k of n fair coins show heads.
 func medianRank(n int) int {
-	p, sum := 1.0, 0.0 // of 0 heads, times 2^n; of fewer than k
+	p, sum := 1.0, 0.0 // p: probability of 0 heads, times 2^n; sum: of fewer than k
 	for range n {
 		p /= 2
 	}
@@ -64,10 +63,10 @@ func medianRank(n int) int {
 	}
 }
 
-// FirstWitness makes FirstSeeds searches, each with a seed of its own that
-// depends on the spec's, and says how soon each of the properties is broken.
-// Each search ends when all of them are, or after bound schedules. The result is
-// nil if it was cancelled; it doesn't depend on how many workers there are.
+// FirstWitness makes FirstSeeds searches and returns how soon each of the named properties is
+// broken. Each search has a seed derived from the spec's, and ends when all properties are broken
+// or after bound schedules. The result is nil if cancelled. It doesn't depend on the number of
+// workers.
 func FirstWitness(spec Spec, names []string, bound uint64) ([]First, error) {
 	spec.fill()
 	var (
@@ -101,10 +100,9 @@ func FirstWitness(spec Spec, names []string, bound uint64) ([]First, error) {
 // seedOf returns the seed of search number i.
 func seedOf(seed uint64, i int) uint64 { return sim.Mix(sim.Mix(seed) + uint64(i)) }
 
-// firstOf is one search: by which schedule each property was broken, 0 if it
-// wasn't.
-func firstOf(spec *Spec, r *rig.Rig, shape *sched.Shape, names []string, bound, seed uint64, total *progress) ([]uint64,
-	error) {
+// firstOf makes one search. It returns, for each property, the number of the schedule that broke
+// it; 0 if none did.
+func firstOf(spec *Spec, r *rig.Rig, shape *sched.Shape, names []string, bound, seed uint64, total *progress) ([]uint64, error) {
 	found := make([]uint64, len(names))
 	s, err := spec.strategy(sched.Params{Seed: seed, Shape: shape})
 	if err != nil {

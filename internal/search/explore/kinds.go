@@ -213,14 +213,14 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	return list
 }
 
-// ofOwnEngine are the events that kpsim's own engine alone reports: a kernel's is guest code, and
-// writes text without a word.
+// ofOwnEngine lists the events that only kpsim's own engine reports. A kernel's engine is guest
+// code, and writes text without reporting it.
 var ofOwnEngine = []traces.Kind{
 	kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized,
 	kpev.HolderDrop, kpev.HolderFree,
 }
 
-// traced reports whether a probe is at a site of ftrace, and goes through it.
+// traced reports whether a probe is at a site of ftrace and uses it.
 func traced(sc *scenario.Scenario, p *scenario.Probe) bool {
 	f, _ := sc.Place(p)
 	return sc.Machine.Kernel.Ftrace && slices.Contains(sc.Sites, scenario.Site{Func: f, Offset: p.Offset})

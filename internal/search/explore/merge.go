@@ -9,9 +9,8 @@ import (
 	"kpsim/internal/search/shrink"
 )
 
-// Merge adds the parts of an exploration up. They are those of the spec's share,
-// or of shares 1 to n if the spec says 0 of 0: the result is then that of
-// Explore without shares.
+// Merge adds up the parts of an exploration. They must be the parts of the spec's share or, if
+// the spec says 0 of 0, of shares 1 to n; the result is then that of Explore without shares.
 func Merge(spec Spec, parts []Part) (*Result, error) {
 	spec.fill()
 	r := &Result{Broken: make(map[string]uint64), After: make(map[string]uint64), Complete: spec.Most}
@@ -48,7 +47,7 @@ func Merge(spec Spec, parts []Part) (*Result, error) {
 			}
 		}
 	}
-	if r.Runs == 0 && spec.Shares <= 1 { // of few runs a share may have none
+	if r.Runs == 0 && spec.Shares <= 1 { // with few runs a share may have none
 		return nil, errors.New("nothing was run")
 	}
 	r.Census = rig.CensusOf(r.Probed)
@@ -71,7 +70,7 @@ func Merge(spec Spec, parts []Part) (*Result, error) {
 	return r, nil
 }
 
-// wants makes sure that the parts are those of the spec, each once.
+// wants returns an error unless the parts are exactly those of the spec.
 func (spec *Spec) wants(parts []Part) error {
 	own := spec.own()
 	for i, index := range own {
@@ -89,7 +88,7 @@ func (spec *Spec) wants(parts []Part) error {
 	return nil
 }
 
-// Found returns the best run of each property that an exploration has broken, shard by shard.
+// Found returns the best run for each broken property, shard by shard.
 func (r *Result) Found() (list []shrink.Found) {
 	for i := range r.Parts {
 		list = append(list, r.Parts[i].Found...)

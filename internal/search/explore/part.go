@@ -9,24 +9,24 @@ import (
 	"kpsim/traces"
 )
 
-// A Part is what one of the shards of an exploration has shown. It is plain
-// data, so that it can be written to a file on one computer and added to the
-// others on another.
+// A Part is the result of one shard. It is plain data, so that it can be written to a file on one
+// computer and merged on another.
 type Part struct {
 	Index      int               `json:"index"` // of the shard
 	Runs       uint64            `json:"runs"`
 	Violations uint64            `json:"violations"`
 	First      uint64            `json:"first"`           // the number of the first violating run, if there is one
-	Broken     map[string]uint64 `json:"broken"`          // runs that broke a property, by its name
-	After      map[string]uint64 `json:"after,omitempty"` // of these, those that had broken another one before
+	Broken     map[string]uint64 `json:"broken"`          // runs that broke each property, by its name
+	After      map[string]uint64 `json:"after,omitempty"` // of these, runs that had broken another property before
 	Counts     smp.Counts        `json:"counts"`
-	Complete   bool              `json:"complete"` // the strategy has run all it can be complete for
-	Probes     []rig.Probed      `json:"probes"`
-	// runs in which a jump was written in a function that a task was in
+	// the strategy has run everything that it promises to run completely
+	Complete bool         `json:"complete"`
+	Probes   []rig.Probed `json:"probes"`
+	// runs that wrote a jump into a function while a task was in it
 	During uint64 `json:"optimized_during_call"`
 	// the best candidate for a witness of each property, in the order of the catalogue
 	Found []shrink.Found `json:"found"`
-	// in which the properties were broken; none with Spec.Blind
+	// the ways in which properties were broken; none with Spec.Blind
 	Ways  []Way  `json:"ways,omitempty"`
 	Stats Sample `json:"statistics"`
 
@@ -43,7 +43,7 @@ func (p *Part) Begin(index int) {
 	p.best = make(map[*properties.Property]*shrink.Found)
 }
 
-// Take adds one run to what the part has seen.
+// Take adds one run to the part.
 func (p *Part) Take(i uint64, run rig.Run, rec *sched.Recorder) {
 	p.Runs++
 	if run.During {
@@ -60,7 +60,7 @@ func (p *Part) Take(i uint64, run rig.Run, rec *sched.Recorder) {
 	run.EachBroken(func(q *properties.Property, f *traces.Finding, before properties.Set) {
 		p.Broken[q.Name]++
 		if before != 0 {
-			if p.After == nil { // as where it is read from a file
+			if p.After == nil { // as in a part read from a file
 				p.After = make(map[string]uint64)
 			}
 			p.After[q.Name]++

@@ -11,22 +11,19 @@ import (
 	"kpsim/smp"
 )
 
-// checkBlock is how many runs are played again together, and one of observedOf
-// while its steps are observed.
+// checkBlock runs are replayed together; one in observedOf of them is observed during its replay.
 const (
 	checkBlock = 64
 	observedOf = 16
 )
 
-// SelfCheck asks whether the simulator is deterministic. It makes the runs of
-// spec.Runs that are the share's own, in blocks; plays the block again in
-// another order on the same machine, which by then has run many others; and in
-// a third order on a machine that was built for the block. Each schedule is
-// replayed with every question compared: its kind, number and alternatives. Some
+// SelfCheck checks that the simulator is deterministic, and returns the number of schedules
+// compared. It makes the share's runs in blocks. It replays each block in another order on the
+// same machine, which by then has run many others, and in a third order on a machine built for
+// the block. Every question of a replay is compared: its kind, number and alternatives. Some
 // replays are observed (sim.Observer), others not.
-// What is compared of the runs is all that they report: digest, outcome,
-// finding, counts. A difference is a bug of the simulator, and panics. It
-// returns how many schedules it compared.
+// Everything that runs report is compared: digest, outcome, finding, counts. A difference is a
+// bug of the simulator, and panics.
 func SelfCheck(spec Spec) (uint64, error) {
 	spec.fill()
 	shape, err := survey(&spec)
@@ -51,7 +48,7 @@ func SelfCheck(spec Spec) (uint64, error) {
 	return n.Load(), nil
 }
 
-// A checker plays runs again, on a machine of its own and on new ones.
+// A checker replays runs, on a machine of its own and on new ones.
 type checker struct {
 	spec  *Spec
 	used  *rig.Rig
@@ -61,7 +58,7 @@ type checker struct {
 	happens sched.Happens
 }
 
-// checked is a run to be played again.
+// A checked is a run to be replayed.
 type checked struct {
 	number uint64
 	by     string
@@ -102,7 +99,7 @@ func (c *checker) shard(total *progress, shape *sched.Shape, index uint64, n *at
 	return nil
 }
 
-// again plays the block in an order that is drawn, and compares.
+// again replays the block in a random order, and compares.
 func (c *checker) again(rig *rig.Rig, where string) {
 	for k := len(c.block) - 1; k > 0; k-- {
 		o := c.rand.N(k + 1)
@@ -110,7 +107,7 @@ func (c *checker) again(rig *rig.Rig, where string) {
 	}
 	for i := range c.block {
 		b := &c.block[i]
-		if rig.Observe(nil); i%observedOf == 0 { // which changes nothing either
+		if rig.Observe(nil); i%observedOf == 0 { // observing must not change the run
 			c.happens.Reset()
 			rig.Observe(&c.happens)
 		}
@@ -122,7 +119,7 @@ func (c *checker) again(rig *rig.Rig, where string) {
 	}
 }
 
-// differ says in what two runs of one schedule differ, "" if in nothing.
+// differ describes how two runs of one schedule differ; "" if they don't.
 func differ(a, b *rig.Run) string {
 	switch {
 	case a.Digest != b.Digest:

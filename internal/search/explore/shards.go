@@ -8,37 +8,36 @@ import (
 	"kpsim/smp"
 )
 
-// An exploration's runs are dealt out to shards, each with an instance of the strategy of its
-// own: run number i belongs to shard i modulo their number. How many shards there are depends on
-// what is explored and on nothing else, so that run number i is the same run whatever the
-// number of workers, and of computers.
+// The runs of an exploration are divided among shards, each with its own instance of the
+// strategy: run i belongs to shard i modulo their number. The number of shards depends only on
+// what is explored, so run i is the same whatever the number of workers and computers.
 const (
 	fewest     = 16
-	mostShards = 1 << 16 // each takes half a kilobyte of memory, made or not
+	mostShards = 1 << 16 // each takes half a kilobyte of memory, even before it is made
 
-	// shardPoints is how many questions a shard has when there are more than the fewest: some
-	// eight seconds of a core. Strategies learn in a shard, and a campaign loses at most one
-	// when a computer goes.
+	// shardPoints is the number of questions of a shard if there are more than the fewest shards:
+	// about eight seconds of a core. Strategies learn within a shard, and a campaign loses at
+	// most one shard when a computer leaves.
 	shardPoints = 48_000_000
 )
 
-// Deal returns to how many shards (Spec.Dealt) runs are dealt out whose default run asks so many
-// questions.
+// Deal returns the number of shards (Spec.Dealt) for this many runs, where points is the number
+// of questions of the default run.
 func Deal(runs, points uint64) int {
 	each := max(shardPoints/max(points, 1), 1)
 	return int(min(max(runs/each, fewest), mostShards))
 }
 
-// A Seat makes shards of one exploration, one after another, on one machine. One goroutine
-// uses it.
+// A Seat makes shards of one exploration, one after another, on one machine. It must be used by
+// one goroutine.
 type Seat struct {
 	total *progress
 	shape *sched.Shape
 	rig   *rig.Rig
 }
 
-// NewSeat builds a machine for an exploration. Of the spec Workers, Share and Shares play no
-// part. Errors are about the input.
+// NewSeat builds a machine for an exploration. It ignores the spec's Workers, Share and Shares.
+// Errors are about the input.
 func NewSeat(spec Spec) (*Seat, error) {
 	spec.fill()
 	shape, err := survey(&spec)
@@ -48,16 +47,16 @@ func NewSeat(spec Spec) (*Seat, error) {
 	return &Seat{total: &progress{spec: &spec}, shape: shape, rig: spec.MustRig().Learnt()}, nil
 }
 
-// Part makes the runs of a shard, from 0 to Spec.Dealt-1. What it returns doesn't depend on the
-// shards that the seat made before, but for what has stopped them: Spec.Cancelled, Spec.Stop. A
-// bug of the simulator panics.
+// Part makes the runs of a shard, numbered 0 to Spec.Dealt-1. The result doesn't depend on
+// earlier shards of the seat, except after Spec.Cancelled or Spec.Stop ended them early. A bug of
+// the simulator panics.
 func (s *Seat) Part(index int) (Part, error) {
 	var d shard
 	d.run(s.rig, s.total, s.shape, uint64(index))
 	if d.err != nil {
 		return Part{}, fmt.Errorf("%s: %w", s.total.spec.Scenario.Name, d.err)
 	}
-	if d.watch.grew { // the next shard is to begin with no more than any other
+	if d.watch.grew { // the next shard must begin with no more than any other
 		s.rig.Close()
 		s.rig = s.total.spec.MustRig().Learnt()
 	}
@@ -67,8 +66,7 @@ func (s *Seat) Part(index int) (Part, error) {
 // Close ends the seat's machine.
 func (s *Seat) Close() { s.rig.Close() }
 
-// A shard makes the runs number i, i+Dealt, i+2*Dealt …, and takes down what
-// they show.
+// A shard makes the runs number i, i+Dealt, i+2*Dealt …, and records them.
 type shard struct {
 	Part
 	watch watcher
@@ -77,7 +75,7 @@ type shard struct {
 
 const progressEvery = 256
 
-// Own is how many of the runs are the share's own: all, if it isn't divided.
+// Own returns the number of runs of the spec's share; all runs without shares.
 func (spec Spec) Own() (runs uint64) {
 	spec.fill()
 	for _, i := range spec.own() {
@@ -88,12 +86,12 @@ func (spec Spec) Own() (runs uint64) {
 	return runs
 }
 
-// everyRun is after how many runs a shard ends if each of them was broken. More runs would
-// say the same again, except of a property that hardly any run breaks first.
+// everyRun is the number of runs after which a shard ends if each of them was broken. More runs
+// would repeat the same, except for a property that hardly any run breaks first.
 const everyRun = 64
 
-// hopeless reports whether each run so far was broken, and there were enough of them.
-// Runs that go on past what they break may differ in what they break next.
+// hopeless reports whether there were enough runs and each was broken. Runs that go on past a
+// violation may differ in what they break next, so they never count as hopeless.
 func (s *shard) hopeless(spec *Spec) bool {
 	return s.Runs == everyRun && s.Violations == everyRun && spec.Past == 0
 }

@@ -11,40 +11,40 @@ import (
 	"kpsim/sched"
 )
 
-// A Tournament says what strategy is to find a violation, again and again, each time
-// with another seed.
+// A Tournament measures how soon a strategy finds a violation, repeatedly, each time with another
+// seed.
 type Tournament struct {
 	Scenario *scenario.Scenario
-	Mutant   string // "" is the right engine
+	Mutant   string // "": the correct engine
 	New      func(sched.Params) sched.Strategy
-	Seeds    int    // how often: the seeds are Seed, Seed+1, …
-	Seed     uint64 // the first
-	Most     uint64 // runs of one seed, after which it has not found it
-	Workers  int    // 0: one a processor
+	Seeds    int    // number of seeds: Seed, Seed+1, …
+	Seed     uint64 // the first seed
+	Most     uint64 // maximum number of runs of one seed
+	Workers  int    // 0: one per processor
 
 	// Cancelled, if not nil, ends the race early when it is set.
 	Cancelled *atomic.Bool
 
-	// Progress, if not nil, is called from time to time, by any worker, with
-	// the numbers of runs and violations so far.
+	// Progress, if not nil, is called from time to time, by any worker, with the numbers of runs
+	// and violations so far.
 	Progress func(runs, violations uint64)
 	_        struct{}
 }
 
 // A Standings is the result of a race.
 type Standings struct {
-	Each   []uint64       // runs to the first violation, by seed; Most+1: not found
+	Each   []uint64       // runs until the first violation, by seed; Most+1: not found
 	Runs   []uint64       // the same, ascending
-	By     map[string]int // how many seeds found a violation of each property first
+	By     map[string]int // for each property, the number of seeds that broke it first
 	Points uint64         // questions, over all runs
 	Total  uint64         // runs
 }
 
-// Median returns the lower median of the runs it took.
+// Median returns the lower median of the runs until the first violation.
 func (l *Standings) Median() uint64 { return l.Runs[(len(l.Runs)-1)/2] }
 
-// Run runs the race. Errors are about the input. What it returns depends on
-// neither workers nor time.
+// Run runs the race. Errors are about the input. The result depends neither on workers nor on
+// time.
 func (r *Tournament) Run() (*Standings, error) {
 	var (
 		lap  = &Standings{Each: make([]uint64, r.Seeds), By: make(map[string]int)}
@@ -74,13 +74,13 @@ func (r *Tournament) Run() (*Standings, error) {
 	return lap, nil
 }
 
-// entrant is the result of one seed.
+// An entrant is the result of one seed.
 type entrant struct {
 	runs, points uint64
-	by           string // the property broken
+	by           string // the property that was broken
 }
 
-// one runs one seed until it has found a violation.
+// one runs one seed until it finds a violation.
 func (r *Tournament) one(g *rig.Rig, shape *sched.Shape, seed uint64, total *progress) (entrant, error) {
 	e, told := entrant{runs: r.Most + 1}, uint64(0)
 	err := g.Runs(r.New(sched.Params{Seed: seed, Shape: shape}), r.Most, func(i uint64, run rig.Run) bool {
@@ -102,8 +102,8 @@ func (r *Tournament) one(g *rig.Rig, shape *sched.Shape, seed uint64, total *pro
 	return e, err
 }
 
-// searches makes n searches of what the spec says, each by one of its workers on
-// a rig that it keeps. Errors are about the input.
+// searches makes n searches of the spec. Each is made by one of its workers, on a rig that the
+// worker keeps. Errors are about the input.
 func searches(spec *Spec, n int, one func(i int, rig *rig.Rig, shape *sched.Shape) error) error {
 	shape, err := survey(spec)
 	if err != nil {
@@ -125,7 +125,7 @@ func searches(spec *Spec, n int, one func(i int, rig *rig.Rig, shape *sched.Shap
 	return nil
 }
 
-// First is a race's result, as that of searches for one property.
+// First returns a race's result in the form of FirstWitness, for one property.
 func (l *Standings) First(property string, most uint64) First {
 	f := First{Property: property, Seeds: len(l.Each), Bound: most, Found: []uint64{}}
 	for _, n := range l.Runs {

@@ -10,31 +10,31 @@ import (
 	"kpsim/traces"
 )
 
-// A Way is the runs of a part that break a property and whose findings read alike but for
-// numbers, places and names (rig.Plain). A property that is broken in two ways may have two
+// A Way is the set of a part's runs that break a property and whose findings read alike,
+// disregarding numbers, places and names (rig.Plain). A property broken in two ways may have two
 // causes (package cause).
 type Way struct {
 	Property string        `json:"property"`
 	Words    string        `json:"words"`
 	Runs     uint64        `json:"runs"`
-	Best     *shrink.Found `json:"best,omitempty"` // the best candidate for a witness; nil: that of Part.Found
+	Best     *shrink.Found `json:"best,omitempty"` // the best candidate for a witness; nil: the one in Part.Found
 }
 
-// MostWays is how many ways of a property a part tells apart. Runs of further ones are counted
-// in Part.Broken alone.
+// MostWays is the maximum number of ways of a property that a part distinguishes. Runs of further
+// ways only count in Part.Broken.
 const MostWays = 8
 
-// ways tell the ways of a part apart.
+// A ways distinguishes the ways of a part.
 type ways struct {
-	plain func(message string) string // nil: they aren't told apart
-	of    [][]*Way                    // by the number of the property, in the order in which they came
+	plain func(message string) string // nil: ways aren't distinguished
+	of    [][]*Way                    // by the property's number, in order of appearance
 }
 
 func (w *ways) begin(plain func(message string) string) {
 	*w = ways{plain, make([][]*Way, len(properties.All))}
 }
 
-// take adds a run that breaks a property. found makes the Found of it.
+// take adds a run that breaks a property; found makes its Found.
 func (w *ways) take(q *properties.Property, f *traces.Finding, after bool, deviations int, found func() *shrink.Found) {
 	if w.plain == nil {
 		return
@@ -52,7 +52,7 @@ func (w *ways) take(q *properties.Property, f *traces.Finding, after bool, devia
 	}
 }
 
-// end lists the ways. The best candidate of each property is in main, and isn't repeated.
+// end lists the ways. main has the best candidate of each property, which isn't repeated.
 func (w *ways) end(main []shrink.Found) (list []Way) {
 	for _, of := range w.of {
 		for _, v := range of {
@@ -68,15 +68,14 @@ func (w *ways) end(main []shrink.Found) (list []Way) {
 	return list
 }
 
-// A Reading is the runs of an exploration that break a property in one way.
+// A Reading is the set of an exploration's runs that break a property in one way.
 type Reading struct {
 	Words string
 	Runs  uint64
 	Found []shrink.Found // the best candidates for a witness, shard by shard
 }
 
-// Readings returns the ways in which an exploration has broken a property, the most frequent
-// first.
+// Readings returns the ways in which an exploration broke a property, the most frequent first.
 func (r *Result) Readings(property string) (list []Reading) {
 	for i := range r.Parts {
 		p := &r.Parts[i]
@@ -88,7 +87,7 @@ func (r *Result) Readings(property string) (list []Reading) {
 			if best == nil {
 				k := slices.IndexFunc(p.Found, func(f shrink.Found) bool { return f.Property == property })
 				if k < 0 {
-					continue // a file's, and false: results.File.Check says so
+					continue // from a file with wrong contents, which results.File.Check reports
 				}
 				best = &p.Found[k]
 			}

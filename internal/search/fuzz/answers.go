@@ -12,17 +12,17 @@ import (
 	"kpsim/properties"
 )
 
-// answersIn is how many programs for a kernel there are to one that is also run by a single task. Its answers
-// are compared with those of kpsim's own engine, which is written after the rules: what a call
-// returned, which handlers ran with which registers, what is listed in the end.
+// answersIn: one in this many programs for a kernel is also run by a single task, and its answers
+// are compared with those of kpsim's own engine, which implements the rules: return values of
+// calls, handlers that ran and their registers, and the list at the end.
 const answersIn = 3
 
-// unloadKept is the find (docs/findings.md) by which an address stays in the table when its
-// module goes: another order of the same calls may show it, so it is no row of Known.
+// unloadKept is the find (docs/findings.md) in which an address stays in the table after its
+// module is unloaded. Another order of the same calls may show it, so it has no row in Known.
 const unloadKept = "unload-kept"
 
-// Answers says what the kernel answers otherwise than by the rules in a program, and the known
-// difference that this is: nothing, if it isn't one that is compared.
+// Answers returns how the kernel's answers in a program differ from the rules, and the known
+// difference that matches; both are "" for a program that isn't compared.
 func (s *Spec) Answers(p *Program) (otherwise, like string) {
 	if !s.compares(p) {
 		return "", ""
@@ -37,15 +37,15 @@ func (s *Spec) compares(p *Program) bool {
 	return s.Kernel != nil && p.Recipe.Hash()%answersIn == 0
 }
 
-// Otherwise says what the serial programs of a scenario answer on a kernel that they don't by
-// the rules; like is the known difference (twoengines.Known) that answers as the kernel
-// does, "" if none does.
+// Otherwise returns how a kernel's answers to the serial programs of a scenario differ from the
+// rules. like is the known difference (twoengines.Known) that gives the kernel's answers; "" if
+// none does.
 func Otherwise(k *linux.Kernel, sc *scenario.Scenario, mutant string) (says, like string) {
 	edition := twoengines.Edition(k.Image.Release).String()
 	for _, serial := range Serials(sc) {
 		kernels, ours, err := twoengines.On(serial, k, edition)
 		if err != nil {
-			continue // it asks for what one of the two hasn't
+			continue // it uses something that one of the two engines lacks
 		}
 		rules, err := twoengines.Of(ours, "")
 		if err != nil {
@@ -79,9 +79,9 @@ func Otherwise(k *linux.Kernel, sc *scenario.Scenario, mutant string) (says, lik
 	return says, like
 }
 
-// Serials are the serial programs of a drawn scenario whose answers are compared: none where
-// a page comes late, or a probe is at a function that only the kernel has, or that only some
-// releases of an edition refuse.
+// Serials returns the serial programs of a drawn scenario whose answers are compared. There are
+// none if a page arrives late, if a probe is at a function that only the kernel has, or if only
+// some releases of an edition refuse the probe.
 func Serials(sc *scenario.Scenario) []*scenario.Scenario {
 	if slices.ContainsFunc(sc.Datas, func(d scenario.Data) bool { return d.Away }) ||
 		slices.ContainsFunc(sc.Probes, func(p scenario.Probe) bool { return gen.Kernels(&p) }) {

@@ -5,27 +5,28 @@ type arm uint8
 
 // The arms.
 const (
-	fresh     arm = iota // from a seed of its own
-	part                 // one part is drawn anew
-	parts                // several are
-	plainer              // some are drawn as plainly as can be
-	splice               // all parts of one sort are another program's
-	schedules            // the same with other schedules
+	fresh     arm = iota // from a new seed
+	part                 // one part is drawn again
+	parts                // several parts are drawn again
+	plainer              // some parts are drawn as plainly as possible
+	splice               // all parts of one kind come from another program
+	schedules            // the same program with other schedules
 	arms
-	again // it was kept by another session: not chosen
+	again // kept by another session; never chosen
 )
 
-// A bandit is what an arm has earned lately, and what that has cost.
+// A bandit holds an arm's recent new features and their cost.
 type bandit struct{ news, cost uint64 }
 
 const (
-	setup      = 10_000  // what building a program costs, in points
+	setup      = 10_000  // cost of building a program, in points
 	forgotten  = 1 << 23 // points after which half of an arm's past is forgotten
-	unit       = 1 << 20 // of the rates by which arms are chosen
-	leastShare = 24      // of all programs, one in so many is at least of each arm
+	unit       = 1 << 20 // scale of the rates by which arms are chosen
+	leastShare = 24      // each arm makes at least one in this many programs
 )
 
-// earned notes what an arm's program has shown that is new, and how many points it took.
+// earned records the number of new features that an arm's program has shown, and its cost in
+// points.
 func (s *state) earned(how arm, news, points uint64) {
 	if how >= arms {
 		return
@@ -37,8 +38,8 @@ func (s *state) earned(how arm, news, points uint64) {
 	}
 }
 
-// choose draws an arm: the more new features it has shown a point, the more often by far,
-// but none is given up.
+// choose draws an arm. Arms with more new features per point are drawn far more often, but every
+// arm is drawn sometimes.
 func (s *state) choose() arm {
 	var weights [arms]uint64
 	sum := uint64(0)

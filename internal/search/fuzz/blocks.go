@@ -12,18 +12,18 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// A Block is a basic block of a kernel's functions: instructions of which the first alone is
-// jumped to, and the last alone jumps.
+// A Block is a basic block of a kernel's functions: only its first instruction is a jump target,
+// and only its last one jumps.
 type Block struct {
 	Func string
 	Addr arch.Addr
-	Why  string // no program is expected to come there; "" if one is
+	Why  string // why no program is expected to reach it; "" if one is
 
-	next []arch.Addr // where it goes on, in the function
-	text string      // whether the block before goes on here, and the instructions: for excuses
+	next []arch.Addr // successors within the function
+	text string      // whether the previous block falls through, and the instructions; matched by excuses
 }
 
-// blocksOf lists the basic blocks of a kernel's probes, by function and address.
+// blocksOf lists the basic blocks of a kernel's kprobes code, by function and address.
 func blocksOf(k *linux.Kernel) ([]Block, error) {
 	c, err := closure.Of(k.Image, "kprobes")
 	if err != nil {
@@ -39,10 +39,10 @@ func blocksOf(k *linux.Kernel) ([]Block, error) {
 	return list, nil
 }
 
-// lead excuses the blocks that jump to a part of their function that lies elsewhere (.cold)
-// and only says that something is broken.
+// lead excuses blocks that jump to the cold part (.cold) of their function if that part only
+// reports a fault.
 func lead(list []Block) {
-	broken := make(map[string]bool) // such parts, by name
+	broken := make(map[string]bool) // names of such parts
 	for i := range list {
 		if strings.HasSuffix(list[i].Func, ".cold") && (i == 0 || list[i-1].Func != list[i].Func) &&
 			list[i].Why == warns {
@@ -64,11 +64,11 @@ func lead(list []Block) {
 	}
 }
 
-// warns is why no program comes to a block with ud2 in it, which is how BUG and WARN say that
-// something is broken, nor to one that only leads there, or only comes from there.
+// warns excuses a block with ud2, the instruction of BUG and WARN, and blocks that only lead to
+// one or are only reached from one.
 const warns = "it says that something is broken"
 
-// excuse says of a function's blocks why no program comes to them.
+// excuse sets the reason for those blocks of a function that no program reaches.
 func excuse(list []Block) {
 	why := excused[list[0].Func]
 	if why == "" && linux.Served(list[0].Func) {
@@ -88,8 +88,8 @@ func excuse(list []Block) {
 	spread(list)
 }
 
-// spread excuses the blocks of a function that only lead to excused ones, and those that are
-// only come to from such.
+// spread excuses the blocks of a function that only lead to excused blocks or are only reached
+// from them.
 func spread(list []Block) {
 	at := make(map[arch.Addr]int)
 	for i := range list {
@@ -97,9 +97,9 @@ func spread(list []Block) {
 	}
 	for more := true; more; {
 		more = false
-		// where a block is come from; of these, how many are excused
+		// number of predecessors of a block; of these, the excused ones
 		from, broken := make([]int, len(list)), make([]int, len(list))
-		whys := make([]string, len(list)) // of one of these
+		whys := make([]string, len(list)) // the reason of one excused predecessor
 		for i := range list {
 			b, leads := &list[i], 0
 			for _, a := range b.next {
@@ -116,7 +116,7 @@ func spread(list []Block) {
 				b.Why, more = list[at[b.next[0]]].Why, true
 			}
 		}
-		for i := 1; i < len(list); i++ { // a function begins with the first
+		for i := 1; i < len(list); i++ { // block 0 is the function's entry
 			if list[i].Why == "" && from[i] > 0 && from[i] == broken[i] {
 				list[i].Why, more = whys[i], true
 			}
@@ -124,8 +124,8 @@ func spread(list []Block) {
 	}
 }
 
-// ofFunction lists the blocks of a function. What follows a return or a jump, and nothing
-// jumps to, is padding, if it is nothing else.
+// ofFunction lists the blocks of a function. Code after a return or jump that is no jump target
+// is treated as padding.
 func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 	starts := map[arch.Addr]bool{arch.Addr(f.Addr): true}
 	var code []x86.Inst
@@ -146,7 +146,7 @@ func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 			}
 		}
 	}
-	last, falls := "", false // what was called since the last block began; whether that goes on to what follows
+	last, falls := "", false // last: callee since the last block began; falls: whether that block falls through
 	for i := range code {
 		in := &code[i]
 		if starts[in.Addr] {
@@ -158,7 +158,7 @@ func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 			last, falls = "", true
 		}
 		if !falls {
-			continue // padding, or where faults are led
+			continue // padding, or a target of fault handling
 		}
 		if len(list) == 0 {
 			continue
@@ -185,8 +185,8 @@ func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 	return list
 }
 
-// Place says where a block begins: in the kernel's source, if it has that information, else
-// in its function.
+// Place says where a block begins: in the kernel's source if that information is available,
+// otherwise as an offset in its function.
 func Place(k *linux.Kernel, b *Block) string {
 	if frames := k.Image.Line(uint64(b.Addr)); len(frames) > 0 {
 		return fmt.Sprintf("%s:%d", frames[0].File, frames[0].Line)
@@ -195,13 +195,13 @@ func Place(k *linux.Kernel, b *Block) string {
 	return fmt.Sprintf("+%#x", uint64(b.Addr)-at.Addr)
 }
 
-// reach finds the blocks that a program reaches first.
+// A reach finds the blocks that a program reaches first.
 type reach struct {
 	blocks  []Block
-	reached []bool // by programs of batches before; only read while a batch runs
+	reached []bool // reached by programs of earlier batches; read-only while a batch runs
 }
 
-// of adds the numbers of the blocks that a machine has run, and no batch before.
+// of appends the numbers of the blocks that a machine has run and no earlier batch has.
 func (r *reach) of(m *smp.Machine, list []uint32) []uint32 {
 	for i := range r.blocks {
 		if !r.reached[i] && m.Memory().Executed(r.blocks[i].Addr) {

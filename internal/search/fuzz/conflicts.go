@@ -5,19 +5,19 @@ import (
 	"kpsim/sim"
 )
 
-// conflicts tells shown of accesses of two CPUs to one object, one of them writing, that
-// follow each other: of what sort the object is, which of the two wrote, and what the
-// second CPU had shown last. The same two in the other order are another feature. It looks at the
-// first run of one program in observedIn: an observed run takes some three times as long.
+// conflicts reports features to shown: successive accesses of two CPUs to one object, at least
+// one of them a write. A feature combines the object's sort, which of the two wrote, and the
+// second CPU's last event. The opposite order is another feature. Only the first run of one
+// program in observedIn is observed, as that makes it about three times slower.
 type conflicts struct {
 	rig   *rig.Rig
 	on    bool
 	shown *shown
-	last  map[sim.Object]access // of this run
-	sort  map[sim.Object]uint64 // of this program
+	last  map[sim.Object]access // in this run
+	sort  map[sim.Object]uint64 // in this program
 }
 
-// An access is the last one to an object.
+// An access is the latest one to an object.
 type access struct {
 	cpu   sim.Mover
 	write bool
@@ -46,10 +46,10 @@ func (c *conflicts) begin(r *rig.Rig, s *shown, on bool) {
 
 // Stepped implements sim.Observer.
 func (c *conflicts) Stepped(mv sim.Mover, touched []sim.Touch) {
-	if mv >= sim.MoverSource && mv < sim.MoverDrain { // what a source touches itself is its own
+	if mv >= sim.MoverSource && mv < sim.MoverDrain { // a source's own accesses don't count
 		return
 	}
-	cpu := mv % sim.MaxCPUs // of a store that takes effect, too
+	cpu := mv % sim.MaxCPUs // also for a store that takes effect
 	after := c.shown.last[cpu] >> 8
 	for _, t := range touched {
 		was, ok := c.last[t.Object]
@@ -69,8 +69,8 @@ func (c *conflicts) Stepped(mv sim.Mover, touched []sim.Touch) {
 	}
 }
 
-// sortOf is a number for what is left of an object's name without its numbers: the same
-// in all programs.
+// sortOf returns a hash of an object's name without its numbers, which is the same in all
+// programs.
 func (c *conflicts) sortOf(o sim.Object) uint64 {
 	h, ok := c.sort[o]
 	if ok {

@@ -11,24 +11,23 @@ import (
 	"kpsim/traces"
 )
 
-// shown is what the runs of a program have shown, as hashes: features. An event is one by
-// its kind and by those of its arguments that are words or small numbers, never addresses:
-// so programs can be compared. Two events that come one after the other on a CPU are one,
-// and so are two of the engine's on different CPUs: those come in one order or the other.
+// A shown collects the features that a program's runs have shown, as hashes. An event's feature
+// is its kind with those arguments that are words or small numbers, never addresses, so that
+// programs can be compared. Two successive events on one CPU are a feature, and so are two
+// successive events of the engine on different CPUs.
 type shown struct {
 	cpus  int
-	last  [sim.MaxCPUs]uint64 // what each CPU has shown last
-	about []uint64            // of each probe: what it is, and the instruction it is at
-	list  []uint64            // the features, each once
-	table [tableSize]uint64   // the same by their hashes
+	last  [sim.MaxCPUs]uint64 // each CPU's last event
+	about []uint64            // for each probe: its kind and the instruction at its place
+	list  []uint64            // the features, without duplicates
+	table [tableSize]uint64   // hash table of list
 }
 
-// tableSize is a power of two, of which at most three quarters are used: what a program
-// shows beyond that isn't counted.
+// tableSize is a power of two. At most three quarters are used; further features of a program
+// aren't counted.
 const tableSize = 1 << 14
 
-// shownKinds are the kinds that are looked at: not those of which there is one for each
-// instruction.
+// shownKinds lists the kinds that count: not those that occur once for each instruction.
 var shownKinds = []traces.Kind{
 	smpev.Trap, smpev.Claim, smpev.Oops, smpev.Switch, smpev.Serialise, smpev.SendIPI, smpev.Alloc, smpev.Free,
 	smpev.Retire,
@@ -42,7 +41,7 @@ var shownKinds = []traces.Kind{
 	linuxev.Uneven, linuxev.Remains,
 }
 
-// begin begins with a program.
+// begin starts a program.
 func (s *shown) begin(sc *scenario.Scenario) {
 	s.cpus = sc.Machine.CPUs
 	s.list = s.list[:0]
@@ -66,8 +65,8 @@ func (s *shown) begin(sc *scenario.Scenario) {
 	s.add(sim.Mix(uint64(m.Edition)<<16 | uint64(m.Preempt)<<8 | 2))
 }
 
-// opcode returns an instruction's first bytes, without prefixes: what tells most
-// instructions from each other.
+// opcode returns an instruction's first bytes after the prefixes, which distinguish most
+// instructions.
 func opcode(code []byte) (op uint64) {
 	for len(code) > 1 {
 		switch code[0] {
@@ -92,10 +91,10 @@ func opcode(code []byte) (op uint64) {
 	return op
 }
 
-// run begins with a run.
+// run starts a run.
 func (s *shown) run() { clear(s.last[:s.cpus]) }
 
-// probe is what a probe is, for events that name one by its number.
+// probe returns the hash of probe number i, for events that name one by number.
 func (s *shown) probe(i uint64) uint64 {
 	if i < uint64(len(s.about)) {
 		return s.about[i]
@@ -103,7 +102,7 @@ func (s *shown) probe(i uint64) uint64 {
 	return 0
 }
 
-// few is a number as far as it matters: 0, 1, 2, and its octave.
+// few rounds a number: 0, 1, 2, then its octave.
 func few(n uint64) uint64 {
 	if n <= 2 {
 		return n
@@ -174,7 +173,7 @@ func (s *shown) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// add notes a feature.
+// add records a feature.
 func (s *shown) add(f uint64) {
 	if len(s.list) == tableSize*3/4 {
 		return

@@ -1,23 +1,23 @@
-// Package fuzz searches among drawn programs (gen.Of), guided by what they show: a program
-// that reaches something new is kept, and others are made from it, by drawing some of its
-// parts anew, by plainer parts, or by parts of another. Each has few schedules, and more as
-// long as these show something new.
+// Package fuzz searches among drawn programs (gen.Of), guided by their coverage. A program that
+// reaches something new is kept, and others are made from it: some parts are drawn again, made
+// plainer, or taken from another program. Each program is run with a few schedules, and with more
+// while they show something new.
 //
-// What it is not: it draws no scenario (gen), decides no schedule (sched) and judges
-// nothing (properties).
+// What it is not: it draws no scenario (gen), decides no schedule (sched) and judges nothing
+// (properties).
 //
-// Its rule: what is found depends on the seed, and not on the workers or on time. Programs
-// are made in batches of one size; a batch is planned from what the batches before it have
-// shown, and what it has shown is taken in the order of its programs.
+// Its rule: the result depends on the seed, not on the workers or on time. Programs are made in
+// batches of fixed size. A batch is planned from the results of earlier batches, and its own
+// results are taken in the order of its programs.
 //
-// A session can be divided among computers that share nothing but results: in rounds of
-// islands (rounds.go). An island is a small session that one goroutine runs, from what all
-// rounds but the one before its own have shown. Its result is data (island.go); islands are
-// folded in order, and what is folded comes from strangers, so it is checked. An island says
-// nothing that the session can plan or draw for itself. That its runs are what it says only
-// running it again can tell.
+// A session can be divided among computers that share only results, in rounds of islands
+// (rounds.go). An island is a small session run by one goroutine, which starts from the results
+// of all rounds except the one before its own. Its result is data (island.go). Islands are folded
+// in order and checked, because they come from strangers. An island contains nothing that the
+// session can plan or draw itself. Whether its runs are as stated can only be checked by
+// repeating them.
 //
-// Its limit: coverage is what events tell (coverage.go), the instructions that were probed,
-// and of a kernel's own engine its basic blocks. Which statements of the Go engine ran only
-// a binary that was built with -cover knows (package cover).
+// Its limit: coverage is derived from events (coverage.go), from the probed instructions and, for
+// a kernel's own engine, from its basic blocks. Statement coverage of the Go engine needs a
+// binary built with -cover (package cover).
 package fuzz

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Why no program comes to a function, whatever kernel it is of.
+// Reasons why no program reaches a function, in any kernel.
 const (
 	atBoot  = "it runs at boot, before any program"
 	reports = "it says how a list or a count is broken"
@@ -15,7 +15,7 @@ const (
 	plain   = "a helper of strings and memory: the engine asks it for nothing else"
 )
 
-// excused are the functions that no program is expected to come to.
+// excused lists the functions that no program is expected to reach.
 var excused = map[string]string{
 	"init_kprobes": atBoot, "arch_init_kprobes": atBoot, "init_optprobes": atBoot, "init_kprobe_sysctls": atBoot,
 	"arch_populate_kprobe_blacklist": atBoot, "kprobe_add_area_blacklist": atBoot, "populate_kprobe_blacklist": atBoot,
@@ -32,7 +32,7 @@ var excused = map[string]string{
 	"rethook_find_ret_addr": "only who unwinds a stack calls it, and no program does",
 }
 
-// Why no program comes to a block.
+// Reasons why no program reaches a block.
 const (
 	memory    = "memory doesn't run out"
 	near      = "pages for code lie within reach of all text"
@@ -54,15 +54,15 @@ const (
 	onePage   = "a second page of copies takes more than two hundred probes"
 )
 
-// A ban excuses blocks: those of a function, whose name is this up to the first period, of
-// which the text matches. The text of a block is "at; ", or "after; " if the block before it
-// goes on there, "after [CALLEE]; " if that has called something; then its instructions, each
-// with "; " behind it.
+// A ban excuses the blocks whose function's name, up to the first period, and whose text match.
+// The text of a block starts with "at; ", with "after; " if the previous block falls through, or
+// with "after [CALLEE]; " if that block made a call; then come the instructions, each followed by
+// "; ".
 type ban struct {
 	in, has, why string
 }
 
-// bans are those that hold for every kernel, as long as its compiler writes the same.
+// bans hold for every kernel, as long as its compiler generates the same code.
 var bans = []ban{
 	{``, `<(__stack_chk_fail|refcount_warn_saturate|__fortify_panic)>`, warns},
 
@@ -153,8 +153,7 @@ var bans = []ban{
 	{`strchr`, `^after; jmp \S+; $`, plain},
 }
 
-// patterns are those of bans. They are made when they are asked for: every command would wait
-// for that.
+// patterns compiles the bans on first use, so that other commands don't have to wait for it.
 var patterns = sync.OnceValue(func() (list []struct{ in, has *regexp.Regexp }) {
 	for _, b := range bans {
 		in := b.in
@@ -167,7 +166,7 @@ var patterns = sync.OnceValue(func() (list []struct{ in, has *regexp.Regexp }) {
 	return list
 })
 
-// whyNot says why no program comes to a block, "" if one may.
+// whyNot returns why no program reaches a block; "" if one may.
 func whyNot(b *Block) string {
 	name, _, _ := strings.Cut(b.Func, ".")
 	for i, p := range patterns() {

@@ -14,9 +14,9 @@ import (
 	"kpsim/properties"
 )
 
-// An Island is what the programs of one have shown, as data. Two computers that make the same
-// one have the same bytes (Marshal). Which programs these are isn't in it: a session plans them
-// again, so that an island can't say of a program what it wasn't asked.
+// An Island is the result of an island's programs, as data. Two computers that make the same
+// island get the same bytes (Marshal). The programs aren't included: a session plans them again,
+// so that an island can't report a program that it wasn't given.
 type Island struct {
 	Round    uint64 `json:"round"`
 	Number   uint64 `json:"number"`
@@ -24,7 +24,7 @@ type Island struct {
 	Programs []Ran  `json:"programs"`
 }
 
-// Ran is what is known of a program that was run: its fields are those of Program.
+// A Ran is the result of one program: its fields are those of Program.
 type Ran struct {
 	Refused    bool    `json:"refused,omitempty"`
 	Runs       uint64  `json:"runs,omitempty"`
@@ -38,15 +38,15 @@ type Ran struct {
 	Blocks     []byte  `json:"blocks,omitempty"`   // packed
 }
 
-// Broke says how often a property was broken by findings that read alike.
+// A Broke counts the runs that broke a property with findings that read alike.
 type Broke struct {
 	Property string `json:"property"`
-	Kind     uint64 `json:"kind"` // a hash of how they read
+	Kind     uint64 `json:"kind"` // a hash of their wording
 	Runs     uint64 `json:"runs"`
 	First    uint64 `json:"first"` // the number of the first such run
 }
 
-// What an island may have.
+// Limits of an island.
 const (
 	islandBytes    = 256 << 20
 	pointsMost     = 1 << 48 // of a program
@@ -54,17 +54,17 @@ const (
 	featuresMost   = tableSize * 3 / 4
 )
 
-// Marshal returns the island as text, one line.
+// Marshal returns the island as one line of text.
 func (i *Island) Marshal() []byte {
 	b, err := json.Marshal(i)
 	if err != nil {
-		panic(err) // numbers, strings and bytes
+		panic(err) // can't happen: numbers, strings and bytes only
 	}
 	return b
 }
 
-// ReadIsland is the inverse of Marshal: it takes no other bytes for an island than Marshal's.
-// What the island says Session.Read looks at.
+// ReadIsland is the inverse of Marshal. It accepts only bytes that Marshal generates;
+// Session.Read checks the contents.
 func ReadIsland(b []byte) (*Island, error) {
 	if len(b) > islandBytes || bytes.Count(b, []byte("{")) > programsMost*(1+kindsMost*len(properties.All))+1 {
 		return nil, fmt.Errorf("an island of %d bytes is too large", len(b))
@@ -91,7 +91,7 @@ func (is *islander) write(p *Program) Ran {
 	return r
 }
 
-// text is what JSON can hold of a text, and Read takes.
+// text makes a text valid for JSON and short enough for Read.
 func text(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	for len(s) > otherwiseBytes || !utf8.ValidString(s) {
@@ -100,8 +100,8 @@ func text(s string) string {
 	return s
 }
 
-// read is the inverse of write: it fills in a program that was planned. Parts, Edition and
-// Optimizes are left out: most programs are soon forgotten, and Describe knows them.
+// read is the inverse of write: it fills in a planned program. It omits Parts, Edition and
+// Optimizes, since most programs are soon forgotten and Describe can compute them.
 func (is *islander) read(p *Program, r *Ran) (err error) {
 	s := is.session
 	p.Refused, p.whole = r.Refused, true
@@ -156,7 +156,7 @@ func (r *Ran) empty() bool {
 		r.Like == "" && r.Features == nil && r.Blocks == nil
 }
 
-// brokenAs fills in what a program has broken. Each run breaks one property at most.
+// brokenAs fills in what a program has broken. Each run breaks at most one property.
 func (p *Program) brokenAs(list []Broke) error {
 	sum := uint64(0)
 	for i, b := range list {
@@ -182,14 +182,14 @@ func (p *Program) brokenAs(list []Broke) error {
 	return nil
 }
 
-// knownLike reports whether a program's answers may be said to be like that.
+// knownLike reports whether name is a known difference of a program's answers.
 func knownLike(name string) bool {
 	return name == "" || name == unloadKept ||
 		slices.ContainsFunc(twoengines.Known, func(d twoengines.Difference) bool { return d.Name == name })
 }
 
-// pack packs sorted features: the numbers of those that were known, and the hashes of the
-// others. Most are known, and come with a byte.
+// pack packs sorted features: numbers for known features, hashes for the others. Most are known
+// and take one byte.
 func (is *islander) pack(list []uint64) []byte {
 	var old []uint32
 	var news []byte
@@ -245,7 +245,7 @@ func (is *islander) unpack(b []byte) ([]uint64, error) {
 	return list, nil
 }
 
-// packUp packs numbers that go up, by what lies between them.
+// packUp packs increasing numbers as differences.
 func packUp(b []byte, list []uint32) []byte {
 	next := uint32(0)
 	for _, n := range list {
@@ -255,7 +255,7 @@ func packUp(b []byte, list []uint32) []byte {
 	return b
 }
 
-// unpackUp is the inverse of packUp; the numbers are below most.
+// unpackUp is the inverse of packUp; all numbers must be below most.
 func unpackUp(b []byte, most int) (list []uint32, err error) {
 	next := uint64(0)
 	for len(b) > 0 {

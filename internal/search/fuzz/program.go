@@ -27,25 +27,26 @@ type Program struct {
 	Runs       uint64
 	Points     uint64
 	Violations uint64
-	During     uint64 // runs in which a jump was written in a function while a task was in a call of it
+	During     uint64 // runs that wrote a jump into a function while a task was in it
 	Optimizes  bool   // its machine writes jumps
-	// what its runs have broken, by property and how it reads; in the order of the properties, and of their first runs
+	// violations by property and wording; in the order of the properties, then of their first
+	// runs
 	Broken    []Broke
 	Edition   rules.Edition
-	Kept      bool   // others are made from it
-	Refused   bool   // the kernel has no such thing: it wasn't run
-	Otherwise string // what a kernel answers otherwise than by the rules, if that was asked (answers.go)
-	Like      string // the known difference that this is, "" if none
+	Kept      bool   // other programs are made from it
+	Refused   bool   // the kernel lacks something that it uses: it wasn't run
+	Otherwise string // how a kernel's answers differ from the rules, if they were compared (answers.go)
+	Like      string // the known difference that matches; "" if none
 
 	features []uint64
-	blocks   []uint32 // of a kernel, those that were reached first in this program
+	blocks   []uint32 // blocks of a kernel first reached by this program
 	whole    bool     // it was run to its end
 	how      arm      // how it was made
-	from     *kept    // of what
+	from     *kept    // its parent
 	number   uint64   // among all that islands run
 }
 
-// Scenario draws the scenario of a recipe as a session has it.
+// Scenario draws the scenario of a recipe as a session does.
 func (s *Spec) Scenario(r *gen.Recipe) (sc *scenario.Scenario, parts []string, err error) {
 	sc, parts = gen.Of(r, s.On)
 	if s.Kernel != nil {
@@ -54,7 +55,7 @@ func (s *Spec) Scenario(r *gen.Recipe) (sc *scenario.Scenario, parts []string, e
 	return sc, parts, nil
 }
 
-// Describe fills in what Session.Read and Fold leave out of a program: Parts, Edition and
+// Describe fills in the fields of a program that Session.Read and Fold omit: Parts, Edition and
 // Optimizes.
 func (s *Spec) Describe(p *Program) error {
 	sc, parts, err := s.Scenario(&p.Recipe)
@@ -64,17 +65,17 @@ func (s *Spec) Describe(p *Program) error {
 	return err
 }
 
-// otherStrategies are those that one program in other is run with: they see other orders,
-// but half of their runs have a task do all it does before another begins.
+// otherStrategies are used for one program in other. They see other orders, but in half of their
+// runs a task finishes before another begins.
 var otherStrategies = [...]string{"sticky", "arriving", "pct", "pos", "deviations"}
 
 const other = 12
 
-// delayMost is how many questions work may be delayed in most programs: else callers make
-// many rounds while the task that calls the API waits for it.
+// delayMost is the maximum delay of work in most programs, in questions. A longer delay makes
+// callers do many rounds while the task that calls the API waits for it.
 const delayMost = 200
 
-// schedules says how a program's schedules are made: by which strategy, and Params.Delay.
+// schedules returns how a program's schedules are made: the strategy and Params.Delay.
 func (s *Spec) schedules(r *gen.Recipe) (strategy string, delay uint64) {
 	var rand sim.Rand
 	rand.Seed(r.Hash(), 1)
@@ -91,7 +92,8 @@ func (s *Spec) schedules(r *gen.Recipe) (strategy string, delay uint64) {
 	return strategy, delay
 }
 
-// Explore is the exploration that makes the same runs of a recipe's program, so many.
+// Explore returns the exploration that makes the given number of runs of a recipe's program, with
+// the same schedules.
 func (s *Spec) Explore(r *gen.Recipe, runs uint64) (explore.Spec, error) {
 	sc, _, err := s.Scenario(r)
 	if err != nil {
@@ -102,22 +104,22 @@ func (s *Spec) Explore(r *gen.Recipe, runs uint64) (explore.Spec, error) {
 		Workers: s.Workers}, nil
 }
 
-// A runner runs programs, one after the other.
+// A runner runs programs, one after another.
 type runner struct {
 	spec  *Spec
-	known func(feature uint64) bool // whether a program of a batch before, or of the island, has shown it
+	known func(feature uint64) bool // whether a program of an earlier batch, or of the island, has shown it
 	shown shown
 	calls calls
 	conflicts
 	reach reach
 }
 
-// run runs a program: a few schedules, and more as long as the last ones have shown what
-// no program before, and none of its schedules before, has. Errors are the tool's.
+// run runs a program: a few schedules, and more while the latest show features that no earlier
+// program or schedule has. Errors are faults of kpsim.
 func (w *runner) run(p *Program) error {
 	sc, parts, err := w.spec.Scenario(&p.Recipe)
 	if err != nil {
-		p.Refused, p.whole = true, true // what is drawn is sound; so it's the kernel that has no such thing
+		p.Refused, p.whole = true, true // drawn programs are valid, so the kernel lacks something
 		return nil
 	}
 	p.Parts, p.Edition, p.Optimizes = parts, sc.Machine.Edition, sc.Machine.Optimizes()
@@ -136,10 +138,10 @@ func (w *runner) run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	if sched.ObserverOf(schedules) != nil { // what it is told of must be what it is told when the runs are made again
+	if sched.ObserverOf(schedules) != nil { // repeated runs must report the same to an observing strategy
 		r.Learnt()
 	}
-	var first uint64 // the digest of the first run
+	var first uint64 // digest of the first run
 	w.shown.begin(sc)
 	w.conflicts.begin(r, &w.shown, p.Recipe.Hash()%observedIn == 0)
 	r.Log.Subscribe(&w.shown, shownKinds...)
@@ -183,19 +185,19 @@ func (w *runner) run(p *Program) error {
 	return nil
 }
 
-// repeatedIn: the first schedule of one program in so many is run once more behind the others,
-// and must be the same run, whatever these have left behind.
+// repeatedIn: for one in this many programs the first schedule is repeated after the others. It
+// must give the same run, whatever state they left.
 const repeatedIn = 4
 
-// longer is how many times as many schedules as others a program may have that goes on
-// showing what is new.
+// longer is the factor by which a program's schedules may grow while it keeps showing new
+// features.
 const longer = 6
 
-// ErrStopped says that a session was stopped while a program was run.
+// ErrStopped reports that a session was stopped while a program ran.
 var ErrStopped = errors.New("stopped")
 
-// news reports whether features were shown since it was asked last that no program before
-// has shown.
+// news reports whether, since the last call, features were shown that no earlier program has
+// shown.
 func (w *runner) news(old *int) bool {
 	list := w.shown.list[*old:]
 	*old = len(w.shown.list)
@@ -207,7 +209,7 @@ func (w *runner) news(old *int) bool {
 	return false
 }
 
-// took takes the result of run number i.
+// took records the result of run number i.
 func (p *Program) took(r *rig.Rig, run *rig.Run, i uint64, c *calls) {
 	p.Runs++
 	p.Points += run.Counts.Points
@@ -234,11 +236,12 @@ func (p *Program) took(r *rig.Rig, run *rig.Run, i uint64, c *calls) {
 	slices.SortStableFunc(p.Broken, func(a, b Broke) int { return rank(a.Property) - rank(b.Property) })
 }
 
-// kindsMost is how many ways of a program to break a property are told apart: others count as the last.
+// kindsMost is the number of ways of breaking a property that are distinguished in a program;
+// further ones count as the last.
 const kindsMost = 4
 
-// calls are those of the API that tasks of a run are in. It implements traces.Sink.
-type calls [256]uint8 // by task: the call and 1; 0: none
+// calls tracks the API call that each task of a run is in. It implements traces.Sink.
+type calls [256]uint8 // by task: the call plus 1; 0: none
 
 // Event implements traces.Sink.
 func (c *calls) Event(e *traces.Event) *traces.Finding {
@@ -249,7 +252,7 @@ func (c *calls) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// of names the call that the task of a finding was in; "" if it was in none.
+// of returns the call that the task of a finding was in; "" if none.
 func (c *calls) of(finding string) string {
 	var cpu, task int
 	if n, _ := fmt.Sscanf(finding, "cpu%d task%d ", &cpu, &task); n < 2 || task < 0 || task >= len(c) || c[task] == 0 {
@@ -258,14 +261,15 @@ func (c *calls) of(finding string) string {
 	return fmt.Sprintf(" in call %d", c[task])
 }
 
-// kind is a hash of how a finding reads without numbers, places and names.
+// kind returns a hash of a finding's wording without numbers, places and names.
 func kind(words string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(words))
 	return h.Sum64()
 }
 
-// rank is a property's place in the catalogue; of no property it is the number of all.
+// rank returns a property's position in the catalogue, or the catalogue's length for an unknown
+// name.
 func rank(name string) int {
 	for i, q := range properties.All {
 		if q.Name == name {

@@ -11,20 +11,20 @@ import (
 	"kpsim/sim"
 )
 
-// Rounds say how a session is divided, so that computers that share nothing but results can
-// run it: in rounds of islands. An island is a small session of its own. It begins with what
-// all rounds but the one before its own have shown, so that a round can begin while the last
-// islands of the one before are still running: rounds 0 and 1 begin with nothing.
+// Rounds describes how a session is divided into rounds of islands, for computers that share only
+// results. An island is a small session of its own. It starts from the results of all rounds
+// except the one before its own, so that a round can begin while the last islands of the previous
+// one are still running. Rounds 0 and 1 start from nothing.
 type Rounds struct {
-	Islands  uint64       // of a round; 0: the session isn't divided
-	Programs uint64       // of an island
-	Start    []gen.Recipe // the first programs are of these recipes
+	Islands  uint64       // per round; 0: the session isn't divided
+	Programs uint64       // per island
+	Start    []gen.Recipe // recipes of the first programs
 }
 
-// What rounds may ask for: a program's number is below 1<<60.
+// Limits of Rounds: a program's number is below 1<<60.
 const (
-	islandsMost  = 1 << 16 // of a round
-	programsMost = 1 << 12 // of an island
+	islandsMost  = 1 << 16 // per round
+	programsMost = 1 << 12 // per island
 	roundsMost   = 1 << 32
 )
 
@@ -38,29 +38,29 @@ func (r *Rounds) check() error {
 	return nil
 }
 
-// A mark is what a session had learnt when so many rounds were folded. It doesn't change.
+// A mark is a session's state after a number of folded rounds. It is immutable.
 type mark struct {
 	rounds uint64
 	state
 }
 
-// marksMost is how many marks are kept: the islands of the round that is being folded, of the
-// one before it and of the one after it can be made.
+// marksMost is the number of marks kept. Islands can be made of the round being folded, the one
+// before it and the one after it.
 const marksMost = 3
 
-// islandStream is where the streams of random numbers begin that islands are planned with.
+// islandStream is the first of the random streams used for planning islands.
 const islandStream = 1 << 62
 
-// An islander plans the programs of an island: one after the other, each from what the island
-// began with and from what its own programs before have shown.
+// An islander plans the programs of an island one after another, from the island's starting state
+// and from the results of its own earlier programs.
 type islander struct {
 	state
 	session *Session
-	program uint64 // the number of the next one, among those of all islands
-	plan    uint64 // a hash of what was planned
+	program uint64 // number of the next program, counted over all islands
+	plan    uint64 // hash of the programs planned so far
 }
 
-// island begins to plan an island.
+// island starts planning an island.
 func (s *Session) island(round, number uint64) (*islander, error) {
 	switch {
 	case s.Rounds.Islands == 0:
@@ -86,8 +86,8 @@ func (s *Session) island(round, number uint64) (*islander, error) {
 	return is, nil
 }
 
-// next plans a program. The seeds of those that aren't made from others are the session's
-// first and those after it: each island has its own.
+// next plans a program. New seeds continue from the session's first seed; each island has its own
+// range.
 func (is *islander) next() *Program {
 	var p *Program
 	if start := is.session.Rounds.Start; is.program < uint64(len(start)) {
@@ -102,14 +102,14 @@ func (is *islander) next() *Program {
 	return p
 }
 
-// Island runs an island in the goroutine that calls. Its result depends on the specification,
-// the rounds that it is planned from and its number, and changes nothing in the session: Fold
-// does. Several goroutines may call it, also while Fold is called. doing, if not nil, is
-// called before each program.
+// Island runs an island in the calling goroutine. The result depends only on the specification,
+// the rounds that the island starts from, and its number. It doesn't change the session; Fold
+// does. Several goroutines may call Island, also during Fold. doing, if not nil, is called before
+// each program.
 //
-// It can be made when all rounds but the one before its own are folded, and until the round
-// after its own is. Errors are about that, or the tool's; ErrStopped if Spec.Stop was set. A
-// panic is a *parallel.Crash.
+// An island can be made once all rounds except the one before its own are folded, and until the
+// round after its own is. Errors are about that, or faults of kpsim; ErrStopped is returned if
+// Spec.Stop was set. A panic is a *parallel.Crash.
 func (s *Session) Island(round, number uint64, doing func(r *gen.Recipe)) (*Island, error) {
 	is, err := s.island(round, number)
 	if err != nil {
@@ -141,9 +141,9 @@ func (s *Session) Island(round, number uint64, doing func(r *gen.Recipe)) (*Isla
 	return made, nil
 }
 
-// Read returns the programs of an island that was made here or elsewhere. The error says what
-// in it can't be: that the runs are what it says only running them again can tell. It may be
-// called when Island may be.
+// Read returns the programs of an island made here or elsewhere. It returns an error for
+// impossible contents; whether the runs are as stated can only be checked by repeating them. Read
+// may be called whenever Island may.
 func (s *Session) Read(i *Island) ([]*Program, error) {
 	is, err := s.island(i.Round, i.Number)
 	if err != nil {
@@ -169,15 +169,15 @@ func (s *Session) Read(i *Island) ([]*Program, error) {
 	return list, nil
 }
 
-// Folded says which island is folded next.
+// Folded returns the island to be folded next.
 func (s *Session) Folded() (round, number uint64) {
 	return s.folds / max(s.Rounds.Islands, 1), s.folds % max(s.Rounds.Islands, 1)
 }
 
-// Fold takes what an island has shown, and returns its programs. Islands are folded by round
-// and number; what a session has learnt then is the same whichever computers made them.
-// believe, if not nil, looks at the programs first; its error, like any other, leaves the
-// session as it was. One goroutine calls Fold.
+// Fold adds the results of an island to the session and returns its programs. Islands are folded
+// by round and number, so the session's state doesn't depend on which computers made them.
+// believe, if not nil, examines the programs first; if it or Fold returns an error, the session
+// is unchanged. Only one goroutine may call Fold.
 func (s *Session) Fold(i *Island, believe func(list []*Program) error) ([]*Program, error) {
 	list, err := s.Read(i)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *Session) Fold(i *Island, believe func(list []*Program) error) ([]*Progr
 		}
 	}
 	for _, p := range list {
-		if p.Kept = false; p.from != nil { // of the island's own copy
+		if p.Kept = false; p.from != nil { // the parent in the island's own copy
 			if p.from = s.keptAs(p.from.number); p.from != nil {
 				p.from.used++
 			}
@@ -213,8 +213,8 @@ func (s *Session) Fold(i *Island, believe func(list []*Program) error) ([]*Progr
 	return list, nil
 }
 
-// keptAs returns the program of that number, nil if it isn't kept any more: it was forgotten,
-// or shows nothing new beside those of other islands.
+// keptAs returns the kept program of that number. It returns nil if the program was forgotten, or
+// shows nothing new besides the programs of other islands.
 func (s *state) keptAs(number uint64) *kept {
 	for _, k := range s.kept {
 		if k.number == number {

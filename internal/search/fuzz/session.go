@@ -12,43 +12,43 @@ import (
 	"kpsim/sched"
 )
 
-// A Spec says what a session does.
+// A Spec configures a session.
 type Spec struct {
-	On       gen.On        // what programs are drawn for
-	Kernel   *linux.Kernel // whose engine runs; nil: the one in Go
-	Mutant   string        // of the engine in Go; "": none
-	Strategy string        // of all schedules; "": mostly random
-	Seed     uint64        // of the first program that isn't made from another
-	Each     uint64        // schedules of a program, 1 or more; those that show what is new get more
+	On       gen.On        // the kernels that programs are drawn for
+	Kernel   *linux.Kernel // the kernel whose engine runs; nil: the engine in Go
+	Mutant   string        // mutant of the engine in Go; "": none
+	Strategy string        // strategy of all schedules; "": mostly random
+	Seed     uint64        // seed of the first program that isn't made from another
+	Each     uint64        // schedules per program, at least 1; programs that show new features get more
 	Fresh    bool          // no program is made from another
-	Workers  int           // 0: one a processor; changes no result
+	Workers  int           // 0: one per processor; doesn't change the result
 	Rounds   Rounds        // how the session is divided among computers; zero: Batch runs its programs
 
-	// Stop, if not nil, ends the batch that is run when it is set. What is shown by then
-	// depends on time. An island that is stopped has no result.
+	// Stop, if not nil, ends the running batch when it is set. The results up to then depend on
+	// time. A stopped island has no result.
 	Stop *atomic.Bool
 	_    struct{}
 }
 
 func (s *Spec) stopped() bool { return s.Stop != nil && s.Stop.Load() }
 
-// batch is how many programs are run between two looks at what they have shown.
+// batch is the number of programs that are run before their results are used.
 const batch = 32
 
-// A Session draws programs and runs them, guided by what they show. One goroutine uses it;
-// of Island alone there may be several calls at once.
+// A Session draws programs and runs them, guided by their results. It must be used by one
+// goroutine; only Island may be called concurrently.
 type Session struct {
 	Spec
 	state
-	again   []gen.Recipe // that are to be run before others
+	again   []gen.Recipe // to be run before others
 	planned []*Program   // of the last batch
 
 	mu    sync.Mutex
-	marks []*mark // what islands are planned from, by round
-	folds uint64  // islands that were folded
+	marks []*mark // states that islands start from, by round
+	folds uint64  // number of islands folded
 }
 
-// New begins a session. The error is about the strategy, the kernel, or the rounds.
+// New creates a session. The error is about the strategy, the kernel, or the rounds.
 func New(spec Spec) (*Session, error) {
 	if spec.Strategy != "" {
 		if _, err := sched.New(spec.Strategy, sched.Params{}); err != nil {
@@ -74,10 +74,10 @@ func New(spec Spec) (*Session, error) {
 	return s, nil
 }
 
-// Batch runs at most so many programs, and returns them in order: those that were run to
-// their end, if it was stopped.
-// Errors are the tool's, and what a kernel's boot says. A panic of one is a *parallel.Crash,
-// whose Job is its number.
+// Batch runs at most the given number of programs and returns them in order; if stopped, only
+// those that were completed.
+// Errors are faults of kpsim or from a kernel's boot. A panic in a program is a *parallel.Crash
+// whose Job is the program's number.
 func (s *Session) Batch(most uint64) ([]*Program, error) {
 	if s.Rounds.Islands > 0 {
 		return nil, errors.New("a session that is divided into rounds runs islands, not batches")
@@ -109,7 +109,7 @@ func (s *Session) Batch(most uint64) ([]*Program, error) {
 	return list, nil
 }
 
-// Again has the session begin with programs of these recipes.
+// Again makes the session start with programs of these recipes.
 func (s *Session) Again(list ...gen.Recipe) { s.again = append(s.again, list...) }
 
 // First returns the recipe of the first program.
@@ -133,17 +133,18 @@ func (s *Session) plan() *Program {
 	return s.drawn()
 }
 
-// A Coverage is what a session has seen, and guesses it hasn't.
+// A Coverage tells what a session has seen, and estimates what is left.
 type Coverage struct {
-	Features  uint64 // that were shown
-	Estimated uint64 // how many there are, at least (Chao)
-	New       uint64 // of a thousand programs more, how many would show a new one (Good and Turing); at most 1000
-	Kept      int    // programs that others are made from
-	Blocks    int    // of a kernel: reached
-	BlocksAll int    // of so many that a program is expected to come to
+	Features  uint64 // features shown
+	Estimated uint64 // estimated lower bound of all features (Chao)
+	// New is how many of the next thousand programs will show a new feature (Good and Turing); at most 1000.
+	New       uint64
+	Kept      int // programs that others are made from
+	Blocks    int // blocks of a kernel that were reached
+	BlocksAll int // blocks that a program is expected to reach
 }
 
-// Coverage says what was seen.
+// Coverage returns what was seen so far.
 func (s *Session) Coverage() Coverage {
 	c := Coverage{Features: uint64(len(s.seen)), Kept: len(s.kept)}
 	c.Estimated = c.Features + s.once*s.once/max(2*s.twice, 1)
@@ -159,8 +160,7 @@ func (s *Session) Coverage() Coverage {
 	return c
 }
 
-// Unreached lists the blocks of the kernel that no program has come to, but for those that none
-// is expected to.
+// Unreached lists the blocks of the kernel that no program has reached, without the excused ones.
 func (s *Session) Unreached() (list []Block) {
 	for i, b := range s.reach.blocks {
 		if !s.reach.reached[i] && b.Why == "" {
@@ -170,7 +170,7 @@ func (s *Session) Unreached() (list []Block) {
 	return list
 }
 
-// Excused lists the blocks that no program is expected to come to, each with the reason.
+// Excused lists the blocks that no program is expected to reach, with the reasons.
 func (s *Session) Excused() (list []Block) {
 	for _, b := range s.reach.blocks {
 		if b.Why != "" {
@@ -180,6 +180,6 @@ func (s *Session) Excused() (list []Block) {
 	return list
 }
 
-// Hopeless reports whether every run of every program has broken something: there is
-// nothing to be learnt from more.
+// Hopeless reports whether every run of every program broke something, so that more programs show
+// nothing.
 func (s *Session) Hopeless() bool { return s.Programs >= batch && s.broke == s.Programs }

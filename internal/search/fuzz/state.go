@@ -9,44 +9,44 @@ import (
 	"kpsim/sim"
 )
 
-// A state is what a session has learnt: programs are planned from it, and what they show
-// changes it. It depends on nothing else than on what was taken, in that order.
+// A state is what a session has learnt. Programs are planned from it, and their results change
+// it. It depends only on the results taken and their order.
 type state struct {
-	Programs uint64 // that were run
+	Programs uint64 // programs run
 	Runs     uint64
-	Refused  uint64 // programs that ask for what the kernel has not
-	Next     uint64 // the seed of the next program that isn't made from another
+	Refused  uint64 // programs that use something the kernel lacks
+	Next     uint64 // seed of the next program that isn't made from another
 
 	fresh bool   // Spec.Fresh
 	on    gen.On // Spec.On
 	rand  sim.Rand
-	index map[uint64]uint32 // of each feature in seen, by its hash
-	seen  []feature         // in the order in which they were shown first
-	once  uint64            // features that one program alone has shown
+	index map[uint64]uint32 // indices into seen, by the feature's hash
+	seen  []feature         // in order of first appearance
+	once  uint64            // number of features shown by only one program
 	twice uint64
 	kept  []*kept
 	arms  [arms]bandit
 	reach reach
-	broke uint64 // programs all of whose runs broke something
+	broke uint64 // programs in which every run broke something
 }
 
 // A feature is one that programs have shown.
 type feature struct {
 	hash  uint64
-	shown uint32 // by how many programs
+	shown uint32 // number of programs that showed it
 }
 
-// kept is a program that others are made from.
+// A kept is a program that others are made from.
 type kept struct {
-	number uint64 // of the program among all that islands run
+	number uint64 // number of the program, counted over all islands
 	recipe gen.Recipe
 	parts  []string
-	rare   []uint32 // of the features that it has shown first, some, as they are in seen
-	points uint64   // a run had, in the mean
-	used   uint64   // how many programs were made from it
+	rare   []uint32 // some of the features that it showed first, as indices into seen
+	points uint64   // mean cost of a run, in points
+	used   uint64   // number of programs made from it
 }
 
-// clone returns a copy that shares with the state only what never changes.
+// clone returns a copy that shares only immutable parts with the state.
 func (s *state) clone() state {
 	c := *s
 	c.index, c.seen, c.reach.reached = maps.Clone(s.index), slices.Clone(s.seen), slices.Clone(s.reach.reached)
@@ -65,8 +65,8 @@ func (s *state) known(f uint64) bool {
 	return ok
 }
 
-// parts returns those of a program's scenario. A program that was run elsewhere comes
-// without them.
+// parts returns the parts of a program's scenario. A program that ran elsewhere arrives without
+// them.
 func (s *state) parts(p *Program) []string {
 	if p.Parts == nil {
 		_, p.Parts = gen.Of(&p.Recipe, s.on)
@@ -74,7 +74,7 @@ func (s *state) parts(p *Program) []string {
 	return p.Parts
 }
 
-// drawn makes the recipe of a program, from others or from the next seed.
+// drawn makes the recipe of a program, from kept programs or from the next seed.
 func (s *state) drawn() *Program {
 	how := fresh
 	if len(s.kept) > 0 && !s.fresh {
@@ -89,7 +89,7 @@ func (s *state) drawn() *Program {
 	return &Program{Recipe: s.made(how, from), how: how, from: from}
 }
 
-// made makes a recipe from that of a program that was kept.
+// made makes a recipe from that of a kept program.
 func (s *state) made(how arm, from *kept) gen.Recipe {
 	r := from.recipe
 	some := func() string { return from.parts[s.rand.N(len(from.parts))] }
@@ -109,13 +109,13 @@ func (s *state) made(how arm, from *kept) gen.Recipe {
 		with := s.kept[s.rand.N(len(s.kept))]
 		sort := strings.TrimRight(with.parts[s.rand.N(len(with.parts))], "0123456789.")
 		r = r.Taking(&with.recipe, with.parts, func(name string) bool { return strings.HasPrefix(name, sort) })
-	case schedules: // the same program: no scenario has a part of that name
+	case schedules: // the same program: no part of a scenario has that name
 		return r.With("schedules", seed())
 	}
 	return r
 }
 
-// take takes what a program has shown.
+// take adds the results of a program.
 func (s *state) take(p *Program) {
 	if p.Refused {
 		s.Refused++
@@ -171,13 +171,12 @@ func (s *state) take(p *Program) {
 }
 
 const (
-	rareMost  = 16   // features by which a program that is kept is chosen
-	keptMost  = 4096 // programs
-	blockNews = 8    // features that a new block counts for
+	rareMost  = 16   // rare features kept for a program, by which it is chosen
+	keptMost  = 4096 // maximum number of programs
+	blockNews = 8    // weight of a new block, in features
 )
 
-// simpler puts a program in the place of the one that it was made from, if it is as rare
-// and takes fewer points.
+// simpler replaces a program's parent by the program if it is as rare and cheaper in points.
 func (s *state) simpler(p *Program) {
 	if p.from == nil || p.Points/max(p.Runs, 1) >= p.from.points {
 		return
@@ -190,7 +189,7 @@ func (s *state) simpler(p *Program) {
 	p.from.recipe, p.from.parts, p.from.points = p.Recipe, s.parts(p), p.Points/max(p.Runs, 1)
 }
 
-// forget forgets the half of the programs that are chosen least.
+// forget drops the half of the programs that are chosen least.
 func (s *state) forget() {
 	slices.SortStableFunc(s.kept, func(a, b *kept) int {
 		x, y := s.score(a), s.score(b)
@@ -206,8 +205,8 @@ func (s *state) forget() {
 	s.kept = s.kept[:keptMost/2]
 }
 
-// score says how promising a program is: the rarer what it alone or few others show, and the
-// fewer programs were made from it.
+// score returns how promising a program is: higher the rarer its features are, and the fewer
+// programs were made from it.
 func (s *state) score(k *kept) uint64 {
 	rarest := uint32(1 << 20)
 	for _, i := range k.rare {
@@ -216,7 +215,7 @@ func (s *state) score(k *kept) uint64 {
 	return 1 << 40 / uint64(rarest) / (1 + k.used)
 }
 
-// parent chooses a program that was kept: the most promising of a few.
+// parent chooses a kept program: the most promising of a few random ones.
 func (s *state) parent() *kept {
 	best := s.kept[s.rand.N(len(s.kept))]
 	for range 3 {

@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 )
 
-// A Crash is a panic of a worker, with the stack it happened on. It unwraps to
-// the error that was panicked, if it was one.
+// A Crash is a panic of a worker, with its stack. It unwraps to the panic's value if that is an
+// error.
 type Crash struct {
 	Value any
 	Stack []byte
-	Job   int // which of the worker's jobs it was, from 0; of a fuzzer a program
+	Job   int // the number of the job, from 0; in a fuzzer, of the program
 }
 
 func (c *Crash) Error() string { return fmt.Sprint(c.Value) }
@@ -25,7 +25,7 @@ func (c *Crash) Unwrap() error {
 	return err
 }
 
-// Workers returns how many workers there are if n are asked for: one a processor if n is 0.
+// Workers returns the number of workers for a request of n: one per processor if n is 0.
 func Workers(n int) int {
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -33,8 +33,8 @@ func Workers(n int) int {
 	return n
 }
 
-// Run does the jobs 0 to n-1. A panic sets stop, and is panicked again in
-// the goroutine that called, as a *Crash.
+// Run does the jobs 0 to n-1. A panic sets stop, and is raised again in the calling goroutine, as
+// a *Crash.
 func Run(workers, n int, stop *atomic.Bool, begin func() (do func(job int), close func())) {
 	workers = Workers(workers)
 	var (
@@ -66,11 +66,11 @@ func Run(workers, n int, stop *atomic.Bool, begin func() (do func(job int), clos
 	}
 }
 
-// Each calls f for 0 to n-1, by one goroutine a processor, and returns the error of the
-// least number. A panic is panicked again in the goroutine that called, as a *Crash.
+// Each calls f for 0 to n-1, with one goroutine per processor, and returns the error of the
+// lowest number. A panic is raised again in the calling goroutine, as a *Crash.
 func Each(n int, f func(i int) error) error {
 	errs := make([]error, n)
-	var stop atomic.Bool // by a panic
+	var stop atomic.Bool // set by a panic
 	Run(0, n, &stop, func() (do func(job int), close func()) {
 		return func(i int) {
 			if !stop.Load() {

@@ -18,11 +18,11 @@ import (
 	"kpsim/traces/view"
 )
 
-// callsMost bounds how many calls of a run are kept.
+// callsMost is the maximum number of calls that are kept of a run.
 const callsMost = 100_000
 
-// Follow makes the run of a replay once more, and takes down for a reader what the
-// kernel's own engine calls, and where the CPUs stand at each deviation.
+// Follow repeats the run of a replay and records, for a reader, the calls of the kernel's own
+// engine and where the CPUs stand at each deviation.
 func (r *Replay) Follow(s *source.Source, in *view.Input) {
 	f := &follower{m: r.Rig.Machine, log: &r.Rig.Log, source: s,
 		strategy: sched.NewAnchored(r.Taken, r.Rig.Machine.Names())}
@@ -38,7 +38,7 @@ func (r *Replay) Follow(s *source.Source, in *view.Input) {
 	in.Line = func(addr uint64) string { return s.Says(arch.Addr(addr)) }
 }
 
-// A follower is the strategy of the run, and a sink.
+// A follower is the strategy of the repeated run, and a sink.
 type follower struct {
 	m        *smp.Machine
 	log      *traces.Log
@@ -46,7 +46,7 @@ type follower struct {
 	strategy sched.Strategy
 	calls    []view.Call
 	stood    [][]string
-	lines    map[arch.Addr][]view.Frame // of return addresses
+	lines    map[arch.Addr][]view.Frame // by return address
 }
 
 // Begin implements sched.Strategy.
@@ -73,7 +73,7 @@ func (f *follower) Choose(p *sim.Point) (pick, hold int) {
 	return pick, hold
 }
 
-// stands says where a CPU stands.
+// stands describes where a CPU stands.
 func (f *follower) stands(cpu int) string {
 	task := f.m.Inspect().Current(cpu)
 	if task.Idle() {
@@ -98,20 +98,20 @@ func (f *follower) stands(cpu int) string {
 	return says
 }
 
-// chain is the chain of calls on a stack.
+// chain returns the return addresses on a stack.
 func (f *follower) chain(sp arch.Addr) []arch.Addr {
 	load := func(a arch.Addr) (uint64, bool) {
 		var b [8]byte
 		n := f.m.Inspect().BytesAt(a, b[:])
 		return binary.LittleEndian.Uint64(b[:]), n == len(b)
 	}
-	until := func(v uint64) bool { // a routine in Go has called
+	until := func(v uint64) bool { // called by a routine written in Go
 		return arch.Addr(v)&^0xfffff == smp.GateBase || arch.Addr(v)&^0xfffff == kapi.GuestGates
 	}
 	return f.source.Chain(sp, load, until)
 }
 
-// from names the functions of a chain, the outermost first.
+// from names the functions of a chain, outermost first.
 func (f *follower) from(chain []arch.Addr) string {
 	var names []string
 	for _, a := range slices.Backward(chain) {
@@ -134,10 +134,10 @@ func (f *follower) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// linesNear is how many lines of source are kept before and after one.
+// linesNear is the number of source lines kept before and after a line.
 const linesNear = 3
 
-// frames are the functions of a chain with their lines, the innermost first.
+// frames returns the functions of a chain with their lines, innermost first.
 func (f *follower) frames(chain []arch.Addr) (list []view.Frame) {
 	for _, a := range chain {
 		frames, ok := f.lines[a]
@@ -157,9 +157,9 @@ func (f *follower) frames(chain []arch.Addr) (list []view.Frame) {
 	return list
 }
 
-// argument names what an argument points to, "" for one that points nowhere known.
+// argument names the object that an argument points to; "" if it points to none.
 func (f *follower) argument(v uint64) string {
-	if v>>63 == 0 { // a number
+	if v>>63 == 0 { // a number, not a kernel pointer
 		return ""
 	}
 	name, off, ok := f.m.Names().SymbolAt(arch.Addr(v))

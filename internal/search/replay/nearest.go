@@ -12,15 +12,15 @@ import (
 // A Neighbour is a run near that of a trace that breaks nothing.
 type Neighbour struct {
 	*Replay
-	Without []int  // the deviations of the trace, from 0, that it hasn't
-	Mutant  string // or all of them, and not this
+	Without []int  // the deviations of the trace, from 0, that this run lacks
+	Mutant  string // or else the mutant that this run lacks
 }
 
-// Nearest makes the run nearest to that of a trace that breaks no property: without one of
-// its deviations, a late one if possible, so that it is the same for long; or else without
-// the last two, three, all. If all those break something it is the run with all of them,
-// but without the trace's mutant. It keeps its events. Errors are about the file; nil, nil:
-// that breaks something, too, or there is no mutant.
+// Nearest makes the run nearest to a trace's that breaks no property. It omits one deviation, a
+// late one if possible, so that the runs agree for long; or else the last two, three, or all of
+// them. If each of these runs breaks something, it keeps all deviations and omits the trace's
+// mutant. Events are kept. Errors are about the file. nil, nil means that no such run breaks
+// nothing.
 func Nearest(name string, f *traces.File) (*Neighbour, error) {
 	rig, err := Open(name, f)
 	if err != nil {
@@ -72,7 +72,7 @@ func Nearest(name string, f *traces.File) (*Neighbour, error) {
 	return nil, nil
 }
 
-// passes makes a run, and reports whether it breaks nothing.
+// passes makes a run and reports whether it breaks nothing.
 func (r *Replay) passes(s sched.Strategy) bool {
 	l := sched.NewLabeller(s, r.Rig.Machine.Names())
 	r.Run = r.Rig.Play(l)
@@ -81,7 +81,7 @@ func (r *Replay) passes(s sched.Strategy) bool {
 	return r.Property == nil && r.Outcome == smp.Passed
 }
 
-// Says names what the run hasn't.
+// Says describes what the run lacks.
 func (n *Neighbour) Says() string {
 	switch {
 	case n.Mutant != "":

@@ -11,25 +11,24 @@ import (
 	"kpsim/traces"
 )
 
-// A Need says what one deviation of a trace is for: what becomes of the run
-// without it.
+// A Need is the purpose of one deviation of a trace: what happens in the run without it.
 type Need struct {
 	Deviation traces.Deviation
-	Outcome   smp.Outcome          // of the run without it
-	Property  *properties.Property // that breaks then; nil: none does
+	Outcome   smp.Outcome          // of that run
+	Property  *properties.Property // broken in that run; nil: none
 	Place     string               // symbol and offset, or ""
-	Message   string               // of the finding
-	Same      bool                 // the file's property breaks all the same: it isn't needed
-	// but only because a CPU stands still, as it doesn't in the file's run (traces.Finding)
+	Message   string               // the finding's
+	Same      bool                 // the file's property still breaks: the deviation isn't needed
+	// it breaks only because a CPU stands still, unlike in the file's run (traces.Finding)
 	Slow  bool
-	Unmet []int  // deviations, from 0, that are never reached then
-	Says  string // all that in words: "without it …"
+	Unmet []int  // deviations, from 0, that are then never reached
+	Says  string // all of this in words: "without it …"
 }
 
-// Necessity runs a trace file once without each of its deviations, the others
-// as they are in the file and, if that breaks nothing, with each of the others
-// counted from the one before it. A deviation whose question is another one
-// then isn't met; that is reported, too. Errors are about the file.
+// Necessity runs a trace file once without each of its deviations. The others stay as they are in
+// the file; if that run breaks nothing, a second run counts each from the one before it. A
+// deviation whose question has changed isn't met, which is reported too. Errors are about the
+// file.
 func Necessity(f *traces.File) ([]Need, error) {
 	rig, err := Open("trace", f)
 	if err != nil {
@@ -40,7 +39,7 @@ func Necessity(f *traces.File) ([]Need, error) {
 	l := sched.NewLabeller(sched.NewAnchored(all, rig.Machine.Names()), rig.Machine.Names())
 	whole := rig.Play(l)
 	var links []traces.Deviation
-	if len(l.Links()) == len(all) { // else the file drifts, and has no chain
+	if len(l.Links()) == len(all) { // otherwise the file drifts, and has no chain
 		links = append(links, l.Links()...)
 	}
 	needs, left := make([]Need, len(all)), manyRuns
@@ -70,8 +69,8 @@ func Necessity(f *traces.File) ([]Need, error) {
 	return needs, nil
 }
 
-// unmetOf lists the anchors that a replay without number gone didn't reach, by
-// their numbers in the whole list.
+// unmetOf lists the anchors that a replay without anchor number gone didn't reach, by their
+// numbers in the whole list.
 func unmetOf(a *sched.Anchored, gone int) (list []int) {
 	for _, d := range a.Drifts() {
 		if d.Kind == sched.Unmet {
@@ -85,7 +84,7 @@ func unmetOf(a *sched.Anchored, gone int) (list []int) {
 	return list
 }
 
-// say puts a need into words.
+// say describes a need in words.
 func (n *Need) say() {
 	var s string
 	switch {

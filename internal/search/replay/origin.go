@@ -10,7 +10,8 @@ import (
 	"kpsim/traces"
 )
 
-// ignoredBy is what the run of a trace file goes on after. An error is about its origin.
+// ignoredBy returns the properties after whose violation the run of a trace goes on. An error is
+// about the file's origin.
 func ignoredBy(name string, f *traces.File) (properties.Set, error) {
 	words := fieldsOf(f.Remark(traces.OriginIgnored))
 	s, err := properties.Named(words...)
@@ -31,7 +32,7 @@ func fieldsOf(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// RemarkIgnored is the origin's line of what a run goes on after.
+// RemarkIgnored is the origin's line that lists those properties.
 func RemarkIgnored(s properties.Set) traces.Remark {
 	return traces.Remark{Key: traces.OriginIgnored, Value: strings.Join(s.Names(), ", ")}
 }

@@ -19,21 +19,22 @@ import (
 type Replay struct {
 	rig.Run
 	Place   string
-	Message string             // the finding's, with names
+	Message string             // the finding's message, with names
 	Taken   []traces.Deviation // the deviations of the run, as this program names them
-	Drifts  []sched.Drift      // anchors that were not taken at their word
-	Miss    *sched.Miss        // the first of them when all were to be taken at their word; nil: all were
-	Places  []string           // if so: the names of all places of that run
-	Same    bool               // it ends as the file says: by digest if the formats agree, else by property and place
-	Breaks  bool               // it breaks the file's property at its place, though it may be another run
-	Why     string             // if it isn't the same: what differs, in one line
-	Rig     *rig.Rig           // to ask for names; the caller closes it
+	Drifts  []sched.Drift      // anchors that were not taken as the file says
+	Miss    *sched.Miss        // the first anchor not reached when all had to be taken exactly; nil: all were
+	Places  []string           // with Miss: the names of all places of that run
+	// the run ends as the file says: by digest if the formats agree, otherwise by property and
+	// place
+	Same   bool
+	Breaks bool     // the run breaks the file's property at its place, though it may be another run
+	Why    string   // if not Same: the difference, in one line
+	Rig    *rig.Rig // to ask for names; the caller closes it
 }
 
-// Play runs a trace file's scenario along its schedule. If that doesn't lead
-// to what the file says, since the scenario or the engine has changed, it looks
-// for the deviations at other places nearby. store keeps the events, for a
-// report. Errors are about the file.
+// Play runs a trace file's scenario along its schedule. If the result isn't what the file says,
+// because the scenario or the engine has changed, it searches for the deviations at other places
+// nearby. With store the events are kept for a report. Errors are about the file.
 func Play(name string, f *traces.File, store bool) (*Replay, error) {
 	return playFile(name, f, store, false)
 }
@@ -64,7 +65,7 @@ func Open(name string, f *traces.File) (*rig.Rig, error) {
 	return openAs(name, f, f.Remark(traces.OriginMutant))
 }
 
-// locate puts in front of an error about a trace's scenario where in the file that is.
+// locate prefixes an error about a trace's scenario with its position in the file.
 func locate(name string, f *traces.File, err error) error {
 	return lang.LocateFrom(name, []byte(f.Scenario), f.ScenarioLine, err)
 }
@@ -99,15 +100,16 @@ func openAs(name string, f *traces.File, mutant string) (*rig.Rig, error) {
 	return r, nil
 }
 
-// ErrLong says that a trace's run would have to be made too often, for what it takes.
+// ErrLong reports that a question needs more boundaries of the trace's run than the budget
+// allows.
 var ErrLong = errors.New("its run is too long to be made again without each of its deviations; shrink it first")
 
-// stamina is how many boundaries of a trace's runs are still made for that.
+// A stamina is the number of boundaries that may still be spent on repeated runs.
 type stamina uint64
 
 const manyRuns stamina = 10 * rig.TraceSteps
 
-// spend takes a run off; ErrLong says that nothing is left.
+// spend subtracts a run; it returns ErrLong if nothing is left.
 func (n *stamina) spend(run *rig.Run) error {
 	if took := stamina(run.Counts.Boundaries); took < *n {
 		*n -= took
@@ -116,7 +118,7 @@ func (n *stamina) spend(run *rig.Run) error {
 	return ErrLong
 }
 
-// play makes one run of the strategy's, number i, if there is one.
+// play makes run i of the strategy, and reports whether there was one.
 func (r *Replay) play(a *sched.Anchored, i uint64) bool {
 	l := sched.NewLabeller(a, r.Rig.Machine.Names())
 	if !l.Begin(i) {
@@ -129,8 +131,8 @@ func (r *Replay) play(a *sched.Anchored, i uint64) bool {
 	return true
 }
 
-// unknownPlace says of a place in a function or data that the scenario doesn't have, what may have
-// been meant; "" if nothing is near.
+// unknownPlace suggests a similar name for a place in a function or data that the scenario
+// doesn't have; "" if there is none.
 func (r *Replay) unknownPlace(place string) string {
 	name, _, _ := strings.Cut(place, "+")
 	var known []string
@@ -149,7 +151,7 @@ func (r *Replay) unknownPlace(place string) string {
 	return ""
 }
 
-// compare holds the replay's result against what the file says.
+// compare compares the replay's result with the file.
 func (r *Replay) compare(f *traces.File) {
 	r.Place, r.Message = "", r.Rig.Message(&r.Run)
 	if r.Finding.Place != 0 {

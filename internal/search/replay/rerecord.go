@@ -9,11 +9,10 @@ import (
 	"kpsim/traces"
 )
 
-// Rerecord runs a trace file again and writes down anew what it did: labels,
-// message, digest and schedule format; the rest of the file stays. The run must
-// break the file's property at its place or, if anyPlace is set, anywhere: if
-// it doesn't, the file returned is nil, and the replay says how it ended. The
-// caller closes the replay's rig. Errors are about the file.
+// Rerecord runs a trace file again and updates labels, message, digest and schedule format; the
+// rest of the file stays. The run must break the file's property at its place, or anywhere with
+// anyPlace. If it doesn't, the returned file is nil, and the replay says how it ended. The caller
+// closes the replay's rig. Errors are about the file.
 func Rerecord(name string, f *traces.File, anyPlace bool) (*traces.File, *Replay, error) {
 	r, err := playFile(name, f, false, anyPlace)
 	if err != nil {
@@ -27,7 +26,7 @@ func Rerecord(name string, f *traces.File, anyPlace bool) (*traces.File, *Replay
 	now.Place, now.Message, now.Digest, now.Format = r.Place, r.Message, r.Digest, traces.ScheduleFormat
 	again := *r
 	again.play(sched.NewAnchored(r.Taken, r.Rig.Machine.Names()), 0)
-	if again.compare(&now); !again.Same { // two tasks of one name: its labels don't say which
+	if again.compare(&now); !again.Same { // with two tasks of one name, labels are ambiguous
 		r.Why = "its labels don't lead to the run they were taken from: " + again.Why
 		return nil, r, nil
 	}

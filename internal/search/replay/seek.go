@@ -9,27 +9,27 @@ import (
 	"kpsim/traces"
 )
 
-// A seeker looks for the run of a trace file in a program that has changed
-// since: a function got an instruction more, a routine a step, a task another
-// name. First it takes the file at its word, then it moves the deviations that
+// A seeker searches for the run of a trace file in a program that has changed since: a function
+// gained an instruction, a routine a step, a task another name. It first follows the file
+// exactly, then moves the deviations that weren't reached, one after another.
 // weren't reached, one after the other.
 type seeker struct {
 	r      *Replay
 	f      *traces.File
-	left   int                // runs
+	left   int                // runs left
 	steps  uint64             // boundaries of all runs so far
-	played []traces.Deviation // what near had for the anchors in the last run
+	played []traces.Deviation // the anchors that near played in the last run
 }
 
-// seekRuns bounds the runs of one search.
+// seekRuns is the maximum number of runs of one search.
 const seekRuns = 400
 
-// seekSteps bounds their boundaries: of long runs there are fewer.
+// seekSteps is the maximum number of boundaries of these runs, which limits long runs.
 const seekSteps = 2 * rig.TraceSteps
 
-// seek plays the anchors until a run ends as the file says. Failing that it
-// ends with a run that breaks the property at its place or, if anyPlace is
-// enough, elsewhere; or else with the one that takes the file at its word.
+// seek plays the anchors until a run ends as the file says. Failing that, it ends with a run that
+// breaks the property at its place or, with anyPlace, elsewhere; or else with the run that
+// follows the file exactly.
 func (s *seeker) seek(anchors []traces.Deviation, anyPlace bool) {
 	r := s.r
 	a := sched.NewAnchored(anchors, r.Rig.Machine.Names())
@@ -73,7 +73,7 @@ func (s *seeker) seek(anchors []traces.Deviation, anyPlace bool) {
 	s.rewind(a, 0)
 }
 
-// moved tells of the anchors that the last run had other ones for.
+// moved reports the anchors that the last run replaced.
 func (s *seeker) moved(anchors []traces.Deviation) {
 	drifts := s.r.Drifts
 	s.r.Drifts = nil
@@ -89,7 +89,7 @@ func (s *seeker) moved(anchors []traces.Deviation) {
 	}
 }
 
-// BreaksProperty reports whether the run breaks the file's property, wherever.
+// BreaksProperty reports whether the run breaks the file's property, at any place.
 func (r *Replay) BreaksProperty(f *traces.File) bool {
 	return r.Property != nil && r.Property.ID == f.Property
 }
@@ -104,7 +104,7 @@ func (s *seeker) run(a *sched.Anchored, i uint64) bool {
 	return true
 }
 
-// pay takes a run off what is left.
+// pay subtracts a run from the budget.
 func (s *seeker) pay(run *rig.Run) {
 	s.left--
 	if s.steps += run.Counts.Boundaries; s.steps > seekSteps {
@@ -112,28 +112,28 @@ func (s *seeker) pay(run *rig.Run) {
 	}
 }
 
-// rewind makes run i of a strategy again: the runs before it come before it.
+// rewind makes run i of a strategy again, after the runs that precede it.
 func (s *seeker) rewind(a *sched.Anchored, i uint64) {
 	for k := range i + 1 {
 		s.run(a, k)
 	}
 }
 
-// Near looks, in so many runs, for a run near those of a schedule that found accepts: with
-// those of its deviations moved that aren't met, and then with single ones put elsewhere.
+// Near searches, in at most the given number of runs, for a run near a schedule that found
+// accepts. It first moves the deviations that aren't met, then single ones.
 func Near(rig *rig.Rig, schedule []traces.Deviation, runs int, found func(r *Replay) bool) bool {
 	r := &Replay{Rig: rig}
 	s := &seeker{r: r, f: new(traces.File), left: runs}
 	return s.near(schedule, 0, func() bool { return found(r) })
 }
 
-// optionsMost is how many places are tried for one deviation.
+// optionsMost is the maximum number of places tried for one deviation.
 const optionsMost = 24
 
-// near tries other places for the first deviation from number from on that
-// isn't reached, then for those before it, which may have led elsewhere; if all
-// are reached, for each of them. It goes on until found says so. Where a
-// deviation is met that wasn't before, it goes on with the next one that isn't.
+// near tries other places for the first unreached deviation from number from on, then for those
+// before it, which may have led elsewhere; if all are reached, for each of them. It stops when
+// found returns true. Once a deviation is met that wasn't before, it continues with the next
+// unmet one.
 func (s *seeker) near(anchors []traces.Deviation, from int, found func() bool) bool {
 	a := sched.NewAnchored(anchors, s.r.Rig.Machine.Names())
 	s.run(a, 0)
@@ -176,8 +176,8 @@ func (s *seeker) near(anchors []traces.Deviation, from int, found func() bool) b
 	return false
 }
 
-// instead returns what else there was to choose at a deviation that was met
-// without its alternative: what mattered may be that its mover doesn't go on.
+// instead returns the other alternatives at a deviation that was reached but lacked its
+// alternative: it may only have mattered that its mover doesn't continue.
 func instead(was *traces.Deviation, m *sched.Miss) (list []traces.Deviation) {
 	for k := 1; k < len(m.Alts); k++ {
 		o := *was
@@ -187,9 +187,9 @@ func instead(was *traces.Deviation, m *sched.Miss) (list []traces.Deviation) {
 	return list
 }
 
-// options returns other questions that deviation i may have been meant for: of
-// its mover, with its alternative, in its function or routine first, and first
-// those that are the fewest steps and times away.
+// options returns other questions that deviation i may have been meant for: questions of its
+// mover with its alternative. Those in its function or routine come first, and among them those
+// the fewest steps and times away.
 func (s *seeker) options(anchors []traces.Deviation, i int) []traces.Deviation {
 	l := sched.NewLabeller(sched.NewAnchored(anchors[:i], s.r.Rig.Machine.Names()), s.r.Rig.Machine.Names())
 	l.All = true

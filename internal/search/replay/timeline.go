@@ -16,7 +16,7 @@ import (
 	"kpsim/traces/view"
 )
 
-// View returns what a replay of the file shows, for package view: r has kept its events.
+// View returns a replay of the file for package view. The replay must have kept its events.
 func (r *Replay) View(file *traces.File) view.Input {
 	in := Scene(r.Rig, &r.Run)
 	in.Schedule = file.Schedule
@@ -51,7 +51,7 @@ func Scene(r *rig.Rig, run *rig.Run) view.Input {
 	return in
 }
 
-// memoryName names a memory model that has to be named: "" is sc.
+// memoryName returns the name of a memory model other than the default sc, which is "".
 func memoryName(o smp.Ordering) string {
 	if o == smp.SC {
 		return ""
@@ -59,7 +59,7 @@ func memoryName(o smp.Ordering) string {
 	return o.String()
 }
 
-// CellName names a cell, by its number if it has no name.
+// CellName returns the name of a cell, or its number if it has none.
 func CellName(m *smp.Machine, id uint64) string {
 	if f := m.Names().Cell; f != nil {
 		if name := f(kapi.CellID(id)); name != "" {
@@ -69,9 +69,9 @@ func CellName(m *smp.Machine, id uint64) string {
 	return fmt.Sprintf("cell %d", id)
 }
 
-// Timeline makes the run of a replay once more, and looks at the machine after
-// each of its events: what the clocks show, and what a fetch of each CPU may
-// see of the sites. The events stay those of the replay's log.
+// Timeline repeats the run of a replay and looks at the machine after each event: at the clocks,
+// and at what a fetch of each CPU may see of the sites. The events stay those of the replay's
+// log.
 func (r *Replay) Timeline(sites []view.Site) *view.Look {
 	rig := r.Rig
 	f := &timeline{m: rig.Machine, log: &rig.Log, strategy: sched.NewAnchored(r.Taken, rig.Machine.Names())}
@@ -91,7 +91,7 @@ func (r *Replay) Timeline(sites []view.Site) *view.Look {
 	return &f.look
 }
 
-// A timeline is the strategy of the run, and looks on.
+// A timeline is the strategy of the repeated run, and watches it.
 type timeline struct {
 	m        *smp.Machine
 	log      *traces.Log
@@ -100,7 +100,7 @@ type timeline struct {
 	look     view.Look
 }
 
-// A watched is a site, and what each CPU's oldest fetch may see of it, nil at first.
+// A watched is a site, and what each CPU's oldest fetch may see of it; nil at first.
 type watched struct {
 	view.Site
 	now    []byte
@@ -130,7 +130,7 @@ func (f *timeline) Choose(p *sim.Point) (pick, hold int) {
 // Event implements traces.Sink.
 func (f *timeline) Event(e *traces.Event) *traces.Finding {
 	if e.Seq == f.log.Next() {
-		return nil // for monitors alone
+		return nil // these events are for monitors only
 	}
 	clock := uint64(0)
 	if int(e.CPU) < f.m.CPUs() {

@@ -12,10 +12,10 @@ import (
 	"kpsim/traces"
 )
 
-// Check makes sure that the parts of a file are ones that this program makes of the
-// spec's scenario: what they count adds up, and each run that they say breaks a property
-// does so when it is repeated. The file may have been edited, its checksum included. An
-// error is one line that names the file, the scenario and the part.
+// Check verifies that the parts of a file are results of the spec's scenario: the counts must add
+// up, and each run said to break a property must do so when repeated. The file may have been
+// edited, including its checksum. The error is one line that names the file, the scenario and the
+// part.
 func (r *File) Check(spec explore.Spec, e *Explored) error {
 	for i := range e.Parts {
 		p := &e.Parts[i]
@@ -27,7 +27,7 @@ func (r *File) Check(spec explore.Spec, e *Explored) error {
 	return nil
 }
 
-// checkPart says what can't be in a part.
+// checkPart returns an error if a part is impossible.
 func checkPart(spec *explore.Spec, p *explore.Part, runs uint64) error {
 	sources := 0
 	if p.Stats.Sources != nil {
@@ -65,7 +65,7 @@ func checkPart(spec *explore.Spec, p *explore.Part, runs uint64) error {
 	return checkWays(spec, p)
 }
 
-// checkWays says what can't be in the ways in which a part's properties were broken.
+// checkWays returns an error if the ways in which a part's properties were broken are impossible.
 func checkWays(spec *explore.Spec, p *explore.Part) error {
 	type way struct{ property, words string }
 	seen, of, runs := make(map[way]bool), make(map[string]int), make(map[string]uint64)
@@ -99,8 +99,8 @@ func checkWays(spec *explore.Spec, p *explore.Part) error {
 	return nil
 }
 
-// checkBroken says what can't be in the numbers of runs that break each property: a run
-// breaks one, or, where it goes on, one or more, and at most one of them before any other.
+// checkBroken returns an error if the numbers of runs that break each property are impossible. A
+// run breaks one property or, where it goes on, several, of which one comes first.
 func checkBroken(spec *explore.Spec, p *explore.Part) error {
 	all, first := uint64(0), uint64(0)
 	for name, n := range p.Broken {
@@ -131,7 +131,7 @@ func checkBroken(spec *explore.Spec, p *explore.Part) error {
 	return nil
 }
 
-// checkFound makes a run again. It returns its finding in plain words (rig.Plain).
+// checkFound repeats a run and returns its finding in plain words (rig.Plain).
 func checkFound(spec *explore.Spec, f *shrink.Found) (words string, err error) {
 	q, after, rec, err := f.Recording()
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"kpsim/traces"
 )
 
-// Format numbers what result files look like, and what the shards of an
-// exploration are. It is raised when either changes.
+// Format is the version of result files and of the division into shards. It is raised when either
+// changes.
 const Format = 3
 
-// File are the contents of a result file: what one share of an exploration
-// has shown. On disk it is a line of JSON about the exploration, one for each
-// scenario, and one with the SHA-256 of all that is above it.
+// A File holds the contents of a result file: the result of one share of an exploration. On disk
+// it is a line of JSON about the exploration, one for each scenario, and one with the SHA-256 of
+// everything above it.
 type File struct {
 	Format    int      `json:"kpsim_results"`   // Format
 	Schedule  int      `json:"schedule_format"` // traces.ScheduleFormat
@@ -32,34 +32,34 @@ type File struct {
 	Seed      uint64   `json:"seed"`
 	Unbiased  bool     `json:"unbiased,omitempty"`
 	Mutant    string   `json:"mutant,omitempty"`
-	Fetch     string   `json:"fetch,omitempty"`   // instead of the scenarios'
-	Memory    string   `json:"memory,omitempty"`  // likewise
-	Edition   string   `json:"edition,omitempty"` // likewise
+	Fetch     string   `json:"fetch,omitempty"`   // overrides the scenarios'
+	Memory    string   `json:"memory,omitempty"`  // overrides the scenarios'
+	Edition   string   `json:"edition,omitempty"` // overrides the scenarios'
 	Ignored   []string `json:"ignored,omitempty"` // properties
 	Every     bool     `json:"all_properties,omitempty"`
-	Runs      uint64   `json:"runs,omitempty"` // of each scenario, 0 for so many as it has by default
+	Runs      uint64   `json:"runs,omitempty"` // of each scenario; 0: its default number
 	SelfCheck uint64   `json:"self_check,omitempty"`
 	Count     int      `json:"scenarios"`
 
-	Kpsim version.Info `json:"kpsim"` // which has written it
+	Kpsim version.Info `json:"kpsim"` // the kpsim that wrote it
 
 	Scenarios []*Explored `json:"-"`
 }
 
-// Explored is what a result file holds of a scenario.
+// An Explored is the part of a result file about one scenario.
 type Explored struct {
 	Name   string `json:"scenario"`
-	Arg    string `json:"argument"`         // how it was named on the command line
-	Source string `json:"source,omitempty"` // a checksum of its program as it was written
-	Text   string `json:"text"`             // the scenario, with the bytes of its functions
-	// of its default run: two programs that make the same one are alike enough
+	Arg    string `json:"argument"`         // its name on the command line
+	Source string `json:"source,omitempty"` // checksum of its program's source
+	Text   string `json:"text"`             // the scenario, with its functions as bytes
+	// digest of its default run: programs that agree on it are compatible
 	Default string         `json:"default_digest"`
 	Runs    uint64         `json:"runs"`              // of all shares together
-	Canary  bool           `json:"canary_found"`      // in this share
-	Checked uint64         `json:"checked,omitempty"` // runs that were played again and came out the same
-	Seconds float64        `json:"seconds"`           // that this share took
+	Canary  bool           `json:"canary_found"`      // by this share
+	Checked uint64         `json:"checked,omitempty"` // runs that were repeated with the same result
+	Seconds float64        `json:"seconds"`           // time of this share
 	Parts   []explore.Part `json:"parts"`
-	Traces  []string       `json:"traces"` // what this share has found, shrunk, as NAME.kps
+	Traces  []string       `json:"traces"` // this share's witnesses, as NAME.kps
 
 	from string // the file
 }
@@ -83,15 +83,14 @@ func (r *File) Marshal() ([]byte, error) {
 			return nil, err
 		}
 	}
-	text := traces.Plain(b.Bytes()) // it is JSON all the same
+	text := traces.Plain(b.Bytes()) // still valid JSON
 	sum, err := json.Marshal(sumLine{sumOf(text)})
 	return append(append(text, sum...), '\n'), err
 }
 
 func sumOf(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 
-// Read reads a file. An error is one line: the file, what is wrong with
-// it, and what to do.
+// Read reads a file. The error is one line: the file, what is wrong with it, and a remedy.
 func Read(name string, data []byte) (*File, error) {
 	wrong := func(format string, args ...any) (*File, error) {
 		return nil, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
@@ -134,12 +133,12 @@ func Read(name string, data []byte) (*File, error) {
 	return &r, nil
 }
 
-// Join puts the shares of one exploration together; names are their files. An
-// error says why they aren't one exploration. Missing is the share that no file
-// holds, 0 if there is none; the error says it too.
+// Join combines the shares of one exploration; names are their files. The error says why they
+// aren't one exploration. missing is the number of a share that no file has, 0 if there is none;
+// the error mentions it too.
 func Join(names []string, list []*File) (all *File, missing int, err error) {
 	first := list[0]
-	whose := make([]int, first.Shares+1) // which file holds a share, from 1
+	whose := make([]int, first.Shares+1) // the file of each share, from 1
 	for i, r := range list {
 		if err := first.sameAs(names[0], names[i], r); err != nil {
 			return nil, 0, err
@@ -172,7 +171,7 @@ func Join(names []string, list []*File) (all *File, missing int, err error) {
 	return &whole, 0, nil
 }
 
-// sameAs says in what another file is of another exploration.
+// sameAs returns how another file's exploration differs.
 func (r *File) sameAs(name, other string, s *File) error {
 	for _, f := range []struct {
 		what string
@@ -227,8 +226,8 @@ func (r *File) bias() string {
 	return "watched text"
 }
 
-// Spec returns what was explored, and how many questions its default run asks.
-// It makes sure that this program makes the runs that the file is about.
+// Spec returns the exploration, and the number of questions of its default run. It verifies that
+// this program makes the runs that the file is about.
 func (r *File) Spec(e *Explored) (spec explore.Spec, points uint64, err error) {
 	sc, err := lang.Parse(e.from, []byte(e.Text))
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package session drives one run by hand: kpsim shell stands on it.
+// Package session drives one run by hand. kpsim shell is built on it.
 //
-// The machine has a goroutine of its own and stands still between two calls of a Session.
-// A thread on each CPU does what is asked of it. A Session goes along a trace or a
-// strategy as far as nothing else is asked.
+// The machine has a goroutine of its own and stands still between two calls of a Session. A
+// thread on each CPU does what is requested for it. Otherwise a Session follows a trace or a
+// strategy.
 //
 // What it is not: it reads no commands and prints nothing.
 //

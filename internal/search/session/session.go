@@ -21,41 +21,40 @@ import (
 	"kpsim/traces"
 )
 
-// A Session is one run of a scenario's machine that is stepped by hand. The
-// machine stands still between two calls of it, and may be looked at. Beside the
-// scenario's tasks, which don't begin by themselves, it has a thread on each CPU
-// that does what is asked of it.
+// A Session is one run of a scenario's machine, stepped by hand. The machine stands still between
+// calls and may be inspected then. The scenario's tasks don't start by themselves. In addition,
+// each CPU has a thread that does what is requested for it.
 type Session struct {
 	Rig *rig.Rig
-	Run *rig.Run // how the run ended; nil: it goes on
+	Run *rig.Run // how the run ended; nil: it hasn't
 	rig.Tally
 	Stops
 
 	steer   steer
 	errands []errand // by CPU
-	patient uint64   // boundaries that a command may take
-	whole   bool     // it goes along a trace: where nothing moves any more its run has ended,
-	most    uint64   // or where the budget of the trace's run is out, in boundaries
-	ending  bool     // and so it is to end there now
+	patient uint64   // maximum number of boundaries of a command
+	whole   bool     // it follows a trace: the run ends where nothing can move any more,
+	most    uint64   // or after this many boundaries, the budget of the trace's run
+	ending  bool     // the run is to end there now
 	goOn    chan bool
 	stands  chan struct{}
 	ended   chan struct{}
 	crash   *parallel.Crash
 }
 
-// patience is how many boundaries a command may take before it is said not to end.
+// patience is the maximum number of boundaries of a command; beyond that it is said not to end.
 const patience = 1_000_000
 
-// An errand is what the thread of a CPU does for a session.
+// An errand is a request to the thread of a CPU.
 type errand struct {
 	task  *smp.Task
-	do    func(x *smp.Ctx) // nil: nothing
+	do    func(x *smp.Ctx) // nil: no request
 	says  string
-	await bool // the session waits for it
+	await bool // the session waits until it is done
 }
 
-// New makes a session of a scenario: nothing runs until it is asked to. The
-// strategy decides which mover is next. The session is its run number 0.
+// New makes a session of a scenario, in which nothing has run yet. The strategy decides which
+// mover is next; the session is its run number 0.
 func New(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Session, error) {
 	se := newSession()
 	r, err := rig.NewInteractive(sc, mutantName)
@@ -70,8 +69,8 @@ func New(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Session, 
 	return se.start(r, s), nil
 }
 
-// Open makes a session of a trace file: it goes along the file's schedule,
-// as far as nothing else is asked of it. Errors are about the file.
+// Open makes a session of a trace file. It follows the file's schedule except for what is
+// requested by hand. Errors are about the file.
 func Open(name string, f *traces.File) (*Session, error) {
 	se := newSession()
 	r, err := replay.Open(name, f)
@@ -91,8 +90,8 @@ func newSession() *Session {
 	}
 }
 
-// start begins the run; it stands before its first boundary. The threads are the
-// last tasks that the machine has: a trace's run has the same ones without them.
+// start begins the run and stops before the first boundary. The threads are the machine's last
+// tasks, so that the others are numbered as in a trace's run.
 func (s *Session) start(r *rig.Rig, by sim.Chooser) *Session {
 	s.Rig = r
 	s.errands = make([]errand, r.Machine.CPUs())
@@ -126,10 +125,10 @@ func (s *Session) start(r *rig.Rig, by sim.Chooser) *Session {
 	return s
 }
 
-// See has f told of each handler's call, with the registers that it is given.
+// See calls f for each call of a handler, with the registers passed to it.
 func (s *Session) See(f func(h engine.Hit)) { s.Rig.See(f) }
 
-// pause is the machine's.
+// pause is the machine's pause hook.
 func (s *Session) pause() bool {
 	if m := s.Rig.Machine; s.ending && m.Interactive().Steps() < m.Interactive().Budget() {
 		return false
@@ -138,7 +137,7 @@ func (s *Session) pause() bool {
 	return <-s.goOn && !(s.ending && s.spent())
 }
 
-// wait returns when the machine stands, or the run is over.
+// wait returns when the machine stands still or the run is over.
 func (s *Session) wait() {
 	select {
 	case <-s.stands:
@@ -157,8 +156,8 @@ func (s *Session) run(n uint64) {
 	s.wait()
 }
 
-// along is run for a session that follows a trace, to the run's end if it gets
-// there: a run in circles never would.
+// along is run for a session that follows a trace. It stops at the end of the trace's budget,
+// since a run that loops never ends.
 func (s *Session) along(n uint64) {
 	if s.whole {
 		n = min(n, s.most-min(s.most, s.Rig.Machine.Interactive().Steps()))
@@ -168,13 +167,13 @@ func (s *Session) along(n uint64) {
 	}
 }
 
-// spent reports whether the budget of a trace's run is out.
+// spent reports whether the budget of a trace's run is used up.
 func (s *Session) spent() bool { return s.whole && s.Rig.Machine.Interactive().Steps() >= s.most }
 
-// End ends the run, if nothing can move and nothing that was asked is under way: what
-// properties say of the end of a run they say now. It reports whether it has. A task
-// that waits may wait for one that hasn't started, and so that is no end. A session
-// that follows a trace also ends where the trace's budget is out.
+// End ends the run if nothing can move and no request is running: properties then judge the end
+// of the run. It reports whether it did. A waiting task may be waiting for one that hasn't
+// started, which is not an end. A session that follows a trace also ends where the trace's budget
+// is used up.
 func (s *Session) End() bool {
 	m := s.Rig.Machine
 	if s.ending = s.Run == nil && s.spent(); s.ending {
@@ -196,7 +195,7 @@ func (s *Session) End() bool {
 	return s.Run != nil
 }
 
-// over is why nothing can be done any more.
+// over returns why nothing can be done any more.
 func (s *Session) over() error {
 	if s.Run == nil {
 		return nil
@@ -204,10 +203,10 @@ func (s *Session) over() error {
 	return errors.New("the run is over; what is there can be looked at, and nothing moves any more")
 }
 
-// Verdict says how the run ended.
+// Verdict describes how the run ended.
 func (s *Session) Verdict() string { return s.Rig.Verdict(s.Run) }
 
-// Begin gives a CPU's thread something to do, and returns at once.
+// Begin gives a CPU's thread a request and returns at once.
 func (s *Session) Begin(cpu int, says string, do func(x *smp.Ctx)) error {
 	return s.begin(cpu, says, do, false)
 }
@@ -222,12 +221,12 @@ func (s *Session) begin(cpu int, says string, do func(x *smp.Ctx), await bool) e
 			cpu, t.says)
 	}
 	t.do, t.says, t.await = do, says, await
-	s.Rig.GoByHand() // a trace's rig has a twin, which does nothing of this
+	s.Rig.GoByHand() // a trace's rig has a twin, which doesn't do what is requested by hand
 	s.Rig.Machine.Tasks().Wake(t.task)
 	return nil
 }
 
-// Do has a CPU's thread do something, to its end.
+// Do makes a CPU's thread do something and returns when it is done.
 func (s *Session) Do(cpu int, says string, do func(x *smp.Ctx)) error {
 	if err := s.begin(cpu, says, do, true); err != nil {
 		return err
@@ -235,7 +234,7 @@ func (s *Session) Do(cpu int, says string, do func(x *smp.Ctx)) error {
 	return s.finish(cpu)
 }
 
-// finish runs until what a thread does is done.
+// finish runs until the thread's request is done.
 func (s *Session) finish(cpu int) error {
 	t := &s.errands[cpu]
 	t.await = true
@@ -257,7 +256,7 @@ func (s *Session) finish(cpu int) error {
 	return fmt.Errorf("%s doesn't come to its end in %d steps; see where everybody is", t.says, s.patient)
 }
 
-// Finish has whatever the errands are at done.
+// Finish runs until all requests are done.
 func (s *Session) Finish() error {
 	for cpu := range s.errands {
 		if s.errands[cpu].do == nil {
@@ -304,8 +303,8 @@ func (s *Session) All() error {
 	return nil
 }
 
-// Step makes at most n boundaries, and returns how many there were: fewer if
-// nothing can move any more, or the run is over.
+// Step makes at most n boundaries and returns their number, which is smaller if nothing can move
+// any more or the run is over.
 func (s *Session) Step(n uint64) uint64 {
 	if s.Run != nil {
 		return 0
@@ -315,7 +314,7 @@ func (s *Session) Step(n uint64) uint64 {
 	return s.Rig.Machine.Interactive().Steps() - before
 }
 
-// StepBy is Step of one mover alone.
+// StepBy is Step for a single mover.
 func (s *Session) StepBy(mv sim.Mover, n uint64) (made uint64) {
 	for made < n && s.Run == nil && !s.Halted && s.Rig.Machine.Interactive().Can(mv) {
 		s.steer.want = mv
@@ -325,8 +324,8 @@ func (s *Session) StepBy(mv sim.Mover, n uint64) (made uint64) {
 	return made
 }
 
-// Stale says which version of text CPUs see from now on: the oldest they may
-// see, or what the strategy says.
+// Stale sets which version of text CPUs see from now on: the oldest one possible if on, otherwise
+// what the strategy decides.
 func (s *Session) Stale(on bool) { s.steer.stale = on }
 
 // Probe returns the number of the probe of that name.
@@ -339,8 +338,8 @@ func (s *Session) Probe(name string) (i int, ok bool) {
 	return 0, false
 }
 
-// AddProbe adds a probe to those of the scenario, which isn't registered yet.
-// Errors say what the edition lacks, too.
+// AddProbe adds an unregistered probe to the scenario. An error also tells if the edition lacks
+// something that it needs.
 func (s *Session) AddProbe(p scenario.Probe) error {
 	if _, ok := s.Probe(p.Name); ok {
 		return fmt.Errorf("there is a probe %s already; choose another name", p.Name)
@@ -348,7 +347,8 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 	return s.Rig.AddProbe(p)
 }
 
-// check says why the scenario can't have an operation: mostly, what its edition lacks.
+// check returns why the scenario can't have an operation: usually something that its edition
+// lacks.
 func (s *Session) check(op *scenario.Op) error {
 	sc := *s.Rig.Scenario
 	sc.Tasks = append(slices.Clone(sc.Tasks), scenario.Task{Name: "the shell", Ops: []scenario.Op{*op}, Repeat: 1})
@@ -363,11 +363,9 @@ func (s *Session) check(op *scenario.Op) error {
 	return errors.New(what)
 }
 
-// Op has a CPU's thread do an operation of a scenario's task, or in the background
-// begin it. ended gets, when it is done, what the API answered, or what a call
-// left in rax.
-func (s *Session) Op(cpu int, says string, op scenario.Op, background bool,
-	ended func(errno kprobes.Errno, rax uint64)) error {
+// Op makes a CPU's thread do an operation of a scenario's task; in the background it only starts
+// it. When it is done, ended receives the API's answer, or the call's rax.
+func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ended func(errno kprobes.Errno, rax uint64)) error {
 	if err := s.check(&op); err != nil {
 		return err
 	}
@@ -379,8 +377,8 @@ func (s *Session) Op(cpu int, says string, op scenario.Op, background bool,
 	return s.Do(cpu, says, do)
 }
 
-// WriteFile writes to one of the engine's files, and tells of it as a scenario's
-// operation does. refused: what the kernel answered.
+// WriteFile writes to one of the engine's files, and reports it as a scenario's operation does.
+// refused is the kernel's error.
 func (s *Session) WriteFile(cpu int, f *engine.File, text string) (refused, err error) {
 	kind := traces.Kind(kpev.Sysctl)
 	if f.Switch == engine.Armed {
@@ -390,9 +388,8 @@ func (s *Session) WriteFile(cpu int, f *engine.File, text string) (refused, err 
 	return s.write(cpu, "the write to "+f.Name, kind, on, ok, func(x *smp.Ctx) error { return f.Write(x, text) })
 }
 
-// write makes a write to a switch, between two events of the kind if the value is one.
-func (s *Session) write(cpu int, says string, kind traces.Kind, on, ok bool, write func(x *smp.Ctx) error) (refused,
-	err error) {
+// write makes a write to a switch. A valid value is written between two events of the given kind.
+func (s *Session) write(cpu int, says string, kind traces.Kind, on, ok bool, write func(x *smp.Ctx) error) (refused, err error) {
 	to := uint64(0)
 	if on {
 		to = 1
@@ -409,7 +406,7 @@ func (s *Session) write(cpu int, says string, kind traces.Kind, on, ok bool, wri
 	return refused, err
 }
 
-// Close ends the run where it is.
+// Close ends the run at its current step.
 func (s *Session) Close() {
 	if s.Run == nil && s.crash == nil {
 		s.goOn <- false
@@ -418,17 +415,17 @@ func (s *Session) Close() {
 	s.Rig.Close()
 }
 
-// A steer is a Chooser that does as another one does, unless it was told to let
-// one mover go first, or to have CPUs see old text.
+// A steer is a Chooser that follows another one, unless one mover was selected to go first, or
+// CPUs are to see old text.
 type steer struct {
 	by    sim.Chooser
 	want  sim.Mover
 	stale bool
-	moved sim.Mover // made the latest step that was a choice; NoMover: none was, since it was set so
+	moved sim.Mover // mover of the latest step with a choice; NoMover: none since this was reset
 }
 
-// Choose implements sim.Chooser. It is asked each time: a hold would have to be
-// kept across what is asked by hand.
+// Choose implements sim.Chooser. It never holds: a hold would have to survive steps that are made
+// by hand.
 func (s *steer) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind == sim.Step && s.want != sim.NoMover {
 		for i := range p.N {
@@ -446,5 +443,5 @@ func (s *steer) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind == sim.Step {
 		s.moved = p.Mover(pick)
 	}
-	return pick, 0 // not sim.Enough: it is for the user to end the run
+	return pick, 0 // not sim.Enough: the user ends the run
 }

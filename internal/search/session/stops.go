@@ -9,36 +9,36 @@ import (
 	"kpsim/traces"
 )
 
-// Stops is where a session halts within what it was asked to do.
+// Stops holds where a session halts during a request.
 type Stops struct {
-	// Limit is after how many steps of the run, counted from its first, the session halts.
-	// NoLimit: after any number.
+	// Limit halts the session after this many steps, counted from the run's first. NoLimit:
+	// never.
 	Limit uint64
 
-	// Beyond is after which event of the run the session halts, as an ordinal; the step is
-	// made to its end. NoLimit: after none.
+	// Beyond halts the session after the event of this ordinal, once its step is complete.
+	// NoLimit: never.
 	Beyond uint64
 
-	// Halt, if not nil, is asked before each step (made false) and after it (made true).
-	// The session halts there if it returns true.
+	// Halt, if not nil, is called before each step (made false) and after it (made true). The
+	// session halts if it returns true.
 	Halt func(made bool) bool
 
-	// Interrupt, if not nil, is polled at least every 4,096 steps. The session halts if it
-	// is set, and clears it.
+	// Interrupt, if not nil, is polled at least every 4,096 steps. If it is set, the session
+	// clears it and halts.
 	Interrupt *atomic.Bool
 
-	// Halted says that Halt or Interrupt has ended what was asked last. Its user clears it.
+	// Halted reports that Halt or Interrupt ended the last request. The caller clears it.
 	Halted bool
 }
 
-// ErrHalted is what an operation returns that hasn't come to its end because the session
-// halted. It is left under way.
+// ErrHalted is returned by an operation that the session halted before its end. It stays in
+// progress.
 var ErrHalted = errors.New("the session has halted")
 
-// NoLimit is a Limit or a Beyond that is never met.
+// NoLimit is a Limit or a Beyond that is never reached.
 const NoLimit = math.MaxUint64
 
-// A pauser has the machine pause when it has made the step that Beyond waits for.
+// A pauser makes the machine pause when it has made the step that Beyond waits for.
 type pauser struct{ s *Session }
 
 // Event implements traces.Sink.
@@ -49,17 +49,17 @@ func (p *pauser) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// met reports whether Limit or Beyond is.
+// met reports whether Limit or Beyond is reached.
 func (s *Session) met() bool {
 	return s.Rig.Machine.Interactive().Steps() >= s.Limit || s.Stops.Beyond != NoLimit &&
 		uint64(len(s.Rig.Log.Events)) > s.Stops.Beyond
 }
 
-// poll is how many steps are made between two looks at Interrupt.
+// poll is the number of steps between two checks of Interrupt.
 const poll = 4096
 
-// advance makes at most n boundaries, fewer if done says so, nothing can move, or the session
-// halts. It makes them one by one if there is a Halt; the run is the same.
+// advance makes at most n boundaries, and stops early if done returns true, nothing can move, or
+// the session halts. With a Halt it makes them one by one; the run is the same.
 func (s *Session) advance(n uint64, done func() bool) (halted bool) {
 	m, most := s.Rig.Machine.Interactive(), uint64(poll)
 	if s.Halt != nil {
@@ -86,7 +86,7 @@ func (s *Session) advance(n uint64, done func() bool) (halted bool) {
 	return false
 }
 
-// sole returns the one mover that can move, NoMover if there are several: then it is a choice.
+// sole returns the only mover that can move, or NoMover if there are several and so a choice.
 func (s *Session) sole() sim.Mover {
 	if s.Halt == nil {
 		return sim.NoMover
@@ -104,5 +104,5 @@ func (s *Session) sole() sim.Mover {
 	return only
 }
 
-// Moved returns which mover made the step before a Halt(true); NoMover if that isn't known.
+// Moved returns the mover of the step before a Halt(true); NoMover if it isn't known.
 func (s *Session) Moved() sim.Mover { return s.steer.moved }

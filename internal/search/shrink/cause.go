@@ -16,41 +16,43 @@ import (
 	"kpsim/traces"
 )
 
-// A cause is what two violating runs must agree on to be the same violation,
-// whatever CPUs, tasks, times and addresses of allocated memory they have.
+// A cause is what must agree for two violating runs to be the same violation. CPUs, tasks, times
+// and addresses of allocated memory don't matter.
 type cause struct {
 	property *properties.Property
-	event    string // the kind of the violating event; how the run ended, if no event did it
-	label    string // where: victim+0x1, a detour or slot and how far in, or what is waited for
-	site     string // what state the probe or label concerned is in, by what is claimed and by its text; "" if none is
+	event    string // kind of the violating event, or how the run ended if no event violated
+	label    string // the place: victim+0x1, an offset in a detour or slot, or what is waited for
+	// state of the probe or label concerned: the engine's claim and its text; "" if none is
+	// concerned
+	site string
 }
 
-// An ear listens to a rig's runs for their cause. It is the last to get an
-// event, so a finding that it sees is that of this event.
+// An ear listens to a rig's runs and determines their cause. It receives each event last, so a
+// finding that it sees belongs to that event.
 type ear struct {
 	rig    *rig.Rig
 	sites  []earSite
 	allocs []earAlloc
-	calls  [256]int // by task: the site of the API call it is in, from 1
+	calls  [256]int // by task: the site of its current API call, from 1
 	kind   traces.Kind
-	heard  bool // the finding has been seen: all else is as it was then
+	heard  bool // the finding was seen: the other fields are as they were then
 }
 
-// An earSite is where a probe or label is.
+// An earSite is the place of a probe or label.
 type earSite struct {
 	addr  arch.Addr
-	claim traces.Kind       // the engine's last one, 0 if there is none
-	orig  [x86.JumpLen]byte // linked text
-	mem   [x86.JumpLen]byte // now
+	claim traces.Kind       // the engine's last claim, 0 if there is none
+	orig  [x86.JumpLen]byte // as linked
+	mem   [x86.JumpLen]byte // current text
 }
 
-// An earAlloc is executable memory that was handed out for a site.
+// An earAlloc is executable memory allocated for a site.
 type earAlloc struct {
 	addr, size, what uint64
-	site             int // from 1; 0: not known
+	site             int // from 1; 0: unknown
 }
 
-// listen puts an ear to a rig, for good.
+// listen attaches an ear to a rig permanently.
 func listen(r *rig.Rig) *ear {
 	h := &ear{rig: r}
 	add := func(name string, off int) {
@@ -78,7 +80,7 @@ func listen(r *rig.Rig) *ear {
 	return h
 }
 
-// site returns the number, from 1, of the site at an address, 0 if there is none.
+// site returns the number, from 1, of the site at an address, or 0 if there is none.
 func (h *ear) site(a uint64) int {
 	return 1 + slices.IndexFunc(h.sites, func(s earSite) bool { return uint64(s.addr) == a })
 }
@@ -125,7 +127,7 @@ func (h *ear) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// cause returns that of the run that ended last.
+// cause returns the cause of the run that ended last.
 func (h *ear) cause(run rig.Run) cause {
 	c := cause{property: run.Property, event: "the end"}
 	switch {
@@ -155,9 +157,8 @@ func (h *ear) cause(run rig.Run) cause {
 			break
 		}
 	}
-	for i := range h.sites { // or one whose region it is in; the next below, if there are several
-		if off := at - uint64(h.sites[i].addr); off < maxRegion &&
-			(site == 0 || h.sites[i].addr > h.sites[site-1].addr) {
+	for i := range h.sites { // or the site whose region contains it; the next below, if there are several
+		if off := at - uint64(h.sites[i].addr); off < maxRegion && (site == 0 || h.sites[i].addr > h.sites[site-1].addr) {
 			site = i + 1
 		}
 	}
@@ -167,14 +168,14 @@ func (h *ear) cause(run rig.Run) cause {
 	return c
 }
 
-// maxRegion is how many bytes a jump can have replaced, whole instructions: 4
-// and the longest.
+// maxRegion is the maximum number of bytes that a jump can replace, in whole instructions: 4
+// bytes and the longest instruction.
 const maxRegion = x86.JumpLen - 1 + 15
 
-// state says what the engine claims of the site, and what its text holds: what
-// was linked, a breakpoint in it, or more than that was written, a jump or part
-// of one. Which part, and whether the engine calls it a jump yet, is no other
-// cause: the next step would make it another.
+// state describes the engine's claim about the site and the text there: as linked, with a
+// breakpoint, or with more written, such as a jump or part of one. Which part of the jump was
+// written, and whether the engine already claims a jump, doesn't count: the next step would
+// change it.
 func (s *earSite) state() string {
 	claim, holds := "unprobed", "written"
 	if s.claim != 0 {

@@ -5,16 +5,16 @@ import (
 	"kpsim/sim"
 )
 
-// A long schedule in which each question was answered at random has a deviation at most
-// questions, and dropping one moves all that comes after it. So it is first cut in large
-// pieces: within a window of the run each CPU does what it did there without losing its turn.
+// In a long schedule in which each question was answered at random, most questions have a
+// deviation, and dropping one moves all that follow. So it is first reduced in large pieces:
+// within a window of the run, each CPU makes the steps it made there without losing its turn.
 const (
-	coalesceFrom  = 250 // deviations: fewer are dropped one by one
+	coalesceFrom  = 250 // deviations; with fewer they are dropped one by one
 	coalesceRuns  = 160
 	coalesceLeast = 16 // questions of the smallest window
 )
 
-// coalesce makes windows of the whole run, as large as may be, and then of parts of it.
+// coalesce tries windows of the whole run, as large as possible, then of parts of it.
 func (s *shrinker) coalesce() bool {
 	if !s.long() {
 		return false
@@ -28,7 +28,7 @@ func (s *shrinker) coalesce() bool {
 			}
 		}
 		for size := len(course.Moves) / 2; size >= coalesceLeast && s.long(); size /= 2 {
-			// what is before a window isn't moved by it
+			// a window doesn't move what precedes it
 			for end := len(course.Moves); end > 0 && s.long(); end -= size {
 				s.windows(course, max(end-size, 0), min(end, len(course.Moves)), size)
 			}
@@ -39,8 +39,8 @@ func (s *shrinker) coalesce() bool {
 
 func (s *shrinker) long() bool { return len(s.cur.anchors) > coalesceFrom && !s.effort.none() }
 
-// course makes the current run again, and returns who moved in it; nothing if its labels
-// don't lead back to it.
+// course repeats the current run and returns the movers of its steps, or nil if its labels don't
+// lead back to it.
 func (s *shrinker) course() *sched.Course {
 	steps := &sched.Steps{Strategy: s.anchored(s.cur.anchors)}
 	if digest := s.cur.run.Digest; !s.try(steps, func(a *attempt) bool { return a.run.Digest == digest }) {
@@ -49,8 +49,8 @@ func (s *shrinker) course() *sched.Course {
 	return &steps.Course
 }
 
-// windows makes windows of so many questions from one question of the course to another. The
-// course becomes that of the new run, if that shows the violation.
+// windows tries windows of size questions between two questions of the course. If a new run shows
+// the violation, its course replaces the old one.
 func (s *shrinker) windows(course *sched.Course, from, end, size int) bool {
 	gain := -1
 	for i := from + 1; i < end; i++ {
@@ -74,7 +74,7 @@ func (s *shrinker) windows(course *sched.Course, from, end, size int) bool {
 	return true
 }
 
-// owner is the CPU that a mover belongs to, or the mover itself.
+// owner returns the CPU that a mover belongs to, or the mover itself.
 func (s *shrinker) owner(m sim.Mover) sim.Mover {
 	switch {
 	case m < sim.MoverSource, m >= sim.MoverDrain:

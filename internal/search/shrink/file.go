@@ -16,16 +16,16 @@ type Shrunk struct {
 	File      *traces.File
 	Was, Is   string // the sizes of the scenario (scenario.Size)
 	Found     int    // deviations before
-	Runs      int    // that it took
-	Exhausted bool   // they weren't enough: it may not be minimal
+	Runs      int    // runs made while shrinking
+	Exhausted bool   // the budget was used up: it may not be minimal
 	Slow      bool   // it needs a CPU that stands still (traces.Finding)
 }
 
-// File makes a trace file smaller, whatever its origin. Its replay must break
-// its property, wherever: if it doesn't, the result is nil, and the replay says
-// how it ended. The caller closes the replay's rig. tell, if not nil, is called after each run with
-// how many there were and, from 0 to 1, how much of what shrinking may take that is: at the most,
-// for it ends when nothing more can be taken away. Errors are about the file.
+// File shrinks a trace file, whatever its origin. Its replay must break its property, at any
+// place: if it doesn't, the result is nil, and the replay says how it ended. The caller closes
+// the replay's rig. tell, if not nil, is called after each run with the number of runs and the
+// share of the budget used, from 0 to 1. Shrinking may end earlier, when nothing more can be
+// removed. Errors are about the file.
 func File(name string, f *traces.File, tell func(runs int, share float64)) (*Shrunk, *replay.Replay, error) {
 	r, err := replay.PlayAnyPlace(name, f)
 	if err != nil || !r.BreaksProperty(f) {
@@ -63,7 +63,7 @@ func File(name string, f *traces.File, tell func(runs int, share float64)) (*Shr
 	return w, r, nil
 }
 
-// scenarioWas notes what a scenario was before it was first shrunk.
+// scenarioWas adds a remark with the scenario's name and size before it was first shrunk.
 func scenarioWas(origin []traces.Remark, was *scenario.Scenario) []traces.Remark {
 	for _, r := range origin {
 		if r.Key == originScenario {
@@ -74,5 +74,5 @@ func scenarioWas(origin []traces.Remark, was *scenario.Scenario) []traces.Remark
 		traces.Remark{Key: originScenario, Value: was.Name + ": " + was.Size()})
 }
 
-// originScenario names the scenario as it was before it was shrunk, and its size.
+// originScenario is the key of the remark that scenarioWas adds.
 const originScenario = "scenario as found"

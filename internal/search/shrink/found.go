@@ -13,7 +13,7 @@ import (
 	"kpsim/traces"
 )
 
-// A Found is a violating run: all that it takes to make it again. It is plain data.
+// A Found is a violating run, with everything needed to repeat it. It is plain data.
 type Found struct {
 	Property string      `json:"property"`
 	Number   uint64      `json:"run"`
@@ -24,14 +24,13 @@ type Found struct {
 	Slow     bool        `json:"slow"`
 	Outcome  smp.Outcome `json:"outcome"`
 	Asked    uint64      `json:"asked"`
-	After    []string    `json:"after,omitempty"` // what the run had broken before: a trace has to ignore it
+	After    []string    `json:"after,omitempty"` // properties broken before, which a trace has to ignore
 	Choices  [][5]uint64 `json:"choices"`         // sched.Choice: Seq, Steps, Kind, N, Pick
 }
 
-// NewFound returns run number i of a search, which breaks p with the finding, after what is
-// in before.
-func NewFound(i uint64, run *rig.Run, p *properties.Property, finding *traces.Finding, before properties.Set,
-	rec *sched.Recorder) *Found {
+// NewFound returns run number i of a search, which broke p with the finding, after breaking the
+// properties in before.
+func NewFound(i uint64, run *rig.Run, p *properties.Property, finding *traces.Finding, before properties.Set, rec *sched.Recorder) *Found {
 	r := rec.Recording()
 	f := &Found{
 		Property: p.Name, Number: i, By: rec.String(), Digest: run.Digest, Outcome: run.Outcome, Asked: r.Asked,
@@ -43,14 +42,14 @@ func NewFound(i uint64, run *rig.Run, p *properties.Property, finding *traces.Fi
 	return f
 }
 
-// Better reports whether f is the better run to make a witness of, of those that break the same
-// property: one that breaks nothing before, then one in which no CPU stands still for no
-// reason, then one of fewer deviations.
+// Better reports whether f is a better candidate for a witness than g, a run that breaks the same
+// property: one that breaks nothing before, then one in which no CPU stands still without reason,
+// then one of fewer deviations.
 func (f *Found) Better(g *Found) bool {
 	return Better(len(f.After) > 0, f.Slow, len(f.Choices), g)
 }
 
-// Better is Found.Better of a run that there is no Found of yet.
+// Better is Found.Better for a run that has no Found yet.
 func Better(after, slow bool, deviations int, g *Found) bool {
 	if after != (len(g.After) > 0) {
 		return !after
@@ -66,8 +65,8 @@ func (f *Found) before(g *Found) bool {
 	return f.Better(g) || !g.Better(f) && f.Number < g.Number
 }
 
-// Recording returns the property that the run breaks, what the run had broken before, and
-// its choices. An error is about a Found that was read from a file.
+// Recording returns the property that the run breaks, the properties broken before, and the
+// choices. An error is about a Found that was read from a file.
 func (f *Found) Recording() (p *properties.Property, after properties.Set, rec *sched.Recording, err error) {
 	i := slices.IndexFunc(properties.All, func(q *properties.Property) bool { return q.Name == f.Property })
 	if i < 0 {
@@ -87,10 +86,10 @@ func (f *Found) Recording() (p *properties.Property, after properties.Set, rec *
 	return properties.All[i], after, rec, nil
 }
 
-// An Origin is the search that runs are from.
+// An Origin is the search that runs come from.
 type Origin struct {
 	Scenario *scenario.Scenario
-	Mutant   string // "" is the right engine
+	Mutant   string // "": the correct engine
 	Seed     uint64
-	Past     bool // its runs went on after what they broke
+	Past     bool // runs went on after violations
 }

@@ -13,13 +13,13 @@ import (
 	"kpsim/traces"
 )
 
-// A cost is how much there is to read in a schedule, what weighs most first.
+// A cost is the effort of reading a schedule. Its fields are ordered by weight, heaviest first.
 type cost struct {
-	slow       int // 1: it needs a CPU that stands still
+	slow       int // 1: a CPU must stand still
 	deviations int
 	inside     int // deviations that are neither at a function's first instruction nor in a routine
-	times      int // what is counted: the Occ of all, 1 being nothing
-	others     int // ranks of the alternatives
+	times      int // what a reader has to count: the sum of all Occ beyond 1
+	others     int // sum of the alternatives' ranks
 }
 
 func (a cost) less(b cost) bool {
@@ -27,7 +27,7 @@ func (a cost) less(b cost) bool {
 		cmp.Compare(a.times, b.times), cmp.Compare(a.others, b.others)) < 0
 }
 
-// costOf weighs one deviation.
+// costOf returns the cost of one deviation.
 func costOf(r *rig.Rig, d *traces.Deviation) cost {
 	c := cost{deviations: 1, times: d.Occ - 1, others: rank(d)}
 	if _, function := r.Func(d.Name); d.Text && !(function && d.Off == 0) {
@@ -36,11 +36,11 @@ func costOf(r *rig.Rig, d *traces.Deviation) cost {
 	return c
 }
 
-// rank orders the alternatives of a question: CPUs by their number, then IPIs,
-// then timers, then other sources; versions of text the freshest first.
+// rank orders the alternatives of a question: CPUs by number, then IPIs, then timers, then other
+// sources; for versions of text, the freshest first.
 func rank(d *traces.Deviation) int {
 	if d.Kind != sim.Step {
-		return len(d.Alt) // "older 2" and "older 10"; a task's name is as good as another
+		return len(d.Alt) // orders "older 2" before "older 10"; a task's name doesn't matter
 	}
 	kind, cpu, ok := strings.Cut(d.Alt, "@")
 	if !ok {
@@ -71,13 +71,13 @@ func costOfAll(r *rig.Rig, a *attempt) (sum cost) {
 	return sum
 }
 
-// before says whether a is the better one to show.
+// before reports whether a is better to show than b.
 func (a *attempt) before(b *attempt) bool { return a.cost.less(b.cost) }
 
-// simpler accepts what is less to read than now.
+// simpler accepts an attempt that is simpler to read than the current one.
 func (s *shrinker) simpler(a *attempt) bool { return a.before(&s.cur) }
 
-// survey makes a run and returns all its questions.
+// survey makes a run and returns all of its questions.
 func (s *shrinker) survey(rig *rig.Rig, h *ear, strategy sched.Strategy) ([]sched.Visit, attempt) {
 	l := sched.NewLabeller(strategy, rig.Machine.Names())
 	l.All = true
@@ -85,10 +85,9 @@ func (s *shrinker) survey(rig *rig.Rig, h *ear, strategy sched.Strategy) ([]sche
 	return l.Visits(), a
 }
 
-// align looks for the current deviations, but for numbers from to end-1, in
-// another run, of the current rig or of the one of an edited scenario:
-// each at the question of its name whose past is the most like its own. It
-// takes the run for the current one if it shows the violation.
+// align searches for the current deviations, except numbers from to end-1, in another run of the
+// current rig or of an edited scenario. It places each at the question of its name whose past is
+// most similar. If that run shows the violation, it becomes the current one.
 func (s *shrinker) align(rig *rig.Rig, h *ear, rename func(string) string, from, end int, ok func(*attempt) bool) bool {
 	if s.effort.none() {
 		return false
@@ -131,16 +130,16 @@ func (s *shrinker) align(rig *rig.Rig, h *ear, rename func(string) string, from,
 	return true
 }
 
-// linkAt is a visit as a link of a chain.
+// linkAt returns a visit as a link of a chain.
 func linkAt(v *sched.Visit, alt string) traces.Deviation {
 	l := v.Deviation
 	l.Occ, l.Alt = v.Since, alt
 	return l
 }
 
-// likeliest returns the question of a run, after its first placed deviations,
-// that is most likely question i of another: of the same name, with its
-// alternative, and with the longest past that is the same. -1: there is none.
+// likeliest returns the question of a run, after its first placed deviations, that most likely
+// corresponds to question i of another: same name, same alternative, longest identical past. -1:
+// there is none.
 func likeliest(was []sched.Visit, i int, now []sched.Visit, placed int) int {
 	best, most := -1, -1
 	for q := behind(now, placed); q < len(now); q++ {
@@ -158,7 +157,7 @@ func likeliest(was []sched.Visit, i int, now []sched.Visit, placed int) int {
 	return best
 }
 
-// behind returns the first question after so many deviations.
+// behind returns the index of the first question after the given number of deviations.
 func behind(list []sched.Visit, deviations int) int {
 	for i := range list {
 		if deviations == 0 {
@@ -171,14 +170,14 @@ func behind(list []sched.Visit, deviations int) int {
 	return len(list)
 }
 
-// sameName says that two visits are of one mover and place, whenever.
+// sameName reports whether two visits have the same mover and place, at whatever time.
 func sameName(a, b *sched.Visit) bool {
 	x, y := a.Deviation, b.Deviation
 	x.Occ, x.Alt, y.Occ, y.Alt = 0, "", 0, ""
 	return x == y
 }
 
-// edit makes the scenario smaller, where the violation stays.
+// edit makes the scenario smaller where the violation stays.
 func (s *shrinker) edit() (changed bool) {
 	list := edit.Smaller(s.rig.Scenario)
 	for i := 0; i < len(list) && !s.effort.none(); {
@@ -187,7 +186,7 @@ func (s *shrinker) edit() (changed bool) {
 			continue
 		}
 		changed = true
-		list = edit.Smaller(s.rig.Scenario) // i is now what came after
+		list = edit.Smaller(s.rig.Scenario) // index i is now the next edit
 	}
 	return changed
 }
@@ -215,7 +214,7 @@ func (s *shrinker) tryEdit(e *edit.Edit) bool {
 	}
 	rig, err := rig.NewIgnoring(sc, s.mutant, s.ignored, 0)
 	if err != nil {
-		return false // its programs don't end, or it is refused
+		return false // its programs don't end, or it is rejected
 	}
 	h := listen(rig)
 	ok := func(a *attempt) bool {
@@ -247,11 +246,11 @@ func (s *shrinker) tryEdit(e *edit.Edit) bool {
 	return false
 }
 
-// nearbyMost is by how many times nearby moves a deviation.
+// nearbyMost is the maximum change of a deviation's count that nearby tries.
 const nearbyMost = 4
 
-// nearby looks for the violation in a scenario that lacks a part which nothing uses. All that can
-// change with it is how often its movers come by: a lock that the part's kind needs is gone.
+// nearby searches for the violation in a scenario without a part that nothing uses. The only
+// change is how often its movers pass a place, since a lock that such a part needs is gone.
 func nearby(rig *rig.Rig, links []traces.Deviation, took func(sched.Strategy) bool) bool {
 	for from := range links {
 		for _, upTo := range []int{from + 1, len(links)} {
@@ -269,11 +268,11 @@ func nearby(rig *rig.Rig, links []traces.Deviation, took func(sched.Strategy) bo
 	return false
 }
 
-// bootQuestions is what an edit of a scenario takes with a kernel's own engine, in
-// questions: it boots, and makes the setup, anew, which runs from a snapshot don't.
+// bootQuestions is the cost of an edit with a kernel's own engine, in questions: the kernel boots
+// and does its setup again, which runs from a snapshot don't.
 const bootQuestions = 40_000
 
-// slideTries bounds what is tried for one deviation.
+// slideTries is the maximum number of tries for one deviation.
 const slideTries = 40
 
 // slide moves each deviation to where it reads simplest.
@@ -286,8 +285,8 @@ func (s *shrinker) slide() (changed bool) {
 	return changed
 }
 
-// slideOne tries other questions and alternatives for link j: the nearest
-// first, or else those that read simpler than it, the simplest first.
+// slideOne tries other questions and alternatives for link j: with near the nearest first,
+// otherwise the simpler ones, simplest first.
 func (s *shrinker) slideOne(links []traces.Deviation, j, tries int, nearest bool, ok func(*attempt) bool) bool {
 	if s.effort.none() {
 		return false
@@ -350,14 +349,14 @@ func (s *shrinker) slideOne(links []traces.Deviation, j, tries int, nearest bool
 	return false
 }
 
-// exchangeRuns bounds a round of exchange, exchangeMost what it is tried on.
+// exchangeRuns limits a round of exchange; exchangeMost limits the deviations it tries.
 const (
 	exchangeRuns = 600
 	exchangeMost = 8
 )
 
-// exchange drops one deviation and moves another one to make up for it: what
-// was dropped may only have brought the other one to its place.
+// exchange drops one deviation and moves another to make up for it: the dropped one may only have
+// brought the other to its place.
 func (s *shrinker) exchange() bool {
 	n := len(s.cur.links)
 	if n < 2 || n > exchangeMost {
@@ -376,22 +375,22 @@ func (s *shrinker) exchange() bool {
 	})
 }
 
-// gatherTries bounds what gather tries for one deviation, gatherNear how many
-// of those before it moves, gatherRuns a round of it.
+// gatherTries limits the tries for one stretch of deviations, gatherNear how many deviations
+// before it are moved, and gatherRuns a round of gather.
 const (
 	gatherTries = 12
 	gatherNear  = 4
 	gatherRuns  = 300
 )
 
-// gather drops a stretch of deviations that have one CPU go on again and again,
-// say each time that its IPI would be next, and moves one to make up for it: the
-// CPU may go on before the IPI is sent, or be stopped only where it went to.
+// gather drops a stretch of deviations that keep one CPU running, for example each time before
+// its IPI, and moves one to make up for it. The CPU may run before the IPI is sent, or stop only
+// where the stretch ended.
 func (s *shrinker) gather() (changed bool) {
 	return s.within(gatherRuns, s.effort.questions, func() bool {
 		for end := len(s.cur.links); end > 0; {
 			l := s.cur.links
-			from, same := end-1, end-1 // where it is the same that goes, and instead of the same
+			from, same := end-1, end-1 // start of the deviations with the same alternative, and with the same mover
 			for from > 0 && l[from-1].Kind == sim.Step && l[end-1].Kind == sim.Step && l[from-1].Alt == l[end-1].Alt {
 				from--
 				if same == from+1 && l[from].Mover == l[end-1].Mover {
@@ -408,7 +407,7 @@ func (s *shrinker) gather() (changed bool) {
 	})
 }
 
-// gatherOne gathers links from to end-1, to none if that will do.
+// gatherOne replaces the links from to end-1 by one, or by none if that is enough.
 func (s *shrinker) gatherOne(from, end int) bool {
 	links := slices.Delete(slices.Clone(s.cur.links), from, end)
 	for j := from - 1; j >= max(from-gatherNear, 0); j-- {
@@ -419,15 +418,15 @@ func (s *shrinker) gatherOne(from, end int) bool {
 	return end-from > 2 && s.ahead(from, end)
 }
 
-// ahead lets the CPU of links from to end-1 go on before it is made to wait;
-// when it is where they end, the mover that went on before has its turn again.
-// That is two deviations, and one each time that the CPU would lose its turn.
+// ahead lets the CPU of links from to end-1 run ahead before it has to wait. When it reaches the
+// place where they end, the mover that ran before gets its turn back. That takes two deviations,
+// and one more each time that the CPU would lose its turn.
 func (s *shrinker) ahead(from, end int) bool {
 	if s.effort.none() {
 		return false
 	}
 	was, _ := s.survey(s.rig, s.ear, s.anchored(s.cur.anchors))
-	tail := slices.Clone(s.cur.links[end-1:]) // what is done there, once what waits has come
+	tail := slices.Clone(s.cur.links[end-1:]) // played once the waiting CPU has arrived
 	tail[0].Occ = 1
 	cpu, first, upTo := s.cur.links[from].Alt, behind(was, from), behind(was, end)
 	for q, tries := behind(was, from+1)-1, gatherTries; q >= first && tries > 0; q-- {
@@ -453,11 +452,11 @@ func (s *shrinker) ahead(from, end int) bool {
 	return false
 }
 
-// A lead is a chain after which one CPU goes on until it is somewhere for the
-// left-th time, then gives its turn back; then comes another chain.
+// A lead plays a chain, lets one CPU run until it reaches a place for the left-th time, then
+// returns the turn and plays another chain.
 type lead struct {
 	*sched.Chain
-	met       int // of the chain, when it is done
+	met       int // links met of the chain, when it is done
 	cpu, back string
 	to        traces.Deviation
 	left      int

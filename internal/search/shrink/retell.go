@@ -5,21 +5,20 @@ import (
 	"kpsim/sched"
 )
 
-// A schedule that remains long when it was reduced is told anew: the violation is looked
-// for in runs of strategies that switch rarely, and the shortest that shows it takes the
-// place of the long one. Where each question was answered at random, dropping a deviation
-// moves all that comes after it, so that of a long run hardly any can be dropped; and of
-// such a run few others can be made.
+// retell handles a schedule that is still long after reduction. It searches for the violation in
+// runs of strategies that switch rarely; the shortest run that shows it replaces the long one.
+// Where each question was answered at random, dropping a deviation moves all that follow, so that
+// hardly any can be dropped, and few other edits of the run are possible.
 const (
 	retellFrom  = 250 // deviations
 	retellRuns  = 240
-	retellShare = 3 // it may take one in so many of the questions that are left
+	retellShare = 3 // it may use one part in retellShare of the remaining questions
 )
 
-// retellBy are the strategies, those of the fewest deviations first.
+// retellBy lists the strategies, those with the fewest deviations first.
 var retellBy = [...]string{"pct", "sticky", "arriving"}
 
-// retell looks for a shorter run of the same violation, if the current one is long.
+// retell searches for a shorter run of the same violation if the current one is long.
 func (s *shrinker) retell() (changed bool) {
 	if len(s.cur.anchors) <= retellFrom {
 		return false
@@ -49,7 +48,7 @@ func retellers(r *rig.Rig, seed uint64) (list []sched.Strategy, err error) {
 	return list, nil
 }
 
-// A numbered strategy makes one run of another.
+// A numbered strategy makes a single run of another strategy.
 type numbered struct {
 	sched.Strategy
 	number uint64

@@ -13,40 +13,39 @@ import (
 	"kpsim/traces"
 )
 
-// A shrinker makes a violating run smaller, as long as it is the same violation
-// (cause): first its deviations, then its scenario, then it moves deviations to
-// where they read simpler, until nothing of it gets any further. It knows
-// one rig, which it changes with the scenario.
+// A shrinker makes a violating run smaller as long as it stays the same violation (cause): first
+// its deviations, then its scenario, then the places of its deviations, until no step helps. It
+// uses one rig, which it changes with the scenario.
 type shrinker struct {
 	rig       *rig.Rig
 	ear       *ear
 	mutant    string
-	seed      uint64         // of the strategies by which it is told anew
-	ignored   properties.Set // what its runs go on after
+	seed      uint64         // for the strategies of retell
+	ignored   properties.Set // properties after whose violation runs go on
 	effort    *effort
 	from      *Found // nil: a trace file
 	cause     cause
-	slow      bool               // the run that was found needs a CPU that stands still
-	interrupt bool               // the violation must go on passing through an interrupt
-	found     int                // deviations of the run that was found
-	reduced   []traces.Deviation // of the run, as short as its scenario was left alone
+	slow      bool               // the original run needs a CPU that stands still
+	interrupt bool               // the violation must still pass through an interrupt
+	found     int                // deviations of the original run
+	reduced   []traces.Deviation // of the run in the original scenario, as short as it became
 	cur       attempt
-	right     bool // the right engine is at hand: runs have a mutant
-	trusted   bool // the twin of the current scenario finds what is said of it (twin.go)
-	tried     bool // an edit was made of which the twin has tried some orders
-	cut       bool // an edit was made after which that isn't sure
+	right     bool // the correct engine is available: runs have a mutant
+	trusted   bool // the twin of the current scenario meets its expectations (twin.go)
+	tried     bool // an edit was made for which the twin tried only some orders
+	cut       bool // an edit was made whose expectations may not hold
 }
 
 // An attempt is a run that shows the violation.
 type attempt struct {
 	run     rig.Run
 	place   string             // of the finding
-	anchors []traces.Deviation // the deviations, counted from the start
-	links   []traces.Deviation // and each from the one before
+	anchors []traces.Deviation // deviations counted from the start
+	links   []traces.Deviation // the same, each counted from the one before
 	cost    cost
 }
 
-// newShrinker starts from a run of an exploration.
+// newShrinker starts from a run that a search found.
 func newShrinker(o Origin, f *Found, e *effort) (*shrinker, error) {
 	p, after, rec, err := f.Recording()
 	if err != nil {
@@ -72,7 +71,7 @@ func newShrinker(o Origin, f *Found, e *effort) (*shrinker, error) {
 
 func (s *shrinker) close() { s.rig.Close() }
 
-// start takes the run that the strategy makes for the one to shrink.
+// start makes the run of the strategy the current one.
 func (s *shrinker) start(strategy sched.Strategy) {
 	a := s.play(s.rig, s.ear, strategy)
 	s.cur, s.found = a, len(a.anchors)
@@ -81,7 +80,7 @@ func (s *shrinker) start(strategy sched.Strategy) {
 	s.interrupt = s.rig.Scenario.Needs == scenario.NeedsInterrupt && throughInterrupt(a.anchors)
 }
 
-// play makes one run, and pays for it.
+// play makes one run and charges it to the effort.
 func (s *shrinker) play(rig *rig.Rig, h *ear, strategy sched.Strategy) attempt {
 	l := sched.NewLabeller(strategy, rig.Machine.Names())
 	h.reset()
@@ -100,20 +99,19 @@ func (s *shrinker) pay(run rig.Run) {
 	s.effort.spent++
 	s.effort.runs--
 	s.effort.questions -= int64(run.Counts.Points)
-	if run.Outcome == smp.Exhausted { // it goes round in circles, and may ask nothing there
+	if run.Outcome == smp.Exhausted { // it loops, possibly without asking a question
 		s.effort.questions -= int64(run.Counts.Boundaries)
 	}
 	s.effort.told()
 }
 
-// same says that an attempt, the last run of a rig, shows the violation.
+// same reports whether an attempt, the last run of a rig, shows the violation.
 func (s *shrinker) same(a *attempt, h *ear) bool {
 	return a.run.Property == s.cause.property && (s.slow || !a.run.Finding.Slow) &&
 		h.cause(a.run) == s.cause && (!s.interrupt || throughInterrupt(a.anchors))
 }
 
-// try takes a run for the current one if it shows the violation and ok has
-// nothing against it.
+// try makes a run the current one if it shows the violation and ok accepts it.
 func (s *shrinker) try(strategy sched.Strategy, ok func(*attempt) bool) bool {
 	if s.effort.none() {
 		return false
@@ -134,10 +132,10 @@ func (s *shrinker) chain(links []traces.Deviation) sched.Strategy {
 	return sched.NewChain(links, s.rig.Machine.Names())
 }
 
-// fewer accepts what has fewer deviations than now.
+// fewer accepts an attempt with fewer deviations than the current one.
 func (s *shrinker) fewer(a *attempt) bool { return len(a.anchors) < len(s.cur.anchors) }
 
-// within lets f spend at most so many runs and questions.
+// within runs f with at most the given numbers of runs and questions.
 func (s *shrinker) within(runs int, questions int64, f func() bool) bool {
 	kept, held := max(s.effort.runs-runs, 0), max(s.effort.questions-questions, 0)
 	s.effort.runs, s.effort.questions = s.effort.runs-kept, s.effort.questions-held
@@ -146,7 +144,7 @@ func (s *shrinker) within(runs int, questions int64, f func() bool) bool {
 	return changed
 }
 
-// finish shrinks until nothing gets smaller, or the effort is spent.
+// finish shrinks until nothing gets smaller or the effort is spent.
 func (s *shrinker) finish() {
 	if s.retell() {
 		s.reduceFirst()
@@ -167,18 +165,18 @@ func (s *shrinker) finish() {
 	}
 }
 
-// leadsBack says whether the labels of the current run lead to it again. If
-// they don't (two tasks of one name), it is kept as it was found.
+// leadsBack reports whether the labels of the current run lead to it again. If they don't (two
+// tasks of one name), the run is kept as it was found.
 func (s *shrinker) leadsBack() bool {
 	was := s.cur.run.Digest
 	return s.try(s.anchored(s.cur.anchors), func(a *attempt) bool { return a.run.Digest == was })
 }
 
-// reduce drops deviations while the others stay at their places, by their count
-// from the start: first those behind the violation's last one, then by ddmin.
+// reduce drops deviations while the others keep their places, counted from the start: first those
+// after the last one that the violation needs, then by ddmin.
 func (s *shrinker) reduce() bool {
 	n := len(s.cur.anchors)
-	for lo, hi := 0, n; lo < hi && n > 1; { // some prefix is enough
+	for lo, hi := 0, n; lo < hi && n > 1; { // find the shortest prefix that is enough
 		mid := (lo + hi) / 2
 		if s.try(s.anchored(s.cur.anchors[:min(mid, len(s.cur.anchors))]), s.fewer) {
 			hi = min(mid, len(s.cur.anchors))
@@ -205,9 +203,9 @@ func (s *shrinker) reduce() bool {
 	return len(s.cur.anchors) < n
 }
 
-// drop drops single deviations, and pairs (to another CPU and back), while the
-// others follow: each is looked for after the one before it or, which takes a
-// run for each of them, where what led to it looks most like before.
+// drop drops single deviations, and pairs (to another CPU and back), while the others follow.
+// Each of those is searched for after the one before it or, with align, where its past is most
+// similar; that takes one run for each.
 func (s *shrinker) drop(align bool) (changed bool) {
 	for size := 1; size <= 2; size++ {
 		for i := len(s.cur.links) - size; i >= 0; i-- {
@@ -220,9 +218,8 @@ func (s *shrinker) drop(align bool) (changed bool) {
 	return changed
 }
 
-// throughInterrupt says whether a schedule goes through an interrupt: one of
-// its deviations fires a source, delays an IPI, or takes the turn from a CPU
-// that is in an interrupt's handler.
+// throughInterrupt reports whether a schedule passes through an interrupt: one of its deviations
+// fires a source, delays an IPI, or takes the turn from a CPU in an interrupt handler.
 func throughInterrupt(list []traces.Deviation) bool {
 	for _, a := range list {
 		if a.Kind != sim.Step {
@@ -239,8 +236,8 @@ func throughInterrupt(list []traces.Deviation) bool {
 	return false
 }
 
-// interrupts are the kinds of source that interrupt, as their names begin, and
-// handlers whose routine is an interrupt's, as smp names them.
+// interrupts lists prefixes of the interrupting sources' names; handlers lists the routines that
+// handle an interrupt, as smp names them.
 var (
 	interrupts = []string{"timer", "nmi", "preempt"}
 	handlers   = []string{"timer", "nmi", "reschedule", "call-function"}

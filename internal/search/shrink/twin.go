@@ -13,35 +13,36 @@ import (
 	"kpsim/traces"
 )
 
-// The author of a scenario says what its calls return, what memory holds, and what register
-// answers (X2); its run without probes says what its calls leave (X1). That holds of the whole
-// scenario. An edit may take away the operation that it rests on, and then the right engine, too,
-// breaks what is left. So a smaller scenario is held against its twin, which does its operations
-// one after the other, with the right engine: what the twin doesn't find isn't expected.
+// A scenario states what its calls return, what memory holds, what register returns (X2), and
+// through its run without probes what its calls leave (X1). These expectations hold for the whole
+// scenario. An edit may remove the operation that one rests on, and then even the correct engine
+// breaks it. So a smaller scenario is compared with its twin, which does the operations one after
+// another with the correct engine: an expectation that the twin doesn't meet is dropped.
 //
-// A run with a mutant has the right engine at hand. Any other run has the engine that it is about,
-// which may be wrong even one operation at a time; then the twin of the scenario as it was shows
-// it, and only edits are made whose result is the beginning of a run (edit.Edit.Beginning), or
-// which leave out what the answer can't rest on. A beginning is held against its twin as well once
-// another edit was: of that some orders were tried, and not all.
+// A run with a mutant has the correct engine available. Any other run only has the engine under
+// test, which may be wrong even for single operations; then the twin of the original scenario
+// shows it, and the only edits made are those whose result is the beginning of a run
+// (edit.Edit.Beginning), or which omit something that the answer can't rest on. After another
+// edit a beginning is also compared with its twin, because only some of that edit's orders were
+// tried.
 
-// said reports whether the violation is of a property that compares with what is said of the
-// scenario as a whole.
+// said reports whether the violated property compares with an expectation of the scenario as a
+// whole.
 func (s *shrinker) said() bool {
 	return s.cause.property == &properties.RightResult || s.cause.property == &properties.Transparent
 }
 
-// meets reports whether the edited scenario of a rig, in which attempt a shows the violation, is
-// still one of which holds what is said.
+// meets reports whether the expectations still hold for the edited scenario of a rig, in which
+// attempt a shows the violation.
 func (s *shrinker) meets(e *edit.Edit, r *rig.Rig, a *attempt) bool {
 	switch {
 	case e.Beginning && !s.tried:
 		return true
 	case !s.said():
-		s.cut = true // dropUnmet looks at what is left
+		s.cut = true // dropUnmet checks what is left
 		return true
 	case !s.right && waits(r.Scenario) < waits(s.rig.Scenario):
-		return false // operations could overlap that never did
+		return false // operations could now overlap that never did
 	}
 	if !s.trusted {
 		t := s.twinOf(s.rig, &s.cur)
@@ -58,10 +59,10 @@ func (s *shrinker) meets(e *edit.Edit, r *rig.Rig, a *attempt) bool {
 	return met
 }
 
-// independent reports whether the violating operation finds the same without others, with any
-// engine that is right. What calls return, and what memory holds, rests on no probe whose handlers
-// do nothing, and on no other call where there is no data; what a probe's registration is answered
-// rests on no call, and on no probe elsewhere.
+// independent reports whether the violating operation gives the same result without the
+// operations in gone, with any correct engine. A call's result and memory don't depend on probes
+// whose handlers do nothing, nor, if there is no data, on other calls. The result of a
+// registration doesn't depend on calls or on probes elsewhere.
 func (s *shrinker) independent(gone []scenario.Op) bool {
 	if s.effort.none() {
 		return false
@@ -69,7 +70,7 @@ func (s *shrinker) independent(gone []scenario.Op) bool {
 	s.ear.reset()
 	s.pay(s.rig.Play(s.anchored(s.cur.anchors)))
 	sc := s.rig.Scenario
-	asked := "" // the function whose probe is asked about
+	asked := "" // the function whose probe is concerned
 	if task, op, ok := s.rig.Unmet(); ok {
 		x := &sc.Tasks[task].Ops[op]
 		if asked = placeOf(sc, x.Target); asked == "" && x.Kind != act.Call && x.Kind != act.Expect {
@@ -93,7 +94,7 @@ func (s *shrinker) independent(gone []scenario.Op) bool {
 	})
 }
 
-// inert reports whether the handlers of a probe do nothing but count.
+// inert reports whether the handlers of a probe only count.
 func inert(sc *scenario.Scenario, probe string) bool {
 	i := slices.IndexFunc(sc.Probes, func(k scenario.Probe) bool { return k.Name == probe })
 	return i >= 0 && sc.Probes[i].Kind != scenario.ProbeJprobe &&
@@ -103,7 +104,8 @@ func inert(sc *scenario.Scenario, probe string) bool {
 			})
 }
 
-// placeOf returns the function that a probe is in, "" if that isn't known or there is no such probe.
+// placeOf returns the function that a probe is in; "" if that is unknown or there is no such
+// probe.
 func placeOf(sc *scenario.Scenario, probe string) string {
 	for i := range sc.Probes {
 		if k := &sc.Probes[i]; k.Name == probe {
@@ -127,8 +129,8 @@ func waits(sc *scenario.Scenario) (n int) {
 	return n
 }
 
-// dropUnmet leaves out what is expected and the twin doesn't find, where the violation doesn't
-// need it.
+// dropUnmet removes expectations that the twin doesn't meet, where the violation doesn't need
+// them.
 func (s *shrinker) dropUnmet() (changed bool) {
 	if !s.cut || s.said() {
 		return false
@@ -150,20 +152,21 @@ func (s *shrinker) dropUnmet() (changed bool) {
 	return changed
 }
 
-// checks reports whether the author says what anything finds.
+// checks reports whether the scenario states any expectation.
 func checks(sc *scenario.Scenario) bool {
 	return slices.ContainsFunc(sc.Tasks, func(t scenario.Task) bool {
 		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Compares() })
 	})
 }
 
-// A twin makes runs of a scenario with the right engine, or with the one that there is.
+// A twin makes runs of a scenario with the correct engine or, if there is none, with the engine
+// under test.
 type twin struct {
 	s     *shrinker
 	rig   *rig.Rig // nil: it can't be built, or the effort is spent
 	own   bool     // rig is the twin's own
 	of    *rig.Rig
-	shown []traces.Deviation // the violating run's
+	shown []traces.Deviation // deviations of the violating run
 }
 
 func (s *shrinker) twinOf(r *rig.Rig, a *attempt) *twin {
@@ -195,8 +198,9 @@ func (t *twin) rigUnmet() (task, op int, ok bool) {
 	return t.rig.Unmet()
 }
 
-// meets reports whether the twin finds what is said: in the orders in which the violating run has
-// begun and ended its operations, in others, and, with the right engine at hand, in that very run.
+// meets reports whether the twin meets the expectations: in the order in which the violating run
+// began and ended its operations, in others, and, with the correct engine available, in that very
+// run.
 func (t *twin) meets() bool {
 	if t.rig == nil || t.own && !t.finds(sched.NewAnchored(t.shown, t.rig.Machine.Names())) {
 		return false
@@ -214,7 +218,7 @@ func (t *twin) meets() bool {
 	return true
 }
 
-// finds makes one run.
+// finds makes one run and reports whether it meets the expectations.
 func (t *twin) finds(strategy sched.Strategy) bool {
 	if t.s.effort.none() {
 		return false
@@ -224,12 +228,12 @@ func (t *twin) finds(strategy sched.Strategy) bool {
 	return run.Property != &properties.RightResult && run.Property != &properties.Transparent
 }
 
-// orders notes in which order a run begins its operations, and ends them: by their tasks.
+// An orders records the order in which a run begins and ends its operations, by their tasks.
 type orders struct {
 	sched.Strategy
 	rig          *rig.Rig
 	begun, ended []int
-	were         []int // of each task: begun, ended
+	were         []int // operations begun and ended, by task
 }
 
 // Begin implements sched.Strategy.
@@ -245,7 +249,8 @@ func (o *orders) Choose(p *sim.Point) (pick, hold int) {
 	return pick, 0
 }
 
-// End implements sched.Strategy. The operation in which the run has ended is the last to end.
+// End implements sched.Strategy. The operation that was running when the run ended counts as the
+// last to end.
 func (o *orders) End(asked uint64) {
 	o.look()
 	o.Strategy.End(asked)
@@ -263,12 +268,12 @@ func (o *orders) look() {
 	}
 }
 
-// plansMost bounds the orders in which a twin does its operations.
+// plansMost is the maximum number of orders in which a twin does its operations.
 const plansMost = 40
 
-// plans are orders of the operations of all tasks, by their tasks: as a run has begun and ended
-// them; each task whole, beginning with each of them; each task up to one of its operations, then
-// another task whole, then the rest; and drawn ones.
+// plans returns orders of the operations of all tasks, as lists of tasks: as a run began and
+// ended them; each task as a whole, starting with each of them; each task up to one of its
+// operations, then another task as a whole, then the rest; and random ones.
 func plans(r *rig.Rig, o *orders) (list [][]int) {
 	tasks := len(r.Scenario.Tasks)
 	count := make([]int, tasks)
@@ -318,16 +323,16 @@ func plans(r *rig.Rig, o *orders) (list [][]int) {
 	return list
 }
 
-// planMost bounds how many operations of a task a plan orders.
+// planMost is the maximum number of operations of a task in a plan.
 const planMost = 100
 
-// serial does operations one after the other, in the order of a plan, as far as they don't wait for
-// each other.
+// A serial does operations one after another, in the order of a plan, as far as they don't wait
+// for each other.
 type serial struct {
 	rig  *rig.Rig
 	plan []int // tasks
 	next int
-	had  int // operations that the task of plan[next] had ended before it was its turn
+	had  int // operations that the task of plan[next] had finished when its turn came
 }
 
 // Begin implements sched.Strategy.
@@ -370,7 +375,7 @@ func (s *serial) Choose(p *sim.Point) (pick, hold int) {
 				return p.Pick(m), 0
 			}
 		}
-		for c := range sim.Mover(sim.MaxCPUs) { // it waits for another CPU's answer
+		for c := range sim.Mover(sim.MaxCPUs) { // it waits for an answer from another CPU
 			if can(sim.MoverIPI + c) {
 				return p.Pick(sim.MoverIPI + c), 0
 			}

@@ -12,24 +12,25 @@ import (
 	"kpsim/traces"
 )
 
-// A Witness is a violating run, shrunk: the smallest scenario that was found to
-// show it, and the deviations it can't do without.
+// A Witness is a violating run after shrinking: the smallest scenario found to show the
+// violation, and the deviations that it needs.
 type Witness struct {
 	Property *properties.Property
 	Place    string // symbol and offset
 	Message  string
 	Digest   uint64
 	Schedule []traces.Deviation
-	Reduced  []traces.Deviation     // the same in the scenario as it was explored, less short
-	Found    int                    // deviations of the run as it was found
-	Runs     int                    // that shrinking took
-	Asked    uint64                 // and the questions
-	Slow     bool                   // it needs a CPU that stands still (traces.Finding)
-	After    []*properties.Property // what the run breaks before, and goes on after: it may follow from that
-	File     *traces.File
+	Reduced  []traces.Deviation // the deviations in the original scenario, which are more
+	Found    int                // number of deviations of the original run
+	Runs     int                // made while shrinking
+	Asked    uint64             // asked while shrinking
+	Slow     bool               // a CPU must stand still (traces.Finding)
+	// properties that the run breaks before and goes on after; the violation may follow from them
+	After []*properties.Property
+	File  *traces.File
 }
 
-// Smaller reports whether w is the better one to show.
+// Smaller reports whether w is better to show than v.
 func (w *Witness) Smaller(v *Witness) bool {
 	if (len(w.After) == 0) != (len(v.After) == 0) {
 		return len(w.After) == 0
@@ -40,31 +41,30 @@ func (w *Witness) Smaller(v *Witness) bool {
 	return len(w.Schedule) < len(v.Schedule)
 }
 
-// shrinkRuns and shrinkQuestions bound what shrinking a property's candidates
-// may take. With long runs it is the questions that take the time, half a microsecond
-// each.
+// shrinkRuns and shrinkQuestions limit the shrinking of a property's candidates. In long runs the
+// questions dominate the time, at half a microsecond each.
 const (
 	shrinkRuns      = 1900
 	shrinkQuestions = 14_000_000
 )
 
-// tries is how many runs of a property are reduced, with tryRuns each; the
-// smallest of each cause is then shrunk as long as there is something left, the
-// smallest of all first. Which one becomes the smallest isn't seen from outside.
+// tries is the number of runs of a property that are reduced, with tryRuns each. Then the
+// smallest of each cause is shrunk as long as effort remains, the smallest of all first. Which
+// one becomes smallest can't be seen beforehand.
 const (
 	tries   = 6
 	tryRuns = 120
 )
 
-// An effort is what shrinking may still take.
+// An effort is the remaining budget of shrinking.
 type effort struct {
 	runs      int
 	questions int64
-	spent     int                            // runs
-	tell      func(spent int, share float64) // if not nil: how much of it is gone
+	spent     int                            // runs made
+	tell      func(spent int, share float64) // called with the share of the budget used, if not nil
 }
 
-// told tells how much is gone of what File may take.
+// told reports how much of the budget of File is used.
 func (e *effort) told() {
 	if e.tell != nil {
 		e.tell(e.spent, max(float64(e.spent)/shrinkRuns, 1-float64(e.questions)/shrinkQuestions))
@@ -73,8 +73,8 @@ func (e *effort) told() {
 
 func (e *effort) none() bool { return e.runs <= 0 || e.questions <= 0 }
 
-// Witnesses makes witnesses of runs that a search has found: one of each property, in the
-// order of the catalogue. An error is about a Found that was read from a file.
+// Witnesses shrinks runs that a search found into witnesses, one for each property, in the order
+// of the catalogue. An error is about a Found that was read from a file.
 func Witnesses(o Origin, found []Found) ([]*Witness, error) {
 	var of [][]*Found // by property
 	for _, p := range properties.All {
@@ -99,7 +99,7 @@ func Witnesses(o Origin, found []Found) ([]*Witness, error) {
 	return list, nil
 }
 
-// shrinkBest makes the witness of several runs that break one property.
+// shrinkBest makes the witness from several runs that break one property.
 func shrinkBest(o Origin, list []*Found) (*Witness, error) {
 	slices.SortFunc(list, func(a, b *Found) int {
 		if a.before(b) {
@@ -109,7 +109,7 @@ func shrinkBest(o Origin, list []*Found) (*Witness, error) {
 	})
 	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
 	asked := int64(0)
-	var causes []*shrinker // the best candidate of each, the best first
+	var causes []*shrinker // the best candidate of each cause, best first
 	defer func() {
 		for _, s := range causes {
 			s.close()
@@ -161,19 +161,19 @@ func shrinkBest(o Origin, list []*Found) (*Witness, error) {
 	return w, nil
 }
 
-// reduceFirst reduces the deviations, before anything else is tried. It takes part of the
-// questions only, lest long runs take them all.
+// reduceFirst reduces the deviations before anything else. It may use only part of the questions,
+// or long runs would use them all.
 func (s *shrinker) reduceFirst() {
 	s.coalesce()
 	s.within(tryRuns, s.effort.questions/2, s.reduce)
 	s.reduced = s.cur.anchors
 }
 
-// enough reports whether trying another cause is unnecessary: the reader has
-// three lines, and no CPU stands still in them.
+// enough reports whether trying another cause is unnecessary: the schedule has at most three
+// lines, and no CPU stands still in it.
 func (s *shrinker) enough() bool { return s.cur.cost.slow == 0 && s.cur.cost.deviations <= 3 }
 
-// witness writes the shrinker's result.
+// witness returns the shrinker's result.
 func (s *shrinker) witness(o Origin, f *Found) *Witness {
 	run := s.cur.run
 	after := s.goesOnAfter()
@@ -210,8 +210,8 @@ func (s *shrinker) witness(o Origin, f *Found) *Witness {
 	return w
 }
 
-// goesOnAfter returns what the current run breaks before its property: of what is ignored
-// it may pass by some.
+// goesOnAfter returns the properties that the current run breaks before its own; the run may
+// avoid some of the ignored ones.
 func (s *shrinker) goesOnAfter() (after properties.Set) {
 	if s.ignored == 0 {
 		return 0

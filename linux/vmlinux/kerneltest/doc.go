@@ -1,8 +1,8 @@
-// Package kerneltest finds kernels for tests, and makes small ones up.
+// Package kerneltest finds kernels for tests, and makes small fake ones.
 //
-// What it is: the way from the name of a series, "6.1", to a kernel that lies on
-// this computer as scripts/fetch-kernel lays it; and Fake, a kernel of some
-// kilobytes with the tables that package vmlinux reads.
+// What it is: a lookup from the name of a series, "6.1", to a kernel on this computer, in the
+// layout of scripts/fetch-kernel; and Fake, a kernel of a few kilobytes with the tables that
+// package vmlinux reads.
 //
 // What it is not: it downloads nothing, and a fake has no code that would run.
 //

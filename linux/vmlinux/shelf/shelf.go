@@ -12,7 +12,7 @@ import (
 // Variable is the environment variable that names another folder.
 const Variable = "KPSIM_KERNELS"
 
-// Folder is where scripts/fetch-kernel puts kernels unless it is told otherwise.
+// Folder returns the folder in which scripts/fetch-kernel puts kernels by default.
 func Folder() string {
 	if dir := os.Getenv(Variable); dir != "" {
 		return dir
@@ -24,13 +24,13 @@ func Folder() string {
 	return filepath.Join(cache, "kpsim", "kernels")
 }
 
-// Files returns the files of a name, one of each release that has it, sorted.
+// Files returns the files with a name, one for each release that has it, sorted.
 func Files(name string) []string {
 	all, _ := filepath.Glob(filepath.Join(Folder(), "*", name)) // the pattern is well-formed
 	return all
 }
 
-// Find returns the file of a release with a SHA-256 that begins so; "" if none lies there.
+// Find returns the file of a release whose SHA-256 begins with begins; "" if there is none.
 func Find(release string, begins []byte) string {
 	for _, name := range []string{"vmlinuz", "vmlinux"} {
 		for _, path := range Files(name) {
@@ -42,7 +42,7 @@ func Find(release string, begins []byte) string {
 	return ""
 }
 
-// Of returns a file of a release by its name; "" if none lies there.
+// Of returns the file with a name of a release; "" if there is none.
 func Of(release, name string) string {
 	for _, path := range Files(name) {
 		if filepath.Base(filepath.Dir(path)) == release {
@@ -52,7 +52,7 @@ func Of(release, name string) string {
 	return ""
 }
 
-// has reports whether a file's digest begins so.
+// has reports whether a file's digest begins with begins.
 func has(path string, begins []byte) bool {
 	f, _, err := regular.Open(path)
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// A Class has the sizes of the ELF structures, in bytes. It isn't changed.
+// A Class has the sizes of the ELF structures, in bytes. It is immutable.
 type Class struct {
 	Word    int // of an address
 	Machine elf.Machine
 	Kind    elf.Class
 
 	Ehdr, Shdr, Sym int
-	Address         elf.R_X86_64    // what a word with an address is filled in by, of x86-64's kinds
-	Rel             int             // of a row that says what depends on an address
-	Rels            elf.SectionType // of a section of them: rows of 32 bits have no addends, which stand in the holes
+	Address         elf.R_X86_64    // the x86-64 relocation that fills a word with an address
+	Rel             int             // size of a relocation
+	Rels            elf.SectionType // type of relocation sections; 32-bit ones store the addends in the holes
 }
 
 // The classes.
@@ -27,7 +27,7 @@ var (
 		Address: elf.R_X86_64_32, Rel: 8, Rels: elf.SHT_REL}
 )
 
-// Of returns the class of a file by its first 20 bytes, nil: it is none of those.
+// Of returns the class of a file from its first 20 bytes; nil if it has neither.
 func Of(h []byte) *Class {
 	for _, c := range []*Class{Bits64, Bits32} {
 		if elf.Class(h[4]) == c.Kind && elf.Data(h[5]) == elf.ELFDATA2LSB &&
@@ -62,12 +62,12 @@ func (c *Class) Words(b []byte, off, n int) (list [6]uint64) {
 	return list
 }
 
-// Addr is a number as an address has it: of 32 bits it wraps around.
+// Addr converts a number to an address: in 32 bits it wraps around.
 func (c *Class) Addr(v uint64) uint64 { return v << (64 - 8*c.Word) >> (64 - 8*c.Word) }
 
 // A Header is a section header.
 type Header struct {
-	Name            uint32 // where its name begins
+	Name            uint32 // offset of its name
 	Kind            elf.SectionType
 	Flags           elf.SectionFlag
 	Addr, Off, Size uint64
@@ -75,8 +75,8 @@ type Header struct {
 	Align, Entry    uint64
 }
 
-// Headers reads from the header of a file where those of its sections lie, what one of them
-// has in bytes, how many there are, and which has their names.
+// Headers reads from the file header where the section headers are, the size of each in bytes,
+// their number, and which section has their names.
 func (c *Class) Headers(h []byte) (at uint64, each, n, names uint16) {
 	le, tail := binary.LittleEndian, h[c.Ehdr-6:]
 	return c.Words(h, 24, 3)[2], le.Uint16(tail), le.Uint16(tail[2:]), le.Uint16(tail[4:])
@@ -93,15 +93,15 @@ func (c *Class) Header(h []byte) Header {
 	}
 }
 
-// A Symbol is a row of a table of symbols.
+// A Symbol is a row of a symbol table.
 type Symbol struct {
-	Name        uint32 // where its name begins
+	Name        uint32 // offset of its name
 	Info        byte
 	Section     elf.SectionIndex
 	Value, Size uint64
 }
 
-// Symbol reads a row of a table of symbols. Of 32 bits value and size come first.
+// Symbol reads a row of a symbol table. In 32-bit files value and size come first.
 func (c *Class) Symbol(b []byte) Symbol {
 	le, kind, w := binary.LittleEndian, b[4:], c.Words(b, 8, 2)
 	if c.Word == 4 {
@@ -111,7 +111,7 @@ func (c *Class) Symbol(b []byte) Symbol {
 		Size: w[1]}
 }
 
-// Row reads a row of relocations: where, of which symbol, and its kind.
+// Row reads a relocation: its offset, its symbol, and its kind.
 func (c *Class) Row(b []byte) (at, symbol uint64, kind uint32) {
 	w := c.Words(b, 0, 2)
 	if c.Word == 8 {
@@ -120,9 +120,9 @@ func (c *Class) Row(b []byte) (at, symbol uint64, kind uint32) {
 	return w[0], w[1] >> 8, uint32(w[1] & 0xff)
 }
 
-// kinds386 are the relocations of i386 that are understood, as those of x86-64 that do the
-// same. Source: System V ABI, Intel386, "Relocation Types". What is at an address of 32 bits
-// wraps around; so no hole of four bytes is too small.
+// kinds386 maps the supported relocations of i386 to the equivalents of x86-64. Source: System V
+// ABI, Intel386, "Relocation Types". 32-bit addresses wrap around, so every value fits a hole of
+// four bytes.
 var kinds386 = map[elf.R_386]elf.R_X86_64{
 	elf.R_386_NONE:  elf.R_X86_64_NONE,
 	elf.R_386_32:    elf.R_X86_64_32,
@@ -130,8 +130,8 @@ var kinds386 = map[elf.R_386]elf.R_X86_64{
 	elf.R_386_PLT32: elf.R_X86_64_PLT32,
 }
 
-// Reloc returns a kind of relocation as that of x86-64 that does the same, and whether there is
-// one: of i386 those that fill in a word have one. Any kind of x86-64 is itself.
+// Reloc returns the x86-64 relocation equivalent to a kind, and whether there is one. For i386
+// that is so for those that fill a word. Kinds of x86-64 are returned unchanged.
 func (c *Class) Reloc(kind uint32) (elf.R_X86_64, bool) {
 	if c.Word == 8 {
 		return elf.R_X86_64(kind), true
@@ -140,7 +140,7 @@ func (c *Class) Reloc(kind uint32) (elf.R_X86_64, bool) {
 	return k, ok
 }
 
-// RelocName returns the name of a kind of relocation, its number if it has none.
+// RelocName returns the name of a relocation's kind, or its number if it has none.
 func (c *Class) RelocName(kind uint32) string {
 	name := elf.R_X86_64(kind).String()
 	if c.Word == 4 {

@@ -14,9 +14,9 @@ import (
 	"kpsim/internal/thorough"
 )
 
-// Twice gives each flag of each command twice: a list has both values then, and any other flag is
-// refused by flags.Check. parse reads a command line anew, and returns what it has read. Of flags
-// that several commands have, the tests try all with KPSIM_THOROUGH=1 alone.
+// Twice gives each flag of each command twice: a list must have both values, and any other flag
+// must be refused by flags.Check. parse reads a command line from scratch and returns the result.
+// A flag that several commands share is only tried with all of them if KPSIM_THOROUGH=1 is set.
 func Twice(t *testing.T, at *kong.Node, parse func(args []string) (*kong.Context, error)) {
 	type sort struct {
 		name string
@@ -70,7 +70,7 @@ func twice(t *testing.T, at *kong.Node, f *kong.Flag, parse func(args []string) 
 	}
 }
 
-// needed are the words of a command that nothing is missing from, but for a flag.
+// needed returns the words of a command line that is complete except for one flag.
 func needed(at *kong.Node, but *kong.Flag) []string {
 	words := strings.Fields(at.Path())
 	for n := at; n != nil; n = n.Parent {
@@ -90,7 +90,7 @@ func needed(at *kong.Node, but *kong.Flag) []string {
 	return words
 }
 
-// values are two that a flag may have.
+// values returns two valid values of a flag.
 func values(f *kong.Flag) (one, two string) {
 	kind := f.Target.Type()
 	if f.IsCumulative() {
@@ -108,7 +108,7 @@ func scalars(v *kong.Value, kind reflect.Type) (one, two string) {
 	case v.Enum != "":
 		list := strings.Split(v.Enum, ",")
 		return strings.TrimSpace(list[0]), strings.TrimSpace(list[len(list)-1])
-	case v.Tag.Type == "existingfile": // of the package under test
+	case v.Tag.Type == "existingfile": // a file of the package under test
 		return "doc.go", "main.go"
 	case ranged:
 		return least, most

@@ -104,11 +104,11 @@ func (c *Matrix) Run(p *cli.Program) (int, error) {
 	return c.status(p, m), nil
 }
 
-// wholeTook is what all cells took of one core with the usual effort: docs/matrix.md of 24 November
-// 2026. How much of it a row takes differs by more than ten times.
+// wholeTook is the time of all cells on one core with the default effort: docs/matrix.md of 24
+// November 2026. Rows differ by more than a factor of ten.
 const wholeTook = 32 * time.Minute
 
-// ahead says how many cells there are, and how long all of them take.
+// ahead announces the number of cells, and the time that all of them take.
 func (c *Matrix) ahead(p *cli.Program, rows []matrix.Row, e matrix.Effort) {
 	says := cli.Number(matrix.Searched(rows, nil), "cell")
 	all, _ := matrix.Select(nil)
@@ -123,14 +123,14 @@ func (c *Matrix) ahead(p *cli.Program, rows []matrix.Row, e matrix.Effort) {
 			says += fmt.Sprintf("; all %d take some %v", matrix.Searched(all, nil), took)
 		}
 	}
-	if whole && p.Live { // too long to begin with no word
+	if whole && p.Live { // too long to start silently
 		fmt.Fprintln(p.Err, says)
 		return
 	}
 	p.Ahead(says)
 }
 
-// status says which cells are blind.
+// status reports blind cells and returns the exit status.
 func (c *Matrix) status(p *cli.Program, m *matrix.Matrix) int {
 	status := cli.OK
 	for _, cell := range m.Cells {
@@ -143,8 +143,8 @@ func (c *Matrix) status(p *cli.Program, m *matrix.Matrix) int {
 	return status
 }
 
-// save writes the witness of a cell against a property: of the first one by the cell's name, of
-// the others by that and theirs.
+// save writes the witness of a cell against a property: the first one under the cell's name, the
+// others with the property's name added.
 func (c *Matrix) save(cell *matrix.Cell, b *matrix.Broken) error {
 	name := inputs.TraceName("matrix-" + cell.Row + "-" + cell.Preempt + "-" + cell.Fetch)
 	if c.Memory != "" && c.Memory != smp.SC.String() {
@@ -185,7 +185,7 @@ func (c *Matrix) known() (list []*matrix.Cell, err error) {
 	return list, nil
 }
 
-// page reads the page of --into, before anything is searched for it.
+// page reads the page of --into, before the search begins.
 func (c *Matrix) page(e matrix.Effort) (string, error) {
 	if c.Into == "" {
 		return "", nil

@@ -13,7 +13,7 @@ import (
 	"kpsim/properties"
 )
 
-// A matrixPage is what --html writes: of an interrupted matrix the rows that are whole.
+// A matrixPage is the output of --html; for an interrupted matrix it has the complete rows.
 type matrixPage struct {
 	c     *Matrix
 	m     *matrix.Matrix
@@ -33,8 +33,8 @@ func (c *Matrix) html(p *cli.Program, m *matrix.Matrix) error {
 		cli.Number(len(o.rows)*len(matrix.Columns()), "cell")))
 }
 
-// command is the line that makes the page, without folders but that of the traces,
-// which the page names.
+// command returns the line that makes the page, without folders except that of the traces, which
+// the page names.
 func (o *matrixPage) command() string {
 	c := o.c
 	words := append([]string{"kpsim", "matrix"}, c.Rows...)
@@ -91,7 +91,7 @@ func (o *matrixPage) document() *page.Document {
 	return d
 }
 
-// reading says what a cell says, and by what search.
+// reading explains the cells and their search.
 func (o *matrixPage) reading() page.Section {
 	return page.Section{ID: "reading", Title: "How to read a cell", Blocks: []page.Block{
 		page.List{
@@ -122,7 +122,7 @@ func (o *matrixPage) reading() page.Section {
 	}}
 }
 
-// block is the table of a block, what its Nevers stand on, and its witnesses.
+// block shows a block's table, what its Nevers are based on, and its witnesses.
 func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
 	t := &page.Table{Caption: page.Text("Rows " + b.Name + "/…, by preemption and fetch."),
 		Text: 1 + len(matrix.Columns()), Over: []page.Over{{Columns: 1}}, Head: []string{"row"}}
@@ -185,13 +185,13 @@ func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
 	return s
 }
 
-// cellID is what links to a cell's witness end in.
+// cellID returns the end of links to a cell's witness.
 func cellID(c *matrix.Cell) string {
 	return "witness-" + strings.NewReplacer("/", "-", "_", "-").Replace(c.Row+"-"+c.Preempt+"-"+c.Fetch)
 }
 
-// toSee is the line that shows a witness; of a cell that has no trace, as one of an
-// older file, the one that writes it.
+// toSee returns the line that shows a witness. For a cell without a trace, as in an older file,
+// it is the line that writes one.
 func toSee(c *matrix.Cell, b *matrix.Broken) string {
 	if b.Trace == "" {
 		return cli.Line("kpsim", "matrix", c.Row)
@@ -199,7 +199,7 @@ func toSee(c *matrix.Cell, b *matrix.Broken) string {
 	return cli.Line("kpsim", "view", filepath.ToSlash(b.Trace))
 }
 
-// certificate is what a Never stands on.
+// certificate shows what a Never is based on.
 func certificate(c *matrix.Cell) []page.Cell {
 	most, drawn := fmt.Sprint(c.Deviations), plot.Thousands(float64(c.Drawn))
 	switch {
@@ -226,7 +226,7 @@ func certificate(c *matrix.Cell) []page.Cell {
 	return append(cells, page.Row(most, plot.Thousands(float64(c.All)), drawn)...)
 }
 
-// claims says what the documents' claims are worth.
+// claims shows how the documents' claims compare with the cells.
 func (o *matrixPage) claims() page.Section {
 	s := page.Section{ID: "claims", Title: "What the documents claim"}
 	t := &page.Table{Caption: "What the kernel's documents claim, and what the cells above say of it. " +
@@ -265,7 +265,7 @@ func (o *matrixPage) claims() page.Section {
 	return s
 }
 
-// broken says what the properties are that some cell names.
+// broken explains the properties that the cells name.
 func (o *matrixPage) broken() page.Section {
 	s := page.Section{ID: "properties", Title: "What was broken"}
 	t := &page.Table{Caption: "The properties that cells name, and in how many of them.", Text: 2,

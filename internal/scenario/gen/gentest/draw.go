@@ -15,13 +15,12 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Draw draws a small scenario: a machine on which the right engine must hold
-// every property, a function or two of the library, probes on any of their
-// instructions, one task that calls the probes' API in any order, tasks that
-// call the functions, and interrupts.
+// Draw draws a small scenario: a machine on which the correct engine must hold every property,
+// one or two library functions, probes on any of their instructions, one task that calls the
+// probes' API in any order, tasks that call the functions, and interrupts.
 //
-// What is drawn is always sound: the optimizer's wait is enough for the
-// preemption model, and the patcher is one that works.
+// The result is always sound: the optimizer's wait suffices for the preemption model, and the
+// patcher works.
 func Draw(t *rapid.T) *scenario.Scenario { return DrawOn(t, drawMachine(t)) }
 
 // DrawOn is Draw for a machine.
@@ -71,17 +70,15 @@ func drawMachine(t *rapid.T) scenario.Machine {
 	return m
 }
 
-// drawProbe draws a probe: mostly a kprobe, or else one that goes to the function's
-// beginning.
+// drawProbe draws a probe: mostly a kprobe, otherwise one at the function's entry.
 func drawProbe(t *rapid.T, s *scenario.Scenario, name, function string) scenario.Probe {
 	m := &s.Machine
 	p := scenario.Probe{Name: name, Func: function}
 	switch kind := rapid.IntRange(0, 7).Draw(t, name+" kind"); {
 	case kind >= 6 && m.Jprobes:
 		p.Kind = scenario.ProbeJprobe
-		// which is undone
-		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0],
-			Value: 1}}
+		// undone afterwards
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0], Value: 1}}
 		return p
 	case kind >= 5:
 		drawReturn(t, m, &p)
@@ -103,7 +100,7 @@ func drawProbe(t *rapid.T, s *scenario.Scenario, name, function string) scenario
 	return p
 }
 
-// drawReturn makes a probe a return probe.
+// drawReturn turns a probe into a return probe.
 func drawReturn(t *rapid.T, m *scenario.Machine, p *scenario.Probe) {
 	p.Kind = scenario.ProbeKretprobe
 	p.Maxactive = rapid.IntRange(0, 2).Draw(t, p.Name+" maxactive")
@@ -123,8 +120,8 @@ func drawReturn(t *rapid.T, m *scenario.Machine, p *scenario.Probe) {
 	}
 }
 
-// drawCalls draws what the prober does. Each probe is registered first and, at
-// the end, unregistered, one by one or at once; what comes between may be refused.
+// drawCalls draws the prober's operations. Each probe is registered first and finally
+// unregistered, one by one or all at once; operations in between may be refused.
 func drawCalls(t *rapid.T, s *scenario.Scenario) (ops []scenario.Op) {
 	m := &s.Machine
 	kinds := []*scenario.Operation{act.Schedule, act.Unregister, act.Register, act.Enabled}
