@@ -30,8 +30,10 @@ func printNoReturn(p *cli.Program, e *explained) {
 		if o.Questions == n.Questions {
 			then = "all of it"
 		}
-		told := i == 0 || then != "" || deviationAt(n, i-1) > 0 || o.Questions == n.Point.Question || o.Questions == n.Point.Question+1
-		if creeps := !n.FromStart && !n.Sharp && (o.Questions == n.From.Questions || o.Questions == n.To.Questions); !told && !creeps {
+		told := i == 0 || then != "" || deviationAt(n, i-1) > 0 || o.Questions == n.Point.Question ||
+			o.Questions == n.Point.Question+1
+		if creeps := !n.FromStart && !n.Sharp &&
+			(o.Questions == n.From.Questions || o.Questions == n.To.Questions); !told && !creeps {
 			continue // an intermediate step of the bisection
 		}
 		odds(p, fmt.Sprintf("  %9d  %5d  %5s  %-11s", o.Questions, o.Event, percent(o.Chance()), interval(o)), then)

@@ -62,7 +62,8 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	}
 	// a pipe or a device loses nothing by writing
 	if s, err := os.Stat(out); err == nil && s.Mode().IsRegular() && !c.Force {
-		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force", c.Out)
+		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force",
+			c.Out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("%s; name another file with --out", cli.Cause(err, out))
 	}

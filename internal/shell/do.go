@@ -300,12 +300,14 @@ func (h *sh) api(args []string, f string, one, all *scenario.Operation) error {
 	}
 	if all != nil && len(args) > 1 && same && kinds[0] != scenario.ProbeJprobe && h.s.Rig.Scenario.Machine.Batches {
 		says := fmt.Sprintf("%s_%ss(%s)", f, apiKinds[kinds[0]], cli.List(args))
-		return h.s.Op(cpu, says, scenario.Op{Kind: all, Targets: args}, background, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) })
+		return h.s.Op(cpu, says, scenario.Op{Kind: all, Targets: args}, background,
+			func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) })
 	}
 	for i, name := range args {
 		says := fmt.Sprintf("%s_%s(%s)", f, apiKinds[kinds[i]], name)
 		op := scenario.Op{Kind: one, Target: name}
-		if err := h.s.Op(cpu, says, op, background, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) }); err != nil {
+		if err := h.s.Op(cpu, says, op, background,
+			func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) }); err != nil {
 			return err
 		}
 	}
@@ -345,7 +347,8 @@ func (h *sh) module(args []string, f string, kind *scenario.Operation) error {
 const noModule = "the scenario has no module; module() makes one"
 
 // moduleErrnos are the errnos of insmod and rmmod that the API of kprobes doesn't return.
-var moduleErrnos = map[kprobes.Errno]string{kernel.ModuleEAGAIN: "-EAGAIN", kernel.ModuleEBUSY: "-EBUSY", kernel.ModuleEEXIST: "-EEXIST", kernel.ModuleENOSYS: "-ENOSYS"}
+var moduleErrnos = map[kprobes.Errno]string{kernel.ModuleEAGAIN: "-EAGAIN", kernel.ModuleEBUSY: "-EBUSY",
+	kernel.ModuleEEXIST: "-EEXIST", kernel.ModuleENOSYS: "-ENOSYS"}
 
 func (h *sh) lsmod(args []string) error {
 	if len(args) > 0 {

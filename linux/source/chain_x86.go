@@ -17,7 +17,8 @@ const (
 
 // Chain returns the return addresses of the open calls, innermost first. sp is where the first
 // one lies. load reads the stack, and until ends the chain by returning true.
-func (s *Source) Chain(sp arch.Addr, load func(arch.Addr) (uint64, bool), until func(v uint64) bool) (list []arch.Addr) {
+func (s *Source) Chain(sp arch.Addr, load func(arch.Addr) (uint64, bool),
+	until func(v uint64) bool) (list []arch.Addr) {
 	v, ok := load(sp)
 	for end := sp + 8*chainWords; ok && s.afterCall(v) && len(list) < chainMost && sp < end; {
 		list = append(list, arch.Addr(v))
@@ -27,7 +28,8 @@ func (s *Source) Chain(sp arch.Addr, load func(arch.Addr) (uint64, bool), until 
 }
 
 // caller finds the return address of a function's caller, searching the stack from sp.
-func (s *Source) caller(sp arch.Addr, callee string, load func(arch.Addr) (uint64, bool), until func(v uint64) bool) (at arch.Addr, v uint64, ok bool) {
+func (s *Source) caller(sp arch.Addr, callee string, load func(arch.Addr) (uint64, bool),
+	until func(v uint64) bool) (at arch.Addr, v uint64, ok bool) {
 	ended := false
 	for w := range arch.Addr(chainNear) {
 		got, mapped := load(sp + 8*w)

@@ -8,7 +8,8 @@ import (
 
 // typesFrom lists functions whose compilation units are searched first for a type: they define
 // most types that concern patching.
-var typesFrom = []string{"register_kprobe", "arch_optimize_kprobes", "text_poke", "rethook_try_get", "jump_label_init", "start_kernel"}
+var typesFrom = []string{"register_kprobe", "arch_optimize_kprobes", "text_poke", "rethook_try_get", "jump_label_init",
+	"start_kernel"}
 
 // A dwarfTypes reads types from DWARF. Units are indexed one after another until one defines the
 // type.

@@ -52,9 +52,11 @@ var (
 	// beginning of an array
 	declared = lazyregexp.New(`^[\w\s*&:;\[\]]*=\s*(?:&|b|\[\]byte|new byte\[\])?\s*([{\["'].*)$`)
 	// the last line of xxd -i
-	counted  = lazyregexp.New(`^\s*unsigned int \w+_len = \d+$`)
-	compiled = lazyregexp.New(`^\s*0x([0-9a-f]{6,16})\s+[0-9a-f]+\s+([0-9a-f]{2,}(?:\s\s.*)?)$`) // V8: address, offset, bytes
-	inlined  = lazyregexp.New(`/\*.*?\*/`)                                                       // a comment in the middle
+	counted = lazyregexp.New(`^\s*unsigned int \w+_len = \d+$`)
+	// V8: address, offset, bytes
+	compiled = lazyregexp.New(`^\s*0x([0-9a-f]{6,16})\s+[0-9a-f]+\s+([0-9a-f]{2,}(?:\s\s.*)?)$`)
+	// a comment in the middle
+	inlined = lazyregexp.New(`/\*.*?\*/`)
 )
 
 // blanks may stand before a token.

@@ -27,7 +27,8 @@ type linked struct {
 // link puts the sections where layout says, applies the relocations and patches the text. With
 // stubs, a symbol that extern doesn't know becomes an import and gets a page of addresses after
 // the object.
-func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.Addr), boot Boot, extern func(string) (arch.Addr, bool), stubs bool) (*linked, error) {
+func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.Addr), boot Boot,
+	extern func(string) (arch.Addr, bool), stubs bool) (*linked, error) {
 	if err := o.room(base); err != nil {
 		return nil, err
 	}
@@ -104,7 +105,8 @@ func (l *linked) relocate(i int) error {
 		r := &s.relocs[k]
 		t, to := &l.o.targets[r.symbol], l.symbols[r.symbol]
 		if to == nowhere && t.place == external && t.name != fentry { // calls of fentry become nops
-			return fmt.Errorf("%s refers to %s, which isn't defined: define it above elf(), another elf(…), stub(%q) or data(%q, …)", l.o.where(i, r.off), t.name, t.name, t.name)
+			return fmt.Errorf("%s refers to %s, which isn't defined: define it above elf(), another elf(…), "+
+				"stub(%q) or data(%q, …)", l.o.where(i, r.off), t.name, t.name, t.name)
 		}
 		f := &forms[r.kind]
 		v, ok := f.value(&[...]uint64{

@@ -133,7 +133,8 @@ func givenScenario(arg string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg,
 			cli.Line(cli.Typed(), "replay", cli.AsFile(arg)))
 	case err == nil && isTraceName(arg):
-		return nil, fmt.Errorf("%s is called as a trace, and isn't one, so it isn't run; if it is a scenario that you trust, rename it to %s.star", arg, strings.TrimSuffix(arg, ".kps"))
+		return nil, fmt.Errorf("%s is called as a trace, and isn't one, so it isn't run; if it is a scenario "+
+			"that you trust, rename it to %s.star", arg, strings.TrimSuffix(arg, ".kps"))
 	case err == nil && strings.HasSuffix(arg, ".star") && utf8.Valid(data): // lang.Load reports what is missing
 		return data, nil
 	case err == nil:

@@ -114,7 +114,8 @@ const (
 
 // lost lists the properties after which a CPU may execute garbage. A run ends at them, because
 // later violations say nothing about the patching; it goes on after the others.
-var lost = properties.SetOf(&properties.WholeInstructions, &properties.NoStartInside, &properties.OwnedBreakpoint, &properties.NoUseAfterFree, &properties.NoOops, &properties.Progress)
+var lost = properties.SetOf(&properties.WholeInstructions, &properties.NoStartInside, &properties.OwnedBreakpoint,
+	&properties.NoUseAfterFree, &properties.NoOops, &properties.Progress)
 
 // ID returns the ID of the property.
 func (b *Broken) ID() string {

@@ -58,7 +58,8 @@ func (r *found) counted(profile []byte) {
 		if at < 0 {
 			continue
 		}
-		if _, err := fmt.Sscanf(s.Text()[at+1:], "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements, &count); err != nil {
+		if _, err := fmt.Sscanf(s.Text()[at+1:], "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements,
+			&count); err != nil {
 			continue // the first line has the mode
 		}
 		file := s.Text()[:at]

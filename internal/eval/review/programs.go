@@ -261,7 +261,8 @@ func (c *Review) write(dir string) (files []string, err error) {
 }
 
 // explored makes a program search scenarios. Each line is the result for a property.
-func (q *program) explored(c *Review, env []string, runs uint64, traces string, names []string) (map[string]*ran, error) {
+func (q *program) explored(c *Review, env []string, runs uint64, traces string, names []string) (map[string]*ran,
+	error) {
 	all := make(map[string]*ran)
 	args := []string{"explore", "--json", "--runs", fmt.Sprint(runs), "--seed", fmt.Sprint(c.Seed), "--traces", traces,
 		"--workers", fmt.Sprint(max(c.Workers, 0))}

@@ -161,8 +161,10 @@ func (g *maker) going() {
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: goingName, At: goingAt, Code: f.code})
 	var register, unregister []scenario.Op
 	for i := range 1 + g.rand.N(2) { // a call that never returns keeps an instance
-		k := g.own(scenario.Probe{Name: fmt.Sprint("gone", i), Kind: scenario.ProbeKretprobe, Func: goingName, Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
-		register, unregister = append(register, scenario.Op{Kind: act.Register, Target: k}), append(unregister, scenario.Op{Kind: act.Unregister, Target: k})
+		k := g.own(scenario.Probe{Name: fmt.Sprint("gone", i), Kind: scenario.ProbeKretprobe, Func: goingName,
+			Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		register, unregister = append(register, scenario.Op{Kind: act.Register, Target: k}),
+			append(unregister, scenario.Op{Kind: act.Unregister, Target: k})
 	}
 	give := scenario.Op{Kind: act.Schedule}
 	g.alone("undertaker", slices.Concat(register, []scenario.Op{give}, unregister, register, []scenario.Op{give, give},

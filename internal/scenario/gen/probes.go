@@ -21,10 +21,12 @@ const (
 
 // libraryFuncs lists the functions of storms with the offset of the first probe, which is far
 // enough back that no other probe of the storm lies in its region.
-var libraryFuncs = [...]libraryFunc{{"victim", 8}, {"clamp", 4}, {"sign", 5}, {"field", 2}, {"tally", 7}, {"over", 7}, {"scramble", 0}}
+var libraryFuncs = [...]libraryFunc{{"victim", 8}, {"clamp", 4}, {"sign", 5}, {"field", 2}, {"tally", 7}, {"over", 7},
+	{"scramble", 0}}
 
 // libraryFuncs32 lists those that begin differently on i386.
-var libraryFuncs32 = [...]libraryFunc{{"victim", 10}, {"clamp", 3}, {"sign", 4}, {"field", 3}, {"tally", 6}, {"over", 6}}
+var libraryFuncs32 = [...]libraryFunc{{"victim", 10}, {"clamp", 3}, {"sign", 4}, {"field", 3}, {"tally", 6},
+	{"over", 6}}
 
 type libraryFunc struct {
 	name   string

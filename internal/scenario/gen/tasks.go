@@ -105,7 +105,8 @@ func (g *maker) ops(own []string) []scenario.Op {
 				{Kind: act.Optimization, On: true}, g.settled()}
 		}
 	case 1: // disarm everything, then register and unregister
-		return []scenario.Op{{Kind: act.Enabled}, {Kind: act.Unregister, Target: one}, {Kind: act.Register, Target: one}, g.op(own), {Kind: act.Enabled, On: true}}
+		return []scenario.Op{{Kind: act.Enabled}, {Kind: act.Unregister, Target: one},
+			{Kind: act.Register, Target: one}, g.op(own), {Kind: act.Enabled, On: true}}
 	case 2: // one probe enabled, then none
 		if m.Batches {
 			return []scenario.Op{{Kind: act.Disable, Target: one}, g.settled(), {Kind: act.Disable, Target: other},
@@ -144,7 +145,9 @@ func (g *maker) op(own []string) scenario.Op {
 // batch draws some of the task's probes, all of one kind.
 func (g *maker) batch(own []string) (names []string) {
 	// no edition has array calls for jprobes
-	own = slices.DeleteFunc(slices.Clone(own), func(name string) bool { return g.sc.Probe(name).Kind == scenario.ProbeJprobe })
+	own = slices.DeleteFunc(slices.Clone(own), func(name string) bool {
+		return g.sc.Probe(name).Kind == scenario.ProbeJprobe
+	})
 	if len(own) == 0 {
 		return nil
 	}

@@ -50,7 +50,8 @@ func (g *maker) universes() {
 		ops = append(ops, patch)
 	}
 	if g.one(3) { // before 5.3 any probe at a site conflicts with a live patch there
-		ops = append([]scenario.Op{{Kind: act.Register, Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
+		ops = append([]scenario.Op{{Kind: act.Register,
+			Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
 	}
 	g.alone("uniter", ops)
 	g.alone("inhabitant", []scenario.Op{call, {Kind: []*scenario.Operation{act.User, act.Schedule}[g.rand.N(2)]}, call})

@@ -297,7 +297,8 @@ const (
 
 // kernels lists functions of the kernel itself. Most refuse probes, and no scenario executes
 // them. kpsim's own engine has no such symbols.
-var kernels = [...]string{"kprobe_int3_handler", "entry_SYSCALL_64", "asm_exc_int3", "exc_int3", "get_kprobe", "arch_rethook_trampoline", "do_idle", "schedule"}
+var kernels = [...]string{"kprobe_int3_handler", "entry_SYSCALL_64", "asm_exc_int3", "exc_int3", "get_kprobe",
+	"arch_rethook_trampoline", "do_idle", "schedule"}
 
 // Kernels reports whether a probe is at a function that only a kernel has, or at one that only
 // some releases of an edition refuse: a preamble.
@@ -339,7 +340,8 @@ func (g *maker) odds() {
 	}
 	if f := g.made[g.rand.N(len(g.made))]; g.one(12) {
 		if starts := Boundaries(g.sc, f); starts[len(starts)-1] > 4 { // after the entry sequence of any kernel
-			k := g.own(scenario.Probe{Name: "behind", Kind: scenario.ProbeKretprobe, Func: f, Offset: starts[len(starts)-1], Post: []scenario.Step{{Kind: scenario.StepCount}}})
+			k := g.own(scenario.Probe{Name: "behind", Kind: scenario.ProbeKretprobe, Func: f,
+				Offset: starts[len(starts)-1], Post: []scenario.Step{{Kind: scenario.StepCount}}})
 			ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 		}
 	}
@@ -356,7 +358,8 @@ func (g *maker) odds() {
 		}
 	}
 	if g.on.Contract && g.one(20) { // a function that returns to an address left by another task
-		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: switchName, Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: switchName,
+			Post: []scenario.Step{{Kind: scenario.StepCount}}})
 		ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 	}
 	if g.on.Contract && g.one(10) {

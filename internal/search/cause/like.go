@@ -68,7 +68,8 @@ func LooksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (n
 }
 
 // looksLike is LooksLike; it also returns the number of questions asked.
-func looksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (names []string, asked uint64, err error) {
+func looksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (names []string, asked uint64,
+	err error) {
 	sc, err := lang.Parse("witness", []byte(witness.Scenario))
 	if err != nil {
 		return nil, 0, err

@@ -60,7 +60,8 @@ func Differing(all []*Program) (list []Answer) {
 // Changed returns the programs whose answers under a changed kernel match neither the rules nor
 // the unchanged kernel. mended is the number of programs that differ only without the change. The
 // error is a program that can't be run on the changed kernel. It blocks until all have run.
-func Changed(all []*Program, k *linux.Kernel, mutant string, workers int, stop *atomic.Bool) (list []Answer, mended int, err error) {
+func Changed(all []*Program, k *linux.Kernel, mutant string, workers int, stop *atomic.Bool) (list []Answer, mended int,
+	err error) {
 	type outcome struct {
 		answer *Answer
 		mended bool

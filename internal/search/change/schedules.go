@@ -195,7 +195,8 @@ func (s *Search) witness(k kind) (*shrink.Witness, error) {
 }
 
 // explore explores a kernel without making witnesses.
-func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, runs, seed uint64) (*explore.Result, error) {
+func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, runs, seed uint64) (*explore.Result,
+	error) {
 	one := *sc
 	if err := one.SetLinux(k); err != nil {
 		return nil, err

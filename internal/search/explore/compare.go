@@ -87,7 +87,8 @@ type Speed struct {
 // MeasureSpeed makes runs of a strategy on the given number of goroutines, as Explore does, for
 // about the given time or until cancelled is set. cancelled may be nil. Nothing else in this
 // package depends on time.
-func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Duration, cancelled *atomic.Bool) (Speed, error) {
+func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Duration, cancelled *atomic.Bool) (Speed,
+	error) {
 	spec := Spec{Scenario: sc, Strategy: strategy}
 	shape, err := survey(&spec)
 	if err != nil {

@@ -102,7 +102,8 @@ func seedOf(seed uint64, i int) uint64 { return sim.Mix(sim.Mix(seed) + uint64(i
 
 // firstOf makes one search. It returns, for each property, the number of the schedule that broke
 // it; 0 if none did.
-func firstOf(spec *Spec, r *rig.Rig, shape *sched.Shape, names []string, bound, seed uint64, total *progress) ([]uint64, error) {
+func firstOf(spec *Spec, r *rig.Rig, shape *sched.Shape, names []string, bound, seed uint64, total *progress) ([]uint64,
+	error) {
 	found := make([]uint64, len(names))
 	s, err := spec.strategy(sched.Params{Seed: seed, Shape: shape})
 	if err != nil {

@@ -123,7 +123,8 @@ func (w *runner) run(p *Program) error {
 		return nil
 	}
 	p.Parts, p.Edition, p.Optimizes = parts, sc.Machine.Edition, sc.Machine.Optimizes()
-	if err := scenario.Check(sc); err != nil { // not lang.Check: it prints what is drawn, which is never near the bound of a program
+	// not lang.Check: it prints what is drawn, which is never near the bound of a program
+	if err := scenario.Check(sc); err != nil {
 		sim.Bug("%s was drawn, and is wrong: %v", sc.Name, err)
 	}
 	r, err := rig.New(sc, w.spec.Mutant)

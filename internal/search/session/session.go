@@ -365,7 +365,8 @@ func (s *Session) check(op *scenario.Op) error {
 
 // Op makes a CPU's thread do an operation of a scenario's task; in the background it only starts
 // it. When it is done, ended receives the API's answer, or the call's rax.
-func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ended func(errno kprobes.Errno, rax uint64)) error {
+func (s *Session) Op(cpu int, says string, op scenario.Op, background bool,
+	ended func(errno kprobes.Errno, rax uint64)) error {
 	if err := s.check(&op); err != nil {
 		return err
 	}
@@ -389,7 +390,8 @@ func (s *Session) WriteFile(cpu int, f *engine.File, text string) (refused, err 
 }
 
 // write makes a write to a switch. A valid value is written between two events of the given kind.
-func (s *Session) write(cpu int, says string, kind traces.Kind, on, ok bool, write func(x *smp.Ctx) error) (refused, err error) {
+func (s *Session) write(cpu int, says string, kind traces.Kind, on, ok bool, write func(x *smp.Ctx) error) (refused,
+	err error) {
 	to := uint64(0)
 	if on {
 		to = 1

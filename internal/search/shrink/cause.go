@@ -158,7 +158,8 @@ func (h *ear) cause(run rig.Run) cause {
 		}
 	}
 	for i := range h.sites { // or the site whose region contains it; the next below, if there are several
-		if off := at - uint64(h.sites[i].addr); off < maxRegion && (site == 0 || h.sites[i].addr > h.sites[site-1].addr) {
+		if off := at - uint64(h.sites[i].addr); off < maxRegion &&
+			(site == 0 || h.sites[i].addr > h.sites[site-1].addr) {
 			site = i + 1
 		}
 	}

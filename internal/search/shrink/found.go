@@ -30,7 +30,8 @@ type Found struct {
 
 // NewFound returns run number i of a search, which broke p with the finding, after breaking the
 // properties in before.
-func NewFound(i uint64, run *rig.Run, p *properties.Property, finding *traces.Finding, before properties.Set, rec *sched.Recorder) *Found {
+func NewFound(i uint64, run *rig.Run, p *properties.Property, finding *traces.Finding, before properties.Set,
+	rec *sched.Recorder) *Found {
 	r := rec.Recording()
 	f := &Found{
 		Property: p.Name, Number: i, By: rec.String(), Digest: run.Digest, Outcome: run.Outcome, Asked: r.Asked,

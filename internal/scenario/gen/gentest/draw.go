@@ -78,7 +78,8 @@ func drawProbe(t *rapid.T, s *scenario.Scenario, name, function string) scenario
 	case kind >= 6 && m.Jprobes:
 		p.Kind = scenario.ProbeJprobe
 		// undone afterwards
-		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0], Value: 1}}
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0],
+			Value: 1}}
 		return p
 	case kind >= 5:
 		drawReturn(t, m, &p)
