@@ -47,9 +47,8 @@ type Kprobe struct {
 	// set at registration: with the offset, and after an endbr64; 0 when it was unregistered without being registered
 	Addr  arch.Addr
 	Flags Flags // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
-	// of a return probe's, set at registration
-	Pre PreHandler `state:"skip: set when ret or jp is, or doesn't change in a run"`
-	// of a return probe's, set at registration
+	// Pre and Post of a return probe are set at registration.
+	Pre   PreHandler   `state:"skip: set when ret or jp is, or doesn't change in a run"`
 	Post  PostHandler  `state:"skip: as Pre"`
 	Fault FaultHandler `state:"boot"` // editions 2.6 and 4.15
 

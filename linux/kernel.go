@@ -190,21 +190,21 @@ type fields struct {
 	rpHandler, rpEntry, rpMaxactive, rpDataSize, rpMissed                                field
 	riData, riRethook, rhData                                                            field
 	task                                                                                 int
-	// of a task_struct: its calls that return probes follow
+	// taskHooks lists a task_struct's calls that return probes follow.
 	taskHooks field
-	// of a rethook_node: the next of them
+	// nodeList is the next rethook_node.
 	nodeList field
 	// the return address that it keeps, and where that lay
 	nodeRet, nodeFrame          field
 	workFunc, workPending       field
 	pokeAddr, pokeLen, pokeText field
 	poke                        int
-	// of what is to be poked: 6.16 and later
+	// The list of what is to be poked: 6.16 and later.
 	pokeList, pokeCount   field
 	opList, opDetour      field
 	cacheMutex, cacheSize field
 	status                field
-	// of a cache, and of its pages; size 0: not known
+	// Fields of a cache, and of its pages; size 0: not known.
 	slotPages, slotsUsed, slotsDirty field
 	banList, banStart, banEnd        field
 	module                           moduleFields

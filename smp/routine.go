@@ -27,7 +27,7 @@ func (rs *routines) acquire(c *CPU, t *Task) *Ctx {
 	}
 	x.cpu, x.task, x.started, x.driving, x.prompt, x.cond = c, t, false, false, false, nil
 	x.trap, x.gate, x.body, x.source, x.exits = nil, nil, nil, nil, false
-	// of a routine that was unwound at a yield point
+	// A routine that was unwound at a yield point has left these.
 	x.said, x.ahead = asSaid{}, sim.Touch{}
 	x.read, x.looking, x.knowsCPU = sim.Hash{Hi: uint64(t.ID)}, false, false // it knows on whose behalf it runs
 	rs.live = append(rs.live, x)

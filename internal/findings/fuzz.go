@@ -3,7 +3,6 @@ package findings
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"kpsim/internal/search/twoengines"
 	"kpsim/kprobes/mutants"
 	"kpsim/kprobes/rules"
-	"kpsim/properties"
 )
 
 type Fuzz struct {
@@ -471,37 +469,4 @@ func (c *Fuzz) shows() string {
 	cov := c.session.Coverage()
 	return fmt.Sprintf("%d features shown of some %d%s; a program more shows a new one with a chance of %.3f. "+
 		"Programs are made from %d.", cov.Features, cov.Estimated, blocks(&cov), float64(cov.New)/1000, cov.Kept)
-}
-
-func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
-	if c.JSON {
-		r.Shipped = s
-		return p.PrintJSON(r)
-	}
-	inputs.TellShipped(p, s)
-	said := brokenBy(r.Broken)
-	if said == inputs.Never {
-		said = c.Never()
-	}
-	during := "no kprobe is optimized"
-	if r.Optimizing > 0 {
-		during = cli.Share(r.During, r.Optimizing) + " optimized during a call"
-	}
-	p.Indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %s", r.Edition, cli.Counted(int(r.Programs), 6, "program"),
-		cli.Counted(r.Runs, 8, "schedule"), during, said))
-	return nil
-}
-
-// brokenBy says which properties were broken, and by how many schedules.
-func brokenBy(broken map[string]uint64) string {
-	var names []string
-	for _, q := range properties.All {
-		if n := broken[q.Name]; n > 0 {
-			names = append(names, fmt.Sprintf("%s by %d", q.Name, n))
-		}
-	}
-	if names == nil {
-		return inputs.Never
-	}
-	return inputs.Sometimes + ": " + strings.Join(names, ", ")
 }

@@ -27,7 +27,7 @@ type row struct {
 	Deviations  *int    `json:"deviations"`
 	Points      uint64  `json:"points"`
 	Rate        uint64  `json:"schedules_per_s"`
-	// of the violations, those in runs that had broken another property before
+	// After counts the violations in runs that had broken another property before.
 	After      uint64     `json:"after_another,omitempty"`
 	Ignored    []string   `json:"ignored,omitempty"` // what the witness breaks before, and goes on after
 	Reason     string     `json:"reason,omitempty"`  // why it isn't as expected, or nothing was

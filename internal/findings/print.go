@@ -209,3 +209,127 @@ func scheduleLines(list []traces.Deviation) []string {
 	}
 	return lines
 }
+
+func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
+	if c.JSON {
+		r.Shipped = s
+		return p.PrintJSON(r)
+	}
+	inputs.TellShipped(p, s)
+	said := brokenBy(r.Broken)
+	if said == inputs.Never {
+		said = c.Never()
+	}
+	during := "no kprobe is optimized"
+	if r.Optimizing > 0 {
+		during = cli.Share(r.During, r.Optimizing) + " optimized during a call"
+	}
+	p.Indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %s", r.Edition, cli.Counted(int(r.Programs), 6, "program"),
+		cli.Counted(r.Runs, 8, "schedule"), during, said))
+	return nil
+}
+
+// brokenBy says which properties were broken, and by how many schedules.
+func brokenBy(broken map[string]uint64) string {
+	var names []string
+	for _, q := range properties.All {
+		if n := broken[q.Name]; n > 0 {
+			names = append(names, fmt.Sprintf("%s by %d", q.Name, n))
+		}
+	}
+	if names == nil {
+		return inputs.Never
+	}
+	return inputs.Sometimes + ": " + strings.Join(names, ", ")
+}
+
+// print prints one line, and notes about it.
+func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
+	r.Shipped = c.ShippedAs(j.Machine.Edition)
+	if c.JSON {
+		return p.PrintJSON(r)
+	}
+	defer tellOlder(p, r.Older)
+	inputs.TellShipped(p, r.Shipped)
+	said := r.Certificate
+	switch {
+	case len(r.Broken) > 0:
+		var names []string
+		for _, q := range properties.All {
+			if n := r.Broken[q.Name]; n > 0 {
+				s := fmt.Sprintf("%s by %s", q.Name, cli.Number(n, "schedule"))
+				if r.After[q.Name] == n {
+					s += " after another"
+				}
+				names = append(names, s)
+			}
+		}
+		said = inputs.Sometimes + ": " + cli.List(names)
+	case said == "":
+		said = inputs.Never + " so far, not complete"
+	}
+	if r.Shipped != nil && len(r.Broken) == 0 {
+		said += ", " + inputs.OfThoseKnown
+	}
+	how := []string{cli.Number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned),
+		fmt.Sprintf("depth %d", r.Depth)}
+	if r.States > 0 {
+		how = append(how, cli.Number(r.States, "state"), fmt.Sprintf("%d merges checked", r.Checked))
+	}
+	if r.Without != "" {
+		how = append(how, r.Without+" schedules unmerged")
+	}
+	if r.Circles > 0 {
+		how = append(how, fmt.Sprintf("%d without an end", r.Circles))
+	}
+	if r.Cut > 0 {
+		how = append(how, fmt.Sprintf("%d out of budget", r.Cut))
+	}
+	if r.Restarts > 0 {
+		how = append(how, fmt.Sprintf("begun anew %s", times(r.Restarts)))
+	}
+	if r.Filled {
+		how = append(how, fmt.Sprintf("%d MB of them, as many as --megabytes says", c.Megabytes))
+	}
+	if !r.Complete && r.far > 0 {
+		how = append(how, fmt.Sprintf("some %d.%04d %% of the schedules that are known so far", r.far/10_000,
+			r.far%10_000))
+	}
+	p.Indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
+	for i, w := range r.witnesses {
+		p.Indented(cli.Indent, report.Headline(p, w.File))
+		tellSchedule(p, w.Schedule)
+		what := cli.Number(len(w.Schedule), "deviation")
+		if r.paths[i] == "" {
+			p.ToType(what+", not saved; to find it again:", c.line(j, c.Deviations))
+		} else {
+			p.ToType(what+"; to replay:", c.Kernel.Line("replay", r.paths[i]))
+		}
+	}
+	if c.Races {
+		for _, o := range r.Racing {
+			fmt.Fprintf(p.Out, "    %12d  %s\n", o.Races, o.Object)
+		}
+	}
+	if next := c.advice(j, r); next != "" {
+		p.ToType("next:", next)
+	}
+	return nil
+}
+
+func (c *Verify) verdict(p *cli.Program, r *proved) string {
+	switch {
+	case r.Expected == nil:
+		return "nothing expected (" + r.Reason + ")"
+	case *r.Expected:
+		return p.Paint(cli.Green, "as expected")
+	}
+	return p.Paint(cli.Red, "AGAINST EXPECTATION") + ": " + r.Reason
+}
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}

@@ -4,15 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/report"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/proof"
 	"kpsim/internal/search/shrink"
-	"kpsim/properties"
 )
 
 type Verify struct {
@@ -161,7 +158,7 @@ type proved struct {
 	Filled  bool              `json:"memory_full,omitempty"`        // so it isn't complete
 	Without string            `json:"schedules_unmerged,omitempty"` // how many there are
 	Broken  map[string]uint64 `json:"broken,omitempty"`
-	// of these, those in schedules that had broken another property before
+	// After counts those in schedules that had broken another property before.
 	After    map[string]uint64 `json:"after_another,omitempty"`
 	Expected *bool             `json:"expected"`
 	Reason   string            `json:"reason,omitempty"`
@@ -390,97 +387,6 @@ func (c *Verify) judge(j *job, r *proved, bound int) {
 		}
 		expect(r.Complete, reason)
 	}
-}
-
-// print prints one line, and notes about it.
-func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
-	r.Shipped = c.ShippedAs(j.Machine.Edition)
-	if c.JSON {
-		return p.PrintJSON(r)
-	}
-	defer tellOlder(p, r.Older)
-	inputs.TellShipped(p, r.Shipped)
-	said := r.Certificate
-	switch {
-	case len(r.Broken) > 0:
-		var names []string
-		for _, q := range properties.All {
-			if n := r.Broken[q.Name]; n > 0 {
-				s := fmt.Sprintf("%s by %s", q.Name, cli.Number(n, "schedule"))
-				if r.After[q.Name] == n {
-					s += " after another"
-				}
-				names = append(names, s)
-			}
-		}
-		said = inputs.Sometimes + ": " + cli.List(names)
-	case said == "":
-		said = inputs.Never + " so far, not complete"
-	}
-	if r.Shipped != nil && len(r.Broken) == 0 {
-		said += ", " + inputs.OfThoseKnown
-	}
-	how := []string{cli.Number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned),
-		fmt.Sprintf("depth %d", r.Depth)}
-	if r.States > 0 {
-		how = append(how, cli.Number(r.States, "state"), fmt.Sprintf("%d merges checked", r.Checked))
-	}
-	if r.Without != "" {
-		how = append(how, r.Without+" schedules unmerged")
-	}
-	if r.Circles > 0 {
-		how = append(how, fmt.Sprintf("%d without an end", r.Circles))
-	}
-	if r.Cut > 0 {
-		how = append(how, fmt.Sprintf("%d out of budget", r.Cut))
-	}
-	if r.Restarts > 0 {
-		how = append(how, fmt.Sprintf("begun anew %s", times(r.Restarts)))
-	}
-	if r.Filled {
-		how = append(how, fmt.Sprintf("%d MB of them, as many as --megabytes says", c.Megabytes))
-	}
-	if !r.Complete && r.far > 0 {
-		how = append(how, fmt.Sprintf("some %d.%04d %% of the schedules that are known so far", r.far/10_000,
-			r.far%10_000))
-	}
-	p.Indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
-	for i, w := range r.witnesses {
-		p.Indented(cli.Indent, report.Headline(p, w.File))
-		tellSchedule(p, w.Schedule)
-		what := cli.Number(len(w.Schedule), "deviation")
-		if r.paths[i] == "" {
-			p.ToType(what+", not saved; to find it again:", c.line(j, c.Deviations))
-		} else {
-			p.ToType(what+"; to replay:", c.Kernel.Line("replay", r.paths[i]))
-		}
-	}
-	if c.Races {
-		for _, o := range r.Racing {
-			fmt.Fprintf(p.Out, "    %12d  %s\n", o.Races, o.Object)
-		}
-	}
-	if next := c.advice(j, r); next != "" {
-		p.ToType("next:", next)
-	}
-	return nil
-}
-
-func (c *Verify) verdict(p *cli.Program, r *proved) string {
-	switch {
-	case r.Expected == nil:
-		return "nothing expected (" + r.Reason + ")"
-	case *r.Expected:
-		return p.Paint(cli.Green, "as expected")
-	}
-	return p.Paint(cli.Red, "AGAINST EXPECTATION") + ": " + r.Reason
-}
-
-func times(n uint64) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // Stop ends a verification that another goroutine makes.

@@ -177,7 +177,7 @@ type Totals struct {
 	Registrable, Boostable, Emulated, Jumpable int
 	Ftrace                                     int
 	Refused                                    map[int]int // by errno
-	// of the refused; of the registrable but not optimizable
+	// WhyRefused counts the refused, WhyNotJumped the registrable but not optimizable.
 	WhyRefused, WhyNotJumped map[rules.ReasonKind]int
 }
 

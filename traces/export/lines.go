@@ -19,7 +19,7 @@ type Line struct {
 	Args  map[string]string `json:"args"` // in hex
 	Says  string            `json:"says"`
 	Clock uint64            `json:"clock_cycles"` // of its CPU
-	// of the run: at least the CPU's clock, and later than the previous event
+	// Time is the run's: at least the CPU's clock, and later than the previous event.
 	Time      uint64   `json:"time_cycles"`
 	Violation bool     `json:"violation,omitempty"`
 	Deviation []string `json:"deviations,omitempty"` // made since the previous event

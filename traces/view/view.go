@@ -25,7 +25,7 @@ type Input struct {
 	FRED   bool                      // returns from traps and interrupts don't serialise
 	Line   func(addr uint64) string  // where in its source an instruction is; "" if that isn't known
 	Calls  []Call                    // what a kernel's own engine calls, by Seq
-	// of each deviation of Schedule: where the CPUs stood, a line each; nil: not known
+	// Stood says where the CPUs stood at each deviation of Schedule, a line each; nil: not known.
 	Stood    [][]string
 	KernelIP uint64 // the saved ip of a kernel routine, or of idle; 0 if Symbol names it
 	Schedule []traces.Deviation

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,4 +123,42 @@ func (r *found) priced(list []cost, caption page.Text) *page.Table {
 		}
 	}
 	return t
+}
+
+// priced asks both programs for the costs of hits, with one machine's mechanistic costs.
+func (c *Review) priced(r *found, before, after *program) error {
+	for _, side := range []struct {
+		q    *program
+		hits *[]kernelcost.Hit
+	}{{before, &r.hitsBefore}, {after, &r.hitsAfter}} {
+		c.line.Part("hits", 1)
+		err := side.q.lines(c, nil, func(line []byte) error {
+			var h struct {
+				Probe, Says string
+				Cycles      float64
+			}
+			if err := json.Unmarshal(line, &h); err != nil || h.Probe == "" {
+				return err
+			}
+			*side.hits = append(*side.hits, kernelcost.Hit{Kind: h.Probe, Says: h.Says, Counted: true,
+				Cycles: h.Cycles})
+			return nil
+		}, "overhead", "--json", "--machine", kernelcost.Machine, "--tier", "mechanistic")
+		if err != nil {
+			return err
+		}
+	}
+	if len(r.hitsBefore) != len(r.hitsAfter) || slices.ContainsFunc(r.hitsBefore, func(h kernelcost.Hit) bool {
+		return !slices.ContainsFunc(r.hitsAfter, func(g kernelcost.Hit) bool { return g.Kind == h.Kind })
+	}) {
+		r.hitsBefore, r.hitsAfter = nil, nil // the two have different kinds of hit
+	}
+	return nil
+}
+
+func sum(m map[string]uint64) (n uint64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
 }

@@ -9,7 +9,6 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/page"
 	"kpsim/internal/search/change"
-	"kpsim/linux"
 )
 
 // document puts the results on one page, the worst first. whole adds reference material, for a
@@ -442,89 +441,6 @@ func (r *found) coverage() page.Section {
 	}
 	if n := r.code.Left + r.linesLeft; n > 0 {
 		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("%d more places weren't looked for.", n)))
-	}
-	return s
-}
-
-// bothHave shows the violations of both sides.
-func (r *found) bothHave() page.Section {
-	s := page.Section{ID: "both", Title: "Verdicts that both have"}
-	if len(r.both) == 0 {
-		return s
-	}
-	t := &page.Table{Caption: "Both break this: of the change it says nothing.",
-		Head: []string{"scenario", "property", "runs with the change", "runs before"}, Text: 2}
-	g := page.Group{}
-	for i := range r.both {
-		v := &r.both[i]
-		g.Rows = append(g.Rows, page.Row(v.scenario, v.Property, share(v.Violations, v.Runs),
-			share(v.Base, v.BaseRuns)))
-	}
-	t.Groups = []page.Group{g}
-	s.Blocks = append(s.Blocks, t)
-	return s
-}
-
-// kernelSide describes a side: a release, and objects.
-func (r *found) kernelSide(k *linux.Kernel, objects []cli.FileName) string {
-	if len(objects) == 0 {
-		return k.Image.Release
-	}
-	return k.Image.Release + " with " + names(objects)
-}
-
-// with counts the scenarios for which holds is true.
-func (r *found) with(holds func(w *row) bool) (n int) {
-	for i := range r.rows {
-		if holds(&r.rows[i]) {
-			n++
-		}
-	}
-	return n
-}
-
-// how shows what was run.
-func (r *found) how(whole bool) page.Section {
-	s := page.Section{ID: "how", Title: "What was run"}
-	var runs uint64
-	for i := range r.rows {
-		runs += r.rows[i].before.Runs + r.rows[i].after.Runs
-	}
-	s.Blocks = append(s.Blocks, page.List{
-		page.Text("Before: " + r.sides[0] + "."), page.Text("With the change: " + r.sides[1] + "."),
-		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the "+
-			"other in four times as many. A verdict is gained if chance does that in fewer than one of a "+
-			"thousand reviews. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
-		page.Text(fmt.Sprintf("%s got a fifth of the runs, because their first %d came to no changed code; %s "+
-			"got fewer, because a run of theirs is long.",
-			cli.Number(r.with(func(w *row) bool { return w.unreached }), "scenario"), change.FirstRuns,
-			cli.Number(r.with(func(w *row) bool { return w.long }), "scenario"))),
-		page.Text(fmt.Sprintf("%s left out, because one side can't run them.", cli.Number(len(r.left), "scenario"))),
-	})
-	if !whole {
-		return s
-	}
-	t := &page.Table{Caption: "Runs that broke something, by scenario.",
-		Head: []string{"scenario", "with the change", "before", "runs that came to changed code"}, Text: 1}
-	g := page.Group{}
-	for i := range r.rows {
-		w := &r.rows[i]
-		came := "-"
-		if len(r.code.Places) > 0 && !r.ofPrograms {
-			came = share(w.reached, w.after.Runs)
-		}
-		g.Rows = append(g.Rows, page.Row(w.name, share(w.after.Violations, w.after.Runs),
-			share(w.before.Violations, w.before.Runs), came))
-	}
-	t.Groups = []page.Group{g}
-	d := &page.Details{Summary: "Each scenario", Blocks: []page.Block{t}}
-	var list page.List
-	for _, l := range r.left {
-		list = append(list, page.Text(l.name+": "+quoted(l.why)))
-	}
-	s.Blocks = append(s.Blocks, d)
-	if len(list) > 0 {
-		s.Blocks = append(s.Blocks, &page.Details{Summary: "Left out", Blocks: []page.Block{list}})
 	}
 	return s
 }

@@ -17,7 +17,6 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
@@ -466,42 +465,4 @@ func (q *program) explains(c *Review, trace string) (says string, sentences []st
 		sentences = append(sentences, s.Text)
 	}
 	return says + ": " + e.Message, sentences
-}
-
-// priced asks both programs for the costs of hits, with one machine's mechanistic costs.
-func (c *Review) priced(r *found, before, after *program) error {
-	for _, side := range []struct {
-		q    *program
-		hits *[]kernelcost.Hit
-	}{{before, &r.hitsBefore}, {after, &r.hitsAfter}} {
-		c.line.Part("hits", 1)
-		err := side.q.lines(c, nil, func(line []byte) error {
-			var h struct {
-				Probe, Says string
-				Cycles      float64
-			}
-			if err := json.Unmarshal(line, &h); err != nil || h.Probe == "" {
-				return err
-			}
-			*side.hits = append(*side.hits, kernelcost.Hit{Kind: h.Probe, Says: h.Says, Counted: true,
-				Cycles: h.Cycles})
-			return nil
-		}, "overhead", "--json", "--machine", kernelcost.Machine, "--tier", "mechanistic")
-		if err != nil {
-			return err
-		}
-	}
-	if len(r.hitsBefore) != len(r.hitsAfter) || slices.ContainsFunc(r.hitsBefore, func(h kernelcost.Hit) bool {
-		return !slices.ContainsFunc(r.hitsAfter, func(g kernelcost.Hit) bool { return g.Kind == h.Kind })
-	}) {
-		r.hitsBefore, r.hitsAfter = nil, nil // the two have different kinds of hit
-	}
-	return nil
-}
-
-func sum(m map[string]uint64) (n uint64) {
-	for _, v := range m {
-		n += v
-	}
-	return n
 }

@@ -253,7 +253,7 @@ func (r *tracer) disables(a, b *stepped) error {
 
 type swapCount struct {
 	pairs, conflicts, sameCPU, swapped, skipped int
-	// of swapped, those of an interrupt that is one step and its own CPU's
+	// whole counts the swapped ones of an interrupt that is one step, with its own CPU.
 	whole int
 }
 

@@ -312,7 +312,7 @@ func TestStateRules(t *testing.T) {
 		}
 	}
 	own := maps.Clone(s.layouts.used)
-	// of any type of value
+	// kapi's fields are those of cells, of any type of value.
 	maps.DeleteFunc(own, func(field string, _ rule) bool { return strings.HasPrefix(field, "kapi.") })
 	require.Len(t, own, tags)
 }

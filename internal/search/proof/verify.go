@@ -59,8 +59,8 @@ type Verified struct {
 
 	// Not Classes.
 	States int // that were told apart
-	// of Pruned, those that reached a state again on the way from it: they have no end, and went on
-	// until the budget was out
+	// Circles counts the pruned runs that reached a state again on the way from it: they have no end,
+	// and went on until the budget was out.
 	Circles uint64
 	Checked uint64     // of Pruned, those of which it was checked that the state is the same
 	Without sched.Ways // Full: how many schedules there are; 0 unless Complete

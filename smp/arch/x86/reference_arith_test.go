@@ -143,7 +143,7 @@ func TestReferenceMultiply(t *testing.T) {
 					p := x.number(x.get(x.e), signed)
 					x.product(p.Mul(p, x.number(x.get(lower), signed)), signed, lower, high)
 				})
-				// of the upper half: as wide as the operand, or about the divisor
+				// The upper half is as wide as the operand, or about the divisor.
 				for _, sign := range []int64{0, -1, 1} {
 					x.pairs(t, x.encode(x.wide("\xf6"), 6+int(when(signed, 1))), func(x *trial) {
 						accumulator(x)

@@ -42,7 +42,7 @@ func (c *Calibrate) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// of another core
+	// Figures of another core go.
 	figures = slices.DeleteFunc(figures, func(f overhead.Figure) bool { return f.Machine.Name != m.Name })
 	o, err := overhead.Fit(figures)
 	if err != nil {

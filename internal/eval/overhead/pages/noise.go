@@ -33,10 +33,10 @@ type noiseRowJSON struct {
 	Misses     float64        `json:"misses_add_cycles"` // in the mean
 	Ticks      float64        `json:"ticks_add_cycles"`
 	SMIs       float64        `json:"smis_add_cycles"`
-	// of these so few are drawn that the mean's interval holds less than 95 %
+	// Rare sources are drawn so seldom that the interval of the mean holds less than 95 %.
 	Rare []string `json:"too_rare,omitempty"`
 	noiseUsec
-	// of the mean, by the errors of figures left out; null: a profile's
+	// Predicted is an interval of the mean by the errors of figures left out; null for a profile.
 	Predicted *overhead.Interval `json:"left_out_us_95"`
 	overhead.Summary
 	With *noiseCompared `json:"compared"` // null: with itself

@@ -23,7 +23,7 @@ type machineJSON struct {
 // A hitJSON is what a figure is of, as --json prints it.
 type hitJSON struct {
 	machineJSON
-	// of the engine; "": that of the machine's figures, and --edition wasn't given
+	// Edition is the engine's; "": that of the machine's figures, without --edition.
 	Edition string `json:"edition,omitempty"`
 	Probe   string `json:"probe"`
 	Says    string `json:"says"`
