@@ -204,8 +204,10 @@ var table = []Mutant{
 			"unregister still looks at it",
 		Apply: holderRefs},
 	{Name: "batch-dropped-early", Source: "R26, M20", Scenario: "batch-poke", Property: "owned-breakpoint",
-		Says:  "a batch's table of breakpoints is taken back before the last sync",
-		Apply: func(w *Wiring) { w.Kernel.Poke.Mutants.DropEarly = true }},
+		Says: "a batch's table of breakpoints is taken back before the last sync",
+		Apply: func(w *Wiring) {
+			w.Kernel.Poke.Steps = slices.Insert(slices.Clone(kernel.PokeSteps), 3, (*kernel.TextPoke).TakeBack)
+		}},
 	{Name: "module-kept", Source: "kprobes_module_callback", Scenario: "module-unload", Property: "no-oops",
 		Also:  []string{"text-agrees"},
 		Says:  "kprobes isn't told that a module's text goes",
@@ -260,14 +262,16 @@ var table = []Mutant{
 		}},
 	{Name: "no-ref-wait", Source: "R28, R31", Scenario: "batch-beside-probe", Property: "no-oops",
 		Says:  "text_poke_bp uses a batch's table again while a handler may hold it",
-		Apply: func(w *Wiring) { w.Kernel.Poke.Mutants.NoRefWait = true }},
+		Apply: func(w *Wiring) { w.Kernel.Poke.Steps = kernel.PokeSteps[:len(kernel.PokeSteps)-1] }},
 	{Name: "publish-late", Source: "M19", Scenario: "jump-label-flip", Property: "owned-breakpoint",
 		Says:  "text_poke_bp says what it writes when the breakpoint is there already",
 		Apply: func(w *Wiring) { w.Deps.Patch = lateDesc{w.Kernel} }},
 	{Name: "unsorted-batch", Source: "R29, M21", Scenario: "batch-poke", Property: "owned-breakpoint",
 		Says: "a batch of text_poke_bp isn't cut where its addresses aren't in order, by which its " +
 			"breakpoints are looked up",
-		Apply: func(w *Wiring) { w.Kernel.Poke.Mutants.Unsorted, w.Kernel.Poke.Mutants.Backwards = true, true }},
+		Apply: func(w *Wiring) {
+			w.Kernel.Poke.Shared = func(list []kapi.Rewrite) int { slices.Reverse(list); return len(list) }
+		}},
 	// Without a sync after the disarm: with one, no CPU looks so late.
 	{Name: "byte-first", Source: "R32, M22; until 2.6.33", Scenario: "no-sail-past", Property: "owned-breakpoint",
 		Says:  "whether a breakpoint is still there is looked at before it is looked up whose it is",

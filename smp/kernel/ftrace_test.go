@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
 	"kpsim/engine/ftrace"
@@ -142,7 +143,7 @@ func TestFtraceUnderRunningCPUs(t *testing.T) {
 	for _, md := range modes {
 		for _, model := range models {
 			t.Run(fmt.Sprintf("%s/%v", md.name, model), func(t *testing.T) {
-				handled, poked, late, wrong := raceFtrace(t, md, model, kernel.PokeMutants{}, ftrace.Dynamic, 12)
+				handled, poked, late, wrong := raceFtrace(t, md, model, nil, ftrace.Dynamic, 12)
 				if handled == 0 || poked == 0 || late != 0 || wrong != 0 {
 					t.Errorf("%d handlers ran, %d of them late, %d breakpoints were the patcher's, %d wrong results",
 						handled, late, poked, wrong)
@@ -152,12 +153,12 @@ func TestFtraceUnderRunningCPUs(t *testing.T) {
 	}
 	// One that isn't dynamic may still be in its handler: that is for its user to
 	// wait for.
-	if _, _, late, _ := raceFtrace(t, modes[0], fetch.Coherent, kernel.PokeMutants{}, 0, 60); late == 0 {
+	if _, _, late, _ := raceFtrace(t, modes[0], fetch.Coherent, nil, 0, 60); late == 0 {
 		t.Error("unregistering waits though nobody asked it to")
 	}
 }
 
-func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMutants, flags ftrace.Flags,
+func raceFtrace(t testing.TB, md mode, model fetch.Model, steps []kernel.PokeStep, flags ftrace.Flags,
 	n uint64) (handled, poked, late, wrong int) {
 	p := newTracked(t, md, smp.Config{CPUs: 3, Fetch: model})
 	for c := range 3 {
@@ -178,7 +179,9 @@ func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMut
 	p.reset = func() {
 		before()
 		gone = true
-		p.k.Poke.Mutants = mutants
+		if steps != nil {
+			p.k.Poke.Steps = steps
+		}
 	}
 	p.Tasks().AddProgram("tracer", 0, func(x *smp.Ctx) {
 		o := p.ftrace.NewOps("tracer", func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
@@ -208,7 +211,7 @@ func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMut
 		})
 	}
 	for name, ch := range schedules(n) {
-		if got := p.run(ch); got != smp.Passed && mutants == (kernel.PokeMutants{}) {
+		if got := p.run(ch); got != smp.Passed && steps == nil {
 			t.Fatalf("%s: %v (%v)", name, got, p.Refusal())
 		} else if got != smp.Passed {
 			wrong++
@@ -217,19 +220,11 @@ func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMut
 	return handled, poked, late, wrong
 }
 
-// The steps of a batch that can be left out: each shows.
+// A batch whose descriptor is taken back before the last sync shows.
 func TestBatchMutants(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		mutants kernel.PokeMutants
-	}{
-		{"drop-early", kernel.PokeMutants{DropEarly: true}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if _, _, _, wrong := raceFtrace(t, modes[0], fetch.Mixing, c.mutants, ftrace.Dynamic, 120); wrong == 0 {
-				t.Error("nothing came of it")
-			}
-		})
+	early := slices.Insert(slices.Clone(kernel.PokeSteps), 3, (*kernel.TextPoke).TakeBack)
+	if _, _, _, wrong := raceFtrace(t, modes[0], fetch.Mixing, early, ftrace.Dynamic, 120); wrong == 0 {
+		t.Error("nothing came of it")
 	}
 }
 
@@ -242,7 +237,12 @@ func TestBatchOrder(t *testing.T) {
 		p.hear(smpev.Image, func(*traces.Event) { images++ })
 		p.hear(smpev.SendIPI, func(*traces.Event) { syncs++ })
 		before := p.reset
-		p.reset = func() { before(); p.k.Poke.Mutants.Unsorted = unsorted }
+		p.reset = func() {
+			before()
+			if unsorted {
+				p.k.Poke.Shared = func(list []kapi.Rewrite) int { return len(list) }
+			}
+		}
 		jump, _ := x86.JumpRel32(p.f, p.aside)
 		p.Tasks().AddProgram("patcher", 0, func(x *smp.Ctx) {
 			p.k.Text.Mutex().Lock(x)
@@ -280,7 +280,9 @@ func TestBatchHeld(t *testing.T) {
 		f := r.text("f", 0, "cc 1f 44 00 00 c3")
 		g := r.text("g", 0x40, "cc 1f 44 00 00 c3")
 		r.reset = func() {
-			r.k.Poke.Mutants.NoRefWait = no
+			if no {
+				r.k.Poke.Steps = kernel.PokeSteps[:len(kernel.PokeSteps)-1]
+			}
 			r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *arch.Regs) uint64 {
 				regs.IP += 4
 				return ownerOwn

@@ -3,7 +3,6 @@ package kernel
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -32,25 +31,27 @@ var (
 // TextPoke is text_poke_bp: it replaces instructions while other CPUs run them.
 // Its breakpoint handler is the first of the notifier chain.
 type TextPoke struct {
-	k       *Kernel
-	Sync    kapi.Sync             `state:"boot"` // set at boot, wrapped by mutants
-	Mutants PokeMutants           `state:"boot"` // set at the boot of a run
-	desc    kapi.Var[*descriptor] // read by int3 on any CPU
-	refs    kapi.Var[int]         // handlers that hold the descriptor
-	idle    kapi.Is[int]          `state:"boot"` // set at boot
-	only    descriptor
+	k      *Kernel
+	Sync   kapi.Sync                     `state:"boot"` // set at boot, wrapped by mutants
+	Steps  []PokeStep                    `state:"boot"` // set at boot: PokeSteps, but for mutants
+	Shared func(list []kapi.Rewrite) int `state:"boot"` // set at boot: how many rewrites at the front share their syncs
+	desc   kapi.Var[*descriptor]         // read by int3 on any CPU
+	refs   kapi.Var[int]                 // handlers that hold the descriptor
+	idle   kapi.Is[int]                  `state:"boot"` // set at boot
+	only   descriptor
 	// owned by text_mutex: of the run
 	batches []*batch `state:"skip: those of before, and what follows from the number of this one"`
 	n       int      // owned by text_mutex: how many of them there have been
 }
 
-// PokeMutants are the steps of a batch that can be left out or swapped on
-// purpose. All off is the right one.
-type PokeMutants struct {
-	NoRefWait bool // doesn't wait for handlers that hold the descriptor (R31)
-	Unsorted  bool // a batch goes on where the order of addresses breaks (R29)
-	Backwards bool // with Unsorted: its addresses come in the wrong order
-	DropEarly bool // the descriptor is taken back before the last sync (R26, M20)
+// A PokeStep is a step of text_poke_bp, of the batch whose descriptor was published last.
+type PokeStep func(p *TextPoke, x kapi.Context)
+
+// PokeSteps are the steps of text_poke_bp, in order. What is a breakpoint in the end needs no
+// third store, and if all are no third sync.
+var PokeSteps = []PokeStep{
+	(*TextPoke).Break, (*TextPoke).Tails, (*TextPoke).Heads, (*TextPoke).SyncHeads,
+	(*TextPoke).TakeBack, (*TextPoke).Order, (*TextPoke).Drain,
 }
 
 // A descriptor says what a CPU does that meets a breakpoint of the batch. Its memory is
@@ -88,7 +89,7 @@ func (p *TextPoke) init(k *Kernel) {
 }
 
 func (p *TextPoke) reset() {
-	p.Sync, p.Mutants = &p.k.Sync, PokeMutants{}
+	p.Sync, p.Steps, p.Shared = &p.k.Sync, PokeSteps, inOrder
 	p.desc.Set(nil)
 	p.refs.Set(0)
 	p.only.vec.Set(nil)
@@ -99,25 +100,33 @@ func (p *TextPoke) reset() {
 func (p *TextPoke) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
 	p.k.Text.mutex.AssertHeld(x)
 	p.Publish(x, addr, insn, resume)
-	p.write(x)
-	p.Retire(x)
+	p.do(x)
 }
 
 // Batch implements kapi.Batcher. Context: may sleep; text_mutex held.
 func (p *TextPoke) Batch(x kapi.Context, list []kapi.Rewrite) {
 	p.k.Text.mutex.AssertHeld(x)
-	if p.Mutants.Backwards {
-		slices.Reverse(list)
-	}
 	for len(list) > 0 {
-		n := 1
-		for n < len(list) && n < maxBatch && (list[n].At > list[n-1].At || p.Mutants.Unsorted) {
-			n++
-		}
+		n := min(p.Shared(list), maxBatch)
 		p.publish(x, list[:n])
-		p.write(x)
-		p.Retire(x)
+		p.do(x)
 		list = list[n:]
+	}
+}
+
+// inOrder returns how many rewrites at the front of a list are in the order of their addresses:
+// the handler of a breakpoint looks its entry up by halving.
+func inOrder(list []kapi.Rewrite) int {
+	n := 1
+	for n < len(list) && list[n].At > list[n-1].At {
+		n++
+	}
+	return n
+}
+
+func (p *TextPoke) do(x kapi.Context) {
+	for _, step := range p.Steps {
+		step(p, x)
 	}
 }
 
@@ -188,54 +197,64 @@ func emulates(in arch.Inst) bool {
 	return in.IsNop()
 }
 
-// write is the steps of a batch in which text is stored to. What is a
-// breakpoint in the end needs no third store, and if all are no third sync.
-//
-//	step 1: put a breakpoint on the first bytes;  sync
-//	step 2: replace every byte but the first;     sync
-//	step 3: replace the first bytes;              sync
-func (p *TextPoke) write(x kapi.Context) {
-	text, vec := &p.k.Text, p.batches[p.n-1].vec
+// now returns the entries of the batch that was published last.
+func (p *TextPoke) now() []poked { return p.batches[p.n-1].vec }
 
-	for i := range vec {
-		text.Write(x, vec[i].at, target.Arch.Breakpoint)
+// Break puts a breakpoint on each first byte, and syncs.
+func (p *TextPoke) Break(x kapi.Context) {
+	for _, e := range p.now() {
+		p.k.Text.Write(x, e.at, target.Arch.Breakpoint)
 	}
 	p.Sync.Core(x, smpev.SyncPoke1)
+}
 
+// Tails replaces each byte but the first, and syncs.
+func (p *TextPoke) Tails(x kapi.Context) {
 	tails := false
-	for i := range vec {
-		if e := &vec[i]; len(e.insn) > 1 {
-			text.Write(x, e.at+1, e.insn[1:])
+	for _, e := range p.now() {
+		if len(e.insn) > 1 {
+			p.k.Text.Write(x, e.at+1, e.insn[1:])
 			tails = true
 		}
 	}
 	if tails {
 		p.Sync.Core(x, smpev.SyncPoke2)
 	}
+}
 
-	heads := false
-	for i := range vec {
-		if e := &vec[i]; !target.Arch.IsBreakpoint(e.insn[0]) {
-			text.Write(x, e.at, e.insn[:1])
-			heads = true
+// Heads replaces the first bytes that don't stay breakpoints.
+func (p *TextPoke) Heads(x kapi.Context) {
+	for _, e := range p.now() {
+		if !target.Arch.IsBreakpoint(e.insn[0]) {
+			p.k.Text.Write(x, e.at, e.insn[:1])
 		}
-	}
-	if p.Mutants.DropEarly {
-		p.desc.WriteOnce(x, nil)
-	}
-	if heads {
-		p.Sync.Core(x, smpev.SyncPoke3)
 	}
 }
 
-// Retire is step 4 of Patch: take the descriptor back; wait until no handler
-// holds it.
-func (p *TextPoke) Retire(x kapi.Context) {
-	p.desc.WriteOnce(x, nil)
-	x.Fence(pokeRetires)
-	if !p.Mutants.NoRefWait {
-		x.Spin(&p.idle)
+// SyncHeads syncs if Heads replaced any.
+func (p *TextPoke) SyncHeads(x kapi.Context) {
+	for _, e := range p.now() {
+		if !target.Arch.IsBreakpoint(e.insn[0]) {
+			p.Sync.Core(x, smpev.SyncPoke3)
+			return
+		}
 	}
+}
+
+// TakeBack takes the descriptor back: breakpoints that are hit from now on aren't the patcher's.
+func (p *TextPoke) TakeBack(x kapi.Context) { p.desc.WriteOnce(x, nil) }
+
+// Order has TakeBack seen before Drain looks.
+func (p *TextPoke) Order(x kapi.Context) { x.Fence(pokeRetires) }
+
+// Drain waits until no handler holds the descriptor.
+func (p *TextPoke) Drain(x kapi.Context) { x.Spin(&p.idle) }
+
+// Retire ends what Publish has begun.
+func (p *TextPoke) Retire(x kapi.Context) {
+	p.TakeBack(x)
+	p.Order(x)
+	p.Drain(x)
 }
 
 // breakpoint is asked first of all whether a #BP is its own. Context:
