@@ -3,6 +3,7 @@ package lang_test
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"kpsim/internal/scenario/lang"
 )
@@ -26,9 +27,10 @@ task(ops = [register(k), call(f)])
 // What is wrong is said in a line: where, what, and what to do.
 func ExampleLoad_wrong() {
 	_, err := lang.Load("mine.star", []byte(`f = text("f", "5z")`), os.ReadFile)
-	fmt.Println(err)
-	// Output: mine.star:1:5: hex of "f": line 1, column 2 of "5z": 'z' is no hexadecimal digit; write
-	// pairs of digits, 55 4889e5, and # before what is no bytes
+	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
+	// Output:
+	// mine.star:1:5: hex of "f": line 1, column 2 of "5z": 'z' is no hexadecimal digit;
+	// write pairs of digits, 55 4889e5, and # before what is no bytes
 }
 
 // A scenario prints itself as the program that builds it again.
