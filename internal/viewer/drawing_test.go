@@ -69,6 +69,7 @@ func TestMouse(t *testing.T) {
 	file, _ := page(t, r)
 	p := open(t, file, desk)
 	p.press("f")
+	p.frames()
 	at := func(step, cpu int) (x, y float64) {
 		v := js[[]float64](p, `(() => {
 			const v = kpsim.viewers[0], box = v.canvas.getBoundingClientRect();
@@ -86,6 +87,7 @@ func TestMouse(t *testing.T) {
 		near++
 		x, y := at(i, int(a))
 		p.do(chromedp.MouseClickXY(x, y))
+		p.until("Number(document.getElementById('run0').dataset.step) === %d", i-1)
 		p.shows(0, &r, i-1)
 		x, y = at(i-1, int(b))
 		p.do(chromedp.MouseClickXY(x, y))
