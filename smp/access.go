@@ -27,14 +27,14 @@ func (w *watchedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	return ok
 }
 
-// System returns the system state of the CPU that executes: there is a clock in it,
-// and what decides how the CPU goes on.
+// System returns the system state of the executing CPU. The state includes the clock and
+// bits that decide how the CPU continues, so the step touches more than memory.
 func (w *watchedMemory) System() *system {
 	w.f.asked = true
 	return w.f.m.mem.System()
 }
 
-// access takes an access to data by the step under way.
+// access records a data access by the current step.
 func (f *Footprint) access(a arch.Addr, size int, write bool) {
 	c := f.cpu()
 	if c == nil {
@@ -53,24 +53,23 @@ func (f *Footprint) access(a arch.Addr, size int, write bool) {
 	}
 }
 
-// looksBelow takes that a CPU reads what may be below its stack pointer.
+// looksBelow records that a CPU reads an address that may be below its stack pointer.
 func (f *Footprint) looksBelow(c *CPU, a arch.Addr) {
 	if t := c.task; !f.readsBelow && c.guest && a < spOf(&c.regs) && a >= t.stack-StackSize {
 		f.readsBelow, f.grew, f.words.learnt = true, true, true
 	}
 }
 
-// accessWord takes an access to the eight aligned bytes that a lies in.
+// accessWord records an access to the aligned eight-byte word that contains a.
 //
-// They are shared, from then on and for the life of the machine, once two
-// threads have accessed them and one has written. A thread is the tasks of a CPU
-// (one task, where it can lose the CPU to another at an interrupt), or the
-// interrupts on top of them: an interrupt's handler can't be delivered anywhere
-// before or after an instruction that reads what the handler writes.
+// The word becomes shared, for the life of the machine, once two threads have accessed it
+// and one of them has written it. A thread is either all tasks of one CPU (or a single task,
+// if an interrupt can switch tasks) or the interrupts on top of them. Interrupts are a thread
+// of their own because the order of a handler and an instruction matters when the
+// instruction reads a word that the handler writes.
 //
-// A task's own stack is its own. Below the frame of an interrupt it is the
-// interrupt's: what was interrupted reads nothing there that it hasn't written
-// after.
+// A task's stack is private to the task. The part below an interrupt's frame belongs to the
+// interrupt: interrupted code reads nothing there before writing it again.
 func (f *Footprint) accessWord(c *CPU, a arch.Addr, write bool) {
 	n := bytesNumber(a)
 	t := c.task
@@ -106,16 +105,16 @@ func (f *Footprint) accessWord(c *CPU, a arch.Addr, write bool) {
 	}
 }
 
-// askedResched takes that a routine asks whether another task wants its CPU. While none
-// does, in any run, that is no part of a state.
+// askedResched records that a routine asks whether another task wants its CPU. The answer
+// is part of a state only once some run has asked.
 func (f *Footprint) askedResched() {
 	if !f.asksResched {
 		f.asksResched, f.grew, f.words.learnt = true, true, true
 	}
 }
 
-// level returns how many interrupts are open on the task, and below which
-// address its stack is the innermost one's. size is that of a frame.
+// level returns how many interrupts are open on the task, and the address below which its
+// stack belongs to the innermost one. size is the size of a frame.
 func (t *Task) level(size arch.Addr) (n int, top arch.Addr) {
 	for i := range t.frames {
 		if fr := &t.frames[i]; fr.trap && (fr.vector == smpev.VecNMI || fr.vector >= 32) {
@@ -129,17 +128,17 @@ func (t *Task) level(size arch.Addr) (n int, top arch.Addr) {
 // interrupts left, which is no part of a state. A proof over states therefore asks
 // whether text reads such bytes at all (ReadsUninit).
 
-// A stackUse is which eight aligned bytes of a task's stack were stored to since the
-// stack pointer was above them last, as far as an observed machine has seen.
+// A stackUse records which aligned eight-byte words of a task's stack were stored to since
+// the stack pointer was last above them, as seen by an observed machine.
 type stackUse struct {
 	written [StackSize / 8 / 64]uint64
 	low     arch.Addr // nothing below counts as written
 }
 
-// inUse is of the highest bytes of a stack, above which no call of text begins.
+// inUse is the number of bytes at the top of a stack that no call of text begins above.
 const inUse = 64
 
-// begin says that all from sp up counts as written.
+// begin marks everything from sp up as written.
 func (u *stackUse) begin(t *Task, sp arch.Addr) {
 	clear(u.written[:])
 	u.low = min(max(sp, t.stack-StackSize), t.stack) &^ 7
@@ -153,7 +152,7 @@ func (u *stackUse) set(t *Task, a arch.Addr) {
 	u.written[n/64] |= 1 << (n % 64)
 }
 
-// pointer says that the stack pointer stands at sp after a step.
+// pointer records that the stack pointer is sp after a step.
 func (u *stackUse) pointer(t *Task, sp arch.Addr) {
 	for ; u.low < sp && u.low < t.stack; u.low += 8 {
 		n := (u.low - (t.stack - StackSize)) / 8
@@ -161,7 +160,7 @@ func (u *stackUse) pointer(t *Task, sp arch.Addr) {
 	}
 }
 
-// access takes an access to the task's own stack, and reports whether it reads
+// access records an access to the task's own stack, and reports whether it reads
 // uninitialised bytes.
 func (u *stackUse) access(t *Task, a arch.Addr, write bool) (uninit bool) {
 	n := (a - (t.stack - StackSize)) / 8
@@ -173,7 +172,7 @@ func (u *stackUse) access(t *Task, a arch.Addr, write bool) (uninit bool) {
 	return u.written[n/64]>>(n%64)&1 == 0 && a < t.stack-inUse
 }
 
-// onStack takes an access to data by the step of c.
+// onStack records a data access by c's step, for stackUse.
 func (f *Footprint) onStack(c *CPU, a arch.Addr, size int, write bool) {
 	t := c.task
 	if a < t.stack-StackSize || a+arch.Addr(size) > t.stack {
@@ -186,7 +185,7 @@ func (f *Footprint) onStack(c *CPU, a arch.Addr, size int, write bool) {
 	}
 }
 
-// frame says that a trap has written its frame on a stack.
+// frame records that a trap has written its frame to a stack.
 func (f *Footprint) frame(t *Task, base arch.Addr, size int) {
 	for at := base; at < base+arch.Addr(size); at += 8 {
 		if at >= t.stack-StackSize && at < t.stack {
@@ -200,18 +199,18 @@ func (f *Footprint) frame(t *Task, base arch.Addr, size int) {
 func (f *Footprint) ReadsUninit() bool { return f.readsUninit }
 
 // A trial executes an instruction without effect, to find out which shared memory its
-// next execution touches first. It implements arch.Memory: what is stored isn't there,
-// so that the instruction gives up.
+// next execution touches first. It implements arch.Memory. A store to it fails, so that the
+// instruction gives up.
 type trial struct {
 	f      *Footprint
 	cpu    *CPU
-	regs   arch.Regs // of its own
-	system system    // likewise
+	regs   arch.Regs // the trial's own copy
+	system system    // the trial's own copy
 	touch  sim.Touch
 }
 
-// of returns the first touch of a CPU's next instruction: of the words that are known to
-// be shared. An instruction that reads and then writes one writes it.
+// of returns the first touch of a CPU's next instruction, among the words known to be
+// shared. An instruction that reads and then writes a word counts as writing it.
 func (t *trial) of(c *CPU) sim.Touch {
 	in := c.known()
 	if in == nil {
@@ -242,5 +241,5 @@ func (t *trial) Store(a arch.Addr, _ int, _ uint64) bool {
 	return false
 }
 
-// System says what the CPU's is, to be changed by the trial only.
+// System returns the trial's copy of the CPU's system state.
 func (t *trial) System() *system { return &t.system }

@@ -6,9 +6,9 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// What the machine has of x86 by type and constant: what each instruction or each
-// boundary needs. All else goes through arch.Arch. A machine of another processor
-// has a file like this one instead.
+// This file holds the x86 types and constants that are needed at each instruction or
+// boundary. Everything else goes through arch.Arch. A machine of another processor has a
+// file like this one instead.
 
 type (
 	inst   = x86.Inst   // a decoded instruction
@@ -20,8 +20,8 @@ const (
 	stepFlag = x86.TF // a debug trap follows the instruction
 	regSP    = x86.RSP
 	chunk    = x86.PatchUnit // the aligned bytes of text that a fetch reads at once, and a store changes at once
-	maxLen   = x86.MaxLen    // of an instruction
-	int3     = x86.Int3      // what memory for code is filled with
+	maxLen   = x86.MaxLen    // the most bytes an instruction has
+	int3     = x86.Int3      // the byte that fills memory for code
 
 	// trapClears are the flags that are cleared on the way to a handler.
 	trapClears = x86.TrapClears
@@ -40,7 +40,7 @@ func stacksOf(a *arch.Arch) arch.Addr {
 	return stackBase
 }
 
-// bootSystem is the state that the kernel has given a CPU at boot.
+// bootSystem returns the system state that the kernel gives a CPU at boot.
 func (ps *Processors) bootSystem(cpu uint32) system {
 	y := x86.BootSystem(ps.m.arch, cpu)
 	if ps.m.arch.Word == bits32 {
@@ -51,9 +51,9 @@ func (ps *Processors) bootSystem(cpu uint32) system {
 	return y
 }
 
-// bases are those bases of segments that a kernel of 64 bits keeps by task, for
-// they are of user mode: of fs, and of gs after swapgs. That of gs is the CPU's,
-// as fs of 32 bits is (arch/x86/kernel/process_64.c, __switch_to).
+// bases holds the segment bases that a 64-bit kernel keeps per task because user mode uses
+// them: fs, and gs after swapgs. The kernel's own gs base belongs to the CPU, as does the
+// fs base of a 32-bit kernel (arch/x86/kernel/process_64.c, __switch_to).
 type bases struct{ fs, gs uint64 }
 
 // switchBases gives a CPU the bases of the next task.

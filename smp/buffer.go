@@ -9,36 +9,36 @@ import (
 	"kpsim/traces"
 )
 
-// x86's memory is sequentially consistent but for one thing: a CPU holds its stores in a
-// buffer, first in, first out, and its loads may go before them (Sewell and others:
-// x86-TSO, CACM 2010). A CPU's loads see what it holds itself. When the oldest store takes
-// effect is for the strategy to say (sim.MoverDrain); by default it does at once. A CPU
-// holds nothing any more after a fence, a locked or serialising instruction, an access to a
-// port, and when it is interrupted (SDM vol. 3, "Store Buffer"), has sent an IPI, or
-// switched tasks, for which the kernel has fences. Stores to text take effect at once.
+// x86's memory is sequentially consistent except that a CPU holds its stores in a FIFO
+// buffer, and its loads may go before them (Sewell and others: x86-TSO, CACM 2010). A CPU's
+// loads see the stores that it holds itself. The strategy decides when the oldest store takes
+// effect (sim.MoverDrain); the default is at once. The buffer is empty after a fence, a
+// locked or serialising instruction, an access to a port, and an interrupt (SDM vol. 3,
+// "Store Buffer"). It is also empty after an IPI was sent and after a task switch, because
+// the kernel has fences there. Stores to text take effect at once.
 
-// mostHeld is how many stores a CPU holds at most: when there is one more the oldest takes
-// effect. Processors have 32 to some 70 places (Intel's optimization manual).
+// mostHeld is the most stores a CPU can hold. One more makes the oldest take effect.
+// Processors have 32 to about 70 places (Intel's optimization manual).
 const mostHeld = 32
 
-// A buffer is what a CPU holds, oldest first.
+// A buffer is the stores that a CPU holds, oldest first.
 type buffer struct {
 	q      []heldStore
-	off    bool   // a strategy has put the oldest off: by default they wait until they must
+	off    bool   // a strategy has delayed the oldest: by default the stores now wait until they must drain
 	issued uint64 // stores that it has held in this run
 }
 
-// A heldStore is a store of a CPU that others don't see yet: to a cell, or to memory.
+// A heldStore is a store, to a cell or to memory, that other CPUs don't see yet.
 type heldStore struct {
-	cell  kapi.Cell // nil: it is to memory
+	cell  kapi.Cell // nil: the store is to memory
 	at    arch.Addr
 	size  uint8
 	shown bool // smpev.Held was emitted
 	value uint64
-	by    sim.Hash // what the step had read that made it, for states; zero: not known yet
+	by    sim.Hash // what the storing step had read, for states; zero: not known yet
 }
 
-// buffered is a context as kapi's cells see it on a machine whose CPUs hold stores.
+// buffered is a context as a kapi.Model, on a machine whose CPUs hold stores.
 type buffered Ctx
 
 var _ kapi.Model = (*buffered)(nil)
@@ -130,8 +130,8 @@ func (w *WeakMemory) holdStore(c *CPU, s heldStore) {
 	m.turns.again()
 }
 
-// putOff has the stores of a CPU wait: something else moves than what was to be next, a
-// store that takes effect.
+// putOff delays the stores of a CPU: drain was to move next by default, and the strategy
+// picked another mover.
 func (w *WeakMemory) putOff(drain sim.Mover) {
 	c := &w.m.cpus.list[drain-sim.MoverDrain]
 	w.buffers[c.id].off = true
@@ -140,7 +140,7 @@ func (w *WeakMemory) putOff(drain sim.Mover) {
 	w.m.turns.again()
 }
 
-// showHeld tells of the stores that a CPU holds while others move.
+// showHeld emits smpev.Held for the stores that a CPU holds while others move.
 func (w *WeakMemory) showHeld(c *CPU) {
 	q := w.buffers[c.id].q
 	for i := range q {
@@ -151,7 +151,7 @@ func (w *WeakMemory) showHeld(c *CPU) {
 	}
 }
 
-// emitStore takes down what becomes of a store.
+// emitStore emits an event of kind k about a store.
 func (w *WeakMemory) emitStore(c *CPU, k traces.Kind, s *heldStore) {
 	if s.cell != nil {
 		w.m.emit(c, k, uint64(s.cell.ID()), 0, 0)
@@ -160,7 +160,7 @@ func (w *WeakMemory) emitStore(c *CPU, k traces.Kind, s *heldStore) {
 	w.m.emit(c, k, uint64(s.at), s.value, uint64(s.size))
 }
 
-// hasten has the stores of a CPU take effect next, by default: it waits.
+// hasten makes the stores of a CPU take effect next by default, because the CPU waits.
 func (w *WeakMemory) hasten(c *CPU) {
 	if !w.holds {
 		return
@@ -215,8 +215,9 @@ func (w *WeakMemory) drain(c *CPU) {
 	m.turns.again()
 }
 
-// flush makes all that a CPU holds take effect: it is about to do what waits for that. It
-// may have nothing left to do because a step before was sooner, which is an order, too.
+// flush makes all stores that a CPU holds take effect, because its next action waits for
+// that. An empty buffer still counts as a touch: an earlier step may have drained it, and
+// that is an order, too.
 func (w *WeakMemory) flush(c *CPU) {
 	if w.holds {
 		w.flushHeld(c)
@@ -231,7 +232,7 @@ func (w *WeakMemory) flushHeld(c *CPU) {
 	w.m.tracer.tellCell(c, CellFence, 0, kapi.PlainMB, 0)
 }
 
-// flushOther is flush as another CPU's step does it, which is as if it had interrupted c.
+// flushOther is flush by another CPU's step, as if that step had interrupted c.
 func (w *WeakMemory) flushOther(c *CPU) {
 	if !w.holds {
 		return
@@ -240,8 +241,8 @@ func (w *WeakMemory) flushOther(c *CPU) {
 	w.flush(c)
 }
 
-// flushOver is flush before bytes of memory are written past what c holds, if it holds any
-// of them.
+// flushOver flushes c if it holds a store to any of the bytes. It is called before the
+// bytes are written without going through c's buffer.
 func (w *WeakMemory) flushOver(c *CPU, at arch.Addr, size int) {
 	w.m.foot.touch(objBuffer, uint64(c.id), false)
 	if w.buffers[c.id].overlaps(at, size) {
@@ -249,7 +250,7 @@ func (w *WeakMemory) flushOver(c *CPU, at arch.Addr, size int) {
 	}
 }
 
-// flushAll is flush of all CPUs: a page goes, and so they are interrupted.
+// flushAll flushes all CPUs: a page is unmapped, which interrupts them.
 func (w *WeakMemory) flushAll() {
 	for i := range w.m.cpus.list {
 		w.flushOther(&w.m.cpus.list[i])
@@ -282,15 +283,15 @@ func (m *Machine) executeHolding(c *CPU, in *inst) {
 	}
 }
 
-// passes passes the boundary at which a store of c would take effect, if it is the next
-// one and its answer is known: it does so at once.
+// passes makes a store of c take effect at once if the boundary where it would is the next
+// one and the answer there is already known. It passes that boundary.
 func (w *WeakMemory) passes(c *CPU) bool {
 	m := w.m
 	if m.turns.outlasts&sim.Drains == 0 || m.turns.steps >= m.turns.limit || m.turns.p.First != sim.Mover(c.id) ||
 		m.foot != nil || m.turns.spins || len(w.buffers[c.id].q) > 0 {
 		return false
 	}
-	if m.turns.p.N <= 1 { // with the store that could wait there are two moves: a question
+	if m.turns.p.N <= 1 { // a store that could wait adds a second move, so there is a question
 		if m.turns.settle(); m.turns.steps >= m.turns.hold {
 			return false
 		}
@@ -308,8 +309,8 @@ func (w *WeakMemory) stored(c *CPU) bool {
 	return len(w.buffers[c.id].q) > 0 || w.passed == w.m.turns.steps
 }
 
-// Put stores to memory as a hook of the machine, at once, after what CPUs hold of those
-// bytes.
+// Put stores to memory at once, as a hook of the machine. Stores to those bytes that CPUs
+// hold take effect first.
 func (m *Memory) Put(at arch.Addr, size int, v uint64) {
 	for i := range m.m.weak.buffers {
 		m.m.weak.flushOver(&m.m.cpus.list[i], at, size)
@@ -317,8 +318,8 @@ func (m *Memory) Put(at arch.Addr, size int, v uint64) {
 	m.Store(at, size, v)
 }
 
-// Seen returns size bytes of memory as a CPU sees them, which may hold stores to them. It is
-// no access.
+// Seen returns size bytes of memory as a CPU sees them, its own held stores included. It
+// doesn't count as an access.
 func (m *Memory) Seen(cpu int, at arch.Addr, size int) (v uint64, ok bool) {
 	v, ok = m.Load(at, size)
 	if m.m.weak.holds && ok {
@@ -336,7 +337,7 @@ func (b *buffer) overlaps(at arch.Addr, size int) bool {
 	return false
 }
 
-// meets reports whether it stores one of some bytes of memory.
+// meets reports whether the store overlaps the size bytes at at.
 func (s *heldStore) meets(at arch.Addr, size int) bool {
 	return s.cell == nil && s.at < at+arch.Addr(size) && at < s.at+arch.Addr(s.size)
 }
@@ -372,8 +373,8 @@ func (d *bufferedMemory) Load(a arch.Addr, size int) (uint64, bool) {
 	return v, ok
 }
 
-// last returns the newest store of some bytes if it is of all of them: then nothing else
-// counts.
+// last returns the newest store that overlaps the bytes if it covers all of them, so that
+// no other store matters.
 func (b *buffer) last(a arch.Addr, size int) *heldStore {
 	for i := len(b.q) - 1; i >= 0; i-- {
 		if s := &b.q[i]; s.meets(a, size) {
@@ -386,7 +387,7 @@ func (b *buffer) last(a arch.Addr, size int) *heldStore {
 	return nil
 }
 
-// over puts what is held over the size bytes v at a.
+// over applies the held stores to v, the size bytes at a.
 func (b *buffer) over(v uint64, a arch.Addr, size int) uint64 {
 	for i := range b.q {
 		s := &b.q[i]
@@ -402,9 +403,9 @@ func (b *buffer) over(v uint64, a arch.Addr, size int) uint64 {
 	return v
 }
 
-// Store implements arch.Memory. What can't be stored faults now. A store to the CPU's own
-// stack isn't held if it holds nothing older: no other CPU is to see it late, and there
-// are many.
+// Store implements arch.Memory. A store that isn't permitted faults now. A store to the
+// CPU's own stack isn't held unless an older store is: there are many of them, and no other
+// CPU could notice the delay.
 func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	m := d.w.m
 	c := &m.cpus.list[m.mem.cpu]
@@ -413,7 +414,7 @@ func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	}
 	stack := c.task.stack-a <= StackSize
 	if stack && m.foot != nil && m.foot.words.shared(bytesNumber(a)) {
-		m.foot.touch(objBuffer, uint64(c.id), false) // whether it holds anything says what becomes of this
+		m.foot.touch(objBuffer, uint64(c.id), false) // an empty buffer means not held
 	}
 	if d.w.locked && c.guest || stack && !m.weak.stored(c) || m.mem.ownCount(a, size) {
 		return d.Memory.Store(a, size, v)
@@ -436,17 +437,18 @@ func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	return true
 }
 
-// System is that of the memory behind it.
+// System returns the system state from the underlying memory.
 func (d *bufferedMemory) System() *system {
 	return d.Memory.(interface{ System() *system }).System()
 }
 
-// What steps of other movers than the CPU a store that is held has to do with, is in
-// these objects. The n-th store of a CPU has a place, which that store and its taking effect
-// write, so that it can't take effect before; and so does the store that needs the place
-// after it. Loads that find what is held read it, and what takes effect writes it; of memory
-// that no other thread uses they don't, because nothing can tell where they have found it.
-// What waits until a CPU holds nothing reads its buffer, which what takes effect writes.
+// The objects below relate a held store to steps of movers other than its CPU. The n-th
+// store of a CPU has a place. The step that makes the store and the step that drains it both
+// write the place, so the drain can't come first; the next store that needs the same place
+// writes it too. A load that finds a held value reads the held object, and the drain writes
+// it. Loads of memory that no other thread uses don't, because nothing can tell where the
+// value was found. A step that waits for an empty buffer reads the buffer object, which a
+// drain writes.
 
 // touchPlace notes that the n-th store of a CPU, from 0, is made or takes effect.
 func (f *Footprint) touchPlace(c *CPU, n uint64) {
@@ -461,7 +463,7 @@ func objectHeldWord(c *CPU, a arch.Addr) sim.Object {
 	return object(objHeldWord, uint64(c.id)<<45|bytesNumber(a))
 }
 
-// touchHeldWords notes an access to what a CPU holds of memory.
+// touchHeldWords notes an access to memory words to which the CPU holds stores.
 func (f *Footprint) touchHeldWords(c *CPU, a arch.Addr, size uint8, write bool) {
 	if f == nil {
 		return
@@ -476,7 +478,7 @@ func (f *Footprint) touchHeldWords(c *CPU, a arch.Addr, size uint8, write bool) 
 	}
 }
 
-// addHeld adds what CPUs hold to a hash; what they hold of cells is in those.
+// addHeld adds held stores to memory to a hash. Stores to cells are hashed with the cells.
 func (w *WeakMemory) addHeld(h *sim.Hash) {
 	if !w.holds {
 		return

@@ -8,38 +8,38 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Clocks are the CPUs' clocks. Each advances by what the CPU's events cost, and where
-// it waits. Times are in cycles.Unit-ths of a cycle.
+// Clocks are the CPUs' clocks. A clock advances by the cost of the CPU's events and by the
+// time the CPU waits. Times are in cycles.Unit-ths of a cycle.
 type Clocks struct {
 	m       *Machine
 	costs   *cycles.Profile
 	lines   *lines                     // nil: no costs were set
 	tally   *[sim.MaxCPUs]cycles.Tally // nil: events aren't counted
 	now     sim.Clocks
-	starts  *[sim.MaxCPUs]sim.Time // what they show when a run begins; nil: 0
-	waited  [sim.MaxCPUs]sim.Time  // of that, the time spent waiting
-	spender uint8                  // the CPU whose clock an event has moved last
-	stored  sim.Time               // when a cell was stored whose waiters are yet to look
+	starts  *[sim.MaxCPUs]sim.Time // the clocks when a run begins; nil: 0
+	waited  [sim.MaxCPUs]sim.Time  // the part of now that was spent waiting
+	spender uint8                  // the CPU whose clock advanced last
+	stored  sim.Time               // when the cell was stored that waiters have yet to look at
 }
 
 // Clocks returns the CPUs' clocks.
 func (m *Machine) Clocks() *Clocks { return &m.time }
 
-// Costs sets what events cost from the next run on, nil the nominal profile. From then
-// on lines of cache are followed too; a search, which has no use for them, never calls
-// this. Runs stay the same, but for text that reads the clock and strategies that
-// follow time.
+// Costs sets what events cost from the next run on; nil is the nominal profile. It also
+// turns on the simulation of cache lines; a search doesn't need that and never calls Costs.
+// Runs are otherwise unchanged, except with text that reads the clock or a strategy that
+// follows time.
 func (c *Clocks) Costs(p *cycles.Profile) {
 	if c.costs = p; p == nil {
 		c.costs = cycles.Nominal()
 	}
-	if c.lines == nil && len(c.m.cpus.list) > 1 { // a CPU alone pays for none
+	if c.lines == nil && len(c.m.cpus.list) > 1 { // a single CPU never pays for a line
 		c.lines = new(lines)
 	}
 }
 
-// Start sets what the clocks show when a run begins, from the next one on. nil is 0, as
-// on a new machine.
+// Start sets the clocks' values at the beginning of each run from the next one on. nil is
+// 0, as on a new machine.
 func (c *Clocks) Start(at *[sim.MaxCPUs]sim.Time) { c.starts = at }
 
 // reset begins the time of a run.
@@ -55,7 +55,7 @@ func (k *Clocks) reset() {
 	}
 }
 
-// Count makes each CPU's events be counted in tally from now on; nil ends it.
+// Count counts each CPU's events in tally from now on; nil ends the counting.
 func (c *Clocks) Count(tally *[sim.MaxCPUs]cycles.Tally) { c.tally = tally }
 
 // Of returns what a CPU's clock shows.
@@ -72,10 +72,10 @@ func (c *Clocks) AppendSpent(list []sim.Time) []sim.Time {
 	return list
 }
 
-// Passed returns how much time has certainly passed since AppendSpent made a list: the
-// least that the CPUs with something to do have spent since, and the routine's own. A
-// CPU that could go on, and that a strategy lets stand, holds time up; so does a timer
-// that could fire, or a store that could take effect: then none has passed.
+// Passed returns how much time has certainly passed since AppendSpent made the list. It is
+// the least time spent since then by any CPU with something to do, the routine's included. A
+// CPU that could go on but isn't chosen by the strategy holds time up. While a timer could
+// fire or a store could take effect, no time has passed.
 func (x *Ctx) Passed(since []sim.Time) sim.Time {
 	m := x.m
 	for _, s := range m.irqs.sources {
@@ -105,12 +105,12 @@ func (k *Clocks) spend(cpu uint8, e cycles.Event, n int) {
 	}
 }
 
-// Now returns the clock of the CPU whose routine has moved last: only routines let
-// others go on.
+// Now returns the clock of the CPU that spent time last. Only routines let waiting CPUs go
+// on, so this is the time at which they continue.
 func (c *Clocks) Now() sim.Time { return c.now[c.spender] }
 
-// catchUp advances a CPU that waited to the time at which another CPU let it go on.
-// Clocks show one time, as the time-stamp counters of CPUs do that are reset together
+// catchUp advances a waiting CPU to the time at which another CPU let it go on. All clocks
+// show the same time base, as the time-stamp counters of CPUs that were reset together do
 // (SDM vol. 3, 18.17.4).
 func (k *Clocks) catchUp(c *CPU, to sim.Time) {
 	if at := k.now[c.id]; at < to {
@@ -119,7 +119,7 @@ func (k *Clocks) catchUp(c *CPU, to sim.Time) {
 	}
 }
 
-// delivery is the event that a vector's delivery is.
+// delivery returns the event that prices the delivery of a vector.
 func delivery(vec uint8) cycles.Event {
 	switch vec {
 	case smpev.VecBP:
@@ -130,17 +130,16 @@ func delivery(vec uint8) cycles.Event {
 	return cycles.Trap
 }
 
-// A line is a cache line that CPUs share, as in MESI: in the caches of all CPUs
-// that have loaded it since the last store, and after a store in that of the
-// storing CPU alone. An access waits for the one before it. A line is in one
-// place at a time, so clocks show the order of its accesses.
+// A line is a cache line that CPUs share, as in MESI. It is in the caches of all CPUs that
+// have loaded it since the last store; after a store it is in the storing CPU's cache alone.
+// An access waits for the previous access, so the clocks agree with the order of accesses.
 type line struct {
-	holders uint64   // CPUs that have it in their caches, 0: it is in memory only, and costs nothing more
+	holders uint64   // CPUs that have it cached; 0: it is in memory only, and costs nothing extra
 	stored  sim.Time // when it was stored to last, by the storing CPU's clock
 	loaded  sim.Time // when it was loaded last
 }
 
-// lines are those of a machine that has been told costs.
+// lines are the cache lines of a machine on which Costs was called.
 type lines struct {
 	cells  []line // by the number of the cell
 	queues [sim.MaxCPUs]line
@@ -174,7 +173,7 @@ func (k *Clocks) bringCell(c *CPU, id kapi.CellID, mode kapi.Mode) {
 	k.bring(c, k.lines.cell(id), mode == kapi.Write)
 }
 
-// bringQueue brings the run queue of a CPU to the one that changes it.
+// bringQueue brings of's run queue to c, which changes it.
 func (k *Clocks) bringQueue(c *CPU, of *CPU) {
 	if k.lines != nil {
 		k.bring(c, &k.lines.queues[of.id%sim.MaxCPUs], true)
@@ -191,8 +190,8 @@ func (k *Clocks) bringText(c *CPU, a arch.Addr, n int, store bool) {
 	}
 }
 
-// bring brings a line to a CPU that is about to load from it or to store to it. A CPU
-// that alone holds the line stores to it for nothing more.
+// bring brings a line to a CPU that is about to load from it or store to it. A store is
+// free for a CPU that alone holds the line.
 func (k *Clocks) bring(c *CPU, l *line, store bool) {
 	after := l.stored
 	if store {

@@ -6,18 +6,18 @@ import (
 	"kpsim/smp/arch"
 )
 
-// The preemption count of a CPU, as text finds it in memory, has two parts: what text has
-// counted there, and what the kernel counts for the routines and traps under way
-// (include/linux/preempt.h). The second isn't stored: a load adds it and a store takes it
-// off. So routines and traps store nothing, and memory is the same with and without it.
+// The preemption count of a CPU, as text finds it in memory, has two parts: text's own
+// count, and the kernel's count for the routines and traps under way
+// (include/linux/preempt.h). Only text's part is stored. A load adds the kernel's part and a
+// store subtracts it, so routines and traps store nothing to memory.
 
 // countSize is the size of a count in bytes.
 const countSize = 4
 
-// A count says where a CPU has its preemption count.
+// A count says where a CPU's preemption count is.
 type count struct {
-	at   arch.Addr // where text finds it, at the beginning of a page; 0: nowhere
-	word arch.Addr // where the part is stored that text has counted: there too, or in KeepCount's place
+	at   arch.Addr // where text reads it, at the beginning of a page; 0: the CPU has none
+	word arch.Addr // where text's part is stored: at at, or at KeepCount's address
 }
 
 // SetCount makes the first four bytes of the mapped page at an address the count of a CPU.
@@ -28,8 +28,8 @@ func (ps *Processors) SetCount(cpu int, at arch.Addr) {
 	ps.counts[cpu] = count{at: at, word: at}
 }
 
-// KeepCount stores what text has counted on a CPU at an address of a kernel's own engine,
-// whose text counts there.
+// KeepCount stores text's part of a CPU's count at word, an address of a kernel's own
+// engine, whose text counts there.
 func (ps *Processors) KeepCount(cpu int, word arch.Addr) { ps.counts[cpu].word = word }
 
 // KernelCount returns what routines and traps count on the context's CPU.
@@ -51,8 +51,8 @@ func (ps *Processors) kernelCount(c *CPU) uint32 {
 	return n
 }
 
-// counted returns the page whose count an access meets, nil if it meets none. near never
-// finds such a page, so that accesses to others pay nothing.
+// counted returns the page whose count an access overlaps, or nil. near never finds such a
+// page, so accesses to other pages cost nothing extra.
 func (m *Memory) counted(a arch.Addr, size int) *page {
 	if m.near(a) != nil {
 		return nil
@@ -63,8 +63,8 @@ func (m *Memory) counted(a arch.Addr, size int) *page {
 	return nil
 }
 
-// countOf returns the bytes of a page's count as text finds them, and what the kernel has
-// added to them. under is memory as the CPU accesses it.
+// countOf returns the bytes of a page's count as text sees them, and the kernel's part that
+// they include. under is memory as the CPU accesses it.
 func (m *Memory) countOf(p *page, under arch.Memory) (b [countSize]byte, added uint32) {
 	cpu := p.counts - 1
 	added = m.m.cpus.kernelCount(&m.m.cpus.list[cpu])
@@ -76,7 +76,7 @@ func (m *Memory) countOf(p *page, under arch.Memory) (b [countSize]byte, added u
 	return b, added
 }
 
-// loadCount is Load where a page's count is met.
+// loadCount is Load for an access that overlaps a page's count.
 func (m *Memory) loadCount(p *page, under arch.Memory, a arch.Addr, size int) (uint64, bool) {
 	var b [8]byte
 	if n := m.peek(a, b[:size], PermRead); n < size {
@@ -88,7 +88,7 @@ func (m *Memory) loadCount(p *page, under arch.Memory, a arch.Addr, size int) (u
 	return binary.LittleEndian.Uint64(b[:]), true
 }
 
-// storeCount is Store where a page's count is met.
+// storeCount is Store for an access that overlaps a page's count.
 func (m *Memory) storeCount(p *page, under arch.Memory, a arch.Addr, size int, v uint64) bool {
 	if fault, ok := m.permits(a, size, PermWrite); !ok {
 		m.fault = fault
@@ -109,7 +109,7 @@ func (m *Memory) storeCount(p *page, under arch.Memory, a arch.Addr, size int, v
 	return true
 }
 
-// keptApart returns the page whose count an access meets, if it is stored elsewhere.
+// keptApart returns the page whose count an access overlaps, if the count is stored elsewhere.
 func (m *Memory) keptApart(a arch.Addr, size int) *page {
 	if p := m.counted(a, size); p != nil && m.m.cpus.counts[p.counts-1].word != p.at {
 		return p
@@ -117,16 +117,17 @@ func (m *Memory) keptApart(a arch.Addr, size int) *page {
 	return nil
 }
 
-// ownCount reports whether a store meets the count of the CPU that makes it, which no other
-// CPU looks at: such a store isn't held.
+// ownCount reports whether a store overlaps the storing CPU's own count. No other CPU looks
+// at that count, so the store isn't held.
 func (m *Memory) ownCount(a arch.Addr, size int) bool {
 	p := m.counted(a, size)
 	return p != nil && p.counts == m.cpu+1
 }
 
-// countAccess takes an access that may meet a count, and returns the address that others
-// meet it at. What text finds in an interrupt, or of another CPU, depends on when the
-// kernel's part changes: from then on those steps touch the count.
+// countAccess records an access that may overlap a count, and returns the address that
+// stands for the count in conflicts. A read in an interrupt, or of another CPU's count,
+// depends on when the kernel's part changes. After the first such read, steps that change
+// the kernel's part touch the count.
 func (f *Footprint) countAccess(c *CPU, a arch.Addr, size int) arch.Addr {
 	p := f.m.mem.counted(a, size)
 	if p == nil {
@@ -142,7 +143,7 @@ func (f *Footprint) countAccess(c *CPU, a arch.Addr, size int) arch.Addr {
 	return f.m.cpus.counts[p.counts-1].word
 }
 
-// countChanges notes that the step under way changes what the kernel counts on a CPU.
+// countChanges notes that the current step changes the kernel's part of a CPU's count.
 func (f *Footprint) countChanges(c *CPU) {
 	if f != nil && f.readsCount {
 		f.add(object(objWord, bytesNumber(f.m.cpus.counts[c.id].at)), true)

@@ -8,14 +8,14 @@ import (
 type Processors struct {
 	m      *Machine
 	list   []CPU
-	bases  []arch.Addr // of their own data, from boot
-	counts []count     // where they have their preemption counts, from boot
+	bases  []arch.Addr // the bases of their per-CPU data, from boot
+	counts []count     // where their preemption counts are, from boot
 }
 
 // Processors returns the machine's CPUs.
 func (m *Machine) Processors() *Processors { return &m.cpus }
 
-// SetBase gives a CPU the base of its own data with which it begins each run.
+// SetBase sets the base of a CPU's own data at the beginning of each run.
 func (ps *Processors) SetBase(cpu int, base arch.Addr) { ps.bases[cpu] = base }
 
 // SeenIdle reports whether a CPU is in its idle loop, outside an interrupt.
@@ -30,7 +30,7 @@ func (ps *Processors) init(m *Machine) {
 	ps.m, ps.list, ps.bases, ps.counts = m, make([]CPU, n), make([]arch.Addr, n), make([]count, n)
 }
 
-// reset puts CPUs and tasks back to where they begin a run: idle.
+// reset puts CPUs and tasks back to their state at the beginning of a run: idle.
 func (ps *Processors) reset() {
 	for i := range ps.list {
 		c := &ps.list[i]

@@ -9,41 +9,41 @@ import (
 	"kpsim/traces"
 )
 
-// A Ctx is a kernel routine in being: a task's body, a trap handler, or a
-// routine that guest text has called. It implements kapi.Context. Contexts and
-// their fibres are pooled: one is valid only while its routine runs.
+// A Ctx is a kernel routine under way: a task's body, a trap handler, or a routine that
+// guest text has called. It implements kapi.Context. Contexts and their fibres are pooled: a
+// context is valid only while its routine runs.
 type Ctx struct {
 	m     *Machine
 	cpu   *CPU
 	task  *Task
-	fibre *sim.Fibre // its own; nil: it has never needed one
-	host  *Ctx       // whose fibre it runs on
+	fibre *sim.Fibre // the context's own fibre; nil: it has never needed one
+	host  *Ctx       // the context whose fibre it runs on
 
 	started bool
-	driving bool                          // it has given way, and makes the others' moves meanwhile
+	driving bool                          // it has given way, and drives the machine meanwhile
 	prompt  bool                          // an interrupt handler that runs in one step, without a fibre
-	trap    func(x *Ctx, regs *arch.Regs) // a trap's routine; regs is what it works on
+	trap    func(x *Ctx, regs *arch.Regs) // a trap's routine; regs are the saved registers
 	regs    arch.Regs
 	vector  uint8
-	source  *Source      // a trap's: what fired, nil for an exception or IPI
-	gate    kapi.Routine // or what text called
+	source  *Source      // for a trap: the source that fired, nil for an exception or IPI
+	gate    kapi.Routine // or the routine that text called
 	body    func(x *Ctx) // or a task's body
-	exits   bool         // the task ends when it has returned
-	guest   bool         // of what text called: a kernel's own code calls it
-	was     Balance      // of a trap's, or of what text called: when it began
+	exits   bool         // the task ends when the routine has returned
+	guest   bool         // for gate: a kernel's own code calls the routine
+	was     Balance      // for trap and gate: the balance when the routine began
 
-	cond    kapi.Cond // what it waits for
-	wait    waiting   // and for which mover: the default schedule serves it
-	waitFor *Source   // of waitWork
+	cond    kapi.Cond // the condition it waits for
+	wait    waiting   // what kind of mover can end the wait: the default schedule runs it
+	waitFor *Source   // for waitWork: the work's source
 	place   string    // the routine and step it is at, for traces
 	step    int
-	said    asSaid    // of its next access to a cell
-	ahead   sim.Touch // at a yield point of an observed machine: what the next step touches first
+	said    asSaid    // declarations about its next access to a cell
+	ahead   sim.Touch // at a yield point of an observed machine: the next step's first touch
 
-	// For telling states apart (state.go).
+	// The fields below distinguish states (state.go).
 	read     sim.Hash // what its local variables depend on
 	knowsCPU bool     // it has asked which CPU it is on
-	looking  bool     // all that its step has done is to look whether it must wait, and it must
+	looking  bool     // the step so far has only found that it must wait
 }
 
 var _ kapi.Context = (*Ctx)(nil)
@@ -114,7 +114,7 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 		if on {
 			x.m.foot.touch(objIPI, uint64(x.cpu.id), false)
 			if x.cpu.ipi != 0 {
-				x.knows(6) // it stands here, and not at its next access
+				x.knows(6) // the routine stands here, and not at its next access
 				x.yieldOpen()
 			}
 		}
@@ -156,8 +156,8 @@ func (x *Ctx) NeedResched() bool {
 	return x.cpu.needResched
 }
 
-// MustResched reports whether another task wants the CPU and won't wait: as
-// NeedResched, but under the model lazy for a stopper, and from the next tick on.
+// MustResched reports whether another task wants the CPU and won't wait. It is NeedResched,
+// except that under the model lazy it is true only for a stopper or after the next tick.
 func (x *Ctx) MustResched() bool {
 	if !x.NeedResched() || !x.m.cfg.Lazy {
 		return x.cpu.needResched
@@ -186,9 +186,8 @@ func (x *Ctx) Preempt() {
 	x.give()
 }
 
-// PreemptSelf gives the CPU to another task as an interrupt would: the task is
-// preempted, and hasn't given the CPU up by itself. It may do so nowhere else than
-// Sleep may.
+// PreemptSelf gives the CPU to another task as an interrupt would: the task counts as
+// preempted, not as having given the CPU up voluntarily. Context: as Sleep.
 func (x *Ctx) PreemptSelf() {
 	x.MightSleep()
 	x.yield()
@@ -197,16 +196,16 @@ func (x *Ctx) PreemptSelf() {
 	}
 }
 
-// A Balance is what a routine of the kernel's leaves of a CPU as it was.
+// A Balance is the CPU state that a kernel routine must leave as it found it.
 type Balance struct {
 	Preempt int  // the nesting of PreemptDisable
 	Open    bool // interrupts are on
 }
 
-// Balance returns that of now.
+// Balance returns the current balance.
 func (x *Ctx) Balance() Balance { return Balance{x.task.preempt, x.Open()} }
 
-// Even tells monitors of what isn't as it was.
+// Even reports to monitors what differs from was.
 func (x *Ctx) Even(was Balance) {
 	is := x.Balance()
 	if is.Preempt != was.Preempt {

@@ -9,13 +9,13 @@ import (
 // An ending is how a run ended, and why.
 type ending struct {
 	m       *Machine
-	over    bool // no turn asks anything any more
+	over    bool // the run is over: no turn asks a question any more
 	outcome Outcome
 	refusal error  // after Refused
-	died    string // what Hooks.Blames was asked about, if the kernel has died of it
+	died    string // the subject of the Hooks.Blames call by which the kernel died
 }
 
-// with makes this the end of the run.
+// with ends the run with the outcome o, and returns false.
 func (e *ending) with(o Outcome) bool {
 	e.over, e.outcome = true, o
 	e.m.turns.again()
@@ -37,8 +37,8 @@ func (e *ending) undecodable(c *CPU, ip arch.Addr, b []byte) {
 	e.garbled(c, ip, b, fmt.Sprintf("% x: no instruction", b))
 }
 
-// garbled ends the run at what can't be executed: the kernel dies of it, or, if the
-// input is to blame, the run is refused.
+// garbled ends the run at bytes that can't be executed. The run is refused if the input is
+// to blame; otherwise the kernel dies.
 func (e *ending) garbled(c *CPU, ip arch.Addr, code []byte, what string) {
 	m := e.m
 	if m.log.Found == nil && m.hooks.Blames != nil && m.hooks.Blames(ip, code) {
@@ -56,7 +56,7 @@ func (e *ending) refuseAt(c *CPU, ip arch.Addr, what string) {
 
 func (e *ending) refuseIn(c *CPU, place, what string) {
 	if e.m.log.Found != nil {
-		return // what led here is a finding already
+		return // the cause is a finding already
 	}
 	e.refusal = fmt.Errorf("cpu%d %s: %s: %s", c.id, c.task.Name, place, what)
 	e.with(Refused)
@@ -65,7 +65,7 @@ func (e *ending) refuseIn(c *CPU, place, what string) {
 // Refusal says what the machine wouldn't execute, after Refused.
 func (m *Machine) Refusal() error { return m.ending.refusal }
 
-// Died says what the kernel has died of, in words; "": nothing, or the finding says it.
+// Died says in words why the kernel died; "": it didn't, or the finding says why.
 func (m *Machine) Died() string { return m.ending.died }
 
 // Why is Ctx.Why, also after the last step of a run.

@@ -6,16 +6,16 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A Held is what an observer of states has to know of a store that is held, and of what its
-// taking effect has left in a cell: what the step has read that made it.
+// A Held tells an observer of states which reads determined the value of a held store, or
+// of a store that has taken effect in a cell.
 type Held struct {
 	Object sim.Object // the cell
-	By     sim.Hash   // zero: the step under way has made it itself
-	CPU    int        // whose it was
-	Over   bool       // and the step has written the cell after it
+	By     sim.Hash   // what the storing step had read; zero: the store is by the current step
+	CPU    int        // the CPU that held the store
+	Over   bool       // the current step has written the cell after the store took effect
 }
 
-// drains takes that a store to a cell takes effect.
+// drains records that a store to a cell takes effect.
 func (f *Footprint) drains(c *CPU, s *heldStore) {
 	f.add(objectHeldCell(c, s.cell), true)
 	o := object(objCell, uint64(s.cell.ID()))
@@ -23,7 +23,7 @@ func (f *Footprint) drains(c *CPU, s *heldStore) {
 	f.drained = append(f.drained, Held{Object: o, By: s.by, CPU: int(c.id)})
 }
 
-// overwritten takes that a step writes a cell to which it has made a store take effect.
+// overwritten records that a step writes a cell after making a store to it take effect.
 func (f *Footprint) overwritten(o sim.Object) {
 	for i := range f.drained {
 		if f.drained[i].Object == o {
@@ -32,13 +32,13 @@ func (f *Footprint) overwritten(o sim.Object) {
 	}
 }
 
-// Drained is for an observer, of the step that it is being told of: the stores to cells that
-// have taken effect in it, in order. It is valid until the next step.
+// Drained returns, for an observer, the stores to cells that took effect in the step being
+// reported, in order. The slice is valid until the next step.
 func (f *Footprint) Drained() []Held { return f.drained }
 
-// HasStored is for an observer: h is what the step that is being reported had read, and so
-// what it has stored in cells that CPUs hold now. each is called with what those stores are
-// to loads by the same CPU, which read that object.
+// HasStored lets an observer record that h is what the step being reported had read, which
+// determines the stores to cells that it made and that CPUs hold now. each is called for
+// those stores, with the object that loads by the same CPU read.
 func (f *Footprint) HasStored(h sim.Hash, each func(o sim.Object, by sim.Hash)) {
 	f.hasMade(h)
 	if !f.m.weak.holds {
@@ -64,7 +64,7 @@ func (f *Footprint) HasStored(h sim.Hash, each func(o sim.Object, by sim.Hash)) 
 	}
 }
 
-// hash is what the stores up to number i are of eight aligned bytes.
+// hash returns a hash of the held stores, up to number i, to the aligned eight bytes at at.
 func (b *buffer) hash(at arch.Addr, i int) (h sim.Hash) {
 	h.Add(1)
 	for k := range b.q[:i+1] {
@@ -76,7 +76,7 @@ func (b *buffer) hash(at arch.Addr, i int) (h sim.Hash) {
 	return h
 }
 
-// appendHeld and setHeld are State's AppendRead and SetRead of what is held.
+// appendHeld and setHeld are the parts of State.AppendRead and SetRead for held stores.
 func (w *WeakMemory) appendHeld(list []sim.Hash) []sim.Hash {
 	for c := range w.buffers {
 		for i := range w.buffers[c].q {
@@ -103,8 +103,8 @@ func (w *WeakMemory) setHeld(list []sim.Hash) (rest []sim.Hash) {
 	return list
 }
 
-// awaits prepares a wait for a cell: it looks at what others see, which must not be older
-// than what the CPU has stored there itself.
+// awaits prepares a wait for a cell. The wait looks at the value that other CPUs see, which
+// must not be older than the CPU's own last store to the cell.
 func (x *Ctx) awaits(id kapi.CellID) {
 	if x.m.weak.holds {
 		x.awaitsHeld(id)

@@ -7,18 +7,18 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Under the kernel's memory model a routine may read a version of a cell that others have
-// replaced, so what it knows then is not of the last writer but of that version's. For
-// observers of states each version has what the step had read that made it.
+// Under the kernel's memory model a routine may read an older version of a cell. What the
+// routine then knows depends on the writer of that version, not on the last writer. For
+// observers of states each version therefore records what the step that made it had read.
 
-// atBoot has made the first version of each cell.
+// atBoot stands for the maker of the first version of each cell.
 var atBoot = sim.Hash{Hi: 1, Lo: 1}
 
 // versions reports whether cells keep versions.
 func (w *WeakMemory) versions() bool { return w.m.cfg.Memory == LKMM }
 
-// madeBy returns by what the versions of a cell were made, oldest first. The zero hash is of
-// the step under way.
+// madeBy returns, for each version of a cell, the hash of what its maker had read, oldest
+// first. The zero hash stands for the step under way.
 func (w *WeakMemory) madeBy(id kapi.CellID) *[]sim.Hash {
 	for int(id) >= len(w.made) {
 		w.made = append(w.made, nil)
@@ -47,7 +47,7 @@ func (f *Footprint) makes(id kapi.CellID, back int) {
 	f.made = append(f.made, id)
 }
 
-// remakes notes that it has given the newest version of a cell another value.
+// remakes notes that the step under way has changed the value of a cell's newest version.
 func (f *Footprint) remakes(id kapi.CellID) {
 	if f.m.weak.versions() && f.Observing() {
 		made := *f.m.weak.madeBy(id)
@@ -63,7 +63,7 @@ func (f *Footprint) forgets(id kapi.CellID, n int) {
 	}
 }
 
-// hasMade is HasStored of versions.
+// hasMade is HasStored for versions.
 func (f *Footprint) hasMade(h sim.Hash) {
 	for k, id := range f.made {
 		made := f.m.weak.made[id]
@@ -77,8 +77,9 @@ func (f *Footprint) hasMade(h sim.Hash) {
 	f.made = f.made[:0]
 }
 
-// appendMade and setMade are State's AppendRead and SetRead of versions: of each cell that
-// has others than at boot its number, how many, and by what they were made.
+// appendMade and setMade are the parts of State.AppendRead and SetRead for versions. For
+// each cell whose versions differ from boot they hold its number, the number of versions and
+// the hashes of their makers.
 func (w *WeakMemory) appendMade(list []sim.Hash) []sim.Hash {
 	for id, made := range w.made {
 		if len(made) > 1 || len(made) == 1 && made[0] != atBoot {

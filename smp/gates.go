@@ -6,9 +6,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A gate is a kernel routine with an address: guest text calls it like any
-// function. The last place of the gate page is where a call made by a routine
-// returns to.
+// A gate is a kernel routine with an address: guest text calls it like any function. The
+// last place of the gate page is the return address of calls made by routines.
 type gate struct {
 	name string
 	f    kapi.Routine
@@ -22,8 +21,8 @@ const (
 // Gates are the addresses of kernel routines.
 type Gates struct {
 	m          *Machine
-	page       arch.Addr // where bound begin
-	guestPages arch.Addr // where guests begin
+	page       arch.Addr // the address of the first of bound
+	guestPages arch.Addr // the address of the first of guests
 	bound      []gate
 	late       []gate // from the end of the gate page down
 	guests     []gate // see BindGuest
@@ -37,11 +36,11 @@ func (gs *Gates) init(m *Machine) {
 	m.mem.mapCode(gs.page, PermRead|PermExec).gate = true
 }
 
-// returnGate is where a call made by a routine returns to.
+// returnGate returns the address to which a call made by a routine returns.
 func (gs *Gates) returnGate() arch.Addr { return gs.page + maxGates*gateSize }
 
-// idleIP is where the instruction pointer stands while a kernel routine, which
-// has no address, is on the CPU.
+// idleIP returns the value of the instruction pointer while a kernel routine, which has no
+// address, runs on the CPU.
 func (gs *Gates) idleIP() arch.Addr { return gs.page + 0x100000 }
 
 // Bind gives f the next address of the gate page.
@@ -53,8 +52,9 @@ func (gs *Gates) Bind(name string, f kapi.Routine) arch.Addr {
 	return gs.page + arch.Addr(len(gs.bound)-1)*gateSize
 }
 
-// BindGuest gives f the next address from kapi.GuestGates on (arch.Arch.Addr): pages of their own, so that
-// it is the same whatever else is bound. It is called before Freeze.
+// BindGuest gives f the next address from kapi.GuestGates on (arch.Arch.Addr). These gates
+// have pages of their own, so the address doesn't depend on what else is bound. It is called
+// before Freeze.
 func (gs *Gates) BindGuest(name string, f kapi.Routine) arch.Addr {
 	at := gs.guestPages + arch.Addr(len(gs.guests))*gateSize
 	if at%pageSize == 0 {
@@ -89,7 +89,7 @@ func (gs *Gates) find(a arch.Addr) *gate {
 	return nil
 }
 
-// Rebind gives the address another routine: an engine is built anew each run.
+// Rebind gives the address another routine, because an engine is built anew each run.
 func (gs *Gates) Rebind(at arch.Addr, f kapi.Routine) {
 	gs.bound[int(at-gs.page)/gateSize].f = f
 }

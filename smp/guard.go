@@ -5,16 +5,15 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A stack below its task's stack pointer is dead: what another task finds there belongs
-// to a call that has returned. Text that was compiled by others may have kept a pointer
-// to it.
+// The part of a stack below its task's stack pointer is dead: it belongs to calls that have
+// returned. Compiled text may have kept a pointer into it by mistake.
 
 // GuardStacks makes an instruction's access to another task's dead stack a page fault. It
 // is called before Freeze.
 func (m *Memory) GuardStacks() { m.guards = true }
 
-// DeadStack returns the task below whose stack pointer an address lies, if that isn't the
-// one that runs on the CPU.
+// DeadStack returns the task whose dead stack contains an address. ok is false for the stack
+// of the task that runs on the CPU.
 func (x *Ctx) DeadStack(a arch.Addr) (of kapi.TaskID, ok bool) {
 	if !x.m.tasks.deadStack(x.cpu, a) {
 		return 0, false
@@ -43,7 +42,7 @@ func (g *guardedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	return g.Memory.Store(a, size, v)
 }
 
-// A guardedWatch is guardedMemory of an observed machine.
+// A guardedWatch is guardedMemory for an observed machine.
 type guardedWatch struct{ watchedMemory }
 
 // Load implements arch.Memory.

@@ -5,17 +5,16 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// A CPU comes and goes by these. One that isn't active is online, and has no task placed on
-// it. One that is off takes no interrupt and no NMI, on its way there and back as well: nothing
-// is sent to it. When it is there it is in its idle loop: it has no step to make, and nothing
-// looks for it. Which CPUs others may count on is the kernel's to
-// know (kernel.Hotplug).
+// The functions below take a CPU offline and online. An inactive CPU is online, but no task
+// is placed on it. A CPU that is off takes no interrupt and no NMI, also on its way off and
+// back; nothing is sent to it. Once off it stays in its idle loop and makes no step. The set
+// of CPUs that code may rely on is kept by the kernel (kernel.Hotplug).
 
-// hotplugged is what of a CPU's state of hotplug the machine goes by.
+// hotplugged is the part of a CPU's hotplug state that the machine uses.
 type hotplugged struct {
-	off    bool // it has gone: no task runs there
-	pushes bool // it isn't active: tasks leave it when it schedules, and none is placed there
-	lonely bool // workers of its pool are no longer bound to it
+	off    bool // the CPU is off: no task runs there
+	pushes bool // the CPU is inactive: tasks leave it when it schedules, and none is placed there
+	lonely bool // workers of the CPU's pool are no longer bound to it
 }
 
 // stays reports whether a task stays on a CPU that isn't active (is_cpu_allowed).
@@ -23,22 +22,22 @@ func (t *Task) stays(c *CPU) bool {
 	return t.class == classStopper || t.class == classIdle || t.bound || t.worker && !c.hot.lonely
 }
 
-// Deactivate has, if it pushes, no task placed on the routine's CPU any more, and those that are
-// there leave it when it schedules (set_cpu_active, balance_push_set). Else they leave it when it
-// is taken down.
+// Deactivate makes the routine's CPU inactive. With pushes set, no task is placed on it any
+// more, and its tasks leave when it schedules (set_cpu_active, balance_push_set). Otherwise
+// its tasks leave when it is taken down.
 func (x *Ctx) Deactivate(pushes bool) {
 	x.m.foot.touchQueue(x.cpu, true)
 	x.cpu.hot.pushes = pushes
 	x.Emit(smpev.CPUActive, uint64(x.cpu.id), 0, 0)
 }
 
-// Unbind lets the workers of the CPU's pool run elsewhere, or, so false, binds them again.
+// Unbind lets the workers of the CPU's pool run elsewhere; with so false it binds them again.
 func (x *Ctx) Unbind(so bool) {
 	x.m.foot.touchQueue(x.cpu, true)
 	x.cpu.hot.lonely = so
 }
 
-// Crowded reports whether a task waits for the CPU that is to leave it.
+// Crowded reports whether a task that must leave the CPU is still waiting for it.
 func (x *Ctx) Crowded() bool {
 	x.m.foot.touchQueue(x.cpu, false)
 	for _, t := range x.cpu.runq {
@@ -61,8 +60,8 @@ func (ts *Tasks) push(c *CPU, t *Task) {
 	m.turns.attend(t.cpu)
 }
 
-// TakeDown takes the routine's CPU, which isn't active, out of those that run anything. Tasks
-// that it hasn't pushed go to the first active CPU, as they stand (migrate_tasks).
+// TakeDown takes the routine's CPU, which is inactive, out of use. Tasks that it hasn't
+// pushed move to the first active CPU, in their current state (migrate_tasks).
 func (x *Ctx) TakeDown() {
 	m, c := x.m, x.cpu
 	m.foot.touchQueue(c, true)
@@ -71,7 +70,7 @@ func (x *Ctx) TakeDown() {
 		m.tasks.migrate(c)
 	}
 	c.hot.off = true
-	c.ipi &^= IPIResched // those who were to run have gone
+	c.ipi &^= IPIResched // the tasks that it was sent for have left
 	for _, t := range c.runq {
 		if !t.stays(c) {
 			sim.Bug("cpu%d is taken down under %s", c.id, t.Name)
@@ -94,7 +93,7 @@ func (ts *Tasks) migrate(c *CPU) {
 	c.runq = c.runq[:kept]
 }
 
-// PlayDead ends the life of a CPU that has gone, in its idle loop.
+// PlayDead turns off interrupts and NMIs on a CPU that has gone and is in its idle loop.
 func (ps *Processors) PlayDead(cpu int) {
 	m := ps.m
 	c := &ps.list[cpu]
@@ -105,7 +104,8 @@ func (ps *Processors) PlayDead(cpu int) {
 	m.turns.attend(c)
 }
 
-// PowerOn begins it again. A processor that comes out of reset has fetched nothing.
+// PowerOn brings an off CPU out of reset. A processor that comes out of reset has fetched
+// nothing.
 func (ps *Processors) PowerOn(cpu int, serialises bool) {
 	c := &ps.list[cpu]
 	ps.m.foot.touch(objIdle, uint64(cpu), true)
@@ -117,8 +117,8 @@ func (ps *Processors) PowerOn(cpu int, serialises bool) {
 	ps.m.turns.attend(c)
 }
 
-// Online has the routine's CPU be one that runs something, and takes interrupts; tasks, too, if
-// it takes them before it is active.
+// Online puts the routine's CPU back into use: it takes interrupts. With takes set, it also
+// runs tasks before it is active.
 func (x *Ctx) Online(takes bool) {
 	x.m.foot.touchQueue(x.cpu, true)
 	x.cpu.hot.off, x.cpu.hot.pushes = false, !takes
@@ -126,16 +126,16 @@ func (x *Ctx) Online(takes bool) {
 	x.Emit(smpev.CPUState, uint64(x.cpu.id), 1, 0)
 }
 
-// SerialiseStarting has the routine's CPU forget what it has fetched since its reset.
+// SerialiseStarting makes the routine's CPU forget what it has fetched since its reset.
 func (x *Ctx) SerialiseStarting() { x.m.cpus.serialiseStarting(x.cpu) }
 
-// serialiseStarting serialises a CPU that comes.
+// serialiseStarting serialises a CPU that is coming up.
 func (ps *Processors) serialiseStarting(c *CPU) {
 	ps.m.text.model.Serialise(int(c.id))
 	ps.m.foot.touchFloor(c)
 }
 
-// Activate lets tasks run on the routine's CPU. Programs that have waited for it begin.
+// Activate lets tasks run on the routine's CPU. Programs that have waited for the CPU begin.
 func (x *Ctx) Activate() {
 	m, c := x.m, x.cpu
 	m.foot.touchQueue(c, true)
@@ -148,7 +148,7 @@ func (x *Ctx) Activate() {
 	}
 }
 
-// absent is a CPU that is off when a run begins.
+// absent sets up a CPU that is off when a run begins.
 func (ps *Processors) absent(c *CPU) {
 	if ps.m.cfg.Offline>>c.id&1 != 0 {
 		c.hot = hotplugged{off: true, pushes: true, lonely: true}
@@ -157,13 +157,14 @@ func (ps *Processors) absent(c *CPU) {
 	}
 }
 
-// IsOff reports whether a CPU has gone.
+// IsOff reports whether a CPU is off.
 func (ps *Processors) IsOff(cpu int) bool { return ps.list[cpu].hot.off }
 
 // Absent returns the set of CPUs that are off when a run begins.
 func (ps *Processors) Absent() uint64 { return ps.m.cfg.Offline }
 
-// CallPending takes the call that a CPU was sent and has not answered.
+// CallPending takes the function-call IPI that is pending on the routine's CPU, and reports
+// whether there was one.
 func (x *Ctx) CallPending() bool {
 	x.m.foot.touch(objIPI, uint64(x.cpu.id), true)
 	was := x.cpu.ipi & IPICall
@@ -172,8 +173,8 @@ func (x *Ctx) CallPending() bool {
 	return was != 0
 }
 
-// fallback gives a task whose CPU isn't active the first one that is (select_fallback_rq).
-// It stays there.
+// fallback moves a task whose CPU is inactive to the first active CPU, for good
+// (select_fallback_rq).
 func (ts *Tasks) fallback(t *Task) {
 	m := ts.m
 	for i := range m.cpus.list {

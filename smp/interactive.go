@@ -9,13 +9,13 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Interactive drives a machine by hand: its run pauses where it would end.
+// Interactive drives a machine by hand: the run pauses where it would otherwise end.
 type Interactive struct {
 	m *Machine
 
-	// Pause is called at a boundary where the run would end because the budget is
-	// out or nothing can move. It may inspect the machine, wake tasks and set the
-	// budget anew. It returns true to let the run go on.
+	// Pause is called at a boundary where the run would end because the budget is spent or
+	// nothing can move. It may inspect the machine, wake tasks and set a new budget. It
+	// returns true to let the run go on.
 	Pause func() (goOn bool)
 }
 
@@ -38,10 +38,10 @@ func (d *Interactive) SetBudget(n uint64) {
 	d.m.turns.again()
 }
 
-// Budget returns after how many boundaries in all the run pauses, or ends.
+// Budget returns the total number of boundaries after which the run pauses, or ends.
 func (d *Interactive) Budget() uint64 { return d.m.cfg.Budget }
 
-// Moving reports whether a run would go on: something can move, or a waiter has yet
+// Moving reports whether the run would go on: either something can move, or a waiter has yet
 // to look at its condition.
 func (d *Interactive) Moving() bool {
 	moves := d.m.Inspect().Moves()
@@ -69,14 +69,14 @@ type Inspector struct{ m *Machine }
 // Inspect returns what reads the machine.
 func (m *Machine) Inspect() Inspector { return Inspector{m} }
 
-// Current returns the task that a CPU is at.
+// Current returns the current task of a CPU.
 func (in Inspector) Current(cpu int) *Task { return in.m.cpus.list[cpu].task }
 
-// Queue returns the tasks that want a CPU, but for the one that it is at.
+// Queue returns the tasks that want a CPU, without the current one.
 func (in Inspector) Queue(cpu int) []*Task { return in.m.cpus.list[cpu].runq }
 
-// Regs returns the registers of a CPU: those of guest text, or as a kernel
-// routine found them. kernel: it isn't at guest text.
+// Regs returns the registers of a CPU: those of guest text, or as a kernel routine found
+// them. kernel is true if the CPU isn't at guest text.
 func (in Inspector) Regs(cpu int) (regs arch.Regs, kernel bool) {
 	c := &in.m.cpus.list[cpu]
 	return c.regs, !c.guest
@@ -92,15 +92,15 @@ func (in Inspector) Pending(cpu int) (ipi, open bool) {
 // BytesAt copies what is in memory at a, and returns how many bytes are there.
 func (in Inspector) BytesAt(a arch.Addr, b []byte) int { return in.m.mem.peek(a, b, 0) }
 
-// OldestAt is BytesAt as a fetch of the CPU might see it at the oldest.
+// OldestAt is BytesAt with the oldest bytes that a fetch by the CPU might see.
 func (in Inspector) OldestAt(cpu int, a arch.Addr, b []byte) int {
 	n := in.m.mem.peek(a, b, 0)
 	in.m.text.model.Oldest(cpu, uint64(a), b[:n])
 	return n
 }
 
-// Moves returns what can move, found out anew: what a Step question's Moves, which
-// are kept up to date, must be.
+// Moves recomputes what can move. The Moves of a Step question, which are kept up to date
+// incrementally, must equal it.
 func (in Inspector) Moves() (moves sim.Moves) {
 	kept := in.m.turns.moves
 	for i := range in.m.cpus.list {
@@ -118,7 +118,7 @@ func (in Inspector) Moves() (moves sim.Moves) {
 	return moves
 }
 
-// Dump describes what each CPU and waiter is at, for a run that got stuck.
+// Dump describes where each CPU and waiter stands, for a run that got stuck.
 func (in Inspector) Dump() string {
 	var b strings.Builder
 	for i := range in.m.cpus.list {
@@ -142,7 +142,7 @@ func (in Inspector) Waiting() string {
 	return strings.Join(list, ", ")
 }
 
-// WaitsFor returns the cell of what the task waits for, if that is what it does.
+// WaitsFor returns the cell that the task waits for; ok is false if it doesn't wait.
 func (t *Task) WaitsFor() (cell kapi.CellID, ok bool) {
 	if f := t.top(); f != nil && f.kind == routine && f.ctx.cond != nil {
 		return f.ctx.cond.Cell(), true
@@ -159,8 +159,8 @@ func (in Inspector) Waits() []string {
 	return list
 }
 
-// Last returns what is on the CPU that went on by default when the run ended,
-// and where it stands.
+// Last returns the CPU that was the default mover when the run ended, its task, and where
+// that stands.
 func (in Inspector) Last() (cpu int, task, place string) {
 	c := &in.m.cpus.list[0]
 	if in.m.turns.lead != nil {

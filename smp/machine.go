@@ -12,7 +12,7 @@ import (
 	"kpsim/traces"
 )
 
-// Config is what a machine is built to.
+// Config says how a machine is built.
 type Config struct {
 	CPUs   int         // 1 to sim.MaxCPUs
 	Fetch  fetch.Model // which bytes a fetch may see
@@ -21,49 +21,49 @@ type Config struct {
 	Arch   *arch.Arch  // the processor; nil is x86.AMD64
 	Budget uint64      // boundaries of a run before it is Exhausted
 	Memory Ordering    // in what order other CPUs see a CPU's accesses to data
-	// events return by ERETS, which doesn't serialise, not by IRET (Intel's FRED specification, "ERETS")
+	// FRED: events return by ERETS, which doesn't serialise, not by IRET (Intel's FRED specification, "ERETS")
 	FRED    bool
-	Late    bool   // interrupts are still taken between a breakpoint and its handler, as an emulator may have it
+	Late    bool   // interrupts are still taken between a breakpoint and its handler, as some emulators do
 	NoHZ    bool   // an idle CPU with nothing to run has no timer tick (tick_nohz_idle_enter)
 	Offline uint64 // a set of CPUs that are off when a run begins, not CPU 0
 	_       struct{}
 }
 
-// Hooks are what the kernel installs at boot. Each runs within a step of the
-// machine: it must not wait. Nil hooks are not called.
+// Hooks are the functions that the kernel installs at boot. Each runs within a step of the
+// machine, so it must not wait. Nil hooks are not called.
 type Hooks struct {
-	// Trap is the routine of each vector. regs are the saved registers: what it
-	// leaves in them the CPU resumes with.
+	// Trap is the routine of each vector. regs are the saved registers; the CPU resumes
+	// with what the routine leaves in them.
 	Trap [256]func(x *Ctx, regs *arch.Regs)
 
-	// Prompt says of an interrupt's handler that it has no yield point and waits for
-	// nothing: it is run in one step. s is nil for an IPI.
+	// Prompt reports whether an interrupt's handler has no yield point and waits for
+	// nothing, so that it can run in one step. s is nil for an IPI.
 	Prompt func(vec uint8, s *Source) bool
 
-	// Nested says that what the handlers of interrupts do depends on Task.PreemptCount
-	// of the task below.
+	// Nested says that interrupt handlers depend on Task.PreemptCount of the interrupted
+	// task.
 	Nested bool
 
 	// Counts is what a trap of each vector adds to the preemption count while it is
 	// handled, but for exceptions of user mode.
 	Counts func(vec uint8) uint32
 
-	// Stepping returns what is added on a CPU for the instructions that probes have it step.
+	// Stepping returns what is added to a CPU's count while it single-steps for a probe.
 	Stepping func(cpu int) uint32
 
 	// Busy reports whether text has preemption off by a count of its own.
 	Busy func(x *Ctx) bool
 
-	// Switched is called when c gives the CPU from prev to next (which are the
-	// same if there is no other task to run).
+	// Switched is called when a CPU switches from prev to next (which are the same if
+	// there is no other task to run).
 	Switched func(prev, next *Task, voluntary bool)
 
 	// Idle is called when an interrupt has returned to a CPU's idle loop.
 	Idle func(cpu int)
 
-	// Blames is asked about what the machine won't execute, at ip: whether the input has
-	// no part in it, so that the kernel dies of it and no run is refused. code are the
-	// bytes, nil if there are none. nil: the input is always to blame.
+	// Blames is called when the machine can't execute the bytes at ip. It returns true if
+	// the input isn't to blame: then the kernel dies, instead of the run being refused. code
+	// are the bytes, nil if there are none. nil: the input is always to blame.
 	Blames func(ip arch.Addr, code []byte) bool
 
 	// Exiting is called by a program at its end, as a routine: it may wait.
@@ -81,8 +81,8 @@ const (
 	Passed    Outcome = iota // everything has ended
 	Violated                 // a monitor has a finding: the engine under test is wrong
 	Stuck                    // nothing can move, and work is left
-	Exhausted                // the budget is out: not a pass
-	Refused                  // the text holds what this simulator doesn't execute
+	Exhausted                // the budget is spent: not a pass
+	Refused                  // the text contains something that this simulator doesn't execute
 	Abandoned                // the strategy has seen enough (sim.Enough): no run at all
 )
 
@@ -93,14 +93,14 @@ func (o Outcome) String() string { return outcomeNames[o] }
 // A Machine is one simulated computer: its parts, and the loop that steps them. It is
 // used by one goroutine.
 //
-// What each boundary looks at comes first: at a field behind the first 4 KiB the compiler
-// looks anew, each time, whether there is a Machine at all.
+// The fields used at each boundary come first: for a field beyond the first 4 KiB the
+// compiler adds a nil check of the Machine to each access.
 type Machine struct {
 	cfg   Config
 	turns turns // whose step is next
 	cpus  Processors
 	log   *traces.Log
-	foot  *Footprint // footprint, while an observer is told of steps; else nil
+	foot  *Footprint // &footprint while an observer is set, else nil
 
 	ending   ending
 	waits    Waits
@@ -118,7 +118,7 @@ type Machine struct {
 	arch   *arch.Arch
 	hooks  Hooks
 	Cells  kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
-	nCells int        // those of boot
+	nCells int        // the number of cells made at boot
 
 	names       Names
 	interactive Interactive
@@ -126,11 +126,11 @@ type Machine struct {
 	footprint   Footprint
 }
 
-// DefaultBudget is the budget of a run whose Config says 0.
+// DefaultBudget is the budget of a run if Config.Budget is 0.
 const DefaultBudget = 200_000
 
-// Where things lie. Text within ±2 GiB of the executable memory for slots, as
-// the kernel has it.
+// The memory layout. Text lies within ±2 GiB of the executable memory for slots, as in the
+// kernel.
 const (
 	TextBase  arch.Addr = 0xffffffff81000000
 	GateBase  arch.Addr = 0xffffffff82000000
@@ -242,7 +242,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	}
 	for _, t := range m.tasks.all {
 		if t.boot && !t.cpu.hot.off {
-			m.time.spender = t.cpu.id // each is woken on its own CPU, when that begins
+			m.time.spender = t.cpu.id // each task is woken on its own CPU, when that begins
 			m.tasks.Wake(t)
 		}
 	}
@@ -250,14 +250,14 @@ func (m *Machine) Reset(ch sim.Chooser) {
 
 // unwind kills the routines that the last run left parked.
 func (rs *routines) unwind() {
-	rs.m.ending.over = true // what is deferred in them asks nothing any more
+	rs.m.ending.over = true // their deferred functions must put no question
 	rs.m.turns.again()
 	for len(rs.live) > 0 {
 		x := rs.live[len(rs.live)-1]
 		rs.live = rs.live[:len(rs.live)-1]
-		if x.fibre != nil { // else it goes with its host's
+		if x.fibre != nil { // else the host's fibre is unwound
 			x.fibre.Kill()
-			if x.fibre.Lost() { // it had panicked, and so the run
+			if x.fibre.Lost() { // the routine had panicked, and the run with it
 				x.fibre = nil
 			}
 		}
@@ -292,7 +292,7 @@ func (m *Machine) CPUs() int { return len(m.cpus.list) }
 
 // Counts are what a run did.
 type Counts struct {
-	Boundaries   uint64 // all, with one alternative or more
+	Boundaries   uint64 // all boundaries, with one alternative or more
 	Points       uint64 // questions: boundaries with a choice, held ones counted
 	Instructions uint64 // of guest text
 	Switches     uint64 // fibres parked
@@ -312,7 +312,7 @@ func (m *Machine) Counts() Counts {
 	return Counts{m.turns.steps, m.turns.p.Seq, m.turns.instr, m.routines.parks}
 }
 
-// emit takes an event of c down.
+// emit logs an event of c.
 func (m *Machine) emit(c *CPU, k traces.Kind, a, b, d uint64) {
 	m.log.Emit(k, c.id, uint8(c.task.ID), a, b, d)
 }

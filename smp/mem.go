@@ -16,7 +16,7 @@ const PageSize = 1 << pageShift
 const (
 	pageShift = 12
 	pageSize  = PageSize
-	blockSize = 64 // what is copied back at reset, one bit each in page.dirty
+	blockSize = 64 // the unit copied back at reset: one bit of page.dirty
 )
 
 // Perm is what may be done with a page.
@@ -33,19 +33,19 @@ const (
 // A page is 4 KiB of memory and, if it is text, what has been decoded from it.
 type page struct {
 	data   [pageSize]byte
-	boot   *[pageSize]byte // what reset goes back to; shared by pages that are alike, so never written
+	boot   *[pageSize]byte // the contents that reset restores; identical pages share it, so it is never written
 	dirty  uint64          // bit i: block i may differ from boot
 	perm   Perm
 	at     arch.Addr
-	later  bool  // it comes and goes; see pages.go
-	absent bool  // and is unmapped when a run begins
-	moved  bool  // it is in memory.moved
+	later  bool  // the page comes and goes; see pages.go
+	absent bool  // the page is unmapped when a run begins
+	moved  bool  // the page is in memory.moved
 	grown  bool  // mapped by Ctx.MapExec, in this run or an earlier one
-	counts uint8 // it begins with the preemption count of CPU counts-1; 0: of none
+	counts uint8 // the page begins with the preemption count of CPU counts-1; 0: with none
 
 	// Fields of text only:
 	code    *decodedPage        // the instruction decoded at each offset, if none of its bytes is watched
-	lately  *[pageSize]*decoded // and what was fetched there last, if it was decoded then; nil: nothing was
+	lately  *[pageSize]*decoded // what was fetched last at each offset, if decoded; nil: nothing was
 	watched [pageSize / 8]bool  // chunks that were or may be stored to
 	gate    bool                // Go routines live here, one in each 16 bytes
 }
@@ -75,20 +75,20 @@ type Memory struct {
 	moved []*page // pages that came or went in this run
 
 	watched     []arch.Addr  // chunks of text that are marked, in the order of Watch
-	bootWatched int          // as many of them since boot
-	decoded     []*page      // pages whose array of decoded instructions is their own
-	fetched     []*page      // pages that have lately
-	noCode      *decodedPage // the code of pages that are watched throughout: nothing
+	bootWatched int          // how many of watched were marked at boot
+	decoded     []*page      // pages that have a decodedPage of their own
+	fetched     []*page      // pages with an allocated lately
+	noCode      *decodedPage // the empty decodedPage, shared by pages that are watched throughout
 	frozen      bool         // Freeze was called
 
-	fault arch.Addr // where the last access that failed did so
+	fault arch.Addr // the faulting address of the last failed access
 
 	m   *Machine
 	cpu uint8 // the number of the CPU that executes
 
-	data   arch.Memory   // as CPUs access it: memory itself, or what stands before it in this run
-	own    arch.Memory   // the same, as instructions access it
-	guard  guardedMemory // what stands before it with guards
+	data   arch.Memory   // memory as CPUs access it: itself, or this run's wrapper
+	own    arch.Memory   // memory as instructions access it: the same, or another wrapper
+	guard  guardedMemory // the wrapper with guards
 	guards bool          // see GuardStacks
 }
 
@@ -176,7 +176,7 @@ func (m *Memory) page(a arch.Addr) *page {
 	return p
 }
 
-// near is page of one that was asked for lately; of another it is nil.
+// near is page for pages looked up recently; for others it returns nil.
 func (m *Memory) near(a arch.Addr) *page {
 	pn := uint64(a) >> pageShift
 	if e := &m.tlb[slot(pn)]; e.pn == pn {
@@ -253,8 +253,8 @@ func (m *Memory) Image(a arch.Addr, n int, store bool) []byte {
 	return p.data[off:][:n]
 }
 
-// storeBytes is Store to any page, or to two, which are looked at first: a
-// fault leaves nothing half done.
+// storeBytes is Store to any page, or to two. It checks both pages first, so that a fault
+// leaves nothing half done.
 func (m *Memory) storeBytes(a arch.Addr, size int, v uint64) bool {
 	if p := m.counted(a, size); p != nil {
 		return m.storeCount(p, m, a, size, v)
@@ -312,7 +312,7 @@ func (m *Memory) touch(p *page, off uint64, n int) {
 	}
 }
 
-// write puts b at a whatever the permissions; the pages are mapped.
+// write puts b at a regardless of permissions. The pages must be mapped.
 func (m *Memory) write(a arch.Addr, b []byte) {
 	for len(b) > 0 {
 		p, off := m.page(a), uint64(a)%pageSize
@@ -323,7 +323,7 @@ func (m *Memory) write(a arch.Addr, b []byte) {
 	}
 }
 
-// peek copies what is at a into b and returns how many bytes are mapped with perm.
+// peek copies the bytes at a into b and returns how many of them are mapped with perm.
 func (m *Memory) peek(a arch.Addr, b []byte, perm Perm) int {
 	n := 0
 	for n < len(b) {
@@ -336,7 +336,7 @@ func (m *Memory) peek(a arch.Addr, b []byte, perm Perm) int {
 	return n
 }
 
-// freeze makes what is in memory now the state that reset goes back to.
+// freeze makes the current contents of memory the state that reset restores.
 func (m *Memory) freeze() {
 	for _, p := range m.dirty {
 		image := p.data

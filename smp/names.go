@@ -8,19 +8,19 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Names says what addresses, movers, places, objects and answers to questions are
-// called, in messages and traces.
+// Names gives addresses, movers, places, objects and answers to questions their names in
+// messages and traces.
 type Names struct {
 	m       *Machine
 	symbols []symbol
 	spots   [spotNames]spotName
 
-	// Further is asked about addresses that AddSymbol has named nothing at; nil: there are no others.
+	// Further looks up addresses that no AddSymbol covers; nil: there are no further names.
 	Further func(a arch.Addr) (name string, off int, ok bool)
 
-	Cell    func(id kapi.CellID) string // of a cell, "" if it has no name
-	Monitor func(monitor int) string    // of a monitor that Footprint.TouchEvent was given
-	Service func(number uint64) string  // of an object that Footprint.TouchService was given
+	Cell    func(id kapi.CellID) string // names a cell, "" if it has no name
+	Monitor func(monitor int) string    // names a monitor passed to Footprint.TouchEvent
+	Service func(number uint64) string  // names an object passed to Footprint.TouchService
 }
 
 // Names returns the machine's names.
@@ -33,7 +33,7 @@ type symbol struct {
 	size int
 }
 
-// AddSymbol names [at, at+size). Later ones of the same place win.
+// AddSymbol names [at, at+size). The latest name of an address wins.
 func (n *Names) AddSymbol(name string, at arch.Addr, size int) {
 	n.spots = [spotNames]spotName{}
 	n.symbols = append(n.symbols, symbol{name, at, size})
@@ -72,19 +72,18 @@ func (n *Names) Symbol(a arch.Addr) string {
 	return fmt.Sprintf("%#x", uint64(a))
 }
 
-// Where says where a mover's CPU stands: the symbol and offset of guest text,
-// or a routine and its step. It is asked only when a trace is written or
-// replayed, never in a search.
+// Where says where a mover's CPU stands: the symbol and offset of guest text, or a routine
+// and its step. It is called only when a trace is written or replayed, never in a search.
 func (n *Names) Where(mv sim.Mover) (name string, off int, text bool) {
 	return n.SpotName(n.Spot(mv))
 }
 
-// A Spot is where a CPU stands, without its name: what a search can afford.
+// A Spot says where a CPU stands, without a name, so that it is cheap enough for a search.
 type Spot struct {
 	text    bool
-	returns bool   // it is about to leave the handler of vector at
-	at      uint64 // of text: the address
-	routine string // else; "" at the end of a handler
+	returns bool   // the CPU is about to leave the handler of vector at
+	at      uint64 // in text: the address
+	routine string // outside text: the routine; "" at the end of a handler
 	step    int
 }
 
@@ -119,8 +118,8 @@ func (n *Names) Spot(mv sim.Mover) Spot {
 	return Spot{routine: f.ctx.place, step: f.ctx.step}
 }
 
-// A spotName is the name of a spot in text. A replay asks for those of all questions, a
-// kernel has a hundred thousand, and a run comes by the same ones again and again.
+// A spotName is the cached name of a spot in text. A replay needs the name at every
+// question, a kernel has a hundred thousand symbols, and a run meets the same spots often.
 type spotName struct {
 	at   uint64
 	name string
@@ -149,7 +148,7 @@ func (n *Names) SpotName(s Spot) (name string, off int, text bool) {
 	return s.routine, s.step, false
 }
 
-// moverNames are what CPUs are called, their IPIs, and their stores that take effect.
+// moverNames are the names of CPUs, of their IPIs, and of their stores that take effect.
 var moverNames = func() (names [sim.NoMover]string) {
 	for i := range sim.MoverIPI {
 		names[i], names[sim.MoverIPI+i] = fmt.Sprintf("cpu%d", i), fmt.Sprintf("ipi@cpu%d", i)
@@ -193,7 +192,7 @@ func (n *Names) Alternative(p *sim.Point, pick int) string {
 	return fmt.Sprint(pick)
 }
 
-// StackOf returns the name of the task whose stack an address is in, "" if it is in none's.
+// StackOf returns the name of the task whose stack contains an address, "" if none does.
 func (n *Names) StackOf(a uint64) string {
 	for _, t := range n.m.tasks.all {
 		if t.stack-arch.Addr(a) <= StackSize {
@@ -206,8 +205,8 @@ func (n *Names) StackOf(a uint64) string {
 // SymbolName is Symbol for an address out of an event.
 func (n *Names) SymbolName(a uint64) string { return n.Symbol(arch.Addr(a)) }
 
-// Movers returns all that can ever move: CPUs, their IPIs, sources, and where CPUs hold
-// stores, those that take effect.
+// Movers returns all movers: CPUs, their IPIs, sources, and, if CPUs hold stores, the
+// draining of those.
 func (n *Names) Movers() (list []sim.Mover) {
 	for mv := range sim.NoMover {
 		switch base := mv / sim.MaxCPUs * sim.MaxCPUs; {
@@ -221,7 +220,7 @@ func (n *Names) Movers() (list []sim.Mover) {
 	return list
 }
 
-// MoverNamed returns the mover that traces call so.
+// MoverNamed returns the mover with that name in traces.
 func (n *Names) MoverNamed(name string) (sim.Mover, bool) {
 	for _, mv := range n.Movers() {
 		if n.Mover(mv) == name {
@@ -241,8 +240,7 @@ func (n *Names) TaskNamed(name string) (id int, ok bool) {
 	return 0, false
 }
 
-// FindSymbol returns where a name that AddSymbol was given begins, and how many
-// bytes it has.
+// FindSymbol returns the address and size of a name that was passed to AddSymbol.
 func (n *Names) FindSymbol(name string) (at arch.Addr, size int, ok bool) {
 	for i := len(n.symbols) - 1; i >= 0; i-- {
 		if s := &n.symbols[i]; s.name == name {
@@ -252,7 +250,7 @@ func (n *Names) FindSymbol(name string) (at arch.Addr, size int, ok bool) {
 	return 0, 0, false
 }
 
-// CPUOf returns the CPU that a mover's step is on, -1 if on none.
+// CPUOf returns the CPU on which a mover's step runs, -1 if on none.
 func (n *Names) CPUOf(mv sim.Mover) int {
 	switch {
 	case mv < sim.MoverIPI:

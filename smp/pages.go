@@ -42,12 +42,12 @@ func (m *Memory) Present(a arch.Addr) bool {
 	return p != nil && p.perm&PermExec != 0
 }
 
-// MapPages maps pages of MapLater or ComeAndGo. Data are as at boot. Text is as it was:
-// the caller fills it before any other CPU can know of it.
+// MapPages maps pages of MapLater or ComeAndGo. Data are as at boot. Text keeps its old
+// bytes: the caller fills it before any other CPU can know its address.
 func (x *Ctx) MapPages(a arch.Addr, pages int) { x.m.mem.setPages(a, pages, true) }
 
-// MapExec maps a page for code that is written at run time, for the rest of the
-// run: as Memory.MapExec does at boot. false: something else is there.
+// MapExec maps a page for code that is written at run time, as Memory.MapExec does at boot.
+// It stays until the run ends. false: something else is mapped there.
 func (x *Ctx) MapExec(a arch.Addr) bool {
 	p := x.m.mem.page(a)
 	if p == nil {
@@ -62,8 +62,8 @@ func (x *Ctx) MapExec(a arch.Addr) bool {
 	return true
 }
 
-// MapData maps a page for data, of zeros, until UnmapPages, or for the rest of the run.
-// false: something else is there.
+// MapData maps a page of zeros for data, until UnmapPages or the end of the run. false:
+// something else is mapped there.
 func (x *Ctx) MapData(a arch.Addr) bool {
 	p := x.m.mem.page(a)
 	if p == nil {
@@ -108,7 +108,7 @@ func (m *Memory) setPages(a arch.Addr, pages int, there bool) {
 	}
 }
 
-// there are the permissions of a page that comes and goes, while it is there.
+// there returns the permissions that a page that comes and goes has while it is mapped.
 func (p *page) there() Perm {
 	if p.code == nil {
 		return PermRead | PermWrite
@@ -116,8 +116,8 @@ func (p *page) there() Perm {
 	return PermRead | PermExec
 }
 
-// swapData is called when a page of data has come or gone: accesses to its words find
-// other values, or none.
+// swapData is called when a page of data was mapped or unmapped: accesses to its words now
+// find other values, or fault.
 func (m *Memory) swapData(p *page, there bool) {
 	if there {
 		p.restore()
@@ -125,7 +125,7 @@ func (m *Memory) swapData(p *page, there bool) {
 	m.m.foot.touchPage(p)
 }
 
-// forgetPage has the CPUs look a page up again.
+// forgetPage makes the CPUs look a page up again.
 func (m *Memory) forgetPage(p *page) {
 	for i := range m.m.cpus.list {
 		if c := &m.m.cpus.list[i]; c.page == p {
@@ -134,7 +134,7 @@ func (m *Memory) forgetPage(p *page) {
 	}
 }
 
-// resetPages puts the pages back that the last run has moved.
+// resetPages maps and unmaps pages as they were when the last run began.
 func (m *Memory) resetPages() {
 	for _, p := range m.moved {
 		p.perm = p.there()
@@ -147,7 +147,7 @@ func (m *Memory) resetPages() {
 	m.moved = m.moved[:0]
 }
 
-// addPages adds to a hash which pages aren't where they were when the run began.
+// addPages adds to a hash which pages were mapped or unmapped since the run began.
 func (m *Memory) addPages(h *sim.Hash) {
 	for _, p := range m.moved {
 		if (p.perm == 0) != p.absent {
@@ -188,8 +188,8 @@ func (m *Memory) PagedIn(a arch.Addr) bool {
 	return p != nil && p.absent && p.perm != 0 && p.code == nil
 }
 
-// PageIn maps the paged-out page that a lies in. Later accesses by any CPU find it
-// there, so its words count as shared.
+// PageIn maps the paged-out page that contains a. Later accesses by any CPU depend on it, so
+// its words count as shared.
 func (x *Ctx) PageIn(a arch.Addr) {
 	m := x.m
 	p := m.mem.page(a)
@@ -198,7 +198,7 @@ func (x *Ctx) PageIn(a arch.Addr) {
 	m.foot.touchPage(p)
 }
 
-// touchPage says that each word of a page is shared, and stored to.
+// touchPage marks each word of a page as shared, and as stored to.
 func (f *Footprint) touchPage(p *page) {
 	if f != nil {
 		for off := arch.Addr(0); off < pageSize; off += 8 {

@@ -17,9 +17,9 @@ func (x *Ctx) ReadText(a arch.Addr, b []byte) int {
 	return x.m.mem.peek(a, b, PermRead)
 }
 
-// WriteText stores b to text as memcpy does: by the largest power of two of
-// bytes that is left, none across an aligned 8-byte chunk, a yield point before each.
-// Five bytes are two stores. No CPU is serialised.
+// WriteText stores b to text as memcpy does, in stores of the largest power of two that
+// fits. No store crosses an aligned 8-byte chunk, and each has a yield point before it. Five
+// bytes are two stores. No CPU is serialised.
 func (x *Ctx) WriteText(a arch.Addr, b []byte) {
 	for len(b) > 0 {
 		n := 1 << (bits.Len(uint(min(len(b), int(chunk-a%chunk)))) - 1)
@@ -39,8 +39,8 @@ func (x *Ctx) FillText(a arch.Addr, b []byte) {
 	}
 }
 
-// SwapText stores a byte to text and returns what was there, in one step, in which may
-// holds: ok false: it doesn't, and nothing is stored. No CPU is serialised.
+// SwapText stores a byte to text and returns the old byte, in one step, if the condition may
+// holds in that step. ok false: it doesn't hold, and nothing is stored. No CPU is serialised.
 func (x *Ctx) SwapText(a arch.Addr, b byte, may kapi.Cond) (was byte, ok bool) {
 	x.yieldBeforeText(a, true)
 	x.Mark(may.Cell(), kapi.Read)
@@ -53,8 +53,8 @@ func (x *Ctx) SwapText(a arch.Addr, b byte, may kapi.Cond) (was byte, ok bool) {
 	return now[0], true
 }
 
-// PoisonText stores an int3 to each of n bytes, in one step. The event is the
-// caller's: a Free says all of it.
+// PoisonText stores an int3 to each of n bytes, in one step. It emits no event: the caller's
+// Free event covers it.
 func (x *Ctx) PoisonText(a arch.Addr, n int) {
 	x.yieldBeforeText(a, true)
 	for end := a + arch.Addr(n); a < end; {
@@ -85,10 +85,10 @@ func (x *Ctx) SyncCore(why kapi.Why) {
 	x.m.text.serialise(x.cpu, uint64(why))
 }
 
-// StandsIn reports whether a task that is off its CPU stands in one of the spans:
-// its instruction pointer does, or a word of its stack, be that an address to
-// return to, one that a trap has saved, or a number that looks like one. unwind, unless it is
-// nil, says what a word at a slot stands for; where it can't, the task may stand anywhere.
+// StandsIn reports whether a task that is off its CPU stands in one of the spans: its
+// instruction pointer lies there, or a word of its stack does. Such a word may be a return
+// address, an address saved by a trap, or a number that looks like one. unwind, unless it is
+// nil, says what address a word at a slot stands for; if it can't, the task counts as inside.
 func (x *Ctx) StandsIn(t *Task, spans []kapi.Span, unwind func(slot, word arch.Addr) (arch.Addr, bool)) bool {
 	x.m.foot.touchQueue(t.cpu, false)
 	stands := func(slot, word arch.Addr) bool {
@@ -108,8 +108,9 @@ func (x *Ctx) StandsIn(t *Task, spans []kapi.Span, unwind func(slot, word arch.A
 	return in
 }
 
-// LookAt looks at a task within the step under way, as if its runqueue was held: whether it
-// runs on another CPU, and else whether it stands in one of the spans, as StandsIn has it.
+// LookAt looks at a task within the current step, as if its runqueue was held. It finds
+// whether the task runs on another CPU and, if not, whether it stands in one of the spans
+// (StandsIn).
 func (x *Ctx) LookAt(t *Task, spans []kapi.Span, unwind func(slot, word arch.Addr) (arch.Addr, bool)) (look kapi.Look) {
 	x.m.foot.touchQueue(t.cpu, false)
 	switch {
@@ -131,8 +132,8 @@ func (x *Ctx) LookAt(t *Task, spans []kapi.Span, unwind func(slot, word arch.Add
 	return look
 }
 
-// LetGo says that a task's runqueue was held until now: when its CPU schedules it sees what was
-// done, as behind any lock.
+// LetGo releases a task's runqueue, as after LookAt: when the task's CPU schedules, it sees
+// what was done before, as after any unlock.
 func (x *Ctx) LetGo(t *Task) { x.m.weak.handOver(x.cpu.id, t.cpu.id) }
 
 func within(a arch.Addr, spans []kapi.Span) bool {

@@ -9,8 +9,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Large images, such as a kernel's, of which a run touches little. Their pages are
-// made when they are first touched, from bytes that all machines share.
+// A large image, such as a kernel's, is mapped lazily, because a run touches little of it: a
+// page is made when it is first touched, from bytes that all machines share.
 
 // A region is an image in a machine's address space.
 type region struct {
@@ -31,7 +31,7 @@ func (m *Memory) MapImage(im *kapi.Image) {
 	m.lazy = slices.Insert(m.lazy, i, r)
 }
 
-// firstTouch makes the page of an image that a lies in; nil: it lies in none.
+// firstTouch makes the image page that contains a; nil: no image does.
 func (m *Memory) firstTouch(a arch.Addr) *page {
 	i, found := slices.BinarySearchFunc(m.lazy, a, func(r region, at arch.Addr) int { return cmp.Compare(r.At, at) })
 	if !found {
@@ -71,8 +71,8 @@ func pageOf(im *kapi.Image, n int) *[pageSize]byte {
 	return (*[pageSize]byte)(im.Bytes[from:])
 }
 
-// Left returns, of each image, what a run has left changed in it: an image like it,
-// with the changed pages in Over. Other machines can go on from there.
+// Left returns each image as a run has left it, with the changed pages in Over. Another
+// machine can go on from there.
 func (m *Memory) Left() (list []*kapi.Image) {
 	for i := range m.lazy {
 		was := m.lazy[i].Image

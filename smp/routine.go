@@ -29,7 +29,7 @@ func (rs *routines) acquire(c *CPU, t *Task) *Ctx {
 	x.trap, x.gate, x.body, x.source, x.exits = nil, nil, nil, nil, false
 	// A routine that was unwound at a yield point has left these.
 	x.said, x.ahead = asSaid{}, sim.Touch{}
-	x.read, x.looking, x.knowsCPU = sim.Hash{Hi: uint64(t.ID)}, false, false // it knows on whose behalf it runs
+	x.read, x.looking, x.knowsCPU = sim.Hash{Hi: uint64(t.ID)}, false, false // it knows its task
 	rs.live = append(rs.live, x)
 	return x
 }
@@ -37,7 +37,7 @@ func (rs *routines) acquire(c *CPU, t *Task) *Ctx {
 // release gives a context back. Its fibre has ended.
 func (rs *routines) release(x *Ctx) { rs.free = append(rs.free, x) }
 
-// drop takes an ended context out of the living and releases it.
+// drop removes an ended context from the list of living ones and releases it.
 func (rs *routines) drop(x *Ctx) {
 	m := rs.m
 	if m.foot != nil && m.foot.by == x {
@@ -59,9 +59,9 @@ func (rs *routines) runPromptly(x *Ctx) {
 	rs.finish(x)
 }
 
-// start begins the routine; it returns when it has parked or ended. by drives the
-// machine, nil is Run: a routine of the same task can't go on before this one has
-// ended, so that this one runs on its fibre, as a call.
+// start begins the routine, and returns when that has parked or ended. by drives the machine;
+// nil is Run. If by is a routine of the same task, it can't continue before this one has
+// ended, so this one runs on by's fibre, as a call.
 func (x *Ctx) start(by *Ctx) {
 	x.started = true
 	if by != nil && by.task == x.task {
@@ -79,8 +79,7 @@ func (x *Ctx) start(by *Ctx) {
 	}
 }
 
-// resume goes on with a parked routine, and with those that it has been called on top
-// of.
+// resume continues a parked routine, and then the routines below it on the same fibre.
 func (x *Ctx) resume() {
 	h := x.host // x itself may be another routine's by then
 	switch {
@@ -108,8 +107,8 @@ func (x *Ctx) Run() {
 	}
 }
 
-// crashes ends the run where a routine that lacks a barrier has read what isn't there any
-// more, and trips over it in Go: an index, a nil pointer. The kernel dies of a wild one.
+// crashes ends the run if a routine that lacks a barrier has read stale data and panics in
+// Go on an index or a nil pointer. A kernel would die of the wild access.
 func (x *Ctx) crashes() {
 	switch p := recover().(type) {
 	case nil:
@@ -136,8 +135,8 @@ func (x *Ctx) runBody() {
 // exited unwinds a body whose text has called Exit.
 type exited struct{}
 
-// runToExit runs the body to its end, or until its text calls Exit. What a
-// reset unwinds it by goes on.
+// runToExit runs the body to its end, or until its text calls Exit. The panic by which a
+// reset unwinds a routine passes through.
 func (x *Ctx) runToExit() {
 	defer func() {
 		if x.task.exiting {
@@ -150,8 +149,8 @@ func (x *Ctx) runToExit() {
 	x.body(x)
 }
 
-// Exit, in a routine that text of a program has called, ends the program: neither
-// that text nor the body is gone on with when the routine returns.
+// Exit ends the program whose text has called the routine: when the routine returns,
+// neither that text nor the body continues.
 func (x *Ctx) Exit() {
 	t := x.task
 	if n := len(t.frames); t.class != classProgram || x.gate == nil || n != 3 || t.frames[1].kind != guest {
@@ -171,10 +170,10 @@ func (x *Ctx) oops() {
 	x.m.ending.refuseAt(x.cpu, x.regs.IP, vectorName(x.vector)+": nobody handles it")
 }
 
-// Oops says that no handler took the trap: the run ends.
+// Oops ends the run because no handler took the trap.
 func (x *Ctx) Oops() { x.oops() }
 
-// Bug is a ud2 of the kernel's own: the run ends.
+// Bug ends the run as a ud2 in the kernel's own code would.
 func (x *Ctx) Bug(why string) {
 	ip := x.cpu.regs.IP // of a routine that text has called
 	if x.vector != 0 {
@@ -184,8 +183,8 @@ func (x *Ctx) Bug(why string) {
 	x.m.ending.refuseAt(x.cpu, ip, why+": BUG()")
 }
 
-// finish takes down the frame of a routine that has ended. The CPU can move as
-// before, so that nothing has to be looked at again.
+// finish removes the frame of a routine that has ended. The CPU's moves don't change, so
+// nothing has to be looked at again.
 func (rs *routines) finish(x *Ctx) {
 	m := rs.m
 	c, t := x.cpu, x.task
@@ -194,7 +193,7 @@ func (rs *routines) finish(x *Ctx) {
 		sim.Bug("cpu%d: %s ended below the top of the stack of frames", c.id, x.place)
 	}
 	if f.trap {
-		x.was.Open = x.Open() // those of what was interrupted are in its frame
+		x.was.Open = x.Open() // the interrupted code's flags are in its frame
 		x.Even(x.was)
 		layout := m.traps.frameOf(f.user)
 		if m.weak.holds {
@@ -209,11 +208,11 @@ func (rs *routines) finish(x *Ctx) {
 	}
 	t.pop()
 	switch {
-	case x.exits: // its text's frame goes too: Call unwinds the body
+	case x.exits: // the frame of its text goes too: Call unwinds the body
 		t.pop()
 		t.exiting, c.guest = true, false
 	case x.gate != nil:
-		if !x.guest { // else it may be what turns preemption or interrupts on and off for a kernel's own code
+		if !x.guest { // else the routine may exist to switch preemption or interrupts for a kernel's own code
 			x.Even(x.was)
 		}
 		m.gates.leave(c)
@@ -238,9 +237,9 @@ func (x *Ctx) Call(f arch.Addr) uint64 {
 	c.guest = true
 	t.frames = append(t.frames, frame{kind: guest, sp: sp})
 	x.giveWay(m.turns.turn()) // the CPU can move as before
-	c = x.cpu                 // the CPU may have gone offline, and the task elsewhere
+	c = x.cpu                 // the CPU may have gone offline, and the task moved to another
 	left := c.regs
-	if t.exiting && x.body != nil { // not an interrupt's handler that comes before the body is gone on with
+	if t.exiting && x.body != nil { // not an interrupt's handler that runs before the body continues
 		c.regs.R[regSP], c.regs.IP = was.R[regSP], was.IP
 		panic(exited{})
 	}
@@ -250,6 +249,6 @@ func (x *Ctx) Call(f arch.Addr) uint64 {
 	return left.R[m.arch.Result]
 }
 
-// Left returns the registers as the task's last call left them; RSP is how far
-// off its proper value.
+// Left returns the registers as the task's last call left them. RSP is the difference from
+// its proper value.
 func (t *Task) Left() *arch.Regs { return &t.left }

@@ -7,8 +7,8 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Run steps movers until nothing is left, nothing can move, a monitor has a
-// finding, or the budget is out.
+// Run steps movers until all work is done, nothing can move, a monitor has a finding, or the
+// budget is spent.
 func (m *Machine) Run() Outcome {
 	m.weak.begin()
 	m.tracer.begin(m)
@@ -16,13 +16,13 @@ func (m *Machine) Run() Outcome {
 	return m.ending.outcome
 }
 
-// drive makes moves, mv first, until it is the turn of x, which called it to
-// give way; nil is Run, whose turn never comes. A routine that gives way does
-// not go back to Run: it drives the machine itself, on its own fibre, for most
-// moves need none (an instruction, a trap's delivery, an IRET) and a switch of
-// fibres costs more than they do. A routine that begins on top of x in its task is
-// called, as a function is; one that is to go on is resumed on top of x; if it is one of
-// those below, x parks, and it finds m.next when control has come down to it.
+// drive steps the machine, beginning with mv, until routine x may continue. With x nil
+// (called by Run) it returns when the run is over. A routine that gives way doesn't return to
+// Run: it drives the machine itself, on its own fibre. Most moves need no fibre (an
+// instruction, a trap's delivery, an IRET), and a switch of fibres costs more than they do.
+// A routine that begins on top of x in the same task is called as a function. Another one
+// that continues is resumed on top of x. If it lies below x, x parks; the routine below finds
+// m.next when control has come down to it.
 func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 	for !m.ending.over {
 		if m.turns.spins {
@@ -42,7 +42,7 @@ func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 		}
 		if mv = m.turns.next; mv == sim.NoMover {
 			mv = m.turns.turn()
-		} else { // a routine above has asked already
+		} else { // a routine above has already asked the question
 			m.turns.next = sim.NoMover
 		}
 	}
@@ -51,8 +51,8 @@ func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 	}
 }
 
-// move lets one mover make its step; by drives the machine. If the step is to go on with
-// a routine that drives it, it is for that routine to do so: move returns it.
+// move lets one mover make its step; by drives the machine. If the step continues a routine
+// that is itself driving, move returns that routine, which must continue by itself.
 func (m *Machine) move(mv sim.Mover, by *Ctx) (below *Ctx) {
 	switch {
 	case mv < sim.MoverIPI:
@@ -67,9 +67,9 @@ func (m *Machine) move(mv sim.Mover, by *Ctx) (below *Ctx) {
 	return nil
 }
 
-// execute runs guest text on c: one instruction, and as many after it as have
-// been answered for, while they need nothing but to be executed. It is what
-// turn, move and execute again would do, without the way there.
+// execute runs guest text on c: one instruction, and those after it whose questions are
+// already answered, as long as they only need executing. It does the same as repeated turn,
+// move and execute, without the overhead.
 func (m *Machine) execute(c *CPU) {
 	in := c.known()
 	if in == nil {
@@ -99,7 +99,7 @@ func (m *Machine) execute(c *CPU) {
 		}
 		next := c.known()
 		if next == nil {
-			if next = m.text.fetchOn(c); m.log.Found != nil { // a boundary, but it is not executed
+			if next = m.text.fetchOn(c); m.log.Found != nil { // the boundary counts, but the instruction isn't executed
 				m.turns.steps++
 				break
 			}
@@ -121,7 +121,7 @@ func (m *Machine) execute(c *CPU) {
 	}
 }
 
-// react does what an instruction asks of the machine.
+// react carries out what an instruction asks of the machine.
 func (m *Machine) react(c *CPU, in *inst, out arch.Outcome) {
 	was := c.after
 	c.after &^= shadow | deaf
@@ -152,15 +152,15 @@ func (m *Machine) react(c *CPU, in *inst, out arch.Outcome) {
 		m.traps.raise(c, in, out)
 	}
 	if was&traced != 0 {
-		switch out { // not arch.Masked, nor what has raised something of its own
+		switch out { // not for arch.Masked, nor for outcomes that raise their own trap
 		case arch.Next, arch.Relaxed, arch.Serialized, arch.Interrupts, arch.Shadowed, arch.TrapReturn:
 			m.traps.deliver(c, smpev.VecDB, c.regs.IP, 0)
 		}
 	}
 }
 
-// advance makes the step of a CPU that runs no guest text: a routine goes on,
-// a finished trap handler returns, an idle CPU picks a task.
+// advance makes the step of a CPU that runs no guest text: a routine continues, a finished
+// trap handler returns, or an idle CPU picks a task.
 func (m *Machine) advance(c *CPU, by *Ctx) (below *Ctx) {
 	m.time.spender, m.mem.cpu = c.id, c.id
 	f := c.task.top()

@@ -29,7 +29,7 @@ type Source struct {
 	Kind   SourceKind
 	Name   string // as traces print it
 	AtMost int    // how often it may fire in a run
-	Idle   bool   // a timer or an NMI that comes to an idle CPU, too
+	Idle   bool   // the source, a timer or an NMI, also interrupts an idle CPU
 	Fire   func() // WorkSource: what happens
 	Waker  *Task  // WorkSource: the task that will do the work
 
@@ -60,7 +60,7 @@ func (ir *Interrupts) Arm(s *Source) {
 	}
 }
 
-// Disarm has a work source not fire. It reports whether it could.
+// Disarm stops a work source from firing. It reports whether the source was armed.
 func (ir *Interrupts) Disarm(s *Source) (could bool) {
 	m := ir.m
 	m.foot.touchSource(s)
@@ -72,14 +72,14 @@ func (ir *Interrupts) Disarm(s *Source) (could bool) {
 	return could
 }
 
-// Disarmed says that the step under way goes by whether a work source can fire.
+// Disarmed notes that the current step depends on whether a work source can fire.
 func (ir *Interrupts) Disarmed(s *Source) { ir.m.foot.touchSource(s) }
 
-// Mover is what the source is to a strategy, once it was added to a machine.
+// Mover returns the source's mover, once the source was added to a machine.
 func (s *Source) Mover() sim.Mover { return s.index }
 
-// ready reports whether a source of a CPU that may fire can at this boundary; open
-// says whether the CPU is.
+// ready reports whether a CPU's source with budget left can fire at this boundary. open says
+// whether the CPU takes interrupts.
 func (s *Source) ready(cfg *Config, open bool) bool {
 	switch c := s.cpu; s.Kind {
 	case NMISource:
@@ -91,7 +91,7 @@ func (s *Source) ready(cfg *Config, open bool) bool {
 	}
 }
 
-// fire lets source i happen.
+// fire makes the source s happen.
 func (ir *Interrupts) fire(s *Source) {
 	m := ir.m
 	if s.cpu != nil {
@@ -116,7 +116,7 @@ func (ir *Interrupts) fire(s *Source) {
 		ir.interrupt(s, smpev.VecResch)
 	case TimerSource:
 		s.left--
-		if m.cfg.NoHZ && s.cpu.task == s.cpu.idle { // it came since a task is to run there
+		if m.cfg.NoHZ && s.cpu.task == s.cpu.idle { // it came because a task is to run there
 			m.foot.touchQueue(s.cpu, false)
 		}
 		ir.interrupt(s, smpev.VecTimer)
@@ -127,15 +127,15 @@ func (ir *Interrupts) interrupt(s *Source, vec uint8) {
 	m := ir.m
 	m.foot.touchIdle(s.cpu)
 	ir.beginAtomic(s.cpu, vec, s)
-	m.traps.deliver(s.cpu, vec, s.cpu.regs.IP, 0) // and so its CPU is looked at
+	m.traps.deliver(s.cpu, vec, s.cpu.regs.IP, 0) // this makes the next turn look at the CPU
 	if !m.ending.over {
 		f := s.cpu.task.top()
 		f.ctx.source, f.ctx.prompt = s, ir.prompt(vec, s, f.user)
 	}
 }
 
-// ipiFence is what an IPI mustn't overtake: x2APIC's register isn't written in order with
-// stores.
+// ipiFence orders an IPI after earlier stores: a write of x2APIC's register isn't ordered
+// with them.
 var ipiFence = kapi.DefineBarrier("ipi: what was stored before it is sent", kapi.OrderMB,
 	"x2apic_send_IPI: weak_wrmsr_fence (25a068b8e9a4)")
 
@@ -155,7 +155,7 @@ func (ir *Interrupts) SendIPI(x *Ctx, set uint64, why ipiSet) {
 	}
 }
 
-// takeIPI delivers what is pending on c.
+// takeIPI delivers the IPIs that are pending on c.
 func (ir *Interrupts) takeIPI(c *CPU) {
 	m := ir.m
 	vec := uint8(smpev.VecCall)

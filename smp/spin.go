@@ -2,13 +2,13 @@ package smp
 
 import "kpsim/sim"
 
-// A pause says that a CPU waits in a loop until another one has done something (SDM vol.
-// 2B, "PAUSE"). Between two pauses of a CPU all others that can go on make a step, as in
-// fair scheduling by yields (Musuvathi, Qadeer: Fair Stateless Model Checking, 2008): a
-// strategy that prefers the CPU that waits would have it do so for ever. A loop that looks
-// again before anything has moved would see what it has seen.
+// A PAUSE instruction says that a CPU waits in a loop until another one has done something
+// (SDM vol. 2B, "PAUSE"). Between two pauses of a CPU, every other CPU that can go on makes a
+// step, as in fair scheduling by yields (Musuvathi, Qadeer: Fair Stateless Model Checking,
+// 2008). Otherwise a strategy that prefers the waiting CPU would spin for ever. A loop that
+// looks again before anything has moved sees the same values.
 
-// relax is what a pause of c does. By default the next CPU that can go on does.
+// relax carries out a pause of c. By default the next CPU that can go on moves.
 func (tu *turns) relax(c *CPU) {
 	m := tu.m
 	others := (tu.moves[0] | tu.moves[1]) &^ c.bit
@@ -29,14 +29,14 @@ func (tu *turns) relax(c *CPU) {
 	switch tu.errand = nil; {
 	case next.task != next.idle:
 		tu.lead = next.task
-	case tu.moves[0]&next.bit != 0 && next.task.top() == nil: // what waits there runs next
+	case tu.moves[0]&next.bit != 0 && next.task.top() == nil: // a task that waits there runs next
 		tu.lead = next.runq[0]
 	default:
 		tu.errand = next
 	}
 }
 
-// owing returns the CPUs that make no step before others have made theirs.
+// owing returns the CPUs that must not step before others have made a step.
 func (tu *turns) owing() (set uint64) {
 	for i := range tu.m.cpus.list {
 		if c := &tu.m.cpus.list[i]; c.owed&(tu.moves[0]|tu.moves[1])|c.owedStores&tu.moves[3] != 0 {
@@ -46,8 +46,8 @@ func (tu *turns) owing() (set uint64) {
 	return set
 }
 
-// stepped says that it is mv's step, for those that wait for it in a loop. One that is
-// interrupted goes on with the handler.
+// stepped records mv's step for the CPUs that wait for it in a loop. An interrupted CPU
+// continues with the handler.
 func (tu *turns) stepped(mv sim.Mover) {
 	m := tu.m
 	if mv >= sim.MoverSource {
@@ -78,7 +78,7 @@ func (tu *turns) stepped(mv sim.Mover) {
 	}
 }
 
-// storesMove says that a store of c has taken effect, for those that wait in a loop.
+// storesMove records that a store of c has taken effect, for the CPUs that wait in a loop.
 func (tu *turns) storesMove(c *CPU) {
 	m := tu.m
 	for i := range m.cpus.list {

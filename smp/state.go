@@ -9,9 +9,9 @@ import (
 	"kpsim/smp/arch"
 )
 
-// State tells the states of a machine apart: it hashes what a state is made of, but
-// for the local variables of routines under way. In their place stands what the
-// routines have read, as an observer takes it down (Footprint.Doing, HasRead).
+// State tells the states of a machine apart. It hashes everything in a state except the local
+// variables of routines under way, which Go hides. In their place it hashes what the
+// routines have read, as an observer records it (Footprint.Doing, HasRead).
 type State struct {
 	m *Machine
 }
@@ -19,11 +19,10 @@ type State struct {
 // State returns what hashes the machine's state.
 func (m *Machine) State() *State { return &m.state }
 
-// Add adds the state of the machine at a boundary to a hash: all that later steps
-// depend on but memory (Memory). Left out are counts
-// of questions and steps, clocks, which nothing but text that asks for the time
-// reads (ReadsClock), whether another task wants a CPU, if no routine ever asks for
-// that, and what is remembered of what can be found out.
+// Add adds the state of the machine at a boundary to a hash: everything that later steps
+// depend on, except memory (Memory). It leaves out counts of questions and steps, and caches.
+// It leaves out clocks, which only text that asks for the time reads (ReadsClock). It leaves
+// out whether another task wants a CPU, unless a routine has ever asked.
 func (s *State) Add(h *sim.Hash) {
 	for i := range s.m.cpus.list {
 		s.addCPU(h, &s.m.cpus.list[i])
@@ -34,7 +33,7 @@ func (s *State) Add(h *sim.Hash) {
 	for _, src := range s.m.irqs.sources {
 		h.Add(uint64(src.left)<<1 | b2u(src.armed))
 	}
-	for _, x := range s.m.waits.list { // in this order they are let go on
+	for _, x := range s.m.waits.list { // waiters continue in this order
 		h.Add(uint64(x.task.ID)<<8 | uint64(x.cond.Cell())<<16 | 1)
 	}
 	h.Add(uint64(len(s.m.waits.list))<<1 | b2u(s.m.waits.recheck))
@@ -71,7 +70,7 @@ func (s *State) addCPU(h *sim.Hash, c *CPU) {
 	}
 }
 
-// bootOf returns what a CPU's system registers are at boot, but for the clock.
+// bootOf returns a CPU's system state at boot, with the current clock.
 func (s *State) bootOf(c *CPU) system {
 	y := c.boot
 	y.Clock, y.Asked = c.sys.Clock, c.sys.Asked
@@ -117,9 +116,8 @@ func (t *Task) addState(h *sim.Hash) {
 	}
 }
 
-// Memory returns a hash of text and data as they are now. Of a task's stack
-// what lies below its stack pointer is left out: unless text reads there it is
-// written before it is read.
+// Memory returns a hash of text and data as they are now. The part of a task's stack below
+// its stack pointer is left out: it is written before it is read, unless text reads there.
 func (s *State) Memory() (sum sim.Hash) {
 	for _, p := range s.m.mem.dirty {
 		low := s.lowest(p.at)
@@ -144,9 +142,8 @@ func (s *State) Memory() (sum sim.Hash) {
 	return sum
 }
 
-// MemoryDigest is a digest of text and data as they are now, less the tasks'
-// stacks, on which only leftovers differ. It doesn't depend on the order of
-// the stores that have made them so.
+// MemoryDigest returns a digest of text and data as they are now, without the tasks' stacks,
+// which differ only in leftovers. It doesn't depend on the order of earlier stores.
 func (s *State) MemoryDigest() (sum uint64) {
 	for _, p := range s.m.mem.dirty {
 		if s.m.tasks.isStack(p.at) {
@@ -166,7 +163,7 @@ func (s *State) MemoryDigest() (sum uint64) {
 	return sum
 }
 
-// lowest returns the lowest address from which on the bytes of a page count.
+// lowest returns the lowest address from which the bytes of a page count.
 func (s *State) lowest(at arch.Addr) arch.Addr {
 	m := s.m
 	if !m.tasks.isStack(at) || m.footprint.readsBelow {
@@ -177,7 +174,7 @@ func (s *State) lowest(at arch.Addr) arch.Addr {
 		return t.stack
 	}
 	sp := t.pointer()
-	if sp > t.stack || sp < t.stack-StackSize { // it has gone elsewhere, and may come back
+	if sp > t.stack || sp < t.stack-StackSize { // the stack pointer is elsewhere, and may come back
 		return 0
 	}
 	return sp &^ 7
@@ -201,8 +198,7 @@ func (tr *traps) scrub(base, sp arch.Addr) {
 	clear(p.data[off : off+uint64(sp-base)])
 }
 
-// ReadsClock reports whether text has ever asked for the time, which is no part
-// of a state.
+// ReadsClock reports whether text has ever asked for the time, which isn't part of a state.
 func (s *State) ReadsClock() bool {
 	for i := range s.m.cpus.list {
 		if s.m.cpus.list[i].sys.Asked {
@@ -212,16 +208,16 @@ func (s *State) ReadsClock() bool {
 	return false
 }
 
-// knows notes that the routine has looked at v, which is no object's.
+// knows notes that the routine has looked at v, a value that no object stands for.
 func (x *Ctx) knows(v uint64) {
-	if f := x.m.foot; f != nil && f.began == x { // else it is over when the step is
+	if f := x.m.foot; f != nil && f.began == x { // else it ends with the step
 		f.before.Add(v)
 		f.anew.Add(v)
 	}
 }
 
-// Forget says that the local variables of a task's body are from here on as n
-// says: what it has read before isn't in them any more.
+// Forget declares that the local variables of a task's body depend, from here on, only on n
+// and not on anything read before.
 func (x *Ctx) Forget(n uint64) {
 	if f := x.m.foot; f != nil && f.began == x {
 		f.forgot, f.anew, f.since = true, sim.Hash{Hi: n, Lo: ^uint64(x.task.ID)}, len(f.reads)
@@ -230,8 +226,8 @@ func (x *Ctx) Forget(n uint64) {
 	x.knowsCPU = false
 }
 
-// AppendRead appends what each routine under way has read, and whether it has just come to
-// look at what it waits for, which a run that isn't observed can't tell.
+// AppendRead appends what each routine under way has read, and whether its step so far has
+// only looked at what it waits for. A run that isn't observed doesn't know either.
 func (s *State) AppendRead(list []sim.Hash) []sim.Hash {
 	for _, t := range s.m.tasks.all {
 		for i := range t.frames {
@@ -243,8 +239,7 @@ func (s *State) AppendRead(list []sim.Hash) []sim.Hash {
 	return s.m.weak.appendHeld(list)
 }
 
-// SetRead makes each routine under way have read what AppendRead has appended in
-// a run that stood at the same place.
+// SetRead restores what AppendRead appended in a run that stood at the same place.
 func (s *State) SetRead(list []sim.Hash) {
 	for _, t := range s.m.tasks.all {
 		for i := range t.frames {
@@ -261,8 +256,8 @@ func (s *State) SetRead(list []sim.Hash) {
 	}
 }
 
-// Holds reports whether an object is one that holds something, which a routine
-// may read; others only say what happens before what.
+// Holds reports whether an object has a value that a routine may read. The other objects
+// only order steps.
 func Holds(o sim.Object) bool {
 	switch uint64(o >> 56) {
 	case objCell, objWord, objChunk, objService:
@@ -271,8 +266,7 @@ func Holds(o sim.Object) bool {
 	return false
 }
 
-// ValueOf returns what an object holds now; ok is false if there is no number
-// that says all of it.
+// ValueOf returns an object's current value; ok is false if no number expresses all of it.
 func (s *State) ValueOf(o sim.Object) (v uint64, ok bool) {
 	if uint64(o>>56) == objWord {
 		v, ok = s.m.mem.Load(bytesAt(uint64(o)&(1<<56-1)), 8)
@@ -280,9 +274,9 @@ func (s *State) ValueOf(o sim.Object) (v uint64, ok bool) {
 	return v, ok
 }
 
-// Lead identifies, with a question's First, the thread that goes on by default
-// from here on: the same only if it is the same thread of control, and if the same CPUs
-// make their stores take effect by default.
+// Lead identifies, with a question's First, how the run continues by default. Two values are
+// equal only if the same thread of control leads, and the same CPUs' stores take effect by
+// default.
 func (s *State) Lead() uint64 {
 	n := uint64(0)
 	if s.m.turns.lead != nil {

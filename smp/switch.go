@@ -7,9 +7,8 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// schedule gives c to the next task: a stopper first, else one of the run
-// queue, in its order by default. The task that is current goes to the end of
-// the queue if it is still runnable.
+// schedule gives c to the next task: a stopper first, else a task of the run queue, by
+// default the first. The current task goes to the end of the queue if it is still runnable.
 func (ts *Tasks) schedule(c *CPU, voluntary bool) {
 	m := ts.m
 	prev := c.task
@@ -19,13 +18,13 @@ func (ts *Tasks) schedule(c *CPU, voluntary bool) {
 	m.foot.touchQueue(c, true)
 	m.time.bringQueue(c, c)
 	c.needResched, c.urgent = false, false
-	if m.turns.errand == c { // it won't return to where it stood soon
+	if m.turns.errand == c { // the CPU won't soon return to where it stood
 		m.turns.errand = nil
 	}
 	queued := prev.state == runnable && prev.class != classIdle
 	pushed := queued && c.hot.pushes && !prev.stays(c)
 	if queued = queued && !pushed; queued {
-		if len(c.runq) == 0 { // no other task: it goes on
+		if len(c.runq) == 0 { // no other task: the current one continues
 			if voluntary {
 				prev.switches++
 			}
@@ -38,7 +37,7 @@ func (ts *Tasks) schedule(c *CPU, voluntary bool) {
 	if n := len(c.runq); n > 0 {
 		choices := n
 		if queued {
-			choices-- // not itself again
+			choices-- // the current task isn't picked again
 		}
 		pick := 0
 		if c.runq[0].class != classStopper {
@@ -76,9 +75,9 @@ func (ts *Tasks) schedule(c *CPU, voluntary bool) {
 	}
 }
 
-// balance is what a CPU that isn't active does behind a switch (balance_push): what it has
-// taken off goes, and what it has put on is to, as soon as it can be preempted. The kernel's
-// stopper does that.
+// balance runs after a switch on an inactive CPU (balance_push): the task switched out leaves
+// the CPU at once; the task switched in leaves as soon as it can be preempted. In the kernel
+// the stopper does that.
 func (ts *Tasks) balance(c *CPU, prev *Task, pushed bool) {
 	if pushed {
 		ts.push(c, prev)
@@ -112,8 +111,8 @@ func b2u(b bool) uint64 {
 	return 0
 }
 
-// Wake makes a dormant task runnable: its body runs from its start. One that
-// runs already runs its body once more afterwards.
+// Wake makes a dormant task runnable: its body runs from the start. If the task is already
+// running, its body runs once more afterwards.
 func (ts *Tasks) Wake(t *Task) {
 	m := ts.m
 	m.foot.touchQueue(t.cpu, true)
@@ -130,7 +129,7 @@ func (ts *Tasks) Wake(t *Task) {
 	ts.begin(t)
 	m.weak.handOver(m.time.spender, t.cpu.id)
 	m.time.bringQueue(&m.cpus.list[m.time.spender], t.cpu)
-	// The CPU would have let it run before, had it been woken.
+	// The CPU would have run the stopper earlier if that had been awake.
 	if m.time.lines != nil && t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {
 		m.time.catchUp(&m.cpus.list[m.time.spender], m.time.now[t.cpu.id])
 	}
@@ -139,7 +138,7 @@ func (ts *Tasks) Wake(t *Task) {
 	t.cpu.enqueue(m, t)
 	if t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {
 		m.foot.touch(objIPI, uint64(t.cpu.id), true)
-		t.cpu.ipi |= IPIResched // it is to run at once
+		t.cpu.ipi |= IPIResched // so that it runs at once
 	}
 	m.turns.attend(t.cpu)
 }

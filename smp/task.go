@@ -16,24 +16,24 @@ type Task struct {
 	Name string
 
 	cpu      *CPU
-	home     *CPU // where it begins
-	bound    bool // and stays, though that is off
-	worker   bool // and stays until that unbinds its workers
+	home     *CPU // the CPU on which the task begins
+	bound    bool // the task stays on home even while that is off
+	worker   bool // the task stays on home until that unbinds its workers
 	class    class
 	body     func(x *Ctx)
 	stack    arch.Addr // the highest address of its memory stack
 	boot     bool      // runnable at the beginning of a run
 	state    state
-	regs     arch.Regs // of the CPU, while the task isn't current
+	regs     arch.Regs // the saved registers while the task isn't current
 	frames   []frame
 	preempt  int       // preempt_count; a preemption or a Sleep needs 0
 	again    bool      // woken while it ran: its body runs once more
 	exiting  bool      // its text has called Exit: its body is to be unwound
 	left     arch.Regs // the registers as its last call left them
-	bases    bases     // of the CPU too
+	bases    bases     // the saved segment bases while the task isn't current
 	switches uint64    // voluntary ones so far in the run
 	use      stackUse  // in an observed run
-	woken    sim.Time  // when it last was, by the clock of the CPU that did it
+	woken    sim.Time  // when it was last woken, by the waking CPU's clock
 }
 
 // class orders tasks when a CPU picks one: a stopper before all others.
@@ -78,18 +78,18 @@ const (
 type frame struct {
 	kind   frameKind
 	trap   bool      // routine, iret: entered by a trap
-	user   bool      // of the trap: user mode has taken it
-	vector uint8     // of the trap
+	user   bool      // trap: taken in user mode
+	vector uint8     // trap: its vector
 	ctx    *Ctx      // routine
 	base   arch.Addr // trap: where its register image lies in memory
 	sp     uint64    // guest: the stack pointer below the call
 }
 
-// kernelSP is the stack pointer of a task that runs no text: as a CPU has it in user mode for
-// the traps that it takes.
+// kernelSP returns the stack pointer of a task that runs no text. A trap from user mode begins
+// there as well.
 func kernelSP(t *Task) uint64 { return uint64(t.stack) - 64 }
 
-// waits says what the task waits for: what its innermost routine does.
+// waits returns what the task's innermost routine waits for.
 func (t *Task) waits() (waiting, *Source) {
 	if f := t.top(); f != nil && f.kind == routine && f.ctx.cond != nil {
 		return f.ctx.wait, f.ctx.waitFor
@@ -97,7 +97,7 @@ func (t *Task) waits() (waiting, *Source) {
 	return waitNothing, nil
 }
 
-// Hold keeps a program from running when a run begins: Wake lets it go.
+// Hold keeps a program from running when a run begins; Wake starts it.
 func (t *Task) Hold() { t.boot = false }
 
 // Begins says whether a program runs when a run begins.
@@ -118,7 +118,7 @@ func (t *Task) CPUID() int { return int(t.cpu.id) }
 // Sleeping reports whether the task is blocked off its CPU.
 func (t *Task) Sleeping() bool { return t.state == sleeping }
 
-// Idle reports whether it is a CPU's idle task.
+// Idle reports whether the task is a CPU's idle task.
 func (t *Task) Idle() bool { return t.class == classIdle }
 
 // OnQueue reports whether the task is runnable: current, preempted or waiting for its CPU.
@@ -149,8 +149,8 @@ func (t *Task) Traps() (n int) {
 	return n
 }
 
-// interrupted reports whether a trap is open in which no routine may sleep: any but a
-// page fault, which has turned interrupts on again where it can, and an exception of user mode.
+// interrupted reports whether a trap is open in which no routine may sleep. That is any trap
+// except an exception of user mode and a page fault, which turns interrupts on again if it can.
 func (t *Task) interrupted() bool {
 	for i := range t.frames {
 		if f := &t.frames[i]; f.trap && f.vector != smpev.VecPF && !f.called() {
@@ -160,8 +160,8 @@ func (t *Task) interrupted() bool {
 	return false
 }
 
-// called reports whether a trap is an exception that user mode has taken: what handles it is
-// the task's own, as a system call is.
+// called reports whether the frame is an exception of user mode. Its handler runs as part of
+// the task, as a system call does.
 func (f *frame) called() bool {
 	return f.user && f.vector < smpev.VecTimer && f.vector != smpev.VecNMI
 }
@@ -183,8 +183,8 @@ type CPU struct {
 	guest bool   // the top frame of the current task is guest text
 	user  bool   // the CPU is in user mode, where the current task's routine has put it
 	regs  arch.Regs
-	sys   system // what regs doesn't hold
-	boot  system // and what that is at boot, from Freeze
+	sys   system // the state that regs doesn't hold
+	boot  system // sys at boot, from Freeze
 
 	codeAt arch.Addr    // the page of text that was executed last
 	page   *page        // nil: none yet
@@ -193,23 +193,23 @@ type CPU struct {
 	task        *Task
 	idle        *Task
 	stopper     *Task
-	runq        []*Task // runnable and not current, first in first out
+	runq        []*Task // tasks that are runnable and not current, first in first out
 	nmiBlocked  bool    // from the delivery of an NMI to the next IRET
-	after       after   // what holds for the next instruction only
-	ipi         ipiSet  // pending
+	after       after   // conditions that hold for the next instruction only
+	ipi         ipiSet  // the pending IPIs
 	needResched bool
 	hot         hotplugged
-	urgent      bool      // and not only at the next tick (Config.Lazy)
+	urgent      bool      // needResched is due now, not only at the next tick (Config.Lazy)
 	sources     []*Source // that interrupt this CPU
 
-	owed   uint64 // CPUs that are to make a step before this one does, after its pause
+	owed   uint64 // CPUs that must make a step before this one does, after its pause
 	beside uint64 // CPUs that have made a step since this one's last pause
 
-	owedStores   uint64 // likewise, CPUs of whose stores one is to take effect
-	storesBeside uint64 // and those of which one has
+	owedStores   uint64 // CPUs of which a store must take effect before this CPU steps, after its pause
+	storesBeside uint64 // CPUs of which a store has taken effect since this CPU's last pause
 }
 
-// known returns the instruction at IP, nil if it is to be fetched.
+// known returns the decoded instruction at IP, nil if it must be fetched.
 func (c *CPU) known() *inst {
 	if at := c.regs.IP - c.codeAt; at < pageSize {
 		return c.code[at]
@@ -229,16 +229,16 @@ const (
 // open reports whether the CPU takes a maskable interrupt now.
 func (c *CPU) open() bool { return c.regs.Flags&irqFlag != 0 && c.after&shadow == 0 }
 
-// after is what the last instruction has to say about the next.
+// after is the set of conditions that the last instruction imposes on the next.
 type after uint8
 
 const (
-	shadow after = 1 << iota // sti, mov to ss: no interrupt is taken before it has completed
+	shadow after = 1 << iota // sti, mov to ss: no interrupt before the next instruction has completed
 	deaf                     // mov to ss: no NMI either (SDM vol. 3, table "Format of Interruptibility State")
-	traced                   // TF is set: #DB when it has completed
+	traced                   // TF is set: #DB when the next instruction has completed
 )
 
-// trace notes what the flags say, after they were loaded.
+// trace updates after from the trap flag. It is called when the flags were loaded.
 func (c *CPU) trace() {
 	c.after &^= traced
 	if c.regs.Flags&stepFlag != 0 {

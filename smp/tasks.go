@@ -13,7 +13,7 @@ type Tasks struct {
 	m      *Machine
 	all    []*Task // in the order of their IDs
 	base   arch.Addr
-	stacks int // as many of them lie from base on
+	stacks int // how many stacks lie from base on
 }
 
 // Tasks returns the machine's tasks.
@@ -80,7 +80,7 @@ func (ts *Tasks) Stopper(cpu int) *Task { return ts.m.cpus.list[cpu].stopper }
 // Idle returns the idle task of a CPU.
 func (ts *Tasks) Idle(cpu int) *Task { return ts.m.cpus.list[cpu].idle }
 
-// rewind makes a task what it is before a run.
+// rewind puts a task back to its state before a run.
 func (ts *Tasks) rewind(t *Task) {
 	t.frames, t.state, t.preempt, t.again, t.woken = t.frames[:0], dormant, 0, false, 0
 	t.exiting, t.cpu = false, t.home
@@ -89,21 +89,21 @@ func (ts *Tasks) rewind(t *Task) {
 	t.regs.R[regSP] = kernelSP(t)
 }
 
-// AddPerCPU adds a kernel thread that no CPU's going moves: it waits until its CPU is back.
+// AddPerCPU adds a kernel thread that never leaves its CPU: while that is offline, it waits.
 func (ts *Tasks) AddPerCPU(name string, cpu int, body func(*Ctx)) *Task {
 	t := ts.AddThread(name, cpu, body)
 	t.bound = true
 	return t
 }
 
-// AddWorker adds a thread that stays on its CPU until that one unbinds its workers (Unbind).
+// AddWorker adds a thread that stays on its CPU until the CPU unbinds its workers (Unbind).
 func (ts *Tasks) AddWorker(name string, cpu int, body func(*Ctx)) *Task {
 	t := ts.AddThread(name, cpu, body)
 	t.worker = true
 	return t
 }
 
-// Place gives a thread with nothing to do another CPU, on which it will be woken.
+// Place moves a dormant thread to another CPU, on which it will be woken.
 func (ts *Tasks) Place(t *Task, cpu int) {
 	if t.state == dormant {
 		t.cpu = &ts.m.cpus.list[cpu]
@@ -115,7 +115,7 @@ func (ts *Tasks) isStack(a arch.Addr) bool {
 	return a >= ts.base && a < ts.base+arch.Addr(ts.stacks)*(StackSize+pageSize)
 }
 
-// stackOf returns the task in whose stack, or the page before it, an address lies.
+// stackOf returns the task whose stack, or the page before it, contains an address.
 func (ts *Tasks) stackOf(a arch.Addr) *Task {
 	return ts.all[int(a-ts.base)/(StackSize+pageSize)]
 }

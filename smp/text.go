@@ -11,26 +11,26 @@ import (
 	"kpsim/traces"
 )
 
-// A decoded is one sequence of bytes at one address and what it means: an
-// entry of the memo that spares decoding watched text anew at each step.
+// A decoded is a sequence of bytes at an address and the instruction it decodes to. It is an
+// entry of the memo, which avoids decoding watched text again at each step.
 type decoded struct {
 	at       arch.Addr
-	lo, hi   uint64 // the instruction's bytes, packed as events have them
-	mlo, mhi uint64 // the bits of lo and hi that say what it is
-	inst     *inst  // nil: they, up to 15, are no instruction
+	lo, hi   uint64 // the instruction's bytes, packed as in events
+	mlo, mhi uint64 // a mask of the bits of lo and hi that belong to the instruction
+	inst     *inst  // nil: the bytes, up to 15, are no instruction
 }
 
-// is reports whether the bytes at a begin with those of the entry. A store after an
-// instruction doesn't make it be decoded again. Where the bytes are no instruction all
-// of them count.
+// is reports whether the bytes at a begin with those of the entry. Bytes after the
+// instruction don't matter, so a store to them causes no new decoding. If the bytes are no
+// instruction, all of them are compared.
 func (e *decoded) is(a arch.Addr, lo, hi uint64) bool {
 	return e.at == a && e.hi>>56 <= hi>>56 && (lo^e.lo)&e.mlo|(hi^e.hi)&e.mhi == 0
 }
 
 const memoBits = 10
 
-// memo has two ways. Of three entries that clash one is looked up by all of its bytes:
-// a slot holds one instruction after another at the same address.
+// memo is a two-way cache. A third entry in the same slot falls back to the lookup by all
+// bytes (Text.windows), because a slot may see several instructions at one address in turn.
 type memo [1 << memoBits][2]*decoded
 
 // A window is up to 15 bytes of text, packed, and where they stand.
@@ -39,23 +39,23 @@ type window struct {
 	lo, hi uint64
 }
 
-// mostWindows are remembered; then all are forgotten, and decoded again.
+// mostWindows is how many windows are remembered. When there are more, all are forgotten.
 const mostWindows = 1 << 14
 
-// at goes by what is part of every instruction: its address and first byte.
+// at returns the slot for an address and first byte, which every instruction has.
 func (d *memo) at(a arch.Addr, lo uint64) *[2]*decoded {
 	h := (uint64(a)<<8 | lo&0xff) * 0x9e3779b97f4a7c15
 	return &d[h>>(64-memoBits)]
 }
 
-// Text is what CPUs fetch: the model that says which bytes they see, and what those mean.
+// Text is what CPUs fetch: the model of which bytes they see, and the decoding of those.
 type Text struct {
 	m       *Machine
 	model   *fetch.Text
 	fenv    fetchEnv
 	memo    *memo
-	windows map[window]*decoded // what the memo had
-	decoded uint64              // how often the memo didn't know
+	windows map[window]*decoded // entries that the memo has had
+	decoded uint64              // how often bytes had to be decoded
 	fbuf    [maxLen]byte        // what a fetch reads into
 }
 
@@ -119,7 +119,7 @@ func cut(lo, hi uint64, n int) (uint64, uint64) {
 	return lo, hi&(1<<(8*(n-8))-1) | uint64(n)<<56
 }
 
-// onText returns the CPU that a mover is if it goes on with text, else nil.
+// onText returns the mover's CPU if the mover is a CPU whose next step is guest text, else nil.
 func (m *Machine) onText(mv sim.Mover) *CPU {
 	if int(mv) < len(m.cpus.list) {
 		if c := &m.cpus.list[mv]; c.guest {
@@ -129,9 +129,9 @@ func (m *Machine) onText(mv sim.Mover) *CPU {
 	return nil
 }
 
-// fetchOn is the fetch of the next instruction from a page that is watched throughout
-// and that the CPU was in before, if what was decoded there last still stands there and
-// no question is due. nil: it takes fetchSlow, and nothing has been done.
+// fetchOn is the fast fetch of the next instruction from a page that is watched throughout.
+// It needs the CPU to have been in that page before, the last decoded bytes to be unchanged,
+// and no question to be due. nil: use fetchSlow; nothing has been done.
 func (tx *Text) fetchOn(c *CPU) *inst {
 	m := tx.m
 	p, off := c.page, c.regs.IP-c.codeAt
@@ -151,9 +151,9 @@ func (tx *Text) fetchOn(c *CPU) *inst {
 	return e.inst
 }
 
-// fetchSlow is the way of every fetch but that of unwatched text decoded
-// before: it decodes, asks which bytes the CPU sees if text was stored to, and
-// enters kernel routines that text calls. nil: there is nothing to execute now.
+// fetchSlow is the general fetch; only unwatched text that was decoded before doesn't need
+// it. It decodes, asks which bytes the CPU sees if text was stored to, and enters kernel
+// routines that text calls. nil: there is nothing to execute now.
 func (tx *Text) fetchSlow(c *CPU) *inst {
 	m := tx.m
 	ip := c.regs.IP
@@ -208,8 +208,8 @@ func (tx *Text) fetchSlow(c *CPU) *inst {
 	return in
 }
 
-// peek returns the 15 bytes that an instruction at a, in p, may have, or
-// as many as are text.
+// peek returns the 15 bytes at a, in p, that an instruction there may have, or as many of
+// them as are text.
 func (tx *Text) peek(p *page, a arch.Addr) (lo, hi uint64) {
 	if off := a % pageSize; off <= pageSize-16 {
 		return pack(p.data[off:])
@@ -233,15 +233,15 @@ func (tx *Text) Decode(b []byte, at arch.Addr) (arch.Inst, error) {
 // each version of what is executed, unless the memo had to forget one.
 func (tx *Text) Decoded() uint64 { return tx.decoded }
 
-// Executed reports whether an instruction that begins at a was executed, or about to be, in
-// the machine's life.
+// Executed reports whether, in the machine's life, an instruction that begins at a was
+// executed or about to be executed.
 func (m *Memory) Executed(a arch.Addr) bool {
 	p := m.page(a)
 	return p != nil && p.lately != nil && p.lately[a%pageSize] != nil
 }
 
-// Forget has Executed(a) be false until an instruction that begins at a is executed again.
-// What the machine does isn't changed by it.
+// Forget makes Executed(a) false until an instruction that begins at a is executed again. It
+// doesn't change what the machine does.
 func (m *Memory) Forget(a arch.Addr) {
 	p := m.page(a)
 	if p == nil || p.lately == nil {
@@ -249,12 +249,12 @@ func (m *Memory) Forget(a arch.Addr) {
 	}
 	p.lately[a%pageSize] = nil
 	if p.code != nil && p.code != m.noCode {
-		p.code[a%pageSize] = nil // else it would be executed without a look at lately
+		p.code[a%pageSize] = nil // else the instruction would run without updating lately
 	}
 }
 
-// watches reports whether one of the n bytes at off in a page of text, or of those
-// of them that lie in it, is watched.
+// watches reports whether any of the n bytes at off in a page of text is watched. Bytes
+// beyond the page don't count.
 func (p *page) watches(off arch.Addr, n int) bool {
 	for at, end := off/chunk, min(off+arch.Addr(n), pageSize); at*chunk < end; at++ {
 		if p.watched[at] {
@@ -264,8 +264,8 @@ func (p *page) watches(off arch.Addr, n int) bool {
 	return false
 }
 
-// watchesOne is watches of no more bytes than an instruction has, which lie in
-// three chunks at most.
+// watchesOne is watches for at most the bytes of an instruction, which span at most three
+// chunks.
 func (p *page) watchesOne(off arch.Addr, n int) bool {
 	first, last := off/chunk, min(off+arch.Addr(n)-1, pageSize-1)/chunk
 	return p.watched[first] || p.watched[last] || p.watched[(first+last)/2]
@@ -302,8 +302,8 @@ func (m *Memory) Watch(a arch.Addr, n int) {
 	}
 }
 
-// MapExec maps pages for code that is written at run time: each byte an int3,
-// and all of it watched.
+// MapExec maps pages for code that is written at run time. Each byte is an int3, and all of
+// them are watched.
 func (m *Memory) MapExec(a arch.Addr, pages int) {
 	for i := range pages {
 		p := m.mapPage(a+arch.Addr(i*pageSize), PermRead|PermExec)
@@ -358,8 +358,8 @@ func (tx *Text) store(c *CPU, a arch.Addr, v uint64, n int) {
 	m.emit(c, smpev.TextStore, uint64(a), v, uint64(n))
 }
 
-// put stores to the page of a, past its permissions: text patching writes through a
-// mapping of its own.
+// put stores to the page of a regardless of its permissions, because text patching writes
+// through a mapping of its own.
 func (tx *Text) put(p *page, a arch.Addr, v uint64, n int) {
 	m := tx.m
 	off := uint64(a) % pageSize
@@ -387,7 +387,7 @@ func (tx *Text) serialise(c *CPU, why uint64) {
 	m.emit(c, smpev.Serialise, why, 0, 0)
 }
 
-// fetchEnv is what the fetch model asks of the machine, for one CPU.
+// fetchEnv answers the fetch model's questions about the machine, for one CPU.
 type fetchEnv struct {
 	m *Machine
 	c *CPU
@@ -415,8 +415,8 @@ func (e *fetchEnv) Choose(n int) int { return e.m.turns.ask(sim.Fetch, n, e.c) }
 
 var _ fetch.Env = (*fetchEnv)(nil)
 
-// Link puts code at a, text that was mapped before Freeze, as if it had been there
-// since then. It is called before a run, with the same code before each.
+// Link puts code at a, in text that was mapped before Freeze, as if it had been there since
+// then. It is called before each run, with the same code.
 func (m *Memory) Link(a arch.Addr, code []byte) {
 	p, off := m.page(a), a%pageSize
 	if bytes.Equal(p.boot[off:int(off)+len(code)], code) {

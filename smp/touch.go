@@ -14,25 +14,25 @@ const (
 	objCell      = iota + 1 // a cell, by its number
 	objWord                 // eight aligned bytes of data, by their number
 	objChunk                // eight aligned bytes of text, by their number
-	objBoundary             // what a delivery to a CPU may come before or after
+	objBoundary             // a CPU's boundary: the point that a delivery to it comes before or after
 	objIPI                  // the IPIs pending on a CPU
 	objQueue                // a CPU's run queue, and the states of its tasks
 	objIdle                 // whether a CPU is in its idle loop, outside an interrupt
-	objFloor                // since when a CPU's fetches are fresh: it serialised
+	objFloor                // the last time a CPU serialised: its fetches are at least as fresh
 	objSource               // a source's budget, or that it is armed
-	objService              // of the kernel: what the machine doesn't know
-	objEvent                // what a monitor remembers: its number, then the monitor's own object
-	objBuffer               // what a CPU holds, to those that wait until it holds nothing
-	objHeldPlace            // of a CPU, a place for a store that it holds
-	objHeldCell             // of a CPU, a cell that it holds a store to
-	objHeldWord             // likewise of eight aligned bytes of data
-	objFence                // 0: what all full fences have in common; 1: what stores to text have
-	objSpin                 // who has made a step since a CPU's last pause
+	objService              // an object of the kernel's that the machine doesn't know
+	objEvent                // an object of a monitor's: the monitor's number, then the object's
+	objBuffer               // a CPU's store buffer, for steps that wait until it is empty
+	objHeldPlace            // a place in a CPU's store buffer
+	objHeldCell             // a cell to which a CPU holds a store
+	objHeldWord             // eight aligned bytes of data to which a CPU holds a store
+	objFence                // 0: touched by all full fences; 1: touched by stores to text
+	objSpin                 // which CPUs have made a step since a CPU's last pause
 )
 
 func object(sort, number uint64) sim.Object { return sim.Object(sort<<56 | number&(1<<56-1)) }
 
-// bytesNumber numbers eight aligned bytes; 48 bits of an address say all.
+// bytesNumber numbers the aligned eight bytes at a; 48 bits identify an address.
 func bytesNumber(a arch.Addr) uint64 { return uint64(a) & (1<<48 - 1) / 8 }
 
 func bytesAt(number uint64) arch.Addr {
@@ -92,7 +92,7 @@ func (n *Names) Object(o sim.Object) string {
 	return "nothing"
 }
 
-// The methods touch… take nil, the footprint of a machine that isn't observed.
+// The methods touch… accept a nil receiver: the footprint of a machine that isn't observed.
 
 // touch notes what the step under way has touched.
 func (f *Footprint) touch(sort, number uint64, write bool) {
@@ -101,8 +101,8 @@ func (f *Footprint) touch(sort, number uint64, write bool) {
 	}
 }
 
-// TouchService notes that the step under way has read or written an object of
-// the kernel's, which no cell stands for.
+// TouchService notes that the step under way has read or written an object of the kernel's
+// for which there is no cell.
 func (f *Footprint) TouchService(number uint64, write, kept bool) {
 	f.m.foot.touch(objService, number, write)
 	if f.Observing() && kept {
@@ -110,14 +110,14 @@ func (f *Footprint) TouchService(number uint64, write, kept bool) {
 	}
 }
 
-// TouchEvent notes that a monitor relates an event of the step under way with
-// others: those of the same object of its own.
+// TouchEvent notes that a monitor relates an event of the current step to its other events
+// of the same object.
 func (f *Footprint) TouchEvent(monitor int, number uint64, write bool) {
 	f.m.foot.touch(objEvent, uint64(monitor)<<48|number&(1<<48-1), write)
 }
 
-// TouchEventApart is TouchEvent of what doesn't count if the step is an interrupt from
-// delivery to IRET (ObserveAtomicIRQs).
+// TouchEventApart is TouchEvent for a touch that doesn't count if the step is a whole
+// interrupt, from delivery to IRET (ObserveAtomicIRQs).
 func (f *Footprint) TouchEventApart(monitor int, number uint64, write bool) {
 	if f.Observing() && f.inside != nil {
 		f.apart = append(f.apart, sim.Touch{Object: object(objEvent, uint64(monitor)<<48|number&(1<<48-1)),
@@ -127,23 +127,24 @@ func (f *Footprint) TouchEventApart(monitor int, number uint64, write bool) {
 	f.TouchEvent(monitor, number, write)
 }
 
-// TouchText notes that the step under way, or a monitor that is told of it, has
-// read or written n bytes of text.
+// TouchText notes that the current step, or a monitor of it, has read or written n bytes of
+// text.
 func (f *Footprint) TouchText(a arch.Addr, n int, write bool) {
 	if f.Observing() {
 		f.text(a, n, write)
 	}
 }
 
-// touchFetch notes a fetch, or a read of text as data: of those bytes that were
-// stored to, or will be as far as is known.
+// touchFetch notes a fetch, or a read of text as data. Only bytes count that were stored to,
+// or that earlier runs have shown to be stored to.
 func (f *Footprint) touchFetch(a arch.Addr, n int) {
 	if f != nil {
 		f.text(a, n, false)
 	}
 }
 
-// touchStore notes a store to text, in one chunk. watched: so far in this run.
+// touchStore notes a store to text, in one chunk. watched: the chunk has been watched so far
+// in this run.
 func (f *Footprint) touchStore(a arch.Addr, watched bool) {
 	if f != nil {
 		f.store(a, watched)
@@ -164,11 +165,11 @@ func (f *Footprint) touchQueue(c *CPU, write bool) { f.touch(objQueue, uint64(c.
 // touchSource notes that a source is armed, or fires.
 func (f *Footprint) touchSource(s *Source) { f.touch(objSource, uint64(s.index-sim.MoverSource), true) }
 
-// touchSpin notes that c pauses, or what it was to wait for since.
+// touchSpin notes that c pauses, or that a mover made a step which c's pause waits for.
 func (f *Footprint) touchSpin(c *CPU) { f.touch(objSpin, uint64(c.id), true) }
 
-// touchIdle notes that c, if it is idle, goes into an interrupt or comes out of
-// the last one: SeenIdle says so.
+// touchIdle notes that c, if idle, enters an interrupt or leaves the outermost one, which
+// changes SeenIdle.
 func (f *Footprint) touchIdle(c *CPU) {
 	if f != nil {
 		f.idle(c)
@@ -181,12 +182,12 @@ func (f *Footprint) idle(c *CPU) {
 	}
 }
 
-// TouchQueue is touchQueue of a read, for the kernel.
+// TouchQueue notes, for the kernel, a read of a CPU's run queue.
 func (f *Footprint) TouchQueue(cpu int) { f.m.foot.touchQueue(&f.m.cpus.list[cpu], false) }
 
 // Touch implements kapi.Context.
 func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) kapi.Model {
-	if !x.m.weak.weaker() || mode == kapi.Read { // else it is touched when the model is asked
+	if !x.m.weak.weaker() || mode == kapi.Read { // a weak store is touched when the model is asked
 		if f := x.m.foot; f != nil && !f.m.weak.versions() {
 			f.read(object(objCell, uint64(id)))
 		}

@@ -5,31 +5,31 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A Tracer is told of each instruction of guest text before a CPU executes it, and of each
-// access to memory that the instruction makes: not of its fetch, nor of what the hardware
-// does by itself (the frame of a trap). It changes nothing.
+// A Tracer receives each instruction of guest text before a CPU executes it, and each memory
+// access that the instruction makes. It doesn't receive fetches, nor accesses that hardware
+// makes by itself (the frame of a trap). It changes nothing.
 type Tracer interface {
 	Instruction(cpu uint8, in arch.Inst, regs *arch.Regs)
 	Access(cpu uint8, a arch.Addr, size int, store bool)
 }
 
-// Trace makes t be told of the instructions of each run from the next Reset on; nil ends
-// that. Nothing else changes, no event and no question. An instruction that faults has
-// been told of, too. A machine that is observed isn't traced.
+// Trace reports the instructions of each run to t, from the next Reset on; nil ends that.
+// Events and questions don't change. An instruction that faults is reported, too. An observed
+// machine isn't traced.
 func (m *Machine) Trace(t Tracer) {
 	m.tracer.to = t
 	m.tracer.cells, _ = t.(CellTracer)
 }
 
-// A tracing passes on what a Tracer is told: it is memory as instructions access it.
+// A tracing is memory as instructions access it, reporting to a Tracer.
 type tracing struct {
 	to    Tracer
-	cells CellTracer // the same, if it is one; else nil
+	cells CellTracer // the Tracer as a CellTracer, if it is one; else nil
 	m     *Machine
 	arch.Memory
 }
 
-// begin puts it before the memory of a run, and before what CPUs hold.
+// begin wraps the memory of a run, store buffers included.
 func (t *tracing) begin(m *Machine) {
 	if t.to != nil {
 		t.Memory = m.mem.own
@@ -55,27 +55,27 @@ func (t *tracing) Store(a arch.Addr, size int, v uint64) bool {
 	return ok
 }
 
-// System is that of the memory behind it.
+// System returns the system state from the underlying memory.
 func (t *tracing) System() *system { return t.Memory.(interface{ System() *system }).System() }
 
-// A CellTracer is a Tracer that is told, too, of what a run does with cells where memory is
-// weak, in the order in which it is done: a CPU's own store before it takes effect. Where
-// memory isn't weak, nor a run holds stores, it is told of nothing.
+// A CellTracer also receives cell accesses, in program order, where memory is weak: a CPU's
+// own store comes before it takes effect. If memory isn't weak or the run holds no stores,
+// it receives nothing.
 type CellTracer interface {
 	Tracer
 	Cell(a CellAccess)
 }
 
-// A CellOp is what an access to a cell does, or what orders accesses.
+// A CellOp is a kind of access to a cell, or of ordering between accesses.
 type CellOp uint8
 
-// The operations. A CPU that interrupts another one, or wakes a task there, hands over what
-// it has seen; the other takes it over.
+// The operations. A CPU that interrupts another one, or wakes a task there, sends what it has
+// seen; the other CPU receives it.
 const (
 	CellLoad   CellOp = iota
 	CellStore         // Back: how many stores remain newer; under TSO smpev.Held says whether it is held
-	CellRMW           // of the newest value
-	CellFailed        // likewise, but it stores nothing
+	CellRMW           // a read-modify-write of the newest value
+	CellFailed        // a read-modify-write that stores nothing
 	CellFence         // Order says which
 	CellSend          // To is the CPU
 	CellTake
@@ -87,11 +87,11 @@ type CellAccess struct {
 	CPU   uint8
 	To    uint8
 	ID    kapi.CellID // 0: text, which has a place in the order of cells
-	Order kapi.Order  // that it keeps in this run: without one that is left out (Drop)
-	Back  int         // how many stores are newer than the one that it loads
+	Order kapi.Order  // the order that the access keeps in this run: none if its barrier is dropped (Drop)
+	Back  int         // how many stores are newer than the loaded one
 }
 
-// tellCell tells a CellTracer.
+// tellCell reports an access to the CellTracer.
 func (t *tracing) tellCell(c *CPU, op CellOp, id kapi.CellID, b kapi.Barrier, back int) {
 	if t.cells == nil {
 		return
@@ -103,7 +103,7 @@ func (t *tracing) tellCell(c *CPU, op CellOp, id kapi.CellID, b kapi.Barrier, ba
 	t.cells.Cell(a)
 }
 
-// tellHandOver likewise, of what one CPU hands to another.
+// tellHandOver reports to the CellTracer that one CPU hands over to another.
 func (t *tracing) tellHandOver(op CellOp, from, to uint8) {
 	if t.cells != nil {
 		t.cells.Cell(CellAccess{Op: op, CPU: from, To: to})

@@ -14,8 +14,8 @@ type traps struct {
 	scrubs bool // the return from a trap leaves zeros (State.ScrubStacks)
 }
 
-// deliver takes a trap or interrupt on c: ip is what the frame saves, addr what
-// a fault was about. The handler's routine begins with c's next step.
+// deliver takes a trap or interrupt on c. ip is the address that the frame saves, addr the
+// address that a fault was about. The handler's routine begins with c's next step.
 func (tr *traps) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	m := tr.m
 	t, user := c.task, c.user
@@ -30,7 +30,7 @@ func (tr *traps) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
 	c.regs.IP = ip
 	if !tr.storeFrame(c, layout, base, &c.regs) {
-		// A fault while delivering a fault: nothing can be saved any more.
+		// The frame of a fault faulted: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
 		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec,
 			c.regs.R[regSP])
@@ -72,8 +72,8 @@ func (tr *traps) clears(vec uint8) uint64 {
 	return trapClears
 }
 
-// vectors are the traps and faults that outcomes are, but for those that are not the
-// same for each instruction.
+// vectors gives the trap or fault of each outcome, except outcomes whose trap depends on the
+// instruction.
 var vectors = [arch.Outcomes]struct {
 	has bool
 	vec uint8
@@ -88,15 +88,15 @@ var vectors = [arch.Outcomes]struct {
 	arch.Protection:  {true, smpev.VecGP},
 }
 
-// raise delivers the trap or fault that an instruction has for outcome: a trap
-// saves the address after it, a fault its own.
+// raise delivers the trap or fault that is the outcome of an instruction. A trap saves the
+// address after the instruction, a fault the instruction's own address.
 func (tr *traps) raise(c *CPU, in *inst, out arch.Outcome) {
 	switch v := vectors[out]; {
 	case v.has && out.Faulted():
 		tr.deliver(c, v.vec, in.Addr, 0)
 	case v.has:
 		tr.deliver(c, v.vec, c.regs.IP, 0)
-	case out == arch.SoftInt: // one of vector 2 blocks no NMI
+	case out == arch.SoftInt: // int 2 doesn't block NMIs
 		was := c.nmiBlocked
 		tr.deliver(c, in.Vector(), c.regs.IP, 0)
 		c.nmiBlocked = was
@@ -107,8 +107,8 @@ func (tr *traps) raise(c *CPU, in *inst, out arch.Outcome) {
 	}
 }
 
-// pageFault delivers the fault of an access to a by what is at ip. Of an address
-// that isn't canonical there is no page: that is #GP (SDM vol. 1, 3.3.7.1).
+// pageFault delivers the fault of an access to a by the instruction at ip. An address that
+// isn't canonical has no page: the fault is #GP (SDM vol. 1, 3.3.7.1).
 func (tr *traps) pageFault(c *CPU, ip, a arch.Addr) {
 	if !tr.m.arch.Valid(a) {
 		tr.deliver(c, smpev.VecGP, ip, 0)
@@ -123,7 +123,7 @@ func (tr *traps) frameBase(vec uint8, sp uint64) arch.Addr {
 	return tr.m.arch.Frame.At(sp, vec == smpev.VecBP)
 }
 
-// frameOf returns how the frame of a trap looks that user mode, or the kernel, has taken.
+// frameOf returns the layout of the frame of a trap taken in user mode or in the kernel.
 func (tr *traps) frameOf(user bool) *arch.Frame {
 	if user {
 		return &tr.m.arch.UserFrame
@@ -131,9 +131,9 @@ func (tr *traps) frameOf(user bool) *arch.Frame {
 	return &tr.m.arch.Frame
 }
 
-// image returns the bytes of a frame, nil if they aren't at hand. An observed machine
-// is told of each word that isn't on a stack, or may be shared there, so it gets none
-// of others.
+// image returns the bytes of a frame for direct access, nil if that isn't possible. An
+// observed machine gets them only on a stack without shared words: it must see each access to
+// any other word.
 func (tr *traps) image(layout *arch.Frame, base arch.Addr, store bool) []byte {
 	m := tr.m
 	if layout.Put == nil || m.foot != nil && (m.foot.words.stacks || !m.tasks.isStack(base)) {
@@ -142,8 +142,8 @@ func (tr *traps) image(layout *arch.Frame, base arch.Addr, store bool) []byte {
 	return m.mem.Image(base, layout.Size, store)
 }
 
-// storeFrame writes the saved registers of a trap, at once if they lie in one page. Else they
-// are the CPU's stores: they may be held in its buffer, and in no other CPU's.
+// storeFrame writes the saved registers of a trap, at once if they lie in one page. Otherwise
+// they are stores of the CPU, which it may hold in its buffer.
 func (tr *traps) storeFrame(c *CPU, layout *arch.Frame, base arch.Addr, r *arch.Regs) bool {
 	m := tr.m
 	b := tr.image(layout, base, true)
@@ -173,9 +173,8 @@ func (tr *traps) loadFrame(c *CPU, layout *arch.Frame, base arch.Addr, r *arch.R
 	return true
 }
 
-// iret returns from the trap whose handler has finished: registers come back
-// from memory, the CPU serialises unless it returns as FRED has it, NMIs are
-// taken again.
+// iret returns from the trap whose handler has finished. Registers are loaded from memory,
+// the CPU serialises (not under FRED), and NMIs are taken again.
 func (tr *traps) iret(c *CPU) {
 	m := tr.m
 	t := c.task
@@ -220,7 +219,7 @@ func (tr *traps) iret(c *CPU) {
 	m.turns.attend(c)
 }
 
-// onGuest reports whether guest text is what the task runs.
+// onGuest reports whether the task is running guest text.
 func (t *Task) onGuest() bool {
 	f := t.top()
 	return f != nil && f.kind == guest
@@ -249,10 +248,10 @@ func vectorName(vec uint8) string {
 // Fault returns the address that the last page fault of the CPU was about (CR2).
 func (x *Ctx) Fault() arch.Addr { return arch.Addr(x.cpu.sys.CR2) }
 
-// Stepped says that the trap's handler has executed an instruction of what was interrupted,
-// on the saved registers. The frame moves to where that of a debug trap after the
-// instruction lies: the instruction may have stored where the frame was, and without a stack
-// pointer in the frame it ends where the stack does.
+// Stepped says that the trap's handler has executed an instruction of the interrupted code on
+// the saved registers. The frame moves to where the frame of a debug trap after the
+// instruction would lie: the instruction may have stored where the frame was, and a frame
+// without a stack pointer must end at the interrupted stack pointer.
 func (x *Ctx) Stepped() {
 	m, f, sp := x.m, x.task.top(), spOf(&x.regs)
 	if !m.arch.Frame.NoSP && sp >= f.base+arch.Addr(m.arch.Frame.Size) {
@@ -268,9 +267,9 @@ func (x *Ctx) Stepped() {
 	f.base, x.cpu.regs.R[regSP] = base, uint64(base)
 }
 
-// Refuse ends the run: what happened at a place is the input's fault, and what
-// says which. The routine is to return.
+// Refuse ends the run because of a fault of the input at a place; what describes the fault.
+// The routine must return then.
 func (x *Ctx) Refuse(place, what string) { x.m.ending.refuseIn(x.cpu, place, what) }
 
-// Why says what the next finding of the run is about, in words (Machine.Died).
+// Why sets the description of the run's next finding (Machine.Died).
 func (x *Ctx) Why(why string) { x.m.Why(why) }

@@ -12,16 +12,16 @@ type turns struct {
 	chooser  sim.Chooser
 	p        sim.Point // the question
 	moves    sim.Moves // as in p, kept up to date
-	stale    uint64    // but for these CPUs
+	stale    uint64    // the CPUs whose bits in moves may be outdated
 	hold     uint64    // up to this boundary the answer is 0
-	outlasts int       // more than that, by sim.Steady and sim.Through
+	outlasts int       // what a hold may outlast (sim.Steady, sim.Through)
 	lead     *Task     // the thread of control that goes on by default
 	errand   *CPU      // the CPU that answers an IPI first
 	spins    bool      // a CPU has waited in a loop (spin.go)
-	next     sim.Mover // what a routine above has been answered already
+	next     sim.Mover // the answer that a routine above has already got
 	steps    uint64    // boundaries so far
-	settled  uint64    // as many of them are counted in p.Seq, if they are to be
-	limit    uint64    // up to this boundary no question is put but before watched text, and nothing is looked at
+	settled  uint64    // how many of steps have been counted in p.Seq, if they had a choice
+	limit    uint64    // up to this boundary the only questions are before watched text, and look isn't called
 	changed  bool      // what can move, or what moves next, may have changed
 	instr    uint64    // instructions of guest text so far
 }
@@ -39,9 +39,9 @@ func (tu *turns) reset(ch sim.Chooser) {
 	tu.lead, tu.errand, tu.next, tu.spins = nil, nil, sim.NoMover, false
 }
 
-// turn is the one place that asks which mover is next, counts, and spends the budget.
-// Run calls it between steps; a routine's yield point calls it in place. Up to m.limit
-// boundaries there is nothing to look at and no question to put, but before watched
+// turn is the one place that asks which mover is next, counts boundaries, and spends the
+// budget. Run calls it between steps; a routine's yield point calls it in place. Up to
+// boundary tu.limit nothing has to be looked at, and the only questions are before watched
 // text.
 func (tu *turns) turn() sim.Mover {
 	m := tu.m
@@ -102,9 +102,9 @@ func (tu *turns) turnBegun(pick int) sim.Mover {
 	return mv
 }
 
-// settle counts the questions that were held since it was called last: the
-// boundaries since then, if there was a choice, which doesn't change in between.
-// If there was none they don't count for the hold.
+// settle counts the questions that were held since its last call. These are the boundaries
+// since then, if there was a choice, which doesn't change in between. Without a choice they
+// don't count towards the hold.
 func (tu *turns) settle() {
 	if n := tu.steps - tu.settled; tu.p.N > 1 {
 		tu.p.Seq += n
@@ -156,18 +156,18 @@ func (tu *turns) deviate(mv sim.Mover) {
 	tu.again()
 }
 
-// attend says that what c can do may have changed: the next turn looks at it.
+// attend makes the next turn look at c, because c's possible moves may have changed.
 func (tu *turns) attend(c *CPU) {
 	tu.stale |= c.bit
 	tu.again()
 }
 
-// again makes the next turn decide anew what moves next, whether the run is
-// over, and at those who wait.
+// again makes the next turn decide anew which mover is next and whether the run is over, and
+// look at the waiting routines.
 func (tu *turns) again() { tu.changed, tu.limit = true, 0 }
 
-// look finds out what can move. It is called when something may have changed,
-// and when the budget is out. false: the run is over.
+// look finds out what can move. It is called when something may have changed, and when the
+// budget is spent. false: the run is over.
 func (tu *turns) look() bool {
 	m := tu.m
 	if m.ending.over {
@@ -187,7 +187,7 @@ func (tu *turns) look() bool {
 		tu.lookAt(&m.cpus.list[firstCPU(set)])
 	}
 	tu.stale = 0
-	// Word by word: a set that was just written in words is slow to be read as a whole.
+	// The sets are read word by word: a load of a whole set just after stores of its words is slow.
 	goes, takes, fires, drains := tu.moves[0], tu.moves[1], tu.moves[2], tu.moves[3]
 	if tu.spins {
 		goes &^= tu.owing()
@@ -223,11 +223,11 @@ func (tu *turns) look() bool {
 	return true
 }
 
-// lookAt finds out what c can do: go on, take its IPI, be interrupted by its
+// lookAt finds out which moves c has: to go on, to take its IPI, to be interrupted by its
 // sources.
 func (tu *turns) lookAt(c *CPU) {
 	open := c.open()
-	apic := open && !c.hot.off // of a CPU that is off it is disabled
+	apic := open && !c.hot.off // the APIC of a CPU that is off is disabled
 	goes, takes, fires := tu.moves[0]&^c.bit, tu.moves[1]&^c.bit, tu.moves[2]
 	if c.guest || c.canGoOn() {
 		goes |= c.bit
@@ -244,8 +244,8 @@ func (tu *turns) lookAt(c *CPU) {
 	tu.moves[0], tu.moves[1], tu.moves[2] = goes, takes, fires
 }
 
-// worthFiring reports whether a source must fire although no CPU can move:
-// delayed work is still to be done, or a routine waits for what a tick brings.
+// worthFiring reports whether a source must fire although no CPU can move, because delayed
+// work is pending or a routine waits for a tick.
 func (tu *turns) worthFiring(set uint64) bool {
 	if len(tu.m.waits.list) > 0 && set != 0 {
 		return true
@@ -258,8 +258,8 @@ func (tu *turns) worthFiring(set uint64) bool {
 	return false
 }
 
-// boring returns the mover of alternative 0: the thread of control that ran
-// last goes on; while it waits, what it waits for does.
+// boring returns the mover of alternative 0, the default: the thread of control that ran last
+// goes on. While it waits, the mover that it waits for goes on.
 func (tu *turns) boring() sim.Mover {
 	m := tu.m
 	if m.weak.prompt != 0 {
@@ -346,11 +346,11 @@ func (tu *turns) held(c *CPU) uint64 {
 	if tu.steps >= tu.limit || c.after != 0 {
 		return 0
 	}
-	return tu.limit - tu.steps // the routine that deviated holds nothing
+	return tu.limit - tu.steps // a routine that deviated has no hold
 }
 
-// turnObserved is turn of an observed machine: it tells of the step that has
-// ended, and keeps every boundary one that is looked at.
+// turnObserved is turn for an observed machine. It reports the step that has ended, and looks
+// at every boundary.
 func (tu *turns) turnObserved() sim.Mover {
 	m := tu.m
 	f := m.foot
@@ -375,7 +375,7 @@ func (tu *turns) turnObserved() sim.Mover {
 	return mv
 }
 
-// within goes on with an atomic interrupt: it returns the CPU if that is to move.
+// within continues an atomic interrupt: it returns the CPU if that moves next.
 func (tu *turns) within() sim.Mover {
 	m := tu.m
 	c := m.foot.inside
@@ -390,9 +390,9 @@ func (tu *turns) within() sim.Mover {
 	return sim.Mover(c.id)
 }
 
-// unasked passes a boundary without a question if c can go on, even if the default
-// mover is another: the default may depend on the order of steps that commute, and
-// one step must not. The step under way goes on.
+// unasked passes a boundary without a question if c can go on, even if c isn't the default
+// mover. The default may depend on the order of steps that commute, and a step must not. The
+// current step continues.
 func (tu *turns) unasked(c *CPU) bool {
 	mv := sim.Mover(c.id)
 	goes := !tu.m.ending.over && tu.look() && tu.p.Moves[0]>>mv&1 != 0
@@ -411,7 +411,7 @@ func (tu *turns) unasked(c *CPU) bool {
 	return true
 }
 
-// force is turn where mv is to move, whatever the chooser would answer.
+// force is turn with a fixed answer: mv moves, whatever the chooser would answer.
 func (tu *turns) force(mv sim.Mover) {
 	tu.settle()
 	pick := 1

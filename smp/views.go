@@ -7,24 +7,24 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Under the kernel's memory model (smp/lkmm) a load of a cell may read a version that is
-// older than the newest, and a store may go before newer ones: the strategy is asked
-// (sim.Version). Routines don't say on what their accesses depend, so each load counts as
-// one that later stores depend on. Waits read the newest. What guest text does with memory
-// is sequentially consistent.
+// Under the kernel's memory model (smp/lkmm) a load of a cell may read an older version than
+// the newest, and a store may be ordered before newer stores. The strategy chooses
+// (sim.Version). Unless a routine declares its dependencies (Ctx.After), later stores count as
+// depending on each of its loads. Waits read the newest version. Memory accesses of guest text
+// are sequentially consistent.
 
-// viewed is a context as kapi's cells see it under the kernel's memory model.
+// viewed is a context as a kapi.Model, under the kernel's memory model.
 type viewed Ctx
 
 var _ kapi.Model = (*viewed)(nil)
 
-// lkmmOrders are the orders of accesses as the model has them.
+// lkmmOrders maps kapi's orders of accesses to the model's.
 var lkmmOrders = [...]lkmm.Order{
 	kapi.OrderThrough: lkmm.Deref, kapi.OrderAcquire: lkmm.Acquire, kapi.OrderRelease: lkmm.Release,
 	kapi.OrderFull: lkmm.Full,
 }
 
-// lkmmFences likewise.
+// lkmmFences maps kapi's fences to the model's.
 var lkmmFences = [...]lkmm.Fence{kapi.OrderMB: lkmm.MB, kapi.OrderRMB: lkmm.RMB, kapi.OrderWMB: lkmm.WMB}
 
 func (w *WeakMemory) lkmmOrder(b kapi.Barrier) lkmm.Order {
@@ -34,14 +34,14 @@ func (w *WeakMemory) lkmmOrder(b kapi.Barrier) lkmm.Order {
 	return lkmm.Relaxed
 }
 
-// asks prepares the question which version it is.
+// asks prepares the question which version an access meets.
 func (x *viewed) asks() (w *WeakMemory, cpu int) {
 	w = &x.m.weak
 	w.asker = x.cpu
 	return w, int(x.cpu.id)
 }
 
-// choose puts the question.
+// choose puts that question.
 func (w *WeakMemory) choose(n int) int { return w.m.turns.ask(sim.Version, n, w.asker) }
 
 func newest(int) int { return 0 }
@@ -61,7 +61,7 @@ func (x *viewed) made(c kapi.Cell, back int) {
 	}
 }
 
-// forget drops what no CPU can read any more.
+// forget drops the versions of a cell that no CPU can read any more.
 func (x *viewed) forget(c kapi.Cell) {
 	f := x.m.foot
 	if f != nil {
@@ -162,7 +162,7 @@ func (x *viewed) written(c kapi.Cell, b kapi.Barrier) {
 	}
 }
 
-// fence is a fence of a CPU's.
+// fence executes a fence on a CPU.
 func (w *WeakMemory) fence(c *CPU, f lkmm.Fence) {
 	if w.m.cfg.Memory == LKMM {
 		w.fenceViews(c, f)
@@ -181,20 +181,20 @@ func (w *WeakMemory) fenceViews(c *CPU, f lkmm.Fence) {
 		lkmm.WMB: kapi.PlainWMB}[f], 0)
 }
 
-// agrees tells monitors that a CPU's view has what was before all full fences until now. Until
-// the next time it may have no more.
+// agrees tells monitors that a CPU's view now includes everything that came before all earlier
+// full fences. It isn't guaranteed to include more until the next call.
 func (w *WeakMemory) agrees(c *CPU) { w.m.log.Tell(smpev.Agrees, c.id, uint8(c.task.ID), 0, 0, 0) }
 
-// Quiesces says that a CPU was seen in a quiescent state: what it has done before is
-// before all that follows.
+// Quiesces says that a CPU was seen in a quiescent state: everything it did before is ordered
+// before everything that follows.
 func (w *WeakMemory) Quiesces(cpu int) { w.fence(&w.m.cpus.list[cpu], lkmm.MB) }
 
-// textCell stands for all text in the order of cells: kapi numbers cells from 1. Who runs
-// into a breakpoint has read the last store, so that a fence behind that orders what the
-// patcher has ordered before it.
+// textCell stands for all text in the order of cells; kapi numbers cells from 1. A CPU that
+// executes a breakpoint has read the last store to text, so a fence after that orders what
+// the patcher ordered before the store.
 const textCell = 0
 
-// storesText says that a CPU stores to text.
+// storesText records that a CPU stores to text.
 func (w *WeakMemory) storesText(c *CPU) {
 	if w.m.cfg.Memory == LKMM {
 		w.storesTextViewed(c)
@@ -208,8 +208,8 @@ func (w *WeakMemory) storesTextViewed(c *CPU) {
 	w.m.tracer.tellCell(c, CellStore, textCell, kapi.Once, 0)
 }
 
-// enters says that a CPU takes a trap or interrupt, and has fetched, if it is a breakpoint,
-// what another one has stored.
+// enters records that a CPU takes a trap or interrupt. If that is a breakpoint, the CPU has
+// fetched what another CPU has stored.
 func (w *WeakMemory) enters(c *CPU, vec uint8) {
 	if w.m.cfg.Memory == LKMM {
 		w.entersViewed(c, vec)
@@ -228,12 +228,12 @@ func (w *WeakMemory) entersViewed(c *CPU, vec uint8) {
 	}
 }
 
-// Agrees has the routine's CPU and those that have agreed before see the same, as what tells
-// one task of another's end would have it. It is no point, and does nothing but under LKMM.
+// Agrees makes the routine's CPU see what earlier callers saw, as the join of a task by
+// another would. It is no point, and does nothing except under LKMM.
 func (x *Ctx) Agrees() { x.m.weak.fence(x.cpu, lkmm.MB) }
 
-// seesNewest says that a CPU has waited for what a cell is, and orders what follows after
-// that (smp_cond_load_acquire; a task that was woken).
+// seesNewest records that a CPU has waited for a cell's newest value, and orders what follows
+// after that value (smp_cond_load_acquire; a task that was woken).
 func (w *WeakMemory) seesNewest(c *CPU, id kapi.CellID) {
 	if w.m.cfg.Memory == LKMM {
 		w.seesViewed(c, id)
@@ -245,8 +245,8 @@ func (w *WeakMemory) seesViewed(c *CPU, id kapi.CellID) {
 	w.m.tracer.tellCell(c, CellLoad, id, kapi.PlainAcquire, 0)
 }
 
-// handOver lets a CPU see what another one has when it comes to it: by an IPI, or as the
-// task that is woken runs.
+// handOver makes a CPU see what another one has seen, when it takes that CPU's IPI or runs
+// the task that that CPU woke.
 func (w *WeakMemory) handOver(from, to uint8) {
 	if w.m.cfg.Memory == LKMM {
 		w.views.Send(int(from), int(to))

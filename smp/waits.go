@@ -9,7 +9,7 @@ import (
 type Waits struct {
 	m       *Machine
 	list    []*Ctx
-	on      [256]uint8 // how many wait on a cell, by the low bits of its number
+	on      [256]uint8 // how many routines wait on a cell, by the low bits of its number
 	recheck bool       // a cell was stored that a routine may wait for
 }
 
@@ -21,8 +21,8 @@ func (ws *Waits) reset() {
 	clear(ws.on[:])
 }
 
-// letGo lets those go on whose condition has come to hold: at the time at which
-// that was stored, however long the storing CPU goes on until others may.
+// letGo ends the waits whose condition now holds. A waiter continues at the time of the store,
+// however long the storing CPU runs before others may.
 func (ws *Waits) letGo() {
 	m := ws.m
 	ws.recheck = false

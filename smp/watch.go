@@ -7,15 +7,14 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A Footprint tells an observer what each step of the machine touches. It holds what
-// is known of the step under way, and of what the CPUs share.
+// A Footprint reports to an observer what each step of the machine touches. It holds the
+// touches of the current step, and what is known about memory that CPUs share.
 //
-// A step is private if it is an instruction of text that touches nothing that
-// others see, and changes nothing that says what may be delivered to its CPU.
-// Every other step of a CPU reads the CPU's boundary, which a delivery writes. So
-// a delivery conflicts with those, and commutes with private ones in this sense:
-// the instruction is executed before the interrupt, or after its IRET, and no run
-// can tell which.
+// A step is private if it is an instruction of text that touches nothing visible to others
+// and doesn't change which interrupts may be delivered to its CPU. Every other step of a CPU
+// reads the CPU's boundary, which a delivery writes. So a delivery conflicts with those
+// steps. It commutes with private steps in this sense: the instruction is executed before the
+// interrupt or after its IRET, and no run can tell which.
 type Footprint struct {
 	m        *Machine
 	observer sim.Observer
@@ -76,19 +75,19 @@ func (f *Footprint) init(m *Machine) {
 	f.guard = &guardedWatch{watchedMemory{f}}
 }
 
-// A stance is what a private step leaves as it was.
+// A stance is the CPU state that a private step leaves unchanged.
 type stance struct {
 	task   *Task
 	frames int
 	guest  bool
-	open   bool // to maskable interrupts
-	yields bool // to another task, at an interrupt
+	open   bool // c takes maskable interrupts
+	yields bool // an interrupt would give c to another task
 	after  after
 	nmi    bool
 	site   site
 }
 
-// stand finds out how c stands.
+// stand stores c's stance to s.
 func (f *Footprint) stand(c *CPU, s *stance) {
 	s.task, s.frames, s.guest, s.after, s.nmi = c.task, len(c.task.frames), c.guest, c.after, c.nmiBlocked
 	s.open = c.open()
@@ -100,15 +99,13 @@ func (f *Footprint) stand(c *CPU, s *stance) {
 	}
 }
 
-// Observe makes o be told of the steps of each run from the next Reset on; nil ends
-// that. In an observed run every boundary is a step of its own. Nothing else changes,
-// no event and no question.
+// Observe reports the steps of each run to o, from the next Reset on; nil ends that. In an
+// observed run every boundary is a step of its own. Events and questions don't change.
 func (f *Footprint) Observe(o sim.Observer) { f.setObserver(o, false) }
 
-// ObserveAfresh is Observe with reports that don't depend on earlier runs: that two
-// threads share some memory is known from where the run itself shows it, and is
-// forgotten after the run. What is learnt in such a run with learn set is known from
-// the beginning in all later ones.
+// ObserveAfresh is Observe with reports that don't depend on earlier runs. Memory counts as
+// shared only from the point where the run itself shows it, and the knowledge is dropped after
+// the run. With learn set, what the run shows is known from the beginning of all later runs.
 func (f *Footprint) ObserveAfresh(o sim.Observer, learn bool) {
 	f.setObserver(o, true)
 	f.learning = learn
@@ -119,9 +116,9 @@ func (f *Footprint) setObserver(o sim.Observer, afresh bool) {
 	_, f.plans = o.(sim.Planner)
 }
 
-// SharedGrew reports whether, since it was last asked, a run has shown that
-// something is shared of which it wasn't known: steps of earlier runs have
-// touched it and didn't say so. What is known to be shared never shrinks.
+// SharedGrew reports whether a run since the last call has shown that something is shared
+// that wasn't known to be. Steps of earlier runs that touched it were reported without it.
+// What is known to be shared never shrinks.
 func (f *Footprint) SharedGrew() bool {
 	grew := &f.grew
 	if f.swapped {
@@ -161,7 +158,7 @@ func (f *Footprint) reset() {
 	}
 }
 
-// watch makes the observer be told of the steps from here on.
+// watch starts reporting steps to the observer.
 func (f *Footprint) watch() {
 	m := f.m
 	m.foot, m.mem.data, m.mem.own = f, f.data, f.data
@@ -215,13 +212,13 @@ func (f *Footprint) begin(mv sim.Mover) {
 		m.footprint.stand(c, &f.stood)
 	}
 	if mv < sim.MoverIPI && c.guest {
-		if in := c.known(); in != nil { // else it is fetched, and that is seen
+		if in := c.known(); in != nil { // else the fetch is reported by itself
 			m.foot.touchFetch(c.regs.IP, int(in.Len))
 		}
 	}
 }
 
-// end tells of the step under way, if there is one.
+// end reports the step under way, if there is one.
 func (f *Footprint) end() {
 	mv := f.mover
 	f.nowOf = nil
@@ -264,10 +261,9 @@ func (f *Footprint) untouch() {
 	}
 }
 
-// closes notes that a step has made its CPU deaf to what others send it. The
-// step is therefore ordered before or after their sending, for what was sent
-// before it could have been delivered in between, although neither of the two
-// steps does it.
+// closes notes that a step has made its CPU stop taking interrupts. The step is therefore
+// ordered with other CPUs' sending of interrupts: one sent before it could have been delivered
+// in between, although neither step delivers it.
 func (f *Footprint) closes(c *CPU, now *stance) {
 	if f.stood.open && !now.open {
 		f.add(object(objIPI, uint64(c.id)), false)
@@ -277,7 +273,7 @@ func (f *Footprint) closes(c *CPU, now *stance) {
 	}
 }
 
-// add takes one touch of the step under way.
+// add records one touch of the step under way.
 func (f *Footprint) add(o sim.Object, write bool) {
 	if f.mover == sim.NoMover {
 		return
@@ -295,11 +291,11 @@ func (f *Footprint) add(o sim.Object, write bool) {
 	f.append(o, write)
 }
 
-// fewTouched is up to how many touches of a step are looked through one by one. A
-// step that loads a module has thousands: where the rest are is kept in places.
+// fewTouched is how many touches of a step are searched linearly. A step that loads a module
+// has thousands of touches: the others are indexed by places.
 const fewTouched = 32
 
-// append takes a touch of an object that isn't among the first few.
+// append adds a touch of an object that isn't among the first few.
 func (f *Footprint) append(o sim.Object, write bool) {
 	i := len(f.touched)
 	if i >= fewTouched {
@@ -315,14 +311,14 @@ func (f *Footprint) append(o sim.Object, write bool) {
 	f.touched = append(f.touched, sim.Touch{Object: o, Write: write})
 }
 
-// read notes that the routine under way may know what o was.
+// read notes that the routine under way may know o's value.
 func (f *Footprint) read(o sim.Object) { f.reads = append(f.reads, Reading{Object: o}) }
 
 // take is add of an object by its sort and number.
 func (f *Footprint) take(sort, number uint64, write bool) { f.add(object(sort, number), write) }
 
-// text takes a read or write of n bytes of text: chunk by chunk, and of what is
-// read those only that are ever written.
+// text records a read or write of n bytes of text, chunk by chunk. A read counts only for
+// chunks that are ever written.
 func (f *Footprint) text(a arch.Addr, n int, write bool) {
 	for at, end := a&^(chunk-1), a+arch.Addr(n); at < end; at += chunk {
 		if write || f.stored(at) {
@@ -339,8 +335,8 @@ func (f *Footprint) stored(a arch.Addr) bool {
 	return p != nil && p.code != nil && (p.watched[a%pageSize/chunk] || f.words.shared(bytesNumber(a)))
 }
 
-// store takes a store to text. Where fetches may be stale it matters to each
-// other CPU whether it serialised before or after.
+// store records a store to text. If fetches may be stale, each other CPU's last serialising
+// step is ordered with it.
 func (f *Footprint) store(a arch.Addr, watched bool) {
 	if !watched && f.words.share(bytesNumber(a)) {
 		f.grew = true
@@ -357,7 +353,7 @@ func (f *Footprint) store(a arch.Addr, watched bool) {
 	}
 }
 
-// lookAhead finds out what the next step of each CPU begins with touching.
+// lookAhead finds out the first touch of each CPU's next step.
 func (f *Footprint) lookAhead() {
 	m := f.m
 	for i := range m.cpus.list {
@@ -378,8 +374,8 @@ func (f *Footprint) lookAhead() {
 	}
 }
 
-// yieldBeforeText is the yield point before an access to text, observed or not. The
-// touch comes with the access, for text that is read may not be watched.
+// yieldBeforeText is the yield point before an access to text, observed or not. The touch is
+// recorded with the access, because text that is read may not be watched.
 func (x *Ctx) yieldBeforeText(a arch.Addr, write bool) {
 	if x.m.foot == nil {
 		x.yield()
@@ -395,26 +391,26 @@ func (x *Ctx) yieldBeforeText(a arch.Addr, write bool) {
 // A Reading is an object that a routine has read.
 type Reading struct {
 	Object  sim.Object
-	Version bool     // of a cell that keeps versions, one of them:
-	By      sim.Hash // what the step had read that made it; zero: it is of the step under way
+	Version bool     // the object is one version of a cell
+	By      sim.Hash // for a version: what its maker had read; zero: the step under way made it
 }
 
-// A Doing is what a step has to do with a routine's local variables.
+// A Doing describes how a step affects a routine's local variables.
 type Doing struct {
-	Routine  bool      // it is a routine's step
-	Read     sim.Hash  // what that had read when the step began, and in it but for objects
-	OwnWords bool      // it may have looked at the words of its CPU's own
-	Reads    []Reading // what it may have kept something of
+	Routine  bool      // the step is a routine's
+	Read     sim.Hash  // what the routine had read when the step began, and in the step, without objects
+	OwnWords bool      // the routine may have looked at its CPU's own words
+	Reads    []Reading // the objects of which the routine may have kept something
 
-	// Ctx.Forget was called in the step. What it has read since then is Anew, the
-	// words of its CPU's own if OwnNow is set, and Reads from Since on.
+	// Forgot: Ctx.Forget was called in the step. What the routine has read since then is Anew,
+	// the words of its CPU's own if OwnNow is set, and Reads from Since on.
 	Forgot bool
 	Anew   sim.Hash
 	OwnNow bool
 	Since  int
 }
 
-// Doing is for an observer, of the step that it is being told of.
+// Doing returns, for an observer, the Doing of the step being reported.
 func (f *Footprint) Doing() Doing {
 	d := Doing{Routine: f.began != nil, Read: f.before, Reads: f.reads, Forgot: f.forgot, Anew: f.anew, Since: f.since}
 	d.OwnNow = d.Routine && (f.by == nil || f.by.knowsCPU)
@@ -422,22 +418,21 @@ func (f *Footprint) Doing() Doing {
 	return d
 }
 
-// HasRead is for an observer: h is what the routine whose step is being
-// reported has now read. It is ignored for a routine that has ended, and for
-// one that has done nothing but find that it must wait: when that one goes on
-// it is as if it had arrived then.
+// HasRead lets an observer set h as what the routine whose step is being reported has now
+// read. It is ignored for a routine that has ended, and for one that has only found that it
+// must wait: when such a routine continues, it is as if it had just arrived.
 func (f *Footprint) HasRead(h sim.Hash) {
 	if x := f.by; x != nil && !x.looking {
 		x.read = h
 	}
 }
 
-// ObserveLate is for a run that goes as one before did up to some question: it
-// isn't observed until ObserveNow is called while that question is put.
+// ObserveLate leaves the next run unobserved until ObserveNow is called while a question is
+// put. It is for a run that repeats an earlier one up to that question.
 func (f *Footprint) ObserveLate() { f.late = true }
 
-// ObserveNow makes the observer be told of the steps from here on. It is called
-// while a Step question is put.
+// ObserveNow starts reporting steps to the observer. It is called while a Step question is
+// put.
 func (f *Footprint) ObserveNow() {
 	if f.Observing() {
 		sim.Bug("the run is observed already")
@@ -446,5 +441,5 @@ func (f *Footprint) ObserveNow() {
 	f.begun = true
 }
 
-// Observing reports whether an observer is told of the step under way.
+// Observing reports whether the step under way is reported to an observer.
 func (f *Footprint) Observing() bool { return f.m.foot != nil }

@@ -34,7 +34,7 @@ func OrderingNamed(name string) (o Ordering, ok bool) {
 	return 0, false
 }
 
-// WeakMemory is what a machine has whose memory isn't sequentially consistent.
+// WeakMemory is the part of a machine that models memory which isn't sequentially consistent.
 type WeakMemory struct {
 	m       *Machine
 	on      bool         // accesses to cells ask a model in this run
@@ -42,10 +42,10 @@ type WeakMemory struct {
 	prompt  uint64       // CPUs whose oldest store takes effect next, by default
 	passed  uint64       // the boundary at which a store took effect at once (passes)
 	locked  bool         // the instruction under way is one whose store isn't held
-	met     []bool       // by barrier: a run has come to it, where it counts
-	dropped kapi.Barrier // what a mutant leaves out, 0: nothing
-	buffers []buffer     // of each CPU
-	cells   []kapi.Cell  // that have been held in this run
+	met     []bool       // by barrier: a run has reached it, where it counts
+	dropped kapi.Barrier // the barrier that a mutant leaves out, 0: none
+	buffers []buffer     // the buffer of each CPU
+	cells   []kapi.Cell  // the cells that have been held in this run
 	views   lkmm.Model   // under LKMM
 	known   []bool       // by cell: it is in cells
 	made    [][]sim.Hash // by cell: of its versions (footmade.go)
@@ -70,7 +70,7 @@ func (w *WeakMemory) init(m *Machine) {
 	}
 }
 
-// Drop leaves a barrier out of each run from the next on; kapi.Once: none.
+// Drop leaves a barrier out of every run from the next on; kapi.Once leaves none out.
 func (w *WeakMemory) Drop(b kapi.Barrier) { w.dropped = b }
 
 // order returns the order that a barrier keeps in this run.
@@ -84,8 +84,8 @@ func (w *WeakMemory) order(b kapi.Barrier) kapi.Order {
 	return b.Order()
 }
 
-// Met reports whether a run of the machine's life has come to a barrier where memory was
-// weak: in others, and in those that hold no store, barriers aren't looked at.
+// Met reports whether a run in the machine's life has reached a barrier while memory was
+// weak. Runs with strong memory, or without held stores, don't look at barriers.
 func (w *WeakMemory) Met(b kapi.Barrier) bool { return int(b) < len(w.met) && w.met[b] }
 
 // reset forgets what the last run has held.
@@ -113,8 +113,8 @@ func (w *WeakMemory) reset() {
 	}
 }
 
-// begin begins a run: whether stores are held in it is its first question, so that a
-// run that holds none costs nothing.
+// begin begins a run. The run's first question is whether stores are held in it, so that a
+// run that holds none costs nothing extra.
 func (w *WeakMemory) begin() {
 	m := w.m
 	if m.cfg.Memory != TSO || m.ending.over {
@@ -126,7 +126,7 @@ func (w *WeakMemory) begin() {
 	}
 }
 
-// wrapMemory puts the buffers before memory as CPUs access it.
+// wrapMemory puts the store buffers in front of memory as CPUs access it.
 func (w *WeakMemory) wrapMemory() {
 	m := w.m
 	if !w.holds {
@@ -136,7 +136,7 @@ func (w *WeakMemory) wrapMemory() {
 	m.mem.data, m.mem.own = &w.data, &w.own
 }
 
-// model returns what says which values the context's accesses to cells meet.
+// model returns the model that decides which values the context's accesses to cells meet.
 func (x *Ctx) model() kapi.Model {
 	switch w := &x.m.weak; {
 	case !w.on:
@@ -173,9 +173,9 @@ func (x *Ctx) fence(b kapi.Barrier) {
 	}
 }
 
-// drainStores is flush of a routine's CPU, or a full fence of it. It is a point if the CPU may
-// hold anything: others may come between what the routine has read and the stores, which
-// they don't see yet.
+// drainStores flushes the stores of a routine's CPU, or is a full fence under LKMM. It is a
+// point if the CPU may hold a store: other CPUs may step between the routine's last read and
+// the stores, which they don't see yet.
 func (x *Ctx) drainStores() (waited bool) { return x.m.weak.weaker() && x.drainWeak() }
 
 func (x *Ctx) drainWeak() (waited bool) {

@@ -5,8 +5,8 @@ package smp
 type words struct {
 	table  []word
 	n      int
-	stacks bool // some of them lie in a stack
-	learnt bool // something was noted since it was last asked
+	stacks bool // some words lie in a stack
+	learnt bool // something was noted since the last call of Learnt
 }
 
 // A word is eight aligned bytes and their use so far.
@@ -20,11 +20,11 @@ type use uint8
 
 const (
 	written use = 1 << iota
-	several     // by more than one thread
+	several     // accessed by more than one thread
 	touchy  = written | several
 )
 
-// at returns the place of a number, a new one if it has none.
+// at returns a number's entry, a new one if it has none.
 func (w *words) at(number uint64) *word {
 	if 2*w.n >= len(w.table) {
 		w.grow()
@@ -37,7 +37,7 @@ func (w *words) at(number uint64) *word {
 	return e
 }
 
-// find returns the place where a number is or would be.
+// find returns the place of a number's entry, existing or not.
 func (w *words) find(number uint64) *word {
 	mask := uint64(len(w.table) - 1)
 	for i := number * 0x9e3779b97f4a7c15 >> 20; ; i++ {
@@ -57,7 +57,7 @@ func (w *words) grow() {
 	}
 }
 
-// access takes an access by a thread. grew: it is what made them shared.
+// access records an access to a word by a thread. grew: this access made the word shared.
 func (w *words) access(number uint64, who uint16, write bool) (shared, grew bool) {
 	e := w.at(number)
 	before, was := *e, e.use
@@ -76,7 +76,7 @@ func (w *words) access(number uint64, who uint16, write bool) (shared, grew bool
 	return e.use == touchy, e.use == touchy && was != touchy
 }
 
-// share makes them shared, and reports whether that is new.
+// share marks a word as shared, and reports whether that is new.
 func (w *words) share(number uint64) bool {
 	e := w.at(number)
 	was := e.use
@@ -85,19 +85,19 @@ func (w *words) share(number uint64) bool {
 	return was != touchy
 }
 
-// shared reports whether they are.
+// shared reports whether a word is shared.
 func (w *words) shared(number uint64) bool {
 	return w.n > 0 && w.find(number).use == touchy
 }
 
-// copy makes w know what from does.
+// copy makes w a copy of from.
 func (w *words) copy(from *words) {
 	w.table = append(w.table[:0], from.table...)
 	w.n, w.stacks = from.n, from.stacks
 }
 
-// A Known is what the runs of a machine have shown of what its threads share, and of
-// what is ever looked at.
+// A Known is what the runs of a machine have shown about which memory its threads share, and
+// about which state is ever looked at.
 type Known struct {
 	words   words
 	below   bool
@@ -105,21 +105,21 @@ type Known struct {
 	count   bool
 }
 
-// Learnt reports whether since it was last asked a run has shown something, be it
-// that a thread has accessed what no other has.
+// Learnt reports whether a run since the last call has shown anything new, even just a first
+// access by a thread.
 func (f *Footprint) Learnt() bool {
 	was := f.words.learnt
 	f.words.learnt = false
 	return was
 }
 
-// Known puts into k what is known. It is for machines that are observed, but not afresh.
+// Known stores what is known to k. It is for machines that are observed, but not afresh.
 func (f *Footprint) Known(k *Known) {
 	k.words.copy(&f.words)
 	k.below, k.resched, k.count = f.readsBelow, f.asksResched, f.readsCount
 }
 
-// SetKnown makes it known what k says, of a machine made alike, and nothing else.
+// SetKnown replaces what is known by k, which comes from an identically built machine.
 func (f *Footprint) SetKnown(k *Known) {
 	f.words.copy(&k.words)
 	f.readsBelow, f.asksResched, f.readsCount, f.grew, f.words.learnt = k.below, k.resched, k.count, false, false

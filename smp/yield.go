@@ -21,7 +21,7 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) kapi.Model {
 		x.bring(id, mode)
 	} else {
 		x.yield()
-		x.Touch(id, mode) // it may be observed since
+		x.Touch(id, mode) // observing may have begun meanwhile
 	}
 	if mode == kapi.Write && x.m.waits.on[uint8(id)] != 0 {
 		x.m.waits.recheck, x.m.time.stored = true, x.m.time.now[x.cpu.id%sim.MaxCPUs]
@@ -30,8 +30,8 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) kapi.Model {
 	return x.model()
 }
 
-// accessObserved is Access of an observed machine. That a store which is held touches the
-// cell comes when it takes effect, and of others when the model is asked for it.
+// accessObserved is Access for an observed machine. A store that is held touches the cell when
+// it takes effect; any other access touches it when the model is asked.
 func (x *Ctx) accessObserved(id kapi.CellID, mode kapi.Mode) {
 	x.ahead = sim.Touch{Object: object(objCell, uint64(id)), Write: mode == kapi.Write}
 	x.yield()
@@ -45,8 +45,8 @@ func (x *Ctx) accessObserved(id kapi.CellID, mode kapi.Mode) {
 	x.bring(id, mode)
 }
 
-// held passes a yield point at which the routine goes on and no question is put. It
-// returns false if that isn't known. A routine stands before no text.
+// held passes a yield point if it is certain that the routine goes on and no question is put;
+// otherwise it returns false. Watched text doesn't matter, because a routine runs no text.
 func (x *Ctx) held() bool {
 	m, id := x.m, x.cpu.id
 	if m.turns.steps >= m.turns.limit || m.turns.p.First != sim.Mover(id) {
@@ -66,17 +66,17 @@ func (x *Ctx) yield() {
 	x.mayLose()
 }
 
-// yieldOpen is a yield point behind what has just turned interrupts on while an IPI waited for
-// that: it comes right here. It is no step of its own, so it costs nothing. (A task that waits
-// for preemption to be on comes where that is, too: see PreemptEnable. Others may as well come
-// at the routine's next access: nothing can tell.)
+// yieldOpen is a yield point just after interrupts were turned on while an IPI was pending:
+// the IPI is taken right here. It is no step of its own, so it costs nothing. (A task that
+// waits for preemption to be turned on is also let in at that place: see PreemptEnable. Other
+// movers may as well come at the routine's next access: the order can't be observed.)
 func (x *Ctx) yieldOpen() {
 	if !x.prompt && !x.held() {
 		x.mayLose()
 	}
 }
 
-// mayLose asks who goes on.
+// mayLose asks which mover is next; the routine may lose the CPU.
 func (x *Ctx) mayLose() {
 	m := x.m
 	if mv := m.turns.turn(); mv != sim.Mover(x.cpu.id) {
@@ -94,8 +94,8 @@ func (x *Ctx) giveWay(mv sim.Mover) {
 	x.m.time.spender, x.m.mem.cpu = x.cpu.id, x.cpu.id
 }
 
-// park goes back to where the routine was resumed, and returns when it is
-// resumed again: then it is its turn.
+// park returns control to where the routine was resumed. It returns when the routine is
+// resumed again, which means that it is the routine's turn.
 func (x *Ctx) park() {
 	x.driving = false
 	x.m.routines.parks++
@@ -123,7 +123,7 @@ func (x *Ctx) give() {
 // Sleep implements kapi.Context.
 func (x *Ctx) Sleep(w kapi.Cond) { x.sleep(w, waitOther, nil) }
 
-// SleepForWork is Sleep for the work of s to be done: by default it is done at once.
+// SleepForWork is Sleep until the work of s is done. By default the work is done at once.
 func (x *Ctx) SleepForWork(w kapi.Cond, s *Source) { x.sleep(w, waitWork, s) }
 
 func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
@@ -140,7 +140,7 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	if w.Holds() {
 		return
 	}
-	if x.drainStores() { // set_current_state(), and it looks again
+	if x.drainStores() { // the fence of set_current_state(); the routine looks again after it
 		x.touchWait(w.Cell())
 		if w.Holds() {
 			return
@@ -158,16 +158,15 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 // Spin implements kapi.Context.
 func (x *Ctx) Spin(w kapi.Cond) { x.spin(w, waitOther, false) }
 
-// SpinOn is Spin for what will hold until the CPU has gone on, once it does.
+// SpinOn is Spin for a condition that, once true, stays true until the CPU has continued.
 func (x *Ctx) SpinOn(w kapi.Cond) { x.spin(w, waitOther, true) }
 
-// SpinForIPI is SpinOn for CPUs to answer an IPI: by default they do so at once.
+// SpinForIPI is SpinOn until CPUs have answered an IPI. By default they answer at once.
 func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI, true) }
 
-// spin waits without giving up the CPU. If the condition lasts once it holds, a run
-// can't tell whether the CPU saw it at once or has waited: with atomic interrupts the
-// CPU looks in the step in which it came there, and touches the cell only when it
-// goes on.
+// spin waits without giving up the CPU. If the condition lasts once it holds, a run can't
+// tell whether the CPU saw it at once or waited. So with atomic interrupts the CPU looks in
+// the step in which it arrived, and touches the cell only when it continues.
 func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 	atomic := lasts && x.m.foot != nil && x.m.foot.atomicIRQs && !x.prompt
 	if atomic {
@@ -187,7 +186,7 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 		return
 	}
 	x.await(w, why, nil)
-	x.looking = !atomic // else the step is more than to look
+	x.looking = !atomic // else the step does more than look
 	x.give()
 	x.looking = false
 	x.touchWait(w.Cell())
@@ -199,21 +198,21 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 func (x *Ctx) touchWait(id kapi.CellID) {
 	x.m.foot.touch(objCell, uint64(id), false)
 	x.bring(id, kapi.Read)
-	if x.m.weak.holds { // else seesNewest tells it
+	if x.m.weak.holds { // else seesNewest reports it
 		x.m.tracer.tellCell(x.cpu, CellLoad, id, kapi.Once, 0)
 	}
 }
 
-// MightSleep takes down that a routine that may sleep is entered, and whether
-// it must not be (spec 1.10, 1.13).
+// MightSleep emits an event that says that a routine that may sleep was entered, and whether
+// sleeping is forbidden here (spec 1.10, 1.13).
 func (x *Ctx) MightSleep() { x.MightSleepIn(false) }
 
-// MightSleepIn is MightSleep of where sleeping is forbidden besides.
+// MightSleepIn is MightSleep; with forbidden set, sleeping is forbidden for another reason.
 func (x *Ctx) MightSleepIn(forbidden bool) {
 	x.Emit(smpev.MightSleep, b2u(forbidden || x.Atomic()), 0, 0)
 }
 
-// await hangs the context on its condition.
+// await registers the context as waiting for its condition.
 func (x *Ctx) await(w kapi.Cond, why waiting, s *Source) {
 	x.cond, x.wait, x.waitFor, x.looking = w, why, s, true
 	x.m.weak.hasten(x.cpu)

@@ -26,8 +26,8 @@ type Section struct {
 // Has reports whether addr lies in the section.
 func (s Section) Has(addr arch.Addr) bool { return addr >= s.At && addr < s.At+arch.Addr(s.Size) }
 
-// A Module is what a client may know of one that is loaded. It is the kernel's:
-// the same pointer in each load of it, and shared.
+// A Module is what a client may know of a loaded module. It belongs to the kernel and is
+// shared; each load of the module has the same pointer.
 type Module struct {
 	Name string
 	Core Section // stays until the module is unloaded
@@ -50,17 +50,17 @@ type Modules interface {
 	Known(name string) bool
 	// State returns the state that a module is in (point).
 	State(x Context, m *Module) ModuleState
-	// Get holds a module so that it isn't unloaded (try_module_get). false: it
-	// is going, or gone (point).
+	// Get takes a hold on a module, which keeps it from being unloaded (try_module_get).
+	// false: the module is going, or gone (point).
 	Get(x Context, m *Module) bool
-	// Put lets it go again (point).
+	// Put drops the hold (point).
 	Put(x Context, m *Module)
 	// OnChange appends h to the notifier chain, which is called for
 	// ModuleComing, ModuleLive and ModuleGoing. It is for the boot of a run.
 	OnChange(h ModuleNotifier)
-	// OnState has f called for each module, for the state that it is in now, and
-	// with each change of that, within the step that changes it. init: its init
-	// section is there. It is for the boot of a run.
+	// OnState calls f for each module with its current state, and again at each change of
+	// that, within the step that makes the change. init: the module's init section is there.
+	// It is for the boot of a run.
 	OnState(f func(m *Module, s ModuleState, init bool))
 }
 
@@ -68,8 +68,8 @@ type Modules interface {
 // to go, even if the section is empty. Context: may sleep.
 type SectionHandler func(x Context, in Section, here bool)
 
-// Boot is the kernel while it is built: what clients ask of it that are as old as it
-// is, and stay for all runs.
+// Boot is the kernel while it is being built. It is for clients that are made with the kernel
+// and stay for all runs.
 type Boot interface {
 	// BootMutex makes a mutex.
 	BootMutex(name string) Mutex
@@ -77,14 +77,14 @@ type Boot interface {
 	BootBind(name string, f Routine) arch.Addr
 	// AddSite adds a site to the tables beside the text.
 	AddSite(s Site)
-	// Present reports whether the text at addr is there when a run begins: it isn't
-	// that of a module that is yet to be loaded.
+	// Present reports whether the text at addr is there when a run begins. Text of a module
+	// that is yet to be loaded isn't.
 	Present(addr arch.Addr) bool
 	// OnSections appends h to the handlers of modules' sections. They run for
 	// new text before the module's notifiers do, and for text that goes after
 	// the notifiers.
 	OnSections(h SectionHandler)
-	// OnReset appends f to what begins a run, after the kernel's own services.
+	// OnReset appends f to the functions that begin a run, after the kernel's own services.
 	OnReset(f func())
 }
 
@@ -92,15 +92,15 @@ type Boot interface {
 type Rewrite struct {
 	At   arch.Addr
 	Insn []byte // what will stand there; as long as what does
-	// As is what a CPU does that meets the batch's breakpoint there: a nop, or a
-	// jump, conditional or not, a call, or a return. nil: Insn.
+	// As is the instruction that a CPU emulates when it hits the batch's breakpoint there: a
+	// nop, a jump, conditional or not, a call, or a return. nil: Insn.
 	As []byte
 }
 
 // A Batcher replaces many instructions while other CPUs run them, with three
-// syncs for all of them (text_poke_bp_batch). Where an address isn't above the
-// one before a new batch begins: the breakpoint's handler looks its address up
-// by halving. Context: may sleep; text_mutex held.
+// syncs for all of them (text_poke_bp_batch). A new batch begins wherever an address isn't
+// above the previous one, because the breakpoint's handler uses a binary search. Context: may
+// sleep; text_mutex held.
 type Batcher interface {
 	Batch(x Context, list []Rewrite)
 }

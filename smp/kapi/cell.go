@@ -13,9 +13,9 @@ func (c *Cells) Count() int { return int(c.n) }
 // Rewind forgets the numbers handed out after the first n.
 func (c *Cells) Rewind(n int) { c.n = CellID(n) }
 
-// A Var is one shared word. A routine reads and writes it by the verb that the kernel's C
-// has at that place; what the verb promises of order counts where memory is weak (Model).
-// Where it isn't, each verb reads or writes what the word is.
+// A Var is one shared word. A routine accesses it by the verb that the kernel's C code has at
+// that place. The order that a verb promises matters only where memory is weak (Model).
+// Elsewhere each verb reads or writes the current value.
 type Var[T comparable] struct {
 	id CellID
 	v  T        // the newest value that has taken effect
@@ -123,7 +123,7 @@ func (c *Var[T]) Swap(x Context, b Barrier, old, v T) bool {
 func (c *Var[T]) swapWeak(m Model, b Barrier, old, v T) bool {
 	now := c.v
 	if c.w != nil && len(c.w.held) > 0 {
-		if held, _ := m.Load(c, b); held >= 0 { // it takes effect first
+		if held, _ := m.Load(c, b); held >= 0 { // the held store takes effect first
 			now = c.w.own(held)
 		}
 	}
@@ -135,8 +135,8 @@ func (c *Var[T]) swapWeak(m Model, b Barrier, old, v T) bool {
 	return true
 }
 
-// RMW returns where the value is, for an atomic read-modify-write: the caller changes it
-// before it does anything else (point).
+// RMW returns a pointer to the value, for an atomic read-modify-write. The caller must change
+// the value before it does anything else (point).
 func (c *Var[T]) RMW(x Context, b Barrier) *T { return c.locked(x.Access(c.id, Write), b) }
 
 // Change is RMW without a point: within the step under way.
@@ -154,8 +154,8 @@ func (c *Var[T]) lockedWeak(m Model, b Barrier) {
 	c.keep(m)
 }
 
-// Peek returns the newest value that has taken effect, whatever a CPU may see of it: for
-// conditions, monitors and what is told of a run. Routines use Look.
+// Peek returns the newest value that has taken effect, whether or not a given CPU sees it yet.
+// It is for conditions, monitors and reports. Routines use Look.
 func (c *Var[T]) Peek() T { return c.v }
 
 // Set gives the cell a value, to each CPU, and wakes no waiter: for initialisation.
@@ -164,8 +164,8 @@ func (c *Var[T]) Set(v T) {
 	c.w.all(v)
 }
 
-// Overwrite gives the cell another value at once, and wakes no waiter: for what the machine
-// does within a step, also during a run. Stores that CPUs hold still take effect after it.
+// Overwrite gives the cell another value at once, and wakes no waiter. The machine uses it
+// within a step, also during a run. Stores that CPUs hold still take effect afterwards.
 func (c *Var[T]) Overwrite(v T) { c.v = v }
 
 // Commit implements Cell.
@@ -183,7 +183,7 @@ func (c *Var[T]) Drop() {
 	c.w.drop()
 }
 
-// keep puts the newest value by, for CPUs that may still read it.
+// keep saves the newest value, which is about to be replaced, for CPUs that may still read it.
 func (c *Var[T]) keep(m Model) {
 	if m.Keeps() {
 		c.w = c.w.push(c.v)
@@ -210,8 +210,7 @@ func (w *Is[T]) Cell() CellID { return w.Var.id }
 // Holds implements Cond.
 func (w *Is[T]) Holds() bool { return w.Var.v == w.Want }
 
-// PerCPU is a word of each CPU's own. Other CPUs don't read it, so an access
-// is no point.
+// PerCPU is one private word for each CPU. Other CPUs don't read it, so an access is no point.
 type PerCPU[T any] struct{ v []T }
 
 // Init makes a zero word for each of the CPUs.

@@ -37,25 +37,25 @@ type Context interface {
 	// Step is a numbered step of a routine (point). routine is a static string.
 	Step(routine string, n int)
 
-	// Access announces an access to a cell; the access follows it (point).
-	// What it meets is the model's to say, nil: the cell as it is.
+	// Access announces an access to a cell; the access follows it (point). The returned
+	// model decides which value the access meets; nil: the cell's current value.
 	Access(id CellID, mode Mode) Model
 
-	// Touch says that the step under way reads or writes a cell without a point: where
-	// another CPU may write or read it meanwhile. Searches use it to decide which steps
-	// commute. The model, which is asked for each such access, is as Access says.
+	// Touch says that the current step reads or writes, without a point, a cell that another
+	// CPU may write or read. Searches use it to decide which steps commute. The returned
+	// model, as for Access, is asked for each such access.
 	Touch(id CellID, mode Mode) Model
 
-	// Mark is Touch of what the cell only stands for, or of the newest value, where no
-	// model is asked.
+	// Mark is Touch where no model is asked: for something that the cell only stands for, or
+	// for the newest value.
 	Mark(id CellID, mode Mode)
 
 	// Fence keeps the accesses before it and after it in order, as the barrier says. It is
 	// no point.
 	Fence(b Barrier)
 
-	// Weak reports whether accesses may meet something else than a cell as it is: then what
-	// one publishes is a cell, too, and other CPUs may see later what this one has done.
+	// Weak reports whether accesses may meet other values than a cell's current one. Then
+	// published data must be in cells, too, because other CPUs may see stores late.
 	Weak() bool
 
 	// Sleep gives the CPU to another task until w holds: a context switch, so
@@ -89,7 +89,7 @@ type Context interface {
 	// interrupted may hold any lock.
 	InNMI() bool
 
-	// Emit takes down an event.
+	// Emit logs an event.
 	Emit(k traces.Kind, a, b, c uint64)
 
 	// Work prices n units of what the Go code of a routine has just done.

@@ -25,9 +25,9 @@ const GuestGates arch.Addr = 0xffffffff82200000
 // GateSize is how many bytes a gate takes.
 const GateSize = 16
 
-// Guest is what an engine asks of the machine that is guest code itself: room for its
-// text and data, addresses for the services that its text calls, and to be told who
-// runs. The methods without a Context are for the boot, before anything runs.
+// Guest serves an engine that is itself guest code. It provides room for the engine's text and
+// data, addresses for the services that the text calls, and notice of context switches. The
+// methods without a Context are for the boot, before anything runs.
 type Guest interface {
 	// Map lays an image into memory.
 	Map(im *Image)
@@ -42,13 +42,12 @@ type Guest interface {
 	// Preemption says where text counts preempt_disable, as an address for PerCPU. The
 	// highest bit of the 32 is clear where another task wants the CPU.
 	Preemption(at arch.Addr)
-	// Thread makes a thread of the kernel's: wake has it run f, once more if it runs
-	// already.
+	// Thread makes a kernel thread: wake makes it run f, once more if f is already running.
 	Thread(name string, f func(x Context)) (wake func())
-	// OnSwitch has f called when a CPU goes to another task, within that step.
+	// OnSwitch calls f when a CPU switches to another task, within that step.
 	OnSwitch(f func(cpu int, next TaskID))
 
-	// Put stores to memory within a step of the CPU that the memory is of.
+	// Put stores to memory within a step of the CPU that the memory belongs to.
 	Put(at arch.Addr, size int, v uint64)
 	// Get reads memory while nothing runs; ok false: it isn't mapped.
 	Get(at arch.Addr, size int) (v uint64, ok bool)
@@ -72,7 +71,7 @@ type Guest interface {
 	Busy(x Context) bool
 	// Text reports whether an address is text that is mapped.
 	Text(at arch.Addr) bool
-	// Refuse ends the run: text has asked for what isn't done here.
+	// Refuse ends the run because text has asked for something that isn't supported.
 	Refuse(x Context, what string)
 	// Why says in words what the next finding is, if it has none better. x is nil after
 	// the last step of a run.

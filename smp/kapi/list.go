@@ -2,18 +2,18 @@ package kapi
 
 import "slices"
 
-// A List is a shared list, such as the optimizer's lists or an RCU-protected
-// chain. A reader that walks it meets a point at each element. It is meant for
-// few elements; of many the first is taken out at no more cost. Those who change it hold
-// a lock. Where memory is weak each change makes a version of the whole list.
+// A List is a shared list, such as the optimizer's lists or an RCU-protected chain. A reader
+// that walks it meets a point at each element. It is meant for few elements; only removing the
+// first is as cheap in a long list. Writers hold a lock. Where memory is weak each change
+// makes a version of the whole list.
 type List[T comparable] struct {
 	id   CellID
-	head int // of a long list: how many elements at the front of v are gone
+	head int // in a long list: how many elements at the front of v are gone
 	v    []T
 	w    *weak[[]T] `state:"weak"`
 }
 
-// long is from how many elements on the others don't move up when the first goes.
+// long is the length from which removing the first element doesn't move the others up.
 const long = 64
 
 // ListAdd is the order in which an element is made and published.

@@ -2,7 +2,7 @@ package kapi
 
 import "fmt"
 
-// An Order is what a verb promises of other CPUs' view, beyond the access itself (Linux,
+// An Order is the order that a verb promises in other CPUs' view (Linux,
 // Documentation/memory-barriers.txt; tools/memory-model).
 type Order uint8
 
@@ -22,7 +22,7 @@ var orderNames = [...]string{"none", "through a pointer", "acquire", "release", 
 
 func (o Order) String() string { return orderNames[o] }
 
-// A Barrier is an order at one place of the kernel or of an engine: what a mutant drops.
+// A Barrier is an order at one place of the kernel or of an engine. A mutant drops one.
 type Barrier uint16
 
 // A Place is what is known of a Barrier.
@@ -40,8 +40,8 @@ var places = []Place{
 	{"mb", OrderMB, interpreted}, {"rmb", OrderRMB, interpreted}, {"wmb", OrderWMB, interpreted},
 }
 
-// The barriers that no place of the kernel or of an engine has for itself. The plain ones
-// are of programs that a routine interprets; no mutant drops them.
+// The barriers that don't belong to one place of the kernel or of an engine. The plain ones
+// are for programs that a routine interprets; no mutant drops them.
 const (
 	Once    Barrier = iota // no order
 	Through                // of rcu_dereference
@@ -75,14 +75,14 @@ func (b Barrier) Place() *Place { return &places[b] }
 // Order returns the order that the barrier keeps.
 func (b Barrier) Order() Order { return places[b].Order }
 
-// A Cell is what a Model sees of a cell. The cell keeps the values: those that CPUs hold
-// and haven't made visible, and those that the newest has replaced. A Model says which of
+// A Cell is a cell as a Model sees it. The cell keeps the values: those that CPUs hold and
+// haven't made visible, and those that newer ones have replaced. A Model decides which of
 // them an access meets.
 type Cell interface {
 	ID() CellID
 	Commit(cpu int) // the oldest value that a CPU holds becomes the newest
 	Forget(n int)   // the n oldest of those that were replaced can't be read any more
-	Drop()          // neither can any, nor does a CPU hold one: a run begins
+	Drop()          // forget all replaced and held values: a run begins
 }
 
 // A Model is memory that isn't sequentially consistent, as the CPU of a context sees it.
@@ -108,7 +108,7 @@ type Model interface {
 	Keeps() bool
 }
 
-// A weak is what a cell has beside its newest value.
+// A weak holds a cell's values beside its newest one.
 type weak[T any] struct {
 	old  []T          // what the newest has replaced, oldest first
 	held []holding[T] // by CPU, and of each the oldest first
@@ -163,7 +163,7 @@ func (w *weak[T]) all(v T) {
 	}
 }
 
-// insert puts a value before those back newest ones that have been stored already.
+// insert puts a value before the back newest ones, which have been stored already.
 func (w *weak[T]) insert(back int, v T) {
 	at := len(w.old) - back + 1
 	w.old = append(w.old, v)

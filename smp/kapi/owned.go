@@ -2,9 +2,9 @@ package kapi
 
 import "kpsim/smp/arch"
 
-// What a lock keeps all writers but one out of is read by its holder as he has left it: his
-// stores may not be seen by others yet, and are to himself. Those of the holders before him
-// were, when he got the lock.
+// The holder of a lock reads a cell that the lock protects as it was last written. It sees its
+// own stores even if other CPUs don't yet, and the stores of earlier holders were visible when
+// it got the lock.
 
 // Owned returns the last value stored, be it seen by others yet or not, without a point. Context: what
 // keeps others from writing the cell is held, or nothing runs.
@@ -17,7 +17,7 @@ func (c *Var[T]) Owned() T {
 	return c.v
 }
 
-// Owned is that of a list: its elements. Context: as Var.Owned.
+// Owned returns the list's elements as last written. Context: as Var.Owned.
 func (l *List[T]) Owned() []T {
 	if l.w != nil {
 		if n := len(l.w.held); n > 0 {

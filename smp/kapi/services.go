@@ -34,8 +34,8 @@ type Text interface {
 	Mutex() Mutex
 }
 
-// A Patcher replaces a whole instruction while other CPUs may run it. resume
-// is where a CPU goes that meets the patcher's own breakpoint at addr.
+// A Patcher replaces a whole instruction while other CPUs may run it. A CPU that hits the
+// patcher's own breakpoint at addr continues at resume.
 // Context: may sleep; text_mutex held.
 type Patcher interface {
 	Patch(x Context, addr arch.Addr, insn []byte, resume arch.Addr)
@@ -100,8 +100,8 @@ type RCU interface {
 	ReadLock(x Context)
 	ReadUnlock(x Context)
 
-	// Sections is in how many sections the task is: less than none if it has ended one
-	// that it hadn't begun. No step depends on it.
+	// Sections returns how many sections the task is in; negative if it has ended one that
+	// it hadn't begun. No step depends on it.
 	Sections(x Context) int
 
 	// Call has h reclaimed after a grace period of QuiesceRCU (call_rcu), in the
@@ -109,13 +109,13 @@ type RCU interface {
 	Call(x Context, h Reclaimer)
 }
 
-// A Reclaimer is what call_rcu calls back for.
+// A Reclaimer is the callback of call_rcu.
 type Reclaimer interface {
 	// Reclaim runs within a step: it waits for nothing and has no points.
 	Reclaim(by Emitter)
 }
 
-// An Emitter is what is left of the Context that has called Call.
+// An Emitter emits events for the Context that called Call, which no longer exists.
 type Emitter interface {
 	Emit(k traces.Kind, a, b, c uint64)
 	Mark(id CellID, mode Mode)
@@ -169,10 +169,10 @@ type Stacks interface {
 	Quiesce(x Context, spans []Span)
 }
 
-// A Look is what a look at a task has found.
+// A Look is the result of looking at a task.
 type Look uint8
 
-// What there is to find.
+// The results of a look.
 const (
 	LookOut    Look = iota // it doesn't run, and stands in no span; or it has ended
 	LookInside             // it stands in one
@@ -194,10 +194,10 @@ type Switches interface {
 	// Await returns when a task that wasn't out in the last round has given its CPU up since,
 	// or has left an interrupt for the idle loop, or Tell was called. Context: may sleep.
 	Await(x Context)
-	// Tell lets those go on that wait.
+	// Tell ends the wait of the callers of Await.
 	Tell(x Context)
-	// BootOn has user called where a task goes to user mode, and resched, unless it is nil, in
-	// cond_resched. It is for the boot, before Begin.
+	// BootOn makes the kernel call user when a task goes to user mode, and resched, unless it
+	// is nil, in cond_resched. It is for the boot, before Begin.
 	BootOn(user, resched func(x Context))
 }
 
@@ -215,8 +215,8 @@ type Workqueue interface {
 	NewDelayedWork(name string, f func(x Context)) DelayedWork
 }
 
-// A Memory is a kind of executable memory that an engine has handed out to it.
-// The kernel is built with all of them.
+// A Memory is a kind of executable memory that the kernel hands out to an engine. The kernel
+// is built with all kinds.
 type Memory struct {
 	What  uint64 // its number in events (smpev.Memory)
 	Most  int    // bytes of its largest piece
@@ -270,14 +270,14 @@ type Traps interface {
 	// OnFault appends h to the chain of faults. A fault that no handler claims
 	// goes to the exception table.
 	OnFault(h FaultHandler)
-	// OnStepping has f asked whether a CPU steps an instruction between two traps of a probe.
+	// OnStepping sets f, which reports whether a CPU is stepping an instruction for a probe.
 	OnStepping(f func(cpu int) bool)
 	// FromUser reports whether user mode has taken the trap that the context handles
 	// (user_mode(regs)): its instruction pointer is no address of the kernel's. The text-poke
 	// handler has asked that.
 	FromUser(x Context) bool
-	// OnUser has h called on the way back to user mode from an exception, with the registers
-	// that are returned with (TIF_UPROBE, exit_to_user_mode_loop). Context: may sleep.
+	// OnUser adds h, which is called on the way back to user mode from an exception, with the
+	// registers of the return (TIF_UPROBE, exit_to_user_mode_loop). Context: may sleep.
 	OnUser(h func(x Context, regs *arch.Regs))
 	// InUser has the task go to user mode, with these registers, and take an exception
 	// there; regs.IP is what is saved. When it returns regs are what user mode goes on with,
@@ -307,7 +307,7 @@ type Unwind func(x Context, t TaskID, slot, word arch.Addr) (to arch.Addr, ok bo
 
 // Tasks are the kernel's tasks, and what is on their stacks.
 type Tasks interface {
-	// Count returns how many there are: the numbers of all are below it.
+	// Count returns the number of tasks; all TaskIDs are below it.
 	Count() int
 
 	// StackTop returns the end of the stack that the context runs on.
@@ -317,7 +317,7 @@ type Tasks interface {
 	// (The kernel's finish_task_switch and delayed_put_task_struct do that for it.)
 	OnExit(f func(x Context))
 
-	// OnUnwind has unwinders ask f, too.
+	// OnUnwind adds f to the functions that unwinders ask.
 	OnUnwind(f Unwind)
 
 	// Unwind asks those of OnUnwind, one after the other, what a word of a task's stack at
@@ -353,7 +353,7 @@ const (
 	TextData                  // data with a symbol, or a module's
 )
 
-// A SiteKind is what a range of text is for, besides running. The kernel's own are
+// A SiteKind says what a range of text is for, besides running. The kernel's own kinds are
 // below; a client that rewrites text has a number of its own.
 type SiteKind uint8
 
@@ -371,7 +371,7 @@ type Site struct {
 	Kind SiteKind
 }
 
-// A Ban is why a function refuses probes (spec 5.1).
+// A Ban is the reason why a function refuses probes (spec 5.1).
 type Ban uint8
 
 // The reasons. Kernels of 2.6 know of BanSection alone.
@@ -407,8 +407,8 @@ type Symbols interface {
 	Sites(to []Site, addr arch.Addr, size int) []Site
 	// Banned returns why the function at addr refuses probes.
 	Banned(addr arch.Addr) Ban
-	// Blacklist appends what refuses probes and is there, in the order in which
-	// it came to be there.
+	// Blacklist appends the functions that are there and refuse probes, in the order in which
+	// they were added.
 	Blacklist(to []Banned) []Banned
 	// Look announces that the step reads what modules change.
 	Look(x Context)

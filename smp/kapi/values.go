@@ -1,8 +1,8 @@
 package kapi
 
-// Each calls f with all that the cell holds, for states: how many values the newest has
-// replaced and may still be read, these, oldest first, the newest, and then of each that a
-// CPU holds the CPU, and it.
+// Each passes everything that the cell holds to count and f, for states: the number of
+// replaced values that may still be read, those values, oldest first, the newest value, and
+// then, for each value that a CPU holds, the CPU and the value.
 func (c *Var[T]) Each(count func(n int), f func(v T)) {
 	if c.w == nil {
 		count(0)

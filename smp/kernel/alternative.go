@@ -8,12 +8,11 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// LockPrefixes are instructions whose lock prefix is taken away while one CPU is
-// online and put back before a second one is: the one sort of alternative that is
-// rewritten while the kernel runs (alternatives_smp_unlock, _lock), all of them at
-// once, and those of a module when it is loaded. Without the prefix stands that of
-// segment ds, which means nothing there: one byte is stored, and either
-// instruction is whole.
+// LockPrefixes are instructions whose lock prefix is removed while one CPU is online and put
+// back before a second one comes online (alternatives_smp_unlock, _lock). They are the only
+// alternatives that are rewritten while the kernel runs: all at once, and those of a module
+// when it is loaded. The prefix is replaced by that of segment ds, which has no effect there.
+// A single byte is stored, and the instruction is whole before and after.
 type LockPrefixes struct {
 	k    *Kernel       // set at boot
 	list []*lockPrefix // set at boot
@@ -55,9 +54,8 @@ func (l *LockPrefixes) Images(f func(at arch.Addr, prefixes [2]byte)) {
 	}
 }
 
-// Set puts all prefixes there or takes them away. Context: may sleep; takes
-// text_mutex. Where another CPU runs one of the instructions meanwhile it isn't
-// atomic: in the kernel there is none.
+// Set adds or removes all prefixes. Context: may sleep; takes text_mutex. An instruction that
+// another CPU runs meanwhile isn't atomic; in the kernel no other CPU is online.
 func (l *LockPrefixes) Set(x kapi.Context, smp bool) {
 	l.k.Text.mutex.Lock(x)
 	l.up = !smp
@@ -69,8 +67,8 @@ func (l *LockPrefixes) Set(x kapi.Context, smp bool) {
 	l.k.Text.mutex.Unlock(x)
 }
 
-// write makes one what it is to be, unless something else stands there than the
-// other prefix: a breakpoint. Context: text_mutex held.
+// write gives one instruction its wanted prefix, unless its first byte is neither prefix but
+// a breakpoint. Context: text_mutex held.
 func (l *LockPrefixes) write(x kapi.Context, p *lockPrefix) {
 	was, is := byte(prefixDS), byte(prefixLock)
 	if l.up {
@@ -98,10 +96,10 @@ func (l *LockPrefixes) follow(x kapi.Context, in kapi.Section, here bool) {
 	}
 }
 
-// Alternatives are instructions in whose place others are put once, while the kernel boots
-// (apply_alternatives). They are copied over with interrupts off, and nothing else keeps
-// others from running them meanwhile (text_poke_early): it is for a time when there is one
-// CPU, and no NMI comes. Whether somebody else has written there is not looked at.
+// Alternatives are instructions that are replaced once, while the kernel boots
+// (apply_alternatives). They are copied over with interrupts off, and nothing else keeps other
+// CPUs from running them meanwhile (text_poke_early): it is meant for a time with one CPU and
+// no NMIs. It doesn't check whether the text was changed before.
 type Alternatives struct {
 	k    *Kernel       // set at boot
 	list []alternative // set at boot
@@ -126,8 +124,8 @@ func (a *Alternatives) Add(at arch.Addr, insn []byte) {
 	a.list = append(a.list, alternative{at, slices.Clone(insn)})
 }
 
-// Apply puts all there, in the order in which they were added, the first time that it is
-// called. Context: may sleep; takes text_mutex.
+// Apply installs all alternatives in the order in which they were added; later calls do
+// nothing. Context: may sleep; takes text_mutex.
 func (a *Alternatives) Apply(x kapi.Context) {
 	a.k.Text.mutex.Lock(x)
 	if !a.done {

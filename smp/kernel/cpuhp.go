@@ -40,9 +40,8 @@ func (h *Hotplug) initCPUs() {
 	}
 }
 
-// Online returns the set of CPUs that are online, as of now: those that answer IPIs and
-// take part in stop_machine, active or not. A kernel in which none goes
-// has no point here.
+// Online returns the set of CPUs that are online now, active or not. They answer IPIs and take
+// part in stop_machine. It is a point only in a kernel whose CPUs can go offline.
 func (h *Hotplug) Online(x kapi.Context) uint64 {
 	if !h.k.cfg.Offline {
 		return h.k.Sync.all
@@ -50,20 +49,20 @@ func (h *Hotplug) Online(x kapi.Context) uint64 {
 	return h.online.ReadOnce(x)
 }
 
-// A cpuWay is which part of the way up or down a CPU makes.
+// A cpuWay is the part of the way up or down that a CPU is making.
 type cpuWay uint8
 
 const (
 	cpuComes cpuWay = iota
 	cpuGoes
-	cpuStays // it was to go, and a step has failed
-	cpuFalls // it was to come, and a step has failed
+	cpuStays // back up: a step of going down has failed
+	cpuFalls // back down: a step of coming up has failed
 )
 
-// Down is cpu_down. It does nothing if the CPU is offline. If a step fails, what was
-// done before it is undone, last first, and the CPU stays (cpuhp_reset_state). Those that can
-// fail are CPUStepActive, CPUStepWorkers and CPUStepTeardown; the file hotplug/fail that a CPU
-// has in sysfs makes steps fail on demand.
+// Down is cpu_down. It does nothing if the CPU is offline. If a step fails, the earlier steps
+// are undone in reverse order, and the CPU stays online (cpuhp_reset_state). CPUStepActive,
+// CPUStepWorkers and CPUStepTeardown can fail. In Linux a CPU's sysfs file hotplug/fail makes
+// steps fail on demand.
 //
 //	step 1: no CPU comes or goes besides, and no reader of the lock is left
 //	step 2: the CPU's own thread makes it inactive, and waits until its tasks have left
@@ -96,13 +95,13 @@ func (h *Hotplug) Down(x kapi.Context, cpu int, fails smpev.CPUStep) {
 	h.writeUnlock(x)
 }
 
-// kick has the CPU's thread make a part of the way.
+// kick wakes the CPU's thread to make a part of the way.
 func (h *Hotplug) kick(cpu int, way cpuWay) {
 	h.way = way
 	h.k.M.Tasks().Wake(h.threads[cpu])
 }
 
-// await sleeps until a CPU is where it is to be.
+// await sleeps until a CPU has reached the awaited set.
 func (h *Hotplug) await(x kapi.Context, w *hotplugWait) {
 	x.Sleep(w)
 	w.set.LookAcquire(x, cpuhpSees)
@@ -124,7 +123,7 @@ func (h *Hotplug) takeCPUDown(x kapi.Context, cpu int) {
 	h.k.Work.adopt(x, cpu)
 }
 
-// thread is the body of cpuhp/N: the steps of coming and going that a CPU makes itself.
+// thread is the body of cpuhp/N: the hotplug steps that a CPU makes itself.
 func (h *Hotplug) thread(x *smp.Ctx) {
 	switch h.way {
 	case cpuComes:
@@ -138,7 +137,7 @@ func (h *Hotplug) thread(x *smp.Ctx) {
 	}
 }
 
-// fail reports whether a step of a CPU's fails, and tells so.
+// fail reports whether a CPU's step fails, and emits an event if it does.
 func (h *Hotplug) fail(x kapi.Context, cpu int, step smpev.CPUStep) bool {
 	if h.fails != step || h.failed {
 		return false
@@ -152,7 +151,7 @@ func (h *Hotplug) fail(x kapi.Context, cpu int, step smpev.CPUStep) bool {
 	return true
 }
 
-// deactivate is what a CPU does before it is taken down. It is online meanwhile.
+// deactivate makes a CPU inactive before it is taken down. The CPU is still online.
 //
 //	step 1: it isn't active: no task is placed here, and tasks leave when they schedule
 //	        (sched_cpu_deactivate); until 5.10 both only when it is taken down
@@ -190,7 +189,8 @@ func (h *Hotplug) settle(x *smp.Ctx) {
 	}
 }
 
-// leave is the rest of what a CPU does before it is taken down; of one that has just come, too.
+// leave makes the last steps of a CPU before it is taken down, also of one that has just come
+// up.
 //
 //	step 3: workers aren't bound here any more (workqueue_offline_cpu)
 //	step 4: no task is left (sched_cpu_wait_empty, 5.11 and later)
@@ -209,12 +209,12 @@ func (h *Hotplug) leave(x *smp.Ctx, unbind bool) {
 	h.ready(x)
 }
 
-// ready says that the CPU's thread has gone as far as it goes.
+// ready says that the CPU's thread has made all its steps.
 func (h *Hotplug) ready(x *smp.Ctx) { *h.empty.RMW(x, cpuhpDone) |= 1 << x.CPU() }
 
-// takeDown is take_cpu_down, by the CPU's stopper: the CPU leaves the set, and answers what it
-// was sent. Its timers stop. It fails if its interrupts have no room on other CPUs, which
-// is asked first (native_cpu_disable).
+// takeDown is take_cpu_down, run by the CPU's stopper: the CPU leaves the online set and
+// answers the IPIs that it was sent. Its timers stop. First it checks whether other CPUs have
+// room for its interrupts, and fails if not (native_cpu_disable).
 func (h *Hotplug) takeDown(x kapi.Context) {
 	if h.Late {
 		*h.online.RMW(x, kapi.Once) &^= 1 << x.CPU()
@@ -231,8 +231,8 @@ func (h *Hotplug) takeDown(x kapi.Context) {
 	c.TakeDown()
 }
 
-// idleDead is told of each CPU that becomes idle: one that has gone stays there
-// (cpuhp_report_idle_dead). It is idle with RCU watching, so RCU is told.
+// idleDead is called for each CPU that becomes idle: one that has gone stays in its idle loop
+// (cpuhp_report_idle_dead). RCU is still watching it there, so the death is reported to RCU.
 func (h *Hotplug) idleDead(cpu int) {
 	if !h.k.M.Processors().IsOff(cpu) || h.dead.Peek()>>cpu&1 != 0 {
 		return
@@ -246,9 +246,9 @@ func (h *Hotplug) idleDead(cpu int) {
 	h.k.M.Waits().Notify(h.dead.ID())
 }
 
-// Up is cpu_up. It does nothing if the CPU is online. Those of its steps that can fail are
-// CPUStepBringup, CPUStepWorkers and CPUStepActive: the CPU is dead then as it was before. If
-// it has run already it goes down as any other (cpuhp_reset_state, undo_cpu_up).
+// Up is cpu_up. It does nothing if the CPU is online. CPUStepBringup, CPUStepWorkers and
+// CPUStepActive can fail: then the CPU is dead again, as before. If it has already run, it
+// goes down as any other CPU does (cpuhp_reset_state, undo_cpu_up).
 //
 //	step 1: no CPU comes or goes besides, and no reader of the lock is left
 //	step 2: the CPU comes out of reset
@@ -290,7 +290,7 @@ func (h *Hotplug) up(x kapi.Context, cpu int, fails smpev.CPUStep) {
 	h.takeCPUDown(x, cpu)
 }
 
-// starts is what a CPU does that comes up.
+// starts makes the first steps of a CPU that comes up.
 //
 //	step 1: grace periods that begin from now on wait for it (rcutree_report_cpu_starting),
 //	        and it is online (start_secondary)
@@ -334,14 +334,14 @@ func (h *Hotplug) activate(x *smp.Ctx, bind bool) {
 	h.setActive(x)
 }
 
-// setActive has tasks run on the CPU.
+// setActive lets tasks run on the CPU.
 func (h *Hotplug) setActive(x *smp.Ctx) {
 	x.Activate()
 	*h.active.RMW(x, cpuhpDone) |= 1 << x.CPU()
 }
 
-// Idle returns a CPU that is online, and isn't active although none comes or goes: no task
-// will run there. It returns 0 if there is none: CPU 0 stays.
+// Idle returns a CPU that is online but inactive although no hotplug operation is under way:
+// no task will ever run there. 0 means that there is none, because CPU 0 never goes.
 func (h *Hotplug) Idle() int {
 	if set := h.online.Peek() &^ h.active.Peek(); h.k.cfg.Offline && set != 0 {
 		return bits.TrailingZeros64(set)
@@ -349,7 +349,7 @@ func (h *Hotplug) Idle() int {
 	return 0
 }
 
-// cellName says what a cell is, "" if it isn't one of these.
+// cellName describes a cell of h, "" if the cell isn't h's.
 func (h *Hotplug) cellName(id kapi.CellID) string {
 	if !h.k.cfg.Offline {
 		return ""
@@ -367,7 +367,7 @@ func (h *Hotplug) cellName(id kapi.CellID) string {
 	return ""
 }
 
-// waitsFor is what a task waits for that takes a CPU down, or has it come up.
+// waitsFor describes the wait of a task that takes a CPU down or brings one up.
 func (h *Hotplug) waitsFor(l link, id kapi.CellID) link {
 	for c := range h.k.M.CPUs() {
 		for _, w := range [...]*hotplugWait{&h.emptied[c], &h.gone[c], &h.came[c]} {
@@ -382,16 +382,16 @@ func (h *Hotplug) waitsFor(l link, id kapi.CellID) link {
 	return l
 }
 
-// Grace periods where CPUs come and go. RCU has its own set of CPUs, which is neither that
-// of those online nor of those active: a CPU is in it before it is online, and until it has
-// run its last instruction. It is asked when a grace period begins: a CPU that comes later
-// isn't waited for.
+// Grace periods with CPU hotplug. RCU has its own set of CPUs, different from the online and
+// the active set: a CPU is in it from before it is online until it has run its last
+// instruction. A grace period reads the set when it begins, so it doesn't wait for a CPU that
+// comes later.
 //
-// What waits for a grace period, a task too, is a callback on the CPU that asked for it
-// (synchronize_rcu is a call_rcu of wakeme_after_rcu). When the grace period is over that CPU runs
-// it: at once if it idles, else when it next switches tasks or has a tick. If it has gone the
-// callback waits until the task that took it down has adopted it. A grace period for all tasks has
-// no such callbacks: a thread of its own ends it.
+// Each wait for a grace period, even by a task, is a callback queued on the requesting CPU
+// (synchronize_rcu is a call_rcu of wakeme_after_rcu). After the grace period that CPU runs
+// the callback: at once if it is idle, otherwise at its next task switch or tick. If the CPU has
+// gone, the callback waits until the task that took it down has adopted it. A grace period for
+// all tasks has no such callbacks: a thread of its own ends it.
 
 // awaits reports whether a grace period that begins waits for a CPU.
 func (r *RCU) awaits(cpu int) bool {
@@ -404,7 +404,7 @@ func (r *RCU) awaits(cpu int) bool {
 	return r.here>>cpu&1 != 0 && (!idles || r.k.M.Processors().IsOff(cpu))
 }
 
-// queued reports whether what a grace period ends for isn't run by what a CPU does now.
+// queued reports whether a grace period's callback must still wait, because CPU by can't run it now.
 func (r *RCU) queued(g *grace, by int) bool {
 	switch {
 	case g.flavour == smpev.GPTasks:
@@ -430,7 +430,7 @@ func (r *RCU) core(cpu int) {
 	}
 }
 
-// reportDead says that a CPU has gone (rcutree_report_cpu_dead): its last quiescent state.
+// reportDead records that a CPU has gone: its last quiescent state (rcutree_report_cpu_dead).
 func (r *RCU) reportDead(cpu int) {
 	if r.Deadly {
 		return
@@ -454,7 +454,7 @@ func (r *RCU) adopt(x kapi.Context, cpu int) {
 	r.core(x.CPU())
 }
 
-// reportStarting says that a CPU comes up (rcutree_report_cpu_starting).
+// reportStarting records that a CPU is coming up (rcutree_report_cpu_starting).
 func (r *RCU) reportStarting(cpu int) {
 	if !r.Newcomer {
 		r.quiet(cpu, true)

@@ -4,7 +4,7 @@
 // loaded and unloaded. Beside those it rewrites lock prefixes in text,
 // and puts alternatives there. It implements kapi on the machine of smp.
 //
-// What it is not: it knows no probe.
+// What it is not: it knows nothing of probes.
 //
 // Its rule: routines are linear Go and read like kernel source; a numbered
 // protocol has its steps in the doc comment and in the body.
@@ -44,8 +44,8 @@
 //
 // A routine reads and writes its cells by the verbs that Linux has at that place, and
 // where Linux keeps an order a barrier is defined, at the top of the file, with its source
-// (kapi.DefineBarrier). A store of the routine's own may be in its CPU's buffer: Peek doesn't
-// see it. Peek is for conditions, monitors and what is told of a run.
+// (kapi.DefineBarrier). The routine's own store may still be in its CPU's buffer, where Peek
+// doesn't see it. Peek is for conditions, monitors and reports.
 //
 // What is always sequentially consistent, whatever memory is: what grace periods wait for,
 // and the nesting of sections; stop_machine's function; which call of sync_core a CPU has

@@ -11,8 +11,8 @@ import (
 // ExecMem hands out executable memory within reach of a rel32 from text, in one
 // of two ways. It implements kapi.Exec.
 //
-// As an arena: what was freed last is handed out first, and retiring is freeing.
-// If anything still runs there, it shows.
+// As an arena: the memory freed last is handed out first, and retiring is freeing. So code
+// that still runs in freed memory is noticed.
 //
 // As the kernel's insn caches do (kapi.Memory.Slot; study of kernels, 1.1): each
 // kind has a mutex and pages of its own, cut into slots, of which the first clean
@@ -273,7 +273,7 @@ func (e *ExecMem) allocSlot(x kapi.Context, c *insnCache, size int, what uint64)
 	return at, ok
 }
 
-// take marks a clean slot used.
+// take marks a clean slot as used and returns it.
 func (c *insnCache) take() (arch.Addr, bool) {
 	for i := len(c.pages) - 1; i >= 0; i-- {
 		p := &c.pages[i]
@@ -323,7 +323,7 @@ func (e *ExecMem) addPage(x kapi.Context, c *insnCache) bool {
 	return true
 }
 
-// page maps one page more, and returns where.
+// page maps one more page, and returns its address.
 func (e *ExecMem) page(x kapi.Context) (arch.Addr, bool) {
 	_, end := ExecRange(e.k.M.Arch())
 	for at := e.mapped; at < end; at += pageSize {
@@ -335,8 +335,8 @@ func (e *ExecMem) page(x kapi.Context) (arch.Addr, bool) {
 	return 0, false
 }
 
-// run maps adjacent pages, and returns where. Pages that are passed over, because
-// something lies after them, stay mapped until the run ends.
+// run maps adjacent pages, and returns their address. Pages that are skipped because something
+// lies after them stay mapped until the run ends.
 func (e *ExecMem) run(x kapi.Context, pages int) (first arch.Addr, ok bool) {
 	for got, next := 0, arch.Addr(0); got < pages; got++ {
 		at, ok := e.page(x)

@@ -54,8 +54,8 @@ func (g *Guest) Thread(name string, f func(x kapi.Context)) (wake func()) {
 // OnSwitch implements kapi.Guest.
 func (g *Guest) OnSwitch(f func(cpu int, next kapi.TaskID)) { g.onSwitch = f }
 
-// switched is told of each context switch: the task that begins isn't asked to give
-// the CPU up.
+// switched is called at each context switch. It clears the request to give the CPU up for the
+// next task.
 func (g *Guest) switched(next *smp.Task) {
 	if g.preempt != 0 {
 		at := g.PerCPU(next.CPUID(), g.preempt)
@@ -107,8 +107,8 @@ func (g *Guest) Resched(x kapi.Context) {
 	}
 }
 
-// wants notes for text that another task wants the CPU: the preempt_enable that ends
-// its section will give it up.
+// wants sets the flag by which text sees that another task wants the CPU. The preempt_enable
+// that ends text's section then gives the CPU up.
 func (g *Guest) wants(x *smp.Ctx) {
 	if g.preempt == 0 {
 		return

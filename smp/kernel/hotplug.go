@@ -7,8 +7,8 @@ import (
 	"kpsim/traces"
 )
 
-// The orders of cpu_hotplug_lock, by the letters that the kernel calls them: a reader is
-// seen by the writer, or sees it, and what was read is over when the writer counts none.
+// The orders of cpu_hotplug_lock, by the kernel's letters. Either the writer sees a reader or
+// the reader sees the writer, and read sections are over when the writer counts no readers.
 // Here the readers are counted in one word, by locked instructions.
 var (
 	hotplugReads = kapi.DefineBarrier("cpus_read: count before looking", kapi.OrderMB,
@@ -25,10 +25,10 @@ var (
 		"percpu_up_write, kernel/locking/percpu-rwsem.c: smp_store_release(&sem->readers_block, 0)")
 )
 
-// Hotplug is the lock that CPUs come and go under (cpu_hotplug_lock, a
-// percpu_rw_semaphore), and what takes them there (cpuhp.go): many read, and a writer waits until none does. While
-// one waits no task begins to read, not even one that reads already. Down and
-// Up are cpu_down and cpu_up; Change is what is done besides.
+// Hotplug is the lock that CPU hotplug holds (cpu_hotplug_lock, a percpu_rw_semaphore), and
+// the operations that take CPUs down and up (cpuhp.go). Many tasks may read; a writer waits
+// until none does. While a writer waits, no task begins to read, not even one that already
+// reads. Down and Up are cpu_down and cpu_up; Change is the work that accompanies them.
 //
 // A kernel without a writer (Config.Hotplug) has no point at its readers: they
 // would count in words of their CPUs' own and never wait. The points of
@@ -139,7 +139,7 @@ func (h *Hotplug) AssertHeld(x kapi.Context) {
 	}
 }
 
-// tell tells of a reader where there is no writer that it could meet: it takes no step.
+// tell reports a reader to monitors if there is no writer that it could meet. It takes no step.
 func (h *Hotplug) tell(x kapi.Context, k traces.Kind, how uint64) {
 	if h.id == 0 {
 		return
@@ -148,8 +148,8 @@ func (h *Hotplug) tell(x kapi.Context, k traces.Kind, how uint64) {
 	x.Emit(k, h.id, how, 0)
 }
 
-// Change is what a CPU's coming does besides: the notifiers patch text, as those
-// of alternatives do (alternatives_smp_switch), and do nothing else here.
+// Change runs the notifiers of a CPU that comes up. They patch text, as those of alternatives
+// do (alternatives_smp_switch), and do nothing else here.
 //
 // Context: may sleep.
 func (h *Hotplug) Change(x kapi.Context) {

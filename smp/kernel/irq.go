@@ -20,10 +20,10 @@ func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
 	k.irqExit(x, regs)
 }
 
-// nmi is the handler of an NMI. The IRET of an exception inside it lets the
-// next NMI in: that one is only noted, and the first is done once more when it
-// has ended, as Linux's entry code sees to (3.3 and later). So a CPU is in one at a time.
-// Without the latch the next one is handled on top of the first.
+// nmi is the handler of an NMI. The IRET of an exception inside the handler lets the next NMI
+// in. That NMI is only noted, and the handler runs once more when it has ended, as in Linux's
+// entry code (3.3 and later). So a CPU handles one NMI at a time. Without the latch the next
+// NMI is handled on top of the first.
 func (k *Kernel) nmi(x *smp.Ctx, _ *arch.Regs) {
 	x.Step("nmi handler", 1)
 	n := k.nmis.This(x)

@@ -130,7 +130,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	return k
 }
 
-// switched is told of each context switch.
+// switched is called at each context switch.
 func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 	k.RCU.switched(prev, next, voluntary)
 	if next.Idle() && k.cfg.Offline {
@@ -254,7 +254,7 @@ func (k *Kernel) CondReschedTasks(x *smp.Ctx) {
 	k.CondResched(x)
 }
 
-// User is a spell in user mode: no kernel code of the task is in flight.
+// User spends a moment in user mode: no kernel code of the task is in flight then.
 func (k *Kernel) User(x *smp.Ctx) {
 	x.Step("user mode", 0)
 	x.SyncCore(0) // the way to user mode is an IRET
@@ -273,8 +273,8 @@ func (k *Kernel) mightSleep(x *smp.Ctx) {
 	}
 }
 
-// ctxOf returns the machine's own of a context. It is the one place where the
-// kernel goes from the waist down to the machine that it was booted on.
+// ctxOf returns the machine's context behind a kapi.Context. It is the one place where the
+// kernel goes from kapi down to the machine that it was booted on.
 func ctxOf(x kapi.Context) *smp.Ctx { return x.(*smp.Ctx) }
 
 // BootMutex implements kapi.Boot.

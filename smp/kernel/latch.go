@@ -10,8 +10,8 @@ var (
 		"smp_load_acquire() of a flag; wait_for_completion(): its lock")
 )
 
-// A Latch is what tasks wait for until another says so. Scenarios have one for tasks
-// that keep their CPU, and one for those that sleep.
+// A Latch makes tasks wait until another task opens it. Scenarios have one for tasks that keep
+// their CPU, and one for tasks that sleep.
 type Latch struct {
 	k    *Kernel // set at boot
 	open kapi.Var[bool]

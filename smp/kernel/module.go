@@ -19,9 +19,9 @@ type Modules struct {
 	onState []func(m *kapi.Module, s kapi.ModuleState, init bool) `state:"boot"` // owned by the boot of a run
 }
 
-// A Module is text in pages of its own, which are mapped and filled when it is
-// loaded and unmapped when it is unloaded: a CPU that comes there then faults.
-// Its data come and go with it.
+// A Module is text in pages of its own, which are mapped and filled when it is loaded and
+// unmapped when it is unloaded. A CPU that executes there afterwards faults. The module's data
+// come and go with it.
 type Module struct {
 	kapi.Module
 	k      *Kernel
@@ -151,9 +151,8 @@ func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit arch.Ad
 	return m
 }
 
-// AddData gives the module a block of data, at boot, in ascending order: in pages
-// that are the module's alone, mapped already. They are what they are at boot each
-// time it is loaded.
+// AddData gives the module a block of data, at boot, in ascending order. Its pages are mapped
+// already and are the module's alone. Each load restores the data's contents at boot.
 func (m *Module) AddData(at arch.Addr, size int) {
 	first := at &^ (pageSize - 1)
 	next := kapi.Section{At: first, Size: pages(first, at+arch.Addr(size))}
@@ -195,8 +194,8 @@ func (m *Module) rewind() {
 	}
 }
 
-// set says what the sections are to kallsyms: the symbols of a section that isn't
-// there can't be found.
+// set gives the sections their kinds for kallsyms: the symbols of a section that isn't there
+// can't be found.
 func (m *Module) set(x kapi.Context, core, initial kapi.TextKind) {
 	ms := &m.k.Modules
 	ms.mutex.Lock(x)
@@ -268,8 +267,8 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 			m.retire(x, m.Init)
 			x.Fence(moduleGoes)
 			ms.notify(x, m, kapi.ModuleGoing)
-			// What has got it while it was coming holds it still. A kernel's module goes
-			// all the same; here what holds it would put the next load's.
+			// A client that got the module while it was coming still holds it. A kernel frees the
+			// module all the same; here the client's later Put would hit the next load.
 			for m.refs.ReadOnce(x) > 2 {
 				ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 			}
@@ -299,9 +298,9 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	return 0
 }
 
-// loading says whether a load is under way of a module that is live: what is left to do is
-// about its init section, whose place another load would take. A kernel has no such word,
-// so it isn't of weak memory.
+// loading sets whether the load of a live module is still under way. The remaining work is
+// about its init section, whose place another load would take. A kernel has no such word, so
+// it isn't subject to weak memory.
 func (m *Module) loading(on bool) {
 	m.k.M.Footprint().TouchCell(m.loads.ID(), true)
 	m.loads.Overwrite(on)
@@ -393,8 +392,7 @@ func (m *Module) fill(x kapi.Context, init bool) {
 	}
 }
 
-// retire tells that a section is about to go: what is in its text is not put back
-// any more.
+// retire announces that a section is about to go: its text is no longer restored.
 func (m *Module) retire(x kapi.Context, s kapi.Section) {
 	if s.Size > 0 {
 		x.Emit(smpev.Retire, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
@@ -429,7 +427,7 @@ func (m *Module) become(x kapi.Context, s kapi.ModuleState) {
 	m.tell()
 }
 
-// tell tells those that OnState has told of.
+// tell calls the functions registered by OnState.
 func (m *Module) tell() {
 	for _, f := range m.k.Modules.onState {
 		f(&m.Module, m.is.state, m.is.init)

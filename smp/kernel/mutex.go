@@ -206,15 +206,15 @@ func (ls *Locks) NewSpinlock(name string, irqs bool) kapi.Spinlock {
 	return l
 }
 
-// newID numbers a lock, by which events call it: in the order in which a run makes
-// them, whatever was made in runs before it.
+// newID returns the number that events have for a lock. Locks are numbered in the order in
+// which a run makes them, independently of earlier runs.
 func (ls *Locks) newID(name string) uint64 {
 	ls.names = append(ls.names, name)
 	return uint64(len(ls.names))
 }
 
-// Name returns the name of the lock that events call id: which one it is, of
-// several that have it.
+// Name returns the name of the lock with the number id in events. If several locks share the
+// name, it says which one this is.
 func (ls *Locks) Name(id uint64) string {
 	switch {
 	case id == smpev.WaitGrace:

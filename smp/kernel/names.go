@@ -8,7 +8,7 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// CellName says what a cell of the kernel's is, for people; "" if it isn't one.
+// CellName describes a cell of the kernel's for people; "" if the cell isn't the kernel's.
 func (k *Kernel) CellName(id kapi.CellID) string {
 	for _, l := range k.Locks.mutexes[:k.Locks.n] {
 		if l.owner.ID() == id {
@@ -103,7 +103,7 @@ func (m *Module) Holds() int {
 	return n
 }
 
-// denies tells monitors that rmmod is refused, since the module is held.
+// denies tells monitors that rmmod is refused because the module is held.
 func (m *Module) denies(x *smp.Ctx) {
 	coming := uint64(0)
 	if m.coming {

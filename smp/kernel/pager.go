@@ -7,9 +7,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Pager brings in data that was away, a while after it was first accessed. A
-// task that accesses it meanwhile sleeps in the page fault, wherever its
-// instruction stands.
+// Pager brings in paged-out data, a while after its first access. A task that accesses it
+// meanwhile sleeps in the page fault, wherever its instruction stands.
 type Pager struct {
 	k      *Kernel       // set at boot
 	work   *DelayedWork  // set at boot; nil: nothing is ever away
@@ -50,9 +49,9 @@ func (k *Kernel) Away(at arch.Addr, b []byte) {
 	k.Traps.onPageFault(p.fault)
 }
 
-// fault is asked about a page fault. Where the page has come since the access is
-// just done again. A fault where sleeping is forbidden isn't
-// waited for: the exception table says what comes of it (fault.c, in_atomic).
+// fault handles a page fault, and reports whether the access is to be repeated. If the page
+// has come in meanwhile, the access is just repeated. If sleeping is forbidden it doesn't wait:
+// the exception table decides what happens (fault.c, in_atomic).
 //
 //	step 1: ask for the page
 //	step 2: sleep until it has come, with interrupts as they were

@@ -72,8 +72,8 @@ func perCPU(a *arch.Arch, cpu int, variable arch.Addr) arch.Addr {
 // (-mstack-protector-guard's default; struct fixed_percpu_data until 6.14).
 const canaryAt = 0x28
 
-// Canary is what is there, on each CPU and in each run: any number, its lowest
-// byte 0 so that no string runs over it (CANARY_MASK, include/linux/stackprotector.h).
+// Canary is the canary's value on each CPU and in each run. It is arbitrary, except that its
+// lowest byte is 0, so that no string runs over it (CANARY_MASK, include/linux/stackprotector.h).
 const Canary uint64 = 0xc5a1_7e39_0bd2_6400
 
 // The kernel's own variables. They begin at the end of a page that isn't mapped:
@@ -160,7 +160,7 @@ const (
 	nmiOffset     = 1 << 20
 )
 
-// initCount says what the handlers of traps count.
+// initCount sets up what the handlers of traps count.
 func (k *Kernel) initCount() {
 	h := k.M.Hooks()
 	h.Counts = k.counts

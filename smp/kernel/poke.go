@@ -54,15 +54,14 @@ var PokeSteps = []PokeStep{
 	(*TextPoke).TakeBack, (*TextPoke).Order, (*TextPoke).Drain,
 }
 
-// A descriptor says what a CPU does that meets a breakpoint of the batch. Its memory is
-// the patcher's, and used again for the next batch: a handler that still reads it
-// then finds that. Where memory is weak a handler may find an older one, in spite of the
-// descriptor's being there.
+// A descriptor says what a CPU does that hits a breakpoint of the batch. Its memory belongs to
+// the patcher and is reused for the next batch: a handler that still reads it then finds that
+// batch. Where memory is weak a handler that sees the descriptor may still find an older batch.
 type descriptor struct {
 	vec kapi.Var[*batch] // the newest
 }
 
-// A batch is its entries, by address. Once it is published it doesn't change.
+// A batch holds its entries, by address. It doesn't change once published.
 type batch struct {
 	vec    []poked // owned by text_mutex until it is published
 	number uint64  // owned by text_mutex until it is published: which one of the run it is
@@ -244,7 +243,7 @@ func (p *TextPoke) SyncHeads(x kapi.Context) {
 // TakeBack takes the descriptor back: breakpoints that are hit from now on aren't the patcher's.
 func (p *TextPoke) TakeBack(x kapi.Context) { p.desc.WriteOnce(x, nil) }
 
-// Order has TakeBack seen before Drain looks.
+// Order makes TakeBack visible before Drain looks.
 func (p *TextPoke) Order(x kapi.Context) { x.Fence(pokeRetires) }
 
 // Drain waits until no handler holds the descriptor.
@@ -282,7 +281,7 @@ func (d *descriptor) look(x kapi.Context) *batch {
 	return d.vec.Peek()
 }
 
-// claim does what the entry says whose breakpoint it was, if one was.
+// claim carries out the entry whose breakpoint was hit, if there is one.
 func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
 	at := target.Arch.BreakpointAt(regs)
 	b := d.look(x)
@@ -319,7 +318,7 @@ func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
 	return smpev.OwnerPoke
 }
 
-// announce takes down the whole image that a patcher is about to install.
+// announce emits the whole image that a patcher is about to install.
 func announce(x kapi.Context, addr arch.Addr, insn []byte) {
 	lo, hi := traces.PackBytes(insn)
 	x.Emit(smpev.Image, uint64(addr), lo, hi)
@@ -336,7 +335,7 @@ func (p PokeStopped) Patch(x kapi.Context, addr arch.Addr, insn []byte, _ arch.A
 	p.K.Stop.Machine(x, func(x kapi.Context) { p.K.Text.Write(x, addr, insn) })
 }
 
-// PokeNaive is what must not be done: plain stores under running CPUs, the
+// PokeNaive patches in the way that must not be used: plain stores under running CPUs, the
 // head byte first or last. It implements kapi.Patcher.
 type PokeNaive struct {
 	K         *Kernel

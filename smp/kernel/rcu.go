@@ -77,7 +77,7 @@ func ServiceName(number uint64) string {
 // doesn't.
 func Kept(number uint64, write bool) bool { return number == serviceGraces || !write }
 
-// quiet notes that a step has to do with a CPU's quiescent states.
+// quiet notes that a step reads or changes a CPU's quiescent states.
 func (r *RCU) quiet(cpu int, write bool) {
 	r.k.M.Footprint().TouchService(serviceQuiet+uint64(cpu), write, !write)
 }
@@ -117,8 +117,8 @@ type grace struct {
 	told  bool       // owned by RCU: it was reported as stalled
 }
 
-// An emitter takes down what is done for a context that is no more. It
-// implements kapi.Emitter.
+// An emitter emits events on behalf of a context that no longer exists. It implements
+// kapi.Emitter.
 type emitter struct {
 	m    *smp.Machine
 	cpu  uint8
@@ -304,8 +304,8 @@ func (r *RCU) exited(t *smp.Task) { r.switched(t, t, true) }
 // user is called when a task is in user mode.
 func (r *RCU) user(x *smp.Ctx) { r.switched(x.Thread(), x.Thread(), true) }
 
-// noted is told that a task is where nothing of it is in flight that tasks-RCU
-// guards, and goes on: no quiescent state of its CPU.
+// noted records a quiescent state of a task for tasks-RCU, without a switch: nothing that
+// tasks-RCU guards is in flight. It is no quiescent state of the CPU.
 func (r *RCU) noted(x *smp.Ctx) {
 	r.quiet(x.CPU(), true)
 	for i := len(r.active) - 1; i >= 0; i-- {

@@ -40,7 +40,7 @@ const eagerLooks = 4
 // Quiesce implements kapi.Stacks.
 //
 //	step 1: stop the machine, and look
-//	step 2: if somebody stood in a span, look again later
+//	step 2: if a task stood in a span, look again later
 //
 // The stoppers' own stacks aren't looked at. What stands on one began after the
 // machine was being stopped, so after the caller had closed the spans.

@@ -98,8 +98,8 @@ func say(path []link) string {
 	return s.String()
 }
 
-// waits says what a task waits for. ok false: nothing, or nothing will bring
-// it.
+// waits returns what a task waits for. ok false: it waits for nothing, or nothing will end
+// the wait.
 func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok bool) {
 	l.from = t
 	id, waits := t.WaitsFor()

@@ -25,7 +25,7 @@ type Stop struct {
 	f       func(x kapi.Context) `state:"skip: follows from what its caller has read, who waits until it is done"`
 	state   kapi.Var[int]        // the protocol's step that all stoppers are to make
 	who     int                  // owned by mutex: the CPU that runs the function
-	set     uint64               // owned by mutex: those that take part
+	set     uint64               // owned by mutex: the CPUs that take part
 	acks    kapi.Var[int]        // stoppers that haven't made it
 	reached [5]kapi.Is[int]      `state:"boot"` // set at boot: the conditions that state is i
 }

@@ -245,7 +245,7 @@ func (ms *Modules) holding(addr arch.Addr) *Module {
 	return nil
 }
 
-// of returns the kernel's own of a client's module.
+// of returns the kernel's Module for a client's.
 func (ms *Modules) of(m *kapi.Module) *Module {
 	for _, o := range ms.list {
 		if &o.Module == m {

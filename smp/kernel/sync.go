@@ -18,7 +18,7 @@ type Sync struct {
 	all   uint64        // set at boot: the set of all CPUs
 }
 
-// A syncCall is what a CPU is sent.
+// A syncCall is the request that a CPU is sent.
 type syncCall struct {
 	number uint64   // owned by the cell that holds it
 	why    kapi.Why // owned by the cell that holds it

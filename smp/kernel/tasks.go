@@ -32,8 +32,8 @@ func (t *Tasks) OnExit(f func(x kapi.Context)) { t.onExit = append(t.onExit, f) 
 // OnUnwind implements kapi.Tasks.
 func (t *Tasks) OnUnwind(f kapi.Unwind) { t.onUnwind = append(t.onUnwind, f) }
 
-// mostHidden is how often an address can be hidden behind another one in a slot: no call is
-// hooked by more than two engines.
+// mostHidden is how many times a return address in a slot can be replaced by another one: no
+// call is hooked by more than two engines.
 const mostHidden = 4
 
 // Unwind implements kapi.Tasks.
@@ -84,8 +84,8 @@ func (t *Tasks) Backtrace(x kapi.Context, sp arch.Addr, to []arch.Addr) []arch.A
 	return to
 }
 
-// Exit ends the program that calls it, from text: do_exit. Nothing that it is in
-// the midst of is gone on with.
+// Exit ends the program whose text calls it (do_exit). No code that the program was executing
+// continues.
 func (k *Kernel) Exit(x *smp.Ctx) { x.Exit() }
 
 // Switches says where tasks can go over from one state to another. It implements

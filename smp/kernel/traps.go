@@ -103,7 +103,7 @@ func (t *Traps) breakpoint(x *smp.Ctx, regs *arch.Regs) {
 	}
 }
 
-// asks asks a chain whose a trap is.
+// asks calls a chain's handlers until one claims a trap.
 func (t *Traps) asks(chain []kapi.TrapHandler, x *smp.Ctx, regs *arch.Regs, vector uint8, at uint64) bool {
 	for _, h := range chain {
 		if owner := h(x, regs); owner != 0 {
@@ -173,9 +173,8 @@ func (t *Traps) unhandled(x *smp.Ctx, regs *arch.Regs, nr uint8) {
 	x.Oops()
 }
 
-// fixup resumes after an instruction that has an exception-table entry. Tables
-// here have no addresses to go to: the shortest fixup of all, as that of
-// wrmsr_safe, does nothing but go on.
+// fixup resumes after an instruction that has an exception-table entry. Tables here have no
+// target addresses: every fixup just continues, as that of wrmsr_safe does.
 func (t *Traps) fixup(regs *arch.Regs) bool {
 	if !t.k.Symbols.Extable(regs.IP, 1) {
 		return false

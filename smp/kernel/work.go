@@ -23,7 +23,7 @@ type Workqueue struct {
 	pool kapi.Mutex `state:"address: it is among the mutexes"`
 }
 
-// Share has one worker do all works, one after the other, for a run.
+// Share makes one worker do all works of a run, one after the other.
 func (q *Workqueue) Share() { q.pool = q.k.Locks.NewMutex("worker pool") }
 
 // The orders of works.
@@ -69,7 +69,7 @@ func (q *Workqueue) reset() {
 	}
 }
 
-// BootWork makes a work that the kernel has from its boot on.
+// BootWork makes a work that the kernel has from boot on.
 func (q *Workqueue) BootWork(name string, f func(x kapi.Context)) *DelayedWork {
 	w := q.NewDelayedWork(name, f).(*DelayedWork)
 	q.boot = q.n
@@ -111,7 +111,7 @@ func (w *DelayedWork) start(x kapi.Context) {
 	}
 }
 
-// stop is told of a CPU that goes: its timers fire no more.
+// stop is called for a CPU that goes: its timers fire no more.
 func (q *Workqueue) stop(cpu int) {
 	for _, w := range q.works[:q.n] {
 		if w.cpu == cpu && q.k.M.Interrupts().Disarm(w.timer) {
@@ -130,8 +130,8 @@ func (q *Workqueue) adopt(x kapi.Context, cpu int) {
 	}
 }
 
-// Left returns the name of a work whose timer has been left on a CPU that has gone, "" if
-// there is none: nothing will do it.
+// Left returns the name of a work whose timer was left on a CPU that has gone, so that nothing
+// will ever run it; "" if there is none.
 func (q *Workqueue) Left() string {
 	for _, w := range q.works[:q.n] {
 		if w.halted {

@@ -3,7 +3,7 @@ package smpev
 // TrapUser is the addr of a Trap that user mode takes.
 const TrapUser = 1
 
-// What a routine leaves as it was, as in Tilted.
+// The state that a routine must leave unchanged, as in Tilted.
 const (
 	TiltPreempt = 1 // the count of preempt_disable
 	TiltIRQs    = 2 // whether interrupts are on
@@ -20,7 +20,7 @@ const (
 const (
 	LiveLooked = 0 // it doesn't run, and its stack was looked at; or it has looked itself
 	LiveUser   = 1 // on its way to user mode
-	LiveForced = 2 // wherever it is
+	LiveForced = 2 // switched wherever it stands
 )
 
 // What becomes of an fprobe, as in Fprobe.
@@ -56,7 +56,7 @@ const MayMiss = 1 << 63
 // what it looks at.
 func Check(task uint64, n, what int) uint64 { return task<<32 | uint64(n)<<2 | uint64(what) }
 
-// CheckTask, CheckNumber and CheckWhat take it apart.
+// CheckTask, CheckNumber and CheckWhat return the parts of a check's word.
 func CheckTask(check uint64) uint64   { return check >> 32 }
 func CheckNumber(check uint64) uint32 { return uint32(check) >> 2 } // see CheckTask
 func CheckWhat(check uint64) int      { return int(check & 3) }     // see CheckTask

@@ -40,7 +40,7 @@ func Stall(flavour, cpus, tasks uint64, cpu uint8, task func(uint64) string) str
 // table (cpuhp_hp_states, kernel/cpu.c).
 type CPUStep uint8
 
-// The steps, the last that a CPU makes which comes first.
+// The steps, in the reverse of the order in which a CPU that comes up makes them.
 const (
 	CPUStepNone     CPUStep = iota
 	CPUStepActive           // sched_cpu_activate, sched_cpu_deactivate
@@ -60,7 +60,7 @@ func (s CPUStep) String() string {
 
 func cpuStepName(n uint64) string { return CPUStep(n).String() }
 
-// Fails reports whether the step may fail of a CPU that goes, or else comes.
+// Fails reports whether the step may fail on the way down (going), or else on the way up.
 func (s CPUStep) Fails(going bool) bool {
 	switch s {
 	case CPUStepTeardown:
@@ -71,7 +71,7 @@ func (s CPUStep) Fails(going bool) bool {
 	return s == CPUStepActive || s == CPUStepWorkers
 }
 
-// CPUSteps lists the steps that may fail of a CPU that goes, or else comes.
+// CPUSteps lists the steps that may fail on the way down (going), or else on the way up.
 func CPUSteps(going bool) (list []CPUStep) {
 	for s := range CPUStep(len(cpuStepNames)) {
 		if s.Fails(going) {

@@ -19,7 +19,7 @@ var (
 	Flavours = NewWords("flavour", "", "RCU-sched", "RCU", "RCU-tasks") // of grace period, as in GPStart
 )
 
-// NewWords are words of a sort, whose numbers from 0 on have these names, "" being none.
+// NewWords returns the Words of a sort whose numbers from 0 on have these names; "" is no name.
 func NewWords(sort string, names ...string) *Words {
 	w := &Words{sort: sort}
 	copy(w.names[:], names)
