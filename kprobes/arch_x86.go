@@ -8,8 +8,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// status is what a CPU is doing about the probe it has hit (the kernel's
-// kprobe_status).
+// status is a CPU's progress in handling a hit (the kernel's kprobe_status).
 type status uint8
 
 const (
@@ -21,8 +20,8 @@ const (
 	kprobeFaulted status = 16 // the copy has faulted: in a fault handler
 )
 
-// kprobeCtlblk is a CPU's control block: the probe it has hit, and the one it was busy
-// with when it hit that.
+// kprobeCtlblk is a CPU's control block: the probe that it has hit, and the outer probe that
+// it was handling when it hit that one.
 //
 // owned by its CPU, between breakpoint and step with interrupts off
 type kprobeCtlblk struct {
@@ -46,12 +45,12 @@ type busy struct {
 	probes *probeList `state:"during current: says nothing while no probe is hit"`
 }
 
-// stepping reports whether the CPU has been sent to a copy to come back from it.
+// stepping reports whether the CPU is stepping a copy and will come back from it.
 func (kcb *kprobeCtlblk) stepping() bool {
 	return kcb.current != nil && kcb.status&(kprobeHitSS|kprobeReenter) != 0
 }
 
-// Hits are what the CPUs do about the probes that they hit.
+// Hits handles the hits of all CPUs.
 type Hits struct {
 	*env     `state:"boot"` // set at New
 	kcb      kapi.PerCPU[kprobeCtlblk]
@@ -74,7 +73,7 @@ func (h *Hits) init() {
 	}
 }
 
-// hook has the kernel call the routines.
+// hook registers the routines with the kernel.
 func (h *Hits) hook() {
 	h.d.Traps.OnBreakpoint(h.onBreak)
 	h.d.Traps.OnDebug(h.onDebug)
@@ -82,7 +81,7 @@ func (h *Hits) hook() {
 	h.d.Traps.OnStepping(h.onSteps)
 }
 
-// kprobeInt3Handler is asked whether a #BP is ours. Context: interrupts off.
+// kprobeInt3Handler handles a #BP if it is the engine's. Context: interrupts off.
 func (h *Hits) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
 	if h.do.Hit.UserMode(h.e, x, regs) {
 		return 0
@@ -116,16 +115,16 @@ func (h *Hits) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
 	return 0
 }
 
-// removed reports whether the breakpoint that a CPU has met isn't there any more.
+// removed reports whether the breakpoint that a CPU has hit is no longer in the text.
 func (h *Hits) removed(x kapi.Context, at arch.Addr) bool {
 	var now [1]byte
 	h.d.Text.Read(x, at, now[:])
 	return now[0] != x86.Int3
 }
 
-// kprobeDebugHandler is asked whether a #DB is ours: the end of a step by the trap flag
-// (until 5.12). If a debugger steps the probed code too, the trap
-// is also passed on to it. Context: interrupts off.
+// kprobeDebugHandler handles a #DB if it is the engine's: the end of a step by the trap flag
+// (until 5.12). If a debugger also steps the probed code, the trap is passed on to it too.
+// Context: interrupts off.
 func (h *Hits) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
 	kcb := h.kcb.This(x)
 	if h.s.Step != era.StepDebug || !kcb.stepping() {
@@ -139,25 +138,24 @@ func (h *Hits) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
 	return kpev.OwnerKprobe
 }
 
-// kprobeHit runs the handlers of a probe and sets up what comes after them (spec
-// 1.2, 1.3, 1.6).
+// kprobeHit runs the pre_handlers of an aggr and sets up the execution of the instruction
+// (spec 1.2, 1.3, 1.6).
 func (h *Hits) kprobeHit(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
 	kcb.current, kcb.status = ap, kprobeHitActive
 	if h.do.Hit.AggrPreHandler(h.e, x, ap, regs, true) {
 		if !h.e.Jprobes.jumped(x) {
-			kcb.current = nil // it has set regs.IP: nothing is stepped
+			kcb.current = nil // the handler has set regs.IP: nothing is stepped
 		}
 		return
 	}
 	h.setupSinglestep(x, kcb, ap, regs, false)
 }
 
-// reenterKprobe is a hit from inside a handler, or from an NMI on top of one: no
-// handler runs, and the instruction executes all the same (spec 1.11). It
-// returns false if the probed instruction is itself an int3 (2.6): the trap belongs to
-// the owner of that.
+// reenterKprobe handles a hit from inside a handler, or from an NMI on top of one. No handler
+// runs, but the instruction executes (spec 1.11). It returns false if the probed instruction
+// is itself an int3 (2.6): the trap belongs to the owner of that int3.
 func (h *Hits) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) bool {
-	// this was the step: whose breakpoint it is sees the rest
+	// This trap was the step of the int3 itself: its owner handles the rest.
 	if kcb.stepping() && kcb.current == ap && h.e.slots.ownInt3(ap) {
 		regs.Flags = regs.Flags&^x86.TF | kcb.savedFlags
 		kcb.restorePreviousKprobe()
@@ -171,10 +169,9 @@ func (h *Hits) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *
 	return true
 }
 
-// bugReenterKprobe is a hit while the CPU steps the copy of a nested one, by an NMI:
-// there is room to remember one probe beside the current one, so that the kernel
-// dies (KPROBE_REENTER). Kernels of 2.6 find no
-// owner for the breakpoint, and die of that.
+// bugReenterKprobe handles a hit, by an NMI, while the CPU steps the copy of a nested probe.
+// There is room for only one probe beside the current one, so the kernel dies
+// (KPROBE_REENTER). Kernels of 2.6 find no owner for the breakpoint, and die of that.
 func (h *Hits) bugReenterKprobe(x kapi.Context, ap *Aggr) bool {
 	switch h.s.Files {
 	case era.FilesFirst:
@@ -188,11 +185,11 @@ func (h *Hits) bugReenterKprobe(x kapi.Context, ap *Aggr) bool {
 	return true
 }
 
-// setupSinglestep has the instruction of a hit done: by the detour's copy, by the slot's
-// with a jump after it, by emulation, or step by step. reenter: the CPU is busy
-// with another probe, and still is after the instruction.
+// setupSinglestep arranges the execution of the probed instruction: by the detour's copy, by
+// a boosted slot, by emulation, or by stepping. reenter is true if the CPU is busy with
+// another probe, and remains so after the instruction.
 func (h *Hits) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, reenter bool) {
-	owes := !reenter && h.do.Hit.OwesPost(kcb.probes) // it may have been queued since
+	owes := !reenter && h.do.Hit.OwesPost(kcb.probes) // the aggr may have been queued since
 	if h.do.Hit.SetupDetourExecution(h.e, x, ap, regs, owes) {
 		kcb.resetCurrentKprobe(reenter)
 		return
@@ -205,7 +202,7 @@ func (h *Hits) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs
 	case s.boosted && !h.do.Copy.StepsBoosted(h.e, x, ap, owes):
 		regs.IP = s.at
 		kcb.resetCurrentKprobe(reenter)
-	case s.at == 0 && ap.insn != nil: // else there is nothing to do it by, and the CPU goes to 0
+	case s.at == 0 && ap.insn != nil: // without an instruction nothing can be emulated, and the CPU goes to 0
 		h.do.Copy.Emulate(h.e, x, ap, regs)
 		if !reenter {
 			h.do.Hit.AggrPostHandler(h.e, x, ap, regs)
@@ -223,15 +220,15 @@ func (h *Hits) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs
 	}
 }
 
-// resetCurrentKprobe ends what a CPU has to do with a hit, unless it was busy with another
-// one before.
+// resetCurrentKprobe ends a CPU's handling of a hit, unless the CPU was already busy with
+// another one.
 func (kcb *kprobeCtlblk) resetCurrentKprobe(reenter bool) {
 	if !reenter {
 		kcb.current = nil
 	}
 }
 
-// prepareSinglestep sends the CPU to the copy, interrupts off so that it comes back here
+// prepareSinglestep sends the CPU to the copy. Interrupts are off, so that the CPU comes back
 // before anything else happens.
 func (h *Hits) prepareSinglestep(kcb *kprobeCtlblk, ap *Aggr, s insnSlot, regs *arch.Regs) {
 	keep := x86.IF
@@ -241,7 +238,7 @@ func (h *Hits) prepareSinglestep(kcb *kprobeCtlblk, ap *Aggr, s insnSlot, regs *
 	kcb.current, kcb.copy = ap, s.at
 	kcb.oldFlags = regs.Flags & keep
 	kcb.savedFlags = kcb.oldFlags
-	if ap.insn != nil && ap.insn.WritesIF() { // what it leaves is right
+	if ap.insn != nil && ap.insn.WritesIF() { // the instruction leaves IF right
 		kcb.savedFlags &^= x86.IF
 		if ap.loadsFlags() {
 			kcb.savedFlags = 0
@@ -257,9 +254,9 @@ func (h *Hits) prepareSinglestep(kcb *kprobeCtlblk, ap *Aggr, s insnSlot, regs *
 	}
 }
 
-// kprobePostProcess is the end of the copy: what it left relative to itself is made
-// relative to the original, and the post_handlers run. regs.IP is where the copy
-// went, which an int3 after it has taken back.
+// kprobePostProcess runs at the end of the copy. It makes results that are relative to the copy
+// relative to the original, and runs the post_handlers. regs.IP is where the copy went; for a
+// step by int3 it has been set back over the int3.
 func (h *Hits) kprobePostProcess(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs) {
 	ap := kcb.current
 	x.Work(WorkResume, 1)
@@ -275,7 +272,7 @@ func (h *Hits) kprobePostProcess(x kapi.Context, kcb *kprobeCtlblk, regs *arch.R
 	kcb.restorePreviousKprobe()
 }
 
-// restorePreviousKprobe ends a step: the CPU is with the hit that it was busy with before, if any.
+// restorePreviousKprobe ends a step. The CPU returns to the hit that it was busy with before, if any.
 func (kcb *kprobeCtlblk) restorePreviousKprobe() {
 	if kcb.status == kprobeReenter {
 		kcb.busy, kcb.prevKprobe = kcb.prevKprobe, busy{}
@@ -297,7 +294,7 @@ func (h *Hits) aggrPreHandler(x kapi.Context, ap *Aggr, regs *arch.Regs, stop bo
 			continue
 		}
 		if !stop && h.do.Hit.DetourSkips(p) {
-			// it has joined since the CPU came here: a detour runs no post_handler, and goes to no jprobe's entry
+			// The probe joined after the CPU came here. A detour runs no post_handler and enters no jprobe.
 			continue
 		}
 		if moved := h.do.Hit.CallPreHandler(h.e, x, p, regs) != 0; moved && stop {
@@ -325,12 +322,12 @@ func (h *Hits) callPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) (moved
 	return moved
 }
 
-// aggrPostHandler runs the post_handlers of the probes whose pre_handlers were asked:
-// unregister waits for them, so that they may still run of one that is on its way out.
+// aggrPostHandler runs the post_handlers of the probes whose pre_handlers were called. A probe
+// that is being unregistered may still be among them, because unregister waits for handlers.
 //
-// Kernels take the list as it is by now: one that has left, where others stay, isn't
-// on it, and if the aggr is queued for a jump since, nothing is asked at all (mutant
-// post-by-list). The last one stays on the list until no CPU can reach it.
+// Kernels use the current list instead. A probe that has left, while others stay, isn't on it;
+// and if the aggr was queued for a jump since, no post_handler runs at all (mutant
+// post-by-list). The last probe stays on the list until no CPU can reach it.
 func (h *Hits) aggrPostHandler(x kapi.Context, ap *Aggr, regs *arch.Regs) {
 	kcb := h.kcb.This(x)
 	kcb.status = kprobeHitSSDone
@@ -346,16 +343,16 @@ func (h *Hits) aggrPostHandler(x kapi.Context, ap *Aggr, regs *arch.Regs) {
 	}
 }
 
-// walks prices the way along the probes of an aggr that has several: an aggregate's.
+// walks charges the cost of walking the probes of an aggr that has several.
 func (h *Hits) walks(x kapi.Context, probes []*Kprobe) {
 	if len(probes) > 1 {
 		x.Work(WorkWalk, len(probes))
 	}
 }
 
-// kprobesIncNmissedCount counts a hit that runs no handlers, for each probe of the aggr: the
-// kernel looks at none of their flags, so that a disabled one among others counts
-// what it wouldn't have run for (kprobes_inc_nmissed_count).
+// kprobesIncNmissedCount counts a hit that runs no handlers, for each probe of the aggr
+// (kprobes_inc_nmissed_count). The kernel ignores the probes' flags, so a disabled probe also
+// counts hits for which it wouldn't have run.
 func (h *Hits) kprobesIncNmissedCount(x kapi.Context, ap *Aggr) {
 	h.do.Hit.IncNmissed(x, ap.probes.Deref(x).probes)
 }
@@ -368,7 +365,7 @@ func incNmissed(x kapi.Context, probes []*Kprobe) {
 	}
 }
 
-// Stepping reports whether the CPU has been sent to a copy to come back from it.
+// Stepping reports whether the CPU is stepping a copy and will come back from it.
 func (h *Hits) Stepping(x kapi.Context) bool { return h.kcb.This(x).stepping() }
 
 // InPostHandler reports whether the CPU runs post_handlers (KPROBE_HIT_SSDONE).
@@ -377,6 +374,7 @@ func (h *Hits) InPostHandler(x kapi.Context) bool {
 	return kcb.current != nil && kcb.status == kprobeHitSSDone
 }
 
+// Busy returns a CPU that is still handling a hit, and the probe's address. ok is false if
 // there is none.
 func (h *Hits) Busy() (cpu int, at arch.Addr, ok bool) {
 	for cpu := range h.d.CPUs {

@@ -12,25 +12,25 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A slot is where the out-of-line copy of an aggr's instruction is.
+// An insnSlot is the place of the out-of-line copy of an aggr's instruction.
 type insnSlot struct {
-	at      arch.Addr // set at the making; 0: there is none, the instruction is emulated
-	size    int       // set at the making: in bytes, as it was handed out
-	boosted bool      // a jump back follows the copy, or it goes elsewhere by itself
-	settled bool      // it was stepped, and is not to be boosted
+	at      arch.Addr // set at the making; 0: there is no slot, the instruction is emulated
+	size    int       // set at the making: the bytes handed out
+	boosted bool      // a jump back follows the copy, or the copy itself goes elsewhere
+	settled bool      // the copy was stepped, and the slot is never to be boosted
 }
 
 // maxCopy is how many bytes 2.6 copies, whatever the instruction's length.
 const maxCopy = 16
 
-// An insnCache is kprobe_insn_slots: it makes the copies, and gives them back.
+// An insnCache is kprobe_insn_slots. It makes and frees the copies.
 type insnCache struct {
 	*env `state:"boot"`  // set at New
 	insn [maxDetour]byte // owned by text_mutex: what is about to be written
 }
 
-// archCopyKprobe copies the instruction, relocated, if it isn't emulated. post: the
-// aggr begins with a post_handler. Context: kprobe_mutex and text_mutex held.
+// archCopyKprobe copies and relocates the instruction unless it is emulated. post is true if
+// the aggr's first probe has a post_handler. Context: kprobe_mutex and text_mutex held.
 func (c *insnCache) archCopyKprobe(x kapi.Context, ap *Aggr, post bool) error {
 	ap.boostable = c.boostable(ap)
 	s, err := c.getInsnSlot(x, ap, c.s.Boost == era.BoostPrepare && ap.boostable && !post)
@@ -38,10 +38,10 @@ func (c *insnCache) archCopyKprobe(x kapi.Context, ap *Aggr, post bool) error {
 	return err
 }
 
-// getInsnSlot makes a slot for an aggr, with what follows the copy: a jump back if it
-// is boosted; an int3, or nothing, where it is stepped. Where the step is by int3
-// what changes the instruction pointer or the interrupt flag is emulated instead,
-// if it is that to the processor, too: for the kernel vpsubb is a call.
+// getInsnSlot makes a slot for an aggr. The copy is followed by a jump back if it is boosted,
+// and by an int3 or nothing if it is stepped. With steps by int3, an instruction that changes
+// the instruction pointer or the interrupt flag is emulated instead. That applies only if the
+// processor decodes it so, too: the kernel takes vpsubb for a call.
 func (c *insnCache) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlot, error) {
 	if c.s.Step == era.StepInt3 && !boosted {
 		if emulates, errno := c.prepareEmulation(ap); errno != nil || emulates {
@@ -79,10 +79,10 @@ func (c *insnCache) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlo
 	return s, nil
 }
 
-// fillCopy writes what CPUs are to be sent to from a breakpoint. They come there by the
-// return from it: by IRET, which serialises. Where a return doesn't (FRED) a CPU may
-// still have what was there before, so it has to be synchronized before the copy can
-// be reached. Kernels leave that out. Context: kprobe_mutex held; may sleep.
+// fillCopy writes a copy that CPUs will reach from a breakpoint. They reach it by the return
+// from the breakpoint, by IRET, which serialises. Where the return doesn't serialise (FRED), a
+// CPU may still hold the old bytes, so every CPU is synchronized before the copy becomes
+// reachable. Kernels don't do that. Context: kprobe_mutex held; may sleep.
 func (c *insnCache) fillCopy(x kapi.Context, at arch.Addr, buf []byte) {
 	c.d.Text.Fill(x, at, buf)
 	if c.s.SyncCopies {
@@ -104,9 +104,9 @@ func (c *insnCache) ownInt3(ap *Aggr) bool {
 	return c.s.Step == era.StepDebug && ap.orig[0] == x86.Int3
 }
 
-// prepareEmulation reports whether an aggr's instruction is emulated where the step is
-// by int3. What kernels until 5.12 would step by #DB, and those since refuse, is
-// refused (-EOPNOTSUPP), as is a copy without room for the int3 (-ENOSPC).
+// prepareEmulation reports whether an aggr's instruction is emulated under steps by int3. It
+// refuses instructions that kernels until 5.12 would step by #DB and later ones refuse
+// (-EOPNOTSUPP), and copies without room for the int3 (-ENOSPC).
 func (c *insnCache) prepareEmulation(ap *Aggr) (bool, error) {
 	told := !c.before514() && !c.s.AnyByte // the rules have said whether it is
 	switch {
@@ -126,9 +126,9 @@ func (c *insnCache) prepareEmulation(ap *Aggr) (bool, error) {
 	return false, nil
 }
 
-// freeInsnSlot gives a slot back that no CPU is sent to any more, and that none steps
-// in. A task may have been interrupted in a boosted one (the kernel's dirty
-// slots). Context: kprobe_mutex held; may sleep.
+// freeInsnSlot frees a slot that no CPU can reach any more, and in which none steps. A task
+// may have been interrupted in a boosted slot (the kernel's dirty slots). Context:
+// kprobe_mutex held; may sleep.
 func (c *insnCache) freeInsnSlot(x kapi.Context, s insnSlot) {
 	switch {
 	case s.boosted:
@@ -151,9 +151,9 @@ func (c *insnCache) boostable(ap *Aggr) bool {
 	return c.do.Copy.BoostEnabled(c.e) && c.do.Copy.CanBoost(c.e, ap)
 }
 
-// stepsAll reports whether a boosted slot is stepped all the same: a
-// post_handler is there (with BoostPrepare one that joins takes the boost away), or
-// was when the pre_handlers ran.
+// stepsAll reports whether a boosted slot must still be stepped: the aggr has a post_handler,
+// or had one when the pre_handlers ran. With BoostPrepare, a joining post_handler removes the
+// boost instead.
 func (c *insnCache) stepsAll(x kapi.Context, ap *Aggr, owes bool) bool {
 	if c.s.Boost != era.BoostStepped {
 		return false
@@ -170,16 +170,16 @@ func (c *insnCache) stepsAll(x kapi.Context, ap *Aggr, owes bool) bool {
 }
 
 // boostStepped boosts a slot that was stepped for the first time (BoostStepped).
-// after: control goes on after the copy, so that a jump must be there; else the
-// copy goes where it should by itself. Other CPUs may be in the slot: they are
-// stepping, and don't see what is after the copy. A CPU that is sent there once the
-// slot is boosted arrives by an IRET, which makes it fetch anew.
+// If after is true, control continues after the copy, so a jump must be written there;
+// otherwise the copy itself goes to the right place. Other CPUs may be in the slot. They are
+// stepping, and don't execute the bytes after the copy. A CPU sent there after the slot is
+// boosted arrives by an IRET, which makes it fetch anew.
 //
 //	step 1: the jump after the copy
 //	step 2: from now on hits are not stepped
 //
-// A step that didn't end there, as an iteration of a string instruction, settles
-// it, too: the slot is never boosted. Context: #DB, interrupts off.
+// A step that ended elsewhere, as after one iteration of a string instruction, also settles
+// the slot: it is never boosted. Context: #DB, interrupts off.
 func (c *insnCache) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs, after bool) {
 	ap := kcb.current
 	s := ap.slot.Look(x)
@@ -196,9 +196,9 @@ func (c *insnCache) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.R
 	ap.slot.WriteOnce(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})
 }
 
-// unboost gives an aggr whose slot is boosted for good one that is stepped: a
-// post_handler is about to join, and a CPU does not come back from the boosted
-// one to run it. Context: kprobe_mutex held; may sleep.
+// unboost replaces an aggr's boosted slot by one that is stepped, because a post_handler is
+// about to join and a CPU doesn't come back from a boosted slot to run it. Context:
+// kprobe_mutex held; may sleep.
 //
 //	step 1: make the other slot
 //	step 2: from now on hits go there; wait for those that are in the old one
@@ -222,8 +222,8 @@ func (c *insnCache) unboost(x kapi.Context, ap *Aggr) error {
 	return nil
 }
 
-// canProbe asks the rules about a byte of the function that was loaded. Whether
-// boundaries are looked at is a setting of its own.
+// canProbe asks the rules about a byte of the loaded function. A separate setting decides
+// whether instruction boundaries are checked.
 func (pt *probedText) canProbe(offset int) rules.Verdict {
 	j := &pt.looked.judge
 	if pt.s.AnyByte {
@@ -236,9 +236,9 @@ func (pt *probedText) canProbe(offset int) rules.Verdict {
 	return v
 }
 
-// recoverProbedInstruction returns the bytes of a function as the image had them, and those
-// after it which its last instruction may have: what is in memory, less what
-// probes have written there. Context: kprobe_mutex held.
+// recoverProbedInstruction returns the original bytes of a function, and enough bytes after it
+// for its last instruction: the bytes in memory, with those that probes have written undone.
+// Context: kprobe_mutex held.
 func (pt *probedText) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byte {
 	size := f.Size + x86.MaxLen - 1
 	if cap(pt.code) < size {
@@ -265,8 +265,8 @@ func (pt *probedText) recoverProbedInstruction(x kapi.Context, f kapi.Function) 
 	return code
 }
 
-// written returns where the first byte of code from off on stands that a probe may have
-// written there, an int3 or a jump's; len(code) if none does.
+// written returns the index of the first byte of code, from off on, that a probe may have
+// written: an int3 or a jump's opcode. It returns len(code) if there is none.
 func written(code []byte, off int) int {
 	rest := code[off:]
 	if i := bytes.IndexByte(rest, x86.Int3); i >= 0 {
@@ -294,9 +294,9 @@ func (pt *probedText) recoverSites(at arch.Addr, code []byte) {
 	}
 }
 
-// archAdjustKprobeAddr returns where a probe at addr goes: a function's first instruction
-// is the one after its endbr64 (5.18 and later, with IBT). entry is whether it
-// is that.
+// archAdjustKprobeAddr returns the address at which a probe at addr is placed: a function's
+// first instruction is the one after its endbr64 (5.18 and later, with IBT). entry reports
+// whether the probe is at the first instruction.
 func (pt *probedText) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
 	if pt.s.Kernel.Edition < rules.Edition514 {
 		return addr, false
@@ -315,8 +315,8 @@ func (pt *probedText) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to a
 	return addr, addr == first
 }
 
-// archPrepareKprobe makes an aggr what the rules have said of its text, with an out-of-line
-// copy of its instruction unless ftrace calls it. Context: as prepareKprobe.
+// archPrepareKprobe fills in an aggr from the rules' verdict on its text. It makes an
+// out-of-line copy of the instruction unless ftrace calls the aggr. Context: as prepareKprobe.
 func (e *Engine) archPrepareKprobe(x kapi.Context, ap *Aggr, v rules.Verdict, code []byte, post bool) error {
 	ap.verdict = v
 	copy(ap.orig[:], code)
@@ -345,7 +345,7 @@ func (e *Engine) archDisarmKprobe(x kapi.Context, ap *Aggr) {
 	ap.armed.WriteOnce(x, false)
 }
 
-// archRemoveKprobe gives back the aggr's slot and detour.
+// archRemoveKprobe frees the aggr's slot and detour.
 func (e *Engine) archRemoveKprobe(x kapi.Context, ap *Aggr) {
 	if ap.detour.size != 0 {
 		e.d.Exec.Retire(x, ap.detour.addr, ap.detour.size, kpev.DetourMem)

@@ -7,7 +7,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// renew makes the engine's jprobes what New would.
+// renew resets the engine's jprobes to what New would make.
 //
 //	jprobe_return:         int3; nop
 //	jprobe_handler_entry:  call jprobeCall; int3
@@ -43,8 +43,8 @@ func (j *Jprobes) renew() {
 	}
 }
 
-// callAndSwitch appends a call, in text that begins at an address, and what goes to the stack
-// that it returns.
+// callAndSwitch appends a call, in text that begins at an address, and the instruction that
+// switches to the stack that the call returns.
 func (j *Jprobes) callAndSwitch(at, to arch.Addr) {
 	call, _ := x86.CallRel32(at, to)
 	if j.code = append(j.code, call[:]...); j.row.switchesStack {
@@ -52,7 +52,7 @@ func (j *Jprobes) callAndSwitch(at, to arch.Addr) {
 	}
 }
 
-// jprobeReturn says where the stack of the probed function is. Out of place it says nothing.
+// jprobeReturn returns the stack of the probed function. Outside a jprobe's entry it changes no stack.
 func (j *Jprobes) jprobeReturn(x kapi.Context, regs *arch.Regs) {
 	regs.R[x86.RBX] = regs.R[x86.RSP]
 	if j.jumped(x) {

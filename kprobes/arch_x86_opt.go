@@ -14,7 +14,7 @@ const jumpSize = 5
 
 const jumpOpcode = 0xe9
 
-// A detour is what an optimized probe's jump goes to:
+// A detour is the code that an optimized probe's jump leads to:
 //
 //	save the registers as a trap would have
 //	call optimized_callback(aggr, registers)
@@ -28,7 +28,7 @@ type detour struct {
 	copy   int       // set at registration: offset of the region's instructions
 }
 
-// copyAt is where a CPU goes that has run the handlers already.
+// copyAt returns the address at which a CPU continues that has already run the handlers.
 func (d *detour) copyAt() arch.Addr { return d.addr + arch.Addr(d.copy) }
 
 const (
@@ -47,7 +47,7 @@ func (o *Optimizer) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 		return
 	}
 	f, ok := o.d.Symbols.Lookup(ap.addr)
-	if !ok { // it has just gone (mutant check-unlocked)
+	if !ok { // the function has just gone (mutant check-unlocked)
 		return
 	}
 	code := o.e.text.recoverProbedInstruction(x, f)
@@ -71,7 +71,7 @@ func (o *Optimizer) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 	ap.detour = d
 }
 
-// archPrepareOptimizedKprobe fills buf. false: something is out of reach.
+// archPrepareOptimizedKprobe fills buf. It returns false if a target is out of a jump's reach.
 func (o *Optimizer) archPrepareOptimizedKprobe(buf []byte, d *detour, ap *Aggr) bool {
 	save, restore := o.row.template(o.s.SaveSS)
 	n := copy(buf, save)
@@ -106,9 +106,9 @@ func (o *Optimizer) archCheckOptimizedKprobe(ap *Aggr) bool {
 	return true
 }
 
-// archUnoptimizeKprobe puts the breakpoint and the original tail back over the
-// jump. A CPU that meets the breakpoint meanwhile is ours: the aggr is still
-// marked optimized, so it goes to the detour's copy.
+// archUnoptimizeKprobe writes the breakpoint and the original tail back over the jump. The
+// engine handles a CPU that hits the breakpoint meanwhile: the aggr is still marked optimized,
+// so the CPU goes to the detour's copy.
 //
 //	step 1: a breakpoint over the jump's first byte; sync
 //	step 2: the original tail;                       sync
@@ -133,8 +133,8 @@ func (o *Optimizer) archUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
 	x.Emit(kpev.Unoptimized, uint64(ap.addr), 0, 0)
 }
 
-// optimizedCallback is what a detour calls: one register says which aggr, another one points
-// to the saved registers. Context: interrupts as they were; off through 4.14.
+// optimizedCallback is called by a detour. One register identifies the aggr, another points to
+// the saved registers. Context: interrupts as they were; off through 4.14.
 func (h *Hits) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 	n := cpu.R[h.row.id] - 1
 	if n >= uint64(len(h.e.Table.aggrs)) {
@@ -171,19 +171,19 @@ func (h *Hits) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 	}
 }
 
-// adjustSP corrects the stack pointer of an image with ss: it was saved below that.
+// adjustSP corrects the stack pointer in an image with ss, which was saved after ss was pushed.
 func adjustSP(regs *arch.Regs, word int) { regs.R[x86.RSP] += uint64(word) }
 
-// storeRegs writes what handlers have changed into the image, but ip: a change of it is
-// ignored (4.10).
+// storeRegs writes the handlers' changes into the image, except ip: a change of ip is ignored
+// (4.10).
 func (h *Hits) storeRegs(x kapi.Context, _ *Aggr, image, _ arch.Addr, regs *arch.Regs) {
 	h.row.putSaved(x.Memory(), image, regs)
 }
 
-// setupDetourExecution sends a CPU that has met the breakpoint of an optimized aggr to the
-// detour's copy, after its call (spec 4.5). An aggr is optimized from when it is queued, so
-// that the CPU never comes back to the tail of a region that is being written. owes: a
-// post_handler is to run, which a detour doesn't do.
+// setupDetourExecution sends a CPU that has hit the breakpoint of an optimized aggr to the
+// detour's copy, after its call (spec 4.5). An aggr counts as optimized once it is queued, so
+// the CPU never comes back to the tail of a region that is being written. owes is true if a
+// post_handler is to run; a detour can't run one.
 func (h *Hits) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool {
 	if !ap.optimized.ReadOnce(x) || owes {
 		return false
@@ -192,8 +192,8 @@ func (h *Hits) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, o
 	return true
 }
 
-// A row is what x86-64 and i386 have different: how many bytes a word has, and the text of
-// detours and trampolines, which goes by the calling convention and the image of registers.
+// A row holds the differences between x86-64 and i386: the size of a word, and the text of
+// detours and trampolines, which depends on the calling convention and the register image.
 type row struct {
 	word int
 
@@ -312,7 +312,7 @@ func (r *row) template(ss bool) (save, restore []byte) {
 	return r.save, r.restore
 }
 
-// putID appends what says which aggr a detour is of.
+// putID appends the instruction that loads the number of a detour's aggr.
 func (r *row) putID(buf []byte, id uint64) []byte {
 	buf = append(buf, r.loadID...)
 	if r.idSize == 4 {
@@ -321,7 +321,7 @@ func (r *row) putID(buf []byte, id uint64) []byte {
 	return binary.LittleEndian.AppendUint64(buf, id)
 }
 
-// idLen is how many bytes putID appends.
+// idLen returns how many bytes putID appends.
 func (r *row) idLen() int { return len(r.loadID) + r.idSize }
 
 // trampolineSave is save with the image's address where a trampoline's callback finds it.

@@ -7,9 +7,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// What a copy leaves wrong because it ran somewhere else, or with interrupts off
-// and the trap flag on. Where the step is by int3 (5.13 and later) nothing of
-// that is stepped: it is emulated. Where it is by #DB it is put right.
+// The corrections of results that are wrong because a copy ran at another address, or with
+// interrupts off and the trap flag on. With steps by int3 (5.13 and later) such instructions
+// are emulated, not stepped. With steps by #DB their results are corrected.
 
 // emulate does what the instruction does, on the saved registers. A push goes
 // into the gap above the trap frame. One that faults, or that isa doesn't
@@ -28,8 +28,8 @@ const (
 	group5 = 0xff // calls and jumps through a register or memory, among others
 )
 
-// resumeExecution puts right what a step by #DB has left (the kernel's resume_execution):
-// the trap flag, the flags that were pushed, a return address, and where to go on.
+// resumeExecution corrects the state after a step by #DB (the kernel's resume_execution):
+// the trap flag, the pushed flags, a return address, and the instruction pointer.
 func (h *Hits) resumeExecution(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
 	if !ap.loadsFlags() {
 		regs.Flags &^= x86.TF
@@ -52,8 +52,8 @@ func (h *Hits) resumeExecution(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs
 	regs.IP = ap.addr + (regs.IP - kcb.copy)
 }
 
-// resumeOpcode returns the opcode, and the group in the ModRM byte, by which an instruction is
-// known that was stepped. op is -1 if it is none.
+// resumeOpcode returns the opcode of a stepped instruction, and the group in its ModRM byte. op
+// is -1 if the bytes are no instruction.
 func resumeOpcode(ap *Aggr) (op, group int) {
 	if ap.insn == nil {
 		return -1, 0
@@ -67,8 +67,8 @@ func (ap *Aggr) loadsFlags() bool {
 	return ap.insn != nil && ap.insn.WritesIF() && (ap.insn.Flow() == arch.FlowTrapReturn || ap.insn.Opcode() == popf)
 }
 
-// fixPushedFlags puts TF and IF of the probed code into the flags that its pushf has
-// pushed.
+// fixPushedFlags sets TF and IF in the flags that a pushf has pushed to those of the probed
+// code.
 func (h *Hits) fixPushedFlags(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
 	size := h.row.word
 	if ap.insn.Prefixes()&x86.PrefixOpSize != 0 {
@@ -80,8 +80,8 @@ func (h *Hits) fixPushedFlags(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m ar
 	}
 }
 
-// fixReturnAddress makes the return address that a copied call has pushed that of the
-// original.
+// fixReturnAddress replaces the return address that a copied call has pushed by the original
+// call's.
 func (h *Hits) fixReturnAddress(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
 	sp := x86.SP(regs)
 	if v, ok := m.Load(sp, h.row.word); ok {
@@ -91,12 +91,12 @@ func (h *Hits) fixReturnAddress(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m 
 
 // kprobeFaultHandler is the first to be asked about a fault (kprobe_fault_handler).
 //
-// A copy that is stepped has faulted: the fault is the original's. The CPU goes
-// back to it, as if it hadn't been hit, and hits the probe once more when the
-// fault is mended. Where probes have fault handlers (spec 1.12) they are asked
-// then; one that returns 1 has mended it.
+// If a stepped copy has faulted, the fault belongs to the original. The CPU goes back to the
+// original as if it hadn't hit the probe, and hits it again once the fault is handled. Where
+// probes have fault handlers (spec 1.12), they are called; one that returns 1 has handled the
+// fault.
 //
-// A handler has faulted: its own fault handler is asked.
+// If a handler has faulted, its probe's fault handler is called.
 //
 // A fault that is not handled here is an ordinary one. Context: interrupts off.
 func (h *Hits) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
@@ -121,8 +121,8 @@ func (h *Hits) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) u
 	return 0
 }
 
-// handlerFault is a fault in what a pre_handler or a post_handler does, or under
-// an NMI on top of it. The kernel counts it in nmissed, of all probes of the aggr.
+// handlerFault handles a fault of a pre_handler or a post_handler, or of an NMI on top of one.
+// The kernel counts it in nmissed of every probe of the aggr.
 func (h *Hits) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) uint64 {
 	p := kcb.child
 	if !h.s.FaultHandlers || p == nil {

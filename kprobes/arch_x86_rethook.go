@@ -28,8 +28,8 @@ func (t *Rethook) init() {
 	t.onExit, t.onUnwind = t.kprobeFlushTask, t.rethookFindRetAddr
 }
 
-// renew makes the trampoline and the lists of calls what New would: nothing is left of the last
-// run's.
+// renew resets the trampoline and the lists of calls to what New would make. No state of the
+// previous run remains.
 func (t *Rethook) renew() {
 	t.ready.Init(t.d.Cells, false)
 	t.nop = Kprobe{}
@@ -53,7 +53,7 @@ func (t *Rethook) renew() {
 	}
 }
 
-// addBuckets makes as many buckets as the numbers of tasks hash to.
+// addBuckets makes one bucket for each hash value of the tasks' numbers.
 func (t *Rethook) addBuckets(lock func() kapi.Spinlock) {
 	for range min(maxBuckets, t.d.Tasks.Count()) {
 		n := len(t.buckets)
@@ -93,7 +93,7 @@ func (t *Rethook) linkTrampoline() {
 	t.d.Bind.Link(t.trampoline, buf)
 }
 
-// readyReturns is done when the first return probe is registered. Context:
+// readyReturns runs when the first return probe is registered. Context:
 // kprobe_mutex held.
 func (t *Rethook) readyReturns(x kapi.Context) {
 	if t.ready.Owned() {
@@ -131,14 +131,14 @@ func (t *Rethook) archInitKprobes(x kapi.Context) {
 	t.e.Table.probes.Put(x, ap.addr, ap)
 }
 
-// trampolineAggr is the place of the trampoline's probe, beside those of the engine.
+// trampolineAggr makes the aggr of the trampoline's probe, which isn't among the engine's.
 func (t *Rethook) trampolineAggr() *Aggr {
 	t.nopAggr = Aggr{addr: t.trampoline}
 	return &t.nopAggr
 }
 
-// archPrepareKretprobe keeps the return address in the instance, and puts the trampoline's in its
-// place.
+// archPrepareKretprobe saves the return address in the instance, and replaces it on the stack by
+// the trampoline's address.
 func (t *Rethook) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.Regs) {
 	ri.frame = x86.SP(regs)
 	word, _ := x.Memory().Load(ri.frame, t.row.word)
@@ -152,9 +152,9 @@ func (t *Rethook) replaceReturn(x kapi.Context, regs *arch.Regs) {
 	x.Memory().Store(x86.SP(regs), t.row.word, uint64(t.trampoline))
 }
 
-// rethookTrampolineCallback is what the code of the trampoline calls: a register points to the
-// saved ones. The stub goes on to the address that it puts where they have sp, or
-// where the stub has left room for it. Context: interrupts as they were.
+// rethookTrampolineCallback is called by the trampoline's code, with a register that points to
+// the saved registers. It stores the address to continue at in their slot for sp, or in the
+// room that the stub has left. Context: interrupts as they were.
 func (t *Rethook) rethookTrampolineCallback(x kapi.Context, cpu *arch.Regs) {
 	image, word := arch.Addr(cpu.R[t.row.image]), arch.Addr(t.row.word)
 	x.PreemptDisable()

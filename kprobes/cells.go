@@ -6,7 +6,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// CellName says what a cell of the engine's is, for people; "" if it isn't one.
+// CellName returns a readable name for a cell of the engine, or "" if it isn't one.
 func (e *Engine) CellName(id kapi.CellID) string {
 	switch id {
 	case e.Table.probes.ID():

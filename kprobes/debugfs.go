@@ -16,14 +16,14 @@ import (
 // kprobes/blacklist in debugfs, and the sysctl debug.kprobes-optimization. What is
 // written is what the shell's echo writes, its newline included.
 
-// Files are they, and the switches behind them.
+// Files are the interface files, and the switches that they control.
 type Files struct {
 	*env               `state:"boot"` // set at New
 	kprobeSysctlMutex  kapi.Mutex     `state:"boot"` // set at New: one writer of the sysctl at a time
 	kprobesAllDisarmed bool           // owned by kprobe_mutex: the file enabled says 0
 }
 
-// probeType is the type of a probe: k, r of a return probe, j of a jprobe.
+// probeType returns the letter of a probe's type: k, r for a return probe, j for a jprobe.
 func probeType(p *Kprobe) byte {
 	switch {
 	case p.ret != nil:
@@ -34,15 +34,14 @@ func probeType(p *Kprobe) byte {
 	return 'k'
 }
 
-// chainOf is the chain of the kernel's hash table that an address is in. List goes
-// through the chains in order (hash_ptr, 6 bits).
+// chainOf returns the chain of the kernel's hash table that an address is in (hash_ptr, 6
+// bits). List walks the chains in order.
 func (t *Table) chainOf(addr arch.Addr) uint64 {
 	return uint64(addr) * golden(t.s.Kernel.Edition) >> (64 - 6)
 }
 
-// List appends kprobes/list (spec 7.1): a line a probe, the aggrs by their
-// chains, the newest of a chain first. Context: nothing running, or kprobe_mutex
-// held.
+// List appends kprobes/list (spec 7.1): one line for each probe. The aggrs are ordered by
+// chain, the newest of a chain first. Context: nothing running, or kprobe_mutex held.
 func (t *Table) List(buf []byte) []byte {
 	var listed []*Aggr
 	for i := len(t.aggrs) - 1; i >= 0; i-- {
@@ -104,10 +103,10 @@ func (f *Files) ReportProbe(buf []byte, ap *Aggr, p *Kprobe) []byte {
 	return append(buf, '\n')
 }
 
-// HasBlacklist reports whether there is the file kprobes/blacklist (3.16 and later).
+// HasBlacklist reports whether the file kprobes/blacklist exists (3.16 and later).
 func (f *Files) HasBlacklist() bool { return f.s.Files != era.FilesFirst }
 
-// Blacklist appends kprobes/blacklist: a line a function that refuses probes.
+// Blacklist appends kprobes/blacklist: one line for each function that refuses probes.
 // Context: as List.
 func (f *Files) Blacklist(buf []byte) []byte {
 	for _, b := range f.d.Symbols.Blacklist(nil) {
@@ -121,11 +120,11 @@ func (f *Files) Blacklist(buf []byte) []byte {
 	return buf
 }
 
-// HasOptimization reports whether there is the sysctl debug.kprobes-optimization
+// HasOptimization reports whether the sysctl debug.kprobes-optimization exists
 // (with CONFIG_OPTPROBES).
 func (f *Files) HasOptimization() bool { return f.s.Kernel.Optprobes }
 
-// ReadOptimization returns what the sysctl reads as.
+// ReadOptimization returns the contents of the sysctl.
 func (f *Files) ReadOptimization() string { return digit(f.e.Optimizer.kprobesAllowOptimization) }
 
 // WriteOptimization writes s to the sysctl (spec 7.3): a number, 0 or 1, in
@@ -140,7 +139,7 @@ func (f *Files) WriteOptimization(x kapi.Context, s string) error {
 	return nil
 }
 
-// ParseOptimization returns what a write of s to the sysctl means; ok false: nothing.
+// ParseOptimization returns the value that a write of s to the sysctl sets. ok is false if s is meaningless.
 func (f *Files) ParseOptimization(s string) (on, ok bool) {
 	n, ok := sysctlNumber(s)
 	return n == 1, ok && f.do.Files.SysctlRange(n)
@@ -182,11 +181,11 @@ func nibble(c byte) uint64 {
 
 func blank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0 }
 
-// ReadEnabled returns what kprobes/enabled reads as.
+// ReadEnabled returns the contents of kprobes/enabled.
 func (f *Files) ReadEnabled() string { return digit(!f.kprobesAllDisarmed) }
 
-// WriteEnabled writes s to kprobes/enabled (spec 7.2). What means nothing is EINVAL,
-// or ignored (2.6), and changes nothing. Context: as SetArmed.
+// WriteEnabled writes s to kprobes/enabled (spec 7.2). A meaningless word returns EINVAL, or
+// is ignored (2.6), and changes nothing. Context: as SetArmed.
 func (f *Files) WriteEnabled(x kapi.Context, s string) error {
 	on, ok := f.ParseEnabled(s)
 	switch {

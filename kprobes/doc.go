@@ -3,8 +3,7 @@
 // kernels 5.8 to 6.18.
 //
 // What it is not: it knows no simulator. It stands on the interfaces of
-// smp/kapi and emits the claims of kprobes/kpev; whether they are true is for
-// others to judge.
+// smp/kapi and emits the claims of kprobes/kpev; monitors judge whether they are true.
 //
 // Its rule: what two CPUs share is a cell; a step of a protocol is a line.
 // e.do.Arm.ArmKprobe(e, x, ap) calls armKprobe by way of steps.go, so that kprobes/mutants
@@ -29,9 +28,9 @@
 // waits (locks.go).
 //
 // The optimizer may wait for grace periods, or look at all stacks while the machine
-// is stopped (spec 4.11). It then also looks for a task in
-// the detour of an aggr that has lost its jump returns to the address after that
-// aggr's region, which may be inside the region of another (spansOf).
+// is stopped (spec 4.11). It then also looks for tasks in the detour of an aggr that has lost
+// its jump. Such a task returns to the address after that aggr's region, which may be inside
+// the region of another (spansOf).
 //
 // Which instructions can be probed, and which regions optimized, is what
 // kprobes/rules says of the kernel in Settings; its answers are those of real
@@ -85,10 +84,11 @@
 // never a breakpoint and never a jump. It is disarmed with the client that it was
 // armed with, where kernels take the one that it would be armed with now.
 //
-// Its limits: of weak memory what an aggr, a probe, an instance or a holder is made with is
-// there when it can be found: to publish one is a store of one word, what it points to is no
-// cell. Who owns it is said at each field. Of return probes only the generations with locks (global, hashed) count
-// a call in an NMI as missed. A CPU can be in two hits, one inside the other, as in the
+// Its limits: even under weak memory, the initial contents of an aggr, a probe, an instance or
+// a holder are visible once it can be found: publishing it is a store of one word, and the
+// memory it points to is no cell. Each field names its owner. Only the generations of return
+// probes with locks (global, hashed) count a call in an NMI as missed. A CPU can be in two
+// hits, one inside the other, as in the
 // kernel; a third one (an NMI while the second is stepped) is not handled. 2.6
 // does not handle it either: it forgets the first. A copy that was boosted and faults does so
 // where it is. The #DB of code that steps itself is seen by the engine only if it

@@ -13,22 +13,22 @@ import (
 // Deps are the kernel services that the engine stands on.
 type Deps = engine.Deps
 
-// Settings are what an engine is made with: its configuration and edition, and
-// what is broken on purpose.
+// Settings are an engine's configuration and edition, and the steps that are broken on
+// purpose.
 type Settings struct {
 	era.Settings
-	Steps *Steps // nil: Linux; mutants wrap some
+	Steps *Steps // nil: Linux; mutants wrap some of the steps
 	_     struct{}
 }
 
-// An Engine is the kprobes of one machine, for one run. Its parts own what the kernel has in
-// static variables of their names; its own methods are register_kprobe, unregister_kprobe,
-// enable_kprobe, disable_kprobe, and what arms and disarms for them.
+// An Engine is the kprobes of one machine, for one run. Each part owns the data that the kernel
+// keeps in static variables of the same names. The engine's own methods are register_kprobe,
+// unregister_kprobe, enable_kprobe, disable_kprobe, and their arming and disarming.
 type Engine struct {
 	env
 	kprobeMutex kapi.Mutex `state:"boot"` // set at New
 
-	// The parts, set at New: each says who owns what it has.
+	// The parts, set at New. Each names the owners of its fields.
 	Table      Table      // kprobe_table: the probes of an address
 	Optimizer  Optimizer  // kprobe_optimizer
 	Hits       Hits       // kprobe_int3_handler, optimized_callback
@@ -49,10 +49,10 @@ type env struct {
 	d   Deps     `state:"boot"` // set at New
 	do  *Steps   `state:"boot"` // set at New
 	s   Settings `state:"boot"` // set at New
-	row *row     `state:"boot"` // set at New: of the processor
+	row *row     `state:"boot"` // set at New: the processor's row
 }
 
-// wired returns an engine whose parts know what they have in common, and no more.
+// wired returns an engine whose parts share its env, with nothing else set.
 func wired() *Engine {
 	e := new(Engine)
 	v := &e.env
@@ -77,8 +77,8 @@ func New(d Deps, s Settings) *Engine {
 	return e
 }
 
-// Renew makes e what New would return, in the memory that e has: the next run
-// allocates nothing. Nothing is left of what e was.
+// Renew resets e to what New would return, in e's own memory, so that the next run allocates
+// nothing. No state of the previous run remains.
 func (e *Engine) Renew(d Deps, s Settings) {
 	e.d, e.do, e.s, e.row = d, cmp.Or(s.Steps, &linux), s, rowOf(d.Text.Arch())
 	if d.Tell == nil { // there are no monitors
@@ -102,13 +102,5 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.Ftrace.renew()
 }
 
-// golden returns the factor of the hash table's function. Until 4.6 it is a prime with
-// few bits set, which spreads addresses 4096 bytes apart badly; since 4.7 it is the
-// newAggr returns the aggr that is to be the next of e.aggrs, if it comes
-// Mutex is kprobe_mutex.
+// Mutex returns kprobe_mutex.
 func (e *Engine) Mutex() kapi.Mutex { return e.kprobeMutex }
-
-// StateOf returns the words of a State event of aggr i, of 0 to Points()-1: where
-// Unneeded returns where there is an aggr without probes: in the table, or not freed.
-// CalledInVain returns an address that ftrace calls the engine from, and that no aggr in
-// Busy returns a CPU that is still with a probe it has hit, and where that is. ok false:

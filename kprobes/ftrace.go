@@ -8,9 +8,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A client is one of the engine's two clients of ftrace: probes that may change
-// the path, for they have a post_handler, are of the one that says so to ftrace,
-// which lets no other client change the path there, too (5.4 and later).
+// A client is one of the engine's two clients of ftrace. Probes that may change the path,
+// because they have a post_handler, belong to the client that declares so to ftrace. ftrace
+// then lets no other client change the path there (5.4 and later).
 type client struct {
 	ops   ftrace.Client `state:"boot"` // set at New
 	armed int           // owned by kprobe_mutex: how many aggrs it has
@@ -47,9 +47,9 @@ func (f *FtraceOps) calledFrom(at arch.Addr) bool {
 	return f.kprobeFtraceOps.ops.Wants(at) || f.kprobeIpmodifyOps.ops.Wants(at)
 }
 
-// armKprobeFtrace has ftrace call us from an aggr's site (spec 8.4). A client without
-// a site in its filter would be called from all, so that the filter comes first,
-// and goes last. It returns EBUSY if another client of ftrace changes the path there.
+// armKprobeFtrace makes ftrace call the engine from an aggr's site (spec 8.4). A client with
+// an empty filter would be called from all sites, so the filter is set first and removed
+// last. It returns EBUSY if another client of ftrace changes the path there.
 // Context: kprobe_mutex held.
 func (f *FtraceOps) armKprobeFtrace(x kapi.Context, ap *Aggr) error {
 	c := f.clientFor(ap)
@@ -70,8 +70,8 @@ func (f *FtraceOps) armKprobeFtrace(x kapi.Context, ap *Aggr) error {
 	return nil
 }
 
-// warnFtrace prints the WARN of kernels until 4.15, which told of a site that isn't armed in no
-// other way (12310e343755).
+// warnFtrace prints the WARN of kernels until 4.15, their only report of a site that couldn't
+// be armed (12310e343755).
 func (f *FtraceOps) warnFtrace(x kapi.Context, line kpev.Line, a, b uint64) {
 	if f.s.Kernel.Edition < rules.Edition514 {
 		f.e.Files.printk(x, line, a, b)
@@ -80,13 +80,13 @@ func (f *FtraceOps) warnFtrace(x kapi.Context, line kpev.Line, a, b uint64) {
 
 // disarmKprobeFtrace undoes armKprobeFtrace, with the client that the aggr was armed with.
 //
-// Kernels take the one that it would be armed with now: where a probe with a
-// post_handler has joined meanwhile the site isn't disarmed, and the probe that is
-// unregistered stays in the table (mutant ftrace-by-post).
+// Kernels use the client that the aggr would be armed with now. If a probe with a post_handler
+// has joined meanwhile, the site isn't disarmed, and the unregistered probe stays in the table
+// (mutant ftrace-by-post).
 //
-// The last site of a client leaves its filter empty, which means all sites. So a CPU that is still
-// going through the clients that were there before has to be done first: else it calls this
-// one for another client's site, and a probe there is hit twice. Kernels don't wait (mutant
+// Removing a client's last site leaves its filter empty, which means all sites. So this waits
+// until no CPU walks the old list of clients: such a CPU would call this client for another
+// client's site, and a probe there would be hit twice. Kernels don't wait (mutant
 // filter-emptied). Context: kprobe_mutex held; may sleep.
 func (f *FtraceOps) disarmKprobeFtrace(x kapi.Context, ap *Aggr) {
 	c := &f.kprobeFtraceOps
@@ -103,8 +103,8 @@ func (f *FtraceOps) disarmKprobeFtrace(x kapi.Context, ap *Aggr) {
 	ap.armed.WriteOnce(x, false)
 }
 
-// kprobeFtraceHandler is called by ftrace from an aggr's site: the handlers see what they
-// would of a breakpoint there, and of a 5-byte nop that was stepped. Context:
+// kprobeFtraceHandler is called by ftrace from an aggr's site. The handlers see the same
+// registers as for a breakpoint there and a stepped 5-byte nop. Context:
 // preemption off, interrupts as they were; off through 4.14, as after a detour
 // (a19b2e3d7839, "Remove IRQ disabling from ftrace-based/optimized kprobes", lets both be).
 func (f *FtraceOps) kprobeFtraceHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
@@ -142,7 +142,8 @@ func (f *FtraceOps) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.
 	kcb.current = nil
 }
 
-// the table stands for. ok false: there is none.
+// CalledInVain returns an address from which ftrace calls the engine though no aggr in the
+// table stands for it. ok is false if there is none.
 func (f *FtraceOps) CalledInVain() (at arch.Addr, ok bool) {
 	for _, ap := range f.e.Table.aggrs {
 		if !ap.verdict.Ftrace || !f.calledFrom(ap.addr) {

@@ -11,9 +11,8 @@ import (
 // and interrupts off; it may not sleep.
 type JHandler func(x kapi.Context, j *Jprobe, regs *arch.Regs)
 
-// A Jprobe is what its user registers (2.6): Kprobe says at which function and
-// names it in events; its handlers are the engine's own. Of Entry and Handler one
-// is set.
+// A Jprobe is a jprobe that a user registers (2.6). Kprobe names the function, and identifies
+// the probe in events; the handlers in it are the engine's own. Either Entry or Handler is set.
 type Jprobe struct {
 	Kprobe  Kprobe
 	Entry   arch.Addr // text that is run as if called with the function's arguments; it ends by calling jprobe_return
@@ -38,7 +37,7 @@ type Jprobes struct {
 	saved    []jprobed      // owned by its CPU
 }
 
-// jprobed is what a CPU keeps while the entry of a jprobe runs.
+// jprobed is the state that a CPU keeps while the entry of a jprobe runs.
 type jprobed struct {
 	k    *Kprobe   // owned by its CPU: nil: none runs
 	regs arch.Regs `state:"during k: says nothing while no jprobe runs"` // owned by its CPU: the function's
@@ -78,7 +77,7 @@ func (j *Jprobes) registerJprobe(x kapi.Context, jp *Jprobe) error {
 	return j.e.registerKprobe(x, p)
 }
 
-// Unregister takes a jprobe away: when it returns its entry isn't running and
+// Unregister removes a jprobe. After it has returned, the jprobe's entry isn't running and
 // doesn't run again. Context: may sleep.
 func (j *Jprobes) Unregister(x kapi.Context, jp *Jprobe) error { return j.e.Unregister(x, &jp.Kprobe) }
 
@@ -92,7 +91,7 @@ func (ap *Aggr) hasJprobe() bool {
 	return false
 }
 
-// jprobeCall is what the text that runs a Handler calls.
+// jprobeCall is called by the text that runs a Handler.
 func (j *Jprobes) jprobeCall(x kapi.Context, regs *arch.Regs) {
 	s := &j.saved[x.CPU()]
 	s.given = s.regs

@@ -12,7 +12,7 @@ import (
 )
 
 // A PreHandler runs before the probed instruction, with regs.IP the probe's
-// address + 1 (spec 1.2). If it has set regs.IP for good it returns non-zero
+// address + 1 (spec 1.2). It returns non-zero if its change of regs.IP is to take effect
 // (1.6). Context: preemption off; it may not sleep (1.10).
 type PreHandler func(x kapi.Context, p *Kprobe, regs *arch.Regs) int
 
@@ -20,26 +20,26 @@ type PreHandler func(x kapi.Context, p *Kprobe, regs *arch.Regs) int
 type PostHandler func(x kapi.Context, p *Kprobe, regs *arch.Regs, flags uint64)
 
 // A FaultHandler runs when a pre_handler, a post_handler or the copy has
-// faulted, with trap number trapnr (13, 14); 1 means that it has handled it
+// faulted, with trap number trapnr (13, 14). It returns 1 if it has handled the fault
 // (spec 1.12; until 5.13). Context: as PreHandler.
 type FaultHandler func(x kapi.Context, p *Kprobe, regs *arch.Regs, trapnr int) int
 
-// Flags are a probe's, with the kernel's numbers (include/linux/kprobes.h).
+// Flags are the flags of a probe, with the kernel's numbers (include/linux/kprobes.h).
 type Flags uint8
 
 // The flags.
 const (
-	FlagGone        Flags = 1 << iota // its text is freed
-	FlagDisabled                      // its handlers are silent
-	FlagOptimized                     // it is optimized, or queued to be
-	FlagFtrace                        // ftrace calls it
-	FlagOnFuncEntry                   // it is at a function's first instruction (5.18 and later)
+	FlagGone        Flags = 1 << iota // the probe's text is freed
+	FlagDisabled                      // the probe's handlers don't run
+	FlagOptimized                     // the probe is optimized, or queued to be
+	FlagFtrace                        // ftrace calls the probe
+	FlagOnFuncEntry                   // the probe is at a function's first instruction (5.18 and later)
 )
 
-// A Kprobe is what its user registers: at Symbol + Offset, or at Addr + Offset
-// (spec 6.1). ID names it in events. Each handler may be nil (1.5). It is its
-// user's again when Unregister has returned; Addr stays then, so that one with a
-// symbol must be cleared of it to be registered again.
+// A Kprobe is a probe that a user registers at Symbol + Offset, or at Addr + Offset
+// (spec 6.1). ID names it in events. Each handler may be nil (1.5). Its user may change it
+// again once Unregister has returned. Unregister leaves Addr set, so the user of a probe with
+// a symbol must clear Addr before registering it again.
 type Kprobe struct {
 	ID     uint64
 	Symbol string // "": Addr says where
@@ -52,8 +52,8 @@ type Kprobe struct {
 	Post  PostHandler  `state:"skip: as Pre"`
 	Fault FaultHandler `state:"boot"` // editions 2.6 and 4.15
 
-	ret      *Kretprobe // set at registration: whose it is, nil: a plain kprobe
-	jp       *Jprobe    // set at registration: whose it is, nil: a plain kprobe
+	ret      *Kretprobe // set at registration: the return probe that contains it; nil: none
+	jp       *Jprobe    // set at registration: the jprobe that contains it; nil: none
 	nmissed  kapi.Var[int]
 	disabled kapi.Var[bool]
 	entry    bool         // owned by kprobe_mutex: FlagOnFuncEntry
@@ -64,15 +64,15 @@ type Kprobe struct {
 	_        struct{}
 }
 
-// Missed returns how many hits ran no handler because they came from inside one (1.11).
+// Missed returns how many hits ran no handler because they happened inside another hit (1.11).
 func (p *Kprobe) Missed() int { return p.nmissed.Peek() }
 
-// Disabled reports whether a probe is silent. Context: kprobe_mutex held, or a handler's.
+// Disabled reports whether a probe's handlers are disabled. Context: kprobe_mutex held, or a handler's.
 func (p *Kprobe) Disabled() bool { return p.disabled.Owned() }
 
 // FlagsOf returns a probe's flags as the file list shows them: GONE and DISABLED
-// are its own, OPTIMIZED and FTRACE are those of all at its address. Of one that
-// isn't registered it returns what its caller has set. Context: kprobe_mutex
+// are the probe's own; OPTIMIZED and FTRACE hold for all probes at its address. For a probe
+// that isn't registered it returns the flags that its user has set. Context: kprobe_mutex
 // held, or nothing running.
 func (e *Engine) FlagsOf(p *Kprobe) Flags {
 	ap := p.aggr
@@ -90,7 +90,7 @@ func when(f Flags, on bool) Flags {
 	return 0
 }
 
-// An Aggr is the probes at one address, one or more (aggr_kprobe).
+// An Aggr stands for one address and its probes, one or more (aggr_kprobe).
 type Aggr struct {
 	id        uint64
 	addr      arch.Addr
@@ -115,38 +115,38 @@ type Aggr struct {
 	next *Aggr // owned by who unregisters: the next one to free
 }
 
-// flags are those that all probes of the aggr have in common.
+// flags returns the flags that all probes of the aggr have in common.
 func (ap *Aggr) flags() Flags {
 	return when(FlagOptimized, ap.optimized.Owned()) | when(FlagFtrace, ap.verdict.Ftrace)
 }
 
-// A probeList is the probes of an aggr, last registered first. It is never changed
-// once readers can see it.
+// A probeList lists the probes of an aggr, last registered first. It is immutable once
+// readers can see it.
 type probeList struct {
 	probes []*Kprobe // set at the making
 	posts  bool      // set at the making: one that isn't gone has a post_handler
 }
 
-// add puts a probe behind the others. Context: no reader can see the list yet.
+// add appends a probe. Context: no reader can see the list yet.
 func (c *probeList) add(p *Kprobe) {
 	c.probes = append(c.probes, p)
 	c.posts = c.posts || p.Post != nil && !p.gone
 }
 
-// owesPost reports whether a hit has a post_handler to call when the instruction is done. A
-// probe that is gone doesn't count: it keeps no jump away either, and who steps where a jump
-// is about to be written comes back into its region.
+// owesPost reports whether a hit has a post_handler to call after the instruction. A probe
+// that is gone doesn't count: it doesn't prevent a jump either, and a CPU that steps where a
+// jump is about to be written would come back into the jump's region.
 func (c *probeList) owesPost() bool { return c.posts }
 
-// AnyPost is owesPost with those that are gone, for a wrapper of steps (kprobes/mutants).
+// AnyPost is owesPost including probes that are gone, for a wrapper of steps (kprobes/mutants).
 func AnyPost(c *probeList) bool {
 	return slices.ContainsFunc(c.probes, func(p *Kprobe) bool { return p.Post != nil })
 }
 
-// Unused reports whether an aggr has no probe any more (kprobe_unused).
+// Unused reports whether an aggr has no probes left (kprobe_unused).
 func (ap *Aggr) Unused() bool { return len(ap.List()) == 0 }
 
-// enabled reports whether a probe of the aggr is not disabled. Context:
+// enabled reports whether any probe of the aggr is enabled. Context:
 // kprobe_mutex held.
 func (ap *Aggr) enabled() bool {
 	for _, p := range ap.probes.Owned().probes {
@@ -157,7 +157,7 @@ func (ap *Aggr) enabled() bool {
 	return false
 }
 
-// runs is enabled where nothing is held: others may be writing what it reads.
+// runs is enabled for callers without kprobe_mutex: other CPUs may be writing what it reads.
 func (ap *Aggr) runs(x kapi.Context) bool {
 	for _, p := range ap.probes.Look(x).probes {
 		if !p.disabled.Look(x) {
@@ -167,7 +167,7 @@ func (ap *Aggr) runs(x kapi.Context) bool {
 	return false
 }
 
-// post reports whether a probe of the aggr has a post_handler, and isn't gone.
+// post reports whether any probe of the aggr that isn't gone has a post_handler.
 func (ap *Aggr) post() bool {
 	for _, p := range ap.probes.Owned().probes {
 		if p.Post != nil && !p.gone {
@@ -177,25 +177,25 @@ func (ap *Aggr) post() bool {
 	return false
 }
 
-// Addr is where an aggr is.
+// Addr returns the address of an aggr.
 func (ap *Aggr) Addr() arch.Addr { return ap.addr }
 
-// Orig are the bytes at an aggr as the image had them; the slice is the aggr's own.
+// Orig returns the bytes at an aggr as the image had them. The slice belongs to the aggr.
 func (ap *Aggr) Orig() []byte { return ap.orig[:] }
 
-// Insn is the probed instruction; nil: it is none.
+// Insn returns the probed instruction, or nil if the bytes are no instruction.
 func (ap *Aggr) Insn() *x86.Inst { return ap.insn }
 
-// List are the probes of an aggr. Context: kprobe_mutex held, or nothing running.
+// List returns the probes of an aggr. Context: kprobe_mutex held, or nothing running.
 func (ap *Aggr) List() []*Kprobe { return ap.probes.Owned().probes }
 
-// Probes are the probes of a point where nothing is held (point).
+// Probes returns the probes of an aggr, for callers without kprobe_mutex (point).
 func (ap *Aggr) Probes(x kapi.Context) []*Kprobe { return ap.probes.Deref(x).probes }
 
 // Jumped reports whether the jump is in the text. Context: kprobe_mutex held.
 func (ap *Aggr) Jumped() bool { return ap.jumped }
 
-// Armed reports whether the breakpoint, the jump or ftrace's call is there. Context:
+// Armed reports whether the breakpoint, the jump or ftrace's call is in the text. Context:
 // kprobe_mutex held.
 func (ap *Aggr) Armed() bool { return ap.armed.Owned() }
 
@@ -205,17 +205,17 @@ func (ap *Aggr) Traced() bool { return ap.verdict.Ftrace }
 // HasDetour reports whether an aggr can be optimized. Context: kprobe_mutex held.
 func (ap *Aggr) HasDetour() bool { return ap.detour.size != 0 }
 
-// Freed reports whether the memory of an aggr is given back. Context: kprobe_mutex held.
+// Freed reports whether the memory of an aggr has been freed. Context: kprobe_mutex held.
 func (ap *Aggr) Freed() bool { return ap.freed }
 
-// Table is kprobe_table, and the memory of what is found in it.
+// Table is kprobe_table, and the memory of its aggrs and lists.
 type Table struct {
 	*env   `state:"boot"`    // set at New
 	probes kapi.Table[*Aggr] // read by the trap handlers under RCU
 	aggrs  []*Aggr           // owned by kprobe_mutex: every aggr of the run, by id-1
 	lists  int               // owned by kprobe_mutex: how many places of listPlaces are taken
 
-	// What renew keeps: places that are taken in order, and zeroed when they are.
+	// Memory that renew keeps. Places are taken in order, and zeroed when taken.
 	aggrPlaces []*Aggr      `state:"skip: those in use are among points"`  // owned by kprobe_mutex
 	listPlaces []*probeList `state:"skip: those in use are their points'"` // owned by kprobe_mutex
 }
@@ -225,6 +225,8 @@ func (t *Table) renew() {
 	t.probes.Init(t.d.Cells, golden(t.s.Kernel.Edition))
 }
 
+// golden returns the factor of the hash table's function. Until 4.6 it is a prime with
+// few bits set, which spreads addresses 4096 bytes apart badly; since 4.7 it is the
 // golden ratio (GOLDEN_RATIO_PRIME_64, GOLDEN_RATIO_64 of include/linux/hash.h).
 func golden(e rules.Edition) uint64 {
 	if e == rules.Edition26 {
@@ -233,7 +235,8 @@ func golden(e rules.Edition) uint64 {
 	return 0x61c8864680b583eb
 }
 
-// to that. Context: kprobe_mutex held.
+// newAggr returns the aggr that will be the next of aggrs, if the registration succeeds.
+// Context: kprobe_mutex held.
 func (t *Table) newAggr(addr arch.Addr) *Aggr {
 	n := len(t.aggrs)
 	if n == len(t.aggrPlaces) {
@@ -244,7 +247,7 @@ func (t *Table) newAggr(addr arch.Addr) *Aggr {
 	return ap
 }
 
-// AddAggr makes an aggr of an address that is none. Context: kprobe_mutex held.
+// AddAggr makes an aggr for an address that has none. Context: kprobe_mutex held.
 func (t *Table) AddAggr(addr arch.Addr) *Aggr {
 	ap := t.newAggr(addr)
 	t.aggrs = append(t.aggrs, ap)
@@ -262,7 +265,7 @@ func (t *Table) newList() *probeList {
 	return c
 }
 
-// Find returns the aggr of an address, nil if there is none. Context: a trap's.
+// Find returns the aggr of an address, or nil. Context: a trap's.
 func (t *Table) Find(x kapi.Context, at arch.Addr) *Aggr {
 	ap, _ := t.probes.Get(x, at)
 	return ap
@@ -271,9 +274,10 @@ func (t *Table) Find(x kapi.Context, at arch.Addr) *Aggr {
 // Points returns how many aggrs the run has had. Context: as StateOf.
 func (t *Table) Points() int { return len(t.aggrs) }
 
-// it is, bits, where its detour is. ok false: it is freed, or taken out and about to
-// be, so that what stands there is another's. Context: kprobe_mutex held, or nothing
-// running.
+// StateOf returns the words of a State event of aggr i (0 to Points()-1): its address, its
+// bits, and the address of its detour. ok is false if the aggr is freed, or is out of the
+// table and about to be freed, so that text at its address may belong to another. Context:
+// kprobe_mutex held, or nothing running.
 func (t *Table) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 	ap := t.aggrs[i]
 	if ap.freed || ap.list == nil && ap.Unused() && !ap.armed.Owned() {
@@ -296,8 +300,8 @@ func (t *Table) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 	return uint64(ap.addr), bits, uint64(ap.detour.addr), true
 }
 
-// ProbesOf returns the probes of aggr i, if that is what is found at its address, and they
-// aren't the kernel's own. Context: as StateOf.
+// ProbesOf returns the probes of aggr i, if the table has that aggr at its address and the
+// probes aren't the kernel's own. Context: as StateOf.
 func (t *Table) ProbesOf(i int) []*Kprobe {
 	ap := t.aggrs[i]
 	if q, ok := t.probes.Owned(ap.addr); !ok || q != ap || ap.addr == t.e.Rethook.trampoline {
@@ -306,7 +310,8 @@ func (t *Table) ProbesOf(i int) []*Kprobe {
 	return ap.List()
 }
 
-// ok false: there is none.
+// Unneeded returns the address of an aggr without probes that is in the table or not freed.
+// ok is false if there is none.
 func (t *Table) Unneeded() (at arch.Addr, ok bool) {
 	for _, ap := range t.aggrs {
 		q, listed := t.probes.Owned(ap.addr)
@@ -317,7 +322,7 @@ func (t *Table) Unneeded() (at arch.Addr, ok bool) {
 	return 0, false
 }
 
-// Errno is the answer of an API call that can't be met: a kernel errno.
+// Errno is the kernel errno that a failed API call returns.
 type Errno int
 
 // The errnos the API returns.

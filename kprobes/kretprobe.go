@@ -7,15 +7,14 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A RetHandler of a return probe runs where a call of its function begins
-// (Entry) or has returned (Handler), with the instance of that call. What it
-// changes in regs the caller sees (spec 2.6); of what it returns only the
-// entry_handler's counts (2.4). Context: preemption off, interrupts too where
-// 1.10 says so; it may not sleep.
+// A RetHandler of a return probe runs when a call of its function begins (Entry) or has
+// returned (Handler), with the instance of that call. The caller sees its changes of regs
+// (spec 2.6). Only the entry_handler's result matters (2.4). Context: preemption off,
+// interrupts too where 1.10 says so; it may not sleep.
 type RetHandler func(x kapi.Context, ri *Instance, regs *arch.Regs) int
 
-// A Kretprobe is what its user registers: Kprobe says at which function and names
-// it in events; its handlers are the engine's own.
+// A Kretprobe is a return probe that a user registers. Kprobe names the function, and
+// identifies the probe in events; the handlers in it are the engine's own.
 type Kretprobe struct {
 	Kprobe    Kprobe     // where; what its user sets as handlers is dropped
 	Handler   RetHandler `state:"boot"` // at the return; nil: none
@@ -50,8 +49,8 @@ type Instance struct {
 	_      struct{}
 }
 
-// A holder is what the instances of a return probe belong to. It outlives the
-// return probe while calls are in flight (kretprobe_holder, struct rethook).
+// A holder owns the instances of a return probe. It outlives the return probe while calls are
+// in flight (kretprobe_holder, struct rethook).
 type holder struct {
 	id    uint64              // set at registration: numbered with the instances
 	probe uint64              // set at registration: the return probe's ID
@@ -81,7 +80,7 @@ type Kretprobes struct {
 	memories uint64    // owned by kprobe_mutex: the last number given to an instance or a holder
 }
 
-// Rethook is the trampoline, and the calls in flight that return by it.
+// Rethook is the trampoline, and the calls in flight that return through it.
 type Rethook struct {
 	*env       `state:"boot"`        // set at New
 	trampoline arch.Addr             // set at New: what return addresses are replaced with
@@ -119,8 +118,8 @@ func (k *Kretprobes) Register(x kapi.Context, rp *Kretprobe) error {
 	return err
 }
 
-// RegisterAll registers return probes; if one can't be, none is, and its error
-// is returned (spec 6.4). Context: may sleep.
+// RegisterAll registers return probes. If one can't be registered, none is, and the error of
+// that one is returned (spec 6.4). Context: may sleep.
 func (k *Kretprobes) RegisterAll(x kapi.Context, rps []*Kretprobe) error {
 	if !k.s.Batches {
 		return EOPNOTSUPP
@@ -172,7 +171,7 @@ func (k *Kretprobes) registerKretprobe(x kapi.Context, rp *Kretprobe) error {
 	return nil
 }
 
-// defaultMaxactive is the maxactive of a return probe that asks for none (spec 2.2).
+// defaultMaxactive returns the maxactive of a return probe whose user sets none (spec 2.2).
 func (k *Kretprobes) defaultMaxactive() int {
 	if k.s.MaxactiveAll || k.s.Kernel.Preemption {
 		return max(10, 2*k.d.CPUs)
@@ -180,8 +179,8 @@ func (k *Kretprobes) defaultMaxactive() int {
 	return k.d.CPUs
 }
 
-// kprobeOnFuncEntry reports why a return probe can't be where p says: it goes to the
-// beginning of a function that ends on the stack it began on (spec 2.9).
+// kprobeOnFuncEntry returns an error if a return probe can't be at p's address. It must be at
+// the beginning of a function that ends on the stack it began on (spec 2.9).
 func (pt *probedText) kprobeOnFuncEntry(x kapi.Context, p *Kprobe) error {
 	at, err := pt.kprobeAddr(p)
 	if err != nil {
@@ -207,15 +206,15 @@ func (pt *probedText) kretprobeBlacklisted(f *kapi.Function) bool {
 	return pt.do.Ret.KretprobeBlacklisted(f.Name)
 }
 
-// Unregister takes a return probe away: when it returns none of its handlers
-// runs again, whatever calls are in flight; their instances are freed as they
-// return (spec 6.7). Context: may sleep.
+// Unregister removes a return probe. After it has returned, none of the probe's handlers runs,
+// even if calls are in flight. Their instances are freed when the calls return (spec 6.7).
+// Context: may sleep.
 func (k *Kretprobes) Unregister(x kapi.Context, rp *Kretprobe) error {
 	one := [1]*Kretprobe{rp}
 	return k.unregisterKretprobes(x, one[:])
 }
 
-// UnregisterAll is Unregister of several, with one grace period for all.
+// UnregisterAll unregisters several return probes, with one grace period for all.
 // Context: may sleep.
 func (k *Kretprobes) UnregisterAll(x kapi.Context, rps []*Kretprobe) error {
 	if !k.s.Batches {
@@ -272,5 +271,5 @@ func (k *Kretprobes) newInstance(rph *holder, size int) *Instance {
 	return ri
 }
 
-// PoolLock is the lock of the free instances among which an instance belongs (2.6.28 to 5.10).
+// PoolLock returns the lock of the list of free instances that an instance belongs to (2.6.28 to 5.10).
 func (ri *Instance) PoolLock() kapi.Spinlock { return ri.holder.lock }

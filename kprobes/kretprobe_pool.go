@@ -63,8 +63,8 @@ func (k *Kretprobes) fillPool(rph *holder) {
 	}
 }
 
-// rethookTryGet takes a free instance of a lock-free pool; nil: there is none, or the
-// return probe is about to be gone. Context: preemption off.
+// rethookTryGet takes a free instance from a lock-free pool. It returns nil if none is free or
+// the return probe is being unregistered. Context: preemption off.
 func (k *Kretprobes) rethookTryGet(x kapi.Context, rph *holder) (ri *Instance) {
 	switch {
 	case k.s.Return == era.ReturnFreelist:
@@ -82,9 +82,8 @@ func (k *Kretprobes) rethookTryGet(x kapi.Context, rph *holder) (ri *Instance) {
 	return ri
 }
 
-// rethookRecycle makes an instance free again. If its return probe is unregistered
-// its memory is freed when no CPU can look at it any more. Context:
-// preemption off.
+// rethookRecycle returns an instance to the pool. If its return probe is unregistered, its
+// memory is freed instead, once no CPU can read it any more. Context: preemption off.
 func (k *Kretprobes) rethookRecycle(x kapi.Context, ri *Instance) {
 	rph := ri.holder
 	rph.look(x)
@@ -132,15 +131,14 @@ func (t *Rethook) stays(x kapi.Context, ri *Instance) { // see seeks
 	}
 }
 
-// look says that memory which is freed is looked at: what a kernel's KASAN would.
-// It is no point.
+// look reports an access to freed memory, as a kernel's KASAN would. It is no scheduling point.
 func (ri *Instance) look(x kapi.Context) {
 	if ri.freed {
 		x.Emit(kpev.InstanceGet, ri.ID, ri.holder.probe, 1)
 	}
 }
 
-// look is that of an instance.
+// look reports an access to a freed holder, as that of an instance does.
 func (rph *holder) look(x kapi.Context) {
 	if rph.freed {
 		x.Emit(kpev.HolderDrop, rph.id, 0, 0)
@@ -175,9 +173,8 @@ func (rph *holder) drop(by kapi.Emitter, n int) {
 	}
 }
 
-// rethookFree is the part of unregistering that comes before its grace period: no
-// handler of the return probe begins any more when that is over. Context:
-// kprobe_mutex held.
+// rethookFree is the part of unregistering before the grace period. After the grace period, no
+// handler of the return probe begins. Context: kprobe_mutex held.
 func (k *Kretprobes) rethookFree(x kapi.Context, rph *holder) {
 	if !k.listed() {
 		return // theirs comes after it: cleanupRpInst
@@ -195,7 +192,7 @@ type holderHead holder
 // they return.
 func (i *holderHead) Reclaim(by kapi.Emitter) { (*holder)(i).drain(by, 1) }
 
-// drain gives back what is free of a holder's, and n more references.
+// drain frees a holder's free instances and drops their references, and n more.
 func (rph *holder) drain(by kapi.Emitter, n int) {
 	for ri := rph.head.Owned(); ri != nil && n <= len(rph.all); ri = ri.next.Owned() {
 		ri.free(by)
@@ -218,8 +215,9 @@ func (rph *holder) drain(by kapi.Emitter, n int) {
 	rph.drop(by, n)
 }
 
-// cleanupRpInst is the part after it. It frees the free instances. Those in flight
-// belong to no return probe from now on. Context: may sleep; nothing held.
+// cleanupRpInst is the part of unregistering after the grace period. It frees the free
+// instances. Those in flight belong to no return probe from now on. Context: may sleep;
+// nothing held.
 func (k *Kretprobes) cleanupRpInst(x kapi.Context, rph *holder) {
 	switch k.s.Return {
 	case era.ReturnObjpool, era.ReturnRethook: // the rethook's own callback does it
@@ -262,18 +260,18 @@ func (k *Kretprobes) freeList(x kapi.Context, rph *holder) {
 // CPU that looks; the highest bit says that the last CPU to look puts it on the list. (The
 // algorithm is Cameron Desrochers', public since 2014.)
 
-// toList is that bit.
+// toList is the highest bit of an element's count.
 const toList = 1 << 31
 
-// freelistAdd puts an instance on the list, or leaves that to who looks at it.
+// freelistAdd puts an instance on the list, or leaves that to the last CPU that looks at it.
 func (k *Kretprobes) freelistAdd(x kapi.Context, rph *holder, ri *Instance) {
 	if addRefs(x, ri, freelistLeaves, toList) == toList {
 		k.freelistPut(x, rph, ri)
 	}
 }
 
-// freelistPut puts an instance on the list that no CPU looks at. It tries again when
-// another CPU has changed the list in between.
+// freelistPut puts an instance that no CPU looks at on the list. It retries if another CPU has
+// changed the list in between.
 func (k *Kretprobes) freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 	for {
 		first := rph.head.ReadOnce(x)
@@ -289,8 +287,8 @@ func (k *Kretprobes) freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 	}
 }
 
-// freelistTryGet takes the first instance of the list; nil: it is empty. Each time
-// round another CPU has changed the list in between.
+// freelistTryGet takes the first instance of the list, or returns nil if the list is empty. It
+// retries each time another CPU has changed the list in between.
 func (k *Kretprobes) freelistTryGet(x kapi.Context, rph *holder) *Instance {
 	for {
 		ri := rph.head.LoadAcquire(x, freelistHead)

@@ -13,12 +13,12 @@ import (
 //	OrderModule  cpu_hotplug_lock, module_mutex      for a whole run; text_mutex a step
 //	OrderStep    module_mutex                        for a whole run; cpu_hotplug_lock, text_mutex a step
 
-// textLocks are those that text is written and examined under.
+// textLocks takes the locks under which text is written and examined.
 type textLocks struct {
 	*env `state:"boot"` // set at New
 }
 
-// lockRun takes what a whole run of the optimizer holds. Context: kprobe_mutex held.
+// lockRun takes the locks that a whole run of the optimizer holds. Context: kprobe_mutex held.
 func (o *Optimizer) lockRun(x kapi.Context) {
 	switch o.s.Order {
 	case era.OrderText:
@@ -43,7 +43,7 @@ func (o *Optimizer) unlockRun(x kapi.Context) {
 	}
 }
 
-// lockStep takes what a step that writes text holds besides.
+// lockStep takes the additional locks of a step that writes text.
 func (o *Optimizer) lockStep(x kapi.Context) {
 	switch o.s.Order {
 	case era.OrderText:
@@ -64,7 +64,7 @@ func (o *Optimizer) unlockStep(x kapi.Context) {
 	}
 }
 
-// lockText takes what text is written under: cpu_hotplug_lock, then text_mutex. Kernels until
+// lockText takes the locks for writing text: cpu_hotplug_lock, then text_mutex. Kernels until
 // 4.12 took text_mutex first where they armed a probe and where they forced a jump away. A
 // CPU that goes on- or offline holds the first and waits for the second: a deadlock (R16).
 func (l *textLocks) lockText(x kapi.Context) {
@@ -77,10 +77,10 @@ func (l *textLocks) unlockText(x kapi.Context) {
 	l.d.Hotplug.ReadUnlock(x)
 }
 
-// lockSites takes what text is examined under: jump_label_mutex, so that no jump label
-// changes meanwhile, then the locks of lockText. A switch of a label takes jump_label_mutex
-// before text_mutex, too; kernels of 2.6.37-rc took the two in the other order here, and
-// deadlocked with it (R17).
+// lockSites takes the locks for examining text: jump_label_mutex, so that no jump label
+// changes meanwhile, then the locks of lockText. Switching a label also takes jump_label_mutex
+// before text_mutex. Kernels of 2.6.37-rc took the two in the other order here, and deadlocked
+// with a switch (R17).
 func (l *textLocks) lockSites(x kapi.Context) {
 	l.lockLabels(x)
 	l.do.Arm.LockText(l.e, x)
@@ -99,7 +99,7 @@ func (l *textLocks) lockLabels(x kapi.Context) {
 	}
 }
 
-// lockModules keeps modules from coming and going, if there are any.
+// lockModules prevents modules from being loaded and unloaded, if there are any.
 func (l *textLocks) lockModules(x kapi.Context) {
 	if l.d.ModuleMutex != nil {
 		l.d.ModuleMutex.Lock(x)
@@ -112,9 +112,9 @@ func (l *textLocks) unlockModules(x kapi.Context) {
 	}
 }
 
-// Owned folds what kprobe_mutex owns into one word: it changes only while a task holds the
-// mutex. Of memory that is kept for the next run, and of what a look at text has left,
-// it takes in how much is in use, not what is there. It allocates nothing. Context:
+// Owned folds the data that kprobe_mutex owns into one word, which changes only while a task
+// holds the mutex. For memory kept for the next run, and for results of examining text, it
+// includes how much is in use but not the contents. It allocates nothing. Context:
 // kprobe_mutex held.
 func (e *Engine) Owned() uint64 {
 	var s owned
@@ -144,7 +144,7 @@ func (s *owned) add(v uint64) {
 	*s = owned(x ^ x>>29)
 }
 
-// bit is 1<<n if on.
+// bit returns 1<<n if on, else 0.
 func bit(on bool, n int) uint64 {
 	b := uint8(0)
 	if on {

@@ -5,7 +5,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// modules follows those that come and go: kprobes_module_nb.
+// modules follows modules that are loaded and unloaded (kprobes_module_nb).
 type modules struct {
 	*env     `state:"boot"`      // set at New
 	held     bool                // owned by kprobe_mutex: the module of what is being registered is held, or was found
@@ -53,9 +53,9 @@ func (mo *modules) modulePut(x kapi.Context, m *kapi.Module) {
 	}
 }
 
-// kprobesModuleCallback is told of a change of a module's state: probes in its init
-// section are gone when it is live, all of them when it is going. Context: may
-// sleep; takes kprobe_mutex.
+// kprobesModuleCallback handles a change of a module's state. Probes in the init section become
+// gone when the module is live, and all its probes when it is going. Context: may sleep; takes
+// kprobe_mutex.
 func (mo *modules) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
 	if s != kapi.ModuleLive && s != kapi.ModuleGoing {
 		return
@@ -108,18 +108,19 @@ func (mo *modules) killKprobe(x kapi.Context, ap *Aggr) {
 	mo.e.archRemoveKprobe(x, ap)
 }
 
-// killUnused has the optimizer free what was waiting for it when its text went: no task will
-// unregister it again. It isn't found from now on: a probe that is registered where there is
-// text again gets an aggr of its own. Context: kprobe_mutex held.
+// killUnused handles an aggr without probes that waits for the optimizer when its text goes.
+// The optimizer frees it, because no task will unregister it again. It can't be found any
+// more: a probe registered after text is loaded there again gets a new aggr. Context:
+// kprobe_mutex held.
 func (mo *modules) killUnused(x kapi.Context, ap *Aggr) {
 	mo.do.Register.HideKprobe(mo.e, x, ap)
 	mo.e.Optimizer.enlist(x, ap, &mo.e.Optimizer.freeingList)
 	mo.e.Optimizer.kickKprobeOptimizer(x)
 }
 
-// reviveAggr makes an aggr whose text went anew, for a probe that is registered where
-// there is text again. The probes that went with the old text stay gone. It
-// returns an Errno, and leaves the aggr as it was, if the text refuses probes.
+// reviveAggr remakes an aggr whose text went, for a probe registered after text was loaded
+// there again. The probes that went with the old text stay gone. If the text refuses probes,
+// it returns an Errno and leaves the aggr unchanged.
 // Context: kprobe_mutex held.
 func (mo *modules) reviveAggr(x kapi.Context, ap *Aggr, post bool) error {
 	mo.do.Arm.LockSites(mo.e, x)

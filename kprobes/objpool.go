@@ -2,8 +2,8 @@ package kprobes
 
 import "kpsim/smp/kapi"
 
-// The arrays of free instances (6.7 and later): a ring a CPU. A CPU puts what is
-// free into its own ring, takes from there first, and then from those of others.
+// ObjpoolSlot is a CPU's ring of free instances (6.7 and later). A CPU puts free instances
+// into its own ring. It takes instances from there first, and then from the rings of others.
 //
 //	push  1  tail goes on by one: the place is reserved
 //	      2  the instance is put there, with the turn it is there for
@@ -59,18 +59,18 @@ type place struct {
 	turn uint32 // of tail when it was filled
 }
 
-// At returns the instance at a place (point).
+// At returns the instance at a position (point).
 func (slot *ObjpoolSlot) At(x kapi.Context, at uint32) *Instance {
 	return slot.places.Load(x, kapi.Through, slot.place(at)).ri
 }
 
-// Owned returns the instance at a place, when no CPU pushes.
+// Owned returns the instance at a position while no CPU pushes.
 func (slot *ObjpoolSlot) Owned(at uint32) *Instance { return slot.places.Owned(slot.place(at)).ri }
 
-// place returns which place is at a turn.
+// place returns the index of the place for a position of head or tail.
 func (slot *ObjpoolSlot) place(at uint32) int { return int(at & uint32(slot.places.Len()-1)) }
 
-// objpoolInit deals the instances of a new holder out to the CPUs.
+// objpoolInit distributes the instances of a new holder among the CPUs.
 func (k *Kretprobes) objpoolInit(rph *holder) {
 	size := 1
 	for size < len(rph.all) {
@@ -119,7 +119,7 @@ func (k *Kretprobes) objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 	x.IRQ(on)
 }
 
-// objpoolPop takes a free instance; nil: no ring has one. Interrupts are off
+// objpoolPop takes a free instance, or returns nil if no ring has one. Interrupts are off
 // meanwhile, but for NMIs.
 func (k *Kretprobes) objpoolPop(x kapi.Context, rph *holder) (ri *Instance) {
 	on := x.IRQ(false)
@@ -135,7 +135,7 @@ func (k *Kretprobes) objpoolPop(x kapi.Context, rph *holder) (ri *Instance) {
 	return ri
 }
 
-// pop takes from one ring. Each time round another CPU has taken in between.
+// pop takes an instance from one ring. It retries each time another CPU has taken one in between.
 func (slot *ObjpoolSlot) pop(x kapi.Context) *Instance {
 	for {
 		head := slot.Head.LoadAcquire(x, objpoolHead)

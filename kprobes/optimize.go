@@ -7,7 +7,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// An Optimizer writes and takes away jumps: kprobe_optimizer and its lists.
+// An Optimizer writes and removes jumps (kprobe_optimizer and its lists).
 type Optimizer struct {
 	*env                     `state:"boot"` // set at New
 	optimizingList           kapi.List[*Aggr]
@@ -28,8 +28,8 @@ func (o *Optimizer) renew() {
 	o.optimizingWork = o.d.Work.NewDelayedWork("kprobe_optimizer", o.onWork)
 }
 
-// optimizeKprobe queues an aggr that can be optimized, or takes back that it was to
-// be unoptimized. Context: kprobe_mutex held.
+// optimizeKprobe queues an aggr that can be optimized, or cancels its queued unoptimization.
+// Context: kprobe_mutex held.
 func (o *Optimizer) optimizeKprobe(x kapi.Context, ap *Aggr) {
 	o.e.kprobeMutex.AssertHeld(x)
 	if !o.mayOptimize(ap) {
@@ -47,30 +47,30 @@ func (o *Optimizer) optimizeKprobe(x kapi.Context, ap *Aggr) {
 	o.kickKprobeOptimizer(x)
 }
 
-// mayOptimize reports whether nothing keeps an aggr from being a jump (spec 4.4,
-// 7.2, 7.3). Context: kprobe_mutex held.
+// mayOptimize reports whether an aggr may become a jump (spec 4.4, 7.2, 7.3). Context:
+// kprobe_mutex held.
 func (o *Optimizer) mayOptimize(ap *Aggr) bool {
 	return o.do.Optimizer.AllowOptimization(o.e) && !o.do.Optimizer.AllDisarmed(o.e) &&
 		ap.detour.size != 0 && o.do.Arm.AggrEnabled(ap) && !o.do.Optimizer.HasPostHandler(ap) && !ap.hasJprobe() &&
 		o.do.Optimizer.ArchCheckOptimizedKprobe(o.e, ap)
 }
 
-// unoptimizeKprobeNow takes an aggr's jump away at once. Context: kprobe_mutex held.
+// unoptimizeKprobeNow removes an aggr's jump at once. Context: kprobe_mutex held.
 func (o *Optimizer) unoptimizeKprobeNow(x kapi.Context, ap *Aggr) {
 	o.do.Arm.LockText(o.e, x)
 	o.unoptimizeKprobe(x, ap, true)
 	o.e.locks.unlockText(x)
 }
 
-// unoptimizeKprobe takes an aggr's jump away: at once if forced, else by way of
-// the optimizer. Context: kprobe_mutex held, and text_mutex if forced.
+// unoptimizeKprobe removes an aggr's jump, at once if forced, else through the optimizer.
+// Context: kprobe_mutex held, and text_mutex if forced.
 func (o *Optimizer) unoptimizeKprobe(x kapi.Context, ap *Aggr, force bool) {
 	o.e.kprobeMutex.AssertHeld(x)
 	if !ap.optimized.ReadOnce(x) {
 		return
 	}
 	switch {
-	case ap.list == &o.optimizingList: // not yet written: taken back
+	case ap.list == &o.optimizingList: // the jump isn't written yet: dequeue
 		o.enlist(x, ap, nil)
 		ap.optimized.WriteOnce(x, false)
 	case force:
@@ -143,10 +143,10 @@ func (o *Optimizer) quiesce(x kapi.Context) {
 	o.d.RCU.Synchronize(x, o.s.Quiesce)
 }
 
-// spansOf returns where no task may stand: after the first instruction of what is
-// to become a jump, in code of any aggr that leads there, and in what is to be
-// freed. A task that was in a neighbour's detour when the neighbour lost its jump leaves the
-// detour inside a region that is to become a jump now: the first alone is not enough.
+// spansOf returns the spans in which no task may stand: regions that are to become jumps, after
+// their first instruction; detours and slots of any aggr that lead into them; and memory that
+// is to be freed. The regions alone are not enough: a task that was in a neighbour's detour
+// when the neighbour lost its jump may leave the detour into a region that now becomes a jump.
 // Context: kprobe_mutex held.
 func (o *Optimizer) spansOf(x kapi.Context) []kapi.Span {
 	o.spans = o.spans[:0]
@@ -179,8 +179,8 @@ func (o *Optimizer) span(at arch.Addr, size int) {
 	}
 }
 
-// leadsInside reports whether addr lies in what is to become a jump, after its
-// first instruction.
+// leadsInside reports whether addr lies in a region that is to become a jump, after its first
+// instruction.
 func (o *Optimizer) leadsInside(addr arch.Addr) bool {
 	for _, ap := range o.optimizingList.Owned() {
 		if addr > ap.addr && addr < ap.addr+arch.Addr(ap.detour.region) {
@@ -248,10 +248,9 @@ func (o *Optimizer) doFreeCleanedKprobes(x kapi.Context) {
 	}
 }
 
-// forceUnoptimizeKprobe makes a jump a breakpoint. The aggr stays marked until that is done:
-// a CPU that meets the breakpoint before the tail is there goes by the detour
-// (R5; 2.6.38 to 5.5 cleared the mark when the aggr was queued). Context:
-// text_mutex held.
+// forceUnoptimizeKprobe replaces a jump by a breakpoint. The aggr stays marked optimized until
+// that is done, so a CPU that hits the breakpoint before the tail is restored goes through the
+// detour (R5; 2.6.38 to 5.5 cleared the mark when the aggr was queued). Context: text_mutex held.
 func (o *Optimizer) forceUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
 	o.do.Optimizer.ArchUnoptimizeKprobe(o.e, x, ap)
 	o.do.Optimizer.ClearOptimized(x, ap)

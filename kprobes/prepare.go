@@ -18,7 +18,7 @@ type probedText struct {
 	looked looked `state:"skip: a copy of text and what follows from it, made anew if the text is another"`
 }
 
-// looked is the function that the rules have looked at last.
+// looked is the function that the rules examined last.
 type looked struct {
 	judge   rules.Judge                  // owned by kprobe_mutex
 	kernel  rules.Kernel                 // owned by kprobe_mutex
@@ -32,7 +32,7 @@ type looked struct {
 	breaks  []int                        // owned by kprobe_mutex: where a debugger's breakpoints stand
 }
 
-// kprobeAddr returns where a probe is to go (spec 6.1).
+// kprobeAddr returns the address at which a probe is to be placed (spec 6.1).
 func (pt *probedText) kprobeAddr(p *Kprobe) (arch.Addr, error) {
 	both := p.Symbol != "" && p.Addr != 0
 	if both || p.Symbol == "" && p.Addr == 0 {
@@ -56,8 +56,8 @@ func (pt *probedText) kprobeAddr(p *Kprobe) (arch.Addr, error) {
 	return at, nil
 }
 
-// prepareKprobe makes an aggr of addr if it can be probed (spec 6.2). post: the first
-// probe there has a post_handler. Context: kprobe_mutex and text_mutex held: a
+// prepareKprobe makes an aggr for addr if addr can be probed (spec 6.2). post is true if the
+// first probe there has a post_handler. Context: kprobe_mutex and text_mutex held, because a
 // patcher's half-written instruction would be decoded as something else.
 func (e *Engine) prepareKprobe(x kapi.Context, addr arch.Addr, post bool) (*Aggr, error) {
 	v, code, err := e.text.checkKprobeAddress(x, addr)
@@ -104,8 +104,8 @@ func (pt *probedText) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rule
 	return v, code[addr-f.Addr:], nil
 }
 
-// loadFunction has the rules look at a function, if it isn't the one that they looked at
-// last: most runs have one. Context: kprobe_mutex held.
+// loadFunction makes the rules examine a function, unless it is the one that they examined
+// last: most runs have only one. Context: kprobe_mutex held.
 func (pt *probedText) loadFunction(x kapi.Context, f kapi.Function, kind kapi.TextKind, code []byte) {
 	s := pt.d.Symbols
 	ban := pt.banned(&f)
@@ -147,8 +147,8 @@ func (pt *probedText) findDebugger(x kapi.Context, at arch.Addr, code []byte) {
 	}
 }
 
-// banned returns why a function refuses probes. What a compiler split off a function that
-// does, as name.part.0, refuses them too: kernels of 6.1 and 6.12 answer so.
+// banned returns why a function refuses probes. If a function refuses probes, so do parts that
+// the compiler split off it, as name.part.0: kernels of 6.1 and 6.12 answer so.
 func (pt *probedText) banned(f *kapi.Function) kapi.Ban {
 	s := pt.d.Symbols
 	ban := s.Banned(f.Addr)

@@ -7,9 +7,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Register puts a probe where it says and arms it, unless it says that it is
-// disabled or nothing is armed now (spec 6.1, 6.3, 7.2). It returns nil or an
-// Errno. Context: may sleep.
+// Register registers a probe at its address. It arms the probe unless the probe is flagged
+// disabled or all probes are disarmed (spec 6.1, 6.3, 7.2). It returns nil or an Errno.
+// Context: may sleep.
 func (e *Engine) Register(x kapi.Context, p *Kprobe) error {
 	e.kprobeMutex.Lock(x)
 	err := e.registerKprobe(x, p)
@@ -135,8 +135,8 @@ func (e *Engine) armEnabled(x kapi.Context, ap *Aggr) error {
 	return e.do.Arm.ArmKprobe(e, x, ap)
 }
 
-// replaceProbes gives the aggr a new list: with add first, or last if it is a
-// jprobe's, without drop.
+// replaceProbes gives the aggr a new list that includes add and omits drop. add comes first, or
+// last if it belongs to a jprobe.
 func (t *Table) replaceProbes(x kapi.Context, ap *Aggr, add, drop *Kprobe) {
 	t.e.kprobeMutex.AssertHeld(x)
 	next := t.newList()
@@ -155,15 +155,15 @@ func (t *Table) replaceProbes(x kapi.Context, ap *Aggr, add, drop *Kprobe) {
 	t.do.Register.PublishProbes(x, ap, next)
 }
 
-// Unregister takes a probe away: when it returns none of its handlers runs
-// again (spec 6.5, 6.7). One that isn't registered has its address cleared, and
-// EINVAL is returned, which the kernel doesn't tell. Context: may sleep.
+// Unregister removes a probe. After it has returned, none of the probe's handlers runs (spec
+// 6.5, 6.7). If the probe isn't registered, its address is cleared and EINVAL is returned; the
+// kernel returns no error. Context: may sleep.
 func (e *Engine) Unregister(x kapi.Context, p *Kprobe) error {
 	one := [1]*Kprobe{p}
 	return e.unregisterKprobes(x, one[:])
 }
 
-// unregisterKprobes takes probes away, with one grace period for all.
+// unregisterKprobes removes probes, with one grace period for all.
 //
 //	top:    disable the probes; take them, or their aggrs, out of what readers find
 //	wait:   a grace period: no CPU is in a handler that has found one
@@ -266,8 +266,8 @@ func (e *Engine) unregisterKprobeBottom(x kapi.Context, gone *Aggr) {
 	}
 }
 
-// Disable silences a probe (spec 6.6); if none of its aggr is left the aggr
-// is disarmed. It returns EINVAL if the probe isn't registered. Context: may sleep.
+// Disable disables a probe (spec 6.6). If no probe of its aggr is enabled any more, the aggr is
+// disarmed. It returns EINVAL if the probe isn't registered. Context: may sleep.
 func (e *Engine) Disable(x kapi.Context, p *Kprobe) error {
 	e.kprobeMutex.Lock(x)
 	err := e.do.Arm.DisableKprobe(e, x, p)
@@ -293,7 +293,7 @@ func (e *Engine) disableKprobe(x kapi.Context, p *Kprobe) error {
 	return nil
 }
 
-// disarmDisabled disarms what has no enabled probe any more. Context: kprobe_mutex held.
+// disarmDisabled disarms an aggr that has no enabled probe any more. Context: kprobe_mutex held.
 func (e *Engine) disarmDisabled(x kapi.Context, ap *Aggr) {
 	if e.do.Arm.DisarmKprobe(e, x, ap) {
 		e.do.Optimizer.OptimizeBlocked(e, x, ap)
@@ -337,9 +337,8 @@ func (e *Engine) enableAggr(x kapi.Context, ap *Aggr, p *Kprobe) error {
 	return err
 }
 
-// armKprobe writes the breakpoint. A probe whose jump covers the address gives way
-// first (spec 4.8). A site of ftrace is armed by that, which may refuse it: EBUSY.
-// Context: kprobe_mutex held.
+// armKprobe writes the breakpoint. A probe whose jump covers the address is unoptimized first
+// (spec 4.8). ftrace arms its own sites, and may refuse with EBUSY. Context: kprobe_mutex held.
 func (e *Engine) armKprobe(x kapi.Context, ap *Aggr) error {
 	if e.Files.kprobesAllDisarmed {
 		return nil // the file enabled says 0 (spec 7.2)
@@ -363,9 +362,8 @@ func (e *Engine) armKprobeNow(x kapi.Context, ap *Aggr) error {
 	return nil
 }
 
-// disarmKprobe puts the original byte back, or queues that for the optimizer, which
-// has to take a jump away first. It reports whether it is done. Context:
-// kprobe_mutex held.
+// disarmKprobe restores the original byte. If a jump has to be removed first, it queues that
+// for the optimizer instead. It reports whether the aggr is disarmed. Context: kprobe_mutex held.
 func (e *Engine) disarmKprobe(x kapi.Context, ap *Aggr) bool {
 	if ap.client != nil {
 		e.do.Gone.DisarmKprobeFtrace(e, x, ap)
@@ -451,9 +449,9 @@ func (e *Engine) registerKprobes(x kapi.Context, kps []*Kprobe) error {
 	return nil
 }
 
-// UnregisterAll takes probes away and waits for all of them at once (spec 6.4).
-// One that isn't registered has its address cleared, the others go all the same,
-// and EINVAL is returned (6.5), which the kernel doesn't tell. Context: may sleep.
+// UnregisterAll removes probes and waits for all of them at once (spec 6.4). A probe that isn't
+// registered has its address cleared; the others are still removed, and EINVAL is returned
+// (6.5). The kernel returns no error. Context: may sleep.
 func (e *Engine) UnregisterAll(x kapi.Context, kps []*Kprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP

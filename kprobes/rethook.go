@@ -24,7 +24,7 @@ func (t *Rethook) preHandlerKretprobe(x kapi.Context, p *Kprobe, regs *arch.Regs
 	return 0
 }
 
-// rethookEnter is that of 5.11 and later.
+// rethookEnter follows a call in kernels of 5.11 and later.
 func (t *Rethook) rethookEnter(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
 	t.e.Kretprobes.seeks(x, rp.holder)
 	ri := t.e.Kretprobes.rethookTryGet(x, rp.holder)
@@ -52,8 +52,8 @@ func (t *Rethook) locked(x kapi.Context, rp *Kretprobe) bool {
 	return true
 }
 
-// kretprobeEnterHashed is that of 2.6.28 to 5.10: a lock for the free instances, and one
-// for the bucket of the task. The entry_handler runs between the two.
+// kretprobeEnterHashed follows a call in kernels of 2.6.28 to 5.10. One lock covers the free
+// instances, another the bucket of the task. The entry_handler runs between the two.
 func (t *Rethook) kretprobeEnterHashed(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
 	if t.locked(x, rp) {
 		return
@@ -79,7 +79,7 @@ func (t *Rethook) kretprobeEnterHashed(x kapi.Context, rp *Kretprobe, regs *arch
 	b.lock.Unlock(x)
 }
 
-// refuseCall gives back the instance of a call that its entry_handler doesn't let pass.
+// refuseCall gives back the instance of a call that the entry_handler refuses to follow.
 func (t *Rethook) refuseCall(x kapi.Context, ri *Instance) {
 	rph := ri.holder
 	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
@@ -88,7 +88,7 @@ func (t *Rethook) refuseCall(x kapi.Context, ri *Instance) {
 	rph.lock.Unlock(x)
 }
 
-// kretprobeEnterGlobal is that of kernels until 2.6.27: one lock over all of it.
+// kretprobeEnterGlobal follows a call in kernels until 2.6.27. One lock covers everything.
 func (t *Rethook) kretprobeEnterGlobal(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
 	if t.locked(x, rp) {
 		return
@@ -133,8 +133,8 @@ func (t *Rethook) noInstance(x kapi.Context, rp *Kretprobe) {
 	x.Emit(kpev.RetMissed, rp.Kprobe.ID, 0, 0)
 }
 
-// begins gives an instance its call, and asks the entry_handler whether it is to
-// be followed (spec 2.4).
+// begins assigns a call to an instance, and asks the entry_handler whether to follow the call
+// (spec 2.4).
 func (t *Rethook) begins(x kapi.Context, rp *Kretprobe, ri *Instance, regs *arch.Regs) bool {
 	x.Work(WorkCall, 1)
 	ri.Rp, ri.Task, ri.RetAddr = rp, x.Task(), 0
@@ -176,13 +176,13 @@ func (t *Rethook) knows(ri *Instance, frame arch.Addr) bool {
 	return t.mine(ri, frame) && ri.RetAddr != t.trampoline
 }
 
-// mostCalls is more than a task has in flight: an instance that was handed out twice
-// makes its list a ring, in which the address of one of the two isn't found.
+// mostCalls exceeds the calls that a task can have in flight. It bounds walks, because an
+// instance that was handed out twice makes the list a ring.
 const mostCalls = 1 << 16
 
-// rethookReturn is that of 5.11 and later. Until 5.14 the calls are taken from the
-// list before the handlers run, since then after them, so that a backtrace in a
-// handler finds them.
+// rethookReturn handles a return in kernels of 5.11 and later. Until 5.14 the calls are taken
+// off the list before the handlers run. Since then they are taken off afterwards, so that a
+// backtrace in a handler finds them.
 func (t *Rethook) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	first := &t.calls[x.Task()]
 	newest := first.ReadOnce(x)
@@ -229,8 +229,8 @@ func (t *Rethook) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr
 	return to
 }
 
-// kretprobeReturnHashed is that of kernels until 5.10: the handlers run with the lock held,
-// and interrupts off.
+// kretprobeReturnHashed handles a return in kernels until 5.10. The handlers run with the lock
+// held and interrupts off.
 func (t *Rethook) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	b := t.bucket(x)
 	was := busy{}
@@ -268,9 +268,9 @@ func (t *Rethook) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame a
 	return to
 }
 
-// recycleRpInst makes an instance free again, or puts it before empty if its
-// return probe is gone: its memory goes when no lock is held (K1). Context: the
-// bucket's lock held.
+// recycleRpInst returns an instance to the free ones. If its return probe is gone, it prepends
+// the instance to empty instead, to be freed once no lock is held (K1). Context: the bucket's
+// lock held.
 func (t *Rethook) recycleRpInst(x kapi.Context, b *bucket, ri, empty *Instance) *Instance {
 	b.lock.AssertHeld(x)
 	rph := ri.holder
@@ -292,7 +292,7 @@ func (t *Rethook) recycleRpInst(x kapi.Context, b *bucket, ri, empty *Instance) 
 	return empty
 }
 
-// freeAll frees what recycleRpInst has put together.
+// freeAll frees the list of instances that recycleRpInst has built.
 func freeAll(x kapi.Context, ri *Instance) {
 	for ; ri != nil; ri = ri.below {
 		ri.free(x)
@@ -401,7 +401,7 @@ type bucket struct {
 	calls kapi.List[*Instance]
 }
 
-// maxBuckets is how many there are (KPROBE_TABLE_SIZE).
+// maxBuckets is the most buckets (KPROBE_TABLE_SIZE).
 const maxBuckets = 64
 
 // bucket returns the bucket of the context's task.
@@ -409,9 +409,9 @@ func (t *Rethook) bucket(x kapi.Context) *bucket {
 	return &t.buckets[int(x.Task())%len(t.buckets)]
 }
 
-// rethookFindRetAddr says what a word of a task's stack stands for: where the trampoline has
-// taken a return address's place, that. Unwinders know it since 5.15; until then they gave
-// up at the trampoline, which still hasn't a frame that they know in its midst. Context: the
+// rethookFindRetAddr returns the return address that a word of a task's stack stands for, if the
+// trampoline's address has replaced it there. Unwinders use it since 5.15; before, they gave up
+// at the trampoline. They still don't know the frame inside the trampoline's code. Context: the
 // task is the context's, or its runqueue is held.
 func (t *Rethook) rethookFindRetAddr(x kapi.Context, task kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
 	r := t
@@ -436,10 +436,10 @@ func (t *Rethook) rethookFindRetAddr(x kapi.Context, task kapi.TaskID, slot, wor
 	return word, false
 }
 
-// Trampoline is where the text begins that return addresses are replaced with.
+// Trampoline returns the address of the trampoline, which replaces return addresses.
 func (t *Rethook) Trampoline() arch.Addr { return t.trampoline }
 
-// InFlight returns an instance that is in a list of calls in flight. ok false: there is
+// InFlight returns an instance that is in a list of calls in flight. ok is false if there is
 // none.
 func (t *Rethook) InFlight() (ri *Instance, ok bool) {
 	for i := range t.buckets {

@@ -11,7 +11,7 @@ import (
 
 // Steps are the named steps of the protocols, as values that are set once, when the
 // engine is built. A mutant leaves a step out or wraps it (kprobes/mutants); the
-// bodies have no switch. What a step does is said at the function that Linux names.
+// bodies have no switch. The function that Linux names documents the step.
 type Steps struct {
 	Register  RegisterSteps
 	Arm       ArmSteps
@@ -24,7 +24,7 @@ type Steps struct {
 	Files     FilesSteps
 }
 
-// RegisterSteps are those of register_kprobe and unregister_kprobe.
+// RegisterSteps are the steps of register_kprobe and unregister_kprobe.
 type RegisterSteps struct {
 	CheckKprobeRereg       func(e *Engine, x kapi.Context, p *Kprobe) error // is it registered already?
 	KprobeAddr             func(e *Engine, p *Kprobe) (arch.Addr, error)
@@ -48,7 +48,7 @@ type RegisterSteps struct {
 	HideKprobe             func(e *Engine, x kapi.Context, ap *Aggr)
 }
 
-// ArmSteps are those of enable_kprobe, disable_kprobe, arm_kprobe, disarm_kprobe.
+// ArmSteps are the steps of enable_kprobe, disable_kprobe, arm_kprobe, disarm_kprobe.
 type ArmSteps struct {
 	EnableKprobe       func(e *Engine, x kapi.Context, p *Kprobe) error
 	DisableKprobe      func(e *Engine, x kapi.Context, p *Kprobe) error
@@ -66,7 +66,7 @@ type ArmSteps struct {
 	LockSites          func(e *Engine, x kapi.Context)
 }
 
-// OptimizerSteps are those of kprobe_optimizer and what queues work for it.
+// OptimizerSteps are the steps of kprobe_optimizer, and of the functions that queue work for it.
 type OptimizerSteps struct {
 	AllowOptimization        func(e *Engine) bool // kprobes_allow_optimization
 	AllDisarmed              func(e *Engine) bool // kprobes_all_disarmed, as optimize_kprobe sees it
@@ -160,14 +160,14 @@ type RetSteps struct {
 	TrampolineAggr func(e *Engine) *Aggr
 }
 
-// JprobeSteps are those of jprobes.
+// JprobeSteps are the steps of jprobes.
 type JprobeSteps struct {
 	JprobeStack         func(e *Engine, x kapi.Context, regs *arch.Regs) int // bytes of the stack that are kept
 	JprobeRegs          func(regs, saved *arch.Regs)
 	LongjmpBreakHandler func(e *Engine, x kapi.Context, at arch.Addr, regs *arch.Regs) bool
 }
 
-// GoneSteps are those of modules and ftrace.
+// GoneSteps are the steps for modules and ftrace.
 type GoneSteps struct {
 	InTable             func(e *Engine, ap *Aggr) bool
 	KillKprobe          func(e *Engine, x kapi.Context, ap *Aggr)
@@ -178,7 +178,7 @@ type GoneSteps struct {
 	KprobeFtraceHandler func(e *Engine, x kapi.Context, ip arch.Addr, regs *arch.Regs)
 }
 
-// FilesSteps are those of the interface files.
+// FilesSteps are the steps of the interface files.
 type FilesSteps struct {
 	InitKprobes      func(e *Engine)
 	SetAllDisarmed   func(e *Engine, on bool)
@@ -409,7 +409,7 @@ var linux = Steps{
 var probesPublish = kapi.DefineBarrier("kprobe: publish the probes of an address", kapi.OrderRelease,
 	"add_new_kprobe, kernel/kprobes.c: list_add_rcu(); register_aggr_kprobe: hlist_replace_rcu()")
 
-// notRegistered is EINVAL of a probe that is registered.
+// notRegistered returns EINVAL for a probe that is registered.
 func notRegistered(p *Kprobe) error {
 	if p.aggr != nil {
 		return EINVAL

@@ -6,12 +6,11 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// SetOptimization writes the sysctl debug.kprobes-optimization (spec 7.3). Off:
-// no jump is written any more, those that are there are queued to be taken
-// away, and it returns when the optimizer has done so. On: every aggr that can
-// be optimized is queued again; it waits for nothing. A write of what is there
-// already does nothing. Context: may sleep. Takes kprobe_sysctl_mutex, then
-// kprobe_mutex.
+// SetOptimization writes the sysctl debug.kprobes-optimization (spec 7.3). If on is false, no
+// more jumps are written, existing jumps are queued for removal, and it returns when the
+// optimizer has removed them. If on is true, every aggr that can be optimized is queued again,
+// and it doesn't wait. Writing the current value does nothing. Context: may sleep. Takes
+// kprobe_sysctl_mutex, then kprobe_mutex.
 func (f *Files) SetOptimization(x kapi.Context, on bool) {
 	f.kprobeSysctlMutex.Lock(x)
 	f.e.kprobeMutex.Lock(x)
@@ -70,9 +69,9 @@ func (f *Files) SetArmed(x kapi.Context, on bool) {
 	}
 }
 
-// DisarmKprobeNow disarms an aggr whose jump, if it has one, isn't left to the
-// optimizer, but for the breakpoint of one that was queued for it already. Context:
-// kprobe_mutex held.
+// DisarmKprobeNow disarms an aggr at once, without leaving its jump to the optimizer. Only the
+// breakpoint of an aggr that was already queued is left to the optimizer. Context: kprobe_mutex
+// held.
 func (e *Engine) DisarmKprobeNow(x kapi.Context, ap *Aggr) {
 	if ap.client != nil {
 		e.do.Gone.DisarmKprobeFtrace(e, x, ap)
@@ -106,8 +105,8 @@ func (f *Files) armAllKprobes(x kapi.Context) (failed, all int) {
 	return failed, all
 }
 
-// disarmAllKprobes disarms every aggr, also what is on its way out: it may be enabled
-// again before it is there. Context: kprobe_mutex held.
+// disarmAllKprobes disarms every aggr, including those about to be disarmed by the optimizer:
+// they may be enabled again before it runs. Context: kprobe_mutex held.
 func (f *Files) disarmAllKprobes(x kapi.Context) {
 	for i := 0; i < len(f.e.Table.aggrs); i++ {
 		if ap := f.e.Table.aggrs[i]; !ap.freed {

@@ -9,14 +9,14 @@ import (
 	"kpsim/traces"
 )
 
-// What a CPU counts and holds, and a function of the kernel leaves as it was.
+// The state of a CPU that a function of the kernel must leave as it found it.
 
-// A balance is that of a CPU at one time.
+// A balance is that state at one time.
 type balance struct {
-	preemption uint64 // the count, without the bit that says whether another task waits
-	current    uint64 // current_kprobe: whose handlers run; 0: no probe's
+	preemption uint64 // the preemption count, without the bit for a needed reschedule
+	current    uint64 // current_kprobe: the probe whose handlers run; 0: none
 	irqs       uint64 // whether interrupts are on
-	sections   uint64 // of RCU that the task is in
+	sections   uint64 // the number of RCU sections that the task is in
 }
 
 // status reads how far the CPU is with its current probe (kprobe_status).
@@ -27,7 +27,7 @@ func (e *Linux) status(cpu int) uint64 {
 	return e.look(e.d.Guest.PerCPU(cpu, e.k.ctlblk), e.k.fields.status)
 }
 
-// weigh reads that of the CPU that x is on. No step depends on it.
+// weigh reads the balance of the CPU that x runs on. No step depends on it.
 func (e *Linux) weigh(x kapi.Context) balance {
 	b := e.weighCPU(x.CPU())
 	b.irqs = x.Regs().Flags & e.k.arch.IRQFlag
@@ -44,8 +44,8 @@ func (e *Linux) weighCPU(cpu int) (b balance) {
 	return b
 }
 
-// even tells of what a function has left otherwise. A task may be on another CPU by then:
-// what counts is the same there.
+// even reports the state that a function didn't restore. The task may have moved to another
+// CPU meanwhile; the values compared must be the same there.
 func (e *Linux) even(x kapi.Context, f arch.Addr, was balance) {
 	is := e.weigh(x)
 	if is == was {
@@ -66,9 +66,9 @@ func (e *Linux) even(x kapi.Context, f arch.Addr, was balance) {
 }
 
 // stepped is even for the handler of a breakpoint. A probe whose instruction runs in a
-// slot stays the CPU's current one, up to the breakpoint at the end of the slot: there it
-// is what it was before the first of the two. One that is hit within the same probe shows
-// by the status alone.
+// slot stays the CPU's current one up to the breakpoint at the end of the slot. There the
+// current probe must again be the one from before the first of the two breakpoints. A hit
+// within the same probe shows only in the status.
 func (e *Linux) stepped(x kapi.Context, from, to arch.Addr, was balance, status uint64) {
 	open := &e.stepping[x.CPU()]
 	if n := len(*open); n > 0 && e.inCode(from-1) {
@@ -93,7 +93,7 @@ func (e *Linux) inCode(a arch.Addr) bool {
 	return false
 }
 
-// idle reports whether no work is left: no list of the optimizer's has anything, and no
+// idle reports whether no work is left: the optimizer's lists are empty, and no
 // grace period is awaited.
 func (e *Linux) idle() bool {
 	for _, c := range e.callbacks {
@@ -104,15 +104,15 @@ func (e *Linux) idle() bool {
 	return e.Settled()
 }
 
-// remains tells, when no work is left, what the kernel's tables and the CPUs still have
-// that they can't need. Nothing is said where tasks have used one struct at the same time.
+// remains reports, when no work is left, what the kernel's tables and the CPUs still hold
+// and can't need any more. It reports nothing if tasks have used one struct at the same time.
 func (e *Linux) remains(tell func(k traces.Kind, a, b, c uint64)) {
 	if !e.idle() {
 		return
 	}
 	for _, p := range e.probes {
 		if p.mixed {
-			return // which is misuse
+			return // concurrent use of one struct is misuse
 		}
 	}
 	for cpu := range e.d.CPUs {
@@ -145,8 +145,8 @@ func (e *Linux) remains(tell func(k traces.Kind, a, b, c uint64)) {
 	e.slots(tell)
 }
 
-// calledInVain returns a site that ftrace calls the kernel's probes from, and that has no
-// point, 0 if there is none.
+// calledInVain returns a site that has no point but from which ftrace calls the kernel's
+// probes, or 0.
 func (e *Linux) calledInVain() arch.Addr {
 	if e.d.Sites == nil {
 		return 0
@@ -165,7 +165,7 @@ func (e *Linux) calledInVain() arch.Addr {
 	return 0
 }
 
-// slots tells of slots that are in use by no point of the table, or the reverse.
+// slots reports slots in use that belong to no point of the table, and the reverse.
 func (e *Linux) slots(tell func(k traces.Kind, a, b, c uint64)) {
 	f := &e.k.fields
 	for _, c := range [...]struct {

@@ -12,40 +12,39 @@ import (
 )
 
 // A served row is one service of the boundary: functions of the kernel that its engine
-// calls and that are done here, in Go.
+// calls and that are implemented here, in Go.
 type served struct {
-	names    []string // by release: each that the kernel has is led here
-	contract string   // what the kernel promises of it
-	needed   bool     // no kernel is run without it
-	// it may sleep: called where that is forbidden it is a finding
+	names    []string // the names in different releases; each that the kernel has is served
+	contract string   // the kernel's contract of the function
+	needed   bool     // a kernel without it can't be run
+	// The service may sleep. A call where sleeping is forbidden is a finding.
 	sleeps bool
-	keeps  bool                                           // registers are left as they are
-	varied bool                                           // its arguments vary (…)
-	bits32 bool                                           // it is served for kernels of i386 alone
+	keeps  bool                                           // the service preserves all registers
+	varied bool                                           // the function is variadic (…)
+	bits32 bool                                           // only kernels for i386 are served
 	do     func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
 }
 
 // args are the first arguments of a call, by the calling convention.
 type args [6]uint64
 
-// A service is a function of this kernel that is served.
+// A service is a function of this kernel that the boundary serves.
 type service struct {
 	name string
 	*served
-	watch   *watch // it notes calls of a function that isn't served
-	ends    bool   // their ends
-	pointed bool   // it stands for the functions that the engine must not call
+	watch   *watch // if set, the service only notes calls of a function that isn't served
+	ends    bool   // the service notes the ends of calls, not their beginnings
+	pointed bool   // the service stands for all functions that the engine must not call
 }
 
-// A watch is a function that runs as it is; before and after each call of it something
-// is noted.
+// A watch is a function that runs unchanged, with a routine before and after each call.
 type watch struct {
 	name          string
-	before, after func(e *Linux, x kapi.Context, a *args) // nil: nothing; after gets before's arguments
+	before, after func(e *Linux, x kapi.Context, a *args) // nil: nothing; after gets the arguments of before
 }
 
-// boundary is the table of all services. What the engine calls besides, and isn't in
-// its closure, is refused by name.
+// boundary is the table of all services. A call of any other function outside the engine's
+// closure is refused by name.
 var boundary []served
 
 func init() { boundary = rows() }
@@ -91,7 +90,7 @@ func rows() []served {
 		{names: []string{"on_each_cpu_cond_mask"},
 			contract: "every online CPU calls the function; with wait returns when all have", do: onEachCPU},
 
-		// Threads, and what they wait for.
+		// Threads and their waits.
 		{names: []string{"kthread_create_on_node"}, contract: "a thread that doesn't run yet: (function, data, …)",
 			varied: true, do: createThread},
 		{names: []string{"wake_up_process"}, contract: "lets a thread run", do: nothing},
@@ -232,8 +231,8 @@ func rows() []served {
 		{names: []string{"__cond_resched", "__SCT__cond_resched", "__SCT__might_resched"},
 			contract: "gives the CPU to another task that waits, in a kernel without full preemption", do: nothing},
 
-		// What a kernel built to find faults asks besides. kpsim's own properties are about locks
-		// and contexts; lockdep is as it is after its first report.
+		// Functions that only debug builds call. kpsim has properties of its own for locks and
+		// contexts; lockdep is as it is after its first report.
 		{names: []string{"__might_resched", "__might_sleep"}, contract: "warns where the caller may not sleep",
 			do: mightSleep},
 		{names: []string{"preempt_count_add"}, contract: "counts preempt_disable",
@@ -256,7 +255,7 @@ func rows() []served {
 			"trace_hardirqs_on", "trace_hardirqs_off", "trace_hardirqs_on_prepare", "trace_hardirqs_off_finish",
 			"init_timer_key"}, contract: "tells lockdep", do: nothing},
 
-		// Tracing and what the kernel says.
+		// Tracing and messages of the kernel.
 		{names: []string{"perf_event_text_poke", "perf_event_ksymbol"}, contract: "tells tracers", do: nothing},
 		{names: []string{"_printk", "__warn_printk"}, contract: "prints", varied: true, do: printk},
 		{names: []string{"die"}, contract: "the kernel dies", do: die},
@@ -288,10 +287,10 @@ func rows() []served {
 
 func nothing(*Linux, kapi.Context, *args) uint64 { return 0 }
 
-// Runs reports whether the kernel's own code of a set (linux/closure) is what runs.
+// Runs reports whether the kernel's own code runs for a set (linux/closure).
 func Runs(set string) bool { return slices.Contains(closure.Top(), set) }
 
-// Served reports whether there is a service for a function of that name.
+// Served reports whether a service exists for a function of that name.
 func Served(name string) bool {
 	for i := range boundary {
 		if s := &boundary[i]; s.do != nil && slices.Contains(s.names, name) {

@@ -6,29 +6,29 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Static calls: those of a scenario, each with a struct static_call_key and rows of a
-// table of sites, as the linker and static_call_init would have left them. The kernel's
-// own code updates them.
+// Static calls of a scenario. Each has a struct static_call_key and rows of a table of
+// sites, as the linker and static_call_init would have left them. The kernel's own code
+// updates them.
 
 // Flags of a static call (include/linux/static_call_types.h).
 const (
-	tailSite  = 1 // in the row of a site: it is a jump
-	ownsSites = 1 // in the key: it has sites, no list of modules
+	tailSite  = 1 // in the row of a site: the site is a jump
+	ownsSites = 1 // in the key: the key has sites, not a list of modules
 )
 
-// callParts are what the engine uses of static calls.
+// callParts are the parts of static calls that the engine uses.
 type callParts struct {
-	update        arch.Addr // __static_call_update; 0: there are no static calls
+	update        arch.Addr // __static_call_update; 0: the kernel has no static calls
 	to, sites     field     // of struct static_call_key
 	at, of        field     // of struct static_call_site
 	keySize, step arch.Addr
 }
 
-// findCalls looks up what there is of static calls: all of it, or nothing.
+// findCalls looks up the parts of static calls. It finds all of them or none.
 func (k *Kernel) findCalls() {
 	t := k.Image.Types()
 	c := callParts{update: k.at("__static_call_update")}
-	ok := c.update != 0 && k.at("static_call_init") != 0 // else calls go through trampolines alone
+	ok := c.update != 0 && k.at("static_call_init") != 0 // else calls only go through trampolines
 	c.to, ok = part(t, "static_call_key", "func", ok)
 	c.sites, ok = part(t, "static_call_key", "sites", ok)
 	c.at, ok = part(t, "static_call_site", "addr", ok)
@@ -40,8 +40,8 @@ func (k *Kernel) findCalls() {
 	}
 }
 
-// CallSites reports whether the kernel patches the sites of static calls: one of i386 calls
-// their trampolines (CONFIG_HAVE_STATIC_CALL_INLINE).
+// CallSites reports whether the kernel patches the sites of static calls
+// (CONFIG_HAVE_STATIC_CALL_INLINE). Kernels for i386 call their trampolines instead.
 func (k *Kernel) CallSites() bool { return k.static.update != 0 }
 
 // layCalls finds where the keys lie, and writes them and the sites.
@@ -55,7 +55,7 @@ func (e *Linux) layCalls() {
 	for _, call := range e.d.Calls.All() {
 		n := 0
 		call.Sites(func(staticcall.CallSite) { n++ })
-		key, rows := at, at+c.keySize // the row of zeros after a call's own is of another key
+		key, rows := at, at+c.keySize // a row of zeros ends a call's own rows: its key is another
 		at = rows + arch.Addr(roundUp((n+1)*int(c.step), 16))
 		if at > end {
 			return

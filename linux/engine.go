@@ -28,10 +28,10 @@ var Row = engine.Row{
 	New:      func(c *engine.Config) engine.Engine { return renewed(c) },
 }
 
-// Settings are what Config.Settings is: a *Settings.
+// Settings is the type that Config.Settings points to.
 type Settings struct {
 	Kernel *Kernel
-	From   *Booted // nil: as it is on disk
+	From   *Booted // the kernel after its boot; nil: as it is on disk
 	_      struct{}
 }
 
@@ -42,41 +42,41 @@ type Linux struct {
 	handle engine.Handler
 	gates  hooks
 	boot   bootState
-	kept   *kept // nil: a run begins after the boot
+	kept   *kept // the state from Keep; nil: a run begins after the boot
 
 	audit   bool
 	booting bool        // the kernel's memory is as it is on disk
 	wake    func()      // the thread of callbacks
-	sites   []kapi.Site // of one question
+	sites   []kapi.Site // the result of one query
 	modules []*kapi.Module
-	clients []client    // of ftrace
-	keys    []arch.Addr // of static calls
+	clients []client    // the clients of ftrace
+	keys    []arch.Addr // the keys of static calls
 	scratch [page]byte
 	running
 }
 
-// running is what a run changes, beside the memory of the kernel.
+// running is the state that a run changes, besides the kernel's memory.
 type running struct {
 	probes    []*probe
 	locks     []lock
 	works     []work
-	callbacks []*callback // of call_rcu: those that aren't used come again
-	due       []due       // those whose grace period has ended
-	code      []span      // handed out by module_alloc
+	callbacks []*callback // the callbacks of call_rcu; idle ones are reused
+	due       []due       // callbacks whose grace period has ended
+	code      []span      // memory handed out by module_alloc
 	retired   []retired   // slots that wait to be collected
-	nodes     []instance  // of return probes
+	nodes     []instance  // the instances of return probes
 	heap      heap
-	allocator kapi.Var[int] // stands for what is handed out
+	allocator kapi.Var[int] // a cell that stands for all memory handed out
 
-	calls    [256][]args      // of functions that are watched, by task: those that haven't returned
-	served   [256][]args      // of services that are called, by task: those that haven't returned
-	regs     [256][]arch.Regs // of handlers likewise
-	again    [256]bool        // a task registers what is registered
-	wanted   [256]bool        // what a task writes to an interface file
-	owner    [64]uint64       // of the breakpoint that a CPU handles
-	chained  [64]bool         // the die chain is asked whose it is, when the kernel's handler has returned
-	stepping [64][]uint64     // what was current_kprobe before those whose instruction runs in a slot
-	doing    threading        // of the kernel's thread
+	calls    [256][]args      // by task: arguments of open calls of watched functions
+	served   [256][]args      // by task: arguments of open calls of services
+	regs     [256][]arch.Regs // by task: registers of open handlers
+	again    [256]bool        // by task: the task registers a probe that is registered
+	wanted   [256]bool        // by task: the value that the task writes to an interface file
+	owner    [64]uint64       // by CPU: the owner of the breakpoint that the CPU handles
+	chained  [64]bool         // by CPU: the die chain is to be asked for the owner once the kernel's handler returns
+	stepping [64][]uint64     // by CPU: the values of current_kprobe from before the probes whose copies run in slots
+	doing    threading        // the state of the kernel's thread
 	syncs    int              // which sync of text_poke_bp_batch is next; 0: none is under way
 }
 
@@ -85,14 +85,14 @@ type hooks struct {
 	pre, post, entry, returned arch.Addr
 }
 
-// bootState is what the boot of the kernel leaves in Go.
+// bootState is the state on the Go side that the kernel's boot leaves.
 type bootState struct {
 	moduleNotifier arch.Addr
 	thread         thread
 	heap           heap
 }
 
-// boot makes the engine, before anything runs: its memory and its gates.
+// boot makes the engine's memory and gates, before anything runs.
 func boot(settings any, g kapi.Guest, cpus int) any {
 	s := settings.(*Settings)
 	e := &Linux{k: s.Kernel, booting: s.From == nil}
@@ -123,11 +123,11 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 	return e
 }
 
-// renewed is the engine for the first run of a machine.
+// renewed returns the engine for the first run of a machine.
 func renewed(c *engine.Config) *Linux {
 	e, ok := c.Booted.(*Linux)
 	if !ok {
-		e = new(Linux) // of a run without probes
+		e = new(Linux) // a run without probes
 	}
 	for i := range c.Probes {
 		e.Add(c.Probes[i])
@@ -211,7 +211,7 @@ func (e *Linux) Keep() {
 	e.kept = k
 }
 
-// kept is what Keep has kept of running.
+// kept is the part of running that Keep saves.
 type kept struct {
 	heap    heap
 	code    []span
@@ -221,7 +221,7 @@ type kept struct {
 	probes  []probe
 }
 
-// restore makes what a run changes what it was at Keep.
+// restore resets the state that a run changes to its value at Keep.
 func (e *Linux) restore(k *kept) {
 	e.heap.next, e.heap.live, e.heap.objects = k.heap.next, append(e.heap.live[:0], k.heap.live...),
 		append(e.heap.objects[:0], k.heap.objects...)
@@ -236,7 +236,7 @@ func (e *Linux) restore(k *kept) {
 	}
 }
 
-// serve runs a service for text that has called it.
+// serve runs a service that text has called.
 func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 	served := &e.served[x.Task()]
 	depth := len(*served)
@@ -273,11 +273,11 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 	r.R[e.k.arch.Result] = e.k.truncated(v)
 }
 
-// deep is how many handlers and services of a task may be open before a list of them
-// moves: those outside hold on to their element.
+// deep is how many handlers and services of a task may be open before their list is
+// reallocated. Outer ones keep pointers to their elements.
 const deep = 16
 
-// roomy is a list that is made with room, if it has none.
+// roomy returns the list, allocated with spare capacity if it has none.
 func roomy[T any](list []T) []T {
 	if cap(list) == 0 {
 		return make([]T, 0, deep)
@@ -285,8 +285,8 @@ func roomy[T any](list []T) []T {
 	return list
 }
 
-// noted notes the begin, or the end, of a call of a function that is watched. The end
-// gets the arguments that the call began with.
+// noted notes the beginning or the end of a call of a watched function. The end gets the
+// arguments that the call began with.
 func (e *Linux) noted(x kapi.Context, s *service, a *args) {
 	open := &e.calls[x.Task()]
 	if !s.ends {
@@ -307,16 +307,16 @@ func (e *Linux) noted(x kapi.Context, s *service, a *args) {
 	}
 }
 
-// poison is what is left where a callee may leave anything: no address.
+// poison is the value left wherever a callee may leave anything. It is no valid address.
 const poison = 0x5a5a5a5a5a5a5a5a
 
-// scribbled is how far below the stack pointer a callee is taken to write.
+// scribbled is how many bytes below the stack pointer a callee is assumed to write.
 const scribbled = 384
 
-// poisoned is as much of poison.
+// poisoned is scribbled bytes of poison.
 var poisoned = [scribbled]byte(bytes.Repeat([]byte{poison & 0xff}, scribbled))
 
-// scribble leaves what a callee's frames would leave below the stack pointer.
+// scribble overwrites the stack below the stack pointer, as a callee's frames would.
 func (e *Linux) scribble(x kapi.Context) {
 	sp := e.k.arch.StackPointer(x.Regs())
 	if m, ok := x.Memory().(arch.Imager); ok {
@@ -330,15 +330,15 @@ func (e *Linux) scribble(x kapi.Context) {
 	}
 }
 
-// returned is what the function that has just returned did.
+// returned returns the result of the function that has just returned.
 func (e *Linux) returned(x kapi.Context) uint64 { return x.Regs().R[e.k.arch.Result] }
 
-// caller is where the function returns to in whose place a service is.
+// caller returns the return address of the function that a service replaces.
 func (e *Linux) caller(x kapi.Context) arch.Addr {
 	return e.pointer(x, e.k.arch.StackPointer(x.Regs()))
 }
 
-// call calls a function of the kernel, which leaves the CPU as it was (balance).
+// call calls a function of the kernel, which must leave the CPU as it was (balance).
 func (e *Linux) call(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 	was := e.weigh(x)
 	v := e.enter(x, f, list...)
@@ -346,8 +346,8 @@ func (e *Linux) call(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 	return v
 }
 
-// breakpoint is the routine of #BP: the kernel's own handler, with the frame that is on
-// the stack.
+// breakpoint is the routine for #BP. It runs the kernel's own handler with the frame that is
+// on the stack.
 func (e *Linux) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	outer := e.owner[x.CPU()]
 	e.owner[x.CPU()] = 0
@@ -358,26 +358,26 @@ func (e *Linux) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	e.stepped(x, from, regs.IP, was, status)
 	owner := e.owner[x.CPU()]
 	e.owner[x.CPU()] = outer
-	if e.chained[x.CPU()] { // Traps asks the others
+	if e.chained[x.CPU()] { // Traps asks the other owners
 		e.chained[x.CPU()], owner = false, 0
 	}
 	return owner
 }
 
-// warn tells of a WARN, but of the one about a user who registers a probe twice
+// warn reports a WARN, except the one about a user who registers a probe twice
 // (warn_kprobe_rereg).
 func (e *Linux) warn(x kapi.Context, regs *arch.Regs, b vmlinux.Bug) {
 	if e.again[x.Task()] {
 		if name, _, _ := e.k.Symbol(regs.IP); registers(name) {
-			return // the kernel says what the caller did
+			return // the WARN is about the caller, not the kernel
 		}
 	}
 	e.d.Guest.Why(x, "WARN at "+place(b))
 	x.Emit(linuxev.Warn, uint64(regs.IP), uint64(b.Line), 0)
 }
 
-// registers reports whether a function is one in which the kernel warns of a caller who
-// registers what is registered (warn_kprobe_rereg, which the compiler puts into them).
+// registers reports whether the kernel, in this function, warns about a caller that registers
+// a registered probe (warn_kprobe_rereg, which the compiler inlines).
 func registers(name string) bool {
 	switch strings.TrimSuffix(name, ".part.0") {
 	case "register_kprobe", "register_kretprobe", "warn_kprobe_rereg":
@@ -392,7 +392,7 @@ func (e *Linux) bug(x kapi.Context, why string) {
 	e.d.Traps.Bug(x, why)
 }
 
-// refuse ends the run: the kernel calls what isn't served.
+// refuse ends the run: the kernel calls a function that isn't served.
 func (e *Linux) refuse(x kapi.Context, what string) { e.d.Guest.Refuse(x, what) }
 
 // read copies memory into b.
@@ -437,7 +437,7 @@ func get(x kapi.Context, at arch.Addr, f field) uint64 {
 	return v
 }
 
-// set writes one.
+// set writes a member of a struct.
 func set(x kapi.Context, at arch.Addr, f field, v uint64) {
 	x.Memory().Store(at+arch.Addr(f.off), f.size, v)
 }

@@ -12,8 +12,8 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// fault is asked about faults. The ud2 of a BUG or WARN is what the kernel itself finds
-// wrong.
+// fault handles faults of text. The ud2 of a BUG or WARN reports an error that the kernel
+// itself has found.
 func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	switch trapnr {
 	case smpev.VecUD:
@@ -46,10 +46,10 @@ func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	return 0
 }
 
-// underProbe has the kernel's own code look at a fault while a probe is hit, as its handlers
-// of #PF and #GP do first (kprobe_page_fault). If the copy of an instruction has faulted,
-// it goes back to the original, and the probe is no longer the current one. Since 5.14
-// probes have no fault handlers, and it never says that the fault is mended.
+// underProbe passes a fault during a probe hit to the kernel's own code, as the handlers of
+// #PF and #GP do first (kprobe_page_fault). If the copy of an instruction has faulted, that
+// code goes back to the original, and the probe is no longer the current one. Since 5.14
+// probes have no fault handlers, and it never reports the fault as handled.
 func (e *Linux) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	was, from := e.weigh(x), regs.IP
 	if was.current == 0 {
@@ -72,14 +72,14 @@ func (e *Linux) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 // How a row of __ex_table is followed (arch/x86/include/asm/extable_fixup_types.h).
 const (
 	exDefault = 1  // go on at the fixup
-	exFault   = 2  // the same, with the vector in %rax
-	exUaccess = 3  // the same
-	exImmReg  = 17 // the same, with a number of the row's in a register of the row's
+	exFault   = 2  // go on at the fixup, with the vector in %rax
+	exUaccess = 3  // go on at the fixup, with the vector in %rax
+	exImmReg  = 17 // go on at the fixup, with the row's number in the row's register
 )
 
-// fixup goes on where the kernel's own exception table says: an instruction that may read
-// memory that is gone, as in copy_from_kernel_nofault, has a row there. It knows the kinds
-// of rows that the sets have. The kernel dies of a fault of any other kind.
+// fixup continues at the address in the kernel's own exception table. An instruction that may
+// read unmapped memory, as in copy_from_kernel_nofault, has a row there. Only the kinds of
+// rows that occur in the sets are implemented; the kernel dies of any other fault.
 func (e *Linux) fixup(regs *arch.Regs, trapnr int) bool {
 	rows := e.k.extable()
 	i, ok := slices.BinarySearchFunc(rows, uint64(regs.IP), func(r vmlinux.ExEntry, at uint64) int {

@@ -18,20 +18,20 @@ const (
 	flagFtrace    = 8
 )
 
-// chains is how many chains kprobe_table has, and most how many entries of a list are
-// looked at: a list that has been broken may have no end.
+// chains is the number of chains of kprobe_table. most bounds how many entries of a list are
+// read, because a corrupted list may be endless.
 const (
 	chains = 64
 	most   = 4096
 )
 
-// look reads a member while nothing runs, or as monitors do: no step depends on it.
+// look reads a member while nothing runs, or for monitors. No step depends on it.
 func (e *Linux) look(at arch.Addr, f field) uint64 {
 	v, _ := e.d.Guest.Get(at+arch.Addr(f.off), f.size)
 	return v
 }
 
-// next reads a pointer likewise.
+// next reads a pointer as look reads a member.
 func (e *Linux) next(at arch.Addr) arch.Addr {
 	v, _ := e.d.Guest.Get(at, e.k.word)
 	return arch.Addr(v)
@@ -48,8 +48,8 @@ func (e *Linux) points(f func(p arch.Addr)) {
 	}
 }
 
-// holds reports whether a struct kprobe of a user's is in the table: as a point, or as
-// one of those that a point stands for.
+// holds reports whether a user's struct kprobe is in the table, as a point or as one of the
+// probes that a point stands for.
 func (e *Linux) holds(p arch.Addr) (found bool) {
 	list := arch.Addr(e.k.fields.kpList.off)
 	e.points(func(pp arch.Addr) {
@@ -66,7 +66,7 @@ func (e *Linux) holds(p arch.Addr) (found bool) {
 	return found
 }
 
-// queue says on which of the optimizer's lists a point is: 0, 1 or 2, or -1.
+// queue returns the index of the optimizer's list that a point is on: 0, 1 or 2, or -1 for none.
 func (e *Linux) queue(p arch.Addr) int {
 	node := p + arch.Addr(e.k.fields.opList.off)
 	for i, head := range e.k.optimizer {
@@ -84,12 +84,12 @@ func (e *Linux) queue(p arch.Addr) int {
 	return -1
 }
 
-// aggregate reports whether a point is the kernel's own, which stands for probes of users.
+// aggregate reports whether a point is a struct of the kernel's own that stands for users' probes.
 func (e *Linux) aggregate(p arch.Addr) bool {
 	return arch.Addr(e.look(p, e.k.fields.kpPre)) == e.k.aggrPre
 }
 
-// tellStates tells monitors what the engine holds of each point.
+// tellStates reports the engine's state of each point to monitors.
 func (e *Linux) tellStates(x kapi.Context) {
 	f := &e.k.fields
 	armed := e.Switched(engine.Armed)
@@ -109,8 +109,8 @@ func (e *Linux) tellStates(x kapi.Context) {
 				bits |= kpev.StateJumped
 			}
 		}
-		// One on the freeing list when the mutex is let go was unoptimized by force, and
-		// waits with its breakpoint (unoptimize_kprobe).
+		// A point that is on the freeing list when the mutex is released was unoptimized by
+		// force, and waits with its breakpoint (unoptimize_kprobe).
 		if flags&flagGone == 0 &&
 			(flags&flagDisabled == 0 && armed ||
 				bits&(kpev.StateJumped|kpev.StateUnoptimizing|kpev.StateFreeing) != 0) {
@@ -129,8 +129,8 @@ func (e *Linux) tellStates(x kapi.Context) {
 	})
 }
 
-// tellCarried tells monitors which probes the points have. Nothing is said where tasks
-// have used one struct at the same time, which is misuse.
+// tellCarried reports the probes of each point to monitors. It reports nothing if tasks have
+// used one struct at the same time, which is misuse.
 func (e *Linux) tellCarried(x kapi.Context) {
 	for _, p := range e.probes {
 		if p.mixed {
@@ -156,7 +156,7 @@ func (e *Linux) tellCarried(x kapi.Context) {
 	})
 }
 
-// Claim implements engine.Engine: what kprobes/list says.
+// Claim implements engine.Engine. It reports the lines of kprobes/list.
 func (e *Linux) Claim(tell func(k traces.Kind, a, b, c uint64)) {
 	if e.k == nil {
 		return
@@ -184,7 +184,7 @@ func (e *Linux) listed(f func(addr arch.Addr, letter byte, tags uint64)) {
 	})
 }
 
-// line is one line of it: of probe p at point pp (report_probe).
+// line returns the line of probe p at point pp (report_probe).
 func (e *Linux) line(p, pp arch.Addr) (addr arch.Addr, letter byte, tags uint64) {
 	m := &e.k.fields
 	letter = 'k'
@@ -203,7 +203,7 @@ func (e *Linux) line(p, pp arch.Addr) (addr arch.Addr, letter byte, tags uint64)
 	return arch.Addr(e.look(p, m.kpAddr)), letter, tags
 }
 
-// list is the file kprobes/list.
+// list returns the text of the file kprobes/list.
 func (e *Linux) list() string {
 	out := ""
 	e.listed(func(addr arch.Addr, letter byte, tags uint64) {
@@ -258,16 +258,16 @@ func (e *Linux) Files() []engine.File {
 	return list
 }
 
-// writers are the handlers of the files by which switches are set.
+// writers lists the handlers of the files that set switches.
 var writers = map[engine.Switch]string{
 	engine.Armed: "write_enabled_file_bool", engine.Optimization: "proc_kprobes_optimization_handler",
 }
 
-// Has reports whether the kernel has a switch. One without CONFIG_DEBUG_FS has no file
-// enabled, one without CONFIG_SYSCTL no kprobes-optimization.
+// Has reports whether the kernel has a switch. A kernel without CONFIG_DEBUG_FS has no file
+// "enabled"; one without CONFIG_SYSCTL has no kprobes-optimization.
 func (k *Kernel) Has(s engine.Switch) bool { return k.at(writers[s]) != 0 }
 
-// parse reads what is written to a file.
+// parse parses the text written to a file.
 func parse(text string) (on, ok bool) {
 	switch text {
 	case "0", "0\n":

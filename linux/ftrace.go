@@ -15,14 +15,14 @@ type client struct {
 	ops ftrace.Client
 }
 
-// clients are those that there are (kernel/kprobes.c): the handlers of the second may
+// clients lists the kernel's two clients (kernel/kprobes.c). Handlers of the second may
 // change where the function goes on (FTRACE_OPS_FL_IPMODIFY).
 var clients = [...]struct {
 	name  string
 	flags ftrace.Flags
 }{{"kprobe_ftrace_ops", 0}, {"kprobe_ipmodify_ops", ftrace.Modifies}}
 
-// followFtrace makes the clients of a run, in which functions have sites.
+// followFtrace makes the clients for a run whose functions have sites.
 func (e *Linux) followFtrace() {
 	e.clients = e.clients[:0]
 	if e.d.Ftrace == nil {
@@ -40,7 +40,7 @@ func (e *Linux) followFtrace() {
 	}
 }
 
-// redZone is how far below the stack pointer the registers are kept.
+// redZone is how many bytes below the stack pointer the saved registers end.
 const redZone = 128
 
 // traced calls the function of an ftrace_ops, which struct ftrace_ops begins with:
@@ -51,7 +51,7 @@ func (e *Linux) traced(x kapi.Context, ops, ip arch.Addr, regs *arch.Regs) {
 	live := x.Regs()
 	was := *live
 	top := arch.Addr(was.R[a.SP])
-	parent, _ := mem.Load(top+arch.Addr(a.Word), a.Word) // above the return address to the site
+	parent, _ := mem.Load(top+arch.Addr(a.Word), a.Word) // it lies above the return address to the site
 	frame := (top - redZone - arch.Addr(a.Frame.Size)) &^ 15
 	a.Frame.Store(mem, frame, regs)
 	live.R[a.SP] = uint64(frame)
@@ -61,7 +61,7 @@ func (e *Linux) traced(x kapi.Context, ops, ip arch.Addr, regs *arch.Regs) {
 	x.Regs().R = was.R
 }
 
-// opsOf returns the client that an ftrace_ops stands for; nil ends the run.
+// opsOf returns the client of an ftrace_ops. If none has it, the run ends and nil is returned.
 func (e *Linux) opsOf(x kapi.Context, at uint64) ftrace.Client {
 	for i := range e.clients {
 		if e.clients[i].at == arch.Addr(at) {
@@ -72,8 +72,8 @@ func (e *Linux) opsOf(x kapi.Context, at uint64) ftrace.Client {
 	return nil
 }
 
-// calledFrom reports whether ftrace calls the kernel's probes from a site, or will when
-// there is text again.
+// calledFrom reports whether ftrace calls the kernel's probes from a site, or will once text
+// is loaded there again.
 func (e *Linux) calledFrom(at arch.Addr) bool {
 	for i := range e.clients {
 		if e.clients[i].ops.Wants(at) {
@@ -108,8 +108,8 @@ func unregisterFtrace(e *Linux, x kapi.Context, a *args) uint64 {
 	return negative(uint32(c.Unregister(x)))
 }
 
-// ftraceLocation is ftrace_location(ip): the site that an address lies in, or that of the
-// function which begins there.
+// ftraceLocation is ftrace_location(ip). It returns the site that an address lies in, or the
+// site of the function that begins there.
 func ftraceLocation(e *Linux, x kapi.Context, a *args) uint64 {
 	if at := e.siteIn(ftrace.Site, arch.Addr(a[0]), 1); at != 0 {
 		return uint64(at)
@@ -120,7 +120,7 @@ func ftraceLocation(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// siteIn returns the first site of a kind in a range, 0 if there is none.
+// siteIn returns the first site of a kind in a range, or 0.
 func (e *Linux) siteIn(kind kapi.SiteKind, at arch.Addr, size int) arch.Addr {
 	e.sites = e.d.Symbols.Sites(e.sites[:0], at, size)
 	for i := range e.sites {

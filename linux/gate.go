@@ -11,11 +11,11 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// What the engine calls outside itself, and has no service, ends the run with its name:
-// it would run on through a kernel that was never booted.
+// A call out of the engine to a function without a service ends the run and names the
+// function. Otherwise the run would go on in a kernel that was never booted.
 
-// refuseRest leads each function that the engine calls, and that has no service, to a
-// gate that ends the run. taken are the addresses that lead elsewhere.
+// refuseRest redirects each function that the engine calls, and that has no service, to a
+// gate that ends the run. taken lists the addresses already redirected elsewhere.
 func (k *Kernel) refuseRest(taken map[arch.Addr]bool) error {
 	for i := range k.Closure.Boundary {
 		callee := &k.Closure.Boundary[i]
@@ -32,8 +32,8 @@ func (k *Kernel) refuseRest(taken map[arch.Addr]bool) error {
 	return nil
 }
 
-// refusePointed has every other function of the kernel call a gate that ends the run: what
-// the engine calls through a pointer isn't known before.
+// refusePointed makes every other function of the kernel call a gate that ends the run,
+// because the targets of calls through pointers aren't known in advance.
 func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
 	gate := k.gateAt(len(k.services))
 	k.services = append(k.services, &service{name: "a function that is called through a pointer", served: new(served),
@@ -61,7 +61,7 @@ func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
 	return nil
 }
 
-// thunk reports whether a function is one by which code of the engine calls or returns.
+// thunk reports whether the engine's code calls or returns through this function.
 func thunk(s vmlinux.Symbol) bool {
 	name := strings.TrimPrefix(s.Name, "__pi_")
 	return name == "__fentry__" || strings.Contains(name, "__x86_indirect_") ||
@@ -69,7 +69,7 @@ func thunk(s vmlinux.Symbol) bool {
 		strings.HasSuffix(name, "return_thunk") || strings.HasPrefix(name, "__SCT__")
 }
 
-// paravirtual are the functions that pv_ops calls: they run as they are.
+// paravirtual returns the functions that pv_ops calls. They run unchanged.
 func (k *Kernel) paravirtual() map[arch.Addr]bool {
 	list := make(map[arch.Addr]bool)
 	s, _ := k.Image.Symbol("pv_ops")
@@ -95,16 +95,17 @@ func (e *Linux) unserved(x kapi.Context, s *service) {
 	e.refuse(x, fmt.Sprintf("the engine %s %s, which isn't done here: %s", how, name, e.chain(x)))
 }
 
-// Bounds of a chain of calls: how many are reported, and how many words of the stack are searched for
-// each.
+// Bounds of a chain of calls: the most calls reported, and the most words of the stack
+// searched for each.
 const (
 	chainMost = 8
 	chainNear = 128
 )
 
-// chain says which calls of the kernel's functions are open, the innermost first: each
-// return address follows a direct call of the function before, or, if none does, a call
-// through a pointer. It ends where neither is near, as before a jump to a function.
+// chain describes the open calls of the kernel's functions, the innermost first. A word is
+// taken for a return address if it follows a direct call of the function before; if no such
+// word is near, one that follows a call through a pointer is taken. The chain ends where
+// neither is near, as before a jump to a function.
 func (e *Linux) chain(x kapi.Context) string {
 	var list []string
 	callee := arch.Addr(0) // 0: the return address is the next word
@@ -124,8 +125,8 @@ func (e *Linux) chain(x kapi.Context) string {
 	return strings.Join(list, " < ")
 }
 
-// returnTo returns the next return address on the stack of one who has called a function,
-// and where the stack goes on; 0: there is none near.
+// returnTo returns the next return address on the stack that leads to a caller of the
+// function, and where the stack goes on. word is 0 if none is near.
 func (e *Linux) returnTo(x kapi.Context, at, callee arch.Addr) (word uint64, next arch.Addr) {
 	for range chainNear {
 		v, ok := x.Memory().Load(at, e.k.word)
@@ -145,7 +146,7 @@ func (e *Linux) returnTo(x kapi.Context, at, callee arch.Addr) (word uint64, nex
 	return word, next
 }
 
-// isCode reports whether an address lies in a function, of boot's too.
+// isCode reports whether an address lies in a function, including functions of .init.text.
 func (k *Kernel) isCode(a uint64) bool {
 	s, ok := k.Image.Lookup(a)
 	return ok && s.Func

@@ -14,16 +14,16 @@ var (
 	given      []*Kernel
 )
 
-// Give makes a kernel known to the process: scenarios with engine linux run it. It may
-// be called by any goroutine.
+// Give makes a kernel known to the process, so that scenarios with engine linux run it. It
+// may be called by any goroutine.
 func Give(k *Kernel) {
 	givenMutex.Lock()
 	defer givenMutex.Unlock()
 	given = append(given, k)
 }
 
-// Given returns the kernel of an ID, for "" the one that was given last. It may be called
-// by any goroutine.
+// Given returns the kernel with an ID, or for "" the one given last. It may be called by any
+// goroutine.
 func Given(id string) (*Kernel, error) {
 	givenMutex.Lock()
 	defer givenMutex.Unlock()
@@ -48,14 +48,14 @@ func Given(id string) (*Kernel, error) {
 		"fetch it: scripts/fetch-kernel linux-image-%s", id, release)
 }
 
-// A Patch is bytes of a kernel's text that are changed: a fault that is put in on purpose.
+// A Patch is a change of bytes of a kernel's text: a fault injected on purpose.
 type Patch struct {
 	At    uint64
 	Bytes []byte
 }
 
-// Patched returns a kernel as it was booted, with some of its text changed since. Both
-// share all other pages.
+// Patched returns a copy of the booted kernel with some of its text changed. Both share all
+// other pages.
 func (b *Booted) Patched(list []Patch) (*Booted, error) {
 	changed := *b
 	changed.images = append([]*kapi.Image(nil), b.images...)
@@ -69,7 +69,7 @@ func (b *Booted) Patched(list []Patch) (*Booted, error) {
 	return &changed, nil
 }
 
-// patch changes one byte: its page becomes one of b's own, unless it is already.
+// patch changes one byte. If its page is still shared, b gets a copy of the page first.
 func (b *Booted) patch(at arch.Addr, v byte, was *Booted) error {
 	for i, im := range b.images {
 		if at < im.At || at >= im.At+arch.Addr(im.Size) {

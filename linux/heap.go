@@ -12,37 +12,38 @@ import (
 	"kpsim/traces"
 )
 
-// What is handed out at boot lies in one region, what a run allocates in pages of its own.
+// Memory handed out at boot lies in one region. Each object that a run allocates has pages of
+// its own.
 const (
 	heapSize   = 16 << 20 // bytes, at boot
 	mostObject = 1 << 20
 )
 
-// A heap is what kmalloc has handed out.
+// A heap holds the memory that kmalloc has handed out.
 type heap struct {
 	next    arch.Addr
-	live    []span   // of boot's
-	objects []object // of the run's, by address
+	live    []span   // memory from boot that is in use
+	objects []object // the run's objects, by address
 }
 
-// An object is memory that a run has allocated. It ends where its last page does, and no
-// page follows: an access past the end is a page fault. When it is freed its pages go
-// too, and aren't used again in the run. So an access to freed memory is one as well.
+// An object is memory that a run has allocated. It ends at the end of its last page, and no
+// page follows, so an access past the end is a page fault. Freeing an object unmaps its
+// pages, which aren't reused in the run, so an access to freed memory is a page fault too.
 type object struct {
 	span
 	first   arch.Addr // its first page
-	by      arch.Addr // who has allocated it: where kmalloc returned to
+	by      arch.Addr // the code that allocated it: the return address of kmalloc
 	freed   bool
 	freedBy arch.Addr
 }
 
-// pages is how many pages it has.
+// pages returns how many pages the object has.
 func (o *object) pages() int { return roundUp(int(o.at-o.first)+o.size, page) / page }
 
 // Flags of an allocation (include/linux/gfp_types.h).
 const (
 	gfpZero          = 0x100
-	gfpDirectReclaim = 0x400 // it may sleep
+	gfpDirectReclaim = 0x400 // the allocation may sleep
 )
 
 // zeroSize is what kmalloc(0) returns (ZERO_SIZE_PTR).
@@ -75,8 +76,8 @@ func (e *Linux) alloc(x kapi.Context, size, flags uint64) uint64 {
 	return uint64(at)
 }
 
-// take finds room for an object. One whose size is a power of two is a multiple of it
-// from address 0, up to a page, as kmalloc's.
+// take finds room for an object. If its size is a power of two, it is aligned to its size, up
+// to a page, as by kmalloc.
 func (e *Linux) take(x kapi.Context, size int) (at arch.Addr, ok bool) {
 	h := &e.heap
 	if e.booting {
@@ -102,7 +103,7 @@ func (e *Linux) take(x kapi.Context, size int) (at arch.Addr, ok bool) {
 	return at, true
 }
 
-// freed is what memory of boot is filled with that was given back: no address.
+// freed is the pattern that fills freed memory from boot. It is no valid address.
 const freed = 0x6b6b6b6b6b6b6b6b
 
 // free is kfree(at), called by text at an address.
@@ -139,8 +140,8 @@ func (e *Linux) free(x kapi.Context, at uint64, by arch.Addr) {
 	}
 }
 
-// object returns the object of the run whose pages, or the hole after them, an address
-// lies in; nil: there is none.
+// object returns the run's object whose pages, or the hole after them, contain an address;
+// nil if none does.
 func (h *heap) object(at arch.Addr) *object {
 	i, found := slices.BinarySearchFunc(h.objects, at, func(o object, at arch.Addr) int {
 		switch {
@@ -157,8 +158,8 @@ func (h *heap) object(at arch.Addr) *object {
 	return &h.objects[i]
 }
 
-// stray is asked about the page faults of text: whether memory is misused. The kernel
-// dies of it in any case.
+// stray reports misuse of memory for a page fault of text. The kernel dies of the fault in
+// any case.
 func (e *Linux) stray(x kapi.Context, by arch.Addr) {
 	at := e.d.Guest.Fault(x)
 	if i := int(at-e.k.places.users) / userStep; at >= e.k.places.users && i < len(e.probes) && !e.probes[i].here {
@@ -182,10 +183,9 @@ func (e *Linux) stray(x kapi.Context, by arch.Addr) {
 	}
 }
 
-// wild is asked about page faults that nothing mends: whether the kernel's own code has
-// gone to user space, of which no engine has an address. The first page stands for NULL,
-// of which the oops says enough. Memory of a module that has gone is told of by the
-// machine (S1).
+// wild checks page faults that nothing handles. It reports an access to user space by the
+// kernel's own code, because no engine has an address there. The first page stands for NULL,
+// which the oops reports well enough. The machine reports accesses to an unloaded module (S1).
 func (e *Linux) wild(x kapi.Context, by arch.Addr) {
 	if at := e.d.Guest.Fault(x); at >= page && at < e.k.places.user && e.k.Closure.Function(uint64(by)) != nil {
 		e.d.Guest.Why(x, fmt.Sprintf("it is an address of user space, and %s accesses it", e.named(by)))
@@ -193,15 +193,15 @@ func (e *Linux) wild(x kapi.Context, by arch.Addr) {
 	}
 }
 
-// touched is called by services that, in a kernel, access memory at an address that they
-// are given.
+// touched is called by services whose counterparts in a kernel access memory at an address
+// that they get.
 func (e *Linux) touched(x kapi.Context, at uint64) {
 	if o := e.heap.object(arch.Addr(at)); o != nil && o.freed {
 		e.misused(x, linuxev.UseAfterFree, o, arch.Addr(at), "it is given away by "+e.named(e.caller(x)))
 	}
 }
 
-// misused tells of memory that is misused.
+// misused reports a misuse of memory.
 func (e *Linux) misused(x kapi.Context, what uint64, o *object, at arch.Addr, how string) {
 	why := fmt.Sprintf("byte %d of the %d that %s has allocated", int(at)-int(o.at), o.size, e.named(o.by))
 	if member := e.memberOf(o, int(at-o.at)); member != "" {
@@ -214,7 +214,7 @@ func (e *Linux) misused(x kapi.Context, what uint64, o *object, at arch.Addr, ho
 	x.Emit(linuxev.Heap, what, uint64(at), uint64(o.size))
 }
 
-// named is text in words.
+// named describes an address of text in words.
 func (e *Linux) named(at arch.Addr) string {
 	if name, off, ok := e.k.Symbol(at); ok {
 		return fmt.Sprintf("%s+%#x", name, off)
@@ -222,10 +222,10 @@ func (e *Linux) named(at arch.Addr) string {
 	return fmt.Sprintf("%#x", uint64(at))
 }
 
-// leak tells of memory that a run has left, when nothing of it can be needed any more:
-// no probe is registered, no work is left, and with the tasks the calls have ended that
-// return probes follow. Nothing is said where tasks have used one struct at the same time.
-// The kernel keeps pages of slots, and what a module that is there has on the blacklist.
+// leak reports memory that a run has never freed, once none of it can be needed: no probe is
+// registered, no work is left, and all calls that return probes follow have ended with their
+// tasks. It reports nothing if tasks have used one struct at the same time. Pages of slots
+// and a loaded module's entries on the blacklist aren't leaks: the kernel keeps them.
 func (e *Linux) leak(tell func(k traces.Kind, a, b, c uint64)) {
 	held := !e.idle()
 	for _, p := range e.probes {
@@ -252,7 +252,8 @@ func (e *Linux) leak(tell func(k traces.Kind, a, b, c uint64)) {
 	}
 }
 
-// objectTypes are the structs that functions allocate, also those that one is inlined into.
+// objectTypes lists the structs that functions allocate. It includes functions into which an
+// allocating function is inlined.
 var objectTypes = [...]struct{ by, name string }{
 	{"alloc_aggr_kprobe", "optimized_kprobe"},
 	{"register_aggr_kprobe", "optimized_kprobe"},
@@ -264,7 +265,7 @@ var objectTypes = [...]struct{ by, name string }{
 	{"kprobe_add_ksym_blacklist", "kprobe_blacklist_entry"},
 }
 
-// memberOf says in which struct and member of it a byte of an object is, "": not known.
+// memberOf names the struct and the member that contain a byte of an object, "" if unknown.
 func (e *Linux) memberOf(o *object, off int) string {
 	by, _, _ := e.k.Symbol(o.by)
 	by, _, _ = strings.Cut(by, ".")

@@ -8,18 +8,18 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// The instances of return probes: the nodes of a rethook, which calls take and give back.
+// The instances of return probes: the nodes of a rethook. A call takes one and gives it back.
 
-// An instance is a node of a rethook that a call has taken before. Its number, which
-// events have, is its place in the list, from 1 on.
+// An instance is a node of a rethook that some call has taken. Its number in events is its
+// position in the list, from 1.
 type instance struct {
 	at      arch.Addr // 0: its memory was given back
-	probe   int       // whose it is
-	flushed bool      // rethook_flush_task gives it back
+	probe   int       // the number of its probe
+	flushed bool      // rethook_flush_task is giving it back
 }
 
-// countable reports whether each call that gives an instance back is seen: the compiler
-// may have put rethook_recycle into its callers.
+// countable reports whether every return of an instance is seen. It isn't if the compiler has
+// inlined rethook_recycle into its callers.
 func (k *Kernel) countable() (yes bool) {
 	f := k.Closure.Function(uint64(k.compiled("rethook_trampoline_handler")))
 	if f == nil {
@@ -32,7 +32,7 @@ func (k *Kernel) countable() (yes bool) {
 	return yes
 }
 
-// number returns the number of a node, 0: it is none that is known.
+// number returns the number of a node, or 0 if the node isn't known.
 func (e *Linux) number(at uint64) uint64 {
 	for i := len(e.nodes) - 1; at != 0 && i >= 0; i-- {
 		if e.nodes[i].at == arch.Addr(at) {
@@ -61,7 +61,7 @@ func triedGet(e *Linux, x kapi.Context, a *args) {
 	}
 }
 
-// recycled is rethook_recycle(node): a call gives it back.
+// recycled is rethook_recycle(node): a call gives the node back.
 func recycled(e *Linux, x kapi.Context, a *args) { e.put(x, a[0]) }
 
 func (e *Linux) put(x kapi.Context, at uint64) {
@@ -79,7 +79,7 @@ func (e *Linux) flushTask(x kapi.Context) {
 	if e.k.flush == 0 || e.look(e.taskAt(x.Task()), f.taskHooks) == 0 {
 		return
 	}
-	// rethook_recycle may have become a part of it.
+	// rethook_recycle may be inlined into it.
 	at := arch.Addr(e.look(e.taskAt(x.Task()), f.taskHooks))
 	for n := 0; at != 0 && n < most; n++ {
 		node := uint64(at) - uint64(f.nodeList.off)
@@ -92,9 +92,9 @@ func (e *Linux) flushTask(x kapi.Context) {
 	e.call(x, e.k.flush, uint64(e.taskAt(x.Task())))
 }
 
-// findRetAddr is rethook_find_ret_addr for unwinders: what a word of a task's stack stands for,
-// where the trampoline of return probes has taken a return address's place. Its code has no
-// frame that they know in its midst.
+// findRetAddr is rethook_find_ret_addr for unwinders. For a word of a task's stack that holds
+// the address of the return probes' trampoline, it returns the return address that this word
+// replaced. Inside the trampoline's code, unwinders don't know the frame.
 func (e *Linux) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
 	f := &e.k.fields
 	if word != e.k.trampoline {
@@ -115,7 +115,7 @@ func (e *Linux) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.Addr)
 	return word, false
 }
 
-// freeNodes tells of the instances whose memory goes.
+// freeNodes reports the instances whose memory is freed.
 func (e *Linux) freeNodes(x kapi.Context, in span) {
 	for i := range e.nodes {
 		if n := &e.nodes[i]; n.at != 0 && in.has(n.at) {

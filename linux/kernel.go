@@ -15,14 +15,14 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Moved is how far from its link address a kernel of x86-64 lies, as KASLR would have it: the
-// functions of scenarios lie where it was linked to. One of i386 stays where it was linked to,
-// at text32 or above, unless it has CONFIG_VMSPLIT_2G.
+// Moved is the distance of an x86-64 kernel from its link address, as KASLR would move it: the
+// functions of scenarios lie at its link address. An i386 kernel stays at its link address,
+// text32 or above, unless it has CONFIG_VMSPLIT_2G.
 const Moved = 0x1000_0000
 
 const text32 = 0xc100_0000
 
-// away is how far from where it was linked to the kernel is to lie.
+// away returns how far the kernel is to be moved from its link address.
 func (k *Kernel) away() int64 {
 	if k.Processor == target.X8664 {
 		return Moved
@@ -33,68 +33,68 @@ func (k *Kernel) away() int64 {
 	return 0
 }
 
-// moveUnit is what a kernel is moved by a multiple of (vmlinux.Image.Move).
+// moveUnit is the unit of moves: a kernel is moved by a multiple of it (vmlinux.Image.Move).
 const moveUnit = 2 << 20
 
-// overlayGap is what an overlay's address is a multiple of.
+// overlayGap is the alignment of an overlay's address.
 const overlayGap = 2 << 20
 
-// A Kernel is an opened kernel, with its text prepared for the machine. It isn't
-// changed, and may be shared.
+// A Kernel is an opened kernel, with its text prepared for the machine. It is immutable and
+// may be shared.
 type Kernel struct {
 	Image   *vmlinux.Image
-	Closure *closure.Closure // what of it runs
+	Closure *closure.Closure // the functions of the kernel that run
 	Objects []string         // the files that were laid over it
 
-	Processor target.Processor // that it is built for
-	arch      *arch.Arch       // and its row
-	word      int              // bytes of an address
-	maskBytes int              // of a set of CPUs
+	Processor target.Processor // the processor that the kernel is built for
+	arch      *arch.Arch       // the processor's row
+	word      int              // the size of an address in bytes
+	maskBytes int              // the size of a set of CPUs in bytes
 	places    places
-	clobbered []arch.Reg // that a callee may leave as it likes
-	poison    uint64     // as a word
+	clobbered []arch.Reg // the registers that a callee may clobber
+	poison    uint64     // poison, truncated to a word
 
-	images   []*kapi.Image // text and data, without those of the CPUs
-	percpu   []byte        // what each CPU begins with of its own
-	perSpan  int           // bytes of it, in whole pages
+	images   []*kapi.Image // text and data, without per-CPU data
+	percpu   []byte        // the initial per-CPU data
+	perSpan  int           // the size of a CPU's data in bytes, in whole pages
 	fields   fields
 	services []*service // bound in this order
 
 	text         span      // .text
-	texts        []span    // and an overlay's
+	texts        []span    // the .text of overlays
 	preemptCount arch.Addr // per-CPU: distances from a CPU's base
 	currentTask  arch.Addr
-	current      arch.Addr // current_kprobe; 0: there is none
+	current      arch.Addr // current_kprobe; 0: the kernel has none
 	ctlblk       arch.Addr // kprobe_ctlblk
 	flush        arch.Addr // rethook_flush_task
-	counts       bool      // who gives an instance back is seen
+	counts       bool      // every return of an instance is seen (countable)
 	cpuNumber    arch.Addr
-	perAt        arch.Addr // where their section is linked
+	perAt        arch.Addr // the link address of the per-CPU section
 	excInt3      arch.Addr
 	faulted      arch.Addr // kprobe_fault_handler
 	extable      func() []vmlinux.ExEntry
-	memset       arch.Addr    // the function of __text_poke that fills
+	memset       arch.Addr    // the function that __text_poke gets to fill text
 	ibt          bool         // CONFIG_X86_KERNEL_IBT
 	kgdbFirst    bool         // CONFIG_KGDB_LOW_LEVEL_TRAP
 	execmem      bool         // module_alloc is execmem_alloc(type, size)
-	optSlots     arch.Addr    // and of detours
-	pokeArray    arch.Addr    // text_poke_array; 0: there is none
-	api          [8]arch.Addr // by verb
-	retAPI       [8]arch.Addr // of return probes
+	optSlots     arch.Addr    // the cache of detours
+	pokeArray    arch.Addr    // text_poke_array; 0: the kernel has none
+	api          [8]arch.Addr // the calls of the API, by verb
+	retAPI       [8]arch.Addr // the calls for return probes, by verb
 	arrays       [8]arch.Addr
 	kprobeMutex  arch.Addr
 	table        arch.Addr    // kprobe_table
-	optimizer    [3]arch.Addr // optimizing_list, unoptimizing_list, freeing_list; 0: there is none
+	optimizer    [3]arch.Addr // optimizing_list, unoptimizing_list, freeing_list; 0: the kernel has none
 	aggrPre      arch.Addr    // aggr_pre_handler
 	retPre       arch.Addr    // pre_handler_kretprobe
-	trampoline   arch.Addr    // where calls return to that a return probe follows
+	trampoline   arch.Addr    // the return address of calls that a return probe follows
 	retArrays    [8]arch.Addr
 	labels       labelParts
 	static       callParts
 	records      recordParts
 }
 
-// A Booted is a kernel after its boot on so many CPUs: what a run begins with.
+// A Booted is a kernel after its boot on a number of CPUs. Runs begin with it.
 type Booted struct {
 	Kernel *Kernel
 	CPUs   int
@@ -102,8 +102,8 @@ type Booted struct {
 	boot   bootState
 }
 
-// Open opens a kernel's file, and lays objects over it whose functions take the place of
-// its own.
+// Open opens a kernel's file and lays objects over it. The objects' functions replace the
+// kernel's.
 func Open(path string, objects ...string) (*Kernel, error) {
 	im, err := vmlinux.Open(path)
 	if err != nil {
@@ -141,7 +141,7 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	return k, nil
 }
 
-// overlayAt is where an overlay lies: behind all of the kernel.
+// overlayAt returns the address of an overlay, after the end of the kernel.
 func overlayAt(im *vmlinux.Image) (end uint64) {
 	for _, s := range im.Sections() {
 		end = max(end, s.Addr+s.Size)
@@ -149,14 +149,14 @@ func overlayAt(im *vmlinux.Image) (end uint64) {
 	return (end + overlayGap) &^ (overlayGap - 1)
 }
 
-// at returns the address of a symbol, 0 if there is none.
+// at returns the address of a symbol, or 0 if the kernel has none.
 func (k *Kernel) at(name string) arch.Addr {
 	s, _ := k.Image.Symbol(name)
 	return arch.Addr(s.Addr)
 }
 
-// compiled returns the address of a function, 0 if there is none. A compiler may have
-// given it another name because no caller uses all it returns or is given (-fipa-sra).
+// compiled returns the address of a function, or 0 if the kernel has none. The compiler may
+// have renamed the function because no caller uses all its arguments or its result (-fipa-sra).
 func (k *Kernel) compiled(name string) arch.Addr {
 	if at := k.at(name); at != 0 {
 		return at
@@ -164,9 +164,9 @@ func (k *Kernel) compiled(name string) arch.Addr {
 	return k.at(name + ".isra.0")
 }
 
-// Symbol returns the function or data that an address lies in, and the distance. Where the
-// kernel's own table has no data (a build without CONFIG_KALLSYMS_ALL), data is known by
-// the names of the file, at its first byte.
+// Symbol returns the function or data that an address lies in, and the offset. If the
+// kernel's own table has no data (a build without CONFIG_KALLSYMS_ALL), the names of the file
+// identify data, at its first byte only.
 func (k *Kernel) Symbol(a arch.Addr) (name string, off int, ok bool) {
 	s, ok := k.Image.Lookup(uint64(a))
 	if !ok {
@@ -182,7 +182,7 @@ func (k *Kernel) Symbol(a arch.Addr) (name string, off int, ok bool) {
 // A field is where a member of a struct lies.
 type field struct{ off, size int }
 
-// fields are the members that the engine reads and writes by itself.
+// fields are the members that the Go side of the engine reads and writes.
 type fields struct {
 	kprobe, kretprobe int // sizes
 
@@ -194,23 +194,23 @@ type fields struct {
 	taskHooks field
 	// nodeList is the next rethook_node.
 	nodeList field
-	// the return address that it keeps, and where that lay
+	// The return address that a node keeps, and where it lay.
 	nodeRet, nodeFrame          field
 	workFunc, workPending       field
 	pokeAddr, pokeLen, pokeText field
 	poke                        int
-	// The list of what is to be poked: 6.16 and later.
+	// The list of pending pokes (6.16 and later).
 	pokeList, pokeCount   field
 	opList, opDetour      field
 	cacheMutex, cacheSize field
 	status                field
-	// Fields of a cache, and of its pages; size 0: not known.
+	// Fields of a cache of slots, and of its pages. Size 0: not known.
 	slotPages, slotsUsed, slotsDirty field
 	banList, banStart, banEnd        field
 	module                           moduleFields
 }
 
-// resolve finds the members.
+// resolve looks up the members in the kernel's types.
 func (k *Kernel) resolve(t *vmlinux.Types) error {
 	var missing string
 	size := func(name string) int {
@@ -274,7 +274,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	return nil
 }
 
-// find looks up the symbols that the engine uses by itself.
+// find looks up the symbols that the Go side of the engine uses.
 func (k *Kernel) find() error {
 	if k.Image.Section(".data..percpu") == nil {
 		return fmt.Errorf("it has no per-CPU data: kpsim runs kernels of SMP")
@@ -340,8 +340,8 @@ func (k *Kernel) find() error {
 	return nil
 }
 
-// whole is what to give instead of a kernel that names no data, or has no types, as Debian's
-// vmlinuz for i386: the vmlinux that it was made from has them.
+// whole suggests a file to use instead of a kernel that names no data or has no types, as
+// Debian's vmlinuz for i386. The vmlinux that it was made from has both.
 func (k *Kernel) whole() string {
 	if k.Image.Types().From != "" && k.at("kprobe_table") != 0 {
 		return ""
@@ -350,8 +350,8 @@ func (k *Kernel) whole() string {
 		")"
 }
 
-// renamed is an error if objects have a function and not what it keeps in static data, which
-// package linux finds by the name: it would look at what the kernel below has left there.
+// renamed returns an error if objects contain a function but not its static data. Package
+// linux finds such data by name, and would read the unused copy of the kernel below.
 func (k *Kernel) renamed() error {
 	for _, of := range [...]struct{ function, data string }{
 		{"register_kprobe", "kprobe_table"}, {"kprobe_optimizer", "optimizing_list"},
@@ -366,7 +366,7 @@ func (k *Kernel) renamed() error {
 	return nil
 }
 
-// mutexIn is how far from its symbol a mutex lies.
+// mutexIn returns the offset of a mutex from its symbol.
 func (k *Kernel) mutexIn(name string) arch.Addr {
 	if name == "kprobe_insn_slots" || name == "kprobe_optinsn_slots" {
 		return arch.Addr(k.fields.cacheMutex.off)
@@ -374,7 +374,7 @@ func (k *Kernel) mutexIn(name string) arch.Addr {
 	return 0
 }
 
-// ID says which kernel it is: its release, build ID, and the digest of its file.
+// ID identifies the kernel by its release, its build ID, and the digest of its file.
 func (k *Kernel) ID() string {
 	id := fmt.Sprintf("%s %x %x", k.Image.Release, k.Image.BuildID, k.Image.Digest[:8])
 	if digest, ok := k.Image.Layer(); ok {
@@ -383,22 +383,22 @@ func (k *Kernel) ID() string {
 	return id
 }
 
-// isText says whether an address is one of the kernel's code, or of an overlay's.
+// isText reports whether an address lies in the kernel's code or an overlay's.
 func (k *Kernel) isText(at arch.Addr) bool {
 	return slices.ContainsFunc(k.texts, func(s span) bool { return s.has(at) })
 }
 
-// AsksKgdbFirst reports whether its handler of breakpoints asks a debugger before its probes
-// (CONFIG_KGDB_LOW_LEVEL_TRAP), which takes every one in the kernel for its own.
+// AsksKgdbFirst reports whether the kernel's handler of breakpoints asks a debugger before its
+// probes (CONFIG_KGDB_LOW_LEVEL_TRAP). Such a debugger claims every breakpoint in the kernel.
 func (k *Kernel) AsksKgdbFirst() bool { return k.kgdbFirst }
 
-// ServesUser reports whether its handlers of traps that user mode takes are served as far as
-// its way back to user mode: those of 7.0 and later go through exit_to_user_mode_loop themselves.
+// ServesUser reports whether the boundary serves the kernel's handlers of traps from user mode
+// up to the return to user mode. Handlers of 7.0 and later call exit_to_user_mode_loop themselves.
 func (k *Kernel) ServesUser() bool {
 	return !slices.ContainsFunc(k.Closure.Boundary, func(c closure.Callee) bool {
 		return c.Name == "exit_to_user_mode_loop"
 	})
 }
 
-// Preemptible reports whether it is built with CONFIG_PREEMPTION.
+// Preemptible reports whether the kernel is built with CONFIG_PREEMPTION.
 func (k *Kernel) Preemptible() bool { return k.at("preempt_schedule") != 0 }

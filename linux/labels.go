@@ -6,18 +6,17 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Jump labels: those of a scenario, each with a struct static_key and a row of a jump
-// table, as the linker and jump_label_init would have left them. The kernel's own code
-// turns them.
+// Jump labels of a scenario. Each has a struct static_key and a row of a jump table, as the
+// linker and jump_label_init would have left them. The kernel's own code switches them.
 
-// The tables of jump labels, static calls and ftrace lie so far before the kernel's text. The
-// kernel walks its own tables up to their ends: rows before these are walked until their
-// key is another.
+// The tables of jump labels, static calls and ftrace lie at these distances before the kernel's
+// text. The kernel walks rows inside its own tables up to the tables' ends; it walks rows that
+// lie before its tables until the key changes.
 const (
 	nearBelow = 1 << 20
 	nearSize  = 32 * page
-	labelStep = 64 // bytes, of a row, a row of zeros that ends the walk, and the key
-	keyAt     = 32 // from the row
+	labelStep = 64 // the bytes of a row, a row of zeros that ends the walk, and the key
+	keyAt     = 32 // the offset of the key from the row
 )
 
 // The parts of that memory: labels, static calls, and ftrace's records.
@@ -27,17 +26,17 @@ const (
 	mostLabels = callsAt / labelStep
 )
 
-// labelParts are what the engine uses of jump labels.
+// labelParts are the parts of jump labels that the engine uses.
 type labelParts struct {
-	enable, disable   arch.Addr // static_key_enable, static_key_disable; 0: there are no labels
+	enable, disable   arch.Addr // static_key_enable, static_key_disable; 0: the kernel has no labels
 	code, target, key field     // of struct jump_entry
 	rows              field     // of struct static_key: where its rows begin
 }
 
-// near is where the tables lie.
+// near returns the address of the tables.
 func (k *Kernel) near() arch.Addr { return k.text.at - nearBelow }
 
-// findLabels looks up what there is of jump labels: all of it, or nothing.
+// findLabels looks up the parts of jump labels. It finds all of them or none.
 func (k *Kernel) findLabels() {
 	l := labelParts{enable: k.at("static_key_enable"), disable: k.at("static_key_disable")}
 	ok := l.enable != 0 && l.disable != 0
@@ -50,7 +49,7 @@ func (k *Kernel) findLabels() {
 	}
 }
 
-// part finds a member of a struct; false: there is none, or was was false already.
+// part finds a member of a struct. It returns false if the struct has none, or if was is false.
 func part(t *vmlinux.Types, name, member string, was bool) (field, bool) {
 	off, size, ok := t.Off(name, member)
 	return field{off, size}, ok && was
@@ -76,7 +75,7 @@ func (e *Linux) layLabels() {
 	}
 }
 
-// putRelative writes an address as its distance from the member that has it.
+// putRelative writes an address as its distance from the member that holds it.
 func (e *Linux) putRelative(at arch.Addr, f field, to arch.Addr) {
 	at += arch.Addr(f.off)
 	e.d.Guest.Put(at, f.size, uint64(to-at))

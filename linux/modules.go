@@ -6,11 +6,10 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Modules: those of the scenario, each with a struct module in memory as the kernel
-// would have loaded it.
+// Modules of the scenario. Each has a struct module in memory, as if the kernel had loaded it.
 
-// The structs lie one after the other, and behind each the addresses of its functions that
-// refuse probes (kprobe_blacklist).
+// The structs lie one after the other. Each is followed by the addresses of the module's
+// functions that refuse probes (kprobe_blacklist).
 const (
 	moduleStep  = page
 	mostModules = 256
@@ -34,8 +33,8 @@ const (
 	memInitText = 4
 )
 
-// modules finds them: of 6.4 and later a module's memory is an array, before it is two
-// structs.
+// modules finds the members. A module's memory is an array in 6.4 and later, and two structs
+// before.
 func modules(t *vmlinux.Types) (f moduleFields, ok bool) {
 	f.size, ok = t.Size("module")
 	get := func(base int, name, member string) field {
@@ -67,7 +66,7 @@ func (e *Linux) moduleAt(m *kapi.Module) arch.Addr {
 	return 0
 }
 
-// loaded reports whether a module is there, or is coming or going.
+// loaded reports whether any module is live, coming or going.
 func (e *Linux) loaded() bool {
 	for _, m := range e.modules {
 		if e.look(e.moduleAt(m), e.k.fields.module.state) != moduleStates[kapi.ModuleUnformed] {
@@ -87,7 +86,7 @@ func (e *Linux) moduleOf(at uint64) *kapi.Module {
 	return e.modules[i]
 }
 
-// moduleIs writes what a module's struct says, within the step in which that changes.
+// moduleIs updates a module's struct, within the step in which the module's state changes.
 func (e *Linux) moduleIs(m *kapi.Module, s kapi.ModuleState, init bool) {
 	at := e.moduleAt(m)
 	if at == 0 && len(e.modules) < mostModules {
@@ -99,7 +98,8 @@ func (e *Linux) moduleIs(m *kapi.Module, s kapi.ModuleState, init bool) {
 		return
 	}
 	put := func(f field, v uint64) { g.Put(at+arch.Addr(f.off), f.size, v) }
-	// as it is loaded; one that is there from the start has no list: ban has made its entries
+	// The list is filled when the module is loaded. A module that is live from the start has no
+	// list: ban has made its entries.
 	if s == kapi.ModuleComing {
 		put(f.count, 0)
 		for _, b := range e.d.Symbols.Blacklist(nil) {
@@ -125,7 +125,7 @@ func (e *Linux) moduleIs(m *kapi.Module, s kapi.ModuleState, init bool) {
 	}
 }
 
-// onModule calls the kernel's own notifier (struct notifier_block begins with it).
+// onModule calls the kernel's own notifier, the first member of struct notifier_block.
 func (e *Linux) onModule(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
 	block := e.boot.moduleNotifier
 	if block == 0 {
@@ -135,8 +135,7 @@ func (e *Linux) onModule(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
 	e.call(x, f, uint64(block), moduleStates[s], uint64(e.moduleAt(m)))
 }
 
-// moduleText is __module_text_address(addr), and __module_address: text is all that
-// a probe asks for.
+// moduleText is __module_text_address(addr) and __module_address: probes ask only about text.
 func moduleText(e *Linux, x kapi.Context, a *args) uint64 {
 	m := e.d.Modules.Find(x, arch.Addr(a[0]))
 	if m == nil {
@@ -149,7 +148,7 @@ func isModuleText(e *Linux, x kapi.Context, a *args) uint64 {
 	return b2u(e.d.Modules.Find(x, arch.Addr(a[0])) != nil)
 }
 
-// moduleGet is try_module_get(mod): NULL is the kernel itself.
+// moduleGet is try_module_get(mod). NULL stands for the kernel itself.
 func moduleGet(e *Linux, x kapi.Context, a *args) uint64 {
 	if a[0] == 0 {
 		return 1

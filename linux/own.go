@@ -21,7 +21,7 @@ func (e *Linux) taskAt(t kapi.TaskID) arch.Addr { return e.k.places.tasks + arch
 // enabled is the preemption count of a task that can be preempted.
 const enabled = 1 << 31
 
-// mapOwn maps it, on a machine that boots the kernel.
+// mapOwn maps that memory, on a machine that boots the kernel.
 func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	k := e.k
 	e.boot.heap.next = e.k.places.heap
@@ -46,7 +46,7 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	}
 }
 
-// BootCPUs gives the variables their values that say which CPUs there are.
+// BootCPUs sets the variables that hold the sets of CPUs.
 func (e *Linux) BootCPUs() {
 	g, k, cpus := e.d.Guest, e.k, e.d.CPUs
 	all := uint64(1)<<cpus - 1
@@ -79,7 +79,7 @@ func (e *Linux) BootCPUs() {
 // systemRunning is SYSTEM_RUNNING of 5.x and later.
 const systemRunning = 3
 
-// virtualBits is how many bits an address has: of x86-64 with four levels of page tables.
+// virtualBits returns how many bits an address has. On x86-64 it assumes four levels of page tables.
 func (k *Kernel) virtualBits() uint64 {
 	if k.Processor == target.I386 {
 		return 32
@@ -87,10 +87,10 @@ func (k *Kernel) virtualBits() uint64 {
 	return 48
 }
 
-// MostCPUs is how many CPUs the kernel is built for (CONFIG_NR_CPUS, rounded up).
+// MostCPUs returns how many CPUs the kernel is built for (CONFIG_NR_CPUS, rounded up).
 func (k *Kernel) MostCPUs() int { return 8 * k.maskBytes }
 
-// Boot runs the kernel's own initialisation of its engine, and returns what is wrong.
+// Boot runs the kernel's own initialisation of its engine, and returns an error if that fails.
 func (e *Linux) Boot(x kapi.Context) error {
 	for _, name := range []string{"init_kprobes", "init_optprobes"} {
 		f := e.k.at(name)
@@ -105,10 +105,10 @@ func (e *Linux) Boot(x kapi.Context) error {
 	return nil
 }
 
-// place says where a BUG or WARN is.
+// place formats the file and line of a BUG or WARN.
 func place(b vmlinux.Bug) string { return fmt.Sprintf("%s:%d", b.File, b.Line) }
 
-// Booted is the kernel as a run has left it, for other machines to begin with.
+// Booted returns the kernel as a run has left it. Other machines begin with it.
 func (e *Linux) Booted() *Booted {
 	b := &Booted{Kernel: e.k, CPUs: e.d.CPUs, images: e.d.Guest.Left(), boot: e.boot}
 	b.boot.heap = heap{next: e.heap.next, live: append([]span(nil), e.heap.live...)}

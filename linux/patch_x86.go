@@ -11,7 +11,7 @@ import (
 // callSize is how many bytes a direct call or jump takes.
 const callSize = 5
 
-// bootText does what boot does to text: tracing is off, and returns go without a thunk.
+// bootText patches text as boot does: tracing is turned off, and returns use no thunk.
 func (k *Kernel) bootText() {
 	for _, a := range k.Image.Fentries() {
 		if b := k.bytes(arch.Addr(a), 5); b != nil && b[0] == 0xe8 {
@@ -36,8 +36,8 @@ func (k *Kernel) jump(at, to arch.Addr) error {
 	return nil
 }
 
-// replaced reports whether objects laid over the kernel have another function for that at
-// an address, which only jumps there.
+// replaced reports whether objects laid over the kernel replace the function at an address,
+// which then only jumps to the replacement.
 func (k *Kernel) replaced(at arch.Addr) bool {
 	b := k.bytes(at, callSize)
 	if b == nil || b[0] != 0xe9 {
@@ -47,7 +47,7 @@ func (k *Kernel) replaced(at arch.Addr) bool {
 	return !k.text.has(to) && k.isText(to)
 }
 
-// Replaced is replaced of an instruction that runs: it is none of the kernel's own.
+// Replaced reports whether an instruction that runs belongs to a replaced function, and so isn't the kernel's own.
 func (k *Kernel) Replaced(at arch.Addr) bool { return k.replaced(at) }
 
 // patchCall writes a call over the entry of a function.
@@ -61,8 +61,8 @@ func (k *Kernel) patchCall(at, to arch.Addr) error {
 	return nil
 }
 
-// wrapAll leads all direct calls of the functions that are watched through a thunk of
-// ours, which calls the function and then a gate.
+// wrapAll redirects all direct calls of watched functions to a thunk of kpsim's, which calls
+// the function and then a gate.
 func (k *Kernel) wrapAll() error {
 	thunks := &kapi.Image{At: (k.end()+page-1)&^(page-1) + page, Size: page, Exec: true, Bytes: make([]byte, page)}
 	to := make(map[arch.Addr]arch.Addr)
@@ -91,14 +91,14 @@ func (k *Kernel) wrapAll() error {
 	}
 	k.images = append(k.images, thunks)
 	for _, s := range k.Image.Sections() {
-		if s.Name == ".text" { // the kernel's, and an overlay's
+		if s.Name == ".text" { // the kernel's .text, and an overlay's
 			k.redirect(k.bytes(arch.Addr(s.Addr), int(s.Size)), arch.Addr(s.Addr), to)
 		}
 	}
 	return nil
 }
 
-// redirect leads calls and jumps in text that lies at an address elsewhere.
+// redirect changes the targets of calls and jumps in text that lies at an address.
 func (k *Kernel) redirect(text []byte, at arch.Addr, to map[arch.Addr]arch.Addr) {
 	for i := 0; i+5 <= len(text); i++ {
 		if text[i] != 0xe8 && text[i] != 0xe9 {
@@ -113,16 +113,16 @@ func (k *Kernel) redirect(text []byte, at arch.Addr, to map[arch.Addr]arch.Addr)
 	}
 }
 
-// TrampolineMark is what follows the jump, or ret, of a static call's trampoline: a kernel
-// patches no other (arch/x86/kernel/static_call.c: ud1 %esp, %ecx). The loader of the
-// text puts it there.
+// TrampolineMark follows the jump, or ret, of a static call's trampoline (ud1 %esp, %ecx). A
+// kernel patches no trampoline without it (arch/x86/kernel/static_call.c). The loader of the
+// text writes it.
 var TrampolineMark = []byte{0x0f, 0xb9, 0xcc}
 
-// endbr64 is what functions begin with in a kernel built with CONFIG_X86_KERNEL_IBT.
+// endbr64 is the first instruction of functions in a kernel built with CONFIG_X86_KERNEL_IBT.
 var endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}
 
-// entry returns where the kernel places a probe that is asked for at an address: after the
-// endbr64 of a function (arch_adjust_kprobe_addr).
+// entry returns where the kernel places a probe requested at an address: after a function's
+// endbr64 (arch_adjust_kprobe_addr).
 func (e *Linux) entry(asked arch.Addr) (at arch.Addr, moved bool) {
 	f, ok := e.d.Symbols.Lookup(asked)
 	if !e.k.ibt || !ok || f.Addr != asked {
@@ -136,7 +136,7 @@ func (e *Linux) entry(asked arch.Addr) (at arch.Addr, moved bool) {
 	return asked + arch.Addr(len(endbr64)), true
 }
 
-// calls returns what the direct call before an address calls, as it is linked.
+// calls returns the linked target of the direct call that ends at an address.
 func (k *Kernel) calls(after uint64) (to arch.Addr, ok bool) {
 	if !k.isCode(after) {
 		return 0, false

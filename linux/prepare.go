@@ -11,8 +11,8 @@ import (
 
 const page = 4096
 
-// prepare makes the images from the sections, and puts in what the boot of a real
-// kernel would patch and where services are called.
+// prepare makes the images from the sections. It applies the patches that a real kernel's
+// boot would, and those that call services.
 func (k *Kernel) prepare() error {
 	for _, s := range k.Image.Sections() {
 		if s.Name == ".data..percpu" {
@@ -29,7 +29,7 @@ func (k *Kernel) prepare() error {
 // roundUp returns the next multiple of a power of two. Addresses of kernels are negative.
 func roundUp(n, to int) int { return (n + to - 1) &^ (to - 1) }
 
-// lay makes a section's pages. Sections that share a page share an image.
+// lay makes the pages of a section. Sections that share a page share an image.
 func (k *Kernel) lay(s vmlinux.Section) {
 	at := arch.Addr(s.Addr)
 	first, end := at&^(page-1), (at+arch.Addr(s.Size)+page-1)&^(page-1)
@@ -62,7 +62,7 @@ func (k *Kernel) fill(im *kapi.Image, s vmlinux.Section) {
 	copy(im.Bytes[off:], s.Data)
 }
 
-// holding returns the image that an address lies in, nil if there is none.
+// holding returns the image that an address lies in, or nil.
 func (k *Kernel) holding(a arch.Addr) *kapi.Image {
 	for _, im := range k.images {
 		if a >= im.At && a < im.At+arch.Addr(im.Size) {
@@ -72,7 +72,7 @@ func (k *Kernel) holding(a arch.Addr) *kapi.Image {
 	return nil
 }
 
-// bytes returns n bytes of an image to be changed, nil if they aren't there.
+// bytes returns n bytes of an image for writing, or nil if no image has them.
 func (k *Kernel) bytes(a arch.Addr, n int) []byte {
 	im := k.holding(a)
 	if im == nil {
@@ -85,7 +85,7 @@ func (k *Kernel) bytes(a arch.Addr, n int) []byte {
 	return im.Bytes[off : off+n]
 }
 
-// serve puts a jump to its gate at the entry of each function that is served, and of those
+// serve writes a jump to its gate at the entry of each served function, and of each function
 // that must not be called.
 func (k *Kernel) serve() error {
 	taken := make(map[arch.Addr]bool)
@@ -119,7 +119,7 @@ func (k *Kernel) serve() error {
 	return k.wrapAll()
 }
 
-// gateAt is where gate i lies.
+// gateAt returns the address of gate i.
 func (k *Kernel) gateAt(i int) arch.Addr {
 	return k.arch.Addr(kapi.GuestGates) + arch.Addr(i)*kapi.GateSize
 }

@@ -7,22 +7,22 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A probe is a struct kprobe or kretprobe of a user's, at a place of its own in memory
-// that the kernel doesn't own.
+// A probe is a user's struct kprobe or kretprobe. It has its own place in memory that the
+// kernel doesn't own.
 type probe struct {
 	engine.Probe
 	at         arch.Addr
 	registered bool
-	calls      int    // of the API about it that haven't returned
-	shared     bool   // several of them overlap
-	mixed      bool   // or have, in this run
-	here       bool   // its memory is mapped: the user hasn't freed it
-	kept       []byte // the struct, while it isn't
+	calls      int    // the number of open API calls about the probe
+	shared     bool   // several of these calls overlap now
+	mixed      bool   // calls overlap, or have overlapped in this run
+	here       bool   // the struct's memory is mapped: the user hasn't freed it
+	kept       []byte // the struct's bytes, while it isn't mapped
 }
 
 const (
 	userStep = page
-	nameAt   = 1024 // of the symbol's name, from the struct
+	nameAt   = 1024 // the offset of the symbol's name from the struct
 )
 
 // Add implements engine.Engine.
@@ -34,7 +34,7 @@ func (e *Linux) Add(p engine.Probe) {
 	e.probes = append(e.probes, &probe{Probe: p, at: at + arch.Addr(len(e.probes))*userStep, kept: make([]byte, size)})
 }
 
-// fill writes the struct as its user does before it registers it for the first time.
+// fill writes the struct as its user does before the first registration.
 func (e *Linux) fill(x kapi.Context, p *probe) {
 	f := &e.k.fields
 	size := f.kprobe
@@ -108,7 +108,7 @@ func (e *Linux) Do(x kapi.Context, verb uint64, i int) uint64 {
 	return e.done(x, verb, p, v)
 }
 
-// begin is what a user does before a call.
+// begin prepares the struct as a user does before a call.
 func (e *Linux) begin(x kapi.Context, verb uint64, p *probe) {
 	e.show(x, p)
 	if verb == kpev.Register && !p.registered && p.calls == 0 {
@@ -134,8 +134,8 @@ func (e *Linux) show(x kapi.Context, p *probe) {
 	}
 }
 
-// hide unmaps a probe's struct. When a probe was unregistered, or couldn't be registered,
-// its user may free it: the kernel mustn't access it any more.
+// hide unmaps a probe's struct. After the probe was unregistered, or a registration failed,
+// its user may free the struct, so the kernel mustn't access it any more.
 func (e *Linux) hide(x kapi.Context, p *probe) {
 	if !p.here {
 		return
@@ -157,8 +157,8 @@ func (e *Linux) member(p *probe, f field) uint64 {
 	return v
 }
 
-// done takes a call's answer: as an errno, and what has become of the probe. That one
-// wasn't registered which was to be unregistered shows by its address: it is NULL then.
+// done takes a call's result. It returns the errno and updates the probe's state. An unregister
+// of a probe that wasn't registered is recognised by the address, which is NULL then.
 func (e *Linux) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
 	p.calls--
 	e.again[x.Task()] = false
@@ -169,7 +169,7 @@ func (e *Linux) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
 		}
 	}
 	switch {
-	case p.shared: // in which order they took effect isn't known
+	case p.shared: // the order in which the calls took effect isn't known
 		p.registered = e.holds(p.at)
 	case verb == kpev.Register && errno == 0:
 		p.registered = true
@@ -226,7 +226,7 @@ func (e *Linux) Status(i int) engine.Status {
 	return s
 }
 
-// of returns the number of the probe whose struct is at an address, -1 if there is none.
+// of returns the number of the probe whose struct is at an address, or -1.
 func (e *Linux) of(at uint64) int {
 	i := int(arch.Addr(at)-e.k.places.users) / userStep
 	if arch.Addr(at) < e.k.places.users || i >= len(e.probes) || e.probes[i].at != arch.Addr(at) {
@@ -245,7 +245,7 @@ func (e *Linux) onPost(x kapi.Context, r *arch.Regs) {
 	e.hit(x, r.R[e.k.arch.Args[0]], r.R[e.k.arch.Args[1]], kpev.Post)
 }
 
-// hit runs a handler with the registers at an address, and returns what it does.
+// hit runs a handler with the registers at an address, and returns the handler's result.
 func (e *Linux) hit(x kapi.Context, of, frame uint64, which uint64) uint64 {
 	i := e.of(of)
 	if i < 0 {
@@ -260,15 +260,15 @@ func (e *Linux) hit(x kapi.Context, of, frame uint64, which uint64) uint64 {
 	return uint64(left)
 }
 
-// withRegs calls a handler with the registers that are saved at an address, and saves
-// what it leaves in them.
+// withRegs calls a handler with the registers saved at an address, and stores the handler's
+// changes there.
 func (e *Linux) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 	open := &e.regs[x.Task()]
 	depth := len(*open)
 	*open = append(roomy(*open), arch.Regs{})
 	h.Regs = &(*open)[depth]
 	e.k.arch.Frame.Load(x.Memory(), frame, h.Regs)
-	if h.Which == kpev.Return { // of siblings, ret_addr is the trampoline's
+	if h.Which == kpev.Return { // a sibling's ret_addr is the trampoline's address
 		h.Ret = h.Regs.IP
 	}
 	was := *h.Regs
@@ -303,8 +303,8 @@ func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 	x.Regs().R[e.k.arch.Result] = uint64(left)
 }
 
-// User says which probe's struct an address lies in, and the member there, "" for the
-// struct itself; ok false: in none. It serves those that show a run.
+// User returns the probe whose struct an address lies in, and the member there ("" for the
+// struct itself). ok is false if no struct has the address. It serves viewers of a run.
 func (e *Linux) User(a arch.Addr) (probe int, member string, ok bool) {
 	if e.k == nil || a < e.k.places.users {
 		return 0, "", false

@@ -6,33 +6,33 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// The sites of ftrace: a page of records (struct ftrace_page, struct dyn_ftrace) has those
-// of a scenario, as ftrace_init leaves them. Who wants which is counted there before the
-// kernel's own code goes through them and patches the text.
+// The sites of ftrace. A page of records (struct ftrace_page, struct dyn_ftrace) holds those
+// of a scenario, as ftrace_init leaves them. A record counts the clients of its site before
+// the kernel's own code walks the records and patches the text.
 
 // Bits of a record's flags (include/linux/ftrace.h), and of a command.
 const (
 	recordEnabled  = 1 << 31
-	recordRegs     = 1 << 30 // its clients want all registers
-	recordRegsNow  = 1 << 29 // they get them
-	recordDisabled = 1 << 25 // its text isn't there
+	recordRegs     = 1 << 30 // the site's clients want all registers
+	recordRegsNow  = 1 << 29 // the site's clients get all registers
+	recordDisabled = 1 << 25 // the site's text isn't loaded
 	recordClients  = 1<<16 - 1
 
 	updateCalls = 1
 )
 
-// recordParts are what the engine uses of ftrace.
+// recordParts are the parts of ftrace that the engine uses.
 type recordParts struct {
 	// ftrace_arch_code_modify_prepare, arch_ftrace_update_code, ftrace_arch_code_modify_post_process
 	begin, update, end   arch.Addr
-	pages                arch.Addr // ftrace_pages_start; 0: there is no ftrace
+	pages                arch.Addr // ftrace_pages_start; 0: the kernel has no ftrace
 	caller               arch.Addr // ftrace_regs_caller
 	list, length         field     // of struct ftrace_page
 	ip, flags            field     // of struct dyn_ftrace
 	pageSize, recordSize arch.Addr
 }
 
-// findRecords looks up what there is of ftrace: all of it, or nothing.
+// findRecords looks up the parts of ftrace. It finds all of them or none.
 func (k *Kernel) findRecords() {
 	t := k.Image.Types()
 	r := recordParts{
@@ -52,7 +52,7 @@ func (k *Kernel) findRecords() {
 	}
 }
 
-// record is where that of a site lies.
+// record returns the address of a site's record.
 func (k *Kernel) record(site int) arch.Addr {
 	return k.near() + recordsAt + k.records.pageSize + arch.Addr(site)*k.records.recordSize
 }
@@ -81,8 +81,8 @@ func (e *Linux) Sites() ftrace.Writer {
 	return e
 }
 
-// WriteSites implements ftrace.Writer: ftrace_run_update_code. What the kernel has noted of
-// a record stays as it is, unless its text is another since.
+// WriteSites implements ftrace.Writer by ftrace_run_update_code. The kernel's flags in a
+// record are kept, unless the site's text was replaced since.
 func (e *Linux) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
 	r := &e.k.records
 	for i := range f.Sites() {

@@ -11,14 +11,14 @@ import (
 	"kpsim/traces"
 )
 
-// A lock is a mutex of the kernel's, by its address.
+// A lock is a mutex of the kernel's, identified by its address.
 type lock struct {
 	at         arch.Addr
 	kapi.Mutex `state:"address: it is among the mutexes"`
 }
 
-// mutexes are those that are made at each boot, in this order; another is made when it
-// is first taken.
+// mutexes lists the mutexes made at each boot, in this order. Any other is made when it is
+// first taken.
 var mutexes = []string{"kprobe_mutex", "kprobe_insn_slots", "kprobe_optinsn_slots"}
 
 // mutex returns the lock at an address.
@@ -56,17 +56,17 @@ func synchronizeTasks(e *Linux, x kapi.Context, _ *args) uint64 {
 	return 0
 }
 
-// A callback is one of call_rcu's. It implements kapi.Reclaimer.
+// A callback is a callback of call_rcu. It implements kapi.Reclaimer.
 type callback struct {
 	e    *Linux `state:"skip: the engine"`
-	busy bool   // it waits for the end of a grace period
+	busy bool   // the callback waits for the end of a grace period
 	due
 }
 
-// A due is what is done then: f is called with head, or, f 0, head is freed.
+// A due is the work after a grace period: f is called with head, or, if f is 0, head is freed.
 type due struct {
 	head, f uint64
-	by      arch.Addr // who asked for it
+	by      arch.Addr // the code that requested it
 }
 
 // Reclaim implements kapi.Reclaimer: the thread of callbacks makes the call.
@@ -77,7 +77,7 @@ func (c *callback) Reclaim(by kapi.Emitter) {
 	c.e.wake()
 }
 
-// afterGrace has something done after a grace period.
+// afterGrace schedules d to run after a grace period.
 func (e *Linux) afterGrace(x kapi.Context, d due) {
 	x.Touch(e.allocator.ID(), kapi.Write)
 	for _, c := range e.callbacks {
@@ -98,8 +98,8 @@ func callRCU(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// freeRCU is kvfree_call_rcu(head, ptr) of 6.4 and later; before, the second argument
-// is the head's distance from what is freed.
+// freeRCU is kvfree_call_rcu(head, ptr) of 6.4 and later. Before, the second argument is the
+// offset of head in the freed object.
 func freeRCU(e *Linux, x kapi.Context, a *args) uint64 {
 	at := a[1]
 	if at < page {
@@ -110,7 +110,7 @@ func freeRCU(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// callBack is the body of the thread that calls back.
+// callBack is the body of the thread that runs callbacks.
 func (e *Linux) callBack(x kapi.Context) {
 	for len(e.due) > 0 {
 		x.Touch(e.allocator.ID(), kapi.Write)
@@ -126,7 +126,7 @@ func (e *Linux) callBack(x kapi.Context) {
 	}
 }
 
-// Counts in the preemption count (include/linux/preempt.h).
+// Units of the preemption count (include/linux/preempt.h).
 const (
 	softirq       = 1 << 8
 	nmiAndHardirq = 1<<20 + 1<<16
@@ -145,7 +145,7 @@ type work struct {
 	kapi.DelayedWork `state:"address: it is among the works"`
 }
 
-// work returns what runs a delayed_work.
+// work returns the kapi.DelayedWork for a delayed_work.
 func (e *Linux) work(at uint64) kapi.DelayedWork {
 	for i := range e.works {
 		if e.works[i].at == arch.Addr(at) {
@@ -180,12 +180,12 @@ func flushWork(e *Linux, x kapi.Context, a *args) uint64 {
 	return 1
 }
 
-// notifyStop is NOTIFY_STOP: a handler of a chain has claimed what it was asked about.
+// notifyStop is NOTIFY_STOP: a handler of a chain has claimed the event.
 const notifyStop = 0x8001
 
-// notifyDie is notify_die(…). Who is behind kprobes on the chain isn't the kernel's own here:
-// of what user mode takes, or where there is a debugger, it is asked when the handler has
-// returned. If it doesn't claim the trap either, the kernel dies then.
+// notifyDie is notify_die(…). The chain's handlers after kprobes aren't the kernel's own code
+// here. For a trap from user mode, or if there is a debugger, they are asked once the kernel's
+// handler has returned. If they don't claim the trap either, the kernel dies then.
 func notifyDie(e *Linux, x kapi.Context, _ *args) uint64 {
 	if !e.d.Traps.FromUser(x) && e.d.Debugger == nil {
 		return 0
@@ -194,8 +194,8 @@ func notifyDie(e *Linux, x kapi.Context, _ *args) uint64 {
 	return notifyStop
 }
 
-// onEachCPU is on_each_cpu_cond_mask(cond, func, info, wait, mask): of functions that
-// are sent only do_sync_core is known.
+// onEachCPU is on_each_cpu_cond_mask(cond, func, info, wait, mask). The only function it
+// supports is do_sync_core.
 func onEachCPU(e *Linux, x kapi.Context, a *args) uint64 {
 	if arch.Addr(a[1]) != e.k.at("do_sync_core") {
 		name, _, _ := e.k.Symbol(arch.Addr(a[1]))
@@ -206,8 +206,8 @@ func onEachCPU(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// why is what a sync is for: in text_poke_bp_batch, which of the three it is; else that
-// something was armed.
+// why returns the reason for a sync. In text_poke_bp_batch it tells which of the three syncs
+// it is; elsewhere a sync follows arming.
 func (e *Linux) why() kapi.Why {
 	if e.syncs == 0 {
 		return kpev.SyncArm
@@ -238,7 +238,7 @@ func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
 	} else {
 		e.read(x, arch.Addr(a[2]), b)
 	}
-	if n == 1 { // of a breakpoint, or of the byte that was there
+	if n == 1 { // a breakpoint, or the byte that it replaced
 		lo, hi := traces.PackBytes(b)
 		x.Emit(smpev.Image, uint64(at), lo, hi)
 	}
@@ -285,12 +285,12 @@ type span struct {
 	size int
 }
 
-// has reports whether an address lies in it.
+// has reports whether an address lies in the span.
 func (s span) has(a arch.Addr) bool { return a >= s.at && a < s.at+arch.Addr(s.size) }
 
-// What the kernel says.
+// Messages of the kernel.
 
-// printk tells monitors of the lines that they know.
+// printk reports the lines that monitors know to them.
 func printk(e *Linux, x kapi.Context, a *args) uint64 {
 	if line, ok := kpev.LineOf(e.text(x, arch.Addr(a[0]))); ok {
 		x.Emit(kpev.Printk, uint64(line), a[1], a[2])
@@ -329,9 +329,9 @@ func writtenInt(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// What a kernel says of itself where the compiler, or a macro, has put a check.
+// Reports of checks that the compiler or a macro has put into the kernel.
 
-// undefined is the service for __ubsan_handle_*(data, …): data begins with the place in
+// undefined is the service for __ubsan_handle_*(data, …). data begins with the place in
 // the source (struct source_location). A kernel prints it and goes on, as after a WARN.
 func undefined(what string) func(e *Linux, x kapi.Context, a *args) uint64 {
 	return func(e *Linux, x kapi.Context, a *args) uint64 {
@@ -361,7 +361,7 @@ func overrun(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// mightSleep is __might_resched(file, line, …): K1 says more of who sleeps where.
+// mightSleep is __might_resched(file, line, …). Property K1 reports more about sleeping where it is forbidden.
 func mightSleep(e *Linux, x kapi.Context, a *args) uint64 {
 	if e.d.Guest.Busy(x) {
 		line := a[1] & 0xffffffff

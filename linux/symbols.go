@@ -5,8 +5,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// What kallsyms and the tables beside the text know: of the functions of a scenario as
-// the kernel knows of its own.
+// Look-ups in kallsyms and in the tables beside the text. They answer for the functions of a
+// scenario as the kernel's own do for its functions.
 
 func lookupSizeOffset(e *Linux, x kapi.Context, a *args) uint64 {
 	at, size, ok := e.symbolOf(x, arch.Addr(a[0]))
@@ -22,7 +22,7 @@ func lookupSizeOffset(e *Linux, x kapi.Context, a *args) uint64 {
 	return 1
 }
 
-// symbolOf returns the symbol that an address lies in: of the scenario, else of the kernel.
+// symbolOf returns the symbol that an address lies in: one of the scenario, else one of the kernel.
 func (e *Linux) symbolOf(x kapi.Context, a arch.Addr) (at arch.Addr, size int, ok bool) {
 	e.d.Symbols.Look(x)
 	if f, ok := e.d.Symbols.Lookup(a); ok {
@@ -54,7 +54,7 @@ func lookupSymbolName(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// negative is -errno as an int.
+// negative returns -errno as an int.
 func negative(errno uint32) uint64 { return uint64(uint32(-int32(errno))) }
 
 func textAddress(e *Linux, x kapi.Context, a *args) uint64 {
@@ -80,16 +80,16 @@ func coreText(e *Linux, x kapi.Context, a *args) uint64 {
 	return b2u(e.k.isText(at))
 }
 
-// reservedBy is a service that says whether a range has a site of one kind of patcher:
-// (start, end), of which end is the last byte.
+// reservedBy returns a service (start, end) that tells whether a range contains a site of one
+// kind of patcher. end is the last byte of the range.
 func reservedBy(kind kapi.SiteKind) func(e *Linux, x kapi.Context, a *args) uint64 {
 	return func(e *Linux, x kapi.Context, a *args) uint64 {
 		return b2u(e.hasSite(kind, arch.Addr(a[0]), int(a[1]-a[0])+1))
 	}
 }
 
-// alternativeReserved is alternatives_text_reserved(start, end), which takes end to be
-// past the range: its last byte isn't looked at.
+// alternativeReserved is alternatives_text_reserved(start, end). It takes end as exclusive
+// though callers pass the last byte, so it doesn't look at that byte.
 func alternativeReserved(e *Linux, x kapi.Context, a *args) uint64 {
 	return b2u(e.hasSite(kapi.SiteAlternative, arch.Addr(a[0]), int(a[1]-a[0])))
 }
@@ -127,15 +127,15 @@ func searchExtable(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// The entries of the blacklist that are for functions of the scenario, in bytes.
+// The layout, in bytes, of the blacklist's entries for functions of the scenario.
 const (
 	banSize = 64 * page
 	banStep = 64
 )
 
-// ban puts the scenario's functions that refuse probes on the kernel's blacklist, as
-// boot does with those of the kernel, and of modules that are there. Those of a module
-// that comes the kernel puts there itself.
+// ban puts the scenario's functions that refuse probes on the kernel's blacklist, as boot does
+// with the kernel's own and those of modules already loaded. For a module that is loaded later,
+// the kernel does it itself.
 func (e *Linux) ban() {
 	f := &e.k.fields
 	list := e.k.at("kprobe_blacklist")
@@ -145,7 +145,7 @@ func (e *Linux) ban() {
 			continue
 		}
 		at := e.k.places.bans + n*banStep
-		prev := e.k.words(1) // of a list_head
+		prev := e.k.words(1) // the offset of prev in a list_head
 		last := e.next(list + prev)
 		e.putWord(at+arch.Addr(f.banStart.off), uint64(b.Addr))
 		e.putWord(at+arch.Addr(f.banEnd.off), uint64(b.Addr)+uint64(b.Size))

@@ -5,27 +5,27 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A kernel's thread is a worker of the machine's: to be woken is to be queued, and the
-// worker calls the thread's function from its beginning. Where the function would sleep
-// until it is woken it returns instead: its waits tell it that it is to stop. That is
-// the same to all others, as such a thread keeps nothing over a wait.
+// A kernel's thread is modelled by a worker of the machine. Waking the thread queues the
+// worker, and the worker calls the thread's function from its beginning. Where the function
+// would sleep until woken, it returns instead: its waits report that the thread is to stop.
+// Other tasks can't see the difference, because such a thread keeps no state over a wait.
 
-// A thread is what boot has made of kthread_create.
+// A thread is the thread that boot makes by kthread_create.
 type thread struct {
-	f, data uint64 // the function; 0: there is no thread
-	queue   uint64 // where it waits
+	f, data uint64 // the function and its argument; f 0: no thread was made
+	queue   uint64 // the queue that the thread waits in
 }
 
-// threading is what a run changes of it, and of the tasks that wait for it.
+// threading is the state of the thread, and of tasks that wait for it, that a run changes.
 type threading struct {
 	worker kapi.DelayedWork `state:"address: it is one of the machine's works"`
-	task   kapi.TaskID      // the worker's, while it runs
-	runs   bool             // the worker runs, or boot in its place
-	woken  bool             // it is queued: some time passes until it runs again
-	ends   bool             // the function is to return
+	task   kapi.TaskID      // the worker's task, while it runs
+	runs   bool             // the worker runs, or boot runs in its place
+	woken  bool             // the worker is queued: some time passes until it runs again
+	ends   bool             // the thread's function is to return
 }
 
-// threadAt is what kthread_create returns: no code looks there.
+// threadAt returns the result of kthread_create. No code reads memory there.
 func (e *Linux) threadAt() uint64 { return uint64(e.taskAt(mostTask - 1)) }
 
 // createThread is kthread_create_on_node(f, data, node, name, …).
@@ -62,12 +62,12 @@ func (e *Linux) runThread(x kapi.Context) {
 	t.runs = false
 }
 
-// inThread reports whether the thread is what calls.
+// inThread reports whether the caller is the thread.
 func (e *Linux) inThread(x kapi.Context) bool { return e.doing.runs && e.doing.task == x.Task() }
 
 func shouldStop(e *Linux, x kapi.Context, _ *args) uint64 { return b2u(e.doing.ends) }
 
-// varQueue is __var_waitqueue(var): a queue of its own for each variable.
+// varQueue is __var_waitqueue(var). Each variable has its own queue.
 func varQueue(_ *Linux, _ kapi.Context, a *args) uint64 { return a[0] }
 
 // prepareToWait is prepare_to_wait_event(queue, entry, state).
@@ -78,8 +78,8 @@ func prepareToWait(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// waitInQueue is schedule(): another task waits for the thread to do what it was woken
-// for.
+// waitInQueue is schedule(): a task other than the thread waits until the thread has done the
+// work it was woken for.
 func waitInQueue(e *Linux, x kapi.Context, _ *args) uint64 {
 	if e.inThread(x) {
 		e.doing.ends = true
@@ -89,7 +89,7 @@ func waitInQueue(e *Linux, x kapi.Context, _ *args) uint64 {
 	return 0
 }
 
-// waitTimeout is schedule_timeout(time): the time has passed when the worker begins.
+// waitTimeout is schedule_timeout(time). The time has passed by the time the worker begins.
 func waitTimeout(e *Linux, x kapi.Context, a *args) uint64 {
 	if !e.inThread(x) {
 		e.refuse(x, "schedule_timeout of a task")
@@ -102,8 +102,8 @@ func waitTimeout(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// wakeQueue is a wake-up of those who wait in a queue. Other tasks than the thread look
-// for themselves.
+// wakeQueue wakes the thread if it waits in a queue. Other waiting tasks check their condition
+// themselves.
 func (e *Linux) wakeQueue(x kapi.Context, queue uint64) {
 	if queue != e.boot.thread.queue || e.doing.worker == nil {
 		return

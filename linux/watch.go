@@ -9,8 +9,8 @@ import (
 	"kpsim/traces"
 )
 
-// watched are functions whose calls are noted, for monitors and for what only their ends
-// show. They run all the same.
+// watched lists functions whose calls are noted, for monitors and for facts that only the end
+// of a call shows. The functions still run.
 var watched = []watch{
 	{"text_poke_bp_batch", pokeBegins, pokeEnds},
 	{"smp_text_poke_batch_finish", finishBegins, pokeEnds},
@@ -27,17 +27,17 @@ var watched = []watch{
 	{"rethook_trampoline_handler", nil, passed},
 }
 
-// pokeBegins is text_poke_bp_batch(tp, nr_entries): it tells what is about to stand there.
+// pokeBegins is text_poke_bp_batch(tp, nr_entries). It reports the text about to be written.
 func pokeBegins(e *Linux, x kapi.Context, a *args) { e.pokes(x, arch.Addr(a[0]), a[1]&0xffffffff) }
 
-// finishBegins is smp_text_poke_batch_finish(): the entries are in text_poke_array.
+// finishBegins is smp_text_poke_batch_finish(). The entries are in text_poke_array.
 func finishBegins(e *Linux, x kapi.Context, _ *args) {
 	if n := get(x, e.k.pokeArray, e.k.fields.pokeCount); n > 0 {
 		e.pokes(x, e.k.pokeArray+arch.Addr(e.k.fields.pokeList.off), n)
 	}
 }
 
-// pokes tells of n entries at an address.
+// pokes reports n entries at an address.
 func (e *Linux) pokes(x kapi.Context, at arch.Addr, n uint64) {
 	f := &e.k.fields
 	e.syncs = smpev.SyncPoke1
@@ -54,7 +54,7 @@ func (e *Linux) pokes(x kapi.Context, at arch.Addr, n uint64) {
 
 func pokeEnds(e *Linux, _ kapi.Context, _ *args) { e.syncs = 0 }
 
-// cacheOf says of a cache of slots what its memory is for, and a slot's size.
+// cacheOf returns the use of the memory of a cache of slots, and the size of a slot.
 func (e *Linux) cacheOf(x kapi.Context, at uint64) (what uint64, size uint64) {
 	what = kpev.SlotMem
 	if arch.Addr(at) == e.k.optSlots {
@@ -85,7 +85,7 @@ func slotGiven(e *Linux, x kapi.Context, a *args) {
 // A retired slot is one that waits to be collected.
 type retired struct{ cache, at uint64 }
 
-// collected is the end of collect_garbage_slots(cache): what was given back is free.
+// collected is the end of collect_garbage_slots(cache): the retired slots are free now.
 func collected(e *Linux, x kapi.Context, a *args) {
 	what, size := e.cacheOf(x, a[0])
 	left := e.retired[:0]
@@ -111,7 +111,7 @@ func claimedKprobe(e *Linux, x kapi.Context, _ *args) {
 	}
 }
 
-// missed is kprobes_inc_nmissed_count(p): of an aggregate it counts for each of its probes.
+// missed is kprobes_inc_nmissed_count(p). For an aggregate it counts a miss for each of its probes.
 func missed(e *Linux, x kapi.Context, a *args) {
 	if i := e.of(a[0]); i >= 0 {
 		x.Emit(kpev.Missed, uint64(i), 0, 0)
@@ -136,8 +136,8 @@ func (e *Linux) children(x kapi.Context, ap arch.Addr, f func(i int)) {
 	}
 }
 
-// skipped tells of the probes of an address that come after one whose pre_handler has
-// changed the path: theirs aren't run.
+// skipped reports the probes at an address that come after one whose pre_handler has changed
+// the path. Their pre_handlers aren't run.
 func (e *Linux) skipped(x kapi.Context, by int) {
 	list, f := arch.Addr(e.k.fields.kpList.off), &e.k.fields
 	for at, n := e.probes[by].at+list, 0; n <= len(e.probes); n++ {
@@ -153,7 +153,7 @@ func (e *Linux) skipped(x kapi.Context, by int) {
 	}
 }
 
-// hooked is arch_rethook_prepare(node, regs, mcount): the return address is kept.
+// hooked is arch_rethook_prepare(node, regs, mcount), which saves the return address.
 func hooked(e *Linux, x kapi.Context, a *args) {
 	var regs arch.Regs
 	e.k.arch.Frame.Load(x.Memory(), arch.Addr(a[1]), &regs)

@@ -8,24 +8,24 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// What kernels of 64 and of 32 bits have different is here: where things lie that their
-// boot would make, and how large a word is.
+// This file holds the differences between kernels of 64 and of 32 bits: the addresses of
+// things that their boot would make, and the size of a word.
 
-// places are where things lie in memory that no part of the kernel is linked to.
+// places are addresses of things in memory that no part of the kernel is linked to.
 type places struct {
 	tasks   arch.Addr // each task's task_struct
 	users   arch.Addr // users' structs
-	arrays  arch.Addr // the arrays that each task makes of their addresses
+	arrays  arch.Addr // the arrays that each task makes of the addresses of users' structs
 	bans    arch.Addr // entries of the blacklist for functions of the scenario
 	modules arch.Addr // structs of modules
-	heap    arch.Addr // what kmalloc hands out at boot
-	fence   arch.Addr // and in a run
-	fenced  arch.Addr // bytes of addresses there
-	user    arch.Addr // the addresses of user space end here
+	heap    arch.Addr // memory that kmalloc hands out at boot
+	fence   arch.Addr // memory that kmalloc hands out in a run
+	fenced  arch.Addr // the size in bytes of the address range at fence
+	user    arch.Addr // the end of the addresses of user space
 }
 
-// On i386 all that isn't the machine's own lies in the 256 MiB below the kernel. Its text is
-// where it was linked to: what scenarios have lies below.
+// On i386 everything except the machine's own memory lies in the 256 MiB below the kernel. The
+// kernel's text is at its link address, and the text of scenarios lies below.
 var (
 	places64 = places{
 		tasks: 0xffff_8880_0000_0000, users: 0xffff_8880_0800_0000, arrays: 0xffff_8880_0880_0000,
@@ -39,7 +39,7 @@ var (
 	}
 )
 
-// settle notes what the kernel is built for, by the bytes of an address.
+// settle sets the processor that the kernel is built for, by the size of an address in bytes.
 func (k *Kernel) settle(word int) {
 	k.Processor, k.places = target.X8664, places64
 	if word == 4 {
@@ -57,10 +57,10 @@ func (k *Kernel) settle(word int) {
 // Arch returns the row of the processor that the kernel is built for.
 func (k *Kernel) Arch() *arch.Arch { return k.arch }
 
-// truncated is a number as a word has it.
+// truncated returns a number truncated to a word.
 func (k *Kernel) truncated(v uint64) uint64 { return uint64(k.arch.Addr(arch.Addr(v))) }
 
-// words is how far the n-th of an array of words lies from the first.
+// words returns the offset of element n of an array of words.
 func (k *Kernel) words(n int) arch.Addr { return arch.Addr(n * k.word) }
 
 // pointer reads the word at an address.
@@ -69,12 +69,12 @@ func (e *Linux) pointer(x kapi.Context, at arch.Addr) arch.Addr {
 	return arch.Addr(v)
 }
 
-// putWord writes one within a step of the CPU that the memory is of.
+// putWord writes a word within a step of the CPU that the memory belongs to.
 func (e *Linux) putWord(at arch.Addr, v uint64) { e.d.Guest.Put(at, e.k.word, v) }
 
-// arguments reads those of a call, at the entry of the function: the first are in registers,
-// the others above the return address. A function with arguments that vary gets all of
-// them there on i386 (-mregparm=3).
+// arguments reads the arguments of a call, at the entry of the function. The first are in
+// registers, the others above the return address. On i386 (-mregparm=3) a variadic function
+// gets all of them there.
 func (e *Linux) arguments(x kapi.Context, regs *arch.Regs, varied bool, a *args) {
 	list := e.k.arch.Args
 	if varied && e.k.Processor == target.I386 {
@@ -90,8 +90,8 @@ func (e *Linux) arguments(x kapi.Context, regs *arch.Regs, varied bool, a *args)
 	}
 }
 
-// enter calls a function. Arguments that there are no registers for are on the stack while it
-// runs, where the return address will be below them.
+// enter calls a function. While it runs, arguments that don't fit into registers are on the
+// stack, above the return address.
 func (e *Linux) enter(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 	a, r := e.k.arch, x.Regs()
 	n := min(len(list), len(a.Args))

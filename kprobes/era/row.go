@@ -13,9 +13,9 @@ import (
 // A Row is one setting. A value is the number of its word in Values.
 type Row struct {
 	Word   string   // the parameter of machine()
-	Values []string // the words of its values; False and True of a yes or no
-	Says   string   // what it decides, for kpsim editions
-	Means  string   // what it decides and what each value does, for docs/scenarios.md
+	Values []string // the words of its values; False and True for a boolean
+	Says   string   // the description that kpsim editions prints
+	Means  string   // the description for docs/scenarios.md, with the effect of each value
 	Build  bool     // the build decides it, whatever the edition
 
 	presets [rules.Editions + 1][2]uint8 // by edition, built without and with preemption
@@ -26,11 +26,11 @@ type Row struct {
 // Get returns the setting's value.
 func (r *Row) Get(s *Settings) uint8 { return r.get(s) }
 
-// Set sets it.
+// Set sets the setting's value.
 func (r *Row) Set(s *Settings, v uint8) { r.set(s, v) }
 
-// Preset returns the value that an edition has, of a build with or without
-// CONFIG_PREEMPTION; of rules.EditionNone what holds if nothing is said.
+// Preset returns the value that an edition presets for a build with or without
+// CONFIG_PREEMPTION. For rules.EditionNone it returns the default.
 func (r *Row) Preset(e rules.Edition, preemption bool) uint8 {
 	if preemption {
 		return r.presets[e][1]
@@ -41,7 +41,7 @@ func (r *Row) Preset(e rules.Edition, preemption bool) uint8 {
 // Bool reports whether the values are False and True.
 func (r *Row) Bool() bool { return r.Values[0] == no }
 
-// Value prints a value as the language has it.
+// Value formats a value as the scenario language writes it.
 func (r *Row) Value(v uint8) string {
 	switch {
 	case int(v) >= len(r.Values):
@@ -52,35 +52,35 @@ func (r *Row) Value(v uint8) string {
 	return strconv.Quote(r.Values[v])
 }
 
-// The words of a yes or no.
+// The words of a boolean.
 const no, yes = "False", "True"
 
-// A field is where a setting is in Settings: the words of its values, and how
-// their numbers are read and written.
+// A field gives access to a setting's field in Settings: the words of its values, and
+// functions that read and write their numbers.
 type field struct {
 	words []string
 	get   func(s *Settings) uint8
 	set   func(s *Settings, v uint8)
 }
 
-// enum is a field whose constants are numbered as the words.
+// enum returns a field whose constants are numbered in the order of the words.
 func enum[T ~uint8](at func(s *Settings) *T, words ...string) field {
 	return field{words, func(s *Settings) uint8 { return uint8(*at(s)) }, func(s *Settings, v uint8) { *at(s) = T(v) }}
 }
 
-// list is a field that takes some values, a word each.
+// list returns a field that takes the given values. Each value has one word.
 func list[T comparable](at func(s *Settings) *T, values []T, words ...string) field {
 	return field{words,
 		func(s *Settings) uint8 { return uint8(max(slices.Index(values, *at(s)), 0)) },
 		func(s *Settings, v uint8) { *at(s) = values[v] }}
 }
 
-// flag is a field that is yes or no.
+// flag returns a boolean field.
 func flag(at func(s *Settings) *bool) field { return list(at, []bool{false, true}, no, yes) }
 
-// row makes a row. presets are words, with _ for no and yes for it: first what
-// holds if nothing is said, then the editions', oldest first. Of a build without
-// and with preemption: a/b.
+// row makes a row. presets holds one word per column: first the default, then the
+// editions', oldest first. "_" stands for False and "yes" for True. a/b stands for a in a
+// build without preemption and b in a build with it.
 func row(word string, f field, presets, says, means string) Row {
 	r := Row{Word: word, Values: f.words, Says: says, Means: means, get: f.get, set: f.set}
 	columns := strings.Fields(presets)
@@ -97,14 +97,14 @@ func row(word string, f field, presets, says, means string) Row {
 	return r
 }
 
-// ofBuild makes a row that the build decides: no edition has it.
+// ofBuild makes a row that the build decides and no edition presets.
 func ofBuild(word string, f field, says, means string) Row {
 	r := row(word, f, strings.Repeat("_ ", rules.Editions+1), says, means)
 	r.Build = true
 	return r
 }
 
-// number returns the value of a word of a preset.
+// number returns the value that a preset's word stands for.
 func (r *Row) number(word string) uint8 {
 	switch word {
 	case "_":

@@ -7,9 +7,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Table has a row for each setting, in the order in which machine() has them:
-// those that editions decide, then those of the build. The presets' columns are:
-// nothing said, 2.6, 4.15, 5.14, 6.5, 6.9, documented.
+// Table has a row for each setting, in the order of the parameters of machine(): first the
+// settings that editions decide, then those of the build. The columns of presets are:
+// default, 2.6, 4.15, 5.14, 6.5, 6.9, documented.
 var Table = []Row{
 	row("quiesce", enum(func(s *Settings) *kapi.Flavour {
 		return &s.Quiesce
@@ -162,14 +162,14 @@ var Table = []Row{
 			"(5.18 and later)"),
 }
 
-// ByEdition are the rows that editions decide.
+// ByEdition lists the rows that editions decide.
 var ByEdition = Table[:slices.IndexFunc(Table, func(r Row) bool { return r.Build })]
 
-// Drawn are those of them that fuzz sets by themselves: all but the last, which came later
-// and would change what each seed draws.
+// Drawn lists the rows of ByEdition that fuzz draws independently. It ends before int3_count:
+// rows that were added later would change what each seed draws.
 var Drawn = ByEdition[:slices.IndexFunc(ByEdition, func(r Row) bool { return r.Word == "int3_count" })]
 
-// newestFirst lists the editions that have rules of their own.
+// newestFirst lists the editions that have rules of their own, newest first.
 func newestFirst() (words []string) {
 	for e := rules.Edition69; e >= rules.Edition26; e-- {
 		words = append(words, e.String())

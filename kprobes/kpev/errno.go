@@ -2,8 +2,8 @@ package kpev
 
 import "fmt"
 
-// Errnos are what the probes' API, insmod and rmmod answer, by number
-// (include/uapi/asm-generic/errno-base.h, errno.h). ApiReturn has the number, above 0.
+// Errnos lists the errors that the probes' API, insmod and rmmod return, by number
+// (include/uapi/asm-generic/errno-base.h, errno.h). ApiReturn carries the positive number.
 var Errnos = [...]struct {
 	Name string
 	N    uint64
@@ -11,7 +11,7 @@ var Errnos = [...]struct {
 	{"EINVAL", 22},
 	{"ENOSPC", 28}, {"ENOSYS", 38}, {"EILSEQ", 84}, {"EOPNOTSUPP", 95}}
 
-// ErrnoName returns the name of an errno, "" if it is none of Errnos.
+// ErrnoName returns the name of an errno, or "" if Errnos doesn't list it.
 func ErrnoName(n uint64) string {
 	for _, e := range Errnos {
 		if e.N == n {
@@ -21,7 +21,7 @@ func ErrnoName(n uint64) string {
 	return ""
 }
 
-// Errno prints an answer for people: "EILSEQ (-84)", "0".
+// Errno formats a result of the API for people: "EILSEQ (-84)", "0".
 func Errno(n uint64) string {
 	switch name := ErrnoName(n); {
 	case n == 0:

@@ -5,7 +5,7 @@ import (
 	"kpsim/traces"
 )
 
-// The events. Their rows follow. Traces have the numbers in their digests: a new one comes last.
+// The events. Their rows follow. The numbers enter the digests of traces, so a new event comes last.
 const (
 	ApiEnter = traces.KprobesBlock + iota
 	ApiReturn
@@ -71,7 +71,7 @@ var (
 
 type args = []traces.Arg
 
-// written is the end of a sentence about a file that is written to.
+// written ends a sentence about a write to a file.
 const written = "{done| begins|: done}"
 
 var _ = traces.Define(
@@ -226,10 +226,10 @@ var (
 		"disabled", "entry_handler", "both handlers", "changes the path").Named("about")
 )
 
-// Verbs are the names of the API's calls.
+// Verbs lists the names of the API's calls.
 var Verbs = smpev.NewWords("api", "", "register", "unregister", "enable", "disable")
 
-// HandlerNames are the names of a probe's handlers.
+// HandlerNames lists the names of a probe's handlers.
 var HandlerNames = smpev.NewWords("handler", "", "pre_handler", "post_handler", "entry_handler", "handler",
 	"fault_handler", "entry")
 

@@ -4,20 +4,20 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// FitsJump is a bit of or of a Fits.
+// FitsJump is a bit of the argument "or" of a Fits event.
 const FitsJump = 1 << 16
 
 // The bits of State.
 const (
-	StateArmed        = 1 << iota // the breakpoint or the jump is there
-	StateJumped                   // the jump is
-	StateOptimized                // it is marked optimized
-	StateOptimizing               // it is on that list
-	StateUnoptimizing             // likewise
-	StateFreeing                  // likewise
-	StateGone                     // its text is
-	StateFtrace                   // ftrace arms it
-	StateCalled                   // ftrace calls the engine from there, or will when there is text again
+	StateArmed        = 1 << iota // the breakpoint or the jump is written
+	StateJumped                   // the jump is written
+	StateOptimized                // the point is marked optimized
+	StateOptimizing               // the point is on the optimizing list
+	StateUnoptimizing             // the point is on the unoptimizing list
+	StateFreeing                  // the point is on the freeing list
+	StateGone                     // the point's text is gone
+	StateFtrace                   // ftrace arms the point
+	StateCalled                   // ftrace calls the engine from there, or will once the text is loaded again
 )
 
 // The tags of Listed.
@@ -26,7 +26,7 @@ const (
 	TagDisabled
 	TagOptimized
 	TagFtrace
-	TagNone // the kernel is too old to print any
+	TagNone // the kernel is too old to print tags
 )
 
 // The calls of the API.
@@ -41,43 +41,43 @@ const (
 const (
 	Pre    = 1
 	Post   = 2
-	Entry  = 3 // of a return probe
-	Return = 4 // likewise
+	Entry  = 3 // the entry_handler of a return probe
+	Return = 4 // the handler of a return probe
 	Fault  = 5
 	Jump   = 6 // the entry of a jprobe
 )
 
 // The bits of Kind's about.
 const (
-	IsDisabled  = 1 // it is registered disabled
-	HasEntry    = 2 // a return probe: an entry_handler
-	HasPost     = 4 // a kprobe: both handlers
-	ChangesPath = 8 // its pre_handler may return non-zero
+	IsDisabled  = 1 // the probe is registered disabled
+	HasEntry    = 2 // the return probe has an entry_handler
+	HasPost     = 4 // the kprobe has both handlers
+	ChangesPath = 8 // the probe's pre_handler may return non-zero
 )
 
 // The bits of Context.
 const (
 	PreemptOff = 1 // preemption is off
-	IRQsOff    = 2 // interrupts are
-	WereOff    = 4 // they were, where the probe was hit
+	IRQsOff    = 2 // interrupts are off
+	WereOff    = 4 // interrupts were off where the probe was hit
 )
 
-// Why a CPU serialises, as in smpev.Serialise.
+// The reasons why a CPU serialises, as in smpev.Serialise.
 const (
 	SyncArm    = 4  // after arming
 	SyncDisarm = 5  // after disarming
 	SyncUnopt1 = 6  // after the breakpoint replaced the jump's head
 	SyncUnopt2 = 7  // after the tail was restored
-	SyncCopy   = 11 // after a copy was written that a return is to lead to
+	SyncCopy   = 11 // after the write of a copy that CPUs will reach by a return
 )
 
-// Owners of a trap, as in smpev.Claim.
+// The owners of a trap, as in smpev.Claim.
 const (
 	OwnerKprobe  = 2 // a kprobe is registered at the address, or its out-of-line copy ended there
 	OwnerRemoved = 3 // the fallback: the breakpoint is no longer there
 )
 
-// What smpev.Alloc hands out.
+// The kinds of memory that smpev.Alloc hands out.
 const (
 	SlotMem   = 1 // the out-of-line copy of one instruction
 	DetourMem = 2 // a detour buffer

@@ -5,39 +5,39 @@ import (
 	"strings"
 )
 
-// A Line is what the kernel prints, as the argument of a Printk event: an event
-// holds no text.
+// A Line identifies a line that the kernel prints. It is the argument of a Printk event,
+// because an event holds no text.
 type Line uint64
 
-// The lines. What two numbers they have in them is a and b of the event.
+// The lines. The two numbers printed in them are a and b of the event.
 const (
 	LineArmed             Line = iota + 1 // all probes were armed
-	LineDisarmed                          // and disarmed
+	LineDisarmed                          // all probes were disarmed
 	LineOptimized                         // jumps are allowed again
-	LineUnoptimized                       // and forbidden
+	LineUnoptimized                       // jumps are forbidden
 	LineAllowed                           // LineOptimized of 5.16 and later
 	LineForbidden                         // LineUnoptimized of 5.16 and later
-	LineRetBug                            // a return of which nothing is known (until 5.10)
-	LineRetLost                           // the same of 5.11 to 5.14
-	LineRethookLost                       // and of 5.18 and later
+	LineRetBug                            // no instance is known for a return (until 5.10)
+	LineRetLost                           // LineRetBug of 5.11 to 5.14
+	LineRethookLost                       // LineRetBug of 5.18 and later
 	LineUnrecoverable                     // a hit on a CPU that can't keep track of it (until 4.15)
-	LineUnrecoverableBare                 // the same of 4.16 and later
-	LineArmedSome                         // LineArmed where some couldn't be (4.16 and later)
-	LineDisarmedSome                      // LineDisarmed, likewise
+	LineUnrecoverableBare                 // LineUnrecoverable of 4.16 and later
+	LineArmedSome                         // LineArmed where some probes couldn't be armed (4.16 and later)
+	LineDisarmedSome                      // LineDisarmed where some probes couldn't be disarmed (4.16 and later)
 	LineEnabledSome                       // LineArmedSome of 5.16 and later
-	LineDisabledSome                      // LineDisarmedSome, likewise
+	LineDisabledSome                      // LineDisarmedSome of 5.16 and later
 	LineFtraceArm                         // a WARN: ftrace refuses a site (until 4.15)
 	// a WARN: ftrace refuses the client that has the site in its filter (until 4.15)
 	LineFtraceInit
 	lineCount
 )
 
-// Prefixed is added to a line that begins with the name of the subsystem, as
-// those of kprobes do since 5.16.
+// Prefixed is added to a line that begins with the subsystem's name, as the lines of
+// kprobes do since 5.16.
 const Prefixed Line = 1 << 16
 
-// formats are the lines with the verbs of fmt; the recorded ones are those of
-// list_format.txt, older ones as kernels of the time log them.
+// formats holds the lines with the verbs of fmt. Recorded lines are those of
+// list_format.txt; older ones are as kernels of the time log them.
 var formats = [lineCount]string{
 	LineArmed:       "Kprobes globally enabled",
 	LineDisarmed:    "Kprobes globally disabled",
@@ -63,11 +63,11 @@ var formats = [lineCount]string{
 	LineFtraceInit: "Failed to init kprobe-ftrace (-%d)",
 }
 
-// verbs is how many numbers each has in it.
+// verbs is how many numbers each line contains.
 var verbs = [lineCount]int{LineRetBug: 2, LineUnrecoverable: 1, LineArmedSome: 2, LineDisarmedSome: 2,
 	LineEnabledSome: 2, LineDisabledSome: 2, LineFtraceArm: 2, LineFtraceInit: 1}
 
-// A Switch is what an administrator writes to.
+// A Switch is a file that an administrator writes to.
 type Switch uint8
 
 const (
@@ -76,7 +76,7 @@ const (
 	Optimization        // the sysctl debug.kprobes-optimization
 )
 
-// Switched says which switch a line is about, and which way it has been turned.
+// Switched returns the switch that a line is about, and whether it was turned on.
 func (l Line) Switched() (s Switch, on bool) {
 	switch l &^ Prefixed {
 	case LineArmed, LineArmedSome, LineEnabledSome:
@@ -100,7 +100,7 @@ func (l Line) Failed() bool {
 	return false
 }
 
-// Text returns what a Printk event [line, a, b] prints, without the time.
+// Text returns the line that a Printk event [line, a, b] prints, without the time.
 func Text(line Line, a, b uint64) string {
 	prefix := ""
 	if line&Prefixed != 0 {
@@ -113,8 +113,8 @@ func Text(line Line, a, b uint64) string {
 	return prefix + fmt.Sprintf(formats[n], []any{a, b}[:verbs[n]]...)
 }
 
-// LineOf returns the line that a format of printk's prints, as a kernel passes it: with
-// its level and the subsystem's name. ok false: it is none of these.
+// LineOf returns the line that a printk format prints. The format is as a kernel passes it,
+// with its level and the subsystem's name. ok is false if no line has that format.
 func LineOf(format string) (line Line, ok bool) {
 	if strings.HasPrefix(format, "\x01") && len(format) > 1 {
 		format = format[2:]

@@ -12,28 +12,28 @@ import (
 	"kpsim/traces"
 )
 
-// audit is how monitors come to know what the engine says of itself: before a
-// routine lets kprobe_mutex go they are told the state of every aggregator, when one has
-// taken it whether somebody has changed meanwhile what it owns, and at the end of a run
-// what kprobes/list says. It is no part of a run: nothing is
-// stored, there is no point, and no digest changes.
+// audit reports the engine's claims about itself to monitors. Before a routine releases
+// kprobe_mutex, it reports the state of every aggregator. When a routine has acquired the
+// mutex, it reports whether data owned by the mutex changed while it was free. At the end of
+// a run it reports the contents of kprobes/list. It is no part of a run: it stores nothing,
+// has no scheduling point, and changes no digest.
 type audit struct {
 	kapi.Locks // set at watch: the engine's
 	p          *plug
 	tell       func(x kapi.Context, k traces.Kind, a, b, c uint64)
 	mutex      audited
-	file       []byte // the list as it was read last
+	file       []byte // the list as last read
 }
 
-// audited is kprobe_mutex.
+// audited is kprobe_mutex, wrapped to report.
 type audited struct {
 	kapi.Mutex
 	a     *audit
-	owned uint64 // what it owned when it was let go last
-	let   bool   // it was
+	owned uint64 // the digest of the data that it owns, at its last release
+	let   bool   // it has been released at least once
 }
 
-// Lock implements kapi.Mutex. What the mutex owns must be as its last holder has left it.
+// Lock implements kapi.Mutex. It reports Foreign if the data that the mutex owns isn't as the last holder left it.
 func (m *audited) Lock(x kapi.Context) {
 	m.Mutex.Lock(x)
 	if m.let && m.a.p.e.Owned() != m.owned {
@@ -41,7 +41,7 @@ func (m *audited) Lock(x kapi.Context) {
 	}
 }
 
-// watch has the engine's locks made by way of a.
+// watch routes the making of the engine's locks through a.
 func (a *audit) watch(p *plug, d *kprobes.Deps) {
 	a.Locks, a.p, a.tell = d.Locks, p, d.Tell
 	d.Locks = a
@@ -73,8 +73,8 @@ func (m *audited) Unlock(x kapi.Context) {
 	m.Mutex.Unlock(x)
 }
 
-// remains tells what the engine still has when nothing runs. Monitors believe it when no
-// work is left.
+// remains reports what the engine still holds when nothing runs. Monitors use it only when
+// no work is left.
 func (p *plug) remains(tell func(k traces.Kind, a, b, c uint64)) {
 	if cpu, at, ok := p.e.Hits.Busy(); ok {
 		tell(linuxev.Remains, linuxev.CurrentProbe, uint64(at), uint64(cpu))
@@ -90,7 +90,7 @@ func (p *plug) remains(tell func(k traces.Kind, a, b, c uint64)) {
 	}
 }
 
-// list tells what kprobes/list says, line by line.
+// list reports kprobes/list line by line.
 func (a *audit) list(p *plug, tell func(k traces.Kind, a, b, c uint64)) {
 	tell(kpev.Listed, 0, 0, 0)
 	a.file = p.e.Table.List(a.file[:0])
@@ -109,17 +109,17 @@ func (a *audit) list(p *plug, tell func(k traces.Kind, a, b, c uint64)) {
 	}
 }
 
-// listed takes a line of kprobes/list apart: "ffffffff81000000  k  name+0x0    [DISABLED]".
+// listed parses a line of kprobes/list: "ffffffff81000000  k  name+0x0    [DISABLED]".
 func listed(line []byte) (addr, letter, tags uint64) {
-	digits := bytes.IndexByte(line, ' ') // of the address
-	at := digits + 2                     // where the letter is
+	digits := bytes.IndexByte(line, ' ') // the length of the address
+	at := digits + 2                     // the index of the letter
 	addr, _ = strconv.ParseUint(string(line[:digits]), 16, 64)
 	letter = uint64(line[at])
 	for i := at; i < len(line); i++ {
 		if line[i] != '[' || i+1 == len(line) {
 			continue
 		}
-		switch line[i+1] { // a module's name is in brackets, too, and in small letters
+		switch line[i+1] { // a module's name is also in brackets, but in lower case
 		case 'G':
 			tags |= kpev.TagGone
 		case 'D':

@@ -23,10 +23,10 @@ var Row = engine.Row{
 	New:      func(c *engine.Config) engine.Engine { return newPlug(c) },
 }
 
-// Settings are what Config.Settings is: a *Settings.
+// Settings is the type that Config.Settings points to.
 type Settings struct {
 	kprobes.Settings
-	Memory []kapi.Memory // for the kernel's boot
+	Memory []kapi.Memory // the executable memory that the kernel sets up at boot
 	_      struct{}
 }
 
@@ -49,7 +49,7 @@ type plug struct {
 	onJump  kprobes.JHandler
 }
 
-// A probe is what the engine is given of one: which of the three depends on its kind.
+// A probe holds the struct that is registered with the engine. Its kind decides which of the three is used.
 type probe struct {
 	kind             engine.Kind
 	k, freshK        kprobes.Kprobe
@@ -68,7 +68,7 @@ func newPlug(c *engine.Config) *plug {
 	return p
 }
 
-// given takes what a run is made from.
+// given takes over a run's configuration and returns the engine's.
 func (p *plug) given(c *engine.Config) (kprobes.Deps, kprobes.Settings) {
 	d, s := c.Deps, c.Settings.(*Settings)
 	p.files, p.own, p.trampoline = s.Files, 0, d.Bind.Stub(trampoline)
@@ -131,7 +131,7 @@ func (p *plug) Add(a engine.Probe) {
 	p.probes = append(p.probes, q)
 }
 
-// kprobe is what all kinds have in common.
+// kprobe returns the Kprobe that every kind contains.
 func (q *probe) kprobe() *kprobes.Kprobe {
 	switch q.kind {
 	case engine.Kretprobe:
@@ -142,7 +142,7 @@ func (q *probe) kprobe() *kprobes.Kprobe {
 	return &q.k
 }
 
-// asked is where the probe was asked for.
+// asked returns the address that the configuration asked for.
 func (q *probe) asked() arch.Addr {
 	switch q.kind {
 	case engine.Kretprobe:
@@ -153,15 +153,15 @@ func (q *probe) asked() arch.Addr {
 	return q.freshK.Addr
 }
 
-// Prepare implements engine.Engine. A probe with a symbol alone has been given its
-// address by the registration before, which its user takes away again.
+// Prepare implements engine.Engine. For a probe given by a symbol alone, it clears the
+// address that the previous registration filled in, as a user must before registering again.
 func (p *plug) Prepare(verb uint64, i int) (at arch.Addr, moved bool) {
 	q := p.probes[i]
 	k, asked := q.kprobe(), q.asked()
-	if verb == kpev.Register && !k.Registered() { // else the struct is the engine's
+	if verb == kpev.Register && !k.Registered() { // while registered, the struct belongs to the engine
 		if k.Symbol != "" && asked == 0 {
 			k.Addr = 0
-		} else if k.Addr == 0 { // unregistered once too often, which has cleared it
+		} else if k.Addr == 0 { // a superfluous unregister has cleared it
 			k.Addr = asked
 		}
 	}
@@ -222,8 +222,9 @@ func errnoOf(err error) uint64 {
 	return uint64(err.(kprobes.Errno))
 }
 
-// How off and on may be written to a switch in every edition, and to kprobes/enabled since 5.16;
-// what means neither in every edition, and there before 5.16.
+// spelled lists spellings of off and on that a switch accepts in every edition; spelledBool those that
+// kprobes/enabled accepts since 5.16. meaningless lists words that mean neither in any edition;
+// meaninglessChar those that mean neither in kprobes/enabled before 5.16.
 var (
 	spelled = [...][2][]string{
 		engine.Armed:        {{"0\n", "n\n", "N"}, {"1\n", "y\n", "Y"}},
@@ -237,8 +238,8 @@ var (
 	meaninglessChar = []string{"2\n", "on\n", "f\n", "True", "off", ""}
 )
 
-// Set implements engine.Engine. What is written is spelled in this way or that, by the task,
-// and then something is written that means nothing and changes nothing.
+// Set implements engine.Engine. The task's number decides the spelling. After the write, two
+// meaningless words are written, which must change nothing.
 func (p *plug) Set(x kapi.Context, s engine.Switch, on bool) {
 	write, words, others := p.e.Files.WriteEnabled, spelled[s], meaningless[s]
 	switch {
@@ -254,7 +255,7 @@ func (p *plug) Set(x kapi.Context, s engine.Switch, on bool) {
 	if on {
 		which = words[1]
 	}
-	// an engine that doesn't understand it leaves the switch as it was, which monitors see
+	// An engine that doesn't understand the word leaves the switch as it was, and monitors see that.
 	write(x, which[n%len(which)])
 	write(x, others[n%len(others)])
 	write(x, others[(n+len(others)/2)%len(others)])
@@ -303,14 +304,14 @@ func (p *plug) State(add func(root any)) {
 	}
 }
 
-// trampoline is where calls return to that a return probe has hooked.
+// trampoline is the symbol that hooked calls return to.
 const trampoline = "kretprobe_trampoline"
 
 // Trampoline implements engine.Engine.
 func (p *plug) Trampoline() arch.Addr { return p.trampoline }
 
-// Own implements engine.Engine: the nop that is the trampoline of 2.6, and the ud2
-// after it.
+// Own implements engine.Engine. It returns the nop that is the trampoline of 2.6, and the
+// ud2 after it.
 func (p *plug) Own() (name string, at arch.Addr, code []byte) {
 	if p.own == 0 {
 		return "", 0, nil
@@ -323,7 +324,7 @@ func (p *plug) Files() []engine.File {
 	e := p.e
 	debugfs := "/sys/kernel/debug/kprobes"
 	if !e.Files.HasBlacklist() {
-		debugfs = "/debug/kprobes" // as the document of 2.6 has it
+		debugfs = "/debug/kprobes" // the path in the documentation of 2.6
 	}
 	list := []engine.File{
 		{Dir: debugfs, Name: "enabled", Mode: "-rw-------", Read: e.Files.ReadEnabled, Write: e.Files.WriteEnabled,

@@ -7,7 +7,7 @@ import (
 	"kpsim/traces"
 )
 
-// Events of a kernel's own engine. The engine in Go tells monitors of Remains, too.
+// Events of a kernel's own engine. The engine in Go also reports Remains to monitors.
 const (
 	Warn = traces.EngineBlock + 32 + iota
 	Heap
@@ -15,35 +15,35 @@ const (
 	Remains
 )
 
-// Call is told to those that show a run: it is in no trace and no digest.
+// Call is reported only to viewers of a run. It enters no trace and no digest.
 const Call = traces.EngineBlock + 48
 
-// What is wrong with memory.
+// The kinds of misuse of memory.
 const (
 	UseAfterFree = 1 + iota // an access to memory that was given back
 	OutOfBounds             // an access past the end
 	DoubleFree              // memory is given back twice
-	BadFree                 // what wasn't handed out is given back
-	Leak                    // it is never given back
+	BadFree                 // the memory given back was never handed out
+	Leak                    // memory is never given back
 	User                    // an access to an address of user space
 )
 
-// What a function leaves as it was, and is zero when no work is left.
+// The state that a function must leave as it found it, and that is zero when no work is left.
 const (
-	Preemption   = 1 + iota // the count of preempt_disable, of the contexts among it
-	Interrupts              // whether they are on
-	CurrentProbe            // whose handlers the CPU runs
+	Preemption   = 1 + iota // the preemption count, including the bits for contexts
+	Interrupts              // whether interrupts are on
+	CurrentProbe            // the probe whose handlers the CPU runs
 	UnusedPoint             // n: the address of a point that stands for no probe
-	Slots                   // n are in use, and m of the points have one
-	Traced                  // n: the address of a site that ftrace calls kprobes from, without a point
-	InFlight                // n: an instance that is in the list of calls in flight of task m
-	Sections                // of RCU that the task is in
+	Slots                   // n slots are in use, and m points have one
+	Traced                  // n: the address of a site that has no point, but from which ftrace calls kprobes
+	InFlight                // n: an instance that is in task m's list of calls in flight
+	Sections                // the number of RCU sections that the task is in
 )
 
 var misuse = [...]string{UseAfterFree: "use after free", OutOfBounds: "out of bounds", DoubleFree: "double free",
 	BadFree: "bad free", Leak: "leak", User: "user access"}
 
-// Misuse returns what is wrong with memory in words.
+// Misuse returns the name of a kind of misuse of memory.
 func Misuse(what uint64) string {
 	if what == 0 || what >= uint64(len(misuse)) {
 		return "misuse"
@@ -51,7 +51,7 @@ func Misuse(what uint64) string {
 	return misuse[what]
 }
 
-// OwnerBug is the owner of a ud2 that is a BUG or WARN, as in smpev.Claim.
+// OwnerBug is the owner of a trap on the ud2 of a BUG or WARN, as in smpev.Claim.
 const OwnerBug = 6
 
 func init() { smpev.Owners.Define(OwnerBug, "WARN or BUG") }
@@ -82,7 +82,7 @@ var _ = traces.Define(
 		Doc:  "the engine calls what is done in Go; sp is where it returns to"},
 )
 
-// heap says which memory is misused, and how.
+// heap describes which memory is misused, and how.
 func heap(e *traces.Event, n traces.Names) string {
 	at, size := n.Symbol(e.B), ""
 	memory := "memory at " + at
@@ -105,7 +105,7 @@ func heap(e *traces.Event, n traces.Names) string {
 	return "misuse of memory at " + at + size
 }
 
-// uneven says what a function has left otherwise than it was.
+// uneven describes the state that a function didn't restore.
 func uneven(e *traces.Event, _ traces.Names) string {
 	switch e.A {
 	case Preemption:

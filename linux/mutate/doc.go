@@ -1,23 +1,23 @@
 // Package mutate lists faults that can be put into a kernel's own code, as bytes.
 //
-// What it is: from the closure of a kernel, found by decoding, each mutant replaces one
+// What it is: a lister that decodes the closure of a kernel. Each mutant replaces one
 // instruction by others of the same length: a call is skipped, a condition inverted, a
 // jump taken always or never, a store dropped, a comparison off by one, an interrupt flag
-// left as it is. A mutant has a name that people can read, and needs no source.
+// left as it is. A mutant has a readable name and needs no source.
 //
 // What it is not: it changes no image and runs nothing. Package linux lays the bytes of a
 // mutant over a kernel.
 //
-// Its rule: a name says what is broken and where, by symbol, callee and offset. So one
-// build of a kernel has the same mutants on every computer, and Draw the same from a seed.
+// Its rule: a name says what is broken and where, by symbol, callee and offset. So a build
+// of a kernel has the same mutants on every computer, and a seed draws the same ones (Draw).
 //
 // # Left out
 //
-// Helpers without a state (the set plain), functions of .init.text, stores to the stack
-// frame, the check of the stack's canary, jumps to a WARN or BUG, prints.
+// No mutants are made of stateless helpers (the set plain), functions of .init.text, stores
+// to the stack frame, the check of the stack canary, jumps to a WARN or BUG, and prints.
 //
 // # Limits
 //
-// A mutant may be equivalent to the kernel; whether one is isn't known here. Instructions
-// in replacements of alternatives aren't mutated.
+// A mutant may be equivalent to the kernel; this package can't tell. Instructions in
+// replacements of alternatives aren't mutated.
 package mutate

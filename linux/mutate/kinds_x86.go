@@ -16,7 +16,7 @@ func (l *lister) function(f *closure.Function) {
 		l.label = fmt.Sprintf("%s#%d", f.Name, l.names[f.Name])
 	}
 	var code []x86.Inst
-	dead := make(map[arch.Addr]bool) // where the kernel dies or warns
+	dead := make(map[arch.Addr]bool) // addresses at which the kernel dies or warns
 	l.c.Decode(f, func(in *x86.Inst) {
 		code = append(code, *in)
 		s, _ := l.c.Target(f, in)
@@ -39,11 +39,11 @@ func (l *lister) function(f *closure.Function) {
 	}
 }
 
-// dull are the callees that only say something: without the call nothing else changes.
+// dull lists the callees that only print: skipping such a call changes nothing else.
 var dull = map[string]bool{"__stack_chk_fail": true, "_printk": true, "printk": true, "__warn_printk": true,
 	"dump_kprobe": true, "dump_stack": true}
 
-// call skips a call, or a jump that stands for a call and a return.
+// call adds the mutant that skips a call, or a tail call (a jump that stands for a call and a return).
 func (l *lister) call(in *x86.Inst) {
 	s, kind := l.c.Target(l.f, in)
 	jump := in.Flow() == arch.FlowJump
@@ -60,7 +60,7 @@ func (l *lister) call(in *x86.Inst) {
 		uint64(in.Addr), in.Bytes(), with)
 }
 
-// paravirt skips a call through pv_ops.
+// paravirt adds the mutant that skips a call through pv_ops.
 func (l *lister) paravirt(in *x86.Inst) {
 	name, ok := l.c.Paravirtual(in)
 	if !ok {
@@ -71,7 +71,7 @@ func (l *lister) paravirt(in *x86.Inst) {
 		in.Bytes(), nops(in))
 }
 
-// condition inverts a conditional jump, or takes it always or never.
+// condition adds the mutants of a conditional jump: it is inverted, always taken, or never taken.
 func (l *lister) condition(in *x86.Inst) {
 	_, imm := in.Numbers()
 	old := in.Bytes()
@@ -81,7 +81,7 @@ func (l *lister) condition(in *x86.Inst) {
 	mnemonic, _, _ := strings.Cut(in.String(), " ")
 	at, place := uint64(in.Addr), l.place(uint64(in.Addr))
 	invert := in.Bytes()
-	invert[imm[0]-1] ^= 1 // the lowest bit of the opcode is the condition's sign
+	invert[imm[0]-1] ^= 1 // the lowest bit of the opcode negates the condition
 	l.add("invert:"+place, "invert the condition "+mnemonic, at, old, invert)
 	always := in.Bytes()
 	switch {
@@ -104,7 +104,7 @@ const (
 	cmpEAX    = 0x3d // cmp imm32, the accumulator
 )
 
-// plain is for instructions that go on to the next one.
+// plain adds the mutants of an instruction that continues to the next one.
 func (l *lister) plain(in *x86.Inst) {
 	at, place := uint64(in.Addr), l.place(uint64(in.Addr))
 	switch in.Opcode() {
@@ -121,7 +121,7 @@ func (l *lister) plain(in *x86.Inst) {
 		return
 	}
 	if p := in.Pointers(); len(p) > 0 && p[0] == x86.RSP {
-		return // the frame's own
+		return // a store to the stack frame
 	}
 	kind, what := "drop-store:", "drop the store "
 	if in.Prefixes()&x86.PrefixLock != 0 || op86(in) {
@@ -130,10 +130,10 @@ func (l *lister) plain(in *x86.Inst) {
 	l.add(kind+place, what+in.String(), at, in.Bytes(), nops(in))
 }
 
-// op86 reports xchg with memory, which locks by itself.
+// op86 reports whether the instruction is xchg with memory, which locks without a prefix.
 func op86(in *x86.Inst) bool { return in.Opcode() == 0x86 || in.Opcode() == 0x87 }
 
-// compare makes a comparison with a number off by one. An address isn't a number.
+// compare adds the mutant whose comparison uses a number off by one. It skips comparisons with an address.
 func (l *lister) compare(in *x86.Inst) {
 	_, imm := in.Numbers()
 	with := in.Bytes()
@@ -190,10 +190,10 @@ func stores(in *x86.Inst) bool {
 	return false
 }
 
-// nops are as long as the instruction.
+// nops returns nops as long as the instruction.
 func nops(in *x86.Inst) []byte { return x86.NopN(int(in.Len)) }
 
-// returns is a return as long as the instruction.
+// returns returns a ret, padded with int3 to the length of the instruction.
 func returns(in *x86.Inst) []byte {
 	b := make([]byte, in.Len)
 	for i := range b {

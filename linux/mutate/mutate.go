@@ -11,7 +11,7 @@ import (
 	"kpsim/sim"
 )
 
-// A Mutant is a fault: bytes in the place of others, of the same length.
+// A Mutant is a fault: bytes that replace others of the same length.
 type Mutant struct {
 	Name string // "skip-call:kprobe_optimizer:synchronize_rcu_tasks:1", "invert:kprobe_int3_handler+0x1c"
 	Says string // what is broken, and its line if it is known
@@ -20,8 +20,8 @@ type Mutant struct {
 	New  []byte
 }
 
-// All returns all mutants of a closure, by address; those of one instruction in the order
-// of their kinds.
+// All returns all mutants of a closure, by address. Mutants of one instruction are in the
+// order of their kinds.
 func All(c *closure.Closure) []Mutant {
 	l := lister{c: c, names: make(map[string]int), end: make(map[string]bool)}
 	for i := range c.Inside {
@@ -32,13 +32,13 @@ func All(c *closure.Closure) []Mutant {
 	return l.out
 }
 
-// early reports whether a function runs at boot only.
+// early reports whether a function runs only at boot.
 func early(c *closure.Closure, f *closure.Function) bool {
 	s := c.Image.Section(".init.text")
 	return s != nil && f.Addr >= s.Addr && f.Addr < s.Addr+s.Size
 }
 
-// Named returns the mutant of a name.
+// Named returns the mutant with a name. The error suggests near names.
 func Named(c *closure.Closure, name string) (Mutant, error) {
 	var names []string
 	for _, m := range All(c) {
@@ -61,7 +61,7 @@ func Named(c *closure.Closure, name string) (Mutant, error) {
 // mostNear is how many mutants of the same function an error lists.
 const mostNear = 4
 
-// ofFunction are some names of the same kind and function, those of the nearest places first.
+// ofFunction returns at most mostNear names of the same kind and function, those nearest to the place.
 func ofFunction(name string, names []string) (out []string) {
 	kind, at, _ := strings.Cut(name, ":")
 	f, place := split(at)
@@ -80,7 +80,7 @@ func ofFunction(name string, names []string) (out []string) {
 	return append(before, after[:min(len(after), mostNear-len(before))]...)
 }
 
-// split cuts a place: the function, and the offset if there is one.
+// split cuts a place into the function and the offset. Without an offset, off is 0.
 func split(at string) (f string, off uint64) {
 	at, _, _ = strings.Cut(at, ":")
 	f, text, _ := strings.Cut(at, "+")
@@ -91,8 +91,8 @@ func split(at string) (f string, off uint64) {
 	return f, off
 }
 
-// Draw draws n of all mutants, each once, in an order that the seed gives; all if there are
-// less.
+// Draw draws n of all mutants without repetition, in an order that the seed decides. If
+// fewer than n exist, it returns all.
 func Draw(c *closure.Closure, seed uint64, n int) []Mutant {
 	all := All(c)
 	n = max(0, min(n, len(all)))
@@ -109,10 +109,10 @@ func Draw(c *closure.Closure, seed uint64, n int) []Mutant {
 type lister struct {
 	c     *closure.Closure
 	out   []Mutant
-	names map[string]int  // of functions: how many there were of each
-	end   map[string]bool // of mutants
-	label string          // of the function
-	calls map[string]int  // how many calls of each callee there were
+	names map[string]int  // how many functions of each name were seen
+	end   map[string]bool // the names of mutants already added
+	label string          // the name of the current function, made unique
+	calls map[string]int  // how many calls of each callee the function has made up to here
 	f     *closure.Function
 }
 
@@ -129,8 +129,8 @@ func (l *lister) add(name, says string, addr uint64, old, new []byte) {
 	l.out = append(l.out, Mutant{Name: name, Says: says + " at " + where, Addr: addr, Old: old, New: new})
 }
 
-// line is the place in the source: the innermost one of a .c file, and which function of a
-// header is inlined there.
+// line returns the place in the source: the innermost frame in a .c file, and the function
+// of a header that is inlined there.
 func line(frames []vmlinux.Frame) string {
 	at := 0
 	for at < len(frames)-1 && strings.HasSuffix(frames[at].File, ".h") {
@@ -147,5 +147,5 @@ func line(frames []vmlinux.Frame) string {
 	return s
 }
 
-// place is the name of an instruction of the function.
+// place returns the name of an instruction of the function.
 func (l *lister) place(addr uint64) string { return fmt.Sprintf("%s+%#x", l.label, addr-l.f.Addr) }
