@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// formatSchedule prints deviations, one a line, each after its comments.
+// formatSchedule prints deviations, one per line, each after its comments.
 func formatSchedule(list []Deviation, comments [][]string) string {
 	var b strings.Builder
 	for i := 0; i <= len(list); i++ {
@@ -23,9 +23,9 @@ func formatSchedule(list []Deviation, comments [][]string) string {
 	return b.String()
 }
 
-// SetSchedule replaces the schedule. A comment stays with its deviation: the one of its
-// number if there are as many as before, else the same one, if it is still there.
-// Comments at the top and at the bottom stay there.
+// SetSchedule replaces the schedule. A comment stays with its deviation: if the number of
+// deviations is unchanged, with the one of the same number; otherwise with the same deviation,
+// if it is still there. Comments at the top and at the bottom stay there.
 func (f *File) SetSchedule(list []Deviation) {
 	was, comments := f.Schedule, f.Comments
 	f.Schedule, f.Comments = list, nil

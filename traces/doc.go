@@ -1,4 +1,4 @@
-// Package traces has the record of a run and its written form: events, their digest,
+// Package traces holds the record of a run and its written form: events, their digest,
 // the sinks that watch them, readable schedules, and the trace file.
 //
 // What it is not: it doesn't know what an event means. The vocabularies are packages of

@@ -16,9 +16,9 @@ const (
 	kindCount         = 192
 )
 
-// An Event is one thing that happened. It is small and flat, so that it can be hashed,
-// compared and stored: no strings, no pointers. The Spec of its kind says what A, B and
-// C mean.
+// An Event is one thing that happened in a run. It is small and flat, without strings or
+// pointers, so that it can be hashed, compared and stored. The Spec of its kind says what A, B
+// and C mean.
 type Event struct {
 	Seq     uint32 // ordinal of the event in the run
 	Kind    Kind

@@ -5,19 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// foldWidth is the longest line that Marshal writes, in characters: quoted twice it has
-// 72, and no mail program folds it.
+// foldWidth is the longest line that Marshal writes, in characters. Quoted twice such a line
+// has 72, and no mail program folds it.
 const foldWidth = 68
 
 // originFolded is the line of the origin that says that long lines are folded. Marshal
-// computes it, Parse removes it.
+// computes it, and Parse removes it.
 const originFolded = "folded lines"
 
 const foldedSays = "those that end in a backslash go on in the next one"
 
-// foldLines cuts the lines of a text that are too long, each piece but the last followed by a
-// backslash; so are lines that end in a backslash or a blank. any reports whether there
-// were some.
+// foldLines cuts overlong lines of a text; each piece but the last is followed by a backslash.
+// It also cuts lines that end in a backslash or a blank. any reports whether it cut any line.
 func foldLines(text string) (folded string, any bool) {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -39,7 +38,7 @@ func foldLines(text string) (folded string, any bool) {
 	return b.String(), any
 }
 
-// foldAt returns where to cut a line; -1: nowhere.
+// foldAt returns where to cut a line, or -1 if it isn't to be cut.
 func foldAt(line string) int {
 	if utf8.RuneCountInString(line) <= foldWidth {
 		if t := strings.TrimRight(line, " \t\\"); len(t) < len(line) {
@@ -67,16 +66,16 @@ func foldAt(line string) int {
 	case cut > 0:
 		return cut
 	}
-	return len(line) // blanks alone, or the like
+	return len(line) // only blanks, or similar
 }
 
-// foldable reports whether a line may begin so: not with what mail programs change, nor
-// as a section does.
+// foldable reports whether a line may begin with s: not with text that mail programs change,
+// nor with the beginning of a section.
 func foldable(s string) bool {
 	return s[0] != ' ' && s[0] != '\t' && s[0] != '>' && s[0] != '-' && !strings.HasPrefix(s, "From ")
 }
 
-// wrap breaks a text at blanks, for readers: it isn't read back.
+// wrap breaks a text at blanks for readers. The result isn't read back.
 func wrap(s string) string {
 	var b strings.Builder
 	width := 0

@@ -17,19 +17,20 @@ import (
 type File struct {
 	Scenario string      // scenario.star: self-contained
 	Schedule []Deviation // schedule: the deviations from the default run
-	// lines of the schedule that begin with #: those above each deviation, and after the last; nil: none
+	// Comments holds the lines of the schedule that begin with #: those above each deviation, and
+	// those after the last one. It is nil if there are none.
 	Comments [][]string
 
-	// verdict: what the run has shown.
+	// The verdict section says what the run has shown.
 	Property string // the ID of a property
-	Place    string // where, such as victim+0x1; may be empty
+	Place    string // the violation's place, such as victim+0x1; may be empty
 	Message  string
 
-	Digest uint64 // digest: of the event log
+	Digest uint64 // section digest: the digest of the event log
 	Format int    // the schedule format that Schedule and Digest were made with
 
-	// origin: how the run was found. A replay needs the mutant and the fetch model,
-	// where they override the scenario's, and the ignored properties.
+	// Origin says how the run was found. A replay needs some of it: the mutant and the fetch
+	// model, where they override the scenario's, and the ignored properties.
 	Origin []Remark
 
 	lines scenarioLines
@@ -37,12 +38,13 @@ type File struct {
 
 // scenarioLines says where in its file a scenario's lines were read.
 type scenarioLines struct {
-	text string // of the scenario as it was read
+	text string // the scenario as it was read
 	at   []int
 }
 
-// ScenarioLine returns the line of the file that line n of the scenario was read from; both count
-// from 1. It's n if the scenario wasn't read from a file, or is another one by now.
+// ScenarioLine returns the line of the file that line n of the scenario was read from; both
+// count from 1. It returns n if the scenario wasn't read from a file, or has been replaced
+// since.
 func (f *File) ScenarioLine(n int) int {
 	if n < 1 || n > len(f.lines.at) || f.lines.text != f.Scenario {
 		return n
@@ -62,14 +64,14 @@ const (
 
 // The lines of the origin that are for a reader who gets the file by mail.
 const (
-	OriginKpsim = "kpsim"         // which one wrote the file, and where to get it
-	OriginText  = "text checksum" // of what may be damaged on the way; Marshal computes it where there is the line
+	OriginKpsim = "kpsim"         // the kpsim that wrote the file, and where to get it
+	OriginText  = "text checksum" // of the parts that mail may damage; Marshal computes it if the line exists
 )
 
 // formatKey ends the origin, so that a truncated file is detected.
 const formatKey = "schedule format"
 
-// WrittenBy notes which kpsim has written the file, instead of who did before, and that
+// WrittenBy records which kpsim has written the file, in place of the previous one, and that
 // the text has a checksum.
 func (f *File) WrittenBy(kpsim string) {
 	origin := make([]Remark, 0, len(f.Origin)+2)
@@ -81,7 +83,7 @@ func (f *File) WrittenBy(kpsim string) {
 	f.Origin = append(origin, Remark{OriginKpsim, kpsim}, Remark{OriginText, f.TextSum()})
 }
 
-// TextSum is a checksum of the scenario, the schedule and the verdict, but for blanks at
+// TextSum returns a checksum of the scenario, the schedule and the verdict, without blanks at
 // the ends of lines and comments of the schedule: FNV-1a of 64 bits, in hex.
 func (f *File) TextSum() string {
 	h := fnv.New64a()
@@ -92,7 +94,7 @@ func (f *File) TextSum() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// Remark returns the origin's value of a key, "" if there is none.
+// Remark returns the value of a key of the origin, "" if it has none.
 func (f *File) Remark(key string) string {
 	for _, r := range f.Origin {
 		if r.Key == key {
@@ -179,7 +181,7 @@ func Parse(name string, data []byte) (*File, error) {
 	}
 	const remedy = "a mail program has changed the file: ask for it as an attachment"
 	switch {
-	case !list[0].changed && (err != nil || !f.intact()): // it was edited, by hand
+	case !list[0].changed && (err != nil || !f.intact()): // a person has edited it
 		return list[0].parse(name)
 	case err != nil:
 		return nil, fmt.Errorf("%w; %s", err, remedy)
@@ -194,14 +196,13 @@ func Parse(name string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// intact reports whether the text is what its checksum was made of, or has none.
+// intact reports whether the text still matches its checksum, or has none.
 func (f *File) intact() bool {
 	sum := f.Remark(OriginText)
 	return sum == "" || sum == f.TextSum()
 }
 
-// line returns the line of the file that a line of the letter begins in; both count
-// from 1.
+// line returns the line of the file at which a line of the letter begins; both count from 1.
 func (l *letter) line(n int) int {
 	if n > len(l.at) {
 		return l.at[len(l.at)-1] + n - len(l.at)
@@ -248,7 +249,7 @@ func (l *letter) parse(name string) (*File, error) {
 	return f, nil
 }
 
-// plain refuses characters that an editor doesn't show but a terminal obeys.
+// plain rejects characters that an editor doesn't show but a terminal obeys.
 func (l *letter) plain(name string, data []byte) error {
 	for n := plainPrefix(data); n < len(data); {
 		r, size := utf8.DecodeRune(data[n:])
@@ -375,7 +376,7 @@ func parseRemarks(text string) (list []Remark, at []int, err *lineError) {
 	return list, at, nil
 }
 
-// maxRemarks is the largest number of lines of the verdict or the origin.
+// maxRemarks is the largest number of lines in the verdict, and in the origin.
 const maxRemarks = 100
 
 var remarkStops = []string{":"}

@@ -84,7 +84,7 @@ func (l *Log) Reset() {
 	l.Events = l.Events[:0]
 }
 
-// Emit takes one event.
+// Emit adds one event.
 func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	h := l.digest ^ uint64(k)<<32 ^ uint64(cpu)<<16 ^ uint64(task)
 	h = fold(h, 0x9e3779b97f4a7c15^a)
@@ -108,7 +108,7 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	}
 }
 
-// Tell passes an event to the sinks only: it isn't part of the digest, isn't stored,
+// Tell passes an event to the sinks only. The event isn't part of the digest, isn't stored,
 // and has the ordinal of the next event.
 func (l *Log) Tell(k Kind, cpu, task uint8, a, b, c uint64) {
 	kind := &l.kinds[k]

@@ -10,30 +10,30 @@ import (
 	"kpsim/internal/lazyregexp"
 )
 
-// A letter is the lines of a trace as it was before mail programs had it, from the first
-// section to the end of the last one.
+// A letter is the lines of a trace as they were before mail programs changed them, from the
+// first section to the end of the last one.
 type letter struct {
 	lines   []string
 	at      []int // the line of the file that each begins in
 	changed bool  // it was quoted, signed, folded or encoded
 }
 
-// IsTrace reports whether a text has a trace in it, which may have faults: it begins as
-// one, or has the first of its sections, perhaps quoted.
+// IsTrace reports whether a text contains a trace, which may have faults: it begins as one, or
+// has the first section of one, perhaps quoted.
 func IsTrace(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("kpsim trace:")) || firstSection().Match(data)
 }
 
-// firstSection is the line that a trace is found by. Before it there may be marks of
-// quoting, the dash of a signed mail, or an indentation.
+// firstSection is the line that identifies a trace. Before it there may be marks of quoting,
+// the dash of a signed mail, or an indentation.
 var firstSection = lazyregexp.New(`(?m)^(?:\x{feff})?((?:[ \t]*>|[ \t]*- )*[ \t]*)-- scenario\.star --(?:[ \t]|=20)*\r?$`)
 
 var inBase64 = lazyregexp.New(`(?mi)^Content-Transfer-Encoding: *base64`)
 
-// unmail finds the trace in a text and undoes what mail programs do to one: text before
-// and after it, CRLF, blanks at the ends of lines, quoting, signing, folding and
-// quoted-printable. It returns what the trace may have been, the likeliest first. An error
-// begins with its line.
+// unmail finds the trace in a text and undoes what mail programs do to one: text before and
+// after it, CRLF, blanks at the ends of lines, quoting, signing, folding and quoted-printable.
+// It returns the candidates for the original trace, the likeliest first. An error begins with
+// its line.
 func unmail(data []byte) ([]letter, error) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	m := firstSection().FindSubmatchIndex(data)
@@ -72,19 +72,19 @@ func unmail(data []byte) ([]letter, error) {
 	return l.unfold(), nil
 }
 
-// Bounds of what is undone: marks before each line, in bytes, and how often a text was
-// encoded.
+// The constants bound what is undone: the marks before each line, in bytes, and how often a
+// text was encoded.
 const (
 	mostMarks   = 64
 	mostEncoded = 4
 )
 
-// unquote takes the marks away. A line without them is the rest of the one before, which
-// was folded when it was quoted already; encoded lines are left as they are.
+// unquote removes the marks. A line without them is the rest of the previous line, which was
+// folded after it was quoted. Encoded lines are left as they are.
 func (l *letter) unquote(q quoting, raw []string, first int) {
 	coded := isPrintable(raw)
-	var now []byte // the last line, which isn't in lines yet
-	ended := false // the trace has
+	var now []byte // the last line, not yet in lines
+	ended := false // the trace has ended
 	for i, line := range raw {
 		line, ok := q.strip(line)
 		ended = ended || bytes.HasPrefix(now, []byte(formatKey+": "))
@@ -92,7 +92,7 @@ func (l *letter) unquote(q quoting, raw []string, first int) {
 			before := trimBlanks(now)
 			rest := strings.TrimLeft(line, " \t")
 			switch {
-			case len(before) == 0 && coded && len(now) > 0: // a blank, encoded and folded, and the rest
+			case len(before) == 0 && coded && len(now) > 0: // an encoded, folded blank, and the rest
 				now = append(append(now[:0], ' '), rest...)
 				continue
 			case len(before) > 0 && !(coded && before[len(before)-1] == '='):
@@ -108,7 +108,7 @@ func (l *letter) unquote(q quoting, raw []string, first int) {
 	l.lines = append(l.lines, string(now))
 }
 
-// trimBlanks cuts blanks off the end of a line, also encoded ones.
+// trimBlanks removes blanks from the end of a line, encoded ones too.
 func trimBlanks(b []byte) []byte {
 	for {
 		t := bytes.TrimSuffix(bytes.TrimRight(b, " \t"), []byte("=20"))
@@ -119,11 +119,11 @@ func trimBlanks(b []byte) []byte {
 	}
 }
 
-// quoting is what is before each line: `> `, `- ` or blanks.
+// quoting is the marks before each line: `> `, `- ` or blanks.
 type quoting string
 
-// strip takes the marks from a line. ok reports whether all were there; an empty line
-// needs none. Else those at its begin are taken.
+// strip removes the marks from a line. ok reports whether all were there; an empty line needs
+// none. If ok is false, those at the beginning of the line are removed.
 func (q quoting) strip(line string) (rest string, ok bool) {
 	rest = line
 	for i := 0; i < len(q); i++ {
@@ -139,7 +139,7 @@ func (q quoting) strip(line string) (rest string, ok bool) {
 			}
 		case '-':
 			rest = strings.TrimPrefix(rest, "- ")
-			i++ // its blank
+			i++ // skip the blank of the mark
 		default:
 			if rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
 				rest = rest[1:]
@@ -153,8 +153,8 @@ var (
 	encoded = lazyregexp.New(`=(?:[0-9A-F]{2}|[ \t]*(?:\n|$))`)
 )
 
-// softBreak is how long a line is at least, in bytes, after which quoted-printable goes on
-// in the next one, where nothing else is encoded.
+// softBreak is the least length of a line, in bytes, that quoted-printable continues in the
+// next line, where nothing else is encoded.
 const softBreak = 75
 
 // decode decodes the octets of a line.
@@ -172,7 +172,7 @@ func decode(line string) string {
 	return string(b)
 }
 
-// isPrintable reports whether lines are quoted-printable, up to the end of the trace: each
+// isPrintable reports whether lines are quoted-printable up to the end of the trace: each
 // equals sign is encoded.
 func isPrintable(lines []string) bool {
 	text := strings.Join(lines, "\n")
@@ -182,8 +182,8 @@ func isPrintable(lines []string) bool {
 	return strings.Contains(text, "=3D") && strings.Count(text, "=") == len(encoded().FindAllString(text, -1))
 }
 
-// printable decodes quoted-printable, and reports whether it may be so still. All of it
-// must be: else = is an equals sign.
+// printable decodes quoted-printable, and reports whether the result may be encoded again. All
+// of the text must be encoded; otherwise = is an equals sign.
 func (l *letter) printable() (again bool) {
 	all := isPrintable(l.lines)
 	var lines []string
@@ -210,12 +210,11 @@ func (l *letter) printable() (again bool) {
 	return all
 }
 
-// remarkLine is a line of the origin; such a line after the last one was put there by
-// hand.
+// remarkLine matches a line of the origin. Such a line after the last one was added by hand.
 var remarkLine = lazyregexp.New(`^[a-z]+(?: [a-z]+){0,3}: `)
 
-// end cuts off what comes after the trace: a signature, or the rest of a mail. It must be
-// no trace.
+// end removes what follows the trace: a signature, or the rest of a mail. That must not
+// contain a trace.
 func (l *letter) end(first int) error {
 	origin := slices.Index(l.lines, "-- origin --")
 	if origin < 0 {
@@ -242,5 +241,5 @@ func (l *letter) end(first int) error {
 	return nil
 }
 
-// text is the trace as txtar has it.
+// text returns the trace in the form that txtar reads.
 func (l *letter) text() []byte { return []byte(strings.Join(l.lines, "\n") + "\n") }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// IsPlain reports whether a character may be shown to readers: it is no control
-// character except a tab or the end of a line, and isn't invisible or a change of
+// IsPlain reports whether a character may be shown to readers. It must not be a control
+// character other than a tab or the end of a line, and must not be invisible or change the
 // writing direction (Unicode's category C, and the separators of lines and paragraphs).
 func IsPlain(r rune) bool {
 	switch {
@@ -20,9 +20,9 @@ func IsPlain(r rune) bool {
 	return !unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
 }
 
-// Plain returns text with all other characters shown as escapes: \x1b, \u202e, and \xff
-// for a byte that isn't UTF-8. Plain text is returned itself. The escapes of characters
-// beyond ASCII are those of JSON, so JSON text keeps its meaning.
+// Plain returns text with all characters that aren't plain shown as escapes: \x1b, \u202e, and
+// \xff for a byte that isn't UTF-8. Plain text is returned unchanged. The escapes of
+// characters beyond ASCII are those of JSON, so JSON text keeps its meaning.
 func Plain(text []byte) []byte {
 	n := plainPrefix(text)
 	if n == len(text) {
@@ -37,7 +37,7 @@ func Plain(text []byte) []byte {
 	return out
 }
 
-// PlainString is Plain of a string.
+// PlainString is Plain for a string.
 func PlainString(s string) string {
 	if plainPrefix(s) == len(s) {
 		return s
@@ -45,8 +45,7 @@ func PlainString(s string) string {
 	return string(Plain([]byte(s)))
 }
 
-// plainPrefix returns how many bytes of text are plain ASCII, up to the first that
-// isn't.
+// plainPrefix returns the number of plain ASCII bytes at the beginning of text.
 func plainPrefix[T string | []byte](text T) int {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Readable replaces a finding's numbers by names: its addresses, which are words that
-// begin with 0xffff, its tasks, task0 and up, and its locks, lock1 and up, including
-// what is waited for like a lock. Monitors don't know the names; place, task and lock
-// do.
+// Readable replaces numbers in a finding by names: its addresses, which are words that begin
+// with 0xffff; its tasks, task0 and up; and its locks, lock1 and up, which include things that
+// are waited for like a lock. Monitors don't know the names; place, task and lock return them.
 func Readable(message string, place, task, lock func(uint64) string) string {
 	words := strings.Split(message, " ")
 	for i, w := range words {

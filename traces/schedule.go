@@ -8,12 +8,12 @@ import (
 	"kpsim/sim"
 )
 
-// ScheduleFormat is the version of schedules. It is raised when points or events
-// change: digests are compared only within one format.
+// ScheduleFormat is the version of schedules. It is raised when points or events change:
+// digests are comparable only within one format.
 const ScheduleFormat = 2
 
-// MaxDeviations bounds a schedule that is parsed; shrunk ones have about ten
-// deviations.
+// MaxDeviations is the largest number of deviations in a parsed schedule. Shrunk schedules
+// have about ten.
 const MaxDeviations = 2000
 
 // A Deviation is one answer other than 0, in the words of the program: the mover of the
@@ -33,7 +33,7 @@ type Deviation struct {
 	Off   int      // the offset there: bytes, or the step of a routine
 	Text  bool     // Name is a symbol of guest text
 	Occ   int      // number of the question, from 1, among those of this Kind with this mover at this position
-	Kind  sim.Kind // of question
+	Kind  sim.Kind // the kind of question
 	Alt   string   // the alternative that was taken
 }
 
@@ -68,9 +68,9 @@ func (d Deviation) Place() string {
 // FormatSchedule prints deviations, one a line.
 func FormatSchedule(list []Deviation) string { return formatSchedule(list, nil) }
 
-// ParseSchedule parses what FormatSchedule prints, also after editing by hand. Empty
-// lines and lines that begin with # don't count. An error is one line that names the
-// faulty line and says what to do about it.
+// ParseSchedule parses the output of FormatSchedule, also after editing by hand. It ignores
+// empty lines and lines that begin with #. An error is one line that names the faulty line and
+// says what to do about it.
 func ParseSchedule(text string) ([]Deviation, error) {
 	list, _, err := parseSchedule(text)
 	if err != nil {
@@ -89,11 +89,11 @@ func lineErrorf(line int, format string, args ...any) *lineError {
 	return &lineError{line, fmt.Sprintf(format, args...)}
 }
 
-// parseSchedule also returns the lines that begin with #: those above each deviation,
-// and after the last; nil if there are none.
+// parseSchedule also returns the lines that begin with #: those above each deviation, and
+// those after the last one. comments is nil if there are none.
 func parseSchedule(text string) (list []Deviation, comments [][]string, err *lineError) {
 	at := make(map[Deviation]int) // the line of each question
-	var lines []string            // comments since the last one
+	var lines []string            // comments since the last deviation
 	any := false
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
@@ -190,7 +190,7 @@ func parseDeviation(line string) (d Deviation, err error) {
 	return d, nil
 }
 
-// cut splits s before sep; if it isn't there, after is empty.
+// cut splits s before sep. If s doesn't contain sep, after is empty.
 func cut(s, sep string) (before, after string) {
 	if i := strings.Index(s, sep); i >= 0 {
 		return s[:i], s[i:]
@@ -207,7 +207,7 @@ func parseKind(s string) (sim.Kind, bool) {
 	return 0, false
 }
 
-// The characters that end a plain word. An alternative extends to the end of the line.
+// Plain words end at these characters. An alternative extends to the end of the line.
 var (
 	moverStops = []string{" ", ",", ":", "+"}
 	placeStops = []string{",", ":", "+", " step "}
@@ -234,7 +234,7 @@ func quote(s string, stops []string) string {
 	return s
 }
 
-// word parses a word that quote has printed, at the start of s.
+// word parses a word printed by quote at the start of s.
 func word(s string, stops []string) (w, rest string, ok bool) {
 	if strings.HasPrefix(s, `"`) {
 		q, err := strconv.QuotedPrefix(s)

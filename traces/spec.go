@@ -22,14 +22,14 @@ type Spec struct {
 
 	Class  Class
 	Weight Weight
-	State  string // a claim of the engine: from now on the place A is this
+	State  string // a claim of the engine: from this event on, the place A is in this state
 
-	Heads    bool // the kind heads the log, before the run
-	Monitors bool // monitors alone get it (Log.Tell)
+	Heads    bool // events of the kind head the log, before the run
+	Monitors bool // only monitors get it (Log.Tell)
 	Rig      bool // the rig emits it, not the machine or an engine
 }
 
-// Names are the names that a text can have besides those of its arguments' types.
+// Names lists the names that a text can use besides those of its arguments' types.
 type Names interface {
 	Symbol(addr uint64) string
 	Task(id uint64) string
@@ -54,29 +54,29 @@ const (
 	Little Weight = iota
 	Some
 	Much
-	Near // Much at the place of the violation, Some at another patched place, else Little
+	Near // Much at the place of the violation, Some at another patched place, Little elsewhere
 )
 
 // An Arg is an argument of a kind of event.
 type Arg struct {
 	Name string
-	Type *Type // nil: it goes with the argument before it
+	Type *Type // nil: it belongs to the previous argument
 }
 
 // A Type says what the number of an argument means.
 type Type struct {
 	Name string
 	Doc  string              // for docs/events.md
-	Show func(uint64) string // nil: the names are those of the run, and the view has them
+	Show func(uint64) string // nil: the names belong to the run, and the view has them
 }
 
-// Named is an argument of the type.
+// Named returns an argument of the type.
 func (t *Type) Named(name string) Arg { return Arg{name, t} }
 
-// Word is the type of a number that has a name.
+// Word returns the type of a number that has a name.
 func Word(name, doc string, show func(uint64) string) *Type { return &Type{name, doc, show} }
 
-// The types of more than one vocabulary.
+// The variables are types used in more than one vocabulary.
 var (
 	Place   = &Type{Name: "place", Doc: "an address of text, or of memory that was handed out for a probe"}
 	Address = &Type{Name: "address", Doc: "an address, named by its symbol alone"}
@@ -100,7 +100,7 @@ var (
 func decimal(n uint64) string { return fmt.Sprint(n) }
 func hex(n uint64) string     { return fmt.Sprintf("%#x", n) }
 
-// Set is the type of a set of things with names, a bit each.
+// Set returns the type of a set of named things, one bit each.
 func Set(name, doc string, bits ...string) *Type {
 	return Word(name, doc, func(set uint64) string {
 		var list []string
@@ -116,7 +116,7 @@ func Set(name, doc string, bits ...string) *Type {
 	})
 }
 
-// Of is the type of a number that chooses one of the names.
+// Of returns the type of a number that selects one of the names.
 func Of(name, doc string, names ...string) *Type {
 	return Word(name, doc, func(n uint64) string {
 		if n < uint64(len(names)) && names[n] != "" {
@@ -128,8 +128,8 @@ func Of(name, doc string, names ...string) *Type {
 
 var specs [kindCount]Spec
 
-// Define adds rows. It panics on a clash. It returns a value so that it can be called in a var
-// declaration.
+// Define adds rows. It panics on a clash. It returns a value so that a var declaration can
+// call it.
 func Define(list ...Spec) struct{} {
 	for i := range list {
 		row := &list[i]
@@ -159,7 +159,7 @@ func (k Kind) String() string { return specs[k].Name }
 // Args returns the event's arguments, as many as its kind has.
 func (e *Event) Args() []uint64 { return []uint64{e.A, e.B, e.C}[:len(specs[e.Kind].Args)] }
 
-// Fill returns a text like Says with the event's arguments in its holes, as show shows them.
+// Fill replaces the holes of a text like Says by the event's arguments, as show prints them.
 func (e *Event) Fill(text string, show func(a Arg, v uint64) string) string {
 	var b strings.Builder
 	for {
@@ -198,7 +198,7 @@ func (e *Event) fill(hole string, show func(a Arg, v uint64) string) string {
 	return fmt.Sprintf("{%s isn't an argument of %s}", name, e.Kind)
 }
 
-// cutHole cuts a text at the first end that is in no hole, if there is one.
+// cutHole cuts a text at the first end that is outside holes, if there is one.
 func cutHole(text string, end byte) (before, after string, found bool) {
 	depth := 0
 	for i := range len(text) {
@@ -214,7 +214,7 @@ func cutHole(text string, end byte) (before, after string, found bool) {
 	return text, "", false
 }
 
-// Counted prints a number of things: 1 byte, 2 bytes.
+// Counted prints a number with its unit: 1 byte, 2 bytes.
 func Counted(n uint64, one string) string {
 	if n == 1 {
 		return "1 " + one

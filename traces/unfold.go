@@ -8,24 +8,24 @@ import (
 	"kpsim/internal/lazyregexp"
 )
 
-// Mail programs fold lines at 60 to 100 characters. Text with longer ones wasn't folded.
+// Mail programs fold lines at 60 to 100 characters. A text with longer lines wasn't folded.
 const (
 	leastFold = 60
 	mostFold  = 100
 )
 
-// Bounds of what is joined: how long a line was at most, in bytes, and of how many lines
-// more than one way of joining them is tried.
+// The constants bound what is joined: the greatest length of an original line, in bytes, and
+// the number of lines for which more than one way of joining is tried.
 const (
 	mostJoined = 4 << 10
 	mostTried  = 20000
 )
 
-// unfold joins lines that were folded: those that end in a backslash if Marshal has
-// folded lines, and those that a mail program has broken at a blank. That one it knows by
-// the syntax: a string that doesn't end, a line of the verdict without a key. Where it
-// was so, lines that the syntax would allow to be two may have been one; then it returns
-// both.
+// unfold joins folded lines: those that end in a backslash, if Marshal has folded lines, and
+// those that a mail program has broken at a blank. It recognises the latter by the syntax: a
+// string that doesn't end, or a line of the verdict without a key. If a mail program has
+// folded lines, two lines that the syntax allows to be separate may also have been one. unfold
+// then returns both versions.
 func (l *letter) unfold() []letter {
 	u := unfolder{l: l}
 	u.ours = slices.ContainsFunc(l.lines, func(s string) bool { return strings.HasPrefix(s, originFolded+": ") })
@@ -40,7 +40,7 @@ func (l *letter) unfold() []letter {
 		return []letter{least}
 	}
 	if !least.changed {
-		return append([]letter{least}, least.unstuff()...) // these only if its checksum says so
+		return append([]letter{least}, least.unstuff()...) // only if the checksum confirms them
 	}
 	u.all = true
 	var list []letter
@@ -57,21 +57,21 @@ func (l *letter) unfold() []letter {
 
 type unfolder struct {
 	l     *letter
-	width int  // of the longest line that could have been broken
+	width int  // the longest line that could have been broken
 	ours  bool // Marshal has folded lines
-	all   bool // join also what only may have been one line
-	found bool // a mail program has folded some
+	all   bool // also join lines that only may have been one
+	found bool // a mail program has folded some lines
 
 	section string
 	scan    scanner
 	now     []byte // the line so far
-	last    string // its last piece
+	last    string // the last piece of now
 }
 
 func (u *unfolder) join() letter {
 	to := letter{changed: u.l.changed}
 	u.section, u.scan, u.now = "", scanner{}, u.now[:0]
-	open := false // the line goes on
+	open := false // the line continues
 	done := func() {
 		if n := len(to.lines); n > 0 {
 			to.lines[n-1] = string(u.now)
@@ -113,8 +113,8 @@ func isMarker(line string) bool {
 	return strings.HasPrefix(line, "-- ") && strings.HasSuffix(line, " --")
 }
 
-// broken reports whether a mail program may have broken the line before this one: there
-// was no room for its first word.
+// broken reports whether a mail program may have broken the line before this one, because the
+// first word of this line didn't fit there.
 func (u *unfolder) broken(line string) bool {
 	if u.width > mostFold || line == "" || line[0] == ' ' || line[0] == '\t' {
 		return false
@@ -129,7 +129,7 @@ var (
 	statement    = lazyregexp.New(`^(?:[A-Za-z_][\w.]*(?:, *\w+)* *[=(]|(?:for|if|elif|else|def|return|load|pass)\b|[^\w ])`)
 )
 
-// goesOn reports whether the line so far goes on in this one.
+// goesOn reports whether the line so far continues in this one.
 func (u *unfolder) goesOn(line string) bool {
 	if line == `\` && u.ours {
 		return true
@@ -180,8 +180,8 @@ func (l *letter) unstuff() (list []letter) {
 	return list
 }
 
-// indent returns the least indentation of the scenario's lines that have some, and where
-// the scenario ends.
+// indent returns the least indentation of the scenario's indented lines, and where the
+// scenario ends.
 func (l *letter) indent() (least, end int) {
 	end = max(slices.Index(l.lines, "-- schedule --"), 0)
 	for _, line := range l.lines[:end] {
@@ -192,22 +192,22 @@ func (l *letter) indent() (least, end int) {
 	return least, end
 }
 
-// even reports whether the scenario's indentation is as programs have it.
+// even reports whether the scenario's indentation is the usual one of programs.
 func (l *letter) even() bool {
 	least, _ := l.indent()
 	return least >= 2 && least%2 == 0
 }
 
-// A scanner knows where in a Starlark program it is, as far as that matters to the ends
-// of lines.
+// A scanner tracks its position in a Starlark program, as far as it matters at the ends of
+// lines.
 type scanner struct {
-	quote   byte // of the string that it is in; 0: none
+	quote   byte // the quote of the string that it is in; 0: none
 	triple  bool
 	comment bool
-	depth   int // of brackets
+	depth   int // open brackets
 }
 
-// read goes over text of one line.
+// read scans text of one line.
 func (s *scanner) read(text string) {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -239,8 +239,8 @@ func (s *scanner) read(text string) {
 	}
 }
 
-// line ends the line. A string that should have ended is taken as ended: Starlark says
-// what is wrong with it.
+// line ends the line. It treats a string that should have ended as ended, because Starlark
+// then reports the error.
 func (s *scanner) line() {
 	s.comment = false
 	if !s.triple {

@@ -10,12 +10,12 @@ import (
 	"kpsim/internal/search/rig"
 )
 
-// What the default run shows of a scenario is said before the search: a probe that is
-// refused is so in all runs, and where nothing is optimized no search finds what breaks the
-// optimizer. Of built-in scenarios it isn't said: some are made to be so.
+// The findings of the default run are printed before the search. A probe that is refused in it
+// is refused in all runs, and where nothing is optimized no search finds what breaks the
+// optimizer. Nothing is printed for built-in scenarios, because some are made to be like that.
 
-// beforehand says what the default run has shown, a line each on standard error. The error
-// says why a search would show nothing.
+// beforehand prints what the default run has shown, one line each, on standard error. The
+// error says why a search would show nothing.
 func (c *Explore) beforehand(p *cli.Program, j *job, probed []rig.Probed) error {
 	j.notes = nil
 	var list []*scenario.Fault
@@ -38,7 +38,7 @@ func (c *Explore) beforehand(p *cli.Program, j *job, probed []rig.Probed) error 
 	list = append(append(list, vet.Inert(j.Scenario)...), never...)
 	j.notes = scenario.Messages(list)
 	if c.JSON {
-		return nil // they are among what is idle
+		return nil // they are reported as idle
 	}
 	for _, f := range list {
 		fmt.Fprintf(p.Err, "kpsim: %v\n", j.FileFirst(f))

@@ -36,12 +36,12 @@ type Compare struct {
 	progress *cli.Progress
 }
 
-// answered is a program that is answered otherwise, as a JSON object.
+// answered is a program whose answers differ, as a JSON object.
 type answered struct {
 	Program string `json:"program"`
 	Says    string `json:"says"`
-	Before  string `json:"without_the_change,omitempty"` // what differed then
-	File    string `json:"file,omitempty"`               // where the program was written
+	Before  string `json:"without_the_change,omitempty"` // what differed without the change
+	File    string `json:"file,omitempty"`               // the file to which the program was written
 }
 
 // broken is a property that runs with the change break, as a JSON object.
@@ -52,11 +52,11 @@ type broken struct {
 	Violations uint64  `json:"violations"`
 	BaseRuns   uint64  `json:"runs_without"`
 	Base       uint64  `json:"violations_without"`
-	Known      bool    `json:"known"` // the kernel as it is does so, too
+	Known      bool    `json:"known"` // the unchanged kernel breaks it, too
 	Trace      *string `json:"trace"`
 }
 
-// Run compares.
+// Run runs the comparison.
 func (c *Compare) Run(p *cli.Program) (int, error) {
 	base, changed, err := c.kernels()
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *Compare) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-// kernels opens the kernel as it is, and as it is changed: nil if nothing changes it.
+// kernels opens the unchanged kernel, and the changed one, which is nil if nothing changes it.
 func (c *Compare) kernels() (base, changed *linux.Kernel, err error) {
 	if c.Kernel.Kernel == "" {
 		return nil, nil, fmt.Errorf("--kernel: none is given; give the kernel whose engine is compared: %s",
@@ -133,10 +133,10 @@ func (c *Compare) kernels() (base, changed *linux.Kernel, err error) {
 	return base, changed, nil
 }
 
-// batch is of how many seeds programs are drawn at a time: they are large.
+// batch is the number of seeds for which programs are drawn at a time: programs are large.
 const batch = 50
 
-// answers compares serial programs.
+// answers compares the kernels' answers to serial programs.
 func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, drawn int, base, changed *linux.Kernel) error {
 	p.Doing = "serial programs on " + base.Image.Release
 	var list []*scenario.Scenario
@@ -165,7 +165,7 @@ func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, drawn int, bas
 	return c.tell(p, base, changed, &sum)
 }
 
-// drawn is how many programs are drawn: none if scenarios are named.
+// drawn returns how many programs are drawn: none if scenarios are named.
 func (c *Compare) drawn() int {
 	if len(c.Scenarios) > 0 {
 		return 0
@@ -173,13 +173,13 @@ func (c *Compare) drawn() int {
 	return c.Programs
 }
 
-// A sum is what the programs of all batches have shown.
+// A sum adds up the results of the programs of all batches.
 type sum struct {
 	programs, differing, mended int
-	first                       []change.Answer // of those that differ: mostTold that differ by something else each
+	first                       []change.Answer // the first answers that differ: mostTold, each with another difference
 }
 
-// add adds the programs of a batch that differ.
+// add adds the differing programs of a batch.
 func (s *sum) add(list []change.Answer) {
 	s.differing += len(list)
 	for _, a := range list {
@@ -190,7 +190,7 @@ func (s *sum) add(list []change.Answer) {
 	}
 }
 
-// compare runs a batch.
+// compare runs a batch of programs.
 func (c *Compare) compare(p *cli.Program, list []*scenario.Scenario, base, changed *linux.Kernel, s *sum) error {
 	all, err := change.Programs(base, list, c.Workers, &c.stop)
 	if err != nil {
@@ -215,15 +215,15 @@ func (c *Compare) compare(p *cli.Program, list []*scenario.Scenario, base, chang
 	return nil
 }
 
-// mostTold is how many programs are told of, and written.
+// mostTold is how many programs are reported, and written.
 const mostTold = 5
 
-// tell prints how programs were answered, and writes the first of those that were answered
-// otherwise.
+// tell prints how the programs were answered, and writes the first of those whose answers
+// differ.
 func (c *Compare) tell(p *cli.Program, base, changed *linux.Kernel, s *sum) error {
 	c.found += s.differing
 	if c.JSON {
-		return nil // they were printed as they came
+		return nil // they were printed one by one
 	}
 	if changed == nil {
 		p.Indented("", fmt.Sprintf("%s: %s answered as the rules say, %d otherwise", base.Image.Release,
@@ -244,7 +244,7 @@ func (c *Compare) tell(p *cli.Program, base, changed *linux.Kernel, s *sum) erro
 	return nil
 }
 
-// otherwise tells of a program that is answered otherwise, and writes it.
+// otherwise reports a program whose answers differ, and writes it.
 func (c *Compare) otherwise(p *cli.Program, a *change.Answer) error {
 	out := answered{Program: a.Program.Name, Says: a.Says, Before: a.Before,
 		File: filepath.Join(c.Traces, inputs.TraceName(a.Program.Name)+".star")}
@@ -266,7 +266,7 @@ func (c *Compare) otherwise(p *cli.Program, a *change.Answer) error {
 	return nil
 }
 
-// dies tells of a changed kernel on which a scenario can't be run to its end.
+// dies reports a changed kernel that can't run a scenario to its end.
 func (c *Compare) dies(p *cli.Program, err error) error {
 	c.found++
 	if c.JSON {
@@ -276,7 +276,7 @@ func (c *Compare) dies(p *cli.Program, err error) error {
 	return nil
 }
 
-// line is the command that compares the same kernels by a scenario.
+// line returns the command that compares the same kernels on a scenario.
 func (c *Compare) line(name string) string {
 	words := []string{"compare", name}
 	if c.Mutant != "" {
@@ -285,8 +285,8 @@ func (c *Compare) line(name string) string {
 	return c.Kernel.Line(words...)
 }
 
-// search compares what the runs of a scenario break. It returns false if the kernel can't
-// run it.
+// search compares which properties the runs of a scenario break. It returns false if the
+// kernel can't run it.
 func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.Kernel) (bool, error) {
 	sc := *in.Scenario
 	if sc.SetLinux(base) != nil || !sc.OfKernel() {
@@ -319,7 +319,7 @@ func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.
 	return true, nil
 }
 
-// broke tells of a property, and writes its witness.
+// broke reports a broken property, and writes its witness.
 func (c *Compare) broke(p *cli.Program, in *inputs.Input, b *change.Break, known bool) error {
 	out := broken{in.Name, b.Property, b.Runs, b.Violations, b.BaseRuns, b.Base, known, nil}
 	if b.Witness != nil && !known {

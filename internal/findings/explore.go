@@ -36,12 +36,12 @@ type Explore struct {
 	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
-	merges        bool        // what others have run
+	merges        bool        // runs of others are merged
 	elsewhere     bool        // traces aren't written to files
-	release       string      // of the kernel that shares were made with
+	release       string      // release of the kernel that made the shares
 	share, shares int         // of --shard; 0 of 0 if it isn't given
-	names         []string    // of the scenarios
-	stop          atomic.Bool // the user has had enough
+	names         []string    // names of the scenarios
+	stop          atomic.Bool // the user has interrupted the search
 	progress      *cli.Progress
 }
 
@@ -86,8 +86,7 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 	return r.status(), nil
 }
 
-// begin loads scenarios and makes sure of all that can be known before the first
-// is run.
+// begin loads scenarios, and checks everything that can be known before the first is run.
 func (c *Explore) begin(p *cli.Program, scenarios []string) ([]*job, error) {
 	list, err := inputs.Load(scenarios)
 	if err != nil {
@@ -96,8 +95,8 @@ func (c *Explore) begin(p *cli.Program, scenarios []string) ([]*job, error) {
 	return c.prepareAll(p, list, scenarios)
 }
 
-// prepareAll makes jobs of scenarios that were loaded; scenarios are their names, none if all that
-// are built in are meant.
+// prepareAll makes jobs of loaded scenarios. scenarios are their names; it is empty if all
+// built-in ones are meant.
 func (c *Explore) prepareAll(p *cli.Program, inputs []*inputs.Input, scenarios []string) ([]*job, error) {
 	p.StopAtInterrupt(&c.stop)
 	kernel, err := c.Kernel.Open()
@@ -123,7 +122,7 @@ func (c *Explore) prepareAll(p *cli.Program, inputs []*inputs.Input, scenarios [
 	return jobs, cli.MakeFolder(c.Traces)
 }
 
-// check checks the flags that kong doesn't.
+// check checks the flags that kong doesn't check.
 func (c *Explore) check() (err error) {
 	if c.Traces == "" {
 		return errors.New("--traces: the name is empty; name a folder")
@@ -136,7 +135,7 @@ func (c *Explore) check() (err error) {
 			return errors.New("--shard: nothing would be left for kpsim merge; name a result file with --out")
 		}
 	}
-	if c.Out != "" { // now, not when all is done
+	if c.Out != "" { // check now, not after the search
 		if err := c.Out.Check(); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
@@ -177,8 +176,8 @@ func parseShard(s string) (share, shares int, err error) {
 	return share, shares, nil
 }
 
-// prepare runs the default schedule once: that shows whether the scenario can
-// be run, and how long its runs are.
+// prepare runs the default schedule once. That shows whether the scenario can be run, and how
+// long its runs are.
 func (c *Explore) prepare(p *cli.Program, j *job) error {
 	c.doing(p, j, c.Mutant)
 	if c.Fetch != "" {
@@ -229,24 +228,23 @@ func (c *Explore) prepare(p *cli.Program, j *job) error {
 	return nil
 }
 
-// What a scenario is given without --runs.
+// The constants say how much a scenario is searched without --runs.
 const (
 	defaultPoints  = 24_000_000 // questions: about two seconds on two cores
 	defaultRunsMin = 1_000
 	defaultRunsMax = 250_000
 )
 
-// defaultRuns is how many runs a scenario is given that is named without --runs, by how many
-// questions its default run asks. What a run costs goes with its questions (some
-// six million a second on a core), so that each scenario takes about as long as
-// any other. It depends on
-// nothing else, so that two computers make the same runs.
+// defaultRuns returns how many runs a scenario that is named gets without --runs. points is
+// the number of questions that its default run asks. The cost of a run is proportional to its
+// questions (about six million a second on a core), so each scenario takes about as long as
+// any other. The result depends on nothing else, so two computers make the same runs.
 func defaultRuns(points uint64) uint64 {
 	n := uint64(defaultPoints) / max(points, 1)
 	return min(max(n/1000*1000, defaultRunsMin), defaultRunsMax)
 }
 
-// doing notes what is being run, for the report of a bug.
+// doing records what is being run, for the report of a bug.
 func (c *Explore) doing(p *cli.Program, j *job, mutant string) {
 	p.Doing = fmt.Sprintf("scenario %s, strategy %s, seed %d", j.Name, c.Strategy, c.Seed)
 	if mutant != "" {
@@ -255,7 +253,7 @@ func (c *Explore) doing(p *cli.Program, j *job, mutant string) {
 	p.Again = c.line(j, mutant, "--workers", "1")
 }
 
-// line is the command that explores a scenario as this one does.
+// line returns the command that explores a scenario in the same way.
 func (c *Explore) line(j *job, mutant string, more ...string) string {
 	return c.lineBy(c.Strategy, j, mutant, more...)
 }
@@ -278,7 +276,7 @@ func (c *Explore) lineBy(strategy string, j *job, mutant string, more ...string)
 	return cli.Line(append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)...)
 }
 
-// overridden says why nothing is expected, "" if something is.
+// overridden lists the flags because of which nothing is expected, "" if something is.
 func (c *Explore) overridden() string {
 	var list []string
 	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"memory", c.Memory},

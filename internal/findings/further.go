@@ -16,20 +16,20 @@ import (
 
 // A furtherRow is a way in which a property was broken that the row's witness doesn't show (package cause).
 type furtherRow struct {
-	Runs       uint64   `json:"runs"` // of the row's violations
+	Runs       uint64   `json:"runs"` // out of the row's violations
 	Message    string   `json:"message"`
-	Like       []string `json:"like,omitempty"` // known finds that it looks like
+	Like       []string `json:"like,omitempty"` // known finds that resemble it
 	Deviations int      `json:"deviations"`
 	Trace      *string  `json:"trace"` // null: it isn't saved
 	Unsaved    string   `json:"unsaved,omitempty"`
 	Text       string   `json:"trace_text,omitempty"` // what the trace would hold
 
 	cause  cause.Further
-	remedy string // of Unsaved
-	long   bool   // it isn't saved since kpsim wouldn't read it, which is no error: the main witness shows the property
+	remedy string // the remedy for Unsaved
+	long   bool   // kpsim couldn't read the trace back. That is no error: the main witness shows the property
 }
 
-// addFurther puts the further ways of an exploration into the rows of their properties.
+// addFurther adds the further ways of an exploration to the rows of their properties.
 func (c *Explore) addFurther(j *job, res *explore.Result, rows []*row) error {
 	if c.stop.Load() {
 		return nil
@@ -47,8 +47,8 @@ func (c *Explore) addFurther(j *job, res *explore.Result, rows []*row) error {
 	return nil
 }
 
-// furtherName is what the trace of a further way is called beside that of the main witness. n
-// counts from 2; a name that another scenario's traces have is passed over.
+// furtherName returns the name of the trace of a further way, beside that of the main witness.
+// n counts from 2. A name used by another scenario's traces is skipped.
 func (c *Explore) furtherName(j *job, name string, n *int) string {
 	for {
 		own := fmt.Sprintf("%s-%d", name, *n)

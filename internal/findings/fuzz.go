@@ -42,37 +42,37 @@ type Fuzz struct {
 	HTML      cli.FileName `name:"html" placeholder:"FILE" help:"Write a page: what was broken, and what was shown by how many programs."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
-	stop atomic.Bool // interrupted, or late
-	late atomic.Bool // the time is over
+	stop atomic.Bool // interrupted, or out of time
+	late atomic.Bool // the time is up
 
-	began time.Time // for progress
+	began time.Time // for the progress line
 
 	session *fuzz.Session
 	total   fuzzRow
 	of      map[rules.Edition]*fuzzRow
 	causes  fuzzCauses
-	unsaved int               // finds whose traces would be refused
-	answers map[string]uint64 // programs that are answered otherwise, by the known difference
+	unsaved int               // finds whose traces would be rejected
+	answers map[string]uint64 // how many programs get other answers, by the known difference
 	samples []fuzzSample
-	seen    []*look // what an island has found, before it is shown
-	command string  // of the page; "": as it was typed
+	seen    []*look // what an island has found, before it is printed
+	command string  // the page's command line; "": as it was typed
 }
 
-// fuzzFirst is how many programs are run before any estimate is believed.
+// fuzzFirst is how many programs are run before an estimate is trusted.
 const fuzzFirst = 256
 
-// fuzzLong is how many runs or programs take so long that it is said what will end them.
+// fuzzLong is the number of runs or programs from which on the output says what will end them.
 const fuzzLong = 10_000
 
-// fuzzFor is how long it goes on if nothing is said.
+// fuzzFor is how long a session runs by default.
 const fuzzFor = 2 * time.Minute
 
-// A fuzzRow is what is printed of an edition, or of all.
+// A fuzzRow is the printed result of an edition, or of all.
 type fuzzRow struct {
 	Edition    string            `json:"edition"`
 	Programs   uint64            `json:"programs"`
 	Runs       uint64            `json:"runs"`
-	Optimizing uint64            `json:"optimizing"` // runs on machines that make breakpoints jumps
+	Optimizing uint64            `json:"optimizing"` // runs on machines that turn breakpoints into jumps
 	During     uint64            `json:"optimized_during_call"`
 	Points     uint64            `json:"points"`
 	Violations uint64            `json:"violations"`
@@ -81,14 +81,15 @@ type fuzzRow struct {
 
 	// Totals of the search:
 	Seconds   float64    `json:"seconds,omitempty"`
-	Features  uint64     `json:"features,omitempty"`  // that programs have shown
-	Estimated uint64     `json:"estimated,omitempty"` // how many there are, at least
-	New       float64    `json:"new,omitempty"`       // the chance that one more program shows one
-	Kept      int        `json:"kept,omitempty"`      // programs that others are made from
+	Features  uint64     `json:"features,omitempty"`  // features that programs have shown
+	Estimated uint64     `json:"estimated,omitempty"` // lower bound for the number of all features
+	New       float64    `json:"new,omitempty"`       // probability that the next program shows a new one
+	Kept      int        `json:"kept,omitempty"`      // programs from which others are made
 	Causes    []causeRow `json:"causes,omitempty"`    // new ones first
-	// programs that the kernel answers otherwise than by the rules, and not as is known
+	// Otherwise counts the programs whose answers from the kernel match neither the rules nor a
+	// known difference.
 	Otherwise uint64 `json:"otherwise,omitempty"`
-	Blocks    int    `json:"blocks,omitempty"` // of the kernel, reached
+	Blocks    int    `json:"blocks,omitempty"` // blocks of the kernel that were reached
 	BlocksAll int    `json:"blocks_all,omitempty"`
 }
 
@@ -144,7 +145,7 @@ func (c *Fuzz) Run(p *cli.Program) (int, error) {
 	return c.end(p, time.Since(begin), hopeless)
 }
 
-// spec checks the flags that kong doesn't, and makes a session's.
+// spec checks the flags that kong doesn't check, and makes a session's spec from them.
 func (c *Fuzz) spec() (fuzz.Spec, error) {
 	spec := fuzz.Spec{Mutant: c.Mutant, Strategy: c.Strategy, Seed: c.Seed, Each: c.Each, Fresh: c.Fresh,
 		Workers: c.Workers, Stop: &c.late}
@@ -184,7 +185,7 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 	return spec, err
 }
 
-// machines are those that programs are drawn on; nil: any.
+// machines returns the machines that programs are drawn for; nil: any.
 func (c *Fuzz) machines() (list []scenario.Machine, err error) {
 	if err := inputs.OptionalEdition(c.Edition); err != nil {
 		return nil, err
@@ -216,8 +217,9 @@ func (c *Fuzz) machines() (list []scenario.Machine, err error) {
 	return list, nil
 }
 
-// all runs programs until there were enough, and shows of each cause the first that
-// broke a property for it. It reports whether each run of each program broke something, so that it ended.
+// all runs programs until there are enough. For each cause it prints the first program that
+// broke a property because of it. It reports whether each run of each program broke something,
+// which ends the search.
 func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 	if c.For > 0 {
 		defer time.AfterFunc(c.For, func() { c.late.Store(true) }).Stop()
@@ -260,8 +262,8 @@ func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 	return false, nil
 }
 
-// watch begins the line of progress, of what ends the search. Where more than one may, it counts
-// how far that is which is nearest to its end.
+// watch begins the progress line for the search's limits. If several limits are set, the line
+// shows the one that is nearest.
 func (c *Fuzz) watch(p *cli.Program) *cli.Progress {
 	const what = "drawn programs"
 	switch c.ends() {
@@ -276,12 +278,12 @@ func (c *Fuzz) watch(p *cli.Program) *cli.Progress {
 	return p.WatchParts(what, 1, "search")
 }
 
-// ends are what ends the search: a time, so many runs, so many programs, that little is new.
+// ends reports which limits are set: time, runs, programs, and few new features.
 func (c *Fuzz) ends() [4]bool {
 	return [4]bool{c.For > 0, c.Runs > 0, c.Programs > 0, c.UntilCovered > 0}
 }
 
-// tellProgress says how far it is.
+// tellProgress updates the progress line.
 func (c *Fuzz) tellProgress(line *cli.Progress, cov *fuzz.Coverage) {
 	broken := "1 property"
 	if len(c.total.Broken) != 1 {
@@ -308,14 +310,14 @@ func (c *Fuzz) tellProgress(line *cli.Progress, cov *fuzz.Coverage) {
 		if c.Programs > 0 {
 			far = max(far, float64(c.total.Programs)/float64(c.Programs))
 		}
-		if c.UntilCovered > 0 && cov.New > 0 { // what is new is about as rare as there were programs
+		if c.UntilCovered > 0 && cov.New > 0 { // New is roughly one over the number of programs
 			far = max(far, min(float64(c.UntilCovered)/float64(cov.New), float64(c.total.Programs)/fuzzFirst))
 		}
 		line.Far(far, note)
 	}
 }
 
-// more reports whether there is more to run.
+// more reports whether the session continues.
 func (c *Fuzz) more() bool {
 	if c.late.Load() || c.stop.Load() {
 		c.late.Store(true)
@@ -332,8 +334,8 @@ func (c *Fuzz) enough() bool {
 	return (c.Runs > 0 && c.total.Runs >= c.Runs) || (c.Programs > 0 && c.total.Programs >= c.Programs)
 }
 
-// batch runs some programs. The report of a bug has the line that makes the runs of the
-// program it is in.
+// batch runs some programs. The report of a bug names the command that makes the runs of the
+// program in which it happened.
 func (c *Fuzz) batch(p *cli.Program) ([]*fuzz.Program, error) {
 	most := uint64(1 << 20)
 	if c.Programs > 0 {
@@ -354,7 +356,7 @@ func (c *Fuzz) batch(p *cli.Program) ([]*fuzz.Program, error) {
 	return c.session.Batch(most)
 }
 
-// took counts a program, and shows what it has found that no other has.
+// took counts a program, and prints what it is the first to find.
 func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, looks []*look, clear func()) error {
 	if one.Refused {
 		return nil
@@ -375,7 +377,7 @@ func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, looks []*look, clear func
 	return c.saw(p, one, looks, clear)
 }
 
-// line is the command that runs a recipe's program.
+// line returns the command that runs a recipe's program.
 func (c *Fuzz) line(r *gen.Recipe, runs uint64) string {
 	words := []string{cli.Typed(), "fuzz", "--seed", fmt.Sprint(gen.FirstOf(r.Seed)), "--programs", "1", "--each",
 		fmt.Sprint(runs), "--workers", "1"}
@@ -385,7 +387,7 @@ func (c *Fuzz) line(r *gen.Recipe, runs uint64) string {
 	return cli.Line(append(c.flags(words), c.Kernel.Words()...)...)
 }
 
-// words are the command, as it was typed but for where it writes.
+// words returns the command as it was typed, without the flags that say where it writes.
 func (c *Fuzz) words() []string {
 	words := []string{"kpsim", "fuzz", "--seed", fmt.Sprint(c.Seed), "--each", fmt.Sprint(c.Each)}
 	for _, f := range []struct {
@@ -402,7 +404,7 @@ func (c *Fuzz) words() []string {
 	return append(c.flags(words), c.Kernel.Words()...)
 }
 
-// flags adds those that say what is drawn and how it is run.
+// flags adds the flags that say what is drawn and how it is run.
 func (c *Fuzz) flags(words []string) []string {
 	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt},
 		{"--memory", c.Memory}, {"--strategy", c.Strategy}, {"--mutant", c.Mutant}} {
@@ -413,7 +415,7 @@ func (c *Fuzz) flags(words []string) []string {
 	return words
 }
 
-// end prints what was found in all.
+// end prints the totals.
 func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, error) {
 	for _, e := range append(rules.AllEditions(), rules.EditionNone) {
 		if of := c.of[e]; of != nil && c.Kernel.Kernel == "" {
@@ -464,7 +466,7 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 	return c.reached(p), nil
 }
 
-// shows says in a line what was shown, and what there is, for all that is known.
+// shows returns a line with the number of features shown, and the estimated number of all.
 func (c *Fuzz) shows() string {
 	cov := c.session.Coverage()
 	return fmt.Sprintf("%d features shown of some %d%s; a program more shows a new one with a chance of %.3f. "+

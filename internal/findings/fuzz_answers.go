@@ -11,16 +11,17 @@ import (
 	"kpsim/internal/search/fuzz"
 )
 
-// A fuzzAnswer is what is printed of a program that a kernel answers otherwise than by the rules.
+// A fuzzAnswer is the printed result of a program whose answers from a kernel differ from the
+// rules.
 type fuzzAnswer struct {
 	Otherwise string `json:"otherwise"`
-	Like      string `json:"like,omitempty"` // the known difference that it is
+	Like      string `json:"like,omitempty"` // the known difference that explains it
 	Program   string `json:"program"`
 	Recipe    string `json:"recipe"`
 }
 
-// answered tells of the first program that is answered otherwise, and of the first that is so
-// by each of the known differences. Its recipe is saved.
+// answered reports the first program whose answers differ from the rules, and the first one
+// for each known difference. It saves the program's recipe.
 func (c *Fuzz) answered(p *cli.Program, one *fuzz.Program, clear func()) error {
 	if one.Otherwise == "" {
 		return nil
@@ -58,7 +59,7 @@ func (c *Fuzz) answered(p *cli.Program, one *fuzz.Program, clear func()) error {
 	return err
 }
 
-// tellAnswers says how many programs a kernel has answered otherwise than by the rules.
+// tellAnswers prints how many programs got answers from a kernel that differ from the rules.
 func (c *Fuzz) tellAnswers(p *cli.Program) {
 	var words []string
 	for name, n := range c.answers {
@@ -73,8 +74,8 @@ func (c *Fuzz) tellAnswers(p *cli.Program) {
 	}
 }
 
-// eachExcuse calls a function for each reason why no program is expected to come to a block,
-// and says how many blocks these are.
+// eachExcuse calls f for each reason why no program is expected to reach a block, with the
+// number of such blocks.
 func (c *Fuzz) eachExcuse(f func(line string)) {
 	count := make(map[string]int)
 	var whys []string
@@ -89,7 +90,7 @@ func (c *Fuzz) eachExcuse(f func(line string)) {
 	}
 }
 
-// blocks says how many of a kernel's blocks were reached.
+// blocks returns how many of a kernel's blocks were reached, as text.
 func blocks(cov *fuzz.Coverage) string {
 	if cov.BlocksAll == 0 {
 		return ""
@@ -97,8 +98,8 @@ func blocks(cov *fuzz.Coverage) string {
 	return fmt.Sprintf(", %d of %d blocks", cov.Blocks, cov.BlocksAll)
 }
 
-// reached is the exit status: against what was asked for if too few of a kernel's blocks were
-// reached.
+// reached returns the exit status. It is a failure if fewer of a kernel's blocks were reached
+// than the user asked for.
 func (c *Fuzz) reached(p *cli.Program) int {
 	cov := c.session.Coverage()
 	if uint64(100*cov.Blocks) < c.Reach*uint64(cov.BlocksAll) {

@@ -16,24 +16,24 @@ import (
 	"kpsim/sim"
 )
 
-// What a session spends on programs that break what others have broken, and in the same words:
-// behind a known cause there may be another one.
+// The constants limit how much a session spends on programs that break the same property with
+// the same message as earlier ones. A known cause may hide another one.
 const (
-	looksShare = 2         // looks may ask one question where the session's runs have asked two
-	lookAsks   = 1_000_000 // what a look takes besides: machines are built and stories told
-	kindsMost  = 256       // kinds that are told apart
-	causesMost = 64        // causes that are shown
+	looksShare = 2         // looks may ask one question for two asked by the session's runs
+	lookAsks   = 1_000_000 // fixed cost of a look: machines are built, and stories are made
+	kindsMost  = 256       // kinds that are distinguished
+	causesMost = 64        // causes that are printed
 )
 
-// A fuzzKind is the programs that break a property with findings that read alike but for
+// A fuzzKind is the programs that break a property with findings that are equal except for
 // numbers, places and names.
 type fuzzKind struct {
 	programs uint64
-	looked   uint64 // of these, those whose cause is known
-	asked    uint64 // questions that this took
+	looked   uint64 // programs of the kind whose cause is known
+	asked    uint64 // questions asked to find these causes
 }
 
-// A kindOf names a fuzzKind.
+// A kindOf identifies a fuzzKind.
 type kindOf struct {
 	property string
 	kind     uint64
@@ -42,16 +42,16 @@ type kindOf struct {
 // A fuzzCause is a cause that some programs have shown.
 type fuzzCause struct {
 	find   *fuzzFind
-	looked uint64 // programs that were looked at and have shown it
+	looked uint64 // examined programs that have this cause
 }
 
-// fuzzCauses are the kinds and causes of a session. They depend on its programs, in their
-// order, and on nothing else.
+// fuzzCauses holds the kinds and causes of a session. They depend only on its programs and
+// their order.
 type fuzzCauses struct {
 	kinds map[kindOf]*fuzzKind
 	of    map[string]*fuzzCause // by cause.Key
-	all   []*fuzzCause          // as they came
-	more  uint64                // causes that aren't shown, and programs of kinds that aren't told apart
+	all   []*fuzzCause          // in the order in which they were found
+	more  uint64                // causes that aren't printed, and programs of kinds that aren't distinguished
 }
 
 // start begins to count.
@@ -60,22 +60,22 @@ func (c *Fuzz) start() {
 	c.causes.kinds, c.causes.of = make(map[kindOf]*fuzzKind), make(map[string]*fuzzCause)
 }
 
-// A look is a program that breaks a property, and what the cause is.
+// A look examines a program that breaks a property, for the cause.
 type look struct {
 	one   *fuzz.Program
 	broke fuzz.Broke
-	name  string          // of the program
-	w     *shrink.Witness // nil: run again, it doesn't break it
+	name  string          // the program's name
+	w     *shrink.Witness // nil: the program, run again, doesn't break the property
 	cause *cause.Cause
 	asked uint64
 	again bool // not the first of its kind
-	left  bool // the time was over before it began
+	left  bool // the time was up before it began
 	err   error
 }
 
-// looks lists the programs of a batch that are looked at: the first of each kind, and as many
-// others as the questions allow that the session has asked so far. late is that only the first
-// of each kind are.
+// looks lists the programs of a batch to examine: the first of each kind, and as many others
+// as the number of questions asked by the session so far allows. If late is set, only the
+// first of each kind are examined.
 func (c *Fuzz) looks(list []*fuzz.Program, late bool) (looks []*look) {
 	type planned struct{ looks, asked uint64 }
 	plan := make(map[kindOf]planned)
@@ -105,7 +105,7 @@ func (c *Fuzz) looks(list []*fuzz.Program, late bool) (looks []*look) {
 	return looks
 }
 
-// see makes looks. Which worker makes one changes nothing.
+// see makes looks. The result doesn't depend on which worker makes one.
 func (c *Fuzz) see(p *cli.Program, looks []*look) error {
 	defer func() {
 		v := recover()
@@ -134,7 +134,7 @@ func (c *Fuzz) see(p *cli.Program, looks []*look) error {
 	return nil
 }
 
-// look shrinks what a program has found of a property, and says what the cause is.
+// look shrinks a program's violation of a property, and finds its cause.
 func (c *Fuzz) look(l *look) error {
 	spec, err := c.session.Explore(&l.one.Recipe, l.broke.First+1)
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *Fuzz) look(l *look) error {
 	return err
 }
 
-// saw takes the looks at a program, in their order, and shows what is new.
+// saw takes the looks at a program, in their order, and prints what is new.
 func (c *Fuzz) saw(p *cli.Program, one *fuzz.Program, looks []*look, clear func()) error {
 	for _, b := range one.Broken {
 		of := kindOf{b.Property, b.Kind}
@@ -207,7 +207,7 @@ func (c *Fuzz) saw(p *cli.Program, one *fuzz.Program, looks []*look, clear func(
 	return nil
 }
 
-// newFirst lists the causes: those that look like no known find first, then by property.
+// newFirst lists the causes: first those that resemble no known find, then by property.
 func (c *Fuzz) newFirst() []*fuzzCause {
 	list := slices.Clone(c.causes.all)
 	slices.SortStableFunc(list, func(a, b *fuzzCause) int {
@@ -226,7 +226,7 @@ func rankOf(name string) int {
 	return slices.IndexFunc(properties.All, func(q *properties.Property) bool { return q.Name == name })
 }
 
-// ofProperty counts the programs that break a property, and those that were looked at.
+// ofProperty counts the programs that break a property, and those that were examined.
 func (c *fuzzCauses) ofProperty(name string) (programs, looked uint64) {
 	for of, k := range c.kinds {
 		if of.property == name {
@@ -236,19 +236,19 @@ func (c *fuzzCauses) ofProperty(name string) (programs, looked uint64) {
 	return programs, looked
 }
 
-// A causeRow is what --json says of a cause in the end.
+// A causeRow is the final entry for a cause in --json.
 type causeRow struct {
 	Property string   `json:"property"`
 	Like     []string `json:"like,omitempty"`
-	New      bool     `json:"new"` // it looks like no known find
+	New      bool     `json:"new"` // it resembles no known find
 	Program  string   `json:"program"`
 	Trace    string   `json:"trace,omitempty"`
-	Shown    uint64   `json:"programs"`  // of Looked, those with this cause
-	Looked   uint64   `json:"looked_at"` // of Broken
+	Shown    uint64   `json:"programs"`  // out of Looked, the programs with this cause
+	Looked   uint64   `json:"looked_at"` // out of Broken
 	Broken   uint64   `json:"programs_broken"`
 }
 
-// rows are the causes, the new ones first.
+// rows returns the causes, the new ones first.
 func (c *Fuzz) rows() (list []causeRow) {
 	for _, f := range c.newFirst() {
 		programs, looked := c.causes.ofProperty(f.find.Property)
@@ -258,7 +258,7 @@ func (c *Fuzz) rows() (list []causeRow) {
 	return list
 }
 
-// tellCauses prints them, if there is more than one.
+// tellCauses prints the causes, if there is more than one.
 func (c *Fuzz) tellCauses(p *cli.Program) {
 	if len(c.causes.all) < 2 {
 		return

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	recipeFile = ".recipe"   // what a recipe's file ends in
-	nextFile   = "next.seed" // of a corpus: where fresh programs go on
-	recipeMost = 64 << 10    // bytes of a recipe's file
-	corpusMost = 1 << 16     // recipes of a corpus
+	recipeFile = ".recipe"   // the ending of a recipe file's name
+	nextFile   = "next.seed" // in a corpus: the seed of the next fresh program
+	recipeMost = 64 << 10    // size limit of a recipe's file, in bytes
+	corpusMost = 1 << 16     // the largest number of recipes in a corpus
 )
 
 // readRecipe reads a recipe's file.
@@ -32,8 +32,8 @@ func readRecipe(path string) (gen.Recipe, error) {
 	return r, nil
 }
 
-// resume has the session begin with what is kept in the corpus's folder, or with the one
-// recipe that was given.
+// resume makes the session begin with the recipes in the corpus's folder, or with the one
+// given recipe.
 func (c *Fuzz) resume() error {
 	if c.Recipe != "" {
 		r, err := readRecipe(string(c.Recipe))
@@ -52,7 +52,7 @@ func (c *Fuzz) resume() error {
 	return nil
 }
 
-// corpus reads what is kept in the corpus's folder, and where fresh programs go on.
+// corpus reads the recipes in the corpus's folder, and the seed of the next fresh program.
 func (c *Fuzz) corpus() (list []gen.Recipe, next uint64, err error) {
 	if c.Corpus == "" {
 		return nil, gen.First(c.Seed), nil
@@ -88,7 +88,7 @@ func (c *Fuzz) corpus() (list []gen.Recipe, next uint64, err error) {
 	return nil, 0, err
 }
 
-// keep writes what is new in the corpus to its folder.
+// keep writes new recipes of the corpus to its folder.
 func (c *Fuzz) keep(list []*fuzz.Program) error {
 	if c.Corpus == "" || len(list) == 0 {
 		return nil
@@ -110,8 +110,8 @@ func (c *Fuzz) keep(list []*fuzz.Program) error {
 	return write(nextFile, &gen.Recipe{Seed: c.session.Next})
 }
 
-// eachUnreached calls a function for each function of the kernel of which no program has come
-// to some blocks, and says where they are: in the source, if the kernel has such information.
+// eachUnreached calls f for each function of the kernel that has blocks which no program has
+// reached. The line says where they are: in the source, if the kernel has debug information.
 func (c *Fuzz) eachUnreached(f func(line string)) {
 	k, _ := c.Kernel.Open()
 	list := c.session.Unreached()

@@ -12,19 +12,19 @@ import (
 	"kpsim/internal/report"
 )
 
-// A fuzzFind is what is printed of a cause by which a property was broken.
+// A fuzzFind is the printed result for a cause by which a property was broken.
 type fuzzFind struct {
 	Property   string   `json:"property"`
 	Program    string   `json:"program"`
 	Message    string   `json:"message"`
 	Deviations int      `json:"deviations"`
-	Like       []string `json:"like,omitempty"` // known finds of kernels that it looks like
+	Like       []string `json:"like,omitempty"` // known finds in kernels that it resembles
 	Trace      string   `json:"trace,omitempty"`
 	Unsaved    string   `json:"unsaved,omitempty"` // why there is no trace
 	Recipe     string   `json:"recipe"`
 }
 
-// save saves what a program has found of a cause that no program before has, and prints how to replay it.
+// save saves a program that is the first to show a cause, and prints how to replay it.
 func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
 	w, one := l.w, l.one
 	name := filepath.Join(c.Traces, inputs.TraceName(w.Property.ID+"-"+l.name))
@@ -66,7 +66,7 @@ func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
 	return find, nil
 }
 
-// like names the known finds that a find looks like, and where they are explained.
+// like names the known finds that a find resembles, and where they are explained.
 func (c *Fuzz) like(f *fuzzFind) string {
 	where := " (docs/findings.md)"
 	if c.Kernel.Kernel == "" {
@@ -75,10 +75,10 @@ func (c *Fuzz) like(f *fuzzFind) string {
 	return strings.Join(f.Like, " or ") + where
 }
 
-// fewerRuns is how many runs look for a run of fewer deviations.
+// fewerRuns is how many runs search for a violation with fewer deviations.
 const fewerRuns = 3000
 
-// again is the command that looks in a find's program for runs of fewer deviations.
+// again returns the command that searches a find's program for runs with fewer deviations.
 func (c *Fuzz) again(recipe string) string {
 	words := []string{cli.Typed(), "fuzz", "--recipe", recipe, "--runs", fmt.Sprint(fewerRuns), "--strategy",
 		inputs.Few}

@@ -11,13 +11,13 @@ import (
 	"kpsim/kprobes/rules"
 )
 
-// A fuzzSample is what a session had shown after a batch.
+// A fuzzSample is a session's coverage after a batch.
 type fuzzSample struct{ programs, features, estimated, blocks float64 }
 
-// samplesMost is how many samples are kept: of more every other one is forgotten.
+// samplesMost is how many samples are kept: when it is exceeded, every other one is dropped.
 const samplesMost = 600
 
-// sample takes a sample.
+// sample records a sample.
 func (c *Fuzz) sample() {
 	cov := c.session.Coverage()
 	c.samples = append(c.samples, fuzzSample{float64(c.total.Programs), float64(cov.Features), float64(cov.Estimated),
@@ -59,7 +59,7 @@ func (c *Fuzz) html(p *cli.Program) error {
 	return p.WritePage(c.HTML, d, cli.Number(int(c.total.Programs), "program"))
 }
 
-// pageFinds tells what was broken.
+// pageFinds returns the section about what was broken.
 func (c *Fuzz) pageFinds() page.Section {
 	s := page.Section{ID: "finds", Title: "What was broken"}
 	if len(c.causes.all) == 0 {
@@ -82,7 +82,7 @@ func (c *Fuzz) pageFinds() page.Section {
 	return s
 }
 
-// pageCoverage draws what was shown by how many programs.
+// pageCoverage draws coverage against the number of programs.
 func (c *Fuzz) pageCoverage() page.Section {
 	line := func(of func(s *fuzzSample) float64) (points plot.XYs) {
 		for i := range c.samples {
@@ -115,7 +115,7 @@ func (c *Fuzz) pageCoverage() page.Section {
 	return page.Section{ID: "coverage", Title: "What was shown", Blocks: []page.Block{f}}
 }
 
-// pageEditions is the table by edition.
+// pageEditions returns the table by edition.
 func (c *Fuzz) pageEditions() page.Section {
 	t := &page.Table{Caption: "Of the schedules on machines that optimize kprobes: in how many a kprobe was " +
 		"optimized while a task was in a call of its function.", Text: 1,

@@ -13,14 +13,14 @@ import (
 	"kpsim/properties"
 )
 
-// FuzzRounds are a fuzzing session that is divided among computers, as data: how it is divided,
-// and those flags of Fuzz that change what is found, or say when it is enough.
+// FuzzRounds describes, as data, a fuzzing session that is divided among computers: how it is
+// divided, and those flags of Fuzz that change what is found or when the session ends.
 type FuzzRounds struct {
-	Islands uint64   `json:"islands"`         // of a round
-	Size    uint64   `json:"size"`            // programs of an island
+	Islands uint64   `json:"islands"`         // islands per round
+	Size    uint64   `json:"size"`            // programs per island
 	Start   []string `json:"start,omitempty"` // the recipes of the first programs
 
-	Seed         uint64 `json:"seed"` // of the first program that isn't made from another
+	Seed         uint64 `json:"seed"` // the seed of the first program that isn't made from another
 	Each         uint64 `json:"each"`
 	Edition      string `json:"edition,omitempty"`
 	Preempt      string `json:"preempt,omitempty"`
@@ -34,12 +34,11 @@ type FuzzRounds struct {
 	UntilCovered uint64 `json:"until_covered,omitempty"`
 }
 
-// ErrUntrue says that an island claims to have found what its programs, run again, don't show.
+// ErrUntrue means that an island claims a result which its programs, run again, don't show.
 var ErrUntrue = errors.New("run again, it isn't so")
 
-// Plan divides the session of the flags into rounds, and makes sure of all that can be known
-// before the first program is run. The corpus is read here and nowhere else. Errors are about
-// the input.
+// Plan divides the session of the flags into rounds, and checks everything that can be known
+// before the first program is run. Only Plan reads the corpus. Errors are about the input.
 func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 	switch {
 	case c.For > 0:
@@ -65,8 +64,8 @@ func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 	return r, c.Begin(r)
 }
 
-// Begin begins the session of a plan, here or on another computer: there c has no flags yet but
-// for where the kernel and its objects lie. It writes nothing.
+// Begin begins the session of a plan, here or on another computer. There c has no flags yet
+// except those for the paths of the kernel and its objects. It writes nothing.
 func (c *Fuzz) Begin(r *FuzzRounds) error {
 	c.Seed, c.Each, c.Edition, c.Preempt, c.Memory, c.Strategy, c.Mutant, c.AsShipped, c.Fresh = r.Seed, r.Each,
 		r.Edition, r.Preempt, r.Memory, r.Strategy, r.Mutant, r.AsShipped, r.Fresh
@@ -75,7 +74,7 @@ func (c *Fuzz) Begin(r *FuzzRounds) error {
 		return errors.New("a program has one run at least")
 	}
 	spec, err := c.spec()
-	c.For = 0 // what spec says if nothing else does
+	c.For = 0 // spec sets the default
 	if err != nil {
 		return err
 	}
@@ -95,8 +94,9 @@ func (c *Fuzz) Begin(r *FuzzRounds) error {
 // goroutine is in Island.
 func (c *Fuzz) Stop() { c.late.Store(true) }
 
-// Island makes an island (fuzz.Session's Island). Several goroutines may make some, also while
-// one is in Fold or Took. The report of a bug has the line that runs the program it is in.
+// Island makes an island (fuzz.Session's Island). Several goroutines may call it, also while one
+// is in Fold or Took. The report of a bug names the command that runs the program in which it
+// happened.
 func (c *Fuzz) Island(p *cli.Program, round, number uint64) (*fuzz.Island, error) {
 	var now gen.Recipe
 	defer func() {
@@ -108,28 +108,28 @@ func (c *Fuzz) Island(p *cli.Program, round, number uint64) (*fuzz.Island, error
 	return c.session.Island(round, number, func(r *gen.Recipe) { now = *r })
 }
 
-// Check says what in an island that comes from elsewhere can't be. It may be called when
-// Island may be, for an island that isn't folded next too.
+// Check returns what is impossible in an island that comes from another computer. It may be
+// called at the same times as Island, also for an island that isn't folded next.
 func (c *Fuzz) Check(i *fuzz.Island) error {
 	_, err := c.session.Read(i)
 	return err
 }
 
-// Folded says which island is folded next.
+// Folded returns which island is folded next.
 func (c *Fuzz) Folded() (round, number uint64) { return c.session.Folded() }
 
-// Coverage says what the islands that were folded have shown.
+// Coverage returns the coverage of the folded islands.
 func (c *Fuzz) Coverage() fuzz.Coverage { return c.session.Coverage() }
 
-// Fold folds the next island, and tells nothing: computers that only make islands do that.
+// Fold folds the next island, and prints nothing. Computers that only make islands call it.
 func (c *Fuzz) Fold(i *fuzz.Island) error {
 	_, err := c.session.Fold(i, nil)
 	return err
 }
 
-// Took folds the next island and tells what it has found that none before has, as Run does: it
-// writes witnesses and the corpus, and prints. What it prints depends on the islands alone. An
-// error that is ErrUntrue is about the island, and leaves all as it was.
+// Took folds the next island and reports what it is the first to find, as Run does: it writes
+// witnesses and the corpus, and prints. The output depends on the islands alone. An error that
+// is ErrUntrue is about the island, and leaves everything unchanged.
 func (c *Fuzz) Took(p *cli.Program, i *fuzz.Island) error {
 	if c.of == nil {
 		if err := cli.MakeFolder(c.Traces); err != nil {
@@ -152,7 +152,7 @@ func (c *Fuzz) Took(p *cli.Program, i *fuzz.Island) error {
 	return c.keep(list)
 }
 
-// believe runs those programs again that are looked at, and describes all.
+// believe runs again the programs that are examined, and describes all.
 func (c *Fuzz) believe(p *cli.Program, list []*fuzz.Program) error {
 	like := make(map[string]bool)
 	for n, one := range list {
@@ -181,15 +181,14 @@ func (c *Fuzz) believe(p *cli.Program, list []*fuzz.Program) error {
 	return nil
 }
 
-// Done reports whether the islands that Took has folded are as many as the flags ask for, or
-// each of their runs has broken something.
+// Done reports whether Took has folded as many islands as the flags ask for, or each of their
+// runs has broken something.
 func (c *Fuzz) Done() bool {
 	return c.enough() || c.session.Hopeless()
 }
 
-// End prints what the islands that Took has folded have shown in all, as Run does at its end,
-// but for how long it took. Again is the command line that the page has. It returns the exit
-// status.
+// End prints the totals of the islands that Took has folded, as Run does at its end, except
+// for the duration. again is the command line shown on the page. It returns the exit status.
 func (c *Fuzz) End(p *cli.Program, again string) (int, error) {
 	if c.total.Programs == 0 {
 		return 0, errors.New("no program was run")
@@ -198,16 +197,17 @@ func (c *Fuzz) End(p *cli.Program, again string) (int, error) {
 	return c.end(p, 0, c.session.Hopeless())
 }
 
-// A FuzzClaim is what an island says that a program has broken: the first that does so in its
-// words, the second, the fourth, and so on, for behind a known cause there may be another one.
+// A FuzzClaim is a program of an island that is said to break a property. An island claims the
+// first program that breaks it with a given message, the second, the fourth, and so on,
+// because a known cause may hide another one.
 type FuzzClaim struct {
 	Property string `json:"property"`
 	Recipe   string `json:"recipe"`
-	Runs     uint64 `json:"runs"` // of the program, of which the last shows it
+	Runs     uint64 `json:"runs"` // runs of the program; the last one shows the violation
 }
 
-// Count folds the next island, as Fold does, and returns what it claims. It counts for Done. It
-// believes what Took would: an error leaves all as it was.
+// Count folds the next island, as Fold does, and returns its claims. The island counts for Done.
+// Count accepts what Took would: an error leaves everything unchanged.
 func (c *Fuzz) Count(p *cli.Program, i *fuzz.Island) (claims []FuzzClaim, err error) {
 	if c.causes.kinds == nil {
 		c.start()
@@ -245,10 +245,11 @@ func (c *Fuzz) Count(p *cli.Program, i *fuzz.Island) (claims []FuzzClaim, err er
 	return claims, nil
 }
 
-// Total returns how many programs and runs were counted.
+// Total returns the numbers of programs and runs that were counted.
 func (c *Fuzz) Total() (programs, runs uint64) { return c.total.Programs, c.total.Runs }
 
-// Witness shrinks what a claim is about; scenario is its program. ErrUntrue says that it isn't so.
+// Witness shrinks the violation of a claim; scenario is its program. ErrUntrue means that the
+// claim is false.
 func (c *Fuzz) Witness(p *cli.Program, claim *FuzzClaim) (w *shrink.Witness, scenario string, err error) {
 	q, ok := properties.ByName(claim.Property)
 	if !ok {
@@ -273,10 +274,10 @@ func (c *Fuzz) Witness(p *cli.Program, claim *FuzzClaim) (w *shrink.Witness, sce
 	return l.w, l.name, nil
 }
 
-// claimMost is more runs than any program has that is drawn.
+// claimMost exceeds the number of runs of any program that is drawn.
 const claimMost = 1 << 40
 
-// ahead says how long programs will be drawn.
+// ahead returns how long programs will be drawn, as text.
 func (c *Fuzz) ahead() string {
 	var until []string
 	for i, s := range []string{

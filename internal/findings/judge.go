@@ -11,11 +11,10 @@ import (
 	"kpsim/properties"
 )
 
-// everyProperty stands in the column of properties.
+// everyProperty is the entry in the column of properties.
 const everyProperty = "every property"
 
-// A row is what an exploration has shown of one property: a line, or a JSON
-// object.
+// A row is the result of an exploration for one property: a line, or a JSON object.
 type row struct {
 	Scenario    string  `json:"scenario"`
 	Property    string  `json:"property"`
@@ -29,31 +28,31 @@ type row struct {
 	Rate        uint64  `json:"schedules_per_s"`
 	// After counts the violations in runs that had broken another property before.
 	After      uint64     `json:"after_another,omitempty"`
-	Ignored    []string   `json:"ignored,omitempty"` // what the witness breaks before, and goes on after
-	Reason     string     `json:"reason,omitempty"`  // why it isn't as expected, or nothing was
+	Ignored    []string   `json:"ignored,omitempty"` // what the witness breaks earlier, and continues after
+	Reason     string     `json:"reason,omitempty"`  // why it isn't as expected, or why nothing was expected
 	Complete   int        `json:"complete_for_deviations,omitempty"`
 	Probes     int        `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
 	Registered int        `json:"registered,omitempty"`
 	Refused    int        `json:"refused,omitempty"` // … register returned an errno
 	Hit        int        `json:"hit,omitempty"`
 	Optimized  int        `json:"optimized,omitempty"`
-	Each       []probeRow `json:"each_probe,omitempty"` // what became of each
-	// why probes were hit in no run, and what else was made and not used
+	Each       []probeRow `json:"each_probe,omitempty"` // the result for each probe
+	// Idle says why probes were hit in no run, and what else was made and not used.
 	Idle        []string `json:"idle,omitempty"`
-	SelfChecked uint64   `json:"self_checked,omitempty"` // runs that were played again and came out the same
+	SelfChecked uint64   `json:"self_checked,omitempty"` // runs that were repeated with the same result
 	Unsaved     string   `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
-	Text        string   `json:"trace_text,omitempty"`   // and what it would hold
+	Text        string   `json:"trace_text,omitempty"`   // what the trace would hold
 
-	Further    []*furtherRow   `json:"further_ways,omitempty"` // of the property, that the witness doesn't show
+	Further    []*furtherRow   `json:"further_ways,omitempty"` // ways that the witness doesn't show
 	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
 	First      *firstJSON      `json:"first_witness,omitempty"`
 	Statistics explore.Stats   `json:"statistics"`
 
 	job     *job
 	notes   []string
-	remedy  string   // of Unsaved
-	advice  string   // the line to type next, if there is no trace to replay
-	shows   []string // what else the table says of the scenario, a line each
+	remedy  string   // the remedy for Unsaved
+	advice  string   // the next command to type, if there is no trace to replay
+	shows   []string // further text about the scenario for the table, a line each
 	witness *shrink.Witness
 }
 
@@ -62,18 +61,18 @@ func (r *row) setTrace(path string) {
 	r.Trace, r.Deviations = &path, &n
 }
 
-// expect says whether the row is as expected; if not, reason says what was.
+// expect records whether the row is as expected. If it isn't, reason says what was expected.
 func (r *row) expect(ok bool, reason string) {
 	if r.Expected, r.Reason = &ok, reason; ok {
 		r.Reason = ""
 	}
 }
 
-// open says that nothing is expected of the row, and why.
+// open records that nothing is expected of the row, and why.
 func (r *row) open(why string) { r.Expected, r.Reason, r.advice = nil, why, "" }
 
-// judge makes rows of what was explored: one for what the scenario expects, and
-// one for each other property that was broken.
+// judge makes the rows of an exploration: one for what the scenario expects, and one for each
+// other property that was broken.
 func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 	var rows []*row
 	res := e.res
@@ -156,7 +155,7 @@ func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 	return rows
 }
 
-// follows says of how many violations another property was broken before.
+// follows records how many violations came after the violation of another property.
 func (r *row) follows(after uint64, ignored properties.Set) {
 	r.After = after
 	if s := inputs.Followed(after, r.Violations, ignored); s != "" {
@@ -170,11 +169,11 @@ func (r *row) follows(after uint64, ignored properties.Set) {
 	}
 }
 
-// nothingPatched is why a Never of a scenario that patches no text says nothing.
+// nothingPatched is why a Never is meaningless for a scenario that patches no text.
 const nothingPatched = "nothing is patched: no task registers a probe, flips a label, loads a module or calls " +
 	"for ftrace; add register(k) to one's ops"
 
-// judgeNever says whether a Never may be believed.
+// judgeNever records whether a Never can be trusted.
 func (c *Explore) judgeNever(r *row, res *explore.Result, canary bool) {
 	e := &r.job.Expect
 	if res.Complete > 0 && res.Counts.Points > 0 {
@@ -199,7 +198,7 @@ func (c *Explore) judgeNever(r *row, res *explore.Result, canary bool) {
 	}
 }
 
-// refusedAll says of a Never that nothing was probed.
+// refusedAll records for a Never that nothing was probed.
 func (r *row) refusedAll(res *explore.Result) {
 	r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want "+
 		"say so, errno = …", r.job.WhyRefused(res.Probed, res.Census.Errno)))

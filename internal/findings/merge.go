@@ -44,7 +44,7 @@ func (c *Merge) Run(p *cli.Program) (int, error) {
 	x := &Explore{Traces: c.Traces, JSON: c.JSON}
 	return x.report(p, all, cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...),
 		func(spec explore.Spec, i int) error {
-			for _, r := range list { // before anything is believed
+			for _, r := range list { // before any of it is used
 				if err := r.Check(spec, r.Scenarios[i]); err != nil {
 					return err
 				}
@@ -53,7 +53,7 @@ func (c *Merge) Run(p *cli.Program) (int, error) {
 		})
 }
 
-// again is the line that makes a share.
+// again returns the command that makes a share.
 func (c *Merge) again(r *results.File, share int) string {
 	words := []string{cli.Typed(), "explore"}
 	for _, e := range r.Scenarios {

@@ -15,22 +15,23 @@ import (
 	"kpsim/traces"
 )
 
-// A trace stays when its scenario is cured, because it may still be wanted: it
-// may be committed, or be used for comparison. So it says which program it was
-// found in, and explore and the commands that show a trace say so if that isn't
-// today's.
+// A trace stays on disk when its scenario is fixed, because it may still be wanted: it may be
+// committed, or be used for comparison. It therefore records the program in which it was
+// found. If that isn't today's, explore and the commands that show a trace say so.
 
-// An older is a trace that lies where a search would have written one, had it found what that
-// breaks; or where explore or verify would, whichever of them it isn't, if the scenario was another.
+// An older is an existing trace at a path where a search would have written a trace, if it had
+// broken the trace's property. It may also be at a path of explore when verify runs, or the
+// reverse, if it belongs to another version of the scenario.
 type older struct {
 	Trace string `json:"trace"`
 	Says  string `json:"says"`
-	next  string // the line to type
+	next  string // the next command to type
 }
 
-// olders looks for the traces of a scenario that a search hasn't written: written are those that
-// it has. own is what it calls them, other what the other of explore and verify does, whose traces
-// are told of only if they are of another version of the scenario.
+// olders looks for traces of a scenario that a search hasn't written; written lists those that
+// it has. own is the name of the command's own traces. other is the name used by the other of
+// explore and verify, whose traces are reported only if they belong to another version of the
+// scenario.
 func (c *Explore) olders(j *job, own, other string, written []string) (list []older) {
 	if c.shares > 1 || c.stop.Load() {
 		return nil
@@ -72,7 +73,7 @@ func traceOf(path, scenario string) *traces.File {
 	}
 	file, err := traces.Parse(path, data)
 	if err != nil {
-		return nil // replay says what it lacks
+		return nil // replay says what is wrong with it
 	}
 	if s, err := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine); err != nil || s.Name != scenario {
 		return nil
@@ -80,7 +81,7 @@ func traceOf(path, scenario string) *traces.File {
 	return file
 }
 
-// older says how a trace that is there came about, as far as that is known.
+// older describes the origin of an existing trace, as far as it is known.
 func (c *Explore) older(j *job, path string, file *traces.File) older {
 	o := older{Trace: path, next: "to look at it:  " + c.Kernel.Line("replay", path)}
 	switch source := file.Remark(inputs.OriginSource); {
@@ -95,8 +96,7 @@ func (c *Explore) older(j *job, path string, file *traces.File) older {
 	return o
 }
 
-// otherwise says what of how a trace was found isn't so in this exploration: found with
-// seed 7, …
+// otherwise lists how the run of a trace differs from this exploration's: found with seed 7, …
 func (c *Explore) otherwise(j *job, file *traces.File) string {
 	var list []string
 	switch m := file.Remark(traces.OriginMutant); {
@@ -120,8 +120,8 @@ func (c *Explore) otherwise(j *job, file *traces.File) string {
 	return "found with " + strings.Join(list, ", ") + ", "
 }
 
-// tellOlder tells of such a trace. It depends on what lies about, and so isn't for standard
-// output.
+// tellOlder reports such traces. The report depends on which files exist, so it isn't for
+// standard output.
 func tellOlder(p *cli.Program, list []older) {
 	for _, o := range list {
 		fmt.Fprintf(p.Err, "kpsim: %s %s; %s\n", o.Trace, o.Says, o.next)

@@ -21,9 +21,9 @@ type printer struct {
 	scenario, property, count int // widths of columns
 	runs, checked             uint64
 	seen                      string      // the scenario of the last row
-	good, against             int         // rows
-	few                       int         // of those against, searched by fewer runs than is usual
-	open                      int         // rows that nothing was expected of
+	good, against             int         // numbers of rows
+	few                       int         // rows against expectation that were searched by fewer runs than usual
+	open                      int         // rows for which nothing was expected
 	unsaved                   [][2]string // why a file isn't written, and the remedy
 }
 
@@ -40,7 +40,7 @@ func newPrinter(p *cli.Program, c *Explore, jobs []*job) *printer {
 }
 
 func (r *printer) print(w *row) error {
-	var old []older // printed once, below the first row
+	var old []older // printed once, below the first row of a scenario
 	if w.Scenario != r.seen {
 		r.runs += w.Runs
 		r.seen = w.Scenario
@@ -96,8 +96,8 @@ func (r *printer) print(w *row) error {
 	return nil
 }
 
-// row prints the line of a row; on a narrow terminal the columns that are names,
-// and below them the rest.
+// row prints a row's line. On a narrow terminal it prints the columns that are names, and the
+// rest below them.
 func (r *printer) row(w *row) {
 	names := fmt.Sprintf("%-*s  %-*s  %-*s", r.scenario, w.Scenario, r.property, w.Property, len(inputs.Sometimes),
 		w.Observation)
@@ -125,7 +125,7 @@ func (r *printer) verdict(w *row) string {
 	return r.p.Paint(cli.Red, "AGAINST EXPECTATION") + ": " + w.Reason
 }
 
-// total ends the report.
+// total prints the end of the report.
 func (r *printer) total() {
 	if r.c.JSON || len(r.jobs) < 2 {
 		return
@@ -164,8 +164,8 @@ func (r *printer) saveResults(jobs []*job) error {
 	return nil
 }
 
-// status reports what could not be saved, and returns the exit status: what is
-// against expectation is more than a file that isn't there.
+// status reports what could not be saved, and returns the exit status. A result against
+// expectation takes precedence over a file that couldn't be written.
 func (r *printer) status() int {
 	for _, u := range r.unsaved {
 		r.p.Unsaved(u[0], u[1])
@@ -188,10 +188,10 @@ func (r *printer) interrupted(done int) {
 	}
 }
 
-// linesMost is of how many deviations a schedule is printed.
+// linesMost is the largest number of deviations for which a schedule is printed.
 const linesMost = 40
 
-// tellSchedule prints a schedule that isn't too long to be read.
+// tellSchedule prints a schedule that is short enough to be read.
 func tellSchedule(p *cli.Program, list []traces.Deviation) {
 	if len(list) > linesMost {
 		return
@@ -201,7 +201,7 @@ func tellSchedule(p *cli.Program, list []traces.Deviation) {
 	}
 }
 
-// scheduleLines prints a schedule, one deviation a line.
+// scheduleLines formats a schedule, one deviation per line.
 func scheduleLines(list []traces.Deviation) []string {
 	var lines []string
 	for _, d := range list {
@@ -229,7 +229,7 @@ func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
 	return nil
 }
 
-// brokenBy says which properties were broken, and by how many schedules.
+// brokenBy lists which properties were broken, and by how many schedules.
 func brokenBy(broken map[string]uint64) string {
 	var names []string
 	for _, q := range properties.All {

@@ -11,23 +11,23 @@ import (
 	"kpsim/kprobes/rules"
 )
 
-// mostProbes is of how many probes a line is printed; --json has all.
+// mostProbes is the largest number of probes that get a line each; --json has all.
 const mostProbes = 12
 
-// throughFtrace is why a probe at a site of ftrace isn't optimized.
+// throughFtrace is the reason why a probe at a site of ftrace isn't optimized.
 var throughFtrace = rules.Reason{Kind: rules.ViaFtrace}.In("")
 
-// A probeRow is what has become of a probe, as --json prints it.
+// A probeRow is the result for a probe, as --json prints it.
 type probeRow struct {
 	Name  string `json:"name"`
 	Place string `json:"place"`
 	rig.Probed
-	Why string `json:"never_optimized,omitempty"` // by the rules: no schedule makes a jump of it
+	Why string `json:"never_optimized,omitempty"` // the rule by which no schedule turns it into a jump
 
 	silent bool // it has no handler to run
 }
 
-// probeRows tells of each probe in how many runs it was hit, optimized and disarmed.
+// probeRows returns for each probe in how many runs it was hit, optimized and disarmed.
 func probeRows(s *scenario.Scenario, probed []rig.Probed) (rows []probeRow) {
 	var jumps *vet.Jumps
 	for i := range min(len(probed), len(s.Probes)) {
@@ -44,7 +44,7 @@ func probeRows(s *scenario.Scenario, probed []rig.Probed) (rows []probeRow) {
 	return rows
 }
 
-// probeLines prints them, a line each, but for those that were never registered.
+// probeLines prints rows, one line each, except those that were never registered.
 func probeLines(rows []probeRow, runs uint64) (lines []string) {
 	more := 0
 	for _, r := range rows {
@@ -64,7 +64,7 @@ func probeLines(rows []probeRow, runs uint64) (lines []string) {
 			hit = "has no handler"
 		}
 		line := fmt.Sprintf("%s at %s: %s, %s", r.Name, r.Place, hit, jump)
-		if r.Why != throughFtrace { // which disarms it, and writes no byte of the probe's
+		if r.Why != throughFtrace { // ftrace disarms it, and writes no byte of the probe
 			line += ", disarmed in " + share(r.DisarmedIn, runs)
 		}
 		lines = append(lines, line)
@@ -75,5 +75,5 @@ func probeLines(rows []probeRow, runs uint64) (lines []string) {
 	return lines
 }
 
-// share is a number of runs in per cent.
+// share prints a number of runs as a percentage.
 func share(n, of uint64) string { return cli.Tenths(float64(n)/float64(max(of, 1))) + " %" }

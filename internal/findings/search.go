@@ -14,10 +14,10 @@ import (
 	"kpsim/properties"
 )
 
-// explored is what the runs of a scenario have shown.
+// explored is the result of the runs of a scenario.
 type explored struct {
 	res    *explore.Result
-	canary bool // it was found
+	canary bool // the canary was found
 	took   time.Duration
 }
 
@@ -72,8 +72,8 @@ func (c *Explore) once(p *cli.Program, j *job, spec explore.Spec, what string) (
 	return res, nil
 }
 
-// conclude judges what was explored, saves the witnesses, and prints the rows.
-// merge comes this way too.
+// conclude judges an exploration, saves the witnesses, and prints the rows. merge uses it,
+// too.
 func (c *Explore) conclude(p *cli.Program, j *job, e *explored, r *printer) error {
 	first, err := c.first(j, e.res)
 	if err != nil {
@@ -95,13 +95,13 @@ func (c *Explore) conclude(p *cli.Program, j *job, e *explored, r *printer) erro
 	return nil
 }
 
-// firstShare: for how soon a search finds what it finds, each seed is given at
-// most this part of the runs that the scenario has by default. So what is found
-// by one run in a thousand doubles the time at worst.
+// firstShare limits the runs used to measure how soon a search finds a violation. Each seed
+// gets at most this part of the scenario's default runs, so a violation found by one run in a
+// thousand doubles the time at worst.
 const firstShare = 10
 
-// first says how soon each property that was broken is. A share of an
-// exploration doesn't: merge does.
+// first measures how soon each broken property is found. A share of an exploration doesn't
+// measure that: merge does.
 func (c *Explore) first(j *job, res *explore.Result) ([]explore.First, error) {
 	if c.shares > 1 || c.stop.Load() || res.Violations == 0 {
 		return nil, nil
@@ -123,7 +123,7 @@ func (c *Explore) first(j *job, res *explore.Result) ([]explore.First, error) {
 	return explore.FirstWitness(spec, names, bound)
 }
 
-// save writes the witnesses. What can't be saved is printed whole.
+// save writes the witnesses. It prints a witness whole if it can't be saved.
 func (c *Explore) save(j *job, rows []*row) {
 	saved := 0
 	var written []string
@@ -151,7 +151,7 @@ func (c *Explore) save(j *job, rows []*row) {
 	j.older = c.olders(j, inputs.TraceName(j.Name), verifyTrace(j.Name), written)
 }
 
-// result is what a result file holds of the scenario.
+// result returns the scenario's part of a result file.
 func (c *Explore) result(j *job, e *explored, rows []*row) *results.Explored {
 	x := &results.Explored{
 		Name: j.Name, Arg: j.Arg, Source: j.Source, Text: lang.Print(j.Scenario), Default: results.DigestName(j.digest),
@@ -174,7 +174,7 @@ func (c *Explore) result(j *job, e *explored, rows []*row) *results.Explored {
 	return x
 }
 
-// file makes a result file of what the jobs have found.
+// file makes a result file of the jobs' results.
 func (c *Explore) file(jobs []*job) *results.File {
 	r := &results.File{
 		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant,

@@ -11,13 +11,12 @@ import (
 	"kpsim/internal/search/explore"
 )
 
-// A selfCheck is how many runs are played again: 0 none, selfCheckEach some of
-// each scenario.
+// A selfCheck is how many runs are repeated: 0 none, selfCheckEach some of each scenario.
 type selfCheck uint64
 
 const (
 	selfCheckEach selfCheck = 1<<64 - 1
-	selfChecked             = 200 // of each
+	selfChecked             = 200 // of each scenario
 	selfCheckMost           = 1_000_000_000_000
 )
 
@@ -39,7 +38,7 @@ func (n *selfCheck) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// flag is how it is given on the command line.
+// flag returns the flag as given on the command line.
 func (n selfCheck) flag() string {
 	if n == selfCheckEach {
 		return "--self-check"
@@ -47,7 +46,7 @@ func (n selfCheck) flag() string {
 	return fmt.Sprintf("--self-check=%d", uint64(n))
 }
 
-// of is how many runs of a scenario are played again, of all that are explored.
+// of returns how many runs of a scenario are repeated, out of all that are explored.
 func (n selfCheck) of(runs, all uint64) uint64 {
 	if n == selfCheckEach {
 		return min(runs, selfChecked)
@@ -60,7 +59,7 @@ func (n selfCheck) of(runs, all uint64) uint64 {
 	return q
 }
 
-// allRuns is how many runs are explored of all scenarios.
+// allRuns returns how many runs are explored in all scenarios.
 func allRuns(jobs []*job) (all uint64) {
 	for _, j := range jobs {
 		all += j.runs
@@ -68,7 +67,7 @@ func allRuns(jobs []*job) (all uint64) {
 	return all
 }
 
-// watch begins the line of progress: all runs that are made, those of --self-check among them.
+// watch begins the progress line, which counts all runs, including those of --self-check.
 func (c *Explore) watch(p *cli.Program, jobs []*job) {
 	total, all := uint64(0), allRuns(jobs)
 	for _, j := range jobs {
@@ -80,7 +79,7 @@ func (c *Explore) watch(p *cli.Program, jobs []*job) {
 	c.progress = p.Watch("exploring", total, "run")
 }
 
-// checkSelf plays runs again, if that was asked for.
+// checkSelf repeats runs, if the user asked for it.
 func (c *Explore) checkSelf(p *cli.Program, jobs []*job) error {
 	if c.SelfCheck == 0 {
 		return nil

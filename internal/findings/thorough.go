@@ -8,7 +8,7 @@ import (
 	"kpsim/internal/search/explore"
 )
 
-// firstJSON is after how many schedules a search finds what it finds.
+// firstJSON is the number of schedules after which a search finds a violation.
 type firstJSON struct {
 	explore.First
 	Median *uint64 `json:"median"` // null: more than bound
@@ -16,7 +16,7 @@ type firstJSON struct {
 	High   *uint64 `json:"high"`
 }
 
-// soon says how soon the row's property is broken, if that was asked.
+// soon records how soon the row's property is broken, if that was measured.
 func (r *row) soon(list []explore.First) {
 	for _, f := range list {
 		if f.Property != r.Property {
@@ -48,7 +48,7 @@ func soonLine(f *explore.First, median, low, high uint64) string {
 		to, f.Seeds)
 }
 
-// thorough says in two lines how much of all behaviours a search has seen.
+// thorough says in two lines what share of all behaviours a search has seen.
 func thorough(res *explore.Result) []string {
 	st := &res.Stats
 	if st.Sampled == 0 {
@@ -68,7 +68,7 @@ func thorough(res *explore.Result) []string {
 	return append(lines, seen)
 }
 
-// chance prints a chance with its interval.
+// chance prints a probability with its interval.
 func chance(c explore.Chance) string {
 	return fmt.Sprintf("%s %% (%s to %s)", cli.Tenths(c.Estimate), cli.Tenths(c.Low), cli.Tenths(c.High))
 }

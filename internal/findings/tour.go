@@ -10,10 +10,10 @@ import (
 	"kpsim/sched"
 )
 
-// What a scenario is given if none is named: a tour of all. tourMargin times the
-// schedules after which a search finds the scenario's race in the median, so that one
-// in a million searches misses a race that any schedule shows alike; at least a share
-// of what it is given by name, for what its statistics say, and at most all of that.
+// If no scenario is named, all are searched: a tour. A scenario then gets tourMargin times the
+// median number of schedules after which a search finds its race, so that one in a million
+// searches misses a race that any schedule shows alike. It gets at least a share of what it
+// gets when it is named, for its statistics, and at most all of that.
 const (
 	tourMargin = 20
 	tourShare  = 8
@@ -23,11 +23,11 @@ func tourRuns(usual, effort uint64) uint64 {
 	return min(max(tourMargin*effort, usual/tourShare), usual)
 }
 
-// drawnTime is how much longer a drawn run is than the default one, with all that a
-// search does besides.
+// drawnTime is the factor by which a drawn run, with everything else that a search does, takes
+// longer than the default one.
 const drawnTime = 2
 
-// tellTour says on standard error how long a tour will take.
+// tellTour prints on standard error how long a tour will take.
 func (c *Explore) tellTour(p *cli.Program, jobs []*job) {
 	if len(c.Scenarios) > 0 {
 		return
@@ -50,7 +50,7 @@ func (c *Explore) tellTour(p *cli.Program, jobs []*job) {
 // defaultRunTime measures how long a rig's default run takes on this computer.
 func defaultRunTime(r *rig.Rig) time.Duration {
 	least := time.Hour
-	for range 3 { // the first one warms up
+	for range 3 { // the first run warms up
 		began := time.Now()
 		r.Run(new(sched.Default))
 		least = min(least, time.Since(began))

@@ -8,8 +8,8 @@ import (
 	"kpsim/internal/search/explore"
 )
 
-// idle says, a line each, what of a scenario no run of an exploration has used.
-// Some built-in scenarios have such things on purpose.
+// idle lists, a line each, what parts of a scenario no run of an exploration has used. Some
+// built-in scenarios have such parts on purpose.
 func idle(j *job, res *explore.Result) []string {
 	if j.Builtin() || res.Census.Registered == 0 && j.Expect.Canary == "" {
 		return nil
@@ -19,7 +19,7 @@ func idle(j *job, res *explore.Result) []string {
 	for _, s := range res.Stats.Sources {
 		if s.Visited == 0 {
 			if slices.ContainsFunc(j.notes, func(l string) bool { return strings.HasPrefix(l, s.Source+" ") }) {
-				continue // it was said before the search
+				continue // it was printed before the search
 			}
 			why := "nobody ran on its CPU; give it one that a task has"
 			if strings.HasPrefix(s.Source, "preempt@") {

@@ -32,13 +32,13 @@ type Verify struct {
 	Races  bool   `help:"With --full --by classes: print at what the most races were."`
 	JSON   bool   `name:"json" help:"Print one JSON object a line."`
 
-	// Write, if not nil, is given the traces instead of the file system.
+	// Write, if not nil, receives the traces instead of the file system.
 	Write func(path string, data []byte) error `kong:"-" json:"-"`
 
-	base Explore // schedules with the same checks and preparations
+	base Explore // base runs schedules with the same checks and preparations.
 }
 
-// DeviationsDefault is how many deviations are tried without --deviations.
+// DeviationsDefault is the bound on deviations without --deviations.
 const DeviationsDefault = 2
 
 func (c *Verify) Run(p *cli.Program) (int, error) {
@@ -50,7 +50,8 @@ func (c *Verify) Run(p *cli.Program) (int, error) {
 	return c.RunOn(p, list)
 }
 
-// ahead says what is run if that will take long. How many schedules there are isn't known before.
+// ahead prints what is run if that will take long. The number of schedules isn't known in
+// advance.
 func (c *Verify) ahead(p *cli.Program, scenarios int) {
 	if c.Runs == 0 && c.Deviations != nil && *c.Deviations > DeviationsDefault+1 {
 		p.Ahead(fmt.Sprintf("%s, every schedule of at most %d deviations: each deviation more takes some 10 to "+
@@ -67,7 +68,7 @@ func (c *Verify) Load() ([]*inputs.Input, error) {
 	return inputs.Load(c.Scenarios)
 }
 
-// RunOn verifies scenarios that were loaded. Where Write is set they may be of another computer.
+// RunOn verifies loaded scenarios. If Write is set, they may come from another computer.
 func (c *Verify) RunOn(p *cli.Program, list []*inputs.Input) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
@@ -108,7 +109,7 @@ func (c *Verify) RunOn(p *cli.Program, list []*inputs.Input) (int, error) {
 	return status, nil
 }
 
-// check checks the flags that kong doesn't.
+// check checks the flags that kong doesn't check.
 func (c *Verify) check() error {
 	switch {
 	case c.Full && c.Deviations != nil:
@@ -127,23 +128,24 @@ func (c *Verify) check() error {
 	return err
 }
 
-// megabytesDefault and megabytesMost are of --megabytes.
+// megabytesDefault and megabytesMost are the default and the limit of --megabytes.
 const megabytesDefault, megabytesMost = 2048, 1 << 20
 
-// deviationsMost is more than can be run of anything.
+// deviationsMost exceeds any bound that can be reached.
 const deviationsMost = 99
 
-// A proved is what verify prints of a scenario.
+// A proved is the printed result of verify for a scenario.
 type proved struct {
 	Scenario    string `json:"scenario"`
 	Observation string `json:"observation"`
 	Certificate string `json:"certificate"` // "" if there is none
 	Fetch       string `json:"fetch"`
-	MemoryModel string `json:"memory,omitempty"` // if it isn't sc
+	MemoryModel string `json:"memory,omitempty"` // empty for sc
 	Full        bool   `json:"full"`
-	// every schedule of at most so many was run; -1: not even the default one, or --full
+	// Deviations: every schedule with at most this number was run. -1 means not even the default
+	// one, or --full.
 	Deviations int    `json:"deviations"`
-	Complete   bool   `json:"complete"` // and nothing was out of budget
+	Complete   bool   `json:"complete"` // all were run, and no run exceeded its budget
 	Runs       uint64 `json:"runs"`
 	Pruned     uint64 `json:"pruned"`
 	Cut        uint64 `json:"out_of_budget"`
@@ -151,30 +153,30 @@ type proved struct {
 	Depth      int    `json:"depth"`
 	Points     uint64 `json:"points"`
 	By         string `json:"by"`
-	States     int    `json:"states,omitempty"` // that were told apart
-	// schedules that reach a state again: they never end
+	States     int    `json:"states,omitempty"` // distinct states
+	// Circles counts schedules that reach a state again: they never end.
 	Circles uint64            `json:"circles,omitempty"`
-	Checked uint64            `json:"merges_checked,omitempty"`     // of the pruned
-	Filled  bool              `json:"memory_full,omitempty"`        // so it isn't complete
-	Without string            `json:"schedules_unmerged,omitempty"` // how many there are
+	Checked uint64            `json:"merges_checked,omitempty"`     // out of the pruned
+	Filled  bool              `json:"memory_full,omitempty"`        // memory was full, so the result isn't complete
+	Without string            `json:"schedules_unmerged,omitempty"` // the number of schedules
 	Broken  map[string]uint64 `json:"broken,omitempty"`
-	// After counts those in schedules that had broken another property before.
+	// After counts, for each property in Broken, the schedules that had broken another property before.
 	After    map[string]uint64 `json:"after_another,omitempty"`
 	Expected *bool             `json:"expected"`
 	Reason   string            `json:"reason,omitempty"`
 	Traces   []string          `json:"traces,omitempty"`
 	Racing   []proof.Racing    `json:"racing,omitempty"`
 	Unsaved  string            `json:"unsaved,omitempty"`     // why a trace isn't written
-	Texts    []string          `json:"trace_texts,omitempty"` // and what those that aren't would hold
+	Texts    []string          `json:"trace_texts,omitempty"` // what the unwritten traces would hold
 
 	Shipped *inputs.Shipped `json:"as_shipped,omitempty"`
 
 	Older []older `json:"older_traces,omitempty"`
 
 	witnesses []*shrink.Witness
-	remedy    string   // of Unsaved
-	paths     []string // of the witnesses' traces; "": it could not be saved
-	far       uint64   // millionths of what is known, if it isn't complete
+	remedy    string   // the remedy for Unsaved
+	paths     []string // paths of the witnesses' traces; "": it could not be saved
+	far       uint64   // millionths of the known schedules, if it isn't complete
 }
 
 // verify verifies one scenario.
@@ -195,12 +197,12 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 		Full: c.Full}
 	row.By = c.By
 	pr.Watch = func(runs, violations, done uint64) {
-		if c.Full || c.By == "states" { // of many at once none speaks for all
+		if c.Full || c.By == "states" { // elsewhere each of several searches calls it with its own progress
 			row.far = done
 		}
 	}
 	pr.Back = func(runs, violations, done uint64) {
-		if c.Runs > 0 { // whichever ends it
+		if c.Runs > 0 { // whichever limit is reached first ends it
 			done = max(done, uint64(1_000_000*float64(min(runs, c.Runs))/float64(c.Runs)))
 		}
 		c.base.progress.Share(done, runs, violations)
@@ -245,12 +247,12 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 	return row, nil
 }
 
-// verifyTrace names the trace of what verify finds in a scenario. Explore's lies beside it: it is
-// another witness, with fewer or more deviations, and may be wanted.
+// verifyTrace returns the name of the trace that verify writes for a scenario. Explore's trace
+// lies beside it: it is another witness, with fewer or more deviations, and may be wanted.
 func verifyTrace(scenario string) string { return inputs.TraceName(scenario) + "-verify" }
 
-// line is the command that verifies a scenario as this one does; under a bound
-// of its own without --full.
+// line returns the command that verifies a scenario in the same way. bound, if not nil,
+// replaces the bound, without --full.
 func (c *Verify) line(j *job, bound *int, more ...string) string {
 	words := append([]string{cli.Typed(), "verify", j.Arg}, more...)
 	if c.Full && bound == nil {
@@ -286,8 +288,8 @@ func (c *Verify) line(j *job, bound *int, more ...string) string {
 	return cli.Line(append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)...)
 }
 
-// advice is the line to type next where nothing was found and that isn't all
-// there is to say, "" if it is.
+// advice returns the next command to type if nothing was found and the result isn't final, ""
+// otherwise.
 func (c *Verify) advice(j *job, r *proved) string {
 	more := r.Deviations + 1
 	switch bound := DeviationsDefault; {
@@ -304,7 +306,7 @@ func (c *Verify) advice(j *job, r *proved) string {
 	case c.Runs > 0 && !r.Complete:
 		return c.line(j, c.Deviations, "--runs", fmt.Sprint(10*c.Runs)) + "   # 10 times these schedules"
 	case !c.Full && r.Complete && j.Expect.Sometimes && more <= deviationsMost:
-		if r.Deviations == 0 { // of one schedule nothing follows
+		if r.Deviations == 0 { // nothing follows from one schedule
 			return c.line(j, &more)
 		}
 		return c.line(j, &more) + oneMore
@@ -314,8 +316,9 @@ func (c *Verify) advice(j *job, r *proved) string {
 	return ""
 }
 
-// oneMore says how many times as many schedules there are with one deviation more: 7 to 22 from
-// the first to the second and from the second to the third, in seven scenarios of the library.
+// oneMore says by what factor one more deviation multiplies the number of schedules: 7 to 22
+// from the first to the second and from the second to the third, in seven scenarios of the
+// library.
 const oneMore = "   # some 10 to 20 times these schedules"
 
 // models names the models that were searched under.
@@ -341,7 +344,7 @@ func (r *proved) take(v *proof.Verified) {
 		return
 	}
 	if v.Cut > 0 || v.Points == 0 {
-		return // nothing after the budget was seen; and without a run nothing is shown
+		return // what comes after the budget was not seen; and without a run nothing is shown
 	}
 	switch {
 	case v.Complete && r.Full:
@@ -352,7 +355,7 @@ func (r *proved) take(v *proof.Verified) {
 	}
 }
 
-// judge holds what was shown against what the scenario expects.
+// judge compares the result with what the scenario expects.
 func (c *Verify) judge(j *job, r *proved, bound int) {
 	expect := func(ok bool, reason string) {
 		if r.Expected = &ok; !ok {
@@ -392,7 +395,7 @@ func (c *Verify) judge(j *job, r *proved, bound int) {
 // Stop ends a verification that another goroutine makes.
 func (c *Verify) Stop() { c.base.stop.Store(true) }
 
-// Words are the command, as it was typed but for where it writes.
+// Words returns the command as it was typed, without the flags that say where it writes.
 func (c *Verify) Words() []string {
 	words := append([]string{"verify"}, c.Scenarios...)
 	for _, f := range []struct {

@@ -14,15 +14,16 @@ import (
 	"kpsim/kprobes/mutants"
 )
 
-// A Plan is an exploration that wasn't made yet, as data: other computers can make its shards.
+// A Plan is an exploration that hasn't been made yet, as data: other computers can make its
+// shards.
 type Plan struct {
 	File    *results.File // its scenarios have no parts yet
-	Points  []uint64      // of each scenario, that its default run asks
-	Canary  []string      // of each, the mutant that must be found if nothing else is; "": none
-	Written []string      // of each, its name as a file's
+	Points  []uint64      // by scenario: the questions that its default run asks
+	Canary  []string      // by scenario: the mutant that must be found if nothing else is; "": none
+	Written []string      // by scenario: its name as a file's
 }
 
-// Plan loads the scenarios and makes sure of all that can be known before the first is run, as
+// Plan loads the scenarios and checks everything that can be known before the first is run, as
 // Run does. Errors are about the input.
 func (c *Explore) Plan(p *cli.Program) (*Plan, error) {
 	if err := c.check(); err != nil {
@@ -46,9 +47,9 @@ func (c *Explore) Plan(p *cli.Program) (*Plan, error) {
 	return plan, nil
 }
 
-// Report prints what Run would have printed, had it made all runs that are in the file, and
-// writes the same witnesses. The file is a Plan's, with all parts, which its caller has checked
-// (results.File.Check). Again is the command line that reports it again.
+// Report prints what Run would have printed if it had made all runs in the file, and writes
+// the same witnesses. The file is a Plan's, with all parts, which the caller has checked
+// (results.File.Check). again is the command line that reports it again.
 func (c *Explore) Report(p *cli.Program, all *results.File, again string) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
@@ -59,7 +60,7 @@ func (c *Explore) Report(p *cli.Program, all *results.File, again string) (int, 
 	return c.report(p, all, again, func(explore.Spec, int) error { return nil })
 }
 
-// Words are the command, as it was typed but for where it writes.
+// Words returns the command as it was typed, without the flags that say where it writes.
 func (c *Explore) Words() []string {
 	words := append([]string{"explore"}, c.Scenarios...)
 	if c.Runs != nil {

@@ -7,8 +7,8 @@ import (
 	"kpsim/smp/arch"
 )
 
-// Alternative is an instruction in whose place apply_alternatives() puts another one, of as
-// many bytes, as a kernel does where a processor has a feature (apply_alternatives,
+// Alternative is an instruction that apply_alternatives() writes in place of another one of
+// the same length, as a kernel does if a processor has a feature (apply_alternatives,
 // arch/x86/kernel/alternative.c).
 type Alternative struct {
 	Func   string
@@ -16,7 +16,7 @@ type Alternative struct {
 	Code   []byte // the other instruction
 }
 
-// holds reports whether a byte of a function is of the instruction.
+// holds reports whether a byte of a function belongs to the instruction.
 func (a *Alternative) holds(function string, off int) bool {
 	return a.Func == function && off >= a.Offset && off < a.Offset+len(a.Code)
 }

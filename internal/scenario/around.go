@@ -10,16 +10,16 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// Module is text that is loaded and unloaded while others run: functions of the
-// scenario, in pages of their own.
+// Module is text that is loaded and unloaded during a run: functions of the scenario, in pages
+// of their own.
 type Module struct {
 	Name   string
 	Core   []string // functions that stay while it is loaded
-	Init   []string // functions that go when its init has ended
+	Init   []string // functions that are freed when its init has ended
 	Data   []string // data that stay while it is loaded
-	Enter  string   // the function that is its init, "" if it has none
-	Leave  string   // and its exit
-	Loaded bool     // a run begins with it loaded, its init done
+	Enter  string   // its init function, "" if it has none
+	Leave  string   // its exit function, "" if it has none
+	Loaded bool     // it is loaded when a run begins, its init done
 }
 
 // Site is where a function calls ftrace: a 5-byte nop at its beginning, or
@@ -33,13 +33,13 @@ const (
 	EndbrLen = 4
 )
 
-// Fprobe is a client of ftrace for several functions, with a function that is called where a
-// call of one begins, and one where it has returned.
+// Fprobe is a client of ftrace for several functions. One function is called when a call of
+// any of them begins, another one when the call has returned.
 type Fprobe struct {
 	Name  string
 	Funcs []string
 	Entry string // "": none
-	Exit  string // likewise
+	Exit  string // "": none
 }
 
 // fprobes checks fprobes: each function has a site.
@@ -121,11 +121,11 @@ func (c checker) around() error {
 	return nil
 }
 
-// modules checks modules: each function is of one, or of none, and in pages of
-// its section's own.
+// modules checks modules. Each function belongs to one module or to none, and lies in pages of
+// its section alone.
 func (c checker) modules() error {
-	sections := make(map[string]string)     // of each function, "" of the kernel's
-	owners := make(map[arch.Addr]pageOwner) // of each page of text
+	sections := make(map[string]string)     // by function; "" for the kernel's
+	owners := make(map[arch.Addr]pageOwner) // by page of text
 	for i := range c.s.Modules {
 		m, p := &c.s.Modules[i], PartOf(TheModules, i)
 		who := fmt.Sprintf("module %q", m.Name)
@@ -231,10 +231,10 @@ func (c checker) moduleData() error {
 	return nil
 }
 
-// A pageOwner is a function of a page, and the section that it is in.
+// A pageOwner is a function in a page, and the section that holds it.
 type pageOwner struct{ name, section string }
 
-// lockPrefix is what an instruction that is in Locked begins with.
+// lockPrefix is the first byte of an instruction in Locked.
 const lockPrefix = 0xf0
 
 // locked checks lock prefixes.
@@ -276,8 +276,8 @@ func (c checker) redirected(p Part, who string, op *Op) error {
 	return err
 }
 
-// Pairs calls do with each function whose site of ftrace an operation has lead to another
-// one, and that one.
+// Pairs calls do for each function whose site of ftrace an operation redirects, with the
+// function that it is redirected to.
 func (op *Op) Pairs(do func(from, to string)) {
 	from := op.Target
 	for i := 0; i < len(op.Targets); i += 2 {
@@ -288,7 +288,8 @@ func (op *Op) Pairs(do func(from, to string)) {
 	}
 }
 
-// Redirected reports whether a task does one of these operations on a function's site of ftrace.
+// Redirected reports whether a task does an operation with one of these traits on a function's
+// site of ftrace.
 func (s *Scenario) Redirected(f string, is Traits) bool {
 	return slices.ContainsFunc(s.Tasks, func(t Task) bool {
 		return slices.ContainsFunc(t.Ops, func(op Op) bool {

@@ -29,8 +29,8 @@ func (s *Scenario) Probe(name string) *Probe {
 	return nil
 }
 
-// Place returns the function that a probe is on, as far as its symbol is one, and it isn't
-// behind its end.
+// Place returns the function that a probe is on. ok is false if its symbol is not a function
+// here, or if the probe is after the function's end.
 func (s *Scenario) Place(k *Probe) (f string, ok bool) {
 	if k.Func != "" {
 		return k.Func, true
@@ -60,7 +60,7 @@ func (s *Scenario) Entry(k *Probe) int {
 	return 0
 }
 
-// Where returns the address of a probe; not ok of one whose symbol is no function here.
+// Where returns the address of a probe. ok is false if its symbol isn't a function here.
 func (s *Scenario) Where(k *Probe) (at arch.Addr, ok bool) {
 	f, ok := s.Place(k)
 	for i := range s.Texts {
@@ -71,7 +71,7 @@ func (s *Scenario) Where(k *Probe) (at arch.Addr, ok bool) {
 	return 0, false
 }
 
-// PlaceName is where a probe was asked for: "f+0x3".
+// PlaceName returns the place that was asked for a probe: "f+0x3".
 func (s *Scenario) PlaceName(k *Probe) string {
 	f, ok := s.Place(k)
 	if !ok {
@@ -85,19 +85,19 @@ func (s *Scenario) Does(kind *Operation) bool {
 	return s.Any(func(op *Op) bool { return op.Kind == kind })
 }
 
-// OfKernel reports whether a kernel's own engine would have something to do: for probes, or
-// for what else patches text as text_poke_bp does.
+// OfKernel reports whether a kernel's own engine would have anything to do: for probes, or for
+// other code that patches text as text_poke_bp does.
 func (s *Scenario) OfKernel() bool {
 	others := len(s.Labels) + len(s.Calls) + len(s.Sites)
 	return len(s.Probes) > 0 || others > 0 && s.Machine.Patch == era.PatchBreakpoint
 }
 
-// DoesTo reports whether a task does one of these operations to what has that name.
+// DoesTo reports whether a task does one of these operations to the part of that name.
 func (s *Scenario) DoesTo(name string, kinds ...*Operation) bool {
 	return s.Any(func(op *Op) bool { return slices.Contains(kinds, op.Kind) && op.Names(name) })
 }
 
-// Any reports whether some operation of a task is so.
+// Any reports whether is returns true for some operation of a task.
 func (s *Scenario) Any(is func(*Op) bool) bool {
 	for i := range s.Tasks {
 		for k := range s.Tasks[i].Ops {
@@ -109,13 +109,13 @@ func (s *Scenario) Any(is func(*Op) bool) bool {
 	return false
 }
 
-// Uses reports whether a task does an operation on what has that name, by a parameter of one of
-// these kinds.
+// Uses reports whether a task does an operation on the part of that name, given by a parameter
+// of one of these kinds.
 func (s *Scenario) Uses(name string, kinds ...ParamKind) bool {
 	return s.Any(func(op *Op) bool { return op.Kind.Has(kinds...) && op.Names(name) })
 }
 
-// Compares reports whether an operation compares what it finds with what its author says.
+// Compares reports whether an operation compares its result with the author's expectation.
 func (op *Op) Compares() bool { return op.Checked || op.Kind.Has(ParamBytes) }
 
 // Names reports whether an operation is about the part of that name.
@@ -140,10 +140,10 @@ func (s *Scenario) HandlerDoes(kind *StepKind, name string) bool {
 	})
 }
 
-// Shares reports whether calls of the API may overlap that are about one thing: two
-// tasks call it for one probe, or write one switch.
+// Shares reports whether calls of the API about the same object may overlap: two tasks call it
+// for one probe, or write one switch.
 func (s *Scenario) Shares() bool {
-	owner := make(map[string]int) // of each probe and switch: the last task that calls the API for it, from 1
+	owner := make(map[string]int) // by probe and switch: the last task that calls the API for it, from 1
 	shared := false
 	for i := range s.Tasks {
 		claim := func(name string) {
@@ -182,8 +182,8 @@ func (s *Scenario) SourceNames() []string {
 	return names
 }
 
-// Size says how large a scenario is, in numbers of what Smaller leaves out:
-// "2 CPUs, 2 tasks, 5 operations, 1 source, 1 probe, 1 function".
+// Size describes the size of a scenario by counting what Smaller leaves out: "2 CPUs, 2 tasks,
+// 5 operations, 1 source, 1 probe, 1 function".
 func (s *Scenario) Size() string {
 	ops := 0
 	for i := range s.Tasks {
@@ -215,8 +215,8 @@ func (s *Scenario) Size() string {
 // handlers returns all handlers of a probe.
 func (k *Probe) Handlers() []*[]Step { return []*[]Step{&k.Pre, &k.Post, &k.Fault} }
 
-// Patches reports whether a task does anything that writes text, or has it written. A
-// search of a scenario in which none does shows nothing.
+// Patches reports whether a task does anything that writes text, or causes it to be written.
+// If none does, a search of the scenario shows nothing.
 func (s *Scenario) Patches() bool {
 	return s.DoesAny(Patches)
 }

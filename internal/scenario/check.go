@@ -8,20 +8,20 @@ import (
 	"kpsim/internal/nearest"
 )
 
-// The limits of a scenario. The first two are the machine's: a question is
-// answered with two words of 64 bits, a bit a CPU and a bit a source.
+// The constants limit a scenario. The first two are the machine's: a question is answered with
+// two words of 64 bits, one bit per CPU and one bit per source.
 const (
 	MaxCPUs    = 64
 	MaxSources = 63 // the optimizer's timer is one more
 	MaxTasks   = 200
 	MaxProbes  = 1000
 	MaxLabels  = 200
-	MaxModules = 20 // also of the others that patch text: lock prefixes, static calls
+	MaxModules = 20 // also for each of the others that patch text: lock prefixes, static calls
 	MaxTexts   = 2000
 	MaxDatas   = 2000
 	MaxMissing = 2000
-	MaxOps     = 1000          // of one task
-	MaxSteps   = 100           // of one handler
+	MaxOps     = 1000          // in one task
+	MaxSteps   = 100           // in one handler
 	MaxStall   = 1_000_000_000 // cycles
 	MaxArgs    = 6             // the registers of the calling convention
 	MaxRepeat  = 1_000_000
@@ -29,11 +29,11 @@ const (
 	MaxBudget  = 50_000_000 // boundaries of one run: half a minute, more with many hits, and some hundred MB
 	MaxCode    = 1 << 16    // bytes of one function
 	MaxData    = 1 << 19    // bytes of one block
-	MaxMemory  = 1 << 22    // bytes of all blocks, with the copies that each CPU has
+	MaxMemory  = 1 << 22    // bytes of all blocks, including the copies for each CPU
 	MaxSource  = 1 << 20    // bytes of the program that a scenario prints as, or is loaded from
 )
 
-const maxName = 200 // bytes of a name; of a sentence ten times that
+const maxName = 200 // bytes of a name; a sentence may have ten times as many
 
 // A list names a list of the Scenario, a part one element of it; j is an
 // element's element (an operation of a task), or -1.
@@ -70,7 +70,7 @@ func PartOf(of List, i int) Part { return Part{of, i, -1} }
 // PartIn returns element j of element i of a list.
 func PartIn(of List, i, j int) Part { return Part{of, i, j} }
 
-// A fault is one thing that is wrong, and where: Load knows the line of each part.
+// A Fault is one error, and the part that it is about: Load knows the line of each part.
 type Fault struct {
 	Part Part
 	Msg  string
@@ -82,7 +82,7 @@ func Faultf(p Part, format string, args ...any) error {
 	return &Fault{p, fmt.Sprintf(format, args...)}
 }
 
-// Placed is an error, and the part of the scenario that it is about: errors.As finds a Fault.
+// Placed returns an error about a part of the scenario. errors.As finds a Fault in it.
 func Placed(p Part, err error) error { return &placed{Fault{p, err.Error()}, err} }
 
 type placed struct {
@@ -93,7 +93,7 @@ type placed struct {
 func (p *placed) Error() string   { return p.fault.Msg }
 func (p *placed) Unwrap() []error { return []error{&p.fault, p.err} }
 
-// Messages are what faults say.
+// Messages returns the messages of faults.
 func Messages(list []*Fault) (says []string) {
 	for _, f := range list {
 		says = append(says, f.Msg)
@@ -101,8 +101,8 @@ func Messages(list []*Fault) (says []string) {
 	return says
 }
 
-// Check says what is wrong with a scenario, or nil. lang.Check asks the same, and
-// whether it prints as a program that is short enough.
+// Check returns what is wrong with a scenario, or nil. lang.Check also checks that it prints
+// as a program that is short enough.
 func Check(s *Scenario) error {
 	c := checker{s: s}
 	for _, check := range []func() error{

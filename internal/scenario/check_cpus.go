@@ -8,7 +8,8 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// absent checks the CPUs that begin offline, and that what waits for one isn't left to wait.
+// absent checks the CPUs that begin offline, and that everything which waits for such a CPU
+// can continue.
 func (c checker) absent(p Part) error {
 	m := &c.s.Machine
 	if set := m.Offline &^ (1<<m.CPUs - 1); set != 0 || m.Offline&1 != 0 {
@@ -48,7 +49,7 @@ func (c checker) ticks(p Part) error {
 	return nil
 }
 
-// failing checks that the step which is to fail can.
+// failing checks that the step which is to fail can fail.
 func failing(going bool) func(checker, Part, string, *Op) error {
 	return func(_ checker, p Part, who string, op *Op) error {
 		if op.Fails == smpev.CPUStepNone || op.Fails.Fails(going) {
@@ -59,7 +60,8 @@ func failing(going bool) func(checker, Part, string, *Op) error {
 	}
 }
 
-// FailWords are the words of the steps that may fail of a CPU that goes, or else comes.
+// FailWords returns the names of the steps that may fail when a CPU goes offline, or, with
+// going false, when it comes online.
 func FailWords(going bool) (words []string) {
 	for _, s := range smpev.CPUSteps(going) {
 		words = append(words, s.String())

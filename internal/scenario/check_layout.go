@@ -94,7 +94,7 @@ func (c checker) layout() error {
 			continue
 		}
 		if b.name == "" || a.name != "" && later(a.part, b.part) {
-			a, b = b, a // report it for the later one
+			a, b = b, a // report the later one
 		}
 		other := a.what
 		if a.name != "" {
@@ -113,7 +113,7 @@ func later(a, b Part) bool {
 	return a.I > b.I
 }
 
-// room is how many bytes nothing else may lie in: whole pages of what is away.
+// Room returns the number of bytes that nothing else may use: whole pages if the data are away.
 func (d *Data) Room() int {
 	if d.Away {
 		return int(Align(arch.Addr(len(d.Bytes)), Page))

@@ -13,7 +13,7 @@ func (c checker) op(p Part, who string, op *Op) error {
 	if k == nil {
 		return Faultf(p, "%s: it is no operation; give it a Kind of package act", who)
 	}
-	rest := *op // what remains when what its parameters use is taken away
+	rest := *op // what remains without the fields that its parameters use
 	rest.Kind = nil
 	for _, a := range k.Params {
 		row := &params[a.Kind]
@@ -45,7 +45,8 @@ func (c checker) op(p Part, who string, op *Op) error {
 	return nil
 }
 
-// params has a row for each kind of parameter: which fields of Op have it, and whether what they say can be.
+// params has a row for each kind of parameter: the fields of Op that hold it, and a check of
+// their values.
 var params = [...]struct {
 	takes func(op *Op)
 	check func(c checker, p Part, who string, op *Op) error
@@ -61,7 +62,7 @@ var params = [...]struct {
 	ParamFunc:      {takesTarget, checker.whole},
 	ParamInsn:      {func(op *Op) { op.Target, op.Offset = "", 0 }, checker.breakpoint},
 	ParamData:      {func(op *Op) { op.Target, op.Offset = "", 0 }, checker.memory},
-	ParamBytes:     {func(op *Op) { op.Bytes = nil }, nil}, // memory has looked
+	ParamBytes:     {func(op *Op) { op.Bytes = nil }, nil}, // memory has checked it
 	ParamFuncs:     {takesTarget, checker.whole},
 	ParamIntos:     {takesTargets, checker.redirected},
 	ParamInto:      {takesTargets, checker.redirected},
@@ -73,14 +74,14 @@ var params = [...]struct {
 	ParamArgs:      {func(op *Op) { op.Args = nil }, checker.args},
 	ParamChanged:   {func(op *Op) { op.Changed = false }, nil},
 	ParamReturns:   {func(op *Op) { op.Checked, op.Returns = false, 0 }, checker.returns},
-	ParamBits:      {func(op *Op) { op.Bits = 0 }, nil}, // returns has looked
+	ParamBits:      {func(op *Op) { op.Bits = 0 }, nil}, // returns has checked it
 	ParamErrno:     {func(op *Op) { op.Checked, op.Returns = false, 0 }, checker.errno},
 }
 
 func takesTarget(op *Op)  { op.Target = "" }
 func takesTargets(op *Op) { op.Targets = nil }
 
-// names are those of a list of parts.
+// names returns the names of a list of parts.
 func names[T any](list []T, name func(*T) string) (words []string) {
 	for i := range list {
 		words = append(words, name(&list[i]))
@@ -99,7 +100,7 @@ func staticCalls(s *Scenario) []string {
 // whole checks the function that an operation is about.
 func (c checker) whole(p Part, who string, op *Op) error { return c.function(p, who, op.Target, 0) }
 
-// named checks that there is a part of that name.
+// named returns a check that a part of that name exists.
 func named(what string, of func(*Scenario) []string) func(checker, Part, string, *Op) error {
 	return func(c checker, p Part, who string, op *Op) error {
 		if names := of(c.s); !slices.Contains(names, op.Target) {
@@ -109,7 +110,7 @@ func named(what string, of func(*Scenario) []string) func(checker, Part, string,
 	}
 }
 
-// probe checks that there is one of that name.
+// probe checks that a probe of that name exists.
 func (c checker) probe(p Part, who, name string) error {
 	if c.s.Probe(name) != nil {
 		return nil
@@ -117,7 +118,7 @@ func (c checker) probe(p Part, who, name string) error {
 	return Faultf(p, "%s: no probe %q; %s", who, name, nearest.OrAll(name, probes(c.s)))
 }
 
-// array checks an array of them.
+// array checks an array of probes.
 func (c checker) array(p Part, who string, op *Op) error {
 	for _, name := range op.Targets {
 		if err := c.probe(p, who, name); err != nil {
@@ -130,7 +131,7 @@ func (c checker) array(p Part, who string, op *Op) error {
 	return nil
 }
 
-// memory checks the place that expect looks at.
+// memory checks the place that expect reads.
 func (c checker) memory(p Part, who string, op *Op) error {
 	var names []string
 	for i := range c.s.Datas {
@@ -148,7 +149,7 @@ func (c checker) memory(p Part, who string, op *Op) error {
 	return Faultf(p, "%s: no data %q; %s", who, op.Target, nearest.OrAll(op.Target, names))
 }
 
-// callee checks the function that a static call calls from then on.
+// callee checks the new target of a static call.
 func (c checker) callee(p Part, who string, op *Op) error {
 	if len(op.Targets) == 0 {
 		return nil
@@ -156,7 +157,7 @@ func (c checker) callee(p Part, who string, op *Op) error {
 	return c.function(p, who, op.Targets[0], 0)
 }
 
-// goes checks a CPU that goes or comes.
+// goes checks a CPU that goes offline or comes online.
 func (c checker) goes(p Part, who string, op *Op) error {
 	if op.CPU < 1 || op.CPU >= c.s.Machine.CPUs {
 		return Faultf(p, "%s: %s(%d): the CPUs that go and come are 1 to %d: the first one stays, as on x86",
@@ -174,7 +175,7 @@ func (c checker) args(p Part, who string, op *Op) error {
 	return nil
 }
 
-// returns checks what a call is to return.
+// returns checks the expected result of a call.
 func (c checker) returns(p Part, who string, op *Op) error {
 	if op.Checked && (op.Bits < 1 || op.Bits > 64 || op.Bits < 64 && op.Returns>>op.Bits != 0) {
 		return Faultf(p, "%s: %#x isn't a result of %d bits; give bits = 64, or what fits", who, op.Returns, op.Bits)
@@ -185,7 +186,7 @@ func (c checker) returns(p Part, who string, op *Op) error {
 	return nil
 }
 
-// errno checks what an operation is to answer.
+// errno checks the expected answer of an operation.
 func (c checker) errno(p Part, who string, op *Op) error {
 	if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
 		return Faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)

@@ -29,7 +29,7 @@ func (c checker) step(p Part, who string, k *Probe, st *Step) error {
 			return Faultf(p, "%s: %s() %s", who, row, says)
 		}
 	}
-	rest := *st // what remains when what its parameters use is taken away
+	rest := *st // what remains without the fields that its parameters use
 	rest.Kind = nil
 	for _, a := range row.Params {
 		if err := stepParams[a.Kind](c, p, who, st, &rest); err != nil {
@@ -47,7 +47,8 @@ func (c checker) step(p Part, who string, k *Probe, st *Step) error {
 	return nil
 }
 
-// stepParams has a row for each kind of parameter: it takes the fields that have it away, and checks what they say.
+// stepParams has a row for each kind of parameter. It clears the fields that hold the
+// parameter in rest, and checks their values.
 var stepParams = [...]func(c checker, p Part, who string, st, rest *Step) error{
 	StepReg: func(c checker, p Part, who string, st, rest *Step) error {
 		rest.Reg = 0

@@ -42,11 +42,12 @@ func (c checker) probes() error {
 	return nil
 }
 
-// MaxBehind bounds the offset of a probe that names a function and lies behind its end. An
+// MaxBehind bounds the offset of a probe that names a function and lies after its end. An
 // engine refuses such a probe.
 const MaxBehind = 1 << 16
 
-// outside checks that a probe behind the end of a function, which it names by a symbol, is in no other.
+// outside checks that a probe after the end of the function that it names by a symbol is in no
+// other function.
 func (c checker) outside(p Part, who string, k *Probe) error {
 	t := c.s.Text(k.Symbol)
 	if t == nil {
@@ -67,11 +68,11 @@ func (c checker) outside(p Part, who string, k *Probe) error {
 // MaxRet bounds what a return probe allocates: calls followed, and bytes of each.
 const MaxRet = 4096
 
-// MaxRetData is how many bytes of each call may be asked for: more than MaxRet, which an
-// engine refuses.
+// MaxRetData is the number of bytes that may be asked for each call. It exceeds MaxRet, so
+// that an engine can refuse it.
 const MaxRetData = MaxRet + 8
 
-// kind checks what only probes of one kind have, and what not every edition has.
+// kind checks settings that only probes of one kind have, and those that some editions lack.
 func (c checker) kind(p Part, who string, k *Probe) error {
 	m := &c.s.Machine
 	if k.Disabled {
@@ -213,8 +214,8 @@ func (c checker) expect() error {
 	return nil
 }
 
-// CheckNames says whether the property and the canary are among those that
-// there are. It is apart from Check, which doesn't know them.
+// CheckNames checks that the property and the canary are among the given names. It is apart
+// from Check, which doesn't know the names.
 func (e Expect) CheckNames(properties, mutants []string) error {
 	p := PartOf(TheExpect, 0)
 	if e.Property != "" && !slices.Contains(properties, e.Property) {

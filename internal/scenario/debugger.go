@@ -32,8 +32,8 @@ func (c checker) breakpoint(p Part, who string, op *Op) error {
 	return c.steps(p, who, place, in)
 }
 
-// instruction is the one that begins at a place of a function, counted from the function's
-// first one.
+// instruction returns the instruction that begins at a place of a function. It decodes from
+// the function's first instruction.
 func (c checker) instruction(p Part, who, name string, offset int) (in arch.Inst, err error) {
 	t := c.s.Text(name)
 	for off := 0; off <= offset; off += in.Size() {
@@ -49,7 +49,7 @@ func (c checker) instruction(p Part, who, name string, offset int) (in arch.Inst
 		placeName(name, offset))
 }
 
-// inModule reports whether a function is of a module.
+// inModule reports whether a function belongs to a module.
 func (c checker) inModule(name string) bool {
 	return slices.ContainsFunc(c.s.Modules, func(m Module) bool {
 		return slices.Contains(m.Core, name) || slices.Contains(m.Init, name)
@@ -67,8 +67,8 @@ func (c checker) steps(p Part, who, place string, in arch.Inst) error {
 	return nil
 }
 
-// rewritten reports whether a place is in what ftrace, a jump label, a static call or
-// smp_locks() rewrites.
+// rewritten reports whether ftrace, a jump label, a static call or smp_locks() rewrites a
+// place.
 func (c checker) rewritten(name string, off int) bool {
 	in := func(f string, from int) bool {
 		return f == name && off >= from && off < from+c.s.Machine.Processor().BranchLen

@@ -1,5 +1,5 @@
-// Package scenario says what is run: machine, text, probes, programs, and what
-// is expected of all schedules. It is plain data with its checks.
+// Package scenario defines what is run (machine, text, probes, programs), and what is expected
+// of all schedules. It is plain data with its checks.
 //
 //	sc, err := lang.Load("mine.star", src, open) // from a program
 //	sc, err := library.Load("safe-full")         // a built-in one

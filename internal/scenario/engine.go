@@ -9,7 +9,7 @@ import (
 	"kpsim/kprobes/kpev"
 )
 
-// Engines are the names of the engines that machine(engine = NAME) knows.
+// Engines returns the names of the engines that machine(engine = NAME) accepts.
 func Engines() (names []string) {
 	for _, r := range all.Rows {
 		names = append(names, r.Name)
@@ -29,8 +29,8 @@ func (k *Operation) of(r *engine.Row) bool {
 	return (k.Of == nil || k.Of(r)) && !slices.ContainsFunc(k.Switches, lacks)
 }
 
-// engine checks that there is the machine's engine, and that it has what the
-// scenario asks of it.
+// engine checks that the machine's engine exists, and that it has what the scenario asks of
+// it.
 func (c checker) engine() error {
 	r := c.s.Machine.Row()
 	if r == nil {

@@ -10,40 +10,43 @@ import (
 	"kpsim/smp/arch/target"
 )
 
-// An Answer is what registering a probe answers where it isn't registered yet.
+// An Answer is what registering an unregistered probe answers.
 type Answer struct {
-	Known bool // what is below is all that is right
+	Known bool // only the answers below are right
 	Errno int  // 0: it succeeds
-	Or    int  // another answer that is right, by what else is registered; 0: none
-	Jump  bool // it is to be a jump when all work is done, unless another probe keeps it away
+	Or    int  // another right answer, depending on what else is registered; 0: none
+	Jump  bool // the probe must be a jump when all work is done, unless another probe prevents it
 }
 
-// Errnos that register answers.
+// The constants are errnos that register answers.
 const (
 	enoent = 2
 	eexist = 17
 	einval = 22
 	eilseq = 84
 
-	eopnotsupp = 95 // X2 says more of an instruction that is stepped although it can't be
+	eopnotsupp = 95 // X2 checks more about an instruction that is stepped although it can't be
 )
 
-// Answers says of each probe what is right where it is registered by itself and isn't yet, as
-// far as the scenario alone says so. A kprobe, or a return probe or a jprobe at a function's
-// first byte, in text that is always there, that nothing else writes to and no table of the
-// kernel names, at an instruction that the rules let be probed and that every edition steps, is
-// registered; of several jprobes of a function all but one are refused (spec 3.2). What the
-// rules refuse at a byte is refused so, a return probe behind the entry too, and any probe in
-// __switch_to (2.9), and one that says where it is both by address and by name, or neither
-// way, or by a name that there isn't, or behind the function's end (6.1). The rules are those
-// that the engine asks, but it decides what comes before and after them. Of a kernel's own
-// engine nothing is said.
+// Answers returns, for each probe, the right answer to registering it alone while it isn't
+// registered, as far as the scenario alone decides that.
+//
+// A probe is registered if it is a kprobe, or a return probe or a jprobe at a function's first
+// byte. Its text must always be there, nothing else may write to the text, and no table of the
+// kernel may name it. The rules must allow probes at its instruction, and every edition must
+// step the instruction. If a function has several jprobes, all but one are refused (spec 3.2).
+//
+// Whatever the rules refuse at a byte is refused with that errno. So are a return probe after
+// the entry, and any probe in __switch_to (2.9). So is a probe that gives its place both by
+// address and by name, in neither way, by a name that doesn't exist, or after the function's
+// end (6.1). The rules are those that the engine asks, but the engine decides what comes
+// before and after them. Nothing is known for a kernel's own engine.
 func (s *Scenario) Answers() []Answer {
 	answers := make([]Answer, len(s.Probes))
 	if s.Machine.Engine != "" {
 		return answers
 	}
-	var taken []string // functions that others write to, that come and go, or that aren't looked at here
+	var taken []string // functions that others write to, that are loaded and unloaded, or that aren't examined here
 	for i := range s.Modules {
 		taken = append(append(taken, s.Modules[i].Core...), s.Modules[i].Init...)
 	}
@@ -93,7 +96,7 @@ func (s *Scenario) Answers() []Answer {
 	return answers
 }
 
-// askedFor says what the words by which a kprobe names its place are answered.
+// askedFor returns the answer to the way in which a kprobe names its place.
 func (s *Scenario) askedFor(p *Probe) Answer {
 	_, known := s.Place(p)
 	switch {
@@ -101,7 +104,7 @@ func (s *Scenario) askedFor(p *Probe) Answer {
 	case (p.Func == "") == (p.Symbol == ""):
 		return Answer{Known: true, Errno: einval}
 	case p.Func != "" || known || strings.Contains(p.Symbol, ":") || s.Reserved != nil || len(s.Modules) > 0:
-	// behind its end; the later ones look it up first (cc66bb914578)
+	// after its end; later editions look it up first (cc66bb914578)
 	case s.Text(p.Symbol) != nil && s.Machine.Kernel.Edition < rules.Edition514:
 		return Answer{Known: true, Errno: einval}
 	case s.Machine.Kernel.Edition == rules.Edition26:
@@ -112,7 +115,7 @@ func (s *Scenario) askedFor(p *Probe) Answer {
 	return Answer{}
 }
 
-// answer says what the rules answer to a probe in a function that nothing else has to do with.
+// answer returns the rules' answer to a probe in a function that nothing else affects.
 func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 	// 2.6 refuses it before it looks at the place
 	newer := p.Kind == ProbeKretprobe && (p.Pre != nil || p.DataSize != 0)
@@ -144,13 +147,14 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 	case p.Kind == ProbeJprobe && !s.onlyJprobe(p):
 		return Answer{Known: true, Or: eexist}
 	}
-	// A region that ends behind the function has an instruction that isn't whole here: it isn't decoded.
+	// A region that ends after the function has an instruction that isn't whole here, so it isn't
+	// decoded.
 	jump := s.Machine.Optimizes() && v.Optimizable() && s.Machine.moves(rest[:min(v.Region, len(rest))]) &&
 		(p.Kind == ProbeKprobe && p.Post == nil || p.Kind == ProbeKretprobe) && !s.DoesAny(Modifies)
 	return Answer{Known: true, Jump: jump}
 }
 
-// thunks returns where the thunks for indirect jumps are that the scenario has.
+// thunks returns the places of the scenario's thunks for indirect jumps.
 func (s *Scenario) thunks() []rules.Span {
 	return s.Machine.Kernel.Thunks(nil, func(name string) (rules.Span, bool) {
 		t := s.Text(name)
@@ -171,8 +175,8 @@ func (s *Scenario) onlyJprobe(p *Probe) bool {
 	return true
 }
 
-// moves reports whether instructions can be moved anywhere: what is read relative to them may be
-// too far from there.
+// moves reports whether instructions can be moved anywhere. Memory that they address relative
+// to themselves may be out of reach from there.
 func (m *Machine) moves(code []byte) bool {
 	for len(code) > 0 {
 		in, err := m.Processor().Decode(code, 0)
@@ -184,8 +188,8 @@ func (m *Machine) moves(code []byte) bool {
 	return true
 }
 
-// stepped reports whether an instruction is one that each edition steps or emulates, wherever
-// the copy is: what is read relative to the instruction may be too far from that.
+// stepped reports whether each edition steps or emulates an instruction, wherever its copy is.
+// Memory that it addresses relative to itself may be out of reach from there.
 func (m *Machine) stepped(code []byte) bool {
 	in, err := m.Processor().Decode(code, 0)
 	if err != nil || in.Size() == target.Arch.MaxLen {

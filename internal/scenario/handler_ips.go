@@ -13,10 +13,11 @@ var endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}
 // A HandlerIP is the instruction pointer that a kprobe's handlers must find; 0: unknown.
 type HandlerIP struct{ Pre, Post arch.Addr }
 
-// HandlerIPs returns those of each probe: a pre_handler finds the byte after the breakpoint, which is
-// a byte long (spec 1.2), a post_handler the next instruction (1.4), be the probe a breakpoint,
-// a jump or a call from ftrace. Nothing is said where a handler changes the path, of
-// functions with a jprobe, and of what goes elsewhere or is stepped in several steps.
+// HandlerIPs returns the instruction pointers for each probe. A pre_handler finds the address
+// after the breakpoint, which is one byte long (spec 1.2), and a post_handler finds the next
+// instruction (1.4). This holds whether the probe is a breakpoint, a jump or a call from
+// ftrace. The result is 0 where a handler changes the path, for functions with a jprobe, and
+// for instructions that go elsewhere or take several steps.
 func (s *Scenario) HandlerIPs() []HandlerIP {
 	list := make([]HandlerIP, len(s.Probes))
 	jprobes := make(map[string]bool)

@@ -5,8 +5,8 @@ import (
 	"kpsim/smp/kernel"
 )
 
-// Where things are put by default. Traces are written with the addresses in
-// them, so these may change; KernelBase may not.
+// The constants are default addresses. Traces contain the addresses, so these may change;
+// KernelBase may not.
 const (
 	TextBase   arch.Addr = 0xffffffff81000000 // functions, upward
 	KernelBase arch.Addr = 0xffffffff82000000 // the kernel's own functions: reserved up to DataBase
@@ -15,8 +15,8 @@ const (
 
 const Page arch.Addr = 4096
 
-// exports are the kernel functions that a scenario's code may call. Where they are
-// the kernel says; a trace has it inside its bytes.
+// exports are the kernel functions that a scenario's code may call. The kernel chooses their
+// addresses; a trace has them in its bytes.
 var exports = []string{
 	"cond_resched", "cond_resched_tasks_rcu_qs", "do_exit", "jprobe_return",
 }

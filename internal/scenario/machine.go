@@ -18,7 +18,7 @@ import (
 // Preempt is a model of preemption: a build and a mode (spec 8.1).
 type Preempt uint8
 
-// The models.
+// The constants are the models.
 const (
 	PreemptNone      Preempt = iota // built n
 	PreemptVoluntary                // built n, might_sleep() schedules
@@ -27,39 +27,39 @@ const (
 	PreemptLazy                     // built y: a task that wants the CPU waits for the next tick
 )
 
-// Loading is what the kernel is built to do with modules (spec 8.3).
+// Loading says how the kernel is built to handle modules (spec 8.3).
 type Loading uint8
 
-// The builds.
+// The constants are the builds.
 const (
 	LoadingUnload Loading = iota // CONFIG_MODULE_UNLOAD
-	LoadingStay                  // what is loaded stays
+	LoadingStay                  // loaded modules stay
 	LoadingNone                  // no CONFIG_MODULES
 )
 
-// Machine is the configuration of the machine and of the engine. One that is made
-// in Go is settled (Settle) before its settings are looked at or changed.
+// Machine is the configuration of the machine and of the engine. A Machine made in Go must be
+// settled (Settle) before its settings are read or changed.
 type Machine struct {
 	CPUs    int // 1 to 64
 	Arch    target.Processor
-	Engine  string // the name of the engine (engine/all), "": kprobes. It alone has the settings of an edition
+	Engine  string // the name of the engine (engine/all), "": kprobes. Only kprobes has the settings of an edition
 	Preempt Preempt
 	Fetch   fetch.Model
-	Memory  smp.Ordering // of data: in what order other CPUs see a CPU's accesses
+	Memory  smp.Ordering // for data: in what order other CPUs see a CPU's accesses
 	FRED    bool         // events return without serialising
 	Late    bool         // interrupts are taken between a breakpoint and its handler
 	NoHZ    bool         // an idle CPU gets no timer tick
 	Offline uint64       // the set of CPUs that are offline when a run begins, never CPU 0
-	Stall   int          // a grace period that has lasted so many cycles is reported at a tick; 0: none is
+	Stall   int          // a grace period that has lasted this many cycles is reported at a tick; 0: never
 	Modules Loading
 	Steps   int // budget of boundaries of a run, 0 for the default
 
-	// Image says which kernel engine linux runs (linux.Kernel.ID), as a trace must; "":
-	// the one that was given.
+	// Image says which kernel engine linux runs (linux.Kernel.ID), as a trace must. "" is the
+	// kernel that was given.
 	Image string
 
-	// Edition is the one that Settle has taken the settings from. Each can be
-	// changed by itself, but for Kernel.Preemption, which Preempt says.
+	// Edition is the edition from which Settle has taken the settings. Each setting can be changed
+	// by itself, except Kernel.Preemption, which Preempt decides.
 	Edition rules.Edition
 	era.Settings
 }
@@ -158,8 +158,8 @@ var Settings = slices.Concat([]*Setting{
 		Says: "CPUs return from traps and interrupts as FRED has it, by ERETS, which doesn't serialise as IRET " +
 			"does: what a " +
 			"CPU fetches may be old for longer. It shows where `fetch` isn't `\"coherent\"`",
-		// The engine is one that synchronizes CPUs after it has written a copy. A jump that is put behind a copy
-		// later can't be. There is no FRED of 32 bits.
+		// The engine must synchronize CPUs after it has written a copy. A jump that is written after a
+		// copy later can't be synchronized. FRED doesn't exist for 32 bits.
 		Drawn: &DrawnSetting{Part: "returns", In: 12,
 			Unless: func(s *Scenario) bool {
 				return s.Machine.Boost == era.BoostStepped || s.Machine.Arch == target.I386
@@ -171,8 +171,8 @@ var Settings = slices.Concat([]*Setting{
 		Says: "the trap of a breakpoint may come late: between it and its handler a CPU takes IPIs and " +
 			"interrupts, as under " +
 			"an emulator. A breakpoint may be gone by then, with all syncs done",
-		// The engine is one that looks whether the breakpoint is still there. That is no help beside other patchers,
-		// whose breakpoints come again at the same place.
+		// The engine must check whether the breakpoint is still there. That doesn't help beside other
+		// patchers, whose breakpoints return at the same place.
 		Drawn: &DrawnSetting{Part: "late", In: 12,
 			Unless: func(s *Scenario) bool { return len(s.Labels)+len(s.Sites)+len(s.Locked)+len(s.Calls) > 0 },
 			With:   func(m *Machine) { m.RemovedInt3 = true }},
@@ -184,7 +184,7 @@ var Settings = slices.Concat([]*Setting{
 			"a task wants the CPU",
 		Drawn: &DrawnSetting{Part: "ticks", In: 12},
 	},
-	{ // not drawn: a program that is drawn may well keep a CPU for long
+	{ // not drawn: a drawn program may well keep a CPU for long
 		Word: "stall", Value: number(func(m *Machine) *int {
 			return &m.Stall
 		}, 0, MaxStall, "0 reports no grace period, %d cycles are the most"),
@@ -215,7 +215,7 @@ var Settings = slices.Concat([]*Setting{
 	},
 })
 
-// ParseMemory returns the memory model of a name.
+// ParseMemory returns the memory model of that name.
 func ParseMemory(name string) (smp.Ordering, error) {
 	o, ok := smp.OrderingNamed(name)
 	if !ok {
@@ -224,7 +224,7 @@ func ParseMemory(name string) (smp.Ordering, error) {
 	return o, nil
 }
 
-// SetMemory makes the machine's memory that of a model, by its name.
+// SetMemory sets the machine's memory model by its name.
 func (s *Scenario) SetMemory(name string) (err error) {
 	if s.Machine.Memory, err = ParseMemory(name); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (s *Scenario) SetMemory(name string) (err error) {
 // memoryCPUs is how many CPUs can hold stores: each needs a mover of its own.
 const memoryCPUs = int(sim.NoMover - sim.MoverDrain)
 
-// memoryModel checks the model of memory.
+// memoryModel checks the memory model.
 func (c checker) memoryModel(p Part) error {
 	m := &c.s.Machine
 	if m.Memory == smp.LKMM && m.Engine == linux.Row.Name {

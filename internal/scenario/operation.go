@@ -6,22 +6,22 @@ import (
 	"kpsim/engine"
 )
 
-// An Operation is a row: all that is said of one operation of a task but what it does,
+// An Operation is a row: all that is known about one operation of a task except what it does,
 // which package act adds. Language, printer, checks, generator, shrinker and pages are made
 // from it. Op.Kind points to it: two operations are of one kind if their pointers are equal.
 type Operation struct {
 	Word   string    // its name in the language
-	Params []Param   // what stands between its brackets, in order
+	Params []Param   // the parameters between its brackets, in order
 	Says   string    // its paragraph in docs/scenarios.md
-	Kernel []string  // what kernels call it, for those who write that; none: it is the language's own
-	Step   *StepKind // what a handler does that does the same; nil: nothing
+	Kernel []string  // the kernel's names for it, for readers who write these; none: it exists in the language only
+	Step   *StepKind // the handler step that does the same; nil: there is none
 
 	// What a machine needs.
-	Setting  string                           // the setting of an edition that stands for it; "": each edition has it
+	Setting  string                           // the setting of an edition that provides it; "": each edition has it
 	Of       func(r *engine.Row) bool         // whether an engine has it; nil: each has
-	What     string                           // what it is called where a machine or an engine hasn't got it
-	Switches []engine.Switch                  // the files of the kernel's that it writes
-	Check    func(s *Scenario, op *Op) string // what is wrong beyond its parameters, or ""
+	What     string                           // its name in the error if a machine or an engine lacks it
+	Switches []engine.Switch                  // the kernel's files that it writes
+	Check    func(s *Scenario, op *Op) string // an error beyond its parameters, or ""
 	Idle     func(s *Scenario, op *Op) string // why it changes nothing, "" if it may; nil: it always may
 
 	Traits  Traits
@@ -29,7 +29,7 @@ type Operation struct {
 	Drawn   Drawn
 }
 
-// String returns its name.
+// String returns the operation's name.
 func (k *Operation) String() string {
 	if k == nil {
 		return "no operation"
@@ -37,11 +37,11 @@ func (k *Operation) String() string {
 	return k.Word
 }
 
-// A ParamKind says what a parameter of an operation is: which values the language takes
-// for it, and which field of Op has it.
+// A ParamKind says what a parameter of an operation is: which values the language accepts for
+// it, and which field of Op holds it.
 type ParamKind uint8
 
-// The kinds of parameter, with the field.
+// The constants are the kinds of parameter, each with its field.
 const (
 	ParamProbe     ParamKind = iota // Target
 	ParamProbes                     // Targets, all of one kind
@@ -52,7 +52,7 @@ const (
 	ParamFunc                       // Target
 	ParamInsn                       // Target and Offset: an instruction that a debugger can step
 	ParamData                       // Target and Offset: a place in data
-	ParamBytes                      // Bytes: what is there
+	ParamBytes                      // Bytes: the expected memory
 	ParamFuncs                      // Target and Targets: a function, or several
 	ParamIntos                      // Targets: as many others
 	ParamInto                       // Targets: another function
@@ -74,7 +74,7 @@ type Param struct {
 	Kind ParamKind
 }
 
-// Answers are the parameters of an operation that answers an errno.
+// Answers returns the parameters of an operation that answers an errno.
 func Answers(p ...Param) []Param { return append(p, Param{"errno", ParamErrno}) }
 
 // Has reports whether an operation has a parameter of one of these kinds.
@@ -82,32 +82,32 @@ func (k *Operation) Has(kinds ...ParamKind) bool {
 	return slices.ContainsFunc(k.Params, func(p Param) bool { return slices.Contains(kinds, p.Kind) })
 }
 
-// Traits are what verbs ask of an operation.
+// Traits are the properties of an operation that verbs check.
 type Traits uint16
 
-// The traits.
+// The constants are the traits.
 const (
-	Patches  Traits = 1 << iota // it writes text, or has it written
+	Patches  Traits = 1 << iota // it writes text, or causes it to be written
 	Probes                      // a call to the engine: a run without probes leaves it out
-	SetsUp                      // other tasks have no part in it: it may be done before all of them
+	SetsUp                      // other tasks aren't involved: it may be done before all of them
 	Serial                      // one task can do it by itself
 	Stirs                       // the optimizer may have something to do afterwards
 	Ordered                     // it waits for others, or they for it: a change of it leaves tasks that hang
 	Waits                       // it waits for another task or for a work
 	Runs                        // it runs functions of the scenario
-	Around                      // it patches text, and no probe
+	Around                      // it patches text that isn't a probe's
 	Sited                       // it uses sites of ftrace
-	Live                        // it is on a function that is patched live
-	Direct                      // it is on a direct call of ftrace
-	Modifies                    // its client of ftrace may change where calls go on, at all sites
-	Works                       // it is on a work, which the scenario expects to be done: the shrinker keeps it
+	Live                        // it concerns a function that is patched live
+	Direct                      // it concerns a direct call of ftrace
+	Modifies                    // its client of ftrace may change where calls continue, at all sites
+	Works                       // it concerns a work, which the scenario expects to be done: the shrinker keeps it
 )
 
-// Touches are the features of a run that operations bring: explore's census of what was
-// reached asks for them.
+// Touches are the features of a run that operations cause. explore's census of what was
+// reached checks them.
 type Touches uint32
 
-// The features.
+// The constants are the features.
 const (
 	TouchAPI      Touches = 1 << iota // calls of the probes' API
 	TouchRegister                     // a probe is registered
@@ -116,8 +116,8 @@ const (
 	TouchEnabled                      // the file enabled is written
 	TouchSysctl                       // the sysctl is written
 	TouchFlip                         // other text is written
-	TouchTrace                        // clients of ftrace come and go
-	TouchLoad                         // modules come and go
+	TouchTrace                        // clients of ftrace are added and removed
+	TouchLoad                         // modules are loaded and unloaded
 	TouchDebugger                     // a debugger's breakpoints
 	TouchWork                         // works are queued
 	TouchUprobe                       // uprobes are hit
@@ -127,9 +127,9 @@ const (
 	TouchCheck                        // memory is compared
 )
 
-// Drawn says how the generator draws an operation for those tasks that call the API.
+// Drawn says how the generator draws an operation for tasks that call the API.
 type Drawn struct {
-	Nth   int    // its place in the list that is drawn from, from 1; 0: it isn't drawn. A new one goes last
-	Times int    // how often it stands there
-	Or    string // the name of what is drawn instead half the time; "": nothing
+	Nth   int    // its position in the list that is drawn from, from 1; 0: it isn't drawn. New ones go last
+	Times int    // how often the list contains it
+	Or    string // the operation that is drawn instead half the time; "": none
 }

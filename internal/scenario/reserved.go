@@ -6,19 +6,19 @@ import (
 	"kpsim/smp/image"
 )
 
-// Reserved is a place in a function that a table of the kernel's names: kprobes goes by
-// that, and nothing in the scenario rewrites it.
+// Reserved is a place in a function that a table of the kernel names. kprobes relies on the
+// table, and nothing in the scenario rewrites the place.
 type Reserved struct {
 	Func   string
 	Offset int
 	By     Reason
-	Size   int // in bytes; of ReservedBlacklist 0
+	Size   int // in bytes; 0 for ReservedBlacklist
 }
 
 // Reason is why text is reserved.
 type Reason uint8
 
-// The reasons.
+// The constants are the reasons.
 const (
 	ReservedBug        Reason = iota // ud2 or ud1 of BUG and WARN
 	ReservedLabel                    // the site of a jump label
@@ -29,7 +29,7 @@ const (
 var (
 	ReasonWords = []string{"bug", "jump label", "static call", "blacklist"}
 	ReasonKinds = []image.SiteKind{image.SiteBug, image.SiteJumpLabel, image.SiteStaticCall, image.SiteBlacklist}
-	ReasonSizes = []int{2, x86.JumpLen, x86.JumpLen, 0} // if nothing else is said
+	ReasonSizes = []int{2, x86.JumpLen, x86.JumpLen, 0} // the default sizes
 )
 
 func (r Reason) String() string { return nearest.Word(ReasonWords, uint8(r)) }

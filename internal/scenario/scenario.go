@@ -5,13 +5,13 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// A Scenario is what is run: a machine, its text, its probes, its programs,
-// and what is expected of them. It is plain data; String prints it as the
-// Starlark program that builds it again, with nothing left outside.
+// A Scenario is what is run: a machine, its text, its probes, its programs, and what is
+// expected of them. It is plain data. String prints it as the Starlark program that builds it
+// again, with nothing left outside.
 type Scenario struct {
 	Name         string
 	Says         string // one sentence: what it shows
-	Needs        Needs  // what its violations pass through, and shrinking keeps
+	Needs        Needs  // what shrinking must keep of its violations
 	Machine      Machine
 	Texts        []Text
 	Datas        []Data
@@ -21,7 +21,7 @@ type Scenario struct {
 	Modules      []Module
 	Sites        []Site
 	Fprobes      []Fprobe
-	Locked       []Site // instructions with a lock prefix that comes and goes
+	Locked       []Site // instructions whose lock prefix is patched in and out
 	Alternatives []Alternative
 	Calls        []StaticCall
 	Reserved     []Reserved
@@ -31,10 +31,10 @@ type Scenario struct {
 	_            struct{}
 }
 
-// Needs names what a violation must go on passing through while it is shrunk.
+// Needs names what a violation must still pass through when it is shrunk.
 type Needs uint8
 
-// The needs.
+// The constants are the needs.
 const (
 	NeedsNothing Needs = iota
 	// a deviation that fires a source, delays an IPI, or takes the turn from an interrupt's handler
@@ -54,43 +54,42 @@ type Data struct {
 	Name   string
 	At     arch.Addr
 	Bytes  []byte
-	PerCPU bool // each CPU has a copy, by its base of gs, and nothing is at At itself
-	Away   bool // its pages are away when a run begins: a task that accesses them sleeps until they are there
+	PerCPU bool // each CPU has a copy, found by its gs base; nothing is at At itself
+	Away   bool // its pages are absent when a run begins: a task that accesses them sleeps until they are present
 }
 
-// Missing is an undefined symbol that code refers to. Nothing is in memory
-// there: a run that calls or reads it is refused, and named.
+// Missing is an undefined symbol that code refers to. No memory is there. A run that calls or
+// reads it is refused, with the symbol's name.
 type Missing struct {
 	Name string
 	At   arch.Addr
 	Size int
 }
 
-// ProbeKind says what a probe is.
+// ProbeKind is the kind of a probe.
 type ProbeKind uint8
 
-// The kinds of probe.
+// The constants are the kinds of probe.
 const (
 	ProbeKprobe    ProbeKind = iota
 	ProbeKretprobe           // Pre is its entry_handler, Post its handler
-	ProbeJprobe              // Entry, or else Pre, is what runs with the function's arguments
+	ProbeJprobe              // Entry, or Pre without it, runs with the function's arguments
 )
 
-// Probe is a probe on a function (plus offset). Handlers are data; a nil one is
-// no handler.
+// Probe is a probe on a function (plus offset). Handlers are data; a nil one means no handler.
 type Probe struct {
 	Name      string
 	Kind      ProbeKind
-	Func      string // "": Symbol alone says where
+	Func      string // "": Symbol alone gives the place
 	Offset    int
-	Symbol    string // the engine gets the place by this name, which doesn't have to exist; "": by the address
+	Symbol    string // the engine gets the place by this name, which need not exist; "": by the address
 	Pre       []Step
 	Post      []Step
-	Fault     []Step // of a kprobe
+	Fault     []Step // for a kprobe
 	Disabled  bool   // it is registered disabled
-	Maxactive int    // of a kretprobe; 0 or less: the default
-	DataSize  int    // of a kretprobe: bytes of private data of each call
-	Entry     string // of a jprobe: the function
+	Maxactive int    // for a kretprobe; 0 or less: the default
+	DataSize  int    // for a kretprobe: bytes of private data per call
+	Entry     string // for a jprobe: the function
 }
 
 // Label is a raw client of text_poke_bp: a 5-byte nop that flips to a jump and
@@ -108,22 +107,22 @@ type Op struct {
 	Kind    *Operation // a row of package act
 	Target  string     // the function, probe, label or data
 	Args    []uint64
-	Changed bool // of a call: a handler changes the call's result on purpose, don't compare
+	Changed bool // for a call: a handler changes the call's result on purpose, so it isn't compared
 
-	// Checked says that the author knows what comes back, in a call's low Bits
-	// bits of rax or, as a positive number, from a call of the probes' API.
+	// Checked says that the author knows the result: for a call of a function, in the low Bits
+	// bits of rax; for a call of the probes' API, as a positive number.
 	Checked bool
 	Returns uint64
-	Bits    int // of a call: 1 to 64 if Checked
+	Bits    int // for a call: 1 to 64 if Checked
 
-	// Targets are probes of one kind; or the function that is called from then on, and then pairs of
-	// another one and what is called for it.
+	// Targets are probes of one kind; or the function that is called from then on, followed by
+	// pairs of another function and what is called for it.
 	Targets []string
 
-	CPU    int           // that goes or comes
-	Fails  smpev.CPUStep // the step of that which fails, by which the CPU stays as it was
+	CPU    int           // the CPU that goes offline or comes online
+	Fails  smpev.CPUStep // the step of that which fails; the CPU then stays as it was
 	Offset int           // from the start of the data or of the function
-	Bytes  []byte        // what memory is to hold
+	Bytes  []byte        // the expected memory
 	On     bool          // whether something is switched on
 }
 
@@ -134,12 +133,11 @@ type Task struct {
 	Ops    []Op
 	Repeat int // how often Ops are run, at least 1
 
-	// Setup is how many of Ops are done before any task begins, where the engine's state
-	// can be kept: a run begins after them. Elsewhere they are the task's first.
+	// Setup is how many of Ops are done before any task begins, if the engine's state can be kept:
+	// a run then begins after them. Otherwise they are the task's first operations.
 	Setup int
 
-	// Background says that it isn't repeated any more once all tasks without it
-	// have ended.
+	// Background says that the task isn't repeated any more when all tasks without it have ended.
 	Background bool
 }
 

@@ -5,27 +5,27 @@ import (
 	"kpsim/kprobes/era"
 )
 
-// A Setting is a row: all that is said of one parameter of machine(). Language, printer, checks,
-// generator, shrinker and docs/scenarios.md are made from it.
+// A Setting is a row: all that is known about one parameter of machine(). Language, printer,
+// checks, generator, shrinker and docs/scenarios.md are made from it.
 type Setting struct {
 	Word string // its name in the language
 	Value
-	Says string // its paragraph in docs/scenarios.md; "": a trace has it, and no author says it
+	Says string // its paragraph in docs/scenarios.md; "": traces have it, and authors don't write it
 
-	OfKprobes bool // it is a setting of the engine kprobes: no other has it
-	Preset    bool // the edition says what it is where nothing else does
+	OfKprobes bool // it is a setting of the engine kprobes alone
+	Preset    bool // the edition gives the default value
 	check     func(c checker, p Part) error
 	Drawn     *DrawnSetting // how the generator draws it; nil: not by its row
 
-	// Plainer lists what the shrinker may try instead; nil: nothing.
+	// Plainer lists the simplifications that the shrinker may try; nil: none.
 	Plainer func(m *Machine) []Change
 }
 
 // A DrawnSetting says how the generator switches a setting on.
 type DrawnSetting struct {
 	Part   string                 // the part of a recipe that decides it
-	In     int                    // one program in so many has it
-	Unless func(s *Scenario) bool // nil: wherever
+	In     int                    // one in how many programs has it
+	Unless func(s *Scenario) bool // nil: always
 	With   func(m *Machine)       // what it needs of the engine, nil: nothing
 }
 
@@ -38,36 +38,36 @@ type Change struct {
 // A ValueKind says how the language writes a setting.
 type ValueKind uint8
 
-// The kinds of value.
+// The constants are the kinds of value.
 const (
 	ValueNumber ValueKind = iota
 	ValueWord             // one of Words
 	ValueSwitch           // False or True
-	ValueCPUs             // a list of CPUs, of which the field is the set
+	ValueCPUs             // a list of CPUs; the field holds the set
 	ValueName             // any text
-	ValueBuild            // options of a build, which decide other settings: no field has them
+	ValueBuild            // options of a build, which decide other settings: no field holds them
 )
 
-// A Value says which values a setting takes, and which field of Machine has it.
+// A Value says which values a setting takes, and which field of Machine holds it.
 type Value struct {
 	Kind        ValueKind
-	Words       []string // of a word, by number
-	None        bool     // of a word: number 0 is None
-	Least, Most int      // of a number
-	rangeSays   string   // what a message about another number says, with a place for Most
+	Words       []string // for a word, by number
+	None        bool     // for a word: number 0 is None
+	Least, Most int      // for a number
+	rangeSays   string   // ends the message about a number out of range, with a verb for Most
 
 	get  func(m *Machine) uint64
 	set  func(m *Machine, v uint64)
-	name func(m *Machine) *string // of a ValueName, in the place of get and set
+	name func(m *Machine) *string // for a ValueName, instead of get and set
 }
 
 // Get returns the setting's value: a number, the number of a word, 0 or 1, or a set of CPUs.
 func (v *Value) Get(m *Machine) uint64 { return v.get(m) }
 
-// Set sets it.
+// Set sets the setting to n, encoded as Get returns it.
 func (v *Value) Set(m *Machine, n uint64) { v.set(m, n) }
 
-// Name is the field of a ValueName.
+// Name returns a pointer to the field of a ValueName.
 func (v *Value) Name(m *Machine) *string { return v.name(m) }
 
 func number(at func(m *Machine) *int, least, most int, says string) Value {
@@ -94,7 +94,7 @@ func flag(at func(m *Machine) *bool) Value {
 	}, set: func(m *Machine, v uint64) { *at(m) = v != 0 }}
 }
 
-// ofEditions are the settings that editions and builds decide, as rows.
+// ofEditions returns the settings that editions and builds decide, as rows.
 func ofEditions() (list []*Setting) {
 	for i := range era.Table {
 		r := &era.Table[i]

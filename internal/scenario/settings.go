@@ -14,8 +14,8 @@ import (
 	"kpsim/smp/arch/target"
 )
 
-// SetEdition makes the machine that of an edition, by its name: all settings are
-// those that it presets, but for those of the build.
+// SetEdition makes the machine that of an edition, by its name. All settings get the edition's
+// presets, except those of the build.
 func (s *Scenario) SetEdition(name string) error {
 	e, ok := rules.ParseEdition(name)
 	if !ok {
@@ -32,9 +32,9 @@ func (s *Scenario) SetEdition(name string) error {
 	return Check(s)
 }
 
-// SetLinux makes the machine that of a kernel's own engine, in the place of whatever
-// engine the scenario is for. The build is the kernel's; of the settings patch is left,
-// which says how the other patchers work.
+// SetLinux makes the machine that of a kernel's own engine, in place of the scenario's engine.
+// The build is the kernel's. Of the settings only patch is kept, which says how the other
+// patchers work.
 func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	m := &s.Machine
 	if m.Arch != k.Processor {
@@ -88,9 +88,9 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 // Built reports whether a model is built with CONFIG_PREEMPTION (spec 8.1).
 func (p Preempt) Built() bool { return p >= PreemptDynamic }
 
-// Settle gives every setting the value that the edition has with this preemption,
-// what machine(edition = …) says before anything else; without an edition, the
-// value that holds if nothing is said.
+// Settle gives every setting the value that the edition has with this preemption, which is
+// what machine(edition = …) says before anything else. Without an edition, settings get their
+// defaults.
 func (m *Machine) Settle() {
 	of := era.Of
 	if m.Arch == target.I386 {
@@ -99,9 +99,10 @@ func (m *Machine) Settle() {
 	m.Settings = of(m.Edition, m.Preempt.Built())
 }
 
-// Processor returns what the machine's kernel is built for: of i386 the row with the trap
-// frames of its edition's kernels, or the row of a kernel's own engine. What emulates instructions
-// changes the stack pointer, which the frames of 3c88c692c287 (5.3) have and those before don't.
+// Processor returns the architecture that the machine's kernel is built for. For i386 that is
+// the row with the trap frames of its edition's kernels, or the row of a kernel's own engine.
+// Code that emulates instructions changes the stack pointer, which the frames of 3c88c692c287
+// (5.3) have and earlier ones don't.
 func (m *Machine) Processor() *arch.Arch {
 	if m.Engine == linux.Row.Name {
 		return m.Arch.Linux()
@@ -109,16 +110,16 @@ func (m *Machine) Processor() *arch.Arch {
 	return m.Arch.Row(m.Edition == rules.EditionNone || m.Edition >= rules.Edition514 || m.Step == era.StepInt3)
 }
 
-// Kprobes returns the settings as kprobes is given them.
+// Kprobes returns the settings in the form that kprobes takes.
 func (m *Machine) Kprobes() era.Settings {
 	e := m.Settings
 	e.Kernel.Preemption = m.Preempt.Built()
 	return e
 }
 
-// InsnSlot returns the size in bytes of a slot for a copied instruction, for
-// machines of an edition, which hand them out as the kernel does (MAX_INSN_SIZE);
-// 0: of no edition, slots are handed out so that use after they were freed shows.
+// InsnSlot returns the size in bytes of a slot for a copied instruction, for machines of an
+// edition, which allocate slots as the kernel does (MAX_INSN_SIZE). It is 0 without an
+// edition: slots are then allocated so that use after free shows.
 func (m *Machine) InsnSlot() int {
 	switch {
 	case m.Edition == rules.EditionNone:
@@ -149,8 +150,8 @@ func (m *Machine) Has(word string) bool {
 	return i >= 0 && era.Table[i].Get(&m.Settings) == 1
 }
 
-// has reports whether the machine has what a setting stands for. If not, the
-// error names the editions that have it.
+// has checks that the machine has the feature of a setting. If not, the error names the
+// editions that have it.
 func (c checker) has(p Part, who, what, word string, m *Machine) error {
 	if m.Has(word) {
 		return nil
@@ -190,8 +191,8 @@ func haveIt(editions []string) string {
 	}
 }
 
-// Optimizes reports whether the machine makes breakpoints jumps, by its settings and its
-// rules.
+// Optimizes reports whether the machine turns breakpoints into jumps, according to its
+// settings and its rules.
 func (m *Machine) Optimizes() bool {
 	return m.Kernel.Optprobes && !m.AnyByte && m.Kernel.Edition != rules.Edition26
 }

@@ -16,27 +16,28 @@ type Source struct {
 	CPU    int
 	AtMost int      // how often it may fire in a run
 	Run    string   // a function the handler calls, or ""
-	Args   []uint64 // of that call, at most MaxArgs
-	Opens  bool     // a timer handler that turns interrupts on before it ends
-	Idle   bool     // it comes while its CPU is idle, too
+	Args   []uint64 // the arguments of Run, at most MaxArgs
+	Opens  bool     // a timer handler that enables interrupts before it ends
+	Idle   bool     // it also fires while its CPU is idle
 }
 
-// A SourceKind is a row: all that is said of a source of interrupts. Language, printer, checks, shrinker,
-// vet's notes and docs/scenarios.md are made from it. Sources are of one kind if their pointers are equal.
+// A SourceKind is a row: all that is known about a source of interrupts. Language, printer,
+// checks, shrinker, vet's notes and docs/scenarios.md are made from it. Sources are of one
+// kind if their pointers are equal.
 type SourceKind struct {
 	Word    string         // its name in the language, and in traces
-	Params  []SourceParam  // what may stand between its brackets behind cpu and at_most, in order
+	Params  []SourceParam  // what may stand between its brackets after cpu and at_most, in order
 	Says    string         // its paragraph in docs/scenarios.md
-	Kernel  []string       // what kernels call it
-	Machine smp.SourceKind // what it is of the machine
-	Nests   bool           // it comes in handlers, too
+	Kernel  []string       // the kernel's names for it
+	Machine smp.SourceKind // its kind in the machine
+	Nests   bool           // it also fires in handlers
 	Plain   bool           // any other source may be shrunk to it
 
-	// Idle says why it changes no run, "" if it may; nil: it always may.
+	// Idle returns why it changes no run, "" if it may; nil: it always may.
 	Idle func(s *Scenario, src *Source) string
 }
 
-// String returns its name.
+// String returns the kind's name.
 func (k *SourceKind) String() string {
 	if k == nil {
 		return "no source"
@@ -44,10 +45,10 @@ func (k *SourceKind) String() string {
 	return k.Word
 }
 
-// A SourceParam is a parameter that not every source has, with its field.
+// A SourceParam is a parameter that not every source has.
 type SourceParam uint8
 
-// The parameters.
+// The constants are the parameters, each with its field.
 const (
 	SourceRun   SourceParam = iota // Run
 	SourceOpens                    // Opens
@@ -61,7 +62,7 @@ func (k *SourceKind) Has(p SourceParam) bool { return slices.Contains(k.Params, 
 // SourceKinds are all rows, in the order of the page.
 var SourceKinds = []*SourceKind{SourceTimer, SourceNMI, SourcePreempt}
 
-// The sources.
+// The variables are the sources.
 var (
 	SourceTimer = &SourceKind{
 		Word:   "timer",
@@ -115,7 +116,8 @@ func preemptsNone(s *Scenario, src *Source) string {
 	return ""
 }
 
-// lacks has for each parameter whether a source says it, and what is wrong where its kind hasn't got it.
+// lacks says for each parameter whether a source has set it, and what is wrong if its kind
+// lacks it.
 var lacks = [...]struct {
 	said func(s *Source) bool
 	says string
@@ -125,7 +127,7 @@ var lacks = [...]struct {
 	SourceIdle: {func(s *Source) bool {
 		return s.Idle
 	}, "finds nobody to preempt on an idle CPU; use timer(idle = True)"},
-	SourceArgs: {func(*Source) bool { return false }, ""}, // they are those of run
+	SourceArgs: {func(*Source) bool { return false }, ""}, // Args belongs to run
 }
 
 func (c checker) sources() error {

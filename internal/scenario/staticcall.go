@@ -9,27 +9,26 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// StaticCall is a call whose target is patched into its sites: 5-byte nops, or
-// rets with room for a jump, as long as there is no target.
+// StaticCall is a call whose target is patched into its sites. While it has no target, the
+// sites are 5-byte nops, or rets with room for a jump.
 type StaticCall struct {
 	Name  string
 	Sites []CallSite
 	// Trampoline is a function that is nothing but the call, as a tail:
 	// unpatched callers go through it. "": there is none.
 	Trampoline string
-	// Target is what they call when a run begins, "" for nothing. Their text says
-	// the same.
+	// Target is what the sites call when a run begins, "" for nothing. Their text must agree.
 	Target string
 }
 
-// CallSite is one of them.
+// CallSite is a site of a static call.
 type CallSite struct {
 	Func   string
 	Offset int
 	Tail   bool // the function ends with it: a jump, or a ret
 }
 
-// places are the sites, and the trampoline.
+// Places returns the sites, and the trampoline.
 func (s *StaticCall) Places() []CallSite {
 	if s.Trampoline == "" {
 		return s.Sites

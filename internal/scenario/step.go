@@ -19,23 +19,23 @@ type Step struct {
 	Off   int    // StepStore: from the start of the data
 }
 
-// A StepKind is a row: all that is said of one step that handlers may have. Language, printer, checks,
-// docs/scenarios.md and what runs are made from it. Steps are of one kind if their pointers are equal.
+// A StepKind is a row: all that is known about one step that handlers may have. Language, printer,
+// checks, docs/scenarios.md and the running code are made from it. Steps are of one kind if their pointers are equal.
 type StepKind struct {
 	Word   string      // its name in the language
-	Params []StepParam // what stands between its brackets, in order
-	Says   string      // its paragraph in docs/scenarios.md; "": that of the operation which is called so, too
-	Kernel []string    // what kernels call it
+	Params []StepParam // the parameters between its brackets, in order
+	Says   string      // its paragraph in docs/scenarios.md; "": that of the operation with the same name
+	Kernel []string    // the kernel's names for it
 	Traits StepTraits
-	Of     func(k *Probe) string // what a probe lacks that this needs, and the remedy, or ""; nil: nothing
-	// Setting is the setting of an edition that stands for it; "": each edition has it.
+	Of     func(k *Probe) string // what a probe lacks that this step needs, and the remedy, or ""; nil: nothing
+	// Setting is the setting of an edition that provides it; "": each edition has it.
 	Setting string
 
-	// do does the step; nil: it is done when the handler has been told of. It reports whether the handler returns 1.
+	// do does the step, and reports whether the handler returns 1. nil: reporting the handler is all there is to do.
 	do func(r Running, x kapi.Context, st *Step) bool
 }
 
-// String returns its name.
+// String returns the kind's name.
 func (k *StepKind) String() string {
 	if k == nil {
 		return "no step"
@@ -49,10 +49,10 @@ type StepParam struct {
 	Kind StepParamKind
 }
 
-// A StepParamKind says which values the language takes, and which field of Step has it.
+// A StepParamKind says which values the language accepts, and which field of Step holds it.
 type StepParamKind uint8
 
-// The kinds of parameter of steps, with the field.
+// The constants are the kinds of parameter of steps, each with its field.
 const (
 	StepReg     StepParamKind = iota // Reg
 	StepNumber                       // Value
@@ -62,10 +62,10 @@ const (
 	StepProbe                        // Func
 )
 
-// StepTraits are what is asked of a step.
+// StepTraits are the properties of a step that are checked.
 type StepTraits uint8
 
-// The traits of steps.
+// The constants are the traits of steps.
 const (
 	StepMoves    StepTraits = 1 << iota // it changes the instruction pointer
 	StepReturns1                        // the handler returns 1
@@ -75,22 +75,24 @@ const (
 	StepAPI                             // it calls the probes' API
 )
 
-// Running is what a handler that runs has: the scenario as the rig has built it, and the hit.
+// Running is the context of a running handler: the scenario as the rig has built it, and the
+// hit.
 type Running struct {
 	Built
 	Regs    *arch.Regs
-	Private []byte // of a return probe's call
+	Private []byte // for a return probe: the private data of the call
 }
 
 // Built is a scenario as the rig has built it.
 type Built interface {
 	Arch() *arch.Arch
-	Func(name string) arch.Addr          // where a function begins
-	Data(name string, cpu int) arch.Addr // where data begins, of each CPU's own a CPU's
+	Func(name string) arch.Addr          // the address of a function
+	Data(name string, cpu int) arch.Addr // the address of data; for per-CPU data, of that CPU's copy
 	Call(x kapi.Context, verb uint64, probe string)
 }
 
-// Do does a step. It reports whether the handler returns 1 for it. It may block, which no handler may.
+// Do does a step. It reports whether the handler returns 1 because of it. It may block, which
+// no handler may.
 func (st *Step) Do(r Running, x kapi.Context) bool { return st.Kind.do != nil && st.Kind.do(r, x, st) }
 
 // Steps are all rows, in the order of the page.
@@ -107,10 +109,10 @@ func StepNamed(word string) *StepKind {
 	return nil
 }
 
-// StepWords are the names of all steps.
+// StepWords returns the names of all steps.
 func StepWords() []string { return names(Steps, func(k **StepKind) string { return (*k).Word }) }
 
-// The steps.
+// The variables are the steps.
 var (
 	StepCount = &StepKind{Word: "count", Says: "a hit is counted"}
 
@@ -209,7 +211,8 @@ var (
 	StepDisable    = callsAPI("disable", kpev.Disable, "batches")
 )
 
-// callsAPI is a step that no handler may do: the first lock that the call takes shows it.
+// callsAPI returns a step that no handler may do: the first lock that the call takes reveals
+// it.
 func callsAPI(word string, verb uint64, setting string) *StepKind {
 	return &StepKind{Word: word, Params: []StepParam{{"k", StepProbe}}, Traits: StepRefused | StepAPI, Setting: setting,
 		do: func(r Running, x kapi.Context, st *Step) bool {
@@ -218,7 +221,7 @@ func callsAPI(word string, verb uint64, setting string) *StepKind {
 		}}
 }
 
-const privateWord = 8 // bytes of a register in a call's private data, and of what is stored
+const privateWord = 8 // bytes of a register in a call's private data, and of a store
 
 func hasPrivate(k *Probe) string {
 	if k.Kind == ProbeKretprobe && k.DataSize >= privateWord {

@@ -7,8 +7,8 @@ import (
 	"kpsim/traces/view"
 )
 
-// differMost bounds how many steps are taken out and put in on the way from one run to
-// another: beyond, all between what they begin and end with alike differs.
+// differMost bounds the steps that are removed and inserted between one run and another. Above
+// it, everything between the common beginning and the common end is said to differ.
 const differMost = 1000
 
 // differ returns the steps of two runs that only one of them has: what remains when as
@@ -76,7 +76,7 @@ func paired(x, y []int) (inX, inY []bool) {
 	return inX, inY
 }
 
-// back goes the way back from the end: past has the furthest points of each round.
+// back traces the path back from the end. past has the furthest points of each round.
 func back(past [][]int, i, j int, inX, inY []bool) {
 	for d := len(past); d > 0; d-- {
 		v := past[d-1] // diagonals -(d-1) to d-1
@@ -110,7 +110,7 @@ func back(past [][]int, i, j int, inX, inY []bool) {
 	}
 }
 
-// stretches returns the stretches in which the list is false, shifted by by.
+// stretches returns the stretches in which the list is false. Their steps are shifted by by.
 func stretches(in []bool, by int) (list []view.Stretch) {
 	for i := range in {
 		switch n := len(list) - 1; {

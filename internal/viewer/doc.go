@@ -1,6 +1,6 @@
-// Package viewer writes a run as a page that one goes through event by event, forwards and
-// backwards: lanes of CPUs, what waits for what, the patched bytes and what each CPU may
-// still fetch of them.
+// Package viewer writes a run as a page to step through event by event, forwards and
+// backwards: lanes of CPUs, what waits for what, the patched bytes, and which of them each CPU
+// may still fetch.
 //
 // What it is: a scene (traces/view) put into a self-contained HTML file, and the script
 // that shows it. Two scenes are shown side by side.
@@ -18,10 +18,10 @@
 // each event that is shown, count from 0 and are never shown, though #step=72 is
 // accepted. The same scene gives the same bytes.
 //
-// Its limits: drawn are about as many spans as there are pixels; of more, those of a pixel
-// are one. At 100,000 events a page has some 5 MB. Runs that have less in common than
-// 1,000 insertions and deletions leave are said to differ from where they part to where
-// they end alike.
+// Its limits: it draws about as many spans as there are pixels; further spans of one pixel
+// are drawn as one. A page of 100,000 events has some 5 MB. If more than 1,000 insertions
+// and deletions separate two runs, everything between their common beginning and their
+// common end is said to differ.
 //
 // The script is in parts, which are joined: run (data, and helpers), lanes (the drawing),
 // folds (what of it is drawn small or faded), panes (the texts), tale (the story and its

@@ -34,7 +34,7 @@ var script = sync.OnceValue(func() string {
 	for _, p := range []string{"run", "lanes", "folds", "panes", "tale", "viewer", "host"} {
 		text, err := scripts.ReadFile("script/" + p + ".js")
 		if err != nil {
-			panic(err) // it is compiled in
+			panic(err) // the script is compiled in
 		}
 		b.Write(text)
 	}
@@ -44,21 +44,21 @@ var script = sync.OnceValue(func() string {
 
 // A Run is a scene and the text about its origin.
 type Run struct {
-	Name   string // of the trace
-	About  string // what it is, in one line
-	Banner string // what is wrong with it: it isn't what its file says; "" if nothing is
+	Name   string // the trace's name
+	About  string // what the run is, in one line
+	Banner string // why the run isn't what its file says; "" if it is
 	Scene  *view.Scene
 	Task   func(id uint64) string
 }
 
-// A Page is what is written: one run, or two side by side.
+// A Page is the content of a page: one run, or two side by side.
 type Page struct {
 	Title   string
-	Command string // the line that made it
+	Command string // the command line that made it
 	Runs    []Run
 }
 
-// form is parsed when a page is written: no other command waits for it.
+// form is parsed when a page is written, so that no other command waits for it.
 var form = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(source)) })
 
 // Write writes the page. Errors are those of w.
@@ -74,7 +74,7 @@ func Write(w io.Writer, p *Page) error {
 		a, b := differ(p.Runs[0].Scene, p.Runs[1].Scene)
 		data[0].(map[string]any)["differs"], data[1].(map[string]any)["differs"] = pairs(a), pairs(b)
 	}
-	text, err := json.Marshal(data) // which escapes <, > and &
+	text, err := json.Marshal(data) // json escapes <, > and &
 	if err != nil {
 		return err
 	}
@@ -94,13 +94,13 @@ func Write(w io.Writer, p *Page) error {
 	})
 }
 
-// A shown is a run as the page has it without its script.
+// A shown is a run as the page shows it without its script.
 type shown struct {
 	*Run
 	Story []sentence
 }
 
-// A sentence is one of the story.
+// A sentence is a sentence of the story.
 type sentence struct {
 	N          int
 	Seq        uint32
@@ -115,7 +115,7 @@ func story(s *view.Scene) (list []sentence) {
 	return list
 }
 
-// pairs are the first and the last of each stretch.
+// pairs returns the first and the last step of each stretch.
 func pairs(list []view.Stretch) [][]int {
 	out := make([][]int, len(list))
 	for i, s := range list {
@@ -124,7 +124,7 @@ func pairs(list []view.Stretch) [][]int {
 	return out
 }
 
-// encoder keeps texts once: columns have their numbers.
+// encoder stores each text once: columns hold the texts' numbers.
 type encoder struct {
 	texts []string
 	index map[string]int
@@ -140,8 +140,8 @@ func (e *encoder) text(s string) int {
 	return i
 }
 
-// encode puts a run into columns, which take a fifth of what objects do. Numbers that go
-// up are differences.
+// encode turns a run into columns, which take a fifth of the space of objects. Increasing
+// numbers are stored as differences.
 func encode(r *Run) map[string]any {
 	s := r.Scene
 	e := &encoder{index: make(map[string]int)}
@@ -211,8 +211,8 @@ func encode(r *Run) map[string]any {
 	}
 }
 
-// calls encodes what a kernel's engine has called: chains of frames and frames are there
-// once.
+// calls encodes the calls made by a kernel's engine. Each chain of frames, and each frame, is
+// stored once.
 func (e *encoder) calls(list []view.Coded) (calls, chains [][]int, frames [][]any) {
 	calls, chains, frames = [][]int{}, [][]int{}, [][]any{}
 	numbers := make(map[string]int)
@@ -241,8 +241,8 @@ func (e *encoder) calls(list []view.Coded) (calls, chains [][]int, frames [][]an
 	return calls, chains, frames
 }
 
-// patch encodes what is held about a patch: for each version but the first, the bytes that differ
-// from the version before. Memory that is being filled gets its listing when it is full.
+// patch encodes the data about a patch: for each version but the first, the bytes that differ
+// from the previous version. Memory that is being filled gets its listing when it is full.
 func (e *encoder) patch(p *view.Patch) map[string]any {
 	versions := make([][]any, len(p.Versions))
 	for i, v := range p.Versions {
@@ -266,8 +266,9 @@ func (e *encoder) patch(p *view.Patch) map[string]any {
 		"sights": sights}
 }
 
-// difference returns from which byte on b differs from a, and its bytes up to the last one
-// that does; all of b, from -1, if they aren't equally long. Bytes are in hex, with blanks.
+// difference returns the offset of the first byte of b that differs from a, and the bytes of b
+// from there to the last one that differs. If the lengths differ, it returns all of b, and -1.
+// Bytes are in hex, with blanks.
 func difference(a, b string) (off int, bytes string) {
 	x, y := strings.Fields(a), strings.Fields(b)
 	if len(x) != len(y) {

@@ -10,8 +10,8 @@ import (
 	"kpsim/traces/view"
 )
 
-// A micros is a time in ns, written in µs with three decimals: importers that count in ns
-// must find slices inside each other, so no digit may be lost in a sum.
+// A micros is a time in ns, written in µs with three decimals. Importers that count in ns must
+// find slices inside each other, so no digit may be lost in a sum.
 type micros uint64
 
 // MarshalJSON implements json.Marshaler.
@@ -30,7 +30,7 @@ type chromeEvent struct {
 	Dur  *micros        `json:"dur,omitempty"`
 	ID   string         `json:"id,omitempty"`
 	BP   string         `json:"bp,omitempty"` // e: the flow ends at the open slice
-	S    string         `json:"s,omitempty"`  // of an instant: t is the thread's, g is global
+	S    string         `json:"s,omitempty"`  // scope of an instant: t is the thread's, g is global
 	Args map[string]any `json:"args,omitempty"`
 }
 
@@ -66,8 +66,8 @@ func (c *chrome) add(e chromeEvent) { c.list = append(c.list, e) }
 // at returns the time of a step.
 func (c *chrome) at(step int) micros { return micros(c.s.Steps[step].Time) }
 
-// until returns when a slice ends: at its last step, but at the end of the run after it,
-// else an arrow to the last step would end nowhere.
+// until returns when a slice ends: at its last step. A slice that lasts until the end of the
+// run ends after that step; otherwise an arrow to the last step would end nowhere.
 func (c *chrome) until(step int) micros {
 	if step == len(c.s.Steps)-1 {
 		return c.at(step) + 1
@@ -95,7 +95,7 @@ func lane(cpu int) (pid, tid int) {
 	return chromeCPUs, cpu
 }
 
-// spans are written as slices where they nest, else on tracks of their own.
+// spans writes spans as slices where they nest, and otherwise on tracks of their own.
 func (c *chrome) spans() {
 	for i := range c.s.Spans {
 		p := &c.s.Spans[i]
@@ -150,8 +150,8 @@ func (c *chrome) flows() {
 	}
 }
 
-// counters are how many probed addresses are in each state, and how many old bytes of
-// the sites each CPU may still fetch.
+// counters writes how many probed addresses are in each state, and how many old bytes of the
+// sites each CPU may still fetch.
 func (c *chrome) counters() {
 	count := map[string]int{}
 	type change struct {
@@ -185,7 +185,7 @@ func (c *chrome) counters() {
 	}
 }
 
-// stale counts, at each change, the bytes that a fetch may see in an older version.
+// stale counts, at each change, the bytes of which a fetch may still see an older version.
 func (c *chrome) stale(p *view.Patch) {
 	sees := make([]string, c.s.CPUs)
 	v, s := 0, 0
@@ -215,7 +215,7 @@ func (c *chrome) stale(p *view.Patch) {
 	}
 }
 
-// differ counts the bytes, in hex, that differ.
+// differ counts the bytes that differ between two hex strings.
 func differ(a, b string) (n int) {
 	for i := 0; i+2 <= min(len(a), len(b)); i += 3 {
 		if a[i:i+2] != b[i:i+2] {

@@ -9,9 +9,9 @@ import (
 	"kpsim/traces/view"
 )
 
-// ftraceHeader is how the kernel's file trace begins. Perfetto knows text by `# tracer`,
-// and catapult by the legend as well. It has four columns of flags, as kernels up to
-// 5.12 have: all readers take these, and not all take five.
+// ftraceHeader is the head of the kernel's file trace. Perfetto recognises text by `# tracer`,
+// and catapult by the legend as well. It has four columns of flags, like kernels up to 5.12:
+// all readers accept four, and not all accept five.
 const ftraceHeader = `# tracer: nop
 #
 # entries-in-buffer/entries-written: %d/%[1]d   #P:%d
@@ -25,12 +25,12 @@ const ftraceHeader = `# tracer: nop
 #              | |         |   ||||      |         |
 `
 
-// Ftrace writes text as the kernel's file trace has it: a line for each event, with the
-// names and arguments of the kernel's tracepoints where there is one (sched,
-// irq_vectors, ipi). Other events, and deviations, are instants of tracing_mark_write,
-// `I|PID|TEXT`, which Perfetto shows beside their task. Pids are the numbers of tasks,
-// from 1; idle's is 0. The only flag is hardirq: irqs-off is X, as on machines that don't
-// tell. Errors are those of w.
+// Ftrace writes text in the form of the kernel's file trace: a line for each event, with the
+// names and arguments of the kernel's tracepoint if there is one (sched, irq_vectors, ipi).
+// Other events, and deviations, are instants of tracing_mark_write, `I|PID|TEXT`, which
+// Perfetto shows beside their task. Pids are the numbers of tasks, from 1; idle's is 0. The
+// only flag is hardirq; irqs-off is X, as on machines that don't report it. Errors are those
+// of w.
 func Ftrace(w io.Writer, s *view.Scene, task func(id uint64) string) error {
 	out := bufio.NewWriter(w)
 	list := records(s, task)

@@ -18,14 +18,14 @@ type Line struct {
 	Kind  string            `json:"kind"`
 	Args  map[string]string `json:"args"` // in hex
 	Says  string            `json:"says"`
-	Clock uint64            `json:"clock_cycles"` // of its CPU
-	// Time is the run's: at least the CPU's clock, and later than the previous event.
+	Clock uint64            `json:"clock_cycles"` // the clock of its CPU
+	// Time is the run's time: at least the CPU's clock, and later than the previous event.
 	Time      uint64   `json:"time_cycles"`
 	Violation bool     `json:"violation,omitempty"`
-	Deviation []string `json:"deviations,omitempty"` // made since the previous event
+	Deviation []string `json:"deviations,omitempty"` // deviations since the previous event
 }
 
-// Lines writes one JSON object a line, one for each event. Errors are those of w.
+// Lines writes one JSON object per line for each event. Errors are those of w.
 func Lines(w io.Writer, s *view.Scene, task func(id uint64) string) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)

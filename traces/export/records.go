@@ -22,19 +22,19 @@ type record struct {
 	cpu   int
 	comm  string
 	pid   uint64
-	hard  bool   // in the handler of an interrupt
-	event string // a tracepoint of the kernel's, or mark
-	args  string // as the kernel prints them; of a mark: the text
+	hard  bool   // in an interrupt handler
+	event string // a tracepoint of the kernel, or mark
+	args  string // as the kernel prints them; for a mark: the text
 
 	deviation bool
-	values    []any // of a tracepoint: its fields, an int or a string each, in order
+	values    []any // for a tracepoint: its fields, an int or a string each, in order
 }
 
-// mark is the event of what the kernel has no tracepoint for.
+// mark is the event for everything that has no tracepoint in the kernel.
 const mark = "tracing_mark_write"
 
-// records returns a scene's events and its deviations, each of these before the event
-// that follows it. A wake-up is two records, as the kernel has two tracepoints.
+// records returns a scene's events and its deviations. A deviation comes before the event that
+// follows it. A wake-up is two records, because the kernel has two tracepoints.
 func records(s *view.Scene, task func(id uint64) string) []record {
 	r := &recorder{s: s, task: task}
 	for i := range r.home {
@@ -63,7 +63,7 @@ type recorder struct {
 
 	home  [256]int      // the CPU of each task, which stays on it; -1: it never gets one
 	dead  [256]bool     // tasks that have ended
-	traps [256][]uint64 // of each task: the vectors of those that are open
+	traps [256][]uint64 // by task: the vectors of its open traps
 }
 
 // comm returns a task's name and pid as the kernel would print them.
@@ -82,10 +82,10 @@ func (r *recorder) comm(id uint64) (name string, pid uint64) {
 	return commOf(name), id + 1
 }
 
-// commLen is how many bytes a comm has: TASK_COMM_LEN without the 0.
+// commLen is the number of bytes in a comm: TASK_COMM_LEN without the terminating 0.
 const commLen = 15
 
-// commOf makes a comm of a task's name: readers split arguments at blanks and at =.
+// commOf turns a task's name into a comm: readers split arguments at blanks and at =.
 func commOf(name string) string {
 	var b strings.Builder
 	for _, c := range name {
@@ -116,11 +116,11 @@ func (r *recorder) add(step int, event, args string, values ...any) {
 	r.list = append(r.list, to)
 }
 
-// vectors are the tracepoints of interrupts.
+// vectors names the tracepoints of interrupts.
 var vectors = map[uint64]string{smpev.VecTimer: "local_timer", smpev.VecResch: "reschedule",
 	smpev.VecCall: "call_function"}
 
-// step adds an event in the kernel's words if it has any.
+// step adds an event, as the kernel's tracepoint if there is one.
 func (r *recorder) step(i int) {
 	e := &r.s.Steps[i].Event
 	switch e.Kind {
@@ -151,7 +151,7 @@ func (r *recorder) step(i int) {
 	}
 }
 
-// States of tasks that are switched out, as the tracepoint has them.
+// The constants are the states of tasks that are switched out, as in the tracepoint.
 const (
 	stateRuns   = 0
 	stateSleeps = 1
@@ -180,7 +180,7 @@ func (r *recorder) change(i int) {
 		int(nextPid), prio)
 }
 
-// ofTask adds an event that is about a task.
+// ofTask adds an event about a task.
 func (r *recorder) ofTask(i int, event, more string, values ...any) {
 	name, pid := r.comm(r.s.Steps[i].Event.A)
 	r.add(i, event, fmt.Sprintf("comm=%s pid=%d prio=%d", name, pid, prio)+fmt.Sprintf(more, values...),
@@ -205,7 +205,7 @@ func (r *recorder) says(i int) {
 	r.add(i, mark, text+strings.Join(strings.Fields(r.s.Steps[i].Says), " "))
 }
 
-// cpuList prints a set as the kernel's %*pbl does.
+// cpuList prints a set of CPUs like the kernel's %*pbl.
 func cpuList(mask uint64) string {
 	var parts []string
 	for mask != 0 {

@@ -18,8 +18,8 @@ const (
 	datHead = 16
 )
 
-// What a reader is told about pages: where the time and the length are. The names are
-// those that it looks for.
+// datPageFormat tells a reader where a page has its time and its length. The reader looks for
+// these names.
 var datPageFormat = fmt.Sprintf("\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"+
 	"\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"+
 	"\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"+
@@ -29,8 +29,8 @@ const datEventFormat = "\ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n\t
 	"\tpadding     : type == 29\n\ttime_extend : type == 30\n\ttime_stamp : type == 31\n\tdata max type_len  == 28\n"
 
 // TraceDat writes a trace.dat file, version 6 (trace-cmd.dat.v6(5)), for trace-cmd and
-// KernelShark: the records of Ftrace, with a system of events for those that the kernel
-// has no tracepoint for. Errors are those of w.
+// KernelShark. It has the records of Ftrace, and a system of its own for events without a
+// tracepoint in the kernel. Errors are those of w.
 func TraceDat(w io.Writer, s *view.Scene, task func(id uint64) string) error {
 	list := records(s, task)
 	d := &dat{s: s, kinds: make(map[traces.Kind]*tracepoint), pages: make([]pages, s.CPUs)}
@@ -49,10 +49,10 @@ func TraceDat(w io.Writer, s *view.Scene, task func(id uint64) string) error {
 type dat struct {
 	s     *view.Scene
 	kinds map[traces.Kind]*tracepoint
-	pages []pages // of each CPU
+	pages []pages // by CPU
 }
 
-// point returns what a record is an event of, and its fields.
+// point returns the tracepoint of a record, and the values of its fields.
 func (d *dat) point(r *record) (*tracepoint, []any) {
 	if r.event != mark {
 		return kernelPoints[r.event], r.values
@@ -69,7 +69,7 @@ func (d *dat) point(r *record) (*tracepoint, []any) {
 	return p, []any{r.args, e.A, e.B, e.C}
 }
 
-// file is the file: the head, and the pages of each CPU.
+// file returns the file: the head, and the pages of each CPU.
 func (d *dat) file(list []record) []byte {
 	le := binary.LittleEndian
 	var b []byte
@@ -112,8 +112,8 @@ func (d *dat) file(list []record) []byte {
 	return b
 }
 
-// systems are the tracepoints of the file, by their systems: the kernel's all, kpsim's
-// as far as they are there.
+// systems returns the tracepoints of the file, by their systems: all of the kernel's, and
+// those of kpsim that occur.
 func (d *dat) systems() [][]*tracepoint {
 	list := []*tracepoint{deviationPoint}
 	list = slices.AppendSeq(list, maps.Values(kernelPoints))
@@ -130,7 +130,7 @@ func (d *dat) systems() [][]*tracepoint {
 	return systems
 }
 
-// comms are the tasks' names, as saved_cmdlines has them.
+// comms returns the tasks' names in the form of saved_cmdlines.
 func comms(list []record) string {
 	var b strings.Builder
 	seen := make(map[uint64]bool)
@@ -143,11 +143,11 @@ func comms(list []record) string {
 	return b.String()
 }
 
-// up is the next multiple of a size.
+// up rounds n up to a multiple of size.
 func up(n, size int) int { return (n + size - 1) / size * size }
 
-// pages are a CPU's part of the ring buffer: each has the time of its first event, the
-// length of its events, and these, with the time since the previous one.
+// pages are a CPU's part of the ring buffer. Each page has the time of its first event and the
+// length of its events. The events follow, each with the time since the previous one.
 type pages struct {
 	data []byte
 	from int // where the last page begins
@@ -156,10 +156,10 @@ type pages struct {
 
 // Kinds of entry, and the bits of the time in one.
 const (
-	longest    = 28 // and below: the length in words
+	longest    = 28 // up to this value: the length in words
 	timeExtend = 30
 	deltaBits  = 27
-	mostDelta  = deltaBits + 32 // and of a timeExtend
+	mostDelta  = deltaBits + 32 // including a timeExtend
 )
 
 // add appends an event. A page has room for any.
@@ -190,7 +190,7 @@ func (p *pages) add(time uint64, event []byte) {
 	le.PutUint64(p.data[p.from+8:], uint64(len(p.data)-p.from-datHead))
 }
 
-// close fills the last page up.
+// close pads the last page.
 func (p *pages) close() {
 	p.data = append(p.data, make([]byte, up(len(p.data), datPage)-len(p.data))...)
 }

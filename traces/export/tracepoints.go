@@ -9,8 +9,8 @@ import (
 	"kpsim/traces"
 )
 
-// A tracepoint is a kind of event as a trace.dat file describes it: the file has a text
-// for each, as the kernel's format files are, and readers know nothing else of it.
+// A tracepoint is a kind of event as a trace.dat file describes it. The file has a text for
+// each, like the kernel's format files, and readers know nothing else about it.
 type tracepoint struct {
 	system, name string
 	id           uint16
@@ -42,8 +42,8 @@ func integer(name string) field { return field{"int " + name, 4, true, 0} }
 func word(name string) field    { return field{"__u64 " + name, 8, false, 0} }
 func str(name string) field     { return field{"__data_loc char[] " + name, 4, false, dynamic} }
 
-// kernelPoints are the tracepoints of the kernel's that records have, by name. Their ids
-// are of no kernel: each file says its own.
+// kernelPoints are the kernel's tracepoints that records use, by name. Their ids are not those
+// of any kernel: each file states its own.
 var kernelPoints = func() map[string]*tracepoint {
 	list := []*tracepoint{
 		{system: "sched", name: "sched_switch",
@@ -78,19 +78,19 @@ var kernelPoints = func() map[string]*tracepoint {
 	return points
 }()
 
-// The ids: those of the kernel's tracepoints, of deviations, and of kinds of events.
+// The ids are those of the kernel's tracepoints, of deviations, and of kinds of events.
 const (
 	firstPoint  = 300
 	deviationID = 400
 	firstKind   = 500
 )
 
-// deviationPoint is of decisions other than the default ones.
+// deviationPoint is the tracepoint of decisions other than the default ones.
 var deviationPoint = &tracepoint{system: "kpsim", name: "deviation", id: deviationID, fields: []field{str("says")},
 	print: `"%s", __get_str(says)`}
 
-// kindPoint describes a kind of event that the kernel has no tracepoint for: what the
-// page says of it, and its arguments.
+// kindPoint describes a kind of event without a tracepoint in the kernel: the page's text for
+// it, and its arguments.
 func kindPoint(k traces.Kind) *tracepoint {
 	p := &tracepoint{system: "kpsim", name: k.String(), id: firstKind + uint16(k), fields: []field{str("says")}}
 	format, args := "%s", "__get_str(says)"
@@ -103,7 +103,7 @@ func kindPoint(k traces.Kind) *tracepoint {
 	return p
 }
 
-// format is the text that describes the tracepoint.
+// format returns the text that describes the tracepoint.
 func (p *tracepoint) format() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: %s\nID: %d\nformat:\n", p.name, p.id)
@@ -126,7 +126,7 @@ func (p *tracepoint) format() string {
 	return b.String()
 }
 
-// aligned is where a field begins that can begin at that offset at the earliest.
+// aligned returns the first offset from at on at which a field may begin.
 func aligned(at int, f field) int {
 	if f.text == comm {
 		return at
@@ -134,18 +134,18 @@ func aligned(at int, f field) int {
 	return (at + f.size - 1) &^ (f.size - 1)
 }
 
-// mostText is how long a text of an event is at most, in bytes: an event must fit into a
+// mostText is the greatest length of a text of an event, in bytes: an event must fit into a
 // page.
 const mostText = 1000
 
-// Flags of an event.
+// The constants are flags of an event.
 const (
-	flagNoIRQs  = 0x02 // whether interrupts are off isn't known
+	flagNoIRQs  = 0x02 // it isn't known whether interrupts are off
 	flagHardIRQ = 0x08
 )
 
-// bytes is an event of the tracepoint, as the ring buffer has it. values are of its
-// fields: a string, an int or an uint64 each.
+// bytes returns an event of the tracepoint in the format of the ring buffer. values are the
+// values of its fields, each a string, an int or an uint64.
 func (p *tracepoint) bytes(r *record, values []any) []byte {
 	flags := byte(flagNoIRQs)
 	if r.hard {

@@ -62,7 +62,7 @@ func (h Hand) Store(addr uint64, b ...byte) Hand {
 	return h
 }
 
-// Trap takes an exception or an interrupt; ip is the saved one.
+// Trap takes an exception or an interrupt; ip is the saved address.
 func (h Hand) Trap(vector, ip uint64) Hand {
 	h.tr.depth[h.task]++
 	return h.Emit(smpev.Trap, vector, ip, 0)
@@ -94,7 +94,7 @@ func (h Hand) Oops(vector, ip uint64) Hand { return h.Emit(smpev.Oops, vector, i
 // Alloc allocates executable memory.
 func (h Hand) Alloc(addr, size, what uint64) Hand { return h.Emit(smpev.Alloc, addr, size, what) }
 
-// Retire gives up executable memory that a CPU may still be in.
+// Retire gives up executable memory that a CPU may still be executing.
 func (h Hand) Retire(addr, size, what uint64) Hand { return h.Emit(smpev.Retire, addr, size, what) }
 
 // Free frees executable memory.
@@ -131,7 +131,7 @@ func (h Hand) Got(n, what int, value, at uint64) Hand {
 	return h.Emit(smpev.Got, smpev.Check(uint64(h.task), n, what), value, at)
 }
 
-// Sysctl begins to write kprobes-optimization, or, done, returns.
+// Sysctl begins to write kprobes-optimization or, with done set, returns from it.
 func (h Hand) Sysctl(on, done uint64) Hand { return h.Emit(kpev.Sysctl, on, done, 0) }
 
 // ApiEnter begins a call of the API; addr may be 0 once the probe has one.
@@ -142,7 +142,7 @@ func (h Hand) ApiEnter(api, probe, addr uint64) Hand {
 	return h.Emit(kpev.ApiEnter, api, probe, h.tr.addrs[probe])
 }
 
-// ApiReturn ends it.
+// ApiReturn ends a call of the API.
 func (h Hand) ApiReturn(api, probe, errno uint64) Hand {
 	return h.Emit(kpev.ApiReturn, api, probe, errno)
 }

@@ -17,11 +17,11 @@ type Trace struct {
 	ended, drained bool
 	want           want
 	depth          [256]int
-	addrs          map[uint64]uint64 // of probes
+	addrs          map[uint64]uint64 // addresses of probes
 }
 
-// The expectation: a finding of id at the event with that ordinal, or none. The end of
-// the run counts as one more event.
+// A want is the expectation: a finding of id at the event with that ordinal, or none. The end
+// of the run counts as one more event.
 type want struct {
 	told         bool
 	id, contains string
@@ -98,8 +98,8 @@ func NewPlayer(watches ...Watch) *Player {
 	return p
 }
 
-// Play resets everything and plays t until a monitor finds something. It returns which
-// monitor, at which event (len(t.Events): at the end), and the finding.
+// Play resets everything and plays t until a monitor finds something. It returns the monitor,
+// the event (len(t.Events): at the end), and the finding.
 func (p *Player) Play(t *Trace) (id string, at int, f *traces.Finding) {
 	p.log.Reset()
 	for _, w := range p.watches {
@@ -138,7 +138,8 @@ func (t *Trace) Check(tb testing.TB, watches ...Watch) {
 	}
 }
 
-// Judge plays the log and returns one line about what isn't as expected, or "".
+// Judge plays the log. It returns one line about what differs from the expectation, or "" if
+// nothing does.
 func (t *Trace) Judge(p *Player) string {
 	if !t.want.told {
 		return "the log doesn't say what is expected of it"

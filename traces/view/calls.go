@@ -10,7 +10,7 @@ import (
 	"kpsim/traces"
 )
 
-// A Call is one of a kernel's own engine, which no event tells of.
+// A Call is a call made by a kernel's own engine, which no event reports.
 type Call struct {
 	Seq       uint32 // of the next event
 	CPU, Task uint8
@@ -20,13 +20,13 @@ type Call struct {
 	Frames    []Frame
 }
 
-// A Frame is a function that is open, at the line that it has come to.
+// A Frame is an open function, at the line that it has reached.
 type Frame struct {
 	Func string
 	File string   // "kernel/kprobes.c"; "": not known
 	Line int      // 0: not known
 	From int      // the line that Text begins with
-	Text []string // lines of the file around Line; none: it isn't at hand
+	Text []string // lines of the file around Line; empty: the file isn't at hand
 }
 
 // String is the call in a line.
@@ -38,9 +38,9 @@ func (c *Call) String() string {
 	return s
 }
 
-// weave puts the calls between the rows of the events. Unless each event has a row,
-// consecutive ones of a CPU and an outermost function share one; of those where rows are
-// left out only the last is kept.
+// weave puts the calls between the rows of the events. If several events may share a row,
+// consecutive calls of a CPU in one outermost function share one, too. Where rows are left
+// out, only the last call is kept.
 func (t *teller) weave(rows []row) []row {
 	calls := t.in.Calls
 	if len(calls) == 0 {
@@ -62,7 +62,7 @@ func (t *teller) weave(rows []row) []row {
 	return append(out, t.callRows(calls, 0)...)
 }
 
-// callRows are the rows of calls between two rows of events.
+// callRows returns the rows of calls between two rows of events.
 func (t *teller) callRows(calls []Call, depth int) (rows []row) {
 	for len(calls) > 0 {
 		c, n := &calls[0], 1
@@ -80,7 +80,7 @@ func (t *teller) callRows(calls []Call, depth int) (rows []row) {
 	return rows
 }
 
-// served reports whether an event is one of a service's: the last call of its task made it.
+// served reports whether an event is a service's: the last call of its task caused it.
 func served(k traces.Kind) bool {
 	switch k {
 	case smpev.TextStore, smpev.SendIPI, smpev.GPStart, smpev.GPEnd, smpev.Lock, smpev.Unlock, smpev.MightSleep:
@@ -89,7 +89,8 @@ func served(k traces.Kind) bool {
 	return false
 }
 
-// origin says which functions of a kernel's engine an event is from, "" if that isn't known.
+// origin returns the functions of a kernel's engine that caused an event, "" if they aren't
+// known.
 func (in *Input) origin(e *traces.Event) string {
 	if !served(e.Kind) {
 		return ""
@@ -109,10 +110,10 @@ func outermost(c *Call) string {
 	return name
 }
 
-// severalMost is how many of the calls in one row are named.
+// severalMost is how many calls one row names.
 const severalMost = 4
 
-// several prints calls from one function in one row: the first ones, each of a name once.
+// several names calls from one function in one row: the first ones, each name once.
 func several(calls []Call) string {
 	var names []string
 	seen := make(map[string]bool)

@@ -46,8 +46,8 @@
 // The files: text (memory according to the events), tell (which events are printed, and their
 // weights), say and words (an event as text), merge (one row for several events), focus (which rows
 // are left out, which steps are folded), print (columns), held (stores that other CPUs see late),
-// verdict (the drawing after the last row), plain (the violation for who doesn't know the
-// properties), inside (who stands in bytes that are written to); story (the violation by its kind),
+// verdict (the drawing after the last row), plain (the violation for readers who don't know the
+// properties), inside (tasks that stand in bytes that are written to); story (the violation by its kind),
 // past (the order of events), writes (stores, and the origin of bytes), stay (how a task came to
 // stand somewhere), waits (what was waited for), ends (calls, locks, the end, what a kernel's own
 // engine reports).

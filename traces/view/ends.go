@@ -9,11 +9,11 @@ import (
 	"kpsim/traces"
 )
 
-// hitsTold is how many hits of a call are printed, the last ones.
+// hitsTold is how many hits of a call are printed; the last ones are.
 const hitsTold = 3
 
-// tellCall explains a call, or a check after one, with a wrong result. It tells what
-// happened during the call; the log doesn't say which of it is to blame.
+// tellCall explains a call, or a check after one, with a wrong result. It lists what happened
+// during the call; the log doesn't say which event is to blame.
 func (p *past) tellCall(v int) {
 	e := &p.ev[v]
 	from := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.CallEnd && o.Task == e.Task })
@@ -57,8 +57,8 @@ func (p *past) tellCall(v int) {
 	p.say(v, 0, "%s: %s.", p.who(v), p.came(v))
 }
 
-// tellFreedUnder tells which memory was freed between two events while the task of the
-// second was in it, and which allocation got it next.
+// tellFreedUnder lists the memory that was freed between two events while the task of the
+// second was in it, and the allocation that got it next.
 func (p *past) tellFreedUnder(from, v int) {
 	task := p.ev[v].Task
 	for f := from + 1; f < v; f++ {
@@ -101,7 +101,7 @@ func (p *past) came(v int) string {
 	return p.t.say(e)
 }
 
-// tellOneHit tells of a breakpoint or a jump that a task has taken.
+// tellOneHit describes a breakpoint or a jump that a task has taken.
 func (p *past) tellOneHit(i, v int) {
 	e := &p.ev[i]
 	if e.Kind == smpev.Exec {
@@ -122,7 +122,7 @@ func (p *past) tellOneHit(i, v int) {
 	}
 	p.say(i, 1, "%s took the breakpoint at %s%s; %s sent it to %s.", p.who(i), p.x.place(at), what, p.claimer(i, to),
 		p.x.place(p.ev[to].B)).also(p, to)
-	if a := p.x.area(p.ev[to].B); a != nil { // to a copy: tell where that led
+	if a := p.x.area(p.ev[to].B); a != nil { // it leads to a copy: say where the copy led
 		back := p.next(to, v, func(o *traces.Event) bool {
 			return o.Kind == smpev.Return && o.Task == e.Task && o.A == smpev.VecBP
 		})
@@ -135,7 +135,7 @@ func (p *past) tellOneHit(i, v int) {
 	}
 }
 
-// tellHit tells by which hit a task came to run a handler.
+// tellHit names the hit through which a task came to run a handler.
 func (p *past) tellHit(task uint8, v int) {
 	list := p.open(task, v)
 	for n := len(list) - 1; n >= 0; n-- {
@@ -194,8 +194,7 @@ func (p *past) tellLock(v int) {
 	p.say(v, 0, "%s: %s: %s.", p.who(v), p.in.task(uint64(e.Task)), p.t.say(e))
 }
 
-// tellReverse tells when a lock that is held was taken under the one that is now being
-// taken.
+// tellReverse says when a held lock was taken under the one that is now being taken.
 func (p *past) tellReverse(v int, held []int) {
 	for _, h := range held {
 		under := -1 // where the wanted lock is held, by any task
@@ -250,7 +249,7 @@ func (p *past) tellEnd() {
 	p.tellUnfinished()
 }
 
-// tellAnswers tells the answers of the API calls on some probes.
+// tellAnswers lists the answers of the API calls for some probes.
 func (p *past) tellAnswers(of func(probe uint64) bool) {
 	for i := range p.ev {
 		if p.ev[i].Kind == kpev.ApiReturn && of(p.ev[i].B) {
@@ -259,9 +258,8 @@ func (p *past) tellAnswers(of func(probe uint64) bool) {
 	}
 }
 
-// tellListed tells why the state of a place may differ from kprobes/list although
-// nothing was ever written there: the calls for it, and the tasks that switched all
-// probes off and on.
+// tellListed says why the state of a place may differ from kprobes/list although nothing was
+// ever written there: the calls for it, and the tasks that switched all probes off and on.
 func (p *past) tellListed(end int) {
 	p.tellAnswers(func(probe uint64) bool { return p.probeAt(probe, end) == p.in.PlaceAt })
 	for i := range p.ev {
@@ -272,7 +270,7 @@ func (p *past) tellListed(end int) {
 	p.say(end, 0, "At the end nothing has been written to %s.", p.x.place(p.in.PlaceAt))
 }
 
-// tellUnfinished tells the last events of the tasks that have not ended.
+// tellUnfinished describes the last events of the tasks that have not ended.
 func (p *past) tellUnfinished() {
 	var last [256]int
 	for i := range last {
@@ -310,8 +308,8 @@ func (p *past) tellUnfinished() {
 	}
 }
 
-// tellWarn explains what a kernel's own engine reports: the call of the API and the traps that
-// the task is in.
+// tellWarn explains a report of a kernel's own engine: the API call and the traps that the
+// task is in.
 func (p *past) tellWarn(v int) {
 	e := &p.ev[v]
 	i := p.last(v, func(o *traces.Event) bool {

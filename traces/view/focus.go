@@ -8,7 +8,7 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// foldedMin is the least number of rows of a call that is replaced by a reference to an
+// foldedMin is the least number of rows of a call that is folded into a reference to an
 // earlier one.
 const foldedMin = 3
 
@@ -122,18 +122,18 @@ func foldCPUs(rows []row) []row {
 	return out
 }
 
-// Bounds of quiet: stretches shorter than foldMin aren't worth a fold; foldNear steps around
-// one that matters are seen; if more than seenMost matter, then only those do that
-// the story and the schedule name.
+// The constants bound quiet. Stretches shorter than foldMin aren't worth a fold. foldNear
+// steps around a step that matters are shown. If more than seenMost steps matter, only those
+// that the story and the schedule name do.
 const (
 	foldMin  = 6
 	foldNear = 1
 	seenMost = 150
 )
 
-// quiet returns the stretches that a reader can do without: steps that don't touch the
-// site, that the story doesn't rest on, and that no deviation is at. Of a run in which
-// nothing is told there are none.
+// quiet returns the stretches that a reader can skip: steps that don't touch the site, that
+// the story doesn't rest on, and that no deviation is at. A run without a story and a schedule
+// has none.
 func (l *layer) quiet() (list []Stretch) {
 	told := l.told()
 	if len(told) == 0 {
@@ -160,7 +160,7 @@ func (l *layer) quiet() (list []Stretch) {
 	return list
 }
 
-// told returns the steps of which the story and the schedule tell.
+// told returns the steps that the story and the schedule mention.
 func (l *layer) told() (list []int) {
 	add := func(i int) {
 		if i >= 0 {

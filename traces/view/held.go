@@ -14,7 +14,8 @@ import (
 // Memory models other than sequential consistency, as Input.Memory names them.
 const lkmm = "lkmm"
 
-// NotX86 is what has to be said of a finding under the kernel's memory model, "" of others.
+// NotX86 returns the caveat for a finding under the kernel's memory model, "" for other
+// models.
 func NotX86(memory string) string {
 	if memory != lkmm {
 		return ""
@@ -23,8 +24,8 @@ func NotX86(memory string) string {
 		"so; x86 doesn't necessarily."
 }
 
-// held names what a held store is to: memory by its symbol, a cell by its name; "" is the
-// stack of the task itself, which no other CPU looks at.
+// held names the target of a held store: memory by its symbol, a cell by its name. "" is the
+// task's own stack, which no other CPU reads.
 func (in *Input) held(e *traces.Event) string {
 	if e.C == 0 {
 		return named(in.Cell, "cell ", e.A)
@@ -40,7 +41,7 @@ func (in *Input) held(e *traces.Event) string {
 	return strings.TrimSuffix(in.symbol(e.A), "+0x0")
 }
 
-// sayHeld is say for a store that a CPU holds, or that takes effect.
+// sayHeld is say for a store that a CPU begins to hold, or that takes effect.
 func (t *teller) sayHeld(e *traces.Event) string {
 	to, what := t.in.held(e), "store"
 	if to == "" {
@@ -58,10 +59,10 @@ func (t *teller) sayHeld(e *traces.Event) string {
 // A heldStore is a store that a CPU held while others moved.
 type heldStore struct {
 	held   int // index of the event
-	commit int // likewise; -1: it didn't take effect before the end of what is told
+	commit int // index of the event; -1: it didn't take effect before the end of what is printed
 }
 
-// heldStores are those up to an event, oldest first, but for those to stacks.
+// heldStores returns the held stores up to an event, oldest first, except those to stacks.
 func (p *past) heldStores(v int) (list []heldStore) {
 	for i := range p.ev[:min(v+1, len(p.ev))] {
 		e := &p.ev[i]
@@ -89,11 +90,11 @@ func (p *past) met(from, to int) bool {
 	}) >= 0
 }
 
-// heldMost is how many stores a story tells of, the last ones.
+// heldMost is how many stores a story mentions; the last ones are.
 const heldMost = 4
 
-// tellHeld tells which stores other CPUs saw late, and which they hadn't seen when the
-// property was broken.
+// tellHeld says which stores other CPUs saw late, and which they hadn't seen when the property
+// was broken.
 func (p *past) tellHeld(v int) {
 	list := slices.DeleteFunc(p.heldStores(v), func(s heldStore) bool {
 		return s.commit >= 0 && !p.met(s.held, s.commit) || s.commit < 0 && !p.met(s.held, v)
@@ -109,7 +110,7 @@ func (p *past) tellHeld(v int) {
 	}
 }
 
-// scheduled says in words what a deviation of a memory model does, "" of others.
+// scheduled describes the effect of a deviation of a memory model, "" for others.
 func scheduled(d traces.Deviation) string {
 	if d.Kind == sim.Buffer || d.Kind == sim.Version || strings.HasPrefix(d.Mover, "drain@") ||
 		strings.HasPrefix(d.Alt, "drain@") {
@@ -123,8 +124,8 @@ func (p *past) holds() bool {
 	return slices.ContainsFunc(p.ev, func(e traces.Event) bool { return e.Kind == smpev.Held })
 }
 
-// holding fills the cell of a CPU that has no part in a row: with the stores that it holds,
-// so that they are a line from where it began to hold them to where they take effect.
+// holding fills the cell of a CPU that has no part in a row with the stores that it holds.
+// They form a line from where the CPU began to hold them to where they take effect.
 func (p *printer) holding(cpu, width int, seq uint32) string {
 	var list []string
 	for _, s := range p.held {

@@ -8,11 +8,11 @@ import (
 	"kpsim/traces"
 )
 
-// An extent is bytes that a patcher has announced, from its first store to them until
-// they hold again, behind the first byte, what they held before.
+// An extent is the bytes that a patcher has announced. It lasts from the first store to them
+// until the bytes after the first one are again what they were.
 type extent struct {
 	span
-	was      string // the bytes behind the first one, before
+	was      string // the bytes after the first one, before
 	from, to int    // steps; -1: not yet
 }
 
@@ -44,13 +44,13 @@ func (l *layer) overwritten(e *traces.Event, n int) {
 type inner struct {
 	task, cpu int
 	at        uint64
-	trap      bool // it is the saved ip of a breakpoint, which is no place to come back to
+	trap      bool // the address is the saved ip of a breakpoint, to which the task need not return
 	from, to  int
 }
 
-// inners puts the stands together: one for each address that a task has stood at.
+// inners merges the stands: one inner for each stay of a task at an address.
 func (l *layer) inners() (list []inner) {
-	open := make(map[uint8][]int) // by task: of list
+	open := make(map[uint8][]int) // by task: indices of list
 	for i := range l.Stands {
 		s := &l.Stands[i]
 		var now []int
@@ -75,14 +75,14 @@ func (l *layer) inners() (list []inner) {
 		if list[i].to < 0 {
 			list[i].to = len(l.Steps) - 1
 		}
-		if list[i].cpu < 0 { // it was switched out when that came to be patched text
+		if list[i].cpu < 0 { // it was switched out when the address became patched text
 			list[i].cpu = l.cpuBefore(list[i].task, list[i].from)
 		}
 	}
 	return list
 }
 
-// cpuBefore returns the CPU that a task was on last.
+// cpuBefore returns the CPU that a task was on before a step.
 func (l *layer) cpuBefore(task, step int) int {
 	for i := step; i >= 0; i-- {
 		if e := &l.Steps[i].Event; int(e.Task) == task && e.CPU != Machine {
@@ -92,9 +92,9 @@ func (l *layer) cpuBefore(task, step int) int {
 	return 0
 }
 
-// insides adds a span for each time that a task stands inside bytes that a patcher
-// writes or has written, or in memory that is freed: from its coming there, which may be
-// before the patcher's, until it leaves.
+// insides adds a span for each time that a task stands inside bytes that a patcher writes or
+// has written, or in memory that is freed. The span begins when the task arrives, which may be
+// before the patcher does, and ends when it leaves.
 func (l *layer) insides() {
 	var spans []Span
 	add := func(s inner, where string) {
@@ -127,8 +127,8 @@ func (l *layer) insides() {
 	slices.SortStableFunc(l.Spans, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 }
 
-// freedWhile returns the memory that a task stands in and that is free at some time of
-// its stay.
+// freedWhile returns the memory that a task stands in, if it is free at some time during the
+// stay.
 func (l *layer) freedWhile(s inner) *Patch {
 	for i := range l.Texts {
 		p := &l.Texts[i]

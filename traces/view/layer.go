@@ -17,7 +17,7 @@ type layer struct {
 	*Scene
 	t    *teller
 	look *Look
-	sees int // the next of look.Sights
+	sees int // index of the next one in look.Sights
 
 	on    [256]*Span            // the task span of each CPU
 	traps map[uint8][]*openTrap // by task
@@ -37,7 +37,7 @@ type layer struct {
 type openTrap struct {
 	vector uint64
 	from   int
-	span   *Span // on the CPU of its task, or its last one
+	span   *Span // on its task's CPU, or the last CPU of that task
 }
 
 // An ipi has not been taken yet.
@@ -47,7 +47,7 @@ type ipi struct {
 	vector uint64
 }
 
-// A syncWait is a sender's wait for the CPUs that haven't answered.
+// A syncWait is a sender's wait for the CPUs that haven't answered its IPIs.
 type syncWait struct {
 	span  *Span
 	left  uint64
@@ -55,7 +55,7 @@ type syncWait struct {
 	depth int   // its open traps
 }
 
-// patches finds the text that is written to.
+// patches finds the text that is written to during the run.
 func (l *layer) patches() {
 	l.traps, l.open = make(map[uint8][]*openTrap), make(map[string][]*Span)
 	l.wakes, l.bands = make(map[uint64][]int), make(map[uint64]*Band)
@@ -185,7 +185,7 @@ func (l *layer) span(e *traces.Event, kind, says string, n int) *Span {
 	return &Span{Kind: kind, CPU: int(e.CPU), Task: l.taskName(e.Task), Says: says, From: n, To: -1}
 }
 
-// begin opens a span that a key closes.
+// begin opens a span that the key will close.
 func (l *layer) begin(key string, s *Span) {
 	s.To = -1
 	l.spans = append(l.spans, s)
@@ -218,8 +218,8 @@ func (l *layer) called(e *traces.Event, n int) {
 	l.begin(key, l.span(e, SpanCall, fmt.Sprintf("%s(%s)", kpev.Verbs.Name(e.A), l.t.in.probe(e.B)), n))
 }
 
-// runs makes sure that the CPU of an event has a task. The first one seen has had it
-// from the start, because a switch would have been an event.
+// runs makes sure that the CPU of an event has a task. The first task seen there has had the
+// CPU from the start, because a switch would have been an event.
 func (l *layer) runs(e *traces.Event) {
 	if l.on[e.CPU] == nil {
 		l.on[e.CPU] = l.span(e, SpanTask, l.taskName(e.Task), 0)
@@ -286,8 +286,8 @@ func (l *layer) sent(e *traces.Event, n int) {
 	}
 }
 
-// answered notes that a CPU has answered the IPIs that were sent before it took this
-// one, by serialising in the handler. Serialising elsewhere is no answer.
+// answered records that a CPU has answered the IPIs that were sent before it took this one, by
+// serialising in the handler. Serialising elsewhere is no answer.
 func (l *layer) answered(e *traces.Event, n int) {
 	list := l.traps[e.Task]
 	if len(list) == 0 || list[len(list)-1].vector != smpev.VecCall {
@@ -304,8 +304,8 @@ func (l *layer) answered(e *traces.Event, n int) {
 	})
 }
 
-// goesOn ends the wait of a sender that does something else: a CPU that was already in
-// the handler when the IPI was sent may have answered it too.
+// goesOn ends the wait of a sender that does something else. A CPU that was already in the
+// handler when the IPI was sent may also have answered it.
 func (l *layer) goesOn(e *traces.Event, n int) {
 	switch e.Kind {
 	case smpev.Serialise, smpev.Fire, smpev.Trap:
@@ -320,7 +320,7 @@ func (l *layer) goesOn(e *traces.Event, n int) {
 	})
 }
 
-// stored records the versions that a store has made.
+// stored records the versions that a store has created.
 func (l *layer) stored(e *traces.Event, n int) {
 	for i := range l.Texts {
 		if p := &l.Texts[i]; e.A < p.At+uint64(p.Len) && p.At < e.A+e.C {

@@ -20,9 +20,9 @@ const (
 	litmusColumns = 3 // at most; more CPUs share one column
 )
 
-// Litmus prints the run in the form of a litmus test for herd7: the initial state, a
-// column for each CPU, and the forbidden outcome. It is for people: rows are in the
-// order in which they happened, which herd7's aren't. Errors are those of w.
+// Litmus prints the run in the form of a litmus test for herd7: the initial state, a column
+// for each CPU, and the forbidden outcome. It is meant for people: unlike herd7's, its rows
+// are in the order in which they happened. Errors are those of w.
 func Litmus(w io.Writer, name string, in Input) error {
 	out := bufio.NewWriter(w)
 	in.All = false
@@ -40,10 +40,10 @@ func Litmus(w io.Writer, name string, in Input) error {
 type litmus struct {
 	w    *bufio.Writer
 	in   *Input
-	cpus []int // that have a column
+	cpus []int // CPUs that have a column
 }
 
-// litmusCPUs are the CPUs with events, except those that only idle.
+// litmusCPUs returns the CPUs with events, except those that only idle.
 func litmusCPUs(rows []row, n int) (cpus []int) {
 	for cpu := range n {
 		if slices.ContainsFunc(rows, func(r row) bool { return r.gap == 0 && int(r.cpu) == cpu }) {
@@ -122,7 +122,7 @@ func (l *litmus) columns(rows []row) {
 	}
 }
 
-// head names a CPU and the tasks that it has run.
+// head names a CPU and the tasks that ran on it.
 func (l *litmus) head(cpu int) string {
 	var tasks []string
 	for i := range l.in.Events {

@@ -9,9 +9,9 @@ import (
 	"kpsim/traces"
 )
 
-// peek returns the event k after the current one, from 0, if it is of that kind and of
-// the same CPU, else nil. Events before the violation may be merged; the violation
-// itself and events that must have a row of their own never are.
+// peek returns event k after the current one, counting from 0, if it has that kind and that
+// CPU, else nil. Events before the violation may be merged. The violation itself, and events
+// that must have a row of their own, never are.
 func (t *teller) peek(k int, kind traces.Kind, cpu uint8) *traces.Event {
 	if t.next+k >= len(t.list) {
 		return nil
@@ -23,8 +23,8 @@ func (t *teller) peek(k int, kind traces.Kind, cpu uint8) *traces.Event {
 	return e
 }
 
-// merge prints e together with the following events that belong to it. It reports
-// whether there are any; then it has consumed them and set r.
+// merge prints e together with the following events that belong to it. It reports whether
+// there are any. If so, it has consumed them and set r.
 func (t *teller) merge(e *traces.Event, r *row) bool {
 	switch e.Kind {
 	case smpev.Fire:

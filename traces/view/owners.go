@@ -5,7 +5,7 @@ import (
 	"kpsim/traces"
 )
 
-// tellUprobe tells where a task with uprobes stood in user mode last.
+// tellUprobe says where a task with uprobes last stood in user mode.
 func (p *past) tellUprobe(v int) {
 	task := p.ev[v].Task
 	if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Uprobe && o.Task == task }); i >= 0 {
@@ -13,8 +13,8 @@ func (p *past) tellUprobe(v int) {
 	}
 }
 
-// tellOwners tells what the owners of text beside probes have done with a task's calls between two
-// events, and when they came and went meanwhile.
+// tellOwners lists what the other owners of text than probes did with a task's calls between
+// two events, and when they came and went meanwhile.
 func (p *past) tellOwners(from, v int) {
 	task := p.ev[v].Task
 	for i := from + 1; i < v; i++ {
@@ -33,7 +33,8 @@ func (p *past) tellOwners(from, v int) {
 	}
 }
 
-// tellLive explains a call that goes on in another version than the one that it will return into.
+// tellLive explains a call that continues in another version than the one that it will return
+// into.
 func (p *past) tellLive(v int) {
 	e := &p.ev[v]
 	if i := p.last(v, func(o *traces.Event) bool {

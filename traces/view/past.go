@@ -150,7 +150,7 @@ func (p *past) probeAt(id uint64, i int) uint64 {
 	return p.ev[k].C
 }
 
-// area names the memory of an address.
+// area names the memory that contains an address.
 func (p *past) area(addr uint64) string {
 	if a := p.x.area(addr); a != nil {
 		if c := a.name[len(a.name)-1]; c >= '0' && c <= '9' {
@@ -181,8 +181,8 @@ func (p *past) user(a span, i int) (site uint64, ok bool) {
 	return 0, false
 }
 
-// lastFree returns the event that freed memory of s, if it wasn't allocated again
-// before i; or -1.
+// lastFree returns the event that freed memory of s, or -1 if there is none or the memory was
+// allocated again before i.
 func (p *past) lastFree(s span, i int) int {
 	k := p.last(i, func(e *traces.Event) bool {
 		return (e.Kind == smpev.Free || e.Kind == smpev.Alloc) && e.A < s.end && s.at < e.A+e.B

@@ -12,9 +12,9 @@ import (
 
 const (
 	columnsMax = 4  // CPUs with a column of their own
-	columnMin  = 28 // characters, of a column that is wrapped
+	columnMin  = 28 // characters in a wrapped column
 	gutter     = 8  // for the ordinals
-	indent     = 2  // for each open trap
+	indent     = 2  // per open trap
 	hang       = 4  // of a wrapped line
 	bar        = " | "
 	machineCPU = 255
@@ -174,7 +174,7 @@ func (p *printer) row(r *row) {
 	}
 }
 
-// room returns the rest of a line after so many characters; 0: unlimited.
+// room returns the rest of a line after the used characters; 0: unlimited.
 func (p *printer) room(used int) int {
 	if p.in.Width == 0 {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"kpsim/traces"
 )
 
-// special are the kinds whose texts show what the events before have made of memory.
+// special are the kinds whose text depends on what earlier events have made of memory.
 var special = map[traces.Kind]func(t *teller, e *traces.Event) string{
 	smpev.Load: func(t *teller, e *traces.Event) string {
 		return fmt.Sprintf("linked %s: %s", t.text.place(e.A), t.text.disassemble(unpack(e), e.A))
@@ -42,7 +42,7 @@ func (t *teller) say(e *traces.Event) string {
 	return strings.TrimSpace(e.String())
 }
 
-// names are the run's names, for texts of rows.
+// names looks up the run's names for the text of rows.
 type names struct{ in *Input }
 
 func (n names) Symbol(addr uint64) string { return n.in.symbol(addr) }
@@ -76,7 +76,7 @@ func (t *teller) show(e *traces.Event, by *traces.Type, v uint64) string {
 	return by.Show(v)
 }
 
-// image says what a patcher is about to write.
+// image describes the instruction that a patcher is about to write.
 func (t *teller) image(e *traces.Event) string {
 	s := fmt.Sprintf("about to write at %s: % x", t.text.place(e.A), unpack(e))
 	if target.Arch.IsBreakpoint(byte(e.B)) {
@@ -97,13 +97,13 @@ func (t *teller) trap(e *traces.Event) string {
 	return s
 }
 
-// alloc names memory that is handed out.
+// alloc names memory that is allocated.
 func (t *teller) alloc(e *traces.Event) string {
 	a := t.text.alloc(e)
 	return fmt.Sprintf("allocate %s: %s at %s", a.name, traces.Counted(e.B, "byte"), t.in.symbol(e.A))
 }
 
-// retire says what memory will be freed.
+// retire names memory that will be freed.
 func (t *teller) retire(e *traces.Event) string {
 	what := traces.Counted(e.B, "byte") + " at " + t.in.symbol(e.A)
 	if a := t.text.area(e.A); a != nil {
@@ -144,7 +144,7 @@ func (t *teller) exec(e *traces.Event) string {
 	return s + t.text.disassemble(b, e.A)
 }
 
-const hexWidth = 3*5 - 1 // of a jump
+const hexWidth = 3*5 - 1 // hex digits and blanks of a jump
 
 // odd reports whether b differs from the byte in memory at addr.
 func (t *teller) odd(addr uint64, b []byte) bool {

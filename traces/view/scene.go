@@ -11,7 +11,7 @@ import (
 // their index; -1 is before the first.
 type Scene struct {
 	Headline   string // the violation in one line; empty if there is none
-	Plain      string // the same in a sentence for who doesn't know the properties
+	Plain      string // Headline in a sentence, for a reader who doesn't know the properties
 	CPUs       int
 	Steps      []Step
 	Spans      []Span  // in the order in which they begin, outer ones first
@@ -39,8 +39,8 @@ type Step struct {
 // Machine is the CPU of steps without a CPU.
 const Machine = 255
 
-// A Span is something with a duration. It belongs to a CPU, and continues past another
-// task's turn if its task is switched out.
+// A Span is something with a duration. It belongs to a CPU. If its task is switched out, it
+// continues through the turns of other tasks.
 type Span struct {
 	Kind     string // see the constants
 	CPU      int
@@ -75,7 +75,7 @@ type Arrow struct {
 type Patch struct {
 	Name     string
 	At       uint64
-	Len      int  // the last one: memory may be allocated again, with another size
+	Len      int  // the last size: memory may be allocated again, with another size
 	Site     bool // it is linked text
 	Versions []Version
 	Sights   []Sight
@@ -86,11 +86,11 @@ type Version struct {
 	Step    int
 	Bytes   string // in hex, with ?? where they aren't known
 	Listing string
-	Gone    bool // it was freed
+	Gone    bool // the memory was freed
 }
 
-// A Sight is the oldest bytes of a site that a fetch of a CPU may see, from a step on:
-// for each byte this version or a newer one.
+// A Sight is the oldest version of each byte of a site that a CPU may fetch, from a step on:
+// each byte has this version or a newer one.
 type Sight struct {
 	Step  int
 	CPU   int
@@ -102,7 +102,7 @@ type Stand struct {
 	Step int
 	Task uint8
 	CPU  int     // its CPU; -1: it was switched out
-	At   []Place // empty: it is elsewhere
+	At   []Place // empty: the task isn't in patched text
 }
 
 // A Place is an instruction that a task is at, or whose address a trap has saved.
@@ -132,13 +132,13 @@ type Told struct {
 	Step  int
 	Rests []int
 	Text  string
-	From  string // the functions of a kernel's engine that its event is from, and the line; "": none, or not known
+	From  string // the functions of a kernel's engine that caused its event, and the line; "": none, or not known
 }
 
-// A Stretch is steps that a reader can do without, the first and the last of them.
+// A Stretch is steps that a reader can skip: its first step and its last.
 type Stretch struct{ From, To int }
 
-// A Coded is a call of a kernel's own engine with the lines of C that it is made from.
+// A Coded is a call made by a kernel's own engine, with the lines of C that contain it.
 type Coded struct {
 	Step   int // the next event
 	CPU    int
@@ -147,15 +147,14 @@ type Coded struct {
 	Frames []Frame
 }
 
-// Look is what is known about a run besides its events. Each list is in event order.
+// Look is further data about a run that the events don't hold. Each list is in event order.
 type Look struct {
 	Clocks []uint64 // in cycles, of the CPU of each event
 	Sights []Seen
 	Turns  []uint32 // for each deviation: the ordinal of the next event
 }
 
-// A Seen is the oldest bytes at an address that a fetch of a CPU may see after an
-// event.
+// A Seen is the oldest bytes at an address that a CPU may fetch after an event.
 type Seen struct {
 	Seq   uint32
 	CPU   int

@@ -16,7 +16,7 @@ type standing struct {
 	at    uint64    // its current or next instruction, if here
 	here  bool
 	ran   string
-	stays bool // the instruction is a call from a detour: it returns there
+	stays bool // the instruction is a call from a detour, to which it returns
 	said  Stand
 }
 
@@ -26,9 +26,9 @@ type savedIP struct {
 	vector uint64
 }
 
-// stands records the position, or the return address, of an event's task in patched
-// text. Events don't show what it does in text that isn't patched; then it has left its
-// last position.
+// stands records the position, or the return address, of an event's task in patched text.
+// Events don't show what a task does in text that isn't patched; it then counts as having left
+// its last position.
 func (l *layer) stands(e *traces.Event, n int) {
 	if e.Task == traces.NoTask || e.CPU == Machine || e.Kind == smpev.Fire {
 		return

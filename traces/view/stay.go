@@ -44,7 +44,7 @@ func (p *past) stay(task uint8, v int, ip uint64) *stay {
 	return s
 }
 
-// covers returns the hold that includes a write.
+// covers returns the hold during which a write was made.
 func (s *stay) covers(w write) *hold {
 	for i := range s.holds {
 		if h := &s.holds[i]; h.from < w.first && w.last <= h.to {
@@ -54,7 +54,7 @@ func (s *stay) covers(w write) *hold {
 	return nil
 }
 
-// back says that the task returned from what held it while list was written.
+// back describes the task's return from the hold during which list was written.
 func (s *stay) back(p *past, list []write) string {
 	for _, w := range list {
 		if s.covers(w) != nil {
@@ -64,7 +64,7 @@ func (s *stay) back(p *past, list []write) string {
 	return "went on at " + p.x.place(s.ip) + " and "
 }
 
-// tellStay tells how the task came there, and what held it while list was written.
+// tellStay explains how the task came there, and what held it while list was written.
 func (p *past) tellStay(s *stay, v int, list []write) {
 	var cover *hold
 	slow := len(list) > 0
@@ -82,7 +82,7 @@ func (p *past) tellStay(s *stay, v int, list []write) {
 	}
 }
 
-// standing says that all of list was written after the task's arrival.
+// standing reports whether all of list was written after the task's arrival.
 func (s *stay) standing(list []write) bool {
 	for _, w := range list {
 		if w.first < s.arrive {
@@ -92,7 +92,7 @@ func (s *stay) standing(list []write) bool {
 	return true
 }
 
-// tellArrival tells the task's last action before its stay.
+// tellArrival describes the task's last action before its stay.
 func (p *past) tellArrival(s *stay, slow bool) {
 	if s.arrive < 0 {
 		return
@@ -150,7 +150,7 @@ func (p *past) claimer(k, to int) string {
 	return smpev.Owners.Name(p.ev[i].C)
 }
 
-// tellEntry tells how a task entered memory a, if it has moved on since.
+// tellEntry explains how a task entered memory a, if it has moved on since.
 func (p *past) tellEntry(s *stay, a span) {
 	in := -1
 	for i := p.before(s.task, s.until); i >= 0; i = p.before(s.task, i) {
@@ -182,7 +182,7 @@ func (p *past) tellEntry(s *stay, a span) {
 	}
 }
 
-// tellHold tells of the interrupt that held the task, and whether the task was
+// tellHold describes the interrupt that held the task, and says whether the task was
 // preempted.
 func (p *past) tellHold(s *stay, h *hold) {
 	e := &p.ev[h.from]
@@ -213,7 +213,7 @@ func (p *past) out(s *stay, h *hold) int {
 	})
 }
 
-// tellHandlerContext tells of the interrupt whose handler runs an instruction.
+// tellHandlerContext describes the interrupt whose handler runs an instruction.
 func (p *past) tellHandlerContext(s *stay, v int) {
 	list := p.open(s.task, v)
 	if len(list) == 0 {
@@ -237,7 +237,7 @@ func (p *past) tellHandlerContext(s *stay, v int) {
 	p.say(k, 0, "%s took its %s%s; its handler ran %s.", p.who(k), smpev.Vector(e.A), on, p.x.place(p.ev[v].A))
 }
 
-// tellMissing tells which part of a site's last image isn't written yet.
+// tellMissing says which part of a site's last image isn't written yet.
 func (p *past) tellMissing(site span, v int) {
 	img := p.image(site, v)
 	if img < 0 {
@@ -263,7 +263,7 @@ func (p *past) tellMissing(site span, v int) {
 	if o := p.last(v, func(e *traces.Event) bool {
 		return (e.Kind == kpev.Optimized || e.Kind == kpev.Unoptimized) && e.A == at
 	}); o > img {
-		return // that patch is over
+		return // that patch has ended
 	}
 	if p.ev[img].B&0xff == uint64(target.Arch.Breakpoint[0]) {
 		return
@@ -277,7 +277,7 @@ func (p *past) tellMissing(site span, v int) {
 		bare).also(p, img)
 }
 
-// tellStale tells why a CPU could see bytes that memory no longer held.
+// tellStale explains why a CPU could see bytes that memory no longer held.
 func (p *past) tellStale(s *sources, v int) {
 	u, last := s.unseen()
 	if u < 0 {
@@ -289,7 +289,7 @@ func (p *past) tellStale(s *sources, v int) {
 		return o.CPU == e.CPU && (o.Kind == smpev.Serialise || o.Kind == smpev.Return)
 	})
 	if ser > u {
-		return // then that isn't the reason
+		return // then this isn't the reason
 	}
 	since := fmt.Sprintf("No IPI made %s serialise after event %d", who, p.ev[u].Seq)
 	stop := p.next(u, v, func(o *traces.Event) bool { return o.Kind == smpev.StopEnd })
@@ -304,8 +304,8 @@ func (p *past) tellStale(s *sources, v int) {
 	l.also(p, u, ser, stop, sent)
 }
 
-// tellReturn tells of the return by which a CPU has come to bytes that it could still see as
-// they were before event u: one that serialises would have shown it the newer ones.
+// tellReturn describes the return that led a CPU to bytes which it could still see as they
+// were before event u. A serialising return would have shown it the newer bytes.
 func (p *past) tellReturn(u, v int) {
 	e := &p.ev[v]
 	back := p.last(v, func(o *traces.Event) bool { return o.CPU == e.CPU && o.Kind == smpev.Return })

@@ -20,7 +20,7 @@ type Sentence struct {
 	Seq  uint32   // its event; the sentences are in this order
 	Also []uint32 // other events that it depends on
 	Text string   // at most 20 words; each number has a unit or is an event's
-	From string   // of a kernel's engine: what the text ends with after "; from"
+	From string   // the functions of a kernel's engine that end the text, after "; from"
 }
 
 // Names returns the events whose numbers a reader sees: the sentence's own, and those
@@ -38,11 +38,10 @@ func (s *Sentence) Names() []uint32 {
 	}
 }
 
-// Story explains in a few sentences how the violation happened. It begins at the
-// violating event and follows its dependencies backwards: who wrote the bytes that were
-// run, how the CPU came to stand there and what kept it, what was waited for and why
-// that wait didn't cover the CPU. It is empty if no property is broken. Places are
-// named as in Interleaving.
+// Story explains in a few sentences how the violation happened. It begins at the violating
+// event and follows its dependencies backwards: which write made the bytes that were run, how
+// the CPU came to stand there and what kept it, what was waited for, and why that wait didn't
+// cover the CPU. It is empty if no property is broken. Places are named as in Interleaving.
 func Story(in Input) []Sentence {
 	if in.Property == "" || len(in.Events) == 0 {
 		return nil
@@ -61,8 +60,8 @@ func Story(in Input) []Sentence {
 type line struct {
 	Sentence
 	at  int // index of its event
-	sub int // among the lines of one event
-	may int // 0 must stay; the highest are dropped first
+	sub int // its position among the lines of one event
+	may int // 0: must stay; lines with the highest values are dropped first
 }
 
 // say adds a sentence about event i.
@@ -82,7 +81,7 @@ func (l *line) also(p *past, list ...int) {
 	}
 }
 
-// story returns the sentences in order, without those for which there is no room.
+// story returns the sentences in order, without those that don't fit.
 func (p *past) story() []Sentence {
 	slices.SortStableFunc(p.lines, func(a, b line) int {
 		if a.at != b.at {
@@ -111,7 +110,7 @@ func (p *past) story() []Sentence {
 	return list
 }
 
-// tell explains the violation by the kind of its event.
+// tell explains the violation according to the kind of its event.
 func (p *past) tell(e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:
@@ -143,7 +142,7 @@ func (p *past) tell(e *traces.Event) {
 	}
 }
 
-// tellOther is for kinds without a template: it repeats the log.
+// tellOther explains kinds without a template: it repeats the log.
 func (p *past) tellOther(i int) {
 	p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
 	if s, ok := p.x.site(p.ev[i].A); ok {
@@ -213,7 +212,7 @@ func (p *past) tellExec(v int) {
 	}
 }
 
-// tellProbe names the call that put the probe there which the CPU ran past.
+// tellProbe names the call that put a probe where the CPU ran past it.
 func (p *past) tellProbe(addr uint64, v int) {
 	for i := v - 1; i >= 0; i-- {
 		e := &p.ev[i]
@@ -268,7 +267,8 @@ func (p *past) tellStore(v int) {
 	p.say(v, 0, "%s %s%s.", p.who(v), p.wrote(w), so)
 }
 
-// tellFree explains the freeing of memory that a task is in, or that isn't allocated.
+// tellFree explains the freeing of memory that a task is in, or of memory that isn't
+// allocated.
 func (p *past) tellFree(v int) {
 	a := span{p.ev[v].A, p.ev[v].A + p.ev[v].B}
 	for t := range 255 {
@@ -292,7 +292,7 @@ func (p *past) tellFree(v int) {
 	p.say(v, 0, "%s freed %s at %s.", p.who(v), traces.Counted(p.ev[v].B, "byte"), p.x.place(a.at))
 }
 
-// tellFreed tells why memory in use was freed at event f.
+// tellFreed explains why memory in use was freed at event f.
 func (p *past) tellFreed(f, v int) {
 	a := span{p.ev[f].A, p.ev[f].A + p.ev[f].B}
 	e := &p.ev[v]
@@ -471,7 +471,7 @@ func (p *past) tellAllOff(v int) {
 	p.say(v, 0, "That returned on %s, and %s held %02x.", p.who(v), p.x.place(at), b.value)
 }
 
-// tellLeft tells who wrote last to a site, and who should have.
+// tellLeft names the last writer of a site, and the one that should have written last.
 func (p *past) tellLeft(s span, at uint64, v int) {
 	list := p.writesTo(s, v)
 	if n := len(list); n > 0 {

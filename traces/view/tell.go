@@ -12,14 +12,14 @@ import (
 type row struct {
 	seq    uint32 // of its first event
 	cpu    uint8
-	cpus   uint64 // the CPUs, if it is about several
+	cpus   uint64 // the CPUs, if the row is about several
 	depth  int    // of open traps
 	text   string
 	kind   traces.Kind // of its first event
 	class  class
 	weight weight
 	named  bool
-	gap    int // rows left out: then nothing else is set
+	gap    int // the number of rows left out: then nothing else is set
 }
 
 // The classes of rows, which select colours, and their weights: how relevant a row is to the site.
@@ -41,7 +41,7 @@ const (
 type teller struct {
 	in    *Input
 	text  *text
-	at    int             // the violating event
+	at    int             // index of the violating event
 	focus span            // the site of the violation; empty: all sites matter
 	depth [256]int        // of open traps, by task
 	list  []*traces.Event // the events to print, from the next on

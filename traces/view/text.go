@@ -129,7 +129,7 @@ func (t *text) alloc(e *traces.Event) *area {
 	return &t.areas[len(t.areas)-1]
 }
 
-// kernelCode is where the kernel's routines are.
+// kernelCode is the name of the place of the kernel's routines.
 const kernelCode = "kernel code"
 
 // place names an address: detour+0x10, victim+0x1, kernel code.

@@ -48,8 +48,7 @@ func (t *teller) headline() string {
 	return s
 }
 
-// draw prints an instruction above the linked bytes and those in memory, aligned byte
-// by byte.
+// draw prints an instruction above the linked bytes and those in memory, aligned byte by byte.
 func (t *teller) draw(p *printer, e *traces.Event) {
 	b := unpack(e)
 	ran := span{e.A, e.A + uint64(len(b))}

@@ -20,10 +20,10 @@ type Input struct {
 	Probe  func(id uint64) string    // k
 	Source func(index uint64) string // of Fire events: timer@cpu1
 	Cell   func(id uint64) string    // of stores that are held: poke.desc
-	Stack  func(addr uint64) string  // the task whose stack an address is in; "": none's
+	Stack  func(addr uint64) string  // the task whose stack holds an address; "": no task's
 	Memory string                    // the memory model: tso; "": sequential consistency
 	FRED   bool                      // returns from traps and interrupts don't serialise
-	Line   func(addr uint64) string  // where in its source an instruction is; "" if that isn't known
+	Line   func(addr uint64) string  // the place of an instruction in its source; "": not known
 	Calls  []Call                    // what a kernel's own engine calls, by Seq
 	// Stood says where the CPUs stood at each deviation of Schedule, a line each; nil: not known.
 	Stood    [][]string

@@ -21,7 +21,7 @@ func (w *wait) name() string {
 	return "the " + smpev.Flavours.Name(w.flavour) + " grace period"
 }
 
-// waiter returns the task for which event i was made: a stopper works for the task that
+// waiter returns the task on whose behalf event i was made: a stopper works for the task that
 // announced the image.
 func (p *past) waiter(i int) uint8 {
 	start := p.last(i, func(e *traces.Event) bool { return e.Kind == smpev.StopStart || e.Kind == smpev.StopEnd })
@@ -57,14 +57,14 @@ func (p *past) lastWait(task uint8, site uint64, i int) (w wait, ok bool) {
 	return wait{}, false
 }
 
-// tellWaits tells what the writer waited for before it wrote, and why that wait didn't
-// cover the task.
+// tellWaits says what the writer waited for before it wrote, and why that wait didn't cover
+// the task.
 func (p *past) tellWaits(s *stay, v int, list []write) {
 	if len(list) == 0 {
 		return
 	}
-	// The wait protects the text under the CPU: the first write since its arrival that
-	// takes something away, or the first write at all.
+	// The wait protects the text under the CPU. It belongs to the first write since the CPU's
+	// arrival that takes something away, or else to the first write.
 	w := list[0]
 	for _, o := range list {
 		if o.first > s.arrive && o.end > s.ip && o.at <= s.ip {
@@ -130,8 +130,7 @@ func (p *past) tellNoWait(s *stay, w write, who string) {
 	}
 }
 
-// quiet says why a CPU, or its task, did not hold up a grace period: its quiescent
-// state.
+// quiet returns why a CPU, or its task, did not hold up a grace period: its quiescent state.
 func (p *past) quiet(s *stay, g wait) (why string, rests []int) {
 	cpu := p.cpu(s)
 	if now, ok := p.running(s.cpu, g.from); ok && now != uint64(s.task) {
@@ -170,12 +169,12 @@ func capital(s string) string {
 	return string(s[0]-'a'+'A') + s[1:]
 }
 
-// stallsTold is how many of the CPUs and tasks that a stalled grace period waits for are
-// told of, of each.
+// stallsTold is how many CPUs, and how many tasks, a story names that a stalled grace period
+// waits for.
 const stallsTold = 2
 
-// tellStall explains the report of a grace period that doesn't end: when it began, and what
-// it waits for has done last.
+// tellStall explains the report of a grace period that doesn't end: when it began, and the
+// last actions of what it waits for.
 func (p *past) tellStall(v int) {
 	e := &p.ev[v]
 	begun := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.GPStart && p.lasts(o, v, e.A) })
@@ -214,8 +213,8 @@ func (p *past) tellStall(v int) {
 	p.tellOther(v)
 }
 
-// lasts reports whether a grace period that begins with an event hasn't ended at event v, and
-// is reported as of a flavour: without preemption all RCU is that of the scheduler.
+// lasts reports whether a grace period that begins with event o hasn't ended at event v and is
+// reported as of a flavour. Without preemption all RCU is that of the scheduler.
 func (p *past) lasts(o *traces.Event, v int, as uint64) bool {
 	if o.A != as && !(as == smpev.GPSched && o.A == smpev.GPRcu) {
 		return false

@@ -53,9 +53,9 @@ func wasWere(n int) string {
 	return "were"
 }
 
-// plainWords say for each property what it is that went wrong, to a reader who doesn't
-// know the property: what a CPU did, or, if the sentence begins with a capital, what
-// became so. "%" is where; without it the place is left out.
+// plainWords says what went wrong for each property, to a reader who doesn't know the
+// property: what a CPU did or, if the sentence begins with a capital, what became true. "%"
+// stands for the place; if no place is known, it is left out.
 var plainWords = map[string]string{
 	"A1": "A hit of a probe was lost, counted twice or handled while it was disabled%.",
 	"A2": "A probe's post_handler never ran though its pre_handler had%.",
@@ -94,8 +94,8 @@ var plainWords = map[string]string{
 	"X2": "got a wrong result%.",
 }
 
-// Plain is what went wrong in a sentence for a reader who has never seen the property:
-// who did what, and where. It is empty if nothing is broken.
+// plain says in a sentence what went wrong, for a reader who has never seen the property:
+// which CPU did what, and where. It is empty if nothing is broken.
 func (t *teller) plain() string {
 	if t.in.Property == "" {
 		return ""

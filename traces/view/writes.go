@@ -66,7 +66,7 @@ func (p *past) pieces(w write, i int) bool {
 	return true
 }
 
-// stored returns the byte that a store in the events from to to has put at addr.
+// stored returns the byte that a store between two events has put at addr.
 func (p *past) stored(addr uint64, from, to int) (byte, bool) {
 	for _, v := range p.hist[addr] {
 		if v.at >= from && v.at <= to {
@@ -142,7 +142,7 @@ func (p *past) differs(w write) bool {
 	return false
 }
 
-// tellWrites tells of each write.
+// tellWrites describes each write.
 func (p *past) tellWrites(list []write, may int) {
 	for i := range list {
 		w := &list[i]
@@ -156,7 +156,7 @@ func (p *past) tellWrites(list []write, may int) {
 	}
 }
 
-// wrote names a write: which part of which image.
+// wrote describes a write: which part of which image it is.
 func (p *past) wrote(w write) string {
 	where := p.places(span{w.at, w.end})
 	if i := p.before(p.ev[w.first].Task, w.first); i >= 0 && p.ev[i].A == w.at {
@@ -265,8 +265,8 @@ type sources struct {
 	order []int // the events of from and newer, ascending
 }
 
-// sources finds the newest version of each byte that the instruction executed at event
-// v can have come from.
+// sources finds, for each byte of the instruction executed at event v, the newest version that
+// it can have come from.
 func (p *past) sources(ran span, b []byte, v int) *sources {
 	s := &sources{ran: ran, bytes: b, from: make([]version, len(b)), newer: make([][]int, len(b)),
 		wrote: map[int]write{}}
@@ -308,7 +308,7 @@ func (s *sources) stale() bool {
 	return slices.ContainsFunc(s.newer, func(n []int) bool { return len(n) > 0 })
 }
 
-// mixed reports whether not all bytes come from one write, or from no write.
+// mixed reports whether the bytes don't all come from one write, or all from no write.
 func (s *sources) mixed() bool {
 	for _, v := range s.from {
 		if v.at != s.from[0].at &&
@@ -337,7 +337,7 @@ func (s *sources) add(list []write, i int) []write {
 	return list
 }
 
-// all returns those and the unseen ones, and the other writes of their patch.
+// all returns those writes and the unseen ones, and the other writes of their patch.
 func (s *sources) all(p *past, v int) []write {
 	var list []write
 	for _, i := range s.order {
@@ -367,7 +367,7 @@ func (s *sources) unseen() (first, last int) {
 
 func (s *sources) events() []int { return s.order }
 
-// words says where each byte comes from: byte 0 of the jump, bytes 1 to 4 as linked.
+// words returns where each byte comes from: byte 0 of the jump, bytes 1 to 4 as linked.
 func (s *sources) words(p *past) string {
 	type run struct {
 		what     string

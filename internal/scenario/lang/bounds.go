@@ -8,27 +8,26 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Starlark counts steps, and one step may take terabytes: "90" * 400000000, or
-// a tuple that holds itself twice forty times over, printed. So every step that
-// can cost more than a constant is guarded: it is priced first, from the sizes
-// of its operands, and refused if the program can't pay. bounds_rewrite.go puts
-// the guards into the program, bounds_operators.go, bounds_builtins.go and
-// bounds_methods.go have the prices. A price is a function of the values alone:
-// no clock, no measured memory, the same answer on every computer.
+// Starlark counts steps, but one step may take terabytes: "90" * 400000000, or a tuple that
+// holds itself twice forty times over, printed. So every step that can cost more than a
+// constant is guarded. It is priced first, from the sizes of its operands, and refused if the
+// program can't pay. bounds_rewrite.go puts the guards into the program; bounds_operators.go,
+// bounds_builtins.go and bounds_methods.go have the prices. A price is a function of the
+// values alone. It uses no clock and no measured memory, so it is the same on every computer.
 const (
 	maxProgram  = 1_000_000 // steps of a program, and what a step on a long value counts for
 	maxMemory   = 64 << 20  // bytes of all values that a program makes, whether it keeps them or not
 	maxElements = 1 << 20   // of one string, list or range
 	maxBits     = 1 << 12   // of an integer
 	maxDigits   = maxBits / 4
-	maxDepth    = 100 // of values within values that are compared, printed or keys
+	maxDepth    = 100 // nesting of values that are compared, printed or used as keys
 )
 
-// What values take, in bytes, about.
+// The constants are the approximate sizes of values, in bytes.
 const (
 	elementBytes = 16  // in a list or tuple
 	pairBytes    = 96  // a tuple of two, in a list
-	entryBytes   = 128 // in a dict, with what its table has to spare
+	entryBytes   = 128 // in a dict, including spare room in its table
 	dictBytes    = 512
 	smallBytes   = 64  // a method, a number, a piece of a string
 	verbBytes    = 128 // what a function of the language returns
@@ -43,13 +42,13 @@ var (
 		"what is flat", maxDepth)
 )
 
-// A budget is what is left for a program.
+// A budget is what a program has left to spend.
 type budget struct {
 	thread *starlark.Thread
 	bytes  int // made so far
 }
 
-// spend takes steps and bytes, both at least 0, or says that there aren't as many.
+// spend takes steps and bytes, both at least 0. It returns an error if too few are left.
 func (b *budget) spend(steps, bytes int) error {
 	if left := maxProgram - int(b.thread.Steps); steps > left {
 		return errSteps
@@ -62,14 +61,14 @@ func (b *budget) spend(steps, bytes int) error {
 	return nil
 }
 
-// work is the steps that going over n bytes of a string counts for.
+// work returns the number of steps charged for going over n bytes of a string.
 func work(n int) int { return n / 32 }
 
-// A size is what a value amounts to if it is gone through to its leaves, which
-// counts what is shared each time.
+// A size is the size of a value when it is traversed to its leaves. Shared parts count each
+// time.
 type size struct{ leaves, bytes int }
 
-// measure adds up values, at the price of a step a leaf.
+// measure adds up the sizes of values. It charges one step per leaf.
 func (b *budget) measure(values ...starlark.Value) (size, error) {
 	m := meter{most: maxProgram - int(b.thread.Steps)}
 	for _, v := range values {
@@ -127,7 +126,7 @@ func (m *meter) all(elements iter.Seq[starlark.Value], depth int) error {
 	return nil
 }
 
-// bits is how long an integer is.
+// bits returns the length of an integer in bits.
 func bits(i starlark.Int) int {
 	if n, ok := i.Int64(); ok {
 		return big.NewInt(n).BitLen()
@@ -135,8 +134,8 @@ func bits(i starlark.Int) int {
 	return i.BigInt().BitLen()
 }
 
-// count is the number of elements of a value that can be gone through, 0 of
-// another, which Starlark refuses. Going over them is paid.
+// count returns the number of elements of an iterable value, and 0 for other values, which
+// Starlark refuses. It charges for the iteration.
 func (b *budget) count(v starlark.Value) (n int, err error) {
 	if n = max(starlark.Len(v), 0); n > 0 {
 		return n, b.spend(n/4, 0)
@@ -155,8 +154,8 @@ func (b *budget) count(v starlark.Value) (n int, err error) {
 	return n, b.spend(n/4, 0)
 }
 
-// key pays for a look-up in a dict of n entries: one whose keys all have one
-// hash is gone through from end to end.
+// key charges for a look-up in a dict of n entries. If all keys have the same hash, the
+// look-up goes through all of them.
 func (b *budget) key(k starlark.Value, n int) error {
 	if err := b.spend(n/16, 0); err != nil {
 		return err

@@ -11,12 +11,12 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A price pays for a call of one of Starlark's own functions, or of a method of
-// recv, before it is made.
+// A price charges for a call of one of Starlark's own functions, or of a method of recv,
+// before the call is made.
 type price func(b *budget, recv starlark.Value, args starlark.Tuple) error
 
-// functionPrices has a price for each function of Starlark's universe; what has
-// none can't be called, so that what a later Starlark adds isn't free.
+// functionPrices has a price for each function of Starlark's universe. A function without a
+// price can't be called, so a function added by a later Starlark isn't free.
 var functionPrices = map[string]price{
 	"abs": free, "bool": free, "chr": free, "hasattr": free, "len": free, "type": free,
 	"any": counts(0), "all": counts(0),
@@ -50,7 +50,7 @@ func (b *budget) guardedFunctions(d starlark.StringDict) {
 	}
 }
 
-// guarded is a function or a method that is paid before it is called.
+// guarded returns a function or a method that is charged for before it is called.
 func (b *budget) guarded(f *starlark.Builtin, recv starlark.Value, pay price) *starlark.Builtin {
 	return starlark.NewBuiltin(f.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
 		kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -73,7 +73,7 @@ func (b *budget) guarded(f *starlark.Builtin, recv starlark.Value, pay price) *s
 
 func free(b *budget, _ starlark.Value, _ starlark.Tuple) error { return b.spend(0, smallBytes) }
 
-// flat is by the lengths of strings.
+// flat charges by the lengths of strings.
 func flat(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	n := 0
 	if s, ok := recv.(starlark.String); ok {
@@ -96,7 +96,7 @@ func flat(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	return b.spend(work(n), smallBytes)
 }
 
-// counts is by the number of elements, so many bytes each.
+// counts charges a number of bytes for each element.
 func counts(each int) price {
 	return func(b *budget, _ starlark.Value, args starlark.Tuple) error {
 		for _, v := range args {
@@ -112,7 +112,7 @@ func counts(each int) price {
 	}
 }
 
-// prints is by what is printed.
+// prints charges by the printed size.
 func prints(b *budget, _ starlark.Value, args starlark.Tuple) error {
 	m, err := b.measure(args...)
 	if err != nil {
@@ -121,7 +121,7 @@ func prints(b *budget, _ starlark.Value, args starlark.Tuple) error {
 	return b.text(size{}, m, 1)
 }
 
-// priceDict is dict(pairs, …): each may have the hash of all others.
+// priceDict charges for dict(pairs, …): each key may have the hash of all others.
 func priceDict(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	n := 0
 	if d, ok := recv.(*starlark.Dict); ok {
@@ -135,7 +135,7 @@ func priceDict(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	return b.spend(n+n/8*n/4, dictBytes+n*entryBytes)
 }
 
-// priceDir is dir(x), which sorts the names.
+// priceDir charges for dir(x), which sorts the names.
 func priceDir(b *budget, _ starlark.Value, args starlark.Tuple) error {
 	n := 0
 	for _, v := range args {
@@ -155,7 +155,7 @@ func priceInt(b *budget, _ starlark.Value, args starlark.Tuple) error {
 	return b.spend(4, maxBits/8)
 }
 
-// priceZip is by the shortest.
+// priceZip charges by the shortest argument.
 func priceZip(b *budget, _ starlark.Value, args starlark.Tuple) error {
 	least := 0
 	for i, v := range args {
@@ -183,7 +183,7 @@ func boundRange(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 	return r, nil
 }
 
-// getattr is Starlark's, and what it gives is guarded.
+// getattr is Starlark's getattr with a guarded result.
 func (b *budget) getattr(t *starlark.Thread, f *starlark.Builtin, args starlark.Tuple,
 	kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := starlark.Call(t, starlark.Universe[f.Name()], args, kwargs)
@@ -214,8 +214,8 @@ func (r *ranking) Less(i, j int) bool {
 	return less && r.err == nil
 }
 
-// ranked is sorted, min and max. What is compared is known only when all keys
-// have been asked for, and is measured then.
+// ranked implements sorted, min and max. The values to compare are known only when all keys
+// have been computed; they are measured then.
 func (b *budget) ranked(t *starlark.Thread, f *starlark.Builtin, args starlark.Tuple,
 	kwargs []starlark.Tuple) (starlark.Value, error) {
 	var from starlark.Iterable

@@ -10,8 +10,8 @@ import (
 	"kpsim/internal/nearest"
 )
 
-// methodPrices has a price for each method, by the type of what it is of; what
-// has none can't be called.
+// methodPrices has a price for each method, by the type of its receiver. A method without a
+// price can't be called.
 var methodPrices = map[string]map[string]price{
 	"string": {
 		"capitalize": grows(3), "lower": grows(3), "title": grows(3), "upper": grows(3),
@@ -58,7 +58,7 @@ func (x receiver) Attr(name string) (starlark.Value, error) {
 	return v, err
 }
 
-// dot is x, of x.m.
+// dot returns x, as it stands in x.m.
 func (b *budget) dot(x starlark.Value) (starlark.Value, error) {
 	if m, ok := x.(*module); ok { // it is gone through for each function
 		return x, b.spend(len(m.names)/16, 0)
@@ -72,17 +72,18 @@ func (b *budget) dot(x starlark.Value) (starlark.Value, error) {
 	return x, nil
 }
 
-// method is a method that is paid.
+// method returns a method that is charged for.
 func (b *budget) method(m *starlark.Builtin) (starlark.Value, error) {
 	x := m.Receiver()
 	pay := methodPrices[x.Type()][m.Name()]
 	return b.guarded(m, x, pay), b.spend(0, 4*smallBytes)
 }
 
-// length is that of what a method is of.
+// length returns the length of a method's receiver.
 func length(recv starlark.Value) int { return max(starlark.Len(recv), 0) }
 
-// grows is by the length, so many bytes for each; of a list, for one more.
+// grows charges a number of bytes for each element of the receiver; for a list, for one more
+// element.
 func grows(each int) price {
 	return func(b *budget, recv starlark.Value, _ starlark.Tuple) error {
 		n := 1
@@ -93,7 +94,7 @@ func grows(each int) price {
 	}
 }
 
-// alongside is for what moves, or makes so many bytes of, all elements.
+// alongside charges for a method that moves all elements, or makes this many bytes for each.
 func alongside(each int) price {
 	return func(b *budget, recv starlark.Value, _ starlark.Tuple) error {
 		n := length(recv)
@@ -101,7 +102,7 @@ func alongside(each int) price {
 	}
 }
 
-// compares is for what looks for its argument.
+// compares charges for a method that searches for its argument.
 func compares(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	if _, err := b.measure(recv); err != nil {
 		return err
@@ -110,7 +111,7 @@ func compares(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	return err
 }
 
-// keyed is for a look-up of the first argument.
+// keyed charges for a look-up of the first argument.
 func keyed(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -133,7 +134,7 @@ func priceExtend(b *budget, _ starlark.Value, args starlark.Tuple) error {
 	return counts(2*elementBytes)(b, nil, args)
 }
 
-// priceFormat: each field may be the longest of the arguments.
+// priceFormat charges for format: each field may be the longest of the arguments.
 func priceFormat(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	s := string(recv.(starlark.String))
 	m, err := b.measure(args...)
@@ -187,7 +188,7 @@ func priceReplace(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	return b.spend(work(all)+n/4, all)
 }
 
-// piece is a string in a list.
+// piece is the size of a string in a list.
 const piece = smallBytes
 
 func priceSplit(b *budget, recv starlark.Value, args starlark.Tuple) error {
@@ -214,7 +215,7 @@ func priceLines(b *budget, recv starlark.Value, _ starlark.Tuple) error {
 	return b.spend(n+work(4*len(s)), n*piece)
 }
 
-// at is an argument, None if there is none.
+// at returns an argument, None if there is none.
 func at(args starlark.Tuple, i int) starlark.Value {
 	if i < len(args) {
 		return args[i]
@@ -222,8 +223,8 @@ func at(args starlark.Tuple, i int) starlark.Value {
 	return starlark.None
 }
 
-// paid pays for a call of one of the language's own functions: what it is given
-// it copies, and what a program calls it for it keeps.
+// paid charges for a call of one of the language's own functions. The function copies its
+// arguments, and keeps what the program calls it for.
 func (b *budget) paid(args starlark.Tuple, kwargs []starlark.Tuple) error {
 	m, err := b.measure(args...)
 	if err != nil {
@@ -240,8 +241,8 @@ func (b *budget) paid(args starlark.Tuple, kwargs []starlark.Tuple) error {
 	return b.spend(m.bytes/8, verbBytes+4*smallBytes*m.leaves+m.bytes)
 }
 
-// object pays for reading an object file of n bytes: two of any size may be
-// read, and as many small ones as a program names.
+// object charges for reading an object file of n bytes. A program may read two of any size,
+// and any number of small ones.
 func (b *budget) object(n int) error {
 	return b.spend(min(500+n/64, maxProgram/2-10_000), min(4096+n/4, maxMemory/4))
 }

@@ -8,14 +8,14 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// guardedOperators are what the rewriter makes calls of.
+// guardedOperators are the operators that the rewriter turns into calls.
 var guardedOperators = []syntax.Token{
 	syntax.PLUS, syntax.MINUS, syntax.STAR, syntax.SLASH, syntax.SLASHSLASH, syntax.PERCENT,
 	syntax.AMP, syntax.PIPE, syntax.CIRCUMFLEX, syntax.LTLT, syntax.GTGT,
 	syntax.IN, syntax.NOT_IN, syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE,
 }
 
-// guardedAssignments are those of x op= y, by the operator.
+// guardedAssignments maps each operator to its assignment, x op= y.
 var guardedAssignments = map[syntax.Token]syntax.Token{
 	syntax.PLUS: syntax.PLUS_EQ, syntax.MINUS: syntax.MINUS_EQ, syntax.STAR: syntax.STAR_EQ,
 	syntax.SLASH: syntax.SLASH_EQ, syntax.SLASHSLASH: syntax.SLASHSLASH_EQ, syntax.PERCENT: syntax.PERCENT_EQ,
@@ -100,7 +100,7 @@ func (b *budget) update(d *starlark.Dict, pairs *starlark.List) error {
 	return nil
 }
 
-// binary is x op y, within bounds.
+// binary computes x op y within bounds.
 func (b *budget) binary(op syntax.Token, x, y starlark.Value) (z starlark.Value, err error) {
 	switch op {
 	case syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE:
@@ -155,7 +155,7 @@ func errBits(what string) error {
 	return fmt.Errorf("the %s has more than %d bits; a number here has 64", what, maxBits)
 }
 
-// contains pays for x in y.
+// contains charges for x in y.
 func (b *budget) contains(x, y starlark.Value) error {
 	if d, ok := y.(*starlark.Dict); ok {
 		return b.key(x, d.Len())
@@ -167,7 +167,7 @@ func (b *budget) contains(x, y starlark.Value) error {
 	return err
 }
 
-// sum pays for x + y.
+// sum charges for x + y.
 func (b *budget) sum(x, y starlark.Value) error {
 	n, element := 0, 1
 	switch x.(type) {
@@ -184,7 +184,7 @@ func (b *budget) sum(x, y starlark.Value) error {
 	return b.spend(work(n*element), n*element)
 }
 
-// product pays for x * y.
+// product charges for x * y.
 func (b *budget) product(x, y starlark.Value) error {
 	if _, ok := x.(starlark.Int); ok {
 		x, y = y, x
@@ -212,7 +212,7 @@ func (b *budget) product(x, y starlark.Value) error {
 	return b.spend(work(all), all)
 }
 
-// format pays for x % y.
+// format charges for x % y.
 func (b *budget) format(x, y starlark.Value) error {
 	s, ok := x.(starlark.String)
 	if !ok {
@@ -226,8 +226,8 @@ func (b *budget) format(x, y starlark.Value) error {
 	return b.text(size{1, len(s)}, m, 1+named)
 }
 
-// text pays for a string that is made of s and, so many times, of what m is
-// the size of, quoted: a byte may become four.
+// text charges for a string made of s and, the given number of times, of a quoted value of
+// size m: a byte may become four.
 func (b *budget) text(s, m size, times int) error {
 	n := s.bytes + times*(4*m.bytes+32*m.leaves)
 	if times > maxElements || n > maxMemory {
@@ -236,7 +236,7 @@ func (b *budget) text(s, m size, times int) error {
 	return b.spend(work(n)+times, n)
 }
 
-// union pays for x | y.
+// union charges for x | y.
 func (b *budget) union(x, y starlark.Value) error {
 	d, ok := x.(*starlark.Dict)
 	e, also := y.(*starlark.Dict)
@@ -250,7 +250,7 @@ func (b *budget) union(x, y starlark.Value) error {
 	return b.spend(n+n/8*n/4, dictBytes+n*entryBytes)
 }
 
-// into is what x op= y makes of x.
+// into returns the result of x op= y.
 func (b *budget) into(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	switch x := x.(type) {
 	case *starlark.List:
@@ -276,7 +276,7 @@ func (b *budget) into(op syntax.Token, x, y starlark.Value) (starlark.Value, err
 	return b.binary(op, x, y)
 }
 
-// extend appends all that can be gone through to a list.
+// extend appends all elements of an iterable to a list.
 func (b *budget) extend(x *starlark.List, more starlark.Iterable) error {
 	n, err := b.count(more)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"kpsim/sim"
 )
 
-// The bounds of a program's text. What has more parts takes a parser's and a
-// compiler's memory, and a call of a function takes room for all that is in it.
+// The constants bound a program's text. A program with more parts uses too much of a parser's
+// and a compiler's memory, and a call of a function allocates room for everything in it.
 const (
 	maxParts     = 600_000 // of a program
-	maxOperators = 50_000  // likewise: operators, attributes and indices
+	maxOperators = 50_000  // in a program: operators, attributes and indices
 	maxNested    = 5_000   // operands within operands
 	maxFuncs     = 1_000   // def and lambda
 	maxFuncParts = 4_000   // of one of them
 )
 
-// The names of guards. No program can say them.
+// The constants are the names of guards. No program can write them.
 const (
 	guardDot    = "."   // x: what has methods gives guarded ones
 	guardHold   = "[]"  // x, of x[k]
@@ -33,7 +33,7 @@ const (
 // A rewriter puts guards into a program.
 type rewriter struct {
 	parts, operators, nested, funcs int
-	err                             error // the first part that is too much
+	err                             error // the first part that exceeds a bound
 }
 
 // guarded puts guards into all of a program, or says which bound its text exceeds.
@@ -43,14 +43,14 @@ func guarded(f *syntax.File) error {
 	return r.err
 }
 
-// fail keeps the first thing that is wrong.
+// fail keeps the first error.
 func (r *rewriter) fail(at syntax.Position, format string, args ...any) {
 	if r.err == nil {
 		r.err = syntax.Error{Pos: at, Msg: fmt.Sprintf(format, args...)}
 	}
 }
 
-// guardCall is name(args…).
+// guardCall returns the call name(args…).
 func guardCall(name string, at syntax.Position, args ...syntax.Expr) syntax.Expr {
 	return &syntax.CallExpr{Fn: &syntax.Ident{NamePos: at, Name: name}, Lparen: at, Args: args, Rparen: at}
 }
@@ -164,7 +164,7 @@ func (r *rewriter) exprs(list []syntax.Expr) {
 	}
 }
 
-// expr returns what stands for an expression.
+// expr returns the replacement of an expression.
 func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	r.parts++
 	r.nested++

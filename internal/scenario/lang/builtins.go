@@ -17,8 +17,8 @@ import (
 
 const defaultCPUs = 2
 
-// verb is one builtin of the language: its signature is what a message about
-// a wrong call ends with, and says the words for it in docs/scenarios.md.
+// verb is one builtin of the language. Its signature ends a message about a wrong call, and
+// says is its text in docs/scenarios.md.
 type verb struct {
 	sig  string
 	do   func(*loader, *call) (starlark.Value, error)
@@ -30,13 +30,13 @@ func (v verb) name() string {
 	return name
 }
 
-// A chapter is functions of the language that belong together.
+// A chapter is a group of related functions of the language.
 type chapter struct {
 	title string
 	verbs []verb
 }
 
-// chapters are the whole of the language, and docs/scenarios.md is made from it.
+// chapters is the whole language; docs/scenarios.md is made from it.
 var chapters = []chapter{
 	{"The machine", []verb{
 		{`scenario(name = None, says = "", needs = "nothing")`, (*loader).doScenario,
@@ -210,7 +210,7 @@ func (c *call) unpack(pairs ...any) error {
 	return fmt.Errorf("%v; write %s", err, c.sig)
 }
 
-// longestSig is how long a signature may be to stand in a message.
+// longestSig is the longest signature that a message includes.
 const longestSig = 200
 
 // parameters lists the names that a call takes.
@@ -224,7 +224,7 @@ func (c *call) parameters() (names []string) {
 	return names
 }
 
-// otherwise returns what a parameter is if it isn't said, "" if it has to be.
+// otherwise returns a parameter's default, "" if it is required.
 func (c *call) otherwise(name string) string {
 	_, list, _ := strings.Cut(strings.TrimSuffix(c.sig, ")"), "(")
 	for p := range strings.SplitSeq(list, ", ") {
@@ -240,7 +240,7 @@ func (c *call) deed(op *scenario.Op, step *scenario.Step) deed {
 	return deed{verb: c.name, op: op, step: step, at: c.at}
 }
 
-// once lists what a program says at most once.
+// once lists the functions that a program may call at most once.
 var once = [...]string{"scenario", "machine", "never"}
 
 func (l *loader) first(name string) error {

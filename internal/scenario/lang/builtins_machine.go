@@ -60,7 +60,7 @@ func (b *built) preempts(m *scenario.Machine) error {
 	return nil
 }
 
-// settle sets what the machine is built with.
+// settle sets the options that the machine is built with.
 func (b *built) settle(m *scenario.Machine) error {
 	if !b.config.is {
 		return nil
@@ -77,7 +77,7 @@ func (b *built) settle(m *scenario.Machine) error {
 	return nil
 }
 
-// agrees reports what was said of the machine that config denies.
+// agrees returns an error if a setting of the machine contradicts config.
 func (b *built) agrees(m *scenario.Machine) error {
 	if !b.config.is {
 		return nil

@@ -19,8 +19,8 @@ import (
 // a read after its start is named as well.
 const missingSize = int(scenario.Page)
 
-// A module is a placed .ko of which only what is used becomes part of the
-// scenario: a trace would not hold thousands of functions.
+// A module is a placed .ko. Only the used parts become part of the scenario, because a trace
+// couldn't hold thousands of functions.
 type module struct {
 	*object
 	l     *loader
@@ -85,7 +85,7 @@ func (m *module) Get(key starlark.Value) (v starlark.Value, found bool, err erro
 	return v, err == nil, err
 }
 
-// use adds what lies at an address, and what that refers to.
+// use adds what lies at an address, and everything that it refers to.
 func (m *module) use(at arch.Addr) {
 	for list := []arch.Addr{at}; len(list) > 0; {
 		at, list = list[len(list)-1], list[:len(list)-1]

@@ -129,7 +129,7 @@ func (l *loader) doFprobe(c *call) (starlark.Value, error) {
 	return handle{what: "fprobe", name: fp.Name}, nil
 }
 
-// doLocked makes a lock prefix one that comes and goes.
+// doLocked makes a lock prefix one that is patched in and out.
 func (l *loader) doLocked(c *call) (starlark.Value, error) {
 	return l.site(c, scenario.TheLocked, &l.s.Locked)
 }

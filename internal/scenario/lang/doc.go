@@ -1,5 +1,5 @@
-// Package lang is the scenario language: Starlark comes in, a scenario is made
-// of it, and Starlark goes out again.
+// Package lang is the scenario language: it builds scenarios from Starlark, and
+// prints scenarios as Starlark.
 //
 //	s, err := lang.Load("mine.star", src, open) // docs/scenarios.md is the reference
 //	lang.Print(s)                               // the program that builds s again

@@ -43,7 +43,7 @@ func newLexer(l *loader, src []byte) lexer {
 	return lexer{l: l, rest: string(src), line: 1, col: 1}
 }
 
-// failf notes the first error, and ends the text there.
+// failf records the first error, and ends the text there.
 func (x *lexer) failf(at syntax.Position, format string, args ...any) {
 	if x.err == nil {
 		x.err = x.l.failf(at, format, args...)
@@ -51,17 +51,17 @@ func (x *lexer) failf(at syntax.Position, format string, args ...any) {
 	x.kind, x.text, x.rest = endOfText, "", ""
 }
 
-// is reports whether the token at hand is this mark.
+// is reports whether the current token is this mark.
 func (x *lexer) is(mark string) bool { return x.kind == markToken && x.text == mark }
 
-// follows reports whether this mark comes after the token at hand.
+// follows reports whether this mark comes after the current token.
 func (x *lexer) follows(mark string) bool {
 	ahead := *x
 	ahead.next()
 	return ahead.is(mark)
 }
 
-// what names the token at hand in a message.
+// what names the current token in a message.
 func (x *lexer) what() string {
 	switch x.kind {
 	case endOfText:

@@ -38,7 +38,7 @@ func Load(name string, src []byte, open func(file string) ([]byte, error)) (*sce
 	return &l.s, nil
 }
 
-// load is Load, and keeps where everything was written.
+// load is Load, and records where everything was written.
 func load(name string, src []byte, open func(file string) ([]byte, error)) (*loader, error) {
 	l := newLoader(name, src, open)
 	if err := l.tooLong(src); err != nil {
@@ -111,7 +111,7 @@ func (l *loader) exec(thread *starlark.Thread, src []byte) error {
 	return err
 }
 
-// A loader is the scenario under construction.
+// A loader holds the scenario under construction.
 type loader struct {
 	file        string
 	lines       []string        // of the program
@@ -334,7 +334,7 @@ func Check(s *scenario.Scenario) error {
 	return checkSize(s)
 }
 
-// checkSize checks that Load takes what Print prints.
+// checkSize checks that Load accepts what Print prints.
 func checkSize(s *scenario.Scenario) error {
 	least := 0 // that it prints as, without printing it: what is shared is printed each time
 	for i := range s.Texts {

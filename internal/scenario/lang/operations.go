@@ -180,7 +180,7 @@ var forms = [...]form{
 	},
 }
 
-// only is a list of one argument, or of none.
+// only returns a list of one argument, or of none.
 func only(is bool, arg string) []string {
 	if !is {
 		return nil
@@ -285,7 +285,7 @@ func wholes(what string, v starlark.Value) (names []string, err error) {
 	return names, err
 }
 
-// operations are the functions of the language that make operations.
+// operations returns the functions of the language that make operations.
 func operations() (list []verb) {
 	for _, k := range act.All() {
 		list = append(list, verb{sig: signature(k), do: operation(k), says: k.Says})
@@ -293,7 +293,7 @@ func operations() (list []verb) {
 	return list
 }
 
-// signature is how an operation is written.
+// signature returns how an operation is written.
 func signature(k *scenario.Operation) string {
 	args := make([]string, len(k.Params))
 	for i, a := range k.Params {
@@ -383,7 +383,8 @@ func bitsOf(c *call, op *scenario.Op) error {
 	return nil
 }
 
-// op prints an operation. What is none, which Check refuses, prints as nothing of the language.
+// op prints an operation. A value without a kind, which Check refuses, prints as text that isn't
+// in the language.
 func (p *printer) op(op *scenario.Op) string {
 	if op.Kind == nil {
 		return "None"

@@ -34,7 +34,7 @@ func ParseFrom(name string, src []byte, line func(n int) int) (*scenario.Scenari
 	return &l.s, nil
 }
 
-// parse is ParseFrom, and keeps where everything was written.
+// parse is ParseFrom, and records where everything was written.
 func parse(name string, src []byte, line func(n int) int) (*loader, error) {
 	l := newLoader(name, src, nil)
 	l.line = line
@@ -54,7 +54,7 @@ func parse(name string, src []byte, line func(n int) int) (*loader, error) {
 	return l, nil
 }
 
-// What one statement may hold. String prints far less.
+// The constants bound one statement. String prints far less.
 const (
 	maxNesting   = 16     // brackets within brackets
 	maxArguments = 100    // of a call

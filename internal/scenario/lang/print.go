@@ -49,7 +49,8 @@ func (p *printer) scenario(s *scenario.Scenario) {
 
 const maxLine = 100
 
-// manyZeros at the end of a block are left out: its size says them.
+// manyZeros is the number of zeros at the end of a block from which on they are left out: the
+// block's size implies them.
 const manyZeros = 256
 
 type printer struct {
@@ -62,7 +63,7 @@ type printer struct {
 	symbols, probes, labels map[string]string
 }
 
-// full reports whether more was printed than is wanted.
+// full reports whether the bound on the printed bytes is exceeded.
 func (p *printer) full() bool { return p.most > 0 && p.b.Len() > p.most }
 
 // call prints name(args…); an empty argument is one that was left out.
@@ -236,7 +237,7 @@ func (p *printer) ops(ops []scenario.Op) string {
 	return "[\n    " + strings.Join(said, ",\n    ") + ",\n]"
 }
 
-// errnoWords say what an operation must answer, if its author knows.
+// errnoWords returns the expected answer of an operation, if its author knows it.
 func errnoWords(op *scenario.Op) []string {
 	switch name := kpev.ErrnoName(op.Returns); {
 	case !op.Checked:

@@ -22,7 +22,7 @@ func machineSig() string {
 	return "machine(" + strings.Join(list, ", ") + ")"
 }
 
-// defaultMachine is the machine of a program that says nothing of it.
+// defaultMachine returns the machine of a program that doesn't describe it.
 func defaultMachine() scenario.Machine {
 	m := scenario.Machine{CPUs: defaultCPUs}
 	m.Settle()
@@ -78,12 +78,12 @@ func (p *printer) machine(m *scenario.Machine) {
 	p.call("machine", args...)
 }
 
-// A said is a setting that a program may say.
+// A said is a setting that a program may set.
 type said struct {
 	row  *scenario.Setting
-	is   bool // it does
+	is   bool // the program sets it
 	n    uint64
-	text string // of a word, a name, and of options of a build, joined by commas
+	text string // for a word, a name, and options of a build, joined by commas
 }
 
 // parameter is its name for starlark.UnpackArgs, which takes None where it stands for nothing said.

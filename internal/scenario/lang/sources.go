@@ -28,7 +28,7 @@ var sourceForms = [...]struct {
 		}},
 }
 
-// sources are the functions of the language that make sources of interrupts.
+// sources returns the functions of the language that make sources of interrupts.
 func sources() (list []verb) {
 	for _, k := range scenario.SourceKinds {
 		sig := k.Word + "(cpu, at_most = 1"

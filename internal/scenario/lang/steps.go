@@ -81,7 +81,7 @@ var stepForms = [...]stepForm{
 	},
 }
 
-// steps are the functions of the language that make steps of handlers alone.
+// steps returns the functions of the language that make only steps of handlers.
 func steps() (list []verb) {
 	for _, k := range scenario.Steps {
 		if k.Says == "" {

@@ -13,8 +13,8 @@ import (
 	"kpsim/smp/arch"
 )
 
-// inert is what the values of the language have in common: they don't change,
-// they are true, and no dict has them as keys.
+// inert is embedded in the values of the language: they don't change, they are true, and they
+// can't be keys of a dict.
 type inert struct{}
 
 func (inert) Freeze()               {}
@@ -122,7 +122,7 @@ func (o *object) key(key starlark.Value) (string, error) {
 	return name, nil
 }
 
-// describe says what a value is that should have been something else.
+// describe describes a value of the wrong kind, for a message.
 func describe(v starlark.Value) string {
 	switch v := v.(type) {
 	case deed:

@@ -6,8 +6,8 @@ import (
 	"kpsim/sched"
 )
 
-// claims are states that were reached, by whichever worker, and the movers that slept each
-// time. They are used by all at once.
+// claims records the states that any worker has reached, and the movers that slept each time.
+// All workers use it concurrently.
 type claims [64]struct {
 	mu   sync.Mutex
 	seen map[[2]uint64]uint64

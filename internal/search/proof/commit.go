@@ -7,9 +7,9 @@ import (
 	"kpsim/smp"
 )
 
-// commit takes that stores to cells have taken effect in a step. What it has read of them
-// after that is theirs: where it has read a cell before a store of its own CPU took effect
-// that was held, it has read what was held.
+// commit records that held stores to cells have taken effect in a step. A later read of such a
+// cell in the step returns the stored value. A read before its own CPU's held store took
+// effect returns the held value.
 func (s *states) commit(h *sim.Hash, drained []smp.Held, doing *smp.Doing, mv sim.Mover) {
 	cpu := s.r.Machine.Names().CPUOf(mv)
 	for i := range drained {
@@ -27,8 +27,8 @@ func (s *states) commit(h *sim.Hash, drained []smp.Held, doing *smp.Doing, mv si
 	}
 }
 
-// committed reports whether a cell is after a step what a store left there that has taken
-// effect in it.
+// committed reports whether a cell holds, after a step, the value of a store that took effect
+// in that step.
 func committed(drained []smp.Held, o sim.Object) bool {
 	for i := len(drained) - 1; i >= 0; i-- {
 		if d := &drained[i]; d.Object == o {

@@ -11,25 +11,25 @@ import (
 	"kpsim/smp"
 )
 
-// A crew makes the runs of a search of states by several workers (sched.Team). All of it is
-// used under mu, but for what the workers have for themselves.
+// A crew makes the runs of a search of states with several workers (sched.Team). mu guards all
+// of it, except each worker's own data.
 type crew struct {
 	x       stateSearch
 	first   bool
 	mu      sync.Mutex
-	news    sync.Cond // there may be something to do, or all is over
+	news    sync.Cond // there may be work, or everything is over
 	team    *sched.Team
 	rec     *sched.Recorder
 	run     uint64 // the number of the next run
 	part    *explore.Part
-	grown   uint64         // how often all began anew
+	grown   uint64         // how often everything began anew
 	version int            // of known
-	known   smp.Known      // what the workers are to know
-	merges  [][2]sched.Way // to be checked
-	pending int            // workers that check one
-	made    uint64         // runs, by the search itself
+	known   smp.Known      // what the workers must know
+	merges  [][2]sched.Way // merges to be checked
+	pending int            // workers that check a merge
+	made    uint64         // runs by the search itself
 	useful  int            // workers that run ahead
-	ended   bool           // no run is to be made any more
+	ended   bool           // no more runs are to be made
 	over    bool
 	err     error
 }
@@ -40,11 +40,11 @@ type worker struct {
 	st      *states
 	helper  *sched.Helper
 	check   *mergeCheck
-	version int  // of what it knows
+	version int  // the version of what it knows
 	useless bool // it doesn't run ahead
 }
 
-// byCrew makes all runs by n workers. What comes of it is what run comes to.
+// byCrew makes all runs by n workers. Its result is that of run.
 func (x stateSearch) byCrew(n int, first bool) (part *explore.Part, restarts uint64, err error) {
 	c := x.newCrew(n, first)
 	c.muster(n)
@@ -65,7 +65,7 @@ func (x stateSearch) newCrew(n int, first bool) *crew {
 	return c
 }
 
-// muster has n workers make all runs.
+// muster starts n workers, which make all runs.
 func (c *crew) muster(n int) {
 	parallel.Run(n, n, &c.x.v.stop, func() (do func(job int), close func()) {
 		w := c.newWorker()
@@ -86,7 +86,7 @@ func (c *crew) newWorker() *worker {
 	w := &worker{rig: v.Spec.MustRig(), check: v.newCheck()}
 	w.st = newStates(w.rig)
 	v.observe(w.rig, rig.Deaf{})
-	w.useless = w.st.lookAround() != c.x.around || w.st.inMaps // what has no name can't be told apart on two rigs
+	w.useless = w.st.lookAround() != c.x.around || w.st.inMaps // two rigs can't tell objects without names apart
 	w.st.frozen = true
 	w.helper = c.team.NewHelper(w.st)
 	w.st.next = &w.helper.States
@@ -94,7 +94,7 @@ func (c *crew) newWorker() *worker {
 	return w
 }
 
-// work is what a worker does until all is over.
+// work is a worker's loop until everything is over.
 func (c *crew) work(w *worker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,14 +135,14 @@ func (c *crew) work(w *worker) {
 	}
 }
 
-// apart does something that needs nothing of the crew's.
+// apart calls f without holding mu: f uses nothing of the crew.
 func (c *crew) apart(f func()) {
 	c.mu.Unlock()
 	defer c.mu.Lock()
 	f()
 }
 
-// ahead has a worker try what comes next. It returns false if there is nothing to try.
+// ahead makes a worker try the next run. It returns false if there is nothing to try.
 func (c *crew) ahead(w *worker) bool {
 	if w.useless {
 		return false
@@ -159,7 +159,7 @@ func (c *crew) ahead(w *worker) bool {
 	ok := false
 	c.apart(func() {
 		defer func() {
-			if recover() != nil { // a bug: the search comes to it where it would alone
+			if recover() != nil { // a bug: the search would meet it alone, too
 				w.useless = true
 			}
 		}()
@@ -170,29 +170,29 @@ func (c *crew) ahead(w *worker) bool {
 		ok = run.Outcome != smp.Refused && !w.learnt()
 	})
 	if !ok {
-		w.version = -1 // it knows what it isn't to know
+		w.version = -1 // it knows what it must not know yet
 	}
 	if w.useless {
 		c.useful--
 	}
 	c.team.Tried(b, w.helper, ok)
-	c.news.Broadcast() // there are branches behind it
+	c.news.Broadcast() // there are branches after it
 	return true
 }
 
-// learnt reports whether the worker's run has shown what isn't known of other runs: then the
-// states that it has found may be told apart otherwise.
+// learnt reports whether the worker's run has shown something that isn't known from other
+// runs. The states that it found may then be distinguished differently.
 func (w *worker) learnt() bool {
 	f := w.rig.Machine.Footprint()
 	learnt := f.Learnt()
 	learnt = w.helper.Learnt() || learnt || w.st.strange
 	if f.ReadsUninit() || w.rig.Machine.State().ReadsClock() {
-		w.useless, learnt = true, true // that is for the search itself to find
+		w.useless, learnt = true, true // the search itself must find that
 	}
 	return learnt
 }
 
-// advance makes the search go on as far as it can.
+// advance moves the search on as far as possible.
 func (c *crew) advance() {
 	v, s := c.x.v, c.x.s
 	for had := false; ; had = true {
@@ -249,7 +249,7 @@ func (c *crew) advance() {
 	}
 }
 
-// ran counts a run; last: it is the last one.
+// ran counts a run. last says that it is the last one.
 func (c *crew) ran(last bool) {
 	v := c.x.v
 	c.run++
@@ -262,8 +262,8 @@ func (c *crew) ran(last bool) {
 	}
 }
 
-// learn has what a run of the search has shown known to all, and all begin anew if
-// that is to be.
+// learn publishes what a run of the search has shown. It makes everything begin anew if that
+// is needed.
 func (c *crew) learn() {
 	f := c.x.rig.Machine.Footprint()
 	grew := f.SharedGrew()
@@ -279,7 +279,7 @@ func (c *crew) learn() {
 	}
 }
 
-// publish says what the workers are to know.
+// publish sets what the workers must know.
 func (c *crew) publish() {
 	c.version++
 	c.x.rig.Machine.Footprint().Known(&c.known)

@@ -1,5 +1,5 @@
-// Package proof runs every schedule of a kind instead of drawing some: all
-// schedules, or all of at most so many deviations.
+// Package proof runs every schedule of a kind instead of drawing some: all schedules, or all
+// that have at most a given number of deviations.
 //
 // By states (states.go): a schedule ends where another one reached the same state. A state is the
 // machine, the kernel, the engine, the probes and the monitors, found by reflection (state.go,

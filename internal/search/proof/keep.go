@@ -6,8 +6,8 @@ import (
 	"kpsim/sched"
 )
 
-// Keep implements sched.Stateful. Numbers that are passed over keep nothing: they
-// are of questions to which no run comes back.
+// Keep implements sched.Stateful. Numbers that are skipped keep nothing: no run comes back to
+// their questions.
 func (s *states) Keep(number int) {
 	end := s.keptBefore(number)
 	for len(s.kept) < number {
@@ -17,7 +17,7 @@ func (s *states) Keep(number int) {
 	s.kept = append(s.kept[:number], keptState{len(s.writes), len(s.reads)})
 }
 
-// keptBefore is where what is kept of the states before a number ends.
+// keptBefore returns where the data kept for the states before a number end.
 func (s *states) keptBefore(number int) keptState {
 	if n := min(number, len(s.kept)); n > 0 {
 		return s.kept[n-1]

@@ -10,61 +10,62 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// sort is what a piece of a value is, and what of it counts in a state.
+// sort is the kind of a piece of a value. It says what of the piece counts in a state.
 type sort uint8
 
 const (
-	asTyped    sort = iota // in a rule: what its type says
+	asTyped    sort = iota // in a rule: as the type says
 	plainWords             // size bytes
-	aPointer               // which object it points to, and what that holds
+	aPointer               // the object it points to, and that object's contents
 	aSlice                 // its length and its elements
-	aTrimmed               // a slice whose elements of nothing but zeros at the end don't count
+	aTrimmed               // a slice; elements at its end that are all zeros don't count
 	aSet                   // a slice in any order
 	aList                  // a slice of pointers that aren't followed
 	aString                // its bytes
 	aMap                   // its entries in any order, keys and values as words
 	anArray                // n elements
-	aSeq                   // the ordinal of an event: which marks lie before it
-	aMark                  // an ordinal that others are compared with
-	aWhile                 // what elem says, while the word at guard isn't zero
-	anAddress              // the type of an interface's value, and which object: what that holds is found elsewhere
-	aWeak                  // a pointer to what is mostly empty: that counts as none, and else what it points to
+	aSeq                   // the ordinal of an event: the marks before it count
+	aMark                  // an ordinal with which others are compared
+	aWhile                 // as elem says, while the word at guard isn't zero
+	anAddress              // an interface value's type and object; the object's contents are found elsewhere
+	aWeak                  // a pointer to an object that is often empty: it then counts as nil, else by its contents
 	anInst                 // a pointer to an instruction, or an interface that holds one: its address and bytes
 )
 
-// A piece is one of those that a value consists of.
+// A piece is one part of a value.
 type piece struct {
 	sort  sort
 	off   uintptr
-	size  uintptr // of plainWords; of an element
-	n     int     // of anArray
-	guard uintptr // aWhile: where that word is; aSeq: where the vector is
+	size  uintptr // for plainWords: their size; otherwise the size of an element
+	n     int     // for anArray
+	guard uintptr // for aWhile: the offset of that word; for aSeq: of the vector
 	elem  *layout
-	typ   reflect.Type // of aMap, anInst
+	typ   reflect.Type // for aMap and anInst
 }
 
-// A layout says where in a value of a type is what counts.
+// A layout says which parts of a value of a type count, and where they are.
 type layout struct {
 	size   uintptr
-	plain  bool // all of it is words without padding
+	plain  bool // it consists only of words without padding
 	pieces []piece
 }
 
-// nothing is the layout of what isn't followed.
+// nothing is the layout of a value that isn't followed.
 var nothing = new(layout)
 
-// A rule says that a field doesn't count, or not as its type says. The package that owns
-// the field gives it in a tag `state:"…"`: a word, and after a colon the reason. A field
-// without one counts as its type says. A field that is left out wrongly makes states equal
-// that aren't, which the runs that go on from both of two equal states show (mergeCheck).
+// A rule says that a field doesn't count, or doesn't count as its type says. The package that
+// owns the field gives the rule in a tag `state:"…"`: a word, and after a colon the reason. A
+// field without a tag counts as its type says. If a field is left out wrongly, states become
+// equal that aren't. The runs that continue from both of two equal states show such an error
+// (mergeCheck).
 type rule struct {
 	sort sort
 	skip bool
-	boot bool   // skipped, since it doesn't change in a run
-	by   string // aWhile, aSeq: the field that it depends on
+	boot bool   // skipped, because it doesn't change in a run
+	by   string // for aWhile and aSeq: the field that it depends on
 }
 
-// ruleWords are those of tags.
+// ruleWords are the words of tags.
 var ruleWords = map[string]rule{
 	"boot":    {skip: true, boot: true},
 	"skip":    {skip: true},
@@ -94,12 +95,12 @@ func ruleOf(f *reflect.StructField) (r rule, ok bool) {
 	return r, true
 }
 
-// A layouts makes layouts of types, each once.
+// A layouts makes the layouts of types, each once.
 type layouts struct {
 	of          map[reflect.Type]*layout
-	forgotten   string // "package.Type.field" that is left out although it counts: for tests
+	forgotten   string // for tests: "package.Type.field" of a field that is left out although it counts
 	notFollowed []reflect.Type
-	used        map[string]rule // of fields, by "package.Type.field"
+	used        map[string]rule // rules of fields, by "package.Type.field"
 	at          string          // the field whose layout is being made
 	unruled     []string        // fields whose values can't be read, and that have no rule
 }
@@ -120,7 +121,7 @@ func (ls *layouts) layout(t reflect.Type) *layout {
 	return l
 }
 
-// words adds plain words, to the piece before if they follow it.
+// words adds plain words. It extends the previous piece if they directly follow it.
 func (l *layout) words(off, size uintptr) {
 	if n := len(l.pieces); n > 0 {
 		if p := &l.pieces[n-1]; p.sort == plainWords && p.off+p.size == off {
@@ -131,7 +132,7 @@ func (l *layout) words(off, size uintptr) {
 	l.pieces = append(l.pieces, piece{sort: plainWords, off: off, size: size})
 }
 
-// add adds a value of type t as its type says.
+// add adds a value of type t according to its type.
 func (ls *layouts) add(l *layout, t reflect.Type, off uintptr) {
 	if isInst(t) {
 		l.pieces = append(l.pieces, piece{sort: anInst, off: off, typ: t})
@@ -176,7 +177,7 @@ func isInst(t reflect.Type) bool {
 	return t == reflect.TypeFor[*x86.Inst]() || t == reflect.TypeFor[arch.Inst]()
 }
 
-// field adds a field of type t's, by its rule if it has one.
+// field adds a field of type t, by its rule if it has one.
 func (ls *layouts) field(l *layout, t reflect.Type, f *reflect.StructField, at uintptr) {
 	key := t.String() + "." + f.Name
 	r, ok := ruleOf(f)
@@ -226,7 +227,7 @@ func (ls *layouts) slice(l *layout, t reflect.Type, off uintptr, s sort) {
 	l.pieces = append(l.pieces, p)
 }
 
-// empty reports whether a value is nothing but zeros and empty slices.
+// empty reports whether a value consists of zeros and empty slices.
 func (l *layout) empty(at unsafe.Pointer) bool {
 	for i := range l.pieces {
 		p := &l.pieces[i]
@@ -273,7 +274,7 @@ func (p *piece) inst(f unsafe.Pointer) *x86.Inst {
 	return in
 }
 
-// A sliceHeader is what a slice is in memory.
+// A sliceHeader is the representation of a slice in memory.
 type sliceHeader struct {
 	data unsafe.Pointer
 	n    int

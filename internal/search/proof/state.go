@@ -17,48 +17,48 @@ import (
 	"kpsim/traces"
 )
 
-// A states tells the states of a rig's runs apart: sched.Stateful, and an
+// A states distinguishes the states of a rig's runs. It implements sched.Stateful, and is an
 // observer that passes on what it observes.
 //
-// A state is the machine, its memory, the kernel, the engine, the monitors and the
-// tasks' programs, all of it but what the tags of their fields leave out. The local
-// variables of a routine under way can't be looked at. They are what they are by what
-// the routine has read since it began, so in their place stands a hash of that: of each
-// step, what it has touched, of each object that it may have kept something of, the
-// last writer, and what that writer had read; and the words of its CPU, once it has
-// asked which that is. So routines with equal hashes have equal variables. It isn't so
-// the other way round, which costs states, and nothing else.
+// A state is the machine, its memory, the kernel, the engine, the monitors and the tasks'
+// programs, except what the tags of their fields leave out. The local variables of a running
+// routine can't be inspected. They are determined by what the routine has read since it began,
+// so a hash of that stands in their place. For each step the hash has what the step touched.
+// For each object of which the routine may have kept something, it has the last writer, and
+// what that writer had read. It also has the words of the routine's CPU, once it has asked
+// which CPU that is. So routines with equal hashes have equal variables. The reverse doesn't
+// hold, which costs states, and nothing else.
 type states struct {
 	r       *rig.Rig
 	next    sim.Observer
 	roots   []root
 	layouts *layouts
-	mine    [sim.MaxCPUs][]root // words of each CPU's own
+	mine    [sim.MaxCPUs][]root // words that belong to each CPU
 
-	names  map[unsafe.Pointer]uint64 // of what is pointed to, from 1, in the order in which it was first seen
+	names  map[unsafe.Pointer]uint64 // of objects that are pointed to, from 1, in the order of first sight
 	lately [64]struct {              // some of the names
 		at   unsafe.Pointer
 		name uint64
 	}
-	frozen  bool // nothing gets a name any more
-	strange bool // frozen: something without a name was seen
-	inMaps  bool // something was first seen in a map, and so in no order
+	frozen  bool // nothing gets a new name
+	strange bool // frozen, and an object without a name was seen
+	inMaps  bool // an object was first seen in a map, and so in no fixed order
 
-	number  map[sim.Object]int // of objects, from 0
+	number  map[sim.Object]int // indices of objects, from 0
 	objects []sim.Object       // by their number
-	wrote   []sim.Hash         // of each object: its last writer, and what that had read
+	wrote   []sim.Hash         // by object: its last writer, and what that writer had read
 	own     [sim.MaxCPUs]sim.Hash
-	on      bool // steps are told of
+	on      bool // steps are recorded
 
-	// What of the states on the way a run that is played again doesn't show. A
-	// run may have 200,000 of them, so of wrote only what changes is kept.
+	// The fields below keep data of earlier states that a repeated run doesn't restore. A run may
+	// have 200,000 states, so only the changes of wrote are kept.
 	kept   []keptState
 	reads  []sim.Hash
 	writes []write
 
 	walks   uint64 // made so far
 	visited []visit
-	filled  int // places of visited, in this walk
+	filled  int // used places of visited, in this walk
 	work    []root
 	seqs    []uint32
 	marks   []uint32
@@ -70,24 +70,24 @@ type root struct {
 	l  *layout
 }
 
-// A visit says that a walk has been somewhere.
+// A visit records that a walk has reached a place.
 type visit struct {
 	root
 	walk uint64
 }
 
-// A keptState says where what is kept of a state ends: in writes; in reads, where
-// it begins at the end of the state before.
+// A keptState says where the kept data of a state end: in writes, and in reads. In reads they
+// begin at the end of the previous state's.
 type keptState struct{ writes, reads int }
 
-// A write is one to wrote.
+// A write is a write to wrote.
 type write struct {
-	object int // its number
+	object int // the object's number
 	by     sim.Hash
 }
 
-// elsewhere are types that a pointer to is an address and nothing more: they
-// don't change, or count where they lie.
+// elsewhere lists types for which a pointer counts as an address and nothing more: their
+// values don't change, or are counted elsewhere.
 var elsewhere = []reflect.Type{
 	reflect.TypeFor[smp.Machine](), reflect.TypeFor[smp.Task](), reflect.TypeFor[smp.Source](),
 	reflect.TypeFor[smp.Ctx](),
@@ -95,8 +95,8 @@ var elsewhere = []reflect.Type{
 	reflect.TypeFor[kprobes.Kprobe](), // the rig's own, each a root
 }
 
-// newStates returns a states of a rig, whose interrupts leave zeros on the stacks
-// from now on (smp.State.ScrubStacks).
+// newStates returns a states for a rig, whose interrupts leave zeros on the stacks from now on
+// (smp.State.ScrubStacks).
 func newStates(r *rig.Rig) *states { return newStatesWithout(r, "") }
 
 // newStatesWithout is newStates, with a field left out.
@@ -119,7 +119,7 @@ func newStatesWithout(r *rig.Rig, field string) *states {
 	return s
 }
 
-// addOwn finds the words of each CPU in a struct and those in it.
+// addOwn finds the words of each CPU in a struct, and those in its fields.
 func (s *states) addOwn(ls *layouts, v reflect.Value) {
 	if v.Kind() != reflect.Struct {
 		return
@@ -145,12 +145,12 @@ func (s *states) Stepped(mv sim.Mover, touched []sim.Touch) {
 	s.next.Stepped(mv, touched)
 }
 
-// step takes down what a step has read and written.
+// step records what a step has read and written.
 func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 	m := s.r.Machine
 	doing := m.Footprint().Doing()
 	if len(touched) == 0 && !doing.Routine {
-		return // an instruction: registers and memory are looked at themselves
+		return // an instruction: registers and memory are hashed directly
 	}
 	h := sim.Hash{Hi: uint64(mv), Lo: 1}
 	if doing.Routine {
@@ -162,7 +162,7 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 	}
 	drained := m.Footprint().Drained()
 	s.commit(&h, drained, &doing, mv)
-	k, again := doing.Anew, false // what it knows at the end
+	k, again := doing.Anew, false // what the routine knows at the end
 	k.Add(1)
 	if doing.OwnNow {
 		k.AddHash(s.own[mv])
@@ -182,7 +182,7 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 	}
 	if !doing.Forgot {
 		k = h
-	} else if again { // it may have read what it had written before it forgot why
+	} else if again { // it may have read its own write before it forgot the reason
 		k.AddHash(h)
 	}
 	m.Footprint().HasRead(k)
@@ -203,14 +203,14 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 	}
 }
 
-// writeBy notes by what an object was written.
+// writeBy records which writer wrote an object.
 func (s *states) writeBy(o sim.Object, by sim.Hash) {
 	n := s.numberOf(o)
 	s.wrote[n] = by
 	s.writes = append(s.writes, write{n, by})
 }
 
-// numberOf returns where in wrote an object is.
+// numberOf returns the index of an object in wrote.
 func (s *states) numberOf(o sim.Object) int {
 	n, ok := s.number[o]
 	if !ok {
@@ -222,14 +222,14 @@ func (s *states) numberOf(o sim.Object) int {
 	return n
 }
 
-// lookAtOwn takes what the words of a CPU are before its next step.
+// lookAtOwn records the words of a CPU before its next step.
 func (s *states) lookAtOwn(cpu int) {
 	s.walks, s.filled = s.walks+1, 0
 	h := sim.Hash{}
 	for _, r := range s.mine[cpu] {
 		s.hash(&h, r.at, r.l)
 	}
-	s.work = s.work[:0] // what they point to isn't the CPU's own
+	s.work = s.work[:0] // the objects that they point to aren't the CPU's own
 	s.own[cpu] = h
 }
 
@@ -243,14 +243,14 @@ func (s *states) State() (hi, lo uint64) {
 	return h.Hi, h.Lo
 }
 
-// walk goes through all values and what they point to.
+// walk visits all values and what they point to.
 func (s *states) walk() (h sim.Hash) {
 	s.walks, s.filled = s.walks+1, 0
 	s.seqs, s.marks = s.seqs[:0], s.marks[:0]
 	for _, r := range s.roots {
 		s.hash(&h, r.at, r.l)
 	}
-	var others sim.Hash // in whatever order they were reached
+	var others sim.Hash // order-independent
 	for len(s.work) > 0 {
 		w := s.work[len(s.work)-1]
 		s.work = s.work[:len(s.work)-1]
@@ -262,7 +262,7 @@ func (s *states) walk() (h sim.Hash) {
 	for _, a := range s.seqs {
 		lie := uint64(1)
 		for i, b := range s.marks {
-			if i%32 == 31 { // there is room for no more
+			if i%32 == 31 { // the word has no room for more
 				h.Add(lie)
 				lie = 1
 			}
@@ -319,8 +319,8 @@ func (s *states) hash(h *sim.Hash, at unsafe.Pointer, l *layout) {
 	}
 }
 
-// addInst adds an instruction by its address and bytes. The same one may have been decoded
-// anew in another run, so where it lies says nothing.
+// addInst adds an instruction by its address and bytes. Another run may have decoded the same
+// instruction again, so the object's address says nothing.
 func addInst(h *sim.Hash, in *x86.Inst) {
 	if in == nil {
 		h.Add(0)
@@ -333,10 +333,10 @@ func addInst(h *sim.Hash, in *x86.Inst) {
 	h.Add(hi)
 }
 
-// name returns what stands for an address: another number for each, 0 for nil. Objects
-// don't move, and a run has its own in places that the last one had: so states of two
-// runs have equal ones. Two rigs that were looked at alike so far (lookAround) have
-// given the same names.
+// name returns the number of an address: a distinct one for each address, 0 for nil. Objects
+// don't move, and a run has its own objects where the last run had them, so equal states of
+// two runs have equal numbers. Two rigs whose values were visited alike so far (lookAround)
+// have given the same names.
 func (s *states) name(at unsafe.Pointer) uint64 {
 	if at == nil {
 		return 0
@@ -358,7 +358,7 @@ func (s *states) name(at unsafe.Pointer) uint64 {
 	return n
 }
 
-// pointer adds which object is pointed to.
+// pointer adds the identity of the object that is pointed to.
 func (s *states) pointer(h *sim.Hash, to unsafe.Pointer, l *layout) {
 	h.Add(s.name(to))
 	if to == nil || len(l.pieces) == 0 {
@@ -372,7 +372,7 @@ func (s *states) pointer(h *sim.Hash, to unsafe.Pointer, l *layout) {
 	}
 }
 
-// visit notes that a walk comes to a value, and reports whether it is new.
+// visit records that a walk has reached a value, and reports whether it is new.
 func (s *states) visit(r root) bool {
 	mask := uint64(len(s.visited) - 1)
 	for i := uint64(uintptr(r.at)) * 0x9e3779b97f4a7c15 >> 20; ; i++ {
@@ -386,7 +386,7 @@ func (s *states) visit(r root) bool {
 	}
 }
 
-// rehash puts each value that was visited in its place of a larger table.
+// rehash moves the visited values into a larger table.
 func (s *states) rehash() {
 	old := s.visited
 	s.visited = make([]visit, 2*len(old))
@@ -426,7 +426,7 @@ func (s *states) slice(h *sim.Hash, x *sliceHeader, p *piece) {
 	}
 }
 
-// addEntries adds a map's. What they point to can be reached elsewhere, too.
+// addEntries adds a map's entries. What they point to is reachable elsewhere, too.
 func (s *states) addEntries(h *sim.Hash, m reflect.Value) {
 	var all sim.Hash
 	named := len(s.names)
@@ -451,7 +451,7 @@ func (s *states) wordOf(v reflect.Value) uint64 {
 	return 0
 }
 
-// addBytes adds n bytes. Of many most are zero: 64 of those are left out.
+// addBytes adds n bytes. Most of a long sequence is zero: each 64 zeros are left out.
 func addBytes(h *sim.Hash, at unsafe.Pointer, n uintptr) {
 	b := unsafe.Slice((*byte)(at), n)
 	for ; len(b) >= 64; b = b[64:] {

@@ -11,17 +11,17 @@ import (
 	"kpsim/smp"
 )
 
-// surveyedStates is how many runs at random show what conflicts.
+// surveyedStates is how many random runs show what conflicts.
 const surveyedStates = 2048
 
-// surveyedMost is how many boundaries they may have.
+// surveyedMost is how many boundaries these runs may have.
 const surveyedMost = 4_000_000
 
-// checkedMerges: of the states that are reached again, one in so many is
-// checked to be the same state.
+// checkedMerges is the sampling rate of the check of merges: one in this many states that are
+// reached again is checked to be the same state.
 const checkedMerges = 256
 
-// fullByStates runs one schedule from each state there is to each answer.
+// fullByStates runs one schedule from each state for each answer.
 func (v *verifier) fullByStates() error {
 	return v.byStates(func(search stateSearch) error {
 		movers := 2*v.Scenario.Machine.CPUs + len(v.Scenario.Sources) + 1
@@ -37,9 +37,8 @@ func (v *verifier) fullByStates() error {
 	})
 }
 
-// boundedByStates runs all schedules of at most so many deviations, but of
-// those that reach the same state with as many left only one goes on from
-// there.
+// boundedByStates runs all schedules with at most a given number of deviations. Of those that
+// reach the same state with the same number left, only one continues from there.
 func (v *verifier) boundedByStates() error {
 	return v.byStates(func(search stateSearch) error {
 		return v.bounded(func(k int) (complete bool, err error) {
@@ -49,14 +48,14 @@ func (v *verifier) boundedByStates() error {
 	})
 }
 
-// A stateSearch is a search of states under way.
+// A stateSearch is a running search of states.
 type stateSearch struct {
 	v   *verifier
 	rig *rig.Rig
 	st  *states
 	s   *sched.States
 
-	around sim.Hash // of lookAround
+	around sim.Hash // the result of lookAround
 }
 
 // byStates makes a search of states.
@@ -76,7 +75,7 @@ func (v *verifier) byStates(search func(stateSearch) error) error {
 	return search(stateSearch{v, r, st, s, around})
 }
 
-// newCheck returns what checks merges.
+// newCheck returns the check of merges.
 func (v *verifier) newCheck() *mergeCheck {
 	check := newMergeCheck(v.Spec.MustRig())
 	v.observe(check.rig, rig.Deaf{})
@@ -120,11 +119,11 @@ func (x stateSearch) runs(first bool) (part *explore.Part, restarts uint64, err 
 	}, first, v.Memory)
 }
 
-// lookedAround is how many of the survey's runs are looked at.
+// lookedAround is how many of the survey's runs lookAround visits.
 const lookedAround = 64
 
-// lookAround gives names to what the states of some runs point to: the same on each rig of
-// a scenario. It returns a hash of these states, by which that can be told.
+// lookAround names the objects that the states of some runs point to, in the same way on each
+// rig of a scenario. It returns a hash of these states, which shows whether two rigs agree.
 func (s *states) lookAround() (h sim.Hash) {
 	l := sched.NewSticky(sched.Params{Seed: 1, Mean: 8})
 	for i := range uint64(lookedAround) {
@@ -152,15 +151,15 @@ func (l *lookingAround) Choose(p *sim.Point) (pick, hold int) {
 	return l.Chooser.Choose(p)
 }
 
-// surveyStates tells a search what conflicts in so many runs, which its surveyor is told
-// of; what CPUs share is known after that, too, mostly.
+// surveyStates lets a search learn what conflicts in a number of runs, through its surveyor.
+// After it most of what CPUs share is known, too.
 func surveyStates(rig *rig.Rig, s *sched.States, runs uint64) {
 	l := sched.NewSticky(sched.Params{Seed: 1, Mean: 8})
 	for i, most := uint64(0), uint64(surveyedMost); i < runs; i++ {
 		l.Begin(i)
 		n := rig.Run(l).Counts
 		l.End(n.Points)
-		if n.Boundaries > most { // runs that don't end show nothing more
+		if n.Boundaries > most { // endless runs show nothing more
 			break
 		}
 		most -= n.Boundaries
@@ -169,19 +168,19 @@ func surveyStates(rig *rig.Rig, s *sched.States, runs uint64) {
 	rig.Machine.Footprint().SharedGrew()
 }
 
-// surveyor tells a search of runs that aren't its own.
+// surveyor passes steps of runs that aren't its own to a search.
 type surveyor struct{ s *sched.States }
 
 // Stepped implements sim.Observer.
 func (l surveyor) Stepped(mv sim.Mover, touched []sim.Touch) { l.s.Learn(mv, touched) }
 
-// observedBy is a search of states that is told of steps by way of a states.
+// observedBy is a search of states that receives steps through a states.
 type observedBy struct {
 	*sched.States
 	*states
 }
 
-// End implements sched.Strategy: the search learns it elsewhere.
+// End implements sched.Strategy. The search gets the end of a run elsewhere.
 func (observedBy) End(uint64) {}
 
 // Begin implements sched.Strategy.
@@ -193,25 +192,25 @@ func (o observedBy) Stepped(mv sim.Mover, touched []sim.Touch) { o.states.Steppe
 // grew implements grower.
 func (o observedBy) grew() bool { return o.States.Grew() }
 
-// A mergeCheck holds two ways that are said to lead to the same state against
-// each other: the same is to come after both, whatever it is.
+// A mergeCheck compares two ways that are said to lead to the same state: runs must continue
+// identically from both.
 type mergeCheck struct {
 	rig   *rig.Rig
-	trail [2][]sim.Hash // of each question from there on
+	trail [2][]sim.Hash // the state at each question from there on
 	end   [2]string
 }
 
-// newMergeCheck returns a mergeCheck that runs on a rig of its own, which must
-// be observed as the search's is.
+// newMergeCheck returns a mergeCheck that runs on a rig of its own. The rig must be observed
+// in the same way as the search's.
 func newMergeCheck(rig *rig.Rig) *mergeCheck {
 	rig.Machine.State().ScrubStacks(true)
 	return &mergeCheck{rig: rig}
 }
 
-// mergeSeeds is after how many seeds it goes on from both.
+// mergeSeeds is the number of seeds with which it continues from both.
 const mergeSeeds = 2
 
-// same panics, as with a bug of the simulator, if what comes after differs.
+// same panics, as for a bug of the simulator, if the continuations differ.
 func (c *mergeCheck) same(first, again sched.Way) {
 	if why := c.differ(first, again); why != "" {
 		sim.Bug("two ways lead to states that are told to be the same, and aren't: %s\nfirst: %v\nagain: %v", why,
@@ -219,7 +218,7 @@ func (c *mergeCheck) same(first, again sched.Way) {
 	}
 }
 
-// differ says how what comes after differs, "" if it doesn't.
+// differ describes how the continuations differ, "" if they don't.
 func (c *mergeCheck) differ(first, again sched.Way) string {
 	for seed := range uint64(mergeSeeds) {
 		c.follow(0, first, seed)
@@ -236,7 +235,7 @@ func (c *mergeCheck) differ(first, again sched.Way) string {
 	return ""
 }
 
-// follow goes a way and on from there, and takes down what comes.
+// follow follows a way, continues from its end, and records the states.
 func (c *mergeCheck) follow(k int, w sched.Way, seed uint64) {
 	c.trail[k] = c.trail[k][:0]
 	run := c.rig.Run(sched.NewOnward(w, seed, func(p *sim.Point) {

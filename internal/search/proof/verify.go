@@ -16,57 +16,59 @@ import (
 	"kpsim/smp"
 )
 
-// A Proof says what to verify: every schedule, not a sample of them.
+// A Proof says what to verify: every schedule of a kind, instead of a sample.
 type Proof struct {
-	// Scenario, Mutant, Ignore, Past, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
+	// Scenario, Mutant, Ignore, Past, Workers, Blind and Cancelled are used; Runs is the largest
+	// number of runs, 0 for all.
 	explore.Spec
-	Deviations int   // every schedule of at most so many deviations
-	Full       bool  // every schedule there is
-	Classes    bool  // those apart that differ in the order of steps that don't commute, whatever state they reach
-	Uncounted  bool  // Full, not Classes: Without isn't told, for fewer runs
-	All        bool  // go on after something was broken
-	Memory     int   // bytes that what is known of states may take, counted and not measured; 0: as many as it wants
+	Deviations int   // the largest number of deviations
+	Full       bool  // run every schedule
+	Classes    bool  // one schedule for each order of the steps that don't commute, whatever state it reaches
+	Uncounted  bool  // with Full, without Classes: Without isn't computed, which saves runs
+	All        bool  // continue after a violation
+	Memory     int   // limit in bytes for the known states, computed and not measured; 0: no limit
 	Watch      Watch // if not nil, is called now and then, by several goroutines
 
-	// Back, if not nil, is called with Watch, and told how far the verification is, in millionths.
-	// That is rough: what isn't known yet isn't counted. It may become less.
+	// Back, if not nil, is called with Watch, and receives the estimated progress of the
+	// verification, in millionths. It is rough: what isn't known yet isn't counted. It may
+	// decrease.
 	Back Watch
 }
 
-// A Watch is called with the progress of a verification: schedules run,
-// violations among them, and how much of what is known so far was run, in
-// millionths.
+// A Watch is called with the progress of a verification: schedules run, violations among them,
+// and the share of what is known so far that was run, in millionths.
 type Watch func(runs, violations, done uint64)
 
 // Verified is the result of a verification.
 type Verified struct {
-	Runs     uint64 // schedules, of the last go
-	Pruned   uint64 // of Runs, those that showed nothing new: they reached a state where another was
-	Cut      uint64 // of Runs, those whose budget was out: what comes after wasn't seen
-	Filled   bool   // Memory was full, and so it isn't complete
-	Restarts uint64 // how often a run showed more to be shared than was known, and all began anew
-	Depth    int    // of the deepest: events of the longest run, or deviations
+	Runs     uint64 // schedules of the last attempt
+	Pruned   uint64 // out of Runs: those that showed nothing new, because they reached a known state
+	Cut      uint64 // out of Runs: those whose budget ran out, so that their continuation wasn't seen
+	Filled   bool   // Memory was full, so the result isn't complete
+	Restarts uint64 // how often a run showed that more is shared than was known, and everything began anew
+	Depth    int    // the maximum: events of the longest run, or deviations
 	Points   uint64 // questions asked
-	Complete bool   // all was run
-	// not Full: every schedule of at most so many deviations was run; -1: not even the default one
+	Complete bool   // everything was run
+	// Done, without Full, is the number of deviations up to which every schedule was run; -1: not
+	// even the default one
 	Done       int
 	Broken     map[string]uint64 // how many runs broke each property, by its name
-	After      map[string]uint64 // of these, how many had broken another one before
+	After      map[string]uint64 // out of these, how many had broken another property before
 	Violations uint64
-	Witnesses  []*shrink.Witness // one of each property broken, in the order of the catalogue
-	Found      []shrink.Found    // what they are made of, with Blind, too: for Shrink
-	Racing     []Racing          // Classes: at what the most races were, most first
+	Witnesses  []*shrink.Witness // one for each broken property, in the order of the catalogue
+	Found      []shrink.Found    // what witnesses are made from, also with Blind: for Shrink
+	Racing     []Racing          // with Classes: the objects with the most races, most first
 
-	// Not Classes.
-	States int // that were told apart
-	// Circles counts the pruned runs that reached a state again on the way from it: they have no end,
-	// and went on until the budget was out.
+	// The fields below are set without Classes.
+	States int // distinct states
+	// Circles counts the pruned runs that came back to a state on their own way. They have no end,
+	// and continued until the budget was used up.
 	Circles uint64
-	Checked uint64     // of Pruned, those of which it was checked that the state is the same
-	Without sched.Ways // Full: how many schedules there are; 0 unless Complete
+	Checked uint64     // out of Pruned: those whose state was checked to be the same
+	Without sched.Ways // with Full: the number of schedules; 0 unless Complete
 }
 
-// Racing is an object and how many races there were at it.
+// Racing is an object and the number of races at it.
 type Racing struct {
 	Object string `json:"object"`
 	Races  uint64 `json:"races"`
@@ -128,12 +130,12 @@ type verifier struct {
 	broken atomic.Uint64
 	stop   atomic.Bool
 	filled atomic.Bool
-	level  int           // how many deviations the schedules have that are run now, unless Full
-	shares uint64        // into which these are dealt out; 0: they aren't
-	ends   atomic.Uint64 // of them
+	level  int           // without Full: how many deviations the current schedules have
+	shares uint64        // the number of shares of these schedules; 0: they aren't divided
+	ends   atomic.Uint64 // finished shares
 }
 
-// ended reports whether the user has had enough, or Runs are made.
+// ended reports whether the user has cancelled, or Runs are made.
 func (v *verifier) ended() bool {
 	return v.stop.Load() || v.Cancelled != nil && v.Cancelled.Load() || v.Spec.Runs > 0 && v.runs.Load() >= v.Spec.Runs
 }
@@ -146,15 +148,15 @@ type search interface {
 	Progress() uint64
 }
 
-// A weigher is a search that knows how much memory it takes.
+// A weigher is a search that knows how much memory it uses.
 type weigher interface{ Bytes() int }
 
-// A grower is a search that may find out itself that it is to begin anew.
+// A grower is a search that may find out itself that it must begin anew.
 type grower interface{ grew() bool }
 
-// observe makes o be told of a rig's steps. An interrupt is one step only where
-// deviations aren't counted: the mover that the machine lets go on within it
-// may not be the default one, and is the default from then on.
+// observe makes o receive a rig's steps. An interrupt is one step only where deviations aren't
+// counted. The mover that the machine lets continue within it may not be the default one, and
+// is the default from then on.
 func (v *verifier) observe(rig *rig.Rig, o sim.Observer) {
 	if v.Full {
 		rig.ObserveAtomicIRQs(o)
@@ -163,10 +165,11 @@ func (v *verifier) observe(rig *rig.Rig, o sim.Observer) {
 	}
 }
 
-// oneMore is about how many times as many schedules there are with one deviation more.
+// oneMore is the approximate factor by which one more deviation multiplies the number of
+// schedules.
 const oneMore = 15
 
-// back tells how far the verification is, after n runs, by one of its searches.
+// back reports the progress of the verification after n runs, as seen by one of its searches.
 func (v *verifier) back(s search, n uint64) {
 	const whole = 1_000_000
 	if v.Back == nil {
@@ -179,7 +182,7 @@ func (v *verifier) back(s search, n uint64) {
 	if b, ok := s.(interface{ GoneBack() uint64 }); ok {
 		done = b.GoneBack()
 	}
-	if v.shares > 0 { // one of them speaks for itself only
+	if v.shares > 0 { // a share speaks for itself only
 		done = (v.ends.Load()*whole + done) / v.shares
 	}
 	if !v.Full { // fewer deviations come first, and take less
@@ -190,10 +193,10 @@ func (v *verifier) back(s search, n uint64) {
 	v.Back(n, v.broken.Load(), min(done, whole-1))
 }
 
-// watchEvery is after how many runs a Watch is called.
+// watchEvery is the number of runs between calls of a Watch.
 const watchEvery = 256
 
-// weigherOf is what knows how much memory a search takes.
+// weigherOf returns the part of a search that knows its memory use.
 func weigherOf(s search) (weigher, bool) {
 	if e, ok := s.(ender); ok {
 		w, ok := e.search.(weigher)
@@ -203,9 +206,9 @@ func weigherOf(s search) (weigher, bool) {
 	return w, ok
 }
 
-// run makes all runs of s. It stops after the first violation if first is set, and when
-// the search takes more than most bytes, unless most is 0.
-// It returns what they showed, and whether the search began anew, how often.
+// run makes all runs of s. It stops after the first violation if first is set, and when the
+// search uses more than most bytes, unless most is 0. It returns what the runs showed, and how
+// often the search began anew.
 func (v *verifier) run(rig *rig.Rig, s search, end func(rig.Run), first bool, most int) (part *explore.Part,
 	restarts uint64, err error) {
 	part = new(explore.Part)
@@ -214,7 +217,7 @@ func (v *verifier) run(rig *rig.Rig, s search, end func(rig.Run), first bool, mo
 	v.observe(rig, s)
 	for i := uint64(0); !v.ended() && rec.Begin(i); i++ {
 		run := rig.Run(rec)
-		rec.End(run.Counts.Points) // of the recorder: s is told by end
+		rec.End(run.Counts.Points) // of the recorder; s gets the end of the run through end
 		if run.Outcome == smp.Refused {
 			return nil, 0, fmt.Errorf("%s: %w", v.Scenario.Name, run.Err)
 		}
@@ -231,7 +234,7 @@ func (v *verifier) run(rig *rig.Rig, s search, end func(rig.Run), first bool, mo
 			break
 		}
 		if w, ok := weigherOf(s); ok && most > 0 && w.Bytes() > most {
-			v.filled.Store(true) // the other searches go on: what each does depends on none
+			v.filled.Store(true) // the other searches continue: they are independent of each other
 			break
 		}
 		grew := rig.Machine.Footprint().SharedGrew()
@@ -249,7 +252,7 @@ func (v *verifier) run(rig *rig.Rig, s search, end func(rig.Run), first bool, mo
 	return part, restarts, nil
 }
 
-// take adds what a search has shown.
+// take adds the results of a search.
 func (v *verifier) take(part *explore.Part) {
 	v.Points += part.Counts.Points
 	v.Violations += part.Violations
@@ -263,13 +266,13 @@ func (v *verifier) take(part *explore.Part) {
 	v.found = append(v.found, part.Found...)
 }
 
-// ender tells a search of the end of a run itself.
+// ender is a search that is notified of the end of a run directly.
 type ender struct{ search }
 
 // End implements sched.Strategy.
 func (ender) End(uint64) {}
 
-// classes runs one schedule of each class there is.
+// classes runs one schedule of each class.
 func (v *verifier) classes() error {
 	r := v.Spec.MustRig()
 	defer r.Close()
@@ -300,11 +303,11 @@ func (v *verifier) classes() error {
 	return nil
 }
 
-// learnt is how many runs at random show what interrupts touch.
+// learnt is how many random runs show what interrupts touch.
 const learnt = 64
 
-// learn tells a search what the steps of some runs touch; what CPUs share is
-// known after that, too, mostly.
+// learn passes the steps of some runs to a search. After it most of what CPUs share is known,
+// too.
 func learn(rig *rig.Rig, f *sched.Full) {
 	rig.ObserveAtomicIRQs(learner{f})
 	s := sched.NewSticky(sched.Params{Seed: 1, Mean: 8})
@@ -323,7 +326,7 @@ func (l learner) Stepped(mv sim.Mover, touched []sim.Touch) { l.f.Learn(mv, touc
 // racingMost is how many objects are reported.
 const racingMost = 12
 
-// racing notes at what the most races were.
+// racing records the objects with the most races.
 func (v *verifier) racing(rig *rig.Rig, f *sched.Full) {
 	f.Racing(func(o sim.Object, n uint64) {
 		v.Racing = append(v.Racing, Racing{rig.Machine.Names().Object(o), n})
@@ -334,9 +337,9 @@ func (v *verifier) racing(rig *rig.Rig, f *sched.Full) {
 	v.Racing = v.Racing[:min(len(v.Racing), racingMost)]
 }
 
-// bounded runs all schedules of no deviation, then all of at most one, and so
-// on: so what is found first needs the fewest. What is broken by so many ends
-// it, unless All is set; the schedules of as many are all run.
+// bounded runs all schedules without deviations, then all with at most one, and so on, so the
+// first violation found needs the fewest. A violation ends it, unless All is set, after all
+// schedules with the same number of deviations have run.
 func (v *verifier) bounded(level func(k int) (bool, error)) error {
 	v.Done = -1
 	for k := 0; k <= v.Deviations && !v.ended() && !v.filled.Load(); k++ {
@@ -361,8 +364,8 @@ func (v *verifier) bounded(level func(k int) (bool, error)) error {
 	return nil
 }
 
-// atMost runs all schedules of at most k deviations, dealt out to a number of
-// searches that doesn't depend on how many workers there are.
+// atMost runs all schedules with at most k deviations. They are divided among a number of
+// searches that doesn't depend on the number of workers.
 func (v *verifier) atMost(k int) (complete bool, err error) {
 	of := explore.MostShares
 	if k == 0 {
@@ -380,7 +383,7 @@ func (v *verifier) atMost(k int) (complete bool, err error) {
 	parallel.Run(v.Workers, of, &v.stop, func() (do func(job int), close func()) {
 		return func(i int) {
 			s := &all[i]
-			r := v.Spec.MustRig() // each knows as much of what is shared, or as little
+			r := v.Spec.MustRig() // each search knows the same about shared memory
 			defer r.Close()
 			s.b = sched.NewBounded(k, uint64(i), uint64(of), r.Machine.State().Lead)
 			s.part, s.restarts, s.err = v.run(r, ender{s.b}, func(run rig.Run) {

@@ -9,16 +9,16 @@ import (
 	"kpsim/traces"
 )
 
-// Places are where a CPU stood when a source of interrupts fired, and where it
-// stood when it could have: "victim+0x1", "sync_core step 1". They are sorted.
+// Places lists where a CPU stood when a source of interrupts fired, and where it stood when
+// the source could have fired: "victim+0x1", "sync_core step 1". The lists are sorted.
 type Places struct {
 	Source  string   `json:"source"`
 	Fired   []string `json:"fired"`
-	Visited []string `json:"visited"` // with those where it fired
+	Visited []string `json:"visited"` // includes the places where it fired
 }
 
-// ForgetSeen forgets what the runs so far have shown: events, places and what happened
-// to probes. One rig serves several searches.
+// ForgetSeen forgets what the runs so far have shown: events, places, and what happened to
+// probes. It lets one rig serve several searches.
 func (r *Rig) ForgetSeen() {
 	clear(r.census.probes)
 	r.Log.Forget()
@@ -29,19 +29,19 @@ func (r *Rig) ForgetSeen() {
 // ForgetSeen, in the order of the sources.
 func (r *Rig) Arrivals() []Places { return r.arrivals.list() }
 
-// CouldFire notes that the sources of the set can fire where their CPUs stand.
+// CouldFire records that the sources of the set can fire where their CPUs stand now.
 func (r *Rig) CouldFire(set uint64) { r.arrivals.visit(set) }
 
-// arrivals takes down where sources of interrupts have fired.
+// arrivals records where sources of interrupts have fired.
 type arrivals struct {
 	m       *smp.Machine
 	sources []sim.Mover // that interrupt a CPU
 	names   []string
 	at      map[arrival]bool // true: fired; false: could have
-	order   []arrival        // the keys of at, as they came
+	order   []arrival        // the keys of at, in the order of their insertion
 }
 
-// An arrival is a source and where its CPU stood.
+// An arrival is a source and the place where its CPU stood.
 type arrival struct {
 	source sim.Mover
 	spot   smp.Spot
@@ -60,7 +60,7 @@ func (a *arrivals) forget() {
 	a.order = a.order[:0]
 }
 
-// Event implements traces.Sink: a source fires, and its CPU hasn't moved yet.
+// Event implements traces.Sink. When a source fires, its CPU hasn't moved yet.
 func (a *arrivals) Event(e *traces.Event) *traces.Finding {
 	if a.at != nil && e.CPU < sim.MaxCPUs {
 		mv := sim.Mover(e.A)
@@ -69,7 +69,7 @@ func (a *arrivals) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// visit takes down where the sources of the set could fire.
+// visit records where the sources of the set could fire.
 func (a *arrivals) visit(set uint64) {
 	for _, mv := range a.sources {
 		if set>>(mv-sim.MoverSource)&1 == 0 {
@@ -89,7 +89,7 @@ func (a *arrivals) note(k arrival, fired bool) {
 	}
 }
 
-// list returns what was seen, in the order of the sources.
+// list returns what was recorded, in the order of the sources.
 func (a *arrivals) list() []Places {
 	list := make([]Places, len(a.sources))
 	for i, mv := range a.sources {

@@ -8,19 +8,20 @@ import (
 	"kpsim/smp/arch/target"
 )
 
-// What is to blame for an instruction that the machine doesn't execute, and for
-// a fault that no handler resolves.
+// The rules below decide what is to blame for an instruction that the machine doesn't execute,
+// and for a fault that no handler resolves.
 //
-// Without probes it is the scenario: the twin's run shows it, and is an error of the
-// input. With them it is the patching code, and the kernel dies (O1), with one
-// exception. An unchanged instruction that the scenario has linked is the scenario's
-// own, where it begins: such a run is refused, although the twin has not reached it.
-// It may take a branch that the twin doesn't, for a handler or an interrupt has sent
-// it there, and that the simulator doesn't know the instruction is no fault of the
-// engine. A faithful copy of it, in a slot or a detour, is the same instruction.
+// Without probes the scenario is to blame: the twin's run shows it, and it is an error of the
+// input. With probes the patching code is to blame, and the kernel dies (O1). There is one
+// exception: an unchanged instruction that the scenario has linked, at the address where it
+// begins, is the scenario's own. The run is then refused, although the twin has not reached
+// the instruction. The run may take a branch that the twin doesn't, because a handler or an
+// interrupt has sent it there. It is no fault of the engine that the simulator doesn't know
+// the instruction. A faithful copy of the instruction, in a slot or a detour, counts as the
+// same instruction.
 
-// blames reports whether patching code is to blame for what can't be executed at
-// an address. code are the bytes there, nil if there is nothing.
+// blames reports whether patching code is to blame for an instruction that can't be executed.
+// code holds the bytes at ip; nil means that no memory is there.
 func (r *Rig) blames(ip arch.Addr, code []byte) bool {
 	if r.twin || !r.Scenario.Patches() {
 		return false
@@ -28,8 +29,8 @@ func (r *Rig) blames(ip arch.Addr, code []byte) bool {
 	return code == nil || !r.linkedAs(ip, code)
 }
 
-// linkedAs reports whether code is what the scenario has linked at an address, or a
-// copy of one of its instructions that a probe is on or may replace.
+// linkedAs reports whether code is what the scenario has linked at ip, or a copy of a linked
+// instruction that has a probe or may be replaced by one.
 func (r *Rig) linkedAs(ip arch.Addr, code []byte) bool {
 	for i := range r.Scenario.Texts {
 		t := &r.Scenario.Texts[i]
@@ -60,8 +61,9 @@ func (r *Rig) linkedAs(ip arch.Addr, code []byte) bool {
 	return false
 }
 
-// begins reports whether a linked instruction begins at an address of a function:
-// after the one before, or where one of the function jumps to, as over a prefix.
+// begins reports whether a linked instruction begins at an address of a function: after the
+// previous instruction, or at the target of a jump in the function, such as a jump over a
+// prefix.
 func begins(t *scenario.Text, ip arch.Addr) (yes bool) {
 	for off := 0; off < len(t.Code); {
 		at := t.At + arch.Addr(off)
@@ -78,8 +80,8 @@ func begins(t *scenario.Text, ip arch.Addr) (yes bool) {
 	return yes
 }
 
-// copied reports whether code begins with a copy of an instruction: the same bytes,
-// but for the displacement of what is relative to it.
+// copied reports whether code begins with a copy of an instruction: the same bytes, except for
+// an IP-relative displacement.
 func copied(in arch.Inst, code []byte) bool {
 	own := in.Bytes()
 	if len(code) < len(own) {

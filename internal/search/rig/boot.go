@@ -19,7 +19,7 @@ import (
 	"kpsim/traces"
 )
 
-// kernelOf is how a scenario's kernel is built and booted.
+// kernelOf returns how a scenario's kernel is built and booted.
 func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Config {
 	c := kernel.Config{
 		Preemptible: sc.Machine.Preempt.Built(),
@@ -46,12 +46,12 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 	return c
 }
 
-// offline reports whether CPUs go in a scenario.
+// offline reports whether CPUs go offline in a scenario.
 func offline(sc *scenario.Scenario) bool {
 	return sc.Machine.Offline != 0 || sc.Does(act.Offline) || sc.Does(act.Online)
 }
 
-// goes is how CPUs go in an edition.
+// goes returns how CPUs go offline in an edition.
 func goes(e rules.Edition) kernel.Going {
 	switch e {
 	case rules.Edition26:
@@ -62,8 +62,8 @@ func goes(e rules.Edition) kernel.Going {
 	return kernel.GoesPushed
 }
 
-// settingsOf are the settings of a scenario's engine (engine.Config): those of
-// machine() are of kprobes. A kernel's own engine has been booted.
+// settingsOf returns the settings of a scenario's engine (engine.Config); those of machine()
+// concern kprobes. A kernel's own engine has been booted before.
 func settingsOf(sc *scenario.Scenario, mutant string) (any, error) {
 	m := &sc.Machine
 	switch m.Row() {
@@ -88,7 +88,7 @@ func settingsOf(sc *scenario.Scenario, mutant string) (any, error) {
 	return nil, nil
 }
 
-// siteOf is where a function calls ftrace, 0 if it doesn't.
+// siteOf returns where a function calls ftrace, 0 if it doesn't.
 func (r *Rig) siteOf(name string) arch.Addr {
 	for _, s := range r.Scenario.Sites {
 		if s.Func == name {
@@ -98,8 +98,8 @@ func (r *Rig) siteOf(name string) arch.Addr {
 	return 0
 }
 
-// settings are what the engine is given: a mutant may change them, so each time they
-// are a copy.
+// settings returns the settings for the engine. Each call returns a copy, because a mutant may
+// change them.
 func (r *Rig) settings() any {
 	if s, ok := r.given.(*plug.Settings); ok {
 		c := *s
@@ -108,7 +108,7 @@ func (r *Rig) settings() any {
 	return r.given
 }
 
-// addAlternatives adds lock prefixes that come and go, and alternatives.
+// addAlternatives adds the lock prefixes that are patched in and out, and the alternatives.
 func (r *Rig) addAlternatives() error {
 	for i, s := range r.Scenario.Locked {
 		at := r.funcs[s.Func] + arch.Addr(s.Offset)
@@ -129,13 +129,13 @@ func (r *Rig) addAlternatives() error {
 	return nil
 }
 
-// image tells the monitors of an instruction that may stand at a place.
+// image tells the monitors about an instruction that may stand at a place.
 func (r *Rig) image(at arch.Addr, insn []byte) {
 	lo, hi := traces.PackBytes(insn)
 	r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
 }
 
-// alternativeImages tells of both instructions that each of them may be.
+// alternativeImages tells the monitors about both forms of each lock prefix and alternative.
 func (r *Rig) alternativeImages() {
 	for _, s := range r.Scenario.Locked {
 		code := r.Text(s.Func).Code[s.Offset:]

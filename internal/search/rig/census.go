@@ -11,20 +11,19 @@ import (
 	"kpsim/traces"
 )
 
-// A Census is how many of a scenario's probes had what happen to them, in any
-// run of an exploration.
+// A Census counts a scenario's probes by what happened to them in any run of an exploration.
 type Census struct {
-	Probes     int // that the scenario has
+	Probes     int // probes in the scenario
 	Registered int
-	Refused    int // register has returned an errno
-	Errno      int // which; of the first of those probes; 0: none
+	Refused    int // register returned an errno
+	Errno      int // the errno of the first refused probe; 0: none
 	Hit        int // a handler ran
 	Optimized  int // a jump was written at its place
 
-	During uint64 // runs in which a jump was written in a function while a task was in a call of it
+	During uint64 // runs in which a jump was written in a function during a task's call of that function
 }
 
-// Probed is what happened to a probe, in any run.
+// Probed records what happened to a probe, in any run.
 type Probed struct {
 	Registered bool `json:"registered"`
 	Refused    bool `json:"refused"`
@@ -32,50 +31,50 @@ type Probed struct {
 	Hit        bool `json:"hit"`
 	Optimized  bool `json:"optimized"`
 
-	// In how many runs.
+	// The fields below count runs.
 	HitIn       uint64 `json:"hit_in"`       // a handler of it ran
 	OptimizedIn uint64 `json:"optimized_in"` // a jump was written at its place
-	DisarmedIn  uint64 `json:"disarmed_in"`  // its breakpoint was taken away
+	DisarmedIn  uint64 `json:"disarmed_in"`  // its breakpoint was removed
 }
 
-// A head is what stands at a probe's place, as far as a jump there goes: as linked, and now.
+// A head is the bytes at a probe's place that a jump there would cover: as linked, and now.
 type head struct {
 	linked, now [x86.JumpLen]byte
-	armed       bool  // a breakpoint of one byte was written there, or a jump, and is there
-	asked       bool  // the probe was registered, or is being registered: other breakpoints and jumps aren't its own
-	before      uint8 // what had happened to it before
-	registered  bool  // it was, in this run
+	armed       bool  // a breakpoint or a jump was written there and remains
+	asked       bool  // registered or being registered; if not, the patch is another probe's
+	before      uint8 // what had happened to the probe before
+	registered  bool  // the probe was registered in this run
 }
 
 // jump reports whether a jump stands there that wasn't linked.
 func (h *head) jump() bool { return h.now[0] == target.Arch.JumpByte && h.now != h.linked }
 
-// bare reports whether its first instruction is the linked one. Behind it another probe may be.
+// bare reports whether the first instruction is the linked one. Another probe may be after it.
 func (h *head) bare() bool { return h.now[0] == h.linked[0] && !h.jump() }
 
-// What happened to a probe in a run.
+// The constants say what happened to a probe in a run.
 const (
 	wasHit uint8 = 1 << iota
 	wasOptimized
 	wasDisarmed
 )
 
-// A census listens to a rig's runs. It judges nothing.
+// A census counts what happens to probes in a rig's runs. It judges nothing.
 type census struct {
 	probes []Probed
 	was    []uint8     // by probe: what happened to it in this run
 	at     []arch.Addr // where the probes are, in this run
-	in     []called    // by program: the function that its task is in a call of
-	stood  []called    // likewise, when the machine was stopped last: no CPU moves while text is written then
-	during bool        // in this run a jump was written in a function while a task was in a call of it
+	in     []called    // by program: the function that its task is calling
+	stood  []called    // in, when the machine was last stopped: no CPU moves while text is written then
+	during bool        // in this run a jump was written in a function during a task's call of that function
 
-	// stopped says that jumps are written while the machine is stopped, and silent that the engine
-	// doesn't say when it has written one or has taken a breakpoint away: then the text says it.
-	// Set by the rig.
+	// stopped says that jumps are written while the machine is stopped. silent says that the
+	// engine doesn't report that it has written a jump or removed a breakpoint; the census then
+	// reads the text. The rig sets both.
 	stopped, silent bool
-	heads           []head // if silent: of each probe
+	heads           []head // by probe, if silent is set
 
-	// Bytes were written last at tail, and whether a task was in a call there.
+	// The last bytes were written at tail; over says whether a task was in a call there.
 	tail arch.Addr
 	over bool
 }
@@ -94,7 +93,7 @@ func (c *census) begin(placed []arch.Addr) {
 	}
 }
 
-// ended adds what happened to the probes in a run to what did in all.
+// ended adds this run's probe results to the totals.
 func (c *census) ended() {
 	for i, was := range c.was {
 		p := &c.probes[i]
@@ -104,10 +103,10 @@ func (c *census) ended() {
 	}
 }
 
-// Ended adds what happened to the probes in the run that has ended to what Probed returns.
+// Ended adds the probe results of the run that has ended to what Probed returns.
 func (r *Rig) Ended() { r.census.ended() }
 
-// here notes what happens to each probe at an address.
+// here records what happened to each probe at an address.
 func (c *census) here(a arch.Addr, was uint8) {
 	for i := range c.was {
 		if c.at[i] == a {
@@ -141,7 +140,7 @@ func (c *census) Event(e *traces.Event) *traces.Finding {
 	case e.Kind == smpev.StopStart:
 		c.stood = append(c.stood[:0], c.in...)
 	case e.Kind == smpev.TextStore:
-		if a := arch.Addr(e.A); e.C > 1 { // one byte is a breakpoint, or what was there
+		if a := arch.Addr(e.A); e.C > 1 { // one byte is a breakpoint, or the original byte
 			c.tail, c.over = a, c.called(a)
 		}
 		if c.silent {
@@ -168,7 +167,7 @@ func (c *census) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// readHeads has the text say what an engine of guest code doesn't.
+// readHeads takes from the text what an engine in guest code doesn't report.
 func (r *Rig) readHeads() {
 	if r.census.silent = r.row.Boot != nil && !r.twin; r.census.silent {
 		r.census.heads = r.heads()
@@ -176,7 +175,7 @@ func (r *Rig) readHeads() {
 	}
 }
 
-// heads are what is linked at probes' places.
+// heads returns the linked bytes at probes' places.
 func (r *Rig) heads() []head {
 	list := make([]head, len(r.placed))
 	for i, at := range r.placed {
@@ -189,7 +188,8 @@ func (r *Rig) heads() []head {
 	return list
 }
 
-// optimized notes that a jump is at a. The tail was written, then the first byte; or all at once.
+// optimized records that a jump is at a. Its tail was written before its first byte, or all at
+// once.
 func (c *census) optimized(a arch.Addr) {
 	c.during = c.during || c.called(a) || c.over && c.tail-a < arch.Addr(target.Arch.BranchLen)
 	for i := range c.probes {
@@ -200,7 +200,7 @@ func (c *census) optimized(a arch.Addr) {
 	c.here(a, wasOptimized)
 }
 
-// wrote looks at what a store has left where probes are: a jump, or what was linked.
+// wrote checks what a store has left at probes' places: a jump, or the linked bytes.
 func (c *census) wrote(e *traces.Event) {
 	for i := range c.heads {
 		h := &c.heads[i]
@@ -225,7 +225,7 @@ func (c *census) wrote(e *traces.Event) {
 	}
 }
 
-// askedAt reports whether a probe at a was asked for.
+// askedAt reports whether a probe at a is registered or being registered.
 func (c *census) askedAt(a arch.Addr) bool {
 	for i := range c.heads {
 		if c.at[i] == a && c.heads[i].asked {
@@ -235,7 +235,7 @@ func (c *census) askedAt(a arch.Addr) bool {
 	return false
 }
 
-// JoinProbed adds what other runs of the same scenario have shown to all, which is nil at first.
+// JoinProbed adds to all the results of other runs of the same scenario. all is nil at first.
 func JoinProbed(all, list []Probed) []Probed {
 	if all == nil {
 		all = make([]Probed, len(list))
@@ -254,7 +254,7 @@ func JoinProbed(all, list []Probed) []Probed {
 	return all
 }
 
-// CensusOf counts probes. It leaves During to the caller.
+// CensusOf counts probes by what happened to them. It leaves During to the caller.
 func CensusOf(list []Probed) Census {
 	n := Census{Probes: len(list)}
 	for _, p := range list {
@@ -267,10 +267,10 @@ func CensusOf(list []Probed) Census {
 	return n
 }
 
-// called is a function that a task calls, nothing while it calls none.
+// called is the function that a task is calling, the zero value while it calls none.
 type called struct{ from, to arch.Addr }
 
-// enter notes what the task of a program calls.
+// enter records that the task of a program calls f.
 func (c *census) enter(program int, f called) {
 	for len(c.in) <= program {
 		c.in = append(c.in, called{})

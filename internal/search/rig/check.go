@@ -13,10 +13,10 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// want is what the scenario says that a check of a task finds.
+// want is the value that the scenario expects for a check of a task.
 type want struct{ check, value uint64 }
 
-// word is how much memory is compared at once: what fits in an event.
+// word is the number of bytes compared at once: what fits in an event.
 const word = 8
 
 // prepareChecks numbers the checks of the task's operations. A task that
@@ -65,9 +65,9 @@ func (p *program) Expect(x *smp.Ctx, i int) {
 	}
 }
 
-// got tells what check n of operation i has found. A twin, which no monitor
-// watches, compares by itself: there it is the scenario that is wrong, or the
-// code, or the processor that is simulated.
+// got reports the result of check n of operation i. A twin, which no monitor watches, compares
+// the result itself. A difference there is a fault of the scenario, of its code, or of the
+// simulated processor.
 func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 	check := smpev.Check(uint64(p.task.ID), p.checks[i]+n, what)
 	p.came = sim.Mix(p.came ^ value)
@@ -91,8 +91,9 @@ func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 	}
 }
 
-// narrow is in how many low bits two results are the same, 32, 16 or 8; 0: in none of
-// these, or in all. A negative int fills the low half of rax alone.
+// narrow returns the number of low bits in which two results agree: 32, 16 or 8. It is 0 if
+// they agree in none of these widths, or completely. A negative int fills only the low half of
+// rax.
 func narrow(a, b uint64) int {
 	for _, bits := range []int{32, 16, 8} {
 		if mask := uint64(1)<<bits - 1; a != b && a&mask == b&mask && b|mask == ^uint64(0) {
@@ -102,7 +103,7 @@ func narrow(a, b uint64) int {
 	return 0
 }
 
-// names says what a check looks at.
+// names returns the name of what a check examines.
 func (p *program) names(i, n int) string {
 	op := &p.ops[i]
 	if op.Kind == act.Expect {
@@ -111,7 +112,7 @@ func (p *program) names(i, n int) string {
 	return fmt.Sprintf("%v(%s)", op.Kind, op.Target)
 }
 
-// data returns where a block of data lies, or a CPU's copy of it.
+// data returns the address of a block of data, or of a CPU's copy of it.
 func (r *Rig) data(name string, cpu int) arch.Addr {
 	if d := r.block(name); d != nil {
 		return r.copyAt(d, cpu)
@@ -129,7 +130,7 @@ func (r *Rig) block(name string) *scenario.Data {
 	return nil
 }
 
-// copyAt returns where a CPU finds a block of data.
+// copyAt returns the address at which a CPU finds a block of data.
 func (r *Rig) copyAt(d *scenario.Data, cpu int) arch.Addr {
 	if d.PerCPU {
 		return kernel.PerCPUOffset(r.arch, cpu) + d.At

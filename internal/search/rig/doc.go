@@ -2,12 +2,12 @@
 // the monitors that the scenario asks for, and runs them under a chooser.
 //
 // A Rig is built once and run many times. It first runs the scenario's twin, without
-// probes, by the default schedule: calls are compared with those of the twin. Tasks'
+// probes, by the default schedule, and later compares calls with the twin's. Tasks'
 // operations and probes' handlers are kernel routines (program.go, probes.go). The other
 // code that rewrites text (jump labels, static calls, ftrace, modules) is in patchers.go.
-// What no processor executes, or no handler handles, is an error of the scenario or the
-// end of the kernel: blame.go decides. Linear (linear.go) compares the answers of calls
-// that overlap with a sequential model of the API.
+// An instruction that no processor executes, or a fault that no handler resolves, is an
+// error of the scenario or kills the kernel: blame.go decides. Linear (linear.go)
+// compares the answers of calls that overlap with a sequential model of the API.
 //
 // What it is not: it judges nothing. Monitors do, from events. It chooses no schedule and
 // compares no runs: the packages above do.

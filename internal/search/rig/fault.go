@@ -66,8 +66,8 @@ func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 	return true
 }
 
-// calledFrom returns the address on the stack, if it is one in text: where the
-// call just made returns to.
+// calledFrom returns the return address of the call just made: the address on the stack, if it
+// is in text.
 func (r *Rig) calledFrom(x *smp.Ctx, regs *arch.Regs) (arch.Addr, bool) {
 	back, ok := x.Memory().Load(target.Arch.StackPointer(regs), r.arch.Word)
 	t := r.textAt(arch.Addr(back))
@@ -84,8 +84,8 @@ func (r *Rig) missingAt(a arch.Addr) string {
 	return ""
 }
 
-// textAt returns the function of the scenario that holds an address, or else the last
-// one before it in its page.
+// textAt returns the scenario's function that holds an address. If there is none, it returns
+// the last function before the address in the same page.
 func (r *Rig) textAt(a arch.Addr) (before *scenario.Text) {
 	for i := range r.Scenario.Texts {
 		t := &r.Scenario.Texts[i]
@@ -100,17 +100,17 @@ func (r *Rig) textAt(a arch.Addr) (before *scenario.Text) {
 	return before
 }
 
-// A fault is one of the scenario's own text that no handler resolves.
+// A fault is a fault in the scenario's own text that no handler resolves.
 type fault struct {
 	r     *Rig
 	x     *smp.Ctx
 	regs  *arch.Regs
 	vec   uint8
-	at    arch.Addr // the events that it gets
-	place string    // the same in words
+	at    arch.Addr // the address that events report
+	place string    // at, as text
 }
 
-// what says what is wrong, and what to do.
+// what describes the fault, and says what to do about it.
 func (f *fault) what() string {
 	if f.vec == smpev.VecBP { // the address after it is saved
 		f.at--
@@ -154,8 +154,9 @@ func (f *fault) what() string {
 	return does + ": " + f.access(in)
 }
 
-// cutOff returns where the last instruction of a function begins that its end cuts off,
-// or what is none; else its size.
+// cutOff returns the offset of the first bytes that don't decode: an instruction that the
+// function's end cuts off, or no instruction at all. If everything decodes, it returns the
+// function's size.
 func cutOff(t *scenario.Text) (off int) {
 	for off < len(t.Code) {
 		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
@@ -167,7 +168,7 @@ func cutOff(t *scenario.Text) (off int) {
 	return off
 }
 
-// unloaded tells of text or data of a module that isn't there.
+// unloaded describes an access to text or data of a module that isn't loaded.
 func (f *fault) unloaded(name string) string {
 	if back, ok := f.r.calledFrom(f.x, f.regs); ok && f.x.Fault() == f.at {
 		f.place = f.r.Machine.Names().Symbol(back)
@@ -175,7 +176,7 @@ func (f *fault) unloaded(name string) string {
 	return fmt.Sprintf("%s is of module %q, which isn't loaded then: insmod() first", name, f.moduleOf(name))
 }
 
-// moduleOf names the module that text or data is of, "" if it is of none.
+// moduleOf returns the name of the module that owns text or data, "" if none does.
 func (f *fault) moduleOf(name string) string {
 	for _, m := range f.r.Scenario.Modules {
 		if slices.Contains(slices.Concat(m.Core, m.Init, m.Data), name) {
@@ -185,10 +186,10 @@ func (f *fault) moduleOf(name string) string {
 	return ""
 }
 
-// plainly names the fault and no more.
+// plainly names the vector of the fault, and nothing else.
 func (f *fault) plainly() string { return fmt.Sprintf("vector %d: nobody handles it", f.vec) }
 
-// astray tells of a CPU that runs what is no text.
+// astray describes a CPU that executes memory that isn't text.
 func (f *fault) astray() string {
 	if f.at != f.x.Fault() && f.r.arch.Valid(f.at) {
 		return f.plainly()
@@ -213,7 +214,7 @@ func (f *fault) astray() string {
 	return "somebody jumps here, where no function is" + remedy
 }
 
-// access tells of an access to memory that failed.
+// access describes a failed memory access.
 func (f *fault) access(in arch.Inst) string {
 	a := f.x.Fault()
 	where := fmt.Sprintf("nobody has memory at %#x", uint64(a))
@@ -236,7 +237,7 @@ func (f *fault) access(in arch.Inst) string {
 	name, off, _ := f.r.Machine.Names().SymbolAt(a)
 	d := f.r.block(name)
 	switch t, stack := f.r.textAt(a), f.x.Thread().StackTop(); {
-	case f.vec != smpev.VecPF: // which address it was isn't known
+	case f.vec != smpev.VecPF: // the address isn't known
 	case in.PerTask():
 		base := "fs"
 		if f.r.arch.Word == 4 {
@@ -267,7 +268,7 @@ func (f *fault) access(in arch.Inst) string {
 	return where + memory
 }
 
-// pointers returns the registers that the address which was accessed is from.
+// pointers returns the registers that the accessed address is computed from.
 func (f *fault) pointers(in arch.Inst) []arch.Reg {
 	if regs := in.Pointers(); regs != nil {
 		return regs
@@ -299,7 +300,8 @@ func (r *Rig) noEndAlone(run Run) error {
 	}
 }
 
-// refusal is why the machine refused to go on, with the part of the scenario that it is about.
+// refusal returns why the machine refused to go on, with the part of the scenario that caused
+// it.
 func (r *Rig) refusal() error {
 	err := r.Machine.Refusal()
 	if err == nil {
@@ -319,8 +321,8 @@ func (r *Rig) stands() scenario.Part {
 	return r.partOf(task, place)
 }
 
-// partOf returns the function that a place is in, or else the task; the scenario as a whole if there
-// is neither.
+// partOf returns the function that contains a place. If there is none, it returns the task; if
+// there is no task either, the scenario as a whole.
 func (r *Rig) partOf(task, place string) scenario.Part {
 	name, _, _ := strings.Cut(place, "+")
 	sc := r.Scenario

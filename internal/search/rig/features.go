@@ -9,14 +9,14 @@ import (
 	"kpsim/traces"
 )
 
-// features are what a run shows that a strategy can learn from: of each probe,
-// or piece of text, which event came right after which, and whether on the same
-// CPU; where the other CPUs stood then; and which property was broken where.
+// features records what a strategy can learn from a run. For each probe or piece of text, it
+// is which event came right after which, and whether on the same CPU; and where the other CPUs
+// stood then. It also records which property was broken where.
 type features struct {
 	on   bool // a strategy learns
 	cpus int
 	last [64]uint64
-	at   [sim.MaxCPUs]uint64 // what each CPU has done last, 0 if nothing
+	at   [sim.MaxCPUs]uint64 // what each CPU did last, 0 if nothing
 	list []uint64
 }
 
@@ -25,7 +25,7 @@ var featureKinds = []traces.Kind{
 	kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized, smpev.TextStore, smpev.Commit,
 }
 
-// standKinds are those that say where a CPU stands.
+// standKinds are the kinds of event that say where a CPU stands.
 var standKinds = []traces.Kind{smpev.Exec, smpev.Trap, smpev.Return, smpev.Switch, smpev.Fire}
 
 func (f *features) begin() {
@@ -60,7 +60,7 @@ func (f *features) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// broken adds what a violation shows.
+// broken adds the features of a violation.
 func (f *features) broken(run *Run) {
 	if run.Property == nil {
 		return
@@ -72,7 +72,7 @@ func (f *features) broken(run *Run) {
 	f.list = append(f.list, h)
 }
 
-// learn sets whether a strategy uses the features of the runs to come.
+// learn sets whether a strategy uses the features of later runs.
 func (r *Rig) learn(on bool) {
 	if r.features.on == on {
 		return
@@ -87,11 +87,11 @@ func (r *Rig) learn(on bool) {
 	}
 }
 
-// A Watcher looks closer at some runs of a search.
+// A Watcher examines a sample of a search's runs.
 type Watcher interface {
-	// Sample reports whether run number i is looked at.
+	// Sample reports whether run number i is in the sample.
 	Sample(i uint64) bool
-	// Over returns the chooser of such a run, which asks ch in its turn.
+	// Over returns the chooser of such a run, which in turn asks ch.
 	Over(ch sim.Chooser) sim.Chooser
 }
 
@@ -117,7 +117,7 @@ func (r *Rig) NextWatched(s sched.Strategy, i uint64, w Watcher) (run Run, more 
 		l.Learn(r.features.list)
 	}
 	s.End(run.Counts.Points)
-	// a run has one observer: the sample is the same run again
+	// A run has one observer, so the sampled run is made again.
 	if rec, ok := s.(*sched.Recorder); ok && sampled && o != nil {
 		again := sched.NewExact(rec.Recording())
 		again.Begin(0)
@@ -126,8 +126,8 @@ func (r *Rig) NextWatched(s sched.Strategy, i uint64, w Watcher) (run Run, more 
 	return run, true
 }
 
-// Runs makes at most so many runs of a strategy, until it has no more or more says that it
-// is enough. The error is what the machine refused.
+// Runs makes at most the given number of runs of a strategy. It ends when the strategy has no
+// more, or when more returns false. The error is why the machine refused.
 func (r *Rig) Runs(s sched.Strategy, most uint64, more func(i uint64, run Run) bool) error {
 	for i := range most {
 		run, ok := r.Next(s, i)

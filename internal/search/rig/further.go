@@ -10,8 +10,8 @@ import (
 	"kpsim/smp/arch/target"
 )
 
-// furtherNames names what a kernel's own engine has: the members of users' structs
-// ("k->flags"), and the kernel's symbols.
+// furtherNames returns a function that names what only a kernel's own engine has: the members
+// of users' structs ("k->flags"), and the kernel's symbols.
 func (r *Rig) furtherNames(k *linux.Kernel) func(a arch.Addr) (name string, off int, ok bool) {
 	e, _ := r.config.Booted.(*linux.Linux)
 	return func(a arch.Addr) (string, int, bool) {
@@ -26,8 +26,8 @@ func (r *Rig) furtherNames(k *linux.Kernel) func(a arch.Addr) (name string, off 
 	}
 }
 
-// Code is a function's text as the machine's kernel has it: where something else is to be
-// written into it later, there is that kernel's own nop.
+// Code returns a function's text as the machine's kernel has it: bytes that are rewritten
+// later hold that kernel's own nop.
 func (r *Rig) Code(t *scenario.Text) []byte {
 	nop, common := r.arch.BranchNop, target.Arch.BranchNop
 	if nop == common {

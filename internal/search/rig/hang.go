@@ -8,16 +8,16 @@ import (
 	"kpsim/smp"
 )
 
-// TraceSteps bounds a run of a trace, in boundaries, whatever its machine() says: a trace
-// may come from a stranger. It is five times what a run has by default, and takes some
-// seconds and 0.5 GB with all its events.
+// TraceSteps bounds a run of a trace, in boundaries, whatever its machine() says, because a
+// trace may come from an untrusted source. It is five times a run's default budget. Such a run
+// takes some seconds, and 0.5 GB with all its events.
 const TraceSteps = 5 * smp.DefaultBudget
 
-// OfTrace says that the rig's runs are a trace's.
+// OfTrace marks the rig's runs as runs of a trace.
 func (r *Rig) OfTrace() { r.ofTrace = true }
 
-// leavesWork has a run be stuck that would have passed, but for work which nothing will do, or
-// a CPU which does none.
+// leavesWork makes a run that would have passed stuck instead, if work is left that nothing
+// will do, or if a CPU does no work.
 func (r *Rig) leavesWork(run *Run) {
 	if run.Outcome == smp.Passed && (r.Kernel.Work.Left() != "" || r.Kernel.Hotplug.Idle() != 0) {
 		run.Outcome = smp.Stuck
@@ -46,9 +46,9 @@ func (r *Rig) noEnd(run Run) string {
 	return "the run ended stuck; " + why
 }
 
-// longer says what to do about a run that is only long; wants stands before a
-// bound that the scenario may have. ofTrace: it is a trace's run, for which
-// TraceSteps is the bound, whatever its machine() says.
+// longer says what to do about a run that is merely long. wants is the text before a bound
+// that the scenario may set. ofTrace means that the run is a trace's, which TraceSteps bounds,
+// whatever its machine() says.
 func (r *Rig) longer(wants string, ofTrace bool) string {
 	switch budget := r.Machine.Interactive().Budget(); {
 	case ofTrace && budget >= TraceSteps:
@@ -61,14 +61,14 @@ func (r *Rig) longer(wants string, ofTrace bool) string {
 	}
 }
 
-// more is a budget of steps with which a long run may end.
+// more returns a budget of steps with which a long run may end.
 func (r *Rig) more() uint64 { return min(10*r.Machine.Interactive().Budget(), scenario.MaxBudget) }
 
-// LongAlone is the fault of a scenario whose programs don't end by themselves within
-// their budget.
+// LongAlone is the error of a scenario whose programs don't end by themselves within their
+// budget.
 type LongAlone struct{ says, scenario, trace string }
 
 func (l *LongAlone) Error() string { return l.says + l.scenario }
 
-// InTrace is the fault in the words for a trace.
+// InTrace returns the error as worded for a trace.
 func (l *LongAlone) InTrace() error { return errors.New(l.says + l.trace) }

@@ -8,28 +8,28 @@ import (
 	"kpsim/traces"
 )
 
-// goOn says after what a rig's runs go on.
+// goOn says after which violations a rig's runs continue.
 //
-// To go on means: the machine runs as if nothing had been found, the monitor that found
-// something gets no more events in this run, and all others get every event. The machine is
-// right for any bytes, so what the others find did happen; but it may be a consequence.
-// After T1, T2, B1, S1 or O1 a CPU may execute garbage, and a run that reaches bytes that
-// can't be executed, to a fault that has no handler, or into the kernel with arguments of
-// garbage, ends there.
+// To continue means that the machine runs as if nothing had been found. The monitor that found
+// the violation gets no more events in this run; all others get every event. The machine is
+// right for any bytes, so what the other monitors find did happen, but it may be a consequence
+// of the first violation. After T1, T2, B1, S1 or O1 a CPU may execute garbage. A run ends
+// there if it reaches bytes that can't be executed or a fault that has no handler, or enters
+// the kernel with garbage arguments.
 type goOn struct {
-	ignored properties.Set // by the user
-	past    properties.Set // and after these, which are counted
+	ignored properties.Set // properties that the user ignores
+	past    properties.Set // other properties after which runs continue; their violations count
 	broken  []properties.Broken
 }
 
-// GoOnAfter makes the rig's runs go on after some properties were broken: the ignored ones,
-// which then aren't broken as far as a Run's Property says, and others.
+// GoOnAfter makes the rig's runs continue after some properties were broken. A Run's Property
+// is never an ignored one; it may be one of past.
 func (r *Rig) GoOnAfter(ignored, past properties.Set) {
 	r.goOn.ignored, r.goOn.past = ignored, past
 	r.monitors.Pass(r.goOn.passed())
 }
 
-// watchFor has only the monitors of some properties watch the rig's runs.
+// watchFor restricts the monitors that watch the rig's runs to those of some properties.
 func (r *Rig) watchFor(list []*properties.Property) {
 	r.monitors.Unsubscribe(&r.Log)
 	r.monitors = properties.NewMonitors(list...)
@@ -39,8 +39,8 @@ func (r *Rig) watchFor(list []*properties.Property) {
 
 func (g *goOn) passed() properties.Set { return g.ignored | g.past }
 
-// NewIgnoring is New for runs that go on after some properties were broken (goOn): the
-// ignored ones, which then aren't broken as far as a Run's Property says, and those of past.
+// NewIgnoring is New for runs that continue after some properties were broken (goOn). A Run's
+// Property is never an ignored one; it may be one of past.
 func NewIgnoring(sc *scenario.Scenario, mutantName string, ignored, past properties.Set) (*Rig, error) {
 	r, err := New(sc, mutantName)
 	if err != nil {
@@ -53,9 +53,9 @@ func NewIgnoring(sc *scenario.Scenario, mutantName string, ignored, past propert
 // Ignored returns the properties that the rig's runs ignore.
 func (r *Rig) Ignored() properties.Set { return r.goOn.ignored }
 
-// runOn runs the machine. Where something was broken and the run went on, kernel and engine may
-// be called with garbage: a pointer that is none, where a kernel would die of it. That ends the
-// run, too, and isn't a bug of the simulator.
+// runOn runs the machine. Where something was broken and the run continued, kernel and engine
+// may be called with garbage, such as an invalid pointer, of which a real kernel would die.
+// Such a panic ends the run, too, and isn't a bug of the simulator.
 func (r *Rig) runOn() (o smp.Outcome) {
 	if r.goOn.passed() == 0 {
 		return r.Machine.Run()
@@ -73,22 +73,22 @@ func (r *Rig) runOn() (o smp.Outcome) {
 	return r.Machine.Run()
 }
 
-// endsInGarbage makes a refusal that follows from what was broken and ignored the run's end:
-// nothing is wrong with the scenario.
+// endsInGarbage turns a refusal that follows from an ignored violation into the end of the
+// run, because nothing is wrong with the scenario.
 func (r *Rig) endsInGarbage(run *Run) {
 	if run.Outcome == smp.Refused && r.monitors != nil && len(r.monitors.Passed()) > 0 {
 		run.Outcome, run.Err = smp.Violated, nil
 	}
 }
 
-// wentOn says of a run what it has broken altogether.
+// wentOn records in a run everything that it has broken.
 func (r *Rig) wentOn(run *Run) {
 	g := &r.goOn
 	if g.passed() == 0 {
 		return
 	}
 	g.broken = append(g.broken[:0], r.monitors.Passed()...)
-	if run.Property != nil { // as the run ended, or was judged when it was over
+	if run.Property != nil { // broken by how the run ended, or by the judgement after its end
 		g.broken = append(g.broken, properties.Broken{Property: run.Property, Finding: run.Finding})
 		run.Property, run.Finding = nil, traces.Finding{}
 	}

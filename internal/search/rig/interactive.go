@@ -12,11 +12,11 @@ import (
 	"kpsim/smp/arch/target"
 )
 
-// mostAdded is how many probes a run by hand may add to the scenario's.
+// mostAdded is how many probes an interactive run may add to those of the scenario.
 const mostAdded = 256
 
-// NewInteractive builds a rig for a run that is driven by hand: its tasks begin when
-// they are woken, all its text is watched, and probes can be added to it.
+// NewInteractive builds a rig for an interactive run: its tasks begin when they are woken, all
+// its text is watched, and probes can be added.
 func NewInteractive(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 	r, err := build(sc, mutantName, false, (*Rig).watchAll)
 	if err != nil {
@@ -29,8 +29,8 @@ func NewInteractive(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 	return r, nil
 }
 
-// withoutTwin leaves out the property that compares calls with those of a run
-// without probes: it isn't known which calls there will be.
+// withoutTwin disables the property that compares calls with those of a run without probes,
+// because it isn't known which calls there will be.
 func (r *Rig) withoutTwin() {
 	var list []*properties.Property
 	for _, p := range properties.All {
@@ -41,12 +41,12 @@ func (r *Rig) withoutTwin() {
 	r.watchFor(list)
 }
 
-// GoByHand says that from now on calls may be made that the twin hasn't: the run isn't
-// compared with the twin's any more. All other properties judge it as before.
+// GoByHand says that calls may be made from now on that the twin hasn't made. The run is no
+// longer compared with the twin's. All other properties judge it as before.
 func (r *Rig) GoByHand() { r.monitors.Mute(properties.SetOf(&properties.Transparent)) }
 
-// watchAll watches all text, and has the monitors told of it: a probe may be
-// put anywhere.
+// watchAll watches all text, and tells the monitors about it, because a probe may be put
+// anywhere.
 func (r *Rig) watchAll() error {
 	for i := range r.Scenario.Texts {
 		if t := &r.Scenario.Texts[i]; !r.Machine.Memory().Watched(t.At, len(t.Code)) {
@@ -63,7 +63,7 @@ func (r *Rig) watchAll() error {
 }
 
 // AddProbe adds a probe to those of the scenario, during a run. It isn't registered yet.
-// Errors say what the edition lacks, too.
+// Errors include what the edition lacks.
 func (r *Rig) AddProbe(p scenario.Probe) error {
 	n := len(r.config.Probes)
 	if r.added == mostAdded {
@@ -87,7 +87,7 @@ func (r *Rig) AddProbe(p scenario.Probe) error {
 	return nil
 }
 
-// See has f told of each handler's call, with the registers that it is given.
+// See makes each call of a handler also call f, with the registers that the handler gets.
 func (r *Rig) See(f func(h engine.Hit)) { r.saw = f }
 
 // Tasks returns the scenario's tasks.
@@ -99,8 +99,8 @@ func (r *Rig) Tasks() []*smp.Task {
 	return list
 }
 
-// Operation returns a routine that does an operation as one of the scenario's tasks would.
-// It returns what the API answered, and what a call left in rax.
+// Operation returns a routine that does an operation as one of the scenario's tasks would. The
+// routine returns what the API answered, and what a call left in rax.
 func (r *Rig) Operation(t *smp.Task, op scenario.Op) func(x *smp.Ctx) (errno kprobes.Errno, rax uint64) {
 	p := &program{r: r, task: t, ops: []scenario.Op{op}, repeat: 1, called: []called{r.called(&op)}}
 	return func(x *smp.Ctx) (kprobes.Errno, uint64) {

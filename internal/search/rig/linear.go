@@ -14,49 +14,50 @@ import (
 	"kpsim/traces"
 )
 
-// A Linear holds the calls of the API that a run has made, and its writes of the two
-// switches, against a model in which each happens at one moment, between its beginning
-// and its return: there is an order of all of them in which each answers what it has
-// answered, and that ends in what is there at the end. Where tasks share probes no
-// property can say that, because the order of overlapping calls isn't known.
+// A Linear compares the calls of the API that a run has made, and its writes of the two
+// switches, with a sequential model. In the model each call takes effect at one moment between
+// its beginning and its return. There must be an order of all of them in which each gives the
+// answer that it gave, and which ends in the state at the end of the run. Where tasks share
+// probes no property can say that, because the order of overlapping calls isn't known.
 //
-// A probe is registered or not, and disabled or not; registering what is there, and
-// anything else of what isn't, answers an errno and changes nothing. A switch is on or
+// A probe is registered or not, and disabled or not. Registering a registered probe, and any
+// other call for an unregistered one, answers an errno and changes nothing. A switch is on or
 // off, and a write that changes it prints a line.
 //
-// It claims less: of a probe that its run has never seen registered, or that comes and goes with a
-// module, or beside a jprobe, ftrace or a debugger, any register may be refused, and any enable; so
-// may a register that is overlapped by an unregister of what isn't there, which clears the probe's
-// address (spec 6.5). An array's calls are one each, and those of one that failed may have been
-// rolled back.
+// The model claims less in some cases. Any register and any enable may be refused for a probe
+// that the run has never seen registered, that is loaded and unloaded with a module, or that
+// is beside a jprobe, ftrace or a debugger. A register may also be refused if an unregister of
+// an unregistered probe overlaps it, because that clears the probe's address (spec 6.5). An
+// array's calls count as one call for each element, and those of an array that failed may have
+// been rolled back.
 type Linear struct {
 	r     *Rig
 	calls []linearCall
 	now   int64
 }
 
-// A linearCall is a call, and its times: its events' places among those taken.
+// A linearCall is a call and its times: the positions of its events among those recorded.
 type linearCall struct {
-	what   uint64 // of the API; or one of the writes and reads below
+	what   uint64 // a call of the API, or one of the writes and reads below
 	about  uint64 // the probe, or the switch
 	task   uint8
-	value  bool // what is written, or has been read: of a switch whether it is on, of a probe whether it is disabled
-	there  bool // a read: the probe is registered
-	array  bool // one of several that are made at once
+	value  bool // written or read: whether a switch is on, or a probe is disabled
+	there  bool // a read: whether the probe is registered
+	array  bool // one of several calls that are made at once
 	errno  uint64
-	prints bool // a write: it has changed something
-	blank  bool // a register: the address may have been cleared under it
+	prints bool // a write: whether it has changed something
+	blank  bool // a register: another call may have cleared its address meanwhile
 	from   int64
 	to     int64 // 0: it hasn't returned
 }
 
-// Besides the calls of the API.
+// The kinds below extend the calls of the API.
 const (
 	linearWrite = 100 + iota // of a switch
-	linearRead               // of all at the end
+	linearRead               // of everything, at the end
 )
 
-// The switches, as objects; others are probes.
+// The constants are the switches, as objects; all other objects are probes.
 const (
 	linearSysctl  = 1 << 32
 	linearEnabled = 1<<32 + 1
@@ -109,7 +110,7 @@ func (l *Linear) enter(c linearCall) {
 	l.calls = append(l.calls, c)
 }
 
-// open returns the call that a task is in, nil if it isn't.
+// open returns the call that a task is in, nil if there is none.
 func (l *Linear) open(task uint8, what, about uint64) *linearCall {
 	for i := range l.calls {
 		if c := &l.calls[i]; c.task == task && c.what == what && c.about == about && c.to == 0 {
@@ -119,7 +120,7 @@ func (l *Linear) open(task uint8, what, about uint64) *linearCall {
 	return nil
 }
 
-// read takes what is there at the end of a run.
+// read records the state at the end of a run.
 func (l *Linear) read() {
 	r := l.r
 	add := func(c linearCall) {
@@ -138,8 +139,8 @@ func (l *Linear) read() {
 	add(linearCall{about: linearEnabled, value: r.engine.Switched(engine.Armed)})
 }
 
-// fixed reports whether nothing but the text where it is decides if a probe can be
-// registered, and that text stays.
+// fixed reports whether only the text at a probe decides if the probe can be registered, and
+// that text stays.
 func (r *Rig) fixed(i int) bool {
 	if len(r.Scenario.Modules) > 0 || r.Tracer != nil || r.Debugger.Any() {
 		return false
@@ -149,18 +150,19 @@ func (r *Rig) fixed(i int) bool {
 	})
 }
 
-// linearState is a probe's, or that of a switch in on.
+// linearState is the state of a probe, or that of a switch in on.
 type linearState struct{ there, disabled, on bool }
 
-// linearAbout is what a model knows of a probe.
+// linearAbout is what the model knows about a probe.
 type linearAbout struct {
-	toggles  bool // it can be disabled and enabled at all
+	toggles  bool // it can be disabled and enabled
 	disabled bool // it is registered disabled
 	fixed    bool
-	can      bool // a register of it has succeeded
+	can      bool // one of its registers has succeeded
 }
 
-// step is the model: whether a call may answer what it has answered, and what then is.
+// step is the model: it reports whether a call may give its answer in state s, and returns the
+// next state.
 func (c *linearCall) step(s linearState, a *linearAbout) (bool, linearState) {
 	was := s
 	switch ok := c.errno == 0; c.what {
@@ -195,7 +197,7 @@ func (c *linearCall) step(s linearState, a *linearAbout) (bool, linearState) {
 	return true, s
 }
 
-// check returns what can't be explained as calls one after another, "" if all
+// check returns what can't be explained by any sequential order of the calls, "" if everything
 // can.
 func (l *Linear) check(about func(probe uint64) linearAbout) string {
 	type input struct {
@@ -220,7 +222,7 @@ func (l *Linear) check(about func(probe uint64) linearAbout) string {
 	for i := range l.calls {
 		c := &l.calls[i]
 		if c.to == 0 {
-			return "" // it hasn't returned: what it does is open
+			return "" // it hasn't returned, so its effect is open
 		}
 		c.blank = c.what == kpev.Register && slices.ContainsFunc(l.calls, func(o linearCall) bool {
 			return o.about == c.about && o.what == kpev.Unregister && o.errno != 0 && o.from < c.to && o.to > c.from
@@ -240,7 +242,7 @@ func (l *Linear) check(about func(probe uint64) linearAbout) string {
 	return ""
 }
 
-// says tells the calls about an object, in the order in which they began.
+// says lists the calls about an object, in the order in which they began.
 func (l *Linear) says(about uint64) string {
 	s := fmt.Sprintf("probe %d", about)
 	switch about {
@@ -275,8 +277,8 @@ func (c *linearCall) String() string {
 	return fmt.Sprintf("%s = %d", kpev.Verbs.Name(uint64(c.what)), c.errno)
 }
 
-// newLinear returns one that follows the runs of a rig from the next one on; nil if
-// there is but one order in each (scenario.Scenario.Shares).
+// newLinear returns a Linear that follows the runs of a rig from the next one on. It is nil if
+// each run has only one order (scenario.Scenario.Shares).
 func newLinear(r *Rig) *Linear {
 	if !r.Scenario.Shares() {
 		return nil
@@ -286,8 +288,8 @@ func newLinear(r *Rig) *Linear {
 	return l
 }
 
-// overlapped reports whether calls for one probe overlapped in the last run, or writes
-// of one switch: else there is but one order.
+// overlapped reports whether calls for one probe, or writes of one switch, overlapped in the
+// last run. Otherwise only one order exists.
 func (l *Linear) overlapped() bool {
 	for i := range l.calls {
 		for k := range l.calls[:i] {
@@ -299,7 +301,7 @@ func (l *Linear) overlapped() bool {
 	return false
 }
 
-// judge says of a run that has just passed if no order of its calls explains them.
+// judge marks a run that has just passed as failed if no order of its calls explains them.
 func (l *Linear) judge(run *Run) {
 	l.read()
 	wrong := l.check(func(probe uint64) linearAbout {

@@ -25,8 +25,8 @@ func (r *Rig) Readable(message string) string {
 // Message is what a run has found, in words.
 func (r *Rig) Message(run *Run) string { return r.Readable(run.Finding.Message) + r.Reason(run) }
 
-// Reason ends the message of a run in which register has answered what the scenario
-// doesn't say: with what the rules have against the probe. "": nothing.
+// Reason returns the end of the message of a run in which register gave another answer than
+// the scenario expects: the rules' objection to the probe. It is "" for other runs.
 func (r *Rig) Reason(run *Run) string {
 	if run.Property != &properties.RightResult || run.Finding.Place == 0 {
 		return ""
@@ -38,15 +38,16 @@ func (r *Rig) Reason(run *Run) string {
 	return "; it was refused: " + why
 }
 
-// Plain is what a run has found, in words that don't depend on where things lie or what the
-// scenario calls them: two findings of one cause read alike.
+// Plain returns a finding's message in words that don't depend on addresses or on the
+// scenario's names, so that two findings with one cause read alike.
 func (r *Rig) Plain(message string) string {
 	message = aStop().ReplaceAllString(message, "$1: ")
 	place := func(at uint64) string { return r.PlainPlace(r.Machine.Names().SymbolName(at)) }
 	return Words(traces.Readable(message, place, func(uint64) string { return "" }, r.Kernel.Locks.Name))
 }
 
-// PlainPlace is a symbol with an offset, without the offset. The scenario's own functions have no name then.
+// PlainPlace returns a symbol without its offset. The scenario's own functions have no name
+// then.
 func (r *Rig) PlainPlace(symbol string) string {
 	name, _, _ := strings.Cut(symbol, "+")
 	if r.Scenario.Text(name) != nil {
@@ -57,16 +58,16 @@ func (r *Rig) PlainPlace(symbol string) string {
 
 var (
 	aLine = lazyregexp.New(`^[\w/-]+\.[ch]:\d+$`) // of a kernel's source
-	// where it was then is chance (noEnd)
+	// the place where the run was then is chance (noEnd)
 	aStop = lazyregexp.New(`^(the run ended exhausted after \d+ boundaries), .*?: `)
 	aByte = lazyregexp.New(`^[0-9a-f]{2}$`)
 )
 
-// Words are the words of a text without numbers: lines of a kernel's source stay, and a
-// breakpoint or jump that text begins with does.
+// Words returns the words of a text without its numbers. References to lines of a kernel's
+// source stay, and so does a breakpoint or a jump at the beginning of text.
 func Words(text string) string {
 	var words []string
-	bytes := false // the word before was one
+	bytes := false // the word before was a byte
 	for _, w := range strings.Fields(text) {
 		w = strings.Trim(w, ",.;:\"'")
 		was := bytes

@@ -11,9 +11,9 @@ import (
 	"kpsim/traces"
 )
 
-// Observe makes o be told of the steps of each run from the next one on, and of
-// what they touch: of the machine, and of what the properties' monitors
-// remember. nil: no observer. It changes nothing else of a run.
+// Observe makes o receive the steps of each run from the next one on, and what they touch in
+// the machine and in the state of the properties' monitors. nil removes the observer. Nothing
+// else of a run changes.
 func (r *Rig) Observe(o sim.Observer) {
 	r.Machine.Footprint().Observe(o)
 	r.tap(o)
@@ -26,8 +26,8 @@ func (r *Rig) ObserveAfresh(o sim.Observer) {
 	r.tap(o)
 }
 
-// Learnt runs a few schedules, always the same, so that which memory is shared is
-// known to those strategies that are told of steps from their first run on.
+// Learnt runs a few schedules, always the same ones. They find out which memory is shared, for
+// strategies that receive steps from their first run on.
 func (r *Rig) Learnt() *Rig {
 	s := sched.NewSticky(sched.Params{Length: r.Play(new(sched.Default)).Counts.Points, Mean: surveyMean})
 	r.tap(Deaf{})
@@ -40,7 +40,7 @@ func (r *Rig) Learnt() *Rig {
 	return r
 }
 
-// Deaf is an observer that doesn't listen.
+// Deaf is an observer that ignores every step.
 type Deaf struct{}
 
 // Stepped implements sim.Observer.
@@ -68,17 +68,17 @@ func (r *Rig) ObserveAtomicIRQs(o sim.Observer) {
 	r.Machine.Footprint().ObserveAtomicIRQs(o)
 }
 
-// relate tells an observed machine what the events of a step have to do with
-// those of others, by the properties whose monitors are told of them.
+// relate tells an observed machine how the events of a step relate to those of other steps,
+// using the properties whose monitors receive these events.
 type relate struct {
 	r     *Rig
 	on    bool
 	kinds []traces.Kind
-	heed  [][]monitor // of each kind: those that get it
+	heed  [][]monitor // by kind: the monitors that receive it
 	taken properties.Touched
 }
 
-// monitor is one of properties.All: its place there, and what its events touch.
+// monitor is one of properties.All: its index there, and what its events touch.
 type monitor struct {
 	place   int
 	touches func(t *properties.Touched, e *traces.Event)
@@ -151,10 +151,9 @@ func (q *relate) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// Final is a digest of the state in which the last run has ended: how it ended,
-// the text and the data, what each task's calls returned, how often each probe
-// was missed. Two orders of the same steps that commute have the same one,
-// which is not so of the log's digest.
+// Final returns a digest of the state in which the last run ended: its outcome, the text and
+// the data, what each task's calls returned, and how often each probe was missed. Two orders
+// of steps that commute have the same digest; their logs' digests differ.
 func (r *Rig) Final() uint64 {
 	h := sim.Mix(uint64(r.last.Outcome)) ^ r.Machine.State().MemoryDigest()
 	if p := r.last.Property; p != nil {

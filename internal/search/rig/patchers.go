@@ -28,18 +28,18 @@ import (
 	"kpsim/traces"
 )
 
-// patchers are what else patches text, or takes it away.
+// patchers holds the other code that patches text, or removes it.
 type patchers struct {
 	modules  []*kernel.Module
 	ofModule map[string]*kernel.Module // by the name of a block of data
 	labels   *jumplabel.Labels
 	calls    *staticcall.Calls
 	act.Clients
-	brk     func(x kapi.Context, at arch.Addr) bool // what the debugger has; nil: no task sets a breakpoint
+	brk     func(x kapi.Context, at arch.Addr) bool // of the debugger; nil: no task sets a breakpoint
 	fprobes *fprobe.Probes
 }
 
-// bootClients makes the kernel's other clients of text patching: no label, no call
+// bootClients makes the kernel's other clients of text patching. They have no label, no call
 // and no site yet.
 func (r *Rig) bootClients() {
 	k, cells := r.Kernel, &r.Machine.Cells
@@ -56,8 +56,8 @@ func (r *Rig) bootClients() {
 		Tasks: &k.Tasks, CPUs: r.Scenario.Machine.CPUs})
 }
 
-// mapTexts puts the functions into memory: those of modules are there when these
-// are loaded.
+// mapTexts puts the functions into memory. A module's functions appear when the module is
+// loaded.
 func (r *Rig) mapTexts() {
 	sc, m := r.Scenario, r.Machine
 	owned := make(map[string]bool)
@@ -95,8 +95,8 @@ func (r *Rig) mapTexts() {
 	}
 }
 
-// fence puts a breakpoint after each function that no other follows at once:
-// the zeros that are there otherwise are instructions, too.
+// fence puts a breakpoint after each function that isn't followed directly by another one. The
+// zeros there would otherwise be executed as instructions.
 func (r *Rig) fence(owned map[string]bool) {
 	begin := make(map[arch.Addr]bool)
 	for i := range r.Scenario.Texts {
@@ -172,7 +172,8 @@ func (r *Rig) addClients() error {
 	return nil
 }
 
-// mark puts after the trampoline of a static call what a kernel of its own looks for there.
+// mark writes, after the trampoline of a static call, the bytes that a kernel's own engine
+// looks for there.
 func (r *Rig) mark(c *scenario.StaticCall) error {
 	t := r.Text(c.Trampoline)
 	at := t.At + arch.Addr(target.Arch.BranchLen)
@@ -190,7 +191,7 @@ func (r *Rig) mark(c *scenario.StaticCall) error {
 	return nil
 }
 
-// moduleWith is the name of the module that a function is in, "" if it is the kernel's.
+// moduleWith returns the name of the module that holds a function, "" if it is the kernel's.
 func (r *Rig) moduleWith(name string) string {
 	for i := range r.Scenario.Modules {
 		if m := &r.Scenario.Modules[i]; slices.Contains(m.Core, name) || slices.Contains(m.Init, name) {
@@ -200,8 +201,8 @@ func (r *Rig) moduleWith(name string) string {
 	return ""
 }
 
-// addReserved tells the kernel what its tables say of text that is never
-// rewritten, and where undefined thunks are.
+// addReserved tells the kernel which text its tables list as never rewritten, and where
+// undefined thunks are.
 func (r *Rig) addReserved() {
 	kinds := [...]kapi.SiteKind{scenario.ReservedBug: kapi.SiteBug, scenario.ReservedLabel: jumplabel.Site,
 		scenario.ReservedStaticCall: staticcall.Site}
@@ -233,7 +234,7 @@ func (r *Rig) calledBy(call, name string) bool {
 	return false
 }
 
-// headPatchers tells the monitors what may stand where others patch.
+// headPatchers tells the monitors which instructions the other patchers may write, and where.
 func (r *Rig) headPatchers() {
 	image := func(at arch.Addr, insn arch.Code) { r.image(at, insn.Bytes()) }
 	for i, m := range r.modules {
@@ -261,7 +262,7 @@ func (r *Rig) headPatchers() {
 	}
 }
 
-// newTracer makes the client of all sites, for a run.
+// newTracer makes the client of all sites for a run.
 func (r *Rig) newTracer() {
 	if p := r.itself(); p != nil {
 		r.Ftrace.Writer = p.Sites()
@@ -279,7 +280,7 @@ func (r *Rig) newTracer() {
 	r.fprobes.Begin()
 }
 
-// Answer takes what an operation around the probes has answered.
+// Answer records the answer of an operation that isn't about probes.
 func (p *program) Answer(x *smp.Ctx, i, errno int) {
 	p.came, p.errno = sim.Mix(p.came^uint64(errno)), uint64(errno)
 	if p.ops[i].Checked && !p.r.twin { // without probes nothing is in the way
@@ -287,8 +288,8 @@ func (p *program) Answer(x *smp.Ctx, i, errno int) {
 	}
 }
 
-// itself returns the engine if it patches for the other clients, too: as text_poke_bp
-// does. nil: it doesn't.
+// itself returns the engine if it also patches for the other clients, as text_poke_bp does,
+// and nil if it doesn't.
 func (r *Rig) itself() engine.Patcher {
 	p, ok := r.engine.(engine.Patcher)
 	if !ok || r.twin || r.plain != nil {
@@ -297,7 +298,7 @@ func (r *Rig) itself() engine.Patcher {
 	return p
 }
 
-// SetLabel turns a jump label.
+// SetLabel switches a jump label on or off.
 func (p *program) SetLabel(x *smp.Ctx, name string, on bool) {
 	r := p.r
 	for i, l := range r.labels.All() {
@@ -310,7 +311,7 @@ func (p *program) SetLabel(x *smp.Ctx, name string, on bool) {
 	}
 }
 
-// SetCall makes to what a static call calls.
+// SetCall changes the function that a static call calls.
 func (p *program) SetCall(x *smp.Ctx, name string, to arch.Addr) {
 	r := p.r
 	for i, s := range r.calls.All() {
@@ -323,8 +324,8 @@ func (p *program) SetCall(x *smp.Ctx, name string, to arch.Addr) {
 	}
 }
 
-// addRedirected says whose sites of ftrace lead tasks elsewhere: which functions are patched
-// live, and which call a client directly.
+// addRedirected records which sites of ftrace lead tasks elsewhere: which functions are live
+// patched, and which sites call a client directly.
 func (r *Rig) addRedirected() error {
 	sc := r.Scenario
 	for i := range sc.Texts {
@@ -356,7 +357,8 @@ func (r *Rig) addRedirected() error {
 	return r.directsReach()
 }
 
-// directs calls f with each site that calls a function directly some time, and that.
+// directs calls f with each site that at some time calls a function directly, and with that
+// function.
 func (r *Rig) directs(f func(site arch.Addr, t *scenario.Text)) {
 	for _, s := range r.Scenario.Sites {
 		for i := range r.Scenario.Tasks {
@@ -369,7 +371,7 @@ func (r *Rig) directs(f func(site arch.Addr, t *scenario.Text)) {
 	}
 }
 
-// directsReach checks that each is in reach.
+// directsReach checks that each of these functions is in reach of its site.
 func (r *Rig) directsReach() (err error) {
 	r.directs(func(site arch.Addr, t *scenario.Text) {
 		if _, ok := r.Kernel.Text.Arch().Call(site, t.At); !ok {
@@ -381,15 +383,15 @@ func (r *Rig) directsReach() (err error) {
 	return err
 }
 
-// directImages calls image with the calls that may stand at sites.
+// directImages calls image with the direct calls that may stand at sites.
 func (r *Rig) directImages(image func(at arch.Addr, insn arch.Code)) {
 	r.directs(func(site arch.Addr, t *scenario.Text) {
-		call, _ := r.Kernel.Text.Arch().Call(site, t.At) // directsReach has looked
+		call, _ := r.Kernel.Text.Arch().Call(site, t.At) // directsReach has checked it
 		image(site, call)
 	})
 }
 
-// addBreakpoints says where tasks set breakpoints of the debugger.
+// addBreakpoints records where tasks set breakpoints of the debugger.
 func (r *Rig) addBreakpoints() {
 	for i := range r.Scenario.Tasks {
 		for k := range r.Scenario.Tasks[i].Ops {
@@ -402,7 +404,7 @@ func (r *Rig) addBreakpoints() {
 	}
 }
 
-// breakpoint is where an operation of the debugger sets a breakpoint, or clears one.
+// breakpoint returns where an operation of the debugger sets or clears a breakpoint.
 func (r *Rig) breakpoint(op *scenario.Op) arch.Addr {
 	return r.funcs[op.Target] + arch.Addr(op.Offset)
 }

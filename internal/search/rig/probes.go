@@ -15,8 +15,7 @@ import (
 	"kpsim/traces"
 )
 
-// unregistered makes the probes that a run begins with, of those of the scenario that
-// it hasn't made yet.
+// unregistered makes the probes of the scenario that a run begins with and hasn't made yet.
 func (r *Rig) unregistered() {
 	for i := len(r.config.Probes); i < len(r.Scenario.Probes); i++ {
 		sp := &r.Scenario.Probes[i]
@@ -46,13 +45,13 @@ func (r *Rig) unregistered() {
 	}
 }
 
-// handlerWords are what Pre and Post of a scenario's probe are, by its kind.
+// handlerWords are the events' words for Pre and Post of a scenario's probe, by its kind.
 var handlerWords = [...][2]uint64{
 	scenario.ProbeKprobe: {kpev.Pre, kpev.Post}, scenario.ProbeKretprobe: {kpev.Entry, kpev.Return},
 	scenario.ProbeJprobe: {kpev.Jump, kpev.Post},
 }
 
-// loadOwn lists the kernel's own text that the engine has a probe of its own on.
+// loadOwn lists the text of the kernel on which the engine has a probe of its own.
 func (r *Rig) loadOwn() error {
 	name, at, code := r.engine.Own()
 	if code == nil {
@@ -64,12 +63,12 @@ func (r *Rig) loadOwn() error {
 	return r.loadInsns(&t)
 }
 
-// tellProbes tells the monitors what they couldn't know of the probes.
+// tellProbes tells the monitors what they can't otherwise know about the probes.
 func (r *Rig) tellProbes() {
 	for i := range r.Scenario.Probes {
 		r.tellProbe(i)
 	}
-	if r.own != 0 { // a raw site, as a jump label's
+	if r.own != 0 { // a raw site, like a jump label's
 		for _, b := range [...]byte{target.Arch.Nop(1)[0], target.Arch.Breakpoint[0]} {
 			r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(r.own), uint64(b), 1<<56)
 		}
@@ -97,8 +96,8 @@ func (r *Rig) tellModules() {
 	}
 }
 
-// LeaveAnswers has the runs that follow not be told what Scenario.Answers says: they are to be
-// compared with those of an engine of which it says nothing.
+// LeaveAnswers makes later runs ignore Scenario.Answers, because they are compared with runs
+// of an engine that Scenario.Answers says nothing about.
 func (r *Rig) LeaveAnswers() { r.answers = nil }
 
 func (r *Rig) tellContexts() {
@@ -106,7 +105,7 @@ func (r *Rig) tellContexts() {
 	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Return >= era.ReturnHashed), 0)
 }
 
-// tellProbe is tellProbes of one.
+// tellProbe is tellProbes for one probe.
 func (r *Rig) tellProbe(i int) {
 	sp := &r.Scenario.Probes[i]
 	if sp.Kind != scenario.ProbeKprobe || sp.Disabled || r.tells() {
@@ -149,14 +148,15 @@ func (r *Rig) tellProbe(i int) {
 	}
 }
 
-// tells reports whether the contexts of handlers are reported: where an edition
-// can be compared with them, a probe exists only in editions, or the engine is a kernel's.
+// tells reports whether the contexts of handlers are reported. They are where an edition can
+// be compared with them, where a probe exists only in editions, and where the engine is a
+// kernel's.
 func (r *Rig) tells() bool {
 	m := &r.Scenario.Machine
 	return r.telling || m.Edition != rules.EditionNone || m.Image != ""
 }
 
-// tell tells that a handler begins.
+// tell reports that a handler begins.
 func (r *Rig) tell(x kapi.Context, h engine.Hit) {
 	if r.saw != nil {
 		r.saw(h)
@@ -200,8 +200,8 @@ func (r *Rig) hit(x kapi.Context, h engine.Hit) int {
 	return r.handle(x, sp.Pre, h.Regs, nil) // a pre_handler, or a jprobe's entry that is Go
 }
 
-// handle runs the steps of a handler. It returns 1 if one has changed the path, or
-// says so.
+// handle runs the steps of a handler. It returns 1 if a step has changed the path, or returns
+// 1 itself.
 func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs, private []byte) (result int) {
 	hit := scenario.Running{Built: built{r}, Regs: regs, Private: private}
 	for i := range steps {
@@ -212,7 +212,7 @@ func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs, pri
 	return result
 }
 
-// built is the rig as steps of handlers know it.
+// built gives the steps of handlers access to the rig.
 type built struct{ r *Rig }
 
 func (b built) Arch() *arch.Arch                    { return b.r.arch }
@@ -232,16 +232,16 @@ func (r *Rig) index(name string) int {
 	return 0
 }
 
-// begins tells that a call of the API begins.
+// begins reports that a call of the API begins.
 func (r *Rig) begins(x kapi.Context, call uint64, i int) {
 	at := r.placed[i]
-	if now, moved := r.engine.Prepare(call, i); moved { // else it is placed, after an endbr64 if there is one
+	if now, moved := r.engine.Prepare(call, i); moved { // otherwise it is placed after an endbr64, if there is one
 		at = now
 	}
 	x.Emit(kpev.ApiEnter, call, uint64(i), uint64(at))
 }
 
-// do makes a call of the API and tells of it.
+// do makes a call of the API and reports it.
 func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at arch.Addr) {
 	r.begins(x, call, i)
 	was := balance(x)
@@ -252,11 +252,11 @@ func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at arch.Addr
 	return errno, r.engine.Status(i).Addr
 }
 
-// balance and even are those of a context: a call of the API leaves a CPU as it was.
+// balance and even wrap those of a context: a call of the API must leave a CPU as it was.
 func balance(x kapi.Context) smp.Balance   { return x.(*smp.Ctx).Balance() }
 func even(x kapi.Context, was smp.Balance) { x.(*smp.Ctx).Even(was) } // see balance
 
-// api is do for an operation: it checks the answer.
+// API is do for an operation: it also checks the answer.
 func (p *program) API(x *smp.Ctx, i int, call uint64) {
 	op := &p.ops[i]
 	errno, at := p.r.do(x, call, p.r.index(op.Target))
@@ -270,9 +270,9 @@ func (p *program) answer(x *smp.Ctx, i int, errno uint64, at arch.Addr) {
 	}
 }
 
-// APIAll makes a call of the API for an array, and tells of it as of a call for
-// each: what one has answered they all have. But unregistering an array takes all
-// of it away, whatever it answers: that one of it wasn't registered (spec 6.5).
+// APIAll makes a call of the API for an array, and reports it as one call for each element,
+// with the same answer. Unregistering an array removes all its probes, whatever it answers,
+// even that one of them wasn't registered (spec 6.5).
 func (p *program) APIAll(x *smp.Ctx, i int, call uint64) {
 	r, op := p.r, &p.ops[i]
 	var list []int
@@ -295,9 +295,9 @@ func (p *program) APIAll(x *smp.Ctx, i int, call uint64) {
 	p.answer(x, i, errno, 0)
 }
 
-// maxactive is how many calls a return probe asks to follow at a time; of one that leaves it to
-// the kernel the rule says it (spec 2.2). It is 0 if the engine isn't the one in Go: others
-// don't tell of their instances.
+// maxactive returns how many calls a return probe asks to follow at a time. If the probe
+// leaves it to the kernel, the rule gives the number (spec 2.2). It is 0 unless the engine is
+// the one in Go: others don't report their instances.
 func (r *Rig) maxactive(sp *scenario.Probe) int {
 	m := &r.Scenario.Machine
 	switch {

@@ -19,18 +19,18 @@ import (
 // A program is a task's operations, run as a kernel routine.
 type program struct {
 	r      *Rig
-	number int // in the order of the scenario's tasks
+	number int // its index among the scenario's tasks
 	task   *smp.Task
 	ops    []scenario.Op
 	repeat int
-	setup  int      // so many operations are done before all tasks, if that is kept
-	behind bool     // in the background
-	calls  uint64   // made so far in the run
-	called []called // by each operation: the function
-	checks []int    // of each operation: the number of its first check
+	setup  int      // the number of operations that are done before all tasks, if the setup is kept
+	behind bool     // the task is in the background
+	calls  uint64   // the calls made so far in the run
+	called []called // by operation: the function that it calls
+	checks []int    // by operation: the number of its first check
 	came   uint64   // a digest of its operations' results in the run
-	errno  uint64   // what the API answered last
-	begun  int      // operations that it has begun in the run, and how many of them it has ended
+	errno  uint64   // the last answer of the API
+	begun  int      // the number of operations begun in the run; ended counts those that have ended
 	ended  int
 }
 
@@ -58,8 +58,8 @@ func (p *program) run(x *smp.Ctx) {
 	}
 }
 
-// Operations returns how many operations a task has begun in the run so far, and how many of
-// them it has ended. Those that were done before the run (Task.Setup) don't count.
+// Operations returns how many operations a task has begun in the run so far, and how many it
+// has ended. Operations done before the run (Task.Setup) don't count.
 func (r *Rig) Operations(task int) (begun, ended int) {
 	return r.programs[task].begun, r.programs[task].ended
 }
@@ -73,7 +73,8 @@ func (r *Rig) Repeats(task int) (n, cpu int) {
 	return n, r.Scenario.Tasks[task].CPU
 }
 
-// Unmet returns the operation that didn't find what the author says, where that ended the last run.
+// Unmet returns the operation whose result differed from what the author expects, if that
+// ended the last run.
 func (r *Rig) Unmet() (task, op int, ok bool) {
 	if p := r.unmet; p != nil {
 		return p.number, r.unmetOp, true
@@ -87,7 +88,7 @@ func (p *program) do(x *smp.Ctx, i int) {
 	}
 }
 
-// A program is what operations are done on (act.Task).
+// A program implements act.Task: operations are done on it.
 var _ act.Task = (*program)(nil)
 
 func (p *program) Kernel() *kernel.Kernel                 { return p.r.Kernel }
@@ -108,8 +109,8 @@ func (p *program) Module(name string) *kernel.Module {
 	return nil
 }
 
-// Unrefused reports whether an operation that is to be refused wouldn't be: without probes
-// nothing is in its way.
+// Unrefused reports whether an operation that is expected to be refused would succeed: in a
+// twin no probe is in its way.
 func (p *program) Unrefused(op *scenario.Op) bool { return p.r.twin && op.Checked && op.Returns != 0 }
 
 // setArgs gives a call its arguments.
@@ -119,9 +120,9 @@ func (r *Rig) setArgs(regs *arch.Regs, args []uint64) {
 	}
 }
 
-// Call calls a function and tells what it left. Monitors take a call that begins after a
-// call of the API has ended for one that comes after it, as if the one task were told of
-// the other's end.
+// Call calls a function and reports its results. Monitors order calls by time: a call that
+// begins after a call of the API has ended comes after it, as if its task had observed that
+// end.
 func (p *program) Call(x *smp.Ctx, i int) {
 	op, regs := &p.ops[i], x.Regs()
 	p.r.anyRegs(regs)
@@ -145,8 +146,8 @@ func (p *program) Call(x *smp.Ctx, i int) {
 	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
 }
 
-// anyRegs gives the registers values that no task has left there, so that each
-// call starts alike, whatever ran before.
+// anyRegs gives the registers values that no task has left there, so that each call starts
+// alike, whatever ran before.
 func (r *Rig) anyRegs(regs *arch.Regs) {
 	sp := regs.R[target.Arch.SP]
 	copy(regs.R[:], r.anyOf)
@@ -154,7 +155,7 @@ func (r *Rig) anyRegs(regs *arch.Regs) {
 	regs.Flags = regs.Flags&target.Arch.IRQFlag | target.Arch.FixedFlag
 }
 
-// anyValues are those that anyRegs gives on a machine of a.
+// anyValues returns the values that anyRegs assigns on a machine of architecture a.
 func anyValues(a *arch.Arch) []uint64 {
 	values := make([]uint64, len(a.RegNames))
 	for i := range values {
@@ -163,8 +164,8 @@ func anyValues(a *arch.Arch) []uint64 {
 	return values
 }
 
-// digest folds what a call left: every register, the flags, the stack pointer,
-// the stack above it, and the data, if no other call can have written there.
+// digest folds the results of a call: every register, the flags, the stack pointer, the stack
+// above it, and the data, if no other call can have written there.
 func (p *program) digest(x *smp.Ctx) uint64 {
 	left := p.task.Left()
 	h := sim.Mix(left.Flags)
@@ -182,7 +183,7 @@ func (p *program) digest(x *smp.Ctx) uint64 {
 	return h | 1
 }
 
-// fold folds memory.
+// fold folds memory into a digest.
 func fold(h uint64, x *smp.Ctx, from, to arch.Addr) uint64 {
 	for a := from; a < to; a++ {
 		size := 1
@@ -196,13 +197,13 @@ func fold(h uint64, x *smp.Ctx, from, to arch.Addr) uint64 {
 	return h
 }
 
-// onlyCaller reports whether one task alone runs the scenario's functions, so
-// that what it finds in their data depends on no schedule.
+// onlyCaller reports whether one task alone runs the scenario's functions. Then no schedule
+// changes what the task finds in their data.
 func onlyCaller(sc *scenario.Scenario) bool {
 	calls := 0
 	for i := range sc.Modules {
 		if len(sc.Modules[i].Data) > 0 {
-			return false // they come and go
+			return false // modules are loaded and unloaded
 		}
 	}
 	for i := range sc.Tasks {
@@ -242,7 +243,7 @@ func (r *Rig) called(op *scenario.Op) (f called) {
 	return f
 }
 
-// bootWorks makes the works that tasks queue, in the order in which these name them: each
+// bootWorks makes the work items that tasks queue, in the order in which tasks name them. Each
 // calls a function.
 func (r *Rig) bootWorks() {
 	for i := range r.Scenario.Tasks {

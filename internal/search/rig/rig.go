@@ -25,46 +25,46 @@ import (
 	"kpsim/traces"
 )
 
-// A Rig is one scenario made into a machine with a kernel, an engine and all
-// monitors, to be run many times. It is used by one goroutine.
+// A Rig is one scenario built as a machine with a kernel, an engine and all monitors. It can
+// be run many times. One goroutine uses it.
 type Rig struct {
 	Scenario *scenario.Scenario
 	Machine  *smp.Machine
 	Kernel   *kernel.Kernel
 	Log      traces.Log
 
-	arch     *arch.Arch // of the machine
-	anyOf    []uint64   // what anyRegs gives
+	arch     *arch.Arch // the machine's architecture
+	anyOf    []uint64   // the values that anyRegs assigns
 	mutant   *mutants.Mutant
 	twin     bool // probe operations are left out
 	ownData  bool // one task alone runs the functions
 	row      *engine.Row
 	engine   engine.Engine
-	given    any                                 // the settings that it is given
+	given    any                                 // the settings that the engine gets
 	config   engine.Config                       // what the engine is made from
 	onClaim  func(k traces.Kind, a, b, c uint64) // claim, as a value
-	added    int                                 // probes that a run by hand has added
+	added    int                                 // the number of probes that an interactive run has added
 	saw      func(h engine.Hit)                  // called at each handler's call; nil: none
 	patch    kapi.Patcher
-	plain    kapi.Patcher         // the same, nil if it is text_poke_bp
+	plain    kapi.Patcher         // the same as patch, nil if patch is text_poke_bp
 	monitors *properties.Monitors // nil in a twin
-	placed   []arch.Addr          // where they are, as far as that is known
-	own      arch.Addr            // of the kernel's own probe, 0 if it has none
-	telling  bool                 // some aren't plain kprobes
+	placed   []arch.Addr          // the addresses of the probes, as far as they are known
+	own      arch.Addr            // the kernel's own probe, 0 if it has none
+	telling  bool                 // some probes aren't plain kprobes
 	patchers
 	funcs    map[string]arch.Addr
 	programs []*program
-	behind   bool          // a task is in the background, and this is no twin
-	front    kapi.Var[int] // if so: how many of the others haven't ended
+	behind   bool          // a task is in the background, and this rig is no twin
+	front    kapi.Var[int] // with behind: how many of the other tasks haven't ended
 	loads    []insn
-	linked   traces.Mark // after them in a log, if they were reported
+	linked   traces.Mark // the position after loads in a log, if they were reported
 	told     bool
-	linear   *Linear // nil: no calls can overlap that are about one thing
+	linear   *Linear // nil: calls about the same object can't overlap
 	wants    []want
 	expects  []callEnd
-	ends     []callEnd // what a twin's run has found
+	ends     []callEnd // results of a twin's calls
 	wrong    error     // the first check that a twin's run has failed
-	unmet    *program  // whose operation unmetOp hasn't found what the author says
+	unmet    *program  // the task whose operation unmetOp differed from what the author expects
 	unmetOp  int
 	census   census
 	arrivals arrivals
@@ -72,38 +72,38 @@ type Rig struct {
 	relate   *relate // nil: no run was ever observed
 	setup
 	last    Run
-	answers []scenario.Answer // of each probe
+	answers []scenario.Answer // by probe
 	ips     []scenario.HandlerIP
 	goOn    goOn
-	ofTrace bool // its runs are a trace's
+	ofTrace bool // the rig's runs are runs of a trace
 }
 
-// insn is an instruction of original text, as the head of a log tells it.
+// insn is an instruction of original text, as in the head of a log.
 type insn struct{ addr, lo, hi uint64 }
 
-// callEnd is what a call left: a digest, 0 if it isn't compared.
+// callEnd is the result of a call: a digest, 0 if it isn't compared.
 type callEnd struct{ task, call, digest uint64 }
 
 // A Run is the result of one run.
 type Run struct {
 	Outcome  smp.Outcome
-	Property *properties.Property // that was broken, nil if none
+	Property *properties.Property // the broken property, nil if there is none
 	Finding  traces.Finding
 	Err      error // why the machine refused
 	Digest   uint64
 	Counts   smp.Counts
-	During   bool // a jump was written in a function while a task was in a call of it
+	During   bool // a jump was written in a function during a task's call of that function
 
-	// Broken is what was broken, in its order, where a run goes on after what is broken:
-	// Property is the first of them that isn't ignored. It is good until the rig's next run.
+	// Broken lists the violations in order, if the run continues after a violation. Property is
+	// the first of them that isn't ignored. It is valid until the rig's next run.
 	Broken []properties.Broken
 
-	Early bool // it was stopped before its end: by a finding, or since its budget was out
+	Early bool // the run was stopped before its end, by a finding or because its budget was used up
 }
 
-// New builds a rig. The scenario has been checked (lang.Check). mutantName
-// "" is the right engine. Errors are about the scenario: an unknown mutant,
-// text that doesn't decode, a label out of reach.
+// New builds a rig. The scenario must have been checked (lang.Check). mutantName "" means the
+// correct engine. Errors are about the scenario: an unknown mutant, text that doesn't decode,
+// a label out of reach.
 func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 	twin, err := build(sc, "", true)
 	if err != nil {
@@ -199,7 +199,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		r.behind = r.behind || p.behind
 		p.task = m.Tasks().AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
 		for _, op := range p.ops {
-			p.called = append(p.called, r.called(&op)) // nothing of those that call none
+			p.called = append(p.called, r.called(&op)) // empty for operations that call none
 		}
 		for k := range p.ops {
 			act.Boot(p, p.task.ID, &p.ops[k])
@@ -323,7 +323,7 @@ func (r *Rig) load() error {
 	return nil
 }
 
-// site watches what a jump at a place would cover, whole instructions.
+// site watches the whole instructions that a jump at a place would cover.
 func (r *Rig) site(name string, off int) {
 	t := r.Text(name)
 	n := 0
@@ -396,7 +396,7 @@ func (r *Rig) addSources() error {
 		}
 		if s.Run != "" {
 			regs := x.Regs()
-			r.anyRegs(regs) // not those of what was interrupted
+			r.anyRegs(regs) // the interrupted code's registers are not passed on
 			r.setArgs(regs, s.Args)
 			x.Call(r.funcs[s.Run])
 		}
@@ -462,8 +462,8 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	return run
 }
 
-// tellText tells the monitors the text that is linked. It is the same in each run:
-// a caller that only watches gets it in the first run alone.
+// tellText tells the monitors which text is linked. It is the same in each run, so a caller
+// that only watches gets it in the first run alone.
 func (r *Rig) tellText() {
 	if observed := r.relate != nil && r.relate.on; r.told && !r.Log.Store && !observed {
 		r.Log.Resume(r.linked)
@@ -476,7 +476,7 @@ func (r *Rig) tellText() {
 	r.linked, r.told = r.Log.Mark(smpev.Load), r.monitors != nil
 }
 
-// head tells the monitors what the machine starts from.
+// head tells the monitors the state that the machine starts from.
 func (r *Rig) head() {
 	r.tellText()
 	for _, l := range r.labels.All() {

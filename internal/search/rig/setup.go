@@ -9,17 +9,17 @@ import (
 	"kpsim/traces"
 )
 
-// setup is what was done before any task begins, where the state after it can be kept: a
-// run of this rig begins there.
+// setup is what was done before any task begins. Where the state after it can be kept, each
+// run of this rig begins in that state.
 type setup struct {
 	settingUp bool
 	kept      bool
-	events    []traces.Event // of it, which monitors are told again
-	headed    int            // how many events a run began with
+	events    []traces.Event // its events, which monitors get again
+	headed    int            // the number of events at the head of a run
 }
 
-// setUp does the operations that set up, task by task, each alone, and keeps the state
-// that the machine and the engine are in then.
+// setUp does the operations that set up, task by task, each alone. It then saves the state of
+// the machine and the engine.
 func (r *Rig) setUp() error {
 	keeper, ok := r.engine.(engine.Keeper)
 	if !ok || r.twin {
@@ -49,7 +49,7 @@ func (r *Rig) setUp() error {
 		}
 		r.events = r.events[:0]
 		for _, e := range r.Log.Events[r.headed:] {
-			if e.Kind != smpev.Done && e.Kind != smpev.Exit { // neither has ended for good
+			if e.Kind != smpev.Done && e.Kind != smpev.Exit { // neither task has ended for good
 				r.events = append(r.events, e)
 			}
 		}
@@ -71,7 +71,7 @@ func errorOf(err error) string {
 	return err.Error()
 }
 
-// again tells the monitors once more what has happened while it was set up.
+// again sends the monitors the events of the setup once more.
 func (r *Rig) again() {
 	if r.settingUp {
 		r.headed = len(r.Log.Events)

@@ -8,9 +8,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// StateRoots returns pointers to what a run changes beside the machine and the tasks'
-// programs: the kernel, the engine, the probes, the monitors. They stay where they are
-// as long as the rig does.
+// StateRoots returns pointers to the state that a run changes besides the machine and the
+// tasks' programs: the kernel, the engine, the probes, the monitors. The pointers stay valid
+// as long as the rig.
 func (r *Rig) StateRoots() []any {
 	list := []any{r.Kernel, r.labels, r.calls, r.Ftrace}
 	if r.fprobes.Any() {
@@ -42,7 +42,7 @@ func (r *Rig) AddState(h *sim.Hash) {
 	}
 }
 
-// span is where a function lies.
+// span returns the addresses of a function.
 func span(t *scenario.Text) kapi.Span {
 	return kapi.Span{From: t.At, To: t.At + arch.Addr(len(t.Code))}
 }

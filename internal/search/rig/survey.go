@@ -2,14 +2,14 @@ package rig
 
 import "kpsim/sched"
 
-// surveyed is how many runs a survey makes besides the default one. In that one
-// a CPU that is last has no boundaries: there is no other CPU to go on.
+// surveyed is the number of runs of a survey besides the default one. In the default run a CPU
+// that is the only one left has no boundaries, because there is no other CPU to switch to.
 const surveyed = 8
 
-// Survey runs the default schedule and a few others, always the same, and returns what
-// strategies must know of runs, and the result of the default one. In the others work is
-// delayed by no more than delay questions (sched.Params.Delay), 0 for any: waits for it
-// are shorter, and so CPUs reach fewer boundaries.
+// Survey runs the default schedule and a few others, always the same. It returns what
+// strategies must know about runs, and the result of the default one. In the others work is
+// delayed by at most delay questions (sched.Params.Delay), 0 for any number: waits for work
+// are then shorter, and so CPUs reach fewer boundaries.
 func (r *Rig) Survey(delay uint64) (*sched.Shape, Run) {
 	run := r.Play(new(sched.Default))
 	shape := &sched.Shape{Questions: run.Counts.Points, Engine: r.config.Booted != nil}
@@ -34,5 +34,5 @@ func (r *Rig) Play(s sched.Strategy) Run {
 	return run
 }
 
-// surveyMean is after how many boundaries those runs switch, in the mean.
+// surveyMean is the mean number of boundaries after which those runs switch.
 const surveyMean = 16

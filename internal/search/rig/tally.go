@@ -14,22 +14,22 @@ import (
 	"kpsim/traces"
 )
 
-// A Tally counts what a run's probes did, and takes down what its kernel prints.
+// A Tally counts what a run's probes did, and records what its kernel prints.
 type Tally struct {
 	Lines  []string // of the kernel's log
 	rig    *Rig
 	counts map[counted]int
-	order  []counted // the keys of counts, as they came
+	order  []counted // the keys of counts, in the order of their insertion
 }
 
-// counted is of one sort of event of a probe.
+// counted is one kind of event of a probe.
 type counted struct {
 	probe uint64
 	what  traces.Kind
 	which uint64
 }
 
-// Listen makes t that of a rig's next run.
+// Listen makes t the tally of a rig's next run.
 func (t *Tally) Listen(r *Rig) {
 	t.rig, t.counts, t.order = r, make(map[counted]int), nil
 	r.Log.Subscribe(t, kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Missed, kpev.Skipped, kpev.Printk,
@@ -55,7 +55,7 @@ func (t *Tally) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// taskName names a task of the machine's.
+// taskName returns the name of a task of the machine.
 func (r *Rig) taskName(id uint64) string {
 	if list := r.Machine.Tasks().All(); id < uint64(len(list)) {
 		return list[id].Name
@@ -69,10 +69,10 @@ func (t *Tally) count(c counted) {
 	}
 }
 
-// Counts returns how often a handler of a probe ran, kpev.Pre or another.
+// Counts returns how often a handler of a probe ran. which is kpev.Pre or another.
 func (t *Tally) Counts(probe, which uint64) int { return t.counts[counted{probe, kpev.Handler, which}] }
 
-// Probed returns what happened to each of n probes in the run, but for jumps.
+// Probed returns what happened to each of n probes in the run, except for jumps.
 func (t *Tally) Probed(n int) []Probed {
 	list := make([]Probed, n)
 	for _, c := range t.order {
@@ -94,8 +94,8 @@ func (t *Tally) Probed(n int) []Probed {
 // Entries returns how often the entry of a jprobe ran.
 func (t *Tally) Entries(probe uint64) int { return t.counts[counted{probe, kpev.JprobeEnter, 0}] }
 
-// Missed returns how often a probe was hit and ran no handler, and how often a
-// sibling skipped it.
+// Missed returns how often a probe was hit and ran no handler, and how often a sibling's
+// handler skipped it.
 func (t *Tally) Missed(probe uint64) (missed, skipped int) {
 	return t.counts[counted{probe, kpev.Missed, 0}], t.counts[counted{probe, kpev.Skipped, 0}]
 }
@@ -116,7 +116,7 @@ func (r *Rig) List() string {
 	return ""
 }
 
-// Probe returns where the scenario's probe number i is in the run, and its nmissed.
+// Probe returns the address of the scenario's probe number i in the run, and its nmissed.
 func (r *Rig) Probe(i int) (at arch.Addr, nmissed int) {
 	s := r.engine.Status(i)
 	if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
@@ -143,8 +143,8 @@ func (r *Rig) Verdict(run *Run) string {
 	return "it " + run.Outcome.String()
 }
 
-// Once makes run number 0 of a strategy, and tells what the probes did. The rig has
-// run nothing before.
+// Once makes run number 0 of a strategy, and reports what the probes did. The rig must not
+// have run before.
 func (r *Rig) Once(s sched.Strategy) (Run, *Tally) {
 	r.Learnt()
 	t := new(Tally)

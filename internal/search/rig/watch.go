@@ -6,8 +6,8 @@ import (
 	"kpsim/traces"
 )
 
-// resetMonitors has the monitors, if there are any, begin a run: they are told which tasks
-// want a CPU from the beginning, whose Wakes came before.
+// resetMonitors makes the monitors, if there are any, begin a run. It tells them which tasks
+// want a CPU from the beginning, because the Wakes of these tasks came earlier.
 func (r *Rig) resetMonitors() {
 	if r.monitors == nil {
 		return
@@ -23,7 +23,7 @@ func (r *Rig) resetMonitors() {
 	}
 }
 
-// tellCounts tells monitors what tasks and modules still count when a run has ended.
+// tellCounts tells the monitors which counts tasks and modules still hold at the end of a run.
 func (r *Rig) tellCounts() {
 	for _, t := range r.Machine.Tasks().All() {
 		if n := t.PreemptCount(); n != 0 {
@@ -35,7 +35,7 @@ func (r *Rig) tellCounts() {
 	}
 }
 
-// claim tells monitors alone.
+// claim sends an event to the monitors alone.
 func (r *Rig) claim(k traces.Kind, a, b, c uint64) { r.Log.Tell(k, 255, traces.NoTask, a, b, c) }
 
 func b2u(b bool) uint64 {

@@ -35,7 +35,7 @@ func (r *Rig) newEngine() {
 	}
 }
 
-// wire says what the engine stands on, and breaks it if there is a mutant.
+// wire tells the engine what it is built on, and applies the mutant if there is one.
 func (r *Rig) wire() {
 	k, mc, d := r.Kernel, &r.Scenario.Machine, &r.config.Deps
 	*d = engine.Deps{
@@ -65,7 +65,7 @@ func (r *Rig) wire() {
 	}
 }
 
-// breakIt puts in what is broken on purpose.
+// breakIt applies the mutant's change to the wiring.
 func (r *Rig) breakIt(w *mutants.Wiring) {
 	mc := &r.Scenario.Machine
 	if !mc.SyncArm {
