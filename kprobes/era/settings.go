@@ -94,7 +94,7 @@ type Settings struct {
 	Quiesce     kapi.Flavour // what the optimizer waits for (spec 4.6)
 	Patch       Patch        // how jumps are written: which patcher the engine gets
 	RemovedInt3 bool         // a trap on a breakpoint already removed is handled (until 6.2)
-	AnyByte     bool         // a probe needn't be at an instruction boundary (2.6)
+	AnyByte     bool         // a probe may lie inside an instruction (2.6)
 	Step        Step         // how the end of a copy is noticed
 	Boost       Boost        // how a copy gets the jump after it
 	Return      Return       // how return probes keep track of calls
