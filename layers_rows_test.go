@@ -2,70 +2,92 @@ package kpsim
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// rowsOfScenario are the steps of handlers and the sources of interrupts that are rows of package scenario,
-// but for its kinds of parameter and traits.
-var rowsOfScenario = regexp.MustCompile(`^(Step(Count|SetReg|SetIP|Call|Nonzero|Store|Save|Restore|Sleep|Register|Unregister|Enable|Disable)` +
-	`|Source(Timer|NMI|Preempt))$`)
-
-// A step and a source are rows of package scenario: no other package has a case or a list of them. What all of a
-// sort have in common is a trait, or a parameter, of their rows. The generator makes scenarios, and names them.
-func TestStepsAndSourcesAreRows(t *testing.T) {
-	is := func(e ast.Expr) bool {
-		s, ok := e.(*ast.SelectorExpr)
-		if !ok {
-			return false
-		}
-		p, ok := s.X.(*ast.Ident)
-		return ok && p.Name == "scenario" && rowsOfScenario.MatchString(s.Sel.Name)
-	}
-	out, err := exec.Command("git", "ls-files", "*.go").Output()
-	require.NoError(t, err)
+// TestRowsAreRows: an operation, a step of a handler and a source of interrupts are rows. No package but their own has
+// a case, an order or a list of them: what several rows have in common is a trait, or a parameter, of theirs. The
+// generator's tales are made of such rows, and name them.
+func TestRowsAreRows(t *testing.T) {
+	rows := rowsOfScenario(t)
 	named := 0
-	for file := range strings.FieldsSeq(string(out)) {
-		if strings.HasSuffix(file, "_test.go") {
+	for _, f := range tree(t) {
+		if strings.HasSuffix(f.path, "_test.go") || strings.HasPrefix(f.path, "internal/scenario/act/") {
 			continue
 		}
-		fset := token.NewFileSet()
-		f, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		ast.Inspect(f, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.SelectorExpr:
-				if is(n) {
-					named++
-				}
-			case *ast.BinaryExpr:
-				ordered := n.Op == token.LSS || n.Op == token.LEQ || n.Op == token.GTR || n.Op == token.GEQ
-				require.False(t, ordered && (is(n.X) || is(n.Y)), "%s: an order of rows: give them a trait",
-					fset.Position(n.Pos()))
-			case *ast.CaseClause:
-				for _, e := range n.List {
-					require.False(t, is(e), "%s: a case for a row: give it a trait", fset.Position(e.Pos()))
-				}
-			case *ast.CompositeLit:
-				rows := 0
-				for _, e := range n.Elts {
-					if kv, ok := e.(*ast.KeyValueExpr); ok {
-						e = kv.Key
-					}
-					if is(e) {
-						rows++
-					}
-				}
-				require.Less(t, rows, 2, "%s: a list of rows: give them a trait", fset.Position(n.Pos()))
-			}
-			return true
-		})
+		named += orders(t, f.file, func(e ast.Expr) bool { return rows[selector(e)] })
+		if !strings.HasPrefix(f.path, "internal/scenario/gen/") {
+			named += orders(t, f.file, func(e ast.Expr) bool { return strings.HasPrefix(selector(e), "act.") })
+		}
 	}
 	require.Greater(t, named, 20, "no code was looked at")
+}
+
+// rowsOfScenario returns the rows that package scenario lists, as other packages name them.
+func rowsOfScenario(t *testing.T) map[string]bool {
+	rows := make(map[string]bool)
+	for _, f := range tree(t) {
+		if !strings.HasPrefix(f.path, "internal/scenario/") || f.file.Name.Name != "scenario" {
+			continue
+		}
+		ast.Inspect(f.file, func(n ast.Node) bool {
+			v, ok := n.(*ast.ValueSpec)
+			if !ok || v.Names[0].Name != "Steps" && v.Names[0].Name != "SourceKinds" {
+				return true
+			}
+			for _, e := range v.Values[0].(*ast.CompositeLit).Elts {
+				rows["scenario."+e.(*ast.Ident).Name] = true
+			}
+			return false
+		})
+	}
+	require.True(t, rows["scenario.StepSetReg"] && rows["scenario.SourceNMI"], "%v", rows)
+	return rows
+}
+
+// orders fails on a case, an order or a list of rows, and returns how often rows are named.
+func orders(t *testing.T, f *ast.File, is func(ast.Expr) bool) (named int) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if is(n) {
+				named++
+			}
+		case *ast.BinaryExpr:
+			ordered := n.Op == token.LSS || n.Op == token.LEQ || n.Op == token.GTR || n.Op == token.GEQ
+			require.False(t, ordered && (is(n.X) || is(n.Y)), "%s: an order of rows: give them a trait",
+				fileSet.Position(n.Pos()))
+		case *ast.CaseClause:
+			for _, e := range n.List {
+				require.False(t, is(e), "%s: a case for a row: give it a trait", fileSet.Position(e.Pos()))
+			}
+		case *ast.CompositeLit:
+			rows := 0
+			for _, e := range n.Elts {
+				if kv, ok := e.(*ast.KeyValueExpr); ok {
+					e = kv.Key
+				}
+				if is(e) {
+					rows++
+				}
+			}
+			require.Less(t, rows, 2, "%s: a list of rows: give them a trait", fileSet.Position(n.Pos()))
+		}
+		return true
+	})
+	return named
+}
+
+// selector returns an expression of the form package.Name, "" for others.
+func selector(e ast.Expr) string {
+	if s, ok := e.(*ast.SelectorExpr); ok {
+		if p, ok := s.X.(*ast.Ident); ok {
+			return p.Name + "." + s.Sel.Name
+		}
+	}
+	return ""
 }
