@@ -16,8 +16,7 @@ var Balanced = Property{
 	ID:   "C2",
 	Name: "balanced",
 	Says: "After a call of the API, a work, a trap or a detour's call, preemption is counted as before, " +
-		"interrupts are " +
-		"as they were, and the CPU runs the same probe's handlers, mostly none.",
+		"interrupts are as they were, and the CPU runs the same probe's handlers, mostly none.",
 	Kinds: []traces.Kind{smpev.Tilted, kpev.JprobeEnter, kpev.JprobeLeave, linuxev.Uneven},
 	New:   func(*Scene) Monitor { return new(balanced) },
 	Alone: true, // a task's own routines decide

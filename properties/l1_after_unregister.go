@@ -12,9 +12,8 @@ import (
 var AfterUnregister = Property{
 	ID:   "L1",
 	Name: "after-unregister",
-	Says: "After unregister has returned none of the probe's handlers runs and none of its counters moves, " +
-		"until it is " +
-		"registered again.",
+	Says: "After unregister has returned none of the probe's handlers runs and none of its counters moves, until " +
+		"it is registered again.",
 	Kinds: []traces.Kind{
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.RetMissed,
 	},

@@ -14,8 +14,7 @@ var TextRestored = Property{
 	ID:   "L2",
 	Name: "text-restored",
 	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole " +
-		"image, and " +
-		"without probes the text is the original.",
+		"image, and without probes the text is the original.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter,
 		kpev.ApiReturn,

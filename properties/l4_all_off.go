@@ -13,9 +13,8 @@ import (
 var AllOff = Property{
 	ID:   "L4",
 	Name: "all-off",
-	Says: "From when kprobes/enabled = 0 has returned until somebody writes 1, neither a breakpoint nor a " +
-		"jump stands " +
-		"where a probe is registered, and none is written there.",
+	Says: "From when kprobes/enabled = 0 has returned until somebody writes 1, neither a breakpoint nor a jump " +
+		"stands where a probe is registered, and none is written there.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Enabled,
 	},

@@ -21,9 +21,8 @@ import (
 var Returns = Property{
 	ID:   "P3",
 	Name: "returns",
-	Says: "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it " +
-		"up 60 times " +
-		"for each task there is and for each such call that has begun since, or was under way.",
+	Says: "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 " +
+		"times for each task there is and for each such call that has begun since, or was under way.",
 	Kinds: []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn,
 		kpev.Sysctl, kpev.Enabled},
 	Reads: []traces.Kind{smpev.Trap, smpev.Return},
@@ -180,8 +179,7 @@ func (m *returns) late(e *traces.Event, c *lasting) *traces.Finding {
 	}
 	return found(e, place,
 		"gives up its CPU, as everybody has %d times since %s began in task%d, which hasn't returned: with %d "+
-			"tasks, and "+
-			"%d calls since then or under way, that is too often",
+			"tasks, and %d calls since then or under way, that is too often",
 		most+1, what, c.task, m.many, since)
 }
 

@@ -15,10 +15,10 @@ import (
 var Instances = Property{
 	ID:   "R2",
 	Name: "instances",
-	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of calls; a " +
-		"return probe has as many as it asks for; a call is missed only if none was free; each is freed when " +
-		"no call has " +
-		"it, and when all work is done none is left of a return probe that is gone, nor what they belong to.",
+	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of " +
+		"calls; a return probe has as many as it asks for; a call is missed only if none was free; each is " +
+		"freed when no call has it, and when all work is done none is left of a return probe that is gone, " +
+		"nor what they belong to.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut,
 		kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree,
@@ -253,9 +253,8 @@ func (m *instances) End(drained bool) *traces.Finding {
 	for k := range m.holders {
 		h := &m.holders[k]
 		if drained && h.counts && !h.gone && m.gone(h.probe) && !m.belong(h.id) {
-			return atEnd(0, "return probe memory %d is left behind, though probe %d isn't registered any "+
-				"more, and all "+
-				"instances are freed", h.id, h.probe)
+			return atEnd(0, "return probe memory %d is left behind, though probe %d isn't registered any more, "+
+				"and all instances are freed", h.id, h.probe)
 		}
 	}
 	return nil

@@ -256,8 +256,8 @@ func (l *letter) plain(name string, data []byte) error {
 		if raw := data[n : n+size]; r == utf8.RuneError && size == 1 || !IsPlain(r) {
 			line := 1 + bytes.Count(data[:n], []byte("\n"))
 			line = l.line(line)
-			return fmt.Errorf("%s:%d: it has %s, which isn't text: delete it, or write it in quotes as it "+
-				"is shown here", name, line, Plain(raw))
+			return fmt.Errorf("%s:%d: it has %s, which isn't text: delete it, or write it in quotes as it is "+
+				"shown here", name, line, Plain(raw))
 		}
 		n += size
 	}

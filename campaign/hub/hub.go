@@ -219,9 +219,8 @@ func (w *Where) Connect(role string) (*nats.Conn, error) {
 	if w.NATS == "" {
 		at, err := cli.ReadFile(filepath.Join(w.Dir, urlFile), 4096)
 		if err != nil {
-			return nil, errLater{fmt.Errorf("%s: no server runs there; start one with kpsim-campaign serve "+
-				"--dir DIR, or name "+
-				"another with --nats URL", w.Dir)}
+			return nil, errLater{fmt.Errorf("%s: no server runs there; start one with kpsim-campaign serve --dir "+
+				"DIR, or name another with --nats URL", w.Dir)}
 		}
 		return dial(strings.TrimSpace(string(at)), filepath.Join(w.Dir, role+keyFile), role, w.ca()...)
 	}

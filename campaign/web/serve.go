@@ -41,8 +41,7 @@ func Serve(b *board.Board, o Options) (*Server, error) {
 	local := loopback(host)
 	if !local && o.Cert == "" && !o.Insecure {
 		return nil, fmt.Errorf("--http %s: others could read along; give --tls-cert and --tls-key, or say "+
-			"--insecure in a "+
-			"network of your own", o.Listen)
+			"--insecure in a network of your own", o.Listen)
 	}
 	var with *tls.Config
 	scheme := "http"

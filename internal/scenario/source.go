@@ -103,8 +103,8 @@ func preemptsNone(s *Scenario, src *Source) string {
 		m.Unoptimize == era.UnoptimizePatcher
 	switch {
 	case m.Preempt < PreemptFull:
-		return fmt.Sprintf("never comes: with preempt = %q nobody is preempted; say preempt = "+
-			"\"full\", or leave it out", m.Preempt)
+		return fmt.Sprintf("never comes: with preempt = %q nobody is preempted; say preempt = \"full\", or leave "+
+			"it out", m.Preempt)
 	case tasks < 2 && src.CPU != 0 && !stops: // the kernel's own workers are on CPU 0
 		have := fmt.Sprintf("%d tasks", tasks)
 		if tasks == 1 {

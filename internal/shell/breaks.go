@@ -186,8 +186,8 @@ func (h *sh) inside(t *scenario.Text, off int) string {
 	if begin == off {
 		return ""
 	}
-	return fmt.Sprintf("%s+%#x is inside the instruction at %s+%#x: a CPU comes there only through code "+
-		"that is patched", t.Name, off, t.Name, begin)
+	return fmt.Sprintf("%s+%#x is inside the instruction at %s+%#x: a CPU comes there only through code that is "+
+		"patched", t.Name, off, t.Name, begin)
 }
 
 func (h *sh) addStop(s *stop) error {

@@ -42,8 +42,8 @@ var Table = []Row{
 	row("step", enum(func(s *Settings) *Step { return &s.Step }, "int3", "debug"),
 		"int3 debug debug int3 int3 int3 int3",
 		"how the end of the copied instruction is noticed",
-		"how the end of a copied instruction is noticed: a breakpoint behind it; "+
-			"`\"debug\"`: the trap flag (until 5.12)"),
+		"how the end of a copied instruction is noticed: a breakpoint behind it; `\"debug\"`: the trap flag "+
+			"(until 5.12)"),
 	row("boost", enum(func(s *Settings) *Boost { return &s.Boost }, "never", "prepare", "stepped"),
 		"never never stepped prepare prepare prepare prepare",
 		"where the jump behind the copy comes from, built without preemption",
@@ -59,8 +59,8 @@ var Table = []Row{
 	row("old_trampoline", flag(func(s *Settings) *bool { return &s.OldTrampoline }),
 		"_ _ _ _ _ _ _",
 		"whether on i386, too, a probe is the trampoline of return probes",
-		"with `returns = "+
-			"\"global\"` a probe is the trampoline on i386, too (until 2.6.16); it is code there otherwise"),
+		"with `returns = \"global\"` a probe is the trampoline on i386, too (until 2.6.16); it is code there "+
+			"otherwise"),
 	row("maxactive", list(func(s *Settings) *bool {
 		return &s.MaxactiveAll
 	}, []bool{true, false}, "always", "preemption"),
@@ -94,13 +94,13 @@ var Table = []Row{
 	row("order", enum(func(s *Settings) *Order { return &s.Order }, "text", "module", "step"),
 		"text step module text text text text",
 		"which locks the optimizer holds while it waits",
-		"which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; "+
-			"`\"module\"`: text_mutex a step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)"),
+		"which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; `\"module\"`: text_mutex "+
+			"a step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)"),
 	row("batch", list(func(s *Settings) *int { return &s.Batch }, []int{0, MostOptimized}, "all", "256"),
 		"all all all all all all 256",
 		"how many jumps a run of the optimizer writes, and takes away, at most",
-		"how many jumps a run of the optimizer writes, and takes away, at most; "+
-			"`\"256\"`: as long as text_poke_smp_batch wrote them"),
+		"how many jumps a run of the optimizer writes, and takes away, at most; `\"256\"`: as long as "+
+			"text_poke_smp_batch wrote them"),
 	row("save_ss", flag(func(s *Settings) *bool { return &s.SaveSS }),
 		"_ _ _ yes yes yes yes",
 		"whether detours save ss with the other registers",
@@ -114,8 +114,8 @@ var Table = []Row{
 	}, "as-patched", "breakpoint", "patcher"),
 		"as-patched patcher patcher breakpoint breakpoint breakpoint patcher",
 		"how a jump is taken away",
-		"how a jump is taken away: "+
-			"`\"breakpoint\"`: by one, and syncs (5.6 and later); `\"patcher\"`: as it was written; else the first if `patch` is `\"breakpoint\"`"),
+		"how a jump is taken away: `\"breakpoint\"`: by one, and syncs (5.6 and later); `\"patcher\"`: as it was "+
+			"written; else the first if `patch` is `\"breakpoint\"`"),
 	row("sync_arm", flag(func(s *Settings) *bool { return &s.SyncArm }),
 		"yes yes yes yes yes yes yes",
 		"whether every CPU is synchronized after a breakpoint was written",
@@ -140,8 +140,8 @@ var Table = []Row{
 	row("files", enum(func(s *Settings) *Files { return &s.Files }, "bool", "char", "plain", "first"),
 		"bool first plain char bool bool bool",
 		"what the interface files take and print: as since 5.16, as until 5.15, as until 4.17, as in 2.6",
-		"what the files of debugfs take and print: "+
-			"`\"char\"`: as until 5.15; `\"plain\"`: as until 4.17; `\"first\"`: as in 2.6"),
+		"what the files of debugfs take and print: `\"char\"`: as until 5.15; `\"plain\"`: as until 4.17; "+
+			"`\"first\"`: as in 2.6"),
 	row("int3_count", enum(func(s *Settings) *kapi.Counting { return &s.Counting }, "nmi", "twice", "once"),
 		"nmi once twice nmi nmi nmi nmi",
 		"what a breakpoint's handler counts in the preemption count: as an NMI, 2, or 1",

@@ -156,8 +156,8 @@ var _ = traces.Define(
 		Says: "{probe} is a {kind}"},
 	traces.Spec{Kind: Contexts, Name: "Contexts", Heads: true, Rig: true,
 		Args: args{traces.Flag.Named("detour"), traces.Flag.Named("returns"), traces.Count.Named("own")},
-		Doc: "whether the handlers behind a detour, and those of return probes, run with interrupts off, " +
-			"and how many slots the kernel keeps for probes of its own",
+		Doc: "whether the handlers behind a detour, and those of return probes, run with interrupts off, and how " +
+			"many slots the kernel keeps for probes of its own",
 		Says: "what runs with interrupts off: {detour|{returns|none of that|handlers of return probes}|" +
 			"handlers behind a detour{returns||, handlers of return probes}}"},
 	traces.Spec{Kind: Context, Name: "Context", Args: args{probe, which, context}, Rig: true,
@@ -198,8 +198,8 @@ var _ = traces.Define(
 		Doc: "how many calls a return probe asks to follow at a time, or the rules say"},
 	traces.Spec{Kind: Carries, Name: "Carries", Args: args{addr, probe, traces.Number.Named("begins")},
 		Monitors: true, Rig: true,
-		Doc: "a probe that the point at an address has, when kprobe_mutex is about to be free; " +
-			"begins 1: a report begins, without a probe, 2: there is no report"},
+		Doc: "a probe that the point at an address has, when kprobe_mutex is about to be free; begins 1: a " +
+			"report begins, without a probe, 2: there is no report"},
 	traces.Spec{Kind: Foreign, Name: "Foreign", Monitors: true,
 		Doc: "kprobe_mutex is taken, and what it owns isn't as its last holder has left it"},
 	traces.Spec{Kind: Fits, Name: "Fits", Args: args{probe, errno, traces.Value.Named("or")}, Monitors: true, Rig: true,

@@ -89,8 +89,8 @@ var table = []Mutant{
 		Apply: emulated(callsFive)},
 	{Name: "filter-emptied", Source: "__disarm_kprobe_ftrace, 5.4 and later", Scenario: "ftrace-emptied",
 		Property: "accounted",
-		Says: "the filter of a client of ftrace is emptied, which means all sites, while calls may " +
-			"still come to it",
+		Says: "the filter of a client of ftrace is emptied, which means all sites, while calls may still come to " +
+			"it",
 		Apply: on(func(s *steps) { skip2(&s.Gone.SyncFtrace) })},
 	{Name: "gone-posts", NeedsJump: true, Source: "kill_kprobe", Scenario: "gone-posts", Property: "no-start-inside",
 		Says: "a probe that is gone with its module has hits stepped for its post_handler, and doesn't keep " +
@@ -226,8 +226,8 @@ var table = []Mutant{
 		Apply: func(w *Wiring) { w.Engine.DetourIRQsOff = true }},
 	{Name: "detour-post", NeedsJump: true, Source: "opt_pre_handler, 2.6.34 and later", Scenario: "detour-post",
 		Property: "post-called",
-		Says: "a detour runs the pre_handler of a probe that has joined with a post_handler meanwhile, " +
-			"which no detour runs",
+		Says: "a detour runs the pre_handler of a probe that has joined with a post_handler meanwhile, which no " +
+			"detour runs",
 		Apply: on(func(s *steps) { s.Hit.DetourSkips = never(s.Hit.DetourSkips) })},
 	{Name: "mark-kept", NeedsJump: true, Source: "R5's reverse", Scenario: "optimization-off", Property: "text-agrees",
 		Says:  "the mark of a jump stays when the jump is taken away",
@@ -248,8 +248,8 @@ var table = []Mutant{
 	{Name: "tasks-without-grace", Source: "synchronize_rcu_tasks", Scenario: "idle-interrupted",
 		Property: "no-use-after-free",
 		Also:     []string{"no-start-inside"}, // the same wait stands before a jump is written
-		Says: "a wait for all tasks has no grace periods around it, which wait for who is no task: a " +
-			"handler on an idle CPU",
+		Says: "a wait for all tasks has no grace periods around it, which wait for who is no task: a handler on " +
+			"an idle CPU",
 		Apply: func(w *Wiring) { w.Kernel.RCU.Bare = true }},
 	{Name: "labels-last", Source: "R17, M51; 2.6.37-rc", Scenario: "lock-orders", Property: "locks",
 		Says:  "to register a probe kprobes takes jump_label_mutex under text_mutex",

@@ -9,8 +9,8 @@ import (
 var debuggers = []Mutant{
 	{Name: "debugger-forgets", Source: "kgdb_skipexception", Scenario: "debugger-comes-and-goes",
 		Property: "owned-breakpoint",
-		Says: "a debugger doesn't know of a breakpoint any more that it has cleared: a trap on it that " +
-			"comes late has no owner",
+		Says: "a debugger doesn't know of a breakpoint any more that it has cleared: a trap on it that comes " +
+			"late has no owner",
 		Apply: func(w *Wiring) { w.Debugger.Forgets = true }},
 	{Name: "int3-copied", Source: "__copy_instruction: another subsystem puts a breakpoint",
 		Scenario: "debugger-comes-and-goes", Property: "owned-breakpoint",
@@ -28,8 +28,8 @@ var debuggers = []Mutant{
 var uprobes = []Mutant{
 	{Name: "user-trap-unasked", Source: "2326c77017c7, until 2.6.16", Scenario: "uprobe-beside-probe",
 		Property: "no-oops",
-		Says: "kprobes doesn't ask whether a breakpoint is hit in user mode, and reads user memory to see " +
-			"if it is there yet, which SMAP forbids",
+		Says: "kprobes doesn't ask whether a breakpoint is hit in user mode, and reads user memory to see if it " +
+			"is there yet, which SMAP forbids",
 		Apply: func(w *Wiring) {
 			s := w.Steps()
 			ask := s.Hit.UserMode

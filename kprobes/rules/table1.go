@@ -26,8 +26,8 @@ var rows = []row{
 
 	// Two bytes: 0f.
 	{map0F, noPrefix, legacyOnly,
-		"00-03 0d 13 18 1a-1c 1e 1f 20-23 2a 2c 2d 40 43 48 49 4c-4f 60-6b 6e 6f 74-76 7e 7f 94-97 9a-9f " +
-			"a3 a5-a7 ab ad af b0-b7 b9 bb-bf c0 c1 c3 c7 d1-d5 d7-e5 e7-ef f1-fe"},
+		"00-03 0d 13 18 1a-1c 1e 1f 20-23 2a 2c 2d 40 43 48 49 4c-4f 60-6b 6e 6f 74-76 7e 7f 94-97 9a-9f a3 " +
+			"a5-a7 ab ad af b0-b7 b9 bb-bf c0 c1 c3 c7 d1-d5 d7-e5 e7-ef f1-fe"},
 	{map0F, noPrefix, legacyOnly | immB, "0f 70 a4 ac ba c4 c5"},
 	{map0F, noPrefix, both, "10-17 28 29 2b 2e 2f 41 42 44-47 4a 4b 50-5f 78 79 90-93 98 99"},
 	{map0F, noPrefix, both | immB, "c2 c6"},

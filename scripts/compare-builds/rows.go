@@ -151,8 +151,7 @@ func (p plan) lists() []row {
 
 // What a minute has no room for: a state of these is large, or there are many.
 const bulky = "cancel-detour-interrupted cancel-detour-pages function-at-work handlers-at-work module-init " +
-	"module-unload neighbours " +
-	"register-storm-full register-storm-none under-load unoptimized"
+	"module-unload neighbours register-storm-full register-storm-none under-load unoptimized"
 
 func (p plan) searches() []row {
 	runs := p.of("300", "12")

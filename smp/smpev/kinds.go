@@ -230,21 +230,21 @@ var _ = traces.Define(
 
 	traces.Spec{Kind: CPUActive, Name: "CPUActive", Args: args{cpu, traces.Flag.Named("active")},
 		Class: traces.ClassClaim, Weight: traces.Much,
-		Doc: "tasks may be placed on a CPU from now on, or, active 0, no more: " +
-			"it is still online, and those that are there leave",
+		Doc: "tasks may be placed on a CPU from now on, or, active 0, no more: it is still online, and those " +
+			"that are there leave",
 		Says: "CPU {cpu} {active|isn't active any more: its tasks go to others|is active: tasks may run there}"},
 	traces.Spec{Kind: LivePatch, Name: "LivePatch", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{traces.Number.Named("patch"), traces.Number.Named("what"), state},
 		Doc: "the transition of a live patch to a state, 1 patched or 0 unpatched, begins, is reversed (1) or " +
 			"complete (2)",
-		Says: "the transition of live patch {patch} to the {state|old|new} functions " +
-			"{what|begins|is turned round|is complete}"},
+		Says: "the transition of live patch {patch} to the {state|old|new} functions {what|begins|is turned " +
+			"round|is complete}"},
 	traces.Spec{Kind: LiveSwitch, Name: "LiveSwitch", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{task, state, traces.Number.Named("how")},
-		Doc: "a task goes over to the patched, or, state 0, to the unpatched functions: " +
-			"by its stack (how 0), on its way to user mode (1), or forced (2)",
-		Says: "{task} goes over to the {state|old|new} functions, " +
-			"{how|it stands in none that goes|on its way to user mode|wherever it is}"},
+		Doc: "a task goes over to the patched, or, state 0, to the unpatched functions: by its stack (how 0), on " +
+			"its way to user mode (1), or forced (2)",
+		Says: "{task} goes over to the {state|old|new} functions, {how|it stands in none that goes|on its way to " +
+			"user mode|wherever it is}"},
 	traces.Spec{Kind: LiveCall, Name: "LiveCall", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{function, traces.Address.Named("to"), traces.Address.Named("other")},
 		Doc: "a call of a patched function goes on in to, which may be itself; other: an address on the task's stack " +
@@ -252,30 +252,27 @@ var _ = traces.Define(
 		Text: liveCall},
 	traces.Spec{Kind: Fprobe, Name: "Fprobe", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{function, traces.Number.Named("what"), traces.Address.Named("ip")},
-		Doc: "an fprobe of func is registered, on ip functions (what 0), or gone (1); a call of func runs " +
-			"its entry (2) " +
-			"or exit handler (3), at ip, or is missed (4); its exit handlers are stopped (5)",
-		Says: "{what|the fprobe of {func} is registered, of {ip#function}|the fprobe of {func} is unregistered|" +
-			"a call of {func} is hooked, and the entry handler {ip} runs|" +
-			"a call of {func} has returned, and the exit handler {ip} runs|a call of {func} is missed by its fprobe|" +
-			"the fprobe of {func} hooks no call any more, and begins no exit handler}"},
+		Doc: "an fprobe of func is registered, on ip functions (what 0), or gone (1); a call of func runs its " +
+			"entry (2) or exit handler (3), at ip, or is missed (4); its exit handlers are stopped (5)",
+		Says: "{what|the fprobe of {func} is registered, of {ip#function}|the fprobe of {func} is unregistered|a " +
+			"call of {func} is hooked, and the entry handler {ip} runs|a call of {func} has returned, and " +
+			"the exit handler {ip} runs|a call of {func} is missed by its fprobe|the fprobe of {func} hooks " +
+			"no call any more, and begins no exit handler}"},
 	traces.Spec{Kind: CPUFails, Name: "CPUFails", Args: args{cpu, step, traces.Flag.Named("going")},
 		Class: traces.ClassClaim, Weight: traces.Much,
 		Doc:  "a step of a CPU's coming, or, going 1, of its going fails: what was done before it is undone",
 		Says: "CPU {cpu} fails to {going|come|go}, at {step}: it {going|goes back|stays}"},
 	traces.Spec{Kind: Uprobe, Name: "Uprobe", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{traces.Address.Named("addr"), traces.Number.Named("what"), traces.Address.Named("at")},
-		Doc: "a hit of a uprobe at addr in user mode: the breakpoint (what 0), its handler at at (1), " +
-			"the copy at at is stepped (2), user mode goes on at at (3), or strays there (4)",
-		Says: "{what|in user mode it comes to the uprobe at {addr}|" +
-			"on the way back to user mode the handler of the uprobe at {addr} runs: {at}|" +
-			"it is to step the copy at {at} of the instruction at {addr}, in user mode|" +
-			"behind the uprobe at {addr} it goes on in user mode, at {at}|" +
-			"behind the uprobe at {addr} it goes on in user mode where it shouldn't, at {at}}"},
+		Doc: "a hit of a uprobe at addr in user mode: the breakpoint (what 0), its handler at at (1), the copy " +
+			"at at is stepped (2), user mode goes on at at (3), or strays there (4)",
+		Says: "{what|in user mode it comes to the uprobe at {addr}|on the way back to user mode the handler of " +
+			"the uprobe at {addr} runs: {at}|it is to step the copy at {at} of the instruction at {addr}, in " +
+			"user mode|behind the uprobe at {addr} it goes on in user mode, at {at}|behind the uprobe at " +
+			"{addr} it goes on in user mode where it shouldn't, at {at}}"},
 	traces.Spec{Kind: Agrees, Name: "Agrees", Monitors: true,
-		Doc: "under the kernel's memory model: a CPU is after a full fence or the entry of a trap, and sees " +
-			"from now on " +
-			"what was done before the full fences until here",
+		Doc: "under the kernel's memory model: a CPU is after a full fence or the entry of a trap, and sees from " +
+			"now on what was done before the full fences until here",
 		Says: "sees what was done before the full fences until here"},
 )
 

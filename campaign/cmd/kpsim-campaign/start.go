@@ -31,8 +31,7 @@ func (w *what) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 	}{{"--shard", w.Shard != ""}, {"--out", w.Out != ""}, {"--self-check", w.SelfCheck != 0}} {
 		if f.given {
 			return nil, fmt.Errorf("%s: it is of kpsim explore; a campaign divides its runs by itself, and "+
-				"compares what is "+
-				"made twice", f.name)
+				"compares what is made twice", f.name)
 		}
 	}
 	if err := desk.CheckName(name); err != nil {

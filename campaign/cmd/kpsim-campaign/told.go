@@ -9,16 +9,13 @@ import (
 // retold is what flags of kpsim explore and kpsim fuzz do in a campaign where that is another
 // thing than there.
 var retold = map[string]string{
-	"run --workers": "How many units this process makes at once, each on a core of its own. A unit is a part of a " +
-		"scenario's runs, half a second to eight seconds of a core. Default, and 0: one a processor. 1 " +
-		"leaves the other " +
-		"processors to other programs; more than there are processors gains nothing. The report is the same with any " +
-		"number. Others help with kpsim-campaign work.",
-	"fuzz --workers": "How many units this process makes at once, each on a core of its own. A unit is one " +
-		"of --islands " +
-		"parts of a round, so that more than --islands have nothing to do. Default, and 0: one a processor. " +
-		"The report is " +
-		"the same with any number. Others help with kpsim-campaign work.",
+	"run --workers": "How many units this process makes at once, each on a core of its own. A unit is a part of " +
+		"a scenario's runs, half a second to eight seconds of a core. Default, and 0: one a processor. 1 " +
+		"leaves the other processors to other programs; more than there are processors gains nothing. The " +
+		"report is the same with any number. Others help with kpsim-campaign work.",
+	"fuzz --workers": "How many units this process makes at once, each on a core of its own. A unit is one of " +
+		"--islands parts of a round, so that more than --islands have nothing to do. Default, and 0: one a " +
+		"processor. The report is the same with any number. Others help with kpsim-campaign work.",
 }
 
 // notHere are flags of kpsim explore that a campaign refuses: help doesn't offer them.

@@ -17,11 +17,10 @@ import (
 // Adversary describes the adversary against which a Never holds.
 const Adversary = "Two CPUs: the patcher's, which the optimizer runs on, too, and one with a caller, which " +
 	"schedules and then runs the text (that of a jump label or a static call before that, too), and a task " +
-	"that it can be preempted for. " +
-	"The caller's CPU has one timer tick and one reschedule interrupt, at any time, and the IPIs of the " +
-	"patcher; in the rows nmi/ it has an NMI instead, whose handler runs the text. " +
-	"The site begins at each of the 8 bytes of a chunk of text in turn; under a probe it is three instructions " +
-	"of 1, 3 and 1 bytes."
+	"that it can be preempted for. The caller's CPU has one timer tick and one reschedule interrupt, at any " +
+	"time, and the IPIs of the patcher; in the rows nmi/ it has an NMI instead, whose handler runs the text. " +
+	"The site begins at each of the 8 bytes of a chunk of text in turn; under a probe it is three " +
+	"instructions of 1, 3 and 1 bytes."
 
 // A Block is a group of rows that are read together.
 type Block struct {

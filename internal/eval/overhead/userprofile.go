@@ -98,8 +98,7 @@ func (u *UserProfile) set(word, value string) error {
 	case "era":
 		if value != eras[0] && value != eras[1] {
 			return fmt.Errorf("era: there is none called %q; give 2.6 (kprobes, jprobes and return probes) or "+
-				"4.15 (boosted "+
-				"and optimized ones too)", value)
+				"4.15 (boosted and optimized ones too)", value)
 		}
 		u.Era = value
 		return nil
@@ -210,8 +209,7 @@ func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
 		if m := f.Machine; m.Name == name && m.Arch == arch {
 			if m.MHz != clock || !like(m) {
 				return nil, fmt.Errorf("%s on %s has another clock rate or era in a line before; give machines "+
-					"that differ names "+
-					"that differ", name, arch)
+					"that differ names that differ", name, arch)
 			}
 			return m, nil
 		}

@@ -33,9 +33,9 @@ func Of(r *replay.Replay, trace, name string, words []string) (*Test, error) {
 	}
 	t.kept, t.weak = t.r.cut(named)
 	if len(t.kept) == 0 {
-		return nil, errors.New("CPUs share no word of memory that is known in this run, so that there is " +
-			"nothing to ask: a " +
-			"litmus test needs a word that two CPUs access and one stores to (under sc, of compiled code)")
+		return nil, errors.New("CPUs share no word of memory that is known in this run, so that there is nothing " +
+			"to ask: a litmus test needs a word that two CPUs access and one stores to (under sc, of " +
+			"compiled code)")
 	}
 	if len(t.words()) > mostWords {
 		return nil, fmt.Errorf(
@@ -163,9 +163,8 @@ func (t *Test) says() (list []string) {
 			p.ID, p.Name, t.run.Message))
 	}
 	if t.weak {
-		list = append(list, "The run isn't sequentially consistent. The test has the words of memory by "+
-			"which it isn't; "+
-			"the condition is what the run saw, and the initial values what was there before.")
+		list = append(list, "The run isn't sequentially consistent. The test has the words of memory by which it "+
+			"isn't; the condition is what the run saw, and the initial values what was there before.")
 	} else {
 		list = append(list, "The run is sequentially consistent in the words that are known: each model allows "+
 			"what it saw.")
@@ -189,17 +188,15 @@ func (t *Test) says() (list []string) {
 	if cells > 0 {
 		out = append(out, fmt.Sprintf("%d variables of the kernel's routines", cells))
 	}
-	left := "Also left out: what only one CPU accesses, loads that saw no more than others, and branches, " +
-		"which are as " +
-		"the run took them."
+	left := "Also left out: what only one CPU accesses, loads that saw no more than others, and branches, which " +
+		"are as the run took them."
 	if len(out) > 0 {
 		left = "Shared too, and left out: " + strings.Join(out, "; ") + ". " + left
 	}
 	list = append(list, left)
 	if slices.ContainsFunc(t.words(), func(i int) bool { return t.r.words[i].cell }) {
-		list = append(list, "Variables of the kernel's routines have numbers as values: the first one in the "+
-			"run is 0, the "+
-			"next one in their order 1, and so on. kpsim litmus --memory tso says what x86 allows.")
+		list = append(list, "Variables of the kernel's routines have numbers as values: the first one in the run "+
+			"is 0, the next one in their order 1, and so on. kpsim litmus --memory tso says what x86 allows.")
 	}
 	return list
 }

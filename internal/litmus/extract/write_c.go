@@ -83,9 +83,8 @@ func (w *writer) accessC(a *access, fence bool) error {
 	}
 	th.tell(w.t.where(a))
 	if len(th.lines) > mostInstrsC {
-		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may "+
-			"have: name the "+
-			"words that matter with --words, of %s", a.cpu, mostInstrsC, w.t.sharedNames())
+		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may have: "+
+			"name the words that matter with --words, of %s", a.cpu, mostInstrsC, w.t.sharedNames())
 	}
 	return nil
 }

@@ -178,8 +178,7 @@ func (w *writer) access(a *access, fence bool) error {
 	register := func() (name string, err error) {
 		if len(th.saw) == len(registers) {
 			return "", fmt.Errorf("cpu%d loads more than %d values, and a litmus test has as many registers: "+
-				"name the words "+
-				"that matter with --words, of %s", a.cpu, len(registers), w.t.sharedNames())
+				"name the words that matter with --words, of %s", a.cpu, len(registers), w.t.sharedNames())
 		}
 		th.saw = append(th.saw, a.saw)
 		return registers[len(th.saw)-1], nil
@@ -212,9 +211,8 @@ func (w *writer) access(a *access, fence bool) error {
 	}
 	th.tell(w.t.where(a))
 	if len(th.lines) > mostInstrs {
-		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may "+
-			"have: name the "+
-			"words that matter with --words, of %s", a.cpu, mostInstrs, w.t.sharedNames())
+		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may have: "+
+			"name the words that matter with --words, of %s", a.cpu, mostInstrs, w.t.sharedNames())
 	}
 	return nil
 }

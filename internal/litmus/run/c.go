@@ -49,8 +49,7 @@ func NewC(t *ctest.Test, memory Memory) (*C, error) {
 		for k := range p.Code {
 			if op := p.Code[k].Op; memory == TSO && (op == ctest.ReadLock || op == ctest.Synchronize) {
 				return nil, fmt.Errorf("%s: P%d has sections or grace periods of RCU, which aren't run under "+
-					"tso; give --memory "+
-					"lkmm", t.File, i)
+					"tso; give --memory lkmm", t.File, i)
 			}
 		}
 	}

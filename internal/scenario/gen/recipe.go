@@ -109,8 +109,8 @@ func ReadRecipe(text []byte) (r Recipe, err error) {
 	for n := 1; lines.Scan(); n++ {
 		words := strings.Fields(lines.Text())
 		bad := func() error {
-			return fmt.Errorf("line %d: %.40q is no line of a recipe; the first is "+
-				"\"seed N\", the others are \"part NAME N\"", n, lines.Text())
+			return fmt.Errorf("line %d: %.40q is no line of a recipe; the first is \"seed N\", the others are "+
+				"\"part NAME N\"", n, lines.Text())
 		}
 		want := "part"
 		if n == 1 {

@@ -40,9 +40,9 @@ type chapter struct {
 var chapters = []chapter{
 	{"The machine", []verb{
 		{`scenario(name = None, says = "", needs = "nothing")`, (*loader).doScenario,
-			"`name` is the scenario's (else that of the file), `says` a sentence: what it shows; `needs`: what " +
-				"a violation goes on passing through while it is shrunk: " +
-				"`\"interrupt\"`, see [below](#what-is-expected)"},
+			"`name` is the scenario's (else that of the file), `says` a sentence: what it shows; `needs`: what a " +
+				"violation goes on passing through while it is shrunk: `\"interrupt\"`, see " +
+				"[below](#what-is-expected)"},
 		{machineSig(), (*loader).doMachine,
 			"the machine and its kernel: see the next table"},
 	}},

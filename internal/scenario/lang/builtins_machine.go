@@ -53,8 +53,8 @@ func (b *built) preempts(m *scenario.Machine) error {
 		m.Preempt = scenario.PreemptDynamic
 	}
 	if b.preempt.is && m.Preempt.Built() != b.kernel.Preemption {
-		return fmt.Errorf("config = %q and preempt = %q disagree: "+
-			"\"none\" and \"voluntary\" are built without PREEMPTION, the others with it; leave one out", b.config.text,
+		return fmt.Errorf("config = %q and preempt = %q disagree: \"none\" and \"voluntary\" are built without "+
+			"PREEMPTION, the others with it; leave one out", b.config.text,
 			m.Preempt)
 	}
 	return nil

@@ -248,8 +248,8 @@ func (f *fault) access(in arch.Inst) string {
 	case in.PerCPU():
 		v := f.r.arch.Addr(a - kernel.PerCPUOffset(f.r.arch, f.x.CPU()))
 		if in, _ := kernel.PerCPUPlaces(f.r.arch); v < in.From || v > in.To-1 {
-			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: "+
-				"percpu(\"v\") says where, or elf() links to it", uint64(v), uint64(in.From))
+			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: percpu(\"v\") says where, "+
+				"or elf() links to it", uint64(v), uint64(in.From))
 		}
 		return fmt.Sprintf("no per-CPU variable is at %#x: define it, percpu(\"v\", at = %#x)", uint64(v), uint64(v))
 	case t != nil && a < t.At+arch.Addr(len(t.Code)):
