@@ -136,7 +136,8 @@ func (m *Memory) mapCode(a arch.Addr, perm Perm) *page {
 	return p
 }
 
-// The pools hold the arrays of machines that were closed, cleared: they are most of what a machine allocates.
+// The pools hold the arrays of closed machines, cleared. They are over a quarter of the bytes that a program of fuzz
+// allocates, and nearly all of its pointers.
 var (
 	decodedPages = sync.Pool{New: func() any { return new(decodedPage) }}
 	latelyPages  = sync.Pool{New: func() any { return new([pageSize]*decoded) }}

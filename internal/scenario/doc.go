@@ -1,11 +1,12 @@
 // Package scenario defines what is run (machine, text, probes, programs), and what is expected
-// of all schedules. It is plain data with its checks.
+// of all schedules. It is plain data with its checks, and rows that say what there is: settings of a
+// machine, steps of handlers with what each does, sources of interrupts.
 //
 //	sc, err := lang.Load("mine.star", src, open) // from a program
 //	sc, err := library.Load("safe-full")         // a built-in one
 //	err := scenario.Check(sc)                    // of one that was built in Go
 //
-// What it is not: it runs nothing, and knows no file and no language. lang reads
+// What it is not: it runs no scenario (rig does), and knows no file and no language. lang reads
 // and prints scenarios, library has the built-in ones, gen draws them, edit makes
 // them smaller, vet says what can be known of one without a run.
 //

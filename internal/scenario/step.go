@@ -182,7 +182,7 @@ var (
 	StepRestore = &StepKind{
 		Word:   "restore",
 		Params: []StepParam{{"reg", StepReg}},
-		Says:   "likewise: `reg` comes from there",
+		Says:   "of such a return probe: `reg` is read back from there",
 		Of:     hasPrivate,
 		do: func(r Running, _ kapi.Context, st *Step) bool {
 			r.Regs.R[st.Reg] = binary.LittleEndian.Uint64(r.Private)
@@ -192,8 +192,8 @@ var (
 
 	StepSleep = &StepKind{
 		Word: "sleep",
-		Says: "what no handler may do: it gives up the CPU. So do `register(k)`, `unregister(k)`, " +
-			"`enable(k)`, `disable(k)`",
+		Says: "gives up the CPU, which no handler may do. `register(k)`, `unregister(k)`, `enable(k)` and " +
+			"`disable(k)` do so, too",
 		Kernel: []string{"msleep", "might_sleep", "usleep_range"},
 		Traits: StepRefused,
 		do: func(_ Running, x kapi.Context, _ *Step) bool {

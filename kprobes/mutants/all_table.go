@@ -206,7 +206,8 @@ var table = []Mutant{
 	{Name: "batch-dropped-early", Source: "R26, M20", Scenario: "batch-poke", Property: "owned-breakpoint",
 		Says: "a batch's table of breakpoints is taken back before the last sync",
 		Apply: func(w *Wiring) {
-			w.Kernel.Poke.Steps = slices.Insert(slices.Clone(kernel.PokeSteps), 3, (*kernel.TextPoke).TakeBack)
+			const syncHeads = 3 // the step before which it comes
+			w.Kernel.Poke.Steps = slices.Insert(slices.Clone(kernel.PokeSteps), syncHeads, (*kernel.TextPoke).TakeBack)
 		}},
 	{Name: "module-kept", Source: "kprobes_module_callback", Scenario: "module-unload", Property: "no-oops",
 		Also:  []string{"text-agrees"},

@@ -47,8 +47,8 @@ type TextPoke struct {
 // A PokeStep is a step of text_poke_bp, of the batch whose descriptor was published last.
 type PokeStep func(p *TextPoke, x kapi.Context)
 
-// PokeSteps are the steps of text_poke_bp, in order. What is a breakpoint in the end needs no
-// third store, and if all are no third sync.
+// PokeSteps are the steps of text_poke_bp, in order: text_poke_bp_batch, arch/x86/kernel/alternative.c. A
+// mutant leaves a step out, or adds one, in TextPoke.Steps.
 var PokeSteps = []PokeStep{
 	(*TextPoke).Break, (*TextPoke).Tails, (*TextPoke).Heads, (*TextPoke).SyncHeads,
 	(*TextPoke).TakeBack, (*TextPoke).Order, (*TextPoke).Drain,
@@ -221,7 +221,7 @@ func (p *TextPoke) Tails(x kapi.Context) {
 	}
 }
 
-// Heads replaces the first bytes that don't stay breakpoints.
+// Heads replaces the first bytes, except those that are a breakpoint in the end.
 func (p *TextPoke) Heads(x kapi.Context) {
 	for _, e := range p.now() {
 		if !target.Arch.IsBreakpoint(e.insn[0]) {

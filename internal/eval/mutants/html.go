@@ -149,7 +149,7 @@ func (c *Mutants) soon(rows []mutantRow) page.Section {
 		&page.Figure{
 			Caption: page.Text(fmt.Sprintf("Schedules until each mutant is killed, on a logarithmic axis: the "+
 				"median of %s as a dot on the interval that holds the true one with 95 %% or more, the slowest "+
-				"as an upright line; and the share of mutants that are killed in so many schedules or fewer. "+
+				"as an upright line; and the share of mutants that are killed within a number of schedules. "+
 				"What takes more than %d stands at %d on the left, and isn't counted on the right.",
 				searches(c.Seeds), c.Most, c.Most)),
 			Legend: []page.Key{{Name: "by the median search", Of: 1}, {Name: "by the slowest search", Of: 2}},

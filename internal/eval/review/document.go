@@ -265,7 +265,7 @@ func (r *found) shown(b behaviour) string {
 	return share(b.Runs, b.Of)
 }
 
-// openMost is the maximum number of properties whose witness is told before the table.
+// openMost is the maximum number of properties whose witness is shown above the table.
 const openMost = 3
 
 // story tells how a witness happens, and how to see it again. With paths, file names have

@@ -55,7 +55,7 @@ func (c *Review) programs(p *cli.Program) (int, error) {
 			"the kernels out")
 	}
 	if c.For > 0 {
-		return 0, errors.New("--for: of two programs nothing is told before all was run; give fewer --runs, or " +
+		return 0, errors.New("--for: with two programs the report comes when all has run; give fewer --runs, or " +
 			"name scenarios")
 	}
 	self := c.Program

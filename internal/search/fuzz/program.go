@@ -123,7 +123,7 @@ func (w *runner) run(p *Program) error {
 		return nil
 	}
 	p.Parts, p.Edition, p.Optimizes = parts, sc.Machine.Edition, sc.Machine.Optimizes()
-	// not lang.Check: it prints what is drawn, which is never near the bound of a program
+	// lang.Check would print the program, too: drawn ones are far below the bound of its length (gen's TestRecipe)
 	if err := scenario.Check(sc); err != nil {
 		sim.Bug("%s was drawn, and is wrong: %v", sc.Name, err)
 	}

@@ -19,7 +19,7 @@ type htmlPage struct {
 	u       *overhead.UserProfile // nil if it isn't
 	subject paged
 	within  map[string]overhead.Interval // between what hardware's share of a hit lies, by machine and probe
-	// tells that n of so many parts of a section are done, and what is measured now
+	// reports that n of all parts of a section are done, and which one is measured now
 	at func(n, of int, says string)
 }
 

@@ -98,7 +98,7 @@ func (o *htmlPage) pauses() (page.Section, error) {
 			", by the number of CPUs; " + page.NextTable + " has their quantiles.", Plot: plots[i]})
 	}
 	says := page.Text(fmt.Sprintf("By %s; a switch of tasks, a serialising instruction and the sending of an "+
-		"IPI are in no figure, and have nominal costs, which are assumed. Whoever's clock shows least goes "+
+		"IPI are in no figure, and have nominal costs, which are assumed. The CPU whose clock is furthest behind runs "+
 		"next; what is drawn is when each CPU begins.", o.subject.says()))
 	return page.Section{ID: "pauses", Title: "Pauses of other CPUs", Blocks: []page.Block{says, f, t}}, nil
 }

@@ -93,7 +93,7 @@ func (c *Probes) probes(m *pricedMachine) (list []overhead.Probe, err error) {
 }
 
 func (c *Probes) print(p *cli.Program, m *pricedMachine, rows []*probesRow) {
-	fmt.Fprintf(p.Out, "Hits with so many probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by),
+	fmt.Fprintf(p.Out, "Hits by the number of probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by),
 		rows[len(rows)-1].Provenance)
 	probesColumns.Grid(rows).Print(p, c.Markdown)
 	k := overhead.NominalCache
