@@ -3,18 +3,18 @@ package main
 import (
 	"github.com/alecthomas/kong"
 
-	"kpsim/internal/catalogue"
-	"kpsim/internal/check"
 	"kpsim/internal/eval/bench"
 	matrix "kpsim/internal/eval/matrix/pages"
 	"kpsim/internal/eval/mutants"
 	overhead "kpsim/internal/eval/overhead/pages"
 	"kpsim/internal/eval/review"
-	"kpsim/internal/findings"
-	"kpsim/internal/kernelinfo"
 	"kpsim/internal/litmus"
-	"kpsim/internal/report"
-	"kpsim/internal/shell"
+	"kpsim/internal/verbs/catalogue"
+	"kpsim/internal/verbs/check"
+	"kpsim/internal/verbs/findings"
+	"kpsim/internal/verbs/kernelinfo"
+	"kpsim/internal/verbs/report"
+	"kpsim/internal/verbs/shell"
 )
 
 // A verb is a command of the first level, or has commands below it.
