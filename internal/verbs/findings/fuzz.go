@@ -43,11 +43,21 @@ type Fuzz struct {
 	HTML      cli.FileName `name:"html" placeholder:"FILE" help:"Write a page: what was broken, and what was shown by how many programs."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
-	stop atomic.Bool // interrupted, or out of time
-	late atomic.Bool // the time is up
+	fuzzClock
 
-	began time.Time // for the progress line
+	harvest
+	command string // the page's command line; "": as it was typed
+}
 
+// fuzzClock says when a session ends.
+type fuzzClock struct {
+	stop  atomic.Bool // interrupted, or out of time
+	late  atomic.Bool // the time is up
+	began time.Time   // for the progress line
+}
+
+// A harvest is a session and what it has shown so far.
+type harvest struct {
 	session *fuzz.Session
 	total   fuzzRow
 	of      map[rules.Edition]*fuzzRow
@@ -56,7 +66,6 @@ type Fuzz struct {
 	answers map[string]uint64 // how many programs get other answers, by the known difference
 	samples []fuzzSample
 	seen    []*look // what an island has found, before it is printed
-	command string  // the page's command line; "": as it was typed
 }
 
 // Help implements kong.HelpProvider.

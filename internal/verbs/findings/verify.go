@@ -172,22 +172,10 @@ type proved struct {
 	Full        bool   `json:"full"`
 	// Deviations: every schedule with at most this number was run. -1 means not even the default
 	// one, or --full.
-	Deviations int    `json:"deviations"`
-	Complete   bool   `json:"complete"` // all were run, and no run exceeded its budget
-	Runs       uint64 `json:"runs"`
-	Pruned     uint64 `json:"pruned"`
-	Cut        uint64 `json:"out_of_budget"`
-	Restarts   uint64 `json:"restarts"`
-	Depth      int    `json:"depth"`
-	Points     uint64 `json:"points"`
-	By         string `json:"by"`
-	States     int    `json:"states,omitempty"` // distinct states
-	// Circles counts schedules that reach a state again: they never end.
-	Circles uint64            `json:"circles,omitempty"`
-	Checked uint64            `json:"merges_checked,omitempty"`     // out of the pruned
-	Filled  bool              `json:"memory_full,omitempty"`        // memory was full, so the result isn't complete
-	Without string            `json:"schedules_unmerged,omitempty"` // the number of schedules
-	Broken  map[string]uint64 `json:"broken,omitempty"`
+	Deviations int  `json:"deviations"`
+	Complete   bool `json:"complete"` // all were run, and no run exceeded its budget
+	extent
+	Broken map[string]uint64 `json:"broken,omitempty"`
 	// After counts, for each property in Broken, the schedules that had broken another property before.
 	After    map[string]uint64 `json:"after_another,omitempty"`
 	Expected *bool             `json:"expected"`
@@ -205,6 +193,23 @@ type proved struct {
 	remedy    string   // the remedy for Unsaved
 	paths     []string // paths of the witnesses' traces; "": it could not be saved
 	far       uint64   // millionths of the known schedules, if it isn't complete
+}
+
+// An extent is how far a proof got: what was run, and what was merged.
+type extent struct {
+	Runs     uint64 `json:"runs"`
+	Pruned   uint64 `json:"pruned"`
+	Cut      uint64 `json:"out_of_budget"`
+	Restarts uint64 `json:"restarts"`
+	Depth    int    `json:"depth"`
+	Points   uint64 `json:"points"`
+	By       string `json:"by"`
+	States   int    `json:"states,omitempty"` // distinct states
+	// Circles counts schedules that reach a state again: they never end.
+	Circles uint64 `json:"circles,omitempty"`
+	Checked uint64 `json:"merges_checked,omitempty"`     // out of the pruned
+	Filled  bool   `json:"memory_full,omitempty"`        // memory was full, so the result isn't complete
+	Without string `json:"schedules_unmerged,omitempty"` // the number of schedules
 }
 
 // verify verifies one scenario.
