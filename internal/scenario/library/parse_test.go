@@ -8,9 +8,9 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
-	"kpsim/internal/scenario/gen/gentest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/testkit/gentest"
 )
 
 // TestParse: lang.Parse reads back what lang.Print prints, for the library and for drawn scenarios.
