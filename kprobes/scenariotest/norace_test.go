@@ -1,6 +1,6 @@
 //go:build !race
 
-package kprobes_test
+package scenariotest
 
 const (
 	sweepSchedules = 50

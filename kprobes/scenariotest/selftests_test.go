@@ -1,4 +1,4 @@
-package kprobes_test
+package scenariotest
 
 import (
 	"flag"
@@ -21,8 +21,7 @@ import (
 // so many random schedules, with all monitors. There they are shell scripts that
 // write to files of tracefs, and wait some seconds for the optimizer.
 
-// everySchedule has the dear cases run in as many schedules as the others.
-var everySchedule = flag.Lookup("every-schedule")
+var everySchedule = flag.Bool("every-schedule", false, "run the expensive tests in as many schedules as the others")
 
 // selftest plays a scenario whose task does the test, while callers on CPUs 1 to 3
 // run f for as long as it goes on.
@@ -116,7 +115,7 @@ func TestSelftestInsnBoundary(t *testing.T) {
 	}
 	ops = append(ops, wait, call("fork", 1, 2))
 	schedules := selftestSchedules
-	if everySchedule.Value.String() != "true" {
+	if !*everySchedule {
 		schedules /= 20
 	}
 	selftest(t, withLong(t, probes, ops...), "fork", schedules, func(w *witness) {

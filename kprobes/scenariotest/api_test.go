@@ -1,4 +1,4 @@
-package kprobes_test
+package scenariotest
 
 import (
 	"testing"

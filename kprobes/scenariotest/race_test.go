@@ -1,6 +1,6 @@
 //go:build race
 
-package kprobes_test
+package scenariotest
 
 // The race detector makes runs some twenty times slower, and a run is one goroutine.
 const (

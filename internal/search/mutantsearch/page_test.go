@@ -1,4 +1,4 @@
-package mutants_test
+package mutantsearch
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/search/mutantsearch"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 )
@@ -27,7 +26,7 @@ type pageRow struct {
 // page reads docs/mutants.md: its rows by the name of the mutant.
 func page(t *testing.T) map[string]pageRow {
 	t.Helper()
-	data, err := os.ReadFile("../../docs/mutants.md")
+	data, err := os.ReadFile("../../../docs/mutants.md")
 	require.NoError(t, err)
 	require.Regexp(t, `(?m)^Written by `+"`kpsim mutants --markdown`"+` on \d{4}-\d\d-\d\d\.`, string(data))
 	require.NotContains(t, string(data), "WRONG")
@@ -82,7 +81,7 @@ func TestPage(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, soon*10, killed*9, "killed within 5,000 schedules")
 
-	data, err := os.ReadFile("../../docs/mutants.md")
+	data, err := os.ReadFile("../../../docs/mutants.md")
 	require.NoError(t, err)
 	for _, q := range properties.All {
 		if q.OfKernel() {
@@ -104,7 +103,7 @@ func TestPage(t *testing.T) {
 
 // requireOnPage holds what was found of a mutant against its row of the page. The
 // same searches find the same; a change of the program may move them, but not far.
-func requireOnPage(t *testing.T, rows map[string]pageRow, k *mutantsearch.Kill) {
+func requireOnPage(t *testing.T, rows map[string]pageRow, k *Kill) {
 	t.Helper()
 	r, ok := rows[k.Mutant.Name]
 	require.True(t, ok)

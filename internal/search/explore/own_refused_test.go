@@ -1,4 +1,4 @@
-package rig_test
+package explore_test
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package mutants_test
+package mutantsearch
 
 import (
 	"flag"
@@ -11,7 +11,6 @@ import (
 
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
-	"kpsim/internal/search/mutantsearch"
 	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/kprobes/rules"
@@ -54,7 +53,7 @@ func TestMutants(t *testing.T) {
 		list = list[:drawn]
 	}
 	rows := page(t)
-	h := mutantsearch.Search{Seeds: max(20/slow, 2), Seed: 1, Most: most, Workers: 1, Blind: true}
+	h := Search{Seeds: max(20/slow, 2), Seed: 1, Most: most, Workers: 1, Blind: true}
 	for _, mu := range list {
 		t.Run(mu.Name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,6 @@
 //go:build race
 
-package mutants_test
+package mutantsearch
 
 // slow is how much less a test does under the race detector.
 const slow = 10
