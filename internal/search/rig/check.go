@@ -99,19 +99,20 @@ func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 	check := smpev.Check(uint64(p.task.ID), p.checks[i]+n, what)
 	p.came = sim.Mix(p.came ^ value)
 	x.Emit(smpev.Got, check, value, at)
-	if p.r.checks.unmet == nil && p.r.Judges.monitors != nil && p.r.Judges.monitors.Finder() == &properties.RightResult {
-		p.r.checks.unmet, p.r.checks.unmetOp = p, i
+	c, monitors := &p.r.checks, p.r.Judges.monitors
+	if c.unmet == nil && monitors != nil && monitors.Finder() == &properties.RightResult {
+		c.unmet, c.unmetOp = p, i
 	}
-	if !p.r.twin || p.r.checks.wrong != nil {
+	if !p.r.twin || c.wrong != nil {
 		return
 	}
-	for _, w := range p.r.checks.wants {
+	for _, w := range c.wants {
 		if w.check == check && w.value != value {
 			remedy := "correct one of them"
 			if bits := narrow(value, w.value); what == smpev.CheckResult && bits > 0 {
 				remedy = fmt.Sprintf("if its result has %d bits, say bits = %d; else correct one of them", bits, bits)
 			}
-			p.r.checks.wrong = scenario.Faultf(scenario.PartIn(scenario.TheTasks, p.number, i),
+			c.wrong = scenario.Faultf(scenario.PartIn(scenario.TheTasks, p.number, i),
 				"task %s, ops[%d]: %s gives %#x, the scenario says %#x: %s", p.task.Name, i, p.names(i, n), value,
 				w.value, remedy)
 		}

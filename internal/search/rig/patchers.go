@@ -44,8 +44,8 @@ func newPatchers(p *Plan) patchers {
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
 		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
-	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: ps.Ftrace.Tracer, RCU: &k.RCU,
-		Tasks: &k.Tasks, Switches: &k.Switches,
+	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: ps.Ftrace.Tracer,
+		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
 	ps.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
 	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: p.arch, Traps: &k.Traps})

@@ -164,7 +164,8 @@ func (pr *probes) tell(x kapi.Context, h engine.Hit) {
 	}
 	x.Emit(kpev.Handler, uint64(h.Probe), h.Which, uint64(h.At))
 	c := x.(*smp.Ctx)
-	if h.Probe < len(pr.handlerIPs) && pr.handlerIPs[h.Probe].Pre != 0 && (h.Which == kpev.Pre || h.Which == kpev.Post) {
+	known := h.Probe < len(pr.handlerIPs) && pr.handlerIPs[h.Probe].Pre != 0
+	if known && (h.Which == kpev.Pre || h.Which == kpev.Post) {
 		c.Tell(kpev.Sees, uint64(h.Probe), h.Which, uint64(h.Regs.IP))
 	}
 	if !pr.tells() {
@@ -225,8 +226,8 @@ func (b built) Call(x kapi.Context, verb uint64, probe string) { b.do(x, verb, b
 // begins reports that a call of the API begins.
 func (pr *probes) begins(x kapi.Context, call uint64, i int) {
 	at := pr.addrs[i]
-	if now, moved := pr.wiring.engine.Prepare(call, i); moved { // otherwise it is placed after an endbr64, if there is one
-		at = now
+	if now, moved := pr.wiring.engine.Prepare(call, i); moved {
+		at = now // otherwise it is placed after an endbr64, if there is one
 	}
 	x.Emit(kpev.ApiEnter, call, uint64(i), uint64(at))
 }

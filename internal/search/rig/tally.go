@@ -114,16 +114,16 @@ func (r *Rig) Probe(i int) (at arch.Addr, nmissed int) {
 }
 
 // ModuleState returns the state of the scenario's module of that name.
-func (r *Rig) ModuleState(name string) kapi.ModuleState { return r.Kernel.Modules.Named(name).Now() }
+func (p *Plan) ModuleState(name string) kapi.ModuleState { return p.Kernel.Modules.Named(name).Now() }
 
 // Verdict says how a run of the rig's ended.
-func (r *Rig) Verdict(run *Run) string {
-	if p := run.Property; p != nil {
-		what := r.Message(run)
+func (p *Plan) Verdict(run *Run) string {
+	if broken := run.Property; broken != nil {
+		what := p.Message(run)
 		if run.Finding.Place != 0 {
-			what = "at " + r.Machine.Names().SymbolName(run.Finding.Place) + ": " + what
+			what = "at " + p.Machine.Names().SymbolName(run.Finding.Place) + ": " + what
 		}
-		return fmt.Sprintf("%s %s is broken, %s", p.ID, p.Name, what)
+		return fmt.Sprintf("%s %s is broken, %s", broken.ID, broken.Name, what)
 	}
 	if run.Err != nil {
 		return run.Err.Error()

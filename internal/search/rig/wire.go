@@ -100,8 +100,8 @@ func (w *wiring) wire() {
 	if s, ok := w.settings.(*plug.Settings); ok {
 		own := *s // a mutant may change them
 		w.config.Settings = &own
-		w.breakIt(&mutants.Wiring{Kernel: k, Ftrace: ps.Ftrace, Klp: ps.Patches, Debugger: ps.Debugger, Uprobes: ps.Uprobes,
-			Fprobes: ps.fprobes, Deps: d, Engine: &own.Settings, Edition: mc.Edition})
+		w.breakIt(&mutants.Wiring{Kernel: k, Ftrace: ps.Ftrace, Klp: ps.Patches, Debugger: ps.Debugger,
+			Uprobes: ps.Uprobes, Fprobes: ps.fprobes, Deps: d, Engine: &own.Settings, Edition: mc.Edition})
 	}
 	w.patch = d.Patch
 }
