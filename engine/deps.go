@@ -37,14 +37,18 @@ type Deps struct {
 	// debugger.
 	Debugger func(x kapi.Context, at arch.Addr) bool
 
-	// The other clients of text patching, nil if there are none: for a Patcher.
-	Labels *jumplabel.Labels
-	Calls  *staticcall.Calls
-	Sites  *ftrace.Ftrace
+	Clients
 
 	// Tell reports to monitors only: it is no part of a run, and no digest has it.
 	Tell func(x kapi.Context, k traces.Kind, a, b, c uint64)
 	_    struct{}
+}
+
+// Clients are the other clients of text patching, nil if there are none: for a Patcher.
+type Clients struct {
+	Labels *jumplabel.Labels
+	Calls  *staticcall.Calls
+	Sites  *ftrace.Ftrace
 }
 
 // A Row is one engine in the list of them (engine/all).

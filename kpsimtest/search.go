@@ -122,7 +122,7 @@ func (c *config) prepare(in *inputs.Input) error {
 	if run := r.Run(new(sched.Default)); run.Outcome == smp.Refused {
 		return fmt.Errorf("%s: %w", in.Name, run.Err)
 	}
-	return in.RefusedAlways(r.Probed())
+	return in.RefusedAlways(r.Census.Probed())
 }
 
 // An outcome is the result of a search.

@@ -61,7 +61,7 @@ var past = []Mutant{
 		Apply: postDisarms},
 	{Name: "nmi-unlatched", Source: "3f3c8b8c4b2a, until 3.2", Scenario: "nmi-in-nmi", Property: "right-result",
 		Says:  "an NMI whose handler hits a breakpoint doesn't hold the next NMI back",
-		Apply: func(w *Wiring) { w.Kernel.Unlatched = true }},
+		Apply: func(w *Wiring) { w.Kernel.IRQs.Unlatched = true }},
 	{Name: "nmi-in-step", Source: "6a5022a56ac3, 2.6.33 to 3.15", Scenario: "nmi-in-step", Property: "no-oops",
 		Says: "a probe hit by an NMI during a step is one too many: BUG()",
 		Apply: on(func(s *steps) {

@@ -4,7 +4,28 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
 )
+
+// interrupts is what handlers of timers and NMIs do besides the kernel's own work.
+type interrupts struct {
+	handle    func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
+	plain     func(s *smp.Source) bool        `state:"boot"` // set at boot: handle does nothing for the source
+	nmis      kapi.PerCPU[nmiState]
+	Unlatched bool `state:"boot"` // set at the boot of a run: NMIs nest (Config.NMIsNest, or a mutant)
+}
+
+func (in *interrupts) reset(k *Kernel) {
+	in.Unlatched = k.cfg.NMIsNest
+	for c := range k.M.CPUs() {
+		*in.nmis.Of(c) = nmiState{}
+	}
+}
+
+// prompt reports whether an interrupt does the kernel's own work alone.
+func (in *interrupts) prompt(_ uint8, s *smp.Source) bool {
+	return s == nil || in.plain != nil && in.plain(s) || in.handle == nil
+}
 
 // timer is the handler of a hard timer interrupt: interrupts are off.
 func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
@@ -14,8 +35,8 @@ func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
 		k.RCU.stalls(x)
 	}
 	x.Tick()
-	if k.onTimer != nil {
-		k.onTimer(x, x.Source())
+	if f := k.IRQs.handle; f != nil {
+		f(x, x.Source())
 	}
 	k.irqExit(x, regs)
 }
@@ -26,17 +47,17 @@ func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
 // NMI is handled on top of the first.
 func (k *Kernel) nmi(x *smp.Ctx, _ *arch.Regs) {
 	x.Step("nmi handler", 1)
-	n := k.nmis.This(x)
+	n := k.IRQs.nmis.This(x)
 	outer := n.running
-	if outer && !k.Unlatched {
+	if outer && !k.IRQs.Unlatched {
 		n.latched = x.Source()
 		return
 	}
 	n.running = true
 	for s := x.Source(); s != nil; {
 		n.latched = nil
-		if k.onNMI != nil {
-			k.onNMI(x, s)
+		if f := k.IRQs.handle; f != nil {
+			f(x, s)
 		}
 		s = n.latched
 	}

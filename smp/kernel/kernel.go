@@ -65,17 +65,15 @@ type Kernel struct {
 	Prefix       LockPrefixes
 	Alternatives Alternatives
 	Guest        Guest
+	IRQs         interrupts
 	cfg          Config `state:"boot"` // set at boot
-	// set at boot: the timer handler's work besides the tick
-	onTimer func(x *smp.Ctx, s *smp.Source) `state:"boot"`
-	onNMI   func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
-	nmis    kapi.PerCPU[nmiState]
-	// set at the boot of a run: NMIs nest (Config.NMIsNest, or a mutant)
-	Unlatched bool                     `state:"boot"`
-	plain     func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
-	gates     []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
-	nGates    int                      // owned by the boot of a run: how many are bound so far
+	booted       booted
+}
 
+// booted is what engines and other clients have given the kernel at boot.
+type booted struct {
+	gates      []arch.Addr           `state:"boot"` // set at boot: the addresses of bound routines, in order
+	bound      int                   // owned by the boot of a run: how many are bound so far
 	onReset    []func()              `state:"boot"` // set at boot
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
 }
@@ -85,7 +83,7 @@ type Kernel struct {
 func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k := &Kernel{M: m, cfg: cfg}
 	k.Symbols.k, k.Guest.k, k.Switches.k = k, k, k
-	k.nmis.Init(m.CPUs())
+	k.IRQs.nmis.Init(m.CPUs())
 	for _, e := range exports {
 		m.Gates().Bind(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
 	}
@@ -117,7 +115,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	h := m.Hooks()
 	h.Nested = cfg.Preemptible || m.FullPreempt()
 	h.Switched = k.switched
-	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
+	h.Prompt = k.IRQs.prompt
 	h.Idle = func(cpu int) {
 		k.RCU.idle(cpu)
 		k.Switches.left(k.M.Tasks().Idle(cpu))
@@ -144,10 +142,8 @@ func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 // Reset begins a run, after Machine.Reset. Objects that an engine made in the last run are forgotten; the engine
 // makes them again, in the same order.
 func (k *Kernel) Reset() {
-	k.nGates, k.Unlatched = 0, k.cfg.NMIsNest
-	for c := range k.M.CPUs() {
-		*k.nmis.Of(c) = nmiState{}
-	}
+	k.booted.bound = 0
+	k.IRQs.reset(k)
 	k.Locks.reset()
 	k.RCU.reset()
 	k.Sync.reset()
@@ -167,24 +163,25 @@ func (k *Kernel) Reset() {
 	k.Modules.reset()
 	k.Prefix.reset()
 	k.Alternatives.reset()
-	for _, f := range k.onReset {
+	for _, f := range k.booted.onReset {
 		f()
 	}
 }
 
 // OnInterrupt sets the work of timer and NMI handlers besides their own, and for which sources there is none.
 func (k *Kernel) OnInterrupt(f func(x *smp.Ctx, s *smp.Source), plain func(s *smp.Source) bool) {
-	k.onTimer, k.onNMI, k.plain = f, f, plain
+	k.IRQs.handle, k.IRQs.plain = f, plain
 }
 
 // Bind implements kapi.Binder.
 func (k *Kernel) Bind(name string, f kapi.Routine) arch.Addr {
-	if k.nGates == len(k.gates) {
-		k.gates = append(k.gates, k.M.Gates().Bind(name, f))
+	b := &k.booted
+	if b.bound == len(b.gates) {
+		b.gates = append(b.gates, k.M.Gates().Bind(name, f))
 	}
-	at := k.gates[k.nGates]
+	at := b.gates[b.bound]
 	k.M.Gates().Rebind(at, f)
-	k.nGates++
+	b.bound++
 	return at
 }
 
@@ -291,14 +288,16 @@ func (k *Kernel) Present(addr arch.Addr) bool {
 }
 
 // OnSections implements kapi.Boot.
-func (k *Kernel) OnSections(h kapi.SectionHandler) { k.onSections = append(k.onSections, h) }
+func (k *Kernel) OnSections(h kapi.SectionHandler) {
+	k.booted.onSections = append(k.booted.onSections, h)
+}
 
 // OnReset implements kapi.Boot.
-func (k *Kernel) OnReset(f func()) { k.onReset = append(k.onReset, f) }
+func (k *Kernel) OnReset(f func()) { k.booted.onReset = append(k.booted.onReset, f) }
 
 // section notifies clients of a module's section.
 func (k *Kernel) section(x kapi.Context, in kapi.Section, here bool) {
-	for _, h := range k.onSections {
+	for _, h := range k.booted.onSections {
 		h(x, in, here)
 	}
 }
