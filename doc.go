@@ -14,7 +14,7 @@
 // below it. Each package's doc.go says what it is,
 // what it is not, its rule and its limits.
 //
-//	cmd/kpsim           the command: one file a verb
+//	cmd/kpsim           the command: one row a verb
 //	                    docstest and scripttest test the pages and the command lines,
 //	                    packagetest what scripts/package makes
 //	internal/verbs      what a verb does:

@@ -20,6 +20,24 @@ import (
 	"kpsim/sched"
 )
 
+// Bench is kpsim bench.
+type Bench struct {
+	Search Search `cmd:""`
+}
+
+// Help implements kong.HelpProvider.
+func (*Bench) Help() string {
+	return `Measure how fast and how well this build searches.
+
+Examples:
+
+  kpsim bench search
+  kpsim bench search --seeds 20 --mutants no-quiesce
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
+// Search is kpsim bench search.
 type Search struct {
 	Seeds   int           `range:"1..10000" default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed. Default: 100."`
 	Most    uint64        `range:"1..1000000000" default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000. Default: 20000."`
@@ -31,6 +49,22 @@ type Search struct {
 
 	stop atomic.Bool
 	line *cli.Progress
+}
+
+// Help implements kong.HelpProvider.
+func (*Search) Help() string {
+	return `How fast the strategies are, and how soon they find each mutant and a harder bug.
+
+Prints whole schedules a second of safe-none, then for each mutant, and for a bug that needs three CPUs in one window of three instructions, how many schedules each strategy takes to the first violation: the median over the seeds. "portfolio/best" is the portfolio's median divided by that of the best other strategy, and its upper 95 % bound by the bootstrap, of 5 seeds or more. The medians are the same each time; the speeds are those of this machine, now.
+
+Examples:
+
+  kpsim bench search
+  kpsim bench search --seeds 20 --time 0s --mutants no-grace,cancel-rcu
+  kpsim bench search --seed 1000 --mutants cancel-rcu
+  kpsim bench search --json
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // hardBug is the scenario of the harder bug.

@@ -1,15 +1,18 @@
-package main
+package pages
 
-import "kpsim/internal/eval/overhead/pages"
+// Overhead is kpsim overhead.
+type Overhead struct {
+	Table     Table     `cmd:"" default:"withargs"`
+	Fit       Fit       `cmd:""`
+	Calibrate Calibrate `cmd:""`
+	Pauses    Pauses    `cmd:""`
+	Maxactive Maxactive `cmd:""`
+	Probes    Probes    `cmd:""`
+}
 
-// overheadCmd is kpsim overhead.
-type overheadCmd struct {
-	Table     overheadTableCmd     `cmd:"" default:"withargs" help:"The documents' figures beside ours, and what each hit is spent on. This is what overhead does by itself."`
-	Fit       overheadFitCmd       `cmd:"" help:"The numbers that are fitted, how far off each figure is, and which can't be right together."`
-	Calibrate overheadCalibrateCmd `cmd:"" help:"Fit a profile to figures that you have measured, for --profile."`
-	Pauses    overheadPausesCmd    `cmd:"" help:"How long CPUs and probes wait while a jump is written: stop_machine, sync_core, the optimizer."`
-	Maxactive overheadMaxactiveCmd `cmd:"" help:"How many calls a return probe misses, by its maxactive and how many tasks call."`
-	Probes    overheadProbesCmd    `cmd:"" help:"What a hit costs with up to 100,000 probes in the kernel's table."`
+// Help implements kong.HelpProvider.
+func (*Overhead) Help() string {
+	return "Say what probes cost: the documents' figures beside ours, and what a hit is spent on.\n\n" + overheadHelp
 }
 
 const overheadHelp = `What a hit of a probe costs. The documents end in 27 figures, measured on processors of 2003 to 2008. Here each is the difference between runs of a scenario with and without the probe: what happens in a hit is counted (exceptions, single steps, instructions, locks, copies, steps of the engine), and each event has a price on each machine. The prices are fitted to the figures in two tiers:
@@ -53,12 +56,3 @@ Examples:
 The flags of these: kpsim overhead table --help (the word table may be left out).
 
 Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
-
-// Help implements kong.HelpProvider.
-func (*overheadCmd) Help() string { return overheadHelp }
-
-// overheadTableCmd is kpsim overhead table.
-type overheadTableCmd struct{ pages.Table }
-
-// Help implements kong.HelpProvider.
-func (*overheadTableCmd) Help() string { return overheadHelp }
