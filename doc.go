@@ -60,7 +60,7 @@
 //	smp/kernel          locks, RCU, stop_machine, text poking, work: implements kapi on smp
 //	smp                 CPUs, tasks, interrupts, traps, memory
 //	                    kapi is the narrow waist, all that an engine may ask for; smpev has the events;
-//	                    image (objects, hex; elfclass: 32 or 64 bits), fetch (which bytes a CPU may see), cycles (costs),
+//	                    image (objects, hex; objfile reads ELF), fetch (which bytes a CPU may see), cycles (costs),
 //	                    lkmm (which stores to a cell a CPU may see under the kernel's memory model)
 //	smp/arch            instructions: arch is what any processor has, x86 decodes and executes,
 //	                    target selects the processor, x86/native compares with the real one
