@@ -33,9 +33,9 @@ func (s *Section) contains(addr, n uint64) bool {
 type object struct {
 	*objfile.File
 	class *class
-	r    io.ReaderAt
-	size uint64
-	end  uint64 // of everything the headers name; relocations may follow
+	r     io.ReaderAt
+	size  uint64
+	end   uint64 // of everything the headers name; relocations may follow
 }
 
 // executable returns the class of an executable from its first bytes.
