@@ -69,7 +69,7 @@
 //	smp                 CPUs, tasks, interrupts, traps, memory
 //	                    kernel (locks, RCU, stop_machine, text poking, work) implements kapi on them;
 //	                    kapi is the narrow waist, all that an engine may ask for; smpev has the events;
-//	                    image (objects, hex; elfclass: 32 or 64 bits), fetch (which bytes a CPU may see),
+//	                    image (objects, hex; objfile reads ELF), fetch (which bytes a CPU may see),
 //	                    cycles (costs),
 //	                    lkmm (which stores to a cell a CPU may see under the kernel's memory model);
 //	                    arch is what any processor has, arch/x86 decodes and executes,
