@@ -9,7 +9,7 @@ import (
 	"kpsim/internal/nearest"
 )
 
-// arguments are those of a call, by their names. The first thing that is wrong is kept.
+// arguments are a call's, by name. The first error is kept.
 type arguments struct {
 	verb  string
 	given map[string]starlark.Value
@@ -17,7 +17,7 @@ type arguments struct {
 	err   error
 }
 
-// takeAll calls f with the arguments of a call. Those that f doesn't ask for are wrong.
+// takeAll calls f with the arguments of a call. Arguments that f doesn't read are errors.
 func takeAll(verb string, kwargs []starlark.Tuple, f func(a *arguments) error) error {
 	a := &arguments{verb: verb, given: make(map[string]starlark.Value)}
 	var names []string
@@ -61,7 +61,7 @@ func (a *arguments) text(name, unless string) string {
 	return s
 }
 
-// mostNumber is the largest number that a file can say.
+// mostNumber is the largest number in a file.
 const mostNumber = 1 << 62
 
 func (a *arguments) number(name string, unless int64) int64 {
@@ -94,7 +94,7 @@ func (a *arguments) flag(name string) bool {
 	return bool(b)
 }
 
-// each calls f for what is in a list.
+// each calls f for the elements of a list.
 func (a *arguments) each(name string, v starlark.Value, f func(v starlark.Value)) {
 	list, ok := v.(starlark.Iterable)
 	if !ok {
@@ -140,7 +140,7 @@ func (a *arguments) numbers(name string, unless ...uint64) (list []uint64) {
 	return list
 }
 
-// lists takes a list of lists of texts; without one it is a list of one that is empty.
+// lists reads a list of lists of texts; without one it returns a list with one empty list.
 func (a *arguments) lists(name string) (list [][]string) {
 	v := a.value(name)
 	if v == nil {

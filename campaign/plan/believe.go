@@ -6,8 +6,8 @@ import (
 	"kpsim/internal/search/explore"
 )
 
-// Believe says what in parts of a scenario can't be: what they count doesn't add up, or a run that
-// they say breaks a property doesn't when it is made again.
+// Believe checks parts of a scenario for what can't be: counts that don't add up, or a run that is said to break a
+// property and doesn't when it is made again.
 func (s *Search) Believe(spec *explore.Spec, job int, parts []explore.Part) (err error) {
 	defer func() {
 		if v := recover(); v != nil { // choices that no run can have

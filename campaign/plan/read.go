@@ -10,13 +10,13 @@ import (
 	"kpsim/internal/scenario/library"
 )
 
-// MostPlan is how large a campaign may be, in bytes, as it is stored.
+// MostPlan is the largest campaign, in bytes, as it is stored.
 const MostPlan = 128 << 20
 
-// mostUnits is how many units a search may have.
+// mostUnits is the most units of a search.
 const mostUnits = 1 << 26
 
-// Read reads a campaign. It may come from a stranger: what is in it is checked before it is used.
+// Read reads a campaign. It may come from a stranger: everything in it is checked before it is used.
 func Read(data []byte) (*Campaign, error) {
 	if len(data) > MostPlan {
 		return nil, fmt.Errorf("the campaign has %d bytes; at most %d are read", len(data), MostPlan)
@@ -41,7 +41,7 @@ func Read(data []byte) (*Campaign, error) {
 	return &c, nil
 }
 
-// short reports whether a text can be a name that is printed.
+// short reports whether a text can be printed as a name.
 func short(s string) bool { return len(s) <= 200 && Clean(s, 200, false) == s }
 
 var (
@@ -49,8 +49,7 @@ var (
 	fileForm   = regexp.MustCompile(`^[A-Za-z0-9_+][A-Za-z0-9_.+~:-]{0,199}$`)
 )
 
-// Check says what can't be in the description of a file. Its name and its digest become parts of a
-// path.
+// Check checks the description of a file. Its name and its digest become parts of a path.
 func (b *Blob) Check() error {
 	switch {
 	case !fileForm.MatchString(b.Name):
@@ -140,7 +139,8 @@ func (v *Proofs) check() error {
 		if g.Text != "" {
 			continue
 		}
-		if _, err := library.Source(g.Arg); err != nil { // else it would be a file of the computer that reads the plan
+		// otherwise it would be a file of the computer that reads the plan
+		if _, err := library.Source(g.Arg); err != nil {
 			return fmt.Errorf("scenario %s has no text", g.Name)
 		}
 	}
@@ -150,8 +150,8 @@ func (v *Proofs) check() error {
 // Local reports whether a search's traces go to a folder below the one where its report is made.
 func (s *Search) Local() bool { return filepath.IsLocal(s.Flags.Traces) }
 
-// Has reports whether a unit is one of the campaign's plan. Those of what islands claim aren't known
-// before; of them it knows the round and the island only.
+// Has reports whether a unit belongs to the campaign's plan. Of units that check claims of islands only the round and
+// the island are checked: the claims aren't known before.
 func (c *Campaign) Has(u *Unit) bool {
 	if u.Search < 0 || u.Search >= len(c.Searches) || u.Job < 0 {
 		return false

@@ -13,8 +13,8 @@ import (
 	"kpsim/campaign/board"
 )
 
-// measured is the number of campaigns that have metrics even when they have ended: the last ones.
-// Open campaigns always have metrics.
+// measured is the number of ended campaigns that still have metrics: the last ones. Open campaigns always have
+// metrics.
 const measured = 20
 
 // A figure is a metric of a campaign.
@@ -86,7 +86,7 @@ var (
 	upDesc = prometheus.NewDesc("kpsim_board_up", "1 if the board answers.", nil, nil)
 )
 
-// A collector reads the board when it is asked.
+// A collector reads the board when it is scraped.
 type collector struct{ p *pages }
 
 // Describe implements prometheus.Collector.
@@ -136,7 +136,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 }
 
 func one(to chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
-	if m, err := prometheus.NewConstMetric(d, kind, v, labels...); err == nil { // labels that are no UTF-8 are left out
+	if m, err := prometheus.NewConstMetric(d, kind, v, labels...); err == nil { // labels that aren't UTF-8 are left out
 		to <- m
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	cli.CallAs("kpsim") // reports have lines to type of it
+	cli.CallAs("kpsim") // reports show command lines of kpsim
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -75,7 +75,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return do(p, ctx.Selected().Target.Addr().Interface().(command))
 }
 
-// newParser makes what reads the command line into c.
+// newParser returns a parser that reads the command line into c.
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim-campaign"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange),
@@ -93,7 +93,7 @@ func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	return parser
 }
 
-// do runs a command and tells what went wrong.
+// do runs a command and reports its error.
 func do(p *cli.Program, c command) (status int) {
 	defer func() {
 		if v := recover(); v != nil {

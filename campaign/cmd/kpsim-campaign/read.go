@@ -22,7 +22,7 @@ type which struct {
 	hub.Where `embed:""`
 }
 
-// open connects, and finds the campaign.
+// open connects to the server and finds the campaign.
 func (c *which) open(ctx context.Context) (b gate.Client, s *board.State, done func(), err error) {
 	if b, done, err = join(ctx, &c.Where); err != nil {
 		return b, nil, nil, err
@@ -213,7 +213,7 @@ func (c *findsCmd) Run(p *cli.Program) (int, error) {
 		}
 	}
 	for _, f := range list {
-		if err := f.Check(); err != nil { // its cause is the name of a file
+		if err := f.Check(); err != nil { // the cause names a file
 			return 0, err
 		}
 		if c.Traces != "" && f.Trace != "" {

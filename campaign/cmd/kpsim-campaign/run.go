@@ -16,7 +16,7 @@ import (
 	"kpsim/internal/cli"
 )
 
-// single are the flags of a campaign that is all in one process.
+// single has the flags of a campaign that runs in one process.
 type single struct {
 	serving
 	Name string `default:"campaign" placeholder:"NAME" help:"Campaigns of one name are compared."`
@@ -53,7 +53,7 @@ func (c *runCmd) Run(p *cli.Program) (int, error) {
 	return c.all(ctx, p, made, c.Workers, c.JSON, c.Nightly)
 }
 
-// all makes a campaign in this process: a server, a coordinator, workers, the report.
+// all runs a campaign in this process: a server, a coordinator, workers, the report.
 func (c *single) all(ctx context.Context, p *cli.Program, made *plan.Campaign, cores int, asJSON,
 	nightly bool) (int, error) {
 	if c.Dir == "" {

@@ -21,7 +21,7 @@ import (
 	"kpsim/internal/cli"
 )
 
-// defaultDir is where a server on this computer keeps everything.
+// defaultDir is where a server on this computer keeps its files.
 func defaultDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -30,7 +30,7 @@ func defaultDir() string {
 	return filepath.Join(dir, "kpsim", "campaign")
 }
 
-// serving are the flags of a server and of a coordinator.
+// serving has the flags of a server and of a coordinator.
 type serving struct {
 	Listen     string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Where the server listens; port 0 is any that is free. Beyond loopback it needs TLS."`
 	Cert       string        `name:"tls-cert" type:"existingfile" placeholder:"FILE" help:"The server's certificate."`
@@ -133,7 +133,7 @@ func (c *serveCmd) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-// makeBoard waits for the server and makes what isn't there.
+// makeBoard waits for the server and makes the streams and buckets that are missing.
 func makeBoard(ctx context.Context, nc *nats.Conn, replicas int) (b *board.Board, err error) {
 	wait, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -147,7 +147,7 @@ func makeBoard(ctx context.Context, nc *nats.Conn, replicas int) (b *board.Board
 	return b, err
 }
 
-// startHub starts a server in a folder that no other one uses.
+// startHub starts a server in a folder that no other server uses.
 func startHub(o hub.Options) (h *hub.Hub, unlock func(), err error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, nil, errors.New(cli.Cause(err, o.Dir))
@@ -167,7 +167,7 @@ func startHub(o hub.Options) (h *hub.Hub, unlock func(), err error) {
 	return h, func() { lock.Close() }, nil
 }
 
-// errServes says that a server runs in a folder.
+// errServes: a server already runs in the folder.
 type errServes struct{ dir string }
 
 func (e errServes) Error() string {
@@ -220,8 +220,7 @@ func (c *workCmd) Run(p *cli.Program) (int, error) {
 	return cli.OK, err
 }
 
-// reach connects a worker. It waits for a server that isn't there yet, at most so long if that isn't
-// 0.
+// reach connects a worker. It waits for a server that isn't there yet, at most for the time most if that isn't 0.
 func reach(ctx context.Context, p *cli.Program, w *hub.Where, most time.Duration) (*nats.Conn, error) {
 	began := time.Now()
 	for told := false; ; {
