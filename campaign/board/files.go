@@ -143,7 +143,7 @@ func Load(ctx context.Context, from Pieces, list string, most int64, to io.Write
 			return err
 		}
 		if most -= int64(len(data)); most < 0 {
-			return errors.New("it is larger than was said")
+			return errors.New("it is larger than announced")
 		}
 		if _, err := to.Write(data); err != nil {
 			return err
@@ -182,7 +182,7 @@ func File(ctx context.Context, from Pieces, f *plan.Blob, dir string) (string, e
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", f.Name, err)
 	case hex.EncodeToString(h.Sum(nil)) != f.Digest:
-		return "", fmt.Errorf("%s: what was fetched isn't what was sent: its digest is another one", f.Name)
+		return "", fmt.Errorf("%s: the fetched bytes aren't those that were sent: the digest differs", f.Name)
 	}
 	if err := tmp.Close(); err != nil {
 		return "", fmt.Errorf("%s: %w", f.Name, err)

@@ -54,14 +54,14 @@ func Pack(data []byte) []byte { return packer().EncodeAll(data, nil) }
 // Unpack returns a result. It checks the size before it allocates, and the digest afterwards.
 func (p *Packed) Unpack(packed []byte) ([]byte, error) {
 	if p.Size < 0 || p.Size > MostResult {
-		return nil, fmt.Errorf("a result of %d bytes, and one has %d at most", p.Size, MostResult)
+		return nil, fmt.Errorf("a result of %d bytes; at most %d are stored", p.Size, MostResult)
 	}
 	data, err := unpacker().DecodeAll(packed, make([]byte, 0, p.Size))
 	switch {
 	case err != nil:
 		return nil, ErrDamaged
 	case int64(len(data)) != p.Size || DigestOf(data) != p.Digest:
-		return nil, errors.New("it is damaged: its size or its digest is another one")
+		return nil, errors.New("it is damaged: its size or its digest differs")
 	}
 	return data, nil
 }

@@ -49,11 +49,11 @@ func Compare(before, now *board.State) (list []Change) {
 			switch {
 			case a == 0 && b > 0:
 				list = append(list, Change{"new", n.Scenario, q.Name,
-					fmt.Sprintf("broken by %d of %s; before by none of %s", b, cli.Number(n.Runs, "run"),
+					fmt.Sprintf("broken by %d of %s; previously by none of %s", b, cli.Number(n.Runs, "run"),
 						cli.Number(o.Runs, "run"))})
 			case a > 0 && b == 0:
 				list = append(list, Change{"gone", n.Scenario, q.Name,
-					fmt.Sprintf("broken by none of %s; before by %d of %s", cli.Number(n.Runs, "run"), a,
+					fmt.Sprintf("broken by none of %s; previously by %d of %s", cli.Number(n.Runs, "run"), a,
 						cli.Number(o.Runs, "run"))})
 			}
 		}
@@ -61,7 +61,7 @@ func Compare(before, now *board.State) (list []Change) {
 			a, b := o.Seconds/float64(o.Runs), n.Seconds/float64(n.Runs)
 			if b > slower*a && a > 0 {
 				list = append(list, Change{What: "slower", Scenario: n.Scenario,
-					Says: fmt.Sprintf("a run takes %.0f µs of a core, before %.0f", 1e6*b, 1e6*a)})
+					Says: fmt.Sprintf("a run takes %.0f µs of a core, previously %.0f", 1e6*b, 1e6*a)})
 			}
 		}
 		if n.Aside > 0 {

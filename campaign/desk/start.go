@@ -13,7 +13,7 @@ import (
 // CheckName checks the name of a campaign.
 func CheckName(name string) error {
 	if !board.IsName(name) {
-		return fmt.Errorf("--name %q: a name is of a to z, digits, _ and single -, at most 40 of them", name)
+		return fmt.Errorf("--name %q: a name has a to z, digits, _ and single -, at most 40 of them", name)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func handle[Q any](f func(ctx context.Context, q *Q, data []byte) (any, []byte, 
 		q := new(Q)
 		data, err := unpack(m, q)
 		if err != nil {
-			return answerOf(nil, nil, refuse("a question that can't be read"))
+			return answerOf(nil, nil, refuse("the request can't be read"))
 		}
 		return answerOf(f(ctx, q, data))
 	}

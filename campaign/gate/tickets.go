@@ -41,17 +41,17 @@ func (g *Gate) open(s string) (*ticket, error) {
 	text, sum, ok := strings.Cut(s, ".")
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if !ok || err != nil {
-		return nil, refuse("a ticket that is none")
+		return nil, refuse("the ticket is malformed")
 	}
 	if sig, err := hex.DecodeString(sum); err != nil || !hmac.Equal(sig, g.sign(data)) {
-		return nil, refuse("a ticket that no coordinator has given")
+		return nil, refuse("no coordinator has signed this ticket")
 	}
 	t := new(ticket)
 	if err := json.Unmarshal(data, t); err != nil {
-		return nil, refuse("a ticket that is none")
+		return nil, refuse("the ticket is malformed")
 	}
 	if t.unit, err = board.UnitOf(t.Key); err != nil {
-		return nil, refuse("a ticket of no unit")
+		return nil, refuse("the ticket names no unit")
 	}
 	return t, nil
 }

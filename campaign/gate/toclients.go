@@ -73,7 +73,7 @@ const mostCampaigns = 20_000
 func (g *Gate) begin(ctx context.Context, q *beginAsk, _ []byte) (any, []byte, error) {
 	if !board.IsName(q.Name) || !board.IsBuild(q.Build) || q.Priority > board.MostPriority ||
 		q.Priority < -board.MostPriority {
-		return nil, nil, refuse("a campaign whose name, build or priority is none")
+		return nil, nil, refuse("the campaign's name, build or priority isn't valid")
 	}
 	for {
 		states, err := g.b.States(ctx)
@@ -81,7 +81,7 @@ func (g *Gate) begin(ctx context.Context, q *beginAsk, _ []byte) (any, []byte, e
 			return nil, nil, err
 		}
 		if len(states) >= mostCampaigns {
-			return nil, nil, refuse("there are %d campaigns, and a server knows no more; begin in another folder",
+			return nil, nil, refuse("there are %d campaigns, the most that a server keeps; start in another folder",
 				len(states))
 		}
 		s := &board.State{Name: q.Name, Build: q.Build, Priority: q.Priority, State: board.Starting,
@@ -219,11 +219,11 @@ var keyForm = regexp.MustCompile(`^[a-z0-9_-]{1,60}(\.[0-9]{1,9}(\.[0-9]{1,9}(\.
 // results returns results, one after another.
 func (g *Gate) results(ctx context.Context, q *resultsAsk, _ []byte) (any, []byte, error) {
 	if !keyForm.MatchString(q.Key) || !board.IsID(campaignOf(q.Key)) {
-		return nil, nil, refuse("a key that is none")
+		return nil, nil, refuse("the key isn't valid")
 	}
 	if q.One {
 		if _, err := board.UnitOf(q.Key); err != nil {
-			return nil, nil, refuse("a key that is none")
+			return nil, nil, refuse("the key isn't valid")
 		}
 		p, err := g.b.One(ctx, q.Key)
 		if err != nil {

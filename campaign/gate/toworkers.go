@@ -43,7 +43,7 @@ var (
 // take hands out a unit.
 func (g *Gate) take(ctx context.Context, q *takeAsk, _ []byte) (any, []byte, error) {
 	if !board.IsBuild(q.Build) || !needsForm.MatchString(q.Needs) || !idForm.MatchString(q.ID) {
-		return nil, nil, refuse("a question for units that can't be read")
+		return nil, nil, refuse("the request for a unit can't be read")
 	}
 	c, err := g.consumer(ctx, q.Build, q.Needs)
 	if err != nil {
@@ -226,7 +226,7 @@ func (g *Gate) deliver(ctx context.Context, q *deliverAsk, data []byte) (any, []
 	}
 	s, err := g.checked(ctx, t, p)
 	if errors.Is(err, board.ErrRefused) {
-		trouble := &board.Trouble{Unit: t.unit, Worker: p.Worker, Why: "its result is none: " + err.Error(),
+		trouble := &board.Trouble{Unit: t.unit, Worker: p.Worker, Why: "its result isn't valid: " + err.Error(),
 			Delivery: t.Delivery}
 		if err := g.b.Fail(ctx, trouble); err != nil {
 			return nil, nil, err
@@ -343,7 +343,7 @@ func (g *Gate) resultsToWorker(ctx context.Context, q *resultsAsk, _ []byte) (an
 		return nil, nil, err
 	}
 	if !t.sees(q.Key, q.One) {
-		return nil, nil, refuse("%s follows from other units", t.Key)
+		return nil, nil, refuse("%s doesn't depend on that unit", t.Key)
 	}
 	return g.results(ctx, q, nil)
 }
@@ -374,7 +374,7 @@ func (g *Gate) largeToWorker(ctx context.Context, q *largeAsk, _ []byte) (any, [
 		return nil, nil, err
 	}
 	if !t.sees(q.Key, true) {
-		return nil, nil, refuse("%s follows from other units", t.Key)
+		return nil, nil, refuse("%s doesn't depend on that unit", t.Key)
 	}
 	return g.large(ctx, q, nil)
 }

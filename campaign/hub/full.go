@@ -59,7 +59,7 @@ func (h *Hub) watchDisk(store string, most int64, tell func(what string)) {
 			continue
 		}
 		if off++; off == 1 {
-			tell("the disk of " + h.dir + " is full: nothing goes on until it has room")
+			tell(" is full: campaigns wait until it has room" + h.dir + " is full: nothing goes on until it has room")
 		}
 		var fs syscall.Statfs_t
 		if syscall.Statfs(h.dir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < roomAgain {

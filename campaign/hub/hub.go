@@ -130,7 +130,8 @@ func Start(o Options) (*Hub, error) {
 	go s.Start()
 	if !s.ReadyForConnections(ready) {
 		s.Shutdown()
-		return nil, fmt.Errorf("--listen %s: the server didn't begin; is the address in use, or %s by another server?",
+		return nil, fmt.Errorf("--listen %s: the server didn't start; is the address in use, or %s used by another "+
+			"server?",
 			o.Listen, o.Dir)
 	}
 	scheme := "nats"
@@ -207,10 +208,10 @@ func Ready(ctx context.Context, nc *nats.Conn) error {
 // Where names a server and the keys to reach it.
 type Where struct {
 	Dir   string `placeholder:"DIR" help:"The folder of a server on this computer: its address and keys."`
-	NATS  string `name:"nats" placeholder:"URL" help:"A server elsewhere, nats://HOST:PORT or tls://HOST:PORT; several may be given, with commas between."`
-	Key   string `name:"nkey" placeholder:"FILE" help:"With --nats: the nkey to say who we are. serve writes worker.nk and client.nk to its folder."`
+	NATS  string `name:"nats" placeholder:"URL" help:"A server elsewhere, nats://HOST:PORT or tls://HOST:PORT; several are separated by commas."`
+	Key   string `name:"nkey" placeholder:"FILE" help:"With --nats: the nkey that identifies this process. serve writes worker.nk and client.nk to its folder."`
 	Creds string `placeholder:"FILE" help:"With --nats: credentials, where the server has accounts."`
-	CA    string `name:"tls-ca" placeholder:"FILE" help:"With --nats: the certificates that the server's must be signed by, instead of those that the system believes. With --cluster: likewise of the other servers; default: the file of --tls-cert."`
+	CA    string `name:"tls-ca" placeholder:"FILE" help:"With --nats: the certificates that must have signed the server's, instead of the system's. With --cluster: those that must have signed the other servers'; default: the file of --tls-cert."`
 }
 
 // Connect connects to a server, as a worker or a client.
@@ -291,7 +292,7 @@ func dial(url, key, role string, more ...nats.Option) (*nats.Conn, error) {
 	nc, err := nats.Connect(url, append(opts, more...)...)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
-		return nil, fmt.Errorf("%s: it doesn't know our key; give that of its folder with --nkey FILE", url)
+		return nil, fmt.Errorf("%s: it rejects our key; give that of its folder with --nkey FILE", url)
 	case err != nil:
 		return nil, errLater{fmt.Errorf("%s: %w; is a server running there?", url, err)}
 	}

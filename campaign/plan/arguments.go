@@ -56,7 +56,7 @@ func (a *arguments) text(name, unless string) string {
 	}
 	s, ok := starlark.AsString(v)
 	if !ok || s == "" {
-		a.fail("%s: a text is wanted, not %s", name, v)
+		a.fail("%s: give a text, not %s", name, v)
 	}
 	return s
 }
@@ -76,7 +76,7 @@ func (a *arguments) int(name string, v starlark.Value) int64 {
 	i, ok := v.(starlark.Int)
 	n, fits := i.Int64()
 	if !ok || !fits || n > mostNumber || n < 0 && name != "priority" {
-		a.fail("%s: a number from 0 is wanted, not %s", name, v)
+		a.fail("%s: give a number from 0 up, not %s", name, v)
 		return 0
 	}
 	return n
@@ -89,7 +89,7 @@ func (a *arguments) flag(name string) bool {
 	}
 	b, ok := v.(starlark.Bool)
 	if !ok {
-		a.fail("%s: True or False is wanted, not %s", name, v)
+		a.fail("%s: give True or False, not %s", name, v)
 	}
 	return bool(b)
 }
@@ -98,7 +98,7 @@ func (a *arguments) flag(name string) bool {
 func (a *arguments) each(name string, v starlark.Value, f func(v starlark.Value)) {
 	list, ok := v.(starlark.Iterable)
 	if !ok {
-		a.fail("%s: a list is wanted, not %s", name, v)
+		a.fail("%s: give a list, not %s", name, v)
 		return
 	}
 	it := list.Iterate()
@@ -124,7 +124,7 @@ func (a *arguments) strings(name string, v starlark.Value) (list []string) {
 	a.each(name, v, func(v starlark.Value) {
 		s, ok := starlark.AsString(v)
 		if !ok || s == "" {
-			a.fail("%s: texts are wanted, not %s", name, v)
+			a.fail("%s: give texts, not %s", name, v)
 		}
 		list = append(list, s)
 	})

@@ -23,11 +23,11 @@ func Read(data []byte) (*Campaign, error) {
 	}
 	var c Campaign
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("the campaign is no JSON: %s", Clean(err.Error(), 200, false))
+		return nil, fmt.Errorf("the campaign isn't JSON: %s", Clean(err.Error(), 200, false))
 	}
 	for _, s := range []string{c.Name, c.ID, c.Build, c.Against} {
 		if !short(s) {
-			return nil, errors.New("the campaign has a name that is none")
+			return nil, errors.New("the campaign's name isn't valid")
 		}
 	}
 	if len(c.Searches) == 0 || len(c.Searches) > mostSearches {
@@ -56,7 +56,7 @@ func (b *Blob) Check() error {
 		return fmt.Errorf("%q: the name of a kernel or an object has letters, digits and . _ + ~ : - only",
 			Clean(b.Name, 60, false))
 	case !digestForm.MatchString(b.Digest) || b.List != "" && !digestForm.MatchString(b.List):
-		return fmt.Errorf("%s: its digest is none", b.Name)
+		return fmt.Errorf("%s: its digest isn't valid", b.Name)
 	case b.Size < 0 || b.Size > MostFile:
 		return fmt.Errorf("%s: it has %d bytes; at most %d are fetched", b.Name, b.Size, MostFile)
 	}
@@ -97,7 +97,7 @@ func (s *Search) check() error {
 		case e == nil || len(e.Parts) > 0:
 			return fmt.Errorf("scenario %d isn't one that is to be explored", i)
 		case !short(e.Name) || !short(e.Source) || Clean(e.Arg, len(e.Arg), false) != e.Arg || !short(s.Canary[i]):
-			return fmt.Errorf("scenario %d has a name that is none", i)
+			return fmt.Errorf("scenario %d has a name that isn't valid", i)
 		case s.Bundle[i] < 1 || e.Runs < 1 || e.Runs > mostNumber:
 			return fmt.Errorf("scenario %s: %d runs, %d shards a unit", e.Name, e.Runs, s.Bundle[i])
 		}
@@ -134,7 +134,7 @@ func (v *Proofs) check() error {
 	for i := range v.Scenarios {
 		g := &v.Scenarios[i]
 		if !short(g.Name) || !short(g.Source) || Clean(g.Arg, len(g.Arg), false) != g.Arg {
-			return fmt.Errorf("scenario %d has a name that is none", i)
+			return fmt.Errorf("scenario %d has a name that isn't valid", i)
 		}
 		if g.Text != "" {
 			continue

@@ -90,7 +90,7 @@ func Parts(u *plan.Unit, data []byte) (parts []explore.Part, err error) {
 		if p.Violations > p.Runs || len(p.Broken) > len(properties.All) || len(p.After) > len(properties.All) ||
 			len(p.Found) > len(properties.All) ||
 			len(p.Ways) > explore.MostWays*len(properties.All) {
-			return nil, fmt.Errorf("part %d counts what can't be", i)
+			return nil, fmt.Errorf("the counts of part %d can't be right", i)
 		}
 		for name, n := range p.Broken {
 			if _, ok := properties.ByName(name); !ok || n > p.Violations {
@@ -101,20 +101,20 @@ func Parts(u *plan.Unit, data []byte) (parts []explore.Part, err error) {
 		for _, list := range [][]string{p.Stats.Kinds} {
 			for _, name := range list {
 				if plan.Clean(name, 60, false) != name {
-					return nil, fmt.Errorf("part %d has a name that is none", i)
+					return nil, fmt.Errorf("part %d has a name that isn't valid", i)
 				}
 			}
 		}
 		for k := range p.Found {
 			if by := p.Found[k].By; plan.Clean(by, 200, false) != by {
-				return nil, fmt.Errorf("part %d has a name that is none", i)
+				return nil, fmt.Errorf("part %d has a name that isn't valid", i)
 			}
 		}
 		for k := range p.Ways {
 			w := &p.Ways[k]
 			if plan.Clean(w.Words, 4000, false) != w.Words || w.Best != nil &&
 				plan.Clean(w.Best.By, 200, false) != w.Best.By {
-				return nil, fmt.Errorf("part %d has a name that is none", i)
+				return nil, fmt.Errorf("part %d has a name that isn't valid", i)
 			}
 		}
 	}
@@ -195,7 +195,7 @@ func trace(text string) (*traces.File, error) {
 		return nil, errors.New(plan.Clean(err.Error(), 300, false))
 	}
 	if _, ok := inputs.PropertyByID(t.Property); !ok {
-		return nil, fmt.Errorf("a trace of property %q, which there isn't", plan.Clean(t.Property, 60, false))
+		return nil, fmt.Errorf("a trace of property %q, which doesn't exist", plan.Clean(t.Property, 60, false))
 	}
 	return t, nil
 }

@@ -88,7 +88,7 @@ func (b *Bench) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Boo
 	case plan.Witness:
 		return b.witness(s, u, data, stop)
 	}
-	return r, fmt.Errorf("a unit of kind %q is nothing that this program makes", u.Kind)
+	return r, fmt.Errorf("this program makes no units of kind %q", u.Kind)
 }
 
 func crashOf(v any) *parallel.Crash {

@@ -67,7 +67,7 @@ var figures = []figure{
 		prometheus.GaugeValue, func(t *board.Status) float64 {
 			return t.Left
 		}),
-	figureOf("workers", "Workers that are there for it.", prometheus.GaugeValue, func(t *board.Status) float64 {
+	figureOf("workers", "Workers that serve it.", prometheus.GaugeValue, func(t *board.Status) float64 {
 		return float64(t.WorkerCount)
 	}),
 	figureOf("cores", "Their cores.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Cores) }),
@@ -77,12 +77,12 @@ var figures = []figure{
 }
 
 var (
-	stateDesc = prometheus.NewDesc("kpsim_campaign_state", "1 for the state that the campaign has.",
+	stateDesc = prometheus.NewDesc("kpsim_campaign_state", "1 for the campaign's state, 0 for the others.",
 		[]string{"campaign", "state"}, nil)
 	causesDesc = prometheus.NewDesc("kpsim_campaign_causes",
-		"Causes that were found; new ones were found by no campaign before.", []string{"campaign", "new"}, nil)
+		"Causes found; new ones were found by no earlier campaign.", []string{"campaign", "new"}, nil)
 	ageDesc = prometheus.NewDesc("kpsim_campaign_told_ago_seconds",
-		"For how long its coordinator has told nothing new.", []string{"campaign"}, nil)
+		"Time since its coordinator last published a new status.", []string{"campaign"}, nil)
 	upDesc = prometheus.NewDesc("kpsim_board_up", "1 if the board answers.", nil, nil)
 )
 

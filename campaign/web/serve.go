@@ -92,7 +92,7 @@ func reason(err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return errors.New("another program listens there; name another port, or 0 for any that is free")
 	case errors.Is(err, os.ErrPermission):
-		return errors.New("ports below 1024 are root's; name a higher one, or 0 for any that is free")
+		return errors.New("ports below 1024 need root; name a higher one, or 0 for any that is free")
 	}
 	if op := new(net.OpError); errors.As(err, &op) {
 		return op.Err

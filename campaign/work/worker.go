@@ -237,7 +237,7 @@ func (w *Worker) make(ctx context.Context, t *gate.Taken, bench *unit.Bench, cor
 			case <-renewing.Done():
 				return
 			case <-late.C: // another worker may try; this one's late result is delivered all the same
-				_ = w.g.Fail(ctx, t, w.o.Name, fmt.Sprintf("it isn't made after %v", w.o.Longest), "")
+				_ = w.g.Fail(ctx, t, w.o.Name, fmt.Sprintf("it isn't finished after %v", w.o.Longest), "")
 				return
 			case <-tick.C:
 				w.g.Working(t) // otherwise it is handed out again

@@ -25,25 +25,25 @@ func main() {
 
 // commands is the command line.
 type commands struct {
-	Run     runCmd     `cmd:"" help:"All in one process: a server, workers, a campaign, its report."`
+	Run     runCmd     `cmd:"" help:"Run a campaign in one process: a server, workers, the report."`
 	Fuzz    fuzzCmd    `cmd:"" help:"The same with drawn programs, as kpsim fuzz."`
 	Serve   serveCmd   `cmd:"" help:"Run a server and coordinate campaigns, until ^C."`
 	Work    workCmd    `cmd:"" help:"Make units of any campaign, until ^C."`
 	Start   startCmd   `cmd:"" help:"Start a campaign."`
-	Status  statusCmd  `cmd:"" help:"Say how far campaigns are."`
+	Status  statusCmd  `cmd:"" help:"Print the progress of campaigns."`
 	Results resultsCmd `cmd:"" help:"Print the report of a campaign, and write its witnesses."`
 	Finds   findsCmd   `cmd:"" help:"List what campaigns have found, a line a cause, or write the witnesses."`
-	Pause   pauseCmd   `cmd:"" help:"Hand out nothing more of a campaign for now."`
-	Resume  resumeCmd  `cmd:"" help:"Go on with a campaign that was paused."`
+	Pause   pauseCmd   `cmd:"" help:"Pause a campaign: hand out none of its units for now."`
+	Resume  resumeCmd  `cmd:"" help:"Continue a campaign that was paused."`
 	Cancel  cancelCmd  `cmd:"" help:"End a campaign early."`
-	Forget  forgetCmd  `cmd:"" help:"Remove what the units of a campaign have shown; what it has found stays."`
+	Forget  forgetCmd  `cmd:"" help:"Remove the results of a campaign's units; its finds stay."`
 }
 
 type command interface {
 	Run(p *cli.Program) (status int, err error)
 }
 
-const description = `kpsim-campaign makes the searches of kpsim on many computers. The report is that of one, byte for byte.
+const description = `kpsim-campaign makes the searches of kpsim on many computers. The report is that of one computer, byte for byte.
 
 To begin with, all in one process:
 

@@ -21,8 +21,8 @@ type single struct {
 	serving
 	Name string `default:"campaign" placeholder:"NAME" help:"Campaigns of one name are compared."`
 	Dir  string `placeholder:"DIR" help:"The folder of the server. Default: ${folder}."`
-	HTTP string `name:"http" placeholder:"HOST:PORT" help:"Serve a page of what goes on."`
-	Keep bool   `help:"Keep what the units have shown, for kpsim-campaign results."`
+	HTTP string `name:"http" placeholder:"HOST:PORT" help:"Serve a page of the progress."`
+	Keep bool   `help:"Keep the units' results, for kpsim-campaign results."`
 }
 
 type runCmd struct {
@@ -32,7 +32,7 @@ type runCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*runCmd) Help() string {
-	return `While it runs, others on this computer help with: kpsim-campaign work
+	return `While it runs, other processes on this computer help with: kpsim-campaign work
 
 Examples:
 

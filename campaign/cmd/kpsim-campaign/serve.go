@@ -36,13 +36,13 @@ type serving struct {
 	Cert       string        `name:"tls-cert" type:"existingfile" placeholder:"FILE" help:"The server's certificate."`
 	TLSKey     string        `name:"tls-key" type:"existingfile" placeholder:"FILE" help:"And its key."`
 	Insecure   bool          `help:"Listen beyond loopback without TLS, in a network of one's own."`
-	Lease      time.Duration `range:"1s..1h" default:"30s" placeholder:"TIME" help:"After how long a unit is handed out again whose worker says nothing, as 10s or 2m. Less finds a dead worker sooner; more bears a slower network. Default: 30s."`
-	Cluster    string        `placeholder:"NAME" help:"Be one of three servers or more that keep everything together."`
+	Lease      time.Duration `range:"1s..1h" default:"30s" placeholder:"TIME" help:"A unit is handed out again when its worker was silent for this long, as 10s or 2m. A short time finds a dead worker sooner; a long one tolerates a slower network. Default: 30s."`
+	Cluster    string        `placeholder:"NAME" help:"Be one of three or more servers that store everything together."`
 	ServerName string        `placeholder:"NAME" help:"With --cluster: this server's name in it."`
 	Peers      string        `placeholder:"HOST:PORT" help:"With --cluster: where it listens for the others."`
 	Route      []string      `placeholder:"URL,…" help:"With --cluster: where the others listen, nats://HOST:PORT."`
-	Replicas   int           `range:"1..5" default:"1" help:"On how many servers of a cluster everything lies: with 3 one may fail. Default: 1, on this one only."`
-	Sync       bool          `help:"Write everything through to the disk before it counts, so that nothing is lost when the computer fails, and not only the program."`
+	Replicas   int           `range:"1..5" default:"1" help:"How many servers of a cluster store everything: with 3 one may fail. Default: 1, this one only."`
+	Sync       bool          `help:"Write everything through to the disk before it is acknowledged, so that nothing is lost when the computer fails, and not only the program."`
 	MaxStore   int64         `range:"0..1099511627776" placeholder:"MB" help:"How much the server may keep on disk, in megabytes of 1,048,576 bytes. When it is full campaigns wait. Default, and 0: as much as the disk has."`
 }
 
@@ -56,13 +56,13 @@ type serveCmd struct {
 	serving
 	hub.Where `embed:""`
 	HTTP      string `name:"http" placeholder:"HOST:PORT" help:"Serve a page of what goes on, its figures as JSON, and metrics for Prometheus."`
-	Webhook   string `placeholder:"URL" help:"Post each find that no campaign before has made, each unit that is set aside and each end there, as JSON."`
-	JSON      bool   `name:"json" help:"Print what is announced as one JSON object a line."`
+	Webhook   string `placeholder:"URL" help:"Post each find that no earlier campaign has made, each unit that is set aside and each campaign's end to this URL, as JSON."`
+	JSON      bool   `name:"json" help:"Print each announcement as one JSON object a line."`
 }
 
 // Help implements kong.HelpProvider.
 func (*serveCmd) Help() string {
-	return `The server is NATS with JetStream, within this process; --nats uses one elsewhere, and this process coordinates only. Everything lies in one folder. Its keys are made when it first runs: worker.nk for workers on other computers, client.nk for who starts campaigns.
+	return `The server is NATS with JetStream, within this process; --nats uses one elsewhere, and this process coordinates only. All files are in one folder. The keys are made on the first run: worker.nk for workers on other computers, client.nk for users who start campaigns.
 
 Examples:
 
@@ -181,12 +181,12 @@ type workCmd struct {
 	Kernels   bool          `default:"true" negatable:"" help:"Fetch kernels and run their code; --no-kernels leaves their units to others."`
 	Cache     string        `placeholder:"DIR" help:"Where kernels are kept."`
 	Longest   time.Duration `range:"1s..8760h" default:"12h" placeholder:"TIME" help:"How long a unit may take, as 90m or 24h; then it counts as failed, and another worker tries. Default: 12h."`
-	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End when there was nothing to do for this long, as 10m. 0s, and default: never."`
+	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End after being idle for this long, as 10m. 0s, and default: never."`
 }
 
 // Help implements kong.HelpProvider.
 func (*workCmd) Help() string {
-	return `A worker takes units of its own build only. It may come and go, and be killed: what it had begun is made by another one when the lease ends.
+	return `A worker takes units of its own build only. It may come and go, and be killed: another worker makes its unfinished units when the lease ends.
 
 Examples:
 

@@ -19,8 +19,8 @@ import (
 // what has the flags that say what a campaign does.
 type what struct {
 	findings.Explore `embed:""`
-	Priority         int  `range:"-100..100" default:"0" help:"Campaigns of a higher one go first: units of a lower one are handed out only when those have none left. Default: 0."`
-	Nightly          bool `help:"Say at the end what is new, gone or slower since the campaign before of that name."`
+	Priority         int  `range:"-100..100" default:"0" help:"Campaigns of higher priority go first: units of lower priority are handed out only when those have none left. Default: 0."`
+	Nightly          bool `help:"Report at the end what is new, gone or slower since the previous campaign of that name."`
 }
 
 // plan makes a campaign of the flags.
@@ -31,7 +31,7 @@ func (w *what) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 	}{{"--shard", w.Shard != ""}, {"--out", w.Out != ""}, {"--self-check", w.SelfCheck != 0}} {
 		if f.given {
 			return nil, fmt.Errorf("%s: it is of kpsim explore; a campaign divides its runs by itself, and "+
-				"compares what is made twice", f.name)
+				"compares units that are made twice", f.name)
 		}
 	}
 	if err := desk.CheckName(name); err != nil {
@@ -62,7 +62,7 @@ type startCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*startCmd) Help() string {
-	return `What is explored is said by the flags of kpsim explore, or by a file that calls campaign(…): see docs/campaigns.md.
+	return `What is explored is given by the flags of kpsim explore, or by a file that calls campaign(…): see docs/campaigns.md.
 
 Examples:
 
@@ -74,7 +74,7 @@ Examples:
 
 func (c *startCmd) Run(p *cli.Program) (int, error) {
 	if c.Workers != 0 {
-		return 0, errors.New("--workers: start makes no units; give it to those who do: kpsim-campaign work --cores N")
+		return 0, errors.New("--workers: start makes no units; give it to a worker: kpsim-campaign work --cores N")
 	}
 	ctx, stop := interruptible(p)
 	defer stop()
