@@ -60,8 +60,8 @@ func TestLoadWrong(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{`campaign(name = "x")`, "asks for nothing"},
 		{`explore(scenario = ["safe-none"])`, `explore has no scenario; did you mean "scenarios"?`},
-		{`explore(scenarios = "safe-none")`, "scenarios: a list is wanted"},
-		{`explore(scenarios = [3])`, "scenarios: texts are wanted"},
+		{`explore(scenarios = "safe-none")`, "scenarios: give a list"},
+		{`explore(scenarios = [3])`, "scenarios: give texts"},
 		{`explore(scenarios = ["safe-none"], runs = -1)`, "runs: a number from 0"},
 		{`explore(scenarios = ["safe-none"], runs = 1 << 70)`, "runs: a number from 0"},
 		{`explore(scenarios = ["safe-nun"])`, "safe-nun"},

@@ -7,8 +7,8 @@ type Story struct {
 	_   struct{}
 }
 
-// Absent are the rows of history without a mutant, each with the reason: what is
-// broken there doesn't exist in this machine, so that there is nothing to switch.
+// Absent has the rows of history without a mutant, each with the reason: the broken part doesn't exist in this
+// machine.
 var Absent = []Story{
 	{Row: "R43, M14: the jump back is written into a slot that others step",
 		Why: "That is a setting of the right engine, boost = \"stepped\", as 2.6 to 5.12 did it. The jump is " +

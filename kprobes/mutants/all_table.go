@@ -13,13 +13,13 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// All are the mutants. A new one goes beside those that break the same function.
+// All are the mutants. Put a new one beside those that break the same function.
 var All = slices.Concat(table, past, clients, equivalent, events, debuggers, fprobes, hotplugs, transitions, rollbacks,
 	uprobes)
 
 var table = []Mutant{
 	{Name: "no-quiesce", NeedsJump: true, Source: "R1, M01", Scenario: "safe-none", Property: "no-start-inside",
-		Also:  []string{"no-use-after-free"}, // the same wait stands between taking a jump away and freeing its detour
+		Also:  []string{"no-use-after-free"}, // the same wait comes between removing a jump and freeing its detour
 		Says:  "the optimizer doesn't wait before it writes a jump",
 		Apply: on(func(s *steps) { skip2(&s.Optimizer.Quiesce) })},
 	// On a kprobe point the first and the last of text_poke_bp's syncs change
@@ -63,13 +63,13 @@ var table = []Mutant{
 		Property: "no-use-after-free",
 		Says:     "the optimizer frees detours before it waits",
 		Apply:    on(freeEarly)},
-	// On a breakpoint it changes nothing: handlers run with interrupts off there,
-	// so the disarm's own sync waits for them. It shows on a detour's handler.
+	// On a breakpoint it changes nothing: handlers run with interrupts off there, so the disarm's own sync waits for
+	// them. It shows in a detour's handler.
 	{Name: "no-grace", Source: "M38", Scenario: "safe-none", Property: "after-unregister",
 		Says:  "unregister doesn't wait for handlers that have found the probe",
 		Apply: on(func(s *steps) { skip2(&s.Register.Synchronize) })},
 	{Name: "no-restore", Source: "spec 6.7", Scenario: "no-sail-past", Property: "owned-breakpoint",
-		Also:  []string{"text-restored"}, // if no CPU traps on it when the probe is gone
+		Also:  []string{"text-restored"}, // if no CPU traps on it once the probe is gone
 		Says:  "disarm leaves the breakpoint in the text",
 		Apply: on(func(s *steps) { skip3(&s.Arm.RestoreOpcode) })},
 	{Name: "if-leak", Source: "M34's sibling", Scenario: "no-sail-past", Property: "transparent",
@@ -78,12 +78,12 @@ var table = []Mutant{
 		Apply: on(func(s *steps) { skip2(&s.Copy.RestoreFlags) })},
 	{Name: "jng-and", Source: "x86/kprobes: Fix JNG/JNLE emulation, 5.13 to 5.19", Scenario: "function-at-work",
 		Property: "right-result",
-		Also:     []string{"no-oops", "progress"}, // a loop that goes on where it should end
+		Also:     []string{"no-oops", "progress"}, // a loop that continues where it should end
 		Says:     "an emulated jng jumps if ZF and SF != OF, where it should if one of them holds",
 		Apply:    emulated(jng)},
 	{Name: "call-five", Source: "x86/kprobes: fix incorrect return address, 5.13 to 6.6", Scenario: "emulated-calls",
 		Property: "no-start-inside",
-		Also:     []string{"right-result", "no-oops"}, // where an instruction starts there
+		Also:     []string{"right-result", "no-oops"}, // if an instruction starts there
 		Says: "an emulated call through a register returns to five bytes behind the call, which is two or " +
 			"three bytes long",
 		Apply: emulated(callsFive)},
@@ -219,7 +219,7 @@ var table = []Mutant{
 		Apply:    on(goneTraced)},
 	{Name: "check-unlocked", Source: "check_kprobe_address_safe, 2.6.30 and later", Scenario: "module-init",
 		Property: "text-agrees",
-		Also:     []string{"no-oops"}, // who arms where there is no text
+		Also:     []string{"no-oops"}, // by a task that arms where there is no text
 		Says:     "whether init text may be probed is looked at before kprobe_mutex is taken",
 		Apply:    on(checkUnlocked)},
 	{Name: "handlers-closed", Source: "spec 1.10", Scenario: "globally-off", Property: "handler-context",
@@ -243,12 +243,12 @@ var table = []Mutant{
 		Says:  "the optimizer's worker is that of all works, also of those that it waits for",
 		Apply: func(w *Wiring) { w.Kernel.Work.Share() }},
 	{Name: "rcu-for-tasks", NeedsJump: true, Source: "R2, M02", Scenario: "safe-full", Property: "no-start-inside",
-		Also:  []string{"no-use-after-free"}, // the same wait stands between taking a jump away and freeing its detour
+		Also:  []string{"no-use-after-free"}, // the same wait comes between removing a jump and freeing its detour
 		Says:  "with preemption the optimizer waits for an RCU grace period instead of for all tasks",
 		Apply: func(w *Wiring) { w.Engine.Quiesce = kapi.QuiesceRCU }},
 	{Name: "tasks-without-grace", Source: "synchronize_rcu_tasks", Scenario: "idle-interrupted",
 		Property: "no-use-after-free",
-		Also:     []string{"no-start-inside"}, // the same wait stands before a jump is written
+		Also:     []string{"no-start-inside"}, // the same wait comes before a jump is written
 		Says: "a wait for all tasks has no grace periods around it, which wait for who is no task: a handler on " +
 			"an idle CPU",
 		Apply: func(w *Wiring) { w.Kernel.RCU.Bare = true }},
@@ -258,7 +258,7 @@ var table = []Mutant{
 	{Name: "modules-last", Source: "R15, M51; until 5.2", Scenario: "lock-orders", Property: "locks",
 		Says: "ftrace takes module_mutex under text_mutex, which the optimizer takes under it",
 		Apply: func(w *Wiring) {
-			w.Engine.Order = era.OrderModule // of those days
+			w.Engine.Order = era.OrderModule // as in those kernels
 			w.Ftrace.TextRW = true
 		}},
 	{Name: "no-ref-wait", Source: "R28, R31", Scenario: "batch-beside-probe", Property: "no-oops",
@@ -281,7 +281,7 @@ var table = []Mutant{
 		Says:  "a breakpoint that is gone when its trap comes is nobody's",
 		Apply: func(w *Wiring) { w.Engine.RemovedInt3 = false }},
 	{Name: "saved-armed", Source: "M25", Scenario: "no-sail-past", Property: "owned-breakpoint",
-		Also:  []string{"text-restored"}, // if no CPU traps on it when the probe is gone
+		Also:  []string{"text-restored"}, // if no CPU traps on it once the probe is gone
 		Says:  "the original byte is saved when the breakpoint is there already",
 		Apply: saveArmed},
 	{Name: "hidden-first", Source: "M37", Scenario: "no-sail-past", Property: "owned-breakpoint",
@@ -296,7 +296,7 @@ var table = []Mutant{
 	{Name: "boost-preempt", Source: "R36b, M13", Scenario: "cancel-detour", Property: "no-use-after-free",
 		Says: "slots are boosted with preemption, too, and freed after an RCU grace period",
 		Apply: func(w *Wiring) {
-			w.Engine.Kernel.Optprobes = false // of those days; a detour is waited for longer
+			w.Engine.Kernel.Optprobes = false // as in those kernels; a detour is waited for longer
 			w.Engine.Boost = era.BoostPrepare
 			w.Steps().Copy.BoostEnabled = func(*engine) bool { return true }
 		}},
@@ -524,7 +524,7 @@ var table = []Mutant{
 		Apply: on(noteUnlocked)},
 }
 
-// equivalent are those that no property can notice.
+// equivalent are the mutants that no property can notice.
 var equivalent = []Mutant{
 	{Name: "kick-unlocked", Source: "R7, M07; 2.6.38 to 5.7", Scenario: "neighbours", Property: "optimized-again",
 		Says: "the optimizer looks whether there is more to do, and starts again, when it has let " +

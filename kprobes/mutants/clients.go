@@ -4,7 +4,7 @@ import (
 	"kpsim/smp/arch"
 )
 
-// clients are mutants of ftrace's other clients, and of what it tells them apart by.
+// clients are mutants of ftrace's other clients, and of how ftrace distinguishes them.
 var clients = []Mutant{
 	{Name: "ip-not-recovered", Source: "kprobe_ftrace_handler, 3.7 to 3.18", Scenario: "livepatch-probe",
 		Property: "right-result",

@@ -5,7 +5,7 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// debuggers are mutants of a debugger's breakpoints, and of what kprobes asks about them.
+// debuggers are mutants of a debugger's breakpoints, and of kprobes' checks for them.
 var debuggers = []Mutant{
 	{Name: "debugger-forgets", Source: "kgdb_skipexception", Scenario: "debugger-comes-and-goes",
 		Property: "owned-breakpoint",
@@ -24,7 +24,7 @@ var debuggers = []Mutant{
 		Apply:    func(w *Wiring) { w.Deps.Debugger = nil }},
 }
 
-// uprobes are mutants of what kprobes and uprobes ask about traps of user mode.
+// uprobes are mutants of how kprobes and uprobes check traps of user mode.
 var uprobes = []Mutant{
 	{Name: "user-trap-unasked", Source: "2326c77017c7, until 2.6.16", Scenario: "uprobe-beside-probe",
 		Property: "no-oops",

@@ -2,8 +2,8 @@ package mutants
 
 import "kpsim/kprobes"
 
-// ofRules are mutants that no scenario shows, or that break a rule of the
-// specification beside what a row of All does: the tests of the rules notice them.
+// ofRules are mutants that no scenario shows, or that break a rule of the specification besides the effect of a row
+// of All: the tests of the rules notice them.
 var ofRules = []Mutant{
 	{Name: "symbol-first", Source: "spec 6.1", Says: "a probe with a symbol and an address goes to the symbol",
 		Apply: on(symbolFirst)},
@@ -95,8 +95,7 @@ var ofRules = []Mutant{
 		Apply: on(func(s *steps) { skip2(&s.Ret.ReturnLost) })},
 }
 
-// Apply applies a mutant of All, or one that only tests of rules know. It reports
-// whether there is one of that name.
+// Apply applies a mutant of All, or one that only the rules' tests notice. It reports whether that name exists.
 func Apply(name string, w *Wiring) bool {
 	if m, ok := find(name); ok {
 		m.Apply(w)
