@@ -28,7 +28,7 @@ type Deps struct {
 	ModuleMutex kapi.Mutex    // nil: there are no modules
 	LabelMutex  kapi.Mutex    // jump_label_mutex; nil: there are no jump labels
 	Stacks      kapi.Stacks   // for QuiesceStackCheck
-	Modules     kapi.Modules  // nil: there are none
+	Modules     kapi.Modules  // nil: there are no modules
 	Ftrace      ftrace.Tracer // nil: no function has a site
 	Guest       kapi.Guest    // for an engine that is guest code
 
@@ -42,28 +42,28 @@ type Deps struct {
 	Calls  *staticcall.Calls
 	Sites  *ftrace.Ftrace
 
-	// Tell tells monitors alone: it is no part of a run, and no digest has it.
+	// Tell reports to monitors only: it is no part of a run, and no digest has it.
 	Tell func(x kapi.Context, k traces.Kind, a, b, c uint64)
 	_    struct{}
 }
 
 // A Row is one engine in the list of them (engine/all).
 type Row struct {
-	Name string // by which machine(engine = NAME) asks for it
-	Says string // what it is, in a line
+	Name string // the NAME in machine(engine = NAME)
+	Says string // a line that describes it
 
-	Kinds    []Kind   // of probes that it has
+	Kinds    []Kind   // the kinds of probe that it has
 	Verbs    []uint64 // kpev.Register and Unregister, at least
-	Handlers []uint64 // kpev.Pre and others that a Kprobe may have; those of other kinds are their own
+	Handlers []uint64 // the handlers that a Kprobe may have, kpev.Pre and others; other kinds have their own
 	Arrays   bool     // it has DoAll
 	Debugged bool     // it shares text with a debugger (Deps.Debugger)
 	Switches []Switch
 
-	// Memory returns the kinds of executable memory that it wants of the kernel;
-	// settings is what Config.Settings will be. nil: none.
+	// Memory returns the kinds of executable memory that the engine needs from the kernel; settings is what
+	// Config.Settings will be. nil: none.
 	Memory func(settings any) []kapi.Memory
-	// Boot is called before anything runs, for an engine that is guest code: what it
-	// returns is Config.Booted. nil: there is nothing to be done.
+	// Boot is called before anything runs, for an engine that is guest code; its result becomes Config.Booted. nil:
+	// there is nothing to do.
 	Boot func(settings any, g kapi.Guest, cpus int) any
 	// New makes the engine, and hooks it to the kernel.
 	New func(c *Config) Engine

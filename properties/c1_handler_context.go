@@ -29,7 +29,7 @@ type handlerContext struct {
 	finds           []ips
 }
 
-// ips are the instruction pointers that a probe's handlers are to find.
+// ips are the instruction pointers that a probe's handlers must see.
 type ips struct{ probe, pre, post uint64 }
 
 func (m *handlerContext) Reset() { m.detour, m.returns, m.finds = false, false, m.finds[:0] }
@@ -67,7 +67,7 @@ func (m *handlerContext) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// sees compares the instruction pointer of a handler with the one that it is to find.
+// sees compares the instruction pointer that a handler sees with the right one.
 func (m *handlerContext) sees(e *traces.Event) *traces.Finding {
 	for _, f := range m.finds {
 		if f.probe != e.A {
@@ -85,7 +85,7 @@ func (m *handlerContext) sees(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// like compares interrupts with the rule: off, or else as they were.
+// like compares interrupts with the rule: off, or otherwise as they were.
 func (m *handlerContext) like(e *traces.Event, rule, off, were bool) *traces.Finding {
 	switch {
 	case rule && !off:
@@ -98,8 +98,7 @@ func (m *handlerContext) like(e *traces.Event, rule, off, were bool) *traces.Fin
 	return nil
 }
 
-// inBreakpoint reports whether the innermost trap of a task is that of a breakpoint or
-// of a step, in the kernel.
+// inBreakpoint reports whether the innermost trap of a task is that of a breakpoint or of a step, in the kernel.
 func (m *handlerContext) inBreakpoint(task uint8) bool {
 	open := *m.scene.frames.of(task)
 	if len(open) == 0 {

@@ -7,8 +7,7 @@ import (
 
 // NoLeak is property H2: what kmemleak finds.
 //
-// Based on: Heap. An engine emits a leak when a run has ended, for memory that nothing
-// of it can free any more.
+// Based on: Heap. An engine emits a leak when a run has ended, for memory that it can't free any more.
 var NoLeak = Property{
 	ID:    "H2",
 	Name:  "no-leak",
@@ -18,7 +17,7 @@ var NoLeak = Property{
 	Alone: true, // leaks are no CPU's
 }
 
-// noLeak remembers the first leak: the engine tells of it after the last step.
+// noLeak remembers the first leak: the engine reports it after the last step.
 type noLeak struct{ at, size uint64 }
 
 func (m *noLeak) Reset() { *m = noLeak{} }

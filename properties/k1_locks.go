@@ -8,7 +8,7 @@ import (
 
 // Locks is property K1: what lockdep checks.
 //
-// Based on: Lock, Unlock, MightSleep, and Foreign for what an engine's own lock owns.
+// Based on: Lock, Unlock, MightSleep, and Foreign for state that an engine's own lock owns.
 var Locks = Property{
 	ID:   "K1",
 	Name: "locks",

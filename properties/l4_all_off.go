@@ -26,7 +26,7 @@ var AllOff = Property{
 type allOff struct {
 	scene *Scene
 	under int   // writes in progress
-	task  uint8 // of the only write
+	task  uint8 // the task of the only write
 	alone bool  // it is a write of 0 that no other has overlapped
 	off   bool  // certainly
 }

@@ -26,7 +26,7 @@ var Unoptimized = Property{
 	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter,
 		kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &unoptimized{scene: s} },
-	Touches: againTouches, // the same is looked at, at the end
+	Touches: againTouches, // it reads the same state at the end
 }
 
 type unoptimized struct {

@@ -7,9 +7,8 @@ import (
 	"kpsim/traces"
 )
 
-// NoStall is property P5: a grace period ends in time. How long it may last is what the
-// scenario says (machine(stall = N)); where it says nothing the kernel reports nothing,
-// and this property can't break.
+// NoStall is property P5: a grace period ends in time. The scenario sets the limit (machine(stall = N)); without it
+// the kernel reports nothing, and this property can't break.
 //
 // Based on: GPStall.
 var NoStall = Property{

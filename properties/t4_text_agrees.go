@@ -81,7 +81,7 @@ func (m *textAgrees) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// noSuchState says what is wrong with a state in itself, "" if nothing is.
+// noSuchState says why a state is impossible, "" if it isn't.
 func noSuchState(s uint64) string {
 	armed, jumped, marked := s&kpev.StateArmed != 0, s&kpev.StateJumped != 0, s&kpev.StateOptimized != 0
 	list := s & pointLists

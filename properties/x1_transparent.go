@@ -77,7 +77,7 @@ func (m *transparent) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// expect notes a call. Calls of a task come in their order.
+// expect records a call. A task's calls are in order.
 func (m *transparent) expect(x expected) {
 	m.at[x.task%tasksMax] = append(m.at[x.task%tasksMax], len(m.calls))
 	m.calls = append(m.calls, x)

@@ -43,7 +43,7 @@ func (k *Kernel) nmi(x *smp.Ctx, _ *arch.Regs) {
 	n.running = outer
 }
 
-// nmiState is whether a CPU is in an NMI, and which one came meanwhile.
+// nmiState is whether a CPU handles an NMI, and whether another one arrived meanwhile.
 type nmiState struct {
 	running bool        // owned by its CPU
 	latched *smp.Source // owned by its CPU
@@ -55,8 +55,8 @@ func (k *Kernel) callFunction(x *smp.Ctx, regs *arch.Regs) {
 	k.irqExit(x, regs)
 }
 
-// irqExit is the end of a hard interrupt: under the models full and lazy the CPU may
-// go to another task here, if what was interrupted can be preempted.
+// irqExit is the end of a hard interrupt: under the models full and lazy the CPU may switch tasks here, if the
+// interrupted code can be preempted.
 func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 	x.IRQ(false)
 	if x.FromUser() {
@@ -73,8 +73,8 @@ func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 	k.Guest.wants(x)
 }
 
-// preemptible reports whether what a trap interrupted could be preempted: a
-// task, not another trap but an exception of its user mode, with preemption and interrupts on, also by its text.
+// preemptible reports whether the interrupted code could be preempted: a task's, or an exception of its user mode but
+// no other trap, with preemption and interrupts on, also by its text.
 func (k *Kernel) preemptible(x *smp.Ctx, regs *arch.Regs) bool {
 	t := x.Thread()
 	return !t.Idle() && t.PreemptCount() == 0 && t.Interrupts() == 1 && regs.Flags&target.Arch.IRQFlag != 0 &&
