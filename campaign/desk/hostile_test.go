@@ -24,8 +24,8 @@ import (
 	"kpsim/campaign/plan"
 	"kpsim/campaign/unit"
 	"kpsim/campaign/work"
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // A made is a campaign that has ended, on a server.

@@ -12,7 +12,7 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // A Client sends the requests of users. Many goroutines may use it.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // MostFile is the largest file that is sent to workers, in bytes.

@@ -13,10 +13,10 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/flags"
-	"kpsim/internal/proctest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/proctest"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/flags"
 )
 
 // corpusTrace is a trace to explain, view and so on.

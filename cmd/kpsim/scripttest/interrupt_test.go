@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/proctest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/proctest"
+	"kpsim/internal/testkit/thorough"
 )
 
 // repeating is a scenario with a long run.

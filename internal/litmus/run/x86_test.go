@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/litmus/x86test"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/sim"
 	"kpsim/smp"
 )
