@@ -35,11 +35,10 @@ type Point struct {
 	Curve     []Odds // by length of the prefix
 	Runs      int    // number of runs made in all
 
-	// FromStart reports that most runs fail whatever is chosen, so that no choice is to blame.
-	// Otherwise, most continuations pass without the choice Point, and most fail with it. Sharp
-	// reports that this choice alone raises the odds by a fifth or more. If it doesn't, the odds
-	// rise gradually, from less than a quarter at From to three quarters or more at To.
-	// than a quarter at From to three quarters or more at To.
+	// FromStart reports that most runs fail whatever is chosen, so that no choice is to blame. Otherwise, most
+	// continuations pass without the choice Point, and most fail with it. Sharp reports that this choice alone raises
+	// the odds by a fifth or more. If it doesn't, the odds rise gradually, from less than a quarter at From to three
+	// quarters or more at To.
 	FromStart bool
 	Point     Choice
 	Sharp     bool
