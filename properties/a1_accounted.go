@@ -15,9 +15,9 @@ import (
 var Accounted = Property{
 	ID:   "A1",
 	Name: "accounted",
-	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling, of a " +
-		"return probe one run of its handler at that return, one nmissed, or one call left alone: none is lost, none " +
-		"counts twice; a hit that comes when it is disabled runs none.",
+	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling; for " +
+		"a return probe it is one run of its handler at that return, one nmissed, or one refused call. None is " +
+		"lost or counted twice, and a hit while the probe is disabled runs none.",
 	Kinds: []traces.Kind{
 		smpev.Image, smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,

@@ -14,7 +14,7 @@ import (
 var PostCalled = Property{
 	ID:   "A2",
 	Name: "post-called",
-	Says: "Where a pre_handler has run and let its instruction be executed the probe's post_handler runs too, once, " +
+	Says: "If a pre_handler has run and let its instruction execute, the probe's post_handler runs too, once, " +
 		"before the call ends.",
 	Kinds: []traces.Kind{
 		smpev.Image, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,

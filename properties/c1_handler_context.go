@@ -12,9 +12,9 @@ import (
 var HandlerContext = Property{
 	ID:   "C1",
 	Name: "handler-context",
-	Says: "Handlers run with preemption off; those of a breakpoint with interrupts off, those behind a detour " +
-		"and those of return probes as their edition has it. A pre_handler finds the instruction pointer " +
-		"after the breakpoint, a post_handler at the next instruction.",
+	Says: "Handlers run with preemption off; those of a breakpoint with interrupts off, those behind a detour and " +
+		"those of return probes as in their edition. A pre_handler sees the instruction pointer after the " +
+		"breakpoint, a post_handler at the next instruction.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, kpev.Contexts, kpev.Context, kpev.Finds, kpev.Sees,
 	},

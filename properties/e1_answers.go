@@ -18,11 +18,11 @@ const einval = 22
 var Answers = Property{
 	ID:   "E1",
 	Name: "answers",
-	Says: "Registering a probe that is registered, and unregistering, enabling or disabling one that isn't, is " +
-		"refused; unregistering or disabling one that is succeeds, and registering one that isn't is " +
-		"answered as its place asks for. What is refused for its state is refused with EINVAL. Writing " +
-		"kprobes/enabled or the sysctl prints what was changed, and nothing if nothing was; probes fail to " +
-		"be armed at sites of ftrace only.",
+	Says: "Registering a registered probe, and unregistering, enabling or disabling an unregistered one, is " +
+		"refused; unregistering or disabling a registered one succeeds, and registering an unregistered one is " +
+		"answered as its place requires. A refusal because of a probe's state is EINVAL. Writing kprobes/enabled " +
+		"or the sysctl prints the change, and nothing if there is none; probes fail to be armed only at sites of " +
+		"ftrace.",
 	Kinds: []traces.Kind{smpev.Image, kpev.ApiEnter, kpev.ApiReturn, kpev.Fits, kpev.Enabled, kpev.Sysctl, kpev.Printk},
 	Reads: []traces.Kind{smpev.Image, kpev.ApiEnter},
 	New:   func(s *Scene) Monitor { return &answers{scene: s} },

@@ -15,10 +15,10 @@ import (
 var ListAgrees = Property{
 	ID:   "F1",
 	Name: "list-agrees",
-	Says: "A probe is listed when register has answered 0, until it is unregistered, and not longer; at the end " +
-		"of a run kprobes/list has a line for each probe that is registered, with its letter, its address " +
-		"and its tags, and when all work is done [OPTIMIZED] is on a jump, other lines of what isn't " +
-		"disabled on a breakpoint, and what isn't armed on the original text.",
+	Says: "A probe is listed from when register has answered 0 until it is unregistered; at the end of a run " +
+		"kprobes/list has a line for each registered probe, with its letter, its address and its tags, and when " +
+		"all work is done [OPTIMIZED] is on a jump, other enabled lines on a breakpoint, and lines that aren't " +
+		"armed on the original text.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
 		kpev.Enabled, kpev.Printk, kpev.Listed, kpev.Carries,

@@ -11,7 +11,7 @@ import (
 var NoLeak = Property{
 	ID:    "H2",
 	Name:  "no-leak",
-	Says:  "What was allocated for a probe is freed after the probe was unregistered.",
+	Says:  "Memory allocated for a probe is freed after the probe was unregistered.",
 	Kinds: []traces.Kind{linuxev.Heap},
 	New:   func(*Scene) Monitor { return new(noLeak) },
 	Alone: true, // leaks are no CPU's

@@ -11,9 +11,8 @@ import (
 var NoRemains = Property{
 	ID:   "H3",
 	Name: "no-remains",
-	Says: "When all work is done each point of the table stands for a probe, ftrace calls from points only, as many " +
-		"slots are in use as points have one, no call is in flight, and no CPU counts preempt_disable or " +
-		"runs a handler.",
+	Says: "When all work is done each point of the table has a probe, ftrace calls from points only, as many slots " +
+		"are in use as points have one, no call is in flight, and no CPU counts preempt_disable or runs a handler.",
 	Kinds: []traces.Kind{linuxev.Remains},
 	New:   func(*Scene) Monitor { return new(noRemains) },
 	Alone: true, // remains are no CPU's

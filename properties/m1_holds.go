@@ -19,9 +19,9 @@ import (
 var ModuleHolds = Property{
 	ID:   "M1",
 	Name: "module-holds",
-	Says: "rmmod is refused only while the module's load, or a call of the API, or in editions that have it a " +
-		"probe that is registered in the module, holds it; when all work is done nobody else does. Insmod " +
-		"and rmmod answer by whether the module is there.",
+	Says: "rmmod is refused only while the module's load, a call of the API or, in some editions, a probe " +
+		"registered in the module holds it; when all work is done nothing else does. The answers of insmod and " +
+		"rmmod agree with whether the module is loaded.",
 	Kinds: []traces.Kind{
 		smpev.Module, smpev.Denies, smpev.Holds, smpev.Asked, kpev.Keeps, kpev.ApiEnter, kpev.ApiReturn,
 	},

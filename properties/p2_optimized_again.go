@@ -15,9 +15,9 @@ import (
 var OptimizedAgain = Property{
 	ID:   "P2",
 	Name: "optimized-again",
-	Says: "When all work is done a probe that was a jump before, or that the rules make one, is one, unless it " +
-		"or its address' other probes forbid it, another is registered in its region and may be enabled, " +
-		"what else is patched jumps into its region, or a switch is off.",
+	Says: "When all work is done, a probe that had a jump, or that the rules optimize, has one, unless it or " +
+		"another probe at its address forbids it, another probe in its region may be enabled, other patched code " +
+		"jumps into its region, or a switch is off.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
 		kpev.Enabled, kpev.Printk, kpev.Sysctl, kpev.NoJump, kpev.Fits,

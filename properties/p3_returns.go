@@ -21,8 +21,8 @@ import (
 var Returns = Property{
 	ID:   "P3",
 	Name: "returns",
-	Says: "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 " +
-		"times for each task there is and for each such call that has begun since, or was under way.",
+	Says: "A call of the API, or a write of a switch, returns before every task has had a CPU and given it up 60 " +
+		"times for each task and for each such call that has begun since, or was under way.",
 	Kinds: []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn,
 		kpev.Sysctl, kpev.Enabled},
 	Reads: []traces.Kind{smpev.Trap, smpev.Return},

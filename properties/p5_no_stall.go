@@ -14,7 +14,7 @@ import (
 var NoStall = Property{
 	ID:    "P5",
 	Name:  "no-stall",
-	Says:  "The kernel reports no grace period as stalled, where the scenario says after how long it does.",
+	Says:  "The kernel reports no grace period as stalled, if the scenario sets the time after which it does.",
 	Kinds: []traces.Kind{smpev.GPStall},
 	New:   func(*Scene) Monitor { return new(noStall) },
 	Alone: true,

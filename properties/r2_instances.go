@@ -15,10 +15,10 @@ import (
 var Instances = Property{
 	ID:   "R2",
 	Name: "instances",
-	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of " +
-		"calls; a return probe has as many as it asks for; a call is missed only if none was free; each is " +
-		"freed when no call has it, and when all work is done none is left of a return probe that is gone, " +
-		"nor what they belong to.",
+	Says: "An instance of a return probe belongs to one call at a time, is returned once, and is then in no list " +
+		"of calls; a return probe has as many as it asks for; a call is missed only if none was free; each is " +
+		"freed when no call has it, and when all work is done a return probe that is gone has no instance and no " +
+		"holder left.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut,
 		kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree,

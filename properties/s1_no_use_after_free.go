@@ -14,8 +14,8 @@ import (
 var NoUseAfterFree = Property{
 	ID:   "S1",
 	Name: "no-use-after-free",
-	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out, nor uses a module that " +
-		"is gone; each is taken back once, and none is left behind.",
+	Says: "No CPU runs in, or will return to, a slot or a detour that isn't allocated, nor uses an unloaded " +
+		"module; each is freed once, and none is leaked.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Retire, smpev.Trap, smpev.Return,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Contexts,

@@ -14,8 +14,8 @@ import (
 var NoStartInside = Property{
 	ID:   "T2",
 	Name: "no-start-inside",
-	Says: "No CPU, running or returning from a frame, begins an instruction inside another one that patched " +
-		"text holds.",
+	Says: "No CPU, running or returning from a frame, begins an instruction inside another instruction of patched " +
+		"text.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Trap, smpev.Return,
 	},

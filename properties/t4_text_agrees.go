@@ -16,8 +16,8 @@ import (
 var TextAgrees = Property{
 	ID:   "T4",
 	Name: "text-agrees",
-	Says: "Whenever kprobe_mutex is let go each point is in a state that there is, and the text at its address " +
-		"is that state's.",
+	Says: "Whenever kprobe_mutex is released each point is in a state that exists, and the text at its address is " +
+		"that state's.",
 	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger,
 		kpev.ApiEnter,
 		kpev.State},

@@ -15,9 +15,9 @@ import (
 var Copies = Property{
 	ID:   "T5",
 	Name: "copies",
-	Says: "A CPU that is sent from a breakpoint to a slot or a detour finds the instruction that was linked at " +
-		"the breakpoint, the same but for what is relative to its address, and in a detour all that a jump " +
-		"covers, and after it a jump to what follows.",
+	Says: "A CPU that is sent from a breakpoint to a slot or a detour finds a copy of the instruction linked at " +
+		"the breakpoint, identical except for operands relative to its address; a detour has copies of all " +
+		"instructions under the jump, and then a jump to the next one.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Claim, smpev.Return,
 	},

@@ -12,7 +12,7 @@ import (
 var Transparent = Property{
 	ID:   "X1",
 	Name: "transparent",
-	Says: "A call ends with the result, registers, flags, stack and buffers that it ends with when nothing is probed.",
+	Says: "A call ends with the same result, registers, flags, stack and buffers as without probes.",
 	Kinds: []traces.Kind{
 		smpev.Expect, smpev.CallEnd,
 	},

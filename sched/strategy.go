@@ -80,17 +80,18 @@ var All = []struct {
 	Name, Says string
 	New        func(Params) Strategy
 }{
-	{"portfolio", "all of those below, more time to who shows new behaviour", func(p Params) Strategy {
+	{"portfolio", "all of those below, more time to those that show new behaviour", func(p Params) Strategy {
 		return NewPortfolio(p)
 	}},
-	{"sticky", "one switch in so many boundaries, dense or rare", func(p Params) Strategy { return NewSticky(p) }},
+	{"sticky", "one switch in some number of boundaries, dense or " +
+		"rare", func(p Params) Strategy { return NewSticky(p) }},
 	{"arriving", "random priorities, which change at 2 to 14 boundaries", func(p Params) Strategy {
 		return NewArriving(p)
 	}},
 	{"pct", "random priorities of sources too, which change at 2 boundaries", func(p Params) Strategy {
 		return newPCT(p)
 	}},
-	{"pos", "random priorities of what is done next, drawn anew after a race", func(p Params) Strategy {
+	{"pos", "random priorities of the next actions, drawn anew after a race", func(p Params) Strategy {
 		return newPOS(p)
 	}},
 	{"guided", "mutations of schedules that have shown something new", func(p Params) Strategy { return newGuided(p) }},

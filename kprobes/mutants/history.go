@@ -105,7 +105,7 @@ func (r Release) before() Release {
 // A Back is how a fault is brought back, or why it can't be.
 type Back struct {
 	How How
-	// of a mutant, a file of scripts/take-back.d, a scenario; for NotHere a word of Reasons; for ASetting ""
+	// a mutant, a file of scripts/take-back.d, a scenario; NotHere: a word of Reasons; ASetting: ""
 	Name string
 }
 
@@ -141,17 +141,17 @@ type Reason struct{ Word, Says string }
 var Reasons = []Reason{
 	{"open", "it could be: the mutant is still to be written"},
 	{"symbol", "it is about which of the kernel's own functions may be probed or traced: those are Go here"},
-	{"below", "it is in what lies below text patching: page tables, write protection, the processor's errata"},
-	{"boot", "it is in what happens once, at boot or when a module is loaded: alternatives, init text, the " +
-		"order of starting"},
+	{"below", "it is below text patching: page tables, write protection, the processor's errata"},
+	{"boot", "it is in code that runs once, at boot or when a module is loaded: alternatives, init text, the order " +
+		"of initialization"},
 	{"order", "data accesses take effect in their order here"},
 	{"memory", "no allocation fails here"},
-	{"fprobe", "it is in what isn't modelled of fprobes: their memory, FPROBE_FL_KPROBE_SHARED, what they " +
-		"are since 6.14"},
+	{"fprobe", "it is in parts of fprobes that aren't modelled: their memory, FPROBE_FL_KPROBE_SHARED, their form " +
+		"since 6.14"},
 	{"decoder", "it is in tables of the kernel's decoder; ours is compared with objdump"},
-	{"absent", "what it is in isn't modelled"},
+	{"absent", "the code with the fault isn't modelled"},
 	{"setting", "kernels differ there by their configuration or their compiler, and a scenario says so"},
-	{"annotation", "a checker warned of what was right, or the code says more clearly what it did before"},
+	{"annotation", "a checker warned about correct code, or the code states more clearly what it did before"},
 	{"text", "only the text of a file is wrong"},
 	{"build", "the kernel didn't compile, or a compiler was wrong"},
 	{"arch", "only i386 has it"},
@@ -165,10 +165,10 @@ var (
 
 	Sources = []Reason{
 		{"tree", "in the history of a kernel's source, 2.6.12 to 2.6.39"},
-		{"mail", "in archived mail: of the stable kernels, of the tip tree, of what was pushed to kernel.org; " +
-			"the id stood there with its subject or message"},
-		{"study", "in the notes that this engine was built from, which say of some ids that they are from memory"},
-		{"web", "in a copy of a kernel's source on the web: the id stood there with its subject and what it changes"},
+		{"mail", "in archived mail: of the stable kernels, of the tip tree, of pushes to kernel.org; the id was " +
+			"there with its subject or message"},
+		{"study", "in the notes that this engine was built from, which say for some ids that they are from memory"},
+		{"web", "in a copy of a kernel's source on the web: the id was there with its subject and its change"},
 		{"run", "no commit: it was found here, and shown on a real kernel"},
 		{"no", "the id wasn't found, and isn't given; fault and release are from memory"},
 	}
@@ -220,7 +220,8 @@ func parseFix(line string) (f Fix, err error) {
 	for word := range strings.SplitSeq(c[6], "; ") {
 		b, ok := parseBack(word)
 		if !ok {
-			return f, fmt.Errorf("%q says neither what brings the fault back nor why nothing does", word)
+			return f, fmt.Errorf("%q names neither a way to bring the fault back nor a reason why there is "+
+				"none", word)
 		}
 		f.Back = append(f.Back, b)
 	}

@@ -4,8 +4,7 @@ package mutants
 // schedules find them too seldom.
 var Unchecked = []Mutant{
 	{Name: "objpool-unchecked", Source: "d67f39d2b81b, 6.7-rc", Scenario: "order-rings", Property: "instances",
-		Says: "a call takes an instance from an array that is empty, if it reads how far that is filled as " +
-			"it was before",
+		Says:  "a call takes an instance from an empty array, if it reads an old count of filled entries",
 		Apply: on(objpoolUnchecked)},
 }
 
