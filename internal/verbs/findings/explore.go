@@ -240,7 +240,7 @@ func (c *Explore) prepare(p *cli.Program, j *job) error {
 	if run.Outcome == smp.Refused {
 		return j.FileFirst(fmt.Errorf("%s: %w", j.Name, run.Err))
 	}
-	if err := c.beforehand(p, j, rig.Probed()); err != nil {
+	if err := c.beforehand(p, j, rig.Census.Probed()); err != nil {
 		return err
 	}
 	j.points, j.digest = run.Counts.Points, run.Digest

@@ -15,7 +15,7 @@ import (
 // Explain is kpsim explain.
 type Explain struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	Seed  uint64 `range:"0..18446744073709551615" default:"1" help:"What the continuations are drawn from."`
+	Seed  uint64 `range:"0..18446744073709551615" default:"1" help:"The seed of the continuations."`
 	Runs  int    `range:"0..1000000" default:"0" placeholder:"N" help:"How many continuations of each prefix. Default: ${samples}."`
 	inputs.TracesKernel
 	inputs.Sources
@@ -139,7 +139,7 @@ func (c *Explain) print(p *cli.Program, e *explained) error {
 	case r.Breaks:
 		p.Next("", "every event:    ", c.Line("replay", "--all", c.Trace))
 	default:
-		p.Next("", "to find it anew:", anew(&c.TracesKernel, e.file, r.Rig.Scenario))
+		p.Next("", "to search for it again:", anew(&c.TracesKernel, e.file, r.Rig.Scenario))
 	}
 	inputs.TellEdited(p, c.Trace, e.file)
 	return nil

@@ -20,7 +20,7 @@ import (
 type Export struct {
 	Trace string   `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
 	To    string   `required:"" placeholder:"FORMAT" help:"ftrace, trace.dat, chrome (or perfetto), json, litmus or columns."`
-	Words []string `placeholder:"NAME,…" help:"Of litmus: the words of memory that the test is to have, as its comment names them. Default: those by which the run isn't sequentially consistent, or else all that compiled code shares, or if it shares none all."`
+	Words []string `placeholder:"NAME,…" help:"For litmus: the words of memory in the test, as its comment names them. Default: those by which the run isn't sequentially consistent; if there are none, all that compiled code shares, or all."`
 	inputs.TracesKernel
 	Out cli.FileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
 }

@@ -151,7 +151,7 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 	case r.Breaks && (!r.Same || r.Miss != nil):
 		p.Next("", "it is the same violation; to bring the trace up to date:", c.Line("rerecord", c.Trace))
 	case !r.Same:
-		p.Next("", "to find it anew:", anew(&c.TracesKernel, file, r.Rig.Scenario))
+		p.Next("", "to search for it again:", anew(&c.TracesKernel, file, r.Rig.Scenario))
 	}
 	if r.Property != nil {
 		p.Next("", "to understand it:", c.Line("explain", c.Trace))
@@ -262,7 +262,7 @@ func missed(file *traces.File, r *replay.Replay) string {
 		return fmt.Sprintf("there was no %s, but %s", f.Alt, cli.List(m.Alts))
 	}
 	if len(m.Near) == 0 {
-		return fmt.Sprintf("the run never comes to %s", f.Name)
+		return fmt.Sprintf("the run never reaches %s", f.Name)
 	}
 	var near []string
 	for _, n := range m.Near {

@@ -19,10 +19,10 @@ import (
 
 // Once holds the flags that say how a single run is made.
 type Once struct {
-	Seed     *uint64 `range:"0..18446744073709551615" placeholder:"N" help:"Let a strategy say who goes next: run number 0 of explore with this seed. Default: the default schedule, in which the one who ran goes on."`
+	Seed     *uint64 `range:"0..18446744073709551615" placeholder:"N" help:"Let a strategy choose the next mover: run number 0 of explore with this seed. Default: the default schedule, in which the current CPU goes on."`
 	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
 	Edition  string  `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
-	Memory   string  `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's."`
+	Memory   string  `placeholder:"MODEL" help:"The order in which CPUs see each other's accesses to data: ${memories}. It replaces the scenario's."`
 	inputs.Kernel
 	inputs.Broken
 }

@@ -17,7 +17,7 @@ import (
 // Shrink is kpsim shrink.
 type Shrink struct {
 	Trace string       `arg:"" help:"A trace that breaks a property: one of explore's, also edited by hand."`
-	Out   cli.FileName `placeholder:"FILE" help:"Where to write the smaller one. Default: NAME-small.kps, beside the trace."`
+	Out   cli.FileName `placeholder:"FILE" help:"Where to write the smaller trace. Default: NAME-small.kps, beside the trace."`
 	Force bool         `help:"Write over a file that is there."`
 	inputs.TracesKernel
 	JSON bool `name:"json" help:"Print one JSON object."`
@@ -124,7 +124,7 @@ func noLonger(p *cli.Program, k *inputs.TracesKernel, path string, file *traces.
 	if r.Miss != nil {
 		why += "; " + firstDivergence(file, r)
 	}
-	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(k, file, r.Rig.Scenario))
+	fmt.Fprintf(p.Err, "kpsim: %s: %s; to search for it again: %s\n", path, why, anew(k, file, r.Rig.Scenario))
 }
 
 func (c *Shrink) printJSON(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) error {

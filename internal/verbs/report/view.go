@@ -25,8 +25,8 @@ import (
 // View is kpsim view.
 type View struct {
 	Trace   string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	Beside  string `arg:"" optional:"" help:"Another trace, to be shown beside it."`
-	Passing bool   `help:"Show the nearest run that breaks nothing beside it: the same without one of its deviations, or without its mutant."`
+	Beside  string `arg:"" optional:"" help:"Another trace, to show beside it."`
+	Passing bool   `help:"Show beside it the nearest run that breaks nothing: the same without one of its deviations, or without its mutant."`
 	inputs.TracesKernel
 	inputs.Sources
 	HTML cli.FileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
