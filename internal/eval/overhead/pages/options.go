@@ -32,7 +32,8 @@ type Table struct {
 
 // Help implements kong.HelpProvider.
 func (*Table) Help() string {
-	return "The documents' figures beside ours, and what each hit is spent on. This is what overhead does by itself.\n\n" + overheadHelp
+	return "The documents' figures beside ours, and what each hit is spent on. This is what overhead does by itself." +
+		"\n\n" + overheadHelp
 }
 
 func (c *Table) Run(p *cli.Program) (int, error) {
