@@ -197,8 +197,7 @@ func (p *tale) tellExec(v int) {
 		p.tellWaits(stay, v, list)
 		p.tellWrites(list, 1)
 		p.say(v, 0, "%s %sran % x (%s): %s.", p.who(v), stay.back(p.past, list), b, p.insn(v),
-			src.words(p.past)).also(p,
-			src.events()...)
+			src.words(p.past)).also(p, src.events()...)
 	case p.id() != "T3" && (src.stale() || src.mixed()): // it saw some stores, but not others
 		p.tellWrites(src.all(p.past, v), 1)
 		p.tellHandlerContext(stay, v)
