@@ -6,12 +6,12 @@ import (
 	"kpsim/internal/search/explore"
 )
 
-// Believe checks parts of a scenario for what can't be: counts that don't add up, or a run that is said to break a
+// CheckParts checks parts of a scenario for what can't be: counts that don't add up, or a run that is said to break a
 // property and doesn't when it is made again.
-func (s *Search) Believe(spec *explore.Spec, job int, parts []explore.Part) (err error) {
+func (s *Search) CheckParts(spec *explore.Spec, job int, parts []explore.Part) (err error) {
 	defer func() {
 		if v := recover(); v != nil { // choices that no run can have
-			err = fmt.Errorf("made again it panics: %.100q", fmt.Sprint(v))
+			err = fmt.Errorf("repeated, it panics: %.100q", fmt.Sprint(v))
 		}
 	}()
 	e := *s.Scenarios[job]
