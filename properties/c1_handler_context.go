@@ -60,9 +60,9 @@ func (m *handlerContext) Event(e *traces.Event) *traces.Finding {
 		return found(e, 0, "runs a handler of probe %d in a breakpoint with interrupts on", e.A)
 	case trap:
 	case e.B == kpev.Return:
-		return m.like(e, m.returns, off, were)
+		return m.interrupts(e, m.returns, off, were)
 	default:
-		return m.like(e, m.detour, off, were)
+		return m.interrupts(e, m.detour, off, were)
 	}
 	return nil
 }
@@ -85,8 +85,8 @@ func (m *handlerContext) sees(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// like compares interrupts with the rule: off, or otherwise as they were.
-func (m *handlerContext) like(e *traces.Event, rule, off, were bool) *traces.Finding {
+// interrupts compares the interrupt flag with the rule: off, or otherwise as they were.
+func (m *handlerContext) interrupts(e *traces.Event, rule, off, were bool) *traces.Finding {
 	switch {
 	case rule && !off:
 		return found(e, 0, "runs a handler of probe %d with interrupts on; in this edition they are off there", e.A)

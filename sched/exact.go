@@ -63,8 +63,8 @@ func (e *Exact) End(asked uint64) {
 
 func (e *Exact) String() string { return "exact replay" }
 
-// Shorter replays a recording for a run that may end sooner, by something that the
-// recorded run went on after.
+// Shorter replays a recording in a run that may end earlier, at a violation that the
+// recorded run continued after.
 type Shorter struct{ *Exact }
 
 // End implements Strategy.

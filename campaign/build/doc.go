@@ -1,5 +1,5 @@
 // Package build names the running program. Computers work together only if their programs are the same, because only
-// then are their runs.
+// then do they make the same runs.
 //
 // What it is not: a version. Two builds of one commit for two systems are one build.
 //

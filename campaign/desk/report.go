@@ -102,7 +102,7 @@ func (o *outcome) file(s *plan.Search, search int) (*results.File, error) {
 		}
 		e.Canary, e.Seconds = o.canary[of], o.seconds[of]
 		for _, one := range o.parts[of] {
-			if err := s.Believe(&spec, job, one.parts); err != nil {
+			if err := s.CheckParts(&spec, job, one.parts); err != nil {
 				o.aside = append(o.aside, one.u.Key()+": its result is false: "+plan.Clean(err.Error(), board.MostWhy,
 					false))
 				one.parts = none(&one.u)

@@ -90,7 +90,7 @@ func (l *Lead) status(r *running) *board.Status {
 		Out:  r.out.len(),
 		Runs: r.total.Runs, Points: r.total.Points, Violations: r.total.Violations, Programs: r.total.Programs,
 		CoreSeconds: r.seconds, Seconds: time.Since(l.began).Seconds(),
-		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Workers: []board.Alive{},
+		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Crew: board.Crew{Workers: []board.Alive{}},
 		Searches: []board.SearchStatus{},
 	}
 	t.Causes, t.TroubleCount, t.Skipped, t.Unheard = len(r.finds), r.troubleCount, r.skipped, l.unheard

@@ -13,9 +13,9 @@ import (
 	"kpsim/campaign/board"
 )
 
-// measured is the number of ended campaigns that still have metrics: the last ones. Open campaigns always have
+// endedMeasured is the number of ended campaigns that still have metrics: the last ones. Open campaigns always have
 // metrics.
-const measured = 20
+const endedMeasured = 20
 
 // A figure is a metric of a campaign.
 type figure struct {
@@ -70,7 +70,7 @@ var figures = []figure{
 	figureOf("workers", "Workers that serve it.", prometheus.GaugeValue, func(t *board.Status) float64 {
 		return float64(t.WorkerCount)
 	}),
-	figureOf("cores", "Their cores.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Cores) }),
+	figureOf("cores", "Cores of these workers.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Cores) }),
 	figureOf("troubles_total", "How often units have failed.", prometheus.CounterValue, func(t *board.Status) float64 {
 		return float64(t.TroubleCount)
 	}),
@@ -107,7 +107,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	states, err := c.p.b.States(ctx)
 	slices.SortFunc(states, func(a, b *board.State) int { return b.Began.Compare(a.Began) })
 	for i, s := range states {
-		if i >= measured && !s.Open() {
+		if i >= endedMeasured && !s.Open() {
 			continue
 		}
 		t, bad := c.p.statusOf(ctx, s)
@@ -118,25 +118,26 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			err = bad
 			break
 		}
-		one(to, stateDesc, prometheus.GaugeValue, 1, s.ID, s.State)
+		emit(to, stateDesc, prometheus.GaugeValue, 1, s.ID, s.State)
 		if !t.Told {
 			continue
 		}
 		for _, f := range figures {
-			one(to, f.desc, f.kind, f.of(t.Status), s.ID)
+			emit(to, f.desc, f.kind, f.of(t.Status), s.ID)
 		}
-		one(to, ageDesc, prometheus.GaugeValue, t.Ago, s.ID)
-		one(to, causesDesc, prometheus.GaugeValue, float64(t.CausesNew), s.ID, "yes")
-		one(to, causesDesc, prometheus.GaugeValue, float64(t.Causes-t.CausesNew), s.ID, "no")
+		emit(to, ageDesc, prometheus.GaugeValue, t.Ago, s.ID)
+		emit(to, causesDesc, prometheus.GaugeValue, float64(t.CausesNew), s.ID, "yes")
+		emit(to, causesDesc, prometheus.GaugeValue, float64(t.Causes-t.CausesNew), s.ID, "no")
 	}
 	if err != nil {
 		up = 0
 	}
-	one(to, upDesc, prometheus.GaugeValue, up)
+	emit(to, upDesc, prometheus.GaugeValue, up)
 }
 
-func one(to chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
-	if m, err := prometheus.NewConstMetric(d, kind, v, labels...); err == nil { // labels that aren't UTF-8 are left out
+// emit sends a metric, unless its labels aren't UTF-8.
+func emit(to chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+	if m, err := prometheus.NewConstMetric(d, kind, v, labels...); err == nil {
 		to <- m
 	}
 }

@@ -25,17 +25,17 @@ import (
 )
 
 //go:embed page.tmpl
-var source string
+var pageSource string
 
 //go:embed page.css
-var look template.CSS
+var css template.CSS
 
 //go:embed page.js
 var script template.JS
 
 var (
-	style  = page.Stylesheet + look
-	shell  = template.Must(template.New("page").Parse(source))
+	style  = page.Stylesheet + css
+	layout = template.Must(template.New("page").Parse(pageSource))
 	policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; "+
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hash(string(style)), hash(string(script)))
 )
@@ -52,8 +52,8 @@ const patience = 5 * time.Second
 // pages answers requests. Many goroutines use it.
 type pages struct {
 	b    *board.Board
-	mu   sync.Mutex // guards told
-	told map[string]revision
+	mu   sync.Mutex // guards seen
+	seen map[string]revision
 }
 
 // A revision is that of a status, and when our own clock first saw it: the board's may differ.
@@ -62,7 +62,7 @@ type revision struct {
 	seen time.Time
 }
 
-func newPages(b *board.Board) *pages { return &pages{b: b, told: make(map[string]revision)} }
+func newPages(b *board.Board) *pages { return &pages{b: b, seen: make(map[string]revision)} }
 
 func (p *pages) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -77,7 +77,7 @@ func (p *pages) handler() http.Handler {
 // page answers with the page, which fetches its figures itself.
 func (p *pages) page(w http.ResponseWriter, r *http.Request) {
 	var b bytes.Buffer
-	err := shell.Execute(&b, struct {
+	err := layout.Execute(&b, struct {
 		Style  template.CSS
 		Script template.JS
 		Kpsim  string
@@ -158,10 +158,10 @@ func (p *pages) statusOf(ctx context.Context, s *board.State) (*Status, error) {
 func (p *pages) ago(id string, n uint64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.told[id]
+	r := p.seen[id]
 	if r.n != n {
 		r = revision{n, time.Now()}
-		p.told[id] = r
+		p.seen[id] = r
 	}
 	return time.Since(r.seen)
 }

@@ -71,10 +71,6 @@ func ServiceName(number uint64) string {
 	return fmt.Sprintf("quiescent states of cpu%d", number-serviceQuiet)
 }
 
-// Kept reports whether a routine that has accessed a kernel object may keep part of it in a local variable: which
-// grace period is its own, or whether a task waits for it. A step that turned out to be a quiescent state doesn't.
-func Kept(number uint64, write bool) bool { return number == serviceGraces || !write }
-
 // quiet notes that a step reads or changes a CPU's quiescent states.
 func (r *RCU) quiet(cpu int, write bool) {
 	r.k.M.Footprint().TouchService(serviceQuiet+uint64(cpu), write, !write)

@@ -17,8 +17,8 @@ func printNoReturn(p *cli.Program, e *explained) {
 		return
 	}
 	fmt.Fprintln(p.Out)
-	p.Indented("", fmt.Sprintf("The point of no return: the share of runs that break %s when the first N choices "+
-		"are these, and the others random:", e.replay.Property.ID))
+	p.Indented("", fmt.Sprintf("The point of no return. Share of runs that break %s when the first N choices are "+
+		"kept, and the others are random:", e.replay.Property.ID))
 	fmt.Fprintln(p.Out)
 	odds(p, fmt.Sprintf("  %9s  %5s  %5s  %-11s", "questions", "event", "fail", "95 %"), "and then")
 	for i := range n.Curve {

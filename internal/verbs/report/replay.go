@@ -15,12 +15,27 @@ import (
 	"kpsim/traces/view"
 )
 
+// Replay is kpsim replay.
 type Replay struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
 	All   bool   `help:"Print a row for each event, and leave nothing out."`
 	inputs.TracesKernel
 	inputs.Sources
 	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (*Replay) Help() string {
+	return `Run a trace again and show it.
+
+Prints what every CPU did, what was broken, whether that is what the trace says, and the digest of all events: the same one each time. A trace is text. Edit its scenario or its schedule, and replay shows what becomes of it.
+
+Examples:
+
+  kpsim replay traces/second-instruction.kps
+  kpsim replay --json traces/second-instruction.kps
+
+Exit status: 0 the same as the trace says, 1 not the same, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // A played is the output of replay --json.

@@ -86,10 +86,27 @@ func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs
 	return j, s, err
 }
 
+// OneRun is kpsim run.
 type OneRun struct {
 	Scenario string `arg:"" help:"A scenario, built-in or a file NAME.star."`
 	Once
 	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (*OneRun) Help() string {
+	return `Run a scenario once: the probes in the end, their hits, what the kernel printed.
+
+Runs a scenario once, and prints kprobes/list as it is in the end, how often each probe was hit and missed, what the kernel has printed, and how the run ended. The same seed is the same run.
+
+Examples:
+
+  kpsim run safe-full
+  kpsim run safe-full --seed 7
+  kpsim run --json torn-jump --seed 3 --strategy random
+  kpsim run --edition 4.15 --as-shipped globally-off
+
+Exit status: 0 nothing is broken, 1 a property is, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // A ranOnce is the output of run --json.
