@@ -12,7 +12,7 @@ import (
 var (
 	Load = add(row{family: modules, Operation: &scenario.Operation{
 		Word:   "insmod",
-		Params: scenario.Answers(scenario.Param{Name: "m", Kind: scenario.ParamModule}),
+		Params: scenario.Answers(scenario.Param{Name: "m", Of: scenario.TheModules}),
 		Says: "load a module: its text appears, then `init` runs. Who calls a function that isn't there has a " +
 			"page fault, which nobody handles. Without probes it is done as well, and `errno` isn't compared",
 		Kernel:  []string{"init_module", "finit_module", "load_module", "do_init_module", "modprobe", "request_module"},
@@ -24,7 +24,7 @@ var (
 
 	Unload = add(row{family: modules, Operation: &scenario.Operation{
 		Word:    "rmmod",
-		Params:  scenario.Answers(scenario.Param{Name: "m", Kind: scenario.ParamModule}),
+		Params:  scenario.Answers(scenario.Param{Name: "m", Of: scenario.TheModules}),
 		Says:    "unload it: `exit` runs, then its text goes. `\"EAGAIN\"` says that somebody holds it",
 		Kernel:  []string{"delete_module", "free_module"},
 		Traits:  scenario.Patches | scenario.Serial | scenario.Stirs,

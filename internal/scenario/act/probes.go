@@ -13,7 +13,7 @@ import (
 var (
 	Register = add(row{family: probes, Operation: &scenario.Operation{
 		Word:   "register",
-		Params: scenario.Answers(scenario.Param{Name: "k", Kind: scenario.ParamProbe}),
+		Params: scenario.Answers(scenario.Param{Name: "k", Of: scenario.TheProbes}),
 		Says: "what the kernel's function of this name does. It may be refused, which `explore` counts. " +
 			"`errno`: what it must answer, 0 or one of `\"ENOENT\"`, `\"E2BIG\"`, `\"EAGAIN\"`, `\"ENOMEM\"`, " +
 			"`\"EBUSY\"`, `\"EEXIST\"`, `\"ENODEV\"`, `\"EINVAL\"`, `\"ENOSPC\"`, `\"ENOSYS\"`, `\"EILSEQ\"`, " +
@@ -29,7 +29,7 @@ var (
 
 	Unregister = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "unregister",
-		Params:  scenario.Answers(scenario.Param{Name: "k", Kind: scenario.ParamProbe}),
+		Params:  scenario.Answers(scenario.Param{Name: "k", Of: scenario.TheProbes}),
 		Says:    "likewise. A probe that is made further down goes by its name: `unregister(\"k\")`",
 		Kernel:  []string{"unregister_kprobe", "unregister_kretprobe", "unregister_jprobe"},
 		Step:    scenario.StepUnregister,
@@ -42,7 +42,7 @@ var (
 
 	Enable = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "enable",
-		Params:  scenario.Answers(scenario.Param{Name: "k", Kind: scenario.ParamProbe}),
+		Params:  scenario.Answers(scenario.Param{Name: "k", Of: scenario.TheProbes}),
 		Says:    "likewise",
 		Kernel:  []string{"enable_kprobe", "enable_kretprobe", "enable_jprobe"},
 		Step:    scenario.StepEnable,
@@ -56,7 +56,7 @@ var (
 
 	Disable = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "disable",
-		Params:  scenario.Answers(scenario.Param{Name: "k", Kind: scenario.ParamProbe}),
+		Params:  scenario.Answers(scenario.Param{Name: "k", Of: scenario.TheProbes}),
 		Says:    "likewise",
 		Kernel:  []string{"disable_kprobe", "disable_kretprobe", "disable_jprobe"},
 		Step:    scenario.StepDisable,
@@ -70,7 +70,7 @@ var (
 
 	RegisterAll = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "register_all",
-		Params:  scenario.Answers(scenario.Param{Name: "ks", Kind: scenario.ParamProbes}),
+		Params:  scenario.Answers(scenario.Param{Name: "ks", Kind: scenario.ParamParts, Of: scenario.TheProbes}),
 		Says:    "`register` for a list, of kprobes or of kretprobes: if one can't be registered none is",
 		Kernel:  []string{"register_kprobes", "register_kretprobes", "register_jprobes"},
 		Setting: "batches",
@@ -83,7 +83,7 @@ var (
 
 	UnregisterAll = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "unregister_all",
-		Params:  scenario.Answers(scenario.Param{Name: "ks", Kind: scenario.ParamProbes}),
+		Params:  scenario.Answers(scenario.Param{Name: "ks", Kind: scenario.ParamParts, Of: scenario.TheProbes}),
 		Says:    "`unregister` for a list; one grace period for all",
 		Kernel:  []string{"unregister_kprobes", "unregister_kretprobes", "unregister_jprobes"},
 		Setting: "batches",

@@ -132,7 +132,7 @@ var (
 
 	RegisterFprobe = add(row{family: sites, Operation: &scenario.Operation{
 		Word:   "register_fprobe",
-		Params: scenario.Answers(scenario.Param{Name: "p", Kind: scenario.ParamFprobe}),
+		Params: scenario.Answers(scenario.Param{Name: "p", Of: scenario.TheFprobes}),
 		Says: "the handlers of an fprobe are called from now on, from all its functions. `\"EBUSY\"`: they are " +
 			"already",
 		Kernel:  []string{"register_fprobe_ips", "register_fprobe_syms", "bpf_kprobe_multi_link_attach"},
@@ -144,7 +144,7 @@ var (
 
 	UnregisterFprobe = add(row{family: sites, Operation: &scenario.Operation{
 		Word:    "unregister_fprobe",
-		Params:  scenario.Answers(scenario.Param{Name: "p", Kind: scenario.ParamFprobe}),
+		Params:  scenario.Answers(scenario.Param{Name: "p", Of: scenario.TheFprobes}),
 		Says:    "they aren't any more, and none of them runs when it returns. `\"EINVAL\"`: it isn't registered",
 		Kernel:  []string{"bpf_kprobe_multi_link_release"},
 		Traits:  scenario.Sited,

@@ -19,7 +19,7 @@ import (
 func (g *maker) calls() {
 	g.kinds = g.kinds[:0]
 	for _, k := range drawn() {
-		if m := &g.sc.Machine; k.Setting != "" && !m.Has(k.Setting) || k.Has(scenario.ParamLabel) &&
+		if m := &g.sc.Machine; k.Setting != "" && !m.Has(k.Setting) || k.Takes(scenario.TheLabels) &&
 			m.Edition == rules.Edition26 {
 			continue
 		}
@@ -120,19 +120,19 @@ func (g *maker) ops(own []string) []scenario.Op {
 func (g *maker) op(own []string) scenario.Op {
 	op := scenario.Op{Kind: g.kinds[g.rand.N(len(g.kinds))]}
 	for _, a := range op.Kind.Params {
-		switch a.Kind {
-		case scenario.ParamProbe:
-			op.Target = own[g.rand.N(len(own))]
-		case scenario.ParamProbes:
+		switch {
+		case a.Kind == scenario.ParamParts:
 			op.Targets = g.batch(own)
-		case scenario.ParamOn:
+		case a.Of == scenario.TheProbes:
+			op.Target = own[g.rand.N(len(own))]
+		case a.Kind == scenario.ParamOn:
 			op.On = !g.one(3)
-		case scenario.ParamLabel:
+		case a.Of == scenario.TheLabels:
 			if !g.labelled {
 				return g.settled()
 			}
 			op.Target = "key"
-		case scenario.ParamFunc:
+		case a.Kind == scenario.ParamFunc:
 			return g.call()
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func (r *Rig) unregistered() {
 	for i := len(r.config.Probes); i < len(r.Scenario.Probes); i++ {
 		sp := &r.Scenario.Probes[i]
-		p := engine.Probe{Kind: engine.Kind(sp.Kind), Symbol: sp.Symbol, Disabled: sp.Disabled, Maxactive: sp.Maxactive,
+		p := engine.Probe{Kind: sp.Kind, Symbol: sp.Symbol, Disabled: sp.Disabled, Maxactive: sp.Maxactive,
 			DataSize: sp.DataSize}
 		if sp.Symbol != "" {
 			p.Offset = sp.Offset
@@ -35,20 +35,13 @@ func (r *Rig) unregistered() {
 			at = r.funcs[f] + arch.Addr(sp.Offset+r.Scenario.Entry(sp))
 		}
 		r.placed = append(r.placed, at)
-		pre, post := handlerWords[sp.Kind][0], handlerWords[sp.Kind][1]
-		p.Handlers = b2u(sp.Pre != nil)<<pre | b2u(sp.Post != nil)<<post | b2u(sp.Fault != nil)<<kpev.Fault
-		if sp.Kind == scenario.ProbeJprobe {
-			p.Entry = r.funcs[sp.Entry]
+		for _, which := range sp.Which() {
+			p.Handlers |= b2u(sp.Steps(which) != nil) << which
 		}
+		p.Entry = r.funcs[sp.Entry]
 		r.config.Probes = append(r.config.Probes, p)
 		r.telling = r.telling || sp.Kind != scenario.ProbeKprobe || sp.Disabled
 	}
-}
-
-// handlerWords are the events' words for Pre and Post of a scenario's probe, by its kind.
-var handlerWords = [...][2]uint64{
-	scenario.ProbeKprobe: {kpev.Pre, kpev.Post}, scenario.ProbeKretprobe: {kpev.Entry, kpev.Return},
-	scenario.ProbeJprobe: {kpev.Jump, kpev.Post},
 }
 
 // loadOwn lists the text of the kernel on which the engine has a probe of its own.
@@ -136,14 +129,7 @@ func (r *Rig) tellProbe(i int) {
 			r.claim(kpev.Wants, uint64(i), uint64(n), 0)
 		}
 	}
-	silent := sp.Pre == nil
-	switch sp.Kind {
-	case scenario.ProbeKretprobe:
-		silent = sp.Post == nil
-	case scenario.ProbeJprobe:
-		silent = false
-	}
-	if silent {
+	if sp.Kind != scenario.ProbeJprobe && sp.Steps(sp.Which()[0]) == nil {
 		r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
 	}
 }
@@ -179,25 +165,19 @@ func (r *Rig) tell(x kapi.Context, h engine.Hit) {
 func (r *Rig) hit(x kapi.Context, h engine.Hit) int {
 	r.tell(x, h)
 	sp, id := &r.Scenario.Probes[h.Probe], uint64(h.Probe)
+	at := target.Arch.StackPointer(h.Regs)
 	switch h.Which {
-	case kpev.Post:
-		return r.handle(x, sp.Post, h.Regs, nil)
-	case kpev.Fault:
-		return r.handle(x, sp.Fault, h.Regs, nil)
 	case kpev.Entry:
-		sp0 := target.Arch.StackPointer(h.Regs)
-		to, _ := x.Memory().Load(sp0, r.arch.Word)
-		x.Emit(kpev.RetEntry, id, uint64(sp0), to)
-		left := r.handle(x, sp.Pre, h.Regs, h.Private)
-		if left != 0 {
-			x.Emit(kpev.RetLeft, id, uint64(sp0), 0)
-		}
-		return left
+		to, _ := x.Memory().Load(at, r.arch.Word)
+		x.Emit(kpev.RetEntry, id, uint64(at), to)
 	case kpev.Return:
-		x.Emit(kpev.RetReturn, id, uint64(target.Arch.StackPointer(h.Regs))-uint64(r.arch.Word), uint64(h.Ret))
-		return r.handle(x, sp.Post, h.Regs, h.Private)
+		x.Emit(kpev.RetReturn, id, uint64(at)-uint64(r.arch.Word), uint64(h.Ret))
 	}
-	return r.handle(x, sp.Pre, h.Regs, nil) // a pre_handler, or a jprobe's entry that is Go
+	left := r.handle(x, sp.Steps(h.Which), h.Regs, h.Private)
+	if h.Which == kpev.Entry && left != 0 {
+		x.Emit(kpev.RetLeft, id, uint64(at), 0)
+	}
+	return left
 }
 
 // handle runs the steps of a handler. It returns 1 if a step has changed the path, or returns
