@@ -15,32 +15,40 @@
 // what it is not, its rule and its limits.
 //
 //	cmd/kpsim           the command: one file a verb
-//	                    docstest and scripttest test the pages and the command lines, packagetest what scripts/package makes
-//	                    what a verb does: internal/findings (explore, merge, verify, fuzz),
-//	                    internal/report (one run), internal/shell (by hand), internal/check (objects),
-//	                    internal/kernelinfo (kernels), internal/litmus (litmus tests;
-//	                    internal/litmus/x86test reads those of x86, internal/litmus/ctest those in C, internal/litmus/axioms has the kernel's memory model for those, internal/litmus/run runs them, internal/litmus/extract makes one of a run),
-//	                    internal/catalogue (list, editions, version), internal/eval
+//	                    docstest and scripttest test the pages and the command lines,
+//	                    packagetest what scripts/package makes
+//	internal/verbs      what a verb does:
+//	                    findings (explore, merge, verify, fuzz), report (one run), shell (by hand),
+//	                    check (objects), kernelinfo (kernels), catalogue (list, editions, version)
+//	internal/eval       verbs about many searches:
+//	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a
+//	                    kernel's own), each with its pages; mutants (which property notices a fault),
+//	                    bench (how fast searches are), review (a change beside what was)
+//	internal/litmus     litmus tests: x86test reads those of x86, ctest those in C,
+//	                    axioms has the kernel's memory model for those, run runs them,
+//	                    extract makes one of a run
+//	internal/ui         what people see:
+//	                    cli (terminal, files, ^C, progress; its flags have ranges, errors, completion; its
+//	                    manual makes man pages; its inputs opens scenarios, traces, names),
+//	                    table (texts, JSON and tables of pages from columns), page (HTML; its plot draws plots),
+//	                    viewer (a run step by step);
+//	                    internal/version knows which kpsim this is, internal/nearest suggests names,
+//	                    internal/regular opens files, internal/lazyregexp compiles expressions when they are used
+//	internal/testkit    what only tests use, as no program that is shipped does:
+//	                    thorough says how much they do, proctest runs kpsim (served: many times in one process),
+//	                    pagetest checks pages, flagstest flags; gentest draws scenarios with rapid,
+//	                    searchtest loads them, tracetest writes logs by hand, kerneltest finds kernels
 //	kpsimtest           searches from a go test; the only package for other modules
 //	campaign            a module of its own: searches on many computers; its doc.go is a map of
-//	                    build, plan, unit, board, gate, hub, lead, work, desk, web, load, faults and cmd/kpsim-campaign
-//	internal/cli        terminal, files, ^C and progress for the verbs
-//	                    flags (ranges, errors, completion; flagstest), manual (man pages), inputs (scenarios, traces, names);
-//	                    internal/version knows which kpsim this is; internal/nearest suggests names,
-//	                    internal/regular opens files, internal/lazyregexp compiles expressions when they are used,
-//	                    internal/proctest runs kpsim in tests (internal/proctest/served: many times in one process),
-//	                    internal/thorough says how much these do
-//	internal/page       HTML pages; internal/table makes texts, JSON and tables of pages from columns;
-//	                    page/plot draws plots, page/pagetest checks pages; internal/viewer shows a run step by step
-//	internal/eval       results of many searches
-//	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a kernel's own), each with its pages;
-//	                    mutants (who notices a fault), bench (how fast searches are), review (a change beside what was)
+//	                    build, plan, unit, board, gate, hub, lead, work, desk, web, load, faults and
+//	                    cmd/kpsim-campaign
 //	internal/search     runs of a scenario; its doc.go is a map
 //	                    rig (one run), explore, replay, shrink, proof, blame, cause, fuzz, mutantsearch,
-//	                    session (by hand), results (files), parallel (workers), searchtest, twoengines,
+//	                    session (by hand), results (files), parallel (workers), twoengines,
 //	                    change (a kernel with and without a change)
-//	internal/scenario   what is run, as plain data; settings, parts, steps of handlers, sources of interrupts are rows
-//	                    act (what a task can do: a row an operation), lang (Starlark), library (built-in), gen (drawn; gen/gentest by rapid, for tests), edit (smaller ones), vet (checks)
+//	internal/scenario   what is run, as plain data; settings, parts, steps of handlers and sources of interrupts are rows
+//	                    act (what a task can do: a row an operation), lang (Starlark), library (built-in),
+//	                    gen (drawn), edit (smaller ones), vet (checks)
 //	properties          what must hold: one monitor a property, fed by events
 //	kprobes             the engine under test
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;
@@ -50,22 +58,24 @@
 //	                    boot boots it once for all machines; linuxev has its events,
 //	                    source says where in its C an instruction is;
 //	                    vmlinux opens kernels (sections, symbols, types, tables),
-//	                    vmlinux/shelf finds them, vmlinux/xz unpacks some, vmlinux/kerneltest for tests,
+//	                    vmlinux/shelf finds them, vmlinux/xz unpacks some,
 //	                    overlay links edited objects over one,
 //	                    closure says which of its functions run and what they call beside,
 //	                    mutate lists faults to put into their bytes
 //	engine              the interface to any engine; all lists the engines;
-//	                    ftrace, jumplabel and staticcall are further patchers on the waist, livepatch and fprobe are clients of ftrace,
+//	                    ftrace, jumplabel and staticcall are further patchers on the waist,
+//	                    livepatch and fprobe are clients of ftrace,
 //	                    debugger is another owner of breakpoints, uprobe takes those of user mode
-//	smp/kernel          locks, RCU, stop_machine, text poking, work: implements kapi on smp
 //	smp                 CPUs, tasks, interrupts, traps, memory
+//	                    kernel (locks, RCU, stop_machine, text poking, work) implements kapi on them;
 //	                    kapi is the narrow waist, all that an engine may ask for; smpev has the events;
-//	                    image (objects, hex; elfclass: 32 or 64 bits), fetch (which bytes a CPU may see), cycles (costs),
-//	                    lkmm (which stores to a cell a CPU may see under the kernel's memory model)
-//	smp/arch            instructions: arch is what any processor has, x86 decodes and executes,
-//	                    target selects the processor, x86/native compares with the real one
+//	                    image (objects, hex; elfclass: 32 or 64 bits), fetch (which bytes a CPU may see),
+//	                    cycles (costs),
+//	                    lkmm (which stores to a cell a CPU may see under the kernel's memory model);
+//	                    arch is what any processor has, arch/x86 decodes and executes,
+//	                    arch/target selects the processor, arch/x86/native compares with the real one
 //	traces              events, digests, schedules, trace files
-//	                    view (columns, story, scene), export (other tools), tracetest (logs by hand)
+//	                    view (columns, story, scene), export (other tools)
 //	sched               strategies, replays, search state
 //	sim                 choice, clock, fibre, random numbers
 //

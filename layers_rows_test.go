@@ -20,7 +20,7 @@ func TestRowsAreRows(t *testing.T) {
 			continue
 		}
 		named += orders(t, f.file, func(e ast.Expr) bool { return rows[selector(e)] })
-		if !strings.HasPrefix(f.path, "internal/scenario/gen/") {
+		if !strings.HasPrefix(f.path, "internal/scenario/gen/") && !strings.HasPrefix(f.path, "internal/testkit/gentest/") {
 			named += orders(t, f.file, func(e ast.Expr) bool { return strings.HasPrefix(selector(e), "act.") })
 		}
 	}

@@ -23,10 +23,10 @@ var shippedPrograms = []struct{ name, module, pkg string }{
 var forTests = []string{
 	"testing", "pgregory.net/rapid", "github.com/stretchr/testify", "github.com/rogpeppe/go-internal",
 	"github.com/chromedp/chromedp", "net/http/httptest",
-	"kpsim/internal/thorough", "kpsim/internal/proctest", "kpsim/internal/page/pagetest",
-	"kpsim/internal/scenario/gen/gentest",
-	"kpsim/internal/search/searchtest", "kpsim/internal/cli/flags/flagstest", "kpsim/linux/vmlinux/kerneltest",
-	"kpsim/traces/tracetest", "kpsim/kpsimtest",
+	"kpsim/internal/testkit/thorough", "kpsim/internal/testkit/proctest", "kpsim/internal/testkit/pagetest",
+	"kpsim/internal/testkit/gentest",
+	"kpsim/internal/testkit/searchtest", "kpsim/internal/testkit/flagstest", "kpsim/internal/testkit/kerneltest",
+	"kpsim/internal/testkit/tracetest", "kpsim/kpsimtest",
 }
 
 // listed asks the go tool of all packages that a program links.

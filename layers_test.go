@@ -48,7 +48,7 @@ var layers = []layer{
 		"linux/linuxev"}, free: []string{"*"}},
 	{pkg: "traces/export", may: []string{"traces", "traces/view", "smp/smpev"}, free: []string{"*"}},
 	// golden files
-	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev",
+	{pkg: "internal/testkit/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev",
 		"kprobes/kpev"}, free: []string{"os"}},
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/lkmm",
 		"smp/cycles", "smp/kapi", "smp/smpev"}, free: []string{"sync"}},
@@ -66,7 +66,7 @@ var layers = []layer{
 	// where files lie, before a run
 	{pkg: "linux/vmlinux/shelf", may: []string{"internal/regular"}, free: []string{"*"}},
 	// for tests
-	{pkg: "linux/vmlinux/kerneltest", may: []string{"linux/vmlinux", "linux/vmlinux/shelf"}, free: []string{"*"}},
+	{pkg: "internal/testkit/kerneltest", may: []string{"linux/vmlinux", "linux/vmlinux/shelf"}, free: []string{"*"}},
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/kapi"}, owned: true},
@@ -111,10 +111,10 @@ var layers = []layer{
 	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang",
 		"sim"}, free: []string{"*"}},
 	{pkg: "internal/scenario/gen", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/scenario/gen/gentest", may: []string{"*"}, free: []string{"*"}}, // for tests
+	{pkg: "internal/testkit/gentest", may: []string{"*"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/search/rig", may: []string{"*"}},
 	// for tests
-	{pkg: "internal/search/searchtest", may: []string{"internal/scenario", "internal/scenario/lang",
+	{pkg: "internal/testkit/searchtest", may: []string{"internal/scenario", "internal/scenario/lang",
 		"internal/scenario/library", "traces"}, free: []string{"*"}},
 	{pkg: "internal/search/parallel", free: []string{"*"}}, // workers, above the machines
 	{pkg: "internal/search/replay", may: []string{"*"}, free: []string{"*"}},
@@ -134,7 +134,7 @@ var layers = []layer{
 	{pkg: "internal/litmus/axioms", may: []string{"internal/litmus/ctest", "smp/lkmm"}, free: []string{"*"}},
 	// reads files, before a run
 	{pkg: "internal/litmus/x86test", may: []string{"internal/lazyregexp"}, free: []string{"*"}},
-	{pkg: "internal/litmus/extract", may: []string{"internal/cli", "internal/lazyregexp", "internal/litmus/x86test",
+	{pkg: "internal/litmus/extract", may: []string{"internal/ui/cli", "internal/lazyregexp", "internal/litmus/x86test",
 		"internal/nearest", "internal/search/replay", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi",
 		"smp/smpev", "traces", "traces/view"}, free: []string{"*"}},
 	{pkg: "internal/litmus/run", may: []string{"internal/litmus/axioms", "internal/litmus/ctest",
@@ -142,26 +142,29 @@ var layers = []layer{
 		free: []string{"*"}},
 	{pkg: "internal/litmus", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}}, // a map, and tests
-	{pkg: "internal/page/plot", free: []string{"*"}},
+	{pkg: "internal/ui/page/plot", free: []string{"*"}},
 	// plots
-	{pkg: "internal/page", may: []string{"internal/lazyregexp", "internal/page/plot", "internal/version"},
+	{pkg: "internal/ui/page", may: []string{"internal/lazyregexp", "internal/ui/page/plot", "internal/version"},
 		free: []string{"*"}},
-	{pkg: "internal/page/pagetest", free: []string{"*"}}, // runs a browser
-	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page", "internal/version"},
+	{pkg: "internal/testkit/pagetest", free: []string{"*"}}, // runs a browser
+	{pkg: "internal/ui/viewer", may: []string{"traces", "traces/view", "internal/ui/page", "internal/version"},
 		free: []string{"*"}},
-	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page",
+	{pkg: "internal/ui/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/ui/page",
 		"internal/regular", "internal/version"}, free: []string{"*"}},
-	{pkg: "internal/table", may: []string{"internal/cli", "internal/page"}, free: []string{"*"}},
-	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/lazyregexp",
+	{pkg: "internal/ui/table", may: []string{"internal/ui/cli", "internal/ui/page"}, free: []string{"*"}},
+	{pkg: "internal/ui/cli/flags", may: []string{"internal/ui/cli", "internal/ui/cli/inputs", "internal/lazyregexp",
 		"internal/nearest", "smp/image"}, free: []string{"*"}},
 	// for tests
-	{pkg: "internal/cli/flags/flagstest", may: []string{"internal/cli/flags", "internal/thorough"},
+	{pkg: "internal/testkit/flagstest", may: []string{"internal/ui/cli/flags", "internal/testkit/thorough"},
 		free: []string{"*"}},
-	{pkg: "internal/cli/manual", may: []string{"internal/cli/flags"}, free: []string{"*"}},
-	{pkg: "internal/cli/inputs", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/thorough", free: []string{"*"}},                                            // for tests
-	{pkg: "internal/proctest/served", free: []string{"*"}},                                     // is kpsim in tests
-	{pkg: "internal/proctest", may: []string{"internal/proctest/served"}, free: []string{"*"}}, // runs kpsim
+	{pkg: "internal/ui/cli/manual", may: []string{"internal/ui/cli/flags"}, free: []string{"*"}},
+	{pkg: "internal/ui/cli/inputs", may: []string{"*"}, free: []string{"*"}},
+	// for tests
+	{pkg: "internal/testkit/thorough", free: []string{"*"}},
+	// is kpsim in tests
+	{pkg: "internal/testkit/proctest/served", free: []string{"*"}},
+	// runs kpsim
+	{pkg: "internal/testkit/proctest", may: []string{"internal/testkit/proctest/served"}, free: []string{"*"}},
 	// workers, above those of search
 	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
@@ -171,12 +174,12 @@ var layers = []layer{
 	{pkg: "internal/eval/bench", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/matrix/pages", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/mutants", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/check", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/kernelinfo", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/catalogue", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/report", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/findings", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/shell", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/verbs/check", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/verbs/kernelinfo", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/verbs/catalogue", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/verbs/report", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/verbs/findings", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/verbs/shell", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "scripts/remove-lines", free: []string{"*"}},  // runs the tests
 	{pkg: "scripts/covered", free: []string{"*"}},       // builds kpsim and runs it
 	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},    // its tests run kpsim
@@ -186,14 +189,14 @@ var layers = []layer{
 	{pkg: "campaign/build", free: []string{"*"}}, // a module of its own: searches on many computers
 	{pkg: "campaign/plan", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/unit", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "campaign/board", may: []string{"campaign/plan", "campaign/unit", "internal/cli"}, free: []string{"*"}},
-	{pkg: "campaign/gate", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli"},
+	{pkg: "campaign/board", may: []string{"campaign/plan", "campaign/unit", "internal/ui/cli"}, free: []string{"*"}},
+	{pkg: "campaign/gate", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/ui/cli"},
 		free: []string{"*"}},
-	{pkg: "campaign/hub", may: []string{"internal/cli"}, free: []string{"*"}},
-	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli",
-		"internal/findings", "internal/search/fuzz"}, free: []string{"*"}},
+	{pkg: "campaign/hub", may: []string{"internal/ui/cli"}, free: []string{"*"}},
+	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/ui/cli",
+		"internal/verbs/findings", "internal/search/fuzz"}, free: []string{"*"}},
 	{pkg: "campaign/work", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "campaign/web", may: []string{"campaign/board", "internal/page", "internal/version"}, free: []string{"*"}},
+	{pkg: "campaign/web", may: []string{"campaign/board", "internal/ui/page", "internal/version"}, free: []string{"*"}},
 	{pkg: "campaign/load", may: []string{"*"}, free: []string{"*"}}, // its tests run servers and thousands of workers
 	{pkg: "campaign/desk", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/cmd/kpsim-campaign", may: []string{"*"}, free: []string{"*"}},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/sched"

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"testing"
 
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 
 	"github.com/stretchr/testify/require"
 )

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/sched"
 	"kpsim/traces"
 )

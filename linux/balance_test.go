@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/rig"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/linux/mutate"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/properties"
 	"kpsim/sched"
 )

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/sched"
 	"kpsim/smp"
 )

@@ -12,9 +12,9 @@ import (
 
 	"kpsim/engine"
 	"kpsim/engine/ftrace"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/kpev"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"

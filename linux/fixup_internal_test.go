@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/smp"
 	"kpsim/smp/kapi"
 )

@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/linux/boot"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/sched"
 )
 

@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/rig"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/sim"

@@ -7,10 +7,10 @@ import (
 
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/kpev"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/linux/closure"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/smp/arch/x86"
 )
 

@@ -3,10 +3,10 @@ package properties_test
 import (
 	"testing"
 
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/smp/smpev"
-	"kpsim/traces/tracetest"
 )
 
 // A run as in a search: two functions of thirty instructions, a probe that is optimized

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/traces"
-	"kpsim/traces/tracetest"
 )
 
 // TestCatalogue: names are unique, and a sentence is one. Which property gets a finding that

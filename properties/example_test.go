@@ -3,9 +3,9 @@ package properties_test
 import (
 	"fmt"
 
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/properties"
 	"kpsim/smp/smpev"
-	"kpsim/traces/tracetest"
 )
 
 // A monitor is tested on a log written by hand: no machine is needed.

@@ -3,9 +3,9 @@ package properties_test
 import (
 	"fmt"
 
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
-	"kpsim/traces/tracetest"
 )
 
 func init() {

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
-	"kpsim/traces/tracetest"
 )
 
 // The text of all logs. f is what is probed, its first five bytes the region:

@@ -1,8 +1,8 @@
 package properties_test
 
 import (
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
-	"kpsim/traces/tracetest"
 )
 
 func init() {

@@ -1,9 +1,9 @@
 package properties_test
 
 import (
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
-	"kpsim/traces/tracetest"
 )
 
 // ofModule says that f is in the text of module 3, which registered probes hold or don't.

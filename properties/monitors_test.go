@@ -3,12 +3,12 @@ package properties_test
 import (
 	"testing"
 
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
-	"kpsim/traces/tracetest"
 )
 
 // verdict is the result of a log.

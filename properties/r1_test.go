@@ -1,10 +1,10 @@
 package properties_test
 
 import (
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
-	"kpsim/traces/tracetest"
 )
 
 // The place of a return address on a stack, and where it returns to.

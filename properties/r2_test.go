@@ -1,8 +1,8 @@
 package properties_test
 
 import (
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
-	"kpsim/traces/tracetest"
 )
 
 // pooled registers a return probe of two instances, 11 and 12, of holder 10.

@@ -1,9 +1,9 @@
 package properties_test
 
 import (
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
-	"kpsim/traces/tracetest"
 )
 
 const (

@@ -1,8 +1,8 @@
 package properties_test
 
 import (
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
-	"kpsim/traces/tracetest"
 )
 
 // sent registers probe 1 at addr, with a slot or a detour of these bytes, and sends a CPU

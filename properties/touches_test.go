@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/linuxev"
 	"kpsim/sim"

@@ -1,10 +1,10 @@
 package properties_test
 
 import (
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/linuxev"
 	"kpsim/smp/smpev"
-	"kpsim/traces/tracetest"
 )
 
 func init() {

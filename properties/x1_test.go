@@ -1,6 +1,6 @@
 package properties_test
 
-import "kpsim/traces/tracetest"
+import "kpsim/internal/testkit/tracetest"
 
 func init() {
 	golden("X1-same", func(tr *tracetest.Trace) {

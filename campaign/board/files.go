@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // MostPiece is how large a piece of a file is at most, in bytes. The usual server takes messages of a

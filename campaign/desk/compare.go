@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"kpsim/campaign/board"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 	"kpsim/properties"
 )
 

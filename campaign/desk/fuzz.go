@@ -8,9 +8,9 @@ import (
 	"kpsim/campaign/board"
 	"kpsim/campaign/gate"
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
 	"kpsim/internal/search/fuzz"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // reportFuzz folds the islands of a fuzzing session in their order, and prints what they have

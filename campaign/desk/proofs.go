@@ -11,7 +11,7 @@ import (
 	"kpsim/campaign/gate"
 	"kpsim/campaign/plan"
 	"kpsim/campaign/unit"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // reportProofs prints what kpsim verify would have printed, and writes its traces.

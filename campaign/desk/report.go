@@ -9,9 +9,9 @@ import (
 	"kpsim/campaign/gate"
 	"kpsim/campaign/plan"
 	"kpsim/campaign/unit"
-	"kpsim/internal/cli"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/results"
+	"kpsim/internal/ui/cli"
 )
 
 // An outcome is what all units of a campaign have shown.

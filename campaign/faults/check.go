@@ -20,7 +20,7 @@ import (
 	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // ErrCannot says that this computer can't do what a schedule asks for.

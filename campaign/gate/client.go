@@ -12,7 +12,7 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // A Client asks what people may ask. Many goroutines may use it.

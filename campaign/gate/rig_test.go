@@ -17,8 +17,8 @@ import (
 	"kpsim/campaign/hub"
 	"kpsim/campaign/lead"
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // A rig is a server with a coordinator, as kpsim-campaign serve has it, on a port of its own.

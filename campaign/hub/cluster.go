@@ -16,7 +16,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // routeUser is the name under which servers of a cluster say their secret.

@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // Options are how a server runs.

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/nats-io/nuid"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // The roles, each with a key and an account of its own.

@@ -9,9 +9,9 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
 	"kpsim/internal/search/fuzz"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // A fuzzing is a fuzzing session that a campaign divides. Islands are folded by a goroutine of its

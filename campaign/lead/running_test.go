@@ -10,8 +10,8 @@ import (
 	"kpsim/campaign/board"
 	"kpsim/campaign/plan"
 	"kpsim/campaign/unit"
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // However results come (late, twice, of units that were handed out again), each unit of runs is

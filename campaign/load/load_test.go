@@ -23,8 +23,8 @@ import (
 	"kpsim/campaign/plan"
 	"kpsim/campaign/unit"
 	"kpsim/campaign/work"
-	"kpsim/internal/findings"
 	"kpsim/internal/search/results"
+	"kpsim/internal/verbs/findings"
 )
 
 type ctx = context.Context

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // MostFile is how large a file may be that travels to workers, in bytes.

@@ -12,9 +12,9 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // callsCampaign tells a campaign's file from a scenario's.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 func load(t testing.TB, src string) (*Campaign, error) {

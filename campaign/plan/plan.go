@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/results"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // A Campaign is all that is to be made, as data: it is what is stored of it.

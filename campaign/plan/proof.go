@@ -1,11 +1,11 @@
 package plan
 
 import (
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
-	"kpsim/internal/findings"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/verbs/findings"
 )
 
 // Proofs are scenarios to be verified, each by one worker: what a simulated kernel's routines know

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/fuzz"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/properties"
 	"kpsim/traces"
 )

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
 	"kpsim/internal/search/fuzz"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // Sessions are the fuzzing sessions that a process takes part in. They are shared by its cores:

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
-	"kpsim/internal/findings"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/verbs/findings"
 )
 
 // proof verifies a scenario.

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/parallel"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // search plans an exploration whose shards are units of their own.

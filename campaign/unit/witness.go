@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search/cause"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/shrink"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 )
 
 // A Source has what units before have shown.

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/page/pagetest"
+	"kpsim/internal/testkit/pagetest"
 )
 
 // actionTimeout is for a computer that has much else to do.

@@ -20,7 +20,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"kpsim/campaign/board"
-	"kpsim/internal/page"
+	"kpsim/internal/ui/page"
 	"kpsim/internal/version"
 )
 

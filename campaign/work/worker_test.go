@@ -19,8 +19,8 @@ import (
 	"kpsim/campaign/plan"
 	"kpsim/campaign/unit"
 	"kpsim/campaign/work"
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // campaign runs one whose units are made by a function, by a worker of so many cores, and returns

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/ui/cli"
 	"kpsim/sched"
 	"kpsim/sim"
 )

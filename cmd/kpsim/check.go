@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/check"
+import "kpsim/internal/verbs/check"
 
 // checkCmd is kpsim check.
 type checkCmd struct{ check.Check }

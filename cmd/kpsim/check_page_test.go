@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/page/pagetest"
+	"kpsim/internal/testkit/pagetest"
+	"kpsim/internal/ui/cli"
 )
 
 const modulesOfTests = "../../smp/image/testdata/"

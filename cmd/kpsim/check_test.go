@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/check"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/check"
 )
 
 var update = flag.Bool("update", false, "write what comes out to docs/check.md; read the diff")

@@ -6,11 +6,11 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/flags"
-	"kpsim/internal/cli/inputs"
-	"kpsim/internal/findings"
 	"kpsim/internal/search/blame"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/flags"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/verbs/findings"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/fetch"

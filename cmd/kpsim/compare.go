@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/findings"
+import "kpsim/internal/verbs/findings"
 
 // compareCmd is kpsim compare.
 type compareCmd struct{ findings.Compare }

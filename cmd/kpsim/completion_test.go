@@ -12,11 +12,11 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/flags"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario/library"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/flags"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/kprobes/mutants"
 )
 

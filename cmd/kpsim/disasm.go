@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/check"
+import "kpsim/internal/verbs/check"
 
 // disasmCmd is kpsim disasm.
 type disasmCmd struct{ check.Disasm }

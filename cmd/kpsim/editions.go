@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/catalogue"
+import "kpsim/internal/verbs/catalogue"
 
 // editionsCmd is kpsim editions.
 type editionsCmd struct{ catalogue.Editions }

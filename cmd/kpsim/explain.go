@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/report"
+import "kpsim/internal/verbs/report"
 
 // explainCmd is kpsim explain.
 type explainCmd struct{ report.Explain }

@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/findings"
+import "kpsim/internal/verbs/findings"
 
 // exploreCmd is kpsim explore.
 type exploreCmd struct{ findings.Explore }

@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/report"
+import "kpsim/internal/verbs/report"
 
 // exportCmd is kpsim export.
 type exportCmd struct{ report.Export }

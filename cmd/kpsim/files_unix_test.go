@@ -19,10 +19,10 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/proctest"
-	"kpsim/internal/thorough"
-	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/proctest"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/cli"
 )
 
 // written are the flags that name a file to write, each with a command line that writes it: the

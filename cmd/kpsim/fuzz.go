@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/findings"
+import "kpsim/internal/verbs/findings"
 
 // fuzzCmd is kpsim fuzz.
 type fuzzCmd struct{ findings.Fuzz }

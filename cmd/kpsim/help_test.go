@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/flags"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/flags"
 
 	"github.com/alecthomas/kong"
 )

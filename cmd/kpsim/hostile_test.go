@@ -21,7 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/traces"
 )
 

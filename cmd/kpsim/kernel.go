@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/kernelinfo"
+import "kpsim/internal/verbs/kernelinfo"
 
 // kernelCmd is kpsim kernel.
 type kernelCmd struct {

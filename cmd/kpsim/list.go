@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/catalogue"
+import "kpsim/internal/verbs/catalogue"
 
 // listCmd is kpsim list.
 type listCmd struct{ catalogue.List }

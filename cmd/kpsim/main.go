@@ -10,9 +10,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/flags"
 	"kpsim/internal/search/parallel"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/flags"
 	"kpsim/sim"
 )
 

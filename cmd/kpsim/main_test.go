@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 	"kpsim/sim"
 )
 

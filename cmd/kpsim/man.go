@@ -12,9 +12,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/manual"
 	"kpsim/internal/nearest"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/manual"
 	"kpsim/internal/version"
 )
 

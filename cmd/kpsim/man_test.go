@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // man runs kpsim man.

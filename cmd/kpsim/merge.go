@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/findings"
+import "kpsim/internal/verbs/findings"
 
 // mergeCmd is kpsim merge.
 type mergeCmd struct{ findings.Merge }

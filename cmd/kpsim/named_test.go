@@ -11,10 +11,10 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/cli"
 	"kpsim/internal/version"
-	"kpsim/linux/vmlinux/kerneltest"
 )
 
 // A naming is a command line that prints JSON or writes files, and what it prints or writes:

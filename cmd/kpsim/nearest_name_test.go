@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // A misspelt name is answered with names that are near, or where to look, in a

@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/page/pagetest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/pagetest"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/cli"
 )
 
 // overheadHTML runs kpsim overhead --html with flags besides: the file, and what is in it.

@@ -14,9 +14,9 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/thorough"
-	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/cli"
 )
 
 // lasting are command lines of all commands that can take more than a second, as short as they can

@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/report"
+import "kpsim/internal/verbs/report"
 
 // replayCmd is kpsim replay.
 type replayCmd struct{ report.Replay }

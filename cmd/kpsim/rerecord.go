@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/report"
+import "kpsim/internal/verbs/report"
 
 // rerecordCmd is kpsim rerecord.
 type rerecordCmd struct{ report.Rerecord }

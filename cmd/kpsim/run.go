@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/report"
+import "kpsim/internal/verbs/report"
 
 // runCmd is kpsim run.
 type runCmd struct{ report.OneRun }

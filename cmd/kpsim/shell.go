@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/shell"
+import "kpsim/internal/verbs/shell"
 
 // shellCmd is kpsim shell.
 type shellCmd struct{ shell.Shell }

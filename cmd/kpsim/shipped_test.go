@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli/inputs"
+	"kpsim/internal/ui/cli/inputs"
 )
 
 // TestShipped: --as-shipped says what it brings back, wherever it is taken, and that

@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/report"
+import "kpsim/internal/verbs/report"
 
 // shrinkCmd is kpsim shrink.
 type shrinkCmd struct{ report.Shrink }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 	"kpsim/traces/view"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/flags/flagstest"
+	"kpsim/internal/testkit/flagstest"
+	"kpsim/internal/ui/cli"
 )
 
 // A flag that is given twice is refused, or both of its values are taken.

@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/findings"
+import "kpsim/internal/verbs/findings"
 
 // verifyCmd is kpsim verify.
 type verifyCmd struct{ findings.Verify }

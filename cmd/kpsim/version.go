@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/catalogue"
+import "kpsim/internal/verbs/catalogue"
 
 // versionCmd is kpsim version.
 type versionCmd struct{ catalogue.Version }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 	"kpsim/internal/version"
 )
 

@@ -1,6 +1,6 @@
 package main
 
-import "kpsim/internal/report"
+import "kpsim/internal/verbs/report"
 
 // viewCmd is kpsim view.
 type viewCmd struct{ report.View }

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/litmus/run"
 	"kpsim/internal/search/parallel"
+	"kpsim/internal/ui/cli"
 )
 
 // Litmus is the command.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/litmus/run"
+	"kpsim/internal/ui/cli"
 )
 
 // A printer prints tests in their order, as soon as those before are done.

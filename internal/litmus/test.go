@@ -5,10 +5,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/litmus/ctest"
 	"kpsim/internal/litmus/run"
 	"kpsim/internal/litmus/x86test"
+	"kpsim/internal/ui/cli"
 )
 
 // A quantifier says what a condition claims of the final states.

@@ -15,7 +15,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/replay"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/sched"

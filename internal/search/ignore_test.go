@@ -11,7 +11,7 @@ import (
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/sched"

@@ -13,7 +13,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"

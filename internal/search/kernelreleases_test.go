@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/properties"
 )
 

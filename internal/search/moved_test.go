@@ -9,7 +9,7 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 )
 
 // never searches a program for anything that breaks.

@@ -11,8 +11,8 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/mutants"
 )
 

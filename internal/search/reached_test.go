@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/linux/closure"
 	"kpsim/linux/mutate"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 )

@@ -14,8 +14,8 @@ import (
 	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/replay"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/sched"
 	"kpsim/traces"
 )

@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/linux/boot"
-	"kpsim/linux/vmlinux/kerneltest"
 )
 
 // Each known series boots its engine, the same for each number of CPUs.

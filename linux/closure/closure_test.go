@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux/vmlinux"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/smp/arch/x86"
 )
 

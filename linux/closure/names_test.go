@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/internal/testkit/kerneltest"
 )
 
 var update = flag.Bool("update", false, "write names.txt and known.txt anew from the kernels at hand")

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux/closure"
 	"kpsim/linux/vmlinux"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux/overlay"
 	"kpsim/linux/vmlinux"
-	"kpsim/linux/vmlinux/kerneltest"
 )
 
 const base32 = 0xc2200000

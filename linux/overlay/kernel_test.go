@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux/overlay"
 	"kpsim/linux/vmlinux"
-	"kpsim/linux/vmlinux/kerneltest"
 )
 
 // objects returns the engine's objects that scripts/kernel-objects made beside a kernel.

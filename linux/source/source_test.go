@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/smp/arch"
 )
 

@@ -3,8 +3,8 @@ package vmlinux_test
 import (
 	"testing"
 
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux/vmlinux"
-	"kpsim/linux/vmlinux/kerneltest"
 )
 
 // Damaged kernels are refused, or read as far as they make sense: no panic, no end-

@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/sim"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
-	"kpsim/traces/tracetest"
 	"kpsim/traces/view"
 )
 

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
-	"kpsim/traces/tracetest"
 	"kpsim/traces/view"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
-	"kpsim/traces/tracetest"
 	"kpsim/traces/view"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"kpsim/campaign/lead"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // announcer returns what prints events, and posts them to a webhook if there is one.

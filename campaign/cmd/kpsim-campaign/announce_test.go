@@ -14,7 +14,7 @@ import (
 	"kpsim/campaign/board"
 	"kpsim/campaign/lead"
 	"kpsim/campaign/unit"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // New finds are printed and posted, known ones are printed only; a webhook that refuses is told.

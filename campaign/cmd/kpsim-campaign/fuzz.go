@@ -4,8 +4,8 @@ import (
 	"kpsim/campaign/build"
 	"kpsim/campaign/desk"
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 type fuzzCmd struct {

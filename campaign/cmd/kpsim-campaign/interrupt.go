@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // errInterrupted says that the user ended a command.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/flags"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search/parallel"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/flags"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/fetch"

@@ -13,7 +13,7 @@ import (
 	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // which names a campaign.

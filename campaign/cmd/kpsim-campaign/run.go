@@ -13,7 +13,7 @@ import (
 	"kpsim/campaign/lead"
 	"kpsim/campaign/plan"
 	"kpsim/campaign/work"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // single are the flags of a campaign that is all in one process.

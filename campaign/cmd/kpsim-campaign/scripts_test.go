@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/proctest"
+	"kpsim/internal/testkit/proctest"
 )
 
 // programs compiles kpsim-campaign, and kpsim beside which its reports are held.

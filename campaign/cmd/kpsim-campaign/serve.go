@@ -18,7 +18,7 @@ import (
 	"kpsim/campaign/hub"
 	"kpsim/campaign/lead"
 	"kpsim/campaign/work"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 // defaultDir is where a server on this computer keeps everything.

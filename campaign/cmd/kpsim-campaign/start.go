@@ -12,8 +12,8 @@ import (
 	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 	"kpsim/campaign/plan"
-	"kpsim/internal/cli"
-	"kpsim/internal/findings"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/findings"
 )
 
 // what says what a campaign is to do.

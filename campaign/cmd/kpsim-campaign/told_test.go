@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/flags"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/flags"
 )
 
 // Help says of each number and time of a campaign what it counts and what it is if it isn't given,
@@ -44,7 +44,7 @@ func ofKpsim(command reflect.Type, f *kong.Flag) bool {
 	for i := range command.NumField() {
 		field := command.Field(i)
 		if field.Anonymous && field.Type.Kind() == reflect.Struct {
-			if strings.HasPrefix(field.Type.PkgPath(), "kpsim/internal/findings") {
+			if strings.HasPrefix(field.Type.PkgPath(), "kpsim/internal/verbs/findings") {
 				for k := range field.Type.NumField() {
 					if strings.EqualFold(field.Type.Field(k).Name, strings.ReplaceAll(f.Name, "-", "")) {
 						return true

@@ -6,7 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kpsim/internal/cli/flags/flagstest"
+	"kpsim/internal/testkit/flagstest"
 )
 
 // A flag that is given twice is refused, or both of its values are taken.

@@ -5,7 +5,7 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/web"
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 )
 
 func (c *serveCmd) web(p *cli.Program, b *board.Board) (func(), error) { return c.page(p, b, c.HTTP) }

@@ -14,9 +14,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/proctest"
-	"kpsim/internal/thorough"
-	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/proctest"
+	"kpsim/internal/testkit/thorough"
 )
 
 // The pages for readers, README.md, docs/*.md and docs/reports/*.md, are tests. In a block, which is

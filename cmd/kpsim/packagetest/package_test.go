@@ -21,8 +21,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/proctest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/proctest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/internal/version"
 )
 

@@ -18,9 +18,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kpsim/internal/proctest"
-	"kpsim/internal/thorough"
-	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/proctest"
+	"kpsim/internal/testkit/thorough"
 )
 
 // Exit statuses of kpsim.

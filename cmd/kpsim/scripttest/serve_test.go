@@ -16,7 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kpsim/internal/proctest"
+	"kpsim/internal/testkit/proctest"
 )
 
 // serveTimeout is for a computer that has much else to do.

@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
+	"kpsim/internal/ui/cli"
 	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/rig"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/traces"

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/mutantsearch"
+	"kpsim/internal/ui/cli"
 	"kpsim/kprobes/mutants"
 	"kpsim/smp"
 	"kpsim/smp/kapi"

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/page"
-	"kpsim/internal/page/plot"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/page/plot"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 )

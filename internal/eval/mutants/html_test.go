@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/page/pagetest"
+	"kpsim/internal/testkit/pagetest"
+	"kpsim/internal/ui/cli"
 )
 
 // mutantsHTML writes the page of rows.

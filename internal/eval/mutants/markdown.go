@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"kpsim/internal/cli"
+	"kpsim/internal/ui/cli"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 )

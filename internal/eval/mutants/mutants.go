@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/mutantsearch"
+	"kpsim/internal/ui/cli"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat"
 
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 )
 
 // covered counts how many of some intervals hold the truth.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp/cycles"

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead/kernelcost"
-	"kpsim/internal/page"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/page"
 )
 
 // A cost is the cost of a hit or a call on both sides.

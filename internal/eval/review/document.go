@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/page"
 	"kpsim/internal/search/change"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/page"
 )
 
 // document puts the results on one page, the worst first. whole adds reference material, for a

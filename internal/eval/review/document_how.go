@@ -3,9 +3,9 @@ package review
 import (
 	"fmt"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/page"
 	"kpsim/internal/search/change"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/page"
 	"kpsim/linux"
 )
 

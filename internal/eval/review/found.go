@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead/kernelcost"
-	"kpsim/internal/report"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/cause"
 	"kpsim/internal/search/change"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/verbs/report"
 	"kpsim/linux"
 	"kpsim/linux/source"
 )

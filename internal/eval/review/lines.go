@@ -11,8 +11,8 @@ import (
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/search/change"
+	"kpsim/internal/ui/cli"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )

@@ -15,12 +15,12 @@ import (
 	"strings"
 	"time"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/change"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 )
 
 // A program is a kpsim built from a checkout, with that checkout's engine in Go.

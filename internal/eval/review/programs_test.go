@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/cli"
 )
 
 // built builds a checkout of kpsim in which a file is changed: old became new. "" changes nothing.

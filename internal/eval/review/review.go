@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/change"
 	"kpsim/internal/search/twoengines"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/linux"
 	"kpsim/linux/source"
 )

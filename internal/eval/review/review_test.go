@@ -12,15 +12,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead/kernelcost"
-	"kpsim/internal/page/pagetest"
 	"kpsim/internal/search/change"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/pagetest"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/linux"
 	"kpsim/linux/closure"
-	"kpsim/linux/vmlinux/kerneltest"
 )
 
 // compiled is a kprobes.c of Debian's 6.1, changed by a function and compiled, and the patch of it.

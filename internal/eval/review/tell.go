@@ -6,10 +6,10 @@ import (
 	"math"
 	"strings"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/page"
 	"kpsim/internal/search/change"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/table"
 )
 
 // tell prints the results and writes the page.

@@ -10,7 +10,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/sched"
 	"kpsim/smp"
 )

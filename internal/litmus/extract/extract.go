@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/nearest"
 	"kpsim/internal/search/replay"
+	"kpsim/internal/ui/cli"
 )
 
 // A Test is the litmus test of a run.

@@ -12,7 +12,7 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 )
 
 // The bounds of a program, whatever it says.

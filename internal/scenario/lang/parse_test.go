@@ -14,9 +14,9 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
-	"kpsim/internal/scenario/gen/gentest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/testkit/gentest"
 	"kpsim/traces"
 )
 

@@ -10,7 +10,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/traces"

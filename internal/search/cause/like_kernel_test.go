@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli/inputs"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 )
 
 // TestLooksLike: the witnesses of kernels' finds look like the finds that they are of. Of two it

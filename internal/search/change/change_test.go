@@ -10,8 +10,8 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/change"
 	"kpsim/internal/search/twoengines"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/properties"
 )
 

@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/search/explore"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/linux/source"
-	"kpsim/linux/vmlinux/kerneltest"
 )
 
 // common is a longest common subsequence.

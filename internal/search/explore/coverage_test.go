@@ -9,7 +9,7 @@ import (
 
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/sim"

@@ -9,8 +9,8 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/properties"
 	"kpsim/sched"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/sim"
 )
 

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/sched"
 	"kpsim/smp/arch"
 )

@@ -10,9 +10,9 @@ import (
 
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/twoengines"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 )
 
 func kernel(t *testing.T, series string) *linux.Kernel {

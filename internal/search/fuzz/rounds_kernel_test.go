@@ -8,7 +8,7 @@ import (
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/twoengines"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 )
 
 // TestKernelIslands: with a kernel's engine islands have basic blocks and compared answers too,

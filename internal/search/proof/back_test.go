@@ -8,7 +8,7 @@ import (
 
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 )
 
 // How far a verification is grows from little to much while it lasts, and isn't all before the end;

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/rig"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/sched"
 	"kpsim/sim"
 )

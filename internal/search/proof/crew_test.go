@@ -8,8 +8,8 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/explore"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/sched"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/sim"

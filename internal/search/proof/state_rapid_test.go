@@ -8,12 +8,12 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
-	"kpsim/internal/scenario/gen/gentest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/gentest"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 )
 
 // TestRapidMerges is TestMerges of scenarios that are drawn, broken or not, with a

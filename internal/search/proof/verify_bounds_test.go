@@ -9,7 +9,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/proof"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 )
 
 // crowded has more movers than are told apart: 64 CPUs, their IPIs and 63 sources.

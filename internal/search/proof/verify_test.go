@@ -10,8 +10,8 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/sched"
 )
 

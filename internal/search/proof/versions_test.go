@@ -9,8 +9,8 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 )
 
 // eachTinier calls f with each of the smallest settings under a model of memory, without

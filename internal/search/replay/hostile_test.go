@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/traces"
 
 	"github.com/stretchr/testify/require"

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/replay"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/traces"
 )
 

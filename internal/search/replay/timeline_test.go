@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/replay"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )

@@ -5,7 +5,7 @@ import (
 
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/sched"
 )
 

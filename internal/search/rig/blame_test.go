@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"

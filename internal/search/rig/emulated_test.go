@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/sched"
 	"kpsim/smp"
 )

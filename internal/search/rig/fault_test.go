@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 )
 
 // A fault of the scenario's own text is reported for the run without probes:

@@ -5,8 +5,8 @@ import (
 
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 	"kpsim/sim"

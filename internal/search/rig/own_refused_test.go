@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/explore"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 )
 
 // TestOwnRefused: an instruction that the simulator doesn't execute, and that the

@@ -9,7 +9,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/sched"
 )
 

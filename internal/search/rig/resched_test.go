@@ -12,7 +12,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/smp/arch/x86"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/sched"
 	"kpsim/smp"
 )

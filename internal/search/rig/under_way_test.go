@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"kpsim/internal/search/explore"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 
 	"github.com/stretchr/testify/require"
 )

@@ -12,7 +12,7 @@ import (
 	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
-	"kpsim/internal/search/searchtest"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/kprobes"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"

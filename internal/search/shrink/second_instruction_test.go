@@ -5,9 +5,9 @@ import (
 
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
-	"kpsim/internal/search/searchtest"
 	"kpsim/internal/search/shrink"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 
 	"github.com/stretchr/testify/require"
 )

@@ -12,7 +12,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/sched"

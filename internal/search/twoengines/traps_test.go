@@ -10,7 +10,7 @@ import (
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/twoengines"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/sched"
 	"kpsim/smp/smpev"
 	"kpsim/traces"

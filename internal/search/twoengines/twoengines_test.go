@@ -12,12 +12,12 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
-	"kpsim/internal/scenario/gen/gentest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/twoengines"
+	"kpsim/internal/testkit/gentest"
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/sched"
 	"kpsim/smp/arch/target"
 )

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )

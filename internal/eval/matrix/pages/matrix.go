@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/matrix"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/smp"
 )
 

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/matrix"
-	"kpsim/internal/page"
-	"kpsim/internal/page/plot"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/page/plot"
 	"kpsim/properties"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/matrix"
-	"kpsim/internal/page/pagetest"
+	"kpsim/internal/testkit/pagetest"
+	"kpsim/internal/ui/cli"
 )
 
 // writtenMatrix fills the rows of a name with what of says of each cell, and writes its page.

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/eval/overhead/kernelcost"
-	"kpsim/internal/thorough"
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/linux"
-	"kpsim/linux/vmlinux/kerneltest"
 )
 
 var update = flag.Bool("update-counts", false, "rewrite the counts of the kernels that are at hand")

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/page"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/page"
 )
 
 // The page and the command print the same of the same seed, and each row is drawn from a stream of its own: the hits of

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/table"
 	"kpsim/smp/cycles"
 )
 

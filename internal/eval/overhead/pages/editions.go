@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/table"
 )
 
 // editions prints what hits cost with the engines of editions.

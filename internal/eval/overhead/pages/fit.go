@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/table"
 )
 
 type Fit struct {

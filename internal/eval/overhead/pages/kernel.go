@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/eval/overhead/kernelcost"
-	"kpsim/internal/page"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/table"
 	"kpsim/linux"
 )
 

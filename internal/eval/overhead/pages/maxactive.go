@@ -3,12 +3,12 @@ package pages
 import (
 	"fmt"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/page"
 	"kpsim/internal/scenario"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/table"
 	"kpsim/sim"
 )
 

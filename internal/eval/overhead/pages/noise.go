@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/ui/cli"
 )
 
 // What is drawn if nothing is said, for a page too, and at most. The hits are enough for some ticks to come in those

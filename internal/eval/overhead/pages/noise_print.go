@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/table"
 )
 
 // printNoise prints tables of what all hits have.

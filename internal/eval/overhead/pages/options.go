@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/eval/overhead/kernelcost"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 )
 
 type Table struct {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/page"
-	"kpsim/internal/page/plot"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/page/plot"
 	"kpsim/smp/cycles"
 )
 

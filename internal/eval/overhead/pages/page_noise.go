@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/page"
-	"kpsim/internal/page/plot"
+	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/page/plot"
 )
 
 // pageSeed is what the runs of a page are drawn from.

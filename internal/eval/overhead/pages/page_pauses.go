@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/page"
-	"kpsim/internal/page/plot"
+	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/page/plot"
 )
 
 // A pagePause is a sort of pause that the page shows.

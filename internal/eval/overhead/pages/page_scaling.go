@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/page"
-	"kpsim/internal/page/plot"
+	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/page/plot"
 	"kpsim/kprobes/rules"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/page"
-	"kpsim/internal/page/pagetest"
+	"kpsim/internal/testkit/pagetest"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/page"
 )
 
 // By costs of nothing hits take nothing, which no logarithmic axis has.

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/page"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/table"
 	"kpsim/smp/cycles"
 )
 

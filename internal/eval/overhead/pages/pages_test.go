@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/ui/cli"
 )
 
 // Each pause is in its row, in µs of the machine, and one that didn't occur is

@@ -3,10 +3,10 @@ package pages
 import (
 	"fmt"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/table"
 	"kpsim/sim"
 )
 

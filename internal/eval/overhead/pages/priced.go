@@ -6,10 +6,10 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/search/parallel"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 )

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/table"
 )
 
 // probesMost is the largest table.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/sim"
 	"kpsim/smp/cycles"
 )

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
-	"kpsim/internal/table"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/table"
 	"kpsim/smp/cycles"
 )
 

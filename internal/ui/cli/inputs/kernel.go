@@ -1,0 +1,151 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/ui/cli"
+	"kpsim/linux"
+	"kpsim/linux/vmlinux/shelf"
+)
+
+// Kernel holds the flags that select a kernel's engine instead of kpsim's own.
+type Kernel struct {
+	Kernel  cli.FileName   `placeholder:"FILE" help:"Run the kernel's own engine, instruction by instruction: a vmlinux, or a vmlinuz as distributions ship it. Instead of what the scenarios say of the engine; nothing is expected then."`
+	Objects []cli.FileName `placeholder:"FILE,…" help:"With --kernel: object files, compiled for that kernel, whose functions take the place of its own."`
+
+	opened *linux.Kernel
+}
+
+// Base returns the base name of the kernel's file; "" if none was given.
+func (f *Kernel) Base() string {
+	if f.Kernel == "" {
+		return ""
+	}
+	return f.Kernel.Base()
+}
+
+// List returns the objects as typed.
+func (f *Kernel) List() string {
+	var words []string
+	for _, o := range f.Objects {
+		words = append(words, string(o))
+	}
+	return strings.Join(words, ",")
+}
+
+// Words returns the flags as typed.
+func (f *Kernel) Words() (words []string) {
+	if f.Kernel != "" {
+		words = append(words, "--kernel", string(f.Kernel))
+	}
+	if len(f.Objects) > 0 {
+		words = append(words, "--objects", f.List())
+	}
+	return words
+}
+
+// Line returns another command's line with these flags as typed.
+func (f *Kernel) Line(words ...string) string {
+	return cli.Line(append(append([]string{cli.Typed()}, words...), f.Words()...)...)
+}
+
+// Alone refuses options of kpsim's own engine together with a kernel.
+func (f *Kernel) Alone(edition, mutant string) error {
+	switch {
+	case f.Kernel == "":
+		return nil
+	case edition != "":
+		return errors.New("--edition: it is of kpsim's own engine, and a kernel's is what it is; leave it or " +
+			"--kernel out")
+	case mutant != "" && !ofMachineCode(mutant):
+		return fmt.Errorf("--mutant: %s breaks kpsim's own engine, not a kernel's; of a kernel: %s", mutant,
+			cli.Line(cli.Typed(), "kernel", "mutants", cli.AsFile(string(f.Kernel))))
+	}
+	return nil
+}
+
+// ofMachineCode reports whether a mutant's name has the form of a mutant of machine code
+// (linux/mutate). Whether it exists depends on the kernel.
+func ofMachineCode(mutant string) bool { return strings.Contains(mutant, ":") }
+
+// Set makes a scenario run the kernel's engine, if a kernel was given.
+func (f *Kernel) Set(j *Input) error {
+	k, err := f.Open()
+	if err != nil || k == nil {
+		return err
+	}
+	if err := j.SetLinux(k); err != nil {
+		return fmt.Errorf("%s: %w", j.Arg, err)
+	}
+	f.Laid(j)
+	return nil
+}
+
+// Laid records which objects lie over the scenario's kernel, for its traces.
+func (f *Kernel) Laid(j *Input) {
+	j.objects = nil
+	for _, o := range f.Objects {
+		j.objects = append(j.objects, o.Base())
+	}
+}
+
+// onShelf suggests kernels on this computer if a release was given instead of a file.
+func onShelf(name string) string {
+	of := make(map[string]string)
+	var releases []string
+	for _, path := range shelf.Files("vmlinuz") {
+		release := filepath.Base(filepath.Dir(path))
+		of[release], releases = path, append(releases, release)
+	}
+	var paths []string
+	for _, release := range nearest.Names(name, releases) {
+		paths = append(paths, of[release])
+	}
+	if len(paths) == 0 {
+		return ""
+	}
+	return "; did you mean " + cli.List(paths) + "?"
+}
+
+// Open opens the kernel and registers it for scenarios. It returns nil if no kernel was given.
+func (f *Kernel) Open() (*linux.Kernel, error) {
+	if f.Kernel == "" {
+		if len(f.Objects) > 0 {
+			return nil, errors.New("--objects: they take the place of a kernel's functions; give the kernel " +
+				"with --kernel FILE")
+		}
+		return nil, nil
+	}
+	return f.OpenAs("--kernel", "--objects")
+}
+
+// OpenAs is Open where flags of other names give the kernel and the objects. A kernel must be
+// given.
+func (f *Kernel) OpenAs(kernel, laid string) (*linux.Kernel, error) {
+	if f.opened != nil {
+		return f.opened, nil
+	}
+	var objects []string
+	for _, o := range f.Objects {
+		objects = append(objects, string(o))
+	}
+	k, err := linux.Open(string(f.Kernel), objects...)
+	if p := new(fs.PathError); errors.As(err, &p) {
+		if slices.Contains(objects, p.Path) {
+			return nil, fmt.Errorf("%s: %s", laid, cli.Cause(err, p.Path))
+		}
+		return nil, fmt.Errorf("%s: %s%s", kernel, cli.Cause(err, string(f.Kernel)), onShelf(f.Kernel.Base()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	linux.Give(k)
+	f.opened = k
+	return k, nil
+}

@@ -1,0 +1,25 @@
+package inputs
+
+import (
+	"kpsim/internal/search/replay"
+	"kpsim/internal/ui/cli"
+	"kpsim/linux"
+	"kpsim/linux/source"
+	"kpsim/traces/view"
+)
+
+// Sources holds the flags that locate the source of a trace's kernel.
+type Sources struct {
+	Source cli.FileName `placeholder:"DIR" help:"Of a kernel's trace: the folder of its source, to print the text of each line that is named. Default: what lies beside the objects and isn't newer; without objects, what scripts/fetch-kernel-source has fetched."`
+}
+
+// Follow adds the calls of a kernel's own engine, and their places in its C source, to a replay.
+func (f *Sources) Follow(r *replay.Replay, in *view.Input) {
+	m := &r.Rig.Scenario.Machine
+	if m.Engine != linux.Row.Name {
+		return
+	}
+	if k, err := linux.Given(m.Image); err == nil { // opened when the trace was run
+		r.Follow(source.Of(k, string(f.Source)), in)
+	}
+}

@@ -1,0 +1,106 @@
+package viewer_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/viewer"
+)
+
+// Figures are of a page, in milliseconds, by the browser's own clock.
+type figures struct {
+	Load      float64 // from the navigation until the script has shown the first step
+	Step      float64 // the median of some steps: texts, lists, layout and drawing
+	StepWorst float64
+	Draw      float64 // the median of drawings of the whole run and of parts of it, by step and by time
+	DrawWorst float64
+	Frame     float64 // the median from frame to frame while one goes on, a step a frame: the browser's painting, too
+}
+
+func (f figures) String() string {
+	return fmt.Sprintf("load %.0f ms, step %.1f ms (at worst %.1f), redraw %.1f ms (at worst %.1f), a frame %.1f ms",
+		f.Load, f.Step, f.StepWorst, f.Draw, f.DrawWorst, f.Frame)
+}
+
+// measure goes to so many steps, and then on by so many frames.
+const measure = `(async (goes, moves) => {
+	const v = kpsim.viewers[0], n = v.run.n, steps = [], draws = [], frames = [];
+	const median = list => list.toSorted((a, b) => a - b)[list.length >> 1];
+	const timed = (list, f) => {
+		const began = performance.now();
+		f();
+		list.push(performance.now() - began);
+	};
+	for (let i = 0; i < goes; i++) {
+		timed(steps, () => {
+			v.go(Math.floor(i * 7919 %% n));
+			document.body.offsetHeight;
+			v.draw();
+		});
+	}
+	for (let i = 0; i < 2; i++) {
+		for (let k = 0; k < 12; k++) {
+			timed(draws, () => v.draw());
+			v.zoom(0.5);
+		}
+		v.axis();
+	}
+	let was = 0;
+	for (let i = 0; i < moves; i++) {
+		const now = await new Promise(requestAnimationFrame);
+		if (was) frames.push(now - was);
+		was = now;
+		v.go((n >> 1) + i);
+	}
+	return {
+		Load: performance.getEntriesByName("ready")[0].startTime,
+		Step: median(steps), StepWorst: Math.max(...steps), Draw: median(draws), DrawWorst: Math.max(...draws), Frame: median(frames),
+	};
+})(%d, %d)`
+
+// sizeMax is how many bytes a page of 10,000 events has at most.
+const sizeMax = 2_000_000
+
+// Pages of long runs are opened and gone through. How fast that is is said, and no more: it
+// is the computer's. BenchmarkPage takes more of each.
+func TestLong(t *testing.T) {
+	for _, events := range []int{10_000, 100_000} {
+		if events > 10_000 {
+			thorough.Only(t, "4 s of a browser")
+		}
+		r := long(t, events)
+		file, size := page(t, r)
+		n := len(r.Scene.Steps)
+		if events == 10_000 {
+			require.Less(t, size*events/n, sizeMax)
+		}
+		p := open(t, file, desk)
+		p.shows(0, &r, 0)
+		f := js[figures](p, measure, 10, 5)
+		t.Logf("%d events, %d KB: %v", n, size/1000, f)
+		p.press("t", "0", "w")
+		require.Equal(t, "store", r.Scene.Steps[p.step(0)].Class)
+	}
+}
+
+// BenchmarkPage gives the same figures as benchmarks are given.
+func BenchmarkPage(b *testing.B) {
+	for _, events := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprint(events), func(b *testing.B) {
+			var r viewer.Run
+			for b.Loop() {
+				r = long(b, events)
+			}
+			file, size := page(b, r)
+			f := js[figures](open(b, file, desk), measure, 100, 60)
+			b.ReportMetric(float64(size)/1e3, "page-KB")
+			b.ReportMetric(f.Load, "load-ms")
+			b.ReportMetric(f.Step, "step-ms")
+			b.ReportMetric(f.Draw, "redraw-ms")
+			b.ReportMetric(f.Frame, "frame-ms")
+		})
+	}
+}

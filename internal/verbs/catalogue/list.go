@@ -1,0 +1,254 @@
+package catalogue
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/ui/cli"
+	"kpsim/kprobes/mutants"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/traces/view"
+)
+
+type List struct {
+	What []string `arg:"" optional:"" name:"listed" help:"A list, scenarios, properties, mutants, strategies, barriers or history, or names of what is in one, as T2 or a commit. None: all but the last two."`
+	JSON bool     `name:"json" help:"Print one JSON object."`
+}
+
+// A listing holds the lists, as printed by --json.
+type listing struct {
+	Scenarios  []listedScenario `json:"scenarios,omitempty"`
+	Properties []listedProperty `json:"properties,omitempty"`
+	Mutants    []listedMutant   `json:"mutants,omitempty"`
+	Strategies []listedStrategy `json:"strategies,omitempty"`
+	Barriers   []listedBarrier  `json:"barriers,omitempty"`
+	History    []listedFix      `json:"history,omitempty"`
+}
+
+// The names of the lists.
+const (
+	listScenarios  = "scenarios"
+	listProperties = "properties"
+	listMutants    = "mutants"
+	listStrategies = "strategies"
+	listBarriers   = "barriers"
+	listHistory    = "history"
+)
+
+var lists = []string{listScenarios, listProperties, listMutants, listStrategies, listBarriers, listHistory}
+
+type listedScenario struct {
+	Name        string `json:"name"`
+	Says        string `json:"says"`
+	Expectation string `json:"expectation"`
+}
+
+type listedProperty struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Says string `json:"says"`
+}
+
+type listedMutant struct {
+	Name     string `json:"name"`
+	Says     string `json:"says"`
+	Scenario string `json:"scenario"`
+	Property string `json:"property"`
+}
+
+// A listedBarrier is a memory ordering that a mutant can omit.
+type listedBarrier struct {
+	Mutant string `json:"mutant"`
+	Keeps  string `json:"keeps"`
+	Order  string `json:"order"`
+	Source string `json:"source"`
+}
+
+type listedStrategy struct {
+	Name string `json:"name"`
+	Says string `json:"says"`
+}
+
+// A listedFix is a fault of kernels, fixed or not.
+type listedFix struct {
+	Commit     string   `json:"commit,omitempty"`
+	Introduced string   `json:"introduced"`
+	Fixed      string   `json:"fixed"`
+	Area       string   `json:"area"`
+	Kind       string   `json:"kind"`
+	Seen       string   `json:"seen"`
+	Back       []string `json:"back"`
+	Says       string   `json:"says"`
+}
+
+func (c *List) Run(p *cli.Program) (int, error) {
+	for _, w := range c.What {
+		if err := cli.Known("list, and nothing in one,", w, Listed()); err != nil {
+			return 0, err
+		}
+	}
+	var l listing
+	for _, s := range library.All() {
+		if c.wants(listScenarios, s.Name) {
+			l.Scenarios = append(l.Scenarios, listedScenario{s.Name, s.Says, expectation(s.Expect)})
+		}
+	}
+	for _, q := range properties.All {
+		if c.wants(listProperties, q.ID, q.Name) {
+			l.Properties = append(l.Properties, listedProperty{q.ID, q.Name, q.Says})
+		}
+	}
+	for i := range mutants.All {
+		if m := &mutants.All[i]; c.wants(listMutants, m.Name) {
+			l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
+		}
+	}
+	for i := range mutants.Unchecked {
+		if m := &mutants.Unchecked[i]; len(c.What) > 0 && c.wants(m.Name) {
+			l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
+		}
+	}
+	for _, s := range sched.All {
+		if c.wants(listStrategies, s.Name) {
+			l.Strategies = append(l.Strategies, listedStrategy{s.Name, s.Says})
+		}
+	}
+	for _, m := range mutants.Barriers() {
+		if len(c.What) > 0 && c.wants(listBarriers, m.Name) {
+			place := m.Barrier.Place()
+			l.Barriers = append(l.Barriers, listedBarrier{m.Name, place.Name, place.Order.String(), place.Source})
+		}
+	}
+	for i := range mutants.History() {
+		if f := &mutants.History()[i]; len(c.What) > 0 && c.wants(listHistory, cmp.Or(f.Commit, listHistory)) {
+			l.History = append(l.History, listFix(f))
+		}
+	}
+	if c.JSON {
+		return cli.OK, p.PrintJSON(l)
+	}
+	l.print(p)
+	return cli.OK, nil
+}
+
+// wants reports whether any of the words was requested: the name of a list, or of something in
+// it.
+func (c *List) wants(words ...string) bool {
+	return len(c.What) == 0 || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(c.What, w) })
+}
+
+func listFix(f *mutants.Fix) listedFix {
+	l := listedFix{Commit: f.Commit, Introduced: f.Introduced.String(), Fixed: f.Fixed.String(), Area: f.Area,
+		Kind: f.Kind, Seen: f.Seen, Says: f.Says}
+	for _, b := range f.Back {
+		l.Back = append(l.Back, b.String())
+	}
+	return l
+}
+
+// Listed returns everything that may be requested.
+func Listed() []string {
+	words := slices.Concat(lists, library.Names(), mutants.Known())
+	for _, q := range properties.All {
+		words = append(words, q.ID, q.Name)
+	}
+	for _, s := range sched.All {
+		words = append(words, s.Name)
+	}
+	for i := range mutants.History() {
+		if f := &mutants.History()[i]; f.Commit != "" {
+			words = append(words, f.Commit)
+		}
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// expectation describes what a scenario expects.
+func expectation(e scenario.Expect) string {
+	switch {
+	case e.Sometimes:
+		return "sometimes " + e.Property
+	case e.Canary != "":
+		return "never, canary " + e.Canary
+	}
+	return "never"
+}
+
+func (l *listing) print(p *cli.Program) {
+	var scenarios, properties, mutants, strategies, barriers, history table
+	for _, s := range l.Scenarios {
+		scenarios.add(s.Name, s.Expectation, s.Says)
+	}
+	for _, q := range l.Properties {
+		properties.add(q.ID, q.Name, q.Says)
+	}
+	for _, m := range l.Mutants {
+		mutants.add(m.Name, m.Scenario+": "+m.Property, m.Says)
+	}
+	for _, s := range l.Strategies {
+		strategies.add(s.Name, s.Says)
+	}
+	for _, b := range l.Barriers {
+		barriers.add(b.Mutant, b.Order, b.Source)
+	}
+	for _, f := range l.History {
+		history.add(cmp.Or(f.Commit, "-"), f.Introduced+" until "+f.Fixed, strings.Join(f.Back, "; ")+": "+f.Says)
+	}
+	between := ""
+	for _, t := range []struct {
+		*table
+		title string
+	}{
+		{&scenarios, "Scenarios: what may be explored, and what is expected of all its schedules together"},
+		{&properties, "Properties: what must hold in every run"},
+		{&mutants, "Mutants: what can be broken on purpose, and where which property notices"},
+		{&strategies, "Strategies: who decides the schedules"},
+		{&barriers, "Barriers: what keeps accesses in order, each a mutant that leaves it out; under memory sc " +
+			"none can matter"},
+		{&history, "History: faults that kernels had, by the release that mended them, and what brings each back"},
+	} {
+		if len(t.rows) > 0 {
+			t.print(p, between+t.title)
+			between = "\n"
+		}
+	}
+}
+
+// A table has rows of cells; all but the last are padded. On a narrow terminal the last cell goes
+// below the others.
+type table struct{ rows [][]string }
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) print(p *cli.Program, title string) {
+	if rest, ok := strings.CutPrefix(title, "\n"); ok {
+		fmt.Fprintln(p.Out)
+		title = rest
+	}
+	p.Indented("", title)
+	var width [3]int
+	for _, r := range t.rows {
+		for i, cell := range r {
+			width[i] = max(width[i], len(cell))
+		}
+	}
+	for _, r := range t.rows {
+		line := " "
+		for i, cell := range r[:len(r)-1] {
+			line += fmt.Sprintf(" %-*s ", width[i], cell)
+		}
+		last := r[len(r)-1]
+		if whole := line + " " + last; p.Width == 0 || view.Visible(whole) <= p.Width {
+			fmt.Fprintln(p.Out, whole)
+			continue
+		}
+		p.Indented("  ", strings.TrimSpace(line))
+		p.Indented(cli.Indent+"  ", last)
+	}
+}

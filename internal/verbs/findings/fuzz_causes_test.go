@@ -1,0 +1,92 @@
+package findings
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/search/fuzz"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+)
+
+// TestFuzzCauses: an engine with several faults breaks one property for several causes. Each is
+// shown once, with the fault that it looks like, whatever the number of workers; those that look
+// like none come first in the end.
+func TestFuzzCauses(t *testing.T) {
+	run := func(workers int) (out string, finds []fuzzFind, all fuzzRow) {
+		t.Chdir(t.TempDir())
+		c := &Fuzz{Seed: 1, Each: 3, Programs: 40, Edition: "2.6", Workers: workers,
+			Broken: inputs.Broken{AsShipped: true}, Traces: "traces", JSON: true}
+		var printed bytes.Buffer
+		p := cli.New(&printed, new(bytes.Buffer))
+		_, err := c.Run(p)
+		require.NoError(t, err)
+		p.Flush()
+		out = printed.String()
+		for line := range strings.Lines(out) {
+			var f fuzzFind
+			require.NoError(t, json.Unmarshal([]byte(line), &f))
+			if f.Property != "" {
+				finds = append(finds, f)
+			} else if strings.Contains(line, `"edition":"all"`) {
+				require.NoError(t, json.Unmarshal([]byte(line), &all))
+			}
+		}
+		return out, finds, all
+	}
+	out, finds, all := run(1)
+	causes := make(map[string]bool)
+	of := make(map[string]int)
+	for _, f := range finds {
+		key := f.Property + ": " + strings.Join(f.Like, ", ")
+		if f.Like == nil {
+			key += f.Message
+		}
+		require.False(t, causes[key], "%s is shown twice", key)
+		causes[key] = true
+		of[f.Property]++
+		require.FileExists(t, f.Trace)
+	}
+	require.Greater(t, of["owned-breakpoint"], 1, "no second cause is shown: %v", finds)
+	require.True(t, causes["owned-breakpoint: byte-first"] && causes["owned-breakpoint: leave-tf"], "%v", causes)
+	require.Len(t, all.Causes, len(finds))
+	for i := range all.Causes[1:] {
+		require.False(t, all.Causes[i+1].New && !all.Causes[i].New, "what is new comes first")
+	}
+	for _, c := range all.Causes {
+		require.True(t, 0 < c.Shown && c.Shown <= c.Looked && c.Looked <= c.Broken, c)
+	}
+	three, _, _ := run(3)
+	seconds := func(s string) string { // of the last line, the time
+		before, after, _ := strings.Cut(s, `"seconds":`)
+		_, after, _ = strings.Cut(after, ",")
+		return before + after
+	}
+	require.Equal(t, seconds(out), seconds(three))
+}
+
+// TestFuzzBehindAKnownCause: programs that break a property in the same words as others are looked at, too, as
+// far as the questions go that the session has asked.
+func TestFuzzBehindAKnownCause(t *testing.T) {
+	of := kindOf{"progress", 1}
+	c := new(Fuzz)
+	c.start()
+	list := []*fuzz.Program{{Broken: []fuzz.Broke{{Property: of.property, Kind: of.kind, Runs: 1}}},
+		{Broken: []fuzz.Broke{{Property: of.property, Kind: of.kind, Runs: 1}}}}
+	require.Len(t, c.looks(list, false), 1,
+		"the first of a kind is looked at, and nothing is known yet of what that takes")
+	c.causes.kinds[of] = &fuzzKind{programs: 5, looked: 1, asked: lookAsks}
+	c.total.Points = 2 * looksShare * lookAsks
+	require.Len(t, c.looks(list, false), 1, "another look takes as much as the first")
+	require.Empty(t, c.looks(list, true), "the time is over")
+	c.total.Points = 3 * looksShare * lookAsks
+	require.Len(t, c.looks(list, false), 2)
+	c.total.Points = looksShare * lookAsks
+	require.Empty(t, c.looks(list, false))
+	list[1].Broken[0].Kind = 2
+	require.Len(t, c.looks(list, true), 1, "the first of another kind is looked at")
+}

@@ -1,0 +1,127 @@
+package findings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/search/fuzz"
+	"kpsim/internal/ui/cli"
+)
+
+const (
+	recipeFile = ".recipe"   // the ending of a recipe file's name
+	nextFile   = "next.seed" // in a corpus: the seed of the next fresh program
+	recipeMost = 64 << 10    // size limit of a recipe's file, in bytes
+	corpusMost = 1 << 16     // the largest number of recipes in a corpus
+)
+
+// readRecipe reads a recipe's file.
+func readRecipe(path string) (gen.Recipe, error) {
+	b, err := cli.ReadFile(path, recipeMost)
+	if err != nil {
+		return gen.Recipe{}, err
+	}
+	r, err := gen.ReadRecipe(b)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// resume makes the session begin with the recipes in the corpus's folder, or with the one
+// given recipe.
+func (c *Fuzz) resume() error {
+	if c.Recipe != "" {
+		r, err := readRecipe(string(c.Recipe))
+		if err != nil {
+			return err
+		}
+		c.session.Again(r)
+		c.Programs = 1
+	}
+	list, next, err := c.corpus()
+	if err != nil {
+		return err
+	}
+	c.session.Again(list...)
+	c.session.Next = next
+	return nil
+}
+
+// corpus reads the recipes in the corpus's folder, and the seed of the next fresh program.
+func (c *Fuzz) corpus() (list []gen.Recipe, next uint64, err error) {
+	if c.Corpus == "" {
+		return nil, gen.First(c.Seed), nil
+	}
+	if err := cli.MakeFolder(c.Corpus); err != nil {
+		return nil, 0, err
+	}
+	files, err := os.ReadDir(c.Corpus)
+	if err != nil {
+		return nil, 0, fmt.Errorf("--corpus: %s", cli.Cause(err, c.Corpus))
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), recipeFile) {
+			continue
+		}
+		if len(list) == corpusMost {
+			return nil, 0, fmt.Errorf("--corpus: %s has more than %d recipes; remove some, or give another folder",
+				c.Corpus, corpusMost)
+		}
+		r, err := readRecipe(filepath.Join(c.Corpus, f.Name()))
+		if err != nil {
+			return nil, 0, err
+		}
+		list = append(list, r)
+	}
+	r, err := readRecipe(filepath.Join(c.Corpus, nextFile))
+	switch {
+	case err == nil:
+		return list, r.Seed, nil
+	case os.IsNotExist(err):
+		return list, gen.First(c.Seed), nil
+	}
+	return nil, 0, err
+}
+
+// keep writes new recipes of the corpus to its folder.
+func (c *Fuzz) keep(list []*fuzz.Program) error {
+	if c.Corpus == "" || len(list) == 0 {
+		return nil
+	}
+	write := func(name string, r *gen.Recipe) error {
+		path := filepath.Join(c.Corpus, name)
+		if err := cli.WriteWhole(path, r.Marshal()); err != nil {
+			return fmt.Errorf("--corpus: %s", cli.Cause(err, path))
+		}
+		return nil
+	}
+	for _, p := range list {
+		if p.Kept {
+			if err := write(fmt.Sprintf("%016x%s", p.Recipe.Hash(), recipeFile), &p.Recipe); err != nil {
+				return err
+			}
+		}
+	}
+	return write(nextFile, &gen.Recipe{Seed: c.session.Next})
+}
+
+// eachUnreached calls f for each function of the kernel that has blocks which no program has
+// reached. The line says where they are: in the source, if the kernel has debug information.
+func (c *Fuzz) eachUnreached(f func(line string)) {
+	k, _ := c.Kernel.Open()
+	list := c.session.Unreached()
+	for len(list) > 0 {
+		n := 0
+		var places []string
+		for ; n < len(list) && list[n].Func == list[0].Func; n++ {
+			places = append(places, fuzz.Place(k, &list[n]))
+		}
+		f(fmt.Sprintf("%s, %s: %s", list[0].Func, cli.Number(n, "block"), strings.Join(slices.Compact(places), ", ")))
+		list = list[n:]
+	}
+}

@@ -1,0 +1,92 @@
+package findings
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/verbs/report"
+)
+
+// A fuzzFind is the printed result for a cause by which a property was broken.
+type fuzzFind struct {
+	Property   string   `json:"property"`
+	Program    string   `json:"program"`
+	Message    string   `json:"message"`
+	Deviations int      `json:"deviations"`
+	Like       []string `json:"like,omitempty"` // known finds in kernels that it resembles
+	Trace      string   `json:"trace,omitempty"`
+	Unsaved    string   `json:"unsaved,omitempty"` // why there is no trace
+	Recipe     string   `json:"recipe"`
+}
+
+// save saves a program that is the first to show a cause, and prints how to replay it.
+func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
+	w, one := l.w, l.one
+	name := filepath.Join(c.Traces, inputs.TraceName(w.Property.ID+"-"+l.name))
+	for n := 2; slices.ContainsFunc(c.causes.all,
+		func(f *fuzzCause) bool { return f.find.Recipe == name+recipeFile }); n++ {
+		name = filepath.Join(c.Traces, inputs.TraceName(fmt.Sprintf("%s-%s-%d", w.Property.ID, l.name, n)))
+	}
+	find := &fuzzFind{
+		Property: w.Property.Name, Program: l.name, Message: w.Message, Deviations: len(w.Schedule), Like: l.cause.Like,
+		Trace: name + ".kps", Recipe: name + recipeFile,
+	}
+	if err := cli.WriteWhole(find.Recipe, one.Recipe.Marshal()); err != nil {
+		return nil, fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Recipe), c.line(&one.Recipe, one.Runs))
+	}
+	if _, err := inputs.WriteTrace(find.Trace, w.File); errors.As(err, new(*inputs.Unreadable)) {
+		find.Trace, find.Unsaved = "", err.Error()
+		c.unsaved++
+	} else if err != nil {
+		return nil, fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Trace), c.line(&one.Recipe, one.Runs))
+	}
+	if c.JSON {
+		return find, p.PrintJSON(find)
+	}
+	if _, err := fmt.Fprintf(p.Out, "%s breaks %s: %s\n", find.Program, find.Property, w.Message); err != nil {
+		return nil, err
+	}
+	p.Indented(cli.Indent, report.Headline(p, w.File))
+	if find.Like != nil {
+		p.Indented(cli.Indent, "looks like "+c.like(find))
+	}
+	tellSchedule(p, w.Schedule)
+	if find.Unsaved != "" {
+		p.Indented(cli.Indent, find.Unsaved)
+		p.ToType("to find it with fewer:", c.again(find.Recipe))
+		return find, nil
+	}
+	p.ToType(cli.Number(len(w.Schedule), "deviation")+"; to replay:",
+		cli.Line(append([]string{cli.Typed(), "replay", find.Trace}, c.Kernel.Words()...)...))
+	return find, nil
+}
+
+// like names the known finds that a find resembles, and where they are explained.
+func (c *Fuzz) like(f *fuzzFind) string {
+	where := " (docs/findings.md)"
+	if c.Kernel.Kernel == "" {
+		where = " (" + cli.Line(cli.Typed(), "list", "mutants") + ")"
+	}
+	return strings.Join(f.Like, " or ") + where
+}
+
+// fewerRuns is how many runs search for a violation with fewer deviations.
+const fewerRuns = 3000
+
+// again returns the command that searches a find's program for runs with fewer deviations.
+func (c *Fuzz) again(recipe string) string {
+	words := []string{cli.Typed(), "fuzz", "--recipe", recipe, "--runs", fmt.Sprint(fewerRuns), "--strategy",
+		inputs.Few}
+	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt},
+		{"--memory", c.Memory}, {"--mutant", c.Mutant}} {
+		if f.value != "" {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	return cli.Line(append(words, c.Kernel.Words()...)...)
+}

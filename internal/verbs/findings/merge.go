@@ -1,0 +1,90 @@
+package findings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/results"
+	"kpsim/internal/ui/cli"
+)
+
+type Merge struct {
+	Files  []string `arg:"" name:"file" help:"Result files that explore --shard I/N --out FILE has written, one for each share."`
+	Traces string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	JSON   bool     `name:"json" help:"Print one JSON object a line."`
+}
+
+func (c *Merge) Run(p *cli.Program) (int, error) {
+	if c.Traces == "" {
+		return 0, errors.New("--traces: the name is empty; name a folder")
+	}
+	var list []*results.File
+	for _, name := range c.Files {
+		data, err := cli.ReadFile(name, cli.MostResult)
+		if err != nil {
+			return 0, fmt.Errorf("%s; name a result file", cli.Cause(err, name))
+		}
+		r, err := results.Read(name, data)
+		if err != nil {
+			return 0, err
+		}
+		list = append(list, r)
+	}
+	all, missing, err := results.Join(c.Files, list)
+	if missing > 0 {
+		return 0, fmt.Errorf("%w; to make it:  %s", err, c.again(list[0], missing))
+	}
+	if err != nil {
+		return 0, err
+	}
+
+	x := &Explore{Traces: c.Traces, JSON: c.JSON}
+	return x.report(p, all, cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...),
+		func(spec explore.Spec, i int) error {
+			for _, r := range list { // before any of it is used
+				if err := r.Check(spec, r.Scenarios[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+}
+
+// again returns the command that makes a share.
+func (c *Merge) again(r *results.File, share int) string {
+	words := []string{cli.Typed(), "explore"}
+	for _, e := range r.Scenarios {
+		words = append(words, cli.AsFile(e.Arg))
+	}
+	for _, f := range []struct{ flag, value, unless string }{
+		{"--strategy", r.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
+		{"--fetch", r.Fetch, ""}, {"--memory", r.Memory, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""},
+		{"--runs", fmt.Sprint(r.Runs), "0"},
+	} {
+		if strings.HasPrefix(f.value, "-") {
+			words = append(words, f.flag+"="+f.value)
+		} else if f.value != f.unless {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	if r.Unbiased {
+		words = append(words, "--unbiased")
+	}
+	if len(r.Ignored) > 0 {
+		words = append(words, "--ignore", strings.Join(r.Ignored, ","))
+	}
+	if r.Every {
+		words = append(words, "--all-properties")
+	}
+	if slices.ContainsFunc(r.Scenarios,
+		func(e *results.Explored) bool { return strings.Contains(e.Text, `, image = "`) }) {
+		words = append(words, "--kernel", "FILE")
+	}
+	if r.SelfCheck > 0 {
+		words = append(words, selfCheck(r.SelfCheck).flag())
+	}
+	return cli.Line(append(words, "--shard", fmt.Sprintf("%d/%d", share, r.Shares), "--out", "FILE")...)
+}

@@ -1,0 +1,129 @@
+package findings
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/cause"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/properties"
+	"kpsim/traces"
+)
+
+// A trace stays on disk when its scenario is fixed, because it may still be wanted: it may be
+// committed, or be used for comparison. It therefore records the program in which it was
+// found. If that isn't today's, explore and the commands that show a trace say so.
+
+// An older is an existing trace at a path where a search would have written a trace, if it had
+// broken the trace's property. It may also be at a path of explore when verify runs, or the
+// reverse, if it belongs to another version of the scenario.
+type older struct {
+	Trace string `json:"trace"`
+	Says  string `json:"says"`
+	next  string // the next command to type
+}
+
+// olders looks for traces of a scenario that a search hasn't written; written lists those that
+// it has. own is the name of the command's own traces. other is the name used by the other of
+// explore and verify, whose traces are reported only if they belong to another version of the
+// scenario.
+func (c *Explore) olders(j *job, own, other string, written []string) (list []older) {
+	if c.shares > 1 || c.stop.Load() {
+		return nil
+	}
+	for _, name := range []string{own, other} {
+		mine := []string{name}
+		for _, q := range properties.All {
+			mine = append(mine, name+"-"+q.Name)
+		}
+		for _, n := range slices.Clone(mine) {
+			for i := 2; name == own && i < 2+cause.FurtherMost; i++ {
+				mine = append(mine, fmt.Sprintf("%s-%d", n, i))
+			}
+		}
+		for _, n := range mine {
+			path := filepath.Join(c.Traces, n+".kps")
+			if slices.Contains(written, path) {
+				continue
+			}
+			file := traceOf(path, j.Name)
+			if file == nil || name == other &&
+				slices.Contains([]string{"", j.Source}, file.Remark(inputs.OriginSource)) {
+				continue
+			}
+			list = append(list, c.older(j, path, file))
+		}
+	}
+	return list
+}
+
+// traceOf reads a trace; nil if there is none, or none of this scenario.
+func traceOf(path, scenario string) *traces.File {
+	if !inputs.IsFile(path) {
+		return nil
+	}
+	data, err := cli.ReadFile(path, cli.MostTrace)
+	if err != nil {
+		return nil
+	}
+	file, err := traces.Parse(path, data)
+	if err != nil {
+		return nil // replay says what is wrong with it
+	}
+	if s, err := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine); err != nil || s.Name != scenario {
+		return nil
+	}
+	return file
+}
+
+// older describes the origin of an existing trace, as far as it is known.
+func (c *Explore) older(j *job, path string, file *traces.File) older {
+	o := older{Trace: path, next: "to look at it:  " + c.Kernel.Line("replay", path)}
+	switch source := file.Remark(inputs.OriginSource); {
+	case source == "":
+		o.Says = "isn't one of these runs, but of an earlier exploration: it breaks " + file.Property
+	case source != j.Source:
+		o.Says = fmt.Sprintf("is of an earlier version of %s, and says nothing of this one", j.Arg)
+		o.next = "if nobody wants it any more:  " + cli.Line("rm", path)
+	default:
+		o.Says = fmt.Sprintf("isn't one of these runs: %sit breaks %s", c.otherwise(j, file), file.Property)
+	}
+	return o
+}
+
+// otherwise lists how the run of a trace differs from this exploration's: found with seed 7, …
+func (c *Explore) otherwise(j *job, file *traces.File) string {
+	var list []string
+	switch m := file.Remark(traces.OriginMutant); {
+	case m == c.Mutant:
+	case m == "":
+		list = append(list, "no mutant")
+	default:
+		list = append(list, "mutant "+m)
+	}
+	if f := file.Remark(traces.OriginFetch); f != c.Fetch && f != "" {
+		list = append(list, "fetch "+f)
+	}
+	if s := file.Remark("seed"); s != "" && s != fmt.Sprint(c.Seed) {
+		list = append(list, "seed "+s)
+	} else if n, err := strconv.ParseUint(file.Remark("run"), 10, 64); err == nil && n >= j.runs {
+		list = append(list, fmt.Sprintf("%d runs or more", n+1))
+	}
+	if list == nil {
+		return ""
+	}
+	return "found with " + strings.Join(list, ", ") + ", "
+}
+
+// tellOlder reports such traces. The report depends on which files exist, so it isn't for
+// standard output.
+func tellOlder(p *cli.Program, list []older) {
+	for _, o := range list {
+		fmt.Fprintf(p.Err, "kpsim: %s %s; %s\n", o.Trace, o.Says, o.next)
+	}
+}

@@ -1,0 +1,74 @@
+package findings
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/internal/search/explore"
+	"kpsim/internal/ui/cli"
+)
+
+// firstJSON is the number of schedules after which a search finds a violation.
+type firstJSON struct {
+	explore.First
+	Median *uint64 `json:"median"` // null: more than bound
+	Low    *uint64 `json:"low"`
+	High   *uint64 `json:"high"`
+}
+
+// soon records how soon the row's property is broken, if that was measured.
+func (r *row) soon(list []explore.First) {
+	for _, f := range list {
+		if f.Property != r.Property {
+			continue
+		}
+		median, low, high := f.Median()
+		r.First = &firstJSON{f, orNull(median), orNull(low), orNull(high)}
+		r.shows = append(r.shows, soonLine(&f, median, low, high))
+	}
+}
+
+func orNull(n uint64) *uint64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func soonLine(f *explore.First, median, low, high uint64) string {
+	if median == 0 {
+		return fmt.Sprintf("first witness within %s for %d of %d seeds", cli.Number(f.Bound, "schedule"), len(f.Found),
+			f.Seeds)
+	}
+	to := fmt.Sprint(high)
+	if high == 0 {
+		to = fmt.Sprintf("more than %d", f.Bound)
+	}
+	return fmt.Sprintf("first witness after %s in the median (%d to %s, %d seeds)", cli.Number(median, "schedule"), low,
+		to, f.Seeds)
+}
+
+// thorough says in two lines what share of all behaviours a search has seen.
+func thorough(res *explore.Result) []string {
+	st := &res.Stats
+	if st.Sampled == 0 {
+		return []string{cli.Number(res.Counts.Points, "point") + "; too few runs for an estimate"}
+	}
+	lines := []string{fmt.Sprintf("%s; %s in %s sampled; the next is new with %s",
+		cli.Number(res.Counts.Points, "point"),
+		cli.Number(st.Behaviours, "behaviour"), cli.Number(st.Sampled, "run"), chance(st.New))}
+	seen := fmt.Sprintf("all %s of event seen", cli.Number(len(st.Seen), "kind"))
+	if n := len(st.Unseen); n > 0 {
+		seen = fmt.Sprintf("%d of %s of event seen, never %s", len(st.Seen), cli.Number(len(st.Seen)+n, "kind"),
+			strings.Join(st.Unseen, ", "))
+	}
+	for _, s := range st.Sources {
+		seen += fmt.Sprintf("; %s at %d of %s", s.Source, s.Fired, cli.Number(s.Visited, "place"))
+	}
+	return append(lines, seen)
+}
+
+// chance prints a probability with its interval.
+func chance(c explore.Chance) string {
+	return fmt.Sprintf("%s %% (%s to %s)", cli.Tenths(c.Estimate), cli.Tenths(c.Low), cli.Tenths(c.High))
+}

@@ -1,0 +1,422 @@
+package findings
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/proof"
+	"kpsim/internal/search/shrink"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+)
+
+type Verify struct {
+	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios, such as safe-none."`
+	Deviations *int     `range:"0..99" placeholder:"K" help:"Run every schedule of at most K deviations from the default run. Default: ${bound}."`
+	Full       bool     `help:"Run every schedule there is, but of those that come to the same state one only goes on from there."`
+	Uncounted  bool     `help:"With --full by states: don't count the schedules that there are. It takes fewer runs."`
+	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"What makes two schedules one. states: they come to the same state. classes: they differ only in the order of steps that commute."`
+	All        bool     `help:"Go on after something was broken."`
+	Runs       uint64   `range:"0..1000000000000" placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`
+	Megabytes  int      `json:"Memory" default:"2048" range:"1..1048576" placeholder:"MB" help:"Stop when what is known of the states takes so many megabytes, as the program counts it: then it isn't complete. Default: 2048."`
+	Workers    int      `range:"0..64" placeholder:"N" help:"With --full, or with --by classes, but not both: how many schedules are run at once. Default: one a processor. Changes no result."`
+	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
+	Memory     string   `json:"MemoryModel,omitempty" placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's; nothing is expected then."`
+	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
+	inputs.Kernel
+	inputs.Broken
+	inputs.GoOn
+	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME-verify.kps: explore's, NAME.kps, stay."`
+	Races  bool   `help:"With --full --by classes: print at what the most races were."`
+	JSON   bool   `name:"json" help:"Print one JSON object a line."`
+
+	// Write, if not nil, receives the traces instead of the file system.
+	Write func(path string, data []byte) error `kong:"-" json:"-"`
+
+	base Explore // base runs schedules with the same checks and preparations.
+}
+
+// DeviationsDefault is the bound on deviations without --deviations.
+const DeviationsDefault = 2
+
+func (c *Verify) Run(p *cli.Program) (int, error) {
+	list, err := c.Load()
+	if err != nil {
+		return 0, err
+	}
+	c.ahead(p, len(list))
+	return c.RunOn(p, list)
+}
+
+// ahead prints what is run if that will take long. The number of schedules isn't known in
+// advance.
+func (c *Verify) ahead(p *cli.Program, scenarios int) {
+	if c.Runs == 0 && c.Deviations != nil && *c.Deviations > DeviationsDefault+1 {
+		p.Ahead(fmt.Sprintf("%s, every schedule of at most %d deviations: each deviation more takes some 10 to "+
+			"20 times as long; ^C ends it, and says how far it came",
+			cli.Number(scenarios, "scenario"), *c.Deviations))
+	}
+}
+
+// Load checks the flags and loads the scenarios.
+func (c *Verify) Load() ([]*inputs.Input, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return inputs.Load(c.Scenarios)
+}
+
+// RunOn verifies loaded scenarios. If Write is set, they may come from another computer.
+func (c *Verify) RunOn(p *cli.Program, list []*inputs.Input) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	jobs, err := c.base.prepareAll(p, list, c.Scenarios)
+	if err != nil {
+		return 0, err
+	}
+	status := cli.OK
+	c.base.progress = p.WatchParts("verifying", len(jobs), "scenario")
+	defer c.base.progress.Clear()
+	for i, j := range jobs {
+		c.base.progress.Part(fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name), 1)
+		row, err := c.verify(p, j)
+		if err != nil {
+			return 0, err
+		}
+		if err := c.print(p, j, row); err != nil {
+			return 0, err
+		}
+		if row.Unsaved != "" {
+			p.Unsaved(row.Unsaved, row.remedy)
+			if status == cli.OK {
+				status = cli.BadInput
+			}
+		}
+		if c.base.stop.Load() {
+			fmt.Fprintf(p.Err, "kpsim: interrupted; %s is not complete\n", j.Name)
+			return cli.Interrupted, nil
+		}
+		if i == len(jobs)-1 {
+			c.base.progress.Complete()
+		}
+		if row.Expected != nil && !*row.Expected || len(row.Broken) == 0 && !row.Complete {
+			status = cli.Against
+		}
+	}
+	return status, nil
+}
+
+// check checks the flags that kong doesn't check.
+func (c *Verify) check() error {
+	switch {
+	case c.Full && c.Deviations != nil:
+		return errors.New("--full runs all schedules, whatever their deviations; leave --deviations out")
+	case c.Uncounted && !(c.Full && c.By == "states"):
+		return errors.New("--uncounted: only --full by states counts the schedules that there are; give " +
+			"--full, and no --by classes")
+	case c.Races && !(c.Full && c.By == "classes"):
+		return errors.New("--races: only --full --by classes looks for races; give those too")
+	}
+	c.base = Explore{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Memory: c.Memory,
+		Edition: c.Edition, Kernel: c.Kernel, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces,
+		elsewhere: c.Write != nil}
+	err := c.base.check()
+	c.Broken, c.GoOn = c.base.Broken, c.base.GoOn
+	return err
+}
+
+// megabytesDefault and megabytesMost are the default and the limit of --megabytes.
+const megabytesDefault, megabytesMost = 2048, 1 << 20
+
+// deviationsMost exceeds any bound that can be reached.
+const deviationsMost = 99
+
+// A proved is the printed result of verify for a scenario.
+type proved struct {
+	Scenario    string `json:"scenario"`
+	Observation string `json:"observation"`
+	Certificate string `json:"certificate"` // "" if there is none
+	Fetch       string `json:"fetch"`
+	MemoryModel string `json:"memory,omitempty"` // empty for sc
+	Full        bool   `json:"full"`
+	// Deviations: every schedule with at most this number was run. -1 means not even the default
+	// one, or --full.
+	Deviations int    `json:"deviations"`
+	Complete   bool   `json:"complete"` // all were run, and no run exceeded its budget
+	Runs       uint64 `json:"runs"`
+	Pruned     uint64 `json:"pruned"`
+	Cut        uint64 `json:"out_of_budget"`
+	Restarts   uint64 `json:"restarts"`
+	Depth      int    `json:"depth"`
+	Points     uint64 `json:"points"`
+	By         string `json:"by"`
+	States     int    `json:"states,omitempty"` // distinct states
+	// Circles counts schedules that reach a state again: they never end.
+	Circles uint64            `json:"circles,omitempty"`
+	Checked uint64            `json:"merges_checked,omitempty"`     // out of the pruned
+	Filled  bool              `json:"memory_full,omitempty"`        // memory was full, so the result isn't complete
+	Without string            `json:"schedules_unmerged,omitempty"` // the number of schedules
+	Broken  map[string]uint64 `json:"broken,omitempty"`
+	// After counts, for each property in Broken, the schedules that had broken another property before.
+	After    map[string]uint64 `json:"after_another,omitempty"`
+	Expected *bool             `json:"expected"`
+	Reason   string            `json:"reason,omitempty"`
+	Traces   []string          `json:"traces,omitempty"`
+	Racing   []proof.Racing    `json:"racing,omitempty"`
+	Unsaved  string            `json:"unsaved,omitempty"`     // why a trace isn't written
+	Texts    []string          `json:"trace_texts,omitempty"` // what the unwritten traces would hold
+
+	Shipped *inputs.Shipped `json:"as_shipped,omitempty"`
+
+	Older []older `json:"older_traces,omitempty"`
+
+	witnesses []*shrink.Witness
+	remedy    string   // the remedy for Unsaved
+	paths     []string // paths of the witnesses' traces; "": it could not be saved
+	far       uint64   // millionths of the known schedules, if it isn't complete
+}
+
+// verify verifies one scenario.
+func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
+	c.base.doing(p, j, c.Mutant)
+	p.Again = c.line(j, c.Deviations, "--workers", "1")
+	pr := proof.Proof{
+		Spec: explore.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1,
+			Cancelled: &c.base.stop, Ignore: c.Ignored, Past: c.Past()},
+		Memory: c.Megabytes << 20, Full: c.Full, Uncounted: c.Uncounted, Classes: c.By == "classes", All: c.All ||
+			c.AllProperties, Deviations: DeviationsDefault,
+	}
+	if c.Deviations != nil {
+		pr.Deviations = *c.Deviations
+	}
+	bound := pr.Deviations
+	row := &proved{Scenario: j.Name, Fetch: j.Machine.Fetch.String(), MemoryModel: inputs.WeakMemory(j.Machine.Memory),
+		Full: c.Full}
+	row.By = c.By
+	pr.Watch = func(runs, violations, done uint64) {
+		if c.Full || c.By == "states" { // elsewhere each of several searches calls it with its own progress
+			row.far = done
+		}
+	}
+	pr.Back = func(runs, violations, done uint64) {
+		if c.Runs > 0 { // whichever limit is reached first ends it
+			done = max(done, uint64(1_000_000*float64(min(runs, c.Runs))/float64(c.Runs)))
+		}
+		c.base.progress.Share(done, runs, violations)
+	}
+	v, err := proof.Verify(pr)
+	if err != nil {
+		return nil, j.FileFirst(err)
+	}
+	row.take(v)
+	if c.Uncounted {
+		row.Without = ""
+	}
+	c.judge(j, row, bound)
+	var written []string
+	for i, w := range v.Witnesses {
+		name := verifyTrace(j.Name)
+		if i > 0 {
+			name += "-" + w.Property.Name
+		}
+		path := filepath.Join(c.Traces, name+".kps")
+		j.FoundIn(w.File)
+		written = append(written, path)
+		text, err := inputs.TraceText(path, w.File)
+		write := cli.WriteWhole
+		if c.Write != nil {
+			write = c.Write
+		}
+		if err == nil {
+			err = write(path, text)
+		}
+		if err != nil {
+			row.Unsaved, row.remedy = inputs.Unsaved(err, path)
+			row.Texts, path = append(row.Texts, string(text)), ""
+		} else {
+			row.Traces = append(row.Traces, path)
+		}
+		row.paths = append(row.paths, path)
+	}
+	if c.Write == nil {
+		row.Older = c.base.olders(j, verifyTrace(j.Name), inputs.TraceName(j.Name), written)
+	}
+	return row, nil
+}
+
+// verifyTrace returns the name of the trace that verify writes for a scenario. Explore's trace
+// lies beside it: it is another witness, with fewer or more deviations, and may be wanted.
+func verifyTrace(scenario string) string { return inputs.TraceName(scenario) + "-verify" }
+
+// line returns the command that verifies a scenario in the same way. bound, if not nil,
+// replaces the bound, without --full.
+func (c *Verify) line(j *job, bound *int, more ...string) string {
+	words := append([]string{cli.Typed(), "verify", j.Arg}, more...)
+	if c.Full && bound == nil {
+		words = append(words, "--full")
+		if c.Uncounted {
+			words = append(words, "--uncounted")
+		}
+	}
+	if c.By != "states" {
+		words = append(words, "--by", c.By)
+	}
+	if bound != nil {
+		words = append(words, "--deviations", fmt.Sprint(*bound))
+	}
+	if c.All {
+		words = append(words, "--all")
+	}
+	if c.Megabytes != megabytesDefault {
+		words = append(words, "--megabytes", fmt.Sprint(c.Megabytes))
+	}
+	if c.Fetch != "" {
+		words = append(words, "--fetch", c.Fetch)
+	}
+	if c.Memory != "" {
+		words = append(words, "--memory", c.Memory)
+	}
+	if c.Edition != "" {
+		words = append(words, "--edition", c.Edition)
+	}
+	if c.Mutant != "" {
+		words = append(words, "--mutant", c.Mutant)
+	}
+	return cli.Line(append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)...)
+}
+
+// advice returns the next command to type if nothing was found and the result isn't final, ""
+// otherwise.
+func (c *Verify) advice(j *job, r *proved) string {
+	more := r.Deviations + 1
+	switch bound := DeviationsDefault; {
+	case len(r.Broken) > 0 || r.Expected != nil && *r.Expected || c.base.stop.Load():
+		return ""
+	case r.Points == 0:
+		return cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
+	case r.Filled && 2*c.Megabytes <= megabytesMost:
+		c.Megabytes *= 2
+		defer func() { c.Megabytes /= 2 }()
+		return c.line(j, c.Deviations) + "   # twice the memory"
+	case c.Full && !r.Complete:
+		return c.line(j, &bound) + fmt.Sprintf("   # only those of at most %s", cli.Number(bound, "deviation"))
+	case c.Runs > 0 && !r.Complete:
+		return c.line(j, c.Deviations, "--runs", fmt.Sprint(10*c.Runs)) + "   # 10 times these schedules"
+	case !c.Full && r.Complete && j.Expect.Sometimes && more <= deviationsMost:
+		if r.Deviations == 0 { // nothing follows from one schedule
+			return c.line(j, &more)
+		}
+		return c.line(j, &more) + oneMore
+	case r.Expected != nil:
+		return c.base.line(j, c.Mutant) + fmt.Sprintf("   # %d schedules, drawn", j.runs)
+	}
+	return ""
+}
+
+// oneMore says by what factor one more deviation multiplies the number of schedules: 7 to 22
+// from the first to the second and from the second to the third, in seven scenarios of the
+// library.
+const oneMore = "   # some 10 to 20 times these schedules"
+
+// models names the models that were searched under.
+func (r *proved) models() string {
+	if r.MemoryModel == "" {
+		return "fetch model " + r.Fetch
+	}
+	return "fetch model " + r.Fetch + " and memory model " + r.MemoryModel
+}
+
+func (r *proved) take(v *proof.Verified) {
+	r.Deviations, r.Complete = v.Done, v.Complete && v.Cut == 0
+	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
+	r.Filled = v.Filled
+	r.States, r.Circles, r.Checked = v.States, v.Circles, v.Checked
+	if r.Full && v.Complete && v.States > 0 {
+		r.Without = v.Without.String()
+	}
+	r.Broken, r.After, r.Racing, r.witnesses = v.Broken, v.After, v.Racing, v.Witnesses
+	r.Observation = inputs.Never
+	if v.Violations > 0 {
+		r.Observation = inputs.Sometimes
+		return
+	}
+	if v.Cut > 0 || v.Points == 0 {
+		return // what comes after the budget was not seen; and without a run nothing is shown
+	}
+	switch {
+	case v.Complete && r.Full:
+		r.Certificate = fmt.Sprintf("%s, complete under %s", inputs.Never, r.models())
+	case !r.Full && v.Done >= 0:
+		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under %s", inputs.Never, cli.Number(v.Done, "deviation"),
+			r.models())
+	}
+}
+
+// judge compares the result with what the scenario expects.
+func (c *Verify) judge(j *job, r *proved, bound int) {
+	expect := func(ok bool, reason string) {
+		if r.Expected = &ok; !ok {
+			r.Reason = reason
+		}
+	}
+	e := &j.Expect
+	switch why := c.base.overridden(); {
+	case why != "":
+		r.Reason = why
+	case c.base.stop.Load():
+		r.Reason = "interrupted"
+	case e.Sometimes && r.Broken[e.Property] > 0:
+		expect(len(r.Broken) == 1, "expected "+e.Property+" alone")
+	case e.Sometimes && r.Certificate == "" || e.Sometimes && !r.Full:
+		r.Reason = "expected " + inputs.Sometimes + "; that may need more deviations, or more schedules"
+	case e.Sometimes:
+		expect(false, "expected "+inputs.Sometimes)
+	case len(r.Broken) > 0:
+		expect(false, "expected "+inputs.Never)
+	case r.Points == 0:
+		expect(false, "no schedule has a choice: this shows nothing")
+	case !j.Patches() && !j.WantsErrno() && !j.ChecksStores():
+		expect(false, nothingPatched)
+	default:
+		reason := "not complete"
+		if !c.Full {
+			reason += " for ≤ " + cli.Number(bound, "deviation")
+		}
+		if r.Filled {
+			reason += fmt.Sprintf(": --megabytes %d is full", c.Megabytes)
+		}
+		expect(r.Complete, reason)
+	}
+}
+
+// Stop ends a verification that another goroutine makes.
+func (c *Verify) Stop() { c.base.stop.Store(true) }
+
+// Words returns the command as it was typed, without the flags that say where it writes.
+func (c *Verify) Words() []string {
+	words := append([]string{"verify"}, c.Scenarios...)
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{{"--full", c.Full}, {"--uncounted", c.Uncounted}, {"--all", c.All}, {"--races", c.Races}} {
+		if f.given {
+			words = append(words, f.flag)
+		}
+	}
+	if c.Deviations != nil {
+		words = append(words, "--deviations", fmt.Sprint(*c.Deviations))
+	}
+	for _, f := range []struct{ flag, value, unless string }{
+		{"--by", c.By, "states"}, {"--runs", fmt.Sprint(c.Runs), "0"},
+		{"--megabytes", fmt.Sprint(c.Megabytes), fmt.Sprint(megabytesDefault)}, {"--fetch", c.Fetch, ""},
+		{"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
+	} {
+		if f.value != f.unless {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	return append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)
+}

@@ -1,0 +1,85 @@
+package kernelinfo
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/table"
+	"kpsim/linux/closure"
+	"kpsim/linux/mutate"
+	"kpsim/linux/vmlinux"
+)
+
+// Mutants implements kpsim kernel mutants.
+type Mutants struct {
+	File cli.FileName `arg:"" help:"A vmlinux, or a vmlinuz as distributions ship it."`
+	Func string       `placeholder:"NAME" help:"Only those of this function."`
+	Set  string       `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace" help:"Of which set: ${enum}."`
+	Draw int          `placeholder:"N" range:"0..1000000" help:"Only so many, drawn; 0: all."`
+	Seed uint64       `range:"0..18446744073709551615" default:"1" help:"What --draw draws by."`
+	JSON bool         `name:"json" help:"Print one JSON object a line, one for each mutant."`
+}
+
+// A mutant is a line of --json.
+type mutant struct {
+	Name string `json:"name"`
+	Says string `json:"says"`
+	Addr uint64 `json:"addr"` // at the kernel's link address
+	Old  string `json:"old"`  // bytes, in hexadecimal
+	New  string `json:"new"`
+}
+
+// Run lists the mutants.
+func (c *Mutants) Run(p *cli.Program) (int, error) {
+	im, err := vmlinux.Open(string(c.File))
+	if err != nil {
+		return 0, cause(err, string(c.File))
+	}
+	cut, err := closure.Of(im, c.Set)
+	if err != nil {
+		return 0, err
+	}
+	if c.Func != "" && !inside(cut, c.Func) {
+		var names []string
+		for _, f := range cut.Inside {
+			names = append(names, f.Name)
+		}
+		return 0, fmt.Errorf("--func: no function of %s is called %q in %s; %s", c.Set, c.Func, im.Release,
+			cli.Suggest(c.Func, names))
+	}
+	list := mutate.All(cut)
+	if c.Draw > 0 {
+		list = mutate.Draw(cut, c.Seed, c.Draw)
+	}
+	table := table.Grid{Head: []string{"mutant", "what it does"}, Text: 2}
+	n := 0
+	for _, m := range list {
+		if f := cut.Function(m.Addr); c.Func != "" && (f == nil || f.Name != c.Func) {
+			continue
+		}
+		n++
+		if c.JSON {
+			if err := p.PrintJSON(mutant{m.Name, m.Says, m.Addr, hex.EncodeToString(m.Old),
+				hex.EncodeToString(m.New)}); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		table.Add(m.Name, m.Says)
+	}
+	if !c.JSON {
+		table.Print(p, false)
+		fmt.Fprintln(p.Out, cli.Number(n, "mutant"))
+	}
+	return cli.OK, nil
+}
+
+func inside(c *closure.Closure, name string) bool {
+	for i := range c.Inside {
+		if c.Inside[i].Name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,144 @@
+package kernelinfo
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"kpsim/internal/ui/cli"
+	"kpsim/linux"
+	"kpsim/linux/boot"
+	"kpsim/linux/closure"
+	"kpsim/linux/vmlinux"
+)
+
+// An opened is the kernel that a command describes.
+type opened struct {
+	im    *vmlinux.Image // including objects laid over it
+	stops error          // why kpsim can't run it; nil: it can
+}
+
+// bootCPUs is the number of CPUs on which a kernel's engine is started as a check.
+const bootCPUs = 2
+
+// open opens a kernel, and tries to start its engine.
+func open(file cli.FileName, objects []cli.FileName) (*opened, error) {
+	var over []string
+	for _, o := range objects {
+		over = append(over, string(o))
+	}
+	k, stops := linux.Open(string(file), over...)
+	if stops == nil {
+		_, stops = boot.Kernel(k, bootCPUs)
+		return &opened{k.Image, stops}, nil
+	}
+	if len(objects) > 0 {
+		return nil, cause(stops, "")
+	}
+	im, err := vmlinux.Open(string(file)) // linux.Open may have left its image half done
+	if err != nil {
+		return nil, cause(err, string(file))
+	}
+	return &opened{im, stops}, nil
+}
+
+// cause words an error about a file. Errors of package vmlinux already name the file.
+func cause(err error, file string) error {
+	if p := new(fs.PathError); errors.As(err, &p) {
+		if file == "" {
+			file = p.Path
+		}
+		return errors.New(cli.Cause(err, file))
+	}
+	return err
+}
+
+// A setInfo describes a set.
+type setInfo struct {
+	Set          string   `json:"set"`
+	Does         string   `json:"does"`
+	Runs         bool     `json:"runs"`          // kpsim can run it from this kernel
+	Why          string   `json:"why,omitempty"` // why it can't
+	Functions    int      `json:"functions"`
+	Instructions int      `json:"instructions"`
+	Boundary     int      `json:"boundary"`
+	Unserved     []callee `json:"unserved"`
+	Missing      []string `json:"missing"` // functions that other kernels of its series have
+	Refused      []place  `json:"refused"` // instructions that the simulator doesn't execute
+
+	c *closure.Closure
+}
+
+type callee struct {
+	Name    string   `json:"name"`
+	Callers []string `json:"callers"` // functions and offsets
+}
+
+type place struct {
+	At   string `json:"at"`
+	What string `json:"what"`
+}
+
+// sets computes the closure of each set.
+func (o *opened) sets() ([]setInfo, error) {
+	var out []setInfo
+	for _, name := range closure.Top() {
+		s, err := o.set(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *s)
+	}
+	return out, nil
+}
+
+func (o *opened) set(name string) (*setInfo, error) {
+	rows, err := closure.Named(name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := closure.Of(o.im, name)
+	if err != nil {
+		return nil, err
+	}
+	s := &setInfo{Set: name, Does: rows[0].Says, Functions: len(c.Inside), Boundary: len(c.Boundary),
+		Unserved: []callee{}, Missing: []string{}, Refused: []place{}, c: c}
+	own := 0
+	for i := range c.Inside {
+		s.Instructions += c.Inside[i].Insns
+		if c.Inside[i].Set == name {
+			own++
+		}
+	}
+	for _, u := range c.Unserved(linux.Served) {
+		s.Unserved = append(s.Unserved, callee{u.Name, sites(u.Callers)})
+	}
+	for _, m := range c.Missing {
+		s.Missing = append(s.Missing, m.Name)
+	}
+	for _, x := range c.Special {
+		if x.Refused {
+			s.Refused = append(s.Refused, place{site(x), x.Text})
+		}
+	}
+	switch {
+	case own == 0:
+		s.Why = "this kernel has none of its functions"
+	case !linux.Runs(name):
+		s.Why = "kpsim runs its own in Go"
+	case o.stops != nil:
+		s.Why = o.stops.Error()
+	default:
+		s.Runs = true
+	}
+	return s, nil
+}
+
+func site(s closure.Site) string { return fmt.Sprintf("%s+%#x", s.Func, s.Off) }
+
+func sites(all []closure.Site) (out []string) {
+	for _, s := range all {
+		out = append(out, site(s))
+	}
+	return out
+}

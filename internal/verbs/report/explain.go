@@ -1,0 +1,140 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+
+	"kpsim/internal/search/blame"
+	"kpsim/internal/search/replay"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+type Explain struct {
+	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	Seed  uint64 `range:"0..18446744073709551615" default:"1" help:"What the continuations are drawn from."`
+	Runs  int    `range:"0..1000000" default:"0" placeholder:"N" help:"How many continuations of each prefix. Default: ${samples}."`
+	inputs.TracesKernel
+	inputs.Sources
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+func (c *Explain) Run(p *cli.Program) (int, error) {
+	file, r, err := play(p, &c.TracesKernel, c.Trace)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Rig.Close()
+
+	e := &explained{file: file, replay: r, input: viewInput(p, file, r)}
+	e.schedule = append(e.schedule, r.Taken...)
+	e.input.Schedule = e.schedule
+	c.Follow(r, &e.input)
+	e.story = view.Story(e.input)
+	var g *cli.Progress
+	if r.Property != nil {
+		g = p.WatchParts("continuations of "+c.Trace, 1, "trace")
+		defer g.Clear()
+		e.lost, err = blame.Find(file, r, blame.Sampling{Seed: c.Seed, Runs: c.Runs,
+			Progress: func(runs, most, fails uint64) { g.Of(runs, most, runs, fails) }})
+		if err == nil && r.Breaks {
+			now := *file
+			now.Schedule = e.schedule
+			e.needs, err = replay.Necessity(&now)
+		}
+		if errors.Is(err, replay.ErrLong) { // the part that was made is still printed
+			fmt.Fprintf(p.Err, "kpsim: %s: %v\n", c.Trace, err)
+		} else if err != nil {
+			return 0, fmt.Errorf("%s: %w", c.Trace, err)
+		}
+	}
+	g.Complete()
+	for i := range e.story {
+		e.input.Named = append(e.input.Named, e.story[i].Names()...)
+	}
+	if n := e.lost; n != nil && !n.FromStart && !n.Sharp {
+		e.input.Named = append(e.input.Named, n.From.Event, n.To.Event)
+	}
+	status := cli.OK
+	if !r.Breaks {
+		status = cli.Against
+	}
+	if c.JSON {
+		return status, c.printJSON(p, e)
+	}
+	return status, c.print(p, e)
+}
+
+// An explained is everything that explain prints.
+type explained struct {
+	file     *traces.File
+	replay   *replay.Replay
+	schedule []traces.Deviation // deviations of the run, which may not be those of the file
+	input    view.Input
+	story    []view.Sentence
+	lost     *blame.Point  // nil: no property is broken
+	needs    []replay.Need // of each deviation, if the trace breaks the property it names
+}
+
+func (c *Explain) print(p *cli.Program, e *explained) error {
+	r := e.replay
+	p.Indented("", beginning(c.Trace, e.file, r))
+	switch {
+	case !r.Breaks:
+		p.Indented("", p.Paint(cli.Red, "NOT AS THE TRACE SAYS")+": "+r.Why)
+	case !r.Same:
+		fmt.Fprintln(p.Out, "the same violation, by another run")
+	}
+	for _, d := range departures(e.file, r) {
+		p.Indented("", d)
+	}
+	if len(e.story) > 0 {
+		fmt.Fprintln(p.Out)
+	}
+	for _, s := range e.story {
+		for i, l := range view.Fold(s.Text, p.Width-8) {
+			if i == 0 {
+				fmt.Fprintf(p.Out, "%6d  %s\n", s.Seq, l)
+			} else {
+				fmt.Fprintf(p.Out, "%8s%s\n", "", l)
+			}
+		}
+	}
+	fmt.Fprintln(p.Out)
+	if err := view.Interleaving(p.Out, e.input); err != nil {
+		return err
+	}
+	if says := view.NotX86(e.input.Memory); says != "" && r.Property != nil {
+		fmt.Fprintln(p.Out)
+		p.Indented("", says)
+	}
+	if r.Property == nil {
+		fmt.Fprintf(p.Out, "\nnothing is broken: the run ended %v\n", r.Outcome)
+	}
+	printWithout(p, e)
+	printNoReturn(p, e)
+	fmt.Fprintln(p.Out)
+	switch {
+	case r.Breaks && (!r.Same || r.Miss != nil):
+		p.Next("", "to bring the trace up to date:", c.Line("rerecord", c.Trace))
+	case r.Breaks:
+		p.Next("", "every event:    ", c.Line("replay", "--all", c.Trace))
+	default:
+		p.Next("", "to find it anew:", anew(&c.TracesKernel, e.file, r.Rig.Scenario))
+	}
+	inputs.TellEdited(p, c.Trace, e.file)
+	return nil
+}
+
+// printWithout prints how the run ends without each deviation.
+func printWithout(p *cli.Program, e *explained) {
+	if len(e.needs) == 0 {
+		return
+	}
+	fmt.Fprintln(p.Out, "\nWhat they are for:")
+	for i := range e.needs {
+		p.Indented("  ", fmt.Sprintf("deviation %d: %s", i+1, e.needs[i].Says))
+	}
+}

@@ -1,0 +1,86 @@
+package report
+
+import (
+	"kpsim/internal/search/blame"
+	"kpsim/internal/ui/cli"
+	"kpsim/traces/view"
+)
+
+// An explanation is the output of explain --json.
+type explanation struct {
+	ended
+	Breaks     bool           `json:"breaks"` // the property and place that the trace names
+	Why        string         `json:"why,omitempty"`
+	Story      []sentence     `json:"story"`
+	Deviations []deviation    `json:"deviations"`
+	NoReturn   *noReturnShown `json:"no_return"` // null: no property was broken
+}
+
+type deviation struct {
+	Label   string   `json:"label"`
+	Words   string   `json:"words"`
+	Stood   []string `json:"stood,omitempty"` // where the CPUs stood; only for an engine built from a kernel
+	Without *string  `json:"without"`         // how the run ends without it; null: not tried
+}
+
+type sentence struct {
+	Event uint32   `json:"event"`
+	Rests []uint32 `json:"rests_on"`
+	Text  string   `json:"text"`
+}
+
+type noReturnShown struct {
+	Questions int          `json:"questions"`
+	Runs      int          `json:"runs"`
+	Curve     []blame.Odds `json:"curve"`
+	FromStart bool         `json:"from_start"`
+	Sharp     bool         `json:"sharp"`
+	Blamed    *blameShown  `json:"blamed"` // null if from_start
+	Worst     *blameShown  `json:"worst_deviation"`
+	Says      []string     `json:"says"`
+}
+
+type blameShown struct {
+	Question  int     `json:"question"`
+	Deviation int     `json:"deviation"` // from 1; 0: a default answer
+	Label     string  `json:"label"`
+	Words     string  `json:"words"`
+	Without   float64 `json:"without"`
+	With      float64 `json:"with"`
+}
+
+func showBlame(b *blame.Choice) *blameShown {
+	return &blameShown{b.Question, b.Deviation, b.Label.String(), view.Choice(b.Label), b.Before.Chance(),
+		b.After.Chance()}
+}
+
+func (c *Explain) printJSON(p *cli.Program, e *explained) error {
+	r := e.replay
+	out := explanation{
+		ended: endOf(c.Trace, e.file, r), Breaks: r.Breaks, Why: r.Why, Story: []sentence{}, Deviations: []deviation{},
+	}
+	for _, s := range e.story {
+		out.Story = append(out.Story, sentence{s.Seq, append([]uint32{}, s.Also...), s.Text})
+	}
+	for i, d := range e.schedule {
+		out.Deviations = append(out.Deviations, deviation{Label: d.String(), Words: view.Choice(d)})
+		if i < len(e.input.Stood) {
+			out.Deviations[i].Stood = e.input.Stood[i]
+		}
+		if len(e.needs) > 0 {
+			out.Deviations[i].Without = &e.needs[i].Says
+		}
+	}
+	if n := e.lost; n != nil {
+		s := &noReturnShown{Questions: n.Questions, Runs: n.Runs, Curve: n.Curve, FromStart: n.FromStart,
+			Sharp: n.Sharp, Says: blamed(e)}
+		if !n.FromStart {
+			s.Blamed = showBlame(&n.Point)
+			if n.Worst.Question >= 0 {
+				s.Worst = showBlame(&n.Worst)
+			}
+		}
+		out.NoReturn = s
+	}
+	return p.PrintJSON(out)
+}

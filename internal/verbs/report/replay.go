@@ -1,0 +1,272 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/replay"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/sched"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+type Replay struct {
+	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	All   bool   `help:"Print a row for each event, and leave nothing out."`
+	inputs.TracesKernel
+	inputs.Sources
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// A played is the output of replay --json.
+type played struct {
+	ended
+	Deviations int    `json:"deviations"`
+	Why        string `json:"why,omitempty"`
+	Breaks     bool   `json:"breaks"` // at the file's place, though possibly in another run
+
+	// Otherwise describes the deviations that were not taken as the file says. If that changed
+	// the run, it describes only the first.
+	Otherwise       []string    `json:"taken_otherwise,omitempty"`
+	FirstDivergence *divergence `json:"first_divergence,omitempty"`
+}
+
+// An ended is the end of a trace's run, as printed by --json.
+type ended struct {
+	Trace    string  `json:"trace"`
+	Property *string `json:"property"` // the ID; null: no property was broken
+	Place    string  `json:"place"`
+	Message  string  `json:"message"`
+	Digest   string  `json:"digest"`
+	Same     bool    `json:"same"`
+	// the scenario's file or name, if the program has changed since
+	Edited string `json:"scenario_edited,omitempty"`
+}
+
+func endOf(trace string, file *traces.File, r *replay.Replay) ended {
+	e := ended{Edited: inputs.Edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message,
+		Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
+	if r.Property != nil {
+		e.Property = &r.Property.ID
+	}
+	return e
+}
+
+// A divergence is a deviation that was never reached, as printed by --json.
+type divergence struct {
+	Deviation int    `json:"deviation"` // numbered from 1
+	Wanted    string `json:"wanted"`
+	Found     string `json:"found"`
+}
+
+func (c *Replay) Run(p *cli.Program) (int, error) {
+	file, r, err := play(p, &c.TracesKernel, c.Trace)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Rig.Close()
+
+	status := cli.OK
+	if !r.Same {
+		status = cli.Against
+	}
+	if c.JSON {
+		return status, c.printJSON(p, file, r)
+	}
+	if err := c.print(p, file, r); err != nil {
+		return 0, err
+	}
+	inputs.TellEdited(p, c.Trace, file)
+	return status, nil
+}
+
+// play reads a trace and runs it, for commands that only look at it.
+func play(p *cli.Program, k *inputs.TracesKernel, path string) (*traces.File, *replay.Replay, error) {
+	file, err := k.Read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.ExitAtInterrupt("nothing was changed")
+	p.Doing = "trace " + path
+	r, err := replay.Play(path, file, true)
+	return file, r, err
+}
+
+func (c *Replay) printJSON(p *cli.Program, file *traces.File, r *replay.Replay) error {
+	out := played{ended: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
+	out.Otherwise, out.FirstDivergence = drifts(file, r), diverges(file, r)
+	return p.PrintJSON(out)
+}
+
+// diverges returns where the run first differs from the file's, or nil if it doesn't.
+func diverges(file *traces.File, r *replay.Replay) *divergence {
+	if r.Same || r.Miss == nil {
+		return nil
+	}
+	return &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r)}
+}
+
+func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) error {
+	p.Indented("", beginning(c.Trace, file, r))
+	fmt.Fprintln(p.Out)
+	in := viewInput(p, file, r)
+	in.All = c.All
+	c.Follow(r, &in)
+	if err := view.Interleaving(p.Out, in); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.Out)
+	if r.Property == nil {
+		fmt.Fprintf(p.Out, "nothing is broken: the run ended %v\n", r.Outcome)
+	}
+	for _, d := range departures(file, r) {
+		p.Indented("", d)
+	}
+	if r.Same {
+		fmt.Fprintln(p.Out, p.Paint(cli.Green, "the same")+" as the trace says")
+	} else {
+		p.Indented("", p.Paint(cli.Red, "NOT THE SAME")+": "+r.Why)
+	}
+	switch {
+	case r.Breaks && (!r.Same || r.Miss != nil):
+		p.Next("", "it is the same violation; to bring the trace up to date:", c.Line("rerecord", c.Trace))
+	case !r.Same:
+		p.Next("", "to find it anew:", anew(&c.TracesKernel, file, r.Rig.Scenario))
+	}
+	if r.Property != nil {
+		p.Next("", "to understand it:", c.Line("explain", c.Trace))
+	}
+	fmt.Fprintf(p.Out, "digest %016x\n", r.Digest)
+	return nil
+}
+
+// beginning returns the first line of the output: what is played.
+func beginning(trace string, file *traces.File, r *replay.Replay) string {
+	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name,
+		cli.Number(len(file.Schedule), "deviation"))
+	if after := file.Remark(traces.OriginIgnored); after != "" {
+		s += "; it goes on after " + after + ", which it breaks before"
+	}
+	if o := inputs.WeakMemory(r.Rig.Scenario.Machine.Memory); o != "" {
+		s += ", memory model " + o
+	}
+	return s
+}
+
+// anew returns the command that searches for such a run again.
+func anew(k *inputs.TracesKernel, file *traces.File, s *scenario.Scenario) string {
+	name := s.Name
+	if f := file.Remark(inputs.OriginFile); f != "" {
+		name = cli.AsScenario(f)
+	} else if !slices.Contains(library.Names(), name) {
+		name = cli.AsScenario(name + ".star")
+	}
+	words := []string{cli.Typed(), "explore", name}
+	if m := file.Remark(traces.OriginMutant); m != "" {
+		words = append(words, "--mutant", m)
+	}
+	if s := file.Remark(traces.OriginIgnored); s != "" {
+		words = append(words, "--all-properties")
+	}
+	return cli.Line(append(words, k.Anew(&s.Machine)...)...)
+}
+
+// drifts describes the deviations that were not taken as the file says. A deviation may have been
+// searched for at several places and still be taken where the file says.
+func drifts(file *traces.File, r *replay.Replay) (says []string) {
+	for _, d := range r.Drifts {
+		if s := drift(file, r, d); s != "" {
+			says = append(says, s)
+		}
+	}
+	return says
+}
+
+// departures describes how the run departs from the file. If it ends as the file says, these are
+// the deviations found at another place; otherwise also where it first diverged.
+func departures(file *traces.File, r *replay.Replay) []string {
+	says := drifts(file, r)
+	if r.Miss != nil && !r.Same {
+		says = append(says, firstDivergence(file, r))
+	}
+	return says
+}
+
+// drift describes how one deviation departs from the file, or returns "".
+func drift(file *traces.File, r *replay.Replay, d sched.Drift) string {
+	f := &file.Schedule[d.Index]
+	why := lacks(r, f)
+	and := ""
+	if why != "" {
+		and = "; " + why
+	}
+	switch d.Kind {
+	case sched.NoAlternative:
+		why = cmp.Or(why, "there was no "+f.Alt)
+		return fmt.Sprintf("deviation %d was met, and the default was taken there: %s", d.Index+1, why)
+	case sched.Moved:
+		at := *f
+		if at.Off = d.Off; len(r.Taken) == len(file.Schedule) {
+			at = r.Taken[d.Index]
+		}
+		if at.Alt != f.Alt {
+			return fmt.Sprintf("deviation %d was taken as %s: %s", d.Index+1, at, cmp.Or(why, "there was no "+f.Alt))
+		}
+		if at == *f {
+			return ""
+		}
+		return fmt.Sprintf("deviation %d was taken at %s, %s time, instead of %s, %s time%s",
+			d.Index+1, at.Place(), traces.Ordinal(at.Occ), f.Place(), traces.Ordinal(f.Occ), and)
+	}
+	if why != "" {
+		return fmt.Sprintf("deviation %d was not met: %s", d.Index+1, why)
+	}
+	return fmt.Sprintf("deviation %d was not met: %s was asked about at %s %s", d.Index+1, f.Mover, f.Place(),
+		cli.Number(d.Times, "time"))
+}
+
+// firstDivergence describes the first place where the run couldn't follow the file.
+func firstDivergence(file *traces.File, r *replay.Replay) string {
+	return fmt.Sprintf("first divergence: deviation %d, %s: %s", r.Miss.Index+1, file.Schedule[r.Miss.Index],
+		missed(file, r))
+}
+
+// missed describes what happened in place of a deviation.
+func missed(file *traces.File, r *replay.Replay) string {
+	m := r.Miss
+	f := &file.Schedule[m.Index]
+	if why := lacks(r, f); why != "" {
+		return why
+	}
+	if m.Kind == sched.NoAlternative {
+		return fmt.Sprintf("there was no %s, but %s", f.Alt, cli.List(m.Alts))
+	}
+	if len(m.Near) == 0 {
+		return fmt.Sprintf("the run never comes to %s", f.Name)
+	}
+	var near []string
+	for _, n := range m.Near {
+		if n.Mover == f.Mover && n.Off == f.Off { // at that very place
+			continue
+		}
+		at := traces.Deviation{Name: n.Name, Off: n.Off, Text: n.Text}
+		s := fmt.Sprintf("at %s %s", at.Place(), cli.Number(n.Times, "time"))
+		if n.Mover != f.Mover {
+			s = n.Mover + " " + s
+		}
+		near = append(near, s)
+	}
+	if m.Near[0].Mover != f.Mover {
+		return fmt.Sprintf("%s was never asked about in %s, but %s", f.Mover, f.Name, cli.List(near))
+	}
+	says := fmt.Sprintf("%s was asked about there %s", f.Mover, cli.Number(m.Times, "time"))
+	if len(near) > 0 {
+		says += "; nearby " + cli.List(near)
+	}
+	return says
+}

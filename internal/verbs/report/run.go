@@ -1,0 +1,269 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/vet"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/kprobes/kpev"
+	"kpsim/sched"
+	"kpsim/traces/view"
+)
+
+// Once holds the flags that say how a single run is made.
+type Once struct {
+	Seed     *uint64 `range:"0..18446744073709551615" placeholder:"N" help:"Let a strategy say who goes next: run number 0 of explore with this seed. Default: the default schedule, in which the one who ran goes on."`
+	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
+	Edition  string  `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
+	Memory   string  `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's."`
+	inputs.Kernel
+	inputs.Broken
+}
+
+// Given reports whether any of these flags is set, except those of the kernel.
+func (c *Once) Given() bool {
+	return c.Seed != nil || c.Strategy != "" || c.Edition != "" || c.Memory != "" || c.Broken != (inputs.Broken{})
+}
+
+// Schedule reads the scenario and makes the chooser. With a seed and no strategy named, the
+// strategy is usual.
+func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs.Input, sched.Strategy, error) {
+	if err := c.Broken.Check(); err != nil {
+		return nil, nil, err
+	}
+	if err := cli.Optional("--strategy", "strategy", c.Strategy, inputs.StrategyNames()); err != nil {
+		return nil, nil, err
+	}
+	if err := inputs.OptionalEdition(c.Edition); err != nil {
+		return nil, nil, err
+	}
+	if _, err := inputs.OptionalMemory(c.Memory); err != nil {
+		return nil, nil, err
+	}
+	if err := c.Kernel.Alone(c.Edition, c.Mutant); err != nil {
+		return nil, nil, err
+	}
+	if c.Strategy != "" && c.Seed == nil {
+		return nil, nil, fmt.Errorf("--strategy: it draws from a seed; give one, as --strategy %s --seed 1", c.Strategy)
+	}
+	jobs, err := inputs.LoadBy(read, []string{what})
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(jobs) > 1 {
+		return nil, nil, fmt.Errorf("%s is a family of %d scenarios; choose one of them, as %s", what, len(jobs),
+			jobs[0].Name)
+	}
+	j := jobs[0]
+	if err := c.Kernel.Set(j); err != nil {
+		return nil, nil, err
+	}
+	if c.Edition != "" {
+		if err := j.SetEdition(c.Edition); err != nil {
+			return nil, nil, fmt.Errorf("--edition: %s: %w", j.Arg, err)
+		}
+	}
+	if c.Memory != "" {
+		if err := j.SetMemory(c.Memory); err != nil {
+			return nil, nil, fmt.Errorf("--memory: %s: %w", j.Arg, err)
+		}
+	}
+	if c.Seed == nil {
+		return j, new(sched.Default), nil
+	}
+	if c.Strategy != "" {
+		usual = c.Strategy
+	}
+	spec := explore.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Strategy: usual, Seed: *c.Seed}
+	s, err := spec.First()
+	return j, s, err
+}
+
+type OneRun struct {
+	Scenario string `arg:"" help:"A scenario, built-in or a file NAME.star."`
+	Once
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// A ranOnce is the output of run --json.
+type ranOnce struct {
+	Scenario string          `json:"scenario"`
+	Edition  string          `json:"edition"` // "": no edition
+	Mutant   string          `json:"mutant"`  // "": the correct engine
+	Strategy string          `json:"strategy"`
+	Seed     *uint64         `json:"seed"`
+	Outcome  string          `json:"outcome"`
+	Property *string         `json:"property"`
+	Message  string          `json:"message,omitempty"`
+	List     []string        `json:"list"`
+	Probes   []ranProbe      `json:"probes"`
+	Idle     []string        `json:"idle"` // why probes weren't hit, and which other objects were made and not used
+	Log      []string        `json:"log"`
+	Steps    uint64          `json:"steps"`
+	Digest   string          `json:"digest"`
+	Shipped  *inputs.Shipped `json:"as_shipped,omitempty"`
+}
+
+// A ranProbe is what one probe did during a run.
+type ranProbe struct {
+	Name     string         `json:"name"`
+	Place    string         `json:"place"`
+	Handlers map[string]int `json:"handlers"` // number of calls of each of its handlers
+	Nmissed  int            `json:"nmissed"`
+	Skipped  int            `json:"skipped"` // hits skipped because a sibling changed the path
+
+	Line string `json:"-"` // the line of the plain output
+}
+
+func (c *OneRun) Run(p *cli.Program) (int, error) {
+	j, s, err := c.Schedule(lang.LoadUsed, c.Scenario, explore.DefaultStrategy)
+	if err != nil {
+		return 0, err
+	}
+	p.ExitAtInterrupt("the run isn't over")
+	p.Doing = "one run of " + c.Scenario
+	rig, err := rig.New(j.Scenario, c.Mutant)
+	if err != nil {
+		return 0, j.FileFirst(err)
+	}
+	defer rig.Close()
+	run, tally := rig.Once(s)
+	if run.Err != nil {
+		return 0, j.FileFirst(run.Err)
+	}
+
+	out := ranOnce{
+		Scenario: j.Name, Edition: j.Machine.Edition.String(), Mutant: c.Mutant, Strategy: s.String(), Seed: c.Seed,
+		Outcome: run.Outcome.String(),
+		List:    lines(rig.List()), Probes: HitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
+		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest), Shipped: c.ShippedAs(j.Machine.Edition),
+	}
+	out.Idle = append([]string{}, j.NeverHit(tally.Probed(len(j.Probes)), "another order may: "+c.other())...)
+	out.Idle = append(out.Idle, vet.Unflipped(j.Scenario)...)
+	if !j.Builtin() {
+		never, _ := j.NeverJumps(c.Mutant)
+		out.Idle = append(append(out.Idle, scenario.Messages(vet.Inert(j.Scenario))...), scenario.Messages(never)...)
+	}
+	status := cli.OK
+	if run.Property != nil {
+		out.Property, out.Message, status = &run.Property.ID, rig.Verdict(&run), cli.Against
+	}
+	if c.JSON {
+		return status, p.PrintJSON(out)
+	}
+	out.print(p, c.search())
+	return status, nil
+}
+
+// other returns the command that makes a run with another order.
+func (c *OneRun) other() string {
+	seed := uint64(1)
+	if c.Seed != nil {
+		seed = *c.Seed + 1
+	}
+	return c.Kernel.Line("run", "--seed", fmt.Sprint(seed), c.Scenario) + ", or all that " +
+		c.Kernel.Line("explore", c.Scenario) + " tries"
+}
+
+// search returns the command that searches for the property that this run broke. Its search
+// includes this run.
+func (c *OneRun) search() string {
+	words := []string{cli.Typed(), "explore", c.Scenario}
+	flag := func(name, value string) {
+		if value != "" {
+			words = append(words, name, value)
+		}
+	}
+	flag("--memory", c.Memory)
+	flag("--edition", c.Edition)
+	flag("--mutant", c.Mutant)
+	if c.Seed != nil {
+		flag("--strategy", c.Strategy)
+		flag("--seed", fmt.Sprint(*c.Seed))
+	}
+	return cli.Line(append(words, c.Kernel.Words()...)...)
+}
+
+// lines splits a file into lines. The result is never nil.
+func lines(s string) []string {
+	return slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return l == "" })
+}
+
+func (o *ranOnce) print(p *cli.Program, search string) {
+	inputs.TellShipped(p, o.Shipped)
+	how := o.Strategy
+	if o.Seed != nil {
+		how += fmt.Sprintf(", seed %d", *o.Seed)
+	}
+	if o.Mutant != "" {
+		how += ", mutant " + o.Mutant
+	}
+	p.Indented("", fmt.Sprintf("%s: one run, %s, %s", o.Scenario, how, cli.Number(o.Steps, "step")))
+	section := func(name string, list []string) {
+		if len(list) == 0 {
+			list = []string{"(nothing)"}
+		}
+		fmt.Fprintf(p.Out, "\n%s:\n", name)
+		for _, l := range list {
+			fmt.Fprintf(p.Out, "  %s\n", l) // as the kernel prints it, however wide
+		}
+	}
+	section("kprobes/list in the end", o.List)
+	var hits []string
+	for _, h := range o.Probes {
+		hits = append(hits, view.Fold(h.Line, p.Width-2)...)
+	}
+	section("hits", hits)
+	for _, l := range o.Idle {
+		p.Indented("  ", l)
+	}
+	section("the kernel has printed", o.Log)
+	fmt.Fprintln(p.Out)
+	if o.Property == nil {
+		fmt.Fprintf(p.Out, "%s: nothing is broken\n", p.Paint(cli.Green, o.Outcome))
+	} else {
+		p.Indented("", p.Paint(cli.Red, "VIOLATION")+": "+o.Message)
+		p.Next("", "to find it, as small as can be:", search)
+	}
+	fmt.Fprintf(p.Out, "digest %s\n", o.Digest)
+}
+
+// HitsOf returns what each probe did.
+func HitsOf(rig *rig.Rig, t *rig.Tally) []ranProbe {
+	list := []ranProbe{}
+	for i := range rig.Scenario.Probes {
+		sp := &rig.Scenario.Probes[i]
+		at, nmissed := rig.Probe(i)
+		h := ranProbe{Name: sp.Name, Place: rig.Machine.Names().Symbol(at), Nmissed: nmissed,
+			Handlers: map[string]int{}}
+		h.Line = fmt.Sprintf("%s at %s:", h.Name, h.Place)
+		count := func(which uint64, there bool) {
+			if name := kpev.HandlerNames.Name(which); there {
+				h.Handlers[name] = t.Counts(uint64(i), which)
+				h.Line += fmt.Sprintf(" %s %d,", name, h.Handlers[name])
+			}
+		}
+		count(kpev.Pre, sp.Kind == scenario.ProbeKprobe && sp.Pre != nil)
+		count(kpev.Post, sp.Kind == scenario.ProbeKprobe && sp.Post != nil)
+		count(kpev.Fault, sp.Fault != nil)
+		count(kpev.Entry, sp.Kind == scenario.ProbeKretprobe && sp.Pre != nil)
+		count(kpev.Return, sp.Kind == scenario.ProbeKretprobe && sp.Post != nil)
+		if sp.Kind == scenario.ProbeJprobe {
+			h.Handlers["entry"] = t.Entries(uint64(i))
+			h.Line += fmt.Sprintf(" entry %d,", h.Handlers["entry"])
+		}
+		h.Line += fmt.Sprintf(" nmissed %d", nmissed)
+		if _, h.Skipped = t.Missed(uint64(i)); h.Skipped > 0 {
+			h.Line += fmt.Sprintf(", skipped %d", h.Skipped)
+		}
+		list = append(list, h)
+	}
+	return list
+}

@@ -1,0 +1,265 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"kpsim/internal/search/replay"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/viewer"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+type View struct {
+	Trace   string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	Beside  string `arg:"" optional:"" help:"Another trace, to be shown beside it."`
+	Passing bool   `help:"Show the nearest run that breaks nothing beside it: the same without one of its deviations, or without its mutant."`
+	inputs.TracesKernel
+	inputs.Sources
+	HTML cli.FileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
+	Port uint16       `range:"0..65535" placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
+}
+
+func (c *View) Run(p *cli.Program) (int, error) {
+	switch {
+	case c.Passing && c.Beside != "":
+		return 0, errors.New("--passing: there is another trace already; leave one of the two out")
+	case c.HTML != "":
+		if err := c.HTML.Check(); err != nil {
+			return 0, fmt.Errorf("--html: %w", err)
+		}
+	}
+	page, status, err := c.page(p)
+	if err != nil {
+		return 0, err
+	}
+	var b bytes.Buffer
+	if err := viewer.Write(&b, page); err != nil {
+		return 0, err
+	}
+	text := traces.Plain(b.Bytes())
+	for _, r := range page.Runs {
+		if r.Banner != "" {
+			fmt.Fprintf(p.Err, "%s: not as the trace says: %s\n", r.Name, r.Banner)
+		}
+	}
+	if c.HTML == "" {
+		return status, c.serve(p, fileName(page.Title), text)
+	}
+	if err := cli.WriteWhole(string(c.HTML), text); err != nil {
+		return 0, fmt.Errorf("--html: %s", cli.Cause(err, string(c.HTML)))
+	}
+	fmt.Fprintf(p.Out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (len(text)+1023)/1024,
+		shown(page.Runs[0].Scene))
+	return status, nil
+}
+
+// shown says which events are on a page, by number.
+func shown(s *view.Scene) string {
+	if len(s.Steps) == 0 {
+		return "no events"
+	}
+	return fmt.Sprintf("events %d to %d", s.Steps[0].Event.Seq, s.Steps[len(s.Steps)-1].Event.Seq)
+}
+
+// page lays out the runs.
+func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
+	words := []string{"kpsim", "view"}
+	if c.Passing {
+		words = append(words, "--passing")
+	}
+	name, other := shortest(c.Trace, c.Beside)
+	page := &viewer.Page{Title: name, Command: cli.Line(append(words, name)...)}
+	file, run, err := c.filmed(p, c.Trace)
+	if err != nil {
+		return nil, 0, err
+	}
+	run.Name = name
+	page.Runs = append(page.Runs, *run)
+	switch {
+	case c.Passing:
+		n, err := replay.Nearest(c.Trace, file)
+		if err != nil {
+			return nil, 0, err
+		}
+		if n == nil {
+			return nil, 0, fmt.Errorf("--passing: %s: no run near it breaks nothing; leave --passing out", c.Trace)
+		}
+		defer n.Rig.Close()
+		page.Title = fmt.Sprintf("%s, and %s", name, n.Says())
+		page.Runs = append(page.Runs, *c.laidOut(n.Says(), nearest(n, file), file, n.Replay))
+	case c.Beside != "":
+		page.Title += " and " + other
+		page.Command = cli.Line(append(words, name, other)...)
+		_, run, err := c.filmed(p, c.Beside)
+		if err != nil {
+			return nil, 0, err
+		}
+		run.Name = other
+		page.Runs = append(page.Runs, *run)
+	}
+	status := cli.OK
+	for _, r := range page.Runs {
+		if r.Banner != "" {
+			status = cli.Against
+		}
+	}
+	return page, status, nil
+}
+
+// shortest returns the names of two files without their folders, except for as many folders as
+// tell them apart: pages are mailed, and shouldn't reveal the author's folders.
+func shortest(a, b string) (nameA, nameB string) {
+	if b == "" {
+		return filepath.Base(a), ""
+	}
+	x, y := strings.Split(filepath.ToSlash(filepath.Clean(a)), "/"), strings.Split(filepath.ToSlash(filepath.Clean(b)),
+		"/")
+	tail := func(list []string, n int) []string { return list[len(list)-min(n, len(list)):] }
+	n := 1
+	for n < max(len(x), len(y)) && slices.Equal(tail(x, n), tail(y, n)) {
+		n++
+	}
+	if slices.Equal(x, y) {
+		n = 1
+	}
+	return strings.Join(tail(x, n), "/"), strings.Join(tail(y, n), "/")
+}
+
+// nearest describes the nearest run that breaks nothing.
+func nearest(n *replay.Neighbour, file *traces.File) string {
+	says := "The nearest run that breaks nothing"
+	for k, i := range n.Without {
+		says += fmt.Sprintf("%s deviation %d (%s)", map[bool]string{true: ": without", false: ","}[k == 0], i+1,
+			view.Choice(file.Schedule[i]))
+	}
+	if n.Mutant != "" {
+		says += ": without the mutant " + n.Mutant
+	}
+	return says + "."
+}
+
+// filmed plays a trace and lays out its run.
+func (c *View) filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
+	file, err := c.TracesKernel.Read(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Doing = "trace " + name
+	r, err := replay.Play(name, file, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Rig.Close()
+	inputs.TellEdited(p, name, file)
+	sc := r.Rig.Scenario
+	about := "Scenario " + sc.Name
+	if m := file.Remark(traces.OriginMutant); m != "" {
+		about += ", mutant " + m
+	}
+	if s := file.Remark(traces.OriginIgnored); s != "" {
+		about += ", which goes on after " + s
+	}
+	if o := inputs.WeakMemory(sc.Machine.Memory); o != "" {
+		about += ", memory model " + o
+	}
+	if says := view.NotX86(sc.Machine.Memory.String()); says != "" {
+		about += ". " + strings.TrimSuffix(says, ".")
+	}
+	run := c.laidOut(name, strings.TrimSuffix(about+". "+sc.Says, " "), file, r)
+	if !r.Same {
+		run.Banner = r.Why
+	}
+	return file, run, nil
+}
+
+// laidOut lays out a run whose events were kept.
+func (c *View) laidOut(name, about string, file *traces.File, r *replay.Replay) *viewer.Run {
+	in := r.View(file)
+	in.Schedule = slices.Clone(r.Taken)
+	c.Follow(r, &in)
+	var tasks []string // read before the rig is closed
+	for _, t := range r.Rig.Machine.Tasks().All() {
+		tasks = append(tasks, t.Name)
+	}
+	return &viewer.Run{
+		Name: name, About: about, Scene: view.Lay(in, r.Timeline(view.Sites(in))),
+		Task: func(id uint64) string { return tasks[id] },
+	}
+}
+
+// serve serves the page until ^C.
+func (c *View) serve(p *cli.Program, name string, page []byte) error {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
+	if err != nil {
+		return fmt.Errorf("--port: %d can't be listened at: %s; leave --port out for one that is free", c.Port,
+			reason(err))
+	}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: served(name, page)}
+	p.LeaveInterrupt() // ^C is the normal end
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	fmt.Fprintf(p.Out, "http://%s/  (until ^C)\n", l.Addr())
+	select {
+	case err := <-ended:
+		return err
+	case <-signals:
+		return server.Close()
+	}
+}
+
+// served returns the page only if the request's host is one of this computer's own names. Another
+// name may have been pointed here by a foreign page (DNS rebinding), which could then read the
+// data.
+func served(name string, page []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		switch {
+		case host != "127.0.0.1" && host != "localhost":
+			http.Error(w, "this is served as 127.0.0.1 and localhost only", http.StatusForbidden)
+		case r.URL.Path != "/":
+			http.NotFound(w, r)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "this is a page, to be read", http.StatusMethodNotAllowed)
+		default:
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Disposition", mime.FormatMediaType("inline", map[string]string{"filename": name}))
+			w.Header().Set("Cache-Control", "no-store")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.Write(page)
+		}
+	})
+}
+
+// fileName returns the file name under which a browser saves a page with this title.
+func fileName(title string) string {
+	title, _, _ = strings.Cut(title, ", and ")
+	return strings.ReplaceAll(strings.ReplaceAll(title, ".kps", ""), "/", "-") + ".html"
+}
+
+// reason returns what is wrong with an address, without the address.
+func reason(err error) string {
+	var e *os.SyscallError
+	if errors.As(err, &e) {
+		return e.Err.Error()
+	}
+	return err.Error()
+}

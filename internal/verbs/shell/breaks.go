@@ -1,0 +1,404 @@
+package shell
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
+	"kpsim/internal/search/session"
+	"kpsim/internal/ui/cli"
+	"kpsim/properties"
+	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Breakpoints and watchpoints. They are checked after each step and don't change the run.
+
+// mostStops is the maximum number of breakpoints and watchpoints together.
+const mostStops = 64
+
+// A stop is a breakpoint or a watchpoint. Exactly one of text, event, property and length is set.
+type stop struct {
+	n    int
+	says string // the command as it was typed
+
+	text     bool                 // stops before a CPU executes the instruction at an address
+	event    bool                 // stops at an event of a kind
+	property *properties.Property // stops before a step that breaks it
+	length   int                  // bytes watched at an address; 0: not a watchpoint
+
+	at   arch.Addr
+	kind traces.Kind
+	cpu  int // whose event; -1: any CPU's
+
+	there uint64 // CPUs that stood at the address before the step, as a bit set
+	old   []byte // memory at the address before the step
+}
+
+// A hearer collects the events of one step.
+type hearer struct {
+	on     bool
+	events []traces.Event
+}
+
+// Event implements traces.Sink.
+func (h *hearer) Event(e *traces.Event) *traces.Finding {
+	if h.on {
+		h.events = append(h.events, *e)
+	}
+	return nil
+}
+
+func kindNames() (names []string) {
+	for _, k := range kinds() {
+		names = append(names, k.String())
+	}
+	return names
+}
+
+// kinds returns the event kinds of all vocabularies.
+func kinds() (list []traces.Kind) {
+	for k := range traces.EngineBlock + 64 {
+		if k.String() != "" {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+func propertyNames() (names []string) {
+	for _, p := range properties.All {
+		names = append(names, p.ID, p.Name)
+	}
+	return names
+}
+
+// breakAt is the command break.
+func (h *sh) breakAt(args []string) error {
+	if len(args) == 0 {
+		return h.breaks()
+	}
+	if len(args) > 2 {
+		return errUsage
+	}
+	s := &stop{says: "break " + strings.Join(args, " "), cpu: -1}
+	if len(args) == 2 { // EVENT CPU
+		cpu, err := h.cpu(args[1])
+		if err != nil {
+			return err
+		}
+		s.cpu = cpu
+	}
+	name := args[0]
+	symbol, _, _ := strings.Cut(name, "+")
+	_, numberErr := strconv.ParseUint(name, 0, 64)
+	if s.cpu < 0 && (slices.Contains(h.functions(), symbol) || numberErr == nil) {
+		at, err := h.place(name)
+		if err != nil {
+			return err
+		}
+		remark, err := h.reachable(name, at)
+		if err != nil {
+			return err
+		}
+		s.text, s.at = true, at
+		if err := h.addStop(s); err != nil || remark == "" {
+			return err
+		}
+		h.p.Indented("  ", remark)
+		return nil
+	}
+	for _, k := range kinds() {
+		if strings.EqualFold(k.String(), name) {
+			s.event, s.kind = true, k
+			return h.addStop(s)
+		}
+	}
+	if p, ok := properties.ByName(name); ok && s.cpu < 0 {
+		s.property = p
+		return h.addStop(s)
+	}
+	near := nearest.DidYouMean(name, slices.Concat(h.functions(), kindNames(), propertyNames()))
+	if near == "" {
+		near = propertiesLike(name)
+	}
+	if near != "" {
+		near += " "
+	}
+	return fmt.Errorf("%s is no function, kind of event or property; %swrite break %s, break TextStore or break T1",
+		name, near, h.functions()[0])
+}
+
+// propertiesLike lists the properties that share the letter of an unknown ID.
+func propertiesLike(id string) string {
+	if _, err := strconv.ParseUint(id[min(1, len(id)):], 10, 32); err != nil {
+		return ""
+	}
+	var ids []string
+	for _, p := range properties.All {
+		if strings.EqualFold(p.ID[:1], id[:1]) {
+			ids = append(ids, p.ID)
+		}
+	}
+	slices.Sort(ids)
+	if ids == nil {
+		return ""
+	}
+	return "there are " + cli.List(ids) + ";"
+}
+
+// reachable returns an error if no CPU can ever execute an instruction at a place. The remark
+// warns where the linked code has no instruction boundary: patched code may have one.
+func (h *sh) reachable(name string, at arch.Addr) (remark string, err error) {
+	function, _, inFunction := strings.Cut(name, "+")
+	for i := range h.s.Rig.Scenario.Texts {
+		t := &h.s.Rig.Scenario.Texts[i]
+		switch off := int64(at - t.At); {
+		case off >= 0 && off < int64(len(t.Code)):
+			return h.inside(t, int(off)), nil
+		case inFunction && t.Name == function:
+			return "", fmt.Errorf("%s is beyond %s, which has %d bytes; text %s lists its instructions", name, t.Name,
+				len(t.Code), t.Name)
+		}
+	}
+	if _, _, known := h.s.Rig.Machine.Names().SymbolAt(at); !known { // slots are allocated during a run
+		f := h.functions()[0]
+		return "", fmt.Errorf("%s: no code is at this address; write break %s, or an address that text %s prints", name,
+			f, f)
+	}
+	return "", nil
+}
+
+// inside is the remark on a place inside an instruction of the linked code.
+func (h *sh) inside(t *scenario.Text, off int) string {
+	begin := 0
+	for at := 0; at <= off; {
+		_, n := h.disassemble(t.Code[at:], t.At+arch.Addr(at))
+		begin, at = at, at+n
+	}
+	if begin == off {
+		return ""
+	}
+	return fmt.Sprintf("%s+%#x is inside the instruction at %s+%#x: a CPU comes there only through code that is "+
+		"patched", t.Name, off, t.Name, begin)
+}
+
+func (h *sh) addStop(s *stop) error {
+	if len(h.stops) == mostStops {
+		return fmt.Errorf("there are %d breakpoints already; delete one", mostStops)
+	}
+	h.stopped++
+	s.n = h.stopped
+	h.stops = append(h.stops, s)
+	fmt.Fprintf(h.p.Out, "%d: %s\n", s.n, s.says)
+	return nil
+}
+
+// breaks is the command breaks: it lists breakpoints and watchpoints.
+func (h *sh) breaks() error {
+	if len(h.stops) == 0 {
+		fmt.Fprintln(h.p.Out, "there is no breakpoint; break "+h.functions()[0]+" makes one")
+	}
+	for _, s := range h.stops {
+		fmt.Fprintf(h.p.Out, "%d: %s\n", s.n, s.says)
+	}
+	return nil
+}
+
+func (h *sh) deleteStops(args []string) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	if len(args) == 1 && args[0] == "all" {
+		h.stops = nil
+		return nil
+	}
+	for _, a := range args {
+		i := slices.IndexFunc(h.stops, func(s *stop) bool { return strconv.Itoa(s.n) == a })
+		if i < 0 {
+			return fmt.Errorf("%s is no number of a breakpoint; break lists them", a)
+		}
+		h.stops = slices.Delete(h.stops, i, i+1)
+	}
+	return nil
+}
+
+// mostWatched is the maximum length of a watchpoint, in bytes.
+const mostWatched = 64
+
+// watch is the command watch.
+func (h *sh) watch(args []string) error {
+	if len(args) == 0 || len(args) > 2 {
+		return errUsage
+	}
+	at, err := h.place(args[0])
+	if err != nil {
+		return err
+	}
+	s := &stop{says: "watch " + strings.Join(args, " "), at: at, length: 5, cpu: -1}
+	if h.isData(at) {
+		s.length = 8
+	}
+	if len(args) == 2 {
+		if s.length, err = strconv.Atoi(args[1]); err != nil || s.length < 1 || s.length > mostWatched {
+			return fmt.Errorf("%s is no number of bytes; write 1 to %d", args[1], mostWatched)
+		}
+	}
+	if len(h.bytesAt(s)) < s.length {
+		return fmt.Errorf("%s: there aren't %d bytes in memory; x %s shows what is there", args[0], s.length, args[0])
+	}
+	return h.addStop(s)
+}
+
+// bytesAt returns the memory that a watchpoint covers.
+func (h *sh) bytesAt(s *stop) []byte {
+	b := make([]byte, s.length)
+	return b[:h.s.Rig.Machine.Inspect().BytesAt(s.at, b)]
+}
+
+// standing returns the CPUs whose next instruction is at the address, as a bit set.
+func (h *sh) standing(at arch.Addr) (set uint64) {
+	m := h.s.Rig.Machine
+	for cpu := range m.CPUs() {
+		if regs, kernel := m.Inspect().Regs(cpu); !kernel && regs.IP == at {
+			set |= 1 << cpu
+		}
+	}
+	return set
+}
+
+// halt is called before and after each step, and reports whether the machine stops there.
+func (h *sh) halt(made bool) bool {
+	if !made {
+		h.heard.events = h.heard.events[:0]
+		for _, s := range h.stops {
+			switch {
+			case s.text:
+				s.there = h.standing(s.at)
+			case s.length > 0:
+				s.old = h.bytesAt(s)
+			}
+		}
+		return false
+	}
+	before := len(h.reasons)
+	for _, s := range h.stops {
+		h.look(s)
+	}
+	return len(h.reasons) > before
+}
+
+// look adds to the reasons for stopping if the step met s.
+func (h *sh) look(s *stop) {
+	m := h.s.Rig.Machine
+	because := func(format string, args ...any) {
+		h.reasons = append(h.reasons, fmt.Sprintf("%d: %s: ", s.n, s.says)+fmt.Sprintf(format, args...))
+	}
+	switch {
+	case s.text:
+		for cpu := range m.CPUs() {
+			if come := h.standing(s.at) &^ s.there; come>>cpu&1 != 0 {
+				because("cpu%d is at %s, %s", cpu, m.Names().Symbol(s.at), h.position())
+			}
+		}
+	case s.event:
+		for i := range h.heard.events {
+			if e := &h.heard.events[i]; e.Kind == s.kind && (s.cpu < 0 || s.cpu == int(e.CPU)) {
+				because("cpu%d, event %d: %s", e.CPU, e.Seq, h.describe(e))
+			}
+		}
+	case s.length > 0:
+		if is := h.bytesAt(s); !bytes.Equal(is, s.old) || h.stored(s) >= 0 {
+			became := fmt.Sprintf("% x", is)
+			if len(is) < s.length {
+				became = "gone from memory"
+			}
+			because("%s was % x, is %s; written by %s, %s", m.Names().Symbol(s.at), s.old, became, h.writer(),
+				h.when(s))
+		}
+	}
+}
+
+// describe returns an event in words, without its number and CPU.
+func (h *sh) describe(e *traces.Event) string {
+	words := strings.Fields(h.s.Rig.Readable(e.String()))
+	return strings.Join(words[min(2, len(words)):], " ")
+}
+
+// stored returns the index of the step's event that stores to the text watched by s, or -1.
+func (h *sh) stored(s *stop) int {
+	return slices.IndexFunc(h.heard.events, func(e traces.Event) bool {
+		return e.Kind == smpev.TextStore && arch.Addr(e.A) < s.at+arch.Addr(s.length) &&
+			s.at < arch.Addr(e.A)+arch.Addr(e.C)
+	})
+}
+
+// writer names the CPU or source that made the step.
+func (h *sh) writer() string {
+	switch mv := h.s.Moved(); {
+	case mv != sim.NoMover:
+		return h.s.Rig.Machine.Names().Mover(mv)
+	case len(h.heard.events) > 0:
+		return fmt.Sprintf("cpu%d", h.heard.events[0].CPU)
+	}
+	return "a CPU"
+}
+
+// when says at which event the watched bytes were written. A store to data is no event: then it
+// says where the run stands.
+func (h *sh) when(s *stop) string {
+	if i := h.stored(s); i >= 0 {
+		return fmt.Sprintf("event %d, step %d", h.heard.events[i].Seq, h.steps())
+	}
+	return h.position()
+}
+
+// steps returns the number of steps made.
+func (h *sh) steps() uint64 { return h.s.Rig.Machine.Interactive().Steps() }
+
+// position describes the point that the run has reached.
+func (h *sh) position() string {
+	n := len(h.s.Rig.Log.Events)
+	if n == 0 {
+		return cli.Number(h.steps(), "step")
+	}
+	return fmt.Sprintf("step %d, after event %d", h.steps(), n-1)
+}
+
+// tellStops prints why the machine stopped. A step that breaks a property with a breakpoint is
+// undone, and back is true. The command began at the step from.
+func (h *sh) tellStops(from uint64) (back bool, err error) {
+	for _, r := range h.reasons {
+		h.p.Indented("", r)
+	}
+	if h.s.Halted && len(h.reasons) == 0 && h.s.Run == nil {
+		h.p.Indented("", "interrupted at "+h.position()+"; continue goes on")
+	}
+	h.reasons = nil
+	if h.s.Run == nil || h.s.Run.Property == nil || h.told {
+		return false, nil
+	}
+	i := slices.IndexFunc(h.stops, func(s *stop) bool { return s.property == h.s.Run.Property })
+	last := h.steps()
+	if i < 0 || last == 0 || from+1 >= last && h.spared == last {
+		return false, nil
+	}
+	verdict := h.s.Verdict()
+	if err := h.again(place{last - 1, session.NoLimit}); err != nil {
+		return true, err
+	}
+	h.spared = last
+	h.p.Indented("", fmt.Sprintf("%d: %s: the next step breaks it, %s; step makes it", h.stops[i].n, h.stops[i].says,
+		h.position()))
+	h.p.Indented("", verdict)
+	return true, nil
+}
+
+var errNoStep = errors.New("no step was made yet")

@@ -1,0 +1,331 @@
+package shell
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kpsim/internal/search/replay"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/verbs/report"
+
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/traces/view"
+)
+
+// Commands that show the stopped machine.
+
+// at describes where a CPU stands.
+func (h *sh) at(cpu int) string {
+	m := h.s.Rig.Machine
+	name, off, text := m.Names().Where(sim.Mover(cpu))
+	switch {
+	case text:
+		return fmt.Sprintf("at %s+%#x", name, off)
+	case off > 0:
+		return fmt.Sprintf("in %s step %d", name, off)
+	case name == "idle":
+		return name
+	}
+	return "in " + name
+}
+
+func (h *sh) where(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	m := h.s.Rig.Machine
+	for cpu := range m.CPUs() {
+		line := fmt.Sprintf("cpu%d  %s", cpu, h.at(cpu))
+		if t := m.Inspect().Current(cpu); !t.Idle() {
+			line = fmt.Sprintf("cpu%d  %s, %s", cpu, t.Name, h.at(cpu))
+		}
+		ipi, open := m.Inspect().Pending(cpu)
+		if !open {
+			line += ", interrupts off"
+		}
+		if ipi {
+			line += ", IPI pending"
+		}
+		var queue []string
+		for _, t := range m.Inspect().Queue(cpu) {
+			queue = append(queue, t.Name)
+		}
+		if len(queue) > 0 {
+			line += "; wants to run: " + cli.List(queue)
+		}
+		h.p.Indented("", line)
+	}
+	if s := m.Inspect().Waiting(); s != "" {
+		h.p.Indented("", s)
+	}
+	if held := h.held(); len(held) > 0 {
+		h.p.Indented("", "not begun: "+cli.List(held))
+	}
+	if h.s.Run == nil {
+		h.p.Indented("", fmt.Sprintf("%s so far; can move: %s", cli.Number(m.Interactive().Steps(), "step"),
+			h.movers()))
+	}
+	return nil
+}
+
+// stuck ends the description of a machine in which nothing can move: it names a command that
+// helps.
+func (h *sh) stuck() string {
+	switch held := h.held(); {
+	case len(held) > 0:
+		return "; start lets " + cli.List(held) + " begin"
+	case !slices.ContainsFunc(h.s.Tasks(), func(t *smp.Task) bool { return !t.Dead() }):
+		return "; every task is at its end, and call or register can still be typed"
+	}
+	return ""
+}
+
+// held returns the tasks that haven't started.
+func (h *sh) held() (names []string) {
+	for _, t := range h.s.Tasks() {
+		if t.Held() {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// task returns the scenario's task of that name, or nil.
+func (h *sh) task(name string) *smp.Task {
+	for _, t := range h.s.Tasks() {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// movers lists what can move next.
+func (h *sh) movers() string {
+	m := h.s.Rig.Machine
+	var names []string
+	for _, mv := range m.Names().Movers() {
+		if m.Interactive().Can(mv) {
+			names = append(names, m.Names().Mover(mv))
+		}
+	}
+	if len(names) == 0 {
+		return "nobody"
+	}
+	return cli.List(names)
+}
+
+func (h *sh) regs(args []string) error {
+	m := h.s.Rig.Machine
+	first, last := 0, m.CPUs()-1
+	if len(args) > 1 {
+		return errUsage
+	}
+	if len(args) == 1 {
+		cpu, err := h.cpu(args[0])
+		if err != nil {
+			return err
+		}
+		first, last = cpu, cpu
+	}
+	for cpu := first; cpu <= last; cpu++ {
+		r, kernel := m.Inspect().Regs(cpu)
+		fmt.Fprintf(h.p.Out, "cpu%d  %s, %s\n", cpu, m.Inspect().Current(cpu).Name, h.at(cpu))
+		const cell, row = 22, 4
+		beside := row
+		for h.p.Width > 0 && beside > 1 && beside*cell > h.p.Width {
+			beside /= 2
+		}
+		for i, name := range regNames {
+			fmt.Fprintf(h.p.Out, "  %-3s %016x", name, r.R[i])
+			if i%beside == beside-1 {
+				fmt.Fprintln(h.p.Out)
+			}
+		}
+		if kernel {
+			fmt.Fprintf(h.p.Out, "  flags %#x\n", r.Flags)
+		} else {
+			fmt.Fprintf(h.p.Out, "  rip %016x  flags %#x\n", uint64(r.IP), r.Flags)
+		}
+	}
+	return nil
+}
+
+// disassemble returns the first instruction of b with symbol names, and its length n, which is 1
+// for invalid bytes.
+func (h *sh) disassemble(b []byte, at arch.Addr) (s string, n int) {
+	in, err := x86.Decode(b, at)
+	if err != nil {
+		return "(no instruction)", 1
+	}
+	s = in.String()
+	if to, ok := in.Target(); ok {
+		s = strings.Replace(s, fmt.Sprintf("%#x", uint64(to)), h.s.Rig.Machine.Names().Symbol(to), 1)
+	}
+	return s, int(in.Len)
+}
+
+// text lists a function: its bytes in memory, and the original ones where they differ.
+func (h *sh) text(args []string) error {
+	if len(args) != 1 {
+		return errUsage
+	}
+	if err := h.function(args[0]); err != nil {
+		return err
+	}
+	if m := h.missing(args[0]); m != "" {
+		fmt.Fprintf(h.p.Out, "%s isn't in memory: the module %s isn't loaded\n", args[0], m)
+		return nil
+	}
+	m := h.s.Rig.Machine
+	for i := range h.s.Rig.Scenario.Texts {
+		t := &h.s.Rig.Scenario.Texts[i]
+		if t.Name != args[0] {
+			continue
+		}
+		now := make([]byte, len(t.Code))
+		if n := m.Inspect().BytesAt(t.At, now); n < len(now) {
+			fmt.Fprintf(h.p.Out, "%s isn't in memory\n", t.Name)
+			return nil
+		}
+		for off := 0; off < len(now); {
+			was, n := h.disassemble(t.Code[off:], t.At+arch.Addr(off))
+			end := min(off+n, len(now))
+			if bytes.Equal(now[off:end], t.Code[off:end]) {
+				h.row(t.At+arch.Addr(off), now[off:end], was)
+				off = end
+				continue
+			}
+			is, n := h.disassemble(now[off:], t.At+arch.Addr(off))
+			for end < min(off+n, len(now)) {
+				s, k := h.disassemble(t.Code[end:], t.At+arch.Addr(end))
+				was, end = was+"; "+s, min(end+k, len(now))
+			}
+			h.row(t.At+arch.Addr(off), now[off:end], fmt.Sprintf("%s   (was % x: %s)", is, t.Code[off:end], was))
+			h.stale(t.At+arch.Addr(off), now[off:end])
+			off = end
+		}
+	}
+	return nil
+}
+
+// row prints bytes and their disassembly.
+func (h *sh) row(at arch.Addr, b []byte, says string) {
+	m := h.s.Rig.Machine
+	where := fmt.Sprintf("%#x", uint64(at))
+	if _, _, ok := m.Names().SymbolAt(at); ok {
+		where = m.Names().Symbol(at)
+	}
+	fmt.Fprintf(h.p.Out, "  %-18s %-24s %s\n", where, fmt.Sprintf("% x", b), says)
+}
+
+// stale prints which CPUs may fetch bytes other than those in memory.
+func (h *sh) stale(at arch.Addr, now []byte) {
+	m := h.s.Rig.Machine
+	old := make([]byte, len(now))
+	for cpu := range m.CPUs() {
+		if m.Inspect().OldestAt(cpu, at, old); !bytes.Equal(old, now) {
+			fmt.Fprintf(h.p.Out, "  %-18s % x\n", fmt.Sprintf("  cpu%d may fetch", cpu), old)
+		}
+	}
+}
+
+func (h *sh) examine(args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return errUsage
+	}
+	at, err := h.place(args[0])
+	if err != nil {
+		return err
+	}
+	n := 16
+	if len(args) == 2 {
+		if n, err = strconv.Atoi(args[1]); err != nil || n < 1 || n > 4096 {
+			return fmt.Errorf("%s is no number of bytes; write 1 to 4096", args[1])
+		}
+	}
+	b := make([]byte, n+x86.MaxLen)
+	mapped := h.s.Rig.Machine.Inspect().BytesAt(at, b)
+	if mapped == 0 {
+		return fmt.Errorf("nothing is in memory at %#x", uint64(at))
+	}
+	n = min(n, mapped)
+	if h.isData(at) {
+		for off := 0; off+8 <= n; off += 8 {
+			h.row(at+arch.Addr(off), b[off:off+8], fmt.Sprintf("%#x", binary.LittleEndian.Uint64(b[off:])))
+		}
+		return nil
+	}
+	for off := 0; off < n; {
+		s, k := h.disassemble(b[off:mapped], at+arch.Addr(off))
+		h.row(at+arch.Addr(off), b[off:min(off+k, mapped)], s)
+		off += k
+	}
+	h.stale(at, b[:n])
+	return nil
+}
+
+// isData reports whether an address lies in the scenario's data.
+func (h *sh) isData(at arch.Addr) bool {
+	for i := range h.s.Rig.Scenario.Datas {
+		if d := &h.s.Rig.Scenario.Datas[i]; at >= d.At && at < d.At+arch.Addr(len(d.Bytes)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *sh) hits(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	list := report.HitsOf(h.s.Rig, &h.s.Tally)
+	if len(list) == 0 {
+		fmt.Fprintln(h.p.Out, "there is no probe; kprobe makes one, as kprobe p at "+h.functions()[0])
+	}
+	for _, l := range list {
+		h.p.Indented("", l.Line)
+	}
+	return nil
+}
+
+func (h *sh) dmesg(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	if len(h.s.Lines) == 0 {
+		fmt.Fprintln(h.p.Out, "(nothing)")
+	}
+	for _, l := range h.s.Lines {
+		fmt.Fprintln(h.p.Out, l)
+	}
+	return nil
+}
+
+func (h *sh) events(args []string) error {
+	in := replay.Scene(h.s.Rig, h.s.Run)
+	in.ByHand, in.Rows, in.Width, in.Paint = true, 30, h.p.Width, h.p.Paint
+	switch len(args) {
+	case 0:
+	case 1:
+		n, err := strconv.Atoi(args[0])
+		if err != nil || n < 1 {
+			return errUsage
+		}
+		in.Rows = n
+	default:
+		return errUsage
+	}
+	if h.s.Rig.Machine.Interactive().Steps() == 0 {
+		fmt.Fprintln(h.p.Out, "nothing has happened yet"+h.stuck())
+		return nil
+	}
+	return view.Interleaving(h.p.Out, in)
+}

@@ -1,0 +1,361 @@
+package shell
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/session"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/verbs/report"
+	"kpsim/sched"
+)
+
+type Shell struct {
+	What string `arg:"" help:"A scenario, built-in or a file NAME.star, or a trace NAME.kps."`
+	report.Once
+
+	in   io.Reader // nil: standard input
+	anew func() (*session.Session, error)
+}
+
+// A sh is one session of the shell.
+type sh struct {
+	c     *Shell
+	p     *cli.Program
+	s     *session.Session
+	quiet bool // handler hits aren't printed
+	told  bool // the end of the run was reported
+	done  bool
+
+	journal   []done // the commands that led to the present state
+	to        place  // a running command ends here at the latest
+	replaying bool   // the journal is being repeated
+	interrupt *atomic.Bool
+
+	stops   []*stop
+	stopped int      // breakpoints made so far, which numbers them
+	heard   *hearer  // the events of a step
+	reasons []string // why the machine stopped
+	spared  uint64   // the step before which a property's breakpoint last stopped; 0: none
+}
+
+func (c *Shell) Run(p *cli.Program) (int, error) {
+	h, err := c.begin(p)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { h.s.Close() }()
+	in := c.in
+	if in == nil {
+		in = os.Stdin
+	}
+	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if f == os.Stdin && canEdit() {
+			err = h.edit()
+		} else {
+			h.talk(in)
+		}
+		if err != nil {
+			return 0, err
+		}
+	} else if err := h.script(in); err != nil {
+		return 0, err
+	}
+	if h.s.End() && h.s.Run.Property != nil {
+		h.verdict()
+	}
+	if h.s.Run != nil && h.s.Run.Property != nil {
+		return cli.Against, nil
+	}
+	return cli.OK, nil
+}
+
+// begin starts a session of the shell.
+func (c *Shell) begin(p *cli.Program) (*sh, error) {
+	s, err := c.open(p)
+	if err != nil {
+		return nil, err
+	}
+	h := &sh{c: c, p: p, interrupt: new(atomic.Bool), to: nowhere}
+	h.adopt(s)
+	return h, nil
+}
+
+// open makes the session, and sets c.anew, which makes the same one again.
+func (c *Shell) open(p *cli.Program) (*session.Session, error) {
+	p.Doing = "shell of " + c.What
+	p.ExitAtInterrupt("the session is over")
+	if inputs.IsTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
+		if c.Once.Given() {
+			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, "+
+				"--strategy, --mutant, --as-shipped and --edition out", c.What)
+		}
+		k := inputs.TracesKernel{Kernel: c.Kernel.Kernel, Objects: c.Objects}
+		file, err := k.Read(c.What)
+		if err != nil {
+			return nil, err
+		}
+		what := c.What
+		c.anew = func() (*session.Session, error) { return session.Open(what, file) }
+		return c.anew()
+	}
+	j, _, err := c.Schedule(inputs.ByHand, c.What, usual)
+	if err != nil {
+		return nil, err
+	}
+	once := c.Once
+	c.anew = func() (*session.Session, error) {
+		s := sched.Strategy(new(sched.Default))
+		if once.Seed != nil {
+			spec := explore.Spec{Scenario: j.Scenario, Mutant: once.Mutant, Strategy: cmp.Or(once.Strategy, usual),
+				Seed: *once.Seed}
+			var err error
+			if s, err = spec.First(); err != nil {
+				return nil, err
+			}
+		}
+		sc := *j.Scenario
+		sc.Probes = slices.Clip(sc.Probes) // the session may append probes
+		return session.New(&sc, once.Mutant, s)
+	}
+	session, err := c.anew()
+	if err == nil {
+		inputs.TellShipped(p, c.ShippedAs(j.Machine.Edition))
+	}
+	return session, err
+}
+
+// usual is the default strategy when a seed is given.
+const usual = "sticky"
+
+const prompt = "kpsim> "
+
+// greeting describes the machine before the first command.
+func (h *sh) greeting() string {
+	goes := "step and run go along the schedule of " + h.c.What + "."
+	if held := h.held(); len(held) > 0 {
+		goes = "start lets its tasks begin (" + cli.List(held) + "), run has them run to their end."
+	}
+	return "The machine stands before its first step: " + goes + " help lists the commands, ^D ends."
+}
+
+// talk runs a session without line editing: the terminal can't, or the output isn't one. A wrong
+// command is reported and doesn't end the session.
+func (h *sh) talk(in io.Reader) {
+	h.p.Indented("", h.greeting())
+	lines := bufio.NewScanner(in)
+	for !h.done {
+		fmt.Fprint(h.p.Out, prompt)
+		if !lines.Scan() {
+			fmt.Fprintln(h.p.Out)
+			return
+		}
+		if err := h.line(lines.Text()); err != nil {
+			fmt.Fprintln(h.p.Out, err)
+		}
+	}
+}
+
+// script runs the lines of a script; the output looks like a session's at a terminal.
+func (h *sh) script(in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, longest)
+	n, empty := 1, true
+	for ; !h.done && lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if strings.ContainsFunc(line, func(c rune) bool {
+			return c == utf8.RuneError || unicode.IsControl(c) &&
+				c != '\t'
+		}) {
+			return fmt.Errorf("stdin:%d: %.20q is no text; a script has a command a line, as call or cat; "+
+				"help lists them", n, line)
+		}
+		empty = empty && line == ""
+		switch {
+		case line == "":
+			fmt.Fprintln(h.p.Out)
+			continue
+		case line[0] == '#':
+			fmt.Fprintln(h.p.Out, line)
+			continue
+		}
+		fmt.Fprintf(h.p.Out, "%s%s\n", prompt, line)
+		err := h.line(line)
+		if err != nil && h.s.Run != nil { // a run had begun: the error is why it ended
+			fmt.Fprintln(h.p.Out, err)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("stdin:%d: %w", n, err)
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("stdin:%d: the line is longer than %d bytes; a script has a command a line", n, longest)
+	case err != nil:
+		return fmt.Errorf("%s; give a script of commands, or use a terminal", cli.Cause(err, "stdin"))
+	case empty:
+		return fmt.Errorf("stdin: nothing is in it; write commands, as in echo 'text victim' | %s, or use a terminal",
+			cli.Line(cli.Typed(), "shell", "safe-full"))
+	}
+	return nil
+}
+
+// longest is the maximum length of a script's line, in bytes.
+const longest = 64 << 10
+
+// line runs one line.
+func (h *sh) line(line string) error {
+	c, err := parse(line)
+	if err != nil || len(c.words) == 0 {
+		return err
+	}
+	from := h.steps()
+	h.interrupt.Store(false)
+	if len(c.filters) > 0 {
+		err = h.through(c)
+	} else {
+		err = h.one(c.words)
+	}
+	if back, stopped := h.tellStops(from); back || err == nil {
+		err = stopped // a call that broke the property isn't finished any more
+	}
+	if h.s.Run != nil && !h.told {
+		h.told = true
+		h.verdict()
+	}
+	return err
+}
+
+// one runs one command, and records it if it may change the machine.
+func (h *sh) one(words []string) error {
+	w, ok := wordOf(words[0])
+	if !ok {
+		return noCommand(words[0])
+	}
+	h.s.Halted, h.s.Halt, h.heard.on = false, nil, false
+	h.s.Limit, h.s.Beyond = h.to.step, h.to.event
+	if len(h.stops) > 0 && !h.replaying {
+		h.s.Halt, h.heard.on = h.halt, true
+	}
+	s, from := h.s, h.steps()
+	err := w.do(h, words[1:])
+	if w.moves && h.s == s {
+		h.journal = append(h.journal, done{words, from, h.steps(), h.s.Halted})
+	}
+	switch {
+	case errors.Is(err, errUsage):
+		err = fmt.Errorf("write it %s%s", strings.TrimSpace(words[0]+" "+w.args), h.choice(w.args))
+	case errors.Is(err, session.ErrHalted):
+		err = nil
+	}
+	return err
+}
+
+func noCommand(word string) error {
+	var names []string
+	for _, w := range shellWords {
+		names = append(names, w.word)
+	}
+	return fmt.Errorf("%s: no such command; %shelp lists them", word,
+		strings.Replace(nearest.DidYouMean(word, names), "?", "? ", 1))
+}
+
+// choice lists the possible words for the start of a command's arguments.
+func (h *sh) choice(args string) string {
+	var paths, dirs []string
+	for _, f := range h.files() {
+		paths = append(paths, f.Path())
+		if !slices.Contains(dirs, f.Dir) {
+			dirs = append(dirs, f.Dir)
+		}
+	}
+	for _, of := range []struct {
+		word  string
+		names []string
+	}{{"FUNC", h.functions()}, {"NAME…", h.probes()}, {"MODULE", h.modules()}, {"FILE", paths},
+		{"[-l] [DIRECTORY]", dirs}} {
+		if strings.HasPrefix(args, of.word) && len(of.names) > 0 {
+			return "; there are " + cli.List(of.names)
+		}
+	}
+	return ""
+}
+
+// verdict says how the run ended.
+func (h *sh) verdict() {
+	if h.s.Run.Property != nil {
+		h.p.Indented("", h.p.Paint(cli.Red, "VIOLATION")+": "+h.s.Verdict())
+	} else {
+		h.p.Indented("", "the run is over: "+h.s.Verdict())
+	}
+}
+
+func (h *sh) exit(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	h.done = true
+	return nil
+}
+
+// onOff reads one of the words yes and no.
+func onOff(args []string, yes, no string) (on bool, err error) {
+	if len(args) != 1 || args[0] != yes && args[0] != no {
+		return false, errUsage
+	}
+	return args[0] == yes, nil
+}
+
+func (h *sh) trace(args []string) error {
+	on, err := onOff(args, "on", "off")
+	h.quiet = !on
+	return err
+}
+
+func (h *sh) fetch(args []string) error {
+	on, err := onOff(args, "oldest", "fresh")
+	h.s.Stale(on)
+	return err
+}
+
+// placed removes the words that place a command: on CPU, and & for the background.
+func (h *sh) placed(args []string) (rest []string, cpu int, background bool, err error) {
+	if n := len(args); n > 0 && args[n-1] == "&" {
+		args, background = args[:n-1], true
+	}
+	if n := len(args); n > 2 && args[n-2] == "on" {
+		if cpu, err = h.cpu(args[n-1]); err != nil {
+			return nil, 0, false, err
+		}
+		args = args[:n-2]
+	}
+	if len(args) == 0 {
+		return nil, 0, false, errUsage
+	}
+	return args, cpu, background, nil
+}
+
+// cpu reads a CPU number.
+func (h *sh) cpu(s string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimPrefix(s, "cpu"))
+	if last := h.s.Rig.Machine.CPUs() - 1; err != nil || n < 0 || n > last {
+		return 0, fmt.Errorf("%s is no CPU of this machine; they are 0 to %d", s, last)
+	}
+	return n, nil
+}

@@ -1,0 +1,155 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/ui/cli"
+	"kpsim/traces/view"
+)
+
+// errUsage reports wrong arguments of a command.
+var errUsage = errors.New("usage")
+
+// A shellWord is a command of the shell.
+type shellWord struct {
+	word    string
+	also    []string
+	args    string
+	says    string
+	example string
+	moves   bool // may change the machine
+	do      func(h *sh, args []string) error
+	names   func(h *sh) []string // completions of its arguments
+}
+
+// wordOf finds a command by its name or alias.
+func wordOf(name string) (*shellWord, bool) {
+	i := slices.IndexFunc(shellWords, func(w shellWord) bool { return w.word == name || slices.Contains(w.also, name) })
+	if i < 0 {
+		return nil, false
+	}
+	return &shellWords[i], true
+}
+
+// shellWords lists the commands. It is set in init because help refers to it.
+var shellWords []shellWord
+
+func init() {
+	shellWords = []shellWord{
+		{"help", []string{"?"}, "[COMMAND]", "list the commands", "help watch", false, (*sh).help, (*sh).commandNames},
+		{"call", nil, "FUNC [ARG…] [on CPU] [&]",
+			"call a function, with numbers or symbols; & leaves it under way, to be stepped", "call victim 3 5 on 1",
+			true, (*sh).call, (*sh).functions},
+		{"kprobe", nil, "NAME at SYMBOL[+OFFSET] [post] [nopre] [fault] [disabled] [REG=VALUE…] [ip=SYMBOL[+OFFSET]]",
+			"make a probe; its pre_handler counts, and sets what is said", "kprobe p at victim+1 post", true,
+			(*sh).kprobe, (*sh).probing},
+		{"kretprobe", nil, "NAME at FUNC [maxactive=N] [entry] [leave] [data=N] [disabled] [REG=VALUE…]",
+			"make a return probe; its handler counts, and sets what is said; entry: with an entry_handler; " +
+				"leave: which returns 1", "kretprobe r at victim maxactive=2", true, (*sh).kretprobe, (*sh).probing},
+		{"jprobe", nil, "NAME at FUNC entry=FUNC",
+			"make a jprobe, which runs entry with the function's arguments (2.6)", "jprobe j at f entry=g", true,
+			(*sh).jprobe, (*sh).probing},
+		{"register", nil, "NAME… [on CPU] [&]",
+			"register_kprobe, or what it is a probe of; of several at once register_kprobes", "register k", true,
+			(*sh).register, (*sh).probes},
+		{"unregister", nil, "NAME… [on CPU] [&]", "unregister_kprobe, likewise", "unregister k", true, (*sh).unregister,
+			(*sh).probes},
+		{"enable", nil, "NAME… [on CPU] [&]", "enable_kprobe of each", "enable k", true, (*sh).enable, (*sh).probes},
+		{"disable", nil, "NAME… [on CPU] [&]", "disable_kprobe of each", "disable k", true, (*sh).disable,
+			(*sh).probes},
+		{"insmod", []string{"load"}, "MODULE [on CPU] [&]", "load a module of the scenario's", "insmod m", true,
+			(*sh).insmod, (*sh).modules},
+		{"rmmod", []string{"unload"}, "MODULE [on CPU] [&]", "unload it", "rmmod m", true, (*sh).rmmod, (*sh).modules},
+		{"lsmod", nil, "", "list the modules, and which are loaded", "lsmod", false, (*sh).lsmod, nil},
+		{"cat", nil, "FILE", "print a file of kprobes", "cat list", false, (*sh).cat, (*sh).paths},
+		{"echo", nil, "VALUE > FILE", "write one", "echo 0 > /proc/sys/debug/kprobes-optimization", true, (*sh).echo,
+			(*sh).paths},
+		{"ls", nil, "[-l] [DIRECTORY]", "list them, or those of a directory", "ls -l /proc/sys/debug", false, (*sh).ls,
+			(*sh).paths},
+		{"sysctl", nil, "[-w] NAME[=VALUE]", "read or write debug.kprobes-optimization",
+			"sysctl debug.kprobes-optimization", true, (*sh).sysctl, (*sh).sysctls},
+		{"step", []string{"s", "stepi", "si"}, "[MOVER] [N]",
+			"make N steps, of one mover if it is named: cpu1, ipi@cpu1, timer@cpu1", "step cpu1 3", true, (*sh).step,
+			(*sh).moverNames},
+		{"continue", []string{"c"}, "", "run until nothing moves, without letting a task begin", "continue", true,
+			(*sh).goOn, nil},
+		{"run", nil, "[TASK…]", "let the scenario's tasks begin, all or those, and run until nothing moves",
+			"run prober", true, (*sh).run, (*sh).taskNames},
+		{"start", nil, "[TASK…]", "let them begin, and stand still", "start caller", true, (*sh).start,
+			(*sh).taskNames},
+		{"wait", nil, "", "until what is under way is done, and the optimizer has nothing left to do", "wait", true,
+			(*sh).wait, nil},
+		{"where", []string{"ps"}, "", "who is where, and what can move", "where", false, (*sh).where, nil},
+		{"regs", nil, "[CPU]", "print registers", "regs 1", false, (*sh).regs, nil},
+		{"text", nil, "FUNC", "list a function as it is in memory, what it was, and what each CPU may still fetch",
+			"text victim", false, (*sh).text, (*sh).functions},
+		{"x", nil, "ADDRESS|SYMBOL[+OFFSET] [N]",
+			"print N bytes of memory, and as instructions; of data, as words of 8 bytes", "x victim 5", false,
+			(*sh).examine, (*sh).symbols},
+		{"hits", nil, "", "print how often each probe was hit and missed", "hits", false, (*sh).hits, nil},
+		{"dmesg", nil, "", "print what the kernel has printed", "dmesg | tail -3", false, (*sh).dmesg, nil},
+		{"events", nil, "[N]", "print about N of the events so far, by CPU", "events 20 | grep store", false,
+			(*sh).events, nil},
+		{"break", nil, "[FUNC[+OFFSET]|ADDRESS|EVENT [CPU]|PROPERTY]",
+			"stop before an instruction, after an event of a kind, or before the step that breaks a property; " +
+				"alone: list breakpoints", "break TextStore", false, (*sh).breakAt, (*sh).breakable},
+		{"watch", nil, "ADDRESS|SYMBOL[+OFFSET] [N]",
+			"stop when one of N bytes is written, else of 8 of data, 5 of text; a store to data that changes " +
+				"nothing isn't seen", "watch victim", false, (*sh).watch, (*sh).symbols},
+		{"delete", nil, "N…|all", "delete breakpoints and watchpoints", "delete all", false, (*sh).deleteStops,
+			(*sh).stopNumbers},
+		{"back", []string{"reverse-step", "rs"}, "[N]", "go back N steps; what was typed since is forgotten", "back 10",
+			false, (*sh).back, nil},
+		{"goto", nil, "EVENT", "go to where the event of that number has just happened, backwards or on", "goto 120",
+			false, (*sh).goTo, nil},
+		{"open", nil, "SCENARIO|TRACE", "begin anew, with another scenario or trace", "open torn-jump", false,
+			(*sh).open, (*sh).openable},
+		{"fetch", nil, "oldest|fresh", "have CPUs see the oldest text that they may see", "fetch oldest", true,
+			(*sh).fetch, (*sh).fetches},
+		{"trace", nil, "on|off", "print each call of a handler, or don't", "trace off", false, (*sh).trace,
+			(*sh).traceWords},
+		{"exit", []string{"quit", "q"}, "", "end", "exit", false, (*sh).exit, nil},
+	}
+}
+
+func (h *sh) help(args []string) error {
+	width := 0
+	for _, w := range shellWords {
+		width = max(width, len(w.word))
+	}
+	found := false
+	for _, w := range shellWords {
+		switch {
+		case len(args) == 0:
+			if line := fmt.Sprintf("%-*s  %s", width, w.word, w.says); h.p.Width == 0 ||
+				view.Visible(line) <= h.p.Width {
+				fmt.Fprintln(h.p.Out, line)
+			} else {
+				fmt.Fprintln(h.p.Out, w.word)
+				h.p.Indented(cli.Indent, w.says)
+			}
+		case args[0] == w.word || slices.Contains(w.also, args[0]):
+			found = true
+			h.p.Indented("", strings.TrimSpace(w.word+" "+w.args))
+			h.p.Indented("  ", w.says)
+			h.p.Indented("  ", "example: "+w.example)
+		}
+	}
+	for _, f := range filterWords {
+		if len(args) == 0 {
+			h.p.Indented(cli.Indent, "| "+f.word+"  "+f.says)
+		} else if f.word == args[0] {
+			found = true
+			h.p.Indented("", "COMMAND | "+f.word+" "+f.args)
+			h.p.Indented("  ", f.says)
+			h.p.Indented("  ", "example: "+f.example)
+		}
+	}
+	if len(args) > 0 && !found {
+		return noCommand(args[0])
+	}
+	return nil
+}
