@@ -307,8 +307,7 @@ func (g *maker) absent(given bool) {
 // online, and between set_cpu_online and the CPU's first interrupt no instruction serialises
 // (start_secondary). According to the processor manuals that interrupt may run old text, so no
 // kernel promises otherwise.
-func (g *maker) firstInterrupts() {
-	s := g.sc
+func firstInterrupts(s *scenario.Scenario) {
 	if len(s.Sites) == 0 {
 		return
 	}
