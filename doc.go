@@ -14,7 +14,7 @@
 // below it. Each package's doc.go says what it is,
 // what it is not, its rule and its limits.
 //
-//	cmd/kpsim           the command: one file a verb
+//	cmd/kpsim           the command: one row a verb
 //	                    docstest and scripttest test the pages and the command lines,
 //	                    packagetest what scripts/package makes
 //	internal/verbs      what a verb does:
@@ -50,7 +50,7 @@
 //	                    act (what a task can do: a row an operation), lang (Starlark), library (built-in),
 //	                    gen (drawn), edit (smaller ones), vet (checks)
 //	properties          what must hold: one monitor a property, fed by events
-//	kprobes             the engine under test
+//	kprobes             the engine under test; its scenariotest plays scenarios on it
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;
 //	                    era declares its settings and the editions that preset them;
 //	                    rules says what a kernel lets be probed, survey asks that for a whole object
@@ -69,7 +69,7 @@
 //	smp                 CPUs, tasks, interrupts, traps, memory
 //	                    kernel (locks, RCU, stop_machine, text poking, work) implements kapi on them;
 //	                    kapi is the narrow waist, all that an engine may ask for; smpev has the events;
-//	                    image (objects, hex; elfclass: 32 or 64 bits), fetch (which bytes a CPU may see),
+//	                    image (objects, hex; objfile reads ELF), fetch (which bytes a CPU may see),
 //	                    cycles (costs),
 //	                    lkmm (which stores to a cell a CPU may see under the kernel's memory model);
 //	                    arch is what any processor has, arch/x86 decodes and executes,

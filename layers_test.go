@@ -31,8 +31,8 @@ var layers = []layer{
 	{pkg: "smp/arch/target", may: []string{"smp/arch", "smp/arch/x86"}},
 	{pkg: "smp/fetch", may: []string{"sim"}},
 	{pkg: "smp/lkmm", may: []string{"sim"}},
-	{pkg: "smp/image/elfclass"},
-	{pkg: "smp/image", may: []string{"internal/lazyregexp", "smp/arch", "smp/arch/x86", "smp/image/elfclass"},
+	{pkg: "smp/image/objfile"},
+	{pkg: "smp/image", may: []string{"internal/lazyregexp", "smp/arch", "smp/arch/x86", "smp/image/objfile"},
 		free: []string{"sync"}},
 	{pkg: "smp/kapi", may: []string{"smp/arch", "traces"}},
 	{pkg: "smp/cycles", may: []string{"smp/kapi"}},
@@ -57,8 +57,8 @@ var layers = []layer{
 	{pkg: "linux/vmlinux/xz", free: []string{"*"}}, // reads files, before a run
 	// reads files, before a run
 	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/x86",
-		"smp/image/elfclass"}, free: []string{"*"}},
-	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/image/elfclass"},
+		"smp/image/objfile"}, free: []string{"*"}},
+	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/image/objfile"},
 		free: []string{"*"}},
 	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
 	{pkg: "linux/mutate", may: []string{"internal/nearest", "linux/closure", "linux/vmlinux", "sim", "smp/arch",
@@ -180,6 +180,7 @@ var layers = []layer{
 	{pkg: "internal/verbs/report", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/findings", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/shell", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "kprobes/scenariotest", free: []string{"*"}},  // its tests play scenarios
 	{pkg: "scripts/remove-lines", free: []string{"*"}},  // runs the tests
 	{pkg: "scripts/covered", free: []string{"*"}},       // builds kpsim and runs it
 	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},    // its tests run kpsim

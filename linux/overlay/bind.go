@@ -20,24 +20,24 @@ func (l *linker) define() error {
 	for _, o := range l.objects {
 		for i := range o.symbols {
 			s := &o.symbols[i]
-			if s.bind == elf.STB_LOCAL || s.name == "" || s.index == elf.SHN_UNDEF {
+			if s.Bind() == elf.STB_LOCAL || s.Name == "" || s.Section == elf.SHN_UNDEF {
 				continue
 			}
 			if in := o.section(s); in != nil && !in.kept {
 				continue
 			}
-			if s.name == "init_module" || s.name == "__this_module" {
+			if s.Name == "init_module" || s.Name == "__this_module" {
 				return fmt.Errorf("%s: was compiled as a module (it has %s): compile it with obj-y, as "+
-					"scripts/kernel-objects does", o.name, s.name)
+					"scripts/kernel-objects does", o.name, s.Name)
 			}
-			was, twice := l.defined[s.name]
+			was, twice := l.defined[s.Name]
 			switch {
-			case !twice || was.s.bind == elf.STB_WEAK && s.bind != elf.STB_WEAK:
-				l.defined[s.name] = definition{o, s}
-				l.names = appendNew(l.names, s.name, twice)
-			case s.bind != elf.STB_WEAK && was.s.bind != elf.STB_WEAK:
+			case !twice || was.s.Bind() == elf.STB_WEAK && s.Bind() != elf.STB_WEAK:
+				l.defined[s.Name] = definition{o, s}
+				l.names = appendNew(l.names, s.Name, twice)
+			case s.Bind() != elf.STB_WEAK && was.s.Bind() != elf.STB_WEAK:
 				return fmt.Errorf("%s: defines %s, which %s defines too: give each file of the kernel once", o.name,
-					s.name, was.o.name)
+					s.Name, was.o.name)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (l *linker) bind() error {
 	for _, o := range l.objects {
 		for i := range o.symbols {
 			s := &o.symbols[i]
-			s.at = s.value // SHN_ABS, or in a section that isn't loaded: debug information
+			s.at = s.Value // SHN_ABS, or in a section that isn't loaded: debug information
 			if in := o.section(s); in != nil {
 				s.at += in.at
 			}
@@ -80,28 +80,28 @@ func (l *linker) bind() error {
 // bindDefined chooses between the objects' and the vmlinux's copy of a name that the objects
 // define.
 func (l *linker) bindDefined(d definition) error {
-	old, ok := l.global(d.s.name)
+	old, ok := l.global(d.s.Name)
 	in := d.o.section(d.s)
 	if !ok || in == nil {
 		return nil
 	}
 	if old.Func != in.exec() || l.isPerCPU(old.Addr) != in.percpu() {
 		return fmt.Errorf("%s: %s lies in %s, and in other memory in %s: give a vmlinux of the same source", d.o.name,
-			d.s.name, in.name, l.im.Path)
+			d.s.Name, in.Name, l.im.Path)
 	}
 	switch {
-	case d.s.bind == elf.STB_WEAK && !old.Weak:
+	case d.s.Bind() == elf.STB_WEAK && !old.Weak:
 		// The vmlinux uses a definition of another file, and continues to.
 		d.s.at, d.s.away = old.Addr, true
 	case in.exec():
 		return nil // handled by Moved
-	case d.s.size == 0:
+	case d.s.Size == 0:
 		// A label in assembly. Its size is unknown, so it can't be shared.
 		if !in.write() {
 			return nil
 		}
 		return l.own(d, old)
-	case d.s.size > old.Size:
+	case d.s.Size > old.Size:
 		return l.own(d, old)
 	default:
 		d.s.at, d.s.away = old.Addr, true
@@ -124,34 +124,34 @@ func (l *linker) own(d definition, old vmlinux.Symbol) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %s has %d bytes, and %d in %s, where %s use it: give the objects of the files that "+
-		"define these too", d.o.name, d.s.name, d.s.size, old.Size, l.im.Path, list(users, 5))
+		"define these too", d.o.name, d.s.Name, d.s.Size, old.Size, l.im.Path, list(users, 5))
 }
 
 // bindUndefined resolves a symbol that is undefined, or overridden by another object's
 // definition.
 func (l *linker) bindUndefined(o *object, s *symbol) error {
-	if s.bind == elf.STB_LOCAL || s.name == "" {
+	if s.Bind() == elf.STB_LOCAL || s.Name == "" {
 		return nil
 	}
-	if d, ok := l.defined[s.name]; ok {
+	if d, ok := l.defined[s.Name]; ok {
 		s.at, s.away = d.s.at, s.away || d.s != s
 		return nil
 	}
-	if s.index != elf.SHN_UNDEF || l.bindTable(s) {
+	if s.Section != elf.SHN_UNDEF || l.bindTable(s) {
 		return nil
 	}
-	old, ok := l.global(s.name)
+	old, ok := l.global(s.Name)
 	switch {
 	case ok:
 		s.at = old.Addr
-	case s.bind == elf.STB_WEAK:
+	case s.Bind() == elf.STB_WEAK:
 		s.at = 0
-	case l.statics[s.name] > 0:
+	case l.statics[s.Name] > 0:
 		return fmt.Errorf("%s: refers to %s, which is static in %s: give the object that defines it too", o.name,
-			s.name, l.im.Path)
+			s.Name, l.im.Path)
 	case o.refersTo(s):
 		return fmt.Errorf("%s: refers to %s, which %s (%s) doesn't have: give the object that defines it, or a "+
-			"vmlinux of the same source and configuration", o.name, s.name, l.im.Path, l.im.Release)
+			"vmlinux of the same source and configuration", o.name, s.Name, l.im.Path, l.im.Release)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (o *object) refersTo(s *symbol) bool {
 			continue
 		}
 		for _, r := range o.sections[i].rela {
-			if &o.symbols[r.symbol] == s {
+			if &o.symbols[r.Symbol] == s {
 				return true
 			}
 		}

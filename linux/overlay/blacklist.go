@@ -20,7 +20,7 @@ func (l *linker) blacklist() {
 	refers := false
 	for _, o := range l.objects {
 		for i := range o.symbols {
-			refers = refers || o.symbols[i].name == blacklistStart && o.symbols[i].index == elf.SHN_UNDEF
+			refers = refers || o.symbols[i].Name == blacklistStart && o.symbols[i].Section == elf.SHN_UNDEF
 		}
 	}
 	start, ok1 := l.global(blacklistStart)
@@ -34,7 +34,7 @@ func (l *linker) blacklist() {
 	for _, o := range l.objects {
 		for i := range o.sections {
 			s := &o.sections[i]
-			if s.name == blacklistSection && !s.kept {
+			if s.Name == blacklistSection && !s.kept {
 				for _, at := range o.addresses(nil, s) {
 					g.Data = o.Append(g.Data, at)
 				}
@@ -42,8 +42,8 @@ func (l *linker) blacklist() {
 		}
 		for i := range o.symbols {
 			s := &o.symbols[i]
-			if in := o.section(s); in != nil && in.kept && s.kind == elf.STT_FUNC && hasPrefix(in.name, unprobed...) {
-				g.Data = o.Append(g.Data, s.value+in.at)
+			if in := o.section(s); in != nil && in.kept && s.Type() == elf.STT_FUNC && hasPrefix(in.Name, unprobed...) {
+				g.Data = o.Append(g.Data, s.Value+in.at)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (l *linker) bindTable(s *symbol) bool {
 	if l.table.Size == 0 {
 		return false
 	}
-	switch s.name {
+	switch s.Name {
 	case blacklistStart:
 		s.at = l.table.Addr
 	case blacklistStop:

@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 	"debug/elf"
 	"fmt"
+	"kpsim/smp/image/objfile"
 	"strings"
 )
 
@@ -13,14 +14,16 @@ func (o *object) debugSections() (map[string][]byte, error) {
 	sections := make(map[string][]byte)
 	for i := range o.sections {
 		s := &o.sections[i]
-		name, ok := strings.CutPrefix(s.name, ".debug_")
-		if !ok || s.kind != elf.SHT_PROGBITS || s.flags&elf.SHF_COMPRESSED != 0 {
+		name, ok := strings.CutPrefix(s.Name, ".debug_")
+		if !ok || s.Kind != elf.SHT_PROGBITS || s.Flags&elf.SHF_COMPRESSED != 0 {
 			continue
 		}
 		b := append([]byte(nil), s.data...)
 		for _, r := range s.rela {
-			if err := o.put(r, b, 0, o.debugAddress(&o.symbols[r.symbol])); err != nil {
-				return nil, fmt.Errorf("section %s+%#x: %w", s.name, r.off, err)
+			at := [objfile.Quantities]uint64{objfile.SymbolAt: o.debugAddress(&o.symbols[r.Symbol]),
+				objfile.HoleAt: uint64(r.Off)}
+			if err := o.put(r, b, &at); err != nil {
+				return nil, fmt.Errorf("section %s+%#x: %w", s.Name, r.Off, err)
 			}
 		}
 		sections[name] = b
@@ -55,7 +58,7 @@ func (o *object) dwarf() (*dwarf.Data, error) {
 // debugAddress returns the address of the object's own copy, or an offset in debug information.
 func (o *object) debugAddress(s *symbol) uint64 {
 	if in := o.section(s); in != nil {
-		return in.at + s.value
+		return in.at + s.Value
 	}
 	return s.at
 }

@@ -35,7 +35,7 @@ func (l *linker) keep() {
 	for _, o := range l.objects {
 		for i := range o.sections {
 			s := &o.sections[i]
-			s.kept = s.flags&elf.SHF_ALLOC != 0 && !hasPrefix(s.name, dropped...)
+			s.kept = s.Flags&elf.SHF_ALLOC != 0 && !hasPrefix(s.Name, dropped...)
 		}
 	}
 	for again := true; again; {
@@ -53,8 +53,8 @@ func (l *linker) keep() {
 // keepReferred keeps the sections that s refers to, and reports whether any are new.
 func (o *object) keepReferred(s *section) (more bool) {
 	for _, r := range s.rela {
-		to := o.section(&o.symbols[r.symbol])
-		if to != nil && !to.kept && to.flags&elf.SHF_ALLOC != 0 {
+		to := o.section(&o.symbols[r.Symbol])
+		if to != nil && !to.kept && to.Flags&elf.SHF_ALLOC != 0 {
 			to.kept, more = true, true
 		}
 	}
@@ -68,8 +68,8 @@ func (s *section) group() string {
 		return ".data..percpu"
 	case s.exec():
 		return ".text"
-	case slices.Contains(tables, s.name), !strings.HasPrefix(s.name, "."):
-		return s.name
+	case slices.Contains(tables, s.Name), !strings.HasPrefix(s.Name, "."):
+		return s.Name
 	case s.write():
 		return ".data"
 	}
@@ -98,13 +98,13 @@ func (l *linker) layout(at uint64) error {
 			if !s.kept {
 				continue
 			}
-			if s.align > alignMax || s.align&(s.align-1) != 0 {
+			if s.Align > alignMax || s.Align&(s.Align-1) != 0 {
 				return fmt.Errorf("%s: section %s: is aligned to %#x: the file is damaged, compile it again", o.name,
-					s.name, s.align)
+					s.Name, s.Align)
 			}
-			if total += s.size + s.align; s.size > loadedMax || total > loadedMax {
+			if total += s.Size + s.Align; s.Size > loadedMax || total > loadedMax {
 				return fmt.Errorf("%s: section %s: more than %d MiB are put in memory: give the objects of the "+
-					"engine only", o.name, s.name, loadedMax>>20)
+					"engine only", o.name, s.Name, loadedMax>>20)
 			}
 			name := s.group()
 			k, ok := byName[name]
@@ -115,7 +115,7 @@ func (l *linker) layout(at uint64) error {
 			}
 			g := &l.groups[k]
 			g.Write = g.Write || s.write()
-			g.align = max(g.align, s.align)
+			g.align = max(g.align, s.Align)
 			g.parts = append(g.parts, s)
 		}
 	}
@@ -131,8 +131,8 @@ func (l *linker) layout(at uint64) error {
 		g.Addr = alignUp(from, max(g.align, 64))
 		end := g.Addr
 		for _, s := range g.parts {
-			s.at = alignUp(end, s.align)
-			end = s.at + s.size
+			s.at = alignUp(end, s.Align)
+			end = s.at + s.Size
 		}
 		g.Size = end - g.Addr
 		if g.Name != ".data..percpu" {

@@ -19,8 +19,8 @@ type textOf struct {
 func (l *linker) lines(v *Overlay) {
 	for i, o := range l.objects {
 		for k := range o.sections {
-			if s := &o.sections[k]; s.kept && s.exec() && s.size > 0 {
-				v.texts = append(v.texts, textOf{s.at, s.at + s.size, i})
+			if s := &o.sections[k]; s.kept && s.exec() && s.Size > 0 {
+				v.texts = append(v.texts, textOf{s.at, s.at + s.Size, i})
 			}
 		}
 		v.lines = append(v.lines, sync.OnceValue(o.lines))

@@ -46,18 +46,18 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 	low, high := ^uint64(0), uint64(0)
 	for i := range o.symbols {
 		s := &o.symbols[i]
-		if s.index != index || s.kind != elf.STT_FUNC || s.bind == elf.STB_LOCAL || s.away {
+		if s.Section != index || s.Type() != elf.STT_FUNC || s.Bind() == elf.STB_LOCAL || s.away {
 			continue
 		}
-		old, ok := l.global(s.name)
+		old, ok := l.global(s.Name)
 		if !ok {
 			continue
 		}
 		if room := l.room(old); room < jumpBytes {
 			return fmt.Errorf("%s: %s has %d bytes in %s, too few for a jump to the new one: overlay its "+
-				"callers instead", o.name, s.name, room, l.im.Path)
+				"callers instead", o.name, s.Name, room, l.im.Path)
 		}
-		l.moved = append(l.moved, Move{s.name, old.Addr, s.at})
+		l.moved = append(l.moved, Move{s.Name, old.Addr, s.at})
 		low, high = min(low, old.Addr), max(high, old.Addr)
 	}
 	if low >= high {
@@ -65,9 +65,9 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 	}
 	static := make(map[string]*symbol)
 	for i := range o.symbols {
-		if s := &o.symbols[i]; s.index == index && s.kind == elf.STT_FUNC && s.bind == elf.STB_LOCAL &&
-			!isClone(s.name) {
-			static[s.name] = s
+		if s := &o.symbols[i]; s.Section == index && s.Type() == elf.STT_FUNC && s.Bind() == elf.STB_LOCAL &&
+			!isClone(s.Name) {
+			static[s.Name] = s
 		}
 	}
 	for _, old := range symbolsFrom(l.im.Symbols(), low) {
@@ -75,7 +75,7 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 			break
 		}
 		if s := static[old.Name]; s != nil && !old.Global && old.Func && l.room(old) >= jumpBytes {
-			l.moved = append(l.moved, Move{s.name, old.Addr, s.at})
+			l.moved = append(l.moved, Move{s.Name, old.Addr, s.at})
 			delete(static, old.Name) // once
 		}
 	}

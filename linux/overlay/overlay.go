@@ -170,15 +170,15 @@ func (l *linker) writes() []Write {
 	var all []Write
 	for _, s := range l.shared {
 		in := s.o.section(s.s)
-		b := in.bytes[s.s.value : s.s.value+s.s.size]
-		was := l.im.Bytes(s.old.Addr, s.s.size)
+		b := in.bytes[s.s.Value : s.s.Value+s.s.Size]
+		was := l.im.Bytes(s.old.Addr, s.s.Size)
 		if was == nil { // it is in .bss
-			was = make([]byte, s.s.size)
+			was = make([]byte, s.s.Size)
 		}
 		if bytes.Equal(b, was) {
 			continue
 		}
-		all = append(all, Write{Name: s.s.name, Addr: s.old.Addr, Data: b, PerCPU: in.percpu()})
+		all = append(all, Write{Name: s.s.Name, Addr: s.old.Addr, Data: b, PerCPU: in.percpu()})
 	}
 	return all
 }

@@ -2,42 +2,14 @@ package overlay
 
 import (
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
-	"strings"
+	"kpsim/smp/image/objfile"
 )
-
-// A form describes what a relocation puts into its hole: the symbol plus the addend, minus the
-// hole's address if relative. Source: System V ABI, AMD64, "Relocation Types". Kinds of i386 were
-// converted to these.
-type form struct {
-	bytes    int
-	relative bool
-	slot     bool // uses the address of the symbol's slot in a table
-	unsigned bool // zero extension must restore it, otherwise sign extension
-}
-
-var forms = map[elf.R_X86_64]form{
-	elf.R_X86_64_64:    {bytes: 8},
-	elf.R_X86_64_PC64:  {bytes: 8, relative: true},
-	elf.R_X86_64_32:    {bytes: 4, unsigned: true},
-	elf.R_X86_64_32S:   {bytes: 4},
-	elf.R_X86_64_PC32:  {bytes: 4, relative: true},
-	elf.R_X86_64_PLT32: {bytes: 4, relative: true},
-	elf.R_X86_64_16:    {bytes: 2, unsigned: true},
-	elf.R_X86_64_PC16:  {bytes: 2, relative: true},
-	elf.R_X86_64_8:     {bytes: 1, unsigned: true},
-	elf.R_X86_64_PC8:   {bytes: 1, relative: true},
-
-	elf.R_X86_64_GOTPCREL:      {bytes: 4, relative: true, slot: true},
-	elf.R_X86_64_GOTPCRELX:     {bytes: 4, relative: true, slot: true},
-	elf.R_X86_64_REX_GOTPCRELX: {bytes: 4, relative: true, slot: true},
-}
 
 // A slot is an entry of the overlay's global offset table.
 type slot struct {
 	o      *object
-	symbol uint32
+	symbol int
 }
 
 // slots allocates a slot for each symbol that code refers to through one, as an additional group.
@@ -52,13 +24,13 @@ func (l *linker) slots() {
 				continue
 			}
 			for _, r := range o.sections[i].rela {
-				k := slot{o, r.symbol}
-				if _, ok := l.slotAt[k]; ok || !forms[r.kind].slot {
+				k := slot{o, r.Symbol}
+				if _, ok := l.slotAt[k]; ok || o.Form(r.Kind).Of != objfile.SlotAt {
 					continue
 				}
 				l.slotAt[k] = l.got.Addr + l.got.Size
 				l.got.Size += word
-				l.got.Data = o.Append(l.got.Data, o.symbols[r.symbol].at)
+				l.got.Data = o.Append(l.got.Data, o.symbols[r.Symbol].at)
 			}
 		}
 	}
@@ -74,7 +46,7 @@ func (l *linker) relocate() error {
 				continue
 			}
 			if err := l.relocateSection(o, s); err != nil {
-				return fmt.Errorf("%s: section %s%w", o.name, s.name, err)
+				return fmt.Errorf("%s: section %s%w", o.name, s.Name, err)
 			}
 		}
 	}
@@ -82,20 +54,18 @@ func (l *linker) relocate() error {
 }
 
 func (l *linker) relocateSection(o *object, s *section) error {
-	s.bytes = make([]byte, s.size)
+	s.bytes = make([]byte, s.Size)
 	copy(s.bytes, s.data)
 	for _, r := range s.rela {
-		to := &o.symbols[r.symbol]
+		to := &o.symbols[r.Symbol]
 		if name := o.strayed(to, r); name != "" {
 			return fmt.Errorf("+%#x: refers to %s as a part of its section, so it can't be led to the "+
-				"vmlinux's: compile it without -fsection-anchors", r.off, name)
+				"vmlinux's: compile it without -fsection-anchors", r.Off, name)
 		}
-		value := to.at
-		if forms[r.kind].slot {
-			value = l.slotAt[slot{o, r.symbol}]
-		}
-		if err := o.put(r, s.bytes, s.at, value); err != nil {
-			return fmt.Errorf("+%#x: refers to %s at %#x: %w", r.off, o.called(to), to.at, err)
+		at := [objfile.Quantities]uint64{objfile.SymbolAt: to.at, objfile.SlotAt: l.slotAt[slot{o, r.Symbol}],
+			objfile.TableAt: l.got.Addr, objfile.HoleAt: s.at + uint64(r.Off), objfile.SizeOf: to.Size}
+		if err := o.put(r, s.bytes, &at); err != nil {
+			return fmt.Errorf("+%#x: refers to %s at %#x: %w", r.Off, o.called(to), to.at, err)
 		}
 	}
 	return nil
@@ -103,62 +73,32 @@ func (l *linker) relocateSection(o *object, s *section) error {
 
 // strayed returns the name of a variable of the vmlinux that is reached through another symbol's
 // reference.
-func (o *object) strayed(to *symbol, r rela) string {
+func (o *object) strayed(to *symbol, r objfile.Reloc) string {
 	in := o.section(to)
-	if in == nil || to.bind != elf.STB_LOCAL || in.exec() {
+	if in == nil || to.Bind() != elf.STB_LOCAL || in.exec() {
 		return ""
 	}
-	at := to.value + uint64(r.addend)
-	if forms[r.kind].relative {
-		at += uint64(forms[r.kind].bytes) // relative to the end of the hole
+	at := to.Value + uint64(r.Addend)
+	if f := o.Form(r.Kind); f.Relative() {
+		at += uint64(f.Bytes) // relative to the end of the hole
 	}
 	for i := range o.symbols {
 		s := &o.symbols[i]
-		if s.away && s.index == to.index && at-s.value < s.size {
-			return s.name
+		if s.away && s.Section == to.Section && at-s.Value < s.Size {
+			return s.Name
 		}
 	}
 	return ""
 }
 
-// put fills the hole of a relocation in bytes at an address.
-func (o *object) put(r rela, b []byte, at, value uint64) error {
-	f, ok := forms[r.kind]
+// put fills the hole of a relocation in bytes.
+func (o *object) put(r objfile.Reloc, b []byte, at *[objfile.Quantities]uint64) error {
+	f := o.Form(r.Kind)
+	v, ok := f.Value(at, r.Addend)
 	if !ok {
-		name := r.kind.String()
-		if !strings.HasPrefix(name, "R_") {
-			name = fmt.Sprintf("of kind %d", uint32(r.kind))
-		}
-		return fmt.Errorf("relocation %s isn't one of kernel code: compile it with the kernel's make", name)
+		return fmt.Errorf("that is out of reach of %s from %#x: put the overlay within 2 GiB of the kernel, in the "+
+			"last 2 GiB of addresses", o.RelocName(r.Kind), at[objfile.HoleAt])
 	}
-	if uint64(len(b))-r.off < uint64(f.bytes) {
-		return fmt.Errorf("the hole ends after the section: the file is damaged, compile it again")
-	}
-	v := value + uint64(r.addend)
-	if f.relative {
-		v -= at + r.off
-	}
-	v = o.Addr(v)
-	bits := 8 * f.bytes
-	if f.bytes < o.Word { // a full word wraps around
-		fits := int64(v)<<(64-bits)>>(64-bits) == int64(v)
-		if f.unsigned {
-			fits = v>>bits == 0
-		}
-		if !fits {
-			return fmt.Errorf("that is out of reach of %v from %#x: put the overlay within 2 GiB of the "+
-				"kernel, in the last 2 GiB of addresses", r.kind, at+r.off)
-		}
-	}
-	switch f.bytes {
-	case 8:
-		binary.LittleEndian.PutUint64(b[r.off:], v)
-	case 4:
-		binary.LittleEndian.PutUint32(b[r.off:], uint32(v))
-	case 2:
-		binary.LittleEndian.PutUint16(b[r.off:], uint16(v))
-	case 1:
-		b[r.off] = byte(v)
-	}
+	f.Put(o.Order, b[r.Off:], v)
 	return nil
 }

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"kpsim/smp/image/objfile"
 	"slices"
 	"strings"
 )
@@ -17,7 +18,7 @@ func (l *linker) sites(v *Overlay) {
 		for i := range o.sections {
 			s := &o.sections[i]
 			switch {
-			case s.name == "__mcount_loc":
+			case s.Name == "__mcount_loc":
 				v.Fentries = o.addresses(v.Fentries, s)
 			case !s.kept || !s.exec():
 			default:
@@ -33,17 +34,17 @@ func (l *linker) sites(v *Overlay) {
 
 func (o *object) sitesIn(v *Overlay, s *section) {
 	for _, r := range s.rela {
-		to := &o.symbols[r.symbol]
-		if r.off == 0 || !forms[r.kind].relative {
+		to := &o.symbols[r.Symbol]
+		if f := o.Form(r.Kind); r.Off == 0 || !f.Relative() {
 			continue
 		}
-		op, at := s.data[r.off-1], s.at+r.off-1
+		op, at := s.data[r.Off-1], s.at+uint64(r.Off)-1
 		switch {
-		case to.name == "__fentry__" && op == opCall:
+		case to.Name == "__fentry__" && op == opCall:
 			v.Fentries = append(v.Fentries, at)
-		case to.name == "__x86_return_thunk" && op == opJump:
+		case to.Name == "__x86_return_thunk" && op == opJump:
 			v.Returns = append(v.Returns, at)
-		case strings.HasPrefix(to.name, "__x86_indirect_thunk_") && (op == opCall || op == opJump):
+		case strings.HasPrefix(to.Name, "__x86_indirect_thunk_") && (op == opCall || op == opJump):
 			v.Retpolines = append(v.Retpolines, at)
 		}
 	}
@@ -52,9 +53,10 @@ func (o *object) sitesIn(v *Overlay, s *section) {
 // addresses appends the addresses in a table, one for each row.
 func (o *object) addresses(all []uint64, s *section) []uint64 {
 	for _, r := range s.rela {
-		to := &o.symbols[r.symbol]
-		if in := o.section(to); r.kind == o.Address && in != nil && in.kept {
-			all = append(all, in.at+to.value+uint64(r.addend))
+		to := &o.symbols[r.Symbol]
+		f := o.Form(r.Kind)
+		if in := o.section(to); f.Less == objfile.Nothing && f.Bytes == o.Word && in != nil && in.kept {
+			all = append(all, in.at+to.Value+uint64(r.Addend))
 		}
 	}
 	return all

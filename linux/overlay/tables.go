@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"kpsim/linux/vmlinux"
-	"kpsim/smp/image/elfclass"
+	"kpsim/smp/image/objfile"
 )
 
 // initcalls returns the names of the objects' initcalls in the order of their levels.
@@ -20,7 +20,7 @@ func (l *linker) initcalls() []string {
 	for _, o := range l.objects {
 		for i := range o.sections {
 			s := &o.sections[i]
-			level, ok := strings.CutPrefix(s.name, ".initcall")
+			level, ok := strings.CutPrefix(s.Name, ".initcall")
 			if !ok {
 				continue
 			}
@@ -28,7 +28,7 @@ func (l *linker) initcalls() []string {
 				level = "" // before level 0
 			}
 			for _, r := range s.rela {
-				if name := o.named(&o.symbols[r.symbol], r.addend); name != "" {
+				if name := o.named(&o.symbols[r.Symbol], r.Addend); name != "" {
 					calls = append(calls, call{level, name})
 				}
 			}
@@ -45,13 +45,13 @@ func (l *linker) initcalls() []string {
 // named returns the name of the function that a reference leads to, possibly through a section
 // symbol.
 func (o *object) named(to *symbol, addend int64) string {
-	if to.kind != elf.STT_SECTION {
-		return to.name
+	if to.Type() != elf.STT_SECTION {
+		return to.Name
 	}
 	for i := range o.symbols {
 		s := &o.symbols[i]
-		if s.index == to.index && s.kind == elf.STT_FUNC && s.value == to.value+uint64(addend) {
-			return s.name
+		if s.Section == to.Section && s.Type() == elf.STT_FUNC && s.Value == to.Value+uint64(addend) {
+			return s.Name
 		}
 	}
 	return ""
@@ -64,13 +64,13 @@ func (l *linker) symbols() []vmlinux.Symbol {
 		for i := range o.symbols {
 			s := &o.symbols[i]
 			in := o.section(s)
-			if in == nil || !in.kept || s.name == "" || s.away || s.kind > elf.STT_FUNC ||
-				strings.HasPrefix(s.name, ".L") {
+			if in == nil || !in.kept || s.Name == "" || s.away || s.Type() > elf.STT_FUNC ||
+				strings.HasPrefix(s.Name, ".L") {
 				continue
 			}
 			all = append(all, vmlinux.Symbol{
-				Name: s.name, Addr: s.at, Size: s.size, Func: in.exec(),
-				Global: s.bind != elf.STB_LOCAL, Weak: s.bind == elf.STB_WEAK,
+				Name: s.Name, Addr: s.at, Size: s.Size, Func: in.exec(),
+				Global: s.Bind() != elf.STB_LOCAL, Weak: s.Bind() == elf.STB_WEAK,
 			})
 		}
 	}
@@ -92,7 +92,7 @@ func (l *linker) bugs(v *Overlay) {
 			flags = off
 		}
 	}
-	le, addresses := binary.LittleEndian, l.im.Class() == elfclass.Bits32
+	le, addresses := binary.LittleEndian, l.im.Class() == objfile.Bits32
 	ref := func(word []byte, at uint64) uint64 {
 		if addresses {
 			return uint64(le.Uint32(word))
@@ -120,7 +120,7 @@ func (l *linker) bugs(v *Overlay) {
 // readExtable reads the rows of __ex_table, struct exception_table_entry of
 // arch/x86/include/asm/extable.h: the relative addresses of the instruction and of the
 // continuation, and the handler's data.
-func (v *Overlay) readExtable(c *elfclass.Class) {
+func (v *Overlay) readExtable(c *objfile.Class) {
 	s := v.section("__ex_table")
 	if s == nil {
 		return

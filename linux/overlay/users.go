@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"kpsim/linux/vmlinux"
-	"kpsim/smp/image/elfclass"
+	"kpsim/smp/image/objfile"
 )
 
 // users returns the names of the vmlinux's code and data that refer to a variable, except what
@@ -46,7 +46,7 @@ func (l *linker) usersIn(names []string, s *vmlinux.Section, v vmlinux.Symbol) [
 }
 
 // relative reports whether instructions refer to data by its distance.
-func (l *linker) relative() bool { return l.im.Class() == elfclass.Bits64 }
+func (l *linker) relative() bool { return l.im.Class() == objfile.Bits64 }
 
 // operand reports whether the four bytes at an offset are the operand of an instruction that
 // leads to v. It decodes the function from its beginning.
@@ -92,7 +92,7 @@ func (l *linker) listReplaced() {
 	for _, o := range l.objects {
 		for i := range o.symbols {
 			if in := o.section(&o.symbols[i]); in != nil && in.kept {
-				base, _, _ := strings.Cut(o.symbols[i].name, ".")
+				base, _, _ := strings.Cut(o.symbols[i].Name, ".")
 				l.replaced[base] = true
 			}
 		}

@@ -3,7 +3,7 @@ package vmlinux
 import (
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
-	"kpsim/smp/image/elfclass"
+	"kpsim/smp/image/objfile"
 )
 
 // Word returns the number of bytes of an address: 8 for x86-64, 4 for i386.
@@ -11,9 +11,9 @@ func (im *Image) Word() int { return im.class.Word }
 
 // Class returns the class of the kernel's file. An image that isn't from a file has the 64-bit
 // class.
-func (im *Image) Class() *elfclass.Class {
+func (im *Image) Class() *objfile.Class {
 	if im.class == nil {
-		return elfclass.Bits64
+		return objfile.Bits64
 	}
 	return im.class.Class
 }

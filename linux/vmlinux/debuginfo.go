@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
-	"io"
 	"sync"
 
 	"kpsim/internal/regular"
+	"kpsim/smp/image/objfile"
 )
 
 // debugMax limits the size of a DWARF section, in bytes. .debug_info is exempt, as it isn't read
@@ -18,7 +18,7 @@ const debugMax = 256 << 20
 // lines are nil without DWARF. The file stays open.
 func linesOf(path string, o *object) func() (*Lines, error) {
 	return sync.OnceValues(func() (*Lines, error) {
-		info := o.find(".debug_info")
+		info := o.Find(".debug_info")
 		if info == nil {
 			return nil, nil
 		}
@@ -51,13 +51,13 @@ func OpenLines(path string, build []byte) (*Lines, error) {
 		return nil, err
 	}
 	defer f.Close()
-	o, err := readObject(f, uint64(info.Size()))
+	o, err := readObject(f, uint64(info.Size()), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var id []byte
-	if h := o.find(".notes"); h != nil {
-		notes, err := o.read(h, notesMax)
+	if h := o.Find(".notes"); h != nil {
+		notes, err := o.Bytes(h, notesMax)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -74,8 +74,8 @@ func OpenLines(path string, build []byte) (*Lines, error) {
 }
 
 // lines reads the DWARF sections.
-func (o *object) lines(info *header) (*Lines, error) {
-	s := DebugSections{Info: io.NewSectionReader(o.r, int64(info.off), int64(info.size)), InfoSize: info.size}
+func (o *object) lines(info *objfile.Section) (*Lines, error) {
+	s := DebugSections{Info: o.Part(o.r, info), InfoSize: info.Size}
 	for _, part := range []struct {
 		name string
 		to   *[]byte
@@ -91,30 +91,20 @@ func (o *object) lines(info *header) (*Lines, error) {
 		{".debug_ranges", &s.Ranges},
 		{".debug_rnglists", &s.Rnglists},
 	} {
-		h := o.find(part.name)
+		h := o.Find(part.name)
 		if h == nil {
 			continue
 		}
-		if h.kind == elf.SHT_NOBITS || h.flags&elf.SHF_COMPRESSED != 0 {
+		if h.Kind == elf.SHT_NOBITS || h.Flags&elf.SHF_COMPRESSED != 0 {
 			return nil, fmt.Errorf("section %s: has no bytes, or compressed ones: build with "+
 				"CONFIG_DEBUG_INFO_COMPRESSED_NONE, or run objcopy --decompress-debug-sections", part.name)
 		}
 		if part.to != nil {
 			var err error
-			if *part.to, err = o.read(h, debugMax); err != nil {
+			if *part.to, err = o.Bytes(h, debugMax); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return NewLines(s)
-}
-
-// find returns the first section of that name, or nil.
-func (o *object) find(name string) *header {
-	for i := range o.headers {
-		if o.headers[i].name == name {
-			return &o.headers[i]
-		}
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"kpsim/internal/regular"
+	"kpsim/smp/image/objfile"
 )
 
 // An Image is a kernel opened by Open. After Move and Lay, if they are called at all, goroutines
@@ -146,11 +147,11 @@ func packedIn(r io.ReaderAt, size uint64) (*vmlinuz, error) {
 
 // read reads the kernel in r, of size bytes; whole is the complete file if it is in memory.
 func (im *Image) read(r io.ReaderAt, size uint64, whole []byte) error {
-	o, err := readObject(r, size)
+	o, err := readObject(r, size, whole)
 	if err != nil {
 		return err
 	}
-	o.whole, im.class = whole, o.class
+	im.class = o.class
 	if im.sections, err = o.load(); err != nil {
 		return err
 	}
@@ -177,12 +178,12 @@ func (im *Image) read(r io.ReaderAt, size uint64, whole []byte) error {
 
 // readSymbols reads the kallsyms tables in .rodata and the symbol table. At least one of them
 // must exist.
-func (im *Image) readSymbols(o *object) ([]tabled, error) {
+func (im *Image) readSymbols(o *object) ([]objfile.Symbol, error) {
 	s := im.Section(".rodata")
 	if s == nil || s.Data == nil {
 		return nil, fmt.Errorf("has no section .rodata: this is no kernel")
 	}
-	table, err := o.symtab()
+	table, err := o.Symbols()
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"kpsim/smp/image/objfile"
 )
 
 // A relocs holds the addresses of words that change when the kernel doesn't run at its link
@@ -40,7 +41,7 @@ func (o *object) appended() (relocs, error) {
 			lists = append(lists, nil)
 		} else {
 			last := len(lists) - 1
-			lists[last] = append(lists[last], uint64(int64(at))&o.mask)
+			lists[last] = append(lists[last], uint64(int64(at))&o.class.mask)
 		}
 	}
 	switch n := len(lists); {
@@ -61,28 +62,28 @@ func (o *object) appended() (relocs, error) {
 // emitted reads the relocations that the linker left in a vmlinux (--emit-relocs, which
 // CONFIG_RANDOMIZE_BASE needs). It selects those that move (arch/x86/tools/relocs.c): absolute
 // words, except of per-CPU and absolute symbols, and rip-relative references to per-CPU symbols.
-func (o *object) emitted(table []tabled) (relocs, error) {
+func (o *object) emitted(table []objfile.Symbol) (relocs, error) {
 	lo, hi := o.span()
 	left := uint64(loadedMax)
 	var all relocs
-	for i := range o.headers {
-		h := &o.headers[i]
-		if h.kind != o.Rels || int(h.info) >= len(o.headers) || h.size == 0 {
+	for i := range o.Sections {
+		h := &o.Sections[i]
+		if h.Kind != o.Rels || int(h.Info) >= len(o.Sections) || h.Size == 0 {
 			continue
 		}
 		// Notes are read before the kernel runs, so they don't move.
-		to := &o.headers[h.info]
-		if to.flags&elf.SHF_ALLOC == 0 || to.kind == elf.SHT_NOTE {
+		to := &o.Sections[h.Info]
+		if to.Flags&elf.SHF_ALLOC == 0 || to.Kind == elf.SHT_NOTE {
 			continue
 		}
-		b, err := o.read(h, left)
+		b, err := o.Bytes(h, left)
 		if err != nil {
 			return relocs{}, err
 		}
-		left -= h.size
+		left -= h.Size
 		for ; len(b) >= o.Rel; b = b[o.Rel:] {
 			if err := all.add(o.class, b, table, lo, hi); err != nil {
-				return relocs{}, fmt.Errorf("section %s: %w", h.name, err)
+				return relocs{}, fmt.Errorf("section %s: %w", h.Name, err)
 			}
 		}
 	}
@@ -91,36 +92,28 @@ func (o *object) emitted(table []tabled) (relocs, error) {
 
 // add adds one entry b of a relocation section. The kernel, without per-CPU data, lies from lo to
 // hi.
-func (r *relocs) add(c *class, b []byte, table []tabled, lo, hi uint64) error {
-	at, sym, kind := c.Row(b)
+func (r *relocs) add(c *class, b []byte, table []objfile.Symbol, lo, hi uint64) error {
+	at, sym, kind, _ := c.Row(b)
 	if sym >= uint64(len(table)) {
 		return fmt.Errorf("relocation at %#x: names symbol %d of %d: link the kernel again", at, sym, len(table))
 	}
 	s := &table[sym]
-	if s.section == elf.SHN_UNDEF {
+	if s.Section == elf.SHN_UNDEF {
 		return nil
 	}
-	perCPU := s.section < elf.SHN_LORESERVE && !c.moves(s.addr)
-	moves := s.addr >= lo && s.addr <= hi // also for symbols that the linker script defines as absolute
-	if c.Word == class32.Word {
-		if moves && elf.R_386(kind) == elf.R_386_32 {
-			r.add32 = append(r.add32, at)
-		}
-		return nil
-	}
-	switch elf.R_X86_64(kind) {
-	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32:
+	perCPU := s.Section < elf.SHN_LORESERVE && !c.moves(s.Value)
+	moves := s.Value >= lo && s.Value <= hi // also for symbols that the linker script defines as absolute
+	switch f := c.Form(kind); {
+	case f.Of != objfile.SymbolAt:
+	case f.Relative() && f.Bytes == 4:
 		if perCPU {
 			r.minus32 = append(r.minus32, at)
 		}
-	case elf.R_X86_64_32, elf.R_X86_64_32S:
-		if moves {
-			r.add32 = append(r.add32, at)
-		}
-	case elf.R_X86_64_64:
-		if moves {
-			r.add64 = append(r.add64, at)
-		}
+	case f.Less != objfile.Nothing || !moves:
+	case f.Bytes == 4:
+		r.add32 = append(r.add32, at)
+	case f.Bytes == 8:
+		r.add64 = append(r.add64, at)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp/arch/x86"
-	"kpsim/smp/image/elfclass"
+	"kpsim/smp/image/objfile"
 )
 
 func bytesOf(t *testing.T, s string) []byte {
@@ -24,7 +24,7 @@ func bytesOf(t *testing.T, s string) []byte {
 // of64 and of32 are objects at no address.
 var (
 	of64 = &linked{o: new(Object)}
-	of32 = &linked{o: &Object{class: elfclass.Bits32}}
+	of32 = &linked{o: &Object{class: objfile.Bits32}}
 )
 
 // A replacement assembled at 0x1000 is moved to 0x2000; the padding to the

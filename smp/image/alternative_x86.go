@@ -62,7 +62,7 @@ func (p *parser) readAlternatives(i int) error {
 		if a.withN > a.n || a.n > altBytesMax || a.withN > 0 &&
 			a.withN > len(p.o.sections[a.with.sec].data)-a.with.off {
 			return fmt.Errorf("%s+%#x: an alternative of %d bytes for %d: the file is damaged", e.refs[0].table,
-				e.refs[0].off, a.withN, a.n)
+				e.refs[0].Off, a.withN, a.n)
 		}
 		p.o.alts = append(p.o.alts, a)
 		return p.addSite(rawSite{kind: SiteAlternative, place: at, n: a.n, key: len(p.o.alts) - 1}, e.refs[0])
@@ -72,11 +72,11 @@ func (p *parser) readAlternatives(i int) error {
 // fits reports whether the relocations of section i are at the holes of t.
 func (p *parser) fits(i int, t layout) bool {
 	for _, r := range p.relas[i] {
-		if !slices.Contains(t.holes, r.off%t.bytes) {
+		if !slices.Contains(t.holes, r.Off%t.bytes) {
 			return false
 		}
 	}
-	return p.f.sections[i].size%uint64(t.bytes) == 0
+	return p.f.Sections[i].Size%uint64(t.bytes) == 0
 }
 
 // alternatives applies the alternatives for the processor's features, in the order of the table:

@@ -3,14 +3,16 @@ package image
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 
-	"kpsim/smp/image/elfclass"
+	"kpsim/smp/image/objfile"
 )
 
 const (
-	// objectBytesMax bounds loaded sections, and relocations; a .bss in a file of 1 KiB can claim any size.
+	// objectBytesMax bounds loaded sections; a .bss in a file of 1 KiB can claim any size.
 	objectBytesMax = 64 << 20
 	alignMax       = 1 << 20
 )
@@ -20,7 +22,7 @@ const (
 // repeatedly.
 type Object struct {
 	name     string
-	class    *elfclass.Class
+	class    *objfile.Class
 	module   bool      // it is a kernel module, built to be loaded rather than linked
 	version  Version   // the kernel it was built for, if stated
 	sections []section // the loaded ones: code first, then data, each in file order
@@ -39,12 +41,12 @@ type Object struct {
 type section struct {
 	name   string
 	align  uint64
-	data   []byte  // for .bss, zeros; read-only, as it belongs to the file
-	relocs []reloc // by offset
+	data   []byte          // for .bss, zeros; read-only, as it belongs to the file
+	relocs []objfile.Reloc // by offset
 }
 
 // Bits32 reports whether the code is for i386.
-func (o *Object) Bits32() bool { return o.class == elfclass.Bits32 }
+func (o *Object) Bits32() bool { return o.class == objfile.Bits32 }
 
 // IsModule reports whether the object is a kernel module.
 func (o *Object) IsModule() bool { return o.module }
@@ -55,13 +57,17 @@ func (o *Object) Version() (v Version, ok bool) { return o.version, o.version !=
 // ParseELF reads a relocatable object file of x86-64 or i386, as written by gcc -c, or a kernel
 // module. The name is for messages. data must not change later.
 func ParseELF(name string, data []byte) (*Object, error) {
-	f, err := readFile(data)
+	class, err := checkHeader(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	p := parser{f: f, o: &Object{name: name, class: f.Class}}
+	f, err := objfile.Read(class, bytes.NewReader(data), uint64(len(data)), data, "compile it again")
+	if err != nil {
+		return nil, fmt.Errorf("%s: can't be read as an ELF object: %w", name, err)
+	}
+	p := parser{f: f, o: &Object{name: name, class: class}}
 	for _, step := range []func() error{
-		p.readModinfo, p.checkCode, p.check386, f.readSymbols, p.readRelas, p.loadSections, p.readTargets, p.readFuncs,
+		p.readModinfo, p.checkCode, p.check386, p.readSymbols, p.readRelas, p.loadSections, p.readTargets, p.readFuncs,
 		p.readRelocs, p.readExtable, p.readTables, p.readCalls,
 	} {
 		if err := step(); err != nil {
@@ -71,12 +77,47 @@ func ParseELF(name string, data []byte) (*Object, error) {
 	return p.o, nil
 }
 
+// checkHeader returns an error unless data begins like an x86-64 or i386 object.
+func checkHeader(data []byte) (*objfile.Class, error) {
+	switch {
+	case len(data) < 20 || string(data[:4]) != elf.ELFMAG:
+		what := "no ELF magic"
+		switch {
+		case bytes.HasPrefix(data, []byte("\xfd7zXZ")), bytes.HasPrefix(data, []byte("\x1f\x8b")),
+			bytes.HasPrefix(data, []byte("\x28\xb5\x2f\xfd")):
+			return nil, fmt.Errorf("is compressed: unpack it with unxz, gunzip or unzstd")
+		case bytes.HasPrefix(data, []byte("!<arch>\n")), bytes.HasPrefix(data, []byte("!<thin>\n")):
+			return nil, fmt.Errorf("is an archive of objects: take one out with ar x")
+		case bytes.HasPrefix(data, []byte("BC\xc0\xde")):
+			what = "LLVM bitcode, compile without -flto"
+		case len(data) < 20:
+			what = fmt.Sprintf("%d bytes", len(data))
+		}
+		return nil, fmt.Errorf("can't be read as an ELF object (%s): give a .o file made by gcc -c or as, or a "+
+			"kernel module", what)
+	case elf.Data(data[5]) == elf.ELFDATA2MSB:
+		return nil, fmt.Errorf("big-endian code: compile it for x86-64")
+	}
+	le := binary.LittleEndian
+	kind, machine, c := elf.Type(le.Uint16(data[16:])), elf.Machine(le.Uint16(data[18:])), objfile.Of(data)
+	switch {
+	case machine != elf.EM_X86_64 && machine != elf.EM_386:
+		return nil, fmt.Errorf("code for %v: compile it for x86-64", machine)
+	case c == nil:
+		return nil, fmt.Errorf("32-bit code for x86-64 (-mx32), or a damaged header: compile it with -m64 or -m32")
+	case kind != elf.ET_REL:
+		return nil, fmt.Errorf("linked already (%v): give the .o file, as gcc -c makes it", kind)
+	}
+	return c, nil
+}
+
 // A parser holds what is needed only during parsing.
 type parser struct {
-	f     *file
-	o     *Object
-	index []int     // maps the file's section numbers to Object.sections; -1 if not loaded
-	relas [][]reloc // by the file's section number, by offset
+	f       *objfile.File
+	o       *Object
+	symbols []objfile.Symbol
+	index   []int             // maps the file's section numbers to Object.sections; -1 if not loaded
+	relas   [][]objfile.Reloc // by the file's section number, by offset
 }
 
 // loadSections selects the sections that are put in memory: all code, whatever its section's
@@ -87,8 +128,8 @@ func (p *parser) loadSections() error {
 	p.index = make([]int, len(load))
 	total := uint64(0)
 	for _, text := range []bool{true, false} {
-		for i := range p.f.sections {
-			s := &p.f.sections[i]
+		for i := range p.f.Sections {
+			s := &p.f.Sections[i]
 			if !load[i] {
 				p.index[i] = -1
 				continue
@@ -96,9 +137,9 @@ func (p *parser) loadSections() error {
 			if isText(s) != text {
 				continue
 			}
-			if total += s.size; s.size > objectBytesMax || total > objectBytesMax {
+			if total += s.Size; s.Size > objectBytesMax || total > objectBytesMax {
 				return fmt.Errorf("section %s: more than %d MiB of code and data: take what is probed out into "+
-					"a smaller file", s.name, objectBytesMax>>20)
+					"a smaller file", s.Name, objectBytesMax>>20)
 			}
 			sec, err := p.loadSection(i)
 			if err != nil {
@@ -121,12 +162,12 @@ func (p *parser) checkCode() error {
 		return nil
 	}
 	lto := false
-	for i := range p.f.sections {
-		s := &p.f.sections[i]
-		if s.size > 0 && isText(s) {
+	for i := range p.f.Sections {
+		s := &p.f.Sections[i]
+		if s.Size > 0 && isText(s) {
 			return nil
 		}
-		lto = lto || strings.HasPrefix(s.name, ".gnu.lto_")
+		lto = lto || strings.HasPrefix(s.Name, ".gnu.lto_")
 	}
 	if lto {
 		return fmt.Errorf("holds no code, only what gcc -flto leaves for the linker: compile it without -flto, " +
@@ -141,12 +182,12 @@ func (p *parser) check386() error {
 	if !p.o.Bits32() {
 		return nil
 	}
-	for i := range p.f.sections {
-		switch s := &p.f.sections[i]; s.name {
+	for i := range p.f.Sections {
+		switch s := &p.f.Sections[i]; s.Name {
 		case ".static_call_sites", ".return_sites", ".retpoline_sites", ".ibt_endbr_seal":
-			if s.size > 0 && s.flags&elf.SHF_ALLOC != 0 {
+			if s.Size > 0 && s.Flags&elf.SHF_ALLOC != 0 {
 				return fmt.Errorf("section %s: no kernel for i386 rewrites text by it, objtool makes it for "+
-					"x86-64: leave it out", s.name)
+					"x86-64: leave it out", s.Name)
 			}
 		}
 	}
@@ -155,15 +196,15 @@ func (p *parser) check386() error {
 
 // wanted reports, for each section of the file, whether it is loaded.
 func (p *parser) wanted() []bool {
-	load := make([]bool, len(p.f.sections))
+	load := make([]bool, len(p.f.Sections))
 	var open []int // sections whose relocations weren't examined yet
 	want := func(i int) {
-		if !load[i] && p.f.sections[i].flags&elf.SHF_ALLOC != 0 {
+		if !load[i] && p.f.Sections[i].Flags&elf.SHF_ALLOC != 0 {
 			load[i], open = true, append(open, i)
 		}
 	}
-	for i := range p.f.sections {
-		if s := &p.f.sections[i]; s.size > 0 && (isText(s) || isData(s.name)) {
+	for i := range p.f.Sections {
+		if s := &p.f.Sections[i]; s.Size > 0 && (isText(s) || isData(s.Name)) {
 			want(i)
 		}
 	}
@@ -171,7 +212,7 @@ func (p *parser) wanted() []bool {
 		i := open[len(open)-1]
 		open = open[:len(open)-1]
 		for _, r := range p.relas[i] {
-			if to := int(p.f.symbols[r.symbol].section); to > 0 && to < len(load) && !isTable(p.f.sections[to].name) {
+			if to := int(p.symbols[r.Symbol].Section); to > 0 && to < len(load) && !isTable(p.f.Sections[to].Name) {
 				want(to)
 			}
 		}
@@ -179,8 +220,8 @@ func (p *parser) wanted() []bool {
 	return load
 }
 
-func isText(s *fileSection) bool {
-	return s.flags&(elf.SHF_ALLOC|elf.SHF_EXECINSTR) == elf.SHF_ALLOC|elf.SHF_EXECINSTR
+func isText(s *objfile.Section) bool {
+	return s.Flags&(elf.SHF_ALLOC|elf.SHF_EXECINSTR) == elf.SHF_ALLOC|elf.SHF_EXECINSTR
 }
 
 func isData(name string) bool {
@@ -188,18 +229,18 @@ func isData(name string) bool {
 }
 
 func (p *parser) loadSection(i int) (section, error) {
-	s := &p.f.sections[i]
-	sec := section{name: s.name, align: max(s.align, 1)}
+	s := &p.f.Sections[i]
+	sec := section{name: s.Name, align: max(s.Align, 1)}
 	if sec.align&(sec.align-1) != 0 || sec.align > alignMax {
-		return sec, fmt.Errorf("section %s: alignment %#x: must be a power of two, at most %#x", s.name, s.align,
+		return sec, fmt.Errorf("section %s: alignment %#x: must be a power of two, at most %#x", s.Name, s.Align,
 			alignMax)
 	}
-	if s.kind == elf.SHT_NOBITS {
-		sec.data = make([]byte, s.size)
+	if s.Kind == elf.SHT_NOBITS {
+		sec.data = make([]byte, s.Size)
 		return sec, nil
 	}
 	var err error
-	sec.data, err = p.f.contents(i)
+	sec.data, err = p.contents(i)
 	return sec, err
 }
 
@@ -211,15 +252,25 @@ func (p *parser) section(i elf.SectionIndex) int {
 	return p.index[i]
 }
 
+// contents returns the bytes of a section of the file.
+func (p *parser) contents(i int) ([]byte, error) { return p.f.Bytes(&p.f.Sections[i], math.MaxUint64) }
+
+func (p *parser) readSymbols() (err error) {
+	if p.symbols, err = p.f.Symbols(); err == nil && len(p.symbols) < 2 {
+		return fmt.Errorf("no symbols: a probe needs the name of a function, don't strip the object")
+	}
+	return err
+}
+
 // readModinfo determines whether this is a kernel module, and for which kernel: .modinfo has
 // "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions".
 func (p *parser) readModinfo() error {
-	for i := range p.f.sections {
-		switch s := &p.f.sections[i]; s.name {
+	for i := range p.f.Sections {
+		switch s := &p.f.Sections[i]; s.Name {
 		case ".gnu.linkonce.this_module":
 			p.o.module = true
 		case ".modinfo":
-			info, err := p.f.contents(i)
+			info, err := p.contents(i)
 			if err != nil {
 				return err
 			}

@@ -9,9 +9,9 @@ import (
 // words: insn and fixup, each relative to itself, and the entry's type
 // (arch/x86/include/asm/extable.h: struct exception_table_entry).
 func (p *parser) readExtable() error {
-	for i := range p.f.sections {
-		s := &p.f.sections[i]
-		if s.name != "__ex_table" || s.flags&elf.SHF_ALLOC == 0 {
+	for i := range p.f.Sections {
+		s := &p.f.Sections[i]
+		if s.Name != "__ex_table" || s.Flags&elf.SHF_ALLOC == 0 {
 			continue
 		}
 		err := p.entries(i, layout{bytes: 12, holes: []int{0, 4}, need: 2,

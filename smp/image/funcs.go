@@ -3,6 +3,7 @@ package image
 import (
 	"debug/elf"
 	"fmt"
+	"kpsim/smp/image/objfile"
 	"slices"
 	"strings"
 )
@@ -55,16 +56,16 @@ type label struct {
 
 // readLabels lists everything with a name: variables and functions, which may have several names.
 func (p *parser) readLabels() {
-	for i := range p.f.symbols {
-		s := &p.f.symbols[i]
-		sec := p.section(s.section)
-		if sec < 0 || s.name == "" || strings.HasPrefix(s.name, ".L") || s.name[0] == '$' ||
-			s.value >= uint64(len(p.o.sections[sec].data)) {
+	for i := range p.symbols {
+		s := &p.symbols[i]
+		sec := p.section(s.Section)
+		if sec < 0 || s.Name == "" || strings.HasPrefix(s.Name, ".L") || s.Name[0] == '$' ||
+			s.Value >= uint64(len(p.o.sections[sec].data)) {
 			continue
 		}
-		switch elf.ST_TYPE(s.info) {
+		switch elf.ST_TYPE(s.Info) {
 		case elf.STT_FUNC, elf.STT_OBJECT, elf.STT_NOTYPE:
-			p.o.labels = append(p.o.labels, label{s.name, sec, int(s.value), elf.ST_BIND(s.info) == elf.STB_LOCAL})
+			p.o.labels = append(p.o.labels, label{s.Name, sec, int(s.Value), elf.ST_BIND(s.Info) == elf.STB_LOCAL})
 		}
 	}
 }
@@ -74,24 +75,24 @@ func (p *parser) readLabels() {
 func (p *parser) sizedFuncs() error {
 	o := p.o
 	var open []function // symbols without a size
-	for i := range p.f.symbols {
-		s := &p.f.symbols[i]
-		sec := p.section(s.section)
-		if sec < 0 || sec >= o.texts || s.name == "" {
+	for i := range p.symbols {
+		s := &p.symbols[i]
+		sec := p.section(s.Section)
+		if sec < 0 || sec >= o.texts || s.Name == "" {
 			continue
 		}
-		local := elf.ST_BIND(s.info) == elf.STB_LOCAL
-		if s.size == 0 && s.value < uint64(len(o.sections[sec].data)) && isEntry(s) {
-			open = append(open, function{name: s.name, sec: sec, off: int(s.value), local: local, label: !isFunc(s)})
+		local := elf.ST_BIND(s.Info) == elf.STB_LOCAL
+		if s.Size == 0 && s.Value < uint64(len(o.sections[sec].data)) && isEntry(s) {
+			open = append(open, function{name: s.Name, sec: sec, off: int(s.Value), local: local, label: !isFunc(s)})
 		}
-		if s.size == 0 || !isFunc(s) {
+		if s.Size == 0 || !isFunc(s) {
 			continue
 		}
-		if n := uint64(len(o.sections[sec].data)); s.value > n || s.size > n-s.value {
-			return fmt.Errorf("function %s: ends behind the end of section %s: the file is damaged", s.name,
+		if n := uint64(len(o.sections[sec].data)); s.Value > n || s.Size > n-s.Value {
+			return fmt.Errorf("function %s: ends behind the end of section %s: the file is damaged", s.Name,
 				o.sections[sec].name)
 		}
-		o.funcs = append(o.funcs, function{name: s.name, sec: sec, off: int(s.value), size: int(s.size), local: local})
+		o.funcs = append(o.funcs, function{name: s.Name, sec: sec, off: int(s.Value), size: int(s.Size), local: local})
 	}
 	slices.SortStableFunc(o.funcs, compareFuncs)
 	o.dropAliases()
@@ -106,16 +107,16 @@ func (p *parser) sizedFuncs() error {
 
 // isEntry reports whether a symbol without a size may be a function: a label in assembly may,
 // except mapping symbols and those that the assembler generates.
-func isEntry(s *symbol) bool {
-	return isFunc(s) || elf.ST_TYPE(s.info) == elf.STT_NOTYPE && !strings.HasPrefix(s.name, ".L") && s.name[0] != '$'
+func isEntry(s *objfile.Symbol) bool {
+	return isFunc(s) || elf.ST_TYPE(s.Info) == elf.STT_NOTYPE && !strings.HasPrefix(s.Name, ".L") && s.Name[0] != '$'
 }
 
-func isFunc(s *symbol) bool {
-	switch elf.ST_TYPE(s.info) {
+func isFunc(s *objfile.Symbol) bool {
+	switch elf.ST_TYPE(s.Info) {
 	case elf.STT_FUNC:
-		return s.name != ""
+		return s.Name != ""
 	case elf.STT_NOTYPE: // assembly with .size and without .type
-		return s.name != "" && elf.ST_BIND(s.info) != elf.STB_LOCAL
+		return s.Name != "" && elf.ST_BIND(s.Info) != elf.STB_LOCAL
 	}
 	return false
 }

@@ -20,16 +20,16 @@ type textSymbol struct {
 // of the symbol table. Mapping symbols don't count (include/linux/module_symbol.h:
 // is_mapping_symbol).
 func (p *parser) readTextSymbols() {
-	for i := range p.f.symbols {
-		s := &p.f.symbols[i]
-		sec := p.section(s.section)
-		if sec < 0 || sec >= p.o.texts || s.name == "" || s.value > objectBytesMax {
+	for i := range p.symbols {
+		s := &p.symbols[i]
+		sec := p.section(s.Section)
+		if sec < 0 || sec >= p.o.texts || s.Name == "" || s.Value > objectBytesMax {
 			continue
 		}
-		if strings.HasPrefix(s.name, ".L") || strings.HasPrefix(s.name, "L0") || s.name[0] == '$' {
+		if strings.HasPrefix(s.Name, ".L") || strings.HasPrefix(s.Name, "L0") || s.Name[0] == '$' {
 			continue
 		}
-		p.o.symbols = append(p.o.symbols, textSymbol{s.name, sec, int(s.value)})
+		p.o.symbols = append(p.o.symbols, textSymbol{s.Name, sec, int(s.Value)})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kpsim/smp/arch"
+	"kpsim/smp/image/objfile"
 )
 
 // A linked is an object at its addresses.
@@ -103,47 +104,46 @@ func (l *linked) relocate(i int) error {
 	b := slices.Clone(s.data)
 	for k := range s.relocs {
 		r := &s.relocs[k]
-		t, to := &l.o.targets[r.symbol], l.symbols[r.symbol]
+		t, to := &l.o.targets[r.Symbol], l.symbols[r.Symbol]
 		if to == nowhere && t.place == external && t.name != fentry { // calls of fentry become nops
 			return fmt.Errorf("%s refers to %s, which isn't defined: define it above elf(), another elf(…), "+
-				"stub(%q) or data(%q, …)", l.o.where(i, r.off), t.name, t.name, t.name)
+				"stub(%q) or data(%q, …)", l.o.where(i, r.Off), t.name, t.name, t.name)
 		}
-		f := &forms[r.kind]
-		v, ok := f.value(&[...]uint64{
-			symbolAt: uint64(to), slotAt: uint64(l.got) + 8*uint64(r.symbol), tableAt: uint64(l.got),
-			holeAt: uint64(l.at[i]) + uint64(r.off), sizeOf: t.size,
-		}, r.addend)
+		f := l.o.class.Form(r.Kind)
+		v, ok := f.Value(&[...]uint64{
+			objfile.SymbolAt: uint64(to), objfile.SlotAt: uint64(l.got) + 8*uint64(r.Symbol),
+			objfile.TableAt: uint64(l.got), objfile.HoleAt: uint64(l.at[i]) + uint64(r.Off), objfile.SizeOf: t.size,
+		}, r.Addend)
 		// An invented address may be truncated, except in a jump.
-		if made := t.place == external || t.stub; !ok && !l.o.Bits32() && !(made && f.bytes < 4 && f.less == nothing) {
-			return fmt.Errorf("%s: %s at %#x is out of reach (%v): %s", l.o.where(i, r.off), t.name, uint64(to), r.kind,
-				f.reach())
+		if made := t.place == external || t.stub; !ok && !(made && f.Bytes < 4 && f.Less == objfile.Nothing) {
+			return fmt.Errorf("%s: %s at %#x is out of reach (%s): %s", l.o.where(i, r.Off), t.name, uint64(to),
+				l.o.class.RelocName(r.Kind), reach(&f))
 		}
-		f.put(b[r.off:], v)
+		f.Put(l.o.class.Order, b[r.Off:], v)
 	}
 	l.bytes = append(l.bytes, b)
 	return nil
 }
 
 // reach returns the remedy for an overflow.
-func (f *form) reach() string {
+func reach(f *objfile.Form) string {
 	switch {
-	case f.bytes < 4:
+	case f.Bytes < 4:
 		return "write an operand of 32 bits"
-	case f.less == holeAt:
+	case f.Less == objfile.HoleAt:
 		return "place the two within 2 GiB of each other"
 	}
 	return "place the object below 2 GiB, or compile with -fpie so that addresses are relative"
 }
 
 // refers returns the name that the hole at an offset refers to; "" if there is no hole.
-// is no hole.
 func (l *linked) refers(sec, off int) string {
 	relocs := l.o.sections[sec].relocs
-	i, ok := slices.BinarySearchFunc(relocs, off, func(r reloc, off int) int { return cmp.Compare(r.off, off) })
+	i, ok := slices.BinarySearchFunc(relocs, off, func(r objfile.Reloc, off int) int { return cmp.Compare(r.Off, off) })
 	if !ok {
 		return ""
 	}
-	return l.o.targets[relocs[i].symbol].name
+	return l.o.targets[relocs[i].Symbol].name
 }
 
 // moduleLayout lays out text as the kernel does. Core text is all code sections except those of

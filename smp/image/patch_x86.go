@@ -10,6 +10,7 @@ import (
 
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/image/objfile"
 )
 
 const (
@@ -206,8 +207,8 @@ func (l *linked) staticTarget(s *rawSite) (name string, to arch.Addr, null bool)
 	if t.place == loaded {
 		off := int64(t.value) + s.keyOff
 		relocs := l.o.sections[t.sec].relocs
-		i, ok := slices.BinarySearchFunc(relocs, off, func(r reloc, off int64) int {
-			return cmp.Compare(int64(r.off), off)
+		i, ok := slices.BinarySearchFunc(relocs, off, func(r objfile.Reloc, off int64) int {
+			return cmp.Compare(int64(r.Off), off)
 		})
 		if !ok {
 			return "", 0, true
@@ -216,7 +217,7 @@ func (l *linked) staticTarget(s *rawSite) (name string, to arch.Addr, null bool)
 		if off+8 > int64(len(b)) {
 			return "", 0, false
 		}
-		return l.o.targets[relocs[i].symbol].name, arch.Addr(binary.LittleEndian.Uint64(b[off:])), false
+		return l.o.targets[relocs[i].Symbol].name, arch.Addr(binary.LittleEndian.Uint64(b[off:])), false
 	}
 	// A module names a key that isn't exported to it by its trampoline
 	// (EXPORT_STATIC_CALL_TRAMP).

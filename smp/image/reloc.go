@@ -1,24 +1,12 @@
 package image
 
 import (
-	"cmp"
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
+	"strings"
 
-	"kpsim/smp/image/elfclass"
+	"kpsim/smp/image/objfile"
 )
-
-// A reloc is a hole in a section that depends on where things are put.
-type reloc struct {
-	off    int
-	kind   elf.R_X86_64
-	symbol int // of the file's, and of Object.targets
-	addend int64
-}
 
 // A target is what a relocation refers to: a symbol.
 type target struct {
@@ -43,94 +31,20 @@ const (
 // readRelas reads the relocations of the sections that are put in memory, and
 // of the kernel's tables.
 func (p *parser) readRelas() error {
-	p.relas = make([][]reloc, len(p.f.sections))
-	total := uint64(0)
-	for i := range p.f.sections {
-		s := &p.f.sections[i]
-		if s.kind != elf.SHT_RELA && s.kind != elf.SHT_REL || int(s.info) >= len(p.relas) {
-			continue
-		}
-		to := &p.f.sections[s.info]
-		if to.flags&elf.SHF_ALLOC == 0 || isUnread(to.name) {
-			continue
-		}
-		switch {
-		case s.kind == elf.SHT_REL && p.f.Rels == elf.SHT_RELA:
-			return fmt.Errorf("section %s: relocations without addends: assemble it for x86-64, where they have them",
-				s.name)
-		case s.kind != p.f.Rels:
-			return fmt.Errorf("section %s: relocations with addends: assemble it for i386, where the holes have them",
-				s.name)
-		}
-		if total += s.size; s.size > objectBytesMax || total > objectBytesMax {
-			return fmt.Errorf("section %s: more than %d MiB of relocations: take what is probed out into a "+
-				"smaller file", s.name, objectBytesMax>>20)
-		}
-		data, err := p.f.contents(i)
-		if err != nil {
-			return err
-		}
-		if len(data)%p.f.Rel != 0 {
-			return fmt.Errorf("section %s: can't be read as relocations: the file is damaged", s.name)
-		}
-		raws, err := p.appendRelas(slices.Grow(p.relas[s.info], len(data)/p.f.Rel), i, data)
-		if err != nil {
-			return err
-		}
-		byOffset := func(a, b reloc) int { return cmp.Compare(a.off, b.off) }
-		if !slices.IsSortedFunc(raws, byOffset) {
-			slices.SortStableFunc(raws, byOffset)
-		}
-		p.relas[s.info] = raws
-	}
-	return nil
-}
-
-// appendRelas reads the rows of section i of relocations. Those of 32 bits have their
-// addends in the holes.
-func (p *parser) appendRelas(raws []reloc, i int, data []byte) ([]reloc, error) {
-	name, to := p.f.sections[i].name, int(p.f.sections[i].info)
-	for ; len(data) > 0; data = data[p.f.Rel:] {
-		off, sym, kind := p.f.Row(data)
-		r := reloc{
-			off:    int(min(off, math.MaxInt32)), // after any section, if it is as far
-			symbol: int(sym),
-		}
-		if r.symbol >= len(p.f.symbols) {
-			return nil, fmt.Errorf("section %s: refers to symbol %d of %d: the file is damaged", name, r.symbol,
-				len(p.f.symbols))
-		}
-		var known bool
-		if r.kind, known = p.f.Reloc(kind); !known {
-			name := p.f.RelocName(kind)
-			return nil, fmt.Errorf("%s+%#x: relocation %s isn't supported: %s", p.f.sections[to].name, r.off, name,
-				remedy386(name))
-		}
-		if r.kind == elf.R_X86_64_NONE {
-			continue
-		}
-		if p.f.Class == elfclass.Bits64 {
-			r.addend = int64(binary.LittleEndian.Uint64(data[16:]))
-		} else if err := p.inHole(&r, to); err != nil {
-			return nil, err
-		}
-		raws = append(raws, r)
-	}
-	return raws, nil
-}
-
-// inHole gives a relocation of 32 bits in a section of the file the addend that stands in its
-// hole.
-func (p *parser) inHole(r *reloc, to int) error {
-	b, err := p.f.contents(to)
-	if err != nil {
+	var err error
+	p.relas, err = p.f.Relocs(len(p.symbols), func(to *objfile.Section) bool {
+		return to.Flags&elf.SHF_ALLOC != 0 && !isUnread(to.Name)
+	})
+	if err != nil || !p.o.Bits32() {
 		return err
 	}
-	if r.off > len(b)-4 {
-		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged",
-			p.f.sections[to].name, r.off)
+	for i, list := range p.relas { // no form says which word has the addend
+		for k := range list {
+			if p.f.Form(list[k].Kind).Use == objfile.Unsupported {
+				return p.unsupported(fmt.Sprintf("%s+%#x", p.f.Sections[i].Name, list[k].Off), &list[k])
+			}
+		}
 	}
-	r.addend = int64(int32(binary.LittleEndian.Uint32(b[r.off:])))
 	return nil
 }
 
@@ -150,73 +64,78 @@ func (p *parser) readRelocs() error {
 	return nil
 }
 
-func (p *parser) checkReloc(sec int, r *reloc) error {
-	s := &p.o.sections[sec]
-	f, known := formOf(r.kind)
-	if room := len(s.data); r.off > room || f.bytes > room-r.off {
-		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged", s.name, r.off)
+func (p *parser) checkReloc(sec int, r *objfile.Reloc) error {
+	switch p.f.Form(r.Kind).Use {
+	case objfile.Plain:
+	case objfile.Unsupported:
+		return p.unsupported(p.o.where(sec, r.Off), r)
+	default:
+		if p.o.unplaced == nil {
+			p.o.unplaced = p.unsupported(p.o.where(sec, r.Off), r)
+		}
 	}
-	if !known {
-		return p.unsupported(sec, r)
-	}
-	if !f.placed && p.o.unplaced == nil {
-		p.o.unplaced = p.unsupported(sec, r)
-	}
-	t := &p.o.targets[r.symbol]
+	t := &p.o.targets[r.Symbol]
 	switch t.place {
 	case common:
 		t.stub = true
 		if p.o.unplaced == nil {
-			p.o.unplaced = fmt.Errorf("%s: %s is a common symbol: compile with -fno-common", p.o.where(sec, r.off),
+			p.o.unplaced = fmt.Errorf("%s: %s is a common symbol: compile with -fno-common", p.o.where(sec, r.Off),
 				t.name)
 		}
 	case leftOut:
 		t.stub = true
 		if p.o.unplaced == nil {
 			p.o.unplaced = fmt.Errorf("%s: refers to %s, which isn't loaded: only code and the data of a compiler is",
-				p.o.where(sec, r.off), p.inSection(t))
+				p.o.where(sec, r.Off), p.inSection(t))
 		}
 	}
 	return nil
 }
 
-func (p *parser) unsupported(sec int, r *reloc) error {
-	name := r.kind.String()
-	if int(r.kind) >= len(forms) {
-		name = strconv.Itoa(int(r.kind))
+func (p *parser) unsupported(where string, r *objfile.Reloc) error {
+	name := p.f.RelocName(r.Kind)
+	remedy := "compile with gcc -O2 -fno-pic -fcf-protection=none"
+	if p.o.Bits32() {
+		remedy = strings.Replace(remedy, "gcc", "gcc -m32", 1)
 	}
-	return fmt.Errorf("%s: relocation %s isn't supported: %s", p.o.where(sec, r.off), name, remedy(name))
+	switch {
+	case strings.Contains(name, "TPOFF"), strings.Contains(name, "TLS"), strings.Contains(name, "DTPMOD"):
+		remedy = "there is no thread-local storage, use a plain variable"
+	case strings.Contains(name, "GOT"):
+		remedy = "there is no global offset table, compile with -fno-pic"
+	}
+	return fmt.Errorf("%s: relocation %s isn't supported: %s", where, name, remedy)
 }
 
 // inSection names a target that isn't loaded.
 func (p *parser) inSection(t *target) string {
-	if t.sec > 0 && t.sec < len(p.f.sections) {
-		return fmt.Sprintf("%s in section %s", t.name, p.f.sections[t.sec].name)
+	if t.sec > 0 && t.sec < len(p.f.Sections) {
+		return fmt.Sprintf("%s in section %s", t.name, p.f.Sections[t.sec].Name)
 	}
 	return t.name + " in no section"
 }
 
 // readTargets says what each symbol stands for.
 func (p *parser) readTargets() error {
-	p.o.targets = make([]target, len(p.f.symbols))
-	for i := range p.f.symbols {
-		s := &p.f.symbols[i]
-		t := target{name: s.name, value: s.value, size: s.size}
+	p.o.targets = make([]target, len(p.symbols))
+	for i := range p.symbols {
+		s := &p.symbols[i]
+		t := target{name: s.Name, value: s.Value, size: s.Size}
 		switch {
 		case i == 0:
 			t.name, t.place = "0", absolute
-		case s.section == elf.SHN_UNDEF:
+		case s.Section == elf.SHN_UNDEF:
 			t.place = external
-		case s.section == elf.SHN_ABS:
+		case s.Section == elf.SHN_ABS:
 			t.place = absolute
-		case s.section == elf.SHN_COMMON:
+		case s.Section == elf.SHN_COMMON:
 			t.place = common
 		default:
-			if t.name == "" && int(s.section) < len(p.f.sections) { // a section symbol
-				t.name = p.f.sections[s.section].name
+			if t.name == "" && int(s.Section) < len(p.f.Sections) { // a section symbol
+				t.name = p.f.Sections[s.Section].Name
 			}
-			if t.sec = p.section(s.section); t.sec < 0 {
-				t.place, t.sec = leftOut, int(s.section)
+			if t.sec = p.section(s.Section); t.sec < 0 {
+				t.place, t.sec = leftOut, int(s.Section)
 			}
 		}
 		p.o.targets[i] = t

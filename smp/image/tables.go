@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/image/objfile"
 )
 
 // A place is an offset in a section of Object.sections.
@@ -44,7 +45,7 @@ type entry struct {
 
 // A ref is a relocation of a table.
 type ref struct {
-	reloc
+	objfile.Reloc
 	table string
 }
 
@@ -85,13 +86,13 @@ var tables = map[string]struct {
 				return err
 			}
 			// The key's lowest two bits are flags (struct jump_entry).
-			s.key, s.keyOff = e.refs[2].symbol, e.refs[2].addend&^3
+			s.key, s.keyOff = e.refs[2].Symbol, e.refs[2].Addend&^3
 			return p.addSite(s, e.refs[0])
 		}},
 	".static_call_sites": {layout{8, []int{0, 4}, 2, "address and key", 0}, func(p *parser, e entry, s rawSite) error {
 		s.kind, s.n = SiteStaticCall, branchBytes(p.byteAt(s.place))
 		// STATIC_CALL_SITE_TAIL is the lowest bit, STATIC_CALL_SITE_INIT the next.
-		s.key, s.keyOff, s.tail = e.refs[1].symbol, e.refs[1].addend&^3, e.refs[1].addend&1 != 0
+		s.key, s.keyOff, s.tail = e.refs[1].Symbol, e.refs[1].Addend&^3, e.refs[1].Addend&1 != 0
 		return p.addSite(s, e.refs[0])
 	}},
 	".parainstructions": {layout{16, []int{0}, 1, "address, type and length", 8},
@@ -150,22 +151,22 @@ func branchBytes(c byte) int {
 
 // readTables reads what the kernel's tables say of the text.
 func (p *parser) readTables() error {
-	for i := range p.f.sections {
-		s := &p.f.sections[i]
-		if s.flags&elf.SHF_ALLOC == 0 || s.size == 0 {
+	for i := range p.f.Sections {
+		s := &p.f.Sections[i]
+		if s.Flags&elf.SHF_ALLOC == 0 || s.Size == 0 {
 			continue
 		}
-		if s.name == ".altinstructions" {
+		if s.Name == ".altinstructions" {
 			if err := p.readAlternatives(i); err != nil {
 				return err
 			}
 			continue
 		}
-		if sec := p.index[i]; sec >= 0 && sec < p.o.texts && (s.name == ".kprobes.text" || s.name == ".noinstr.text") {
-			p.o.sites = append(p.o.sites, rawSite{kind: SiteBlacklist, place: place{sec, 0}, n: int(s.size)})
+		if sec := p.index[i]; sec >= 0 && sec < p.o.texts && (s.Name == ".kprobes.text" || s.Name == ".noinstr.text") {
+			p.o.sites = append(p.o.sites, rawSite{kind: SiteBlacklist, place: place{sec, 0}, n: int(s.Size)})
 			continue
 		}
-		t, ok := tables[s.name]
+		t, ok := tables[s.Name]
 		if !ok {
 			continue
 		}
@@ -195,8 +196,8 @@ func (p *parser) readCalls() error {
 	for i := range p.o.texts {
 		s := &p.o.sections[i]
 		for _, r := range s.relocs {
-			at := place{i, r.off - 1}
-			if at.off >= 0 && s.data[at.off] == callOpcode && p.o.targets[r.symbol].name == fentry && !known[at] {
+			at := place{i, r.Off - 1}
+			if at.off >= 0 && s.data[at.off] == callOpcode && p.o.targets[r.Symbol].name == fentry && !known[at] {
 				p.o.sites = append(p.o.sites, rawSite{place: at, n: 5, kind: SiteFentry})
 			}
 		}
@@ -206,35 +207,35 @@ func (p *parser) readCalls() error {
 
 // entries calls visit with each entry of the table in section i.
 func (p *parser) entries(i int, t layout, visit func(e entry) error) error {
-	s := &p.f.sections[i]
-	data, err := p.f.contents(i)
+	s := &p.f.Sections[i]
+	data, err := p.contents(i)
 	if err != nil {
 		return err
 	}
 	if len(data)%t.bytes != 0 {
-		return fmt.Errorf("section %s: %d bytes, but an entry has %d: write %s", s.name, len(data), t.bytes, t.write)
+		return fmt.Errorf("section %s: %d bytes, but an entry has %d: write %s", s.Name, len(data), t.bytes, t.write)
 	}
 	relocs := p.relas[i]
 	for off := 0; off < len(data); off += t.bytes {
 		e := entry{data: data[off : off+t.bytes]}
 		found := 0
-		for ; len(relocs) > 0 && relocs[0].off < off+t.bytes; relocs = relocs[1:] {
+		for ; len(relocs) > 0 && relocs[0].Off < off+t.bytes; relocs = relocs[1:] {
 			k := -1
 			for n, h := range t.holes {
-				if relocs[0].off == off+h {
+				if relocs[0].Off == off+h {
 					k = n
 				}
 			}
 			if k < 0 {
-				return fmt.Errorf("%s+%#x: relocation inside an entry: write %s", s.name, relocs[0].off, t.write)
+				return fmt.Errorf("%s+%#x: relocation inside an entry: write %s", s.Name, relocs[0].Off, t.write)
 			}
 			if e.refs[k].table == "" && k < t.need {
 				found++
 			}
-			e.refs[k] = ref{relocs[0], s.name}
+			e.refs[k] = ref{relocs[0], s.Name}
 		}
 		if found < t.need {
-			return fmt.Errorf("%s+%#x: an entry with %d relocations, not %d: write %s", s.name, off, found, t.need,
+			return fmt.Errorf("%s+%#x: an entry with %d relocations, not %d: write %s", s.Name, off, found, t.need,
 				t.write)
 		}
 		if err := visit(e); err != nil {
@@ -242,8 +243,8 @@ func (p *parser) entries(i int, t layout, visit func(e entry) error) error {
 		}
 	}
 	if len(relocs) > 0 {
-		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged", s.name,
-			relocs[0].off)
+		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged", s.Name,
+			relocs[0].Off)
 	}
 	return nil
 }
@@ -251,15 +252,14 @@ func (p *parser) entries(i int, t layout, visit func(e entry) error) error {
 // code returns where in the text a relocation of a table points to. Words that
 // are relative are so to themselves: S + A - P there is S + A here.
 func (p *parser) code(r ref) (place, error) {
-	switch {
-	case r.kind == elf.R_X86_64_PC32, r.kind == elf.R_X86_64_PC64, r.kind == elf.R_X86_64_64:
-	case r.kind == elf.R_X86_64_32 && p.o.Bits32():
-	default:
-		return place{}, fmt.Errorf("%s+%#x: relocation %v: write the word as \".long label - .\"", r.table, r.off,
-			r.kind)
+	// An address has a word, a distance any size.
+	form := p.f.Form(r.Kind)
+	if form.Use != objfile.Plain || form.Less == objfile.Nothing && form.Bytes != p.f.Word {
+		return place{}, fmt.Errorf("%s+%#x: relocation %s: write the word as \".long label - .\"", r.table, r.Off,
+			p.f.RelocName(r.Kind))
 	}
-	t := &p.o.targets[r.symbol]
-	off := int64(t.value) + r.addend
+	t := &p.o.targets[r.Symbol]
+	off := int64(t.value) + r.Addend
 	if t.place != loaded || t.sec >= p.o.texts || off < 0 || off >= int64(len(p.o.sections[t.sec].data)) {
 		return place{}, p.noCode(r)
 	}
@@ -267,8 +267,8 @@ func (p *parser) code(r ref) (place, error) {
 }
 
 func (p *parser) noCode(r ref) error {
-	return fmt.Errorf("%s+%#x: points to %s%+#x, where no code is: name an instruction of this object", r.table, r.off,
-		p.o.targets[r.symbol].name, r.addend)
+	return fmt.Errorf("%s+%#x: points to %s%+#x, where no code is: name an instruction of this object", r.table, r.Off,
+		p.o.targets[r.Symbol].name, r.Addend)
 }
 
 func (p *parser) byteAt(at place) byte { return p.o.sections[at.sec].data[at.off] }
@@ -277,7 +277,7 @@ func (p *parser) byteAt(at place) byte { return p.o.sections[at.sec].data[at.off
 func (p *parser) addSite(s rawSite, r ref) error {
 	if s.n > len(p.o.sections[s.sec].data)-s.off {
 		return fmt.Errorf("%s+%#x: the %v site at %s goes beyond the end of its section: the file is damaged", r.table,
-			r.off, s.kind, p.o.where(s.sec, s.off))
+			r.Off, s.kind, p.o.where(s.sec, s.off))
 	}
 	p.o.sites = append(p.o.sites, s)
 	return nil

@@ -1,0 +1,94 @@
+package objfile
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"strconv"
+	"strings"
+)
+
+// A Class is what the ELF files of a processor have in common. It is immutable. Sizes are in bytes.
+type Class struct {
+	Word    int // of an address
+	Machine elf.Machine
+	Kind    elf.Class
+	Data    elf.Data
+	Order   Order // the byte order that Data names
+
+	Ehdr, Shdr, Sym int
+	Rel             int             // size of a relocation
+	Rels            elf.SectionType // type of relocation sections; those of SHT_REL have the addends in the holes
+
+	forms []Form // by the kind of relocation
+	name  func(kind uint32) string
+}
+
+// An Order is a byte order.
+type Order interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+}
+
+// The classes.
+var (
+	Bits64 = &Class{Word: 8, Machine: elf.EM_X86_64, Kind: elf.ELFCLASS64, Data: elf.ELFDATA2LSB,
+		Order: binary.LittleEndian, Ehdr: 64, Shdr: 64, Sym: 24, Rel: 24, Rels: elf.SHT_RELA,
+		forms: formsX86[:], name: func(kind uint32) string { return elf.R_X86_64(kind).String() }}
+	Bits32 = &Class{Word: 4, Machine: elf.EM_386, Kind: elf.ELFCLASS32, Data: elf.ELFDATA2LSB,
+		Order: binary.LittleEndian, Ehdr: 52, Shdr: 40, Sym: 16, Rel: 8, Rels: elf.SHT_REL,
+		forms: forms386[:], name: func(kind uint32) string { return elf.R_386(kind).String() }}
+)
+
+// Of returns the class of a file from its first 20 bytes; nil if there is none.
+func Of(h []byte) *Class {
+	for _, c := range []*Class{Bits64, Bits32} {
+		if elf.Class(h[4]) == c.Kind && elf.Data(h[5]) == c.Data && elf.Machine(c.Order.Uint16(h[18:])) == c.Machine {
+			return c
+		}
+	}
+	return nil
+}
+
+// Get reads a word.
+func (c *Class) Get(b []byte) uint64 {
+	if c.Word == 8 {
+		return c.Order.Uint64(b)
+	}
+	return uint64(c.Order.Uint32(b))
+}
+
+// Append adds a word.
+func (c *Class) Append(b []byte, v uint64) []byte {
+	if c.Word == 8 {
+		return c.Order.AppendUint64(b, v)
+	}
+	return c.Order.AppendUint32(b, uint32(v))
+}
+
+// Words reads the n words that follow an offset; n is at most 6.
+func (c *Class) Words(b []byte, off, n int) (list [6]uint64) {
+	for i := range n {
+		list[i] = c.Get(b[off+i*c.Word:])
+	}
+	return list
+}
+
+// Addr converts a number to an address: in 32 bits it wraps around.
+func (c *Class) Addr(v uint64) uint64 { return v << (64 - 8*c.Word) >> (64 - 8*c.Word) }
+
+// Form returns the form of a kind of relocation. It is of no Use if the kind isn't supported.
+func (c *Class) Form(kind uint32) Form {
+	if uint64(kind) >= uint64(len(c.forms)) {
+		return Form{}
+	}
+	return c.forms[kind]
+}
+
+// RelocName returns the name of a kind of relocation, or its number if it has none.
+func (c *Class) RelocName(kind uint32) string {
+	name := c.name(kind)
+	if !strings.HasPrefix(name, "R_") || strings.Contains(name, "+") {
+		return strconv.FormatUint(uint64(kind), 10)
+	}
+	return name
+}
