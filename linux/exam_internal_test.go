@@ -280,7 +280,8 @@ func (e *exam) look(x kapi.Context, i int, errno uint64, n int) (v verdict) {
 	ap := arch.Addr(e.call(x, e.k.at("get_kprobe"), uint64(at)))
 	v.delta, v.aggr = int(at)-int(p.Addr), ap != p.at
 	flags := get(x, ap, f.kprobe.flags)
-	v.opt, v.ftrace, v.off = flags&flagOptimized != 0, flags&flagFtrace != 0, get(x, p.at, f.kprobe.flags)&flagDisabled != 0
+	v.opt, v.ftrace = flags&flagOptimized != 0, flags&flagFtrace != 0
+	v.off = get(x, p.at, f.kprobe.flags)&flagDisabled != 0
 	v.isize, v.emul = int(get(x, ap, e.isize)), get(x, ap, e.emul) != 0
 	b, _ := x.Memory().Load(at, 1)
 	v.first = byte(b)

@@ -65,9 +65,9 @@ type Kernel struct {
 	Prefix       LockPrefixes
 	Alternatives Alternatives
 	Guest        Guest
-	IRQs         interrupts
-	cfg          Config `state:"boot"` // set at boot
-	booted       booted
+	IRQs         interrupts // set at boot
+	cfg          Config     `state:"boot"` // set at boot
+	booted       booted     // set at boot; bound is owned by the boot of a run
 }
 
 // booted is what engines and other clients have given the kernel at boot.
