@@ -11,6 +11,8 @@ const folderFilesMax = 25
 
 // largeFolders may have more files than others, and why.
 var largeFolders = map[string]string{
+	"internal/scenario": "one file a part",
+
 	"properties": "one file a property",
 	"sched":      "one file a strategy, and what proofs stand on",
 	"smp":        "one machine, whose parts share its fields",

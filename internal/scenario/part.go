@@ -14,7 +14,7 @@ type List struct {
 	Many    string   // what they call several
 	Most    int      // how many there may be; 0: any number
 	Counted string   // what Size calls a part; "": it isn't counted
-	Space   string   // the names of all parts of one space differ; "": they needn't
+	Space   string   // no two parts of one space have the same name; "": the names are free
 	Unknown string   // ends a message about a name that no part has; "": the near names do
 	Makers  []*Maker // the functions of the language that make a part
 	Given   bool     // operations and handlers take it, by what its maker has returned
@@ -26,7 +26,7 @@ type List struct {
 	Last      bool      // it is printed after the others of its paragraph
 
 	// For the shrinker.
-	Going string                    // what reports call a part that is left out, before its name or its function; "": What
+	Going string                    // what reports call a part that is left out, before its name; "": What
 	Used  func(op *Op) bool         // for parts without a name: whether an operation may depend on them; nil: unknown
 	Fewer func(x any) []Change[any] // what may be left out of a part, each with what reports call it
 
@@ -96,7 +96,7 @@ type Maker struct {
 
 	Is    func(x any) bool   // whether it makes a part like x; nil: it makes all of the list
 	Init  func(x any)        // makes a new part one of this maker's; nil: nothing
-	Lacks func(x any) string // why a call must say the place, which may be left out; "" if it needn't
+	Lacks func(x any) string // why the place is missing that a call may leave out; "" if it isn't
 }
 
 // A PartParam is a parameter of a Maker.

@@ -127,7 +127,8 @@ func (k *Probe) touches(s *Scenario) (t Touches) {
 	if m.Kernel.Ftrace && slices.Contains(s.Sites, Site{Func: f, Offset: k.Offset}) {
 		t |= TouchSite
 	} else {
-		t |= TouchSlot | bit(m.Kernel.Optprobes, TouchDetour) | bit(m.Kernel.Optprobes && (k.Post == nil || ret), TouchJump)
+		t |= TouchSlot | bit(m.Kernel.Optprobes, TouchDetour) |
+			bit(m.Kernel.Optprobes && (k.Post == nil || ret), TouchJump)
 	}
 	for i := range s.Probes { // a second probe at a place undoes the first one's jump
 		q := &s.Probes[i]

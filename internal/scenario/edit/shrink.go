@@ -427,10 +427,11 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 			if l.Given && used[name] { // nothing names a missing symbol
 				continue
 			}
-			list = append(list, Edit{Beginning: true, Says: l.Called(x) + " left out", apply: func(c *scenario.Scenario) {
-				l.Drop(c, i)
-				scenario.DropSymbol(c, name)
-			}})
+			list = append(list, Edit{Beginning: true, Says: l.Called(x) + " left out",
+				apply: func(c *scenario.Scenario) {
+					l.Drop(c, i)
+					scenario.DropSymbol(c, name)
+				}})
 		}
 	}
 	return list

@@ -41,8 +41,8 @@ type chapter struct {
 var chapters = []chapter{
 	{"The machine", []verb{
 		{sig: `scenario(name = None, says = "", needs = "nothing")`, do: (*loader).doScenario,
-			says: "`name` is the scenario's (else that of the file), `says` a sentence: what it shows; `needs`: what a " +
-				"violation goes on passing through while it is shrunk: `\"interrupt\"`, see " +
+			says: "`name` is the scenario's (else that of the file), `says` a sentence: what it shows; `needs`: what " +
+				"a violation goes on passing through while it is shrunk: `\"interrupt\"`, see " +
 				"[below](#what-is-expected)"},
 		{sig: machineSig(), do: (*loader).doMachine,
 			says: "the machine and its kernel: see the next table"},

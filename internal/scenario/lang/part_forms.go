@@ -184,12 +184,15 @@ var partForms = [...]partForm{
 			return dataString(b)
 		},
 	},
-	scenario.PartRoom: {read: (*argument).room, print: func(_ *printer, a *scenario.PartParam, x any, _ scenario.Part) string {
-		if b := *a.At(x).(*[]byte); zeros(b) > 0 {
-			return fmt.Sprint(len(b))
-		}
-		return a.Default
-	}},
+	scenario.PartRoom: {
+		read: (*argument).room,
+		print: func(_ *printer, a *scenario.PartParam, x any, _ scenario.Part) string {
+			if b := *a.At(x).(*[]byte); zeros(b) > 0 {
+				return fmt.Sprint(len(b))
+			}
+			return a.Default
+		},
+	},
 	scenario.PartOffsets: {
 		read: func(a *argument) error {
 			list, err := sequence(a.Name, a.v, "write [3, 8]")

@@ -39,7 +39,7 @@ const (
 	called   = returns | call                  // and their functions run
 	jprobes  = register | call | scenario.TouchJprobe
 	handlers = register | call | scenario.TouchHandler // handlers run
-	jumps    = register | scenario.TouchJump           // a breakpoint may become a jump: one with a post handler doesn't
+	jumps    = register | scenario.TouchJump           // a breakpoint may become a jump
 	inGo     = scenario.TouchGo
 )
 
