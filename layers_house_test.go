@@ -181,6 +181,9 @@ func (h *house) Import(path string) (*types.Package, error) {
 var exports = sync.OnceValues(func() (map[string]string, error) {
 	var paths []string
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != "." && path[0] == '.' {
+			return fs.SkipDir // .ci/lint is a module of its own
+		}
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

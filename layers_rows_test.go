@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRowsAreRows: an operation, a step of a handler and a source of interrupts are rows. No package but their own has
-// a case, an order or a list of them: what several rows have in common is a trait, or a parameter, of theirs. The
-// generator's tales are made of such rows, and name them.
+// TestRowsAreRows: an operation, a step of a handler, a source of interrupts and a list of parts are rows. No package
+// but their own has a case, an order or a list of them: what several rows have in common is a trait, or a parameter, of
+// theirs. The generator's tales are made of such rows, and name them.
 func TestRowsAreRows(t *testing.T) {
 	rows := rowsOfScenario(t)
 	named := 0
@@ -34,18 +34,30 @@ func rowsOfScenario(t *testing.T) map[string]bool {
 		if !strings.HasPrefix(f.path, "internal/scenario/") || f.file.Name.Name != "scenario" {
 			continue
 		}
+		add := func(list string, value ast.Expr) {
+			if list == "Steps" || list == "SourceKinds" || list == "Lists" {
+				for _, e := range value.(*ast.CompositeLit).Elts {
+					rows["scenario."+e.(*ast.Ident).Name] = true
+				}
+			}
+		}
 		ast.Inspect(f.file, func(n ast.Node) bool {
-			v, ok := n.(*ast.ValueSpec)
-			if !ok || v.Names[0].Name != "Steps" && v.Names[0].Name != "SourceKinds" {
-				return true
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				if len(n.Values) == 1 {
+					add(n.Names[0].Name, n.Values[0])
+				}
+			case *ast.AssignStmt:
+				if name, ok := n.Lhs[0].(*ast.Ident); ok && len(n.Rhs) == 1 {
+					add(name.Name, n.Rhs[0])
+				}
 			}
-			for _, e := range v.Values[0].(*ast.CompositeLit).Elts {
-				rows["scenario."+e.(*ast.Ident).Name] = true
-			}
-			return false
+			return true
 		})
 	}
-	require.True(t, rows["scenario.StepSetReg"] && rows["scenario.SourceNMI"], "%v", rows)
+	for _, one := range []string{"StepSetReg", "SourceNMI", "TheCalls"} {
+		require.True(t, rows["scenario."+one], "%v", rows)
+	}
 	return rows
 }
 

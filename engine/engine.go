@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -111,6 +113,16 @@ const (
 	Kretprobe             // at a function's entry and its returns
 	Jprobe                // at a function's entry, with its arguments
 )
+
+// KindWords are the names of the kinds.
+var KindWords = []string{"kprobe", "kretprobe", "jprobe"}
+
+func (k Kind) String() string {
+	if int(k) < len(KindWords) {
+		return KindWords[k]
+	}
+	return fmt.Sprintf("%d?", uint8(k))
+}
 
 // A Probe is what its user registers, as plain data.
 type Probe struct {

@@ -21,10 +21,10 @@ type balance struct {
 
 // status reads how far the CPU is with its current probe (kprobe_status).
 func (e *Linux) status(cpu int) uint64 {
-	if e.k.ctlblk == 0 {
+	if e.k.perCPU.ctlblk == 0 {
 		return 0
 	}
-	return e.look(e.d.Guest.PerCPU(cpu, e.k.ctlblk), e.k.fields.status)
+	return e.look(e.d.Guest.PerCPU(cpu, e.k.perCPU.ctlblk), e.k.fields.status)
 }
 
 // weigh reads the balance of the CPU that x runs on. No step depends on it.
@@ -36,10 +36,10 @@ func (e *Linux) weigh(x kapi.Context) balance {
 }
 
 func (e *Linux) weighCPU(cpu int) (b balance) {
-	b.preemption, _ = e.d.Guest.Seen(cpu, e.d.Guest.PerCPU(cpu, e.k.preemptCount), 4)
+	b.preemption, _ = e.d.Guest.Seen(cpu, e.d.Guest.PerCPU(cpu, e.k.perCPU.preemptCount), 4)
 	b.preemption &^= enabled
-	if e.k.current != 0 {
-		b.current, _ = e.d.Guest.Seen(cpu, e.d.Guest.PerCPU(cpu, e.k.current), e.k.word)
+	if e.k.perCPU.currentKprobe != 0 {
+		b.current, _ = e.d.Guest.Seen(cpu, e.d.Guest.PerCPU(cpu, e.k.perCPU.currentKprobe), e.k.word)
 	}
 	return b
 }
@@ -80,7 +80,7 @@ func (e *Linux) stepped(x kapi.Context, from, to arch.Addr, was balance, status 
 		*open = append(*open, was.current)
 		was.current = is
 	}
-	e.even(x, e.k.excInt3, was)
+	e.even(x, e.k.symbols.excInt3, was)
 }
 
 // inCode reports whether an address is in memory that was handed out for slots.
@@ -127,7 +127,7 @@ func (e *Linux) remains(tell func(k traces.Kind, a, b, c uint64)) {
 			return
 		}
 	}
-	list := arch.Addr(e.k.fields.kpList.off)
+	list := arch.Addr(e.k.fields.kprobe.list.off)
 	unused := arch.Addr(0)
 	e.points(func(p arch.Addr) {
 		if e.aggregate(p) && e.next(p+list) == p+list {
@@ -135,7 +135,7 @@ func (e *Linux) remains(tell func(k traces.Kind, a, b, c uint64)) {
 		}
 	})
 	if unused != 0 {
-		tell(linuxev.Remains, linuxev.UnusedPoint, e.look(unused, e.k.fields.kpAddr), 0)
+		tell(linuxev.Remains, linuxev.UnusedPoint, e.look(unused, e.k.fields.kprobe.addr), 0)
 		return
 	}
 	if at := e.calledInVain(); at != 0 {
@@ -157,7 +157,7 @@ func (e *Linux) calledInVain() arch.Addr {
 			continue
 		}
 		probed := false
-		e.points(func(p arch.Addr) { probed = probed || arch.Addr(e.look(p, e.k.fields.kpAddr)) == at })
+		e.points(func(p arch.Addr) { probed = probed || arch.Addr(e.look(p, e.k.fields.kprobe.addr)) == at })
 		if !probed {
 			return at
 		}
@@ -172,23 +172,23 @@ func (e *Linux) slots(tell func(k traces.Kind, a, b, c uint64)) {
 		name string
 		of   func(p arch.Addr) uint64
 	}{
-		{"kprobe_insn_slots", func(p arch.Addr) uint64 { return e.look(p, f.kpInsn) }},
+		{"kprobe_insn_slots", func(p arch.Addr) uint64 { return e.look(p, f.kprobe.insn) }},
 		{"kprobe_optinsn_slots", func(p arch.Addr) uint64 {
 			if !e.aggregate(p) {
 				return 0
 			}
-			return e.look(p, f.opDetour)
+			return e.look(p, f.optimized.detour)
 		}},
 	} {
 		at := e.k.at(c.name)
-		if at == 0 || f.slotPages.size == 0 {
+		if at == 0 || f.slots.pages.size == 0 {
 			continue
 		}
 		needed, used := uint64(0), uint64(0)
 		e.points(func(p arch.Addr) { needed += b2u(c.of(p) != 0) })
-		head := at + arch.Addr(f.slotPages.off)
+		head := at + arch.Addr(f.slots.pages.off)
 		for n, page := 0, e.next(head); page != head && page != 0 && n < most; n++ {
-			used += e.look(page, f.slotsUsed) - e.look(page, f.slotsDirty)
+			used += e.look(page, f.slots.used) - e.look(page, f.slots.dirty)
 			page = e.next(page)
 		}
 		if used != needed {

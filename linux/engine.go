@@ -116,9 +116,9 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 		e.mapOwn(g, cpus)
 	}
 	e.wake = g.Thread("rcu callbacks", e.callBack)
-	g.Preemption(e.k.preemptCount)
+	g.Preemption(e.k.perCPU.preemptCount)
 	g.OnSwitch(func(cpu int, next kapi.TaskID) {
-		g.Put(g.PerCPU(cpu, e.k.currentTask), e.k.word, uint64(e.taskAt(next)))
+		g.Put(g.PerCPU(cpu, e.k.perCPU.currentTask), e.k.word, uint64(e.taskAt(next)))
 	})
 	return e
 }
@@ -192,7 +192,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	}
 	e.layCalls()
 	for c := range e.d.CPUs {
-		e.putWord(e.d.Guest.PerCPU(c, e.k.currentTask), uint64(e.taskAt(kapi.TaskID(c))))
+		e.putWord(e.d.Guest.PerCPU(c, e.k.perCPU.currentTask), uint64(e.taskAt(kapi.TaskID(c))))
 	}
 }
 
@@ -353,7 +353,7 @@ func (e *Linux) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	e.owner[x.CPU()] = 0
 	frame := e.k.arch.StackPointer(x.Regs())
 	was, from, status := e.weigh(x), regs.IP, e.status(x.CPU())
-	e.enter(x, e.k.excInt3, uint64(frame))
+	e.enter(x, e.k.symbols.excInt3, uint64(frame))
 	e.k.arch.Frame.Load(x.Memory(), frame, regs)
 	e.stepped(x, from, regs.IP, was, status)
 	owner := e.owner[x.CPU()]
@@ -447,7 +447,7 @@ func (e *Linux) Settled() bool {
 	if e.k == nil {
 		return true
 	}
-	for _, head := range e.k.optimizer {
+	for _, head := range e.k.symbols.optimizer {
 		if head != 0 && e.next(head) != head {
 			return false
 		}

@@ -276,15 +276,15 @@ func (e *exam) look(x kapi.Context, i int, errno uint64, n int) (v verdict) {
 		return v
 	}
 	f, p := &e.k.fields, e.probes[i]
-	at := arch.Addr(get(x, p.at, f.kpAddr))
+	at := arch.Addr(get(x, p.at, f.kprobe.addr))
 	ap := arch.Addr(e.call(x, e.k.at("get_kprobe"), uint64(at)))
 	v.delta, v.aggr = int(at)-int(p.Addr), ap != p.at
-	flags := get(x, ap, f.kpFlags)
-	v.opt, v.ftrace, v.off = flags&flagOptimized != 0, flags&flagFtrace != 0, get(x, p.at, f.kpFlags)&flagDisabled != 0
+	flags := get(x, ap, f.kprobe.flags)
+	v.opt, v.ftrace, v.off = flags&flagOptimized != 0, flags&flagFtrace != 0, get(x, p.at, f.kprobe.flags)&flagDisabled != 0
 	v.isize, v.emul = int(get(x, ap, e.isize)), get(x, ap, e.emul) != 0
 	b, _ := x.Memory().Load(at, 1)
 	v.first = byte(b)
-	if v.slot = arch.Addr(get(x, ap, f.kpInsn)); v.slot != 0 {
+	if v.slot = arch.Addr(get(x, ap, f.kprobe.insn)); v.slot != 0 {
 		v.copied = make([]byte, n)
 		e.read(x, v.slot, v.copied)
 	}

@@ -66,8 +66,8 @@ func (k *Kernel) Handled(name string) *Kernel {
 	other, _ := k.instead(func(s *service, do doing) doing {
 		return func(e *Linux, x kapi.Context, a *args) uint64 {
 			for _, p := range e.probes {
-				if p.here && get(x, p.at, e.k.fields.kpPre) == uint64(e.gates.pre) {
-					set(x, p.at, e.k.fields.kpPre, uint64(e.k.at(name)))
+				if p.here && get(x, p.at, e.k.fields.kprobe.pre) == uint64(e.gates.pre) {
+					set(x, p.at, e.k.fields.kprobe.pre, uint64(e.k.at(name)))
 				}
 			}
 			return do(e, x, a)
@@ -77,7 +77,7 @@ func (k *Kernel) Handled(name string) *Kernel {
 }
 
 // KgdbFirst makes the kernel one that is built with CONFIG_KGDB_LOW_LEVEL_TRAP.
-func (k *Kernel) KgdbFirst() { k.kgdbFirst = true }
+func (k *Kernel) KgdbFirst() { k.config.kgdbFirst = true }
 
 // Unserve takes a service out of the table, until it is put back.
 func Unserve(name string) (putBack func()) {

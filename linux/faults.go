@@ -56,13 +56,13 @@ func (e *Linux) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 		return 0
 	}
 	frame := e.k.arch.StackPointer(x.Regs())
-	mended := e.enter(x, e.k.faulted, uint64(frame), uint64(trapnr))
+	mended := e.enter(x, e.k.symbols.faultHandler, uint64(frame), uint64(trapnr))
 	e.k.arch.Frame.Load(x.Memory(), frame, regs)
 	if open := &e.stepping[x.CPU()]; len(*open) > 0 && e.inCode(from) && !e.inCode(regs.IP) {
 		was.current = (*open)[len(*open)-1]
 		*open = (*open)[:len(*open)-1]
 	}
-	e.even(x, e.k.faulted, was)
+	e.even(x, e.k.symbols.faultHandler, was)
 	if mended&0xffffffff != 0 {
 		return kpev.OwnerKprobe
 	}

@@ -278,7 +278,7 @@ var faults = []Fault{
 	{Row: "__text_poke", Says: "it is stored a byte at a time",
 		Equal: "behind a breakpoint, and in fresh memory, no order of stores shows",
 		With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
-			if arch.Addr(a[0]) == e.k.memset {
+			if arch.Addr(a[0]) == e.k.symbols.memset {
 				return do(e, x, a)
 			}
 			for i := range a[3] {
@@ -291,7 +291,7 @@ var faults = []Fault{
 		Equal: "each caller that changes text makes all CPUs serialise afterwards, its own too",
 		With: func(_ doing, e *Linux, x kapi.Context, a *args) uint64 {
 			b := e.scratch[:min(a[3], page)]
-			if arch.Addr(a[0]) == e.k.memset {
+			if arch.Addr(a[0]) == e.k.symbols.memset {
 				v, _ := x.Memory().Load(arch.Addr(a[2]), 1)
 				for i := range b {
 					b[i] = byte(v)

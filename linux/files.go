@@ -40,9 +40,9 @@ func (e *Linux) next(at arch.Addr) arch.Addr {
 // points calls f with each struct kprobe of the table, in its order.
 func (e *Linux) points(f func(p arch.Addr)) {
 	for i := range chains {
-		at := e.next(e.k.table + e.k.words(i))
+		at := e.next(e.k.symbols.table + e.k.words(i))
 		for n := 0; at != 0 && n < most; n++ {
-			f(at - arch.Addr(e.k.fields.kpHash.off))
+			f(at - arch.Addr(e.k.fields.kprobe.hash.off))
 			at = e.next(at)
 		}
 	}
@@ -51,7 +51,7 @@ func (e *Linux) points(f func(p arch.Addr)) {
 // holds reports whether a user's struct kprobe is in the table, as a point or as one of the
 // probes that a point stands for.
 func (e *Linux) holds(p arch.Addr) (found bool) {
-	list := arch.Addr(e.k.fields.kpList.off)
+	list := arch.Addr(e.k.fields.kprobe.list.off)
 	e.points(func(pp arch.Addr) {
 		found = found || pp == p
 		if !e.aggregate(pp) {
@@ -68,8 +68,8 @@ func (e *Linux) holds(p arch.Addr) (found bool) {
 
 // queue returns the index of the optimizer's list that a point is on: 0, 1 or 2, or -1 for none.
 func (e *Linux) queue(p arch.Addr) int {
-	node := p + arch.Addr(e.k.fields.opList.off)
-	for i, head := range e.k.optimizer {
+	node := p + arch.Addr(e.k.fields.optimized.list.off)
+	for i, head := range e.k.symbols.optimizer {
 		if head == 0 {
 			continue
 		}
@@ -86,7 +86,7 @@ func (e *Linux) queue(p arch.Addr) int {
 
 // aggregate reports whether a point is a struct of the kernel's own that stands for users' probes.
 func (e *Linux) aggregate(p arch.Addr) bool {
-	return arch.Addr(e.look(p, e.k.fields.kpPre)) == e.k.aggrPre
+	return arch.Addr(e.look(p, e.k.fields.kprobe.pre)) == e.k.symbols.aggrPre
 }
 
 // tellStates reports the engine's state of each point to monitors.
@@ -95,13 +95,13 @@ func (e *Linux) tellStates(x kapi.Context) {
 	armed := e.Switched(engine.Armed)
 	e.tellCarried(x)
 	e.points(func(p arch.Addr) {
-		flags := e.look(p, f.kpFlags)
+		flags := e.look(p, f.kprobe.flags)
 		bits, detour := uint64(0), uint64(0)
 		if e.aggregate(p) {
 			if q := e.queue(p); q >= 0 {
 				bits |= kpev.StateOptimizing << q
 			}
-			detour = e.look(p, f.opDetour)
+			detour = e.look(p, f.optimized.detour)
 		}
 		if flags&flagOptimized != 0 {
 			bits |= kpev.StateOptimized
@@ -121,11 +121,11 @@ func (e *Linux) tellStates(x kapi.Context) {
 		}
 		if flags&flagFtrace != 0 {
 			bits |= kpev.StateFtrace
-			if e.calledFrom(arch.Addr(e.look(p, f.kpAddr))) {
+			if e.calledFrom(arch.Addr(e.look(p, f.kprobe.addr))) {
 				bits |= kpev.StateCalled
 			}
 		}
-		e.d.Tell(x, kpev.State, e.look(p, f.kpAddr), bits, detour)
+		e.d.Tell(x, kpev.State, e.look(p, f.kprobe.addr), bits, detour)
 	})
 }
 
@@ -138,10 +138,10 @@ func (e *Linux) tellCarried(x kapi.Context) {
 			return
 		}
 	}
-	list := arch.Addr(e.k.fields.kpList.off)
+	list := arch.Addr(e.k.fields.kprobe.list.off)
 	e.d.Tell(x, kpev.Carries, 0, 0, 1)
 	e.points(func(p arch.Addr) {
-		at := e.look(p, e.k.fields.kpAddr)
+		at := e.look(p, e.k.fields.kprobe.addr)
 		if i := e.of(uint64(p)); i >= 0 {
 			e.d.Tell(x, kpev.Carries, at, uint64(i), 0)
 		}
@@ -175,10 +175,10 @@ func (e *Linux) listed(f func(addr arch.Addr, letter byte, tags uint64)) {
 			f(e.line(pp, pp))
 			return
 		}
-		head := pp + arch.Addr(m.kpList.off)
+		head := pp + arch.Addr(m.kprobe.list.off)
 		at := e.next(head)
 		for n := 0; at != head && at != 0 && n < most; n++ {
-			f(e.line(at-arch.Addr(m.kpList.off), pp))
+			f(e.line(at-arch.Addr(m.kprobe.list.off), pp))
 			at = e.next(at)
 		}
 	})
@@ -188,10 +188,10 @@ func (e *Linux) listed(f func(addr arch.Addr, letter byte, tags uint64)) {
 func (e *Linux) line(p, pp arch.Addr) (addr arch.Addr, letter byte, tags uint64) {
 	m := &e.k.fields
 	letter = 'k'
-	if arch.Addr(e.look(p, m.kpPre)) == e.k.retPre {
+	if arch.Addr(e.look(p, m.kprobe.pre)) == e.k.symbols.retPre {
 		letter = 'r'
 	}
-	own, all := e.look(p, m.kpFlags), e.look(pp, m.kpFlags)
+	own, all := e.look(p, m.kprobe.flags), e.look(pp, m.kprobe.flags)
 	for _, t := range [...]struct{ flags, flag, tag uint64 }{
 		{own, flagGone, kpev.TagGone}, {own, flagDisabled, kpev.TagDisabled}, {all, flagOptimized, kpev.TagOptimized},
 		{all, flagFtrace, kpev.TagFtrace},
@@ -200,7 +200,7 @@ func (e *Linux) line(p, pp arch.Addr) (addr arch.Addr, letter byte, tags uint64)
 			tags |= t.tag
 		}
 	}
-	return arch.Addr(e.look(p, m.kpAddr)), letter, tags
+	return arch.Addr(e.look(p, m.kprobe.addr)), letter, tags
 }
 
 // list returns the text of the file kprobes/list.
@@ -306,5 +306,5 @@ func (e *Linux) Trampoline() arch.Addr {
 	if e.k == nil {
 		return 0
 	}
-	return e.k.trampoline
+	return e.k.symbols.trampoline
 }

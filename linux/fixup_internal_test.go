@@ -19,7 +19,7 @@ func TestFixup(t *testing.T) {
 		e := bootExam(t, k, "", []code{{name: "f", at: 0xffffffffc0000000, bytes: []byte{0x90, 0xc3}}}, 100_000)
 		var there, gone uint64
 		e.body = func(x kapi.Context) {
-			at := uint64(e.k.table)
+			at := uint64(e.k.symbols.table)
 			f := e.k.at("copy_from_kernel_nofault")
 			there = e.call(x, f, at, at, 8)
 			gone = e.call(x, f, at, 0xffff_8880_7000_0ff8, 16)

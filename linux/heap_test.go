@@ -59,7 +59,7 @@ func TestBrokenMemory(t *testing.T) {
 			defer r.Close()
 			shape, _ := r.Survey(0)
 			s := sched.NewRandom(sched.Params{Shape: shape})
-			for i := range thorough.Of[uint64](150, 400) {
+			for i := range thorough.Of[uint64](80, 400) {
 				s.Begin(i)
 				var ch sim.Chooser = s
 				if i == 0 {

@@ -44,12 +44,12 @@ func (e *Linux) number(at uint64) uint64 {
 
 // triedGet is the end of rethook_try_get(rethook): without an instance the call is missed.
 func triedGet(e *Linux, x kapi.Context, a *args) {
-	at, i := e.returned(x), e.of(get(x, arch.Addr(a[0]), e.k.fields.rhData))
+	at, i := e.returned(x), e.of(get(x, arch.Addr(a[0]), e.k.fields.instance.rethookData))
 	switch {
 	case i < 0:
 	case at == 0:
 		x.Emit(kpev.RetMissed, uint64(i), 0, 0)
-	case e.k.counts:
+	case e.k.config.counts:
 		n := e.number(at)
 		if n == 0 {
 			e.nodes = append(e.nodes, instance{at: arch.Addr(at), probe: i})
@@ -76,20 +76,20 @@ func (e *Linux) flushTask(x kapi.Context) {
 		return
 	}
 	f := &e.k.fields
-	if e.k.flush == 0 || e.look(e.taskAt(x.Task()), f.taskHooks) == 0 {
+	if e.k.symbols.flushTask == 0 || e.look(e.taskAt(x.Task()), f.task.hooks) == 0 {
 		return
 	}
 	// rethook_recycle may be inlined into it.
-	at := arch.Addr(e.look(e.taskAt(x.Task()), f.taskHooks))
+	at := arch.Addr(e.look(e.taskAt(x.Task()), f.task.hooks))
 	for n := 0; at != 0 && n < most; n++ {
-		node := uint64(at) - uint64(f.nodeList.off)
+		node := uint64(at) - uint64(f.node.next.off)
 		e.put(x, node)
 		if i := e.number(node); i != 0 {
 			e.nodes[i-1].flushed = true
 		}
 		at = e.next(at)
 	}
-	e.call(x, e.k.flush, uint64(e.taskAt(x.Task())))
+	e.call(x, e.k.symbols.flushTask, uint64(e.taskAt(x.Task())))
 }
 
 // findRetAddr is rethook_find_ret_addr for unwinders. For a word of a task's stack that holds
@@ -97,17 +97,17 @@ func (e *Linux) flushTask(x kapi.Context) {
 // replaced. Inside the trampoline's code, unwinders don't know the frame.
 func (e *Linux) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
 	f := &e.k.fields
-	if word != e.k.trampoline {
+	if word != e.k.symbols.trampoline {
 		name, off, known := e.k.Symbol(word)
 		return word, !known || off == 0 || name != "arch_rethook_trampoline"
 	}
-	if slot == 0 || f.taskHooks.size == 0 || f.nodeFrame.size == 0 {
+	if slot == 0 || f.task.hooks.size == 0 || f.node.frame.size == 0 {
 		return word, false
 	}
-	at := arch.Addr(e.look(e.taskAt(t), f.taskHooks))
+	at := arch.Addr(e.look(e.taskAt(t), f.task.hooks))
 	for n := 0; at != 0 && n < most; n++ {
-		node := at - arch.Addr(f.nodeList.off)
-		if to := arch.Addr(e.look(node, f.nodeRet)); arch.Addr(e.look(node, f.nodeFrame)) == slot && to != word {
+		node := at - arch.Addr(f.node.next.off)
+		if to := arch.Addr(e.look(node, f.node.ret)); arch.Addr(e.look(node, f.node.frame)) == slot && to != word {
 			return to, true
 		}
 		at = e.next(at)

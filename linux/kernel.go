@@ -55,43 +55,57 @@ type Kernel struct {
 	poison    uint64     // poison, truncated to a word
 
 	images   []*kapi.Image // text and data, without per-CPU data
-	percpu   []byte        // the initial per-CPU data
-	perSpan  int           // the size of a CPU's data in bytes, in whole pages
+	perCPU   perCPU
 	fields   fields
 	services []*service // bound in this order
 
-	text         span      // .text
-	texts        []span    // the .text of overlays
-	preemptCount arch.Addr // per-CPU: distances from a CPU's base
-	currentTask  arch.Addr
-	current      arch.Addr // current_kprobe; 0: the kernel has none
-	ctlblk       arch.Addr // kprobe_ctlblk
-	flush        arch.Addr // rethook_flush_task
-	counts       bool      // every return of an instance is seen (countable)
-	cpuNumber    arch.Addr
-	perAt        arch.Addr // the link address of the per-CPU section
+	text    span   // .text
+	texts   []span // the .text of overlays
+	extable func() []vmlinux.ExEntry
+	symbols symbols
+	api     api
+	config  config
+	labels  labelParts
+	static  callParts
+	records recordParts
+}
+
+// perCPU is the per-CPU section. Addresses are distances from a CPU's base; at is where the
+// section is linked.
+type perCPU struct {
+	bytes []byte
+	span  int // the size of a CPU's data in bytes, in whole pages
+
+	at, preemptCount, currentTask, cpuNumber arch.Addr
+	currentKprobe                            arch.Addr // 0: the kernel has none
+	ctlblk                                   arch.Addr // kprobe_ctlblk
+}
+
+// symbols are the addresses of the engine's functions and data. 0: the kernel has none.
+type symbols struct {
 	excInt3      arch.Addr
-	faulted      arch.Addr // kprobe_fault_handler
-	extable      func() []vmlinux.ExEntry
-	memset       arch.Addr    // the function that __text_poke gets to fill text
-	ibt          bool         // CONFIG_X86_KERNEL_IBT
-	kgdbFirst    bool         // CONFIG_KGDB_LOW_LEVEL_TRAP
-	execmem      bool         // module_alloc is execmem_alloc(type, size)
-	optSlots     arch.Addr    // the cache of detours
-	pokeArray    arch.Addr    // text_poke_array; 0: the kernel has none
-	api          [8]arch.Addr // the calls of the API, by verb
-	retAPI       [8]arch.Addr // the calls for return probes, by verb
-	arrays       [8]arch.Addr
+	faultHandler arch.Addr // kprobe_fault_handler
+	memset       arch.Addr // the function that __text_poke gets to fill text
+	pokeArray    arch.Addr // text_poke_array
 	kprobeMutex  arch.Addr
 	table        arch.Addr    // kprobe_table
-	optimizer    [3]arch.Addr // optimizing_list, unoptimizing_list, freeing_list; 0: the kernel has none
+	optSlots     arch.Addr    // the cache of detours
+	optimizer    [3]arch.Addr // optimizing_list, unoptimizing_list, freeing_list
 	aggrPre      arch.Addr    // aggr_pre_handler
 	retPre       arch.Addr    // pre_handler_kretprobe
 	trampoline   arch.Addr    // the return address of calls that a return probe follows
-	retArrays    [8]arch.Addr
-	labels       labelParts
-	static       callParts
-	records      recordParts
+	flushTask    arch.Addr    // rethook_flush_task
+}
+
+// api holds the calls of the API, by verb: for one probe and for an array.
+type api struct{ one, ret, array, retArray [8]arch.Addr }
+
+// config is how the kernel was built.
+type config struct {
+	ibt       bool // CONFIG_X86_KERNEL_IBT
+	kgdbFirst bool // CONFIG_KGDB_LOW_LEVEL_TRAP
+	execmem   bool // module_alloc is execmem_alloc(type, size)
+	counts    bool // every return of an instance is seen (countable)
 }
 
 // A Booted is a kernel after its boot on a number of CPUs. Runs begin with it.
@@ -134,7 +148,7 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	if k.Closure, err = closure.Of(im, closure.Top()...); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	k.counts = k.countable()
+	k.config.counts = k.countable()
 	if err := k.prepare(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -182,32 +196,34 @@ func (k *Kernel) Symbol(a arch.Addr) (name string, off int, ok bool) {
 // A field is where a member of a struct lies.
 type field struct{ off, size int }
 
-// fields are the members that the Go side of the engine reads and writes.
+// fields are the members that the Go side of the engine reads and writes. Where a size is 0, the
+// kernel lacks the member.
 type fields struct {
-	kprobe, kretprobe int // sizes
-
-	kpAddr, kpSymbol, kpOffset, kpPre, kpPost, kpFlags, kpMissed, kpList, kpHash, kpInsn field
-	rpHandler, rpEntry, rpMaxactive, rpDataSize, rpMissed                                field
-	riData, riRethook, rhData                                                            field
-	task                                                                                 int
-	// taskHooks lists a task_struct's calls that return probes follow.
-	taskHooks field
-	// nodeList is the next rethook_node.
-	nodeList field
-	// The return address that a node keeps, and where it lay.
-	nodeRet, nodeFrame          field
-	workFunc, workPending       field
-	pokeAddr, pokeLen, pokeText field
-	poke                        int
-	// The list of pending pokes (6.16 and later).
-	pokeList, pokeCount   field
-	opList, opDetour      field
-	cacheMutex, cacheSize field
-	status                field
-	// Fields of a cache of slots, and of its pages. Size 0: not known.
-	slotPages, slotsUsed, slotsDirty field
-	banList, banStart, banEnd        field
-	module                           moduleFields
+	kprobe struct {
+		size                                                             int
+		addr, symbol, offset, pre, post, flags, missed, list, hash, insn field
+	}
+	kretprobe struct {
+		size                                        int
+		handler, entry, maxactive, dataSize, missed field
+	}
+	instance struct{ data, rethook, rethookData field }
+	node     struct{ next, ret, frame field } // a rethook_node; the return address that it keeps, and where that lay
+	task     struct {
+		size  int
+		hooks field // the calls that return probes follow
+	}
+	work struct{ f, pending field }
+	poke struct {
+		size            int
+		addr, len, text field
+		list, count     field // of the pending pokes (6.16 and later)
+	}
+	optimized struct{ list, detour field }
+	slots     struct{ mutex, size, pages, used, dirty field } // a cache of slots, and its pages
+	status    field
+	ban       struct{ list, start, end field }
+	module    moduleFields
 }
 
 // resolve looks up the members in the kernel's types.
@@ -228,40 +244,41 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 		return field{off, size}
 	}
 	f := &k.fields
+	kp, rp := &f.kprobe, &f.kretprobe
 	k.maskBytes = size("cpumask")
-	f.kprobe, f.kretprobe, f.task = size("kprobe"), size("kretprobe"), size("task_struct")
-	f.kpAddr, f.kpSymbol, f.kpOffset = get("kprobe", "addr"), get("kprobe", "symbol_name"), get("kprobe", "offset")
-	f.kpPre, f.kpPost, f.kpFlags, f.kpMissed = get("kprobe", "pre_handler"), get("kprobe", "post_handler"),
-		get("kprobe", "flags"), get("kprobe", "nmissed")
-	f.kpList, f.kpHash, f.kpInsn = get("kprobe", "list"), get("kprobe", "hlist"), get("kprobe", "ainsn.insn")
-	f.rpHandler, f.rpEntry = get("kretprobe", "handler"), get("kretprobe", "entry_handler")
-	f.rpMaxactive, f.rpDataSize, f.rpMissed = get("kretprobe", "maxactive"), get("kretprobe", "data_size"),
-		get("kretprobe", "nmissed")
-	f.riData = get("kretprobe_instance", "data")
-	f.riRethook = get("kretprobe_instance", "node.rethook")
-	f.rhData = get("rethook", "data")
-	f.workFunc, f.workPending = get("delayed_work", "work.func"), get("delayed_work", "work.data")
+	kp.size, rp.size, f.task.size = size("kprobe"), size("kretprobe"), size("task_struct")
+	kp.addr, kp.symbol, kp.offset = get("kprobe", "addr"), get("kprobe", "symbol_name"), get("kprobe", "offset")
+	kp.pre, kp.post = get("kprobe", "pre_handler"), get("kprobe", "post_handler")
+	kp.flags, kp.missed = get("kprobe", "flags"), get("kprobe", "nmissed")
+	kp.list, kp.hash, kp.insn = get("kprobe", "list"), get("kprobe", "hlist"), get("kprobe", "ainsn.insn")
+	rp.handler, rp.entry = get("kretprobe", "handler"), get("kretprobe", "entry_handler")
+	rp.maxactive, rp.dataSize = get("kretprobe", "maxactive"), get("kretprobe", "data_size")
+	rp.missed = get("kretprobe", "nmissed")
+	f.instance.data = get("kretprobe_instance", "data")
+	f.instance.rethook = get("kretprobe_instance", "node.rethook")
+	f.instance.rethookData = get("rethook", "data")
+	f.work.f, f.work.pending = get("delayed_work", "work.func"), get("delayed_work", "work.data")
 	poke := "text_poke_loc"
 	if k.at("text_poke_array") != 0 {
 		poke = "smp_text_poke_loc"
-		f.pokeList, f.pokeCount = get("smp_text_poke_array", "vec"), get("smp_text_poke_array", "nr_entries")
+		f.poke.list, f.poke.count = get("smp_text_poke_array", "vec"), get("smp_text_poke_array", "nr_entries")
 	}
-	f.poke = size(poke)
-	f.pokeAddr, f.pokeLen, f.pokeText = get(poke, "rel_addr"), get(poke, "len"), get(poke, "text")
-	f.opList, f.opDetour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
-	f.cacheMutex, f.cacheSize = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
-	f.banList, f.banStart, f.banEnd = get("kprobe_blacklist_entry", "list"),
+	f.poke.size = size(poke)
+	f.poke.addr, f.poke.len, f.poke.text = get(poke, "rel_addr"), get(poke, "len"), get(poke, "text")
+	f.optimized.list, f.optimized.detour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
+	f.slots.mutex, f.slots.size = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
+	f.ban.list, f.ban.start, f.ban.end = get("kprobe_blacklist_entry", "list"),
 		get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
-	f.taskHooks, _ = part(t, "task_struct", "rethooks", true)
-	f.nodeList, _ = part(t, "rethook_node", "llist", true)
-	f.nodeRet, _ = part(t, "rethook_node", "ret_addr", true)
-	f.nodeFrame, _ = part(t, "rethook_node", "frame", true)
+	f.task.hooks, _ = part(t, "task_struct", "rethooks", true)
+	f.node.next, _ = part(t, "rethook_node", "llist", true)
+	f.node.ret, _ = part(t, "rethook_node", "ret_addr", true)
+	f.node.frame, _ = part(t, "rethook_node", "frame", true)
 	f.status, _ = part(t, "kprobe_ctlblk", "kprobe_status", true)
 	if used, ok := part(t, "kprobe_insn_page", "nused", true); ok {
-		f.slotsUsed = used
-		f.slotsDirty, ok = part(t, "kprobe_insn_page", "ngarbage", ok)
-		if f.slotPages, ok = part(t, "kprobe_insn_cache", "pages", ok); !ok {
-			f.slotPages = field{}
+		f.slots.used = used
+		f.slots.dirty, ok = part(t, "kprobe_insn_page", "ngarbage", ok)
+		if f.slots.pages, ok = part(t, "kprobe_insn_cache", "pages", ok); !ok {
+			f.slots.pages = field{}
 		}
 	}
 	if m, ok := modules(t); ok {
@@ -297,26 +314,30 @@ func (k *Kernel) find() error {
 		}
 		return need("pcpu_hot") + arch.Addr(off)
 	}
-	k.preemptCount, k.currentTask = perCPU("__preempt_count", "preempt_count"), perCPU("current_task", "current_task")
-	k.cpuNumber, k.perAt = perCPU("cpu_number", "cpu_number"), arch.Addr(k.Image.Section(".data..percpu").Addr)
-	k.excInt3, k.memset = need("exc_int3"), k.at("text_poke_memset")
-	k.faulted, k.extable = need("kprobe_fault_handler"), sync.OnceValue(k.Image.Extable)
-	k.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
-	k.execmem, k.kgdbFirst = k.at("execmem_alloc") != 0, k.at("kgdb_ll_trap") != 0
-	k.optSlots, k.pokeArray = k.at("kprobe_optinsn_slots"), k.at("text_poke_array")
-	k.flush = k.at("rethook_flush_task")
-	k.current, k.ctlblk = k.at("current_kprobe"), k.at("kprobe_ctlblk")
+	c, own := &k.perCPU, &k.symbols
+	c.preemptCount = perCPU("__preempt_count", "preempt_count")
+	c.currentTask = perCPU("current_task", "current_task")
+	c.cpuNumber = perCPU("cpu_number", "cpu_number")
+	c.at = arch.Addr(k.Image.Section(".data..percpu").Addr)
+	own.excInt3, own.memset = need("exc_int3"), k.at("text_poke_memset")
+	own.faultHandler, k.extable = need("kprobe_fault_handler"), sync.OnceValue(k.Image.Extable)
+	k.config.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
+	k.config.execmem, k.config.kgdbFirst = k.at("execmem_alloc") != 0, k.at("kgdb_ll_trap") != 0
+	own.optSlots, own.pokeArray = k.at("kprobe_optinsn_slots"), k.at("text_poke_array")
+	own.flushTask = k.at("rethook_flush_task")
+	c.currentKprobe, c.ctlblk = k.at("current_kprobe"), k.at("kprobe_ctlblk")
 	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
-		k.optimizer[i] = k.at(name)
+		own.optimizer[i] = k.at(name)
 	}
-	k.kprobeMutex, k.table, k.trampoline = need("kprobe_mutex"), need("kprobe_table"), need("arch_rethook_trampoline")
-	k.aggrPre, k.retPre = need("aggr_pre_handler"), need("pre_handler_kretprobe")
-	k.api = [8]arch.Addr{kpev.Register: need("register_kprobe"), kpev.Unregister: need("unregister_kprobe"),
+	own.kprobeMutex, own.table = need("kprobe_mutex"), need("kprobe_table")
+	own.trampoline = need("arch_rethook_trampoline")
+	own.aggrPre, own.retPre = need("aggr_pre_handler"), need("pre_handler_kretprobe")
+	k.api.one = [8]arch.Addr{kpev.Register: need("register_kprobe"), kpev.Unregister: need("unregister_kprobe"),
 		kpev.Enable: need("enable_kprobe"), kpev.Disable: need("disable_kprobe")}
-	k.retAPI = [8]arch.Addr{kpev.Register: need("register_kretprobe"), kpev.Unregister: need("unregister_kretprobe"),
-		kpev.Enable: k.api[kpev.Enable], kpev.Disable: k.api[kpev.Disable]}
-	k.arrays = [8]arch.Addr{kpev.Register: need("register_kprobes"), kpev.Unregister: need("unregister_kprobes")}
-	k.retArrays = [8]arch.Addr{kpev.Register: need("register_kretprobes"),
+	k.api.ret = [8]arch.Addr{kpev.Register: need("register_kretprobe"), kpev.Unregister: need("unregister_kretprobe"),
+		kpev.Enable: k.api.one[kpev.Enable], kpev.Disable: k.api.one[kpev.Disable]}
+	k.api.array = [8]arch.Addr{kpev.Register: need("register_kprobes"), kpev.Unregister: need("unregister_kprobes")}
+	k.api.retArray = [8]arch.Addr{kpev.Register: need("register_kretprobes"),
 		kpev.Unregister: need("unregister_kretprobes")}
 	if missing != "" {
 		return fmt.Errorf("it has no symbol %s: is it built with CONFIG_KPROBES and SMP?%s", missing, k.whole())
@@ -369,7 +390,7 @@ func (k *Kernel) renamed() error {
 // mutexIn returns the offset of a mutex from its symbol.
 func (k *Kernel) mutexIn(name string) arch.Addr {
 	if name == "kprobe_insn_slots" || name == "kprobe_optinsn_slots" {
-		return arch.Addr(k.fields.cacheMutex.off)
+		return arch.Addr(k.fields.slots.mutex.off)
 	}
 	return 0
 }
@@ -390,7 +411,7 @@ func (k *Kernel) isText(at arch.Addr) bool {
 
 // AsksKgdbFirst reports whether the kernel's handler of breakpoints asks a debugger before its
 // probes (CONFIG_KGDB_LOW_LEVEL_TRAP). Such a debugger claims every breakpoint in the kernel.
-func (k *Kernel) AsksKgdbFirst() bool { return k.kgdbFirst }
+func (k *Kernel) AsksKgdbFirst() bool { return k.config.kgdbFirst }
 
 // ServesUser reports whether the boundary serves the kernel's handlers of traps from user mode
 // up to the return to user mode. Handlers of 7.0 and later call exit_to_user_mode_loop themselves.

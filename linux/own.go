@@ -31,7 +31,7 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	g.Map(&kapi.Image{At: k.near(), Size: nearSize, Write: true})
 	g.Map(&kapi.Image{At: e.k.places.modules, Size: mostModules * moduleStep, Write: true})
 	tasks := &kapi.Image{At: e.k.places.tasks, Size: mostTask * taskStep, Write: true, Over: make(map[int]*[page]byte)}
-	init := k.bytes(k.at("init_task"), k.fields.task)
+	init := k.bytes(k.at("init_task"), k.fields.task.size)
 	for t := range mostTask {
 		for off := 0; off < len(init); off += page {
 			b := new([page]byte)
@@ -41,8 +41,8 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	}
 	g.Map(tasks)
 	for c := range cpus {
-		own := append([]byte(nil), k.percpu...)
-		g.Map(&kapi.Image{At: g.PerCPU(c, k.perAt), Bytes: own, Size: k.perSpan, Write: true})
+		own := append([]byte(nil), k.perCPU.bytes...)
+		g.Map(&kapi.Image{At: g.PerCPU(c, k.perCPU.at), Bytes: own, Size: k.perCPU.span, Write: true})
 	}
 }
 
@@ -54,8 +54,8 @@ func (e *Linux) BootCPUs() {
 		base := uint64(g.PerCPU(c, 0))
 		e.putWord(k.at("__per_cpu_offset")+k.words(c), base)
 		e.putWord(g.PerCPU(c, k.at("this_cpu_off")), base)
-		g.Put(g.PerCPU(c, k.preemptCount), 4, enabled)
-		g.Put(g.PerCPU(c, k.cpuNumber), 4, uint64(c))
+		g.Put(g.PerCPU(c, k.perCPU.preemptCount), 4, enabled)
+		g.Put(g.PerCPU(c, k.perCPU.cpuNumber), 4, uint64(c))
 	}
 	g.Put(k.at("nr_cpu_ids"), 4, uint64(cpus))
 	g.Put(k.at("__num_online_cpus"), 4, uint64(cpus))

@@ -125,7 +125,7 @@ var endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}
 // endbr64 (arch_adjust_kprobe_addr).
 func (e *Linux) entry(asked arch.Addr) (at arch.Addr, moved bool) {
 	f, ok := e.d.Symbols.Lookup(asked)
-	if !e.k.ibt || !ok || f.Addr != asked {
+	if !e.k.config.ibt || !ok || f.Addr != asked {
 		return asked, false
 	}
 	for i, b := range endbr64 {

@@ -16,8 +16,8 @@ const page = 4096
 func (k *Kernel) prepare() error {
 	for _, s := range k.Image.Sections() {
 		if s.Name == ".data..percpu" {
-			k.percpu = s.Data
-			k.perSpan = roundUp(int(s.Size)+page, page)
+			k.perCPU.bytes = s.Data
+			k.perCPU.span = roundUp(int(s.Size)+page, page)
 			continue
 		}
 		k.lay(s)

@@ -29,7 +29,7 @@ const (
 func (e *Linux) Add(p engine.Probe) {
 	size, at := 0, places64.users
 	if e.k != nil {
-		size, at = roundUp(max(e.k.fields.kprobe, e.k.fields.kretprobe), 8), e.k.places.users
+		size, at = roundUp(max(e.k.fields.kprobe.size, e.k.fields.kretprobe.size), 8), e.k.places.users
 	}
 	e.probes = append(e.probes, &probe{Probe: p, at: at + arch.Addr(len(e.probes))*userStep, kept: make([]byte, size)})
 }
@@ -37,39 +37,39 @@ func (e *Linux) Add(p engine.Probe) {
 // fill writes the struct as its user does before the first registration.
 func (e *Linux) fill(x kapi.Context, p *probe) {
 	f := &e.k.fields
-	size := f.kprobe
+	size := f.kprobe.size
 	if p.Kind == engine.Kretprobe {
-		size = f.kretprobe
+		size = f.kretprobe.size
 	}
 	for off := 0; off < size; off += 8 {
 		x.Memory().Store(p.at+arch.Addr(off), 8, 0)
 	}
-	set(x, p.at, f.kpAddr, uint64(p.Addr))
+	set(x, p.at, f.kprobe.addr, uint64(p.Addr))
 	if p.Symbol != "" {
 		e.write(x, p.at+nameAt, append([]byte(p.Symbol), 0))
-		set(x, p.at, f.kpSymbol, uint64(p.at)+nameAt)
-		set(x, p.at, f.kpOffset, uint64(p.Offset))
+		set(x, p.at, f.kprobe.symbol, uint64(p.at)+nameAt)
+		set(x, p.at, f.kprobe.offset, uint64(p.Offset))
 	}
 	if p.Disabled {
-		set(x, p.at, f.kpFlags, flagDisabled)
+		set(x, p.at, f.kprobe.flags, flagDisabled)
 	}
 	if p.has(kpev.Pre) {
-		set(x, p.at, f.kpPre, uint64(e.gates.pre))
+		set(x, p.at, f.kprobe.pre, uint64(e.gates.pre))
 	}
 	if p.has(kpev.Post) {
-		set(x, p.at, f.kpPost, uint64(e.gates.post))
+		set(x, p.at, f.kprobe.post, uint64(e.gates.post))
 	}
 	if p.Kind != engine.Kretprobe {
 		return
 	}
 	if p.has(kpev.Entry) {
-		set(x, p.at, f.rpEntry, uint64(e.gates.entry))
+		set(x, p.at, f.kretprobe.entry, uint64(e.gates.entry))
 	}
 	if p.has(kpev.Return) {
-		set(x, p.at, f.rpHandler, uint64(e.gates.returned))
+		set(x, p.at, f.kretprobe.handler, uint64(e.gates.returned))
 	}
-	set(x, p.at, f.rpMaxactive, uint64(uint32(int32(p.Maxactive))))
-	set(x, p.at, f.rpDataSize, uint64(p.DataSize))
+	set(x, p.at, f.kretprobe.maxactive, uint64(uint32(int32(p.Maxactive))))
+	set(x, p.at, f.kretprobe.dataSize, uint64(p.DataSize))
 }
 
 func (p *probe) has(which uint64) bool { return p.Handlers>>which&1 != 0 }
@@ -91,7 +91,7 @@ func (e *Linux) Prepare(verb uint64, i int) (at arch.Addr, moved bool) {
 		}
 		return p.Addr, false
 	}
-	v := e.member(p, e.k.fields.kpAddr)
+	v := e.member(p, e.k.fields.kprobe.addr)
 	return arch.Addr(v), p.Symbol == "" && arch.Addr(v) != p.Addr && v != 0
 }
 
@@ -100,9 +100,9 @@ func (e *Linux) Do(x kapi.Context, verb uint64, i int) uint64 {
 	p := e.probes[i]
 	e.begin(x, verb, p)
 	ret := p.Kind == engine.Kretprobe
-	f := e.k.api[verb]
+	f := e.k.api.one[verb]
 	if ret {
-		f = e.k.retAPI[verb]
+		f = e.k.api.ret[verb]
 	}
 	v := e.call(x, f, uint64(p.at))
 	return e.done(x, verb, p, v)
@@ -164,7 +164,7 @@ func (e *Linux) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
 	e.again[x.Task()] = false
 	errno := uint64(uint32(-int32(v)))
 	if verb == kpev.Unregister {
-		if errno = 0; get(x, p.at, e.k.fields.kpAddr) == 0 {
+		if errno = 0; get(x, p.at, e.k.fields.kprobe.addr) == 0 {
 			errno = einval
 		}
 	}
@@ -195,9 +195,9 @@ func (e *Linux) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
 		e.begin(x, verb, p)
 		x.Memory().Store(at+e.k.words(i), e.k.word, uint64(p.at))
 	}
-	f := e.k.arrays[verb]
+	f := e.k.api.array[verb]
 	if ret {
-		f = e.k.retArrays[verb]
+		f = e.k.api.retArray[verb]
 	}
 	v := e.call(x, f, uint64(at), uint64(len(list)))
 	errno := uint64(0)
@@ -216,12 +216,12 @@ func (e *Linux) Status(i int) engine.Status {
 	}
 	f := &e.k.fields
 	get := func(m field) uint64 { return e.member(p, m) }
-	if at := get(f.kpAddr); at != 0 {
+	if at := get(f.kprobe.addr); at != 0 {
 		s.Addr = arch.Addr(at)
 	}
-	s.Missed, s.Disabled = int(get(f.kpMissed)), get(f.kpFlags)&flagDisabled != 0
+	s.Missed, s.Disabled = int(get(f.kprobe.missed)), get(f.kprobe.flags)&flagDisabled != 0
 	if p.Kind == engine.Kretprobe {
-		s.NoInstance = int(get(f.rpMissed))
+		s.NoInstance = int(get(f.kretprobe.missed))
 	}
 	return s
 }
@@ -253,7 +253,7 @@ func (e *Linux) hit(x kapi.Context, of, frame uint64, which uint64) uint64 {
 		return 0
 	}
 	left := e.withRegs(x, arch.Addr(frame),
-		engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, e.probes[i].at, e.k.fields.kpAddr))})
+		engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, e.probes[i].at, e.k.fields.kprobe.addr))})
 	if left != 0 && which == kpev.Pre {
 		e.skipped(x, i)
 	}
@@ -284,8 +284,8 @@ func (e *Linux) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 	f := &e.k.fields
 	ri, frame := arch.Addr(r.R[e.k.arch.Args[0]]), arch.Addr(r.R[e.k.arch.Args[1]])
-	rh := get(x, ri, f.riRethook)
-	i := e.of(get(x, arch.Addr(rh&^1), f.rhData))
+	rh := get(x, ri, f.instance.rethook)
+	i := e.of(get(x, arch.Addr(rh&^1), f.instance.rethookData))
 	if i < 0 {
 		e.bug(x, "a handler is called for what is no return probe")
 		return
@@ -294,12 +294,12 @@ func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 	var private []byte
 	if p.DataSize > 0 {
 		private = make([]byte, p.DataSize) // a handler may be interrupted by another
-		e.read(x, ri+arch.Addr(f.riData.off), private)
+		e.read(x, ri+arch.Addr(f.instance.data.off), private)
 	}
 	left := e.withRegs(x, frame, engine.Hit{
-		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kpAddr)), Private: private,
+		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kprobe.addr)), Private: private,
 	})
-	e.write(x, ri+arch.Addr(f.riData.off), private)
+	e.write(x, ri+arch.Addr(f.instance.data.off), private)
 	x.Regs().R[e.k.arch.Result] = uint64(left)
 }
 

@@ -39,7 +39,7 @@ func (e *Linux) mutex(at uint64) kapi.Mutex {
 func mutexLock(e *Linux, x kapi.Context, a *args) uint64 { e.mutex(a[0]).Lock(x); return 0 }
 
 func mutexUnlock(e *Linux, x kapi.Context, a *args) uint64 {
-	if e.audit && arch.Addr(a[0]) == e.k.kprobeMutex {
+	if e.audit && arch.Addr(a[0]) == e.k.symbols.kprobeMutex {
 		e.tellStates(x)
 	}
 	e.mutex(a[0]).Unlock(x)
@@ -134,7 +134,7 @@ const (
 
 // count adds to the CPU's preemption count.
 func (e *Linux) count(x kapi.Context, n int) {
-	at := e.d.Guest.PerCPU(x.CPU(), e.k.preemptCount)
+	at := e.d.Guest.PerCPU(x.CPU(), e.k.perCPU.preemptCount)
 	v, _ := x.Memory().Load(at, 4)
 	x.Memory().Store(at, 4, uint64(uint32(int64(v)+int64(n))))
 }
@@ -153,7 +153,7 @@ func (e *Linux) work(at uint64) kapi.DelayedWork {
 		}
 	}
 	name, _, _ := e.k.Symbol(arch.Addr(at))
-	pending, f := arch.Addr(at)+arch.Addr(e.k.fields.workPending.off), arch.Addr(at)+arch.Addr(e.k.fields.workFunc.off)
+	pending, f := arch.Addr(at)+arch.Addr(e.k.fields.work.pending.off), arch.Addr(at)+arch.Addr(e.k.fields.work.f.off)
 	w := e.d.Work.NewDelayedWork(name, func(x kapi.Context) {
 		v, _ := x.Memory().Load(pending, e.k.word)
 		x.Memory().Store(pending, e.k.word, v&^1)
@@ -165,7 +165,7 @@ func (e *Linux) work(at uint64) kapi.DelayedWork {
 
 // queueWork is queue_delayed_work_on(cpu, wq, work, delay).
 func queueWork(e *Linux, x kapi.Context, a *args) uint64 {
-	pending := arch.Addr(a[2]) + arch.Addr(e.k.fields.workPending.off)
+	pending := arch.Addr(a[2]) + arch.Addr(e.k.fields.work.pending.off)
 	v, _ := x.Memory().Load(pending, e.k.word)
 	if v&1 != 0 {
 		return 0
@@ -230,7 +230,7 @@ func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
 	}
 	e.d.Text.Mutex().AssertHeld(x)
 	b := e.scratch[:n]
-	if arch.Addr(a[0]) == e.k.memset {
+	if arch.Addr(a[0]) == e.k.symbols.memset {
 		v, _ := x.Memory().Load(arch.Addr(a[2]), 1)
 		for i := range b {
 			b[i] = byte(v)
@@ -251,7 +251,7 @@ func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
 
 func moduleAlloc(e *Linux, x kapi.Context, a *args) uint64 {
 	size := a[0]
-	if e.k.execmem { // execmem_alloc(type, size)
+	if e.k.config.execmem { // execmem_alloc(type, size)
 		size = a[1]
 	}
 	if size > page*16 {

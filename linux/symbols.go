@@ -147,9 +147,9 @@ func (e *Linux) ban() {
 		at := e.k.places.bans + n*banStep
 		prev := e.k.words(1) // the offset of prev in a list_head
 		last := e.next(list + prev)
-		e.putWord(at+arch.Addr(f.banStart.off), uint64(b.Addr))
-		e.putWord(at+arch.Addr(f.banEnd.off), uint64(b.Addr)+uint64(b.Size))
-		node := at + arch.Addr(f.banList.off)
+		e.putWord(at+arch.Addr(f.ban.start.off), uint64(b.Addr))
+		e.putWord(at+arch.Addr(f.ban.end.off), uint64(b.Addr)+uint64(b.Size))
+		node := at + arch.Addr(f.ban.list.off)
 		e.putWord(node, uint64(list))
 		e.putWord(node+prev, uint64(last))
 		e.putWord(last, uint64(node))

@@ -32,8 +32,8 @@ func pokeBegins(e *Linux, x kapi.Context, a *args) { e.pokes(x, arch.Addr(a[0]),
 
 // finishBegins is smp_text_poke_batch_finish(). The entries are in text_poke_array.
 func finishBegins(e *Linux, x kapi.Context, _ *args) {
-	if n := get(x, e.k.pokeArray, e.k.fields.pokeCount); n > 0 {
-		e.pokes(x, e.k.pokeArray+arch.Addr(e.k.fields.pokeList.off), n)
+	if n := get(x, e.k.symbols.pokeArray, e.k.fields.poke.count); n > 0 {
+		e.pokes(x, e.k.symbols.pokeArray+arch.Addr(e.k.fields.poke.list.off), n)
 	}
 }
 
@@ -42,11 +42,11 @@ func (e *Linux) pokes(x kapi.Context, at arch.Addr, n uint64) {
 	f := &e.k.fields
 	e.syncs = smpev.SyncPoke1
 	for i := range min(n, 4096) {
-		tp := at + arch.Addr(i)*arch.Addr(f.poke)
-		rel, _ := x.Memory().Load(tp+arch.Addr(f.pokeAddr.off), 4)
-		size, _ := x.Memory().Load(tp+arch.Addr(f.pokeLen.off), 1)
+		tp := at + arch.Addr(i)*arch.Addr(f.poke.size)
+		rel, _ := x.Memory().Load(tp+arch.Addr(f.poke.addr.off), 4)
+		size, _ := x.Memory().Load(tp+arch.Addr(f.poke.len.off), 1)
 		b := e.scratch[:min(size, 8)]
-		e.read(x, tp+arch.Addr(f.pokeText.off), b)
+		e.read(x, tp+arch.Addr(f.poke.text.off), b)
 		lo, hi := traces.PackBytes(b)
 		x.Emit(smpev.Image, e.k.truncated(uint64(e.k.text.at)+uint64(int64(int32(rel)))), lo, hi)
 	}
@@ -57,10 +57,10 @@ func pokeEnds(e *Linux, _ kapi.Context, _ *args) { e.syncs = 0 }
 // cacheOf returns the use of the memory of a cache of slots, and the size of a slot.
 func (e *Linux) cacheOf(x kapi.Context, at uint64) (what uint64, size uint64) {
 	what = kpev.SlotMem
-	if arch.Addr(at) == e.k.optSlots {
+	if arch.Addr(at) == e.k.symbols.optSlots {
 		what = kpev.DetourMem
 	}
-	return what, get(x, arch.Addr(at), e.k.fields.cacheSize)
+	return what, get(x, arch.Addr(at), e.k.fields.slots.size)
 }
 
 // slotGot is the end of __get_insn_slot(cache).
@@ -122,7 +122,7 @@ func missed(e *Linux, x kapi.Context, a *args) {
 
 // children calls f with the number of each probe of an aggregate, in its order.
 func (e *Linux) children(x kapi.Context, ap arch.Addr, f func(i int)) {
-	list := arch.Addr(e.k.fields.kpList.off)
+	list := arch.Addr(e.k.fields.kprobe.list.off)
 	at := ap + list
 	for range len(e.probes) + 1 {
 		v, ok := x.Memory().Load(at, e.k.word)
@@ -139,7 +139,7 @@ func (e *Linux) children(x kapi.Context, ap arch.Addr, f func(i int)) {
 // skipped reports the probes at an address that come after one whose pre_handler has changed
 // the path. Their pre_handlers aren't run.
 func (e *Linux) skipped(x kapi.Context, by int) {
-	list, f := arch.Addr(e.k.fields.kpList.off), &e.k.fields
+	list, f := arch.Addr(e.k.fields.kprobe.list.off), &e.k.fields
 	for at, n := e.probes[by].at+list, 0; n <= len(e.probes); n++ {
 		at = e.pointer(x, at)
 		i := e.of(uint64(at - list))
@@ -147,7 +147,7 @@ func (e *Linux) skipped(x kapi.Context, by int) {
 			return
 		}
 		if p := e.probes[i]; (p.has(kpev.Pre) || p.Kind == engine.Kretprobe) &&
-			get(x, p.at, f.kpFlags)&flagDisabled == 0 {
+			get(x, p.at, f.kprobe.flags)&flagDisabled == 0 {
 			x.Emit(kpev.Skipped, uint64(i), uint64(by), 0)
 		}
 	}

@@ -70,7 +70,7 @@ func (s *session) url() string {
 	require.Eventually(s.t, func() bool {
 		url, _ = os.ReadFile(filepath.Join(s.folder(), "url"))
 		return len(url) > 0
-	}, 20*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	return strings.TrimSpace(string(url))
 }
 

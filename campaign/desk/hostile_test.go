@@ -92,7 +92,7 @@ func (m *made) take() (t *gate.Taken) {
 		var err error
 		t, err = m.worker.Take(m.Context(), "b0", "go", time.Second)
 		return err == nil
-	}, 20*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	return t
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,8 +110,22 @@ func (r *rig) take(w gate.Worker) (t *gate.Taken) {
 		var err error
 		t, err = w.Take(r.Context(), build, "go", time.Second)
 		return err == nil
-	}, 20*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	return t
+}
+
+// settled waits until units have been handed out and nothing more is stored in ten readings, and
+// returns what is stored.
+func (r *rig) settled() (last string) {
+	r.Helper()
+	for same := 0; same < 10; time.Sleep(50 * time.Millisecond) {
+		if s := r.stored(); s != last || strings.HasPrefix(s, "WORK 0 0 ") {
+			same, last = 0, s
+		} else {
+			same++
+		}
+	}
+	return last
 }
 
 // stored is all that lies on the server: of each stream its subjects, with how often each was written.

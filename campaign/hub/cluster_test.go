@@ -116,11 +116,11 @@ var secretA, secretB = strings.Repeat("a", 40), strings.Repeat("b", 40)
 func TestClusterSecret(t *testing.T) {
 	same := func(int, *Options) {}
 	list := cluster(t, []string{secretA, secretA}, same)
-	require.Eventually(t, func() bool { return joined(list) }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return joined(list) }, time.Minute, 20*time.Millisecond)
 	list = cluster(t, []string{secretA, secretB}, same)
 	require.Eventually(t, func() bool {
 		return strings.Contains(list[0].says()+list[1].says(), "cluster:")
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	require.False(t, joined(list))
 	_, err := Start(Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", CA: "x"})
 	require.ErrorContains(t, err, "--tls-ca: it is of the other servers")
@@ -194,12 +194,12 @@ func TestClusterTLS(t *testing.T) {
 			if c.join {
 				require.Eventually(t, func() bool {
 					return joined(list)
-				}, 10*time.Second, 20*time.Millisecond, list[0].says()+list[1].says())
+				}, time.Minute, 20*time.Millisecond, list[0].says()+list[1].says())
 				return
 			}
 			require.Eventually(t, func() bool {
 				return strings.Contains(list[0].says()+list[1].says(), c.says)
-			}, 10*time.Second, 20*time.Millisecond)
+			}, time.Minute, 20*time.Millisecond)
 			require.False(t, joined(list))
 			require.Less(t, len(list[0].told), 20)
 		})

@@ -3,21 +3,12 @@ package scenario
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 )
-
-// Text returns the function of that name, nil if there is none.
-func (s *Scenario) Text(name string) *Text {
-	for i := range s.Texts {
-		if s.Texts[i].Name == name {
-			return &s.Texts[i]
-		}
-	}
-	return nil
-}
 
 // Probe returns the probe of that name, nil if there is none.
 func (s *Scenario) Probe(name string) *Probe {
@@ -109,10 +100,22 @@ func (s *Scenario) Any(is func(*Op) bool) bool {
 	return false
 }
 
-// Uses reports whether a task does an operation on the part of that name, given by a parameter
-// of one of these kinds.
-func (s *Scenario) Uses(name string, kinds ...ParamKind) bool {
-	return s.Any(func(op *Op) bool { return op.Kind.Has(kinds...) && op.Names(name) })
+// Uses reports whether a task does an operation on the part of that name.
+func (s *Scenario) Uses(l *List, name string) bool {
+	return s.Any(func(op *Op) bool { return op.Kind.Takes(l) && op.Names(name) })
+}
+
+// Symbols returns the functions and data that an operation names.
+func (op *Op) Symbols() (names []string) {
+	for _, a := range op.Kind.Params {
+		switch a.Kind {
+		case ParamFunc, ParamFuncs, ParamInsn, ParamData:
+			names = append(names, op.Target)
+		case ParamInto, ParamIntos, ParamCallee:
+			names = append(names, op.Targets...)
+		}
+	}
+	return names
 }
 
 // Compares reports whether an operation compares its result with the author's expectation.
@@ -153,12 +156,12 @@ func (s *Scenario) Shares() bool {
 		for k := range s.Tasks[i].Ops {
 			op := &s.Tasks[i].Ops[k]
 			switch {
-			case op.Kind.Has(ParamProbe):
-				claim(op.Target)
-			case op.Kind.Has(ParamProbes):
+			case op.Kind.Has(ParamParts):
 				for _, name := range op.Targets {
 					claim(name)
 				}
+			case op.Kind.Takes(TheProbes):
+				claim(op.Target)
 			case op.Kind.Touches&(TouchSysctl|TouchEnabled) != 0:
 				claim(" " + op.Kind.Word)
 			}
@@ -189,31 +192,37 @@ func (s *Scenario) Size() string {
 	for i := range s.Tasks {
 		ops += len(s.Tasks[i].Ops) * max(s.Tasks[i].Repeat, 1)
 	}
-	text := ""
-	for _, n := range []struct {
-		n    int
-		what string
-	}{
-		{s.Machine.CPUs, "CPU"}, {len(s.Tasks), "task"}, {ops, "operation"}, {len(s.Sources), "source"},
-		{len(s.Probes), "probe"}, {len(s.Labels), "label"}, {len(s.Modules), "module"}, {len(s.Sites), "ftrace site"},
-		{len(s.Fprobes), "fprobe"}, {len(s.Locked), "lock prefix"}, {len(s.Alternatives), "alternative"},
-		{len(s.Calls), "static call"}, {len(s.Texts), "function"}, {len(s.Datas), "block"},
-	} {
-		if n.n == 0 {
-			continue
-		}
-		if text != "" {
-			text += ", "
-		}
-		if text += fmt.Sprintf("%d %s", n.n, n.what); n.n > 1 {
-			text += "s"
+	said := []string{count(s.Machine.CPUs, "CPU"), TheTasks.count(s), count(ops, "operation"), TheSources.count(s)}
+	var memory []string
+	for _, l := range Lists {
+		switch {
+		case l.Paragraph < InProbes:
+			memory = append(memory, l.count(s))
+		case l.Paragraph < InPrograms:
+			said = append(said, l.count(s))
 		}
 	}
-	return text
+	said = slices.DeleteFunc(append(said, memory...), func(text string) bool { return text == "" })
+	return strings.Join(said, ", ")
 }
 
-// handlers returns all handlers of a probe.
-func (k *Probe) Handlers() []*[]Step { return []*[]Step{&k.Pre, &k.Post, &k.Fault} }
+// count counts the parts of a list for Size.
+func (l *List) count(s *Scenario) string {
+	if l.Counted == "" {
+		return ""
+	}
+	return count(l.Len(s), l.Counted)
+}
+
+func count(n int, what string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
 
 // Patches reports whether a task does anything that writes text, or causes it to be written.
 // If none does, a search of the scenario shows nothing.

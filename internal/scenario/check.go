@@ -35,40 +35,23 @@ const (
 
 const maxName = 200 // bytes of a name; a sentence may have ten times as many
 
-// A list names a list of the Scenario, a part one element of it; j is an
-// element's element (an operation of a task), or -1.
-type List uint8
-
-const (
-	TheScenario List = iota
-	TheMachine
-	TheTexts
-	TheDatas
-	TheMissing
-	TheProbes
-	TheLabels
-	TheModules
-	TheSites
-	TheLocked
-	TheReserved
-	TheFprobes
-	TheCalls
-	TheTasks
-	TheSources
-	TheExpect
-	TheAlternatives
-)
-
+// A Part is element I of a List, or element j of that (an operation of a task).
 type Part struct {
-	List List
+	List *List
 	I, j int
 }
 
 // PartOf returns element i of a list.
-func PartOf(of List, i int) Part { return Part{of, i, -1} }
+func PartOf(of *List, i int) Part { return Part{of, i, -1} }
 
 // PartIn returns element j of element i of a list.
-func PartIn(of List, i, j int) Part { return Part{of, i, j} }
+func PartIn(of *List, i, j int) Part { return Part{of, i, j} }
+
+// in returns element j of a part.
+func (p Part) in(j int) Part { return Part{p.List, p.I, j} }
+
+// who begins a message about a part of that name.
+func (p Part) who(name string) string { return fmt.Sprintf("%s %q", p.List.What, name) }
 
 // A Fault is one error, and the part that it is about: Load knows the line of each part.
 type Fault struct {
@@ -105,11 +88,26 @@ func Messages(list []*Fault) (says []string) {
 // as a program that is short enough.
 func Check(s *Scenario) error {
 	c := checker{s: s}
-	for _, check := range []func() error{
-		c.names, c.machine, c.layout, c.engine, c.probes, c.labels, c.around, c.tasks, c.sources, c.expect,
-	} {
+	for _, check := range []func() error{c.names, c.machine, c.layout, c.engine, c.lists, c.expect} {
 		if err := check(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// lists checks the parts, by their rows.
+func (c checker) lists() error {
+	for _, l := range Lists {
+		if l.all != nil {
+			if err := l.all(c, l); err != nil {
+				return err
+			}
+		}
+		for i := 0; l.check != nil && i < l.Len(c.s); i++ {
+			if err := l.check(c, PartOf(l, i), l.At(c.s, i)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -133,92 +131,35 @@ func (c checker) names() error {
 			nearest.Quoted(NeedsWords))
 	}
 
-	type count struct {
-		what    string
-		n, most int
-		list    List
-	}
-	for _, n := range []count{
-		{"functions", len(s.Texts), MaxTexts, TheTexts},
-		{"blocks of data", len(s.Datas), MaxDatas, TheDatas},
-		{"missing symbols", len(s.Missing), MaxMissing, TheMissing},
-		{"probes", len(s.Probes), MaxProbes, TheProbes},
-		{"labels", len(s.Labels), MaxLabels, TheLabels},
-		{"modules", len(s.Modules), MaxModules, TheModules},
-		{"sites of ftrace", len(s.Sites), MaxTexts, TheSites},
-		{"reserved places", len(s.Reserved), MaxTexts, TheReserved},
-		{"lock prefixes", len(s.Locked), MaxModules, TheLocked},
-		{"static calls", len(s.Calls), MaxModules, TheCalls},
-		{"alternatives", len(s.Alternatives), MaxModules, TheAlternatives},
-		{"tasks", len(s.Tasks), MaxTasks, TheTasks},
-		{"sources of interrupts", len(s.Sources), MaxSources, TheSources},
-	} {
-		if n.n > n.most {
-			return Faultf(PartOf(n.list, n.most), "%d %s are too many; at most %d", n.n, n.what, n.most)
+	for _, l := range Lists {
+		if n := l.Len(s); l.Most > 0 && n > l.Most {
+			return Faultf(PartOf(l, l.Most), "%d %s are too many; at most %d", n, l.Many, l.Most)
 		}
 	}
-
-	symbols := make(map[string]bool) // functions and data share one table
-	for i := range s.Texts {
-		if err := c.symbol(symbols, PartOf(TheTexts, i), "function", s.Texts[i].Name); err != nil {
-			return err
-		}
-	}
-	for i := range s.Datas {
-		if err := c.symbol(symbols, PartOf(TheDatas, i), "data", s.Datas[i].Name); err != nil {
-			return err
-		}
-	}
-	for i := range s.Missing {
-		if err := c.symbol(symbols, PartOf(TheMissing, i), "missing symbol", s.Missing[i].Name); err != nil {
-			return err
-		}
-	}
-	probes, labels, tasks := make(map[string]bool), make(map[string]bool), make(map[string]bool)
-	for i := range s.Probes {
-		if err := unique(probes, PartOf(TheProbes, i), "probe", s.Probes[i].Name); err != nil {
-			return err
-		}
-	}
-	for i := range s.Labels {
-		if err := unique(labels, PartOf(TheLabels, i), "label", s.Labels[i].Name); err != nil {
-			return err
-		}
-	}
-	others := make(map[string]bool)
-	for i := range s.Modules {
-		if err := unique(others, PartOf(TheModules, i), "module", s.Modules[i].Name); err != nil {
-			return err
-		}
-	}
-	for i := range s.Calls {
-		if err := unique(others, PartOf(TheCalls, i), "static call", s.Calls[i].Name); err != nil {
-			return err
-		}
-	}
-	for i := range s.Tasks {
-		if err := unique(tasks, PartOf(TheTasks, i), "task", s.Tasks[i].Name); err != nil {
-			return err
+	seen := make(map[[2]string]bool) // by space and name
+	for _, l := range Lists {
+		for i := 0; l.Space != "" && i < l.Len(s); i++ {
+			if err := unique(seen, PartOf(l, i), l.Name(l.At(s, i))); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (c checker) symbol(seen map[string]bool, p Part, what, name string) error {
-	if _, ok := KernelExport(name); ok {
+// unique checks a part's name, which is the first of its space so far.
+func unique(seen map[[2]string]bool, p Part, name string) error {
+	what, space := p.List.What, p.List.Space
+	if _, ok := KernelExport(name); ok && space == symbols {
 		return Faultf(p, "%s %q has the name of a function of the kernel; rename it", what, name)
 	}
-	return unique(seen, p, what, name)
-}
-
-func unique(seen map[string]bool, p Part, what, name string) error {
 	if err := checkName(p, what, name); err != nil {
 		return err
 	}
-	if seen[name] {
+	if seen[[2]string{space, name}] {
 		return Faultf(p, "%s %q is there twice; give one another name", what, name)
 	}
-	seen[name] = true
+	seen[[2]string{space, name}] = true
 	return nil
 }
 
@@ -245,11 +186,7 @@ func printable(s string) bool {
 func (c checker) function(p Part, who, name string, offset int) error {
 	t := c.s.Text(name)
 	if t == nil {
-		var names []string
-		for i := range c.s.Texts {
-			names = append(names, c.s.Texts[i].Name)
-		}
-		return Faultf(p, "%s: no function %q; %s", who, name, nearest.OrAll(name, names))
+		return Faultf(p, "%s: no function %q; %s", who, name, nearest.OrAll(name, TheTexts.Names(c.s)))
 	}
 	if offset < 0 || offset >= len(t.Code) {
 		return Faultf(p, "%s: offset %d is outside %s; it has %d bytes, so 0 to %d", who, offset, name, len(t.Code),

@@ -108,17 +108,9 @@ func (c checker) layout() error {
 
 func later(a, b Part) bool {
 	if a.List != b.List {
-		return a.List > b.List
+		return slices.Index(Lists, a.List) > slices.Index(Lists, b.List)
 	}
 	return a.I > b.I
-}
-
-// Room returns the number of bytes that nothing else may use: whole pages if the data are away.
-func (d *Data) Room() int {
-	if d.Away {
-		return int(Align(arch.Addr(len(d.Bytes)), Page))
-	}
-	return len(d.Bytes)
 }
 
 func Align(a, to arch.Addr) arch.Addr { return (a + to - 1) &^ (to - 1) }

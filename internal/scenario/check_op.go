@@ -1,8 +1,6 @@
 package scenario
 
 import (
-	"slices"
-
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/kpev"
 )
@@ -18,6 +16,11 @@ func (c checker) op(p Part, who string, op *Op) error {
 	for _, a := range k.Params {
 		row := &params[a.Kind]
 		row.takes(&rest)
+		if a.Kind == ParamPart {
+			if err := c.named(p, who, a.Of, op.Target); err != nil {
+				return err
+			}
+		}
 		if row.check == nil {
 			continue
 		}
@@ -51,14 +54,8 @@ var params = [...]struct {
 	takes func(op *Op)
 	check func(c checker, p Part, who string, op *Op) error
 }{
-	ParamProbe: {takesTarget, func(c checker, p Part, who string, op *Op) error {
-		return c.probe(p, who, op.Target)
-	}},
-	ParamProbes:    {takesTargets, checker.array},
-	ParamLabel:     {takesTarget, named("label", labels)},
-	ParamModule:    {takesTarget, named("module", modules)},
-	ParamFprobe:    {takesTarget, checker.hooking},
-	ParamCall:      {takesTarget, named("static call", staticCalls)},
+	ParamPart:      {takesTarget, nil}, // op checks it
+	ParamParts:     {takesTargets, checker.array},
 	ParamFunc:      {takesTarget, checker.whole},
 	ParamInsn:      {func(op *Op) { op.Target, op.Offset = "", 0 }, checker.breakpoint},
 	ParamData:      {func(op *Op) { op.Target, op.Offset = "", 0 }, checker.memory},
@@ -89,39 +86,26 @@ func names[T any](list []T, name func(*T) string) (words []string) {
 	return words
 }
 
-func labels(s *Scenario) []string  { return names(s.Labels, func(l *Label) string { return l.Name }) }
-func modules(s *Scenario) []string { return names(s.Modules, func(m *Module) string { return m.Name }) }
-func probes(s *Scenario) []string  { return names(s.Probes, func(k *Probe) string { return k.Name }) }
-
-func staticCalls(s *Scenario) []string {
-	return names(s.Calls, func(k *StaticCall) string { return k.Name })
-}
-
 // whole checks the function that an operation is about.
 func (c checker) whole(p Part, who string, op *Op) error { return c.function(p, who, op.Target, 0) }
 
-// named returns a check that a part of that name exists.
-func named(what string, of func(*Scenario) []string) func(checker, Part, string, *Op) error {
-	return func(c checker, p Part, who string, op *Op) error {
-		if names := of(c.s); !slices.Contains(names, op.Target) {
-			return Faultf(p, "%s: no %s %q; %s", who, what, op.Target, nearest.OrAll(op.Target, names))
+// named checks that a list has a part of that name.
+func (c checker) named(p Part, who string, l *List, name string) error {
+	for i := range l.Len(c.s) {
+		if l.Name(l.At(c.s, i)) == name {
+			return nil
 		}
-		return nil
 	}
-}
-
-// probe checks that a probe of that name exists.
-func (c checker) probe(p Part, who, name string) error {
-	if c.s.Probe(name) != nil {
-		return nil
+	if l.Unknown != "" {
+		return Faultf(p, "%s: no %s %q; %s", who, l.What, name, l.Unknown)
 	}
-	return Faultf(p, "%s: no probe %q; %s", who, name, nearest.OrAll(name, probes(c.s)))
+	return Faultf(p, "%s: no %s %q; %s", who, l.What, name, nearest.OrAll(name, l.Names(c.s)))
 }
 
 // array checks an array of probes.
 func (c checker) array(p Part, who string, op *Op) error {
 	for _, name := range op.Targets {
-		if err := c.probe(p, who, name); err != nil {
+		if err := c.named(p, who, TheProbes, name); err != nil {
 			return err
 		}
 		if k := c.s.Probe(name); k.Kind != c.s.Probe(op.Targets[0]).Kind || k.Kind == ProbeJprobe {

@@ -81,6 +81,6 @@ var stepParams = [...]func(c checker, p Part, who string, st, rest *Step) error{
 	},
 	StepProbe: func(c checker, p Part, who string, st, rest *Step) error {
 		rest.Func = ""
-		return c.probe(p, who, st.Func)
+		return c.named(p, who, p.List, st.Func) // the handler is a probe's, and so is the list
 	},
 }

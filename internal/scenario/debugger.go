@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/smp/arch"
+	"kpsim/smp/image"
 )
 
 // breakpoint checks the place of a debugger's breakpoint: the first byte of an instruction
@@ -69,26 +70,10 @@ func (c checker) steps(p Part, who, place string, in arch.Inst) error {
 
 // rewritten reports whether ftrace, a jump label, a static call or smp_locks() rewrites a
 // place.
-func (c checker) rewritten(name string, off int) bool {
-	in := func(f string, from int) bool {
-		return f == name && off >= from && off < from+c.s.Machine.Processor().BranchLen
-	}
-	for _, t := range slices.Concat(c.s.Sites, c.s.Locked) {
-		if in(t.Func, t.Offset) {
-			return true
-		}
-	}
-	for i := range c.s.Labels {
-		if in(c.s.Labels[i].Func, c.s.Labels[i].Offset) {
-			return true
-		}
-	}
-	for i := range c.s.Calls {
-		for _, t := range c.s.Calls[i].Places() {
-			if in(t.Func, t.Offset) {
-				return true
-			}
-		}
-	}
-	return false
+func (c checker) rewritten(name string, off int) (is bool) {
+	n := c.s.Machine.Processor().BranchLen
+	c.s.Patched(func(t Patched) {
+		is = is || t.Kind != image.SiteAlternative && t.Func == name && off >= t.Offset && off < t.Offset+n
+	})
+	return is
 }

@@ -1,6 +1,6 @@
 // Package scenario defines what is run (machine, text, probes, programs), and what is expected
 // of all schedules. It is plain data with its checks, and rows that say what there is: settings of a
-// machine, steps of handlers with what each does, sources of interrupts.
+// machine, parts, steps of handlers with what each does, sources of interrupts.
 //
 //	sc, err := lang.Load("mine.star", src, open) // from a program
 //	sc, err := library.Load("safe-full")         // a built-in one

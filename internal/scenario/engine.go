@@ -39,7 +39,7 @@ func (c checker) engine() error {
 	}
 	for i := range c.s.Probes {
 		k := &c.s.Probes[i]
-		if !slices.Contains(r.Kinds, engine.Kind(k.Kind)) {
+		if !slices.Contains(r.Kinds, k.Kind) {
 			return Faultf(PartOf(TheProbes, i), "probe %q: engine %s has no %v", k.Name, r.Name, k.Kind)
 		}
 		post := k.Kind == ProbeKprobe && k.Post != nil && !slices.Contains(r.Handlers, kpev.Post)

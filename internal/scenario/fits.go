@@ -50,27 +50,18 @@ func (s *Scenario) Answers() []Answer {
 	for i := range s.Modules {
 		taken = append(append(taken, s.Modules[i].Core...), s.Modules[i].Init...)
 	}
-	for _, list := range [][]Site{s.Sites, s.Locked} {
-		for _, site := range list {
-			taken = append(taken, site.Func)
-		}
-	}
-	for i := range s.Alternatives {
-		taken = append(taken, s.Alternatives[i].Func)
-	}
-	for i := range s.Labels {
-		taken = append(taken, s.Labels[i].Func)
-	}
 	for i := range s.Calls {
 		taken = append(taken, s.Calls[i].Target)
-		for _, site := range s.Calls[i].Sites {
-			taken = append(taken, site.Func)
-		}
 	}
+	s.Patched(func(t Patched) {
+		if !t.Trampoline {
+			taken = append(taken, t.Func)
+		}
+	})
 	together := make(map[string]bool)
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
-			if op.Kind.Has(ParamProbes) && op.Kind.Touches&TouchRegister != 0 {
+			if op.Kind.Has(ParamParts) && op.Kind.Touches&TouchRegister != 0 {
 				for _, name := range op.Targets {
 					together[name] = true
 				}

@@ -192,12 +192,11 @@ var Settings = slices.Concat([]*Setting{
 			"begins when the CPU comes online, so the scenario needs an operation `online(2)`. Such a CPU has " +
 			"never been sent a sync",
 		check: checker.absent,
-		Plainer: func(m *Machine) (list []Change) {
+		Plainer: func(m *Machine) (list []Change[*Machine]) {
 			for set := m.Offline; set != 0; set &= set - 1 {
 				cpu := bits.TrailingZeros64(set)
-				list = append(list, Change{fmt.Sprintf("cpu%d is online from the beginning", cpu), func(m *Machine) {
-					m.Offline &^= 1 << cpu
-				}})
+				says := fmt.Sprintf("cpu%d is online from the beginning", cpu)
+				list = append(list, Change[*Machine]{says, func(m *Machine) { m.Offline &^= 1 << cpu }})
 			}
 			return list
 		},

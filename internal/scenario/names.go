@@ -11,13 +11,11 @@ var (
 	NeedsWords   = []string{"nothing", "interrupt"}
 	PreemptWords = []string{"none", "voluntary", "dynamic", "full", "lazy"}
 	ModuleWords  = []string{"unload", "stay", "none"}
-	probeWords   = []string{"kprobe", "kretprobe", "jprobe"}
 )
 
-func (n Needs) String() string     { return nearest.Word(NeedsWords, uint8(n)) }
-func (p Preempt) String() string   { return nearest.Word(PreemptWords, uint8(p)) }
-func (l Loading) String() string   { return nearest.Word(ModuleWords, uint8(l)) }
-func (k ProbeKind) String() string { return nearest.Word(probeWords, uint8(k)) }
+func (n Needs) String() string   { return nearest.Word(NeedsWords, uint8(n)) }
+func (p Preempt) String() string { return nearest.Word(PreemptWords, uint8(p)) }
+func (l Loading) String() string { return nearest.Word(ModuleWords, uint8(l)) }
 
 // SetFetch sets the model of instruction fetch by its name.
 func (s *Scenario) SetFetch(name string) error {

@@ -43,12 +43,8 @@ type ParamKind uint8
 
 // The constants are the kinds of parameter, each with its field.
 const (
-	ParamProbe     ParamKind = iota // Target
-	ParamProbes                     // Targets, all of one kind
-	ParamLabel                      // Target
-	ParamModule                     // Target
-	ParamFprobe                     // Target
-	ParamCall                       // Target: a static call
+	ParamPart      ParamKind = iota // Target: a part of the list Of
+	ParamParts                      // Targets: several
 	ParamFunc                       // Target
 	ParamInsn                       // Target and Offset: an instruction that a debugger can step
 	ParamData                       // Target and Offset: a place in data
@@ -72,14 +68,20 @@ const (
 type Param struct {
 	Name string
 	Kind ParamKind
+	Of   *List // for a ParamPart and ParamParts
 }
 
 // Answers returns the parameters of an operation that answers an errno.
-func Answers(p ...Param) []Param { return append(p, Param{"errno", ParamErrno}) }
+func Answers(p ...Param) []Param { return append(p, Param{Name: "errno", Kind: ParamErrno}) }
 
 // Has reports whether an operation has a parameter of one of these kinds.
 func (k *Operation) Has(kinds ...ParamKind) bool {
 	return slices.ContainsFunc(k.Params, func(p Param) bool { return slices.Contains(kinds, p.Kind) })
+}
+
+// Takes reports whether an operation is about parts of a list.
+func (k *Operation) Takes(l *List) bool {
+	return slices.ContainsFunc(k.Params, func(p Param) bool { return p.Of == l })
 }
 
 // Traits are the properties of an operation that verbs check.
@@ -87,44 +89,22 @@ type Traits uint16
 
 // The constants are the traits.
 const (
-	Patches  Traits = 1 << iota // it writes text, or causes it to be written
-	Probes                      // a call to the engine: a run without probes leaves it out
-	SetsUp                      // other tasks aren't involved: it may be done before all of them
-	Serial                      // one task can do it by itself
-	Stirs                       // the optimizer may have something to do afterwards
-	Ordered                     // it waits for others, or they for it: a change of it leaves tasks that hang
-	Waits                       // it waits for another task or for a work
-	Runs                        // it runs functions of the scenario
-	Around                      // it patches text that isn't a probe's
-	Sited                       // it uses sites of ftrace
-	Live                        // it concerns a function that is patched live
-	Direct                      // it concerns a direct call of ftrace
-	Modifies                    // its client of ftrace may change where calls continue, at all sites
-	Works                       // it concerns a work, which the scenario expects to be done: the shrinker keeps it
-)
-
-// Touches are the features of a run that operations cause. explore's census of what was
-// reached checks them.
-type Touches uint32
-
-// The constants are the features.
-const (
-	TouchAPI      Touches = 1 << iota // calls of the probes' API
-	TouchRegister                     // a probe is registered
-	TouchRemove                       // a probe is taken out of text
-	TouchUndo                         // a jump is undone
-	TouchEnabled                      // the file enabled is written
-	TouchSysctl                       // the sysctl is written
-	TouchFlip                         // other text is written
-	TouchTrace                        // clients of ftrace are added and removed
-	TouchLoad                         // modules are loaded and unloaded
-	TouchDebugger                     // a debugger's breakpoints
-	TouchWork                         // works are queued
-	TouchUprobe                       // uprobes are hit
-	TouchCall                         // functions are called
-	TouchLive                         // functions are patched live
-	TouchFprobe                       // fprobes are registered
-	TouchCheck                        // memory is compared
+	Patches    Traits = 1 << iota // it writes text, or causes it to be written
+	Probes                        // a call to the engine: a run without probes leaves it out
+	SetsUp                        // other tasks aren't involved: it may be done before all of them
+	Serial                        // one task can do it by itself
+	Stirs                         // the optimizer may have something to do afterwards
+	Ordered                       // it waits for others, or they for it: a change of it leaves tasks that hang
+	Waits                         // it waits for another task or for a work
+	Runs                          // it runs functions of the scenario
+	Around                        // it patches text that isn't a probe's
+	Sited                         // it uses sites of ftrace
+	Live                          // it concerns a function that is patched live
+	Direct                        // it concerns a direct call of ftrace
+	Modifies                      // its client of ftrace may change where calls continue, at all sites
+	Works                         // it concerns a work, which the scenario expects to be done: the shrinker keeps it
+	Locks                         // it writes lock prefixes
+	Alternates                    // it applies alternatives
 )
 
 // Drawn says how the generator draws an operation for tasks that call the API.

@@ -34,26 +34,41 @@ var (
 
 func (r Reason) String() string { return nearest.Word(ReasonWords, uint8(r)) }
 
-// reserved checks reserved places.
-func (c checker) reserved() error {
-	for i := range c.s.Reserved {
-		r, p := &c.s.Reserved[i], PartOf(TheReserved, i)
-		if err := c.function(p, "reserved()", r.Func, r.Offset); err != nil {
-			return err
-		}
-		whole := r.By == ReservedBlacklist
-		switch {
-		case int(r.By) >= len(ReasonWords):
-			return Faultf(p, "reserved(): reason %d isn't known; it is one of %s", r.By, nearest.Quoted(ReasonWords))
-		case whole && (r.Offset != 0 || r.Size != 0):
-			return Faultf(p, "reserved(): a blacklisted function is so as a whole; give its start, and no size")
-		case !whole && (r.Size < 1 || r.Size > x86.MaxLen):
-			return Faultf(p, "reserved(): size = %d is out of range; an instruction has 1 to %d bytes", r.Size,
-				x86.MaxLen)
-		case r.Offset+r.Size > len(c.s.Text(r.Func).Code):
-			return Faultf(p, "reserved(): %d bytes at %s+%#x go beyond its end; it has %d", r.Size, r.Func, r.Offset,
-				len(c.s.Text(r.Func).Code))
-		}
+// TheReserved is the row of reserved places.
+var TheReserved = list(func(s *Scenario) *[]Reserved { return &s.Reserved }, checker.checkReserved, List{
+	What: "reserved place", Many: "reserved places", Most: MaxTexts, Paragraph: InOthers, Last: true,
+	Makers: []*Maker{{
+		Word: "reserved",
+		Params: []PartParam{
+			param("at", PartPlace, func(r *Reserved) any { return Place{&r.Func, &r.Offset} }).bare().follows(),
+			param("by", PartWord, func(r *Reserved) any { return Word{ReasonWords, (*uint8)(&r.By)} }).bare(),
+			param("size", PartSize, func(r *Reserved) any { return Size{&r.Size, ReasonSizes[r.By]} }).or("None"),
+		},
+		Says: "a place that a table of the kernel names, so that kprobes refuses or restricts probes there: `by` " +
+			"is `\"bug\"`, the ud2 of a BUG or WARN; `\"jump label\"` or `\"static call\"`, a site that isn't " +
+			"patched in this scenario, with its `size` in bytes; or `\"blacklist\"`, in a function that refuses " +
+			"probes. `elf()` adds those that the object's tables name",
+		Kernel: []string{"NOKPROBE_SYMBOL", "within_kprobe_blacklist"},
+	}},
+	Going: "reserved place in",
+})
+
+func (c checker) checkReserved(p Part, r *Reserved) error {
+	if err := c.function(p, "reserved()", r.Func, r.Offset); err != nil {
+		return err
+	}
+	whole := r.By == ReservedBlacklist
+	switch {
+	case int(r.By) >= len(ReasonWords):
+		return Faultf(p, "reserved(): reason %d isn't known; it is one of %s", r.By, nearest.Quoted(ReasonWords))
+	case whole && (r.Offset != 0 || r.Size != 0):
+		return Faultf(p, "reserved(): a blacklisted function is so as a whole; give its start, and no size")
+	case !whole && (r.Size < 1 || r.Size > x86.MaxLen):
+		return Faultf(p, "reserved(): size = %d is out of range; an instruction has 1 to %d bytes", r.Size,
+			x86.MaxLen)
+	case r.Offset+r.Size > len(c.s.Text(r.Func).Code):
+		return Faultf(p, "reserved(): %d bytes at %s+%#x go beyond its end; it has %d", r.Size, r.Func, r.Offset,
+			len(c.s.Text(r.Func).Code))
 	}
 	return nil
 }

@@ -1,9 +1,6 @@
 package scenario
 
-import (
-	"kpsim/smp/arch"
-	"kpsim/smp/smpev"
-)
+import "kpsim/smp/smpev"
 
 // A Scenario is what is run: a machine, its text, its probes, its programs, and what is
 // expected of them. It is plain data. String prints it as the Starlark program that builds it
@@ -41,67 +38,6 @@ const (
 	NeedsInterrupt
 )
 
-// Text is one function: its bytes as linked at At.
-type Text struct {
-	Name    string
-	At      arch.Addr
-	Code    []byte
-	Extable []int // offsets of instructions with an exception-table entry
-}
-
-// Data is a block of writable memory that functions refer to.
-type Data struct {
-	Name   string
-	At     arch.Addr
-	Bytes  []byte
-	PerCPU bool // each CPU has a copy, found by its gs base; nothing is at At itself
-	Away   bool // its pages are absent when a run begins: a task that accesses them sleeps until they are present
-}
-
-// Missing is an undefined symbol that code refers to. No memory is there. A run that calls or
-// reads it is refused, with the symbol's name.
-type Missing struct {
-	Name string
-	At   arch.Addr
-	Size int
-}
-
-// ProbeKind is the kind of a probe.
-type ProbeKind uint8
-
-// The constants are the kinds of probe.
-const (
-	ProbeKprobe    ProbeKind = iota
-	ProbeKretprobe           // Pre is its entry_handler, Post its handler
-	ProbeJprobe              // Entry, or Pre without it, runs with the function's arguments
-)
-
-// Probe is a probe on a function (plus offset). Handlers are data; a nil one means no handler.
-type Probe struct {
-	Name      string
-	Kind      ProbeKind
-	Func      string // "": Symbol alone gives the place
-	Offset    int
-	Symbol    string // the engine gets the place by this name, which need not exist; "": by the address
-	Pre       []Step
-	Post      []Step
-	Fault     []Step // for a kprobe
-	Disabled  bool   // it is registered disabled
-	Maxactive int    // for a kretprobe; 0 or less: the default
-	DataSize  int    // for a kretprobe: bytes of private data per call
-	Entry     string // for a jprobe: the function
-}
-
-// Label is a raw client of text_poke_bp: a 5-byte nop that flips to a jump and
-// back, as a jump label does.
-type Label struct {
-	Name   string
-	Func   string
-	Offset int
-	Target string // the function (plus TargetOffset) the jump goes to
-	TOff   int
-}
-
 // Op is one operation of a task.
 type Op struct {
 	Kind    *Operation // a row of package act
@@ -124,21 +60,6 @@ type Op struct {
 	Offset int           // from the start of the data or of the function
 	Bytes  []byte        // the expected memory
 	On     bool          // whether something is switched on
-}
-
-// Task is a kernel thread bound to a CPU.
-type Task struct {
-	Name   string
-	CPU    int
-	Ops    []Op
-	Repeat int // how often Ops are run, at least 1
-
-	// Setup is how many of Ops are done before any task begins, if the engine's state can be kept:
-	// a run then begins after them. Otherwise they are the task's first operations.
-	Setup int
-
-	// Background says that the task isn't repeated any more when all tasks without it have ended.
-	Background bool
 }
 
 // Expect is what the author expects of all schedules together.

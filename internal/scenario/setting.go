@@ -18,7 +18,7 @@ type Setting struct {
 	Drawn     *DrawnSetting // how the generator draws it; nil: not by its row
 
 	// Plainer lists the simplifications that the shrinker may try; nil: none.
-	Plainer func(m *Machine) []Change
+	Plainer func(m *Machine) []Change[*Machine]
 }
 
 // A DrawnSetting says how the generator switches a setting on.
@@ -29,10 +29,10 @@ type DrawnSetting struct {
 	With   func(m *Machine)       // what it needs of the engine, nil: nothing
 }
 
-// A Change makes a machine plainer.
-type Change struct {
+// A Change makes a machine, or a part, plainer.
+type Change[T any] struct {
 	Says string // for a report
-	Do   func(m *Machine)
+	Do   func(x T)
 }
 
 // A ValueKind says how the language writes a setting.

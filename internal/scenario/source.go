@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
 
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/era"
@@ -25,10 +24,7 @@ type Source struct {
 // checks, shrinker, vet's notes and docs/scenarios.md are made from it. Sources are of one
 // kind if their pointers are equal.
 type SourceKind struct {
-	Word    string         // its name in the language, and in traces
-	Params  []SourceParam  // what may stand between its brackets after cpu and at_most, in order
-	Says    string         // its paragraph in docs/scenarios.md
-	Kernel  []string       // the kernel's names for it
+	Maker                  // its Word is also its name in traces
 	Machine smp.SourceKind // its kind in the machine
 	Nests   bool           // it also fires in handlers
 	Plain   bool           // any other source may be shrunk to it
@@ -45,50 +41,76 @@ func (k *SourceKind) String() string {
 	return k.Word
 }
 
-// A SourceParam is a parameter that not every source has.
-type SourceParam uint8
-
-// The constants are the parameters, each with its field.
-const (
-	SourceRun   SourceParam = iota // Run
-	SourceOpens                    // Opens
-	SourceIdle                     // Idle
-	SourceArgs                     // Args
+// Parameters that not every source has.
+var (
+	sourceRun   = param("run", PartRun, func(s *Source) any { return &s.Run }).or("None")
+	sourceOpens = param("opens", PartSwitch, func(s *Source) any { return &s.Opens }).or("False")
+	sourceIdle  = param("idle", PartSwitch, func(s *Source) any { return &s.Idle }).or("False")
+	sourceArgs  = param("args", PartArgs, func(s *Source) any { return &s.Args }).or("[]")
 )
 
-// Has reports whether a source has a parameter.
-func (k *SourceKind) Has(p SourceParam) bool { return slices.Contains(k.Params, p) }
+// source completes the row of a source.
+func source(k SourceKind) *SourceKind {
+	k.Params = append([]PartParam{
+		param("cpu", PartCPU, func(s *Source) any { return &s.CPU }),
+		param("at_most", PartNumber, func(s *Source) any { return &s.AtMost }).or("1"),
+	}, k.Params...)
+	k.Is = on(func(s *Source) bool { return s.Kind == &k })
+	k.Init = func(x any) { x.(*Source).Kind = &k }
+	return &k
+}
 
 // SourceKinds are all rows, in the order of the page.
 var SourceKinds = []*SourceKind{SourceTimer, SourceNMI, SourcePreempt}
 
 // The variables are the sources.
 var (
-	SourceTimer = &SourceKind{
-		Word:   "timer",
-		Params: []SourceParam{SourceRun, SourceOpens, SourceIdle, SourceArgs},
-		Says: "a timer tick, whose handler calls `run`, with up to six numbers, `args = [3, 5]`; `opens`: the " +
-			"handler turns interrupts on before it ends; `idle`: it also fires while the CPU has no task to run",
+	SourceTimer = source(SourceKind{
+		Maker: Maker{
+			Word:   "timer",
+			Params: []PartParam{sourceRun, sourceOpens, sourceIdle, sourceArgs},
+			Says: "a timer tick, whose handler calls `run`, with up to six numbers, `args = [3, 5]`; `opens`: the " +
+				"handler turns interrupts on before it ends; `idle`: it also fires while the CPU has no task to run",
+		},
 		Machine: smp.TimerSource,
 		Plain:   true,
-	}
+	})
 
-	SourceNMI = &SourceKind{
-		Word:    "nmi",
-		Params:  []SourceParam{SourceRun, SourceIdle, SourceArgs},
-		Says:    "a non-maskable interrupt; `run`, `args` and `idle` as a timer's",
+	SourceNMI = source(SourceKind{
+		Maker: Maker{
+			Word:   "nmi",
+			Params: []PartParam{sourceRun, sourceIdle, sourceArgs},
+			Says:   "a non-maskable interrupt; `run`, `args` and `idle` as a timer's",
+		},
 		Machine: smp.NMISource,
 		Nests:   true,
-	}
+	})
 
-	SourcePreempt = &SourceKind{
-		Word:    "preempt",
-		Says:    "a reschedule interrupt: another task is to run. It needs a second task on that CPU",
-		Kernel:  []string{"smp_send_reschedule", "resched_curr"},
+	SourcePreempt = source(SourceKind{
+		Maker: Maker{
+			Word:   "preempt",
+			Says:   "a reschedule interrupt: another task is to run. It needs a second task on that CPU",
+			Kernel: []string{"smp_send_reschedule", "resched_curr"},
+		},
 		Machine: smp.PreemptSource,
 		Idle:    preemptsNone,
-	}
+	})
 )
+
+// TheSources is the row of sources of interrupts.
+var TheSources = list(func(s *Scenario) *[]Source { return &s.Sources }, checker.checkSource, List{
+	What: "source", Many: "sources of interrupts", Most: MaxSources, Counted: "source",
+	Paragraph: InInterrupts, Touches: TouchSource,
+	touches: touches(func(_ *Scenario, src *Source) Touches {
+		return bit(src.Run != "", TouchCall) | bit(src.Run != "" && src.Kind.Nests, TouchNest)
+	}),
+	Makers: func() (list []*Maker) {
+		for _, k := range SourceKinds {
+			list = append(list, &k.Maker)
+		}
+		return list
+	}(),
+})
 
 // preemptsNone says why a reschedule interrupt preempts no task.
 func preemptsNone(s *Scenario, src *Source) string {
@@ -116,51 +138,45 @@ func preemptsNone(s *Scenario, src *Source) string {
 	return ""
 }
 
-// lacks says for each parameter whether a source has set it, and what is wrong if its kind
-// lacks it.
-var lacks = [...]struct {
+// lacks says for parameters whether a source has set it, and what is wrong if its kind lacks it.
+var lacks = []struct {
+	name string
 	said func(s *Source) bool
 	says string
 }{
-	SourceRun:   {func(s *Source) bool { return s.Run != "" }, "runs no function; use timer() or nmi()"},
-	SourceOpens: {func(s *Source) bool { return s.Opens }, "can't turn interrupts on; use timer(opens = True)"},
-	SourceIdle: {func(s *Source) bool {
-		return s.Idle
-	}, "finds no task to preempt on an idle CPU; use timer(idle = True)"},
-	SourceArgs: {func(*Source) bool { return false }, ""}, // Args belongs to run
+	{"run", func(s *Source) bool { return s.Run != "" }, "runs no function; use timer() or nmi()"},
+	{"opens", func(s *Source) bool { return s.Opens }, "can't turn interrupts on; use timer(opens = True)"},
+	{"idle", func(s *Source) bool { return s.Idle }, "finds no task to preempt on an idle CPU; use timer(idle = True)"},
 }
 
-func (c checker) sources() error {
-	for i := range c.s.Sources {
-		s, p := &c.s.Sources[i], PartOf(TheSources, i)
-		if s.Kind == nil {
-			words := names(SourceKinds, func(k **SourceKind) string { return (*k).Word })
-			return Faultf(p, "it is no source; it is one of %s", nearest.Quoted(words))
+func (c checker) checkSource(p Part, s *Source) error {
+	if s.Kind == nil {
+		words := names(SourceKinds, func(k **SourceKind) string { return (*k).Word })
+		return Faultf(p, "it is no source; it is one of %s", nearest.Quoted(words))
+	}
+	who := s.Kind.Word + "()"
+	if err := c.cpu(p, who, s.CPU); err != nil {
+		return err
+	}
+	if s.AtMost < 1 || s.AtMost > MaxAtMost {
+		return Faultf(p, "%s: at_most = %d is out of range; 1 to %d", who, s.AtMost, MaxAtMost)
+	}
+	for _, row := range lacks {
+		if row.said(s) && !s.Kind.Takes(row.name) {
+			return Faultf(p, "%s %s", who, row.says)
 		}
-		who := s.Kind.Word + "()"
-		if err := c.cpu(p, who, s.CPU); err != nil {
+	}
+	if s.Run != "" {
+		if err := c.function(p, who, s.Run, 0); err != nil {
 			return err
 		}
-		if s.AtMost < 1 || s.AtMost > MaxAtMost {
-			return Faultf(p, "%s: at_most = %d is out of range; 1 to %d", who, s.AtMost, MaxAtMost)
-		}
-		for param, row := range lacks {
-			if row.said(s) && !s.Kind.Has(SourceParam(param)) {
-				return Faultf(p, "%s %s", who, row.says)
-			}
-		}
-		if s.Run != "" {
-			if err := c.function(p, who, s.Run, 0); err != nil {
-				return err
-			}
-		}
-		if s.Run == "" && len(s.Args) > 0 {
-			return Faultf(p, "%s: args are those of the function that is run; give it run = f too", who)
-		}
-		if most := len(c.s.Machine.Processor().Args); len(s.Args) > most {
-			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args),
-				most)
-		}
+	}
+	if s.Run == "" && len(s.Args) > 0 {
+		return Faultf(p, "%s: args are those of the function that is run; give it run = f too", who)
+	}
+	if most := len(c.s.Machine.Processor().Args); len(s.Args) > most {
+		return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args),
+			most)
 	}
 	return nil
 }

@@ -2,11 +2,11 @@ package scenario
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/image"
 )
 
 // StaticCall is a call whose target is patched into its sites. While it has no target, the
@@ -36,8 +36,53 @@ func (s *StaticCall) Places() []CallSite {
 	return append(slices.Clone(s.Sites), CallSite{Func: s.Trampoline, Tail: true})
 }
 
-func (c checker) staticCall(s *StaticCall, p Part) error {
-	who := fmt.Sprintf("static call %q", s.Name)
+// TheCalls is the row of static calls.
+var TheCalls = list(func(s *Scenario) *[]StaticCall { return &s.Calls }, checker.checkStaticCall, List{
+	What: "static call", Many: "static calls", Most: MaxModules, Counted: "static call", Space: others, Given: true,
+	Paragraph: InOthers, Touches: TouchPatched,
+	patched: on(func(s *StaticCall) (list []Patched) {
+		for i, t := range s.Places() {
+			list = append(list, Patched{Func: t.Func, Offset: t.Offset, Len: x86.JumpLen, Kind: image.SiteStaticCall,
+				Trampoline: i == len(s.Sites)})
+		}
+		return list
+	}),
+	Makers: []*Maker{{
+		Word: "static_call",
+		Params: []PartParam{
+			param("name", PartName, func(s *StaticCall) any { return &s.Name }),
+			param("sites", PartSites, func(s *StaticCall) any { return &s.Sites }).or("[]"),
+			param("tails", PartTails, func(s *StaticCall) any { return &s.Sites }).or("[]"),
+			param("trampoline", PartFunc, func(s *StaticCall) any { return &s.Trampoline }).or("None"),
+			param("target", PartFunc, func(s *StaticCall) any { return &s.Target }).or("None"),
+		},
+		Says: "a call whose target is patched: 5-byte nops `0f1f440000` at `sites` that become calls, and " +
+			"`c3cccccccc` at `tails`, a ret that becomes a jump; with a `target` they are calls and jumps " +
+			"of that already. `trampoline` is a function that is a tail of it and nothing else, for those " +
+			"who call it by that",
+		Kernel: []string{"DEFINE_STATIC_CALL", "static_call_key"},
+	}},
+	Fewer: on(func(s *StaticCall) (list []Change[any]) {
+		if len(s.Places()) == 1 {
+			return nil
+		}
+		if s.Trampoline != "" {
+			list = append(list, Change[any]{"trampoline of static call " + s.Name, func(x any) {
+				x.(*StaticCall).Trampoline = ""
+			}})
+		}
+		for k := len(s.Sites) - 1; k >= 0; k-- {
+			list = append(list, Change[any]{"site in " + s.Sites[k].Func + " of static call " + s.Name, func(x any) {
+				s := x.(*StaticCall)
+				s.Sites = slices.Delete(slices.Clone(s.Sites), k, k+1)
+			}})
+		}
+		return list
+	}),
+})
+
+func (c checker) checkStaticCall(p Part, s *StaticCall) error {
+	who := p.who(s.Name)
 	if len(s.Sites) == 0 && s.Trampoline == "" {
 		return Faultf(p, "%s is called nowhere; give it sites = [f + 2]", who)
 	}

@@ -48,7 +48,7 @@ func TestAnnounce(t *testing.T) {
 		require.Equal(t, "find", e.Kind)
 		require.True(t, e.Find.New)
 		require.Equal(t, []string{"cpu1 ran."}, e.Find.Story)
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing is posted")
 	}
 	require.Empty(t, posted)

@@ -69,7 +69,7 @@ func cmdLine(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // patience is how long a script waits for something that must happen.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // await FILE: waits until it is there.
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {

@@ -126,8 +126,8 @@ func (e Effort) Legend() string {
 		"that had broken T3 before."
 }
 
-// blocks calls f for each block that has rows.
-func blocks(list []Row, f func(b *Block, rows []Row)) {
+// InBlocks calls f for each block that has rows.
+func InBlocks(list []Row, f func(b *Block, rows []Row)) {
 	for i := range Blocks {
 		var rows []Row
 		for _, r := range list {
@@ -162,7 +162,7 @@ func (m *Matrix) short(row string, c Column) string {
 func (m *Matrix) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s\n%s\n", Adversary, m.Effort.Legend())
-	blocks(m.Rows, func(block *Block, rows []Row) {
+	InBlocks(m.Rows, func(block *Block, rows []Row) {
 		width := make([]int, len(Columns()))
 		for i, c := range Columns() {
 			width[i] = len("mixing")
@@ -188,7 +188,7 @@ func (m *Matrix) Text(w io.Writer) error {
 			fmt.Fprintln(b, strings.TrimRight(line, " "))
 		}
 	})
-	broken := m.Table().broken()
+	broken := m.Table().Broken()
 	if len(broken) > 0 {
 		fmt.Fprintln(b)
 	}
@@ -199,14 +199,14 @@ func (m *Matrix) Text(w io.Writer) error {
 	return b.Flush()
 }
 
-// A broken is a property that cells name.
-type broken struct {
+// A Found is a property that cells name.
+type Found struct {
 	Property *properties.Property
 	Cells    int // number of cells that name it
 }
 
-// broken lists the properties that cells name, in the order of the catalogue.
-func (t Table) broken() (list []broken) {
+// Broken lists the properties that cells name, in the order of the catalogue.
+func (t Table) Broken() (list []Found) {
 	for _, q := range properties.All {
 		n := 0
 		for _, short := range t {
@@ -215,7 +215,7 @@ func (t Table) broken() (list []broken) {
 			}
 		}
 		if n > 0 {
-			list = append(list, broken{q, n})
+			list = append(list, Found{q, n})
 		}
 	}
 	return list
@@ -264,7 +264,7 @@ func (m *Matrix) Into(w io.Writer, page, date string) error {
 	if err != nil {
 		return err
 	}
-	for k, v := range m.Table().ofWhole() {
+	for k, v := range m.Table().OfWhole() {
 		t[k] = v
 	}
 	return t.markdown(w, m.Effort, date)
@@ -276,8 +276,8 @@ func (m *Matrix) Markdown(w io.Writer, date string) error {
 	return m.Table().markdown(w, m.Effort, date)
 }
 
-// ofWhole returns the cells of complete rows.
-func (t Table) ofWhole() Table {
+// OfWhole returns the cells of complete rows.
+func (t Table) OfWhole() Table {
 	of := make(Table)
 	for _, r := range t.Whole() {
 		for _, c := range Columns() {
@@ -288,13 +288,13 @@ func (t Table) ofWhole() Table {
 }
 
 func (t Table) markdown(w io.Writer, e Effort, date string) error {
-	t = t.ofWhole()
+	t = t.OfWhole()
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "# Which waits and syncs code patching "+
 		"needs\n\nWritten by `kpsim matrix` on %s, %d of its %d rows. No cell is written by hand.\n\n", date,
 		len(t.Whole()), len(Rows()))
 	fmt.Fprintf(b, "%s\n\n%s A witness is written to `traces/` by `kpsim matrix ROW`, to be read with `kpsim explain`.\n", Adversary, e.Legend())
-	blocks(t.Whole(), func(block *Block, rows []Row) {
+	InBlocks(t.Whole(), func(block *Block, rows []Row) {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n\n| row |", block.Name, block.Says)
 		for _, c := range Columns() {
 			fmt.Fprintf(b, " %s %s |", c.Preempt, c.Fetch)
@@ -308,7 +308,7 @@ func (t Table) markdown(w io.Writer, e Effort, date string) error {
 			fmt.Fprintln(b)
 		}
 	})
-	if list := t.broken(); len(list) > 0 {
+	if list := t.Broken(); len(list) > 0 {
 		fmt.Fprintf(b, "\n## What was broken\n\n")
 		for _, k := range list {
 			fmt.Fprintf(b, "- %s %s, in %s: %s\n", k.Property.ID, k.Property.Name, cells(k.Cells), k.Property.Says)

@@ -65,7 +65,7 @@ func (c *Mutants) killed(rows []mutantRow, wrong []string) page.Section {
 			"witness: in %s from seed %d on, at most %d schedules each. ✓: by a property that is to notice it. "+
 			"Of several, the number is in how many searches a property was first.", searches(c.Seeds), c.Seed, c.Most)),
 		Text: 4, Head: []string{"mutant", "named after", "scenario", "noticed by", "median", "95 %", "slowest",
-			"witness"}, Groups: []page.Group{{}},
+			"witness"},
 	}
 	var faults page.List
 	for i := range rows {
@@ -83,7 +83,7 @@ func (c *Mutants) killed(rows []mutantRow, wrong []string) page.Section {
 		case r.Equivalent != "":
 			cells[3].Is, cells[3].Text = page.Neither, "nobody: equivalent"
 		}
-		t.Groups[0].Rows = append(t.Groups[0].Rows, cells)
+		t.Add(cells...)
 	}
 	for _, w := range wrong {
 		faults = append(faults, page.Text(w))
@@ -183,12 +183,12 @@ func searches(n int) string {
 
 func whatTheyDo(rows []mutantRow) page.Section {
 	t := &page.Table{Caption: "What each mutant does, and a line that lets one look at it.", Text: 3,
-		Head: []string{"mutant", "does", "to look at it"}, Groups: []page.Group{{}}}
+		Head: []string{"mutant", "does", "to look at it"}}
 	for i := range rows {
 		r := &rows[i]
 		cells := page.Row(r.Mutant, r.says, cli.Line("kpsim", "explore", r.Scenario, "--mutant", r.Mutant))
 		cells[0].ID, cells[2].Code = r.id(), true
-		t.Groups[0].Rows = append(t.Groups[0].Rows, cells)
+		t.Add(cells...)
 	}
 	return page.Section{ID: "do", Title: "What they do", Blocks: []page.Block{t}}
 }
@@ -206,14 +206,13 @@ func equivalents(rows []mutantRow) page.Section {
 func whoNotices(rows []mutantRow) page.Section {
 	t := &page.Table{Caption: "The properties: how many mutants are named for each, and in how many searches " +
 		"it was first.", Text: 2, Head: []string{"property", "says", "mutants that are its own",
-		"searches in which it was first"}, Groups: []page.Group{{}}}
+		"searches in which it was first"}}
 	for _, q := range properties.All {
 		if q.OfKernel() {
 			continue
 		}
 		own, first := shareIn(rows, q.Name)
-		t.Groups[0].Rows = append(t.Groups[0].Rows,
-			page.Row(q.ID+" "+q.Name, q.Says, fmt.Sprint(own), fmt.Sprint(first)))
+		t.Add(page.Row(q.ID+" "+q.Name, q.Says, fmt.Sprint(own), fmt.Sprint(first))...)
 	}
 	return page.Section{ID: "who", Title: "Who notices", Blocks: []page.Block{t}}
 }

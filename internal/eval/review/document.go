@@ -49,33 +49,12 @@ func names(files []cli.FileName) string {
 // command returns the line that makes the page, without folders, which a reader may not have.
 func (r *found) command() string {
 	c := r.c
-	words := append([]string{"kpsim", "review"}, c.Scenarios...)
-	for _, f := range []struct {
-		flag, value string
-	}{{"--kernel", c.Kernel.Base()}, {"--objects", strings.ReplaceAll(names(c.Objects), ", ", ",")},
-		{"--before-objects", strings.ReplaceAll(names(c.BeforeObjects), ", ", ",")}} {
-		if f.value != "" {
-			words = append(words, f.flag, f.value)
-		}
-	}
-	for _, f := range []struct {
-		flag string
-		file cli.FileName
-	}{{"--before", c.Before}, {"--before-program", c.BeforeProgram}, {"--program", c.Program}, {"--patch", c.Patch},
-		{"--corpus", c.Corpus}} {
-		if f.file != "" {
-			words = append(words, f.flag, f.file.Base())
-		}
-	}
-	words = append(words, "--runs", fmt.Sprint(c.Runs), "--programs", fmt.Sprint(c.Programs), "--seed",
-		fmt.Sprint(c.Seed))
-	if c.Markdown {
-		words = append(words, "--markdown")
-	}
-	if c.HTML != "" {
-		words = append(words, "--html", c.HTML.Base())
-	}
-	return cli.Line(words...)
+	return cli.Line(cli.WithFlags(append([]string{"kpsim", "review"}, c.Scenarios...), "--kernel", c.Kernel.Base(),
+		"--objects", strings.ReplaceAll(names(c.Objects), ", ", ","),
+		"--before-objects", strings.ReplaceAll(names(c.BeforeObjects), ", ", ","), "--before", c.Before.Base(),
+		"--before-program", c.BeforeProgram.Base(), "--program", c.Program.Base(), "--patch", c.Patch.Base(),
+		"--corpus", c.Corpus.Base(), "--runs", fmt.Sprint(c.Runs), "--programs", fmt.Sprint(c.Programs),
+		"--seed", fmt.Sprint(c.Seed), "--markdown", c.Markdown, "--html", c.HTML.Base())...)
 }
 
 // lead is the summary for readers of nothing else.
@@ -220,17 +199,15 @@ func (r *found) verdicts(whole bool) page.Section {
 		}
 		t := &page.Table{Caption: part.caption,
 			Head: []string{"scenario", "property", "witness", "runs with the change", "runs before"}, Text: 3}
-		g := page.Group{}
 		for i := range part.list {
 			v := &part.list[i]
 			now, was := v.shares()
 			if part.mark == "lost" {
 				now, was = was, now
 			}
-			g.Rows = append(g.Rows, []page.Cell{{Text: v.scenario, Is: part.is, Mark: part.mark}, {Text: v.property()},
-				{Text: base(v.trace), Code: true}, {Text: now}, {Text: was}})
+			t.Add(page.Cell{Text: v.scenario, Is: part.is, Mark: part.mark}, page.Cell{Text: v.property()},
+				page.Cell{Text: base(v.trace), Code: true}, page.Cell{Text: now}, page.Cell{Text: was})
 		}
-		t.Groups = []page.Group{g}
 		s.Blocks = append(s.Blocks, t)
 		if whole && len(rest) > 0 {
 			s.Blocks = append(s.Blocks,
@@ -240,15 +217,13 @@ func (r *found) verdicts(whole bool) page.Section {
 	if len(r.behaviours) > 0 {
 		t := &page.Table{Caption: "What only one side answered, or left.",
 			Head: []string{"scenario", "what", "side", "runs", "runs of the other"}, Text: 3}
-		g := page.Group{}
 		for _, b := range r.behaviours {
 			side := "changed"
 			if b.gone {
 				side = "before"
 			}
-			g.Rows = append(g.Rows, page.Row(b.scenario, b.Says, side, r.shown(b), share(0, b.None)))
+			t.Add(page.Row(b.scenario, b.Says, side, r.shown(b), share(0, b.None))...)
 		}
-		t.Groups = []page.Group{g}
 		s.Blocks = append(s.Blocks, t)
 	}
 	if len(s.Blocks) == 0 {

@@ -17,13 +17,10 @@ func (r *found) bothHave() page.Section {
 	}
 	t := &page.Table{Caption: "Both break this: of the change it says nothing.",
 		Head: []string{"scenario", "property", "runs with the change", "runs before"}, Text: 2}
-	g := page.Group{}
 	for i := range r.both {
 		v := &r.both[i]
-		g.Rows = append(g.Rows, page.Row(v.scenario, v.Property, share(v.Violations, v.Runs),
-			share(v.Base, v.BaseRuns)))
+		t.Add(page.Row(v.scenario, v.Property, share(v.Violations, v.Runs), share(v.Base, v.BaseRuns))...)
 	}
-	t.Groups = []page.Group{g}
 	s.Blocks = append(s.Blocks, t)
 	return s
 }

@@ -26,7 +26,7 @@ type found struct {
 	src           *source.Source // source of the kernel after the change
 	code          *change.Code
 
-	patchLines
+	patchedLines
 
 	rows       []row
 	gained     []verdict // broken only after the change, or far more often
@@ -45,8 +45,8 @@ type found struct {
 	hitsBefore, hitsAfter []kernelcost.Hit
 }
 
-// patchLines are the lines of the patch, and in how many runs each was reached.
-type patchLines struct {
+// patchedLines are the lines of the patch, and in how many runs each was reached.
+type patchedLines struct {
 	patched   []string // files that the patch changes
 	lines     []line   // changed lines
 	linesLeft int      // number of the patch's lines beyond linesMost

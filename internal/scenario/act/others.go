@@ -10,7 +10,7 @@ import (
 var (
 	EnableLabel = add(row{family: others, Operation: &scenario.Operation{
 		Word:   "label_on",
-		Params: []scenario.Param{{Name: "l", Kind: scenario.ParamLabel}},
+		Params: []scenario.Param{{Name: "l", Of: scenario.TheLabels}},
 		Says:   "flip a label to its jump",
 		Kernel: []string{"static_key_enable", "static_branch_enable", "static_key_slow_inc", "static_branch_inc",
 			"jump_label_update", "arch_jump_label_transform"},
@@ -21,7 +21,7 @@ var (
 
 	DisableLabel = add(row{family: others, Operation: &scenario.Operation{
 		Word:    "label_off",
-		Params:  []scenario.Param{{Name: "l", Kind: scenario.ParamLabel}},
+		Params:  []scenario.Param{{Name: "l", Of: scenario.TheLabels}},
 		Says:    "flip it to its nop",
 		Kernel:  []string{"static_key_disable", "static_branch_disable", "static_key_slow_dec", "static_branch_dec"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
@@ -30,7 +30,7 @@ var (
 
 	SetCall = add(row{family: others, Operation: &scenario.Operation{
 		Word:    "set_call",
-		Params:  []scenario.Param{{Name: "s", Kind: scenario.ParamCall}, {Name: "f", Kind: scenario.ParamCallee}},
+		Params:  []scenario.Param{{Name: "s", Of: scenario.TheCalls}, {Name: "f", Kind: scenario.ParamCallee}},
 		Says:    "make `f` the target of a static call; `None`: it calls nothing",
 		Kernel:  []string{"static_call_update", "arch_static_call_transform"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
@@ -48,7 +48,7 @@ var (
 		Params:  []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
 		Says:    "write all lock prefixes, or remove them; this applies to modules loaded later, too",
 		Kernel:  []string{"alternatives_smp_lock", "alternatives_smp_unlock", "alternatives_enable_smp"},
-		Traits:  scenario.Patches | scenario.Around,
+		Traits:  scenario.Patches | scenario.Around | scenario.Locks,
 		Touches: scenario.TouchFlip,
 		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
 			if len(s.Locked) > 0 {
@@ -63,7 +63,7 @@ var (
 		Says: "the first call copies all alternatives over the instructions: with interrupts off on its CPU, but " +
 			"without keeping other CPUs from running them meanwhile",
 		Kernel:  []string{"alternative_instructions", "text_poke_early"},
-		Traits:  scenario.Patches | scenario.Around,
+		Traits:  scenario.Patches | scenario.Around | scenario.Alternates,
 		Touches: scenario.TouchFlip,
 		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
 			if len(s.Alternatives) > 0 {

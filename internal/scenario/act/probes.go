@@ -13,7 +13,7 @@ import (
 var (
 	Register = add(row{family: probes, Operation: &scenario.Operation{
 		Word:   "register",
-		Params: scenario.Answers(scenario.Param{Name: "k", Kind: scenario.ParamProbe}),
+		Params: scenario.Answers(scenario.Param{Name: "k", Of: scenario.TheProbes}),
 		Says: "call the kernel's function of this name. It may refuse, which `explore` counts. `errno`: the answer " +
 			"that it must give, 0 or one of `\"ENOENT\"`, `\"E2BIG\"`, `\"EAGAIN\"`, `\"ENOMEM\"`, `\"EBUSY\"`, " +
 			"`\"EEXIST\"`, `\"ENODEV\"`, `\"EINVAL\"`, `\"ENOSPC\"`, `\"ENOSYS\"`, `\"EILSEQ\"`, `\"EOPNOTSUPP\"`",
@@ -28,7 +28,7 @@ var (
 
 	Unregister = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "unregister",
-		Params:  scenario.Answers(scenario.Param{Name: "k", Kind: scenario.ParamProbe}),
+		Params:  scenario.Answers(scenario.Param{Name: "k", Of: scenario.TheProbes}),
 		Says:    "as `register`. A probe that is made further down is given by its name: `unregister(\"k\")`",
 		Kernel:  []string{"unregister_kprobe", "unregister_kretprobe", "unregister_jprobe"},
 		Step:    scenario.StepUnregister,
@@ -41,7 +41,7 @@ var (
 
 	Enable = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "enable",
-		Params:  scenario.Answers(scenario.Param{Name: "k", Kind: scenario.ParamProbe}),
+		Params:  scenario.Answers(scenario.Param{Name: "k", Of: scenario.TheProbes}),
 		Says:    "likewise",
 		Kernel:  []string{"enable_kprobe", "enable_kretprobe", "enable_jprobe"},
 		Step:    scenario.StepEnable,
@@ -55,7 +55,7 @@ var (
 
 	Disable = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "disable",
-		Params:  scenario.Answers(scenario.Param{Name: "k", Kind: scenario.ParamProbe}),
+		Params:  scenario.Answers(scenario.Param{Name: "k", Of: scenario.TheProbes}),
 		Says:    "likewise",
 		Kernel:  []string{"disable_kprobe", "disable_kretprobe", "disable_jprobe"},
 		Step:    scenario.StepDisable,
@@ -69,7 +69,7 @@ var (
 
 	RegisterAll = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "register_all",
-		Params:  scenario.Answers(scenario.Param{Name: "ks", Kind: scenario.ParamProbes}),
+		Params:  scenario.Answers(scenario.Param{Name: "ks", Kind: scenario.ParamParts, Of: scenario.TheProbes}),
 		Says:    "`register` for a list, of kprobes or of kretprobes: if one can't be registered, none is",
 		Kernel:  []string{"register_kprobes", "register_kretprobes", "register_jprobes"},
 		Setting: "batches",
@@ -82,7 +82,7 @@ var (
 
 	UnregisterAll = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "unregister_all",
-		Params:  scenario.Answers(scenario.Param{Name: "ks", Kind: scenario.ParamProbes}),
+		Params:  scenario.Answers(scenario.Param{Name: "ks", Kind: scenario.ParamParts, Of: scenario.TheProbes}),
 		Says:    "`unregister` for a list; one grace period for all",
 		Kernel:  []string{"unregister_kprobes", "unregister_kretprobes", "unregister_jprobes"},
 		Setting: "batches",

@@ -131,7 +131,7 @@ var (
 
 	RegisterFprobe = add(row{family: sites, Operation: &scenario.Operation{
 		Word:   "register_fprobe",
-		Params: scenario.Answers(scenario.Param{Name: "p", Kind: scenario.ParamFprobe}),
+		Params: scenario.Answers(scenario.Param{Name: "p", Of: scenario.TheFprobes}),
 		Says: "call the handlers of an fprobe from now on, at all its functions. `\"EBUSY\"`: it is registered " +
 			"already",
 		Kernel:  []string{"register_fprobe_ips", "register_fprobe_syms", "bpf_kprobe_multi_link_attach"},
@@ -143,7 +143,7 @@ var (
 
 	UnregisterFprobe = add(row{family: sites, Operation: &scenario.Operation{
 		Word:    "unregister_fprobe",
-		Params:  scenario.Answers(scenario.Param{Name: "p", Kind: scenario.ParamFprobe}),
+		Params:  scenario.Answers(scenario.Param{Name: "p", Of: scenario.TheFprobes}),
 		Says:    "stop calling them; none of them runs any more when it returns. `\"EINVAL\"`: it isn't registered",
 		Kernel:  []string{"bpf_kprobe_multi_link_release"},
 		Traits:  scenario.Sited,

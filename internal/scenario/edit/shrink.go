@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 )
 
 // An Edit makes a scenario smaller or simpler. Only running the result tells whether it is valid
@@ -45,13 +46,9 @@ func (e *Edit) Mover(old string) string {
 
 func clone(s *scenario.Scenario) *scenario.Scenario {
 	c := *s
-	c.Texts, c.Datas, c.Missing = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Missing)
-	c.Probes, c.Labels, c.Sources = slices.Clone(s.Probes), slices.Clone(s.Labels), slices.Clone(s.Sources)
-	c.Modules, c.Sites, c.Calls, c.Locked = slices.Clone(s.Modules), slices.Clone(s.Sites), slices.Clone(s.Calls),
-		slices.Clone(s.Locked)
-	c.Reserved, c.Fprobes, c.Alternatives = slices.Clone(s.Reserved), slices.Clone(s.Fprobes),
-		slices.Clone(s.Alternatives)
-	c.Tasks = slices.Clone(s.Tasks)
+	for _, l := range scenario.Lists {
+		l.Clone(&c)
+	}
 	for i := range c.Tasks {
 		c.Tasks[i].Ops = slices.Clone(c.Tasks[i].Ops)
 	}
@@ -61,7 +58,6 @@ func clone(s *scenario.Scenario) *scenario.Scenario {
 // Smaller lists the edits that omit or simplify something, the largest cuts first: tasks,
 // interrupt sources, probes and labels with their operations, runs of operations, repetitions,
 // unused CPUs, and functions, data and missing symbols that no other part names. A source that
-// isn't a plain timer may become one. The order depends on the scenario alone.
 // isn't a plain timer may become one. The order depends on the scenario alone.
 func Smaller(s *scenario.Scenario) []Edit {
 	var list []Edit
@@ -129,42 +125,61 @@ func sourceMoves(s *scenario.Scenario, gone int, edit func(*scenario.Scenario)) 
 	}
 }
 
-// fewerClients leaves out a probe or label and all operations on it.
+// fewerClients omits probes and what else is patched, with the operations and steps on them, and
+// single elements of those that have several. The functions of a module become the kernel's.
 func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
-	for i := len(s.Probes) - 1; i >= 0; i-- {
-		name := s.Probes[i].Name
-		unused := !s.Uses(name, scenario.ParamProbe, scenario.ParamProbes) &&
-			!slices.ContainsFunc(steps(s), func(st scenario.Step) bool {
-				return st.Kind.Has(scenario.StepProbe) && st.Func == name
-			})
-		list = append(list, Edit{Says: "probe " + name + " left out", Beginning: unused, Unused: unused,
-			Gone: on(s, name), apply: func(c *scenario.Scenario) {
-				c.Probes = slices.Delete(c.Probes, i, i+1)
-				dropOps(c, func(op *scenario.Op) bool {
-					if slices.Contains(op.Targets, name) {
-						op.Targets = slices.DeleteFunc(slices.Clone(op.Targets), func(t string) bool {
-							return t == name
-						})
-					}
-					if len(op.Targets) == 0 {
-						op.Targets = nil
-					}
-					return op.Kind.Has(scenario.ParamProbe) && op.Target == name
-				})
-				dropSteps(c, func(st *scenario.Step) bool { return st.Kind.Has(scenario.StepProbe) && st.Func == name })
-			}})
+	for _, l := range scenario.Lists {
+		if l.Paragraph < scenario.InProbes || l.Paragraph > scenario.InOthers {
+			continue
+		}
+		for i := l.Len(s) - 1; i >= 0; i-- {
+			x := l.At(s, i)
+			e := Edit{Says: l.Called(x) + " left out", apply: func(c *scenario.Scenario) { l.Drop(c, i) }}
+			if l.Given {
+				without(s, &e, l, i, l.Name(x))
+			} else if l.Used != nil {
+				e.Unused = !s.Any(l.Used)
+			}
+			e.Beginning = e.Unused
+			if list = append(list, e); l.Fewer == nil {
+				continue
+			}
+			for _, change := range l.Fewer(x) {
+				list = append(list, Edit{Says: change.Says + " left out",
+					apply: func(c *scenario.Scenario) { change.Do(l.At(c, i)) }})
+			}
+		}
 	}
-	for i := len(s.Labels) - 1; i >= 0; i-- {
-		name := s.Labels[i].Name
-		uses := func(op *scenario.Op) bool { return op.Kind.Has(scenario.ParamLabel) && op.Target == name }
-		unused := !slices.ContainsFunc(operations(s), uses)
-		list = append(list, Edit{Says: "label " + name + " left out", Beginning: unused, Unused: unused,
-			apply: func(c *scenario.Scenario) {
-				c.Labels = slices.Delete(c.Labels, i, i+1)
-				dropOps(c, uses)
-			}})
+	return list
+}
+
+// without completes the edit that omits a part with a name: with the operations and steps on it.
+func without(s *scenario.Scenario, e *Edit, l *scenario.List, i int, name string) {
+	step := func(st *scenario.Step) bool {
+		return l == scenario.TheProbes && st.Kind.Has(scenario.StepProbe) && st.Func == name
 	}
-	return fewerAround(s, list)
+	uses := func(op *scenario.Op) bool { return op.Kind.Takes(l) && op.Target == name }
+	e.Unused = !s.Uses(l, name) && !slices.ContainsFunc(steps(s), func(st scenario.Step) bool { return step(&st) })
+	e.apply = func(c *scenario.Scenario) {
+		l.Drop(c, i)
+		dropOps(c, func(op *scenario.Op) bool {
+			if op.Kind.Has(scenario.ParamParts) && op.Kind.Takes(l) {
+				op.Targets = slices.DeleteFunc(slices.Clone(op.Targets), func(t string) bool { return t == name })
+			}
+			if len(op.Targets) == 0 {
+				op.Targets = nil
+			}
+			return uses(op)
+		})
+		dropSteps(c, step)
+	}
+	if l == scenario.TheProbes {
+		for _, op := range operations(s) {
+			if uses(op) {
+				e.Gone = append(e.Gone, *op)
+			}
+		}
+	}
 }
 
 // operations returns the operations of all tasks.
@@ -181,16 +196,6 @@ func operations(s *scenario.Scenario) (list []*scenario.Op) {
 func steps(s *scenario.Scenario) (list []scenario.Step) {
 	for i := range s.Probes {
 		list = append(list, slices.Concat(s.Probes[i].Pre, s.Probes[i].Post, s.Probes[i].Fault)...)
-	}
-	return list
-}
-
-// on returns the operations on a single probe.
-func on(s *scenario.Scenario, name string) (list []scenario.Op) {
-	for _, op := range operations(s) {
-		if op.Kind.Has(scenario.ParamProbe) && op.Target == name {
-			list = append(list, *op)
-		}
 	}
 	return list
 }
@@ -294,39 +299,46 @@ func shorterLoops(s *scenario.Scenario, list []Edit) []Edit {
 // fewerCPUs omits CPUs without tasks and sources; those above are renumbered.
 func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 	for cpu := s.Machine.CPUs - 1; cpu >= 0 && s.Machine.CPUs > 1; cpu-- {
-		if slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return t.CPU == cpu }) ||
-			slices.ContainsFunc(s.Sources, func(x scenario.Source) bool { return x.CPU == cpu }) ||
-			slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
-				return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool {
-					return op.Kind.Has(scenario.ParamCPU) && op.CPU == cpu
-				})
-			}) {
+		used := false
+		eachCPU(s, func(n *int) { used = used || *n == cpu })
+		if used {
 			continue
 		}
 		cut := func(c *scenario.Scenario) {
 			c.Machine.CPUs--
-			for i := range c.Tasks {
-				if c.Tasks[i].CPU > cpu {
-					c.Tasks[i].CPU--
+			eachCPU(c, func(n *int) {
+				if *n > cpu {
+					*n--
 				}
-				for j := range c.Tasks[i].Ops {
-					if op := &c.Tasks[i].Ops[j]; op.Kind.Has(scenario.ParamCPU) && op.CPU > cpu {
-						op.CPU--
-					}
-				}
-			}
+			})
 			below := uint64(1)<<cpu - 1
 			c.Machine.Offline = c.Machine.Offline&below | c.Machine.Offline>>1&^below
-			for i := range c.Sources {
-				if c.Sources[i].CPU > cpu {
-					c.Sources[i].CPU--
-				}
-			}
 		}
 		list = append(list, Edit{Says: fmt.Sprintf("cpu%d left out", cpu), Beginning: true, apply: cut,
 			moves: cpuMoves(s, cpu, sourceMoves(s, -1, cut))})
 	}
 	return list
+}
+
+// eachCPU calls do for each CPU that a part or an operation names.
+func eachCPU(s *scenario.Scenario, do func(cpu *int)) {
+	for _, l := range scenario.Lists {
+		for i := range l.Len(s) {
+			x := l.At(s, i)
+			if m := l.Maker(x); m != nil {
+				for _, a := range m.Params {
+					if a.Kind == scenario.PartCPU {
+						do(a.At(x).(*int))
+					}
+				}
+			}
+		}
+	}
+	for _, op := range operations(s) {
+		if op.Kind.Has(scenario.ParamCPU) {
+			do(&op.CPU)
+		}
+	}
 }
 
 // plainerMachine uses the simplifications that the rows of machine() list.
@@ -386,70 +398,60 @@ func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// symbols returns the functions and data that an operation names.
-func symbols(op *scenario.Op) (names []string) {
-	for _, a := range op.Kind.Params {
-		switch a.Kind {
-		case scenario.ParamFunc, scenario.ParamFuncs, scenario.ParamInsn, scenario.ParamData:
-			names = append(names, op.Target)
-		case scenario.ParamInto, scenario.ParamIntos, scenario.ParamCallee:
-			names = append(names, op.Targets...)
-		}
-	}
-	return names
-}
-
-// fewerSymbols omits functions, data and missing symbols that no probe, label, operation, handler
-// or source names. Code may still refer to them; then the run shows it.
+// fewerSymbols omits functions, data and missing symbols that no other part names. Code may still
+// refer to them; then the run shows it.
 func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 	used := make(map[string]bool)
-	for i := range s.Probes {
-		used[s.Probes[i].Func], used[s.Probes[i].Symbol], used[s.Probes[i].Entry] = true, true, true
-		for _, steps := range s.Probes[i].Handlers() {
-			for _, st := range *steps {
-				if !st.Kind.Has(scenario.StepProbe) {
-					used[st.Func] = true
-				}
+	for _, l := range scenario.Lists {
+		for i := range l.Len(s) {
+			l.Symbols(l.At(s, i), func(name string) { used[name] = true })
+		}
+	}
+	if s.Machine.Memory != 0 { // stores are then reported under the names of their targets
+		for _, op := range operations(s) {
+			for i := range s.Datas {
+				d := &s.Datas[i]
+				used[d.Name] = used[d.Name] || slices.ContainsFunc(op.Args, func(v uint64) bool {
+					return v-uint64(d.At) < uint64(len(d.Bytes))
+				})
 			}
 		}
 	}
-	for i := range s.Labels {
-		used[s.Labels[i].Func], used[s.Labels[i].Target] = true, true
-	}
-	usedAround(s, used)
-	for i := range s.Tasks {
-		for _, op := range s.Tasks[i].Ops {
-			for _, name := range symbols(&op) {
-				used[name] = true
+	for _, l := range scenario.Lists {
+		if l.Paragraph != scenario.InText {
+			continue
+		}
+		for i := l.Len(s) - 1; i >= 0; i-- {
+			x := l.At(s, i)
+			name := l.Name(x)
+			if l.Given && used[name] { // nothing names a missing symbol
+				continue
 			}
-			if s.Machine.Memory != 0 { // stores are then reported under the names of their targets
-				for i := range s.Datas {
-					d := &s.Datas[i]
-					used[d.Name] = used[d.Name] || slices.ContainsFunc(op.Args, func(v uint64) bool {
-						return v-uint64(d.At) < uint64(len(d.Bytes))
-					})
-				}
-			}
+			list = append(list, Edit{Beginning: true, Says: l.Called(x) + " left out", apply: func(c *scenario.Scenario) {
+				l.Drop(c, i)
+				scenario.DropSymbol(c, name)
+			}})
 		}
-	}
-	for i := range s.Sources {
-		used[s.Sources[i].Run] = true
-	}
-	for i := len(s.Texts) - 1; i >= 0; i-- {
-		if !used[s.Texts[i].Name] {
-			list = append(list, Edit{Beginning: true, Says: "function " + s.Texts[i].Name + " left out",
-				apply: func(c *scenario.Scenario) { dropText(c, i) }})
-		}
-	}
-	for i := len(s.Datas) - 1; i >= 0; i-- {
-		if !used[s.Datas[i].Name] {
-			list = append(list, Edit{Beginning: true, Says: "data " + s.Datas[i].Name + " left out",
-				apply: func(c *scenario.Scenario) { dropData(c, i) }})
-		}
-	}
-	for i := len(s.Missing) - 1; i >= 0; i-- {
-		list = append(list, Edit{Beginning: true, Says: "symbol " + s.Missing[i].Name + " left out",
-			apply: func(c *scenario.Scenario) { c.Missing = slices.Delete(c.Missing, i, i+1) }})
 	}
 	return list
+}
+
+// WithoutExpectation omits the expected result of an operation, or an operation that only
+// compares.
+func WithoutExpectation(s *scenario.Scenario, task, op int) Edit {
+	says := fmt.Sprintf("task %s: what operation %d is to find left out", s.Tasks[task].Name, op)
+	return Edit{Says: says, apply: func(c *scenario.Scenario) {
+		t := &c.Tasks[task]
+		if t.Ops[op].Kind != act.Expect {
+			t.Ops[op].Checked, t.Ops[op].Returns, t.Ops[op].Bits = false, 0, 0
+			return
+		}
+		t.Ops = slices.Delete(t.Ops, op, op+1)
+		if op < t.Setup {
+			t.Setup--
+		}
+		if len(t.Ops) == 0 {
+			c.Tasks = slices.Delete(c.Tasks, task, task+1)
+		}
+	}}
 }

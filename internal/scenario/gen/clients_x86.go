@@ -19,10 +19,9 @@ const (
 	directAt    arch.Addr = 0xffffffff8104f600
 )
 
-// patches adds a function that is live patched once or twice, its replacements and, sometimes, a
+// drawPatches adds a function that is live patched once or twice, its replacements and, sometimes, a
 // probe after its site, which is never hit while the function is patched.
-func (g *maker) patches() {
-	g.part("patches")
+func drawPatches(g *maker) {
 	if !g.one(10) || !g.sc.Machine.Kernel.Ftrace || len(g.sc.Modules) > 0 {
 		return
 	}

@@ -11,11 +11,10 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// entry adds a function that begins with a site of ftrace, probes there, and a task that
+// drawEntry adds a function that begins with a site of ftrace, probes there, and a task that
 // registers them while clients of ftrace come and go. A client that may change where a call
 // continues prevents arming a probe with a post_handler.
-func (g *maker) entry() {
-	g.part("entry")
+func drawEntry(g *maker) {
 	if !g.one(8) || !g.sc.Machine.Kernel.Ftrace {
 		return
 	}
@@ -84,10 +83,9 @@ func (g *maker) entry() {
 	g.alone("entrant", append(ops, call))
 }
 
-// crowd adds short functions with so many probes that their detours need more than a page, and
+// drawCrowd adds short functions with so many probes that their detours need more than a page, and
 // exercises all of them at once, so that a page is freed.
-func (g *maker) crowd() {
-	g.part("crowd")
+func drawCrowd(g *maker) {
 	if !g.one(150) || !g.sc.Machine.Batches || !g.sc.Machine.Kernel.Optprobes ||
 		g.sc.Machine.Edition == rules.Edition26 {
 		return
@@ -125,10 +123,9 @@ func (g *maker) crowd() {
 	g.alone("crowd", ops)
 }
 
-// contended adds a return probe with few instances on a short function that a task on each CPU
+// drawContended adds a return probe with few instances on a short function that a task on each CPU
 // calls repeatedly: CPUs take and return instances at the same time.
-func (g *maker) contended() {
-	g.part("contended")
+func drawContended(g *maker) {
 	if !g.one(8) {
 		return
 	}
@@ -144,10 +141,9 @@ func (g *maker) contended() {
 	g.alone("holder", []scenario.Op{register, give, give, unregister, give, register, call, give, unregister})
 }
 
-// going adds tasks that yield in a function with a return probe and exit there, while the probe
+// drawGoing adds tasks that yield in a function with a return probe and exit there, while the probe
 // comes and goes: calls that never return, under a probe that is gone.
-func (g *maker) going() {
-	g.part("going")
+func drawGoing(g *maker) {
 	if !g.one(12) {
 		return
 	}
@@ -175,9 +171,8 @@ func (g *maker) going() {
 	}
 }
 
-// inInit adds a probe in a module's init text, which exists only while init runs.
-func (g *maker) inInit() {
-	g.part("in-init")
+// drawInInit adds a probe in a module's init text, which exists only while init runs.
+func drawInInit(g *maker) {
 	if len(g.sc.Modules) == 0 || len(g.sc.Modules[0].Init) == 0 || !g.one(3) {
 		return
 	}
@@ -188,11 +183,10 @@ func (g *maker) inInit() {
 	g.alone("starter", []scenario.Op{register, give, unregister, register, give, register, unregister})
 }
 
-// joint adds a function with several probes on one instruction, each with its own handlers or
+// drawJoint adds a function with several probes on one instruction, each with its own handlers or
 // registered disabled. A task registers, unregisters and switches them between calls: the state
 // of the address depends on all its probes.
-func (g *maker) joint() {
-	g.part("joint")
+func drawJoint(g *maker) {
 	if !g.one(5) {
 		return
 	}

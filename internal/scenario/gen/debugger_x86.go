@@ -13,10 +13,9 @@ const (
 	uprobedAt    arch.Addr = 0xffffffff81055000
 )
 
-// debugger adds a function with a debugger's breakpoint that comes and goes while tasks call the
+// drawDebugger adds a function with a debugger's breakpoint that comes and goes while tasks call the
 // function. It has no probe: conflicts between a breakpoint and a probe are no fault of kprobes.
-func (g *maker) debugger() {
-	g.part("debugger")
+func drawDebugger(g *maker) {
 	if !g.one(12) || (g.on.Contract || g.on.Few) && !g.on.Debugger {
 		return
 	}
@@ -40,10 +39,9 @@ func (g *maker) debugger() {
 	g.alone("debuggee", []scenario.Op{call, {Kind: act.Schedule}, call})
 }
 
-// uprobes adds a function that the handler of a uprobe calls and, mostly, a probe in it that
+// drawUprobes adds a function that the handler of a uprobe calls and, mostly, a probe in it that
 // comes and goes while tasks hit the uprobe.
-func (g *maker) uprobes() {
-	g.part("uprobes")
+func drawUprobes(g *maker) {
 	if !g.one(12) || (g.on.Contract || g.on.Few) && !g.on.Uprobes {
 		return
 	}

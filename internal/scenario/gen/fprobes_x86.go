@@ -17,10 +17,9 @@ const (
 	hookedBy arch.Addr = 0xffffffff81050800
 )
 
-// fprobes adds functions hooked by an fprobe. Some scenarios add others with a site, one of which
+// drawFprobes adds functions hooked by an fprobe. Some scenarios add others with a site, one of which
 // nests deeper than calls are followed, a return probe on one of them, or a second fprobe.
-func (g *maker) fprobes() {
-	g.part("fprobes")
+func drawFprobes(g *maker) {
 	m := &g.sc.Machine
 	if e := m.Edition; !g.one(8) || !m.Kernel.Ftrace || e != rules.EditionNone && e < rules.Edition65 ||
 		m.Quiesce == kapi.QuiesceStackCheck || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {

@@ -108,7 +108,7 @@ func (f *function) callee() (arch.Addr, bool) {
 		return 0, false
 	}
 	f.calls += f.g.takes[i]
-	return f.g.textAt(f.g.made[i]), true
+	return f.g.sc.Text(f.g.made[i]).At, true
 }
 
 // item adds an instruction, or a few that belong together.
@@ -333,9 +333,6 @@ func (f *function) straight() {
 	}
 	f.put(0xc3)
 }
-
-// textAt returns a function's address.
-func (g *maker) textAt(name string) arch.Addr { return g.sc.Text(name).At }
 
 // texts draws the functions one after another, some without a gap between them.
 func (g *maker) texts() {

@@ -135,7 +135,7 @@ func (g *maker) sources() {
 	if g.one(3) {
 		s := scenario.Source{Kind: scenario.SourceNMI, CPU: g.rand.N(g.sc.Machine.CPUs), AtMost: 1}
 		if g.sc.Machine.Patch == era.PatchBreakpoint && !g.nests && !g.interrupted() {
-			if s.Run = g.funcs[0]; g.text(faultsName) && g.one(2) {
+			if s.Run = g.funcs[0]; g.sc.Text(faultsName) != nil && g.one(2) {
 				s.Run = faultsName
 			}
 		}

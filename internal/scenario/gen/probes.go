@@ -223,7 +223,7 @@ func (g *maker) jprobe(name string) scenario.Probe {
 		return p
 	}
 	p.Entry = entry
-	if g.text(entry) {
+	if g.sc.Text(entry) != nil {
 		return p
 	}
 	code := by32(g, []byte{0xbf, 7, 0, 0, 0, 0x48, 0x89, 0x7c, 0x24, 0x08}, // mov $7,%edi; mov %rdi,8(%rsp)
@@ -244,11 +244,6 @@ const (
 	entry             = "entry"
 	entryAt arch.Addr = 0xffffffff81080000
 )
-
-// text reports whether a function of that name exists.
-func (g *maker) text(name string) bool {
-	return slices.ContainsFunc(g.sc.Texts, func(t scenario.Text) bool { return t.Name == name })
-}
 
 // some draws a function, mostly the first.
 func (g *maker) some() string {

@@ -19,7 +19,7 @@ import (
 func (g *maker) calls() {
 	g.kinds = g.kinds[:0]
 	for _, k := range drawn() {
-		if m := &g.sc.Machine; k.Setting != "" && !m.Has(k.Setting) || k.Has(scenario.ParamLabel) &&
+		if m := &g.sc.Machine; k.Setting != "" && !m.Has(k.Setting) || k.Takes(scenario.TheLabels) &&
 			m.Edition == rules.Edition26 {
 			continue
 		}
@@ -120,19 +120,19 @@ func (g *maker) ops(own []string) []scenario.Op {
 func (g *maker) op(own []string) scenario.Op {
 	op := scenario.Op{Kind: g.kinds[g.rand.N(len(g.kinds))]}
 	for _, a := range op.Kind.Params {
-		switch a.Kind {
-		case scenario.ParamProbe:
-			op.Target = own[g.rand.N(len(own))]
-		case scenario.ParamProbes:
+		switch {
+		case a.Kind == scenario.ParamParts:
 			op.Targets = g.batch(own)
-		case scenario.ParamOn:
+		case a.Of == scenario.TheProbes:
+			op.Target = own[g.rand.N(len(own))]
+		case a.Kind == scenario.ParamOn:
 			op.On = !g.one(3)
-		case scenario.ParamLabel:
+		case a.Of == scenario.TheLabels:
 			if !g.labelled {
 				return g.settled()
 			}
 			op.Target = "key"
-		case scenario.ParamFunc:
+		case a.Kind == scenario.ParamFunc:
 			return g.call()
 		}
 	}
@@ -307,8 +307,7 @@ func (g *maker) absent(given bool) {
 // online, and between set_cpu_online and the CPU's first interrupt no instruction serialises
 // (start_secondary). According to the processor manuals that interrupt may run old text, so no
 // kernel promises otherwise.
-func (g *maker) firstInterrupts() {
-	s := g.sc
+func firstInterrupts(s *scenario.Scenario) {
 	if len(s.Sites) == 0 {
 		return
 	}

@@ -12,10 +12,9 @@ const (
 	universeAt   arch.Addr = 0xffffffff81051000
 )
 
-// universes adds a function and its callee that are live patched together, once or twice, while
+// drawUniverses adds a function and its callee that are live patched together, once or twice, while
 // tasks are inside them. Sometimes another task than the patching one reverts the patch.
-func (g *maker) universes() {
-	g.part("universes")
+func drawUniverses(g *maker) {
 	if m := &g.sc.Machine; !g.one(10) || !m.Kernel.Ftrace || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
 		return
 	}

@@ -36,28 +36,39 @@ const (
 	crowdSteps = 3_000_000 // boundaries of a run with a crowd
 )
 
-// wide adds these parts.
-func (g *maker) wide() {
-	g.tastes()
-	g.preamble()
-	g.siblings()
-	g.nesting()
+// tales are the parts of a scenario that are drawn by themselves: a function and who runs it, with
+// what is patched there. Those that are early come before the probers.
+var tales = []struct {
+	part  string
+	early bool
+	draw  func(g *maker)
+}{
+	{"tastes", true, drawTastes},
+	{"preamble", true, drawPreamble},
+	{"siblings", true, drawSiblings},
+	{"nesting", true, drawNesting},
+	{"odds", false, drawOdds},
+	{"entry", false, drawEntry},
+	{"crowd", false, drawCrowd},
+	{"contended", false, drawContended},
+	{"going", false, drawGoing},
+	{"in-init", false, drawInInit},
+	{"joint", false, drawJoint},
+	{"patches", false, drawPatches},
+	{"debugger", false, drawDebugger},
+	{"fprobes", false, drawFprobes},
+	{"universes", false, drawUniverses},
+	{"uprobes", false, drawUprobes},
 }
 
-// wideTasks adds the parts that have tasks of their own.
-func (g *maker) wideTasks() {
-	g.odds()
-	g.entry()
-	g.crowd()
-	g.contended()
-	g.going()
-	g.inInit()
-	g.joint()
-	g.patches()
-	g.debugger()
-	g.fprobes()
-	g.universes()
-	g.uprobes()
+// tales draws the early ones, or the others.
+func (g *maker) tales(early bool) {
+	for i := range tales {
+		if t := &tales[i]; t.early == early {
+			g.part(t.part)
+			t.draw(g)
+		}
+	}
 }
 
 // direct reports whether a kernel assumes that its text has no jumps through registers. Since 6.6
@@ -81,10 +92,9 @@ func (g *maker) alone(name string, ops []scenario.Op) {
 	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})
 }
 
-// tastes adds a function of randomly encoded instructions, which nothing calls, as input for the
+// drawTastes adds a function of randomly encoded instructions, which nothing calls, as input for the
 // rules and the decoder. odds registers probes there.
-func (g *maker) tastes() {
-	g.part("tastes")
+func drawTastes(g *maker) {
 	if !g.one(4) {
 		return
 	}
@@ -185,7 +195,7 @@ var encodings = [...][]byte{
 // tasted draws operations on probes at some of these instructions. One is always at the last,
 // since the kernel then decodes all before it.
 func (g *maker) tasted() (ops []scenario.Op) {
-	if !g.text(tastesName) {
+	if g.sc.Text(tastesName) == nil {
 		return nil
 	}
 	starts := Boundaries(g.sc, tastesName)
@@ -208,7 +218,7 @@ func (g *maker) tasted() (ops []scenario.Op) {
 
 // emulatedOps draws operations on probes at instructions that newer kernels emulate.
 func (g *maker) emulatedOps() (ops []scenario.Op) {
-	if !g.text(emulatedName) || !g.one(2) {
+	if g.sc.Text(emulatedName) == nil || !g.one(2) {
 		return nil
 	}
 	starts := Boundaries(g.sc, emulatedName)
@@ -227,10 +237,9 @@ func (g *maker) emulatedOps() (ops []scenario.Op) {
 	return ops
 }
 
-// preamble adds a function with the name of the preamble that kernels with type-checked calls put
+// drawPreamble adds a function with the name of the preamble that kernels with type-checked calls put
 // before a function.
-func (g *maker) preamble() {
-	g.part("preamble")
+func drawPreamble(g *maker) {
 	if !g.on.Contract || !g.one(25) { // releases of one edition differ, so this is only for a given kernel
 		return
 	}
@@ -253,9 +262,8 @@ func (g *maker) preambled() (ops []scenario.Op) {
 	return []scenario.Op{{Kind: act.Register, Target: k}, {Kind: act.Unregister, Target: k}}
 }
 
-// siblings adds a second return probe to a function that has one: calls return through both.
-func (g *maker) siblings() {
-	g.part("siblings")
+// drawSiblings adds a second return probe to a function that has one: calls return through both.
+func drawSiblings(g *maker) {
 	if !g.one(3) {
 		return
 	}
@@ -270,10 +278,9 @@ func (g *maker) siblings() {
 	}
 }
 
-// nesting makes handlers that call a function call another one than the first, so that all kinds
+// drawNesting makes handlers that call a function call another one than the first, so that all kinds
 // of probes are hit in handlers. A function that may sleep, or call one that does, is excluded.
-func (g *maker) nesting() {
-	g.part("nesting")
+func drawNesting(g *maker) {
 	if g.faulty || g.sleeps || !g.one(2) {
 		return
 	}
@@ -306,10 +313,9 @@ func Kernels(p *scenario.Probe) bool {
 	return p.Symbol == switchName || p.Func == "" && slices.Contains(kernels[:], p.Symbol) || p.Name == preambleProbe
 }
 
-// odds adds a task with unusual requests: an empty array, an array with one invalid return probe,
+// drawOdds adds a task with unusual requests: an empty array, an array with one invalid return probe,
 // a function of the kernel, and the functions above.
-func (g *maker) odds() {
-	g.part("odds")
+func drawOdds(g *maker) {
 	m := &g.sc.Machine
 	ops := append(append(g.tasted(), g.preambled()...), g.emulatedOps()...)
 	if m.Batches && g.one(10) {

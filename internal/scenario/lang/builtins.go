@@ -20,9 +20,10 @@ const defaultCPUs = 2
 // verb is one builtin of the language. Its signature ends a message about a wrong call, and
 // says is its text in docs/scenarios.md.
 type verb struct {
-	sig  string
-	do   func(*loader, *call) (starlark.Value, error)
-	says string
+	sig    string
+	do     func(*loader, *call) (starlark.Value, error)
+	says   string
+	kernel []string // the kernel's names for it
 }
 
 func (v verb) name() string {
@@ -39,97 +40,34 @@ type chapter struct {
 // chapters is the whole language; docs/scenarios.md is made from it.
 var chapters = []chapter{
 	{"The machine", []verb{
-		{`scenario(name = None, says = "", needs = "nothing")`, (*loader).doScenario,
-			"`name` is the scenario's (else that of the file), `says` a sentence: what it shows; `needs`: what a " +
+		{sig: `scenario(name = None, says = "", needs = "nothing")`, do: (*loader).doScenario,
+			says: "`name` is the scenario's (else that of the file), `says` a sentence: what it shows; `needs`: what a " +
 				"violation goes on passing through while it is shrunk: `\"interrupt\"`, see " +
 				"[below](#what-is-expected)"},
-		{machineSig(), (*loader).doMachine,
-			"the machine and its kernel: see the next table"},
+		{sig: machineSig(), do: (*loader).doMachine,
+			says: "the machine and its kernel: see the next table"},
 	}},
-	{"Text and data", []verb{
-		{`text(name, hex, at = None, size = None, extable = [])`, (*loader).doText,
-			"a function by its bytes: pairs of digits, blanks and `#` comments between them, or what one " +
-				"pastes: `0x55, 0x48`, " +
-				"`b\"\\x55\\x48\"`, `[0x55, 0x48]`, lines of `objdump -d`, gdb's `disassemble /r` or `x/16xb`, `xxd`, `hexdump -C` or `kpsim check --func`, `.byte 0x55, 72`. `size` is only checked. `extable`: offsets of instructions that have an exception-table entry"},
-		{`data(name, hex = "", at = None, size = None, away = False)`, (*loader).doData,
-			"writable memory: these bytes, and zeros up to `size`. `away`: it isn't in memory when a run " +
-				"begins: who accesses it sleeps in the page fault until it is. It takes whole pages"},
-		{`percpu(name, hex = "", at = None, size = None)`, (*loader).doPerCPU,
-			"the same, of which each CPU has a copy that it finds through `gs`; nothing is at its address " +
-				"itself. `expect` looks at the copy of the task's CPU"},
-		{`elf(file, at = None)`, (*loader).doELF,
-			"all functions and data of a `.o` file: `o.f`, " +
+	{"Text and data", slices.Concat(makers(scenario.TheTexts, scenario.TheDatas), []verb{
+		{sig: `elf(file, at = None)`, do: (*loader).doELF,
+			says: "all functions and data of a `.o` file: `o.f`, " +
 				"`o[\"f.part.0\"]`, `o.counter`, `o[\".data\"]`. What it refers to is looked up among the functions and data above it, then among the kernel's exports: `cond_resched`, `cond_resched_tasks_rcu_qs`, `do_exit`, which ends the program that calls it, `jprobe_return`. Of a kernel module, a `.ko` file, only those functions that are named, and what they refer to; its text is patched as while a kernel loads it"},
-		{`stub(name, returns = 0, fill = None, calls = None)`, (*loader).doStub,
-			"a function that stands for one of the kernel's, for what is below it. `fill = (1, " +
+		{sig: `stub(name, returns = 0, fill = None, calls = None)`, do: (*loader).doStub,
+			says: "a function that stands for one of the kernel's, for what is below it. `fill = (1, " +
 				"\"00ff\")`: it stores these bytes where its first argument points to; then it returns the number `returns`, or goes on in the function `calls`, or in one that the kernel exports: `calls = \"do_exit\"`"},
-		{`missing(name, at, size = 4096)`, (*loader).doMissing,
-			"a symbol that a module refers to and nobody defines: `elf()` makes them. A run that calls it, or " +
-				"reads there, ends in an error that names it. Whole pages"},
-		{`insns(f)`, (*loader).doInsns,
-			"the offsets of a function's instructions, for loops: `[0, 1, 4]`"},
-	}},
-	{"Probes, and what is patched", []verb{
-		{`kprobe(name, at = None, offset = 0, pre = [count()], post = None, fault = None, symbol = None, disabled = False)`, (*loader).doKprobe,
-			"a probe at `at + offset`, not yet registered. `pre` runs before the probed instruction, `post` " +
-				"after it; each is a list of steps, `None` is none. `fault`: what runs when a handler or the " +
-				"copied instruction faults (2.6, 4.15). `symbol`: the kernel is told this name, and looks it " +
-				"up: instead of `at`, or, which is a mistake, beside it. `disabled`: it is registered so"},
-		{`kretprobe(name, at = None, handler = [count()], entry = None, maxactive = 0, data_size = 0, symbol = None, offset = 0, disabled = False)`, (*loader).doKretprobe,
-			"a return probe: `handler` runs where a call has returned, `entry` where it begins; `maxactive` " +
-				"calls at a time are followed (0: the edition's default), each with `data_size` bytes of its " +
-				"own for the two handlers. Without `entry` and `data_size` in 2.6"},
-		{`jprobe(name, at = None, entry = None, symbol = None, offset = 0, disabled = False)`, (*loader).doJprobe,
-			"a jprobe (2.6): `entry` runs first, with the arguments of the function at `at`: a function that " +
-				"ends in `jprobe_return`, as `stub(\"e\", calls = \"jprobe_return\")`, or a list of steps"},
-		{`jump_label(name, at, target, offset = 0, toff = 0)`, (*loader).doJumpLabel,
-			"a 5-byte nop `0f1f440000` at `at + offset` that flips to a jump to `target`, or `toff` bytes " +
-				"behind it, and back"},
-		{`module(name, funcs, init_funcs = [], data = [], init = None, exit = None, loaded = False)`,
-			(*loader).doModule,
-			"`funcs` are there while the module is loaded, in pages of their own (`at`); `loaded`: it is so " +
-				"from the beginning; the function `init` runs when it is loaded, `exit` when it is unloaded; " +
-				"`init_funcs` go when `init` has returned 0, and lie in pages of their own, too. `data` come " +
-				"and go with it: each time it is loaded they hold their `hex` again, and who accesses them " +
-				"when it is gone uses freed memory"},
-		{`fentry(at)`, (*loader).doSite,
-			"ftrace's site: the 5-byte nop at a function's beginning, or behind its endbr64, that becomes a " +
-				"call while somebody wants it. With `machine(ftrace = True)` a probe there goes through it. " +
-				"The calls of `__fentry__` of an object are such sites without being told, on a machine with " +
-				"ftrace or a `tracer()`"},
-		{`fprobe(name, funcs, entry = None, exit = None)`, (*loader).doFprobe,
-			"an fprobe (5.18), not yet registered: a client of ftrace for the functions `funcs`, each with a " +
-				"site. The function `entry` is called where a call of one begins, `exit` where it has " +
-				"returned, both without arguments"},
-		{`lock_prefix(at)`, (*loader).doLocked,
-			"the instruction at `f`, or `f + 4`, begins with a lock prefix (`f0`), which alternatives take " +
-				"away while one CPU is online. No jump goes over it"},
-		{`alternative(at, hex)`, (*loader).doAlternative,
-			"the instruction at `f`, or `f + 4`, in whose place `apply_alternatives()` puts another one of as " +
-				"many bytes, as boot does where the processor has a feature"},
-		{`reserved(at, by, size = None)`, (*loader).doReserved,
-			"a place that a table of the kernel names, so that kprobes refuses or restricts probes there: `by` " +
-				"is `\"bug\"`, the ud2 of a BUG or WARN; `\"jump label\"` or `\"static call\"`, a site that isn't patched in this scenario, with its `size` in bytes; or `\"blacklist\"`, in a function that refuses probes. `elf()` adds those that the object's tables name"},
-		{`static_call(name, sites = [], tails = [], trampoline = None, target = None)`, (*loader).doStaticCall,
-			"a call whose target is patched: 5-byte nops `0f1f440000` at `sites` that become calls, and " +
-				"`c3cccccccc` at `tails`, a ret that becomes a jump; with a `target` they are calls and jumps " +
-				"of that already. `trampoline` is a function that is a tail of it and nothing else, for those " +
-				"who call it by that"},
-	}},
+	}, makers(scenario.TheMissing), []verb{
+		{sig: `insns(f)`, do: (*loader).doInsns,
+			says: "the offsets of a function's instructions, for loops: `[0, 1, 4]`"},
+	})},
+	{"Probes, and what is patched", makers(between(scenario.InProbes, scenario.InOthers)...)},
 	{"Steps of a handler", steps()},
-	{"Programs", append([]verb{
-		{`task(name = None, cpu = 0, ops = [], repeat = 1, background = False, setup = 0)`, (*loader).doTask,
-			"a kernel thread on a CPU that does `ops`, `repeat` times; `background`: not again once all tasks " +
-				"without it have ended; `setup`: so many of `ops` are done before any task begins, with a " +
-				"kernel's own engine, whose state can be kept; with kpsim's they are the task's first"},
-	}, operations()...)},
-	{"Interrupts", sources()},
+	{"Programs", append(makers(scenario.TheTasks), operations()...)},
+	{"Interrupts", makers(scenario.TheSources)},
 	{"What is expected", []verb{
-		{`never(canary = None)`, (*loader).doNever,
-			"no schedule breaks any property. `canary`: with this mutant some schedule must, which shows that " +
+		{sig: `never(canary = None)`, do: (*loader).doNever,
+			says: "no schedule breaks any property. `canary`: with this mutant some schedule must, which shows that " +
 				"the search can see. This is the default"},
-		{`sometimes(property)`, (*loader).doSometimes,
-			"some schedule breaks the `property` of this name, or ID, `\"T2\"`; `kpsim list` has them"},
+		{sig: `sometimes(property)`, do: (*loader).doSometimes,
+			says: "some schedule breaks the `property` of this name, or ID, `\"T2\"`; `kpsim list` has them"},
 	}},
 }
 

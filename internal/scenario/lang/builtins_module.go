@@ -15,10 +15,6 @@ import (
 	"kpsim/smp/image"
 )
 
-// missingSize is the room that a missing symbol has by default: a page, so that
-// a read after its start is named as well.
-const missingSize = int(scenario.Page)
-
 // A module is a placed .ko. Only the used parts become part of the scenario, because a trace
 // couldn't hold thousands of functions.
 type module struct {
@@ -125,7 +121,7 @@ func (m *module) add(at arch.Addr) []arch.Addr {
 	}
 	for i := range m.img.Imports {
 		if s := &m.img.Imports[i]; inside(s.Addr, s.Size) && m.first(s.Addr) {
-			m.l.addMissing(scenario.Missing{Name: s.Name, At: s.Addr, Size: s.Size}, m.c)
+			m.l.add(scenario.TheMissing, &scenario.Missing{Name: s.Name, At: s.Addr, Size: s.Size}, m.c)
 		}
 	}
 	return nil
@@ -172,27 +168,6 @@ func wordRefs(a *arch.Arch, b []byte, step int) (refs []arch.Addr) {
 		}
 	}
 	return refs
-}
-
-func (l *loader) addMissing(s scenario.Missing, c *call) {
-	l.position[scenario.PartOf(scenario.TheMissing, len(l.s.Missing))] = c.at
-	l.s.Missing = append(l.s.Missing, s)
-	l.taken(s.At, s.Size, scenario.Page)
-	l.symbols[s.Name] = s.At
-}
-
-func (l *loader) doMissing(c *call) (starlark.Value, error) {
-	s := scenario.Missing{Size: missingSize}
-	var at starlark.Value
-	err := c.unpack("name", &s.Name, "at", &at, "size?", &s.Size)
-	if err != nil {
-		return nil, err
-	}
-	if s.At, err = address(at, 0); err != nil {
-		return nil, err
-	}
-	l.addMissing(s, c)
-	return starlark.None, nil
 }
 
 // doStub makes a function that stands for one of the kernel's.

@@ -5,39 +5,12 @@ import (
 	"cmp"
 	"slices"
 
-	"go.starlark.net/starlark"
-
-	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
-
-// doReserved makes a reserved place.
-func (l *loader) doReserved(c *call) (starlark.Value, error) {
-	var at starlark.Value
-	var by string
-	size := -1
-	if err := c.unpack("at", &at, "by", &by, "size?", &size); err != nil {
-		return nil, err
-	}
-	f, err := function("at", at)
-	if err != nil {
-		return nil, err
-	}
-	r := scenario.Reserved{Func: f.name, Offset: int(f.off), Size: size}
-	if r.By, err = nearest.Lookup[scenario.Reason]("by", by, scenario.ReasonWords); err != nil {
-		return nil, err
-	}
-	if size < 0 {
-		r.Size = scenario.ReasonSizes[r.By]
-	}
-	l.position[scenario.PartOf(scenario.TheReserved, len(l.s.Reserved))] = c.at
-	l.s.Reserved = append(l.s.Reserved, r)
-	return starlark.None, nil
-}
 
 // addSites makes what an object's tables say of its functions part of the scenario, as
 // far as those functions are: the call of __fentry__ is a site of ftrace, on a machine
@@ -85,16 +58,12 @@ func (l *loader) reserve(r scenario.Reserved, text int) {
 }
 
 // taken reports whether the program names the owner of a place in a function.
-func taken(s *scenario.Scenario, function string, off int) bool {
-	here := func(x scenario.Site) bool { return x.Func == function && x.Offset == off }
-	return slices.ContainsFunc(s.Sites, here) ||
-		slices.ContainsFunc(s.Labels, func(x scenario.Label) bool { return x.Func == function && x.Offset == off }) ||
-		slices.ContainsFunc(s.Calls, func(x scenario.StaticCall) bool {
-			return slices.ContainsFunc(x.Sites, func(x scenario.CallSite) bool {
-				return x.Func == function && x.Offset == off
-			})
-		}) ||
-		slices.ContainsFunc(s.Reserved, func(x scenario.Reserved) bool {
-			return x.By != scenario.ReservedBlacklist && x.Func == function && x.Offset == off
-		})
+func taken(s *scenario.Scenario, function string, off int) (is bool) {
+	s.Patched(func(t scenario.Patched) {
+		owned := !t.Trampoline && t.Kind != image.SiteLock && t.Kind != image.SiteAlternative
+		is = is || owned && t.Func == function && t.Offset == off
+	})
+	return is || slices.ContainsFunc(s.Reserved, func(x scenario.Reserved) bool {
+		return x.By != scenario.ReservedBlacklist && x.Func == function && x.Offset == off
+	})
 }

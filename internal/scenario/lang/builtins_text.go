@@ -15,24 +15,9 @@ import (
 	"kpsim/smp/kernel"
 )
 
-// addText adds a function and keeps the next one out of its way.
+// addText adds a function.
 func (l *loader) addText(t scenario.Text, c *call) location {
-	l.position[scenario.PartOf(scenario.TheTexts, len(l.s.Texts))] = c.at
-	l.s.Texts = append(l.s.Texts, t)
-	l.taken(t.At, len(t.Code), 16)
-	return l.symbol("function", t.Name, t.At)
-}
-
-func (l *loader) addData(d scenario.Data, c *call) location {
-	l.position[scenario.PartOf(scenario.TheDatas, len(l.s.Datas))] = c.at
-	l.s.Datas = append(l.s.Datas, d)
-	l.taken(d.At, d.Room(), scenario.Page)
-	return l.symbol("data", d.Name, d.At)
-}
-
-func (l *loader) symbol(what, name string, at arch.Addr) location {
-	l.symbols[name] = at
-	return location{what: what, name: name, at: at}
+	return l.add(scenario.TheTexts, &t, c).(location)
 }
 
 // taken moves the places of what comes next past [at, at+n), to an address that
@@ -45,87 +30,6 @@ func (l *loader) taken(at arch.Addr, n int, boundary arch.Addr) {
 	case at >= a.Addr(scenario.DataBase) && end > l.data:
 		l.data = scenario.Align(end, 16)
 	}
-}
-
-func (l *loader) doText(c *call) (starlark.Value, error) {
-	var t scenario.Text
-	var hex, at, size, extable starlark.Value
-	err := c.unpack("name", &t.Name, "hex", &hex, "at??", &at, "size??", &size, "extable?", &extable)
-	if err != nil {
-		return nil, err
-	}
-	if t.Code, err = bytesOf(t.Name, hex); err != nil {
-		return nil, err
-	}
-	if t.At, err = address(at, l.text); err != nil {
-		return nil, err
-	}
-	if size != nil {
-		n, err := number("size", size)
-		if err != nil {
-			return nil, err
-		}
-		if n != uint64(len(t.Code)) {
-			return nil, fmt.Errorf("size = %d, but hex of %q has %d bytes; correct one of them", n, t.Name, len(t.Code))
-		}
-	}
-	if extable != nil {
-		offsets, err := sequence("extable", extable, "write [3, 8]")
-		if err != nil {
-			return nil, err
-		}
-		for i, v := range offsets {
-			off, err := starlark.AsInt32(v)
-			if err != nil {
-				return nil, fmt.Errorf("extable[%d] is %.40s; give offsets of instructions", i, v)
-			}
-			t.Extable = append(t.Extable, off)
-		}
-	}
-	return l.addText(t, c), nil
-}
-
-func (l *loader) doData(c *call) (starlark.Value, error) { return l.block(c, false) }
-
-func (l *loader) doPerCPU(c *call) (starlark.Value, error) { return l.block(c, true) }
-
-func (l *loader) block(c *call, perCPU bool) (starlark.Value, error) {
-	d := scenario.Data{PerCPU: perCPU}
-	var hex, at, size starlark.Value
-	params := []any{"name", &d.Name, "hex?", &hex, "at??", &at, "size??", &size}
-	if !perCPU {
-		params = append(params, "away?", &d.Away)
-	}
-	err := c.unpack(params...)
-	if err != nil {
-		return nil, err
-	}
-	if d.Bytes, err = bytesOf(d.Name, hex); err != nil {
-		return nil, err
-	}
-	if size != nil {
-		n, err := number("size", size)
-		if err != nil {
-			return nil, err
-		}
-		if n < uint64(len(d.Bytes)) || n > scenario.MaxData {
-			return nil, fmt.Errorf("size = %d of %q is out of range; hex has %d bytes, a block at most %d", n, d.Name,
-				len(d.Bytes), scenario.MaxData)
-		}
-		if l.zeros += int(n) - len(d.Bytes); l.zeros > scenario.MaxMemory { // they cost the program nothing
-			return nil, fmt.Errorf("all data up to %q take more than %d bytes; make them smaller", d.Name,
-				scenario.MaxMemory)
-		}
-		d.Bytes = append(d.Bytes, make([]byte, int(n)-len(d.Bytes))...)
-	}
-	next := l.data
-	if d.Away {
-		next = scenario.Align(next, scenario.Page)
-	}
-	if d.At, err = address(at, next); err != nil {
-		return nil, err
-	}
-	return l.addData(d, c), nil
 }
 
 // bytesOf reads what is given as hex: a string of it, a string of bytes, or numbers.
@@ -252,7 +156,8 @@ func (l *loader) addBlock(file string, b *image.Block, c *call) location {
 	if _, taken := l.symbols[name]; taken {
 		name = file + ":" + name // two objects each have their .rodata
 	}
-	return l.addData(scenario.Data{Name: name, At: b.Addr, Bytes: b.Bytes, PerCPU: b.Name == perCPUSection}, c)
+	d := &scenario.Data{Name: name, At: b.Addr, Bytes: b.Bytes, PerCPU: b.Name == perCPUSection}
+	return l.add(scenario.TheDatas, d, c).(location)
 }
 
 func sorted(offsets []int) []int {

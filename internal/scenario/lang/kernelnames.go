@@ -6,35 +6,7 @@ import (
 	"strings"
 
 	"kpsim/internal/nearest"
-	"kpsim/internal/scenario"
-	"kpsim/internal/scenario/act"
 )
-
-// ofKernel lists the kernel's own names of what the language has words for, but for operations,
-// steps and sources, whose rows have them: the function of the language, and those of kernels that do this.
-var ofKernel = map[string][]string{
-	"jump_label":  {"static_key", "static_branch", "DEFINE_STATIC_KEY_FALSE", "DEFINE_STATIC_KEY_TRUE"},
-	"static_call": {"DEFINE_STATIC_CALL", "static_call_key"},
-	"reserved":    {"NOKPROBE_SYMBOL", "within_kprobe_blacklist"},
-	"fentry":      {"__fentry__", "mcount"},
-	"task":        {"kthread_create", "kthread_run", "kthread"},
-}
-
-// kernels are the names of a function of the language in kernels, or of commands that do the same.
-func kernels(verb string) []string {
-	if k := act.Named(verb); k != nil {
-		return k.Kernel
-	}
-	if k := scenario.StepNamed(verb); k != nil {
-		return k.Kernel
-	}
-	for _, k := range scenario.SourceKinds {
-		if k.Word == verb {
-			return k.Kernel
-		}
-	}
-	return ofKernel[verb]
-}
 
 // byEngine are functions of the kernel that the engine calls where the kernel does.
 var byEngine = []string{
@@ -52,9 +24,10 @@ func meant(name string) string {
 	words := strings.Split(name, "_")
 	slices.Reverse(words)
 	turned := strings.Join(words, "_")
-	for _, v := range verbs() {
-		if names := kernels(v); slices.Contains(names, name) || slices.Contains(names, turned) {
-			return "did you mean " + brief(v) + "?"
+	for i := range language {
+		v := &language[i]
+		if slices.Contains(v.kernel, name) || slices.Contains(v.kernel, turned) {
+			return "did you mean " + v.brief() + "?"
 		}
 	}
 	if slices.Contains(byEngine, name) {
@@ -64,9 +37,8 @@ func meant(name string) string {
 }
 
 // brief is how a function is called at the least: register(k).
-func brief(name string) string {
-	i := slices.IndexFunc(language, func(v verb) bool { return v.name() == name })
-	_, list, _ := strings.Cut(language[i].sig, "(")
+func (v *verb) brief() string {
+	_, list, _ := strings.Cut(v.sig, "(")
 	var needed []string
 	for _, p := range strings.Split(strings.TrimSuffix(list, ")"), ", ") {
 		if strings.Contains(p, "=") || strings.HasPrefix(p, "*") {
@@ -74,5 +46,5 @@ func brief(name string) string {
 		}
 		needed = append(needed, p)
 	}
-	return fmt.Sprintf("%s(%s)", name, strings.Join(needed, ", "))
+	return fmt.Sprintf("%s(%s)", v.name(), strings.Join(needed, ", "))
 }

@@ -17,10 +17,10 @@ import (
 type form struct {
 	// into is the field that the value goes into as it is; nil: read reads it.
 	into func(op *scenario.Op) any
-	read func(c *call, name string, v starlark.Value, op *scenario.Op) error
+	read func(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) error
 
 	// print returns the arguments of an operation as they are written, none if they are left out.
-	print func(p *printer, op *scenario.Op) []string
+	print func(p *printer, _ scenario.Param, op *scenario.Op) []string
 
 	otherwise string // what it is if it is left out; "": it may not be
 	none      bool   // None leaves it out too
@@ -28,45 +28,53 @@ type form struct {
 
 // forms has a row for each kind.
 var forms = [...]form{
-	scenario.ParamProbe:  onHandle("probe", "kprobe", func(p *printer, name string) string { return p.probes[name] }),
-	scenario.ParamLabel:  onHandle("label", "jump_label", under("")),
-	scenario.ParamModule: onHandle("module", "module", under("module ")),
-	scenario.ParamFprobe: onHandle("fprobe", "fprobe", under("fprobe ")),
-	scenario.ParamCall:   onHandle("static call", "static_call", under("call ")),
-	scenario.ParamProbes: {
-		read:  readProbes,
-		print: func(p *printer, op *scenario.Op) []string { return []string{bracketed(p.probes, op.Targets)} },
+	scenario.ParamPart: {
+		read: func(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+			op.Target, err = c.handle(a.Of, v)
+			return err
+		},
+		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
+			return []string{p.parts[handle{list: a.Of, name: op.Target}]}
+		},
+	},
+	scenario.ParamParts: {
+		read: readParts,
+		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
+			return []string{bracketed(op.Targets, func(name string) string {
+				return p.parts[handle{list: a.Of, name: name}]
+			})}
+		},
 	},
 	scenario.ParamFunc: {
 		read:  readFunc,
-		print: func(p *printer, op *scenario.Op) []string { return []string{p.symbols[op.Target]} },
+		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string { return []string{p.symbols[op.Target]} },
 	},
 	scenario.ParamInsn: {
-		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
-			at, err := function(name, v)
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			at, err := function(a.Name, v)
 			op.Target, op.Offset = at.name, int(at.off)
 			return err
 		},
 		print: printPlace,
 	},
 	scenario.ParamData: {
-		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
-			d, err := dataPlace(name, v)
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			d, err := dataPlace(a.Name, v)
 			op.Target, op.Offset = d.name, int(d.off)
 			return err
 		},
 		print: printPlace,
 	},
 	scenario.ParamBytes: {
-		read: func(c *call, _ string, v starlark.Value, op *scenario.Op) (err error) {
+		read: func(c *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
 			op.Bytes, err = bytesOf(c.name, v)
 			return err
 		},
-		print: func(_ *printer, op *scenario.Op) []string { return []string{dataString(op.Bytes)} },
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return []string{dataString(op.Bytes)} },
 	},
 	scenario.ParamFuncs: {
-		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
-			fs, err := wholes(name, v)
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			fs, err := wholes(a.Name, v)
 			if err != nil {
 				return err
 			}
@@ -79,15 +87,15 @@ var forms = [...]form{
 			}
 			return nil
 		},
-		print: func(p *printer, op *scenario.Op) []string {
+		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string {
 			var from []string
 			op.Pairs(func(f, _ string) { from = append(from, f) })
 			return []string{several(p, from)}
 		},
 	},
 	scenario.ParamIntos: {
-		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
-			gs, err := wholes(name, v)
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			gs, err := wholes(a.Name, v)
 			if err != nil {
 				return err
 			}
@@ -99,30 +107,32 @@ var forms = [...]form{
 			}
 			return nil
 		},
-		print: func(p *printer, op *scenario.Op) []string {
+		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string {
 			var to []string
 			op.Pairs(func(_, g string) { to = append(to, g) })
 			return []string{several(p, to)}
 		},
 	},
 	scenario.ParamInto: {
-		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
-			g, err := whole(name, v)
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			g, err := whole(a.Name, v)
 			op.Targets = []string{g.name}
 			return err
 		},
-		print: func(p *printer, op *scenario.Op) []string { return []string{p.symbols[op.Targets[0]]} },
+		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string {
+			return []string{p.symbols[op.Targets[0]]}
+		},
 	},
 	scenario.ParamCallee: {
-		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
 			if v == starlark.None {
 				return nil
 			}
-			g, err := whole(name, v)
+			g, err := whole(a.Name, v)
 			op.Targets = []string{g.name}
 			return err
 		},
-		print: func(p *printer, op *scenario.Op) []string {
+		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string {
 			if len(op.Targets) == 0 {
 				return []string{"None"}
 			}
@@ -131,16 +141,16 @@ var forms = [...]form{
 	},
 	scenario.ParamOn: {
 		into:  func(op *scenario.Op) any { return &op.On },
-		print: func(_ *printer, op *scenario.Op) []string { return []string{truth(op.On)} },
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return []string{truth(op.On)} },
 	},
 	scenario.ParamCPU: {
 		into:  func(op *scenario.Op) any { return &op.CPU },
-		print: func(_ *printer, op *scenario.Op) []string { return []string{fmt.Sprint(op.CPU)} },
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return []string{fmt.Sprint(op.CPU)} },
 	},
 	scenario.ParamDownFails: fails(true),
 	scenario.ParamUpFails:   fails(false),
 	scenario.ParamArgs: {
-		print: func(_ *printer, op *scenario.Op) (args []string) {
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) (args []string) {
 			for _, a := range op.Args {
 				args = append(args, literal(a))
 			}
@@ -149,34 +159,38 @@ var forms = [...]form{
 	},
 	scenario.ParamChanged: {
 		into: func(op *scenario.Op) any { return &op.Changed }, otherwise: "False",
-		print: func(_ *printer, op *scenario.Op) []string { return only(op.Changed, "changed = True") },
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+			return only(op.Changed, "changed = True")
+		},
 	},
 	scenario.ParamReturns: {
 		otherwise: "None", none: true,
-		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) (err error) {
-			op.Returns, err = number(name, v)
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+			op.Returns, err = number(a.Name, v)
 			op.Checked = true
 			if i, ok := v.(starlark.Int); ok && i.Sign() < 0 && op.Bits > 0 && op.Bits < 64 {
 				op.Returns &= 1<<op.Bits - 1 // -1 in 16 bits is 0xffff
 			}
 			return err
 		},
-		print: func(_ *printer, op *scenario.Op) []string { return only(op.Checked, "returns = "+literal(op.Returns)) },
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+			return only(op.Checked, "returns = "+literal(op.Returns))
+		},
 	},
 	scenario.ParamBits: {
 		into: func(op *scenario.Op) any { op.Bits = 64; return &op.Bits }, otherwise: "64",
-		print: func(_ *printer, op *scenario.Op) []string {
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
 			return only(op.Checked && op.Bits != 64, fmt.Sprintf("bits = %d", op.Bits))
 		},
 	},
 	scenario.ParamErrno: {
 		otherwise: "None", none: true,
-		read: func(_ *call, _ string, v starlark.Value, op *scenario.Op) (err error) {
+		read: func(_ *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
 			op.Checked = true
 			op.Returns, err = errnoOf(v)
 			return err
 		},
-		print: func(_ *printer, op *scenario.Op) []string { return errnoWords(op) },
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return errnoWords(op) },
 	},
 }
 
@@ -189,7 +203,7 @@ func only(is bool, arg string) []string {
 }
 
 // printPlace prints a place in a function or in data.
-func printPlace(p *printer, op *scenario.Op) []string {
+func printPlace(p *printer, _ scenario.Param, op *scenario.Op) []string {
 	return []string{p.place(op.Target, uint64(op.Offset))}
 }
 
@@ -198,71 +212,46 @@ func several(p *printer, names []string) string {
 	if len(names) == 1 {
 		return p.symbols[names[0]]
 	}
-	return bracketed(p.symbols, names)
-}
-
-// bracketed prints a list of what has these names.
-func bracketed(idents map[string]string, names []string) string {
-	list := make([]string, len(names))
-	for i, name := range names {
-		list[i] = idents[name]
-	}
-	return "[" + strings.Join(list, ", ") + "]"
-}
-
-// onHandle takes what maker() has made. ident is its identifier where it is printed.
-func onHandle(what, maker string, ident func(p *printer, name string) string) form {
-	return form{
-		read: func(c *call, _ string, v starlark.Value, op *scenario.Op) (err error) {
-			op.Target, err = c.handle(what, maker, v)
-			return err
-		},
-		print: func(p *printer, op *scenario.Op) []string { return []string{ident(p, op.Target)} },
-	}
-}
-
-// under returns the identifiers that the printer has under names behind a prefix.
-func under(prefix string) func(p *printer, name string) string {
-	return func(p *printer, name string) string { return p.labels[prefix+name] }
+	return bracketed(names, func(name string) string { return p.symbols[name] })
 }
 
 // fails takes a step of a CPU's way that fails.
 func fails(going bool) form {
 	return form{
 		otherwise: "None", none: true,
-		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
 			words := scenario.FailWords(going)
 			word, ok := starlark.AsString(v)
 			i := slices.Index(words, word)
 			if !ok || i < 0 {
-				return fmt.Errorf("%s: there is no step %q that can fail; %s", name, word, nearest.OrAll(word, words))
+				return fmt.Errorf("%s: there is no step %q that can fail; %s", a.Name, word, nearest.OrAll(word, words))
 			}
 			op.Fails = smpev.CPUSteps(going)[i]
 			return nil
 		},
-		print: func(_ *printer, op *scenario.Op) []string {
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
 			return only(op.Fails != smpev.CPUStepNone, "fails = "+Quote(op.Fails.String()))
 		},
 	}
 }
 
-func readFunc(_ *call, name string, v starlark.Value, op *scenario.Op) error {
-	f, err := whole(name, v)
+func readFunc(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+	f, err := whole(a.Name, v)
 	op.Target = f.name
 	return err
 }
 
-func readProbes(c *call, name string, v starlark.Value, op *scenario.Op) error {
-	list, err := sequence(name, v, "write [k, m]")
+func readParts(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+	list, err := sequence(a.Name, v, "write [k, m]")
 	if err != nil {
 		return err
 	}
 	for _, k := range list {
-		probe, err := c.handle("probe", "kprobe", k)
+		name, err := c.handle(a.Of, k)
 		if err != nil {
 			return err
 		}
-		op.Targets = append(op.Targets, probe)
+		op.Targets = append(op.Targets, name)
 	}
 	return nil
 }
@@ -288,7 +277,7 @@ func wholes(what string, v starlark.Value) (names []string, err error) {
 // operations returns the functions of the language that make operations.
 func operations() (list []verb) {
 	for _, k := range act.All() {
-		list = append(list, verb{sig: signature(k), do: operation(k), says: k.Says})
+		list = append(list, verb{sig: signature(k), do: operation(k), says: k.Says, kernel: k.Kernel})
 	}
 	return list
 }
@@ -356,7 +345,7 @@ func (c *call) reads(k *scenario.Operation, op *scenario.Op) error {
 	}
 	for i, a := range k.Params {
 		if row := &forms[a.Kind]; values[i] != nil {
-			if err := row.read(c, a.Name, values[i], op); err != nil {
+			if err := row.read(c, a, values[i], op); err != nil {
 				return err
 			}
 		}
@@ -391,7 +380,7 @@ func (p *printer) op(op *scenario.Op) string {
 	}
 	var args []string
 	for _, a := range op.Kind.Params {
-		args = append(args, forms[a.Kind].print(p, op)...)
+		args = append(args, forms[a.Kind].print(p, a, op)...)
 	}
 	return op.Kind.Word + "(" + strings.Join(args, ", ") + ")"
 }

@@ -27,7 +27,7 @@ func Print(s *scenario.Scenario) string {
 
 func newPrinter() *printer {
 	return &printer{arch: target.Arch, idents: make(map[string]bool), symbols: make(map[string]string),
-		probes: make(map[string]string), labels: make(map[string]string)}
+		parts: make(map[handle]string)}
 }
 
 func (p *printer) scenario(s *scenario.Scenario) {
@@ -35,10 +35,10 @@ func (p *printer) scenario(s *scenario.Scenario) {
 		p.unless(s.Needs == 0, "needs", Quote(s.Needs.String())))
 	p.arch = s.Machine.Processor()
 	p.machine(&s.Machine)
-	p.text(s)
-	p.missing(s)
-	p.clients(s)
-	p.programs(s)
+	for i := range scenario.Paragraphs {
+		p.paragraph(s, scenario.Paragraph(i))
+	}
+	p.gap(1)
 	switch e := s.Expect; {
 	case e.Sometimes:
 		p.call("sometimes", Quote(e.Property))
@@ -53,14 +53,22 @@ const maxLine = 100
 // block's size implies them.
 const manyZeros = 256
 
+// zeros returns how many zeros at the end of a block aren't printed.
+func zeros(b []byte) int {
+	if n := len(b) - len(bytes.TrimRight(b, "\x00")); n >= manyZeros {
+		return n
+	}
+	return 0
+}
+
 type printer struct {
 	b      strings.Builder
 	most   int             // bytes after which printing ends; 0: there is no bound
 	idents map[string]bool // identifiers in use
 	arch   *arch.Arch      // of the machine
 
-	// The identifier of each thing by its name.
-	symbols, probes, labels map[string]string
+	symbols map[string]string // the identifiers of functions and data
+	parts   map[handle]string // and of the other parts
 }
 
 // full reports whether the bound on the printed bytes is exceeded.
@@ -93,47 +101,6 @@ func (p *printer) unless(isDefault bool, name, value string) string {
 	return name + " = " + value
 }
 
-func (p *printer) text(s *scenario.Scenario) {
-	p.gap(len(s.Texts) + len(s.Datas) + len(s.Missing))
-	for i := range s.Texts {
-		t := &s.Texts[i]
-		id := p.ident(t.Name)
-		p.symbols[t.Name] = id
-		var extable []string
-		for _, off := range t.Extable {
-			extable = append(extable, fmt.Sprint(off))
-		}
-		p.assign(id, "text", Quote(t.Name), "at = "+hexAddr(t.At), fmt.Sprintf("size = %d", len(t.Code)),
-			p.unless(len(extable) == 0, "extable", "["+strings.Join(extable, ", ")+"]"), "hex = "+codeString(t))
-	}
-	for i := range s.Datas {
-		d := &s.Datas[i]
-		id := p.ident(d.Name)
-		p.symbols[d.Name] = id
-		verb := "data"
-		if d.PerCPU {
-			verb = "percpu"
-		}
-		zeros := len(d.Bytes) - len(bytes.TrimRight(d.Bytes, "\x00"))
-		if zeros < manyZeros {
-			zeros = 0
-		}
-		said := d.Bytes[:len(d.Bytes)-zeros]
-		p.assign(id, verb, Quote(d.Name), "at = "+hexAddr(d.At),
-			p.unless(zeros == 0, "size", fmt.Sprint(len(d.Bytes))), p.unless(len(said) == 0, "hex", dataString(said)),
-			p.unless(!d.Away, "away", "True"))
-	}
-}
-
-// missing prints the undefined symbols; no operation names them.
-func (p *printer) missing(s *scenario.Scenario) {
-	for i := range s.Missing {
-		m := &s.Missing[i]
-		p.call("missing", Quote(m.Name), "at = "+hexAddr(m.At),
-			p.unless(m.Size == missingSize, "size", fmt.Sprint(m.Size)))
-	}
-}
-
 // gap prints an empty line before a paragraph that has n lines.
 func (p *printer) gap(n int) {
 	if n > 0 {
@@ -141,63 +108,12 @@ func (p *printer) gap(n int) {
 	}
 }
 
-func (p *printer) clients(s *scenario.Scenario) {
-	p.gap(len(s.Probes) + len(s.Labels))
-	for i := range s.Probes {
-		k := &s.Probes[i]
-		id := p.ident(k.Name)
-		p.assign(id, k.Kind.String(), p.probe(k)...)
-		p.probes[k.Name] = id // not before: its handlers may name it
-	}
-	for i := range s.Labels {
-		l := &s.Labels[i]
-		id := p.ident(l.Name)
-		p.labels[l.Name] = id
-		p.assign(id, "jump_label", Quote(l.Name), "at = "+p.place(l.Func, uint64(l.Offset)),
-			"target = "+p.place(l.Target, uint64(l.TOff)))
-	}
-	p.around(s)
-}
-
 // probeName prints a probe; one that isn't made yet goes by its name.
 func (p *printer) probeName(name string) string {
-	if id, ok := p.probes[name]; ok {
+	if id, ok := p.parts[handle{list: scenario.TheProbes, name: name}]; ok {
 		return id
 	}
 	return Quote(name)
-}
-
-// probe prints what makes a probe.
-func (p *printer) probe(k *scenario.Probe) []string {
-	args := []string{Quote(k.Name)}
-	if k.Func != "" {
-		args = append(args, "at = "+p.place(k.Func, uint64(k.Offset)))
-	}
-	counts := func(steps []scenario.Step) bool {
-		return len(steps) == 1 && steps[0] == scenario.Step{Kind: scenario.StepCount}
-	}
-	switch k.Kind {
-	case scenario.ProbeKretprobe:
-		args = append(args, p.unless(counts(k.Post), "handler", p.handler(k.Post)),
-			p.unless(k.Pre == nil, "entry", p.handler(k.Pre)),
-			p.unless(k.Maxactive == 0, "maxactive", fmt.Sprint(k.Maxactive)),
-			p.unless(k.DataSize == 0, "data_size", fmt.Sprint(k.DataSize)))
-	case scenario.ProbeJprobe:
-		if k.Pre != nil {
-			args = append(args, "entry = "+p.handler(k.Pre))
-		} else {
-			args = append(args, "entry = "+p.symbols[k.Entry])
-		}
-	default:
-		args = append(args, p.unless(counts(k.Pre), "pre", p.handler(k.Pre)),
-			p.unless(k.Post == nil, "post", p.handler(k.Post)),
-			p.unless(k.Fault == nil, "fault", p.handler(k.Fault)))
-	}
-	args = append(args, p.unless(k.Symbol == "", "symbol", Quote(k.Symbol)))
-	if k.Func == "" {
-		args = append(args, p.unless(k.Offset == 0, "offset", fmt.Sprint(k.Offset)))
-	}
-	return append(args, p.unless(!k.Disabled, "disabled", "True"))
 }
 
 func (p *printer) place(name string, off uint64) string {
@@ -205,24 +121,6 @@ func (p *printer) place(name string, off uint64) string {
 		return p.symbols[name]
 	}
 	return fmt.Sprintf("%s + %d", p.symbols[name], off)
-}
-
-func (p *printer) programs(s *scenario.Scenario) {
-	p.gap(len(s.Tasks))
-	for i := range s.Tasks {
-		if p.full() {
-			return
-		}
-		t := &s.Tasks[i]
-		p.call("task", p.unless(t.Name == taskName(i), "name", Quote(t.Name)), fmt.Sprintf("cpu = %d", t.CPU),
-			"ops = "+p.ops(t.Ops), p.unless(t.Repeat == 1, "repeat", fmt.Sprint(t.Repeat)),
-			p.unless(!t.Background, "background", "True"), p.unless(t.Setup == 0, "setup", fmt.Sprint(t.Setup)))
-	}
-	p.gap(len(s.Sources))
-	for i := range s.Sources {
-		p.source(&s.Sources[i])
-	}
-	p.gap(1)
 }
 
 func (p *printer) ops(ops []scenario.Op) string {
@@ -290,15 +188,6 @@ func literal(v uint64) string {
 		return fmt.Sprint(int64(v))
 	}
 	return fmt.Sprintf("%#x", v)
-}
-
-// literals prints numbers with commas between them.
-func literals(list []uint64) string {
-	said := make([]string, len(list))
-	for i, v := range list {
-		said[i] = literal(v)
-	}
-	return strings.Join(said, ", ")
 }
 
 // codeString prints code with a blank between instructions.

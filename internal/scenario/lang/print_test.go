@@ -286,14 +286,14 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 			CPU:    cpu.Draw(t, "cpu"),
 			AtMost: rapid.IntRange(1, 5).Draw(t, "at most"),
 		}
-		src.Opens = src.Kind.Has(scenario.SourceOpens) && rapid.Bool().Draw(t, "opens")
-		if src.Kind.Has(scenario.SourceRun) && rapid.Bool().Draw(t, "runs") {
+		src.Opens = src.Kind.Takes("opens") && rapid.Bool().Draw(t, "opens")
+		if src.Kind.Takes("run") && rapid.Bool().Draw(t, "runs") {
 			src.Run, _ = genPlace(t, s)
 			for range rapid.IntRange(0, 6).Draw(t, "args") {
 				src.Args = append(src.Args, rapid.Uint64().Draw(t, "arg"))
 			}
 		}
-		src.Idle = src.Kind.Has(scenario.SourceIdle) && rapid.Bool().Draw(t, "idle")
+		src.Idle = src.Kind.Takes("idle") && rapid.Bool().Draw(t, "idle")
 		s.Sources = append(s.Sources, src)
 	}
 }
@@ -302,10 +302,10 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
 	op := scenario.Op{Kind: rapid.SampledFrom(drawable()).Draw(t, "op")}
 	for _, a := range op.Kind.Params {
-		if !genParam(t, s, &op, a.Kind) {
+		if !genParam(t, s, &op, a) {
 			op = scenario.Op{Kind: act.Call}
 			for _, a := range op.Kind.Params {
-				genParam(t, s, &op, a.Kind)
+				genParam(t, s, &op, a)
 			}
 			return op
 		}
@@ -313,26 +313,17 @@ func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
 	return op
 }
 
-func genParam(t *rapid.T, s *scenario.Scenario, op *scenario.Op, kind scenario.ParamKind) bool {
+func genParam(t *rapid.T, s *scenario.Scenario, op *scenario.Op, a scenario.Param) bool {
 	one := func(names []string) bool {
 		if len(names) > 0 {
 			op.Target = rapid.SampledFrom(names).Draw(t, "target")
 		}
 		return len(names) > 0
 	}
-	var names []string
-	switch kind {
-	case scenario.ParamProbe:
-		for i := range s.Probes {
-			names = append(names, s.Probes[i].Name)
-		}
-		return one(names)
-	case scenario.ParamLabel:
-		for i := range s.Labels {
-			names = append(names, s.Labels[i].Name)
-		}
-		return one(names)
-	case scenario.ParamProbes:
+	switch a.Kind {
+	case scenario.ParamPart:
+		return one(a.Of.Names(s))
+	case scenario.ParamParts:
 		for i := range s.Probes {
 			if k := &s.Probes[i]; k.Kind == s.Probes[0].Kind && k.Kind != scenario.ProbeJprobe {
 				op.Targets = append(op.Targets, k.Name)

@@ -8,6 +8,7 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
 )
 
@@ -74,7 +75,7 @@ var stepForms = [...]stepForm{
 	},
 	scenario.StepProbe: {
 		read: func(_ *loader, c *call, _ string, v starlark.Value, st *scenario.Step) (err error) {
-			st.Func, err = c.handle("probe", "kprobe", v)
+			st.Func, err = c.handle(scenario.TheProbes, v)
 			return err
 		},
 		print: func(p *printer, st *scenario.Step) string { return p.probeName(st.Func) },
@@ -91,7 +92,8 @@ func steps() (list []verb) {
 		for _, a := range k.Params {
 			args = append(args, a.Name)
 		}
-		list = append(list, verb{sig: k.Word + "(" + strings.Join(args, ", ") + ")", do: step(k), says: k.Says})
+		list = append(list, verb{sig: k.Word + "(" + strings.Join(args, ", ") + ")", do: step(k), says: k.Says,
+			kernel: k.Kernel})
 	}
 	return list
 }
@@ -151,4 +153,30 @@ func (p *printer) handler(steps []scenario.Step) string {
 		said[i] = steps[i].Kind.Word + "(" + strings.Join(args, ", ") + ")"
 	}
 	return "[" + strings.Join(said, ", ") + "]"
+}
+
+// handler reads the steps of a handler. None is no handler, [] one that does
+// nothing.
+func handler(what string, v starlark.Value) ([]scenario.Step, error) {
+	if v == starlark.None {
+		return nil, nil
+	}
+	list, err := sequence(what, v, "write [count()], or None for no handler")
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]scenario.Step, 0, len(list))
+	for i, v := range list {
+		d, ok := v.(deed)
+		if ok && d.step == nil && d.op.Kind == act.Call {
+			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments, no changed and no returns; "+
+				"write call(%s)", what, i, d.op.Target)
+		}
+		if !ok || d.step == nil {
+			return nil, fmt.Errorf("%s[%d] is %s; a step is one of %s", what, i, describe(v),
+				nearest.Quoted(scenario.StepWords()))
+		}
+		steps = append(steps, *d.step)
+	}
+	return steps, nil
 }

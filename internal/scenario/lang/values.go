@@ -61,14 +61,15 @@ func (p location) Binary(op syntax.Token, y starlark.Value, side starlark.Side) 
 	return p, nil
 }
 
-// A handle is a probe or a label, as operations name it.
+// A handle is a part, as operations name it.
 type handle struct {
 	inert
-	what, name string
+	list *scenario.List
+	name string
 }
 
-func (h handle) String() string { return h.what + " " + h.name }
-func (h handle) Type() string   { return h.what }
+func (h handle) String() string { return h.list.What + " " + h.name }
+func (h handle) Type() string   { return h.list.What }
 
 // A deed is an operation of a task, a step of a handler, or, as call(f) is,
 // both.
@@ -162,14 +163,15 @@ func errnoOf(v starlark.Value) (uint64, error) {
 		nearest.Quoted(names))
 }
 
-// handle reads a probe or a label and returns its name.
-func (c *call) handle(what, maker string, v starlark.Value) (string, error) {
+// handle reads a part of a list and returns its name.
+func (c *call) handle(list *scenario.List, v starlark.Value) (string, error) {
 	if name, ok := starlark.AsString(v); ok {
 		return name, nil // of one that is made further down
 	}
 	h, ok := v.(handle)
-	if !ok || h.what != what {
-		return "", fmt.Errorf("%s takes a %s, not %s; give it what %s() returned", c.name, what, describe(v), maker)
+	if !ok || h.list != list {
+		return "", fmt.Errorf("%s takes a %s, not %s; give it what %s() returned", c.name, list.What, describe(v),
+			list.Makers[0].Word)
 	}
 	return h.name, nil
 }

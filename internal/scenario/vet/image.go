@@ -9,7 +9,6 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
 
@@ -26,20 +25,11 @@ func Image(s *scenario.Scenario) *image.Module {
 	add := func(kind image.SiteKind, function string, offset, n int) {
 		sites = append(sites, image.Site{Addr: at[function] + arch.Addr(offset), Len: n, Kind: kind})
 	}
-	for i := range s.Labels {
-		add(image.SiteJumpLabel, s.Labels[i].Func, s.Labels[i].Offset, x86.JumpLen)
-	}
-	for i := range s.Calls {
-		for _, c := range s.Calls[i].Sites {
-			add(image.SiteStaticCall, c.Func, c.Offset, x86.JumpLen)
+	s.Patched(func(t scenario.Patched) {
+		if !t.Trampoline && t.Kind != image.SiteAlternative {
+			add(t.Kind, t.Func, t.Offset, t.Len)
 		}
-	}
-	for i := range s.Sites {
-		add(image.SiteFentry, s.Sites[i].Func, s.Sites[i].Offset, x86.JumpLen)
-	}
-	for i := range s.Locked {
-		add(image.SiteLock, s.Locked[i].Func, s.Locked[i].Offset, 1)
-	}
+	})
 	for _, r := range s.Reserved {
 		if r.By != scenario.ReservedBlacklist {
 			add(scenario.ReasonKinds[r.By], r.Func, r.Offset, r.Size)

@@ -111,7 +111,7 @@ func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
 			}
 		}
 	}
-	if len(s.Alternatives) > 0 && !s.Does(act.Alternatives) {
+	if len(s.Alternatives) > 0 && !s.DoesAny(scenario.Alternates) {
 		add(scenario.PartOf(scenario.TheAlternatives, 0),
 			"alternative() is never applied: no task does apply_alternatives()")
 	}

@@ -17,7 +17,7 @@ func Unused(s *scenario.Scenario) error {
 				return st.Kind == scenario.StepRegister && st.Func == name
 			})
 		})
-		if !handled && !s.Uses(name, scenario.ParamProbe, scenario.ParamProbes) {
+		if !handled && !s.Uses(scenario.TheProbes, name) {
 			return scenario.Faultf(scenario.PartOf(scenario.TheProbes, i),
 				"probe %q is made, but no task registers it; add register(%q) to a task's ops, or leave it out", name,
 				name)
@@ -35,14 +35,14 @@ func Unflipped(s *scenario.Scenario) (lines []string) {
 		})
 	}
 	for i := range s.Labels {
-		if l := &s.Labels[i]; !s.Uses(l.Name, scenario.ParamLabel) && !probed(l.Func) {
+		if l := &s.Labels[i]; !s.Uses(scenario.TheLabels, l.Name) && !probed(l.Func) {
 			lines = append(lines, fmt.Sprintf("label %s is never flipped: add label_on() of it to a task's ops",
 				l.Name))
 		}
 	}
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		if !s.Uses(c.Name, scenario.ParamCall) &&
+		if !s.Uses(scenario.TheCalls, c.Name) &&
 			!slices.ContainsFunc(c.Sites, func(at scenario.CallSite) bool { return probed(at.Func) }) {
 			lines = append(lines, fmt.Sprintf("static call %s is never set: add set_call() of it to a task's ops",
 				c.Name))

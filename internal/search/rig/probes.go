@@ -32,7 +32,7 @@ type probes struct {
 func (pr *probes) make() {
 	for i := len(pr.wiring.config.Probes); i < len(pr.Scenario.Probes); i++ {
 		sp := &pr.Scenario.Probes[i]
-		p := engine.Probe{Kind: engine.Kind(sp.Kind), Symbol: sp.Symbol, Disabled: sp.Disabled, Maxactive: sp.Maxactive,
+		p := engine.Probe{Kind: sp.Kind, Symbol: sp.Symbol, Disabled: sp.Disabled, Maxactive: sp.Maxactive,
 			DataSize: sp.DataSize}
 		if sp.Symbol != "" {
 			p.Offset = sp.Offset
@@ -48,20 +48,13 @@ func (pr *probes) make() {
 			at = pr.funcs[f] + arch.Addr(sp.Offset+pr.Scenario.Entry(sp))
 		}
 		pr.addrs = append(pr.addrs, at)
-		pre, post := handlerWords[sp.Kind][0], handlerWords[sp.Kind][1]
-		p.Handlers = b2u(sp.Pre != nil)<<pre | b2u(sp.Post != nil)<<post | b2u(sp.Fault != nil)<<kpev.Fault
-		if sp.Kind == scenario.ProbeJprobe {
-			p.Entry = pr.funcs[sp.Entry]
+		for _, which := range sp.Which() {
+			p.Handlers |= b2u(sp.Steps(which) != nil) << which
 		}
+		p.Entry = pr.funcs[sp.Entry]
 		pr.wiring.config.Probes = append(pr.wiring.config.Probes, p)
 		pr.special = pr.special || sp.Kind != scenario.ProbeKprobe || sp.Disabled
 	}
-}
-
-// handlerWords are the events' words for Pre and Post of a scenario's probe, by its kind.
-var handlerWords = [...][2]uint64{
-	scenario.ProbeKprobe: {kpev.Pre, kpev.Post}, scenario.ProbeKretprobe: {kpev.Entry, kpev.Return},
-	scenario.ProbeJprobe: {kpev.Jump, kpev.Post},
 }
 
 // head tells the monitors what they can't otherwise know about the probes.
@@ -137,14 +130,7 @@ func (pr *probes) tellProbe(i int) {
 			pr.claim(kpev.Wants, uint64(i), uint64(n), 0)
 		}
 	}
-	silent := sp.Pre == nil
-	switch sp.Kind {
-	case scenario.ProbeKretprobe:
-		silent = sp.Post == nil
-	case scenario.ProbeJprobe:
-		silent = false
-	}
-	if silent {
+	if sp.Kind != scenario.ProbeJprobe && sp.Steps(sp.Which()[0]) == nil {
 		pr.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
 	}
 }
@@ -181,25 +167,19 @@ func (pr *probes) tell(x kapi.Context, h engine.Hit) {
 func (pr *probes) hit(x kapi.Context, h engine.Hit) int {
 	pr.tell(x, h)
 	sp, id := &pr.Scenario.Probes[h.Probe], uint64(h.Probe)
+	at := target.Arch.StackPointer(h.Regs)
 	switch h.Which {
-	case kpev.Post:
-		return pr.handle(x, sp.Post, h.Regs, nil)
-	case kpev.Fault:
-		return pr.handle(x, sp.Fault, h.Regs, nil)
 	case kpev.Entry:
-		sp0 := target.Arch.StackPointer(h.Regs)
-		to, _ := x.Memory().Load(sp0, pr.arch.Word)
-		x.Emit(kpev.RetEntry, id, uint64(sp0), to)
-		left := pr.handle(x, sp.Pre, h.Regs, h.Private)
-		if left != 0 {
-			x.Emit(kpev.RetLeft, id, uint64(sp0), 0)
-		}
-		return left
+		to, _ := x.Memory().Load(at, pr.arch.Word)
+		x.Emit(kpev.RetEntry, id, uint64(at), to)
 	case kpev.Return:
-		x.Emit(kpev.RetReturn, id, uint64(target.Arch.StackPointer(h.Regs))-uint64(pr.arch.Word), uint64(h.Ret))
-		return pr.handle(x, sp.Post, h.Regs, h.Private)
+		x.Emit(kpev.RetReturn, id, uint64(at)-uint64(pr.arch.Word), uint64(h.Ret))
 	}
-	return pr.handle(x, sp.Pre, h.Regs, nil) // a pre_handler, or a jprobe's entry that is Go
+	left := pr.handle(x, sp.Steps(h.Which), h.Regs, h.Private)
+	if h.Which == kpev.Entry && left != 0 {
+		x.Emit(kpev.RetLeft, id, uint64(at), 0)
+	}
+	return left
 }
 
 // handle runs the steps of a handler. It returns 1 if a step has changed the path, or returns

@@ -83,7 +83,7 @@ func (s *shrinker) independent(gone []scenario.Op) bool {
 			return false
 		case op.Kind == act.Call:
 			return asked == "" && len(sc.Datas) > 0
-		case op.Kind.Has(scenario.ParamProbe):
+		case op.Kind.Has(scenario.ParamPart) && op.Kind.Takes(scenario.TheProbes):
 			if asked == "" {
 				return !inert(sc, op.Target)
 			}

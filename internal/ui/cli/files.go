@@ -103,7 +103,12 @@ func (n FileName) CheckPage(of ...string) error {
 }
 
 // Base returns the name without its folder, for pages that are sent elsewhere.
-func (n FileName) Base() string { return filepath.Base(string(n)) }
+func (n FileName) Base() string {
+	if n == "" {
+		return ""
+	}
+	return filepath.Base(string(n))
+}
 
 // MakeFolder makes sure that a folder for traces exists.
 func MakeFolder(name string) error {

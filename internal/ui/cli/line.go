@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -38,6 +39,37 @@ func Line(words ...string) string {
 		line += " " + quotedWord(w)
 	}
 	return line
+}
+
+// WithFlags appends flags to the words of a command line. They are given as names, each followed by its value: a true
+// stands by its name alone; what is false, "", 0 or nil is left out.
+func WithFlags(words []string, flags ...any) []string {
+	for i := 0; i < len(flags); i += 2 {
+		name, v := flags[i].(string), reflect.ValueOf(flags[i+1])
+		switch {
+		case v.IsZero():
+			continue
+		case v.Kind() == reflect.Bool:
+			words = append(words, name)
+			continue
+		case v.Kind() == reflect.Pointer:
+			v = v.Elem()
+		}
+		if value := fmt.Sprint(v.Interface()); strings.HasPrefix(value, "-") {
+			words = append(words, name+"="+value)
+		} else {
+			words = append(words, name, value)
+		}
+	}
+	return words
+}
+
+// Unless returns a flag's value for WithFlags, "" if it is the usual one.
+func Unless[T comparable](value, usual T) string {
+	if value == usual {
+		return ""
+	}
+	return fmt.Sprint(value)
 }
 
 // needsNoQuotes lists the characters besides letters and digits that a shell takes literally.

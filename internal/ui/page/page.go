@@ -80,6 +80,15 @@ type Group struct {
 	Rows [][]Cell
 }
 
+// Add adds a row to the last group.
+func (t *Table) Add(cells ...Cell) {
+	if len(t.Groups) == 0 {
+		t.Groups = []Group{{}}
+	}
+	last := &t.Groups[len(t.Groups)-1]
+	last.Rows = append(last.Rows, cells)
+}
+
 // A Cell is one of a table. The first of a row is its heading.
 type Cell struct {
 	Text string

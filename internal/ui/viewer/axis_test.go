@@ -10,6 +10,7 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/testkit/pagetest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/internal/ui/viewer"
 	"kpsim/traces"
 )
@@ -65,7 +66,7 @@ type axis struct {
 // The numbers of events and the deviations are in sight wherever the lanes are scrolled to, by
 // however many CPUs, by one run and by two, and nothing of the page is cut.
 func TestAxisInSight(t *testing.T) {
-	for _, cpus := range []int{2, 3, 8, 16} {
+	for _, cpus := range thorough.Of([]int{2, 16}, []int{2, 3, 8, 16}) {
 		r := onCPUs(t, cpus)
 		for n, file := range [][]viewer.Run{{r}, {r, r}} {
 			path, _ := page(t, file...)

@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 	"kpsim/smp/smpev"
@@ -83,8 +84,8 @@ func noRows(t *testing.T, of string, s *view.Scene) {
 
 // Each event of a drawn program has words, with the right engine and with mutants.
 func TestEventsOfDrawnProgramsAreSaid(t *testing.T) {
-	ran := 0
-	for seed := range uint64(200) {
+	ran, programs := uint64(0), thorough.Of[uint64](80, 200)
+	for seed := range programs {
 		mutant := ""
 		if seed%2 == 1 {
 			mutant = mutants.All[seed%uint64(len(mutants.All))].Name
@@ -101,7 +102,7 @@ func TestEventsOfDrawnProgramsAreSaid(t *testing.T) {
 		r.Close()
 		ran++
 	}
-	require.Greater(t, ran, 150)
+	require.Greater(t, ran, programs*3/4)
 }
 
 // cited holds sentences against the events that they cite, by a reading of the log of its own.

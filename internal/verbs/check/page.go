@@ -162,16 +162,8 @@ func (o *surveyPage) document(symbols []image.Symbol) *page.Document {
 // command returns the command line that makes the page, without folders.
 func (o *surveyPage) command() string {
 	c := o.c
-	words := []string{"kpsim", "check"}
-	for _, flag := range [][2]string{{"--func", c.Func}, {"--profile", c.Profile}, {"--edition", c.Edition},
-		{"--config", c.Config}, {"--cpu", c.CPU}} {
-		if flag[1] != "" {
-			words = append(words, flag[0], flag[1])
-		}
-	}
-	if c.EveryByte {
-		words = append(words, "--every-byte")
-	}
+	words := cli.WithFlags([]string{"kpsim", "check"}, "--func", c.Func, "--profile", c.Profile, "--edition", c.Edition,
+		"--config", c.Config, "--cpu", c.CPU, "--every-byte", c.EveryByte)
 	return cli.Line(append(words, "--html", c.HTML.Base(), filepath.Base(c.Object))...)
 }
 

@@ -289,19 +289,10 @@ func (c *Explore) line(j *job, mutant string, more ...string) string {
 
 // lineBy is line with another strategy.
 func (c *Explore) lineBy(strategy string, j *job, mutant string, more ...string) string {
-	words := append([]string{cli.Typed(), "explore", j.Arg}, more...)
-	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
-		{"--fetch", c.Fetch, ""}, {"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""},
-		{"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
-	} {
-		if f.value != f.unless {
-			words = append(words, f.flag, f.value)
-		}
-	}
-	if c.Unbiased {
-		words = append(words, "--unbiased")
-	}
+	words := cli.WithFlags(append([]string{cli.Typed(), "explore", j.Arg}, more...),
+		"--strategy", cli.Unless(strategy, explore.DefaultStrategy), "--seed", cli.Unless(c.Seed, 1),
+		"--fetch", c.Fetch, "--memory", c.Memory, "--edition", c.Edition, "--mutant", mutant,
+		"--runs", cli.Unless(j.runs, j.usual), "--unbiased", c.Unbiased)
 	return cli.Line(append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)...)
 }
 

@@ -421,30 +421,15 @@ func (c *Fuzz) line(r *gen.Recipe, runs uint64) string {
 
 // words returns the command as it was typed, without the flags that say where it writes.
 func (c *Fuzz) words() []string {
-	words := []string{"kpsim", "fuzz", "--seed", fmt.Sprint(c.Seed), "--each", fmt.Sprint(c.Each)}
-	for _, f := range []struct {
-		flag string
-		n    uint64
-	}{{"--programs", c.Programs}, {"--runs", c.Runs}, {"--until-covered", c.UntilCovered}} {
-		if f.n > 0 {
-			words = append(words, f.flag, fmt.Sprint(f.n))
-		}
-	}
-	if c.For > 0 {
-		words = append(words, "--for", c.For.String())
-	}
+	words := cli.WithFlags([]string{"kpsim", "fuzz", "--seed", fmt.Sprint(c.Seed), "--each", fmt.Sprint(c.Each)},
+		"--programs", c.Programs, "--runs", c.Runs, "--until-covered", c.UntilCovered, "--for", c.For)
 	return append(c.flags(words), c.Kernel.Words()...)
 }
 
 // flags adds the flags that say what is drawn and how it is run.
 func (c *Fuzz) flags(words []string) []string {
-	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt},
-		{"--memory", c.Memory}, {"--strategy", c.Strategy}, {"--mutant", c.Mutant}} {
-		if f.value != "" {
-			words = append(words, f.flag, f.value)
-		}
-	}
-	return words
+	return cli.WithFlags(words, "--edition", c.Edition, "--preempt", c.Preempt, "--memory", c.Memory,
+		"--strategy", c.Strategy, "--mutant", c.Mutant)
 }
 
 // end prints the totals.

@@ -80,13 +80,8 @@ const fewerRuns = 3000
 
 // again returns the command that searches a find's program for runs with fewer deviations.
 func (c *Fuzz) again(recipe string) string {
-	words := []string{cli.Typed(), "fuzz", "--recipe", recipe, "--runs", fmt.Sprint(fewerRuns), "--strategy",
-		inputs.Few}
-	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt},
-		{"--memory", c.Memory}, {"--mutant", c.Mutant}} {
-		if f.value != "" {
-			words = append(words, f.flag, f.value)
-		}
-	}
+	words := cli.WithFlags([]string{cli.Typed(), "fuzz"}, "--recipe", recipe, "--runs", fewerRuns,
+		"--strategy", inputs.Few, "--edition", c.Edition, "--preempt", c.Preempt, "--memory", c.Memory,
+		"--mutant", c.Mutant)
 	return cli.Line(append(words, c.Kernel.Words()...)...)
 }

@@ -69,14 +69,13 @@ func (c *Fuzz) pageFinds() page.Section {
 	t := &page.Table{
 		Caption: "The first of each cause, shrunk; those that look like no known find first. `kpsim replay` " +
 			"shows a trace.", Text: 5,
-		Head:   []string{"property", "looks like", "program", "what it says", "trace", "deviations"},
-		Groups: []page.Group{{}},
+		Head: []string{"property", "looks like", "program", "what it says", "trace", "deviations"},
 	}
 	for _, f := range c.newFirst() {
 		row := page.Row(f.find.Property, cmp.Or(strings.Join(f.find.Like, " or "), "no known find"), f.find.Program,
 			f.find.Message, f.find.Trace, fmt.Sprint(f.find.Deviations))
 		row[0].Is, row[4].Code = page.Bad, true
-		t.Groups[0].Rows = append(t.Groups[0].Rows, row)
+		t.Add(row...)
 	}
 	s.Blocks = append(s.Blocks, t)
 	return s
@@ -119,8 +118,7 @@ func (c *Fuzz) pageCoverage() page.Section {
 func (c *Fuzz) pageEditions() page.Section {
 	t := &page.Table{Caption: "Of the schedules on machines that optimize kprobes: in how many a kprobe was " +
 		"optimized while a task was in a call of its function.", Text: 1,
-		Head:   []string{"edition", "programs", "schedules", "points", "during a call", "broken"},
-		Groups: []page.Group{{}}}
+		Head: []string{"edition", "programs", "schedules", "points", "during a call", "broken"}}
 	add := func(r *fuzzRow) {
 		during := "-"
 		if r.Optimizing > 0 {
@@ -131,7 +129,7 @@ func (c *Fuzz) pageEditions() page.Section {
 		if row[5].Is = page.Good; r.Violations > 0 {
 			row[5].Is = page.Bad
 		}
-		t.Groups[0].Rows = append(t.Groups[0].Rows, row)
+		t.Add(row...)
 	}
 	for _, e := range append(rules.AllEditions(), rules.EditionNone) {
 		if of := c.of[e]; of != nil && c.Kernel.Kernel == "" {

@@ -75,26 +75,10 @@ func (c *Merge) again(r *results.File, share int) string {
 	for _, e := range r.Scenarios {
 		words = append(words, cli.AsFile(e.Arg))
 	}
-	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", r.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
-		{"--fetch", r.Fetch, ""}, {"--memory", r.Memory, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""},
-		{"--runs", fmt.Sprint(r.Runs), "0"},
-	} {
-		if strings.HasPrefix(f.value, "-") {
-			words = append(words, f.flag+"="+f.value)
-		} else if f.value != f.unless {
-			words = append(words, f.flag, f.value)
-		}
-	}
-	if r.Unbiased {
-		words = append(words, "--unbiased")
-	}
-	if len(r.Ignored) > 0 {
-		words = append(words, "--ignore", strings.Join(r.Ignored, ","))
-	}
-	if r.Every {
-		words = append(words, "--all-properties")
-	}
+	words = cli.WithFlags(words, "--strategy", cli.Unless(r.Strategy, explore.DefaultStrategy),
+		"--seed", cli.Unless(r.Seed, 1), "--fetch", r.Fetch, "--memory", r.Memory, "--edition", r.Edition,
+		"--mutant", r.Mutant, "--runs", r.Runs, "--unbiased", r.Unbiased, "--ignore", strings.Join(r.Ignored, ","),
+		"--all-properties", r.Every)
 	if slices.ContainsFunc(r.Scenarios,
 		func(e *results.Explored) bool { return strings.Contains(e.Text, `, image = "`) }) {
 		words = append(words, "--kernel", "FILE")

@@ -287,37 +287,10 @@ func verifyTrace(scenario string) string { return inputs.TraceName(scenario) + "
 // line returns the command that verifies a scenario in the same way. bound, if not nil,
 // replaces the bound, without --full.
 func (c *Verify) line(j *job, bound *int, more ...string) string {
-	words := append([]string{cli.Typed(), "verify", j.Arg}, more...)
-	if c.Full && bound == nil {
-		words = append(words, "--full")
-		if c.Uncounted {
-			words = append(words, "--uncounted")
-		}
-	}
-	if c.By != "states" {
-		words = append(words, "--by", c.By)
-	}
-	if bound != nil {
-		words = append(words, "--deviations", fmt.Sprint(*bound))
-	}
-	if c.All {
-		words = append(words, "--all")
-	}
-	if c.Megabytes != megabytesDefault {
-		words = append(words, "--megabytes", fmt.Sprint(c.Megabytes))
-	}
-	if c.Fetch != "" {
-		words = append(words, "--fetch", c.Fetch)
-	}
-	if c.Memory != "" {
-		words = append(words, "--memory", c.Memory)
-	}
-	if c.Edition != "" {
-		words = append(words, "--edition", c.Edition)
-	}
-	if c.Mutant != "" {
-		words = append(words, "--mutant", c.Mutant)
-	}
+	words := cli.WithFlags(append([]string{cli.Typed(), "verify", j.Arg}, more...), "--full", c.Full && bound == nil,
+		"--uncounted", c.Full && bound == nil && c.Uncounted, "--by", cli.Unless(c.By, "states"), "--deviations", bound,
+		"--all", c.All, "--megabytes", cli.Unless(c.Megabytes, megabytesDefault), "--fetch", c.Fetch,
+		"--memory", c.Memory, "--edition", c.Edition, "--mutant", c.Mutant)
 	return cli.Line(append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)...)
 }
 
@@ -430,26 +403,9 @@ func (c *Verify) Stop() { c.base.stop.Store(true) }
 
 // Words returns the command as it was typed, without the flags that say where it writes.
 func (c *Verify) Words() []string {
-	words := append([]string{"verify"}, c.Scenarios...)
-	for _, f := range []struct {
-		flag  string
-		given bool
-	}{{"--full", c.Full}, {"--uncounted", c.Uncounted}, {"--all", c.All}, {"--races", c.Races}} {
-		if f.given {
-			words = append(words, f.flag)
-		}
-	}
-	if c.Deviations != nil {
-		words = append(words, "--deviations", fmt.Sprint(*c.Deviations))
-	}
-	for _, f := range []struct{ flag, value, unless string }{
-		{"--by", c.By, "states"}, {"--runs", fmt.Sprint(c.Runs), "0"},
-		{"--megabytes", fmt.Sprint(c.Megabytes), fmt.Sprint(megabytesDefault)}, {"--fetch", c.Fetch, ""},
-		{"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
-	} {
-		if f.value != f.unless {
-			words = append(words, f.flag, f.value)
-		}
-	}
+	words := cli.WithFlags(append([]string{"verify"}, c.Scenarios...), "--full", c.Full, "--uncounted", c.Uncounted,
+		"--all", c.All, "--races", c.Races, "--deviations", c.Deviations, "--by", cli.Unless(c.By, "states"),
+		"--runs", c.Runs, "--megabytes", cli.Unless(c.Megabytes, megabytesDefault), "--fetch", c.Fetch,
+		"--memory", c.Memory, "--edition", c.Edition, "--mutant", c.Mutant)
 	return append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)
 }

@@ -62,21 +62,10 @@ func (c *Explore) Report(p *cli.Program, all *results.File, again string) (int, 
 
 // Words returns the command as it was typed, without the flags that say where it writes.
 func (c *Explore) Words() []string {
-	words := append([]string{"explore"}, c.Scenarios...)
-	if c.Runs != nil {
-		words = append(words, "--runs", fmt.Sprint(*c.Runs))
-	}
-	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", c.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
-		{"--fetch", c.Fetch, ""}, {"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
-	} {
-		if f.value != f.unless {
-			words = append(words, f.flag, f.value)
-		}
-	}
-	if c.Unbiased {
-		words = append(words, "--unbiased")
-	}
+	words := cli.WithFlags(append([]string{"explore"}, c.Scenarios...), "--runs", c.Runs,
+		"--strategy", cli.Unless(c.Strategy, explore.DefaultStrategy), "--seed", cli.Unless(c.Seed, 1),
+		"--fetch", c.Fetch, "--memory", c.Memory, "--edition", c.Edition, "--mutant", c.Mutant,
+		"--unbiased", c.Unbiased)
 	return append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)
 }
 

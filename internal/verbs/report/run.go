@@ -192,18 +192,10 @@ func (c *OneRun) other() string {
 // search returns the command that searches for the property that this run broke. Its search
 // includes this run.
 func (c *OneRun) search() string {
-	words := []string{cli.Typed(), "explore", c.Scenario}
-	flag := func(name, value string) {
-		if value != "" {
-			words = append(words, name, value)
-		}
-	}
-	flag("--memory", c.Memory)
-	flag("--edition", c.Edition)
-	flag("--mutant", c.Mutant)
+	words := cli.WithFlags([]string{cli.Typed(), "explore", c.Scenario}, "--memory", c.Memory, "--edition", c.Edition,
+		"--mutant", c.Mutant)
 	if c.Seed != nil {
-		flag("--strategy", c.Strategy)
-		flag("--seed", fmt.Sprint(*c.Seed))
+		words = cli.WithFlags(words, "--strategy", c.Strategy, "--seed", c.Seed)
 	}
 	return cli.Line(append(words, c.Kernel.Words()...)...)
 }

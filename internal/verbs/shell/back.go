@@ -25,11 +25,12 @@ type done struct {
 
 // adopt makes s the current session.
 func (h *sh) adopt(s *session.Session) {
-	h.s, h.told, h.heard = s, false, &hearer{}
+	h.s, h.told = &machine{s}, false
+	h.stops.s, h.stops.heard = h.s, &hearer{}
 	s.See(h.saw)
 	s.Interrupt = h.interrupt
 	for k := range traces.EngineBlock + 64 {
-		s.Rig.Log.Subscribe(h.heard, k)
+		s.Rig.Log.Subscribe(h.stops.heard, k)
 	}
 }
 
@@ -38,8 +39,8 @@ func (h *sh) adopt(s *session.Session) {
 type place struct{ step, event uint64 }
 
 // reached reports whether the run has come that far.
-func (h *sh) reached(p place) bool {
-	return h.steps() >= p.step || p.event != session.NoLimit && uint64(len(h.s.Rig.Log.Events)) > p.event
+func (h *machine) reached(p place) bool {
+	return h.steps() >= p.step || p.event != session.NoLimit && uint64(len(h.Rig.Log.Events)) > p.event
 }
 
 var nowhere = place{session.NoLimit, session.NoLimit}
@@ -53,18 +54,18 @@ func (h *sh) again(to place) error {
 	before, typed, out := h.s.Rig.Log.Events, h.journal, h.p.Out
 	h.s.Close()
 	h.adopt(s)
-	h.journal, h.reasons = nil, nil
+	h.journal, h.stops.reasons = nil, nil
 	h.p.Out, h.replaying = io.Discard, true
 	defer func() { h.p.Out, h.replaying, h.to = out, false, nowhere }()
 	for _, d := range typed {
-		if h.reached(to) && (d.until > d.from || d.from > h.steps()) {
+		if h.s.reached(to) && (d.until > d.from || d.from > h.s.steps()) {
 			break
 		}
 		if h.to = to; d.halted {
 			h.to.step = min(to.step, d.until)
 		}
 		h.one(d.words) // its error was reported when it was typed
-		if h.s.Halted && !h.reached(h.to) {
+		if h.s.Halted && !h.s.reached(h.to) {
 			break // ^C
 		}
 	}
@@ -83,13 +84,13 @@ func (h *sh) back(args []string) error {
 	if len(args) == 1 {
 		var err error
 		if n, err = strconv.ParseUint(args[0], 0, 32); err != nil || n == 0 {
-			return fmt.Errorf("%s is no number of steps; write 1 to %d", args[0], h.steps())
+			return fmt.Errorf("%s is no number of steps; write 1 to %d", args[0], h.s.steps())
 		}
 	}
-	if h.steps() == 0 {
+	if h.s.steps() == 0 {
 		return fmt.Errorf("%w; there is nothing to go back to", errNoStep)
 	}
-	to := h.steps() - min(n, h.steps())
+	to := h.s.steps() - min(n, h.s.steps())
 	if err := h.again(place{to, session.NoLimit}); err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (h *sh) goTo(args []string) error {
 		return fmt.Errorf("%s is no number of an event; events lists them", args[0])
 	}
 	to := place{session.NoLimit, n}
-	if h.reached(to) {
+	if h.s.reached(to) {
 		if err := h.again(to); err != nil {
 			return err
 		}
@@ -116,11 +117,11 @@ func (h *sh) goTo(args []string) error {
 	err = h.one([]string{"continue"})
 	h.to = nowhere
 	switch {
-	case err != nil || h.s.Halted && !h.reached(to): // tellStops then says why
+	case err != nil || h.s.Halted && !h.s.reached(to): // tellStops then says why
 		return err
-	case !h.reached(to) && len(h.reasons) == 0 && len(h.s.Rig.Log.Events) == 0:
-		return fmt.Errorf("there is no event %d: nothing has happened yet%s", n, h.stuck())
-	case !h.reached(to) && len(h.reasons) == 0:
+	case !h.s.reached(to) && len(h.stops.reasons) == 0 && len(h.s.Rig.Log.Events) == 0:
+		return fmt.Errorf("there is no event %d: nothing has happened yet%s", n, h.s.stuck())
+	case !h.s.reached(to) && len(h.stops.reasons) == 0:
 		return fmt.Errorf("there is no event %d: nothing moves after event %d", n, len(h.s.Rig.Log.Events)-1)
 	}
 	return h.standsAt()
@@ -128,8 +129,8 @@ func (h *sh) goTo(args []string) error {
 
 // standsAt says where the machine is after a jump.
 func (h *sh) standsAt() error {
-	h.s.Halted = len(h.reasons) > 0
-	h.p.Indented("", "at "+h.position())
+	h.s.Halted = len(h.stops.reasons) > 0
+	h.p.Indented("", "at "+h.s.position())
 	return h.where(nil)
 }
 
@@ -145,10 +146,10 @@ func (h *sh) open(args []string) error {
 	}
 	h.s.Close()
 	*h.c = c
-	h.journal, h.reasons, h.spared = nil, nil, 0
-	if len(h.stops) > 0 {
-		fmt.Fprintf(h.p.Out, "deleted: %s\n", cli.Number(uint64(len(h.stops)), "breakpoint"))
-		h.stops = nil
+	h.journal, h.stops.reasons, h.stops.spared = nil, nil, 0
+	if len(h.stops.list) > 0 {
+		fmt.Fprintf(h.p.Out, "deleted: %s\n", cli.Number(uint64(len(h.stops.list)), "breakpoint"))
+		h.stops.list = nil
 	}
 	h.adopt(s)
 	h.p.Indented("", h.greeting())

@@ -42,6 +42,16 @@ type stop struct {
 	old   []byte // memory at the address before the step
 }
 
+// breakpoints are those of a session.
+type breakpoints struct {
+	s       *machine
+	list    []*stop
+	made    int      // breakpoints made so far, which numbers them
+	heard   *hearer  // the events of a step
+	reasons []string // why the machine stopped
+	spared  uint64   // the step before which a property's breakpoint last stopped; 0: none
+}
+
 // A hearer collects the events of one step.
 type hearer struct {
 	on     bool
@@ -90,7 +100,7 @@ func (h *sh) breakAt(args []string) error {
 	}
 	s := &stop{says: "break " + strings.Join(args, " "), cpu: -1}
 	if len(args) == 2 { // EVENT CPU
-		cpu, err := h.cpu(args[1])
+		cpu, err := h.s.cpu(args[1])
 		if err != nil {
 			return err
 		}
@@ -99,17 +109,17 @@ func (h *sh) breakAt(args []string) error {
 	name := args[0]
 	symbol, _, _ := strings.Cut(name, "+")
 	_, numberErr := strconv.ParseUint(name, 0, 64)
-	if s.cpu < 0 && (slices.Contains(h.functions(), symbol) || numberErr == nil) {
-		at, err := h.place(name)
+	if s.cpu < 0 && (slices.Contains(h.s.functions(), symbol) || numberErr == nil) {
+		at, err := h.s.place(name)
 		if err != nil {
 			return err
 		}
-		remark, err := h.reachable(name, at)
+		remark, err := h.s.reachable(name, at)
 		if err != nil {
 			return err
 		}
 		s.text, s.at = true, at
-		if err := h.addStop(s); err != nil || remark == "" {
+		if err := h.stops.add(h.p, s); err != nil || remark == "" {
 			return err
 		}
 		h.p.Indented("  ", remark)
@@ -118,14 +128,14 @@ func (h *sh) breakAt(args []string) error {
 	for _, k := range kinds() {
 		if strings.EqualFold(k.String(), name) {
 			s.event, s.kind = true, k
-			return h.addStop(s)
+			return h.stops.add(h.p, s)
 		}
 	}
 	if p, ok := properties.ByName(name); ok && s.cpu < 0 {
 		s.property = p
-		return h.addStop(s)
+		return h.stops.add(h.p, s)
 	}
-	near := nearest.DidYouMean(name, slices.Concat(h.functions(), kindNames(), propertyNames()))
+	near := nearest.DidYouMean(name, slices.Concat(h.s.functions(), kindNames(), propertyNames()))
 	if near == "" {
 		near = propertiesLike(name)
 	}
@@ -133,7 +143,7 @@ func (h *sh) breakAt(args []string) error {
 		near += " "
 	}
 	return fmt.Errorf("%s is no function, kind of event or property; %swrite break %s, break TextStore or break T1",
-		name, near, h.functions()[0])
+		name, near, h.s.functions()[0])
 }
 
 // propertiesLike lists the properties that share the letter of an unknown ID.
@@ -156,10 +166,10 @@ func propertiesLike(id string) string {
 
 // reachable returns an error if no CPU can ever execute an instruction at a place. The remark
 // warns where the linked code has no instruction boundary: patched code may have one.
-func (h *sh) reachable(name string, at arch.Addr) (remark string, err error) {
+func (h *machine) reachable(name string, at arch.Addr) (remark string, err error) {
 	function, _, inFunction := strings.Cut(name, "+")
-	for i := range h.s.Rig.Scenario.Texts {
-		t := &h.s.Rig.Scenario.Texts[i]
+	for i := range h.Rig.Scenario.Texts {
+		t := &h.Rig.Scenario.Texts[i]
 		switch off := int64(at - t.At); {
 		case off >= 0 && off < int64(len(t.Code)):
 			return h.inside(t, int(off)), nil
@@ -168,7 +178,7 @@ func (h *sh) reachable(name string, at arch.Addr) (remark string, err error) {
 				len(t.Code), t.Name)
 		}
 	}
-	if _, _, known := h.s.Rig.Machine.Names().SymbolAt(at); !known { // slots are allocated during a run
+	if _, _, known := h.Rig.Machine.Names().SymbolAt(at); !known { // slots are allocated during a run
 		f := h.functions()[0]
 		return "", fmt.Errorf("%s: no code is at this address; write break %s, or an address that text %s prints", name,
 			f, f)
@@ -177,7 +187,7 @@ func (h *sh) reachable(name string, at arch.Addr) (remark string, err error) {
 }
 
 // inside is the remark on a place inside an instruction of the linked code.
-func (h *sh) inside(t *scenario.Text, off int) string {
+func (h *machine) inside(t *scenario.Text, off int) string {
 	begin := 0
 	for at := 0; at <= off; {
 		_, n := h.disassemble(t.Code[at:], t.At+arch.Addr(at))
@@ -190,23 +200,23 @@ func (h *sh) inside(t *scenario.Text, off int) string {
 		"patched", t.Name, off, t.Name, begin)
 }
 
-func (h *sh) addStop(s *stop) error {
-	if len(h.stops) == mostStops {
+func (b *breakpoints) add(p *cli.Program, s *stop) error {
+	if len(b.list) == mostStops {
 		return fmt.Errorf("there are %d breakpoints already; delete one", mostStops)
 	}
-	h.stopped++
-	s.n = h.stopped
-	h.stops = append(h.stops, s)
-	fmt.Fprintf(h.p.Out, "%d: %s\n", s.n, s.says)
+	b.made++
+	s.n = b.made
+	b.list = append(b.list, s)
+	fmt.Fprintf(p.Out, "%d: %s\n", s.n, s.says)
 	return nil
 }
 
 // breaks is the command breaks: it lists breakpoints and watchpoints.
 func (h *sh) breaks() error {
-	if len(h.stops) == 0 {
-		fmt.Fprintln(h.p.Out, "there is no breakpoint; break "+h.functions()[0]+" makes one")
+	if len(h.stops.list) == 0 {
+		fmt.Fprintln(h.p.Out, "there is no breakpoint; break "+h.s.functions()[0]+" makes one")
 	}
-	for _, s := range h.stops {
+	for _, s := range h.stops.list {
 		fmt.Fprintf(h.p.Out, "%d: %s\n", s.n, s.says)
 	}
 	return nil
@@ -217,15 +227,15 @@ func (h *sh) deleteStops(args []string) error {
 		return errUsage
 	}
 	if len(args) == 1 && args[0] == "all" {
-		h.stops = nil
+		h.stops.list = nil
 		return nil
 	}
 	for _, a := range args {
-		i := slices.IndexFunc(h.stops, func(s *stop) bool { return strconv.Itoa(s.n) == a })
+		i := slices.IndexFunc(h.stops.list, func(s *stop) bool { return strconv.Itoa(s.n) == a })
 		if i < 0 {
 			return fmt.Errorf("%s is no number of a breakpoint; break lists them", a)
 		}
-		h.stops = slices.Delete(h.stops, i, i+1)
+		h.stops.list = slices.Delete(h.stops.list, i, i+1)
 	}
 	return nil
 }
@@ -238,12 +248,12 @@ func (h *sh) watch(args []string) error {
 	if len(args) == 0 || len(args) > 2 {
 		return errUsage
 	}
-	at, err := h.place(args[0])
+	at, err := h.s.place(args[0])
 	if err != nil {
 		return err
 	}
 	s := &stop{says: "watch " + strings.Join(args, " "), at: at, length: 5, cpu: -1}
-	if h.isData(at) {
+	if h.s.isData(at) {
 		s.length = 8
 	}
 	if len(args) == 2 {
@@ -251,21 +261,21 @@ func (h *sh) watch(args []string) error {
 			return fmt.Errorf("%s is no number of bytes; write 1 to %d", args[1], mostWatched)
 		}
 	}
-	if len(h.bytesAt(s)) < s.length {
+	if len(h.s.bytesAt(s)) < s.length {
 		return fmt.Errorf("%s: there aren't %d bytes in memory; x %s shows what is there", args[0], s.length, args[0])
 	}
-	return h.addStop(s)
+	return h.stops.add(h.p, s)
 }
 
 // bytesAt returns the memory that a watchpoint covers.
-func (h *sh) bytesAt(s *stop) []byte {
+func (h *machine) bytesAt(s *stop) []byte {
 	b := make([]byte, s.length)
-	return b[:h.s.Rig.Machine.Inspect().BytesAt(s.at, b)]
+	return b[:h.Rig.Machine.Inspect().BytesAt(s.at, b)]
 }
 
 // standing returns the CPUs whose next instruction is at the address, as a bit set.
-func (h *sh) standing(at arch.Addr) (set uint64) {
-	m := h.s.Rig.Machine
+func (h *machine) standing(at arch.Addr) (set uint64) {
+	m := h.Rig.Machine
 	for cpu := range m.CPUs() {
 		if regs, kernel := m.Inspect().Regs(cpu); !kernel && regs.IP == at {
 			set |= 1 << cpu
@@ -275,97 +285,97 @@ func (h *sh) standing(at arch.Addr) (set uint64) {
 }
 
 // halt is called before and after each step, and reports whether the machine stops there.
-func (h *sh) halt(made bool) bool {
+func (b *breakpoints) halt(made bool) bool {
 	if !made {
-		h.heard.events = h.heard.events[:0]
-		for _, s := range h.stops {
+		b.heard.events = b.heard.events[:0]
+		for _, s := range b.list {
 			switch {
 			case s.text:
-				s.there = h.standing(s.at)
+				s.there = b.s.standing(s.at)
 			case s.length > 0:
-				s.old = h.bytesAt(s)
+				s.old = b.s.bytesAt(s)
 			}
 		}
 		return false
 	}
-	before := len(h.reasons)
-	for _, s := range h.stops {
-		h.look(s)
+	before := len(b.reasons)
+	for _, s := range b.list {
+		b.look(s)
 	}
-	return len(h.reasons) > before
+	return len(b.reasons) > before
 }
 
 // look adds to the reasons for stopping if the step met s.
-func (h *sh) look(s *stop) {
-	m := h.s.Rig.Machine
+func (b *breakpoints) look(s *stop) {
+	m := b.s.Rig.Machine
 	because := func(format string, args ...any) {
-		h.reasons = append(h.reasons, fmt.Sprintf("%d: %s: ", s.n, s.says)+fmt.Sprintf(format, args...))
+		b.reasons = append(b.reasons, fmt.Sprintf("%d: %s: ", s.n, s.says)+fmt.Sprintf(format, args...))
 	}
 	switch {
 	case s.text:
 		for cpu := range m.CPUs() {
-			if come := h.standing(s.at) &^ s.there; come>>cpu&1 != 0 {
-				because("cpu%d is at %s, %s", cpu, m.Names().Symbol(s.at), h.position())
+			if come := b.s.standing(s.at) &^ s.there; come>>cpu&1 != 0 {
+				because("cpu%d is at %s, %s", cpu, m.Names().Symbol(s.at), b.s.position())
 			}
 		}
 	case s.event:
-		for i := range h.heard.events {
-			if e := &h.heard.events[i]; e.Kind == s.kind && (s.cpu < 0 || s.cpu == int(e.CPU)) {
-				because("cpu%d, event %d: %s", e.CPU, e.Seq, h.describe(e))
+		for i := range b.heard.events {
+			if e := &b.heard.events[i]; e.Kind == s.kind && (s.cpu < 0 || s.cpu == int(e.CPU)) {
+				because("cpu%d, event %d: %s", e.CPU, e.Seq, b.s.describe(e))
 			}
 		}
 	case s.length > 0:
-		if is := h.bytesAt(s); !bytes.Equal(is, s.old) || h.stored(s) >= 0 {
+		if is := b.s.bytesAt(s); !bytes.Equal(is, s.old) || b.stored(s) >= 0 {
 			became := fmt.Sprintf("% x", is)
 			if len(is) < s.length {
 				became = "gone from memory"
 			}
-			because("%s was % x, is %s; written by %s, %s", m.Names().Symbol(s.at), s.old, became, h.writer(),
-				h.when(s))
+			because("%s was % x, is %s; written by %s, %s", m.Names().Symbol(s.at), s.old, became, b.writer(),
+				b.when(s))
 		}
 	}
 }
 
 // describe returns an event in words, without its number and CPU.
-func (h *sh) describe(e *traces.Event) string {
-	words := strings.Fields(h.s.Rig.Readable(e.String()))
+func (h *machine) describe(e *traces.Event) string {
+	words := strings.Fields(h.Rig.Readable(e.String()))
 	return strings.Join(words[min(2, len(words)):], " ")
 }
 
 // stored returns the index of the step's event that stores to the text watched by s, or -1.
-func (h *sh) stored(s *stop) int {
-	return slices.IndexFunc(h.heard.events, func(e traces.Event) bool {
+func (b *breakpoints) stored(s *stop) int {
+	return slices.IndexFunc(b.heard.events, func(e traces.Event) bool {
 		return e.Kind == smpev.TextStore && arch.Addr(e.A) < s.at+arch.Addr(s.length) &&
 			s.at < arch.Addr(e.A)+arch.Addr(e.C)
 	})
 }
 
 // writer names the CPU or source that made the step.
-func (h *sh) writer() string {
-	switch mv := h.s.Moved(); {
+func (b *breakpoints) writer() string {
+	switch mv := b.s.Moved(); {
 	case mv != sim.NoMover:
-		return h.s.Rig.Machine.Names().Mover(mv)
-	case len(h.heard.events) > 0:
-		return fmt.Sprintf("cpu%d", h.heard.events[0].CPU)
+		return b.s.Rig.Machine.Names().Mover(mv)
+	case len(b.heard.events) > 0:
+		return fmt.Sprintf("cpu%d", b.heard.events[0].CPU)
 	}
 	return "a CPU"
 }
 
 // when says at which event the watched bytes were written. A store to data is no event: then it
 // says where the run stands.
-func (h *sh) when(s *stop) string {
-	if i := h.stored(s); i >= 0 {
-		return fmt.Sprintf("event %d, step %d", h.heard.events[i].Seq, h.steps())
+func (b *breakpoints) when(s *stop) string {
+	if i := b.stored(s); i >= 0 {
+		return fmt.Sprintf("event %d, step %d", b.heard.events[i].Seq, b.s.steps())
 	}
-	return h.position()
+	return b.s.position()
 }
 
 // steps returns the number of steps made.
-func (h *sh) steps() uint64 { return h.s.Rig.Machine.Interactive().Steps() }
+func (h *machine) steps() uint64 { return h.Rig.Machine.Interactive().Steps() }
 
 // position describes the point that the run has reached.
-func (h *sh) position() string {
-	n := len(h.s.Rig.Log.Events)
+func (h *machine) position() string {
+	n := len(h.Rig.Log.Events)
 	if n == 0 {
 		return cli.Number(h.steps(), "step")
 	}
@@ -375,28 +385,28 @@ func (h *sh) position() string {
 // tellStops prints why the machine stopped. A step that breaks a property with a breakpoint is
 // undone, and back is true. The command began at the step from.
 func (h *sh) tellStops(from uint64) (back bool, err error) {
-	for _, r := range h.reasons {
+	for _, r := range h.stops.reasons {
 		h.p.Indented("", r)
 	}
-	if h.s.Halted && len(h.reasons) == 0 && h.s.Run == nil {
-		h.p.Indented("", "interrupted at "+h.position()+"; continue goes on")
+	if h.s.Halted && len(h.stops.reasons) == 0 && h.s.Run == nil {
+		h.p.Indented("", "interrupted at "+h.s.position()+"; continue goes on")
 	}
-	h.reasons = nil
+	h.stops.reasons = nil
 	if h.s.Run == nil || h.s.Run.Property == nil || h.told {
 		return false, nil
 	}
-	i := slices.IndexFunc(h.stops, func(s *stop) bool { return s.property == h.s.Run.Property })
-	last := h.steps()
-	if i < 0 || last == 0 || from+1 >= last && h.spared == last {
+	i := slices.IndexFunc(h.stops.list, func(s *stop) bool { return s.property == h.s.Run.Property })
+	last := h.s.steps()
+	if i < 0 || last == 0 || from+1 >= last && h.stops.spared == last {
 		return false, nil
 	}
 	verdict := h.s.Verdict()
 	if err := h.again(place{last - 1, session.NoLimit}); err != nil {
 		return true, err
 	}
-	h.spared = last
-	h.p.Indented("", fmt.Sprintf("%d: %s: the next step breaks it, %s; step makes it", h.stops[i].n, h.stops[i].says,
-		h.position()))
+	h.stops.spared = last
+	h.p.Indented("", fmt.Sprintf("%d: %s: the next step breaks it, %s; step makes it", h.stops.list[i].n,
+		h.stops.list[i].says, h.s.position()))
 	h.p.Indented("", verdict)
 	return true, nil
 }

@@ -52,7 +52,7 @@ func TestBreaksChangeNothing(t *testing.T) {
 		do(t, h, out, "continue")
 	}
 	require.Equal(t, events(plain), events(h))
-	require.Equal(t, plain.steps(), h.steps())
+	require.Equal(t, plain.s.steps(), h.s.steps())
 }
 
 // Going back n steps and n steps on leads to the same place; so does going to an event.
@@ -63,13 +63,13 @@ func TestBack(t *testing.T) {
 			seed = 0
 		}
 		h, out := begun(t, what, seed)
-		do(t, h, out, "kprobe p at "+h.functions()[0]+"+0 disabled", "start", "step 20", "run")
-		all, steps := events(h), h.steps()
+		do(t, h, out, "kprobe p at "+h.s.functions()[0]+"+0 disabled", "start", "step 20", "run")
+		all, steps := events(h), h.s.steps()
 		for _, n := range []uint64{1, 7, steps - 25, steps - 20, steps - 3, steps} {
 			do(t, h, out, fmt.Sprint("back ", n))
-			require.Equal(t, steps-n, h.steps())
+			require.Equal(t, steps-n, h.s.steps())
 			require.Equal(t, all[:len(events(h))], events(h))
-			if h.held() != nil {
+			if h.s.held() != nil {
 				do(t, h, out, "start")
 			}
 			do(t, h, out, "continue")
@@ -77,13 +77,13 @@ func TestBack(t *testing.T) {
 		}
 		for _, e := range []int{len(all) - 1, len(all) / 2, len(all)/2 + 9} { // back, back, and on
 			require.Contains(t, do(t, h, out, fmt.Sprint("goto ", e)),
-				fmt.Sprint("at step ", h.steps(), ", after event "))
+				fmt.Sprint("at step ", h.s.steps(), ", after event "))
 			require.Greater(t, len(events(h)), e)
-			at := h.steps()
+			at := h.s.steps()
 			do(t, h, out, "back")
 			require.LessOrEqual(t, len(events(h)), e, "it hasn't happened a step before")
 			do(t, h, out, fmt.Sprint("goto ", e))
-			require.Equal(t, at, h.steps())
+			require.Equal(t, at, h.s.steps())
 		}
 		require.ErrorContains(t, h.line("goto 1000000"), "there is no event 1000000: nothing moves after event")
 	}
@@ -108,9 +108,9 @@ func TestBreakProperty(t *testing.T) {
 	require.Contains(t, do(t, h, out, "break no-start-inside", "run"),
 		"1: break no-start-inside: the next step breaks it, step ")
 	require.Nil(t, h.s.Run)
-	at := h.steps()
+	at := h.s.steps()
 	do(t, h, out, "back 5", "continue")
-	require.Equal(t, at, h.steps())
+	require.Equal(t, at, h.s.steps())
 	require.Contains(t, do(t, h, out, "step"), "VIOLATION: T2 no-start-inside is broken")
 	require.NotNil(t, h.s.Run)
 	do(t, h, out, "back 5")
@@ -145,7 +145,7 @@ func TestBreakWhereNothingIs(t *testing.T) {
 	} {
 		require.ErrorContains(t, h.line(line), want)
 	}
-	require.Empty(t, h.stops)
+	require.Empty(t, h.stops.list)
 	require.Equal(t, "1: break victim+0x2\n  victim+0x2 is inside the instruction at victim+0x1: a CPU comes there only through code that is patched\n", do(t, h, out, "break victim+0x2"))
 	require.Equal(t, "2: break victim+0x1\n3: break 0xffffffff81000001\n",
 		do(t, h, out, "break victim+0x1", "break 0xffffffff81000001"))
@@ -157,7 +157,7 @@ func TestBreakWithin(t *testing.T) {
 	got := do(t, h, out, "break victim", "start", "step 100")
 	require.Contains(t, got, "1: break victim: cpu1 is at victim+0x0, step 19,")
 	require.NotContains(t, got, "can move\n")
-	require.Equal(t, uint64(19), h.steps())
+	require.Equal(t, uint64(19), h.s.steps())
 
 	h, out = begun(t, "globally-off", 0)
 	out.Reset()
@@ -173,7 +173,8 @@ func TestBreakEvent(t *testing.T) {
 	last := events(h)
 	require.True(t, slices.ContainsFunc(last, func(e traces.Event) bool { return e.Kind == smpev.TextStore }))
 	require.Contains(t, do(t, h, out, "delete 1", "break Handler 1", "continue"), "2: break Handler 1: cpu1, event ")
-	require.True(t, slices.ContainsFunc(h.heard.events, func(e traces.Event) bool { return e.Kind == kpev.Handler }))
+	require.True(t, slices.ContainsFunc(h.stops.heard.events,
+		func(e traces.Event) bool { return e.Kind == kpev.Handler }))
 	require.Equal(t, "2: break Handler 1\n", do(t, h, out, "break"))
 	require.Contains(t, do(t, h, out, "delete all", "break"), "there is no breakpoint; break victim makes one")
 	for line, want := range map[string]string{
@@ -202,7 +203,7 @@ func TestWatch(t *testing.T) {
 	h, out := begun(t, "safe-full", 3)
 	require.Regexp(t, `1: watch victim 1: victim\+0x0 was 55, is cc; written by cpu0, event \d+, step \d+\n`,
 		do(t, h, out, "watch victim 1", "run"))
-	require.Equal(t, uint64(smpev.TextStore), uint64(events(h)[h.heard.events[0].Seq].Kind))
+	require.Equal(t, uint64(smpev.TextStore), uint64(events(h)[h.stops.heard.events[0].Seq].Kind))
 	require.Contains(t, do(t, h, out, "back", "step"), "1: watch victim 1: victim+0x0 was 55, is cc;")
 }
 
@@ -233,7 +234,7 @@ func TestThrough(t *testing.T) {
 func TestOpen(t *testing.T) {
 	h, out := begun(t, "safe-full", 0)
 	require.Error(t, h.line("open nosuch"))
-	require.Equal(t, "victim\n", strings.Join(h.functions(), "")+"\n")
+	require.Equal(t, "victim\n", strings.Join(h.s.functions(), "")+"\n")
 	require.Contains(t, do(t, h, out, "break victim", "open module-unload", "lsmod"), "deleted: 1 breakpoint\n")
 	require.Contains(t, out.String(), "m: not loaded")
 	do(t, h, out, "insmod m", "back")

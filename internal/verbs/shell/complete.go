@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"kpsim/internal/scenario/library"
 )
 
 // Completion with Tab.
@@ -77,66 +75,63 @@ func (h *sh) wordsAfter(head, word string) []string {
 	case bar >= 0:
 		return nil
 	case len(typed) == 0:
-		return h.commandNames()
+		return commandNames()
 	}
 	w, ok := wordOf(typed[0])
 	if !ok || w.names == nil {
 		return nil
 	}
-	names := w.names(h)
-	if w.word == "open" {
+	names := w.names(h.s)
+	switch w.word {
+	case "open":
 		names = append(names, hostFiles(word)...)
+	case "delete":
+		names = append(names, h.stops.numbers()...)
 	}
 	return names
 }
 
-func (h *sh) commandNames() (names []string) {
+func commandNames() (names []string) {
 	for _, w := range shellWords {
 		names = append(append(names, w.word), w.also...)
 	}
 	return names
 }
 
-func (h *sh) symbols() []string {
+func (h *machine) symbols() []string {
 	names := h.functions()
-	for i := range h.s.Rig.Scenario.Datas {
-		names = append(names, h.s.Rig.Scenario.Datas[i].Name)
+	for i := range h.Rig.Scenario.Datas {
+		names = append(names, h.Rig.Scenario.Datas[i].Name)
 	}
 	return names
 }
 
 // probing returns the options of the commands that make probes.
-func (h *sh) probing() []string {
+func (h *machine) probing() []string {
 	return append(h.functions(), "at", "post", "nopre", "fault", "disabled", "maxactive=", "entry", "entry=", "leave",
 		"data=", "ip=")
 }
 
-func (h *sh) breakable() []string { return slices.Concat(h.functions(), kindNames(), propertyNames()) }
+func (h *machine) breakable() []string {
+	return slices.Concat(h.functions(), kindNames(), propertyNames())
+}
 
-func (h *sh) openable() []string { return library.Names() }
-
-func (h *sh) paths() (names []string) {
+func (h *machine) paths() (names []string) {
 	for _, f := range h.files() {
 		names = append(names, f.Path(), f.Name)
 	}
 	return names
 }
 
-func (h *sh) sysctls() []string { return []string{"debug." + sysctlName} }
-
-func (h *sh) fetches() []string { return []string{"oldest", "fresh"} }
-
-func (h *sh) traceWords() []string { return []string{"on", "off"} }
-
-func (h *sh) taskNames() (names []string) {
-	for _, t := range h.s.Tasks() {
+func (h *machine) taskNames() (names []string) {
+	for _, t := range h.Tasks() {
 		names = append(names, t.Name)
 	}
 	return names
 }
 
-func (h *sh) moverNames() (names []string) {
-	m := h.s.Rig.Machine
+func (h *machine) moverNames() (names []string) {
+	m := h.Rig.Machine
 	for _, mv := range m.Names().Movers() {
 		if m.Interactive().Can(mv) {
 			names = append(names, m.Names().Mover(mv))
@@ -145,9 +140,8 @@ func (h *sh) moverNames() (names []string) {
 	return names
 }
 
-func (h *sh) stopNumbers() []string {
-	names := []string{"all"}
-	for _, s := range h.stops {
+func (b *breakpoints) numbers() (names []string) {
+	for _, s := range b.list {
 		names = append(names, strconv.Itoa(s.n))
 	}
 	return names

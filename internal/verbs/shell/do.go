@@ -33,48 +33,48 @@ func (h *sh) saw(hit engine.Hit) {
 	m := h.s.Rig.Machine
 	name := kpev.HandlerNames.Name(hit.Which)
 	if hit.Which == kpev.Return {
-		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.probeName(uint64(hit.Probe)),
+		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.s.probeName(uint64(hit.Probe)),
 			m.Names().Symbol(hit.At), hit.Regs.R[target.Arch.Result])
 		return
 	}
-	fmt.Fprintf(h.p.Out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(uint64(hit.Probe)),
+	fmt.Fprintf(h.p.Out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.s.probeName(uint64(hit.Probe)),
 		m.Names().Symbol(hit.At), m.Names().Symbol(hit.Regs.IP), hit.Regs.Flags)
 }
 
-func (h *sh) probeName(id uint64) string { return h.s.Rig.Scenario.Probes[id].Name }
+func (h *machine) probeName(id uint64) string { return h.Rig.Scenario.Probes[id].Name }
 
 // functions, probes and modules return the scenario's names of each sort.
-func (h *sh) functions() (names []string) {
-	for i := range h.s.Rig.Scenario.Texts {
-		names = append(names, h.s.Rig.Scenario.Texts[i].Name)
+func (h *machine) functions() (names []string) {
+	for i := range h.Rig.Scenario.Texts {
+		names = append(names, h.Rig.Scenario.Texts[i].Name)
 	}
 	return names
 }
 
-func (h *sh) probes() (names []string) {
-	for i := range h.s.Rig.Scenario.Probes {
-		names = append(names, h.s.Rig.Scenario.Probes[i].Name)
+func (h *machine) probes() (names []string) {
+	for i := range h.Rig.Scenario.Probes {
+		names = append(names, h.Rig.Scenario.Probes[i].Name)
 	}
 	return names
 }
 
-func (h *sh) modules() (names []string) {
-	for i := range h.s.Rig.Scenario.Modules {
-		names = append(names, h.s.Rig.Scenario.Modules[i].Name)
+func (h *machine) modules() (names []string) {
+	for i := range h.Rig.Scenario.Modules {
+		names = append(names, h.Rig.Scenario.Modules[i].Name)
 	}
 	return names
 }
 
 // function returns an error if the scenario has no function of that name.
-func (h *sh) function(name string) error {
+func (h *machine) function(name string) error {
 	names := h.functions()
 	if slices.Contains(names, name) {
 		return nil
 	}
-	if i, ok := h.s.Probe(name); ok {
-		at, _ := h.s.Rig.Probe(i)
+	if i, ok := h.Probe(name); ok {
+		at, _ := h.Rig.Probe(i)
 		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name,
-			h.s.Rig.Machine.Names().Symbol(at), cli.List(names))
+			h.Rig.Machine.Names().Symbol(at), cli.List(names))
 	}
 	if f, _, ok := strings.Cut(name, "+"); ok && slices.Contains(names, f) {
 		return fmt.Errorf("%s is a place within a function; write %s", name, f)
@@ -83,20 +83,20 @@ func (h *sh) function(name string) error {
 }
 
 // symbol is the error for an unknown symbol; it suggests similar names.
-func (h *sh) symbol(name string) error {
+func (h *machine) symbol(name string) error {
 	names := h.functions()
-	for i := range h.s.Rig.Scenario.Datas {
-		names = append(names, h.s.Rig.Scenario.Datas[i].Name)
+	for i := range h.Rig.Scenario.Datas {
+		names = append(names, h.Rig.Scenario.Datas[i].Name)
 	}
 	return fmt.Errorf("no symbol is called %s, and it is no number of 64 bits; there are %s", name, cli.List(names))
 }
 
 // missing returns the module that has function f if it isn't loaded, otherwise "".
-func (h *sh) missing(f string) string {
-	for i := range h.s.Rig.Scenario.Modules {
-		m := &h.s.Rig.Scenario.Modules[i]
+func (h *machine) missing(f string) string {
+	for i := range h.Rig.Scenario.Modules {
+		m := &h.Rig.Scenario.Modules[i]
 		if (slices.Contains(m.Core, f) || slices.Contains(m.Init, f)) &&
-			h.s.Rig.ModuleState(m.Name) == kapi.ModuleUnformed {
+			h.Rig.ModuleState(m.Name) == kapi.ModuleUnformed {
 			return m.Name
 		}
 	}
@@ -104,7 +104,7 @@ func (h *sh) missing(f string) string {
 }
 
 // place reads SYMBOL, SYMBOL+OFFSET or a number.
-func (h *sh) place(s string) (arch.Addr, error) {
+func (h *machine) place(s string) (arch.Addr, error) {
 	if n, err := strconv.ParseUint(s, 0, 64); err == nil {
 		return arch.Addr(n), nil
 	}
@@ -112,7 +112,7 @@ func (h *sh) place(s string) (arch.Addr, error) {
 	if err != nil {
 		return 0, err
 	}
-	at, _, ok := h.s.Rig.Machine.Names().FindSymbol(name)
+	at, _, ok := h.Rig.Machine.Names().FindSymbol(name)
 	if !ok {
 		return 0, h.symbol(name)
 	}
@@ -132,14 +132,14 @@ func splitPlace(s string) (name string, off int, err error) {
 }
 
 func (h *sh) call(args []string) error {
-	args, cpu, background, err := h.placed(args)
+	args, cpu, background, err := h.s.placed(args)
 	if err != nil {
 		return err
 	}
-	if err := h.function(args[0]); err != nil {
+	if err := h.s.function(args[0]); err != nil {
 		return err
 	}
-	if m := h.missing(args[0]); m != "" {
+	if m := h.s.missing(args[0]); m != "" {
 		return fmt.Errorf("%s is in the module %s, which isn't loaded; insmod %s", args[0], m, m)
 	}
 	op := scenario.Op{Kind: act.Call, Target: args[0], Changed: true}
@@ -147,7 +147,7 @@ func (h *sh) call(args []string) error {
 		return fmt.Errorf("%d arguments; a call has at most 6", len(args)-1)
 	}
 	for _, a := range args[1:] {
-		v, err := h.value(a)
+		v, err := h.s.value(a)
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (h *sh) call(args []string) error {
 }
 
 // value reads a number, which may be negative, or a place, whose value is its address.
-func (h *sh) value(s string) (uint64, error) {
+func (h *machine) value(s string) (uint64, error) {
 	if n, err := strconv.ParseInt(s, 0, 64); err == nil {
 		return uint64(n), nil
 	}
@@ -170,7 +170,7 @@ func (h *sh) value(s string) (uint64, error) {
 
 func (h *sh) kprobe(args []string) error {
 	p := scenario.Probe{Pre: counting()}
-	return h.probe(args, &p, map[string]func(value string) error{
+	return h.s.probe(args, &p, map[string]func(value string) error{
 		"post":  func(string) error { p.Post = counting(); return nil },
 		"nopre": func(string) error { p.Pre = nil; return nil },
 		"fault": func(string) error { p.Fault = counting(); return nil },
@@ -178,13 +178,13 @@ func (h *sh) kprobe(args []string) error {
 			st := scenario.Step{Kind: scenario.StepSetIP}
 			name, off, err := splitPlace(value)
 			if err == nil {
-				err = h.function(name)
+				err = h.s.function(name)
 			}
 			st.Func, st.Value = name, uint64(off)
 			p.Pre = append(p.Pre, st)
 			return err
 		},
-		"": func(set string) error { return h.setReg(&p.Pre, set) },
+		"": func(set string) error { return h.s.setReg(&p.Pre, set) },
 	})
 }
 
@@ -200,25 +200,25 @@ func (h *sh) kretprobe(args []string) error {
 			return err
 		}
 	}
-	return h.probe(args, &p, map[string]func(value string) error{
+	return h.s.probe(args, &p, map[string]func(value string) error{
 		"maxactive": number(&p.Maxactive),
 		"data":      number(&p.DataSize),
 		"entry":     func(string) error { p.Pre = append(p.Pre, counting()...); return nil },
 		"leave":     func(string) error { p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepNonzero}); return nil },
-		"":          func(set string) error { return h.setReg(&p.Post, set) },
+		"":          func(set string) error { return h.s.setReg(&p.Post, set) },
 	})
 }
 
 func (h *sh) jprobe(args []string) error {
 	p := scenario.Probe{Kind: scenario.ProbeJprobe}
-	return h.probe(args, &p, map[string]func(value string) error{
-		"entry": func(value string) error { p.Entry = value; return h.function(value) },
+	return h.s.probe(args, &p, map[string]func(value string) error{
+		"entry": func(value string) error { p.Entry = value; return h.s.function(value) },
 	})
 }
 
 // probe makes a probe from its arguments: NAME, PLACE and options. words maps each option to its
 // action; the key "" handles REG=VALUE.
-func (h *sh) probe(args []string, p *scenario.Probe, words map[string]func(value string) error) (err error) {
+func (h *machine) probe(args []string, p *scenario.Probe, words map[string]func(value string) error) (err error) {
 	if len(args) < 3 || args[1] != "at" {
 		return errUsage
 	}
@@ -244,14 +244,14 @@ func (h *sh) probe(args []string, p *scenario.Probe, words map[string]func(value
 			return err
 		}
 	}
-	return h.s.AddProbe(*p)
+	return h.AddProbe(*p)
 }
 
 // alone lists the options without a value.
 var alone = []string{"post", "nopre", "fault", "entry", "leave", "disabled"}
 
 // setReg appends the step for the option REG=VALUE.
-func (h *sh) setReg(steps *[]scenario.Step, set string) error {
+func (h *machine) setReg(steps *[]scenario.Step, set string) error {
 	reg, value, _ := strings.Cut(set, "=")
 	if value == "" {
 		return errUsage
@@ -262,25 +262,17 @@ func (h *sh) setReg(steps *[]scenario.Step, set string) error {
 	return err
 }
 
-func (h *sh) register(args []string) error {
-	return h.api(args, "register", act.Register, act.RegisterAll)
-}
-
-func (h *sh) unregister(args []string) error {
-	return h.api(args, "unregister", act.Unregister, act.UnregisterAll)
-}
-
-func (h *sh) enable(args []string) error { return h.api(args, "enable", act.Enable, nil) }
-
-func (h *sh) disable(args []string) error { return h.api(args, "disable", act.Disable, nil) }
-
 var apiKinds = map[scenario.ProbeKind]string{scenario.ProbeKprobe: "kprobe", scenario.ProbeKretprobe: "kretprobe",
 	scenario.ProbeJprobe: "jprobe"}
 
-// api calls the kernel's API for the named probes: once with an array if they are of one kind and
+// api makes commands that call the kernel's API for the named probes: once with an array if they are of one kind and
 // the API takes arrays, otherwise once for each.
+func api(f string, one, all *scenario.Operation) func(*sh, []string) error {
+	return func(h *sh, args []string) error { return h.api(args, f, one, all) }
+}
+
 func (h *sh) api(args []string, f string, one, all *scenario.Operation) error {
-	args, cpu, background, err := h.placed(args)
+	args, cpu, background, err := h.s.placed(args)
 	if err != nil {
 		return err
 	}
@@ -289,7 +281,7 @@ func (h *sh) api(args []string, f string, one, all *scenario.Operation) error {
 	for _, name := range args {
 		i, ok := h.s.Probe(name)
 		if !ok {
-			names := h.probes()
+			names := h.s.probes()
 			if names == nil {
 				return fmt.Errorf("no probe is called %s; kprobe makes one, as kprobe %s at FUNC", name, name)
 			}
@@ -314,17 +306,17 @@ func (h *sh) api(args []string, f string, one, all *scenario.Operation) error {
 	return nil
 }
 
-func (h *sh) insmod(args []string) error { return h.module(args, "insmod", act.Load) }
+// module makes commands that load or unload a module.
+func module(f string, kind *scenario.Operation) func(*sh, []string) error {
+	return func(h *sh, args []string) error { return h.module(args, f, kind) }
+}
 
-func (h *sh) rmmod(args []string) error { return h.module(args, "rmmod", act.Unload) }
-
-// module loads or unloads a module.
 func (h *sh) module(args []string, f string, kind *scenario.Operation) error {
-	args, cpu, background, err := h.placed(args)
+	args, cpu, background, err := h.s.placed(args)
 	if err != nil {
 		return err
 	}
-	names := h.modules()
+	names := h.s.modules()
 	switch {
 	case len(args) != 1:
 		return errUsage
@@ -354,10 +346,10 @@ func (h *sh) lsmod(args []string) error {
 	if len(args) > 0 {
 		return errUsage
 	}
-	if len(h.modules()) == 0 {
+	if len(h.s.modules()) == 0 {
 		fmt.Fprintln(h.p.Out, noModule)
 	}
-	for _, name := range h.modules() {
+	for _, name := range h.s.modules() {
 		state := h.s.Rig.ModuleState(name).String()
 		if state == kapi.ModuleUnformed.String() {
 			state = "not loaded"
@@ -405,7 +397,7 @@ func (h *sh) step(args []string) error {
 		made = h.s.Step(n)
 	case 1:
 		mv, ok := m.Names().MoverNamed(args[0])
-		if t := h.task(args[0]); !ok && t != nil {
+		if t := h.s.task(args[0]); !ok && t != nil {
 			return fmt.Errorf("%s is a task, and moves with its CPU; write step cpu%d", t.Name, t.CPUID())
 		} else if !ok {
 			return fmt.Errorf("nobody is called %s; where says who there is", args[0])
@@ -415,11 +407,11 @@ func (h *sh) step(args []string) error {
 		return errUsage
 	}
 	if made < n && h.s.Run == nil && !h.s.Halted {
-		says := "nobody can move" + h.stuck()
+		says := "nobody can move" + h.s.stuck()
 		if len(args) > 0 {
 			says = args[0] + " can't move"
 			if strings.HasPrefix(args[0], "cpu") { // the argument is a CPU, not an interrupt
-				says += h.stuck()
+				says += h.s.stuck()
 			}
 		}
 		h.p.Indented("", fmt.Sprintf("%s of %d: %s", cli.Number(made, "step"), n, says))
@@ -428,10 +420,10 @@ func (h *sh) step(args []string) error {
 }
 
 // tasks returns the named tasks, or with no names every task that hasn't started.
-func (h *sh) tasks(names []string) ([]*smp.Task, error) {
+func (h *machine) tasks(names []string) ([]*smp.Task, error) {
 	var all []string
 	var chosen []*smp.Task
-	for _, t := range h.s.Tasks() {
+	for _, t := range h.Tasks() {
 		all = append(all, t.Name)
 		if slices.Contains(names, t.Name) || len(names) == 0 && t.Held() {
 			chosen = append(chosen, t)
@@ -446,7 +438,7 @@ func (h *sh) tasks(names []string) ([]*smp.Task, error) {
 }
 
 func (h *sh) start(args []string) error {
-	tasks, err := h.tasks(args)
+	tasks, err := h.s.tasks(args)
 	if err != nil {
 		return err
 	}
@@ -462,7 +454,7 @@ func (h *sh) start(args []string) error {
 }
 
 func (h *sh) run(args []string) error {
-	tasks, err := h.tasks(args)
+	tasks, err := h.s.tasks(args)
 	if err != nil {
 		return err
 	}
@@ -484,7 +476,7 @@ func (h *sh) goOn(args []string) error {
 	before := h.s.Rig.Machine.Interactive().Steps()
 	err := h.s.All()
 	if err == nil && h.s.Run == nil && h.s.Rig.Machine.Interactive().Steps() == before {
-		h.p.Indented("", "nobody can move"+h.stuck())
+		h.p.Indented("", "nobody can move"+h.s.stuck())
 	}
 	return err
 }

@@ -14,10 +14,10 @@ import (
 const sysctlName = "kprobes-optimization"
 
 // files returns the files that the machine's edition has.
-func (h *sh) files() []engine.File { return h.s.Rig.Engine().Files() }
+func (h *machine) files() []engine.File { return h.Rig.Engine().Files() }
 
 // file returns the file at a path; the base name alone is enough.
-func (h *sh) file(at string) (engine.File, error) {
+func (h *machine) file(at string) (engine.File, error) {
 	files := h.files()
 	i := slices.IndexFunc(files, func(f engine.File) bool { return f.Path() == path.Clean(at) || f.Name == at })
 	if i >= 0 {
@@ -37,7 +37,7 @@ func (h *sh) cat(args []string) error {
 	if len(args) != 1 {
 		return errUsage
 	}
-	f, err := h.file(args[0])
+	f, err := h.s.file(args[0])
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (h *sh) echo(args []string) error {
 	if i < 0 || i != len(args)-2 {
 		return errUsage
 	}
-	f, err := h.file(args[i+1])
+	f, err := h.s.file(args[i+1])
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (h *sh) ls(args []string) error {
 		return errUsage
 	}
 	all := len(args) == 0
-	files := h.files()
+	files := h.s.files()
 	slices.SortFunc(files, func(a, b engine.File) int { return strings.Compare(a.Name, b.Name) })
 	n := 0
 	for _, f := range files {
@@ -103,7 +103,7 @@ func (h *sh) ls(args []string) error {
 		fmt.Fprintln(h.p.Out, name)
 	}
 	if n == 0 && !all {
-		_, err := h.file(args[0])
+		_, err := h.s.file(args[0])
 		return err
 	}
 	return nil
@@ -128,7 +128,7 @@ func (h *sh) sysctl(args []string) error {
 	if strings.ReplaceAll(name, "_", "-") != known {
 		return fmt.Errorf("%s: no such name; there is %s", name, known)
 	}
-	f, err := h.file("/proc/sys/debug/" + sysctlName)
+	f, err := h.s.file("/proc/sys/debug/" + sysctlName)
 	if err != nil {
 		return fmt.Errorf("%s: this machine is built without CONFIG_OPTPROBES", name)
 	}

@@ -22,8 +22,8 @@ import (
 // Commands that show the stopped machine.
 
 // at describes where a CPU stands.
-func (h *sh) at(cpu int) string {
-	m := h.s.Rig.Machine
+func (h *machine) at(cpu int) string {
+	m := h.Rig.Machine
 	name, off, text := m.Names().Where(sim.Mover(cpu))
 	switch {
 	case text:
@@ -42,9 +42,9 @@ func (h *sh) where(args []string) error {
 	}
 	m := h.s.Rig.Machine
 	for cpu := range m.CPUs() {
-		line := fmt.Sprintf("cpu%d  %s", cpu, h.at(cpu))
+		line := fmt.Sprintf("cpu%d  %s", cpu, h.s.at(cpu))
 		if t := m.Inspect().Current(cpu); !t.Idle() {
-			line = fmt.Sprintf("cpu%d  %s, %s", cpu, t.Name, h.at(cpu))
+			line = fmt.Sprintf("cpu%d  %s, %s", cpu, t.Name, h.s.at(cpu))
 		}
 		ipi, open := m.Inspect().Pending(cpu)
 		if !open {
@@ -65,31 +65,31 @@ func (h *sh) where(args []string) error {
 	if s := m.Inspect().Waiting(); s != "" {
 		h.p.Indented("", s)
 	}
-	if held := h.held(); len(held) > 0 {
+	if held := h.s.held(); len(held) > 0 {
 		h.p.Indented("", "not begun: "+cli.List(held))
 	}
 	if h.s.Run == nil {
 		h.p.Indented("", fmt.Sprintf("%s so far; can move: %s", cli.Number(m.Interactive().Steps(), "step"),
-			h.movers()))
+			h.s.movers()))
 	}
 	return nil
 }
 
 // stuck ends the description of a machine in which nothing can move: it names a command that
 // helps.
-func (h *sh) stuck() string {
+func (h *machine) stuck() string {
 	switch held := h.held(); {
 	case len(held) > 0:
 		return "; start lets " + cli.List(held) + " begin"
-	case !slices.ContainsFunc(h.s.Tasks(), func(t *smp.Task) bool { return !t.Dead() }):
+	case !slices.ContainsFunc(h.Tasks(), func(t *smp.Task) bool { return !t.Dead() }):
 		return "; every task is at its end, and call or register can still be typed"
 	}
 	return ""
 }
 
 // held returns the tasks that haven't started.
-func (h *sh) held() (names []string) {
-	for _, t := range h.s.Tasks() {
+func (h *machine) held() (names []string) {
+	for _, t := range h.Tasks() {
 		if t.Held() {
 			names = append(names, t.Name)
 		}
@@ -98,8 +98,8 @@ func (h *sh) held() (names []string) {
 }
 
 // task returns the scenario's task of that name, or nil.
-func (h *sh) task(name string) *smp.Task {
-	for _, t := range h.s.Tasks() {
+func (h *machine) task(name string) *smp.Task {
+	for _, t := range h.Tasks() {
 		if t.Name == name {
 			return t
 		}
@@ -108,8 +108,8 @@ func (h *sh) task(name string) *smp.Task {
 }
 
 // movers lists what can move next.
-func (h *sh) movers() string {
-	m := h.s.Rig.Machine
+func (h *machine) movers() string {
+	m := h.Rig.Machine
 	var names []string
 	for _, mv := range m.Names().Movers() {
 		if m.Interactive().Can(mv) {
@@ -129,7 +129,7 @@ func (h *sh) regs(args []string) error {
 		return errUsage
 	}
 	if len(args) == 1 {
-		cpu, err := h.cpu(args[0])
+		cpu, err := h.s.cpu(args[0])
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (h *sh) regs(args []string) error {
 	}
 	for cpu := first; cpu <= last; cpu++ {
 		r, kernel := m.Inspect().Regs(cpu)
-		fmt.Fprintf(h.p.Out, "cpu%d  %s, %s\n", cpu, m.Inspect().Current(cpu).Name, h.at(cpu))
+		fmt.Fprintf(h.p.Out, "cpu%d  %s, %s\n", cpu, m.Inspect().Current(cpu).Name, h.s.at(cpu))
 		const cell, row = 22, 4
 		beside := row
 		for h.p.Width > 0 && beside > 1 && beside*cell > h.p.Width {
@@ -160,14 +160,14 @@ func (h *sh) regs(args []string) error {
 
 // disassemble returns the first instruction of b with symbol names, and its length n, which is 1
 // for invalid bytes.
-func (h *sh) disassemble(b []byte, at arch.Addr) (s string, n int) {
+func (h *machine) disassemble(b []byte, at arch.Addr) (s string, n int) {
 	in, err := x86.Decode(b, at)
 	if err != nil {
 		return "(no instruction)", 1
 	}
 	s = in.String()
 	if to, ok := in.Target(); ok {
-		s = strings.Replace(s, fmt.Sprintf("%#x", uint64(to)), h.s.Rig.Machine.Names().Symbol(to), 1)
+		s = strings.Replace(s, fmt.Sprintf("%#x", uint64(to)), h.Rig.Machine.Names().Symbol(to), 1)
 	}
 	return s, int(in.Len)
 }
@@ -177,10 +177,10 @@ func (h *sh) text(args []string) error {
 	if len(args) != 1 {
 		return errUsage
 	}
-	if err := h.function(args[0]); err != nil {
+	if err := h.s.function(args[0]); err != nil {
 		return err
 	}
-	if m := h.missing(args[0]); m != "" {
+	if m := h.s.missing(args[0]); m != "" {
 		fmt.Fprintf(h.p.Out, "%s isn't in memory: the module %s isn't loaded\n", args[0], m)
 		return nil
 	}
@@ -196,16 +196,16 @@ func (h *sh) text(args []string) error {
 			return nil
 		}
 		for off := 0; off < len(now); {
-			was, n := h.disassemble(t.Code[off:], t.At+arch.Addr(off))
+			was, n := h.s.disassemble(t.Code[off:], t.At+arch.Addr(off))
 			end := min(off+n, len(now))
 			if bytes.Equal(now[off:end], t.Code[off:end]) {
 				h.row(t.At+arch.Addr(off), now[off:end], was)
 				off = end
 				continue
 			}
-			is, n := h.disassemble(now[off:], t.At+arch.Addr(off))
+			is, n := h.s.disassemble(now[off:], t.At+arch.Addr(off))
 			for end < min(off+n, len(now)) {
-				s, k := h.disassemble(t.Code[end:], t.At+arch.Addr(end))
+				s, k := h.s.disassemble(t.Code[end:], t.At+arch.Addr(end))
 				was, end = was+"; "+s, min(end+k, len(now))
 			}
 			h.row(t.At+arch.Addr(off), now[off:end], fmt.Sprintf("%s   (was % x: %s)", is, t.Code[off:end], was))
@@ -241,7 +241,7 @@ func (h *sh) examine(args []string) error {
 	if len(args) < 1 || len(args) > 2 {
 		return errUsage
 	}
-	at, err := h.place(args[0])
+	at, err := h.s.place(args[0])
 	if err != nil {
 		return err
 	}
@@ -257,14 +257,14 @@ func (h *sh) examine(args []string) error {
 		return fmt.Errorf("nothing is in memory at %#x", uint64(at))
 	}
 	n = min(n, mapped)
-	if h.isData(at) {
+	if h.s.isData(at) {
 		for off := 0; off+8 <= n; off += 8 {
 			h.row(at+arch.Addr(off), b[off:off+8], fmt.Sprintf("%#x", binary.LittleEndian.Uint64(b[off:])))
 		}
 		return nil
 	}
 	for off := 0; off < n; {
-		s, k := h.disassemble(b[off:mapped], at+arch.Addr(off))
+		s, k := h.s.disassemble(b[off:mapped], at+arch.Addr(off))
 		h.row(at+arch.Addr(off), b[off:min(off+k, mapped)], s)
 		off += k
 	}
@@ -273,9 +273,9 @@ func (h *sh) examine(args []string) error {
 }
 
 // isData reports whether an address lies in the scenario's data.
-func (h *sh) isData(at arch.Addr) bool {
-	for i := range h.s.Rig.Scenario.Datas {
-		if d := &h.s.Rig.Scenario.Datas[i]; at >= d.At && at < d.At+arch.Addr(len(d.Bytes)) {
+func (h *machine) isData(at arch.Addr) bool {
+	for i := range h.Rig.Scenario.Datas {
+		if d := &h.Rig.Scenario.Datas[i]; at >= d.At && at < d.At+arch.Addr(len(d.Bytes)) {
 			return true
 		}
 	}
@@ -288,7 +288,7 @@ func (h *sh) hits(args []string) error {
 	}
 	list := report.HitsOf(h.s.Rig, &h.s.Tally)
 	if len(list) == 0 {
-		fmt.Fprintln(h.p.Out, "there is no probe; kprobe makes one, as kprobe p at "+h.functions()[0])
+		fmt.Fprintln(h.p.Out, "there is no probe; kprobe makes one, as kprobe p at "+h.s.functions()[0])
 	}
 	for _, l := range list {
 		h.p.Indented("", l.Line)
@@ -324,7 +324,7 @@ func (h *sh) events(args []string) error {
 		return errUsage
 	}
 	if h.s.Rig.Machine.Interactive().Steps() == 0 {
-		fmt.Fprintln(h.p.Out, "nothing has happened yet"+h.stuck())
+		fmt.Fprintln(h.p.Out, "nothing has happened yet"+h.s.stuck())
 		return nil
 	}
 	return view.Interleaving(h.p.Out, in)

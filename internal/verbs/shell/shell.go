@@ -58,7 +58,7 @@ Exit status: 0, 1 a property was broken, 2 bad input, 3 a bug of the simulator, 
 type sh struct {
 	c     *Shell
 	p     *cli.Program
-	s     *session.Session
+	s     *machine
 	quiet bool // handler hits aren't printed
 	told  bool // the end of the run was reported
 	done  bool
@@ -68,12 +68,11 @@ type sh struct {
 	replaying bool   // the journal is being repeated
 	interrupt *atomic.Bool
 
-	stops   []*stop
-	stopped int      // breakpoints made so far, which numbers them
-	heard   *hearer  // the events of a step
-	reasons []string // why the machine stopped
-	spared  uint64   // the step before which a property's breakpoint last stopped; 0: none
+	stops breakpoints
 }
+
+// A machine is the session's, and answers questions about it.
+type machine struct{ *session.Session }
 
 func (c *Shell) Run(p *cli.Program) (int, error) {
 	h, err := c.begin(p)
@@ -169,7 +168,7 @@ const prompt = "kpsim> "
 // greeting describes the machine before the first command.
 func (h *sh) greeting() string {
 	goes := "step and run go along the schedule of " + h.c.What + "."
-	if held := h.held(); len(held) > 0 {
+	if held := h.s.held(); len(held) > 0 {
 		goes = "start lets its tasks begin (" + cli.List(held) + "), run has them run to their end."
 	}
 	return "The machine stands before its first step: " + goes + " help lists the commands, ^D ends."
@@ -246,7 +245,7 @@ func (h *sh) line(line string) error {
 	if err != nil || len(c.words) == 0 {
 		return err
 	}
-	from := h.steps()
+	from := h.s.steps()
 	h.interrupt.Store(false)
 	if len(c.filters) > 0 {
 		err = h.through(c)
@@ -269,19 +268,19 @@ func (h *sh) one(words []string) error {
 	if !ok {
 		return noCommand(words[0])
 	}
-	h.s.Halted, h.s.Halt, h.heard.on = false, nil, false
+	h.s.Halted, h.s.Halt, h.stops.heard.on = false, nil, false
 	h.s.Limit, h.s.Beyond = h.to.step, h.to.event
-	if len(h.stops) > 0 && !h.replaying {
-		h.s.Halt, h.heard.on = h.halt, true
+	if len(h.stops.list) > 0 && !h.replaying {
+		h.s.Halt, h.stops.heard.on = h.stops.halt, true
 	}
-	s, from := h.s, h.steps()
+	s, from := h.s, h.s.steps()
 	err := w.do(h, words[1:])
 	if w.moves && h.s == s {
-		h.journal = append(h.journal, done{words, from, h.steps(), h.s.Halted})
+		h.journal = append(h.journal, done{words, from, h.s.steps(), h.s.Halted})
 	}
 	switch {
 	case errors.Is(err, errUsage):
-		err = fmt.Errorf("write it %s%s", strings.TrimSpace(words[0]+" "+w.args), h.choice(w.args))
+		err = fmt.Errorf("write it %s%s", strings.TrimSpace(words[0]+" "+w.args), h.s.choice(w.args))
 	case errors.Is(err, session.ErrHalted):
 		err = nil
 	}
@@ -298,7 +297,7 @@ func noCommand(word string) error {
 }
 
 // choice lists the possible words for the start of a command's arguments.
-func (h *sh) choice(args string) string {
+func (h *machine) choice(args string) string {
 	var paths, dirs []string
 	for _, f := range h.files() {
 		paths = append(paths, f.Path())
@@ -356,7 +355,7 @@ func (h *sh) fetch(args []string) error {
 }
 
 // placed removes the words that place a command: on CPU, and & for the background.
-func (h *sh) placed(args []string) (rest []string, cpu int, background bool, err error) {
+func (h *machine) placed(args []string) (rest []string, cpu int, background bool, err error) {
 	if n := len(args); n > 0 && args[n-1] == "&" {
 		args, background = args[:n-1], true
 	}
@@ -373,9 +372,9 @@ func (h *sh) placed(args []string) (rest []string, cpu int, background bool, err
 }
 
 // cpu reads a CPU number.
-func (h *sh) cpu(s string) (int, error) {
+func (h *machine) cpu(s string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimPrefix(s, "cpu"))
-	if last := h.s.Rig.Machine.CPUs() - 1; err != nil || n < 0 || n > last {
+	if last := h.Rig.Machine.CPUs() - 1; err != nil || n < 0 || n > last {
 		return 0, fmt.Errorf("%s is no CPU of this machine; they are 0 to %d", s, last)
 	}
 	return n, nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/scenario/act"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/ui/cli"
 	"kpsim/traces/view"
 )
@@ -22,7 +24,14 @@ type shellWord struct {
 	example string
 	moves   bool // may change the machine
 	do      func(h *sh, args []string) error
-	names   func(h *sh) []string // completions of its arguments
+	names   func(m *machine) []string // completions of its arguments
+}
+
+// fixed and words make completions that no machine changes.
+func fixed(names ...string) func(*machine) []string { return func(*machine) []string { return names } }
+
+func words(of func() []string) func(*machine) []string {
+	return func(*machine) []string { return of() }
 }
 
 // wordOf finds a command by its name or alias.
@@ -39,78 +48,82 @@ var shellWords []shellWord
 
 func init() {
 	shellWords = []shellWord{
-		{"help", []string{"?"}, "[COMMAND]", "list the commands", "help watch", false, (*sh).help, (*sh).commandNames},
+		{"help", []string{"?"}, "[COMMAND]", "list the commands", "help watch", false, (*sh).help, words(commandNames)},
 		{"call", nil, "FUNC [ARG…] [on CPU] [&]",
 			"call a function, with numbers or symbols; & leaves it under way, to be stepped", "call victim 3 5 on 1",
-			true, (*sh).call, (*sh).functions},
+			true, (*sh).call, (*machine).functions},
 		{"kprobe", nil, "NAME at SYMBOL[+OFFSET] [post] [nopre] [fault] [disabled] [REG=VALUE…] [ip=SYMBOL[+OFFSET]]",
 			"make a probe; its pre_handler counts, and sets what is said", "kprobe p at victim+1 post", true,
-			(*sh).kprobe, (*sh).probing},
+			(*sh).kprobe, (*machine).probing},
 		{"kretprobe", nil, "NAME at FUNC [maxactive=N] [entry] [leave] [data=N] [disabled] [REG=VALUE…]",
 			"make a return probe; its handler counts, and sets what is said; entry: with an entry_handler; " +
-				"leave: which returns 1", "kretprobe r at victim maxactive=2", true, (*sh).kretprobe, (*sh).probing},
+				"leave: which returns 1", "kretprobe r at victim maxactive=2", true, (*sh).kretprobe,
+			(*machine).probing},
 		{"jprobe", nil, "NAME at FUNC entry=FUNC",
 			"make a jprobe, which runs entry with the function's arguments (2.6)", "jprobe j at f entry=g", true,
-			(*sh).jprobe, (*sh).probing},
+			(*sh).jprobe, (*machine).probing},
 		{"register", nil, "NAME… [on CPU] [&]",
 			"register_kprobe, or what it is a probe of; of several at once register_kprobes", "register k", true,
-			(*sh).register, (*sh).probes},
-		{"unregister", nil, "NAME… [on CPU] [&]", "unregister_kprobe, likewise", "unregister k", true, (*sh).unregister,
-			(*sh).probes},
-		{"enable", nil, "NAME… [on CPU] [&]", "enable_kprobe of each", "enable k", true, (*sh).enable, (*sh).probes},
-		{"disable", nil, "NAME… [on CPU] [&]", "disable_kprobe of each", "disable k", true, (*sh).disable,
-			(*sh).probes},
+			api("register", act.Register, act.RegisterAll), (*machine).probes},
+		{"unregister", nil, "NAME… [on CPU] [&]", "unregister_kprobe, likewise", "unregister k", true,
+			api("unregister", act.Unregister, act.UnregisterAll),
+			(*machine).probes},
+		{"enable", nil, "NAME… [on CPU] [&]", "enable_kprobe of each", "enable k", true,
+			api("enable", act.Enable, nil), (*machine).probes},
+		{"disable", nil, "NAME… [on CPU] [&]", "disable_kprobe of each", "disable k", true,
+			api("disable", act.Disable, nil), (*machine).probes},
 		{"insmod", []string{"load"}, "MODULE [on CPU] [&]", "load a module of the scenario's", "insmod m", true,
-			(*sh).insmod, (*sh).modules},
-		{"rmmod", []string{"unload"}, "MODULE [on CPU] [&]", "unload it", "rmmod m", true, (*sh).rmmod, (*sh).modules},
+			module("insmod", act.Load), (*machine).modules},
+		{"rmmod", []string{"unload"}, "MODULE [on CPU] [&]", "unload it", "rmmod m", true, module("rmmod", act.Unload),
+			(*machine).modules},
 		{"lsmod", nil, "", "list the modules, and which are loaded", "lsmod", false, (*sh).lsmod, nil},
-		{"cat", nil, "FILE", "print a file of kprobes", "cat list", false, (*sh).cat, (*sh).paths},
+		{"cat", nil, "FILE", "print a file of kprobes", "cat list", false, (*sh).cat, (*machine).paths},
 		{"echo", nil, "VALUE > FILE", "write one", "echo 0 > /proc/sys/debug/kprobes-optimization", true, (*sh).echo,
-			(*sh).paths},
+			(*machine).paths},
 		{"ls", nil, "[-l] [DIRECTORY]", "list them, or those of a directory", "ls -l /proc/sys/debug", false, (*sh).ls,
-			(*sh).paths},
+			(*machine).paths},
 		{"sysctl", nil, "[-w] NAME[=VALUE]", "read or write debug.kprobes-optimization",
-			"sysctl debug.kprobes-optimization", true, (*sh).sysctl, (*sh).sysctls},
+			"sysctl debug.kprobes-optimization", true, (*sh).sysctl, fixed("debug." + sysctlName)},
 		{"step", []string{"s", "stepi", "si"}, "[MOVER] [N]",
 			"make N steps, of one mover if it is named: cpu1, ipi@cpu1, timer@cpu1", "step cpu1 3", true, (*sh).step,
-			(*sh).moverNames},
+			(*machine).moverNames},
 		{"continue", []string{"c"}, "", "run until nothing moves, without letting a task begin", "continue", true,
 			(*sh).goOn, nil},
 		{"run", nil, "[TASK…]", "let the scenario's tasks begin, all or those, and run until nothing moves",
-			"run prober", true, (*sh).run, (*sh).taskNames},
+			"run prober", true, (*sh).run, (*machine).taskNames},
 		{"start", nil, "[TASK…]", "let them begin, and stand still", "start caller", true, (*sh).start,
-			(*sh).taskNames},
+			(*machine).taskNames},
 		{"wait", nil, "", "until what is under way is done, and the optimizer has nothing left to do", "wait", true,
 			(*sh).wait, nil},
 		{"where", []string{"ps"}, "", "who is where, and what can move", "where", false, (*sh).where, nil},
 		{"regs", nil, "[CPU]", "print registers", "regs 1", false, (*sh).regs, nil},
 		{"text", nil, "FUNC", "list a function as it is in memory, what it was, and what each CPU may still fetch",
-			"text victim", false, (*sh).text, (*sh).functions},
+			"text victim", false, (*sh).text, (*machine).functions},
 		{"x", nil, "ADDRESS|SYMBOL[+OFFSET] [N]",
 			"print N bytes of memory, and as instructions; of data, as words of 8 bytes", "x victim 5", false,
-			(*sh).examine, (*sh).symbols},
+			(*sh).examine, (*machine).symbols},
 		{"hits", nil, "", "print how often each probe was hit and missed", "hits", false, (*sh).hits, nil},
 		{"dmesg", nil, "", "print what the kernel has printed", "dmesg | tail -3", false, (*sh).dmesg, nil},
 		{"events", nil, "[N]", "print about N of the events so far, by CPU", "events 20 | grep store", false,
 			(*sh).events, nil},
 		{"break", nil, "[FUNC[+OFFSET]|ADDRESS|EVENT [CPU]|PROPERTY]",
 			"stop before an instruction, after an event of a kind, or before the step that breaks a property; " +
-				"alone: list breakpoints", "break TextStore", false, (*sh).breakAt, (*sh).breakable},
+				"alone: list breakpoints", "break TextStore", false, (*sh).breakAt, (*machine).breakable},
 		{"watch", nil, "ADDRESS|SYMBOL[+OFFSET] [N]",
 			"stop when one of N bytes is written, else of 8 of data, 5 of text; a store to data that changes " +
-				"nothing isn't seen", "watch victim", false, (*sh).watch, (*sh).symbols},
+				"nothing isn't seen", "watch victim", false, (*sh).watch, (*machine).symbols},
 		{"delete", nil, "N…|all", "delete breakpoints and watchpoints", "delete all", false, (*sh).deleteStops,
-			(*sh).stopNumbers},
+			fixed("all")},
 		{"back", []string{"reverse-step", "rs"}, "[N]", "go back N steps; what was typed since is forgotten", "back 10",
 			false, (*sh).back, nil},
 		{"goto", nil, "EVENT", "go to where the event of that number has just happened, backwards or on", "goto 120",
 			false, (*sh).goTo, nil},
 		{"open", nil, "SCENARIO|TRACE", "begin anew, with another scenario or trace", "open torn-jump", false,
-			(*sh).open, (*sh).openable},
+			(*sh).open, words(library.Names)},
 		{"fetch", nil, "oldest|fresh", "have CPUs see the oldest text that they may see", "fetch oldest", true,
-			(*sh).fetch, (*sh).fetches},
+			(*sh).fetch, fixed("oldest", "fresh")},
 		{"trace", nil, "on|off", "print each call of a handler, or don't", "trace off", false, (*sh).trace,
-			(*sh).traceWords},
+			fixed("on", "off")},
 		{"exit", []string{"quit", "q"}, "", "end", "exit", false, (*sh).exit, nil},
 	}
 }

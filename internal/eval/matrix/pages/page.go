@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/page"
 	"kpsim/internal/ui/page/plot"
-	"kpsim/properties"
 )
 
 // A matrixPage is the output of --html; for an interrupted matrix it has the complete rows.
@@ -73,17 +72,9 @@ func (o *matrixPage) document() *page.Document {
 		},
 		Sections: []page.Section{o.reading()},
 	}
-	for i := range matrix.Blocks {
-		var rows []matrix.Row
-		for _, r := range o.rows {
-			if r.Block == &matrix.Blocks[i] {
-				rows = append(rows, r)
-			}
-		}
-		if len(rows) > 0 {
-			d.Sections = append(d.Sections, o.block(&matrix.Blocks[i], rows))
-		}
-	}
+	matrix.InBlocks(o.rows, func(b *matrix.Block, rows []matrix.Row) {
+		d.Sections = append(d.Sections, o.block(b, rows))
+	})
 	d.Sections = append(d.Sections, o.claims())
 	if s := o.broken(); len(s.Blocks) > 0 {
 		d.Sections = append(d.Sections, s)
@@ -130,15 +121,12 @@ func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
 		t.Over = append(t.Over, page.Over{Name: p, Columns: len(matrix.Fetches)})
 		t.Head = append(t.Head, matrix.Fetches...)
 	}
-	says := &page.Table{Caption: "What each row does.", Text: 2, Head: []string{"row", "does"},
-		Groups: []page.Group{{}}}
+	says := &page.Table{Caption: "What each row does.", Text: 2, Head: []string{"row", "does"}}
 	nevers := &page.Table{Caption: "What each Never stands on.", Text: 5,
 		Head: []string{"row", "preemption", "fetch", "at offsets", "the same search broke",
-			"all of at most … deviations", "schedules that took", "schedules drawn"}, Groups: []page.Group{{}}}
+			"all of at most … deviations", "schedules that took", "schedules drawn"}}
 	shown := &page.Table{Caption: "What was broken, and the line that shows it.", Text: 7,
-		Head:   []string{"row", "preemption", "fetch", "property", "deviations", "at offsets", "to see it"},
-		Groups: []page.Group{{}}}
-	group := page.Group{}
+		Head: []string{"row", "preemption", "fetch", "property", "deviations", "at offsets", "to see it"}}
 	for _, r := range rows {
 		name := page.Cell{Text: r.Name, Code: true}
 		cells := []page.Cell{name}
@@ -155,29 +143,29 @@ func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
 						row.ID = id
 					}
 					_, at, _ := strings.Cut(b.Short(), "@")
-					shown.Groups[0].Rows = append(shown.Groups[0].Rows, append([]page.Cell{row}, append(
-						page.Row(c.Preempt, c.Fetch, b.Property, fmt.Sprint(b.Length), at),
-						page.Cell{Text: toSee(c, b), Code: true})...))
+					shows := page.Row(c.Preempt, c.Fetch, b.Property, fmt.Sprint(b.Length), at)
+					shown.Add(slices.Concat([]page.Cell{row}, shows, []page.Cell{{Text: toSee(c, b), Code: true}})...)
 				}
 			default:
 				if c.Blind {
 					cell.Is = page.Neither
 				}
-				nevers.Groups[0].Rows = append(nevers.Groups[0].Rows, append([]page.Cell{name}, certificate(c)...))
+				nevers.Add(append([]page.Cell{name}, certificate(c)...)...)
 			}
 			cells = append(cells, cell)
 		}
-		group.Rows = append(group.Rows, cells)
-		says.Groups[0].Rows = append(says.Groups[0].Rows, append([]page.Cell{name}, page.Row(r.Says)...))
+		t.Add(cells...)
+		says.Add(name, page.Cell{Text: r.Says})
 	}
-	t.Groups = []page.Group{group}
 	s := page.Section{ID: b.Name, Title: b.Name, Blocks: []page.Block{page.Text(b.Says), t,
 		&page.Details{Summary: page.Text(cli.Number(len(rows), "row")), Blocks: []page.Block{says}}}}
-	if n := len(nevers.Groups[0].Rows); n > 0 {
+	if nevers.Groups != nil {
+		n := len(nevers.Groups[0].Rows)
 		s.Blocks = append(s.Blocks, &page.Details{Summary: page.Text(cli.Number(n, "certificate") + " of Never"),
 			Blocks: []page.Block{nevers}})
 	}
-	if n := len(shown.Groups[0].Rows); n > 0 {
+	if shown.Groups != nil {
+		n := len(shown.Groups[0].Rows)
 		s.Blocks = append(s.Blocks,
 			&page.Details{Summary: page.Text(fmt.Sprintf("%d of Sometimes: what was broken, and how to see it", n)),
 				Blocks: []page.Block{shown}})
@@ -230,8 +218,8 @@ func certificate(c *matrix.Cell) []page.Cell {
 func (o *matrixPage) claims() page.Section {
 	s := page.Section{ID: "claims", Title: "What the documents claim"}
 	t := &page.Table{Caption: "What the kernel's documents claim, and what the cells above say of it. " +
-		"“Refines”: in some cells only.", Text: 3, Head: []string{"the matrix", "the claim", "by the cells"},
-		Groups: []page.Group{{}}}
+		"“Refines”: in some cells only.", Text: 3, Head: []string{"the matrix", "the claim", "by the cells"}}
+	judged := 0
 	for i := range matrix.Claims {
 		c := &matrix.Claims[i]
 		judgement := c.Judge(o.table)
@@ -246,12 +234,13 @@ func (o *matrixPage) claims() page.Section {
 		case "contradicts":
 			is = page.Bad
 		}
-		t.Groups[0].Rows = append(t.Groups[0].Rows, []page.Cell{{Text: word, Is: is}, {Text: c.Says}, {Text: cells}})
+		t.Add(page.Cell{Text: word, Is: is}, page.Cell{Text: c.Says}, page.Cell{Text: cells})
+		judged++
 	}
-	if len(t.Groups[0].Rows) > 0 {
+	if judged > 0 {
 		s.Blocks = append(s.Blocks, t)
 	}
-	if n := len(matrix.Claims) - len(t.Groups[0].Rows); n > 0 {
+	if n := len(matrix.Claims) - judged; n > 0 {
 		s.Blocks = append(s.Blocks,
 			page.Text(fmt.Sprintf("Of %s some cell isn't on this page, or is blind.", cli.Number(n, "claim"))))
 	}
@@ -269,22 +258,10 @@ func (o *matrixPage) claims() page.Section {
 func (o *matrixPage) broken() page.Section {
 	s := page.Section{ID: "properties", Title: "What was broken"}
 	t := &page.Table{Caption: "The properties that cells name, and in how many of them.", Text: 2,
-		Head: []string{"property", "says", "cells"}, Groups: []page.Group{{}}}
-	for _, q := range properties.All {
-		n := 0
-		for _, c := range o.m.Cells {
-			if c.Verdict == matrix.Sometimes &&
-				slices.ContainsFunc(c.Broken, func(b *matrix.Broken) bool { return b.ID() == q.ID }) &&
-				slices.ContainsFunc(o.rows, func(r matrix.Row) bool { return r.Name == c.Row }) {
-				n++
-			}
-		}
-		if n > 0 {
-			t.Groups[0].Rows = append(t.Groups[0].Rows, page.Row(q.ID+" "+q.Name, q.Says, fmt.Sprint(n)))
-		}
-	}
-	if len(t.Groups[0].Rows) > 0 {
-		s.Blocks = append(s.Blocks, t)
+		Head: []string{"property", "says", "cells"}}
+	for _, k := range o.table.OfWhole().Broken() {
+		t.Add(page.Row(k.Property.ID+" "+k.Property.Name, k.Property.Says, fmt.Sprint(k.Cells))...)
+		s.Blocks = []page.Block{t}
 	}
 	return s
 }

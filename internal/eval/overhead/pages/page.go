@@ -98,15 +98,7 @@ func (o *htmlPage) command() string {
 	for _, q := range o.c.Probes {
 		words = append(words, "--probe", q)
 	}
-	if o.c.Tier != "" {
-		words = append(words, "--tier", o.c.Tier)
-	}
-	if o.c.Profile != "" {
-		words = append(words, "--profile", o.c.Profile.Base())
-	}
-	if o.c.Kernel != "" {
-		words = append(words, "--kernel", o.c.Kernel.Base())
-	}
+	words = cli.WithFlags(words, "--tier", o.c.Tier, "--profile", o.c.Profile.Base(), "--kernel", o.c.Kernel.Base())
 	for _, f := range o.c.Objects {
 		words = append(words, "--objects", f.Base())
 	}

@@ -246,7 +246,6 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 		t.Head = append(t.Head, fmt.Sprint(m))
 	}
 	p := plot.New("maxactive", "% of calls missed")
-	t.Groups = []page.Group{{}}
 	for series, n := range overlapTasks {
 		o.at(2*len(overlapTasks)+series, scalings*len(overlapTasks), fmt.Sprintf("missed calls of %d CPUs", n))
 		row := page.Row(fmt.Sprint(n))
@@ -264,7 +263,7 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 				Other: float64(m)})
 			row = append(row, page.Cell{Text: fmt.Sprintf("%.1f", share)})
 		}
-		t.Groups[0].Rows = append(t.Groups[0].Rows, row)
+		t.Add(row...)
 		f.Legend = append(f.Legend, page.Key{Name: fmt.Sprintf("%d CPUs", n), Of: series})
 		if err := p.AddLine(series, points, false); err != nil {
 			return nil, err

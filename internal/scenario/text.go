@@ -1,0 +1,128 @@
+package scenario
+
+import "kpsim/smp/arch"
+
+// Text is one function: its bytes as linked at At.
+type Text struct {
+	Name    string
+	At      arch.Addr
+	Code    []byte
+	Extable []int // offsets of instructions with an exception-table entry
+}
+
+// Data is a block of writable memory that functions refer to.
+type Data struct {
+	Name   string
+	At     arch.Addr
+	Bytes  []byte
+	PerCPU bool // each CPU has a copy, found by its gs base; nothing is at At itself
+	Away   bool // its pages are absent when a run begins: a task that accesses them sleeps until they are present
+}
+
+// Missing is an undefined symbol that code refers to. No memory is there. A run that calls or
+// reads it is refused, with the symbol's name.
+type Missing struct {
+	Name string
+	At   arch.Addr
+	Size int
+}
+
+// symbols is the space of names of functions and data.
+const symbols = "symbol"
+
+// The variables are the rows of what lies in memory. layout checks where.
+var (
+	TheTexts = list(func(s *Scenario) *[]Text { return &s.Texts }, nil, List{
+		What: "function", Many: "functions", Most: MaxTexts, Counted: "function", Space: symbols, Given: true,
+		Makers: []*Maker{{
+			Word: "text",
+			Params: []PartParam{
+				param("name", PartName, func(t *Text) any { return &t.Name }),
+				param("hex", PartCode, func(t *Text) any { return &t.Code }),
+				param("at", PartAt, func(t *Text) any { return &t.At }).or("None"),
+				param("size", PartCodeSize, func(t *Text) any { return &t.Code }).or("None"),
+				param("extable", PartOffsets, func(t *Text) any { return &t.Extable }).or("[]"),
+			},
+			Says: "a function by its bytes: pairs of digits, blanks and `#` comments between them, or what one " +
+				"pastes: `0x55, 0x48`, `b\"\\x55\\x48\"`, `[0x55, 0x48]`, lines of `objdump -d`, gdb's " +
+				"`disassemble /r` or `x/16xb`, `xxd`, `hexdump -C` or `kpsim check --func`, `.byte 0x55, 72`. " +
+				"`size` is only checked. `extable`: offsets of instructions that have an exception-table entry",
+			Printed: []string{"name", "at", "size", "extable", "hex"},
+		}},
+	})
+
+	TheDatas = list(func(s *Scenario) *[]Data { return &s.Datas }, nil, List{
+		What: "data", Many: "blocks of data", Most: MaxDatas, Counted: "block", Space: symbols, Given: true,
+		touches: touches(func(_ *Scenario, d *Data) Touches { return bit(d.Away, TouchPage) }),
+		Makers: []*Maker{{
+			Word: "data",
+			Params: append(dataParams(),
+				param("away", PartSwitch, func(d *Data) any { return &d.Away }).or("False")),
+			Says: "writable memory: these bytes, and zeros up to `size`. `away`: it isn't in memory when a run " +
+				"begins: who accesses it sleeps in the page fault until it is. It takes whole pages",
+			Printed: []string{"name", "at", "size", "hex", "away"},
+			Is:      on(func(d *Data) bool { return !d.PerCPU }),
+		}, {
+			Word:   "percpu",
+			Params: dataParams(),
+			Says: "the same, of which each CPU has a copy that it finds through `gs`; nothing is at its address " +
+				"itself. `expect` looks at the copy of the task's CPU",
+			Printed: []string{"name", "at", "size", "hex"},
+			Is:      on(func(d *Data) bool { return d.PerCPU }),
+			Init:    func(x any) { x.(*Data).PerCPU = true },
+		}},
+	})
+
+	TheMissing = list(func(s *Scenario) *[]Missing { return &s.Missing }, nil, List{
+		What: "missing symbol", Many: "missing symbols", Most: MaxMissing, Space: symbols, Going: "symbol",
+		Makers: []*Maker{{
+			Word: "missing",
+			Params: []PartParam{
+				param("name", PartName, func(m *Missing) any { return &m.Name }),
+				param("at", PartAt, func(m *Missing) any { return &m.At }),
+				param("size", PartNumber, func(m *Missing) any { return &m.Size }).or("4096"),
+			},
+			Says: "a symbol that a module refers to and nobody defines: `elf()` makes them. A run that calls it, or " +
+				"reads there, ends in an error that names it. Whole pages",
+		}},
+	})
+)
+
+func dataParams() []PartParam {
+	return []PartParam{
+		param("name", PartName, func(d *Data) any { return &d.Name }),
+		param("hex", PartHex, func(d *Data) any { return &d.Bytes }).or(`""`),
+		param("at", PartAt, func(d *Data) any { return &d.At }).or("None"),
+		param("size", PartRoom, func(d *Data) any { return &d.Bytes }).or("None"),
+	}
+}
+
+// Room returns the number of bytes that nothing else may use: whole pages if the data are away.
+func (d *Data) Room() int {
+	if d.Away {
+		return int(Align(arch.Addr(len(d.Bytes)), Page))
+	}
+	return len(d.Bytes)
+}
+
+// A Located part lies in memory. Span returns where, how many bytes of it nothing else may use,
+// and at which boundary something else may follow.
+type Located interface {
+	Span() (at arch.Addr, n int, boundary arch.Addr)
+}
+
+const textBoundary = 16
+
+func (t *Text) Span() (arch.Addr, int, arch.Addr)    { return t.At, len(t.Code), textBoundary }
+func (d *Data) Span() (arch.Addr, int, arch.Addr)    { return d.At, d.Room(), Page }
+func (m *Missing) Span() (arch.Addr, int, arch.Addr) { return m.At, m.Size, Page }
+
+// Text returns the function of that name, nil if there is none.
+func (s *Scenario) Text(name string) *Text {
+	for i := range s.Texts {
+		if s.Texts[i].Name == name {
+			return &s.Texts[i]
+		}
+	}
+	return nil
+}
