@@ -70,7 +70,7 @@ var figures = []figure{
 	figureOf("workers", "Workers that serve it.", prometheus.GaugeValue, func(t *board.Status) float64 {
 		return float64(t.WorkerCount)
 	}),
-	figureOf("cores", "Cores of these workers.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Cores) }),
+	figureOf("cores", "Their cores.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Cores) }),
 	figureOf("troubles_total", "How often units have failed.", prometheus.CounterValue, func(t *board.Status) float64 {
 		return float64(t.TroubleCount)
 	}),

@@ -35,8 +35,8 @@ var TheAlternatives = list(func(s *Scenario) *[]Alternative { return &s.Alternat
 			param("at", PartPlace, func(a *Alternative) any { return Place{&a.Func, &a.Offset} }).bare(),
 			param("hex", PartHex, func(a *Alternative) any { return &a.Code }).bare(),
 		},
-		Says: "the instruction at `f`, or `f + 4`, in whose place `apply_alternatives()` puts another one of as " +
-			"many bytes, as boot does where the processor has a feature",
+		Says: "the instruction at `f`, or `f + 4`, which `apply_alternatives()` replaces by another one of the " +
+			"same length, as boot does if the processor has a feature",
 	}},
 	Going: "alternative of",
 	Used:  func(op *Op) bool { return op.Kind.Traits&Alternates != 0 },

@@ -34,11 +34,10 @@ var TheModules = list(func(s *Scenario) *[]Module { return &s.Modules }, nil, Li
 			param("exit", PartFunc, func(m *Module) any { return &m.Leave }).or("None"),
 			param("loaded", PartSwitch, func(m *Module) any { return &m.Loaded }).or("False"),
 		},
-		Says: "`funcs` are there while the module is loaded, in pages of their own (`at`); `loaded`: it is so " +
-			"from the beginning; the function `init` runs when it is loaded, `exit` when it is unloaded; " +
-			"`init_funcs` go when `init` has returned 0, and lie in pages of their own, too. `data` come " +
-			"and go with it: each time it is loaded they hold their `hex` again, and who accesses them " +
-			"when it is gone uses freed memory",
+		Says: "`funcs` are in memory while the module is loaded, in pages of their own (`at`); `loaded`: it is " +
+			"loaded when a run begins; the function `init` runs when it is loaded, `exit` when it is unloaded; " +
+			"`init_funcs` are freed when `init` has returned 0, and lie in pages of their own, too. `data` is " +
+			"loaded with it, with its `hex` each time; an access after the module was unloaded is a use after free",
 	}},
 	all: checker.modules,
 })

@@ -74,9 +74,9 @@ var TheProbes = list(func(s *Scenario) *[]Probe { return &s.Probes }, checker.ch
 				symbol, disabled,
 			},
 			Says: "a probe at `at + offset`, not yet registered. `pre` runs before the probed instruction, `post` " +
-				"after it; each is a list of steps, `None` is none. `fault`: what runs when a handler or the " +
-				"copied instruction faults (2.6, 4.15). `symbol`: the kernel is told this name, and looks it " +
-				"up: instead of `at`, or, which is a mistake, beside it. `disabled`: it is registered so",
+				"after it; each is a list of steps, `None` is no handler. `fault` runs when a handler or the " +
+				"copied instruction faults (2.6, 4.15). `symbol`: a name that the kernel looks up, instead of `at` " +
+				"or, as a mistake that it must refuse, beside it. `disabled`: it is registered disabled",
 			Printed: []string{"name", "at", "pre", "post", "fault", "symbol", "offset", "disabled"},
 		}),
 		probeMaker(ProbeKretprobe, Maker{
@@ -88,16 +88,17 @@ var TheProbes = list(func(s *Scenario) *[]Probe { return &s.Probes }, checker.ch
 				symbol, offset, disabled,
 			},
 			Says: "a return probe: `handler` runs where a call has returned, `entry` where it begins; `maxactive` " +
-				"calls at a time are followed (0: the edition's default), each with `data_size` bytes of its " +
-				"own for the two handlers. Without `entry` and `data_size` in 2.6",
+				"calls at a time are followed (0: the edition's default), each with `data_size` bytes of private " +
+				"data for the two handlers. 2.6 has neither `entry` nor `data_size`",
 		}),
 		probeMaker(ProbeJprobe, Maker{
 			Params: []PartParam{
 				param("entry", PartEntry, func(k *Probe) any { return k }).or("None"),
 				symbol, offset, disabled,
 			},
-			Says: "a jprobe (2.6): `entry` runs first, with the arguments of the function at `at`: a function that " +
-				"ends in `jprobe_return`, as `stub(\"e\", calls = \"jprobe_return\")`, or a list of steps",
+			Says: "a jprobe (2.6): `entry` runs first, with the arguments of the function at `at`. It is a " +
+				"function that ends in `jprobe_return`, such as `stub(\"e\", calls = \"jprobe_return\")`, or a " +
+				"list of steps",
 		}),
 	},
 })

@@ -44,10 +44,10 @@ var TheReserved = list(func(s *Scenario) *[]Reserved { return &s.Reserved }, che
 			param("by", PartWord, func(r *Reserved) any { return Word{ReasonWords, (*uint8)(&r.By)} }).bare(),
 			param("size", PartSize, func(r *Reserved) any { return Size{&r.Size, ReasonSizes[r.By]} }).or("None"),
 		},
-		Says: "a place that a table of the kernel names, so that kprobes refuses or restricts probes there: `by` " +
-			"is `\"bug\"`, the ud2 of a BUG or WARN; `\"jump label\"` or `\"static call\"`, a site that isn't " +
-			"patched in this scenario, with its `size` in bytes; or `\"blacklist\"`, in a function that refuses " +
-			"probes. `elf()` adds those that the object's tables name",
+		Says: "a place in a table of the kernel, where kprobes refuses or restricts probes: `by` is `\"bug\"`, the " +
+			"ud2 of a BUG or WARN; `\"jump label\"` or `\"static call\"`, a site that isn't patched in this " +
+			"scenario, with its `size` in bytes; or `\"blacklist\"`, in a function that refuses probes. `elf()` " +
+			"adds those in the object's tables",
 		Kernel: []string{"NOKPROBE_SYMBOL", "within_kprobe_blacklist"},
 	}},
 	Going: "reserved place in",

@@ -32,10 +32,9 @@ var (
 		Makers: []*Maker{{
 			Word:   "fentry",
 			Params: []PartParam{siteAt},
-			Says: "ftrace's site: the 5-byte nop at a function's beginning, or behind its endbr64, that becomes a " +
-				"call while somebody wants it. With `machine(ftrace = True)` a probe there goes through it. " +
-				"The calls of `__fentry__` of an object are such sites without being told, on a machine with " +
-				"ftrace or a `tracer()`",
+			Says: "ftrace's site: the 5-byte nop at a function's beginning, or after its endbr64, that becomes a " +
+				"call while a client wants it. With `machine(ftrace = True)` a probe there goes through it. On a " +
+				"machine with ftrace or a `tracer()` an object's calls of `__fentry__` are such sites automatically",
 			Kernel: []string{"__fentry__", "mcount"},
 		}},
 		Going: "site of",
@@ -52,8 +51,8 @@ var (
 		Makers: []*Maker{{
 			Word:   "lock_prefix",
 			Params: []PartParam{siteAt},
-			Says: "the instruction at `f`, or `f + 4`, begins with a lock prefix (`f0`), which alternatives take " +
-				"away while one CPU is online. No jump goes over it",
+			Says: "the instruction at `f`, or `f + 4`, begins with a lock prefix (`f0`), which alternatives remove " +
+				"while only one CPU is online. No jump covers it",
 		}},
 		Going: "lock prefix of",
 		Used:  func(op *Op) bool { return op.Kind.Traits&Locks != 0 },
@@ -105,8 +104,8 @@ var TheFprobes = list(func(s *Scenario) *[]Fprobe { return &s.Fprobes }, checker
 			param("entry", PartFunc, func(f *Fprobe) any { return &f.Entry }).or("None"),
 			param("exit", PartFunc, func(f *Fprobe) any { return &f.Exit }).or("None"),
 		},
-		Says: "an fprobe (5.18), not yet registered: a client of ftrace for the functions `funcs`, each with a " +
-			"site. The function `entry` is called where a call of one begins, `exit` where it has " +
+		Says: "an fprobe (5.18), not yet registered: a client of ftrace for the functions `funcs`, each of which " +
+			"needs a site. The function `entry` is called where a call of one begins, `exit` where it has " +
 			"returned, both without arguments",
 	}},
 	Fewer: on(func(f *Fprobe) (list []Change[any]) {

@@ -57,9 +57,8 @@ var TheCalls = list(func(s *Scenario) *[]StaticCall { return &s.Calls }, checker
 			param("target", PartFunc, func(s *StaticCall) any { return &s.Target }).or("None"),
 		},
 		Says: "a call whose target is patched: 5-byte nops `0f1f440000` at `sites` that become calls, and " +
-			"`c3cccccccc` at `tails`, a ret that becomes a jump; with a `target` they are calls and jumps " +
-			"of that already. `trampoline` is a function that is a tail of it and nothing else, for those " +
-			"who call it by that",
+			"`c3cccccccc` at `tails`, a ret that becomes a jump; with a `target` they are calls of it and jumps to " +
+			"it already. `trampoline` is a function that is only such a tail, for callers without a site",
 		Kernel: []string{"DEFINE_STATIC_CALL", "static_call_key"},
 	}},
 	Fewer: on(func(s *StaticCall) (list []Change[any]) {

@@ -36,9 +36,9 @@ var TheTasks = list(func(s *Scenario) *[]Task { return &s.Tasks }, checker.check
 			param("background", PartSwitch, func(t *Task) any { return &t.Background }).or("False"),
 			param("setup", PartNumber, func(t *Task) any { return &t.Setup }).or("0"),
 		},
-		Says: "a kernel thread on a CPU that does `ops`, `repeat` times; `background`: not again once all tasks " +
-			"without it have ended; `setup`: so many of `ops` are done before any task begins, with a " +
-			"kernel's own engine, whose state can be kept; with kpsim's they are the task's first",
+		Says: "a kernel thread on a CPU that does `ops`, `repeat` times; `background`: it doesn't repeat once all " +
+			"other tasks have ended; `setup`: with a kernel's own engine, whose state can be kept, this number of " +
+			"`ops` runs before any task begins; with kpsim's engine they are the task's first",
 		Kernel: []string{"kthread_create", "kthread_run", "kthread"},
 	}},
 	all: func(c checker, l *List) error {

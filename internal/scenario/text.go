@@ -43,10 +43,10 @@ var (
 				param("size", PartCodeSize, func(t *Text) any { return &t.Code }).or("None"),
 				param("extable", PartOffsets, func(t *Text) any { return &t.Extable }).or("[]"),
 			},
-			Says: "a function by its bytes: pairs of digits, blanks and `#` comments between them, or what one " +
-				"pastes: `0x55, 0x48`, `b\"\\x55\\x48\"`, `[0x55, 0x48]`, lines of `objdump -d`, gdb's " +
-				"`disassemble /r` or `x/16xb`, `xxd`, `hexdump -C` or `kpsim check --func`, `.byte 0x55, 72`. " +
-				"`size` is only checked. `extable`: offsets of instructions that have an exception-table entry",
+			Says: "a function by its bytes: pairs of digits, with blanks and `#` comments between them, or pasted " +
+				"output: `0x55, 0x48`, `b\"\x55\x48\"`, `[0x55, 0x48]`, lines of `objdump -d`, gdb's `disassemble " +
+				"/r` or `x/16xb`, `xxd`, `hexdump -C` or `kpsim check --func`, `.byte 0x55, 72`. `size` is only " +
+				"checked. `extable`: offsets of instructions that have an exception-table entry",
 			Printed: []string{"name", "at", "size", "extable", "hex"},
 		}},
 	})
@@ -58,15 +58,16 @@ var (
 			Word: "data",
 			Params: append(dataParams(),
 				param("away", PartSwitch, func(d *Data) any { return &d.Away }).or("False")),
-			Says: "writable memory: these bytes, and zeros up to `size`. `away`: it isn't in memory when a run " +
-				"begins: who accesses it sleeps in the page fault until it is. It takes whole pages",
+			Says: "writable memory: these bytes, and zeros up to `size`. `away`: it is paged out when a run " +
+				"begins: a task that accesses it sleeps in the page fault until it is in memory. It takes whole " +
+				"pages",
 			Printed: []string{"name", "at", "size", "hex", "away"},
 			Is:      on(func(d *Data) bool { return !d.PerCPU }),
 		}, {
 			Word:   "percpu",
 			Params: dataParams(),
-			Says: "the same, of which each CPU has a copy that it finds through `gs`; nothing is at its address " +
-				"itself. `expect` looks at the copy of the task's CPU",
+			Says: "per-CPU memory: each CPU has a copy, found through `gs`; the address itself isn't mapped. " +
+				"`expect` reads the copy of the task's CPU",
 			Printed: []string{"name", "at", "size", "hex"},
 			Is:      on(func(d *Data) bool { return d.PerCPU }),
 			Init:    func(x any) { x.(*Data).PerCPU = true },
@@ -82,8 +83,8 @@ var (
 				param("at", PartAt, func(m *Missing) any { return &m.At }),
 				param("size", PartNumber, func(m *Missing) any { return &m.Size }).or("4096"),
 			},
-			Says: "a symbol that a module refers to and nobody defines: `elf()` makes them. A run that calls it, or " +
-				"reads there, ends in an error that names it. Whole pages",
+			Says: "an undefined symbol that a module refers to: `elf()` makes them. A run that calls it, or reads " +
+				"there, ends in an error that names it. It takes whole pages",
 		}},
 	})
 )

@@ -41,19 +41,22 @@ type chapter struct {
 var chapters = []chapter{
 	{"The machine", []verb{
 		{sig: `scenario(name = None, says = "", needs = "nothing")`, do: (*loader).doScenario,
-			says: "`name` is the scenario's (else that of the file), `says` a sentence: what it shows; `needs`: what " +
-				"a violation goes on passing through while it is shrunk: `\"interrupt\"`, see " +
-				"[below](#what-is-expected)"},
+			says: "`name` is the scenario's (by default the file's), `says` a sentence that says what it shows; " +
+				"`needs`: what shrinking a violation must keep: `\"interrupt\"`, see [below](#what-is-expected)"},
 		{sig: machineSig(), do: (*loader).doMachine,
 			says: "the machine and its kernel: see the next table"},
 	}},
 	{"Text and data", slices.Concat(makers(scenario.TheTexts, scenario.TheDatas), []verb{
 		{sig: `elf(file, at = None)`, do: (*loader).doELF,
-			says: "all functions and data of a `.o` file: `o.f`, " +
-				"`o[\"f.part.0\"]`, `o.counter`, `o[\".data\"]`. What it refers to is looked up among the functions and data above it, then among the kernel's exports: `cond_resched`, `cond_resched_tasks_rcu_qs`, `do_exit`, which ends the program that calls it, `jprobe_return`. Of a kernel module, a `.ko` file, only those functions that are named, and what they refer to; its text is patched as while a kernel loads it"},
+			says: "all functions and data of a `.o` file: `o.f`, `o[\"f.part.0\"]`, `o.counter`, `o[\".data\"]`. " +
+				"Its references are looked up among the functions and data above it, then among the kernel's " +
+				"exports: `cond_resched`, `cond_resched_tasks_rcu_qs`, `do_exit`, which ends the program that " +
+				"calls it, `jprobe_return`. For a kernel module, a `.ko` file: only the named functions, and those " +
+				"that they refer to; its text is patched as a kernel patches it while loading"},
 		{sig: `stub(name, returns = 0, fill = None, calls = None)`, do: (*loader).doStub,
-			says: "a function that stands for one of the kernel's, for what is below it. `fill = (1, " +
-				"\"00ff\")`: it stores these bytes where its first argument points to; then it returns the number `returns`, or goes on in the function `calls`, or in one that the kernel exports: `calls = \"do_exit\"`"},
+			says: "a stand-in for one of the kernel's functions, for objects below it. `fill = (1, \"00ff\")`: it " +
+				"stores these bytes where its first argument points to; then it returns the number `returns`, or " +
+				"continues in the function `calls`, or in one that the kernel exports: `calls = \"do_exit\"`"},
 	}, makers(scenario.TheMissing), []verb{
 		{sig: `insns(f)`, do: (*loader).doInsns,
 			says: "the offsets of a function's instructions, for loops: `[0, 1, 4]`"},
@@ -64,10 +67,10 @@ var chapters = []chapter{
 	{"Interrupts", makers(scenario.TheSources)},
 	{"What is expected", []verb{
 		{sig: `never(canary = None)`, do: (*loader).doNever,
-			says: "no schedule breaks any property. `canary`: with this mutant some schedule must, which shows that " +
-				"the search can see. This is the default"},
+			says: "no schedule breaks any property. `canary`: with this mutant some schedule must, which shows " +
+				"that the search isn't blind. This is the default"},
 		{sig: `sometimes(property)`, do: (*loader).doSometimes,
-			says: "some schedule breaks the `property` of this name, or ID, `\"T2\"`; `kpsim list` has them"},
+			says: "some schedule breaks the `property` with this name or ID, `\"T2\"`; `kpsim list` prints them"},
 	}},
 }
 
