@@ -132,6 +132,7 @@ func (s *Scenario) Registers(name string) bool {
 	return s.Any(registers) || s.HandlerDoes(StepRegister, name)
 }
 
+// HandlerDoes reports whether some handler has a step of a kind on the part of that name.
 func (s *Scenario) HandlerDoes(kind *StepKind, name string) bool {
 	return slices.ContainsFunc(s.Probes, func(k Probe) bool {
 		return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st Step) bool {
@@ -212,7 +213,7 @@ func (s *Scenario) Size() string {
 	return text
 }
 
-// handlers returns all handlers of a probe.
+// Handlers returns pointers to the three lists of steps of a probe; each list may be nil.
 func (k *Probe) Handlers() []*[]Step { return []*[]Step{&k.Pre, &k.Post, &k.Fault} }
 
 // Patches reports whether a task does anything that writes text, or causes it to be written.

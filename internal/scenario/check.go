@@ -16,7 +16,7 @@ const (
 	MaxTasks   = 200
 	MaxProbes  = 1000
 	MaxLabels  = 200
-	MaxModules = 20 // also for each of the others that patch text: lock prefixes, static calls
+	MaxModules = 20 // also the largest number of lock prefixes, of static calls and of alternatives
 	MaxTexts   = 2000
 	MaxDatas   = 2000
 	MaxMissing = 2000
@@ -35,8 +35,7 @@ const (
 
 const maxName = 200 // bytes of a name; a sentence may have ten times as many
 
-// A list names a list of the Scenario, a part one element of it; j is an
-// element's element (an operation of a task), or -1.
+// A List names a list of the Scenario, or its one machine or expectation.
 type List uint8
 
 const (
@@ -59,9 +58,10 @@ const (
 	TheAlternatives
 )
 
+// A Part is an element of a list. An error names it, so that the language can report its line.
 type Part struct {
 	List List
-	I, j int
+	I, j int // j: which element of that element, such as an operation of a task; -1: the whole
 }
 
 // PartOf returns element i of a list.

@@ -62,7 +62,6 @@ func clone(s *scenario.Scenario) *scenario.Scenario {
 // interrupt sources, probes and labels with their operations, runs of operations, repetitions,
 // unused CPUs, and functions, data and missing symbols that no other part names. A source that
 // isn't a plain timer may become one. The order depends on the scenario alone.
-// isn't a plain timer may become one. The order depends on the scenario alone.
 func Smaller(s *scenario.Scenario) []Edit {
 	var list []Edit
 	list = fewerTasks(s, list)
@@ -129,7 +128,7 @@ func sourceMoves(s *scenario.Scenario, gone int, edit func(*scenario.Scenario)) 
 	}
 }
 
-// fewerClients leaves out a probe or label and all operations on it.
+// fewerClients omits a probe or a label with all operations and handler steps on it.
 func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 	for i := len(s.Probes) - 1; i >= 0; i-- {
 		name := s.Probes[i].Name
@@ -386,7 +385,8 @@ func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// symbols returns the functions and data that an operation names.
+// symbols returns the functions and data that an operation names. A new kind of parameter that names
+// one needs a case here: fewerSymbols omits what no part names.
 func symbols(op *scenario.Op) (names []string) {
 	for _, a := range op.Kind.Params {
 		switch a.Kind {
