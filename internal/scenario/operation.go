@@ -18,8 +18,8 @@ type Operation struct {
 
 	// What a machine needs.
 	Setting  string                           // the setting of an edition that provides it; "": each edition has it
-	Of       func(r *engine.Row) bool         // whether an engine has it; nil: each has
-	What     string                           // its name in the error if a machine or an engine lacks it
+	Of       func(r *engine.Row) bool         // whether an engine provides it; nil: each does
+	What     string                           // its name in the error if the edition or the engine lacks it
 	Switches []engine.Switch                  // the kernel's files that it writes
 	Check    func(s *Scenario, op *Op) string // an error beyond its parameters, or ""
 	Idle     func(s *Scenario, op *Op) string // why it changes nothing, "" if it may; nil: it always may
@@ -38,7 +38,9 @@ func (k *Operation) String() string {
 }
 
 // A ParamKind says what a parameter of an operation is: which values the language accepts for
-// it, and which field of Op holds it.
+// it, and which field of Op holds it. A new kind needs a row in params (check_op.go) and in
+// lang's forms. A kind that names a part of the scenario is also known to edit, which leaves parts
+// out.
 type ParamKind uint8
 
 // The constants are the kinds of parameter, each with its field.
@@ -82,25 +84,25 @@ func (k *Operation) Has(kinds ...ParamKind) bool {
 	return slices.ContainsFunc(k.Params, func(p Param) bool { return slices.Contains(kinds, p.Kind) })
 }
 
-// Traits are the properties of an operation that verbs check.
+// Traits say how an operation behaves, for checks, generator, shrinker, and packages that run scenarios.
 type Traits uint16
 
 // The constants are the traits.
 const (
 	Patches  Traits = 1 << iota // it writes text, or causes it to be written
-	Probes                      // a call to the engine: a run without probes leaves it out
-	SetsUp                      // other tasks aren't involved: it may be done before all of them
-	Serial                      // one task can do it by itself
+	Probes                      // a call to the engine: a run without probes, the twin, leaves it out
+	SetsUp                      // it may be done before all tasks, as task(setup = n) says
+	Serial                      // a task can do it without any other task (twoengines.Serial keeps it)
 	Stirs                       // the optimizer may have something to do afterwards
-	Ordered                     // it waits for others, or they for it: a change of it leaves tasks that hang
-	Waits                       // it waits for another task or for a work
+	Ordered                     // other tasks wait for it, or it for them: changing or moving it may make a task hang
+	Waits                       // it ends only when another task or a work has done something
 	Runs                        // it runs functions of the scenario
 	Around                      // it patches text that isn't a probe's
 	Sited                       // it uses sites of ftrace
 	Live                        // it concerns a function that is patched live
 	Direct                      // it concerns a direct call of ftrace
 	Modifies                    // its client of ftrace may change where calls continue, at all sites
-	Works                       // it concerns a work, which the scenario expects to be done: the shrinker keeps it
+	Works                       // it queues or waits for a work; the shrinker keeps it
 )
 
 // Touches are the features of a run that operations cause. explore's census of what was

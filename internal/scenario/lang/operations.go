@@ -22,11 +22,11 @@ type form struct {
 	// print returns the arguments of an operation as they are written, none if they are left out.
 	print func(p *printer, op *scenario.Op) []string
 
-	otherwise string // what it is if it is left out; "": it may not be
-	none      bool   // None leaves it out too
+	otherwise string // its default, as it is written in the signature; "": it is required
+	none      bool   // None stands for the default
 }
 
-// forms has a row for each kind.
+// forms has a row for each kind of parameter of operations.
 var forms = [...]form{
 	scenario.ParamProbe:  onHandle("probe", "kprobe", func(p *printer, name string) string { return p.probes[name] }),
 	scenario.ParamLabel:  onHandle("label", "jump_label", under("")),
@@ -201,7 +201,7 @@ func several(p *printer, names []string) string {
 	return bracketed(p.symbols, names)
 }
 
-// bracketed prints a list of what has these names.
+// bracketed prints a list of the identifiers of these names.
 func bracketed(idents map[string]string, names []string) string {
 	list := make([]string, len(names))
 	for i, name := range names {
@@ -210,7 +210,8 @@ func bracketed(idents map[string]string, names []string) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// onHandle takes what maker() has made. ident is its identifier where it is printed.
+// onHandle returns the form of a part that maker() has made. ident returns its identifier in the
+// printed program.
 func onHandle(what, maker string, ident func(p *printer, name string) string) form {
 	return form{
 		read: func(c *call, _ string, v starlark.Value, op *scenario.Op) (err error) {
@@ -221,12 +222,12 @@ func onHandle(what, maker string, ident func(p *printer, name string) string) fo
 	}
 }
 
-// under returns the identifiers that the printer has under names behind a prefix.
+// under looks up an identifier that the printer keeps under a prefix and the part's name.
 func under(prefix string) func(p *printer, name string) string {
 	return func(p *printer, name string) string { return p.labels[prefix+name] }
 }
 
-// fails takes a step of a CPU's way that fails.
+// fails returns the form of a step of cpu_down, or of cpu_up, that fails.
 func fails(going bool) form {
 	return form{
 		otherwise: "None", none: true,
@@ -371,7 +372,7 @@ func (c *call) reads(k *scenario.Operation, op *scenario.Op) error {
 	return bitsOf(c, op)
 }
 
-// bitsOf checks that bits are said of a result that is.
+// bitsOf checks that bits are given only with the expected result.
 func bitsOf(c *call, op *scenario.Op) error {
 	switch {
 	case op.Checked || op.Bits == 0:

@@ -94,7 +94,7 @@ func readArgs(v starlark.Value, s *scenario.Source) error {
 	return nil
 }
 
-// source prints a source. What is none, which Check refuses, isn't printed.
+// source prints a source. One without a kind, which Check refuses, isn't printed.
 func (p *printer) source(s *scenario.Source) {
 	if s.Kind == nil {
 		return
