@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRowsAreRows: an operation, a step of a handler and a source of interrupts are rows. No package but their own has
-// a case, an order or a list of them: what several rows have in common is a trait, or a parameter, of theirs. The
-// generator's tales are made of such rows, and name them.
+// TestRowsAreRows: operations, steps of handlers and sources of interrupts are rows. No other package has a case, an
+// order or a list of them: what several rows have in common is a trait or a parameter. Only the generator lists
+// operations, because it draws sequences of them.
 func TestRowsAreRows(t *testing.T) {
 	rows := rowsOfScenario(t)
 	named := 0
