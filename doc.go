@@ -1,5 +1,5 @@
 // Package kpsim is the map of the source. It has no code. The tests beside it
-// (layers_test.go) check the rules that the map states.
+// (layers_*_test.go) check the rules that the map states.
 //
 // kpsim simulates an x86 machine with several CPUs on which code is patched while
 // it runs: kprobes, return probes, jprobes and their jump optimization as five
@@ -10,11 +10,10 @@
 //
 // # Rooms
 //
-// A package imports what its row in layers_test.go says, in the main what stands
-// below it. Each package's doc.go says what it is,
-// what it is not, its rule and its limits.
+// A package imports what its row in layers_test.go allows: mainly packages further down in
+// this list. Each package's doc.go says what it is, what it is not, its rule and its limits.
 //
-//	cmd/kpsim           the command: one row a verb
+//	cmd/kpsim           the command: one row for each verb, which is a command such as explore
 //	                    docstest and scripttest test the pages and the command lines,
 //	                    packagetest what scripts/package makes
 //	internal/verbs      what a verb does:
@@ -47,9 +46,9 @@
 //	                    session (by hand), results (files), parallel (workers), twoengines,
 //	                    change (a kernel with and without a change)
 //	internal/scenario   what is run, as plain data; settings, parts, steps of handlers and sources of interrupts are rows
-//	                    act (what a task can do: a row an operation), lang (Starlark), library (built-in),
+//	                    act (what a task can do: one row for each operation), lang (Starlark), library (built-in),
 //	                    gen (drawn), edit (smaller ones), vet (checks)
-//	properties          what must hold: one monitor a property, fed by events
+//	properties          what must hold: one monitor for each property, fed by events
 //	kprobes             the engine under test; its scenariotest plays scenarios on it
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;
 //	                    era declares its settings and the editions that preset them;
@@ -86,9 +85,9 @@
 // kernel's edited probes, taken-back runs them without their fixes; hostile, fetch-modules and
 // at-work serve tests.
 //
-// Two walls carry the house. An engine sees kapi, arch and the words for events, never
-// smp or smp/kernel, so a second engine needs no change under the waist. A property sees events and nothing else,
-// so it can't be wrong in the same way as the engine.
+// Two boundaries matter most. An engine sees kapi, arch and the words for events, never
+// smp or smp/kernel, so a second engine needs no change below kapi, the narrow waist.
+// A property sees events and nothing else, so it can't be wrong in the same way as the engine.
 //
 // # One source of nondeterminism
 //

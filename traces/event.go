@@ -12,7 +12,7 @@ type Kind uint16
 const (
 	MachineBlock Kind = 0
 	KprobesBlock Kind = 64
-	EngineBlock  Kind = 128 // of all other engines: each uses kinds that no other has
+	EngineBlock  Kind = 128 // of all other engines together; Define panics if two use one kind
 	kindCount         = 192
 )
 

@@ -69,8 +69,9 @@ func (c *completeCmd) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-// namings has those of flags, by name, and of arguments, in brackets. What isn't in it is
-// completed with files if its placeholder says so, or else not at all.
+// namings has the names that complete a flag, by the flag's name, or an argument, by its name in
+// brackets. Other flags and arguments are completed with files if their placeholder says so, or
+// else not at all.
 var namings = map[string]flags.Names{
 	"--ignore":    flags.Fixed(inputs.PropertyNames),
 	"--mutant":    flags.Fixed(mutants.Known),

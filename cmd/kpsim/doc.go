@@ -1,6 +1,6 @@
 // Kpsim explores scenarios of live code patching and replays what it has found.
 //
-// What it is: verbs.go has the list of verbs, a row a verb (kpsim --help prints it). Each is a
+// What it is: verbs.go has one row for each verb, the commands that kpsim --help prints. Each is a
 // type of a package below internal/, which has its flags and its help and does the work. main.go
 // and commands.go parse the command line and run it, completion.go completes names, man.go prints man pages.
 //
@@ -22,6 +22,6 @@
 //	130  interrupted; what was found so far was printed, and its witnesses saved
 //	143  the same as 130, by SIGTERM
 //
-// If several hold it is the first of 3, 130 or 143, 1, 2. A failure ends with the line to
+// If several apply, the first of 3, 130 or 143, 1, 2 is returned. A failure ends with the line to
 // type next.
 package main

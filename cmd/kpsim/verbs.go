@@ -17,7 +17,7 @@ import (
 	"kpsim/internal/verbs/shell"
 )
 
-// A verb is a command of the first level, or has commands below it.
+// A verb is a command of the first level. It may have commands below it.
 type verb struct {
 	name string
 	new  func() kong.HelpProvider

@@ -135,6 +135,7 @@ func (s *Scenario) Registers(name string) bool {
 	return s.Any(registers) || s.HandlerDoes(StepRegister, name)
 }
 
+// HandlerDoes reports whether some handler has a step of a kind on the part of that name.
 func (s *Scenario) HandlerDoes(kind *StepKind, name string) bool {
 	return slices.ContainsFunc(s.Probes, func(k Probe) bool {
 		return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st Step) bool {

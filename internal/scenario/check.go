@@ -16,7 +16,7 @@ const (
 	MaxTasks   = 200
 	MaxProbes  = 1000
 	MaxLabels  = 200
-	MaxModules = 20 // also for each of the others that patch text: lock prefixes, static calls
+	MaxModules = 20 // also the largest number of lock prefixes, of static calls and of alternatives
 	MaxTexts   = 2000
 	MaxDatas   = 2000
 	MaxMissing = 2000

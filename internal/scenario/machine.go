@@ -64,7 +64,8 @@ type Machine struct {
 	era.Settings
 }
 
-// Settings are the parameters of machine(), in the order of its signature and of its page.
+// Settings are the parameters of machine(), in the order of its signature and of its page. The
+// first, cpus, is printed always.
 var Settings = slices.Concat([]*Setting{
 	{
 		Word: "cpus", Value: number(func(m *Machine) *int { return &m.CPUs }, 1, MaxCPUs, "a machine has 1 to %d"),

@@ -5,8 +5,8 @@ import (
 	"kpsim/smp/fetch"
 )
 
-// The words of the language for the enumerations of scenario.go, in the same
-// order. If you add a constant there, add its word here.
+// The words of the language for Needs and ProbeKind (scenario.go), Preempt and Loading
+// (machine.go), in the order of their constants. Each new constant needs its word here.
 var (
 	NeedsWords   = []string{"nothing", "interrupt"}
 	PreemptWords = []string{"none", "voluntary", "dynamic", "full", "lazy"}

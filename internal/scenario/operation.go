@@ -18,8 +18,8 @@ type Operation struct {
 
 	// What a machine needs.
 	Setting  string                           // the setting of an edition that provides it; "": each edition has it
-	Of       func(r *engine.Row) bool         // whether an engine has it; nil: each has
-	What     string                           // its name in the error if a machine or an engine lacks it
+	Of       func(r *engine.Row) bool         // whether an engine provides it; nil: each does
+	What     string                           // its name in the error if the edition or the engine lacks it
 	Switches []engine.Switch                  // the kernel's files that it writes
 	Check    func(s *Scenario, op *Op) string // an error beyond its parameters, or ""
 	Idle     func(s *Scenario, op *Op) string // why it changes nothing, "" if it may; nil: it always may
@@ -38,7 +38,9 @@ func (k *Operation) String() string {
 }
 
 // A ParamKind says what a parameter of an operation is: which values the language accepts for
-// it, and which field of Op holds it.
+// it, and which field of Op holds it. A new kind needs a row in params (check_op.go) and in
+// lang's forms. A kind that names a part of the scenario is also known to edit, which leaves parts
+// out.
 type ParamKind uint8
 
 // The constants are the kinds of parameter, each with its field.

@@ -3,8 +3,8 @@ package scenario
 import "kpsim/smp/smpev"
 
 // A Scenario is what is run: a machine, its text, its probes, its programs, and what is
-// expected of them. It is plain data. String prints it as the Starlark program that builds it
-// again, with nothing left outside.
+// expected of them. It is plain data. lang.Print prints it as a Starlark program that builds it
+// again and needs no other file.
 type Scenario struct {
 	Name         string
 	Says         string // one sentence: what it shows
@@ -41,7 +41,7 @@ const (
 // Op is one operation of a task.
 type Op struct {
 	Kind    *Operation // a row of package act
-	Target  string     // the function, probe, label or data
+	Target  string     // the name of a part: which list has it depends on the kind of parameter (ParamKind)
 	Args    []uint64
 	Changed bool // for a call: a handler changes the call's result on purpose, so it isn't compared
 

@@ -6,7 +6,8 @@ import (
 )
 
 // A Setting is a row: all that is known about one parameter of machine(). Language, printer,
-// checks, generator, shrinker and docs/scenarios.md are made from it.
+// checks, generator, shrinker and docs/scenarios.md are made from it. The default is the zero of
+// its field, unless it is Preset or cpus: the printer leaves out what has its default.
 type Setting struct {
 	Word string // its name in the language
 	Value
@@ -15,7 +16,7 @@ type Setting struct {
 	OfKprobes bool // it is a setting of the engine kprobes alone
 	Preset    bool // the edition gives the default value
 	check     func(c checker, p Part) error
-	Drawn     *DrawnSetting // how the generator draws it; nil: not by its row
+	Drawn     *DrawnSetting // how the generator draws it; nil: it isn't drawn, or package gen has code for it
 
 	// Plainer lists the simplifications that the shrinker may try; nil: none.
 	Plainer func(m *Machine) []Change[*Machine]
@@ -25,8 +26,8 @@ type Setting struct {
 type DrawnSetting struct {
 	Part   string                 // the part of a recipe that decides it
 	In     int                    // one in how many programs has it
-	Unless func(s *Scenario) bool // nil: always
-	With   func(m *Machine)       // what it needs of the engine, nil: nothing
+	Unless func(s *Scenario) bool // the programs that don't get it; nil: each may
+	With   func(m *Machine)       // changes the other settings that it needs; nil: none
 }
 
 // A Change makes a machine, or a part, plainer.

@@ -31,7 +31,8 @@ type StepKind struct {
 	// Setting is the setting of an edition that provides it; "": each edition has it.
 	Setting string
 
-	// do does the step, and reports whether the handler returns 1. nil: reporting the handler is all there is to do.
+	// do does the step, and reports whether the handler returns 1. nil: it does nothing more than
+	// the event Handler says, which each handler emits.
 	do func(r Running, x kapi.Context, st *Step) bool
 }
 
@@ -62,7 +63,7 @@ const (
 	StepProbe                        // Func
 )
 
-// StepTraits are the properties of a step that are checked.
+// StepTraits say how a step behaves, for checks, generator and the packages that run scenarios.
 type StepTraits uint8
 
 // The constants are the traits of steps.
@@ -71,7 +72,7 @@ const (
 	StepReturns1                        // the handler returns 1
 	StepRuns                            // it runs a function of the scenario
 	StepWrites                          // it writes data of the scenario
-	StepRefused                         // no handler may do it
+	StepRefused                         // a kernel forbids it in handlers: it breaks a property
 	StepAPI                             // it calls the probes' API
 )
 
@@ -91,8 +92,8 @@ type Built interface {
 	Call(x kapi.Context, verb uint64, probe string)
 }
 
-// Do does a step. It reports whether the handler returns 1 because of it. It may block, which
-// no handler may.
+// Do does a step, and reports whether the handler returns 1 because of it. Steps with StepRefused
+// may block; a handler that does so breaks a property.
 func (st *Step) Do(r Running, x kapi.Context) bool { return st.Kind.do != nil && st.Kind.do(r, x, st) }
 
 // Steps are all rows, in the order of the page.

@@ -9,7 +9,8 @@
 // What it is not: these events aren't the truth. Monitors check the engine's claims and
 // never believe them.
 //
-// Its rule: a new event goes into the table in the order of the constants.
+// Its rule: all that is known of a kind is in its row (kinds.go), and the rows have the order of
+// the constants. A new kind comes last.
 //
 // Its limits: a kind is never renumbered, because traces have the numbers in their digests.
 package kpev

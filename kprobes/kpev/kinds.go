@@ -5,7 +5,7 @@ import (
 	"kpsim/traces"
 )
 
-// The events. Their rows follow. The numbers enter the digests of traces, so a new event comes last.
+// The kinds. Their rows follow. The numbers enter the digests of traces, so a new kind comes last.
 const (
 	ApiEnter = traces.KprobesBlock + iota
 	ApiReturn

@@ -6,7 +6,7 @@ import (
 	"kpsim/traces"
 )
 
-// The events. Their rows follow. Traces have the numbers in their digests: a new one comes last.
+// The kinds. Their rows follow. The numbers enter the digests of traces, so a new kind comes last.
 const (
 	Load = traces.MachineBlock + iota
 	Image

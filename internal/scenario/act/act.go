@@ -36,11 +36,11 @@ type row struct {
 	*scenario.Operation
 	family family
 
-	// do does operation i of the task, op. It may block, as what it calls may.
+	// do does op, which is operation i of the task t, on the task's CPU. It may block.
 	do func(t Task, x *smp.Ctx, i int, op *scenario.Op)
 
-	// boot is called once for each task's operation before the machine runs; nil: there is
-	// nothing to be done.
+	// boot is called when the rig is built, once for each operation of each task, for what the
+	// kernel must know before a run: which tasks end a wait, for example. nil: nothing is needed.
 	boot func(t Task, id kapi.TaskID)
 }
 
@@ -49,7 +49,7 @@ var (
 	list []*scenario.Operation // in the order of All
 )
 
-// add adds a row behind those of its family and of the families before.
+// add adds a row after those of its family and of earlier families.
 func add(r row) *scenario.Operation {
 	at := 0
 	for at < len(list) && rows[list[at]].family <= r.family {
@@ -84,18 +84,18 @@ func Words() (words []string) {
 // Do does operation i of a task. It may block.
 func Do(t Task, x *smp.Ctx, i int, op *scenario.Op) { rows[op.Kind].do(t, x, i, op) }
 
-// Boot prepares an operation of the task whose number is id.
+// Boot prepares an operation of the task id, before the machine runs.
 func Boot(t Task, id kapi.TaskID, op *scenario.Op) {
 	if r := rows[op.Kind]; r.boot != nil {
 		r.boot(t, id)
 	}
 }
 
-// Clients are what patches text beside the engine, or takes its breakpoints.
+// Clients are the other patchers of text, besides the engine, and the other owners of breakpoints.
 type Clients struct {
 	Ftrace   *ftrace.Ftrace
 	Tracer   ftrace.Client // of all sites, nil if there is no site
-	Live     ftrace.Client // likewise, which may change where they go on
+	Live     ftrace.Client // another client of all sites; it may change where calls continue
 	Patches  *livepatch.Patches
 	Debugger *debugger.Debugger
 	Uprobes  *uprobe.Uprobes
@@ -103,7 +103,8 @@ type Clients struct {
 	Work     map[string]*kernel.DelayedWork // by the function that it calls
 }
 
-// A Task is what an operation is done on: the task, and the machine as the rig has built it.
+// A Task is the task that does an operation, and the machine as the rig has built it. The rig's
+// program implements it: an operation that needs more of the machine adds a method here and there.
 type Task interface {
 	Kernel() *kernel.Kernel
 	Engine() engine.Engine
@@ -121,10 +122,10 @@ type Task interface {
 	API(x *smp.Ctx, i int, verb uint64)    // calls the engine for a probe, or for several
 	APIAll(x *smp.Ctx, i int, verb uint64) // calls it for an array
 
-	// Answer takes the errno that the operation has answered.
+	// Answer records the errno that operation i has returned, and compares it with the expected one.
 	Answer(x *smp.Ctx, i, errno int)
 
-	// Unrefused reports whether this is a run without probes, and the operation is to be
-	// refused: then it isn't done, since nothing is in its way.
+	// Unrefused reports whether the scenario expects an errno of op, and this is the twin, the run
+	// without probes. There nothing would refuse op, so the operation skips it.
 	Unrefused(op *scenario.Op) bool
 }

@@ -9,7 +9,7 @@ import (
 	"kpsim/internal/scenario/act"
 )
 
-// TestRows: what rows say agrees with what else they say.
+// TestRows: the fields of each row agree with each other.
 func TestRows(t *testing.T) {
 	words, nth := map[string]bool{}, map[int]bool{}
 	for _, k := range act.All() {
@@ -27,7 +27,7 @@ func TestRows(t *testing.T) {
 		}
 		if has(scenario.Waits) {
 			require.True(t, has(scenario.Ordered) && !has(scenario.Serial) && !has(scenario.SetsUp),
-				"%s: nobody ends its wait", k.Word)
+				"%s: a task alone would wait for ever", k.Word)
 		}
 		if has(scenario.Stirs) {
 			require.True(t, has(scenario.Serial), k.Word)

@@ -5,7 +5,7 @@ import (
 	"kpsim/smp"
 )
 
-// Calls of functions, and what memory is to hold.
+// Calls of functions, and comparisons of memory.
 var (
 	Call = add(row{family: calls, Operation: &scenario.Operation{
 		Word: "call",

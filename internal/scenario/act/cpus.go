@@ -5,7 +5,7 @@ import (
 	"kpsim/smp"
 )
 
-// CPUs go and come.
+// CPUs go offline and come online.
 var (
 	Hotplug = add(row{family: cpus, Operation: &scenario.Operation{
 		Word: "hotplug",

@@ -9,6 +9,7 @@
 // Its rule: an operation is one row in one file, a file a family. No other package has a
 // list of operations.
 //
-// Its limits: a parameter of a new kind needs a row in scenario (which field has it, and what
-// it may be) and one in lang (how it is written).
+// Its limits: a parameter of a new kind needs a constant and a row in scenario (which field has
+// it, which values are allowed), a row in lang (how it is written), and, if it names a part of the
+// scenario, a place in edit (what happens to the operation when the part is left out).
 package act

@@ -6,7 +6,7 @@ import (
 	"kpsim/smp/arch"
 )
 
-// What else patches text: jump labels, static calls, lock prefixes, alternatives.
+// The other patchers of text: jump labels, static calls, lock prefixes, alternatives.
 var (
 	EnableLabel = add(row{family: others, Operation: &scenario.Operation{
 		Word:   "label_on",

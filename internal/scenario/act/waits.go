@@ -6,7 +6,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// What lets others go first, and works.
+// Operations that give up the CPU or wait for others, and works.
 var (
 	Schedule = add(row{family: waits, Operation: &scenario.Operation{
 		Word:   "schedule",

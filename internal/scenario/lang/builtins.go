@@ -17,8 +17,8 @@ import (
 
 const defaultCPUs = 2
 
-// verb is one builtin of the language. Its signature ends a message about a wrong call, and
-// says is its text in docs/scenarios.md.
+// A verb is one builtin of the language (not a command, which cmd/kpsim calls a verb too). sig is its
+// signature, which ends a message about a wrong call; says is its text in docs/scenarios.md.
 type verb struct {
 	sig    string
 	do     func(*loader, *call) (starlark.Value, error)
@@ -126,8 +126,8 @@ type call struct {
 	at     syntax.Position
 }
 
-// unpack is starlark.UnpackArgs, and a wrong call is shown a right one, or of it what
-// is wrong.
+// unpack is starlark.UnpackArgs with other errors: they end with the signature, the default of the
+// wrong parameter, or the parameter that was probably meant.
 func (c *call) unpack(pairs ...any) error {
 	err := starlark.UnpackArgs(c.name, c.args, c.kwargs, pairs...)
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// What a program can't say, Go can: Check refuses it, and String prints it all
+// What a program can't say, Go can: Check refuses it, and Print prints it all
 // the same.
 func TestCheckGo(t *testing.T) {
 	type S = scenario.Scenario

@@ -22,11 +22,11 @@ type form struct {
 	// print returns the arguments of an operation as they are written, none if they are left out.
 	print func(p *printer, _ scenario.Param, op *scenario.Op) []string
 
-	otherwise string // what it is if it is left out; "": it may not be
-	none      bool   // None leaves it out too
+	otherwise string // its default, as it is written in the signature; "": it is required
+	none      bool   // None stands for the default
 }
 
-// forms has a row for each kind.
+// forms has a row for each kind of parameter of operations.
 var forms = [...]form{
 	scenario.ParamPart: {
 		read: func(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
@@ -215,7 +215,7 @@ func several(p *printer, names []string) string {
 	return bracketed(names, func(name string) string { return p.symbols[name] })
 }
 
-// fails takes a step of a CPU's way that fails.
+// fails returns the form of a step of cpu_down, or of cpu_up, that fails.
 func fails(going bool) form {
 	return form{
 		otherwise: "None", none: true,
@@ -360,7 +360,7 @@ func (c *call) reads(k *scenario.Operation, op *scenario.Op) error {
 	return bitsOf(c, op)
 }
 
-// bitsOf checks that bits are said of a result that is.
+// bitsOf checks that bits are given only with the expected result.
 func bitsOf(c *call, op *scenario.Op) error {
 	switch {
 	case op.Checked || op.Bits == 0:

@@ -10,7 +10,7 @@ import (
 	"kpsim/internal/scenario"
 )
 
-// Parse reads the scenario of a trace: what String prints, and what a person made of
+// Parse reads the scenario of a trace: what Print prints, and what a person made of
 // it with an editor. It runs no Starlark and opens no file, so that a trace may come
 // from a stranger: a statement is one call of the language, or NAME = such a call;
 // an argument is a number, a string, a name, a call, a list or a tuple of these, or
@@ -54,7 +54,7 @@ func parse(name string, src []byte, line func(n int) int) (*loader, error) {
 	return l, nil
 }
 
-// The constants bound one statement. String prints far less.
+// The constants bound one statement. Print stays far below them.
 const (
 	maxNesting   = 16     // brackets within brackets
 	maxArguments = 100    // of a call

@@ -20,7 +20,7 @@ import (
 	"kpsim/smp/fetch"
 )
 
-// What String prints, Load reads back, and nothing is lost.
+// What Print prints, Load reads back, and nothing is lost.
 func roundTrip(t *rapid.T) {
 	s := genScenario(t)
 	if err := lang.Check(s); err != nil {

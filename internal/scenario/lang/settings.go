@@ -52,7 +52,7 @@ func settingValue(r *scenario.Setting, m *scenario.Machine) string {
 	}
 }
 
-// machine prints what a machine has that its edition, or one of which nothing is said, hasn't.
+// machine prints cpus, and the settings that differ from the edition's presets or from zero.
 func (p *printer) machine(m *scenario.Machine) {
 	nothing := scenario.Machine{}
 	preset := scenario.Machine{Preempt: m.Preempt, Edition: m.Edition, Arch: m.Arch}

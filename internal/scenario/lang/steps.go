@@ -18,7 +18,7 @@ type stepForm struct {
 	print func(p *printer, st *scenario.Step) string
 }
 
-// stepForms has a row for each kind.
+// stepForms has a row for each kind of parameter of steps.
 var stepForms = [...]stepForm{
 	scenario.StepReg: {
 		read: func(l *loader, _ *call, name string, v starlark.Value, st *scenario.Step) (err error) {
@@ -135,7 +135,7 @@ func step(k *scenario.StepKind) func(*loader, *call) (starlark.Value, error) {
 	}
 }
 
-// handler prints the steps of a handler. What is none, which Check refuses, prints as nothing of the language.
+// handler prints the steps of a handler. A step without a kind, which Check refuses, prints as None.
 func (p *printer) handler(steps []scenario.Step) string {
 	if steps == nil {
 		return "None"
