@@ -140,7 +140,7 @@ var _ = traces.Define(
 		Says: "instance {instance} keeps the return address {addr} at {slot}: now the trampoline's"},
 	traces.Spec{Kind: Trampoline, Name: "Trampoline", Args: args{slot, addr},
 		Doc:  "a return has reached the trampoline, and continues at addr; 0: no instance knows the address",
-		Says: "trampoline: {addr|nobody knows where to return to|returns to {addr}}"},
+		Says: "trampoline: {addr|no instance has the return address|returns to {addr}}"},
 	traces.Spec{Kind: RetMissed, Name: "RetMissed", Args: args{probe},
 		Doc:  "nmissed of a return probe is incremented: no instance is free",
 		Says: "{probe}: no free instance, missed"},
