@@ -86,6 +86,9 @@
 // kernel's edited probes, taken-back runs them without their fixes; hostile, fetch-modules and
 // at-work serve tests.
 //
+// Where Linux has a function for something, the comment of ours names it; kprobes and smp/kernel
+// have tables of the names.
+//
 // Two walls carry the house. An engine sees kapi, arch and the words for events, never
 // smp or smp/kernel, so a second engine needs no change under the waist. A property sees events and nothing else,
 // so it can't be wrong in the same way as the engine.
