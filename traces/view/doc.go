@@ -1,8 +1,8 @@
 // Package view shows a run to a reader, in one of these forms: in columns, one for each CPU
 // (Interleaving, for replay); in a few sentences (Story, for explain); laid out in steps and
-// spans, for a page or another tool (Lay, which makes a Scene, for view and export); or as a
-// litmus test for a mail (Litmus, for export). The text of a single event is the same in all
-// of them (say.go).
+// spans, for a page or another tool (Lay, which makes a Scene, for view and export); or in
+// narrow columns for a mail (Columns, for export --to columns). The text of a single event is
+// the same in all of them (say.go).
 //
 //	rep, err := replay.Play(name, file, true) // true: keep the events
 //	...
@@ -55,7 +55,7 @@
 //	         phrase), calls (what a kernel's own engine calls)
 //	columns  view (Interleaving), merge (one row for several events), focus (which rows are left
 //	         out, which steps are folded), print, held (stores that other CPUs see late), verdict
-//	         (the drawing after the last row); litmus (columns of plain text for a mail)
+//	         (the drawing after the last row); columns (those for a mail)
 //	story    story (the violation by its kind), past (the order of events), writes (stores, and the
 //	         origin of bytes), stay (how a task came to stand somewhere), waits (what was waited
 //	         for), owners (other owners of text than probes), ends (calls, locks, the end, what a
