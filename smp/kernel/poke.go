@@ -31,7 +31,8 @@ var (
 )
 
 // TextPoke is text_poke_bp: it replaces instructions while other CPUs run them.
-// Its breakpoint handler, poke_int3_handler, is asked before the notifier chain.
+// Its breakpoint handler, poke_int3_handler, is asked before the notifier chain. The cond_resched
+// of 6.12 between publishing and the first int3 isn't modelled, nor are perf's events.
 type TextPoke struct {
 	k      *Kernel
 	Sync   kapi.Sync                     `state:"boot"` // set at boot, wrapped by mutants
