@@ -129,7 +129,7 @@ var _ = traces.Define(
 	traces.Spec{Kind: Oops, Name: "Oops", Args: args{vector, traces.Code.Named("ip"), addr},
 		Class: traces.ClassClaim, Weight: traces.Much,
 		Doc:  "no handler resolved a fault: the kernel dies",
-		Says: "OOPS: nobody handles {vector} at {ip}"},
+		Says: "OOPS: unhandled {vector} at {ip}"},
 	traces.Spec{Kind: Switch, Name: "Switch", Args: args{prev, next, traces.Flag.Named("voluntary")},
 		Doc:  "a CPU switches tasks",
 		Says: "{voluntary|preempted|switch}: {prev} -> {next}"},
