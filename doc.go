@@ -85,6 +85,9 @@
 // kernel's edited probes, taken-back runs them without their fixes; hostile, fetch-modules and
 // at-work serve tests.
 //
+// Where Linux has a function for something, the comment of ours names it; kprobes and smp/kernel
+// have tables of the names.
+//
 // Two boundaries matter most. An engine sees kapi, arch and the words for events, never
 // smp or smp/kernel, so a second engine needs no change below kapi, the narrow waist.
 // A property sees events and nothing else, so it can't be wrong in the same way as the engine.
@@ -113,9 +116,29 @@
 //	                      ▼
 //	                   traces ──► monitors ─► verdict ─► shrink ─► NAME.kps
 //
-//	NAME.kps ─► replay.Play (runs it again, events kept) ─► view.Story (explain), view.Lay ─► viewer
+//	NAME.kps ─► replay.Play (runs it again, events kept) ─┬─► view.Interleaving (replay)
+//	                                                      ├─► view.Story (explain)
+//	                                                      └─► view.Lay ─► viewer (view), export
 //
 // docs/events.md lists the events.
+//
+// # The way of an event
+//
+// Two examples. TextStore is a store to text: Text.store of smp/text.go emits it. Before the first
+// one a patcher emits Image, the instruction that it is about to install (announce in
+// smp/kernel/poke.go). Handler is a handler of a probe that begins: the rig emits it
+// (internal/search/rig/probes.go), whatever the engine.
+//
+//	its row: arguments, text, weight    smp/smpev/kinds.go, kprobes/kpev/kinds.go
+//	Emit: digest, list, sinks           traces.Log
+//	who watches it                      properties.Monitors: the Scene first, then each Monitor
+//	                                    whose Property has its kind in Kinds and not in Reads
+//	its text                            teller.say (traces/view/say.go): Says or Text of its row,
+//	                                    or special, where the text depends on earlier events
+//	a row of replay                     teller.take; teller.merge puts several events into one row
+//	a sentence of explain               traces/view/story.go and its other files; the event's own
+//	                                    text only where no template fits (tellOther)
+//	a line of export, a step of view    view.Step.Says: every event, not merged
 //
 // # Decisions that surprise
 //

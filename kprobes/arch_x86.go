@@ -327,7 +327,7 @@ func (h *Hits) callPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) (moved
 //
 // Kernels use the current list instead. A probe that has left, while others stay, isn't on it;
 // and if the aggr was queued for a jump since, no post_handler runs at all (mutant
-// post-by-list). The last probe stays on the list until no CPU can reach it.
+// post-by-list). There, the last probe stays on the list until no CPU can reach it.
 func (h *Hits) aggrPostHandler(x kapi.Context, ap *Aggr, regs *arch.Regs) {
 	kcb := h.kcb.This(x)
 	kcb.status = kprobeHitSSDone

@@ -182,7 +182,8 @@ func (h *Hits) storeRegs(x kapi.Context, _ *Aggr, image, _ arch.Addr, regs *arch
 // setupDetourExecution sends a CPU that has hit the breakpoint of an optimized aggr to the
 // detour's copy, after its call (spec 4.5). An aggr counts as optimized once it is queued, so
 // the CPU never comes back to the tail of a region that is being written. owes is true if a
-// post_handler is to run; a detour can't run one.
+// post_handler is to run; a detour can't run one. Kernels don't ask that: a probe whose aggr was
+// queued after its pre_handlers ran loses its post_handler.
 func (h *Hits) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool {
 	if !ap.optimized.ReadOnce(x) || owes {
 		return false

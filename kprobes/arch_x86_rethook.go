@@ -10,7 +10,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// The trampoline of return probes, in the kernel's text:
+// The trampoline of return probes, in the kernel's text (kretprobe_trampoline; since 5.15
+// __kretprobe_trampoline, since 5.18 arch_rethook_trampoline):
 //
 //	save the registers as a trap would, below the place of the return address
 //	call rethookTrampolineCallback(registers), which stores the real return address in place of sp

@@ -99,6 +99,8 @@
 // Functions have the kernel's names in Go's spelling: the kernel's function may have
 // another name in other releases; the last column is the first release that has it, as
 // far as its sources were read. What isn't here is the engine's own, or a step: steps.go.
+// The trampoline of return probes (arch_x86_rethook.go) is kretprobe_trampoline, since 5.15
+// __kretprobe_trampoline, since 5.18 arch_rethook_trampoline.
 // get_kprobe is a look-up in the table, kprobe_queued asks whether an aggr is on a list,
 // optprobe_queued_unopt whether that list is unoptimizing. Each address has an aggr, so
 // kprobe_aggrprobe has no counterpart; can_optimize is in kprobes/rules. The kernel's op, and
@@ -110,7 +112,7 @@
 //	checkKprobeAddressSafe     check_kprobe_address_safe, its module part           3.6
 //	checkKprobeAddress         check_kprobe_address_safe, the rest                  3.6
 //	registerKprobe             register_kprobe                                      2.6.9
-//	doRegisterKprobe           __register_kprobe, the one under kprobe_mutex        6.14
+//	doRegisterKprobe           __register_kprobe, with try_to_optimize_kprobe       6.14
 //	registerAggrKprobe         register_aggr_kprobe; reuse_unused_kprobe by rearm   2.6.12
 //	replaceProbes              add_new_kprobe, list_del_rcu of the same list        2.6.13
 //	prepareKprobe              prepare_kprobe                                       3.6
@@ -174,7 +176,7 @@
 //	archPrepareKretprobe       arch_prepare_kretprobe, arch_rethook_prepare         2.6.13
 //	rethookTrampolineCallback  arch_rethook_trampoline_callback                     5.18
 //	rethookTrampolineHandler   rethook_trampoline_handler                           5.18
-//	kretprobeReturnHashed      trampoline_handler                                   2.6.25
+//	trampolineHandler          trampoline_handler                                   2.6.25
 //	trampolineProbeHandler     trampoline_probe_handler                             2.6.13
 //	kretprobeRethookHandler    kretprobe_rethook_handler                            5.18
 //	rethookRecycle             rethook_recycle, recycle_rp_inst of 5.11 to 5.17     5.18

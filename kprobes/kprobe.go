@@ -59,7 +59,7 @@ type Kprobe struct {
 	entry    bool         // owned by kprobe_mutex: FlagOnFuncEntry
 	gone     bool         // owned by kprobe_mutex: FlagGone; disabled is set then
 	off      bool         // owned by kprobe_mutex: it is gone, and was disabled before
-	module   *kapi.Module // owned by who unregisters: held while it is registered (2.6)
+	module   *kapi.Module // owned by the task that unregisters: held while it is registered (2.6)
 	aggr     *Aggr        // owned by kprobe_mutex: nil while it isn't registered
 	_        struct{}
 }
@@ -106,13 +106,13 @@ type Aggr struct {
 	jumped    bool              // owned by kprobe_mutex: the jump is in the text
 	optimized kapi.Var[bool]    // see the table of states
 	list      *kapi.List[*Aggr] // owned by kprobe_mutex: the list it is on
-	freed     bool              // owned by who discards it; goes with slot
+	freed     bool              // owned by the code that discards it; goes with slot
 	gone      bool              // owned by kprobe_mutex: its text was freed
 	// owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
 	client *client
 	// owned by kprobe_mutex: for a wrapper of steps (kprobes/mutants); the engine has no use for it
 	Note uint64
-	next *Aggr // owned by who unregisters: the next aggr to free
+	next *Aggr // owned by the task that unregisters: the next aggr to free
 }
 
 // flags returns the flags that all probes of the aggr have in common.

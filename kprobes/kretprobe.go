@@ -24,7 +24,7 @@ type Kretprobe struct {
 	DataSize  int        // bytes of Instance.Data (4.15 and later)
 
 	nmissed kapi.Var[int]
-	holder  *holder // owned by who registers or unregisters; goes with nmissed: nil while it isn't registered
+	holder  *holder // owned by the task that registers or unregisters; goes with nmissed: nil while it isn't registered
 	_       struct{}
 }
 
@@ -46,7 +46,7 @@ type Instance struct {
 	gone   bool                // owned by the lock of its bucket: its return probe is unregistered
 	next   kapi.Var[*Instance] // in the lock-free list
 	refs   kapi.Var[uint32]    // how many CPUs look at it in that list
-	freed  bool                // owned by who frees it
+	freed  bool                // owned by the code that frees it
 	_      struct{}
 }
 
@@ -65,7 +65,7 @@ type holder struct {
 	lock  kapi.Spinlock       `state:"boot"` // set at registration: or a list under a lock
 	free  kapi.List[*Instance]
 	used  kapi.List[*Instance] // the others, where one lock covers all
-	freed bool                 // owned by who drops the last reference
+	freed bool                 // owned by the code that drops the last reference
 }
 
 // Kretprobes are an engine's return probes, and the instances that are free.

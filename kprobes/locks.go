@@ -79,7 +79,8 @@ func (l *textLocks) unlockText(x kapi.Context) {
 
 // lockSites takes the locks for examining text: jump_label_mutex, so that no jump label
 // changes meanwhile, then the locks of lockText. Switching a label also takes jump_label_mutex
-// before text_mutex. Kernels of 2.6.37-rc took the two in the other order here, and deadlocked
+// before text_mutex. Kernels since 4.13 take cpu_hotplug_lock before both, here and there
+// (try_to_optimize_kprobe). Kernels of 2.6.37-rc took the two in the other order here, and deadlocked
 // with a switch (R17).
 func (l *textLocks) lockSites(x kapi.Context) {
 	l.lockLabels(x)

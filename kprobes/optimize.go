@@ -220,8 +220,9 @@ func (o *Optimizer) doUnoptimizeKprobes(x kapi.Context) {
 	o.unlockStep(x)
 }
 
-// doOptimizeKprobes is step 3. Context: kprobe_mutex and the locks of lockRun held; lockStep takes text_mutex if
-// lockRun has not.
+// doOptimizeKprobes is step 3. Kernels check kprobes_all_disarmed and kprobes_allow_optimization here again; the list
+// is empty then, since each of the two switches has dequeued what was on it. Context: kprobe_mutex and the locks of
+// lockRun held; lockStep takes text_mutex if lockRun has not.
 func (o *Optimizer) doOptimizeKprobes(x kapi.Context) {
 	o.lockStep(x)
 	o.d.Text.Mutex().AssertHeld(x)

@@ -17,7 +17,8 @@ func (e *Engine) Register(x kapi.Context, p *Kprobe) error {
 	return err
 }
 
-// registerKprobe is Register with kprobe_mutex held.
+// registerKprobe is Register with kprobe_mutex held. A kernel checks the address, and holds its module, before it
+// takes the mutex: only warn_kprobe_rereg and doRegisterKprobe are under it (6.12).
 func (e *Engine) registerKprobe(x kapi.Context, p *Kprobe) error {
 	if err := e.do.Register.CheckKprobeRereg(e, x, p); err != nil {
 		if e.s.Kernel.Edition >= rules.Edition514 { // the address is looked up first, since 5.18 (cc66bb914578)
@@ -53,6 +54,14 @@ func (e *Engine) registerKprobe(x kapi.Context, p *Kprobe) error {
 }
 
 // doRegisterKprobe registers a probe whose address is known, and whose text stays.
+//
+//	step 1: an aggr there already: join it (register_aggr_kprobe)
+//	step 2: check the text, and make the copy (prepare_kprobe)
+//	step 3: put the aggr into the table
+//	step 4: arm it; if that fails, take it out again
+//	step 5: make its detour, and queue it for the optimizer (try_to_optimize_kprobe)
+//
+// Context: kprobe_mutex held.
 func (e *Engine) doRegisterKprobe(x kapi.Context, p *Kprobe) error {
 	ap, there := e.Table.probes.Get(x, p.Addr)
 	if there {
@@ -221,8 +230,12 @@ func (e *Engine) unregisterKprobes(x kapi.Context, kps []*Kprobe) (err error) {
 }
 
 // unregisterKprobeTop takes a probe from its aggr, and the aggr from the table if it was
-// the last one: it reports whether the aggr is the caller's to free. Context:
-// kprobe_mutex held.
+// the last one: it reports whether the aggr is the caller's to free.
+//
+// A kernel disables the probe and disarms first (__disable_kprobe), and takes the probe from the
+// list only if others stay or a jump still has to go; otherwise __unregister_kprobe_bottom does.
+// Here it leaves the list first. Either way a hit meanwhile doesn't run its pre_handler.
+// Context: kprobe_mutex held.
 func (e *Engine) unregisterKprobeTop(x kapi.Context, ap *Aggr, p *Kprobe) (gone bool) {
 	e.Table.replaceProbes(x, ap, nil, p)
 	if e.do.Arm.AggrEnabled(ap) {

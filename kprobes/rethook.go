@@ -24,7 +24,7 @@ func (t *Rethook) preHandlerKretprobe(x kapi.Context, p *Kprobe, regs *arch.Regs
 	return 0
 }
 
-// rethookEnter follows a call in kernels of 5.11 and later.
+// rethookEnter follows a call in kernels of 5.11 and later. Its end is rethook_hook of 5.18.
 func (t *Rethook) rethookEnter(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
 	t.e.Kretprobes.seeks(x, rp.holder)
 	ri := t.e.Kretprobes.rethookTryGet(x, rp.holder)
@@ -153,7 +153,7 @@ func (t *Rethook) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs, fram
 	if t.e.Kretprobes.listed() {
 		to = t.rethookReturn(x, regs, frame)
 	} else {
-		to = t.kretprobeReturnHashed(x, regs, frame)
+		to = t.trampolineHandler(x, regs, frame)
 	}
 	x.Emit(kpev.Trampoline, uint64(frame), uint64(to), 0)
 	if to == 0 {
@@ -179,7 +179,8 @@ func (t *Rethook) knows(ri *Instance, frame arch.Addr) bool {
 // instance that was handed out twice makes the list a ring.
 const mostCalls = 1 << 16
 
-// rethookReturn handles a return in kernels of 5.11 and later. Until 5.14 the calls are taken
+// rethookReturn handles a return in kernels of 5.11 and later (__kretprobe_trampoline_handler;
+// since 5.18 part of rethook_trampoline_handler). Until 5.14 the calls are taken
 // off the list before the handlers run. Since then they are taken off afterwards, so that a
 // backtrace in a handler finds them.
 func (t *Rethook) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
@@ -228,9 +229,9 @@ func (t *Rethook) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr
 	return to
 }
 
-// kretprobeReturnHashed handles a return in kernels until 5.10. The handlers run with the lock
-// held and interrupts off.
-func (t *Rethook) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
+// trampolineHandler handles a return in kernels until 5.10 (global and hashed). The handlers run
+// with the lock held and interrupts off.
+func (t *Rethook) trampolineHandler(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	b := t.bucket(x)
 	was := busy{}
 	if t.s.Return == era.ReturnHashed { // the other's trampoline is a probe

@@ -15,8 +15,9 @@ type Spec struct {
 
 	// Says is the text of an event, with holes for its arguments: {addr} shows one by its type,
 	// {size#byte} counts, and {done|begins|ends} chooses by the value, the last for all greater
-	// ones. Holes may be in the choices. Text makes the text where that isn't enough. A kind
-	// without either is shown by its arguments, or by package view.
+	// ones. Holes may be in the choices. Text makes the text where that isn't enough. Where the
+	// text depends on earlier events (TextStore, Exec), package view makes it (special in
+	// say.go). A kind with none of the three is shown by its arguments.
 	Says string
 	Text func(e *Event, n Names) string
 

@@ -17,17 +17,19 @@ const (
 	EINVAL = 22 // there is no site at that address
 )
 
-// A Client is one client of ftrace: a handler, and the sites that it wants
+// A Client is one client of ftrace (ftrace_ops): a handler, and the sites that it wants
 // to be called from.
 type Client interface {
-	// Filter adds the site at ip to the client's filter, or removes it. If the client is registered, the site's text
-	// is rewritten. errno is 0, ENOENT, EBUSY or EINVAL. Context: may sleep; takes ftrace_lock, text_mutex.
+	// Filter adds the site at ip to the client's filter, or removes it (ftrace_set_filter_ip). If the client is
+	// registered, the site's text is rewritten. errno is 0, ENOENT, EBUSY or EINVAL. Context: may sleep; takes
+	// ftrace_lock, text_mutex.
 	Filter(x kapi.Context, ip arch.Addr, on bool) (errno int)
-	// Register begins calling the handler from the client's sites. Context: as
-	// Filter.
+	// Register begins calling the handler from the client's sites
+	// (register_ftrace_function). Context: as Filter.
 	Register(x kapi.Context) (errno int)
-	// Unregister ends that. Unless the client is dynamic a CPU may still be in
-	// the handler when it returns, with preemption off. Context: as Filter.
+	// Unregister ends that (unregister_ftrace_function). Unless the client is
+	// dynamic a CPU may still be in the handler when it returns, with preemption
+	// off. Context: as Filter.
 	Unregister(x kapi.Context) (errno int)
 	// Wants reports whether the client is registered and wants the site at ip, whether its text is there or not. It
 	// accesses nothing. Context: ftrace_lock free.
@@ -39,8 +41,10 @@ type Flags uint8
 
 // The flags.
 const (
-	Modifies Flags = 1 << iota // its handler changes regs.IP: no site has two such clients
-	Dynamic                    // it may be freed: unregistering waits until no CPU and no task is in its handler
+	// Modifies: its handler changes regs.IP, and no site has two such clients (FTRACE_OPS_FL_IPMODIFY).
+	Modifies Flags = 1 << iota
+	// Dynamic: it may be freed, and unregistering waits until no CPU is in its handler (FTRACE_OPS_FL_DYNAMIC).
+	Dynamic
 )
 
 // Tracer calls its clients from functions that have a site: a 5-byte nop at the

@@ -326,7 +326,7 @@ func (o *client) Unregister(x kapi.Context) (errno int) {
 	return 0
 }
 
-// update writes to all sites what the clients want, in one batch. Context: ftrace_lock held.
+// update writes to all sites what the clients want, in one batch (ftrace_run_update_code). Context: ftrace_lock held.
 func (f *Ftrace) update(x kapi.Context) {
 	f.lock.AssertHeld(x)
 	if f.Writer != nil {
@@ -366,8 +366,8 @@ func (f *Ftrace) update(x kapi.Context) {
 // Caller is ftrace's trampoline for text that a Writer has written.
 func (f *Ftrace) Caller(x kapi.Context, regs *arch.Regs) { f.caller(x, regs) }
 
-// caller is ftrace's trampoline, called by a site. It calls the clients that want the site and continues where they
-// say, through a direct call if there is one.
+// caller is ftrace's trampoline (ftrace_caller, ftrace_ops_list_func), called by a site. It calls the clients that
+// want the site and continues where they say, through a direct call if there is one.
 func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 	a, mem := f.d.Text.Arch(), x.Memory()
 	sp := a.StackPointer(regs)

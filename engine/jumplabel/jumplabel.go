@@ -77,8 +77,9 @@ func (l *Label) Images() (at arch.Addr, nop, jump arch.Code) {
 // Target returns where its jump goes.
 func (l *Label) Target() arch.Addr { return l.target }
 
-// Set turns the label on (a jump) or off (a nop) with the patcher. A label in an unloaded module is turned when the
-// module is loaded. Context: may sleep; takes jump_label_mutex, then text_mutex.
+// Set turns the label on (a jump) or off (a nop) with the patcher (static_key_enable, static_key_disable). A label in
+// an unloaded module is turned when the module is loaded. Context: may sleep; takes jump_label_mutex, then
+// cpu_hotplug_lock and text_mutex.
 func (l *Label) Set(x kapi.Context, on bool, p kapi.Patcher) {
 	if turn := l.of.Turn; turn != nil {
 		turn(l, x, on, p)
@@ -87,7 +88,7 @@ func (l *Label) Set(x kapi.Context, on bool, p kapi.Patcher) {
 	l.Update(x, on, p)
 }
 
-// Update is Set.
+// Update is Set without Turn (jump_label_update).
 func (l *Label) Update(x kapi.Context, on bool, p kapi.Patcher) {
 	l.Lock(x)
 	l.Write(x, on, p)
@@ -133,7 +134,7 @@ func (l *Label) WriteBlind(x kapi.Context, on bool, p kapi.Patcher) {
 // Here reports whether the label's text is there. Without text_mutex it may go meanwhile.
 func (l *Label) Here() bool { return l.here }
 
-// patch writes the label's state to the text. Context: text_mutex held.
+// patch writes the label's state to the text (arch_jump_label_transform). Context: text_mutex held.
 func (l *Label) patch(x kapi.Context, p kapi.Patcher) {
 	insn, resume := l.insn()
 	p.Patch(x, l.at, insn, resume)

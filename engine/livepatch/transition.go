@@ -112,7 +112,9 @@ func (p *Patches) tryComplete(x kapi.Context) (done bool) {
 }
 
 // trySwitch switches a task within the step under way, if it is in no function that goes
-// (klp_try_switch_task).
+// (klp_try_switch_task): it doesn't run, and none of those functions is on its stack
+// (klp_check_and_switch_task, klp_check_stack). Those are the new functions while a patch is
+// removed; otherwise, of each function, the version that the new one replaces.
 func (p *Patches) trySwitch(x kapi.Context, t kapi.TaskID) bool {
 	p.spans = p.spans[:0]
 	for _, f := range p.transition.funcs {

@@ -140,9 +140,14 @@ func (s *Call) Reaches(target arch.Addr) bool {
 	return ok
 }
 
-// Update sets the target; 0 is nothing. A CPU may be in the old target when it returns. The text is written by the
-// patcher p, or Deps.Patch if nil: a CPU that hits its breakpoint executes the new instruction. Context: may sleep;
-// takes cpu_hotplug_lock, static_call_mutex, text_mutex.
+// Update sets the target (__static_call_update); 0 is nothing. A CPU may be in the old target when it returns. The
+// text is written by the patcher p, or Deps.Patch if nil: a CPU that hits its breakpoint executes the new instruction.
+//
+//	step 1: the key's target
+//	step 2: the trampoline
+//	step 3: the sites, one by one
+//
+// Context: may sleep; takes cpu_hotplug_lock, static_call_mutex, text_mutex.
 func (s *Call) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
 	s.of.d.CPUs.ReadLock(x)
 	s.of.mutex.Lock(x)
@@ -158,7 +163,7 @@ func (s *Call) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
 }
 
 // transform rewrites one place, unless it is as it should be
-// (__static_call_transform).
+// (arch_static_call_transform, __static_call_transform).
 func (s *Call) transform(x kapi.Context, at, target arch.Addr, tail bool, p kapi.Patcher) {
 	insn, _ := s.image(at, target, tail)
 	now := insn

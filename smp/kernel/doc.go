@@ -54,4 +54,47 @@
 // caller names fail. In edition 2.6 tasks leave with the machine stopped, as since 2.6.38, not when the CPU is dead.
 // Per-CPU memory has the variables of percpu.go, and no task_struct. If text raises the preemption count the CPU
 // can't be taken from its task, but lowering it doesn't schedule.
+//
+// # Names
+//
+// Functions are named after what they do for an engine (kapi). These are their counterparts in the kernel, the
+// newest name last:
+//
+//	TextPoke.Patch         text_poke_bp, smp_text_poke_single
+//	TextPoke.Batch         text_poke_queue and text_poke_finish, smp_text_poke_batch_add and _finish
+//	TextPoke.do            text_poke_bp_batch, whose steps are PokeSteps
+//	TextPoke.breakpoint    poke_int3_handler, smp_text_poke_int3_handler
+//	PokeStopped.Patch      text_poke_smp
+//	Text.Poke              text_poke
+//	Text.Exchange          text_poke_kgdb
+//	Alternatives.Apply     apply_alternatives
+//	Alternatives.early     text_poke_early
+//	LockPrefixes.Set       alternatives_smp_switch
+//	Sync.Core              text_poke_sync, smp_text_poke_sync_each_cpu
+//	Stop.Machine           stop_machine
+//	Stop.stopper           multi_cpu_stop
+//	RCU.Synchronize        synchronize_sched, synchronize_rcu, synchronize_rcu_tasks: by flavour
+//	RCU.Call               call_rcu
+//	RCU.ReadLock           rcu_read_lock
+//	RCU.switched           rcu_note_context_switch
+//	RCU.tick               rcu_sched_clock_irq
+//	RCU.stalls             check_cpu_stall, check_holdout_task
+//	Kernel.CondResched     cond_resched
+//	Kernel.mightSleep      might_sleep
+//	Kernel.toUser          exit_to_user_mode_loop
+//	Hotplug.ReadLock       cpus_read_lock
+//	Hotplug.Down           cpu_down
+//	Hotplug.Up             cpu_up
+//	Traps.breakpoint       exc_int3
+//	Traps.debug            exc_debug
+//	Traps.fixup            fixup_exception
+//	Modules.Load           init_module
+//	Modules.Unload         delete_module
+//	Modules.Get            try_module_get
+//	Modules.Put            module_put
+//	DelayedWork.Queue      queue_delayed_work
+//	DelayedWork.Flush      flush_delayed_work
+//	ExecMem.Alloc          __get_insn_slot
+//	ExecMem.Retire         __free_insn_slot
+//	ExecMem.collect        collect_garbage_slots
 package kernel

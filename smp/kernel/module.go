@@ -36,8 +36,8 @@ type Module struct {
 	inits  kapi.Var[bool] // its init section is mapped
 	loads  kapi.Var[bool] // it is live, but its load isn't finished
 	taken  bool           // owned by module_mutex: it is loaded, or being loaded or unloaded
-	coming bool           // owned by who loads it: its load holds it, counted in refs
-	is     moduleIs       // owned by who loads or unloads it: the values it has stored in state and inits
+	coming bool           // owned by the task that loads it: its load holds it, counted in refs
+	is     moduleIs       // owned by the task that loads or unloads it: the values it has stored in state and inits
 
 	core, initial int // set at boot: the numbers of the sections' ranges; -1: there is no init section
 }
@@ -58,8 +58,8 @@ var (
 
 // moduleIs is the module's state as the task that changes it knows it. Other tasks may see it later.
 type moduleIs struct {
-	state kapi.ModuleState // owned by who loads or unloads it
-	init  bool             // owned by who loads or unloads it
+	state kapi.ModuleState // owned by the task that loads or unloads it
+	init  bool             // owned by the task that loads or unloads it
 }
 
 // A moduleFunc is a function of a module.

@@ -12,7 +12,9 @@ import (
 )
 
 // The orders of text_poke_bp (text_poke_bp_batch and poke_int3_handler,
-// arch/x86/kernel/alternative.c, of 5.5 to 5.19, where the count is the descriptor's own).
+// arch/x86/kernel/alternative.c, of 5.5 to 5.19, where the count is the descriptor's own and bp_desc
+// points to the descriptor; later the descriptor is static, and try_get_desc reads only its count).
+// The kernel's count has one more while the descriptor is published: here TakeBack clears the pointer.
 var (
 	pokePublishes = kapi.DefineBarrier("text_poke: publish the vector", kapi.OrderRelease,
 		"text_poke_bp_batch, arch/x86/kernel/alternative.c: smp_store_release(&bp_desc, &desc)")
@@ -29,7 +31,8 @@ var (
 )
 
 // TextPoke is text_poke_bp: it replaces instructions while other CPUs run them.
-// Its breakpoint handler is the first of the notifier chain.
+// Its breakpoint handler, poke_int3_handler, is asked before the notifier chain. The cond_resched
+// of 6.12 between publishing and the first int3 isn't modelled, nor are perf's events.
 type TextPoke struct {
 	k      *Kernel
 	Sync   kapi.Sync                     `state:"boot"` // set at boot, wrapped by mutants
@@ -47,8 +50,8 @@ type TextPoke struct {
 // A PokeStep is a step of text_poke_bp, for the batch whose descriptor was published last.
 type PokeStep func(p *TextPoke, x kapi.Context)
 
-// PokeSteps are the steps of text_poke_bp, in order: text_poke_bp_batch, arch/x86/kernel/alternative.c. A
-// mutant leaves a step out, or adds one, in TextPoke.Steps.
+// PokeSteps are the steps of text_poke_bp_batch (arch/x86/kernel/alternative.c) after the descriptor is published, in
+// order. Each sync is a text_poke_sync. A mutant leaves a step out, or adds one, in TextPoke.Steps.
 var PokeSteps = []PokeStep{
 	(*TextPoke).Break, (*TextPoke).Tails, (*TextPoke).Heads, (*TextPoke).SyncHeads,
 	(*TextPoke).TakeBack, (*TextPoke).Order, (*TextPoke).Drain,
@@ -95,14 +98,15 @@ func (p *TextPoke) reset() {
 	p.n = 0
 }
 
-// Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
+// Patch implements kapi.Patcher: text_poke_bp. Context: may sleep; text_mutex held.
 func (p *TextPoke) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
 	p.k.Text.mutex.AssertHeld(x)
 	p.Publish(x, addr, insn, resume)
 	p.do(x)
 }
 
-// Batch implements kapi.Batcher. Context: may sleep; text_mutex held.
+// Batch implements kapi.Batcher: text_poke_queue of each, then text_poke_finish. Rewrites share the syncs as long as
+// they are in the order of their addresses (tp_order_fail). Context: may sleep; text_mutex held.
 func (p *TextPoke) Batch(x kapi.Context, list []kapi.Rewrite) {
 	p.k.Text.mutex.AssertHeld(x)
 	for len(list) > 0 {
@@ -123,6 +127,7 @@ func inOrder(list []kapi.Rewrite) int {
 	return n
 }
 
+// do makes the steps of text_poke_bp_batch.
 func (p *TextPoke) do(x kapi.Context) {
 	for _, step := range p.Steps {
 		step(p, x)
@@ -240,23 +245,25 @@ func (p *TextPoke) SyncHeads(x kapi.Context) {
 	}
 }
 
-// TakeBack takes the descriptor back: breakpoints that are hit from now on aren't the patcher's.
+// TakeBack takes the descriptor back (WRITE_ONCE(bp_desc, NULL)): breakpoints that are hit from now on aren't the
+// patcher's.
 func (p *TextPoke) TakeBack(x kapi.Context) { p.desc.WriteOnce(x, nil) }
 
-// Order makes TakeBack visible before Drain looks.
+// Order makes TakeBack visible before Drain looks (atomic_dec_and_test).
 func (p *TextPoke) Order(x kapi.Context) { x.Fence(pokeRetires) }
 
-// Drain waits until no handler holds the descriptor.
+// Drain waits until no handler holds the descriptor (atomic_cond_read_acquire).
 func (p *TextPoke) Drain(x kapi.Context) { x.Spin(&p.idle) }
 
-// Retire withdraws the descriptor.
+// Retire makes the last three steps: no handler finds the descriptor any more, and none holds it.
 func (p *TextPoke) Retire(x kapi.Context) {
 	p.TakeBack(x)
 	p.Order(x)
 	p.Drain(x)
 }
 
-// breakpoint is the first handler to check a #BP. Context: interrupts off; it calls nothing that could be probed.
+// breakpoint is poke_int3_handler, the first handler to check a #BP. Context: interrupts off; it calls nothing that
+// could be probed.
 func (p *TextPoke) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	x.Fence(pokeHits)
 	if p.desc.ReadOnce(x) == nil {
@@ -317,7 +324,8 @@ func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
 	return smpev.OwnerPoke
 }
 
-// announce emits the whole image that a patcher is about to install.
+// announce emits Image: the whole instruction that a patcher is about to install. Its stores are TextStore
+// (smp/text.go).
 func announce(x kapi.Context, addr arch.Addr, insn []byte) {
 	lo, hi := traces.PackBytes(insn)
 	x.Emit(smpev.Image, uint64(addr), lo, hi)

@@ -13,7 +13,7 @@ import (
 	"kpsim/traces"
 )
 
-// RCU waits for grace periods. The flavours wait for:
+// RCU waits for grace periods: synchronize_sched, synchronize_rcu, synchronize_rcu_tasks. The flavours wait for:
 //
 //	sched  every CPU has switched context, or was seen idle or in user mode
 //	       outside an interrupt
@@ -21,9 +21,12 @@ import (
 //	       readers are read-side sections and code with preemption or interrupts
 //	       off, a tick that finds a CPU in other code is a quiescent state too,
 //	       and a task that was preempted in a section is waited for
-//	tasks  a grace period; then every task that was runnable has switched
-//	       voluntarily (idle tasks excepted), gone to user mode, or ended; then a
-//	       grace period again. In a non-preemptible build the same as sched.
+//	tasks  a grace period of rcu (rcu_tasks_pregp_step, kernel/rcu/tasks.h); then
+//	       every task that was runnable has switched voluntarily (idle tasks
+//	       excepted), gone to user mode, or ended (rcu_tasks_pertask,
+//	       check_holdout_task); then a grace period of rcu again (rcu_tasks_postgp).
+//	       In a non-preemptible build the same as sched (without CONFIG_TASKS_RCU,
+//	       include/linux/rcupdate.h).
 //
 // It implements kapi.RCU.
 type RCU struct {
@@ -148,7 +151,8 @@ func (r *RCU) reset() {
 	clear(r.readers[:])
 }
 
-// Synchronize implements kapi.RCU. Context: may sleep.
+// Synchronize implements kapi.RCU: synchronize_sched, synchronize_rcu or synchronize_rcu_tasks, by flavour. Context:
+// may sleep.
 func (r *RCU) Synchronize(x kapi.Context, f kapi.Flavour) {
 	r.k.mightSleep(ctxOf(x))
 	switch f {
@@ -189,7 +193,7 @@ func (r *RCU) wait(x kapi.Context, flavour uint64) {
 	r.spare = append(r.spare, g)
 }
 
-// Call implements kapi.RCU.
+// Call implements kapi.RCU: call_rcu.
 func (r *RCU) Call(x kapi.Context, h kapi.Reclaimer) {
 	x.Step("call_rcu", 0)
 	x.Fence(rcuBegins)
@@ -267,7 +271,7 @@ func (r *RCU) settle(g *grace, by int) {
 	h.Reclaim(&g.by)
 }
 
-// switched is called at each context switch: a quiescent state of the CPU, and
+// switched is called at each context switch (rcu_note_context_switch): a quiescent state of the CPU, and
 // if it was voluntary, of the task that gave the CPU up.
 func (r *RCU) switched(prev, next *smp.Task, voluntary bool) {
 	r.quiet(prev.CPUID(), true)
@@ -310,7 +314,7 @@ func (r *RCU) noted(x *smp.Ctx) {
 	}
 }
 
-// tick is called for a timer interrupt, with the interrupted registers.
+// tick is called for a timer interrupt (rcu_sched_clock_irq), with the interrupted registers.
 func (r *RCU) tick(x *smp.Ctx, regs *arch.Regs) {
 	if r.k.cfg.Offline {
 		r.core(x.CPU())

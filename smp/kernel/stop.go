@@ -96,7 +96,7 @@ func (s *Stop) machine(x kapi.Context, who int, f func(x kapi.Context)) {
 	}
 }
 
-// stopper is the body of each CPU's stopper: it makes every step with the
+// stopper is the body of each CPU's stopper (multi_cpu_stop): it makes every step with the
 // others.
 func (s *Stop) stopper(x *smp.Ctx) {
 	x.Step("stopper", stopPrepare)

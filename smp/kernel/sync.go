@@ -74,7 +74,7 @@ func (s *Sync) reset() {
 	}
 }
 
-// Core implements kapi.Sync. Context: interrupts on.
+// Core implements kapi.Sync: text_poke_sync. Context: interrupts on.
 //
 //	step 1: send the IPI to all other CPUs
 //	step 2: serialise this one
@@ -100,7 +100,7 @@ func (s *Sync) Core(x kapi.Context, why kapi.Why) {
 // Self implements kapi.Sync.
 func (s *Sync) Self(x kapi.Context, why kapi.Why) { ctxOf(x).SyncCore(why) }
 
-// answer is the IPI's handler.
+// answer is the IPI's handler (do_sync_core).
 func (s *Sync) answer(x *smp.Ctx) {
 	call := s.calls.LoadAcquire(x, syncTakes)
 	x.SyncCore(call.why)

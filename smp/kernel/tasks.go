@@ -89,7 +89,7 @@ func (k *Kernel) Exit(x *smp.Ctx) { x.Exit() }
 // Switches finds where tasks can change from one state to another. It implements kapi.Switches.
 type Switches struct {
 	k *Kernel
-	// owned by who looks, and by the machine's hooks: tasks that weren't out of the old code
+	// owned by the task that looks, and by the machine's hooks: tasks that weren't out of the old code
 	busy          [4]uint64
 	later         kapi.Var[bool]       // it is time to scan again
 	again         kapi.Is[bool]        `state:"boot"` // set at boot

@@ -35,7 +35,7 @@ func (t *Text) Write(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).WriteT
 // Fill implements kapi.Text.
 func (t *Text) Fill(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).FillText(addr, b) }
 
-// Poke implements kapi.Text.
+// Poke implements kapi.Text: text_poke.
 func (t *Text) Poke(x kapi.Context, addr arch.Addr, b []byte) {
 	t.mutex.AssertHeld(x)
 	x.Fence(pokeMaps)

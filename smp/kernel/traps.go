@@ -80,8 +80,8 @@ func (t *Traps) Bug(x kapi.Context, why string) { ctxOf(x).Bug(why) }
 // it had been stepped. Context: the trap's handler.
 func (t *Traps) Stepped(x kapi.Context) { ctxOf(x).Stepped() }
 
-// breakpoint is the routine of #BP: interrupts are off, and regs.IP is after
-// the breakpoint. Where it comes late (smp.Config.Late) they are off from here on.
+// breakpoint is the routine of #BP (exc_int3): interrupts are off, and regs.IP
+// is after the breakpoint. Where it comes late (smp.Config.Late) they are off from here on.
 func (t *Traps) breakpoint(x *smp.Ctx, regs *arch.Regs) {
 	at := uint64(regs.IP)
 	x.IRQ(false)

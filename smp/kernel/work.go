@@ -95,7 +95,7 @@ func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.Del
 	return w
 }
 
-// Queue implements kapi.DelayedWork.
+// Queue implements kapi.DelayedWork: queue_delayed_work.
 func (w *DelayedWork) Queue(x kapi.Context) {
 	if state := w.state.RMW(x, workQueue); *state&workPending == 0 {
 		*state |= workPending
@@ -175,7 +175,7 @@ func (w *DelayedWork) run(x *smp.Ctx) {
 	}
 }
 
-// Flush implements kapi.DelayedWork.
+// Flush implements kapi.DelayedWork: flush_delayed_work.
 func (w *DelayedWork) Flush(x kapi.Context) {
 	c := ctxOf(x)
 	c.Tell(smpev.Lock, w.id, smpev.LockWaits, 0)

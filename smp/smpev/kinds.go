@@ -129,7 +129,7 @@ var _ = traces.Define(
 	traces.Spec{Kind: Oops, Name: "Oops", Args: args{vector, traces.Code.Named("ip"), addr},
 		Class: traces.ClassClaim, Weight: traces.Much,
 		Doc:  "no handler resolved a fault: the kernel dies",
-		Says: "OOPS: nobody handles {vector} at {ip}"},
+		Says: "OOPS: unhandled {vector} at {ip}"},
 	traces.Spec{Kind: Switch, Name: "Switch", Args: args{prev, next, traces.Flag.Named("voluntary")},
 		Doc:  "a CPU switches tasks",
 		Says: "{voluntary|preempted|switch}: {prev} -> {next}"},
@@ -269,8 +269,8 @@ var _ = traces.Define(
 			"at is stepped (2), user mode continues at at (3), or at a wrong at (4)",
 		Says: "{what|in user mode it comes to the uprobe at {addr}|on the way back to user mode the handler of " +
 			"the uprobe at {addr} runs: {at}|it is to step the copy at {at} of the instruction at {addr}, in " +
-			"user mode|behind the uprobe at {addr} it goes on in user mode, at {at}|behind the uprobe at " +
-			"{addr} it goes on in user mode where it shouldn't, at {at}}"},
+			"user mode|after the uprobe at {addr} it continues in user mode, at {at}|after the uprobe at " +
+			"{addr} it continues in user mode where it shouldn't, at {at}}"},
 	traces.Spec{Kind: Agrees, Name: "Agrees", Monitors: true,
 		Doc: "under the kernel's memory model: a CPU has passed a full fence or the entry of a trap, and from now " +
 			"on sees everything before the full fences so far",

@@ -1,5 +1,6 @@
 // Package export writes a run for other tools: ftrace's text, trace-cmd's file,
-// Chrome's trace events, JSON lines, and two columns of text for mails.
+// Chrome's trace events, JSON lines. The command has two more formats: columns for a
+// mail (view.Columns) and a litmus test (internal/litmus/extract).
 //
 // What it is not: a format of its own. Only a trace file (package traces) can be
 // replayed; none of these can.

@@ -1,5 +1,8 @@
-// Package view prints a run for a reader: what each CPU did, what it did to the patched
-// text, and where it went wrong; or explains it in a few sentences (Story).
+// Package view shows a run to a reader, in one of these forms: in columns, one for each CPU
+// (Interleaving, for replay); in a few sentences (Story, for explain); laid out in steps and
+// spans, for a page or another tool (Lay, which makes a Scene, for view and export); or in
+// narrow columns for a mail (Columns, for export --to columns). The text of a single event is
+// the same in all of them (say.go).
 //
 //	rep, err := replay.Play(name, file, true) // true: keep the events
 //	...
@@ -45,12 +48,18 @@
 // calls of the API, a fault on the instruction, an end on the last store. Sentences are
 // sorted by their events.
 //
-// The files: text (memory according to the events), tell (which events are printed, and their
-// weights), say and words (an event as text), merge (one row for several events), focus (which rows
-// are left out, which steps are folded), print (columns), held (stores that other CPUs see late),
-// verdict (the drawing after the last row), plain (the violation for readers who don't know the
-// properties), inside (tasks that stand in bytes that are written to); story (the violation by its kind),
-// past (the order of events), writes (stores, and the origin of bytes), stay (how a task came to
-// stand somewhere), waits (what was waited for), ends (calls, locks, the end, what a kernel's own
-// engine reports).
+// The files, by what they are for:
+//
+//	all      text (memory according to the events), say and words (an event, or the violation, as
+//	         text), tell (which events are printed, and their weights), choice (a deviation as a
+//	         phrase), calls (what a kernel's own engine calls)
+//	columns  view (Interleaving), merge (one row for several events), focus (which rows are left
+//	         out, which steps are folded), print, held (stores that other CPUs see late), verdict
+//	         (the drawing after the last row); columns (those for a mail)
+//	story    story (the violation by its kind), past (the order of events), writes (stores, and the
+//	         origin of bytes), stay (how a task came to stand somewhere), waits (what was waited
+//	         for), owners (other owners of text than probes), ends (calls, locks, the end, what a
+//	         kernel's own engine reports)
+//	scene    scene (its types, and Lay), layer (from event to step), stand (where tasks stand),
+//	         inside (tasks that stand in bytes that are written to)
 package view

@@ -401,7 +401,7 @@ func (p *tale) tellTrap(v int) {
 		p.say(v, 0, "%s claimed the #BP on %s: the kernel died.", who, p.who(v))
 		return
 	case e.Kind == smpev.Oops:
-		p.say(v, 0, "Nobody handled the %s on %s: the kernel died.", smpev.Vector(e.A), p.who(v))
+		p.say(v, 0, "No handler took the %s on %s: the kernel died.", smpev.Vector(e.A), p.who(v))
 		return
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))

@@ -59,7 +59,7 @@ func wasWere(n int) string {
 var plainWords = map[string]string{
 	"A1": "A hit of a probe was lost, counted twice or handled while it was disabled%.",
 	"A2": "A probe's post_handler never ran though its pre_handler had%.",
-	"B1": "hit a breakpoint or a single step that nobody owned%.",
+	"B1": "hit an unowned breakpoint or single step%.",
 	"C1": "ran a probe's handler in the wrong context%.",
 	"C2": "came back with preemption, interrupts or the running probe other than before%.",
 	"E1": "got a wrong answer from a call of the probes' API%.",
@@ -74,7 +74,7 @@ var plainWords = map[string]string{
 	"L3": "wrote a jump, or left one,% though optimization was switched off.",
 	"L4": "wrote to a probe's text, or left it patched,% though all probes were switched off.",
 	"M1": "A module was held by nobody who may, or let go while it was in use%.",
-	"O1": "died of a fault that nobody handled%.",
+	"O1": "died of an unhandled fault%.",
 	"P1": "The run never ended: it is stuck.",
 	"P2": "A probe that could be a jump was never made one again%.",
 	"P3": "A call of the probes' API never returned.",

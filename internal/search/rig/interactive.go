@@ -48,7 +48,7 @@ func (r *Rig) AddProbe(p scenario.Probe) error {
 	if r.probes.added == mostAdded {
 		return fmt.Errorf("a session has at most %d probes of its own", mostAdded)
 	}
-	told := r.probes.tells()
+	had := r.probes.hasContexts()
 	r.Scenario.Probes = append(r.Scenario.Probes, p)
 	if err := lang.Check(r.Scenario); err != nil {
 		r.Scenario.Probes = r.Scenario.Probes[:n]
@@ -58,9 +58,9 @@ func (r *Rig) AddProbe(p scenario.Probe) error {
 	r.wiring.engine.Add(r.wiring.config.Probes[n])
 	r.probes.added++
 	r.Census.add(r.probes.addrs[n])
-	r.probes.tellProbe(n)
-	if !told && r.probes.tells() {
-		r.probes.tellContexts()
+	r.probes.reportProbe(n)
+	if !had && r.probes.hasContexts() {
+		r.probes.reportContexts()
 	}
 	return nil
 }

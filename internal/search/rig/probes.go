@@ -60,21 +60,21 @@ func (pr *probes) make() {
 // head tells the monitors what they can't otherwise know about the probes.
 func (pr *probes) head() {
 	for i := range pr.Scenario.Probes {
-		pr.tellProbe(i)
+		pr.reportProbe(i)
 	}
 	if pr.own != 0 { // a raw site, like a jump label's
 		for _, b := range [...]byte{target.Arch.Nop(1)[0], target.Arch.Breakpoint[0]} {
 			pr.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(pr.own), uint64(b), 1<<56)
 		}
 	}
-	if pr.tells() {
-		pr.tellContexts()
+	if pr.hasContexts() {
+		pr.reportContexts()
 	}
-	pr.tellModules()
+	pr.reportModules()
 }
 
-// tellModules tells the monitors where modules are, and whether probes hold them.
-func (pr *probes) tellModules() {
+// reportModules tells the monitors where modules are, and whether probes hold them.
+func (pr *probes) reportModules() {
 	for _, m := range pr.modules {
 		for _, s := range [...]kapi.Section{m.Core, m.Init} {
 			if s.Size > 0 {
@@ -94,15 +94,15 @@ func (pr *probes) tellModules() {
 // of an engine that Scenario.Answers says nothing about.
 func (r *Rig) LeaveAnswers() { r.probes.answers = nil }
 
-func (pr *probes) tellContexts() {
+func (pr *probes) reportContexts() {
 	m := &pr.Scenario.Machine
 	pr.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Return >= era.ReturnHashed), 0)
 }
 
-// tellProbe is head for one probe.
-func (pr *probes) tellProbe(i int) {
+// reportProbe is head for one probe.
+func (pr *probes) reportProbe(i int) {
 	sp := &pr.Scenario.Probes[i]
-	if sp.Kind != scenario.ProbeKprobe || sp.Disabled || pr.tells() {
+	if sp.Kind != scenario.ProbeKprobe || sp.Disabled || pr.hasContexts() {
 		about := kpev.IsDisabled*b2u(sp.Disabled) | kpev.HasEntry*b2u(sp.Kind == scenario.ProbeKretprobe &&
 			sp.Pre != nil)
 		if sp.Kind == scenario.ProbeJprobe {
@@ -135,16 +135,16 @@ func (pr *probes) tellProbe(i int) {
 	}
 }
 
-// tells reports whether the contexts of handlers are reported. They are where an edition can
+// hasContexts reports whether Context events are emitted. They are where an edition can
 // be compared with them, where a probe exists only in editions, and where the engine is a
 // kernel's.
-func (pr *probes) tells() bool {
+func (pr *probes) hasContexts() bool {
 	m := &pr.Scenario.Machine
 	return pr.special || m.Edition != rules.EditionNone || m.Image != ""
 }
 
-// tell reports that a handler begins.
-func (pr *probes) tell(x kapi.Context, h engine.Hit) {
+// reportHandler emits Handler: a handler of a probe begins.
+func (pr *probes) reportHandler(x kapi.Context, h engine.Hit) {
 	if pr.onHit != nil {
 		pr.onHit(h)
 	}
@@ -154,7 +154,7 @@ func (pr *probes) tell(x kapi.Context, h engine.Hit) {
 	if known && (h.Which == kpev.Pre || h.Which == kpev.Post) {
 		c.Tell(kpev.Sees, uint64(h.Probe), h.Which, uint64(h.Regs.IP))
 	}
-	if !pr.tells() {
+	if !pr.hasContexts() {
 		return
 	}
 	t := c.Thread()
@@ -165,7 +165,7 @@ func (pr *probes) tell(x kapi.Context, h engine.Hit) {
 
 // hit runs a probe's handler.
 func (pr *probes) hit(x kapi.Context, h engine.Hit) int {
-	pr.tell(x, h)
+	pr.reportHandler(x, h)
 	sp, id := &pr.Scenario.Probes[h.Probe], uint64(h.Probe)
 	at := target.Arch.StackPointer(h.Regs)
 	switch h.Which {

@@ -257,7 +257,7 @@ var claims = []struct {
 	{`^(cpu\d+): the kernel prints: (rcu: )?INFO: `, []traces.Kind{smpev.GPStall}},
 	{`^The \S+ grace period ended although`, []traces.Kind{smpev.GPEnd}},
 	{`claimed the #BP on (cpu\d+): the kernel died`, []traces.Kind{smpev.Oops}},
-	{`^Nobody handled the .* on (cpu\d+): the kernel died`, []traces.Kind{smpev.Oops}},
+	{`^No handler took the .* on (cpu\d+): the kernel died`, []traces.Kind{smpev.Oops}},
 	{`^(cpu\d+) took the breakpoint at \S+( \(.*\))?\.$`, []traces.Kind{smpev.Trap}},
 	{`^(cpu\d+) had stepped through `, []traces.Kind{smpev.Return}},
 	{`^(cpu\d+) took the jump at `, []traces.Kind{smpev.Exec}},

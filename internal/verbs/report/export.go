@@ -115,7 +115,7 @@ func (c *Export) export(w io.Writer, file *traces.File, r *replay.Replay) error 
 	}
 	in := r.View(file)
 	if c.To == "columns" {
-		return view.Litmus(w, name, in)
+		return view.Columns(w, name, in)
 	}
 	scene := view.Lay(in, r.Timeline(view.Sites(in)))
 	task := func(id uint64) string { return r.Rig.Machine.Tasks().All()[id].Name }

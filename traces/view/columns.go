@@ -15,20 +15,20 @@ import (
 
 // Limits for a mail.
 const (
-	litmusWidth   = 78
-	litmusRows    = 48
-	litmusColumns = 3 // at most; more CPUs share one column
+	mailWidth   = 78
+	mailRows    = 48
+	mailColumns = 3 // at most; more CPUs share one column
 )
 
-// Litmus prints the run in the form of a litmus test for herd7: the initial state, a column
-// for each CPU, and the forbidden outcome. It is meant for people: unlike herd7's, its rows
+// Columns prints the run for a mail, in the form of a litmus test for herd7: the initial state, a
+// column for each CPU, and the forbidden outcome. It is meant for people: unlike herd7's, its rows
 // are in the order in which they happened. Errors are those of w.
-func Litmus(w io.Writer, name string, in Input) error {
+func Columns(w io.Writer, name string, in Input) error {
 	out := bufio.NewWriter(w)
 	in.All = false
 	t := newTeller(&in)
-	rows := focus(foldCalls(t.rows()), litmusRows)
-	l := litmus{w: out, in: &in, cpus: litmusCPUs(rows, in.CPUs)}
+	rows := focus(foldCalls(t.rows()), mailRows)
+	l := columns{w: out, in: &in, cpus: columnCPUs(rows, in.CPUs)}
 	fmt.Fprintf(out, "X86_64 %s\n", name)
 	l.sentences(&in)
 	l.initially()
@@ -37,14 +37,14 @@ func Litmus(w io.Writer, name string, in Input) error {
 	return out.Flush()
 }
 
-type litmus struct {
+type columns struct {
 	w    *bufio.Writer
 	in   *Input
 	cpus []int // CPUs that have a column
 }
 
-// litmusCPUs returns the CPUs with events, except those that only idle.
-func litmusCPUs(rows []row, n int) (cpus []int) {
+// columnCPUs returns the CPUs with events, except those that only idle.
+func columnCPUs(rows []row, n int) (cpus []int) {
 	for cpu := range n {
 		if slices.ContainsFunc(rows, func(r row) bool { return r.gap == 0 && int(r.cpu) == cpu }) {
 			cpus = append(cpus, cpu)
@@ -54,7 +54,7 @@ func litmusCPUs(rows []row, n int) (cpus []int) {
 }
 
 // sentences prints the story, as the test's description.
-func (l *litmus) sentences(in *Input) {
+func (l *columns) sentences(in *Input) {
 	var text []string
 	for _, s := range Story(*in) {
 		text = append(text, s.Text)
@@ -62,12 +62,12 @@ func (l *litmus) sentences(in *Input) {
 	if len(text) == 0 {
 		text = []string{"Nothing is broken."}
 	}
-	lines := Fold(strings.ReplaceAll(strings.Join(text, " "), `"`, `'`), litmusWidth-2)
+	lines := Fold(strings.ReplaceAll(strings.Join(text, " "), `"`, `'`), mailWidth-2)
 	fmt.Fprintf(l.w, "\"%s\"\n", strings.Join(lines, "\n"))
 }
 
 // initially prints the initial bytes of the sites, and the places of the probes.
-func (l *litmus) initially() {
+func (l *columns) initially() {
 	fmt.Fprintln(l.w, "{")
 	x := newText(l.in)
 	for _, s := range Sites(*l.in) {
@@ -82,19 +82,19 @@ func (l *litmus) initially() {
 	fmt.Fprintln(l.w, "}")
 }
 
-func (l *litmus) lines(by, s string) {
-	for _, line := range Fold(s, litmusWidth-len(by)) {
+func (l *columns) lines(by, s string) {
+	for _, line := range Fold(s, mailWidth-len(by)) {
 		fmt.Fprintln(l.w, by+line)
 	}
 }
 
 // columns prints the rows.
-func (l *litmus) columns(rows []row) {
+func (l *columns) columns(rows []row) {
 	n := len(l.cpus)
-	if n > litmusColumns || n == 0 {
+	if n > mailColumns || n == 0 {
 		n = 1
 	}
-	width := (litmusWidth - 2 - 3*(n-1)) / n
+	width := (mailWidth - 2 - 3*(n-1)) / n
 	heads := make([]string, n)
 	for i := range heads {
 		heads[i] = "all CPUs"
@@ -123,7 +123,7 @@ func (l *litmus) columns(rows []row) {
 }
 
 // head names a CPU and the tasks that ran on it.
-func (l *litmus) head(cpu int) string {
+func (l *columns) head(cpu int) string {
 	var tasks []string
 	for i := range l.in.Events {
 		e := &l.in.Events[i]
@@ -138,7 +138,7 @@ func (l *litmus) head(cpu int) string {
 }
 
 // row prints cells, on as many lines as they need.
-func (l *litmus) row(width int, cells []string) {
+func (l *columns) row(width int, cells []string) {
 	var lines [][]string
 	for c, s := range cells {
 		lead := s[:len(s)-len(strings.TrimLeft(s, " "))]
@@ -158,7 +158,7 @@ func (l *litmus) row(width int, cells []string) {
 }
 
 // forbidden prints the forbidden outcome.
-func (l *litmus) forbidden(t *teller) {
+func (l *columns) forbidden(t *teller) {
 	if t.in.Property == "" {
 		fmt.Fprintln(l.w, "exists (true)")
 		return
