@@ -24,7 +24,8 @@ func parsed(t require.TestingT, s *scenario.Scenario) {
 	require.Equal(t, s, again, lang.Print(s))
 }
 
-// Parse reads back what Print prints, for any scenario; package library tests its own scenarios and those that gen draws.
+// Parse reads back what Print prints, for any scenario. Package library tests its own scenarios
+// and those that gen draws.
 func TestParseRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { parsed(t, genScenario(t)) })
 }
