@@ -14,7 +14,7 @@
 // below it. Each package's doc.go says what it is,
 // what it is not, its rule and its limits.
 //
-//	cmd/kpsim           the command: one file a verb
+//	cmd/kpsim           the command: one row a verb
 //	                    docstest and scripttest test the pages and the command lines,
 //	                    packagetest what scripts/package makes
 //	internal/verbs      what a verb does:
@@ -50,7 +50,7 @@
 //	                    act (what a task can do: a row an operation), lang (Starlark), library (built-in),
 //	                    gen (drawn), edit (smaller ones), vet (checks)
 //	properties          what must hold: one monitor a property, fed by events
-//	kprobes             the engine under test
+//	kprobes             the engine under test; its scenariotest plays scenarios on it
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;
 //	                    era declares its settings and the editions that preset them;
 //	                    rules says what a kernel lets be probed, survey asks that for a whole object

@@ -11,7 +11,6 @@ const folderFilesMax = 25
 
 // largeFolders may have more files than others, and why.
 var largeFolders = map[string]string{
-	"cmd/kpsim":  "one small file a verb",
 	"properties": "one file a property",
 	"sched":      "one file a strategy, and what proofs stand on",
 	"smp":        "one machine, whose parts share its fields",

@@ -22,11 +22,7 @@ var shippedPrograms = []struct{ name, module, pkg string }{
 // forTests are packages, and modules, that only tests import.
 var forTests = []string{
 	"testing", "pgregory.net/rapid", "github.com/stretchr/testify", "github.com/rogpeppe/go-internal",
-	"github.com/chromedp/chromedp", "net/http/httptest",
-	"kpsim/internal/testkit/thorough", "kpsim/internal/testkit/proctest", "kpsim/internal/testkit/pagetest",
-	"kpsim/internal/testkit/gentest",
-	"kpsim/internal/testkit/searchtest", "kpsim/internal/testkit/flagstest", "kpsim/internal/testkit/kerneltest",
-	"kpsim/internal/testkit/tracetest", "kpsim/kpsimtest",
+	"github.com/chromedp/chromedp", "net/http/httptest", "kpsim/internal/testkit", "kpsim/kpsimtest",
 }
 
 // listed asks the go tool of all packages that a program links.
@@ -60,6 +56,25 @@ func TestShippedImports(t *testing.T) {
 		"kpsim/c testingground", "testing testing/internal"})
 	if want := 3; len(planted) != want {
 		t.Errorf("of what is planted %d are found, not %d: %v", len(planted), want, planted)
+	}
+}
+
+// TestImportsForTests: no program and no library, shipped or not, imports what is for tests, but for packages
+// that are for tests themselves.
+func TestImportsForTests(t *testing.T) {
+	var packages []string
+	for _, f := range tree(t) {
+		if strings.HasSuffix(f.path, "_test.go") {
+			continue
+		}
+		words := "kpsim/" + filepath.ToSlash(filepath.Dir(f.path))
+		for _, i := range f.file.Imports {
+			words += " " + strings.Trim(i.Path.Value, `"`)
+		}
+		packages = append(packages, words)
+	}
+	for _, finding := range importsForTests(packages) {
+		t.Error(finding)
 	}
 }
 

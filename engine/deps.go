@@ -28,7 +28,7 @@ type Deps struct {
 	ModuleMutex kapi.Mutex    // nil: there are no modules
 	LabelMutex  kapi.Mutex    // jump_label_mutex; nil: there are no jump labels
 	Stacks      kapi.Stacks   // for QuiesceStackCheck
-	Modules     kapi.Modules  // nil: there are none
+	Modules     kapi.Modules  // nil: there are no modules
 	Ftrace      ftrace.Tracer // nil: no function has a site
 	Guest       kapi.Guest    // for an engine that is guest code
 
@@ -37,35 +37,16 @@ type Deps struct {
 	// debugger.
 	Debugger func(x kapi.Context, at arch.Addr) bool
 
-	// The other clients of text patching, nil if there are none: for a Patcher.
-	Labels *jumplabel.Labels
-	Calls  *staticcall.Calls
-	Sites  *ftrace.Ftrace
+	Clients
 
-	// Tell tells monitors alone: it is no part of a run, and no digest has it.
+	// Tell reports to monitors only: it is no part of a run, and no digest has it.
 	Tell func(x kapi.Context, k traces.Kind, a, b, c uint64)
 	_    struct{}
 }
 
-// A Row is one engine in the list of them (engine/all).
-type Row struct {
-	Name string // by which machine(engine = NAME) asks for it
-	Says string // what it is, in a line
-
-	Kinds    []Kind   // of probes that it has
-	Verbs    []uint64 // kpev.Register and Unregister, at least
-	Handlers []uint64 // kpev.Pre and others that a Kprobe may have; those of other kinds are their own
-	Arrays   bool     // it has DoAll
-	Debugged bool     // it shares text with a debugger (Deps.Debugger)
-	Switches []Switch
-
-	// Memory returns the kinds of executable memory that it wants of the kernel;
-	// settings is what Config.Settings will be. nil: none.
-	Memory func(settings any) []kapi.Memory
-	// Boot is called before anything runs, for an engine that is guest code: what it
-	// returns is Config.Booted. nil: there is nothing to be done.
-	Boot func(settings any, g kapi.Guest, cpus int) any
-	// New makes the engine, and hooks it to the kernel.
-	New func(c *Config) Engine
-	_   struct{}
+// Clients are the other clients of text patching, nil if there are none: for a Patcher.
+type Clients struct {
+	Labels *jumplabel.Labels
+	Calls  *staticcall.Calls
+	Sites  *ftrace.Ftrace
 }

@@ -14,20 +14,17 @@ import (
 // The methods without a Context are called while nothing runs, or, Status and
 // Prepare, from a routine; they have no points.
 type Engine interface {
-	// Renew makes the engine what its Row's New would make of c, in the memory that
-	// it has, so that a run allocates nothing. Nothing is left of the run before. c
-	// has the probes that New was given; those that were added later are dropped.
+	// Renew makes the engine what its Row's New would make of c, in its own memory, so that a run allocates nothing.
+	// No state of the previous run remains. c has the probes that New was given; probes added later are dropped.
 	Renew(c *Config)
 	// Add adds a probe in the midst of a run, and returns nothing: its number is the
 	// next one.
 	Add(p Probe)
 
-	// Prepare is called before a verb of a probe: its user sets up its data for the
-	// call. at is where the probe is now; moved reports whether that isn't where it
-	// was asked for.
+	// Prepare is called before a verb of a probe: it sets up the user's data for the call. at is the probe's address
+	// now; moved reports whether that isn't the requested one.
 	Prepare(verb uint64, probe int) (at arch.Addr, moved bool)
-	// Do does a verb of one probe: 0, or what it was refused with, as a positive
-	// errno. Context: may sleep.
+	// Do executes a verb of one probe. It returns 0, or the errno, as a positive number. Context: may sleep.
 	Do(x kapi.Context, verb uint64, probe int) (errno uint64)
 	// DoAll registers or unregisters an array of probes, of one kind. Context: may
 	// sleep.
@@ -35,18 +32,16 @@ type Engine interface {
 	// Set turns a switch; an engine that hasn't got it does nothing. Context: may
 	// sleep.
 	Set(x kapi.Context, s Switch, on bool)
-	// Wait returns when the engine has done what it does in the background. Context:
-	// may sleep.
+	// Wait returns when the engine's background work is done. Context: may sleep.
 	Wait(x kapi.Context)
 
 	// Settled reports whether the engine has nothing left to do in the background.
 	Settled() bool
-	// Switched returns how a switch is. An engine that hasn't got it says on.
+	// Switched returns the state of a switch. An engine without it returns on.
 	Switched(s Switch) bool
-	// Status returns what has become of a probe.
+	// Status returns the status of a probe.
 	Status(probe int) Status
-	// Trampoline returns where a call returns to that a return probe follows; 0: there
-	// is none.
+	// Trampoline returns the address that a call followed by a return probe returns to; 0: there is none.
 	Trampoline() arch.Addr
 	// Own returns text of the kernel's own that the engine has a probe of its own on,
 	// and its symbol; nil code: none.
@@ -54,16 +49,15 @@ type Engine interface {
 	// Files returns the engine's interface files, in the order in which they are
 	// listed.
 	Files() []File
-	// Claim tells monitors, at the end of a run, what the engine says of itself.
+	// Claim reports the engine's claims about itself to monitors, at the end of a run.
 	Claim(tell func(k traces.Kind, a, b, c uint64))
-	// CellName says what a cell of the engine's is, for people; "" if it isn't one.
+	// CellName names a cell of the engine for people; "" if the cell isn't the engine's.
 	CellName(id kapi.CellID) string
-	// State calls add with a pointer to each struct that is part of the engine's
-	// state: where a proof finds two runs alike.
+	// State calls add with a pointer to each struct that is part of the engine's state: a proof compares them.
 	State(add func(root any))
 }
 
-// A Keeper is an Engine whose state can be kept: Renew goes on from where Keep was called.
+// A Keeper is an Engine whose state can be kept: Renew then continues from where Keep was called.
 type Keeper interface {
 	Engine
 	// Keep is called between two runs, when the engine is settled.
@@ -76,10 +70,10 @@ type Patcher interface {
 	Engine
 	// SetLabel turns a jump label, by its number in Deps.Labels. Context: may sleep.
 	SetLabel(x kapi.Context, label int, on bool) (done bool)
-	// SetCall makes target what a static call calls, by its number in Deps.Calls; 0 is
-	// nothing. Context: may sleep.
+	// SetCall makes target the target of a static call, given by its number in Deps.Calls; 0 is nothing. Context: may
+	// sleep.
 	SetCall(x kapi.Context, call int, target arch.Addr) (done bool)
-	// Sites returns what writes the text of Deps.Sites; nil: it has nothing that does.
+	// Sites returns the writer of the text of Deps.Sites; nil: the engine has none.
 	Sites() ftrace.Writer
 }
 
@@ -87,28 +81,28 @@ type Patcher interface {
 type Config struct {
 	Deps     Deps
 	Settings any     // of the engine's own type, nil if it has none
-	Booted   any     // what the Row's Boot has returned
+	Booted   any     // the result of the Row's Boot
 	Probes   []Probe // not registered yet
 	Handle   Handler
 	Audit    bool // monitors listen: Deps.Tell may be called
 	_        struct{}
 }
 
-// A Handler runs the handler of a probe that was hit, and returns what that does:
-// 0, or 1 if it has changed where the path goes on. Context: the engine's.
+// A Handler runs the handler of a probe that was hit. It returns 0, or 1 if it has changed where control continues.
+// Context: the engine's.
 type Handler func(x kapi.Context, h Hit) int
 
 // A Hit is one call of a handler.
 type Hit struct {
 	Probe   int
 	Which   uint64    // kpev.Pre or another
-	At      arch.Addr // of the probe
+	At      arch.Addr // the probe's address
 	Regs    *arch.Regs
-	Ret     arch.Addr // at a return: where it goes to
-	Private []byte    // of a return probe: the data of this call
+	Ret     arch.Addr // at a return: the return address
+	Private []byte    // for a return probe: the data of this call
 }
 
-// A Kind is what sort of probe one is, as in kpev.Kind.
+// A Kind is the kind of a probe, as in kpev.Kind.
 type Kind uint8
 
 // The kinds.
@@ -121,22 +115,22 @@ const (
 // A Probe is what its user registers, as plain data.
 type Probe struct {
 	Kind     Kind
-	Symbol   string    // "": Addr says where
+	Symbol   string    // "": Addr is used
 	Offset   int       // from Symbol
-	Addr     arch.Addr // with the offset, if there is no Symbol; 0: not known
+	Addr     arch.Addr // including the offset, if there is no Symbol; 0: not known
 	Disabled bool      // it is registered disabled
 
 	// Which handlers it has: 1<<kpev.Pre and so on.
 	Handlers uint64
 
-	Maxactive int       // of a Kretprobe; 0 or less: the default
-	DataSize  int       // of a Kretprobe: bytes of private data of each call
-	Entry     arch.Addr // of a Jprobe: the function that is called, 0: a handler
+	Maxactive int       // for a Kretprobe; 0 or less: the default
+	DataSize  int       // for a Kretprobe: bytes of private data for each call
+	Entry     arch.Addr // for a Jprobe: the function that is called; 0: a handler
 }
 
-// A Status is what has become of a probe.
+// A Status is the state of a probe.
 type Status struct {
-	Addr       arch.Addr // where it is, as far as the engine knows
+	Addr       arch.Addr // its address, as far as the engine knows
 	Registered bool
 	Disabled   bool
 	Missed     int // hits that ran no handler, since one was running
@@ -158,8 +152,8 @@ type File struct {
 	Mode      string // as ls prints it
 	Read      func() string
 
-	// Write writes to the file, and returns what the kernel answers; nil: it is read
-	// only. Parse returns what a write of text means for Switch; ok false: nothing.
+	// Write writes to the file, and returns the kernel's answer; nil: it is read only. Parse returns the meaning of a
+	// text for Switch; ok is false if it has none.
 	Write  func(x kapi.Context, text string) error
 	Parse  func(text string) (on, ok bool)
 	Switch Switch

@@ -6,9 +6,8 @@ import (
 	"kpsim/traces"
 )
 
-// Plain is embedded by an engine that has no arrays, no switches, no files and
-// nothing to do in the background. It implements what is left of Engine but for
-// Renew, Do, Status and State.
+// Plain is embedded by an engine without arrays, switches, files and background work. It implements the methods of
+// Engine except Renew, Do, Status and State.
 type Plain struct{ _ struct{} }
 
 // Add implements Engine: a probe can't be added.

@@ -27,8 +27,8 @@ const (
 type kprobeCtlblk struct {
 	busy               // owned by its CPU
 	prevKprobe busy    // owned by its CPU
-	child      *Kprobe // owned by its CPU: whose handler is running
-	// owned by its CPU: what the handlers of an optimized probe work on
+	child      *Kprobe // owned by its CPU: the aggr whose handler is running
+	// owned by its CPU: the registers that handlers of an optimized probe get
 	regs arch.Regs `state:"during busy: says nothing while no probe is hit"`
 }
 
@@ -37,11 +37,11 @@ type busy struct {
 	status  status `state:"during current: says nothing while no probe is hit"` // owned by its CPU
 	// owned by its CPU: TF and IF of the code that was hit
 	oldFlags uint64 `state:"during current: says nothing while no probe is hit"`
-	// owned by its CPU: those of them that are restored after the step
+	// owned by its CPU: the flags that are restored after the step
 	savedFlags uint64 `state:"during current: says nothing while no probe is hit"`
 	// owned by its CPU: where the copy is that is stepped
 	copy arch.Addr `state:"during current: says nothing while no probe is hit"`
-	// owned by its CPU: whose pre_handlers were asked
+	// owned by its CPU: the probes whose pre_handlers were asked
 	probes *probeList `state:"during current: says nothing while no probe is hit"`
 }
 
@@ -54,7 +54,7 @@ func (kcb *kprobeCtlblk) stepping() bool {
 type Hits struct {
 	*env     `state:"boot"` // set at New
 	kcb      kapi.PerCPU[kprobeCtlblk]
-	callback arch.Addr // set at New: what detours call
+	callback arch.Addr // set at New: the routine that detours call
 
 	onCall  kapi.Routine       `state:"boot"` // set at New
 	onBreak kapi.TrapHandler   `state:"boot"` // set at New
@@ -155,7 +155,7 @@ func (h *Hits) kprobeHit(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch
 // runs, but the instruction executes (spec 1.11). It returns false if the probed instruction
 // is itself an int3 (2.6): the trap belongs to the owner of that int3.
 func (h *Hits) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) bool {
-	// This trap was the step of the int3 itself: its owner handles the rest.
+	// This trap is the step of a breakpoint's own int3: its owner handles the rest.
 	if kcb.stepping() && kcb.current == ap && h.e.slots.ownInt3(ap) {
 		regs.Flags = regs.Flags&^x86.TF | kcb.savedFlags
 		kcb.restorePreviousKprobe()

@@ -26,7 +26,7 @@ const maxCopy = 16
 // An insnCache is kprobe_insn_slots. It makes and frees the copies.
 type insnCache struct {
 	*env `state:"boot"`  // set at New
-	insn [maxDetour]byte // owned by text_mutex: what is about to be written
+	insn [maxDetour]byte // owned by text_mutex: the bytes about to be written
 }
 
 // archCopyKprobe copies and relocates the instruction unless it is emulated. post is true if
@@ -72,7 +72,7 @@ func (c *insnCache) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlo
 		buf = append(buf, back[:]...)
 	case c.s.Step == era.StepInt3:
 		buf = append(buf, x86.Int3)
-	case c.copiesAll(): // what follows mov ss is stepped with it
+	case c.copiesAll(): // the instruction after mov ss is stepped with it
 		buf = append(buf, ap.orig[len(buf):maxCopy]...)
 	}
 	c.fillCopy(x, s.at, buf)
@@ -325,7 +325,7 @@ func (e *Engine) archPrepareKprobe(x kapi.Context, ap *Aggr, v rules.Verdict, co
 		return nil
 	}
 	in, _ := e.d.Text.Decode(code, ap.addr)
-	ap.insn, _ = in.(*x86.Inst) // nil: the kernel takes it for an instruction, and it is none
+	ap.insn, _ = in.(*x86.Inst) // nil: only the kernel takes these bytes for an instruction
 	return e.slots.archCopyKprobe(x, ap, post)
 }
 

@@ -12,8 +12,8 @@ import (
 //	jprobe_return:         int3; nop
 //	jprobe_handler_entry:  call jprobeCall; int3
 //
-// On i386 both go to the stack of the probed function first: the trap frame is to be
-// where that one's was, for it has no stack pointer (jprobe_return of 2.6).
+// On i386 both switch to the probed function's stack first, because the trap frame, which has no stack pointer, must
+// be where that function's was (jprobe_return of 2.6).
 //
 //	jprobe_return:         call jprobeReturn; xchg %ebx,%esp; int3
 //	jprobe_handler_entry:  call jprobeCall;   xchg %ebx,%esp; int3
@@ -82,9 +82,8 @@ func (j *Jprobes) setjmpPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) i
 	return 1
 }
 
-// longjmpBreakHandler is the break handler: if the breakpoint at an address is that of
-// jprobe_return it puts registers and stack back, and the probed instruction is
-// to be executed (spec 3.3). Context: interrupts off.
+// longjmpBreakHandler is the break handler: if the address is that of jprobe_return, it restores registers and stack,
+// and the probed instruction is executed next (spec 3.3). Context: interrupts off.
 func (j *Jprobes) longjmpBreakHandler(x kapi.Context, at arch.Addr, regs *arch.Regs) bool {
 	if !j.jumped(x) || at != j.returned && at != j.ended {
 		return false

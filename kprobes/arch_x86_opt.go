@@ -38,9 +38,8 @@ const (
 	maxDetour = 128 + maxRegion + jumpSize
 )
 
-// prepareOptimizedKprobe makes the aggr's detour if its region passes the safety check
-// (spec 4.2); otherwise the probe stays a breakpoint (4.1). The rules have
-// answered that when the aggr was prepared. Context: kprobe_mutex and
+// prepareOptimizedKprobe makes the aggr's detour if its region passes the safety check (spec 4.2); otherwise the
+// probe stays a breakpoint (4.1). The rules decided that when the aggr was prepared. Context: kprobe_mutex and
 // text_mutex held, as for prepareKprobe, and kprobe_mutex since then.
 func (o *Optimizer) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 	if !o.s.Kernel.Optprobes {
@@ -197,27 +196,25 @@ func (h *Hits) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, o
 type row struct {
 	word int
 
-	// The two halves of a detour, around the two instructions that say which aggr it is of
-	// and call. save makes a register image on the stack without its last word (ss), and
-	// puts its address where a callback expects it; the flags are the last thing that
-	// restore puts back. saveSS and restoreSS are those of 5.10 and later: a whole image,
-	// ss first, so that the saved stack pointer is the one below that until the callback
-	// puts it right.
+	// The two halves of a detour, around the instructions that pass the aggr and call the callback. save makes a
+	// register image on the stack without its last word (ss), and passes its address to the callback; restore pops
+	// the flags last. saveSS and restoreSS are those of 5.10 and later: a whole image, ss first, so the saved stack
+	// pointer is one word too low until the callback corrects it.
 	save, restore, saveSS, restoreSS []byte
 
-	// What a trampoline does after its callback: restore all but the flags, restore those,
-	// and, if it has pushed its own address, skip the saved stack pointer.
+	// The end of a trampoline, after its callback: restore all but the flags, restore those, and, if it has pushed
+	// its own address, skip the saved stack pointer.
 	pop, flags, skip []byte
 
 	loadID []byte // begins the instruction that loads an aggr's number, which ends with that
 	idSize int
-	id     arch.Reg // where a callback finds it
-	saved  arch.Reg // where a detour's callback finds the image
-	image  arch.Reg // where a trampoline's does
+	id     arch.Reg // in which a callback gets the aggr
+	saved  arch.Reg // in which a detour's callback gets the image
+	image  arch.Reg // in which a trampoline's callback does
 
 	imageFrom []byte // the last instruction of save that a trampoline has instead
 
-	spAt     arch.Addr // of the saved stack pointer in the image
+	spAt     arch.Addr // offset of the saved stack pointer in the image
 	load     func(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool)
 	putSaved func(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool)
 
@@ -226,7 +223,7 @@ type row struct {
 	switchesStack bool
 }
 
-// amd64 is x86-64: rdi says which aggr, rsi points to the registers.
+// amd64 is x86-64: rdi has the aggr, rsi points to the registers.
 var amd64 = row{
 	word: 8,
 	save: []byte{
@@ -258,8 +255,7 @@ var amd64 = row{
 	spAt: x86.PtSP, load: x86.LoadPtRegs, putSaved: x86.StorePtGeneral,
 }
 
-// i386 has -mregparm=3: eax says which aggr, edx points to the registers; eax in a
-// trampoline.
+// i386 has -mregparm=3: eax has the aggr, edx points to the registers; in a trampoline eax does.
 var i386 = row{
 	word: 4,
 	save: []byte{

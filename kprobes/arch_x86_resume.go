@@ -107,7 +107,7 @@ func (h *Hits) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) u
 		return 0
 	case !kcb.stepping():
 		return h.handlerFault(x, kcb, ap, regs, trapnr)
-	case regs.IP != kcb.copy: // of an NMI's handler, on top of the step
+	case regs.IP != kcb.copy: // this is a fault in an NMI's handler, above the step
 		return 0
 	}
 	h.do.Copy.RewindIP(ap, regs)
@@ -140,7 +140,7 @@ func (h *Hits) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *a
 // stepFault asks the probes of an aggr about a fault of the copy, until one has
 // handled it.
 func (h *Hits) stepFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) bool {
-	kcb.status = kprobeHitActive | kprobeFaulted // what they hit is missed
+	kcb.status = kprobeHitActive | kprobeFaulted // hits in the fault handlers are missed
 	handled := false
 	for _, p := range ap.probes.Deref(x).probes {
 		if handled || !h.asksFault(p) || p.disabled.ReadOnce(x) {

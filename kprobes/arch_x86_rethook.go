@@ -10,16 +10,16 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// The trampoline of return probes, text of the kernel's:
+// The trampoline of return probes, in the kernel's text:
 //
-//	save the registers as a trap would have, below where the return address was
-//	call rethookTrampolineCallback(registers), which puts the real one where they have sp
+//	save the registers as a trap would, below the place of the return address
+//	call rethookTrampolineCallback(registers), which stores the real return address in place of sp
 //	restore the registers
 //	ret
 //
-// Since 5.15 it first pushes its own address, so that a backtrace from a handler
-// meets that where the return address was; the real one is put there. In 2.6 on
-// x86-64 it is a nop with a probe on it. After it lies a ud2: BUG().
+// Since 5.15 it first pushes its own address, so that a backtrace from a handler finds that in place of the return
+// address, and the real one is stored there. In 2.6 on x86-64 it is a nop with a probe on it. A ud2 follows it:
+// BUG().
 const trampoline = "kretprobe_trampoline"
 
 // init makes the routines, as values.
@@ -72,7 +72,7 @@ func (t *Rethook) linkTrampoline() {
 	call := t.d.Bind.Bind("trampoline_handler", t.onTramp)
 	buf := t.code[:0]
 	if t.s.NopTrampoline() {
-		buf = append(buf, x86.Int3) // its probe was registered at boot
+		buf = append(buf, x86.Int3) // a probe is registered there at boot
 	} else {
 		if t.s.Unwind {
 			buf = append(buf, 0x68)
@@ -113,10 +113,9 @@ func (t *Rethook) readyReturns(x kapi.Context) {
 	}
 }
 
-// archInitKprobes makes the probe on the trampoline. It is never unregistered, and
-// kprobes/enabled leaves it alone (arch_trampoline_kprobe), since calls in
-// flight return through it: it is none of the engine's aggrs. Its breakpoint is in
-// the text already, and its nop is never executed.
+// archInitKprobes makes the probe on the trampoline. It is never unregistered, and kprobes/enabled leaves it alone
+// (arch_trampoline_kprobe), since calls in flight return through it. It isn't one of the engine's aggrs. Its
+// breakpoint is in the text already, and its nop is never executed.
 func (t *Rethook) archInitKprobes(x kapi.Context) {
 	p, ap, c := &t.nop, t.do.Ret.TrampolineAggr(t.e), t.e.Table.newList()
 	*p = Kprobe{Addr: t.trampoline, Pre: t.onNop, aggr: ap}
@@ -148,7 +147,7 @@ func (t *Rethook) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.
 }
 
 func (t *Rethook) replaceReturn(x kapi.Context, regs *arch.Regs) {
-	x.Work(kapi.WorkMispredict, 1) // the function's return: its call was another one's
+	x.Work(kapi.WorkMispredict, 1) // the function's return: the processor predicted another address
 	x.Memory().Store(x86.SP(regs), t.row.word, uint64(t.trampoline))
 }
 

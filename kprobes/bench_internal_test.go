@@ -22,7 +22,7 @@ import (
 )
 
 // A bench is a machine with a kernel and an engine, for tests that look inside
-// the engine. What needs the monitors runs under the rig instead (kprobes_test).
+// the engine. What needs the monitors runs under the rig instead (scenariotest).
 type bench struct {
 	m        *smp.Machine
 	k        *kernel.Kernel

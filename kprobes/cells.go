@@ -60,7 +60,7 @@ func (p *Kprobe) cellName(id kapi.CellID) string {
 	return ""
 }
 
-// retCellName is CellName of what return probes have made.
+// retCellName is CellName for the cells of return probes.
 func (e *Engine) retCellName(id kapi.CellID) string {
 	t := &e.Rethook
 	for i := range t.buckets {

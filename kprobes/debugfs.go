@@ -11,10 +11,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// The interface files (spec 7), byte for byte as recorded where a kernel was, as
-// kernels of their time print them elsewhere: kprobes/list, kprobes/enabled and
-// kprobes/blacklist in debugfs, and the sysctl debug.kprobes-optimization. What is
-// written is what the shell's echo writes, its newline included.
+// The interface files (spec 7): kprobes/list, kprobes/enabled and kprobes/blacklist in debugfs, and the sysctl
+// debug.kprobes-optimization. Their text equals the recorded one byte for byte where a kernel was recorded, and
+// elsewhere follows the kernels' source. A write is what the shell's echo writes, including its newline.
 
 // Files are the interface files, and the switches that they control.
 type Files struct {
@@ -49,7 +48,7 @@ func (t *Table) List(buf []byte) []byte {
 			listed = append(listed, ap)
 		}
 	}
-	if t.s.NopTrampoline() { // the probe on the trampoline is there from boot
+	if t.s.NopTrampoline() { // the probe on the trampoline exists from boot
 		boot := &Aggr{addr: t.e.Rethook.trampoline}
 		boot.probes.Set(&probeList{probes: []*Kprobe{{}}})
 		listed = append(listed, boot)
@@ -127,9 +126,8 @@ func (f *Files) HasOptimization() bool { return f.s.Kernel.Optprobes }
 // ReadOptimization returns the contents of the sysctl.
 func (f *Files) ReadOptimization() string { return digit(f.e.Optimizer.kprobesAllowOptimization) }
 
-// WriteOptimization writes s to the sysctl (spec 7.3): a number, 0 or 1, in
-// decimal, octal or hexadecimal, between blanks; else EINVAL, and nothing changes.
-// What follows a blank is ignored. Context: as SetOptimization.
+// WriteOptimization writes s to the sysctl (spec 7.3): a number, 0 or 1, in decimal, octal or hexadecimal, between
+// blanks; otherwise EINVAL, and nothing changes. Text after a blank is ignored. Context: as SetOptimization.
 func (f *Files) WriteOptimization(x kapi.Context, s string) error {
 	on, ok := f.ParseOptimization(s)
 	if !ok {
@@ -145,8 +143,7 @@ func (f *Files) ParseOptimization(s string) (on, ok bool) {
 	return n == 1, ok && f.do.Files.SysctlRange(n)
 }
 
-// sysctlNumber reads a number as proc_dointvec does. ok false: there is none, or
-// it is negative or longer than any that is allowed.
+// sysctlNumber reads a number as proc_dointvec does. ok is false if there is none, or if it is negative or too long.
 func sysctlNumber(s string) (n uint64, ok bool) {
 	for s != "" && blank(s[0]) {
 		s = s[1:]
@@ -197,9 +194,9 @@ func (f *Files) WriteEnabled(x kapi.Context, s string) error {
 	return nil
 }
 
-// ParseEnabled returns what a write of s to kprobes/enabled means: 0, 1, y and n in either case;
-// since 5.16 on, of and words that begin so, since 5.19 t and f (kstrtobool). Only
-// so many characters are looked at. ok false: it means nothing.
+// ParseEnabled returns the meaning of a write of s to kprobes/enabled: 0, 1, y and n in either case; since 5.16 on,
+// of and words that begin so, since 5.19 t and f (kstrtobool). Only the first characters are read. ok is false if the
+// text has no meaning.
 func (f *Files) ParseEnabled(s string) (on, ok bool) { return f.do.Files.ParseEnabled(f.e, s) }
 
 func (f *Files) parseEnabled(s string) (on, ok bool) {

@@ -5,19 +5,19 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// The kinds of work that are the engine's own.
+// The engine's own kinds of work.
 const (
-	WorkLookup  kapi.Work = 0  // go to the chain that a probe of an address is in
+	WorkLookup  kapi.Work = 0  // look up the chain of an address's probe
 	WorkStep    kapi.Work = 2  // send the CPU to a copy to step it
-	WorkResume  kapi.Work = 3  // correct what a step has left
-	WorkWalk    kapi.Work = 5  // go on to the next probe of an aggregator
+	WorkResume  kapi.Work = 3  // correct the effects of a step
+	WorkWalk    kapi.Work = 5  // go to the next probe of an aggregator
 	WorkEmulate kapi.Work = 8  // emulate an instruction
-	WorkCall    kapi.Work = 9  // begin to follow a call
-	WorkReturn  kapi.Work = 10 // end that
-	WorkDetour  kapi.Work = 11 // take a detour's callback to the handlers and back
+	WorkCall    kapi.Work = 9  // follow a call that begins
+	WorkReturn  kapi.Work = 10 // follow its return
+	WorkDetour  kapi.Work = 11 // run a detour's callback: to the handlers and back
 )
 
-// The stubs of jprobes. The places of stubs are kept in traces.
+// The stubs of jprobes. Traces contain the places of stubs.
 const (
 	jprobeRet   = "jprobe_return"
 	jprobeEntry = "jprobe_handler_entry"
@@ -44,13 +44,13 @@ func define() bool {
 
 // Largest pieces of executable memory in an arena.
 const (
-	slotMost   = 32 // 15 bytes of instruction and a way back
+	slotMost   = 32 // 15 bytes of instruction and a jump back
 	detourMost = 256
 )
 
-// Memory returns the kinds of executable memory that the engine wants: slots for
-// copied instructions, and detours. slot is the size of a slot in bytes: 16 until
-// 5.12, 15 later, 0 for an arena. detour is that of a detour's, 0 for 256.
+// Memory returns the kinds of executable memory that the engine uses: slots for copied instructions, and detours.
+// slot is the size of a slot in bytes: 16 until 5.12, 15 later, 0 for an arena. detour is the size of a detour, 0 for
+// 256.
 func Memory(slot, detour int) []kapi.Memory {
 	list := []kapi.Memory{
 		{What: kpev.SlotMem, Most: slotMost, Slot: slot, Mutex: "kprobe_insn_slots.mutex"},

@@ -43,7 +43,7 @@ type Engine struct {
 	modules    modules    // kprobes_module_nb
 }
 
-// An env is what the parts of an engine have in common.
+// An env is shared by the parts of an engine.
 type env struct {
 	e   *Engine  `state:"boot"` // set at New
 	d   Deps     `state:"boot"` // set at New

@@ -135,7 +135,7 @@ func (f *FtraceOps) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.
 	kcb.current, kcb.status = ap, kprobeHitActive
 	regs.IP = ip + 1
 	if !f.do.Hit.AggrPreHandler(f.e, x, ap, regs, true) {
-		regs.IP = ip + arch.Addr(f.d.Text.Arch().BranchLen) // wherever another client has sent it
+		regs.IP = ip + arch.Addr(f.d.Text.Arch().BranchLen) // even if another client has sent it elsewhere
 		f.do.Hit.AggrPostHandler(f.e, x, ap, regs)
 		regs.IP = origIP
 	}

@@ -5,10 +5,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A JHandler runs in place of the function that it is at the beginning of, with a
-// copy of the function's registers: arguments are in them, and on the stack from
-// SP+8 on. What it changes of either is undone (spec 3.1). Context: preemption
-// and interrupts off; it may not sleep.
+// A JHandler runs in place of the function at whose beginning it is, with a copy of the function's registers:
+// arguments are in them, and on the stack from SP+8 on. Its changes of either are undone (spec 3.1). Context:
+// preemption and interrupts off; it may not sleep.
 type JHandler func(x kapi.Context, j *Jprobe, regs *arch.Regs)
 
 // A Jprobe is a jprobe that a user registers (2.6). Kprobe names the function, and identifies
@@ -41,7 +40,7 @@ type Jprobes struct {
 type jprobed struct {
 	k    *Kprobe   // owned by its CPU: nil: none runs
 	regs arch.Regs `state:"during k: says nothing while no jprobe runs"` // owned by its CPU: the function's
-	// owned by its CPU: what a Handler works on
+	// owned by its CPU: the registers that a Handler gets
 	given arch.Regs       `state:"during k: says nothing while no jprobe runs"`
 	stack [stackCopy]byte `state:"during k: says nothing while no jprobe runs"` // owned by its CPU
 	// owned by its CPU: how much of stack is
@@ -53,8 +52,7 @@ func (j *Jprobes) init() {
 	j.onPre, j.onCall, j.onReturn = j.setjmpPreHandler, j.jprobeCall, j.jprobeReturn
 }
 
-// Register registers a jprobe at the beginning of a function; EEXIST: there is
-// one (spec 3.2). Context: may sleep.
+// Register registers a jprobe at the beginning of a function; EEXIST if there is one (spec 3.2). Context: may sleep.
 func (j *Jprobes) Register(x kapi.Context, jp *Jprobe) error {
 	if !j.s.Jprobes {
 		return EOPNOTSUPP

@@ -42,11 +42,11 @@ const (
 // a symbol must clear Addr before registering it again.
 type Kprobe struct {
 	ID     uint64
-	Symbol string // "": Addr says where
+	Symbol string // "": Addr is used
 	Offset int    // in bytes
 	// set at registration: with the offset, and after an endbr64; 0 when it was unregistered without being registered
 	Addr  arch.Addr
-	Flags Flags // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
+	Flags Flags // registration keeps FlagDisabled only; FlagsOf returns the current flags
 	// Pre and Post of a return probe are set at registration.
 	Pre   PreHandler   `state:"skip: set when ret or jp is, or doesn't change in a run"`
 	Post  PostHandler  `state:"skip: as Pre"`
@@ -59,7 +59,7 @@ type Kprobe struct {
 	entry    bool         // owned by kprobe_mutex: FlagOnFuncEntry
 	gone     bool         // owned by kprobe_mutex: FlagGone; disabled is set then
 	off      bool         // owned by kprobe_mutex: it is gone, and was disabled before
-	module   *kapi.Module // owned by who unregisters: held as long as it is registered (2.6)
+	module   *kapi.Module // owned by who unregisters: held while it is registered (2.6)
 	aggr     *Aggr        // owned by kprobe_mutex: nil while it isn't registered
 	_        struct{}
 }
@@ -100,7 +100,7 @@ type Aggr struct {
 	slot      kapi.Var[insnSlot]   // the out-of-line copy; written under kprobe_mutex, and when it is boosted
 	boostable bool                 // set at registration: a jump may follow the copy
 	detour    detour               // set at registration; size 0: the aggr can't be optimized
-	probes    kapi.Var[*probeList] // replaced whole: readers walk the one they found
+	probes    kapi.Var[*probeList] // replaced as a whole: readers walk the list that they found
 
 	armed     kapi.Var[bool]    // the breakpoint is in the text, or the jump
 	jumped    bool              // owned by kprobe_mutex: the jump is in the text
@@ -112,7 +112,7 @@ type Aggr struct {
 	client *client
 	// owned by kprobe_mutex: for a wrapper of steps (kprobes/mutants); the engine has no use for it
 	Note uint64
-	next *Aggr // owned by who unregisters: the next one to free
+	next *Aggr // owned by who unregisters: the next aggr to free
 }
 
 // flags returns the flags that all probes of the aggr have in common.
@@ -124,7 +124,7 @@ func (ap *Aggr) flags() Flags {
 // readers can see it.
 type probeList struct {
 	probes []*Kprobe // set at the making
-	posts  bool      // set at the making: one that isn't gone has a post_handler
+	posts  bool      // set at the making: a probe that isn't gone has a post_handler
 }
 
 // add appends a probe. Context: no reader can see the list yet.
@@ -213,9 +213,9 @@ type Table struct {
 	*env   `state:"boot"`    // set at New
 	probes kapi.Table[*Aggr] // read by the trap handlers under RCU
 	aggrs  []*Aggr           // owned by kprobe_mutex: every aggr of the run, by id-1
-	lists  int               // owned by kprobe_mutex: how many places of listPlaces are taken
+	lists  int               // owned by kprobe_mutex: how many entries of listPlaces are in use
 
-	// Memory that renew keeps. Places are taken in order, and zeroed when taken.
+	// Memory that renew keeps. Entries are used in order, and zeroed when taken.
 	aggrPlaces []*Aggr      `state:"skip: those in use are among points"`  // owned by kprobe_mutex
 	listPlaces []*probeList `state:"skip: those in use are their points'"` // owned by kprobe_mutex
 }
@@ -331,7 +331,7 @@ const (
 	E2BIG      Errno = 7  // more private data than a return probe may have
 	ENOMEM     Errno = 12 // no executable memory within reach
 	EBUSY      Errno = 16 // another client of ftrace changes the path at the site
-	EEXIST     Errno = 17 // a jprobe where there is one
+	EEXIST     Errno = 17 // there is a jprobe already
 	EINVAL     Errno = 22 // registered already, or not registered; refused text
 	ENOSPC     Errno = 28 // an instruction so long that no breakpoint fits after its copy
 	EILSEQ     Errno = 84 // not an instruction boundary, or a breakpoint or trap by itself (spec 6.2)

@@ -16,9 +16,10 @@ type RetHandler func(x kapi.Context, ri *Instance, regs *arch.Regs) int
 // A Kretprobe is a return probe that a user registers. Kprobe names the function, and
 // identifies the probe in events; the handlers in it are the engine's own.
 type Kretprobe struct {
-	Kprobe    Kprobe     // where; what its user sets as handlers is dropped
-	Handler   RetHandler `state:"boot"` // at the return; nil: none
-	Entry     RetHandler `state:"boot"` // at the call, non-zero: this call isn't followed (4.15 and later); nil: none
+	Kprobe  Kprobe     // its place; handlers that the user sets in it are dropped
+	Handler RetHandler `state:"boot"` // runs at the return; nil: none
+	// runs at the call; if it returns non-zero, the call isn't followed (4.15 and later); nil: none
+	Entry     RetHandler `state:"boot"`
 	Maxactive int        // calls in flight that can be followed; set at registration if it is 0 or less
 	DataSize  int        // bytes of Instance.Data (4.15 and later)
 
@@ -34,9 +35,9 @@ func (rp *Kretprobe) Missed() int { return rp.nmissed.Peek() }
 // it in a handler of that call.
 type Instance struct {
 	ID      uint64      // set at registration: among all of the run, from 1
-	Rp      *Kretprobe  // owned by its task: whose it is
+	Rp      *Kretprobe  // owned by its task: its return probe
 	RetAddr arch.Addr   // owned by its task: where the call returns to
-	Task    kapi.TaskID // owned by its task: whose call it is
+	Task    kapi.TaskID // owned by its task: the task that called
 	Data    []byte      // set at registration: its handlers' own
 
 	holder *holder             // set at registration
@@ -44,7 +45,7 @@ type Instance struct {
 	below  *Instance           // owned by its task: the call that this one is nested in
 	gone   bool                // owned by the lock of its bucket: its return probe is unregistered
 	next   kapi.Var[*Instance] // in the lock-free list
-	refs   kapi.Var[uint32]    // and how many look at it there
+	refs   kapi.Var[uint32]    // how many CPUs look at it in that list
 	freed  bool                // owned by who frees it
 	_      struct{}
 }
@@ -73,10 +74,10 @@ type Kretprobes struct {
 	onEntry PreHandler     `state:"boot"` // set at New
 	// owned by kprobe_mutex: memory of a run, taken in order
 	instances  []*Instance `state:"skip: those that count are their holders'"`
-	nInstances int         // owned by kprobe_mutex: how many are taken
+	nInstances int         // owned by kprobe_mutex: how many are in use
 	// owned by kprobe_mutex: memory of a run, taken in order
 	holders  []*holder `state:"skip: those that count are their return probes', or their instances' in flight"`
-	nHolders int       // owned by kprobe_mutex: how many are taken
+	nHolders int       // owned by kprobe_mutex: how many are in use
 	memories uint64    // owned by kprobe_mutex: the last number given to an instance or a holder
 }
 
@@ -84,20 +85,21 @@ type Kretprobes struct {
 type Rethook struct {
 	*env       `state:"boot"`        // set at New
 	trampoline arch.Addr             // set at New: what return addresses are replaced with
-	bug        arch.Addr             // set at New: where a return goes whose address is lost
+	bug        arch.Addr             // set at New: where a return continues when its address is lost
 	onTramp    kapi.Routine          `state:"boot"` // set at New
 	onNop      PreHandler            `state:"boot"` // set at New
 	onExit     func(x kapi.Context)  `state:"boot"` // set at New
 	onUnwind   kapi.Unwind           `state:"boot"` // set at New
 	code       []byte                `state:"boot"` // set at New: the trampoline's
-	busyAggr   Aggr                  // set at New: what a CPU is busy with that is in no probe
-	regs       []retRegs             // owned by its CPU: what return handlers work on
+	busyAggr   Aggr                  // set at New: the current aggr of a CPU that is busy without a probe
+	regs       []retRegs             // owned by its CPU: the registers that return handlers get
 	calls      []kapi.Var[*Instance] // by task: its calls in flight, newest first
 	buckets    []bucket              // set at New: calls in flight, by task
 	global     kapi.Spinlock         `state:"boot"` // set at New: kretprobe_lock
 	nop        Kprobe                // owned by kprobe_mutex: the probe on the trampoline (2.6)
-	nopAggr    Aggr                  // owned by kprobe_mutex: its aggr, which is not among those of the engine
-	ready      kapi.Var[bool]        // cells are made, the trampoline is probed: tasks that exit look
+	// owned by kprobe_mutex: the aggr of the trampoline's probe, not one of the engine's
+	nopAggr Aggr
+	ready   kapi.Var[bool] // cells are made, the trampoline is probed: tasks that exit look
 }
 
 // maxRetNest is how deep trampolines can interrupt each other on a CPU: a task, a
@@ -138,8 +140,8 @@ func (k *Kretprobes) RegisterAll(x kapi.Context, rps []*Kretprobe) error {
 	return nil
 }
 
-// registerKretprobe is Register with kprobe_mutex held. It refuses a return probe that is
-// registered already before it changes anything of it (R54).
+// registerKretprobe is Register with kprobe_mutex held. It refuses a return probe that is already registered before
+// it changes any of its fields (R54).
 func (k *Kretprobes) registerKretprobe(x kapi.Context, rp *Kretprobe) error {
 	if k.s.Return == era.ReturnGlobal && (rp.Entry != nil || rp.DataSize != 0) {
 		return EOPNOTSUPP
@@ -201,7 +203,7 @@ func (pt *probedText) kprobeOnFuncEntry(x kapi.Context, p *Kprobe) error {
 	return nil
 }
 
-// kretprobeBlacklisted reports whether a function is the one that changes stacks.
+// kretprobeBlacklisted reports whether a function switches stacks.
 func (pt *probedText) kretprobeBlacklisted(f *kapi.Function) bool {
 	return pt.do.Ret.KretprobeBlacklisted(f.Name)
 }

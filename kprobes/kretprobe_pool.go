@@ -8,8 +8,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// The orders of the lock-free list (include/linux/freelist.h), and of what says that a
-// return probe is live: since 6.7 (a1461f1fd6cf, d839a656d0f3) it is read by rcu_dereference.
+// The orders of the lock-free list (include/linux/freelist.h), and of the flag that a return probe is live: since 6.7
+// (a1461f1fd6cf, d839a656d0f3) it is read by rcu_dereference.
 var (
 	holderPublish = kapi.DefineBarrier("rethook: publish the handler", kapi.OrderRelease,
 		"rethook_alloc, rethook_stop, kernel/trace/rethook.c: rcu_assign_pointer(rh->handler); of 5.11 to 5.17 "+
@@ -37,9 +37,8 @@ func (k *Kretprobes) listed() bool { return k.s.Return <= era.ReturnFreelist }
 // fillPool makes all instances of a new holder free.
 func (k *Kretprobes) fillPool(rph *holder) {
 	cells := k.d.Cells
-	// One more than there are instances: the return probe's own. Without it (5.11
-	// to 5.17) the last of the calls in flight gives the holder back, and
-	// unregister, which finds no free instance to count, looks at it after that (K7).
+	// One more than there are instances: the return probe's own reference. Without it (5.11 to 5.17) the last call in
+	// flight frees the holder, and unregister, which finds no free instance to count, reads it afterwards (K7).
 	rph.refs.Init(cells, len(rph.all)+k.do.Ret.HolderOwnRefs())
 	switch k.s.Return {
 	case era.ReturnObjpool:
@@ -100,10 +99,9 @@ func (k *Kretprobes) rethookRecycle(x kapi.Context, ri *Instance) {
 	rph.look(x)
 }
 
-// seeks, lies and stays tell monitors alone where instances are, in the step in which that
-// changes: which of them a call can find, and whether one that is given back is still among
-// the calls in flight of its task. Where memory is weak what a CPU gives back is there for itself:
-// it sees its own stores; others may meet the list from before.
+// seeks, lies and stays report to monitors where instances are, in the step in which that changes: which of them a
+// call can find, and whether a returned one is still among the calls in flight of its task. Under weak memory an
+// instance that a CPU has returned is there for that CPU, which sees its own stores; others may see the older list.
 func (k *Kretprobes) seeks(x kapi.Context, rph *holder) { k.d.Tell(x, kpev.Seeks, rph.probe, 0, 0) }
 
 func (k *Kretprobes) lies(x kapi.Context, ri *Instance, free bool) { // see seeks
@@ -138,7 +136,7 @@ func (ri *Instance) look(x kapi.Context) {
 	}
 }
 
-// look reports an access to a freed holder, as that of an instance does.
+// look reports an access to a freed holder, as Instance.look does for an instance.
 func (rph *holder) look(x kapi.Context) {
 	if rph.freed {
 		x.Emit(kpev.HolderDrop, rph.id, 0, 0)
@@ -177,7 +175,7 @@ func (rph *holder) drop(by kapi.Emitter, n int) {
 // handler of the return probe begins. Context: kprobe_mutex held.
 func (k *Kretprobes) rethookFree(x kapi.Context, rph *holder) {
 	if !k.listed() {
-		return // theirs comes after it: cleanupRpInst
+		return // freelist kernels drain later: cleanupRpInst
 	}
 	rph.live.StoreRelease(x, holderPublish, false)
 	if k.s.Return != era.ReturnFreelist { // rethook_free
@@ -201,7 +199,7 @@ func (rph *holder) drain(by kapi.Emitter, n int) {
 	for i := range rph.rings {
 		slot := &rph.rings[i]
 		at := slot.Head.Owned()
-		for range len(rph.all) { // there are no more, whatever head and tail say
+		for range len(rph.all) { // a bound, whatever head and tail are
 			if at == rph.do.Ret.ObjpoolFilled(slot) {
 				break
 			}
@@ -247,18 +245,17 @@ func (k *Kretprobes) cleanupRpInst(x kapi.Context, rph *holder) {
 	}
 }
 
-// freeList frees what is in the list of free instances.
+// freeList frees the instances in the list of free ones.
 func (k *Kretprobes) freeList(x kapi.Context, rph *holder) {
 	for _, ri := range rph.free.Owned() {
 		ri.free(x)
 	}
 }
 
-// The lock-free list of free instances (5.11 to 6.6): a stack whose elements are counted while a
-// CPU looks at them, so that one isn't put back, and its link rewritten, while another CPU is about
-// to take its neighbour by that link. An element's count is 1 for being on the list and 1 for each
-// CPU that looks; the highest bit says that the last CPU to look puts it on the list. (The
-// algorithm is Cameron Desrochers', public since 2014.)
+// The lock-free list of free instances (5.11 to 6.6) is a stack. Each element counts the CPUs that look at it, so
+// that it isn't put back, and its link rewritten, while another CPU is about to take its neighbour by that link. An
+// element's count is 1 for being on the list and 1 for each CPU that looks; the highest bit means that the last CPU
+// to look puts it on the list. (The algorithm is Cameron Desrochers', public since 2014.)
 
 // toList is the highest bit of an element's count.
 const toList = 1 << 31

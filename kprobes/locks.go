@@ -128,7 +128,7 @@ func (e *Engine) Owned() uint64 {
 	s.kprobe(&t.nop)
 	for _, ap := range e.Table.aggrs {
 		s.aggr(e, ap)
-		if c := ap.probes.Owned(); c != nil { // else it is being registered
+		if c := ap.probes.Owned(); c != nil { // otherwise it is being registered
 			for _, p := range c.probes {
 				s.kprobe(p)
 			}
@@ -144,7 +144,7 @@ func (s *owned) add(v uint64) {
 	*s = owned(x ^ x>>29)
 }
 
-// bit returns 1<<n if on, else 0.
+// bit returns 1<<n if on, otherwise 0.
 func bit(on bool, n int) uint64 {
 	b := uint8(0)
 	if on {

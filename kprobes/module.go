@@ -7,19 +7,18 @@ import (
 
 // modules follows modules that are loaded and unloaded (kprobes_module_nb).
 type modules struct {
-	*env     `state:"boot"`      // set at New
-	held     bool                // owned by kprobe_mutex: the module of what is being registered is held, or was found
+	*env `state:"boot"` // set at New
+	// owned by kprobe_mutex: the module of the probe being registered is held, or was found
+	held     bool
 	onModule kapi.ModuleNotifier `state:"boot"` // set at New
 }
 
-// checkKprobeAddressSafe finds the module that addr is in and holds it while a probe is registered
-// there, so that it isn't unloaded meanwhile: nil is the kernel itself. Init text
-// can be probed as long as its module is coming; what goes then is told to
-// kprobesModuleCallback, which waits for kprobe_mutex. It returns ENOENT if the text is
-// about to go. Context: kprobe_mutex held.
+// checkKprobeAddressSafe finds the module that addr is in and holds it while a probe is registered there, so that it
+// isn't unloaded meanwhile. nil is the kernel itself. Init text can be probed while its module is coming;
+// kprobesModuleCallback, which waits for kprobe_mutex, handles its removal. It returns ENOENT if the text is about to
+// go. Context: kprobe_mutex held.
 //
-// Kernels ask before they take kprobe_mutex, so that init text may be freed in
-// between (mutant check-unlocked).
+// Kernels check this before they take kprobe_mutex, so init text may be freed in between (mutant check-unlocked).
 func (mo *modules) checkKprobeAddressSafe(x kapi.Context, addr arch.Addr) (m *kapi.Module, err error) {
 	if mo.d.Modules == nil {
 		return nil, nil
@@ -34,7 +33,7 @@ func (mo *modules) tryModuleGet(x kapi.Context, addr arch.Addr) (*kapi.Module, e
 	ms := mo.d.Modules
 	m := ms.Find(x, addr)
 	if m == nil {
-		return nil, nil // if it is a module's that has just gone, checkKprobeAddress refuses it
+		return nil, nil // if its module has just gone, checkKprobeAddress refuses the address
 	}
 	if !ms.Get(x, m) {
 		return nil, ENOENT
@@ -82,7 +81,7 @@ func (mo *modules) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.
 //	step 3: free the slot and the detour
 func (mo *modules) killKprobe(x kapi.Context, ap *Aggr) {
 	mo.e.kprobeMutex.AssertHeld(x)
-	if ap.gone { // its init section went, now the rest does
+	if ap.gone { // first its init section went, now the rest
 		return
 	}
 	if ap.client != nil {
@@ -91,7 +90,7 @@ func (mo *modules) killKprobe(x kapi.Context, ap *Aggr) {
 
 	ap.gone = true
 	for _, p := range ap.probes.Owned().probes {
-		if p.gone { // with the text that was here before
+		if p.gone { // it went with an earlier module's text
 			continue
 		}
 		p.gone, p.off = true, p.disabled.Owned()

@@ -2,35 +2,35 @@ package kprobes
 
 import "kpsim/smp/kapi"
 
-// ObjpoolSlot is a CPU's ring of free instances (6.7 and later). A CPU puts free instances
-// into its own ring. It takes instances from there first, and then from the rings of others.
+// ObjpoolSlot is a CPU's ring of free instances (6.7 and later). A CPU puts free instances into its own ring. It
+// takes instances from there first, and then from the rings of others.
 //
-//	push  1  tail goes on by one: the place is reserved
-//	      2  the instance is put there, with the turn it is there for
-//	pop   1  the place at head, if it has been filled for this turn
-//	      2  head goes on by one, unless another CPU has advanced it: taken
+//	push  1  advance tail: the entry is reserved
+//	      2  store the instance there, with its turn
+//	pop   1  read the entry at head, if it has been filled for this turn
+//	      2  advance head, unless another CPU has: the instance is taken
 //
-// The kernel has no turns (mutant objpool-last). It publishes how far places are
-// filled, in last, by a plain store at the end of each push:
+// The kernel has no turns (mutant objpool-last). It publishes how far entries are filled, in last, by a plain store
+// at the end of each push:
 //
-//	push  1  tail goes on by one: the place is reserved
-//	      2  the instance is put there
-//	      3  last = that place + 1
-//	pop   1  head and last: nothing is there, or at most as much as there are
-//	         instances; anything else is another CPU's doing, and is looked at again
-//	      2  head goes on by one
+//	push  1  advance tail: the entry is reserved
+//	      2  store the instance there
+//	      3  last = that entry + 1
+//	pop   1  compare head and last: the ring is empty, or has at most as many entries as
+//	         there are instances; any other difference means that another CPU has
+//	         changed them, so they are read again
+//	      2  advance head
 //
-// An NMI between 1 and 3 that calls the return-probed function n times pops and
-// pushes n times on this ring, and publishes the reserved place with its own; then
-// 3 sets last back. With r instances on the ring, k of them free after the call
-// that was interrupted (k = r-1):
+// An NMI between 1 and 3 that calls the return-probed function n times pops and pushes n times on this ring, and
+// publishes the reserved entry with its own; then 3 sets last back. With r instances on the ring, k of them free
+// after the call that was interrupted (k = r-1):
 //
-//	n <= k      nothing is lost: the next push publishes what last hides
-//	n == k+1    the last pop takes the reserved place: what was put there a lap ago.
-//	            If that isn't the interrupted push's own instance it is free, and
-//	            there twice from then on; its own is before head, lost
-//	n >  k+1    last is before head: the next pop looks again for ever, with
-//	            interrupts off; an NMI that calls the function does, too
+//	n <= k      nothing is lost: the next push publishes the entries that last hides
+//	n == k+1    the last pop takes the reserved entry: the instance stored there a lap
+//	            ago. Unless that is the interrupted push's own instance, it is free, and
+//	            is on the ring twice from then on; the push's own is before head, lost
+//	n >  k+1    last is before head: the next pop reads them for ever, with
+//	            interrupts off; so does an NMI that calls the function
 //
 // On 2 CPUs with the default maxactive, 10, r is 5; with 16 on 8 CPUs it is 2.
 type ObjpoolSlot struct {
@@ -41,7 +41,7 @@ type ObjpoolSlot struct {
 	Most   uint32 // set at registration: instances of the return probe
 }
 
-// The orders of the arrays. The turn in a place does what last does in the kernel.
+// The orders of the arrays. The turn in an entry replaces the kernel's last.
 var (
 	objpoolReserves = kapi.DefineBarrier("objpool_push: reserve, then fill", kapi.OrderAcquire,
 		"__objpool_try_add_slot, lib/objpool.c: try_cmpxchg_acquire(&slot->tail)")
@@ -56,10 +56,10 @@ var (
 // A place of a ring.
 type place struct {
 	ri   *Instance
-	turn uint32 // of tail when it was filled
+	turn uint32 // tail when it was filled
 }
 
-// At returns the instance at a position (point).
+// At returns the instance at a position (aggr).
 func (slot *ObjpoolSlot) At(x kapi.Context, at uint32) *Instance {
 	return slot.places.Load(x, kapi.Through, slot.place(at)).ri
 }
@@ -111,7 +111,7 @@ func (k *Kretprobes) objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 	slot := &rph.rings[x.CPU()]
 	tail := slot.tail.ReadOnce(x)
 	for !slot.tail.Swap(x, objpoolReserves, tail, tail+1) { // an NMI came between
-		tail = slot.tail.Peek() // what the exchange has read
+		tail = slot.tail.Peek() // the value that the exchange has read
 	}
 	slot.places.Store(x, objpoolPublishes, slot.place(tail), place{ri, tail})
 	rph.do.Ret.ObjpoolPublish(x, slot, tail)
@@ -119,8 +119,7 @@ func (k *Kretprobes) objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 	x.IRQ(on)
 }
 
-// objpoolPop takes a free instance, or returns nil if no ring has one. Interrupts are off
-// meanwhile, but for NMIs.
+// objpoolPop takes a free instance, or returns nil if no ring has one. Interrupts are off, but NMIs may come.
 func (k *Kretprobes) objpoolPop(x kapi.Context, rph *holder) (ri *Instance) {
 	on := x.IRQ(false)
 	cpu := x.CPU()

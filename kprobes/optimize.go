@@ -16,7 +16,7 @@ type Optimizer struct {
 	optimizingWork           kapi.DelayedWork `state:"boot"` // set at New
 	kprobesAllowOptimization bool             // owned by kprobe_mutex: the sysctl, true until it is written
 
-	spans  []kapi.Span          `state:"skip: made anew for each look"` // owned by kprobe_mutex: what spansOf returns
+	spans  []kapi.Span          `state:"skip: made anew for each look"` // owned by kprobe_mutex: the result of spansOf
 	onWork func(x kapi.Context) `state:"boot"`                          // set at New
 }
 
@@ -62,8 +62,8 @@ func (o *Optimizer) unoptimizeKprobeNow(x kapi.Context, ap *Aggr) {
 	o.e.locks.unlockText(x)
 }
 
-// unoptimizeKprobe removes an aggr's jump, at once if forced, else through the optimizer.
-// Context: kprobe_mutex held, and text_mutex if forced.
+// unoptimizeKprobe removes an aggr's jump, at once if forced, otherwise through the optimizer. Context: kprobe_mutex
+// held, and text_mutex if forced.
 func (o *Optimizer) unoptimizeKprobe(x kapi.Context, ap *Aggr, force bool) {
 	o.e.kprobeMutex.AssertHeld(x)
 	if !ap.optimized.ReadOnce(x) {
@@ -99,7 +99,7 @@ func (o *Optimizer) enlist(x kapi.Context, ap *Aggr, to *kapi.List[*Aggr]) {
 
 func (o *Optimizer) kickKprobeOptimizer(x kapi.Context) { o.optimizingWork.Queue(x) }
 
-// kprobeOptimizer is the delayed work that writes and takes away jumps.
+// kprobeOptimizer is the delayed work that writes and removes jumps.
 //
 //	step 1: unoptimize; disarm what is disabled; hide what is unused
 //	step 2: wait until no CPU or task stands inside a region or a detour
@@ -107,7 +107,7 @@ func (o *Optimizer) kickKprobeOptimizer(x kapi.Context) { o.optimizingWork.Queue
 //	step 4: free what step 1 has hidden
 //	step 5: start again if there is more to do
 //
-// Context: may sleep. Takes kprobe_mutex, then what lockRun and lockStep say.
+// Context: may sleep. Takes kprobe_mutex, then the locks of lockRun and lockStep.
 func (o *Optimizer) kprobeOptimizer(x kapi.Context) {
 	o.e.kprobeMutex.Lock(x)
 	o.lockRun(x)
@@ -190,8 +190,8 @@ func (o *Optimizer) leadsInside(addr arch.Addr) bool {
 	return false
 }
 
-// doUnoptimizeKprobes is step 1. Context: kprobe_mutex held, and what lockRun takes;
-// lockStep takes text_mutex if lockRun has not.
+// doUnoptimizeKprobes is step 1. Context: kprobe_mutex and the locks of lockRun held; lockStep takes text_mutex if
+// lockRun has not.
 func (o *Optimizer) doUnoptimizeKprobes(x kapi.Context) {
 	o.lockStep(x)
 	x.Step("kprobe_optimizer", 1)
@@ -204,11 +204,12 @@ func (o *Optimizer) doUnoptimizeKprobes(x kapi.Context) {
 		if o.do.Optimizer.FreedDisarmed(o.e, ap) && ap.armed.ReadOnce(x) {
 			o.e.archDisarmKprobe(x, ap)
 		}
-		if ap.Unused() && o.do.Gone.InTable(o.e, ap) { // else killUnused has taken it out, and another may be there
+		// otherwise killUnused has removed it, and another aggr may be in its place
+		if ap.Unused() && o.do.Gone.InTable(o.e, ap) {
 			o.e.Table.probes.Del(x, ap.addr)
 		}
 	}
-	for i := 0; i < len(o.freeingList.Owned()); { // those still in use only lose their jump
+	for i := 0; i < len(o.freeingList.Owned()); { // aggrs still in use only lose their jump
 		if ap := o.freeingList.Owned()[i]; ap.Unused() {
 			i++
 		} else {
@@ -219,8 +220,8 @@ func (o *Optimizer) doUnoptimizeKprobes(x kapi.Context) {
 	o.unlockStep(x)
 }
 
-// doOptimizeKprobes is step 3. Context: kprobe_mutex held, and what lockRun takes;
-// lockStep takes text_mutex if lockRun has not.
+// doOptimizeKprobes is step 3. Context: kprobe_mutex and the locks of lockRun held; lockStep takes text_mutex if
+// lockRun has not.
 func (o *Optimizer) doOptimizeKprobes(x kapi.Context) {
 	o.lockStep(x)
 	o.d.Text.Mutex().AssertHeld(x)
@@ -256,7 +257,7 @@ func (o *Optimizer) forceUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
 	o.do.Optimizer.ClearOptimized(x, ap)
 }
 
-// WaitOptimizer returns when nothing is queued any more. Context: may sleep.
+// WaitOptimizer returns when nothing is queued. Context: may sleep.
 func (o *Optimizer) WaitOptimizer(x kapi.Context) {
 	for {
 		o.e.kprobeMutex.Lock(x)

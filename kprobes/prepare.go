@@ -9,10 +9,10 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A probedText answers what can be probed, as check_kprobe_address_safe and can_probe do.
+// A probedText decides what can be probed, as check_kprobe_address_safe and can_probe do.
 type probedText struct {
 	*env `state:"boot"` // set at New
-	// owned by kprobe_mutex: what recoverProbedInstruction returns
+	// owned by kprobe_mutex: the result of recoverProbedInstruction
 	code []byte `state:"skip: the routine that has recovered it has read the text"`
 	// owned by kprobe_mutex
 	looked looked `state:"skip: a copy of text and what follows from it, made anew if the text is another"`
@@ -32,7 +32,7 @@ type looked struct {
 	breaks  []int                        // owned by kprobe_mutex: where a debugger's breakpoints stand
 }
 
-// kprobeAddr returns the address at which a probe is to be placed (spec 6.1).
+// kprobeAddr returns the address of a probe (spec 6.1).
 func (pt *probedText) kprobeAddr(p *Kprobe) (arch.Addr, error) {
 	both := p.Symbol != "" && p.Addr != 0
 	if both || p.Symbol == "" && p.Addr == 0 {
@@ -80,7 +80,7 @@ func (e *Engine) prepareKprobe(x kapi.Context, addr arch.Addr, post bool) (*Aggr
 func (pt *probedText) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Verdict, code []byte, err error) {
 	pt.d.Symbols.Look(x)
 	f, known := pt.d.Symbols.Lookup(addr)
-	// it has its names still, or already
+	// its symbols are still there, or already
 	gone := f.Module != "" && !pt.e.modules.held && pt.d.Modules != nil && pt.d.Modules.Known(f.Module)
 	// since 5.18 (cc66bb914578)
 	if (gone || !known) && pt.s.Kernel.Edition >= rules.Edition514 {

@@ -22,7 +22,7 @@ func (e *Engine) registerKprobe(x kapi.Context, p *Kprobe) error {
 	if err := e.do.Register.CheckKprobeRereg(e, x, p); err != nil {
 		if e.s.Kernel.Edition >= rules.Edition514 { // the address is looked up first, since 5.18 (cc66bb914578)
 			e.d.Symbols.Look(x)
-			if _, known := e.d.Symbols.Lookup(p.Addr); !known { // in a module that has gone
+			if _, known := e.d.Symbols.Lookup(p.Addr); !known { // its module has gone
 				return ENOENT
 			}
 		}
@@ -52,7 +52,7 @@ func (e *Engine) registerKprobe(x kapi.Context, p *Kprobe) error {
 	return err
 }
 
-// doRegisterKprobe is register of a probe whose address is known, and whose text stays.
+// doRegisterKprobe registers a probe whose address is known, and whose text stays.
 func (e *Engine) doRegisterKprobe(x kapi.Context, p *Kprobe) error {
 	ap, there := e.Table.probes.Get(x, p.Addr)
 	if there {
@@ -67,7 +67,7 @@ func (e *Engine) doRegisterKprobe(x kapi.Context, p *Kprobe) error {
 	p.aggr = ap
 	first := e.Table.newList()
 	first.add(p)
-	ap.probes.Set(first) // none can have found the aggr yet
+	ap.probes.Set(first) // no CPU can have found the aggr yet
 	e.Table.probes.Put(x, ap.addr, ap)
 	if err := e.armEnabled(x, ap); err != nil {
 		e.Table.probes.Del(x, ap.addr)
@@ -83,9 +83,9 @@ func (e *Engine) doRegisterKprobe(x kapi.Context, p *Kprobe) error {
 	return nil
 }
 
-// registerAggrKprobe adds a probe to an aggr that is there: in use, or unused and waiting to
-// be unoptimized, whose removal it cancels. A jump runs no post_handler and no
-// jprobe's entry, so it is taken away before one joins (spec 4.9).
+// registerAggrKprobe adds a probe to an existing aggr, which may be in use, or unused and waiting to be unoptimized;
+// then its removal is cancelled. A jump runs no post_handler and no jprobe's entry, so it is removed before one joins
+// (spec 4.9).
 func (e *Engine) registerAggrKprobe(x kapi.Context, ap *Aggr, p *Kprobe) error {
 	if err := e.do.Register.CheckJprobe(ap, p); err != nil {
 		return err
@@ -114,8 +114,8 @@ func (e *Engine) registerAggrKprobe(x kapi.Context, ap *Aggr, p *Kprobe) error {
 	return err
 }
 
-// rearm arms an aggr that was joined or of which a probe was enabled, if a probe
-// of it is enabled, and tries to optimize it. Context: kprobe_mutex held.
+// rearm arms an aggr that a probe has joined or whose probe was enabled, if any of its probes is enabled, and tries
+// to optimize it. Context: kprobe_mutex held.
 func (e *Engine) rearm(x kapi.Context, ap *Aggr) error {
 	if !ap.armed.ReadOnce(x) {
 		if err := e.armEnabled(x, ap); err != nil {
@@ -165,9 +165,9 @@ func (e *Engine) Unregister(x kapi.Context, p *Kprobe) error {
 
 // unregisterKprobes removes probes, with one grace period for all.
 //
-//	top:    disable the probes; take them, or their aggrs, out of what readers find
+//	top:    disable the probes; hide them, or their aggrs, from readers
 //	wait:   a grace period: no CPU is in a handler that has found one
-//	bottom: free what only those could use
+//	bottom: free the memory that only they used
 func (e *Engine) unregisterKprobes(x kapi.Context, kps []*Kprobe) (err error) {
 	var gone *Aggr
 	var few [4]*holder
@@ -211,7 +211,7 @@ func (e *Engine) unregisterKprobes(x kapi.Context, kps []*Kprobe) (err error) {
 		e.do.Register.UnregisterKprobeBottom(e, x, gone)
 	}
 	for _, rph := range holders {
-		if rph.rp.holder == rph { // else another task has registered it again meanwhile
+		if rph.rp.holder == rph { // otherwise another task has registered it again meanwhile
 			x.Mark(rph.rp.nmissed.ID(), kapi.Write)
 			rph.rp.holder = nil
 		}
@@ -226,7 +226,7 @@ func (e *Engine) unregisterKprobes(x kapi.Context, kps []*Kprobe) (err error) {
 func (e *Engine) unregisterKprobeTop(x kapi.Context, ap *Aggr, p *Kprobe) (gone bool) {
 	e.Table.replaceProbes(x, ap, nil, p)
 	if e.do.Arm.AggrEnabled(ap) {
-		e.Optimizer.optimizeKprobe(x, ap) // p may have been what kept it from that
+		e.Optimizer.optimizeKprobe(x, ap) // p may have prevented it
 	} else if e.do.Arm.DisarmKprobe(e, x, ap) {
 		if gone = ap.Unused(); gone {
 			e.do.Register.HideKprobe(e, x, ap)
@@ -241,12 +241,11 @@ func (e *Engine) unregisterKprobeTop(x kapi.Context, ap *Aggr, p *Kprobe) (gone 
 	return gone
 }
 
-// unregisterKprobeBottom frees aggrs that no reader can find any more. A CPU may still be in
-// a detour if a breakpoint sent it there while the aggr was queued: code that
-// can be preempted, for which an RCU grace period is not enough where there is
-// preemption. kprobe_mutex isn't needed, which the optimizer holds while it waits for
-// all tasks: what such a CPU stands in can go while no task can register a probe and
-// be handed it. 2.6 takes it (arch_remove_kprobe, until 2.6.29).
+// unregisterKprobeBottom frees aggrs that no reader can find any more. A CPU may still be in a detour if a breakpoint
+// sent it there while the aggr was queued; that is preemptible code, for which an RCU grace period isn't enough where
+// there is preemption. kprobe_mutex isn't needed: the optimizer holds it while it waits for all tasks, and a task
+// that can't take it can't register a probe and be given the memory that such a CPU is in. 2.6 takes it
+// (arch_remove_kprobe, until 2.6.29).
 func (e *Engine) unregisterKprobeBottom(x kapi.Context, gone *Aggr) {
 	for ap := gone; ap != nil; ap = ap.next {
 		if ap.detour.size != 0 {
@@ -337,8 +336,8 @@ func (e *Engine) enableAggr(x kapi.Context, ap *Aggr, p *Kprobe) error {
 	return err
 }
 
-// armKprobe writes the breakpoint. A probe whose jump covers the address is unoptimized first
-// (spec 4.8). ftrace arms its own sites, and may refuse with EBUSY. Context: kprobe_mutex held.
+// armKprobe writes the breakpoint. A probe whose jump covers the address is unoptimized first (spec 4.8). ftrace arms
+// its own sites, and may refuse with EBUSY. Context: kprobe_mutex held.
 func (e *Engine) armKprobe(x kapi.Context, ap *Aggr) error {
 	if e.Files.kprobesAllDisarmed {
 		return nil // the file enabled says 0 (spec 7.2)
@@ -379,8 +378,8 @@ func (e *Engine) disarmKprobe(x kapi.Context, ap *Aggr) bool {
 	return done
 }
 
-// getOptimizedKprobe returns the aggr whose region holds addr after its first byte,
-// and that is optimized or to be. Context: kprobe_mutex held.
+// getOptimizedKprobe returns the aggr whose region holds addr after its first byte, if it is optimized or queued for
+// it. Context: kprobe_mutex held.
 func (t *Table) getOptimizedKprobe(addr arch.Addr) *Aggr {
 	for q := range t.aggrsBefore(addr) {
 		if q.optimized.Owned() {
@@ -397,9 +396,8 @@ func (o *Optimizer) optimizeBlocked(x kapi.Context, ap *Aggr) {
 	}
 }
 
-// aggrsBefore are the aggrs whose regions hold addr after their first byte, the
-// nearest first. They are looked up by address, as kernels do; without
-// CONFIG_OPTPROBES there are no regions. Context: kprobe_mutex held.
+// aggrsBefore yields the aggrs whose regions hold addr after their first byte, the nearest first. They are looked up
+// by address, as kernels do; without CONFIG_OPTPROBES there are no regions. Context: kprobe_mutex held.
 func (t *Table) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
 	return func(yield func(*Aggr) bool) {
 		if !t.s.Kernel.Optprobes {
@@ -414,8 +412,8 @@ func (t *Table) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
 	}
 }
 
-// freeAggrKprobe gives back the aggr's memory. Context: may sleep; the aggr can only be found
-// by looking at all of them with kprobe_mutex held (spansOf).
+// freeAggrKprobe frees the aggr's memory. Context: may sleep; the aggr can only be found by walking all of them with
+// kprobe_mutex held (spansOf).
 func (e *Engine) freeAggrKprobe(x kapi.Context, ap *Aggr) {
 	e.archRemoveKprobe(x, ap)
 	x.Mark(ap.slot.ID(), kapi.Write)

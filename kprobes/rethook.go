@@ -42,8 +42,8 @@ func (t *Rethook) rethookEnter(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
 	first.WriteOnce(x, ri)
 }
 
-// locked reports whether what the CPU was doing may hold a lock that a call needs
-// to be followed: in an NMI the call is missed (pre_handler_kretprobe, 3.8 to 5.9).
+// locked reports whether the interrupted code may hold a lock that is needed to follow a call: in an NMI the call is
+// missed (pre_handler_kretprobe, 3.8 to 5.9).
 func (t *Rethook) locked(x kapi.Context, rp *Kretprobe) bool {
 	if !t.do.Ret.InNMI(x) {
 		return false
@@ -145,9 +145,9 @@ func (t *Rethook) begins(x kapi.Context, rp *Kretprobe, ri *Instance, regs *arch
 	return t.do.Ret.CallEntryHandler(x, rp, ri, regs) == 0
 }
 
-// rethookTrampolineHandler runs the handlers of the call that returns from a frame, and
-// returns the address to go on at. The stack pointer in regs is the caller's. If no
-// call in flight has that frame the kernel dies (spec 2.8). Context: preemption off.
+// rethookTrampolineHandler runs the handlers of the call that returns from a frame, and returns the address to
+// continue at. The stack pointer in regs is the caller's. If no call in flight has that frame the kernel dies (spec
+// 2.8). Context: preemption off.
 func (t *Rethook) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs, frame arch.Addr) arch.Addr {
 	to := arch.Addr(0)
 	if t.e.Kretprobes.listed() {
@@ -163,10 +163,9 @@ func (t *Rethook) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs, fram
 	return to
 }
 
-// mine reports whether a call returns from a frame. Of those that do, the one
-// whose return address isn't the trampoline's knows where to: the newer ones are
-// of other return probes on the function, or of functions that jumped to it. What
-// lies between is of frames that were left without a return (K4).
+// mine reports whether a call returns from a frame. Several may: the one whose return address isn't the trampoline's
+// has the real address; the newer ones belong to other return probes on the function, or on functions that jumped to
+// it. Calls in between belong to frames that were left without a return (K4).
 func (t *Rethook) mine(ri *Instance, frame arch.Addr) bool {
 	return t.do.Ret.SameFrame(ri.frame, frame)
 }
@@ -186,7 +185,7 @@ const mostCalls = 1 << 16
 func (t *Rethook) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	first := &t.calls[x.Task()]
 	newest := first.ReadOnce(x)
-	var last *Instance // the one that knows where to
+	var last *Instance // the one with the real address
 	for ri, n := newest, 0; ri != nil && n < mostCalls; ri, n = ri.below, n+1 {
 		if t.knows(ri, frame) {
 			last = ri
@@ -299,10 +298,9 @@ func freeAll(x kapi.Context, ri *Instance) {
 	}
 }
 
-// kretprobeRethookHandler runs the handler of a call, and tells it where the call returns to: an
-// instance that isn't the first of its frame has kept the trampoline's address, and
-// until 2.6.37 its handler was told that (mutant ret-addr-kept). A probe that is hit
-// meanwhile is nested.
+// kretprobeRethookHandler runs the handler of a call, and passes it the real return address: an instance that isn't
+// the first of its frame has kept the trampoline's address, and until 2.6.37 its handler got that (mutant
+// ret-addr-kept). A probe that is hit meanwhile is nested.
 func (t *Rethook) kretprobeRethookHandler(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs) {
 	rp := ri.Rp
 	t.do.Ret.SetRetAddr(t.e, ri, to)
@@ -394,8 +392,7 @@ func (t *Rethook) flushTask(x kapi.Context) {
 	x.PreemptEnable()
 }
 
-// A bucket is the calls in flight of tasks whose numbers hash alike, newest first
-// of each task.
+// A bucket has the calls in flight of tasks whose numbers hash alike, newest first of each task.
 type bucket struct {
 	lock  kapi.Spinlock `state:"boot"` // set at New
 	calls kapi.List[*Instance]

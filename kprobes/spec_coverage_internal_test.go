@@ -36,8 +36,8 @@ type numbered struct {
 }
 
 // A specHeld is a rule that is held outside TestSpec: by a test of a package of
-// this module, which a mutant of kprobes/mutants makes fail (TestMutants there
-// sees to it), or which says why there is none.
+// this module, which a mutant of kprobes/mutants makes fail (TestMutants of
+// internal/search/mutantsearch checks it), or which says why there is none.
 type specHeld struct {
 	rule    string
 	says    string
@@ -296,7 +296,7 @@ Written by `+"`go test ./kprobes -run SpecCoverage -update`"+` from the tables t
 %d rules; %d pairs of a rule and an edition that it applies to.
 
 In the first table a dot is an edition that the rule doesn't apply to, a number says how many tests hold it there, none that its row says why nothing does. In the others a test is run in
-each edition named, and once more with each mutant, which must make it fail there (of kprobes: TestSpecMutants; of the other packages: TestMutants in kprobes/mutants).
+each edition named, and once more with each mutant, which must make it fail there (of kprobes: TestSpecMutants; of the other packages: TestMutants in internal/search/mutantsearch).
 
 | rule | in a few words |`, len(rules), pairs)
 	for _, ed := range every {

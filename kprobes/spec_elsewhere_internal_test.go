@@ -10,7 +10,7 @@ var specElsewhere = []specHeld{
 	{
 		rule: "4.6", says: "no CPU or task stands in the region when the jump is written",
 		in:   []rules.Edition{rules.Edition69},
-		test: "kprobes/mutants.TestMutants", mutants: []string{"no-quiesce"},
+		test: "internal/search/mutantsearch.TestMutants", mutants: []string{"no-quiesce"},
 	},
 	{
 		rule: "4.7", says: "the hazard is found where nobody waits", in: []rules.Edition{rules.Edition69},
@@ -18,7 +18,7 @@ var specElsewhere = []specHeld{
 	},
 	{
 		rule: "6.7", says: "after unregister no handler runs", in: []rules.Edition{rules.Edition69},
-		test: "kprobes/mutants.TestMutants", mutants: []string{"no-grace"},
+		test: "internal/search/mutantsearch.TestMutants", mutants: []string{"no-grace"},
 	},
 	{
 		rule: "8.1", says: "the mode decides whether an interrupt's return switches tasks",

@@ -29,7 +29,7 @@ type RegisterSteps struct {
 	CheckKprobeRereg       func(e *Engine, x kapi.Context, p *Kprobe) error // is it registered already?
 	KprobeAddr             func(e *Engine, p *Kprobe) (arch.Addr, error)
 	TryModuleGet           func(e *Engine, x kapi.Context, addr arch.Addr) (*kapi.Module, error)
-	InitFlags              func(e *Engine, p *Kprobe) Flags // those that are kept of its user's
+	InitFlags              func(e *Engine, p *Kprobe) Flags // the user's flags that registration keeps
 	InitNmissed            func(p *Kprobe) int
 	CheckJprobe            func(ap *Aggr, p *Kprobe) error // may a jprobe join?
 	AddNewKprobe           func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe)
@@ -38,13 +38,13 @@ type RegisterSteps struct {
 	Rollback               func(e *Engine, x kapi.Context, kps []*Kprobe) // register_kprobes, when one fails
 	RegisterKprobes        func(e *Engine, x kapi.Context, kps []*Kprobe) error
 	RecoverOptprobed       func(e *Engine, ap *Aggr) bool // are the bytes under its jump known?
-	SaveOpcode             func(x kapi.Context, ap *Aggr) // what disarming puts back, if it isn't what the image had
+	SaveOpcode             func(x kapi.Context, ap *Aggr) // save the byte to restore, if it isn't the image's
 	UnregisterKprobes      func(e *Engine, x kapi.Context, kps []*Kprobe) error
-	ClearAddr              func(x kapi.Context, p *Kprobe)             // of what isn't registered
-	UnregisterWait         func(e *Engine, x kapi.Context, gone *Aggr) // gone: aggrs whose last probe goes, nil: none
+	ClearAddr              func(x kapi.Context, p *Kprobe)             // of a probe that isn't registered
+	UnregisterWait         func(e *Engine, x kapi.Context, gone *Aggr) // gone: aggrs without probes, or nil
 	UnregisterKprobeBottom func(e *Engine, x kapi.Context, gone *Aggr)
-	Synchronize            func(e *Engine, x kapi.Context) // wait for handlers that have found something
-	SynchronizeTasks       func(e *Engine, x kapi.Context) // wait for tasks in a detour that was cancelled
+	Synchronize            func(e *Engine, x kapi.Context) // wait for handlers that have found a probe
+	SynchronizeTasks       func(e *Engine, x kapi.Context) // wait for tasks in a detour whose jump was cancelled
 	HideKprobe             func(e *Engine, x kapi.Context, ap *Aggr)
 }
 
@@ -72,27 +72,27 @@ type OptimizerSteps struct {
 	AllDisarmed              func(e *Engine) bool // kprobes_all_disarmed, as optimize_kprobe sees it
 	HasPostHandler           func(ap *Aggr) bool
 	ArchCheckOptimizedKprobe func(e *Engine, ap *Aggr) bool
-	KeepsJumpAway            func(ap *Aggr) bool // from a region that it stands in
+	KeepsJumpAway            func(ap *Aggr) bool // does it keep a jump away from the region around it?
 	PrepareOptimizedKprobe   func(e *Engine, x kapi.Context, ap *Aggr)
-	CancelUnoptimize         func(e *Engine, x kapi.Context, ap *Aggr) // it is wanted again before its jump is gone
-	OptimizeBlocked          func(e *Engine, x kapi.Context, ap *Aggr) // those that ap has blocked
-	OptimizeBlockedLate      func(e *Engine, x kapi.Context, ap *Aggr) // the same, by the optimizer (after 6.19)
+	CancelUnoptimize         func(e *Engine, x kapi.Context, ap *Aggr) // the aggr is needed again while its jump stands
+	OptimizeBlocked          func(e *Engine, x kapi.Context, ap *Aggr) // optimize the aggrs that ap has blocked
+	OptimizeBlockedLate      func(e *Engine, x kapi.Context, ap *Aggr) // the same, in the optimizer (after 6.19)
 	KprobeOptimizer          func(e *Engine, x kapi.Context)
 	DoUnoptimizeKprobes      func(e *Engine, x kapi.Context)
-	FreedDisarmed            func(e *Engine, ap *Aggr) bool // does what has lost its jump lose its breakpoint?
+	FreedDisarmed            func(e *Engine, ap *Aggr) bool // does an aggr that has lost its jump lose its breakpoint?
 	Quiesce                  func(e *Engine, x kapi.Context)
 	DetourSpans              func(e *Engine, x kapi.Context)
 	DoFreeCleanedKprobes     func(e *Engine, x kapi.Context)
 	KickAgain                func(e *Engine, x kapi.Context)
-	FreeOptinsnSlot          func(e *Engine, x kapi.Context, at arch.Addr, size int) // of a detour that can't be made
+	FreeOptinsnSlot          func(e *Engine, x kapi.Context, at arch.Addr, size int) // free a detour that can't be made
 	ArchUnoptimizeKprobe     func(e *Engine, x kapi.Context, ap *Aggr)
-	CopiedInsn               func(ap *Aggr) []byte // what stood under the jump, after its first byte
+	CopiedInsn               func(ap *Aggr) []byte // the bytes under the jump, after the first
 	ClearOptimized           func(x kapi.Context, ap *Aggr)
-	OptimizerQueued          func(e *Engine, x kapi.Context) int // how many are on its lists
+	OptimizerQueued          func(e *Engine, x kapi.Context) int // the length of its lists
 	FlushOptimizer           func(e *Engine, x kapi.Context)
 }
 
-// HitSteps are those of a hit, kprobe_int3_handler to its end, and of a detour, optimized_callback.
+// HitSteps are the steps of a hit, kprobe_int3_handler to its end, and of a detour, optimized_callback.
 type HitSteps struct {
 	KprobeInt3Handler func(e *Engine, x kapi.Context, regs *arch.Regs) (owner uint64)
 	UserMode          func(e *Engine, x kapi.Context, regs *arch.Regs) bool
@@ -100,10 +100,10 @@ type HitSteps struct {
 	AggrPreHandler    func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool
 	AggrPostHandler   func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs)
 	CallPreHandler    func(e *Engine, x kapi.Context, p *Kprobe, regs *arch.Regs) int
-	// stop: by a breakpoint or ftrace, not in a detour
+	// stop: the hit came by a breakpoint or ftrace, not through a detour
 	KprobeDisabled       func(x kapi.Context, p *Kprobe, stop bool) bool
 	DetourSkips          func(p *Kprobe) bool
-	PostProbes           func(x kapi.Context, ap *Aggr, asked []*Kprobe) []*Kprobe // whose post_handlers run
+	PostProbes           func(x kapi.Context, ap *Aggr, asked []*Kprobe) []*Kprobe // the probes whose post_handlers run
 	OwesPost             func(asked *probeList) bool
 	IncNmissed           func(x kapi.Context, probes []*Kprobe)
 	SetupDetourExecution func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool
@@ -115,24 +115,24 @@ type HitSteps struct {
 	StoreRegs            func(e *Engine, x kapi.Context, ap *Aggr, image, sp arch.Addr, regs *arch.Regs)
 }
 
-// CopySteps are those of the copy: which is boosted, and what a step leaves wrong.
+// CopySteps are the steps of a copy: whether it is boosted, and what to correct after a step.
 type CopySteps struct {
 	StepsBoosted     func(e *Engine, x kapi.Context, ap *Aggr, owes bool) bool
 	BoostEnabled     func(e *Engine) bool
 	CanBoost         func(e *Engine, ap *Aggr) bool
 	Unboost          func(e *Engine, x kapi.Context, ap *Aggr) error
-	RunsAt           func(ap *Aggr, at arch.Addr) arch.Addr // for what in a copy at at is relative
+	RunsAt           func(ap *Aggr, at arch.Addr) arch.Addr // the base of relative operands in a copy at at
 	Emulate          func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs)
 	ResumeExecution  func(e *Engine, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs)
-	ResumeOpcode     func(ap *Aggr) (op, group int) // what was stepped
+	ResumeOpcode     func(ap *Aggr) (op, group int) // the opcode that was stepped
 	RestoreFlags     func(kcb *kprobeCtlblk, regs *arch.Regs)
 	FixPushedFlags   func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
 	FixReturnAddress func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
-	RewindIP         func(ap *Aggr, regs *arch.Regs) // a copy has faulted
-	ClearTF          func(regs *arch.Regs)           // likewise
+	RewindIP         func(ap *Aggr, regs *arch.Regs) // after a copy has faulted
+	ClearTF          func(regs *arch.Regs)           // after a copy has faulted
 }
 
-// RetSteps are those of return probes.
+// RetSteps are the steps of return probes.
 type RetSteps struct {
 	CheckKretprobeRereg     func(rp *Kretprobe) error
 	OnFuncEntry             func(at, entry arch.Addr) bool
@@ -151,7 +151,7 @@ type RetSteps struct {
 	ReturnLost              func(e *Engine, x kapi.Context)
 	FlushTask               func(e *Engine, x kapi.Context)
 	FreeFlushed             func(x kapi.Context, ri *Instance)
-	// the newest calls of a task, up to one
+	// LeaveCalls takes the newest calls of a task off its list, up to to.
 	LeaveCalls     func(x kapi.Context, first *kapi.Var[*Instance], to *Instance)
 	LeaveBucket    func(x kapi.Context, calls *kapi.List[*Instance], ri *Instance)
 	ObjpoolPop     func(x kapi.Context, slot *ObjpoolSlot) *Instance
@@ -173,8 +173,8 @@ type GoneSteps struct {
 	KillKprobe          func(e *Engine, x kapi.Context, ap *Aggr)
 	KillUnused          func(e *Engine, x kapi.Context, ap *Aggr)
 	DisarmKprobeFtrace  func(e *Engine, x kapi.Context, ap *Aggr)
-	SyncFtrace          func(e *Engine, x kapi.Context) // until no CPU is on its way to a client that was unregistered
-	ArmedIPModify       func(e *Engine, ap *Aggr) bool  // with kprobe_ipmodify_ops
+	SyncFtrace          func(e *Engine, x kapi.Context) // wait until no CPU is on its way to an unregistered client
+	ArmedIPModify       func(e *Engine, ap *Aggr) bool  // was it armed with kprobe_ipmodify_ops?
 	KprobeFtraceHandler func(e *Engine, x kapi.Context, ip arch.Addr, regs *arch.Regs)
 }
 

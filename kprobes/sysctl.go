@@ -36,11 +36,10 @@ func (f *Files) SetOptimization(x kapi.Context, on bool) {
 	f.kprobeSysctlMutex.Unlock(x)
 }
 
-// SetArmed writes the file enabled (spec 7.2). Off: every aggr is disarmed, a
-// jump at once, and it returns when the optimizer has nothing left to do; until it
-// is on again nothing is armed, and no probe's own state changes. On: every aggr
-// with a probe that isn't disabled is armed. A write of what is there already does
-// nothing. Context: may sleep. Takes kprobe_mutex.
+// SetArmed writes the file enabled (spec 7.2). Off: every aggr is disarmed, a jump at once, and it returns when the
+// optimizer has nothing left to do; until it is on again nothing is armed, and no probe's own state changes. On:
+// every aggr with a probe that isn't disabled is armed. A write of the current value does nothing. Context: may
+// sleep. Takes kprobe_mutex.
 func (f *Files) SetArmed(x kapi.Context, on bool) {
 	f.e.kprobeMutex.Lock(x)
 	if f.kprobesAllDisarmed != on {
@@ -49,7 +48,7 @@ func (f *Files) SetArmed(x kapi.Context, on bool) {
 	}
 	failed, all := 0, 0
 	if on {
-		f.do.Files.SetAllDisarmed(f.e, false) // before anything is armed: what is armed is to be optimized, too
+		f.do.Files.SetAllDisarmed(f.e, false) // before anything is armed, because armed aggrs are optimized, too
 		failed, all = f.do.Files.ArmAllKprobes(f.e, x)
 	} else {
 		f.do.Files.SetAllDisarmed(f.e, true)
@@ -93,7 +92,7 @@ func (f *Files) armAllKprobes(x kapi.Context) (failed, all int) {
 		if ap.freed || !f.do.Arm.AggrEnabled(ap) {
 			continue
 		}
-		if !ap.armed.ReadOnce(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
+		if !ap.armed.ReadOnce(x) { // an aggr whose jump is removed keeps its breakpoint until the optimizer runs
 			// a site of ftrace that another client has taken meanwhile stays as it is
 			if f.do.Arm.ArmKprobe(f.e, x, ap) != nil {
 				failed++

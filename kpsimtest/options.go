@@ -11,7 +11,7 @@ import (
 // An Option changes what is searched, and how long.
 type Option func(*config) error
 
-// A config is what the options say together.
+// A config is the result of all options.
 type config struct {
 	ctx        context.Context
 	runs       uint64
@@ -68,7 +68,7 @@ func Deviations(k int) Option {
 	}
 }
 
-// Seed is what the schedules are drawn from. Without it it is 1.
+// Seed sets the seed of the drawn schedules; the default is 1.
 func Seed(seed uint64) Option {
 	return func(c *config) error { c.seed = seed; return nil }
 }
@@ -79,8 +79,8 @@ func Strategy(name string) Option {
 	return func(c *config) error { c.strategy = name; return nil }
 }
 
-// Properties judges by these properties only, by name or ID. A run goes on after it
-// has broken another one. Without it all of them are judged by.
+// Properties checks only these properties, by name or ID. A run that breaks another one goes on. By default all are
+// checked.
 func Properties(names ...string) Option {
 	return func(c *config) (err error) {
 		c.judged, err = properties.Named(names...)
@@ -97,20 +97,20 @@ func Mutant(name string) Option {
 	return func(c *config) error { c.mutant = name; return nil }
 }
 
-// Kernel runs the scenario in an edition of the kernel's document, as "6.5", instead
-// of what it says of the engine.
+// Kernel runs the scenario in an edition of the kernel's document, such as "6.5", instead of the scenario's engine
+// settings.
 func Kernel(edition string) Option {
 	return func(c *config) error { c.kernel = edition; return nil }
 }
 
-// Fetch says what a CPU may fetch of text that changes, "coherent", "stale" or
-// "mixing", instead of what the scenario says.
+// Fetch sets what a CPU may fetch from text that changes, "coherent", "stale" or "mixing", instead of the scenario's
+// setting.
 func Fetch(model string) Option {
 	return func(c *config) error { c.fetch = model; return nil }
 }
 
-// Memory says in what order other CPUs see a CPU's accesses to data, "sc", "tso" or
-// "lkmm", instead of what the scenario says.
+// Memory sets the order in which other CPUs see a CPU's accesses to data, "sc", "tso" or "lkmm", instead of the
+// scenario's setting.
 func Memory(model string) Option {
 	return func(c *config) error { c.memory = model; return nil }
 }

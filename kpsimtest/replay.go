@@ -14,12 +14,12 @@ import (
 	"kpsim/traces"
 )
 
-// command is the program that explains a witness. A module whose go.mod says where
-// kpsim is has it by go get -tool, and runs it by go tool.
+// command is the program that explains a witness. A module whose go.mod says where kpsim is gets it by go get -tool,
+// and runs it by go tool.
 const command = "kpsim/cmd/kpsim"
 
-// Replay runs a trace again and fails the test if the run isn't what the trace says:
-// the same events, or of a trace of an older kpsim the same property at the same place.
+// Replay runs a trace again and fails the test if the run isn't the trace's: the same events, or for a trace of an
+// older kpsim the same property at the same place.
 func Replay(t testing.TB, file string) {
 	t.Helper()
 	f, err := inputs.ReadTrace(file)
@@ -36,10 +36,9 @@ func Replay(t testing.TB, file string) {
 	}
 }
 
-// Monitor draws schedules of the scenario and hands the events of the kinds to m, in
-// order, all on one machine: m remembers what it likes from run to run. A finding
-// ends its run and fails the test, be it m's or a property's. Deviations has no
-// effect.
+// Monitor draws schedules of the scenario and passes the events of the kinds to m, in order, all on one machine: m
+// may keep state from run to run. A finding, whether m's or a property's, ends its run and fails the test. Deviations
+// has no effect.
 func Monitor(t testing.TB, scenario string, m traces.Sink, kinds []traces.Kind, options ...Option) {
 	t.Helper()
 	in, c := begin(t, scenario, options)

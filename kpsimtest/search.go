@@ -24,10 +24,9 @@ import (
 
 func init() { inputs.InCode() }
 
-// Never fails the test if a schedule of the scenario breaks a property. The shrunk
-// witness of each is written to testdata. If the scenario says never(canary = …) and
-// schedules are drawn, the search is made with that mutant, too, and has to find it:
-// else it is blind.
+// Never fails the test if a schedule of the scenario breaks a property. The shrunk witness of each is written to
+// testdata. If the scenario says never(canary = …) and schedules are drawn, the search is also made with that mutant,
+// and must find it: otherwise it is blind.
 func Never(t testing.TB, scenario string, options ...Option) {
 	t.Helper()
 	in, c := begin(t, scenario, options)
@@ -57,8 +56,8 @@ func Sometimes(t testing.TB, scenario, property string, options ...Option) {
 	}
 }
 
-// begin loads a scenario and makes sure of what can be known before the search. It
-// ends the test if something is wrong with the scenario or an option.
+// begin loads a scenario and checks what can be checked before the search. It ends the test if something is wrong
+// with the scenario or an option.
 func begin(t testing.TB, source string, options []Option) (*inputs.Input, *config) {
 	t.Helper()
 	c, err := newConfig(options)
@@ -123,18 +122,18 @@ func (c *config) prepare(in *inputs.Input) error {
 	if run := r.Run(new(sched.Default)); run.Outcome == smp.Refused {
 		return fmt.Errorf("%s: %w", in.Name, run.Err)
 	}
-	return in.RefusedAlways(r.Probed())
+	return in.RefusedAlways(r.Census.Probed())
 }
 
-// An outcome is what a search has shown.
+// An outcome is the result of a search.
 type outcome struct {
 	runs      uint64
-	complete  bool // every schedule that was asked for was run
+	complete  bool // every requested schedule was run
 	broken    map[string]uint64
 	witnesses []*shrink.Witness
 }
 
-// spec is what the options say to search.
+// spec is the search that the options describe.
 func (c *config) spec(in *inputs.Input) explore.Spec {
 	return explore.Spec{Scenario: in.Scenario, Mutant: c.mutant, Strategy: c.strategy, Runs: c.runs, Seed: c.seed,
 		Ignore: properties.Every &^ c.judged}

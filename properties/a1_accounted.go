@@ -15,9 +15,9 @@ import (
 var Accounted = Property{
 	ID:   "A1",
 	Name: "accounted",
-	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling, of a " +
-		"return probe one run of its handler at that return, one nmissed, or one call left alone: none is lost, none " +
-		"counts twice; a hit that comes when it is disabled runs none.",
+	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling; for " +
+		"a return probe it is one run of its handler at that return, one nmissed, or one refused call. None is " +
+		"lost or counted twice, and a hit while the probe is disabled runs none.",
 	Kinds: []traces.Kind{
 		smpev.Image, smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
@@ -33,15 +33,13 @@ var Accounted = Property{
 //
 //	need <= got <= hits
 //
-// hits: of the address, by a breakpoint or a jump; got: handlers, misses and
-// skips of a probe; need: what got must come to. need goes up with each hit of
-// a probe that is enabled for certain. Whenever that certainty comes or goes
-// need becomes what got is: hits that are under way then may count or not.
+// hits: of the address, by a breakpoint or a jump; got: handlers, misses and skips of a probe; need: the least that
+// got must reach. need goes up with each hit of a probe that is enabled for certain. Whenever that certainty begins
+// or ends need becomes got: hits under way then may count or not.
 //
-// A hit begins with a breakpoint or a jump, also one of a tracer: a CPU that
-// goes by a tracer's into ftrace runs the handlers of a probe that registers
-// while it is in there. So hits count at every linked instruction, whether a probe
-// is there yet or not.
+// A hit begins with a breakpoint or a jump, also one of a tracer: a CPU that enters ftrace by a tracer's call runs
+// the handlers of a probe that is registered meanwhile. So hits count at every linked instruction, whether a probe is
+// there yet or not.
 type accounted struct {
 	scene *Scene
 	tasks []tally  `state:"trimmed: made when they are asked for"`
@@ -51,14 +49,14 @@ type accounted struct {
 	flip []uint32 `state:"mark: the ordinals of frames are compared with it"`
 }
 
-// A tally is what one task has done since it was last at rest.
+// A tally is what one task has counted since it was last at rest.
 type tally struct {
 	hits      []hits
 	need, got []uint32 `state:"trimmed: made when they are asked for"` // by place in probes
-	over      []hits   `state:"skip: for messages only"`               // in this call, that are settled
-	weak      bool     // it has agreed: memory is the kernel's model's
-	// with weak: a call of the API for the probe has ended since the task's CPU last saw everything,
-	// and the CPU may not see its effect
+	over      []hits   `state:"skip: for messages only"`               // in this call, and settled
+	weak      bool     // agrees was called: the memory model is the kernel's
+	// if weak: a call of the API for the probe has ended since the task's CPU last saw everything, and the CPU may
+	// not see its effect
 	stale []bool `state:"trimmed: likewise"`
 	// bit n: it was certainly disabled when its address was last hit with n interrupts open
 	off []uint8 `state:"trimmed: likewise"`
@@ -204,15 +202,15 @@ func (m *accounted) of(task uint8) *tally {
 	return t
 }
 
-// jumped takes an Exec of a jump: a hit, if it wasn't linked there.
+// jumped takes an Exec of a jump: it is a hit, unless the jump was linked there.
 func (m *accounted) jumped(e *traces.Event) {
 	if x := m.scene.text.insnAt(e.A); x.lo != e.B || x.hi != e.C {
 		m.hit(e.Task, e.A, true)
 	}
 }
 
-// agrees notes that the task's CPU sees what was done so far. Hits from now on are due; those
-// before may be accounted for, as where a probe becomes certain.
+// agrees records that the task's CPU sees everything done so far. Hits from now on are due; earlier ones may be
+// accounted for, as where a probe becomes certain.
 func (t *tally) agrees() {
 	t.weak = true
 	for j := range t.stale {
@@ -222,9 +220,9 @@ func (t *tally) agrees() {
 	}
 }
 
-// left notes that a call for probe j has ended. Under the kernel's memory model a call that is
-// under way on another CPU may not see that: nothing tells the one of the other's end. Text that
-// was patched before is enough to get to ftrace, and there the list of clients may be an older one.
+// left records that a call for probe j has ended. Under the kernel's memory model a call under way on another CPU may
+// not see that: nothing orders the two. Text that was patched before is enough to get to ftrace, and there the list
+// of clients may be an older one.
 func (m *accounted) left(j int) {
 	for i := range m.tasks {
 		if m.tasks[i].weak {
@@ -258,8 +256,7 @@ func (m *accounted) hit(task uint8, addr uint64, jumped bool) {
 	}
 }
 
-// unhit takes back a hit that wasn't one: the CPU runs the instruction again. seq is
-// the event that came with it.
+// unhit takes back a hit: the CPU runs the instruction again. seq is the event that reported it.
 func (m *accounted) unhit(task uint8, addr uint64, seq uint32) {
 	t := m.of(task)
 	h := t.at(addr)
@@ -293,10 +290,9 @@ func (m *accounted) account(e *traces.Event, does string) *traces.Finding {
 	return nil
 }
 
-// settle forgets the hits at an address once they are over, as the end of a call does: no
-// trap of the task is open, and as much is accounted for of each probe there as there were
-// hits. A hit that no probe has run may be under way yet: in the detour, to which the
-// patcher's breakpoint also sends, or in ftrace.
+// settle forgets the hits at an address once they are over, as the end of a call does: no trap of the task is open,
+// and each probe there accounts for all hits. A hit without handlers so far may still be under way: in the detour, to
+// which the patcher's breakpoint also sends, or in ftrace.
 func (m *accounted) settle(task uint8, addr uint64) {
 	t := m.of(task)
 	h := t.at(addr)
@@ -409,14 +405,13 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 	return -1, t
 }
 
-// accountTouches: a tally is its task's own, but a call for a probe sets every task's need of it
-// to got, and decides whether the next hit counts. An object is a probe. Its hits, handlers and
-// misses read it, and a call writes it. The end of a call judges all probes and so reads all, as
-// does a fence, after which the task sees everything. Where an address is settled its probes are
-// read. The number of a flip doesn't matter, only whether it came before a trap. A hit that is
-// taken back touches nothing: if a flip comes first, need is the got of that moment, and if it
-// comes after, it sets need to that. At the end each tally is what its task and the calls have
-// made it, in the order that the objects keep.
+// accountTouches: a tally is its task's own, but a call for a probe sets every task's need of it to got, and decides
+// whether the next hit counts. An object is a probe. Its hits, handlers and misses read it, and a call writes it. The
+// end of a call judges all probes and so reads all, as does a fence, after which the task sees everything. Where an
+// address is settled its probes are read. The number of a flip doesn't matter, only whether it came before a trap. A
+// hit that is taken back touches nothing: if a flip comes first, need is the got of that moment, and if it comes
+// after, it sets need to that. At the end each tally is the result of its task's events and the calls, in the order
+// that the objects keep.
 func accountTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:
@@ -432,7 +427,7 @@ func accountTouches(t *Touched, e *traces.Event) {
 			t.Read(uint64(id))
 		}
 	case smpev.Return:
-		if e.A == smpev.VecBP { // what was hit isn't said
+		if e.A == smpev.VecBP { // the event doesn't name the address
 			for id := range t.Addrs {
 				t.Read(uint64(id))
 			}

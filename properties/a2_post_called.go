@@ -14,7 +14,7 @@ import (
 var PostCalled = Property{
 	ID:   "A2",
 	Name: "post-called",
-	Says: "Where a pre_handler has run and let its instruction be executed the probe's post_handler runs too, once, " +
+	Says: "If a pre_handler has run and let its instruction execute, the probe's post_handler runs too, once, " +
 		"before the call ends.",
 	Kinds: []traces.Kind{
 		smpev.Image, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
@@ -25,8 +25,8 @@ var PostCalled = Property{
 	Touches: postTouches,
 }
 
-// postCalled follows probes that have both handlers, as the head says, at addresses
-// where no pre_handler ever changes the path.
+// postCalled follows probes that have both handlers, according to the head, at addresses where no pre_handler ever
+// changes the path.
 type postCalled struct {
 	scene *Scene
 	due   []postDue
@@ -46,7 +46,7 @@ func (m *postCalled) Event(e *traces.Event) *traces.Finding {
 	case kpev.Handler:
 		return m.handler(e)
 	case kpev.ApiEnter, kpev.ApiReturn: // whether it is still enabled where the copy has run isn't known
-		if e.A != kpev.Unregister { // which waits for CPUs in its handlers, or between them
+		if e.A != kpev.Unregister { // unregister waits for CPUs in its handlers, or between them
 			m.drop(func(d postDue) bool { return d.probe == e.B })
 		}
 	case kpev.Enabled:

@@ -12,10 +12,9 @@ import (
 var OwnedBreakpoint = Property{
 	ID:   "B1",
 	Name: "owned-breakpoint",
-	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, a debugger, " +
-		"or the fallback for breakpoints that are gone, and every trap of a single step by kprobes; what " +
-		"user mode takes is owned by uprobes, which take nothing else, and user mode goes on after the " +
-		"instruction.",
+	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, a debugger, or " +
+		"the fallback for breakpoints that are gone, and every trap of a single step by kprobes; traps of user " +
+		"mode are owned by uprobes, which own no others, and user mode continues after the instruction.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops, smpev.Uprobe,
 	},

@@ -12,9 +12,9 @@ import (
 var HandlerContext = Property{
 	ID:   "C1",
 	Name: "handler-context",
-	Says: "Handlers run with preemption off; those of a breakpoint with interrupts off, those behind a detour " +
-		"and those of return probes as their edition has it. A pre_handler finds the instruction pointer " +
-		"after the breakpoint, a post_handler at the next instruction.",
+	Says: "Handlers run with preemption off; those of a breakpoint with interrupts off, those behind a detour and " +
+		"those of return probes as in their edition. A pre_handler sees the instruction pointer after the " +
+		"breakpoint, a post_handler at the next instruction.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, kpev.Contexts, kpev.Context, kpev.Finds, kpev.Sees,
 	},
@@ -29,7 +29,7 @@ type handlerContext struct {
 	finds           []ips
 }
 
-// ips are the instruction pointers that a probe's handlers are to find.
+// ips are the instruction pointers that a probe's handlers must see.
 type ips struct{ probe, pre, post uint64 }
 
 func (m *handlerContext) Reset() { m.detour, m.returns, m.finds = false, false, m.finds[:0] }
@@ -60,14 +60,14 @@ func (m *handlerContext) Event(e *traces.Event) *traces.Finding {
 		return found(e, 0, "runs a handler of probe %d in a breakpoint with interrupts on", e.A)
 	case trap:
 	case e.B == kpev.Return:
-		return m.like(e, m.returns, off, were)
+		return m.interrupts(e, m.returns, off, were)
 	default:
-		return m.like(e, m.detour, off, were)
+		return m.interrupts(e, m.detour, off, were)
 	}
 	return nil
 }
 
-// sees compares the instruction pointer of a handler with the one that it is to find.
+// sees compares the instruction pointer that a handler sees with the right one.
 func (m *handlerContext) sees(e *traces.Event) *traces.Finding {
 	for _, f := range m.finds {
 		if f.probe != e.A {
@@ -85,8 +85,8 @@ func (m *handlerContext) sees(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// like compares interrupts with the rule: off, or else as they were.
-func (m *handlerContext) like(e *traces.Event, rule, off, were bool) *traces.Finding {
+// interrupts compares the interrupt flag with the rule: off, or otherwise as they were.
+func (m *handlerContext) interrupts(e *traces.Event, rule, off, were bool) *traces.Finding {
 	switch {
 	case rule && !off:
 		return found(e, 0, "runs a handler of probe %d with interrupts on; in this edition they are off there", e.A)
@@ -98,8 +98,7 @@ func (m *handlerContext) like(e *traces.Event, rule, off, were bool) *traces.Fin
 	return nil
 }
 
-// inBreakpoint reports whether the innermost trap of a task is that of a breakpoint or
-// of a step, in the kernel.
+// inBreakpoint reports whether the innermost trap of a task is that of a breakpoint or of a step, in the kernel.
 func (m *handlerContext) inBreakpoint(task uint8) bool {
 	open := *m.scene.frames.of(task)
 	if len(open) == 0 {

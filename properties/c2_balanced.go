@@ -7,11 +7,11 @@ import (
 	"kpsim/traces"
 )
 
-// Balanced is property C2: what a routine must leave as it was.
+// Balanced is property C2: a routine must leave some state as it found it.
 //
-// Based on: Tilted, which the machine emits at the end of a trap's handler, of what text
-// has called, of a work, and of a call of the API; and Uneven, which a kernel's own engine
-// emits when a function has returned to code that isn't the kernel's.
+// Based on: Tilted, which the machine emits at the end of a trap's handler, of a function called from text, of a
+// work, and of a call of the API; and Uneven, which a kernel's own engine emits when a function has returned to code
+// that isn't the kernel's.
 var Balanced = Property{
 	ID:   "C2",
 	Name: "balanced",
@@ -25,7 +25,7 @@ var Balanced = Property{
 // balanced knows the one trap that may leave preemption off: that of a jprobe, whose
 // entry runs until the trap of jprobe_return.
 type balanced struct {
-	jumps [tasksMax]int8 // by task: what the trap under way may add to the count
+	jumps [tasksMax]int8 // by task: how much the trap under way may add to the count
 }
 
 func (m *balanced) Reset() { clear(m.jumps[:]) }

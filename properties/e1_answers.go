@@ -8,21 +8,21 @@ import (
 	"kpsim/traces"
 )
 
-// einval is the errno of what is asked of a probe in the wrong state (spec 6.1, 6.6).
+// einval is the errno for an operation on a probe in the wrong state (spec 6.1, 6.6).
 const einval = 22
 
-// Answers is property E1: the API's answers agree with what it has done.
+// Answers is property E1: the API's answers agree with its effects.
 //
-// Based on: the API calls against each other; Fits, what the scenario says of a place; the
-// kernel's lines against the writes of kprobes/enabled and of the sysctl (spec 7.2, 7.3).
+// Based on: the API calls against each other; Fits, the scenario's statement about a place; the kernel's lines
+// against the writes of kprobes/enabled and of the sysctl (spec 7.2, 7.3).
 var Answers = Property{
 	ID:   "E1",
 	Name: "answers",
-	Says: "Registering a probe that is registered, and unregistering, enabling or disabling one that isn't, is " +
-		"refused; unregistering or disabling one that is succeeds, and registering one that isn't is " +
-		"answered as its place asks for. What is refused for its state is refused with EINVAL. Writing " +
-		"kprobes/enabled or the sysctl prints what was changed, and nothing if nothing was; probes fail to " +
-		"be armed at sites of ftrace only.",
+	Says: "Registering a registered probe, and unregistering, enabling or disabling an unregistered one, is " +
+		"refused; unregistering or disabling a registered one succeeds, and registering an unregistered one is " +
+		"answered as its place requires. A refusal because of a probe's state is EINVAL. Writing kprobes/enabled " +
+		"or the sysctl prints the change, and nothing if there is none; probes fail to be armed only at sites of " +
+		"ftrace.",
 	Kinds: []traces.Kind{smpev.Image, kpev.ApiEnter, kpev.ApiReturn, kpev.Fits, kpev.Enabled, kpev.Sysctl, kpev.Printk},
 	Reads: []traces.Kind{smpev.Image, kpev.ApiEnter},
 	New:   func(s *Scene) Monitor { return &answers{scene: s} },
@@ -51,17 +51,17 @@ type answers struct {
 	files [2]written // kprobes/enabled, the sysctl
 }
 
-// A fit is what registering a probe must answer: errno, or else other, unless that is 0.
+// A fit is the answer that registering a probe must give: errno, or other, unless that is 0.
 type fit struct{ probe, errno, other uint64 }
 
 // written is what is known about a switch, and about the writes in progress.
 type written struct {
 	busy   int
 	lone   bool // the write in progress is overlapped by none
-	on     bool // what it writes
-	prints bool // it has printed what it has changed
+	on     bool // the value written
+	prints bool // it has printed its change
 	known  bool // value is certain
-	value  bool // what was written last
+	value  bool // the last value written
 }
 
 func (m *answers) Reset() { m.fits, m.files = m.fits[:0], [2]written{} }
@@ -95,7 +95,8 @@ func (m *answers) Event(e *traces.Event) *traces.Finding {
 			e.C, does, e.B, einval)
 	case c.was == regNo && e.A == kpev.Register:
 		return m.registered(e)
-	case c.was == regYes && e.A == kpev.Register && e.C != einval && m.fit(e.B) >= 0: // else its module may have gone
+	// otherwise its module may have gone
+	case c.was == regYes && e.A == kpev.Register && e.C != einval && m.fit(e.B) >= 0:
 		return found(e, 0, "answers errno %d to register of probe %d, which is registered: it must be %d", e.C, e.B,
 			einval)
 	case c.was == regYes && (e.A == kpev.Unregister || e.A == kpev.Disable) && e.C != 0:
@@ -104,7 +105,7 @@ func (m *answers) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// fit returns the index of what is known about a probe's place, -1: nothing.
+// fit returns the index of the fit of a probe's place, -1 if there is none.
 func (m *answers) fit(probe uint64) int {
 	return slices.IndexFunc(m.fits, func(f fit) bool { return f.probe == probe })
 }

@@ -10,8 +10,8 @@ package properties
 var Linearizable = Property{
 	ID:   "E2",
 	Name: "linearizable",
-	Says: "There is an order of all calls of the API and writes of the switches, each between its beginning and its " +
-		"return, in which a sequential kprobes answers what they answered and comes to be as it is at the end.",
+	Says: "There is an order of all calls of the API and writes of the switches, each between its beginning and " +
+		"its return, in which a sequential kprobes gives the same answers and ends in the same state.",
 	New:   func(*Scene) Monitor { return new(progress) },
 	Alone: true,
 }

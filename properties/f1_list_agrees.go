@@ -10,15 +10,15 @@ import (
 
 // ListAgrees is property F1: kprobes/list tells its readers the truth (spec 7.1).
 //
-// Based on: Listed, the lines of kprobes/list, against the text, the API calls and
-// Kind; and Carries, what a reader would find in the midst of a run, against the calls.
+// Based on: Listed, the lines of kprobes/list, against the text, the API calls and Kind; and Carries, what a reader
+// would find in the midst of a run, against the calls.
 var ListAgrees = Property{
 	ID:   "F1",
 	Name: "list-agrees",
-	Says: "A probe is listed when register has answered 0, until it is unregistered, and not longer; at the end " +
-		"of a run kprobes/list has a line for each probe that is registered, with its letter, its address " +
-		"and its tags, and when all work is done [OPTIMIZED] is on a jump, other lines of what isn't " +
-		"disabled on a breakpoint, and what isn't armed on the original text.",
+	Says: "A probe is listed from when register has answered 0 until it is unregistered; at the end of a run " +
+		"kprobes/list has a line for each registered probe, with its letter, its address and its tags, and when " +
+		"all work is done [OPTIMIZED] is on a jump, other enabled lines on a breakpoint, and lines that aren't " +
+		"armed on the original text.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
 		kpev.Enabled, kpev.Printk, kpev.Listed, kpev.Carries,
@@ -33,10 +33,10 @@ type listAgrees struct {
 	scene   *Scene
 	read    bool // the file was
 	lines   []listedLine
-	retired []span // text of modules that has gone, or is about to
+	retired []span // text of modules that are unloaded, or about to be
 
-	carriesKnown bool     // the engine has reported what it carries
-	carried      []uint64 // the probes that it carried when its mutex was let go last
+	carriesKnown bool     // the engine has reported the probes that it carries
+	carried      []uint64 // the probes that it carried when its mutex was last released
 }
 
 type listedLine struct {
@@ -71,8 +71,8 @@ func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// answered judges what is known when a call has returned: a probe whose registration is
-// known has been in that state since the engine's mutex was let go last.
+// answered judges by the calls that have returned: a probe whose registration is known has been in that state since
+// the engine's mutex was last released.
 func (m *listAgrees) answered(e *traces.Event) *traces.Finding {
 	if !m.carriesKnown {
 		return nil
@@ -175,7 +175,7 @@ func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
 	case l.tags&kpev.TagGone != 0 || in(s.dying, l.addr) != nil:
 		return nil
 	}
-	var all uint64 = kpev.TagDisabled // what all lines of the address have in common
+	var all uint64 = kpev.TagDisabled // the tags that all lines of the address share
 	for _, o := range m.lines {
 		if o.addr == l.addr && o.tags&(kpev.TagDisabled|kpev.TagGone) == 0 {
 			all = 0

@@ -11,7 +11,7 @@ type frame struct {
 	seq        uint32 `state:"ordinal vector: compared only, and of a breakpoint's frame only"` // of its event
 	user       bool   // user mode has taken it
 	claims     int
-	owner      uint64 // of the last claim
+	owner      uint64 // from the last claim
 	before     uint64 // the owner of the claim before
 }
 

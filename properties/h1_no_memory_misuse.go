@@ -11,8 +11,8 @@ import (
 var NoMemoryMisuse = Property{
 	ID:   "H1",
 	Name: "no-memory-misuse",
-	Says: "No freed memory is accessed, nor user space, nor another task's stack where a call has returned; no " +
-		"access goes past the end of what was allocated, and memory is freed once.",
+	Says: "No freed memory is accessed, nor user space, nor the stack of another task's returned call; no access " +
+		"goes past the end of an allocation, and memory is freed once.",
 	Kinds: []traces.Kind{linuxev.Heap},
 	New:   func(*Scene) Monitor { return new(noMemoryMisuse) },
 	Alone: true,

@@ -7,18 +7,17 @@ import (
 
 // NoLeak is property H2: what kmemleak finds.
 //
-// Based on: Heap. An engine emits a leak when a run has ended, for memory that nothing
-// of it can free any more.
+// Based on: Heap. An engine emits a leak when a run has ended, for memory that it can't free any more.
 var NoLeak = Property{
 	ID:    "H2",
 	Name:  "no-leak",
-	Says:  "What was allocated for a probe is freed after the probe was unregistered.",
+	Says:  "Memory allocated for a probe is freed after the probe was unregistered.",
 	Kinds: []traces.Kind{linuxev.Heap},
 	New:   func(*Scene) Monitor { return new(noLeak) },
 	Alone: true, // leaks are no CPU's
 }
 
-// noLeak remembers the first leak: the engine tells of it after the last step.
+// noLeak remembers the first leak: the engine reports it after the last step.
 type noLeak struct{ at, size uint64 }
 
 func (m *noLeak) Reset() { *m = noLeak{} }

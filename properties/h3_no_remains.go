@@ -5,22 +5,20 @@ import (
 	"kpsim/traces"
 )
 
-// NoRemains is property H3: the tables of an engine when no work is left.
+// NoRemains is property H3: an engine's tables are empty when no work is left.
 //
-// Based on: Remains, which an engine emits when a run has ended, and the machine for what
-// tasks count.
+// Based on: Remains, which an engine emits when a run has ended, and the machine for the counts of tasks.
 var NoRemains = Property{
 	ID:   "H3",
 	Name: "no-remains",
-	Says: "When all work is done each point of the table stands for a probe, ftrace calls from points only, as many " +
-		"slots are in use as points have one, no call is in flight, and no CPU counts preempt_disable or " +
-		"runs a handler.",
+	Says: "When all work is done each point of the table has a probe, ftrace calls from points only, as many slots " +
+		"are in use as points have one, no call is in flight, and no CPU counts preempt_disable or runs a handler.",
 	Kinds: []traces.Kind{linuxev.Remains},
 	New:   func(*Scene) Monitor { return new(noRemains) },
 	Alone: true, // remains are no CPU's
 }
 
-// noRemains remembers the first: the engine tells of it after the last step.
+// noRemains remembers the first remains: the engine reports them after the last step.
 type noRemains struct{ what, n, m uint64 }
 
 func (m *noRemains) Reset() { *m = noRemains{} }

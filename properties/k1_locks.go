@@ -8,13 +8,13 @@ import (
 
 // Locks is property K1: what lockdep checks.
 //
-// Based on: Lock, Unlock, MightSleep, and Foreign for what an engine's own lock owns.
+// Based on: Lock, Unlock, MightSleep, and Foreign for state that an engine's own lock owns.
 var Locks = Property{
 	ID:   "K1",
 	Name: "locks",
-	Says: "A lock is taken once and released by its owner, locks are taken and waits are begun in one order, " +
-		"what a lock protects is touched by who holds it, no interrupt takes what it may have interrupted " +
-		"the holder of, and nothing that may sleep is called where sleeping is forbidden.",
+	Says: "A lock is taken once and released by its owner, locks and waits have one order, state under a lock is " +
+		"touched only by its holder, no interrupt takes a lock whose holder it may have interrupted, and no " +
+		"function that may sleep is called where sleeping is forbidden.",
 	Kinds: []traces.Kind{
 		smpev.Lock, smpev.Unlock, smpev.MightSleep, kpev.Foreign,
 	},

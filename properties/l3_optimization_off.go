@@ -14,8 +14,8 @@ import (
 var OptimizationOff = Property{
 	ID:   "L3",
 	Name: "optimization-off",
-	Says: "From when kprobes-optimization = 0 has returned until somebody writes 1, no jump stands where a probe is " +
-		"registered, and none is written there.",
+	Says: "From when a write of 0 to kprobes-optimization returns until a write of 1 begins, no registered probe " +
+		"has a jump, and none is written.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl,
 	},

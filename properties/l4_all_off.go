@@ -13,8 +13,8 @@ import (
 var AllOff = Property{
 	ID:   "L4",
 	Name: "all-off",
-	Says: "From when kprobes/enabled = 0 has returned until somebody writes 1, neither a breakpoint nor a jump " +
-		"stands where a probe is registered, and none is written there.",
+	Says: "From when a write of 0 to kprobes/enabled returns until a write of 1 begins, no registered probe has a " +
+		"breakpoint or a jump, and none is written.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Enabled,
 	},
@@ -26,7 +26,7 @@ var AllOff = Property{
 type allOff struct {
 	scene *Scene
 	under int   // writes in progress
-	task  uint8 // of the only write
+	task  uint8 // the task of the only write
 	alone bool  // it is a write of 0 that no other has overlapped
 	off   bool  // certainly
 }

@@ -8,20 +8,20 @@ import (
 	"kpsim/traces"
 )
 
-// ModuleHolds is property M1: what may keep a module loaded. A probe holds its module while it is
-// being registered, and in old kernels until it is unregistered. A hold that no probe accounts
-// for was never dropped, and that module can't be unloaded any more. M1 also checks the answers
-// of insmod and rmmod. While no such call for a module is under way, the number of calls that
-// succeeded says whether it is loaded; a call that overlaps no other must answer accordingly.
+// ModuleHolds is property M1: what may keep a module loaded. A probe holds its module while it is being registered,
+// and in old kernels until it is unregistered. A hold that no probe accounts for was never dropped, and that module
+// can't be unloaded any more. M1 also checks the answers of insmod and rmmod. While no such call for a module is
+// under way, the number of calls that succeeded says whether it is loaded; a call that overlaps no other must answer
+// accordingly.
 //
-// Based on: Denies (rmmod has found the module held) and Holds (what is left at the end), against
-// the API calls; Asked, the calls of insmod and rmmod against each other.
+// Based on: Denies (rmmod has found the module held) and Holds (the holds left at the end), against the API calls;
+// Asked, the calls of insmod and rmmod against each other.
 var ModuleHolds = Property{
 	ID:   "M1",
 	Name: "module-holds",
-	Says: "rmmod is refused only while the module's load, or a call of the API, or in editions that have it a " +
-		"probe that is registered in the module, holds it; when all work is done nobody else does. Insmod " +
-		"and rmmod answer by whether the module is there.",
+	Says: "rmmod is refused only while the module's load, a call of the API or, in some editions, a probe " +
+		"registered in the module holds it; when all work is done nothing else does. The answers of insmod and " +
+		"rmmod agree with whether the module is loaded.",
 	Kinds: []traces.Kind{
 		smpev.Module, smpev.Denies, smpev.Holds, smpev.Asked, kpev.Keeps, kpev.ApiEnter, kpev.ApiReturn,
 	},
@@ -32,18 +32,18 @@ var ModuleHolds = Property{
 
 type moduleHolds struct {
 	scene    *Scene
-	sections []span `state:"boot"` // what is the number of the module
+	sections []span `state:"boot"` // what is the module's number
 	keeps    bool   `state:"boot"` // probes hold their modules until they are unregistered
 	held     int    // the number of a module that is held at the end for no probe's sake, and 1
 	n, most  uint64 // how many hold it, and how many may
 	presence []presence
 }
 
-// presence is what is known of a module by what insmod and rmmod have answered.
+// presence is the knowledge about a module, from the answers of insmod and rmmod.
 type presence struct {
 	module uint64
-	there  int  // 1 if it is there, 0 if not, by the calls that have ended
-	calls  int  // that are under way
+	there  int  // 1 if it is loaded, 0 if not, by the calls that have ended
+	calls  int  // calls under way
 	mixed  bool // one of them has overlapped another
 }
 
@@ -170,9 +170,8 @@ func (m *moduleHolds) End(drained bool) *traces.Finding {
 	return atEnd(m.at(module), "module %d is held %d times, and %d probes in it may hold it", module, m.n, m.most)
 }
 
-// holdTouches: a refusal is judged by the calls that are under way and the probes that are
-// registered. An object is a probe, what all calls have in common, or what insmod and rmmod
-// of a module have.
+// holdTouches: a refusal is judged by the calls that are under way and the probes that are registered. An object is a
+// probe, the state shared by all calls, or that of a module's insmod and rmmod.
 func holdTouches(t *Touched, e *traces.Event) {
 	const calls, asks = 1 << 43, 1 << 42
 	switch e.Kind {

@@ -17,19 +17,19 @@ type Monitors struct {
 	awake  bool // they also get irrelevant events
 
 	pass   Set      // a run goes on after a finding of these
-	muted  Set      // those of them that were broken in this run
+	muted  Set      // those of pass that were broken in this run
 	broken []Broken // their findings, in order
 }
 
 // heard lists the receivers of a kind of event.
 type heard struct {
 	ms      *Monitors
-	take    func(s *Scene, e *traces.Event) (dull bool) // the scene, first; nil: they say nothing to it
+	take    func(s *Scene, e *traces.Event) (dull bool) // the scene gets them first; nil: they don't concern it
 	members []member
-	sink    traces.Sink // of a log
+	sink    traces.Sink // a log's
 }
 
-// A sole monitor gets all events of a kind, which say nothing to the scene.
+// A sole monitor gets all events of a kind, which don't concern the scene.
 type sole struct {
 	ms *Monitors
 	*member
@@ -118,8 +118,8 @@ func (ms *Monitors) Reset() {
 	}
 }
 
-// SameText says, right after Reset, that the run has the same text as the last one, and
-// that its Loads won't be sent.
+// SameText declares, right after Reset, that the run has the same text as the last one, and that its Loads won't be
+// sent.
 func (ms *Monitors) SameText() { ms.scene.text.again() }
 
 // Subscribe makes them sinks of a log.

@@ -15,9 +15,9 @@ import (
 var OptimizedAgain = Property{
 	ID:   "P2",
 	Name: "optimized-again",
-	Says: "When all work is done a probe that was a jump before, or that the rules make one, is one, unless it " +
-		"or its address' other probes forbid it, another is registered in its region and may be enabled, " +
-		"what else is patched jumps into its region, or a switch is off.",
+	Says: "When all work is done, a probe that had a jump, or that the rules optimize, has one, unless it or " +
+		"another probe at its address forbids it, another probe in its region may be enabled, other patched code " +
+		"jumps into its region, or a switch is off.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
 		kpev.Enabled, kpev.Printk, kpev.Sysctl, kpev.NoJump, kpev.Fits,
@@ -36,15 +36,15 @@ type optimizedAgain struct {
 	scene *Scene
 	jumps []jumpWith
 	all   []uint64 // where a jump was declared, a probe's or not
-	fits  []uint64 // probes of which the scenario says that the rules make them jumps
+	fits  []uint64 // probes that the rules make jumps, according to the scenario
 	never []uint64 // the probes that rule out a jump, disabled or not
 	zeros int      // writes of 0 to the sysctl begun so far
 	ones  []one
 	maybe bool // it may be 0
 }
 
-// A jumpWith is a jump that was declared at an address, and a probe that was certainly
-// registered there then. A probe that wasn't may be the one that rules out a jump.
+// A jumpWith is a jump that was declared at an address, and a probe that was certainly registered there then. A probe
+// that wasn't may be the one that rules out a jump.
 type jumpWith struct{ addr, probe uint64 }
 
 // A one is a write of 1 in progress.
@@ -162,7 +162,7 @@ func (m *optimizedAgain) forbidden(addr uint64) bool {
 		region += x.len()
 	}
 	for _, at := range m.all {
-		// the rules take the end for a part of it
+		// the rules count the end as part of it
 		if to := m.target(at); at != addr && addr < to && to <= addr+jumpLen {
 			return true
 		}
@@ -179,7 +179,7 @@ func (m *optimizedAgain) forbidden(addr uint64) bool {
 	return false
 }
 
-// target is where the jump that stands at an address leads, 0 if none stands there.
+// target is the target of the jump at an address, 0 if there is no jump.
 func (m *optimizedAgain) target(at uint64) uint64 {
 	if mem, _ := m.scene.text.word(at); byte(mem) == jump {
 		return at + jumpLen + uint64(int64(int32(mem>>8)))

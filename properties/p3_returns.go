@@ -21,13 +21,13 @@ import (
 var Returns = Property{
 	ID:   "P3",
 	Name: "returns",
-	Says: "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 " +
-		"times for each task there is and for each such call that has begun since, or was under way.",
+	Says: "A call of the API, or a write of a switch, returns before every task has had a CPU and given it up 60 " +
+		"times for each task and for each such call that has begun since, or was under way.",
 	Kinds: []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn,
 		kpev.Sysctl, kpev.Enabled},
 	Reads: []traces.Kind{smpev.Trap, smpev.Return},
 	New:   func(s *Scene) Monitor { return &returns{scene: s} },
-	Alone: true, // see there
+	Alone: true, // see type returns
 }
 
 // roundsEach is the bound. The longest part of a call is a run of the optimizer, which
@@ -42,17 +42,16 @@ var Returns = Property{
 // 6.8.
 const roundsEach = 60
 
-// The order of two events may make a difference of a round. Searches that skip orders,
-// and proofs, claim nothing about this property; its findings in their runs are still
-// true. The memory of returns isn't part of a state (the tags of its fields): otherwise no two
-// states would be equal.
+// The order of two events may make a difference of a round. Searches that skip orders, and proofs, claim nothing
+// about this property; its findings in their runs are still true. The memory of returns isn't part of a state (the
+// tags of its fields): otherwise no two states would be equal.
 type returns struct {
 	scene *Scene
 	wants tasks `state:"skip: a proof claims nothing of it"` // the tasks that have a CPU, or want one
-	// those that had or wanted one when the round began and haven't given it up
+	// tasks that had or wanted a CPU when the round began and haven't given it up
 	left tasks `state:"skip: a proof claims nothing of it"`
 	due  tasks `state:"skip: a proof claims nothing of it"` // the tasks that a timer is to wake
-	// those of them, at the beginning of the round, that haven't been woken
+	// those of due at the beginning of the round that haven't been woken
 	still  tasks     `state:"skip: a proof claims nothing of it"`
 	seen   tasks     `state:"skip: a proof claims nothing of it"` // the tasks that have ever wanted a CPU
 	many   uint32    `state:"skip: a proof claims nothing of it"` // the number of seen
@@ -66,7 +65,7 @@ type returns struct {
 type lasting struct {
 	task          uint8
 	kind          traces.Kind // of the event that it began with
-	what, about   uint64      // of the API: which call, of which probe
+	what, about   uint64      // for the API: the call, and the probe
 	rounds, begun uint32      // when it began
 	others        uint32      // calls in progress then
 }

@@ -17,7 +17,7 @@ import (
 var Unoptimized = Property{
 	ID:   "P4",
 	Name: "unoptimized",
-	Says: "When all work is done no jump stands at an address whose probes are all disabled, or of which one has a " +
+	Says: "When all work is done, no jump is at an address whose probes are all disabled, or where one has a " +
 		"post_handler or is a jprobe, nor over another enabled probe.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
@@ -26,7 +26,7 @@ var Unoptimized = Property{
 	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter,
 		kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &unoptimized{scene: s} },
-	Touches: againTouches, // the same is looked at, at the end
+	Touches: againTouches, // it reads the same state at the end
 }
 
 type unoptimized struct {

@@ -7,15 +7,14 @@ import (
 	"kpsim/traces"
 )
 
-// NoStall is property P5: a grace period ends in time. How long it may last is what the
-// scenario says (machine(stall = N)); where it says nothing the kernel reports nothing,
-// and this property can't break.
+// NoStall is property P5: a grace period ends in time. The scenario sets the limit (machine(stall = N)); without it
+// the kernel reports nothing, and this property can't break.
 //
 // Based on: GPStall.
 var NoStall = Property{
 	ID:    "P5",
 	Name:  "no-stall",
-	Says:  "The kernel reports no grace period as stalled, where the scenario says after how long it does.",
+	Says:  "The kernel reports no grace period as stalled, if the scenario sets the time after which it does.",
 	Kinds: []traces.Kind{smpev.GPStall},
 	New:   func(*Scene) Monitor { return new(noStall) },
 	Alone: true,

@@ -14,7 +14,7 @@ const (
 	regYes                // register has returned 0
 )
 
-// A probe is what its API calls say about it.
+// A probe is the state of a probe, known from its API calls.
 type probe struct {
 	id, addr uint64
 	reg      uint8
@@ -51,24 +51,24 @@ type call struct {
 type probes struct {
 	list  []probe
 	calls []call
-	kinds []kindOf // of those that aren't plain kprobes
+	kinds []kindOf // of probes other than plain kprobes
 
-	last ended // of the last ApiReturn
+	last ended // from the last ApiReturn
 
 	file enabledFile
 }
 
-// An enabledFile is what is known about kprobes/enabled.
+// An enabledFile is the knowledge about kprobes/enabled.
 type enabledFile struct {
 	off    bool      // it may be 0
 	busy   uint32    // writes in progress
-	wrote  [2]bool   // of these and the ones that they overlapped: is one of them of 0, is one of 1
+	wrote  [2]bool   // among these and the ones that they overlapped: is one of them of 0, is one of 1
 	prints kpev.Line // the last line that one of these printed about the switch; 0: none
 	failed []uint64  // addresses that one of these may have failed to arm, by the lines before that one
-	vain   []uint64  // addresses that the last write of 1 may have failed to arm: the kernel has said so
+	vain   []uint64  // addresses that the last write of 1 may have failed to arm, by the kernel's line
 }
 
-// ended is what is known about a call that has returned.
+// ended is the knowledge about a call that has returned.
 type ended struct {
 	was  uint8 // the registration when it began
 	lone bool  // no other call for its probe overlapped it, nor one of its own task, as in an array
@@ -77,7 +77,7 @@ type ended struct {
 // A kindOf is what the head of the log says about a probe.
 type kindOf struct{ probe, kind, about uint64 }
 
-// The facts that Kind tells about a probe.
+// The facts that Kind reports about a probe.
 const (
 	aboutDisabled = kpev.IsDisabled
 	aboutEntry    = kpev.HasEntry
@@ -137,10 +137,9 @@ func (ps *probes) arms(addr uint64) bool {
 	return !ps.file.off && !slices.Contains(ps.file.vain, addr)
 }
 
-// printed handles a line of the kernel's log. Where a write of 1 fails for some probes these
-// stay as they are, enabled but not armed, until a write fails for none: to enable such a
-// probe once more does nothing. Only ftrace refuses to arm. A line that doesn't say which
-// probes it is about may be about each that is, or may be, registered at one of its sites.
+// printed handles a line of the kernel's log. Where a write of 1 fails for some probes, these stay enabled but not
+// armed, until a write fails for none: to enable such a probe once more does nothing. Only ftrace refuses to arm. A
+// line that doesn't name its probes may be about each that is, or may be, registered at one of ftrace's sites.
 func (ps *probes) printed(e *traces.Event, sites images) {
 	w, line := &ps.file, kpev.Line(e.A)
 	if w.busy == 0 {
@@ -220,7 +219,7 @@ func (ps *probes) event(e *traces.Event) int {
 	return -1
 }
 
-// freed notes that a module's text is gone: its probes are never armed again.
+// freed records that a module's text is unloaded: its probes are never armed again.
 func (ps *probes) freed(addr, size uint64) {
 	for i := range ps.list {
 		if p := &ps.list[i]; p.addr-addr < size {

@@ -122,7 +122,7 @@ func (t *Touched) failures(e *traces.Event) {
 // theSwitch is the object of kprobes/enabled.
 const theSwitch = 1 << 42
 
-// OfKernel reports whether a kernel's own engine alone emits what the property needs.
+// OfKernel reports whether only a kernel's own engine emits the events that the property needs.
 func (p *Property) OfKernel() bool {
 	other := func(k traces.Kind) bool { return k < linuxev.Warn || k > linuxev.Heap }
 	return len(p.Kinds) > 0 && !slices.ContainsFunc(p.Kinds, other)
@@ -140,7 +140,7 @@ type Monitor interface {
 	// Reset forgets the last run. It keeps the memory and doesn't allocate.
 	Reset()
 
-	// End is called after the last event of a run that no finding ended. drained says
-	// that everything has ended: all programs have finished and no work is left.
+	// End is called after the last event of a run that no finding ended. drained: all programs have finished and no
+	// work is left.
 	End(drained bool) *traces.Finding
 }

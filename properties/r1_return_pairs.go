@@ -16,8 +16,8 @@ import (
 var ReturnPairs = Property{
 	ID:   "R1",
 	Name: "return-pairs",
-	Says: "A return probe's handler runs once for each call that its entry_handler has let pass, where that call " +
-		"returns, and is told the address that it returns to.",
+	Says: "A return probe's handler runs once for each call that its entry_handler has accepted, where that call " +
+		"returns, and gets the address that it returns to.",
 	Kinds: []traces.Kind{
 		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoPre,
 		kpev.RetEntry, kpev.RetLeft, kpev.RetReturn, kpev.Hooked, kpev.Trampoline, kpev.Returner,

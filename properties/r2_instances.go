@@ -15,10 +15,10 @@ import (
 var Instances = Property{
 	ID:   "R2",
 	Name: "instances",
-	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of " +
-		"calls; a return probe has as many as it asks for; a call is missed only if none was free; each is " +
-		"freed when no call has it, and when all work is done none is left of a return probe that is gone, " +
-		"nor what they belong to.",
+	Says: "An instance of a return probe belongs to one call at a time, is returned once, and is then in no list " +
+		"of calls; a return probe has as many as it asks for; a call is missed only if none was free; each is " +
+		"freed when no call has it, and when all work is done a return probe that is gone has no instance and no " +
+		"holder left.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut,
 		kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree,
@@ -61,10 +61,9 @@ type holder struct {
 	counts    bool // its references are counted: the last one frees it
 }
 
-// A seeker is a call that looks for a free instance. It may find none although one is free
-// all the time: if another call gives one back meanwhile, it may come to where the seeker
-// has looked before, while another leaves where it hasn't. So what is claimed is less: the
-// miss is wrong if instances were free when it began, no other was on its way back, and
+// A seeker is a call that looks for a free instance. It may find none although one is free all the time: another call
+// may return one to a place that the seeker has passed, while a third takes one from a place that it hasn't reached.
+// So the claim is weaker: the miss is wrong if instances were free when it began, no other was on its way back, and
 // not all were taken meanwhile.
 type seeker struct {
 	task, depth uint8
@@ -170,7 +169,7 @@ func (m *instances) seeks(e *traces.Event) {
 	m.seeking = append(m.seeking, s)
 }
 
-// sought takes down that an instance was taken, or is on its way back.
+// sought records that an instance was taken, or is on its way back.
 func (m *instances) sought(e *traces.Event) {
 	switch e.Kind {
 	case kpev.InstanceGet:
@@ -184,8 +183,8 @@ func (m *instances) sought(e *traces.Event) {
 	}
 }
 
-// ends returns the newest call of a task that looks for an instance of a probe, and
-// forgets it, as well as those that an end of their task has left.
+// ends returns the newest call of a task that looks for an instance of a probe, and forgets it, together with those
+// that were under way when their task ended.
 func (m *instances) ends(task uint8, probe uint64) (s seeker, ok bool) {
 	for k := len(m.seeking) - 1; k >= 0; k-- {
 		if s = m.seeking[k]; s.task == task && s.probe == probe {
@@ -215,8 +214,7 @@ func (m *instances) misses(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// registered judges a return probe that is registered now: it has as many instances as it has
-// asked for.
+// registered judges a return probe that has just been registered: it has as many instances as it asked for.
 func (m *instances) registered(e *traces.Event) *traces.Finding {
 	k := slices.IndexFunc(m.asked, func(a asked) bool { return a.probe == e.B })
 	if c := &m.scene.probes.last; k < 0 || e.A != kpev.Register || e.C != 0 || m.scene.called.place < 0 || !c.lone {
@@ -225,7 +223,7 @@ func (m *instances) registered(e *traces.Event) *traces.Finding {
 	var has, holder uint64
 	for k := range m.list {
 		if i := &m.list[k]; i.probe == e.B {
-			if holder != i.holder { // of the last registration
+			if holder != i.holder { // from the last registration
 				has, holder = 0, i.holder
 			}
 			has++
@@ -295,9 +293,8 @@ func (m *instances) holder(id uint64) *holder {
 	return nil
 }
 
-// instanceTouches: an object is an instance, or what instances belong to, or a probe: a
-// miss is judged by where its instances are. At the end the state of each counts, and
-// which calls have returned, in any order.
+// instanceTouches: an object is an instance, or an instance's owner, or a probe: a miss is judged by where its
+// instances are. At the end the state of each counts, and which calls have returned, in any order.
 func instanceTouches(t *Touched, e *traces.Event) {
 	const holders = 1 << 40
 	switch e.Kind {

@@ -14,8 +14,8 @@ import (
 var NoUseAfterFree = Property{
 	ID:   "S1",
 	Name: "no-use-after-free",
-	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out, nor uses a module that " +
-		"is gone; each is taken back once, and none is left behind.",
+	Says: "No CPU runs in, or will return to, a slot or a detour that isn't allocated, nor uses an unloaded " +
+		"module; each is freed once, and none is leaked.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Retire, smpev.Trap, smpev.Return,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Contexts,
@@ -81,7 +81,7 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 		}
 	case smpev.Return:
 		if interrupt(e.A) {
-			return nil // it may return to where it was taken: the next Exec checks, or the Free in between has
+			return nil // it may return to where it was taken: the next Exec, or a Free in between, checks it
 		}
 		if s := in(m.freed, e.B); s != nil && !m.has(e.B) {
 			return found(e, e.B, "returns from the %s to %#x, in the freed %s at %#x", smpev.Vector(e.A), e.B, s,
@@ -154,8 +154,8 @@ func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
 	m.freed = append(m.freed, x)
 	s := &m.freed[len(m.freed)-1]
 
-	// An interrupt returns to where it was taken, however long its task was preempted.
-	// A handler of an exception may still change the return address.
+	// An interrupt returns to where it was taken, however long its task was preempted. A handler of an exception may
+	// still change the return address.
 	for t := range m.scene.frames.tasks {
 		for _, f := range m.scene.frames.tasks[t] {
 			if (f.vector == smpev.VecNMI || f.vector >= 32) && s.has(f.ip) {

@@ -23,11 +23,11 @@ type Scene struct {
 	handed []span        // slots and detours that are allocated
 	lately int           `state:"skip: which of them was run in last: where to look first"`
 	dying  []span        // sections of modules that are about to go: their text isn't restored
-	debug  []uint64      // where a debugger's breakpoints stand
+	debug  []uint64      // the addresses of a debugger's breakpoints
 
-	claimed *frame `state:"skip: of the event under way"` // of a Claim: its trap, or nil
-	popped  *frame `state:"skip: of the event under way"` // of a Return: the trap that it ends, or nil
-	called  called `state:"skip: of the event under way"` // of ApiEnter and ApiReturn
+	claimed *frame `state:"skip: of the event under way"` // for a Claim: its trap, or nil
+	popped  *frame `state:"skip: of the event under way"` // for a Return: the trap that it ends, or nil
+	called  called `state:"skip: of the event under way"` // for ApiEnter and ApiReturn
 }
 
 // called is the subject of an API call.
@@ -45,8 +45,8 @@ func (s *Scene) reset() {
 	s.handed, s.dying, s.debug = s.handed[:0], s.dying[:0], s.debug[:0]
 }
 
-// takes are what handles the events of each kind that say something to a scene. They
-// report whether an event is irrelevant: whether it can't mean anything to a monitor.
+// takes has the scene's handlers, by kind. They report whether an event is irrelevant: whether it can't mean anything
+// to a monitor.
 var takes = map[traces.Kind]func(s *Scene, e *traces.Event) (dull bool){
 	smpev.Exec:       (*Scene).exec,
 	smpev.TextStore:  (*Scene).store,

@@ -7,7 +7,7 @@ import (
 
 // WholeInstructions is property T1: a CPU never runs a blend of two instructions.
 //
-// Based on: what T2 is based on, and TextStore since Alloc for slots and detours.
+// Based on: the events of T2, and TextStore since Alloc for slots and detours.
 var WholeInstructions = Property{
 	ID:   "T1",
 	Name: "whole-instructions",

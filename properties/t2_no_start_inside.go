@@ -14,8 +14,8 @@ import (
 var NoStartInside = Property{
 	ID:   "T2",
 	Name: "no-start-inside",
-	Says: "No CPU, running or returning from a frame, begins an instruction inside another one that patched " +
-		"text holds.",
+	Says: "No CPU, running or returning from a frame, begins an instruction inside another instruction of patched " +
+		"text.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Trap, smpev.Return,
 	},
@@ -46,7 +46,7 @@ type noStartInside struct {
 	// Whether an interrupt held the CPU inside, or the CPU was just slow:
 	// the number after the event of the last store to a tail
 	stored uint32 `state:"skip: says of a finding how likely it is"`
-	kept   []kept `state:"skip: says of a finding how likely it is"` // one a task
+	kept   []kept `state:"skip: says of a finding how likely it is"` // one per task
 }
 
 // kept is the return address of a task's last interrupt during which a tail changed.
@@ -104,7 +104,7 @@ func (m *noStartInside) image(addr, size uint64) {
 	}
 	if at < 0 {
 		if size < 2 {
-			return // it has no inside
+			return // a site of one byte has no inside
 		}
 		at = len(m.sites)
 		m.sites = append(m.sites, site{addr: addr})

@@ -16,8 +16,8 @@ import (
 var TextAgrees = Property{
 	ID:   "T4",
 	Name: "text-agrees",
-	Says: "Whenever kprobe_mutex is let go each point is in a state that there is, and the text at its address " +
-		"is that state's.",
+	Says: "Whenever kprobe_mutex is released each point is in a state that exists, and the text at its address is " +
+		"that state's.",
 	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger,
 		kpev.ApiEnter,
 		kpev.State},
@@ -81,7 +81,7 @@ func (m *textAgrees) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// noSuchState says what is wrong with a state in itself, "" if nothing is.
+// noSuchState says why a state is impossible, "" if it isn't.
 func noSuchState(s uint64) string {
 	armed, jumped, marked := s&kpev.StateArmed != 0, s&kpev.StateJumped != 0, s&kpev.StateOptimized != 0
 	list := s & pointLists

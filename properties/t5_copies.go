@@ -8,16 +8,16 @@ import (
 	"kpsim/traces"
 )
 
-// Copies is property T5: what the rules say of a copy (spec 1.3, 4.2). It judges when a CPU
-// is sent there, before it runs what may be wrong.
+// Copies is property T5: the rules about a copy (spec 1.3, 4.2). It judges when a CPU is sent there, before it can
+// run a wrong copy.
 //
 // Based on: Return from a breakpoint, Load, and what TextStore left in slots and detours.
 var Copies = Property{
 	ID:   "T5",
 	Name: "copies",
-	Says: "A CPU that is sent from a breakpoint to a slot or a detour finds the instruction that was linked at " +
-		"the breakpoint, the same but for what is relative to its address, and in a detour all that a jump " +
-		"covers, and after it a jump to what follows.",
+	Says: "A CPU that is sent from a breakpoint to a slot or a detour finds a copy of the instruction linked at " +
+		"the breakpoint, identical except for operands relative to its address; a detour has copies of all " +
+		"instructions under the jump, and then a jump to the next one.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Claim, smpev.Return,
 	},
@@ -28,7 +28,7 @@ var Copies = Property{
 
 type copies struct {
 	scene *Scene
-	known map[[2]uint64]bool `state:"skip: what follows from bytes"` // of an instruction: relative
+	known map[[2]uint64]bool `state:"skip: what follows from bytes"` // by instruction: whether it is relative
 }
 
 func (m *copies) Reset()                   {}
@@ -45,10 +45,10 @@ func (m *copies) Event(e *traces.Event) *traces.Finding {
 	if memory == nil || memory.what == smpev.ModuleMem {
 		return nil
 	}
-	at := f.ip - 1 // of the breakpoint
+	at := f.ip - 1 // the breakpoint's address
 	for i := range s.images[:s.raw] {
 		if s.images[i].addr == at {
-			return nil // others patch there, too: what was linked isn't what is copied
+			return nil // others patch there, too: the copy need not equal the linked bytes
 		}
 	}
 	for d := uint64(0); ; {
@@ -116,7 +116,7 @@ func (m *copies) relative(x *insn) bool {
 	return is
 }
 
-// goesOn judges what follows the copy in a detour.
+// goesOn judges the bytes after the copy in a detour.
 func (m *copies) goesOn(e *traces.Event, to, at uint64) *traces.Finding {
 	lo, known := m.scene.text.word(at)
 	if want := jumpTo(at, to); (lo^want)&known&mask(jumpLen) != 0 {

@@ -5,7 +5,7 @@ import (
 	"kpsim/traces"
 )
 
-// The first bytes of what patching writes, and the length of a jump.
+// The first bytes that patching writes, and the length of a jump.
 var (
 	int3     = target.Arch.Breakpoint[0]
 	jump     = target.Arch.JumpByte
@@ -90,9 +90,9 @@ type text struct {
 
 const (
 	blockSize   = 64
-	chunkSize   = 8 // of a TextStore: it lies inside one aligned chunk
+	chunkSize   = 8 // a TextStore's: it lies inside one aligned chunk
 	blockChunks = blockSize / chunkSize
-	latelyBits  = 5 // of an address's place among the blocks found lately
+	latelyBits  = 5 // for the cache of blocks found lately
 )
 
 // A block is 64 aligned bytes. Its planes have a word for each chunk: bytes, and masks
@@ -100,7 +100,7 @@ const (
 type block struct {
 	base   uint64
 	stored bool                // memory may differ from the linked bytes
-	text   bool                // some of it is linked text
+	text   bool                // part of it is linked text
 	start  uint64              `state:"boot"` // bit i: a linked instruction begins at base+i
 	marks  uint64              // bit i: base+i is patched in this run, see Scene
 	which  [blockSize]uint16   `state:"boot"` // and its index in loads
@@ -181,7 +181,7 @@ func (t *text) load(e *traces.Event) {
 	}
 }
 
-// again says that this run has the text of the last one, whose Loads won't be sent.
+// again declares that this run has the text of the last one, whose Loads won't be sent.
 func (t *text) again() { t.loads.reported = t.built }
 
 // rebuild makes the blocks from the loads: adds the last load if it is the only new
@@ -256,8 +256,8 @@ func (t *text) forget(addr, size uint64) {
 	}
 }
 
-// relink resets [addr, addr+size) to the linked bytes: the text is gone, and will be
-// that when it comes again.
+// relink resets [addr, addr+size) to the linked bytes: the text is unloaded, and will have these bytes when it is
+// loaded again.
 func (t *text) relink(addr, size uint64) {
 	t.version++
 	for i := range t.blocks {

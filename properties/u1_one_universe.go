@@ -5,14 +5,13 @@ import (
 	"kpsim/traces"
 )
 
-// OneUniverse is property U1: the consistency model of live patches. In a call chain with an
-// old and a new version one would be handed data as the other one has them.
+// OneUniverse is property U1: the consistency model of live patches. If one call chain has an old and a new version,
+// one gets data in the other's form.
 //
-// A return address is what looks like one: a word of the task's stack that lies in a function,
-// and isn't its first byte. One that a return probe has replaced isn't seen. The stack is
-// searched where the call is made, by package livepatch, and not here.
+// A return address is a word of the task's stack that lies in a function, and isn't its first byte. One that a return
+// probe has replaced isn't seen. Package livepatch searches the stack when the call is made, not this one.
 //
-// Based on: LiveCall, which tells where a call goes on, and what lies on the stack then.
+// Based on: LiveCall, with the address where a call continues, and the stack's contents then.
 var OneUniverse = Property{
 	ID:    "U1",
 	Name:  "one-universe",

@@ -12,7 +12,7 @@ import (
 var Transparent = Property{
 	ID:   "X1",
 	Name: "transparent",
-	Says: "A call ends with the result, registers, flags, stack and buffers that it ends with when nothing is probed.",
+	Says: "A call ends with the same result, registers, flags, stack and buffers as without probes.",
 	Kinds: []traces.Kind{
 		smpev.Expect, smpev.CallEnd,
 	},
@@ -77,7 +77,7 @@ func (m *transparent) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// expect notes a call. Calls of a task come in their order.
+// expect records a call. A task's calls are in order.
 func (m *transparent) expect(x expected) {
 	m.at[x.task%tasksMax] = append(m.at[x.task%tasksMax], len(m.calls))
 	m.calls = append(m.calls, x)

@@ -13,8 +13,8 @@ import (
 var RightResult = Property{
 	ID:   "X2",
 	Name: "right-result",
-	Says: "What a scenario says that a call returns, that memory holds, or that register answers, is what is found, " +
-		"probed or not.",
+	Says: "The results that a scenario states, of calls, memory and registrations, are found, with and without " +
+		"probes.",
 	Kinds: []traces.Kind{
 		smpev.Want, smpev.Got,
 	},

@@ -9,7 +9,7 @@ import (
 
 // A Locator knows the names of things. The machine provides it.
 type Locator interface {
-	// Where returns where a mover stands, as in a traces.Deviation.
+	// Where returns the place of a mover, as in a traces.Deviation.
 	Where(m sim.Mover) (name string, off int, text bool)
 
 	// Alternative names alternative pick of the question. Names differ within
@@ -107,7 +107,7 @@ type Visit struct {
 	Since            int      // Occ, counted from the deviation before
 	Place            int      // equal for equal movers, kinds and places of one run
 	Alts             []string // its alternatives by name, 0 first
-	Pick             int      // the index of the one taken
+	Pick             int      // the index of the chosen one
 }
 
 // NewLabeller returns a Labeller around s.

@@ -7,27 +7,24 @@ import (
 	"kpsim/traces"
 )
 
-// Anchored replays anchors, by label and occurrence. It never panics: where the program
-// has changed since they were recorded it follows them as closely as it can, and
-// reports where it drifted.
+// Anchored replays anchors, by label and occurrence. It never panics: where the program has changed since they were
+// recorded it follows them as closely as it can, and reports where it drifted.
 //
-// An anchor matches the one question of a run that has its mover, place, kind and
-// occurrence, whatever happened to the anchors before it. The alternative that it names
-// is taken there, or 0 if there is none. In the program that recorded them this gives
-// the recorded run.
+// An anchor matches the one question of a run that has its mover, place, kind and occurrence, whatever happened to
+// the anchors before it. Its alternative is taken there, or 0 if it doesn't exist. In the program that recorded them
+// this gives the recorded run.
 //
-// Run 0 takes the anchors literally. Each further run moves one more of those that
-// never matched, the first in order, to the nearest other place in the same function
-// that its mover reached as often; so one instruction more or less doesn't lose a
-// schedule. Begin returns false if none can be moved. The caller goes on until a run
-// shows what it looks for.
+// Run 0 takes the anchors literally. Each further run moves one more of those that never matched, the first in order,
+// to the nearest other place in the same function that its mover reached as often; so one instruction more or less
+// doesn't lose a schedule. Begin returns false if none can be moved. The caller goes on until a run shows what it
+// looks for.
 type Anchored struct {
 	anchors []traces.Deviation
 	state   []anchorState
 	left    int // neither matched nor given up in this run
 	next    uint64
 	places  places
-	due     [][]int // of each place: the anchors there that are still to come
+	due     [][]int // by place: the anchors there that are still to come
 }
 
 type anchorState struct {
@@ -48,8 +45,8 @@ type DriftKind uint8
 
 // The kinds of drift.
 const (
-	Unmet         DriftKind = iota // its mover was not there so often
-	NoAlternative                  // it was there, but without that alternative: 0 was taken
+	Unmet         DriftKind = iota // its mover wasn't there often enough
+	NoAlternative                  // its mover was there, but without that alternative: 0 was taken
 	Moved                          // it was taken at another place of the function
 )
 
@@ -59,9 +56,9 @@ func (k DriftKind) String() string { return driftNames[k] }
 
 // A Drift is one anchor that was not taken literally.
 type Drift struct {
-	Index int // of the anchor
+	Index int // the anchor's
 	Kind  DriftKind
-	Off   int // where it was looked for
+	Off   int // where it was expected
 	Times int // how many questions about its mover were asked there
 }
 
@@ -87,12 +84,11 @@ func (a *Anchored) Drifts() []Drift {
 	return list
 }
 
-// A Miss is the first anchor that a run didn't take literally, and what there was
-// instead.
+// A Miss is the first anchor that a run didn't take literally, and the alternatives at that point.
 type Miss struct {
 	Drift
-	// other places of its mover in that function or routine, the nearest first; or else other movers
-	// at the place
+	// other places of its mover in that function or routine, the nearest first; or otherwise other movers at the
+	// place
 	Near []Near
 	Alts []string // NoAlternative: the alternatives there
 }
@@ -133,8 +129,7 @@ func (a *Anchored) FirstMiss() (m Miss, ok bool) {
 	return m, true
 }
 
-// Places returns the names of the places that the last run has reached, while there was an anchor
-// left to look for, in the order in which it reached them.
+// Places returns the names of the places that the last run reached, in order, as long as an anchor was left to match.
 func (a *Anchored) Places() (names []string) {
 	for k := range a.places.list {
 		if name := a.places.list[k].name; !slices.Contains(names, name) {

@@ -6,19 +6,16 @@ import (
 	"kpsim/sim"
 )
 
-// arrivals draws when interrupt sources fire. Each source fires as often as it may,
-// each time at a boundary drawn in advance. A coin at each boundary instead would fire
-// nearly all interrupts within the first boundaries of a run.
+// arrivals draws when interrupt sources fire. Each source fires as often as it may, each time at a boundary drawn in
+// advance. A coin at each boundary instead would fire nearly all interrupts within the first boundaries of a run.
 //
-// In half of the runs the boundary is one at which the CPU stands before watched text,
-// where an interrupt can do harm. In a quarter it is any at which the CPU goes on, and
-// in a quarter any at all: a CPU may stand still for long, and when it is interrupted
-// there matters too. A source that interrupts no CPU (delayed work) fires a drawn
-// number of questions after it was armed, up to the length of a run or Params.Delay:
-// about half of the time by itself, else when the default schedule fires it.
+// In half of the runs the boundary is one at which the CPU is before watched text, where an interrupt can do harm. In
+// a quarter it is any at which the CPU goes on, and in a quarter any at all: a CPU may stand still for long, and the
+// time of an interrupt matters there too. A source that interrupts no CPU (delayed work) fires a drawn number of
+// questions after it was armed, up to the length of a run or Params.Delay: about half of the time by itself,
+// otherwise when the default schedule fires it.
 //
-// If its source can't fire, an arrival stays due. An arrival beyond the end of a
-// shorter run is lost.
+// If its source can't fire, an arrival stays due. An arrival beyond the end of a shorter run is lost.
 type arrivals struct {
 	shape    *Shape
 	length   int

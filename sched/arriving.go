@@ -32,7 +32,7 @@ type Arriving struct {
 	stood  uint64 // Step questions so far before watched text
 	priorities
 	change changes // by the number of a Step question
-	stand  changes // by the number of one before watched text
+	stand  changes // by the number of a Step question before watched text
 	arrive arrivals
 	holds  holds
 }
@@ -48,7 +48,7 @@ func NewArriving(p Params) *Arriving {
 		for i := range p.Shape.CPUs {
 			s.watched += p.Shape.CPUs[i].Watched
 		}
-		s.watched += s.watched / 2 // runs other than the default one stand there more often
+		s.watched += s.watched / 2 // runs other than the default one are there more often
 	}
 	return s
 }
@@ -102,7 +102,7 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 			return p.Pick(due), 0
 		}
 		until = min(until, first)
-		sources = 0 // no source fires by itself except the one of the default schedule
+		sources = 0 // only the default schedule's source fires
 		if isSource(p.First) {
 			sources = 1 << (p.First - sim.MoverSource)
 		}

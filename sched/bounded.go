@@ -6,25 +6,22 @@ import (
 	"kpsim/sim"
 )
 
-// Bounded runs all schedules with at most a given number of deviations, but only one of
-// those that reach the same state with the same number of deviations left. It has to
-// observe the steps.
+// Bounded runs all schedules with at most a given number of deviations, but only one of those that reach the same
+// state with the same number of deviations left. It has to observe the steps.
 //
-// Deviations lie at visible points: right after a step that touched something shared,
-// or after which the set of moves has changed; and at questions other than Step. That
-// loses nothing: a deviation within a stretch of private steps has the same effect as
-// one at its start, because the move it allows commutes with them, an interrupt's
-// delivery included, and the same mover goes on afterwards.
+// Deviations lie at visible points: right after a step that touched something shared, or after which the set of moves
+// has changed; and at questions other than Step. That loses nothing: a deviation within a stretch of private steps
+// has the same effect as one at its start, because the move it allows commutes with them, an interrupt's delivery
+// included, and the same mover goes on afterwards.
 //
-// A state is identified by which steps were made, up to the order of commuting ones
-// (Happens), and by which mover goes on by default, now and later. If both are equal,
-// the machine is in the same state, and the same schedules continue from there. So a
-// run that reaches the state of an earlier run that had as many deviations left, or
-// more, leads to nothing new. No other reduction is made.
+// A state is identified by the steps made, up to the order of commuting ones (Happens), and by which mover goes on by
+// default, now and later. If both are equal, the machine is in the same state, and the same schedules continue from
+// there. So a run that reaches the state of an earlier run that had as many deviations left, or more, leads to
+// nothing new. No other reduction is made.
 type Bounded struct {
 	most  int
 	share uint64               // deal out the first deviations: this search has one in of, number share
-	of    uint64               // one in so many
+	of    uint64               // the number of shares
 	lead  func() uint64        // identifies, with the question, which mover goes on by default; may be nil
 	runs  []boundedRun         // the run being made, and those it deviates from
 	seen  map[boundedKey]uint8 // how many deviations were left, plus 1
@@ -45,8 +42,8 @@ type Bounded struct {
 // BoundedStats are the counts of a search so far.
 type BoundedStats struct {
 	Runs   uint64
-	Pruned uint64 // of Runs, those that reached the state of another run
-	Points uint64 // at which they could deviate, pruned runs not counted
+	Pruned uint64 // among Runs, those that reached the state of another run
+	Points uint64 // points at which they could deviate, pruned runs not counted
 	States int    // distinct states
 }
 
@@ -80,8 +77,7 @@ func NewBounded(most int, share, of uint64, lead func() uint64) *Bounded {
 	}
 }
 
-// Restart begins the search again, because a run has shown that steps touch more than
-// was known.
+// Restart begins the search again, because a run has shown that steps touch more than was known.
 func (b *Bounded) Restart() {
 	clear(b.seen)
 	b.complete, b.stats = false, BoundedStats{}
@@ -100,7 +96,7 @@ func (b *Bounded) Stats() BoundedStats {
 
 // Bytes estimates how much memory the search takes, as States.Bytes.
 func (b *Bounded) Bytes() int {
-	const seenBytes = 80 // a key, and what a map has to spare
+	const seenBytes = 80 // a key, and the map's overhead
 	return len(b.seen) * seenBytes
 }
 

@@ -2,9 +2,9 @@ package sched
 
 import "kpsim/sim"
 
-// A Course is the mover of each question of a run: all that Coalesced needs of it.
+// A Course is the mover of each question of a run, as Coalesced needs it.
 type Course struct {
-	Moves  []sim.Mover                    // of each Step question, the mover that was chosen
+	Moves  []sim.Mover                    // the mover chosen at each Step question
 	others [sim.Kinds]map[sim.Mover][]int // the answers to the other questions, of each kind and CPU
 }
 
@@ -36,27 +36,26 @@ func (s *Steps) Choose(p *sim.Point) (pick, hold int) {
 	return pick, 0
 }
 
-// Coalesced makes a run like another one in which CPUs take turns less often: within a
-// window of the other run's Step questions each CPU does all that it did there, with its
-// IPIs and sources, before the next CPU does. Outside of the windows the order stays. What
-// can't move when its turn has come moves as soon as it can.
+// Coalesced makes a run like another one in which CPUs take turns less often: within a window of the other run's Step
+// questions each CPU makes all its steps there, with its IPIs and sources, before the next CPU does. Outside of the
+// windows the order stays. A mover that can't move when its turn comes moves as soon as it can.
 //
-// Which movers a question has may differ from the other run's, so it follows that run only
-// as far as it goes: whether it shows the same has to be seen.
+// A question may have other movers than in the other run, so Coalesced follows that run only as far as possible:
+// check whether it shows the same.
 //
-// Thread interval merging is the idea of Huang and Zhang, An efficient static trace
-// simplification technique for debugging concurrent programs (SAS 2011).
+// Thread interval merging is the idea of Huang and Zhang, An efficient static trace simplification technique for
+// debugging concurrent programs (SAS 2011).
 type Coalesced struct {
 	course *Course
 	owner  func(m sim.Mover) sim.Mover // the CPU that a mover belongs to, or the mover itself
 	inside func(i int) int             // the end of the window that question i begins; i+1: none
 
-	next   int                         // of the course, what no turn has yet
-	turns  []turn                      // what is left of the windows that were begun, in order
-	others [sim.Kinds][sim.MaxCPUs]int // of the course's answers, how many were given
+	next   int                         // the first question of the course that no turn has
+	turns  []turn                      // the remaining turns of the windows that were begun, in order
+	others [sim.Kinds][sim.MaxCPUs]int // how many of the course's answers were given
 }
 
-// A turn is what one CPU has to do.
+// A turn is the steps of one CPU in a window.
 type turn struct {
 	owner sim.Mover
 	moves []sim.Mover
@@ -79,7 +78,7 @@ func (c *Coalesced) Begin(i uint64) bool {
 // End implements Strategy.
 func (c *Coalesced) End(uint64) {}
 
-// turnsMost is how many turns may be due at once: what can't move for so long is left out.
+// turnsMost is how many turns may be due at once; a mover that can't move for longer is left out.
 const turnsMost = 2 * sim.MaxCPUs
 
 // Choose implements sim.Chooser.
@@ -124,8 +123,7 @@ func (c *Coalesced) begin() bool {
 	return true
 }
 
-// answer answers a question of another kind as the course did those of that kind of the same
-// CPU, in their order.
+// answer answers a question of another kind like the course's next question of that kind and CPU.
 func (c *Coalesced) answer(p *sim.Point) int {
 	list, n := c.course.others[p.Kind][p.First], &c.others[p.Kind][p.First]
 	if *n == len(list) {

@@ -11,9 +11,9 @@ import (
 // touches it.
 type conflicts struct {
 	objects objectIndex
-	users   []users           // of each object
-	movers  []sim.Mover       // in the order they were first seen
-	number  [sim.Movers]uint8 // of a mover, from 1; 0 if it has done nothing. From the 64th on all share one
+	users   []users           // by object
+	movers  []sim.Mover       // in the order of their first step
+	number  [sim.Movers]uint8 // by mover, from 1; 0 if it has made no step. From the 64th on all share one
 	grew    bool              // a step that was called invisible isn't
 	learnt  bool              // something was noted since this was last cleared
 }
@@ -85,7 +85,7 @@ func (c *conflicts) numberOf(mv sim.Mover) uint8 {
 	return c.number[mv] - 1
 }
 
-// copy makes c know what from does.
+// copy gives c all that from knows.
 func (c *conflicts) copy(from *conflicts) {
 	c.objects.slots = append(c.objects.slots[:0], from.objects.slots...)
 	c.objects.list = append(c.objects.list[:0], from.objects.list...)

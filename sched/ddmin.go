@@ -43,7 +43,7 @@ func Minimise[T any](list []T, fails func([]T) bool, tests int) []T {
 		switch {
 		case reduced:
 			list, try, n = try, list, n-1
-			chunked = n == 2 // else they were tried already, as chunks of the longer list
+			chunked = n == 2 // otherwise they were tried already, as chunks of the longer list
 		case n >= len(list):
 			return list
 		default:

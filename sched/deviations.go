@@ -26,7 +26,7 @@ type Deviations struct {
 	shard, shards uint64
 
 	list   []deviation
-	played int    // of list, in this run
+	played int    // deviations of list played in this run
 	others uint64 // questions of this run that were no Step questions
 
 	next     uint64 // run number
@@ -95,7 +95,7 @@ func (d *Deviations) End(uint64) {
 
 // advance makes list the schedule after the last run's.
 func (d *Deviations) advance() bool {
-	if d.played == 0 { // the default run, or a repeat of it: this level is done
+	if d.played == 0 { // the default run, or a repeat of it: this level is finished
 		if d.found == 0 || len(d.list) == d.most {
 			return false
 		}

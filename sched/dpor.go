@@ -43,13 +43,32 @@ import (
 // Races are used only if all movers are CPUs. With interrupts, or answers, all movers
 // that don't sleep are tried everywhere instead (dpor_every.go).
 type Full struct {
-	movers  []sim.Mover // in the order they were first seen
+	movers  []sim.Mover // in the order of their first step
 	number  [sim.Movers]uint8
 	objects objectIndex
 	raced   []uint64 // races at each object that were reversed, or sleepers woken
 
+<<<<<<< HEAD
 	history
 	turn
+=======
+	// The run so far, and the knowledge from runs with the same beginning. Event number k was chosen at node k. The
+	// first kept-1 events are those of the last run; event kept-1 has its mover and its first answers.
+	events []event
+	nodes  []node
+	access [][]accessed // by object, in the order of events
+	last   []int32      // the last event of each mover, -1 for none
+	clocks []uint32     // for event k: how many events of each mover come before it, itself included
+	width  int          // of a clock
+	kept   int
+	script int // how many of event kept-1's answers are prescribed
+
+	n        int  // events done in this run
+	open     bool // event n has a mover
+	answered int  // questions of event n that were answered
+	blocked  bool // only sleepers could move
+	inherit  int32
+>>>>>>> w-readers
 
 	races []race
 	wake  wakeTree
@@ -59,8 +78,8 @@ type Full struct {
 
 	failures   []failed
 	interrupts bool        // not all movers are CPUs
-	crowded    bool        // there are more than have a number
-	asked      bool        // there were questions that are no Step questions
+	crowded    bool        // there are more movers than numbers
+	asked      bool        // questions other than Step were asked
 	every      bool        // every mover is tried at every node (dpor_every.go)
 	learned    []footprint // everything that each mover other than a CPU has touched in an event
 	moves      sim.Moves
@@ -98,7 +117,7 @@ type turn struct {
 type FullStats struct {
 	Runs      uint64 // executions that ended
 	Blocked   uint64 // executions that could lead to nothing new
-	Cut       uint64 // of Runs, those that were ended by force
+	Cut       uint64 // among Runs, those that were cut short
 	Depth     int    // events of the longest run
 	Races     uint64
 	Inserted  uint64 // wakeup sequences
@@ -108,7 +127,7 @@ type FullStats struct {
 // An event is what a mover did in one turn.
 type event struct {
 	mover   uint8
-	nth     uint32 // of its mover, from 1
+	nth     uint32 // its number among its mover's, from 1
 	prev    int32  // the mover's previous event, -1 for none
 	fp      footprint
 	answers []answer
@@ -124,17 +143,17 @@ type node struct {
 	sleep   []sleeper // inherited
 	done    []sleeper // every continuation with them was run
 	pool    []uint32  // the storage of done
-	wake    int32     // what is prescribed besides the mover that is being tried
+	wake    int32     // prescriptions besides the mover that is being tried
 	guide   []uint16  // the answers that are prescribed for it
 	tried   int       // movers so far
 
 	// About the mover that is being tried:
-	union footprint // of the events it has made here
+	union footprint // of its events at this node
 	given []answer  // the answers in each of them
 	ends  []int     // where each event's answers end, in given
 }
 
-// A sleeper is a mover and what its next event would touch.
+// A sleeper is a mover and the footprint that its next event would have.
 type sleeper struct {
 	mover uint8
 	fp    footprint
@@ -148,7 +167,7 @@ func NewFull() *Full {
 	return f
 }
 
-// start forgets what was run, but not the numbers of movers and objects.
+// start forgets all runs, but not the numbers of movers and objects.
 func (f *Full) start() {
 	f.n = 0
 	f.truncate(0)
@@ -176,8 +195,7 @@ func (f *Full) Restart() {
 // the cuts.
 func (f *Full) Complete() bool { return f.complete }
 
-// Blocked reports whether the run can lead to nothing new; the rest of it doesn't
-// count.
+// Blocked reports whether the run can lead to nothing new; the rest of it doesn't count.
 func (f *Full) Blocked() bool { return f.blocked }
 
 // Stats returns the counts so far.
@@ -431,8 +449,8 @@ func (f *Full) take(k int) bool {
 	nd, e := &f.nodes[k], &f.events[k]
 	for nd.wake != 0 {
 		w := f.wake.cut(&nd.wake)
-		// If its footprint wasn't known when this was prescribed, it may be asleep now,
-		// and its successors may be prescribed nowhere else.
+		// If its footprint wasn't known when this was prescribed, the mover may be asleep now, and its successors may
+		// be prescribed nowhere else.
 		if nd.asleep>>w.mover&1 != 0 {
 			if w.child == 0 {
 				continue

@@ -55,8 +55,8 @@ func (nd *node) wakeUnable() {
 	nd.sleep = kept
 }
 
-// blameFor counts at which objects an event of node was conflicts with sleepers, and
-// wakes them: each is a run in which the two come in the other order.
+// blameFor counts the objects at which the event that node was chose conflicts with sleepers, and wakes them: each is
+// a run in which the two come in the other order.
 func (f *Full) blameFor(was *node, by *event) {
 	for _, list := range [...][]sleeper{was.sleep, was.done} {
 		for i := range list {

@@ -225,10 +225,9 @@ func (f *Full) truncate(k int) {
 	f.n = min(f.n, k)
 }
 
-// stopped prescribes, for each event that has stopped movers, that these move before
-// it, as they could have. The end of the run stops all movers. What comes before such a
-// move is everything that doesn't come after the event; so each run contributes
-// something of its own, unless it equals the one before.
+// stopped prescribes, for each event that has stopped movers, that these move before it, as they could have. The end
+// of the run stops all movers. Before such a move come all events that don't come after the stopping event; so each
+// run contributes something of its own, unless it equals the one before.
 func (f *Full) stopped() {
 	for k := range int32(f.n) {
 		after := uint64(0)
@@ -270,12 +269,12 @@ func (f *Full) whatIf(mover uint8) (x int32) {
 // is impossible, because the second's mover can't move there either.
 func (f *Full) reverse(first, second, at int32) bool {
 	able := f.nodes[first].enabled>>f.events[second].mover&1 != 0
-	for i := first + 1; i < at && !able; i++ { // or if another event lets it
+	for i := first + 1; i < at && !able; i++ { // or if another event enables it
 		able = !f.before(first, i) && f.before(i, second)
 	}
 	if able {
-		// Before an interrupt that was delivered to it a CPU doesn't do what it did
-		// after; what it would do isn't known.
+		// Before an interrupt that was delivered to it a CPU doesn't make the steps that it made afterwards; its
+		// steps then aren't known.
 		fp := &f.events[second].fp
 		was := fp.all
 		fp.all = was || f.movers[f.events[first].mover] >= sim.MoverIPI &&
@@ -300,8 +299,7 @@ func (f *Full) prescribe(first, second int32) {
 	}
 	v = append(v, second)
 	f.v = v
-	// With interrupts, a sleeper may here commute with other events than those that
-	// were made.
+	// With interrupts, a sleeper may commute here with events that weren't made.
 	for _, list := range [...][]sleeper{nd.sleep, nd.done} {
 		for i := range list {
 			if at, ok := f.mayBegin(v, list[i].mover, &list[i].fp); ok && (at >= 0 || !f.interrupts) {

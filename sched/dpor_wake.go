@@ -112,9 +112,9 @@ func (f *Full) insert(head *int32, v []int32) bool {
 		}
 		w := &t.list[c]
 		at, ok := f.mayBegin(v, w.mover, &w.fp)
-		// after an interrupt a step is another than before: v is taken to the letter
+		// after an interrupt a step differs from the one before: v is taken literally
 		ok = ok && (at == 0 || !f.interrupts)
-		if ok && at >= 0 && v[at] < int32(f.n) { // else it has made nothing, and all will be tried
+		if ok && at >= 0 && v[at] < int32(f.n) { // otherwise it has made nothing, and all will be tried
 			e := &f.events[v[at]]
 			if w.fp.all && !e.fp.all { // now it is known
 				w.answers = w.answers[:0]

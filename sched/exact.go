@@ -18,8 +18,8 @@ type Exact struct {
 	all    bool // want has every question
 }
 
-// NewExact returns a strategy of one run, which replays r. If r.All was recorded every
-// question is compared, else only those that deviate.
+// NewExact returns a strategy of one run, which replays r. If r.All was recorded every question is compared,
+// otherwise only the deviations.
 func NewExact(r *Recording) *Exact {
 	if len(r.All) > 0 {
 		return &Exact{want: slices.Clone(r.All), asked: r.Asked, all: true}
@@ -63,8 +63,8 @@ func (e *Exact) End(asked uint64) {
 
 func (e *Exact) String() string { return "exact replay" }
 
-// Shorter replays a recording for a run that may end sooner, by something that the
-// recorded run went on after.
+// Shorter replays a recording in a run that may end earlier, at a violation that the
+// recorded run continued after.
 type Shorter struct{ *Exact }
 
 // End implements Strategy.
@@ -87,7 +87,7 @@ func (e *Exact) Choose(p *sim.Point) (pick, hold int) {
 	if p.Seq < c.Seq && asked.Steps <= c.Steps {
 		return 0, holdStep(p, max(0, int(c.Steps)-int(asked.Steps)-1))
 	}
-	asked.Pick = c.Pick // not asked for, so no difference
+	asked.Pick = c.Pick // not recorded, so no difference
 	if c != asked {
 		e.diverge(asked)
 	}

@@ -60,7 +60,7 @@ const (
 func newGuided(p Params) *guided {
 	p = p.normal()
 	s := &guided{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards}
-	p.Seed = sim.Mix(p.Seed) // else a portfolio would repeat runs of Sticky
+	p.Seed = sim.Mix(p.Seed) // otherwise a portfolio would repeat runs of Sticky
 	s.walks = [2]Strategy{NewSticky(p), NewArriving(p)}
 	s.kept = make([]sparse, 0, keptMost)
 	s.list, s.done = newSparse(), newSparse()
@@ -189,9 +189,8 @@ func (s *guided) Stepped(mv sim.Mover, touched []sim.Touch) {
 	}
 }
 
-// late returns a number for a step that is out of order, and 0 for any other. Such are the steps
-// of a CPU that holds stores, whose loads go past them, and a store that takes effect when others
-// have moved since.
+// late returns a number for a step that is out of order, and 0 for any other. Out of order are the steps of a CPU
+// whose loads go past its held stores, and a store that takes effect when others have moved since.
 func (s *guided) late(mv sim.Mover) uint64 {
 	switch {
 	case s.holding == 0:

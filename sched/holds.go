@@ -6,17 +6,16 @@ import (
 	"kpsim/sim"
 )
 
-// holds decides which stores CPUs hold, where memory is so (sim.Buffer), and which loads
-// read something old (sim.Version), for strategies that draw. Few delays find much (PCTWM,
-// ASPLOS 2023; OZZ, SOSP 2024): in half of the runs nothing is held; in the others one
-// store in 4, 16 or 64 is put off, and then for long: until it must take effect, or for
-// a number of boundaries whose mean is drawn anew. All others take effect at once.
+// holds decides which stores CPUs hold, if the memory model allows it (sim.Buffer), and which loads read an old value
+// (sim.Version), for strategies that draw. Few delays find much (PCTWM, ASPLOS 2023; OZZ, SOSP 2024): in half of the
+// runs nothing is held; in the others one store in 4, 16 or 64 is put off, and then for long: until it must take
+// effect, or for a number of boundaries whose mean is drawn anew. All others take effect at once.
 //
-// What isn't asked is not drawn: where memory is sequentially consistent, a strategy
-// draws the same numbers as without.
+// Nothing is drawn for a question that isn't asked: under sequentially consistent memory, a strategy draws the same
+// numbers as without holds.
 type holds struct {
 	on    bool   // CPUs hold stores in this run
-	of    int    // one in so many is put off; 0: not drawn yet, -1: none is
+	of    int    // one store in this many is put off; 0: not drawn yet, -1: none is
 	skip  int    // stores before the next that is put off
 	held  uint64 // the CPUs whose stores wait
 	until [sim.MaxCPUs]uint64
@@ -72,7 +71,7 @@ func (h *holds) next(r *sim.Rand, p *sim.Point, at uint64) sim.Mover {
 	if p.First >= sim.MoverDrain {
 		bit := uint64(1) << (p.First - sim.MoverDrain)
 		if h.held&bit != 0 || p.Moves[0]|p.Moves[1]|p.Moves[2] == 0 || !h.puts(r) {
-			return p.First // its CPU waits for something, or it is one of the most
+			return p.First // its CPU waits for something, or too many are held
 		}
 		h.held |= bit
 		h.until[p.First-sim.MoverDrain] = 1 << 63
@@ -100,7 +99,7 @@ func (h *holds) wait(at uint64) int {
 	return int(least)
 }
 
-// outlasts returns what is left of a hold's flags.
+// outlasts returns the flags that still apply to a hold.
 func (h *holds) outlasts(flags int) int {
 	if h.on { // each store is asked about
 		return flags &^ sim.Steady

@@ -14,7 +14,7 @@ type Way struct {
 // run that has just reached it isn't over yet.
 func (s *States) Check(every int, f func(first, again Way)) { s.every, s.merged = every, f }
 
-// What a way takes.
+// The memory of a way.
 const wayBytes, choiceBytes = 64, 40
 
 // pickOut keeps the way to a new state if that state is to be checked.
@@ -76,7 +76,7 @@ func (o *Onward) String() string { return "onward" }
 // Choose implements sim.Chooser.
 func (o *Onward) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind == sim.Buffer {
-		return holdsStores, 0 // as in the search, whose ways don't say so
+		return holdsStores, 0 // as in the search, whose ways don't record it
 	}
 	if p.Seq < o.way.Seq {
 		return o.along(p), 0

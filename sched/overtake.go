@@ -7,15 +7,13 @@ import (
 	"kpsim/sim"
 )
 
-// Overtake turns conflicting actions around. It learns which CPUs touch which objects, one
-// of them writing, and draws such a pair for each run: a CPU that is about to touch the
-// object is held there until the other one has touched it; then that one is held, while the
-// first goes on alone for some time. So what a CPU has read is old when it uses it, by
-// the one thing that another CPU does between. All else is decided by Sticky.
+// Overtake turns conflicting actions around. It learns which CPUs touch which objects, one of them writing, and draws
+// such a pair for each run: a CPU that is about to touch the object is held there until the other one has touched it;
+// then that one is held, while the first goes on alone for some time. So the value that a CPU has read is old when it
+// uses it, because of the one change that another CPU made in between. Sticky decides everything else.
 //
-// It is for programs whose steps are many and whose conflicts are few, as instructions:
-// the number of pairs doesn't grow with the length of a run. It observes each step, and
-// knows what is next from Point.Ahead.
+// It is for programs with many steps and few conflicts, such as instructions: the number of pairs doesn't grow with
+// the length of a run. It observes each step, and knows the next one from Point.Ahead.
 type Overtake struct {
 	seed        uint64
 	length      int
@@ -25,16 +23,16 @@ type Overtake struct {
 	run         uint32 // counts runs
 
 	objects objectIndex
-	heads   []int32 // of each object: its first actor, or -1
+	heads   []int32 // by object: its first actor, or -1
 	actors  []actor
 	pairs   []pair
 	known   map[pair]bool
-	asked   sim.Mover  // whose step the last question chose
-	ahead   sim.Object // what it was expected to touch
+	asked   sim.Mover  // the mover that the last question chose
+	ahead   sim.Object // the object that it was expected to touch
 
-	goals int // that are left in this run, this one included; 0: nothing is held
+	goals int // the pairs left in this run, this one included; 0: no CPU is held
 	goal  pair
-	at    uint32 // at so many touches of the goal's object by its first CPU
+	at    uint32 // the touch of the goal's object by its first CPU at which it is held
 	phase phase
 	left  int // questions until the phase is given up
 }
@@ -50,7 +48,7 @@ type actor struct {
 	cpu      sim.Mover
 	writes   bool
 	foretell bool   // a touch of it was known before the step
-	run      uint32 // of which n is
+	run      uint32 // the run that n is for
 	n, most  uint32 // touches in this run, and in any
 }
 
@@ -99,7 +97,7 @@ func (s *Overtake) aim() {
 	s.phase = approach
 	a := &s.actors[s.goal.late]
 	s.at = uint32(s.rand.N(int(a.most)))
-	if a.run == s.run { // of those that are left
+	if a.run == s.run { // among those left
 		s.at = a.n + uint32(s.rand.N(int(max(a.most, a.n+1)-a.n)))
 	}
 }
@@ -216,7 +214,7 @@ func (s *Overtake) direct(p *sim.Point, m sim.Mover) sim.Mover {
 	if s.phase == holdEarly {
 		return prefer(p, late.cpu, early.cpu, m)
 	}
-	if p.Ahead[late.cpu].Object != late.object { // an interrupt's handler is to be done first
+	if p.Ahead[late.cpu].Object != late.object { // an interrupt's handler must end first
 		return prefer(p, early.cpu, sim.NoMover, m)
 	}
 	if m = prefer(p, early.cpu, late.cpu, m); m == late.cpu { // only it can go on: the other waits for it
@@ -225,15 +223,15 @@ func (s *Overtake) direct(p *sim.Point, m sim.Mover) sim.Mover {
 	return m
 }
 
-// done goes on to the next pair, if there is to be one.
+// done goes on to the next pair, if there is one.
 func (s *Overtake) done() {
 	if s.goals--; s.goals > 0 {
 		s.aim()
 	}
 }
 
-// prefer returns a CPU, or its IPI, if one of them can move; else any but those of last,
-// m if that is one; else last's.
+// prefer returns a CPU, or its IPI, if one of them can move; otherwise m if it isn't one of last's, or any other such
+// mover; otherwise last's.
 func prefer(p *sim.Point, cpu, last, m sim.Mover) sim.Mover {
 	for w := range sim.Mover(2) {
 		if p.Moves[w]>>cpu&1 != 0 {

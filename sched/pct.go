@@ -120,7 +120,7 @@ func (c *changes) pass() (to int) {
 type priorities struct {
 	salt uint64
 	low  [changesMost]lowering
-	lows int // of low, the number in use
+	lows int // how many of low are in use
 }
 
 type lowering struct {

@@ -20,7 +20,7 @@ import (
 // gets its part of what the run costs.
 type Portfolio struct {
 	members    []*member // those with runs left
-	turn       *member   // whose run this is; nil before the first
+	turn       *member   // the member that makes this run; nil before the first
 	next       uint64    // run number
 	shards     uint64
 	runs       uint64 // begun
@@ -36,8 +36,8 @@ type member struct {
 	credit int    // time that it is owed
 	fresh  int    // features that its runs showed first
 	spent  int    // time of the runs that were learnt from
-	next   uint64 // its own run number
-	begun  int    // its runs
+	next   uint64 // its next run number
+	begun  int    // runs begun
 }
 
 // The price of a run, in quarters of one of Sticky's, as BenchmarkSchedules measures
@@ -65,15 +65,15 @@ const (
 func NewPortfolio(p Params) *Portfolio {
 	p = p.normal()
 	f := &Portfolio{next: p.Shard, shards: p.Shards, deviations: NewDeviations(p)}
-	// A member's run number i is the one that it would have alone, with the same seed:
-	// so a portfolio and its members can be compared on the same draws.
+	// A member's run number i is the one that it would have alone, with the same seed. So a portfolio and its members
+	// can be compared on the same draws.
 	f.add(p, 24, priceUsual, NewSticky(p))
 	f.add(p, 24, priceUsual, NewArriving(p))
 	f.add(p, 3, priceUsual, NewRandom(p))
 	for depth := range 3 {
 		q := p
 		if q.Depth = 1 + depth; q.Depth != p.Depth {
-			q.Seed = sim.Mix(p.Seed + uint64(depth)) // else they would have the same priorities
+			q.Seed = sim.Mix(p.Seed + uint64(depth)) // otherwise they would have the same priorities
 		}
 		f.add(p, 1, pricePCT, newPCT(q))
 	}

@@ -6,17 +6,14 @@ import (
 	"kpsim/sim"
 )
 
-// POS is partial order sampling (Yuan, Yang and Gu, "Partial Order Aware Concurrency
-// Sampling", CAV 2018). The next action of each mover has a random priority, and the
-// highest goes first. After it, the mover's next action gets a new priority, and so
-// does that of each other mover that is in a race with the action. So orders that don't
-// matter aren't drawn, and of those that do none is much rarer than others: a step that
-// is in a race with the last of k others comes after all of them with probability
-// 1/(k+1), where the uniform walk has 2^-k.
+// POS is partial order sampling (Yuan, Yang and Gu, "Partial Order Aware Concurrency Sampling", CAV 2018). The next
+// action of each mover has a random priority, and the highest goes first. After it, the mover's next action gets a
+// new priority, and so does that of each other mover that is in a race with the action. So orders that don't matter
+// aren't drawn, and no order that matters is much rarer than others: a step that is in a race with the last of k
+// others comes after all of them with probability 1/(k+1), where the uniform walk has 2^-k.
 //
-// An action is a step that touches something shared: until a mover reaches the next one
-// it keeps its priority. So POS observes each step. The next action of a mover is known
-// as far as the machine knows it (Point.Ahead).
+// An action is a step that touches something shared: until a mover reaches the next one it keeps its priority. So POS
+// observes each step. A mover's next action is known as far as the machine knows it (Point.Ahead).
 //
 // Sources fire at arrivals drawn for them.
 type POS struct {

@@ -7,10 +7,9 @@ import (
 	"kpsim/traces"
 )
 
-// Prefix answers the first questions of every run as a recording does, and leaves the
-// others to strategies that take turns. It samples the continuations of a fixed
-// beginning. For the strategies the run begins where the recording ends: what they draw
-// in advance, arrivals and switches, is drawn from there.
+// Prefix answers the first questions of every run as a recording does, and leaves the others to strategies that take
+// turns. It samples the continuations of a fixed beginning. For the strategies the run begins where the recording
+// ends: everything drawn in advance, arrivals and switches, is drawn from there.
 type Prefix struct {
 	all  []Choice
 	devs []int // indices of the choices that deviate, in order

@@ -41,7 +41,7 @@ func (r *Recorder) Begin(i uint64) bool {
 	more := r.Strategy.Begin(i)
 	r.member = r.Strategy
 	if f, ok := r.Strategy.(*Portfolio); ok && more {
-		r.member = f.Member() // one call less for each question
+		r.member = f.Member() // saves a call for each question
 	}
 	return more
 }

@@ -5,8 +5,8 @@ import "kpsim/sim"
 // A Shape describes typical runs. Strategies draw places from it, because they can't
 // see ahead.
 type Shape struct {
-	Questions uint64               // of the default run
-	CPUs      [sim.MaxCPUs]Stretch // of other runs, on average
+	Questions uint64               // in the default run
+	CPUs      [sim.MaxCPUs]Stretch // in other runs, on average
 	Sources   []Source
 	Engine    bool // the steps are mostly instructions of an engine: many, with few conflicts
 }
@@ -15,12 +15,12 @@ type Shape struct {
 // at which it goes on by default.
 type Stretch struct {
 	Boundaries int // all
-	Watched    int // those at which it stands before watched text
+	Watched    int // of these, the ones at which it is before watched text
 }
 
 // A Source describes an interrupt source to strategies.
 type Source struct {
-	CPU  sim.Mover // that it interrupts; NoMover: none, and it is armed again each time
+	CPU  sim.Mover // the CPU that it interrupts; NoMover: none, and it is armed again each time
 	Most int       // how often it may fire in a run
 }
 

@@ -47,8 +47,8 @@ func (s *Sparse) End(uint64) {}
 
 func (s *Sparse) String() string { return "sparse" }
 
-// Choose implements sim.Chooser. It holds only after the last deviation: how
-// many Step questions lie before one isn't known of a list that never ran.
+// Choose implements sim.Chooser. It holds only after the last deviation: for a list that never ran, the number of
+// Step questions before a deviation isn't known.
 func (s *Sparse) Choose(p *sim.Point) (pick, hold int) {
 	for s.pos < len(s.list) && s.list[s.pos].Seq < p.Seq {
 		s.pos++

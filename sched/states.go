@@ -17,8 +17,8 @@ type Stateful interface {
 	// Begin announces that the next run will call Back.
 	Begin()
 
-	// Back says that the run has reached the question where Keep(number) was called; -1
-	// is the start of a run. Steps from here on are observed.
+	// Back reports that the run has reached the question where Keep(number) was called; -1 is the start of a run.
+	// Steps from here on are observed.
 	Back(number int)
 }
 
@@ -63,10 +63,10 @@ type States struct {
 
 	firstBytes int // the memory that they take
 
-	helper *Helper // whose runs these are, nil if they are the search's own
+	helper *Helper // the helper whose runs these are, nil if they are the search's own
 
-	choices int // of the first run, and
-	shallow int // how many of its points no run has gone back behind
+	choices int // choices of the first run, and
+	shallow int // how many of its points no run has gone back before
 
 	complete bool
 	all      Ways
@@ -77,14 +77,14 @@ type States struct {
 type walk struct {
 	at      int  // known points passed
 	from    int  // points[from:] are observed; -1: all
-	back    bool // they are being observed
+	back    bool // steps are being observed
 	played  bool // the last known point was passed
 	visible bool
 	mover   sim.Mover // the mover that goes on until it makes a visible step
 	moves   sim.Moves
 	over    bool
 	pruned  bool
-	leads   Ways // pruned: how many schedules continue from there
+	leads   Ways // if pruned: how many schedules continue from there
 	circle  int  // the run goes round points[circle:]; -1 if it doesn't
 	round   int  // the next of them
 }
@@ -92,21 +92,21 @@ type walk struct {
 // sleeping is what Sleep needs.
 type sleeping struct {
 	sleeps  bool    // see Sleep
-	beds    []bed   // of the points that are states
+	beds    []bed   // by point, for points that are states
 	last    int     // the last state that the run has reached; -1 for none
-	since   stretch // what was done since then
+	since   stretch // the steps since then
 	arrived bool    // the stretch has ended
 }
 
 // StatesStats are the counts of a search so far.
 type StatesStats struct {
 	Runs    uint64
-	Pruned  uint64 // of Runs, those that reached a state that was seen
-	Circles uint64 // of Pruned, those that reached it on the way from itself
+	Pruned  uint64 // among Runs, those that reached a state that was seen
+	Circles uint64 // among Pruned, those that reached it on the way from itself
 	States  int
 	Depth   int    // points of the longest way
 	Checked uint64 // pairs of ways that Check's function was called with
-	Ways    Ways   // how many schedules there are; 0 unless complete
+	Ways    Ways   // the number of schedules; 0 unless complete
 }
 
 // seen is what is known about a state.
@@ -382,8 +382,7 @@ func (s *States) close(p *sim.Point, k lanes) (pick int) {
 	return s.goRound(p)
 }
 
-// goRound answers as the run did when it was there before; the default mover may differ
-// now.
+// goRound answers as the run did when it was there before; the default mover may differ now.
 func (s *States) goRound(p *sim.Point) (pick int) {
 	if s.bounded {
 		return 0 // as it did
@@ -418,8 +417,8 @@ func (s *States) step() {
 	}
 }
 
-// Forced implements sim.Forced. Where steps are observed these questions aren't asked; elsewhere
-// they are, and have the same answer.
+// Forced implements sim.Forced. Where steps are observed these questions aren't asked; elsewhere they are, and have
+// the same answer.
 func (s *States) Forced(p *sim.Point, pick int) {
 	if s.bounded {
 		sim.Bug("states: question %d isn't asked, and its answer is a deviation", p.Seq)

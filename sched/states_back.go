@@ -1,9 +1,9 @@
 package sched
 
-// GoneBack estimates, in millionths, how far the search is. Progress doesn't say that, because
-// nearly all schedules are in branches that end soon at a state that was seen. The search goes
-// back along its first run, from the end. GoneBack is the share of that run's choices all of whose
-// answers were tried, squared, since those near the end take less.
+// GoneBack estimates, in millionths, the progress of the search. The number of schedules doesn't show it, because
+// nearly all are in branches that end soon at a state that was seen. The search goes back along its first run, from
+// the end. GoneBack is the share of that run's choices all of whose answers were tried, squared, since those near the
+// end take less.
 func (s *States) GoneBack() uint64 {
 	const whole = 1_000_000
 	if s.complete || s.choices == 0 {

@@ -8,13 +8,13 @@ type Helper struct {
 	t        *Team
 	portable Portable
 	claims   Claim
-	path     []*trail // of the last run, up to where it branched off
+	path     []*trail // the last run, up to where it branched off
 	restored []*trail
 	found    []*trail
-	stopped  bool      // by a state that was reached before
-	room     int       // for so many new states
-	asleep   []dormant // at the last state, and who goes to sleep when that is left
-	cribs    []*crib   // of the states that the run has reached
+	stopped  bool      // at a state that was reached before
+	room     int       // how many new states it may add
+	asleep   []dormant // at the last state, and the movers that go to sleep when it is left
+	cribs    []*crib   // by state of the run
 }
 
 // mostNew is how many new states a helper's run goes through.
@@ -27,23 +27,23 @@ func (t *Team) NewHelper(m Portable) *Helper {
 	return h
 }
 
-// Know makes the helper know of conflicts what the search knows. It is to be called at the
-// beginning, and when the search has learnt something.
+// Know gives the helper the search's knowledge of conflicts. Call it at the beginning, and when the search has learnt
+// something.
 func (h *Helper) Know() { h.conflicts.copy(&h.t.s.conflicts) }
 
-// Learnt reports whether the search has learnt something of conflicts since it was last asked.
+// Learnt reports whether the search has learnt a conflict since the last call.
 func (t *Team) Learnt() bool {
 	was := t.s.conflicts.learnt
 	t.s.conflicts.learnt = false
 	return was
 }
 
-// Learnt reports whether the run has shown something of conflicts that the search didn't
-// know. What the helper finds can't be relied on then, until it knows what the search knows.
+// Learnt reports whether the run has shown a conflict that the search didn't know. Then the helper's results can't be
+// used until it knows what the search knows.
 func (h *Helper) Learnt() bool { return h.conflicts.learnt }
 
-// Next returns a branch for the helper to try, nil if there is none now. It is called as the
-// team's methods are.
+// Next returns a branch for the helper to try, nil if there is none now. It may be called only where the team's
+// methods may.
 func (h *Helper) Next() *Branch {
 	for b := h.t.list.next; b != &h.t.list; b = b.next {
 		if b.stage == toTry {
@@ -122,8 +122,7 @@ func (h *Helper) End() {
 	h.points = h.points[:n]
 }
 
-// lie is lieDown and wakes of a helper: it answers with the mover that is to be tried first. ok false:
-// no mover is.
+// lie is lieDown and wakes for a helper: it answers with the mover to be tried first. ok is false if there is none.
 func (h *Helper) lie(p *sim.Point, k lanes) (pick int, ok bool) {
 	c := &crib{first: p.First, moves: p.Moves, since: h.since.clone()}
 	for i := len(h.points) - 1; i >= 0; i-- {

@@ -20,24 +20,24 @@ func (s *States) Sleep() { s.sleeps = true }
 // A bed holds the sleepers at a state on the way of the run. Sets of movers have a bit
 // for the number of each.
 type bed struct {
-	first sim.Mover // of alternative 0
+	first sim.Mover // the mover of alternative 0
 	moves sim.Moves
 	todo  uint64    // the movers to try, including the one that is being tried
 	later uint64    // the movers to try when the state has been left, as if reached again
 	sleep []dormant // the movers that were asleep on arrival
 	done  []dormant // the movers that were tried
 	pool  []uint32  // the storage of done
-	tried stretch   // of the mover that is being tried, in all the runs that it led to
+	tried stretch   // the steps of the mover that is being tried, in all the runs that it led to
 }
 
-// A dormant is a mover, and what was done when it went on.
+// A dormant is a mover, and the steps made when it went on.
 type dormant struct {
 	mover uint8
 	stretch
 }
 
-// A stretch is what was done from one state to the next, and by which movers: the one
-// that was chosen, and those that went on after it without a question.
+// A stretch is the steps from one state to the next, and their movers: the one that was chosen, and those that went
+// on after it without a question.
 type stretch struct {
 	footprint
 	by uint64
@@ -66,8 +66,7 @@ func (s *States) note(mv sim.Mover, touched []sim.Touch) {
 	}
 }
 
-// arrive ends the stretch: it is one of those that the mover tried at the last state
-// leads to.
+// arrive ends the stretch: it is one of those that the mover tried at the last state leads to.
 func (s *States) arrive() {
 	s.arrived = true
 	if s.last >= 0 {
@@ -85,10 +84,9 @@ func (s *States) ended() {
 	}
 }
 
-// lieDown makes the bed of the state that the run has reached. A mover sleeps there if
-// it slept at the last state, or was tried there, and what it did commutes with what
-// was done since. A mover that can't move is awake: it could move if nothing had
-// conflicted with it.
+// lieDown makes the bed of the state that the run has reached. A mover sleeps there if it slept at the last state, or
+// was tried there, and its steps commute with those made since. A mover that can't move is awake: it could move if
+// nothing had conflicted with it.
 func (s *States) lieDown(p *sim.Point) {
 	for len(s.beds) <= len(s.points) {
 		s.beds = append(s.beds, bed{})

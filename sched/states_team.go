@@ -6,23 +6,21 @@ import (
 	"kpsim/sim"
 )
 
-// A Portable is a Stateful of which there are several that are alike, each on a machine of
-// its own. The states that these reach have the same digests.
+// A Portable is a Stateful that exists several times, each on a machine of its own. Their states have the same
+// digests.
 type Portable interface {
 	Stateful
 
-	// Kept returns what Keep has saved under a number, since what it saved under those
-	// below.
+	// Kept returns the data saved by Keep under a number, without the data saved under lower ones.
 	Kept(number int) *Kept
 
-	// Restore saves what another has kept, under the same number. Those below have been
-	// saved.
+	// Restore saves another's data under the same number. The lower numbers have been saved.
 	Restore(number int, kept *Kept)
 }
 
-// Kept is a part of what Keep saves.
+// Kept is a part of the data saved by Keep.
 type Kept struct {
-	Reads  []sim.Hash // what each routine under way has read
+	Reads  []sim.Hash // the values that each routine under way has read
 	Writes []Write    // since the state before, in order
 }
 
@@ -37,28 +35,27 @@ type Write struct {
 // once.
 type Claim func(hi, lo, asleep uint64) (fresh bool, was uint64)
 
-// A Team runs a search of states on several machines. The runs, their order, and what the search
-// reports about them are the same as with one machine.
+// A Team runs a search of states on several machines. The runs, their order, and the reports of the search are the
+// same as with one machine.
 //
-// Each answer that the search has not tried yet, at a point on the way of its run, is a branch.
-// It will be tried, and what follows depends only on the way there. So helpers try branches
-// ahead, the next ones first, each up to a state that the search or a helper has reached before.
-// The search doesn't repeat these runs: it takes the points that were found, and looks up the
-// states among those it has seen itself. It runs only what the points don't tell: the ends of
-// runs, circles, and runs that show something new about conflicts. A branch that follows a state
-// which the search turns out to have seen is dropped.
+// Each answer that the search has not tried yet, at a point on the way of its run, is a branch. It will be tried, and
+// its continuation depends only on the way there. So helpers try branches ahead, the next ones first, each up to a
+// state that the search or a helper has reached before. The search doesn't repeat these runs: it takes their points,
+// and looks up the states among those it has seen itself. It makes only the runs that points don't describe: the ends
+// of runs, circles, and runs that show a new conflict. A branch that follows a state which the search turns out to
+// have seen is dropped.
 //
 // All methods but those of a Helper are called by one goroutine at a time.
 type Team struct {
 	s    *States
 	m    Portable
-	list Branch // the branches to try, in the order in which the search comes to them: a ring
+	list Branch // the branches to try, in the order of the search: a ring
 
-	ways     []*trail    // of the search's points
-	open     [][]*Branch // of each of the points: those of the answers from 1 on
-	restored []*trail    // what the search's machine has kept
-	current  *Branch     // the one that the search is on; nil between runs
-	own      bool        // the run is to be made by the search
+	ways     []*trail    // by point of the search
+	open     [][]*Branch // by point: the branches of the answers from 1 on
+	restored []*trail    // the data that the search's machine has saved
+	current  *Branch     // the branch of the search; nil between runs
+	own      bool        // the search has to make the run
 	claims   Claim       // the states that were reached
 	anew     func() Claim
 	epoch    int    // how often all began anew
@@ -80,9 +77,9 @@ type Branch struct {
 	way        *trail  // nil: the beginning of the search
 	stage      stage
 	epoch      int
-	found      []*trail    // the points behind it, with the default answers
-	open       [][]*Branch // of each of these: those of the answers from 1 on
-	ended      bool        // the run has ended; else the last point is a state that was reached before
+	found      []*trail    // the points after it, with the default answers
+	open       [][]*Branch // by point: the branches of the answers from 1 on
+	ended      bool        // the run has ended; otherwise the last point is a state that was reached before
 }
 
 // A stage is how far a branch is.
@@ -92,7 +89,7 @@ const (
 	toTry stage = iota
 	trying
 	tried
-	unknown // only the search itself can tell
+	unknown // only the search itself can find out
 )
 
 // NewTeam returns a team that makes the runs of s, whose machine is m. Deviations aren't
@@ -126,7 +123,7 @@ func (b *Branch) remove() {
 	}
 }
 
-// branches makes those of the answers at a point after the one that way gives.
+// branches makes the branches of a point's answers after way's.
 func (t *Team) branches(way *trail, after *Branch) []*Branch {
 	var picks []int
 	for pick := way.point.pick + 1; pick < way.point.n; pick++ {
@@ -135,7 +132,7 @@ func (t *Team) branches(way *trail, after *Branch) []*Branch {
 	return t.branchesTo(way, after, picks)
 }
 
-// branchesTo makes those of some answers, and puts them into the list, in order.
+// branchesTo makes the branches of some answers, and puts them into the list, in order.
 func (t *Team) branchesTo(way *trail, after *Branch, picks []int) (list []*Branch) {
 	for _, pick := range picks {
 		b := &Branch{way: way.to(pick), epoch: t.epoch}
@@ -153,7 +150,7 @@ func (w *trail) to(pick int) *trail {
 	return &to
 }
 
-// Tried takes what a helper has found on a branch; ok says that it can be relied on.
+// Tried takes a helper's results for a branch; ok reports whether they can be used.
 func (t *Team) Tried(b *Branch, h *Helper, ok bool) {
 	if b.epoch != t.epoch || b.next == nil {
 		return // it was dropped meanwhile
@@ -185,17 +182,17 @@ func (t *Team) drop(open [][]*Branch) {
 	}
 }
 
-// A Step is how far the search has come.
+// A Step is the search's progress.
 type Step uint8
 
 const (
 	Waits Step = iota // until the branch that it is on was tried
 	Ran               // a run has ended
-	Runs              // a run is to be made by the search itself, in the usual way, but for SetOut and Arrived
+	Runs              // the search must make a run itself, in the usual way, but for SetOut and Arrived
 	Done              // the search is complete
 )
 
-// Advance lets the search go on as far as is known.
+// Advance lets the search go on as far as results are known.
 func (t *Team) Advance() Step {
 	s := t.s
 	switch {
@@ -267,7 +264,7 @@ func (t *Team) take(n, pick int) {
 	}
 }
 
-// Alone says that no helper tries the branch that the search waits for.
+// Alone reports that no helper tries the branch that the search waits for.
 func (t *Team) Alone() { t.current.stage = unknown }
 
 // push makes w's point one of the search's. Where movers sleep the search may answer
@@ -321,7 +318,7 @@ func (t *Team) ended() {
 	s := t.s
 	s.End(0)
 	s.pruned = false
-	t.drop(t.open[len(s.points):]) // of those who sleep
+	t.drop(t.open[len(s.points):]) // branches of movers that sleep
 	t.ways, t.open = t.ways[:len(s.points)], t.open[:len(s.points)]
 	t.current, t.own = nil, false
 }

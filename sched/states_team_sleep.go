@@ -6,16 +6,15 @@ import (
 	"kpsim/sim"
 )
 
-// A crib is what a helper knows of the sleepers at a state. The search makes the state's bed
-// itself: a branch that it doesn't want is dropped, and one that wasn't made is made when it
-// asks for it. So a crib decides what is tried ahead, and nothing else. What is in its lists isn't
-// changed any more.
+// A crib is a helper's knowledge of the sleepers at a state. The search makes the state's bed itself: a branch that
+// it doesn't want is dropped, and a missing one is made when it asks for it. So a crib decides only what is tried
+// ahead. Its lists are never changed.
 type crib struct {
-	first sim.Mover // of answer 0
+	first sim.Mover // the mover of answer 0
 	moves sim.Moves
-	since stretch   // from the state before
+	since stretch   // from the previous state
 	sleep []dormant // asleep on arrival, as far as was known
-	up    uint64    // the movers that are to be tried
+	up    uint64    // the movers to try
 	done  []tucked  // the answers that were tried ahead
 }
 
@@ -31,11 +30,10 @@ func (c *crib) mover(pick int) sim.Mover {
 	return p.Mover(pick)
 }
 
-// cribOf is the crib of a state of which the search has made the bed.
+// cribOf is the crib of a state whose bed the search has made.
 func cribOf(b *bed) *crib { return &crib{first: b.first, moves: b.moves} }
 
-// picks are the answers whose movers are of a set, but one, in the order in which the search
-// tries them.
+// picks are the answers whose movers are in a set, except one, in the order in which the search tries them.
 func (t *Team) picks(way *trail, movers uint64, but int) (list []int) {
 	c, number := way.crib, &t.s.conflicts.number
 	for pick := range way.point.n {
@@ -52,8 +50,8 @@ func (t *Team) picks(way *trail, movers uint64, but int) (list []int) {
 	return list
 }
 
-// expected makes the branches that the search is expected to want at a state that a helper has
-// reached. last: the helper has gone no further.
+// expected makes the branches that the search is expected to want at a state that a helper has reached. last: the
+// helper went no further.
 func (t *Team) expected(w *trail, after *Branch, last bool) []*Branch {
 	but := w.point.pick
 	if last {
@@ -62,9 +60,9 @@ func (t *Team) expected(w *trail, after *Branch, last bool) []*Branch {
 	return t.branchesTo(w, after, t.picks(w, w.crib.up, but))
 }
 
-// turned reports whether the search continues from state i of a branch, its last point, as the
-// helper did. If not, what the helper found after it is kept as a branch of its own, and the
-// current branch becomes that of the search's answer.
+// turned reports whether the search continues from state i of a branch, its last point, as the helper did. If not,
+// the helper's results after it are kept as a branch of their own, and the current branch becomes that of the
+// search's answer.
 func (t *Team) turned(b *Branch, i int) bool {
 	n, w := len(t.ways)-1, b.found[i]
 	last := i == len(b.found)-1 && !b.ended
@@ -103,7 +101,7 @@ func (t *Team) lieDown(c *crib) {
 	s.lieDown(&sim.Point{First: c.first, Moves: c.moves, N: sim.Movers})
 }
 
-// tell notes, at the states that a branch leads from and to, what was done after them.
+// tell records, at the states that a branch leads from and to, the steps made after them.
 func (t *Team) tell(b *Branch) {
 	at := b.way.state()
 	for _, w := range b.found {
@@ -117,7 +115,7 @@ func (t *Team) tell(b *Branch) {
 	}
 }
 
-// state returns the last state of a way, nil if it has none whose sleepers are known.
+// state returns the last state of a way, nil if it has none with known sleepers.
 func (w *trail) state() *trail {
 	for w != nil && w.crib == nil {
 		w = w.before
@@ -125,7 +123,7 @@ func (w *trail) state() *trail {
 	return w
 }
 
-// tuck notes what was done when the mover that w answers with went on.
+// tuck records the steps made when the mover of w's answer went on.
 func (t *Team) tuck(w *trail, did *stretch) {
 	n := t.s.conflicts.number[w.crib.mover(w.point.pick)]
 	if n == 0 {
@@ -156,7 +154,7 @@ func (t *Team) sleepers(way *trail, list []dormant) []dormant {
 		return list
 	}
 	c := w.crib
-	if n := w.depth - 1; n < len(t.ways) && t.ways[n].crib == c { // the search is there
+	if n := w.depth - 1; n < len(t.ways) && t.ways[n].crib == c { // the search has reached it
 		b := &t.s.beds[n]
 		for _, from := range [2][]dormant{b.sleep, b.done} {
 			for i := range from {

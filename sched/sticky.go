@@ -99,7 +99,7 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 		change = true
 	}
 	if change {
-		if n := calm(p); n > 1 { // else there is no other mover, and this switch is lost
+		if n := calm(p); n > 1 { // otherwise there is no other mover, and this switch is lost
 			return 1 + s.rand.N(n-1), 0
 		}
 	}

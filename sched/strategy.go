@@ -26,7 +26,7 @@ type Strategy interface {
 // Params are the parameters of a strategy.
 type Params struct {
 	Seed   uint64
-	Length uint64 // questions in the default run; 0: as its Shape says
+	Length uint64 // questions in the default run; 0: from its Shape
 	Shape  *Shape // of the default run; nil: not known
 	Delay  uint64 // questions after which delayed work is done at the latest; 0: Length
 	Mean   int    // sticky: mean number of boundaries between switches; 0: drawn for each run
@@ -43,7 +43,7 @@ type Params struct {
 	_             struct{}
 }
 
-// The values that zero Params stand for.
+// The defaults for zero Params.
 const (
 	MostDeviations = 2
 	PCTDepth       = 3
@@ -80,17 +80,18 @@ var All = []struct {
 	Name, Says string
 	New        func(Params) Strategy
 }{
-	{"portfolio", "all of those below, more time to who shows new behaviour", func(p Params) Strategy {
+	{"portfolio", "all of those below, more time to those that show new behaviour", func(p Params) Strategy {
 		return NewPortfolio(p)
 	}},
-	{"sticky", "one switch in so many boundaries, dense or rare", func(p Params) Strategy { return NewSticky(p) }},
+	{"sticky", "one switch in some number of boundaries, dense or " +
+		"rare", func(p Params) Strategy { return NewSticky(p) }},
 	{"arriving", "random priorities, which change at 2 to 14 boundaries", func(p Params) Strategy {
 		return NewArriving(p)
 	}},
 	{"pct", "random priorities of sources too, which change at 2 boundaries", func(p Params) Strategy {
 		return newPCT(p)
 	}},
-	{"pos", "random priorities of what is done next, drawn anew after a race", func(p Params) Strategy {
+	{"pos", "random priorities of the next actions, drawn anew after a race", func(p Params) Strategy {
 		return newPOS(p)
 	}},
 	{"guided", "mutations of schedules that have shown something new", func(p Params) Strategy { return newGuided(p) }},
@@ -129,8 +130,8 @@ func (*Default) String() string { return "default" }
 // forever is a hold that is longer than any run.
 const forever = sim.Forever
 
-// calm returns how many alternatives are neither arrivals nor stores that take effect: the
-// CPUs, the IPIs, and First whatever it is. They are alternatives 0 to calm-1.
+// calm returns how many alternatives are neither arrivals nor stores that take effect: the CPUs, the IPIs, and First
+// in any case. They are alternatives 0 to calm-1.
 func calm(p *sim.Point) int {
 	n := bits.OnesCount64(p.Moves[0]) + bits.OnesCount64(p.Moves[1])
 	if p.First >= sim.MoverSource {
@@ -154,8 +155,8 @@ func (g *gaps) begin(r *sim.Rand) { g.next = uint64(min(r.Gap(g.mean-1), r.Gap(g
 // pass draws the event after the one at boundary at.
 func (g *gaps) pass(r *sim.Rand, at uint64) { g.next = at + 1 + uint64(r.Gap(g.mean-1)) }
 
-// other answers a question that is no Step. A fetch is fresh with probability 1/2, else
-// any of the older versions; a cost is nominal; a task is any.
+// other answers a question other than Step. A fetch is fresh with probability 1/2, otherwise any of the older
+// versions; a cost is nominal; a task is any.
 func other(r *sim.Rand, p *sim.Point) (pick int) {
 	switch p.Kind {
 	case sim.Fetch:

@@ -18,7 +18,7 @@ type Timed struct {
 	seed uint64
 	mean int // between two firings of a source, in the units of the clocks
 	rand sim.Rand
-	due  [sim.MaxCPUs]sim.Time // of each source, plus 1; 0: not drawn yet
+	due  [sim.MaxCPUs]sim.Time // by source, plus 1; 0: not drawn yet
 }
 
 // timedMean is the default mean: a millisecond at 1 GHz, in units of 1/256 cycle.

@@ -25,7 +25,7 @@ type Chooser interface {
 const (
 	Steady  = 1 << 30 // only a change of the sources ends it early, among the moves; a change of First doesn't
 	Through = 1 << 29 // watched text doesn't end it
-	Drains  = 1 << 28 // nor does a store, which takes effect at once
+	Drains  = 1 << 28 // a store that takes effect doesn't end it either
 
 	Forever = 1<<28 - 1 // the longest hold
 )
@@ -33,19 +33,19 @@ const (
 // Enough is the answer that ends a run at once.
 const Enough = -1
 
-// Kind says what a question is about.
+// Kind is what a question decides.
 type Kind uint8
 
 // The kinds of question. In each, alternative 0 is the uneventful one.
 const (
-	Step    Kind = iota // which mover steps: a CPU goes on, takes its IPI, or a source fires
+	Step    Kind = iota // which mover steps: a CPU continues, takes its IPI, or a source fires
 	Task                // which runnable task a CPU switches to
 	Fetch               // which version of text a CPU sees, 0 the freshest
-	Cost                // what an event costs, 0 the nominal
-	Buffer              // whether CPUs hold stores in this run, 0 no: asked first, where memory is so
-	Version             // which of a cell's values a load reads or a store goes before, 0 the newest
+	Cost                // the cost of an event, 0 the nominal one
+	Buffer              // whether CPUs buffer stores in this run, 0 no: asked first, where the memory model allows it
+	Version             // which of a cell's values a load reads or a store precedes, 0 the newest
 
-	Kinds // how many there are
+	Kinds // the number of kinds
 )
 
 var kindNames = [...]string{"step", "task", "fetch", "cost", "buffer", "version"}
@@ -55,9 +55,8 @@ func (k Kind) String() string { return kindNames[k] }
 // MaxCPUs is the largest number of CPUs of one machine, and of its interrupt sources.
 const MaxCPUs = 64
 
-// A Mover is something that can move at a boundary: in [0,64) CPU i goes on, in
-// [64,128) CPU i-64 takes its pending IPI, in [128,192) source i-128 fires, in [192,255)
-// the oldest store that CPU i-192 holds takes effect.
+// A Mover is something that can move at a boundary: in [0,64) CPU i continues, in [64,128) CPU i-64 takes its pending
+// IPI, in [128,192) source i-128 fires, in [192,255) the oldest store in CPU i-192's buffer takes effect.
 type Mover uint8
 
 // The first mover of each sort except the CPUs, which start at 0.
@@ -71,8 +70,11 @@ const (
 // Movers is how many numbers movers can have.
 const Movers = 4 * MaxCPUs
 
-// Moves are sets of movers: bit i: CPU i goes on | CPU i takes its IPI | source i fires |
-// a store of CPU i takes effect.
+// Moves are sets of movers: bit i: CPU i continues
+//
+//	CPU i takes its IPI
+//	source i fires
+//	a store of CPU i takes effect.
 type Moves [Movers / MaxCPUs]uint64
 
 // A Point is a question to a Chooser. The machine owns and reuses it: a strategy must
@@ -80,8 +82,8 @@ type Moves [Movers / MaxCPUs]uint64
 type Point struct {
 	Kind   Kind
 	N      int     // alternatives, at least 2: a question with one answer is never asked
-	First  Mover   // Step: the mover of alternative 0. Else: the CPU that asks
-	Moves  Moves   // Step: what can move
+	First  Mover   // Step: the mover of alternative 0. Otherwise: the CPU that asks
+	Moves  Moves   // Step: the possible movers
 	Clocks *Clocks // for a strategy that follows time
 	Seq    uint64  // ordinal of the question in this run, from 0, held questions included
 

@@ -5,14 +5,14 @@
 // their own (smp/smpev, kprobes/kpev), so that a monitor can import the words without
 // the machine.
 //
-// Its rule: a search stores nothing. What is stored is a scenario, the sparse list of
-// deviations from the default run, and the digest they lead to. The deviations, not a
+// Its rule: a search stores nothing. A trace has a scenario, the sparse list of
+// deviations from the default run, and the digest they lead to. The deviations, unlike a
 // seed, outlive a change of the program.
 //
 // # Limits
 //
-// What mail programs do to a trace is undone if it is still text: not base64, nor HTML. A
-// trace with long lines and no checksum, as earlier kpsims wrote them, must have been
-// folded once only. A comment of the scenario that was folded is joined only if something
-// else was folded, too.
+// Changes by mail programs are undone if the trace is still text: not base64, nor HTML. A
+// trace with long lines and no checksum, as earlier versions wrote them, must have been
+// folded only once. A folded comment of the scenario is joined only if another line was
+// folded, too.
 package traces

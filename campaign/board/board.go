@@ -26,13 +26,13 @@ const (
 	streamLarge   = "LARGE"
 )
 
-// LeadFor is for how long a coordinator leads that says nothing more.
+// LeadFor is how long a coordinator leads without renewing its claim.
 const LeadFor = 10 * time.Second
 
-// twice is within what time a message that is published twice is dropped.
+// twice is the window in which a message that is published twice is dropped.
 const twice = 2 * time.Minute
 
-// A Board is a connection to all of that. It may be used by many goroutines.
+// A Board is a connection to the streams and buckets. It may be used by many goroutines.
 type Board struct {
 	Conn *nats.Conn
 	js   jetstream.JetStream
@@ -72,11 +72,11 @@ func (b *Board) stream(ctx context.Context, c jetstream.StreamConfig) (jetstream
 	return soon(ctx, func(ctx context.Context) (jetstream.Stream, error) { return b.js.CreateOrUpdateStream(ctx, c) })
 }
 
-// answer is after what time a request to make something is sent again.
+// answer is how long to wait before a request to make something is sent again.
 const answer = time.Second
 
-// soon calls f until it gets an answer: when several servers of a cluster ask for the same thing
-// at once, only one is answered.
+// soon calls f until it gets an answer: when several servers of a cluster ask for the same thing at once, only one is
+// answered.
 func soon[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
 	for {
 		short, cancel := context.WithTimeout(ctx, answer)
@@ -88,7 +88,7 @@ func soon[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T
 	}
 }
 
-// Join uses what a coordinator has made.
+// Join opens the streams and buckets that a coordinator has made.
 func Join(ctx context.Context, nc *nats.Conn) (*Board, error) {
 	b, err := board(nc)
 	if err != nil {
@@ -125,8 +125,8 @@ func Join(ctx context.Context, nc *nats.Conn) (*Board, error) {
 	return b, nil
 }
 
-// Secret returns what tickets are signed with. The first coordinator has made it, and those of a
-// cluster share it.
+// Secret returns the secret that signs tickets. The first coordinator makes it; the coordinators of a cluster share
+// it.
 func (b *Board) Secret(ctx context.Context) (secret []byte, err error) {
 	err = Retry(ctx, func(ctx context.Context) error {
 		e, err := b.secret.Get(ctx, "ticket")
@@ -156,7 +156,7 @@ type stream struct {
 	config jetstream.StreamConfig
 }
 
-// streams lists the streams. Where a subject takes one message the first one counts.
+// streams lists the streams. Where a subject holds one message, the first one published stays.
 func (b *Board) streams() []stream {
 	once := func(name, subjects string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{Name: name, Subjects: []string{subjects}, AllowDirect: true, MaxMsgsPerSubject: 1,
@@ -184,8 +184,8 @@ func (b *Board) buckets() []bucket {
 		{&b.Lead, bucketLead, LeadFor}, {&b.secret, bucketSecret, 0}}
 }
 
-// Retry calls f until it succeeds, with longer and longer pauses, or until the context ends. What
-// can't become better by waiting ends it too.
+// Retry calls f until it succeeds, with growing pauses, or until the context ends. It also stops at an error that
+// waiting can't cure.
 func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		each, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -203,14 +203,14 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 	}
 }
 
-// ErrNone says that something isn't there.
+// ErrNone: the thing asked for doesn't exist.
 var ErrNone = errors.New("it isn't there")
 
-// ErrDamaged says that what is stored isn't what was to be stored.
+// ErrDamaged: the stored bytes aren't the ones that were to be stored.
 var ErrDamaged = errors.New("it is damaged")
 
-// ErrRefused says that a coordinator refuses what is asked for.
+// ErrRefused: a coordinator refuses the request.
 var ErrRefused = errors.New("refused")
 
-// errTwice says that a unit has its result.
+// errTwice: the unit has a result already.
 var errTwice = errors.New("it is there already")

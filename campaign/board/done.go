@@ -22,7 +22,7 @@ const (
 	headPacked  = "Kpsim-Result"
 )
 
-// A Differ is an error that says that two results of a unit differ.
+// A Differ is the error that two results of a unit differ.
 type Differ struct{ Unit, Ours, Theirs string }
 
 func (d *Differ) Error() string {
@@ -30,9 +30,8 @@ func (d *Differ) Error() string {
 		"one of two computers is broken", d.Unit, d.Theirs, d.Ours)
 }
 
-// Deliver stores a unit's result, unless there is one. If there is it must be the same: a *Differ
-// says that it isn't. Its caller has checked it and has taken the summary from it. The pieces of a
-// large one are stored before.
+// Deliver stores a unit's result, unless there is one. An existing result must be the same, or the error is a
+// *Differ. The caller has checked the result, taken the summary from it, and stored the pieces of a large one.
 func (b *Board) Deliver(ctx context.Context, p *Packed, s *unit.Summary) error {
 	sum, err := json.Marshal(s)
 	if err != nil {
@@ -62,7 +61,7 @@ func (b *Board) Deliver(ctx context.Context, p *Packed, s *unit.Summary) error {
 	return nil
 }
 
-// SetAside has a unit count as made, without a result.
+// SetAside counts a unit as made, without a result.
 func (b *Board) SetAside(ctx context.Context, u *plan.Unit, why, by string) error {
 	why = plan.Clean(why, MostWhy, false)
 	p := &Packed{Key: u.Key(), Aside: why, Worker: by, Digest: DigestOf(nil)}
@@ -72,7 +71,7 @@ func (b *Board) SetAside(ctx context.Context, u *plan.Unit, why, by string) erro
 // PutLarge stores a piece of a result that is too large for a message.
 func (b *Board) PutLarge(ctx context.Context, key string, delivery uint64, n int, data []byte) error {
 	err := b.once(ctx, largeOf(key, delivery, n), data)
-	if errors.Is(err, errTwice) { // the answer to it was lost; or it isn't the same, and then the digest of all isn't
+	if errors.Is(err, errTwice) { // the answer was lost; or the pieces differ, which the digest of the whole shows
 		return nil
 	}
 	return err
@@ -82,7 +81,7 @@ func largeOf(key string, delivery uint64, n int) string {
 	return fmt.Sprintf("large.%s.%d.%d", key, delivery, n)
 }
 
-// Large returns it.
+// Large returns a stored piece.
 func (b *Board) Large(ctx context.Context, key string, delivery uint64, n int) ([]byte, error) {
 	if _, err := UnitOf(key); err != nil {
 		return nil, ErrNone
@@ -90,7 +89,7 @@ func (b *Board) Large(ctx context.Context, key string, delivery uint64, n int) (
 	return last(ctx, b.large, largeOf(key, delivery, n))
 }
 
-// Whole returns a result, whose pieces are fetched if it has some.
+// Whole returns a result, fetching its pieces if it has any.
 func (p *Packed) Whole(piece func(n int) ([]byte, error)) ([]byte, error) {
 	if p.Aside != "" {
 		return nil, nil
@@ -112,7 +111,7 @@ func (p *Packed) Whole(piece func(n int) ([]byte, error)) ([]byte, error) {
 	return p.Unpack(packed)
 }
 
-// One returns the result of a unit. ErrNone says that there is none.
+// One returns the result of a unit, or ErrNone.
 func (b *Board) One(ctx context.Context, key string) (*Packed, error) {
 	m, err := b.done.GetLastMsgForSubject(ctx, "done."+key)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -134,7 +133,7 @@ func packedOf(h nats.Header, data []byte, seq uint64) (*Packed, error) {
 	return p, nil
 }
 
-// Data returns what a unit has shown.
+// Data returns a unit's data.
 func (b *Board) Data(ctx context.Context, u *plan.Unit) (data []byte, err error) {
 	err = Retry(ctx, func(ctx context.Context) error {
 		p, err := b.One(ctx, u.Key())
@@ -158,7 +157,7 @@ func (b *Board) Delivered(ctx context.Context, u *plan.Unit) (bool, error) {
 	return err == nil, err
 }
 
-// Refuse removes a unit's result that turned out to be false, so that it is made again.
+// Refuse removes a unit's result that turned out to be false, so that the unit is made again.
 func (b *Board) Refuse(ctx context.Context, u *plan.Unit) error {
 	return b.done.Purge(ctx, jetstream.WithPurgeSubject("done."+u.Key()))
 }
@@ -169,14 +168,15 @@ const (
 	pageBytes   = 384 << 10
 )
 
-// Page returns results of a campaign, or of those units whose key begins so, in the order in which
-// they came: those that lie after a place. No results say that there are no more.
+// Page returns results in the order of arrival, from the place after on: those of a campaign, or of the units whose
+// key begins with key. It returns none when there are no more.
 func (b *Board) Page(ctx context.Context, key string, after uint64) (list []*Packed, err error) {
 	size := 0
 	err = b.page(ctx, b.done, "done."+key+".>", after, pageResults, func(m jetstream.Msg, seq uint64) bool {
 		p, bad := packedOf(m.Headers(), m.Data(), seq)
 		if bad != nil || p.Key != strings.TrimPrefix(m.Subject(), "done.") {
-			p = &Packed{Key: strings.TrimPrefix(m.Subject(), "done."), Seq: seq} // its caller sees that it is none
+			// the caller sees that it isn't a result
+			p = &Packed{Key: strings.TrimPrefix(m.Subject(), "done."), Seq: seq}
 		}
 		if size += len(p.Data) + 512; size > pageBytes && len(list) > 0 {
 			return false
@@ -187,8 +187,7 @@ func (b *Board) Page(ctx context.Context, key string, after uint64) (list []*Pac
 	return list, err
 }
 
-// page calls f for messages of a stream that lie after a place, until it returns false, or for so
-// many.
+// page calls f for messages of a stream from the place after on, at most most, until f returns false.
 func (b *Board) page(ctx context.Context, s jetstream.Stream, filter string, after uint64, most int,
 	f func(m jetstream.Msg, seq uint64) bool) error {
 	c, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{
@@ -201,7 +200,7 @@ func (b *Board) page(ctx context.Context, s jetstream.Stream, filter string, aft
 		return err
 	}
 	info := c.CachedInfo()
-	defer func() { _ = b.forgetConsumer(s, info.Name) }() // else the server forgets it
+	defer func() { _ = b.forgetConsumer(s, info.Name) }() // otherwise the server forgets it
 	n := min(int(min(info.NumPending, uint64(most))), most)
 	for n > 0 {
 		batch, err := c.Fetch(n, jetstream.FetchContext(ctx))
@@ -240,7 +239,7 @@ type Done struct {
 	Worker  string
 }
 
-// pending counts the messages that messages would call f for now.
+// pending counts the messages that messages would pass to f now.
 func pending(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig) (uint64, error) {
 	config.HeadersOnly = true
 	c, err := s.OrderedConsumer(ctx, config)
@@ -254,9 +253,8 @@ func pending(ctx context.Context, s jetstream.Stream, config jetstream.OrderedCo
 	return i.NumPending, nil
 }
 
-// Follow calls f for all results of a campaign, without their data: those that are there, after
-// which it calls there once, and those that come, until the context ends or f returns an error. What
-// isn't a result is left out.
+// Follow calls f for all results of a campaign, without their data: first for those stored, then it calls there once,
+// then for each new one, until the context ends or f returns an error. It skips messages that aren't results.
 func (b *Board) Follow(ctx context.Context, id string, there func(), f func(d *Done) error) error {
 	config := jetstream.OrderedConsumerConfig{FilterSubjects: []string{"done." + id + ".>"}, HeadersOnly: true}
 	n, err := pending(ctx, b.done, config)
@@ -280,8 +278,7 @@ func (b *Board) Follow(ctx context.Context, id string, there func(), f func(d *D
 	})
 }
 
-// messages calls f for the messages of a stream, those that are there and those that come, until f
-// has enough or the context ends.
+// messages calls f for the messages of a stream, stored and new ones, until f has enough or the context ends.
 func messages(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig,
 	f func(m jetstream.Msg) (more bool, err error)) error {
 	config.MaxResetAttempts = -1 // a server may be gone for long
@@ -322,7 +319,7 @@ func doneOf(m jetstream.Msg) (*Done, bool) {
 	return d, json.Unmarshal([]byte(m.Headers().Get(headSummary)), &d.Summary) == nil
 }
 
-// parseKey reads what Unit.Key has made.
+// parseKey reads a key made by Unit.Key.
 func parseKey(key string, u *plan.Unit) error {
 	p := strings.Split(key, ".")
 	if len(p) != 6 {

@@ -20,20 +20,19 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// MostPiece is how large a piece of a file is at most, in bytes. The usual server takes messages of a
-// mebibyte.
+// MostPiece is the largest piece of a file, in bytes. A default server takes messages of a mebibyte.
 const MostPiece = 512 << 10
 
-// A file is stored as pieces and a list: the digests of the pieces, 32 bytes each. Both lie under
-// their own digests, so nothing can be put in the place of anything else.
+// A file is stored as pieces and a list: the digests of the pieces, 32 bytes each. Both are stored under their own
+// digests, so nothing can be substituted.
 
 // A Pieces gives the pieces of files.
 type Pieces interface {
-	// Piece returns the piece of that digest. Its caller checks it.
+	// Piece returns the piece with that digest. The caller checks it.
 	Piece(ctx context.Context, digest string) ([]byte, error)
 }
 
-// digestForm is what a digest looks like.
+// digestForm is the form of a digest.
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // IsDigest reports whether a text has the form of a digest.
@@ -55,7 +54,7 @@ func (b *Board) PutPiece(ctx context.Context, data []byte) (string, error) {
 	return digest, err
 }
 
-// once stores a message under a subject that takes one. errTwice says that there is one.
+// once stores a message under a subject that holds one; errTwice if there is one.
 func (b *Board) once(ctx context.Context, subject string, data []byte) error {
 	_, err := b.js.Publish(ctx, subject, data, jetstream.WithRetryAttempts(0))
 	return asTwice(err)
@@ -77,7 +76,7 @@ func (b *Board) Piece(ctx context.Context, digest string) ([]byte, error) {
 	return last(ctx, b.pieces, "piece."+digest)
 }
 
-// last returns the one message of a subject.
+// last returns the message of a subject that holds one.
 func last(ctx context.Context, s jetstream.Stream, subject string) ([]byte, error) {
 	m, err := s.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -89,7 +88,7 @@ func last(ctx context.Context, s jetstream.Stream, subject string) ([]byte, erro
 	return m.Data, nil
 }
 
-// piece returns a piece that is what its digest says.
+// piece returns a piece after checking it against its digest.
 func piece(ctx context.Context, from Pieces, digest string) (data []byte, err error) {
 	err = Retry(ctx, func(ctx context.Context) error {
 		data, err = from.Piece(ctx, digest)
@@ -101,7 +100,7 @@ func piece(ctx context.Context, from Pieces, digest string) (data []byte, err er
 	return data, err
 }
 
-// Save stores a file by its pieces and returns the digest of its list.
+// Save stores a file as pieces and returns the digest of its list.
 func Save(ctx context.Context, r io.Reader, put func(ctx context.Context, data []byte) error) (string, error) {
 	store := func(data []byte) (string, error) {
 		return DigestOf(data), Retry(ctx, func(ctx context.Context) error { return put(ctx, data) })
@@ -129,7 +128,7 @@ func Save(ctx context.Context, r io.Reader, put func(ctx context.Context, data [
 	}
 }
 
-// Load writes the file whose list has that digest. A longer file than most bytes is refused.
+// Load writes the file whose list has that digest. It refuses a file of more than most bytes.
 func Load(ctx context.Context, from Pieces, list string, most int64, to io.Writer) error {
 	sums, err := piece(ctx, from, list)
 	if err != nil {
@@ -144,7 +143,7 @@ func Load(ctx context.Context, from Pieces, list string, most int64, to io.Write
 			return err
 		}
 		if most -= int64(len(data)); most < 0 {
-			return errors.New("it is larger than was said")
+			return errors.New("it is larger than announced")
 		}
 		if _, err := to.Write(data); err != nil {
 			return err
@@ -153,8 +152,8 @@ func Load(ctx context.Context, from Pieces, list string, most int64, to io.Write
 	return nil
 }
 
-// File makes sure that a file lies below a folder, DIGEST/NAME, and returns its path. What is there
-// is believed by its digest. It doesn't fill the disk.
+// File makes sure that a file is below a folder, as DIGEST/NAME, and returns its path. A file that is there already
+// is taken by the digest in its path. File doesn't fill the disk.
 func File(ctx context.Context, from Pieces, f *plan.Blob, dir string) (string, error) {
 	if err := f.Check(); err != nil {
 		return "", err
@@ -183,7 +182,7 @@ func File(ctx context.Context, from Pieces, f *plan.Blob, dir string) (string, e
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", f.Name, err)
 	case hex.EncodeToString(h.Sum(nil)) != f.Digest:
-		return "", fmt.Errorf("%s: what was fetched isn't what was sent: its digest is another one", f.Name)
+		return "", fmt.Errorf("%s: the fetched bytes aren't those that were sent: the digest differs", f.Name)
 	}
 	if err := tmp.Close(); err != nil {
 		return "", fmt.Errorf("%s: %w", f.Name, err)
@@ -191,13 +190,13 @@ func File(ctx context.Context, from Pieces, f *plan.Blob, dir string) (string, e
 	return path, os.Rename(tmp.Name(), path)
 }
 
-// roomLeft is how much room a file must leave on a disk, in bytes.
+// roomLeft is the room that a file must leave on a disk, in bytes.
 const roomLeft = 256 << 20
 
-// IsFile reports whether a file lies at a path. A path may be a stranger's: only a regular file of
-// the right size is read.
+// IsFile reports whether the file is at a path. The path may come from a stranger: only a regular file of the right
+// size is read.
 func IsFile(path string, f *plan.Blob) bool {
-	s, err := os.Stat(path) // opening a device may do something by itself
+	s, err := os.Stat(path) // opening a device may have effects
 	if err != nil || !s.Mode().IsRegular() || s.Size() != f.Size {
 		return false
 	}
@@ -211,8 +210,8 @@ func IsFile(path string, f *plan.Blob) bool {
 	return err == nil && n == f.Size && hex.EncodeToString(h.Sum(nil)) == f.Digest
 }
 
-// Here has a search's flags name the files where they lie on this computer. It fetches those that
-// aren't there: where the campaign was started, or below a folder.
+// Here makes a search's flags name the files on this computer. Files that are neither where they were when the
+// campaign was started nor below the folder are fetched.
 func Here(ctx context.Context, from Pieces, s *plan.Search, dir string) error {
 	for i, f := range s.Blobs() {
 		path := f.Path
@@ -231,7 +230,7 @@ func Here(ctx context.Context, from Pieces, s *plan.Search, dir string) error {
 	return nil
 }
 
-// Campaign returns the plan of a campaign. Digest is its list's, which the campaign's state names.
+// Campaign returns the plan of a campaign. digest is that of the plan's list, from the campaign's state.
 func Campaign(ctx context.Context, from Pieces, id, digest string) (*plan.Campaign, error) {
 	if digest == "" {
 		return nil, fmt.Errorf("campaign %s: %w", id, ErrNone)

@@ -12,24 +12,23 @@ import (
 	"kpsim/campaign/plan"
 )
 
-// MostResult is how large a result may be, in bytes, before it is packed.
+// MostResult is the largest result, in bytes, before packing.
 const MostResult = 64 << 20
 
-// MostPieces is in how many pieces a result may come. What doesn't become smaller when it is packed
-// becomes a little larger.
+// MostPieces is the most pieces of a result. Data that packing can't shrink grows a little.
 const MostPieces = MostResult/MostPiece + 2
 
-// A Packed is a result as it is stored, and as it is sent.
+// A Packed is a result as it is stored and sent.
 type Packed struct {
-	Key      string        `json:"key"` // of its unit
+	Key      string        `json:"key"` // the unit's
 	Digest   string        `json:"digest"`
-	Size     int64         `json:"size"` // before it was packed
+	Size     int64         `json:"size"` // before packing
 	Took     time.Duration `json:"took"`
 	Worker   string        `json:"worker"`
-	Aside    string        `json:"aside,omitempty"`  // why the unit was set aside: then there is no result
-	Pieces   int           `json:"pieces,omitempty"` // 0: it is in Data
-	Delivery uint64        `json:"delivery"`         // of the unit, to which the pieces belong
-	Seq      uint64        `json:"seq"`              // where it lies
+	Aside    string        `json:"aside,omitempty"`  // why the unit was set aside; it has no result then
+	Pieces   int           `json:"pieces,omitempty"` // 0: the result is in Data
+	Delivery uint64        `json:"delivery"`         // of the unit; the pieces belong to it
+	Seq      uint64        `json:"seq"`              // its place in the stream
 	Data     []byte        `json:"-"`
 }
 
@@ -52,22 +51,22 @@ var unpacker = sync.OnceValue(func() *zstd.Decoder {
 // Pack packs a result.
 func Pack(data []byte) []byte { return packer().EncodeAll(data, nil) }
 
-// Unpack returns a result. It makes sure of its size before it takes the memory, and of its digest.
+// Unpack returns a result. It checks the size before it allocates, and the digest afterwards.
 func (p *Packed) Unpack(packed []byte) ([]byte, error) {
 	if p.Size < 0 || p.Size > MostResult {
-		return nil, fmt.Errorf("a result of %d bytes, and one has %d at most", p.Size, MostResult)
+		return nil, fmt.Errorf("a result of %d bytes; at most %d are stored", p.Size, MostResult)
 	}
 	data, err := unpacker().DecodeAll(packed, make([]byte, 0, p.Size))
 	switch {
 	case err != nil:
 		return nil, ErrDamaged
 	case int64(len(data)) != p.Size || DigestOf(data) != p.Digest:
-		return nil, errors.New("it is damaged: its size or its digest is another one")
+		return nil, errors.New("it is damaged: its size or its digest differs")
 	}
 	return data, nil
 }
 
-// UnitOf reads what Unit.Key has made, and nothing else.
+// UnitOf reads a key made by Unit.Key, and refuses anything else.
 func UnitOf(key string) (u plan.Unit, err error) {
 	if err := parseKey(key, &u); err != nil {
 		return u, err

@@ -18,31 +18,31 @@ import (
 	"kpsim/campaign/unit"
 )
 
-// What a campaign can be.
+// The states of a campaign.
 const (
-	Starting  = "starting" // its files are on their way
+	Starting  = "starting" // its files are being sent
 	Running   = "running"
 	Paused    = "paused"
 	Cancelled = "cancelled"
 	Ended     = "ended"
-	Damaged   = "damaged" // its state can't be read
+	Damaged   = "damaged" // its state is unreadable
 )
 
-// A State is what is kept of a campaign in its bucket.
+// A State is the record of a campaign in its bucket.
 type State struct {
 	ID       string        `json:"id"`
 	Name     string        `json:"name"`
 	Build    string        `json:"build"`
-	Plan     string        `json:"plan,omitempty"` // the digest of its list; "": it isn't there yet, or is forgotten
+	Plan     string        `json:"plan,omitempty"` // the digest of its list; "": not there yet, or forgotten
 	Priority int           `json:"priority"`
 	State    string        `json:"state"`
-	Against  string        `json:"against,omitempty"` // the campaign before of that name
-	Began    time.Time     `json:"began"`             // by the clock of who started it; for people
-	Shown    []ScenarioEnd `json:"shown,omitempty"`   // once it has ended
-	Causes   []string      `json:"causes,omitempty"`  // of what was found
+	Against  string        `json:"against,omitempty"` // the previous campaign of that name
+	Began    time.Time     `json:"began"`             // by the clock of the computer that started it; for people
+	Shown    []ScenarioEnd `json:"shown,omitempty"`   // once the campaign has ended
+	Causes   []string      `json:"causes,omitempty"`  // of its finds
 }
 
-// A ScenarioEnd is what all runs of a scenario have shown, as far as campaigns are compared.
+// A ScenarioEnd sums up all runs of a scenario, as far as campaigns are compared.
 type ScenarioEnd struct {
 	Search     int               `json:"search"`
 	Scenario   string            `json:"scenario"`
@@ -53,19 +53,19 @@ type ScenarioEnd struct {
 	Aside      int               `json:"set_aside,omitempty"` // units
 }
 
-// StateSubject is on what a message comes when a campaign's state changes.
+// StateSubject gets a message when a campaign's state changes.
 const StateSubject = "$KV." + bucketState + ".>"
 
-// Open reports whether there is more to be done.
+// Open reports whether the campaign has work left.
 func (s *State) Open() bool { return s.State == Running || s.State == Paused }
 
-// MostPriority and its negative are between what priorities lie.
+// MostPriority is the highest priority; its negative is the lowest.
 const MostPriority = 100
 
-// idForm is what the ID of a campaign looks like: its name, and a number.
+// idForm is the form of a campaign's ID: its name, and a number.
 var idForm = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9_]|-[a-z0-9_])*)-([1-9][0-9]{0,8})$`)
 
-// IsName reports whether campaigns may have a name.
+// IsName reports whether a campaign may have this name.
 func IsName(name string) bool { return len(name) <= 40 && idForm.MatchString(name+"-1") }
 
 // IsID reports whether a text has the form of a campaign's ID.
@@ -84,7 +84,7 @@ func Number(id string) int {
 	return n
 }
 
-// readState reads the state of a campaign and makes sure of what is in it.
+// readState reads and checks the state of a campaign.
 func readState(id string, data []byte) (*State, error) {
 	s := new(State)
 	if err := json.Unmarshal(data, s); err != nil {
@@ -104,8 +104,7 @@ var buildForm = regexp.MustCompile(`^[0-9a-z]{1,40}$`)
 // IsBuild reports whether a text may name a build.
 func IsBuild(s string) bool { return buildForm.MatchString(s) }
 
-// States returns the states of all campaigns, by their ID. A campaign whose state can't be read
-// is returned as damaged.
+// States returns the states of all campaigns, by ID. A campaign with an unreadable state is returned as damaged.
 func (b *Board) States(ctx context.Context) (list []*State, err error) {
 	err = each(ctx, b.Campaigns, func(e jetstream.KeyValueEntry) error {
 		s, err := readState(e.Key(), e.Value())
@@ -119,7 +118,7 @@ func (b *Board) States(ctx context.Context) (list []*State, err error) {
 	return list, err
 }
 
-// each calls f for all that is in a bucket, which is one question however much there is.
+// each calls f for all entries of a bucket. It takes one request, however many there are.
 func each(ctx context.Context, kv jetstream.KeyValue, f func(e jetstream.KeyValueEntry) error) error {
 	w, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
 	if err != nil {
@@ -132,7 +131,7 @@ func each(ctx context.Context, kv jetstream.KeyValue, f func(e jetstream.KeyValu
 			if !more {
 				return errors.New("the connection is closed")
 			}
-			if e == nil { // that was all
+			if e == nil { // the last one
 				return nil
 			}
 			if err := f(e); err != nil {
@@ -144,9 +143,9 @@ func each(ctx context.Context, kv jetstream.KeyValue, f func(e jetstream.KeyValu
 	}
 }
 
-// State returns a campaign's state and its revision. ErrNone says that there is none.
+// State returns a campaign's state and its revision, or ErrNone.
 func (b *Board) State(ctx context.Context, id string) (*State, uint64, error) {
-	if !IsID(id) { // the server closes a connection that names a long one
+	if !IsID(id) { // the server closes a connection that names a long subject
 		return nil, 0, fmt.Errorf("campaign %s: %w", plan.Clean(id, 60, false), ErrNone)
 	}
 	e, err := b.Campaigns.Get(ctx, id)
@@ -160,8 +159,7 @@ func (b *Board) State(ctx context.Context, id string) (*State, uint64, error) {
 	return s, e.Revision(), err
 }
 
-// Change changes a campaign's state; what others change meanwhile isn't lost. If change returns
-// false nothing is written.
+// Change changes a campaign's state without losing concurrent changes. If change returns false, nothing is written.
 func (b *Board) Change(ctx context.Context, id string, change func(s *State) bool) (*State, error) {
 	var now *State
 	err := Retry(ctx, func(ctx context.Context) error {
@@ -182,7 +180,7 @@ func (b *Board) Change(ctx context.Context, id string, change func(s *State) boo
 	return now, err
 }
 
-// Begin makes a campaign's state. An error says that there is one of that ID.
+// Begin stores a new campaign's state. It is an error if the ID is taken.
 func (b *Board) Begin(ctx context.Context, s *State) error {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -192,8 +190,8 @@ func (b *Board) Begin(ctx context.Context, s *State) error {
 	return err
 }
 
-// Forget removes what a campaign's units have shown, and its plan. Its state stays, for campaigns
-// that will be compared with it, and so do its finds.
+// Forget removes the results of a campaign's units, and its plan. Its state stays, so that later campaigns can be
+// compared with it, and so do its finds.
 func (b *Board) Forget(ctx context.Context, id string) error {
 	s, _, err := b.State(ctx, id)
 	if err != nil {
@@ -205,7 +203,7 @@ func (b *Board) Forget(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	if s.Plan != "" { // its first piece has the campaign's ID in it; others may be of other plans, too
+	if s.Plan != "" { // its first piece contains the campaign's ID; other pieces may belong to other plans, too
 		subjects := []string{"piece." + s.Plan}
 		if list, err := b.Piece(ctx, s.Plan); err == nil && len(list) >= sha256.Size {
 			subjects = append(subjects, fmt.Sprintf("piece.%x", list[:sha256.Size]))
@@ -228,8 +226,7 @@ type Cause struct {
 	Build     string `json:"build"` // of the smallest witness
 }
 
-// Keep adds a find of a campaign to its bucket, and keeps the smaller witness. It returns the
-// bucket as it is then.
+// Keep adds a find of a campaign to its bucket, keeping the smaller witness. It returns the bucket afterwards.
 func (b *Board) Keep(ctx context.Context, f *unit.Find, id, build string) (*Cause, error) {
 	var now *Cause
 	err := Retry(ctx, func(ctx context.Context) error {
@@ -247,7 +244,7 @@ func (b *Board) Keep(ctx context.Context, f *unit.Find, id, build string) (*Caus
 			return err
 		}
 		c, err := ReadCause(e.Key(), e.Value())
-		if err != nil { // what can't be read is written anew
+		if err != nil { // an unreadable bucket is written anew
 			c = &Cause{*f, id, "", build}
 		}
 		was := *c
@@ -277,7 +274,7 @@ func ReadCause(key string, data []byte) (*Cause, error) {
 	return c, nil
 }
 
-// Causes returns all buckets, by their names, and how many can't be read.
+// Causes returns all buckets, by name, and how many are unreadable.
 func (b *Board) Causes(ctx context.Context) (list []*Cause, damaged int, err error) {
 	err = each(ctx, b.Finds, func(e jetstream.KeyValueEntry) error {
 		c, err := ReadCause(e.Key(), e.Value())

@@ -37,16 +37,26 @@ type Status struct {
 
 	Coverage *Coverage `json:"coverage,omitempty"` // of a fuzzing campaign
 
-	Workers     []Alive `json:"workers"` // some
-	WorkerCount int     `json:"worker_count"`
-	Unheard     uint64  `json:"unheard,omitempty"` // messages of workers that were left out: too many names, or no form
-	Skipped     int     `json:"skipped,omitempty"` // results that aren't of the plan
-	Cores       int     `json:"cores"`
+	Crew
 
 	Searches []SearchStatus `json:"searches"`
 	Finds    []FindStatus   `json:"finds"`    // the first ones
 	Troubles []Trouble      `json:"troubles"` // the last ones
 
+	Counts
+}
+
+// A Crew is the workers of a campaign.
+type Crew struct {
+	Workers     []Alive `json:"workers"` // some
+	WorkerCount int     `json:"worker_count"`
+	Unheard     uint64  `json:"unheard,omitempty"` // messages of workers that were left out: too many names, or no form
+	Skipped     int     `json:"skipped,omitempty"` // results that aren't of the plan
+	Cores       int     `json:"cores"`
+}
+
+// Counts say how much there is of what a Status has parts of.
+type Counts struct {
 	Causes       int `json:"causes"` // how many finds there are
 	CausesNew    int `json:"causes_new"`
 	TroubleCount int `json:"trouble_count"` // how often units have failed

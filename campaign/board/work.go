@@ -14,8 +14,8 @@ import (
 	"kpsim/campaign/plan"
 )
 
-// Work returns the consumer from which workers of a build that have what it needs take units.
-// Make makes it, with the lease after which a unit is handed out again; lease 0 doesn't make one.
+// Work returns the consumer from which workers of a build take units, if they have what needs names. Make makes it,
+// with the lease after which a unit is handed out again; lease 0 doesn't make one.
 func (b *Board) Work(ctx context.Context, build, needs string, lease time.Duration) (jetstream.Consumer, error) {
 	name := build + "-" + needs
 	if lease == 0 {
@@ -27,7 +27,7 @@ func (b *Board) Work(ctx context.Context, build, needs string, lease time.Durati
 	})
 }
 
-// Hand puts units up to be made. Epoch tells units apart that are handed out again on purpose.
+// Hand queues units to be made. epoch distinguishes units that are handed out again on purpose.
 func (b *Board) Hand(ctx context.Context, build, needs string, epoch int, list []plan.Unit) error {
 	var acks []jetstream.PubAckFuture
 	for i := range list {
@@ -55,7 +55,7 @@ func (b *Board) Hand(ctx context.Context, build, needs string, epoch int, list [
 	return nil
 }
 
-// Waiting returns the keys of a campaign's units that lie there to be made, or are being made.
+// Waiting returns the keys of a campaign's units that are queued or being made.
 func (b *Board) Waiting(ctx context.Context, id string) (keys []string, err error) {
 	info, err := b.work.Info(ctx, jetstream.WithSubjectFilter("work.*.*."+id+".>"))
 	if err != nil {
@@ -69,8 +69,7 @@ func (b *Board) Waiting(ctx context.Context, id string) (keys []string, err erro
 	return keys, nil
 }
 
-// Any reports whether a unit of a campaign lies there to be made, or is being made. It costs less
-// than Waiting if there are many.
+// Any reports whether any unit of a campaign is queued or being made. It costs less than Waiting if there are many.
 func (b *Board) Any(ctx context.Context, id string) (bool, error) {
 	_, err := b.work.GetMsg(ctx, 1, jetstream.WithGetMsgSubject("work.*.*."+id+".>"))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -79,7 +78,7 @@ func (b *Board) Any(ctx context.Context, id string) (bool, error) {
 	return err == nil, err
 }
 
-// Withdraw takes back a campaign's units that weren't taken yet.
+// Withdraw removes a campaign's units from the queue.
 func (b *Board) Withdraw(ctx context.Context, id string) error {
 	return b.work.Purge(ctx, jetstream.WithPurgeSubject("work.*.*."+id+".>"))
 }
@@ -90,7 +89,7 @@ type Trouble struct {
 	Worker   string    `json:"worker"`
 	Why      string    `json:"why"`
 	Log      string    `json:"log"`
-	Lost     bool      `json:"lost"`     // its workers ended, or were cut off, again and again
+	Lost     bool      `json:"lost"`     // its workers ended, or lost their connection, again and again
 	Differ   bool      `json:"differ"`   // it has two results
 	Delivery uint64    `json:"delivery"` // how often it had been handed out
 }
@@ -102,7 +101,7 @@ const (
 	MostName = 100
 )
 
-// Fail takes down how a unit failed, once for each delivery.
+// Fail records how a unit failed, once for each delivery.
 func (b *Board) Fail(ctx context.Context, t *Trouble) error {
 	t.Worker, t.Why, t.Log = plan.Clean(t.Worker, MostName, false), plan.Clean(t.Why, MostWhy, false),
 		plan.Clean(t.Log, MostLog, true)
@@ -117,8 +116,7 @@ func (b *Board) Fail(ctx context.Context, t *Trouble) error {
 	})
 }
 
-// Troubles calls f for each trouble of a campaign, those that are there and those that come,
-// until the context ends.
+// Troubles calls f for each trouble of a campaign, stored and new ones, until the context ends.
 func (b *Board) Troubles(ctx context.Context, id string, f func(t *Trouble)) error {
 	config := jetstream.OrderedConsumerConfig{FilterSubjects: []string{"trouble." + id + ".>"}}
 	return messages(ctx, b.trouble, config, func(m jetstream.Msg) (bool, error) {
@@ -129,8 +127,8 @@ func (b *Board) Troubles(ctx context.Context, id string, f func(t *Trouble)) err
 	})
 }
 
-// Differing returns troubles of a campaign that say that a unit has two results, those that lie after
-// a place, and the place of the last trouble that was read. Its caller goes on until that is 0.
+// Differing returns the troubles of a campaign that report two results of a unit, from the place after on, and the
+// place of the last trouble read. The caller goes on until that is 0.
 func (b *Board) Differing(ctx context.Context, id string, after uint64) (list []Trouble, last uint64, err error) {
 	err = b.page(ctx, b.trouble, "trouble."+id+".>", after, pageResults, func(m jetstream.Msg, seq uint64) bool {
 		if t, ok := troubleOf(m); ok && t.Differ {
@@ -143,7 +141,7 @@ func (b *Board) Differing(ctx context.Context, id string, after uint64) (list []
 	return list, last, err
 }
 
-// troubleOf reads a trouble, which must be of the unit under whose name it lies.
+// troubleOf reads a trouble, which must belong to the unit that its subject names.
 func troubleOf(m jetstream.Msg) (*Trouble, bool) {
 	t := new(Trouble)
 	if json.Unmarshal(m.Data(), t) != nil || "trouble."+t.Unit.Key() != m.Subject() {

@@ -40,7 +40,7 @@ func Digest() (string, error) {
 
 func short(sum []byte) string { return fmt.Sprintf("%x", sum[:6]) }
 
-// clean reports whether the program is of a commit, and of nothing else.
+// clean reports whether the program was built from a commit without changes.
 func clean(info *debug.BuildInfo) bool {
 	revision, modified := false, true
 	for _, s := range info.Settings {

@@ -9,14 +9,14 @@ import (
 	"kpsim/properties"
 )
 
-// slower is how many times the time that a run took before is worth a word. Below it is the
-// noise of computers that do other things, too.
+// slower is the factor of time per run from which a slowdown is reported. Below it is the noise of computers that do
+// other things, too.
 const slower = 1.5
 
 // least is the least time of a core, in seconds, for which a difference in speed is reported.
 const least = 2.0
 
-// A Change is what two campaigns of one name differ in.
+// A Change is one difference between two campaigns of one name.
 type Change struct {
 	What     string `json:"what"` // "new", "gone", "slower", "missing"
 	Scenario string `json:"scenario"`
@@ -24,8 +24,7 @@ type Change struct {
 	Says     string `json:"says"`
 }
 
-// Compare says what a campaign shows that the one before didn't, what it doesn't, and what takes
-// longer.
+// Compare lists what a campaign shows that the previous one didn't, what it no longer shows, and what takes longer.
 func Compare(before, now *board.State) (list []Change) {
 	type key struct {
 		search   int
@@ -50,11 +49,11 @@ func Compare(before, now *board.State) (list []Change) {
 			switch {
 			case a == 0 && b > 0:
 				list = append(list, Change{"new", n.Scenario, q.Name,
-					fmt.Sprintf("broken by %d of %s; before by none of %s", b, cli.Number(n.Runs, "run"),
+					fmt.Sprintf("broken by %d of %s; previously by none of %s", b, cli.Number(n.Runs, "run"),
 						cli.Number(o.Runs, "run"))})
 			case a > 0 && b == 0:
 				list = append(list, Change{"gone", n.Scenario, q.Name,
-					fmt.Sprintf("broken by none of %s; before by %d of %s", cli.Number(n.Runs, "run"), a,
+					fmt.Sprintf("broken by none of %s; previously by %d of %s", cli.Number(n.Runs, "run"), a,
 						cli.Number(o.Runs, "run"))})
 			}
 		}
@@ -62,7 +61,7 @@ func Compare(before, now *board.State) (list []Change) {
 			a, b := o.Seconds/float64(o.Runs), n.Seconds/float64(n.Runs)
 			if b > slower*a && a > 0 {
 				list = append(list, Change{What: "slower", Scenario: n.Scenario,
-					Says: fmt.Sprintf("a run takes %.0f µs of a core, before %.0f", 1e6*b, 1e6*a)})
+					Says: fmt.Sprintf("a run takes %.0f µs of a core, previously %.0f", 1e6*b, 1e6*a)})
 			}
 		}
 		if n.Aside > 0 {
@@ -70,7 +69,7 @@ func Compare(before, now *board.State) (list []Change) {
 				" set aside"})
 		}
 	}
-	for i := range before.Shown { // in its order
+	for i := range before.Shown { // in the previous campaign's order
 		o := &before.Shown[i]
 		if was[key{o.Search, o.Scenario}] != nil {
 			list = append(list, Change{What: "gone", Scenario: o.Scenario, Says: "it isn't explored any more"})
@@ -82,7 +81,7 @@ func Compare(before, now *board.State) (list []Change) {
 
 func rank(what string) int { return slices.Index([]string{"missing", "new", "gone", "slower"}, what) }
 
-// Tell prints what two campaigns differ in.
+// Tell prints the differences between two campaigns.
 func Tell(p *cli.Program, before, now *board.State, list []Change) {
 	fmt.Fprintf(p.Out, "\n%s beside %s:\n", now.ID, before.ID)
 	if len(list) == 0 {

@@ -13,8 +13,8 @@ import (
 	"kpsim/internal/verbs/findings"
 )
 
-// reportFuzz folds the islands of a fuzzing session in their order, and prints what they have
-// found: the same, however many have made them.
+// reportFuzz folds the islands of a fuzzing session in their order, and prints their finds: the same report, however
+// many workers made them.
 func reportFuzz(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, search int) (int, error) {
 	s := c.Searches[search]
 	session := findings.Fuzz{Traces: s.Flags.Traces, JSON: s.Flags.JSON}

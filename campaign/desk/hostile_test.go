@@ -249,7 +249,7 @@ func TestProofTraces(t *testing.T) {
 			}
 			require.Empty(t, files)
 			require.Equal(t, cli.Bug, status)
-			require.Contains(t, errs, "safe-none has a result that is false")
+			require.Contains(t, errs, "safe-none left out: its result is false")
 		})
 	}
 }

@@ -34,7 +34,7 @@ func reportProofs(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Ca
 		}
 		shown, base, err := unit.Proved(s.Verify.Scenarios[i].Name, data)
 		if err != nil {
-			fmt.Fprintf(p.Err, "kpsim-campaign: %s has a result that is false, and is left out: %s\n",
+			fmt.Fprintf(p.Err, "kpsim-campaign: %s left out: its result is false: %s\n",
 				s.Verify.Scenarios[i].Name, plan.Clean(err.Error(), board.MostWhy, false))
 			worst = cli.Bug
 			continue

@@ -14,22 +14,22 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// An outcome is what all units of a campaign have shown.
+// An outcome holds the results of all units of a campaign.
 type outcome struct {
-	parts   map[[2]int][]ofUnit // of each search and scenario
+	parts   map[[2]int][]ofUnit // by search and scenario
 	canary  map[[2]int]bool
 	seconds map[[2]int]float64
 	aside   []string // units without a result, and why
-	skipped int      // results that are of no unit of the plan
+	skipped int      // results that belong to no unit of the plan
 }
 
-// An ofUnit is what a unit of runs has shown.
+// An ofUnit is the result of a unit of runs.
 type ofUnit struct {
 	u     plan.Unit
 	parts []explore.Part
 }
 
-// none is what a unit has shown of which there is nothing.
+// none is the result of a unit that has none: empty parts.
 func none(u *plan.Unit) (parts []explore.Part) {
 	for i := u.From; i < u.To; i++ {
 		var p explore.Part
@@ -40,8 +40,8 @@ func none(u *plan.Unit) (parts []explore.Part) {
 	return parts
 }
 
-// collect reads what all units of a campaign have shown. What is of no unit of the plan is counted,
-// and left out; a unit whose result can't be one is without its runs.
+// collect reads the results of all units of a campaign. Results that belong to no unit of the plan are counted and
+// skipped; a unit whose result can't be right is reported without its runs.
 func collect(ctx context.Context, b gate.Client, c *plan.Campaign) (*outcome, error) {
 	o := &outcome{parts: make(map[[2]int][]ofUnit), canary: make(map[[2]int]bool), seconds: make(map[[2]int]float64)}
 	err := b.Results(ctx, c.ID, func(r *gate.Result, key string, bad error) error {
@@ -51,7 +51,7 @@ func collect(ctx context.Context, b gate.Client, c *plan.Campaign) (*outcome, er
 			return nil
 		}
 		if s := c.Searches[u.Search]; s.Fuzz != nil || s.Verify != nil {
-			return nil // they are read in their order
+			return nil // they are read in their order, later
 		}
 		of := [2]int{u.Search, u.Job}
 		switch {
@@ -80,7 +80,7 @@ func collect(ctx context.Context, b gate.Client, c *plan.Campaign) (*outcome, er
 	return o, err
 }
 
-// set takes down that a unit has no result.
+// set records that a unit has no result.
 func (o *outcome) set(u *plan.Unit, why string) {
 	o.aside = append(o.aside, u.Key()+": "+plan.Clean(why, board.MostWhy, false))
 	if of := [2]int{u.Search, u.Job}; u.Kind == plan.Runs {
@@ -88,7 +88,7 @@ func (o *outcome) set(u *plan.Unit, why string) {
 	}
 }
 
-// file is a search with its results. Those that this program wouldn't make are left out.
+// file is a search with its results. Parts that this program wouldn't make are left out.
 func (o *outcome) file(s *plan.Search, search int) (*results.File, error) {
 	if _, err := s.Flags.Kernel.Open(); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (o *outcome) file(s *plan.Search, search int) (*results.File, error) {
 		}
 		e.Canary, e.Seconds = o.canary[of], o.seconds[of]
 		for _, one := range o.parts[of] {
-			if err := s.Believe(&spec, job, one.parts); err != nil {
+			if err := s.CheckParts(&spec, job, one.parts); err != nil {
 				o.aside = append(o.aside, one.u.Key()+": its result is false: "+plan.Clean(err.Error(), board.MostWhy,
 					false))
 				one.parts = none(&one.u)
@@ -113,9 +113,9 @@ func (o *outcome) file(s *plan.Search, search int) (*results.File, error) {
 	return f, nil
 }
 
-// Report prints what kpsim would have printed if it had made all runs of an ended campaign by
-// itself. It writes the witnesses to the folder traces; "" means the folder that each search
-// names. If there are several searches, the command of each stands above its report.
+// Report prints the report that kpsim would print if it had made all runs of an ended campaign by itself. It writes
+// the witnesses to the folder traces; "" means the folder that each search names. With several searches, each report
+// follows its command.
 func Report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, traces string,
 	asJSON bool) (int, error) {
 	o, err := collect(ctx, b, c)
@@ -179,7 +179,7 @@ func (o *outcome) report(ctx context.Context, p *cli.Program, b gate.Client, c *
 	return s.Flags.Report(p, f, cli.Line("kpsim-campaign", "results", c.ID))
 }
 
-// worse returns the exit status that counts of two.
+// worse returns the exit status of two that takes precedence.
 func worse(a, b int) int {
 	for _, s := range []int{cli.Bug, cli.Interrupted, cli.Against, cli.BadInput} {
 		if a == s || b == s {

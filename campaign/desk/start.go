@@ -10,15 +10,15 @@ import (
 	"kpsim/campaign/plan"
 )
 
-// CheckName says whether campaigns may have a name.
+// CheckName checks the name of a campaign.
 func CheckName(name string) error {
 	if !board.IsName(name) {
-		return fmt.Errorf("--name %q: a name is of a to z, digits, _ and single -, at most 40 of them", name)
+		return fmt.Errorf("--name %q: a name has a to z, digits, _ and single -, at most 40 of them", name)
 	}
 	return nil
 }
 
-// Start puts a campaign on the board, with the files that it needs, and returns its ID.
+// Start stores a campaign and the files that it needs, starts it, and returns its state.
 func Start(ctx context.Context, b gate.Client, c *plan.Campaign) (*board.State, error) {
 	if err := CheckName(c.Name); err != nil {
 		return nil, err

@@ -16,10 +16,10 @@ import (
 	"kpsim/campaign/plan"
 )
 
-// serverDisk is what the disk of a server has whose disk becomes full.
+// serverDisk is the size of a server's disk that is to become full.
 const serverDisk = "48m"
 
-// apply does what a fault is, and mends it. It returns what it could not do.
+// apply applies a fault, and mends it. It returns what it could not do.
 func (r *rig) apply(ctx context.Context, f Fault) error {
 	r.note("%s", f)
 	w := r.workers[f.Whom%len(r.workers)]
@@ -58,7 +58,7 @@ func (r *rig) apply(ctx context.Context, f Fault) error {
 		r.proxy.Silent(false)
 	case ServerDiskFull:
 		return r.fill(ctx, r.servers[0].dir, f.For)
-	case ClocksApart: // workers' are from the beginning
+	case ClocksApart: // the clocks of workers differ from the beginning
 		ahead := time.Duration(f.Whom-30) * time.Minute
 		r.servers[0].env = []string{clockEnv(ahead)}
 		r.note("the server begins again, with its clock %v ahead", ahead)
@@ -91,7 +91,7 @@ func (r *rig) replace(w *worker, s syscall.Signal, after time.Duration) error {
 	return r.work(w)
 }
 
-// again kills a server, and starts it in the same folder.
+// again kills a server, and restarts it in the same folder.
 func (r *rig) again(ctx context.Context, s *server, after time.Duration) error {
 	r.mu.Lock()
 	p, down := s.p, s.down
@@ -131,7 +131,7 @@ func (r *rig) leader(ctx context.Context, stream string) (*server, error) {
 	return r.servers[i], nil
 }
 
-// mount puts a small disk at a folder.
+// mount mounts a small disk at a folder.
 func (r *rig) mount(dir, size string) error {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
 		return fmt.Errorf("%w: a small tmpfs at %s: %w", ErrCannot, dir, err)
@@ -149,7 +149,7 @@ func (r *rig) fill(ctx context.Context, dir string, d time.Duration) error {
 	}
 	defer f.Close()
 	full := time.After(d)
-	for data, n := make([]byte, 64<<10), 0; ; { // again, for what others have given back
+	for data, n := make([]byte, 64<<10), 0; ; { // again, since other processes free some room
 		if n, err = f.Write(data); err == nil {
 			continue
 		}
@@ -169,7 +169,7 @@ func (r *rig) fill(ctx context.Context, dir string, d time.Duration) error {
 	}
 }
 
-// twice hands out all units again, and delivers the results that there are.
+// twice hands out all units again, and delivers the existing results again.
 func (r *rig) twice(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -197,7 +197,7 @@ func (r *rig) twice(ctx context.Context) error {
 	for i := range units {
 		m, err := done.GetLastMsgForSubject(ctx, "done."+units[i].Key())
 		if err != nil {
-			continue // it isn't made yet, or the server is down
+			continue // the campaign isn't made yet, or the server is down
 		}
 		_, err = js.PublishMsg(ctx, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data},
 			jetstream.WithRetryAttempts(0))
@@ -212,7 +212,7 @@ func (r *rig) twice(ctx context.Context) error {
 	return nil
 }
 
-// poison says which unit fails, and how.
+// poison names the unit that fails, and how.
 func (r *rig) poison() string {
 	f := r.s.Faults[slices.IndexFunc(r.s.Faults, func(f Fault) bool { return f.Kind == Poison })]
 	u := poisonedUnit(r.g.plan(false), f.Whom)

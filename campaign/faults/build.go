@@ -13,8 +13,8 @@ type Programs struct {
 	Kpsim, Campaign string
 }
 
-// Build builds them into a folder. That of campaigns is built with the tag faults, which lets a
-// unit be poisoned, and with a clock that can be told to be wrong.
+// Build builds them into a folder. kpsim-campaign is built with the tag faults, so that a unit can be poisoned, and
+// with a clock that can be set wrong.
 func Build(dir string) (*Programs, error) {
 	over, err := overlay(dir)
 	if err != nil {
@@ -32,8 +32,7 @@ func Build(dir string) (*Programs, error) {
 	return p, nil
 }
 
-// path is the environment's PATH with the programs in it, so that they are called, and call
-// themselves, by their names.
+// path is the environment's PATH with the programs in it, so that they can be called by name, also by each other.
 func (p *Programs) path() string {
 	return "PATH=" + p.dir + string(filepath.ListSeparator) + os.Getenv("PATH")
 }

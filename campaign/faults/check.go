@@ -23,13 +23,13 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// ErrCannot says that this computer can't do what a schedule asks for.
+// ErrCannot: this computer can't do what a schedule asks for.
 var ErrCannot = errors.New("not possible here")
 
-// firstID is the ID of the one campaign of a server.
+// firstID is the ID of a server's only campaign.
 const firstID = "campaign-1"
 
-// A Ground is what all schedules have in common: programs, plans, and what kpsim explore says.
+// A Ground holds what all schedules share: programs, plans, and the output of kpsim explore.
 type Ground struct {
 	*Programs
 	dir   string
@@ -39,25 +39,25 @@ type Ground struct {
 	seeds string // a folder with keys
 }
 
-// said is what a report is: its text and the witnesses that it has written, by name.
+// said is a report: its text, and the witnesses that it has written, by name.
 type said struct {
 	out    string
 	status int
 	traces map[string]string
 }
 
-// NewGround prepares what schedules have in common, in a folder.
+// NewGround prepares a Ground in a folder.
 func NewGround(p *Programs, dir string) *Ground {
 	return &Ground{Programs: p, dir: dir, plans: make(map[bool]*plan.Campaign), wants: make(map[bool]*said)}
 }
 
-// Kernel is the kernel whose campaign a worker without room can't help with.
+// Kernel is the kernel of the campaign that a worker with a full disk can't help with.
 func Kernel() string {
 	home, _ := os.UserHomeDir()
 	return filepath.Join(home, ".cache/kpsim/kernels/6.1.0-56-amd64/vmlinuz")
 }
 
-// flags are those of the campaign: one scenario has a canary to be found, and others are broken.
+// flags are those of the campaign: one scenario has a canary to be found, others break.
 func flags(kernel bool) []string {
 	if kernel {
 		return []string{"torn-jump", "safe-none", "second-instruction", "--strategy", "random", "--runs", "5000",
@@ -67,7 +67,7 @@ func flags(kernel bool) []string {
 	return []string{"torn-jump", "second-instruction", "safe-none", "full-rcu", "--runs", "60000"}
 }
 
-// Prepare makes the plan of a campaign and what kpsim explore says, once.
+// Prepare makes the plan of a campaign and the output of kpsim explore, once.
 func (g *Ground) Prepare(kernel bool) error {
 	if g.plan(kernel) != nil {
 		return nil
@@ -107,8 +107,8 @@ func (g *Ground) plan(kernel bool) *plan.Campaign {
 	return g.plans[kernel]
 }
 
-// planned starts the campaign as a user does, on a server without workers, and takes its plan. Its
-// units are made as small as they may be, so that there are some tens of them.
+// planned starts the campaign as a user does, on a server without workers, and takes its plan. Its units are as small
+// as possible, so that there are some tens of them.
 func (g *Ground) planned(dir string, kernel bool) (*plan.Campaign, error) {
 	at := filepath.Join(dir, "server")
 	s, err := start("server", dir, []string{g.path()}, g.Campaign, "serve", "--dir", at)
@@ -260,7 +260,7 @@ func (r *rig) checkPoisoned(status int, results *process, t *board.Status) error
 	return nil
 }
 
-// told asks for the campaign's status as a user does.
+// told reads the campaign's status as a user does.
 func (r *rig) told(ctx context.Context) (*board.Status, error) {
 	cmd := exec.CommandContext(ctx, r.g.Campaign, "status", firstID, "--json", "--nats", r.urls(), "--nkey",
 		filepath.Join(r.servers[0].dir, "client.nk"))

@@ -14,10 +14,10 @@ import (
 // clockVar is how many seconds a program's clock is ahead of the computer's.
 const clockVar = "KPSIM_CLOCK"
 
-// Go programs read the clock without libc, so libfaketime has no hold on them. They are built with
-// a time.Now instead that adds what the environment says. Everything in the process sees that: the
-// NATS server, its client, and what is ours. Monotonic time isn't changed by it; between two
-// computers it differs anyway, for it counts from when each began.
+// Go programs read the clock without libc, so libfaketime has no hold on them. Instead they are built with a time.Now
+// that adds the offset from the environment. Everything in the process sees it: the NATS server, its client, and our
+// code. Monotonic time is unchanged; between two computers it differs anyway, because it counts from the start of
+// each.
 const (
 	clockIs     = "\tsec, nsec, mono := runtimeNow()\n"
 	clockBecome = clockIs + "\tsec += clockAhead\n"
@@ -38,7 +38,7 @@ var clockAhead = func() (n int64) {
 `
 )
 
-// overlay writes what has go build use that time.Now, and returns its path.
+// overlay writes the overlay with which go build uses that time.Now, and returns its path.
 func overlay(dir string) (string, error) {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// lies prints what lies in the streams, and which coordinator leads, for a report of a failure.
+// lies prints the contents of the streams and which coordinator leads, for the report of a failure.
 func (r *rig) lies(ctx context.Context, to io.Writer) {
 	js, err := jetstream.New(r.b.Conn)
 	if err != nil {

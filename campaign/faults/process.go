@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A process is a program that was started, with what it has said.
+// A process is a program that was started, with its output.
 type process struct {
 	name  string
 	cmd   *exec.Cmd
@@ -21,7 +21,7 @@ type process struct {
 	mu     sync.Mutex // guards the rest
 	out    bytes.Buffer
 	err    bytes.Buffer
-	meant  bool // we have ended it
+	meant  bool // the rig has ended it
 	status error
 }
 
@@ -36,7 +36,7 @@ func (w writer) Write(data []byte) (int, error) {
 	return w.to.Write(data)
 }
 
-// start starts a program. It ends when this process does, however that ends.
+// start starts a program. It ends when this process does, whatever the reason.
 func start(name, dir string, env []string, args ...string) (*process, error) {
 	p := &process{name: name, began: time.Now(), ended: make(chan struct{})}
 	p.cmd = exec.Command(args[0], args[1:]...)
@@ -56,7 +56,7 @@ func start(name, dir string, env []string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// end ends it by a signal and waits; after some seconds it is killed.
+// end sends a signal and waits; after some seconds it kills the process.
 func (p *process) end(s syscall.Signal) {
 	p.mu.Lock()
 	p.meant = true
@@ -93,7 +93,7 @@ func (p *process) stderr() string {
 	return p.err.String()
 }
 
-// died reports whether it has ended without having been told to, and how.
+// died reports whether the process has ended although the rig didn't end it, and how.
 func (p *process) died() (string, bool) {
 	if !p.over() {
 		return "", false
@@ -103,7 +103,7 @@ func (p *process) died() (string, bool) {
 	return fmt.Sprintf("%v", p.status), !p.meant
 }
 
-// said reports whether there are some words in what it has said, and waits for them.
+// said waits until the output contains some words; it is an error if it doesn't within a time.
 func (p *process) said(words string, within time.Duration) error {
 	for until := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		switch {
@@ -117,7 +117,7 @@ func (p *process) said(words string, within time.Duration) error {
 	}
 }
 
-// state says how it is, for a report of what went wrong.
+// state describes the process, for the report of a failure.
 func (p *process) state(since time.Time) string {
 	how := "runs"
 	if p.over() {

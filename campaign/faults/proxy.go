@@ -15,7 +15,7 @@ type Proxy struct {
 	open   map[net.Conn]bool
 	delay  time.Duration // of each piece
 	rate   int           // bytes a second and direction; 0: any
-	silent chan struct{} // closed when it is over; nil: it isn't silent
+	silent chan struct{} // closed when silence is over; nil: not silent
 }
 
 // NewProxy listens on loopback, and connects to an address.
@@ -29,10 +29,10 @@ func NewProxy(to string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where it listens.
+// Addr is the address that the proxy listens on.
 func (p *Proxy) Addr() string { return p.l.Addr().String() }
 
-// Close ends it.
+// Close closes the proxy.
 func (p *Proxy) Close() {
 	p.l.Close()
 	p.Silent(false)
@@ -55,8 +55,8 @@ func (p *Proxy) Slow(delay time.Duration, rate int) {
 	p.delay, p.rate = delay, rate
 }
 
-// Silent holds back all that comes, as a network does that drops each packet; when it is over
-// what was held back goes on, as TCP sends it again.
+// Silent holds back all data, as a network that drops each packet does; when silence is over the data goes on, as TCP
+// sends it again.
 func (p *Proxy) Silent(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *Proxy) join(c net.Conn) {
 	p.mu.Unlock()
 }
 
-// hold waits while it is silent.
+// hold waits while the proxy is silent.
 func (p *Proxy) hold() {
 	p.mu.Lock()
 	silent := p.silent

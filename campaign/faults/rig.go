@@ -21,23 +21,23 @@ import (
 	"kpsim/campaign/plan"
 )
 
-// A rig is what a schedule is run on.
+// A rig runs a schedule.
 type rig struct {
 	g       *Ground
 	s       *Schedule
 	dir     string
-	began   time.Time // of the campaign
+	began   time.Time // when the campaign began
 	servers []*server
 	proxy   *Proxy
-	b       *board.Board // with the coordinator's key
+	b       *board.Board // connected with the coordinator's key
 	c       *plan.Campaign
 	tmpfs   []string // to be unmounted
 
 	mu      sync.Mutex // guards the rest
 	workers []*worker
 	all     []*process
-	happens []string // what was done, and when
-	stopped bool     // nothing is started any more
+	happens []string // the log of what was done, and when
+	stopped bool     // nothing more is started
 }
 
 type server struct {
@@ -45,16 +45,16 @@ type server struct {
 	args                 []string
 	env                  []string
 	p                    *process
-	down                 bool // we have ended it
+	down                 bool // the rig has ended it
 }
 
 type worker struct {
 	n      int
 	p      *process
-	paused bool // we have ended it, and start the next one
+	paused bool // the rig has ended it, and will start the next one
 }
 
-// note takes down what happens.
+// note logs an event.
 func (r *rig) note(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +150,7 @@ func (r *rig) begin(ctx context.Context) (err error) {
 		return err
 	}
 	defer cl.Close()
-	// what it breaks begins before the first unit
+	// a full worker disk must break before the first unit
 	if _, err = desk.Start(ctx, gate.Client{Conn: cl}, r.c); err == nil && r.s.Main != WorkerDiskFull {
 		err = r.underWay(ctx)
 	}
@@ -217,7 +217,7 @@ func (r *rig) work(w *worker) error {
 	args := []string{r.g.Campaign, "work", "--cores", "1"}
 	if len(r.servers) == 1 {
 		args = append(args, "--nats", "nats://"+r.proxy.Addr())
-	} else { // clients are told of all servers, so a proxy would be passed by
+	} else { // clients learn all servers' addresses, so they would bypass a proxy
 		args = append(args, "--nats", r.urls())
 	}
 	args = append(args, "--nkey", filepath.Join(r.servers[0].dir, "worker.nk"))
@@ -245,8 +245,8 @@ func (r *rig) work(w *worker) error {
 	return nil
 }
 
-// mend starts again what has ended without having been told to, as a supervisor does. It returns
-// what should not have happened.
+// mend restarts processes that have ended although the rig didn't end them, as a supervisor does. It returns an error
+// for an end that should not have happened.
 func (r *rig) mend() error {
 	for _, s := range r.servers {
 		r.mu.Lock()
@@ -290,7 +290,7 @@ func (r *rig) mend() error {
 	return nil
 }
 
-// end ends all, and gives back what was mounted.
+// end ends everything, and unmounts the disks.
 func (r *rig) end() {
 	r.mu.Lock()
 	r.stopped = true
@@ -313,7 +313,7 @@ func (r *rig) end() {
 	}
 }
 
-// state says what happened, for a report of what went wrong.
+// state describes what happened, for the report of a failure.
 func (r *rig) state(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

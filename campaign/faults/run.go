@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Most is within what time a schedule must end.
+// Most is the time within which a schedule must end.
 const Most = 120 * time.Second
 
-// An Outcome is how a schedule went.
+// An Outcome says how a schedule went.
 type Outcome struct {
-	Again   int           // deliveries of units beyond the first one of each
-	Applied []Fault       // those that came before the campaign's end
+	Again   int           // deliveries of units beyond the first of each
+	Applied []Fault       // the faults that came before the campaign's end
 	Took    time.Duration // of the campaign
 }
 
-// Run runs a schedule in an empty folder. The error says what does not hold, with the state of
-// all processes. ErrCannot says that this computer can't do it.
+// Run runs a schedule in an empty folder. Its error says which check failed, with the state of all processes, or is
+// ErrCannot.
 func (g *Ground) Run(s *Schedule, dir string) (o *Outcome, err error) {
 	if err := g.Prepare(false); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (r *rig) run(ctx context.Context) (*Outcome, error) {
 	return o, nil
 }
 
-// serving waits until a server that was killed last of all serves again.
+// serving waits until a server that was killed at the end serves again.
 func (r *rig) serving(ctx context.Context) error {
 	for _, s := range r.servers {
 		if err := s.p.said("serving at", 60*time.Second); err != nil {
@@ -119,11 +119,11 @@ func (r *rig) serving(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lacks reports whether the worker without room has said so.
+// lacks reports whether the status shows that the worker with the full disk has reported it.
 func (r *rig) lacks(ctx context.Context) (bool, error) {
 	t, err := r.b.Told(ctx, firstID)
 	if err != nil {
-		return false, nil // it isn't told yet
+		return false, nil // there is no status yet
 	}
 	for _, w := range t.Workers {
 		for _, l := range w.Lacks {

@@ -13,30 +13,30 @@ type Kind string
 
 // The kinds of fault.
 const (
-	WorkerKilled Kind = "worker-killed" // kill -9; another one begins
-	WorkerEnded  Kind = "worker-ended"  // SIGTERM; another one begins
-	// SIGSTOP for longer than the lease: it delivers late what another one made
+	WorkerKilled Kind = "worker-killed" // kill -9; another one starts
+	WorkerEnded  Kind = "worker-ended"  // SIGTERM; another one starts
+	// SIGSTOP for longer than the lease: it delivers a unit late, after another worker made it
 	WorkerStopped  Kind = "worker-stopped"
-	ServerKilled   Kind = "server-killed"    // kill -9; it begins again in the same folder
-	LeaderKilled   Kind = "leader-killed"    // of a cluster: kill -9 of the server that leads a stream
+	ServerKilled   Kind = "server-killed"    // kill -9; it starts again in the same folder
+	LeaderKilled   Kind = "leader-killed"    // in a cluster: kill -9 of the server that leads a stream
 	Cut            Kind = "cut"              // all connections are closed
-	Slow           Kind = "slow"             // they are slow, in delay and bytes a second
+	Slow           Kind = "slow"             // connections are slow, in delay and bytes a second
 	Silent         Kind = "silent"           // nothing comes through, and nothing is closed
 	ServerDiskFull Kind = "server-disk-full" // for some seconds
-	WorkerDiskFull Kind = "worker-disk-full" // one has no room for the kernel, another one has
+	WorkerDiskFull Kind = "worker-disk-full" // one worker has no room for the kernel, another one has
 	ClocksApart    Kind = "clocks-apart"     // workers and servers up to days apart; a server's clock jumps
 	Twice          Kind = "twice"            // units are handed out twice, results delivered twice
-	Poison         Kind = "poison"           // a unit fails wherever it is made
+	Poison         Kind = "poison"           // a unit fails on every worker
 )
 
-// Kinds lists all.
+// Kinds lists all kinds of fault.
 var Kinds = []Kind{WorkerKilled, WorkerEnded, WorkerStopped, ServerKilled, LeaderKilled, Cut, Slow, Silent,
 	ServerDiskFull, WorkerDiskFull, ClocksApart, Twice, Poison}
 
-// alone are the kinds that need an arrangement of their own, and so come once, from the beginning.
+// alone are the kinds that need an arrangement of their own, and so occur once, from the beginning.
 var alone = []Kind{LeaderKilled, ServerDiskFull, WorkerDiskFull, Poison}
 
-// A Fault is one of a schedule.
+// A Fault is one fault of a schedule.
 type Fault struct {
 	At   time.Duration // since the first unit was handed out
 	Kind Kind
@@ -51,10 +51,10 @@ func (f Fault) String() string {
 // A Schedule is drawn from a seed.
 type Schedule struct {
 	Seed    uint64
-	Servers int // 1, or 3 of a cluster
+	Servers int // 1, or 3 in a cluster
 	Workers int
 	Apart   []time.Duration // how far each worker's clock is from the server's
-	Faults  []Fault         // by time; the first one drawn is of Main
+	Faults  []Fault         // by time; the first one drawn is Main
 	Main    Kind
 }
 
@@ -67,11 +67,11 @@ func (s *Schedule) String() string {
 		s.Seed, s.Servers, s.Workers, s.Main, strings.Join(list, "; "))
 }
 
-// Lease is after what silence a unit is handed out again, in all schedules.
+// Lease is the silence after which a unit is handed out again, in all schedules.
 const Lease = 2 * time.Second
 
-// Draw draws a schedule. Its main kind follows from the seed, so that as many schedules as there
-// are kinds have each once.
+// Draw draws a schedule. Its main kind follows from the seed: as many consecutive seeds as there are kinds have each
+// kind once.
 func Draw(seed uint64) *Schedule {
 	r := rand.New(rand.NewPCG(seed, 1))
 	between := func(a, b time.Duration) time.Duration {

@@ -15,7 +15,7 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// A Client asks what people may ask. Many goroutines may use it.
+// A Client sends the requests of users. Many goroutines may use it.
 type Client struct{ Conn *nats.Conn }
 
 // Ready waits until a coordinator answers.
@@ -31,7 +31,7 @@ func (c Client) Ready(ctx context.Context) error {
 	})
 }
 
-// States returns all campaigns, by their ID, without what they have shown.
+// States returns all campaigns, by ID, without their results.
 func (c Client) States(ctx context.Context) (all []*board.State, err error) {
 	for after := ""; ; after = all[len(all)-1].ID {
 		list, _, err := insist[[]*board.State](ctx, c.Conn, "client.states", &idAsk{after}, nil)
@@ -45,7 +45,7 @@ func (c Client) States(ctx context.Context) (all []*board.State, err error) {
 	}
 }
 
-// State returns a campaign's state. ErrNone says that there is none.
+// State returns a campaign's state, or ErrNone.
 func (c Client) State(ctx context.Context, id string) (*board.State, error) {
 	s, _, err := insist[*board.State](ctx, c.Conn, "client.state", &idAsk{id}, nil)
 	if errors.Is(err, board.ErrNone) {
@@ -54,13 +54,13 @@ func (c Client) State(ctx context.Context, id string) (*board.State, error) {
 	return s, err
 }
 
-// Told returns a campaign's status as it was told last. ErrNone says that there is none yet.
+// Told returns a campaign's last published status; ErrNone if there is none yet.
 func (c Client) Told(ctx context.Context, id string) (*board.Status, error) {
 	s, _, err := insist[*board.Status](ctx, c.Conn, "client.status", &idAsk{id}, nil)
 	return s, err
 }
 
-// Start puts a campaign on the board, with the files that it needs, and has it run.
+// Start stores a campaign and the files that it needs, and starts it.
 func (c Client) Start(ctx context.Context, p *plan.Campaign) (*board.State, error) {
 	for _, s := range p.Searches {
 		for i := range s.Blobs() {
@@ -90,7 +90,7 @@ func (c Client) Start(ctx context.Context, p *plan.Campaign) (*board.State, erro
 	return s, err
 }
 
-// send sends the pieces of a file that aren't there.
+// send sends the pieces of a file that the server doesn't have.
 func (c Client) send(ctx context.Context, b *plan.Blob) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (c Client) send(ctx context.Context, b *plan.Blob) error {
 	return nil
 }
 
-// put sends a piece, if it isn't there.
+// put sends a piece, unless the server has it.
 func (c Client) put(ctx context.Context, data []byte) error {
 	var done nothing
 	if len(data) > 4<<10 {
@@ -122,13 +122,13 @@ func (c Client) put(ctx context.Context, data []byte) error {
 	return err
 }
 
-// Change pauses a campaign, lets it go on, or cancels it.
+// Change pauses, continues or cancels a campaign.
 func (c Client) Change(ctx context.Context, id, to string) error {
 	_, _, err := insist[*board.State](ctx, c.Conn, "client.change", &changeAsk{id, to}, nil)
 	return err
 }
 
-// Forget removes what a campaign's units have shown.
+// Forget removes the results of a campaign's units.
 func (c Client) Forget(ctx context.Context, id string) error {
 	_, _, err := insist[nothing](ctx, c.Conn, "client.forget", &idAsk{id}, nil)
 	return err
@@ -140,21 +140,21 @@ func (c Client) Piece(ctx context.Context, digest string) ([]byte, error) {
 	return data, err
 }
 
-// Campaign returns the plan of a campaign. ErrNone says that it was forgotten.
+// Campaign returns the plan of a campaign; ErrNone if it was forgotten.
 func (c Client) Campaign(ctx context.Context, s *board.State) (*plan.Campaign, error) {
 	return board.Campaign(ctx, c, s.ID, s.Plan)
 }
 
-// A Result is what a unit has shown, as it comes from the board.
+// A Result is a unit's result, as it comes from the board.
 type Result struct {
 	Unit  plan.Unit
 	Took  time.Duration
-	Aside string // why it was set aside
+	Aside string // why the unit was set aside
 	Data  []byte
 }
 
-// Results calls f for all results of a campaign, in the order in which they came. bad says why a
-// result is damaged: then only the unit's key is known, and it may belong to no unit.
+// Results calls f for all results of a campaign, in the order of arrival. bad says why a result is damaged: then only
+// the unit's key is known, and it may belong to no unit.
 func (c Client) Results(ctx context.Context, id string, f func(r *Result, key string, bad error) error) error {
 	return results(ctx, c.Conn, "client", &resultsAsk{Key: id}, func(p *board.Packed, data []byte, bad error) error {
 		u, err := board.UnitOf(p.Key)
@@ -165,7 +165,7 @@ func (c Client) Results(ctx context.Context, id string, f func(r *Result, key st
 	})
 }
 
-// Data returns what a unit has shown; nil: it was set aside.
+// Data returns a unit's data; nil if the unit was set aside.
 func (c Client) Data(ctx context.Context, u *plan.Unit) (data []byte, err error) {
 	err = results(ctx, c.Conn, "client", &resultsAsk{Key: u.Key(), One: true},
 		func(_ *board.Packed, d []byte, bad error) error {
@@ -180,7 +180,7 @@ func (c Client) Data(ctx context.Context, u *plan.Unit) (data []byte, err error)
 	return data, nil
 }
 
-// Differing returns the troubles of a campaign that say that a unit has two results.
+// Differing returns the troubles of a campaign that report two results of a unit.
 func (c Client) Differing(ctx context.Context, id string) (all []board.Trouble, err error) {
 	for after := uint64(0); ; {
 		d, _, err := insist[differ](ctx, c.Conn, "client.differing", &listAsk{id, after}, nil)
@@ -194,7 +194,7 @@ func (c Client) Differing(ctx context.Context, id string) (all []board.Trouble, 
 	}
 }
 
-// Causes returns all buckets of finds, by their names, and how many can't be read.
+// Causes returns all buckets of finds, by name, and how many are unreadable.
 func (c Client) Causes(ctx context.Context) (all []*board.Cause, damaged int, err error) {
 	for after := ""; ; after = all[len(all)-1].Cause {
 		f, _, err := insist[found](ctx, c.Conn, "client.causes", &idAsk{after}, nil)

@@ -10,10 +10,10 @@ import (
 	"kpsim/campaign/board"
 )
 
-// How much is done at once, for each role: one can't keep the other from being answered.
+// The number of requests handled at once, for each role: neither can starve the other.
 const (
-	mostTakes   = 20_000 // workers' cores that wait for a unit
-	mostWorkers = 128    // other questions of workers
+	mostTakes   = 20_000 // cores of workers that wait for a unit
+	mostWorkers = 128    // other requests of workers
 	mostClients = 64
 	mostBig     = 4 // results and plans of more than big bytes
 	big         = 1 << 20
@@ -30,11 +30,11 @@ type Gate struct {
 
 	mu        sync.Mutex // guards the rest
 	consumers map[[2]string]jetstream.Consumer
-	waiting   map[string]context.CancelFunc // takes, by the name that their worker gave them
-	plans     map[string]string             // by campaign
+	waiting   map[string]context.CancelFunc // requests for a unit, by the name that the worker gave them
+	plans     map[string]string             // the digest of the plan, by campaign
 }
 
-// Serve answers until Stop.
+// Serve answers requests until Stop.
 func Serve(ctx context.Context, b *board.Board) (*Gate, error) {
 	g := &Gate{b: b, bigs: make(chan struct{}, mostBig), consumers: make(map[[2]string]jetstream.Consumer),
 		waiting: make(map[string]context.CancelFunc), plans: make(map[string]string)}
@@ -79,7 +79,7 @@ func Serve(ctx context.Context, b *board.Board) (*Gate, error) {
 			return nil, err
 		}
 	}
-	// each coordinator hears it
+	// each coordinator receives it
 	sub, err := b.Conn.Subscribe("worker.untake", func(m *nats.Msg) { g.untake(string(m.Data)) })
 	if err != nil {
 		g.Stop()
@@ -89,7 +89,7 @@ func Serve(ctx context.Context, b *board.Board) (*Gate, error) {
 	return g, b.Conn.Flush()
 }
 
-// Stop ends it. Questions that wait for a unit are given up.
+// Stop stops answering. Requests that wait for a unit are given up.
 func (g *Gate) Stop() {
 	for _, s := range g.subs {
 		_ = s.Unsubscribe() // the connection may be closed
@@ -106,17 +106,17 @@ func handle[Q any](f func(ctx context.Context, q *Q, data []byte) (any, []byte, 
 		q := new(Q)
 		data, err := unpack(m, q)
 		if err != nil {
-			return answerOf(nil, nil, refuse("a question that can't be read"))
+			return answerOf(nil, nil, refuse("the request can't be read"))
 		}
 		return answerOf(f(ctx, q, data))
 	}
 }
 
-// subscribe has questions answered, as many at once as there are slots; others are put off.
+// subscribe answers requests on a subject, as many at once as there are slots; others are put off.
 func (g *Gate) subscribe(subject string, slots chan struct{}, f handler) error {
 	respond := func(m *nats.Msg, data []byte) {
 		if m.Reply != "" && len(data) > 0 {
-			_ = m.Respond(data) // else it is asked again
+			_ = m.Respond(data) // otherwise it is asked again
 		}
 	}
 	sub, err := g.b.Conn.QueueSubscribe(subject, "gate", func(m *nats.Msg) {
@@ -139,7 +139,7 @@ func (g *Gate) subscribe(subject string, slots chan struct{}, f handler) error {
 	return err
 }
 
-// alone holds one of few places while much memory is used.
+// alone holds one of few slots for a request that uses much memory.
 func (g *Gate) alone(ctx context.Context, size int64) (done func(), err error) {
 	if size <= big {
 		return func() {}, nil

@@ -15,15 +15,15 @@ import (
 	"kpsim/campaign/plan"
 )
 
-// pageBytes is about how large an answer becomes that has several things in it.
+// pageBytes is about the largest answer that holds several entries.
 const pageBytes = 384 << 10
 
-// An idAsk names a campaign: the question is about it, or about those after it.
+// An idAsk names a campaign: the request is about it, or about those after it.
 type idAsk struct {
 	ID string `json:"id"`
 }
 
-// states returns campaigns, those whose ID comes after one, without what they have shown.
+// states returns the campaigns whose ID follows the given one, without their results.
 func (g *Gate) states(ctx context.Context, q *idAsk, _ []byte) (any, []byte, error) {
 	all, err := g.b.States(ctx)
 	if err != nil {
@@ -66,14 +66,14 @@ type beginAsk struct {
 	Priority int    `json:"priority"`
 }
 
-// mostCampaigns is how many campaigns a server knows.
+// mostCampaigns is the most campaigns that a server keeps.
 const mostCampaigns = 20_000
 
 // begin gives a campaign its ID.
 func (g *Gate) begin(ctx context.Context, q *beginAsk, _ []byte) (any, []byte, error) {
 	if !board.IsName(q.Name) || !board.IsBuild(q.Build) || q.Priority > board.MostPriority ||
 		q.Priority < -board.MostPriority {
-		return nil, nil, refuse("a campaign whose name, build or priority is none")
+		return nil, nil, refuse("the campaign's name, build or priority isn't valid")
 	}
 	for {
 		states, err := g.b.States(ctx)
@@ -81,7 +81,7 @@ func (g *Gate) begin(ctx context.Context, q *beginAsk, _ []byte) (any, []byte, e
 			return nil, nil, err
 		}
 		if len(states) >= mostCampaigns {
-			return nil, nil, refuse("there are %d campaigns, and a server knows no more; begin in another folder",
+			return nil, nil, refuse("there are %d campaigns, the most that a server keeps; start in another folder",
 				len(states))
 		}
 		s := &board.State{Name: q.Name, Build: q.Build, Priority: q.Priority, State: board.Starting,
@@ -90,7 +90,7 @@ func (g *Gate) begin(ctx context.Context, q *beginAsk, _ []byte) (any, []byte, e
 			return nil, nil, err
 		}
 		if err = g.b.Begin(ctx, s); errors.Is(err, jetstream.ErrKeyExists) {
-			continue // another one was quicker
+			continue // another client was quicker
 		}
 		return s, nil, err
 	}
@@ -125,19 +125,19 @@ func (g *Gate) put(ctx context.Context, _ *nothing, data []byte) (any, []byte, e
 	return nothing{}, nil, err
 }
 
-// has reports whether a piece is there: then it isn't sent.
+// has reports whether a piece is stored: then it isn't sent.
 func (g *Gate) has(ctx context.Context, q *fileAsk, _ []byte) (any, []byte, error) {
 	_, err := g.b.Piece(ctx, q.Digest)
 	return nothing{}, nil, err
 }
 
-// A runAsk says that a campaign's plan is there.
+// A runAsk reports that a campaign's plan is stored.
 type runAsk struct {
 	ID   string `json:"id"`
 	Plan string `json:"plan"`
 }
 
-// run has a campaign run. Its plan is read as workers will read it.
+// run starts a campaign. It reads the plan as workers will read it.
 func (g *Gate) run(ctx context.Context, q *runAsk, _ []byte) (any, []byte, error) {
 	done, err := g.alone(ctx, board.MostResult)
 	if err != nil {
@@ -171,13 +171,13 @@ func (g *Gate) run(ctx context.Context, q *runAsk, _ []byte) (any, []byte, error
 	return s, nil, err
 }
 
-// A changeAsk pauses a campaign, lets it go on, or cancels it.
+// A changeAsk pauses, continues or cancels a campaign.
 type changeAsk struct {
 	ID string `json:"id"`
 	To string `json:"to"`
 }
 
-// from says out of which states a campaign may come into one.
+// from lists the states from which a campaign may enter each state.
 var from = map[string][]string{
 	board.Paused:    {board.Running},
 	board.Running:   {board.Paused},
@@ -213,17 +213,17 @@ func (g *Gate) forget(ctx context.Context, q *idAsk, _ []byte) (any, []byte, err
 	return nothing{}, nil, g.b.Forget(ctx, s.ID)
 }
 
-// keyForm is what a unit's key begins with, or is.
+// keyForm is the form of a unit's key, or of the beginning of one.
 var keyForm = regexp.MustCompile(`^[a-z0-9_-]{1,60}(\.[0-9]{1,9}(\.[0-9]{1,9}(\.[a-z](\.-?[0-9]{1,10}){0,2})?)?)?$`)
 
 // results returns results, one after another.
 func (g *Gate) results(ctx context.Context, q *resultsAsk, _ []byte) (any, []byte, error) {
 	if !keyForm.MatchString(q.Key) || !board.IsID(campaignOf(q.Key)) {
-		return nil, nil, refuse("a key that is none")
+		return nil, nil, refuse("the key isn't valid")
 	}
 	if q.One {
 		if _, err := board.UnitOf(q.Key); err != nil {
-			return nil, nil, refuse("a key that is none")
+			return nil, nil, refuse("the key isn't valid")
 		}
 		p, err := g.b.One(ctx, q.Key)
 		if err != nil {
@@ -243,7 +243,7 @@ func (g *Gate) results(ctx context.Context, q *resultsAsk, _ []byte) (any, []byt
 	return answer, data, nil
 }
 
-// A result is one of an answer; their data lie one after another.
+// A result is one entry of an answer; the data of all entries follow it, one after another.
 type result struct {
 	*board.Packed
 	Bytes int `json:"bytes"`
@@ -257,16 +257,16 @@ func (g *Gate) large(ctx context.Context, q *largeAsk, _ []byte) (any, []byte, e
 	return nothing{}, data, err
 }
 
-// A listAsk asks for what lies after a place.
+// A listAsk asks for the entries after a place.
 type listAsk struct {
 	ID    string `json:"id"`
 	After uint64 `json:"after"`
 }
 
-// A differ is what differing answers.
+// A differ is the answer of differing.
 type differ struct {
 	List []board.Trouble `json:"list"`
-	Last uint64          `json:"last"` // where to go on; 0: there are no more
+	Last uint64          `json:"last"` // where to continue; 0: there are no more
 }
 
 func (g *Gate) differing(ctx context.Context, q *listAsk, _ []byte) (any, []byte, error) {
@@ -277,13 +277,13 @@ func (g *Gate) differing(ctx context.Context, q *listAsk, _ []byte) (any, []byte
 	return &differ{list, last}, nil, err
 }
 
-// A found is what causes answers.
+// A found is the answer of causes.
 type found struct {
 	List    []*board.Cause `json:"list"`
 	Damaged int            `json:"damaged"` // in all
 }
 
-// causes returns buckets of finds, those whose name comes after one.
+// causes returns the buckets of finds whose name follows the given one.
 func (g *Gate) causes(ctx context.Context, q *idAsk, _ []byte) (any, []byte, error) {
 	all, damaged, err := g.b.Causes(ctx)
 	if err != nil {

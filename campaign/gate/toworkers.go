@@ -20,8 +20,8 @@ import (
 type takeAsk struct {
 	Build string        `json:"build"`
 	Needs string        `json:"needs"`
-	ID    string        `json:"id"`   // by which the worker takes the question back
-	Wait  time.Duration `json:"wait"` // for a unit
+	ID    string        `json:"id"`   // by which the worker cancels the request
+	Wait  time.Duration `json:"wait"` // how long to wait for a unit
 }
 
 // A Taken is a unit that was handed out.
@@ -43,7 +43,7 @@ var (
 // take hands out a unit.
 func (g *Gate) take(ctx context.Context, q *takeAsk, _ []byte) (any, []byte, error) {
 	if !board.IsBuild(q.Build) || !needsForm.MatchString(q.Needs) || !idForm.MatchString(q.ID) {
-		return nil, nil, refuse("a question for units that can't be read")
+		return nil, nil, refuse("the request for a unit can't be read")
 	}
 	c, err := g.consumer(ctx, q.Build, q.Needs)
 	if err != nil {
@@ -79,7 +79,7 @@ func (g *Gate) take(ctx context.Context, q *takeAsk, _ []byte) (any, []byte, err
 	}
 }
 
-// untake takes back a question for a unit.
+// untake cancels a request for a unit.
 func (g *Gate) untake(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,12 +88,13 @@ func (g *Gate) untake(id string) {
 	}
 }
 
-// lost is how often a unit is handed out; then its workers are taken to die of it.
+// lost is how often a unit is handed out; after that, it is assumed to kill its workers.
 const lost = 10
 
-// handOut makes what a worker gets of a message. It is nil if there is nothing to be made of it.
+// handOut makes a worker's answer from a message, or nil if the message is no unit.
 func (g *Gate) handOut(m jetstream.Msg, lease time.Duration) (*Taken, error) {
-	ctx, cancel := context.WithTimeout(g.ctx, 5*time.Second) // the worker may have given up; the unit is out
+	// the worker may have given up, but the unit has been handed out
+	ctx, cancel := context.WithTimeout(g.ctx, 5*time.Second)
 	defer cancel()
 	var u plan.Unit
 	meta, err := m.Metadata()
@@ -130,7 +131,7 @@ func (g *Gate) handOut(m jetstream.Msg, lease time.Duration) (*Taken, error) {
 	return &Taken{Unit: u, Ticket: t, Plan: digest, Lease: lease}, nil
 }
 
-// mostKept bounds what is kept of campaigns and consumers; it is asked for again.
+// mostKept bounds the cache of campaigns and consumers; a missing entry is read again.
 const mostKept = 1000
 
 // planOf returns the digest of a campaign's plan, which never changes once it runs.
@@ -181,7 +182,7 @@ func (g *Gate) consumer(ctx context.Context, build, needs string) (jetstream.Con
 	return c, nil
 }
 
-// A pieceAsk brings a piece of a result that is too large for a message.
+// A pieceAsk delivers a piece of a result that is too large for a message.
 type pieceAsk struct {
 	Ticket string `json:"ticket"`
 	N      int    `json:"n"`
@@ -199,7 +200,7 @@ func (g *Gate) putLarge(ctx context.Context, q *pieceAsk, data []byte) (any, []b
 	return nothing{}, nil, g.b.PutLarge(ctx, t.Key, t.Delivery, q.N, data)
 }
 
-// A deliverAsk brings a result, or says that its pieces were brought.
+// A deliverAsk delivers a result, or reports that its pieces were delivered.
 type deliverAsk struct {
 	Ticket string        `json:"ticket"`
 	Digest string        `json:"digest"`
@@ -209,10 +210,10 @@ type deliverAsk struct {
 	Pieces int           `json:"pieces"`
 }
 
-// mostTook is more than a unit takes.
+// mostTook is longer than any unit takes.
 const mostTook = 366 * 24 * time.Hour
 
-// deliver stores a result that can be one of the unit.
+// deliver stores a result after checking that it fits the unit.
 func (g *Gate) deliver(ctx context.Context, q *deliverAsk, data []byte) (any, []byte, error) {
 	t, err := g.open(q.Ticket)
 	if err != nil {
@@ -225,7 +226,7 @@ func (g *Gate) deliver(ctx context.Context, q *deliverAsk, data []byte) (any, []
 	}
 	s, err := g.checked(ctx, t, p)
 	if errors.Is(err, board.ErrRefused) {
-		trouble := &board.Trouble{Unit: t.unit, Worker: p.Worker, Why: "its result is none: " + err.Error(),
+		trouble := &board.Trouble{Unit: t.unit, Worker: p.Worker, Why: "its result isn't valid: " + err.Error(),
 			Delivery: t.Delivery}
 		if err := g.b.Fail(ctx, trouble); err != nil {
 			return nil, nil, err
@@ -243,11 +244,11 @@ func (g *Gate) deliver(ctx context.Context, q *deliverAsk, data []byte) (any, []
 	if err != nil {
 		return nil, nil, err
 	}
-	g.hear(t, "+ACK") // if that is lost, the result is seen to be there
+	g.hear(t, "+ACK") // if that is lost, the unit is delivered again, and the result is found there
 	return nothing{}, nil, nil
 }
 
-// checked makes sure of a result, and returns what is counted of it.
+// checked checks a result, and returns its counts.
 func (g *Gate) checked(ctx context.Context, t *ticket, p *board.Packed) (*unit.Summary, error) {
 	size := p.Size
 	if p.Pieces > 0 {
@@ -282,10 +283,10 @@ func (g *Gate) checked(ctx context.Context, t *ticket, p *board.Packed) (*unit.S
 	return &s, nil
 }
 
-// hear says to the server what became of a unit.
+// hear acknowledges a unit's message to the server.
 func (g *Gate) hear(t *ticket, what string) { _ = g.b.Conn.Publish(t.Ack, []byte(what)) }
 
-// heard opens a ticket, says to the server what became of its unit, and answers with nothing more.
+// heard opens a ticket, acknowledges its unit's message, and sends an empty answer.
 func (g *Gate) heard(ticket, what string) (any, []byte, error) {
 	t, err := g.open(ticket)
 	if err == nil {
@@ -313,7 +314,7 @@ func (g *Gate) fail(ctx context.Context, q *failAsk, _ []byte) (any, []byte, err
 		g.b.Fail(ctx, &board.Trouble{Unit: t.unit, Worker: q.Worker, Why: q.Why, Log: q.Log, Delivery: t.Delivery})
 }
 
-// A backAsk gives a unit back, or says that it is being made.
+// A backAsk gives a unit back, or reports that it is being made.
 type backAsk struct {
 	Ticket string        `json:"ticket"`
 	After  time.Duration `json:"after"`
@@ -327,8 +328,8 @@ func (g *Gate) working(_ context.Context, q *backAsk, _ []byte) (any, []byte, er
 	return g.heard(q.Ticket, "+WPI")
 }
 
-// A resultsAsk asks for results that a unit follows from: one, or those of all units whose key
-// begins so that lie after a place.
+// A resultsAsk asks for results that a unit depends on: for one, or for all after a place whose unit's key begins
+// with the given one.
 type resultsAsk struct {
 	Ticket string `json:"ticket,omitempty"`
 	Key    string `json:"key"`
@@ -342,12 +343,12 @@ func (g *Gate) resultsToWorker(ctx context.Context, q *resultsAsk, _ []byte) (an
 		return nil, nil, err
 	}
 	if !t.sees(q.Key, q.One) {
-		return nil, nil, refuse("%s follows from other units", t.Key)
+		return nil, nil, refuse("%s doesn't depend on that unit", t.Key)
 	}
 	return g.results(ctx, q, nil)
 }
 
-// sees reports whether a unit follows from a result, or from all that a key begins.
+// sees reports whether a unit depends on a result, or on all whose key begins so.
 func (t *ticket) sees(key string, one bool) bool {
 	u := &t.unit
 	if !one {
@@ -373,7 +374,7 @@ func (g *Gate) largeToWorker(ctx context.Context, q *largeAsk, _ []byte) (any, [
 		return nil, nil, err
 	}
 	if !t.sees(q.Key, true) {
-		return nil, nil, refuse("%s follows from other units", t.Key)
+		return nil, nil, refuse("%s doesn't depend on that unit", t.Key)
 	}
 	return g.large(ctx, q, nil)
 }
@@ -388,7 +389,7 @@ func (g *Gate) file(ctx context.Context, q *fileAsk, _ []byte) (any, []byte, err
 	return nothing{}, data, err
 }
 
-// campaignOf is the campaign of a key, or of what a key begins with.
+// campaignOf is the campaign of a key, or of the beginning of a key.
 func campaignOf(key string) string {
 	id, _, _ := strings.Cut(key, ".")
 	return id

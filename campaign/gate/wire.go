@@ -34,19 +34,19 @@ func unpack(m []byte, v any) (data []byte, err error) {
 	return m[4+n:], json.Unmarshal(m[4:4+n], v)
 }
 
-// An answer is what each answer begins with.
+// An answer is the beginning of each answer.
 type answer struct {
-	Code string          `json:"code,omitempty"` // "": there is a body
+	Code string          `json:"code,omitempty"` // "": a body follows
 	Why  string          `json:"why,omitempty"`
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
 // The codes of answers.
 const (
-	codeNone    = "none"    // it isn't there
-	codeRefused = "refused" // and will be, however often it is asked
+	codeNone    = "none"    // it doesn't exist
+	codeRefused = "refused" // and asking again won't help
 	codeDamaged = "damaged"
-	codeLater   = "later" // the board doesn't answer, or too much was asked at once
+	codeLater   = "later" // the board doesn't answer, or there are too many requests
 )
 
 // answerOf writes an answer.
@@ -71,12 +71,12 @@ func answerOf(body any, data []byte, err error) []byte {
 	}
 	m, err := pack(&a, data)
 	if err != nil {
-		return nil // its asker asks again
+		return nil // the asker will ask again
 	}
 	return m
 }
 
-// refused says why something isn't done.
+// refused is the reason why a request is refused.
 type refused string
 
 func (r refused) Error() string        { return string(r) }
@@ -84,10 +84,10 @@ func (r refused) Is(target error) bool { return target == board.ErrRefused }
 
 func refuse(format string, args ...any) error { return refused(fmt.Sprintf(format, args...)) }
 
-// errLater says that it may be asked again.
+// errLater is an error after which the request may be repeated.
 var errLater = errors.New("the coordinator doesn't answer")
 
-// ask asks once.
+// ask sends a request once.
 func ask(ctx context.Context, nc *nats.Conn, subject string, question any, data []byte, body any) ([]byte, error) {
 	m, err := pack(question, data)
 	if err != nil {
@@ -117,7 +117,7 @@ func ask(ctx context.Context, nc *nats.Conn, subject string, question any, data 
 	return rest, json.Unmarshal(a.Body, body)
 }
 
-// wrapped is what an error's text says before that something is damaged.
+// wrapped is the text that an error prepends to ErrDamaged's.
 func wrapped(why string) string {
 	if n := len(why) - len(board.ErrDamaged.Error()); n > 0 && why[n:] == board.ErrDamaged.Error() {
 		return why[:n]
@@ -125,7 +125,7 @@ func wrapped(why string) string {
 	return ""
 }
 
-// insist asks until there is an answer, or the context ends.
+// insist repeats a request until there is an answer, or the context ends.
 func insist[T any](ctx context.Context, nc *nats.Conn, subject string, question any,
 	data []byte) (body T, rest []byte, err error) {
 	err = board.Retry(ctx, func(ctx context.Context) error {
@@ -135,7 +135,7 @@ func insist[T any](ctx context.Context, nc *nats.Conn, subject string, question 
 	return body, rest, err
 }
 
-// nothing is the body of an answer that says only that it was done.
+// nothing is the body of an answer that only confirms.
 type nothing struct{}
 
 // answering bounds the time that an answer takes.

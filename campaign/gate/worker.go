@@ -15,10 +15,10 @@ import (
 	"kpsim/campaign/unit"
 )
 
-// A Worker asks what a worker may ask. Many goroutines may use it.
+// A Worker sends the requests of workers. Many goroutines may use it.
 type Worker struct{ Conn *nats.Conn }
 
-// Take asks for a unit, and waits for one for a while. ErrNone says that there is none.
+// Take asks for a unit, and waits for one at most for the time wait. Without one it returns ErrNone.
 func (w Worker) Take(ctx context.Context, build, needs string, wait time.Duration) (*Taken, error) {
 	q := &takeAsk{Build: build, Needs: needs, ID: nuid.Next(), Wait: wait}
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+2*time.Second)
@@ -38,16 +38,16 @@ func (w Worker) Take(ctx context.Context, build, needs string, wait time.Duratio
 		return a.t, a.err
 	case <-ctx.Done():
 	}
-	_ = w.Conn.Publish("worker.untake", []byte(q.ID)) // else the coordinator gives up by itself
+	_ = w.Conn.Publish("worker.untake", []byte(q.ID)) // otherwise the coordinator gives up by itself
 	go func() {
-		if a := <-answer; a.err == nil { // it was on its way
+		if a := <-answer; a.err == nil { // the unit was on its way
 			w.Back(a.t, 0)
 		}
 	}()
 	return nil, ctx.Err()
 }
 
-// Working says that a unit is being made, so that it isn't handed out again.
+// Working reports that a unit is being made, so that it isn't handed out again.
 func (w Worker) Working(t *Taken) { w.say("worker.working", &backAsk{Ticket: t.Ticket}) }
 
 // Back gives a unit back, to be handed out again after a while.
@@ -55,14 +55,14 @@ func (w Worker) Back(t *Taken, after time.Duration) {
 	w.say("worker.back", &backAsk{Ticket: t.Ticket, After: after})
 }
 
-// say asks for something whose answer doesn't matter: if it is lost, the lease ends.
+// say sends a request whose answer doesn't matter: if it is lost, the lease ends.
 func (w Worker) say(subject string, q any) {
 	if m, err := pack(q, nil); err == nil {
 		_ = w.Conn.Publish(subject, m)
 	}
 }
 
-// Fail says how a unit failed. It goes on trying until the context ends.
+// Fail reports how a unit failed. It goes on trying until the context ends.
 func (w Worker) Fail(ctx context.Context, t *Taken, worker, why, log string) error {
 	q := &failAsk{Ticket: t.Ticket, Worker: worker, Why: plan.Clean(why, board.MostWhy, false),
 		Log: plan.Clean(log, board.MostLog, true)}
@@ -70,8 +70,8 @@ func (w Worker) Fail(ctx context.Context, t *Taken, worker, why, log string) err
 	return err
 }
 
-// Deliver brings a unit's result. It goes on trying until the context ends. ErrRefused says that the
-// coordinator doesn't take it, and hands out the unit again.
+// Deliver delivers a unit's result. It goes on trying until the context ends. ErrRefused: the coordinator refuses the
+// result, and hands out the unit again.
 func (w Worker) Deliver(ctx context.Context, t *Taken, r *unit.Result, worker string) error {
 	if len(r.Data) > board.MostResult {
 		return refuse("its result has %d bytes; at most %d are delivered", len(r.Data), board.MostResult)
@@ -99,19 +99,19 @@ func (w Worker) Piece(ctx context.Context, digest string) ([]byte, error) {
 	return data, err
 }
 
-// Results calls f for the results that a unit follows from whose key begins so.
+// Results calls f for the results that a unit depends on whose key begins with key.
 func (w Worker) Results(ctx context.Context, t *Taken, key string, f func(u *plan.Unit, data []byte) error) error {
 	return results(ctx, w.Conn, "worker", &resultsAsk{Ticket: t.Ticket, Key: key},
 		func(p *board.Packed, data []byte, _ error) error {
 			u, err := board.UnitOf(p.Key)
 			if err != nil {
-				return nil // it is none; the report says so
+				return nil // not a result; the report mentions it
 			}
 			return f(&u, data)
 		})
 }
 
-// Data returns the result of a unit that another one follows from.
+// Data returns the result of a unit that another one depends on.
 func (w Worker) Data(ctx context.Context, t *Taken, u *plan.Unit) (data []byte, err error) {
 	err = results(ctx, w.Conn, "worker", &resultsAsk{Ticket: t.Ticket, Key: u.Key(), One: true},
 		func(_ *board.Packed, d []byte, bad error) error {
@@ -158,7 +158,7 @@ func results(ctx context.Context, nc *nats.Conn, role string, q *resultsAsk,
 	}
 }
 
-// Needs asks which offers there are. A coordinator that doesn't lead doesn't answer.
+// Needs asks for the offers. A coordinator that doesn't lead doesn't answer.
 func (w Worker) Needs(ctx context.Context, build string) (list []board.Offer, err error) {
 	m, err := w.Conn.RequestWithContext(ctx, board.NeedsSubject, []byte(build))
 	if err != nil {
@@ -167,14 +167,14 @@ func (w Worker) Needs(ctx context.Context, build string) (list []board.Offer, er
 	return list, json.Unmarshal(m.Data, &list)
 }
 
-// Alive says that a worker is there.
+// Alive reports that a worker is there.
 func (w Worker) Alive(a *board.Alive) {
 	if data, err := json.Marshal(a); err == nil {
-		_ = w.Conn.Publish(board.AliveSubject, data) // said again soon
+		_ = w.Conn.Publish(board.AliveSubject, data) // it is sent again soon
 	}
 }
 
-// News calls f when there may be something new to be had.
+// News calls f when there may be a new offer.
 func (w Worker) News(f func()) (stop func(), err error) {
 	sub, err := w.Conn.Subscribe(board.NewsSubject, func(*nats.Msg) { f() })
 	if err != nil {

@@ -19,12 +19,11 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// routeUser is the name under which servers of a cluster say their secret.
+// routeUser is the name under which the servers of a cluster authenticate to each other.
 const routeUser = "kpsim"
 
-// cluster has the server listen for the others and connect to them. They must know the secret of its
-// folder. With TLS each must have a certificate that the authority has signed, of the name, or the
-// address, by which --route calls it.
+// cluster makes the server listen for the others and connect to them. They must know the secret in its folder. With
+// TLS each must have a certificate that the authority has signed, for the name or address by which --route calls it.
 func (o *Options) cluster(opts *server.Options) error {
 	host, port, err := splitAddress(o.Peers)
 	if err != nil {
@@ -94,7 +93,7 @@ func namesOf(c *x509.Certificate) string {
 	return cli.List(list)
 }
 
-// readPool reads a file of certificates, and refuses one that has none.
+// readPool reads a file of certificates; it is an error if it has none.
 func readPool(path string) (*x509.CertPool, error) {
 	text, err := cli.ReadFile(path, 16<<20)
 	if err != nil {
@@ -107,17 +106,17 @@ func readPool(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// ofRoute is what the server's log says of a connection between servers that fails.
+// ofRoute matches what the server logs about a failed connection between servers.
 var ofRoute = regexp.MustCompile(`(?i)route|authorization|authentication`)
 
-// ofPort is the port that the other side happens to have.
+// ofPort is the other side's port number or connection ID, which differs each time.
 var ofPort = regexp.MustCompile(`(:\d+| - rid:\d+|\brid:\d+)`)
 
-// mostTold is of how many kinds of failure between servers it tells.
+// mostTold is the most kinds of failure between servers that are reported.
 const mostTold = 100
 
-// tellRoute tells why another server isn't let in, or doesn't let this one in, once. A certificate
-// that the other doesn't believe would else be a cluster that waits without a word.
+// tellRoute reports once why another server isn't let in, or doesn't let this one in. Otherwise a certificate that
+// the other one rejects would be a cluster that waits without a word.
 func (h *Hub) tellRoute(text string) {
 	if !h.cluster || !ofRoute.MatchString(text) || strings.Contains(text, "- cid:") {
 		return
@@ -132,7 +131,7 @@ func (h *Hub) tellRoute(text string) {
 	}
 }
 
-// moveStore takes over what a server stored that had no accounts.
+// moveStore takes over the store of a server that had no accounts.
 func moveStore(dir string) error {
 	before, now := filepath.Join(dir, server.JetStreamStoreDir, "$G"),
 		filepath.Join(dir, server.JetStreamStoreDir, "COORDINATOR")

@@ -9,10 +9,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// roomAgain is how many bytes a disk that was full must have before it is used again.
+// roomAgain is the room that a disk that was full must have before it is used again, in bytes.
 const roomAgain = 8 << 20
 
-// sizeOf is how many bytes the file system of a folder has in all, 0 if it doesn't say.
+// sizeOf is the size of a folder's file system in bytes, 0 if unknown.
 func sizeOf(dir string) int64 {
 	var fs syscall.Statfs_t
 	if syscall.Statfs(dir, &fs) != nil {
@@ -21,8 +21,8 @@ func sizeOf(dir string) int64 {
 	return int64(fs.Blocks) * int64(fs.Bsize)
 }
 
-// A log hears what the server would write to its log. A stream whose disk was full takes nothing
-// any more, also when there is room again, and says so nowhere else.
+// A log receives what the server would write to its log. A stream whose disk was full accepts nothing any more, even
+// when there is room again, and reports that nowhere else.
 type log struct{ h *Hub }
 
 var _ server.Logger = log{}
@@ -41,8 +41,7 @@ func (l log) Noticef(string, ...any)         {}
 func (l log) Debugf(string, ...any)          {}
 func (l log) Tracef(string, ...any)          {}
 
-// watchDisk begins JetStream again when a disk that was full has room. What waits for it would
-// wait for ever.
+// watchDisk restarts JetStream when a disk that was full has room. Otherwise requests would wait for ever.
 func (h *Hub) watchDisk(store string, most int64, tell func(what string)) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -60,7 +59,7 @@ func (h *Hub) watchDisk(store string, most int64, tell func(what string)) {
 			continue
 		}
 		if off++; off == 1 {
-			tell("the disk of " + h.dir + " is full: nothing goes on until it has room")
+			tell(" is full: campaigns wait until it has room" + h.dir + " is full: nothing goes on until it has room")
 		}
 		var fs syscall.Statfs_t
 		if syscall.Statfs(h.dir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < roomAgain {

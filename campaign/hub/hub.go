@@ -21,22 +21,22 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// Options are how a server runs.
+// Options say how a server runs.
 type Options struct {
-	Dir       string // where everything lies
+	Dir       string // where all files are
 	Listen    string // HOST:PORT; port 0 is any
 	Insecure  bool   // listen beyond loopback without TLS
 	Cert, Key string // of TLS; "": none
 
-	Name       string   // of the server, in a cluster
+	Name       string   // the server's, in a cluster
 	Cluster    string   // the cluster's name; "": it is alone
-	CA         string   // a file of certificates that the others' must be signed by; "": Cert
-	Peers      string   // HOST:PORT where it listens for the others
-	Routes     []string // theirs, nats://HOST:PORT
+	CA         string   // a file of certificates that must have signed the others'; "": Cert
+	Peers      string   // HOST:PORT where it listens for the other servers
+	Routes     []string // the other servers, nats://HOST:PORT
 	SyncAlways bool     // write through to the disk before anything is acknowledged
 	MaxStore   int64    // bytes on disk; 0: as much as there is
 
-	Tell func(what string) // is told when the disk is full, and when it no longer is; nil: it isn't
+	Tell func(what string) // is called when the disk is full, and when it no longer is; may be nil
 }
 
 // Files in the folder, beside the keys.
@@ -53,15 +53,15 @@ type Hub struct {
 	server  *server.Server
 	dir     string
 	stopped chan struct{}
-	broken  atomic.Bool // a stream could not write
+	broken  atomic.Bool // a stream failed to write
 
 	cluster bool
 	tell    func(what string)
 	mu      sync.Mutex      // guards told
-	told    map[string]bool // what was told of the other servers of a cluster
+	told    map[string]bool // what was reported about the other servers of a cluster
 }
 
-// ready is how long a server may take to begin.
+// ready is how long a server may take to start.
 const ready = 20 * time.Second
 
 // Start starts a server. Errors are about the options or the folder.
@@ -77,8 +77,7 @@ func Start(o Options) (*Hub, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, errors.New(cli.Cause(err, o.Dir))
 	}
-	// NATS would take three quarters of what is free now, for ever: nothing if it begins while the
-	// disk is full
+	// NATS would take three quarters of what is free now, for ever: nothing if it starts while the disk is full
 	if o.MaxStore == 0 {
 		o.MaxStore = sizeOf(o.Dir)
 	}
@@ -131,7 +130,8 @@ func Start(o Options) (*Hub, error) {
 	go s.Start()
 	if !s.ReadyForConnections(ready) {
 		s.Shutdown()
-		return nil, fmt.Errorf("--listen %s: the server didn't begin; is the address in use, or %s by another server?",
+		return nil, fmt.Errorf("--listen %s: the server didn't start; is the address in use, or %s used by another "+
+			"server?",
 			o.Listen, o.Dir)
 	}
 	scheme := "nats"
@@ -140,7 +140,7 @@ func Start(o Options) (*Hub, error) {
 	}
 	addr := s.Addr().(*net.TCPAddr)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "localhost" // for those on this computer
+		host = "localhost" // for clients on this computer
 	}
 	at := net.JoinHostPort(host, fmt.Sprint(addr.Port))
 	if err := own(filepath.Join(o.Dir, certFile), o.Cert); err != nil {
@@ -179,7 +179,7 @@ func (h *Hub) Stop() {
 	os.Remove(filepath.Join(h.dir, urlFile)) // so that workers wait for the next one
 }
 
-// URL is where the server listens.
+// URL is the address that the server listens on.
 func (h *Hub) URL() string { return h.server.ClientURL() }
 
 // Connect connects to the server within the process.
@@ -187,7 +187,7 @@ func (h *Hub) Connect(role string) (*nats.Conn, error) {
 	return dial("", filepath.Join(h.dir, role+keyFile), role, nats.InProcessServer(h.server))
 }
 
-// Ready reports whether JetStream answers, which in a cluster takes some seconds.
+// Ready checks that JetStream answers, which in a cluster takes some seconds.
 func Ready(ctx context.Context, nc *nats.Conn) error {
 	for {
 		js, err := nc.JetStream()
@@ -205,13 +205,13 @@ func Ready(ctx context.Context, nc *nats.Conn) error {
 	}
 }
 
-// Where says how to reach a server.
+// Where names a server and the keys to reach it.
 type Where struct {
 	Dir   string `placeholder:"DIR" help:"The folder of a server on this computer: its address and keys."`
-	NATS  string `name:"nats" placeholder:"URL" help:"A server elsewhere, nats://HOST:PORT or tls://HOST:PORT; several may be given, with commas between."`
-	Key   string `name:"nkey" placeholder:"FILE" help:"With --nats: the nkey to say who we are. serve writes worker.nk and client.nk to its folder."`
+	NATS  string `name:"nats" placeholder:"URL" help:"A server elsewhere, nats://HOST:PORT or tls://HOST:PORT; several are separated by commas."`
+	Key   string `name:"nkey" placeholder:"FILE" help:"With --nats: the nkey that identifies this process. serve writes worker.nk and client.nk to its folder."`
 	Creds string `placeholder:"FILE" help:"With --nats: credentials, where the server has accounts."`
-	CA    string `name:"tls-ca" placeholder:"FILE" help:"With --nats: the certificates that the server's must be signed by, instead of those that the system believes. With --cluster: likewise of the other servers; default: the file of --tls-cert."`
+	CA    string `name:"tls-ca" placeholder:"FILE" help:"With --nats: the certificates that must have signed the server's, instead of the system's. With --cluster: those that must have signed the other servers'; default: the file of --tls-cert."`
 }
 
 // Connect connects to a server, as a worker or a client.
@@ -242,7 +242,7 @@ func (w *Where) ca() (opts []nats.Option) {
 	if err != nil {
 		return nil
 	}
-	// The server's own certificate, by whatever name it has there.
+	// The server's own certificate, whatever name it has there.
 	c := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	c.RootCAs.AppendCertsFromPEM(text)
 	if block, _ := pem.Decode(text); block != nil {
@@ -253,7 +253,7 @@ func (w *Where) ca() (opts []nats.Option) {
 	return []nats.Option{nats.Secure(c)}
 }
 
-// own puts a copy of the server's certificate into its folder, or removes that of a server before.
+// own puts a copy of the server's certificate into its folder, or removes that of an earlier server.
 func own(path, cert string) error {
 	if cert == "" {
 		if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
@@ -273,14 +273,14 @@ func name(role string) string {
 	return fmt.Sprintf("%s@%s.%d", role, host, os.Getpid())
 }
 
-// dial connects, and goes on trying for ever once it was connected.
+// dial connects. Once connected, it reconnects for ever.
 func dial(url, key, role string, more ...nats.Option) (*nats.Conn, error) {
 	name, prefix := inbox(role, name(role))
 	opts := []nats.Option{nats.Name(name), nats.CustomInboxPrefix(prefix), nats.MaxReconnects(-1),
 		nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, time.Second),
 		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(5 * time.Second),
 		nats.IgnoreAuthErrorAbort(),
-		// it would print; what was asked for has no answer then
+		// by default it prints errors; the request that failed simply has no answer
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
 	if key != "" {
 		o, err := nats.NkeyOptionFromSeed(key)
@@ -292,14 +292,14 @@ func dial(url, key, role string, more ...nats.Option) (*nats.Conn, error) {
 	nc, err := nats.Connect(url, append(opts, more...)...)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
-		return nil, fmt.Errorf("%s: it doesn't know our key; give that of its folder with --nkey FILE", url)
+		return nil, fmt.Errorf("%s: it rejects our key; give that of its folder with --nkey FILE", url)
 	case err != nil:
 		return nil, errLater{fmt.Errorf("%s: %w; is a server running there?", url, err)}
 	}
 	return nc, nil
 }
 
-// errLater is an error that may be none later.
+// errLater is an error that may go away.
 type errLater struct{ error }
 
 // Later reports whether Connect may succeed later, when a server runs.

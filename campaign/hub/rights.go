@@ -19,18 +19,18 @@ import (
 const (
 	Lead   = "lead"   // coordinates, within the server's process or beside it
 	Client = "client" // starts, pauses and cancels campaigns, and reads what they show
-	Worker = "worker" // makes units: it can't start or change a campaign, or hand out work
+	Worker = "worker" // makes units: it can't start or change a campaign, or hand out units
 )
 
-// SecretFile is what servers of a cluster must know to be let in. They share it, as they share keys.
+// SecretFile is the secret that the servers of a cluster share, as they share keys.
 const SecretFile = "cluster.secret"
 
 const keyFile = ".nk"
 
-// accounts are the server's. Everything lies in the account of coordinators, which has JetStream.
-// The others have none, and import only the requests that a coordinator answers (package gate).
-// The server publishes an answer in the account of the request, under the subject that the request
-// names, so no request makes it publish anything in another account.
+// accounts are the server's. Everything is stored in the coordinators' account, which has JetStream. The others have
+// none, and import only the requests that a coordinator answers (package gate). The server publishes an answer in the
+// account of the request, under the subject that the request names, so no request makes it publish anything in
+// another account.
 const accounts = `accounts {
   COORDINATOR: {
     jetstream: enabled
@@ -66,7 +66,7 @@ var rights = []right{
 // connections apart by it: 131 random bits that the connection alone knows.
 var inboxOf = regexp.MustCompile(` inbox=([0-9A-Za-z]{22})$`)
 
-// inbox returns a connection's name with the inbox that it will use, and the prefix of that.
+// inbox returns a connection's name with the inbox that it will use, and the prefix of that inbox.
 func inbox(role, name string) (named, prefix string) {
 	id := nuid.New()
 	id.RandomizePrefix()
@@ -74,7 +74,7 @@ func inbox(role, name string) (named, prefix string) {
 	return name + " inbox=" + token, "_INBOX_" + role + "." + token
 }
 
-// keys lets connections in. It implements server.Authentication.
+// keys authenticates connections. It implements server.Authentication.
 type keys struct {
 	server *server.Server
 	of     map[string]*right // by public key
@@ -115,7 +115,7 @@ func (k *keys) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
-// readKeys reads the keys in the folder, and makes those that aren't there.
+// readKeys reads the keys in the folder, and makes the missing ones.
 func readKeys(dir string) (*keys, error) {
 	k := &keys{of: make(map[string]*right)}
 	for i := range rights {
@@ -150,7 +150,7 @@ func newSeed() ([]byte, error) {
 	return pair.Seed()
 }
 
-// orNew reads a secret, and makes it, for its owner's eyes only, if it isn't there.
+// orNew reads a secret; if it is missing, it makes one that only its owner can read.
 func orNew(path string, create func() ([]byte, error)) ([]byte, error) {
 	data, err := cli.ReadFile(path, 4096)
 	if errors.Is(err, os.ErrNotExist) {

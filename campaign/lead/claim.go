@@ -7,7 +7,7 @@ import (
 	"kpsim/campaign/board"
 )
 
-// claim makes sure that one coordinator leads, or that this one does if none does.
+// claim keeps this coordinator's lead, or takes it if no coordinator leads.
 func (l *Lead) claim(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
@@ -26,7 +26,7 @@ func (l *Lead) claim(ctx context.Context) {
 	e, err := l.b.Lead.Get(ctx, "lead")
 	switch {
 	case err != nil:
-	case string(e.Value()) == l.o.Name: // the answer to what we wrote was lost
+	case string(e.Value()) == l.o.Name: // the answer to our write was lost
 		l.led = e.Revision()
 	case e.Revision() != l.seen:
 		l.seen, l.since = e.Revision(), time.Now()

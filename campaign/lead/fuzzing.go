@@ -14,17 +14,17 @@ import (
 	"kpsim/internal/verbs/findings"
 )
 
-// A fuzzing is a fuzzing session that a campaign divides. Islands are folded by a goroutine of its
-// own, which sends what it has learnt to Run's.
+// A fuzzing is a fuzzing session that a campaign divides. A goroutine of its own folds the islands and sends the
+// results to Run's.
 type fuzzing struct {
 	search int
 	rounds *findings.FuzzRounds
 	come   map[[2]int]bool // islands that have a result
-	news   chan struct{}   // another one has come
+	news   chan struct{}   // another result has arrived
 	made   int
 	sum    summed
 
-	round, number int         // folded: all islands before this one
+	round, number int         // the first island that isn't folded yet
 	asked         [2]int      // the next one to be handed out
 	claims        []plan.Unit // witnesses to be handed out
 	claimed       int
@@ -33,7 +33,7 @@ type fuzzing struct {
 	runs          uint64
 	coverage      *board.Coverage
 	enough        bool
-	wrong         string // why nothing more can be folded
+	wrong         string // why folding can't go on
 }
 
 type summed struct {
@@ -74,13 +74,13 @@ func (f *fuzzing) take(d *board.Done) bool {
 	return true
 }
 
-// ended reports whether there is nothing more to be made.
+// ended reports whether the session needs no more units.
 func (f *fuzzing) ended() bool {
 	return (f.enough || f.wrong != "") && len(f.claims) == 0 && len(f.witnessed) >= f.claimed
 }
 
-// pick returns the units to be handed out next, at most most: islands of the round that is being
-// folded, and of the next one.
+// pick returns at most most units to be handed out next: islands of the round that is being folded, and of the next
+// one.
 func (f *fuzzing) pick(r *running, most int) (list []plan.Unit) {
 	for len(f.claims) > 0 && len(list) < most {
 		if u := f.claims[0]; !f.witnessed[u.Key()] {
@@ -100,12 +100,12 @@ func (f *fuzzing) pick(r *running, most int) (list []plan.Unit) {
 	return list
 }
 
-// again has all that has no result handed out again.
+// again hands out again all islands without a result.
 func (f *fuzzing) again() { f.asked = [2]int{f.round, 0} }
 
-// A learnt is what folding an island has shown.
+// A learnt is the result of folding an island.
 type learnt struct {
-	round, number  int // folded: all before
+	round, number  int // all before it are folded
 	claims         []findings.FuzzClaim
 	from           [2]int // of the claims
 	coverage       board.Coverage
@@ -118,7 +118,7 @@ type learnt struct {
 // refusedMost is how many false islands of a session are made again.
 const refusedMost = 100
 
-// fold folds a session's islands as they come, and sends what that shows.
+// fold folds a session's islands as they arrive, and sends the results.
 func (l *Lead) fold(ctx context.Context, r *running, f *fuzzing) {
 	send := func(n learnt) {
 		select {
@@ -126,7 +126,7 @@ func (l *Lead) fold(ctx context.Context, r *running, f *fuzzing) {
 		case <-ctx.Done():
 		}
 	}
-	s := *r.c.Searches[f.search] // others look at the campaign's
+	s := *r.c.Searches[f.search] // other goroutines read the campaign's
 	flags := findings.Explore{}
 	flags.Kernel.Kernel, flags.Kernel.Objects = s.Flags.Kernel.Kernel, slices.Clone(s.Flags.Kernel.Objects)
 	s.Flags = &flags
@@ -186,7 +186,7 @@ func (l *Lead) fold(ctx context.Context, r *running, f *fuzzing) {
 	}
 }
 
-// learn takes what folding has shown.
+// learn takes the result of folding.
 func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 	r.changed = true
 	if n.refused != nil {
@@ -195,7 +195,7 @@ func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 			Why: "its result is false, and it is made again: " + plan.Clean(n.refused.Error(), board.MostWhy, false)})
 		delete(f.come, n.from)
 		f.made--
-		r.epoch++ // else it would be taken for one that was handed out before
+		r.epoch++ // otherwise it would be dropped as one that was handed out before
 		f.again()
 		return
 	}
@@ -220,8 +220,8 @@ func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 	}
 }
 
-// status tells how far the session is: how many islands there will be is known if it ends after so
-// many programs.
+// status fills in the session's progress. The number of islands is known if the session ends after a number of
+// programs.
 func (f *fuzzing) status(s *board.SearchStatus) {
 	s.Done = f.made
 	s.Units = f.made

@@ -15,16 +15,16 @@ import (
 	"kpsim/campaign/unit"
 )
 
-// Options are how campaigns are led.
+// Options say how campaigns are led.
 type Options struct {
-	Name     string        // of this coordinator
-	Dir      string        // where kernels are kept that a fuzzing session needs
-	Lease    time.Duration // after which a unit is handed out again whose worker says nothing
+	Name     string        // this coordinator's
+	Dir      string        // where kernels that a fuzzing session needs are kept
+	Lease    time.Duration // a unit is handed out again when its worker was silent for this long
 	Announce func(e *Event)
 	Tick     time.Duration // 0: a fifth of a second
 }
 
-// An Event is something to be announced.
+// An Event is announced to the user.
 type Event struct {
 	Kind     string            `json:"kind"` // "find", "aside", "ended"
 	Campaign string            `json:"campaign"`
@@ -33,7 +33,7 @@ type Event struct {
 	Status   *board.Status     `json:"status,omitempty"`
 }
 
-// failures is how often a unit may fail; then it is set aside.
+// failures is how often a unit may fail before it is set aside.
 const failures = 3
 
 // A Lead coordinates. One goroutine, Run's, uses it.
@@ -43,12 +43,12 @@ type Lead struct {
 	events  chan func()
 	all     map[string]*running
 	workers map[string]*worker
-	able    map[[2]string]int // by build and what is needed: the cores of workers, as far as they were counted
-	made    map[string]bool   // consumers
-	unheard uint64            // messages of workers that were left out
-	led     uint64            // revision of the key that says that we lead; 0: we don't
-	seen    uint64            // revision of the key by which another one leads
-	since   time.Time         // when we saw that first
+	able    map[[2]string]int // by build and need: the cores of workers, as far as they were counted
+	made    map[string]bool   // the consumers that exist
+	unheard uint64            // messages of workers that were dropped
+	led     uint64            // revision of our key; 0: we don't lead
+	seen    uint64            // revision of the key by which another coordinator leads
+	since   time.Time         // when we first saw that revision
 	began   time.Time
 }
 
@@ -77,7 +77,7 @@ func (l *Lead) Run(ctx context.Context) error {
 	defer sub.Unsubscribe()
 	ask, err := l.b.Conn.Subscribe(board.NeedsSubject, func(m *nats.Msg) {
 		l.events <- func() {
-			if l.led > 0 && board.IsBuild(string(m.Data)) { // one that doesn't lead knows of nothing to be had
+			if l.led > 0 && board.IsBuild(string(m.Data)) { // one that doesn't lead knows no offers
 				m.Respond(l.offers(string(m.Data)))
 			}
 		}
@@ -86,7 +86,7 @@ func (l *Lead) Run(ctx context.Context) error {
 		return err
 	}
 	defer ask.Unsubscribe()
-	var slow time.Time // when what is done seldom was done last
+	var slow time.Time // when the rare tasks were done last
 	states, err := l.b.Conn.Subscribe(board.StateSubject, func(*nats.Msg) {
 		l.events <- func() { slow = time.Time{} }
 	})
@@ -98,7 +98,7 @@ func (l *Lead) Run(ctx context.Context) error {
 	tick := time.NewTicker(l.o.Tick)
 	defer tick.Stop()
 	n := 0
-	var due <-chan time.Time // when to take the step that events ask for
+	var due <-chan time.Time // fires when it is time for the step that events ask for
 	for {
 		select {
 		case <-ctx.Done():
@@ -130,14 +130,14 @@ func (l *Lead) Run(ctx context.Context) error {
 	}
 }
 
-// pace is how long events gather before a step: with thousands of workers it is cheaper to hand out
-// many units at once.
+// pace is how long events gather before a step: with thousands of workers it is cheaper to hand out many units at
+// once.
 const pace = 5 * time.Millisecond
 
 // soon bounds a request by which the goroutine of Run waits for the server.
 const soon = 3 * time.Second
 
-// load looks for campaigns that began, were paused or cancelled.
+// load looks for campaigns that were started, paused or cancelled.
 func (l *Lead) load(ctx context.Context) {
 	short, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
@@ -160,7 +160,7 @@ func (l *Lead) load(ctx context.Context) {
 		case s.Open():
 			c, err := board.Campaign(short, l.b, s.ID, s.Plan)
 			if err != nil || c.Build != s.Build {
-				continue // it may be still on its way; or it can't be read, and its status is never told
+				continue // it may still be on its way; or it is unreadable, and has no status
 			}
 			r := newRunning(c, s)
 			if keys, err := l.b.Waiting(short, s.ID); err == nil {
@@ -182,7 +182,7 @@ func (l *Lead) load(ctx context.Context) {
 
 func (l *Lead) cancel(ctx context.Context, r *running) {
 	r.out.clear()
-	_ = l.b.Withdraw(ctx, r.c.ID) // what is left there is made, and not looked at
+	_ = l.b.Withdraw(ctx, r.c.ID) // what is left there would be made for nothing
 	l.leave(r)
 }
 
@@ -192,7 +192,7 @@ func (l *Lead) leave(r *running) {
 	delete(l.all, r.c.ID)
 }
 
-// follow sends what is shown of a campaign to Run's goroutine.
+// follow sends a campaign's results to Run's goroutine.
 func (l *Lead) follow(ctx context.Context, r *running) {
 	send := func(f func()) {
 		select {
@@ -211,7 +211,7 @@ func (l *Lead) follow(ctx context.Context, r *running) {
 			send(func() { l.done(ctx, r, d) })
 			return nil
 		})
-		pause(ctx) // then all are told again; those that are counted aren't counted again
+		pause(ctx) // then all results come again; counted ones aren't counted again
 	}
 }
 
@@ -234,7 +234,7 @@ func (l *Lead) done(ctx context.Context, r *running, d *board.Done) {
 	}
 }
 
-// keep puts what a witness has shown into its buckets. The campaign doesn't end before.
+// keep puts a witness's finds into their buckets. The campaign doesn't end before that.
 func (l *Lead) keep(ctx context.Context, r *running, u plan.Unit) {
 	defer func() {
 		select {
@@ -262,7 +262,7 @@ func (l *Lead) keep(ctx context.Context, r *running, u plan.Unit) {
 	}
 }
 
-// found takes down a cause, and announces it once a campaign.
+// found records a cause, and announces it once per campaign.
 func (l *Lead) found(r *running, c *board.Cause) {
 	f := board.FindStatus{Cause: *c, New: c.First == r.c.ID}
 	f.Trace = "" // it is in the bucket
@@ -281,7 +281,7 @@ func (l *Lead) found(r *running, c *board.Cause) {
 	}
 }
 
-// failed takes down that a unit has failed, and sets it aside when that was often enough.
+// failed records a unit's failure, and sets the unit aside after enough of them.
 func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
 	key := t.Unit.Key()
 	if !r.c.Has(&t.Unit) {
@@ -314,8 +314,8 @@ func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
 	go func() { _ = l.b.SetAside(ctx, &t.Unit, why, l.o.Name) }()
 }
 
-// ahead is how many units lie there for each core, beside least, so that none waits for the
-// coordinator; most is how many at most, however many cores workers say that they have.
+// ahead is how many units are queued for each core, besides least, so that no core waits for the coordinator. most is
+// the limit, however many cores workers claim to have.
 const ahead, least, most = 2, 32, 1 << 16
 
 // step hands out units and ends campaigns.
@@ -349,7 +349,7 @@ func (l *Lead) step(ctx context.Context) {
 		for _, needs := range r.needs() {
 			of := r.c.Build + "-" + needs
 			room := min(ahead*l.cores(r.c.Build, needs)+least, most) - lying[of]
-			// in this order: without it nothing is offered of what lies there
+			// in this order: without a consumer, queued units aren't offered
 			if !l.consumer(ctx, r.c.Build, needs) || room <= 0 {
 				continue
 			}
@@ -360,7 +360,7 @@ func (l *Lead) step(ctx context.Context) {
 			lying[of] += len(units)
 			short, cancel := context.WithTimeout(ctx, soon)
 			if err := l.b.Hand(short, r.c.Build, needs, r.epoch, units); err != nil {
-				r.again() // whatever of them came there
+				r.again() // some units may not have been queued
 			}
 			cancel()
 			r.changed = true
@@ -368,7 +368,7 @@ func (l *Lead) step(ctx context.Context) {
 	}
 }
 
-// needsOf returns what is needed for a unit that is out.
+// needsOf returns what a queued unit needs.
 func (r *running) needsOf(key string) string {
 	var search int
 	if p := strings.SplitN(key, ".", 3); len(p) == 3 {
@@ -395,10 +395,10 @@ func (l *Lead) consumer(ctx context.Context, build, needs string) bool {
 	return true
 }
 
-// news tells workers that there may be something new to be had. They ask, too, now and then.
+// news announces to workers that there may be a new offer. They also ask now and then.
 func (l *Lead) news(build string) { _ = l.b.Conn.Publish(board.NewsSubject, []byte(build)) }
 
-// sweep forgets workers that say nothing, and hands out again what got lost.
+// sweep forgets silent workers, and hands out lost units again.
 func (l *Lead) sweep(ctx context.Context) {
 	for name, w := range l.workers {
 		if time.Since(w.heard) > gone {
@@ -444,7 +444,7 @@ func (l *Lead) end(ctx context.Context, r *running) {
 	status := l.status(r)
 	if err := l.b.Tell(short, status); err != nil {
 		r.state.State = board.Running
-		return // again, soon
+		return // it is tried again soon
 	}
 	now, err := l.b.Change(short, r.c.ID, func(s *board.State) bool {
 		if s.State != board.Running {

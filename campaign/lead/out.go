@@ -1,10 +1,10 @@
 package lead
 
-// An outs is units that were handed out and have no result. How many there are is asked at each
-// step, so it is counted along the way.
+// An outs holds the units that were handed out and have no result. It keeps their number per need, which each step
+// asks for.
 type outs struct {
-	needs map[string]string // by a unit's key: what is needed to make it
-	count map[string]int    // by that
+	needs map[string]string // what the unit needs, by its key
+	count map[string]int    // the number of units, by need
 }
 
 func newOuts() outs { return outs{make(map[string]string), make(map[string]int)} }

@@ -5,7 +5,7 @@ import (
 	"kpsim/campaign/plan"
 )
 
-// A proving is a search that verifies scenarios, one a unit.
+// A proving is a search that verifies scenarios, one per unit.
 type proving struct {
 	search  int
 	of      *plan.Proofs
@@ -29,7 +29,7 @@ func (v *proving) take(d *board.Done) bool {
 
 func (v *proving) ended() bool { return v.made.n == len(v.of.Scenarios) }
 
-// pick returns the units to be handed out next, at most most.
+// pick returns at most most units to be handed out next.
 func (v *proving) pick(r *running, most int) (list []plan.Unit) {
 	for ; v.next < len(v.of.Scenarios) && len(list) < most; v.next++ {
 		u := plan.Unit{Campaign: r.c.ID, Search: v.search, Job: v.next, Kind: plan.Proof}
@@ -40,7 +40,7 @@ func (v *proving) pick(r *running, most int) (list []plan.Unit) {
 	return list
 }
 
-// status tells how far it is.
+// status fills in the search's progress.
 func (v *proving) status(s *board.SearchStatus) {
 	s.Units, s.Done = len(v.of.Scenarios), v.made.n
 	for i, g := range v.of.Scenarios {

@@ -24,20 +24,25 @@ type running struct {
 	next  int              // the job of which units are handed out
 	epoch int              // raised when units have to be handed out again
 
-	out          outs
-	failed       map[string]map[uint64]bool // by a unit's key: the deliveries that failed
-	differs      map[string]bool            // by a unit's key: it has two results
-	skipped      int                        // messages that are of no unit of the plan
-	causes       []string                   // of what was found, in that order
+	out     outs
+	failed  map[string]map[uint64]bool // by a unit's key: the deliveries that failed
+	differs map[string]bool            // by a unit's key: it has two results
+	skipped int                        // messages that are of no unit of the plan
+	record
+	total   unit.Summary
+	seconds float64   // of a core
+	idle    int       // checks at which nothing lay there to be made
+	waits   time.Time // since when all workers have had nothing to do, although units are out; zero: they have
+	changed bool      // since its status was told
+	rate    rate
+}
+
+// A record is what was found, and what went wrong.
+type record struct {
+	causes       []string // of what was found, in that order
 	finds        []board.FindStatus
 	troubles     []board.Trouble // the last ones
 	troubleCount int
-	total        unit.Summary
-	seconds      float64   // of a core
-	idle         int       // checks at which nothing lay there to be made
-	waits        time.Time // since when all workers have had nothing to do, although units are out; zero: they have
-	changed      bool      // since its status was told
-	rate         rate
 }
 
 // A job is a scenario of a search.

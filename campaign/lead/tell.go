@@ -9,7 +9,7 @@ import (
 	"kpsim/campaign/board"
 )
 
-// A rate is how fast something grows, over some seconds.
+// A rate measures the growth of a number, over some seconds.
 type rate struct {
 	at []time.Time
 	n  []uint64
@@ -29,7 +29,7 @@ func (r *rate) now(n uint64) float64 {
 	return 0
 }
 
-// How much a status tells at most.
+// The limits of a status.
 const (
 	workersTold   = 100
 	scenariosTold = 400
@@ -38,14 +38,14 @@ const (
 	logTold       = 8 << 10 // bytes of a trouble's log
 )
 
-// How much of a find is printed and posted; its bucket has all of it.
+// The limits of a find that is printed and posted; its bucket has all of it.
 const (
 	mostMessage = 1 << 10
 	mostStory   = 4 << 10
 	causesMost  = 10_000 // of a campaign
 )
 
-// short cuts a story to what is printed.
+// short cuts a story to the part that is printed.
 func short(story []string) []string {
 	size := 0
 	for i, s := range story {
@@ -56,7 +56,7 @@ func short(story []string) []string {
 	return story
 }
 
-// trouble takes down a trouble, as it will be told.
+// trouble records a trouble for the status.
 func (r *running) trouble(t board.Trouble) {
 	if len(t.Log) > logTold {
 		t.Log = t.Log[:logTold] + "\n…"
@@ -78,7 +78,7 @@ func (l *Lead) tell(ctx context.Context) {
 		}
 		r.changed = false
 		short, cancel := context.WithTimeout(ctx, soon)
-		_ = l.b.Tell(short, l.status(r)) // the next one tells it, too
+		_ = l.b.Tell(short, l.status(r)) // the next status has it, too
 		cancel()
 	}
 }
@@ -90,7 +90,7 @@ func (l *Lead) status(r *running) *board.Status {
 		Out:  r.out.len(),
 		Runs: r.total.Runs, Points: r.total.Points, Violations: r.total.Violations, Programs: r.total.Programs,
 		CoreSeconds: r.seconds, Seconds: time.Since(l.began).Seconds(),
-		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Workers: []board.Alive{},
+		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Crew: board.Crew{Workers: []board.Alive{}},
 		Searches: []board.SearchStatus{},
 	}
 	t.Causes, t.TroubleCount, t.Skipped, t.Unheard = len(r.finds), r.troubleCount, r.skipped, l.unheard

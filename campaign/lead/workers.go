@@ -10,24 +10,24 @@ import (
 	"kpsim/campaign/plan"
 )
 
-// A worker is what was heard of one last.
+// A worker is the last sign of life of a worker.
 type worker struct {
 	board.Alive
 	heard time.Time
 }
 
-// gone is after what silence a worker is taken for gone.
+// gone is the silence after which a worker is taken for gone.
 const gone = 15 * time.Second
 
-// What a worker may say of itself. All of it may be false.
+// The limits of what a worker reports about itself. All of it may be false.
 const (
-	mostWorkers = 1 << 14 // that are known at once
+	mostWorkers = 1 << 14 // that are kept at once
 	mostCores   = 1024
 	mostNeeds   = 64
 	mostLacks   = 8
 )
 
-// readAlive reads what a worker says of itself; nil: it can't be read. Too much is cut off.
+// readAlive reads a worker's sign of life; nil: it is unreadable. Excess is cut off.
 func readAlive(data []byte) *board.Alive {
 	a := new(board.Alive)
 	if len(data) > 64<<10 || json.Unmarshal(data, a) != nil {
@@ -50,7 +50,7 @@ func readAlive(data []byte) *board.Alive {
 	return a
 }
 
-// heard takes down what a worker says of itself; nil is of one that says what can't be.
+// heard records a sign of life; nil is one that was unreadable.
 func (l *Lead) heard(a *board.Alive) {
 	if a == nil {
 		l.unheard++
@@ -74,8 +74,8 @@ func (l *Lead) heard(a *board.Alive) {
 	l.workers[a.Name] = &worker{*a, time.Now()}
 }
 
-// cores counts those that can make units of a build and with what they need. It is asked at each
-// step, and workers seldom change.
+// cores counts the cores that can make units of a build with a need. Each step asks for it, and workers seldom
+// change.
 func (l *Lead) cores(build, needs string) (n int) {
 	of := [2]string{build, needs}
 	if n, known := l.able[of]; known {
@@ -90,9 +90,8 @@ func (l *Lead) cores(build, needs string) (n int) {
 	return n
 }
 
-// waits reports whether there are workers for a campaign's units, and all have nothing to do. For
-// longer than a lease that is so when the server's clock was set back: it counts the lease of what
-// was handed out before from a time that is still to come.
+// waits reports whether a campaign's units have workers, and all of them are idle. If that lasts longer than a lease,
+// the server's clock was set back: it counts the lease of units handed out before from a time in the future.
 func (l *Lead) waits(r *running) bool {
 	able := false
 	needs := r.needs()

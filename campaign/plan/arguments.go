@@ -9,7 +9,7 @@ import (
 	"kpsim/internal/nearest"
 )
 
-// arguments are those of a call, by their names. The first thing that is wrong is kept.
+// arguments are a call's, by name. The first error is kept.
 type arguments struct {
 	verb  string
 	given map[string]starlark.Value
@@ -17,7 +17,7 @@ type arguments struct {
 	err   error
 }
 
-// takeAll calls f with the arguments of a call. Those that f doesn't ask for are wrong.
+// takeAll calls f with the arguments of a call. Arguments that f doesn't read are errors.
 func takeAll(verb string, kwargs []starlark.Tuple, f func(a *arguments) error) error {
 	a := &arguments{verb: verb, given: make(map[string]starlark.Value)}
 	var names []string
@@ -56,12 +56,12 @@ func (a *arguments) text(name, unless string) string {
 	}
 	s, ok := starlark.AsString(v)
 	if !ok || s == "" {
-		a.fail("%s: a text is wanted, not %s", name, v)
+		a.fail("%s: give a text, not %s", name, v)
 	}
 	return s
 }
 
-// mostNumber is the largest number that a file can say.
+// mostNumber is the largest number in a file.
 const mostNumber = 1 << 62
 
 func (a *arguments) number(name string, unless int64) int64 {
@@ -76,7 +76,7 @@ func (a *arguments) int(name string, v starlark.Value) int64 {
 	i, ok := v.(starlark.Int)
 	n, fits := i.Int64()
 	if !ok || !fits || n > mostNumber || n < 0 && name != "priority" {
-		a.fail("%s: a number from 0 is wanted, not %s", name, v)
+		a.fail("%s: give a number from 0 up, not %s", name, v)
 		return 0
 	}
 	return n
@@ -89,16 +89,16 @@ func (a *arguments) flag(name string) bool {
 	}
 	b, ok := v.(starlark.Bool)
 	if !ok {
-		a.fail("%s: True or False is wanted, not %s", name, v)
+		a.fail("%s: give True or False, not %s", name, v)
 	}
 	return bool(b)
 }
 
-// each calls f for what is in a list.
+// each calls f for the elements of a list.
 func (a *arguments) each(name string, v starlark.Value, f func(v starlark.Value)) {
 	list, ok := v.(starlark.Iterable)
 	if !ok {
-		a.fail("%s: a list is wanted, not %s", name, v)
+		a.fail("%s: give a list, not %s", name, v)
 		return
 	}
 	it := list.Iterate()
@@ -124,7 +124,7 @@ func (a *arguments) strings(name string, v starlark.Value) (list []string) {
 	a.each(name, v, func(v starlark.Value) {
 		s, ok := starlark.AsString(v)
 		if !ok || s == "" {
-			a.fail("%s: texts are wanted, not %s", name, v)
+			a.fail("%s: give texts, not %s", name, v)
 		}
 		list = append(list, s)
 	})
@@ -140,7 +140,7 @@ func (a *arguments) numbers(name string, unless ...uint64) (list []uint64) {
 	return list
 }
 
-// lists takes a list of lists of texts; without one it is a list of one that is empty.
+// lists reads a list of lists of texts; without one it returns a list with one empty list.
 func (a *arguments) lists(name string) (list [][]string) {
 	v := a.value(name)
 	if v == nil {

@@ -2,8 +2,8 @@ package plan
 
 import "strings"
 
-// Clean returns a text without control characters, cut to most bytes: what workers say
-// is printed on terminals and put into files. Lines are kept if lines is true.
+// Clean returns a text without control characters, cut to most bytes, because texts of workers are printed on
+// terminals and written to files. Line breaks are kept if lines is true.
 func Clean(s string, most int, lines bool) string {
 	if len(s) > most {
 		s = s[:most] + "…"

@@ -10,10 +10,10 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// MostFile is how large a file may be that travels to workers, in bytes.
+// MostFile is the largest file that is sent to workers, in bytes.
 const MostFile = 1 << 30
 
-// files takes down what workers must have.
+// files records the files that workers need.
 func (s *Search) files() error {
 	if s.Flags.Kernel.Kernel == "" {
 		return nil

@@ -17,10 +17,10 @@ import (
 	"kpsim/internal/verbs/findings"
 )
 
-// callsCampaign tells a campaign's file from a scenario's.
+// callsCampaign distinguishes a campaign's file from a scenario's.
 var callsCampaign = regexp.MustCompile(`(?m)^campaign\(`)
 
-// mostProgram is how large a campaign's file may be, in bytes, and maxSteps how long it may run.
+// mostProgram is the largest campaign file, in bytes, and maxSteps bounds its execution.
 const (
 	mostProgram  = 1 << 20
 	maxSteps     = 1 << 20
@@ -37,8 +37,7 @@ func IsFile(args []string) (file string, ok bool) {
 	return args[0], err == nil && callsCampaign.Match(src)
 }
 
-// Load runs a campaign's file and plans what it asks for. An error is one line: the file, the
-// place, what is wrong.
+// Load runs a campaign's file and plans its searches. An error is one line: the file, the place, what is wrong.
 func Load(p *cli.Program, c *Campaign, file string) error {
 	src, err := cli.ReadFile(file, mostProgram)
 	if err != nil {
@@ -80,7 +79,7 @@ func Load(p *cli.Program, c *Campaign, file string) error {
 	return nil
 }
 
-// placed makes one line of an error of the program.
+// placed makes one line of an error in the file.
 func placed(file string, err error) error {
 	if e := new(starlark.EvalError); errors.As(err, &e) {
 		at := file
@@ -97,13 +96,13 @@ func placed(file string, err error) error {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// A loader is what a campaign's file builds.
+// A loader collects what a campaign's file asks for.
 type loader struct {
 	p       *cli.Program
 	c       *Campaign
 	dir     string
 	planned int
-	plans   []func() (*Search, error) // in the order of the file; run when all of it is known to be sound
+	plans   []func() (*Search, error) // in the order of the file; run when the whole file is known to be right
 }
 
 func (l *loader) add(plan func(traces func(string) string) (*Search, error)) error {
@@ -116,13 +115,13 @@ func (l *loader) add(plan func(traces func(string) string) (*Search, error)) err
 			if len(l.plans) == 1 {
 				return dir
 			}
-			return filepath.Join(dir, fmt.Sprint(n)) // else one would write over another's traces
+			return filepath.Join(dir, fmt.Sprint(n)) // otherwise one would overwrite another's traces
 		})
 	})
 	return nil
 }
 
-// file is a name in the file, relative to its folder.
+// file resolves a name in the file relative to its folder.
 func (l *loader) file(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -130,7 +129,7 @@ func (l *loader) file(name string) string {
 	return filepath.Join(l.dir, name)
 }
 
-// scenarios are names of built-in ones, or of files.
+// scenarios resolves names of built-in scenarios, or of files.
 func (l *loader) scenarios(names []string) (list []string) {
 	for _, n := range names {
 		if _, err := library.Source(n); err != nil {
@@ -159,7 +158,7 @@ func (l *loader) campaign(a *arguments) error {
 	return nil
 }
 
-// An axis is what lists of a search multiply.
+// An axis is a list that multiplies a search.
 type axis struct {
 	kernel                                   string
 	objects                                  []string

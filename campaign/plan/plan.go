@@ -11,69 +11,69 @@ import (
 	"kpsim/internal/verbs/findings"
 )
 
-// A Campaign is all that is to be made, as data: it is what is stored of it.
+// A Campaign is all that is to be made, as data. It is stored in this form.
 type Campaign struct {
 	Name     string    `json:"name"`     // campaigns of one name are compared
 	ID       string    `json:"id"`       // NAME-NUMBER
-	Build    string    `json:"build"`    // package build: who may work on it
-	Priority int       `json:"priority"` // a campaign of a higher one goes first
-	Against  string    `json:"against"`  // the ID of the campaign before of that name; "": none
+	Build    string    `json:"build"`    // of package build: programs of this build may work on it
+	Priority int       `json:"priority"` // a campaign of higher priority goes first
+	Against  string    `json:"against"`  // the ID of the previous campaign of that name; "": none
 	Searches []*Search `json:"searches"`
 }
 
-// A Search is one exploration of a campaign: what one command of kpsim would do.
+// A Search is one exploration of a campaign: the work of one kpsim command.
 type Search struct {
 	Flags     *findings.Explore   `json:"flags"`
 	Head      results.File        `json:"head"`
 	Scenarios []*results.Explored `json:"scenarios"` // without parts
-	Points    []uint64            `json:"points"`    // of each scenario, that its default run asks
-	Canary    []string            `json:"canary"`    // of each, a mutant to be found if nothing is; "": none
-	Kernel    *Blob               `json:"kernel"`    // nil: kpsim's own engine
-	Objects   []Blob              `json:"objects"`
+	Points    []uint64            `json:"points"`    // how many points each scenario's default run has
+	// for each scenario, a mutant to be found if nothing else is; "": none
+	Canary  []string `json:"canary"`
+	Kernel  *Blob    `json:"kernel"` // nil: kpsim's own engine
+	Objects []Blob   `json:"objects"`
 
-	// instead of an exploration; of Flags the kernel, the mutant and the folder of traces hold
+	// instead of an exploration; of Flags only the kernel, the mutant and the folder of traces apply
 	Fuzz *findings.FuzzRounds `json:"fuzz,omitempty"`
 
-	Verify *Proofs `json:"verify,omitempty"` // likewise
+	Verify *Proofs `json:"verify,omitempty"` // instead of an exploration; the same flags apply
 
-	Bundle []int `json:"bundle"` // of each scenario, how many shards are one unit of work
+	Bundle []int `json:"bundle"` // how many shards are one unit, for each scenario
 }
 
-// A Blob is a file that travels to each worker once.
+// A Blob is a file that is sent to each worker once.
 type Blob struct {
 	Name   string `json:"name"` // without folder
-	Path   string `json:"path"` // where it lies on the computer on which the campaign was started
+	Path   string `json:"path"` // on the computer where the campaign was started
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`
 	List   string `json:"list"` // the digest of the list of its pieces
 }
 
-// A Kind is what a unit is about.
+// A Kind is a kind of unit.
 type Kind string
 
 // The kinds of unit.
 const (
 	Runs    Kind = "r" // shards of a scenario
 	Canary  Kind = "c" // the same with the canary, until it is found
-	Witness Kind = "w" // what one unit of runs, or all, have found: shrunk
+	Witness Kind = "w" // the finds of one unit of runs, or of all, shrunk
 	Island  Kind = "f" // of a fuzzing campaign: From is the round, To the island
 	Proof   Kind = "v" // of a scenario
 )
 
-// All, as From of a Witness, says that all runs of the scenario are meant.
+// All, as From of a Witness, means all runs of the scenario.
 const All = -1
 
-// A Unit is work for one core, some seconds of it. What it shows is the same on any computer.
+// A Unit is work for one core, some seconds of it. Its result is the same on any computer.
 type Unit struct {
 	Campaign string `json:"campaign"`
 	Search   int    `json:"search"`
 	Job      int    `json:"job"` // the scenario
 	Kind     Kind   `json:"kind"`
-	From     int    `json:"from"` // shards From to To-1; of an Island round and number
+	From     int    `json:"from"` // shards From to To-1; of an Island, round and number
 	To       int    `json:"to"`
 
-	// the claim that the Witness of an island is about; From and To are the island's, Job is the
-	// claim's number
+	// the claim that the Witness of an island is about; From and To are the island's, Job is the claim's number
 	Claim *findings.FuzzClaim `json:"claim,omitempty"`
 }
 
@@ -84,8 +84,7 @@ func (u *Unit) Key() string {
 
 func (u *Unit) String() string { return u.Key() }
 
-// Of plans an exploration. It loads its scenarios, and runs each once. Errors are about the
-// input.
+// Of plans an exploration. It loads its scenarios, and runs each once. Errors are about the input.
 func Of(p *cli.Program, flags *findings.Explore) (*Search, error) {
 	made, err := flags.Plan(p)
 	if err != nil {
@@ -116,8 +115,8 @@ func OfFuzz(flags *findings.Fuzz, islands, size uint64) (*Search, error) {
 	return s, s.files()
 }
 
-// What a unit's runs ask, in questions: about half a second to eight seconds of a core, by how
-// much there is. More units keep workers evenly busy to the end; fewer are cheaper to hand out.
+// How many points a unit's runs have: between half a second and eight seconds of a core, depending on the size of the
+// search. More units keep workers evenly busy to the end; fewer are cheaper to hand out.
 const (
 	unitLeast = 3_000_000
 	unitMost  = 48_000_000
@@ -137,15 +136,15 @@ func (s *Search) bundle() {
 	}
 }
 
-// Shards returns to how many shards a scenario's runs are dealt out.
+// Shards returns the number of shards that a scenario's runs are dealt into.
 func (s *Search) Shards(job int) int { return explore.Deal(s.Scenarios[job].Runs, s.Points[job]) }
 
-// Units returns how many units a scenario's runs are.
+// Units returns the number of units of a scenario's runs.
 func (s *Search) Units(job int) int {
 	return (s.Shards(job) + s.Bundle[job] - 1) / s.Bundle[job]
 }
 
-// Unit returns number n of them, of the campaign's search number search.
+// Unit returns unit number n of a scenario of the search with that number in the campaign.
 func (s *Search) Unit(id string, search, job int, kind Kind, n int) Unit {
 	b := s.Bundle[job]
 	return Unit{Campaign: id, Search: search, Job: job, Kind: kind, From: n * b, To: min((n+1)*b, s.Shards(job))}
@@ -161,7 +160,7 @@ func (s *Search) File() *results.File {
 	return &f
 }
 
-// Words are the command of kpsim whose report is that of the search.
+// Words is the kpsim command whose report is that of the search.
 func (s *Search) Words() []string {
 	if s.Verify != nil {
 		return append([]string{"kpsim"}, s.Verify.Flags.Words()...)
@@ -182,16 +181,14 @@ func (s *Search) Words() []string {
 	return append(words, s.Flags.Kernel.Words()...)
 }
 
-// Spec is what a unit of a scenario explores. Errors say that this program makes other runs than
-// those that were planned.
+// Spec is what a unit of a scenario explores. Errors say that this program makes other runs than those planned.
 func (s *Search) Spec(job int) (explore.Spec, error) {
 	f := s.File()
 	spec, _, err := f.Spec(f.Scenarios[job])
 	return spec, err
 }
 
-// Needs names what a worker must have to make the search's units: "go", or a kernel with what
-// lies over it.
+// Needs names what a worker must have to make the search's units: "go", or a kernel with the objects to put over it.
 func (s *Search) Needs() string {
 	if s.Kernel == nil {
 		return "go"

@@ -8,8 +8,8 @@ import (
 	"kpsim/internal/verbs/findings"
 )
 
-// Proofs are scenarios to be verified, each by one worker: what a simulated kernel's routines know
-// lies on the stacks of fibres, which can't be sent, so a proof can't be divided by its states.
+// Proofs are scenarios to be verified, each by one worker. A proof can't be divided by its states: part of a state is
+// on the stacks of fibres that run the simulated kernel's routines, and these can't be sent.
 type Proofs struct {
 	Flags     *findings.Verify `json:"flags"`
 	Scenarios []Given          `json:"scenarios"`
@@ -18,9 +18,9 @@ type Proofs struct {
 // A Given is a scenario as it was loaded.
 type Given struct {
 	Name   string `json:"name"`
-	Arg    string `json:"argument"` // how it was named
+	Arg    string `json:"argument"` // as the user named it
 	Source string `json:"source"`   // the checksum of its program
-	Text   string `json:"text"`     // "": it is built in
+	Text   string `json:"text"`     // "": the scenario is built in
 }
 
 // OfProofs plans verifications. Errors are about the input.
@@ -60,7 +60,7 @@ func (v *Proofs) Input(job int) (*inputs.Input, error) {
 	return &inputs.Input{Scenario: sc, Arg: cli.AsFile(g.Arg), Source: g.Source}, nil
 }
 
-// A Proved is what verifying a scenario has shown.
+// A Proved is the result of verifying a scenario.
 type Proved struct {
 	Status int     `json:"status"` // exit status
 	Out    string  `json:"out"`    // what was printed
@@ -68,7 +68,7 @@ type Proved struct {
 	Traces []Trace `json:"traces"`
 }
 
-// A Trace is a file that is to be written.
+// A Trace is a file to be written.
 type Trace struct {
 	Path string `json:"path"`
 	Text string `json:"text"`

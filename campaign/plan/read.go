@@ -10,24 +10,24 @@ import (
 	"kpsim/internal/scenario/library"
 )
 
-// MostPlan is how large a campaign may be, in bytes, as it is stored.
+// MostPlan is the largest campaign, in bytes, as it is stored.
 const MostPlan = 128 << 20
 
-// mostUnits is how many units a search may have.
+// mostUnits is the most units of a search.
 const mostUnits = 1 << 26
 
-// Read reads a campaign. It may come from a stranger: what is in it is checked before it is used.
+// Read reads a campaign. It may come from a stranger: everything in it is checked before it is used.
 func Read(data []byte) (*Campaign, error) {
 	if len(data) > MostPlan {
 		return nil, fmt.Errorf("the campaign has %d bytes; at most %d are read", len(data), MostPlan)
 	}
 	var c Campaign
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("the campaign is no JSON: %s", Clean(err.Error(), 200, false))
+		return nil, fmt.Errorf("the campaign isn't JSON: %s", Clean(err.Error(), 200, false))
 	}
 	for _, s := range []string{c.Name, c.ID, c.Build, c.Against} {
 		if !short(s) {
-			return nil, errors.New("the campaign has a name that is none")
+			return nil, errors.New("the campaign's name isn't valid")
 		}
 	}
 	if len(c.Searches) == 0 || len(c.Searches) > mostSearches {
@@ -41,7 +41,7 @@ func Read(data []byte) (*Campaign, error) {
 	return &c, nil
 }
 
-// short reports whether a text can be a name that is printed.
+// short reports whether a text can be printed as a name.
 func short(s string) bool { return len(s) <= 200 && Clean(s, 200, false) == s }
 
 var (
@@ -49,15 +49,14 @@ var (
 	fileForm   = regexp.MustCompile(`^[A-Za-z0-9_+][A-Za-z0-9_.+~:-]{0,199}$`)
 )
 
-// Check says what can't be in the description of a file. Its name and its digest become parts of a
-// path.
+// Check checks the description of a file. Its name and its digest become parts of a path.
 func (b *Blob) Check() error {
 	switch {
 	case !fileForm.MatchString(b.Name):
 		return fmt.Errorf("%q: the name of a kernel or an object has letters, digits and . _ + ~ : - only",
 			Clean(b.Name, 60, false))
 	case !digestForm.MatchString(b.Digest) || b.List != "" && !digestForm.MatchString(b.List):
-		return fmt.Errorf("%s: its digest is none", b.Name)
+		return fmt.Errorf("%s: its digest isn't valid", b.Name)
 	case b.Size < 0 || b.Size > MostFile:
 		return fmt.Errorf("%s: it has %d bytes; at most %d are fetched", b.Name, b.Size, MostFile)
 	}
@@ -98,7 +97,7 @@ func (s *Search) check() error {
 		case e == nil || len(e.Parts) > 0:
 			return fmt.Errorf("scenario %d isn't one that is to be explored", i)
 		case !short(e.Name) || !short(e.Source) || Clean(e.Arg, len(e.Arg), false) != e.Arg || !short(s.Canary[i]):
-			return fmt.Errorf("scenario %d has a name that is none", i)
+			return fmt.Errorf("scenario %d has a name that isn't valid", i)
 		case s.Bundle[i] < 1 || e.Runs < 1 || e.Runs > mostNumber:
 			return fmt.Errorf("scenario %s: %d runs, %d shards a unit", e.Name, e.Runs, s.Bundle[i])
 		}
@@ -135,12 +134,13 @@ func (v *Proofs) check() error {
 	for i := range v.Scenarios {
 		g := &v.Scenarios[i]
 		if !short(g.Name) || !short(g.Source) || Clean(g.Arg, len(g.Arg), false) != g.Arg {
-			return fmt.Errorf("scenario %d has a name that is none", i)
+			return fmt.Errorf("scenario %d has a name that isn't valid", i)
 		}
 		if g.Text != "" {
 			continue
 		}
-		if _, err := library.Source(g.Arg); err != nil { // else it would be a file of the computer that reads the plan
+		// otherwise it would be a file of the computer that reads the plan
+		if _, err := library.Source(g.Arg); err != nil {
 			return fmt.Errorf("scenario %s has no text", g.Name)
 		}
 	}
@@ -150,8 +150,8 @@ func (v *Proofs) check() error {
 // Local reports whether a search's traces go to a folder below the one where its report is made.
 func (s *Search) Local() bool { return filepath.IsLocal(s.Flags.Traces) }
 
-// Has reports whether a unit is one of the campaign's plan. Those of what islands claim aren't known
-// before; of them it knows the round and the island only.
+// Has reports whether a unit belongs to the campaign's plan. Of units that check claims of islands only the round and
+// the island are checked: the claims aren't known before.
 func (c *Campaign) Has(u *Unit) bool {
 	if u.Search < 0 || u.Search >= len(c.Searches) || u.Job < 0 {
 		return false

@@ -18,15 +18,15 @@ import (
 	"kpsim/traces"
 )
 
-// What a result may have: as JSON a few bytes become a value that takes a hundred.
+// The limits of a result: as JSON a few bytes become a value that takes a hundred.
 const (
 	mostObjects = 1 << 17
 	mostLists   = 1 << 21
 	mostValues  = 1 << 23
 )
 
-// Check says what can't be in the result of a unit, and returns what a coordinator goes by. It comes
-// from a stranger: all that is counted is taken from the data.
+// Check checks the result of a unit, and returns its summary. The result comes from a stranger: all counts are taken
+// from the data.
 func Check(u *plan.Unit, data []byte) (s Summary, err error) {
 	for c, most := range map[string]int{"{": mostObjects, "[": mostLists, ",": mostValues} {
 		if u.Kind != plan.Island && bytes.Count(data, []byte(c)) > most {
@@ -73,8 +73,8 @@ func read(data []byte, v any) error {
 	return nil
 }
 
-// Parts reads what a unit of runs has shown: a part of each of its shards, in their order. What they
-// say is checked where their scenario is known (results.File.Check).
+// Parts reads the result of a unit of runs: a part for each of its shards, in their order. The contents are checked
+// where the scenario is known (results.File.Check).
 func Parts(u *plan.Unit, data []byte) (parts []explore.Part, err error) {
 	if err := read(data, &parts); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func Parts(u *plan.Unit, data []byte) (parts []explore.Part, err error) {
 		if p.Violations > p.Runs || len(p.Broken) > len(properties.All) || len(p.After) > len(properties.All) ||
 			len(p.Found) > len(properties.All) ||
 			len(p.Ways) > explore.MostWays*len(properties.All) {
-			return nil, fmt.Errorf("part %d counts what can't be", i)
+			return nil, fmt.Errorf("the counts of part %d can't be right", i)
 		}
 		for name, n := range p.Broken {
 			if _, ok := properties.ByName(name); !ok || n > p.Violations {
@@ -101,27 +101,27 @@ func Parts(u *plan.Unit, data []byte) (parts []explore.Part, err error) {
 		for _, list := range [][]string{p.Stats.Kinds} {
 			for _, name := range list {
 				if plan.Clean(name, 60, false) != name {
-					return nil, fmt.Errorf("part %d has a name that is none", i)
+					return nil, fmt.Errorf("part %d has a name that isn't valid", i)
 				}
 			}
 		}
 		for k := range p.Found {
 			if by := p.Found[k].By; plan.Clean(by, 200, false) != by {
-				return nil, fmt.Errorf("part %d has a name that is none", i)
+				return nil, fmt.Errorf("part %d has a name that isn't valid", i)
 			}
 		}
 		for k := range p.Ways {
 			w := &p.Ways[k]
 			if plan.Clean(w.Words, 4000, false) != w.Words || w.Best != nil &&
 				plan.Clean(w.Best.By, 200, false) != w.Best.By {
-				return nil, fmt.Errorf("part %d has a name that is none", i)
+				return nil, fmt.Errorf("part %d has a name that isn't valid", i)
 			}
 		}
 	}
 	return parts, nil
 }
 
-// Finds reads what a witness has shown, at most one find a cause.
+// Finds reads the result of a witness, at most one find per cause.
 func Finds(data []byte) (finds []Find, err error) {
 	if err := read(data, &finds); err != nil {
 		return nil, err
@@ -142,15 +142,14 @@ func Finds(data []byte) (finds []Find, err error) {
 	return finds, nil
 }
 
-// How long the texts of a find may be, in bytes.
+// The limits of a find's texts, in bytes.
 const (
 	mostText  = 4 << 10
 	mostStory = 2_000 // lines
 	mostLike  = 64    // known finds
 )
 
-// Check says what can't be in a find. Its cause becomes the name of a file, and its texts are
-// printed.
+// Check checks a find. Its cause becomes the name of a file, and its texts are printed.
 func (f *Find) Check() error {
 	p, ok := properties.ByName(f.Property)
 	if !ok || p.Name != f.Property {
@@ -196,13 +195,13 @@ func trace(text string) (*traces.File, error) {
 		return nil, errors.New(plan.Clean(err.Error(), 300, false))
 	}
 	if _, ok := inputs.PropertyByID(t.Property); !ok {
-		return nil, fmt.Errorf("a trace of property %q, which there isn't", plan.Clean(t.Property, 60, false))
+		return nil, fmt.Errorf("a trace of property %q, which doesn't exist", plan.Clean(t.Property, 60, false))
 	}
 	return t, nil
 }
 
-// Proved reads the result of a scenario's proof. It takes only the trace that kpsim verify would
-// write for it, and only if that is a trace. base is its name without folder.
+// Proved reads the result of a scenario's proof. It accepts only the trace that kpsim verify would write for it, and
+// only if it is a trace. base is its name without folder.
 func Proved(scenario string, data []byte) (p *plan.Proved, base string, err error) {
 	p = new(plan.Proved)
 	if err := read(data, p); err != nil {

@@ -6,7 +6,7 @@ import (
 	"kpsim/sim"
 )
 
-// stackOf returns where a panic happened, which for some isn't where it is caught.
+// stackOf returns the stack where a panic happened; for some panics that isn't where they are caught.
 func stackOf(v any) []byte {
 	switch b := v.(type) {
 	case *sim.BugError:

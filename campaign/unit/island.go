@@ -15,8 +15,8 @@ import (
 	"kpsim/internal/verbs/findings"
 )
 
-// Sessions are the fuzzing sessions that a process takes part in. They are shared by its cores:
-// each knows what all islands have shown that come before those that are made.
+// Sessions are the fuzzing sessions that a process takes part in. Its cores share them: each session knows the
+// results of all islands before those being made.
 type Sessions struct {
 	mu  sync.Mutex
 	all map[string]*session
@@ -28,7 +28,7 @@ type session struct {
 	fuzz findings.Fuzz
 }
 
-// quiet is for what would print.
+// quiet is a Program that prints nothing.
 func quiet() *cli.Program { return cli.New(io.Discard, io.Discard) }
 
 // sessionsKept is how many a process keeps: they are large.
@@ -58,8 +58,7 @@ func newSession(s *plan.Search) (*session, error) {
 	return one, one.fuzz.Begin(s.Fuzz)
 }
 
-// upTo folds islands until those of a round can be made: that is so when all before the round
-// before are folded.
+// upTo folds islands until those of a round can be made: that needs all islands up to the last but one round.
 func (one *session) upTo(s *plan.Search, u *plan.Unit, data Source) error {
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -120,7 +119,7 @@ func (s *Summary) island(i *fuzz.Island) {
 	}
 }
 
-// claimed makes the witness of what an island claims to have found.
+// claimed makes the witness of an island's claim.
 func (b *Bench) claimed(s *plan.Search, u *plan.Unit) (r Result, err error) {
 	one, err := b.Sessions.of(s, u)
 	if err != nil {

@@ -4,5 +4,5 @@ package unit
 
 import "kpsim/campaign/plan"
 
-// poison does nothing, but in programs built to be broken.
+// poison does nothing, except in programs built with the tag faults.
 func poison(*plan.Unit) {}

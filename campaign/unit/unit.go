@@ -12,14 +12,14 @@ import (
 	"kpsim/internal/search/parallel"
 )
 
-// A Result is what a unit has shown.
+// A Result is a unit's result.
 type Result struct {
 	Data    []byte  // the same bytes on any computer
-	Summary Summary // what a coordinator goes by
+	Summary Summary // what a coordinator needs of it
 	Took    time.Duration
 }
 
-// A Summary is what is counted of a result, taken from its data (Check).
+// A Summary has the counts of a result, taken from its data (Check).
 type Summary struct {
 	Runs       uint64            `json:"runs,omitempty"`
 	Points     uint64            `json:"points,omitempty"`
@@ -27,19 +27,19 @@ type Summary struct {
 	Broken     map[string]uint64 `json:"broken,omitempty"`
 	Found      bool              `json:"found,omitempty"` // the canary
 	Programs   uint64            `json:"programs,omitempty"`
-	Aside      string            `json:"aside,omitempty"` // it was set aside: why
+	Aside      string            `json:"aside,omitempty"` // why the unit was set aside
 	Finds      []Find            `json:"finds,omitempty"`
 }
 
-// Errors of Do that aren't the unit's.
+// Errors of Do that aren't the unit's fault.
 var ErrStopped = errors.New("stopped")
 
-// A Bench makes units, one after another. One goroutine uses it. It keeps the machine of the
-// scenario that it made last, for the next unit is likely to be of it.
+// A Bench makes units, one after another. One goroutine uses it. It keeps the machine of the last scenario, because
+// the next unit is likely to need it.
 type Bench struct {
 	Sessions *Sessions // shared by the process; needed for fuzzing
 	seat     *explore.Seat
-	of       string // what the seat is of
+	of       string // which scenario the seat is for
 }
 
 // Close ends the machine.
@@ -50,14 +50,13 @@ func (b *Bench) Close() {
 	b.seat, b.of = nil, ""
 }
 
-// Do makes a unit. The parts are those of a Witness's runs, in any order; earlier returns what
-// islands of a round have shown. An error, and a panic of the simulator, which is returned as a
-// *parallel.Crash, are the unit's fault: they come again elsewhere. ErrStopped isn't.
+// Do makes a unit; data has the results that it depends on. An error, or a panic of the simulator, returned as a
+// *parallel.Crash, is the unit's fault: it happens elsewhere, too. ErrStopped isn't.
 func (b *Bench) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
 	began := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			b.seat, b.of = nil, "" // whatever is left of them
+			b.seat, b.of = nil, "" // its state is unknown
 			err = crashOf(v)
 		}
 		r.Took = time.Since(began)
@@ -89,7 +88,7 @@ func (b *Bench) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Boo
 	case plan.Witness:
 		return b.witness(s, u, data, stop)
 	}
-	return r, fmt.Errorf("a unit of kind %q is nothing that this program makes", u.Kind)
+	return r, fmt.Errorf("this program makes no units of kind %q", u.Kind)
 }
 
 func crashOf(v any) *parallel.Crash {

@@ -15,17 +15,17 @@ import (
 	"kpsim/internal/ui/cli/inputs"
 )
 
-// A Source has what units before have shown.
+// A Source has the results of earlier units.
 type Source interface {
-	// Parts returns the parts that a witness is taken from: those of one unit of runs, or all of the
-	// scenario if From is plan.All.
+	// Parts returns the parts that a witness is taken from: those of one unit of runs, or all of the scenario if From
+	// is plan.All.
 	Parts(witness *plan.Unit) ([]explore.Part, error)
 
-	// Island returns what an island of a fuzzing campaign has shown.
+	// Island returns the result of an island of a fuzzing campaign.
 	Island(campaign string, search, round, number int) ([]byte, error)
 }
 
-// A Find is a property that was broken, by its smallest witness.
+// A Find is a property that was broken, with its smallest witness.
 type Find struct {
 	Cause      string   `json:"cause"` // its bucket
 	Property   string   `json:"property"`
@@ -52,8 +52,8 @@ func (b *Bench) witness(s *plan.Search, u *plan.Unit, data Source, stop *atomic.
 	}
 	var found []shrink.Found
 	for i := range parts {
-		// else it is false: the report says so
-		if len(parts[i].Found) > 0 && s.Believe(&spec, u.Job, parts[i:i+1]) == nil {
+		// otherwise the part is false: the report says so
+		if len(parts[i].Found) > 0 && s.CheckParts(&spec, u.Job, parts[i:i+1]) == nil {
 			found = append(found, parts[i].Found...)
 		}
 	}
@@ -81,7 +81,7 @@ func (b *Bench) witness(s *plan.Search, u *plan.Unit, data Source, stop *atomic.
 	return r, err
 }
 
-// engineOf says whose engine a find is of.
+// engineOf names the engine of a find.
 func engineOf(s *plan.Search, spec *explore.Spec) string {
 	if im := spec.Scenario.Machine.Image; im != "" {
 		return im
@@ -95,7 +95,7 @@ func engineOf(s *plan.Search, spec *explore.Spec) string {
 	return strings.Join(list, ", ")
 }
 
-// FindOf makes a find of a witness. It plays it, for its story.
+// FindOf makes a find of a witness. It plays the witness for its story.
 func FindOf(w *shrink.Witness, scenario, engine string) (*Find, error) {
 	c, err := cause.Of(w, scenario)
 	if err != nil {
@@ -104,7 +104,7 @@ func FindOf(w *shrink.Witness, scenario, engine string) (*Find, error) {
 	f := NewFind(w.Property.Name, scenario, engine, w.Message, w.Place, len(w.Schedule))
 	f.Like, f.Words, f.Story = c.Like, c.Words, c.Story
 	f.Cause = causeOf(f)
-	if text, err := inputs.TraceText(scenario, w.File); err == nil { // else it would be refused
+	if text, err := inputs.TraceText(scenario, w.File); err == nil { // otherwise it would be refused
 		f.Trace = string(text)
 	}
 	return f, nil
@@ -120,7 +120,7 @@ func NewFind(property, scenario, engine, message, place string, deviations int) 
 	return f
 }
 
-// causeOf names the bucket of a find: package cause says which finds of an engine are taken for one.
+// causeOf names the bucket of a find: package cause decides which finds of an engine have one cause.
 func causeOf(f *Find) string {
 	c := cause.Cause{Property: f.Property, Like: f.Like, Words: f.Words}
 	sum := sha256.Sum256([]byte(f.Engine + "\n" + c.Key()))

@@ -55,7 +55,7 @@ func example(id string) *board.Status {
 		ID: id, Name: "nightly", State: board.Running, Build: "0123456789ab", Units: 2004, Done: 1223, Aside: 1,
 		Out:  24,
 		Runs: 48_212_004, RunsPlanned: 79_000_000, Points: 1 << 40, Violations: 1377, CoreSeconds: 5123, Seconds: 700,
-		Rate: 71234.5, Left: 431, WorkerCount: 15, Cores: 36,
+		Rate: 71234.5, Left: 431, Crew: board.Crew{WorkerCount: 15, Cores: 36},
 		Coverage: &board.Coverage{Features: 10231, Estimated: 11800, New: 0.0123, Blocks: 812, BlocksAll: 1024,
 			Kept: 344},
 	}

@@ -13,9 +13,9 @@ import (
 	"kpsim/campaign/board"
 )
 
-// measured is the number of campaigns that have metrics even when they have ended: the last ones.
-// Open campaigns always have metrics.
-const measured = 20
+// endedMeasured is the number of ended campaigns that still have metrics: the last ones. Open campaigns always have
+// metrics.
+const endedMeasured = 20
 
 // A figure is a metric of a campaign.
 type figure struct {
@@ -67,26 +67,26 @@ var figures = []figure{
 		prometheus.GaugeValue, func(t *board.Status) float64 {
 			return t.Left
 		}),
-	figureOf("workers", "Workers that are there for it.", prometheus.GaugeValue, func(t *board.Status) float64 {
+	figureOf("workers", "Workers that serve it.", prometheus.GaugeValue, func(t *board.Status) float64 {
 		return float64(t.WorkerCount)
 	}),
-	figureOf("cores", "Their cores.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Cores) }),
+	figureOf("cores", "Cores of these workers.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Cores) }),
 	figureOf("troubles_total", "How often units have failed.", prometheus.CounterValue, func(t *board.Status) float64 {
 		return float64(t.TroubleCount)
 	}),
 }
 
 var (
-	stateDesc = prometheus.NewDesc("kpsim_campaign_state", "1 for the state that the campaign has.",
+	stateDesc = prometheus.NewDesc("kpsim_campaign_state", "1 for the campaign's state, 0 for the others.",
 		[]string{"campaign", "state"}, nil)
 	causesDesc = prometheus.NewDesc("kpsim_campaign_causes",
-		"Causes that were found; new ones were found by no campaign before.", []string{"campaign", "new"}, nil)
+		"Causes found; new ones were found by no earlier campaign.", []string{"campaign", "new"}, nil)
 	ageDesc = prometheus.NewDesc("kpsim_campaign_told_ago_seconds",
-		"For how long its coordinator has told nothing new.", []string{"campaign"}, nil)
+		"Time since its coordinator last published a new status.", []string{"campaign"}, nil)
 	upDesc = prometheus.NewDesc("kpsim_board_up", "1 if the board answers.", nil, nil)
 )
 
-// A collector reads the board when it is asked.
+// A collector reads the board when it is scraped.
 type collector struct{ p *pages }
 
 // Describe implements prometheus.Collector.
@@ -107,7 +107,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	states, err := c.p.b.States(ctx)
 	slices.SortFunc(states, func(a, b *board.State) int { return b.Began.Compare(a.Began) })
 	for i, s := range states {
-		if i >= measured && !s.Open() {
+		if i >= endedMeasured && !s.Open() {
 			continue
 		}
 		t, bad := c.p.statusOf(ctx, s)
@@ -118,25 +118,26 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			err = bad
 			break
 		}
-		one(to, stateDesc, prometheus.GaugeValue, 1, s.ID, s.State)
+		emit(to, stateDesc, prometheus.GaugeValue, 1, s.ID, s.State)
 		if !t.Told {
 			continue
 		}
 		for _, f := range figures {
-			one(to, f.desc, f.kind, f.of(t.Status), s.ID)
+			emit(to, f.desc, f.kind, f.of(t.Status), s.ID)
 		}
-		one(to, ageDesc, prometheus.GaugeValue, t.Ago, s.ID)
-		one(to, causesDesc, prometheus.GaugeValue, float64(t.CausesNew), s.ID, "yes")
-		one(to, causesDesc, prometheus.GaugeValue, float64(t.Causes-t.CausesNew), s.ID, "no")
+		emit(to, ageDesc, prometheus.GaugeValue, t.Ago, s.ID)
+		emit(to, causesDesc, prometheus.GaugeValue, float64(t.CausesNew), s.ID, "yes")
+		emit(to, causesDesc, prometheus.GaugeValue, float64(t.Causes-t.CausesNew), s.ID, "no")
 	}
 	if err != nil {
 		up = 0
 	}
-	one(to, upDesc, prometheus.GaugeValue, up)
+	emit(to, upDesc, prometheus.GaugeValue, up)
 }
 
-func one(to chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
-	if m, err := prometheus.NewConstMetric(d, kind, v, labels...); err == nil { // labels that are no UTF-8 are left out
+// emit sends a metric, unless its labels aren't UTF-8.
+func emit(to chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+	if m, err := prometheus.NewConstMetric(d, kind, v, labels...); err == nil {
 		to <- m
 	}
 }

@@ -1,10 +1,9 @@
 'use strict';
-// The page asks the server once a second, and changes what has changed: an element that is there
-// stays, so that the focus, what is unfolded and the place that is read stay too. What the server
-// says is put into text nodes, nowhere else.
+// The page asks the server once a second, and updates in place: existing elements stay, so the focus,
+// open folds and the scroll position stay too. The server's texts become text nodes, nothing else.
 (() => {
 	const every = 1000, hidden = 5000, patience = 6000, listEvery = 10000; // milliseconds
-	const silent = 10; // seconds: then a coordinator that leads has told nothing for too long
+	const silent = 10; // seconds without a new status, which a coordinator that leads should have sent
 	const workersShown = 12, scenariosShown = 8;
 
 	const $ = id => document.getElementById(id);
@@ -18,7 +17,7 @@
 		text = String(text);
 		const t = el.firstChild;
 		if (t && !t.nextSibling && t.nodeType === Node.TEXT_NODE) {
-			if (t.data !== text) t.data = text; // the node stays, and so does what is selected
+			if (t.data !== text) t.data = text; // the node stays, and so does the selection
 		} else if (el.textContent !== text) el.textContent = text;
 	}
 
@@ -88,7 +87,7 @@
 
 	// ---- a campaign
 
-	let before = null; // the status before
+	let before = null; // the previous status
 
 	function news(text) { say($('news'), text); }
 
@@ -128,7 +127,7 @@
 		coverage(t.coverage);
 		troubles(t.troubles || [], t);
 		searches(t.searches || []);
-		show($('workers'), open); // of a campaign that has ended none is told any more
+		show($('workers'), open); // the status of an ended campaign lists none
 		workers(t);
 		if (before && before.id === t.id) {
 			const had = new Set((before.finds || []).map(f => f.cause));
@@ -140,7 +139,7 @@
 	}
 
 	function distance(t, far) {
-		if (!t.told) return t.state === 'starting' ? 'Its files are on their way.' : 'No coordinator has told of it yet. Does kpsim-campaign serve run?';
+		if (!t.told) return t.state === 'starting' ? 'Its files are being sent.' : 'It has no status yet. Does kpsim-campaign serve run?';
 		let s = far + ' %: ' + number(t.done) + ' of ' + count(t.units, 'unit') + ' done';
 		if (t.state === 'running') s += t.seconds_left ? ', about ' + span(t.seconds_left) + ' left' : !t.cores ? ', waiting for workers' : '';
 		if (t.out) s += '; ' + number(t.out) + ' handed out';
@@ -209,7 +208,7 @@
 	function troubles(list, t) {
 		show($('troubles'), !!list.length);
 		say($('troubles-all'), 'Units have failed ' + (t.trouble_count === 1 ? 'once' : number(t.trouble_count) + ' times') + '; these are the last ones. A unit that fails three times is set aside.');
-		list = list.slice().reverse(); // the last one first
+		list = list.slice().reverse(); // newest first
 		keep($('troubles-list'), list, x => keyOf(x.unit) + x.worker + x.why, () =>
 			made('li', '', made('p'), made('details', '', made('summary', '', 'Log'), made('pre'))), (el, x) => {
 			const mark = x.differ ? 'Two results: ' : x.lost ? 'Lost: ' : '';
@@ -346,7 +345,7 @@
 			status(t);
 			const quiet = t.known && t.told && t.state === 'running' && t.told_ago_s > silent;
 			silentSince = quiet ? silentSince || new Date(Date.now() - 1000 * t.told_ago_s) : null;
-			banner(quiet ? 'No coordinator has told anything since ' + clock(silentSince) + '. Does kpsim-campaign serve run?' : '');
+			banner(quiet ? 'No coordinator has sent a status since ' + clock(silentSince) + '. Does kpsim-campaign serve run?' : '');
 			if (Date.now() - listed > listEvery) {
 				campaigns(await ask('campaigns.json'));
 				listed = Date.now();
@@ -355,7 +354,7 @@
 		} catch (e) {
 			goneSince ||= new Date();
 			listed = 0;
-			banner('The server has not answered since ' + clock(goneSince) + ': these figures are old. The page goes on asking.');
+			banner('The server has not answered since ' + clock(goneSince) + ': these figures are old. The page keeps asking.');
 		}
 		asking = false;
 		timer = setTimeout(turn, document.hidden ? hidden : every);

@@ -103,7 +103,7 @@ func TestPageNone(t *testing.T) {
 	require.Contains(t, p.text("main"), "There is no campaign yet.")
 	begin(t, b, "nightly-1", board.Running, time.Now())
 	p.until("document.querySelector('h1').textContent === 'nightly-1'")
-	require.Contains(t, p.text("#far"), "No coordinator has told of it yet.")
+	require.Contains(t, p.text("#far"), "It has no status yet.")
 	p.quiet(s.URL)
 	p = open(t, s.URL+"?campaign=%3Cb%3E", window{wide: 400, high: 800})
 	require.Contains(t, p.text("main"), "There is no campaign <b>.")

@@ -25,22 +25,22 @@ import (
 )
 
 //go:embed page.tmpl
-var source string
+var pageSource string
 
 //go:embed page.css
-var look template.CSS
+var css template.CSS
 
 //go:embed page.js
 var script template.JS
 
 var (
-	style  = page.Stylesheet + look
-	shell  = template.Must(template.New("page").Parse(source))
+	style  = page.Stylesheet + css
+	layout = template.Must(template.New("page").Parse(pageSource))
 	policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; "+
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hash(string(style)), hash(string(script)))
 )
 
-// hash is how a policy names what is in the page.
+// hash is how a policy names a script or style of the page.
 func hash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
@@ -52,18 +52,17 @@ const patience = 5 * time.Second
 // pages answers requests. Many goroutines use it.
 type pages struct {
 	b    *board.Board
-	mu   sync.Mutex // guards told
-	told map[string]revision
+	mu   sync.Mutex // guards seen
+	seen map[string]revision
 }
 
-// A revision is that of a status, and when it was seen first by our own clock: the board's may
-// differ.
+// A revision is that of a status, and when our own clock first saw it: the board's may differ.
 type revision struct {
 	n    uint64
 	seen time.Time
 }
 
-func newPages(b *board.Board) *pages { return &pages{b: b, told: make(map[string]revision)} }
+func newPages(b *board.Board) *pages { return &pages{b: b, seen: make(map[string]revision)} }
 
 func (p *pages) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -75,10 +74,10 @@ func (p *pages) handler() http.Handler {
 	return mux
 }
 
-// page answers with the page. What it shows it asks for itself.
+// page answers with the page, which fetches its figures itself.
 func (p *pages) page(w http.ResponseWriter, r *http.Request) {
 	var b bytes.Buffer
-	err := shell.Execute(&b, struct {
+	err := layout.Execute(&b, struct {
 		Style  template.CSS
 		Script template.JS
 		Kpsim  string
@@ -91,13 +90,13 @@ func (p *pages) page(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// A Status is what a coordinator told last.
+// A Status is a coordinator's last status.
 type Status struct {
 	*board.Status
-	Known bool    `json:"known"`      // there is such a campaign
-	Told  bool    `json:"told"`       // a coordinator has told of it
-	Ago   float64 `json:"told_ago_s"` // how long nothing new was told, in seconds
-	Asked string  `json:"asked"`      // the ID that was asked for; "": the last one
+	Known bool    `json:"known"`      // the campaign exists
+	Told  bool    `json:"told"`       // it has a status
+	Ago   float64 `json:"told_ago_s"` // seconds since the last new status
+	Asked string  `json:"asked"`      // the requested ID; "": the last one
 	Began string  `json:"began"`      // by the clock of the computer where it was started
 }
 
@@ -106,7 +105,7 @@ func (p *pages) status(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	id := r.URL.Query().Get("campaign")
 	s, err := p.stateOf(ctx, id)
-	if errors.Is(err, board.ErrNone) { // said in the page, and no error of it
+	if errors.Is(err, board.ErrNone) { // the page says so; it isn't an error of the page
 		answer(w, &Status{Status: &board.Status{ID: id}, Asked: id})
 		return
 	}
@@ -137,7 +136,7 @@ func (p *pages) stateOf(ctx context.Context, id string) (*board.State, error) {
 	return slices.MaxFunc(list, func(a, b *board.State) int { return a.Began.Compare(b.Began) }), nil
 }
 
-// statusOf returns what is known of a campaign.
+// statusOf returns a campaign's status.
 func (p *pages) statusOf(ctx context.Context, s *board.State) (*Status, error) {
 	t := &Status{Status: new(board.Status), Known: true, Began: s.Began.UTC().Format(time.RFC3339)}
 	e, err := p.b.Status.Get(ctx, s.ID)
@@ -155,14 +154,14 @@ func (p *pages) statusOf(ctx context.Context, s *board.State) (*Status, error) {
 	return t, nil
 }
 
-// ago returns for how long a status was told no more.
+// ago returns the time since a status last changed.
 func (p *pages) ago(id string, n uint64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.told[id]
+	r := p.seen[id]
 	if r.n != n {
 		r = revision{n, time.Now()}
-		p.told[id] = r
+		p.seen[id] = r
 	}
 	return time.Since(r.seen)
 }
@@ -194,7 +193,7 @@ func (p *pages) campaigns(w http.ResponseWriter, r *http.Request) {
 	answer(w, list)
 }
 
-// causeForm is what a cause must be to name a file.
+// causeForm is the form of a cause that can name a file.
 var causeForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$`)
 
 // find answers with a trace.
@@ -235,7 +234,7 @@ func answer(w http.ResponseWriter, v any) {
 	_, _ = w.Write(append(data, '\n'))
 }
 
-// unreachable says that the board didn't answer, or not in a way that can be read.
+// unreachable answers that the board didn't answer, or not in a readable form.
 func unreachable(w http.ResponseWriter, err error) {
 	http.Error(w, "the board doesn't answer: "+err.Error(), http.StatusServiceUnavailable)
 }

@@ -16,7 +16,7 @@ import (
 	"kpsim/campaign/board"
 )
 
-// Options are where the page is served.
+// Options say where the page is served.
 type Options struct {
 	Listen    string // HOST:PORT; port 0 is any
 	Insecure  bool   // listen beyond loopback without TLS
@@ -77,7 +77,7 @@ func Serve(b *board.Board, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Stop ends it: answers that are under way have a second.
+// Stop stops the server; answers under way have a second.
 func (s *Server) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -86,13 +86,13 @@ func (s *Server) Stop() {
 	}
 }
 
-// reason leaves out what the message says anyway.
+// reason removes what the message says anyway.
 func reason(err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return errors.New("another program listens there; name another port, or 0 for any that is free")
 	case errors.Is(err, os.ErrPermission):
-		return errors.New("ports below 1024 are root's; name a higher one, or 0 for any that is free")
+		return errors.New("ports below 1024 need root; name a higher one, or 0 for any that is free")
 	}
 	if op := new(net.OpError); errors.As(err, &op) {
 		return op.Err
@@ -100,13 +100,13 @@ func reason(err error) error {
 	return err
 }
 
-// loopback reports whether a host is this computer, as others can't reach it.
+// loopback reports whether a host is this computer under an address that others can't reach.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// guard lets through what may be asked: reading, and on loopback by a loopback name.
+// guard lets through only reading, and on loopback only requests to a loopback name.
 func guard(h http.Handler, local bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()

@@ -10,11 +10,11 @@ import (
 	"kpsim/linux"
 )
 
-// tryAgain is after what time a worker tries again to get what it could not get.
+// tryAgain is the pause before a worker tries again to get a file.
 const tryAgain = time.Minute
 
-// get makes sure that the worker has what an offer needs. It fetches it once. The error says why
-// the offer is left to others.
+// get makes sure that the worker has what an offer needs, fetching it once. The error says why this worker leaves the
+// offer to others.
 func (w *Worker) get(o *board.Offer) error {
 	if len(o.Blobs) == 0 {
 		return nil

@@ -20,17 +20,17 @@ import (
 	"kpsim/internal/search/parallel"
 )
 
-// Options are how a worker works.
+// Options say how a worker works.
 type Options struct {
 	Name    string
 	Build   string
 	Cores   int
 	Dir     string        // where files that units need are kept
 	Kernels bool          // it may fetch and run kernels
-	Idle    time.Duration // it ends when there was nothing to do for so long; 0: never
+	Idle    time.Duration // the worker ends after being idle for this long; 0: never
 	Longest time.Duration // a unit that takes longer counts as failed; 0: LongestDefault
 
-	Make func(c *plan.Campaign, u *plan.Unit) (unit.Result, error) // makes units instead of a unit.Bench; for tests
+	Make func(c *plan.Campaign, u *plan.Unit) (unit.Result, error) // replaces unit.Bench in tests
 }
 
 // A Worker makes units. Run's goroutines use it.
@@ -39,13 +39,13 @@ type Worker struct {
 	o    Options
 	stop atomic.Bool
 	done atomic.Uint64 // units
-	last atomic.Int64  // when there was something to do, Unix nanoseconds
+	last atomic.Int64  // when there was something to do last, Unix nanoseconds
 
-	asking    sync.Mutex    // held while it is asked what there is, and fetched; guards have and tried
+	asking    sync.Mutex    // held while offers are asked for and fetched; guards have and tried
 	mu        sync.Mutex    // guards the rest
 	offers    []board.Offer // those that this worker can serve
 	lacks     []string
-	have      map[string]error // what was fetched, or why not
+	have      map[string]error // nil for what was fetched, or why it couldn't be
 	tried     map[string]time.Time
 	campaigns map[string]*plan.Campaign
 	doing     []string // by core
@@ -76,8 +76,8 @@ const aliveEvery = 4 * time.Second
 // its first soonAgain signs of life, and then with each askEvery-th.
 const soonAgain, askEvery = 10, 5
 
-// Run works until the context ends, or until there was nothing to do for long enough. Units that
-// were begun then are left to others.
+// Run works until the context ends, or until the worker was idle for long enough. Units begun by then are left to
+// others.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -100,7 +100,7 @@ func (w *Worker) Run(ctx context.Context) error {
 				cancel()
 			}
 			pause := aliveEvery
-			if n < soonAgain { // at once, when all begins together
+			if n < soonAgain { // often at first, when everything starts at once
 				pause = 200 * time.Millisecond
 			}
 			sleep(ctx, pause+rand.N(pause/8))
@@ -136,7 +136,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// say says that the worker is there.
+// say sends a sign of life.
 func (w *Worker) say(bye bool) {
 	w.mu.Lock()
 	a := board.Alive{Name: w.o.Name, Build: w.o.Build, Cores: w.o.Cores, Units: w.done.Load(), Needs: []string{},
@@ -153,7 +153,7 @@ func (w *Worker) say(bye bool) {
 	w.g.Alive(&a)
 }
 
-// wants reports whether there is nothing that the worker can make, or something that it can't.
+// wants reports whether the worker should ask again: it can make no offer, or lacks something for one.
 func (w *Worker) wants() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,7 +187,7 @@ func (w *Worker) ask(ctx context.Context) {
 	w.mu.Unlock()
 }
 
-// none is how long a core waits for something to do before it looks again for what.
+// none is how long an idle core waits before it looks for offers again.
 const none = 100 * time.Millisecond
 
 // core takes units and makes them.
@@ -220,7 +220,7 @@ func (w *Worker) core(ctx context.Context, i int) {
 	}
 }
 
-// make makes a unit and delivers what it has shown.
+// make makes a unit and delivers its result.
 func (w *Worker) make(ctx context.Context, t *gate.Taken, bench *unit.Bench, core int) {
 	u := &t.Unit
 	w.now(core, u.Key())
@@ -236,11 +236,11 @@ func (w *Worker) make(ctx context.Context, t *gate.Taken, bench *unit.Bench, cor
 			select {
 			case <-renewing.Done():
 				return
-			case <-late.C: // another one may try; what this one shows in the end is delivered all the same
-				_ = w.g.Fail(ctx, t, w.o.Name, fmt.Sprintf("it isn't made after %v", w.o.Longest), "")
+			case <-late.C: // another worker may try; this one's late result is delivered all the same
+				_ = w.g.Fail(ctx, t, w.o.Name, fmt.Sprintf("it isn't finished after %v", w.o.Longest), "")
 				return
 			case <-tick.C:
-				w.g.Working(t) // else it is handed out again
+				w.g.Working(t) // otherwise it is handed out again
 			}
 		}
 	}()
@@ -258,7 +258,7 @@ func (w *Worker) make(ctx context.Context, t *gate.Taken, bench *unit.Bench, cor
 			return
 		}
 		if !errors.Is(err, board.ErrRefused) {
-			return // the context ended; the lease does, too
+			return // the context ended; the lease will, too
 		}
 	}
 	why, log := err.Error(), ""
@@ -275,7 +275,7 @@ func (w *Worker) now(core int, what string) {
 	w.mu.Unlock()
 }
 
-// errBoard says that the board didn't answer: that isn't the unit's fault.
+// errBoard: the board didn't answer. That isn't the unit's fault.
 var errBoard = errors.New("the board doesn't answer")
 
 func (w *Worker) do(ctx context.Context, t *gate.Taken, bench *unit.Bench) (unit.Result, error) {
@@ -289,13 +289,13 @@ func (w *Worker) do(ctx context.Context, t *gate.Taken, bench *unit.Bench) (unit
 	return bench.Do(c, &t.Unit, source{ctx, w.g, t}, &w.stop)
 }
 
-// campaigns are few; those kept are the last ones.
+// campaignsKept bounds the cache of campaigns; it keeps the last ones.
 const campaignsKept = 8
 
 func (w *Worker) campaign(ctx context.Context, t *gate.Taken) (*plan.Campaign, error) {
 	id := t.Unit.Campaign
 	w.mu.Lock()
-	defer w.mu.Unlock() // the others wait for it, too
+	defer w.mu.Unlock() // the other cores wait for it, too
 	if c := w.campaigns[t.Plan]; c != nil {
 		return c, nil
 	}
@@ -324,7 +324,7 @@ func (w *Worker) campaign(ctx context.Context, t *gate.Taken) (*plan.Campaign, e
 	return c, nil
 }
 
-// A source has what units before have shown.
+// A source has the results of earlier units.
 type source struct {
 	ctx context.Context
 	g   gate.Worker
@@ -334,7 +334,8 @@ type source struct {
 // Parts implements unit.Source.
 func (s source) Parts(u *plan.Unit) (parts []explore.Part, err error) {
 	add := func(of *plan.Unit, data []byte) {
-		if list, err := unit.Parts(of, data); err == nil { // else it was set aside, or is false: the report says so
+		// otherwise it was set aside, or is false: the report says so
+		if list, err := unit.Parts(of, data); err == nil {
 			parts = append(parts, list...)
 		}
 	}

@@ -116,5 +116,5 @@ func TestHangs(t *testing.T) {
 	})
 	require.Equal(t, 1, status.Aside)
 	require.Equal(t, 16, status.Done)
-	require.Contains(t, status.Troubles[0].Why, "it isn't made after 200ms")
+	require.Contains(t, status.Troubles[0].Why, "it isn't finished after 200ms")
 }

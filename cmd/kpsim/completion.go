@@ -23,7 +23,9 @@ type completionCmd struct {
 
 // Help implements kong.HelpProvider.
 func (completionCmd) Help() string {
-	return `Prints a script for a shell, by which it completes commands, flags, the names of scenarios, mutants, strategies, editions, machines and the like, and files that fit (NAME.kps where a trace is wanted). The script asks kpsim itself, so it needs no renewal.
+	return `Print a script by which a shell completes commands, flags and names.
+
+Prints a script for a shell, by which it completes commands, flags, the names of scenarios, mutants, strategies, editions, machines and the like, and files that fit (NAME.kps where a trace is wanted). The script asks kpsim itself, so it needs no renewal.
 
 Examples:
 
@@ -51,12 +53,17 @@ type completeCmd struct {
 	Words []string `arg:"" optional:""`
 }
 
+// Help implements kong.HelpProvider.
+func (*completeCmd) Help() string {
+	return "Print what the last word may become; completion's scripts ask it."
+}
+
 func (c *completeCmd) Run(p *cli.Program) (int, error) {
 	words := make([]string, len(c.Words))
 	for i, w := range c.Words {
 		words[i] = flags.Unquoted(w)
 	}
-	for _, w := range flags.Complete(newParser(new(commands), p.Out, p.Err).Model.Node, words, namings) {
+	for _, w := range flags.Complete(newParser(verbs, p.Out, p.Err).Model.Node, words, namings) {
 		fmt.Fprintln(p.Out, w)
 	}
 	return cli.OK, nil

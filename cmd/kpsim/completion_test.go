@@ -34,7 +34,7 @@ func TestComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	model := newParser(new(commands), io.Discard, io.Discard).Model.Node
+	model := newParser(verbs, io.Discard, io.Discard).Model.Node
 	for _, c := range []struct {
 		words []string
 		want  string

@@ -1,9 +1,8 @@
 // Kpsim explores scenarios of live code patching and replays what it has found.
 //
-// What it is: one file per verb, which has the verb's help and embeds a type of a package
-// below internal/. That type has the flags and does the work. main.go parses the command
-// line and runs it, commands.go is the table of verbs (kpsim --help prints it),
-// completion.go completes names.
+// What it is: verbs.go has the list of verbs, a row a verb (kpsim --help prints it). Each is a
+// type of a package below internal/, which has its flags and its help and does the work. main.go
+// and commands.go parse the command line and run it, completion.go completes names, man.go prints man pages.
 //
 // What it is not: it decides nothing about a run and prints no result.
 //

@@ -141,7 +141,7 @@ func TestFileFlags(t *testing.T) {
 			walk(c)
 		}
 	}
-	walk(newParser(new(commands), io.Discard, io.Discard).Model.Node)
+	walk(newParser(verbs, io.Discard, io.Discard).Model.Node)
 }
 
 // fileTest runs the command lines of the tables in a folder.

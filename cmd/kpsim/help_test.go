@@ -26,7 +26,7 @@ func everyCommand(f func(words []string, n *kong.Node)) {
 			}
 		}
 	}
-	walk(nil, newParser(new(commands), io.Discard, io.Discard).Model.Node)
+	walk(nil, newParser(verbs, io.Discard, io.Discard).Model.Node)
 }
 
 // Each command that has no commands below it can be run.
@@ -67,7 +67,7 @@ func TestHelp(t *testing.T) {
 			if !ok || line == "--version\n" { // which stands for the command
 				continue
 			}
-			if _, err := newParser(new(commands), io.Discard,
+			if _, err := newParser(verbs, io.Discard,
 				io.Discard).Parse(strings.Fields(strings.ReplaceAll(line, "'", ""))); err != nil {
 				t.Errorf("%s --help: kpsim %s: %v", name, line, err)
 			}
@@ -105,7 +105,7 @@ func TestMeant(t *testing.T) {
 		{"-V", "version"},
 		{"explore -v", "explore -v"},
 	} {
-		if got := strings.Join(flags.Meant(newParser(new(commands), io.Discard, io.Discard).Model.Node,
+		if got := strings.Join(flags.Meant(newParser(verbs, io.Discard, io.Discard).Model.Node,
 			strings.Fields(c.typed)), " "); got != c.as {
 			t.Errorf("kpsim %s is taken for %s, want %s", c.typed, got, c.as)
 		}

@@ -71,8 +71,7 @@ func TestEveryFlag(t *testing.T) {
 	require.NoError(t, err)
 	values := thorough.Of([]string{"0", "-1", "18446744073709551615"},
 		[]string{"0", "-1", "4294967296", "1000000000000000000", "18446744073709551615"})
-	var c commands
-	walkFlags(newParser(&c, io.Discard, io.Discard).Model.Node, func(at *kong.Node, f *kong.Flag) {
+	walkFlags(newParser(verbs, io.Discard, io.Discard).Model.Node, func(at *kong.Node, f *kong.Flag) {
 		least, most, ok := flags.RangeOf(f.Value)
 		require.True(t, ok, "%s --%s has no range", at.Path(), f.Name)
 		name := strings.TrimSpace(at.Path())
@@ -132,8 +131,7 @@ func walkFlags(at *kong.Node, each func(*kong.Node, *kong.Flag)) {
 
 // Each range is shown by --help.
 func TestRangesAreTold(t *testing.T) {
-	var c commands
-	walkFlags(newParser(&c, io.Discard, io.Discard).Model.Node, func(at *kong.Node, f *kong.Flag) {
+	walkFlags(newParser(verbs, io.Discard, io.Discard).Model.Node, func(at *kong.Node, f *kong.Flag) {
 		if least, most, _ := flags.RangeOf(f.Value); most != flags.AnyNumber {
 			require.Contains(t, flags.HelpWithRange(f.Value), "; "+least+" to "+most+".", "%s --%s", at.Path(), f.Name)
 		}

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"runtime/debug"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -29,7 +27,7 @@ func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 	defer p.Listen()() // from the beginning
 	c := parseNamed(args, stdout, stderr)
 	if c == nil {
-		parser := newParser(new(commands), stdout, stderr) // by themselves, for their width: it prints nothing but help
+		parser := newParser(verbs, stdout, stderr) // by themselves, for their width: it prints nothing but help
 		ctx, err := parser.Parse(flags.Meant(parser.Model.Node, args))
 		if err != nil {
 			fmt.Fprintf(p.Err, "kpsim: %s\n", flags.InPlainWords(err))
@@ -50,13 +48,11 @@ func parseNamed(args []string, stdout, stderr io.Writer) command {
 	if len(args) == 0 {
 		return nil
 	}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[commands]()) {
-		if strings.ToLower(f.Name) != args[0] {
+	for i, v := range verbs {
+		if v.name != args[0] {
 			continue
 		}
-		f.Index, f.Offset = nil, 0
-		one := reflect.New(reflect.StructOf([]reflect.StructField{f}))
-		ctx, err := newParser(one.Interface(), stdout, stderr, kong.NoDefaultHelp()).Parse(args)
+		ctx, err := newParser(verbs[i:i+1], stdout, stderr, kong.NoDefaultHelp()).Parse(args)
 		if err != nil || flags.Check(ctx) != nil {
 			return nil
 		}

@@ -27,7 +27,9 @@ type manCmd struct {
 
 // Help implements kong.HelpProvider.
 func (manCmd) Help() string {
-	return `Prints a man page, in the language of roff, which man -l shows. The pages are made of what --help says.
+	return `Print a man page, of kpsim or of one of its commands.
+
+Prints a man page, in the language of roff, which man -l shows. The pages are made of what --help says.
 
 Examples:
 
@@ -49,7 +51,7 @@ func (c *manCmd) Run(p *cli.Program) (int, error) {
 	if t := version.This().Time; foot.Date == "" && len(t) > len(time.DateOnly) {
 		foot.Date = t[:len(time.DateOnly)]
 	}
-	at := newParser(new(commands), p.Out, p.Err).Model.Node
+	at := newParser(verbs, p.Out, p.Err).Model.Node
 	if c.Dir != "" {
 		if len(c.Words) > 0 {
 			return 0, fmt.Errorf("--dir writes the pages of all commands; leave %q out", c.Words[0])
@@ -106,7 +108,7 @@ func commandWords() (words []string) {
 			}
 		}
 	}
-	walk(newParser(new(commands), io.Discard, io.Discard).Model.Node)
+	walk(newParser(verbs, io.Discard, io.Discard).Model.Node)
 	slices.Sort(words)
 	return slices.Compact(words)
 }

@@ -29,8 +29,7 @@ func TestPageCommands(t *testing.T) {
 				continue // more than a command, or the drawing of one
 			}
 			line = strings.TrimSuffix(line, " --help") // it ends the program
-			var c commands
-			_, err := newParser(&c, io.Discard,
+			_, err := newParser(verbs, io.Discard,
 				io.Discard).Parse(strings.Fields(strings.ReplaceAll(line+" ", " N ", " 1 ")))
 			if err != nil && (strings.HasPrefix(err.Error(), "expected ") || strings.Contains(err.Error(), "<EOL>")) {
 				err = nil // its name alone, without what it is about

@@ -80,7 +80,6 @@ func TestProgress(t *testing.T) {
 // No command is forgotten.
 func TestProgressOfAll(t *testing.T) {
 	known := slices.Concat(soon, lasting)
-	var c commands
 	var walk func(n *kong.Node)
 	walk = func(n *kong.Node) {
 		if n.Leaf() {
@@ -94,7 +93,7 @@ func TestProgressOfAll(t *testing.T) {
 			walk(child)
 		}
 	}
-	walk(newParser(&c, os.Stdout, os.Stderr).Model.Node)
+	walk(newParser(verbs, os.Stdout, os.Stderr).Model.Node)
 }
 
 // told is a line of progress.

@@ -13,7 +13,7 @@ var Rows = []*engine.Row{
 	&linux.Row,
 }
 
-// Named returns the engine of that name, "" the first; nil if there is none.
+// Named returns the engine of that name, the first for "", nil if there is none.
 func Named(name string) *engine.Row {
 	for _, r := range Rows {
 		if r.Name == name || name == "" {

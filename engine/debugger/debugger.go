@@ -19,24 +19,24 @@ type Deps struct {
 // Text is the kernel's text as a debugger has it.
 type Text interface {
 	kapi.Text
-	// Exchange writes a byte and returns what was there, in one step. ok false: a task holds
-	// text_mutex, and nothing is written (point).
+	// Exchange writes a byte and returns the old one, in one step. ok is false if a task holds text_mutex; then
+	// nothing is written (point).
 	Exchange(x kapi.Context, addr arch.Addr, b byte) (was byte, ok bool)
 }
 
 // Traps are the kernel's traps as a debugger has them.
 type Traps interface {
 	kapi.Traps
-	// Stepped says that the context, a trap's handler, has executed an instruction on the
-	// saved registers: the frame is then where that of a debug trap after it would be.
+	// Stepped reports that the context, a trap's handler, has executed an instruction on the saved registers: the
+	// frame is then where that of a debug trap after it would be.
 	Stepped(x kapi.Context)
 }
 
-// What Set and Clear answer beside 0.
+// The errnos of Set and Clear, besides 0.
 const (
-	ENOENT = 2  // no breakpoint is set there
+	ENOENT = 2  // there is no breakpoint there
 	EBUSY  = 16 // a task holds text_mutex
-	EEXIST = 17 // one is set there
+	EEXIST = 17 // there is a breakpoint there
 )
 
 // A Debugger has the breakpoints of one kernel.
@@ -45,10 +45,10 @@ type Debugger struct {
 	// dbg_master_lock; set at boot, nil: no breakpoint is ever set
 	mutex  kapi.Mutex `state:"address: it is among the mutexes"`
 	breaks []*place   // set at boot: where breakpoints are set some time, in the order in which they were added
-	// owned by the step under way: what is executed instead of a breakpoint
+	// owned by the step under way: the instruction executed instead of a breakpoint
 	insn []byte `state:"skip: of the step under way"`
 
-	Forgets bool // owned by the boot of a run: a breakpoint that was cleared isn't known any more: a mutant
+	Forgets bool // owned by the boot of a run: a cleared breakpoint isn't known any more: a mutant
 }
 
 // A place is an address at which a breakpoint is set some time (kgdb_bkpt).
@@ -57,10 +57,10 @@ type place struct {
 	is kapi.Var[breakpoint]
 }
 
-// A breakpoint is what has become of one.
+// A breakpoint is the state of one.
 type breakpoint struct {
 	state state // owned by the cell that holds it
-	saved byte  // owned by the cell that holds it: what stood there
+	saved byte  // owned by the cell that holds it: the byte under the breakpoint
 }
 
 // state is a breakpoint's (kgdb_bpstate).
@@ -79,7 +79,7 @@ func New(d Deps) *Debugger {
 	return g
 }
 
-// Add says, at boot, that a breakpoint may be set at an address.
+// Add declares, at boot, that a breakpoint may be set at an address.
 func (g *Debugger) Add(at arch.Addr) {
 	if g.find(at) != nil {
 		return
@@ -112,8 +112,8 @@ func (g *Debugger) find(at arch.Addr) *place {
 	return nil
 }
 
-// Set sets a breakpoint (dbg_set_sw_break, kgdb_arch_set_breakpoint). EEXIST: there is one;
-// EBUSY: a task holds text_mutex. Context: may sleep; takes dbg_master_lock.
+// Set sets a breakpoint (dbg_set_sw_break, kgdb_arch_set_breakpoint). EEXIST: there is one; EBUSY: a task holds
+// text_mutex. Context: may sleep; takes dbg_master_lock.
 func (g *Debugger) Set(x kapi.Context, at arch.Addr) (errno int) {
 	b := g.find(at)
 	g.mutex.Lock(x)
@@ -126,9 +126,8 @@ func (g *Debugger) Set(x kapi.Context, at arch.Addr) (errno int) {
 	return errno
 }
 
-// Clear takes a breakpoint away (dbg_remove_sw_break, kgdb_arch_remove_breakpoint): the byte
-// that was saved is put back. ENOENT: there is none; EBUSY: a task holds text_mutex, and the
-// breakpoint stays. Context: as Set.
+// Clear removes a breakpoint (dbg_remove_sw_break, kgdb_arch_remove_breakpoint): the saved byte is written back.
+// ENOENT: there is none; EBUSY: a task holds text_mutex, and the breakpoint stays. Context: as Set.
 func (g *Debugger) Clear(x kapi.Context, at arch.Addr) (errno int) {
 	b := g.find(at)
 	g.mutex.Lock(x)
@@ -141,8 +140,8 @@ func (g *Debugger) Clear(x kapi.Context, at arch.Addr) (errno int) {
 	return errno
 }
 
-// write makes a breakpoint what it is to be, with its byte in the text, in one step: with
-// kgdb the others are held. Then all CPUs serialise, as they do when they are let go.
+// write changes a breakpoint and its byte in the text, in one step: kgdb holds the other CPUs meanwhile. Then all
+// CPUs serialise, as they do when kgdb releases them.
 func (g *Debugger) write(x kapi.Context, b *place, to breakpoint) (errno int) {
 	write := to.saved
 	if to.state == active {
@@ -173,15 +172,15 @@ func (g *Debugger) HasHitBreak(x kapi.Context, at arch.Addr) bool {
 
 // notify is asked whether a #BP is the debugger's (kgdb_notify). Context: interrupts off.
 //
-//	set:      the instruction that the saved byte begins is executed, as by a step
-//	cleared:  the CPU goes back to what stands there now
+//	set:      the original instruction is executed, as by a step
+//	cleared:  the CPU executes what is there now
 func (g *Debugger) notify(x kapi.Context, regs *arch.Regs) (owner uint64) {
 	at := g.d.Text.Arch().BreakpointAt(regs)
 	b := g.find(at)
 	if b == nil {
 		return 0
 	}
-	g.d.Text.Read(x, at, g.insn) // from here on one step
+	g.d.Text.Read(x, at, g.insn) // one step from here on
 	is := b.is.Look(x)
 	switch {
 	case is.state == undefined:
@@ -189,7 +188,7 @@ func (g *Debugger) notify(x kapi.Context, regs *arch.Regs) (owner uint64) {
 	case is.state == active && !g.d.Text.Arch().IsBreakpoint(is.saved):
 		g.insn[0] = is.saved
 		g.step(x, regs, at)
-	default: // cleared, or set over a breakpoint that has gone: what stands there now
+	default: // cleared, or set over a breakpoint that is gone: execute what is there now
 		regs.IP = at
 	}
 	return smpev.OwnerDebugger

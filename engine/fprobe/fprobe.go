@@ -12,14 +12,14 @@ type Deps struct {
 	Boot   kapi.Boot
 	Cells  *kapi.Cells
 	Text   kapi.Text
-	Ftrace func() ftrace.Tracer // nil: there is no site
+	Ftrace func() ftrace.Tracer // nil: there are no sites
 	Traps  kapi.Traps
 	Tasks  kapi.Tasks
 	CPUs   int
 	_      struct{}
 }
 
-// The errnos that fprobes answer with, beside those of ftrace.
+// The errnos of fprobes, besides those of ftrace.
 const (
 	EBUSY  = ftrace.EBUSY  // it is registered
 	EINVAL = ftrace.EINVAL // there is no site, or it isn't registered
@@ -34,7 +34,7 @@ type Probes struct {
 
 	onUnwind kapi.Unwind `state:"boot"` // set at New
 
-	StopLate bool // owned by the boot of a run: exit handlers are stopped when the wait is over: a mutant
+	StopLate bool // owned by the boot of a run: exit handlers are stopped only after the wait: a mutant
 	KeepLock bool // owned by the boot of a run: a call without a free hook keeps the lock against recursion: a mutant
 }
 
@@ -58,8 +58,8 @@ type hook struct {
 	fp    *Fprobe
 	task  kapi.TaskID
 	of    arch.Addr // the function's site
-	frame arch.Addr // where the return address lies on the stack
-	to    arch.Addr // what lay there
+	frame arch.Addr // address of the return address on the stack
+	to    arch.Addr // the original return address
 }
 
 // nodes is how many calls are followed at a time, for each fprobe. A kernel has some for each
@@ -88,7 +88,7 @@ func (p *Probes) Add(sites []arch.Addr, entry, exit arch.Addr) *Fprobe {
 	return fp
 }
 
-// Begin makes what a run begins with.
+// Begin sets up the state at the beginning of a run.
 func (p *Probes) Begin() {
 	p.hooks = p.hooks[:0]
 	if p.Any() {
@@ -108,8 +108,8 @@ func (p *Probes) Begin() {
 	}
 }
 
-// Register begins calling the handlers from all its functions (register_fprobe_ips): if one of
-// these isn't there, from none. Context: may sleep; takes ftrace_lock.
+// Register begins calling the handlers at all its functions (register_fprobe_ips), or at none if any of these isn't
+// there. Context: may sleep; takes ftrace_lock.
 func (fp *Fprobe) Register(x kapi.Context) (errno int) {
 	switch {
 	case fp.registered:
@@ -125,12 +125,12 @@ func (fp *Fprobe) Register(x kapi.Context) (errno int) {
 	}
 	fp.registered = true
 	fp.handler.WriteOnce(x, true)
-	errno = fp.ops.Register(x) // it changes no path: no client is in its way
+	errno = fp.ops.Register(x) // it changes no path, so no other client conflicts
 	fp.emit(x, smpev.FprobeSet)
 	return errno
 }
 
-// emit says what becomes of all of it.
+// emit emits the fprobe's new state for all its functions.
 func (fp *Fprobe) emit(x kapi.Context, what uint64) {
 	x.Emit(smpev.Fprobe, uint64(fp.sites[0]), what, uint64(len(fp.sites)))
 }
@@ -142,13 +142,13 @@ func (fp *Fprobe) leave(x kapi.Context, n int) {
 	}
 }
 
-// Unregister ends that (unregister_fprobe):
+// Unregister undoes Register (unregister_fprobe):
 //
-//	step 1: no exit handler begins from now on, of calls that are under way (rethook_stop)
-//	step 2: the client of ftrace goes; that waits until no CPU is in a handler
+//	step 1: from now on no exit handler begins, of calls that are under way (rethook_stop)
+//	step 2: the client of ftrace is removed, which waits until no CPU is in a handler
 //
-// So no handler runs when it has returned, and what it uses may be freed. Hooks of calls under
-// way stay until these return. Context: as Register.
+// So no handler runs when it has returned, and their memory may be freed. Hooks of calls under way stay until these
+// return. Context: as Register.
 func (fp *Fprobe) Unregister(x kapi.Context) (errno int) {
 	if !fp.registered {
 		return EINVAL
@@ -214,9 +214,9 @@ func (fp *Fprobe) get(x kapi.Context) bool {
 	return true
 }
 
-// returned is where a call returns to whose return is hooked: the exit handlers run, and it goes
-// on where the call came from (rethook_trampoline_handler). What it returns with is written before
-// preemption is on again: then the task may go to another CPU, and regs are those of this one.
+// returned is where a hooked call returns to: the exit handlers run, and control continues at the original return
+// address (rethook_trampoline_handler). The registers are written before preemption is enabled again: then the task
+// may move to another CPU, and regs are this CPU's.
 func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 	a, mem := p.d.Text.Arch(), x.Memory()
 	frame := a.StackPointer(regs) - arch.Addr(a.Word)
@@ -242,8 +242,8 @@ func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 	x.PreemptEnable()
 }
 
-// findRetAddr says what a word of a task's stack stands for: kernels that have fprobes
-// find the return address that a hook has replaced (rethook_find_ret_addr).
+// findRetAddr finds the return address that a hook has replaced in a word of a task's stack, as kernels with fprobes
+// do (rethook_find_ret_addr).
 func (p *Probes) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
 	if word != p.at {
 		return word, true

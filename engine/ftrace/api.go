@@ -5,13 +5,12 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A Handler is called from the entry of a function. ip is the address of the site.
-// regs.IP is the address after it; the function goes on at what the handler leaves
-// there. Changes of the other registers hold, too, but not of the stack pointer.
-// Context: preemption off, interrupts as they were in the caller.
+// A Handler is called from the entry of a function. ip is the address of the site. regs.IP is the address after it;
+// control continues at the value that the handler leaves there. Changes of the other registers hold, too, but not of
+// the stack pointer. Context: preemption off, interrupts as they were in the caller.
 type Handler func(x kapi.Context, ip arch.Addr, regs *arch.Regs)
 
-// The errnos that ftrace answers with, beside 0.
+// The errnos of ftrace, besides 0.
 const (
 	ENOENT = 2  // the filter hasn't that address
 	EBUSY  = 16 // another client changes the path at that site
@@ -21,9 +20,8 @@ const (
 // A Client is one client of ftrace: a handler, and the sites that it wants
 // to be called from.
 type Client interface {
-	// Filter adds the site at ip to those of the client, or takes it out. If the
-	// client is registered the site's text follows. errno 0, ENOENT, EBUSY or
-	// EINVAL. Context: may sleep; takes ftrace_lock, text_mutex.
+	// Filter adds the site at ip to the client's filter, or removes it. If the client is registered, the site's text
+	// is rewritten. errno is 0, ENOENT, EBUSY or EINVAL. Context: may sleep; takes ftrace_lock, text_mutex.
 	Filter(x kapi.Context, ip arch.Addr, on bool) (errno int)
 	// Register begins calling the handler from the client's sites. Context: as
 	// Filter.
@@ -31,12 +29,12 @@ type Client interface {
 	// Unregister ends that. Unless the client is dynamic a CPU may still be in
 	// the handler when it returns, with preemption off. Context: as Filter.
 	Unregister(x kapi.Context) (errno int)
-	// Wants reports whether the client is registered and wants the site at ip, be its
-	// text there or not. It accesses nothing. Context: ftrace_lock free.
+	// Wants reports whether the client is registered and wants the site at ip, whether its text is there or not. It
+	// accesses nothing. Context: ftrace_lock free.
 	Wants(ip arch.Addr) bool
 }
 
-// Flags say what sort of client one is.
+// Flags are the properties of a client.
 type Flags uint8
 
 // The flags.
@@ -58,15 +56,15 @@ type Tracer interface {
 // A Record is a site as its clients have it.
 type Record struct {
 	At      arch.Addr
-	Clients int  // that want it
+	Clients int  // the clients that want it
 	On      bool // the call is in the text
 	Here    bool // the text is there
 }
 
 // A Writer writes the text of the sites in the place of Ftrace.
 type Writer interface {
-	// WriteSites makes the text of all sites what their records want: a call, which leads
-	// to Ftrace.Caller, or a nop. Context: may sleep; ftrace_lock held, takes text_mutex.
+	// WriteSites writes to all sites what their records say: a call, which leads to Ftrace.Caller, or a nop. Context:
+	// may sleep; ftrace_lock held, takes text_mutex.
 	WriteSites(x kapi.Context, f *Ftrace)
 	// SiteCall returns the call.
 	SiteCall(at arch.Addr) arch.Code

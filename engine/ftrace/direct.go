@@ -13,21 +13,21 @@ type directs struct {
 	// direct_mutex; set at boot, nil: there is never a direct call
 	mutex  kapi.Mutex `state:"address: it is among the mutexes"`
 	list   []*direct  // set at boot
-	claims bool       // set at boot: a direct call counts as one that changes the path (until 5.19)
+	claims bool       // set at boot: a direct call counts as a client that changes the path (until 5.19)
 }
 
 // A direct is a function that may call a client directly.
 type direct struct {
 	site *site               // set at boot
 	ops  *client             // set at the boot of a run: direct_ops
-	tmp  *client             // set at the boot of a run: while it is there the site calls ftrace's trampoline
+	tmp  *client             // set at the boot of a run: while it is registered the site calls ftrace's trampoline
 	to   kapi.Var[arch.Addr] // the client's trampoline
-	// owned by ftrace_lock: the call of it
+	// owned by ftrace_lock: the call instruction
 	code arch.Code `state:"skip: follows from what its maker has read"`
 }
 
-// BootDirect says, at boot, that the site at ip may call a trampoline directly. claims: then
-// it is as if the path was changed there.
+// BootDirect declares, at boot, that the site at ip may call a trampoline directly. claims: this counts as changing
+// the path there.
 func (f *Ftrace) BootDirect(ip arch.Addr, claims bool) {
 	if f.direct.mutex == nil {
 		f.direct.mutex = f.d.Boot.BootMutex("direct_mutex")
@@ -65,9 +65,9 @@ func (d *direct) call(f *Ftrace, to arch.Addr) (c arch.Code, ok bool) {
 	return f.d.Text.Arch().Call(d.site.at, to)
 }
 
-// RegisterDirect has the site at ip call to (register_ftrace_direct). EBUSY: it calls another
-// one, or a client has it that changes the path, as far as these don't share it; EINVAL: there
-// is no site, or it is too far from there. Context: may sleep; takes direct_mutex.
+// RegisterDirect makes the site at ip call to (register_ftrace_direct). EBUSY: it has a direct call already, or a
+// client that changes the path and doesn't share it; EINVAL: there is no site, or to is out of reach. Context: may
+// sleep; takes direct_mutex.
 func (f *Ftrace) RegisterDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
 	d := f.directAt(ip)
 	if d == nil {
@@ -91,9 +91,8 @@ func (f *Ftrace) RegisterDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
 	return errno
 }
 
-// UnregisterDirect ends that (unregister_ftrace_direct), and returns when no task is in the
-// trampoline any more: it may be freed. EINVAL: there is no direct call. Context: as
-// RegisterDirect.
+// UnregisterDirect removes the direct call (unregister_ftrace_direct), and returns when no task is in the trampoline
+// any more: it may be freed. EINVAL: there is no direct call. Context: as RegisterDirect.
 func (f *Ftrace) UnregisterDirect(x kapi.Context, ip arch.Addr) (errno int) {
 	d := f.directAt(ip)
 	if d == nil {
@@ -108,16 +107,15 @@ func (f *Ftrace) UnregisterDirect(x kapi.Context, ip arch.Addr) (errno int) {
 	return errno
 }
 
-// ModifyDirect has the site at ip call another trampoline (modify_ftrace_direct). A second
-// client has it call ftrace's in between, so that its call of the one is never written over
-// that of the other:
+// ModifyDirect makes the site at ip call another trampoline (modify_ftrace_direct). A second client makes it call
+// ftrace's in between, so that the new call is never written over the old one:
 //
-//	step 1: the second client comes; the site calls ftrace's trampoline
-//	step 2: that goes to the new one
-//	step 3: the second client goes; the site calls the new one
+//	step 1: register the second client; the site calls ftrace's trampoline
+//	step 2: ftrace's trampoline continues in the new one
+//	step 3: unregister the second client; the site calls the new one
 //
-// It returns when no task is in the old one: since 6.4 the caller has to wait for that
-// himself. EINVAL: there is no direct call, or it is too far. Context: as RegisterDirect.
+// It returns when no task is in the old one; since 6.4 a kernel leaves that wait to the caller. EINVAL: there is no
+// direct call, or it is out of reach. Context: as RegisterDirect.
 func (f *Ftrace) ModifyDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
 	d := f.directAt(ip)
 	if d == nil {
@@ -159,16 +157,16 @@ func (f *Ftrace) writePlain(x kapi.Context, d *direct) {
 	f.d.Text.Mutex().Unlock(x)
 }
 
-// leaveDirect waits until no task is in a trampoline that no site calls any more
-// (synchronize_rcu_tasks): one may have been preempted there. Context: may sleep.
+// leaveDirect waits until no task is in a trampoline that no site calls any more (synchronize_rcu_tasks): one may
+// have been preempted there. Context: may sleep.
 func (f *Ftrace) leaveDirect(x kapi.Context) {
 	if !f.DirectStays {
 		f.d.RCU.Synchronize(x, kapi.QuiesceTasks)
 	}
 }
 
-// wanted returns the instruction that the clients want at a site, and what it calls, 0 if it is
-// a nop: where the one client is a direct call, that. Context: ftrace_lock held.
+// wanted returns the instruction that the clients want at a site, and its target, 0 if it is a nop. If the only
+// client is a direct call, it is that call. Context: ftrace_lock held.
 func (f *Ftrace) wanted(s *site) (insn *arch.Code, target arch.Addr) {
 	n, only := 0, (*client)(nil)
 	for _, o := range f.ops.Owned().list {
@@ -183,7 +181,7 @@ func (f *Ftrace) wanted(s *site) (insn *arch.Code, target arch.Addr) {
 	case n == 1 && only.direct != nil:
 		d := only.direct
 		target = d.to.Owned()
-		d.code, _ = d.call(f, target) // it was in reach when it was registered
+		d.code, _ = d.call(f, target) // registration has checked its reach
 		return &d.code, target
 	}
 	return &s.call, f.at

@@ -28,33 +28,32 @@ type Ftrace struct {
 	lock  kapi.Mutex         `state:"address: it is among the mutexes"`
 	at    arch.Addr          // set at boot: the trampoline
 	sites []*site            // set at boot, by address
-	ops   kapi.Var[*clients] // those that are registered; replaced whole: the trampoline walks what it found
+	ops   kapi.Var[*clients] // the registered clients; replaced as a whole: the trampoline walks the list that it found
 	made  []*client          // owned by the boot of a run: places of clients, taken in order
-	n     int                // owned by the boot of a run: how many are taken
+	n     int                // owned by the boot of a run: how many are in use
 	batch []kapi.Rewrite     `state:"skip: follows from what its maker has read"` // owned by ftrace_lock
 	// owned by ftrace_lock: places of lists, taken in order
 	lists []*clients `state:"skip: the one in use is ops"`
-	taken int        // owned by ftrace_lock: how many are taken
+	taken int        // owned by ftrace_lock: how many are in use
 
 	direct directs // functions that call a client directly
 
 	// owned by the boot of a run: it writes the sites' text; nil: Deps.Patch does
 	Writer Writer `state:"skip: the engine"`
 
-	// owned by the boot of a run: its lock is taken for reading under text_mutex (stop_machine in
-	// ftrace_run_update_code, 5.2-rc); nil: it isn't: a mutant
+	// owned by the boot of a run: the lock that is taken for reading under text_mutex (stop_machine in
+	// ftrace_run_update_code, 5.2-rc): a mutant; nil: none
 	Plug kapi.CPUs `state:"boot"`
 
 	// owned by the boot of a run: several clients that may change the path have one site (until
 	// IPMODIFY, 3.19): a mutant
 	Shared bool
-	Kept   bool // owned by the boot of a run: a client that is refused a site keeps those that it got before: a mutant
+	Kept   bool // owned by the boot of a run: a client that is refused a site keeps the earlier ones: a mutant
 
-	// owned by the boot of a run: a direct call is taken away without waiting for the tasks in it: a
-	// mutant
+	// owned by the boot of a run: a direct call is removed without waiting for the tasks in it: a mutant
 	DirectStays bool
-	// owned by the boot of a run: a direct call returns after the site, wherever a client has sent
-	// it: a mutant
+	// owned by the boot of a run: a direct call returns to after the site, even if a client has sent it elsewhere: a
+	// mutant
 	DirectOwn   bool
 	PlainDirect bool // owned by the boot of a run: one direct call is written over another as plain data: a mutant
 
@@ -63,8 +62,7 @@ type Ftrace struct {
 	TextRW bool
 }
 
-// clients are those that are registered. It is never changed once readers can
-// see it.
+// clients are the registered ones. The list is never changed once readers can see it.
 type clients struct {
 	list []*client // set at the making: the newest first, as in ftrace_ops_list
 }
@@ -73,7 +71,7 @@ type clients struct {
 type site struct {
 	at    arch.Addr // set at boot
 	call  arch.Code // set at boot
-	calls arch.Addr // owned by ftrace_lock: what the text calls, 0: it is a nop
+	calls arch.Addr // owned by ftrace_lock: the target in the text; 0: it is a nop
 	here  bool      // owned by ftrace_lock: the text is there
 	ip    bool      // owned by ftrace_lock: a client that may change the path has it (FTRACE_FL_IPMODIFY)
 }
@@ -114,8 +112,7 @@ func (f *Ftrace) newList() *clients {
 	return c
 }
 
-// replace makes the clients those that are, with add before them, without drop. Context:
-// ftrace_lock held.
+// replace publishes a new list of clients, with add first and without drop. Context: ftrace_lock held.
 func (f *Ftrace) replace(x kapi.Context, add, drop *client) {
 	next := f.newList()
 	if add != nil {
@@ -159,7 +156,7 @@ func (f *Ftrace) Images(i int) (at arch.Addr, nop, call arch.Code) {
 	return s.at, f.d.Text.Arch().BranchNop, s.call
 }
 
-// Sites returns how many sites there are.
+// Sites returns the number of sites.
 func (f *Ftrace) Sites() int { return len(f.sites) }
 
 // Record returns the state of site i.
@@ -174,7 +171,7 @@ func (f *Ftrace) Record(i int) Record {
 	return Record{At: s.at, Clients: n, On: s.calls != 0, Here: s.here}
 }
 
-// Tracer returns f if there is a site, else nil.
+// Tracer returns f if there is a site, otherwise nil.
 func (f *Ftrace) Tracer() Tracer {
 	if len(f.sites) == 0 {
 		return nil
@@ -223,7 +220,7 @@ func (o *client) wants(at arch.Addr) bool {
 	return takes(o.filter.Owned(), at)
 }
 
-// takes reports whether a filter lets a site pass: an empty one does all.
+// takes reports whether a filter accepts a site: an empty one accepts all.
 func takes(filter []arch.Addr, at arch.Addr) bool {
 	return len(filter) == 0 || slices.Contains(filter, at)
 }
@@ -241,7 +238,7 @@ func (o *client) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 	f.lock.Lock(x)
 	switch has := len(o.filter.Owned()) > 0 && o.wants(ip); {
 	case on && !s.here:
-		errno = EINVAL // its module has gone
+		errno = EINVAL // its module is unloaded
 	case on && !has:
 		if errno = f.claim(o, func(at arch.Addr) bool { return o.active && at == ip }); errno == 0 {
 			o.filter.Add(x, ip)
@@ -259,9 +256,8 @@ func (o *client) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 	return errno
 }
 
-// claim makes sites that a client is to be called from its own, if it may change the path
-// (__ftrace_hash_update_ipmodify). EBUSY: another such client has one of them, and those
-// that came before are given back. Context: ftrace_lock held.
+// claim claims sites for a client that may change the path (__ftrace_hash_update_ipmodify). EBUSY: another such
+// client has one of them; those claimed before are released. Context: ftrace_lock held.
 func (f *Ftrace) claim(o *client, comes func(at arch.Addr) bool) (errno int) {
 	if o.flags&Modifies == 0 || f.Shared {
 		return 0
@@ -283,8 +279,7 @@ func (f *Ftrace) claim(o *client, comes func(at arch.Addr) bool) (errno int) {
 	return 0
 }
 
-// disclaim gives sites back that a client isn't called from any more. Context: ftrace_lock
-// held.
+// disclaim releases sites that a client isn't called from any more. Context: ftrace_lock held.
 func (f *Ftrace) disclaim(o *client, goes func(at arch.Addr) bool) {
 	for _, s := range f.sites {
 		if o.flags&Modifies != 0 && goes(s.at) {
@@ -324,15 +319,14 @@ func (o *client) Unregister(x kapi.Context) (errno int) {
 	if !was {
 		return EINVAL
 	}
-	// a handler runs with preemption off: each CPU has to schedule (synchronize_rcu_tasks_rude)
+	// a handler runs with preemption off: each CPU must schedule (synchronize_rcu_tasks_rude)
 	if o.flags&Dynamic != 0 {
 		f.d.RCU.Synchronize(x, kapi.QuiesceSched)
 	}
 	return 0
 }
 
-// update makes the text of all sites what the clients want, in one batch.
-// Context: ftrace_lock held.
+// update writes to all sites what the clients want, in one batch. Context: ftrace_lock held.
 func (f *Ftrace) update(x kapi.Context) {
 	f.lock.AssertHeld(x)
 	if f.Writer != nil {
@@ -372,8 +366,8 @@ func (f *Ftrace) update(x kapi.Context) {
 // Caller is ftrace's trampoline for text that a Writer has written.
 func (f *Ftrace) Caller(x kapi.Context, regs *arch.Regs) { f.caller(x, regs) }
 
-// caller is ftrace's trampoline: a site has called it. It calls the clients that
-// want the site and goes where they say, by way of a direct call if there is one.
+// caller is ftrace's trampoline, called by a site. It calls the clients that want the site and continues where they
+// say, through a direct call if there is one.
 func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 	a, mem := f.d.Text.Arch(), x.Memory()
 	sp := a.StackPointer(regs)
@@ -415,9 +409,8 @@ func (f *Ftrace) claimed(at arch.Addr) bool {
 	return slices.ContainsFunc(f.ops.Owned().list, func(o *client) bool { return o.flags&Modifies != 0 && o.wants(at) })
 }
 
-// follow is called when a module's section has come or is about to go: new
-// sites are nops, and those of text that goes are forgotten without a store
-// (ftrace_module_enable, ftrace_release_mod). Context: may sleep.
+// follow is called when a module's section has been loaded or is about to be unloaded: new sites are nops, and those
+// of unloaded text are forgotten without a store (ftrace_module_enable, ftrace_release_mod). Context: may sleep.
 func (f *Ftrace) follow(x kapi.Context, in kapi.Section, here bool) {
 	if f.lock == nil {
 		return

@@ -16,7 +16,7 @@ type Labels struct {
 	list  []*Label   // set at boot
 	mutex kapi.Mutex `state:"address: it is among the mutexes"` // jump_label_mutex; set at boot, nil: see Lock
 
-	// Turn, if it isn't nil, is what Set does. It is a mutant's.
+	// Turn, if it isn't nil, replaces Set. It is a mutant's.
 	Turn func(l *Label, x kapi.Context, on bool, p kapi.Patcher) `state:"boot"` // owned by the boot of a run
 }
 
@@ -58,9 +58,8 @@ func (ls *Labels) Add(at, target arch.Addr) (l *Label, ok bool) {
 // All returns the labels in the order in which they were added.
 func (ls *Labels) All() []*Label { return ls.list }
 
-// Lock makes jump_label_mutex, at boot, if there are labels: for an engine that
-// looks where they are while they may change. A kernel without one has no use for
-// it.
+// Lock makes jump_label_mutex, at boot, if there are labels: for an engine that checks where they are while they may
+// change. A kernel without one has no use for it.
 func (ls *Labels) Lock() {
 	if len(ls.list) > 0 && ls.mutex == nil {
 		ls.mutex = ls.boot.BootMutex("jump_label_mutex")
@@ -78,9 +77,8 @@ func (l *Label) Images() (at arch.Addr, nop, jump arch.Code) {
 // Target returns where its jump goes.
 func (l *Label) Target() arch.Addr { return l.target }
 
-// Set turns the label on (a jump) or off (a nop) with the patcher. Where the label is in a
-// module that isn't there it is turned when that comes. Context: may sleep; takes
-// jump_label_mutex, then text_mutex.
+// Set turns the label on (a jump) or off (a nop) with the patcher. A label in an unloaded module is turned when the
+// module is loaded. Context: may sleep; takes jump_label_mutex, then text_mutex.
 func (l *Label) Set(x kapi.Context, on bool, p kapi.Patcher) {
 	if turn := l.of.Turn; turn != nil {
 		turn(l, x, on, p)
@@ -96,7 +94,7 @@ func (l *Label) Update(x kapi.Context, on bool, p kapi.Patcher) {
 	l.Unlock(x)
 }
 
-// Lock takes jump_label_mutex, if there is one; Unlock gives it back.
+// Lock takes jump_label_mutex, if there is one; Unlock releases it.
 func (l *Label) Lock(x kapi.Context) {
 	if m := l.of.mutex; m != nil {
 		m.Lock(x)
@@ -110,9 +108,9 @@ func (l *Label) Unlock(x kapi.Context) {
 	}
 }
 
-// Write is Set with jump_label_mutex held, if there is one. No CPU comes or goes meanwhile:
-// it would run text that is being written with the machine stopped (arch_jump_label_transform
-// in 2.6.37; since 4.13 static_key_slow_inc has that lock before jump_label_mutex).
+// Write is Set with jump_label_mutex held, if there is one. No CPU comes or goes meanwhile: one that comes would run
+// text while it is written with the machine stopped (arch_jump_label_transform in 2.6.37; since 4.13
+// static_key_slow_inc takes that lock before jump_label_mutex).
 func (l *Label) Write(x kapi.Context, on bool, p kapi.Patcher) {
 	l.of.cpus.ReadLock(x)
 	l.of.text.Mutex().Lock(x)
@@ -132,17 +130,16 @@ func (l *Label) WriteBlind(x kapi.Context, on bool, p kapi.Patcher) {
 	l.of.text.Mutex().Unlock(x)
 }
 
-// Here reports whether the label's text is there, if text_mutex is held; else it may go
-// meanwhile.
+// Here reports whether the label's text is there. Without text_mutex it may go meanwhile.
 func (l *Label) Here() bool { return l.here }
 
-// patch makes the text what the label is. Context: text_mutex held.
+// patch writes the label's state to the text. Context: text_mutex held.
 func (l *Label) patch(x kapi.Context, p kapi.Patcher) {
 	insn, resume := l.insn()
 	p.Patch(x, l.at, insn, resume)
 }
 
-// insn is what stands at the label, and where that goes.
+// insn is the instruction at the label, and its target.
 func (l *Label) insn() (insn []byte, to arch.Addr) {
 	a := l.of.text.Arch()
 	if l.on {
@@ -151,9 +148,9 @@ func (l *Label) insn() (insn []byte, to arch.Addr) {
 	return a.BranchNop.Bytes(), l.at + arch.Addr(a.BranchLen)
 }
 
-// follow is called when a module's section has come or is about to go: its labels are nops,
-// and those that are on are written before any task runs there (jump_label_add_module).
-// Those of text that goes are forgotten without a store. Context: may sleep; takes text_mutex.
+// follow is called when a module's section has been loaded or is about to be unloaded: its labels are nops, and those
+// that are on are written before any task runs there (jump_label_add_module). Labels in unloaded text are forgotten
+// without a store. Context: may sleep; takes text_mutex.
 func (ls *Labels) follow(x kapi.Context, in kapi.Section, here bool) {
 	for _, l := range ls.list {
 		if !in.Has(l.at) {

@@ -14,7 +14,7 @@ type Deps struct {
 	Boot     kapi.Boot
 	Cells    *kapi.Cells
 	Text     kapi.Text
-	Ftrace   func() ftrace.Tracer // nil: there is no site
+	Ftrace   func() ftrace.Tracer // nil: there are no sites
 	RCU      kapi.RCU
 	Tasks    kapi.Tasks
 	Switches kapi.Switches
@@ -22,13 +22,13 @@ type Deps struct {
 	_        struct{}
 }
 
-// The errnos that livepatch answers with, beside those of ftrace.
+// The errnos of livepatch, besides those of ftrace.
 const (
-	EINVAL = ftrace.EINVAL // there is no site, the patch is enabled, or there is nothing to take away
+	EINVAL = ftrace.EINVAL // there is no site, the patch is enabled, or there is nothing to remove
 	EBUSY  = ftrace.EBUSY  // another patch's transition is under way
 )
 
-// A state says which functions a task calls while a patch is in transition (klp_target_state,
+// A state is the version of the functions that a task calls while a patch is in transition (klp_target_state,
 // patch_state).
 type state uint8
 
@@ -45,7 +45,7 @@ type Patches struct {
 	mutex  kapi.Mutex `state:"address: it is among the mutexes"`
 	funcs  []*ops     // set at boot: the functions that are patched some time, in the order in which they were added
 	list   []*patch   // set at boot: the patches, likewise
-	newest []*patch   // owned by klp_mutex: those that are enabled, the newest last
+	newest []*patch   // owned by klp_mutex: the enabled ones, the newest last
 
 	transition *patch            // owned by klp_mutex: klp_transition_patch
 	target     kapi.Var[state]   // klp_target_state
@@ -53,21 +53,20 @@ type Patches struct {
 	pending    []kapi.Var[bool]  // by task: TIF_PATCH_PENDING
 	spans      []kapi.Span       `state:"skip: follows from what its maker has read"` // owned by klp_mutex
 
-	// owned by the boot of a run: a patch is taken away without waiting for the tasks in the new
-	// functions: a mutant
+	// owned by the boot of a run: a patch is removed without waiting for the tasks in the new functions: a mutant
 	NoWait bool
 	Forced bool // owned by the boot of a run: tasks are switched wherever they are (klp_force_transition): a mutant
 	// owned by the boot of a run: a task that doesn't run is switched without a look at its stack: a mutant
 	Unchecked bool
 }
 
-// ops are what a patched function has with ftrace (klp_ops).
+// ops are a patched function's data with ftrace (klp_ops).
 type ops struct {
 	p      *Patches       `state:"boot"` // set at boot
 	old    kapi.Span      // set at boot: the function
 	site   arch.Addr      // set at boot: where it calls ftrace; 0: nowhere
 	client ftrace.Client  `state:"boot"` // set at the boot of a run
-	stack  kapi.List[*fn] // the functions that calls are to go on in; the newest is first
+	stack  kapi.List[*fn] // the functions that calls continue in; the newest is first
 	onCall ftrace.Handler `state:"boot"` // set at boot
 }
 
@@ -76,7 +75,7 @@ type fn struct {
 	patch      *patch         `state:"address: it is among the patches"`   // set at boot
 	ops        *ops           `state:"address: it is among the functions"` // set at boot
 	to         kapi.Span      // set at boot
-	transition kapi.Var[bool] // which version a task calls is its own affair
+	transition kapi.Var[bool] // each task has its own version
 }
 
 // A patch redirects several functions to others (klp_patch). Making the same patch again returns
@@ -87,7 +86,7 @@ type patch struct {
 	enabled bool   // owned by klp_mutex
 }
 
-// A Func is one function of a patch: calls of Old go on in New.
+// A Func is one function of a patch: calls of Old continue in New.
 type Func struct{ Old, New kapi.Span }
 
 // New returns the live patches of a kernel: none.
@@ -97,8 +96,7 @@ func New(d Deps) *Patches {
 	return p
 }
 
-// AddFunc says, at boot, that a function may be patched. site is where it calls ftrace, 0
-// if it doesn't.
+// AddFunc declares, at boot, that a function may be patched. site is where it calls ftrace, 0 if it doesn't.
 func (p *Patches) AddFunc(old kapi.Span, site arch.Addr) {
 	if p.mutex == nil {
 		p.mutex = p.d.Boot.BootMutex("klp_mutex")
@@ -179,10 +177,10 @@ func (p *Patches) Begin() {
 	}
 }
 
-// klpFtraceHandler is called by ftrace from a patched function: it goes on in the newest
-// version. While that one's patch is in transition a task that hasn't been switched goes on in
-// the version before it or, if there is none, in the function itself. The list is empty where the
-// last patch was taken away meanwhile. Context: preemption off.
+// klpFtraceHandler is called by ftrace from a patched function: control continues in the newest version. While that
+// version's patch is in transition, a task that hasn't been switched continues in the previous version or, if there
+// is none, in the function itself. The list is empty if the last patch was removed meanwhile. Context: preemption
+// off.
 func (o *ops) klpFtraceHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
 	p, list := o.p, o.stack.All(x)
 	if len(list) == 0 {
@@ -211,9 +209,9 @@ func (o *ops) before(list []*fn, i int) kapi.Span {
 	return o.old
 }
 
-// mixed returns an address on the stack of the task that is in another version of one of f's
-// patch's functions than the one that the task is about to call, 0 if there is none: the
-// task would see both in one call chain. It only looks, and is no part of a kernel.
+// mixed returns an address on the task's stack that is in another version of a function of f's patch than the one
+// that the task is about to call, 0 if there is none: the task would see both in one call chain. It is a check for
+// monitors, not part of a kernel.
 func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 {
 	a, mem, top := p.d.Text.Arch(), x.Memory(), p.d.Tasks.StackTop(x)
 	for ; sp < top; sp += arch.Addr(a.Word) {
@@ -229,7 +227,7 @@ func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 
 				list := g.ops.stack.Peek()
 				other = g.ops.before(list, slices.Index(list, g))
 			}
-			if to > other.From && to < other.To { // a call of it begins where it does
+			if to > other.From && to < other.To { // their calls begin at the same address
 				return uint64(to)
 			}
 		}
@@ -262,10 +260,10 @@ func (p *Patches) Patch(x kapi.Context, funcs ...Func) (errno int) {
 	return errno
 }
 
-// Unpatch takes all of the newest patch of a function away (klp_disable_patch). It returns when
-// each task has left the patch, so that its module may go, or another call has reversed the
-// transition. If that patch is in transition, the transition is reversed. errno 0; EINVAL if
-// there is none; EBUSY where another patch is in transition. Context: may sleep; takes klp_mutex.
+// Unpatch removes the newest patch of a function, with all its functions (klp_disable_patch). It returns when each
+// task has left the patch, so that its module may go, or another call has reversed the transition. If that patch is
+// in transition, the transition is reversed. errno is 0; EINVAL if there is none; EBUSY if another patch is in
+// transition. Context: may sleep; takes klp_mutex.
 func (p *Patches) Unpatch(x kapi.Context, old arch.Addr) (errno int) {
 	o := p.funcAt(old)
 	if o == nil || o.site == 0 {
@@ -331,7 +329,7 @@ func (p *Patches) disablePatch(x kapi.Context, k *patch) {
 	p.left(k)
 }
 
-// left notes that a patch isn't enabled any more. Context: klp_mutex held.
+// left records that a patch isn't enabled any more. Context: klp_mutex held.
 func (p *Patches) left(k *patch) {
 	k.enabled = false
 	p.newest = slices.DeleteFunc(p.newest, func(o *patch) bool { return o == k })
@@ -356,7 +354,7 @@ func (f *fn) patchFunc(x kapi.Context) (errno int) {
 	return errno
 }
 
-// unpatchFunc takes it from there (klp_unpatch_func).
+// unpatchFunc removes f from its site (klp_unpatch_func).
 func (f *fn) unpatchFunc(x kapi.Context) {
 	o := f.ops
 	if len(o.stack.Owned()) == 1 {

@@ -20,8 +20,8 @@ var (
 		"klp_update_patch_state, kernel/livepatch/transition.c: test_and_clear_tsk_thread_flag()")
 )
 
-// initTransition gives each task the state that a transition begins with, and then has the
-// handler ask for it (klp_init_transition). Context: klp_mutex held.
+// initTransition gives each task its initial state for a transition, and then makes the handler check states
+// (klp_init_transition). Context: klp_mutex held.
 func (p *Patches) initTransition(x kapi.Context, k *patch, target state) {
 	p.transition = k
 	p.target.WriteOnce(x, target)
@@ -31,7 +31,7 @@ func (p *Patches) initTransition(x kapi.Context, k *patch, target state) {
 	}
 	x.Emit(smpev.LivePatch, k.number, smpev.LiveBegins, uint64(target-unpatched))
 	x.Step("klp_init_transition", 1)
-	for t := range p.states { // in one step: no handler looks yet
+	for t := range p.states { // in one step: no handler reads them yet
 		p.states[t].Put(x, initial)
 	}
 
@@ -56,10 +56,10 @@ func (p *Patches) startTransition(x kapi.Context) {
 	}
 }
 
-// reverseTransition turns a transition round (klp_reverse_transition):
+// reverseTransition reverses a transition (klp_reverse_transition):
 //
-//	step 1: no task is switched any more, and those that are about to have been
-//	step 2: those that have been may be switched back
+//	step 1: no task is switched any more, and tasks being switched are done
+//	step 2: switched tasks may be switched back
 //
 // Context: klp_mutex held.
 func (p *Patches) reverseTransition(x kapi.Context) {
@@ -82,8 +82,8 @@ func (p *Patches) reverseTransition(x kapi.Context) {
 	p.startTransition(x)
 }
 
-// finish waits until a patch isn't in transition any more, and tries to have it so. errno: it
-// isn't waited for. Context: klp_mutex held; it is let go.
+// finish waits until a patch isn't in transition any more, and tries to complete the transition. With an errno it
+// doesn't wait. Context: klp_mutex held; it is released meanwhile.
 func (p *Patches) finish(x kapi.Context, k *patch, errno int) {
 	for errno == 0 && p.transition == k && !p.tryComplete(x) {
 		p.mutex.Unlock(x)
@@ -145,9 +145,8 @@ func (p *Patches) switchTask(x kapi.Context, t kapi.TaskID, how uint64) {
 	x.Emit(smpev.LiveSwitch, uint64(t), uint64(target-unpatched), how)
 }
 
-// completeTransition ends a transition (klp_complete_transition): functions that are taken away
-// leave the handler's sight before it stops asking for states. funcs are those that are patched.
-// Context: klp_mutex held.
+// completeTransition ends a transition (klp_complete_transition): the handler stops seeing removed functions before
+// it stops checking states. funcs are the patched ones. Context: klp_mutex held.
 func (p *Patches) completeTransition(x kapi.Context, funcs []*fn) {
 	k, target := p.transition, p.target.Owned()
 	if target == unpatched {
@@ -165,14 +164,14 @@ func (p *Patches) completeTransition(x kapi.Context, funcs []*fn) {
 		p.synchronize(x)
 	}
 	x.Step("klp_complete_transition", 3)
-	for t := range p.states { // in one step: no handler looks any more
+	for t := range p.states { // in one step: no handler reads them any more
 		p.pending[t].Put(x, false)
 		p.states[t].Put(x, undefined)
 	}
 	x.Emit(smpev.LivePatch, k.number, smpev.LiveComplete, uint64(target-unpatched))
 	p.target.WriteOnce(x, undefined)
 	p.transition = nil
-	p.d.Switches.Tell(x) // who has been reversed waits, too
+	p.d.Switches.Tell(x) // the caller of a reversed transition waits, too
 }
 
 // synchronize waits until no CPU is in a handler that has begun before
@@ -184,7 +183,7 @@ func (p *Patches) synchronize(x kapi.Context) {
 // updatePatchState switches the task that goes to user mode (klp_update_patch_state).
 func (p *Patches) updatePatchState(x kapi.Context) {
 	t := x.Task()
-	if !p.pending[t].ReadOnce(x) { // exit_to_user_mode_loop asks for TIF_PATCH_PENDING
+	if !p.pending[t].ReadOnce(x) { // exit_to_user_mode_loop checks TIF_PATCH_PENDING
 		return
 	}
 	x.PreemptDisable()

@@ -14,7 +14,7 @@ type Deps struct {
 	Cells *kapi.Cells
 	Text  kapi.Text
 	CPUs  kapi.CPUs    // while a call is rewritten none comes or goes
-	Patch kapi.Batcher // how text is rewritten if Update is given no patcher
+	Patch kapi.Batcher // rewrites text if Update is given no patcher
 	_     struct{}
 }
 
@@ -33,7 +33,7 @@ func New(d Deps) *Calls {
 	return cs
 }
 
-// reset makes each call the one that a run begins with.
+// reset restores the target that a run begins with, for each call.
 func (cs *Calls) reset() {
 	for _, s := range cs.list {
 		s.target.Set(s.first)
@@ -50,12 +50,12 @@ func (cs *Calls) All() []*Call { return cs.list }
 // kernel does it.
 type Call struct {
 	of     *Calls
-	tramp  arch.Addr    // set at boot; 0: there is none
+	tramp  arch.Addr    // set at boot; 0: there is no trampoline
 	sites  []staticSite // set at boot
 	first  arch.Addr    // set at boot: the target a run begins with; 0: none
 	target kapi.Var[arch.Addr]
 	write  [1]kapi.Rewrite `state:"skip: follows from what its maker has read"` // owned by static_call_mutex
-	// owned by static_call_mutex: what is being written
+	// owned by static_call_mutex: the instruction being written
 	insn arch.Code `state:"skip: follows from what its maker has read"`
 }
 
@@ -71,9 +71,8 @@ type CallSite struct {
 	Tail bool // a jump, where the function ends with the call
 }
 
-// Add makes a static call, at boot. Its text says what target says:
-// calls and jumps of target, or nops and rets if target is 0. trampoline is a
-// jump to target, or a ret; 0 is none.
+// Add makes a static call, at boot. Its text agrees with target: calls and jumps to target, or nops and rets if
+// target is 0. trampoline is a jump to target, or a ret; 0: there is none.
 func (cs *Calls) Add(trampoline, target arch.Addr, sites ...CallSite) *Call {
 	s := &Call{of: cs, tramp: trampoline, first: target}
 	if len(cs.list) == 0 {
@@ -91,8 +90,7 @@ func (cs *Calls) Add(trampoline, target arch.Addr, sites ...CallSite) *Call {
 	return s
 }
 
-// Target returns the function that is called when a run begins, and the trampoline; either is 0
-// if there is none.
+// Target returns the function that is called when a run begins, and the trampoline; either is 0 if there is none.
 func (s *Call) Target() (first, trampoline arch.Addr) { return s.first, s.tramp }
 
 // Sites calls f with each place that calls.
@@ -114,7 +112,7 @@ func (s *Call) Images(target arch.Addr, f func(at arch.Addr, insn arch.Code)) {
 	}
 }
 
-// image is what stands at a place for a target. ok false: it is out of reach.
+// image is the instruction at a place for a target. ok is false if the target is out of reach.
 func (s *Call) image(at, target arch.Addr, tail bool) (insn arch.Code, ok bool) {
 	a := s.of.d.Text.Arch()
 	switch {
@@ -142,10 +140,9 @@ func (s *Call) Reaches(target arch.Addr) bool {
 	return ok
 }
 
-// Update makes target what is called; 0 is nothing. A CPU may be in the old
-// target when it returns. What stands in the text is written by the patcher p, nil
-// is Deps.Patch: a CPU that meets its breakpoint does what is being written. Context:
-// may sleep; takes cpu_hotplug_lock, static_call_mutex, text_mutex.
+// Update sets the target; 0 is nothing. A CPU may be in the old target when it returns. The text is written by the
+// patcher p, or Deps.Patch if nil: a CPU that hits its breakpoint executes the new instruction. Context: may sleep;
+// takes cpu_hotplug_lock, static_call_mutex, text_mutex.
 func (s *Call) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
 	s.of.d.CPUs.ReadLock(x)
 	s.of.mutex.Lock(x)

@@ -19,19 +19,19 @@ type Uprobes struct {
 	d         Deps      `state:"boot"` // set at boot
 	at, slot  arch.Addr // set at boot: of the probed instruction, and of its copy
 	stack     arch.Addr // set at boot: the stack pointer of user mode
-	any       bool      // set at boot: a task comes to a uprobe some time
+	any       bool      // set at boot: some task reaches a uprobe
 	tasks     []utask   // owned by the task of that number
 	begun     bool      // owned by the boot of a run
-	first     bool      // owned by the boot of a run: #DB is asked about already
-	has       [4]uint64 // set at boot: the tasks whose programs come to a uprobe (MMF_HAS_UPROBES)
-	Unasked   bool      // owned by the boot of a run: whether #BP comes from user mode isn't asked: a mutant
-	stepsAway bool      // owned by the boot of a run: nor is it of #DB
+	first     bool      // owned by the boot of a run: the handler for #DB is registered already
+	has       [4]uint64 // set at boot: the tasks whose programs reach a uprobe (MMF_HAS_UPROBES)
+	Unasked   bool      // owned by the boot of a run: #BP isn't checked for user mode: a mutant
+	stepsAway bool      // owned by the boot of a run: nor is #DB: a mutant
 }
 
-// A utask is what a task has to do with uprobes (struct uprobe_task).
+// A utask is a task's state for uprobes (struct uprobe_task).
 type utask struct {
 	state   state     // owned by the task
-	pending bool      // owned by the task: something is to be done on the way back to user mode (TIF_UPROBE)
+	pending bool      // owned by the task: there is work to do on the way back to user mode (TIF_UPROBE)
 	handler arch.Addr // owned by the task: the function that the uprobe's handler calls
 }
 
@@ -41,20 +41,20 @@ type state uint8
 const (
 	running  state = iota
 	sstep          // it steps a copy
-	sstepAck       // it has
+	sstepAck       // it has stepped it
 )
 
 // insnSize is how many bytes the probed instruction has.
 const insnSize = 3
 
-// Where user mode has its text, its slots and its stack: as the kernel lays out a program
-// that may be anywhere (ELF_ET_DYN_BASE, TASK_SIZE).
+// Where user mode has its text, its slots and its stack: as the kernel lays out a position-independent program
+// (ELF_ET_DYN_BASE, TASK_SIZE).
 var places = map[int][3]arch.Addr{
 	8: {0x5555_5555_5040, 0x7fff_ffff_e000, 0x7fff_ffff_d000},
 	4: {0x5655_5040, 0x7fff_e000, 0x7fff_d000},
 }
 
-// New returns a kernel's uprobes; no task comes to one yet.
+// New returns a kernel's uprobes; no task reaches one yet.
 func New(d Deps) *Uprobes {
 	p := places[d.Arch.Word]
 	u := &Uprobes{d: d, at: p[0], slot: p[1], stack: p[2]}
@@ -62,7 +62,7 @@ func New(d Deps) *Uprobes {
 	return u
 }
 
-// Add says, at boot, that the program of a task comes to a uprobe.
+// Add declares, at boot, that the program of a task reaches a uprobe.
 func (u *Uprobes) Add(t kapi.TaskID) {
 	u.any = true
 	u.has[t/64] |= 1 << (t % 64)
@@ -71,7 +71,7 @@ func (u *Uprobes) Add(t kapi.TaskID) {
 	}
 }
 
-// Any reports whether a task comes to a uprobe some time.
+// Any reports whether any task reaches a uprobe.
 func (u *Uprobes) Any() bool { return u.any }
 
 // Begin makes the uprobes ready, at the boot of a run: on the notifier chain after kprobes.
@@ -88,17 +88,16 @@ func (u *Uprobes) Begin() {
 	u.d.Traps.OnUser(u.notifyResume)
 }
 
-// First has uprobes asked about #DB before kprobes is, at the boot of a run, and not ask
-// whether it comes from user mode: a mutant.
+// First makes the chain ask uprobes about #DB before kprobes, at the boot of a run, without a check for user mode: a
+// mutant.
 func (u *Uprobes) First() {
 	if u.first, u.stepsAway = true, true; u.any {
 		u.d.Traps.OnDebug(u.onDebug)
 	}
 }
 
-// Hit has a task come to the breakpoint in user mode, go on until the instruction's copy is
-// stepped, and come back to the kernel. handler is the function that the uprobe's handler
-// calls. Context: a task's program.
+// Hit makes a task reach the breakpoint in user mode, continue until the instruction's copy is stepped, and return to
+// the kernel. The uprobe's handler calls the function handler. Context: a task's program.
 func (u *Uprobes) Hit(x kapi.Context, handler arch.Addr) {
 	u.tasks[x.Task()] = utask{handler: handler}
 	a := u.d.Arch
@@ -122,7 +121,7 @@ func (u *Uprobes) Hit(x kapi.Context, handler arch.Addr) {
 	x.Emit(smpev.Uprobe, uint64(u.at), what, uint64(regs.IP))
 }
 
-// onBreakpoint is asked whether a #BP is a uprobe's (arch_uprobe_exception_notify, DIE_INT3;
+// onBreakpoint decides whether a #BP is a uprobe's (arch_uprobe_exception_notify, DIE_INT3;
 // uprobe_pre_sstep_notifier). Context: interrupts off.
 func (u *Uprobes) onBreakpoint(x kapi.Context, _ *arch.Regs) (owner uint64) {
 	t := x.Task()
@@ -133,8 +132,8 @@ func (u *Uprobes) onBreakpoint(x kapi.Context, _ *arch.Regs) (owner uint64) {
 	return smpev.OwnerUprobe
 }
 
-// onDebug is asked whether a #DB is the end of a copy that user mode steps (DIE_DEBUG;
-// uprobe_post_sstep_notifier). Context: interrupts off.
+// onDebug decides whether a #DB is the end of a copy that user mode steps (DIE_DEBUG; uprobe_post_sstep_notifier).
+// Context: interrupts off.
 func (u *Uprobes) onDebug(x kapi.Context, _ *arch.Regs) (owner uint64) {
 	t := x.Task()
 	if !u.stepsAway && !u.d.Traps.FromUser(x) || u.has[t/64]>>(t%64)&1 == 0 || u.tasks[t].state != sstep {

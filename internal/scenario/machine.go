@@ -73,56 +73,56 @@ var Settings = slices.Concat([]*Setting{
 	{
 		Word: "preempt", Value: word(func(m *Machine) *Preempt { return &m.Preempt }, PreemptWords),
 		Says: "`\"none\"`; `\"voluntary\"`: `might_sleep` schedules as `cond_resched` does; `\"dynamic\"`: built " +
-			"with preemption, run as voluntary; `\"full\"`; `\"lazy\"`: a task that wants the CPU gets it at " +
-			"a timer tick. `cond_resched` schedules under the first two; under `\"dynamic\"` it preempts, " +
-			"which `quiesce = \"tasks\"` doesn't count; under the last two it does nothing. The build, the " +
-			"first two or the others, decides RCU's flavour and much of what an edition presets; the mode, " +
-			"who may switch tasks",
+			"with preemption, run as voluntary; `\"full\"`; `\"lazy\"`: a task that wants the CPU gets it at a " +
+			"timer tick. `cond_resched` schedules under the first two; under `\"dynamic\"` it preempts, which " +
+			"`quiesce = \"tasks\"` doesn't count; under the last two it does nothing. Whether the kernel is built " +
+			"with preemption decides RCU's flavour and much of what an edition presets; the mode decides when " +
+			"tasks switch",
 	},
 	{
 		Word: "fetch", Value: word(func(m *Machine) *fetch.Model { return &m.Fetch }, fetch.Names()),
-		Says: "what a CPU fetches of text that changes: the newest bytes; `\"stale\"`: old ones until it serialises; " +
-			"`\"mixing\"`: old and new in one instruction",
+		Says: "what a CPU fetches from text that changes: the newest bytes; `\"stale\"`: old ones until it " +
+			"serialises; `\"mixing\"`: old and new bytes in one instruction",
 	},
 	{
 		Word: "edition", Value: optional(word(func(m *Machine) *rules.Edition {
 			return &m.Edition
 		}, append([]string{""}, rules.EditionNames()...))),
-		Says: "presets all that follows as the kernels of one document have it: `\"2.6\"`, `\"4.15\"`, " +
-			"`\"5.14\"`, `\"6.5\"`, `\"6.9\"`, `\"documented\"`; `kpsim editions` prints the table. What is " +
-			"said beside it holds by itself",
+		Says: "presets everything below as in the kernels of one document: `\"2.6\"`, `\"4.15\"`, `\"5.14\"`, " +
+			"`\"6.5\"`, `\"6.9\"`, `\"documented\"`; `kpsim editions` prints the table. Settings given beside it " +
+			"take precedence",
 		OfKprobes: true,
 	},
 }, ofEditions(), []*Setting{
 	{
 		Word: "config", Value: Value{Kind: ValueBuild},
-		Says: "what `kpsim check --config` takes: some of `\"PREEMPTION,RETPOLINE,IBT,FTRACE\"`, or `\"none\"`, or " +
-			"`\"OPTPROBES=n\"`: sets `retpoline`, `ibt`, `ftrace` and `optprobes`, and without an edition " +
-			"`boost = \"prepare\"`; with PREEMPTION `preempt` is `\"dynamic\"` if nothing else is said. So one object is " +
-			"judged by one configuration",
+		Says: "the argument of `kpsim check --config`: some of `\"PREEMPTION,RETPOLINE,IBT,FTRACE\"`, or " +
+			"`\"none\"`, or `\"OPTPROBES=n\"`. It sets `retpoline`, `ibt`, `ftrace` and `optprobes`, and without " +
+			"an edition `boost = \"prepare\"`; with PREEMPTION `preempt` is `\"dynamic\"` by default. So one " +
+			"object is judged by one configuration",
 		OfKprobes: true,
 	},
 	{
 		Word: "profile", Value: Value{Kind: ValueBuild},
-		Says: "what `kpsim check --profile` takes, `\"k61\"` or `\"k612\"`: the edition of that recorded kernel " +
-			"and its `config`",
+		Says: "the argument of `kpsim check --profile`, `\"k61\"` or `\"k612\"`: the edition of that recorded " +
+			"kernel and its `config`",
 		OfKprobes: true,
 	},
 	{
 		Word: "arch", Value: word(func(m *Machine) *target.Processor { return &m.Arch }, target.Words),
-		Says: "what the kernel is built for; `\"i386\"`: functions are 32-bit code, with arguments in eax, edx " +
-			"and ecx, and per-CPU data at fs. It stands before functions and data",
+		Says: "what the kernel is built for; `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and " +
+			"ecx, and per-CPU data at fs. It must come before functions and data",
 	},
 	{
 		Word: "modules", Value: word(func(m *Machine) *Loading { return &m.Modules }, ModuleWords),
 		Says: "modules are loaded and unloaded; `\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no " +
-			"CONFIG_MODULES: what isn't there answers `ENOSYS`",
+			"CONFIG_MODULES. A missing call answers `ENOSYS`",
 	},
 	{
 		Word: "steps", Value: number(func(m *Machine) *int {
 			return &m.Steps
 		}, 0, MaxBudget, "0 is the default budget, %d the largest"),
-		Says: "budget of boundaries of one run; 0: the default",
+		Says: "how many boundaries one run may have; 0: the default",
 	},
 	{
 		Word: "engine", Value: Value{Kind: ValueWord, Words: Engines(), get: func(m *Machine) uint64 {
@@ -135,21 +135,21 @@ var Settings = slices.Concat([]*Setting{
 				m.Engine = ""
 			}
 		}},
-		Says: "the engine that puts the probes in. Another one than `\"kprobes\"` has none of the settings from " +
+		Says: "the engine that inserts the probes. Engines other than `\"kprobes\"` have none of the settings from " +
 			"`edition` to `profile` but `patch`",
 	},
 	{Word: "image", Value: Value{Kind: ValueName, name: func(m *Machine) *string { return &m.Image }}},
 	{
 		Word: "memory", Value: word(func(m *Machine) *smp.Ordering { return &m.Memory }, smp.Orderings()),
-		Says: "in what order other CPUs see a CPU's accesses to data: as they are made; `\"tso\"`: x86's, a CPU " +
-			"holds its stores for a while; `\"lkmm\"`: the kernel's memory model, of the kernel's and the " +
-			"engine's cells only. [The memory models](memory.md) says what each promises",
+		Says: "the order in which other CPUs see a CPU's accesses to data: as they are made; `\"tso\"`: x86's, " +
+			"where stores wait in a store buffer; `\"lkmm\"`: the kernel's memory model, only for the cells of the " +
+			"kernel and the engine. [The memory models](memory.md) says what each promises",
 		check: checker.memoryModel,
 	},
 	{
 		Word: "fred", Value: flag(func(m *Machine) *bool { return &m.FRED }),
-		Says: "CPUs return from traps and interrupts as FRED has it, by ERETS, which doesn't serialise as IRET " +
-			"does: what a CPU fetches may be old for longer. It shows where `fetch` isn't `\"coherent\"`",
+		Says: "CPUs return from traps and interrupts with FRED's ERETS, which doesn't serialise as IRET does: a " +
+			"CPU may fetch old bytes for longer. It makes a difference where `fetch` isn't `\"coherent\"`",
 		// The engine must synchronize CPUs after it has written a copy. A jump that is written after a
 		// copy later can't be synchronized. FRED doesn't exist for 32 bits.
 		Drawn: &DrawnSetting{Part: "returns", In: 12,
@@ -160,8 +160,8 @@ var Settings = slices.Concat([]*Setting{
 	},
 	{
 		Word: "late_int3", Value: flag(func(m *Machine) *bool { return &m.Late }),
-		Says: "the trap of a breakpoint may come late: between it and its handler a CPU takes IPIs and " +
-			"interrupts, as under an emulator. A breakpoint may be gone by then, with all syncs done",
+		Says: "the trap of a breakpoint may come late: before its handler runs, the CPU takes IPIs and interrupts, " +
+			"as under an emulator. By then the breakpoint may be gone, with all syncs done",
 		// The engine must check whether the breakpoint is still there. That doesn't help beside other
 		// patchers, whose breakpoints return at the same place.
 		Drawn: &DrawnSetting{Part: "late", In: 12,
@@ -170,27 +170,27 @@ var Settings = slices.Concat([]*Setting{
 	},
 	{
 		Word: "nohz", Value: flag(func(m *Machine) *bool { return &m.NoHZ }),
-		Says: "a CPU that idles, and has nothing to run, gets no timer tick: `timer(idle = True)` doesn't come " +
-			"there until a task wants the CPU",
+		Says: "an idle CPU with nothing to run gets no timer tick: `timer(idle = True)` fires there only when a " +
+			"task wants the CPU",
 		Drawn: &DrawnSetting{Part: "ticks", In: 12},
 	},
 	{ // not drawn: a drawn program may well keep a CPU for long
 		Word: "stall", Value: number(func(m *Machine) *int {
 			return &m.Stall
 		}, 0, MaxStall, "0 reports no grace period, %d cycles are the most"),
-		Says: "a grace period that has lasted so many cycles is reported at the next tick, as the kernel does " +
-			"after 21 s, and breaks `no-stall`; 0: none is. Of a CPU's cycles those count that it spends, " +
-			"and a grace period has lasted as long as the CPU with something to do that has spent the " +
-			"fewest. A tick is a `timer()`'s, which has to be there. There are no proofs of such a scenario: " +
-			"clocks are no part of a state",
+		Says: "a grace period that has lasted this many cycles is reported at the next tick, as the kernel does " +
+			"after 21 s, and breaks `no-stall`; 0: none is reported. A grace period's age is counted in cycles " +
+			"that CPUs spend: of the CPUs with something to do, by the one that has spent the fewest. Ticks come " +
+			"from a `timer()`, which the scenario must have. Such a scenario can't be proved: clocks are no part " +
+			"of a state",
 		check: checker.ticks,
 	},
 	{
 		Word: "offline", Value: Value{Kind: ValueCPUs,
 			get: func(m *Machine) uint64 { return m.Offline }, set: func(m *Machine, v uint64) { m.Offline = v }},
 		Says: "the CPUs that are offline when a run begins, as `[2]`, but never the first. A task on one of them " +
-			"begins when the CPU is online, so an operation `online(2)` has to be there. It has never been " +
-			"sent a sync",
+			"begins when the CPU comes online, so the scenario needs an operation `online(2)`. Such a CPU has " +
+			"never been sent a sync",
 		check: checker.absent,
 		Plainer: func(m *Machine) (list []Change) {
 			for set := m.Offline; set != 0; set &= set - 1 {

@@ -67,8 +67,8 @@ var (
 	SourceTimer = &SourceKind{
 		Word:   "timer",
 		Params: []SourceParam{SourceRun, SourceOpens, SourceIdle, SourceArgs},
-		Says: "a timer tick, whose handler calls `run`, with up to six numbers, `args = [3, 5]`; `opens`: it turns " +
-			"interrupts on before it ends; `idle`: it comes while the CPU has no task to run, too",
+		Says: "a timer tick, whose handler calls `run`, with up to six numbers, `args = [3, 5]`; `opens`: the " +
+			"handler turns interrupts on before it ends; `idle`: it also fires while the CPU has no task to run",
 		Machine: smp.TimerSource,
 		Plain:   true,
 	}
@@ -83,7 +83,7 @@ var (
 
 	SourcePreempt = &SourceKind{
 		Word:    "preempt",
-		Says:    "a reschedule interrupt: another task is to run. Have a second task on that CPU",
+		Says:    "a reschedule interrupt: another task is to run. It needs a second task on that CPU",
 		Kernel:  []string{"smp_send_reschedule", "resched_curr"},
 		Machine: smp.PreemptSource,
 		Idle:    preemptsNone,
@@ -103,14 +103,14 @@ func preemptsNone(s *Scenario, src *Source) string {
 		m.Unoptimize == era.UnoptimizePatcher
 	switch {
 	case m.Preempt < PreemptFull:
-		return fmt.Sprintf("never comes: with preempt = %q nobody is preempted; say preempt = \"full\", or leave "+
-			"it out", m.Preempt)
+		return fmt.Sprintf(`never fires: with preempt = %q no task is preempted; say preempt = "full", or leave it `+
+			"out", m.Preempt)
 	case tasks < 2 && src.CPU != 0 && !stops: // the kernel's own workers are on CPU 0
 		have := fmt.Sprintf("%d tasks", tasks)
 		if tasks == 1 {
 			have = "one task"
 		}
-		return fmt.Sprintf("preempts nobody: cpu%d has %s, and nobody to run instead; add a second one, "+
+		return fmt.Sprintf("preempts no task: cpu%d has %s, and no other to run instead; add a second one, "+
 			"task(cpu = %d, ops = [schedule()])", src.CPU, have, src.CPU)
 	}
 	return ""
@@ -126,7 +126,7 @@ var lacks = [...]struct {
 	SourceOpens: {func(s *Source) bool { return s.Opens }, "can't turn interrupts on; use timer(opens = True)"},
 	SourceIdle: {func(s *Source) bool {
 		return s.Idle
-	}, "finds nobody to preempt on an idle CPU; use timer(idle = True)"},
+	}, "finds no task to preempt on an idle CPU; use timer(idle = True)"},
 	SourceArgs: {func(*Source) bool { return false }, ""}, // Args belongs to run
 }
 

@@ -114,7 +114,7 @@ func StepWords() []string { return names(Steps, func(k **StepKind) string { retu
 
 // The variables are the steps.
 var (
-	StepCount = &StepKind{Word: "count", Says: "a hit is counted"}
+	StepCount = &StepKind{Word: "count", Says: "count a hit"}
 
 	StepSetReg = &StepKind{
 		Word:   "set_reg",
@@ -130,7 +130,7 @@ var (
 	StepSetIP = &StepKind{
 		Word:   "set_ip",
 		Params: []StepParam{{"address", StepAddress}},
-		Says:   "go on at `address`, a place in a function or a number",
+		Says:   "continue at `address`, a place in a function or a number",
 		Kernel: []string{"instruction_pointer_set", "regs_set_return_ip"},
 		Traits: StepMoves | StepReturns1,
 		do: func(r Running, _ kapi.Context, st *Step) bool {
@@ -150,8 +150,9 @@ var (
 	}
 
 	StepNonzero = &StepKind{
-		Word:   "nonzero",
-		Says:   "the handler returns 1. Of an `entry`: this call isn't followed; of a `fault`: it is handled",
+		Word: "nonzero",
+		Says: "the handler returns 1. From an `entry`: this call isn't followed; from a `fault`: the fault is " +
+			"handled",
 		Traits: StepReturns1,
 		do:     func(Running, kapi.Context, *Step) bool { return true },
 	}
@@ -159,7 +160,7 @@ var (
 	StepStore = &StepKind{
 		Word:   "store",
 		Params: []StepParam{{"d", StepData}, {"value", StepNumber}},
-		Says:   "the eight bytes of `value` are written to `d`, a place in data",
+		Says:   "write the eight bytes of `value` to `d`, a place in data",
 		Traits: StepWrites,
 		do: func(r Running, x kapi.Context, st *Step) bool {
 			x.Memory().Store(r.Data(st.Func, x.CPU())+arch.Addr(st.Off), privateWord, st.Value)
@@ -170,8 +171,8 @@ var (
 	StepSave = &StepKind{
 		Word:   "save",
 		Params: []StepParam{{"reg", StepReg}},
-		Says: "of a return probe with `data_size = 8`, or more: the saved register `reg` goes into the " +
-			"private data of the call",
+		Says: "for a return probe with `data_size` of at least 8: store the saved register `reg` in the private " +
+			"data of the call",
 		Of: hasPrivate,
 		do: func(r Running, _ kapi.Context, st *Step) bool {
 			binary.LittleEndian.PutUint64(r.Private, r.Regs.R[st.Reg])
@@ -182,7 +183,7 @@ var (
 	StepRestore = &StepKind{
 		Word:   "restore",
 		Params: []StepParam{{"reg", StepReg}},
-		Says:   "of such a return probe: `reg` is read back from there",
+		Says:   "for such a return probe: read `reg` back from there",
 		Of:     hasPrivate,
 		do: func(r Running, _ kapi.Context, st *Step) bool {
 			r.Regs.R[st.Reg] = binary.LittleEndian.Uint64(r.Private)
@@ -192,7 +193,7 @@ var (
 
 	StepSleep = &StepKind{
 		Word: "sleep",
-		Says: "gives up the CPU, which no handler may do. `register(k)`, `unregister(k)`, `enable(k)` and " +
+		Says: "give up the CPU, which no handler may do. `register(k)`, `unregister(k)`, `enable(k)` and " +
 			"`disable(k)` do so, too",
 		Kernel: []string{"msleep", "might_sleep", "usleep_range"},
 		Traits: StepRefused,

@@ -1,24 +1,21 @@
-// Package search is the map of what runs scenarios; the tests of more than one of its
-// packages are here.
+// Package search is the map of the packages that run scenarios; the tests of more than one of them are here.
 //
 //	rig            one run: machine, kernel, engine, programs, probes, monitors
-//	replay         a trace's run again; what each deviation is for; the nearest run that passes
-//	shrink         a violating run made small
+//	replay         repeats a trace's run; the purpose of each deviation; the nearest run that passes
+//	shrink         makes a violating run small
 //	explore        many runs: shards, merging, statistics, tournaments, self-checks
 //	results        result files of explorations
 //	proof          every schedule instead of some
-//	cause          which violations are taken for one
-//	fuzz           drawn programs, guided by what they show
+//	cause          which violations count as one
+//	fuzz           drawn programs, guided by their coverage
 //	mutantsearch   how soon each mutant is found
 //	blame          the choice by which a run was lost
 //	twoengines     a run on two engines, compared
-//	change         what a changed kernel does that the kernel as it is doesn't
+//	change         how a changed kernel differs from the unchanged one
 //	session        a run by hand
 //	parallel       jobs on all processors
-//	searchtest     what their tests share
 //
-// Read rig.Rig.Run first, then explore.Run. Each imports only what is above it here, and
-// parallel.
+// Read rig.Rig.Run first, then explore.Run. Each imports only packages above it here, and parallel.
 //
 // Its rule: parallelism is many rigs, one to a worker, never inside one.
 package search

@@ -68,7 +68,7 @@ type Unoptimize uint8
 
 // The ways to remove a jump.
 const (
-	UnoptimizeLikePatch  Unoptimize = iota // by a breakpoint if Patch is PatchBreakpoint, else as it was written
+	UnoptimizeLikePatch  Unoptimize = iota // by a breakpoint if Patch is PatchBreakpoint, otherwise as it was written
 	UnoptimizeBreakpoint                   // by a breakpoint and syncs, whatever Patch is (5.6 and later)
 	UnoptimizePatcher                      // as it was written
 )
@@ -98,8 +98,8 @@ type Settings struct {
 	Step        Step         // how the end of a copy is noticed
 	Boost       Boost        // how a copy gets the jump after it
 	Return      Return       // how return probes keep track of calls
-	// If set, the trampoline of ReturnGlobal is a nop with a probe on i386 as well as on x86-64
-	// (until 2.6.16); else on i386 it is code (spec 2.1).
+	// If set, the trampoline of ReturnGlobal is a nop with a probe on i386 as well as on x86-64 (until 2.6.16);
+	// otherwise on i386 it is code (spec 2.1).
 	OldTrampoline bool
 	MaxactiveAll  bool       // the default of maxactive doesn't depend on the build (6.1 and later)
 	DataMax       int        // the largest data_size in bytes; 0: unlimited (until 5.15)
@@ -109,16 +109,16 @@ type Settings struct {
 	Batches       bool       // arrays can be registered, probes disabled and enabled (2.6.30 and later)
 	Order         Order      // which locks the optimizer holds while it waits
 	Batch         int        // the most jumps that a run of the optimizer writes, and removes; 0: all
-	SaveSS        bool       // detours save a whole register image (5.10 and later), else one without ss
+	SaveSS        bool       // detours save a whole register image (5.10 and later), otherwise one without ss
 	DetourIRQsOff bool       // handlers of a detour run with interrupts off (until 4.14)
 	Unoptimize    Unoptimize // how a jump is removed
 	// The kernel synchronizes every CPU after writing a breakpoint (5.6 and later).
 	SyncArm    bool
 	SyncCopies bool // every CPU is synchronized after a copy was written (no kernel does)
-	// Every probe at an ftrace site declares that it may change the path (until 5.3); else only those
-	// with a post_handler do.
+	// Every probe at an ftrace site declares that it may change the path (until 5.3); otherwise only those with a
+	// post_handler do.
 	FtraceClaims bool
-	// A probe holds its module until it is unregistered (2.6); else only while it is being registered.
+	// A probe holds its module until it is unregistered (2.6); otherwise only while it is being registered.
 	ModuleRefs bool
 	Files      Files // the interface files
 

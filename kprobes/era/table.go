@@ -16,19 +16,21 @@ var Table = []Row{
 	}, "none", "sched", "rcu", "tasks", "stack-check"),
 		"none none sched/tasks rcu/tasks rcu/tasks rcu/tasks rcu",
 		"what the optimizer waits for before it writes a jump",
-		"what the optimizer waits for before it writes a jump: nothing; "+
-			"`\"sched\"`: every CPU schedules; `\"rcu\"`: a grace period; `\"tasks\"`: every task schedules voluntarily; `\"stack-check\"`: the machine is stopped, and nobody stands in the region, by what is on the stacks"),
+		"what the optimizer waits for before it writes a jump: nothing; `\"sched\"`: every CPU schedules; "+
+			"`\"rcu\"`: a grace period; `\"tasks\"`: every task schedules voluntarily; `\"stack-check\"`: the "+
+			"machine is stopped, and no stack shows a task inside the region"),
 	row("patch", enum(func(s *Settings) *Patch {
 		return &s.Patch
 	}, "breakpoint", "stop_machine", "naive", "naive-tail-first"),
 		"breakpoint breakpoint breakpoint breakpoint breakpoint breakpoint stop_machine",
 		"how a jump is written over live text",
-		"how a jump is written: int3 first; "+
-			"`\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; `\"naive-tail-first\"`. So are jump labels and static calls written; what ftrace does is always behind an int3"),
+		"how a jump is written: int3 first; `\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; "+
+			"`\"naive-tail-first\"`. It applies to jump labels and static calls, too; ftrace always writes an int3 "+
+			"first"),
 	row("removed_int3", flag(func(s *Settings) *bool { return &s.RemovedInt3 }),
 		"_ yes yes yes yes _ yes",
-		"a trap on a breakpoint that is gone is taken as one",
-		"a trap on a breakpoint that is gone is taken as one (kernels until 6.2)"),
+		"kprobes handles a trap whose breakpoint is gone",
+		"kprobes handles a trap whose breakpoint is gone (kernels until 6.2)"),
 	row("rules", list(func(s *Settings) *rules.Edition { return &s.Kernel.Edition },
 		[]rules.Edition{rules.Edition69, rules.Edition65, rules.Edition514, rules.Edition415, rules.Edition26},
 		newestFirst()...),
@@ -42,31 +44,34 @@ var Table = []Row{
 	row("step", enum(func(s *Settings) *Step { return &s.Step }, "int3", "debug"),
 		"int3 debug debug int3 int3 int3 int3",
 		"how the end of the copied instruction is noticed",
-		"how the end of a copied instruction is noticed: a breakpoint behind it; `\"debug\"`: the trap flag "+
-			"(until 5.12)"),
+		"how the end of a copied instruction is noticed: a breakpoint after it; `\"debug\"`: the trap flag (until "+
+			"5.12)"),
 	row("boost", enum(func(s *Settings) *Boost { return &s.Boost }, "never", "prepare", "stepped"),
 		"never never stepped prepare prepare prepare prepare",
-		"where the jump behind the copy comes from, built without preemption",
-		"where the jump behind a copy comes from that saves the step, built without preemption: "+
-			"`\"prepare\"`: written with the copy; `\"stepped\"`: when that has run once (until 5.12). In 2.6 i386 has the second"),
+		"when the jump after the copy is written, built without preemption",
+		"when the jump after a copy is written, which saves the step, built without preemption: `\"prepare\"`: "+
+			"with the copy; `\"stepped\"`: when the copy has run once (until 5.12). In 2.6 i386 has the second"),
 	row("returns", enum(func(s *Settings) *Return {
 		return &s.Return
 	}, "objpool", "rethook", "freelist", "hashed", "global"),
 		"objpool global hashed freelist rethook objpool rethook",
 		"how return probes keep track of calls",
-		"how return probes keep track of calls: a per-CPU array; "+
-			"`\"rethook\"`: a lock-free list; `\"freelist\"`: that, and a list a task; `\"hashed\"`: a table with a lock a bucket; `\"global\"`: with one lock, and a probe as the trampoline"),
+		"how return probes keep track of calls: a per-CPU array; `\"rethook\"`: a lock-free list; `\"freelist\"`: "+
+			"the same, and a list per task; `\"hashed\"`: a table with a lock per bucket; `\"global\"`: one table "+
+			"with one lock, and a probe as the trampoline"),
 	row("old_trampoline", flag(func(s *Settings) *bool { return &s.OldTrampoline }),
 		"_ _ _ _ _ _ _",
-		"whether on i386, too, a probe is the trampoline of return probes",
-		"with `returns = \"global\"` a probe is the trampoline on i386, too (until 2.6.16); it is code there "+
-			"otherwise"),
+		"whether a probe is the trampoline of return probes on i386, too",
+		"with `returns = \"global\"` a probe is the trampoline on i386, too (until 2.6.16); otherwise the "+
+			"trampoline there is code"),
 	row("maxactive", list(func(s *Settings) *bool {
 		return &s.MaxactiveAll
 	}, []bool{true, false}, "always", "preemption"),
 		"always preemption preemption preemption always always always",
-		"whether maxactive is by default max(10, 2 CPUs) always, or built with preemption, and else the CPUs",
-		"its default: max(10, 2 CPUs); `\"preemption\"`: built without preemption, the CPUs (until 6.0)"),
+		"whether maxactive defaults to max(10, 2 CPUs) always, or only with preemption, and otherwise to the "+
+			"number of CPUs",
+		"the default of `maxactive`: max(10, 2 CPUs); `\"preemption\"`: without preemption the number of CPUs "+
+			"(until 6.0)"),
 	row("data_max", list(func(s *Settings) *int { return &s.DataMax }, []int{0, dataMost}, "any", "4096"),
 		"any any any any 4096 4096 4096",
 		"the most bytes of private data that a return probe may have",
@@ -94,13 +99,13 @@ var Table = []Row{
 	row("order", enum(func(s *Settings) *Order { return &s.Order }, "text", "module", "step"),
 		"text step module text text text text",
 		"which locks the optimizer holds while it waits",
-		"which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; `\"module\"`: text_mutex "+
-			"a step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)"),
+		"which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; `\"module\"`: text_mutex, "+
+			"for each step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)"),
 	row("batch", list(func(s *Settings) *int { return &s.Batch }, []int{0, MostOptimized}, "all", "256"),
 		"all all all all all all 256",
-		"how many jumps a run of the optimizer writes, and takes away, at most",
-		"how many jumps a run of the optimizer writes, and takes away, at most; `\"256\"`: as long as "+
-			"text_poke_smp_batch wrote them"),
+		"the most jumps that one run of the optimizer writes or removes",
+		"the most jumps that one run of the optimizer writes or removes; `\"256\"`: as long as text_poke_smp_batch "+
+			"wrote them"),
 	row("save_ss", flag(func(s *Settings) *bool { return &s.SaveSS }),
 		"_ _ _ yes yes yes yes",
 		"whether detours save ss with the other registers",
@@ -114,16 +119,16 @@ var Table = []Row{
 	}, "as-patched", "breakpoint", "patcher"),
 		"as-patched patcher patcher breakpoint breakpoint breakpoint patcher",
 		"how a jump is taken away",
-		"how a jump is taken away: `\"breakpoint\"`: by one, and syncs (5.6 and later); `\"patcher\"`: as it was "+
-			"written; else the first if `patch` is `\"breakpoint\"`"),
+		"how a jump is removed: `\"breakpoint\"`: through a breakpoint, with syncs (5.6 and later); `\"patcher\"`: "+
+			"as it was written; by default the first if `patch` is `\"breakpoint\"`"),
 	row("sync_arm", flag(func(s *Settings) *bool { return &s.SyncArm }),
 		"yes yes yes yes yes yes yes",
-		"whether every CPU is synchronized after a breakpoint was written",
-		"every CPU is synchronized after a breakpoint was written; without it the kernels until 5.5"),
+		"whether every CPU is synchronized after a breakpoint is written",
+		"every CPU is synchronized after a breakpoint is written; kernels until 5.5 don't do that"),
 	row("sync_copies", flag(func(s *Settings) *bool { return &s.SyncCopies }),
 		"_ _ _ _ _ _ _",
-		"whether every CPU is synchronized after a slot or a detour was written",
-		"every CPU is synchronized after a slot or a detour was written: no kernel does so. With `fred = True` "+
+		"whether every CPU is synchronized after a slot or a detour is written",
+		"every CPU is synchronized after a slot or a detour is written; no kernel does so. With `fred = True` "+
 			"nothing else keeps a CPU from running what was there before"),
 	row("ftrace", flag(func(s *Settings) *bool { return &s.Kernel.Ftrace }),
 		"_ _ yes yes yes yes yes",
@@ -131,8 +136,8 @@ var Table = []Row{
 		"a probe at a function's fentry goes through ftrace"),
 	row("ftrace_modifies", flag(func(s *Settings) *bool { return &s.FtraceClaims }),
 		"_ _ yes _ _ _ _",
-		"whether every probe at a fentry says that it may change the path, or those with a post_handler",
-		"every such probe says that it may change the path, not only one with a post_handler (until 5.3)"),
+		"whether every probe at a fentry declares that it may change the path, or only those with a post_handler",
+		"every such probe declares that it may change the path, not only those with a post_handler (until 5.3)"),
 	row("module_refs", flag(func(s *Settings) *bool { return &s.ModuleRefs }),
 		"_ yes _ _ _ _ _",
 		"whether a probe holds its module until it is unregistered, or while it is being registered",
@@ -144,14 +149,14 @@ var Table = []Row{
 			"`\"first\"`: as in 2.6"),
 	row("int3_count", enum(func(s *Settings) *kapi.Counting { return &s.Counting }, "nmi", "twice", "once"),
 		"nmi once twice nmi nmi nmi nmi",
-		"what a breakpoint's handler counts in the preemption count: as an NMI, 2, or 1",
+		"how the handler of a breakpoint raises the preemption count: as an NMI, by 2, or by 1",
 		"what a breakpoint's handler finds in `__preempt_count`: as in an NMI's (5.8 and later); "+
 			"`\"twice\"`: preemption disabled twice, and once while an instruction is stepped (4.0 to 4.18); `\"once\"`: once"),
 	row("nmi_latch", flag(func(s *Settings) *bool { return &s.NMILatch }),
 		"yes _ yes yes yes yes yes",
-		"whether an NMI that comes in an NMI's handler waits for its end",
-		"an NMI that comes in an NMI's handler waits for its end (3.3 and later); without it the return from a "+
-			"breakpoint there lets the next one in"),
+		"whether an NMI that arrives during an NMI's handler waits for its end",
+		"an NMI that arrives during an NMI's handler waits for its end (3.3 and later); without this, the return "+
+			"from a breakpoint there lets the next one in"),
 	ofBuild("retpoline", flag(func(s *Settings) *bool { return &s.Kernel.Retpoline }),
 		"built with CONFIG_RETPOLINE",
 		"built with CONFIG_RETPOLINE: there are no jump tables, but jumps to thunks "+

@@ -37,7 +37,7 @@ const (
 const Prefixed Line = 1 << 16
 
 // formats holds the lines with the verbs of fmt. Recorded lines are those of
-// list_format.txt; older ones are as kernels of the time log them.
+// list_format.txt; older ones are those that kernels of the time log.
 var formats = [lineCount]string{
 	LineArmed:       "Kprobes globally enabled",
 	LineDisarmed:    "Kprobes globally disabled",

@@ -13,13 +13,13 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// All are the mutants. A new one goes beside those that break the same function.
+// All are the mutants. Put a new one beside those that break the same function.
 var All = slices.Concat(table, past, clients, equivalent, events, debuggers, fprobes, hotplugs, transitions, rollbacks,
 	uprobes)
 
 var table = []Mutant{
 	{Name: "no-quiesce", NeedsJump: true, Source: "R1, M01", Scenario: "safe-none", Property: "no-start-inside",
-		Also:  []string{"no-use-after-free"}, // the same wait stands between taking a jump away and freeing its detour
+		Also:  []string{"no-use-after-free"}, // the same wait comes between removing a jump and freeing its detour
 		Says:  "the optimizer doesn't wait before it writes a jump",
 		Apply: on(func(s *steps) { skip2(&s.Optimizer.Quiesce) })},
 	// On a kprobe point the first and the last of text_poke_bp's syncs change
@@ -39,10 +39,10 @@ var table = []Mutant{
 		Says:  "kprobes doesn't sync after writing the breakpoint",
 		Apply: SkipSync(kpev.SyncArm)},
 	{Name: "no-sync-disarm", Source: "R4, M04", Scenario: "no-sail-past", Property: "owned-breakpoint",
-		Says:  "kprobes doesn't sync after taking the breakpoint away",
+		Says:  "kprobes doesn't sync after removing the breakpoint",
 		Apply: SkipSync(kpev.SyncDisarm)},
 	{Name: "no-sync-unopt", NeedsJump: true, Source: "R3", Scenario: "torn-jump-bp", Property: "whole-instructions",
-		Says:  "kprobes doesn't sync between the breakpoint over a jump and the tail behind it",
+		Says:  "kprobes doesn't sync between writing a breakpoint over a jump and restoring the tail",
 		Apply: SkipSync(kpev.SyncUnopt1)},
 	{Name: "int3-after-tail", Source: "M15", Scenario: "jump-label-flip", Property: "whole-instructions",
 		Says: "text_poke_bp writes the tail before the breakpoint",
@@ -63,13 +63,13 @@ var table = []Mutant{
 		Property: "no-use-after-free",
 		Says:     "the optimizer frees detours before it waits",
 		Apply:    on(freeEarly)},
-	// On a breakpoint it changes nothing: handlers run with interrupts off there,
-	// so the disarm's own sync waits for them. It shows on a detour's handler.
+	// On a breakpoint it changes nothing: handlers run with interrupts off there, so the disarm's own sync waits for
+	// them. It shows in a detour's handler.
 	{Name: "no-grace", Source: "M38", Scenario: "safe-none", Property: "after-unregister",
 		Says:  "unregister doesn't wait for handlers that have found the probe",
 		Apply: on(func(s *steps) { skip2(&s.Register.Synchronize) })},
 	{Name: "no-restore", Source: "spec 6.7", Scenario: "no-sail-past", Property: "owned-breakpoint",
-		Also:  []string{"text-restored"}, // if no CPU traps on it when the probe is gone
+		Also:  []string{"text-restored"}, // if no CPU traps on it once the probe is gone
 		Says:  "disarm leaves the breakpoint in the text",
 		Apply: on(func(s *steps) { skip3(&s.Arm.RestoreOpcode) })},
 	{Name: "if-leak", Source: "M34's sibling", Scenario: "no-sail-past", Property: "transparent",
@@ -78,22 +78,21 @@ var table = []Mutant{
 		Apply: on(func(s *steps) { skip2(&s.Copy.RestoreFlags) })},
 	{Name: "jng-and", Source: "x86/kprobes: Fix JNG/JNLE emulation, 5.13 to 5.19", Scenario: "function-at-work",
 		Property: "right-result",
-		Also:     []string{"no-oops", "progress"}, // a loop that goes on where it should end
-		Says:     "an emulated jng jumps if ZF and SF != OF, where it should if one of them holds",
+		Also:     []string{"no-oops", "progress"}, // a loop that continues where it should end
+		Says:     "an emulated jng jumps if ZF and SF != OF hold, instead of if either does",
 		Apply:    emulated(jng)},
 	{Name: "call-five", Source: "x86/kprobes: fix incorrect return address, 5.13 to 6.6", Scenario: "emulated-calls",
 		Property: "no-start-inside",
-		Also:     []string{"right-result", "no-oops"}, // where an instruction starts there
-		Says: "an emulated call through a register returns to five bytes behind the call, which is two or " +
-			"three bytes long",
+		Also:     []string{"right-result", "no-oops"}, // if an instruction starts there
+		Says: "an emulated call through a register returns to five bytes after its beginning, but is two or three " +
+			"bytes long",
 		Apply: emulated(callsFive)},
 	{Name: "filter-emptied", Source: "__disarm_kprobe_ftrace, 5.4 and later", Scenario: "ftrace-emptied",
 		Property: "accounted",
-		Says: "the filter of a client of ftrace is emptied, which means all sites, while calls may still come to " +
-			"it",
-		Apply: on(func(s *steps) { skip2(&s.Gone.SyncFtrace) })},
+		Says:     "the filter of a client of ftrace is emptied, which means all sites, while calls may still reach it",
+		Apply:    on(func(s *steps) { skip2(&s.Gone.SyncFtrace) })},
 	{Name: "gone-posts", NeedsJump: true, Source: "kill_kprobe", Scenario: "gone-posts", Property: "no-start-inside",
-		Says: "a probe that is gone with its module has hits stepped for its post_handler, and doesn't keep " +
+		Says: "hits of a probe that is gone with its module are stepped for its post_handler, and it doesn't keep " +
 			"a jump away",
 		Apply: on(func(s *steps) { s.Hit.OwesPost = kprobes.AnyPost })},
 	{Name: "one-each", Source: "register_kprobe", Scenario: "handlers-at-work", Property: "answers",
@@ -106,7 +105,7 @@ var table = []Mutant{
 		Apply:    emulated(widenFlags)},
 	{Name: "loop-late", Source: "kprobe_emulate_loop, 5.13 and later", Scenario: "emulated", Property: "right-result",
 		Also:  []string{"progress"},
-		Says:  "an emulated loop asks whether its counter was zero before it is decremented",
+		Says:  "an emulated loop tests its counter before it is decremented",
 		Apply: emulated(lateLoop)},
 	{Name: "ret-keeps", Source: "int3_emulate_ret, 5.13 and later", Scenario: "emulated", Property: "right-result",
 		Says:  "an emulated ret leaves its operands on the stack",
@@ -120,8 +119,8 @@ var table = []Mutant{
 		Apply: func(w *Wiring) { w.Deps.Work = unkicked{w.Deps.Work} }},
 	{Name: "stack-regions", NeedsJump: true, Source: "kprobes.txt, footnote 4", Scenario: "stack-check-detour",
 		Property: "no-start-inside",
-		Says: "the look at all stacks knows of regions, as the documents tell it, and not of the detours " +
-			"that lead into them",
+		Says: "the scan of all stacks knows the regions, as the documents describe it, but not the detours that " +
+			"lead into them",
 		Apply: on(func(s *steps) { skip2(&s.Optimizer.DetourSpans) })},
 	{Name: "ignore-extable", Source: "spec 4.2, M55", Scenario: "page-fault-sleeps", Property: "no-start-inside",
 		Says:  "a function whose instructions may fault and sleep is optimized",
@@ -130,24 +129,25 @@ var table = []Mutant{
 		Says:  "kprobes takes the CPU-hotplug lock under text_mutex",
 		Apply: hotplugLast},
 	{Name: "hotplug-nested", Source: "R18, 2.6.38-rc", Scenario: "hotplug-stop", Property: "locks",
-		Says:  "stop_machine takes the CPU-hotplug lock that its caller has taken",
+		Says:  "stop_machine takes the CPU-hotplug lock that its caller holds",
 		Apply: func(w *Wiring) { w.Kernel.Stop.Reads = true }},
 	{Name: "online-stale", Source: "start_secondary without the reset before it", Scenario: "cpu-comes-back",
 		Property: "no-sail-past",
-		Says:     "a CPU that comes online goes on with what it fetched before it went",
+		Says:     "a CPU that comes online runs bytes that it fetched before it went offline",
 		Apply:    func(w *Wiring) { w.Kernel.Hotplug.Stale = true }},
 	{Name: "flush-locked", Source: "wait_for_kprobe_optimizer", Scenario: "safe-none", Property: "locks",
-		Says:  "who waits for the optimizer holds the mutex that it wants",
+		Says:  "a task that waits for the optimizer holds the mutex that the optimizer needs",
 		Apply: on(flushLocked)},
 	{Name: "grace-atomic", Source: "spec 1.13", Scenario: "safe-full", Property: "locks",
-		Says:  "grace periods are waited for with preemption off",
+		Says:  "the wait for a grace period runs with preemption off",
 		Apply: func(w *Wiring) { w.Deps.RCU = &heldRCU{w.Deps.RCU, false} }},
 	{Name: "grace-in-section", Source: "synchronize_rcu under rcu_read_lock", Scenario: "safe-full", Property: "locks",
-		Says:  "grace periods are waited for in a read-side section",
+		Says:  "the wait for a grace period is in a read-side section",
 		Apply: func(w *Wiring) { w.Deps.RCU = &heldRCU{w.Deps.RCU, true} }},
 	{Name: "open-spinlocks", Source: "K2's sibling", Scenario: "return-irq", Property: "locks",
-		Also:  []string{"handler-context"}, // interrupts are off in the handlers of such probes
-		Says:  "return probes take their locks with interrupts on, and handlers of interrupts return through them",
+		Also: []string{"handler-context"}, // interrupts are off in the handlers of such probes
+		Says: "return probes take their locks with interrupts on, although handlers of interrupts return through " +
+			"them",
 		Apply: func(w *Wiring) { w.Deps.Locks = openLocks{w.Deps.Locks} }},
 	{Name: "cancel-rcu", NeedsJump: true, Source: "__unregister_kprobe_bottom, 4.15 to 6.18", Scenario: "cancel-detour",
 		Property: "no-use-after-free",
@@ -157,7 +157,7 @@ var table = []Mutant{
 	{Name: "flag-early", NeedsJump: true, Source: "R5, M05; 2.6.38 to 5.5", Scenario: "flag-early",
 		Property: "no-start-inside",
 		Also:     []string{"whole-instructions"},
-		Says:     "the mark of a jump is taken away before the jump",
+		Says:     "the flag of a jump is cleared before the jump is removed",
 		Apply:    on(flagEarly)},
 	{Name: "boost-post", Source: "R45; 5.13 and later", Scenario: "boosted-post", Property: "post-called",
 		Says: "a post_handler that joins a boosted probe is never called",
@@ -166,11 +166,11 @@ var table = []Mutant{
 			s.Copy.Unboost = func(*engine, context, *aggr) error { return nil }
 		})},
 	{Name: "enable-lost", Source: "enable_kprobe, 2.6.30 and later", Scenario: "globally-off", Property: "no-sail-past",
-		Says:  "what is enabled while kprobes/enabled says 0 stays disabled",
+		Says:  "a probe enabled while kprobes/enabled is 0 stays disabled",
 		Apply: on(enableLost)},
 	{Name: "entry-ignored", Source: "spec 2.4", Scenario: "return-probes", Property: "accounted",
 		Also:  []string{"return-pairs"},
-		Says:  "a call is followed whatever its entry_handler says",
+		Says:  "a call is followed whatever its entry_handler returns",
 		Apply: on(entryIgnored)},
 	{Name: "disarm-trampoline", Source: "arch_trampoline_kprobe, 2.6.21 and later", Scenario: "trampoline-off",
 		Property: "no-oops",
@@ -179,39 +179,39 @@ var table = []Mutant{
 		Apply:    on(disarmTrampoline)},
 	{Name: "re-register", Source: "R54", Scenario: "return-probes", Property: "answers",
 		Also: []string{"instances", "accounted"},
-		Says: "what is registered already is registered once more",
+		Says: "a registered probe is registered again",
 		Apply: on(func(s *steps) {
 			s.Register.CheckKprobeRereg = func(*engine, context, *kprobe) error { return nil }
 			s.Ret.CheckKretprobeRereg = func(*kretprobe) error { return nil }
 		})},
 	{Name: "asked-unlocked", Source: "warn_kprobe_rereg", Scenario: "register-race", Property: "linearizable",
-		Says:  "whether a probe is registered already is asked before kprobe_mutex is taken to register it",
+		Says:  "the check that a probe isn't registered comes before kprobe_mutex is taken to register it",
 		Apply: on(reregUnlocked)},
 	{Name: "no-flush", Source: "K14, M47", Scenario: "return-exit", Property: "instances",
-		Says:  "a task that ends leaves its calls in flight behind",
+		Says:  "a task that ends leaves its calls in flight",
 		Apply: on(func(s *steps) { skip2(&s.Ret.FlushTask) })},
 	{Name: "objpool-last", Source: "6.7 to 6.18", Scenario: "return-nmi", Property: "instances",
 		Also: []string{"progress"},
-		Says: "a place in the array of free instances is published before it is filled, if an NMI comes " +
-			"between and gives one back, too",
+		Says: "an entry of the array of free instances is published before it is filled, if an NMI arrives in " +
+			"between and returns an instance, too",
 		Apply: on(objpoolLast)},
 	{Name: "lock-in-nmi", Source: "pre_handler_kretprobe, until 3.16", Scenario: "return-nmi-locked", Property: "locks",
 		Also:  []string{"progress"},
-		Says:  "a call in an NMI is followed, under a lock that the NMI may have interrupted the holder of",
+		Says:  "a call in an NMI is followed, under a lock whose holder the NMI may have interrupted",
 		Apply: on(func(s *steps) { s.Ret.InNMI = never(s.Ret.InNMI) })},
 	{Name: "holder-refs", Source: "K7; 5.11 to 5.17", Scenario: "return-storm", Property: "instances",
-		Says: "what the instances of a return probe belong to is freed with the last of them, though " +
-			"unregister still looks at it",
+		Says: "the holder of a return probe's instances is freed with the last of them, although unregister still " +
+			"reads it",
 		Apply: holderRefs},
 	{Name: "batch-dropped-early", Source: "R26, M20", Scenario: "batch-poke", Property: "owned-breakpoint",
-		Says: "a batch's table of breakpoints is taken back before the last sync",
+		Says: "a batch's table of breakpoints is withdrawn before the last sync",
 		Apply: func(w *Wiring) {
 			const syncHeads = 3 // the step before which it comes
 			w.Kernel.Poke.Steps = slices.Insert(slices.Clone(kernel.PokeSteps), syncHeads, (*kernel.TextPoke).TakeBack)
 		}},
 	{Name: "module-kept", Source: "kprobes_module_callback", Scenario: "module-unload", Property: "no-oops",
 		Also:  []string{"text-agrees"},
-		Says:  "kprobes isn't told that a module's text goes",
+		Says:  "kprobes isn't notified that a module's text goes",
 		Apply: moduleKept},
 	{Name: "gone-traced", Source: "kill_kprobe, until 6.1 (0cb2f1372baa, 0c76ef3f26d5)", Scenario: "module-traced",
 		Property: "text-agrees",
@@ -219,99 +219,98 @@ var table = []Mutant{
 		Apply:    on(goneTraced)},
 	{Name: "check-unlocked", Source: "check_kprobe_address_safe, 2.6.30 and later", Scenario: "module-init",
 		Property: "text-agrees",
-		Also:     []string{"no-oops"}, // who arms where there is no text
-		Says:     "whether init text may be probed is looked at before kprobe_mutex is taken",
+		Also:     []string{"no-oops"}, // by a task that arms where there is no text
+		Says:     "the check that init text may be probed comes before kprobe_mutex is taken",
 		Apply:    on(checkUnlocked)},
 	{Name: "handlers-closed", Source: "spec 1.10", Scenario: "globally-off", Property: "handler-context",
 		Says:  "handlers behind a detour run with interrupts off, as until 4.14",
 		Apply: func(w *Wiring) { w.Engine.DetourIRQsOff = true }},
 	{Name: "detour-post", NeedsJump: true, Source: "opt_pre_handler, 2.6.34 and later", Scenario: "detour-post",
 		Property: "post-called",
-		Says: "a detour runs the pre_handler of a probe that has joined with a post_handler meanwhile, which no " +
-			"detour runs",
+		Says: "a detour runs the pre_handler of a probe with a post_handler that has joined meanwhile, although no " +
+			"detour runs the latter",
 		Apply: on(func(s *steps) { s.Hit.DetourSkips = never(s.Hit.DetourSkips) })},
 	{Name: "mark-kept", NeedsJump: true, Source: "R5's reverse", Scenario: "optimization-off", Property: "text-agrees",
-		Says:  "the mark of a jump stays when the jump is taken away",
+		Says:  "the flag of a jump stays set when the jump is removed",
 		Apply: on(func(s *steps) { skip2(&s.Optimizer.ClearOptimized) })},
 	{Name: "list-bare", Source: "spec 7.1", Scenario: "switches", Property: "list-agrees",
-		Says: "kprobes/list leaves its tags out",
+		Says: "kprobes/list omits its tags",
 		Apply: on(func(s *steps) {
 			s.Files.ListedModule = func(string) string { return "" }
 			s.Files.ListedFlags = func(*engine, *aggr, *kprobe) kprobes.Flags { return 0 }
 		})},
 	{Name: "one-worker", Source: "R14, until 6.19", Scenario: "stack-check", Property: "progress",
-		Says:  "the optimizer's worker is that of all works, also of those that it waits for",
+		Says:  "the optimizer's worker runs all works, also those that it waits for",
 		Apply: func(w *Wiring) { w.Kernel.Work.Share() }},
 	{Name: "rcu-for-tasks", NeedsJump: true, Source: "R2, M02", Scenario: "safe-full", Property: "no-start-inside",
-		Also:  []string{"no-use-after-free"}, // the same wait stands between taking a jump away and freeing its detour
+		Also:  []string{"no-use-after-free"}, // the same wait comes between removing a jump and freeing its detour
 		Says:  "with preemption the optimizer waits for an RCU grace period instead of for all tasks",
 		Apply: func(w *Wiring) { w.Engine.Quiesce = kapi.QuiesceRCU }},
 	{Name: "tasks-without-grace", Source: "synchronize_rcu_tasks", Scenario: "idle-interrupted",
 		Property: "no-use-after-free",
-		Also:     []string{"no-start-inside"}, // the same wait stands before a jump is written
-		Says: "a wait for all tasks has no grace periods around it, which wait for who is no task: a handler on " +
-			"an idle CPU",
-		Apply: func(w *Wiring) { w.Kernel.RCU.Bare = true }},
+		Also:     []string{"no-start-inside"}, // the same wait comes before a jump is written
+		Says:     "a wait for all tasks has no grace periods around it, so it misses handlers on an idle CPU",
+		Apply:    func(w *Wiring) { w.Kernel.RCU.Bare = true }},
 	{Name: "labels-last", Source: "R17, M51; 2.6.37-rc", Scenario: "lock-orders", Property: "locks",
 		Says:  "to register a probe kprobes takes jump_label_mutex under text_mutex",
 		Apply: labelsLast},
 	{Name: "modules-last", Source: "R15, M51; until 5.2", Scenario: "lock-orders", Property: "locks",
 		Says: "ftrace takes module_mutex under text_mutex, which the optimizer takes under it",
 		Apply: func(w *Wiring) {
-			w.Engine.Order = era.OrderModule // of those days
+			w.Engine.Order = era.OrderModule // as in those kernels
 			w.Ftrace.TextRW = true
 		}},
 	{Name: "no-ref-wait", Source: "R28, R31", Scenario: "batch-beside-probe", Property: "no-oops",
-		Says:  "text_poke_bp uses a batch's table again while a handler may hold it",
+		Says:  "text_poke_bp reuses a batch's table while a handler may hold it",
 		Apply: func(w *Wiring) { w.Kernel.Poke.Steps = kernel.PokeSteps[:len(kernel.PokeSteps)-1] }},
 	{Name: "publish-late", Source: "M19", Scenario: "jump-label-flip", Property: "owned-breakpoint",
-		Says:  "text_poke_bp says what it writes when the breakpoint is there already",
+		Says:  "text_poke_bp publishes its write when the breakpoint is there already",
 		Apply: func(w *Wiring) { w.Deps.Patch = lateDesc{w.Kernel} }},
 	{Name: "unsorted-batch", Source: "R29, M21", Scenario: "batch-poke", Property: "owned-breakpoint",
-		Says: "a batch of text_poke_bp isn't cut where its addresses aren't in order, by which its " +
-			"breakpoints are looked up",
+		Says: "text_poke_bp doesn't split a batch whose addresses aren't in order, although breakpoints are found " +
+			"by binary search",
 		Apply: func(w *Wiring) {
 			w.Kernel.Poke.Shared = func(list []kapi.Rewrite) int { slices.Reverse(list); return len(list) }
 		}},
 	// Without a sync after the disarm: with one, no CPU looks so late.
 	{Name: "byte-first", Source: "R32, M22; until 2.6.33", Scenario: "no-sail-past", Property: "owned-breakpoint",
-		Says:  "whether a breakpoint is still there is looked at before it is looked up whose it is",
+		Says:  "the check that a breakpoint is still there comes before the look-up of its owner",
 		Apply: byteFirst},
 	{Name: "late-unowned", Source: "R33, M23; 8e791f7eba4c, 6.3", Scenario: "late-int3", Property: "owned-breakpoint",
-		Says:  "a breakpoint that is gone when its trap comes is nobody's",
+		Says:  "a breakpoint that is gone when its trap comes has no owner",
 		Apply: func(w *Wiring) { w.Engine.RemovedInt3 = false }},
 	{Name: "saved-armed", Source: "M25", Scenario: "no-sail-past", Property: "owned-breakpoint",
-		Also:  []string{"text-restored"}, // if no CPU traps on it when the probe is gone
+		Also:  []string{"text-restored"}, // if no CPU traps on it once the probe is gone
 		Says:  "the original byte is saved when the breakpoint is there already",
 		Apply: saveArmed},
 	{Name: "hidden-first", Source: "M37", Scenario: "no-sail-past", Property: "owned-breakpoint",
-		Says:  "a probe is taken out of the table before its breakpoint is taken out of the text",
+		Says:  "a probe is removed from the table before its breakpoint is removed from the text",
 		Apply: on(hideFirst)},
 	{Name: "swap-in-two", Source: "M39", Scenario: "boosted-post", Property: "accounted",
-		Says:  "when a probe joins others, or leaves them, a CPU that comes by meanwhile finds none",
+		Says:  "while a probe joins or leaves others, a CPU that hits the address finds no probe",
 		Apply: on(func(s *steps) { swapInTwo(&s.Register.PublishProbes) })},
 	{Name: "shared-no-grace", Source: "M40", Scenario: "ftrace-probe", Property: "after-unregister",
-		Says:  "unregister doesn't wait for handlers as long as other probes stay at the address",
+		Says:  "unregister doesn't wait for handlers if other probes stay at the address",
 		Apply: on(sharedNoGrace)},
 	{Name: "boost-preempt", Source: "R36b, M13", Scenario: "cancel-detour", Property: "no-use-after-free",
 		Says: "slots are boosted with preemption, too, and freed after an RCU grace period",
 		Apply: func(w *Wiring) {
-			w.Engine.Kernel.Optprobes = false // of those days; a detour is waited for longer
+			w.Engine.Kernel.Optprobes = false // as in those kernels; a detour is waited for longer
 			w.Engine.Boost = era.BoostPrepare
 			w.Steps().Copy.BoostEnabled = func(*engine) bool { return true }
 		}},
 	{Name: "fault-in-copy", Source: "spec 1.3", Scenario: "fault-in-copy", Property: "owned-breakpoint",
 		Also:  []string{"right-result", "no-oops"},
-		Says:  "an instruction that faults while it is stepped is taken for the copy, which no table knows",
+		Says:  "a fault of a stepped instruction is reported for the copy, which no table has",
 		Apply: on(func(s *steps) { skip2(&s.Copy.RewindIP) })},
 	{Name: "rip-kept", Source: "M35", Scenario: "handlers-at-work", Property: "copies",
-		Says:  "an instruction that is relative to itself is copied as it is",
+		Says:  "an instruction with relative operands is copied unchanged",
 		Apply: on(func(s *steps) { s.Copy.RunsAt = func(ap *aggr, _ arch.Addr) arch.Addr { return ap.Addr() } })},
 	{Name: "rip-of-buffer", Source: "M36", Scenario: "handlers-at-work", Property: "copies",
-		Says:  "an instruction that is relative to itself is relocated to where it was put together",
+		Says:  "an instruction with relative operands is relocated to the buffer where it was built",
 		Apply: on(func(s *steps) { s.Copy.RunsAt = func(_ *aggr, at arch.Addr) arch.Addr { return at + 152 } })},
 	{Name: "missed-by-point", Source: "R58, M41", Scenario: "handlers-at-work", Property: "accounted",
-		Says:  "a hit inside a handler is counted for the address, and not for its probes, where there are several",
+		Says:  "a hit inside a handler is counted for the address, and not for its probes, if there are several",
 		Apply: on(missedByPoint)},
 	{Name: "path-ignored", Source: "M42", Scenario: "handlers-at-work", Property: "right-result",
 		Also:  []string{"accounted"}, // the handler after it runs
@@ -322,39 +321,39 @@ var table = []Mutant{
 		Apply: on(detourDisabled)},
 	{Name: "detour-nested", NeedsJump: true, Source: "M44", Scenario: "handlers-at-work", Property: "transparent",
 		Also:  []string{"right-result"},
-		Says:  "a detour doesn't look whether its CPU is inside a handler",
+		Says:  "a detour doesn't check whether its CPU is inside a handler",
 		Apply: on(func(s *steps) { s.Hit.KprobeRunning = func(*engine, context) bool { return false } })},
 	{Name: "hook-first", Source: "K13, M45", Scenario: "return-probes", Property: "return-pairs",
 		Also:  []string{"no-oops"},
 		Says:  "a return address is replaced before there is an instance to keep it",
 		Apply: on(hookFirst)},
-	{Name: "ret-addr-kept", Source: "2.6: the real return address is for the first instance only",
+	{Name: "ret-addr-kept", Source: "2.6: only the first instance has the real return address",
 		Scenario: "return-siblings", Property: "return-pairs",
-		Says: "a return handler is told what its own instance has kept, the trampoline where another return " +
-			"probe was first",
+		Says: "a return handler gets its own instance's return address, which is the trampoline if another return " +
+			"probe came first",
 		Apply: on(func(s *steps) { skip3(&s.Ret.SetRetAddr) })},
 	{Name: "ret-addr-lost", Source: "spec 2.6", Scenario: "return-storm", Property: "return-pairs",
-		Says:  "a return handler is told that its call returns to the trampoline",
+		Says:  "a return handler gets the trampoline as the return address",
 		Apply: on(retAddrLost)},
 	{Name: "frame-unchecked", Source: "K4, M50; until 5.0", Scenario: "return-frameless", Property: "return-pairs",
-		Says:  "a return is taken for that of the newest call, whichever frame it is from",
+		Says:  "a return is taken for that of the newest call, from whichever frame",
 		Apply: on(func(s *steps) { s.Ret.SameFrame = always })},
 	{Name: "empty-late", Source: "K5; 2.6.27 to 3.2", Scenario: "return-frameless", Property: "instances",
-		Says:  "the list of what the end of a task has to free is emptied when it has been filled",
+		Says:  "the list of memory to free at the end of a task is emptied after it was filled",
 		Apply: on(func(s *steps) { skip2(&s.Ret.FreeFlushed) })},
 	{Name: "optimize-disarmed", NeedsJump: true, Source: "M52", Scenario: "switches", Property: "text-agrees",
 		Also:  []string{"all-off", "text-restored"},
-		Says:  "jumps are written while kprobes/enabled says 0",
+		Says:  "jumps are written while kprobes/enabled is 0",
 		Apply: on(func(s *steps) { s.Optimizer.AllDisarmed = never(s.Optimizer.AllDisarmed) })},
 	{Name: "arm-before-clear", Source: "M53", Scenario: "globally-off", Property: "no-sail-past",
-		Says:  "kprobes/enabled = 1 arms before it says that nothing is disarmed any more",
+		Says:  "kprobes/enabled = 1 arms before it clears the flag that all are disarmed",
 		Apply: on(armBeforeClear)},
 	{Name: "optimize-post", Source: "M54", Scenario: "detour-post", Property: "unoptimized",
 		Also:  []string{"post-called", "accounted"}, // if the jump is hit
-		Says:  "a probe with a post_handler becomes a jump, which runs none",
+		Says:  "a probe with a post_handler becomes a jump, which doesn't run it",
 		Apply: on(func(s *steps) { s.Optimizer.HasPostHandler = never(s.Optimizer.HasPostHandler) })},
 	{Name: "unscanned-jumps", Source: "spec 4.2, M55", Scenario: "unsafe-regions", Property: "no-start-inside",
-		Says:  "a region into which a jump of its function leads is optimized",
+		Says:  "a region is optimized although a jump of its function leads into it",
 		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked |= rules.CheckTargets }},
 	{Name: "unscanned-indirect", Source: "spec 4.2, M55", Scenario: "unsafe-regions", Property: "no-start-inside",
 		Says:  "a function with an indirect jump, which may lead anywhere in it, is optimized",
@@ -364,44 +363,45 @@ var table = []Mutant{
 		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked |= rules.CheckEnd }},
 	{Name: "reuse-disabled", Source: "reuse_unused_kprobe, 2.6.38 and later", Scenario: "reuse-disabled",
 		Property: "text-restored",
-		Says:     "a probe that is registered disabled where a jump is on its way out keeps it, for good",
+		Says:     "a probe that is registered disabled where a jump is being removed keeps it, for good",
 		Apply:    on(reuseDisabled)},
 	{Name: "disarm-lost", NeedsJump: true, Source: "disarm_kprobe, 2.6.38 and later", Scenario: "switches",
 		Property: "all-off",
-		Says:     "what is queued to lose its jump when kprobes/enabled is written 0 keeps its breakpoint",
+		Says:     "a probe that waits to lose its jump when 0 is written to kprobes/enabled keeps its breakpoint",
 		Apply: on(func(s *steps) {
 			s.Optimizer.FreedDisarmed = func(_ *engine, ap *aggr) bool { return !s.Arm.AggrEnabled(ap) }
 		})},
 	{Name: "saved-at-prepare", NeedsJump: true, Source: "arch_prepare_optimized_kprobe", Scenario: "neighbours",
 		Property: "no-start-inside",
 		Also:     []string{"text-restored", "owned-breakpoint"},
-		Says:     "the bytes under a jump are saved when its detour is made, with the breakpoints that lie there",
+		Says:     "the bytes under a jump are saved when its detour is made, including breakpoints there",
 		Apply:    savedAtPrepare},
 	{Name: "retry-lost", NeedsJump: true, Source: "R11; 2.6.38 to 6.19", Scenario: "neighbours",
 		Property: "optimized-again",
-		Says:     "a probe that was blocked by one which the optimizer disarms isn't tried again",
+		Says:     "a probe blocked by one that the optimizer disarms isn't tried again",
 		Apply:    on(func(s *steps) { skip3(&s.Optimizer.OptimizeBlockedLate) })},
 	{Name: "cancel-lost", NeedsJump: true, Source: "R6, M06; 5.6-rc", Scenario: "neighbours",
 		Property: "optimized-again",
-		Says:     "what is queued to lose its jump and is wanted again loses it all the same",
+		Says:     "a probe that waits to lose its jump, and is needed again, loses it all the same",
 		Apply:    on(func(s *steps) { skip3(&s.Optimizer.CancelUnoptimize) })},
 	{Name: "ftrace-by-post", Source: "R53; 6.1, 6.12", Scenario: "ftrace-probe", Property: "no-sail-past",
-		Says:  "a site is disarmed with the client that it would be armed with now, not the one that it was armed with",
+		Says: "a site is disarmed with the client that it would be armed with now, not the one that it was armed " +
+			"with",
 		Apply: on(ftraceByPost)},
 	{Name: "no-sync-unopt-2", NeedsJump: true, Source: "R3's sibling", Scenario: "torn-jump-bp",
 		Property: "whole-instructions",
-		Says:     "kprobes doesn't sync after the tail that it puts back behind a breakpoint",
+		Says:     "kprobes doesn't sync after restoring the tail behind a breakpoint",
 		Apply:    SkipSync(kpev.SyncUnopt2)},
 	{Name: "stop-early", Source: "multi_cpu_stop", Scenario: "stop-machine-alone", Property: "no-start-inside",
 		Also:  []string{"whole-instructions"},
-		Says:  "stop_machine runs its function before all CPUs are there",
+		Says:  "stop_machine runs its function before all CPUs have stopped",
 		Apply: func(w *Wiring) { w.Kernel.Stop.Early = true }},
 	{Name: "optimized-late", NeedsJump: true, Source: "KPROBE_FLAG_OPTIMIZED", Scenario: "safe-none",
 		Property: "no-start-inside",
-		Says:     "a probe is marked as optimized when the wait is over: until then its instruction is stepped",
+		Says:     "a probe is marked as optimized only when the wait is over: until then its instruction is stepped",
 		Apply:    on(optimizedLate)},
 	{Name: "never-again", NeedsJump: true, Source: "spec 4.8", Scenario: "neighbours", Property: "optimized-again",
-		Says:  "what another probe has blocked isn't optimized when that goes",
+		Says:  "probes blocked by another one aren't optimized when that one goes",
 		Apply: on(func(s *steps) { skip3(&s.Optimizer.OptimizeBlocked) })},
 	{Name: "jump-kept", NeedsJump: true, Source: "spec 6.6", Scenario: "unoptimized", Property: "unoptimized",
 		Says:  "the jump of an address whose probes are all disabled stays",
@@ -410,7 +410,7 @@ var table = []Mutant{
 		Says:  "each run of the optimizer waits twice as often as the last",
 		Apply: on(backOff)},
 	{Name: "grace-idle", Source: "synchronize_rcu", Scenario: "under-load", Property: "returns",
-		Says:  "a grace period waits until each CPU has had nothing to do",
+		Says:  "a grace period waits until each CPU has been idle",
 		Apply: func(w *Wiring) { w.Kernel.RCU.Idlers = true }},
 	{Name: "arm-over", NeedsJump: true, Source: "spec 4.8", Scenario: "neighbours", Property: "text-agrees",
 		Says:  "a breakpoint is written into a region while its jump is there",
@@ -425,11 +425,11 @@ var table = []Mutant{
 	{Name: "jump-hidden", NeedsJump: true, Source: "get_optimized_kprobe, 2.6.34 to 7.2", Scenario: "hidden-jump",
 		Property: "text-agrees",
 		Also:     []string{"whole-instructions"}, // a CPU runs the jump with the breakpoint in it
-		Says: "a breakpoint is written into a region while its jump is there, if another probe, disabled, " +
-			"stands between the two",
+		Says: "a breakpoint is written into a region while its jump is there, if a disabled probe stands between " +
+			"the two",
 		Apply: on(jumpHidden)},
 	{Name: "slot-before-grace", Source: "M12", Scenario: "slot-before-grace", Property: "no-use-after-free",
-		Says: "unregister frees the copy of an instruction before it waits for who may step it, and CPUs " +
+		Says: "unregister frees the copy of an instruction before it waits for tasks that may step it, and CPUs " +
 			"aren't synchronized",
 		Apply: func(w *Wiring) {
 			freeFirst(w.Steps())
@@ -439,8 +439,8 @@ var table = []Mutant{
 		Says:  "kprobes doesn't take text_mutex",
 		Apply: func(w *Wiring) { w.Deps.Text = lockless{w.Deps.Text} }},
 	{Name: "post-by-list", Source: "aggr_post_handler", Scenario: "post-leaves", Property: "post-called",
-		Says: "a probe that is unregistered where others stay isn't asked any more when an instruction whose " +
-			"pre_handler it ran has been executed",
+		Says: "a probe that is unregistered while others stay misses the post_handler of an instruction whose " +
+			"pre_handler it ran",
 		Apply: on(postByList)},
 	{Name: "post-skipped", Source: "spec 1.3", Scenario: "boosted-post", Property: "post-called",
 		Says:  "a breakpoint runs no post_handler",
@@ -452,37 +452,37 @@ var table = []Mutant{
 		Says:  "a return probe leaves the return address on the stack",
 		Apply: on(func(s *steps) { skip3(&s.Ret.ReplaceReturn) })},
 	{Name: "leave-tf", Source: "R41, M34; until 4.6", Scenario: "fault-in-copy", Property: "owned-breakpoint",
-		Says:  "an instruction that faults while it is stepped goes on being stepped",
+		Says:  "an instruction that faults while it is stepped continues to be stepped",
 		Apply: on(func(s *steps) { skip1(&s.Copy.ClearTF) })},
 	{Name: "entry-returns", Source: "spec 2.11", Scenario: "return-probes", Property: "no-oops",
-		Says:  "the handler of a return probe's breakpoint says that it has changed the path",
+		Says:  "the handler of a return probe's breakpoint claims that it has changed the path",
 		Apply: on(entryReturns)},
 	{Name: "no-regs-copy", Source: "spec 3.1", Scenario: "return-global", Property: "transparent",
-		Says:  "a jprobe doesn't keep the registers that its function was called with",
+		Says:  "a jprobe doesn't save the registers that its function was called with",
 		Apply: on(func(s *steps) { s.Jprobe.JprobeRegs = jprobeKeepsIP })},
 	{Name: "no-break", Source: "spec 3.3", Scenario: "return-global", Property: "owned-breakpoint",
-		Says: "the breakpoint of jprobe_return is nobody's",
+		Says: "the breakpoint of jprobe_return has no owner",
 		Apply: on(func(s *steps) {
 			s.Jprobe.LongjmpBreakHandler = func(*engine, context, arch.Addr, *regs) bool { return false }
 		})},
 	{Name: "boost-any", Source: "spec 8.5", Scenario: "boost-room", Property: "answers",
-		Says:  "a jump back is put behind the copy of whatever instruction, also of one that leaves no room for it",
+		Says:  "a jump back is written after the copy of any instruction, even one that leaves no room for it",
 		Apply: on(func(s *steps) { s.Copy.CanBoost = func(*engine, *aggr) bool { return true } })},
 	{Name: "copy-regs", Source: "spec 1.7", Scenario: "handlers-at-work", Property: "no-start-inside",
-		Says:  "handlers are given a copy of the registers, and what they change is lost",
+		Says:  "handlers get a copy of the registers, and their changes are lost",
 		Apply: on(copyRegs)},
 	{Name: "arm-disabled", Source: "spec 6.3", Scenario: "switches", Property: "accounted",
-		Says:  "what is registered disabled is enabled all the same",
+		Says:  "a probe registered disabled is enabled all the same",
 		Apply: on(func(s *steps) { s.Register.InitFlags = func(*engine, *kprobe) kprobes.Flags { return 0 } })},
 	{Name: "run-disabled", Source: "spec 1.8", Scenario: "stack-check-detour", Property: "accounted",
 		Says:  "a breakpoint runs handlers of disabled probes",
 		Apply: on(runDisabled)},
 	{Name: "toggle-any", Source: "spec 6.6", Scenario: "switches", Property: "answers",
 		Also:  []string{"no-sail-past"},
-		Says:  "what isn't registered can be disabled and enabled",
+		Says:  "an unregistered probe can be disabled and enabled",
 		Apply: on(toggleAny)},
 	{Name: "arm-disarmed", Source: "spec 7.2", Scenario: "globally-off", Property: "all-off",
-		Says:  "probes are armed while kprobes/enabled says 0",
+		Says:  "probes are armed while kprobes/enabled is 0",
 		Apply: on(func(s *steps) { s.Arm.ArmKprobe = s.Arm.ArmKprobeNow })},
 	{Name: "detour-stops", NeedsJump: true, Source: "spec 4.10", Scenario: "detour-post", Property: "post-called",
 		Also:  []string{"accounted"},
@@ -493,17 +493,17 @@ var table = []Mutant{
 		Says:  "a module isn't held while a probe is registered in it",
 		Apply: noModuleRef},
 	{Name: "missed-free", Source: "objpool_pop", Scenario: "return-rings", Property: "instances",
-		Says:  "a call that finds no free instance in its CPU's own array doesn't look into those of others",
+		Says:  "a call that finds no free instance in its own CPU's array doesn't search the others",
 		Apply: on(ownRing)},
 	{Name: "one-less", Source: "spec 2.2", Scenario: "return-storm", Property: "instances",
-		Says:  "a return probe has one instance less than it says",
+		Says:  "a return probe has one instance less than requested",
 		Apply: on(oneLess)},
 	{Name: "call-kept", Source: "rethook_trampoline_handler", Scenario: "return-siblings", Property: "instances",
 		Also:  []string{"return-pairs", "no-oops"},
-		Says:  "a call that has returned stays in the list of its task's calls in flight",
+		Says:  "a call that has returned stays in its task's list of calls in flight",
 		Apply: on(func(s *steps) { skip3(&s.Ret.LeaveCalls); skip3(&s.Ret.LeaveBucket) })},
 	{Name: "holder-kept", Source: "rethook_free", Scenario: "return-probes", Property: "instances",
-		Says:  "what the instances of a return probe belong to is counted once too often, and never freed",
+		Says:  "the holder of a return probe's instances has one reference too many, and is never freed",
 		Apply: on(func(s *steps) { s.Ret.HolderOwnRefs = func() int { return 2 } })},
 	{Name: "preempt-kept", NeedsJump: true, Source: "optimized_callback", Scenario: "globally-off",
 		Property: "balanced",
@@ -516,35 +516,34 @@ var table = []Mutant{
 		Says:  "the module in which a probe was registered is held for good",
 		Apply: moduleHeld},
 	{Name: "disabled-dropped", Source: "register_aggr_kprobe", Scenario: "reuse-disabled", Property: "list-agrees",
-		Says: "a probe that is registered disabled where a point is there already isn't added to it, and " +
-			"register answers 0",
+		Says:  "a probe registered disabled where a point exists already isn't added to it, and register answers 0",
 		Apply: on(disabledDropped)},
 	{Name: "note-unlocked", Source: "the owner of a field", Scenario: "no-sail-past", Property: "locks",
-		Says:  "a hit is noted in what kprobe_mutex owns, and who is hit doesn't hold that",
+		Says:  "a hit is recorded in state under kprobe_mutex, which the CPU doesn't hold",
 		Apply: on(noteUnlocked)},
 }
 
-// equivalent are those that no property can notice.
+// equivalent are the mutants that no property can notice.
 var equivalent = []Mutant{
 	{Name: "kick-unlocked", Source: "R7, M07; 2.6.38 to 5.7", Scenario: "neighbours", Property: "optimized-again",
-		Says: "the optimizer looks whether there is more to do, and starts again, when it has let " +
-			"kprobe_mutex go",
+		Says: "the optimizer checks whether there is more to do, and starts again, after it has released " +
+			"kprobe_mutex",
 		Apply: on(kickUnlocked),
-		Equivalent: &Equivalent{Proof: "Whoever puts a point on a list holds the mutex, and starts the work " +
-			"himself before he lets it go; a work that runs is no longer pending, so that it runs again. So " +
-			"what comes to a list after the mutex is free is seen to, whatever the look says. What a batch has " +
-			"left is on a list until the look, or somebody with the mutex has taken it off and nothing is left " +
-			"to do. A start too many finds empty lists."}},
+		Equivalent: &Equivalent{Proof: "A task that puts a point on a list holds the mutex, and starts the work " +
+			"before it releases the mutex; a running work is no longer pending, so it runs again. So a point " +
+			"queued after the mutex is free is handled, whatever the check finds. Points that a batch has left are " +
+			"on a list until the check, unless a task with the mutex has removed them, and then nothing is left to " +
+			"do. An unneeded start finds empty lists."}},
 	{Name: "no-sync-1-at-probe", Source: "M16", Scenario: "jump-once", Property: "whole-instructions",
-		Says:  "text_poke_bp doesn't sync after the breakpoint, where kprobes' own has stood before",
+		Says:  "text_poke_bp doesn't sync after the breakpoint, where kprobes' own breakpoint has been before",
 		Apply: SkipSync(smpev.SyncPoke1),
 		Equivalent: &Equivalent{Certificate: true,
-			Proof: "The breakpoint has stood there since the probe was armed, and was synced then: the first " +
-				"store changes nothing."}},
+			Proof: "The breakpoint has been there since the probe was armed, and was synced then: the first store " +
+				"changes nothing."}},
 	{Name: "no-sync-3-at-probe", Source: "M18", Scenario: "jump-once", Property: "owned-breakpoint",
 		Says:  "text_poke_bp doesn't sync after the head of a probe's jump",
 		Apply: SkipSync(smpev.SyncPoke3),
 		Equivalent: &Equivalent{Certificate: true,
-			Proof: "Who still sees the breakpoint traps, and the probe owns that: it sends the CPU by the " +
-				"detour as the jump would. The tail was synced before."}},
+			Proof: "A CPU that still sees the breakpoint traps, and the probe owns the trap: it sends the CPU " +
+				"through the detour as the jump would. The tail was synced before."}},
 }

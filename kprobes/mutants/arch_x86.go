@@ -42,7 +42,7 @@ func callsFive(ap *aggr, r *regs, m arch.Memory, _ *regs) {
 func widenFlags(ap *aggr, r *regs, m arch.Memory, before *regs) {
 	sp := x86.SP(before)
 	word := arch.Addr(8)
-	if sp>>32 == 0 { // of i386
+	if sp>>32 == 0 { // i386
 		word = 4
 	}
 	switch {
@@ -54,11 +54,11 @@ func widenFlags(ap *aggr, r *regs, m arch.Memory, before *regs) {
 	}
 }
 
-// lateLoop has an emulated loop ask the counter before it is decremented (E0 to E2; SDM vol.
-// 2, "LOOP": afterwards).
+// lateLoop makes an emulated loop test the counter before it is decremented (E0 to E2; SDM vol. 2, "LOOP":
+// afterwards).
 func lateLoop(ap *aggr, r *regs, _ arch.Memory, before *regs) {
 	in := ap.Insn()
-	on := true // what it asks beside the counter
+	on := true // the condition besides the counter
 	switch in.Opcode() {
 	case 0xe0:
 		on = before.Flags&x86.ZF == 0
@@ -77,8 +77,7 @@ func lateLoop(ap *aggr, r *regs, _ arch.Memory, before *regs) {
 	}
 }
 
-// retKeeps has an emulated ret with an operand leave on the stack what it should take off
-// (C2; SDM vol. 2, "RET").
+// retKeeps makes an emulated ret with an operand leave its arguments on the stack (C2; SDM vol. 2, "RET").
 func retKeeps(ap *aggr, r *regs, _ arch.Memory, before *regs) {
 	if ap.Insn().Opcode() == 0xc2 {
 		r.R[x86.RSP] = before.R[x86.RSP] + 8

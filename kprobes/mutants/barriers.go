@@ -11,10 +11,9 @@ import (
 // barrierPrefix begins the names of the mutants of Barriers.
 const barrierPrefix = "drop-"
 
-// Barriers returns a mutant for each place that keeps an order (kapi.Places): its accesses
-// and fences order nothing. They aren't among All, and no property has to notice one: under
-// memory "sc" every access is in order and none matters, under "tso" those that x86 needs no
-// instruction for don't.
+// Barriers returns a mutant for each place that keeps an order (kapi.Places): its accesses and fences order nothing.
+// They aren't in All, and no property has to notice one: under memory "sc" every access is in order and none matters,
+// under "tso" those for which x86 needs no instruction don't.
 func Barriers() []Mutant {
 	var all []Mutant
 	for i := range kapi.Places() {
@@ -37,8 +36,8 @@ func dropping(b kapi.Barrier) Mutant {
 	}
 }
 
-// BarrierName returns the name of the mutant that leaves a place's order out, made of the
-// place's own: text_poke: publish is drop-text-poke-publish.
+// BarrierName returns the name of the mutant that removes a place's order, made from the place's name:
+// drop-text-poke-publish for text_poke: publish.
 func BarrierName(p *kapi.Place) string {
 	words := strings.FieldsFunc(strings.ToLower(p.Name), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
@@ -46,7 +45,7 @@ func BarrierName(p *kapi.Place) string {
 	return barrierPrefix + strings.Join(words, "-")
 }
 
-// barrier returns the mutant of Barriers, or of those that lack a check, of that name.
+// barrier returns the mutant of that name from Barriers or Unchecked.
 func barrier(name string) (*Mutant, bool) {
 	all := Unchecked
 	if strings.HasPrefix(name, barrierPrefix) {

@@ -5,13 +5,12 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// debuggers are mutants of a debugger's breakpoints, and of what kprobes asks about them.
+// debuggers are mutants of a debugger's breakpoints, and of kprobes' checks for them.
 var debuggers = []Mutant{
 	{Name: "debugger-forgets", Source: "kgdb_skipexception", Scenario: "debugger-comes-and-goes",
 		Property: "owned-breakpoint",
-		Says: "a debugger doesn't know of a breakpoint any more that it has cleared: a trap on it that comes " +
-			"late has no owner",
-		Apply: func(w *Wiring) { w.Debugger.Forgets = true }},
+		Says:     "a debugger forgets a breakpoint that it has cleared: a late trap on it has no owner",
+		Apply:    func(w *Wiring) { w.Debugger.Forgets = true }},
 	{Name: "int3-copied", Source: "__copy_instruction: another subsystem puts a breakpoint",
 		Scenario: "debugger-comes-and-goes", Property: "owned-breakpoint",
 		Also:  []string{"text-agrees", "no-sail-past"},
@@ -20,16 +19,16 @@ var debuggers = []Mutant{
 	{Name: "debugger-unasked", Source: "can_probe: kgdb_has_hit_break, 6.2", Scenario: "debugger-refuses-probe",
 		Property: "whole-instructions",
 		Also:     []string{"right-result"},
-		Says:     "an int3 in a function is taken for padding, and the instruction after it for what it seems to be",
+		Says:     "an int3 in a function is taken for padding, and the next byte for the beginning of an instruction",
 		Apply:    func(w *Wiring) { w.Deps.Debugger = nil }},
 }
 
-// uprobes are mutants of what kprobes and uprobes ask about traps of user mode.
+// uprobes are mutants of how kprobes and uprobes check traps of user mode.
 var uprobes = []Mutant{
 	{Name: "user-trap-unasked", Source: "2326c77017c7, until 2.6.16", Scenario: "uprobe-beside-probe",
 		Property: "no-oops",
-		Says: "kprobes doesn't ask whether a breakpoint is hit in user mode, and reads user memory to see if it " +
-			"is there yet, which SMAP forbids",
+		Says: "kprobes doesn't check for user mode at a breakpoint, and reads user memory to see if it is still " +
+			"there, which SMAP forbids",
 		Apply: func(w *Wiring) {
 			s := w.Steps()
 			ask := s.Hit.UserMode
@@ -44,11 +43,10 @@ var uprobes = []Mutant{
 	{Name: "uprobe-unasked", Source: "arch_uprobe_exception_notify, 3.5", Scenario: "uprobe-debugger",
 		Property: "owned-breakpoint",
 		Also:     []string{"whole-instructions"},
-		Says:     "uprobes doesn't ask whether a breakpoint is hit in user mode, and takes a debugger's in the kernel",
+		Says:     "uprobes doesn't check for user mode at a breakpoint, and claims a debugger's in the kernel",
 		Apply:    func(w *Wiring) { w.Uprobes.Unasked = true }},
 	{Name: "uprobe-step-first", Source: "arch_uprobe_exception_notify; the priorities of uprobe_exception_nb " +
 		"and kprobe_exceptions_nb", Scenario: "uprobe-step", Property: "owned-breakpoint",
-		Says: "uprobes is asked about the trap of a step before kprobes is, and doesn't ask whether it comes " +
-			"from user mode",
+		Says:  "uprobes is asked about the trap of a step before kprobes is, and doesn't check for user mode",
 		Apply: func(w *Wiring) { w.Uprobes.First() }},
 }

@@ -9,29 +9,28 @@ import (
 	"sync"
 )
 
-// A Fix is a row of history.tsv: a fault that kernels had, from the release that
-// brought it to the one that mended it.
+// A Fix is a row of history.tsv: a fault that kernels had, from the release that introduced it to the one that fixed
+// it.
 //
-// Introduced is from the commit that the fix names, or from the source of the releases
-// around it; where neither was at hand it is the first release that had the code.
-// A row may have no commit: either the fault isn't mended, or the id couldn't be looked
-// up. Sources says where those that are given were found.
+// Introduced is from the commit that the fix names, or from the source of the releases around it; where neither was
+// available it is the first release that had the code. A row has no commit if the fault isn't fixed, or if the id
+// couldn't be looked up. Sources says where the given ones were found.
 type Fix struct {
 	Commit     string // 12 hexadecimal digits, or ""
 	Introduced Release
 	Fixed      Release // Never: not as far as we know; equal to Introduced: it was in release candidates only
 	Area       string  // one of Areas
 	Kind       string  // one of Kinds
-	Seen       string  // one of the words of Sources: where commit and fault were looked up
+	Seen       string  // a word of Sources: where commit and fault were looked up
 	Back       []Back  // at least one
-	Says       string  // what goes wrong
+	Says       string  // the effect of the fault
 }
 
 // In reports whether a release had the fault.
 func (f *Fix) In(r Release) bool { return f.Introduced <= r && r < f.Fixed }
 
-// Releases says in which the fault was: "until 5.5" if kprobes had it from the start,
-// "5.13 to 5.19", "6.7 and later", "5.6-rc".
+// Releases names the releases with the fault: "until 5.5" if kprobes had it from the start, "5.13 to 5.19", "6.7 and
+// later", "5.6-rc".
 func (f *Fix) Releases() string {
 	switch {
 	case f.Introduced == f.Fixed:
@@ -51,7 +50,7 @@ type Release uint32
 
 const (
 	First Release = 2<<20 | 6<<10 | 9 // had the first kprobes
-	Never Release = math.MaxUint32    // hasn't come yet
+	Never Release = math.MaxUint32    // not released yet
 )
 
 // lastMinor are the last releases of the major versions that have ended.
@@ -105,8 +104,9 @@ func (r Release) before() Release {
 
 // A Back is how a fault is brought back, or why it can't be.
 type Back struct {
-	How  How
-	Name string // of a mutant, a file of scripts/take-back.d, a scenario; of NotHere a word of Reasons; of ASetting ""
+	How How
+	// a mutant, a file of scripts/take-back.d, a scenario; NotHere: a word of Reasons; ASetting: ""
+	Name string
 }
 
 // A How is a way to bring a fault back. Only a mutant is brought back by --as-shipped.
@@ -118,7 +118,7 @@ const (
 	ARule                // a mutant of ofRules does it
 	TakenBack            // the kernel's own source without the fix does it
 	AScenario            // a scenario of scripts/take-back.scenarios shows it in kernels as they are
-	ASetting             // a setting of the right engine is so
+	ASetting             // a setting of the right engine has it
 	NotHere              // it isn't brought back
 )
 
@@ -141,17 +141,17 @@ type Reason struct{ Word, Says string }
 var Reasons = []Reason{
 	{"open", "it could be: the mutant is still to be written"},
 	{"symbol", "it is about which of the kernel's own functions may be probed or traced: those are Go here"},
-	{"below", "it is in what lies below text patching: page tables, write protection, the processor's errata"},
-	{"boot", "it is in what happens once, at boot or when a module is loaded: alternatives, init text, the " +
-		"order of starting"},
+	{"below", "it is below text patching: page tables, write protection, the processor's errata"},
+	{"boot", "it is in code that runs once, at boot or when a module is loaded: alternatives, init text, the order " +
+		"of initialization"},
 	{"order", "data accesses take effect in their order here"},
 	{"memory", "no allocation fails here"},
-	{"fprobe", "it is in what isn't modelled of fprobes: their memory, FPROBE_FL_KPROBE_SHARED, what they " +
-		"are since 6.14"},
+	{"fprobe", "it is in parts of fprobes that aren't modelled: their memory, FPROBE_FL_KPROBE_SHARED, their form " +
+		"since 6.14"},
 	{"decoder", "it is in tables of the kernel's decoder; ours is compared with objdump"},
-	{"absent", "what it is in isn't modelled"},
+	{"absent", "the code with the fault isn't modelled"},
 	{"setting", "kernels differ there by their configuration or their compiler, and a scenario says so"},
-	{"annotation", "a checker warned of what was right, or the code says more clearly what it did before"},
+	{"annotation", "a checker warned about correct code, or the code states more clearly what it did before"},
 	{"text", "only the text of a file is wrong"},
 	{"build", "the kernel didn't compile, or a compiler was wrong"},
 	{"arch", "only i386 has it"},
@@ -165,10 +165,10 @@ var (
 
 	Sources = []Reason{
 		{"tree", "in the history of a kernel's source, 2.6.12 to 2.6.39"},
-		{"mail", "in archived mail: of the stable kernels, of the tip tree, of what was pushed to kernel.org; " +
-			"the id stood there with its subject or message"},
-		{"study", "in the notes that this engine was built from, which say of some ids that they are from memory"},
-		{"web", "in a copy of a kernel's source on the web: the id stood there with its subject and what it changes"},
+		{"mail", "in archived mail: of the stable kernels, of the tip tree, of pushes to kernel.org; the id was " +
+			"there with its subject or message"},
+		{"study", "in the notes that this engine was built from, which say for some ids that they are from memory"},
+		{"web", "in a copy of a kernel's source on the web: the id was there with its subject and its change"},
 		{"run", "no commit: it was found here, and shown on a real kernel"},
 		{"no", "the id wasn't found, and isn't given; fault and release are from memory"},
 	}
@@ -177,8 +177,7 @@ var (
 //go:embed history.tsv
 var historyText string
 
-// History are the faults of kprobes and of what patches text beside it, in the order in
-// which they were mended.
+// History has the faults of kprobes and of code that patches text beside it, in the order in which they were fixed.
 var History = sync.OnceValue(func() []Fix {
 	list, err := parseHistory(historyText)
 	if err != nil {
@@ -187,7 +186,7 @@ var History = sync.OnceValue(func() []Fix {
 	return list
 })
 
-// parseHistory reads a table whose first line has the names of its columns.
+// parseHistory reads a table whose first line names its columns.
 func parseHistory(text string) (list []Fix, err error) {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -221,7 +220,8 @@ func parseFix(line string) (f Fix, err error) {
 	for word := range strings.SplitSeq(c[6], "; ") {
 		b, ok := parseBack(word)
 		if !ok {
-			return f, fmt.Errorf("%q says neither what brings the fault back nor why nothing does", word)
+			return f, fmt.Errorf("%q names neither a way to bring the fault back nor a reason why there is "+
+				"none", word)
 		}
 		f.Back = append(f.Back, b)
 	}

@@ -9,7 +9,7 @@ import (
 
 var int3 = []byte{x86.Int3}
 
-// emulated does something to what an emulated instruction has done. before is what it found.
+// emulated applies f to the effects of an emulated instruction; before has the registers that it found.
 func emulated(f func(ap *aggr, r *regs, m arch.Memory, before *regs)) func(*Wiring) {
 	return on(func(s *steps) {
 		emulate := s.Copy.Emulate
@@ -22,7 +22,7 @@ func emulated(f func(ap *aggr, r *regs, m arch.Memory, before *regs)) func(*Wiri
 }
 
 func byteFirst(w *Wiring) {
-	w.Engine.RemovedInt3 = false // it is looked at earlier
+	w.Engine.RemovedInt3 = false // otherwise RemovedInt3 handles it earlier
 	s := w.Steps()
 	handle := s.Hit.KprobeInt3Handler
 	s.Hit.KprobeInt3Handler = func(e *engine, x context, r *regs) uint64 {
@@ -46,7 +46,7 @@ func postByList(s *steps) {
 	}
 }
 
-// never is no, whatever is asked.
+// never returns a check that is always false.
 func never[A any](func(A) bool) func(A) bool { return func(A) bool { return false } }
 
 func always(_, _ arch.Addr) bool { return true }

@@ -16,8 +16,7 @@ var (
 		"static_key_slow_inc_cpuslocked: atomic_try_cmpxchg(&key->enabled); of the mutants with a key")
 )
 
-// keyed has labels turned by f, which is given the count of the label's key
-// (static_key.enabled).
+// keyed makes f switch labels, given the count of the label's key (static_key.enabled).
 func keyed(f func(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher)) func(*Wiring) {
 	return func(w *Wiring) {
 		if w.Deps.Labels == nil {
@@ -38,15 +37,15 @@ func keyed(f func(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.P
 	}
 }
 
-// keyEarly counts before it patches, and goes by the count.
+// keyEarly counts before it patches, and decides by the count.
 func keyEarly(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher) {
 	if on && kapi.Add(enabled, x, keyCounts, 1) == 1 || !on && kapi.Add(enabled, x, keyCounts, -1) == 0 {
 		l.Update(x, on, p)
 	}
 }
 
-// keyKept is static_key_slow_inc and static_key_slow_dec. Who is the last, and finds another
-// that has come and is going, asks again whether it isn't the last, and if it is does nothing.
+// keyKept is static_key_slow_inc and static_key_slow_dec. A task that is the last user, and then finds that another
+// has come and is going, checks again whether it isn't the last, and if it is does nothing.
 func keyKept(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher) {
 	if on {
 		if above(enabled, x, 0, 1) {
@@ -82,7 +81,7 @@ func above(enabled *kapi.Var[int], x context, least, d int) bool {
 	return true
 }
 
-// keyStays takes the old count of a key for whether it is to be turned off, the wrong way round.
+// keyStays uses the key's old count, the wrong way round, to decide whether to turn it off.
 func keyStays(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher) {
 	l.Lock(x)
 	if was := enabled.Swap(x, keyCounts, 1, 0); on || !was {
@@ -94,7 +93,7 @@ func keyStays(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patch
 	l.Unlock(x)
 }
 
-// labelAsked asks whether a label's text is there before it takes text_mutex.
+// labelAsked checks that a label's text exists before it takes text_mutex.
 func labelAsked(l *label, _ *kapi.Var[int], x context, on bool, p kapi.Patcher) {
 	l.Lock(x)
 	here := l.Here()
@@ -107,7 +106,7 @@ func labelAsked(l *label, _ *kapi.Var[int], x context, on bool, p kapi.Patcher) 
 	l.Unlock(x)
 }
 
-// labelGone doesn't ask.
+// labelGone doesn't check that.
 func labelGone(l *label, _ *kapi.Var[int], x context, on bool, p kapi.Patcher) {
 	l.Lock(x)
 	l.WriteBlind(x, on, p)

@@ -1,11 +1,10 @@
 package mutants
 
-// Unchecked are mutants that leave out a check which stands for an order. They aren't among
-// All: searches that draw schedules find them too seldom.
+// Unchecked are mutants that remove a check which stands for an order. They aren't in All: searches that draw
+// schedules find them too seldom.
 var Unchecked = []Mutant{
 	{Name: "objpool-unchecked", Source: "d67f39d2b81b, 6.7-rc", Scenario: "order-rings", Property: "instances",
-		Says: "a call takes an instance from an array that is empty, if it reads how far that is filled as " +
-			"it was before",
+		Says:  "a call takes an instance from an empty array, if it reads an old count of filled entries",
 		Apply: on(objpoolUnchecked)},
 }
 
@@ -14,14 +13,14 @@ var Unchecked = []Mutant{
 // in which that shows.
 type Lost struct {
 	Mutant     string
-	Model      string // of memory: "tso" or "lkmm"
+	Model      string // memory: "tso" or "lkmm"
 	Scenario   string
-	Property   string // that notices
-	Deviations int    // of the schedules among which verify finds it
-	Long       bool   // they are so many that a test is long
+	Property   string // the property that notices
+	Deviations int    // the most deviations of the schedules with which verify finds it
+	Long       bool   // a test of that many schedules takes long
 }
 
-// LostOrders are those whose subsystem is here. docs/memory.md says what they were in Linux.
+// LostOrders are the orders that Linux lacked and whose subsystem is here. docs/memory.md describes them.
 var LostOrders = []Lost{
 	{"drop-text-poke-publish-before-int3", "lkmm", "order-label", "owned-breakpoint", 3, false},
 	{"drop-int3-hit-before-reading", "lkmm", "order-label", "owned-breakpoint", 3, false},

@@ -12,19 +12,19 @@ import (
 	"kpsim/smp/kernel"
 )
 
-// Wiring is what a mutant may rewire, before the engine is built for a run.
+// Wiring is what a mutant may change before the engine is built for a run.
 type Wiring struct {
 	Kernel  *kernel.Kernel
 	Ftrace  *ftrace.Ftrace
 	Klp     *livepatch.Patches
 	Fprobes *fprobe.Probes
-	Deps    *kprobes.Deps // of the engine; Patch is also what jump labels use
+	Deps    *kprobes.Deps // the engine's; jump labels use Patch, too
 	Engine  *kprobes.Settings
 
 	Debugger *debugger.Debugger
 	Uprobes  *uprobe.Uprobes
 
-	Edition rules.Edition // of the scenario, if it has one: for AsShipped
+	Edition rules.Edition // the scenario's, if it has one: for AsShipped
 }
 
 // A Mutant is one fault put in on purpose.
@@ -34,17 +34,17 @@ type Mutant struct {
 	// the fault of history that it brings back: its number in our collection (R, K, M), the kernel's
 	// function, the releases, or the rule of the specification that it breaks
 	Source   string
-	Scenario string   // where it shows
+	Scenario string   // shows it
 	Property string   // and which property must notice
 	Also     []string // properties that may notice first, since the step serves them too
 	Apply    func(w *Wiring)
 
-	NeedsJump bool // it shows only where a breakpoint becomes a jump
+	NeedsJump bool // it shows only if a breakpoint becomes a jump
 
-	Barrier kapi.Barrier // of Barriers: what it leaves out; else kapi.Once
+	Barrier kapi.Barrier // for Barriers: the order that it removes; otherwise kapi.Once
 
-	// Equivalent says why no property can notice: then Property is the one that would.
-	// Nil for all but a few.
+	// Equivalent says why no property can notice; Property then names the one that would. It is nil for all but a
+	// few.
 	Equivalent *Equivalent
 	_          struct{}
 }
@@ -58,9 +58,8 @@ type Equivalent struct {
 // MostEquivalent is how many mutants may be marked equivalent.
 const MostEquivalent = 5
 
-// NeedsJump reports whether a mutant shows only where a breakpoint becomes a jump: it
-// breaks the optimizer, a detour, or how a jump is taken away. Those that change which
-// probes are optimized aren't among them.
+// NeedsJump reports whether a mutant shows only if a breakpoint becomes a jump: it breaks the optimizer, a detour, or
+// the removal of a jump. Mutants that change which probes are optimized aren't among them.
 func NeedsJump(name string) bool {
 	m, ok := find(name)
 	return ok && m.NeedsJump

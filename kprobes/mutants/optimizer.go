@@ -114,7 +114,7 @@ type unqueued struct{ kapi.DelayedWork }
 // Queue implements kapi.DelayedWork.
 func (unqueued) Queue(context) {}
 
-// jumpHidden has the search for the jump over an address end at the nearest probe before it.
+// jumpHidden ends the search for the jump over an address at the nearest probe before it.
 func jumpHidden(s *steps) {
 	get := s.Arm.GetOptimizedKprobe
 	s.Arm.GetOptimizedKprobe = func(e *engine, addr arch.Addr) *aggr {

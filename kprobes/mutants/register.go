@@ -43,7 +43,7 @@ func (unheld) Get(context, *kapi.Module) bool { return true }
 // Put implements kapi.Modules.
 func (unheld) Put(context, *kapi.Module) {}
 
-// heldOnce are modules that are never let go.
+// heldOnce are modules that are never released.
 type heldOnce struct{ kapi.Modules }
 
 // Put implements kapi.Modules.

@@ -89,7 +89,7 @@ func oneLess(s *steps) {
 	}
 }
 
-// ownRing looks into one array a call, the first that is asked.
+// ownRing makes a call read only one array, the first.
 func ownRing(s *steps) {
 	handle, pop := s.Ret.PreHandlerKretprobe, s.Ret.ObjpoolPop
 	var asked [64]bool // by CPU
@@ -115,7 +115,7 @@ func onlineRings(w *Wiring) {
 		was := asked[x.CPU()]
 		asked[x.CPU()] = 0
 		answer := handle(e, x, p, r)
-		asked[x.CPU()] = was // an NMI has come where it looked
+		asked[x.CPU()] = was // an NMI has read in between
 		return answer
 	}
 	s.Ret.ObjpoolPop = func(x context, r *slot) *instance {
@@ -127,14 +127,14 @@ func onlineRings(w *Wiring) {
 	}
 }
 
-// objpoolLast is the kernel's array of free instances (6.7 to 6.18), as said at
-// kprobes.ObjpoolSlot: it publishes how far places are filled in last.
+// objpoolLast is the kernel's array of free instances (6.7 to 6.18), described at kprobes.ObjpoolSlot: it publishes
+// how far entries are filled in last.
 func objpoolLast(s *steps) {
 	s.Ret.ObjpoolPublish = func(x context, r *slot, tail uint32) { r.Last.StoreRelease(x, lastPublishes, tail+1) }
 	s.Ret.ObjpoolPop = objpoolPop
 	s.Ret.ObjpoolFilled = func(r *slot) uint32 {
-		// The kernel pops until nothing comes (objpool_fini): what last hides stays, and
-		// nothing is taken where it would look for ever.
+		// The kernel pops until the ring is empty (objpool_fini): entries that last hides stay, and nothing is taken
+		// where it would loop for ever.
 		if !settled(r, r.Head.Owned()) {
 			return r.Head.Owned()
 		}
@@ -168,15 +168,14 @@ func objpoolPop(x context, r *slot) *instance {
 		if r.Head.Swap(x, lastTakes, head, head+1) {
 			return ri
 		}
-		head = r.Head.Peek() // what the exchange has read: it orders nothing when it fails
+		head = r.Head.Peek() // the value that the exchange has read; a failed exchange orders nothing
 	}
 	return nil
 }
 
-// objpoolUnchecked is objpoolLast as it first was: a pop doesn't ask whether last is in front
-// of head. An exchange that fails orders nothing, so that last may be read as it was before
-// the head that the exchange has met: then they differ, and there is nothing. Here the
-// instance is read after last, so that nothing else goes wrong.
+// objpoolUnchecked is objpoolLast in its first version: a pop doesn't check that last is after head. A failed
+// exchange orders nothing, so last may be read as it was before the head that the exchange has read: then they differ
+// although the ring is empty. Here the instance is read after last, so that nothing else goes wrong.
 func objpoolUnchecked(s *steps) {
 	objpoolLast(s)
 	s.Ret.ObjpoolPop = func(x context, r *slot) *instance {
@@ -192,11 +191,11 @@ func objpoolUnchecked(s *steps) {
 	}
 }
 
-// settled reports whether last is at head, or so far in front of it as can be.
+// settled reports whether last is at head, or at most as far after it as possible.
 func settled(r *slot, head uint32) bool { return r.Last.Peek()-head <= r.Most }
 
-// lastSettled is what a pop waits for by looking again and again. Head can't move
-// before last has: pops alone move it. It implements kapi.Cond.
+// lastSettled is the condition that a looping pop waits for. Head can't move before last has: only pops move it. It
+// implements kapi.Cond.
 type lastSettled slot
 
 func (r *lastSettled) Cell() kapi.CellID { return r.Last.ID() }

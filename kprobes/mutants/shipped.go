@@ -17,12 +17,12 @@ const AsShipped = "as-shipped"
 type Fault struct {
 	Edition  rules.Edition
 	Mutant   string
-	Scenario string // where it shows in that edition
+	Scenario string // shows it in that edition
 	Property string // and which property must notice
 }
 
-// standsFor are the releases that editions stand for: of 2.6 the one whose source its
-// settings were read from, else the one that it is named after.
+// standsFor has the releases that editions stand for: for 2.6 the one whose source its settings were read from,
+// otherwise the one that it is named after.
 var standsFor = []struct {
 	edition rules.Edition
 	release Release
@@ -34,8 +34,7 @@ var standsFor = []struct {
 	{rules.Edition69, 6<<20 | 9<<10},
 }
 
-// ReleaseOf returns the release that an edition stands for; ok is false if it stands
-// for none.
+// ReleaseOf returns the release that an edition stands for; ok is false if there is none.
 func ReleaseOf(e rules.Edition) (r Release, ok bool) {
 	for _, s := range standsFor {
 		if s.edition == e {
@@ -45,18 +44,16 @@ func ReleaseOf(e rules.Edition) (r Release, ok bool) {
 	return 0, false
 }
 
-// Shipped are the faults of the editions: of those that History has for the edition's
-// release all that a mutant does, and can be noticed. A mutant that does more than the
-// kernel did isn't among them:
+// Shipped has the faults of the editions: those that History has for the edition's release, that a mutant reproduces,
+// and that can be noticed. A mutant that does more than the kernel did isn't among them:
 //
 //   - Disarming without a sync (until 5.5): harmless in those kernels but in 2.6,
 //     since a breakpoint that is gone is handled (removed_int3).
-//   - The mark of a jump that goes before the jump (flag-early, until 5.5): harmless
-//     as long as the patcher takes a jump away (unoptimize).
+//   - The flag of a jump cleared before the jump (flag-early, until 5.5): harmless
+//     as long as the patcher removes a jump (unoptimize).
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
 //
-// In the editions that have it cancel-rcu shows only when the page of a detour is
-// unmapped.
+// In the editions that have it cancel-rcu shows only when the page of a detour is unmapped.
 var Shipped = sync.OnceValue(func() (all []Fault) {
 	for _, s := range standsFor {
 		history := History()
@@ -91,7 +88,7 @@ func (f *Fix) ships(r Release) string {
 	return ""
 }
 
-// whyNot says why as-shipped doesn't bring the fault back.
+// whyNot says why --as-shipped doesn't bring the fault back.
 func (f *Fix) whyNot() string {
 	b := f.Back[0]
 	if b.How != NotHere {
@@ -120,7 +117,7 @@ type Missing struct {
 	Why    string
 }
 
-// TallyOf counts the faults of the release that an edition stands for; ok is false if it stands for none.
+// TallyOf counts the faults of the release that an edition stands for; ok is false if there is none.
 func TallyOf(e rules.Edition) (t Tally, ok bool) {
 	if t.Release, ok = ReleaseOf(e); !ok {
 		return t, false
@@ -146,8 +143,7 @@ func TallyOf(e rules.Edition) (t Tally, ok bool) {
 	return t, true
 }
 
-// Releases says in which releases kernels had the fault that a mutant is, "" if it is
-// none of History. Of several rows it says what the rows together cover.
+// Releases names the releases whose fault a mutant is, "" if History has none. For several rows it names their union.
 func Releases(name string) string {
 	var whole Fix
 	for i := range History() {
@@ -187,7 +183,7 @@ func applyShipped(w *Wiring) {
 	}
 }
 
-// CheckShipped says why AsShipped changes nothing in an edition, nil if it does.
+// CheckShipped returns an error that says why AsShipped changes nothing in an edition, nil if it does.
 func CheckShipped(e rules.Edition) error {
 	var have []string
 	for _, f := range Shipped() {

@@ -7,7 +7,7 @@ import (
 	"kpsim/smp/arch"
 )
 
-// resumedAs has the end of a step take what is is for a nop.
+// resumedAs makes the end of a step treat the instructions that is selects as a nop.
 func resumedAs(is func(ap *aggr, op, group int) bool) func(*Wiring) {
 	return on(func(s *steps) {
 		look := s.Copy.ResumeOpcode
@@ -33,8 +33,8 @@ func postInSlot[K any](s *steps, resume *func(*engine, context, K, *aggr, *regs)
 	skip4(&s.Hit.AggrPostHandler)
 }
 
-// removed has a trap on a breakpoint that is gone handled by f, which returns whose it is.
-// Without a sync after the disarm: with one, no CPU comes so late.
+// removed makes f handle a trap on a breakpoint that is gone; f returns its owner. It also drops the sync after the
+// disarm: with one, no CPU arrives so late.
 func removed(f func(s *steps, e *engine, x context, r *regs) uint64) func(*Wiring) {
 	return func(w *Wiring) {
 		w.Engine.RemovedInt3 = true
@@ -51,8 +51,8 @@ func removed(f func(s *steps, e *engine, x context, r *regs) uint64) func(*Wirin
 	}
 }
 
-// postDisarms writes the original byte where a post_handler has hit a probe
-// (arch_disarm_kprobe): what is hit there later isn't.
+// postDisarms writes the original byte once a post_handler has run for a probe (arch_disarm_kprobe): later hits there
+// are lost.
 func postDisarms(w *Wiring) {
 	s := w.Steps()
 	handle := s.Hit.KprobeInt3Handler
@@ -70,8 +70,7 @@ func postDisarms(w *Wiring) {
 	}
 }
 
-// shortUnsigned takes the displacement of an emulated jump of one byte (70 to 7F, E0 to E3, EB)
-// for unsigned.
+// shortUnsigned treats the displacement of an emulated one-byte jump (70 to 7F, E0 to E3, EB) as unsigned.
 func shortUnsigned(ap *aggr, r *regs, _ arch.Memory, _ *regs) {
 	in := ap.Insn()
 	op := in.Opcode()
@@ -83,7 +82,7 @@ func shortUnsigned(ap *aggr, r *regs, _ arch.Memory, _ *regs) {
 	}
 }
 
-// opcodeUnderJump keeps in an Aggr's Note what stood in memory when its probe was registered.
+// opcodeUnderJump keeps the bytes in memory at a probe's registration in its Aggr's Note.
 func opcodeUnderJump(w *Wiring) {
 	s := w.Steps()
 	s.Register.SaveOpcode = func(x context, ap *aggr) {
@@ -168,8 +167,8 @@ func postCleared[L any](s *steps, publish *func(context, *aggr, *L), posts func(
 	s.Gone.ArmedIPModify = func(e *engine, ap *aggr) bool { return modifies(e, ap) && ap.Note&noteCleared == 0 }
 }
 
-// forcedKept leaves the breakpoint of what loses its jump by force, when it waits for the
-// optimizer to take that away, and the breakpoint with it.
+// forcedKept leaves the breakpoint of an aggr that loses its jump by force while it waits for the optimizer to remove
+// both.
 func forcedKept(s *steps) {
 	unoptimize, work, disarmed, working := s.Optimizer.ArchUnoptimizeKprobe, s.Optimizer.DoUnoptimizeKprobes,
 		s.Optimizer.FreedDisarmed, false

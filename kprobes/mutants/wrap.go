@@ -107,7 +107,7 @@ type lockless struct{ kapi.Text }
 // Mutex implements kapi.Text.
 func (t lockless) Mutex() kapi.Mutex { return untaken{t.Text.Mutex()} }
 
-// untaken is a mutex whose users go on without it.
+// untaken is a mutex that is never taken.
 type untaken struct{ kapi.Mutex }
 
 // Lock implements kapi.Mutex.

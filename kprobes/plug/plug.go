@@ -142,7 +142,7 @@ func (q *probe) kprobe() *kprobes.Kprobe {
 	return &q.k
 }
 
-// asked returns the address that the configuration asked for.
+// asked returns the address in the configuration.
 func (q *probe) asked() arch.Addr {
 	switch q.kind {
 	case engine.Kretprobe:

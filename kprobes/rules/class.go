@@ -35,7 +35,7 @@ func (k *Kernel) movable(in *insn) bool {
 		return movable2.has(in.op[1])
 	case in.opcodes == 3:
 		return false
-	case in.cs || in.addr32: // from 4.12 to 5.12 they were looked for in the wrong place (6dd3b8c9f588)
+	case in.cs || in.addr32: // kernels 4.12 to 5.12 looked for them in the wrong place (6dd3b8c9f588)
 		return false
 	}
 	switch op {

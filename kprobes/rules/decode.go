@@ -18,7 +18,7 @@ type insn struct {
 	op      [3]byte // the opcode
 	modrm   byte    // 0 if there is none
 	disp    uint8   // offset of the displacement; 0: none that is relative to ip
-	imm     int32   // of a branch; 0 if there is none
+	imm     int32   // a branch's; 0 if there is none
 }
 
 // The classes of bytes that may precede an opcode.
@@ -139,7 +139,7 @@ func (d *decoding) opcode() bool {
 	case c == isREX2 && d.t.rex2:
 		return d.opcodeREX2()
 	}
-	// else les, lds or bound, whose operand is in memory
+	// otherwise les, lds or bound, whose operand is in memory
 	if front[d.w[d.i]] == isVEX && (!d.t.bits32 || d.w[d.i+1] >= 0xc0) {
 		return d.opcodeVEX()
 	}
@@ -202,7 +202,7 @@ func (d *decoding) opcodeVEX() bool {
 	switch {
 	case evex:
 		space, d.prefix = w[1]&7, w[2]&3
-		d.wide = d.wide || w[3]&0x80 != 0 && !d.t.bits32 // this is bit z, but the kernel does so
+		d.wide = d.wide || w[3]&0x80 != 0 && !d.t.bits32 // this is bit z, but the kernel reads W here
 		d.i += 4
 	case w[0] == 0xc4:
 		space, d.prefix = w[1]&31, w[2]&3

@@ -25,7 +25,7 @@ const (
 	Undecodable    // the kernel's decoder knows no such instruction: since 5.12
 	Breakpoint     // int3
 	Traps          // int n, int1, into, ud0 to ud2: since 6.9
-	MasksTraps     // mov to ss, and what is taken for pop ss
+	MasksTraps     // mov to ss, and bytes taken for pop ss
 	ForcedEmulated // the prefix of a hypervisor
 	Unsupported    // changes control in a way that is neither stepped nor emulated
 	NoRoom         // 15 bytes, and one for int3: since 5.13

@@ -19,7 +19,7 @@ const (
 	Edition514                       // 5.14 to 6.0
 	Edition65                        // 6.1 to 6.5
 	Edition69                        // like 6.5, but with the optimizer that the documents describe
-	EditionDocumented                // as 6.5, but its optimizer is as the documents tell it
+	EditionDocumented                // as 6.5, but its optimizer is as the documents describe it
 
 	Editions = int(EditionDocumented) // number of editions
 )
@@ -47,8 +47,7 @@ func ParseEdition(name string) (Edition, bool) {
 	return Edition(max(i, 0)), i > 0
 }
 
-// Rules returns the edition whose rules apply: for EditionDocumented, 6.5. A Kernel has one of
-// these.
+// Rules returns the edition whose rules apply: 6.5 for EditionDocumented. A Kernel has one of these.
 func (e Edition) Rules() Edition {
 	if e == EditionDocumented {
 		return Edition65
@@ -87,7 +86,7 @@ const (
 	CheckInt3 // no probe is on another probe's breakpoint
 )
 
-// The kernels whose answers were recorded:
+// The kernels whose answers were recorded.
 var (
 	// K61 is Debian's 6.1.192.
 	K61 = Kernel{Edition: Edition65, Preemption: true, Retpoline: true, Ftrace: true, Optprobes: true}
@@ -103,8 +102,8 @@ type SiteKind uint8
 // The kinds of sites.
 const (
 	SiteBug        SiteKind = iota // ud2 or ud1 of BUG and WARN, in __bug_table
-	SiteJumpLabel                  // in __jump_table
-	SiteStaticCall                 // in .static_call_sites
+	SiteJumpLabel                  // a row of __jump_table
+	SiteStaticCall                 // a row of .static_call_sites
 	// an alternative that is kept for rewriting: .smp_locks; only where it may still be patched
 	SiteAlternative
 	SiteFentry // the call of __fentry__, in __mcount_loc
@@ -169,7 +168,7 @@ type Verdict struct {
 	Boosted  bool // a jump back follows the copy, so nothing is stepped
 	Region   int  // bytes of whole instructions that the jump replaces; 0: it can't be optimized
 
-	Why     Reason // why it is refused, or otherwise why it can't be optimized
+	Why     Reason // why it is refused, or why it can't be optimized
 	NoBoost Reason // why it isn't boosted
 }
 

@@ -31,7 +31,7 @@ type Survey struct {
 // A Row is one instruction, or one byte where none begins.
 type Row struct {
 	rules.Verdict
-	Bytes  []byte // of the instruction; one byte if none begins here. Read-only
+	Bytes  []byte // the instruction's; one byte if none begins here. Read-only
 	Inside bool   // the byte is inside the instruction of an earlier row
 	// Padding reports that only fill (int3, nops or zeros) follows the function's last
 	// instruction. The kernel judges it like everything else.

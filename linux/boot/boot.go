@@ -26,7 +26,7 @@ type key struct {
 	cpus   int
 }
 
-// Kernel boots a kernel on so many CPUs: once in a process.
+// Kernel boots a kernel on a number of CPUs: once in a process.
 func Kernel(k *linux.Kernel, cpus int) (*linux.Booted, error) {
 	mutex.Lock()
 	defer mutex.Unlock()

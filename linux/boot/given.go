@@ -13,9 +13,8 @@ import (
 // opening is held while a kernel is looked for.
 var opening sync.Mutex
 
-// Given returns the kernel of an ID (linux.Kernel.ID): one that was given, or else the
-// file that lies where scripts/fetch-kernel puts it; for "" the one that was given last.
-// It may be called by any goroutine.
+// Given returns the kernel of an ID (linux.Kernel.ID): one that was given, or otherwise the file where
+// scripts/fetch-kernel puts it; for "" the one that was given last. Any goroutine may call it.
 func Given(id string) (*linux.Kernel, error) {
 	opening.Lock()
 	defer opening.Unlock()
@@ -38,8 +37,8 @@ func Given(id string) (*linux.Kernel, error) {
 	return k, nil
 }
 
-// lies returns the file of an ID, "" if none lies there: its first word is the release,
-// its third one what the digest begins with.
+// lies returns the file of an ID, "" if there is none: the ID's first word is the release, its third one the
+// beginning of the digest.
 func lies(id string) string {
 	words := strings.Split(id, " ")
 	if len(words) < 3 {

@@ -7,7 +7,7 @@ import (
 	"kpsim/linux/mutate"
 )
 
-// lately is the mutant that was asked for last: a search asks for it again and again.
+// lately is the last mutant: a search asks for it again and again.
 var lately struct {
 	sync.Mutex
 	kernel *linux.Kernel
@@ -15,8 +15,8 @@ var lately struct {
 	patch  []linux.Patch
 }
 
-// Mutant is Kernel of one with a fault (package mutate), by its name. It boots without
-// the fault, which is there from the first step of a run on.
+// Mutant is Kernel for a kernel with a fault (package mutate), by its name. It boots without the fault, which is
+// there from the first step of a run on.
 func Mutant(k *linux.Kernel, cpus int, name string) (*linux.Booted, error) {
 	b, err := Kernel(k, cpus)
 	if err != nil {

@@ -73,13 +73,14 @@ var _ = traces.Define(
 			"freed though it wasn't allocated (4), never freed (5); or user space is accessed (6)",
 		Text: heap},
 	traces.Spec{Kind: Uneven, Name: "Uneven", Args: args{what, traces.Value.Named("was"), traces.Value.Named("is")},
-		Doc:  "a function has left a CPU otherwise than it was; what counts from Preemption in linux/linuxev",
+		Doc: "a function has left a CPU in another state than it found; what counts from Preemption in " +
+			"linux/linuxev",
 		Text: uneven},
 	traces.Spec{Kind: Remains, Name: "Remains", Args: args{what, traces.Value.Named("n"), traces.Value.Named("m")},
-		Monitors: true, Doc: "no work is left, and this is; what counts from Preemption in linux/linuxev"},
+		Monitors: true, Doc: "no work is left, but this is; what counts from Preemption in linux/linuxev"},
 	traces.Spec{Kind: Call, Name: "Call", Monitors: true,
 		Args: args{traces.Number.Named("gate"), traces.Value.Named("sp"), traces.Value.Named("argument")},
-		Doc:  "the engine calls what is done in Go; sp is where it returns to"},
+		Doc:  "the engine calls a function implemented in Go; sp is where it returns to"},
 )
 
 // heap describes which memory is misused, and how.

@@ -88,8 +88,9 @@ func parse(name string, file []byte, c *objfile.Class) (*object, error) {
 		o.sections[i].rela = relas[i]
 		for _, r := range relas[i] {
 			if use := c.Form(r.Kind).Use; use != objfile.Plain && use != objfile.Linked {
-				return nil, fmt.Errorf("section %s+%#x: refers to %s: relocation %s isn't one of kernel code: compile it "+
-					"with the kernel's make", o.sections[i].Name, r.Off, o.called(&o.symbols[r.Symbol]), c.RelocName(r.Kind))
+				return nil, fmt.Errorf("section %s+%#x: refers to %s: relocation %s isn't one of kernel code: "+
+					"compile it with the kernel's make", o.sections[i].Name, r.Off, o.called(&o.symbols[r.Symbol]),
+					c.RelocName(r.Kind))
 			}
 		}
 	}

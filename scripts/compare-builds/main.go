@@ -44,8 +44,8 @@ type options struct {
 	New   string        `arg:"" help:"The build that is compared." type:"existingfile"`
 }
 
-// An invocation is one command line. Args may name files below repo/, a link to the
-// repository in the folder where the command is run.
+// An invocation is one command line. args may name files below repo/, a link to the repository in the folder where
+// the command is run.
 type invocation struct {
 	args  []string
 	stdin string
@@ -53,14 +53,14 @@ type invocation struct {
 
 func (k invocation) String() string { return "kpsim " + strings.Join(k.args, " ") }
 
-// A row is what one line of the table is about.
+// A row is one line of the table.
 type row struct {
 	name        string
 	invocations []invocation
 }
 
-// An outcome is what one build made of an invocation: its status, both streams and
-// the files that it wrote, as one text.
+// An outcome is the result of an invocation by one build: status, both streams and the files that it wrote, as one
+// text.
 type outcome struct {
 	status int
 	text   string
@@ -178,8 +178,7 @@ func newBench(dir string, o options) (*bench, error) {
 	return b, nil
 }
 
-// row runs all invocations of r by both builds. The first error says that an
-// invocation shows nothing.
+// row runs all invocations of r by both builds. The first error is that of an invocation without a result.
 func (b *bench) row(r row) (old, new time.Duration, diffs []difference, bad error) {
 	results := make([][2]outcome, len(r.invocations))
 	var wg sync.WaitGroup
@@ -206,7 +205,7 @@ func (b *bench) row(r row) (old, new time.Duration, diffs []difference, bad erro
 	return old, new, diffs, bad
 }
 
-// shows returns an error if the old build's outcome is no result that could change.
+// shows returns an error if the old build's outcome has nothing to compare.
 func shows(k invocation, a outcome) error {
 	switch {
 	case a.err != nil:
@@ -219,7 +218,7 @@ func shows(k invocation, a outcome) error {
 	return nil
 }
 
-// firstDifference returns where two outcomes differ first.
+// firstDifference returns the first place where two outcomes differ.
 func firstDifference(k invocation, a, z outcome) (difference, bool) {
 	if z.err != nil {
 		return difference{k, "", z.err.Error()}, true
@@ -249,7 +248,7 @@ func firstDifference(k invocation, a, z outcome) (difference, bool) {
 	return difference{}, false
 }
 
-// around cuts from a long line l what it begins with like m.
+// around cuts a long line l to the part around where it first differs from m.
 func around(l, m string) string {
 	same := 0
 	for same < len(l) && same < len(m) && l[same] == m[same] {

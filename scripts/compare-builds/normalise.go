@@ -2,17 +2,17 @@ package main
 
 import "regexp"
 
-// The rules replace what may differ between two runs of one build. Each says what of
-// it stands in an output, and where.
+// The rules replace what may differ between two runs of one build. Each comment says what it replaces, and in which
+// output.
 var rules = []struct {
 	name    string
 	what    *regexp.Regexp
 	instead string
 }{
-	// explore --json: what a search did in a second of this computer.
+	// explore --json: the rate on this computer.
 	{"rate", regexp.MustCompile(`"schedules_per_s":[0-9.e+]+`), `"schedules_per_s":RATE`},
 	{"seconds", regexp.MustCompile(`"seconds":[0-9.e+-]+`), `"seconds":SECONDS`},
-	// Which build it is: in traces, pages, and the first object of --json.
+	// The build: in traces, pages, and the first object of --json.
 	{"kpsim", regexp.MustCompile(`"kpsim":\{"version":[^{}]*\}`), `"kpsim":"BUILD"`},
 	{"kpsim", regexp.MustCompile(`\S+ \(commit [^()]*\), from (https?://\S+|module \S+)`), "BUILD"},
 	// Pages that say when they were made: mutants --html, matrix --html.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The names that the old build lists.
+// listed has the names that the old build lists.
 type listed struct {
 	Scenarios []struct{ Name string }
 	Mutants   []struct{ Name string }
@@ -57,8 +57,7 @@ cat /sys/kernel/debug/kprobes/list
 	sessionHelp = "help\n"
 )
 
-// rowsOf returns the table's rows. A quick one has every third or tenth of what
-// takes long.
+// rowsOf returns the table's rows. A quick table has every third or tenth case of the slow rows.
 func rowsOf(b *bench, quick bool) ([]row, error) {
 	var l listed
 	out := b.run(0, invocation{args: []string{"list", "--json"}})
@@ -96,7 +95,7 @@ func tracesIn(dir string) (traces []string, err error) {
 	return traces, err
 }
 
-// A plan is what the rows are made of.
+// A plan has what the rows are made from.
 type plan struct {
 	quick                      bool
 	scenarios, mutants, corpus []string
@@ -111,7 +110,7 @@ func (p plan) of(all, small string) string {
 	return all
 }
 
-// every returns all of names, or if the plan is quick every nth.
+// every returns all names, or every nth if the plan is quick.
 func (p plan) every(n int, names []string) []string {
 	if !p.quick {
 		return names
@@ -132,7 +131,7 @@ func lines(name string, commands ...string) row {
 	return r
 }
 
-// each makes a row of one command line for each name, which stands at its %s.
+// each makes a row of one command line for each name, put in place of %s.
 func each(name, command string, names []string) row {
 	r := row{name: name}
 	for _, n := range names {
@@ -149,7 +148,7 @@ func (p plan) lists() []row {
 	}
 }
 
-// What a minute has no room for: a state of these is large, or there are many.
+// bulky are the scenarios that a minute has no room for: their states are large or many.
 const bulky = "cancel-detour-interrupted cancel-detour-pages function-at-work handlers-at-work module-init " +
 	"module-unload neighbours register-storm-full register-storm-none under-load unoptimized"
 

@@ -1,13 +1,12 @@
-// Command covered measures which statements of the engine in Go, and of the kernel around
-// it, searches run, and lists those that they don't.
+// Command covered measures which statements of the engine in Go, and of the kernel around it, searches run, and lists
+// those that they don't.
 //
 //	go run ./scripts/covered                     ten minutes of kpsim fuzz
 //	go run ./scripts/covered --search "fuzz --for 1m" --search "explore"
-//	go run ./scripts/covered --profile c.out     of a profile that is there
+//	go run ./scripts/covered --profile c.out     of an existing profile
 //
-// kpsim is built with -cover. What no search runs is listed by file and line, unless
-// excused.txt says why none has to. Exit status: 0 enough was run and no excuse is
-// stale, 1 not, 2 bad input.
+// kpsim is built with -cover. Blocks that no search runs are listed by file and line, unless excused.txt says why
+// none has to. Exit status: 0 enough was run and no excuse is stale, 1 not, 2 bad input.
 package main
 
 import (
@@ -41,8 +40,8 @@ var rooms = []string{"kprobes", "smp/kernel"}
 //go:embed excused.txt
 var excusedText string
 
-// An excuse is a line of excused.txt: blocks of a function that no search has to run, by what they
-// begin with; "*" is all of it.
+// An excuse is a line of excused.txt: blocks of a function that no search has to run, by the text that they begin
+// with; "*" is the whole function.
 type excuse struct {
 	file, function, text, why string
 	used                      bool
@@ -138,7 +137,7 @@ func measure(o *options, dir string) (string, error) {
 	return profile, nil
 }
 
-// read makes blocks of the rooms' profiles, in the order of files and lines.
+// read makes blocks from the rooms' profiles, in the order of files and lines.
 func read(profiles []*cover.Profile) (list []block, err error) {
 	for _, p := range profiles {
 		file := strings.TrimPrefix(p.FileName, "kpsim/")
@@ -165,8 +164,7 @@ func read(profiles []*cover.Profile) (list []block, err error) {
 	return list, nil
 }
 
-// text returns the first line of a block that isn't trivial. The block is found by it when lines
-// have moved.
+// text returns the first line of a block that isn't trivial. It identifies the block after lines have moved.
 func text(lines [][]byte, b cover.ProfileBlock) string {
 	for n := b.StartLine; n <= b.EndLine && n <= len(lines); n++ {
 		l := lines[n-1]
@@ -181,7 +179,7 @@ func text(lines [][]byte, b cover.ProfileBlock) string {
 	return ""
 }
 
-// functionsOf says which function a line is in.
+// functionsOf returns a function that names the function around a line.
 func functionsOf(file string, source []byte) (func(line int) string, error) {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, file, source, 0)
@@ -199,8 +197,8 @@ func functionsOf(file string, source []byte) (func(line int) string, error) {
 	}, nil
 }
 
-// readExcuses reads excused.txt: a line a block, of file, function, what it begins with and
-// why no search has to run it, with tabs between; # begins a comment.
+// readExcuses reads excused.txt. Each line has file, function, the beginning of the block and why no search has to
+// run it, with tabs between; # begins a comment.
 func readExcuses(text string) (list []*excuse, err error) {
 	for n, line := range strings.Split(text, "\n") {
 		if line == "" || line[0] == '#' {
@@ -216,7 +214,7 @@ func readExcuses(text string) (list []*excuse, err error) {
 	return list, nil
 }
 
-// report prints what wasn't run, and whether enough was.
+// report prints the blocks that weren't run, and returns whether enough were.
 func report(blocks []block, excuses []*excuse, least float64) bool {
 	all, ran, excused, stale := 0, 0, 0, 0
 	for i := range blocks {

@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// rewrite returns a file with faults in it, each guarded by its number. No two may clash.
-// Lines stay where they were.
+// rewrite returns a file with faults in it, each guarded by its number. No two may clash. Lines keep their numbers.
 func rewrite(text []byte, of map[int]*Fault) []byte {
 	type one struct {
 		edit
 		n    int
-		size int // of what its fault encloses
+		size int // of the text that its fault encloses
 	}
 	var list []one
 	for n, x := range of {
@@ -21,8 +20,8 @@ func rewrite(text []byte, of map[int]*Fault) []byte {
 			list = append(list, one{e, n, x.to - x.from})
 		}
 	}
-	// What ends at a place goes before what begins there, the innermost first; of what
-	// begins there the outermost goes first.
+	// At one place, edits that end there come first, the innermost first; then those that begin there, the outermost
+	// first.
 	slices.SortFunc(list, func(a, b one) int {
 		switch {
 		case a.at != b.at:

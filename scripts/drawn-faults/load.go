@@ -19,18 +19,17 @@ import (
 
 // A room is a package whose faults are drawn.
 type room struct {
-	path   string // of its import
-	folder string // from the root
+	path   string // its import path
+	folder string // relative to the root
 	names  []string
-	texts  map[string][]byte // by file, from the root
+	texts  map[string][]byte // by file, relative to the root
 	files  map[string]*ast.File
 	set    *token.FileSet
 	imp    types.Importer
 	faults []*Fault
 }
 
-// load reads packages, named by their folders, and lists their faults. It compiles what
-// they import.
+// load reads packages, named by their folders, and lists their faults. It compiles their imports.
 func load(folders []string) ([]*room, error) {
 	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles",
 		"kpsim/scripts/drawn-faults/on"}, dotted(folders)...)
@@ -123,7 +122,7 @@ func (r *room) check(files map[string]*ast.File, info *types.Info) (*types.Packa
 	return c.Check(r.path, r.set, list, info)
 }
 
-// compiles reports whether the package with one fault in it does.
+// compiles reports whether the package compiles with one fault in it.
 func (r *room) compiles(x *Fault) bool {
 	file, err := parser.ParseFile(r.set, x.File, rewrite(r.texts[x.File], map[int]*Fault{1: x}),
 		parser.SkipObjectResolution)
@@ -139,7 +138,7 @@ func (r *room) compiles(x *Fault) bool {
 	return err == nil
 }
 
-// draw draws n faults of the packages that compile and don't clash, all alike likely.
+// draw draws n faults of the packages, each with the same probability, that compile and don't clash.
 func draw(rooms []*room, n int, seed uint64) []*Fault {
 	type place struct {
 		r *room

@@ -1,23 +1,22 @@
-// Command drawn-faults measures the searches: it draws faults of the engine and of the
-// kernel's services, puts each by itself into kpsim, and sees whether kpsim explore
-// and fuzz notice, without the help of any unit test.
+// Command drawn-faults measures the searches: it draws faults of the engine and of the kernel's services, puts each
+// by itself into kpsim, and checks whether kpsim explore and fuzz notice, without the help of any unit test.
 //
 //	go run ./scripts/drawn-faults --draw 80 --seed 1 --results faults.jsonl > faults.md
 //	go run ./scripts/drawn-faults --list
 //
-// All faults that are drawn are compiled into one kpsim, each guarded by a number
-// (package on): nothing in the tree is changed, the compiler is handed other files by
-// -overlay. First each search is run with no fault chosen, and must find nothing. A fault
-// that isn't reached then isn't reached when it is chosen either, so it isn't tried.
+// All drawn faults are compiled into one kpsim, each guarded by a number (package on). The tree isn't changed: the
+// compiler gets other files by
+// -overlay. First each search is run with no fault chosen, and must find nothing. A fault that isn't reached in that
+// run isn't reached when it is chosen either, so it isn't tried.
 //
-// A Fault is noticed when a search prints a line that is against expectation, when a
-// scenario is refused, or when kpsim crashes. A search that doesn't end within --limit
-// hasn't noticed. Of what isn't noticed the report says whether the searches printed
-// another number at all: of runs, points, behaviours. A search is given one core, and its words are followed by --json
+// A fault is noticed when a search prints a line that is against expectation, when a scenario is refused, or when
+// kpsim crashes. A search that doesn't end within --limit hasn't noticed. For faults that aren't noticed the report
+// says whether the searches printed any other number: of runs, points, behaviours. A search gets one core, and the
+// flags --json
 // --workers 1 --traces.
 //
-// --results is written as it goes; a rerun with the same file does what is left.
-// Exit status: 0, however few were noticed; 2 bad input.
+// --results is written after each trial; a rerun with the same file continues. Exit status: 0, however few were
+// noticed; 2 bad input.
 package main
 
 import (
@@ -104,7 +103,7 @@ func run(o *options) error {
 	return nil
 }
 
-// choose draws faults, or reads which.
+// choose draws faults, or reads the given ones.
 func (o *options) choose(rooms []*room) ([]*Fault, error) {
 	if o.Only == "" {
 		return draw(rooms, o.Draw, o.Seed), nil
@@ -132,7 +131,7 @@ func (o *options) choose(rooms []*room) ([]*Fault, error) {
 	return list, nil
 }
 
-// list prints the faults that are drawn, or how many there are.
+// list prints the drawn faults, or how many there are.
 func (o *options) list(rooms []*room, drawn []*Fault) {
 	for _, x := range drawn {
 		fmt.Println(x.ID)
@@ -153,7 +152,7 @@ func (o *options) list(rooms []*room, drawn []*Fault) {
 	}
 }
 
-// tree names the sources of the packages.
+// tree identifies the sources of the packages.
 func tree(rooms []*room) string {
 	h := sha256.New()
 	for _, r := range rooms {
@@ -208,7 +207,7 @@ func build(rooms []*room, list []*Fault, dir, program string) (binary string, er
 // none is the ID of no fault.
 const none = "none"
 
-// all makes the trials that are left, the one without a fault first.
+// all makes the remaining trials, the one without a fault first.
 func (o *options) all(binary string, list []*Fault, r *results) error {
 	for _, s := range o.Search {
 		if r.get(none, s) != nil {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// A Fault is one change of one place.
+// A Fault is one change at one place.
 type Fault struct {
-	ID     string `json:"id"` // place and kind as text: the same after lines have moved
+	ID     string `json:"id"` // place and kind as text, unchanged when lines move
 	Kind   string `json:"kind"`
 	File   string `json:"file"`
 	Func   string `json:"func"`
@@ -21,7 +21,7 @@ type Fault struct {
 	After  string `json:"after"`
 
 	edits    []edit
-	from, to int // the bytes of the file that it encloses
+	from, to int // the bytes that it encloses
 }
 
 // An edit is an insertion into a file, or a replacement of cut bytes. In its text $n is the
@@ -30,7 +30,7 @@ type edit struct {
 	at   int
 	text string
 	cut  int
-	ends bool // it closes what ends here, and goes before what begins here
+	ends bool // it closes an edit that ends here, and goes before those that begin here
 }
 
 // The kinds, in the order of the table.
@@ -48,7 +48,7 @@ const (
 
 var kinds = []string{dropped, swapped, returned, negated, logic, offByOne, constant, argument, once}
 
-// helper is the name by which a copy of a source calls package on.
+// helper is the import name of package on in a rewritten source.
 const helper = "on__"
 
 // A finder lists the faults of a file.
@@ -57,11 +57,11 @@ type finder struct {
 	info   *types.Info
 	pkg    *types.Package
 	file   *ast.File
-	name   string // of the file, from the root
+	name   string // the file's, relative to the root
 	text   []byte
-	fn     string // the function that is being walked
+	fn     string // the function being walked
 	types  []*ast.FuncType
-	seen   map[string]int // how often an ID without its number was
+	seen   map[string]int // how often an ID occurred, without its number
 	faults []*Fault
 }
 
@@ -142,7 +142,7 @@ func (f *finder) walk(n ast.Node) {
 	})
 }
 
-// block is the statements of a block, begin the brace or colon before them.
+// block lists the faults of a block's statements; begin is the brace or colon before them.
 func (f *finder) block(begin token.Pos, list []ast.Stmt) {
 	if len(list) > 0 {
 		if _, is := list[0].(*ast.ReturnStmt); !is {
@@ -185,7 +185,7 @@ func plain(s ast.Stmt) bool {
 	return false
 }
 
-// early returns zero values where a block begins.
+// early adds a return of zero values at the beginning of a block.
 func (f *finder) early(begin token.Pos, first ast.Stmt) {
 	var zeros []string
 	t := f.types[len(f.types)-1]
@@ -203,7 +203,7 @@ func (f *finder) early(begin token.Pos, first ast.Stmt) {
 	f.put(returned, begin, x)
 }
 
-// condition is what an if or a for asks. What compares for equality is negated as such.
+// condition lists the faults of the condition of an if or a for. A comparison for equality is negated as such.
 func (f *finder) condition(c ast.Expr) {
 	if c == nil {
 		return
@@ -224,12 +224,12 @@ func (f *finder) loop(body *ast.BlockStmt) {
 	}
 }
 
-// compared has what compares in package on.
+// compared maps comparisons to the functions of package on.
 var compared = map[token.Token]struct{ as, now string }{
 	token.LSS: {"Less", "<="}, token.LEQ: {"AtMost", "<"}, token.GTR: {"More", ">="}, token.GEQ: {"AtLeast", ">"},
 }
 
-// binary says whether to look below.
+// binary lists the faults of a binary expression, and returns whether to look inside it.
 func (f *finder) binary(b *ast.BinaryExpr) bool {
 	if f.info.Types[b].Value != nil {
 		return !f.constant(b)
@@ -265,8 +265,7 @@ func (f *finder) binary(b *ast.BinaryExpr) bool {
 	return true
 }
 
-// call swaps two arguments, one after the other, that have one type and are read alike
-// wherever they stand.
+// call swaps two adjacent arguments of one type whose text reads the same at either place.
 func (f *finder) call(c *ast.CallExpr) {
 	sig, is := f.info.Types[c.Fun].Type.(*types.Signature)
 	if !is || sig.Params().Len() != len(c.Args) {
@@ -298,7 +297,8 @@ func still(e ast.Expr) bool {
 	return false
 }
 
-// constant is an integer that the compiler knows: a literal, a name or an expression.
+// constant reports whether an integer is known to the compiler, as a literal, a name or an expression, and lists its
+// faults.
 func (f *finder) constant(e ast.Expr) bool {
 	v := f.info.Types[e]
 	if v.Value == nil || v.Type == nil {
@@ -335,8 +335,7 @@ func (f *finder) qualifier(p *types.Package) string {
 	return p.Name()
 }
 
-// add adds a fault that encloses a node: its first edit goes to where that begins, its
-// last to where that ends.
+// add adds a fault that encloses a node: its first edit goes to the node's beginning, its last to its end.
 func (f *finder) add(kind string, n ast.Node, before, after string, edits ...edit) {
 	edits[0].at, edits[len(edits)-1].at = f.offset(n.Pos()), f.offset(n.End())
 	f.addTo(kind, n.Pos(), n.End(), before, after, edits...)

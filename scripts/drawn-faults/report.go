@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// A verdict is what all searches made of a fault.
+// A verdict is the result of all searches for a fault.
 type verdict struct {
 	*Fault
 	reached bool
 	changed bool
-	by      []*trial // that noticed, in the order of the searches
+	by      []*trial // the trials that noticed, in the order of the searches
 	all     []*trial
-	same    bool   // all searches print what they print without it
-	why     string // it changes nothing
+	same    bool   // all searches print the same as without it
+	why     string // why it changes nothing; "": it does, or may
 }
 
 func (o *options) verdicts(list []*Fault, r *results, equal map[string]string) (all []*verdict) {
@@ -60,7 +60,7 @@ func (c *counts) add(v *verdict, first string) {
 	}
 }
 
-// share is how many of those that change something are noticed.
+// share is the share of noticed faults among those that change something.
 func (c *counts) share() string {
 	n := c.drawn - c.equal
 	if n == 0 {

@@ -13,8 +13,7 @@ import (
 	"sync"
 )
 
-// Results are the trials that were made, kept in a file: its first line says of what
-// tree and which searches.
+// Results are the trials that were made, kept in a file: its first line names the tree and the searches.
 type results struct {
 	mu   sync.Mutex
 	file *os.File
@@ -23,7 +22,7 @@ type results struct {
 
 // A head is the first line.
 type head struct {
-	Tree string `json:"tree"` // of the sources that faults are drawn from
+	Tree string `json:"tree"` // identifies the sources that faults are drawn from
 	Seed uint64 `json:"seed"`
 	Draw int    `json:"draw"`
 }
@@ -34,7 +33,7 @@ func open(name string, h head) (*results, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1] // without a line that wasn't finished
+	whole := text[:bytes.LastIndexByte(text, '\n')+1] // without an unfinished last line
 	in := bufio.NewScanner(bytes.NewReader(whole))
 	in.Buffer(nil, 1<<20)
 	for i := 0; in.Scan(); i++ {
@@ -90,8 +89,8 @@ func (r *results) write(v any) error {
 	return err
 }
 
-// equivalents reads IDs and reasons, "ID: why" would be ambiguous: a line is an ID, the
-// next one, indented, says why it changes nothing.
+// equivalents reads IDs and reasons. A line is an ID; the next one, indented, says why it changes nothing. (An ID
+// contains colons.)
 func equivalents(name string) (map[string]string, error) {
 	list := make(map[string]string)
 	if name == "" {

@@ -22,27 +22,27 @@ import (
 	"kpsim/scripts/drawn-faults/on"
 )
 
-// A trial is what one search made of one fault: a line of the results.
+// A trial is the result of one search for one fault: a line of the results.
 type trial struct {
 	*Fault
 	Search  string  `json:"search"`
 	Far     string  `json:"far"`               // on.Reached, on.Changed, or neither: "never reached"
 	How     string  `json:"how"`               // one of those below
-	By      string  `json:"by,omitempty"`      // what noticed
-	Shown   string  `json:"shown,omitempty"`   // what stands for all that the search printed, if it ended
-	Seconds float64 `json:"seconds"`           // by the clock, until it was noticed or the search ended
-	Clean   []int   `json:"reached,omitempty"` // without a fault: those that would have been reached
+	By      string  `json:"by,omitempty"`      // the property or scenario that noticed
+	Shown   string  `json:"shown,omitempty"`   // a digest of the search's output, if it ended
+	Seconds float64 `json:"seconds"`           // until it was noticed or the search ended
+	Clean   []int   `json:"reached,omitempty"` // without a fault: the numbers of those reached
 }
 
-// How a search ends.
+// How a search ended.
 const (
 	unnoticed = "not noticed"
-	late      = "time is over" // nor that
+	late      = "time is over" // not noticed within the limit
 	violation = "violation"    // a property was broken that shouldn't be
 	missing   = "missing"      // an expected violation, or a canary, wasn't found
 	refused   = "refused"      // a scenario isn't run any more
 	crash     = "crash"        // kpsim reports a bug of its own, or Go does
-	status    = "status"       // against expectation, and no line says what
+	status    = "status"       // against expectation, but no line says why
 )
 
 const neverReached = "never reached"
@@ -135,7 +135,7 @@ func ended(code int, said string) (how, by string) {
 	return crash, fmt.Sprintf("exit status %d", code)
 }
 
-// A row is what the searches print as JSON, as far as it matters.
+// A row is a line of the searches' JSON, as far as it matters.
 type row struct {
 	Scenario    string            `json:"scenario"`
 	Edition     string            `json:"edition"`
@@ -152,8 +152,8 @@ type row struct {
 	Trace       string            `json:"trace"`
 }
 
-// first reads lines until one is against expectation, and says what is; or else what
-// stands for all that they say but for times and names of files.
+// first reads lines until one is against expectation, and returns how; otherwise it returns a digest of all lines
+// without times and names of files.
 func first(out io.Reader) (how, by, shown string) {
 	all := fnv.New64a()
 	in := bufio.NewScanner(out)
@@ -179,7 +179,7 @@ func first(out io.Reader) (how, by, shown string) {
 	return unnoticed, "", fmt.Sprintf("%016x", all.Sum64())
 }
 
-// against says how a row is against expectation, "" if it isn't.
+// against returns how a row is against expectation, "" if it isn't.
 func (r *row) against() (how, by string) {
 	switch {
 	case r.Expected != nil && *r.Expected:

@@ -3,7 +3,7 @@
 #
 #	scripts/hostile/run.sh [FILES [SEED [KIND]]]
 #
-# Exit status: 0 all was well, 1 a file wasn't, 2 it couldn't be built.
+# Exit status: 0 all files were handled, 1 some weren't, 2 the build failed.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 files=${1:-10000} seed=${2:-$(date +%s)} kind=${3:-}

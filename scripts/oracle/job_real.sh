@@ -1,5 +1,5 @@
 # Runs inside: functions of the distribution's own modules in /share/ko, and of the kernel if /share/BUILTIN names any.
-# SIZE: longest function taken. EVERY: one function in so many, of modules with more than 400 of them.
+# SIZE: longest function taken. EVERY: take one function in EVERY, of modules with more than 400.
 D=/sys/kernel/debug/kprobe_recorder
 insmod /share/kprobe_recorder.ko fast=1 longest=${SIZE:-600} || exit 1
 mkdir -p /share/out

@@ -1,14 +1,12 @@
-// Command remove-lines measures the tests: it draws lines of the engine and of
-// the kernel that wait, sync, lock, check or restore, removes each by itself, and
-// sees whether the tests notice.
+// Command remove-lines measures the tests: it draws lines of the engine and of the kernel that wait, sync, lock,
+// check or restore, removes each by itself, and checks whether the tests notice.
 //
 //	go run ./scripts/remove-lines --draw 30 --seed 1
 //	go run ./scripts/remove-lines --only kprobes/optimize.go:123
 //
-// Nothing in the tree is changed: the compiler is handed the other file by
-// -overlay. A line that can't be removed alone (it doesn't compile without) is
-// drawn again, and said so. Exit status: 0 all were noticed, 1 some were not, 2
-// bad input.
+// The tree isn't changed: the compiler gets the other file by
+// -overlay. A line that can't be removed alone (the code doesn't compile without it) is reported, and another one is
+// drawn. Exit status: 0 all were noticed, 1 some were not, 2 bad input.
 package main
 
 import (
@@ -52,8 +50,7 @@ var stages = [][]string{
 	{"./internal/search/...", "./cmd/kpsim", "."},
 }
 
-// called are names of functions that wait, sync, lock or restore: what of a name
-// says so.
+// called matches functions that wait, sync, lock or restore, by their names.
 var called = regexp.MustCompile(`(?i)lock|wait|sync|rcu|grace|quiesce|stop|flush|drain|kick|irq|preempt|disable|enable|poke|write|restore|put|get|free|hold|release|clear|reset|serial|ipi|arm|revive|wake|complete|check|assert|forget|unregister|kill|retire|pop|push|retry|optimize|list|replace|del|drop|drain|discard|settle|sweep`)
 
 // A line is one statement that may be removed.
@@ -184,8 +181,7 @@ func linesOfFile(name string) ([]line, error) {
 	return lines, nil
 }
 
-// kindOf says what a statement is for, as far as its form tells; "" is none of
-// what is drawn.
+// kindOf returns what a statement is for, judged by its form; "" if it isn't drawn.
 func kindOf(s ast.Stmt) string {
 	switch s := s.(type) {
 	case *ast.ExprStmt:
@@ -234,11 +230,10 @@ func leaves(b *ast.BlockStmt) bool {
 	return false
 }
 
-// alone is what try answers for a line that other lines can't do without.
+// alone is the answer of try for a line without which the code doesn't compile.
 const alone = "(doesn't compile without)"
 
-// try runs the tests without a line and says which of them noticed first, or ""
-// if none did.
+// try runs the tests without a line and returns which of them noticed first, or "" if none did.
 func try(l line, limit time.Duration) (by string, err error) {
 	dir, err := os.MkdirTemp("", "remove-lines")
 	if err != nil {
@@ -303,7 +298,7 @@ var (
 	panicked = regexp.MustCompile(`(?m)^(panic: .*|fatal error: .*|FAIL\s+kpsim\S*)`)
 )
 
-// first is the innermost name of the first test that failed, or what stopped it.
+// first returns the innermost name of the first test that failed, or what stopped it.
 func first(said []byte) string {
 	if all := failed.FindAllSubmatch(said, -1); all != nil {
 		name := all[0][1]

@@ -114,16 +114,6 @@ type event struct {
 	fetch bool
 }
 
-func (e event) String() string {
-	switch {
-	case e.store != nil:
-		return fmt.Sprintf("store %d: % x", e.at, e.store)
-	case e.fetch:
-		return fmt.Sprintf("cpu%d fetch %d", e.cpu, e.at)
-	}
-	return fmt.Sprintf("cpu%d serialise", e.cpu)
-}
-
 // histories are small, about the end of one chunk and the beginning of the
 // next, with few values, so that versions repeat and instructions overlap.
 func histories(t *rapid.T) (memory []byte, events []event) {

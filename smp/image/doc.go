@@ -38,9 +38,8 @@
 //
 // # The files
 //
-//	file, elf        the object as it is on disk; which sections are loaded
-//	reloc, form, link
-//	                 relocations; an object at its addresses
+//	elf              which sections of the object are loaded; objfile reads it
+//	reloc, link      relocations; an object at its addresses
 //	tables, extable  what the kernel's tables name
 //	patch, alternative, nops, feature, boot
 //	                 how text is rewritten
@@ -52,7 +51,7 @@
 // Only ET_REL is read. i386 supports the relocations R_386_NONE, 32, PC32 and PLT32, and none of
 // objtool's tables (returns, retpolines, sealed endbr, static call sites), since objtool isn't
 // run for i386. x86-64 supports R_X86_64_NONE, 64, 32, 32S, PC64, PC32 and PLT32, and in Load
-// those that form.go lists. Place has no thread-local storage, no common symbols, and no global
+// those that objfile's x86.go lists. Place has no thread-local storage, no common symbols, and no global
 // offset table; Load makes up addresses for them. An object has at most 64 MiB and 65,279
 // sections. Per-CPU data is loaded once, as ordinary data.
 //

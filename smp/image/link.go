@@ -111,8 +111,8 @@ func (l *linked) relocate(i int) error {
 		}
 		f := l.o.class.Form(r.Kind)
 		v, ok := f.Value(&[...]uint64{
-			objfile.SymbolAt: uint64(to), objfile.SlotAt: uint64(l.got) + 8*uint64(r.Symbol), objfile.TableAt: uint64(l.got),
-			objfile.HoleAt: uint64(l.at[i]) + uint64(r.Off), objfile.SizeOf: t.size,
+			objfile.SymbolAt: uint64(to), objfile.SlotAt: uint64(l.got) + 8*uint64(r.Symbol),
+			objfile.TableAt: uint64(l.got), objfile.HoleAt: uint64(l.at[i]) + uint64(r.Off), objfile.SizeOf: t.size,
 		}, r.Addend)
 		// An invented address may be truncated, except in a jump.
 		if made := t.place == external || t.stub; !ok && !(made && f.Bytes < 4 && f.Less == objfile.Nothing) {

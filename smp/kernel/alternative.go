@@ -16,7 +16,7 @@ import (
 type LockPrefixes struct {
 	k    *Kernel       // set at boot
 	list []*lockPrefix // set at boot
-	up   bool          // owned by text_mutex: they are taken away
+	up   bool          // owned by text_mutex: they are removed
 }
 
 // A lockPrefix is one instruction.
@@ -81,8 +81,8 @@ func (l *LockPrefixes) write(x kapi.Context, p *lockPrefix) {
 	}
 }
 
-// follow is called when a module's section has come or is about to go
-// (alternatives_smp_module_add, _del). Context: may sleep; takes text_mutex.
+// follow is called when a module's section has been loaded or is about to be unloaded (alternatives_smp_module_add,
+// _del). Context: may sleep; takes text_mutex.
 func (l *LockPrefixes) follow(x kapi.Context, in kapi.Section, here bool) {
 	for _, p := range l.list {
 		if !in.Has(p.at) {
@@ -96,14 +96,13 @@ func (l *LockPrefixes) follow(x kapi.Context, in kapi.Section, here bool) {
 	}
 }
 
-// Alternatives are instructions that are replaced once, while the kernel boots
-// (apply_alternatives). They are copied over with interrupts off, and nothing else keeps other
-// CPUs from running them meanwhile (text_poke_early): it is meant for a time with one CPU and
-// no NMIs. It doesn't check whether the text was changed before.
+// Alternatives are instructions that are replaced once, while the kernel boots (apply_alternatives). They are copied
+// over with interrupts off, and nothing else keeps other CPUs from running them meanwhile (text_poke_early): this is
+// meant for a time with one CPU and no NMIs. It doesn't check whether the text was changed before.
 type Alternatives struct {
 	k    *Kernel       // set at boot
 	list []alternative // set at boot
-	done bool          // owned by text_mutex: they stand there
+	done bool          // owned by text_mutex: they are in the text
 	// Open and Unsynced are faults of text_poke_early: interrupts stay on while it copies
 	// (before 2dc419613805), or are on again before the CPU serialises (before 3ea1704a9296).
 	Open, Unsynced bool // owned by the boot of a run
@@ -119,7 +118,7 @@ func (a *Alternatives) init(k *Kernel) { a.k = k }
 
 func (a *Alternatives) reset() { a.done, a.Open, a.Unsynced = false, false, false }
 
-// Add adds an instruction that is to stand at an address, at boot.
+// Add adds, at boot, the instruction that replaces the one at an address.
 func (a *Alternatives) Add(at arch.Addr, insn []byte) {
 	a.list = append(a.list, alternative{at, slices.Clone(insn)})
 }

@@ -59,17 +59,16 @@ const (
 	cpuFalls // back down: a step of coming up has failed
 )
 
-// Down is cpu_down. It does nothing if the CPU is offline. If a step fails, the earlier steps
-// are undone in reverse order, and the CPU stays online (cpuhp_reset_state). CPUStepActive,
-// CPUStepWorkers and CPUStepTeardown can fail. In Linux a CPU's sysfs file hotplug/fail makes
-// steps fail on demand.
+// Down is cpu_down. It does nothing if the CPU is offline. If a step fails, the earlier steps are undone in reverse
+// order, and the CPU stays online (cpuhp_reset_state). CPUStepActive, CPUStepWorkers and CPUStepTeardown can fail. In
+// Linux a CPU's sysfs file hotplug/fail makes steps fail on demand.
 //
-//	step 1: no CPU comes or goes besides, and no reader of the lock is left
+//	step 1: no other CPU comes or goes, and no reader of the lock is left
 //	step 2: the CPU's own thread makes it inactive, and waits until its tasks have left
-//	step 3: the machine is stopped, and the CPU leaves the set of those online (take_cpu_down)
+//	step 3: the machine is stopped, and the CPU leaves the online set (take_cpu_down)
 //	step 4: wait until it runs nothing
-//	step 5: what was queued on it goes to this CPU: callbacks of RCU, timers
-//	step 6: a step has failed: the CPU's thread goes back
+//	step 5: what was queued on it moves to this CPU: callbacks of RCU, timers
+//	step 6: if a step has failed, the CPU's thread makes it active again
 //
 // Context: may sleep.
 func (h *Hotplug) Down(x kapi.Context, cpu int, fails smpev.CPUStep) {
@@ -86,7 +85,7 @@ func (h *Hotplug) Down(x kapi.Context, cpu int, fails smpev.CPUStep) {
 		if h.failed {
 			x.Step("cpu_down", 6)
 			*h.empty.RMW(x, kapi.Once) &^= 1 << cpu
-			if fails != smpev.CPUStepActive && !h.Idles { // else the thread has undone what it did
+			if fails != smpev.CPUStepActive && !h.Idles { // otherwise the thread has undone its steps
 				h.kick(cpu, cpuStays)
 				h.await(x, &h.came[cpu])
 			}
@@ -107,7 +106,7 @@ func (h *Hotplug) await(x kapi.Context, w *hotplugWait) {
 	w.set.LookAcquire(x, cpuhpSees)
 }
 
-// takeCPUDown is takedown_cpu, and what comes after it: steps 3 to 5 of Down.
+// takeCPUDown is takedown_cpu and the work after it: steps 3 to 5 of Down.
 func (h *Hotplug) takeCPUDown(x kapi.Context, cpu int) {
 	x.Step("cpu_down", 3)
 	h.k.Stop.machine(x, cpu, h.takeDown)
@@ -155,10 +154,10 @@ func (h *Hotplug) fail(x kapi.Context, cpu int, step smpev.CPUStep) bool {
 //
 //	step 1: it isn't active: no task is placed here, and tasks leave when they schedule
 //	        (sched_cpu_deactivate); until 5.10 both only when it is taken down
-//	step 2: a grace period: those that have looked at the set before are done
+//	step 2: a grace period: no task still uses the old active set
 //	steps 3 and 4: leave
 //
-// It fails if a deadline task would get less of the time that is left (cpuset_cpu_inactive).
+// It fails if that would leave too little bandwidth for a deadline task (cpuset_cpu_inactive).
 func (h *Hotplug) deactivate(x *smp.Ctx) {
 	x.Step("sched_cpu_deactivate", 1)
 	*h.active.RMW(x, kapi.Once) &^= 1 << x.CPU()
@@ -209,7 +208,7 @@ func (h *Hotplug) leave(x *smp.Ctx, unbind bool) {
 	h.ready(x)
 }
 
-// ready says that the CPU's thread has made all its steps.
+// ready reports that the CPU's thread has made all its steps.
 func (h *Hotplug) ready(x *smp.Ctx) { *h.empty.RMW(x, cpuhpDone) |= 1 << x.CPU() }
 
 // takeDown is take_cpu_down, run by the CPU's stopper: the CPU leaves the online set and
@@ -231,7 +230,7 @@ func (h *Hotplug) takeDown(x kapi.Context) {
 	c.TakeDown()
 }
 
-// idleDead is called for each CPU that becomes idle: one that has gone stays in its idle loop
+// idleDead is called for each CPU that becomes idle: a CPU that was taken down stays in its idle loop
 // (cpuhp_report_idle_dead). RCU is still watching it there, so the death is reported to RCU.
 func (h *Hotplug) idleDead(cpu int) {
 	if !h.k.M.Processors().IsOff(cpu) || h.dead.Peek()>>cpu&1 != 0 {
@@ -246,14 +245,14 @@ func (h *Hotplug) idleDead(cpu int) {
 	h.k.M.Waits().Notify(h.dead.ID())
 }
 
-// Up is cpu_up. It does nothing if the CPU is online. CPUStepBringup, CPUStepWorkers and
-// CPUStepActive can fail: then the CPU is dead again, as before. If it has already run, it
-// goes down as any other CPU does (cpuhp_reset_state, undo_cpu_up).
+// Up is cpu_up. It does nothing if the CPU is online. CPUStepBringup, CPUStepWorkers and CPUStepActive can fail: then
+// the CPU is dead again, as before. If it has already run, it goes down as any other CPU does (cpuhp_reset_state,
+// undo_cpu_up).
 //
-//	step 1: no CPU comes or goes besides, and no reader of the lock is left
+//	step 1: no other CPU comes or goes, and no reader of the lock is left
 //	step 2: the CPU comes out of reset
 //	step 3: wait until it is active
-//	step 4: a step has failed: the CPU's thread goes back, and the CPU is taken down
+//	step 4: if a step has failed, the CPU's thread undoes its steps, and the CPU is taken down
 //
 // Context: may sleep.
 func (h *Hotplug) Up(x kapi.Context, cpu int, fails smpev.CPUStep) {
@@ -267,7 +266,7 @@ func (h *Hotplug) Up(x kapi.Context, cpu int, fails smpev.CPUStep) {
 // up is steps 2 to 4 of Up.
 func (h *Hotplug) up(x kapi.Context, cpu int, fails smpev.CPUStep) {
 	h.way, h.fails, h.failed = cpuComes, fails, false
-	if h.fail(x, cpu, smpev.CPUStepBringup) { // it doesn't answer
+	if h.fail(x, cpu, smpev.CPUStepBringup) { // the CPU doesn't answer
 		return
 	}
 	*h.dead.RMW(x, kapi.Once) &^= 1 << cpu
@@ -308,11 +307,11 @@ func (h *Hotplug) starts(x *smp.Ctx) {
 	h.activate(x, true)
 }
 
-// activate is the last part of the way up; of a CPU that stays after all, too. No task runs what
-// the CPU fetched before it was online and was sent IPIs: of the states between set_cpu_online
-// and sched_cpu_activate some execute CPUID and WRMSR, which serialise (cacheinfo_cpu_online,
-// mce_cpu_online). So ftrace, which patches without cpu_hotplug_lock, is safe from tasks. Interrupts
-// that come before that state may still run old text: local_irq_enable serialises nothing.
+// activate is the last part of the way up, also for a CPU that stays online after a failed step. No task runs bytes
+// that the CPU fetched before it was online and was sent IPIs: some of the states between set_cpu_online and
+// sched_cpu_activate execute CPUID and WRMSR, which serialise (cacheinfo_cpu_online, mce_cpu_online). So ftrace,
+// which patches without cpu_hotplug_lock, is safe from tasks. Interrupts before that state may still run old text:
+// local_irq_enable serialises nothing.
 //
 //	step 2: workers are bound to it again (workqueue_online_cpu)
 //	step 3: it is active, last of all (sched_cpu_activate)
@@ -382,16 +381,14 @@ func (h *Hotplug) waitsFor(l link, id kapi.CellID) link {
 	return l
 }
 
-// Grace periods with CPU hotplug. RCU has its own set of CPUs, different from the online and
-// the active set: a CPU is in it from before it is online until it has run its last
-// instruction. A grace period reads the set when it begins, so it doesn't wait for a CPU that
-// comes later.
+// Grace periods with CPU hotplug. RCU has its own set of CPUs, different from the online and the active set: a CPU is
+// in it from before it is online until it has run its last instruction. A grace period reads the set when it begins,
+// so it doesn't wait for CPUs that come online later.
 //
-// Each wait for a grace period, even by a task, is a callback queued on the requesting CPU
-// (synchronize_rcu is a call_rcu of wakeme_after_rcu). After the grace period that CPU runs
-// the callback: at once if it is idle, otherwise at its next task switch or tick. If the CPU has
-// gone, the callback waits until the task that took it down has adopted it. A grace period for
-// all tasks has no such callbacks: a thread of its own ends it.
+// Each wait for a grace period, even by a task, is a callback queued on the requesting CPU (synchronize_rcu is a
+// call_rcu of wakeme_after_rcu). After the grace period that CPU runs the callback: at once if it is idle, otherwise
+// at its next task switch or tick. If the CPU has gone, the callback waits until the task that took it down has
+// adopted it. A grace period for all tasks has no such callbacks: a thread of its own ends it.
 
 // awaits reports whether a grace period that begins waits for a CPU.
 func (r *RCU) awaits(cpu int) bool {
@@ -439,8 +436,8 @@ func (r *RCU) reportDead(cpu int) {
 	r.idle(cpu)
 }
 
-// adopt takes over the callbacks of a CPU that has gone (rcutree_migrate_callbacks). Those
-// whose grace period is over run.
+// adopt takes over the callbacks of a CPU that has gone (rcutree_migrate_callbacks). It runs those whose grace period
+// is over.
 func (r *RCU) adopt(x kapi.Context, cpu int) {
 	if r.Orphans {
 		return

@@ -8,43 +8,39 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// ExecMem hands out executable memory within reach of a rel32 from text, in one
-// of two ways. It implements kapi.Exec.
+// ExecMem hands out executable memory within reach of a rel32 from text, in one of two ways. It implements kapi.Exec.
 //
-// As an arena: the memory freed last is handed out first, and retiring is freeing. So code
-// that still runs in freed memory is noticed.
+// As an arena: the memory freed last is handed out first, and retiring is freeing. So code that still runs in freed
+// memory is noticed.
 //
-// As the kernel's insn caches do (kapi.Memory.Slot; study of kernels, 1.1): each
-// kind has a mutex and pages of its own, cut into slots, of which the first clean
-// one is handed out. One that is retired is dirty. Dirty ones are collected after a
-// grace period, all at once: when more have become dirty since the last time than a
-// page has slots, whichever pages they lie in, or when no clean one is left. A page
-// whose last slot has become clean is unmapped, unless it is the only one; the
-// address isn't used again in the run. The
-// cache's mutex is all that is taken: giving back memory doesn't wait for a lock of
-// the engine's (__unregister_kprobe_bottom, 2.6.30 and later).
+// As the kernel's insn caches do (kapi.Memory.Slot; study of kernels, 1.1): each kind has a mutex and its own pages,
+// cut into slots, and the first clean slot is handed out. A retired slot is dirty. Dirty slots are collected after a
+// grace period, all at once: when more have become dirty since the last time than a page has slots, in whichever
+// pages, or when no clean one is left. A page whose last slot has become clean is unmapped, unless it is the only
+// one; the address isn't used again in the run. Only the cache's mutex is taken: freeing memory doesn't wait for a
+// lock of the engine's (__unregister_kprobe_bottom, 2.6.30 and later).
 type ExecMem struct {
 	k      *Kernel
-	mapped arch.Addr     // owned by lists or mutex: up to here there are pages
-	next   arch.Addr     // owned by lists or mutex: of the arena, after what was handed out
+	mapped arch.Addr     // owned by lists or mutex: the end of the mapped pages
+	next   arch.Addr     // owned by lists or mutex: the arena's first unused address
 	kinds  []kapi.Memory // set at boot: by number
-	free   [][]arch.Addr // owned by lists: of the arena, by what it was
-	lists  kapi.Var[int] // of the arena: stands for its lists
-	caches []insnCache   // owned by the mutex of each: by what is handed out
+	free   [][]arch.Addr // owned by lists: the arena's free memory, by kind
+	lists  kapi.Var[int] // stands for the arena's lists
+	caches []insnCache   // owned by the mutex of each: by kind
 
 	// NoGrace lets the collector take slots without a grace period. It is a mutant's.
 	NoGrace bool // set at boot
 
-	// Unlocked has a task that gives memory back to the arena, and the list of what is free
-	// changed under it meanwhile, go on as if it hadn't been. It is a mutant's.
+	// Unlocked makes a task that frees memory to the arena overwrite a concurrent change of the free list. It is a
+	// mutant's.
 	Unlocked bool // set at boot
 
-	// Misnumbered has a slot that is given back to a cache found at the wrong place of its
-	// page, as if it were a quarter of its size. It is a mutant's.
+	// Misnumbered makes a freed slot of a cache land at the wrong place of its page, as if slots had a quarter of
+	// their size. It is a mutant's.
 	Misnumbered bool // set at boot
 }
 
-// execLists is for the lock of the arena's lists, taken and given back in one step.
+// execLists orders the lock of the arena's lists, taken and released in one step.
 var execLists = kapi.DefineBarrier("exec: take the lists", kapi.OrderFull,
 	"alloc_vmap_area, free_vmap_area, mm/vmalloc.c: spin_lock(&vmap_area_lock)")
 
@@ -133,7 +129,7 @@ func (e *ExecMem) Alloc(x kapi.Context, size int, what uint64) (at arch.Addr, ok
 	if c.size > 0 {
 		c.mutex.Lock(x)
 		at, ok = e.allocSlot(x, c, size, what)
-		size = c.size // all of it, whatever was asked for
+		size = c.size // the whole slot, whatever size was requested
 	} else {
 		at, ok = e.allocArena(x, size, what)
 	}
@@ -163,7 +159,7 @@ func (e *ExecMem) Free(x kapi.Context, addr arch.Addr, size int, what uint64) {
 	if e.Unlocked {
 		n := len(e.free[what])
 		e.lists.RMW(x, execLists)
-		e.free[what] = e.free[what][:n] // what was handed out meanwhile is on it again
+		e.free[what] = e.free[what][:n] // undoes concurrent allocations
 	}
 	e.free[what] = append(e.free[what], addr)
 }
@@ -186,7 +182,7 @@ func (e *ExecMem) number(c *insnCache, p *insnPage, addr arch.Addr) int {
 	return n
 }
 
-// unmap takes page i away if all its slots are clean and it isn't the only page.
+// unmap unmaps page i if all its slots are clean and it isn't the only page.
 //
 //	step 1: wait: another task may be looking up the page of an address (4.12 and later)
 //	step 2: unmap it: a CPU that runs there takes a page fault
@@ -206,7 +202,7 @@ func (e *ExecMem) unmap(x kapi.Context, c *insnCache, i int, what uint64) {
 	ctxOf(x).UnmapPages(p.at, 1)
 	last := len(c.pages) - 1
 	copy(c.pages[i:], c.pages[i+1:])
-	c.pages[last] = p // its slots are memory for the next one
+	c.pages[last] = p // keeps its slots' memory for the next page
 	c.pages = c.pages[:last]
 }
 
@@ -227,8 +223,7 @@ func (e *ExecMem) Retire(x kapi.Context, addr arch.Addr, size int, what uint64) 
 	c.mutex.Unlock(x)
 }
 
-// allocArena hands out what was freed last, or else memory after all that was
-// handed out.
+// allocArena hands out the memory freed last, or else new memory at the end.
 func (e *ExecMem) allocArena(x kapi.Context, size int, what uint64) (arch.Addr, bool) {
 	e.lists.Change(x, execLists)
 	full := e.kinds[what].Most
@@ -246,7 +241,7 @@ func (e *ExecMem) allocArena(x kapi.Context, size int, what uint64) (arch.Addr, 
 		if !ok {
 			return 0, false
 		}
-		if at != end { // there is something in between
+		if at != end { // there is a gap
 			e.next = at
 		}
 	}
@@ -291,7 +286,7 @@ func (c *insnCache) take() (arch.Addr, bool) {
 	return 0, false
 }
 
-// page returns the number of the page that a slot lies in.
+// page returns the number of a slot's page.
 func (c *insnCache) page(at arch.Addr) int {
 	for i := range c.pages {
 		if at-c.pages[i].at < pageSize {
@@ -302,13 +297,13 @@ func (c *insnCache) page(at arch.Addr) int {
 	return 0
 }
 
-// addPage gives a cache one page more.
+// addPage adds a page to a cache.
 func (e *ExecMem) addPage(x kapi.Context, c *insnCache) bool {
 	at, ok := e.page(x)
 	if !ok {
 		return false
 	}
-	if i := len(c.pages); i < cap(c.pages) { // with the slots of another run
+	if i := len(c.pages); i < cap(c.pages) { // reuses the slots of an earlier run
 		c.pages = c.pages[:i+1]
 	} else {
 		c.pages = append(c.pages, insnPage{})
@@ -323,7 +318,7 @@ func (e *ExecMem) addPage(x kapi.Context, c *insnCache) bool {
 	return true
 }
 
-// page maps one more page, and returns its address.
+// page maps another page, and returns its address.
 func (e *ExecMem) page(x kapi.Context) (arch.Addr, bool) {
 	_, end := ExecRange(e.k.M.Arch())
 	for at := e.mapped; at < end; at += pageSize {

@@ -7,9 +7,9 @@ import (
 	"kpsim/traces"
 )
 
-// The orders of cpu_hotplug_lock, by the kernel's letters. Either the writer sees a reader or
-// the reader sees the writer, and read sections are over when the writer counts no readers.
-// Here the readers are counted in one word, by locked instructions.
+// The orders of cpu_hotplug_lock, by the kernel's letters. Either the writer sees a reader or the reader sees the
+// writer, and read sections are over when the writer counts no readers. Here the readers are counted in one word, by
+// locked instructions.
 var (
 	hotplugReads = kapi.DefineBarrier("cpus_read: count before looking", kapi.OrderMB,
 		"__percpu_down_read_trylock, kernel/locking/percpu-rwsem.c: smp_mb() A, after this_cpu_inc")
@@ -25,41 +25,40 @@ var (
 		"percpu_up_write, kernel/locking/percpu-rwsem.c: smp_store_release(&sem->readers_block, 0)")
 )
 
-// Hotplug is the lock that CPU hotplug holds (cpu_hotplug_lock, a percpu_rw_semaphore), and
-// the operations that take CPUs down and up (cpuhp.go). Many tasks may read; a writer waits
-// until none does. While a writer waits, no task begins to read, not even one that already
-// reads. Down and Up are cpu_down and cpu_up; Change is the work that accompanies them.
+// Hotplug is the lock that CPU hotplug holds (cpu_hotplug_lock, a percpu_rw_semaphore), and the operations that take
+// CPUs down and up (cpuhp.go). Many tasks may read; a writer waits until none does. While a writer waits, no task
+// begins to read, not even one that already reads. Down and Up are cpu_down and cpu_up; Change is the work that
+// accompanies them.
 //
-// A kernel without a writer (Config.Hotplug) has no point at its readers: they
-// would count in words of their CPUs' own and never wait. The points of
-// might_sleep() are those of the mutexes that are taken beside it. It implements
+// A kernel without a writer (Config.Hotplug) has no point at its readers, which would only count in their own CPUs'
+// words and never wait. The points of might_sleep() are those of the mutexes that are taken with it. It implements
 // kapi.CPUs.
 type Hotplug struct {
 	k       *Kernel
 	id      uint64           // set at boot
 	mutex   *Mutex           // set at boot: of writers
 	readers kapi.Var[int]    // how many read
-	writer  kapi.Var[bool]   // one writes, or waits until it can
+	writer  kapi.Var[bool]   // a task writes, or waits until it can
 	unread  kapi.Is[int]     `state:"boot"` // set at boot
 	open    kapi.Is[bool]    `state:"boot"` // set at boot
 	online  kapi.Var[uint64] // cpu_online_mask
-	active  kapi.Var[uint64] // cpu_active_mask, a part of it
+	active  kapi.Var[uint64] // cpu_active_mask; a subset of the online set
 	empty   kapi.Var[uint64] // CPUs that are ready to be taken down: inactive, and all tasks have left
-	dead    kapi.Var[uint64] // CPUs that have gone and run nothing: who takes one down waits for that
-	way     cpuWay           // owned by mutex: what the CPU's thread is woken for
+	dead    kapi.Var[uint64] // CPUs that have gone and run nothing: the task that takes one down waits for that
+	way     cpuWay           // owned by mutex: why the CPU's thread is woken
 	fails   smpev.CPUStep    // owned by mutex: the step that fails, of those on the way
 	failed  bool             // owned by mutex, and by the CPU's thread that runs for its owner: it has
 	emptied [64]hotplugWait  `state:"boot"` // set at boot: that it is ready
-	gone    [64]hotplugWait  `state:"boot"` // set at boot: that it has gone
+	gone    [64]hotplugWait  `state:"boot"` // set at boot: the condition that it has gone
 	came    [64]hotplugWait  `state:"boot"` // set at boot: that it is active
 	threads [64]*smp.Task    `state:"boot"` // set at boot: cpuhp/0, …
 	Bound   bool             // owned by the boot of a run: workers stay bound to a CPU that goes: a mutant
 	Stale   bool             // owned by the boot of a run: a CPU comes up without serialising: a mutant
 	// owned by the boot of a run: a CPU that refuses to go has left those online by then: a mutant
 	Late bool
-	// owned by the boot of a run: a CPU that fails to come doesn't tell RCU that it dies: a mutant
+	// owned by the boot of a run: a CPU that fails to come up doesn't report its death to RCU: a mutant
 	Untold bool
-	// owned by the boot of a run: a CPU that goes on after all isn't made active again: a mutant
+	// owned by the boot of a run: a CPU that stays online after a failed step isn't made active again: a mutant
 	Idles bool
 	reads [256]bool // owned by the task of that number: it reads
 }
@@ -139,7 +138,7 @@ func (h *Hotplug) AssertHeld(x kapi.Context) {
 	}
 }
 
-// tell reports a reader to monitors if there is no writer that it could meet. It takes no step.
+// tell reports a reader to monitors in a kernel without a writer. It takes no step.
 func (h *Hotplug) tell(x kapi.Context, k traces.Kind, how uint64) {
 	if h.id == 0 {
 		return
@@ -148,8 +147,8 @@ func (h *Hotplug) tell(x kapi.Context, k traces.Kind, how uint64) {
 	x.Emit(k, h.id, how, 0)
 }
 
-// Change runs the notifiers of a CPU that comes up. They patch text, as those of alternatives
-// do (alternatives_smp_switch), and do nothing else here.
+// Change runs the notifiers of a CPU that comes up. They patch text, as those of alternatives do
+// (alternatives_smp_switch), and do nothing else here.
 //
 // Context: may sleep.
 func (h *Hotplug) Change(x kapi.Context) {

@@ -4,7 +4,28 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
 )
+
+// interrupts is what handlers of timers and NMIs do besides the kernel's own work.
+type interrupts struct {
+	handle    func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
+	plain     func(s *smp.Source) bool        `state:"boot"` // set at boot: handle does nothing for the source
+	nmis      kapi.PerCPU[nmiState]
+	Unlatched bool `state:"boot"` // set at the boot of a run: NMIs nest (Config.NMIsNest, or a mutant)
+}
+
+func (in *interrupts) reset(k *Kernel) {
+	in.Unlatched = k.cfg.NMIsNest
+	for c := range k.M.CPUs() {
+		*in.nmis.Of(c) = nmiState{}
+	}
+}
+
+// prompt reports whether an interrupt does the kernel's own work alone.
+func (in *interrupts) prompt(_ uint8, s *smp.Source) bool {
+	return s == nil || in.plain != nil && in.plain(s) || in.handle == nil
+}
 
 // timer is the handler of a hard timer interrupt: interrupts are off.
 func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
@@ -14,8 +35,8 @@ func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
 		k.RCU.stalls(x)
 	}
 	x.Tick()
-	if k.onTimer != nil {
-		k.onTimer(x, x.Source())
+	if f := k.IRQs.handle; f != nil {
+		f(x, x.Source())
 	}
 	k.irqExit(x, regs)
 }
@@ -26,24 +47,24 @@ func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
 // NMI is handled on top of the first.
 func (k *Kernel) nmi(x *smp.Ctx, _ *arch.Regs) {
 	x.Step("nmi handler", 1)
-	n := k.nmis.This(x)
+	n := k.IRQs.nmis.This(x)
 	outer := n.running
-	if outer && !k.Unlatched {
+	if outer && !k.IRQs.Unlatched {
 		n.latched = x.Source()
 		return
 	}
 	n.running = true
 	for s := x.Source(); s != nil; {
 		n.latched = nil
-		if k.onNMI != nil {
-			k.onNMI(x, s)
+		if f := k.IRQs.handle; f != nil {
+			f(x, s)
 		}
 		s = n.latched
 	}
 	n.running = outer
 }
 
-// nmiState is whether a CPU is in an NMI, and which one came meanwhile.
+// nmiState is whether a CPU handles an NMI, and whether another one arrived meanwhile.
 type nmiState struct {
 	running bool        // owned by its CPU
 	latched *smp.Source // owned by its CPU
@@ -55,8 +76,8 @@ func (k *Kernel) callFunction(x *smp.Ctx, regs *arch.Regs) {
 	k.irqExit(x, regs)
 }
 
-// irqExit is the end of a hard interrupt: under the models full and lazy the CPU may
-// go to another task here, if what was interrupted can be preempted.
+// irqExit is the end of a hard interrupt: under the models full and lazy the CPU may switch tasks here, if the
+// interrupted code can be preempted.
 func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 	x.IRQ(false)
 	if x.FromUser() {
@@ -73,8 +94,8 @@ func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 	k.Guest.wants(x)
 }
 
-// preemptible reports whether what a trap interrupted could be preempted: a
-// task, not another trap but an exception of its user mode, with preemption and interrupts on, also by its text.
+// preemptible reports whether the interrupted code could be preempted: a task's, or an exception of its user mode but
+// no other trap, with preemption and interrupts on, also by its text.
 func (k *Kernel) preemptible(x *smp.Ctx, regs *arch.Regs) bool {
 	t := x.Thread()
 	return !t.Idle() && t.PreemptCount() == 0 && t.Interrupts() == 1 && regs.Flags&target.Arch.IRQFlag != 0 &&

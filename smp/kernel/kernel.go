@@ -14,29 +14,29 @@ type Config struct {
 	Exec        []kapi.Memory // the kinds of executable memory that engines want
 	PageGrace   bool          // a page of a cache of slots is unmapped after a grace period (4.12 and later)
 	Hotplug     bool          // there is a writer of the CPU-hotplug lock
-	TellReaders bool          // its readers are told of, writer or not
+	TellReaders bool          // report its readers, with or without a writer
 	StackCheck  bool          // stacks may be looked at
-	Latch       bool          // tasks may spin until told to go on
-	Offline     bool          // CPUs go off and come back, or begin offline
+	Latch       bool          // tasks may spin until they are released
+	Offline     bool          // CPUs go offline and come back, or begin offline
 	Goes        Going         // how they go
 	Signal      bool          // or sleep
-	Stall       int           // a grace period that has lasted so many cycles is reported at a tick; 0: none is
-	Counting    kapi.Counting // what a breakpoint's handler counts in the preemption count
-	NMIsNest    bool          // an NMI is handled in an NMI's handler, after a breakpoint there has returned
+	Stall       int           // a grace period that has lasted this many cycles is reported at a tick; 0: none is
+	Counting    kapi.Counting // how a breakpoint's handler raises the preemption count
+	NMIsNest    bool          // an NMI may nest in an NMI's handler, after a breakpoint there has returned
 	NoModules   bool          // no CONFIG_MODULES: nothing can be loaded
-	NoUnload    bool          // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
+	NoUnload    bool          // no CONFIG_MODULE_UNLOAD: loaded modules stay; set at boot
 	_           struct{}
 }
 
-// A Going is how CPUs go, by the kernel's release: when tasks leave them, and for what
-// sched_cpu_deactivate waits.
+// A Going is how CPUs go offline, by the kernel's release: when tasks leave them, and what sched_cpu_deactivate waits
+// for.
 type Going uint8
 
 // The ways to go.
 const (
 	GoesPushed Going = iota // tasks leave when they schedule (balance_push, 5.11 and later); rcu
-	// they leave when the CPU is taken down, the machine stopped (migrate_tasks, until 5.10); rcu,
-	// and sched if the kernel is preemptible (until 4.20)
+	// they leave when the CPU is taken down, with the machine stopped (migrate_tasks, until 5.10); rcu, and sched if
+	// the kernel is preemptible (until 4.20)
 	GoesMigrated
 	GoesSched // the same; sched (2.6)
 )
@@ -65,17 +65,15 @@ type Kernel struct {
 	Prefix       LockPrefixes
 	Alternatives Alternatives
 	Guest        Guest
+	IRQs         interrupts
 	cfg          Config `state:"boot"` // set at boot
-	// set at boot: what the timer's handler does besides the tick
-	onTimer func(x *smp.Ctx, s *smp.Source) `state:"boot"`
-	onNMI   func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
-	nmis    kapi.PerCPU[nmiState]
-	// set at the boot of a run: NMIs nest (Config.NMIsNest, or a mutant)
-	Unlatched bool                     `state:"boot"`
-	plain     func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
-	gates     []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
-	nGates    int                      // owned by the boot of a run: how many are bound so far
+	booted       booted
+}
 
+// booted is what engines and other clients have given the kernel at boot.
+type booted struct {
+	gates      []arch.Addr           `state:"boot"` // set at boot: the addresses of bound routines, in order
+	bound      int                   // owned by the boot of a run: how many are bound so far
 	onReset    []func()              `state:"boot"` // set at boot
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
 }
@@ -85,7 +83,7 @@ type Kernel struct {
 func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k := &Kernel{M: m, cfg: cfg}
 	k.Symbols.k, k.Guest.k, k.Switches.k = k, k, k
-	k.nmis.Init(m.CPUs())
+	k.IRQs.nmis.Init(m.CPUs())
 	for _, e := range exports {
 		m.Gates().Bind(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
 	}
@@ -117,7 +115,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	h := m.Hooks()
 	h.Nested = cfg.Preemptible || m.FullPreempt()
 	h.Switched = k.switched
-	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
+	h.Prompt = k.IRQs.prompt
 	h.Idle = func(cpu int) {
 		k.RCU.idle(cpu)
 		k.Switches.left(k.M.Tasks().Idle(cpu))
@@ -141,13 +139,11 @@ func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 	k.Guest.switched(next)
 }
 
-// Reset begins a run: it goes after Machine.Reset. What an engine made of the
-// kernel in the last run is forgotten; it is made anew, in the same order.
+// Reset begins a run, after Machine.Reset. Objects that an engine made in the last run are forgotten; the engine
+// makes them again, in the same order.
 func (k *Kernel) Reset() {
-	k.nGates, k.Unlatched = 0, k.cfg.NMIsNest
-	for c := range k.M.CPUs() {
-		*k.nmis.Of(c) = nmiState{}
-	}
+	k.booted.bound = 0
+	k.IRQs.reset(k)
 	k.Locks.reset()
 	k.RCU.reset()
 	k.Sync.reset()
@@ -167,25 +163,25 @@ func (k *Kernel) Reset() {
 	k.Modules.reset()
 	k.Prefix.reset()
 	k.Alternatives.reset()
-	for _, f := range k.onReset {
+	for _, f := range k.booted.onReset {
 		f()
 	}
 }
 
-// OnInterrupt says what the handlers of timers and NMIs do besides their own
-// work, and for which sources that is nothing.
+// OnInterrupt sets the work of timer and NMI handlers besides their own, and for which sources there is none.
 func (k *Kernel) OnInterrupt(f func(x *smp.Ctx, s *smp.Source), plain func(s *smp.Source) bool) {
-	k.onTimer, k.onNMI, k.plain = f, f, plain
+	k.IRQs.handle, k.IRQs.plain = f, plain
 }
 
 // Bind implements kapi.Binder.
 func (k *Kernel) Bind(name string, f kapi.Routine) arch.Addr {
-	if k.nGates == len(k.gates) {
-		k.gates = append(k.gates, k.M.Gates().Bind(name, f))
+	b := &k.booted
+	if b.bound == len(b.gates) {
+		b.gates = append(b.gates, k.M.Gates().Bind(name, f))
 	}
-	at := k.gates[k.nGates]
+	at := b.gates[b.bound]
 	k.M.Gates().Rebind(at, f)
-	k.nGates++
+	b.bound++
 	return at
 }
 
@@ -201,8 +197,7 @@ var exports = []export{
 	{"cond_resched", (*Kernel).CondResched},
 }
 
-// lateExports are bound from the end of it down, so that what an engine binds
-// stays where it was. Append only.
+// lateExports are bound from the end of the region down, so that addresses bound by engines don't move. Append only.
 var lateExports = []export{
 	{"do_exit", (*Kernel).Exit},
 	{"cond_resched_tasks_rcu_qs", (*Kernel).CondReschedTasks},
@@ -268,13 +263,13 @@ func (k *Kernel) User(x *smp.Ctx) {
 // mightSleep is the preemption point of the model voluntary.
 func (k *Kernel) mightSleep(x *smp.Ctx) {
 	x.MightSleepIn(k.RCU.readers[x.Task()] > 0)            // a grace period would wait for the sleeper
-	if k.cfg.Voluntary && x.NeedResched() && !x.Atomic() { // might_resched is cond_resched there
+	if k.cfg.Voluntary && x.NeedResched() && !x.Atomic() { // with that, might_resched is cond_resched
 		k.CondResched(x)
 	}
 }
 
-// ctxOf returns the machine's context behind a kapi.Context. It is the one place where the
-// kernel goes from kapi down to the machine that it was booted on.
+// ctxOf returns the machine's context of a kapi.Context. Only here the kernel goes from kapi down to the machine that
+// it was booted on.
 func ctxOf(x kapi.Context) *smp.Ctx { return x.(*smp.Ctx) }
 
 // BootMutex implements kapi.Boot.
@@ -293,14 +288,16 @@ func (k *Kernel) Present(addr arch.Addr) bool {
 }
 
 // OnSections implements kapi.Boot.
-func (k *Kernel) OnSections(h kapi.SectionHandler) { k.onSections = append(k.onSections, h) }
+func (k *Kernel) OnSections(h kapi.SectionHandler) {
+	k.booted.onSections = append(k.booted.onSections, h)
+}
 
 // OnReset implements kapi.Boot.
-func (k *Kernel) OnReset(f func()) { k.onReset = append(k.onReset, f) }
+func (k *Kernel) OnReset(f func()) { k.booted.onReset = append(k.booted.onReset, f) }
 
-// section tells clients of a module's section.
+// section notifies clients of a module's section.
 func (k *Kernel) section(x kapi.Context, in kapi.Section, here bool) {
-	for _, h := range k.onSections {
+	for _, h := range k.booted.onSections {
 		h(x, in, here)
 	}
 }

@@ -17,7 +17,7 @@ type Latch struct {
 	open kapi.Var[bool]
 	is   kapi.Is[bool] `state:"boot"` // set at boot
 
-	Openers []kapi.TaskID // set at boot: what opens it, for Standstill
+	Openers []kapi.TaskID // set at boot: the tasks that open it, for Standstill
 }
 
 func (l *Latch) init(k *Kernel, wanted bool) {
@@ -44,5 +44,5 @@ func (l *Latch) Wait(x kapi.Context) {
 	}
 }
 
-// Open lets all spinning tasks go on.
+// Open releases all spinning tasks.
 func (l *Latch) Open(x kapi.Context) { l.open.StoreRelease(x, latchOpen, true) }

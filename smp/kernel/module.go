@@ -19,9 +19,8 @@ type Modules struct {
 	onState []func(m *kapi.Module, s kapi.ModuleState, init bool) `state:"boot"` // owned by the boot of a run
 }
 
-// A Module is text in pages of its own, which are mapped and filled when it is loaded and
-// unmapped when it is unloaded. A CPU that executes there afterwards faults. The module's data
-// come and go with it.
+// A Module is text in pages of its own, which are mapped and filled when it is loaded and unmapped when it is
+// unloaded. A CPU that executes there afterwards faults. The module's data is loaded and unloaded with it.
 type Module struct {
 	kapi.Module
 	k      *Kernel
@@ -34,11 +33,11 @@ type Module struct {
 
 	state  kapi.Var[kapi.ModuleState]
 	refs   kapi.Var[int]  // of holders, and one of the load; 0: it can't be held
-	inits  kapi.Var[bool] // its init section is there
-	loads  kapi.Var[bool] // it is live, and its load isn't over yet
+	inits  kapi.Var[bool] // its init section is mapped
+	loads  kapi.Var[bool] // it is live, but its load isn't finished
 	taken  bool           // owned by module_mutex: it is loaded, or being loaded or unloaded
-	coming bool           // owned by who loads it: its load holds it, beside being one of refs
-	is     moduleIs       // owned by who loads or unloads it: what it has stored to state and inits
+	coming bool           // owned by who loads it: its load holds it, counted in refs
+	is     moduleIs       // owned by who loads or unloads it: the values it has stored in state and inits
 
 	core, initial int // set at boot: the numbers of the sections' ranges; -1: there is no init section
 }
@@ -57,7 +56,7 @@ var (
 		"module_put, kernel/module/main.c: atomic_dec_if_positive(&module->refcnt)")
 )
 
-// moduleIs is what a module is to the task that makes it so. Others may see it later.
+// moduleIs is the module's state as the task that changes it knows it. Other tasks may see it later.
 type moduleIs struct {
 	state kapi.ModuleState // owned by who loads or unloads it
 	init  bool             // owned by who loads or unloads it
@@ -70,10 +69,9 @@ type moduleFunc struct {
 	init bool      // set at boot: in the init section
 }
 
-// The errnos that loading and unloading answer with, beside 0 and what the
-// module's init returned.
+// The errnos of loading and unloading, besides 0 and the result of the module's init.
 const (
-	ModuleEAGAIN = 11 // it is held
+	ModuleEAGAIN = 11 // it is in use
 	ModuleEBUSY  = 16 // it is coming or going
 	ModuleEEXIST = 17 // it is loaded
 	ModuleENOENT = 2  // it isn't loaded
@@ -86,7 +84,7 @@ type ModuleText struct {
 	At      arch.Addr
 	Code    []byte
 	Extable []int // offsets of instructions with an exception-table entry
-	Init    bool  // it goes when the module's init has ended
+	Init    bool  // it is unmapped when the module's init has ended
 }
 
 func (ms *Modules) init(k *Kernel) { ms.k = k }
@@ -100,9 +98,8 @@ func (ms *Modules) reset() {
 
 const pageSize = 1 << 12
 
-// NewModule makes a module, at boot. Its functions lie in pages of their own,
-// those of the init section apart from the rest. init and exit are addresses of
-// such functions, or 0. loaded: a run begins with it loaded, and its init
+// NewModule makes a module, at boot. Its functions lie in pages of their own, those of the init section apart from
+// the rest. init and exit are addresses of such functions, or 0. loaded: a run begins with it loaded, and its init
 // section gone.
 func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit arch.Addr, loaded bool) *Module {
 	k := ms.k
@@ -179,7 +176,7 @@ func (m *Module) section(init bool) *kapi.Section {
 	return &m.Core
 }
 
-// rewind makes the module what it is when a run begins.
+// rewind restores the module's state at the beginning of a run.
 func (m *Module) rewind() {
 	m.taken, m.coming = m.boot, false
 	m.state.Set(kapi.ModuleUnformed)
@@ -194,8 +191,7 @@ func (m *Module) rewind() {
 	}
 }
 
-// set gives the sections their kinds for kallsyms: the symbols of a section that isn't there
-// can't be found.
+// set gives the sections their kinds for kallsyms: the symbols of an unmapped section can't be found.
 func (m *Module) set(x kapi.Context, core, initial kapi.TextKind) {
 	ms := &m.k.Modules
 	ms.mutex.Lock(x)
@@ -222,14 +218,14 @@ func (ms *Modules) Named(name string) *Module {
 	return nil
 }
 
-// Load loads a module (init_module). It returns 0, an errno of those above, or
-// what the module's init returned, as a positive number. Context: may sleep.
+// Load loads a module (init_module). It returns 0, an errno of those above, or the result of the module's init, as a
+// positive number. Context: may sleep.
 //
-//	step 1: map it and put its text there; it gets its names
+//	step 1: map it and store its text; its symbols appear
 //	step 2: it is coming; notifiers
 //	step 3: its init runs
 //	step 4: it is live; notifiers
-//	step 5: the names of its init section go; a grace period; the section goes
+//	step 5: the symbols of its init section go; a grace period; the section is unmapped
 func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	if ms.k.cfg.NoModules {
 		return ModuleENOSYS
@@ -298,22 +294,21 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	return 0
 }
 
-// loading sets whether the load of a live module is still under way. The remaining work is
-// about its init section, whose place another load would take. A kernel has no such word, so
-// it isn't subject to weak memory.
+// loading sets whether the load of a live module is unfinished. Only its init section is left to unmap, whose place
+// another load would take. A kernel has no such word, so it isn't subject to weak memory.
 func (m *Module) loading(on bool) {
 	m.k.M.Footprint().TouchCell(m.loads.ID(), true)
 	m.loads.Overwrite(on)
 }
 
-// Unload unloads a module (delete_module). It returns 0 or an errno of those
-// above: EBUSY also while its load isn't over. A kernel's module may go by then, for its
-// sections' places aren't used again at once. Context: may sleep.
+// Unload unloads a module (delete_module). It returns 0 or an errno of those above: EBUSY also while its load isn't
+// finished. A kernel may unload it by then, because its sections' addresses aren't reused at once. Context: may
+// sleep.
 //
-//	step 1: if it isn't held, it can't be held any more: it is going
+//	step 1: if it isn't in use, make it going: it can't be held any more
 //	step 2: its exit runs
 //	step 3: notifiers
-//	step 4: it isn't found any more; a grace period; it goes
+//	step 4: its symbols go; a grace period; it is unmapped
 func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 	if ms.k.cfg.NoModules || ms.k.cfg.NoUnload {
 		return ModuleENOSYS
@@ -362,7 +357,7 @@ func (m *Module) free(x kapi.Context) {
 		m.unmap(x, s)
 	}
 	if m.inits.ReadOnce(x) {
-		m.inits.WriteOnce(x, false) // of a module that isn't found any more
+		m.inits.WriteOnce(x, false) // no task finds the module any more
 		m.is.init = false
 		m.unmap(x, m.Init)
 	}
@@ -371,8 +366,7 @@ func (m *Module) free(x kapi.Context) {
 	ms.mutex.Unlock(x)
 }
 
-// fill maps a section and puts its text there, before any task can know its
-// address.
+// fill maps a section and stores its text, before any task can know its address.
 func (m *Module) fill(x kapi.Context, init bool) {
 	s := *m.section(init)
 	if s.Size == 0 {
@@ -399,8 +393,8 @@ func (m *Module) retire(x kapi.Context, s kapi.Section) {
 	}
 }
 
-// unmap takes a section away: what stood there is poisoned, and the CPUs'
-// translations are flushed, from which each comes back by an IRET.
+// unmap unmaps a section: its bytes are poisoned, and the CPUs' translations are flushed by IPIs, from which each CPU
+// returns by an IRET.
 func (m *Module) unmap(x kapi.Context, s kapi.Section) {
 	if s.Size == 0 {
 		return
@@ -418,7 +412,7 @@ func (m *Module) unmap(x kapi.Context, s kapi.Section) {
 
 // become sets the state (point).
 func (m *Module) become(x kapi.Context, s kapi.ModuleState) {
-	if s == kapi.ModuleComing { // from now on it is found
+	if s == kapi.ModuleComing { // from now on it can be found
 		m.state.StoreRelease(x, moduleFound, s)
 	} else {
 		m.state.WriteOnce(x, s)
@@ -476,7 +470,7 @@ func (ms *Modules) Put(x kapi.Context, m *kapi.Module) { ms.of(m).Put(x) }
 // Put drops a hold on the module.
 func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, modulePut, -1) }
 
-// SetUnload says whether the kernel has CONFIG_MODULE_UNLOAD, at boot.
+// SetUnload sets, at boot, whether the kernel has CONFIG_MODULE_UNLOAD.
 func (k *Kernel) SetUnload(on bool) { k.cfg.NoUnload = !on }
 
 // Mutex returns module_mutex, nil if there is no module.

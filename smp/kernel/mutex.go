@@ -43,7 +43,7 @@ func (l *Mutex) Lock(x kapi.Context) {
 
 // Unlock implements kapi.Mutex.
 func (l *Mutex) Unlock(x kapi.Context) {
-	if ctxOf(x).Weak() { // what the lock owns is as the CPU has left it once its stores have taken effect
+	if ctxOf(x).Weak() { // state under the lock is as this CPU has left it once its stores have taken effect
 		*l.owner.RMW(x, mutexUnlock) = 0
 		x.Emit(smpev.Unlock, l.id, 0, 0)
 		return
@@ -52,16 +52,14 @@ func (l *Mutex) Unlock(x kapi.Context) {
 	*l.owner.RMW(x, mutexUnlock) = 0
 }
 
-// AssertHeld implements kapi.Mutex. Its owner is the newest there is: each change is a
-// locked instruction.
+// AssertHeld implements kapi.Mutex. It reads the newest owner: each change is a locked instruction.
 func (l *Mutex) AssertHeld(x kapi.Context) {
 	if l.owner.Peek() != 1+int(x.Task()) {
 		x.Emit(smpev.Lock, l.id, smpev.LockNeeded, 0)
 	}
 }
 
-// A Spinlock turns preemption off, interrupts too if irqs says so, and spins.
-// It implements kapi.Spinlock.
+// A Spinlock turns preemption off, and interrupts if irqs is set, and spins. It implements kapi.Spinlock.
 type Spinlock struct {
 	name  string // set at the boot of a run
 	id    uint64 // set at the boot of a run
@@ -90,8 +88,8 @@ func (l *Spinlock) Lock(x kapi.Context) {
 	x.Emit(smpev.Lock, l.id, spinContext(c), 0)
 }
 
-// take takes the lock if it is free. An unlock and a lock by one CPU, or of one lock, keep
-// more in order than a release and an acquire do (tools/memory-model, po-unlock-lock-po).
+// take takes the lock if it is free. An unlock and a lock by one CPU, or of one lock, keep more in order than a
+// release and an acquire do (tools/memory-model, po-unlock-lock-po).
 func (l *Spinlock) take(x *smp.Ctx) (took bool) {
 	x.Locks()
 	took = l.owner.Swap(x, spinLock, 0, 1+x.CPU())
@@ -123,7 +121,7 @@ func (l *Spinlock) AssertHeld(x kapi.Context) {
 	}
 }
 
-// spinContext says in which context a spinlock has been taken, as in smpev.Lock.
+// spinContext is the context in which a spinlock was taken, as in smpev.Lock.
 func spinContext(x *smp.Ctx) uint64 {
 	how := uint64(smpev.LockSpins)
 	irq, nmi := x.Interrupts()
@@ -213,8 +211,8 @@ func (ls *Locks) newID(name string) uint64 {
 	return uint64(len(ls.names))
 }
 
-// Name returns the name of the lock with the number id in events. If several locks share the
-// name, it says which one this is.
+// Name returns the name of the lock with the number id in events. If several locks share the name, it also numbers
+// them.
 func (ls *Locks) Name(id uint64) string {
 	switch {
 	case id == smpev.WaitGrace:

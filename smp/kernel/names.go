@@ -76,7 +76,7 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 	return ""
 }
 
-// listsName says what the cell of the arena's lists stands for.
+// listsName names the cell of the arena's lists.
 func (e *ExecMem) listsName() string {
 	name := "the lists of "
 	for i := range e.k.cfg.Exec {
@@ -91,7 +91,7 @@ func (e *ExecMem) listsName() string {
 // Number is how monitors know the module.
 func (m *Module) Number() uint64 { return m.number }
 
-// Holds returns how many hold the module, without what its load counts for itself.
+// Holds returns the number of holders of the module, without its load.
 func (m *Module) Holds() int {
 	n := m.refs.Peek()
 	switch {
@@ -103,7 +103,7 @@ func (m *Module) Holds() int {
 	return n
 }
 
-// denies tells monitors that rmmod is refused because the module is held.
+// denies reports to monitors that rmmod is refused because the module is held.
 func (m *Module) denies(x *smp.Ctx) {
 	coming := uint64(0)
 	if m.coming {

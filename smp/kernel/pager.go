@@ -7,8 +7,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Pager brings in paged-out data, a while after its first access. A task that accesses it
-// meanwhile sleeps in the page fault, wherever its instruction stands.
+// Pager brings in paged-out data, a while after its first access. A task that accesses it meanwhile sleeps in the
+// page fault, wherever its instruction is.
 type Pager struct {
 	k      *Kernel       // set at boot
 	work   *DelayedWork  // set at boot; nil: nothing is ever away
@@ -21,7 +21,7 @@ type Pager struct {
 var pagerServes = kapi.DefineBarrier("pager: serve", kapi.OrderRelease,
 	"folio_unlock, mm/filemap.c: clear_bit_unlock of PG_locked, after set_pte_at")
 
-// pagerWait is the condition that the page of an address is there.
+// pagerWait is the condition that the page of an address is in memory.
 type pagerWait struct {
 	p  *Pager    // set at boot
 	at arch.Addr // owned by its task
@@ -49,11 +49,11 @@ func (k *Kernel) Away(at arch.Addr, b []byte) {
 	k.Traps.onPageFault(p.fault)
 }
 
-// fault handles a page fault, and reports whether the access is to be repeated. If the page
-// has come in meanwhile, the access is just repeated. If sleeping is forbidden it doesn't wait:
-// the exception table decides what happens (fault.c, in_atomic).
+// fault handles a page fault, and reports whether to repeat the access. If the page has come in meanwhile, the access
+// is just repeated. If sleeping is forbidden it doesn't wait: the exception table decides what happens (fault.c,
+// in_atomic).
 //
-//	step 1: ask for the page
+//	step 1: request the page
 //	step 2: sleep until it has come, with interrupts as they were
 //
 // Context: interrupts off.

@@ -10,27 +10,24 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Per-CPU memory, as Linux has it. On x86-64 a per-CPU variable has one address,
-// and the copy of a CPU lies at that address plus the CPU's offset, which is
-// what gs has for a base there and what the variable this_cpu_off holds
-// (arch/x86/include/asm/percpu.h). At the address itself nothing is mapped.
+// Per-CPU memory, as in Linux. On x86-64 a per-CPU variable has one address, and a CPU's copy is at that address plus
+// the CPU's offset, which is the base of gs there and the value of the variable this_cpu_off
+// (arch/x86/include/asm/percpu.h). The address itself isn't mapped.
 //
-// Addresses are those of linked text, within the reach of a 32-bit displacement;
-// a kernel before 6.15 has them from 0 instead, which the bytes of a module
-// don't show before they are linked.
+// Addresses are those of linked text, within the reach of a 32-bit displacement; a kernel before 6.15 has them from 0
+// instead, which a module's bytes don't show before they are linked.
 
-// The copies of a CPU are 4 GiB from those of the next: variables lie in the
-// uppermost 2 GiB of the address space, from perCPULow on, and those that gcc
-// addresses by a number, as the canary, in the lowest page.
+// The copies of a CPU are 4 GiB from those of the next: variables lie in the uppermost 2 GiB of the address space,
+// from perCPULow on, and those that gcc addresses by a number, such as the canary, in the lowest page.
 const (
 	perCPUOffset arch.Addr = 0xffff_8881_0000_0000
 	perCPUStride arch.Addr = 1 << 32
 	perCPULow    arch.Addr = 0xffff_ffff_8000_0000
 )
 
-// On i386 it is fs, the copies are 8 MiB from each other, and variables lie within 4 MiB
-// from where data begin; the kernel's own are 4 MiB further than on x86-64, since the
-// copies of one CPU would be where another has those of the data.
+// On i386 the base is that of fs, copies are 8 MiB apart, and variables lie within 4 MiB of the beginning of data.
+// The kernel's own are 4 MiB further than on x86-64, since otherwise one CPU's copies would overlap another CPU's
+// copies of the data.
 const (
 	perCPUOffset32 arch.Addr = 0x5000_0000
 	perCPUStride32 arch.Addr = 1 << 23
@@ -45,8 +42,7 @@ func PerCPUOffset(a *arch.Arch, cpu int) arch.Addr {
 	return perCPUOffset + arch.Addr(cpu)*perCPUStride
 }
 
-// PerCPUPlaces returns where per-CPU variables may lie, and where their copies: nothing
-// else is put there.
+// PerCPUPlaces returns where per-CPU variables and their copies may lie: nothing else is put there.
 func PerCPUPlaces(a *arch.Arch) (variables, copies kapi.Span) {
 	if is32(a) {
 		low := a.Addr(smp.DataBase)
@@ -76,11 +72,9 @@ const canaryAt = 0x28
 // lowest byte is 0, so that no string runs over it (CANARY_MASK, include/linux/stackprotector.h).
 const Canary uint64 = 0xc5a1_7e39_0bd2_6400
 
-// The kernel's own variables. They begin at the end of a page that isn't mapped:
-// the first is current, and there is no task_struct that it could point to, so
-// that to read it is a fault, which names it. The order is that of struct
-// pcpu_hot of 6.2 to 6.14 (arch/x86/include/asm/current.h), which other kernels
-// have as variables of these names.
+// The kernel's own variables. They begin at the end of an unmapped page: the first is current, and since there is no
+// task_struct for it to point to, reading it is a fault, which names it. The order is that of struct pcpu_hot of 6.2
+// to 6.14 (arch/x86/include/asm/current.h); other kernels have variables of these names.
 const (
 	perCPUPage   = smp.GateBase + 0x80_0000
 	pcpuHot      = perCPUPage - 8
@@ -91,8 +85,8 @@ const (
 	stackGuard   = perCPUPage + 80
 )
 
-// perCPUVariables are those of the kernel that modules refer to. Append only,
-// and move nothing: text linked against them is kept in traces.
+// perCPUVariables are the kernel's variables that modules refer to. Append only, and move nothing: traces contain
+// text linked against them.
 var perCPUVariables = []struct {
 	name string
 	at   arch.Addr
@@ -117,17 +111,15 @@ func PerCPUVariable(name string) (arch.Addr, bool) {
 	return 0, false
 }
 
-// IsCurrent reports whether an address is that of a CPU's pointer to the current
-// task, which isn't there.
+// IsCurrent reports whether an address is that of a CPU's pointer to the current task, which isn't mapped.
 func IsCurrent(a *arch.Arch, cpu int, addr arch.Addr) bool {
 	at := perCPU(a, cpu, pcpuHot)
 	return addr >= at && addr < at+8
 }
 
-// preemptEnabled is the count of a task that can be preempted: the highest bit
-// says that no other task wants the CPU (PREEMPT_NEED_RESCHED, which is
-// inverted: arch/x86/include/asm/preempt.h). A function that counts up and down
-// again so never finds that it has to schedule.
+// preemptEnabled is the count of a task that can be preempted: the highest bit means that no other task wants the CPU
+// (PREEMPT_NEED_RESCHED, which is inverted: arch/x86/include/asm/preempt.h). So a function that counts up and down
+// again never finds that it has to schedule.
 const preemptEnabled = 1 << 31
 
 // bootPerCPU gives each CPU its copies, and gs its base.
@@ -153,14 +145,14 @@ func (k *Kernel) bootPerCPU() {
 	}
 }
 
-// What the kernel counts in the preemption count (include/linux/preempt.h), as one built with
-// CONFIG_PREEMPT_COUNT. Routines count by Context.PreemptDisable.
+// The kernel's additions to the preemption count (include/linux/preempt.h), as with CONFIG_PREEMPT_COUNT. Routines
+// count by Context.PreemptDisable.
 const (
 	hardirqOffset = 1 << 16
 	nmiOffset     = 1 << 20
 )
 
-// initCount sets up what the handlers of traps count.
+// initCount sets up the additions of trap handlers.
 func (k *Kernel) initCount() {
 	h := k.M.Hooks()
 	h.Counts = k.counts
@@ -169,8 +161,8 @@ func (k *Kernel) initCount() {
 	}
 }
 
-// counts returns what is added while a trap of a vector is handled that the kernel has taken,
-// or for an interrupt, user mode.
+// counts returns the addition while a trap of that vector is handled, if it came from kernel code; for an interrupt,
+// also from user mode.
 func (k *Kernel) counts(vector uint8) uint32 {
 	switch {
 	case vector == smpev.VecNMI: // nmi_enter

@@ -44,7 +44,7 @@ type TextPoke struct {
 	n       int      // owned by text_mutex: how many of them there have been
 }
 
-// A PokeStep is a step of text_poke_bp, of the batch whose descriptor was published last.
+// A PokeStep is a step of text_poke_bp, for the batch whose descriptor was published last.
 type PokeStep func(p *TextPoke, x kapi.Context)
 
 // PokeSteps are the steps of text_poke_bp, in order: text_poke_bp_batch, arch/x86/kernel/alternative.c. A
@@ -54,9 +54,9 @@ var PokeSteps = []PokeStep{
 	(*TextPoke).TakeBack, (*TextPoke).Order, (*TextPoke).Drain,
 }
 
-// A descriptor says what a CPU does that hits a breakpoint of the batch. Its memory belongs to
-// the patcher and is reused for the next batch: a handler that still reads it then finds that
-// batch. Where memory is weak a handler that sees the descriptor may still find an older batch.
+// A descriptor says what a CPU does that hits a breakpoint of the batch. Its memory belongs to the patcher and is
+// reused for the next batch: a handler that still reads it then finds that batch. Under weak memory a handler that
+// sees the descriptor may still find an older batch.
 type descriptor struct {
 	vec kapi.Var[*batch] // the newest
 }
@@ -70,13 +70,13 @@ type batch struct {
 // A poked is one instruction under replacement.
 type poked struct {
 	at     arch.Addr // owned by text_mutex
-	insn   []byte    // owned by text_mutex: what is written
-	resume arch.Addr // owned by text_mutex: where a CPU goes; 0: it does what as says
+	insn   []byte    // owned by text_mutex: the bytes to write
+	resume arch.Addr // owned by text_mutex: where a CPU continues; 0: it executes as
 	as     arch.Inst // owned by text_mutex: nil with resume; or the breakpoint stays, and has another owner
 }
 
-// maxBatch is how many rewrites share their syncs: what the kernel's page of
-// them holds (TP_VEC_MAX, 4096 / 16).
+// maxBatch is how many rewrites share their syncs: as many as the kernel's page of them holds (TP_VEC_MAX, 4096 /
+// 16).
 const maxBatch = 256
 
 func (p *TextPoke) init(k *Kernel) {
@@ -129,7 +129,7 @@ func (p *TextPoke) do(x kapi.Context) {
 	}
 }
 
-// Publish is step 0 of Patch: the descriptor of what is about to be written.
+// Publish is step 0 of Patch: it publishes the descriptor of the coming write.
 func (p *TextPoke) Publish(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
 	announce(x, addr, insn)
 	b := p.next()
@@ -179,15 +179,15 @@ func (p *TextPoke) next() *batch {
 func (p *TextPoke) show(x kapi.Context, b *batch) {
 	if ctxOf(x).Weak() {
 		p.only.vec.Put(x, b)
-	} else { // a part of what the descriptor's cell publishes
+	} else { // published with the descriptor's cell
 		p.only.vec.Overwrite(b)
 	}
 	p.desc.StoreRelease(x, pokePublishes, &p.only)
 	x.Fence(pokeWrites)
 }
 
-// emulates reports whether the handler of a batch's breakpoint can do what the
-// instruction does (text_poke_loc_init: nop, jmp, jcc, call, ret).
+// emulates reports whether the handler of a batch's breakpoint can emulate the instruction (text_poke_loc_init: nop,
+// jmp, jcc, call, ret).
 func emulates(in arch.Inst) bool {
 	switch in.Flow() {
 	case arch.FlowJump, arch.FlowCond, arch.FlowCall, arch.FlowRet:
@@ -221,7 +221,7 @@ func (p *TextPoke) Tails(x kapi.Context) {
 	}
 }
 
-// Heads replaces the first bytes, except those that are a breakpoint in the end.
+// Heads replaces the first bytes, except those whose new value is a breakpoint.
 func (p *TextPoke) Heads(x kapi.Context) {
 	for _, e := range p.now() {
 		if !target.Arch.IsBreakpoint(e.insn[0]) {
@@ -249,15 +249,14 @@ func (p *TextPoke) Order(x kapi.Context) { x.Fence(pokeRetires) }
 // Drain waits until no handler holds the descriptor.
 func (p *TextPoke) Drain(x kapi.Context) { x.Spin(&p.idle) }
 
-// Retire ends what Publish has begun.
+// Retire withdraws the descriptor.
 func (p *TextPoke) Retire(x kapi.Context) {
 	p.TakeBack(x)
 	p.Order(x)
 	p.Drain(x)
 }
 
-// breakpoint is asked first of all whether a #BP is its own. Context:
-// interrupts off; it calls nothing that could be probed.
+// breakpoint is the first handler to check a #BP. Context: interrupts off; it calls nothing that could be probed.
 func (p *TextPoke) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	x.Fence(pokeHits)
 	if p.desc.ReadOnce(x) == nil {
@@ -265,7 +264,7 @@ func (p *TextPoke) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	}
 	kapi.Add(&p.refs, x, pokeGets, 1)
 	owner := uint64(0)
-	if d := p.desc.Deref(x); d != nil { // still there, now that we hold it
+	if d := p.desc.Deref(x); d != nil { // still published, now that we hold it
 		owner = d.claim(x, regs)
 	}
 	x.Fence(pokePuts)
@@ -281,19 +280,19 @@ func (d *descriptor) look(x kapi.Context) *batch {
 	return d.vec.Peek()
 }
 
-// claim carries out the entry whose breakpoint was hit, if there is one.
+// claim executes the entry whose breakpoint was hit, if there is one.
 func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
 	at := target.Arch.BreakpointAt(regs)
 	b := d.look(x)
-	if b == nil { // the descriptor was seen before it
+	if b == nil { // the descriptor is newer than the table
 		return 0
 	}
 	lo, hi := 0, len(b.vec)
-	for lo < hi { // by halving: an entry out of order isn't found
+	for lo < hi { // binary search: an entry out of order isn't found
 		if len(b.vec) > 1 {
 			x.Step("int3 handler, search", hi-lo)
 		}
-		if d.look(x) != b { // what it has of the table is gone
+		if d.look(x) != b { // the table that it read is gone
 			ctxOf(x).Bug("a batch of text_poke_bp is looked through whose memory is the next one's")
 			return 0
 		}

@@ -13,7 +13,7 @@ import (
 	"kpsim/traces"
 )
 
-// RCU waits for grace periods, by what each flavour waits for:
+// RCU waits for grace periods. The flavours wait for:
 //
 //	sched  every CPU has switched context, or was seen idle or in user mode
 //	       outside an interrupt
@@ -31,20 +31,20 @@ type RCU struct {
 	readers [256]int // owned by the task of that number: nesting of its sections
 	active  []*grace // owned by the machine's hooks: those being waited for
 	spare   []*grace `state:"list: begin fills in all of a spare one"` // owned by the machine's hooks
-	boot    []*grace `state:"boot"`                                    // set at boot: those that a run begins with
-	Idlers  bool     // owned by the boot of a run: a CPU has been quiet when it has nothing to do: a mutant
-	Bare    bool     // owned by the boot of a run: a wait for all tasks has no grace periods around it: a mutant
-	Unseen  bool     // owned by the boot of a run: a grace period waits for CPUs that idle, too: a mutant
-	here    uint64   // owned by the machine's hooks: CPUs that a grace period may wait for (rcu_node.qsmaskinitnext)
+	// set at boot: the grace periods that a run begins with
+	boot   []*grace `state:"boot"`
+	Idlers bool     // owned by the boot of a run: a CPU has been quiet when it has nothing to do: a mutant
+	Bare   bool     // owned by the boot of a run: a wait for all tasks has no grace periods around it: a mutant
+	Unseen bool     // owned by the boot of a run: a grace period waits for CPUs that idle, too: a mutant
+	here   uint64   // owned by the machine's hooks: CPUs that a grace period may wait for (rcu_node.qsmaskinitnext)
 
-	Deadly   bool   // owned by the boot of a run: a CPU that goes doesn't say so: a mutant
-	Orphans  bool   // owned by the boot of a run: callbacks of a CPU that has gone are left to it: a mutant
-	Newcomer bool   // owned by the boot of a run: a CPU that comes up doesn't say so: a mutant
+	Deadly   bool   // owned by the boot of a run: a CPU that goes doesn't report it: a mutant
+	Orphans  bool   // owned by the boot of a run: callbacks of a CPU that has gone stay with it: a mutant
+	Newcomer bool   // owned by the boot of a run: a CPU that comes up doesn't report it: a mutant
 	ids      uint64 // owned by the machine's hooks: how many have begun
 }
 
-// The orders of grace periods. What switches tasks, or interrupts, is a full barrier by
-// itself (smp).
+// The orders of grace periods. Code that switches or interrupts tasks is a full barrier by itself (smp).
 var (
 	rcuBegins = kapi.DefineBarrier("rcu: act before waiting", kapi.OrderMB,
 		"rcu_seq_snap, kernel/rcu/rcu.h: smp_mb(); for call_rcu rcu_segcblist_enqueue")
@@ -63,19 +63,13 @@ const (
 	serviceQuiet         // and up: quiescent states of CPU 0, 1, …
 )
 
-// ServiceName says what an object of the kernel's is.
+// ServiceName names an object of the kernel.
 func ServiceName(number uint64) string {
 	if number == serviceGraces {
 		return "the numbering of grace periods"
 	}
 	return fmt.Sprintf("quiescent states of cpu%d", number-serviceQuiet)
 }
-
-// Kept reports whether a routine that has touched an object of the kernel's may
-// keep something of it in a local variable: which grace period is its own, or
-// whether one waits for it. A step that turned out to be a quiescent state
-// doesn't.
-func Kept(number uint64, write bool) bool { return number == serviceGraces || !write }
 
 // quiet notes that a step reads or changes a CPU's quiescent states.
 func (r *RCU) quiet(cpu int, write bool) {
@@ -105,8 +99,8 @@ type grace struct {
 	ticks   bool           // owned by RCU: a tick in preemptible code counts
 	cpus    uint64         // owned by RCU: not yet quiescent
 	tasks   [4]uint64      // owned by RCU: not yet switched
-	on      uint8          // owned by RCU: the CPU on which the callback is queued that ends it for the one who asked
-	done    kapi.Var[bool] // what the waiter sleeps for
+	on      uint8          // owned by RCU: the CPU on which the callback is queued that wakes the waiter
+	done    kapi.Var[bool] // the waiter sleeps until this is true
 	ended   kapi.Is[bool]  `state:"boot"` // set at boot
 	// owned by RCU: no task waits; this is called back
 	head kapi.Reclaimer `state:"address: what it points to is the engine's, and found there"`
@@ -316,7 +310,7 @@ func (r *RCU) noted(x *smp.Ctx) {
 	}
 }
 
-// tick is called for a timer interrupt with what it interrupted.
+// tick is called for a timer interrupt, with the interrupted registers.
 func (r *RCU) tick(x *smp.Ctx, regs *arch.Regs) {
 	if r.k.cfg.Offline {
 		r.core(x.CPU())

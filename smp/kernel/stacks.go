@@ -6,15 +6,14 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Stacks looks at all stacks while the machine is stopped. It implements
-// kapi.Stacks.
+// Stacks scans all stacks while the machine is stopped. It implements kapi.Stacks.
 type Stacks struct {
 	k     *Kernel
 	timer *DelayedWork // set at boot; nil: stacks are never looked at (Config.StackCheck)
-	// owned by the one caller, and by the machine's hooks while it waits: tasks that stood in a span
+	// owned by the one caller, and by the machine's hooks while it waits: tasks that were in a span
 	inside [4]uint64
-	sure   bool           // owned by the one caller: it waits for one of them to give its CPU up
-	later  kapi.Var[bool] // it is time to look again
+	sure   bool           // owned by the one caller: it waits for one of them to give up its CPU
+	later  kapi.Var[bool] // it is time to scan again
 	again  kapi.Is[bool]  `state:"boot"` // set at boot
 }
 
@@ -32,18 +31,17 @@ func (s *Stacks) reset() {
 	s.later.Set(false)
 }
 
-// eagerLooks is how often a timer says when to look again. After that the
-// trigger is that a task gives up its CPU or begins to spin: a machine that is
-// stopped over and over makes no progress.
+// eagerLooks is how often a timer triggers another scan. After that the trigger is that a task gives up its CPU or
+// begins to spin: a machine that is stopped over and over makes no progress.
 const eagerLooks = 4
 
 // Quiesce implements kapi.Stacks.
 //
-//	step 1: stop the machine, and look
-//	step 2: if a task stood in a span, look again later
+//	step 1: stop the machine, and scan
+//	step 2: if a task was in a span, scan again later
 //
-// The stoppers' own stacks aren't looked at. What stands on one began after the
-// machine was being stopped, so after the caller had closed the spans.
+// The stoppers' own stacks aren't scanned. Their frames began after the machine was being stopped, so after the
+// caller had closed the spans.
 func (s *Stacks) Quiesce(x kapi.Context, spans []kapi.Span) {
 	if s.timer == nil {
 		sim.Bug("stacks are looked at, and the kernel was booted without (Config.StackCheck)")

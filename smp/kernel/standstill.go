@@ -18,9 +18,9 @@ type link struct {
 	to    []*smp.Task // owned by Standstill
 }
 
-// Standstill says in one line why no task goes on: which task waits for what,
-// and for which task; a circle if there is one, else the chain as far as it
-// leads. cell names cells that aren't the kernel's. "": no task waits.
+// Standstill explains in one line why no task makes progress: which task waits for what, and for which task; a circle
+// if there is one, else the chain as far as it leads. cell names cells that aren't the kernel's. It is "" if no task
+// waits.
 func (k *Kernel) Standstill(cell func(kapi.CellID) string) string {
 	var longest []link
 	for _, t := range k.M.Tasks().All() {
@@ -87,7 +87,7 @@ func say(path []link) string {
 			names := make([]string, len(l.to))
 			for j, t := range l.to {
 				names[j] = t.Name
-				if t == path[(i+1)%n].from { // of several the one that is named next
+				if t == path[(i+1)%n].from { // of several tasks the one that the chain names next
 					names = []string{t.Name}
 					break
 				}
@@ -98,8 +98,7 @@ func say(path []link) string {
 	return s.String()
 }
 
-// waits returns what a task waits for. ok false: it waits for nothing, or nothing will end
-// the wait.
+// waits returns what a task waits for. ok is false if it waits for nothing, or nothing will end the wait.
 func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok bool) {
 	l.from = t
 	id, waits := t.WaitsFor()
@@ -189,10 +188,10 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 	return l, true
 }
 
-// by smpev.GP…
+// graceNames is indexed by smpev.GP….
 var graceNames = [...]string{1: "all CPUs to schedule", 2: "an RCU grace period", 3: "all tasks to schedule"}
 
-// among are the tasks that CPUs of a set are at, and those of another set.
+// among returns the tasks that the given CPUs run, and those of a set.
 func (k *Kernel) among(cpus uint64, tasks [4]uint64) (list []*smp.Task) {
 	for ; cpus != 0; cpus &= cpus - 1 {
 		list = append(list, k.M.Inspect().Current(bits.TrailingZeros64(cpus)))
@@ -222,8 +221,7 @@ func (k *Kernel) waitsForCPUs(l link, id kapi.CellID) link {
 	return l
 }
 
-// opened is a link for a latch: what is waited for, and the task that will open
-// it.
+// opened is a link for a latch: what the task waits for, and the task that will open it.
 func (l link) opened(what string, by *Latch, tasks []*smp.Task) link {
 	l.what, l.whose = what, "left to"
 	for _, n := range by.Openers {

@@ -8,17 +8,16 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Stop is stop_machine. A stopper task on each CPU takes the CPU over when its
-// current task schedules (under the model full: as soon as it can be
-// preempted); so where tasks aren't preempted, every task stands at a place
-// where it gave the CPU up. NMIs still run. It doesn't serialise instruction
-// fetch by itself: each CPU does so before it leaves.
+// Stop is stop_machine. A stopper task on each CPU takes the CPU over when its current task schedules (under the
+// model full: as soon as it can be preempted); so where tasks aren't preempted, every task is at a place where it
+// gave up the CPU. NMIs still run. It doesn't serialise instruction fetch by itself: each CPU does so before it
+// leaves.
 type Stop struct {
 	k    *Kernel
 	Sync kapi.Sync `state:"boot"` // set at boot, wrapped by mutants
 	// owned by the boot of a run: it takes the hotplug lock, which its callers have taken: a mutant
 	Reads bool
-	// owned by the boot of a run: the function is run before the others are there: a mutant
+	// owned by the boot of a run: the function runs before the other CPUs have stopped: a mutant
 	Early bool
 	mutex *Mutex // set at boot
 	// owned by mutex
@@ -130,8 +129,8 @@ func (s *Stop) run(x *smp.Ctx) {
 	}
 }
 
-// ack says that this CPU has made the step. The last CPU to do so sets the next
-// step. All wait for the next step, but none waits for the end.
+// ack reports that this CPU has made the step. The last CPU to do so sets the next step. All wait for the next step,
+// but none waits for the end.
 func (s *Stop) ack(x *smp.Ctx, step int) {
 	if kapi.Add(&s.acks, x, stopAcks, -1) == 0 {
 		s.acks.Put(x, bits.OnesCount64(s.set))

@@ -14,12 +14,11 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Symbols is what kallsyms and the tables beside the text know. It is filled
-// at boot; in a run only the kinds of its ranges change. It implements
-// kapi.Symbols. Symbols don't overlap.
+// Symbols is the content of kallsyms and of the tables about text. It is filled at boot; in a run only the kinds of
+// its ranges change. It implements kapi.Symbols. Symbols don't overlap.
 type Symbols struct {
 	funcs   []kapi.Function `state:"boot"` // set at boot: by address, once sorted
-	named   []int32         `state:"boot"` // set at boot: of funcs, by name, those of one name by address
+	named   []int32         `state:"boot"` // set at boot: indices into funcs, by name, those of one name by address
 	extable []arch.Addr     `state:"boot"` // set at boot: by address, once sorted
 	sites   []kapi.Site     `state:"boot"` // set at boot: by address, once sorted
 	widest  int             `state:"boot"` // set at boot: the size of the largest site
@@ -41,7 +40,7 @@ type Range struct {
 	id   int           // set at AddRange
 }
 
-// reset makes all ranges what they were at boot.
+// reset restores the kinds of all ranges at boot.
 func (s *Symbols) reset() {
 	s.kinds = s.kinds[:0]
 	for range s.ranges {
@@ -71,8 +70,7 @@ func (s *Symbols) AddRange(r Range) int {
 	return r.id
 }
 
-// SetKind makes a range something else (point): TextNone when its module goes.
-// Context: module_mutex held.
+// SetKind changes the kind of a range (point): TextNone when its module goes. Context: module_mutex held.
 func (s *Symbols) SetKind(x kapi.Context, id int, kind kapi.TextKind) {
 	s.changed.WriteOnce(x, struct{}{})
 	s.kinds[id] = kind
@@ -85,18 +83,18 @@ func (s *Symbols) Look(x kapi.Context) {
 	}
 }
 
-// AddSite marks text that something else than probes rewrites, at boot.
+// AddSite marks, at boot, text that something other than probes rewrites.
 func (s *Symbols) AddSite(site kapi.Site) {
 	s.sites, s.sorted = append(s.sites, site), false
 	s.widest = max(s.widest, site.Size)
 }
 
-// Ban says that a function refuses probes, at boot.
+// Ban makes a function refuse probes, at boot.
 func (s *Symbols) Ban(f kapi.Function, why kapi.Ban) {
 	s.banned = append(s.banned, kapi.Banned{Function: f, Ban: why})
 }
 
-// sort brings what was added into the order in which it is looked up.
+// sort sorts the added symbols for look-ups.
 func (s *Symbols) sort() {
 	if s.sorted {
 		return
@@ -113,7 +111,7 @@ func (s *Symbols) sort() {
 	slices.SortStableFunc(s.named, func(a, b int32) int { return strings.Compare(s.funcs[a].Name, s.funcs[b].Name) })
 }
 
-// at returns the symbol that addr lies in, there or not; nil if there is none.
+// at returns the symbol that addr lies in, whether it can be found or not; nil if there is none.
 func (s *Symbols) at(addr arch.Addr) *kapi.Function {
 	s.sort()
 	i := sort.Search(len(s.funcs), func(i int) bool { return s.funcs[i].Addr > addr }) - 1
@@ -136,8 +134,7 @@ func (s *Symbols) Kind(addr arch.Addr) kapi.TextKind {
 	return kapi.TextNone
 }
 
-// there reports whether a symbol can be found: those of a module that isn't
-// loaded and of init text that is freed can't.
+// there reports whether a symbol can be found: symbols of an unloaded module and of freed init text can't.
 func (s *Symbols) there(f *kapi.Function) bool {
 	switch s.Kind(f.Addr) {
 	case kapi.TextNone:
@@ -185,7 +182,7 @@ func (s *Symbols) Extable(addr arch.Addr, size int) bool {
 	return i < len(s.extable) && s.extable[i] < addr+arch.Addr(size)
 }
 
-// from returns the index of the first site that can overlap what begins at addr.
+// from returns the index of the first site that can overlap text that begins at addr.
 func (s *Symbols) from(addr arch.Addr) int {
 	s.sort()
 	first := addr - min(addr, arch.Addr(s.widest))
@@ -265,7 +262,7 @@ func (ms *Modules) Find(x kapi.Context, addr arch.Addr) *kapi.Module {
 	return nil
 }
 
-// text reports whether addr lies in the module's text, as long as that is found.
+// text reports whether addr lies in the module's text, while that can be found.
 func (m *Module) text(x kapi.Context, addr arch.Addr) bool {
 	switch {
 	case m.Core.Has(addr):
@@ -276,8 +273,7 @@ func (m *Module) text(x kapi.Context, addr arch.Addr) bool {
 	return false
 }
 
-// stubBase is where stubs lie: after the routines with an address, as entry text
-// of its own.
+// stubBase is where stubs lie: after the routines with an address, as entry text of its own.
 const stubBase = smp.GateBase + 0x40_0000
 
 // bootStubs gives the stubs their places and symbols.
@@ -290,7 +286,7 @@ func (k *Kernel) bootStubs() {
 	}
 }
 
-// stubAt returns where a stub begins on x86-64, 0 if there is none of that name.
+// stubAt returns the address of a stub on x86-64, 0 if none has that name.
 func stubAt(name string) arch.Addr {
 	for _, s := range kapi.Stubs() {
 		if s.Name == name {

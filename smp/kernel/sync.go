@@ -5,14 +5,13 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Sync makes CPUs serialise by IPI (on_each_cpu(do_sync_core, wait)). It
-// implements kapi.Sync. Calls are numbered; a CPU that answers says up to which
-// number it has served.
+// Sync makes CPUs serialise by IPI (on_each_cpu(do_sync_core, wait)). It implements kapi.Sync. Calls are numbered;
+// each CPU stores the number up to which it has served them.
 type Sync struct {
 	k      *Kernel
 	calls  kapi.Var[syncCall] // the last one
 	served kapi.PerCPU[uint64]
-	wake   kapi.Var[int] // stored at each answer, in the step in which it is served: what callers wait on
+	wake   kapi.Var[int] // stored at each answer, in the same step: callers wait for it
 	// owned by the task of that number
 	waits [256]syncWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"`
 	all   uint64        // set at boot: the set of all CPUs

@@ -32,8 +32,7 @@ func (t *Tasks) OnExit(f func(x kapi.Context)) { t.onExit = append(t.onExit, f) 
 // OnUnwind implements kapi.Tasks.
 func (t *Tasks) OnUnwind(f kapi.Unwind) { t.onUnwind = append(t.onUnwind, f) }
 
-// mostHidden is how many times a return address in a slot can be replaced by another one: no
-// call is hooked by more than two engines.
+// mostHidden is how often a return address in a slot can be replaced: at most two engines hook a call.
 const mostHidden = 4
 
 // Unwind implements kapi.Tasks.
@@ -55,16 +54,15 @@ func (t *Tasks) Unwind(x kapi.Context, id kapi.TaskID, slot, word arch.Addr) (to
 	return to, false
 }
 
-// exiting is what a program does at its end.
+// exiting runs at the end of a program.
 func (t *Tasks) exiting(x *smp.Ctx) {
 	for _, f := range t.onExit {
 		f(x)
 	}
 }
 
-// Backtrace implements kapi.Tasks: whatever is on the stack and points into a
-// function, after its first byte or to a stub, is taken for a return address
-// (the guess unwinder, arch/x86/kernel/unwind_guess.c).
+// Backtrace implements kapi.Tasks: every word on the stack that points into a function, after its first byte, or to a
+// stub is taken for a return address (the guess unwinder, arch/x86/kernel/unwind_guess.c).
 func (t *Tasks) Backtrace(x kapi.Context, sp arch.Addr, to []arch.Addr) []arch.Addr {
 	mem, size := x.Memory(), t.k.M.Arch().Word
 	for slot := sp &^ arch.Addr(size-1); slot < t.StackTop(x); slot += arch.Addr(size) {
@@ -88,12 +86,12 @@ func (t *Tasks) Backtrace(x kapi.Context, sp arch.Addr, to []arch.Addr) []arch.A
 // continues.
 func (k *Kernel) Exit(x *smp.Ctx) { x.Exit() }
 
-// Switches says where tasks can go over from one state to another. It implements
-// kapi.Switches.
+// Switches finds where tasks can change from one state to another. It implements kapi.Switches.
 type Switches struct {
-	k             *Kernel
-	busy          [4]uint64            // owned by who looks, and by the machine's hooks: tasks that weren't out
-	later         kapi.Var[bool]       // it is time to look again
+	k *Kernel
+	// owned by who looks, and by the machine's hooks: tasks that weren't out of the old code
+	busy          [4]uint64
+	later         kapi.Var[bool]       // it is time to scan again
 	again         kapi.Is[bool]        `state:"boot"` // set at boot
 	user, resched func(x kapi.Context) `state:"boot"` // set at boot; nil: there is no client
 }
@@ -110,9 +108,9 @@ func (s *Switches) BootOn(user, resched func(x kapi.Context)) {
 	s.user, s.resched = user, resched
 }
 
-// Begin implements kapi.Switches. later is cleared by a locked instruction, as a kernel takes
-// tasklist_lock before it looks at tasks: a plain store could be held until a task that was
-// looked at has given its CPU up, and undo what that says.
+// Begin implements kapi.Switches. later is cleared by a locked instruction, as a kernel takes tasklist_lock before it
+// scans tasks: a plain store could stay in the buffer until a scanned task has given up its CPU, and overwrite its
+// signal.
 func (s *Switches) Begin(x kapi.Context) {
 	*s.later.RMW(x, kapi.Once) = false
 	s.busy = [4]uint64{}
@@ -138,7 +136,7 @@ func (s *Switches) Await(x kapi.Context) { x.Sleep(&s.again) }
 // Tell implements kapi.Switches.
 func (s *Switches) Tell(x kapi.Context) { s.later.WriteOnce(x, true) }
 
-// left is called when a task has given its CPU up, or a CPU is back in its idle loop.
+// left is called when a task has given up its CPU, or a CPU is back in its idle loop.
 func (s *Switches) left(t *smp.Task) {
 	if s.again.Var != nil { // there is a client
 		s.leave(t)

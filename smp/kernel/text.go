@@ -6,10 +6,9 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// pokeMaps is what text_poke does before it stores: it goes to an address space that maps
-// the text, which serialises. Publishers of what a breakpoint is about rest on it. The
-// stores of text_poke_bp have its smp_wmb here, and not this besides, so that smp_wmb is
-// seen to matter.
+// pokeMaps is the order that text_poke has before it stores: it switches to an address space that maps the text,
+// which serialises. Publishers of a breakpoint's meaning rely on it. The stores of text_poke_bp have its smp_wmb
+// here, and not this order in addition, so that smp_wmb matters.
 var pokeMaps = kapi.DefineBarrier("text_poke: all before the text", kapi.OrderMB,
 	"__text_poke, arch/x86/kernel/alternative.c: use_temporary_mm(), a write of CR3")
 
@@ -44,9 +43,9 @@ func (t *Text) Poke(x kapi.Context, addr arch.Addr, b []byte) {
 	t.Sync.Self(x, smpev.SyncSelf)
 }
 
-// Exchange writes a byte of text and returns what was there, in one step, if text_mutex is
-// free: as kgdb does while it holds all other CPUs (text_poke_kgdb). ok false: a task holds
-// the mutex, and nothing is written. No CPU is serialised but this one.
+// Exchange writes a byte of text and returns the old one, in one step, if text_mutex is free: as kgdb does while it
+// holds all other CPUs (text_poke_kgdb). ok is false if a task holds the mutex; then nothing is written. Only this
+// CPU serialises.
 func (t *Text) Exchange(x kapi.Context, addr arch.Addr, b byte) (was byte, ok bool) {
 	x.Fence(pokeMaps)
 	if was, ok = ctxOf(x).SwapText(addr, b, &t.mutex.free); ok {

@@ -8,8 +8,8 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Traps is what the kernel does with exceptions: the notifier chains, and what
-// happens to one that no handler claims. It implements kapi.Traps.
+// Traps is the kernel's exception handling: the notifier chains, and the handling of exceptions that no handler
+// claims. It implements kapi.Traps.
 type Traps struct {
 	k      *Kernel
 	chain  []kapi.TrapHandler  `state:"boot"` // owned by the boot of a run
@@ -19,9 +19,8 @@ type Traps struct {
 	users []func(x kapi.Context, regs *arch.Regs) `state:"boot"` // owned by the boot of a run
 	steps func(cpu int) bool                      `state:"boot"` // owned by the boot of a run
 
-	// PageIn is asked about a page fault that no handler claims: whether it has
-	// made the access good, so that the instruction runs once more. Set at
-	// boot; nil: there is nothing to bring in.
+	// PageIn is called for a page fault that no handler claims: it reports whether it has brought the page in, so
+	// that the instruction runs again. Set at boot; nil: all pages are in memory.
 	PageIn func(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool `state:"boot"` // set at boot
 	// Unhandled is called for a breakpoint that no handler claims, and for a
 	// fault that no handler claims and that has no fixup. Set at boot; nil: the
@@ -56,8 +55,8 @@ func (t *Traps) OnFault(h kapi.FaultHandler) { t.faults = append(t.faults, h) }
 // OnStepping implements kapi.Traps.
 func (t *Traps) OnStepping(f func(cpu int) bool) { t.steps = f }
 
-// stepping returns what is counted on a CPU that steps an instruction, where kprobes disables
-// preemption from the breakpoint on (until 4.18).
+// stepping returns the count on a CPU that steps an instruction, where kprobes disables preemption from the
+// breakpoint on (until 4.18).
 func (t *Traps) stepping(cpu int) uint32 {
 	if t.steps != nil && t.steps(cpu) {
 		return 1
@@ -77,8 +76,8 @@ func (t *Traps) InUser(x kapi.Context, vector uint8, regs *arch.Regs) { ctxOf(x)
 // Bug implements kapi.Traps.
 func (t *Traps) Bug(x kapi.Context, why string) { ctxOf(x).Bug(why) }
 
-// Stepped says that a handler has executed an instruction of what the trap interrupted, on
-// the saved registers, as if it had been stepped. Context: the trap's handler.
+// Stepped reports that a handler has executed an instruction of the interrupted code, on the saved registers, as if
+// it had been stepped. Context: the trap's handler.
 func (t *Traps) Stepped(x kapi.Context) { ctxOf(x).Stepped() }
 
 // breakpoint is the routine of #BP: interrupts are off, and regs.IP is after
@@ -88,7 +87,7 @@ func (t *Traps) breakpoint(x *smp.Ctx, regs *arch.Regs) {
 	x.IRQ(false)
 	x.Step("int3 handler", 1)
 	user := x.FromUser()
-	if !user { // poke_int3_handler asks that
+	if !user { // poke_int3_handler checks that itself
 		if owner := t.k.Poke.breakpoint(x, regs); owner != 0 {
 			x.Emit(smpev.Claim, smpev.VecBP, at, owner)
 			return
@@ -114,8 +113,8 @@ func (t *Traps) asks(chain []kapi.TrapHandler, x *smp.Ctx, regs *arch.Regs, vect
 	return false
 }
 
-// toUser is the way back to user mode (exit_to_user_mode_loop): another task may get the CPU,
-// and what is to be done before the task goes on in user mode is done, with interrupts on.
+// toUser is the way back to user mode (exit_to_user_mode_loop): another task may get the CPU, and the task's pending
+// work is done, with interrupts on.
 func (k *Kernel) toUser(x *smp.Ctx, regs *arch.Regs, work []func(x kapi.Context, regs *arch.Regs)) {
 	for {
 		x.IRQ(true)
@@ -146,9 +145,8 @@ func (t *Traps) debug(x *smp.Ctx, regs *arch.Regs) {
 	}
 }
 
-// fault is the routine of a fault: regs.IP is the instruction that had it. The
-// fault handlers are asked first; then a page is brought in; then the exception
-// table is searched for regs.IP, which a handler may have changed.
+// fault is the routine of a fault: regs.IP is the faulting instruction. The fault handlers are asked first; then a
+// page is brought in; then the exception table is searched for regs.IP, which a handler may have changed.
 func (t *Traps) fault(x *smp.Ctx, regs *arch.Regs, nr uint8) {
 	at := uint64(regs.IP)
 	addr := x.Fault()
@@ -173,14 +171,14 @@ func (t *Traps) unhandled(x *smp.Ctx, regs *arch.Regs, nr uint8) {
 	x.Oops()
 }
 
-// fixup resumes after an instruction that has an exception-table entry. Tables here have no
-// target addresses: every fixup just continues, as that of wrmsr_safe does.
+// fixup resumes after an instruction that has an exception-table entry. Tables here have no target addresses: every
+// fixup just continues, as that of wrmsr_safe does.
 func (t *Traps) fixup(regs *arch.Regs) bool {
 	if !t.k.Symbols.Extable(regs.IP, 1) {
 		return false
 	}
 	b := make([]byte, target.Arch.MaxLen)
-	n := t.k.M.Memory().BootText(regs.IP, b) // there may be a probe on it now
+	n := t.k.M.Memory().BootText(regs.IP, b) // a probe may be on it now
 	in, err := target.Decode(b[:n], regs.IP)
 	if err != nil {
 		return false

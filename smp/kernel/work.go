@@ -18,8 +18,8 @@ type Workqueue struct {
 	works []*DelayedWork // owned by the boot of a run
 	n     int            // owned by the boot of a run: how many are handed out
 	boot  int            // set at boot: how many are the kernel's own
-	Keeps bool           // owned by the boot of a run: the timers of a CPU that has gone stay there: a mutant
-	// owned by the boot of a run: nil, or what the only worker of all works is: a mutant
+	Keeps bool           // owned by the boot of a run: the timers of a CPU that has gone stay with it: a mutant
+	// owned by the boot of a run: nil, or the mutex of the only worker for all works: a mutant
 	pool kapi.Mutex `state:"address: it is among the mutexes"`
 }
 
@@ -120,8 +120,7 @@ func (q *Workqueue) stop(cpu int) {
 	}
 }
 
-// adopt takes over the timers of a CPU that has gone (timers_dead_cpu), or, on that CPU, has
-// those run that it has still.
+// adopt takes over the timers of a CPU that has gone (timers_dead_cpu), or, on that CPU, fires those it still has.
 func (q *Workqueue) adopt(x kapi.Context, cpu int) {
 	for _, w := range q.works[:q.n] {
 		if (!q.Keeps || x.CPU() == cpu) && w.takes() && w.cpu == cpu {
@@ -130,8 +129,8 @@ func (q *Workqueue) adopt(x kapi.Context, cpu int) {
 	}
 }
 
-// Left returns the name of a work whose timer was left on a CPU that has gone, so that nothing
-// will ever run it; "" if there is none.
+// Left returns the name of a work whose timer was left on a CPU that has gone, so that it will never run; "" if there
+// is none.
 func (q *Workqueue) Left() string {
 	for _, w := range q.works[:q.n] {
 		if w.halted {
@@ -141,7 +140,7 @@ func (q *Workqueue) Left() string {
 	return ""
 }
 
-// takes reports whether the timer has to be started anew.
+// takes reports whether the timer has to be started.
 func (w *DelayedWork) takes() bool {
 	w.k.M.Interrupts().Disarmed(w.timer)
 	return w.halted
@@ -163,7 +162,7 @@ func (w *DelayedWork) run(x *smp.Ctx) {
 		pool.Lock(x)
 	}
 	x.Fence(workOwned)
-	w.state.WriteOnce(x, workRunning) // while it is pending no CPU else writes
+	w.state.WriteOnce(x, workRunning) // while it is pending no other CPU writes
 	x.Fence(workCleared)
 	x.Tell(smpev.Lock, w.id, 0, 0)
 	was := x.Balance()

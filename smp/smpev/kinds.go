@@ -64,12 +64,12 @@ var (
 	vector  = traces.Word("vector", "of an exception or interrupt, as in the IDT", Vector).Named("vector")
 	owner   = traces.Word("owner", "of a trap", Owners.Name).Named("owner")
 	why     = traces.Word("reason", "why a CPU serialises", Whys.Name).Named("why")
-	memory  = traces.Word("memory", "what executable memory is for", Memory.Name).Named("what")
+	memory  = traces.Word("memory", "the use of executable memory", Memory.Name).Named("what")
 	flavour = traces.Word("flavour", "of grace period", Flavours.Name).Named("flavour")
 	step    = traces.Word("step", "of a CPU's coming or going, as in cpuhp_hp_states", cpuStepName).Named("step")
 	tilt    = traces.Of("tilt", "what differs", "", "preempt_count", "interrupts").Named("what")
 	call    = traces.Word("call", "the number of a task's call; the top bit: it may be missing", callName).Named("call")
-	check   = traces.Word("check", "a check's task, number, and what it looks at, packed", checkName).Named("check")
+	check   = traces.Word("check", "a check's task, number, and subject, packed", checkName).Named("check")
 	opcode  = traces.Word("byte", "a byte of text", byteName).Named("saved")
 )
 
@@ -117,7 +117,8 @@ var _ = traces.Define(
 	traces.Spec{Kind: Exec, Name: "Exec", Args: args{traces.Place.Named("ip"), lo, hi},
 		Doc: "a CPU begins an instruction of watched text"},
 	traces.Spec{Kind: Trap, Name: "Trap", Args: args{vector, ip, addr}, Class: traces.ClassTrap,
-		Doc: "an exception or interrupt is taken; ip as saved in the frame; addr: what faulted; 1: user mode took it"},
+		Doc: "an exception or interrupt is taken; ip as saved in the frame; addr: the faulting address; 1: user " +
+			"mode took it"},
 	traces.Spec{Kind: Claim, Name: "Claim", Args: args{vector, ip, owner}, Class: traces.ClassTrap,
 		Doc:  "a handler of the notifier chain says the trap is its own; ip as in Trap",
 		Says: "claimed by {owner}"},
@@ -143,9 +144,9 @@ var _ = traces.Define(
 	traces.Spec{Kind: Fire, Name: "Fire", Args: args{traces.Source.Named("source")}, Weight: traces.Some,
 		Doc:  "an interrupt source fires",
 		Says: "{source} fires"},
-	traces.Spec{Kind: Alloc, Name: "Alloc", Args: args{addr, size, memory}, Doc: "executable memory is handed out"},
+	traces.Spec{Kind: Alloc, Name: "Alloc", Args: args{addr, size, memory}, Doc: "executable memory is allocated"},
 	traces.Spec{Kind: Free, Name: "Free", Args: args{addr, size, memory}, Class: traces.ClassClaim, Weight: traces.Much,
-		Doc: "executable memory is taken back: from now on an int3 in each byte"},
+		Doc: "executable memory is freed: from now on each byte is an int3"},
 	traces.Spec{Kind: Lock, Name: "Lock", Args: args{lock, traces.Number.Named("how")},
 		Doc: "a lock is taken; how: a set of Lock…",
 		Text: func(e *traces.Event, n traces.Names) string {
@@ -168,25 +169,25 @@ var _ = traces.Define(
 		Doc:  "every CPU is in its stopper with interrupts off",
 		Says: "stop_machine: every CPU is stopped"},
 	traces.Spec{Kind: StopEnd, Name: "StopEnd", Class: traces.ClassClaim, Weight: traces.Much,
-		Doc:  "the stoppers go on",
+		Doc:  "the stoppers continue",
 		Says: "stop_machine: done"},
 
 	traces.Spec{Kind: Expect, Name: "Expect", Args: args{task, call, digest}, Heads: true,
-		Doc:  "what the twin run, without probes, found at the end of a call",
+		Doc:  "the result of the twin run, without probes, at the end of a call",
 		Says: "call {call} of {task} returns"},
 	traces.Spec{Kind: CallEnd, Name: "CallEnd", Args: args{task, call, digest},
-		Doc:  "a task's call has returned with this digest of what it left",
+		Doc:  "a task's call has returned; the digest is of its results",
 		Says: "call {call} of {task} returns"},
 	traces.Spec{Kind: Done, Name: "Done", Args: args{traces.Flag.Named("drained")},
 		Doc:  "the run is over; drained: 1 if all work is done and no list holds anything",
 		Says: "the run is over, {drained|but not |}all work is done"},
 	traces.Spec{Kind: Want, Name: "Want", Args: args{check, value}, Heads: true,
-		Doc: "what the scenario says that a check of a task finds"},
+		Doc: "the result that the scenario states for a check of a task"},
 	traces.Spec{Kind: Got, Name: "Got", Args: args{check, value, traces.Place.Named("at")},
-		Doc: "what a check has found; at: where in memory, or the probe's address"},
+		Doc: "the result of a check; at: where in memory, or the probe's address"},
 
 	traces.Spec{Kind: Retire, Name: "Retire", Args: args{addr, size, memory},
-		Doc: "executable memory in which a task may still be is given back: its Free comes later"},
+		Doc: "executable memory in which a task may still be is released: its Free comes later"},
 	traces.Spec{Kind: Gives, Name: "Gives", Args: args{prev, next, traces.Number.Named("how")}, Monitors: true,
 		Doc: "a CPU is given up, as in Switch, or would be if another task wanted it: then next is prev; " +
 			"how: a set of Give…",
@@ -195,13 +196,13 @@ var _ = traces.Define(
 		Doc:  "a timer that will wake a worker runs, or, fired 1, is over",
 		Says: "{fired|a timer runs that will wake {task}|the timer of {task} is over}"},
 	traces.Spec{Kind: Tilted, Name: "Tilted", Args: args{tilt, traces.Value.Named("was"), traces.Value.Named("is")},
-		Monitors: true, Doc: "a routine of the kernel's has ended, and has left a CPU otherwise than it was"},
+		Monitors: true, Doc: "a routine of the kernel has ended, and has left a CPU in another state than it found"},
 	traces.Spec{Kind: Module, Name: "Module", Args: args{addr, size, module}, Monitors: true, Rig: true,
 		Doc: "where a section of a module's text is while the module is loaded; comes before anything runs"},
 	traces.Spec{Kind: Denies, Name: "Denies", Args: args{module, traces.Flag.Named("loading")}, Monitors: true,
 		Doc: "rmmod is refused because the module is in use; loading 1: by its own load"},
 	traces.Spec{Kind: Holds, Name: "Holds", Args: args{module, traces.Count.Named("n")}, Monitors: true, Rig: true,
-		Doc: "references to a module at the end of a run, beside its load's"},
+		Doc: "references to a module at the end of a run, besides its load's"},
 	traces.Spec{Kind: Asked, Name: "Asked",
 		Args:     args{module, traces.Number.Named("call"), traces.Errno.Named("errno")},
 		Monitors: true, Rig: true,
@@ -218,20 +219,20 @@ var _ = traces.Define(
 		Says: "CPU {cpu} is {online|offline, and runs nothing|online}"},
 	traces.Spec{Kind: Debugger, Name: "Debugger",
 		Args: args{traces.Address.Named("addr"), traces.Flag.Named("set"), opcode},
-		Doc:  "a debugger has written a breakpoint over the byte saved, or, set 0, has put that back",
+		Doc:  "a debugger has written a breakpoint over the byte saved, or, set 0, has restored that byte",
 		Says: "the debugger's breakpoint at {addr} is {set|cleared:|set, over} {saved}"},
 	traces.Spec{Kind: GPStall, Name: "GPStall", Class: traces.ClassClaim, Weight: traces.Much,
 		Args: args{flavour, traces.CPUs.Named("cpus"), traces.Value.Named("tasks")},
-		Doc: "a tick finds that a grace period has lasted too long, and the kernel prints what it waits for: " +
-			"a set of CPUs, and the first eight tasks, a byte each, their numbers plus 1",
+		Doc: "a tick finds that a grace period has lasted too long, and the kernel prints what it waits for: a set " +
+			"of CPUs, and the first eight tasks, a byte each, their numbers plus 1",
 		Text: func(e *traces.Event, n traces.Names) string {
 			return "the kernel prints: " + Stall(e.A, e.B, e.C, e.CPU, n.Task)
 		}},
 
 	traces.Spec{Kind: CPUActive, Name: "CPUActive", Args: args{cpu, traces.Flag.Named("active")},
 		Class: traces.ClassClaim, Weight: traces.Much,
-		Doc: "tasks may be placed on a CPU from now on, or, active 0, no more: it is still online, and those " +
-			"that are there leave",
+		Doc: "tasks may be placed on a CPU from now on, or, active 0, no longer: it is still online, and its tasks " +
+			"leave",
 		Says: "CPU {cpu} {active|isn't active any more: its tasks go to others|is active: tasks may run there}"},
 	traces.Spec{Kind: LivePatch, Name: "LivePatch", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{traces.Number.Named("patch"), traces.Number.Named("what"), state},
@@ -247,8 +248,8 @@ var _ = traces.Define(
 			"user mode|wherever it is}"},
 	traces.Spec{Kind: LiveCall, Name: "LiveCall", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{function, traces.Address.Named("to"), traces.Address.Named("other")},
-		Doc: "a call of a patched function goes on in to, which may be itself; other: an address on the task's stack " +
-			"in a version of the patch's functions that doesn't go with it, 0: there is none",
+		Doc: "a call of a patched function continues in to, which may be itself; other: an address on the task's " +
+			"stack in a version of the patch's functions that is inconsistent with it, 0: none",
 		Text: liveCall},
 	traces.Spec{Kind: Fprobe, Name: "Fprobe", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{function, traces.Number.Named("what"), traces.Address.Named("ip")},
@@ -260,19 +261,19 @@ var _ = traces.Define(
 			"no call any more, and begins no exit handler}"},
 	traces.Spec{Kind: CPUFails, Name: "CPUFails", Args: args{cpu, step, traces.Flag.Named("going")},
 		Class: traces.ClassClaim, Weight: traces.Much,
-		Doc:  "a step of a CPU's coming, or, going 1, of its going fails: what was done before it is undone",
+		Doc:  "a step of a CPU's coming, or, going 1, of its going fails: the steps before it are undone",
 		Says: "CPU {cpu} fails to {going|come|go}, at {step}: it {going|goes back|stays}"},
 	traces.Spec{Kind: Uprobe, Name: "Uprobe", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{traces.Address.Named("addr"), traces.Number.Named("what"), traces.Address.Named("at")},
-		Doc: "a hit of a uprobe at addr in user mode: the breakpoint (what 0), its handler at at (1), the copy " +
-			"at at is stepped (2), user mode goes on at at (3), or strays there (4)",
+		Doc: "a hit of a uprobe at addr in user mode: the breakpoint (what 0), its handler at at (1), the copy at " +
+			"at is stepped (2), user mode continues at at (3), or at a wrong at (4)",
 		Says: "{what|in user mode it comes to the uprobe at {addr}|on the way back to user mode the handler of " +
 			"the uprobe at {addr} runs: {at}|it is to step the copy at {at} of the instruction at {addr}, in " +
 			"user mode|behind the uprobe at {addr} it goes on in user mode, at {at}|behind the uprobe at " +
 			"{addr} it goes on in user mode where it shouldn't, at {at}}"},
 	traces.Spec{Kind: Agrees, Name: "Agrees", Monitors: true,
-		Doc: "under the kernel's memory model: a CPU is after a full fence or the entry of a trap, and sees from " +
-			"now on what was done before the full fences until here",
+		Doc: "under the kernel's memory model: a CPU has passed a full fence or the entry of a trap, and from now " +
+			"on sees everything before the full fences so far",
 		Says: "sees what was done before the full fences until here"},
 )
 

@@ -7,12 +7,14 @@
 //	err = view.Interleaving(os.Stdout, view.Input{
 //		Events:   rep.Rig.Log.Events,
 //		CPUs:     m.CPUs(),
-//		Symbol:   m.Names().SymbolName,
+//		Names: view.Names{
+//			Symbol: m.Names().SymbolName,
+//			Task:   func(id uint64) string { return m.Tasks().All()[id].Name },
+//			Lock:   rep.Rig.Kernel.Locks.Name,
+//			Probe:  func(id uint64) string { return rep.Rig.Scenario.Probes[id].Name },
+//			Source: func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
+//		},
 //		KernelIP: uint64(smp.GateBase) + 0x100000, // what a routine's saved ip is
-//		Task:     func(id uint64) string { return m.Tasks()[id].Name },
-//		Lock:     rep.Rig.Kernel.Locks.Name,
-//		Probe:    func(id uint64) string { return rep.Rig.Scenario.Probes[id].Name },
-//		Source:   func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
 //		Schedule: file.Schedule,
 //		Property: rep.Property.ID + " " + rep.Property.Name, // unless rep.Property is nil
 //		Place:    rep.Place,

@@ -14,7 +14,7 @@ const hitsTold = 3
 
 // tellCall explains a call, or a check after one, with a wrong result. It lists what happened
 // during the call; the log doesn't say which event is to blame.
-func (p *past) tellCall(v int) {
+func (p *tale) tellCall(v int) {
 	e := &p.ev[v]
 	from := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.CallEnd && o.Task == e.Task })
 	if e.Kind == smpev.Got && from >= 0 {
@@ -59,7 +59,7 @@ func (p *past) tellCall(v int) {
 
 // tellFreedUnder lists the memory that was freed between two events while the task of the
 // second was in it, and the allocation that got it next.
-func (p *past) tellFreedUnder(from, v int) {
+func (p *tale) tellFreedUnder(from, v int) {
 	task := p.ev[v].Task
 	for f := from + 1; f < v; f++ {
 		a := span{p.ev[f].A, p.ev[f].A + p.ev[f].B}
@@ -102,7 +102,7 @@ func (p *past) came(v int) string {
 }
 
 // tellOneHit describes a breakpoint or a jump that a task has taken.
-func (p *past) tellOneHit(i, v int) {
+func (p *tale) tellOneHit(i, v int) {
 	e := &p.ev[i]
 	if e.Kind == smpev.Exec {
 		p.say(i, 1, "%s took the jump at %s (%s).", p.who(i), p.x.place(e.A), p.insn(i))
@@ -136,7 +136,7 @@ func (p *past) tellOneHit(i, v int) {
 }
 
 // tellHit names the hit through which a task came to run a handler.
-func (p *past) tellHit(task uint8, v int) {
+func (p *tale) tellHit(task uint8, v int) {
 	list := p.open(task, v)
 	for n := len(list) - 1; n >= 0; n-- {
 		if k := list[n]; p.ev[k].A == smpev.VecBP {
@@ -165,7 +165,7 @@ func (p *past) tellHit(task uint8, v int) {
 
 // tellLock explains a lock that is taken or released by the wrong task, or in a wrong
 // order.
-func (p *past) tellLock(v int) {
+func (p *tale) tellLock(v int) {
 	e := &p.ev[v]
 	var held []int // locks of this task, and the one it wants, whichever task holds that
 	for i := range p.ev[:v] {
@@ -195,7 +195,7 @@ func (p *past) tellLock(v int) {
 }
 
 // tellReverse says when a held lock was taken under the one that is now being taken.
-func (p *past) tellReverse(v int, held []int) {
+func (p *tale) tellReverse(v int, held []int) {
 	for _, h := range held {
 		under := -1 // where the wanted lock is held, by any task
 		var by uint8
@@ -217,7 +217,7 @@ func (p *past) tellReverse(v int, held []int) {
 }
 
 // tellEnd explains a violation that only the end of the run shows.
-func (p *past) tellEnd() {
+func (p *tale) tellEnd() {
 	end := len(p.ev) - 1
 	if s, ok := p.x.site(p.in.PlaceAt); ok {
 		p.tellLeft(s, p.in.PlaceAt, len(p.ev))
@@ -250,7 +250,7 @@ func (p *past) tellEnd() {
 }
 
 // tellAnswers lists the answers of the API calls for some probes.
-func (p *past) tellAnswers(of func(probe uint64) bool) {
+func (p *tale) tellAnswers(of func(probe uint64) bool) {
 	for i := range p.ev {
 		if p.ev[i].Kind == kpev.ApiReturn && of(p.ev[i].B) {
 			p.say(i, 1, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
@@ -260,7 +260,7 @@ func (p *past) tellAnswers(of func(probe uint64) bool) {
 
 // tellListed says why the state of a place may differ from kprobes/list although nothing was
 // ever written there: the calls for it, and the tasks that switched all probes off and on.
-func (p *past) tellListed(end int) {
+func (p *tale) tellListed(end int) {
 	p.tellAnswers(func(probe uint64) bool { return p.probeAt(probe, end) == p.in.PlaceAt })
 	for i := range p.ev {
 		if p.ev[i].Kind == kpev.Enabled && p.ev[i].B == 0 {
@@ -271,7 +271,7 @@ func (p *past) tellListed(end int) {
 }
 
 // tellUnfinished describes the last events of the tasks that have not ended.
-func (p *past) tellUnfinished() {
+func (p *tale) tellUnfinished() {
 	var last [256]int
 	for i := range last {
 		last[i] = -1
@@ -310,7 +310,7 @@ func (p *past) tellUnfinished() {
 
 // tellWarn explains a report of a kernel's own engine: the API call and the traps that the
 // task is in.
-func (p *past) tellWarn(v int) {
+func (p *tale) tellWarn(v int) {
 	e := &p.ev[v]
 	i := p.last(v, func(o *traces.Event) bool {
 		return o.Task == e.Task && (o.Kind == kpev.ApiEnter || o.Kind == kpev.ApiReturn)

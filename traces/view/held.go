@@ -95,7 +95,7 @@ const heldMost = 4
 
 // tellHeld says which stores other CPUs saw late, and which they hadn't seen when the property
 // was broken.
-func (p *past) tellHeld(v int) {
+func (p *tale) tellHeld(v int) {
 	list := slices.DeleteFunc(p.heldStores(v), func(s heldStore) bool {
 		return s.commit >= 0 && !p.met(s.held, s.commit) || s.commit < 0 && !p.met(s.held, v)
 	})

@@ -6,7 +6,7 @@ import (
 )
 
 // tellUprobe says where a task with uprobes last stood in user mode.
-func (p *past) tellUprobe(v int) {
+func (p *tale) tellUprobe(v int) {
 	task := p.ev[v].Task
 	if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Uprobe && o.Task == task }); i >= 0 {
 		p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
@@ -15,7 +15,7 @@ func (p *past) tellUprobe(v int) {
 
 // tellOwners lists what the other owners of text than probes did with a task's calls between
 // two events, and when they came and went meanwhile.
-func (p *past) tellOwners(from, v int) {
+func (p *tale) tellOwners(from, v int) {
 	task := p.ev[v].Task
 	for i := from + 1; i < v; i++ {
 		o := &p.ev[i]
@@ -35,7 +35,7 @@ func (p *past) tellOwners(from, v int) {
 
 // tellLive explains a call that continues in another version than the one that it will return
 // into.
-func (p *past) tellLive(v int) {
+func (p *tale) tellLive(v int) {
 	e := &p.ev[v]
 	if i := p.last(v, func(o *traces.Event) bool {
 		return o.Kind == smpev.LivePatch &&

@@ -12,13 +12,12 @@ import (
 
 // past answers questions about the log: what came before what.
 type past struct {
-	in    *Input
-	t     *teller
-	x     *text
-	ev    []traces.Event
-	at    int // the violating event
-	hist  map[uint64][]version
-	lines []line
+	in   *Input
+	t    *teller
+	x    *text
+	ev   []traces.Event
+	at   int // the violating event
+	hist map[uint64][]version
 }
 
 // A version is a byte of text from an event on; linked bytes are of event -1.

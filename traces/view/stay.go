@@ -65,7 +65,7 @@ func (s *stay) back(p *past, list []write) string {
 }
 
 // tellStay explains how the task came there, and what held it while list was written.
-func (p *past) tellStay(s *stay, v int, list []write) {
+func (p *tale) tellStay(s *stay, v int, list []write) {
 	var cover *hold
 	slow := len(list) > 0
 	for _, w := range list {
@@ -93,7 +93,7 @@ func (s *stay) standing(list []write) bool {
 }
 
 // tellArrival describes the task's last action before its stay.
-func (p *past) tellArrival(s *stay, slow bool) {
+func (p *tale) tellArrival(s *stay, slow bool) {
 	if s.arrive < 0 {
 		return
 	}
@@ -151,7 +151,7 @@ func (p *past) claimer(k, to int) string {
 }
 
 // tellEntry explains how a task entered memory a, if it has moved on since.
-func (p *past) tellEntry(s *stay, a span) {
+func (p *tale) tellEntry(s *stay, a span) {
 	in := -1
 	for i := p.before(s.task, s.until); i >= 0; i = p.before(s.task, i) {
 		e := &p.ev[i]
@@ -184,7 +184,7 @@ func (p *past) tellEntry(s *stay, a span) {
 
 // tellHold describes the interrupt that held the task, and says whether the task was
 // preempted.
-func (p *past) tellHold(s *stay, h *hold) {
+func (p *tale) tellHold(s *stay, h *hold) {
 	e := &p.ev[h.from]
 	what := "An NMI"
 	switch e.A {
@@ -214,7 +214,7 @@ func (p *past) out(s *stay, h *hold) int {
 }
 
 // tellHandlerContext describes the interrupt whose handler runs an instruction.
-func (p *past) tellHandlerContext(s *stay, v int) {
+func (p *tale) tellHandlerContext(s *stay, v int) {
 	list := p.open(s.task, v)
 	if len(list) == 0 {
 		return
@@ -238,7 +238,7 @@ func (p *past) tellHandlerContext(s *stay, v int) {
 }
 
 // tellMissing says which part of a site's last image isn't written yet.
-func (p *past) tellMissing(site span, v int) {
+func (p *tale) tellMissing(site span, v int) {
 	img := p.image(site, v)
 	if img < 0 {
 		return
@@ -278,7 +278,7 @@ func (p *past) tellMissing(site span, v int) {
 }
 
 // tellStale explains why a CPU could see bytes that memory no longer held.
-func (p *past) tellStale(s *sources, v int) {
+func (p *tale) tellStale(s *sources, v int) {
 	u, last := s.unseen()
 	if u < 0 {
 		return
@@ -306,7 +306,7 @@ func (p *past) tellStale(s *sources, v int) {
 
 // tellReturn describes the return that led a CPU to bytes which it could still see as they
 // were before event u. A serialising return would have shown it the newer bytes.
-func (p *past) tellReturn(u, v int) {
+func (p *tale) tellReturn(u, v int) {
 	e := &p.ev[v]
 	back := p.last(v, func(o *traces.Event) bool { return o.CPU == e.CPU && o.Kind == smpev.Return })
 	if !p.in.FRED || back < u {

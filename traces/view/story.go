@@ -46,7 +46,7 @@ func Story(in Input) []Sentence {
 	if in.Property == "" || len(in.Events) == 0 {
 		return nil
 	}
-	p := newPast(&in)
+	p := &tale{past: newPast(&in)}
 	if p.at < len(p.ev) {
 		p.tell(&p.ev[p.at])
 	} else {
@@ -64,8 +64,14 @@ type line struct {
 	may int // 0: must stay; lines with the highest values are dropped first
 }
 
+// A tale is told of the past: candidate sentences, of which story keeps the best.
+type tale struct {
+	*past
+	lines []line
+}
+
 // say adds a sentence about event i.
-func (p *past) say(i, may int, format string, args ...any) *line {
+func (p *tale) say(i, may int, format string, args ...any) *line {
 	// rows have aligned columns, sentences don't
 	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
 	p.lines = append(p.lines, line{Sentence{Seq: p.ev[i].Seq, Text: text}, i, len(p.lines), may})
@@ -73,7 +79,7 @@ func (p *past) say(i, may int, format string, args ...any) *line {
 }
 
 // also adds events that the sentence depends on.
-func (l *line) also(p *past, list ...int) {
+func (l *line) also(p *tale, list ...int) {
 	for _, i := range list {
 		if i >= 0 && i < len(p.ev) && i != l.at {
 			l.Also = append(l.Also, p.ev[i].Seq)
@@ -82,7 +88,7 @@ func (l *line) also(p *past, list ...int) {
 }
 
 // story returns the sentences in order, without those that don't fit.
-func (p *past) story() []Sentence {
+func (p *tale) story() []Sentence {
 	slices.SortStableFunc(p.lines, func(a, b line) int {
 		if a.at != b.at {
 			return a.at - b.at
@@ -111,7 +117,7 @@ func (p *past) story() []Sentence {
 }
 
 // tell explains the violation according to the kind of its event.
-func (p *past) tell(e *traces.Event) {
+func (p *tale) tell(e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:
 		p.tellExec(p.at)
@@ -143,7 +149,7 @@ func (p *past) tell(e *traces.Event) {
 }
 
 // tellOther explains kinds without a template: it repeats the log.
-func (p *past) tellOther(i int) {
+func (p *tale) tellOther(i int) {
 	p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
 	if s, ok := p.x.site(p.ev[i].A); ok {
 		p.tellWrites(p.writesTo(s, i), 1)
@@ -151,7 +157,7 @@ func (p *past) tellOther(i int) {
 }
 
 // tellExec explains an instruction that should not have run there, or not in that form.
-func (p *past) tellExec(v int) {
+func (p *tale) tellExec(v int) {
 	e := &p.ev[v]
 	b := unpack(e)
 	ran := span{e.A, e.A + uint64(len(b))}
@@ -190,30 +196,30 @@ func (p *past) tellExec(v int) {
 		p.tellStay(stay, v, list)
 		p.tellWaits(stay, v, list)
 		p.tellWrites(list, 1)
-		p.say(v, 0, "%s %sran % x (%s): %s.", p.who(v), stay.back(p, list), b, p.insn(v), src.words(p)).also(p,
+		p.say(v, 0, "%s %sran % x (%s): %s.", p.who(v), stay.back(p.past, list), b, p.insn(v), src.words(p.past)).also(p,
 			src.events()...)
 	case p.id() != "T3" && (src.stale() || src.mixed()): // it saw some stores, but not others
-		p.tellWrites(src.all(p, v), 1)
+		p.tellWrites(src.all(p.past, v), 1)
 		p.tellHandlerContext(stay, v)
 		if p.tellStale(src, v); !src.stale() {
 			p.tellMissing(site, v)
 		}
-		p.say(v, 0, "%s ran % x (%s): %s.", p.who(v), b, p.insn(v), src.words(p)).also(p, src.events()...)
+		p.say(v, 0, "%s ran % x (%s): %s.", p.who(v), b, p.insn(v), src.words(p.past)).also(p, src.events()...)
 	case p.id() == "T3":
-		p.tellWrites(src.all(p, v), 1)
+		p.tellWrites(src.all(p.past, v), 1)
 		p.tellStale(src, v)
 		p.tellProbe(e.A, v)
 		p.say(v, 0, "%s ran % x (%s), the original instruction, and missed the breakpoint.", p.who(v), b, p.insn(v))
 	default:
-		p.tellWrites(src.all(p, v), 1)
+		p.tellWrites(src.all(p.past, v), 1)
 		p.tellStay(stay, v, p.changes(site, stay.arrive, v))
-		p.say(v, 0, "%s ran % x at %s (%s): %s.", p.who(v), b, p.x.place(e.A), p.insn(v), src.words(p)).also(p,
+		p.say(v, 0, "%s ran % x at %s (%s): %s.", p.who(v), b, p.x.place(e.A), p.insn(v), src.words(p.past)).also(p,
 			src.events()...)
 	}
 }
 
 // tellProbe names the call that put a probe where the CPU ran past it.
-func (p *past) tellProbe(addr uint64, v int) {
+func (p *tale) tellProbe(addr uint64, v int) {
 	for i := v - 1; i >= 0; i-- {
 		e := &p.ev[i]
 		if e.Kind == kpev.ApiReturn && e.C == 0 && (e.A == kpev.Register || e.A == kpev.Enable) &&
@@ -226,7 +232,7 @@ func (p *past) tellProbe(addr uint64, v int) {
 }
 
 // tellStore explains a store that should not have been made.
-func (p *past) tellStore(v int) {
+func (p *tale) tellStore(v int) {
 	w := p.writeOf(v)
 	off := -1
 	if p.id() == "L3" {
@@ -269,7 +275,7 @@ func (p *past) tellStore(v int) {
 
 // tellFree explains the freeing of memory that a task is in, or of memory that isn't
 // allocated.
-func (p *past) tellFree(v int) {
+func (p *tale) tellFree(v int) {
 	a := span{p.ev[v].A, p.ev[v].A + p.ev[v].B}
 	for t := range 255 {
 		for _, k := range p.open(uint8(t), v) {
@@ -293,7 +299,7 @@ func (p *past) tellFree(v int) {
 }
 
 // tellFreed explains why memory in use was freed at event f.
-func (p *past) tellFreed(f, v int) {
+func (p *tale) tellFreed(f, v int) {
 	a := span{p.ev[f].A, p.ev[f].A + p.ev[f].B}
 	e := &p.ev[v]
 	ip := e.A
@@ -316,7 +322,7 @@ func (p *past) tellFreed(f, v int) {
 }
 
 // tellGoing names the API call that removes the probe whose memory is freed at event f.
-func (p *past) tellGoing(a span, f int) {
+func (p *tale) tellGoing(a span, f int) {
 	site, ok := p.user(a, f)
 	if !ok {
 		return
@@ -330,7 +336,7 @@ func (p *past) tellGoing(a span, f int) {
 }
 
 // tellTrap explains a trap without an owner, or with several; a fault; a return.
-func (p *past) tellTrap(v int) {
+func (p *tale) tellTrap(v int) {
 	e := &p.ev[v]
 	if a := p.x.area(e.B); e.Kind == smpev.Return && a != nil {
 		if f := p.lastFree(a.span, v); f >= 0 {
@@ -359,7 +365,7 @@ func (p *past) tellTrap(v int) {
 		}
 	}
 	src := p.sources(ran, b, x)
-	p.tellWrites(src.all(p, x), 1)
+	p.tellWrites(src.all(p.past, x), 1)
 	p.tellStale(src, x)
 	if s, ok := p.x.site(ran.at); ok && !src.stale() {
 		p.tellLeft(s, ran.at, x)
@@ -379,7 +385,7 @@ func (p *past) tellTrap(v int) {
 		p.say(x, 0, "%s ran cc at %s, the %sbreakpoint, and trapped.", p.who(x), p.x.place(ran.at), old).also(p,
 			src.events()...)
 	} else {
-		p.say(x, 0, "%s ran % x at %s (%s): %s.", p.who(x), b, p.x.place(ran.at), p.insn(x), src.words(p)).also(p,
+		p.say(x, 0, "%s ran % x at %s (%s): %s.", p.who(x), b, p.x.place(ran.at), p.insn(x), src.words(p.past)).also(p,
 			src.events()...)
 	}
 	switch {
@@ -403,7 +409,7 @@ func (p *past) tellTrap(v int) {
 
 // tellHandler explains a handler that should not run, or a count that should not
 // change.
-func (p *past) tellHandler(v int) {
+func (p *tale) tellHandler(v int) {
 	e := &p.ev[v]
 	id := e.A
 	p.tellHit(e.Task, v)
@@ -439,7 +445,7 @@ func (p *past) tellHandler(v int) {
 }
 
 // tellApi explains a wrong state at the return of an API call.
-func (p *past) tellApi(v int) {
+func (p *tale) tellApi(v int) {
 	e := &p.ev[v]
 	at := p.probeAt(e.B, v)
 	if e.Kind == kpev.Sysctl {
@@ -458,7 +464,7 @@ func (p *past) tellApi(v int) {
 
 // tellAllOff explains text that is still patched when a write of kprobes/enabled
 // returns.
-func (p *past) tellAllOff(v int) {
+func (p *tale) tellAllOff(v int) {
 	at := p.in.PlaceAt
 	i := p.last(v, func(o *traces.Event) bool { return o.Kind == kpev.Enabled && o.B == 0 && o.Task == p.ev[v].Task })
 	if i >= 0 {
@@ -472,7 +478,7 @@ func (p *past) tellAllOff(v int) {
 }
 
 // tellLeft names the last writer of a site, and the one that should have written last.
-func (p *past) tellLeft(s span, at uint64, v int) {
+func (p *tale) tellLeft(s span, at uint64, v int) {
 	list := p.writesTo(s, v)
 	if n := len(list); n > 0 {
 		p.tellWrites(list[n-1:], 0)

@@ -14,17 +14,10 @@ import (
 type Input struct {
 	Events []traces.Event
 	CPUs   int
-	Symbol func(addr uint64) string  // victim+0x1
-	Task   func(id uint64) string    // prober
-	Lock   func(id uint64) string    // text_mutex
-	Probe  func(id uint64) string    // k
-	Source func(index uint64) string // of Fire events: timer@cpu1
-	Cell   func(id uint64) string    // of stores that are held: poke.desc
-	Stack  func(addr uint64) string  // the task whose stack holds an address; "": no task's
-	Memory string                    // the memory model: tso; "": sequential consistency
-	FRED   bool                      // returns from traps and interrupts don't serialise
-	Line   func(addr uint64) string  // the place of an instruction in its source; "": not known
-	Calls  []Call                    // what a kernel's own engine calls, by Seq
+	Names
+	Memory string // the memory model: tso; "": sequential consistency
+	FRED   bool   // returns from traps and interrupts don't serialise
+	Calls  []Call // what a kernel's own engine calls, by Seq
 	// Stood says where the CPUs stood at each deviation of Schedule, a line each; nil: not known.
 	Stood    [][]string
 	KernelIP uint64 // the saved ip of a kernel routine, or of idle; 0 if Symbol names it
@@ -45,6 +38,18 @@ type Input struct {
 	Width int                              // of a line: columns are wrapped; 0: unlimited
 	Paint func(colour, text string) string // text in a colour, given by its code; nil: no colours
 	_     struct{}
+}
+
+// Names say what the numbers in events stand for.
+type Names struct {
+	Symbol func(addr uint64) string  // victim+0x1
+	Task   func(id uint64) string    // prober
+	Lock   func(id uint64) string    // text_mutex
+	Probe  func(id uint64) string    // k
+	Source func(index uint64) string // of Fire events: timer@cpu1
+	Cell   func(id uint64) string    // of stores that are held: poke.desc
+	Stack  func(addr uint64) string  // the task whose stack holds an address; "": no task's
+	Line   func(addr uint64) string  // the place of an instruction in its source; "": not known
 }
 
 const rowsDefault = 80

@@ -88,24 +88,26 @@ var jump = []byte{0xe9, 0x1b, 0x00, 0x00, 0x1f}
 func input(tr *tracetest.Trace, cpus int) view.Input {
 	return view.Input{
 		Events: tr.Events, CPUs: cpus, KernelIP: kernel,
-		Symbol: func(a uint64) string {
-			switch {
-			case a >= f && a < f+9:
-				return fmt.Sprintf("victim+%#x", a-f)
-			case a >= slots && a < slots+0x1000:
-				return fmt.Sprintf("slots+%#x", a-slots)
-			}
-			return fmt.Sprintf("%#x", a)
+		Names: view.Names{
+			Symbol: func(a uint64) string {
+				switch {
+				case a >= f && a < f+9:
+					return fmt.Sprintf("victim+%#x", a-f)
+				case a >= slots && a < slots+0x1000:
+					return fmt.Sprintf("slots+%#x", a-slots)
+				}
+				return fmt.Sprintf("%#x", a)
+			},
+			Task: func(id uint64) string {
+				if id < uint64(len(taskNames)) {
+					return taskNames[id]
+				}
+				return fmt.Sprintf("task%d", id)
+			},
+			Lock:   func(uint64) string { return "kprobe_mutex" },
+			Probe:  func(uint64) string { return "k" },
+			Source: func(i uint64) string { return []string{"work@optimizer", "timer@cpu1", "nmi@cpu1"}[i-0x80] },
 		},
-		Task: func(id uint64) string {
-			if id < uint64(len(taskNames)) {
-				return taskNames[id]
-			}
-			return fmt.Sprintf("task%d", id)
-		},
-		Lock:   func(uint64) string { return "kprobe_mutex" },
-		Probe:  func(uint64) string { return "k" },
-		Source: func(i uint64) string { return []string{"work@optimizer", "timer@cpu1", "nmi@cpu1"}[i-0x80] },
 	}
 }
 

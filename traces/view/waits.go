@@ -59,7 +59,7 @@ func (p *past) lastWait(task uint8, site uint64, i int) (w wait, ok bool) {
 
 // tellWaits says what the writer waited for before it wrote, and why that wait didn't cover
 // the task.
-func (p *past) tellWaits(s *stay, v int, list []write) {
+func (p *tale) tellWaits(s *stay, v int, list []write) {
 	if len(list) == 0 {
 		return
 	}
@@ -98,7 +98,7 @@ func (p *past) tellWaits(s *stay, v int, list []write) {
 }
 
 // tellNoWait says that nothing was waited for, or nothing since the task came.
-func (p *past) tellNoWait(s *stay, w write, who string) {
+func (p *tale) tellNoWait(s *stay, w write, who string) {
 	what := "writing"
 	if p.ev[w.first].Kind == smpev.Free {
 		what = "freeing"
@@ -175,7 +175,7 @@ const stallsTold = 2
 
 // tellStall explains the report of a grace period that doesn't end: when it began, and the
 // last actions of what it waits for.
-func (p *past) tellStall(v int) {
+func (p *tale) tellStall(v int) {
 	e := &p.ev[v]
 	begun := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.GPStart && p.lasts(o, v, e.A) })
 	if begun >= 0 {

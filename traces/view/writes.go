@@ -143,7 +143,7 @@ func (p *past) differs(w write) bool {
 }
 
 // tellWrites describes each write.
-func (p *past) tellWrites(list []write, may int) {
+func (p *tale) tellWrites(list []write, may int) {
 	for i := range list {
 		w := &list[i]
 		if p.ev[w.first].Kind != smpev.TextStore {

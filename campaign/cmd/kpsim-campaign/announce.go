@@ -12,7 +12,7 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// announcer returns what prints events, and posts them to a webhook if there is one.
+// announcer returns a function that prints events, and posts them to a webhook if there is one.
 func announcer(p *cli.Program, asJSON bool, hook string) func(e *lead.Event) {
 	var mu sync.Mutex
 	client := http.Client{Timeout: 10 * time.Second}

@@ -1,3 +1,3 @@
-// Command kpsim-campaign makes the searches of kpsim on many computers: one file a verb. What a
-// verb does is in the packages beside cmd.
+// Command kpsim-campaign runs the searches of kpsim on many computers. Each verb has a file; the packages beside cmd
+// do its work.
 package main

@@ -11,13 +11,13 @@ import (
 type fuzzCmd struct {
 	findings.Fuzz `embed:""`
 	single
-	Islands uint64 `range:"1..65536" default:"16" placeholder:"N" help:"Into how many parts each round is divided: so many cores can be kept busy, of all processes together. What is found depends on it. Default: 16."`
-	Size    uint64 `range:"1..4096" default:"64" placeholder:"N" help:"How many programs a part has: a round is --islands times so many. More is cheaper to hand out, and is guided less. What is found depends on it. Default: 64."`
+	Islands uint64 `range:"1..65536" default:"16" placeholder:"N" help:"The number of parts that each round is divided into: the most cores that can be busy, of all processes together. The finds depend on it. Default: 16."`
+	Size    uint64 `range:"1..4096" default:"64" placeholder:"N" help:"The number of programs in a part; a round has --islands times as many. Larger parts are cheaper to hand out, but guided less. The finds depend on it. Default: 64."`
 }
 
 // Help implements kong.HelpProvider.
 func (*fuzzCmd) Help() string {
-	return `A round is planned from what all rounds but the last one have shown, so that what is found depends on the flags alone, and nobody waits. A round more costs each process some time: with more than some hundred cores most of it goes there.
+	return `A round is planned from the results of all rounds but the last one, so the finds depend on the flags alone, and no core waits. Each further round costs each process some time: beyond some hundred cores most of the time goes there.
 
 Examples:
 

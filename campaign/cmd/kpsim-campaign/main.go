@@ -19,31 +19,31 @@ import (
 )
 
 func main() {
-	cli.CallAs("kpsim") // reports have lines to type of it
+	cli.CallAs("kpsim") // reports show command lines of kpsim
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // commands is the command line.
 type commands struct {
-	Run     runCmd     `cmd:"" help:"All in one process: a server, workers, a campaign, its report."`
+	Run     runCmd     `cmd:"" help:"Run a campaign in one process: a server, workers, the report."`
 	Fuzz    fuzzCmd    `cmd:"" help:"The same with drawn programs, as kpsim fuzz."`
 	Serve   serveCmd   `cmd:"" help:"Run a server and coordinate campaigns, until ^C."`
 	Work    workCmd    `cmd:"" help:"Make units of any campaign, until ^C."`
 	Start   startCmd   `cmd:"" help:"Start a campaign."`
-	Status  statusCmd  `cmd:"" help:"Say how far campaigns are."`
+	Status  statusCmd  `cmd:"" help:"Print the progress of campaigns."`
 	Results resultsCmd `cmd:"" help:"Print the report of a campaign, and write its witnesses."`
 	Finds   findsCmd   `cmd:"" help:"List what campaigns have found, a line a cause, or write the witnesses."`
-	Pause   pauseCmd   `cmd:"" help:"Hand out nothing more of a campaign for now."`
-	Resume  resumeCmd  `cmd:"" help:"Go on with a campaign that was paused."`
+	Pause   pauseCmd   `cmd:"" help:"Pause a campaign: hand out none of its units for now."`
+	Resume  resumeCmd  `cmd:"" help:"Continue a campaign that was paused."`
 	Cancel  cancelCmd  `cmd:"" help:"End a campaign early."`
-	Forget  forgetCmd  `cmd:"" help:"Remove what the units of a campaign have shown; what it has found stays."`
+	Forget  forgetCmd  `cmd:"" help:"Remove the results of a campaign's units; its finds stay."`
 }
 
 type command interface {
 	Run(p *cli.Program) (status int, err error)
 }
 
-const description = `kpsim-campaign makes the searches of kpsim on many computers. The report is that of one, byte for byte.
+const description = `kpsim-campaign makes the searches of kpsim on many computers. The report is that of one computer, byte for byte.
 
 To begin with, all in one process:
 
@@ -75,7 +75,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return do(p, ctx.Selected().Target.Addr().Interface().(command))
 }
 
-// newParser makes what reads the command line into c.
+// newParser returns a parser that reads the command line into c.
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim-campaign"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange),
@@ -93,7 +93,7 @@ func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	return parser
 }
 
-// do runs a command and tells what went wrong.
+// do runs a command and reports its error.
 func do(p *cli.Program, c command) (status int) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -22,7 +22,7 @@ type which struct {
 	hub.Where `embed:""`
 }
 
-// open connects, and finds the campaign.
+// open connects to the server and finds the campaign.
 func (c *which) open(ctx context.Context) (b gate.Client, s *board.State, done func(), err error) {
 	if b, done, err = join(ctx, &c.Where); err != nil {
 		return b, nil, nil, err
@@ -52,7 +52,7 @@ func (c *which) open(ctx context.Context) (b gate.Client, s *board.State, done f
 type statusCmd struct {
 	which
 	All   bool `help:"A line for each campaign there is."`
-	Watch bool `help:"Go on telling until it ends."`
+	Watch bool `help:"Print the status again and again until the campaign ends."`
 	JSON  bool `name:"json" help:"Print one JSON object."`
 }
 
@@ -98,7 +98,7 @@ func (c *statusCmd) Run(p *cli.Program) (int, error) {
 		t, err = b.Told(ctx, s.ID)
 	}
 	if errors.Is(err, board.ErrNone) {
-		return 0, fmt.Errorf("%s is %s, and no coordinator has told of it; does kpsim-campaign serve run?", s.ID,
+		return 0, fmt.Errorf("%s is %s, and has no status yet; does kpsim-campaign serve run?", s.ID,
 			s.State)
 	}
 	if err != nil {
@@ -139,7 +139,7 @@ func printStatus(p *cli.Program, t *board.Status) {
 		}
 	}
 	if t.Unheard > 0 {
-		fmt.Fprintf(p.Out, "%d messages of workers were left out: more than 16384 names, or no form\n", t.Unheard)
+		fmt.Fprintf(p.Out, "%d messages of workers were dropped: more than 16384 names, or malformed\n", t.Unheard)
 	}
 	if t.Skipped > 0 {
 		fmt.Fprintf(p.Out, "%s skipped: no unit of the plan has that name\n", cli.Number(t.Skipped, "result"))
@@ -151,8 +151,8 @@ func printStatus(p *cli.Program, t *board.Status) {
 
 type resultsCmd struct {
 	which
-	Traces  string `placeholder:"DIR" help:"Where witnesses are written. Default: where the campaign was told to."`
-	Nightly bool   `help:"Say what is new, gone or slower since the campaign before of that name."`
+	Traces  string `placeholder:"DIR" help:"Where witnesses are written. Default: the folder that the campaign names."`
+	Nightly bool   `help:"Report what is new, gone or slower since the previous campaign of that name."`
 	Wait    bool   `help:"Wait for its end."`
 	JSON    bool   `name:"json" help:"Print one JSON object a line."`
 }
@@ -213,7 +213,7 @@ func (c *findsCmd) Run(p *cli.Program) (int, error) {
 		}
 	}
 	for _, f := range list {
-		if err := f.Check(); err != nil { // its cause is the name of a file
+		if err := f.Check(); err != nil { // the cause names a file
 			return 0, err
 		}
 		if c.Traces != "" && f.Trace != "" {
@@ -273,7 +273,7 @@ type forgetCmd struct{ which }
 
 func (c *forgetCmd) Run(p *cli.Program) (int, error) {
 	if c.ID == "" {
-		return 0, errors.New("name the campaign that is to be forgotten")
+		return 0, errors.New("name the campaign to forget")
 	}
 	ctx, stop := interruptible(p)
 	defer stop()

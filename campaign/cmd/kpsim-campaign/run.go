@@ -16,13 +16,13 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// single are the flags of a campaign that is all in one process.
+// single has the flags of a campaign that runs in one process.
 type single struct {
 	serving
 	Name string `default:"campaign" placeholder:"NAME" help:"Campaigns of one name are compared."`
 	Dir  string `placeholder:"DIR" help:"The folder of the server. Default: ${folder}."`
-	HTTP string `name:"http" placeholder:"HOST:PORT" help:"Serve a page of what goes on."`
-	Keep bool   `help:"Keep what the units have shown, for kpsim-campaign results."`
+	HTTP string `name:"http" placeholder:"HOST:PORT" help:"Serve a page of the progress."`
+	Keep bool   `help:"Keep the units' results, for kpsim-campaign results."`
 }
 
 type runCmd struct {
@@ -32,7 +32,7 @@ type runCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*runCmd) Help() string {
-	return `While it runs, others on this computer help with: kpsim-campaign work
+	return `While it runs, other processes on this computer help with: kpsim-campaign work
 
 Examples:
 
@@ -53,7 +53,7 @@ func (c *runCmd) Run(p *cli.Program) (int, error) {
 	return c.all(ctx, p, made, c.Workers, c.JSON, c.Nightly)
 }
 
-// all makes a campaign in this process: a server, a coordinator, workers, the report.
+// all runs a campaign in this process: a server, a coordinator, workers, the report.
 func (c *single) all(ctx context.Context, p *cli.Program, made *plan.Campaign, cores int, asJSON,
 	nightly bool) (int, error) {
 	if c.Dir == "" {

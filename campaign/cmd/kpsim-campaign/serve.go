@@ -21,7 +21,7 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// defaultDir is where a server on this computer keeps everything.
+// defaultDir is where a server on this computer keeps its files.
 func defaultDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -30,19 +30,19 @@ func defaultDir() string {
 	return filepath.Join(dir, "kpsim", "campaign")
 }
 
-// serving are the flags of a server and of a coordinator.
+// serving has the flags of a server and of a coordinator.
 type serving struct {
 	Listen     string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Where the server listens; port 0 is any that is free. Beyond loopback it needs TLS."`
 	Cert       string        `name:"tls-cert" type:"existingfile" placeholder:"FILE" help:"The server's certificate."`
 	TLSKey     string        `name:"tls-key" type:"existingfile" placeholder:"FILE" help:"And its key."`
 	Insecure   bool          `help:"Listen beyond loopback without TLS, in a network of one's own."`
-	Lease      time.Duration `range:"1s..1h" default:"30s" placeholder:"TIME" help:"After how long a unit is handed out again whose worker says nothing, as 10s or 2m. Less finds a dead worker sooner; more bears a slower network. Default: 30s."`
-	Cluster    string        `placeholder:"NAME" help:"Be one of three servers or more that keep everything together."`
+	Lease      time.Duration `range:"1s..1h" default:"30s" placeholder:"TIME" help:"A unit is handed out again when its worker was silent for this long, as 10s or 2m. A short time finds a dead worker sooner; a long one tolerates a slower network. Default: 30s."`
+	Cluster    string        `placeholder:"NAME" help:"Be one of three or more servers that store everything together."`
 	ServerName string        `placeholder:"NAME" help:"With --cluster: this server's name in it."`
 	Peers      string        `placeholder:"HOST:PORT" help:"With --cluster: where it listens for the others."`
 	Route      []string      `placeholder:"URL,…" help:"With --cluster: where the others listen, nats://HOST:PORT."`
-	Replicas   int           `range:"1..5" default:"1" help:"On how many servers of a cluster everything lies: with 3 one may fail. Default: 1, on this one only."`
-	Sync       bool          `help:"Write everything through to the disk before it counts, so that nothing is lost when the computer fails, and not only the program."`
+	Replicas   int           `range:"1..5" default:"1" help:"How many servers of a cluster store everything: with 3 one may fail. Default: 1, this one only."`
+	Sync       bool          `help:"Write everything through to the disk before it is acknowledged, so that nothing is lost when the computer fails, and not only the program."`
 	MaxStore   int64         `range:"0..1099511627776" placeholder:"MB" help:"How much the server may keep on disk, in megabytes of 1,048,576 bytes. When it is full campaigns wait. Default, and 0: as much as the disk has."`
 }
 
@@ -56,13 +56,13 @@ type serveCmd struct {
 	serving
 	hub.Where `embed:""`
 	HTTP      string `name:"http" placeholder:"HOST:PORT" help:"Serve a page of what goes on, its figures as JSON, and metrics for Prometheus."`
-	Webhook   string `placeholder:"URL" help:"Post each find that no campaign before has made, each unit that is set aside and each end there, as JSON."`
-	JSON      bool   `name:"json" help:"Print what is announced as one JSON object a line."`
+	Webhook   string `placeholder:"URL" help:"Post each find that no earlier campaign has made, each unit that is set aside and each campaign's end to this URL, as JSON."`
+	JSON      bool   `name:"json" help:"Print each announcement as one JSON object a line."`
 }
 
 // Help implements kong.HelpProvider.
 func (*serveCmd) Help() string {
-	return `The server is NATS with JetStream, within this process; --nats uses one elsewhere, and this process coordinates only. Everything lies in one folder. Its keys are made when it first runs: worker.nk for workers on other computers, client.nk for who starts campaigns.
+	return `The server is NATS with JetStream, within this process; --nats uses one elsewhere, and this process coordinates only. All files are in one folder. The keys are made on the first run: worker.nk for workers on other computers, client.nk for users who start campaigns.
 
 Examples:
 
@@ -133,7 +133,7 @@ func (c *serveCmd) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-// makeBoard waits for the server and makes what isn't there.
+// makeBoard waits for the server and makes the streams and buckets that are missing.
 func makeBoard(ctx context.Context, nc *nats.Conn, replicas int) (b *board.Board, err error) {
 	wait, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -147,7 +147,7 @@ func makeBoard(ctx context.Context, nc *nats.Conn, replicas int) (b *board.Board
 	return b, err
 }
 
-// startHub starts a server in a folder that no other one uses.
+// startHub starts a server in a folder that no other server uses.
 func startHub(o hub.Options) (h *hub.Hub, unlock func(), err error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, nil, errors.New(cli.Cause(err, o.Dir))
@@ -167,7 +167,7 @@ func startHub(o hub.Options) (h *hub.Hub, unlock func(), err error) {
 	return h, func() { lock.Close() }, nil
 }
 
-// errServes says that a server runs in a folder.
+// errServes: a server already runs in the folder.
 type errServes struct{ dir string }
 
 func (e errServes) Error() string {
@@ -181,12 +181,12 @@ type workCmd struct {
 	Kernels   bool          `default:"true" negatable:"" help:"Fetch kernels and run their code; --no-kernels leaves their units to others."`
 	Cache     string        `placeholder:"DIR" help:"Where kernels are kept."`
 	Longest   time.Duration `range:"1s..8760h" default:"12h" placeholder:"TIME" help:"How long a unit may take, as 90m or 24h; then it counts as failed, and another worker tries. Default: 12h."`
-	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End when there was nothing to do for this long, as 10m. 0s, and default: never."`
+	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End after being idle for this long, as 10m. 0s, and default: never."`
 }
 
 // Help implements kong.HelpProvider.
 func (*workCmd) Help() string {
-	return `A worker takes units of its own build only. It may come and go, and be killed: what it had begun is made by another one when the lease ends.
+	return `A worker takes units of its own build only. It may come and go, and be killed: another worker makes its unfinished units when the lease ends.
 
 Examples:
 
@@ -220,8 +220,7 @@ func (c *workCmd) Run(p *cli.Program) (int, error) {
 	return cli.OK, err
 }
 
-// reach connects a worker. It waits for a server that isn't there yet, at most so long if that isn't
-// 0.
+// reach connects a worker. It waits for a server that isn't there yet, at most for the time most if that isn't 0.
 func reach(ctx context.Context, p *cli.Program, w *hub.Where, most time.Duration) (*nats.Conn, error) {
 	began := time.Now()
 	for told := false; ; {

@@ -16,14 +16,14 @@ import (
 	"kpsim/internal/verbs/findings"
 )
 
-// what says what a campaign is to do.
+// what has the flags that say what a campaign does.
 type what struct {
 	findings.Explore `embed:""`
-	Priority         int  `range:"-100..100" default:"0" help:"Campaigns of a higher one go first: units of a lower one are handed out only when those have none left. Default: 0."`
-	Nightly          bool `help:"Say at the end what is new, gone or slower since the campaign before of that name."`
+	Priority         int  `range:"-100..100" default:"0" help:"Campaigns of higher priority go first: units of lower priority are handed out only when those have none left. Default: 0."`
+	Nightly          bool `help:"Report at the end what is new, gone or slower since the previous campaign of that name."`
 }
 
-// plan makes a campaign of it.
+// plan makes a campaign of the flags.
 func (w *what) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 	for _, f := range []struct {
 		name  string
@@ -31,7 +31,7 @@ func (w *what) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 	}{{"--shard", w.Shard != ""}, {"--out", w.Out != ""}, {"--self-check", w.SelfCheck != 0}} {
 		if f.given {
 			return nil, fmt.Errorf("%s: it is of kpsim explore; a campaign divides its runs by itself, and "+
-				"compares what is made twice", f.name)
+				"compares units that are made twice", f.name)
 		}
 	}
 	if err := desk.CheckName(name); err != nil {
@@ -62,7 +62,7 @@ type startCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*startCmd) Help() string {
-	return `What is explored is said by the flags of kpsim explore, or by a file that calls campaign(…): see docs/campaigns.md.
+	return `What is explored is given by the flags of kpsim explore, or by a file that calls campaign(…): see docs/campaigns.md.
 
 Examples:
 
@@ -74,7 +74,7 @@ Examples:
 
 func (c *startCmd) Run(p *cli.Program) (int, error) {
 	if c.Workers != 0 {
-		return 0, errors.New("--workers: start makes no units; give it to those who do: kpsim-campaign work --cores N")
+		return 0, errors.New("--workers: start makes no units; give it to a worker: kpsim-campaign work --cores N")
 	}
 	ctx, stop := interruptible(p)
 	defer stop()
@@ -133,7 +133,7 @@ func finish(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign
 	return status, beside(ctx, p, b, s, asJSON)
 }
 
-// beside prints what a campaign shows otherwise than the one before.
+// beside prints how a campaign's results differ from those of the previous one.
 func beside(ctx context.Context, p *cli.Program, b gate.Client, s *board.State, asJSON bool) error {
 	if s.Against == "" {
 		if !asJSON {
@@ -157,9 +157,9 @@ func beside(ctx context.Context, p *cli.Program, b gate.Client, s *board.State, 
 	return nil
 }
 
-// wait waits for a campaign's end, and shows how far it is.
+// wait waits for a campaign's end, and shows its progress.
 func wait(ctx context.Context, p *cli.Program, b gate.Client, id string) (*board.State, error) {
-	var line *cli.Progress // of the units that were planned when it was first told of
+	var line *cli.Progress // counts the units that were planned in the first status
 	defer func() { line.Clear() }()
 	last := time.Time{}
 	for {
@@ -190,7 +190,7 @@ func wait(ctx context.Context, p *cli.Program, b gate.Client, id string) (*board
 	}
 }
 
-// beyond is what the line of progress says beside the units.
+// beyond is the part of the progress line after the units.
 func beyond(t *board.Status) string {
 	finds := ""
 	if len(t.Finds) > 0 {
@@ -199,7 +199,7 @@ func beyond(t *board.Status) string {
 	return fmt.Sprintf("%s, %.0f runs/s on %s%s", cli.Number(t.Runs, "run"), t.Rate, cli.Number(t.Cores, "core"), finds)
 }
 
-// oneLine says how far a campaign is.
+// oneLine sums up a campaign's progress.
 func oneLine(t *board.Status) string {
 	left := ""
 	if t.Left > 0 {

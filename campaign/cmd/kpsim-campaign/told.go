@@ -6,25 +6,24 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// retold is what flags of kpsim explore and kpsim fuzz do in a campaign where that is another
-// thing than there.
+// retold has the flags of kpsim explore and kpsim fuzz whose meaning differs in a campaign.
 var retold = map[string]string{
-	"run --workers": "How many units this process makes at once, each on a core of its own. A unit is a part of " +
-		"a scenario's runs, half a second to eight seconds of a core. Default, and 0: one a processor. 1 " +
-		"leaves the other processors to other programs; more than there are processors gains nothing. The " +
-		"report is the same with any number. Others help with kpsim-campaign work.",
+	"run --workers": "How many units this process makes at once, each on a core of its own. A unit is a part of a " +
+		"scenario's runs, half a second to eight seconds of a core. Default, and 0: one a processor. 1 leaves the " +
+		"other processors to other programs; more than there are processors gains nothing. The report is the same " +
+		"with any number. Other processes help with kpsim-campaign work.",
 	"fuzz --workers": "How many units this process makes at once, each on a core of its own. A unit is one of " +
-		"--islands parts of a round, so that more than --islands have nothing to do. Default, and 0: one a " +
-		"processor. The report is the same with any number. Others help with kpsim-campaign work.",
+		"--islands parts of a round, so more workers than --islands are idle. Default, and 0: one a processor. The " +
+		"report is the same with any number. Other processes help with kpsim-campaign work.",
 }
 
-// notHere are flags of kpsim explore that a campaign refuses: help doesn't offer them.
+// notHere has the flags of kpsim explore that a campaign refuses: help doesn't offer them.
 var notHere = map[string]bool{
 	"run --shard": true, "run --out": true, "run --self-check": true,
 	"start --shard": true, "start --out": true, "start --self-check": true, "start --workers": true,
 }
 
-// retell puts it into the help.
+// retell replaces their texts in the help.
 func retell(at *kong.Node) error {
 	told := 0
 	for _, n := range at.Children {
@@ -39,7 +38,7 @@ func retell(at *kong.Node) error {
 		}
 	}
 	if all := len(retold) + len(notHere); told != all {
-		return fmt.Errorf("of %d flags whose help is another in a campaign there are %d", all, told)
+		return fmt.Errorf("the help of %d flags differs in a campaign, but only %d of them exist", all, told)
 	}
 	return nil
 }

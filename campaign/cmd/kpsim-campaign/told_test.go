@@ -62,6 +62,6 @@ func ofKpsim(command reflect.Type, f *kong.Flag) bool {
 func TestStartHasNoWorkers(t *testing.T) {
 	out, errs := new(strings.Builder), new(strings.Builder)
 	require.Equal(t, cli.BadInput, run([]string{"start", "--workers", "2", "torn-jump"}, out, errs))
-	require.Equal(t, "kpsim-campaign: --workers: start makes no units; give it to those who do: kpsim-campaign work "+
+	require.Equal(t, "kpsim-campaign: --workers: start makes no units; give it to a worker: kpsim-campaign work "+
 		"--cores N\n", errs.String())
 }

@@ -10,8 +10,8 @@ import (
 
 func (c *serveCmd) web(p *cli.Program, b *board.Board) (func(), error) { return c.page(p, b, c.HTTP) }
 
-// page serves the page of campaigns until the returned function is called. It obeys the flags of
-// the server: beyond loopback it needs TLS too.
+// page serves the page of campaigns until the returned function is called. The server's flags apply: beyond loopback
+// the page needs TLS too.
 func (s *serving) page(p *cli.Program, b *board.Board, at string) (func(), error) {
 	if at == "" {
 		return func() {}, nil

@@ -20,6 +20,24 @@ import (
 	"kpsim/sched"
 )
 
+// Bench is kpsim bench.
+type Bench struct {
+	Search Search `cmd:""`
+}
+
+// Help implements kong.HelpProvider.
+func (*Bench) Help() string {
+	return `Measure how fast and how well this build searches.
+
+Examples:
+
+  kpsim bench search
+  kpsim bench search --seeds 20 --mutants no-quiesce
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
+// Search is kpsim bench search.
 type Search struct {
 	Seeds   int           `range:"1..10000" default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed. Default: 100."`
 	Most    uint64        `range:"1..1000000000" default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000. Default: 20000."`
@@ -33,12 +51,28 @@ type Search struct {
 	line *cli.Progress
 }
 
+// Help implements kong.HelpProvider.
+func (*Search) Help() string {
+	return `How fast the strategies are, and how soon they find each mutant and a harder bug.
+
+Prints whole schedules a second of safe-none, then for each mutant, and for a bug that needs three CPUs in one window of three instructions, how many schedules each strategy takes to the first violation: the median over the seeds. "portfolio/best" is the portfolio's median divided by that of the best other strategy, and its upper 95 % bound by the bootstrap, of 5 seeds or more. The medians are the same each time; the speeds are those of this machine, now.
+
+Examples:
+
+  kpsim bench search
+  kpsim bench search --seeds 20 --time 0s --mutants no-grace,cancel-rcu
+  kpsim bench search --seed 1000 --mutants cancel-rcu
+  kpsim bench search --json
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+}
+
 // hardBug is the scenario of the harder bug.
 //
 //go:embed three-in-a-window.star
 var hardBug []byte
 
-// A searched is what bench search prints.
+// A searched is a row of bench search, as printed.
 type searched struct {
 	Machine string      `json:"machine"`
 	Seeds   int         `json:"seeds"`
@@ -65,7 +99,7 @@ type searchRow struct {
 type medianCell struct {
 	Strategy string         `json:"strategy"`
 	Median   uint64         `json:"median"` // most+1: more
-	Found    int            `json:"found"`  // in so many searches
+	Found    int            `json:"found"`  // the number of searches that found it
 	By       map[string]int `json:"by"`     // the properties that were broken first
 }
 
@@ -120,8 +154,7 @@ func (c *Search) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-// watch begins the line of progress: the speeds of each strategy on one core and on two, and what
-// each finds of each bug.
+// watch begins the progress line: the speed of each strategy on one core and on two, and its finds for each bug.
 func (c *Search) watch(p *cli.Program) {
 	bugs := 0
 	if len(c.Mutants) == 0 {
@@ -181,7 +214,7 @@ func (c *Search) speeds(p *cli.Program, r *searched) error {
 			if err != nil {
 				return err
 			}
-			if c.stop.Load() { // it is of less than its time
+			if c.stop.Load() { // it ran for less than its time
 				return nil
 			}
 			row.Points = float64(s.Points) / float64(max(s.Runs, 1))
@@ -211,14 +244,13 @@ func (c *Search) head(p *cli.Program) {
 	}
 }
 
-// narrow says whether the table is too wide for the terminal. Then each bug has
-// lines of its own.
+// narrow reports whether the table is too wide for the terminal. Then each bug has lines of its own.
 func (c *Search) narrow(p *cli.Program) bool {
 	return p.Width > 0 && p.Width < 4+bugWidth+len(searching())*(medianWidth+1)+len("  portfolio/best, its "+
 		"upper 95 % bound")
 }
 
-// What a search is given, at most, once it is known how soon the portfolio is there.
+// The most that a search gets, once the portfolio's result is known.
 const (
 	mostTimes = 20
 	mostLeast = 1000
@@ -238,7 +270,7 @@ func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *sce
 			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers,
 			Cancelled: &c.stop,
 			New: func(q sched.Params) sched.Strategy {
-				s, _ := sched.New(name, q) // it is one of them
+				s, _ := sched.New(name, q) // it is a known strategy
 				return s
 			},
 		}
@@ -288,13 +320,13 @@ func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *sce
 	return nil
 }
 
-// machineName says what the figures are measured on.
+// machineName names the computer of the figures.
 func machineName() string {
 	return fmt.Sprintf("%s, %d of its processors, %s, %s/%s", processor(), runtime.GOMAXPROCS(0), runtime.Version(),
 		runtime.GOOS, runtime.GOARCH)
 }
 
-// processor returns the processor's name where the system tells it.
+// processor returns the processor's name, if the system tells it.
 func processor() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package bench does kpsim bench search: how fast the strategies are, and after how many
-// schedules each finds each mutant.
+// Package bench implements kpsim bench search: how fast the strategies are, and after how many schedules each finds
+// each mutant.
 //
-// What it is not: it isn't a benchmark of the machine; go test -bench has those.
+// What it is not: a benchmark of the machine; go test -bench is that.
 //
 // Its rule: medians are the same each time, speeds are those of this computer.
 //

@@ -4,16 +4,16 @@ package overhead
 type Prediction struct {
 	Says      string
 	How       string  // the differences that it is of
-	Usec      float64 // what was published
+	Usec      float64 // as published
 	Predicted float64
-	Low, High float64 // what rounding leaves of it
+	Low, High float64 // the bounds, before rounding
 }
 
 // Error is relative.
 func (p *Prediction) Error() float64 { return p.Predicted/p.Usec - 1 }
 
-// What Masami Hiramatsu's patches took on a Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1
-// (linux-kernel, 30 Jan 2006), in microseconds with one decimal.
+// The times of Masami Hiramatsu's patches on a Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (linux-kernel, 30 Jan 2006),
+// in microseconds with one decimal.
 const (
 	p4Stepped  = 1.3 // a kprobe
 	p4Boosted  = 0.6 // the same, boosted
@@ -23,12 +23,11 @@ const (
 	p4Rounding = 0.05
 )
 
-// p4Trampoline is what a trampoline takes that saves registers itself (assumed).
+// p4Trampoline is the time of a trampoline that saves registers itself (assumed).
 const p4Trampoline = 0.05
 
-// Booster predicts the figures of return probes from that one which isn't boosted and
-// what boosting takes off a kprobe. That what it takes off is the same is what the
-// simulated hits have: Contrasts finds k + rb = b + r.
+// Booster predicts the figures of boosted return probes, from the unboosted one and from what boosting saves for a
+// kprobe. It saves the same for both: in the simulated hits Contrasts finds k + rb = b + r.
 func Booster() []Prediction {
 	first := p4Return - (p4Stepped - p4Boosted)
 	second := first - p4Boosted + p4Trampoline // p4Boosted goes out again: three figures less one are left

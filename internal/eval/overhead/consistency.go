@@ -15,9 +15,9 @@ import (
 // Rounding is how far a figure may be off for being printed with two decimals.
 const Rounding = 0.005
 
-// A Consistency is how well figures agree with each other, whatever the costs are.
+// A Consistency says how well figures agree with each other, whatever the costs are.
 type Consistency struct {
-	Of      string // a machine, or a core of which there are several
+	Of      string // a machine, or a core that several machines have
 	Figures int
 	Numbers int     // that may be anything not below 0
 	Least   float64 // microseconds: some figure is off by as much or more
@@ -30,10 +30,9 @@ func (c *Consistency) AtLimit() bool { return !c.Beyond() && c.Least > Rounding-
 // Beyond: see AtLimit.
 func (c *Consistency) Beyond() bool { return c.Least > Rounding+1e-9 }
 
-// Consistencies returns that of each machine: a hit is the sum of what is calibrated,
-// which is as much freedom as the events of its hits leave. Machines of one core come
-// once more together: what goes along with an exception is the core's then, but for what
-// an IST stack takes, and detours and return probes are each machine's.
+// Consistencies returns the consistency of each machine: a hit is the sum of its calibrated parts, as free as the
+// events of its hits allow. Machines of one core are also taken together: then the cost of an exception is the
+// core's, except for an IST stack, and detours and return probes are each machine's.
 func (o *Model) Consistencies() (list []Consistency, err error) {
 	add := func(of string, rows [][]float64, figures []sample) error {
 		want := make([]float64, len(figures))
@@ -138,7 +137,7 @@ func minimax(rows [][]float64, want []float64) (float64, error) {
 	return least, nil
 }
 
-// rank returns how many of the columns of rows can be told apart.
+// rank returns how many columns of rows are independent.
 func rank(rows [][]float64) int {
 	var svd mat.SVD
 	a := mat.NewDense(len(rows), len(rows[0]), nil)
@@ -151,7 +150,7 @@ func rank(rows [][]float64) int {
 	return svd.Rank(1e-9)
 }
 
-// Fits returns how many numbers a tier fits: those of cores, and on top of them those of machines.
+// Fits returns how many numbers a tier fits: those of cores, and in addition those of machines.
 func (o *Model) Fits(t Tier) (n int) {
 	for _, m := range o.CoreOwners() {
 		n += len(o.Fitted(m))
@@ -164,8 +163,8 @@ func (o *Model) Fits(t Tier) (n int) {
 	return n
 }
 
-// Numbers returns how many of the tier's numbers the figures can tell apart. In the calibrated
-// tier the mechanistic numbers add none: they shift nothing that the calibrated ones can't.
+// Numbers returns how many of the tier's numbers the figures determine. In the calibrated tier the mechanistic
+// numbers add none: they shift nothing that the calibrated ones can't.
 func (o *Model) Numbers(t Tier) (n int) {
 	if t == Mechanistic {
 		for _, core := range o.coreNames() {
@@ -189,7 +188,7 @@ func (o *Model) Numbers(t Tier) (n int) {
 	return n
 }
 
-// Machines returns those of the figures, in their order.
+// Machines returns the machines of the figures, in their order.
 func (o *Model) Machines() (list []*Machine) {
 	for i := range o.Samples {
 		if m := o.Samples[i].Machine; !slices.Contains(list, m) {
@@ -199,8 +198,8 @@ func (o *Model) Machines() (list []*Machine) {
 	return list
 }
 
-// CoreOwners returns a machine of each core: if some have an IST stack's way in, one of
-// those, for which one number more is fitted.
+// CoreOwners returns a machine of each core: if some enter by an IST stack, one of those, for which one more number
+// is fitted.
 func (o *Model) CoreOwners() (list []*Machine) {
 	for _, core := range o.coreNames() {
 		var owner *Machine
@@ -227,18 +226,18 @@ func (o *Model) figuresOf(m *Machine) []sample {
 	return of(o.Samples, func(s *sample) bool { return s.Machine == m })
 }
 
-// A Contrast is of four figures of a machine: in the hits of the first two the same
-// happens as in those of the others, so that the sums should be the same.
+// A Contrast compares four figures of a machine: the hits of the first two have the same events as those of the
+// others, so the sums should be equal.
 type Contrast struct {
 	Machine *Machine
 	Probes  [4]string
-	Usec    float64 // the sum of the first two less that of the others
+	Usec    float64 // the sum of the first two minus that of the others
 }
 
 // MostContrast is how much a contrast may be for rounding.
 const MostContrast = 4 * Rounding
 
-// String returns what is subtracted.
+// String returns the subtraction.
 func (c *Contrast) String() string {
 	return fmt.Sprintf("(%s + %s) - (%s + %s)", c.Probes[0], c.Probes[1], c.Probes[2], c.Probes[3])
 }
@@ -246,7 +245,7 @@ func (c *Contrast) String() string {
 // AtLimit reports whether all four figures are rounded by as much as can be.
 func (c *Contrast) AtLimit() bool { return math.Abs(c.Usec) > MostContrast-1e-9 }
 
-// Contrasts looks for all there are.
+// Contrasts returns all contrasts.
 func (o *Model) Contrasts() (list []Contrast) {
 	for _, m := range o.Machines() {
 		s := o.figuresOf(m)

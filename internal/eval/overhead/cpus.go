@@ -18,17 +18,15 @@ import (
 // A Scaled is the cost of hits of one probe by a number of CPUs at once.
 type Scaled struct {
 	CPUs   int     `json:"cpus"`
-	Cycles float64 `json:"cycles_per_hit"` // that each CPU spends on a hit, waiting for others too
+	Cycles float64 `json:"cycles_per_hit"` // that each CPU spends on a hit, including waits for others
 	Rate   float64 `json:"hits_per_cycle"` // of all CPUs together
 }
 
-// In a contended run each CPU makes settle calls until the calls are spread over time, and then
-// counted calls that count.
+// In a contended run each CPU makes settle calls until the calls are spread over time, and then counted calls.
 const settle, counted = 16, 32
 
-// Scale runs a probe with each number of CPUs, 1 to 64, all of which call the function
-// all the time: the CPU whose clock shows least goes next. edition is what machine()
-// says of the engine, "" the probe's own.
+// Scale runs a probe with each number of CPUs, 1 to 64, all of which call the function all the time: the CPU whose
+// clock is furthest behind runs next. edition is the engine setting of machine(), "" the probe's own.
 func (p *Probe) Scale(cpus []int, edition string, costs *cycles.Profile) (list []Scaled, err error) {
 	bare, err := p.callCycles(1, false, edition, costs) // no CPU waits for another
 	if err != nil {
@@ -51,9 +49,9 @@ func (p *Probe) Scale(cpus []int, edition string, costs *cycles.Profile) (list [
 	return list, nil
 }
 
-// callCycles returns the cycles between two ends of calls, of cpus CPUs together, with the probe
-// or without. It counts only while no CPU is done with all of its calls: from then on the others
-// would have an unfair lock to themselves.
+// callCycles returns the cycles between two ends of calls, over cpus CPUs together, with the probe or without. It
+// counts only until the first CPU has finished its calls: after that the others would have an unfair lock to
+// themselves.
 func (p *Probe) callCycles(cpus int, probe bool, edition string, costs *cycles.Profile) (float64, error) {
 	sc, err := p.contended(cpus, settle+counted, probe, edition)
 	if err != nil {
@@ -108,14 +106,13 @@ func (c *callEnds) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// later is text that takes twice as many cycles, of the nominal ones, as ecx is set to:
-// mov $n,%ecx; dec %ecx; jne to the dec; ret.
+// later is text that takes twice as many nominal cycles as the number in ecx: mov $n,%ecx; dec %ecx; jne to the dec;
+// ret.
 const later = "%s = text(%q, hex = \"b9%08x ffc9 75fc c3\")\n"
 
-// contended is Scenario with a task on each CPU. They begin when the probe is there, each
-// with a call of begin. If it is to be optimized, they sleep until it is, for a CPU that
-// spins would keep it from that; CPU 0 has it registered before they ask, and goes on when
-// the last of them has been woken.
+// contended is Scenario with a task on each CPU. They begin when the probe is registered, each with a call of begin.
+// If the probe is to be optimized they sleep until it is, because a spinning CPU would prevent that; CPU 0 registers
+// it before they check, and continues when the last of them has been woken.
 func (p *Probe) contended(cpus, calls int, probe bool, edition string) (*scenario.Scenario, error) {
 	machine := p.Machine
 	if edition != "" {

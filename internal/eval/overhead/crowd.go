@@ -19,9 +19,8 @@ import (
 // MostProbes is how many functions a crowd has at most: they fill the text.
 const MostProbes = 100_000
 
-// Where the functions of a crowd are: some way after those of scenarios, the first not
-// at the beginning of a page (see probed), each at a multiple of 16 bytes, as compilers
-// align them.
+// The addresses of a crowd's functions: some way after those of scenarios, the first not at the beginning of a page
+// (see probed), each at a multiple of 16 bytes, as compilers align them.
 const (
 	crowdBase  = smp.TextBase + 1<<20 + 0x40
 	crowdAlign = 16
@@ -39,9 +38,8 @@ func places(n int) []arch.Addr {
 	return list
 }
 
-// A crowd is a machine with many functions, all alike and all probed alike. It is made by
-// the Go API: a scenario has 1000 probes at most, and is checked by monitors that look for
-// one probe of them at a time.
+// A crowd is a machine with many identical functions, all probed alike. It is made by the Go API: a scenario has at
+// most 1000 probes, and its monitors search them one by one.
 type crowd struct {
 	at       []arch.Addr        // the functions, in the order in which they are probed
 	say      *scenario.Scenario // the probes of one of them
@@ -50,7 +48,7 @@ type crowd struct {
 	engine   *kprobes.Engine
 	log      traces.Log
 	tally    [sim.MaxCPUs]cycles.Tally
-	one, all Hit // of the probe that was registered in the middle, over and over; of all, in turn
+	one, all Hit // of the probe registered in the middle, hit over and over; of all, hit in turn
 	longest  int // nodes of one hit of those
 	err      error
 }
@@ -107,8 +105,8 @@ func (c *crowd) run() error {
 	return c.err
 }
 
-// program calls before it probes and after that, first to warm up: some copies are
-// boosted by their first hit.
+// program makes calls before it probes and after, the first ones for warm-up: some copies are boosted by their first
+// hit.
 func (c *crowd) program(x *smp.Ctx) {
 	middle := make([]arch.Addr, hits)
 	for i := range middle {
@@ -151,7 +149,7 @@ func (c *crowd) register(x *smp.Ctx, at arch.Addr) (err error) {
 	return nil
 }
 
-// handle is a handler that counts, as those of scenarios do.
+// handle is a handler that counts, like those of scenarios.
 func handle(x kapi.Context, steps []scenario.Step) int {
 	for i := range steps {
 		x.Step("handler", i)
@@ -159,8 +157,7 @@ func handle(x kapi.Context, steps []scenario.Step) int {
 	return 0
 }
 
-// calls calls functions in turn: what happens in a call in the mean, and how many nodes
-// are looked at in that one where it is most.
+// calls calls functions in turn: it returns the mean of a call, and the most nodes that any call looked at.
 func (c *crowd) calls(x *smp.Ctx, list []arch.Addr) (mean Hit, longest int) {
 	events := &c.tally[0]
 	was, from := *events, c.machine.Clocks().Of(0)
@@ -176,7 +173,7 @@ func (c *crowd) calls(x *smp.Ctx, list []arch.Addr) (mean Hit, longest int) {
 	return mean, longest
 }
 
-// less returns what a hit is more than a call without a probe.
+// less returns the difference between a hit and a call without a probe.
 func (h Hit) less(bare *Hit) Hit {
 	for e := range h.Events {
 		h.Events[e] -= bare.Events[e]

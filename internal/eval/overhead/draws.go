@@ -16,8 +16,7 @@ import (
 
 // How schedules are drawn.
 const (
-	// Timed: sched.Timed, so no CPU stands still for nothing; what is drawn is when each
-	// begins.
+	// Timed: sched.Timed, so no CPU stands still for nothing; only the time at which each begins is drawn.
 	Timed = "timed"
 
 	// Sticky: sched.Sticky draws which CPU goes on, so CPUs stand still for
@@ -25,13 +24,12 @@ const (
 	Sticky = "sticky"
 )
 
-// apart is when CPU 0 begins, in cycles; the others do before, at drawn times. It is more
-// than what they do between two places where they give the CPU up.
+// apart is when CPU 0 begins, in cycles; the others begin before, at drawn times. It is more than their cycles
+// between two places where they give up the CPU.
 const apart = 1 << 12
 
-// elsewhere is what tasks do besides, without a probe. other is how much of it
-// a CPU's task does: if all did the same they would run in step from the first
-// IPI on.
+// elsewhere is the work of tasks without a probe. other is how much of it a CPU's task does: with the same amount
+// they would run in step from the first IPI on.
 var elsewhere = fmt.Sprintf("w = text(\"w\", hex = %q)\n", strings.Repeat("90 ", 61)+"c3")
 
 func other(cpu int) string { return strings.Repeat("call(w), ", 1+cpu%7) }
@@ -47,8 +45,8 @@ type draws struct {
 	starts   [sim.MaxCPUs]sim.Time
 }
 
-// newDraws calls record for each event of the given kinds; schedule and p say how schedules are
-// drawn. Steps cost what the machine's profile says.
+// newDraws calls record for each event of the given kinds; schedule and p say how schedules are drawn. The machine's
+// profile gives the costs of steps.
 func newDraws(rig *rig.Rig, schedule string, p sched.Params, record func(e *traces.Event, at sim.Time),
 	kinds ...traces.Kind) (*draws, error) {
 	d := &draws{rig: rig, record: record, seed: p.Seed}

@@ -9,20 +9,20 @@ import (
 	"kpsim/smp/cycles"
 )
 
-// The mechanistic model: what a hit costs is, over its events,
+// The mechanistic model: the cost of a hit is, over its events,
 //
 //	X for each exception, T more for a single step, P more for one by way of an IST stack,
-//	c for each instruction of kernel code, and what is typical of its processor.
+//	c for each instruction of kernel code, and the cycles typical of its processor.
 //
 // X, T and c are of each core, P is of one: thirteen numbers are fitted.
 
-// A sample is a figure and what happens in a hit.
+// A sample is a figure and the events of a hit.
 type sample struct {
 	Figure
 	events [cycles.Events]float64
 }
 
-// samples measures what happens in a hit of each figure.
+// samples measures the hit of each figure.
 func samples(figures []Figure) (list []sample, err error) {
 	known := make(map[string]Hit) // by the scenario
 	for _, f := range figures {
@@ -39,7 +39,7 @@ func samples(figures []Figure) (list []sample, err error) {
 	return list, nil
 }
 
-// A Core is what is fitted of one, in cycles.
+// A Core has the fitted numbers of a core, in cycles.
 type Core struct {
 	Exception   float64 // delivery and return
 	Step        float64 // more for a single step
@@ -51,8 +51,7 @@ func (c *Core) numbers() [4]*float64 {
 	return [4]*float64{&c.Exception, &c.Step, &c.Instruction, &c.IST}
 }
 
-// terms returns what each number of a Core is multiplied by in a sample, and what is
-// added.
+// terms returns the factor of each number of a Core in a sample, and the constant.
 func (s *sample) terms() (t [4]float64, fixed float64) {
 	m := s.Machine
 	exceptions := s.events[cycles.Breakpoint] + s.events[cycles.Debug]
@@ -67,7 +66,7 @@ func (s *sample) terms() (t [4]float64, fixed float64) {
 	return t, fixed
 }
 
-// work returns what an event costs by its instructions and by what is typical.
+// work returns the cost of an event by its instructions and its typical cycles.
 func (c *Core) work(m *Machine, e cycles.Event) float64 {
 	return c.Instruction*m.code.instructions(e) + m.fixed(e)
 }
@@ -90,8 +89,7 @@ func fitCore(list []sample) (c Core) {
 	return c
 }
 
-// coreRows returns what each number of a Core is multiplied by in each figure, and what their sums are to be, both
-// relative to the figure.
+// coreRows returns the factors of a Core's numbers for each figure, and the wanted sums, both relative to the figure.
 func coreRows(list []sample) (rows [][]float64, want []float64) {
 	rows, want = make([][]float64, len(list)), make([]float64, len(list))
 	for i := range list {
@@ -106,8 +104,8 @@ func coreRows(list []sample) (rows [][]float64, want []float64) {
 	return rows, want
 }
 
-// leastSquares solves for numbers not below 0. It tries each set of numbers that may be above 0,
-// of which there are few, and takes the best fit.
+// leastSquares solves for numbers not below 0. It tries each set of numbers that may be above 0, of which there are
+// few, and takes the best fit.
 func leastSquares(rows [][]float64, want []float64) (best []float64) {
 	n := len(rows[0])
 	least := math.Inf(1)
@@ -131,8 +129,8 @@ func leastSquares(rows [][]float64, want []float64) (best []float64) {
 	return best
 }
 
-// solve returns the numbers of a set that fit best, whatever their signs, and 0 for the others; false if the rows
-// don't tell those of the set apart.
+// solve returns the best fit for the numbers of a set, with any sign, and 0 for the others; ok is false if the rows
+// don't determine those of the set.
 func solve(rows [][]float64, want []float64, set int) (v []float64, ok bool) {
 	v = make([]float64, len(rows[0]))
 	var used []int

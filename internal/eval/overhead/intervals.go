@@ -18,17 +18,17 @@ func (m Measure) Over(unit float64) Measure {
 	return Measure{m.Value / unit, Interval{m.Interval.Low / unit, m.Interval.High / unit}}
 }
 
-// meanOf returns the mean of what independent runs have, and Student's interval.
+// meanOf returns the mean over independent runs, and Student's interval.
 func meanOf(list []float64) Measure {
 	mean, v := stat.MeanVariance(list, nil)
 	half := student(float64(len(list)-1)) * math.Sqrt(v/float64(len(list)))
 	return Measure{mean, Interval{mean - half, mean + half}}
 }
 
-// quantileOf returns a quantile of all values, which are those of independent runs, both in ascending order. The
-// interval is Woodruff's ("Confidence intervals for medians and other position measures", JASA 47, 1952): between
-// the quantiles for the ends of the interval of the share that is up to the value. It takes no density, which
-// at the edge of what ticks add is a cliff. A single run has none.
+// quantileOf returns a quantile of all values, which come from independent runs, both in ascending order. The
+// interval is Woodruff's ("Confidence intervals for medians and other position measures", JASA 47, 1952): between the
+// quantiles for the ends of the interval of the share that is up to the value. It needs no density, which drops
+// steeply at the edge of ticks' delays. A single run has none.
 func quantileOf(all []float64, runs [][]float64, q float64) Measure {
 	value := stat.Quantile(q, stat.Empirical, all, nil)
 	if len(runs) < 2 {
@@ -54,8 +54,8 @@ func quantileOf(all []float64, runs [][]float64, q float64) Measure {
 	return Measure{value, Interval{at(q - half), at(q + half + 1/n)}}
 }
 
-// shareError returns the standard error of the share p that parts of runs have of all: that of a ratio of sums
-// over runs, and no less than that of as many independent draws, for runs may be alike by chance.
+// shareError returns the standard error of the share p of runs' totals: that of a ratio of sums over runs, and no
+// less than that of as many independent draws, because runs may be alike by chance.
 func shareError(part, of []float64, p float64) float64 {
 	n, sum := 0.0, 0.0
 	for i := range of {
@@ -69,8 +69,8 @@ func shareError(part, of []float64, p float64) float64 {
 	return math.Sqrt(max(v, p*(1-p)/n))
 }
 
-// shareOf returns the share that parts of runs have of all. The interval is Wilson's, with Student's t and with
-// as many independent draws as the runs are worth. A single run has none.
+// shareOf returns the share of runs' totals. The interval is Wilson's, with Student's t and with as many independent
+// draws as the runs are worth. A single run has none.
 func shareOf(part, of []float64) Measure {
 	n, sum := 0.0, 0.0
 	for i := range of {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// What is left out of a fit that predicts a figure.
+// Left says which figures are left out of a fit that predicts a figure.
 type Left uint8
 
 // The parts that are left out.
@@ -28,8 +28,8 @@ func (l Left) out(s, t *sample) bool {
 }
 
 // LeaveOut returns the relative error for each figure by a fit without it, or without its whole machine or
-// architecture. A core of which no figure is left has the numbers of one core that is fitted to all the others.
-// A machine of which no figure is left has no calibration: both tiers predict the same.
+// architecture. A core without any figure left gets the numbers of one core that is fitted to all the others. A
+// machine without any figure left has no calibration: both tiers predict the same.
 func (o *Model) LeaveOut(t Tier, l Left) (list []float64, err error) {
 	for i := range o.Samples {
 		s := &o.Samples[i]
@@ -76,8 +76,8 @@ func (o *Model) Margin(t Tier) (float64, error) {
 	return margin(errors), err
 }
 
-// margin is the jackknife's: as many of the errors are within it as are 95 % of one more. It
-// assumes no distribution but needs at least 19 errors; with fewer it is infinite.
+// margin is the jackknife's: it covers 95 % of the errors and one more. It assumes no distribution but needs at least
+// 19 errors; with fewer it is infinite.
 func margin(errors []float64) float64 {
 	sorted := make([]float64, len(errors))
 	for i, e := range errors {
@@ -91,7 +91,7 @@ func margin(errors []float64) float64 {
 	return sorted[k-1]
 }
 
-// Predicted returns the interval of what was predicted: an error is relative to the truth.
+// Predicted returns the interval of a prediction: an error is relative to the truth.
 func Predicted(v, margin float64) Interval {
 	i := Interval{v / (1 + margin), math.Inf(1)}
 	if margin < 1 {
@@ -100,8 +100,7 @@ func Predicted(v, margin float64) Interval {
 	return i
 }
 
-// Shares returns for each figure between which values a part's share of the hit lies, in fits that leave each figure
-// out in turn.
+// Shares returns, for each figure, the range of a part's share of the hit in fits that leave each figure out in turn.
 func (o *Model) Shares(t Tier, part Part) ([]Interval, error) {
 	list := make([]Interval, len(o.Samples))
 	for i := range list {

@@ -2,8 +2,8 @@ package overhead
 
 import "kpsim/smp/cycles"
 
-// A MachineCode is what CPUs have executed of a kernel's own code, and what was done in its
-// place: what a hit, or a call, takes.
+// A MachineCode counts the code that CPUs have executed of a kernel, and the functions done in its place, for a hit
+// or a call.
 type MachineCode struct {
 	Instructions int `json:"instructions"` // counted
 	Exceptions   int `json:"exceptions"`   // delivered: their entry and exit isn't executed
@@ -18,9 +18,9 @@ type MachineCode struct {
 	Blocks       int `json:"block_copies"` // rep movs, rep stos
 }
 
-// Price returns the cycles of machine code on a machine, by the mechanistic costs: the
-// counted instructions, and what isn't executed as the model has it. An exception doesn't
-// come by way of an IST stack, as breakpoints don't since Linux 4.16.
+// Price returns the cycles of machine code on a machine, by the mechanistic costs: the counted instructions, and the
+// model's costs for everything that isn't executed. Exceptions don't use an IST stack, as breakpoints don't since
+// Linux 4.16.
 func (o *Model) Price(m *Machine, c *MachineCode) float64 {
 	core := o.Cores[m.core]
 	instructions := float64(c.Instructions+c.Served) + float64(c.Exceptions)*m.code.entry +
@@ -30,8 +30,8 @@ func (o *Model) Price(m *Machine, c *MachineCode) float64 {
 		float64(c.Flags)*m.detour + float64(c.Switched)*max(0, m.flags-m.detour)
 }
 
-// Instructions returns how many instructions a hit of kpsim's own engine is on a machine by
-// the model: those of its kernel's code, as it was written again in C.
+// Instructions returns the number of instructions of a hit of kpsim's own engine on a machine, by the model: those of
+// the kernel's code that it reimplements.
 func (m *Machine) Instructions(h *Hit) (n float64) {
 	for e, times := range h.Events {
 		n += times * m.code.instructions(cycles.Event(e))

@@ -18,11 +18,11 @@ type Machine struct {
 	Name string // as in the figures
 	Arch string
 	MHz  float64
-	core string // machines of one core share what is fitted
+	core string // machines of one core share the fitted numbers
 	code *code
 	typical
-	fenced bool // a lock is let go by a locked instruction, too
-	ist    bool // exceptions come in by way of an IST stack and look at an MSR (paranoid_entry)
+	fenced bool // a lock is released by a locked instruction, too
+	ist    bool // exceptions enter by an IST stack and read an MSR (paranoid_entry)
 }
 
 // Detours reports whether its kernel makes breakpoints jumps.
@@ -41,9 +41,8 @@ func (m *Machine) ID() string {
 	return strings.ReplaceAll(strings.ToLower(m.Name), " ", "-") + "/" + m.Arch
 }
 
-// typical are cycles that the literature has for processors of a kind. They
-// were neither fitted nor measured on these machines, and two in three may be
-// off by 40 % (study of cycles 2).
+// typical are cycles from the literature for processors of a kind. They were neither fitted nor measured on these
+// machines, and two in three may be off by 40 % (study of cycles 2).
 type typical struct {
 	lock       float64 // a locked read-modify-write
 	mispredict float64 // a return
@@ -59,18 +58,18 @@ type code struct {
 	detours bool
 	entry   float64 // an exception's entry and exit
 	lookup  float64 // from the exception's C code along the chain of notifiers to the chain of probes
-	node    float64 // of that
+	node    float64 // per node of the chain
 	step    float64
 	resume  float64
 	handler float64
-	walk    float64 // of one probe
+	walk    float64 // per probe
 	save    float64
 	call    float64
 	ret     float64
 	detour  float64
 	locking float64 // a lock or an unlock
-	// one lock is held from the breakpoint to the end of the step, and again after the trampoline's
-	// (2.6.13); the engine's own stand for no others
+	// one lock is held from the breakpoint to the end of the step, and again after the trampoline's (2.6.13); the
+	// engine's own locks represent no others
 	one bool
 }
 
@@ -119,7 +118,7 @@ var (
 		call: 85, ret: 95, detour: 45, locking: 2}
 )
 
-// Machines are those of the figures.
+// Machines are the machines of the figures.
 var Machines = []Machine{
 	{Name: "Pentium M", Arch: "i386", MHz: 1495, core: "Pentium M", code: &code2005,
 		typical: typical{lock: 25, mispredict: 13, block: 32}},
@@ -133,7 +132,7 @@ var Machines = []Machine{
 		typical: typical{lock: 21, mispredict: 15, block: 30, flags: 37, detour: 29}, ist: true},
 }
 
-// fixed returns what an event costs besides instructions and what is fitted.
+// fixed returns an event's cost besides instructions and fitted numbers.
 func (m *Machine) fixed(e cycles.Event) float64 {
 	switch e {
 	case cycles.Work(kprobes.WorkStep), cycles.Work(kprobes.WorkReturn):

@@ -17,14 +17,14 @@ import (
 // for it.
 type Probe struct {
 	Name    string // k, b, o, r, rb, ro, kr, j, jr
-	Says    string // in full, as the documents' text has it
-	Machine string // what machine() says of the engine
+	Says    string // the full name, as in the documents
+	Machine string // the engine settings of machine()
 	probes  string // the registrations, in their order
 	ops     string
 }
 
-// What machine() says: the edition before boosting, and the one with detours, by how much
-// of that is used.
+// The settings of machine(): the edition before boosting, and the one with detours, by how many of its features are
+// used.
 const (
 	old     = `edition = "2.6"`
 	stepped = `edition = "4.15", boost = "never", optprobes = False, ftrace = False`
@@ -32,8 +32,8 @@ const (
 	detours = `edition = "4.15", ftrace = False`
 )
 
-// on32 is what machine() says besides of i386: with the first, as in the kernel of 2005
-// that the figures are of, a probe is the trampoline of return probes, and nothing boosts.
+// on32 are the additional settings for i386: with the first, as in the kernel of the 2005 figures, a probe is the
+// trampoline of return probes, and nothing boosts.
 const (
 	on32  = `, arch = "i386"`
 	old32 = on32 + `, boost = "never", old_trampoline = True`
@@ -45,8 +45,7 @@ const (
 	aJprobe    = "e = stub(\"e\", calls = \"jprobe_return\")\nj = jprobe(\"j\", at = f, entry = e)\n"
 )
 
-// ProbesOn are Probes as an engine for an architecture is probed: i386 has its own, all
-// others have that of x86_64.
+// ProbesOn are Probes with the engine of an architecture: i386 has its own, all others use x86_64's.
 func ProbesOn(arch string, detour bool) []Probe {
 	list := Probes(detour)
 	for i := range list {
@@ -122,18 +121,17 @@ func (p *Probe) Scenario(calls int, probe bool) (*scenario.Scenario, error) {
 	return lang.Load(name+".star", []byte(b.String()), nil)
 }
 
-// warm is how many calls go before those that count, hits how many those are.
+// warm is the number of calls before the counted ones, hits the number of those.
 const warm, hits = 8, 16
 
-// A Hit is what happens in one hit of a probe, in the mean, and its cycles.
+// A Hit has the mean events of a hit, and its cycles.
 type Hit struct {
 	Events [cycles.Events]float64
 	Cycles float64
 }
 
-// Measure returns what a hit is, with costs, nil for the nominal ones: what happens in a
-// run with more calls less one with fewer, and less what the same calls are without a
-// probe.
+// Measure returns a hit, with costs, nil for the nominal ones: the difference between runs with more calls and with
+// fewer, minus the same difference without a probe.
 func (p *Probe) Measure(costs *cycles.Profile) (h Hit, err error) {
 	var tallies [4]cycles.Tally
 	var clocks [4]float64
@@ -163,8 +161,8 @@ func (p *Probe) Measure(costs *cycles.Profile) (h Hit, err error) {
 	return h, nil
 }
 
-// perHit returns what a hit is more than a call, from runs with a probe, of fewer calls
-// and of more, and the same without.
+// perHit returns the difference between a hit and a call, from runs with a probe, of fewer calls and of more, and the
+// same without.
 func perHit(n [4]float64) float64 { return (n[1] - n[0] - n[3] + n[2]) / hits }
 
 // A runner makes runs of a scenario.
@@ -184,7 +182,7 @@ func newRunner(sc *scenario.Scenario, costs *cycles.Profile) (*runner, error) {
 	return r, nil
 }
 
-// run makes a run: what happened on CPU 0, and at which cycle the last CPU was done.
+// run makes a run. It returns the events on CPU 0, and the cycle at which the last CPU was done.
 func (r *runner) run(s sched.Strategy) (cycles.Tally, float64, error) {
 	clear(r.tally[:])
 	s.Begin(0)

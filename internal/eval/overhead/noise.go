@@ -13,19 +13,17 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A Noise is what a machine at work adds to the cycles of a warm hit. None of
-// it was measured on the documents' machines: all magnitudes are assumed.
-// Durations are means of lognormal ones, each with the sd of its natural
-// logarithm.
+// A Noise is the cycles that a busy machine adds to a warm hit. None of it was measured on the documents' machines:
+// all magnitudes are assumed. Durations are means of lognormal ones, each with the sd of its natural logarithm.
 type Noise struct {
-	RunCV    float64 `json:"run_cv"`    // of a whole run, by where things lie in memory: sd by mean
-	JitterCV float64 `json:"jitter_cv"` // of one hit, by what the pipeline is at: sd by mean
+	RunCV    float64 `json:"run_cv"`    // of a whole run, from the layout of memory: sd by mean
+	JitterCV float64 `json:"jitter_cv"` // of one hit, from the state of the pipeline: sd by mean
 
-	MissesPerAccess float64 `json:"misses_per_access"` // in the mean; they are Poisson
+	MissesPerAccess float64 `json:"misses_per_access"` // the mean; they are Poisson
 	MissNsec        float64 `json:"miss_nsec"`
 	MissLogSD       float64 `json:"miss_log_sd"`
 
-	TicksPerSec float64 `json:"ticks_per_sec"` // HZ; they are Poisson, for hits don't come in step with them
+	TicksPerSec float64 `json:"ticks_per_sec"` // HZ; they are Poisson, because hits aren't in step with them
 	TickNsec    float64 `json:"tick_nsec"`
 	TickLogSD   float64 `json:"tick_log_sd"`
 
@@ -34,8 +32,7 @@ type Noise struct {
 	SMILogSD   float64 `json:"smi_log_sd"`
 }
 
-// NominalNoise is that of a quiet machine of the 2010s with HZ=1000 and no SMIs (all
-// assumed).
+// NominalNoise is that of a quiet machine of the 2010s with HZ=1000 and no SMIs (all assumed).
 var NominalNoise = Noise{
 	RunCV: 0.002, JitterCV: 0.004,
 	MissesPerAccess: 0.002, MissNsec: 100, MissLogSD: 0.4,
@@ -102,18 +99,18 @@ func (h *Hit) Accesses() (n float64) {
 // Expected returns the cycles that each sort of noise adds to a hit in the mean, in
 // closed form; jitter adds none. A fit to noisy figures subtracts them.
 func (n *Noise) Expected(h *Hit, mhz float64) (misses, ticks, smis float64) {
-	sec := h.Cycles / (mhz * 1e6) // of the warm hit: a tick in a tick isn't counted
+	sec := h.Cycles / (mhz * 1e6) // of the warm hit: a tick during a tick isn't counted
 	misses = h.Accesses() * n.MissesPerAccess * n.MissNsec * mhz / 1e3
 	ticks = sec * n.TicksPerSec * n.TickNsec * mhz / 1e3
 	smis = sec * n.SMIsPerSec * n.SMINsec * mhz / 1e3
 	return misses, ticks, smis
 }
 
-// rareLeast is how many ticks are enough for the mean's interval to hold what it says.
+// rareLeast is the number of ticks from which the mean's interval covers its 95 %.
 const rareLeast = 15
 
-// Rare returns what is drawn so rarely in runs of a hit that the interval of the mean holds less than 95 %: it makes
-// a tenth or more of the variance of a run's mean, and fewer than 15 of it are expected in all runs.
+// Rare returns the events that are drawn so rarely in runs of a hit that the interval of the mean covers less than 95
+// %: they make a tenth or more of the variance of a run's mean, and fewer than 15 of them are expected in all runs.
 func (n *Noise) Rare(h *Hit, mhz float64, runs, hits int) (names []string) {
 	sec := h.Cycles / (mhz * 1e6)
 	sorts := [...]struct {
@@ -139,9 +136,8 @@ func (n *Noise) Rare(h *Hit, mhz float64, runs, hits int) (names []string) {
 	return names
 }
 
-// noiseUnit is what parts of a cycle noise is rounded to. The last bits of logarithms
-// and exponentials aren't the same on all machines; what is drawn from a seed is. And
-// sums of such cycles are exact, in any order.
+// noiseUnit is the fraction of a cycle that noise is rounded to. The last bits of logarithms and exponentials differ
+// between machines; with rounding, draws from a seed don't. Sums of such cycles are exact, in any order.
 const noiseUnit = 1.0 / 4096
 
 // Draw returns the cycles of each of a number of hits in a row, in the run with number run. It is

@@ -19,7 +19,7 @@ import (
 	"kpsim/traces"
 )
 
-// A Spread says how durations of many runs are spread; quantiles and their intervals as in Summary.
+// A Spread describes the durations of many runs; quantiles and their intervals as in Summary.
 type Spread struct {
 	N      int       `json:"n"`
 	Mean   float64   `json:"mean_cycles"`
@@ -34,7 +34,7 @@ type Spread struct {
 	Cycles []float64 `json:"-"` // all of them, in ascending order
 }
 
-// spread sums durations up; ends is how many there were at the end of each run.
+// spread sums durations up; ends has their number at the end of each run.
 func spread(list []float64, ends []int) Spread {
 	s := Spread{N: len(list)}
 	if s.N == 0 {
@@ -64,24 +64,23 @@ func spread(list []float64, ends []int) Spread {
 	return s
 }
 
-// A PauseConfig describes the machine whose pauses are measured. Each CPU but CPU 0 calls a
-// function over and over, and between calls does other work, which is longer on each further CPU.
-// Meanwhile a probe on the function is registered, optimized and unregistered on CPU 0.
+// A PauseConfig describes the machine whose pauses are measured. Each CPU but CPU 0 calls a function over and over,
+// and between calls does other work, which is longer on each further CPU. Meanwhile a probe on the function is
+// registered, optimized and unregistered on CPU 0.
 type PauseConfig struct {
 	CPUs    int    `json:"cpus"`
 	Patch   string `json:"patch"`   // "breakpoint" or "stop_machine", as in scenarios
 	Preempt string `json:"preempt"` // "none", "voluntary", "full" or "lazy", likewise
 	Calls   int    `json:"calls"`   // between two places where a caller gives its CPU up
-	// Timed or Sticky: then the pauses are those of the strategy, not of the kernel
+	// Timed or Sticky: with Sticky the pauses are those of the strategy, not of the kernel
 	Schedule string          `json:"schedule"`
 	Runs     int             `json:"runs"`
 	Seed     uint64          `json:"seed"`
 	Costs    *cycles.Profile `json:"-"` // nil: nominal
 }
 
-// Pauses are how long CPUs and probes wait for each other. What the timer of delayed
-// work takes until it fires, 5 jiffies, is in none of them; nor is what the kernel waits
-// between two looks for the end of a grace period.
+// Pauses are how long CPUs and probes wait for each other. They exclude the 5 jiffies until the timer of delayed work
+// fires, and the kernel's wait between two checks for the end of a grace period.
 type Pauses struct {
 	PauseConfig
 
@@ -96,13 +95,13 @@ type Pauses struct {
 	Sync       Spread `json:"sync_core_request_to_last_answer"`
 	SyncAnswer Spread `json:"sync_core_interrupt"`
 
-	// From the call that registers the probe, and from when the optimizer's timer fires,
-	// until the jump is written.
+	// From the call that registers the probe, and from the firing of the optimizer's timer, until the jump is
+	// written.
 	Register  Spread `json:"register_to_jump"`
 	Optimizer Spread `json:"optimizer_to_jump"`
 }
 
-// Scenario returns what is run.
+// Scenario returns the scenario to run.
 func (c *PauseConfig) Scenario() (*scenario.Scenario, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "scenario(\"pauses\", says = \"A probe comes and goes while %d CPUs call its function.\")\n",
@@ -184,11 +183,11 @@ type gauge struct {
 	arrives, stopped, stops, syncs, answers, register, optimizer []float64
 }
 
-// cpuGauge is what a CPU is in.
+// cpuGauge is the state of a CPU.
 type cpuGauge struct {
 	woken, entered sim.Time // its stopper was
-	kept           bool     // from a task that would have gone on
-	trapped        sim.Time // for an IPI; 0: it wasn't
+	kept           bool     // from a task that would have continued
+	trapped        sim.Time // when it was interrupted by an IPI; 0: it wasn't
 }
 
 // A syncCore is one under way.
@@ -219,8 +218,8 @@ func (g *gauge) event(e *traces.Event, at sim.Time) {
 	}
 }
 
-// stopper follows a CPU into its stopper and out of it. A CPU that had nothing else to do
-// loses nothing; nor does CPU 0, which has asked for it.
+// stopper follows a CPU into its stopper and out of it. An idle CPU loses nothing; nor does CPU 0, which has
+// requested it.
 func (g *gauge) stopper(e *traces.Event, at sim.Time) {
 	c := &g.cpus[e.CPU]
 	switch stopper := uint64(g.m.Tasks().Stopper(int(e.CPU)).ID); {

@@ -13,15 +13,15 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A Tier says how a machine's costs came about.
+// A Tier says how a machine's costs were obtained.
 type Tier uint8
 
 // The tiers.
 const (
-	// Calibrated: beside the mechanistic ones, four numbers of each machine are fitted to its figures, what a kprobe,
-	// a jprobe, a return probe and a point with several take more or less than the
-	// mechanistic model says, or what a boosted probe, a step, a detour and a return
-	// probe do. How a pass's cost is shared out among its events isn't known by that.
+	// Calibrated: besides the mechanistic ones, four numbers of each machine are fitted to its figures: how much more
+	// or less than the mechanistic model says a kprobe, a jprobe, a return probe and a point with several take, or a
+	// boosted probe, a step, a detour and a return probe. This doesn't determine how a pass's cost is divided among
+	// its events.
 	Calibrated Tier = iota
 
 	// Mechanistic: thirteen numbers for all machines (Core).
@@ -43,10 +43,10 @@ func (m *Machine) corrected() [4]cycles.Event {
 		cycles.Work(kprobes.WorkWalk)}
 }
 
-// A Model is what was fitted to figures.
+// A Model is a fit to figures.
 type Model struct {
 	Cores   map[string]Core
-	More    map[string][4]float64 // by Machine.ID: cycles more of each of corrected's events
+	More    map[string][4]float64 // by Machine.ID: additional cycles of each of corrected's events
 	Samples []sample
 }
 
@@ -93,18 +93,17 @@ func of(list []sample, wanted func(*sample) bool) (some []sample) {
 // agree with each other as well as that. The documents' do to no better than 0.9 %.
 const within = 0.0125
 
-// correct finds what makes the sum of a machine's relative errors least, none of them
-// more than within: a linear program.
+// correct minimises the sum of a machine's relative errors, none of them more than within: a linear program.
 func (o *Model) correct(list []sample) (more [4]float64, err error) {
 	m := list[0].Machine
 	core := o.Cores[m.core]
-	var used []int // those whose events happen in some figure
+	var used []int // those whose events occur in some figure
 	for k, e := range m.corrected() {
 		if slices.ContainsFunc(list, func(s sample) bool { return s.events[e] != 0 }) {
 			used = append(used, k)
 		}
 	}
-	// What each of those is to cost is unknown, but not below 0; the rest of a hit isn't.
+	// The costs of these are unknown, but not below 0; the rest of a hit is known.
 	rows, want := make([][]float64, len(list)), make([]float64, len(list))
 	for i := range list {
 		s := &list[i]
@@ -152,7 +151,7 @@ func (o *Model) correct(list []sample) (more [4]float64, err error) {
 	return more, nil
 }
 
-// Profile returns what each event costs on a machine.
+// Profile returns the cost of each event on a machine.
 func (o *Model) Profile(m *Machine, t Tier) (*cycles.Profile, error) {
 	core, ok := o.Cores[m.core]
 	if !ok {
@@ -181,12 +180,11 @@ func (o *Model) Profile(m *Machine, t Tier) (*cycles.Profile, error) {
 		case e == cycles.Switch, e == cycles.SyncCore, e == cycles.SendIPI, e == cycles.Line: // no hit of one CPU does
 			p[e] = cycles.Nominal()[e]
 		default:
-			p[e] = cycles.Cost(math.Round(max(v, 0) * cycles.Unit)) // below 0 is 0 less what sums are rounded by
+			p[e] = cycles.Cost(math.Round(max(v, 0) * cycles.Unit)) // a value below 0 is 0 with rounding errors
 		}
 	}
 	return &p, nil
 }
 
-// delivered is how much of what an exception costs is its delivery, the rest is the
-// return from it (assumed).
+// delivered is the share of an exception's cost that is its delivery, the rest is the return from it (assumed).
 const delivered = 2.0 / 3

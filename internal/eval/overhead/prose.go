@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// A Claim is what the documents say of figures in words, beside the tables.
+// A Claim is a statement of the documents about figures, besides the tables.
 type Claim struct {
 	Says      string
 	Unit      string
 	Low, High float64
 	Assumed   bool      // the bounds are ours: the words have no number
-	of        []operand // which figures
+	of        []operand // the figures
 	value     func(us, base float64) float64
 }
 
-// An operand is a probe, and the one that it is compared with, if it is.
+// An operand is a probe, and the one that it is compared with, if any.
 type operand struct{ probe, base string }
 
-// String returns what is looked at.
+// String returns the comparison.
 func (o operand) String() string {
 	if o.base == "" {
 		return o.probe
@@ -50,8 +50,8 @@ func alone(us, _ float64) float64     { return us }
 func rate(us, _ float64) float64      { return 1 / us }
 func longer(us, base float64) float64 { return 100 * (us/base - 1) }
 
-// Claims are those of the documents' chapter on overhead. Return probes are compared
-// with the kprobe that works as they do.
+// Claims are those of the documents' chapter on overhead. Return probes are compared with the kprobe that works the
+// same way.
 var Claims = []Claim{
 	{"1-2 million hits a second", "million/s", 1, 2, false, []operand{{"k", ""}}, rate},
 	{"a kprobe hit takes 0.5-1.0 µs", "µs", 0.5, 1, false, []operand{{"k", ""}}, alone},
@@ -72,7 +72,7 @@ type Answer uint8
 const (
 	Holds Answer = iota
 	Fails
-	Open // it depends on what was rounded off
+	Open // it depends on the rounded digits
 )
 
 var answerNames = [...]string{"holds", "doesn't", "rounding decides"}

@@ -10,7 +10,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A Source says where a number is from.
+// A Source says where a number comes from.
 type Source uint8
 
 // The sources.
@@ -33,10 +33,10 @@ type Term struct {
 	Counts Source
 	Each   float64 // cycles
 	Prices Source
-	Mark   string // what a fitted number is that is at its bound or below 0, "" of the others
+	Mark   string // a remark for a fitted number that is at its bound or below 0, otherwise ""
 }
 
-// What cycles are for.
+// The purposes of cycles.
 const (
 	ofException   = "exception and return"
 	ofStep        = "single step"
@@ -49,7 +49,7 @@ const (
 // Cycles is the sum.
 func (t *Term) Cycles() float64 { return t.Count * t.Each }
 
-// Typical returns the cycles that are taken from the literature.
+// Typical returns the cycles from the literature.
 func (m *Machine) Typical() (list []Term) {
 	for _, t := range []Term{
 		{Of: ofLock, Each: m.lock}, {Of: "mispredicted return", Each: m.mispredict}, {Of: ofBlock, Each: m.block},
@@ -82,8 +82,8 @@ func (o *Model) Fitted(m *Machine) (list []Term) {
 	return list
 }
 
-// marks says of the numbers of a core which are at their bound of 0, and what they would be without it, and which
-// the figures don't tell from others.
+// marks says which numbers of a core are at their bound of 0, and their values without it, and which the figures
+// don't distinguish from others.
 func (o *Model) marks(core string) (mark [4]string) {
 	c := o.Cores[core]
 	rows, want := coreRows(of(o.Samples, func(s *sample) bool { return s.Machine.core == core }))
@@ -108,7 +108,7 @@ func (o *Model) marks(core string) (mark [4]string) {
 	return mark
 }
 
-// correction is what is calibrated of an event; below 0 it takes something off the mechanistic cost.
+// correction is an event's calibration; below 0 it reduces the mechanistic cost.
 func (o *Model) correction(m *Machine, k int) Term {
 	e, more := m.corrected()[k], o.More[m.ID()][k]
 	core := o.Cores[m.core]
@@ -122,14 +122,13 @@ func (o *Model) correction(m *Machine, k int) Term {
 	return t
 }
 
-// apart reports whether the figures tell what an IST stack takes from the exception
-// itself: those of another machine with this core do.
+// apart reports whether the figures distinguish the cost of an IST stack from the exception itself: those of another
+// machine with this core do.
 func (o *Model) apart(m *Machine) bool {
 	return m.ist && len(of(o.Samples, func(s *sample) bool { return s.Machine.core == m.core && !s.Machine.ist })) > 0
 }
 
-// Terms returns what an event's cost on a machine is made of, as Profile puts it
-// together.
+// Terms returns the parts of an event's cost on a machine, as Profile adds them.
 func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	add := func(of string, count float64, counts Source, each float64, prices Source) {
 		if count != 0 && (each != 0 || prices == Fitted) {
@@ -147,7 +146,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	case cycles.Instruction:
 		shared = Counted
 	case cycles.Breakpoint, cycles.Debug:
-		if m.code != &codePower { // whose code wasn't counted: it is the x86_64 one
+		if m.code != &codePower { // whose code wasn't counted: the x86_64 code is used
 			shared = Counted
 		}
 	}
@@ -188,7 +187,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 			list = append(list, o.correction(m, k))
 		}
 	}
-	if o.InFigures(m, e) == 0 { // nothing of it shows in a figure
+	if o.InFigures(m, e) == 0 { // no figure depends on it
 		for i := range list {
 			list[i].Counts = Assumed
 		}
@@ -196,7 +195,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	return list
 }
 
-// Calibration returns what is calibrated of a machine: cycles more, or less, of events.
+// Calibration returns a machine's calibration: cycles added to, or removed from, events.
 func (o *Model) Calibration(m *Machine) (list []Term) {
 	for k, e := range m.corrected() {
 		t := o.correction(m, k)
@@ -233,7 +232,7 @@ func (o *Model) Note(m *Machine, t Tier, e cycles.Event) string {
 	return text
 }
 
-// note says where the cycles are from, and how many times.
+// note says where the cycles come from, and how many times they count.
 func (t *Term) note() string {
 	text := t.Prices.String() + " " + t.Of
 	switch {

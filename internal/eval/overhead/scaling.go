@@ -17,19 +17,19 @@ import (
 	"kpsim/traces"
 )
 
-// Where a ProbesPoint is from.
+// The sources of a ProbesPoint.
 const (
 	ProbesSimulated = "simulated: what a node costs beyond the nearest cache is assumed"
 	ProbesModelled  = "model, not simulated"
 )
 
-// Chains are those of the kernel's table of probes (KPROBE_TABLE_SIZE).
+// Chains is the number of chains of the kernel's table of probes (KPROBE_TABLE_SIZE).
 const Chains = 64
 
-// A Cache says what a node of a chain takes by where it is found. All of it is assumed;
-// the latencies are typical of the 2010s. The nearest one's is in a node's price.
+// A Cache has the time of a chain's node by where it is found. All of it is assumed; the latencies are typical of the
+// 2010s. A node's price includes the nearest cache.
 type Cache struct {
-	NodeBytes    float64 `json:"node_bytes"` // a line: what is read of a probe that isn't looked for
+	NodeBytes    float64 `json:"node_bytes"` // a line: the part that is read of a probe that isn't the right one
 	L1Bytes      float64 `json:"l1_bytes"`
 	L2Bytes      float64 `json:"l2_bytes"`
 	L1Cycles     float64 `json:"l1_cycles"`
@@ -60,9 +60,9 @@ func (c *Cache) farther(nodes float64) float64 {
 type ProbesPoint struct {
 	Provenance string `json:"provenance"`
 	Probes     int    `json:"probes"`
-	Longest    int    `json:"most_nodes"` // that one hit looks at; 0 of the model
+	Longest    int    `json:"most_nodes"` // the most that one hit looks at; 0 from the model
 
-	OneNodes      float64 `json:"one_probe_nodes"` // of chains, that a hit looks at
+	OneNodes      float64 `json:"one_probe_nodes"` // of chains, per hit
 	OneNodeCycles float64 `json:"one_probe_node_cycles"`
 	OneHitCycles  float64 `json:"one_probe_hit_cycles"`
 	AllNodes      float64 `json:"all_probes_nodes"`
@@ -75,9 +75,9 @@ var (
 	nodeEvent   = cycles.Work(kapi.WorkNode)
 )
 
-// ScaleProbes returns the cost of a hit with probes registered probes: from a run with that many,
-// or from the model if there are more than MostProbes. A hit by costs (nil: the nominal ones) has
-// each node in the nearest cache; c adds what a node takes longer elsewhere.
+// ScaleProbes returns the cost of a hit with probes registered probes: from a run with that many, or from the model
+// if there are more than MostProbes. A hit priced by costs (nil: the nominal ones) has each node in the nearest
+// cache; c adds the time of nodes farther away.
 func (p *Probe) ScaleProbes(probes int, costs *cycles.Profile, c Cache) (ProbesPoint, error) {
 	if probes > MostProbes {
 		return p.ModelProbes(probes, costs, c)
@@ -97,10 +97,9 @@ func (p *Probe) ScaleProbes(probes int, costs *cycles.Profile, c Cache) (ProbesP
 	return s, nil
 }
 
-// ModelProbes says the same without a run: the other probes are in the chains by chance.
-// The lookup that finds a function's goes by half of those in its chain. Others, for the
-// breakpoint at the end of a jprobe's entry and for the oldest trampoline, go by all of
-// theirs.
+// ModelProbes returns the same without a run: the other probes are in the chains by chance. The look-up that finds a
+// function's probe passes half of those in its chain. Look-ups for the breakpoint at the end of a jprobe's entry, and
+// for the oldest trampoline, pass all of theirs.
 func (p *Probe) ModelProbes(probes int, costs *cycles.Profile, c Cache) (ProbesPoint, error) {
 	if err := checkProbes(probes); err != nil {
 		return ProbesPoint{}, err
@@ -134,7 +133,7 @@ func nodePrice(costs *cycles.Profile) float64 {
 	return float64(costs[nodeEvent]) / cycles.Unit
 }
 
-// priced adds to hits what their nodes take longer than in the nearest cache.
+// priced adds to hits the extra time of their nodes compared with the nearest cache.
 func priced(probes int, one, all *Hit, costs *cycles.Profile, c *Cache) ProbesPoint {
 	s := ProbesPoint{Probes: probes, OneNodes: one.Events[nodeEvent], AllNodes: all.Events[nodeEvent]}
 	oneMore, allMore := c.farther(s.OneNodes), c.farther(float64(probes))
@@ -143,8 +142,8 @@ func priced(probes int, one, all *Hit, costs *cycles.Profile, c *Cache) ProbesPo
 	return s
 }
 
-// An OverlapConfig says how calls of a function with a return probe overlap: several tasks call
-// it, each on a CPU of its own, the others for as long as the first does.
+// An OverlapConfig says how calls of a function with a return probe overlap: several tasks call it, each on a CPU of
+// its own, the others for as long as the first does.
 type OverlapConfig struct {
 	Tasks     int    `json:"tasks"`
 	Maxactive int    `json:"maxactive"`
@@ -155,8 +154,7 @@ type OverlapConfig struct {
 	Seed      uint64 `json:"seed"`
 }
 
-// An Overlap is what drawn schedules have made of it. All of it was counted in runs of
-// the engine.
+// An Overlap is the result of drawn schedules. All of it was counted in runs of the engine.
 type Overlap struct {
 	OverlapConfig
 	Called  int      `json:"called"`
@@ -178,7 +176,7 @@ type Depth struct {
 // body is long enough for calls to overlap.
 const body = 24
 
-// Scenario returns what is run.
+// Scenario returns the scenario to run.
 func (c *OverlapConfig) Scenario() (*scenario.Scenario, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "scenario(\"overlap\", says = \"%d tasks are in a function with a return probe that follows %d.\")\n",
@@ -199,8 +197,7 @@ func (c *OverlapConfig) Scenario() (*scenario.Scenario, error) {
 	return lang.Load("overlap.star", []byte(b.String()), nil)
 }
 
-// overlapMean is once in how many boundaries a sticky schedule goes on with another task,
-// in the mean.
+// overlapMean is the mean number of boundaries after which a sticky schedule switches tasks.
 const overlapMean = 8
 
 // Measure draws the runs.
@@ -261,14 +258,14 @@ type inside struct {
 	at     uint64 // the function
 	depths []Depth
 	in     int
-	most   [sim.MaxCPUs]int // of each CPU whose task is: how many were at most since then
+	most   [sim.MaxCPUs]int // by CPU, since its task was there: the most calls at a time
 }
 
 func (n *inside) event(e *traces.Event, _ sim.Time) {
 	switch e.Kind {
 	case smpev.Exec:
 		if e.A != n.at || n.most[e.CPU] != 0 {
-			break // elsewhere; or it is executed again, for it was a breakpoint that is gone
+			break // elsewhere; or it is executed again, because it was a breakpoint that is gone
 		}
 		n.in++
 		n.most[e.CPU] = n.in

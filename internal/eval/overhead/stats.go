@@ -32,7 +32,7 @@ func (i Interval) MarshalJSON() ([]byte, error) {
 
 const confidence = 0.95
 
-// quantiles are those that a Summary has, but for the largest.
+// quantiles are those of a Summary, except the largest.
 var quantiles = [...]float64{0.5, 0.9, 0.99, 0.999}
 
 // A Measure is a number of samples and its interval.
@@ -50,7 +50,7 @@ type Summary struct {
 	Mean       Measure    `json:"mean_cycles"`
 	SD         float64    `json:"sd_cycles"` // of all hits, with n-1
 	CV         float64    `json:"cv"`        // SD by Mean
-	Skew       float64    `json:"skew"`      // adjusted for n (stat.Skew); 0 of hits that are all alike
+	Skew       float64    `json:"skew"`      // adjusted for n (stat.Skew); 0 if all hits are equal
 	P50        Measure    `json:"p50_cycles"`
 	P90        Measure    `json:"p90_cycles"`
 	P99        Measure    `json:"p99_cycles"`
@@ -59,7 +59,7 @@ type Summary struct {
 	Within     BatchMeans `json:"batch_means_within_runs"`
 }
 
-// check returns what keeps samples from being summed up.
+// check returns an error if samples can't be summed up.
 func (s Samples) check() error {
 	if len(s) < 2 {
 		return fmt.Errorf("%d run: an interval over runs takes 2 or more", len(s))
@@ -77,7 +77,7 @@ func (s Samples) check() error {
 	return nil
 }
 
-// means returns those of the runs.
+// means returns the means of the runs.
 func (s Samples) means() []float64 {
 	list := make([]float64, len(s))
 	for i, r := range s {
@@ -106,7 +106,7 @@ func Summarize(s Samples) (*Summary, error) {
 	return sum, nil
 }
 
-// sorted returns all hits, and those of each run, in ascending order.
+// sorted returns all hits, and the hits of each run, in ascending order.
 func (s Samples) sorted() (all []float64, runs [][]float64) {
 	for _, r := range s {
 		runs = append(runs, slices.Sorted(slices.Values(r)))
@@ -116,9 +116,8 @@ func (s Samples) sorted() (all []float64, runs [][]float64) {
 	return all, runs
 }
 
-// BatchMeans says how far the mean of one run can be trusted: its hits are split into
-// batches of the same length, whose means are nearly independent (Law and Kelton,
-// Simulation Modeling and Analysis, "batch means").
+// BatchMeans says how far the mean of one run can be trusted: its hits are split into batches of the same length,
+// whose means are nearly independent (Law and Kelton, Simulation Modeling and Analysis, "batch means").
 type BatchMeans struct {
 	Batches    int     `json:"batches"` // 0: the runs are too short
 	HitsOfEach int     `json:"hits_of_each"`
@@ -127,11 +126,11 @@ type BatchMeans struct {
 	Correlation float64 `json:"correlation"`
 }
 
-// batchesMost is how many batches a run is split into if it is long enough: more don't
-// help, shorter ones are correlated (Schmeiser, Batch Size Effects, 1982: 10 to 30).
+// batchesMost is the number of batches of a run that is long enough: more don't help, shorter ones are correlated
+// (Schmeiser, Batch Size Effects, 1982: 10 to 30).
 const batchesMost, batchLeast = 20, 10
 
-// batches leaves out what remains at the end of a run.
+// batches ignores the rest at the end of a run.
 func (s Samples) batches() (b BatchMeans) {
 	if b.Batches = min(batchesMost, len(s[0])/batchLeast); b.Batches < 2 {
 		return BatchMeans{}

@@ -20,7 +20,7 @@ type Line struct {
 // Same reports whether ours is printed as the figure is.
 func (l *Line) Same() bool { return fmt.Sprintf("%.2f", l.Ours) == fmt.Sprintf("%.2f", l.Usec) }
 
-// Beyond is how far ours is outside of what is rounded to the figure, relative.
+// Beyond is how far ours is outside of the values that round to the figure, relative.
 func (l *Line) Beyond() float64 { return max(0, math.Abs(l.Ours-l.Usec)-0.005) / l.Usec }
 
 // Table runs each figure's scenario with the costs of its machine.
@@ -41,7 +41,7 @@ func (o *Model) Table(t Tier) (list []Line, err error) {
 	return list, nil
 }
 
-// A Part is what costs are shared out to.
+// A Part is a share of the costs.
 type Part uint8
 
 // The parts of a hit.

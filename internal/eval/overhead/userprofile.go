@@ -14,14 +14,13 @@ import (
 
 // A UserProfile is a machine that the user has described in a file.
 //
-// The file is lines of a word and its value, and comments, which reach from # to the end
-// of the line. It isn't JSON or TOML because each cost has a comment that says where it is
-// from, which JSON has no place for, and because a fault is at a line: a cost that is
-// missing, is there twice or has a name that no event has is what goes wrong in such files.
+// The file has lines of a word and its value, and comments, from # to the end of the line. It isn't JSON or TOML
+// because each cost has a comment with its source, which JSON has no place for, and because errors must name a line:
+// the usual ones in such files are a cost that is missing, is there twice or names no event.
 type UserProfile struct {
 	Name  string
 	Arch  string
-	Era   string // which probes it has: those of "2.6", or those of "4.15"
+	Era   string // the probes that it has: those of "2.6", or those of "4.15"
 	MHz   float64
 	Costs cycles.Profile
 }
@@ -35,8 +34,7 @@ func (u *UserProfile) Probes() []Probe { return ProbesOn(u.Arch, u.Era == eras[1
 // eras are those of the figures: before and with detours.
 var eras = [2]string{"2.6", "4.15"}
 
-// Beyond these numbers have another unit; and fitting takes the third power of how many
-// figures there are.
+// A number beyond these bounds probably has another unit; fitting takes the third power of the number of figures.
 const (
 	leastMHz    = 10
 	mostMHz     = 100_000
@@ -154,7 +152,7 @@ func printable(name string) bool {
 	})
 }
 
-// Text returns what ReadProfile reads, with a note after each cost.
+// Text returns a file that ReadProfile reads, with a note after each cost.
 func (u *UserProfile) Text(note func(cycles.Event) string) string {
 	var b strings.Builder
 	for _, l := range [][2]string{{"name", u.Name}, {"arch", u.Arch}, {"era", u.Era},
@@ -178,8 +176,7 @@ func (o *Model) UserProfile(m *Machine, t Tier) (*UserProfile, error) {
 	return &UserProfile{Name: m.Name, Arch: m.Arch, Era: m.Era(), MHz: m.MHz, Costs: *p}, nil
 }
 
-// Like returns the machine of the documents whose kernel code and typical costs this one
-// has.
+// Like returns the machine of the documents whose kernel code and typical costs this one has.
 func (m *Machine) Like() *Machine {
 	for i := range Machines {
 		if Machines[i].code == m.code {
@@ -189,10 +186,9 @@ func (m *Machine) Like() *Machine {
 	return m
 }
 
-// owner returns the machine of a row of figures: one of the documents', or a new one for the
-// user's own. arch and era then say which kernel code it runs and what is typical of it: what is
-// typical of the documents' machine with the same arch and era. known are the figures of the rows
-// before.
+// owner returns the machine of a row of figures: one of the documents', or a new one for the user's own. arch and era
+// then select its kernel code and typical costs: those of the documents' machine with the same arch and era. known
+// are the figures of the rows before.
 func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
 	clock, err := readMHz(mhz)
 	if err != nil {

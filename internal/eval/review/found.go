@@ -26,12 +26,7 @@ type found struct {
 	src           *source.Source // source of the kernel after the change
 	code          *change.Code
 
-	patched   []string // files that the patch changes
-	lines     []line   // changed lines
-	linesLeft int      // number of the patch's lines beyond linesMost
-	removed   int      // number of lines that the patch removes
-	reached   []uint64
-	runsAfter uint64
+	patchLines
 
 	rows       []row
 	gained     []verdict // broken only after the change, or far more often
@@ -48,7 +43,17 @@ type found struct {
 	answers               []change.Answer
 	files                 []string // files written for differing answers
 	hitsBefore, hitsAfter []kernelcost.Hit
-	uncovered             string // why the lines' coverage isn't known
+}
+
+// patchLines are the lines of the patch, and in how many runs each was reached.
+type patchLines struct {
+	patched   []string // files that the patch changes
+	lines     []line   // changed lines
+	linesLeft int      // number of the patch's lines beyond linesMost
+	removed   int      // number of lines that the patch removes
+	reached   []uint64
+	runsAfter uint64
+	uncovered string // why the lines' coverage isn't known
 }
 
 // A row is a scenario that both sides ran.

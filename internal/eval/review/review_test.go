@@ -306,8 +306,8 @@ func TestNewFunction(t *testing.T) {
 
 // Lines that were reached in as many runs, one after another, are one stretch.
 func TestStretches(t *testing.T) {
-	r := &found{runsAfter: 9, reached: []uint64{4, 4, 0}, lines: []line{{"a.c", 1, -1}, {"a.c", 5, 0}, {"a.c", 6, 1},
-		{"a.c", 7, 2}, {"b.c", 8, 2}}}
+	r := &found{patchLines: patchLines{runsAfter: 9, reached: []uint64{4, 4, 0}, lines: []line{{"a.c", 1, -1},
+		{"a.c", 5, 0}, {"a.c", 6, 1}, {"a.c", 7, 2}, {"b.c", 8, 2}}}}
 	r.code = &change.Code{Places: []change.Place{{Func: "f"}, {Func: "f"}, {Func: "f"}}}
 	var says []string
 	for _, s := range r.stretches() {

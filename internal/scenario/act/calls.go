@@ -14,9 +14,9 @@ var (
 			{Name: "changed", Kind: scenario.ParamChanged},
 			{Name: "returns", Kind: scenario.ParamReturns}, {Name: "bits", Kind: scenario.ParamBits},
 		},
-		Says: "call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on " +
-			"purpose, so that it isn't compared. `returns`: the right result, in the low `bits` of `rax`. As " +
-			"a step, `call(f)`: the handler calls `f`",
+		Says: "call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on purpose, " +
+			"so it isn't compared. `returns`: the right result, in the low `bits` of `rax`. As a step, `call(f)`: " +
+			"the handler calls `f`",
 		Step:    scenario.StepCall,
 		Traits:  scenario.Serial | scenario.Runs,
 		Touches: scenario.TouchCall,

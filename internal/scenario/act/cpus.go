@@ -9,7 +9,7 @@ import (
 var (
 	Hotplug = add(row{family: cpus, Operation: &scenario.Operation{
 		Word: "hotplug",
-		Says: "what is done when a CPU comes, but for the CPU: the hotplug lock is taken for writing, and " +
+		Says: "the work of a CPU coming online, without the CPU: the hotplug lock is taken for writing, and " +
 			"`text_mutex` under it",
 		Kernel: []string{"cpus_write_lock"},
 		Traits: scenario.Probes | scenario.Ordered,
@@ -19,12 +19,12 @@ var (
 		Word: "offline",
 		Params: []scenario.Param{{Name: "cpu", Kind: scenario.ParamCPU},
 			{Name: "fails", Kind: scenario.ParamDownFails}},
-		Says: "the CPU goes: `cpu_down`. It stops being active: tasks leave it when they schedule (in editions " +
-			"4.15 and 2.6 when it is taken down), go to the first active one, and stay there. When all have " +
-			"left, it is taken down by `stop_machine`, and is no longer online. CPU 0 can't go. Nothing " +
-			"happens if it has gone. `fails`: this step of its fails, what was done is undone, and the CPU " +
-			"stays: `\"sched:active\"`, as it stops being active; `\"workqueue:online\"`, when its workers " +
-			"are to be unbound; `\"cpu:teardown\"`, when it is to be taken down",
+		Says: "take the CPU offline: `cpu_down`. It stops being active: tasks leave it when they schedule (in " +
+			"editions 4.15 and 2.6 when it is taken down), move to the first active CPU, and stay there. When all " +
+			"have left, `stop_machine` takes it down, and it is no longer online. CPU 0 can't go. Nothing happens " +
+			"if the CPU is offline already. `fails`: this step fails, the steps before it are undone, and the CPU " +
+			"stays: `\"sched:active\"`, as it stops being active; `\"workqueue:online\"`, when its workers are to " +
+			"be unbound; `\"cpu:teardown\"`, when it is to be taken down",
 		Kernel: []string{"cpu_down"},
 		Traits: scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Kernel().Hotplug.Down(x, op.CPU, op.Fails) }})
@@ -32,9 +32,9 @@ var (
 	Online = add(row{family: cpus, Operation: &scenario.Operation{
 		Word:   "online",
 		Params: []scenario.Param{{Name: "cpu", Kind: scenario.ParamCPU}, {Name: "fails", Kind: scenario.ParamUpFails}},
-		Says: "it comes: `cpu_up`. It has fetched nothing, as after a reset. It is online first, and active " +
-			"last. `fails`: this step fails, and it is offline again: `\"cpu:bringup\"`, it doesn't answer; " +
-			"`\"workqueue:online\"`, when it is online; `\"sched:active\"`, the last",
+		Says: "bring the CPU online: `cpu_up`. It has fetched nothing, as after a reset. It becomes online first, " +
+			"and active last. `fails`: this step fails, and the CPU is offline again: `\"cpu:bringup\"`, it " +
+			"doesn't answer; `\"workqueue:online\"`, when it is online; `\"sched:active\"`, the last",
 		Kernel: []string{"cpu_up"},
 		Traits: scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Kernel().Hotplug.Up(x, op.CPU, op.Fails) }})

@@ -10,9 +10,9 @@ var (
 	SetBreakpoint = add(row{family: debuggers, Operation: &scenario.Operation{
 		Word:   "set_breakpoint",
 		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamInsn}),
-		Says: "a debugger's breakpoint, as kgdb's, at an instruction: `f + 4`. Its byte is saved, and an int3 " +
-			"written over it. A CPU that hits it goes on after the instruction; kprobes is asked first, a " +
-			"kernel's own too. `\"EEXIST\"`: there is one; `\"EBUSY\"`: a task holds `text_mutex`",
+		Says: "a debugger's breakpoint, as kgdb's, at an instruction: `f + 4`. The byte there is saved, and an " +
+			"int3 written over it. A CPU that hits it continues after the instruction; kprobes, or the kernel's " +
+			"own engine, is asked first. `\"EEXIST\"`: there is one; `\"EBUSY\"`: a task holds `text_mutex`",
 		Kernel:  []string{"dbg_set_sw_break", "kgdb_arch_set_breakpoint", "kgdb_breakpoint"},
 		Traits:  scenario.Patches | scenario.Ordered | scenario.Serial,
 		Touches: scenario.TouchDebugger,
@@ -23,7 +23,7 @@ var (
 	ClearBreakpoint = add(row{family: debuggers, Operation: &scenario.Operation{
 		Word:   "clear_breakpoint",
 		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamInsn}),
-		Says: "the saved byte is put back, whatever stands there by then. `\"ENOENT\"`: there is no breakpoint; " +
+		Says: "write the saved byte back, whatever stands there by then. `\"ENOENT\"`: there is no breakpoint; " +
 			"`\"EBUSY\"`: as above, and it stays",
 		Kernel:  []string{"dbg_remove_sw_break", "kgdb_arch_remove_breakpoint"},
 		Traits:  scenario.Ordered | scenario.Serial,

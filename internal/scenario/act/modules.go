@@ -13,8 +13,8 @@ var (
 	Load = add(row{family: modules, Operation: &scenario.Operation{
 		Word:   "insmod",
 		Params: scenario.Answers(scenario.Param{Name: "m", Kind: scenario.ParamModule}),
-		Says: "load a module: its text appears, then `init` runs. Who calls a function that isn't there has a " +
-			"page fault, which nobody handles. Without probes it is done as well, and `errno` isn't compared",
+		Says: "load a module: its text appears, then `init` runs. Calling a function that isn't there is a page " +
+			"fault without a handler. The run without probes does it as well, and doesn't compare `errno`",
 		Kernel:  []string{"init_module", "finit_module", "load_module", "do_init_module", "modprobe", "request_module"},
 		Traits:  scenario.Patches | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchLoad,
@@ -25,7 +25,7 @@ var (
 	Unload = add(row{family: modules, Operation: &scenario.Operation{
 		Word:    "rmmod",
 		Params:  scenario.Answers(scenario.Param{Name: "m", Kind: scenario.ParamModule}),
-		Says:    "unload it: `exit` runs, then its text goes. `\"EAGAIN\"` says that somebody holds it",
+		Says:    "unload it: `exit` runs, then its text goes. `\"EAGAIN\"`: the module is in use",
 		Kernel:  []string{"delete_module", "free_module"},
 		Traits:  scenario.Patches | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchLoad,

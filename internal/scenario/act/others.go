@@ -31,7 +31,7 @@ var (
 	SetCall = add(row{family: others, Operation: &scenario.Operation{
 		Word:    "set_call",
 		Params:  []scenario.Param{{Name: "s", Kind: scenario.ParamCall}, {Name: "f", Kind: scenario.ParamCallee}},
-		Says:    "make `f` what a static call calls; `None` is nothing",
+		Says:    "make `f` the target of a static call; `None`: it calls nothing",
 		Kernel:  []string{"static_call_update", "arch_static_call_transform"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
@@ -46,7 +46,7 @@ var (
 	Locks = add(row{family: others, Operation: &scenario.Operation{
 		Word:    "smp_locks",
 		Params:  []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
-		Says:    "all lock prefixes are put there, or taken away; those of a module that is loaded later too",
+		Says:    "write all lock prefixes, or remove them; this applies to modules loaded later, too",
 		Kernel:  []string{"alternatives_smp_lock", "alternatives_smp_unlock", "alternatives_enable_smp"},
 		Traits:  scenario.Patches | scenario.Around,
 		Touches: scenario.TouchFlip,
@@ -60,8 +60,8 @@ var (
 
 	Alternatives = add(row{family: others, Operation: &scenario.Operation{
 		Word: "apply_alternatives",
-		Says: "all alternatives are copied over what stands there, the first time that a task does this: with " +
-			"interrupts off on its CPU, and nothing that keeps others from running them meanwhile",
+		Says: "the first call copies all alternatives over the instructions: with interrupts off on its CPU, but " +
+			"without keeping other CPUs from running them meanwhile",
 		Kernel:  []string{"alternative_instructions", "text_poke_early"},
 		Traits:  scenario.Patches | scenario.Around,
 		Touches: scenario.TouchFlip,

@@ -14,10 +14,9 @@ var (
 	Register = add(row{family: probes, Operation: &scenario.Operation{
 		Word:   "register",
 		Params: scenario.Answers(scenario.Param{Name: "k", Kind: scenario.ParamProbe}),
-		Says: "what the kernel's function of this name does. It may be refused, which `explore` counts. " +
-			"`errno`: what it must answer, 0 or one of `\"ENOENT\"`, `\"E2BIG\"`, `\"EAGAIN\"`, `\"ENOMEM\"`, " +
-			"`\"EBUSY\"`, `\"EEXIST\"`, `\"ENODEV\"`, `\"EINVAL\"`, `\"ENOSPC\"`, `\"ENOSYS\"`, `\"EILSEQ\"`, " +
-			"`\"EOPNOTSUPP\"`",
+		Says: "call the kernel's function of this name. It may refuse, which `explore` counts. `errno`: the answer " +
+			"that it must give, 0 or one of `\"ENOENT\"`, `\"E2BIG\"`, `\"EAGAIN\"`, `\"ENOMEM\"`, `\"EBUSY\"`, " +
+			"`\"EEXIST\"`, `\"ENODEV\"`, `\"EINVAL\"`, `\"ENOSPC\"`, `\"ENOSYS\"`, `\"EILSEQ\"`, `\"EOPNOTSUPP\"`",
 		Kernel:  []string{"register_kprobe", "register_kretprobe", "register_jprobe"},
 		Step:    scenario.StepRegister,
 		Of:      verb(kpev.Register),
@@ -30,7 +29,7 @@ var (
 	Unregister = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "unregister",
 		Params:  scenario.Answers(scenario.Param{Name: "k", Kind: scenario.ParamProbe}),
-		Says:    "likewise. A probe that is made further down goes by its name: `unregister(\"k\")`",
+		Says:    "as `register`. A probe that is made further down is given by its name: `unregister(\"k\")`",
 		Kernel:  []string{"unregister_kprobe", "unregister_kretprobe", "unregister_jprobe"},
 		Step:    scenario.StepUnregister,
 		Of:      verb(kpev.Unregister),
@@ -71,7 +70,7 @@ var (
 	RegisterAll = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "register_all",
 		Params:  scenario.Answers(scenario.Param{Name: "ks", Kind: scenario.ParamProbes}),
-		Says:    "`register` for a list, of kprobes or of kretprobes: if one can't be registered none is",
+		Says:    "`register` for a list, of kprobes or of kretprobes: if one can't be registered, none is",
 		Kernel:  []string{"register_kprobes", "register_kretprobes", "register_jprobes"},
 		Setting: "batches",
 		Of:      arrays,
@@ -96,7 +95,7 @@ var (
 
 	WaitOptimized = add(row{family: probes, Operation: &scenario.Operation{
 		Word:    "wait_optimized",
-		Says:    "until the optimizer has no work left",
+		Says:    "wait until the optimizer has no work left",
 		Kernel:  []string{"wait_for_kprobe_optimizer", "wait_for_kprobe_optimizer_locked"},
 		Setting: "optprobes",
 		What:    "optimizer to wait for",
@@ -121,10 +120,9 @@ var (
 	}})
 
 	Enabled = add(row{family: probes, Operation: &scenario.Operation{
-		Word:   "enabled",
-		Params: []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
-		Says: "write 0 or 1 to kprobes/enabled of debugfs: all probes are disarmed; all that aren't disabled " +
-			"are armed",
+		Word:     "enabled",
+		Params:   []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
+		Says:     "write 0 or 1 to kprobes/enabled of debugfs: 0 disarms all probes, 1 arms all that aren't disabled",
 		Kernel:   []string{"arm_all_kprobes", "disarm_all_kprobes", "write_enabled_file_bool"},
 		What:     "file enabled",
 		Switches: []engine.Switch{engine.Armed},

@@ -11,10 +11,9 @@ import (
 // What stands on sites of ftrace: tracers, live patches, direct calls, fprobes.
 var (
 	Tracer = add(row{family: sites, Operation: &scenario.Operation{
-		Word:   "tracer",
-		Params: []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
-		Says: "ftrace's own client comes, or goes: it is called from all sites, which are rewritten in one " +
-			"batch",
+		Word:    "tracer",
+		Params:  []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
+		Says:    "attach ftrace's own client to all sites, or detach it; the sites are rewritten in one batch",
 		Kernel:  []string{"register_ftrace_function", "unregister_ftrace_function", "ftrace_set_filter_ip"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Sited | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
@@ -32,9 +31,9 @@ var (
 	Livepatch = add(row{family: sites, Operation: &scenario.Operation{
 		Word:   "livepatch",
 		Params: []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
-		Says: "a client of ftrace comes to all sites, or goes, that may change where a call goes on, as a live " +
-			"patch does. A site has one such client: it doesn't come while there is another, as that of " +
-			"probes with a `post_handler`, and these can't be registered meanwhile",
+		Says: "attach a client of ftrace that may change where a call continues, as a live patch does, to all " +
+			"sites, or detach it. A site has at most one such client: it isn't attached while there is another, " +
+			"such as that of probes with a `post_handler`, and these can't be registered while it is attached",
 		Kernel:  []string{"klp_ftrace_handler"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Sited | scenario.Modifies | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
@@ -56,12 +55,12 @@ var (
 		Word: "patch_func",
 		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFuncs},
 			scenario.Param{Name: "g", Kind: scenario.ParamIntos}),
-		Says: "a live patch: calls of `f` go on in `g`, from `f`'s site of ftrace; of several functions " +
-			"together `patch_func([f, h], [g, k])`. It returns when each task has gone over: one that doesn't " +
-			"run and isn't in `f`, goes to user mode, idles, or, from 6.5 on, calls `cond_resched`. A later " +
-			"patch comes over it. `\"EBUSY\"`: another client changes the path there, or another patch is in " +
-			"transition; `\"EINVAL\"`: there is no site, or the patch is enabled. While `unpatch_func` takes " +
-			"it away it turns that round. Say `changed = True` of calls whose result that changes",
+		Says: "a live patch: calls of `f` continue in `g`, from `f`'s site of ftrace; several functions together: " +
+			"`patch_func([f, h], [g, k])`. It returns when each task has gone over: a task goes over when it " +
+			"doesn't run and isn't in `f`, enters user mode, idles, or, from 6.5 on, calls `cond_resched`. A later " +
+			"patch takes precedence. `\"EBUSY\"`: another client changes the path there, or another patch is in " +
+			"transition; `\"EINVAL\"`: there is no site, or the patch is enabled. Called while `unpatch_func` " +
+			"removes the patch, it reverses that. Give calls whose result it changes `changed = True`",
 		Kernel:  []string{"klp_enable_patch", "klp_patch_object", "klp_patch_func"},
 		Traits:  scenario.Patches | scenario.Sited | scenario.Live | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace | scenario.TouchLive,
@@ -73,9 +72,9 @@ var (
 	UnpatchFunc = add(row{family: sites, Operation: &scenario.Operation{
 		Word:   "unpatch_func",
 		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}),
-		Says: "the newest patch of `f` goes, with all its functions; it returns when each task has gone back, " +
-			"and none is in a function that was patched in, or will return into it. While `patch_func` brings " +
-			"it it turns that round. `\"EBUSY\"`: another patch is in transition; `\"EINVAL\"`: there is none",
+		Says: "remove the newest patch of `f`, with all its functions; it returns when each task has gone back, " +
+			"and none is in a patched-in function or will return into one. Called while `patch_func` brings the " +
+			"patch, it reverses that. `\"EBUSY\"`: another patch is in transition; `\"EINVAL\"`: there is none",
 		Kernel:  []string{"klp_disable_patch", "klp_unpatch_object", "klp_unpatch_func"},
 		Traits:  scenario.Sited | scenario.Live | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
@@ -87,10 +86,10 @@ var (
 		Word: "register_direct",
 		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc},
 			scenario.Param{Name: "t", Kind: scenario.ParamInto}),
-		Says: "a direct call (5.5): `f`'s site of ftrace calls the function `t` itself; beside another client " +
-			"it calls ftrace, which goes to `t` afterwards. `t` keeps the registers, or say `changed = True` " +
-			"of calls. `\"EBUSY\"`: it calls one already, or, until 5.19, a client has the site that changes " +
-			"the path",
+		Says: "a direct call (5.5): `f`'s site of ftrace calls the function `t` itself; beside another client it " +
+			"calls ftrace, which continues in `t`. `t` keeps the registers; if it doesn't, give the calls `changed " +
+			"= True`. `\"EBUSY\"`: the site has a direct call already, or, until 5.19, a client that changes the " +
+			"path",
 		Kernel:  []string{"register_ftrace_direct", "register_ftrace_direct_multi"},
 		Traits:  scenario.Patches | scenario.Sited | scenario.Direct,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
@@ -106,8 +105,8 @@ var (
 		Word: "modify_direct",
 		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc},
 			scenario.Param{Name: "t", Kind: scenario.ParamInto}),
-		Says: "the site calls another function `t`; it returns when no task is in the one before. `\"EINVAL\"`: " +
-			"there is no direct call",
+		Says: "make the site call another function `t`; it returns when no task is in the previous one. " +
+			"`\"EINVAL\"`: there is no direct call",
 		Kernel:  []string{"modify_ftrace_direct", "modify_ftrace_direct_multi"},
 		Traits:  scenario.Sited | scenario.Direct,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
@@ -121,7 +120,7 @@ var (
 	UnregisterDirect = add(row{family: sites, Operation: &scenario.Operation{
 		Word:    "unregister_direct",
 		Params:  scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}),
-		Says:    "the direct call goes; it returns when no task is in the function that was called",
+		Says:    "remove the direct call; it returns when no task is in the function that was called",
 		Kernel:  []string{"unregister_ftrace_direct", "unregister_ftrace_direct_multi"},
 		Traits:  scenario.Sited | scenario.Direct,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
@@ -133,7 +132,7 @@ var (
 	RegisterFprobe = add(row{family: sites, Operation: &scenario.Operation{
 		Word:   "register_fprobe",
 		Params: scenario.Answers(scenario.Param{Name: "p", Kind: scenario.ParamFprobe}),
-		Says: "the handlers of an fprobe are called from now on, from all its functions. `\"EBUSY\"`: they are " +
+		Says: "call the handlers of an fprobe from now on, at all its functions. `\"EBUSY\"`: it is registered " +
 			"already",
 		Kernel:  []string{"register_fprobe_ips", "register_fprobe_syms", "bpf_kprobe_multi_link_attach"},
 		Traits:  scenario.Patches | scenario.Sited,
@@ -145,7 +144,7 @@ var (
 	UnregisterFprobe = add(row{family: sites, Operation: &scenario.Operation{
 		Word:    "unregister_fprobe",
 		Params:  scenario.Answers(scenario.Param{Name: "p", Kind: scenario.ParamFprobe}),
-		Says:    "they aren't any more, and none of them runs when it returns. `\"EINVAL\"`: it isn't registered",
+		Says:    "stop calling them; none of them runs any more when it returns. `\"EINVAL\"`: it isn't registered",
 		Kernel:  []string{"bpf_kprobe_multi_link_release"},
 		Traits:  scenario.Sited,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,

@@ -18,8 +18,8 @@ var (
 		Word:   "hit_uprobe",
 		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc}},
 		Says: "go to user mode, to an instruction with a uprobe: a #BP, whose handler calls `f`, without " +
-			"arguments, on the way back to user mode, where it may sleep; then a #DB, when the instruction's " +
-			"copy is stepped there. kprobes is asked about both first, and they aren't its own",
+			"arguments, on the way back to user mode, where it may sleep; then a #DB, when the instruction's copy " +
+			"is stepped there. kprobes is asked about both first, and declines them",
 		Kernel:  []string{"uprobe_register", "uprobe_notify_resume", "handle_swbp"},
 		Traits:  scenario.Serial | scenario.Runs,
 		Touches: scenario.TouchUprobe,

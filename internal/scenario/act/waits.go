@@ -21,8 +21,8 @@ var (
 
 	Spin = add(row{family: waits, Operation: &scenario.Operation{
 		Word: "spin",
-		Says: "keep the CPU, interrupts as they are, until a task has called `release()`: no loop, but a wait " +
-			"that schedules nobody",
+		Says: "keep the CPU, interrupts as they are, until a task has called `release()`; it isn't a loop, but a " +
+			"wait during which the CPU runs no other task",
 		Traits: scenario.Ordered | scenario.Waits,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
 		x.Step("spin", 0)
@@ -37,7 +37,7 @@ var (
 			if s.Does(Spin) {
 				return ""
 			}
-			return "release() lets nobody go: no task does spin()"
+			return "release() does nothing: no task does spin()"
 		},
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
 		t.Kernel().Latch.Open(x)
@@ -71,8 +71,8 @@ var (
 	QueueWork = add(row{family: waits, Operation: &scenario.Operation{
 		Word:   "queue_work",
 		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc}},
-		Says: "make `f` a work of the kernel's: a worker calls it, on CPU 0, or, where CPUs go, on the one that " +
-			"has queued it, without arguments, when its timer comes; nothing if it is queued already, and " +
+		Says: "queue `f` as a work item: when its timer fires, a worker calls it, without arguments, on CPU 0, or, " +
+			"in a scenario with hotplug, on the CPU that queued it; nothing happens if it is queued already and " +
 			"hasn't begun",
 		Kernel:  []string{"schedule_work", "queue_delayed_work", "mod_delayed_work"},
 		Traits:  scenario.Ordered | scenario.Runs | scenario.Works,

@@ -94,7 +94,7 @@ func TestCheckGo(t *testing.T) {
 		{`preempt() runs no function; use timer() or nmi()`, func(s *S) {
 			s.Sources[0] = scenario.Source{Kind: scenario.SourcePreempt, AtMost: 1, Run: "victim"}
 		}},
-		{`preempt() finds nobody to preempt on an idle CPU; use timer(idle = True)`, func(s *S) {
+		{`preempt() finds no task to preempt on an idle CPU; use timer(idle = True)`, func(s *S) {
 			s.Sources[0] = scenario.Source{Kind: scenario.SourcePreempt, AtMost: 1, Idle: true}
 		}},
 		{`nmi() can't turn interrupts on; use timer(opens = True)`, func(s *S) {

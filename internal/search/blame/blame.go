@@ -35,11 +35,10 @@ type Point struct {
 	Curve     []Odds // by length of the prefix
 	Runs      int    // number of runs made in all
 
-	// FromStart reports that most runs fail whatever is chosen, so that no choice is to blame.
-	// Otherwise, most continuations pass without the choice Point, and most fail with it. Sharp
-	// reports that this choice alone raises the odds by a fifth or more. If it doesn't, the odds
-	// rise gradually, from less than a quarter at From to three quarters or more at To.
-	// than a quarter at From to three quarters or more at To.
+	// FromStart reports that most runs fail whatever is chosen, so that no choice is to blame. Otherwise, most
+	// continuations pass without the choice Point, and most fail with it. Sharp reports that this choice alone raises
+	// the odds by a fifth or more. If it doesn't, the odds rise gradually, from less than a quarter at From to three
+	// quarters or more at To.
 	FromStart bool
 	Point     Choice
 	Sharp     bool
@@ -85,7 +84,7 @@ const (
 // property. Deviations are numbered as in r.Taken. The result depends on the seed. Continuations
 // are decided in turn by random, and by sticky with means 64, 16 and 4.
 func Find(file *traces.File, r *replay.Replay, s Sampling) (*Point, error) {
-	rig, err := rig.NewIgnoring(r.Rig.Scenario, file.Remark(traces.OriginMutant), r.Rig.Ignored(), 0)
+	rig, err := rig.NewIgnoring(r.Rig.Scenario, file.Remark(traces.OriginMutant), r.Rig.Judges.Ignored(), 0)
 	if err != nil {
 		return nil, err
 	}

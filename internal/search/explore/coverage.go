@@ -128,7 +128,7 @@ func (w *watcher) Over(ch sim.Chooser) sim.Chooser {
 // Choose implements sim.Chooser. It never holds, and so sees every boundary that is asked about.
 func (w *watcher) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind == sim.Step && p.Moves[2] != 0 {
-		w.rig.CouldFire(p.Moves[2])
+		w.rig.Arrivals.Visit(p.Moves[2])
 	}
 	pick, _ = w.chooser.Choose(p)
 	w.happens.Chose(p, pick)
@@ -154,11 +154,11 @@ func (w *watcher) done() {
 func (w *watcher) end(p *Part) {
 	w.rig.Observe(nil)
 	p.End()
-	p.Probes = w.rig.Probed()
+	p.Probes = w.rig.Census.Probed()
 	if w.off {
 		return
 	}
-	p.Stats = Sample{Runs: w.runs, Classes: w.classes, Sources: w.rig.Arrivals()}
+	p.Stats = Sample{Runs: w.runs, Classes: w.classes, Sources: w.rig.Arrivals.List()}
 	for _, r := range reaches {
 		if w.rig.Log.Seen(r.kind) {
 			p.Stats.Kinds = append(p.Stats.Kinds, r.kind.String())

@@ -220,9 +220,9 @@ func TestWatcherForgets(t *testing.T) {
 	defer rig.Close()
 	rig.Run(new(sched.Default))
 	require.True(t, rig.Log.Seen(smpev.Exit))
-	require.True(t, rig.Probed()[0].Registered)
+	require.True(t, rig.Census.Probed()[0].Registered)
 	var w watcher
 	w.begin(rig, &Spec{Runs: 1})
 	require.False(t, rig.Log.Seen(smpev.Exit))
-	require.False(t, rig.Probed()[0].Registered)
+	require.False(t, rig.Census.Probed()[0].Registered)
 }

@@ -127,7 +127,7 @@ func (s *shard) run(rig *rig.Rig, total *progress, shape *sched.Shape, index uin
 			return
 		}
 		s.watch.done()
-		rig.Ended()
+		rig.Census.Ended()
 		s.Take(i, run, rec)
 		if s.look != nil {
 			s.look.Took(rig, &run)

@@ -27,7 +27,7 @@ type shown struct {
 // aren't counted.
 const tableSize = 1 << 14
 
-// shownKinds lists the kinds that count: not those that occur once for each instruction.
+// shownKinds lists the kinds that count: all but those that occur once for each instruction.
 var shownKinds = []traces.Kind{
 	smpev.Trap, smpev.Claim, smpev.Oops, smpev.Switch, smpev.Serialise, smpev.SendIPI, smpev.Alloc, smpev.Free,
 	smpev.Retire,

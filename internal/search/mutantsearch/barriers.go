@@ -24,24 +24,23 @@ type Field struct {
 // A Ground is a scenario of a field.
 type Ground struct {
 	Name   string
-	Broken string // the property that is broken with all barriers in place; "": none, in as many schedules
+	Broken string // the property that is broken with all barriers in place, in as many schedules; "": none
 	sc     *scenario.Scenario
-	met    []bool // by barrier
+	met    []bool // by barrier: whether a run reaches it
 	length uint64 // boundaries of its runs, together
 }
 
 // A Dropped is how it fared that a barrier was left out.
 type Dropped struct {
-	Scenario string // where it was noticed; "": nowhere
-	Property string // by which property, the first
-	After    uint64 // by which schedule, from 1
-	Searched int    // in how many scenarios it was searched for
-	Met      int    // how many scenarios come to it
+	Scenario string // where the drop was noticed; "": nowhere
+	Property string // the first property that noticed
+	After    uint64 // the schedule that noticed, from 1
+	Searched int    // the number of scenarios searched
+	Met      int    // the number of scenarios that reach the barrier
 }
 
-// Survey runs each scenario of the library whose engine is in Go, as often as Most says, with
-// all barriers in place: what is noticed there is no mutant's. It returns nil if it was
-// cancelled.
+// Survey runs each scenario of the library whose engine is in Go, as often as Most says, with all barriers in place:
+// a property broken there says nothing about a mutant. It returns nil if it was cancelled.
 func (h *Search) Survey(model smp.Ordering, names []string) (*Field, error) {
 	f := &Field{Model: model}
 	for _, name := range names {
@@ -49,7 +48,7 @@ func (h *Search) Survey(model smp.Ordering, names []string) (*Field, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sc.SetMemory(model.String()) != nil { // it is one that can't be had under the model
+		if sc.SetMemory(model.String()) != nil { // it can't run under the model
 			continue
 		}
 		g := &Ground{Name: name, sc: sc, met: make([]bool, len(kapi.Places()))}
@@ -84,16 +83,15 @@ func (h *Search) Survey(model smp.Ordering, names []string) (*Field, error) {
 	return f, nil
 }
 
-// mostGrounds is in how many scenarios at most a barrier is left out, of those that come to
-// it the ones with the shortest runs, of which as many schedules are a larger part: many come
-// to the barriers of locks.
+// mostGrounds is the most scenarios that are searched without a barrier: of those that reach it the ones with the
+// shortest runs, of whose schedules a search covers a larger part. Many scenarios reach the barriers of locks.
 const mostGrounds = 12
 
-// Without searches scenarios of the field that come to a barrier, without it, until one shows
-// a difference. name is the mutant's. It returns nil if it was cancelled.
+// Without searches scenarios of the field that reach a barrier, without the barrier, until one shows a difference.
+// name is the mutant's. It returns nil if it was cancelled.
 func (h *Search) Without(f *Field, b kapi.Barrier, name string) (*Dropped, error) {
 	d := &Dropped{}
-	var whole []*Ground // those that are whole with it
+	var whole []*Ground // those that break nothing with it
 	for _, g := range f.Scenarios {
 		if g.met[b] {
 			d.Met++
@@ -125,7 +123,7 @@ func (h *Search) Without(f *Field, b kapi.Barrier, name string) (*Dropped, error
 	return d, nil
 }
 
-// meets takes down which barriers the runs of a shard come to, and how long they are.
+// meets records which barriers the runs of a shard reach, and how long they are.
 type meets struct {
 	met    []bool
 	length uint64

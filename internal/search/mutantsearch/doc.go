@@ -1,6 +1,5 @@
-// Package mutantsearch searches for mutants: by which schedule each one is found, by which
-// property, and with which witness. What is marked equivalent and has a certificate is
-// proved instead.
+// Package mutantsearch searches for mutants: the schedule that finds each one, the property, and the witness. Mutants
+// marked equivalent that have a certificate are proved instead.
 //
 // What it is not: it breaks nothing. The catalogue does (kprobes/mutants).
 //

@@ -16,8 +16,8 @@ import (
 	"kpsim/sched"
 )
 
-// A Search says how mutants are hunted: by the default strategy, each so many
-// times, and each time with a seed of its own.
+// A Search says how mutants are searched for: with the default strategy, each this many times, and each time with
+// another seed.
 type Search struct {
 	Seeds   int    // searches of a mutant: the seeds are Seed, Seed+1, …
 	Seed    uint64 // the first
@@ -37,8 +37,8 @@ type Search struct {
 // A Kill is how one mutant has fared.
 type Kill struct {
 	Mutant  *mutants.Mutant
-	First   explore.First   // by which schedule it was killed, over the seeds, whichever property noticed
-	By      map[string]int  // which property noticed, by its name, in how many searches
+	First   explore.First   // the schedule that found it, over the seeds, whichever property noticed
+	By      map[string]int  // the properties that noticed, by name, and in how many searches
 	Witness *shrink.Witness // the shortest of the named property's; nil: none was found, or Blind
 
 	// Proof is the result of the certificate, if a mutant is marked equivalent and has one. It isn't
@@ -46,16 +46,16 @@ type Kill struct {
 	Proof *proof.Verified
 }
 
-// Survived says in how many searches the mutant wasn't noticed.
+// Survived returns the number of searches that didn't notice the mutant.
 func (k *Kill) Survived() int { return k.First.Seeds - len(k.First.Found) }
 
-// Within says whether every search found it by that schedule.
+// Within reports whether every search found it by that schedule.
 func (k *Kill) Within(runs uint64) bool {
 	n := len(k.First.Found)
 	return k.Survived() == 0 && n > 0 && k.First.Found[n-1] <= runs
 }
 
-// Fault says what is wrong with the catalogue, in one line; "" if nothing is.
+// Fault says what is wrong with the mutant's row, in one line; "" if nothing is.
 func (k *Kill) Fault() string {
 	mu := k.Mutant
 	for _, name := range sorted(k.By) {
@@ -97,8 +97,8 @@ func sorted(by map[string]int) (names []string) {
 	return names
 }
 
-// Kill hunts a mutant. It returns nil if it was cancelled. Errors are about the
-// mutant's row. What it returns depends on neither workers nor time.
+// Kill searches for a mutant. It returns nil if it was cancelled. Errors are about the mutant's row. The result
+// depends on neither workers nor time.
 func (h *Search) Kill(mu *mutants.Mutant) (*Kill, error) {
 	sc, err := library.Load(mu.Scenario)
 	if err != nil {
@@ -108,7 +108,7 @@ func (h *Search) Kill(mu *mutants.Mutant) (*Kill, error) {
 		return nil, fmt.Errorf("mutant %s: no property is called %q", mu.Name, mu.Property)
 	}
 	k := &Kill{Mutant: mu}
-	if q := mu.Equivalent; q != nil && q.Certificate { // what is proved isn't searched for
+	if q := mu.Equivalent; q != nil && q.Certificate { // a mutant with a certificate is proved, not searched for
 		k.Proof, err = proof.Verify(proof.Proof{
 			Spec: explore.Spec{Scenario: sc, Mutant: mu.Name, Blind: true, Cancelled: h.Cancelled}, Full: true,
 			Watch: func(runs, violations, _ uint64) {
@@ -126,7 +126,7 @@ func (h *Search) Kill(mu *mutants.Mutant) (*Kill, error) {
 	return k, nil
 }
 
-// search is Kill of what can be killed.
+// search searches for a mutant that isn't equivalent.
 func (h *Search) search(k *Kill, sc *scenario.Scenario) error {
 	mu := k.Mutant
 	seeds := h.Seeds
@@ -151,13 +151,11 @@ func (h *Search) search(k *Kill, sc *scenario.Scenario) error {
 
 func (h *Search) cancelled() bool { return h.Cancelled != nil && h.Cancelled.Load() }
 
-// witnessTries is after how many searches that ended in the named property the
-// shortest witness is taken.
+// witnessTries is the number of searches ending in the named property, of which the shortest witness is taken.
 const witnessTries = 3
 
-// witness makes a witness of the named property. Each search is one of Explore,
-// with the race's seeds, but it isn't the same search: there the runs are dealt
-// out to shards.
+// witness makes a witness of the named property. Each search is Explore's, with the race's seeds, but not the same
+// search: Explore divides the runs among shards.
 func (h *Search) witness(sc *scenario.Scenario, mu *mutants.Mutant) (best *shrink.Witness, err error) {
 	for i, tries := 0, 0; i < h.Seeds && tries < witnessTries && !h.cancelled(); i++ {
 		res, err := explore.Run(explore.Spec{
@@ -165,7 +163,7 @@ func (h *Search) witness(sc *scenario.Scenario, mu *mutants.Mutant) (best *shrin
 			Cancelled: h.Cancelled,
 		})
 		switch {
-		case h.cancelled(): // it may be before the first run
+		case h.cancelled(): // possibly before the first run
 			return best, nil
 		case err != nil:
 			return nil, err

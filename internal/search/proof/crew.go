@@ -170,7 +170,7 @@ func (c *crew) ahead(w *worker) bool {
 		ok = run.Outcome != smp.Refused && !w.learnt()
 	})
 	if !ok {
-		w.version = -1 // it knows what it must not know yet
+		w.version = -1 // it knows conflicts that the search has dropped
 	}
 	if w.useless {
 		c.useful--

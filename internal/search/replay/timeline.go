@@ -27,16 +27,18 @@ func (r *Replay) View(file *traces.File) view.Input {
 func Scene(r *rig.Rig, run *rig.Run) view.Input {
 	m := r.Machine
 	in := view.Input{
-		Events:   r.Log.Events,
-		CPUs:     m.CPUs(),
-		Symbol:   m.Names().SymbolName,
+		Events: r.Log.Events,
+		CPUs:   m.CPUs(),
+		Names: view.Names{
+			Symbol: m.Names().SymbolName,
+			Task:   func(id uint64) string { return m.Tasks().All()[id].Name },
+			Lock:   r.Kernel.Locks.Name,
+			Probe:  func(id uint64) string { return r.Scenario.Probes[id].Name },
+			Source: func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
+			Cell:   func(id uint64) string { return CellName(m, id) },
+			Stack:  m.Names().StackOf,
+		},
 		KernelIP: uint64(m.Arch().Addr(smp.GateBase)) + 0x100000,
-		Task:     func(id uint64) string { return m.Tasks().All()[id].Name },
-		Lock:     r.Kernel.Locks.Name,
-		Probe:    func(id uint64) string { return r.Scenario.Probes[id].Name },
-		Source:   func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
-		Cell:     func(id uint64) string { return CellName(m, id) },
-		Stack:    m.Names().StackOf,
 		Memory:   memoryName(r.Scenario.Machine.Memory),
 		FRED:     r.Scenario.Machine.FRED,
 	}

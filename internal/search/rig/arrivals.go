@@ -20,21 +20,14 @@ type Places struct {
 // ForgetSeen forgets what the runs so far have shown: events, places, and what happened to
 // probes. It lets one rig serve several searches.
 func (r *Rig) ForgetSeen() {
-	clear(r.census.probes)
+	clear(r.Census.probes)
 	r.Log.Forget()
-	r.arrivals.forget()
+	r.Arrivals.forget()
 }
-
-// Arrivals returns where sources of interrupts fired and could have fired since
-// ForgetSeen, in the order of the sources.
-func (r *Rig) Arrivals() []Places { return r.arrivals.list() }
-
-// CouldFire records that the sources of the set can fire where their CPUs stand now.
-func (r *Rig) CouldFire(set uint64) { r.arrivals.visit(set) }
 
 // arrivals records where sources of interrupts have fired.
 type arrivals struct {
-	m       *smp.Machine
+	*Plan
 	sources []sim.Mover // that interrupt a CPU
 	names   []string
 	at      map[arrival]bool // true: fired; false: could have
@@ -64,18 +57,18 @@ func (a *arrivals) forget() {
 func (a *arrivals) Event(e *traces.Event) *traces.Finding {
 	if a.at != nil && e.CPU < sim.MaxCPUs {
 		mv := sim.Mover(e.A)
-		a.note(arrival{mv, a.m.Names().Spot(mv)}, true)
+		a.note(arrival{mv, a.Machine.Names().Spot(mv)}, true)
 	}
 	return nil
 }
 
-// visit records where the sources of the set could fire.
-func (a *arrivals) visit(set uint64) {
+// Visit records that the sources of the set can fire where their CPUs stand now.
+func (a *arrivals) Visit(set uint64) {
 	for _, mv := range a.sources {
 		if set>>(mv-sim.MoverSource)&1 == 0 {
 			continue
 		}
-		a.note(arrival{mv, a.m.Names().Spot(mv)}, false)
+		a.note(arrival{mv, a.Machine.Names().Spot(mv)}, false)
 	}
 }
 
@@ -89,8 +82,9 @@ func (a *arrivals) note(k arrival, fired bool) {
 	}
 }
 
-// list returns what was recorded, in the order of the sources.
-func (a *arrivals) list() []Places {
+// List returns where sources of interrupts fired and could have fired since ForgetSeen, in the
+// order of the sources.
+func (a *arrivals) List() []Places {
 	list := make([]Places, len(a.sources))
 	for i, mv := range a.sources {
 		p := &list[i]
@@ -114,7 +108,7 @@ func (a *arrivals) list() []Places {
 
 func (a *arrivals) name(s smp.Spot) string {
 	var d traces.Deviation
-	d.Name, d.Off, d.Text = a.m.Names().SpotName(s)
+	d.Name, d.Off, d.Text = a.Machine.Names().SpotName(s)
 	return d.Place()
 }
 

@@ -22,32 +22,32 @@ import (
 
 // blames reports whether patching code is to blame for an instruction that can't be executed.
 // code holds the bytes at ip; nil means that no memory is there.
-func (r *Rig) blames(ip arch.Addr, code []byte) bool {
-	if r.twin || !r.Scenario.Patches() {
+func (p *Plan) blames(ip arch.Addr, code []byte) bool {
+	if p.twin || !p.Scenario.Patches() {
 		return false
 	}
-	return code == nil || !r.linkedAs(ip, code)
+	return code == nil || !p.linkedAs(ip, code)
 }
 
 // linkedAs reports whether code is what the scenario has linked at ip, or a copy of a linked
 // instruction that has a probe or may be replaced by one.
-func (r *Rig) linkedAs(ip arch.Addr, code []byte) bool {
-	for i := range r.Scenario.Texts {
-		t := &r.Scenario.Texts[i]
+func (p *Plan) linkedAs(ip arch.Addr, code []byte) bool {
+	for i := range p.Scenario.Texts {
+		t := &p.Scenario.Texts[i]
 		if ip >= t.At && ip < t.At+arch.Addr(len(t.Code)) {
 			own := t.Code[ip-t.At:]
 			n := min(len(own), len(code))
 			return bytes.Equal(own[:n], code[:n]) && begins(t, ip)
 		}
 	}
-	for i := range r.Scenario.Probes {
-		p := &r.Scenario.Probes[i]
-		f, known := r.Scenario.Place(p)
+	for i := range p.Scenario.Probes {
+		probe := &p.Scenario.Probes[i]
+		f, known := p.Scenario.Place(probe)
 		if !known {
 			continue
 		}
-		t := r.Text(f)
-		for off := p.Offset; off < len(t.Code) && off < p.Offset+target.Arch.BranchLen; {
+		t := p.Text(f)
+		for off := probe.Offset; off < len(t.Code) && off < probe.Offset+target.Arch.BranchLen; {
 			in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
 			if err != nil {
 				break
@@ -98,9 +98,9 @@ func copied(in arch.Inst, code []byte) bool {
 
 // codeAt returns the bytes at an address as the newest stores left them, nil if no
 // memory is there.
-func (r *Rig) codeAt(ip arch.Addr) []byte {
+func (p *Plan) codeAt(ip arch.Addr) []byte {
 	b := make([]byte, target.Arch.MaxLen)
-	if n := r.Machine.Inspect().BytesAt(ip, b); n > 0 {
+	if n := p.Machine.Inspect().BytesAt(ip, b); n > 0 {
 		return b[:n]
 	}
 	return nil

@@ -58,7 +58,7 @@ task("b", cpu = 1, ops = [call(v)])
 			rig, err := build(sc, "", false)
 			require.NoError(t, err)
 			defer rig.Close()
-			rig.config.Deps.Text = &garbler{rig.config.Deps.Text, c.least, []byte(c.bytes)}
+			rig.wiring.config.Deps.Text = &garbler{rig.wiring.config.Deps.Text, c.least, []byte(c.bytes)}
 			run := rig.Run(new(sched.Default))
 			require.Equal(t, smp.Violated, run.Outcome, "%v", run.Err)
 			require.Same(t, &properties.NoOops, run.Property)

@@ -7,16 +7,18 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/plug"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
 	"kpsim/linux/boot"
+	"kpsim/properties"
+	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
-	"kpsim/smp/smpev"
-	"kpsim/traces"
 )
 
 // kernelOf returns how a scenario's kernel is built and booted.
@@ -88,71 +90,180 @@ func settingsOf(sc *scenario.Scenario, mutant string) (any, error) {
 	return nil, nil
 }
 
-// siteOf returns where a function calls ftrace, 0 if it doesn't.
-func (r *Rig) siteOf(name string) arch.Addr {
-	for _, s := range r.Scenario.Sites {
-		if s.Func == name {
-			return r.funcs[name] + arch.Addr(s.Offset)
+// furtherNames returns a function that names what only a kernel's own engine has: the members
+// of users' structs ("k->flags"), and the kernel's symbols.
+func (r *Rig) furtherNames(k *linux.Kernel) func(a arch.Addr) (name string, off int, ok bool) {
+	e, _ := r.wiring.config.Booted.(*linux.Linux)
+	return func(a arch.Addr) (string, int, bool) {
+		if i, member, ok := e.User(a); ok && i < len(r.Scenario.Probes) {
+			name := r.Scenario.Probes[i].Name
+			if member != "" {
+				name += "->" + member
+			}
+			return name, 0, true
 		}
+		return k.Symbol(a)
 	}
-	return 0
 }
 
-// settings returns the settings for the engine. Each call returns a copy, because a mutant may
-// change them.
-func (r *Rig) settings() any {
-	if s, ok := r.given.(*plug.Settings); ok {
-		c := *s
-		return &c
+// build builds a rig. prepare may add to it before it is frozen.
+func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
+	r := &Rig{Plan: newPlan(sc, twin)}
+	if err := r.wiring.choose(r.Plan, mutantName); err != nil {
+		return nil, err
 	}
-	return r.given
+	if err := r.boot(r.wiring.settings); err != nil {
+		return nil, err
+	}
+	r.connect()
+	steps := []func() error{r.load, r.addTasks, r.addSources, r.listen, r.bootGuest}
+	for _, f := range prepare {
+		steps = append(steps, func() error { return f(r) })
+	}
+	for _, step := range append(steps, r.freeze, r.loadOwn, r.setUp) {
+		if err := step(); err != nil {
+			r.Close()
+			return nil, err
+		}
+	}
+	r.nameCells()
+	return r, nil
 }
 
-// addAlternatives adds the lock prefixes that are patched in and out, and the alternatives.
-func (r *Rig) addAlternatives() error {
-	for i, s := range r.Scenario.Locked {
-		at := r.funcs[s.Func] + arch.Addr(s.Offset)
-		in, err := target.Decode(r.Text(s.Func).Code[s.Offset:], at)
-		if err != nil {
-			err = fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", r.Scenario.Name, s.Func, s.Offset, err)
-			return scenario.Placed(scenario.PartOf(scenario.TheLocked, i), err)
+// connect gives the parts what they are built on.
+func (r *Rig) connect() {
+	p := r.Plan
+	r.Judges.Plan, r.Arrivals.Plan, r.listing.Plan, r.checks.Plan, r.setup.Plan = p, p, p, p, p
+	r.patchers = newPatchers(p)
+	r.probes = probes{Plan: p, wiring: &r.wiring}
+	r.wiring.patchers = &r.patchers
+	r.wiring.config = engine.Config{Handle: r.probes.hit, Audit: !r.twin}
+	r.Kernel.Traps.Unhandled = r.unhandled
+	r.Machine.Hooks().Blames = r.blames
+}
+
+// load puts text and data into memory, names them, and watches what may be patched.
+func (r *Rig) load() error {
+	r.mapTexts()
+	r.mapData()
+	for i := range r.Scenario.Probes {
+		p := &r.Scenario.Probes[i]
+		if f, known := r.Scenario.Place(p); known {
+			r.watch(f, p.Offset+r.Scenario.Entry(p))
 		}
-		r.Machine.Memory().Watch(at, in.Size())
-		r.Kernel.Prefix.Add(at)
 	}
-	for i := range r.Scenario.Alternatives {
-		a := &r.Scenario.Alternatives[i]
-		at := r.funcs[a.Func] + arch.Addr(a.Offset)
-		r.Machine.Memory().Watch(at, len(a.Code))
-		r.Kernel.Alternatives.Add(at, a.Code)
+	if err := r.patchers.add(); err != nil {
+		return err
+	}
+	r.Census.prepare(len(r.Scenario.Probes), r.Scenario.Machine.Patch == era.PatchStopMachine)
+	return r.listing.addWatched(true)
+}
+
+func (r *Rig) addSources() error {
+	handlers := make(map[*smp.Source]*scenario.Source)
+	names := r.Scenario.SourceNames()
+	for i := range r.Scenario.Sources {
+		s := &r.Scenario.Sources[i]
+		src := &smp.Source{Kind: s.Kind.Machine, Name: names[i], AtMost: s.AtMost, Idle: s.Idle}
+		if err := r.Machine.Interrupts().Add(src, s.CPU); err != nil {
+			return err
+		}
+		handlers[src] = s
+		r.Arrivals.add(src.Mover(), names[i])
+	}
+	handler := func(x *smp.Ctx, src *smp.Source) {
+		s := handlers[src]
+		if s == nil {
+			return
+		}
+		if s.Opens {
+			x.IRQ(true)
+			x.Step("timer handler, interrupts on", 1)
+		}
+		if s.Run != "" {
+			regs := x.Regs()
+			r.anyRegs(regs) // the interrupted code's registers are not passed on
+			r.setArgs(regs, s.Args)
+			x.Call(r.funcs[s.Run])
+		}
+	}
+	plain := func(src *smp.Source) bool {
+		s := handlers[src]
+		return s == nil || s.Run == "" && !s.Opens
+	}
+	r.Kernel.OnInterrupt(handler, plain)
+	return nil
+}
+
+// listen subscribes what follows the runs. A twin's runs are followed by nothing.
+func (r *Rig) listen() error {
+	if r.twin {
+		return nil
+	}
+	r.Judges.listen()
+	r.Log.Subscribe(&r.Census, censusKinds...)
+	r.Log.Subscribe(&r.Arrivals, arrivalKinds...)
+	r.Judges.linear = newLinear(r)
+	r.probes.handlerIPs = r.Scenario.HandlerIPs()
+	if r.row.Boot == nil {
+		r.probes.answers = r.Scenario.Answers()
 	}
 	return nil
 }
 
-// image tells the monitors about an instruction that may stand at a place.
-func (r *Rig) image(at arch.Addr, insn []byte) {
-	lo, hi := traces.PackBytes(insn)
-	r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+// bootGuest boots an engine that is guest code.
+func (r *Rig) bootGuest() error {
+	if r.row.Boot == nil || r.twin {
+		return nil
+	}
+	w := &r.wiring
+	w.config.Booted = r.row.Boot(w.settings, &r.Kernel.Guest, r.Scenario.Machine.CPUs)
+	if k, ok := w.settings.(*linux.Settings); ok {
+		r.Machine.Names().Further = r.furtherNames(k.Kernel)
+	}
+	return nil
 }
 
-// alternativeImages tells the monitors about both forms of each lock prefix and alternative.
-func (r *Rig) alternativeImages() {
-	for _, s := range r.Scenario.Locked {
-		code := r.Text(s.Func).Code[s.Offset:]
-		in, _ := r.arch.Decode(code, 0) // it has been decoded before
-		r.Kernel.Prefix.Images(func(at arch.Addr, first [2]byte) {
-			if at != r.funcs[s.Func]+arch.Addr(s.Offset) {
-				return
-			}
-			for _, b := range first {
-				r.image(at, append([]byte{b}, code[1:in.Size()]...))
-			}
-		})
+// freeze ends the building of the machine, and makes the first engine.
+func (r *Rig) freeze() error {
+	r.Machine.Freeze()
+	r.renew()
+	if r.row.Boot != nil && !r.twin {
+		r.Census.readText(r.heads())
+		r.Log.Subscribe(&r.Census, kpev.ApiEnter)
 	}
-	for i := range r.Scenario.Alternatives {
-		a := &r.Scenario.Alternatives[i]
-		at := r.funcs[a.Func] + arch.Addr(a.Offset)
-		r.image(at, r.Text(a.Func).Code[a.Offset:][:len(a.Code)])
-		r.image(at, a.Code)
+	return nil
+}
+
+// renew makes the engine, and the state of what else patches text, as after booting.
+func (r *Rig) renew() {
+	r.probes.make()
+	r.wiring.renew()
+	r.patchers.begin(r.wiring.patcher())
+	r.tasks.boot(&r.Machine.Cells)
+}
+
+// loadOwn lists the text of the kernel on which the engine has a probe of its own.
+func (r *Rig) loadOwn() error {
+	name, at, code := r.wiring.engine.Own()
+	if code == nil {
+		return nil
 	}
+	r.Machine.Memory().BootText(at, code)
+	r.probes.own = at
+	return r.listing.add(&scenario.Text{Name: name, At: at, Code: code})
+}
+
+func (r *Rig) nameCells() {
+	names := r.Machine.Names()
+	names.Cell = func(id kapi.CellID) string {
+		if r.tasks.background && id == r.tasks.foreground.ID() {
+			return "how many tasks are left"
+		}
+		if name := r.Kernel.CellName(id); name != "" {
+			return name
+		}
+		return r.Readable(r.wiring.engine.CellName(id))
+	}
+	names.Monitor = func(i int) string { return properties.All[i].Name }
 }

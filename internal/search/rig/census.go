@@ -2,6 +2,7 @@ package rig
 
 import (
 	"cmp"
+	"slices"
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
@@ -70,7 +71,7 @@ type census struct {
 
 	// stopped says that jumps are written while the machine is stopped. silent says that the
 	// engine doesn't report that it has written a jump or removed a breakpoint; the census then
-	// reads the text. The rig sets both.
+	// reads the text.
 	stopped, silent bool
 	heads           []head // by probe, if silent is set
 
@@ -81,6 +82,16 @@ type census struct {
 
 var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Disarm, kpev.Optimized,
 	smpev.StopStart, smpev.TextStore}
+
+// prepare makes room for n probes.
+func (c *census) prepare(n int, stopped bool) {
+	c.probes, c.at, c.was, c.stopped = make([]Probed, n), make([]arch.Addr, n), make([]uint8, n), stopped
+}
+
+// add adds a probe at a place.
+func (c *census) add(at arch.Addr) {
+	c.probes, c.at, c.was = append(c.probes, Probed{}), append(c.at, at), append(c.was, 0)
+}
 
 func (c *census) begin(placed []arch.Addr) {
 	copy(c.at, placed)
@@ -93,8 +104,8 @@ func (c *census) begin(placed []arch.Addr) {
 	}
 }
 
-// ended adds this run's probe results to the totals.
-func (c *census) ended() {
+// Ended adds the probe results of the run that has ended to what Probed returns.
+func (c *census) Ended() {
 	for i, was := range c.was {
 		p := &c.probes[i]
 		p.HitIn += uint64(was & wasHit)
@@ -103,8 +114,8 @@ func (c *census) ended() {
 	}
 }
 
-// Ended adds the probe results of the run that has ended to what Probed returns.
-func (r *Rig) Ended() { r.census.ended() }
+// Probed returns what has happened to the probes in the runs so far.
+func (c *census) Probed() []Probed { return slices.Clone(c.probes) }
 
 // here records what happened to each probe at an address.
 func (c *census) here(a arch.Addr, was uint8) {
@@ -167,18 +178,14 @@ func (c *census) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// readHeads takes from the text what an engine in guest code doesn't report.
-func (r *Rig) readHeads() {
-	if r.census.silent = r.row.Boot != nil && !r.twin; r.census.silent {
-		r.census.heads = r.heads()
-		r.Log.Subscribe(&r.census, kpev.ApiEnter)
-	}
-}
+// readText makes the census take from the text what an engine doesn't report. heads are the
+// linked bytes at probes' places.
+func (c *census) readText(heads []head) { c.silent, c.heads = true, heads }
 
 // heads returns the linked bytes at probes' places.
 func (r *Rig) heads() []head {
-	list := make([]head, len(r.placed))
-	for i, at := range r.placed {
+	list := make([]head, len(r.probes.addrs))
+	for i, at := range r.probes.addrs {
 		for k := range r.Scenario.Texts {
 			if t := &r.Scenario.Texts[k]; at-t.At < arch.Addr(len(t.Code)) {
 				copy(list[i].linked[:], r.Code(t)[at-t.At:])

@@ -34,13 +34,13 @@ func TestTheTextSaysWhatTheEngineSays(t *testing.T) {
 		s := sched.NewSticky(sched.Params{Seed: 1, Length: 500, Mean: 20})
 		for i := range uint64(10) {
 			require.True(t, s.Begin(i))
-			byText.begin(r.placed)
+			byText.begin(r.probes.addrs)
 			run := r.Run(s)
 			s.End(run.Counts.Points)
 			if run.Early {
 				continue // it may have ended between the bytes and the word
 			}
-			for k, was := range r.census.was {
+			for k, was := range r.Census.was {
 				require.Equal(t, was&^wasHit, byText.was[k], "%s, run %d: probe %s", sc.Name, i, sc.Probes[k].Name)
 				jumps += int(was & wasOptimized)
 				gone += int(was & wasDisarmed)
@@ -76,9 +76,9 @@ task("caller", cpu = 1, ops = [call(f), call(g)])
 		require.NoError(t, err)
 		for range 2 {
 			r.Run(new(sched.Default))
-			r.Ended()
+			r.Census.Ended()
 		}
-		list := r.Probed()
+		list := r.Census.Probed()
 		r.Close()
 		require.Equal(t, uint64(2), list[0].OptimizedIn, series)
 		require.Equal(t, uint64(2), list[0].DisarmedIn, series)

@@ -9,12 +9,39 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // want is the value that the scenario expects for a check of a task.
 type want struct{ check, value uint64 }
+
+// callEnd is the result of a call: a digest, 0 if it isn't compared.
+type callEnd struct{ task, call, digest uint64 }
+
+// checks are the results that the scenario and a run without probes expect, and what a run
+// gives instead.
+type checks struct {
+	*Plan
+	wants   []want
+	expects []callEnd
+	ends    []callEnd
+	wrong   error    // the first check that a twin's run has failed
+	unmet   *program // the task whose operation unmetOp differed from what the author expects
+	unmetOp int
+}
+
+func (c *checks) begin() { c.ends, c.wrong, c.unmet = c.ends[:0], nil, nil }
+
+// head reports what is expected.
+func (c *checks) head() {
+	for _, w := range c.wants {
+		c.Log.Emit(smpev.Want, 255, traces.NoTask, w.check, w.value, 0)
+	}
+	for _, e := range c.expects {
+		c.Log.Emit(smpev.Expect, 255, traces.NoTask, e.task, e.call, e.digest)
+	}
+}
 
 // word is the number of bytes compared at once: what fits in an event.
 const word = 8
@@ -27,7 +54,7 @@ func (p *program) prepareChecks() {
 		p.checks = append(p.checks, n)
 		op := &p.ops[i]
 		add := func(what int, value uint64) {
-			p.r.wants = append(p.r.wants, want{smpev.Check(uint64(p.task.ID), n, what), value})
+			p.r.checks.wants = append(p.r.checks.wants, want{smpev.Check(uint64(p.task.ID), n, what), value})
 			n++
 		}
 		switch {
@@ -72,19 +99,20 @@ func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 	check := smpev.Check(uint64(p.task.ID), p.checks[i]+n, what)
 	p.came = sim.Mix(p.came ^ value)
 	x.Emit(smpev.Got, check, value, at)
-	if p.r.unmet == nil && p.r.monitors != nil && p.r.monitors.Finder() == &properties.RightResult {
-		p.r.unmet, p.r.unmetOp = p, i
+	c, monitors := &p.r.checks, p.r.Judges.monitors
+	if c.unmet == nil && monitors != nil && monitors.Finder() == &properties.RightResult {
+		c.unmet, c.unmetOp = p, i
 	}
-	if !p.r.twin || p.r.wrong != nil {
+	if !p.r.twin || c.wrong != nil {
 		return
 	}
-	for _, w := range p.r.wants {
+	for _, w := range c.wants {
 		if w.check == check && w.value != value {
 			remedy := "correct one of them"
 			if bits := narrow(value, w.value); what == smpev.CheckResult && bits > 0 {
 				remedy = fmt.Sprintf("if its result has %d bits, say bits = %d; else correct one of them", bits, bits)
 			}
-			p.r.wrong = scenario.Faultf(scenario.PartIn(scenario.TheTasks, p.number, i),
+			c.wrong = scenario.Faultf(scenario.PartIn(scenario.TheTasks, p.number, i),
 				"task %s, ops[%d]: %s gives %#x, the scenario says %#x: %s", p.task.Name, i, p.names(i, n), value,
 				w.value, remedy)
 		}
@@ -110,30 +138,4 @@ func (p *program) names(i, n int) string {
 		return fmt.Sprintf("%s+%#x", op.Target, op.Offset+n*word)
 	}
 	return fmt.Sprintf("%v(%s)", op.Kind, op.Target)
-}
-
-// data returns the address of a block of data, or of a CPU's copy of it.
-func (r *Rig) data(name string, cpu int) arch.Addr {
-	if d := r.block(name); d != nil {
-		return r.copyAt(d, cpu)
-	}
-	return 0
-}
-
-// block returns the block of data of that name, nil if there is none.
-func (r *Rig) block(name string) *scenario.Data {
-	for i := range r.Scenario.Datas {
-		if d := &r.Scenario.Datas[i]; d.Name == name {
-			return d
-		}
-	}
-	return nil
-}
-
-// copyAt returns the address at which a CPU finds a block of data.
-func (r *Rig) copyAt(d *scenario.Data, cpu int) arch.Addr {
-	if d.PerCPU {
-		return kernel.PerCPUOffset(r.arch, cpu) + d.At
-	}
-	return d.At
 }

@@ -15,50 +15,48 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// catchFaults decides what happens at a fault that no handler resolves. A run
+// unhandled decides what happens at a fault that no handler resolves. A run
 // that reaches an undefined symbol is refused: nothing is mapped there, so it
 // takes a page fault. So is a run without probes, in which only the scenario
 // can be to blame. In any other run the kernel dies.
-func (r *Rig) catchFaults() {
-	r.Kernel.Traps.Unhandled = func(x *smp.Ctx, regs *arch.Regs, vec uint8) {
-		if vec == smpev.VecPF && r.catchMissing(x, regs) {
-			return
-		}
-		if !r.twin {
-			x.Oops()
-			return
-		}
-		f := fault{r: r, x: x, regs: regs, vec: vec, at: regs.IP, place: r.Machine.Names().Symbol(regs.IP)}
-		what := f.what()
-		x.Refuse(f.place, what)
+func (p *Plan) unhandled(x *smp.Ctx, regs *arch.Regs, vec uint8) {
+	if vec == smpev.VecPF && p.catchMissing(x, regs) {
+		return
 	}
+	if !p.twin {
+		x.Oops()
+		return
+	}
+	f := fault{Plan: p, x: x, regs: regs, vec: vec, at: regs.IP, place: p.Machine.Names().Symbol(regs.IP)}
+	what := f.what()
+	x.Refuse(f.place, what)
 }
 
 // catchMissing refuses a run whose page fault is due to an undefined symbol.
-func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
-	fault, offset, place := x.Fault(), kernel.PerCPUOffset(r.arch, x.CPU()), r.Machine.Names().Symbol(regs.IP)
-	if kernel.IsCurrent(r.arch, x.CPU(), fault) {
+func (p *Plan) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
+	fault, offset, place := x.Fault(), kernel.PerCPUOffset(p.arch, x.CPU()), p.Machine.Names().Symbol(regs.IP)
+	if kernel.IsCurrent(p.arch, x.CPU(), fault) {
 		x.Refuse(place, `reads the task that is current, and there is no task_struct: define where it is above elf(), `+
 			`percpu("const_pcpu_hot", …) or, for other kernels than 6.6 to 6.14, percpu("pcpu_hot", …) or percpu("current_task", …)`)
 		return true
 	}
-	if !r.twin && fault != regs.IP && r.blames(regs.IP, r.codeAt(regs.IP)) {
+	if !p.twin && fault != regs.IP && p.blames(regs.IP, p.codeAt(regs.IP)) {
 		return false
 	}
-	if name := r.missingAt(fault - offset); name != "" && fault != regs.IP {
+	if name := p.missingAt(fault - offset); name != "" && fault != regs.IP {
 		x.Refuse(place, fmt.Sprintf("reads or writes this CPU's %s, which nobody defines: define it above "+
 			"elf(), percpu(%q, …)", name, name))
 		return true
 	}
-	name := r.missingAt(fault)
+	name := p.missingAt(fault)
 	if name == "" {
 		return false
 	}
 	does := "reads or writes"
 	if regs.IP == fault {
 		does = "somebody jumps to"
-		if back, ok := r.calledFrom(x, regs); ok {
-			place, does = r.Machine.Names().Symbol(back), "has called"
+		if back, ok := p.calledFrom(x, regs); ok {
+			place, does = p.Machine.Names().Symbol(back), "has called"
 		}
 	}
 	x.Refuse(place, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does,
@@ -68,41 +66,15 @@ func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 
 // calledFrom returns the return address of the call just made: the address on the stack, if it
 // is in text.
-func (r *Rig) calledFrom(x *smp.Ctx, regs *arch.Regs) (arch.Addr, bool) {
-	back, ok := x.Memory().Load(target.Arch.StackPointer(regs), r.arch.Word)
-	t := r.textAt(arch.Addr(back))
+func (p *Plan) calledFrom(x *smp.Ctx, regs *arch.Regs) (arch.Addr, bool) {
+	back, ok := x.Memory().Load(target.Arch.StackPointer(regs), p.arch.Word)
+	t := p.textAt(arch.Addr(back))
 	return arch.Addr(back), ok && t != nil && arch.Addr(back) > t.At && arch.Addr(back) <= t.At+arch.Addr(len(t.Code))
-}
-
-// missingAt returns the missing symbol at an address, "" if there is none.
-func (r *Rig) missingAt(a arch.Addr) string {
-	for i := range r.Scenario.Missing {
-		if s := &r.Scenario.Missing[i]; a >= s.At && a < s.At+arch.Addr(s.Size) {
-			return s.Name
-		}
-	}
-	return ""
-}
-
-// textAt returns the scenario's function that holds an address. If there is none, it returns
-// the last function before the address in the same page.
-func (r *Rig) textAt(a arch.Addr) (before *scenario.Text) {
-	for i := range r.Scenario.Texts {
-		t := &r.Scenario.Texts[i]
-		end := t.At + arch.Addr(len(t.Code))
-		if a >= t.At && a < end {
-			return t
-		}
-		if a >= end && a-end < smp.PageSize && (before == nil || t.At > before.At) {
-			before = t
-		}
-	}
-	return before
 }
 
 // A fault is a fault in the scenario's own text that no handler resolves.
 type fault struct {
-	r     *Rig
+	*Plan
 	x     *smp.Ctx
 	regs  *arch.Regs
 	vec   uint8
@@ -115,7 +87,7 @@ func (f *fault) what() string {
 	if f.vec == smpev.VecBP { // the address after it is saved
 		f.at--
 	}
-	t := f.r.textAt(f.at)
+	t := f.textAt(f.at)
 	if t == nil {
 		return f.astray()
 	}
@@ -170,20 +142,10 @@ func cutOff(t *scenario.Text) (off int) {
 
 // unloaded describes an access to text or data of a module that isn't loaded.
 func (f *fault) unloaded(name string) string {
-	if back, ok := f.r.calledFrom(f.x, f.regs); ok && f.x.Fault() == f.at {
-		f.place = f.r.Machine.Names().Symbol(back)
+	if back, ok := f.calledFrom(f.x, f.regs); ok && f.x.Fault() == f.at {
+		f.place = f.Machine.Names().Symbol(back)
 	}
 	return fmt.Sprintf("%s is of module %q, which isn't loaded then: insmod() first", name, f.moduleOf(name))
-}
-
-// moduleOf returns the name of the module that owns text or data, "" if none does.
-func (f *fault) moduleOf(name string) string {
-	for _, m := range f.r.Scenario.Modules {
-		if slices.Contains(slices.Concat(m.Core, m.Init, m.Data), name) {
-			return m.Name
-		}
-	}
-	return ""
 }
 
 // plainly names the vector of the fault, and nothing else.
@@ -191,23 +153,23 @@ func (f *fault) plainly() string { return fmt.Sprintf("vector %d: nobody handles
 
 // astray describes a CPU that executes memory that isn't text.
 func (f *fault) astray() string {
-	if f.at != f.x.Fault() && f.r.arch.Valid(f.at) {
+	if f.at != f.x.Fault() && f.arch.Valid(f.at) {
 		return f.plainly()
 	}
 	to := fmt.Sprintf("%#x", uint64(f.at))
 	remedy := "; what is to be run there is given as text(…), at = that address"
-	switch _, _, ok := f.r.Machine.Names().SymbolAt(f.at); {
+	switch _, _, ok := f.Machine.Names().SymbolAt(f.at); {
 	case f.at == 0:
 		to, remedy = "address 0", "; a pointer to a function that isn't set?"
 	case ok:
 		to, remedy = f.place+", which is no text", "; what is run is given as text(…), not as data(…)"
 	}
-	if was, ok := f.x.Memory().Load(target.Arch.StackPointer(f.regs)-arch.Addr(f.r.arch.Word), f.r.arch.Word); ok &&
+	if was, ok := f.x.Memory().Load(target.Arch.StackPointer(f.regs)-arch.Addr(f.arch.Word), f.arch.Word); ok &&
 		arch.Addr(was) == f.at {
 		return "a ret has come here: the stack doesn't hold the return address at its top; is a pop missing?"
 	}
-	if back, ok := f.r.calledFrom(f.x, f.regs); ok {
-		f.place = f.r.Machine.Names().Symbol(back)
+	if back, ok := f.calledFrom(f.x, f.regs); ok {
+		f.place = f.Machine.Names().Symbol(back)
 		return "has called " + to + remedy
 	}
 	f.place = to
@@ -228,26 +190,26 @@ func (f *fault) access(in arch.Inst) string {
 	for i, p := range regs {
 		v := f.regs.R[p]
 		is := fmt.Sprintf(" is %#x", v)
-		if v == uint64(f.r.arch.Addr(arch.Addr(sim.Mix(uint64(p))))) && p != target.Arch.SP {
+		if v == uint64(f.arch.Addr(arch.Addr(sim.Mix(uint64(p))))) && p != target.Arch.SP {
 			is = " is what nobody has set"
 		}
-		where += [...]string{": ", ", "}[min(i, 1)] + "%" + f.r.arch.RegName(p) + is
+		where += [...]string{": ", ", "}[min(i, 1)] + "%" + f.arch.RegName(p) + is
 	}
 	const memory = `; memory is data("d", size = 64), and a pointer to it an argument, call(f, d)`
-	name, off, _ := f.r.Machine.Names().SymbolAt(a)
-	d := f.r.block(name)
-	switch t, stack := f.r.textAt(a), f.x.Thread().StackTop(); {
+	name, off, _ := f.Machine.Names().SymbolAt(a)
+	d := f.block(name)
+	switch t, stack := f.textAt(a), f.x.Thread().StackTop(); {
 	case f.vec != smpev.VecPF: // the address isn't known
 	case in.PerTask():
 		base := "fs"
-		if f.r.arch.Word == 4 {
+		if f.arch.Word == 4 {
 			base = "gs"
 		}
 		return fmt.Sprintf("nobody has memory at %%%s:%#x: %s is for user programs; compile it as the kernel "+
 			"is, with -fno-stack-protector", base, uint64(a), base)
 	case in.PerCPU():
-		v := f.r.arch.Addr(a - kernel.PerCPUOffset(f.r.arch, f.x.CPU()))
-		if in, _ := kernel.PerCPUPlaces(f.r.arch); v < in.From || v > in.To-1 {
+		v := f.arch.Addr(a - kernel.PerCPUOffset(f.arch, f.x.CPU()))
+		if in, _ := kernel.PerCPUPlaces(f.arch); v < in.From || v > in.To-1 {
 			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: percpu(\"v\") says where, "+
 				"or elf() links to it", uint64(v), uint64(in.From))
 		}
@@ -255,7 +217,7 @@ func (f *fault) access(in arch.Inst) string {
 	case t != nil && a < t.At+arch.Addr(len(t.Code)):
 		return fmt.Sprintf("writes to %s+%#x, which is text: that is patched, by a probe or a label, and not stored to",
 			t.Name, a-t.At)
-	case d != nil && f.r.ofModule[name] != nil:
+	case d != nil && f.moduleOf(name) != "":
 		return f.unloaded(name)
 	case d != nil && d.PerCPU:
 		return fmt.Sprintf("nothing is at %s+%#x itself: each CPU has a copy, which is found through gs", name, off)
@@ -279,7 +241,7 @@ func (f *fault) pointers(in arch.Inst) []arch.Reg {
 	const near = 16 // push is at 8 below the register
 	for _, p := range target.Arch.Implied {
 		d := uint64(f.x.Fault()) - f.regs.R[p]
-		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !f.r.arch.Valid(arch.Addr(f.regs.R[p])) {
+		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !f.arch.Valid(arch.Addr(f.regs.R[p])) {
 			return []arch.Reg{p}
 		}
 	}
@@ -302,30 +264,30 @@ func (r *Rig) noEndAlone(run Run) error {
 
 // refusal returns why the machine refused to go on, with the part of the scenario that caused
 // it.
-func (r *Rig) refusal() error {
-	err := r.Machine.Refusal()
+func (p *Plan) refusal() error {
+	err := p.Machine.Refusal()
 	if err == nil {
 		return nil
 	}
-	_, task, _ := r.Machine.Inspect().Last()
+	_, task, _ := p.Machine.Inspect().Last()
 	place := ""
 	if says := strings.SplitN(err.Error(), ": ", 3); len(says) == 3 { // cpu0 caller: f+0x2: what is wrong
 		place = says[1]
 	}
-	return scenario.Placed(r.partOf(task, place), err)
+	return scenario.Placed(p.partOf(task, place), err)
 }
 
 // stands returns the part of the scenario that the machine's last step was in.
-func (r *Rig) stands() scenario.Part {
-	_, task, place := r.Machine.Inspect().Last()
-	return r.partOf(task, place)
+func (p *Plan) stands() scenario.Part {
+	_, task, place := p.Machine.Inspect().Last()
+	return p.partOf(task, place)
 }
 
 // partOf returns the function that contains a place. If there is none, it returns the task; if
 // there is no task either, the scenario as a whole.
-func (r *Rig) partOf(task, place string) scenario.Part {
+func (p *Plan) partOf(task, place string) scenario.Part {
 	name, _, _ := strings.Cut(place, "+")
-	sc := r.Scenario
+	sc := p.Scenario
 	if i := slices.IndexFunc(sc.Texts, func(t scenario.Text) bool { return t.Name == name }); i >= 0 {
 		return scenario.PartOf(scenario.TheTexts, i)
 	}
@@ -333,10 +295,4 @@ func (r *Rig) partOf(task, place string) scenario.Part {
 		return scenario.PartOf(scenario.TheTasks, i)
 	}
 	return scenario.PartOf(scenario.TheScenario, 0)
-}
-
-// textFault is an error about a function.
-func (r *Rig) textFault(t *scenario.Text, err error) error {
-	i := slices.IndexFunc(r.Scenario.Texts, func(o scenario.Text) bool { return o.Name == t.Name })
-	return scenario.Placed(scenario.PartOf(scenario.TheTexts, i), err)
 }

@@ -18,8 +18,8 @@ func (r *Rig) OfTrace() { r.ofTrace = true }
 
 // leavesWork makes a run that would have passed stuck instead, if work is left that nothing
 // will do, or if a CPU does no work.
-func (r *Rig) leavesWork(run *Run) {
-	if run.Outcome == smp.Passed && (r.Kernel.Work.Left() != "" || r.Kernel.Hotplug.Idle() != 0) {
+func (p *Plan) leavesWork(run *Run) {
+	if run.Outcome == smp.Passed && (p.Kernel.Work.Left() != "" || p.Kernel.Hotplug.Idle() != 0) {
 		run.Outcome = smp.Stuck
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/kprobes"
-	"kpsim/properties"
 	"kpsim/smp"
 	"kpsim/smp/arch/target"
 )
@@ -22,38 +21,18 @@ func NewInteractive(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range r.programs {
+	for _, p := range r.tasks.all {
 		p.task.Hold()
 	}
-	r.withoutTwin()
+	r.Judges.withoutTwin()
 	return r, nil
 }
-
-// withoutTwin disables the property that compares calls with those of a run without probes,
-// because it isn't known which calls there will be.
-func (r *Rig) withoutTwin() {
-	var list []*properties.Property
-	for _, p := range properties.All {
-		if p != &properties.Transparent {
-			list = append(list, p)
-		}
-	}
-	r.watchFor(list)
-}
-
-// GoByHand says that calls may be made from now on that the twin hasn't made. The run is no
-// longer compared with the twin's. All other properties judge it as before.
-func (r *Rig) GoByHand() { r.monitors.Mute(properties.SetOf(&properties.Transparent)) }
 
 // watchAll watches all text, and tells the monitors about it, because a probe may be put
 // anywhere.
 func (r *Rig) watchAll() error {
-	for i := range r.Scenario.Texts {
-		if t := &r.Scenario.Texts[i]; !r.Machine.Memory().Watched(t.At, len(t.Code)) {
-			if err := r.loadInsns(t); err != nil {
-				return err
-			}
-		}
+	if err := r.listing.addWatched(false); err != nil {
+		return err
 	}
 	for i := range r.Scenario.Texts {
 		t := &r.Scenario.Texts[i]
@@ -65,35 +44,34 @@ func (r *Rig) watchAll() error {
 // AddProbe adds a probe to those of the scenario, during a run. It isn't registered yet.
 // Errors include what the edition lacks.
 func (r *Rig) AddProbe(p scenario.Probe) error {
-	n := len(r.config.Probes)
-	if r.added == mostAdded {
+	n := len(r.wiring.config.Probes)
+	if r.probes.added == mostAdded {
 		return fmt.Errorf("a session has at most %d probes of its own", mostAdded)
 	}
-	told := r.tells()
+	told := r.probes.tells()
 	r.Scenario.Probes = append(r.Scenario.Probes, p)
 	if err := lang.Check(r.Scenario); err != nil {
 		r.Scenario.Probes = r.Scenario.Probes[:n]
 		return err
 	}
-	r.unregistered()
-	r.engine.Add(r.config.Probes[n])
-	r.added++
-	r.census.probes, r.census.at, r.census.was = append(r.census.probes, Probed{}), append(r.census.at, r.placed[n]),
-		append(r.census.was, 0)
-	r.tellProbe(n)
-	if !told && r.tells() {
-		r.tellContexts()
+	r.probes.make()
+	r.wiring.engine.Add(r.wiring.config.Probes[n])
+	r.probes.added++
+	r.Census.add(r.probes.addrs[n])
+	r.probes.tellProbe(n)
+	if !told && r.probes.tells() {
+		r.probes.tellContexts()
 	}
 	return nil
 }
 
 // See makes each call of a handler also call f, with the registers that the handler gets.
-func (r *Rig) See(f func(h engine.Hit)) { r.saw = f }
+func (r *Rig) See(f func(h engine.Hit)) { r.probes.onHit = f }
 
 // Tasks returns the scenario's tasks.
 func (r *Rig) Tasks() []*smp.Task {
-	list := make([]*smp.Task, len(r.programs))
-	for i, p := range r.programs {
+	list := make([]*smp.Task, len(r.tasks.all))
+	for i, p := range r.tasks.all {
 		list[i] = p.task
 	}
 	return list

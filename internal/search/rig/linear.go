@@ -131,18 +131,19 @@ func (l *Linear) read() {
 		l.calls = append(l.calls, c)
 	}
 	for i := range r.Scenario.Probes {
-		if s := r.engine.Status(i); r.fixed(i) {
+		if s := r.wiring.engine.Status(i); l.fixed(i) {
 			add(linearCall{about: uint64(i), there: s.Registered, value: s.Registered && s.Disabled})
 		}
 	}
-	add(linearCall{about: linearSysctl, value: r.engine.Switched(engine.Optimization)})
-	add(linearCall{about: linearEnabled, value: r.engine.Switched(engine.Armed)})
+	add(linearCall{about: linearSysctl, value: r.wiring.engine.Switched(engine.Optimization)})
+	add(linearCall{about: linearEnabled, value: r.wiring.engine.Switched(engine.Armed)})
 }
 
 // fixed reports whether only the text at a probe decides if the probe can be registered, and
 // that text stays.
-func (r *Rig) fixed(i int) bool {
-	if len(r.Scenario.Modules) > 0 || r.Tracer != nil || r.Debugger.Any() {
+func (l *Linear) fixed(i int) bool {
+	r := l.r
+	if len(r.Scenario.Modules) > 0 || r.patchers.Tracer != nil || r.patchers.Debugger.Any() {
 		return false
 	}
 	return !slices.ContainsFunc(r.Scenario.Probes, func(p scenario.Probe) bool {
@@ -306,7 +307,7 @@ func (l *Linear) judge(run *Run) {
 	l.read()
 	wrong := l.check(func(probe uint64) linearAbout {
 		b := l.r.Scenario.Machine.Batches
-		return linearAbout{toggles: b, fixed: l.r.fixed(int(probe)), disabled: b && l.r.Scenario.Probes[probe].Disabled}
+		return linearAbout{toggles: b, fixed: l.fixed(int(probe)), disabled: b && l.r.Scenario.Probes[probe].Disabled}
 	})
 	if wrong != "" {
 		run.Outcome, run.Property, run.Finding = smp.Violated, &properties.Linearizable, traces.Finding{Message: wrong}

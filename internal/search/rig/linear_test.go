@@ -136,8 +136,8 @@ func linearRuns(t *testing.T, sc *scenario.Scenario, mu *mutants.Mutant, seed, r
 	rig, err := New(sc, "")
 	require.NoError(t, err)
 	defer rig.Close()
-	rig.mutant = mu
-	l := rig.linear
+	rig.wiring.mutant = mu
+	l := rig.Judges.linear
 	require.NotNil(t, l)
 	strategy := sched.NewRandom(sched.Params{Seed: seed})
 	for i := uint64(0); i < runs && wrong == ""; i++ {

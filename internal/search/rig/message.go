@@ -13,25 +13,25 @@ import (
 )
 
 // Readable puts names in place of the addresses, tasks and locks of a message.
-func (r *Rig) Readable(message string) string {
-	return traces.Readable(message, r.Machine.Names().SymbolName, func(id uint64) string {
-		if tasks := r.Machine.Tasks().All(); id < uint64(len(tasks)) {
+func (p *Plan) Readable(message string) string {
+	return traces.Readable(message, p.Machine.Names().SymbolName, func(id uint64) string {
+		if tasks := p.Machine.Tasks().All(); id < uint64(len(tasks)) {
 			return tasks[id].Name
 		}
 		return fmt.Sprintf("task%d", id)
-	}, r.Kernel.Locks.Name)
+	}, p.Kernel.Locks.Name)
 }
 
 // Message is what a run has found, in words.
-func (r *Rig) Message(run *Run) string { return r.Readable(run.Finding.Message) + r.Reason(run) }
+func (p *Plan) Message(run *Run) string { return p.Readable(run.Finding.Message) + p.Reason(run) }
 
 // Reason returns the end of the message of a run in which register gave another answer than
 // the scenario expects: the rules' objection to the probe. It is "" for other runs.
-func (r *Rig) Reason(run *Run) string {
+func (p *Plan) Reason(run *Run) string {
 	if run.Property != &properties.RightResult || run.Finding.Place == 0 {
 		return ""
 	}
-	errno, why := vet.Refusal(r.Scenario, arch.Addr(run.Finding.Place))
+	errno, why := vet.Refusal(p.Scenario, arch.Addr(run.Finding.Place))
 	if errno == 0 || !strings.Contains(run.Finding.Message, " gets "+kpev.Errno(errno)+" ") {
 		return ""
 	}
@@ -40,17 +40,17 @@ func (r *Rig) Reason(run *Run) string {
 
 // Plain returns a finding's message in words that don't depend on addresses or on the
 // scenario's names, so that two findings with one cause read alike.
-func (r *Rig) Plain(message string) string {
+func (p *Plan) Plain(message string) string {
 	message = aStop().ReplaceAllString(message, "$1: ")
-	place := func(at uint64) string { return r.PlainPlace(r.Machine.Names().SymbolName(at)) }
-	return Words(traces.Readable(message, place, func(uint64) string { return "" }, r.Kernel.Locks.Name))
+	place := func(at uint64) string { return p.PlainPlace(p.Machine.Names().SymbolName(at)) }
+	return Words(traces.Readable(message, place, func(uint64) string { return "" }, p.Kernel.Locks.Name))
 }
 
 // PlainPlace returns a symbol without its offset. The scenario's own functions have no name
 // then.
-func (r *Rig) PlainPlace(symbol string) string {
+func (p *Plan) PlainPlace(symbol string) string {
 	name, _, _ := strings.Cut(symbol, "+")
-	if r.Scenario.Text(name) != nil {
+	if p.Scenario.Text(name) != nil {
 		return ""
 	}
 	return name

@@ -115,7 +115,7 @@ func newRelate(r *Rig) *relate {
 // begin begins a run.
 func (q *relate) begin() {
 	q.taken.Addrs = q.taken.Addrs[:0]
-	for _, at := range q.r.placed {
+	for _, at := range q.r.probes.addrs {
 		q.taken.Addrs = append(q.taken.Addrs, uint64(at))
 	}
 }
@@ -162,11 +162,11 @@ func (r *Rig) Final() uint64 {
 		}
 		h = sim.Mix(h ^ r.last.Finding.Place)
 	}
-	for i, p := range r.programs {
+	for i, p := range r.tasks.all {
 		h += sim.Mix(p.came ^ sim.Mix(uint64(i)))
 	}
-	for i := range r.config.Probes {
-		s := r.engine.Status(i)
+	for i := range r.wiring.config.Probes {
+		s := r.wiring.engine.Status(i)
 		h = sim.Mix(h ^ uint64(s.Missed))
 		if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
 			h = sim.Mix(h ^ uint64(s.NoInstance))

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,7 +17,6 @@ import (
 	"kpsim/internal/scenario/vet"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
-	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -30,139 +28,98 @@ import (
 
 // patchers holds the other code that patches text, or removes it.
 type patchers struct {
-	modules  []*kernel.Module
-	ofModule map[string]*kernel.Module // by the name of a block of data
-	labels   *jumplabel.Labels
-	calls    *staticcall.Calls
+	*Plan
 	act.Clients
-	brk     func(x kapi.Context, at arch.Addr) bool // of the debugger; nil: no task sets a breakpoint
-	fprobes *fprobe.Probes
+	labels      *jumplabel.Labels
+	calls       *staticcall.Calls
+	fprobes     *fprobe.Probes
+	hasHitBreak func(x kapi.Context, at arch.Addr) bool // nil: no task sets a breakpoint
 }
 
-// bootClients makes the kernel's other clients of text patching. They have no label, no call
-// and no site yet.
-func (r *Rig) bootClients() {
-	k, cells := r.Kernel, &r.Machine.Cells
-	r.labels = jumplabel.New(k, &k.Text, &k.Hotplug)
-	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
-	r.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
+// newPatchers makes them. They have no label, no call and no site yet.
+func newPatchers(p *Plan) patchers {
+	k, cells, c := p.Kernel, &p.Machine.Cells, &p.Scenario.Machine
+	ps := patchers{Plan: p}
+	ps.labels = jumplabel.New(k, &k.Text, &k.Hotplug)
+	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
+	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
 		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
-	r.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.Ftrace.Tracer, RCU: &k.RCU,
-		Tasks: &k.Tasks, Switches: &k.Switches,
-		Resched: r.Scenario.Machine.Edition >= rules.Edition65 || r.Scenario.Machine.Edition == rules.EditionNone})
-	r.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
-	r.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: r.arch, Traps: &k.Traps})
-	r.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.Ftrace.Tracer, Traps: &k.Traps,
-		Tasks: &k.Tasks, CPUs: r.Scenario.Machine.CPUs})
+	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: ps.Ftrace.Tracer,
+		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
+		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
+	ps.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
+	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: p.arch, Traps: &k.Traps})
+	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: ps.Ftrace.Tracer, Traps: &k.Traps,
+		Tasks: &k.Tasks, CPUs: c.CPUs})
+	return ps
 }
 
-// mapTexts puts the functions into memory. A module's functions appear when the module is
-// loaded.
-func (r *Rig) mapTexts() {
-	sc, m := r.Scenario, r.Machine
-	owned := make(map[string]bool)
-	r.ofModule = make(map[string]*kernel.Module)
-	for i := range sc.Modules {
-		k := &sc.Modules[i]
-		var texts []kernel.ModuleText
-		for j, name := range slices.Concat(k.Core, k.Init) {
-			t := r.Text(name)
-			owned[name] = true
-			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: r.Code(t), Extable: t.Extable,
-				Init: j >= len(k.Core)})
-			r.funcs[t.Name] = t.At
-		}
-		mod := r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded)
-		r.modules = append(r.modules, mod)
-		for _, d := range byAddress(sc, k.Data) {
-			m.Memory().Map(d.At, d.Bytes, smp.PermRead|smp.PermWrite)
-			r.ofModule[d.Name] = mod
-		}
-		for _, d := range byAddress(sc, k.Data) {
-			mod.AddData(d.At, len(d.Bytes))
+// add adds what the scenario defines of each, and the lock that probes and jump labels share.
+func (ps *patchers) add() error {
+	if err := ps.addLabels(); err != nil {
+		return err
+	}
+	if len(ps.Scenario.Probes) > 0 || ps.row.Boot != nil {
+		ps.labels.Lock()
+	}
+	for _, add := range [...]func() error{ps.addSites, ps.addAlternatives, ps.addRedirected} {
+		if err := add(); err != nil {
+			return err
 		}
 	}
-	for i := range sc.Texts {
-		if t := &sc.Texts[i]; !owned[t.Name] {
-			m.Memory().Map(t.At, r.Code(t), smp.PermRead|smp.PermExec)
-			m.Names().AddSymbol(t.Name, t.At, len(t.Code))
-			r.funcs[t.Name] = t.At
-			r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
-		}
-	}
-	if r.twin {
-		r.fence(owned)
-	}
+	ps.addReserved()
+	ps.addBreakpoints()
+	return ps.addCalls()
 }
 
-// fence puts a breakpoint after each function that isn't followed directly by another one. The
-// zeros there would otherwise be executed as instructions.
-func (r *Rig) fence(owned map[string]bool) {
-	begin := make(map[arch.Addr]bool)
-	for i := range r.Scenario.Texts {
-		begin[r.Scenario.Texts[i].At] = true
-	}
-	for i := range r.Scenario.Texts {
-		t := &r.Scenario.Texts[i]
-		if end := t.At + arch.Addr(len(t.Code)); !owned[t.Name] && !begin[end] && end%smp.PageSize != 0 {
-			r.Machine.Memory().Map(end, target.Arch.Breakpoint, smp.PermRead|smp.PermExec)
+func (ps *patchers) addLabels() error {
+	for i := range ps.Scenario.Labels {
+		l := &ps.Scenario.Labels[i]
+		ps.watch(l.Func, l.Offset)
+		at, to := ps.funcs[l.Func]+arch.Addr(l.Offset), ps.funcs[l.Target]+arch.Addr(l.TOff)
+		if _, ok := ps.labels.Add(at, to); !ok {
+			return scenario.Faultf(scenario.PartOf(scenario.TheLabels, i),
+				"%s: jump label %s: its target is out of reach of a 5-byte jump", ps.Scenario.Name, l.Name)
 		}
 	}
+	return nil
 }
 
-// byAddress returns blocks of data in ascending order.
-func byAddress(sc *scenario.Scenario, names []string) (list []*scenario.Data) {
-	for i := range sc.Datas {
-		if d := &sc.Datas[i]; slices.Contains(names, d.Name) {
-			list = append(list, d)
-		}
-	}
-	slices.SortFunc(list, func(a, b *scenario.Data) int { return cmp.Compare(a.At, b.At) })
-	return list
-}
-
-// addClients makes the sites of ftrace and the static calls, and the lock that probes
-// and jump labels share.
-func (r *Rig) addClients() error {
-	sc := r.Scenario
-	if len(sc.Probes) > 0 || r.row.Boot != nil {
-		r.labels.Lock()
-	}
-	for i := range sc.Sites {
-		s := &sc.Sites[i]
-		at := r.funcs[s.Func] + arch.Addr(s.Offset)
-		r.Machine.Memory().Watch(at, target.Arch.BranchLen)
-		if !r.Ftrace.AddSite(at) {
+// addSites adds the sites of ftrace.
+func (ps *patchers) addSites() error {
+	for i := range ps.Scenario.Sites {
+		s := &ps.Scenario.Sites[i]
+		at := ps.funcs[s.Func] + arch.Addr(s.Offset)
+		ps.Machine.Memory().Watch(at, target.Arch.BranchLen)
+		if !ps.Ftrace.AddSite(at) {
 			return scenario.Faultf(scenario.PartOf(scenario.TheSites, i),
 				"%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x",
-				sc.Name, s.Func, uint64(smp.GateBase))
+				ps.Scenario.Name, s.Func, uint64(smp.GateBase))
 		}
 	}
-	if err := r.addAlternatives(); err != nil {
-		return err
-	}
-	if err := r.addRedirected(); err != nil {
-		return err
-	}
-	r.addReserved()
-	r.addBreakpoints()
+	return nil
+}
+
+// addCalls adds the static calls.
+func (ps *patchers) addCalls() error {
+	sc := ps.Scenario
 	for i := range sc.Calls {
 		c := &sc.Calls[i]
 		var sites []staticcall.CallSite
 		for _, t := range c.Sites {
-			at := r.funcs[t.Func] + arch.Addr(t.Offset)
-			r.Machine.Memory().Watch(at, target.Arch.BranchLen)
+			at := ps.funcs[t.Func] + arch.Addr(t.Offset)
+			ps.Machine.Memory().Watch(at, target.Arch.BranchLen)
 			sites = append(sites, staticcall.CallSite{At: at, Tail: t.Tail})
 		}
 		if c.Trampoline != "" {
-			r.Machine.Memory().Watch(r.funcs[c.Trampoline], target.Arch.BranchLen)
-			if err := r.mark(c); err != nil {
+			ps.Machine.Memory().Watch(ps.funcs[c.Trampoline], target.Arch.BranchLen)
+			if err := ps.mark(c); err != nil {
 				return scenario.Placed(scenario.PartOf(scenario.TheCalls, i), err)
 			}
 		}
-		s := r.calls.Add(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
+		s := ps.calls.Add(ps.funcs[c.Trampoline], ps.funcs[c.Target], sites...)
 		for j := range sc.Texts {
-			if t := &sc.Texts[j]; r.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
+			if t := &sc.Texts[j]; ps.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
 				return scenario.Faultf(scenario.PartOf(scenario.TheCalls, i),
 					"%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name,
 					t.Name)
@@ -174,58 +131,48 @@ func (r *Rig) addClients() error {
 
 // mark writes, after the trampoline of a static call, the bytes that a kernel's own engine
 // looks for there.
-func (r *Rig) mark(c *scenario.StaticCall) error {
-	t := r.Text(c.Trampoline)
+func (ps *patchers) mark(c *scenario.StaticCall) error {
+	t := ps.Text(c.Trampoline)
 	at := t.At + arch.Addr(target.Arch.BranchLen)
-	if r.row.Boot == nil || len(t.Code) > target.Arch.BranchLen {
+	if ps.row.Boot == nil || len(t.Code) > target.Arch.BranchLen {
 		return nil
 	}
 	end := at + arch.Addr(len(linux.TrampolineMark))
-	for i := range r.Scenario.Texts {
-		if o := &r.Scenario.Texts[i]; o != t && o.At < end && o.At+arch.Addr(len(o.Code)) > at {
+	for i := range ps.Scenario.Texts {
+		if o := &ps.Scenario.Texts[i]; o != t && o.At < end && o.At+arch.Addr(len(o.Code)) > at {
 			return fmt.Errorf("%s: static call %s: a kernel wants % x after its trampoline, and %s is there; "+
-				"place it elsewhere", r.Scenario.Name, c.Name, linux.TrampolineMark, o.Name)
+				"place it elsewhere", ps.Scenario.Name, c.Name, linux.TrampolineMark, o.Name)
 		}
 	}
-	r.Machine.Memory().Map(at, linux.TrampolineMark, smp.PermRead|smp.PermExec)
+	ps.Machine.Memory().Map(at, linux.TrampolineMark, smp.PermRead|smp.PermExec)
 	return nil
-}
-
-// moduleWith returns the name of the module that holds a function, "" if it is the kernel's.
-func (r *Rig) moduleWith(name string) string {
-	for i := range r.Scenario.Modules {
-		if m := &r.Scenario.Modules[i]; slices.Contains(m.Core, name) || slices.Contains(m.Init, name) {
-			return m.Name
-		}
-	}
-	return ""
 }
 
 // addReserved tells the kernel which text its tables list as never rewritten, and where
 // undefined thunks are.
-func (r *Rig) addReserved() {
+func (ps *patchers) addReserved() {
 	kinds := [...]kapi.SiteKind{scenario.ReservedBug: kapi.SiteBug, scenario.ReservedLabel: jumplabel.Site,
 		scenario.ReservedStaticCall: staticcall.Site}
-	for _, s := range r.Scenario.Reserved {
-		at := r.funcs[s.Func]
+	for _, s := range ps.Scenario.Reserved {
+		at := ps.funcs[s.Func]
 		if s.By == scenario.ReservedBlacklist {
-			r.Kernel.Symbols.Ban(kapi.Function{Name: s.Func, Addr: at, Size: len(r.Text(s.Func).Code),
-				Module: r.moduleWith(s.Func)}, kapi.BanSection)
+			ps.Kernel.Symbols.Ban(kapi.Function{Name: s.Func, Addr: at, Size: len(ps.Text(s.Func).Code),
+				Module: ps.moduleOf(s.Func)}, kapi.BanSection)
 			continue
 		}
-		r.Kernel.Symbols.AddSite(kapi.Site{Addr: at + arch.Addr(s.Offset), Size: s.Size, Kind: kinds[s.By]})
+		ps.Kernel.Symbols.AddSite(kapi.Site{Addr: at + arch.Addr(s.Offset), Size: s.Size, Kind: kinds[s.By]})
 	}
-	for _, x := range r.Scenario.Missing {
-		if r.Scenario.Machine.Kernel.Retpoline && vet.Thunk(&x) {
-			r.Kernel.Symbols.Add(kapi.Function{Name: x.Name, Addr: x.At, Size: x.Size}, nil)
+	for _, x := range ps.Scenario.Missing {
+		if ps.Scenario.Machine.Kernel.Retpoline && vet.Thunk(&x) {
+			ps.Kernel.Symbols.Add(kapi.Function{Name: x.Name, Addr: x.At, Size: x.Size}, nil)
 		}
 	}
 }
 
 // calledBy reports whether a static call is ever set to a function.
-func (r *Rig) calledBy(call, name string) bool {
-	for i := range r.Scenario.Tasks {
-		for _, op := range r.Scenario.Tasks[i].Ops {
+func (p *Plan) calledBy(call, name string) bool {
+	for i := range p.Scenario.Tasks {
+		for _, op := range p.Scenario.Tasks[i].Ops {
 			if op.Kind == act.SetCall && op.Target == call && slices.Contains(op.Targets, name) {
 				return true
 			}
@@ -234,137 +181,99 @@ func (r *Rig) calledBy(call, name string) bool {
 	return false
 }
 
-// headPatchers tells the monitors which instructions the other patchers may write, and where.
-func (r *Rig) headPatchers() {
-	image := func(at arch.Addr, insn arch.Code) { r.image(at, insn.Bytes()) }
-	for i, m := range r.modules {
-		if r.Scenario.Modules[i].Loaded {
+// head reports which instructions the patchers may write, and where.
+func (ps *patchers) head() {
+	image := func(at arch.Addr, insn arch.Code) { ps.image(at, insn.Bytes()) }
+	for _, l := range ps.labels.All() {
+		at, nop, jump := l.Images()
+		image(at, nop)
+		image(at, jump)
+	}
+	for i, m := range ps.modules {
+		if ps.Scenario.Modules[i].Loaded {
 			for _, s := range append([]kapi.Section{m.Core}, m.Data()...) {
-				r.Log.Emit(smpev.Alloc, 255, traces.NoTask, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
+				ps.Log.Emit(smpev.Alloc, 255, traces.NoTask, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
 			}
 		}
 	}
-	for i := range r.Ftrace.Sites() {
-		at, nop, call := r.Ftrace.Images(i)
+	for i := range ps.Ftrace.Sites() {
+		at, nop, call := ps.Ftrace.Images(i)
 		image(at, nop)
 		image(at, call)
 	}
-	r.directImages(image)
-	r.alternativeImages()
-	for i, s := range r.calls.All() {
+	ps.directImages(image)
+	ps.alternativeImages()
+	for i, s := range ps.calls.All() {
 		s.Images(0, image)
-		for j := range r.Scenario.Texts {
-			if t := &r.Scenario.Texts[j]; r.calledBy(r.Scenario.Calls[i].Name, t.Name) ||
-				r.Scenario.Calls[i].Target == t.Name {
+		for j := range ps.Scenario.Texts {
+			if t := &ps.Scenario.Texts[j]; ps.calledBy(ps.Scenario.Calls[i].Name, t.Name) ||
+				ps.Scenario.Calls[i].Target == t.Name {
 				s.Images(t.At, image)
 			}
 		}
 	}
 }
 
-// newTracer makes the client of all sites for a run.
-func (r *Rig) newTracer() {
-	if p := r.itself(); p != nil {
-		r.Ftrace.Writer = p.Sites()
+// begin makes the clients of a run. With an engine e that patches for them, ftrace writes
+// through it.
+func (ps *patchers) begin(e engine.Patcher) {
+	if e != nil {
+		ps.Ftrace.Writer = e.Sites()
 	}
-	if f := r.Ftrace.Tracer(); f != nil {
-		r.Tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) },
+	if f := ps.Ftrace.Tracer(); f != nil {
+		ps.Tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) },
 			ftrace.Dynamic)
-		r.Live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) },
+		ps.Live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) },
 			ftrace.Dynamic|ftrace.Modifies)
 	}
-	r.Patches.Begin()
-	r.Ftrace.BeginDirects()
-	r.Uprobes.Begin()
-	r.Debugger.Begin()
-	r.fprobes.Begin()
-}
-
-// Answer records the answer of an operation that isn't about probes.
-func (p *program) Answer(x *smp.Ctx, i, errno int) {
-	p.came, p.errno = sim.Mix(p.came^uint64(errno)), uint64(errno)
-	if p.ops[i].Checked && !p.r.twin { // without probes nothing is in the way
-		p.got(x, i, 0, smpev.CheckErrno, uint64(errno), 0)
-	}
-}
-
-// itself returns the engine if it also patches for the other clients, as text_poke_bp does,
-// and nil if it doesn't.
-func (r *Rig) itself() engine.Patcher {
-	p, ok := r.engine.(engine.Patcher)
-	if !ok || r.twin || r.plain != nil {
-		return nil
-	}
-	return p
-}
-
-// SetLabel switches a jump label on or off.
-func (p *program) SetLabel(x *smp.Ctx, name string, on bool) {
-	r := p.r
-	for i, l := range r.labels.All() {
-		if r.Scenario.Labels[i].Name != name {
-			continue
-		}
-		if e := r.itself(); e == nil || !e.SetLabel(x, i, on) {
-			l.Set(x, on, r.patch)
-		}
-	}
-}
-
-// SetCall changes the function that a static call calls.
-func (p *program) SetCall(x *smp.Ctx, name string, to arch.Addr) {
-	r := p.r
-	for i, s := range r.calls.All() {
-		if r.Scenario.Calls[i].Name != name {
-			continue
-		}
-		if e := r.itself(); e == nil || !e.SetCall(x, i, to) {
-			s.Update(x, to, r.plain)
-		}
-	}
+	ps.Patches.Begin()
+	ps.Ftrace.BeginDirects()
+	ps.Uprobes.Begin()
+	ps.Debugger.Begin()
+	ps.fprobes.Begin()
 }
 
 // addRedirected records which sites of ftrace lead tasks elsewhere: which functions are live
 // patched, and which sites call a client directly.
-func (r *Rig) addRedirected() error {
-	sc := r.Scenario
+func (ps *patchers) addRedirected() error {
+	sc := ps.Scenario
 	for i := range sc.Texts {
 		t := &sc.Texts[i]
-		site := r.siteOf(t.Name)
+		site := ps.siteOf(t.Name)
 		if sc.Redirected(t.Name, scenario.Live) {
-			r.Patches.AddFunc(span(t), site)
+			ps.Patches.AddFunc(span(t), site)
 		}
 		if sc.Redirected(t.Name, scenario.Direct) {
-			r.Ftrace.BootDirect(site, sc.Machine.Edition == rules.Edition514)
+			ps.Ftrace.BootDirect(site, sc.Machine.Edition == rules.Edition514)
 		}
 	}
 	for i := range sc.Tasks {
 		for k := range sc.Tasks[i].Ops {
 			if op := &sc.Tasks[i].Ops[k]; op.Kind == act.PatchFunc {
-				r.Patches.Add(r.patchOf(op)...)
+				ps.Patches.Add(ps.patchOf(op)...)
 			}
 		}
 	}
-	r.Fprobe = make(map[string]*fprobe.Fprobe)
+	ps.Fprobe = make(map[string]*fprobe.Fprobe)
 	for i := range sc.Fprobes {
 		fp := &sc.Fprobes[i]
 		var sites []arch.Addr
 		for _, f := range fp.Funcs {
-			sites = append(sites, r.siteOf(f))
+			sites = append(sites, ps.siteOf(f))
 		}
-		r.Fprobe[fp.Name] = r.fprobes.Add(sites, r.funcs[fp.Entry], r.funcs[fp.Exit])
+		ps.Fprobe[fp.Name] = ps.fprobes.Add(sites, ps.funcs[fp.Entry], ps.funcs[fp.Exit])
 	}
-	return r.directsReach()
+	return ps.directsReach()
 }
 
 // directs calls f with each site that at some time calls a function directly, and with that
 // function.
-func (r *Rig) directs(f func(site arch.Addr, t *scenario.Text)) {
-	for _, s := range r.Scenario.Sites {
-		for i := range r.Scenario.Tasks {
-			for _, op := range r.Scenario.Tasks[i].Ops {
+func (ps *patchers) directs(f func(site arch.Addr, t *scenario.Text)) {
+	for _, s := range ps.Scenario.Sites {
+		for i := range ps.Scenario.Tasks {
+			for _, op := range ps.Scenario.Tasks[i].Ops {
 				if (op.Kind == act.RegisterDirect || op.Kind == act.ModifyDirect) && op.Target == s.Func {
-					f(r.funcs[s.Func]+arch.Addr(s.Offset), r.Text(op.Targets[0]))
+					f(ps.funcs[s.Func]+arch.Addr(s.Offset), ps.Text(op.Targets[0]))
 				}
 			}
 		}
@@ -372,39 +281,98 @@ func (r *Rig) directs(f func(site arch.Addr, t *scenario.Text)) {
 }
 
 // directsReach checks that each of these functions is in reach of its site.
-func (r *Rig) directsReach() (err error) {
-	r.directs(func(site arch.Addr, t *scenario.Text) {
-		if _, ok := r.Kernel.Text.Arch().Call(site, t.At); !ok {
-			err = r.textFault(t,
+func (ps *patchers) directsReach() (err error) {
+	ps.directs(func(site arch.Addr, t *scenario.Text) {
+		if _, ok := ps.Kernel.Text.Arch().Call(site, t.At); !ok {
+			err = ps.textFault(t,
 				fmt.Errorf("%s: register_direct(): %s is out of reach of a 5-byte call; place it within 2 GB",
-					r.Scenario.Name, t.Name))
+					ps.Scenario.Name, t.Name))
 		}
 	})
 	return err
 }
 
 // directImages calls image with the direct calls that may stand at sites.
-func (r *Rig) directImages(image func(at arch.Addr, insn arch.Code)) {
-	r.directs(func(site arch.Addr, t *scenario.Text) {
-		call, _ := r.Kernel.Text.Arch().Call(site, t.At) // directsReach has checked it
+func (ps *patchers) directImages(image func(at arch.Addr, insn arch.Code)) {
+	ps.directs(func(site arch.Addr, t *scenario.Text) {
+		call, _ := ps.Kernel.Text.Arch().Call(site, t.At) // directsReach has checked it
 		image(site, call)
 	})
 }
 
 // addBreakpoints records where tasks set breakpoints of the debugger.
-func (r *Rig) addBreakpoints() {
-	for i := range r.Scenario.Tasks {
-		for k := range r.Scenario.Tasks[i].Ops {
-			if op := &r.Scenario.Tasks[i].Ops[k]; op.Kind.Has(scenario.ParamInsn) {
-				r.site(op.Target, op.Offset)
-				r.Debugger.Add(r.breakpoint(op))
-				r.brk = r.Debugger.HasHitBreak
+func (ps *patchers) addBreakpoints() {
+	for i := range ps.Scenario.Tasks {
+		for k := range ps.Scenario.Tasks[i].Ops {
+			if op := &ps.Scenario.Tasks[i].Ops[k]; op.Kind.Has(scenario.ParamInsn) {
+				ps.watch(op.Target, op.Offset)
+				ps.Debugger.Add(ps.breakpoint(op))
+				ps.hasHitBreak = ps.Debugger.HasHitBreak
 			}
 		}
 	}
 }
 
-// breakpoint returns where an operation of the debugger sets or clears a breakpoint.
-func (r *Rig) breakpoint(op *scenario.Op) arch.Addr {
-	return r.funcs[op.Target] + arch.Addr(op.Offset)
+// addAlternatives adds the lock prefixes that are patched in and out, and the alternatives.
+func (ps *patchers) addAlternatives() error {
+	for i, s := range ps.Scenario.Locked {
+		at := ps.funcs[s.Func] + arch.Addr(s.Offset)
+		in, err := target.Decode(ps.Text(s.Func).Code[s.Offset:], at)
+		if err != nil {
+			err = fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", ps.Scenario.Name, s.Func, s.Offset, err)
+			return scenario.Placed(scenario.PartOf(scenario.TheLocked, i), err)
+		}
+		ps.Machine.Memory().Watch(at, in.Size())
+		ps.Kernel.Prefix.Add(at)
+	}
+	for i := range ps.Scenario.Alternatives {
+		a := &ps.Scenario.Alternatives[i]
+		at := ps.funcs[a.Func] + arch.Addr(a.Offset)
+		ps.Machine.Memory().Watch(at, len(a.Code))
+		ps.Kernel.Alternatives.Add(at, a.Code)
+	}
+	return nil
+}
+
+// alternativeImages tells the monitors about both forms of each lock prefix and alternative.
+func (ps *patchers) alternativeImages() {
+	for _, s := range ps.Scenario.Locked {
+		code := ps.Text(s.Func).Code[s.Offset:]
+		in, _ := ps.arch.Decode(code, 0) // it has been decoded before
+		ps.Kernel.Prefix.Images(func(at arch.Addr, first [2]byte) {
+			if at != ps.funcs[s.Func]+arch.Addr(s.Offset) {
+				return
+			}
+			for _, b := range first {
+				ps.image(at, append([]byte{b}, code[1:in.Size()]...))
+			}
+		})
+	}
+	for i := range ps.Scenario.Alternatives {
+		a := &ps.Scenario.Alternatives[i]
+		at := ps.funcs[a.Func] + arch.Addr(a.Offset)
+		ps.image(at, ps.Text(a.Func).Code[a.Offset:][:len(a.Code)])
+		ps.image(at, a.Code)
+	}
+}
+
+// bootWorks makes the work items that tasks queue, in the order in which tasks name them. Each
+// calls a function.
+func (ps *patchers) bootWorks() {
+	for i := range ps.Scenario.Tasks {
+		for _, op := range ps.Scenario.Tasks[i].Ops {
+			name := op.Target
+			if op.Kind.Traits&scenario.Works == 0 || ps.Work[name] != nil {
+				continue
+			}
+			if ps.Work == nil {
+				ps.Work = make(map[string]*kernel.DelayedWork)
+			}
+			f := ps.funcs[name]
+			ps.Work[name] = ps.Kernel.Work.BootWork("work "+name, func(x kapi.Context) {
+				ps.anyRegs(x.Regs())
+				x.Call(f)
+			})
+		}
+	}
 }

@@ -15,33 +15,46 @@ import (
 	"kpsim/traces"
 )
 
-// unregistered makes the probes of the scenario that a run begins with and hasn't made yet.
-func (r *Rig) unregistered() {
-	for i := len(r.config.Probes); i < len(r.Scenario.Probes); i++ {
-		sp := &r.Scenario.Probes[i]
+// probes are the scenario's probes, and what their handlers do and report.
+type probes struct {
+	*Plan
+	wiring     *wiring
+	addrs      []arch.Addr // where they are, as far as that is known
+	own        arch.Addr   // the kernel's own probe, 0 if it has none
+	special    bool        // some aren't plain kprobes
+	answers    []scenario.Answer
+	handlerIPs []scenario.HandlerIP
+	onHit      func(h engine.Hit)
+	added      int // during an interactive run
+}
+
+// make makes those of the scenario that a run begins with and that aren't made yet.
+func (pr *probes) make() {
+	for i := len(pr.wiring.config.Probes); i < len(pr.Scenario.Probes); i++ {
+		sp := &pr.Scenario.Probes[i]
 		p := engine.Probe{Kind: engine.Kind(sp.Kind), Symbol: sp.Symbol, Disabled: sp.Disabled, Maxactive: sp.Maxactive,
 			DataSize: sp.DataSize}
 		if sp.Symbol != "" {
 			p.Offset = sp.Offset
 		}
 		if sp.Func != "" {
-			p.Addr = r.funcs[sp.Func]
+			p.Addr = pr.funcs[sp.Func]
 			if sp.Symbol == "" {
 				p.Addr += arch.Addr(sp.Offset)
 			}
 		}
 		at := arch.Addr(0)
-		if f, known := r.Scenario.Place(sp); known {
-			at = r.funcs[f] + arch.Addr(sp.Offset+r.Scenario.Entry(sp))
+		if f, known := pr.Scenario.Place(sp); known {
+			at = pr.funcs[f] + arch.Addr(sp.Offset+pr.Scenario.Entry(sp))
 		}
-		r.placed = append(r.placed, at)
+		pr.addrs = append(pr.addrs, at)
 		pre, post := handlerWords[sp.Kind][0], handlerWords[sp.Kind][1]
 		p.Handlers = b2u(sp.Pre != nil)<<pre | b2u(sp.Post != nil)<<post | b2u(sp.Fault != nil)<<kpev.Fault
 		if sp.Kind == scenario.ProbeJprobe {
-			p.Entry = r.funcs[sp.Entry]
+			p.Entry = pr.funcs[sp.Entry]
 		}
-		r.config.Probes = append(r.config.Probes, p)
-		r.telling = r.telling || sp.Kind != scenario.ProbeKprobe || sp.Disabled
+		pr.wiring.config.Probes = append(pr.wiring.config.Probes, p)
+		pr.special = pr.special || sp.Kind != scenario.ProbeKprobe || sp.Disabled
 	}
 }
 
@@ -51,64 +64,52 @@ var handlerWords = [...][2]uint64{
 	scenario.ProbeJprobe: {kpev.Jump, kpev.Post},
 }
 
-// loadOwn lists the text of the kernel on which the engine has a probe of its own.
-func (r *Rig) loadOwn() error {
-	name, at, code := r.engine.Own()
-	if code == nil {
-		return nil
+// head tells the monitors what they can't otherwise know about the probes.
+func (pr *probes) head() {
+	for i := range pr.Scenario.Probes {
+		pr.tellProbe(i)
 	}
-	t := scenario.Text{Name: name, At: at, Code: code}
-	r.Machine.Memory().BootText(t.At, t.Code)
-	r.own = t.At
-	return r.loadInsns(&t)
-}
-
-// tellProbes tells the monitors what they can't otherwise know about the probes.
-func (r *Rig) tellProbes() {
-	for i := range r.Scenario.Probes {
-		r.tellProbe(i)
-	}
-	if r.own != 0 { // a raw site, like a jump label's
+	if pr.own != 0 { // a raw site, like a jump label's
 		for _, b := range [...]byte{target.Arch.Nop(1)[0], target.Arch.Breakpoint[0]} {
-			r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(r.own), uint64(b), 1<<56)
+			pr.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(pr.own), uint64(b), 1<<56)
 		}
 	}
-	if r.tells() {
-		r.tellContexts()
+	if pr.tells() {
+		pr.tellContexts()
 	}
-	r.tellModules()
+	pr.tellModules()
 }
 
 // tellModules tells the monitors where modules are, and whether probes hold them.
-func (r *Rig) tellModules() {
-	for _, m := range r.modules {
+func (pr *probes) tellModules() {
+	for _, m := range pr.modules {
 		for _, s := range [...]kapi.Section{m.Core, m.Init} {
 			if s.Size > 0 {
-				r.claim(smpev.Module, uint64(s.At), uint64(s.Size), m.Number())
+				pr.claim(smpev.Module, uint64(s.At), uint64(s.Size), m.Number())
 			}
 		}
 		if m.Now() == kapi.ModuleLive {
-			r.claim(smpev.Asked, m.Number(), smpev.AskedLoad|smpev.AskedEnds, 0)
+			pr.claim(smpev.Asked, m.Number(), smpev.AskedLoad|smpev.AskedEnds, 0)
 		}
 	}
-	if len(r.modules) > 0 {
-		r.claim(kpev.Keeps, b2u(r.Scenario.Machine.ModuleRefs && r.row.Boot == nil), 0, 0)
+	if len(pr.modules) > 0 {
+		pr.claim(kpev.Keeps, b2u(pr.Scenario.Machine.ModuleRefs && pr.row.Boot == nil), 0, 0)
 	}
 }
 
 // LeaveAnswers makes later runs ignore Scenario.Answers, because they are compared with runs
 // of an engine that Scenario.Answers says nothing about.
-func (r *Rig) LeaveAnswers() { r.answers = nil }
+func (r *Rig) LeaveAnswers() { r.probes.answers = nil }
 
-func (r *Rig) tellContexts() {
-	m := &r.Scenario.Machine
-	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Return >= era.ReturnHashed), 0)
+func (pr *probes) tellContexts() {
+	m := &pr.Scenario.Machine
+	pr.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Return >= era.ReturnHashed), 0)
 }
 
-// tellProbe is tellProbes for one probe.
-func (r *Rig) tellProbe(i int) {
-	sp := &r.Scenario.Probes[i]
-	if sp.Kind != scenario.ProbeKprobe || sp.Disabled || r.tells() {
+// tellProbe is head for one probe.
+func (pr *probes) tellProbe(i int) {
+	sp := &pr.Scenario.Probes[i]
+	if sp.Kind != scenario.ProbeKprobe || sp.Disabled || pr.tells() {
 		about := kpev.IsDisabled*b2u(sp.Disabled) | kpev.HasEntry*b2u(sp.Kind == scenario.ProbeKretprobe &&
 			sp.Pre != nil)
 		if sp.Kind == scenario.ProbeJprobe {
@@ -118,22 +119,22 @@ func (r *Rig) tellProbe(i int) {
 			about |= kpev.HasPost * b2u(sp.Pre != nil && sp.Post != nil)
 			about |= kpev.ChangesPath * b2u(scenario.AnyStep(sp.Pre, scenario.StepReturns1))
 		}
-		r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), about)
+		pr.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), about)
 	}
 	if sp.Kind == scenario.ProbeJprobe || sp.Kind == scenario.ProbeKprobe && sp.Post != nil {
-		r.Log.Tell(kpev.NoJump, 255, traces.NoTask, uint64(i), 0, 0)
+		pr.Log.Tell(kpev.NoJump, 255, traces.NoTask, uint64(i), 0, 0)
 	}
-	if i < len(r.answers) && r.answers[i].Known {
-		r.claim(kpev.Fits, uint64(i), uint64(r.answers[i].Errno),
-			uint64(r.answers[i].Or)|kpev.FitsJump*b2u(r.answers[i].Jump))
+	if i < len(pr.answers) && pr.answers[i].Known {
+		pr.claim(kpev.Fits, uint64(i), uint64(pr.answers[i].Errno),
+			uint64(pr.answers[i].Or)|kpev.FitsJump*b2u(pr.answers[i].Jump))
 	}
-	if i < len(r.ips) && r.ips[i].Pre != 0 {
-		r.claim(kpev.Finds, uint64(i), uint64(r.ips[i].Pre), uint64(r.ips[i].Post))
+	if i < len(pr.handlerIPs) && pr.handlerIPs[i].Pre != 0 {
+		pr.claim(kpev.Finds, uint64(i), uint64(pr.handlerIPs[i].Pre), uint64(pr.handlerIPs[i].Post))
 	}
 	if sp.Kind == scenario.ProbeKretprobe {
-		r.claim(kpev.Returner, uint64(r.engine.Trampoline()), 0, 0)
-		if n := r.maxactive(sp); n > 0 {
-			r.claim(kpev.Wants, uint64(i), uint64(n), 0)
+		pr.claim(kpev.Returner, uint64(pr.wiring.engine.Trampoline()), 0, 0)
+		if n := pr.maxactive(sp); n > 0 {
+			pr.claim(kpev.Wants, uint64(i), uint64(n), 0)
 		}
 	}
 	silent := sp.Pre == nil
@@ -144,29 +145,30 @@ func (r *Rig) tellProbe(i int) {
 		silent = false
 	}
 	if silent {
-		r.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
+		pr.Log.Emit(kpev.NoPre, 255, traces.NoTask, uint64(i), 0, 0)
 	}
 }
 
 // tells reports whether the contexts of handlers are reported. They are where an edition can
 // be compared with them, where a probe exists only in editions, and where the engine is a
 // kernel's.
-func (r *Rig) tells() bool {
-	m := &r.Scenario.Machine
-	return r.telling || m.Edition != rules.EditionNone || m.Image != ""
+func (pr *probes) tells() bool {
+	m := &pr.Scenario.Machine
+	return pr.special || m.Edition != rules.EditionNone || m.Image != ""
 }
 
 // tell reports that a handler begins.
-func (r *Rig) tell(x kapi.Context, h engine.Hit) {
-	if r.saw != nil {
-		r.saw(h)
+func (pr *probes) tell(x kapi.Context, h engine.Hit) {
+	if pr.onHit != nil {
+		pr.onHit(h)
 	}
 	x.Emit(kpev.Handler, uint64(h.Probe), h.Which, uint64(h.At))
 	c := x.(*smp.Ctx)
-	if h.Probe < len(r.ips) && r.ips[h.Probe].Pre != 0 && (h.Which == kpev.Pre || h.Which == kpev.Post) {
+	known := h.Probe < len(pr.handlerIPs) && pr.handlerIPs[h.Probe].Pre != 0
+	if known && (h.Which == kpev.Pre || h.Which == kpev.Post) {
 		c.Tell(kpev.Sees, uint64(h.Probe), h.Which, uint64(h.Regs.IP))
 	}
-	if !r.tells() {
+	if !pr.tells() {
 		return
 	}
 	t := c.Thread()
@@ -176,34 +178,34 @@ func (r *Rig) tell(x kapi.Context, h engine.Hit) {
 }
 
 // hit runs a probe's handler.
-func (r *Rig) hit(x kapi.Context, h engine.Hit) int {
-	r.tell(x, h)
-	sp, id := &r.Scenario.Probes[h.Probe], uint64(h.Probe)
+func (pr *probes) hit(x kapi.Context, h engine.Hit) int {
+	pr.tell(x, h)
+	sp, id := &pr.Scenario.Probes[h.Probe], uint64(h.Probe)
 	switch h.Which {
 	case kpev.Post:
-		return r.handle(x, sp.Post, h.Regs, nil)
+		return pr.handle(x, sp.Post, h.Regs, nil)
 	case kpev.Fault:
-		return r.handle(x, sp.Fault, h.Regs, nil)
+		return pr.handle(x, sp.Fault, h.Regs, nil)
 	case kpev.Entry:
 		sp0 := target.Arch.StackPointer(h.Regs)
-		to, _ := x.Memory().Load(sp0, r.arch.Word)
+		to, _ := x.Memory().Load(sp0, pr.arch.Word)
 		x.Emit(kpev.RetEntry, id, uint64(sp0), to)
-		left := r.handle(x, sp.Pre, h.Regs, h.Private)
+		left := pr.handle(x, sp.Pre, h.Regs, h.Private)
 		if left != 0 {
 			x.Emit(kpev.RetLeft, id, uint64(sp0), 0)
 		}
 		return left
 	case kpev.Return:
-		x.Emit(kpev.RetReturn, id, uint64(target.Arch.StackPointer(h.Regs))-uint64(r.arch.Word), uint64(h.Ret))
-		return r.handle(x, sp.Post, h.Regs, h.Private)
+		x.Emit(kpev.RetReturn, id, uint64(target.Arch.StackPointer(h.Regs))-uint64(pr.arch.Word), uint64(h.Ret))
+		return pr.handle(x, sp.Post, h.Regs, h.Private)
 	}
-	return r.handle(x, sp.Pre, h.Regs, nil) // a pre_handler, or a jprobe's entry that is Go
+	return pr.handle(x, sp.Pre, h.Regs, nil) // a pre_handler, or a jprobe's entry that is Go
 }
 
 // handle runs the steps of a handler. It returns 1 if a step has changed the path, or returns
 // 1 itself.
-func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs, private []byte) (result int) {
-	hit := scenario.Running{Built: built{r}, Regs: regs, Private: private}
+func (pr *probes) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs, private []byte) (result int) {
+	hit := scenario.Running{Built: built{pr}, Regs: regs, Private: private}
 	for i := range steps {
 		if x.Step("handler", i); steps[i].Do(hit, x) {
 			result = 1
@@ -213,53 +215,43 @@ func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs, pri
 }
 
 // built gives the steps of handlers access to the rig.
-type built struct{ r *Rig }
+type built struct{ *probes }
 
-func (b built) Arch() *arch.Arch                    { return b.r.arch }
-func (b built) Func(name string) arch.Addr          { return b.r.funcs[name] }
-func (b built) Data(name string, cpu int) arch.Addr { return b.r.data(name, cpu) }
+func (b built) Arch() *arch.Arch                    { return b.arch }
+func (b built) Func(name string) arch.Addr          { return b.funcs[name] }
+func (b built) Data(name string, cpu int) arch.Addr { return b.data(name, cpu) }
 
-func (b built) Call(x kapi.Context, verb uint64, probe string) { b.r.do(x, verb, b.r.index(probe)) }
-
-// index returns the number of a probe.
-func (r *Rig) index(name string) int {
-	for i := range r.Scenario.Probes {
-		if r.Scenario.Probes[i].Name == name {
-			return i
-		}
-	}
-	sim.Bug("scenario %s was not checked: no probe %s", r.Scenario.Name, name)
-	return 0
-}
+func (b built) Call(x kapi.Context, verb uint64, probe string) { b.do(x, verb, b.index(probe)) }
 
 // begins reports that a call of the API begins.
-func (r *Rig) begins(x kapi.Context, call uint64, i int) {
-	at := r.placed[i]
-	if now, moved := r.engine.Prepare(call, i); moved { // otherwise it is placed after an endbr64, if there is one
-		at = now
+func (pr *probes) begins(x kapi.Context, call uint64, i int) {
+	at := pr.addrs[i]
+	if now, moved := pr.wiring.engine.Prepare(call, i); moved {
+		at = now // otherwise it is placed after an endbr64, if there is one
 	}
 	x.Emit(kpev.ApiEnter, call, uint64(i), uint64(at))
 }
 
 // do makes a call of the API and reports it.
-func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at arch.Addr) {
-	r.begins(x, call, i)
+func (pr *probes) do(x kapi.Context, call uint64, i int) (errno uint64, at arch.Addr) {
+	pr.begins(x, call, i)
 	was := balance(x)
-	errno = r.engine.Do(x, call, i)
+	errno = pr.wiring.engine.Do(x, call, i)
 	even(x, was)
 	x.(*smp.Ctx).Agrees() // see program.Call
 	x.Emit(kpev.ApiReturn, call, uint64(i), errno)
-	return errno, r.engine.Status(i).Addr
+	return errno, pr.wiring.engine.Status(i).Addr
 }
 
 // balance and even wrap those of a context: a call of the API must leave a CPU as it was.
-func balance(x kapi.Context) smp.Balance   { return x.(*smp.Ctx).Balance() }
+func balance(x kapi.Context) smp.Balance { return x.(*smp.Ctx).Balance() }
+
 func even(x kapi.Context, was smp.Balance) { x.(*smp.Ctx).Even(was) } // see balance
 
 // API is do for an operation: it also checks the answer.
 func (p *program) API(x *smp.Ctx, i int, call uint64) {
 	op := &p.ops[i]
-	errno, at := p.r.do(x, call, p.r.index(op.Target))
+	errno, at := p.r.probes.do(x, call, p.r.index(op.Target))
 	p.answer(x, i, errno, at)
 }
 
@@ -278,11 +270,11 @@ func (p *program) APIAll(x *smp.Ctx, i int, call uint64) {
 	var list []int
 	for _, name := range op.Targets {
 		n := r.index(name)
-		r.begins(x, call, n)
+		r.probes.begins(x, call, n)
 		list = append(list, n)
 	}
 	was := x.Balance()
-	errno := r.engine.DoAll(x, call, list)
+	errno := r.wiring.engine.DoAll(x, call, list)
 	x.Even(was)
 	x.Agrees() // see program.Call
 	each := errno
@@ -298,10 +290,10 @@ func (p *program) APIAll(x *smp.Ctx, i int, call uint64) {
 // maxactive returns how many calls a return probe asks to follow at a time. If the probe
 // leaves it to the kernel, the rule gives the number (spec 2.2). It is 0 unless the engine is
 // the one in Go: others don't report their instances.
-func (r *Rig) maxactive(sp *scenario.Probe) int {
-	m := &r.Scenario.Machine
+func (pr *probes) maxactive(sp *scenario.Probe) int {
+	m := &pr.Scenario.Machine
 	switch {
-	case m.Engine != "" || r.row.Boot != nil:
+	case m.Engine != "" || pr.row.Boot != nil:
 		return 0
 	case sp.Maxactive > 0:
 		return sp.Maxactive

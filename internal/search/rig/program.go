@@ -16,6 +16,56 @@ import (
 	"kpsim/smp/smpev"
 )
 
+// tasks are the scenario's tasks.
+type tasks struct {
+	all        []*program
+	ownData    bool          // one task alone runs the functions
+	background bool          // a task is in the background, and the run has probes
+	foreground kapi.Var[int] // with background: how many of the other tasks haven't ended
+}
+
+// boot sets the cell that tasks share to what it is before a run.
+func (ts *tasks) boot(cells *kapi.Cells) {
+	if !ts.background {
+		return
+	}
+	n := 0
+	for _, p := range ts.all {
+		n += int(b2u(!p.background))
+	}
+	ts.foreground.Init(cells, n)
+}
+
+// begin begins a run.
+func (ts *tasks) begin() {
+	for _, p := range ts.all {
+		p.calls, p.came, p.begun, p.ended = 0, 0, 0, 0
+	}
+}
+
+// addTasks adds the scenario's tasks, and the work that they queue.
+func (r *Rig) addTasks() error {
+	sc := r.Scenario
+	r.tasks.ownData = onlyCaller(sc)
+	for i := range sc.Tasks {
+		t := &sc.Tasks[i]
+		p := &program{r: r, number: i, ops: t.Ops, repeat: max(t.Repeat, 1), setup: t.Setup,
+			background: t.Background && !r.twin}
+		r.tasks.background = r.tasks.background || p.background
+		p.task = r.Machine.Tasks().AddProgram(t.Name, t.CPU, p.run)
+		for _, op := range p.ops {
+			p.called = append(p.called, r.called(&op)) // empty for operations that call none
+		}
+		for k := range p.ops {
+			act.Boot(p, p.task.ID, &p.ops[k])
+		}
+		p.prepareChecks()
+		r.tasks.all = append(r.tasks.all, p)
+	}
+	r.patchers.bootWorks()
+	return nil
+}
+
 // A program is a task's operations, run as a kernel routine.
 type program struct {
 	r      *Rig
@@ -23,8 +73,10 @@ type program struct {
 	task   *smp.Task
 	ops    []scenario.Op
 	repeat int
+
+	background bool
+
 	setup  int      // the number of operations that are done before all tasks, if the setup is kept
-	behind bool     // the task is in the background
 	calls  uint64   // the calls made so far in the run
 	called []called // by operation: the function that it calls
 	checks []int    // by operation: the number of its first check
@@ -37,13 +89,13 @@ type program struct {
 func (p *program) run(x *smp.Ctx) {
 	first, end := 0, len(p.ops)
 	switch {
-	case p.r.settingUp:
+	case p.r.setup.running:
 		end = p.setup
-	case p.r.kept:
+	case p.r.setup.kept:
 		first = p.setup
 	}
 	for n := range p.repeat {
-		if p.behind && n > 0 && p.r.front.ReadOnce(x) == 0 {
+		if p.background && n > 0 && p.r.tasks.foreground.ReadOnce(x) == 0 {
 			break
 		}
 		for i := first; i < end; i++ {
@@ -53,21 +105,21 @@ func (p *program) run(x *smp.Ctx) {
 			p.ended++
 		}
 	}
-	if p.r.behind && !p.behind {
-		kapi.Add(&p.r.front, x, kapi.Once, -1)
+	if p.r.tasks.background && !p.background {
+		kapi.Add(&p.r.tasks.foreground, x, kapi.Once, -1)
 	}
 }
 
 // Operations returns how many operations a task has begun in the run so far, and how many it
 // has ended. Operations done before the run (Task.Setup) don't count.
 func (r *Rig) Operations(task int) (begun, ended int) {
-	return r.programs[task].begun, r.programs[task].ended
+	return r.tasks.all[task].begun, r.tasks.all[task].ended
 }
 
 // Repeats returns how many operations a task does in a run, and on which CPU.
 func (r *Rig) Repeats(task int) (n, cpu int) {
-	p := r.programs[task]
-	if n = len(p.ops) * p.repeat; r.kept {
+	p := r.tasks.all[task]
+	if n = len(p.ops) * p.repeat; r.setup.kept {
 		n -= p.setup * p.repeat
 	}
 	return n, r.Scenario.Tasks[task].CPU
@@ -76,8 +128,8 @@ func (r *Rig) Repeats(task int) (n, cpu int) {
 // Unmet returns the operation whose result differed from what the author expects, if that
 // ended the last run.
 func (r *Rig) Unmet() (task, op int, ok bool) {
-	if p := r.unmet; p != nil {
-		return p.number, r.unmetOp, true
+	if p := r.checks.unmet; p != nil {
+		return p.number, r.checks.unmetOp, true
 	}
 	return 0, 0, false
 }
@@ -92,8 +144,8 @@ func (p *program) do(x *smp.Ctx, i int) {
 var _ act.Task = (*program)(nil)
 
 func (p *program) Kernel() *kernel.Kernel                 { return p.r.Kernel }
-func (p *program) Engine() engine.Engine                  { return p.r.engine }
-func (p *program) Clients() *act.Clients                  { return &p.r.Clients }
+func (p *program) Engine() engine.Engine                  { return p.r.wiring.engine }
+func (p *program) Clients() *act.Clients                  { return &p.r.patchers.Clients }
 func (p *program) Func(name string) arch.Addr             { return p.r.funcs[name] }
 func (p *program) Site(name string) arch.Addr             { return p.r.siteOf(name) }
 func (p *program) Insn(op *scenario.Op) arch.Addr         { return p.r.breakpoint(op) }
@@ -113,13 +165,6 @@ func (p *program) Module(name string) *kernel.Module {
 // twin no probe is in its way.
 func (p *program) Unrefused(op *scenario.Op) bool { return p.r.twin && op.Checked && op.Returns != 0 }
 
-// setArgs gives a call its arguments.
-func (r *Rig) setArgs(regs *arch.Regs, args []uint64) {
-	for i, a := range args {
-		regs.R[r.arch.Args[i]] = a
-	}
-}
-
 // Call calls a function and reports its results. Monitors order calls by time: a call that
 // begins after a call of the API has ended comes after it, as if its task had observed that
 // end.
@@ -129,9 +174,9 @@ func (p *program) Call(x *smp.Ctx, i int) {
 	p.r.setArgs(regs, op.Args)
 	x.Step("call", int(p.calls))
 	x.Agrees()
-	p.r.census.enter(p.number, p.called[i])
+	p.r.Census.enter(p.number, p.called[i])
 	x.Call(p.called[i].from)
-	p.r.census.enter(p.number, called{})
+	p.r.Census.enter(p.number, called{})
 	if op.Checked {
 		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[target.Arch.Result]&(^uint64(0)>>(64-op.Bits)), 0)
 	}
@@ -142,26 +187,8 @@ func (p *program) Call(x *smp.Ctx, i int) {
 	}
 	p.calls++
 	p.came = sim.Mix(p.came ^ e.digest)
-	p.r.ends = append(p.r.ends, e)
+	p.r.checks.ends = append(p.r.checks.ends, e)
 	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
-}
-
-// anyRegs gives the registers values that no task has left there, so that each call starts
-// alike, whatever ran before.
-func (r *Rig) anyRegs(regs *arch.Regs) {
-	sp := regs.R[target.Arch.SP]
-	copy(regs.R[:], r.anyOf)
-	regs.R[target.Arch.SP] = sp
-	regs.Flags = regs.Flags&target.Arch.IRQFlag | target.Arch.FixedFlag
-}
-
-// anyValues returns the values that anyRegs assigns on a machine of architecture a.
-func anyValues(a *arch.Arch) []uint64 {
-	values := make([]uint64, len(a.RegNames))
-	for i := range values {
-		values[i] = uint64(a.Addr(arch.Addr(sim.Mix(uint64(i)))))
-	}
-	return values
 }
 
 // digest folds the results of a call: every register, the flags, the stack pointer, the stack
@@ -173,7 +200,7 @@ func (p *program) digest(x *smp.Ctx) uint64 {
 		h = sim.Mix(h ^ v)
 	}
 	h = fold(h, x, target.Arch.StackPointer(x.Regs()), p.task.StackTop())
-	if p.r.ownData {
+	if p.r.tasks.ownData {
 		for i := range p.r.Scenario.Datas {
 			d := &p.r.Scenario.Datas[i]
 			at := p.r.copyAt(d, x.CPU())
@@ -234,32 +261,36 @@ func onlyCaller(sc *scenario.Scenario) bool {
 	return calls == 1 && len(sc.Fprobes) == 0
 }
 
-// called returns the function that an operation calls.
-func (r *Rig) called(op *scenario.Op) (f called) {
-	if op.Kind == act.Call {
-		f.from = r.funcs[op.Target]
-		f.to = f.from + arch.Addr(len(r.Text(op.Target).Code))
+// Answer records the answer of an operation that isn't about probes.
+func (p *program) Answer(x *smp.Ctx, i, errno int) {
+	p.came, p.errno = sim.Mix(p.came^uint64(errno)), uint64(errno)
+	if p.ops[i].Checked && !p.r.twin { // without probes nothing is in the way
+		p.got(x, i, 0, smpev.CheckErrno, uint64(errno), 0)
 	}
-	return f
 }
 
-// bootWorks makes the work items that tasks queue, in the order in which tasks name them. Each
-// calls a function.
-func (r *Rig) bootWorks() {
-	for i := range r.Scenario.Tasks {
-		for _, op := range r.Scenario.Tasks[i].Ops {
-			name := op.Target
-			if op.Kind.Traits&scenario.Works == 0 || r.Work[name] != nil {
-				continue
-			}
-			if r.Work == nil {
-				r.Work = make(map[string]*kernel.DelayedWork)
-			}
-			f := r.funcs[name]
-			r.Work[name] = r.Kernel.Work.BootWork("work "+name, func(x kapi.Context) {
-				r.anyRegs(x.Regs())
-				x.Call(f)
-			})
+// SetLabel switches a jump label on or off.
+func (p *program) SetLabel(x *smp.Ctx, name string, on bool) {
+	r := p.r
+	for i, l := range r.patchers.labels.All() {
+		if r.Scenario.Labels[i].Name != name {
+			continue
+		}
+		if e := r.wiring.patcher(); e == nil || !e.SetLabel(x, i, on) {
+			l.Set(x, on, r.wiring.patch)
+		}
+	}
+}
+
+// SetCall changes the function that a static call calls.
+func (p *program) SetCall(x *smp.Ctx, name string, to arch.Addr) {
+	r := p.r
+	for i, s := range r.patchers.calls.All() {
+		if r.Scenario.Calls[i].Name != name {
+			continue
+		}
+		if e := r.wiring.patcher(); e == nil || !e.SetCall(x, i, to) {
+			s.Update(x, to, r.wiring.unguarded())
 		}
 	}
 }

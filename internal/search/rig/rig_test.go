@@ -18,7 +18,7 @@ func TestDefaultRuns(t *testing.T) {
 		require.NoError(t, err)
 		run := r.Run(new(sched.Default))
 		require.Equal(t, smp.Passed, run.Outcome, "%s: %s", sc.Name, run.Finding.Message)
-		require.True(t, r.engine.Settled(), sc.Name)
+		require.True(t, r.wiring.engine.Settled(), sc.Name)
 		require.NotZero(t, run.Counts.Points, sc.Name)
 		r.Close()
 	}

@@ -12,32 +12,33 @@ import (
 // setup is what was done before any task begins. Where the state after it can be kept, each
 // run of this rig begins in that state.
 type setup struct {
-	settingUp bool
-	kept      bool
-	events    []traces.Event // its events, which monitors get again
-	headed    int            // the number of events at the head of a run
+	*Plan
+	running bool
+	kept    bool
+	events  []traces.Event // which monitors get again
+	headed  int            // the number of events at the head of a run
 }
 
 // setUp does the operations that set up, task by task, each alone. It then saves the state of
 // the machine and the engine.
 func (r *Rig) setUp() error {
-	keeper, ok := r.engine.(engine.Keeper)
+	keeper, ok := r.wiring.engine.(engine.Keeper)
 	if !ok || r.twin {
 		return nil
 	}
 	any := false
-	for _, p := range r.programs {
+	for _, p := range r.tasks.all {
 		any = any || p.setup > 0
 	}
 	if !any {
 		return nil
 	}
-	r.settingUp = true
-	for _, alone := range r.programs {
+	r.setup.running = true
+	for _, alone := range r.tasks.all {
 		if alone.setup == 0 {
 			continue
 		}
-		for _, p := range r.programs {
+		for _, p := range r.tasks.all {
 			p.task.Begins(p == alone)
 		}
 		r.Log.Store = true
@@ -47,20 +48,20 @@ func (r *Rig) setUp() error {
 				"%s: task %s: its setup doesn't pass: %v: %s%s", r.Scenario.Name, alone.task.Name, run.Outcome,
 				r.Message(&run), errorOf(run.Err))
 		}
-		r.events = r.events[:0]
-		for _, e := range r.Log.Events[r.headed:] {
+		r.setup.events = r.setup.events[:0]
+		for _, e := range r.Log.Events[r.setup.headed:] {
 			if e.Kind != smpev.Done && e.Kind != smpev.Exit { // neither task has ended for good
-				r.events = append(r.events, e)
+				r.setup.events = append(r.setup.events, e)
 			}
 		}
 		keeper.Keep()
 		r.Machine.Keep()
-		r.kept = true
+		r.setup.kept = true
 	}
-	for _, p := range r.programs {
+	for _, p := range r.tasks.all {
 		p.task.Begins(true)
 	}
-	r.settingUp, r.Log.Store, r.told = false, false, false
+	r.setup.running, r.Log.Store, r.listing.told = false, false, false
 	return nil
 }
 
@@ -72,12 +73,12 @@ func errorOf(err error) string {
 }
 
 // again sends the monitors the events of the setup once more.
-func (r *Rig) again() {
-	if r.settingUp {
-		r.headed = len(r.Log.Events)
+func (s *setup) again() {
+	if s.running {
+		s.headed = len(s.Log.Events)
 	}
-	for i := range r.events {
-		e := &r.events[i]
-		r.Log.Emit(e.Kind, e.CPU, e.Task, e.A, e.B, e.C)
+	for i := range s.events {
+		e := &s.events[i]
+		s.Log.Emit(e.Kind, e.CPU, e.Task, e.A, e.B, e.C)
 	}
 }

@@ -12,7 +12,7 @@ const surveyed = 8
 // are then shorter, and so CPUs reach fewer boundaries.
 func (r *Rig) Survey(delay uint64) (*sched.Shape, Run) {
 	run := r.Play(new(sched.Default))
-	shape := &sched.Shape{Questions: run.Counts.Points, Engine: r.config.Booted != nil}
+	shape := &sched.Shape{Questions: run.Counts.Points, Engine: r.wiring.config.Booted != nil}
 	for _, s := range r.Machine.Interrupts().Sources() {
 		shape.Sources = append(shape.Sources, sched.Source{CPU: s.CPU(), Most: s.AtMost})
 	}

@@ -2,7 +2,6 @@ package rig
 
 import (
 	"fmt"
-	"slices"
 
 	"kpsim/engine"
 	"kpsim/internal/scenario"
@@ -55,14 +54,6 @@ func (t *Tally) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// taskName returns the name of a task of the machine.
-func (r *Rig) taskName(id uint64) string {
-	if list := r.Machine.Tasks().All(); id < uint64(len(list)) {
-		return list[id].Name
-	}
-	return fmt.Sprint(id)
-}
-
 func (t *Tally) count(c counted) {
 	if t.counts[c]++; t.counts[c] == 1 {
 		t.order = append(t.order, c)
@@ -100,15 +91,12 @@ func (t *Tally) Missed(probe uint64) (missed, skipped int) {
 	return t.counts[counted{probe, kpev.Missed, 0}], t.counts[counted{probe, kpev.Skipped, 0}]
 }
 
-// Probed returns what has happened to the probes in the runs so far.
-func (r *Rig) Probed() []Probed { return slices.Clone(r.census.probes) }
-
 // Engine returns the rig's engine.
-func (r *Rig) Engine() engine.Engine { return r.engine }
+func (r *Rig) Engine() engine.Engine { return r.wiring.engine }
 
 // List reads the engine's file list, "" if it has none.
 func (r *Rig) List() string {
-	for _, f := range r.engine.Files() {
+	for _, f := range r.wiring.engine.Files() {
 		if f.Name == "list" {
 			return f.Read()
 		}
@@ -118,7 +106,7 @@ func (r *Rig) List() string {
 
 // Probe returns the address of the scenario's probe number i in the run, and its nmissed.
 func (r *Rig) Probe(i int) (at arch.Addr, nmissed int) {
-	s := r.engine.Status(i)
+	s := r.wiring.engine.Status(i)
 	if r.Scenario.Probes[i].Kind == scenario.ProbeKretprobe {
 		return s.Addr, s.NoInstance
 	}
@@ -126,16 +114,16 @@ func (r *Rig) Probe(i int) (at arch.Addr, nmissed int) {
 }
 
 // ModuleState returns the state of the scenario's module of that name.
-func (r *Rig) ModuleState(name string) kapi.ModuleState { return r.Kernel.Modules.Named(name).Now() }
+func (p *Plan) ModuleState(name string) kapi.ModuleState { return p.Kernel.Modules.Named(name).Now() }
 
 // Verdict says how a run of the rig's ended.
-func (r *Rig) Verdict(run *Run) string {
-	if p := run.Property; p != nil {
-		what := r.Message(run)
+func (p *Plan) Verdict(run *Run) string {
+	if broken := run.Property; broken != nil {
+		what := p.Message(run)
 		if run.Finding.Place != 0 {
-			what = "at " + r.Machine.Names().SymbolName(run.Finding.Place) + ": " + what
+			what = "at " + p.Machine.Names().SymbolName(run.Finding.Place) + ": " + what
 		}
-		return fmt.Sprintf("%s %s is broken, %s", p.ID, p.Name, what)
+		return fmt.Sprintf("%s %s is broken, %s", broken.ID, broken.Name, what)
 	}
 	if run.Err != nil {
 		return run.Err.Error()

@@ -221,7 +221,7 @@ func (s *Session) begin(cpu int, says string, do func(x *smp.Ctx), await bool) e
 			cpu, t.says)
 	}
 	t.do, t.says, t.await = do, says, await
-	s.Rig.GoByHand() // a trace's rig has a twin, which doesn't do what is requested by hand
+	s.Rig.Judges.GoByHand() // a trace's rig has a twin, which doesn't do what is requested by hand
 	s.Rig.Machine.Tasks().Wake(t.task)
 	return nil
 }

@@ -31,7 +31,7 @@ func File(name string, f *traces.File, tell func(runs int, share float64)) (*Shr
 	if err != nil || !r.BreaksProperty(f) {
 		return nil, r, err
 	}
-	ignored := r.Rig.Ignored()
+	ignored := r.Rig.Judges.Ignored()
 	rig, err := rig.NewIgnoring(r.Rig.Scenario, f.Remark(traces.OriginMutant), ignored, 0)
 	if err != nil {
 		return nil, r, err

@@ -217,13 +217,13 @@ func (s *shrinker) goesOnAfter() (after properties.Set) {
 		return 0
 	}
 	for range properties.All {
-		s.rig.GoOnAfter(after, 0)
+		s.rig.Judges.GoOnAfter(after, 0)
 		run := s.rig.Play(s.anchored(s.cur.anchors))
 		if run.Property == nil || run.Property == s.cause.property || !s.ignored.Has(run.Property) {
 			break
 		}
 		after |= properties.SetOf(run.Property)
 	}
-	s.rig.GoOnAfter(s.ignored, 0)
+	s.rig.Judges.GoOnAfter(s.ignored, 0)
 	return after
 }

@@ -20,18 +20,17 @@ import (
 	"kpsim/traces"
 )
 
-// Answers are what a run of a scenario has answered, in words.
+// Answers are the answers of a scenario's run, in words.
 type Answers struct {
 	Passed bool
 	Broken string   // the name of the property that was broken, "" if none was
-	End    string   // what was broken, in words
-	Order  []string // what happened, in the order in which it did
-	API    []string // of it: what the calls of the API returned, and what calls left, by task
-	Last   []string // what is there at the end
+	End    string   // the violation, in words
+	Order  []string // the events, in order
+	API    []string // the part of Order that isn't scheduled: results of API calls and of calls, by task
+	Last   []string // the state at the end
 }
 
-// Of runs a scenario on its machine's engine, by the default schedule. mutant: "" is the
-// right engine.
+// Of runs a scenario on its machine's engine, by the default schedule. mutant "" is the right engine.
 func Of(sc *scenario.Scenario, mutant string) (*Answers, error) {
 	all, err := under(sc, mutant, []sched.Strategy{new(sched.Default)})
 	if err != nil {
@@ -64,14 +63,14 @@ func under(sc *scenario.Scenario, mutant string, list []sched.Strategy) (all []*
 	return all, nil
 }
 
-// A collector puts what events say into words. It implements traces.Sink.
+// A collector puts events into words. It implements traces.Sink.
 type collector struct {
 	r   *rig.Rig
-	hit engine.Hit // the one under way
+	hit engine.Hit // the hit under way
 	a   *Answers
 
-	// calls says that handlers, those of uprobes too, call functions, with whatever is in the registers then:
-	// that isn't the same on two engines, and so isn't what registers hold afterwards.
+	// calls: handlers, those of uprobes too, call functions, with whatever is in the registers then. That differs
+	// between two engines, and so do the registers afterwards.
 	calls bool
 }
 
@@ -123,7 +122,7 @@ func Answered(task string, verb uint8, probe string, errno uint64) string {
 	return fmt.Sprintf("%s: %s(%s) answers %d", task, kpev.Verbs.Name(uint64(verb)), probe, errno)
 }
 
-// saw says what a handler is given.
+// saw describes the state that a handler is given.
 func (c *collector) saw(task *smp.Task) string {
 	h := c.hit
 	digest := uint64(0)
@@ -148,7 +147,7 @@ func (c *collector) saw(task *smp.Task) string {
 	return s
 }
 
-// place names an address: of the scenario's text by its function, else by what it isn't.
+// place names an address: in the scenario's text by its function, otherwise by its kind.
 func (c *collector) place(a arch.Addr) string {
 	for i := range c.r.Scenario.Texts {
 		t := &c.r.Scenario.Texts[i]
@@ -159,7 +158,7 @@ func (c *collector) place(a arch.Addr) string {
 	return "no function"
 }
 
-// end takes down how a run has ended.
+// end records how a run has ended.
 func (c *collector) end(run rig.Run) {
 	a, sc := c.a, c.r.Scenario
 	a.Passed = run.Outcome == smp.Passed
@@ -204,13 +203,13 @@ func tagged(tags uint64) (s string) {
 	return s
 }
 
-// text is a function's text, with jumps to detours, and calls of ftrace, wherever these are.
+// text is a function's text, with jumps to detours, and calls of ftrace, whatever their targets.
 func (c *collector) text(t *scenario.Text) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "text %s: ", t.Name)
 	for i, own := 0, c.r.Code(t); i < len(t.Code); i++ {
 		v, _ := c.r.Machine.Memory().Load(t.At+arch.Addr(i), 1)
-		if byte(v) == own[i] { // a kernel's own nop is told as the scenario's
+		if byte(v) == own[i] { // a kernel's own nop counts as the scenario's
 			v = uint64(t.Code[i])
 		}
 		fmt.Fprintf(&s, "%02x", v)

@@ -11,8 +11,8 @@ import (
 	"kpsim/properties"
 )
 
-// On returns the scenario for a kernel's own engine, and that for kpsim's with the
-// settings of an edition, and the kernel's build.
+// On returns the scenario for a kernel's own engine, and for kpsim's engine with the settings of an edition, and the
+// kernel's build.
 func On(sc *scenario.Scenario, k *linux.Kernel, edition string) (kernels, ours *scenario.Scenario, err error) {
 	one, two := *sc, *sc
 	if err := one.SetLinux(k); err != nil {
@@ -32,7 +32,7 @@ type Difference struct {
 	Says   string
 	Broken string // the property that only the kernel's engine breaks
 	By     *scenario.Operation
-	Mutant string // with which kpsim's engine answers as the kernel's does, where that breaks nothing
+	Mutant string // with it kpsim's engine answers as the kernel's does, if that breaks nothing
 }
 
 // Known are the differences that are known.
@@ -89,8 +89,7 @@ func breakAlike(a, b *Answers) bool {
 	return !a.Passed && !b.Passed && slices.Equal(a.Order[:n], b.Order[:n])
 }
 
-// Differences says where the answers of two runs of a serial scenario differ: all is
-// compared.
+// Differences describes where the answers of two runs of a serial scenario differ: everything is compared.
 func Differences(kernels, ours *Answers) string {
 	if s := ends(kernels, ours); s != "" {
 		return s
@@ -101,8 +100,8 @@ func Differences(kernels, ours *Answers) string {
 	return differ(kernels.Last, ours.Last)
 }
 
-// DifferencesInAny compares what no schedule decides: of each task the answers of the
-// API and what its calls have left.
+// DifferencesInAny compares only the answers that don't depend on the schedule: for each task the results of API
+// calls and of calls.
 func DifferencesInAny(kernels, ours *Answers) string {
 	if s := ends(kernels, ours); s != "" {
 		return s
@@ -134,7 +133,7 @@ func ended(a *Answers) string {
 	return a.End
 }
 
-// differ says which is the first line that differs.
+// differ returns the first line that differs.
 func differ(kernels, ours []string) string {
 	for i := range max(len(kernels), len(ours)) {
 		one, two := "nothing more", "nothing more"

@@ -1,14 +1,11 @@
-// Package twoengines runs one scenario on two engines and compares what they answer.
+// Package twoengines runs one scenario on two engines and compares their answers.
 //
-// What it is: Of, which makes a scenario's answers from a run: what each call of the
-// API returned, which handlers ran and what they saw, what calls left, what
-// kprobes/list says at the end, and the text that stands there then. Differences
-// compares the answers of two engines. Serial makes of a scenario one in which no
-// schedule decides anything.
+// What it is: Of, which makes a scenario's answers from a run: the result of each API call, the handlers that ran and
+// what they saw, the results of calls, the contents of kprobes/list at the end, and the text then. Differences
+// compares the answers of two engines. Serial turns a scenario into one whose answers don't depend on the schedule.
 //
-// What it is not: it doesn't know which of two engines is right, and no property is
-// judged here.
+// What it is not: it doesn't know which of two engines is right, and judges no property.
 //
-// Its rule: what is compared of a serial scenario must be equal exactly. Of another
-// scenario only that is compared which no schedule decides.
+// Its rule: the answers of a serial scenario must be equal exactly. For another scenario only the answers that don't
+// depend on the schedule are compared.
 package twoengines

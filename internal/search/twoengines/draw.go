@@ -10,8 +10,8 @@ import (
 	"kpsim/smp/arch/target"
 )
 
-// Edition is the one whose protocols a kernel has, by the release's number; of another
-// kernel's name it is the newest.
+// Edition returns the edition whose protocols a kernel has, by the release's number; for a name without one it is the
+// newest.
 func Edition(release string) rules.Edition {
 	for _, of := range [...]struct {
 		series  string
@@ -26,7 +26,7 @@ func Edition(release string) rules.Edition {
 	return rules.Edition69
 }
 
-// Machine is the one that programs are drawn for which a kernel is to run.
+// Machine returns the machine for which programs are drawn that a kernel is to run.
 func Machine(k *linux.Kernel) scenario.Machine {
 	m := scenario.Machine{Arch: k.Processor, CPUs: 2, Preempt: scenario.PreemptDynamic,
 		Edition: Edition(k.Image.Release)}
@@ -35,14 +35,14 @@ func Machine(k *linux.Kernel) scenario.Machine {
 	return m
 }
 
-// DrawnFor is what programs are drawn for that a kernel's own engine runs.
+// DrawnFor returns the target of programs that a kernel's own engine runs.
 func DrawnFor(k *linux.Kernel) gen.On {
 	return gen.On{Machines: Machines(k), Contract: true, Few: true, Debugger: !k.AsksKgdbFirst(),
 		Uprobes: k.ServesUser()}
 }
 
-// Machines are those that programs are drawn on whose engine is a kernel's: as Machine, and
-// with the other models of preemption that the kernel can have.
+// Machines returns the machines on which programs for a kernel's engine are drawn: that of Machine, and the same with
+// the other preemption models that the kernel can have.
 func Machines(k *linux.Kernel) (list []scenario.Machine) {
 	models := []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary}
 	if k.Preemptible() {
@@ -57,7 +57,7 @@ func Machines(k *linux.Kernel) (list []scenario.Machine) {
 	return list
 }
 
-// build sets what the rules look at of a kernel's build: functions that only such a build has.
+// build sets the properties of a kernel's build that the rules check: functions that only such a build has.
 func build(m *scenario.Machine, k *linux.Kernel) {
 	thunk := "__x86_indirect_thunk_rax"
 	if m.Kernel.Bits32 = k.Processor == target.I386; m.Kernel.Bits32 {

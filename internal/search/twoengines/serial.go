@@ -8,14 +8,12 @@ import (
 	"kpsim/internal/scenario/gen"
 )
 
-// Serial makes of a scenario one in which a single task does what all its tasks do, in
-// turn, and nothing interrupts it. After each call of the API it waits for the
-// optimizer: so nothing is left that a schedule decides.
+// Serial turns a scenario into one in which a single task does the operations of all its tasks, in turn, and nothing
+// interrupts it. After each call of the API it waits for the optimizer, so no answer depends on the schedule.
 func Serial(sc *scenario.Scenario) *scenario.Scenario { return serial(sc, true) }
 
-// Hasty is Serial without these waits, but for those that the tasks have themselves: in
-// the default schedule the optimizer works only then, and the other calls come while
-// points are queued.
+// Hasty is Serial without these waits, except the tasks' own: in the default schedule the optimizer works only then,
+// and the other calls run while points are queued.
 func Hasty(sc *scenario.Scenario) *scenario.Scenario { return serial(sc, false) }
 
 func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
@@ -45,8 +43,8 @@ func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 	return &s
 }
 
-// Straight makes the handlers that call functions call one whose way doesn't depend on
-// registers: of these a handler's call gives none.
+// Straight makes the handlers that call functions call one whose control flow doesn't depend on registers, because a
+// handler's call sets none.
 func Straight(s *scenario.Scenario) *scenario.Scenario {
 	for i := range s.Probes {
 		p := &s.Probes[i]

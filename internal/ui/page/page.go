@@ -22,8 +22,8 @@ var Colours template.CSS
 //go:embed style.css
 var style template.CSS
 
-// Stylesheet is that of documents, with Colours. Its patterns #hatch-0 to #hatch-5, which
-// the template defines, are those of bars' pieces.
+// Stylesheet is the stylesheet of documents, with Colours. Its patterns #hatch-0 to #hatch-5, which the template
+// defines, are for the pieces of bars.
 var Stylesheet = Colours + style
 
 //go:embed page.tmpl
@@ -32,7 +32,7 @@ var source string
 // A Document is a page.
 type Document struct {
 	Title    string
-	Lead     []Text // what it is, before everything else
+	Lead     []Text // what the document is, before everything else
 	Command  string // the line that made it
 	Sections []Section
 	Foot     Text
@@ -47,10 +47,10 @@ type Section struct {
 
 // A Block is a Text, List, Steps, *Table, *Figure or *Details.
 type Block interface {
-	name() string // of its template
+	name() string // the name of its template
 }
 
-// A Text is a paragraph of plain text. What is between backquotes is code.
+// A Text is a paragraph of plain text. Text between backquotes is code.
 type Text string
 
 // A List is one of items that have no order.
@@ -62,9 +62,9 @@ type Steps []Text
 // A Table is one of rows in groups.
 type Table struct {
 	Caption Text
-	Over    []Over // headings above those of columns; none: nil
+	Over    []Over // headings above the columns' headings; none: nil
 	Head    []string
-	Text    int // so many of the first columns are text, the rest numbers
+	Text    int // the number of columns of text, from the left; the rest are numbers
 	Groups  []Group
 }
 
@@ -83,17 +83,17 @@ type Group struct {
 // A Cell is one of a table. The first of a row is its heading.
 type Cell struct {
 	Text string
-	Mark string // what is remarkable of it, in a word or two, which is read out; to the eye it is a sign. "": nothing
+	Mark string // a remark in a word or two, which is read out, and is shown as a sign. "": none
 	Is   Verdict
-	Code bool   // what one types, or a name of it; as in a Bad one, a line may end within its words
-	ID   string // as of a Section: links end in it. "": none does
-	To   string // the ID of what it links to. "": nothing
+	Code bool   // text that one types, or a name of it; as in a Bad cell, a line may break within its words
+	ID   string // as a Section's: links lead to it. "": none does
+	To   string // the ID that it links to. "": none
 }
 
-// A Verdict gives what a cell says a colour and a sign. The text says it too.
+// A Verdict gives a cell's text a colour and a sign. The text says it too.
 type Verdict string
 
-// Verdicts: none, what was hoped for, what wasn't, and what is neither.
+// Verdicts: none, as hoped for, not as hoped for, and neither.
 const (
 	NoVerdict Verdict = ""
 	Good      Verdict = "good"
@@ -119,16 +119,16 @@ type Figure struct {
 	Plots   []Plot
 }
 
-// A Key says what a series, or a piece of bars, stands for.
+// A Key explains a series, or a piece of bars.
 type Key struct {
 	Name  string
 	Of    int  // the series or piece
-	Piece bool // it is a piece
+	Piece bool // it explains a piece
 }
 
-// A Details is what is shown if one asks for it.
+// A Details is content that the reader unfolds.
 type Details struct {
-	ID      string // as of a Section; "": no link ends in it
+	ID      string // as a Section's; "": no link leads to it
 	Summary Text
 	Blocks  []Block
 }
@@ -161,7 +161,7 @@ type numbered[T any] struct {
 	Number int
 }
 
-// A renderer counts what it renders.
+// A renderer numbers what it renders.
 type renderer struct {
 	*template.Template
 	tables, figures, plots int
@@ -169,7 +169,7 @@ type renderer struct {
 
 var idForm = lazyregexp.New(`^[a-z][a-z0-9-]*$`)
 
-// links are the IDs of a document, and those that it links to.
+// links are the IDs of a document, and the IDs that it links to.
 type links struct {
 	seen map[string]bool
 	to   []string
@@ -184,7 +184,7 @@ func (l *links) add(id, what string) error {
 	return nil
 }
 
-// blocks takes in those of blocks.
+// blocks adds the IDs and links of blocks.
 func (l *links) blocks(list []Block) error {
 	for _, b := range list {
 		switch b := b.(type) {
@@ -226,7 +226,7 @@ func (l *links) table(t *Table) error {
 	return nil
 }
 
-// links says which ID is wrong.
+// links returns an error for a wrong ID.
 func (d *Document) links() error {
 	l := links{seen: map[string]bool{"main": true, "contents": true}}
 	for i := range d.Sections {
@@ -246,8 +246,8 @@ func (d *Document) links() error {
 	return nil
 }
 
-// Render returns the page. An error is a fault of the document: an ID that is none or is
-// there twice, a link to none, or a plot that can't be drawn.
+// Render returns the page. An error is a fault of the document: a malformed or repeated ID, a link to a missing one,
+// or a plot that can't be drawn.
 func (d *Document) Render() ([]byte, error) {
 	if err := d.links(); err != nil {
 		return nil, err
@@ -270,8 +270,8 @@ func (d *Document) Render() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// within are the slashes, hyphens, @ and commas of a word after which a line may end. A hyphen
-// that begins a flag isn't one.
+// within matches the slashes, hyphens, @ and commas of a word after which a line may break. A hyphen that begins a
+// flag isn't one.
 var within = lazyregexp.New(`\w(?:[/-]|[@,]\b)`)
 
 // broken cuts a text where a line may end.
@@ -283,10 +283,10 @@ func broken(s string) (parts []string) {
 	return append(parts, s[start:])
 }
 
-// What stands, in a caption or in what a plot shows, for the number of another block.
+// Placeholders, in captions and descriptions of plots, for the number of another block.
 const (
 	NextTable  = "{next table}"  // the table after it: as "table 3"
-	LastFigure = "{last figure}" // the figure before it
+	LastFigure = "{last figure}" // the previous figure
 )
 
 // refer puts numbers in their places.

@@ -15,9 +15,28 @@ import (
 	"kpsim/traces/view"
 )
 
+// List is kpsim list.
 type List struct {
 	What []string `arg:"" optional:"" name:"listed" help:"A list, scenarios, properties, mutants, strategies, barriers or history, or names of what is in one, as T2 or a commit. None: all but the last two."`
 	JSON bool     `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (*List) Help() string {
+	return `List the scenarios, properties, mutants and strategies.
+
+What the names mean that explore takes, and that its lines give.
+
+Examples:
+
+  kpsim list
+  kpsim list scenarios
+  kpsim list T2 no-quiesce safe-none
+  kpsim list barriers
+  kpsim list history
+  kpsim list --json
+
+Exit status: 0, or 2 for bad input.`
 }
 
 // A listing holds the lists, as printed by --json.

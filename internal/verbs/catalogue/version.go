@@ -11,8 +11,24 @@ import (
 	"kpsim/traces"
 )
 
+// Version is kpsim version.
 type Version struct {
 	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (*Version) Help() string {
+	return `Print which kpsim this is: commit, Go, modules, the format of its traces.
+
+Prints the commit that kpsim was built from, and whether there were changes that aren't in it; Go; the modules; and the number at the end of traces: those of an older one are replayed as well as their labels say, those of a newer one aren't read. What Go hasn't noted is not known: "go run" and "go test" note no commit.
+
+Examples:
+
+  kpsim version
+  kpsim --version
+  kpsim version --json
+
+Exit status: 0, or 2 for bad input.`
 }
 
 // A built describes this program's build, as printed by --json.

@@ -13,11 +13,27 @@ import (
 	"kpsim/smp/image"
 )
 
+// Disasm is kpsim disasm.
 type Disasm struct {
 	Object string `arg:"" help:"An object file: NAME.o of gcc -c, or NAME.ko of a kernel. Or a scenario, NAME.star, built in, or of a trace: then its functions as they are, by the rules of its machine()."`
 	Func   string `arg:"" help:"The function."`
 	At     string `placeholder:"OFFSET" help:"Where the probe is to be: an offset in the function, as 0x1f or 31. Default: the first instruction that a breakpoint can be put on."`
 	underKernel
+}
+
+// Help implements kong.HelpProvider.
+func (*Disasm) Help() string {
+	return `List a function, and draw what a probe's jump would replace.
+
+A function's instructions, and what a probe at one of them would replace: DCR, the detoured code region, is the whole instructions that the jump of 5 bytes lies over; JTPR, the jump target prohibition region, is where no jump may lead. In the listing > marks the probe, | the region, and t a jump into it, or to the byte behind JTPR, which kernels prohibit too.
+
+Examples:
+
+  kpsim disasm crc16.ko crc16
+  kpsim disasm --at 0x1f crc16.ko crc16
+  kpsim disasm second-instruction victim
+
+Exit status: 0, or 2 for bad input.`
 }
 
 func (c *Disasm) Run(p *cli.Program) (int, error) {

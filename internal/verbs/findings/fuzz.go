@@ -18,6 +18,7 @@ import (
 	"kpsim/kprobes/rules"
 )
 
+// Fuzz is kpsim fuzz.
 type Fuzz struct {
 	For          time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Go on so long: 30s, 1h. Default: two minutes, unless --runs, --programs or --until-covered say how long."`
 	Runs         uint64        `range:"0..1000000000000" placeholder:"N" help:"At least so many runs in all, however long they take."`
@@ -42,11 +43,21 @@ type Fuzz struct {
 	HTML      cli.FileName `name:"html" placeholder:"FILE" help:"Write a page: what was broken, and what was shown by how many programs."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
-	stop atomic.Bool // interrupted, or out of time
-	late atomic.Bool // the time is up
+	fuzzClock
 
-	began time.Time // for the progress line
+	harvest
+	command string // the page's command line; "": as it was typed
+}
 
+// fuzzClock says when a session ends.
+type fuzzClock struct {
+	stop  atomic.Bool // interrupted, or out of time
+	late  atomic.Bool // the time is up
+	began time.Time   // for the progress line
+}
+
+// A harvest is a session and what it has shown so far.
+type harvest struct {
 	session *fuzz.Session
 	total   fuzzRow
 	of      map[rules.Edition]*fuzzRow
@@ -55,7 +66,28 @@ type Fuzz struct {
 	answers map[string]uint64 // how many programs get other answers, by the known difference
 	samples []fuzzSample
 	seen    []*look // what an island has found, before it is printed
-	command string  // the page's command line; "": as it was typed
+}
+
+// Help implements kong.HelpProvider.
+func (*Fuzz) Help() string {
+	return `Draw programs, guided by what they show: machine, functions, probes, tasks and schedules.
+
+Whole programs are drawn: a machine of any edition or of none, with settings changed one by one; functions made of drawn instructions, beside those of the library; probes of every kind at any of their bytes; handlers, tasks, modules, tracers, labels and interrupts. What is drawn is sound, so that no schedule may break any property. Each program is run under a few schedules, and under more as long as these show something new: an event after another, an order of two CPUs, an instruction that is probed, of a kernel a basic block. A program that shows something new is kept, and others are made from it: with some parts drawn anew, or plainer, or taken from another program.
+
+A line for each edition says in which share of the schedules, of those on machines that optimize kprobes, a kprobe was optimized while a task was in a call of its function, and what was broken. Of each property that was broken the first program's witness is shrunk and written to traces/NAME.kps, and the program's recipe beside it.
+
+With --kernel a kernel's own engine runs the programs.
+
+Examples:
+
+  kpsim fuzz
+  kpsim fuzz --for 1h --corpus corpus
+  kpsim fuzz --kernel vmlinuz --unreached
+  kpsim fuzz --edition 4.15 --preempt full --runs 10000
+  kpsim fuzz --mutant no-sync-disarm
+  kpsim fuzz --seed 7 --print > drawn.star
+
+Exit status: 0 nothing was broken, 1 something was, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // fuzzFirst is how many programs are run before an estimate is trusted.

@@ -29,7 +29,7 @@ func TestFuzzUnreadable(t *testing.T) {
 		w.Schedule = append(w.Schedule, traces.Deviation{Mover: "cpu0", Name: "f", Text: true, Occ: i + 1, Alt: "cpu1"})
 	}
 	w.File.Schedule = w.Schedule
-	c := &Fuzz{Traces: ".", session: session}
+	c := &Fuzz{Traces: ".", harvest: harvest{session: session}}
 	l := &look{one: &fuzz.Program{Recipe: gen.Recipe{Seed: 7}}, name: "fuzz-7", w: w, cause: new(cause.Cause)}
 
 	var out bytes.Buffer

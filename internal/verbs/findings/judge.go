@@ -27,10 +27,27 @@ type row struct {
 	Points      uint64  `json:"points"`
 	Rate        uint64  `json:"schedules_per_s"`
 	// After counts the violations in runs that had broken another property before.
-	After      uint64     `json:"after_another,omitempty"`
-	Ignored    []string   `json:"ignored,omitempty"` // what the witness breaks earlier, and continues after
-	Reason     string     `json:"reason,omitempty"`  // why it isn't as expected, or why nothing was expected
-	Complete   int        `json:"complete_for_deviations,omitempty"`
+	After    uint64   `json:"after_another,omitempty"`
+	Ignored  []string `json:"ignored,omitempty"` // what the witness breaks earlier, and continues after
+	Reason   string   `json:"reason,omitempty"`  // why it isn't as expected, or why nothing was expected
+	Complete int      `json:"complete_for_deviations,omitempty"`
+	probesSeen
+	SelfChecked uint64 `json:"self_checked,omitempty"` // runs that were repeated with the same result
+	Unsaved     string `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
+	Text        string `json:"trace_text,omitempty"`   // what the trace would hold
+
+	Further    []*furtherRow   `json:"further_ways,omitempty"` // ways that the witness doesn't show
+	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
+	First      *firstJSON      `json:"first_witness,omitempty"`
+	Statistics explore.Stats   `json:"statistics"`
+
+	job *job
+	remarks
+	witness *shrink.Witness
+}
+
+// probesSeen counts what became of the scenario's probes.
+type probesSeen struct {
 	Probes     int        `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
 	Registered int        `json:"registered,omitempty"`
 	Refused    int        `json:"refused,omitempty"` // … register returned an errno
@@ -38,22 +55,15 @@ type row struct {
 	Optimized  int        `json:"optimized,omitempty"`
 	Each       []probeRow `json:"each_probe,omitempty"` // the result for each probe
 	// Idle says why probes were hit in no run, and what else was made and not used.
-	Idle        []string `json:"idle,omitempty"`
-	SelfChecked uint64   `json:"self_checked,omitempty"` // runs that were repeated with the same result
-	Unsaved     string   `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
-	Text        string   `json:"trace_text,omitempty"`   // what the trace would hold
+	Idle []string `json:"idle,omitempty"`
+}
 
-	Further    []*furtherRow   `json:"further_ways,omitempty"` // ways that the witness doesn't show
-	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
-	First      *firstJSON      `json:"first_witness,omitempty"`
-	Statistics explore.Stats   `json:"statistics"`
-
-	job     *job
-	notes   []string
-	remedy  string   // the remedy for Unsaved
-	advice  string   // the next command to type, if there is no trace to replay
-	shows   []string // further text about the scenario for the table, a line each
-	witness *shrink.Witness
+// remarks are what only the table has of a row.
+type remarks struct {
+	notes  []string
+	remedy string   // the remedy for Unsaved
+	advice string   // the next command to type, if there is no trace to replay
+	shows  []string // further text about the scenario for the table, a line each
 }
 
 func (r *row) setTrace(path string) {

@@ -68,8 +68,8 @@ task("late", ops = [call(h)])`, "6:5", "h+0x0"},
 jump_label("l", at = g, target = far)`, "7:1", "too far for a 5-byte jump"},
 		{head + tasks + `w = kprobe("w", at = f, disabled = True)
 task("late", ops = [register(w), unregister(w)])`, "6:5", "probe w is disabled throughout"},
-		{head + tasks + `task("late", ops = [call(g), release()])`, "6:30", "release() lets nobody go"},
-		{head + tasks + "preempt(cpu = 1)", "6:1", "preempt@cpu1 never comes"},
+		{head + tasks + `task("late", ops = [call(g), release()])`, "6:30", "release() does nothing"},
+		{head + tasks + "preempt(cpu = 1)", "6:1", "preempt@cpu1 never fires"},
 		{`f = text("f", "55 48 89 e5 53 5b 5d c3")
 k = kprobe("k", at = f + 2)
 task(ops = [register(k), call(f)])`, "2:5", "nothing is probed"},

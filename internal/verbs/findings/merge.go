@@ -11,10 +11,26 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
+// Merge is kpsim merge.
 type Merge struct {
 	Files  []string `arg:"" name:"file" help:"Result files that explore --shard I/N --out FILE has written, one for each share."`
 	Traces string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	JSON   bool     `name:"json" help:"Print one JSON object a line."`
+}
+
+// Help implements kong.HelpProvider.
+func (*Merge) Help() string {
+	return `Put the result files of an exploration that was divided together.
+
+Prints what explore would have printed had it made all runs itself, and writes the same witnesses: the files hold what each share has seen, not only what it has printed. A canary counts as found if any share has found it; shrinking, and the search for first witnesses over seeds, is done here, for they are about the exploration as a whole. The shares must be of the same scenarios, strategy, seed and number of runs, made by the same kpsim, and all there.
+
+Examples:
+
+  kpsim explore --shard 1/2 --out 1.json --runs 1000000 mine.star     # on one computer
+  kpsim explore --shard 2/2 --out 2.json --runs 1000000 mine.star     # on another
+  kpsim merge 1.json 2.json
+
+Exit status: as of explore.`
 }
 
 func (c *Merge) Run(p *cli.Program) (int, error) {

@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/ui/cli/inputs"
 )
 
+// Verify is kpsim verify.
 type Verify struct {
 	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios, such as safe-none."`
 	Deviations *int     `range:"0..99" placeholder:"K" help:"Run every schedule of at most K deviations from the default run. Default: ${bound}."`
@@ -36,6 +37,33 @@ type Verify struct {
 	Write func(path string, data []byte) error `kong:"-" json:"-"`
 
 	base Explore // base runs schedules with the same checks and preparations.
+}
+
+// Help implements kong.HelpProvider.
+func (*Verify) Help() string {
+	return `Run every schedule of a kind: what holds then is proved.
+
+Where explore draws schedules, verify runs all of them. What it says of a scenario that keeps its properties is a certificate: "Never, complete for ≤ K deviations under fetch model M", or with --full "Never, complete under fetch model M". A schedule that needs more deviations than K may still break something.
+
+A deviation is a choice that the default run doesn't make: another CPU moves, an interrupt comes, a fetch sees older bytes. They are tried after each step that other CPUs may see something of; between two such steps it makes no difference where. A schedule is pruned when it comes to a state in which another one had as many deviations left, and who goes on by default is the same. Those with fewer deviations come first, so what is found needs the fewest. It is written to traces/NAME-verify.kps, and what explore has written stays.
+
+--full doesn't count deviations. Where a schedule comes to a state of the machine, the kernel, the engine and the monitors that another one has come to, it ends: what can come after was run, or will be. Other CPUs come in after each step that conflicts with one of theirs: where they don't, it makes no difference. With two CPUs, the coherent fetch model and no NMI a short interrupt is one step, for no other CPU can tell. What a routine has in its local variables can't be looked at; a state has what the routine has read instead. Of one in 256 states that are come to again it is checked that runs go on from both alike. Text that reads the clock, or bytes of its stack that it hasn't written, is refused.
+
+--by classes takes two schedules for one only if they differ in nothing but the order of steps that touch nothing in common, whatever states they come to; with --full that is dynamic partial-order reduction. There are many more classes than states: it is another way to the same answer, and takes ten times as long or more. --ignore and --all-properties let a schedule go on after what it breaks, as in explore; --all-properties runs all schedules of at most K deviations (--all).
+
+--runs N ends either, and the line then says how far it came, and not complete.
+
+Examples:
+
+  kpsim verify safe-none
+  kpsim verify --deviations 3 safe-none safe-full
+  kpsim verify --full safe-none safe-full
+  kpsim verify --deviations 4 mine.star
+  kpsim verify --full --by classes mine.star
+  kpsim verify --mutant no-quiesce safe-none
+  kpsim verify --deviations 3 --all-properties --mutant no-sync-arm safe-none
+
+Exit status: 0 as expected, 1 something against expectation or not complete, 2 bad input or a witness that could not be saved (it is printed all the same), 3 a bug of the simulator, 130 interrupted.`
 }
 
 // DeviationsDefault is the bound on deviations without --deviations.
@@ -144,22 +172,10 @@ type proved struct {
 	Full        bool   `json:"full"`
 	// Deviations: every schedule with at most this number was run. -1 means not even the default
 	// one, or --full.
-	Deviations int    `json:"deviations"`
-	Complete   bool   `json:"complete"` // all were run, and no run exceeded its budget
-	Runs       uint64 `json:"runs"`
-	Pruned     uint64 `json:"pruned"`
-	Cut        uint64 `json:"out_of_budget"`
-	Restarts   uint64 `json:"restarts"`
-	Depth      int    `json:"depth"`
-	Points     uint64 `json:"points"`
-	By         string `json:"by"`
-	States     int    `json:"states,omitempty"` // distinct states
-	// Circles counts schedules that reach a state again: they never end.
-	Circles uint64            `json:"circles,omitempty"`
-	Checked uint64            `json:"merges_checked,omitempty"`     // out of the pruned
-	Filled  bool              `json:"memory_full,omitempty"`        // memory was full, so the result isn't complete
-	Without string            `json:"schedules_unmerged,omitempty"` // the number of schedules
-	Broken  map[string]uint64 `json:"broken,omitempty"`
+	Deviations int  `json:"deviations"`
+	Complete   bool `json:"complete"` // all were run, and no run exceeded its budget
+	extent
+	Broken map[string]uint64 `json:"broken,omitempty"`
 	// After counts, for each property in Broken, the schedules that had broken another property before.
 	After    map[string]uint64 `json:"after_another,omitempty"`
 	Expected *bool             `json:"expected"`
@@ -177,6 +193,23 @@ type proved struct {
 	remedy    string   // the remedy for Unsaved
 	paths     []string // paths of the witnesses' traces; "": it could not be saved
 	far       uint64   // millionths of the known schedules, if it isn't complete
+}
+
+// An extent is how far a proof got: what was run, and what was merged.
+type extent struct {
+	Runs     uint64 `json:"runs"`
+	Pruned   uint64 `json:"pruned"`
+	Cut      uint64 `json:"out_of_budget"`
+	Restarts uint64 `json:"restarts"`
+	Depth    int    `json:"depth"`
+	Points   uint64 `json:"points"`
+	By       string `json:"by"`
+	States   int    `json:"states,omitempty"` // distinct states
+	// Circles counts schedules that reach a state again: they never end.
+	Circles uint64 `json:"circles,omitempty"`
+	Checked uint64 `json:"merges_checked,omitempty"`     // out of the pruned
+	Filled  bool   `json:"memory_full,omitempty"`        // memory was full, so the result isn't complete
+	Without string `json:"schedules_unmerged,omitempty"` // the number of schedules
 }
 
 // verify verifies one scenario.

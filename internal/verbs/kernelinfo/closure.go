@@ -21,6 +21,11 @@ type Closure struct {
 	JSON  bool         `name:"json" help:"Print one JSON object."`
 }
 
+// Help implements kong.HelpProvider.
+func (*Closure) Help() string {
+	return "Compare which functions run and which they call with a known kernel: what a port needs.\n\n" + kernelHelp
+}
+
 // A difference is the output of --json.
 type difference struct {
 	Release        string   `json:"release"`

@@ -18,6 +18,11 @@ type Info struct {
 	JSON    bool           `name:"json" help:"Print one JSON object."`
 }
 
+// Help implements kong.HelpProvider.
+func (*Info) Help() string {
+	return "Say which kernel a file is, what of its configuration matters, and what kpsim can run.\n\n" + kernelHelp
+}
+
 // A told is a kernel's description, as printed by --json.
 type told struct {
 	Release   string    `json:"release"`
@@ -153,6 +158,11 @@ type Table struct {
 	Files    []cli.FileName `arg:"" help:"Kernels: vmlinux or vmlinuz."`
 	Set      string         `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace,all" help:"Of which set: ${enum}."`
 	Markdown bool           `help:"Print a table for a page."`
+}
+
+// Help implements kong.HelpProvider.
+func (*Table) Help() string {
+	return "Print the sizes of the sets and their boundaries, a kernel a row.\n\n" + kernelHelp
 }
 
 // asked returns the description of one set, or of all.

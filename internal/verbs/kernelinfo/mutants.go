@@ -21,6 +21,11 @@ type Mutants struct {
 	JSON bool         `name:"json" help:"Print one JSON object a line, one for each mutant."`
 }
 
+// Help implements kong.HelpProvider.
+func (*Mutants) Help() string {
+	return "List the faults that can be put into the machine code of a kernel's engine.\n\n" + kernelHelp
+}
+
 // A mutant is a line of --json.
 type mutant struct {
 	Name string `json:"name"`

@@ -20,6 +20,11 @@ type Runs struct {
 	Markdown bool           `help:"Print a table for a page."`
 }
 
+// Help implements kong.HelpProvider.
+func (*Runs) Help() string {
+	return "Print what explorations with kernels have shown, a scenario a row.\n\n" + kernelHelp
+}
+
 // An explored sums up all files for one scenario on one kernel.
 type explored struct {
 	runs   uint64

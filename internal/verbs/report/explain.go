@@ -12,13 +12,30 @@ import (
 	"kpsim/traces/view"
 )
 
+// Explain is kpsim explain.
 type Explain struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	Seed  uint64 `range:"0..18446744073709551615" default:"1" help:"What the continuations are drawn from."`
+	Seed  uint64 `range:"0..18446744073709551615" default:"1" help:"The seed of the continuations."`
 	Runs  int    `range:"0..1000000" default:"0" placeholder:"N" help:"How many continuations of each prefix. Default: ${samples}."`
 	inputs.TracesKernel
 	inputs.Sources
 	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (*Explain) Help() string {
+	return `Say in a few sentences how a trace comes to break its property, and which choice lost it.
+
+Says in a few sentences how a trace comes to break its property, prints what every CPU did, and finds the point of no return: the choice after which most runs fail, whatever is chosen later.
+
+For that the first choices of the trace are replayed and the others drawn at random, many times. A sentence begins with the number of the event that it tells; replay --all prints all events.
+
+Examples:
+
+  kpsim explain traces/second-instruction.kps
+  kpsim explain --runs 5000 --json traces/second-instruction.kps
+
+Exit status: 0 the trace breaks the property that it says, where it says, 1 it doesn't, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 func (c *Explain) Run(p *cli.Program) (int, error) {
@@ -122,7 +139,7 @@ func (c *Explain) print(p *cli.Program, e *explained) error {
 	case r.Breaks:
 		p.Next("", "every event:    ", c.Line("replay", "--all", c.Trace))
 	default:
-		p.Next("", "to find it anew:", anew(&c.TracesKernel, e.file, r.Rig.Scenario))
+		p.Next("", "to search for it again:", anew(&c.TracesKernel, e.file, r.Rig.Scenario))
 	}
 	inputs.TellEdited(p, c.Trace, e.file)
 	return nil

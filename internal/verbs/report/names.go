@@ -77,9 +77,9 @@ func placeLacks(r *replay.Replay, d *traces.Deviation, tasks []string) string {
 	near := spelling.Names(d.Name, append(slices.Clone(tasks), r.Places...))
 	switch {
 	case len(near) > 0 && !slices.Contains(tasks, near[0]):
-		return fmt.Sprintf("the run comes to no routine called %q; did you mean %s?", d.Name, spelling.Quoted(near))
+		return fmt.Sprintf("the run reaches no routine called %q; did you mean %s?", d.Name, spelling.Quoted(near))
 	case len(near) > 0:
 		return fmt.Sprintf("the run has no task called %q; did you mean %s?", d.Name, spelling.Quoted(near))
 	}
-	return fmt.Sprintf("the run comes to nothing called %q; its tasks are %s", d.Name, cli.List(tasks))
+	return fmt.Sprintf("the run reaches nothing called %q; its tasks are %s", d.Name, cli.List(tasks))
 }

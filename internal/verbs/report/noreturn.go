@@ -17,8 +17,8 @@ func printNoReturn(p *cli.Program, e *explained) {
 		return
 	}
 	fmt.Fprintln(p.Out)
-	p.Indented("", fmt.Sprintf("The point of no return. Of the runs whose first so many choices are these, and "+
-		"the others random, there break %s:", e.replay.Property.ID))
+	p.Indented("", fmt.Sprintf("The point of no return. Share of runs that break %s when the first N choices are "+
+		"kept, and the others are random:", e.replay.Property.ID))
 	fmt.Fprintln(p.Out)
 	odds(p, fmt.Sprintf("  %9s  %5s  %5s  %-11s", "questions", "event", "fail", "95 %"), "and then")
 	for i := range n.Curve {
@@ -68,7 +68,7 @@ func deviationAt(n *blame.Point, i int) int {
 func blamed(e *explained) []string {
 	n := e.lost
 	if n.FromStart {
-		return []string{fmt.Sprintf("There is none: %s of the runs fail from the start, whatever is chosen.",
+		return []string{fmt.Sprintf("There is none: %s of the runs fail from the start, whatever the choices.",
 			percent(n.Curve[0].Chance()))}
 	}
 	b := &n.Point
@@ -97,7 +97,8 @@ func blamed(e *explained) []string {
 			fmt.Sprintf("They pass 1/2 at question %d, %s: %s.", b.Question, which, view.Choice(b.Label)))
 	}
 	if w := &n.Worst; w.Question >= 0 && w.Question != b.Question {
-		list = append(list, fmt.Sprintf("Of the deviations number %d raises them most, %s: from %s to %s.", w.Deviation,
+		list = append(list, fmt.Sprintf("Among the deviations number %d raises them most, %s: from %s to "+
+			"%s.", w.Deviation,
 			view.Choice(w.Label), percent(w.Before.Chance()), percent(w.After.Chance())))
 	}
 	return list

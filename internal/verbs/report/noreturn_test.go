@@ -27,7 +27,7 @@ func TestBlamedInWords(t *testing.T) {
 		want []string
 	}{
 		{blame.Point{FromStart: true, Curve: []blame.Odds{odds(90, 0)}}, []string{
-			"There is none: 90 % of the runs fail from the start, whatever is chosen.",
+			"There is none: 90 % of the runs fail from the start, whatever the choices.",
 		}},
 		{blame.Point{Sharp: true, Point: b(1, 2, 80, first), Worst: none}, []string{
 			"It is deviation 1, timer@cpu1 fires while cpu1 stands in f+0x1: with it 80 % fail, without it 2 %.",
@@ -39,7 +39,7 @@ func TestBlamedInWords(t *testing.T) {
 			Question: 3, Deviation: 1, Label: first, Before: odds(1, 0), After: odds(20, 0)}}, []string{
 			"No one choice is it: from event 30 to event 44 the odds creep from 20 % to 76 %.",
 			"They pass 1/2 at question 7, a default answer: cpu1 goes on while cpu0 stands in idle.",
-			"Of the deviations number 1 raises them most, timer@cpu1 fires while cpu1 stands in f+0x1: from 1 % to 20 %.",
+			"Among the deviations number 1 raises them most, timer@cpu1 fires while cpu1 stands in f+0x1: from 1 % to 20 %.",
 		}},
 		{blame.Point{Questions: 9, Point: b(2, 49, 51, last), From: odds(20, 30), To: odds(76, 44), Worst: none},
 			[]string{

@@ -15,12 +15,27 @@ import (
 	"kpsim/traces/view"
 )
 
+// Replay is kpsim replay.
 type Replay struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
 	All   bool   `help:"Print a row for each event, and leave nothing out."`
 	inputs.TracesKernel
 	inputs.Sources
 	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (*Replay) Help() string {
+	return `Run a trace again and show it.
+
+Prints what every CPU did, what was broken, whether that is what the trace says, and the digest of all events: the same one each time. A trace is text. Edit its scenario or its schedule, and replay shows what becomes of it.
+
+Examples:
+
+  kpsim replay traces/second-instruction.kps
+  kpsim replay --json traces/second-instruction.kps
+
+Exit status: 0 the same as the trace says, 1 not the same, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // A played is the output of replay --json.
@@ -136,7 +151,7 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 	case r.Breaks && (!r.Same || r.Miss != nil):
 		p.Next("", "it is the same violation; to bring the trace up to date:", c.Line("rerecord", c.Trace))
 	case !r.Same:
-		p.Next("", "to find it anew:", anew(&c.TracesKernel, file, r.Rig.Scenario))
+		p.Next("", "to search for it again:", anew(&c.TracesKernel, file, r.Rig.Scenario))
 	}
 	if r.Property != nil {
 		p.Next("", "to understand it:", c.Line("explain", c.Trace))
@@ -247,7 +262,7 @@ func missed(file *traces.File, r *replay.Replay) string {
 		return fmt.Sprintf("there was no %s, but %s", f.Alt, cli.List(m.Alts))
 	}
 	if len(m.Near) == 0 {
-		return fmt.Sprintf("the run never comes to %s", f.Name)
+		return fmt.Sprintf("the run never reaches %s", f.Name)
 	}
 	var near []string
 	for _, n := range m.Near {

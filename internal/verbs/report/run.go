@@ -19,10 +19,10 @@ import (
 
 // Once holds the flags that say how a single run is made.
 type Once struct {
-	Seed     *uint64 `range:"0..18446744073709551615" placeholder:"N" help:"Let a strategy say who goes next: run number 0 of explore with this seed. Default: the default schedule, in which the one who ran goes on."`
+	Seed     *uint64 `range:"0..18446744073709551615" placeholder:"N" help:"Let a strategy choose the next mover: run number 0 of explore with this seed. Default: the default schedule, in which the current CPU goes on."`
 	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
 	Edition  string  `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
-	Memory   string  `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's."`
+	Memory   string  `placeholder:"MODEL" help:"The order in which CPUs see each other's accesses to data: ${memories}. It replaces the scenario's."`
 	inputs.Kernel
 	inputs.Broken
 }
@@ -86,10 +86,27 @@ func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs
 	return j, s, err
 }
 
+// OneRun is kpsim run.
 type OneRun struct {
 	Scenario string `arg:"" help:"A scenario, built-in or a file NAME.star."`
 	Once
 	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (*OneRun) Help() string {
+	return `Run a scenario once: the probes in the end, their hits, what the kernel printed.
+
+Runs a scenario once, and prints kprobes/list as it is in the end, how often each probe was hit and missed, what the kernel has printed, and how the run ended. The same seed is the same run.
+
+Examples:
+
+  kpsim run safe-full
+  kpsim run safe-full --seed 7
+  kpsim run --json torn-jump --seed 3 --strategy random
+  kpsim run --edition 4.15 --as-shipped globally-off
+
+Exit status: 0 nothing is broken, 1 a property is, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // A ranOnce is the output of run --json.

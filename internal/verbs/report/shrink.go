@@ -14,12 +14,28 @@ import (
 	"kpsim/traces"
 )
 
+// Shrink is kpsim shrink.
 type Shrink struct {
 	Trace string       `arg:"" help:"A trace that breaks a property: one of explore's, also edited by hand."`
-	Out   cli.FileName `placeholder:"FILE" help:"Where to write the smaller one. Default: NAME-small.kps, beside the trace."`
+	Out   cli.FileName `placeholder:"FILE" help:"Where to write the smaller trace. Default: NAME-small.kps, beside the trace."`
 	Force bool         `help:"Write over a file that is there."`
 	inputs.TracesKernel
 	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (*Shrink) Help() string {
+	return `Make a trace smaller, and say what each of its deviations is for.
+
+Takes away what the violation doesn't need: deviations, tasks, interrupt sources, operations, CPUs, functions; and moves what is left to where it reads simplest. The property, what happened where, and the state of the probe stay the same. Then it says of each deviation what becomes of the run without it. The trace itself isn't changed.
+
+Examples:
+
+  kpsim shrink mine.kps
+  kpsim shrink --out traces/corpus/T2-mine.kps mine.kps
+  kpsim shrink --force --json traces/second-instruction.kps
+
+Exit status: 0 a smaller trace was written, or one just as small if there is nothing to take away; 1 the trace breaks its property no more, 2 bad input, or the smaller trace could not be saved (it is told all the same), 3 a bug of the simulator, 130 interrupted.`
 }
 
 // A shrunk is the output of shrink --json.
@@ -108,7 +124,7 @@ func noLonger(p *cli.Program, k *inputs.TracesKernel, path string, file *traces.
 	if r.Miss != nil {
 		why += "; " + firstDivergence(file, r)
 	}
-	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(k, file, r.Rig.Scenario))
+	fmt.Fprintf(p.Err, "kpsim: %s: %s; to search for it again: %s\n", path, why, anew(k, file, r.Rig.Scenario))
 }
 
 func (c *Shrink) printJSON(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) error {

@@ -22,14 +22,30 @@ import (
 	"kpsim/traces/view"
 )
 
+// View is kpsim view.
 type View struct {
 	Trace   string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	Beside  string `arg:"" optional:"" help:"Another trace, to be shown beside it."`
-	Passing bool   `help:"Show the nearest run that breaks nothing beside it: the same without one of its deviations, or without its mutant."`
+	Beside  string `arg:"" optional:"" help:"Another trace, to show beside it."`
+	Passing bool   `help:"Show beside it the nearest run that breaks nothing: the same without one of its deviations, or without its mutant."`
 	inputs.TracesKernel
 	inputs.Sources
 	HTML cli.FileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
 	Port uint16       `range:"0..65535" placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
+}
+
+// Help implements kong.HelpProvider.
+func (*View) Help() string {
+	return `Show a trace as a page to go through step by step.
+
+Shows a trace as a page: what went wrong, and how it came about; a lane for each CPU, what waits for what, the patched bytes and what each CPU may still fetch of them, a kernel's lines of C, the state of the probes, and the deviations. n and p go along the story. Go through the events with the arrow keys, or type g and the number of an event as replay and explain print it; ? lists the other keys. The page is served on this machine until ^C, or written to a file, which is whole by itself and can be mailed.
+
+Examples:
+
+  kpsim view traces/corpus/T2-second-instruction.kps
+  kpsim view --passing --html race.html traces/corpus/T2-second-instruction.kps
+  kpsim view traces/before.kps traces/after.kps
+
+Exit status: 0 shown, 1 shown, but the run isn't what the trace says, which the page says too, 2 bad input, 3 a bug of the simulator.`
 }
 
 func (c *View) Run(p *cli.Program) (int, error) {

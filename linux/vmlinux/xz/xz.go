@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// Magic is what a stream begins with.
+	// Magic is the beginning of a stream.
 	Magic      = "\xfd7zXZ\x00"
 	filterX86  = 0x04 // 5.3.2
 	filterLZMA = 0x21 // LZMA2, 5.3.1
 	blocksMost = 1024
 )
 
-// An Reader reads the blocks of a stream, before x86's filter is undone.
+// A Reader reads the blocks of a stream, before x86's filter is undone.
 type Reader struct {
 	in    *bytes.Reader
-	all   int64  // bytes that in had
-	size  uint64 // of what comes out
-	most  uint64 // of a dictionary
+	all   int64  // the length of in
+	size  uint64 // of the output
+	most  uint64 // the largest dictionary
 	check check
 
 	now    io.Reader // the block that is being read, nil before the next
@@ -34,14 +34,14 @@ type Reader struct {
 	out    int // bytes read so far
 }
 
-// An block is a part of what came out.
+// A block is a part of the output.
 type block struct {
 	begin, end int
 	x86        bool
 	sum        []byte
 }
 
-// An check is how the bytes of a block are checked (2.1.1.2).
+// A check is how the bytes of a block are checked (2.1.1.2).
 type check struct {
 	size int
 	sum  func(b []byte) []byte
@@ -61,8 +61,8 @@ var checks = map[byte]check{
 
 var errDamaged = errors.New("damaged, or no .xz file as kernels have it")
 
-// NewReader reads the header of a stream (2.1.1), of which size bytes are to come. A larger
-// dictionary than most is refused.
+// NewReader reads the header of a stream (2.1.1) with size bytes of output. It refuses a
+// dictionary of more than most bytes.
 func NewReader(in *bytes.Reader, size, most uint64) (*Reader, error) {
 	r := &Reader{in: in, all: int64(in.Len()), size: size, most: most}
 	h, err := r.bytes(len(Magic) + 2 + 4)
@@ -125,7 +125,7 @@ func (r *Reader) begin() error {
 	if dictionary > r.most {
 		return fmt.Errorf("dictionary of %d MiB: %w", dictionary>>20, errDamaged)
 	}
-	c := lzma.Reader2Config{DictCap: max(lzma.MinDictCap, int(min(dictionary, r.size)))} // more isn't referred to
+	c := lzma.Reader2Config{DictCap: max(lzma.MinDictCap, int(min(dictionary, r.size)))} // the output refers to no more
 	if r.now, err = c.NewReader2(r.in); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func filters(h []byte) (dictionary uint64, x86 bool, err error) {
 	return dictionary, x86, err
 }
 
-// end reads what follows the bytes of a block: padding to four (3.3), and its check.
+// end reads the end of a block: padding to four (3.3), and its check.
 func (r *Reader) end() error {
 	b := &r.blocks[len(r.blocks)-1]
 	if _, err := r.bytes(int(-(r.all - int64(r.in.Len())) & 3)); err != nil {

@@ -1,10 +1,8 @@
-// Package on is what drawn faults are guarded by: calls of it are written into copies of
-// sources, one number a fault, and the environment says which number is chosen. With
-// none chosen each function here returns what the source said before.
+// Package on guards drawn faults: calls of it are written into copies of sources, with a number per fault, and the
+// environment says which number is chosen. With none chosen each function here returns the original value.
 //
-// It notes, in a file, whether the chosen fault was reached, and whether it changed a
-// value. Where that can't be noted without evaluating what the program wouldn't, reached
-// counts as changed.
+// It records, in a file, whether the chosen fault was reached, and whether it changed a value. Where comparing the
+// values would evaluate code that the program doesn't, reached counts as changed.
 package on
 
 import (
@@ -14,16 +12,16 @@ import (
 	"sync/atomic"
 )
 
-// The environment variables: the number of the chosen fault, or None, and the file that records
-// how far it came. Under None the number of each fault that is reached is written to the file,
-// one a line. Without the variables nothing is written.
+// The environment variables: the number of the chosen fault, or None, and the file that records how far it came.
+// Under None the number of each fault that is reached is written to the file, one a line. Without the variables
+// nothing is written.
 const (
 	Chosen = "KPSIM_DRAWN_FAULT"
 	Note   = "KPSIM_DRAWN_NOTE"
 	None   = "none"
 )
 
-// What the file says in the end.
+// The last word of the file.
 const (
 	Reached = "reached"
 	Changed = "changed"
@@ -34,7 +32,7 @@ var (
 	note   = os.Getenv(Note)
 	said   atomic.Int32 // 1 when Reached was written, 2 when Changed was
 	all    = os.Getenv(Chosen) == None
-	noted  [Most]atomic.Bool // under None: the number was
+	noted  [Most]atomic.Bool // under None: the fault's number was written
 )
 
 // Most bounds the numbers of faults.
@@ -48,7 +46,7 @@ func number(s string) int {
 	return n
 }
 
-// is reports whether fault n is chosen, and notes that it was reached.
+// is reports whether fault n is chosen, and records that it was reached.
 func is(n int) bool {
 	if n == chosen {
 		say(1, Reached)
@@ -60,7 +58,7 @@ func is(n int) bool {
 	return false
 }
 
-// tell notes that fault n was reached although it isn't chosen.
+// tell records that fault n was reached although it isn't chosen.
 func tell(n int) {
 	if noted[n].Swap(true) {
 		return
@@ -70,13 +68,12 @@ func tell(n int) {
 		_, err = f.WriteString(strconv.Itoa(n) + "\n")
 	}
 	if err != nil {
-		panic(err) // what is measured would be wrong
+		panic(err) // the measurement would be wrong
 	}
 	f.Close()
 }
 
-// say notes a step the first time. The process may be killed at any time, so it is
-// written now.
+// say records a step the first time, at once: the process may be killed at any time.
 func say(step int32, word string) {
 	for {
 		old := said.Load()
@@ -88,11 +85,11 @@ func say(step int32, word string) {
 		}
 	}
 	if err := os.WriteFile(note, []byte(word), 0o644); err != nil {
-		panic(err) // what is measured would be wrong
+		panic(err) // the measurement would be wrong
 	}
 }
 
-// pick returns now instead of was, and notes whether they differ.
+// pick returns now instead of was, and records whether they differ.
 func pick[T comparable](was, now T) T {
 	if was != now {
 		say(2, Changed)
@@ -100,8 +97,7 @@ func pick[T comparable](was, now T) T {
 	return now
 }
 
-// N reports whether fault n is chosen: a statement is left out, or something done that
-// the source doesn't say.
+// N reports whether fault n is chosen: a statement is left out, or one is added.
 func N(n int) bool { return is(n) && pick(false, true) }
 
 // Not is was, negated by fault n.

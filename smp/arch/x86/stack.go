@@ -43,7 +43,7 @@ func (in *Inst) top(s *arch.Regs, m arch.Memory, n uint64) (v uint64, ok bool) {
 // drop takes n bytes off the stack.
 func (in *Inst) drop(s *arch.Regs, n uint64) { s.R[RSP] = (s.R[RSP] + n) & in.linear }
 
-// execPush pushes operand b, memory too, of any size.
+// execPush pushes operand b, which may be memory, of any size.
 func execPush(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.loadB(s, m)
 	if !ok || !in.push(s, plain(m), v) {
@@ -78,8 +78,8 @@ func execPushf(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return arch.Next
 }
 
-// execPopf. Of 16 bits the upper flags stay, but for RF, which ends with every
-// popf.
+// execPopf pops the flags. A 16-bit popf keeps the upper flags, except RF, which every
+// popf clears.
 func execPopf(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := in.top(s, m, 0)
 	if !ok {
@@ -115,8 +115,8 @@ func execPopSeg(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return out
 }
 
-// writable makes sure that a store to a will succeed, by storing what is there:
-// for instructions that store twice.
+// writable checks that a store to a will succeed, by storing the value that is there.
+// It is for instructions that store twice.
 func writable(m arch.Memory, a arch.Addr, size uint8) bool {
 	v, ok := m.Load(a, int(size))
 	return ok && m.Store(a, int(size), v)
@@ -157,7 +157,7 @@ func execEnter(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return arch.Next
 }
 
-// execLeave: the frame pointer is all of RBP, whatever is popped to it.
+// execLeave uses all of RBP as the frame pointer, whatever the operand size.
 func execLeave(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v, ok := m.Load(arch.Addr(s.R[RBP]&in.linear), int(in.size))
 	if !ok {
@@ -186,7 +186,7 @@ func execPusha(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return arch.Next
 }
 
-// execPopa pops them, but RSP.
+// execPopa pops the eight registers, and drops the value for RSP.
 func execPopa(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	var r [8]uint64
 	for i := range uint64(8) {

@@ -21,7 +21,7 @@ const (
 	Engine Part = iota // from the breakpoint or the detour to the handler and back
 	Copies             // copied instructions, breakpoints, jumps and detours themselves
 	Step               // at the breakpoint after the copied instruction
-	Return             // the trampoline of return probes, and what it calls
+	Return             // the trampoline of return probes, and functions that it calls
 	Parts
 )
 
@@ -30,13 +30,13 @@ var partNames = [Parts]string{"engine", "copies", "after the copy", "return"}
 // String returns the part's name.
 func (p Part) String() string { return partNames[p] }
 
-// A Hit is what one hit of a probe takes more than a call without it, or what one call of
-// the kernel's takes, as Call says.
+// A Hit is the difference between a hit of a probe and a call without it or, if Call is set, a call of the kernel's
+// API.
 type Hit struct {
 	Kind string // k, b, o, r, rb, ro, kk, kr, f, rf; register, optimize, unregister, unoptimize, and those with " r"
 	Says string // in full
 	Call bool   // it is a call, or the work after one
-	Why  string // why nothing was counted, or what is to be known of it; "" is nothing
+	Why  string // why nothing was counted, or a remark; "": none
 
 	overhead.MachineCode
 	Counted bool
@@ -51,14 +51,13 @@ type Hit struct {
 // On returns a hit's cycles on a machine.
 func (h *Hit) On(o *overhead.Model, m *overhead.Machine) float64 { return o.Price(m, &h.MachineCode) }
 
-// Machine is the one by whose costs Hit.Cycles is of a kernel for x86-64, Machine386 of one for
-// i386.
+// Machine is the machine whose costs give Hit.Cycles for x86-64 kernels, Machine386 for i386.
 const (
 	Machine    = "xeon-e5410/x86_64"
 	Machine386 = "xeon-e5410/i386"
 )
 
-// MachineOf returns the one by whose costs hits of the kernel are.
+// MachineOf returns the machine whose costs give the hits' cycles for the kernel.
 func MachineOf(k *linux.Kernel) string {
 	if k.Processor == target.I386 {
 		return Machine386
@@ -66,11 +65,11 @@ func MachineOf(k *linux.Kernel) string {
 	return Machine
 }
 
-// model is what was fitted to the documents' figures.
+// model is the fit to the documents' figures.
 var model = sync.OnceValues(func() (*overhead.Model, error) { return overhead.Fit(overhead.Figures()) })
 
-// Of counts each kind of hit, and the calls, of a kernel with a mutant ("" for none). A row that
-// couldn't be counted says why. The result is the same each time.
+// Of counts each kind of hit, and the calls, for a kernel with a mutant ("" for none). A row that couldn't be counted
+// says why. The result is the same each time.
 func Of(k *linux.Kernel, mutant string) ([]Hit, error) {
 	o, err := model()
 	if err != nil {
@@ -99,7 +98,7 @@ func Of(k *linux.Kernel, mutant string) ([]Hit, error) {
 	return hits, nil
 }
 
-// run runs a kind: what was executed, and what was broken or kept the run from its end.
+// run runs a kind. It returns the executed code, and the violation or the reason why the run didn't end.
 func (q *kind) run(k *linux.Kernel, mutant string) (w *watcher, why string, err error) {
 	sc, err := q.scenario(k)
 	if err != nil {

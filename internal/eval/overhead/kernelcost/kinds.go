@@ -22,9 +22,8 @@ type kind struct {
 // A text is a function in hex, of x86-64 and of i386.
 type text [2]string
 
-// The functions: no copy of what the first begins with is boosted (it has an address-size
-// prefix), the second is too short for a jump, the third isn't, the fourth has a site of
-// ftrace.
+// The functions. The first can't be boosted (its first instruction has an address-size prefix), the second is too
+// short for a jump, the third isn't, the fourth has a site of ftrace.
 var (
 	plain = text{"678d07 4889e5 53 5b c3", "678d07 89e5 53 5b c3"}
 	short = text{"55 5d c3", "55 5d c3"}
@@ -63,15 +62,14 @@ func Kinds() (names []string) {
 	return names
 }
 
-// Where calls of a function are, among those of a run: two before there is a probe, and
-// four with it.
+// The places of calls of a function among those of a run: two before the probe, and four with it.
 const (
 	unprobed = 1
 	probed   = 5
 )
 
-// scenario returns what is run on a kernel. The probes are registered twice: the first time
-// sets up what the kernel keeps.
+// scenario returns the scenario for a kernel. The probes are registered twice: the first time sets up state that the
+// kernel keeps.
 func (q *kind) scenario(k *linux.Kernel) (*scenario.Scenario, error) {
 	row := 0
 	if k.Processor == target.I386 {
@@ -86,5 +84,5 @@ never()
 	return lang.Load("cost-"+q.name+".star", []byte(src), nil)
 }
 
-// at is where the function lies; of i386 the lower half of it.
+// at is the function's address; on i386 its lower half.
 const at = 0xffffffff81000040

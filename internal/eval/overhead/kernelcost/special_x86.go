@@ -6,7 +6,7 @@ import (
 	"kpsim/smp/arch"
 )
 
-// special counts an instruction by what it costs besides.
+// special counts an instruction's additional costs.
 func (s *stretch) special(in arch.Inst) {
 	b := in.Bytes()
 	locked, repeats := false, false
@@ -28,5 +28,5 @@ func (s *stretch) special(in arch.Inst) {
 	}
 }
 
-// prefixes are those of an instruction, without REX.
+// prefixes are the prefixes of an instruction, without REX.
 var prefixes = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3}

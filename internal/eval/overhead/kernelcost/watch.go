@@ -13,7 +13,7 @@ import (
 	"kpsim/traces"
 )
 
-// A stretch is a part of a run: a call, or what comes between two.
+// A stretch is a part of a run: a call, or the code between two calls.
 type stretch struct {
 	overhead.MachineCode
 	parts             [Parts]int
@@ -21,7 +21,7 @@ type stretch struct {
 	text, data, stack map[arch.Addr]bool
 }
 
-// A watcher counts what a run executes.
+// A watcher counts the code that a run executes.
 type watcher struct {
 	r          *rig.Rig
 	k          *linux.Kernel
@@ -39,11 +39,11 @@ type watcher struct {
 
 	calls []*stretch
 	apis  [2][]*stretch // register and unregister
-	rests [2][]*stretch // and what came after
-	after int           // which of the two was last, -1 before
+	rests [2][]*stretch // and the code after each
+	after int           // the index of the last one, -1 before
 }
 
-// A returning is a call that hasn't returned: where its return address lies, and what it is.
+// A returning is a call that hasn't returned: the place of its return address, and the address.
 type returning struct{ sp, to arch.Addr }
 
 func newWatcher(r *rig.Rig, k *linux.Kernel) *watcher {
@@ -65,7 +65,7 @@ func (w *watcher) begin() *stretch {
 	return was
 }
 
-// rest ends what came between two calls.
+// rest ends the code between two calls.
 func (w *watcher) rest() {
 	if s := w.begin(); w.after >= 0 {
 		w.rests[w.after] = append(w.rests[w.after], s)
@@ -109,12 +109,12 @@ func (w *watcher) isCopy(a arch.Addr) bool { return w.within(a, smp.ExecBase, sm
 // isService reports whether a routine in Go stands at an address that the kernel calls.
 func (w *watcher) isService(a arch.Addr) bool { return w.within(a, kapi.GuestGates, smp.DataBase) }
 
-// isEnd reports whether a routine in Go that has called the kernel stands there.
+// isEnd reports whether the address is that of a Go routine that has called the kernel.
 func (w *watcher) isEnd(a arch.Addr) bool {
 	return w.within(a, smp.GateBase, smp.GateBase+smp.PageSize)
 }
 
-// within reports whether an address lies between two that are those of 64 bits.
+// within reports whether an address lies between two 64-bit addresses.
 func (w *watcher) within(a, from, to arch.Addr) bool {
 	return a >= w.arch.Addr(from) && a < w.arch.Addr(to)
 }
@@ -156,7 +156,7 @@ func (w *watcher) Instruction(_ uint8, in arch.Inst, regs *arch.Regs) {
 		return
 	}
 	if in.Flow() == arch.FlowJump && w.k.Replaced(ip) {
-		return // to the function of an object that is laid over this one
+		return // to the replacement in an object laid over the kernel
 	}
 	w.counts = true
 	w.now.Instructions++
@@ -182,9 +182,8 @@ func (w *watcher) Access(_ uint8, a arch.Addr, size int, _ bool) {
 	lines[(a+arch.Addr(size)-1)&^(line-1)] = true
 }
 
-// follow keeps the calls that haven't returned, as a CPU does that predicts where returns
-// go. A routine in Go returns without an instruction; so what lies below the stack pointer
-// has returned.
+// follow tracks the calls that haven't returned, as a CPU does that predicts returns. A routine in Go returns without
+// an instruction; so calls below the stack pointer have returned.
 func (w *watcher) follow(in arch.Inst, sp arch.Addr) {
 	switch in.Flow() {
 	case arch.FlowCall, arch.FlowIndirectCall:
@@ -205,8 +204,7 @@ func (w *watcher) follow(in arch.Inst, sp arch.Addr) {
 	}
 }
 
-// isKernel reports whether an address is in the kernel's text, or in that of objects laid
-// over it.
+// isKernel reports whether an address is in the kernel's text, or in that of objects laid over it.
 func (w *watcher) isKernel(a arch.Addr) bool {
 	for _, s := range w.k.Image.Sections() {
 		if s.Exec && uint64(a) >= s.Addr && uint64(a) < s.Addr+s.Size {
@@ -219,8 +217,7 @@ func (w *watcher) isKernel(a arch.Addr) bool {
 // mostServed bounds the instructions of a function that is done in Go.
 const mostServed = 1000
 
-// instructionsOf returns how many instructions lie between a function's entry and its first
-// return or the jump that takes the place of one.
+// instructionsOf returns the number of instructions between a function's entry and its first return or tail jump.
 func (w *watcher) instructionsOf(f arch.Addr) (n int) {
 	if n, ok := w.served[f]; ok {
 		return n

@@ -12,6 +12,7 @@ import (
 	"kpsim/sim"
 )
 
+// Maxactive is kpsim overhead maxactive.
 type Maxactive struct {
 	Editions  []string      `name:"edition" placeholder:"NAME" help:"With the engine of this edition: ${editions}, documented. May be given many times. Default: those whose return probes keep track of calls in different ways."`
 	Tasks     []inputs.Span `default:"2,4,8" placeholder:"LIST" help:"How many tasks call, each on a CPU of its own, as 2,4,8 or 1-8; 64 at most. Default: 2,4,8."`
@@ -20,6 +21,24 @@ type Maxactive struct {
 	drawn     `set:"draws=10"`
 	JSON      bool `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown  bool `xor:"form" help:"Print a table in Markdown."`
+}
+
+// Help implements kong.HelpProvider.
+func (*Maxactive) Help() string {
+	return `How many calls a return probe misses, by its maxactive and how many tasks call.
+
+A return probe follows as many calls at a time as its maxactive says; one more is missed, and counted in nmissed. Tasks call its function, which takes some 30 instructions, and do something else that is longer in between. Printed is which share of the calls is missed.
+
+--json has it by how many calls were in the function at a time, too.
+
+Examples:
+
+  kpsim overhead maxactive
+  kpsim overhead maxactive --edition 6.9 --tasks 1-16 --maxactive 1-8
+  kpsim overhead maxactive --schedule sticky --seed 7
+  kpsim overhead maxactive --json | jq 'select(.missed_share > 0.1)'
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 func (c *Maxactive) Run(p *cli.Program) (int, error) {

@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/ui/cli/inputs"
 )
 
+// Table is kpsim overhead table.
 type Table struct {
 	Machines   []string     `name:"machine" placeholder:"ID" help:"Only this machine, as xeon-e5410/x86_64. May be given many times. Default: all."`
 	Probes     []string     `name:"probe" placeholder:"NAME" help:"Only this probe, as k. May be given many times. Default: all."`
@@ -27,6 +28,11 @@ type Table struct {
 	Kernel  cli.FileName   `placeholder:"FILE" help:"Count what this kernel's own code executes in a hit, instruction by instruction: a vmlinux, or a vmlinuz as distributions ship it. Machine: the Xeon E5410 of its processor, unless --machine is given."`
 	Objects []cli.FileName `placeholder:"FILE,…" help:"With --kernel: object files, compiled for that kernel, whose functions take the place of its own."`
 	ways
+}
+
+// Help implements kong.HelpProvider.
+func (*Table) Help() string {
+	return "The documents' figures beside ours, and what each hit is spent on. This is what overhead does by itself.\n\n" + overheadHelp
 }
 
 func (c *Table) Run(p *cli.Program) (int, error) {

@@ -10,6 +10,7 @@ import (
 	"kpsim/sim"
 )
 
+// Pauses is kpsim overhead pauses.
 type Pauses struct {
 	costs
 	CPUs     []inputs.Span `name:"cpus" default:"2,4,8" placeholder:"LIST" help:"Numbers of CPUs, as 2,4,8 or 2-8; 64 at most. Default: 2,4,8."`
@@ -19,6 +20,32 @@ type Pauses struct {
 	drawn    `set:"draws=20"`
 	JSON     bool `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown bool `xor:"form" help:"Print tables in Markdown."`
+}
+
+// Help implements kong.HelpProvider.
+func (*Pauses) Help() string {
+	return `How long CPUs and probes wait while a jump is written: stop_machine, sync_core, the optimizer.
+
+A probe is registered, optimized and unregistered on CPU 0 while the other CPUs call its function over and over. Printed is how long whom that keeps waiting, in each of the runs:
+
+  stop_machine arrives   from its request until a CPU is in its stopper
+  stop_machine stopped   from there until the CPU is let go
+  stop_machine in all    both
+  sync_core in all       from the sending of its IPIs until the last CPU has serialised
+  sync_core interrupt    what one of these CPUs is interrupted for
+  register to jump       from the call that registers the probe until its jump is written
+  optimizer to jump      from when the optimizer's timer fires until then
+
+What that timer takes, 5 jiffies, and what the kernel waits between two looks for the end of a grace period is in none of them.
+
+Examples:
+
+  kpsim overhead pauses
+  kpsim overhead pauses --cpus 2,16,64 --patch stop_machine --preempt none,full
+  kpsim overhead pauses --schedule sticky --runs 200 --seed 7
+  kpsim overhead pauses --json | jq '.stop_machine_request_to_end.p99_cycles / .mhz'
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // A pausesRow is what was measured of one machine, as --json prints it.

@@ -13,12 +13,29 @@ import (
 // probesMost is the largest table.
 const probesMost = 100_000
 
+// Probes is kpsim overhead probes.
 type Probes struct {
 	costs
 	Probe    []string      `default:"k" placeholder:"NAME" help:"A hit of which probe. May be given many times. Default: k."`
 	Count    []inputs.Span `default:"1,10,100,1000,10000,100000" placeholder:"LIST" help:"How many probes there are, as 1,10,100. Default: 1, 10, … to 100000."`
 	JSON     bool          `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown bool          `xor:"form" help:"Print tables in Markdown."`
+}
+
+// Help implements kong.HelpProvider.
+func (*Probes) Help() string {
+	return `What a hit costs with up to 100,000 probes in the kernel's table.
+
+The kernel finds a probe in a table of 64 hash chains. Printed is what a hit costs with so many, on functions 16 to 256 bytes apart, and how many nodes of chains it looks at: if one probe is hit over and over, that was registered in the middle, or if all are in turn, so that caches don't hold them. A jump needs no lookup.
+
+Examples:
+
+  kpsim overhead probes
+  kpsim overhead probes --probe k,b,o --count 1,64,4096
+  kpsim overhead probes --machine pentium-m/i386
+  kpsim overhead probes --json | jq 'select(.all_probes_hit_cycles > 2 * .one_probe_hit_cycles)'
+
+Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 // A probesRow is what a hit costs with so many probes, as --json prints it.

@@ -10,8 +10,8 @@ import (
 
 // GoOn holds the flags for violations after which runs go on.
 type GoOn struct {
-	Ignore        []string `placeholder:"PROPERTY,…" help:"Go on after these properties were broken, as if they weren't there: names or IDs, as T1,no-sail-past; may be given many times. What is found then may follow from them. Nothing is expected then."`
-	AllProperties bool     `help:"Go on after whatever was broken, and show all properties that break, each with a witness of its own. Nothing is expected then."`
+	Ignore        []string `placeholder:"PROPERTY,…" help:"Continue after these properties were broken, as if they didn't exist: names or IDs, as T1,no-sail-past; may be given many times. Later violations may follow from them. Nothing is expected then."`
+	AllProperties bool     `help:"Continue after every violation, and show all properties that break, each with its own witness. Nothing is expected then."`
 
 	Ignored properties.Set `kong:"-"` // Ignore, as a set
 }

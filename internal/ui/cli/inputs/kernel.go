@@ -16,8 +16,8 @@ import (
 
 // Kernel holds the flags that select a kernel's engine instead of kpsim's own.
 type Kernel struct {
-	Kernel  cli.FileName   `placeholder:"FILE" help:"Run the kernel's own engine, instruction by instruction: a vmlinux, or a vmlinuz as distributions ship it. Instead of what the scenarios say of the engine; nothing is expected then."`
-	Objects []cli.FileName `placeholder:"FILE,…" help:"With --kernel: object files, compiled for that kernel, whose functions take the place of its own."`
+	Kernel  cli.FileName   `placeholder:"FILE" help:"Run the kernel's own engine, instruction by instruction: a vmlinux, or a vmlinuz as distributions ship it. It replaces the scenarios' engine settings; nothing is expected then."`
+	Objects []cli.FileName `placeholder:"FILE,…" help:"With --kernel: object files, compiled for that kernel, whose functions replace its own."`
 
 	opened *linux.Kernel
 }
@@ -61,7 +61,7 @@ func (f *Kernel) Alone(edition, mutant string) error {
 	case f.Kernel == "":
 		return nil
 	case edition != "":
-		return errors.New("--edition: it is of kpsim's own engine, and a kernel's is what it is; leave it or " +
+		return errors.New("--edition: it is of kpsim's own engine, and a kernel's can't be changed; leave it or " +
 			"--kernel out")
 	case mutant != "" && !ofMachineCode(mutant):
 		return fmt.Errorf("--mutant: %s breaks kpsim's own engine, not a kernel's; of a kernel: %s", mutant,

@@ -14,7 +14,7 @@ import (
 
 // TracesKernel holds the flags that locate the kernel of a trace.
 type TracesKernel struct {
-	Kernel  cli.FileName   `placeholder:"FILE" help:"The kernel that the trace is of. Default: the file that scripts/fetch-kernel has put in its folder. Another one is refused."`
+	Kernel  cli.FileName   `placeholder:"FILE" help:"The trace's kernel. Default: the file that scripts/fetch-kernel has put in its folder. Any other kernel is refused."`
 	Objects []cli.FileName `placeholder:"FILE,…" help:"The object files, laid over the kernel, that the trace was found with."`
 }
 

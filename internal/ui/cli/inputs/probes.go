@@ -143,7 +143,7 @@ func (j *Input) NeverHit(probed []rig.Probed, try string) (lines []string) {
 			continue
 		}
 		f, known := s.Place(k)
-		did := fmt.Sprintf("nobody came to %s+%#x", f, k.Offset)
+		did := fmt.Sprintf("no CPU reached %s+%#x", f, k.Offset)
 		if k.Kind == scenario.ProbeKretprobe {
 			did = "no call of " + f + " returned"
 		}

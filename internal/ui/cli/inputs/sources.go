@@ -10,7 +10,7 @@ import (
 
 // Sources holds the flags that locate the source of a trace's kernel.
 type Sources struct {
-	Source cli.FileName `placeholder:"DIR" help:"Of a kernel's trace: the folder of its source, to print the text of each line that is named. Default: what lies beside the objects and isn't newer; without objects, what scripts/fetch-kernel-source has fetched."`
+	Source cli.FileName `placeholder:"DIR" help:"The folder of a kernel's source, for a trace of that kernel: prints the text of each line that is named. Default: the sources beside the objects that aren't newer; without objects, those that scripts/fetch-kernel-source has fetched."`
 }
 
 // Follow adds the calls of a kernel's own engine, and their places in its C source, to a replay.

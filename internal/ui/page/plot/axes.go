@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// LogAxis makes an axis of what was added to a plot logarithmic.
+// LogAxis makes an axis logarithmic, once the plot's data was added.
 func LogAxis(a *Axis) {
 	switch {
 	case a.Min > a.Max: // nothing was
 		a.Min, a.Max = 1, 10
-	case a.Max/a.Min < 1.2: // what is all alike is in the middle
+	case a.Max/a.Min < 1.2: // almost equal values are drawn in the middle
 		a.Min, a.Max = a.Min/1.2, a.Max*1.2
 	}
 	a.Log, a.Ticks = true, logTicks
@@ -32,8 +32,7 @@ func DoublingAxis(a *Axis, most int) {
 	a.Log, a.Ticks = true, constant(ticks)
 }
 
-// logTicks marks 1, 2 and 5 times powers of ten; over a wide range the powers alone, over a
-// narrow one what is round.
+// logTicks marks 1, 2 and 5 times powers of ten; over a wide range only the powers, over a narrow one round numbers.
 func logTicks(low, high float64) (list []Tick) {
 	if high/low < 5 {
 		return roundTicks(low, high)
@@ -115,13 +114,13 @@ func Thousands(v float64) string {
 	return whole + rest
 }
 
-// ninesPerPoint is how close points of an ECDF are, in powers of ten of what is above:
-// nearer ones can't be told apart.
+// ninesPerPoint is the least distance of an ECDF's points, in powers of ten of the share above: nearer ones look the
+// same.
 const ninesPerPoint = 0.04
 
-// Nines returns the ECDF of a list in ascending order, for axes of LogAxis and NinesAxis.
-// The line is at the share of the list that is below a value; so the largest is on it.
-// What isn't above 0 is below all that a logarithmic axis has.
+// Nines returns the ECDF of a list in ascending order, for axes of LogAxis and NinesAxis. The line is at the share of
+// the list that is below a value; so the largest is on it. Values that aren't above 0 count as below everything on a
+// logarithmic axis.
 func Nines(list []float64) (points XYs) {
 	last := math.Inf(-1)
 	for i, v := range list {
@@ -137,8 +136,8 @@ func Nines(list []float64) (points XYs) {
 // Nine returns where a share is on an axis of NinesAxis.
 func Nine(share float64) float64 { return math.Abs(math.Log10(1 - share)) } // not -0
 
-// ECDF returns the share of n values that is up to each of those of a list in ascending
-// order, for AddLine with steps; those that the list hasn't are above all that it has.
+// ECDF returns, for AddLine with steps, the share of n values that are at most each value of a list in ascending
+// order. Values missing from the list count as above all of it.
 func ECDF(list []float64, n int) (points XYs) {
 	for i, v := range list {
 		points = append(points, XY{X: v, Y: float64(i) / float64(n)})
@@ -156,8 +155,8 @@ func SharesAxis(a *Axis) {
 		{Value: 0.75, Label: "75 %"}, {Value: 1, Label: "100 %"}})
 }
 
-// NinesAxis makes an axis of what was added to a plot one of shares on which 90 %, 99 %,
-// 99.9 %, … are as far from each other.
+// NinesAxis makes an axis, once the plot's data was added, one of shares on which 90 %, 99 %, 99.9 %, … are equally
+// spaced.
 func NinesAxis(a *Axis) {
 	ticks := []Tick{{Value: 0, Label: "0"}, {Value: math.Log10(2), Label: "50 %"}}
 	a.Min, a.Max = 0, max(a.Max, 1)+0.05 // the line at the top is whole

@@ -24,7 +24,7 @@ const (
 // dashings are the dashes of each series.
 var dashings = [Series]string{"", "8 2", "2 2", "8 2 2 2", "5 3", "12 3 2 3 2 3", "3 4", "1 3"}
 
-// Dashes returns those of a series as SVG has them.
+// Dashes returns a series' dashes in SVG's form.
 func Dashes(series int) string { return dashings[series] }
 
 // RangesHeight is the height of a plot of a number of ranges.
@@ -40,8 +40,8 @@ type drawing struct {
 	strings.Builder
 }
 
-// SVG returns the elements of a drawing of some height. What y is of stands above its axis,
-// lying, so that it takes no width.
+// SVG returns the elements of a drawing with the given height. The title of the y axis is horizontal, above the axis,
+// so that it takes no width.
 func (p *Plot) SVG(height float64) string {
 	d := &drawing{Plot: p, left: 6, right: Width - right, top: 6, bottom: height - 1}
 	xs, ys := p.X.ticks(), p.Y.ticks()
@@ -98,7 +98,7 @@ func (p *Plot) SVG(height float64) string {
 	return d.String()
 }
 
-// ticks are the marks of an axis that lie on it.
+// ticks are the marks of an axis that are within its range.
 func (a *Axis) ticks() (list []Tick) {
 	low, high := a.bounds()
 	of := a.Ticks
@@ -148,7 +148,7 @@ func (d *drawing) drawRanges() {
 	}
 }
 
-// drawLines draws lines, of which those with steps go up before they go on.
+// drawLines draws lines. Lines with steps go up before they go right.
 func (d *drawing) drawLines() {
 	for _, l := range d.lines {
 		var points XYs
@@ -181,8 +181,8 @@ func (d *drawing) path(style, end string, points ...XY) {
 	fmt.Fprintf(d, "%s\" style=\"%s\"/>\n", end, style)
 }
 
-// text draws one whose share before is left of a point. It takes the width that the plot is
-// laid out for, in whatever font: else the labels of bars would run into them.
+// text draws a text; the share before of it is left of the point. It takes the width that the plot is laid out for,
+// in any font: otherwise the labels of bars would overlap.
 func (d *drawing) text(s string, x, y, before float64) {
 	if s == "" {
 		return

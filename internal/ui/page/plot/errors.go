@@ -13,8 +13,8 @@ type errorBar struct {
 // errorReach is how far each cap of an error bar reaches to either side.
 const errorReach = 3.0
 
-// AddErrors adds error bars to points that were added: lying ones along x, else along y. A
-// bar begins at its point where an end is on the wrong side of it.
+// AddErrors adds error bars to points that were added: horizontal ones along x, otherwise along y. If an end is on
+// the wrong side of the point, the bar begins at the point.
 func (p *Plot) AddErrors(series int, list []Error, lying bool) error {
 	along, across := &p.Y, &p.X
 	if lying {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// How many can be told apart.
+// How many can be distinguished.
 const (
 	Series = 8 // lines
 	Pieces = 6 // of a bar
@@ -30,7 +30,7 @@ type Plot struct {
 // An Axis is the range of one, from Min to Max, and its marks.
 type Axis struct {
 	Label    string
-	Min, Max float64 // of what was added
+	Min, Max float64 // of the data added
 	Log      bool
 	Ticks    func(low, high float64) []Tick // nil: round numbers
 }
@@ -48,10 +48,10 @@ type line struct {
 	steps  bool
 }
 
-// A Range is where most of something lies, its middle, and the farthest of it: AddRanges.
+// A Range has the bounds of most values, their middle, and the farthest value: AddRanges.
 type Range struct{ Low, Middle, High, Farthest float64 }
 
-// New returns a plot with what its axes are of.
+// New returns a plot with the titles of its axes.
 func New(x, y string) *Plot {
 	empty := func(label string) Axis { return Axis{Label: label, Min: math.Inf(1), Max: math.Inf(-1)} }
 	return &Plot{X: empty(x), Y: empty(y)}
@@ -60,11 +60,11 @@ func New(x, y string) *Plot {
 // take extends an axis to a value.
 func (a *Axis) take(v float64) { a.Min, a.Max = min(a.Min, v), max(a.Max, v) }
 
-// bounds are the ends of an axis, which has a length whatever is on it.
+// bounds are the ends of an axis. They always differ.
 func (a *Axis) bounds() (low, high float64) {
 	low, high = a.Min, a.Max
 	switch {
-	case low > high: // there is nothing
+	case low > high: // there is no data
 		return 0, 1
 	case low == high && a.Log:
 		return low / 2, high * 2
@@ -74,7 +74,7 @@ func (a *Axis) bounds() (low, high float64) {
 	return low, high
 }
 
-// part is how far along an axis a value lies, from 0 to 1.
+// part is the place of a value on an axis, from 0 to 1.
 func (a *Axis) part(v float64) float64 {
 	low, high := a.bounds()
 	if a.Log {
@@ -94,8 +94,8 @@ func finite(list ...float64) error {
 	return nil
 }
 
-// AddLine adds a series of a number below Series: a line through points, or with steps one
-// that goes up at each, as that of an ECDF does. Without points there is none.
+// AddLine adds a series with a number below Series: a line through points, or with steps one that goes up at each, as
+// an ECDF does. Without points nothing is drawn.
 func (p *Plot) AddLine(series int, points XYs, steps bool) error {
 	for _, at := range points {
 		if err := finite(at.X, at.Y); err != nil {
@@ -135,9 +135,8 @@ func (p *Plot) AddBars(names []string, pieces [][]float64) error {
 	return nil
 }
 
-// AddRanges adds lying ranges, from the top down, each with its name: a line of series 1 from
-// Low to High, a dot at Middle, and an upright line of series 2 at Farthest.
-// Without names there is nothing to add.
+// AddRanges adds horizontal ranges, from the top down, each with its name: a line of series 1 from Low to High, a dot
+// at Middle, and a vertical line of series 2 at Farthest.
 func (p *Plot) AddRanges(names []string, ranges []Range) error {
 	if len(ranges) != len(names) {
 		return errors.New("plot: a range for each name, please")

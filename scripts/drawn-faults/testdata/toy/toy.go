@@ -1,4 +1,4 @@
-// Package toy has one of each of what is changed. TestGuarded runs it.
+// Package toy has one of each kind of place that is changed. TestGuarded runs it.
 package toy
 
 import "errors"
