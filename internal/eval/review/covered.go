@@ -18,7 +18,7 @@ func (r *found) coveredBy(c *Review, dir string) error {
 	if c.Patch == "" {
 		return nil
 	}
-	if err := r.patchLines(); err != nil {
+	if err := r.addedLines(); err != nil {
 		return err
 	}
 	files, err := os.ReadDir(dir)

@@ -41,7 +41,7 @@ func (r *found) readPatch() error {
 		r.sortLines()
 		return nil
 	}
-	if err := r.patchLines(); err != nil {
+	if err := r.addedLines(); err != nil {
 		return err
 	}
 	if err := r.compiledFrom(); err != nil {
@@ -86,8 +86,8 @@ func (r *found) compiledFrom() error {
 		"what it changes", r.c.Patch, strings.Join(files, ", "), strings.Join(known, ", "))
 }
 
-// patchLines reads the lines that a patch adds.
-func (r *found) patchLines() error {
+// addedLines reads the lines that a patch adds.
+func (r *found) addedLines() error {
 	c := r.c
 	text, err := cli.ReadFile(string(c.Patch), patchMost)
 	if err != nil {
