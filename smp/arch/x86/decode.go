@@ -136,7 +136,7 @@ func (c *chooser) resolve16() {
 	}
 }
 
-func (p *place) base(r byte) { p.baseReg, p.baseMask = r, ^uint64(0) }
+func (p *memOperand) base(r byte) { p.baseReg, p.baseMask = r, ^uint64(0) }
 
 // setSize sets the size of the operands.
 func (o *operands) setSize(size uint8) {
@@ -246,7 +246,7 @@ func (c *chooser) formRI(size uint8, r byte) {
 }
 
 // address computes where the memory operand lies.
-func (p *place) address(s *arch.Regs) arch.Addr {
+func (p *memOperand) address(s *arch.Regs) arch.Addr {
 	return arch.Addr((s.R[p.baseReg&15]&p.baseMask + s.R[p.indexReg&15]*p.indexMul + p.disp) & p.addrMask)
 }
 

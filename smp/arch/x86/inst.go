@@ -21,7 +21,7 @@ type Inst struct {
 	Addr arch.Addr
 	next arch.Addr
 	operands
-	place
+	memOperand
 	linear uint64 // mask of linear addresses, of IP and of the stack pointer: those of the mode
 	inner  exec   // what execOverride executes
 
@@ -56,8 +56,8 @@ type operands struct {
 	sign   uint8 // the number of the sign bit: 8*size-1
 }
 
-// A place is a memory operand.
-type place struct {
+// A memOperand is where a memory operand lies.
+type memOperand struct {
 	disp     uint64 // displacement; of a RIP-relative operand its address
 	baseMask uint64 // 0: there is no base
 	indexMul uint64 // 1, 2, 4, 8; 0: there is no index
