@@ -141,7 +141,7 @@ type sleeper struct {
 
 // NewFull returns a Full.
 func NewFull() *Full {
-	f := &Full{width: 8}
+	f := &Full{history: history{width: 8}}
 	f.wake.reset()
 	f.start()
 	return f
