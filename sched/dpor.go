@@ -48,22 +48,8 @@ type Full struct {
 	objects objectIndex
 	raced   []uint64 // races at each object that were reversed, or sleepers woken
 
-	// The run so far, and the knowledge from runs with the same beginning. Event number k was chosen at node k. The
-	// first kept-1 events are those of the last run; event kept-1 has its mover and its first answers.
-	events []event
-	nodes  []node
-	access [][]accessed // by object, in the order of events
-	last   []int32      // the last event of each mover, -1 for none
-	clocks []uint32     // for event k: how many events of each mover come before it, itself included
-	width  int          // of a clock
-	kept   int
-	script int // how many of event kept-1's answers are prescribed
-
-	n        int  // events done in this run
-	open     bool // event n has a mover
-	answered int  // questions of event n that were answered
-	blocked  bool // only sleepers could move
-	inherit  int32
+	history
+	current
 
 	races []race
 	wake  wakeTree
@@ -83,6 +69,28 @@ type Full struct {
 	next     uint64
 	complete bool
 	stats    FullStats
+}
+
+// A history is the run so far, and the knowledge from runs with the same beginning. Event number k was chosen at node k.
+// The first kept-1 events are those of the last run; event kept-1 has its mover and its first answers.
+type history struct {
+	events []event
+	nodes  []node
+	access [][]accessed // by object, in the order of events
+	last   []int32      // the last event of each mover, -1 for none
+	clocks []uint32     // for event k: how many events of each mover come before it, itself included
+	width  int          // of a clock
+	kept   int
+	script int // how many of event kept-1's answers are prescribed
+}
+
+// A current is the event that the run is in.
+type current struct {
+	n        int  // events done in this run
+	open     bool // event n has a mover
+	answered int  // questions of event n that were answered
+	blocked  bool // only sleepers could move
+	inherit  int32
 }
 
 // FullStats are the counts of a search so far.
@@ -133,7 +141,7 @@ type sleeper struct {
 
 // NewFull returns a Full.
 func NewFull() *Full {
-	f := &Full{width: 8}
+	f := &Full{history: history{width: 8}}
 	f.wake.reset()
 	f.start()
 	return f

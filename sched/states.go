@@ -49,25 +49,8 @@ type States struct {
 	conflicts conflicts
 	next      uint64
 
-	// About this run:
-	at      int  // known points passed
-	from    int  // points[from:] are observed; -1: all
-	back    bool // steps are being observed
-	played  bool // the last known point was passed
-	visible bool
-	mover   sim.Mover // the mover that goes on until it makes a visible step
-	moves   sim.Moves
-	over    bool
-	pruned  bool
-	leads   Ways // if pruned: how many schedules continue from there
-	circle  int  // the run goes round points[circle:]; -1 if it doesn't
-	round   int  // the next of them
-
-	sleeps  bool    // see Sleep
-	beds    []bed   // by point, for points that are states
-	last    int     // the last state that the run has reached; -1 for none
-	since   stretch // the steps since then
-	arrived bool    // the stretch has ended
+	walk
+	sleeping
 
 	bounded bool // see Bound
 	most    int
@@ -88,6 +71,31 @@ type States struct {
 	complete bool
 	all      Ways
 	stats    StatesStats
+}
+
+// A walk is what this run has done so far.
+type walk struct {
+	at      int  // known points passed
+	from    int  // points[from:] are observed; -1: all
+	back    bool // steps are being observed
+	played  bool // the last known point was passed
+	visible bool
+	mover   sim.Mover // the mover that goes on until it makes a visible step
+	moves   sim.Moves
+	over    bool
+	pruned  bool
+	leads   Ways // if pruned: how many schedules continue from there
+	circle  int  // the run goes round points[circle:]; -1 if it doesn't
+	round   int  // the next of them
+}
+
+// sleeping is what Sleep needs.
+type sleeping struct {
+	sleeps  bool    // see Sleep
+	beds    []bed   // by point, for points that are states
+	last    int     // the last state that the run has reached; -1 for none
+	since   stretch // the steps since then
+	arrived bool    // the stretch has ended
 }
 
 // StatesStats are the counts of a search so far.

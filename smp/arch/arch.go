@@ -20,16 +20,8 @@ type Arch struct {
 	Name string
 	Word int // bytes of an address, and of a word of the stack
 
-	// Registers.
-	RegNames  []string // by number, as people write them
-	SP        Reg      // the stack pointer
-	Result    Reg      // what a function returns
-	Args      []Reg    // of a call, in order
-	Saved     []Reg    // those that a function must preserve, but for SP
-	Implied   []Reg    // those that instructions use as addresses without naming them
-	IRQFlag   uint64   // in Regs.Flags: interrupts are taken
-	StepFlag  uint64   // in Regs.Flags: a debug trap follows the next instruction
-	FixedFlag uint64   // in Regs.Flags: always set
+	Registers
+	Branches
 
 	// Instructions.
 	MaxLen    int // bytes of the longest
@@ -40,8 +32,29 @@ type Arch struct {
 	// The breakpoint. Its handler finds IP past it by its length.
 	Breakpoint []byte
 
-	// Branches of one length that reach all kernel text, as they stand at an address,
-	// and what may stand in their place. ok false: the target is out of reach.
+	// Valid reports whether an address can be mapped at all.
+	Valid func(a Addr) bool
+
+	Frame     Frame
+	UserFrame Frame // of a trap that user mode takes; it is Frame but for the selectors, and has a stack pointer
+}
+
+// Registers describes a processor's registers.
+type Registers struct {
+	RegNames  []string // by number, as people write them
+	SP        Reg      // the stack pointer
+	Result    Reg      // what a function returns
+	Args      []Reg    // of a call, in order
+	Saved     []Reg    // those that a function must preserve, but for SP
+	Implied   []Reg    // those that instructions use as addresses without naming them
+	IRQFlag   uint64   // in Regs.Flags: interrupts are taken
+	StepFlag  uint64   // in Regs.Flags: a debug trap follows the next instruction
+	FixedFlag uint64   // in Regs.Flags: always set
+}
+
+// Branches are branches of one length that reach all kernel text, as they stand at an address,
+// and what may stand in their place. ok false: the target is out of reach.
+type Branches struct {
 	BranchLen  int
 	Jump, Call func(at, target Addr) (c Code, ok bool)
 	BranchNop  Code // one nop
@@ -49,12 +62,6 @@ type Arch struct {
 	JumpByte   byte // the first of what Jump encodes, and of no other instruction
 	CallByte   byte // likewise of Call
 	Ret        []byte
-
-	// Valid reports whether an address can be mapped at all.
-	Valid func(a Addr) bool
-
-	Frame     Frame
-	UserFrame Frame // of a trap that user mode takes; it is Frame but for the selectors, and has a stack pointer
 }
 
 // A Frame is the image of saved registers in memory that a trap leaves for its

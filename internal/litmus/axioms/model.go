@@ -12,20 +12,32 @@ type execution struct {
 	ahead  []uint64 // of each store: those of its location, by number, that come before it
 	pairs  bool     // there are read-modify-write operations
 
-	// What doesn't depend on reads and ahead.
-	start                               int // of the space that is used again
-	marked, loads, stores, memory       set
-	plain                               set // nil if all accesses are marked
-	unlocks, taken                      set // of spinlocks: stores that release one, loads that take one
-	handed                              set // smp_mb__after_unlock_lock; nil if there is none
-	rcu, grace                          set // what has to do with RCU; synchronize
-	hasGrace, hasSRCU                   bool
+	start int // of the space that is used again
+	sorts
+	program
+	candidate
+}
+
+// The sorts are sets of events. They don't depend on reads and ahead.
+type sorts struct {
+	marked, loads, stores, memory set
+	plain                         set // nil if all accesses are marked
+	unlocks, taken                set // of spinlocks: stores that release one, loads that take one
+	handed                        set // smp_mb__after_unlock_lock; nil if there is none
+	rcu, grace                    set // what has to do with RCU; synchronize
+	hasGrace, hasSRCU             bool
+}
+
+// A program is the relations that the threads' code gives. They don't depend on reads and ahead.
+type program struct {
 	nested                              rel // from rcu_read_lock to its rcu_read_unlock
 	po, poOpt, within                   rel
 	strong, poRel, acqPo, rmb, wmb, rmw rel
 	textAddr, textData, textCtrl        rel // dependencies by locals
+}
 
-	// What does.
+// A candidate is the relations that reads and ahead give.
+type candidate struct {
 	rf, rfe, co, fr          rel
 	addr, data, dep, rwdep   rel
 	cumul, rmwSeq, prop      rel // rmwSeq is nil if there is none

@@ -4,38 +4,44 @@ import (
 	"kpsim/smp/arch"
 )
 
+// A chooser finds what executes an instruction, and its operands, from where its parts lie.
+type chooser struct {
+	*Inst
+	l *layout
+}
+
 // choose finds what executes the instruction and gives it its operands. What
 // isn't chosen here is refused.
-func (in *Inst) choose(l *layout) {
-	in.linear = sizeMask(8 >> l.mode) // 32 bits in Mode32
-	in.next &= arch.Addr(in.linear)
-	in.flow = l.flow()
-	if in.flow == arch.FlowJump || in.flow == arch.FlowCond || in.flow == arch.FlowLoop || in.flow == arch.FlowCall {
-		in.imm = (in.imm + uint64(in.next)) & in.linear // the target, whether executed or not
-		if l.opsize && l.mode == Mode32 {
-			in.imm &= 0xffff
+func (c *chooser) choose() {
+	c.linear = sizeMask(8 >> c.l.mode) // 32 bits in Mode32
+	c.next &= arch.Addr(c.linear)
+	c.flow = c.l.flow()
+	if c.flow == arch.FlowJump || c.flow == arch.FlowCond || c.flow == arch.FlowLoop || c.flow == arch.FlowCall {
+		c.imm = (c.imm + uint64(c.next)) & c.linear // the target, whether executed or not
+		if c.l.opsize && c.l.mode == Mode32 {
+			c.imm &= 0xffff
 		}
 	}
 	switch {
-	case l.encoding == vex:
-		in.chooseVex(l)
-	case l.encoding != legacy:
-	case l.space == map1:
-		in.choose1(l)
-		in.writesIF = l.op == 0x9d || l.op == 0xcf || l.op == 0xfa || l.op == 0xfb
-	case l.space == map0F:
-		in.choose0F(l)
-	case l.space == map0F38:
-		in.choose0F38(l)
+	case c.l.encoding == vex:
+		c.chooseVex()
+	case c.l.encoding != legacy:
+	case c.l.space == map1:
+		c.choose1()
+		c.writesIF = c.l.op == 0x9d || c.l.op == 0xcf || c.l.op == 0xfa || c.l.op == 0xfb
+	case c.l.space == map0F:
+		c.choose0F()
+	case c.l.space == map0F38:
+		c.choose0F38()
 	}
-	if in.segment = in.override(l); in.segment != 0 && in.fn != nil && in.usesSegment(l) {
-		in.inner, in.fn = in.fn, execOverride
+	if c.segment = c.override(); c.segment != 0 && c.fn != nil && c.usesSegment() {
+		c.inner, c.fn = c.fn, execOverride
 	}
-	if l.lock && !(in.mem && l.lockable()) {
-		in.fn = execUndefined
+	if c.l.lock && !(c.mem && c.l.lockable()) {
+		c.fn = execUndefined
 	}
-	if in.fn == nil {
-		in.fn, in.refused = execUnsupported, true
+	if c.fn == nil {
+		c.fn, c.refused = execUnsupported, true
 	}
 }
 
@@ -134,27 +140,27 @@ var aluFns = [...]exec{
 }
 
 // chooseAlu is for forms EG, EI and those with the accumulator.
-func (in *Inst) chooseAlu(op uint8) {
-	in.op = op
+func (c *chooser) chooseAlu(op uint8) {
+	c.op = op
 	switch {
-	case in.mem:
-		in.fn = aluMX
-	case in.size >= 4:
-		in.fn = aluFns[op]
+	case c.mem:
+		c.fn = aluMX
+	case c.size >= 4:
+		c.fn = aluFns[op]
 	default:
-		in.fn = aluRX
+		c.fn = aluRX
 	}
 }
 
 // chooseMov is for forms EG and EI, and for a register and an immediate.
-func (in *Inst) chooseMov() {
+func (c *chooser) chooseMov() {
 	switch {
-	case in.mem:
-		in.fn = movMX
-	case in.size >= 4:
-		in.fn = movWide
+	case c.mem:
+		c.fn = movMX
+	case c.size >= 4:
+		c.fn = movWide
 	default:
-		in.fn = movRX
+		c.fn = movRX
 	}
 }
 
@@ -167,250 +173,250 @@ func either(first bool, a, b exec) exec {
 }
 
 // chooseCond is for jcc, setcc and cmov.
-func (in *Inst) chooseCond(l *layout, fn exec) {
-	in.cond = conditions[l.op&15]
-	in.fn = fn
+func (c *chooser) chooseCond(fn exec) {
+	c.cond = conditions[c.l.op&15]
+	c.fn = fn
 }
 
 // choose1 is for the one-byte opcodes (SDM vol. 2, table A-2), in their order.
-func (in *Inst) choose1(l *layout) {
-	if l.mode == Mode32 && in.choose32(l) {
+func (c *chooser) choose1() {
+	if c.l.mode == Mode32 && c.choose32() {
 		return
 	}
-	switch op := l.op; {
+	switch op := c.l.op; {
 	case op < 0x40:
-		in.chooseArith(l)
+		c.chooseArith()
 	case op < 0x50: // REX
 	case op < 0x58:
-		in.setSize(l.stackSize())
-		in.regB(l, l.plus())
-		in.fn = either(in.size == 8, execPush64, execPush)
+		c.setSize(c.l.stackSize())
+		c.regB(c.l.plus())
+		c.fn = either(c.size == 8, execPush64, execPush)
 	case op < 0x60:
-		in.setSize(l.stackSize())
-		in.regA(l, l.plus())
-		in.fn = either(in.size == 8, execPop64, execPop)
+		c.setSize(c.l.stackSize())
+		c.regA(c.l.plus())
+		c.fn = either(c.size == 8, execPop64, execPop)
 	case op < 0x70:
-		in.choose6x(l)
+		c.choose6x()
 	case op < 0x80:
-		in.chooseCond(l, in.near(l, execJcc))
+		c.chooseCond(c.near(execJcc))
 	case op < 0xa0:
-		in.choose8x9x(l)
+		c.choose8x9x()
 	case op < 0xb0:
-		in.chooseAx(l)
+		c.chooseAx()
 	case op < 0xc0:
 		size := uint8(1)
 		if op >= 0xb8 {
-			size = l.opSize()
+			size = c.l.opSize()
 		}
-		in.formRI(l, size, l.plus())
-		in.chooseMov()
+		c.formRI(size, c.l.plus())
+		c.chooseMov()
 	case op < 0xe0:
-		in.chooseCxDx(l)
+		c.chooseCxDx()
 	default:
-		in.chooseExFx(l)
+		c.chooseExFx()
 	}
 }
 
 // near returns what executes a near branch: nothing in 64-bit mode with a 66
 // that counts, which Intel's processors ignore and AMD's don't.
-func (in *Inst) near(l *layout, fn exec) exec {
-	return either(l.opsize && l.rex&rexW == 0 && l.mode == Mode64, nil, fn)
+func (c *chooser) near(fn exec) exec {
+	return either(c.l.opsize && c.l.rex&rexW == 0 && c.l.mode == Mode64, nil, fn)
 }
 
-func (in *Inst) choose6x(l *layout) {
-	switch l.op {
+func (c *chooser) choose6x() {
+	switch c.l.op {
 	case 0x63: // in 64-bit mode; without REX.W it is mov, of 16 bits as many as the vendor likes
-		in.formGEsized(l, l.opSize(), 4)
-		in.fn = either(in.size == 2, nil, execMovsx)
+		c.formGEsized(c.l.opSize(), 4)
+		c.fn = either(c.size == 2, nil, execMovsx)
 	case 0x68, 0x6a:
-		in.setSize(l.stackSize())
-		in.imm &= in.mask
-		in.fn = either(in.size == 8, execPush64, execPush)
+		c.setSize(c.l.stackSize())
+		c.imm &= c.mask
+		c.fn = either(c.size == 8, execPush64, execPush)
 	case 0x69, 0x6b:
-		in.setSize(l.opSize())
-		in.regA(l, l.g())
-		if !in.mem {
-			in.bReg = l.e()
+		c.setSize(c.l.opSize())
+		c.regA(c.l.g())
+		if !c.mem {
+			c.bReg = c.l.e()
 		}
-		in.op, in.fn = 1, execImul2
+		c.op, c.fn = 1, execImul2
 	}
 }
 
 // chooseArith: 00 to 3f.
-func (in *Inst) chooseArith(l *layout) {
-	op := l.op >> 3 & 7
-	switch l.op & 7 {
+func (c *chooser) chooseArith() {
+	op := c.l.op >> 3 & 7
+	switch c.l.op & 7 {
 	case 0, 1:
-		in.formEG(l, l.byteOr())
-		in.chooseAlu(op)
+		c.formEG(c.l.byteOr())
+		c.chooseAlu(op)
 	case 2, 3:
-		in.formGE(l, l.byteOr())
-		in.chooseAlu(op)
-		if in.mem {
-			in.fn = aluRM
+		c.formGE(c.l.byteOr())
+		c.chooseAlu(op)
+		if c.mem {
+			c.fn = aluRM
 		}
 	case 4, 5:
-		in.formRI(l, l.byteOr(), byte(RAX))
-		in.chooseAlu(op)
+		c.formRI(c.l.byteOr(), byte(RAX))
+		c.chooseAlu(op)
 	}
 }
 
-func (in *Inst) choose8x9x(l *layout) {
-	switch op := l.op; op {
+func (c *chooser) choose8x9x() {
+	switch op := c.l.op; op {
 	case 0x80, 0x81, 0x82, 0x83:
-		in.formEI(l, l.byteOr())
-		in.chooseAlu(l.reg())
+		c.formEI(c.l.byteOr())
+		c.chooseAlu(c.l.reg())
 	case 0x84, 0x85:
-		in.formEG(l, l.byteOr())
-		in.chooseAlu(opTest)
+		c.formEG(c.l.byteOr())
+		c.chooseAlu(opTest)
 	case 0x86, 0x87:
-		in.formEG(l, l.byteOr())
-		in.fn = execXchg
+		c.formEG(c.l.byteOr())
+		c.fn = execXchg
 	case 0x88, 0x89:
-		in.formEG(l, l.byteOr())
-		in.chooseMov()
+		c.formEG(c.l.byteOr())
+		c.chooseMov()
 	case 0x8a, 0x8b:
-		in.formGE(l, l.byteOr())
-		in.chooseMov()
-		if in.mem {
-			in.fn = either(in.size >= 4, movWideM, movRM)
+		c.formGE(c.l.byteOr())
+		c.chooseMov()
+		if c.mem {
+			c.fn = either(c.size >= 4, movWideM, movRM)
 		}
 	case 0x8d:
-		in.formGE(l, l.opSize())
-		in.fn = execLea
+		c.formGE(c.l.opSize())
+		c.fn = execLea
 	case 0x8c:
-		in.formE(l, l.opSize())
-		in.op, in.fn = l.reg(), execStoreSeg
+		c.formE(c.l.opSize())
+		c.op, c.fn = c.l.reg(), execStoreSeg
 	case 0x8e:
-		in.formE(l, 2)
-		in.op, in.fn = l.reg(), either(l.reg() != CS, execLoadSeg, execUndefined)
+		c.formE(2)
+		c.op, c.fn = c.l.reg(), either(c.l.reg() != CS, execLoadSeg, execUndefined)
 	case 0x8f:
-		in.formE(l, l.stackSize())
-		in.fn = execPop
+		c.formE(c.l.stackSize())
+		c.fn = execPop
 	case 0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97:
-		if l.plus() == 0 {
-			in.fn = either(l.rep == 0xf3, execPause, execNop) // xchg %eax, %eax (87 c0) clears the upper half
+		if c.l.plus() == 0 {
+			c.fn = either(c.l.rep == 0xf3, execPause, execNop) // xchg %eax, %eax (87 c0) clears the upper half
 			break
 		}
-		in.setSize(l.opSize())
-		in.regA(l, l.plus())
-		in.regB(l, byte(RAX))
-		in.fn = execXchg
+		c.setSize(c.l.opSize())
+		c.regA(c.l.plus())
+		c.regB(byte(RAX))
+		c.fn = execXchg
 	case 0x98:
-		in.setSize(l.opSize())
-		in.fn = execExtend
+		c.setSize(c.l.opSize())
+		c.fn = execExtend
 	case 0x99:
-		in.setSize(l.opSize())
-		in.fn = execSpread
+		c.setSize(c.l.opSize())
+		c.fn = execSpread
 	case 0x9c:
-		in.setSize(l.stackSize())
-		in.fn = execPushf
+		c.setSize(c.l.stackSize())
+		c.fn = execPushf
 	case 0x9d:
-		in.setSize(l.stackSize())
-		in.fn = execPopf
+		c.setSize(c.l.stackSize())
+		c.fn = execPopf
 	case 0x9e:
-		in.fn = execSahf
+		c.fn = execSahf
 	case 0x9f:
-		in.fn = execLahf
+		c.fn = execLahf
 	}
 }
 
 // chooseAx: moves with an absolute address, test, string instructions.
-func (in *Inst) chooseAx(l *layout) {
-	in.setSize(l.byteOr())
-	switch l.op &^ 1 {
+func (c *chooser) chooseAx() {
+	c.setSize(c.l.byteOr())
+	switch c.l.op &^ 1 {
 	case 0xa0, 0xa2:
-		at := in.imm & in.addrMask
-		in.imm = 0
-		in.mem, in.disp = true, at
-		if l.op < 0xa2 {
-			in.regA(l, byte(RAX))
-			in.fn = movRM
+		at := c.imm & c.addrMask
+		c.imm = 0
+		c.mem, c.disp = true, at
+		if c.l.op < 0xa2 {
+			c.regA(byte(RAX))
+			c.fn = movRM
 		} else {
-			in.regB(l, byte(RAX))
-			in.fn = movMX
+			c.regB(byte(RAX))
+			c.fn = movMX
 		}
 		return
 	case 0xa8:
-		in.formRI(l, in.size, byte(RAX))
-		in.chooseAlu(opTest)
+		c.formRI(c.size, byte(RAX))
+		c.chooseAlu(opTest)
 		return
 	}
-	switch l.rep {
+	switch c.l.rep {
 	case 0xf3:
-		in.rep = rep
+		c.rep = rep
 	case 0xf2:
-		in.rep = repne
+		c.rep = repne
 	}
-	switch l.op &^ 1 {
+	switch c.l.op &^ 1 {
 	case 0xa4:
-		in.fn = execMovs
+		c.fn = execMovs
 	case 0xa6:
-		in.fn, in.cond = execCmps, 1
+		c.fn, c.cond = execCmps, 1
 	case 0xaa:
-		in.fn = execStos
+		c.fn = execStos
 	case 0xac:
-		in.fn = execLods
+		c.fn = execLods
 	case 0xae:
-		in.fn, in.cond = execScas, 1
+		c.fn, c.cond = execScas, 1
 	}
 }
 
 // choose32 is for the one-byte opcodes that 64-bit mode lacks or has another use
 // for. It reports whether the opcode is one.
-func (in *Inst) choose32(l *layout) bool {
-	switch op := l.op; op {
+func (c *chooser) choose32() bool {
+	switch op := c.l.op; op {
 	case 0x06, 0x0e, 0x16, 0x1e:
-		in.setSize(l.stackSize())
-		in.op, in.fn = op>>3, execPushSeg
+		c.setSize(c.l.stackSize())
+		c.op, c.fn = op>>3, execPushSeg
 	case 0x07, 0x17, 0x1f:
-		in.setSize(l.stackSize())
-		in.op, in.fn = op>>3, execPopSeg
+		c.setSize(c.l.stackSize())
+		c.op, c.fn = op>>3, execPopSeg
 	case 0x27:
-		in.fn = execDaa
+		c.fn = execDaa
 	case 0x2f:
-		in.fn = execDas
+		c.fn = execDas
 	case 0x37:
-		in.op, in.fn = 0, execAaa
+		c.op, c.fn = 0, execAaa
 	case 0x3f:
-		in.op, in.fn = 1, execAaa
+		c.op, c.fn = 1, execAaa
 	case 0x60:
-		in.setSize(l.stackSize())
-		in.fn = execPusha
+		c.setSize(c.l.stackSize())
+		c.fn = execPusha
 	case 0x61:
-		in.setSize(l.stackSize())
-		in.fn = execPopa
+		c.setSize(c.l.stackSize())
+		c.fn = execPopa
 	case 0x62:
-		in.formGE(l, l.opSize())
-		in.fn = execBound
+		c.formGE(c.l.opSize())
+		c.fn = execBound
 	case 0x63:
-		in.formEG(l, 2)
-		in.fn = execArpl
+		c.formEG(2)
+		c.fn = execArpl
 	case 0x9a, 0xea:
-		in.setSize(l.opSize())
-		in.op, in.fn = uint8(bit(op == 0x9a)), execFar
+		c.setSize(c.l.opSize())
+		c.op, c.fn = uint8(bit(op == 0x9a)), execFar
 	case 0xc4, 0xc5: // les, lds
-		in.formGE(l, l.opSize())
-		in.op, in.fn = uint8(DS*bit(op == 0xc5)), execLoadFar
+		c.formGE(c.l.opSize())
+		c.op, c.fn = uint8(DS*bit(op == 0xc5)), execLoadFar
 	case 0xce:
-		in.fn = execInto
+		c.fn = execInto
 	case 0xd4:
-		in.fn = execAam
+		c.fn = execAam
 	case 0xd5:
-		in.fn = execAad
+		c.fn = execAad
 	case 0xd6:
-		in.fn = execSalc
+		c.fn = execSalc
 	default:
 		if op&0xf0 != 0x40 {
 			return false
 		}
-		in.setSize(l.opSize())
-		in.regA(l, l.plus())
+		c.setSize(c.l.opSize())
+		c.regA(c.l.plus())
 		switch {
 		case op < 0x48:
-			in.fn = either(in.size == 4, incWide, execInc)
+			c.fn = either(c.size == 4, incWide, execInc)
 		default:
-			in.fn = either(in.size == 4, decWide, execDec)
+			c.fn = either(c.size == 4, decWide, execDec)
 		}
 	}
 	return true

@@ -56,8 +56,9 @@ func (m Mode) Decode(b []byte, at arch.Addr) (Inst, error) {
 		in.ripDisp = l.dispPos
 	}
 	in.emulated = l.emulated()
-	in.resolve(&l)
-	in.choose(&l)
+	c := chooser{&in, &l}
+	c.resolve()
+	c.choose()
 	return in, nil
 }
 
@@ -88,75 +89,75 @@ func sizeMask(size uint8) uint64 { return ^uint64(0) >> (64 - 8*size) }
 
 // resolve fills in what doesn't depend on the opcode: the address of a memory
 // operand and the immediate.
-func (in *Inst) resolve(l *layout) {
-	in.mem = l.isMem()
-	in.imm = little(in.raw[l.immPos : l.immPos+l.immLen])
-	in.addrMask = sizeMask(l.addrSize())
-	if !in.mem {
+func (c *chooser) resolve() {
+	c.mem = c.l.isMem()
+	c.imm = little(c.raw[c.l.immPos : c.l.immPos+c.l.immLen])
+	c.addrMask = sizeMask(c.l.addrSize())
+	if !c.mem {
 		return
 	}
-	in.disp = little(in.raw[l.dispPos : l.dispPos+l.dispLen])
+	c.disp = little(c.raw[c.l.dispPos : c.l.dispPos+c.l.dispLen])
 	switch {
-	case l.ripRelative():
-		in.disp += uint64(in.next)
+	case c.l.ripRelative():
+		c.disp += uint64(c.next)
 		return
-	case l.addrSize() == 2:
-		in.resolve16(l)
+	case c.l.addrSize() == 2:
+		c.resolve16()
 		return
-	case l.rm() == 5 && l.mod() == 0: // 32-bit mode: no base
+	case c.l.rm() == 5 && c.l.mod() == 0: // 32-bit mode: no base
 		return
-	case l.rm() != 4:
-		in.base(l.rm() | l.rex&rexB<<3)
+	case c.l.rm() != 4:
+		c.base(c.l.rm() | c.l.rex&rexB<<3)
 		return
 	}
-	if index := l.sib>>3&7 | l.rex&rexX<<2; index != byte(RSP) {
-		in.indexReg, in.indexMul = index, 1<<(l.sib>>6)
+	if index := c.l.sib>>3&7 | c.l.rex&rexX<<2; index != byte(RSP) {
+		c.indexReg, c.indexMul = index, 1<<(c.l.sib>>6)
 	}
-	if l.sib&7 != 5 || l.mod() != 0 {
-		in.base(l.sib&7 | l.rex&rexB<<3)
+	if c.l.sib&7 != 5 || c.l.mod() != 0 {
+		c.base(c.l.sib&7 | c.l.rex&rexB<<3)
 	}
 }
 
 // resolve16 is resolve where addresses have 16 bits (SDM vol. 2, table 2-1):
 // bx or bp, and si or di, or one of the four alone.
-func (in *Inst) resolve16(l *layout) {
-	rm := l.rm()
+func (c *chooser) resolve16() {
+	rm := c.l.rm()
 	if rm < 4 {
-		in.indexReg, in.indexMul = byte(RSI)|rm&1, 1
+		c.indexReg, c.indexMul = byte(RSI)|rm&1, 1
 	}
 	switch {
-	case rm == 6 && l.mod() == 0:
+	case rm == 6 && c.l.mod() == 0:
 	case rm == 4, rm == 5:
-		in.base(byte(RSI) | rm&1)
+		c.base(byte(RSI) | rm&1)
 	case rm == 2, rm == 3, rm == 6:
-		in.base(byte(RBP))
+		c.base(byte(RBP))
 	default:
-		in.base(byte(RBX))
+		c.base(byte(RBX))
 	}
 }
 
-func (in *Inst) base(r byte) { in.baseReg, in.baseMask = r, ^uint64(0) }
+func (p *memOperand) base(r byte) { p.baseReg, p.baseMask = r, ^uint64(0) }
 
 // setSize sets the size of the operands.
-func (in *Inst) setSize(size uint8) {
-	in.size, in.bSize = size, size
-	in.mask, in.sign = sizeMask(size), 8*size-1
+func (o *operands) setSize(size uint8) {
+	o.size, o.bSize = size, size
+	o.mask, o.sign = sizeMask(size), 8*size-1
 }
 
 // regA makes register r operand a.
-func (in *Inst) regA(l *layout, r byte) {
-	in.aReg, in.aShift = byteReg(l, r, in.size)
-	switch in.size {
+func (c *chooser) regA(r byte) {
+	c.aReg, c.aShift = byteReg(c.l, r, c.size)
+	switch c.size {
 	case 1, 2:
-		in.keep = ^(in.mask << in.aShift)
+		c.keep = ^(c.mask << c.aShift)
 	}
 }
 
 // regB makes register r operand b.
-func (in *Inst) regB(l *layout, r byte) {
-	in.bReg, in.bShift = byteReg(l, r, in.bSize)
-	in.bMask = sizeMask(in.bSize)
-	in.imm = 0
+func (c *chooser) regB(r byte) {
+	c.bReg, c.bShift = byteReg(c.l, r, c.bSize)
+	c.bMask = sizeMask(c.bSize)
+	c.imm = 0
 }
 
 // byteReg says where a register's byte lies: without REX, numbers 4 to 7 are
@@ -208,59 +209,59 @@ func (l *layout) stackSize() uint8 {
 // The operand forms, by the SDM's letters: E is ModRM's rm, G its reg, I an
 // immediate. Where E is memory only the register is set.
 
-func (in *Inst) formEG(l *layout, size uint8) {
-	in.formE(l, size)
-	in.regB(l, l.g())
+func (c *chooser) formEG(size uint8) {
+	c.formE(size)
+	c.regB(c.l.g())
 }
 
-func (in *Inst) formGE(l *layout, size uint8) { in.formGEsized(l, size, size) }
+func (c *chooser) formGE(size uint8) { c.formGEsized(size, size) }
 
 // formGEsized is for movzx and movsx, whose E is smaller than G.
-func (in *Inst) formGEsized(l *layout, size, from uint8) {
-	in.setSize(size)
-	in.bSize = from
-	in.regA(l, l.g())
-	if !in.mem {
-		in.regB(l, l.e())
+func (c *chooser) formGEsized(size, from uint8) {
+	c.setSize(size)
+	c.bSize = from
+	c.regA(c.l.g())
+	if !c.mem {
+		c.regB(c.l.e())
 	}
 }
 
-func (in *Inst) formE(l *layout, size uint8) {
-	in.setSize(size)
-	if !in.mem {
-		in.regA(l, l.e())
+func (c *chooser) formE(size uint8) {
+	c.setSize(size)
+	if !c.mem {
+		c.regA(c.l.e())
 	}
 }
 
-func (in *Inst) formEI(l *layout, size uint8) {
-	in.formE(l, size)
-	in.imm &= in.mask
+func (c *chooser) formEI(size uint8) {
+	c.formE(size)
+	c.imm &= c.mask
 }
 
 // formRI: a register and an immediate.
-func (in *Inst) formRI(l *layout, size uint8, r byte) {
-	in.setSize(size)
-	in.regA(l, r)
-	in.imm &= in.mask
+func (c *chooser) formRI(size uint8, r byte) {
+	c.setSize(size)
+	c.regA(r)
+	c.imm &= c.mask
 }
 
 // address computes where the memory operand lies.
-func (in *Inst) address(s *arch.Regs) arch.Addr {
-	return arch.Addr((s.R[in.baseReg&15]&in.baseMask + s.R[in.indexReg&15]*in.indexMul + in.disp) & in.addrMask)
+func (p *memOperand) address(s *arch.Regs) arch.Addr {
+	return arch.Addr((s.R[p.baseReg&15]&p.baseMask + s.R[p.indexReg&15]*p.indexMul + p.disp) & p.addrMask)
 }
 
 // getA reads register a.
-func (in *Inst) getA(s *arch.Regs) uint64 { return s.R[in.aReg&15] >> (in.aShift & 63) & in.mask }
+func (o *operands) getA(s *arch.Regs) uint64 { return s.R[o.aReg&15] >> (o.aShift & 63) & o.mask }
 
 // setA writes register a. A write of 32 bits clears the upper half; a shorter
 // one leaves the rest.
-func (in *Inst) setA(s *arch.Regs, v uint64) {
-	r := &s.R[in.aReg&15]
-	*r = *r&in.keep | v<<(in.aShift&63)
+func (o *operands) setA(s *arch.Regs, v uint64) {
+	r := &s.R[o.aReg&15]
+	*r = *r&o.keep | v<<(o.aShift&63)
 }
 
 // getB reads register b or the immediate.
-func (in *Inst) getB(s *arch.Regs) uint64 { return s.R[in.bReg&15]>>(in.bShift&63)&in.bMask + in.imm }
+func (o *operands) getB(s *arch.Regs) uint64 { return s.R[o.bReg&15]>>(o.bShift&63)&o.bMask + o.imm }
 
 // loadA reads operand a, where it may be memory.
 func (in *Inst) loadA(s *arch.Regs, m arch.Memory) (v uint64, ok bool) {

@@ -20,44 +20,53 @@ type Inst struct {
 	fn   exec
 	Addr arch.Addr
 	next arch.Addr
-	imm  uint64 // immediate operand, sign-extended and cut to size; or the target of a branch
+	operands
+	memOperand
+	linear uint64 // mask of linear addresses, of IP and of the stack pointer: those of the mode
+	inner  exec   // what execOverride executes
 
-	disp       uint64 // displacement; of a RIP-relative operand its address
-	baseMask   uint64 // 0: there is no base
-	indexMul   uint64 // 1, 2, 4, 8; 0: there is no index
-	addrMask   uint64 // of the address size
-	mask       uint64 // of the operand size
-	bMask      uint64
-	keep       uint64 // what a write to register a leaves of it
-	aReg       uint8
-	bReg       uint8
-	aShift     uint8 // 8: ah, ch, dh, bh
-	bShift     uint8
-	baseReg    uint8
-	indexReg   uint8
-	size       uint8 // of the operands in bytes
-	bSize      uint8 // of operand b, where it differs: movzx, movsx
-	sign       uint8 // the number of the sign bit: 8*size-1
 	op         uint8 // which of the family
-	cond       uint32
 	rep        repeat
-	mem        bool // one operand lies in memory
+	cond       uint32
+	flow       arch.Flow
+	mode       Mode
 	refused    bool
 	emulated   bool
 	writesIF   bool
 	masksTraps bool
 	drains     bool
-	flow       arch.Flow
-	mode       Mode
 	modrmPos   uint8 // 0: there is none
-	ripDisp    uint8 // 0: there is no RIP-relative operand
 	raw        [MaxLen]byte
 	Len        uint8
+}
 
-	inner   exec   // what execOverride executes
-	linear  uint64 // mask of linear addresses, of IP and of the stack pointer: those of the mode
-	segment uint8  // the prefix of the override, 0 if none matters
-	cReg    uint8  // the third register of a VEX instruction
+// The operands are registers a and b, or an immediate in place of b. One of them may be in memory.
+type operands struct {
+	imm    uint64 // immediate operand, sign-extended and cut to size; or the target of a branch
+	mask   uint64 // of the operand size
+	bMask  uint64
+	keep   uint64 // what a write to register a leaves of it
+	aReg   uint8
+	bReg   uint8
+	cReg   uint8 // the third register of a VEX instruction
+	aShift uint8 // 8: ah, ch, dh, bh
+	bShift uint8
+	size   uint8 // of the operands in bytes
+	bSize  uint8 // of operand b, where it differs: movzx, movsx
+	sign   uint8 // the number of the sign bit: 8*size-1
+}
+
+// A memOperand is where a memory operand lies.
+type memOperand struct {
+	disp     uint64 // displacement; of a RIP-relative operand its address
+	baseMask uint64 // 0: there is no base
+	indexMul uint64 // 1, 2, 4, 8; 0: there is no index
+	addrMask uint64 // of the address size
+	baseReg  uint8
+	indexReg uint8
+	mem      bool  // there is one
+	ripDisp  uint8 // where the displacement stands; 0: the operand isn't RIP-relative
+	segment  uint8 // the prefix of the override, 0 if none matters
 }
 
 // Mode returns the mode it was decoded in.

@@ -105,10 +105,10 @@ func execSetcc(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 }
 
 // setB writes register b, for the few instructions that have two results.
-func (in *Inst) setB(s *arch.Regs, v uint64) {
-	r := &s.R[in.bReg&15]
-	if in.size < 4 {
-		v = *r&^(in.mask<<(in.bShift&63)) | v<<(in.bShift&63)
+func (o *operands) setB(s *arch.Regs, v uint64) {
+	r := &s.R[o.bReg&15]
+	if o.size < 4 {
+		v = *r&^(o.mask<<(o.bShift&63)) | v<<(o.bShift&63)
 	}
 	*r = v
 }

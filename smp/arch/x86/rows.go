@@ -16,10 +16,12 @@ const PatchUnit = 8
 // of a 64-bit kernel.
 var AMD64 = row(Mode64, arch.Arch{
 	Name: "x86-64", Word: 8,
-	RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-		"r14", "r15"},
-	Args:  []arch.Reg{RDI, RSI, RDX, RCX, R8, R9},
-	Saved: []arch.Reg{RBX, RBP, R12, R13, R14, R15},
+	Registers: arch.Registers{
+		RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+			"r14", "r15"},
+		Args:  []arch.Reg{RDI, RSI, RDX, RCX, R8, R9},
+		Saved: []arch.Reg{RBX, RBP, R12, R13, R14, R15},
+	},
 	Valid: canonical,
 	Frame: frame64, UserFrame: frameUser64,
 })
@@ -40,11 +42,13 @@ func init() { I386Linux.BranchNop = arch.CodeOf(0x3e, 0x8d, 0x74, 0x26, 0x00) } 
 func i386(f arch.Frame) *arch.Arch {
 	return row(Mode32, arch.Arch{
 		Name: "i386", Word: 4,
-		RegNames: []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"},
-		Args:     []arch.Reg{RAX, RDX, RCX},
-		Saved:    []arch.Reg{RBX, RBP, RSI, RDI},
-		Valid:    func(a arch.Addr) bool { return a>>32 == 0 },
-		Frame:    f, UserFrame: frameUser32,
+		Registers: arch.Registers{
+			RegNames: []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"},
+			Args:     []arch.Reg{RAX, RDX, RCX},
+			Saved:    []arch.Reg{RBX, RBP, RSI, RDI},
+		},
+		Valid: func(a arch.Addr) bool { return a>>32 == 0 },
+		Frame: f, UserFrame: frameUser32,
 	})
 }
 

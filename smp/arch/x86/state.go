@@ -175,11 +175,11 @@ const (
 
 // override returns the segment override that counts: the last of several, and in 64-bit mode only
 // fs and gs. A VEX prefix that looks like one has L set: no such instruction is executed.
-func (in *Inst) override(l *layout) (prefix uint8) {
-	if l.mode == Mode64 {
-		return l.segment
+func (c *chooser) override() (prefix uint8) {
+	if c.l.mode == Mode64 {
+		return c.l.segment
 	}
-	for _, b := range in.raw[:l.opPos] {
+	for _, b := range c.raw[:c.l.opPos] {
 		switch b {
 		case segmentCS, segmentFS, 0x65:
 			prefix = b
@@ -193,11 +193,11 @@ func (in *Inst) override(l *layout) (prefix uint8) {
 // usesSegment reports whether an override matters: the operand is memory, or it
 // is implicit (SDM vol. 1, 3.4.4 and vol. 2, chapter 2.1.1). lea and prefetches,
 // which don't go there, don't mind one either.
-func (in *Inst) usesSegment(l *layout) bool {
-	switch op := l.op; {
-	case l.encoding != legacy, l.space != map1:
+func (c *chooser) usesSegment() bool {
+	switch op := c.l.op; {
+	case c.l.encoding != legacy, c.l.space != map1:
 	case op >= 0xa0 && op <= 0xa7, op == 0xac, op == 0xad, op == 0xd7, op == 0x6e, op == 0x6f:
 		return true
 	}
-	return in.mem
+	return c.mem
 }
