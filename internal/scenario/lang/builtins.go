@@ -53,19 +53,20 @@ var chapters = []chapter{
 				"`b\"\\x55\\x48\"`, `[0x55, 0x48]`, lines of `objdump -d`, gdb's `disassemble /r` or `x/16xb`, `xxd`, `hexdump -C` or `kpsim check --func`, `.byte 0x55, 72`. `size` is only checked. `extable`: offsets of instructions that have an exception-table entry"},
 		{`data(name, hex = "", at = None, size = None, away = False)`, (*loader).doData,
 			"writable memory: these bytes, and zeros up to `size`. `away`: it isn't in memory when a run " +
-				"begins: who accesses it sleeps in the page fault until it is. It takes whole pages"},
+				"begins; a task that accesses it sleeps in the page fault until it is. It takes whole pages"},
 		{`percpu(name, hex = "", at = None, size = None)`, (*loader).doPerCPU,
-			"the same, of which each CPU has a copy that it finds through `gs`; nothing is at its address " +
-				"itself. `expect` looks at the copy of the task's CPU"},
+			"the same for each CPU, which finds its copy through `gs`; nothing is at the address itself. " +
+				"`expect` looks at the copy of the task's CPU"},
 		{`elf(file, at = None)`, (*loader).doELF,
 			"all functions and data of a `.o` file: `o.f`, " +
 				"`o[\"f.part.0\"]`, `o.counter`, `o[\".data\"]`. What it refers to is looked up among the functions and data above it, then among the kernel's exports: `cond_resched`, `cond_resched_tasks_rcu_qs`, `do_exit`, which ends the program that calls it, `jprobe_return`. Of a kernel module, a `.ko` file, only those functions that are named, and what they refer to; its text is patched as while a kernel loads it"},
 		{`stub(name, returns = 0, fill = None, calls = None)`, (*loader).doStub,
-			"a function that stands for one of the kernel's, for what is below it. `fill = (1, " +
-				"\"00ff\")`: it stores these bytes where its first argument points to; then it returns the number `returns`, or goes on in the function `calls`, or in one that the kernel exports: `calls = \"do_exit\"`"},
+			"a function that stands for one of the kernel's that the code below calls. `fill = (1, \"00ff\")`: " +
+				"it stores these bytes where its first argument points to; then it returns the number `returns`, or " +
+				"goes on in the function `calls`, or in one that the kernel exports: `calls = \"do_exit\"`"},
 		{`missing(name, at, size = 4096)`, (*loader).doMissing,
-			"a symbol that a module refers to and nobody defines: `elf()` makes them. A run that calls it, or " +
-				"reads there, ends in an error that names it. Whole pages"},
+			"a symbol that a module refers to and that isn't defined: `elf()` makes them. A run that calls it, " +
+				"or reads there, ends in an error that names it. Whole pages"},
 		{`insns(f)`, (*loader).doInsns,
 			"the offsets of a function's instructions, for loops: `[0, 1, 4]`"},
 	}},
@@ -83,45 +84,45 @@ var chapters = []chapter{
 			"a jprobe (2.6): `entry` runs first, with the arguments of the function at `at`: a function that " +
 				"ends in `jprobe_return`, as `stub(\"e\", calls = \"jprobe_return\")`, or a list of steps"},
 		{`jump_label(name, at, target, offset = 0, toff = 0)`, (*loader).doJumpLabel,
-			"a 5-byte nop `0f1f440000` at `at + offset` that flips to a jump to `target`, or `toff` bytes " +
-				"behind it, and back"},
+			"a 5-byte nop `0f1f440000` at `at + offset` that flips to a jump to `target`, or `toff` bytes after " +
+				"it, and back"},
 		{`module(name, funcs, init_funcs = [], data = [], init = None, exit = None, loaded = False)`,
 			(*loader).doModule,
 			"`funcs` are there while the module is loaded, in pages of their own (`at`); `loaded`: it is so " +
 				"from the beginning; the function `init` runs when it is loaded, `exit` when it is unloaded; " +
-				"`init_funcs` go when `init` has returned 0, and lie in pages of their own, too. `data` come " +
-				"and go with it: each time it is loaded they hold their `hex` again, and who accesses them " +
-				"when it is gone uses freed memory"},
+				"`init_funcs` go when `init` has returned 0, and lie in pages of their own, too. `data` come and go " +
+				"with it: each time it is loaded they hold their `hex` again; an access after the module was " +
+				"unloaded is a use after free"},
 		{`fentry(at)`, (*loader).doSite,
-			"ftrace's site: the 5-byte nop at a function's beginning, or behind its endbr64, that becomes a " +
-				"call while somebody wants it. With `machine(ftrace = True)` a probe there goes through it. " +
-				"The calls of `__fentry__` of an object are such sites without being told, on a machine with " +
+			"ftrace's site: the 5-byte nop at a function's beginning, or after its endbr64, that becomes a call " +
+				"while a client of ftrace is registered for it. With `machine(ftrace = True)` a probe there goes " +
+				"through it. The calls of `__fentry__` of an object are such sites by themselves, on a machine with " +
 				"ftrace or a `tracer()`"},
 		{`fprobe(name, funcs, entry = None, exit = None)`, (*loader).doFprobe,
 			"an fprobe (5.18), not yet registered: a client of ftrace for the functions `funcs`, each with a " +
 				"site. The function `entry` is called where a call of one begins, `exit` where it has " +
 				"returned, both without arguments"},
 		{`lock_prefix(at)`, (*loader).doLocked,
-			"the instruction at `f`, or `f + 4`, begins with a lock prefix (`f0`), which alternatives take " +
-				"away while one CPU is online. No jump goes over it"},
+			"the instruction at `f`, or `f + 4`, begins with a lock prefix (`f0`), which alternatives remove " +
+				"while one CPU is online. No jump goes over it"},
 		{`alternative(at, hex)`, (*loader).doAlternative,
-			"the instruction at `f`, or `f + 4`, in whose place `apply_alternatives()` puts another one of as " +
-				"many bytes, as boot does where the processor has a feature"},
+			"the instruction at `f`, or `f + 4`, that `apply_alternatives()` replaces by another one of the " +
+				"same length, as boot does if the processor has a feature"},
 		{`reserved(at, by, size = None)`, (*loader).doReserved,
 			"a place that a table of the kernel names, so that kprobes refuses or restricts probes there: `by` " +
 				"is `\"bug\"`, the ud2 of a BUG or WARN; `\"jump label\"` or `\"static call\"`, a site that isn't patched in this scenario, with its `size` in bytes; or `\"blacklist\"`, in a function that refuses probes. `elf()` adds those that the object's tables name"},
 		{`static_call(name, sites = [], tails = [], trampoline = None, target = None)`, (*loader).doStaticCall,
 			"a call whose target is patched: 5-byte nops `0f1f440000` at `sites` that become calls, and " +
-				"`c3cccccccc` at `tails`, a ret that becomes a jump; with a `target` they are calls and jumps " +
-				"of that already. `trampoline` is a function that is a tail of it and nothing else, for those " +
-				"who call it by that"},
+				"`c3cccccccc` at `tails`, a ret that becomes a jump; with a `target` they are calls and jumps of " +
+				"that already. `trampoline` is a function that is a tail of it and nothing else, for callers that " +
+				"use it"},
 	}},
 	{"Steps of a handler", steps()},
 	{"Programs", append([]verb{
 		{`task(name = None, cpu = 0, ops = [], repeat = 1, background = False, setup = 0)`, (*loader).doTask,
 			"a kernel thread on a CPU that does `ops`, `repeat` times; `background`: not again once all tasks " +
-				"without it have ended; `setup`: so many of `ops` are done before any task begins, with a " +
-				"kernel's own engine, whose state can be kept; with kpsim's they are the task's first"},
+				"without it have ended; `setup`: the first `setup` of `ops` are done before any task begins, with a " +
+				"kernel's own engine, whose state can be kept; with kpsim's engine they are the task's first"},
 	}, operations()...)},
 	{"Interrupts", sources()},
 	{"What is expected", []verb{
