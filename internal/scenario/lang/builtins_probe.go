@@ -88,8 +88,7 @@ func (l *loader) doJprobe(c *call) (starlark.Value, error) {
 	return p, nil
 }
 
-// order gives the arguments that were said without a name theirs, so that they may
-// be read in another order than they are said in.
+// order names the positional arguments of a call, so that they can be read in another order.
 func (c *call) order(args *starlark.Tuple, names ...string) {
 	for i := range min(len(*args), len(names)) {
 		c.kwargs = append(c.kwargs, starlark.Tuple{starlark.String(names[i]), (*args)[i]})
