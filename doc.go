@@ -17,7 +17,7 @@
 //	                    docstest and scripttest test the pages and the command lines,
 //	                    packagetest what scripts/package makes
 //	internal/verbs      what a verb does:
-//	                    findings (explore, merge, verify, fuzz), report (one run), shell (by hand),
+//	                    findings (explore, merge, verify, fuzz, compare), report (one run), shell (by hand),
 //	                    check (objects), kernelinfo (kernels), catalogue (list, editions, version)
 //	internal/eval       verbs about many searches:
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a

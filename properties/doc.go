@@ -1,7 +1,7 @@
 // Package properties is the catalogue of what must hold in every run: properties, each
 // with a monitor.
 //
-// What it is: All, one file a property. A property is data: an ID that is never reused,
+// What it is: All, with one file for each property. A property is data: an ID that is never reused,
 // a name, a sentence, and the kinds of event that it needs. Monitors runs the monitors
 // of several properties over one Scene, which keeps the state that more than one of
 // them needs: the text (text.go), API calls (probes.go), open traps (frames.go). The

@@ -14,45 +14,45 @@ import (
 	"kpsim/smp/arch/target"
 )
 
-// built is what config and profile say of a machine.
+// built holds the arguments config and profile, which say how a machine's kernel is built, and those
+// that must agree with them.
 type built struct {
-	config, profile, edition, preempt *said
+	config, profile, edition, preempt *settingArg
 	kernel                            rules.Kernel
 }
 
-// presets takes the edition of the profile, if there is one, and what it is built with
-// unless config says that.
+// presets takes the edition of the profile, if one is given, and its build unless config is given.
 func (b *built) presets(m *scenario.Machine) error {
-	if !b.profile.is {
+	if !b.profile.isSet {
 		return nil
 	}
 	k, ok := rules.ParseProfile(b.profile.text)
 	if !ok {
 		return fmt.Errorf("profile = %q isn't known; it is \"k61\" or \"k612\"", b.profile.text)
 	}
-	if b.edition.is {
+	if b.edition.isSet {
 		return fmt.Errorf("profile = %q has its edition; leave edition = %q out, or say config", b.profile.text,
 			b.edition.text)
 	}
-	if m.Edition = k.Edition; !b.config.is {
-		b.config.is, b.config.text = true, strings.Join(k.Options(), ",")
+	if m.Edition = k.Edition; !b.config.isSet {
+		b.config.isSet, b.config.text = true, strings.Join(k.Options(), ",")
 	}
 	return nil
 }
 
-// preempts says how the machine is preempted if it wasn't said, and whether what was said
-// is what it is built with.
+// preempts sets the default of preempt by config. It returns an error if the program gives both and
+// they disagree.
 func (b *built) preempts(m *scenario.Machine) error {
-	if !b.config.is {
+	if !b.config.isSet {
 		return nil
 	}
 	if err := b.kernel.Configure(b.config.text); err != nil {
 		return fmt.Errorf("config = %q: %w", b.config.text, err)
 	}
-	if !b.preempt.is && b.kernel.Preemption {
+	if !b.preempt.isSet && b.kernel.Preemption {
 		m.Preempt = scenario.PreemptDynamic
 	}
-	if b.preempt.is && m.Preempt.Built() != b.kernel.Preemption {
+	if b.preempt.isSet && m.Preempt.Built() != b.kernel.Preemption {
 		return fmt.Errorf("config = %q and preempt = %q disagree: \"none\" and \"voluntary\" are built without "+
 			"PREEMPTION, the others with it; leave one out", b.config.text,
 			m.Preempt)
@@ -60,9 +60,9 @@ func (b *built) preempts(m *scenario.Machine) error {
 	return nil
 }
 
-// settle sets the options that the machine is built with.
+// settle sets the settings that config decides.
 func (b *built) settle(m *scenario.Machine) error {
-	if !b.config.is {
+	if !b.config.isSet {
 		return nil
 	}
 	b.kernel = m.Kprobes().Kernel
@@ -79,7 +79,7 @@ func (b *built) settle(m *scenario.Machine) error {
 
 // agrees returns an error if a setting of the machine contradicts config.
 func (b *built) agrees(m *scenario.Machine) error {
-	if !b.config.is {
+	if !b.config.isSet {
 		return nil
 	}
 	wanted, is := b.kernel.Options(), m.Kprobes().Kernel.Options()
@@ -92,8 +92,8 @@ func (b *built) agrees(m *scenario.Machine) error {
 }
 
 func (l *loader) doMachine(c *call) (starlark.Value, error) {
-	list := make([]said, len(scenario.Settings))
-	named := make(map[string]*said)
+	list := make([]settingArg, len(scenario.Settings))
+	named := make(map[string]*settingArg)
 	var pairs []any
 	for i, r := range scenario.Settings {
 		list[i].row, named[r.Word] = r, &list[i]
@@ -118,7 +118,7 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 	if err := apply(false); err != nil {
 		return nil, err
 	}
-	if m.Engine != "" && slices.ContainsFunc(list, func(s said) bool { return s.is && s.row.OfKprobes }) {
+	if m.Engine != "" && slices.ContainsFunc(list, func(s settingArg) bool { return s.isSet && s.row.OfKprobes }) {
 		return nil, fmt.Errorf("engine = %q has no edition and no settings but patch; leave them out", m.Engine)
 	}
 	b := built{config: named["config"], profile: named["profile"], edition: named["edition"], preempt: named["preempt"]}

@@ -61,7 +61,7 @@ const (
 	maxListed    = 70_000 // of a list: the bytes of a function
 )
 
-// printedShape ends what is said of a statement that isn't of the shape.
+// printedShape ends the message about a statement of another form.
 const printedShape = "a trace's scenario is a list of calls as kpsim prints it, without loops, functions or " +
 	"other Starlark"
 

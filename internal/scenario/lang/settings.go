@@ -78,16 +78,16 @@ func (p *printer) machine(m *scenario.Machine) {
 	p.call("machine", args...)
 }
 
-// A said is a setting that a program may set.
-type said struct {
-	row  *scenario.Setting
-	is   bool // the program sets it
-	n    uint64
-	text string // for a word, a name, and options of a build, joined by commas
+// A settingArg is an argument of machine(): a setting that a program may set.
+type settingArg struct {
+	row   *scenario.Setting
+	isSet bool   // the program sets it
+	n     uint64 // the value, encoded as Setting.Get returns it
+	text  string // for a word, a name, and options of a build, joined by commas
 }
 
-// parameter is its name for starlark.UnpackArgs, which takes None where it stands for nothing said.
-func (s *said) parameter() string {
+// parameter returns its name for starlark.UnpackArgs. "??": None stands for the default.
+func (s *settingArg) parameter() string {
 	if s.row.None || s.row.Kind == scenario.ValueBuild {
 		return s.row.Word + "??"
 	}
@@ -95,8 +95,8 @@ func (s *said) parameter() string {
 }
 
 // Unpack implements starlark.Unpacker.
-func (s *said) Unpack(v starlark.Value) (err error) {
-	s.is = true
+func (s *settingArg) Unpack(v starlark.Value) (err error) {
+	s.isSet = true
 	switch s.row.Kind {
 	case scenario.ValueNumber:
 		var n int
@@ -120,15 +120,15 @@ func (s *said) Unpack(v starlark.Value) (err error) {
 	return err
 }
 
-// apply sets what was said.
-func (s *said) apply(m *scenario.Machine) error {
+// apply sets the setting, if the program does.
+func (s *settingArg) apply(m *scenario.Machine) error {
 	r := s.row
-	if !s.is {
+	if !s.isSet {
 		return nil
 	}
 	switch r.Kind {
 	case scenario.ValueBuild:
-		return nil // see built
+		return nil // the type built applies it
 	case scenario.ValueName:
 		*r.Name(m) = s.text
 		return nil

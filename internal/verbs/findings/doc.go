@@ -1,11 +1,11 @@
-// Package findings runs searches and prints what they show: kpsim explore, merge, verify
-// and fuzz.
+// Package findings runs searches and prints what they show: kpsim explore, merge, verify,
+// fuzz and compare.
 //
-// What it is: one type a command, which has its flags and a method Run. explore.go loads
+// What it is: one type for each command, which has its flags and a method Run. explore.go loads
 // and checks scenarios, search.go runs them and saves witnesses, judge.go makes a row of
 // each property, thorough.go says how much a Never means, print.go prints rows. merge.go
-// begins where search.go has ended. beforehand.go and unhit.go say what a scenario can't
-// show.
+// combines the files that explore --out has written. beforehand.go and unhit.go say what a scenario
+// can't show.
 //
 // What it is not: it decides nothing about a run; internal/search does.
 //
