@@ -221,7 +221,7 @@ var claims = []struct {
 	{`^(cpu\d+): \S+ took \S+\.$`, []traces.Kind{smpev.Lock}},
 	{`^(cpu\d+): pre_handler of \S+ runs with `, []traces.Kind{kpev.Context}},
 	{`^(cpu\d+): (?:register|disable)\(\w+\) -> `, []traces.Kind{kpev.ApiReturn}},
-	{`^(cpu\d+): trampoline: nobody knows`, nil},
+	{`^(cpu\d+): trampoline: no instance has`, nil},
 	{`^(cpu\d+): \w+: instance \d+ taken\.`, []traces.Kind{kpev.InstanceGet}},
 	{`^(cpu\d+): \S+: its handler is told that the call returns to `, []traces.Kind{kpev.RetReturn}},
 	{`^(cpu\d+): return probe memory \d+: \d+ references dropped, `, []traces.Kind{kpev.HolderDrop}},
