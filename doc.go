@@ -45,7 +45,7 @@
 //	                    rig (one run), explore, replay, shrink, proof, blame, cause, fuzz, mutantsearch,
 //	                    session (by hand), results (files), parallel (workers), twoengines,
 //	                    change (a kernel with and without a change)
-//	internal/scenario   what is run, as plain data; settings, parts, steps of handlers and sources of interrupts are rows
+//	internal/scenario   what is run, as plain data; settings, parts, steps of handlers, sources are rows
 //	                    act (what a task can do: one row for each operation), lang (Starlark), library (built-in),
 //	                    gen (drawn), edit (smaller ones), vet (checks)
 //	properties          what must hold: one monitor for each property, fed by events
