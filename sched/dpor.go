@@ -71,7 +71,8 @@ type Full struct {
 	stats    FullStats
 }
 
-// A history is the run so far, and the knowledge from runs with the same beginning. Event number k was chosen at node k.
+// A history is the run so far, and the knowledge from runs with the same beginning. Event number k was
+// chosen at node k.
 // The first kept-1 events are those of the last run; event kept-1 has its mover and its first answers.
 type history struct {
 	events []event

@@ -17,8 +17,8 @@ const PatchUnit = 8
 var AMD64 = row(Mode64, arch.Arch{
 	Name: "x86-64", Word: 8,
 	Registers: arch.Registers{
-		RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-			"r14", "r15"},
+		RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
+			"r13", "r14", "r15"},
 		Args:  []arch.Reg{RDI, RSI, RDX, RCX, R8, R9},
 		Saved: []arch.Reg{RBX, RBP, R12, R13, R14, R15},
 	},
