@@ -44,7 +44,7 @@ var (
 				param("extable", PartOffsets, func(t *Text) any { return &t.Extable }).or("[]"),
 			},
 			Says: "a function by its bytes: pairs of digits, with blanks and `#` comments between them, or pasted " +
-				"output: `0x55, 0x48`, `b\"\x55\x48\"`, `[0x55, 0x48]`, lines of `objdump -d`, gdb's `disassemble " +
+				"output: `0x55, 0x48`, `b\"\\x55\\x48\"`, `[0x55, 0x48]`, lines of `objdump -d`, gdb's `disassemble " +
 				"/r` or `x/16xb`, `xxd`, `hexdump -C` or `kpsim check --func`, `.byte 0x55, 72`. `size` is only " +
 				"checked. `extable`: offsets of instructions that have an exception-table entry",
 			Printed: []string{"name", "at", "size", "extable", "hex"},
