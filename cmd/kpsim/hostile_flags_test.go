@@ -100,7 +100,7 @@ func TestEveryFlag(t *testing.T) {
 					refusedFlag(t, "--"+f.Name, args)
 					continue
 				}
-				e := proctest.InterruptedAfter(t, kpsim, 250*time.Millisecond, args...)
+				e := proctest.InterruptedAfter(t, kpsim, 100*time.Millisecond, args...)
 				require.Contains(t, []int{cli.OK, cli.Against, cli.BadInput, cli.Interrupted}, e.Status, "%v: %s", args,
 					e.Stderr)
 				require.NotContains(t, e.Stderr, "bug of the simulator", args)

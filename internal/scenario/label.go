@@ -34,8 +34,8 @@ var TheLabels = list(func(s *Scenario) *[]Label { return &s.Labels }, checker.ch
 			param("offset", PartOffset, func(l *Label) any { return Place{&l.Func, &l.Offset} }).or("0"),
 			param("toff", PartOffset, func(l *Label) any { return Place{&l.Target, &l.TOff} }).or("0"),
 		},
-		Says: "a 5-byte nop `0f1f440000` at `at + offset` that flips to a jump to `target`, or `toff` bytes after it, " +
-			"and back",
+		Says: "a 5-byte nop `0f1f440000` at `at + offset` that flips to a jump to `target`, or `toff` bytes after " +
+			"it, and back",
 		Kernel: []string{"static_key", "static_branch", "DEFINE_STATIC_KEY_FALSE", "DEFINE_STATIC_KEY_TRUE"},
 	}},
 })
