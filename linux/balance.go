@@ -20,7 +20,7 @@ type balance struct {
 }
 
 // status reads how far the CPU is with its current probe (kprobe_status).
-func (e *Linux) status(cpu int) uint64 {
+func (e *env) status(cpu int) uint64 {
 	if e.k.perCPU.ctlblk == 0 {
 		return 0
 	}
@@ -28,14 +28,14 @@ func (e *Linux) status(cpu int) uint64 {
 }
 
 // weigh reads the balance of the CPU that x runs on. No step depends on it.
-func (e *Linux) weigh(x kapi.Context) balance {
+func (e *env) weigh(x kapi.Context) balance {
 	b := e.weighCPU(x.CPU())
 	b.irqs = x.Regs().Flags & e.k.arch.IRQFlag
 	b.sections = uint64(e.d.RCU.Sections(x))
 	return b
 }
 
-func (e *Linux) weighCPU(cpu int) (b balance) {
+func (e *env) weighCPU(cpu int) (b balance) {
 	b.preemption, _ = e.d.Guest.Seen(cpu, e.d.Guest.PerCPU(cpu, e.k.perCPU.preemptCount), 4)
 	b.preemption &^= enabled
 	if e.k.perCPU.currentKprobe != 0 {
@@ -46,7 +46,7 @@ func (e *Linux) weighCPU(cpu int) (b balance) {
 
 // even reports the state that a function didn't restore. The task may have moved to another
 // CPU meanwhile; the values compared must be the same there.
-func (e *Linux) even(x kapi.Context, f arch.Addr, was balance) {
+func (e *env) even(x kapi.Context, f arch.Addr, was balance) {
 	is := e.weigh(x)
 	if is == was {
 		return
@@ -69,24 +69,24 @@ func (e *Linux) even(x kapi.Context, f arch.Addr, was balance) {
 // slot stays the CPU's current one up to the breakpoint at the end of the slot. There the
 // current probe must again be the one from before the first of the two breakpoints. A hit
 // within the same probe shows only in the status.
-func (e *Linux) stepped(x kapi.Context, from, to arch.Addr, was balance, status uint64) {
-	open := &e.stepping[x.CPU()]
-	if n := len(*open); n > 0 && e.inCode(from-1) {
+func (t *traps) stepped(x kapi.Context, from, to arch.Addr, was balance, status uint64) {
+	open := &t.stepping[x.CPU()]
+	if n := len(*open); n > 0 && t.e.memory.inCode(from-1) {
 		was.current = (*open)[n-1]
 		*open = (*open)[:n-1]
 	}
-	is := e.weigh(x).current
-	if e.inCode(to) && (is != was.current || is != 0 && e.status(x.CPU()) != status) {
+	is := t.weigh(x).current
+	if t.e.memory.inCode(to) && (is != was.current || is != 0 && t.status(x.CPU()) != status) {
 		*open = append(*open, was.current)
 		was.current = is
 	}
-	e.even(x, e.k.symbols.excInt3, was)
+	t.even(x, t.k.symbols.excInt3, was)
 }
 
 // inCode reports whether an address is in memory that was handed out for slots.
-func (e *Linux) inCode(a arch.Addr) bool {
-	for i := range e.code {
-		if e.code[i].has(a) {
+func (m *memory) inCode(a arch.Addr) bool {
+	for i := range m.code {
+		if m.code[i].has(a) {
 			return true
 		}
 	}
@@ -96,7 +96,7 @@ func (e *Linux) inCode(a arch.Addr) bool {
 // idle reports whether no work is left: the optimizer's lists are empty, and no
 // grace period is awaited.
 func (e *Linux) idle() bool {
-	for _, c := range e.callbacks {
+	for _, c := range e.works.callbacks {
 		if c.busy {
 			return false
 		}
@@ -110,7 +110,7 @@ func (e *Linux) remains(tell func(k traces.Kind, a, b, c uint64)) {
 	if !e.idle() {
 		return
 	}
-	for _, p := range e.probes {
+	for _, p := range e.users.list {
 		if p.mixed {
 			return // concurrent use of one struct is misuse
 		}
@@ -138,7 +138,7 @@ func (e *Linux) remains(tell func(k traces.Kind, a, b, c uint64)) {
 		tell(linuxev.Remains, linuxev.UnusedPoint, e.look(unused, e.k.fields.kprobe.addr), 0)
 		return
 	}
-	if at := e.calledInVain(); at != 0 {
+	if at := e.patched.calledInVain(); at != 0 {
 		tell(linuxev.Remains, linuxev.Traced, uint64(at), 0)
 		return
 	}
@@ -147,17 +147,17 @@ func (e *Linux) remains(tell func(k traces.Kind, a, b, c uint64)) {
 
 // calledInVain returns a site that has no point but from which ftrace calls the kernel's
 // probes, or 0.
-func (e *Linux) calledInVain() arch.Addr {
-	if e.d.Sites == nil {
+func (pa *patched) calledInVain() arch.Addr {
+	if pa.d.Sites == nil {
 		return 0
 	}
-	for i := range e.d.Sites.Sites() {
-		at := e.d.Sites.Record(i).At
-		if !e.calledFrom(at) {
+	for i := range pa.d.Sites.Sites() {
+		at := pa.d.Sites.Record(i).At
+		if !pa.calledFrom(at) {
 			continue
 		}
 		probed := false
-		e.points(func(p arch.Addr) { probed = probed || arch.Addr(e.look(p, e.k.fields.kprobe.addr)) == at })
+		pa.points(func(p arch.Addr) { probed = probed || arch.Addr(pa.look(p, pa.k.fields.kprobe.addr)) == at })
 		if !probed {
 			return at
 		}

@@ -107,9 +107,9 @@ func rows() []served {
 			contract: "likewise, or until some time has passed; returns how much is left", sleeps: true,
 			do: waitTimeout},
 		{names: []string{"__wake_up"}, contract: "wakes those who wait in a queue",
-			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.wakeQueue(x, a[0]); return 0 }},
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.thread.wakeQueue(x, a[0]); return 0 }},
 		{names: []string{"wake_up_var"}, contract: "wakes those who wait for a variable",
-			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.wakeQueue(x, a[0]); return 0 }},
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.thread.wakeQueue(x, a[0]); return 0 }},
 
 		// Text.
 		{names: []string{"__text_poke"},
@@ -118,20 +118,20 @@ func rows() []served {
 
 		// Memory.
 		{names: []string{"__kmalloc", "__kmalloc_noprof"}, contract: "memory, or NULL; GFP_KERNEL may sleep",
-			do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.memory.alloc(x, a[0], a[1]) }},
 		{names: []string{"kmalloc_trace", "kmem_cache_alloc_trace", "__kmalloc_cache_noprof"},
 			contract: "likewise, of a cache: (cache, flags, size)", do: func(e *Linux, x kapi.Context, a *args) uint64 {
-				return e.alloc(x, a[2], a[1])
+				return e.memory.alloc(x, a[2], a[1])
 			}},
 		{names: []string{"__kmalloc_node_noprof", "__kmalloc_node"}, contract: "likewise, of a node: (size, flags)",
-			do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.memory.alloc(x, a[0], a[1]) }},
 		{names: []string{"__vmalloc_node_noprof", "__vmalloc_node"},
 			contract: "likewise, of whole pages: (size, align, flags)",
 			do: func(e *Linux, x kapi.Context, a *args) uint64 {
-				return e.alloc(x, uint64(roundUp(int(min(a[0], mostObject+1)), page)), a[2])
+				return e.memory.alloc(x, uint64(roundUp(int(min(a[0], mostObject+1)), page)), a[2])
 			}},
 		{names: []string{"kfree", "kvfree"}, contract: "takes memory back, or nothing",
-			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0], e.caller(x)); return 0 }},
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.memory.free(x, a[0], e.caller(x)); return 0 }},
 		{names: []string{"module_alloc", "execmem_alloc"}, contract: "pages for code, writable by text_poke",
 			do: moduleAlloc},
 		{names: []string{"module_memfree", "execmem_free"},

@@ -45,14 +45,14 @@ func (k *Kernel) findCalls() {
 func (k *Kernel) CallSites() bool { return k.static.update != 0 }
 
 // layCalls finds where the keys lie, and writes them and the sites.
-func (e *Linux) layCalls() {
-	e.keys = e.keys[:0]
-	c := &e.k.static
-	if e.d.Calls == nil || c.update == 0 {
+func (pa *patched) layCalls() {
+	pa.keys = pa.keys[:0]
+	c := &pa.k.static
+	if pa.d.Calls == nil || c.update == 0 {
 		return
 	}
-	at, end := e.k.near()+callsAt, e.k.near()+recordsAt
-	for _, call := range e.d.Calls.All() {
+	at, end := pa.k.near()+callsAt, pa.k.near()+recordsAt
+	for _, call := range pa.d.Calls.All() {
 		n := 0
 		call.Sites(func(staticcall.CallSite) { n++ })
 		key, rows := at, at+c.keySize // a row of zeros ends a call's own rows: its key is another
@@ -60,38 +60,38 @@ func (e *Linux) layCalls() {
 		if at > end {
 			return
 		}
-		e.keys = append(e.keys, key)
-		if e.kept == nil {
-			e.layCall(call, key, rows, n)
+		pa.keys = append(pa.keys, key)
+		if pa.e.kept == nil {
+			pa.layCall(call, key, rows, n)
 		}
 	}
 }
 
 // layCall writes the key of a call and the rows of its sites.
-func (e *Linux) layCall(call *staticcall.Call, key, row arch.Addr, n int) {
-	c, g := &e.k.static, e.d.Guest
+func (pa *patched) layCall(call *staticcall.Call, key, row arch.Addr, n int) {
+	c, g := &pa.k.static, pa.d.Guest
 	first, _ := call.Target()
 	g.Put(key+arch.Addr(c.to.off), c.to.size, uint64(first))
 	if n > 0 {
 		g.Put(key+arch.Addr(c.sites.off), c.sites.size, uint64(row)|ownsSites)
 	}
 	call.Sites(func(s staticcall.CallSite) {
-		e.putRelative(row, c.at, s.At)
+		pa.putRelative(row, c.at, s.At)
 		flags := arch.Addr(0)
 		if s.Tail {
 			flags = tailSite
 		}
-		e.putRelative(row, c.of, key+flags)
+		pa.putRelative(row, c.of, key+flags)
 		row += c.step
 	})
 }
 
 // SetCall implements engine.Patcher.
-func (e *Linux) SetCall(x kapi.Context, call int, target arch.Addr) (done bool) {
-	if call >= len(e.keys) {
+func (pa *patched) SetCall(x kapi.Context, call int, target arch.Addr) (done bool) {
+	if call >= len(pa.keys) {
 		return false
 	}
-	_, trampoline := e.d.Calls.All()[call].Target()
-	e.call(x, e.k.static.update, uint64(e.keys[call]), uint64(trampoline), uint64(target))
+	_, trampoline := pa.d.Calls.All()[call].Target()
+	pa.call(x, pa.k.static.update, uint64(pa.keys[call]), uint64(trampoline), uint64(target))
 	return true
 }

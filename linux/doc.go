@@ -17,15 +17,15 @@
 //
 //	kernel, prepare    an opened kernel; its images, and the patches in them
 //	word               the differences between kernels of 64 and of 32 bits
-//	gate               calls without a service, by name or through a pointer: they end the run
+//	gate               runs services; a call without one, by name or through a pointer, ends the run
 //	boundary, services the functions implemented in Go; symbols: those about tables beside text
 //	heap               kmalloc: objects with a hole after them, and leaks
 //	balance            the state of a CPU that functions must restore, and leftovers in tables
 //	probes             structs of users, and their handlers
 //	labels, calls      jump labels and static calls: tables of sites, and their keys
 //	records, ftrace    ftrace: its records of sites, and the clients of probes
-//	engine, own        the engine; memory that a boot would make
-//	checks, threads    WARN, UBSAN and the like; a thread of the kernel's, and its waiters
+//	engine, own        the engine, whose parts are types; memory that a boot would make
+//	faults, threads    breakpoints, faults and WARN; a thread of the kernel's, and its waiters
 //	linuxev            its words for events
 //	boot               boots it once for all machines
 //	vmlinux            reads files

@@ -234,7 +234,7 @@ func (e *exam) one(x kapi.Context, kind string, c *code, q *question, tell func(
 	}
 	var errnos [2]uint64
 	for i := range q.want {
-		p := e.probes[i]
+		p := e.users.list[i]
 		p.Addr = c.at + arch.Addr(q.offset+i*q.d)
 		p.Disabled = kind == "disabled"
 		p.Handlers = 1 << kpev.Pre
@@ -275,7 +275,7 @@ func (e *exam) look(x kapi.Context, i int, errno uint64, n int) (v verdict) {
 		v.errno = -int(errno)
 		return v
 	}
-	f, p := &e.k.fields, e.probes[i]
+	f, p := &e.k.fields, e.users.list[i]
 	at := arch.Addr(get(x, p.at, f.kprobe.addr))
 	ap := arch.Addr(e.call(x, e.k.at("get_kprobe"), uint64(at)))
 	v.delta, v.aggr = int(at)-int(p.Addr), ap != p.at

@@ -65,8 +65,8 @@ func (k *Kernel) wrap(name string, with func(do service1, e *Linux, x kapi.Conte
 func (k *Kernel) Handled(name string) *Kernel {
 	other, _ := k.instead(func(s *service, do doing) doing {
 		return func(e *Linux, x kapi.Context, a *args) uint64 {
-			for _, p := range e.probes {
-				if p.here && get(x, p.at, e.k.fields.kprobe.pre) == uint64(e.gates.pre) {
+			for _, p := range e.users.list {
+				if p.here && get(x, p.at, e.k.fields.kprobe.pre) == uint64(e.users.gates.pre) {
 					set(x, p.at, e.k.fields.kprobe.pre, uint64(e.k.at(name)))
 				}
 			}

@@ -3,6 +3,7 @@ package linux
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/linuxev"
@@ -12,36 +13,91 @@ import (
 	"kpsim/smp/smpev"
 )
 
+// traps runs the kernel's own handlers of breakpoints and faults.
+type traps struct {
+	*env     `state:"boot"`
+	owner    [64]uint64   // by CPU: the owner of the breakpoint that the CPU handles
+	chained  [64]bool     // by CPU: the die chain is to be asked for the owner once the kernel's handler returns
+	stepping [64][]uint64 // by CPU: the values of current_kprobe from before the probes whose copies run in slots
+}
+
+// renew removes the steps that a run has left open.
+func (t *traps) renew() {
+	for i := range t.stepping {
+		t.stepping[i] = t.stepping[i][:0]
+	}
+}
+
+// breakpoint is the routine for #BP. It runs the kernel's own handler with the frame that is
+// on the stack.
+func (t *traps) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
+	outer := t.owner[x.CPU()]
+	t.owner[x.CPU()] = 0
+	frame := t.k.arch.StackPointer(x.Regs())
+	was, from, status := t.weigh(x), regs.IP, t.status(x.CPU())
+	t.enter(x, t.k.symbols.excInt3, uint64(frame))
+	t.k.arch.Frame.Load(x.Memory(), frame, regs)
+	t.stepped(x, from, regs.IP, was, status)
+	owner := t.owner[x.CPU()]
+	t.owner[x.CPU()] = outer
+	if t.chained[x.CPU()] { // Traps asks the other owners
+		t.chained[x.CPU()], owner = false, 0
+	}
+	return owner
+}
+
+// warn reports a WARN, except the one about a user who registers a probe twice
+// (warn_kprobe_rereg).
+func (t *traps) warn(x kapi.Context, regs *arch.Regs, b vmlinux.Bug) {
+	if t.e.users.again[x.Task()] {
+		if name, _, _ := t.k.Symbol(regs.IP); registers(name) {
+			return // the WARN is about the caller, not the kernel
+		}
+	}
+	t.d.Guest.Why(x, "WARN at "+place(b))
+	x.Emit(linuxev.Warn, uint64(regs.IP), uint64(b.Line), 0)
+}
+
+// registers reports whether the kernel, in this function, warns about a caller that registers
+// a registered probe (warn_kprobe_rereg, which the compiler inlines).
+func registers(name string) bool {
+	switch strings.TrimSuffix(name, ".part.0") {
+	case "register_kprobe", "register_kretprobe", "warn_kprobe_rereg":
+		return true
+	}
+	return false
+}
+
 // fault handles faults of text. The ud2 of a BUG or WARN reports an error that the kernel
 // itself has found.
-func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
+func (t *traps) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	switch trapnr {
 	case smpev.VecUD:
-		b, ok := e.k.Image.Bug(uint64(regs.IP))
+		b, ok := t.k.Image.Bug(uint64(regs.IP))
 		if !ok {
 			return 0
 		}
 		if b.Warn {
-			e.warn(x, regs, b)
+			t.warn(x, regs, b)
 			regs.IP += 2
 			return linuxev.OwnerBug
 		}
-		e.bug(x, "BUG at "+place(b))
+		t.bug(x, "BUG at "+place(b))
 		return linuxev.OwnerBug
 	case smpev.VecPF:
-		e.stray(x, regs.IP)
+		t.e.memory.stray(x, regs.IP)
 	case smpev.VecGP:
 	default:
 		return 0
 	}
-	if owner := e.underProbe(x, regs, trapnr); owner != 0 {
+	if owner := t.underProbe(x, regs, trapnr); owner != 0 {
 		return owner
 	}
-	if e.fixup(regs, trapnr) {
+	if t.fixup(regs, trapnr) {
 		return smpev.OwnerFault
 	}
 	if trapnr == smpev.VecPF {
-		e.wild(x, regs.IP)
+		t.e.memory.wild(x, regs.IP)
 	}
 	return 0
 }
@@ -50,19 +106,19 @@ func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 // #PF and #GP do first (kprobe_page_fault). If the copy of an instruction has faulted, that
 // code goes back to the original, and the probe is no longer the current one. Since 5.14
 // probes have no fault handlers, and it never reports the fault as handled.
-func (e *Linux) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
-	was, from := e.weigh(x), regs.IP
+func (t *traps) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
+	was, from := t.weigh(x), regs.IP
 	if was.current == 0 {
 		return 0
 	}
-	frame := e.k.arch.StackPointer(x.Regs())
-	mended := e.enter(x, e.k.symbols.faultHandler, uint64(frame), uint64(trapnr))
-	e.k.arch.Frame.Load(x.Memory(), frame, regs)
-	if open := &e.stepping[x.CPU()]; len(*open) > 0 && e.inCode(from) && !e.inCode(regs.IP) {
+	frame := t.k.arch.StackPointer(x.Regs())
+	mended := t.enter(x, t.k.symbols.faultHandler, uint64(frame), uint64(trapnr))
+	t.k.arch.Frame.Load(x.Memory(), frame, regs)
+	if open := &t.stepping[x.CPU()]; len(*open) > 0 && t.e.memory.inCode(from) && !t.e.memory.inCode(regs.IP) {
 		was.current = (*open)[len(*open)-1]
 		*open = (*open)[:len(*open)-1]
 	}
-	e.even(x, e.k.symbols.faultHandler, was)
+	t.even(x, t.k.symbols.faultHandler, was)
 	if mended&0xffffffff != 0 {
 		return kpev.OwnerKprobe
 	}
@@ -80,8 +136,8 @@ const (
 // fixup continues at the address in the kernel's own exception table. An instruction that may
 // read unmapped memory, as in copy_from_kernel_nofault, has a row there. Only the kinds of
 // rows that occur in the sets are implemented; the kernel dies of any other fault.
-func (e *Linux) fixup(regs *arch.Regs, trapnr int) bool {
-	rows := e.k.extable()
+func (t *traps) fixup(regs *arch.Regs, trapnr int) bool {
+	rows := t.k.extable()
 	i, ok := slices.BinarySearchFunc(rows, uint64(regs.IP), func(r vmlinux.ExEntry, at uint64) int {
 		return cmp.Compare(r.Addr, at)
 	})
@@ -91,9 +147,9 @@ func (e *Linux) fixup(regs *arch.Regs, trapnr int) bool {
 	switch r := &rows[i]; r.Data & 0xff {
 	case exDefault, exUaccess:
 	case exFault:
-		regs.R[e.k.arch.Result] = uint64(trapnr)
+		regs.R[t.k.arch.Result] = uint64(trapnr)
 	case exImmReg:
-		regs.R[r.Data>>8&0xf] = e.k.truncated(uint64(int64(int16(r.Data >> 16))))
+		regs.R[r.Data>>8&0xf] = t.k.truncated(uint64(int64(int16(r.Data >> 16))))
 	default:
 		return false
 	}

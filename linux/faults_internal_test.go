@@ -92,8 +92,8 @@ func (k *Kernel) Dying(how string) *Kernel {
 	dying, _ := k.instead(func(s *service, do doing) doing {
 		return func(e *Linux, x kapi.Context, a *args) uint64 {
 			switch {
-			case how == "int3" && s.name == "mutex_unlock" && len(e.probes) > 0 && e.probes[0].here:
-				e.d.Text.Write(x, e.probes[0].Addr+1, []byte{0xcc})
+			case how == "int3" && s.name == "mutex_unlock" && len(e.users.list) > 0 && e.users.list[0].here:
+				e.d.Text.Write(x, e.users.list[0].Addr+1, []byte{0xcc})
 			case how == "canary" && !e.booting:
 				was, _ := x.Memory().Load(e.d.Guest.PerCPU(x.CPU(), canary), 8)
 				x.Memory().Store(e.d.Guest.PerCPU(x.CPU(), canary), 8, was+1)
@@ -193,7 +193,7 @@ const (
 )
 
 var (
-	locks      = []string{"mutex_lock", "mutex_unlock"}
+	mutexCalls = []string{"mutex_lock", "mutex_unlock"}
 	hotplug    = []string{"cpus_read_lock", "cpus_read_unlock"}
 	labels     = []string{"jump_label_lock", "jump_label_unlock"}
 	sections   = []string{"__rcu_read_lock", "__rcu_read_unlock"}
@@ -217,12 +217,12 @@ var elsewhere = []string{
 // faults are those that there are, beside the one that each row has: it isn't there.
 var faults = []Fault{
 	{Row: "mutex_lock", Says: "it isn't taken", With: answers(0)},
-	{Row: "mutex_lock", Names: locks, Says: "no mutex is taken or let go", With: answers(0)},
-	{Row: "mutex_lock", Names: locks, Says: "kprobe_mutex isn't taken or let go", With: at("kprobe_mutex")},
-	{Row: "mutex_lock", Names: locks, Says: "text_mutex isn't taken or let go", With: at("text_mutex")},
-	{Row: "mutex_lock", Names: locks, Says: "the mutex of slots isn't taken or let go",
+	{Row: "mutex_lock", Names: mutexCalls, Says: "no mutex is taken or let go", With: answers(0)},
+	{Row: "mutex_lock", Names: mutexCalls, Says: "kprobe_mutex isn't taken or let go", With: at("kprobe_mutex")},
+	{Row: "mutex_lock", Names: mutexCalls, Says: "text_mutex isn't taken or let go", With: at("text_mutex")},
+	{Row: "mutex_lock", Names: mutexCalls, Says: "the mutex of slots isn't taken or let go",
 		Miss: "kprobe_mutex keeps most calls apart; two counts of a page's slots would have to be written at once, and a later page be freed by them", With: at("kprobe_insn_slots")},
-	{Row: "mutex_lock", Names: locks, Says: "the mutex of detours isn't taken or let go", Miss: "as that of slots",
+	{Row: "mutex_lock", Names: mutexCalls, Says: "the mutex of detours isn't taken or let go", Miss: "as that of slots",
 		With: at("kprobe_optinsn_slots")},
 	{Row: "mutex_unlock", Says: "it is kept", With: answers(0)},
 	{Row: "mutex_unlock", Says: "it is let go twice", With: twice},
@@ -252,7 +252,7 @@ var faults = []Fault{
 			if head < page {
 				head = a[0] - head
 			}
-			e.free(x, head, e.caller(x))
+			e.memory.free(x, head, e.caller(x))
 			return 0
 		}},
 	{Row: "kvfree_call_rcu", Says: "it frees twice", With: twice},
@@ -261,13 +261,13 @@ var faults = []Fault{
 		Equal: "the work runs once more, and finds nothing to do",
 		With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
 			v := do(e, x, a)
-			e.work(a[2]).Queue(x)
+			e.works.of(a[2]).Queue(x)
 			return v
 		}},
 	{Row: "flush_delayed_work", Says: "it doesn't wait", With: answers(0)},
 	{Row: "on_each_cpu_cond_mask", Says: "no CPU calls the function", With: answers(0)},
 	{Row: "on_each_cpu_cond_mask", Says: "only the CPU that asks calls it",
-		With: func(_ doing, e *Linux, x kapi.Context, _ *args) uint64 { e.d.Sync.Self(x, e.why()); return 0 }},
+		With: func(_ doing, e *Linux, x kapi.Context, _ *args) uint64 { e.d.Sync.Self(x, e.poke.why()); return 0 }},
 	{Row: "__text_poke", Says: "nothing is stored", With: func(_ doing, _ *Linux, _ kapi.Context, a *args) uint64 {
 		return a[1]
 	}},
@@ -290,7 +290,7 @@ var faults = []Fault{
 	{Row: "__text_poke", Says: "the storing CPU isn't serialised",
 		Equal: "each caller that changes text makes all CPUs serialise afterwards, its own too",
 		With: func(_ doing, e *Linux, x kapi.Context, a *args) uint64 {
-			b := e.scratch[:min(a[3], page)]
+			b := e.poke.scratch[:min(a[3], page)]
 			if arch.Addr(a[0]) == e.k.symbols.memset {
 				v, _ := x.Memory().Load(arch.Addr(a[2]), 1)
 				for i := range b {
@@ -317,14 +317,14 @@ var faults = []Fault{
 	{Row: "__vmalloc_node_noprof", Says: "there is none: NULL", Equal: "objpool takes memory of kmalloc_node then",
 		With: answers(0)},
 	{Row: "__vmalloc_node_noprof", Says: "it is 16 bytes short of what was asked for",
-		With: func(_ doing, e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0]-16, a[2]) }},
+		With: func(_ doing, e *Linux, x kapi.Context, a *args) uint64 { return e.memory.alloc(x, a[0]-16, a[2]) }},
 	{Row: "kfree", Says: "nothing is freed", With: answers(0)},
 	{Row: "kfree", Says: "it is freed twice", With: twice},
 	{Row: "module_alloc", Says: "there is none: NULL", With: answers(0)},
 	{Row: "module_alloc", Says: "the same pages are handed out again",
 		With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
-			if len(e.code) > 0 {
-				return uint64(e.code[0].at)
+			if len(e.memory.code) > 0 {
+				return uint64(e.memory.code[0].at)
 			}
 			return do(e, x, a)
 		}},

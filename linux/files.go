@@ -25,20 +25,26 @@ const (
 	most   = 4096
 )
 
+// files serves the engine's interface files, and reports the engine's claims about itself.
+type files struct {
+	*env   `state:"boot"`
+	wanted [256]bool // by task: the value that the task writes to an interface file
+}
+
 // look reads a member while nothing runs, or for monitors. No step depends on it.
-func (e *Linux) look(at arch.Addr, f field) uint64 {
+func (e *env) look(at arch.Addr, f field) uint64 {
 	v, _ := e.d.Guest.Get(at+arch.Addr(f.off), f.size)
 	return v
 }
 
 // next reads a pointer as look reads a member.
-func (e *Linux) next(at arch.Addr) arch.Addr {
+func (e *env) next(at arch.Addr) arch.Addr {
 	v, _ := e.d.Guest.Get(at, e.k.word)
 	return arch.Addr(v)
 }
 
 // points calls f with each struct kprobe of the table, in its order.
-func (e *Linux) points(f func(p arch.Addr)) {
+func (e *env) points(f func(p arch.Addr)) {
 	for i := range chains {
 		at := e.next(e.k.symbols.table + e.k.words(i))
 		for n := 0; at != 0 && n < most; n++ {
@@ -50,7 +56,7 @@ func (e *Linux) points(f func(p arch.Addr)) {
 
 // holds reports whether a user's struct kprobe is in the table, as a point or as one of the
 // probes that a point stands for.
-func (e *Linux) holds(p arch.Addr) (found bool) {
+func (e *env) holds(p arch.Addr) (found bool) {
 	list := arch.Addr(e.k.fields.kprobe.list.off)
 	e.points(func(pp arch.Addr) {
 		found = found || pp == p
@@ -67,7 +73,7 @@ func (e *Linux) holds(p arch.Addr) (found bool) {
 }
 
 // queue returns the index of the optimizer's list that a point is on: 0, 1 or 2, or -1 for none.
-func (e *Linux) queue(p arch.Addr) int {
+func (e *env) queue(p arch.Addr) int {
 	node := p + arch.Addr(e.k.fields.optimized.list.off)
 	for i, head := range e.k.symbols.optimizer {
 		if head == 0 {
@@ -85,23 +91,23 @@ func (e *Linux) queue(p arch.Addr) int {
 }
 
 // aggregate reports whether a point is a struct of the kernel's own that stands for users' probes.
-func (e *Linux) aggregate(p arch.Addr) bool {
+func (e *env) aggregate(p arch.Addr) bool {
 	return arch.Addr(e.look(p, e.k.fields.kprobe.pre)) == e.k.symbols.aggrPre
 }
 
 // tellStates reports the engine's state of each point to monitors.
-func (e *Linux) tellStates(x kapi.Context) {
-	f := &e.k.fields
-	armed := e.Switched(engine.Armed)
-	e.tellCarried(x)
-	e.points(func(p arch.Addr) {
-		flags := e.look(p, f.kprobe.flags)
+func (fi *files) tellStates(x kapi.Context) {
+	f := &fi.k.fields
+	armed := fi.Switched(engine.Armed)
+	fi.tellCarried(x)
+	fi.points(func(p arch.Addr) {
+		flags := fi.look(p, f.kprobe.flags)
 		bits, detour := uint64(0), uint64(0)
-		if e.aggregate(p) {
-			if q := e.queue(p); q >= 0 {
+		if fi.aggregate(p) {
+			if q := fi.queue(p); q >= 0 {
 				bits |= kpev.StateOptimizing << q
 			}
-			detour = e.look(p, f.optimized.detour)
+			detour = fi.look(p, f.optimized.detour)
 		}
 		if flags&flagOptimized != 0 {
 			bits |= kpev.StateOptimized
@@ -121,77 +127,77 @@ func (e *Linux) tellStates(x kapi.Context) {
 		}
 		if flags&flagFtrace != 0 {
 			bits |= kpev.StateFtrace
-			if e.calledFrom(arch.Addr(e.look(p, f.kprobe.addr))) {
+			if fi.e.patched.calledFrom(arch.Addr(fi.look(p, f.kprobe.addr))) {
 				bits |= kpev.StateCalled
 			}
 		}
-		e.d.Tell(x, kpev.State, e.look(p, f.kprobe.addr), bits, detour)
+		fi.d.Tell(x, kpev.State, fi.look(p, f.kprobe.addr), bits, detour)
 	})
 }
 
 // tellCarried reports the probes of each point to monitors. It reports nothing if tasks have
 // used one struct at the same time, which is misuse.
-func (e *Linux) tellCarried(x kapi.Context) {
-	for _, p := range e.probes {
+func (fi *files) tellCarried(x kapi.Context) {
+	for _, p := range fi.e.users.list {
 		if p.mixed {
-			e.d.Tell(x, kpev.Carries, 0, 0, 2)
+			fi.d.Tell(x, kpev.Carries, 0, 0, 2)
 			return
 		}
 	}
-	list := arch.Addr(e.k.fields.kprobe.list.off)
-	e.d.Tell(x, kpev.Carries, 0, 0, 1)
-	e.points(func(p arch.Addr) {
-		at := e.look(p, e.k.fields.kprobe.addr)
-		if i := e.of(uint64(p)); i >= 0 {
-			e.d.Tell(x, kpev.Carries, at, uint64(i), 0)
+	list := arch.Addr(fi.k.fields.kprobe.list.off)
+	fi.d.Tell(x, kpev.Carries, 0, 0, 1)
+	fi.points(func(p arch.Addr) {
+		at := fi.look(p, fi.k.fields.kprobe.addr)
+		if i := fi.e.users.of(uint64(p)); i >= 0 {
+			fi.d.Tell(x, kpev.Carries, at, uint64(i), 0)
 		}
-		if !e.aggregate(p) {
+		if !fi.aggregate(p) {
 			return
 		}
-		for q, n := e.next(p+list), 0; q != p+list && q != 0 && n < most; q, n = e.next(q), n+1 {
-			if i := e.of(uint64(q - list)); i >= 0 {
-				e.d.Tell(x, kpev.Carries, at, uint64(i), 0)
+		for q, n := fi.next(p+list), 0; q != p+list && q != 0 && n < most; q, n = fi.next(q), n+1 {
+			if i := fi.e.users.of(uint64(q - list)); i >= 0 {
+				fi.d.Tell(x, kpev.Carries, at, uint64(i), 0)
 			}
 		}
 	})
 }
 
 // Claim implements engine.Engine. It reports the lines of kprobes/list.
-func (e *Linux) Claim(tell func(k traces.Kind, a, b, c uint64)) {
-	if e.k == nil {
+func (fi *files) Claim(tell func(k traces.Kind, a, b, c uint64)) {
+	if fi.k == nil {
 		return
 	}
-	e.leak(tell)
-	e.remains(tell)
+	fi.leak(tell)
+	fi.e.remains(tell)
 	tell(kpev.Listed, 0, 0, 0)
-	e.listed(func(addr arch.Addr, letter byte, tags uint64) { tell(kpev.Listed, uint64(addr), uint64(letter), tags) })
+	fi.listed(func(addr arch.Addr, letter byte, tags uint64) { tell(kpev.Listed, uint64(addr), uint64(letter), tags) })
 }
 
 // listed calls f with each line of kprobes/list (show_kprobe_addr).
-func (e *Linux) listed(f func(addr arch.Addr, letter byte, tags uint64)) {
-	m := &e.k.fields
-	e.points(func(pp arch.Addr) {
-		if !e.aggregate(pp) {
-			f(e.line(pp, pp))
+func (fi *files) listed(f func(addr arch.Addr, letter byte, tags uint64)) {
+	m := &fi.k.fields
+	fi.points(func(pp arch.Addr) {
+		if !fi.aggregate(pp) {
+			f(fi.line(pp, pp))
 			return
 		}
 		head := pp + arch.Addr(m.kprobe.list.off)
-		at := e.next(head)
+		at := fi.next(head)
 		for n := 0; at != head && at != 0 && n < most; n++ {
-			f(e.line(at-arch.Addr(m.kprobe.list.off), pp))
-			at = e.next(at)
+			f(fi.line(at-arch.Addr(m.kprobe.list.off), pp))
+			at = fi.next(at)
 		}
 	})
 }
 
 // line returns the line of probe p at point pp (report_probe).
-func (e *Linux) line(p, pp arch.Addr) (addr arch.Addr, letter byte, tags uint64) {
-	m := &e.k.fields
+func (fi *files) line(p, pp arch.Addr) (addr arch.Addr, letter byte, tags uint64) {
+	m := &fi.k.fields
 	letter = 'k'
-	if arch.Addr(e.look(p, m.kprobe.pre)) == e.k.symbols.retPre {
+	if arch.Addr(fi.look(p, m.kprobe.pre)) == fi.k.symbols.retPre {
 		letter = 'r'
 	}
-	own, all := e.look(p, m.kprobe.flags), e.look(pp, m.kprobe.flags)
+	own, all := fi.look(p, m.kprobe.flags), fi.look(pp, m.kprobe.flags)
 	for _, t := range [...]struct{ flags, flag, tag uint64 }{
 		{own, flagGone, kpev.TagGone}, {own, flagDisabled, kpev.TagDisabled}, {all, flagOptimized, kpev.TagOptimized},
 		{all, flagFtrace, kpev.TagFtrace},
@@ -200,17 +206,17 @@ func (e *Linux) line(p, pp arch.Addr) (addr arch.Addr, letter byte, tags uint64)
 			tags |= t.tag
 		}
 	}
-	return arch.Addr(e.look(p, m.kprobe.addr)), letter, tags
+	return arch.Addr(fi.look(p, m.kprobe.addr)), letter, tags
 }
 
 // list returns the text of the file kprobes/list.
-func (e *Linux) list() string {
+func (fi *files) list() string {
 	out := ""
-	e.listed(func(addr arch.Addr, letter byte, tags uint64) {
+	fi.listed(func(addr arch.Addr, letter byte, tags uint64) {
 		at := fmt.Sprintf("%#x", uint64(addr))
-		if f, ok := e.d.Symbols.Lookup(addr); ok {
+		if f, ok := fi.d.Symbols.Lookup(addr); ok {
 			at = fmt.Sprintf("%s+%#x", f.Name, uint64(addr-f.Addr))
-		} else if name, off, ok := e.k.Symbol(addr); ok {
+		} else if name, off, ok := fi.k.Symbol(addr); ok {
 			at = fmt.Sprintf("%s+%#x", name, off)
 		}
 		out += fmt.Sprintf("%016x  %c  %s     ", uint64(addr), letter, at)
@@ -229,30 +235,30 @@ func (e *Linux) list() string {
 }
 
 // Files implements engine.Engine.
-func (e *Linux) Files() []engine.File {
-	if e.k == nil {
+func (fi *files) Files() []engine.File {
+	if fi.k == nil {
 		return nil
 	}
 	file := func(dir, name string, s engine.Switch) engine.File {
 		return engine.File{
 			Dir: dir, Name: name, Mode: "-rw-r--r--", Switch: s, Parse: parse,
-			Read: func() string { return fmt.Sprintln(b2u(e.Switched(s))) },
+			Read: func() string { return fmt.Sprintln(b2u(fi.Switched(s))) },
 			Write: func(x kapi.Context, text string) error {
 				on, ok := parse(text)
 				if !ok {
 					return fmt.Errorf("EINVAL")
 				}
-				e.Set(x, s, on)
+				fi.Set(x, s, on)
 				return nil
 			},
 		}
 	}
 	debugfs := "/sys/kernel/debug/kprobes"
-	list := []engine.File{{Dir: debugfs, Name: "list", Mode: "-r--------", Read: e.list}}
-	if e.k.Has(engine.Armed) {
+	list := []engine.File{{Dir: debugfs, Name: "list", Mode: "-r--------", Read: fi.list}}
+	if fi.k.Has(engine.Armed) {
 		list = append([]engine.File{file(debugfs, "enabled", engine.Armed)}, list...)
 	}
-	if e.k.Has(engine.Optimization) {
+	if fi.k.Has(engine.Optimization) {
 		list = append(list, file("/proc/sys/debug", "kprobes-optimization", engine.Optimization))
 	}
 	return list
@@ -279,32 +285,32 @@ func parse(text string) (on, ok bool) {
 }
 
 // Set implements engine.Engine: it calls the handler of the file.
-func (e *Linux) Set(x kapi.Context, s engine.Switch, on bool) {
-	e.wanted[x.Task()] = on
+func (fi *files) Set(x kapi.Context, s engine.Switch, on bool) {
+	fi.wanted[x.Task()] = on
 	if s == engine.Armed {
-		e.call(x, e.k.at(writers[s]), 0, 0, 1, 0)
+		fi.call(x, fi.k.at(writers[s]), 0, 0, 1, 0)
 		return
 	}
-	e.call(x, e.k.at(writers[s]), 0, 1, 0, 0, 0)
+	fi.call(x, fi.k.at(writers[s]), 0, 1, 0, 0, 0)
 }
 
 // Switched implements engine.Engine.
-func (e *Linux) Switched(s engine.Switch) bool {
-	if e.k == nil {
+func (fi *files) Switched(s engine.Switch) bool {
+	if fi.k == nil {
 		return true
 	}
 	if s == engine.Armed {
-		v, _ := e.d.Guest.Get(e.k.at("kprobes_all_disarmed"), 1)
+		v, _ := fi.d.Guest.Get(fi.k.at("kprobes_all_disarmed"), 1)
 		return v == 0
 	}
-	v, _ := e.d.Guest.Get(e.k.at("kprobes_allow_optimization"), 1)
+	v, _ := fi.d.Guest.Get(fi.k.at("kprobes_allow_optimization"), 1)
 	return v != 0
 }
 
 // Trampoline implements engine.Engine.
-func (e *Linux) Trampoline() arch.Addr {
-	if e.k == nil {
+func (fi *files) Trampoline() arch.Addr {
+	if fi.k == nil {
 		return 0
 	}
-	return e.k.symbols.trampoline
+	return fi.k.symbols.trampoline
 }

@@ -22,20 +22,28 @@ var clients = [...]struct {
 	flags ftrace.Flags
 }{{"kprobe_ftrace_ops", 0}, {"kprobe_ipmodify_ops", ftrace.Modifies}}
 
+// patched serves the other clients of text patching: ftrace, jump labels and static calls. It has
+// the methods of engine.Patcher and implements ftrace.Writer.
+type patched struct {
+	*env
+	ops  []client    // the clients of ftrace
+	keys []arch.Addr // the keys of static calls
+}
+
 // followFtrace makes the clients for a run whose functions have sites.
-func (e *Linux) followFtrace() {
-	e.clients = e.clients[:0]
-	if e.d.Ftrace == nil {
+func (pa *patched) followFtrace() {
+	pa.ops = pa.ops[:0]
+	if pa.d.Ftrace == nil {
 		return
 	}
 	for _, c := range clients {
-		at := e.k.at(c.name)
+		at := pa.k.at(c.name)
 		if at == 0 {
 			continue
 		}
-		e.clients = append(e.clients,
-			client{at, e.d.Ftrace.NewOps(c.name, func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
-				e.traced(x, at, ip, regs)
+		pa.ops = append(pa.ops,
+			client{at, pa.d.Ftrace.NewOps(c.name, func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
+				pa.traced(x, at, ip, regs)
 			}, c.flags)})
 	}
 }
@@ -46,8 +54,8 @@ const redZone = 128
 // traced calls the function of an ftrace_ops, which struct ftrace_ops begins with:
 // func(ip, parent_ip, ops, fregs). fregs begins with the pt_regs. They are on the
 // task's stack, as ftrace_regs_caller makes them.
-func (e *Linux) traced(x kapi.Context, ops, ip arch.Addr, regs *arch.Regs) {
-	mem, a := x.Memory(), e.k.arch
+func (pa *patched) traced(x kapi.Context, ops, ip arch.Addr, regs *arch.Regs) {
+	mem, a := x.Memory(), pa.k.arch
 	live := x.Regs()
 	was := *live
 	top := arch.Addr(was.R[a.SP])
@@ -56,27 +64,27 @@ func (e *Linux) traced(x kapi.Context, ops, ip arch.Addr, regs *arch.Regs) {
 	a.Frame.Store(mem, frame, regs)
 	live.R[a.SP] = uint64(frame)
 	f, _ := mem.Load(ops, a.Word)
-	e.call(x, arch.Addr(f), uint64(ip), parent, uint64(ops), uint64(frame))
+	pa.call(x, arch.Addr(f), uint64(ip), parent, uint64(ops), uint64(frame))
 	a.Frame.Load(mem, frame, regs)
 	x.Regs().R = was.R
 }
 
 // opsOf returns the client of an ftrace_ops. If none has it, the run ends and nil is returned.
-func (e *Linux) opsOf(x kapi.Context, at uint64) ftrace.Client {
-	for i := range e.clients {
-		if e.clients[i].at == arch.Addr(at) {
-			return e.clients[i].ops
+func (pa *patched) opsOf(x kapi.Context, at uint64) ftrace.Client {
+	for i := range pa.ops {
+		if pa.ops[i].at == arch.Addr(at) {
+			return pa.ops[i].ops
 		}
 	}
-	e.refuse(x, "an ftrace_ops that isn't of its probes")
+	pa.refuse(x, "an ftrace_ops that isn't of its probes")
 	return nil
 }
 
 // calledFrom reports whether ftrace calls the kernel's probes from a site, or will once text
 // is loaded there again.
-func (e *Linux) calledFrom(at arch.Addr) bool {
-	for i := range e.clients {
-		if e.clients[i].ops.Wants(at) {
+func (pa *patched) calledFrom(at arch.Addr) bool {
+	for i := range pa.ops {
+		if pa.ops[i].ops.Wants(at) {
 			return true
 		}
 	}
@@ -85,7 +93,7 @@ func (e *Linux) calledFrom(at arch.Addr) bool {
 
 // setFilterIP is ftrace_set_filter_ip(ops, ip, remove, reset).
 func setFilterIP(e *Linux, x kapi.Context, a *args) uint64 {
-	c := e.opsOf(x, a[0])
+	c := e.patched.opsOf(x, a[0])
 	if c == nil {
 		return negative(einval)
 	}
@@ -93,7 +101,7 @@ func setFilterIP(e *Linux, x kapi.Context, a *args) uint64 {
 }
 
 func registerFtrace(e *Linux, x kapi.Context, a *args) uint64 {
-	c := e.opsOf(x, a[0])
+	c := e.patched.opsOf(x, a[0])
 	if c == nil {
 		return negative(einval)
 	}
@@ -101,7 +109,7 @@ func registerFtrace(e *Linux, x kapi.Context, a *args) uint64 {
 }
 
 func unregisterFtrace(e *Linux, x kapi.Context, a *args) uint64 {
-	c := e.opsOf(x, a[0])
+	c := e.patched.opsOf(x, a[0])
 	if c == nil {
 		return negative(einval)
 	}
@@ -121,7 +129,7 @@ func ftraceLocation(e *Linux, x kapi.Context, a *args) uint64 {
 }
 
 // siteIn returns the first site of a kind in a range, or 0.
-func (e *Linux) siteIn(kind kapi.SiteKind, at arch.Addr, size int) arch.Addr {
+func (e *env) siteIn(kind kapi.SiteKind, at arch.Addr, size int) arch.Addr {
 	e.sites = e.d.Symbols.Sites(e.sites[:0], at, size)
 	for i := range e.sites {
 		if e.sites[i].Kind == kind {

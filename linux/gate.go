@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/linux/linuxev"
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
-// A call out of the engine to a function without a service ends the run and names the
-// function. Otherwise the run would go on in a kernel that was never booted.
+// A call out of the engine goes to a gate, which runs the service for the function. If there is
+// none, the run ends and the function is named. Otherwise the run would go on in a kernel that was never booted.
 
 // refuseRest redirects each function that the engine calls, and that has no service, to a
 // gate that ends the run. taken lists the addresses already redirected elsewhere.
@@ -83,8 +85,93 @@ func (k *Kernel) paravirtual() map[arch.Addr]bool {
 	return list
 }
 
+// openCalls runs services, and records the arguments of open calls.
+type openCalls struct {
+	*env   `state:"boot"`
+	calls  [256][]args // by task: arguments of open calls of watched functions
+	served [256][]args // by task: arguments of open calls of services
+}
+
+// renew removes the calls that a run has left open.
+func (o *openCalls) renew() {
+	for i := range o.calls {
+		o.calls[i], o.served[i] = o.calls[i][:0], o.served[i][:0]
+	}
+}
+
+// serve runs a service that text has called.
+func (o *openCalls) serve(x kapi.Context, regs *arch.Regs, s *service) {
+	served := &o.served[x.Task()]
+	depth := len(*served)
+	*served = append(roomy(*served), args{})
+	a := &(*served)[depth]
+	o.arguments(x, regs, s.varied, a)
+	if s.watch != nil {
+		o.noted(x, s, a)
+		*served = (*served)[:depth]
+		return
+	}
+	o.d.Tell(x, linuxev.Call, uint64(x.Regs().IP), uint64(o.k.arch.StackPointer(x.Regs())), a[0])
+	if s.do == nil {
+		*served = (*served)[:depth]
+		o.unserved(x, s)
+		return
+	}
+	if s.sleeps && o.d.Guest.Busy(x) {
+		o.d.Guest.Why(x, fmt.Sprintf("%s calls %s", o.named(o.caller(x)), s.name))
+		x.Emit(smpev.MightSleep, 1, 0, 0)
+	}
+	if s.keeps {
+		s.do(o.e, x, a)
+		*served = (*served)[:depth]
+		return
+	}
+	o.scribble(x)
+	v := s.do(o.e, x, a)
+	*served = (*served)[:depth]
+	r := x.Regs()
+	for _, c := range o.k.clobbered {
+		r.R[c] = o.k.poison
+	}
+	r.R[o.k.arch.Result] = o.k.truncated(v)
+}
+
+// deep is how many handlers and services of a task may be open before their list is
+// reallocated. Outer ones keep pointers to their elements.
+const deep = 16
+
+// roomy returns the list, allocated with spare capacity if it has none.
+func roomy[T any](list []T) []T {
+	if cap(list) == 0 {
+		return make([]T, 0, deep)
+	}
+	return list
+}
+
+// noted notes the beginning or the end of a call of a watched function. The end gets the
+// arguments that the call began with.
+func (o *openCalls) noted(x kapi.Context, s *service, a *args) {
+	open := &o.calls[x.Task()]
+	if !s.ends {
+		*open = append(*open, *a)
+		if s.watch.before != nil {
+			s.watch.before(o.e, x, a)
+		}
+		return
+	}
+	n := len(*open) - 1
+	if n < 0 {
+		return
+	}
+	*a = (*open)[n]
+	*open = (*open)[:n]
+	if s.watch.after != nil {
+		s.watch.after(o.e, x, a)
+	}
+}
+
 // unserved ends the run at a call that has no service.
-func (e *Linux) unserved(x kapi.Context, s *service) {
+func (e *env) unserved(x kapi.Context, s *service) {
 	name, how := s.name, "calls"
 	if s.pointed {
 		how = "calls through a pointer"
@@ -106,7 +193,7 @@ const (
 // taken for a return address if it follows a direct call of the function before; if no such
 // word is near, one that follows a call through a pointer is taken. The chain ends where
 // neither is near, as before a jump to a function.
-func (e *Linux) chain(x kapi.Context) string {
+func (e *env) chain(x kapi.Context) string {
 	var list []string
 	callee := arch.Addr(0) // 0: the return address is the next word
 	at := e.k.arch.StackPointer(x.Regs())
@@ -127,7 +214,7 @@ func (e *Linux) chain(x kapi.Context) string {
 
 // returnTo returns the next return address on the stack that leads to a caller of the
 // function, and where the stack goes on. word is 0 if none is near.
-func (e *Linux) returnTo(x kapi.Context, at, callee arch.Addr) (word uint64, next arch.Addr) {
+func (e *env) returnTo(x kapi.Context, at, callee arch.Addr) (word uint64, next arch.Addr) {
 	for range chainNear {
 		v, ok := x.Memory().Load(at, e.k.word)
 		if !ok {

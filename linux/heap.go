@@ -26,6 +26,11 @@ type heap struct {
 	objects []object // the run's objects, by address
 }
 
+// set makes h a copy of another heap, in h's own memory.
+func (h *heap) set(to *heap) {
+	h.next, h.live, h.objects = to.next, append(h.live[:0], to.live...), append(h.objects[:0], to.objects...)
+}
+
 // An object is memory that a run has allocated. It ends at the end of its last page, and no
 // page follows, so an access past the end is a page fault. Freeing an object unmaps its
 // pages, which aren't reused in the run, so an access to freed memory is a page fault too.
@@ -49,10 +54,26 @@ const (
 // zeroSize is what kmalloc(0) returns (ZERO_SIZE_PTR).
 const zeroSize = 16
 
+// memory holds the kernel's allocations: objects of kmalloc, and slots for instructions.
+type memory struct {
+	*env      `state:"boot"`
+	heap      heap
+	allocator kapi.Var[int] // a cell that stands for all memory handed out
+	code      []span        // memory handed out by module_alloc
+	retired   []retired     // slots that wait to be collected
+}
+
+// renew resets the memory to its state after the boot.
+func (m *memory) renew() {
+	m.code, m.retired = m.code[:0], m.retired[:0]
+	m.allocator.Init(m.d.Cells, 0)
+	m.heap.set(&m.boot.heap)
+}
+
 // alloc is kmalloc(size, flags).
-func (e *Linux) alloc(x kapi.Context, size, flags uint64) uint64 {
-	if flags&gfpDirectReclaim != 0 && e.d.Guest.Busy(x) {
-		e.d.Guest.Why(x, "memory is allocated with GFP_KERNEL by "+e.named(e.caller(x)))
+func (m *memory) alloc(x kapi.Context, size, flags uint64) uint64 {
+	if flags&gfpDirectReclaim != 0 && m.d.Guest.Busy(x) {
+		m.d.Guest.Why(x, "memory is allocated with GFP_KERNEL by "+m.named(m.caller(x)))
 		x.Emit(smpev.MightSleep, 1, 0, 0)
 	}
 	if size == 0 {
@@ -61,8 +82,8 @@ func (e *Linux) alloc(x kapi.Context, size, flags uint64) uint64 {
 	if size > mostObject {
 		return 0
 	}
-	x.Touch(e.allocator.ID(), kapi.Write)
-	at, ok := e.take(x, int(size))
+	x.Touch(m.allocator.ID(), kapi.Write)
+	at, ok := m.take(x, int(size))
 	if !ok {
 		return 0
 	}
@@ -78,10 +99,10 @@ func (e *Linux) alloc(x kapi.Context, size, flags uint64) uint64 {
 
 // take finds room for an object. If its size is a power of two, it is aligned to its size, up
 // to a page, as by kmalloc.
-func (e *Linux) take(x kapi.Context, size int) (at arch.Addr, ok bool) {
-	h := &e.heap
-	if e.booting {
-		if h.next+arch.Addr(size)+page > e.k.places.heap+heapSize {
+func (m *memory) take(x kapi.Context, size int) (at arch.Addr, ok bool) {
+	h := &m.heap
+	if m.booting {
+		if h.next+arch.Addr(size)+page > m.k.places.heap+heapSize {
 			return 0, false
 		}
 		at = h.next
@@ -89,17 +110,17 @@ func (e *Linux) take(x kapi.Context, size int) (at arch.Addr, ok bool) {
 		h.live = append(h.live, span{at, size})
 		return at, true
 	}
-	first := e.k.places.fence
+	first := m.k.places.fence
 	if n := len(h.objects); n > 0 {
 		last := &h.objects[n-1]
 		first = last.first + arch.Addr(last.pages()+1)*page
 	}
 	n := roundUp(size, page)
-	if first+arch.Addr(n) > e.k.places.fence+e.k.places.fenced || !e.d.Guest.MapData(x, first, n/page) {
+	if first+arch.Addr(n) > m.k.places.fence+m.k.places.fenced || !m.d.Guest.MapData(x, first, n/page) {
 		return 0, false
 	}
 	at = first + arch.Addr(n-roundUp(size, 8))
-	h.objects = append(h.objects, object{span: span{at, size}, first: first, by: e.caller(x)})
+	h.objects = append(h.objects, object{span: span{at, size}, first: first, by: m.caller(x)})
 	return at, true
 }
 
@@ -107,34 +128,34 @@ func (e *Linux) take(x kapi.Context, size int) (at arch.Addr, ok bool) {
 const freed = 0x6b6b6b6b6b6b6b6b
 
 // free is kfree(at), called by text at an address.
-func (e *Linux) free(x kapi.Context, at uint64, by arch.Addr) {
+func (m *memory) free(x kapi.Context, at uint64, by arch.Addr) {
 	if at <= zeroSize {
 		return
 	}
-	x.Touch(e.allocator.ID(), kapi.Write)
-	h := &e.heap
+	x.Touch(m.allocator.ID(), kapi.Write)
+	h := &m.heap
 	if o := h.object(arch.Addr(at)); o != nil {
 		switch {
 		case o.freed:
-			e.misused(x, linuxev.DoubleFree, o, arch.Addr(at), "it is freed again by "+e.named(by))
+			m.misused(x, linuxev.DoubleFree, o, arch.Addr(at), "it is freed again by "+m.named(by))
 		case o.at != arch.Addr(at):
-			e.misused(x, linuxev.BadFree, o, arch.Addr(at), "it is freed by "+e.named(by))
+			m.misused(x, linuxev.BadFree, o, arch.Addr(at), "it is freed by "+m.named(by))
 		default:
 			o.freed, o.freedBy = true, by
-			e.freeNodes(x, o.span)
-			e.d.Guest.UnmapData(x, o.first, o.pages())
+			m.e.instances.freeNodes(x, o.span)
+			m.d.Guest.UnmapData(x, o.first, o.pages())
 		}
 		return
 	}
 	i := slices.IndexFunc(h.live, func(s span) bool { return s.at == arch.Addr(at) })
 	if i < 0 {
-		e.d.Guest.Why(x, fmt.Sprintf("%s frees what was never allocated", e.named(by)))
+		m.d.Guest.Why(x, fmt.Sprintf("%s frees what was never allocated", m.named(by)))
 		x.Emit(linuxev.Heap, linuxev.BadFree, at, 0)
 		return
 	}
 	s := h.live[i]
 	h.live = append(h.live[:i], h.live[i+1:]...)
-	e.freeNodes(x, s)
+	m.e.instances.freeNodes(x, s)
 	for off := 0; off < s.size; off += 8 {
 		x.Memory().Store(s.at+arch.Addr(off), 8, freed)
 	}
@@ -160,62 +181,63 @@ func (h *heap) object(at arch.Addr) *object {
 
 // stray reports misuse of memory for a page fault of text. The kernel dies of the fault in
 // any case.
-func (e *Linux) stray(x kapi.Context, by arch.Addr) {
-	at := e.d.Guest.Fault(x)
-	if i := int(at-e.k.places.users) / userStep; at >= e.k.places.users && i < len(e.probes) && !e.probes[i].here {
-		e.d.Guest.Why(x, fmt.Sprintf("byte %d of the struct of probe %d is accessed by %s, which its user "+
-			"may have freed", at-e.probes[i].at, i, e.named(by)))
+func (m *memory) stray(x kapi.Context, by arch.Addr) {
+	at := m.d.Guest.Fault(x)
+	probes := m.e.users.list
+	if i := int(at-m.k.places.users) / userStep; at >= m.k.places.users && i < len(probes) && !probes[i].here {
+		m.d.Guest.Why(x, fmt.Sprintf("byte %d of the struct of probe %d is accessed by %s, which its user "+
+			"may have freed", at-probes[i].at, i, m.named(by)))
 		x.Emit(linuxev.Heap, linuxev.UseAfterFree, uint64(at), 0)
 		return
 	}
-	if t, ok := e.d.Guest.DeadStack(x, at); ok {
-		e.d.Guest.Why(x, fmt.Sprintf("the stack of task %d below its stack pointer, where a call has returned, "+
-			"is accessed by %s", t, e.named(by)))
+	if t, ok := m.d.Guest.DeadStack(x, at); ok {
+		m.d.Guest.Why(x, fmt.Sprintf("the stack of task %d below its stack pointer, where a call has returned, "+
+			"is accessed by %s", t, m.named(by)))
 		x.Emit(linuxev.Heap, linuxev.UseAfterFree, uint64(at), 0)
 		return
 	}
-	if o := e.heap.object(at); o != nil {
+	if o := m.heap.object(at); o != nil {
 		what := uint64(linuxev.OutOfBounds)
 		if o.freed {
 			what = linuxev.UseAfterFree
 		}
-		e.misused(x, what, o, at, "it is accessed by "+e.named(by))
+		m.misused(x, what, o, at, "it is accessed by "+m.named(by))
 	}
 }
 
 // wild checks page faults that nothing handles. It reports an access to user space by the
 // kernel's own code, because no engine has an address there. The first page stands for NULL,
 // which the oops reports well enough. The machine reports accesses to an unloaded module (S1).
-func (e *Linux) wild(x kapi.Context, by arch.Addr) {
-	if at := e.d.Guest.Fault(x); at >= page && at < e.k.places.user && e.k.Closure.Function(uint64(by)) != nil {
-		e.d.Guest.Why(x, fmt.Sprintf("it is an address of user space, and %s accesses it", e.named(by)))
+func (m *memory) wild(x kapi.Context, by arch.Addr) {
+	if at := m.d.Guest.Fault(x); at >= page && at < m.k.places.user && m.k.Closure.Function(uint64(by)) != nil {
+		m.d.Guest.Why(x, fmt.Sprintf("it is an address of user space, and %s accesses it", m.named(by)))
 		x.Emit(linuxev.Heap, linuxev.User, uint64(at), 0)
 	}
 }
 
 // touched is called by services whose counterparts in a kernel access memory at an address
 // that they get.
-func (e *Linux) touched(x kapi.Context, at uint64) {
-	if o := e.heap.object(arch.Addr(at)); o != nil && o.freed {
-		e.misused(x, linuxev.UseAfterFree, o, arch.Addr(at), "it is given away by "+e.named(e.caller(x)))
+func (m *memory) touched(x kapi.Context, at uint64) {
+	if o := m.heap.object(arch.Addr(at)); o != nil && o.freed {
+		m.misused(x, linuxev.UseAfterFree, o, arch.Addr(at), "it is given away by "+m.named(m.caller(x)))
 	}
 }
 
 // misused reports a misuse of memory.
-func (e *Linux) misused(x kapi.Context, what uint64, o *object, at arch.Addr, how string) {
-	why := fmt.Sprintf("byte %d of the %d that %s has allocated", int(at)-int(o.at), o.size, e.named(o.by))
-	if member := e.memberOf(o, int(at-o.at)); member != "" {
+func (m *memory) misused(x kapi.Context, what uint64, o *object, at arch.Addr, how string) {
+	why := fmt.Sprintf("byte %d of the %d that %s has allocated", int(at)-int(o.at), o.size, m.named(o.by))
+	if member := m.memberOf(o, int(at-o.at)); member != "" {
 		why = member + ", " + why
 	}
 	if o.freed {
-		why += " and " + e.named(o.freedBy) + " has freed"
+		why += " and " + m.named(o.freedBy) + " has freed"
 	}
-	e.d.Guest.Why(x, why+": "+how)
+	m.d.Guest.Why(x, why+": "+how)
 	x.Emit(linuxev.Heap, what, uint64(at), uint64(o.size))
 }
 
 // named describes an address of text in words.
-func (e *Linux) named(at arch.Addr) string {
+func (e *env) named(at arch.Addr) string {
 	if name, off, ok := e.k.Symbol(at); ok {
 		return fmt.Sprintf("%s+%#x", name, off)
 	}
@@ -226,27 +248,28 @@ func (e *Linux) named(at arch.Addr) string {
 // registered, no work is left, and all calls that return probes follow have ended with their
 // tasks. It reports nothing if tasks have used one struct at the same time. Pages of slots
 // and a loaded module's entries on the blacklist aren't leaks: the kernel keeps them.
-func (e *Linux) leak(tell func(k traces.Kind, a, b, c uint64)) {
-	held := !e.idle()
-	for _, p := range e.probes {
+func (fi *files) leak(tell func(k traces.Kind, a, b, c uint64)) {
+	held := !fi.e.idle()
+	for _, p := range fi.e.users.list {
 		held = held || p.registered || p.mixed
 	}
-	e.points(func(arch.Addr) { held = true })
+	fi.points(func(arch.Addr) { held = true })
 	if held {
 		return
 	}
-	for i := range e.heap.objects {
-		o := &e.heap.objects[i]
-		name, _, _ := e.k.Symbol(o.by)
+	objects := fi.e.memory.heap.objects
+	for i := range objects {
+		o := &objects[i]
+		name, _, _ := fi.k.Symbol(o.by)
 		if o.freed || strings.HasPrefix(name, "__get_insn_slot") ||
-			strings.HasPrefix(name, "kprobe_add_ksym_blacklist") && e.loaded() {
+			strings.HasPrefix(name, "kprobe_add_ksym_blacklist") && fi.e.modules.loaded() {
 			continue
 		}
-		why := e.named(o.by) + " has allocated them"
-		if name := e.memberOf(o, -1); name != "" {
+		why := fi.named(o.by) + " has allocated them"
+		if name := fi.e.memory.memberOf(o, -1); name != "" {
 			why = "a " + name + ": " + why
 		}
-		e.d.Guest.Why(nil, why)
+		fi.d.Guest.Why(nil, why)
 		tell(linuxev.Heap, linuxev.Leak, uint64(o.at), uint64(o.size))
 		return
 	}
@@ -266,15 +289,15 @@ var objectTypes = [...]struct{ by, name string }{
 }
 
 // memberOf names the struct and the member that contain a byte of an object, "" if unknown.
-func (e *Linux) memberOf(o *object, off int) string {
-	by, _, _ := e.k.Symbol(o.by)
+func (m *memory) memberOf(o *object, off int) string {
+	by, _, _ := m.k.Symbol(o.by)
 	by, _, _ = strings.Cut(by, ".")
 	for _, t := range objectTypes {
-		size, ok := e.k.Image.Types().Size(t.name)
+		size, ok := m.k.Image.Types().Size(t.name)
 		if t.by != by || !ok || size > o.size {
 			continue
 		}
-		if member, ok := e.k.Image.Types().Member(t.name, off); ok && off >= 0 && off < size {
+		if member, ok := m.k.Image.Types().Member(t.name, off); ok && off >= 0 && off < size {
 			return "struct " + t.name + "'s " + member
 		}
 		return "struct " + t.name

@@ -32,10 +32,16 @@ func (k *Kernel) countable() (yes bool) {
 	return yes
 }
 
+// instances lists the nodes that calls have taken.
+type instances struct {
+	*env `state:"boot"`
+	list []instance
+}
+
 // number returns the number of a node, or 0 if the node isn't known.
-func (e *Linux) number(at uint64) uint64 {
-	for i := len(e.nodes) - 1; at != 0 && i >= 0; i-- {
-		if e.nodes[i].at == arch.Addr(at) {
+func (ns *instances) number(at uint64) uint64 {
+	for i := len(ns.list) - 1; at != 0 && i >= 0; i-- {
+		if ns.list[i].at == arch.Addr(at) {
 			return uint64(i) + 1
 		}
 	}
@@ -44,81 +50,82 @@ func (e *Linux) number(at uint64) uint64 {
 
 // triedGet is the end of rethook_try_get(rethook): without an instance the call is missed.
 func triedGet(e *Linux, x kapi.Context, a *args) {
-	at, i := e.returned(x), e.of(get(x, arch.Addr(a[0]), e.k.fields.instance.rethookData))
+	at, i := e.returned(x), e.users.of(get(x, arch.Addr(a[0]), e.k.fields.instance.rethookData))
 	switch {
 	case i < 0:
 	case at == 0:
 		x.Emit(kpev.RetMissed, uint64(i), 0, 0)
 	case e.k.config.counts:
-		n := e.number(at)
+		n := e.instances.number(at)
 		if n == 0 {
-			e.nodes = append(e.nodes, instance{at: arch.Addr(at), probe: i})
-			n = uint64(len(e.nodes))
+			e.instances.list = append(e.instances.list, instance{at: arch.Addr(at), probe: i})
+			n = uint64(len(e.instances.list))
 			x.Emit(kpev.InstanceNew, n, uint64(i), 0)
 		}
-		e.nodes[n-1].flushed = false
+		e.instances.list[n-1].flushed = false
 		x.Emit(kpev.InstanceGet, n, uint64(i), 0)
 	}
 }
 
 // recycled is rethook_recycle(node): a call gives the node back.
-func recycled(e *Linux, x kapi.Context, a *args) { e.put(x, a[0]) }
+func recycled(e *Linux, x kapi.Context, a *args) { e.instances.put(x, a[0]) }
 
-func (e *Linux) put(x kapi.Context, at uint64) {
-	if n := e.number(at); n != 0 && !e.nodes[n-1].flushed {
-		x.Emit(kpev.InstancePut, n, uint64(e.nodes[n-1].probe), 0)
+func (ns *instances) put(x kapi.Context, at uint64) {
+	if n := ns.number(at); n != 0 && !ns.list[n-1].flushed {
+		x.Emit(kpev.InstancePut, n, uint64(ns.list[n-1].probe), 0)
 	}
 }
 
 // flushTask gives back the instances of a task that exits, as delayed_put_task_struct does.
-func (e *Linux) flushTask(x kapi.Context) {
-	if e.k == nil {
+func (ns *instances) flushTask(x kapi.Context) {
+	if ns.k == nil {
 		return
 	}
-	f := &e.k.fields
-	if e.k.symbols.flushTask == 0 || e.look(e.taskAt(x.Task()), f.task.hooks) == 0 {
+	f := &ns.k.fields
+	if ns.k.symbols.flushTask == 0 || ns.look(ns.taskAt(x.Task()), f.task.hooks) == 0 {
 		return
 	}
 	// rethook_recycle may be inlined into it.
-	at := arch.Addr(e.look(e.taskAt(x.Task()), f.task.hooks))
+	at := arch.Addr(ns.look(ns.taskAt(x.Task()), f.task.hooks))
 	for n := 0; at != 0 && n < most; n++ {
 		node := uint64(at) - uint64(f.node.next.off)
-		e.put(x, node)
-		if i := e.number(node); i != 0 {
-			e.nodes[i-1].flushed = true
+		ns.put(x, node)
+		if i := ns.number(node); i != 0 {
+			ns.list[i-1].flushed = true
 		}
-		at = e.next(at)
+		at = ns.next(at)
 	}
-	e.call(x, e.k.symbols.flushTask, uint64(e.taskAt(x.Task())))
+	ns.call(x, ns.k.symbols.flushTask, uint64(ns.taskAt(x.Task())))
 }
 
 // findRetAddr is rethook_find_ret_addr for unwinders. For a word of a task's stack that holds
 // the address of the return probes' trampoline, it returns the return address that this word
 // replaced. Inside the trampoline's code, unwinders don't know the frame.
-func (e *Linux) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
-	f := &e.k.fields
-	if word != e.k.symbols.trampoline {
-		name, off, known := e.k.Symbol(word)
+func (ns *instances) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
+	f := &ns.k.fields
+	if word != ns.k.symbols.trampoline {
+		name, off, known := ns.k.Symbol(word)
 		return word, !known || off == 0 || name != "arch_rethook_trampoline"
 	}
 	if slot == 0 || f.task.hooks.size == 0 || f.node.frame.size == 0 {
 		return word, false
 	}
-	at := arch.Addr(e.look(e.taskAt(t), f.task.hooks))
+	at := arch.Addr(ns.look(ns.taskAt(t), f.task.hooks))
 	for n := 0; at != 0 && n < most; n++ {
 		node := at - arch.Addr(f.node.next.off)
-		if to := arch.Addr(e.look(node, f.node.ret)); arch.Addr(e.look(node, f.node.frame)) == slot && to != word {
+		to, frame := arch.Addr(ns.look(node, f.node.ret)), arch.Addr(ns.look(node, f.node.frame))
+		if frame == slot && to != word {
 			return to, true
 		}
-		at = e.next(at)
+		at = ns.next(at)
 	}
 	return word, false
 }
 
 // freeNodes reports the instances whose memory is freed.
-func (e *Linux) freeNodes(x kapi.Context, in span) {
-	for i := range e.nodes {
-		if n := &e.nodes[i]; n.at != 0 && in.has(n.at) {
+func (ns *instances) freeNodes(x kapi.Context, in span) {
+	for i := range ns.list {
+		if n := &ns.list[i]; n.at != 0 && in.has(n.at) {
 			n.at = 0
 			x.Emit(kpev.InstanceFree, uint64(i)+1, uint64(n.probe), 0)
 		}

@@ -56,40 +56,40 @@ func part(t *vmlinux.Types, name, member string, was bool) (field, bool) {
 }
 
 // layLabels writes the tables' rows and the keys, all of them off.
-func (e *Linux) layLabels() {
-	l, g := &e.k.labels, e.d.Guest
-	if e.d.Labels == nil || l.enable == 0 {
+func (pa *patched) layLabels() {
+	l, g := &pa.k.labels, pa.d.Guest
+	if pa.d.Labels == nil || l.enable == 0 {
 		return
 	}
-	for i, label := range e.d.Labels.All() {
+	for i, label := range pa.d.Labels.All() {
 		if i == mostLabels {
 			return
 		}
-		row := e.k.near() + arch.Addr(i*labelStep)
+		row := pa.k.near() + arch.Addr(i*labelStep)
 		key := row + keyAt
 		at, _, _ := label.Images()
-		e.putRelative(row, l.code, at)
-		e.putRelative(row, l.target, label.Target())
-		e.putRelative(row, l.key, key)
+		pa.putRelative(row, l.code, at)
+		pa.putRelative(row, l.target, label.Target())
+		pa.putRelative(row, l.key, key)
 		g.Put(key+arch.Addr(l.rows.off), l.rows.size, uint64(row))
 	}
 }
 
 // putRelative writes an address as its distance from the member that holds it.
-func (e *Linux) putRelative(at arch.Addr, f field, to arch.Addr) {
+func (e *env) putRelative(at arch.Addr, f field, to arch.Addr) {
 	at += arch.Addr(f.off)
 	e.d.Guest.Put(at, f.size, uint64(to-at))
 }
 
 // SetLabel implements engine.Patcher.
-func (e *Linux) SetLabel(x kapi.Context, label int, on bool) (done bool) {
-	if e.k.labels.enable == 0 || label >= mostLabels {
+func (pa *patched) SetLabel(x kapi.Context, label int, on bool) (done bool) {
+	if pa.k.labels.enable == 0 || label >= mostLabels {
 		return false
 	}
-	f := e.k.labels.disable
+	f := pa.k.labels.disable
 	if on {
-		f = e.k.labels.enable
+		f = pa.k.labels.enable
 	}
-	e.call(x, f, uint64(e.k.near()+arch.Addr(label*labelStep+keyAt)))
+	pa.call(x, f, uint64(pa.k.near()+arch.Addr(label*labelStep+keyAt)))
 	return true
 }

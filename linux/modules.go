@@ -56,44 +56,50 @@ func modules(t *vmlinux.Types) (f moduleFields, ok bool) {
 	return f, ok && f.size <= banned && f.name.size > 0
 }
 
-// moduleAt returns where the struct of a module lies.
-func (e *Linux) moduleAt(m *kapi.Module) arch.Addr {
-	for i, o := range e.modules {
+// moduleList lists the scenario's modules that have a struct module.
+type moduleList struct {
+	*env
+	list []*kapi.Module
+}
+
+// at returns where the struct of a module lies.
+func (ml *moduleList) at(m *kapi.Module) arch.Addr {
+	for i, o := range ml.list {
 		if o == m {
-			return e.k.places.modules + arch.Addr(i)*moduleStep
+			return ml.k.places.modules + arch.Addr(i)*moduleStep
 		}
 	}
 	return 0
 }
 
 // loaded reports whether any module is live, coming or going.
-func (e *Linux) loaded() bool {
-	for _, m := range e.modules {
-		if e.look(e.moduleAt(m), e.k.fields.module.state) != moduleStates[kapi.ModuleUnformed] {
+func (ml *moduleList) loaded() bool {
+	for _, m := range ml.list {
+		if ml.look(ml.at(m), ml.k.fields.module.state) != moduleStates[kapi.ModuleUnformed] {
 			return true
 		}
 	}
 	return false
 }
 
-// moduleOf returns the module whose struct lies at an address, nil if there is none.
-func (e *Linux) moduleOf(at uint64) *kapi.Module {
-	i := (at - uint64(e.k.places.modules)) / moduleStep
-	if arch.Addr(at) < e.k.places.modules || i >= uint64(len(e.modules)) ||
-		arch.Addr(at) != e.k.places.modules+arch.Addr(i*moduleStep) {
+// of returns the module whose struct lies at an address, nil if there is none.
+func (ml *moduleList) of(at uint64) *kapi.Module {
+	i := (at - uint64(ml.k.places.modules)) / moduleStep
+	if arch.Addr(at) < ml.k.places.modules || i >= uint64(len(ml.list)) ||
+		arch.Addr(at) != ml.k.places.modules+arch.Addr(i*moduleStep) {
 		return nil
 	}
-	return e.modules[i]
+	return ml.list[i]
 }
 
-// moduleIs updates a module's struct, within the step in which the module's state changes.
-func (e *Linux) moduleIs(m *kapi.Module, s kapi.ModuleState, init bool) {
-	at := e.moduleAt(m)
-	if at == 0 && len(e.modules) < mostModules {
-		at = e.k.places.modules + arch.Addr(len(e.modules))*moduleStep
-		e.modules = append(e.modules, m)
+// onState updates a module's struct, within the step in which the module's state changes.
+func (ml *moduleList) onState(m *kapi.Module, s kapi.ModuleState, init bool) {
+	at := ml.at(m)
+	if at == 0 && len(ml.list) < mostModules {
+		at = ml.k.places.modules + arch.Addr(len(ml.list))*moduleStep
+		ml.list = append(ml.list, m)
 	}
-	f, g := &e.k.fields.module, e.d.Guest
+	f, g := &ml.k.fields.module, ml.d.Guest
 	if at == 0 || f.size == 0 {
 		return
 	}
@@ -102,10 +108,10 @@ func (e *Linux) moduleIs(m *kapi.Module, s kapi.ModuleState, init bool) {
 	// list: ban has made its entries.
 	if s == kapi.ModuleComing {
 		put(f.count, 0)
-		for _, b := range e.d.Symbols.Blacklist(nil) {
+		for _, b := range ml.d.Symbols.Blacklist(nil) {
 			n, _ := g.Get(at+arch.Addr(f.count.off), f.count.size)
 			if b.Module == m.Name && n < mostBanned {
-				e.putWord(at+banned+e.k.words(int(n)), uint64(b.Addr))
+				ml.putWord(at+banned+ml.k.words(int(n)), uint64(b.Addr))
 				put(f.count, n+1)
 			}
 		}
@@ -126,13 +132,13 @@ func (e *Linux) moduleIs(m *kapi.Module, s kapi.ModuleState, init bool) {
 }
 
 // onModule calls the kernel's own notifier, the first member of struct notifier_block.
-func (e *Linux) onModule(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
-	block := e.boot.moduleNotifier
+func (ml *moduleList) onModule(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
+	block := ml.boot.moduleNotifier
 	if block == 0 {
 		return
 	}
-	f := e.pointer(x, block)
-	e.call(x, f, uint64(block), moduleStates[s], uint64(e.moduleAt(m)))
+	f := ml.pointer(x, block)
+	ml.call(x, f, uint64(block), moduleStates[s], uint64(ml.at(m)))
 }
 
 // moduleText is __module_text_address(addr) and __module_address: probes ask only about text.
@@ -141,7 +147,7 @@ func moduleText(e *Linux, x kapi.Context, a *args) uint64 {
 	if m == nil {
 		return 0
 	}
-	return uint64(e.moduleAt(m))
+	return uint64(e.modules.at(m))
 }
 
 func isModuleText(e *Linux, x kapi.Context, a *args) uint64 {
@@ -153,7 +159,7 @@ func moduleGet(e *Linux, x kapi.Context, a *args) uint64 {
 	if a[0] == 0 {
 		return 1
 	}
-	m := e.moduleOf(a[0])
+	m := e.modules.of(a[0])
 	if m == nil {
 		e.bug(x, "try_module_get of what is no module")
 		return 0
@@ -165,7 +171,7 @@ func modulePut(e *Linux, x kapi.Context, a *args) uint64 {
 	if a[0] == 0 {
 		return 0
 	}
-	m := e.moduleOf(a[0])
+	m := e.modules.of(a[0])
 	if m == nil {
 		e.bug(x, "module_put of what is no module")
 		return 0

@@ -16,7 +16,7 @@ const (
 	mostTask = 256
 )
 
-func (e *Linux) taskAt(t kapi.TaskID) arch.Addr { return e.k.places.tasks + arch.Addr(t)*taskStep }
+func (e *env) taskAt(t kapi.TaskID) arch.Addr { return e.k.places.tasks + arch.Addr(t)*taskStep }
 
 // enabled is the preemption count of a task that can be preempted.
 const enabled = 1 << 31
@@ -101,7 +101,7 @@ func (e *Linux) Boot(x kapi.Context) error {
 			return fmt.Errorf("%s answers %d", name, v)
 		}
 	}
-	e.settleThreads(x)
+	e.thread.settle(x)
 	return nil
 }
 
@@ -111,6 +111,6 @@ func place(b vmlinux.Bug) string { return fmt.Sprintf("%s:%d", b.File, b.Line) }
 // Booted returns the kernel as a run has left it. Other machines begin with it.
 func (e *Linux) Booted() *Booted {
 	b := &Booted{Kernel: e.k, CPUs: e.d.CPUs, images: e.d.Guest.Left(), boot: e.boot}
-	b.boot.heap = heap{next: e.heap.next, live: append([]span(nil), e.heap.live...)}
+	b.boot.heap = heap{next: e.memory.heap.next, live: append([]span(nil), e.memory.heap.live...)}
 	return b
 }

@@ -123,7 +123,7 @@ var endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}
 
 // entry returns where the kernel places a probe requested at an address: after a function's
 // endbr64 (arch_adjust_kprobe_addr).
-func (e *Linux) entry(asked arch.Addr) (at arch.Addr, moved bool) {
+func (e *env) entry(asked arch.Addr) (at arch.Addr, moved bool) {
 	f, ok := e.d.Symbols.Lookup(asked)
 	if !e.k.config.ibt || !ok || f.Addr != asked {
 		return asked, false

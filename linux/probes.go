@@ -25,18 +25,45 @@ const (
 	nameAt   = 1024 // the offset of the symbol's name from the struct
 )
 
-// Add implements engine.Engine.
-func (e *Linux) Add(p engine.Probe) {
-	size, at := 0, places64.users
-	if e.k != nil {
-		size, at = roundUp(max(e.k.fields.kprobe.size, e.k.fields.kretprobe.size), 8), e.k.places.users
+// hooks are the addresses of the routines that the kernel calls back.
+type hooks struct {
+	pre, post, entry, returned arch.Addr
+}
+
+// users holds the users' structs, and runs their handlers.
+type users struct {
+	*env   `state:"boot"`
+	list   []*probe
+	handle engine.Handler   `state:"boot"`
+	gates  hooks            `state:"boot"`
+	regs   [256][]arch.Regs // by task: registers of open handlers
+	again  [256]bool        // by task: the task registers a probe that is registered
+}
+
+// renew removes the probes that a run has added, and resets the others.
+func (u *users) renew(c *engine.Config) {
+	u.handle, u.list = c.Handle, u.list[:len(c.Probes)]
+	for _, p := range u.list {
+		p.registered, p.calls, p.shared, p.mixed, p.here = false, 0, false, false, false
+		clear(p.kept)
 	}
-	e.probes = append(e.probes, &probe{Probe: p, at: at + arch.Addr(len(e.probes))*userStep, kept: make([]byte, size)})
+	for i := range u.regs {
+		u.regs[i], u.again[i] = u.regs[i][:0], false
+	}
+}
+
+// Add implements engine.Engine.
+func (u *users) Add(p engine.Probe) {
+	size, at := 0, places64.users
+	if u.k != nil {
+		size, at = roundUp(max(u.k.fields.kprobe.size, u.k.fields.kretprobe.size), 8), u.k.places.users
+	}
+	u.list = append(u.list, &probe{Probe: p, at: at + arch.Addr(len(u.list))*userStep, kept: make([]byte, size)})
 }
 
 // fill writes the struct as its user does before the first registration.
-func (e *Linux) fill(x kapi.Context, p *probe) {
-	f := &e.k.fields
+func (u *users) fill(x kapi.Context, p *probe) {
+	f := &u.k.fields
 	size := f.kprobe.size
 	if p.Kind == engine.Kretprobe {
 		size = f.kretprobe.size
@@ -46,7 +73,7 @@ func (e *Linux) fill(x kapi.Context, p *probe) {
 	}
 	set(x, p.at, f.kprobe.addr, uint64(p.Addr))
 	if p.Symbol != "" {
-		e.write(x, p.at+nameAt, append([]byte(p.Symbol), 0))
+		u.write(x, p.at+nameAt, append([]byte(p.Symbol), 0))
 		set(x, p.at, f.kprobe.symbol, uint64(p.at)+nameAt)
 		set(x, p.at, f.kprobe.offset, uint64(p.Offset))
 	}
@@ -54,19 +81,19 @@ func (e *Linux) fill(x kapi.Context, p *probe) {
 		set(x, p.at, f.kprobe.flags, flagDisabled)
 	}
 	if p.has(kpev.Pre) {
-		set(x, p.at, f.kprobe.pre, uint64(e.gates.pre))
+		set(x, p.at, f.kprobe.pre, uint64(u.gates.pre))
 	}
 	if p.has(kpev.Post) {
-		set(x, p.at, f.kprobe.post, uint64(e.gates.post))
+		set(x, p.at, f.kprobe.post, uint64(u.gates.post))
 	}
 	if p.Kind != engine.Kretprobe {
 		return
 	}
 	if p.has(kpev.Entry) {
-		set(x, p.at, f.kretprobe.entry, uint64(e.gates.entry))
+		set(x, p.at, f.kretprobe.entry, uint64(u.gates.entry))
 	}
 	if p.has(kpev.Return) {
-		set(x, p.at, f.kretprobe.handler, uint64(e.gates.returned))
+		set(x, p.at, f.kretprobe.handler, uint64(u.gates.returned))
 	}
 	set(x, p.at, f.kretprobe.maxactive, uint64(uint32(int32(p.Maxactive))))
 	set(x, p.at, f.kretprobe.dataSize, uint64(p.DataSize))
@@ -75,47 +102,47 @@ func (e *Linux) fill(x kapi.Context, p *probe) {
 func (p *probe) has(which uint64) bool { return p.Handlers>>which&1 != 0 }
 
 // Prepare implements engine.Engine.
-func (e *Linux) Prepare(verb uint64, i int) (at arch.Addr, moved bool) {
-	p := e.probes[i]
-	if e.k == nil {
+func (u *users) Prepare(verb uint64, i int) (at arch.Addr, moved bool) {
+	p := u.list[i]
+	if u.k == nil {
 		return p.Addr, false
 	}
 	if !p.registered && verb == kpev.Register {
 		asked := p.Addr
 		if p.Symbol != "" {
-			f, _ := e.d.Symbols.Named(p.Symbol)
+			f, _ := u.d.Symbols.Named(p.Symbol)
 			asked = f.Addr + arch.Addr(p.Offset)
 		}
-		if at, behind := e.entry(asked); behind {
+		if at, behind := u.entry(asked); behind {
 			return at, true
 		}
 		return p.Addr, false
 	}
-	v := e.member(p, e.k.fields.kprobe.addr)
+	v := u.member(p, u.k.fields.kprobe.addr)
 	return arch.Addr(v), p.Symbol == "" && arch.Addr(v) != p.Addr && v != 0
 }
 
 // Do implements engine.Engine.
-func (e *Linux) Do(x kapi.Context, verb uint64, i int) uint64 {
-	p := e.probes[i]
-	e.begin(x, verb, p)
+func (u *users) Do(x kapi.Context, verb uint64, i int) uint64 {
+	p := u.list[i]
+	u.begin(x, verb, p)
 	ret := p.Kind == engine.Kretprobe
-	f := e.k.api.one[verb]
+	f := u.k.api.one[verb]
 	if ret {
-		f = e.k.api.ret[verb]
+		f = u.k.api.ret[verb]
 	}
-	v := e.call(x, f, uint64(p.at))
-	return e.done(x, verb, p, v)
+	v := u.call(x, f, uint64(p.at))
+	return u.done(x, verb, p, v)
 }
 
 // begin prepares the struct as a user does before a call.
-func (e *Linux) begin(x kapi.Context, verb uint64, p *probe) {
-	e.show(x, p)
+func (u *users) begin(x kapi.Context, verb uint64, p *probe) {
+	u.show(x, p)
 	if verb == kpev.Register && !p.registered && p.calls == 0 {
-		e.fill(x, p)
+		u.fill(x, p)
 	}
 	if verb == kpev.Register && (p.registered || p.calls > 0) {
-		e.again[x.Task()] = true
+		u.again[x.Task()] = true
 	}
 	p.calls++
 	p.shared = p.shared || p.calls > 1
@@ -123,32 +150,32 @@ func (e *Linux) begin(x kapi.Context, verb uint64, p *probe) {
 }
 
 // show maps a probe's struct.
-func (e *Linux) show(x kapi.Context, p *probe) {
+func (u *users) show(x kapi.Context, p *probe) {
 	if p.here {
 		return
 	}
-	p.here = e.d.Guest.MapData(x, p.at, 1)
-	e.write(x, p.at, p.kept)
+	p.here = u.d.Guest.MapData(x, p.at, 1)
+	u.write(x, p.at, p.kept)
 	if p.Symbol != "" {
-		e.write(x, p.at+nameAt, append([]byte(p.Symbol), 0))
+		u.write(x, p.at+nameAt, append([]byte(p.Symbol), 0))
 	}
 }
 
 // hide unmaps a probe's struct. After the probe was unregistered, or a registration failed,
 // its user may free the struct, so the kernel mustn't access it any more.
-func (e *Linux) hide(x kapi.Context, p *probe) {
+func (u *users) hide(x kapi.Context, p *probe) {
 	if !p.here {
 		return
 	}
-	e.read(x, p.at, p.kept)
+	u.read(x, p.at, p.kept)
 	p.here = false
-	e.d.Guest.UnmapData(x, p.at, 1)
+	u.d.Guest.UnmapData(x, p.at, 1)
 }
 
 // member reads a member of a probe's struct, while nothing runs.
-func (e *Linux) member(p *probe, f field) uint64 {
+func (u *users) member(p *probe, f field) uint64 {
 	if p.here {
-		return e.look(p.at, f)
+		return u.look(p.at, f)
 	}
 	v := uint64(0)
 	for i := range f.size {
@@ -159,25 +186,25 @@ func (e *Linux) member(p *probe, f field) uint64 {
 
 // done takes a call's result. It returns the errno and updates the probe's state. An unregister
 // of a probe that wasn't registered is recognised by the address, which is NULL then.
-func (e *Linux) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
+func (u *users) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
 	p.calls--
-	e.again[x.Task()] = false
+	u.again[x.Task()] = false
 	errno := uint64(uint32(-int32(v)))
 	if verb == kpev.Unregister {
-		if errno = 0; get(x, p.at, e.k.fields.kprobe.addr) == 0 {
+		if errno = 0; get(x, p.at, u.k.fields.kprobe.addr) == 0 {
 			errno = einval
 		}
 	}
 	switch {
 	case p.shared: // the order in which the calls took effect isn't known
-		p.registered = e.holds(p.at)
+		p.registered = u.holds(p.at)
 	case verb == kpev.Register && errno == 0:
 		p.registered = true
 	case verb == kpev.Unregister:
 		p.registered = false
 	}
 	if p.calls == 0 && !p.registered && !p.shared && (verb == kpev.Unregister || verb == kpev.Register) {
-		e.hide(x, p)
+		u.hide(x, p)
 	}
 	p.shared = p.shared && p.calls > 0
 	return errno
@@ -186,36 +213,36 @@ func (e *Linux) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
 const einval = 22
 
 // DoAll implements engine.Engine.
-func (e *Linux) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
-	at := e.k.places.arrays + arch.Addr(page)*arch.Addr(x.Task())
+func (u *users) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
+	at := u.k.places.arrays + arch.Addr(page)*arch.Addr(x.Task())
 	ret := false
 	for i, n := range list {
-		p := e.probes[n]
+		p := u.list[n]
 		ret = ret || p.Kind == engine.Kretprobe
-		e.begin(x, verb, p)
-		x.Memory().Store(at+e.k.words(i), e.k.word, uint64(p.at))
+		u.begin(x, verb, p)
+		x.Memory().Store(at+u.k.words(i), u.k.word, uint64(p.at))
 	}
-	f := e.k.api.array[verb]
+	f := u.k.api.array[verb]
 	if ret {
-		f = e.k.api.retArray[verb]
+		f = u.k.api.retArray[verb]
 	}
-	v := e.call(x, f, uint64(at), uint64(len(list)))
+	v := u.call(x, f, uint64(at), uint64(len(list)))
 	errno := uint64(0)
 	for _, n := range list {
-		errno = max(errno, e.done(x, verb, e.probes[n], v))
+		errno = max(errno, u.done(x, verb, u.list[n], v))
 	}
 	return errno
 }
 
 // Status implements engine.Engine.
-func (e *Linux) Status(i int) engine.Status {
-	p := e.probes[i]
+func (u *users) Status(i int) engine.Status {
+	p := u.list[i]
 	s := engine.Status{Addr: p.Addr, Registered: p.registered}
-	if e.k == nil {
+	if u.k == nil {
 		return s
 	}
-	f := &e.k.fields
-	get := func(m field) uint64 { return e.member(p, m) }
+	f := &u.k.fields
+	get := func(m field) uint64 { return u.member(p, m) }
 	if at := get(f.kprobe.addr); at != 0 {
 		s.Addr = arch.Addr(at)
 	}
@@ -227,98 +254,98 @@ func (e *Linux) Status(i int) engine.Status {
 }
 
 // of returns the number of the probe whose struct is at an address, or -1.
-func (e *Linux) of(at uint64) int {
-	i := int(arch.Addr(at)-e.k.places.users) / userStep
-	if arch.Addr(at) < e.k.places.users || i >= len(e.probes) || e.probes[i].at != arch.Addr(at) {
+func (u *users) of(at uint64) int {
+	i := int(arch.Addr(at)-u.k.places.users) / userStep
+	if arch.Addr(at) < u.k.places.users || i >= len(u.list) || u.list[i].at != arch.Addr(at) {
 		return -1
 	}
 	return i
 }
 
 // onPre is pre_handler(p, regs).
-func (e *Linux) onPre(x kapi.Context, r *arch.Regs) {
-	x.Regs().R[e.k.arch.Result] = e.hit(x, r.R[e.k.arch.Args[0]], r.R[e.k.arch.Args[1]], kpev.Pre)
+func (u *users) onPre(x kapi.Context, r *arch.Regs) {
+	x.Regs().R[u.k.arch.Result] = u.hit(x, r.R[u.k.arch.Args[0]], r.R[u.k.arch.Args[1]], kpev.Pre)
 }
 
 // onPost is post_handler(p, regs, flags).
-func (e *Linux) onPost(x kapi.Context, r *arch.Regs) {
-	e.hit(x, r.R[e.k.arch.Args[0]], r.R[e.k.arch.Args[1]], kpev.Post)
+func (u *users) onPost(x kapi.Context, r *arch.Regs) {
+	u.hit(x, r.R[u.k.arch.Args[0]], r.R[u.k.arch.Args[1]], kpev.Post)
 }
 
 // hit runs a handler with the registers at an address, and returns the handler's result.
-func (e *Linux) hit(x kapi.Context, of, frame uint64, which uint64) uint64 {
-	i := e.of(of)
+func (u *users) hit(x kapi.Context, of, frame uint64, which uint64) uint64 {
+	i := u.of(of)
 	if i < 0 {
-		e.bug(x, "a handler is called for what is no probe")
+		u.bug(x, "a handler is called for what is no probe")
 		return 0
 	}
-	left := e.withRegs(x, arch.Addr(frame),
-		engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, e.probes[i].at, e.k.fields.kprobe.addr))})
+	left := u.withRegs(x, arch.Addr(frame),
+		engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, u.list[i].at, u.k.fields.kprobe.addr))})
 	if left != 0 && which == kpev.Pre {
-		e.skipped(x, i)
+		u.skipped(x, i)
 	}
 	return uint64(left)
 }
 
 // withRegs calls a handler with the registers saved at an address, and stores the handler's
 // changes there.
-func (e *Linux) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
-	open := &e.regs[x.Task()]
+func (u *users) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
+	open := &u.regs[x.Task()]
 	depth := len(*open)
 	*open = append(roomy(*open), arch.Regs{})
 	h.Regs = &(*open)[depth]
-	e.k.arch.Frame.Load(x.Memory(), frame, h.Regs)
+	u.k.arch.Frame.Load(x.Memory(), frame, h.Regs)
 	if h.Which == kpev.Return { // a sibling's ret_addr is the trampoline's address
 		h.Ret = h.Regs.IP
 	}
 	was := *h.Regs
-	left := e.handle(x, h)
+	left := u.handle(x, h)
 	if *h.Regs != was {
-		e.k.arch.Frame.Store(x.Memory(), frame, h.Regs)
+		u.k.arch.Frame.Store(x.Memory(), frame, h.Regs)
 	}
 	*open = (*open)[:depth]
 	return left
 }
 
 // onReturn is entry_handler(ri, regs), or handler(ri, regs).
-func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
-	f := &e.k.fields
-	ri, frame := arch.Addr(r.R[e.k.arch.Args[0]]), arch.Addr(r.R[e.k.arch.Args[1]])
+func (u *users) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
+	f := &u.k.fields
+	ri, frame := arch.Addr(r.R[u.k.arch.Args[0]]), arch.Addr(r.R[u.k.arch.Args[1]])
 	rh := get(x, ri, f.instance.rethook)
-	i := e.of(get(x, arch.Addr(rh&^1), f.instance.rethookData))
+	i := u.of(get(x, arch.Addr(rh&^1), f.instance.rethookData))
 	if i < 0 {
-		e.bug(x, "a handler is called for what is no return probe")
+		u.bug(x, "a handler is called for what is no return probe")
 		return
 	}
-	p := e.probes[i]
+	p := u.list[i]
 	var private []byte
 	if p.DataSize > 0 {
 		private = make([]byte, p.DataSize) // a handler may be interrupted by another
-		e.read(x, ri+arch.Addr(f.instance.data.off), private)
+		u.read(x, ri+arch.Addr(f.instance.data.off), private)
 	}
-	left := e.withRegs(x, frame, engine.Hit{
+	left := u.withRegs(x, frame, engine.Hit{
 		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kprobe.addr)), Private: private,
 	})
-	e.write(x, ri+arch.Addr(f.instance.data.off), private)
-	x.Regs().R[e.k.arch.Result] = uint64(left)
+	u.write(x, ri+arch.Addr(f.instance.data.off), private)
+	x.Regs().R[u.k.arch.Result] = uint64(left)
 }
 
 // User returns the probe whose struct an address lies in, and the member there ("" for the
 // struct itself). ok is false if no struct has the address. It serves viewers of a run.
-func (e *Linux) User(a arch.Addr) (probe int, member string, ok bool) {
-	if e.k == nil || a < e.k.places.users {
+func (u *users) User(a arch.Addr) (probe int, member string, ok bool) {
+	if u.k == nil || a < u.k.places.users {
 		return 0, "", false
 	}
-	if probe = int(a-e.k.places.users) / userStep; probe >= len(e.probes) {
+	if probe = int(a-u.k.places.users) / userStep; probe >= len(u.list) {
 		return 0, "", false
 	}
-	if a == e.probes[probe].at {
+	if a == u.list[probe].at {
 		return probe, "", true
 	}
 	of := "kprobe"
-	if e.probes[probe].Kind == engine.Kretprobe {
+	if u.list[probe].Kind == engine.Kretprobe {
 		of = "kretprobe"
 	}
-	member, ok = e.k.Image.Types().Member(of, int(a-e.probes[probe].at))
+	member, ok = u.k.Image.Types().Member(of, int(a-u.list[probe].at))
 	return probe, member, ok
 }

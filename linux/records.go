@@ -58,35 +58,35 @@ func (k *Kernel) record(site int) arch.Addr {
 }
 
 // layRecords writes the page and its records.
-func (e *Linux) layRecords() {
-	r, g := &e.k.records, e.d.Guest
-	if e.Sites() == nil {
+func (pa *patched) layRecords() {
+	r, g := &pa.k.records, pa.d.Guest
+	if pa.Sites() == nil {
 		return
 	}
-	page, n := e.k.near()+recordsAt, e.d.Sites.Sites()
-	e.putWord(r.pages, uint64(page))
-	g.Put(page+arch.Addr(r.list.off), r.list.size, uint64(e.k.record(0)))
+	page, n := pa.k.near()+recordsAt, pa.d.Sites.Sites()
+	pa.putWord(r.pages, uint64(page))
+	g.Put(page+arch.Addr(r.list.off), r.list.size, uint64(pa.k.record(0)))
 	g.Put(page+arch.Addr(r.length.off), r.length.size, uint64(n))
 	for i := range n {
-		at, _, _ := e.d.Sites.Images(i)
-		g.Put(e.k.record(i)+arch.Addr(r.ip.off), r.ip.size, uint64(at))
+		at, _, _ := pa.d.Sites.Images(i)
+		g.Put(pa.k.record(i)+arch.Addr(r.ip.off), r.ip.size, uint64(at))
 	}
 }
 
 // Sites implements engine.Patcher.
-func (e *Linux) Sites() ftrace.Writer {
-	if e.k.records.pages == 0 || e.d.Sites == nil || e.k.record(e.d.Sites.Sites()) > e.k.near()+nearSize {
+func (pa *patched) Sites() ftrace.Writer {
+	if pa.k.records.pages == 0 || pa.d.Sites == nil || pa.k.record(pa.d.Sites.Sites()) > pa.k.near()+nearSize {
 		return nil
 	}
-	return e
+	return pa
 }
 
 // WriteSites implements ftrace.Writer by ftrace_run_update_code. The kernel's flags in a
 // record are kept, unless the site's text was replaced since.
-func (e *Linux) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
-	r := &e.k.records
+func (pa *patched) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
+	r := &pa.k.records
 	for i := range f.Sites() {
-		want, at := f.Record(i), e.k.record(i)
+		want, at := f.Record(i), pa.k.record(i)
 		flags := get(x, at, r.flags) &^ (recordClients | recordRegs | recordDisabled)
 		if !want.On {
 			flags &^= recordEnabled | recordRegsNow
@@ -99,14 +99,14 @@ func (e *Linux) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
 		}
 		set(x, at, r.flags, flags)
 	}
-	e.call(x, r.begin)
-	e.call(x, r.update, updateCalls)
-	e.call(x, r.end)
+	pa.call(x, r.begin)
+	pa.call(x, r.update, updateCalls)
+	pa.call(x, r.end)
 }
 
 // SiteCall implements ftrace.Writer.
-func (e *Linux) SiteCall(at arch.Addr) arch.Code {
-	c, _ := e.k.arch.Call(at, e.k.records.caller)
+func (pa *patched) SiteCall(at arch.Addr) arch.Code {
+	c, _ := pa.k.arch.Call(at, pa.k.records.caller)
 	return c
 }
 

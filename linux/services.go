@@ -21,28 +21,46 @@ type lock struct {
 // first taken.
 var mutexes = []string{"kprobe_mutex", "kprobe_insn_slots", "kprobe_optinsn_slots"}
 
-// mutex returns the lock at an address.
-func (e *Linux) mutex(at uint64) kapi.Mutex {
-	for i := range e.locks {
-		if e.locks[i].at == arch.Addr(at) {
-			return e.locks[i].Mutex
+// locks holds the kernel's mutexes.
+type locks struct {
+	*env `state:"boot"`
+	list []lock
+}
+
+// renew makes the mutexes that a run begins with.
+func (ls *locks) renew() {
+	ls.list = ls.list[:0]
+	for _, name := range mutexes {
+		if at := ls.k.at(name); at != 0 {
+			at += ls.k.mutexIn(name)
+			ls.list = append(ls.list, lock{at, ls.d.Locks.NewMutex(name)})
 		}
 	}
-	name, off, ok := e.k.Symbol(arch.Addr(at))
+	ls.list = append(ls.list, lock{ls.k.at("text_mutex"), ls.d.Text.Mutex()})
+}
+
+// of returns the mutex at an address.
+func (ls *locks) of(at uint64) kapi.Mutex {
+	for i := range ls.list {
+		if ls.list[i].at == arch.Addr(at) {
+			return ls.list[i].Mutex
+		}
+	}
+	name, off, ok := ls.k.Symbol(arch.Addr(at))
 	if !ok || off >= 64 {
 		name = "mutex"
 	}
-	e.locks = append(e.locks, lock{arch.Addr(at), e.d.Locks.NewMutex(name)})
-	return e.locks[len(e.locks)-1].Mutex
+	ls.list = append(ls.list, lock{arch.Addr(at), ls.d.Locks.NewMutex(name)})
+	return ls.list[len(ls.list)-1].Mutex
 }
 
-func mutexLock(e *Linux, x kapi.Context, a *args) uint64 { e.mutex(a[0]).Lock(x); return 0 }
+func mutexLock(e *Linux, x kapi.Context, a *args) uint64 { e.locks.of(a[0]).Lock(x); return 0 }
 
 func mutexUnlock(e *Linux, x kapi.Context, a *args) uint64 {
 	if e.audit && arch.Addr(a[0]) == e.k.symbols.kprobeMutex {
-		e.tellStates(x)
+		e.files.tellStates(x)
 	}
-	e.mutex(a[0]).Unlock(x)
+	e.locks.of(a[0]).Unlock(x)
 	return 0
 }
 
@@ -71,30 +89,30 @@ type due struct {
 
 // Reclaim implements kapi.Reclaimer: the thread of callbacks makes the call.
 func (c *callback) Reclaim(by kapi.Emitter) {
-	by.Mark(c.e.allocator.ID(), kapi.Write)
-	c.e.due = append(c.e.due, c.due)
+	by.Mark(c.e.memory.allocator.ID(), kapi.Write)
+	c.e.works.due = append(c.e.works.due, c.due)
 	c.busy = false
-	c.e.wake()
+	c.e.works.wake()
 }
 
 // afterGrace schedules d to run after a grace period.
-func (e *Linux) afterGrace(x kapi.Context, d due) {
-	x.Touch(e.allocator.ID(), kapi.Write)
-	for _, c := range e.callbacks {
+func (ws *works) afterGrace(x kapi.Context, d due) {
+	x.Touch(ws.e.memory.allocator.ID(), kapi.Write)
+	for _, c := range ws.callbacks {
 		if !c.busy {
 			c.due, c.busy = d, true
-			e.d.RCU.Call(x, c)
+			ws.d.RCU.Call(x, c)
 			return
 		}
 	}
-	c := &callback{e: e, busy: true, due: d}
-	e.callbacks = append(e.callbacks, c)
-	e.d.RCU.Call(x, c)
+	c := &callback{e: ws.e, busy: true, due: d}
+	ws.callbacks = append(ws.callbacks, c)
+	ws.d.RCU.Call(x, c)
 }
 
 func callRCU(e *Linux, x kapi.Context, a *args) uint64 {
-	e.touched(x, a[0])
-	e.afterGrace(x, due{a[0], a[1], e.caller(x)})
+	e.memory.touched(x, a[0])
+	e.works.afterGrace(x, due{a[0], a[1], e.caller(x)})
 	return 0
 }
 
@@ -105,24 +123,24 @@ func freeRCU(e *Linux, x kapi.Context, a *args) uint64 {
 	if at < page {
 		at = a[0] - at
 	}
-	e.touched(x, a[0])
-	e.afterGrace(x, due{head: at, by: e.caller(x)})
+	e.memory.touched(x, a[0])
+	e.works.afterGrace(x, due{head: at, by: e.caller(x)})
 	return 0
 }
 
 // callBack is the body of the thread that runs callbacks.
-func (e *Linux) callBack(x kapi.Context) {
-	for len(e.due) > 0 {
-		x.Touch(e.allocator.ID(), kapi.Write)
-		c := e.due[0]
-		e.due = e.due[:copy(e.due, e.due[1:])]
+func (ws *works) callBack(x kapi.Context) {
+	for len(ws.due) > 0 {
+		x.Touch(ws.e.memory.allocator.ID(), kapi.Write)
+		c := ws.due[0]
+		ws.due = ws.due[:copy(ws.due, ws.due[1:])]
 		if c.f == 0 {
-			e.free(x, c.head, c.by)
+			ws.e.memory.free(x, c.head, c.by)
 			continue
 		}
-		e.count(x, softirq)
-		e.call(x, arch.Addr(c.f), c.head)
-		e.count(x, -softirq)
+		ws.count(x, softirq)
+		ws.call(x, arch.Addr(c.f), c.head)
+		ws.count(x, -softirq)
 	}
 }
 
@@ -133,7 +151,7 @@ const (
 )
 
 // count adds to the CPU's preemption count.
-func (e *Linux) count(x kapi.Context, n int) {
+func (e *env) count(x kapi.Context, n int) {
 	at := e.d.Guest.PerCPU(x.CPU(), e.k.perCPU.preemptCount)
 	v, _ := x.Memory().Load(at, 4)
 	x.Memory().Store(at, 4, uint64(uint32(int64(v)+int64(n))))
@@ -145,21 +163,42 @@ type work struct {
 	kapi.DelayedWork `state:"address: it is among the works"`
 }
 
-// work returns the kapi.DelayedWork for a delayed_work.
-func (e *Linux) work(at uint64) kapi.DelayedWork {
-	for i := range e.works {
-		if e.works[i].at == arch.Addr(at) {
-			return e.works[i].DelayedWork
+// works holds the kernel's delayed works, and the callbacks that wait for a grace period.
+type works struct {
+	*env      `state:"boot"`
+	list      []work
+	callbacks []*callback // the callbacks of call_rcu; idle ones are reused
+	due       []due       // callbacks whose grace period has ended
+	wake      func()      `state:"boot"` // the thread of callbacks
+}
+
+// renew makes the works that a run begins with.
+func (ws *works) renew() {
+	ws.list, ws.due = ws.list[:0], ws.due[:0]
+	for _, c := range ws.callbacks {
+		c.busy = false
+	}
+	if at := ws.k.at("optimizing_work"); at != 0 {
+		ws.of(uint64(at))
+	}
+}
+
+// of returns the kapi.DelayedWork for a delayed_work.
+func (ws *works) of(at uint64) kapi.DelayedWork {
+	for i := range ws.list {
+		if ws.list[i].at == arch.Addr(at) {
+			return ws.list[i].DelayedWork
 		}
 	}
-	name, _, _ := e.k.Symbol(arch.Addr(at))
-	pending, f := arch.Addr(at)+arch.Addr(e.k.fields.work.pending.off), arch.Addr(at)+arch.Addr(e.k.fields.work.f.off)
-	w := e.d.Work.NewDelayedWork(name, func(x kapi.Context) {
-		v, _ := x.Memory().Load(pending, e.k.word)
-		x.Memory().Store(pending, e.k.word, v&^1)
-		e.call(x, e.pointer(x, f), at)
+	name, _, _ := ws.k.Symbol(arch.Addr(at))
+	pending := arch.Addr(at) + arch.Addr(ws.k.fields.work.pending.off)
+	f := arch.Addr(at) + arch.Addr(ws.k.fields.work.f.off)
+	w := ws.d.Work.NewDelayedWork(name, func(x kapi.Context) {
+		v, _ := x.Memory().Load(pending, ws.k.word)
+		x.Memory().Store(pending, ws.k.word, v&^1)
+		ws.call(x, ws.pointer(x, f), at)
 	})
-	e.works = append(e.works, work{arch.Addr(at), w})
+	ws.list = append(ws.list, work{arch.Addr(at), w})
 	return w
 }
 
@@ -171,12 +210,12 @@ func queueWork(e *Linux, x kapi.Context, a *args) uint64 {
 		return 0
 	}
 	x.Memory().Store(pending, e.k.word, v|1)
-	e.work(a[2]).Queue(x)
+	e.works.of(a[2]).Queue(x)
 	return 1
 }
 
 func flushWork(e *Linux, x kapi.Context, a *args) uint64 {
-	e.work(a[0]).Flush(x)
+	e.works.of(a[0]).Flush(x)
 	return 1
 }
 
@@ -190,7 +229,7 @@ func notifyDie(e *Linux, x kapi.Context, _ *args) uint64 {
 	if !e.d.Traps.FromUser(x) && e.d.Debugger == nil {
 		return 0
 	}
-	e.chained[x.CPU()] = true
+	e.traps.chained[x.CPU()] = true
 	return notifyStop
 }
 
@@ -202,18 +241,25 @@ func onEachCPU(e *Linux, x kapi.Context, a *args) uint64 {
 		e.refuse(x, "on_each_cpu of "+name)
 		return 0
 	}
-	e.d.Sync.Core(x, e.why())
+	e.d.Sync.Core(x, e.poke.why())
 	return 0
+}
+
+// poke follows the kernel's patching of text (text_poke_bp_batch, __text_poke).
+type poke struct {
+	*env    `state:"boot"`
+	syncs   int        // which sync of text_poke_bp_batch is next; 0: none is under way
+	scratch [page]byte `state:"skip: each user fills it first"`
 }
 
 // why returns the reason for a sync. In text_poke_bp_batch it tells which of the three syncs
 // it is; elsewhere a sync follows arming.
-func (e *Linux) why() kapi.Why {
-	if e.syncs == 0 {
+func (po *poke) why() kapi.Why {
+	if po.syncs == 0 {
 		return kpev.SyncArm
 	}
-	w := kapi.Why(e.syncs)
-	e.syncs = min(e.syncs+1, smpev.SyncPoke3)
+	w := kapi.Why(po.syncs)
+	po.syncs = min(po.syncs+1, smpev.SyncPoke3)
 	return w
 }
 
@@ -229,7 +275,7 @@ func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
 		return a[1]
 	}
 	e.d.Text.Mutex().AssertHeld(x)
-	b := e.scratch[:n]
+	b := e.poke.scratch[:n]
 	if arch.Addr(a[0]) == e.k.symbols.memset {
 		v, _ := x.Memory().Load(arch.Addr(a[2]), 1)
 		for i := range b {
@@ -261,15 +307,15 @@ func moduleAlloc(e *Linux, x kapi.Context, a *args) uint64 {
 	if !ok {
 		return 0
 	}
-	e.code = append(e.code, span{at, roundUp(int(size), page)})
+	e.memory.code = append(e.memory.code, span{at, roundUp(int(size), page)})
 	return uint64(at)
 }
 
 func moduleFree(e *Linux, x kapi.Context, a *args) uint64 {
-	for i := range e.code {
-		if e.code[i].at == arch.Addr(a[0]) {
-			e.d.Guest.UnmapExec(x, e.code[i].at, e.code[i].size/page)
-			e.code = append(e.code[:i], e.code[i+1:]...)
+	for i := range e.memory.code {
+		if e.memory.code[i].at == arch.Addr(a[0]) {
+			e.d.Guest.UnmapExec(x, e.memory.code[i].at, e.memory.code[i].size/page)
+			e.memory.code = append(e.memory.code[:i], e.memory.code[i+1:]...)
 			return 0
 		}
 	}
@@ -317,14 +363,14 @@ func b2u(b bool) uint64 {
 
 // writtenBool is kstrtobool_from_user(text, size, to).
 func writtenBool(e *Linux, x kapi.Context, a *args) uint64 {
-	x.Memory().Store(arch.Addr(a[2]), 1, b2u(e.wanted[x.Task()]))
+	x.Memory().Store(arch.Addr(a[2]), 1, b2u(e.files.wanted[x.Task()]))
 	return 0
 }
 
 // writtenInt is proc_dointvec_minmax(table, write, …) of kprobes-optimization.
 func writtenInt(e *Linux, x kapi.Context, a *args) uint64 {
 	if at := e.k.at("sysctl_kprobes_optimization"); at != 0 && a[1] != 0 {
-		x.Memory().Store(at, 4, b2u(e.wanted[x.Task()]))
+		x.Memory().Store(at, 4, b2u(e.files.wanted[x.Task()]))
 	}
 	return 0
 }
@@ -352,7 +398,7 @@ func warnTrap(e *Linux, x kapi.Context, a *args) uint64 {
 	}
 	regs := *x.Regs()
 	regs.IP = e.caller(x)
-	e.warn(x, &regs, b)
+	e.traps.warn(x, &regs, b)
 	return 0
 }
 

@@ -23,7 +23,7 @@ func lookupSizeOffset(e *Linux, x kapi.Context, a *args) uint64 {
 }
 
 // symbolOf returns the symbol that an address lies in: one of the scenario, else one of the kernel.
-func (e *Linux) symbolOf(x kapi.Context, a arch.Addr) (at arch.Addr, size int, ok bool) {
+func (e *env) symbolOf(x kapi.Context, a arch.Addr) (at arch.Addr, size int, ok bool) {
 	e.d.Symbols.Look(x)
 	if f, ok := e.d.Symbols.Lookup(a); ok {
 		return f.Addr, f.Size, true
@@ -64,7 +64,7 @@ func textAddress(e *Linux, x kapi.Context, a *args) uint64 {
 	case kapi.TextCore, kapi.TextInit:
 		return 1
 	}
-	for _, c := range e.code {
+	for _, c := range e.memory.code {
 		if at >= c.at && at < c.at+arch.Addr(c.size) {
 			return 1
 		}
@@ -95,7 +95,7 @@ func alternativeReserved(e *Linux, x kapi.Context, a *args) uint64 {
 }
 
 // hasSite reports whether a site of a kind overlaps a range.
-func (e *Linux) hasSite(kind kapi.SiteKind, at arch.Addr, size int) bool {
+func (e *env) hasSite(kind kapi.SiteKind, at arch.Addr, size int) bool {
 	return e.siteIn(kind, at, size) != 0
 }
 
@@ -136,24 +136,24 @@ const (
 // ban puts the scenario's functions that refuse probes on the kernel's blacklist, as boot does
 // with the kernel's own and those of modules already loaded. For a module that is loaded later,
 // the kernel does it itself.
-func (e *Linux) ban() {
-	f := &e.k.fields
-	list := e.k.at("kprobe_blacklist")
+func (pa *patched) ban() {
+	f := &pa.k.fields
+	list := pa.k.at("kprobe_blacklist")
 	n := arch.Addr(0)
-	for _, b := range e.d.Symbols.Blacklist(nil) {
+	for _, b := range pa.d.Symbols.Blacklist(nil) {
 		if list == 0 || n*banStep == banSize {
 			continue
 		}
-		at := e.k.places.bans + n*banStep
-		prev := e.k.words(1) // the offset of prev in a list_head
-		last := e.next(list + prev)
-		e.putWord(at+arch.Addr(f.ban.start.off), uint64(b.Addr))
-		e.putWord(at+arch.Addr(f.ban.end.off), uint64(b.Addr)+uint64(b.Size))
+		at := pa.k.places.bans + n*banStep
+		prev := pa.k.words(1) // the offset of prev in a list_head
+		last := pa.next(list + prev)
+		pa.putWord(at+arch.Addr(f.ban.start.off), uint64(b.Addr))
+		pa.putWord(at+arch.Addr(f.ban.end.off), uint64(b.Addr)+uint64(b.Size))
 		node := at + arch.Addr(f.ban.list.off)
-		e.putWord(node, uint64(list))
-		e.putWord(node+prev, uint64(last))
-		e.putWord(last, uint64(node))
-		e.putWord(list+prev, uint64(node))
+		pa.putWord(node, uint64(list))
+		pa.putWord(node+prev, uint64(last))
+		pa.putWord(last, uint64(node))
+		pa.putWord(list+prev, uint64(node))
 		n++
 	}
 }

@@ -25,8 +25,14 @@ type threading struct {
 	ends   bool             // the thread's function is to return
 }
 
-// threadAt returns the result of kthread_create. No code reads memory there.
-func (e *Linux) threadAt() uint64 { return uint64(e.taskAt(mostTask - 1)) }
+// kthread runs the thread that boot has made.
+type kthread struct {
+	*env  `state:"boot"`
+	doing threading
+}
+
+// at returns the result of kthread_create. No code reads memory there.
+func (th *kthread) at() uint64 { return uint64(th.taskAt(mostTask - 1)) }
 
 // createThread is kthread_create_on_node(f, data, node, name, …).
 func createThread(e *Linux, x kapi.Context, a *args) uint64 {
@@ -35,44 +41,44 @@ func createThread(e *Linux, x kapi.Context, a *args) uint64 {
 		return 0
 	}
 	e.boot.thread = thread{f: a[0], data: a[1]}
-	return e.threadAt()
+	return e.thread.at()
 }
 
-// settleThreads runs the thread at boot, until it waits.
-func (e *Linux) settleThreads(x kapi.Context) {
-	if e.boot.thread.f != 0 {
-		e.runThread(x)
+// settle runs the thread at boot, until it waits.
+func (th *kthread) settle(x kapi.Context) {
+	if th.boot.thread.f != 0 {
+		th.run(x)
 	}
 }
 
-// renewThread makes the worker of a run.
-func (e *Linux) renewThread() {
-	e.doing = threading{}
-	if t := &e.boot.thread; t.f != 0 {
-		name, _, _ := e.k.Symbol(arch.Addr(t.f))
-		e.doing.worker = e.d.Work.NewDelayedWork(name, e.runThread)
+// renew makes the worker of a run.
+func (th *kthread) renew() {
+	th.doing = threading{}
+	if t := &th.boot.thread; t.f != 0 {
+		name, _, _ := th.k.Symbol(arch.Addr(t.f))
+		th.doing.worker = th.d.Work.NewDelayedWork(name, th.run)
 	}
 }
 
-// runThread is the worker's body.
-func (e *Linux) runThread(x kapi.Context) {
-	t := &e.doing
+// run is the worker's body.
+func (th *kthread) run(x kapi.Context) {
+	t := &th.doing
 	t.task, t.runs, t.woken, t.ends = x.Task(), true, false, false
-	e.call(x, arch.Addr(e.boot.thread.f), e.boot.thread.data)
+	th.call(x, arch.Addr(th.boot.thread.f), th.boot.thread.data)
 	t.runs = false
 }
 
-// inThread reports whether the caller is the thread.
-func (e *Linux) inThread(x kapi.Context) bool { return e.doing.runs && e.doing.task == x.Task() }
+// is reports whether the caller is the thread.
+func (th *kthread) is(x kapi.Context) bool { return th.doing.runs && th.doing.task == x.Task() }
 
-func shouldStop(e *Linux, x kapi.Context, _ *args) uint64 { return b2u(e.doing.ends) }
+func shouldStop(e *Linux, x kapi.Context, _ *args) uint64 { return b2u(e.thread.doing.ends) }
 
 // varQueue is __var_waitqueue(var). Each variable has its own queue.
 func varQueue(_ *Linux, _ kapi.Context, a *args) uint64 { return a[0] }
 
 // prepareToWait is prepare_to_wait_event(queue, entry, state).
 func prepareToWait(e *Linux, x kapi.Context, a *args) uint64 {
-	if e.inThread(x) && e.booting {
+	if e.thread.is(x) && e.booting {
 		e.boot.thread.queue = a[0]
 	}
 	return 0
@@ -81,22 +87,22 @@ func prepareToWait(e *Linux, x kapi.Context, a *args) uint64 {
 // waitInQueue is schedule(): a task other than the thread waits until the thread has done the
 // work it was woken for.
 func waitInQueue(e *Linux, x kapi.Context, _ *args) uint64 {
-	if e.inThread(x) {
-		e.doing.ends = true
+	if e.thread.is(x) {
+		e.thread.doing.ends = true
 		return 0
 	}
-	e.doing.worker.Flush(x)
+	e.thread.doing.worker.Flush(x)
 	return 0
 }
 
 // waitTimeout is schedule_timeout(time). The time has passed by the time the worker begins.
 func waitTimeout(e *Linux, x kapi.Context, a *args) uint64 {
-	if !e.inThread(x) {
+	if !e.thread.is(x) {
 		e.refuse(x, "schedule_timeout of a task")
 		return 0
 	}
-	if e.doing.woken {
-		e.doing.ends = true
+	if e.thread.doing.woken {
+		e.thread.doing.ends = true
 		return a[0]
 	}
 	return 0
@@ -104,10 +110,10 @@ func waitTimeout(e *Linux, x kapi.Context, a *args) uint64 {
 
 // wakeQueue wakes the thread if it waits in a queue. Other waiting tasks check their condition
 // themselves.
-func (e *Linux) wakeQueue(x kapi.Context, queue uint64) {
-	if queue != e.boot.thread.queue || e.doing.worker == nil {
+func (th *kthread) wakeQueue(x kapi.Context, queue uint64) {
+	if queue != th.boot.thread.queue || th.doing.worker == nil {
 		return
 	}
-	e.doing.woken = true
-	e.doing.worker.Queue(x)
+	th.doing.woken = true
+	th.doing.worker.Queue(x)
 }

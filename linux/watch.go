@@ -28,34 +28,34 @@ var watched = []watch{
 }
 
 // pokeBegins is text_poke_bp_batch(tp, nr_entries). It reports the text about to be written.
-func pokeBegins(e *Linux, x kapi.Context, a *args) { e.pokes(x, arch.Addr(a[0]), a[1]&0xffffffff) }
+func pokeBegins(e *Linux, x kapi.Context, a *args) { e.poke.tell(x, arch.Addr(a[0]), a[1]&0xffffffff) }
 
 // finishBegins is smp_text_poke_batch_finish(). The entries are in text_poke_array.
 func finishBegins(e *Linux, x kapi.Context, _ *args) {
 	if n := get(x, e.k.symbols.pokeArray, e.k.fields.poke.count); n > 0 {
-		e.pokes(x, e.k.symbols.pokeArray+arch.Addr(e.k.fields.poke.list.off), n)
+		e.poke.tell(x, e.k.symbols.pokeArray+arch.Addr(e.k.fields.poke.list.off), n)
 	}
 }
 
-// pokes reports n entries at an address.
-func (e *Linux) pokes(x kapi.Context, at arch.Addr, n uint64) {
-	f := &e.k.fields
-	e.syncs = smpev.SyncPoke1
+// tell reports n entries at an address.
+func (po *poke) tell(x kapi.Context, at arch.Addr, n uint64) {
+	f := &po.k.fields
+	po.syncs = smpev.SyncPoke1
 	for i := range min(n, 4096) {
 		tp := at + arch.Addr(i)*arch.Addr(f.poke.size)
 		rel, _ := x.Memory().Load(tp+arch.Addr(f.poke.addr.off), 4)
 		size, _ := x.Memory().Load(tp+arch.Addr(f.poke.len.off), 1)
-		b := e.scratch[:min(size, 8)]
-		e.read(x, tp+arch.Addr(f.poke.text.off), b)
+		b := po.scratch[:min(size, 8)]
+		po.read(x, tp+arch.Addr(f.poke.text.off), b)
 		lo, hi := traces.PackBytes(b)
-		x.Emit(smpev.Image, e.k.truncated(uint64(e.k.text.at)+uint64(int64(int32(rel)))), lo, hi)
+		x.Emit(smpev.Image, po.k.truncated(uint64(po.k.text.at)+uint64(int64(int32(rel)))), lo, hi)
 	}
 }
 
-func pokeEnds(e *Linux, _ kapi.Context, _ *args) { e.syncs = 0 }
+func pokeEnds(e *Linux, _ kapi.Context, _ *args) { e.poke.syncs = 0 }
 
 // cacheOf returns the use of the memory of a cache of slots, and the size of a slot.
-func (e *Linux) cacheOf(x kapi.Context, at uint64) (what uint64, size uint64) {
+func (e *env) cacheOf(x kapi.Context, at uint64) (what uint64, size uint64) {
 	what = kpev.SlotMem
 	if arch.Addr(at) == e.k.symbols.optSlots {
 		what = kpev.DetourMem
@@ -79,7 +79,7 @@ func slotGiven(e *Linux, x kapi.Context, a *args) {
 		return
 	}
 	x.Emit(smpev.Retire, a[1], size, what)
-	e.retired = append(e.retired, retired{a[0], a[1]})
+	e.memory.retired = append(e.memory.retired, retired{a[0], a[1]})
 }
 
 // A retired slot is one that waits to be collected.
@@ -88,49 +88,49 @@ type retired struct{ cache, at uint64 }
 // collected is the end of collect_garbage_slots(cache): the retired slots are free now.
 func collected(e *Linux, x kapi.Context, a *args) {
 	what, size := e.cacheOf(x, a[0])
-	left := e.retired[:0]
-	for _, r := range e.retired {
+	left := e.memory.retired[:0]
+	for _, r := range e.memory.retired {
 		if r.cache != a[0] {
 			left = append(left, r)
 			continue
 		}
 		x.Emit(smpev.Free, r.at, size, what)
 	}
-	e.retired = left
+	e.memory.retired = left
 }
 
 func claimedPoke(e *Linux, x kapi.Context, _ *args) {
 	if e.returned(x)&0xff != 0 {
-		e.owner[x.CPU()] = smpev.OwnerPoke
+		e.traps.owner[x.CPU()] = smpev.OwnerPoke
 	}
 }
 
 func claimedKprobe(e *Linux, x kapi.Context, _ *args) {
 	if e.returned(x)&0xffffffff != 0 {
-		e.owner[x.CPU()] = kpev.OwnerKprobe
+		e.traps.owner[x.CPU()] = kpev.OwnerKprobe
 	}
 }
 
 // missed is kprobes_inc_nmissed_count(p). For an aggregate it counts a miss for each of its probes.
 func missed(e *Linux, x kapi.Context, a *args) {
-	if i := e.of(a[0]); i >= 0 {
+	if i := e.users.of(a[0]); i >= 0 {
 		x.Emit(kpev.Missed, uint64(i), 0, 0)
 		return
 	}
-	e.children(x, arch.Addr(a[0]), func(i int) { x.Emit(kpev.Missed, uint64(i), 0, 0) })
+	e.users.children(x, arch.Addr(a[0]), func(i int) { x.Emit(kpev.Missed, uint64(i), 0, 0) })
 }
 
 // children calls f with the number of each probe of an aggregate, in its order.
-func (e *Linux) children(x kapi.Context, ap arch.Addr, f func(i int)) {
-	list := arch.Addr(e.k.fields.kprobe.list.off)
+func (u *users) children(x kapi.Context, ap arch.Addr, f func(i int)) {
+	list := arch.Addr(u.k.fields.kprobe.list.off)
 	at := ap + list
-	for range len(e.probes) + 1 {
-		v, ok := x.Memory().Load(at, e.k.word)
+	for range len(u.list) + 1 {
+		v, ok := x.Memory().Load(at, u.k.word)
 		at = arch.Addr(v)
 		if !ok || at == ap+list {
 			return
 		}
-		if i := e.of(uint64(at - list)); i >= 0 {
+		if i := u.of(uint64(at - list)); i >= 0 {
 			f(i)
 		}
 	}
@@ -138,15 +138,15 @@ func (e *Linux) children(x kapi.Context, ap arch.Addr, f func(i int)) {
 
 // skipped reports the probes at an address that come after one whose pre_handler has changed
 // the path. Their pre_handlers aren't run.
-func (e *Linux) skipped(x kapi.Context, by int) {
-	list, f := arch.Addr(e.k.fields.kprobe.list.off), &e.k.fields
-	for at, n := e.probes[by].at+list, 0; n <= len(e.probes); n++ {
-		at = e.pointer(x, at)
-		i := e.of(uint64(at - list))
+func (u *users) skipped(x kapi.Context, by int) {
+	list, f := arch.Addr(u.k.fields.kprobe.list.off), &u.k.fields
+	for at, n := u.list[by].at+list, 0; n <= len(u.list); n++ {
+		at = u.pointer(x, at)
+		i := u.of(uint64(at - list))
 		if i < 0 || i == by {
 			return
 		}
-		if p := e.probes[i]; (p.has(kpev.Pre) || p.Kind == engine.Kretprobe) &&
+		if p := u.list[i]; (p.has(kpev.Pre) || p.Kind == engine.Kretprobe) &&
 			get(x, p.at, f.kprobe.flags)&flagDisabled == 0 {
 			x.Emit(kpev.Skipped, uint64(i), uint64(by), 0)
 		}

@@ -64,18 +64,18 @@ func (k *Kernel) truncated(v uint64) uint64 { return uint64(k.arch.Addr(arch.Add
 func (k *Kernel) words(n int) arch.Addr { return arch.Addr(n * k.word) }
 
 // pointer reads the word at an address.
-func (e *Linux) pointer(x kapi.Context, at arch.Addr) arch.Addr {
+func (e *env) pointer(x kapi.Context, at arch.Addr) arch.Addr {
 	v, _ := x.Memory().Load(at, e.k.word)
 	return arch.Addr(v)
 }
 
 // putWord writes a word within a step of the CPU that the memory belongs to.
-func (e *Linux) putWord(at arch.Addr, v uint64) { e.d.Guest.Put(at, e.k.word, v) }
+func (e *env) putWord(at arch.Addr, v uint64) { e.d.Guest.Put(at, e.k.word, v) }
 
 // arguments reads the arguments of a call, at the entry of the function. The first are in
 // registers, the others above the return address. On i386 (-mregparm=3) a variadic function
 // gets all of them there.
-func (e *Linux) arguments(x kapi.Context, regs *arch.Regs, varied bool, a *args) {
+func (e *env) arguments(x kapi.Context, regs *arch.Regs, varied bool, a *args) {
 	list := e.k.arch.Args
 	if varied && e.k.Processor == target.I386 {
 		list = nil
@@ -92,7 +92,7 @@ func (e *Linux) arguments(x kapi.Context, regs *arch.Regs, varied bool, a *args)
 
 // enter calls a function. While it runs, arguments that don't fit into registers are on the
 // stack, above the return address.
-func (e *Linux) enter(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
+func (e *env) enter(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 	a, r := e.k.arch, x.Regs()
 	n := min(len(list), len(a.Args))
 	for i, v := range list[:n] {
