@@ -30,7 +30,7 @@
 //	WeakMemory   stores that CPUs hold, versions of cells            weak.go buffer.go views.go
 //	Clocks       what events cost, what the CPUs' clocks show        clock.go
 //	Names        of addresses, movers, places, objects, answers      names.go
-//	Footprint    tells an observer what each step touches            watch.go touch.go access.go words.go
+//	Footprint    tells an observer what each step touches            watch.go touch.go reader.go words.go
 //	State        hashes what a state is made of, for proofs          state.go
 //	Tracer       is told of instructions and what they access        trace.go
 //	Interactive  drives a run by hand                                interactive.go

@@ -24,17 +24,17 @@ func (f *Footprint) drains(c *CPU, s *heldStore) {
 }
 
 // overwritten records that a step writes a cell after making a store to it take effect.
-func (f *Footprint) overwritten(o sim.Object) {
-	for i := range f.drained {
-		if f.drained[i].Object == o {
-			f.drained[i].Over = true
+func (r *reader) overwritten(o sim.Object) {
+	for i := range r.drained {
+		if r.drained[i].Object == o {
+			r.drained[i].Over = true
 		}
 	}
 }
 
 // Drained returns, for an observer, the stores to cells that took effect in the step being
 // reported, in order. The slice is valid until the next step.
-func (f *Footprint) Drained() []Held { return f.drained }
+func (r *reader) Drained() []Held { return r.drained }
 
 // HasStored lets an observer record that h is what the step being reported had read, which
 // determines the stores to cells that it made and that CPUs hold now. each is called for

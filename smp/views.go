@@ -69,7 +69,7 @@ func (x *viewed) forget(c kapi.Cell) {
 	}
 	if n := x.m.weak.views.Forget(uint32(c.ID())); n > 0 {
 		if c.Forget(n); f != nil {
-			f.forgets(c.ID(), n)
+			x.m.weak.forgets(c.ID(), n)
 		}
 	}
 }
