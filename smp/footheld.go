@@ -103,16 +103,16 @@ func (w *WeakMemory) setHeld(list []sim.Hash) (rest []sim.Hash) {
 	return list
 }
 
-// awaits prepares a wait for a cell. The wait looks at the value that other CPUs see, which
-// must not be older than the CPU's own last store to the cell.
-func (x *Ctx) awaits(id kapi.CellID) {
-	if x.m.weak.holds {
-		x.awaitsHeld(id)
+// awaits prepares a context's wait for a cell. The wait looks at the value that other CPUs
+// see, which must not be older than the CPU's own last store to the cell.
+func (w *WeakMemory) awaits(x *Ctx, id kapi.CellID) {
+	if w.holds {
+		w.awaitsHeld(x, id)
 	}
 }
 
-func (x *Ctx) awaitsHeld(id kapi.CellID) {
-	if x.m.weak.buffers[x.cpu.id].has(id) {
-		x.drainStores()
+func (w *WeakMemory) awaitsHeld(x *Ctx, id kapi.CellID) {
+	if w.buffers[x.cpu.id].has(id) {
+		w.drainAll(x)
 	}
 }

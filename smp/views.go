@@ -50,14 +50,14 @@ func newest(int) int { return 0 }
 func (x *viewed) saw(c kapi.Cell, back int) {
 	if f := x.m.foot; f != nil {
 		f.readsVersion(c.ID(), back)
-		(*Ctx)(x).knows(uint64(back)<<8 | 8)
+		f.knows((*Ctx)(x), uint64(back)<<8|8)
 	}
 }
 
 func (x *viewed) made(c kapi.Cell, back int) {
 	if f := x.m.foot; f != nil {
 		f.makes(c.ID(), back)
-		(*Ctx)(x).knows(uint64(back)<<8 | 8)
+		f.knows((*Ctx)(x), uint64(back)<<8|8)
 	}
 }
 

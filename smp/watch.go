@@ -366,20 +366,6 @@ func (f *Footprint) lookAhead() {
 	}
 }
 
-// yieldBeforeText is the yield point before an access to text, observed or not. The touch is
-// recorded with the access, because text that is read may not be watched.
-func (x *Ctx) yieldBeforeText(a arch.Addr, write bool) {
-	if x.m.foot == nil {
-		x.yield()
-		return
-	}
-	if write || x.m.foot.stored(a) {
-		x.ahead = sim.Touch{Object: object(objChunk, bytesNumber(a)), Write: write}
-	}
-	x.yield()
-	x.ahead = sim.Touch{}
-}
-
 // ObserveLate leaves the next run unobserved until ObserveNow is called while a question is
 // put. It is for a run that repeats an earlier one up to that question.
 func (f *Footprint) ObserveLate() { f.late = true }
