@@ -105,14 +105,6 @@ func (f *Footprint) accessWord(c *CPU, a arch.Addr, write bool) {
 	}
 }
 
-// askedResched records that a routine asks whether another task wants its CPU. The answer
-// is part of a state only once some run has asked.
-func (f *Footprint) askedResched() {
-	if !f.asksResched {
-		f.asksResched, f.grew, f.words.learnt = true, true, true
-	}
-}
-
 // level returns how many interrupts are open on the task, and the address below which its
 // stack belongs to the innermost one. size is the size of a frame.
 func (t *Task) level(size arch.Addr) (n int, top arch.Addr) {
@@ -193,10 +185,6 @@ func (f *Footprint) frame(t *Task, base arch.Addr, size int) {
 		}
 	}
 }
-
-// ReadsUninit reports whether text has ever read bytes of its own stack that it
-// hadn't written, in a run that was observed.
-func (f *Footprint) ReadsUninit() bool { return f.readsUninit }
 
 // A trial executes an instruction without effect, to find out which shared memory its
 // next execution touches first. It implements arch.Memory. A store to it fails, so that the

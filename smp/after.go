@@ -9,8 +9,8 @@ import (
 // which cell is a lock. A routine that interprets another program knows both, and declares
 // them just before the access.
 
-// asSaid is what a routine has declared about its next access to a cell.
-type asSaid struct {
+// said is what a routine has declared about its next access to a cell.
+type said struct {
 	on    bool
 	lock  bool
 	after lkmm.Deps
@@ -19,21 +19,21 @@ type asSaid struct {
 
 // After declares that the context's next access to a cell depends on exactly these loads
 // (LKMM).
-func (x *Ctx) After(d lkmm.Deps) { x.said = asSaid{on: true, after: d} }
+func (s *said) After(d lkmm.Deps) { *s = said{on: true, after: d} }
 
 // Locks declares that the context's next access to a cell takes a lock, by a
 // read-modify-write, or releases it, by a store (LKMM).
 func (x *Ctx) Locks() {
 	if x.m.weak.versions() {
-		x.said = asSaid{on: true, lock: true}
+		x.said = said{on: true, lock: true}
 	}
 }
 
 // Made returns the load made by the context's last access, for After. It clears the
 // declarations of After and Locks.
-func (x *Ctx) Made() (d lkmm.Deps) {
-	if x.said.on {
-		d, x.said = x.said.load, asSaid{}
+func (s *said) Made() (d lkmm.Deps) {
+	if s.on {
+		d, *s = s.load, said{}
 	}
 	return d
 }

@@ -124,7 +124,7 @@ func interleaveIn(b *testing.B, s sched.Strategy, cfg smp.Config, buffer int) {
 					x.Step("patcher", i)
 				}
 				binary.LittleEndian.PutUint64(pad[:], uint64(stored))
-				x.WriteText(f+loopPad, pad[:])
+				x.Text().Write(f+loopPad, pad[:])
 			}
 		})
 	}

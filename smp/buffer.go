@@ -92,14 +92,14 @@ func (x *buffered) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
 func (x *buffered) Locked(c kapi.Cell, b kapi.Barrier, fails bool) bool {
 	x.m.weak.flush(x.cpu)
 	x.m.tracer.tellCell(x.cpu, CellRMW+CellOp(b2u(fails)), c.ID(), b, 0)
-	(*Ctx)(x).touchCell(c.ID())
+	x.m.foot.touchUpdate(c.ID())
 	return !fails
 }
 
-// touchCell notes that a routine reads and writes a cell.
-func (x *Ctx) touchCell(id kapi.CellID) {
-	x.m.foot.touch(objCell, uint64(id), true)
-	if f := x.m.foot; f != nil {
+// touchUpdate notes that a routine reads and writes a cell.
+func (f *Footprint) touchUpdate(id kapi.CellID) {
+	if f != nil {
+		f.add(object(objCell, uint64(id)), true)
 		f.read(object(objCell, uint64(id)))
 		f.overwritten(object(objCell, uint64(id)))
 	}

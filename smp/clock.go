@@ -73,11 +73,11 @@ func (c *Clocks) AppendSpent(list []sim.Time) []sim.Time {
 }
 
 // Passed returns how much time has certainly passed since AppendSpent made the list. It is
-// the least time spent since then by any CPU with something to do, the routine's included. A
+// the least time spent since then by any CPU with something to do, the context's included. A
 // CPU that could go on but isn't chosen by the strategy holds time up. While a timer could
 // fire or a store could take effect, no time has passed.
-func (x *Ctx) Passed(since []sim.Time) sim.Time {
-	m := x.m
+func (c *Clocks) Passed(x *Ctx, since []sim.Time) sim.Time {
+	m := c.m
 	for _, s := range m.irqs.sources {
 		if s.armed {
 			return 0
@@ -86,10 +86,10 @@ func (x *Ctx) Passed(since []sim.Time) sim.Time {
 	if m.turns.moves[3] != 0 {
 		return 0
 	}
-	least := m.time.Spent(int(x.cpu.id)) - since[x.cpu.id]
+	least := c.Spent(int(x.cpu.id)) - since[x.cpu.id]
 	for i := range m.cpus.list {
-		if c := &m.cpus.list[i]; c.guest || c.canGoOn() || c.open() && c.ipi != 0 {
-			least = min(least, m.time.Spent(i)-since[i])
+		if u := &m.cpus.list[i]; u.guest || u.canGoOn() || u.open() && u.ipi != 0 {
+			least = min(least, c.Spent(i)-since[i])
 		}
 	}
 	return least
@@ -162,10 +162,10 @@ func (ls *lines) cell(id kapi.CellID) *line {
 	return &ls.cells[id]
 }
 
-// bring brings the line of a cell that is about to be loaded or stored to.
-func (x *Ctx) bring(id kapi.CellID, mode kapi.Mode) {
-	if x.m.time.lines != nil {
-		x.m.time.bringCell(x.cpu, id, mode)
+// access brings the line of a cell that a CPU is about to load or store to.
+func (k *Clocks) access(c *CPU, id kapi.CellID, mode kapi.Mode) {
+	if k.lines != nil {
+		k.bringCell(c, id, mode)
 	}
 }
 

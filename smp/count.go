@@ -32,8 +32,8 @@ func (ps *Processors) SetCount(cpu int, at arch.Addr) {
 // engine, whose text counts there.
 func (ps *Processors) KeepCount(cpu int, word arch.Addr) { ps.counts[cpu].word = word }
 
-// KernelCount returns what routines and traps count on the context's CPU.
-func (x *Ctx) KernelCount() uint32 { return x.m.cpus.kernelCount(x.cpu) }
+// KernelCount returns what routines and traps count on a context's CPU.
+func (ps *Processors) KernelCount(x *Ctx) uint32 { return ps.kernelCount(x.cpu) }
 
 func (ps *Processors) kernelCount(c *CPU) uint32 {
 	m := ps.m

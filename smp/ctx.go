@@ -12,6 +12,9 @@ import (
 // A Ctx is a kernel routine under way: a task's body, a trap handler, or a routine that
 // guest text has called. It implements kapi.Context. Contexts and their fibres are pooled: a
 // context is valid only while its routine runs.
+//
+// What only the kernel asks of a context is in views of it, which cost nothing at run time:
+// Hotplug, Patcher, Pages, Stacks and User.
 type Ctx struct {
 	m     *Machine
 	cpu   *CPU
@@ -32,15 +35,16 @@ type Ctx struct {
 	guest   bool         // for gate: a kernel's own code calls the routine
 	was     Balance      // for trap and gate: the balance when the routine began
 
-	cond    kapi.Cond // the condition it waits for
-	wait    waiting   // what kind of mover can end the wait: the default schedule runs it
-	waitFor *Source   // for waitWork: the work's source
-	place   string    // the routine and step it is at, for traces
-	step    int
-	said    asSaid    // declarations about its next access to a cell
-	ahead   sim.Touch // at a yield point of an observed machine: the next step's first touch
+	waiter
+	place string // the routine and step it is at, for traces
+	step  int
+	said            // declarations about its next access to a cell
+	ahead sim.Touch // at a yield point of an observed machine: the next step's first touch
+	locals
+}
 
-	// The fields below distinguish states (state.go).
+// locals are what distinguishes states by a routine's local variables (state.go).
+type locals struct {
 	read     sim.Hash // what its local variables depend on
 	knowsCPU bool     // it has asked which CPU it is on
 	looking  bool     // the step so far has only found that it must wait
@@ -114,7 +118,7 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 		if on {
 			x.m.foot.touch(objIPI, uint64(x.cpu.id), false)
 			if x.cpu.ipi != 0 {
-				x.knows(6) // the routine stands here, and not at its next access
+				x.m.foot.knows(x, 6) // the routine stands here, and not at its next access
 				x.yieldOpen()
 			}
 		}
@@ -152,7 +156,7 @@ func (x *Ctx) NeedResched() bool {
 	if f := x.m.foot; f != nil {
 		f.askedResched()
 	}
-	x.knows(2 + b2u(x.cpu.needResched)) // 1 is a step
+	x.m.foot.knows(x, 2+b2u(x.cpu.needResched)) // 1 is a step
 	return x.cpu.needResched
 }
 
@@ -163,7 +167,7 @@ func (x *Ctx) MustResched() bool {
 		return x.cpu.needResched
 	}
 	must := x.cpu.urgent || len(x.cpu.runq) > 0 && x.cpu.runq[0].class == classStopper
-	x.knows(4 + b2u(must))
+	x.m.foot.knows(x, 4+b2u(must))
 	return must
 }
 
@@ -181,7 +185,7 @@ func (x *Ctx) Preempt() {
 	if x.task.class == classStopper { // nothing is of a higher class
 		return
 	}
-	x.drainStores()
+	x.m.weak.drainAll(x)
 	x.m.tasks.schedule(x.cpu, false)
 	x.give()
 }
@@ -205,8 +209,8 @@ type Balance struct {
 // Balance returns the current balance.
 func (x *Ctx) Balance() Balance { return Balance{x.task.preempt, x.Open()} }
 
-// Even reports to monitors what differs from was.
-func (x *Ctx) Even(was Balance) {
+// Even reports to monitors what differs from was in a context's current balance.
+func (was Balance) Even(x *Ctx) {
 	is := x.Balance()
 	if is.Preempt != was.Preempt {
 		x.Tell(smpev.Tilted, smpev.TiltPreempt, uint64(was.Preempt), uint64(is.Preempt))

@@ -30,13 +30,14 @@
 //	WeakMemory   stores that CPUs hold, versions of cells            weak.go buffer.go views.go
 //	Clocks       what events cost, what the CPUs' clocks show        clock.go
 //	Names        of addresses, movers, places, objects, answers      names.go
-//	Footprint    tells an observer what each step touches            watch.go touch.go access.go words.go
+//	Footprint    tells an observer what each step touches            watch.go touch.go reader.go words.go
 //	State        hashes what a state is made of, for proofs          state.go
 //	Tracer       is told of instructions and what they access        trace.go
 //	Interactive  drives a run by hand                                interactive.go
 //	Inspector    reads a machine that is paused or has ended         interactive.go
 //
-// A Ctx is the kapi.Context of a routine under way. The processor is an arch.Arch;
+// A Ctx is the kapi.Context of a routine under way. What only the kernel asks of it is in views
+// of the same context: Hotplug, Patcher, Pages, Stacks and User. The processor is an arch.Arch;
 // what the loop needs of it by type and constant is in arch_x86.go.
 //
 // # Two kinds of code
@@ -76,7 +77,7 @@
 // comes after something else in a run because of it is no earlier by the clocks,
 // whatever the strategy, unless the cause is data that guest text shares. What isn't
 // caused may be earlier: one CPU's clock can be far ahead, unless the strategy follows
-// time (sched.Timed). So a routine that asks how long something has taken (Ctx.Passed) goes
+// time (sched.Timed). So a routine that asks how long something has taken (Clocks.Passed) goes
 // by what each CPU with something to do has spent since: the least of that has passed.
 //
 // A timer comes to an idle CPU if its source is Idle; under Config.NoHZ not before a task

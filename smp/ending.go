@@ -68,7 +68,7 @@ func (m *Machine) Refusal() error { return m.ending.refusal }
 // Died says in words why the kernel died; "": it didn't, or the finding says why.
 func (m *Machine) Died() string { return m.ending.died }
 
-// Why is Ctx.Why, also after the last step of a run.
+// Why sets the description of the run's next finding (Died), also after its last step.
 func (m *Machine) Why(why string) {
 	if m.log.Found == nil {
 		m.ending.died = why

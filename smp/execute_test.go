@@ -112,8 +112,8 @@ func TestDecodedOnce(t *testing.T) {
 	}
 	r.Tasks().AddProgram("patcher", 2, func(x *smp.Ctx) {
 		for i := range 40 {
-			x.FillText(f+site, versions[(i+1)%len(versions)])
-			x.WriteText(f+pad, []byte{byte(i), 0x90, byte(i), 0x90})
+			x.Text().Fill(f+site, versions[(i+1)%len(versions)])
+			x.Text().Write(f+pad, []byte{byte(i), 0x90, byte(i), 0x90})
 		}
 	})
 	seen := map[[3]uint64]bool{}
@@ -140,7 +140,7 @@ func TestStoreIsSeenAtOnce(t *testing.T) {
 		for i := range 20 {
 			x.Step("patcher", i)
 		}
-		x.FillText(f, []byte{0xc3, 0xc3, 0xc3, 0xc3})
+		x.Text().Fill(f, []byte{0xc3, 0xc3, 0xc3, 0xc3})
 		before = r.Counts().Instructions
 	})
 	for i, run := uint64(0), sched.NewRandom(sched.Params{Seed: 1}); i < 50; i++ {

@@ -31,11 +31,11 @@ func TestWatchedOnTheWay(t *testing.T) {
 	incs := []byte{0x48, 0xff, 0xc0, 0x48, 0xff, 0xc0, 0x48, 0xff, 0xc0, 0xc3} // inc %rax, three times; ret
 	var got []uint64
 	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
-		x.WriteText(smp.ExecBase, incs)
+		x.Text().Write(smp.ExecBase, incs)
 		for range 2 {
 			x.Regs().R[x86.RAX] = 0
 			got = append(got, x.Call(smp.ExecBase))
-			x.WriteText(smp.ExecBase+5, []byte{0xc8}) // the second is dec
+			x.Text().Write(smp.ExecBase+5, []byte{0xc8}) // the second is dec
 		}
 	})
 	r.want(smp.Passed, sim.Always0{})
@@ -66,7 +66,7 @@ func TestWatchedIsAsked(t *testing.T) {
 	for c := range 2 {
 		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			if c == 0 {
-				x.FillText(smp.ExecBase, []byte{0x90, 0x90, 0x90, 0x90, 0xc3})
+				x.Text().Fill(smp.ExecBase, []byte{0x90, 0x90, 0x90, 0x90, 0xc3})
 				x.Call(smp.ExecBase)
 				x.Call(smp.ExecBase)
 			}

@@ -24,17 +24,17 @@ func (f *Footprint) drains(c *CPU, s *heldStore) {
 }
 
 // overwritten records that a step writes a cell after making a store to it take effect.
-func (f *Footprint) overwritten(o sim.Object) {
-	for i := range f.drained {
-		if f.drained[i].Object == o {
-			f.drained[i].Over = true
+func (r *reader) overwritten(o sim.Object) {
+	for i := range r.drained {
+		if r.drained[i].Object == o {
+			r.drained[i].Over = true
 		}
 	}
 }
 
 // Drained returns, for an observer, the stores to cells that took effect in the step being
 // reported, in order. The slice is valid until the next step.
-func (f *Footprint) Drained() []Held { return f.drained }
+func (r *reader) Drained() []Held { return r.drained }
 
 // HasStored lets an observer record that h is what the step being reported had read, which
 // determines the stores to cells that it made and that CPUs hold now. each is called for
@@ -103,16 +103,16 @@ func (w *WeakMemory) setHeld(list []sim.Hash) (rest []sim.Hash) {
 	return list
 }
 
-// awaits prepares a wait for a cell. The wait looks at the value that other CPUs see, which
-// must not be older than the CPU's own last store to the cell.
-func (x *Ctx) awaits(id kapi.CellID) {
-	if x.m.weak.holds {
-		x.awaitsHeld(id)
+// awaits prepares a context's wait for a cell. The wait looks at the value that other CPUs
+// see, which must not be older than the CPU's own last store to the cell.
+func (w *WeakMemory) awaits(x *Ctx, id kapi.CellID) {
+	if w.holds {
+		w.awaitsHeld(x, id)
 	}
 }
 
-func (x *Ctx) awaitsHeld(id kapi.CellID) {
-	if x.m.weak.buffers[x.cpu.id].has(id) {
-		x.drainStores()
+func (w *WeakMemory) awaitsHeld(x *Ctx, id kapi.CellID) {
+	if w.buffers[x.cpu.id].has(id) {
+		w.drainAll(x)
 	}
 }

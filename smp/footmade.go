@@ -57,8 +57,8 @@ func (f *Footprint) remakes(id kapi.CellID) {
 }
 
 // forgets notes that the n oldest versions of a cell are gone.
-func (f *Footprint) forgets(id kapi.CellID, n int) {
-	if made := f.m.weak.madeBy(id); n > 0 {
+func (w *WeakMemory) forgets(id kapi.CellID, n int) {
+	if made := w.madeBy(id); n > 0 {
 		*made = slices.Delete(*made, 0, n)
 	}
 }

@@ -14,7 +14,7 @@ func (m *Memory) GuardStacks() { m.guards = true }
 
 // DeadStack returns the task whose dead stack contains an address. ok is false for the stack
 // of the task that runs on the CPU.
-func (x *Ctx) DeadStack(a arch.Addr) (of kapi.TaskID, ok bool) {
+func (x *Stacks) DeadStack(a arch.Addr) (of kapi.TaskID, ok bool) {
 	if !x.m.tasks.deadStack(x.cpu, a) {
 		return 0, false
 	}

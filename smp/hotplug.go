@@ -22,31 +22,37 @@ func (t *Task) stays(c *CPU) bool {
 	return t.class == classStopper || t.class == classIdle || t.bound || t.worker && !c.hot.lonely
 }
 
+// Hotplug is a context whose routine takes its CPU offline or online.
+type Hotplug Ctx
+
+// Hotplug returns the context for taking its CPU offline or online.
+func (x *Ctx) Hotplug() *Hotplug { return (*Hotplug)(x) }
+
 // Deactivate makes the routine's CPU inactive. With pushes set, no task is placed on it any
 // more, and its tasks leave when it schedules (set_cpu_active, balance_push_set). Otherwise
 // its tasks leave when it is taken down.
-func (x *Ctx) Deactivate(pushes bool) {
+func (x *Hotplug) Deactivate(pushes bool) {
 	x.m.foot.touchQueue(x.cpu, true)
 	x.cpu.hot.pushes = pushes
-	x.Emit(smpev.CPUActive, uint64(x.cpu.id), 0, 0)
+	x.m.emit(x.cpu, smpev.CPUActive, uint64(x.cpu.id), 0, 0)
 }
 
 // Unbind lets the workers of the CPU's pool run elsewhere; with so false it binds them again.
-func (x *Ctx) Unbind(so bool) {
+func (x *Hotplug) Unbind(so bool) {
 	x.m.foot.touchQueue(x.cpu, true)
 	x.cpu.hot.lonely = so
 }
 
 // Crowded reports whether a task that must leave the CPU is still waiting for it.
-func (x *Ctx) Crowded() bool {
+func (x *Hotplug) Crowded() bool {
 	x.m.foot.touchQueue(x.cpu, false)
 	for _, t := range x.cpu.runq {
 		if !t.stays(x.cpu) {
-			x.knows(9)
+			x.m.foot.knows((*Ctx)(x), 9)
 			return true
 		}
 	}
-	x.knows(8)
+	x.m.foot.knows((*Ctx)(x), 8)
 	return false
 }
 
@@ -62,7 +68,7 @@ func (ts *Tasks) push(c *CPU, t *Task) {
 
 // TakeDown takes the routine's CPU, which is inactive, out of use. Tasks that it hasn't
 // pushed move to the first active CPU, in their current state (migrate_tasks).
-func (x *Ctx) TakeDown() {
+func (x *Hotplug) TakeDown() {
 	m, c := x.m, x.cpu
 	m.foot.touchQueue(c, true)
 	if !c.hot.pushes {
@@ -119,15 +125,15 @@ func (ps *Processors) PowerOn(cpu int, serialises bool) {
 
 // Online puts the routine's CPU back into use: it takes interrupts. With takes set, it also
 // runs tasks before it is active.
-func (x *Ctx) Online(takes bool) {
+func (x *Hotplug) Online(takes bool) {
 	x.m.foot.touchQueue(x.cpu, true)
 	x.cpu.hot.off, x.cpu.hot.pushes = false, !takes
 	x.m.turns.attend(x.cpu)
-	x.Emit(smpev.CPUState, uint64(x.cpu.id), 1, 0)
+	x.m.emit(x.cpu, smpev.CPUState, uint64(x.cpu.id), 1, 0)
 }
 
 // SerialiseStarting makes the routine's CPU forget what it has fetched since its reset.
-func (x *Ctx) SerialiseStarting() { x.m.cpus.serialiseStarting(x.cpu) }
+func (x *Hotplug) SerialiseStarting() { x.m.cpus.serialiseStarting(x.cpu) }
 
 // serialiseStarting serialises a CPU that is coming up.
 func (ps *Processors) serialiseStarting(c *CPU) {
@@ -136,11 +142,11 @@ func (ps *Processors) serialiseStarting(c *CPU) {
 }
 
 // Activate lets tasks run on the routine's CPU. Programs that have waited for the CPU begin.
-func (x *Ctx) Activate() {
+func (x *Hotplug) Activate() {
 	m, c := x.m, x.cpu
 	m.foot.touchQueue(c, true)
 	c.hot.pushes = false
-	x.Emit(smpev.CPUActive, uint64(c.id), 1, 0)
+	x.m.emit(x.cpu, smpev.CPUActive, uint64(c.id), 1, 0)
 	for _, t := range m.tasks.all {
 		if t.boot && t.home == c && t.state == dormant {
 			m.tasks.Wake(t)
@@ -165,7 +171,7 @@ func (ps *Processors) Absent() uint64 { return ps.m.cfg.Offline }
 
 // CallPending takes the function-call IPI that is pending on the routine's CPU, and reports
 // whether there was one.
-func (x *Ctx) CallPending() bool {
+func (x *Hotplug) CallPending() bool {
 	x.m.foot.touch(objIPI, uint64(x.cpu.id), true)
 	was := x.cpu.ipi & IPICall
 	x.cpu.ipi &^= IPICall

@@ -40,7 +40,7 @@ type page struct {
 	later  bool  // the page comes and goes; see pages.go
 	absent bool  // the page is unmapped when a run begins
 	moved  bool  // the page is in memory.moved
-	grown  bool  // mapped by Ctx.MapExec, in this run or an earlier one
+	grown  bool  // mapped by Pages.MapExec, in this run or an earlier one
 	counts uint8 // the page begins with the preemption count of CPU counts-1; 0: with none
 
 	// Fields of text only:

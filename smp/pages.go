@@ -42,13 +42,19 @@ func (m *Memory) Present(a arch.Addr) bool {
 	return p != nil && p.perm&PermExec != 0
 }
 
-// MapPages maps pages of MapLater or ComeAndGo. Data are as at boot. Text keeps its old
+// Pages is a context as it maps and unmaps pages.
+type Pages Ctx
+
+// Pages returns the context for mapping and unmapping pages.
+func (x *Ctx) Pages() *Pages { return (*Pages)(x) }
+
+// Map maps pages of MapLater or ComeAndGo. Data are as at boot. Text keeps its old
 // bytes: the caller fills it before any other CPU can know its address.
-func (x *Ctx) MapPages(a arch.Addr, pages int) { x.m.mem.setPages(a, pages, true) }
+func (x *Pages) Map(a arch.Addr, pages int) { x.m.mem.setPages(a, pages, true) }
 
 // MapExec maps a page for code that is written at run time, as Memory.MapExec does at boot.
 // It stays until the run ends. false: something else is mapped there.
-func (x *Ctx) MapExec(a arch.Addr) bool {
+func (x *Pages) MapExec(a arch.Addr) bool {
 	p := x.m.mem.page(a)
 	if p == nil {
 		x.m.mem.MapLater(a, 1, false)
@@ -58,13 +64,13 @@ func (x *Ctx) MapExec(a arch.Addr) bool {
 	if !p.grown || p.perm != 0 {
 		return false
 	}
-	x.MapPages(a, 1)
+	x.Map(a, 1)
 	return true
 }
 
-// MapData maps a page of zeros for data, until UnmapPages or the end of the run. false:
+// MapData maps a page of zeros for data, until Unmap or the end of the run. false:
 // something else is mapped there.
-func (x *Ctx) MapData(a arch.Addr) bool {
+func (x *Pages) MapData(a arch.Addr) bool {
 	p := x.m.mem.page(a)
 	if p == nil {
 		p = x.m.mem.mapPage(a, PermRead|PermWrite)
@@ -73,12 +79,12 @@ func (x *Ctx) MapData(a arch.Addr) bool {
 	if !p.grown || p.code != nil || p.perm != 0 {
 		return false
 	}
-	x.MapPages(a, 1)
+	x.Map(a, 1)
 	return true
 }
 
-// UnmapPages unmaps pages of MapLater, ComeAndGo or MapData.
-func (x *Ctx) UnmapPages(a arch.Addr, pages int) { x.m.mem.setPages(a, pages, false) }
+// Unmap unmaps pages of MapLater, ComeAndGo or MapData.
+func (x *Pages) Unmap(a arch.Addr, pages int) { x.m.mem.setPages(a, pages, false) }
 
 func (m *Memory) setPages(a arch.Addr, pages int, there bool) {
 	if !there {
@@ -190,7 +196,7 @@ func (m *Memory) PagedIn(a arch.Addr) bool {
 
 // PageIn maps the paged-out page that contains a. Later accesses by any CPU depend on it, so
 // its words count as shared.
-func (x *Ctx) PageIn(a arch.Addr) {
+func (x *Pages) PageIn(a arch.Addr) {
 	m := x.m
 	p := m.mem.page(a)
 	p.perm = PermRead | PermWrite

@@ -49,13 +49,13 @@ func TestPagesComeAndGo(t *testing.T) {
 				}
 				state()
 				if want == 7 {
-					x.UnmapPages(at, 1)
+					x.Pages().Unmap(at, 1)
 				} else {
-					x.MapPages(at, 1)
+					x.Pages().Map(at, 1)
 				}
 				state()
 				if want == 0 {
-					x.FillText(at, code)
+					x.Text().Fill(at, code)
 				}
 				want = 7 - want
 			}
@@ -83,7 +83,7 @@ func TestStoreToAway(t *testing.T) {
 			t.Errorf("about %#x", e.C)
 		}
 	}), smpev.Oops)
-	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.WriteText(at, []byte{x86.Int3}) })
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Text().Write(at, []byte{x86.Int3}) })
 	if r.want(smp.Refused, sim.Always0{}); oops != 1 {
 		t.Errorf("%d oopses", oops)
 	}

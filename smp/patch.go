@@ -4,63 +4,84 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"kpsim/smp/cycles"
-
+	"kpsim/sim"
 	"kpsim/smp/arch"
+	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 )
 
-// ReadText copies the newest bytes at a into b, as data.
-func (x *Ctx) ReadText(a arch.Addr, b []byte) int {
-	x.yieldBeforeText(a, false)
-	x.m.foot.touchFetch(a, len(b))
-	return x.m.mem.peek(a, b, PermRead)
+// A Patcher is a context as it reads and writes text, as data.
+type Patcher Ctx
+
+// Text returns the context for reading and writing text.
+func (x *Ctx) Text() *Patcher { return (*Patcher)(x) }
+
+// yield is the yield point before an access to text, observed or not. The touch is
+// recorded with the access, because text that is read may not be watched.
+func (p *Patcher) yield(a arch.Addr, write bool) {
+	x := (*Ctx)(p)
+	if x.m.foot == nil {
+		x.yield()
+		return
+	}
+	if write || x.m.foot.stored(a) {
+		x.ahead = sim.Touch{Object: object(objChunk, bytesNumber(a)), Write: write}
+	}
+	x.yield()
+	x.ahead = sim.Touch{}
 }
 
-// WriteText stores b to text as memcpy does, in stores of the largest power of two that
+// Read copies the newest bytes at a into b, as data.
+func (p *Patcher) Read(a arch.Addr, b []byte) int {
+	p.yield(a, false)
+	p.m.foot.touchFetch(a, len(b))
+	return p.m.mem.peek(a, b, PermRead)
+}
+
+// Write stores b to text as memcpy does, in stores of the largest power of two that
 // fits. No store crosses an aligned 8-byte chunk, and each has a yield point before it. Five
 // bytes are two stores. No CPU is serialised.
-func (x *Ctx) WriteText(a arch.Addr, b []byte) {
+func (p *Patcher) Write(a arch.Addr, b []byte) {
 	for len(b) > 0 {
 		n := 1 << (bits.Len(uint(min(len(b), int(chunk-a%chunk)))) - 1)
-		x.yieldBeforeText(a, true)
-		x.m.text.store(x.cpu, a, little(b[:n]), n)
+		p.yield(a, true)
+		p.m.text.store(p.cpu, a, little(b[:n]), n)
 		a, b = a+arch.Addr(n), b[n:]
 	}
 }
 
-// FillText stores b to text that no CPU can be in, in one step.
-func (x *Ctx) FillText(a arch.Addr, b []byte) {
-	x.yieldBeforeText(a, true)
+// Fill stores b to text that no CPU can be in, in one step.
+func (p *Patcher) Fill(a arch.Addr, b []byte) {
+	p.yield(a, true)
 	for len(b) > 0 {
 		n := min(len(b), int(chunk-a%chunk))
-		x.m.text.store(x.cpu, a, little(b[:n]), n)
+		p.m.text.store(p.cpu, a, little(b[:n]), n)
 		a, b = a+arch.Addr(n), b[n:]
 	}
 }
 
-// SwapText stores a byte to text and returns the old byte, in one step, if the condition may
+// Swap stores a byte to text and returns the old byte, in one step, if the condition may
 // holds in that step. ok false: it doesn't hold, and nothing is stored. No CPU is serialised.
-func (x *Ctx) SwapText(a arch.Addr, b byte, may kapi.Cond) (was byte, ok bool) {
-	x.yieldBeforeText(a, true)
-	x.Mark(may.Cell(), kapi.Read)
+func (p *Patcher) Swap(a arch.Addr, b byte, may kapi.Cond) (was byte, ok bool) {
+	p.yield(a, true)
+	(*Ctx)(p).Mark(may.Cell(), kapi.Read)
 	var now [1]byte
-	x.m.foot.touchFetch(a, len(now))
-	if !may.Holds() || x.m.mem.peek(a, now[:], PermRead) == 0 {
+	p.m.foot.touchFetch(a, len(now))
+	if !may.Holds() || p.m.mem.peek(a, now[:], PermRead) == 0 {
 		return 0, false
 	}
-	x.m.text.store(x.cpu, a, uint64(b), len(now))
+	p.m.text.store(p.cpu, a, uint64(b), len(now))
 	return now[0], true
 }
 
-// PoisonText stores an int3 to each of n bytes, in one step. It emits no event: the caller's
+// Poison stores an int3 to each of n bytes, in one step. It emits no event: the caller's
 // Free event covers it.
-func (x *Ctx) PoisonText(a arch.Addr, n int) {
-	x.yieldBeforeText(a, true)
+func (p *Patcher) Poison(a arch.Addr, n int) {
+	p.yield(a, true)
 	for end := a + arch.Addr(n); a < end; {
 		k := min(int(end-a), int(chunk-a%chunk))
-		x.m.time.bringText(x.cpu, a, k, true)
-		x.m.text.put(x.m.mem.page(a), a, poison>>(64-8*k), k)
+		p.m.time.bringText(p.cpu, a, k, true)
+		p.m.text.put(p.m.mem.page(a), a, poison>>(64-8*k), k)
 		a += arch.Addr(k)
 	}
 }
@@ -81,15 +102,21 @@ func little(b []byte) (v uint64) {
 // SyncCore serialises this CPU.
 func (x *Ctx) SyncCore(why kapi.Why) {
 	x.m.time.spend(x.cpu.id, cycles.SyncCore, 1)
-	x.drainStores()
+	x.m.weak.drainAll(x)
 	x.m.text.serialise(x.cpu, uint64(why))
 }
+
+// Stacks is a context as it looks at the stacks of tasks.
+type Stacks Ctx
+
+// Stacks returns the context for looking at the stacks of tasks.
+func (x *Ctx) Stacks() *Stacks { return (*Stacks)(x) }
 
 // StandsIn reports whether a task that is off its CPU stands in one of the spans: its
 // instruction pointer lies there, or a word of its stack does. Such a word may be a return
 // address, an address saved by a trap, or a number that looks like one. unwind, unless it is
 // nil, says what address a word at a slot stands for; if it can't, the task counts as inside.
-func (x *Ctx) StandsIn(t *Task, spans []kapi.Span, unwind func(slot, word arch.Addr) (arch.Addr, bool)) bool {
+func (x *Stacks) StandsIn(t *Task, spans []kapi.Span, unwind func(slot, word arch.Addr) (arch.Addr, bool)) bool {
 	x.m.foot.touchQueue(t.cpu, false)
 	stands := func(slot, word arch.Addr) bool {
 		if unwind == nil {
@@ -104,14 +131,15 @@ func (x *Ctx) StandsIn(t *Task, spans []kapi.Span, unwind func(slot, word arch.A
 		v, _ := x.m.mem.Load(a, word)
 		in = stands(a, arch.Addr(v))
 	}
-	x.knows(4 + b2u(in)) // 2 and 3 are NeedResched's
+	x.m.foot.knows((*Ctx)(x), 4+b2u(in)) // 2 and 3 are NeedResched's
 	return in
 }
 
 // LookAt looks at a task within the current step, as if its runqueue was held. It finds
 // whether the task runs on another CPU and, if not, whether it stands in one of the spans
 // (StandsIn).
-func (x *Ctx) LookAt(t *Task, spans []kapi.Span, unwind func(slot, word arch.Addr) (arch.Addr, bool)) (look kapi.Look) {
+func (x *Stacks) LookAt(t *Task, spans []kapi.Span,
+	unwind func(slot, word arch.Addr) (arch.Addr, bool)) (look kapi.Look) {
 	x.m.foot.touchQueue(t.cpu, false)
 	switch {
 	case t.state == dead:
@@ -128,13 +156,13 @@ func (x *Ctx) LookAt(t *Task, spans []kapi.Span, unwind func(slot, word arch.Add
 	case x.StandsIn(t, spans, unwind):
 		look = kapi.LookInside
 	}
-	x.knows(6 + uint64(look))
+	x.m.foot.knows((*Ctx)(x), 6+uint64(look))
 	return look
 }
 
 // LetGo releases a task's runqueue, as after LookAt: when the task's CPU schedules, it sees
 // what was done before, as after any unlock.
-func (x *Ctx) LetGo(t *Task) { x.m.weak.handOver(x.cpu.id, t.cpu.id) }
+func (x *Stacks) LetGo(t *Task) { x.m.weak.handOver(x.cpu.id, t.cpu.id) }
 
 func within(a arch.Addr, spans []kapi.Span) bool {
 	for _, s := range spans {

@@ -28,7 +28,7 @@ func (rs *routines) acquire(c *CPU, t *Task) *Ctx {
 	x.cpu, x.task, x.started, x.driving, x.prompt, x.cond = c, t, false, false, false, nil
 	x.trap, x.gate, x.body, x.source, x.exits = nil, nil, nil, nil, false
 	// A routine that was unwound at a yield point has left these.
-	x.said, x.ahead = asSaid{}, sim.Touch{}
+	x.said, x.ahead = said{}, sim.Touch{}
 	x.read, x.looking, x.knowsCPU = sim.Hash{Hi: uint64(t.ID)}, false, false // it knows its task
 	rs.live = append(rs.live, x)
 	return x
@@ -59,57 +59,66 @@ func (rs *routines) runPromptly(x *Ctx) {
 	rs.finish(x)
 }
 
-// start begins the routine, and returns when that has parked or ended. by drives the machine;
+// start begins a routine, and returns when it has parked or ended. by drives the machine;
 // nil is Run. If by is a routine of the same task, it can't continue before this one has
 // ended, so this one runs on by's fibre, as a call.
-func (x *Ctx) start(by *Ctx) {
+func (rs *routines) start(x, by *Ctx) {
 	x.started = true
 	if by != nil && by.task == x.task {
 		x.host = by.host
 		x.Run()
-		x.m.routines.finish(x)
+		rs.finish(x)
 		return
 	}
 	x.host = x
 	if x.fibre == nil {
-		x.fibre = x.m.routines.pool.Get()
+		x.fibre = rs.pool.Get()
 	}
 	if x.fibre.Start(x) {
-		x.m.routines.finish(x)
+		rs.finish(x)
 	}
 }
 
 // resume continues a parked routine, and then the routines below it on the same fibre.
-func (x *Ctx) resume() {
+func (rs *routines) resume(x *Ctx) {
 	h := x.host // x itself may be another routine's by then
 	switch {
 	case !h.fibre.Parked(): // a panic goes through x, and what is deferred below has reached a yield point
-		x.m.routines.finish(x)
+		rs.finish(x)
 	case h.fibre.Resume():
-		h.m.routines.finish(h)
+		rs.finish(h)
 	}
+}
+
+// park returns control to where a routine was resumed. It returns when the routine is
+// resumed again, which means that it is the routine's turn.
+func (rs *routines) park(x *Ctx) {
+	x.driving = false
+	rs.parks++
+	x.host.fibre.Park()
 }
 
 // Run implements sim.Body.
 func (x *Ctx) Run() {
+	rs := &x.m.routines
 	if x.m.weak.dropped != kapi.Once {
-		defer x.crashes()
+		defer rs.crashes(x)
 	}
 	switch {
 	case x.body != nil:
-		x.runBody()
+		rs.runBody(x)
 	case x.gate != nil:
 		x.gate(x, &x.cpu.regs)
 	case x.trap != nil:
 		x.trap(x, &x.regs)
 	default:
-		x.oops()
+		x.Oops()
 	}
 }
 
 // crashes ends the run if a routine that lacks a barrier has read stale data and panics in
 // Go on an index or a nil pointer. A kernel would die of the wild access.
-func (x *Ctx) crashes() {
+func (rs *routines) crashes(x *Ctx) {
 	switch p := recover().(type) {
 	case nil:
 	case interface { // runtime.Error
@@ -123,12 +132,12 @@ func (x *Ctx) crashes() {
 }
 
 // runBody runs a task's body, and what a program does at its end.
-func (x *Ctx) runBody() {
-	x.runToExit()
-	x.drainStores()
+func (rs *routines) runBody(x *Ctx) {
+	rs.runToExit(x)
+	x.m.weak.drainAll(x)
 	if x.task.class == classProgram && x.m.hooks.Exiting != nil {
 		x.m.hooks.Exiting(x)
-		x.drainStores()
+		x.m.weak.drainAll(x)
 	}
 }
 
@@ -137,7 +146,7 @@ type exited struct{}
 
 // runToExit runs the body to its end, or until its text calls Exit. The panic by which a
 // reset unwinds a routine passes through.
-func (x *Ctx) runToExit() {
+func (rs *routines) runToExit(x *Ctx) {
 	defer func() {
 		if x.task.exiting {
 			x.task.exiting = false
@@ -160,8 +169,9 @@ func (x *Ctx) Exit() {
 	x.exits = true
 }
 
-// oops is the routine of a vector that has none: the kernel dies.
-func (x *Ctx) oops() {
+// Oops ends the run because no handler took the trap. It is also the routine of a vector that
+// has none: the kernel dies.
+func (x *Ctx) Oops() {
 	addr := uint64(0)
 	if x.vector == smpev.VecPF {
 		addr = x.cpu.sys.CR2
@@ -169,9 +179,6 @@ func (x *Ctx) oops() {
 	x.Emit(smpev.Oops, uint64(x.vector), uint64(x.regs.IP), addr)
 	x.m.ending.refuseAt(x.cpu, x.regs.IP, vectorName(x.vector)+": nobody handles it")
 }
-
-// Oops ends the run because no handler took the trap.
-func (x *Ctx) Oops() { x.oops() }
 
 // Bug ends the run as a ud2 in the kernel's own code would.
 func (x *Ctx) Bug(why string) {
@@ -194,7 +201,7 @@ func (rs *routines) finish(x *Ctx) {
 	}
 	if f.trap {
 		x.was.Open = x.Open() // the interrupted code's flags are in its frame
-		x.Even(x.was)
+		x.was.Even(x)
 		layout := m.traps.frameOf(f.user)
 		if m.weak.holds {
 			m.weak.flushOver(c, f.base, layout.Size)
@@ -213,7 +220,7 @@ func (rs *routines) finish(x *Ctx) {
 		t.exiting, c.guest = true, false
 	case x.gate != nil:
 		if !x.guest { // else the routine may exist to switch preemption or interrupts for a kernel's own code
-			x.Even(x.was)
+			x.was.Even(x)
 		}
 		m.gates.leave(c)
 	default:

@@ -36,7 +36,7 @@ func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 		if y := m.move(mv, x); y != nil {
 			if y != x {
 				m.turns.next = mv
-				x.park()
+				m.routines.park(x)
 			}
 			return
 		}
@@ -47,7 +47,7 @@ func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 		}
 	}
 	if x != nil {
-		x.park() // for good: Reset unwinds it
+		m.routines.park(x) // for good: Reset unwinds it
 	}
 }
 
@@ -174,9 +174,9 @@ func (m *Machine) advance(c *CPU, by *Ctx) (below *Ctx) {
 	case f.ctx.prompt:
 		m.routines.runPromptly(f.ctx)
 	case f.ctx.started:
-		f.ctx.resume()
+		m.routines.resume(f.ctx)
 	default:
-		f.ctx.start(by)
+		m.routines.start(f.ctx, by)
 	}
 	return nil
 }

@@ -208,9 +208,9 @@ func (s *State) ReadsClock() bool {
 	return false
 }
 
-// knows notes that the routine has looked at v, a value that no object stands for.
-func (x *Ctx) knows(v uint64) {
-	if f := x.m.foot; f != nil && f.began == x { // else it ends with the step
+// knows notes that a routine has looked at v, a value that no object stands for.
+func (f *Footprint) knows(x *Ctx, v uint64) {
+	if f != nil && f.began == x { // else it ends with the step
 		f.before.Add(v)
 		f.anew.Add(v)
 	}

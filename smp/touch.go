@@ -193,8 +193,8 @@ func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) kapi.Model {
 		}
 		x.m.foot.touch(objCell, uint64(id), mode == kapi.Write)
 	}
-	x.bring(id, mode)
-	return x.model()
+	x.m.time.access(x.cpu, id, mode)
+	return x.m.weak.modelOf(x)
 }
 
 // Mark implements kapi.Context.
@@ -203,7 +203,7 @@ func (x *Ctx) Mark(id kapi.CellID, mode kapi.Mode) {
 		f.read(object(objCell, uint64(id)))
 		f.TouchCell(id, mode == kapi.Write)
 	}
-	x.bring(id, mode)
+	x.m.time.access(x.cpu, id, mode)
 }
 
 // TouchCell is Ctx.Mark for the machine's hooks.
@@ -213,4 +213,19 @@ func (f *Footprint) TouchCell(id kapi.CellID, write bool) {
 		f.overwritten(object(objCell, uint64(id)))
 		f.remakes(id)
 	}
+}
+
+// accessCell is Ctx.Access for an observed machine. A store that is held touches the cell when
+// it takes effect; any other access touches it when the model is asked.
+func (f *Footprint) accessCell(x *Ctx, id kapi.CellID, mode kapi.Mode) {
+	x.ahead = sim.Touch{Object: object(objCell, uint64(id)), Write: mode == kapi.Write}
+	x.yield()
+	x.ahead = sim.Touch{}
+	if mode == kapi.Read || !x.m.weak.weaker() {
+		f.touch(objCell, uint64(id), mode == kapi.Write)
+		if !x.m.weak.versions() {
+			f.read(object(objCell, uint64(id)))
+		}
+	}
+	x.m.time.access(x.cpu, id, mode)
 }

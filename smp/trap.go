@@ -270,6 +270,3 @@ func (x *Ctx) Stepped() {
 // Refuse ends the run because of a fault of the input at a place; what describes the fault.
 // The routine must return then.
 func (x *Ctx) Refuse(place, what string) { x.m.ending.refuseIn(x.cpu, place, what) }
-
-// Why sets the description of the run's next finding (Machine.Died).
-func (x *Ctx) Why(why string) { x.m.Why(why) }

@@ -7,10 +7,17 @@ import "kpsim/smp/arch"
 // and frames of traps are on the task's kernel stack, with user-mode selectors. The handler of
 // an exception runs as part of the task, and may sleep.
 
+// User is a context as its task enters and leaves user mode.
+type User Ctx
+
+// User returns the context for entering and leaving user mode.
+func (x *Ctx) User() *User { return (*User)(x) }
+
 // Trap enters user mode with these registers and takes an exception of the vector there. The
 // frame saves regs.IP. After the handler has returned to user mode, regs are the registers
 // with which the program continues, and the body is back in the kernel. Context: a task's body.
-func (x *Ctx) Trap(vec uint8, regs *arch.Regs) {
+func (u *User) Trap(vec uint8, regs *arch.Regs) {
+	x := (*Ctx)(u)
 	m, c := x.m, x.cpu
 	was := c.regs
 	c.regs, c.user = *regs, true
@@ -25,23 +32,24 @@ func (x *Ctx) Trap(vec uint8, regs *arch.Regs) {
 	m.turns.attend(c)
 }
 
-// FromUser reports whether the innermost trap was taken in user mode (user_mode(regs)). The
+// Trapped reports whether the innermost trap was taken in user mode (user_mode(regs)). The
 // routine handles that trap, or is called by text that does.
-func (x *Ctx) FromUser() bool {
-	for i := len(x.task.frames) - 1; i >= 0; i-- {
-		if f := &x.task.frames[i]; f.trap {
+func (u *User) Trapped() bool {
+	for i := len(u.task.frames) - 1; i >= 0; i-- {
+		if f := &u.task.frames[i]; f.trap {
 			return f.user
 		}
 	}
 	return false
 }
 
-// ToUser schedules on the way back to user mode: another task that wants the CPU gets it,
+// Return schedules on the way back to user mode: another task that wants the CPU gets it,
 // under every preemption model, as a voluntary switch (exit_to_user_mode_loop). Context: the
 // end of the handler of a trap of user mode.
-func (x *Ctx) ToUser() {
+func (u *User) Return() {
+	x := (*Ctx)(u)
 	if x.NeedResched() {
-		x.drainStores()
+		x.m.weak.drainAll(x)
 		x.m.tasks.schedule(x.cpu, true)
 		x.give()
 	}

@@ -50,14 +50,14 @@ func newest(int) int { return 0 }
 func (x *viewed) saw(c kapi.Cell, back int) {
 	if f := x.m.foot; f != nil {
 		f.readsVersion(c.ID(), back)
-		(*Ctx)(x).knows(uint64(back)<<8 | 8)
+		f.knows((*Ctx)(x), uint64(back)<<8|8)
 	}
 }
 
 func (x *viewed) made(c kapi.Cell, back int) {
 	if f := x.m.foot; f != nil {
 		f.makes(c.ID(), back)
-		(*Ctx)(x).knows(uint64(back)<<8 | 8)
+		f.knows((*Ctx)(x), uint64(back)<<8|8)
 	}
 }
 
@@ -69,7 +69,7 @@ func (x *viewed) forget(c kapi.Cell) {
 	}
 	if n := x.m.weak.views.Forget(uint32(c.ID())); n > 0 {
 		if c.Forget(n); f != nil {
-			f.forgets(c.ID(), n)
+			x.m.weak.forgets(c.ID(), n)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
 	"kpsim/smp/fetch"
-	"kpsim/smp/kapi"
 )
 
 // A Footprint reports to an observer what each step of the machine touches. It holds the
@@ -18,52 +17,47 @@ import (
 type Footprint struct {
 	m        *Machine
 	observer sim.Observer
-	mover    sim.Mover // whose step is under way, NoMover if none is
-	stood    stance    // of its CPU when the step began
-	now      stance    // when the step before ended, of nowOf
+	stood    stance // of the CPU whose step is under way, when the step began
+	now      stance // when the step before ended, of nowOf
 	nowOf    *CPU
 	plans    bool // the observer is a sim.Planner
 	asked    bool // the instruction asked for more than registers and memory
-	touched  []sim.Touch
-	marks    uint64             // of the objects in touched: one without its mark isn't there
-	places   map[sim.Object]int // where touched has an object after the first few
+	touches       // of the step under way
+	reader        // the routine whose step is under way
 	ahead    [sim.MaxCPUs]sim.Touch
-	words    words
-	grew     bool
-	afresh   bool // the observer is to be told what it would be of a machine that has run nothing else
-	learning bool // and what this run shows is to be known to all such runs after it
-	learnt   bool // the last one was such a run
-	swapped  bool // words is what is known in this run, kept what is known else
+	sharing  // what is known in the run
+	afresh   fresh
+
+	atomicIRQs bool        // see ObserveAtomicIRQs
+	inside     *CPU        // it is in an interrupt that is one step with its delivery
+	apart      []sim.Touch // touches of that step, in case it turns out to be more than one step
+	late       bool        // the next run is observed from ObserveNow on
+	begun      bool        // the run is observed from the step on that is about to begin
+
+	data  arch.Memory // watchedMemory, converted once
+	guard arch.Memory // guardedWatch likewise
+	trial trial
+}
+
+// touches are the objects that the step under way has touched.
+type touches struct {
+	mover   sim.Mover // whose step it is, NoMover if none is under way
+	touched []sim.Touch
+	marks   uint64             // of the objects in touched: one without its mark isn't there
+	places  map[sim.Object]int // where touched has an object after the first few
+}
+
+// fresh is what observing a run afresh needs (ObserveAfresh).
+type fresh struct {
+	on       bool  // the observer gets what it would get from a machine that has run nothing else
+	learning bool  // what this run shows is known from the beginning of all later runs
+	learnt   bool  // learning was set for the last run
+	swapped  bool  // words is what is known in this run, kept what is known otherwise
+	base     words // what a run begins with
 	kept     struct {
 		words words
 		grew  bool
 	}
-
-	atomicIRQs bool // see ObserveAtomicIRQs
-	late       bool // the next run is observed from ObserveNow on
-	begun      bool // the run is observed from the step on that is about to begin
-
-	readsBelow  bool // text has read its stack below the stack pointer
-	readsCount  bool // text has read a preemption count in an interrupt, or another CPU's
-	asksResched bool // a routine has asked whether another task wants its CPU
-	readsUninit bool // text has read bytes of its stack that it hadn't written
-
-	reads   []Reading     // what its routine may keep something of
-	began   *Ctx          // the routine whose step is under way
-	by      *Ctx          // began, until it has ended
-	before  sim.Hash      // what began had read then
-	forgot  bool          // began has forgotten what it had read (Ctx.Forget)
-	anew    sim.Hash      // forgot: what stands for what it has read since
-	since   int           // forgot: so many of reads are from before
-	knew    bool          // forgot: it had asked which CPU it is on
-	made    []kapi.CellID // cells of which it has made versions
-	drained []Held        // stores to cells that have taken effect in it
-	inside  *CPU          // it is in an interrupt that is one step with its delivery
-	apart   []sim.Touch   // of that, if it should turn out to be more than one step
-	base    words         // what runs observed afresh begin with
-	data    arch.Memory   // watchedMemory, converted once
-	guard   arch.Memory   // guardedWatch likewise
-	trial   trial
 }
 
 // Footprint returns what tells observers of the machine's steps.
@@ -108,11 +102,11 @@ func (f *Footprint) Observe(o sim.Observer) { f.setObserver(o, false) }
 // the run. With learn set, what the run shows is known from the beginning of all later runs.
 func (f *Footprint) ObserveAfresh(o sim.Observer, learn bool) {
 	f.setObserver(o, true)
-	f.learning = learn
+	f.afresh.learning = learn
 }
 
 func (f *Footprint) setObserver(o sim.Observer, afresh bool) {
-	f.observer, f.afresh, f.learning, f.atomicIRQs = o, afresh, false, false
+	f.observer, f.afresh.on, f.afresh.learning, f.atomicIRQs = o, afresh, false, false
 	_, f.plans = o.(sim.Planner)
 }
 
@@ -121,8 +115,8 @@ func (f *Footprint) setObserver(o sim.Observer, afresh bool) {
 // What is known to be shared never shrinks.
 func (f *Footprint) SharedGrew() bool {
 	grew := &f.grew
-	if f.swapped {
-		grew = &f.kept.grew
+	if f.afresh.swapped {
+		grew = &f.afresh.kept.grew
 	}
 	was := *grew
 	*grew = false
@@ -137,18 +131,19 @@ func (f *Footprint) reset() {
 		m.mem.own = &m.mem.guard
 	}
 	m.weak.wrapMemory()
-	if f.swapped { // the last run was observed afresh
-		if f.learnt {
-			f.base.copy(&f.words)
+	a := &f.afresh
+	if a.swapped { // the last run was observed afresh
+		if a.learnt {
+			a.base.copy(&f.words)
 		}
-		f.words, f.kept.words = f.kept.words, f.words
-		f.grew, f.swapped = f.kept.grew, false
+		f.words, a.kept.words = a.kept.words, f.words
+		f.grew, a.swapped = a.kept.grew, false
 	}
 	if f.observer != nil {
-		if f.afresh {
-			f.kept.words.copy(&f.base)
-			f.words, f.kept.words = f.kept.words, f.words
-			f.kept.grew, f.swapped, f.learnt = f.grew, true, f.learning
+		if a.on {
+			a.kept.words.copy(&a.base)
+			f.words, a.kept.words = a.kept.words, f.words
+			a.kept.grew, a.swapped, a.learnt = f.grew, true, a.learning
 		}
 		if f.late {
 			f.late = false
@@ -195,8 +190,8 @@ func (f *Footprint) cpu() *CPU {
 
 // begin begins the step of a mover.
 func (f *Footprint) begin(mv sim.Mover) {
-	f.mover, f.asked, f.began, f.by, f.reads, f.forgot, f.knew = mv, false, nil, nil, f.reads[:0], false, false
-	f.drained, f.made = f.drained[:0], f.made[:0]
+	f.mover, f.asked = mv, false
+	f.reader.reset()
 	c := f.cpu()
 	if c == nil {
 		return
@@ -254,10 +249,10 @@ func (f *Footprint) end() {
 }
 
 // untouch forgets what was touched.
-func (f *Footprint) untouch() {
-	f.touched, f.marks = f.touched[:0], 0
-	if len(f.places) > 0 {
-		clear(f.places)
+func (t *touches) untouch() {
+	t.touched, t.marks = t.touched[:0], 0
+	if len(t.places) > 0 {
+		clear(t.places)
 	}
 }
 
@@ -274,21 +269,21 @@ func (f *Footprint) closes(c *CPU, now *stance) {
 }
 
 // add records one touch of the step under way.
-func (f *Footprint) add(o sim.Object, write bool) {
-	if f.mover == sim.NoMover {
+func (t *touches) add(o sim.Object, write bool) {
+	if t.mover == sim.NoMover {
 		return
 	}
 	mark := uint64(1) << (uint64(o) * 0x9e3779b97f4a7c15 >> 58)
-	if f.marks&mark != 0 {
-		for i := range min(len(f.touched), fewTouched) {
-			if t := &f.touched[i]; t.Object == o {
-				t.Write = t.Write || write
+	if t.marks&mark != 0 {
+		for i := range min(len(t.touched), fewTouched) {
+			if one := &t.touched[i]; one.Object == o {
+				one.Write = one.Write || write
 				return
 			}
 		}
 	}
-	f.marks |= mark
-	f.append(o, write)
+	t.marks |= mark
+	t.append(o, write)
 }
 
 // fewTouched is how many touches of a step are searched linearly. A step that loads a module
@@ -296,26 +291,23 @@ func (f *Footprint) add(o sim.Object, write bool) {
 const fewTouched = 32
 
 // append adds a touch of an object that isn't among the first few.
-func (f *Footprint) append(o sim.Object, write bool) {
-	i := len(f.touched)
+func (t *touches) append(o sim.Object, write bool) {
+	i := len(t.touched)
 	if i >= fewTouched {
-		if at, ok := f.places[o]; ok {
-			f.touched[at].Write = f.touched[at].Write || write
+		if at, ok := t.places[o]; ok {
+			t.touched[at].Write = t.touched[at].Write || write
 			return
 		}
-		if f.places == nil {
-			f.places = make(map[sim.Object]int)
+		if t.places == nil {
+			t.places = make(map[sim.Object]int)
 		}
-		f.places[o] = i
+		t.places[o] = i
 	}
-	f.touched = append(f.touched, sim.Touch{Object: o, Write: write})
+	t.touched = append(t.touched, sim.Touch{Object: o, Write: write})
 }
 
-// read notes that the routine under way may know o's value.
-func (f *Footprint) read(o sim.Object) { f.reads = append(f.reads, Reading{Object: o}) }
-
 // take is add of an object by its sort and number.
-func (f *Footprint) take(sort, number uint64, write bool) { f.add(object(sort, number), write) }
+func (t *touches) take(sort, number uint64, write bool) { t.add(object(sort, number), write) }
 
 // text records a read or write of n bytes of text, chunk by chunk. A read counts only for
 // chunks that are ever written.
@@ -371,59 +363,6 @@ func (f *Footprint) lookAhead() {
 				f.ahead[i] = f.trial.of(c)
 			}
 		}
-	}
-}
-
-// yieldBeforeText is the yield point before an access to text, observed or not. The touch is
-// recorded with the access, because text that is read may not be watched.
-func (x *Ctx) yieldBeforeText(a arch.Addr, write bool) {
-	if x.m.foot == nil {
-		x.yield()
-		return
-	}
-	if write || x.m.foot.stored(a) {
-		x.ahead = sim.Touch{Object: object(objChunk, bytesNumber(a)), Write: write}
-	}
-	x.yield()
-	x.ahead = sim.Touch{}
-}
-
-// A Reading is an object that a routine has read.
-type Reading struct {
-	Object  sim.Object
-	Version bool     // the object is one version of a cell
-	By      sim.Hash // for a version: what its maker had read; zero: the step under way made it
-}
-
-// A Doing describes how a step affects a routine's local variables.
-type Doing struct {
-	Routine  bool      // the step is a routine's
-	Read     sim.Hash  // what the routine had read when the step began, and in the step, without objects
-	OwnWords bool      // the routine may have looked at its CPU's own words
-	Reads    []Reading // the objects of which the routine may have kept something
-
-	// Forgot: Ctx.Forget was called in the step. What the routine has read since then is Anew,
-	// the words of its CPU's own if OwnNow is set, and Reads from Since on.
-	Forgot bool
-	Anew   sim.Hash
-	OwnNow bool
-	Since  int
-}
-
-// Doing returns, for an observer, the Doing of the step being reported.
-func (f *Footprint) Doing() Doing {
-	d := Doing{Routine: f.began != nil, Read: f.before, Reads: f.reads, Forgot: f.forgot, Anew: f.anew, Since: f.since}
-	d.OwnNow = d.Routine && (f.by == nil || f.by.knowsCPU)
-	d.OwnWords = d.OwnNow || f.knew
-	return d
-}
-
-// HasRead lets an observer set h as what the routine whose step is being reported has now
-// read. It is ignored for a routine that has ended, and for one that has only found that it
-// must wait: when such a routine continues, it is as if it had just arrived.
-func (f *Footprint) HasRead(h sim.Hash) {
-	if x := f.by; x != nil && !x.looking {
-		x.read = h
 	}
 }
 

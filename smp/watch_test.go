@@ -363,7 +363,7 @@ func TestFootprintOfText(t *testing.T) {
 		if c.watch {
 			r.Memory().Watch(at, 1)
 		}
-		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.FillText(at, []byte{0x90}) })
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Text().Fill(at, []byte{0x90}) })
 		r.Tasks().AddProgram("q", 1, func(x *smp.Ctx) { x.Call(f) })
 		steps := r.observed(smp.Passed, func() sim.Chooser { return director(func(*sim.Point) sim.Mover { return 1 }) })
 		stores := r.of(steps, 0, "text at "+r.Names().Symbol(at))
@@ -383,7 +383,7 @@ func TestAhead(t *testing.T) {
 	a, b := r.flag(), r.flag()
 	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		a.WriteOnce(x, 1)
-		x.WriteText(f, []byte{0x90})
+		x.Text().Write(f, []byte{0x90})
 		x.Spin(&b.up)
 	})
 	r.Tasks().AddProgram("q", 1, func(x *smp.Ctx) {

@@ -136,9 +136,9 @@ func (w *WeakMemory) wrapMemory() {
 	m.mem.data, m.mem.own = &w.data, &w.own
 }
 
-// model returns the model that decides which values the context's accesses to cells meet.
-func (x *Ctx) model() kapi.Model {
-	switch w := &x.m.weak; {
+// modelOf returns the model that decides which values a context's accesses to cells meet.
+func (w *WeakMemory) modelOf(x *Ctx) kapi.Model {
+	switch {
 	case !w.on:
 		return nil
 	case w.holds:
@@ -158,43 +158,44 @@ func (w *WeakMemory) weaker() bool { return w.on }
 // Fence implements kapi.Context.
 func (x *Ctx) Fence(b kapi.Barrier) {
 	if x.m.weak.weaker() {
-		x.fence(b)
+		x.m.weak.barrier(x, b)
 	}
 }
 
-func (x *Ctx) fence(b kapi.Barrier) {
-	switch w := &x.m.weak; {
+// barrier is Fence where memory is weak.
+func (w *WeakMemory) barrier(x *Ctx, b kapi.Barrier) {
+	switch {
 	case x.m.cfg.Memory == TSO && w.order(b) > kapi.OrderMB:
 		x.m.tracer.tellCell(x.cpu, CellFence, 0, b, 0)
 	case w.order(b) == kapi.OrderMB:
-		x.drainStores()
+		w.drainAll(x)
 	case x.m.cfg.Memory == LKMM && w.order(b) > kapi.OrderMB:
-		x.m.weak.fence(x.cpu, lkmmFences[w.order(b)])
+		w.fence(x.cpu, lkmmFences[w.order(b)])
 	}
 }
 
-// drainStores flushes the stores of a routine's CPU, or is a full fence under LKMM. It is a
+// drainAll flushes the stores of a routine's CPU, or is a full fence under LKMM. It is a
 // point if the CPU may hold a store: other CPUs may step between the routine's last read and
 // the stores, which they don't see yet.
-func (x *Ctx) drainStores() (waited bool) { return x.m.weak.weaker() && x.drainWeak() }
+func (w *WeakMemory) drainAll(x *Ctx) (waited bool) { return w.weaker() && w.drainWeak(x) }
 
-func (x *Ctx) drainWeak() (waited bool) {
-	m := x.m
+func (w *WeakMemory) drainWeak(x *Ctx) (waited bool) {
+	m := w.m
 	if m.cfg.Memory == LKMM {
-		x.knows(17) // it stands here
+		m.foot.knows(x, 17) // it stands here
 		x.yield()
-		m.weak.fence(x.cpu, lkmm.MB)
+		w.fence(x.cpu, lkmm.MB)
 		return true
 	}
-	if !m.weak.holds {
+	if !w.holds {
 		return false
 	}
 	m.foot.touch(objBuffer, uint64(x.cpu.id), false)
-	waited = m.weak.stored(x.cpu)
-	x.knows(16 + b2u(waited)) // where it stands: here, or further on
+	waited = w.stored(x.cpu)
+	m.foot.knows(x, 16+b2u(waited)) // where it stands: here, or further on
 	if waited {
 		x.yield()
 	}
-	m.weak.flush(x.cpu)
+	w.flush(x.cpu)
 	return waited
 }

@@ -105,22 +105,45 @@ type Known struct {
 	count   bool
 }
 
+// sharing is what the runs have shown so far: which memory the threads share, and which state
+// is ever looked at.
+type sharing struct {
+	words       words
+	grew        bool // something was noted since the last call of SharedGrew
+	readsBelow  bool // text has read its stack below the stack pointer
+	readsCount  bool // text has read a preemption count in an interrupt, or another CPU's
+	asksResched bool // a routine has asked whether another task wants its CPU
+	readsUninit bool // text has read bytes of its stack that it hadn't written
+}
+
 // Learnt reports whether a run since the last call has shown anything new, even just a first
 // access by a thread.
-func (f *Footprint) Learnt() bool {
-	was := f.words.learnt
-	f.words.learnt = false
+func (s *sharing) Learnt() bool {
+	was := s.words.learnt
+	s.words.learnt = false
 	return was
 }
 
 // Known stores what is known to k. It is for machines that are observed, but not afresh.
-func (f *Footprint) Known(k *Known) {
-	k.words.copy(&f.words)
-	k.below, k.resched, k.count = f.readsBelow, f.asksResched, f.readsCount
+func (s *sharing) Known(k *Known) {
+	k.words.copy(&s.words)
+	k.below, k.resched, k.count = s.readsBelow, s.asksResched, s.readsCount
 }
 
 // SetKnown replaces what is known by k, which comes from an identically built machine.
-func (f *Footprint) SetKnown(k *Known) {
-	f.words.copy(&k.words)
-	f.readsBelow, f.asksResched, f.readsCount, f.grew, f.words.learnt = k.below, k.resched, k.count, false, false
+func (s *sharing) SetKnown(k *Known) {
+	s.words.copy(&k.words)
+	s.readsBelow, s.asksResched, s.readsCount, s.grew, s.words.learnt = k.below, k.resched, k.count, false, false
 }
+
+// askedResched records that a routine asks whether another task wants its CPU. The answer
+// is part of a state only once some run has asked.
+func (s *sharing) askedResched() {
+	if !s.asksResched {
+		s.asksResched, s.grew, s.words.learnt = true, true, true
+	}
+}
+
+// ReadsUninit reports whether text has ever read bytes of its own stack that it
+// hadn't written, in a run that was observed.
+func (s *sharing) ReadsUninit() bool { return s.readsUninit }

@@ -16,9 +16,9 @@ func (x *Ctx) Step(routine string, n int) {
 // Access implements kapi.Context.
 func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) kapi.Model {
 	if x.m.foot != nil {
-		x.accessObserved(id, mode)
+		x.m.foot.accessCell(x, id, mode)
 	} else if !x.prompt && x.held() {
-		x.bring(id, mode)
+		x.m.time.access(x.cpu, id, mode)
 	} else {
 		x.yield()
 		x.Touch(id, mode) // observing may have begun meanwhile
@@ -27,22 +27,7 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) kapi.Model {
 		x.m.waits.recheck, x.m.time.stored = true, x.m.time.now[x.cpu.id%sim.MaxCPUs]
 		x.m.turns.again()
 	}
-	return x.model()
-}
-
-// accessObserved is Access for an observed machine. A store that is held touches the cell when
-// it takes effect; any other access touches it when the model is asked.
-func (x *Ctx) accessObserved(id kapi.CellID, mode kapi.Mode) {
-	x.ahead = sim.Touch{Object: object(objCell, uint64(id)), Write: mode == kapi.Write}
-	x.yield()
-	x.ahead = sim.Touch{}
-	if mode == kapi.Read || !x.m.weak.weaker() {
-		x.m.foot.touch(objCell, uint64(id), mode == kapi.Write)
-		if !x.m.weak.versions() {
-			x.m.foot.read(object(objCell, uint64(id)))
-		}
-	}
-	x.bring(id, mode)
+	return x.m.weak.modelOf(x)
 }
 
 // held passes a yield point if it is certain that the routine goes on and no question is put;
@@ -94,14 +79,6 @@ func (x *Ctx) giveWay(mv sim.Mover) {
 	x.m.time.spender, x.m.mem.cpu = x.cpu.id, x.cpu.id
 }
 
-// park returns control to where the routine was resumed. It returns when the routine is
-// resumed again, which means that it is the routine's turn.
-func (x *Ctx) park() {
-	x.driving = false
-	x.m.routines.parks++
-	x.host.fibre.Park()
-}
-
 // give asks which mover is next after the routine's own state has changed, and
 // parks unless that is the routine itself.
 func (x *Ctx) give() {
@@ -121,87 +98,19 @@ func (x *Ctx) give() {
 }
 
 // Sleep implements kapi.Context.
-func (x *Ctx) Sleep(w kapi.Cond) { x.sleep(w, waitOther, nil) }
+func (x *Ctx) Sleep(w kapi.Cond) { x.m.waits.sleep(x, w, waitOther, nil) }
 
 // SleepForWork is Sleep until the work of s is done. By default the work is done at once.
-func (x *Ctx) SleepForWork(w kapi.Cond, s *Source) { x.sleep(w, waitWork, s) }
-
-func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
-	x.MightSleep()
-	x.yield()
-	t := x.task
-	if w == kapi.Yield {
-		x.m.tasks.schedule(x.cpu, true)
-		x.give()
-		return
-	}
-	x.awaits(w.Cell())
-	x.touchWait(w.Cell())
-	if w.Holds() {
-		return
-	}
-	if x.drainStores() { // the fence of set_current_state(); the routine looks again after it
-		x.touchWait(w.Cell())
-		if w.Holds() {
-			return
-		}
-	}
-	t.state = sleeping
-	x.await(w, why, s)
-	x.m.tasks.schedule(x.cpu, true)
-	x.give()
-	x.looking = false
-	x.m.weak.seesNewest(x.cpu, w.Cell())
-	x.touchWait(w.Cell()) // the CPU that stored it has let this one go on
-}
+func (x *Ctx) SleepForWork(w kapi.Cond, s *Source) { x.m.waits.sleep(x, w, waitWork, s) }
 
 // Spin implements kapi.Context.
-func (x *Ctx) Spin(w kapi.Cond) { x.spin(w, waitOther, false) }
+func (x *Ctx) Spin(w kapi.Cond) { x.m.waits.spin(x, w, waitOther, false) }
 
 // SpinOn is Spin for a condition that, once true, stays true until the CPU has continued.
-func (x *Ctx) SpinOn(w kapi.Cond) { x.spin(w, waitOther, true) }
+func (x *Ctx) SpinOn(w kapi.Cond) { x.m.waits.spin(x, w, waitOther, true) }
 
 // SpinForIPI is SpinOn until CPUs have answered an IPI. By default they answer at once.
-func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI, true) }
-
-// spin waits without giving up the CPU. If the condition lasts once it holds, a run can't
-// tell whether the CPU saw it at once or waited. So with atomic interrupts the CPU looks in
-// the step in which it arrived, and touches the cell only when it continues.
-func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
-	atomic := lasts && x.m.foot != nil && x.m.foot.atomicIRQs && !x.prompt
-	if atomic {
-		x.m.time.spend(x.cpu.id, cycles.Point, 1)
-		atomic = x.m.turns.unasked(x.cpu)
-	}
-	if !atomic {
-		x.yield()
-	}
-	x.awaits(w.Cell())
-	holds := w.Holds()
-	if holds || !atomic {
-		x.touchWait(w.Cell())
-	}
-	if holds {
-		x.m.weak.seesNewest(x.cpu, w.Cell())
-		return
-	}
-	x.await(w, why, nil)
-	x.looking = !atomic // else the step does more than look
-	x.give()
-	x.looking = false
-	x.touchWait(w.Cell())
-	x.m.weak.seesNewest(x.cpu, w.Cell())
-}
-
-// touchWait notes that a wait looks at its cell. All that the routine knows of it
-// afterwards is that it went on.
-func (x *Ctx) touchWait(id kapi.CellID) {
-	x.m.foot.touch(objCell, uint64(id), false)
-	x.bring(id, kapi.Read)
-	if x.m.weak.holds { // else seesNewest reports it
-		x.m.tracer.tellCell(x.cpu, CellLoad, id, kapi.Once, 0)
-	}
-}
+func (x *Ctx) SpinForIPI(w kapi.Cond) { x.m.waits.spin(x, w, waitIPI, true) }
 
 // MightSleep emits an event that says that a routine that may sleep was entered, and whether
 // sleeping is forbidden here (spec 1.10, 1.13).
@@ -210,12 +119,4 @@ func (x *Ctx) MightSleep() { x.MightSleepIn(false) }
 // MightSleepIn is MightSleep; with forbidden set, sleeping is forbidden for another reason.
 func (x *Ctx) MightSleepIn(forbidden bool) {
 	x.Emit(smpev.MightSleep, b2u(forbidden || x.Atomic()), 0, 0)
-}
-
-// await registers the context as waiting for its condition.
-func (x *Ctx) await(w kapi.Cond, why waiting, s *Source) {
-	x.cond, x.wait, x.waitFor, x.looking = w, why, s, true
-	x.m.weak.hasten(x.cpu)
-	x.m.waits.list = append(x.m.waits.list, x)
-	x.m.waits.on[uint8(w.Cell())]++
 }

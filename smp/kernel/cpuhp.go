@@ -161,7 +161,7 @@ func (h *Hotplug) fail(x kapi.Context, cpu int, step smpev.CPUStep) bool {
 func (h *Hotplug) deactivate(x *smp.Ctx) {
 	x.Step("sched_cpu_deactivate", 1)
 	*h.active.RMW(x, kapi.Once) &^= 1 << x.CPU()
-	x.Deactivate(h.k.cfg.Goes == GoesPushed)
+	x.Hotplug().Deactivate(h.k.cfg.Goes == GoesPushed)
 
 	h.settle(x)
 	switch {
@@ -196,12 +196,12 @@ func (h *Hotplug) settle(x *smp.Ctx) {
 func (h *Hotplug) leave(x *smp.Ctx, unbind bool) {
 	if unbind {
 		x.Step("workqueue_offline_cpu", 3)
-		x.Unbind(true)
+		x.Hotplug().Unbind(true)
 	}
 
 	if h.k.cfg.Goes == GoesPushed {
 		x.Step("sched_cpu_wait_empty", 4)
-		for x.Crowded() {
+		for x.Hotplug().Crowded() {
 			x.Sleep(kapi.Yield)
 		}
 	}
@@ -223,11 +223,11 @@ func (h *Hotplug) takeDown(x kapi.Context) {
 	}
 	*h.online.RMW(x, kapi.Once) &^= 1 << x.CPU()
 	c := ctxOf(x)
-	if c.CallPending() {
+	if c.Hotplug().CallPending() {
 		h.k.Sync.answer(c)
 	}
 	h.k.Work.stop(x.CPU())
-	c.TakeDown()
+	c.Hotplug().TakeDown()
 }
 
 // idleDead is called for each CPU that becomes idle: a CPU that was taken down stays in its idle loop
@@ -298,7 +298,7 @@ func (h *Hotplug) starts(x *smp.Ctx) {
 	x.Step("start_secondary", 1)
 	h.k.RCU.reportStarting(x.CPU())
 	*h.online.RMW(x, kapi.Once) |= 1 << x.CPU()
-	x.Online(h.k.cfg.Goes != GoesPushed)
+	x.Hotplug().Online(h.k.cfg.Goes != GoesPushed)
 
 	if h.fail(x, x.CPU(), smpev.CPUStepWorkers) {
 		h.ready(x)
@@ -319,9 +319,9 @@ func (h *Hotplug) activate(x *smp.Ctx, bind bool) {
 	if bind {
 		x.Step("workqueue_online_cpu", 2)
 		if h.way == cpuComes && !h.Stale {
-			x.SerialiseStarting()
+			x.Hotplug().SerialiseStarting()
 		}
-		x.Unbind(false)
+		x.Hotplug().Unbind(false)
 		h.k.Work.adopt(x, x.CPU())
 	}
 
@@ -335,7 +335,7 @@ func (h *Hotplug) activate(x *smp.Ctx, bind bool) {
 
 // setActive lets tasks run on the CPU.
 func (h *Hotplug) setActive(x *smp.Ctx) {
-	x.Activate()
+	x.Hotplug().Activate()
 	*h.active.RMW(x, cpuhpDone) |= 1 << x.CPU()
 }
 

@@ -155,7 +155,7 @@ func (e *ExecMem) Free(x kapi.Context, addr arch.Addr, size int, what uint64) {
 	}
 	e.lists.Change(x, execLists)
 	x.Emit(smpev.Free, uint64(addr), uint64(size), what)
-	ctxOf(x).PoisonText(addr, size)
+	ctxOf(x).Text().Poison(addr, size)
 	if e.Unlocked {
 		n := len(e.free[what])
 		e.lists.RMW(x, execLists)
@@ -167,7 +167,7 @@ func (e *ExecMem) Free(x kapi.Context, addr arch.Addr, size int, what uint64) {
 // clean frees a slot of page i. Context: the cache's mutex held.
 func (e *ExecMem) clean(x kapi.Context, c *insnCache, i int, addr arch.Addr, what uint64) {
 	x.Emit(smpev.Free, uint64(addr), uint64(c.size), what)
-	ctxOf(x).PoisonText(addr, c.size)
+	ctxOf(x).Text().Poison(addr, c.size)
 	p := &c.pages[i]
 	p.slots[e.number(c, p, addr)] = insnClean
 	p.clean++
@@ -199,7 +199,7 @@ func (e *ExecMem) unmap(x kapi.Context, c *insnCache, i int, what uint64) {
 	}
 
 	x.Step(e.kinds[what].Unmap, 2)
-	ctxOf(x).UnmapPages(p.at, 1)
+	ctxOf(x).Pages().Unmap(p.at, 1)
 	last := len(c.pages) - 1
 	copy(c.pages[i:], c.pages[i+1:])
 	c.pages[last] = p // keeps its slots' memory for the next page
@@ -322,7 +322,7 @@ func (e *ExecMem) addPage(x kapi.Context, c *insnCache) bool {
 func (e *ExecMem) page(x kapi.Context) (arch.Addr, bool) {
 	_, end := ExecRange(e.k.M.Arch())
 	for at := e.mapped; at < end; at += pageSize {
-		if ctxOf(x).MapExec(at) {
+		if ctxOf(x).Pages().MapExec(at) {
 			e.mapped = at + pageSize
 			return at, true
 		}

@@ -74,12 +74,12 @@ func (g *Guest) Put(at arch.Addr, size int, v uint64) { g.k.M.Memory().Put(at, s
 func (g *Guest) MapExec(x kapi.Context, pages int) (arch.Addr, bool) { return g.k.Exec.run(x, pages) }
 
 // UnmapExec implements kapi.Guest.
-func (g *Guest) UnmapExec(x kapi.Context, at arch.Addr, pages int) { ctxOf(x).UnmapPages(at, pages) }
+func (g *Guest) UnmapExec(x kapi.Context, at arch.Addr, pages int) { ctxOf(x).Pages().Unmap(at, pages) }
 
 // MapData implements kapi.Guest.
 func (g *Guest) MapData(x kapi.Context, at arch.Addr, pages int) bool {
 	for i := range pages {
-		if !ctxOf(x).MapData(at + arch.Addr(i*pageSize)) {
+		if !ctxOf(x).Pages().MapData(at + arch.Addr(i*pageSize)) {
 			return false
 		}
 	}
@@ -87,14 +87,14 @@ func (g *Guest) MapData(x kapi.Context, at arch.Addr, pages int) bool {
 }
 
 // UnmapData implements kapi.Guest.
-func (g *Guest) UnmapData(x kapi.Context, at arch.Addr, pages int) { ctxOf(x).UnmapPages(at, pages) }
+func (g *Guest) UnmapData(x kapi.Context, at arch.Addr, pages int) { ctxOf(x).Pages().Unmap(at, pages) }
 
 // Fault implements kapi.Guest.
 func (g *Guest) Fault(x kapi.Context) arch.Addr { return ctxOf(x).Fault() }
 
 // DeadStack implements kapi.Guest.
 func (g *Guest) DeadStack(x kapi.Context, at arch.Addr) (kapi.TaskID, bool) {
-	return ctxOf(x).DeadStack(at)
+	return ctxOf(x).Stacks().DeadStack(at)
 }
 
 // Busy implements kapi.Guest.

@@ -80,7 +80,7 @@ func (k *Kernel) callFunction(x *smp.Ctx, regs *arch.Regs) {
 // interrupted code can be preempted.
 func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 	x.IRQ(false)
-	if x.FromUser() {
+	if x.User().Trapped() {
 		k.toUser(x, regs, nil)
 		return
 	}

@@ -240,7 +240,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.fill(x, false)
 	m.fill(x, true)
 	for _, s := range m.data {
-		ctxOf(x).MapPages(s.At, s.Size/pageSize)
+		ctxOf(x).Pages().Map(s.At, s.Size/pageSize)
 		x.Emit(smpev.Alloc, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
 	}
 	ms.k.Sync.Core(x, smpev.SyncFlush) // the pages become executable: set_memory_x flushes
@@ -373,7 +373,7 @@ func (m *Module) fill(x kapi.Context, init bool) {
 		return
 	}
 	c := ctxOf(x)
-	c.MapPages(s.At, s.Size/pageSize)
+	c.Pages().Map(s.At, s.Size/pageSize)
 	x.Emit(smpev.Alloc, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
 	for i := range m.funcs {
 		if f := &m.funcs[i]; f.init == init {
@@ -403,10 +403,10 @@ func (m *Module) unmap(x kapi.Context, s kapi.Section) {
 	x.Emit(smpev.Free, uint64(s.At), uint64(s.Size), smpev.ModuleMem)
 	for i := range m.funcs {
 		if f := &m.funcs[i]; s.Has(f.at) {
-			c.PoisonText(f.at, len(f.code))
+			c.Text().Poison(f.at, len(f.code))
 		}
 	}
-	c.UnmapPages(s.At, s.Size/pageSize)
+	c.Pages().Unmap(s.At, s.Size/pageSize)
 	m.k.Sync.Core(x, smpev.SyncFlush)
 }
 

@@ -89,7 +89,7 @@ func (p *Pager) bring(x kapi.Context) {
 	*p.served.RMW(x, pagerServes)++
 	for _, at := range p.wanted {
 		if p.k.M.Memory().PagedOut(at) {
-			ctxOf(x).PageIn(at)
+			ctxOf(x).Pages().PageIn(at)
 		}
 	}
 	p.wanted = p.wanted[:0]

@@ -192,5 +192,5 @@ func (k *Kernel) counts(vector uint8) uint32 {
 // of preempt_disable as of a task that can be preempted.
 func (k *Kernel) textPreemptible(x *smp.Ctx) bool {
 	v, _ := x.Memory().Load(perCPU(k.M.Arch(), x.CPU(), preemptCount), 4)
-	return (uint32(v)-x.KernelCount())&^preemptEnabled == 0
+	return (uint32(v)-k.M.Processors().KernelCount(x))&^preemptEnabled == 0
 }

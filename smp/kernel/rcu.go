@@ -319,7 +319,7 @@ func (r *RCU) tick(x *smp.Ctx, regs *arch.Regs) {
 	if r.k.cfg.Offline {
 		r.core(x.CPU())
 	}
-	if x.FromUser() { // rcu_flavor_sched_clock_irq(user)
+	if x.User().Trapped() { // rcu_flavor_sched_clock_irq(user)
 		r.user(x)
 		return
 	}
@@ -351,7 +351,7 @@ func (r *RCU) stalls(x *smp.Ctx) {
 		r.quiet(c, false)
 	}
 	for _, g := range r.active {
-		if g.told || g.over || x.Passed(g.spent) < sim.Time(r.k.cfg.Stall)*cycles.Unit {
+		if g.told || g.over || r.k.M.Clocks().Passed(x, g.spent) < sim.Time(r.k.cfg.Stall)*cycles.Unit {
 			continue
 		}
 		g.told = true

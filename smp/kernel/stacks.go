@@ -68,7 +68,7 @@ func (s *Stacks) look(x *smp.Ctx, spans []kapi.Span) {
 	s.inside = [4]uint64{}
 	s.later.Put(x, false)
 	for _, t := range s.k.M.Tasks().All() {
-		if t != s.k.M.Tasks().Stopper(t.CPUID()) && x.StandsIn(t, spans, nil) {
+		if t != s.k.M.Tasks().Stopper(t.CPUID()) && x.Stacks().StandsIn(t, spans, nil) {
 			s.inside[t.ID/64] |= 1 << (t.ID % 64)
 		}
 	}

@@ -120,7 +120,7 @@ func (s *Switches) Begin(x kapi.Context) {
 func (s *Switches) Look(x kapi.Context, t kapi.TaskID, spans []kapi.Span) kapi.Look {
 	x.Mark(s.later.ID(), kapi.Read)
 	unwind := func(slot, word arch.Addr) (arch.Addr, bool) { return s.k.Tasks.Unwind(x, t, slot, word) }
-	look := ctxOf(x).LookAt(s.k.M.Tasks().All()[t], spans, unwind)
+	look := ctxOf(x).Stacks().LookAt(s.k.M.Tasks().All()[t], spans, unwind)
 	if look != kapi.LookOut {
 		s.busy[t/64] |= 1 << (t % 64)
 	}
@@ -128,7 +128,9 @@ func (s *Switches) Look(x kapi.Context, t kapi.TaskID, spans []kapi.Span) kapi.L
 }
 
 // LetGo implements kapi.Switches.
-func (s *Switches) LetGo(x kapi.Context, t kapi.TaskID) { ctxOf(x).LetGo(s.k.M.Tasks().All()[t]) }
+func (s *Switches) LetGo(x kapi.Context, t kapi.TaskID) {
+	ctxOf(x).Stacks().LetGo(s.k.M.Tasks().All()[t])
+}
 
 // Await implements kapi.Switches.
 func (s *Switches) Await(x kapi.Context) { x.Sleep(&s.again) }

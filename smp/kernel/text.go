@@ -27,13 +27,13 @@ func (t *Text) init(k *Kernel) {
 }
 
 // Read implements kapi.Text.
-func (t *Text) Read(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).ReadText(addr, b) }
+func (t *Text) Read(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).Text().Read(addr, b) }
 
 // Write implements kapi.Text.
-func (t *Text) Write(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).WriteText(addr, b) }
+func (t *Text) Write(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).Text().Write(addr, b) }
 
 // Fill implements kapi.Text.
-func (t *Text) Fill(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).FillText(addr, b) }
+func (t *Text) Fill(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).Text().Fill(addr, b) }
 
 // Poke implements kapi.Text: text_poke.
 func (t *Text) Poke(x kapi.Context, addr arch.Addr, b []byte) {
@@ -48,7 +48,7 @@ func (t *Text) Poke(x kapi.Context, addr arch.Addr, b []byte) {
 // CPU serialises.
 func (t *Text) Exchange(x kapi.Context, addr arch.Addr, b byte) (was byte, ok bool) {
 	x.Fence(pokeMaps)
-	if was, ok = ctxOf(x).SwapText(addr, b, &t.mutex.free); ok {
+	if was, ok = ctxOf(x).Text().Swap(addr, b, &t.mutex.free); ok {
 		t.Sync.Self(x, smpev.SyncSelf)
 	}
 	return was, ok

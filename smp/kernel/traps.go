@@ -65,13 +65,15 @@ func (t *Traps) stepping(cpu int) uint32 {
 }
 
 // FromUser implements kapi.Traps.
-func (t *Traps) FromUser(x kapi.Context) bool { return ctxOf(x).FromUser() }
+func (t *Traps) FromUser(x kapi.Context) bool { return ctxOf(x).User().Trapped() }
 
 // OnUser implements kapi.Traps.
 func (t *Traps) OnUser(h func(x kapi.Context, regs *arch.Regs)) { t.users = append(t.users, h) }
 
 // InUser implements kapi.Traps.
-func (t *Traps) InUser(x kapi.Context, vector uint8, regs *arch.Regs) { ctxOf(x).Trap(vector, regs) }
+func (t *Traps) InUser(x kapi.Context, vector uint8, regs *arch.Regs) {
+	ctxOf(x).User().Trap(vector, regs)
+}
 
 // Bug implements kapi.Traps.
 func (t *Traps) Bug(x kapi.Context, why string) { ctxOf(x).Bug(why) }
@@ -86,7 +88,7 @@ func (t *Traps) breakpoint(x *smp.Ctx, regs *arch.Regs) {
 	at := uint64(regs.IP)
 	x.IRQ(false)
 	x.Step("int3 handler", 1)
-	user := x.FromUser()
+	user := x.User().Trapped()
 	if !user { // poke_int3_handler checks that itself
 		if owner := t.k.Poke.breakpoint(x, regs); owner != 0 {
 			x.Emit(smpev.Claim, smpev.VecBP, at, owner)
@@ -118,7 +120,7 @@ func (t *Traps) asks(chain []kapi.TrapHandler, x *smp.Ctx, regs *arch.Regs, vect
 func (k *Kernel) toUser(x *smp.Ctx, regs *arch.Regs, work []func(x kapi.Context, regs *arch.Regs)) {
 	for {
 		x.IRQ(true)
-		x.ToUser()
+		x.User().Return()
 		for _, h := range work {
 			h(x, regs)
 		}
@@ -138,7 +140,7 @@ func (k *Kernel) toUser(x *smp.Ctx, regs *arch.Regs, work []func(x kapi.Context,
 func (t *Traps) debug(x *smp.Ctx, regs *arch.Regs) {
 	at := uint64(regs.IP)
 	x.Step("debug handler", 1)
-	if claimed := t.asks(t.debugs, x, regs, smpev.VecDB, at); x.FromUser() {
+	if claimed := t.asks(t.debugs, x, regs, smpev.VecDB, at); x.User().Trapped() {
 		t.k.toUser(x, regs, t.users)
 	} else if !claimed {
 		regs.Flags &^= target.Arch.StepFlag

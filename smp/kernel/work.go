@@ -167,7 +167,7 @@ func (w *DelayedWork) run(x *smp.Ctx) {
 	x.Tell(smpev.Lock, w.id, 0, 0)
 	was := x.Balance()
 	w.f(x)
-	x.Even(was)
+	was.Even(x)
 	x.Tell(smpev.Unlock, w.id, 0, 0)
 	*w.state.RMW(x, workDone) &^= workRunning
 	if pool != nil {

@@ -226,7 +226,7 @@ func (pr *probes) do(x kapi.Context, call uint64, i int) (errno uint64, at arch.
 // balance and even wrap those of a context: a call of the API must leave a CPU as it was.
 func balance(x kapi.Context) smp.Balance { return x.(*smp.Ctx).Balance() }
 
-func even(x kapi.Context, was smp.Balance) { x.(*smp.Ctx).Even(was) } // see balance
+func even(x kapi.Context, was smp.Balance) { was.Even(x.(*smp.Ctx)) } // see balance
 
 // API is do for an operation: it also checks the answer.
 func (p *program) API(x *smp.Ctx, i int, call uint64) {
@@ -255,7 +255,7 @@ func (p *program) APIAll(x *smp.Ctx, i int, call uint64) {
 	}
 	was := x.Balance()
 	errno := r.wiring.engine.DoAll(x, call, list)
-	x.Even(was)
+	was.Even(x)
 	x.Agrees() // see program.Call
 	each := errno
 	if call == kpev.Unregister && len(op.Targets) > 1 {
