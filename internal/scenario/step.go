@@ -102,14 +102,6 @@ var Steps = []*StepKind{
 	StepRegister, StepUnregister, StepEnable, StepDisable,
 }
 
-// StepNamed returns the step of that name, nil if there is none.
-func StepNamed(word string) *StepKind {
-	if i := slices.IndexFunc(Steps, func(k *StepKind) bool { return k.Word == word }); i >= 0 {
-		return Steps[i]
-	}
-	return nil
-}
-
 // StepWords returns the names of all steps.
 func StepWords() []string { return names(Steps, func(k **StepKind) string { return (*k).Word }) }
 
