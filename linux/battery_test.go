@@ -118,11 +118,11 @@ func (j *judged) twoEngines(b *battery) {
 	if err != nil {
 		return
 	}
-	kernels, err := twoengines.Of(one, "")
+	kernels, err := twoengines.Answer(one, "")
 	if err != nil {
 		return
 	}
-	if j.ours, err = twoengines.Of(two, ""); err == nil && twoengines.Differences(kernels, j.ours) == "" {
+	if j.ours, err = twoengines.Answer(two, ""); err == nil && twoengines.Differences(kernels, j.ours) == "" {
 		j.serial = one
 	}
 }
@@ -232,7 +232,7 @@ func (b *battery) noticed(t *testing.T, f *linux.Fault) (by string) {
 		if j.serial == nil {
 			continue
 		}
-		kernels, err := twoengines.Of(j.serial, "")
+		kernels, err := twoengines.Answer(j.serial, "")
 		if err != nil || twoengines.Differences(kernels, j.ours) != "" {
 			return "two engines, `" + j.sc.Name + "`"
 		}

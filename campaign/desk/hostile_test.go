@@ -113,7 +113,7 @@ func (m *made) report(dir string) (out, errs string, status int) {
 
 func explored(t *testing.T, bundle int, scenarios ...string) *plan.Search {
 	runs := uint64(3000)
-	s, err := plan.Of(cli.New(io.Discard, io.Discard),
+	s, err := plan.Explore(cli.New(io.Discard, io.Discard),
 		&findings.Explore{Scenarios: scenarios, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: "traces"})
 	require.NoError(t, err)
 	for i := range s.Bundle {
@@ -209,7 +209,7 @@ func TestFalseWitness(t *testing.T) {
 func TestProofTraces(t *testing.T) {
 	text, err := os.ReadFile("../../traces/corpus/T2-call-five.kps")
 	require.NoError(t, err)
-	s, err := plan.OfProofs(&findings.Verify{Scenarios: []string{"safe-none"}, By: "states", Megabytes: 100,
+	s, err := plan.Verify(&findings.Verify{Scenarios: []string{"safe-none"}, By: "states", Megabytes: 100,
 		Traces: "traces"})
 	require.NoError(t, err)
 	for name, c := range map[string]struct {

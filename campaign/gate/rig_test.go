@@ -87,7 +87,7 @@ func (r *rig) own(role string) *nats.Conn {
 func (r *rig) plan(scenarios ...string) *plan.Campaign {
 	r.Helper()
 	runs := uint64(2000)
-	s, err := plan.Of(cli.New(io.Discard, io.Discard),
+	s, err := plan.Explore(cli.New(io.Discard, io.Discard),
 		&findings.Explore{Scenarios: scenarios, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: "traces"})
 	require.NoError(r, err)
 	for i := range s.Bundle {

@@ -21,7 +21,7 @@ func TestRunning(t *testing.T) {
 	runs := uint64(5000)
 	f := &findings.Explore{Scenarios: []string{"safe-none", "torn-jump", "jump-label-flip"}, Runs: &runs, Seed: 1,
 		Strategy: "portfolio", Traces: t.TempDir()}
-	s, err := plan.Of(cli.New(io.Discard, io.Discard), f)
+	s, err := plan.Explore(cli.New(io.Discard, io.Discard), f)
 	require.NoError(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		for i := range s.Bundle {

@@ -226,7 +226,7 @@ func (l *loader) explore(a *arguments) error {
 			}
 			f.Mutant, f.Ignore, f.AllProperties = x.mutant, slices.Clone(ignore), all
 			l.set(&x, &f.Kernel.Kernel, &f.Kernel.Objects)
-			return Of(l.p, f)
+			return Explore(l.p, f)
 		})
 		if err != nil {
 			return err
@@ -253,7 +253,7 @@ func (l *loader) fuzz(a *arguments) error {
 			}
 			f.Mutant = x.mutant
 			l.set(&x, &f.Kernel.Kernel, &f.Kernel.Objects)
-			return OfFuzz(f, uint64(islands), uint64(size))
+			return Fuzz(f, uint64(islands), uint64(size))
 		})
 		if err != nil {
 			return err
@@ -280,7 +280,7 @@ func (l *loader) verify(a *arguments) error {
 			}
 			f.Mutant = x.mutant
 			l.set(&x, &f.Kernel.Kernel, &f.Kernel.Objects)
-			return OfProofs(f)
+			return Verify(f)
 		})
 		if err != nil {
 			return err

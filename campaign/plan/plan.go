@@ -84,8 +84,8 @@ func (u *Unit) Key() string {
 
 func (u *Unit) String() string { return u.Key() }
 
-// Of plans an exploration. It loads its scenarios, and runs each once. Errors are about the input.
-func Of(p *cli.Program, flags *findings.Explore) (*Search, error) {
+// Explore plans an exploration. It loads its scenarios, and runs each once. Errors are about the input.
+func Explore(p *cli.Program, flags *findings.Explore) (*Search, error) {
 	made, err := flags.Plan(p)
 	if err != nil {
 		return nil, err
@@ -101,9 +101,9 @@ func Of(p *cli.Program, flags *findings.Explore) (*Search, error) {
 	return s, nil
 }
 
-// OfFuzz plans a fuzzing session in rounds: each round has the given number of islands, and each
+// Fuzz plans a fuzzing session in rounds: each round has the given number of islands, and each
 // island size programs. Errors are about the input.
-func OfFuzz(flags *findings.Fuzz, islands, size uint64) (*Search, error) {
+func Fuzz(flags *findings.Fuzz, islands, size uint64) (*Search, error) {
 	rounds, err := flags.Plan(islands, size)
 	if err != nil {
 		return nil, err

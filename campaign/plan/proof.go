@@ -23,8 +23,8 @@ type Given struct {
 	Text   string `json:"text"`     // "": the scenario is built in
 }
 
-// OfProofs plans verifications. Errors are about the input.
-func OfProofs(flags *findings.Verify) (*Search, error) {
+// Verify plans verifications. Errors are about the input.
+func Verify(flags *findings.Verify) (*Search, error) {
 	list, err := flags.Load()
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 // search plans an exploration whose shards are units of their own.
 func search(t *testing.T, runs uint64, names ...string) *plan.Campaign {
 	f := &findings.Explore{Scenarios: names, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: t.TempDir()}
-	s, err := plan.Of(cli.New(io.Discard, io.Discard), f)
+	s, err := plan.Explore(cli.New(io.Discard, io.Discard), f)
 	require.NoError(t, err)
 	for i := range s.Bundle {
 		s.Bundle[i] = 5

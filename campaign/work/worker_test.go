@@ -50,7 +50,7 @@ func campaign(t *testing.T, cores int, longest time.Duration,
 	defer asks.Close()
 
 	runs := uint64(1000)
-	s, err := plan.Of(cli.New(io.Discard, io.Discard),
+	s, err := plan.Explore(cli.New(io.Discard, io.Discard),
 		&findings.Explore{Scenarios: []string{"torn-jump"}, Runs: &runs, Seed: 1, Strategy: "portfolio",
 			Traces: t.TempDir()})
 	require.NoError(t, err)

@@ -40,7 +40,7 @@ func (c *fuzzCmd) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	s, err := plan.OfFuzz(&c.Fuzz, c.Islands, c.Size)
+	s, err := plan.Fuzz(&c.Fuzz, c.Islands, c.Size)
 	if err != nil {
 		return 0, err
 	}

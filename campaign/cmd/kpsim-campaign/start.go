@@ -45,7 +45,7 @@ func (w *what) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 	if file, ok := plan.IsFile(w.Scenarios); ok {
 		return c, plan.Load(p, c, file)
 	}
-	s, err := plan.Of(p, &w.Explore)
+	s, err := plan.Explore(p, &w.Explore)
 	if err != nil {
 		return nil, err
 	}

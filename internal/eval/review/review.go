@@ -164,7 +164,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 		says string
 	}{{r.before, &r.hitsBefore, "hits before"}, {r.after, &r.hitsAfter, "hits"}} {
 		c.step(p, side.says)
-		hits, err := kernelcost.Of(side.k, "")
+		hits, err := kernelcost.Count(side.k, "")
 		if err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func TestBarriers(t *testing.T) {
 				if r.Property == nil {
 					return true
 				}
-				got, err := Of(r, "traces/test.kps", "test", nil)
+				got, err := Make(r, "traces/test.kps", "test", nil)
 				require.NoError(t, err)
 				if !got.weak {
 					return true
@@ -103,7 +103,7 @@ func TestDrawnCells(t *testing.T) {
 		f := strings.Fields(row)
 		memory, _ := smp.OrderingNamed(f[1])
 		runsOf(t, f[0], f[2], memory, thorough.Of[uint64](100, 10_000), func(r *replay.Replay) bool {
-			got, err := Of(r, "traces/test.kps", "test", nil)
+			got, err := Make(r, "traces/test.kps", "test", nil)
 			if err != nil || len(got.kept) > 16 { // the larger ones take long
 				return true
 			}

@@ -136,7 +136,7 @@ func TestDrawn(t *testing.T) {
 		require.NoError(t, err)
 		r := replayOf(t, text, s)
 		defer r.Rig.Close()
-		got, err := Of(r, "drawn.kps", "drawn", nil)
+		got, err := Make(r, "drawn.kps", "drawn", nil)
 		if err != nil {
 			require.ErrorContains(t, err, "share no word")
 			return

@@ -22,10 +22,10 @@ type Test struct {
 	text  string
 }
 
-// Of makes a litmus test from a replay's run, which it runs again. trace is the file's name.
+// Make makes a litmus test from a replay's run, which it runs again. trace is the file's name.
 // words names the words that the test is to have; without names it takes the words that matter.
 // An error says what no litmus test can express.
-func Of(r *replay.Replay, trace, name string, words []string) (*Test, error) {
+func Make(r *replay.Replay, trace, name string, words []string) (*Test, error) {
 	t := &Test{r: recordOf(r), run: r, trace: trace, name: testName(name)}
 	named, err := t.r.named(words)
 	if err != nil {

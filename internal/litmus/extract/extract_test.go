@@ -19,7 +19,7 @@ func exported(t *testing.T, text string, words []string, wanted func(*replay.Rep
 		r := replayOf(t, text, s)
 		t.Cleanup(r.Rig.Close)
 		if wanted(r) {
-			return Of(r, "traces/test.kps", "test", words)
+			return Make(r, "traces/test.kps", "test", words)
 		}
 	}
 	t.Fatal("no run is as wanted")

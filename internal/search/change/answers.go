@@ -35,10 +35,10 @@ func Programs(k *linux.Kernel, list []*scenario.Scenario, workers int, stop *ato
 			return nil, nil // it uses something that this kernel lacks
 		}
 		p := &Program{Scenario: sc, kernels: kernels}
-		if p.rules, err = twoengines.Of(ours, ""); err != nil {
+		if p.rules, err = twoengines.Answer(ours, ""); err != nil {
 			return nil, nil // the serial form can't be run
 		}
-		if p.base, err = twoengines.Of(kernels, ""); err != nil {
+		if p.base, err = twoengines.Answer(kernels, ""); err != nil {
 			return nil, err
 		}
 		p.differs = twoengines.Differences(p.base, p.rules)
@@ -71,7 +71,7 @@ func Changed(all []*Program, k *linux.Kernel, mutant string, workers int, stop *
 		if err := sc.SetLinux(k); err != nil {
 			return nil, err
 		}
-		got, err := twoengines.Of(&sc, mutant)
+		got, err := twoengines.Answer(&sc, mutant)
 		if err != nil {
 			return nil, err
 		}

@@ -47,11 +47,11 @@ func Otherwise(k *linux.Kernel, sc *scenario.Scenario, mutant string) (says, lik
 		if err != nil {
 			continue // it uses something that one of the two engines lacks
 		}
-		rules, err := twoengines.Of(ours, "")
+		rules, err := twoengines.Answer(ours, "")
 		if err != nil {
 			continue
 		}
-		got, err := twoengines.Of(kernels, mutant)
+		got, err := twoengines.Answer(kernels, mutant)
 		if err != nil {
 			continue
 		}

@@ -30,8 +30,8 @@ type Answers struct {
 	Last   []string // the state at the end
 }
 
-// Of runs a scenario on its machine's engine, by the default schedule. mutant "" is the right engine.
-func Of(sc *scenario.Scenario, mutant string) (*Answers, error) {
+// Answer runs a scenario on its machine's engine, by the default schedule. mutant "" is the right engine.
+func Answer(sc *scenario.Scenario, mutant string) (*Answers, error) {
 	all, err := under(sc, mutant, []sched.Strategy{new(sched.Default)})
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func KnownLike(ours *scenario.Scenario, kernels *Answers) (string, error) {
 		if d.Mutant == "" {
 			continue
 		}
-		like, err := Of(ours, d.Mutant)
+		like, err := Answer(ours, d.Mutant)
 		if err != nil {
 			return "", err
 		}

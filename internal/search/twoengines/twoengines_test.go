@@ -91,11 +91,11 @@ func compare(t rapid.TB, s *scenario.Scenario, k *linux.Kernel, edition string) 
 	if err != nil {
 		t.Fatalf("%v\n%v", err, program(s))
 	}
-	kernels, err := twoengines.Of(one, "")
+	kernels, err := twoengines.Answer(one, "")
 	if err != nil {
 		t.Fatalf("%v\n%v", err, program(one))
 	}
-	ours, err := twoengines.Of(two, "")
+	ours, err := twoengines.Answer(two, "")
 	if err != nil {
 		t.Fatalf("%v\n%v", err, program(two))
 	}
@@ -116,7 +116,7 @@ func hidden(ours *scenario.Scenario, kernels *twoengines.Answers) bool {
 	if kernels.Broken == "" || ours.Machine.Arch != target.I386 {
 		return false
 	}
-	with, err := twoengines.Of(ours, "jump-hidden")
+	with, err := twoengines.Answer(ours, "jump-hidden")
 	return err == nil && with.Broken == kernels.Broken
 }
 
@@ -202,11 +202,11 @@ func TestLibrary(t *testing.T) {
 					if err != nil {
 						continue // it asks for what no kernel has any more
 					}
-					ours, err := twoengines.Of(two, "")
+					ours, err := twoengines.Answer(two, "")
 					if err != nil {
 						continue // what one task does alone can't be run
 					}
-					kernels, err := twoengines.Of(one, "")
+					kernels, err := twoengines.Answer(one, "")
 					require.NoError(t, err)
 					d := twoengines.Differences(kernels, ours)
 					require.True(t, d == "" || otherwise[name] != "", "%s: %s", s.Name, d)
@@ -238,9 +238,9 @@ func TestKnown(t *testing.T) {
 				require.NoError(t, err)
 				one, two, err := twoengines.On(s, k, pair.edition)
 				require.NoError(t, err)
-				kernels, err := twoengines.Of(one, "")
+				kernels, err := twoengines.Answer(one, "")
 				require.NoError(t, err)
-				ours, err := twoengines.Of(two, "")
+				ours, err := twoengines.Answer(two, "")
 				require.NoError(t, err)
 				known := twoengines.KnownAs(s, kernels, ours)
 				if known == "" && twoengines.Differences(kernels, ours) != "" {

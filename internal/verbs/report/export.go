@@ -107,7 +107,7 @@ func (c *Export) content(b []byte) []byte {
 func (c *Export) export(w io.Writer, file *traces.File, r *replay.Replay) error {
 	name := strings.TrimSuffix(filepath.Base(c.Trace), ".kps")
 	if c.To == "litmus" {
-		t, err := extract.Of(r, c.Trace, name, c.Words)
+		t, err := extract.Make(r, c.Trace, name, c.Words)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Trace, err)
 		}

@@ -68,9 +68,9 @@ func MachineOf(k *linux.Kernel) string {
 // model is the fit to the documents' figures.
 var model = sync.OnceValues(func() (*overhead.Model, error) { return overhead.Fit(overhead.Figures()) })
 
-// Of counts each kind of hit, and the calls, for a kernel with a mutant ("" for none). A row that couldn't be counted
+// Count counts each kind of hit, and the calls, for a kernel with a mutant ("" for none). A row that couldn't be counted
 // says why. The result is the same each time.
-func Of(k *linux.Kernel, mutant string) ([]Hit, error) {
+func Count(k *linux.Kernel, mutant string) ([]Hit, error) {
 	o, err := model()
 	if err != nil {
 		return nil, err

@@ -53,9 +53,9 @@ func TestOf(t *testing.T) {
 				thorough.Only(t, "several seconds; its counts are those that were recorded")
 			}
 			k := opened(t, series)
-			list, err := kernelcost.Of(k, "")
+			list, err := kernelcost.Count(k, "")
 			require.NoError(t, err)
-			again, err := kernelcost.Of(k, "")
+			again, err := kernelcost.Count(k, "")
 			require.NoError(t, err)
 			require.Equal(t, list, again)
 
@@ -103,7 +103,7 @@ func TestRecorded(t *testing.T) {
 	for _, series := range []string{"6.1", "6.12", i386} {
 		t.Run(series, func(t *testing.T) {
 			k := opened(t, series)
-			list, err := kernelcost.Of(k, "")
+			list, err := kernelcost.Count(k, "")
 			require.NoError(t, err)
 			var b strings.Builder
 			fmt.Fprintf(&b, "# kind: instructions; lines of text, data, stack; exceptions; services; locked; returns "+
@@ -130,10 +130,10 @@ func TestRecorded(t *testing.T) {
 // other. What it breaks is said, and counted all the same, up to a kernel that dies.
 func TestMutant(t *testing.T) {
 	k := opened(t, "6.1")
-	list, err := kernelcost.Of(k, "")
+	list, err := kernelcost.Count(k, "")
 	require.NoError(t, err)
 	was := by(t, list)
-	list, err = kernelcost.Of(k, "skip-call:optimized_callback:opt_pre_handler:1")
+	list, err = kernelcost.Count(k, "skip-call:optimized_callback:opt_pre_handler:1")
 	require.NoError(t, err)
 	h := by(t, list)
 	for _, same := range []string{"k", "r", "kk", "f", "register", "unregister"} {
@@ -144,7 +144,7 @@ func TestMutant(t *testing.T) {
 	require.Less(t, h["o"].Cycles, was["o"].Cycles)
 	require.NotEmpty(t, h["o"].Why)
 
-	list, err = kernelcost.Of(k, "skip-call:pre_handler_kretprobe:rethook_try_get:1")
+	list, err = kernelcost.Count(k, "skip-call:pre_handler_kretprobe:rethook_try_get:1")
 	require.NoError(t, err)
 	for _, h := range list {
 		if h.Kind == "r" {
@@ -152,7 +152,7 @@ func TestMutant(t *testing.T) {
 			require.Contains(t, h.Why, "dies")
 		}
 	}
-	_, err = kernelcost.Of(k, "skip-call:nothing:there:1")
+	_, err = kernelcost.Count(k, "skip-call:nothing:there:1")
 	require.Error(t, err)
 }
 
@@ -178,14 +178,14 @@ func TestObjects(t *testing.T) {
 		}
 		k, err := linux.Open(path, strings.Fields(string(out))...)
 		require.NoError(t, err)
-		list, err := kernelcost.Of(k, "")
+		list, err := kernelcost.Count(k, "")
 		require.NoError(t, err)
 		return by(t, list)
 	}
 	const lookup = "\thead = "
 	before, after, ok := strings.Cut(string(source), "*get_kprobe(void *addr)")
 	require.True(t, ok)
-	list, err := kernelcost.Of(base, "")
+	list, err := kernelcost.Count(base, "")
 	require.NoError(t, err)
 	is, same := by(t, list), compiled(string(source))
 	for _, kind := range kernelcost.Kinds() {

@@ -83,7 +83,7 @@ func (c *Table) kernelReport(o *overhead.Model) (list []kernelJSON, k *linux.Ker
 	if err := checkMachines(machines, k); err != nil {
 		return nil, nil, err
 	}
-	hits, err := kernelcost.Of(k, "")
+	hits, err := kernelcost.Count(k, "")
 	if err != nil {
 		return nil, nil, err
 	}
