@@ -28,7 +28,7 @@ type Litmus struct {
 func (*Litmus) Help() string {
 	return `Run litmus tests exhaustively on the simulated machine, and say what they can see of memory.
 
-A litmus test is a few threads of a few instructions and a condition about the end. Each thread runs on a CPU of its own of the simulated machine, one of x86 as machine code, under every schedule there is; of schedules that come to the same state one goes on from there. Printed is what herd7 prints: the final states, in how many the condition holds and in how many it doesn't, and Never, Sometimes or Always. Folders are searched for NAME.litmus; what is in other languages there is left out.
+A litmus test is a few threads of a few instructions and a condition about the end. Each thread runs on a CPU of its own of the simulated machine, one of x86 as machine code, under every schedule; of schedules that reach the same state one continues from there. It prints what herd7 prints: the final states, in how many of them the condition holds and in how many it doesn't, and Never, Sometimes or Always. Folders are searched for NAME.litmus; tests in other languages are left out.
 
 Of x86 two dialects are read. X86_64: movl $1,(x) and movl (x),%eax. X86: MOV [x],$1 and MOV EAX,[x]. Instructions: mov, add, sub, and, or, xor, cmp, test, inc, dec, shl, shr, xchg, xadd, cmpxchg, cmovc, setnb, jmp, je, jne, jl, jle, jg, jge, js, jns, mfence, sfence, lfence, nop, ret; with b, w, l or q behind them, and lock before those that read and write memory. A comment "Result: Never", Sometimes or Always says what is to be expected.
 

@@ -49,9 +49,9 @@ type Review struct {
 func (*Review) Help() string {
 	return `Run a changed kernel's engine beside the kernel without the change: what only one does, costs, coverage of the patch.
 
-A change of a kernel's engine is run beside the kernel without it, and what only one of them does is told: for the review of a patch.
+For the review of a patch: the changed kernel's engine and the engine without the change run the same programs, and the report has what only one of them does.
 
-Both sides run the same: the built-in scenarios that a kernel can run, --runs of each; programs that are drawn, with schedules and as serial ones, whose answers are compared with the rules; what is kept in a folder (--corpus). Told are
+The programs are the built-in scenarios that a kernel can run, --runs of each; drawn programs, with schedules and as serial ones, whose answers are compared with the rules; and what a folder keeps (--corpus). The report has
 
   verdicts      properties that only one side breaks, with witnesses
   behaviours    what only one side answers, or leaves

@@ -26,7 +26,7 @@ type Probes struct {
 func (*Probes) Help() string {
 	return `What a hit costs with up to 100,000 probes in the kernel's table.
 
-The kernel finds a probe in a table of 64 hash chains. Printed is what a hit costs with so many, on functions 16 to 256 bytes apart, and how many nodes of chains it looks at: if one probe is hit over and over, that was registered in the middle, or if all are in turn, so that caches don't hold them. A jump needs no lookup.
+The kernel finds a probe in a table of 64 hash chains. This prints what a hit costs with each number of probes, on functions 16 to 256 bytes apart, and how many nodes of a chain it looks at. Two cases are printed: one probe, registered in the middle, is hit over and over; or all are hit in turn, so that caches don't hold them. A jump needs no lookup.
 
 Examples:
 
