@@ -68,8 +68,8 @@ func MachineOf(k *linux.Kernel) string {
 // model is the fit to the documents' figures.
 var model = sync.OnceValues(func() (*overhead.Model, error) { return overhead.Fit(overhead.Figures()) })
 
-// Count counts each kind of hit, and the calls, for a kernel with a mutant ("" for none). A row that couldn't be counted
-// says why. The result is the same each time.
+// Count counts each kind of hit, and the calls, for a kernel with a mutant ("" for none). A row that couldn't be
+// counted says why. The result is the same each time.
 func Count(k *linux.Kernel, mutant string) ([]Hit, error) {
 	o, err := model()
 	if err != nil {
