@@ -19,6 +19,7 @@ import (
 const (
 	textAt = 0x1000
 	slotAt = 0x9000
+	siteAt = textAt + 9 // of another patcher
 )
 
 var lengths = [...]uint64{1, 3, 5, 2, 4, 1, 1, 5, 7, 3}
@@ -175,6 +176,10 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		if e.Kind, e.A = kpev.Seeks, uint64(r.N(3)); r.N(40) == 0 {
 			e.Kind = k
 		}
+	case smpev.Sets:
+		e.B = uint64(r.N(2))
+	case smpev.Uprobe:
+		e.B = uint64(r.N(5))
 	case smpev.Tilted:
 		e.A, e.B, e.C = uint64(smpev.TiltPreempt+r.N(2)), 0, uint64(r.N(2))
 	case smpev.Denies:
@@ -221,6 +226,14 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 		add(kpev.Finds, id, textAt+1, textAt+2)
 	}
 	add(smpev.Module, textAt, 0x100, 0)
+	if slices.Contains(kinds, smpev.Form) { // a site in the module
+		add(smpev.Alloc, textAt, 0x100, smpev.ModuleMem)
+		for value, b := range [...]byte{int3, jump} {
+			add(smpev.Setting, 0, uint64(value), smpev.SettingBreakpoint|smpev.SettingFirst*uint64(value))
+			add(smpev.Form, siteAt, uint64(b), 1<<56)
+		}
+		add(smpev.TextStore, siteAt, uint64(jump), 1)
+	}
 	add(kpev.Keeps, 1, 0, 0)
 	if slices.Contains(kinds, kpev.NoJump) { // it is about jumps that stand
 		add(kpev.NoJump, 1, 0, 0)
@@ -260,6 +273,12 @@ func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
 			return
 		}
 		e.A, *under = *under-1, 0
+	case smpev.Sets:
+		if open.sets == 0 {
+			open.sets = 1 + e.B
+			return
+		}
+		e.B, e.C, open.sets = open.sets-1, smpev.SetsEnds, 0
 	case smpev.Trap:
 		if e.A == smpev.VecBP {
 			open.breaks = append(open.breaks, e.B)
@@ -319,6 +338,7 @@ type logDrawn struct {
 	open  [3]struct {
 		api, probe          uint64
 		sysctl, enabled     uint64
+		sets                uint64
 		locks, hits, breaks []uint64
 	}
 }
@@ -368,11 +388,12 @@ func TestTouches(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			// modules and slots
-			touched := &Touched{Addrs: probesAt, Lent: [][2]uint64{{textAt &^ 0xf, slotAt}, {slotAt, slotAt + 64}}}
+			touched := &Touched{Addrs: probesAt, Lent: [][2]uint64{{textAt &^ 0xf, slotAt}, {slotAt, slotAt + 64}},
+				Sites: [][2]uint64{{siteAt, siteAt + 1}}}
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {
-				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump &&
+				if k != smpev.Setting && k != smpev.Form && k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump &&
 					k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner && k != kpev.Wants && k != kpev.Keeps &&
 					k != kpev.Fits && k != kpev.Finds && k != smpev.Module {
 					kinds = append(kinds, k)

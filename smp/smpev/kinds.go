@@ -57,6 +57,9 @@ const (
 	CPUFails
 	Uprobe
 	Agrees
+	Setting
+	Form
+	Sets
 )
 
 // The types of arguments that only these events have.
@@ -89,6 +92,7 @@ var (
 	value  = traces.Value.Named("value")
 	where  = traces.Address.Named("where")
 	module = traces.Number.Named("module")
+	key    = traces.Number.Named("key")
 	state  = traces.Flag.Named("state")
 
 	function = traces.Address.Named("func")
@@ -275,6 +279,15 @@ var _ = traces.Define(
 		Doc: "under the kernel's memory model: a CPU has passed a full fence or the entry of a trap, and from now " +
 			"on sees everything before the full fences so far",
 		Says: "sees what was done before the full fences until here"},
+	traces.Spec{Kind: Setting, Name: "Setting", Monitors: true, Rig: true,
+		Args: args{key, value, traces.Number.Named("sort")},
+		Doc: "a value that a key may be set to: a jump label, a static call, all lock prefixes, all alternatives or " +
+			"a debugger's breakpoint; SettingFirst in sort: it has it when a run begins. Comes before anything runs"},
+	traces.Spec{Kind: Form, Name: "Form", Args: args{addr, lo, hi}, Monitors: true, Rig: true,
+		Doc: "how the instruction at a site of the key begins while the key has the value of the last Setting"},
+	traces.Spec{Kind: Sets, Name: "Sets", Monitors: true, Rig: true,
+		Args: args{key, value, traces.Number.Named("ends")},
+		Doc:  "a call that sets a key begins, or, SetsEnds in ends, returns, with the errno above that bit"},
 )
 
 // liveCall says where a call of a patched function goes on.

@@ -144,3 +144,21 @@ const (
 	GPRcu   = 2
 	GPTasks = 3
 )
+
+// The sorts of keys, as in Setting.
+const (
+	SettingLabel        = iota // 0 off, 1 on
+	SettingCall                // the function that is called, 0: none
+	SettingLocks               // 0 removed, 1 there
+	SettingAlternatives        // 0 not applied, 1 applied
+	SettingBreakpoint          // 0 cleared, 1 set
+	SettingSort         = 1<<4 - 1
+
+	SettingFirst = 1 << 4 // added: the key has this value when a run begins
+)
+
+// The bits of Sets.
+const (
+	SetsEnds  = 1 // the call returns
+	SetsErrno = 1 // how far its errno is shifted
+)

@@ -95,6 +95,9 @@ func newRelate(r *Rig) *relate {
 			}
 		}
 	}
+	r.patchers.keys(func(uint64, uint64, uint64) {}, func(at arch.Addr, insn []byte) {
+		q.taken.Sites = append(q.taken.Sites, [2]uint64{uint64(at), uint64(at) + uint64(len(insn))})
+	})
 	for i, p := range properties.All {
 		if p.Alone {
 			continue

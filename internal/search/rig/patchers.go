@@ -34,6 +34,8 @@ type patchers struct {
 	calls       *staticcall.Calls
 	fprobes     *fprobe.Probes
 	hasHitBreak func(x kapi.Context, at arch.Addr) bool // nil: no task sets a breakpoint
+	breaks      []arch.Addr                             // where tasks set breakpoints of the debugger
+	targets     [][]arch.Addr                           // by static call: what it may call; 0, none, is the first
 }
 
 // newPatchers makes them. They have no label, no call and no site yet.
@@ -118,13 +120,19 @@ func (ps *patchers) addCalls() error {
 			}
 		}
 		s := ps.calls.Add(ps.funcs[c.Trampoline], ps.funcs[c.Target], sites...)
+		targets := []arch.Addr{0}
 		for j := range sc.Texts {
-			if t := &sc.Texts[j]; ps.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
+			t := &sc.Texts[j]
+			if t.Name != c.Target && !ps.calledBy(c.Name, t.Name) {
+				continue
+			}
+			if targets = append(targets, t.At); !s.Reaches(t.At) {
 				return scenario.Faultf(scenario.PartOf(scenario.TheCalls, i),
 					"%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name,
 					t.Name)
 			}
 		}
+		ps.targets = append(ps.targets, targets)
 	}
 	return nil
 }
@@ -181,7 +189,7 @@ func (p *Plan) calledBy(call, name string) bool {
 	return false
 }
 
-// head reports which instructions the patchers may write, and where.
+// head reports which instructions the patchers may write, and where; and what their keys may be set to.
 func (ps *patchers) head() {
 	image := func(at arch.Addr, insn arch.Code) { ps.image(at, insn.Bytes()) }
 	for _, l := range ps.labels.All() {
@@ -204,14 +212,93 @@ func (ps *patchers) head() {
 	ps.directImages(image)
 	ps.alternativeImages()
 	for i, s := range ps.calls.All() {
-		s.Images(0, image)
-		for j := range ps.Scenario.Texts {
-			if t := &ps.Scenario.Texts[j]; ps.calledBy(ps.Scenario.Calls[i].Name, t.Name) ||
-				ps.Scenario.Calls[i].Target == t.Name {
-				s.Images(t.At, image)
-			}
+		for _, to := range ps.targets[i] {
+			s.Images(to, image)
 		}
 	}
+	ps.keys(func(key, value, sort uint64) { ps.claim(smpev.Setting, key, value, sort) },
+		func(at arch.Addr, insn []byte) {
+			lo, hi := traces.PackBytes(insn)
+			ps.claim(smpev.Form, uint64(at), lo, hi)
+		})
+}
+
+// keys calls setting with each value that a key of the patchers may be set to, and then form with how its sites then
+// begin: first the jump labels, then the static calls, all lock prefixes, all alternatives, and the debugger's
+// breakpoints. setKey has the same numbers.
+func (ps *patchers) keys(setting func(key, value, sort uint64), form func(at arch.Addr, insn []byte)) {
+	key := uint64(0)
+	for _, l := range ps.labels.All() {
+		at, nop, jump := l.Images()
+		setting(key, 0, smpev.SettingLabel|smpev.SettingFirst)
+		form(at, nop.Bytes())
+		setting(key, 1, smpev.SettingLabel)
+		form(at, jump.Bytes())
+		key++
+	}
+	for i, s := range ps.calls.All() {
+		first, _ := s.Target()
+		for _, to := range ps.targets[i] {
+			setting(key, uint64(to), smpev.SettingCall|smpev.SettingFirst*b2u(to == first))
+			s.Images(to, func(at arch.Addr, insn arch.Code) { form(at, insn.Bytes()) })
+		}
+		key++
+	}
+	for there := range 2 * min(uint64(len(ps.Scenario.Locked)), 1) {
+		setting(key, there, smpev.SettingLocks|smpev.SettingFirst*there)
+		ps.Kernel.Prefix.Images(func(at arch.Addr, first [2]byte) { form(at, first[1-there:][:1]) })
+	}
+	key++
+	for k := range ps.Scenario.Alternatives {
+		a := &ps.Scenario.Alternatives[k]
+		at := ps.funcs[a.Func] + arch.Addr(a.Offset)
+		setting(key, 0, smpev.SettingAlternatives|smpev.SettingFirst*b2u(k == 0))
+		form(at, ps.Text(a.Func).Code[a.Offset:][:len(a.Code)])
+		setting(key, 1, smpev.SettingAlternatives)
+		form(at, a.Code)
+	}
+	key++
+	for _, at := range ps.breaks {
+		setting(key, 0, smpev.SettingBreakpoint|smpev.SettingFirst)
+		t := ps.textAt(at)
+		form(at, t.Code[at-t.At:][:1])
+		setting(key, 1, smpev.SettingBreakpoint)
+		form(at, ps.Kernel.Text.Arch().Breakpoint[:1])
+		key++
+	}
+}
+
+// sets is what an operation sets a key of the patchers to; ok false: it sets none.
+type sets struct {
+	key, value uint64
+	ok         bool
+}
+
+// setKey returns what an operation sets.
+func (ps *patchers) setKey(op *scenario.Op) sets {
+	labels, calls := len(ps.Scenario.Labels), len(ps.Scenario.Calls)
+	first, i, value := 0, 0, uint64(0)
+	switch op.Kind {
+	case act.EnableLabel, act.DisableLabel:
+		i = slices.IndexFunc(ps.Scenario.Labels, func(l scenario.Label) bool { return l.Name == op.Target })
+		value = b2u(op.Kind == act.EnableLabel)
+	case act.SetCall:
+		first = labels
+		i = slices.IndexFunc(ps.Scenario.Calls, func(c scenario.StaticCall) bool { return c.Name == op.Target })
+		if len(op.Targets) > 0 {
+			value = uint64(ps.funcs[op.Targets[0]])
+		}
+	case act.Locks:
+		first, i, value = labels+calls, min(len(ps.Scenario.Locked), 1)-1, b2u(op.On)
+	case act.Alternatives:
+		first, i, value = labels+calls+1, min(len(ps.Scenario.Alternatives), 1)-1, 1
+	case act.SetBreakpoint, act.ClearBreakpoint:
+		first, i = labels+calls+2, slices.Index(ps.breaks, ps.breakpoint(op))
+		value = b2u(op.Kind == act.SetBreakpoint)
+	default:
+		i = -1
+	}
+	return sets{uint64(first + i), value, i >= 0}
 }
 
 // begin makes the clients of a run. With an engine e that patches for them, ftrace writes
@@ -307,6 +394,9 @@ func (ps *patchers) addBreakpoints() {
 			if op := &ps.Scenario.Tasks[i].Ops[k]; op.Kind.Has(scenario.ParamInsn) {
 				ps.watch(op.Target, op.Offset)
 				ps.Debugger.Add(ps.breakpoint(op))
+				if at := ps.breakpoint(op); !slices.Contains(ps.breaks, at) {
+					ps.breaks = append(ps.breaks, at)
+				}
 				ps.hasHitBreak = ps.Debugger.HasHitBreak
 			}
 		}

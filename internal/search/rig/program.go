@@ -55,6 +55,7 @@ func (r *Rig) addTasks() error {
 		p.task = r.Machine.Tasks().AddProgram(t.Name, t.CPU, p.run)
 		for _, op := range p.ops {
 			p.called = append(p.called, r.called(&op)) // empty for operations that call none
+			p.sets = append(p.sets, r.patchers.setKey(&op))
 		}
 		for k := range p.ops {
 			act.Boot(p, p.task.ID, &p.ops[k])
@@ -79,6 +80,7 @@ type program struct {
 	setup  int      // the number of operations that are done before all tasks, if the setup is kept
 	calls  uint64   // the calls made so far in the run
 	called []called // by operation: the function that it calls
+	sets   []sets   // by operation: the key of the patchers that it sets
 	checks []int    // by operation: the number of its first check
 	came   uint64   // a digest of its operations' results in the run
 	errno  uint64   // the last answer of the API
@@ -135,10 +137,20 @@ func (r *Rig) Unmet() (task, op int, ok bool) {
 }
 
 func (p *program) do(x *smp.Ctx, i int) {
-	if op := &p.ops[i]; !p.r.twin || op.Kind.Traits&scenario.Probes == 0 {
-		act.Do(p, x, i, op)
+	op := &p.ops[i]
+	if p.r.twin && op.Kind.Traits&scenario.Probes != 0 {
+		return
 	}
+	if s := &p.sets[i]; s.ok {
+		x.Tell(smpev.Sets, s.key, s.value, 0)
+		p.errno = 0
+		act.Do(p, x, i, op)
+		x.Tell(smpev.Sets, s.key, s.value, smpev.SetsEnds|p.errno<<smpev.SetsErrno)
+		return
+	}
+	act.Do(p, x, i, op)
 }
+
 
 // A program implements act.Task: operations are done on it.
 var _ act.Task = (*program)(nil)
