@@ -14,6 +14,18 @@ import (
 // the waist beside kprobes, and in the kernel below. A row says where one shows; the rest is said there.
 var planted = plant(
 	Mutant{Name: "debugger-forgets", Scenario: "debugger-comes-and-goes", Property: "owned-breakpoint"},
+	Mutant{Name: "debugger-unwritten", Scenario: "debugger-busy", Property: "last-setting"},
+	Mutant{Name: "label-as-is", Scenario: "key-shared", Property: "last-setting"},
+	Mutant{Name: "label-forgotten", Scenario: "key-comes-again", Property: "sites-agree", Also: []string{"last-setting"}},
+	Mutant{Name: "label-only-here", Scenario: "key-comes-again", Property: "sites-agree", Also: []string{"last-setting"}},
+	Mutant{Name: "static-call-same", Scenario: "static-call-shared", Property: "last-setting"},
+	Mutant{Name: "static-call-unlisted", Scenario: "key-comes-again", Property: "sites-agree",
+		Also: []string{"last-setting"}},
+	Mutant{Name: "static-call-unlocked", Scenario: "static-call-shared", Property: "sites-agree"},
+	Mutant{Name: "prefix-kept", Scenario: "locks-come-again", Property: "sites-agree"},
+	Mutant{Name: "alternative-skipped", Scenario: "alternatives-both", Property: "sites-agree",
+		Also: []string{"last-setting", "right-result"}},
+	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 )
 
 // plant completes rows of planted.
