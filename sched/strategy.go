@@ -169,3 +169,35 @@ func other(r *sim.Rand, p *sim.Point) (pick int) {
 	}
 	return r.N(p.N)
 }
+
+// ObserverOf returns the observer for the steps of the run that s has begun, or nil if
+// s needs none.
+func ObserverOf(s Strategy) sim.Observer {
+	s = unwrap(s)
+	if f, ok := s.(*Portfolio); ok {
+		s = f.Member()
+	}
+	if g, ok := s.(*guided); ok && !g.watches {
+		return nil
+	}
+	o, _ := s.(sim.Observer)
+	return o
+}
+
+// unwrap removes the wrappers from a strategy.
+func unwrap(s Strategy) Strategy {
+	for {
+		switch w := s.(type) {
+		case *Recorder:
+			s = w.Strategy
+		case NoHold:
+			s = w.Strategy
+		case *Labeller:
+			s = w.Strategy
+		case *Surveyor:
+			s = w.Strategy
+		default:
+			return s
+		}
+	}
+}

@@ -48,7 +48,7 @@ func (b *Board) Deliver(ctx context.Context, p *Packed, s *unit.Summary) error {
 		m.Data = p.Data
 	}
 	_, err = b.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
-	if err = asTwice(err); !errors.Is(err, errTwice) {
+	if err = asTwice(err); !errors.Is(err, errExists) {
 		return err
 	}
 	before, err := b.One(ctx, p.Key)
@@ -71,7 +71,7 @@ func (b *Board) SetAside(ctx context.Context, u *plan.Unit, why, by string) erro
 // PutLarge stores a piece of a result that is too large for a message.
 func (b *Board) PutLarge(ctx context.Context, key string, delivery uint64, n int, data []byte) error {
 	err := b.once(ctx, largeOf(key, delivery, n), data)
-	if errors.Is(err, errTwice) { // the answer was lost; or the pieces differ, which the digest of the whole shows
+	if errors.Is(err, errExists) { // the answer was lost; or the pieces differ, which the digest of the whole shows
 		return nil
 	}
 	return err

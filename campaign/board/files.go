@@ -48,7 +48,7 @@ func DigestOf(data []byte) string {
 func (b *Board) PutPiece(ctx context.Context, data []byte) (string, error) {
 	digest := DigestOf(data)
 	err := b.once(ctx, "piece."+digest, data)
-	if errors.Is(err, errTwice) {
+	if errors.Is(err, errExists) {
 		err = nil
 	}
 	return digest, err
@@ -63,7 +63,7 @@ func (b *Board) once(ctx context.Context, subject string, data []byte) error {
 func asTwice(err error) error {
 	if api := new(jetstream.APIError); errors.As(err, &api) &&
 		strings.Contains(api.Description, "maximum messages per subject") {
-		return errTwice
+		return errExists
 	}
 	return err
 }

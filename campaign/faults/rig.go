@@ -322,7 +322,7 @@ func (r *rig) state(ctx context.Context) string {
 		t, err := r.b.Told(ctx, firstID)
 		text, _ := json.Marshal(t)
 		fmt.Fprintf(&b, "status: %s %v\n", text, err)
-		r.lies(ctx, &b)
+		r.dumpStreams(ctx, &b)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

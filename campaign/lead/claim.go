@@ -30,7 +30,7 @@ func (l *Lead) claim(ctx context.Context) {
 		l.led = e.Revision()
 	case e.Revision() != l.seen:
 		l.seen, l.since = e.Revision(), time.Now()
-	case time.Since(l.since) > board.LeadFor+soon:
+	case time.Since(l.since) > board.LeadTTL+soon:
 		if rev, err := l.b.Lead.Update(ctx, "lead", []byte(l.o.Name), l.seen); err == nil {
 			l.led = rev
 		}

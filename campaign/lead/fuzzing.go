@@ -100,8 +100,8 @@ func (f *fuzzing) pick(r *running, most int) (list []plan.Unit) {
 	return list
 }
 
-// again hands out again all islands without a result.
-func (f *fuzzing) again() { f.asked = [2]int{f.round, 0} }
+// reissue hands out again all islands without a result.
+func (f *fuzzing) reissue() { f.asked = [2]int{f.round, 0} }
 
 // A learnt is the result of folding an island.
 type learnt struct {
@@ -196,7 +196,7 @@ func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 		delete(f.come, n.from)
 		f.made--
 		r.epoch++ // otherwise it would be dropped as one that was handed out before
-		f.again()
+		f.reissue()
 		return
 	}
 	if n.wrong != nil {

@@ -116,7 +116,7 @@ func (l *Lead) Run(ctx context.Context) error {
 			due = nil
 			l.step(ctx)
 		case <-tick.C:
-			if time.Since(slow) > board.LeadFor/4 {
+			if time.Since(slow) > board.LeadTTL/4 {
 				slow = time.Now()
 				l.claim(ctx)
 				l.load(ctx)
@@ -207,7 +207,7 @@ func (l *Lead) follow(ctx context.Context, r *running) {
 		}
 	}()
 	for ctx.Err() == nil {
-		_ = l.b.Follow(ctx, r.c.ID, func() { send(func() { r.there = true }) }, func(d *board.Done) error {
+		_ = l.b.Follow(ctx, r.c.ID, func() { send(func() { r.caughtUp = true }) }, func(d *board.Done) error {
 			send(func() { l.done(ctx, r, d) })
 			return nil
 		})
@@ -227,9 +227,9 @@ func (l *Lead) done(ctx context.Context, r *running, d *board.Done) {
 	if !r.take(d) {
 		return
 	}
-	r.idle, r.waits = 0, time.Time{}
+	r.emptyChecks, r.stalledSince = 0, time.Time{}
 	if len(d.Summary.Finds) > 0 {
-		r.kept++
+		r.filing++
 		go l.keep(ctx, r, d.Unit)
 	}
 }
@@ -238,7 +238,7 @@ func (l *Lead) done(ctx context.Context, r *running, d *board.Done) {
 func (l *Lead) keep(ctx context.Context, r *running, u plan.Unit) {
 	defer func() {
 		select {
-		case l.events <- func() { r.kept-- }:
+		case l.events <- func() { r.filing-- }:
 		case <-ctx.Done():
 		}
 	}()
@@ -325,7 +325,7 @@ func (l *Lead) step(ctx context.Context) {
 	}
 	var list []*running
 	for _, r := range l.all {
-		if r.state.State == board.Running && r.there {
+		if r.state.State == board.Running && r.caughtUp {
 			list = append(list, r)
 		}
 	}
@@ -346,7 +346,7 @@ func (l *Lead) step(ctx context.Context) {
 			l.end(ctx, r)
 			continue
 		}
-		for _, needs := range r.needs() {
+		for _, needs := range r.remainingNeeds() {
 			of := r.c.Build + "-" + needs
 			room := min(ahead*l.cores(r.c.Build, needs)+least, most) - lying[of]
 			// in this order: without a consumer, queued units aren't offered
@@ -360,7 +360,7 @@ func (l *Lead) step(ctx context.Context) {
 			lying[of] += len(units)
 			short, cancel := context.WithTimeout(ctx, soon)
 			if err := l.b.Hand(short, r.c.Build, needs, r.epoch, units); err != nil {
-				r.again() // some units may not have been queued
+				r.reissue() // some units may not have been queued
 			}
 			cancel()
 			r.changed = true
@@ -374,10 +374,10 @@ func (r *running) needsOf(key string) string {
 	if p := strings.SplitN(key, ".", 3); len(p) == 3 {
 		fmt.Sscan(p[1], &search)
 	}
-	if search < 0 || search >= len(r.need) {
+	if search < 0 || search >= len(r.needOf) {
 		return ""
 	}
-	return r.need[search]
+	return r.needOf[search]
 }
 
 // consumer makes sure that there is a consumer for what is handed out.
@@ -409,30 +409,30 @@ func (l *Lead) sweep(ctx context.Context) {
 	short, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
 	for _, r := range l.all {
-		if r.state.State != board.Running || !r.there || l.led == 0 || r.out.len() == 0 {
+		if r.state.State != board.Running || !r.caughtUp || l.led == 0 || r.out.len() == 0 {
 			continue
 		}
 		any, err := l.b.Any(short, r.c.ID)
 		if err != nil {
 			continue
 		}
-		if r.idle++; any {
-			r.idle = 0
+		if r.emptyChecks++; any {
+			r.emptyChecks = 0
 		}
 		if !l.waits(r) {
-			r.waits = time.Time{}
-		} else if r.waits.IsZero() {
-			r.waits = time.Now()
+			r.stalledSince = time.Time{}
+		} else if r.stalledSince.IsZero() {
+			r.stalledSince = time.Now()
 		}
 		switch {
-		case r.idle > 3: // they were handed out, aren't there and have no result: a server has lost them
+		case r.emptyChecks > 3: // they were handed out, aren't there and have no result: a server has lost them
 		// they are there, and the server gives them to no worker
-		case !r.waits.IsZero() && time.Since(r.waits) > l.o.Lease+gone:
+		case !r.stalledSince.IsZero() && time.Since(r.stalledSince) > l.o.Lease+gone:
 		default:
 			continue
 		}
-		r.idle, r.waits = 0, time.Time{}
-		r.again()
+		r.emptyChecks, r.stalledSince = 0, time.Time{}
+		r.reissue()
 	}
 }
 
@@ -450,7 +450,7 @@ func (l *Lead) end(ctx context.Context, r *running) {
 		if s.State != board.Running {
 			return false
 		}
-		s.State, s.Shown, s.Causes = board.Ended, r.shown(), r.causes
+		s.State, s.Shown, s.Causes = board.Ended, r.scenarioEnds(), r.causes
 		return true
 	})
 	if err != nil && !errors.Is(err, board.ErrNone) {

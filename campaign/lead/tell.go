@@ -131,7 +131,7 @@ func (l *Lead) status(r *running) *board.Status {
 			planned := s.Scenarios[j.job].Runs
 			one.Units, one.Done = one.Units+j.units, one.Done+j.made.n
 			t.RunsPlanned += planned
-			t.Aside += j.aside
+			t.Aside += j.setAside
 			if told++; told <= scenariosTold {
 				one.Scenarios = append(one.Scenarios, board.ScenarioStatus{
 					Scenario: s.Scenarios[j.job].Name, Units: j.units, Done: j.made.n, Runs: j.sum.Runs,

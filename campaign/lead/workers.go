@@ -94,7 +94,7 @@ func (l *Lead) cores(build, needs string) (n int) {
 // the server's clock was set back: it counts the lease of units handed out before from a time in the future.
 func (l *Lead) waits(r *running) bool {
 	able := false
-	needs := r.needs()
+	needs := r.remainingNeeds()
 	for _, w := range l.workers {
 		if w.Build != r.c.Build ||
 			!slices.ContainsFunc(needs, func(n string) bool { return slices.Contains(w.Needs, n) }) {
@@ -115,9 +115,9 @@ func (l *Lead) offers(build string) []byte {
 		if r.state.State != board.Running || r.c.Build != build {
 			continue
 		}
-		needs := r.needs()
+		needs := r.remainingNeeds()
 		for i, s := range r.c.Searches {
-			n := r.need[i]
+			n := r.needOf[i]
 			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] &&
 				!slices.ContainsFunc(list, func(o board.Offer) bool {
 					return o.Needs == n

@@ -82,7 +82,7 @@ func (one *session) upTo(s *plan.Search, u *plan.Unit, data Source) error {
 }
 
 // island makes an island of a fuzzing campaign.
-func (b *Bench) island(s *plan.Search, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
+func (b *Maker) island(s *plan.Search, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
 	if u.From < 0 || u.To < 0 || uint64(u.To) >= s.Fuzz.Islands {
 		return r, fmt.Errorf("there is no island %d", u.To)
 	}
@@ -120,7 +120,7 @@ func (s *Summary) island(i *fuzz.Island) {
 }
 
 // claimed makes the witness of an island's claim.
-func (b *Bench) claimed(s *plan.Search, u *plan.Unit) (r Result, err error) {
+func (b *Maker) claimed(s *plan.Search, u *plan.Unit) (r Result, err error) {
 	one, err := b.Sessions.of(s, u)
 	if err != nil {
 		return r, err

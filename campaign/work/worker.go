@@ -192,7 +192,7 @@ const none = 100 * time.Millisecond
 
 // core takes units and makes them.
 func (w *Worker) core(ctx context.Context, i int) {
-	bench := unit.Bench{Sessions: &w.sessions}
+	bench := unit.Maker{Sessions: &w.sessions}
 	defer func() { bench.Close() }()
 	for turn := i; ctx.Err() == nil; turn++ {
 		w.mu.Lock()
@@ -221,7 +221,7 @@ func (w *Worker) core(ctx context.Context, i int) {
 }
 
 // make makes a unit and delivers its result.
-func (w *Worker) make(ctx context.Context, t *gate.Taken, bench *unit.Bench, core int) {
+func (w *Worker) make(ctx context.Context, t *gate.Taken, bench *unit.Maker, core int) {
 	u := &t.Unit
 	w.now(core, u.Key())
 	defer w.now(core, "")
@@ -278,7 +278,7 @@ func (w *Worker) now(core int, what string) {
 // errBoard: the board didn't answer. That isn't the unit's fault.
 var errBoard = errors.New("the board doesn't answer")
 
-func (w *Worker) do(ctx context.Context, t *gate.Taken, bench *unit.Bench) (unit.Result, error) {
+func (w *Worker) do(ctx context.Context, t *gate.Taken, bench *unit.Maker) (unit.Result, error) {
 	c, err := w.campaign(ctx, t)
 	if err != nil {
 		return unit.Result{}, fmt.Errorf("%w: %w", errBoard, err)

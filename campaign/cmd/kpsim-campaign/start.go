@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"kpsim/campaign/board"
 	"kpsim/campaign/build"
 	"kpsim/campaign/desk"
@@ -113,6 +115,21 @@ func join(ctx context.Context, w *hub.Where) (b gate.Client, done func(), err er
 		return b, nil, err
 	}
 	return b, nc.Close, nil
+}
+
+// joinClient connects a client, and waits up to 30 s for a coordinator.
+func joinClient(ctx context.Context, nc *nats.Conn) (gate.Client, error) {
+	wait, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	c := gate.Client{Conn: nc}
+	err := c.Ready(wait)
+	if errors.Is(err, board.ErrRefused) {
+		return c, fmt.Errorf("%s: %w", nc.ConnectedUrlRedacted(), err)
+	}
+	if err != nil {
+		return c, fmt.Errorf("%s: %w; does kpsim-campaign serve run there?", nc.ConnectedUrlRedacted(), err)
+	}
+	return c, nil
 }
 
 // finish waits for a campaign's end and reports it.

@@ -9,11 +9,11 @@ import (
 // retold has the flags of kpsim explore and kpsim fuzz whose meaning differs in a campaign.
 var retold = map[string]string{
 	"run --workers": "How many units this process makes at once, each on a core of its own. A unit is a part of a " +
-		"scenario's runs, half a second to eight seconds of a core. Default, and 0: one a processor. 1 leaves the " +
+		"scenario's runs, half a second to eight seconds of a core. 0 (the default): one per processor. 1 leaves the " +
 		"other processors to other programs; more than there are processors gains nothing. The report is the same " +
 		"with any number. Other processes help with kpsim-campaign work.",
 	"fuzz --workers": "How many units this process makes at once, each on a core of its own. A unit is one of " +
-		"--islands parts of a round, so more workers than --islands are idle. Default, and 0: one a processor. The " +
+		"--islands parts of a round, so more workers than --islands are idle. 0 (the default): one per processor. The " +
 		"report is the same with any number. Other processes help with kpsim-campaign work.",
 }
 

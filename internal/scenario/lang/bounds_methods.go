@@ -15,17 +15,19 @@ import (
 var methodPrices = map[string]map[string]price{
 	"string": {
 		"capitalize": grows(3), "lower": grows(3), "title": grows(3), "upper": grows(3),
-		"codepoint_ords": free, "codepoints": free, "elem_ords": free, "elems": free,
-		"count": flat, "endswith": flat, "find": flat, "index": flat, "isalnum": flat, "isalpha": flat, "isdigit": flat,
-		"islower": flat, "isspace": flat, "istitle": flat, "isupper": flat, "lstrip": flat, "partition": flat,
-		"removeprefix": flat, "removesuffix": flat, "rfind": flat, "rindex": flat, "rpartition": flat, "rstrip": flat,
-		"startswith": flat, "strip": flat,
+		"codepoint_ords": constantPrice, "codepoints": constantPrice, "elem_ords": constantPrice,
+		"elems": constantPrice,
+		"count": byLength, "endswith": byLength, "find": byLength, "index": byLength, "isalnum": byLength,
+		"isalpha": byLength, "isdigit": byLength, "islower": byLength, "isspace": byLength, "istitle": byLength,
+		"isupper": byLength, "lstrip": byLength, "partition": byLength, "removeprefix": byLength,
+		"removesuffix": byLength, "rfind": byLength, "rindex": byLength, "rpartition": byLength,
+		"rstrip": byLength, "startswith": byLength, "strip": byLength,
 		"format":  priceFormat,
 		"join":    priceJoin,
 		"replace": priceReplace,
 		"split":   priceSplit, "rsplit": priceSplit, "splitlines": priceLines,
 	},
-	"bytes": {"elems": free},
+	"bytes": {"elems": constantPrice},
 	"list": {
 		"append": grows(2 * elementBytes), "clear": alongside(0), "extend": priceExtend, "index": compares,
 		"insert": alongside(0),
@@ -131,7 +133,7 @@ func pricePopItem(b *budget, recv starlark.Value, _ starlark.Tuple) error {
 }
 
 func priceExtend(b *budget, _ starlark.Value, args starlark.Tuple) error {
-	return counts(2*elementBytes)(b, nil, args)
+	return perElement(2*elementBytes)(b, nil, args)
 }
 
 // priceFormat charges for format: each field may be the longest of the arguments.
@@ -171,7 +173,7 @@ func priceJoin(b *budget, recv starlark.Value, args starlark.Tuple) error {
 }
 
 func priceReplace(b *budget, recv starlark.Value, args starlark.Tuple) error {
-	if err := flat(b, recv, args); err != nil || len(args) < 2 {
+	if err := byLength(b, recv, args); err != nil || len(args) < 2 {
 		return err
 	}
 	old, ok := args[0].(starlark.String)
@@ -192,7 +194,7 @@ func priceReplace(b *budget, recv starlark.Value, args starlark.Tuple) error {
 const piece = smallBytes
 
 func priceSplit(b *budget, recv starlark.Value, args starlark.Tuple) error {
-	if err := flat(b, recv, args); err != nil {
+	if err := byLength(b, recv, args); err != nil {
 		return err
 	}
 	s := string(recv.(starlark.String))

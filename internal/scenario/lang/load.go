@@ -99,7 +99,7 @@ func (l *loader) exec(thread *starlark.Thread, src []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := guarded(f); err != nil {
+	if err := addGuards(f); err != nil {
 		return err
 	}
 	builtins := l.builtins()

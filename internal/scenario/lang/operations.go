@@ -307,7 +307,7 @@ func operation(k *scenario.Operation) func(*loader, *call) (starlark.Value, erro
 		}
 		d := c.deed(op, nil)
 		if k.Step != nil && len(op.Args) == 0 && !op.Changed && !op.Checked {
-			d.step = &scenario.Step{Kind: k.Step, Func: op.Target}
+			d.step = &scenario.Step{Kind: k.Step, Target: op.Target}
 		}
 		return d, nil
 	}

@@ -11,8 +11,8 @@ import (
 
 // printNoReturn prints how the odds of failing depend on the length of the schedule's prefix, and
 // the choice after which most runs fail.
-func printNoReturn(p *cli.Program, e *explained) {
-	n := e.lost
+func printNoReturn(p *cli.Program, e *explanation) {
+	n := e.noReturn
 	if n == nil {
 		return
 	}
@@ -65,8 +65,8 @@ func deviationAt(n *blame.Point, i int) int {
 }
 
 // blamed returns sentences that interpret the odds.
-func blamed(e *explained) []string {
-	n := e.lost
+func blamed(e *explanation) []string {
+	n := e.noReturn
 	if n.FromStart {
 		return []string{fmt.Sprintf("There is none: %s of the runs fail from the start, whatever the choices.",
 			percent(n.Curve[0].Chance()))}

@@ -124,7 +124,7 @@ func noLonger(p *cli.Program, k *inputs.TracesKernel, path string, file *traces.
 	if r.Miss != nil {
 		why += "; " + firstDivergence(file, r)
 	}
-	fmt.Fprintf(p.Err, "kpsim: %s: %s; to search for it again: %s\n", path, why, anew(k, file, r.Rig.Scenario))
+	fmt.Fprintf(p.Err, "kpsim: %s: %s; to search for it again: %s\n", path, why, searchCommand(k, file, r.Rig.Scenario))
 }
 
 func (c *Shrink) printJSON(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) error {

@@ -11,10 +11,10 @@ import (
 	"kpsim/campaign/board"
 )
 
-// TestOuts: whatever is added and dropped, what is counted along the way is what is there.
-func TestOuts(t *testing.T) {
+// TestLeases adds and drops units at random, and compares the counts with those of a map.
+func TestLeases(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 1))
-	o, want := newOuts(), make(map[string]string)
+	o, want := newLeases(), make(map[string]string)
 	for range 10_000 {
 		key, needs := fmt.Sprint(draw.IntN(50)), fmt.Sprint(draw.IntN(3))
 		switch draw.IntN(20) {
