@@ -44,7 +44,7 @@ func TestLeases(t *testing.T) {
 func TestCores(t *testing.T) {
 	l := New(nil, Options{})
 	say := func(name string, cores int, bye bool, needs ...string) {
-		l.heard(&board.Alive{Name: name, Build: "b", Cores: cores, Needs: needs, Bye: bye})
+		l.recordHeartbeat(&board.Heartbeat{Name: name, Build: "b", Cores: cores, Needs: needs, Leaving: bye})
 	}
 	require.Zero(t, l.cores("b", "go"))
 	say("one", 4, false, "go")
@@ -58,7 +58,7 @@ func TestCores(t *testing.T) {
 	require.Equal(t, 10, l.cores("b", "k1"))
 	say("two", 2, true)
 	require.Equal(t, 8, l.cores("b", "go"))
-	l.workers["one"].heard = time.Now().Add(-2 * gone)
+	l.workers["one"].heard = time.Now().Add(-2 * silenceLimit)
 	l.sweep(t.Context())
 	require.Zero(t, l.cores("b", "go"))
 }

@@ -98,7 +98,7 @@ func newRunning(c *plan.Campaign, state *board.State) *running {
 			r.fuzz[i] = newFuzzing(i, s)
 		}
 		if s.Verify != nil {
-			r.prove[i] = &proving{search: i, of: s.Verify}
+			r.prove[i] = &proving{search: i, proofs: s.Verify}
 		}
 		for k := range s.Scenarios {
 			j := &job{search: i, job: k, units: s.Units(k), seenBroken: make(map[string]bool),
@@ -166,7 +166,7 @@ func (r *running) take(d *board.Done) bool {
 	default:
 		return false
 	}
-	if d.Summary.Aside != "" {
+	if d.Summary.AsideReason != "" {
 		j.setAside++
 	}
 	r.count(d)
@@ -344,7 +344,7 @@ func (r *running) scenarioEnds() (list []board.ScenarioEnd) {
 		list = append(list, board.ScenarioEnd{
 			Search: j.search, Scenario: r.search(j).Scenarios[j.job].Name, Runs: j.sum.Runs,
 			Violations: j.sum.Violations,
-			Broken:     j.sum.Broken, Seconds: j.seconds, Aside: j.setAside,
+			Broken:     j.sum.Broken, Seconds: j.seconds, SetAside: j.setAside,
 		})
 	}
 	return list

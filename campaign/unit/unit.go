@@ -21,14 +21,14 @@ type Result struct {
 
 // A Summary has the counts of a result, taken from its data (Check).
 type Summary struct {
-	Runs       uint64            `json:"runs,omitempty"`
-	Points     uint64            `json:"points,omitempty"`
-	Violations uint64            `json:"violations,omitempty"`
-	Broken     map[string]uint64 `json:"broken,omitempty"`
-	Found      bool              `json:"found,omitempty"` // the canary
-	Programs   uint64            `json:"programs,omitempty"`
-	Aside      string            `json:"aside,omitempty"` // why the unit was set aside
-	Finds      []Find            `json:"finds,omitempty"`
+	Runs        uint64            `json:"runs,omitempty"`
+	Points      uint64            `json:"points,omitempty"`
+	Violations  uint64            `json:"violations,omitempty"`
+	Broken      map[string]uint64 `json:"broken,omitempty"`
+	Found       bool              `json:"found,omitempty"` // the canary
+	Programs    uint64            `json:"programs,omitempty"`
+	AsideReason string            `json:"aside,omitempty"` // why the unit was set aside
+	Finds       []Find            `json:"finds,omitempty"`
 }
 
 // ErrStopped says that Do was stopped; it isn't the unit's fault.
@@ -80,7 +80,7 @@ func (b *Maker) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Boo
 	case s.Fuzz != nil && u.Kind == plan.Island:
 		return b.island(s, u, data, stop)
 	case s.Fuzz != nil && u.Kind == plan.Witness && u.Claim != nil:
-		return b.claimed(s, u)
+		return b.claimWitness(s, u)
 	case s.Verify != nil && u.Kind == plan.Proof && u.Job >= 0 && u.Job < len(s.Verify.Scenarios):
 		return b.proof(s, u, stop)
 	case u.Job < 0 || u.Job >= len(s.Scenarios):

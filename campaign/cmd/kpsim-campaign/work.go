@@ -65,7 +65,7 @@ func reach(ctx context.Context, p *cli.Program, w *hub.Where, limit time.Duratio
 	began := time.Now()
 	for reported := false; ; {
 		nc, err := w.Connect(hub.Worker)
-		if err == nil || !hub.Later(err) || limit > 0 && time.Since(began) > limit {
+		if err == nil || !hub.MayRecover(err) || limit > 0 && time.Since(began) > limit {
 			return nc, err
 		}
 		if !reported {

@@ -59,7 +59,7 @@ var stepForms = [...]stepForm{
 	},
 	scenario.StepFunc: {
 		read: func(_ *loader, _ *call, name string, v starlark.Value, st *scenario.Step) error {
-			f, err := whole(name, v)
+			f, err := functionStart(name, v)
 			st.Target = f.name
 			return err
 		},

@@ -74,7 +74,7 @@ func (c *Explain) printJSON(p *cli.Program, e *explanation) error {
 	}
 	if n := e.noReturn; n != nil {
 		s := &noReturnJSON{Questions: n.Questions, Runs: n.Runs, Curve: n.Curve, FromStart: n.FromStart,
-			Sharp: n.Sharp, Says: blamed(e)}
+			Sharp: n.Sharp, Says: noReturnLines(e)}
 		if !n.FromStart {
 			s.Blamed = showBlame(&n.Point)
 			if n.Worst.Question >= 0 {

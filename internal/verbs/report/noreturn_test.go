@@ -52,7 +52,7 @@ func TestBlamedInWords(t *testing.T) {
 		}},
 	} {
 		e := &explanation{schedule: []traces.Deviation{first, last}, noReturn: &test.lost}
-		assert.Equal(t, test.want, blamed(e))
+		assert.Equal(t, test.want, noReturnLines(e))
 	}
 	assert.Equal(t, []string{"0 %", "0.2 %", "50 %", "99 %", "100 %"},
 		[]string{percent(0), percent(0.002), percent(0.5), percent(0.999), percent(1)})

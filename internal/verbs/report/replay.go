@@ -215,7 +215,7 @@ func departures(file *traces.File, r *replay.Replay) []string {
 // drift describes how one deviation departs from the file, or returns "".
 func drift(file *traces.File, r *replay.Replay, d sched.Drift) string {
 	f := &file.Schedule[d.Index]
-	why := lacks(r, f)
+	why := missingName(r, f)
 	and := ""
 	if why != "" {
 		and = "; " + why
@@ -255,7 +255,7 @@ func firstDivergence(file *traces.File, r *replay.Replay) string {
 func missed(file *traces.File, r *replay.Replay) string {
 	m := r.Miss
 	f := &file.Schedule[m.Index]
-	if why := lacks(r, f); why != "" {
+	if why := missingName(r, f); why != "" {
 		return why
 	}
 	if m.Kind == sched.NoAlternative {

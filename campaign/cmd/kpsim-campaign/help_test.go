@@ -21,12 +21,12 @@ func TestTold(t *testing.T) {
 		for _, f := range n.Flags {
 			_, _, ranged := flags.RangeOf(f.Value)
 			name := n.Name + " --" + f.Name
-			if !ranged || f.Hidden || ofKpsim(n.Target.Type(), f) && retold[name] == "" {
+			if !ranged || f.Hidden || ofKpsim(n.Target.Type(), f) && campaignHelp[name] == "" {
 				continue
 			}
 			require.Regexp(t, `Default.*: |[Dd]efault: `, f.Help, name)
 			if n.Name == "run" || n.Name == "fuzz" || n.Name == "work" || n.Name == "start" {
-				if help := n.Detail; retold[name] != "" || n.Name != "run" && n.Name != "fuzz" {
+				if help := n.Detail; campaignHelp[name] != "" || n.Name != "run" && n.Name != "fuzz" {
 					require.Contains(t, help, " --"+f.Name+" ", name)
 				}
 			}
@@ -34,7 +34,7 @@ func TestTold(t *testing.T) {
 	}
 	for _, command := range []string{"run", "fuzz"} {
 		for _, want := range []string{"unit", "at once", "one a processor", "report is the same"} {
-			require.Contains(t, retold[command+" --workers"], want)
+			require.Contains(t, campaignHelp[command+" --workers"], want)
 		}
 	}
 }
