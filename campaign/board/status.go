@@ -50,7 +50,7 @@ type Status struct {
 type Crew struct {
 	Workers           []Heartbeat `json:"workers"` // some
 	WorkerCount       int         `json:"worker_count"`
-	DroppedHeartbeats uint64      `json:"unheard,omitempty"` // heartbeats that were dropped: too many names, or unreadable
+	DroppedHeartbeats uint64      `json:"unheard,omitempty"` // too many names, or unreadable
 	Skipped           int         `json:"skipped,omitempty"` // results whose unit isn't in the plan
 	Cores             int         `json:"cores"`
 }

@@ -69,7 +69,8 @@ func (b *Board) QueuedKeys(ctx context.Context, id string) (keys []string, err e
 	return keys, nil
 }
 
-// AnyQueued reports whether any unit of a campaign is queued or being made. It costs less than Waiting if there are many.
+// AnyQueued reports whether any unit of a campaign is queued or being made. It costs less than
+// QueuedKeys if there are many.
 func (b *Board) AnyQueued(ctx context.Context, id string) (bool, error) {
 	_, err := b.work.GetMsg(ctx, 1, jetstream.WithGetMsgSubject("work.*.*."+id+".>"))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

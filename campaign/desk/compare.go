@@ -9,8 +9,8 @@ import (
 	"kpsim/properties"
 )
 
-// slowdownFactor is the factor of time per run from which a slowdown is reported. Below it is the noise of computers that do
-// other things, too.
+// slowdownFactor is the factor of time per run from which a slowdown is reported. Below it is the
+// noise of computers that do other things, too.
 const slowdownFactor = 1.5
 
 // minSeconds is the least time of a core, in seconds, for which a difference in speed is reported.

@@ -103,8 +103,9 @@ func (o *outcome) file(s *plan.Search, search int) (*results.File, error) {
 		e.Canary, e.Seconds = o.canary[of], o.seconds[of]
 		for _, one := range o.parts[of] {
 			if err := s.CheckParts(&spec, job, one.parts); err != nil {
-				o.setAside = append(o.setAside, one.u.Key()+": its result is false: "+plan.Clean(err.Error(), board.MostWhy,
-					false))
+				o.setAside = append(o.setAside,
+					one.u.Key()+": its result is false: "+plan.Clean(err.Error(), board.MostWhy,
+						false))
 				one.parts = emptyParts(&one.u)
 			}
 			e.Parts = append(e.Parts, one.parts...)

@@ -73,7 +73,8 @@ func (c Client) Start(ctx context.Context, p *plan.Campaign) (*board.State, erro
 			}
 		}
 	}
-	s, _, err := askUntilAnswered[*board.State](ctx, c.Conn, "client.begin", &beginAsk{p.Name, p.Build, p.Priority}, nil)
+	s, _, err := askUntilAnswered[*board.State](ctx, c.Conn, "client.begin",
+		&beginAsk{p.Name, p.Build, p.Priority}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -111,14 +112,14 @@ func (c Client) send(ctx context.Context, b *plan.Blob) error {
 
 // put sends a piece, unless the server has it.
 func (c Client) put(ctx context.Context, data []byte) error {
-	var done noBody
+	var done emptyBody
 	if len(data) > 4<<10 {
 		_, err := ask(ctx, c.Conn, "client.has", &fileAsk{board.DigestOf(data)}, nil, &done)
 		if !errors.Is(err, board.ErrNone) {
 			return err
 		}
 	}
-	_, err := ask(ctx, c.Conn, "client.put", &noBody{}, data, &done)
+	_, err := ask(ctx, c.Conn, "client.put", &emptyBody{}, data, &done)
 	return err
 }
 
@@ -130,13 +131,13 @@ func (c Client) Change(ctx context.Context, id, to string) error {
 
 // Forget removes the results of a campaign's units.
 func (c Client) Forget(ctx context.Context, id string) error {
-	_, _, err := askUntilAnswered[noBody](ctx, c.Conn, "client.forget", &idAsk{id}, nil)
+	_, _, err := askUntilAnswered[emptyBody](ctx, c.Conn, "client.forget", &idAsk{id}, nil)
 	return err
 }
 
 // Piece implements board.Pieces.
 func (c Client) Piece(ctx context.Context, digest string) ([]byte, error) {
-	_, data, err := askUntilAnswered[noBody](ctx, c.Conn, "client.file", &fileAsk{digest}, nil)
+	_, data, err := askUntilAnswered[emptyBody](ctx, c.Conn, "client.file", &fileAsk{digest}, nil)
 	return data, err
 }
 

@@ -117,18 +117,18 @@ func next(states []*board.State, name string) (id, last string, err error) {
 }
 
 // put stores a piece of a file, under its own digest.
-func (g *Gate) put(ctx context.Context, _ *noBody, data []byte) (any, []byte, error) {
+func (g *Gate) put(ctx context.Context, _ *emptyBody, data []byte) (any, []byte, error) {
 	if len(data) > board.MostPiece {
 		return nil, nil, refuse("a piece of %d bytes; one has %d at most", len(data), board.MostPiece)
 	}
 	_, err := g.b.PutPiece(ctx, data)
-	return noBody{}, nil, err
+	return emptyBody{}, nil, err
 }
 
 // has reports whether a piece is stored: then it isn't sent.
 func (g *Gate) has(ctx context.Context, q *fileAsk, _ []byte) (any, []byte, error) {
 	_, err := g.b.Piece(ctx, q.Digest)
-	return noBody{}, nil, err
+	return emptyBody{}, nil, err
 }
 
 // A runAsk reports that a campaign's plan is stored.
@@ -210,7 +210,7 @@ func (g *Gate) forget(ctx context.Context, q *idAsk, _ []byte) (any, []byte, err
 	if s.Open() {
 		return nil, nil, refuse("%s is %s; cancel it first: kpsim-campaign cancel %s", s.ID, s.State, s.ID)
 	}
-	return noBody{}, nil, g.b.Forget(ctx, s.ID)
+	return emptyBody{}, nil, g.b.Forget(ctx, s.ID)
 }
 
 // keyForm is the form of a unit's key, or of the beginning of one.
@@ -254,7 +254,7 @@ func (g *Gate) large(ctx context.Context, q *largeAsk, _ []byte) (any, []byte, e
 		return nil, nil, board.ErrNone
 	}
 	data, err := g.b.Large(ctx, q.Key, q.Delivery, q.N)
-	return noBody{}, data, err
+	return emptyBody{}, data, err
 }
 
 // A listAsk asks for the entries after a place.

@@ -197,7 +197,7 @@ func (g *Gate) putLarge(ctx context.Context, q *pieceAsk, data []byte) (any, []b
 		return nil, nil, refuse("piece %d, of %d bytes: a result has %d pieces at most", q.N, len(data),
 			board.MostPieces)
 	}
-	return noBody{}, nil, g.b.PutLarge(ctx, t.Key, t.Delivery, q.N, data)
+	return emptyBody{}, nil, g.b.PutLarge(ctx, t.Key, t.Delivery, q.N, data)
 }
 
 // A deliverAsk delivers a result, or reports that its pieces were delivered.
@@ -245,7 +245,7 @@ func (g *Gate) deliver(ctx context.Context, q *deliverAsk, data []byte) (any, []
 		return nil, nil, err
 	}
 	g.acknowledge(t, "+ACK") // if that is lost, the unit is delivered again, and the result is found there
-	return noBody{}, nil, nil
+	return emptyBody{}, nil, nil
 }
 
 // checkResult checks a result, and returns its counts.
@@ -292,7 +292,7 @@ func (g *Gate) openAndAcknowledge(ticket, what string) (any, []byte, error) {
 	if err == nil {
 		g.acknowledge(t, what)
 	}
-	return noBody{}, nil, err
+	return emptyBody{}, nil, err
 }
 
 func nak(after time.Duration) string { return fmt.Sprintf(`-NAK {"delay": %d}`, after) }
@@ -310,7 +310,7 @@ func (g *Gate) fail(ctx context.Context, q *failAsk, _ []byte) (any, []byte, err
 	if err != nil {
 		return nil, nil, err
 	}
-	return noBody{}, nil,
+	return emptyBody{}, nil,
 		g.b.Fail(ctx, &board.Trouble{Unit: t.unit, Worker: q.Worker, Why: q.Why, Log: q.Log, Delivery: t.Delivery})
 }
 
@@ -386,7 +386,7 @@ type fileAsk struct {
 
 func (g *Gate) file(ctx context.Context, q *fileAsk, _ []byte) (any, []byte, error) {
 	data, err := g.b.Piece(ctx, q.Digest)
-	return noBody{}, data, err
+	return emptyBody{}, data, err
 }
 
 // campaignOf is the campaign of a key, or of the beginning of a key.

@@ -136,8 +136,8 @@ func askUntilAnswered[T any](ctx context.Context, nc *nats.Conn, subject string,
 	return body, rest, err
 }
 
-// noBody is the body of an answer that only confirms.
-type noBody struct{}
+// emptyBody is the body of an answer that only confirms.
+type emptyBody struct{}
 
 // answerTimeout bounds the time that an answer takes.
 const answerTimeout = 9 * time.Second

@@ -66,7 +66,7 @@ func (w Worker) sendOnly(subject string, q any) {
 func (w Worker) Fail(ctx context.Context, t *Assignment, worker, why, log string) error {
 	q := &failAsk{Ticket: t.Ticket, Worker: worker, Why: plan.Clean(why, board.MostWhy, false),
 		Log: plan.Clean(log, board.MostLog, true)}
-	_, _, err := askUntilAnswered[noBody](ctx, w.Conn, "worker.fail", q, nil)
+	_, _, err := askUntilAnswered[emptyBody](ctx, w.Conn, "worker.fail", q, nil)
 	return err
 }
 
@@ -82,20 +82,20 @@ func (w Worker) Deliver(ctx context.Context, t *Assignment, r *unit.Result, work
 	if len(packed) > board.MostPiece {
 		for ; len(packed) > 0; q.Pieces++ {
 			n := min(len(packed), board.MostPiece)
-			if _, _, err := askUntilAnswered[noBody](ctx, w.Conn, "worker.piece", &pieceAsk{t.Ticket, q.Pieces},
+			if _, _, err := askUntilAnswered[emptyBody](ctx, w.Conn, "worker.piece", &pieceAsk{t.Ticket, q.Pieces},
 				packed[:n]); err != nil {
 				return err
 			}
 			packed = packed[n:]
 		}
 	}
-	_, _, err := askUntilAnswered[noBody](ctx, w.Conn, "worker.deliver", q, packed)
+	_, _, err := askUntilAnswered[emptyBody](ctx, w.Conn, "worker.deliver", q, packed)
 	return err
 }
 
 // Piece implements board.Pieces.
 func (w Worker) Piece(ctx context.Context, digest string) ([]byte, error) {
-	_, data, err := askUntilAnswered[noBody](ctx, w.Conn, "worker.file", &fileAsk{digest}, nil)
+	_, data, err := askUntilAnswered[emptyBody](ctx, w.Conn, "worker.file", &fileAsk{digest}, nil)
 	return data, err
 }
 
@@ -139,7 +139,8 @@ func results(ctx context.Context, nc *nats.Conn, role string, q *resultsAsk,
 			q.After = r.Seq
 			var lost error // the coordinator doesn't answer
 			whole, bad := r.Assemble(func(n int) ([]byte, error) {
-				_, piece, err := askUntilAnswered[noBody](ctx, nc, role+".large", &largeAsk{q.Ticket, r.Key, r.Delivery, n}, nil)
+				_, piece, err := askUntilAnswered[emptyBody](ctx, nc, role+".large",
+					&largeAsk{q.Ticket, r.Key, r.Delivery, n}, nil)
 				if err != nil && !errors.Is(err, board.ErrNone) {
 					lost = err
 				}

@@ -37,7 +37,7 @@ func (l *Lead) claim(ctx context.Context) {
 	}
 }
 
-// resign gives up the lead at once, so that another coordinator needn't wait.
+// resign gives up the lead at once, so that another coordinator can take it.
 func (l *Lead) resign() {
 	if l.leadRevision > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -89,7 +89,8 @@ func (f *fuzzing) pick(r *running, limit int) (list []plan.Unit) {
 		f.claims = f.claims[1:]
 	}
 	for !f.finished && f.failure == "" && len(list) < limit && f.nextIsland[0] <= f.round+1 {
-		u := plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: f.nextIsland[0], To: f.nextIsland[1]}
+		u := plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: f.nextIsland[0],
+			To: f.nextIsland[1]}
 		if f.nextIsland[1]++; uint64(f.nextIsland[1]) == f.rounds.Islands {
 			f.nextIsland = [2]int{f.nextIsland[0] + 1, 0}
 		}

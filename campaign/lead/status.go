@@ -90,10 +90,12 @@ func (l *Lead) status(r *running) *board.Status {
 		HandedOut: r.out.len(),
 		Runs:      r.total.Runs, Points: r.total.Points, Violations: r.total.Violations, Programs: r.total.Programs,
 		CoreSeconds: r.seconds, Seconds: time.Since(l.began).Seconds(),
-		Finds: r.finds[:min(len(r.finds), maxFindsListed)], Troubles: r.troubles, Crew: board.Crew{Workers: []board.Heartbeat{}},
+		Finds: r.finds[:min(len(r.finds), maxFindsListed)], Troubles: r.troubles,
+		Crew:     board.Crew{Workers: []board.Heartbeat{}},
 		Searches: []board.SearchStatus{},
 	}
-	t.Causes, t.TroubleCount, t.Skipped, t.DroppedHeartbeats = len(r.finds), r.troubleCount, r.skipped, l.droppedHeartbeats
+	t.Causes, t.TroubleCount, t.Skipped = len(r.finds), r.troubleCount, r.skipped
+	t.DroppedHeartbeats = l.droppedHeartbeats
 	for i := range r.finds {
 		if r.finds[i].New {
 			t.CausesNew++

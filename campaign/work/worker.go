@@ -139,7 +139,8 @@ func sleep(ctx context.Context, d time.Duration) {
 // sendHeartbeat sends a sign of life.
 func (w *Worker) sendHeartbeat(bye bool) {
 	w.mu.Lock()
-	a := board.Heartbeat{Name: w.o.Name, Build: w.o.Build, Cores: w.o.Cores, Units: w.unitsMade.Load(), Needs: []string{},
+	a := board.Heartbeat{Name: w.o.Name, Build: w.o.Build, Cores: w.o.Cores, Units: w.unitsMade.Load(),
+		Needs:   []string{},
 		Missing: w.lacks, Leaving: bye}
 	for _, o := range w.offers {
 		a.Needs = append(a.Needs, o.Needs)

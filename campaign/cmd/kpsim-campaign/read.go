@@ -133,13 +133,15 @@ func printStatus(p *cli.Program, t *board.Status) {
 		}
 	}
 	for _, w := range t.Workers {
-		fmt.Fprintf(p.Out, "worker %s: %s, %d made, now %s\n", w.Name, cli.Number(w.Cores, "core"), w.Units, w.CurrentUnit)
+		fmt.Fprintf(p.Out, "worker %s: %s, %d made, now %s\n", w.Name, cli.Number(w.Cores, "core"), w.Units,
+			w.CurrentUnit)
 		for _, l := range w.Missing {
 			p.Indented(cli.Indent, "lacks "+l)
 		}
 	}
 	if t.DroppedHeartbeats > 0 {
-		fmt.Fprintf(p.Out, "%d messages of workers were dropped: more than 16384 names, or malformed\n", t.DroppedHeartbeats)
+		fmt.Fprintf(p.Out, "%d messages of workers were dropped: more than 16384 names, or malformed\n",
+			t.DroppedHeartbeats)
 	}
 	if t.Skipped > 0 {
 		fmt.Fprintf(p.Out, "%s skipped: no unit of the plan has that name\n", cli.Number(t.Skipped, "result"))

@@ -226,8 +226,9 @@ func (c *Verify) verify(p *cli.Program, j *job) (*verifyRow, error) {
 		pr.Deviations = *c.Deviations
 	}
 	bound := pr.Deviations
-	row := &verifyRow{Scenario: j.Name, Fetch: j.Machine.Fetch.String(), MemoryModel: inputs.WeakMemory(j.Machine.Memory),
-		Full: c.Full}
+	row := &verifyRow{Scenario: j.Name, Fetch: j.Machine.Fetch.String(),
+		MemoryModel: inputs.WeakMemory(j.Machine.Memory),
+		Full:        c.Full}
 	row.By = c.By
 	pr.Watch = func(runs, violations, done uint64) {
 		if c.Full || c.By == "states" { // elsewhere each of several searches calls it with its own progress
