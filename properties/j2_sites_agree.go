@@ -36,8 +36,8 @@ func (m *sitesAgree) Event(e *traces.Event) *traces.Finding {
 	}
 	if e.Kind == smpev.Asked && e.B == smpev.AskedLoad|smpev.AskedEnds && e.C == 0 {
 		if p := m.every(); p != nil {
-			return found(e, p.addr, "has loaded a module, and %s at %#x isn't as the last call asked for: %s stands there",
-				p, p.addr, m.standing(p))
+			return found(e, p.addr, "has loaded a module, and %s at %#x isn't as the last call asked for: "+
+				"%s stands there", p, p.addr, m.standing(p))
 		}
 	}
 	return nil

@@ -47,8 +47,8 @@ func (m *uprobeOnce) Event(e *traces.Event) *traces.Finding {
 		}
 	case smpev.UprobeSteps:
 		if h.steps++; h.runs != 1 || h.steps > 1 {
-			return found(e, e.A, "steps the copy of the instruction at the uprobe %#x: the handler has run %d times, and "+
-				"it has been stepped %d times", e.A, h.runs, h.steps)
+			return found(e, e.A, "steps the copy of the instruction at the uprobe %#x: the handler has run %d times, "+
+				"and it has been stepped %d times", e.A, h.runs, h.steps)
 		}
 	default:
 		was := *h

@@ -42,7 +42,8 @@ func init() {
 		keyed(tr)
 		sets(tr, 0, 0, 1, turnOn)
 		tr.On(1, 1).Exec(g, nop5...)
-		tr.ExpectViolation("J1", "cpu1 task1 executes 0f 1f 44 00 00 at the jump label of 0x1010, after what was set last")
+		tr.ExpectViolation("J1",
+			"cpu1 task1 executes 0f 1f 44 00 00 at the jump label of 0x1010, after what was set last")
 	})
 	golden("J1-on", func(tr *tracetest.Trace) {
 		keyed(tr)
@@ -141,7 +142,8 @@ func init() {
 			"0f 1f 44 00 00 stands there")
 	})
 	both := func(h tracetest.Hand) {
-		h.Image(k, 0xe9, 0x10, 0, 0, 0).Store(k+1, 0x10).Image(0x1018, 0x49, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8).Store(0x1018, 0x49)
+		h.Image(k, 0xe9, 0x10, 0, 0, 0).Store(k+1, 0x10)
+		h.Image(0x1018, 0x49, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8).Store(0x1018, 0x49)
 	}
 	trap("J2-one-site", "one of the two sites isn't rewritten", func(tr *tracetest.Trace) {
 		keyed(tr)

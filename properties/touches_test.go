@@ -393,7 +393,8 @@ func TestTouches(t *testing.T) {
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {
-				if k != smpev.Setting && k != smpev.Form && k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump &&
+				if k != smpev.Setting && k != smpev.Form && k != smpev.Load &&
+					k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump &&
 					k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner && k != kpev.Wants && k != kpev.Keeps &&
 					k != kpev.Fits && k != kpev.Finds && k != smpev.Module {
 					kinds = append(kinds, k)

@@ -10,12 +10,14 @@ const Site kapi.SiteKind = 1
 
 // What mutants do.
 var (
-	forgotten = kapi.DefineFault("label-forgotten", "a module's labels are nops when it is loaded again, whatever is on",
+	forgotten = kapi.DefineFault("label-forgotten",
+		"a module's labels are nops when it is loaded again, whatever is on",
 		"jump_label_add_module: jump_label_update of keys that are on")
 	onlyHere = kapi.DefineFault("label-only-here", "a key that is set while its module isn't there keeps its old state",
 		"static_key_enable, static_key_disable: key->enabled")
 	asIs = kapi.DefineFault("label-as-is",
-		"a setter returns before it has the lock if the label is already marked as it asks", "static_key_enable_cpuslocked")
+		"a setter returns before it has the lock if the label is already marked as it asks",
+		"static_key_enable_cpuslocked")
 )
 
 // Labels are the jump labels of one kernel.

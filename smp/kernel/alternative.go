@@ -10,7 +10,8 @@ import (
 
 // What mutants do.
 var (
-	prefixKept = kapi.DefineFault("prefix-kept", "lock prefixes of a module that is loaded stay, although they are removed",
+	prefixKept = kapi.DefineFault("prefix-kept",
+		"lock prefixes of a module that is loaded stay, although they are removed",
 		"alternatives_smp_module_add: if (uniproc_patched), alternatives_smp_unlock")
 	alternativeSkipped = kapi.DefineFault("alternative-skipped", "the last alternative is left out",
 		"apply_alternatives: for (a = start; a < end; a++)")

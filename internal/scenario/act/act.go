@@ -42,6 +42,7 @@ type row struct {
 	// boot is called when the rig is built, once for each operation of each task, for what the
 	// kernel must know before a run: which tasks end a wait, for example. nil: nothing is needed.
 	boot func(t Task, id kapi.TaskID)
+	sets *Setter // nil: it sets no key
 }
 
 var (

@@ -274,31 +274,28 @@ type sets struct {
 	ok         bool
 }
 
-// setKey returns what an operation sets.
-func (ps *patchers) setKey(op *scenario.Op) sets {
+// setKey returns what an operation of a task sets.
+func (ps *patchers) setKey(t act.Task, op *scenario.Op) sets {
+	of := act.Sets(op)
+	if of == nil {
+		return sets{}
+	}
 	labels, calls := len(ps.Scenario.Labels), len(ps.Scenario.Calls)
-	first, i, value := 0, 0, uint64(0)
-	switch op.Kind {
-	case act.EnableLabel, act.DisableLabel:
+	first, i := 0, 0
+	switch of.Sort {
+	case smpev.SettingLabel:
 		i = slices.IndexFunc(ps.Scenario.Labels, func(l scenario.Label) bool { return l.Name == op.Target })
-		value = b2u(op.Kind == act.EnableLabel)
-	case act.SetCall:
+	case smpev.SettingCall:
 		first = labels
 		i = slices.IndexFunc(ps.Scenario.Calls, func(c scenario.StaticCall) bool { return c.Name == op.Target })
-		if len(op.Targets) > 0 {
-			value = uint64(ps.funcs[op.Targets[0]])
-		}
-	case act.Locks:
-		first, i, value = labels+calls, min(len(ps.Scenario.Locked), 1)-1, b2u(op.On)
-	case act.Alternatives:
-		first, i, value = labels+calls+1, min(len(ps.Scenario.Alternatives), 1)-1, 1
-	case act.SetBreakpoint, act.ClearBreakpoint:
+	case smpev.SettingLocks:
+		first, i = labels+calls, min(len(ps.Scenario.Locked), 1)-1
+	case smpev.SettingAlternatives:
+		first, i = labels+calls+1, min(len(ps.Scenario.Alternatives), 1)-1
+	case smpev.SettingBreakpoint:
 		first, i = labels+calls+2, slices.Index(ps.breaks, ps.breakpoint(op))
-		value = b2u(op.Kind == act.SetBreakpoint)
-	default:
-		i = -1
 	}
-	return sets{uint64(first + i), value, i >= 0}
+	return sets{uint64(first + i), of.Value(t, op), i >= 0}
 }
 
 // begin makes the clients of a run. With an engine e that patches for them, ftrace writes

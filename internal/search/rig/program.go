@@ -55,7 +55,7 @@ func (r *Rig) addTasks() error {
 		p.task = r.Machine.Tasks().AddProgram(t.Name, t.CPU, p.run)
 		for _, op := range p.ops {
 			p.called = append(p.called, r.called(&op)) // empty for operations that call none
-			p.sets = append(p.sets, r.patchers.setKey(&op))
+			p.sets = append(p.sets, r.patchers.setKey(p, &op))
 		}
 		for k := range p.ops {
 			act.Boot(p, p.task.ID, &p.ops[k])
@@ -150,7 +150,6 @@ func (p *program) do(x *smp.Ctx, i int) {
 	}
 	act.Do(p, x, i, op)
 }
-
 
 // A program implements act.Task: operations are done on it.
 var _ act.Task = (*program)(nil)
