@@ -135,6 +135,14 @@ func (p *Patches) find(funcs []Func) *patch {
 	return nil
 }
 
+// Number returns the number of the patch that has these functions and no other, from 1, or 0 if there is none.
+func (p *Patches) Number(funcs ...Func) uint64 {
+	if k := p.find(funcs); k != nil {
+		return k.number
+	}
+	return 0
+}
+
 func (p *Patches) funcAt(old arch.Addr) *ops {
 	for _, o := range p.funcs {
 		if o.old.From == old {
