@@ -7,10 +7,6 @@ import (
 
 // debuggers are mutants of a debugger's breakpoints, and of kprobes' checks for them.
 var debuggers = []Mutant{
-	{Name: "debugger-forgets", Source: "kgdb_skipexception", Scenario: "debugger-comes-and-goes",
-		Property: "owned-breakpoint",
-		Says:     "a debugger forgets a breakpoint that it has cleared: a late trap on it has no owner",
-		Apply:    func(w *Wiring) { w.Debugger.Forgets = true }},
 	{Name: "int3-copied", Source: "__copy_instruction: another subsystem puts a breakpoint",
 		Scenario: "debugger-comes-and-goes", Property: "owned-breakpoint",
 		Also:  []string{"text-agrees", "no-sail-past"},
