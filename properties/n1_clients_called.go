@@ -16,9 +16,9 @@ import (
 var ClientsCalled = Property{
 	ID:   "N1",
 	Name: "clients-called",
-	Says: "Each call of a function that begins while a client of ftrace or an fprobe is registered for it is handled by " +
-		"that client once, or counted as missed; one that begins after its unregistration isn't. The newest client comes " +
-		"first. A site has at most one client that may change the path, and no other reason refuses one.",
+	Says: "Each call of a function that begins while a client of ftrace or an fprobe is registered for it is handled " +
+		"by that client once, or counted as missed; one that begins after its unregistration isn't. The newest client " +
+		"comes first. A site has at most one client that may change the path, and no other reason refuses one.",
 	Kinds: []traces.Kind{
 		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Serves, smpev.Hooks, smpev.Exec, smpev.Image, smpev.Trap,
 		smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit, smpev.Agrees,
@@ -50,7 +50,7 @@ type callCount struct {
 	blind          []bool   // likewise: a breakpoint that isn't a patcher's was hit there, and nothing is claimed
 	need, got, may []uint32 // by site, then client
 	last           handled
-	weak           bool // the memory model is the kernel's: it may not see what other CPUs have done since its call began
+	weak           bool // the memory model is the kernel's: a call may not see what was done since it began
 }
 
 // handled is the last handler of a call that ftrace has called.
@@ -80,7 +80,7 @@ func (m *clientsCalled) Event(e *traces.Event) *traces.Finding {
 	case smpev.Attach, smpev.Attached:
 		return m.attach(e)
 	case smpev.Exec:
-		if byte(e.B) != int3 {
+		if byte(e.B) == callByte || e.B == siteNop {
 			m.call(e.Task, e.A, true)
 		}
 	case smpev.Return:
@@ -297,10 +297,11 @@ func (m *clientsCalled) serves(e *traces.Event, site uint64) *traces.Finding {
 	t, k := m.of(e.Task), s*len(m.list)+i
 	if t.got[k]++; t.got[k] > t.may[k] && !t.blind[s] {
 		if t.got[k] > t.hits[s] {
-			return found(e, site, "has %s handle a call of %#x again: %d for %d calls", subjectName(e.A), site, t.got[k],
-				t.hits[s])
+			return found(e, site, "has %s handle a call of %#x again: %d for %d calls", subjectName(e.A), site,
+				t.got[k], t.hits[s])
 		}
-		return found(e, site, "has %s handle a call of %#x that began while it wasn't registered", subjectName(e.A), site)
+		return found(e, site, "has %s handle a call of %#x that began while it wasn't registered",
+			subjectName(e.A), site)
 	}
 	if e.Kind != smpev.Serves {
 		return nil
@@ -309,8 +310,8 @@ func (m *clientsCalled) serves(e *traces.Event, site uint64) *traces.Finding {
 	t.last = handled{e.A, site, e.C}
 	before, after := slices.Index(m.order, was.client), slices.Index(m.order, e.A)
 	if was.client != 0 && was.site == site && was.sp == e.C && before >= 0 && before < after {
-		return found(e, site, "has %s handle a call of %#x after %s, which was registered earlier", subjectName(e.A), site,
-			subjectName(was.client))
+		return found(e, site, "has %s handle a call of %#x after %s, which was registered earlier",
+			subjectName(e.A), site, subjectName(was.client))
 	}
 	return nil
 }

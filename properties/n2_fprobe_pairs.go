@@ -13,8 +13,8 @@ var FprobePairs = Property{
 	ID:   "N2",
 	Name: "fprobe-pairs",
 	Says: "When a call that an fprobe follows has returned, its exit handler runs once, unless the fprobe is being " +
-		"unregistered; the newest such call returns first. A call is missed only while a handler runs on the CPU or all " +
-		"hooks are in use. No handler runs when unregister has returned.",
+		"unregistered; the newest such call returns first. A call is missed only while a handler runs on the CPU or " +
+		"all hooks are in use. No handler runs when unregister has returned.",
 	Kinds: []traces.Kind{
 		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Hooks, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return,
 	},
@@ -73,8 +73,8 @@ func (m *fprobePairs) Event(e *traces.Event) *traces.Finding {
 	case smpev.Attached:
 		m.end(e, i)
 		if e.B == smpev.AttachUnregister && e.C == 0 && m.running[i] > 0 {
-			return found(e, m.list[i].filter[0], "has unregistered %s, and %d of its handlers still run", subjectName(e.A),
-				m.running[i])
+			return found(e, m.list[i].filter[0], "has unregistered %s, and %d of its handlers still run",
+				subjectName(e.A), m.running[i])
 		}
 	case smpev.Hooks:
 		return m.hooks(e, i)
@@ -97,7 +97,8 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 	switch e.B {
 	case smpev.HookFollows:
 		if m.within[i]&cpu != 0 {
-			return found(e, site, "has %s follow a call of %#x while one of its handlers runs on the CPU", subjectName(e.A), site)
+			return found(e, site, "has %s follow a call of %#x while one of its handlers runs on the CPU",
+				subjectName(e.A), site)
 		}
 		m.within[i] |= cpu
 		m.running[i]++
@@ -110,12 +111,13 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 		m.running[i] = max(m.running[i], 1) - 1
 	case smpev.HookRecursion:
 		if m.within[i]&cpu == 0 {
-			return found(e, site, "has %s miss a call of %#x for a handler's sake, and none runs on the CPU", subjectName(e.A), site)
+			return found(e, site, "has %s miss a call of %#x for a handler's sake, and none runs on the CPU",
+				subjectName(e.A), site)
 		}
 	case smpev.HookNone:
 		if m.calls(i, site) == callsIt && uint64(m.used[i]) < m.list[i].flags {
-			return found(e, site, "has %s miss a call of %#x for want of a hook, and %d of %d are in use", subjectName(e.A),
-				site, m.used[i], m.list[i].flags)
+			return found(e, site, "has %s miss a call of %#x for want of a hook, and %d of %d are in use",
+				subjectName(e.A), site, m.used[i], m.list[i].flags)
 		}
 	default:
 		return m.returns(e, i, calls)
@@ -128,7 +130,8 @@ func (m *fprobePairs) returns(e *traces.Event, i int, calls *[]follow) *traces.F
 	site, last := e.C, len(*calls)-1
 	if e.B != smpev.HookExited {
 		if last < 0 || (*calls)[last] != (follow{i, site}) {
-			return found(e, site, "has %s see a call of %#x return that isn't the newest that is followed", subjectName(e.A), site)
+			return found(e, site, "has %s see a call of %#x return that isn't the newest that is followed",
+				subjectName(e.A), site)
 		}
 		*calls = (*calls)[:last]
 	}

@@ -70,7 +70,7 @@ func (v *servants) begin(e *traces.Event, i int) *attaching {
 		switch {
 		case o.id == e.A && attaches(o.call) != attaches(e.B):
 			v.list[i].vague = true
-		case o.id != e.A && o.call == smpev.AttachRegister && e.B == smpev.AttachRegister:
+		case o.id != e.A && max(o.id, e.A) < smpev.SubjectFprobe && o.call == smpev.AttachRegister && e.B == o.call:
 			o.crossed, a.crossed = true, true
 		}
 	}

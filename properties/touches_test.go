@@ -413,7 +413,8 @@ func TestTouches(t *testing.T) {
 			var r sim.Rand
 			swapped, broken, matters, related := 0, 0, 0, false
 			logs := uint64(logs)
-			if p == &Accounted || p == &ReturnPairs || p == &PostCalled || p == &OptimizedAgain || p == &Copies {
+			if p == &Accounted || p == &ReturnPairs || p == &PostCalled || p == &OptimizedAgain || p == &Copies ||
+				p == &ClientsCalled {
 				logs *= 8 // they have the rarest reasons
 			}
 			if p == &Locks { // few of them are broken
@@ -436,8 +437,14 @@ func TestTouches(t *testing.T) {
 				if p == &Copies && i%4 > 0 { // a breakpoint that leads to a copy is rare otherwise
 					kinds = []traces.Kind{smpev.Trap, smpev.Claim, smpev.Return, smpev.TextStore}
 				}
+				if p == &ClientsCalled && i%4 > 0 { // so is a call that is due
+					kinds = []traces.Kind{smpev.Attach, smpev.Exec, smpev.CallEnd}
+				}
 				for range 4 + r.N(24) {
 					e := draw(&r, kinds[r.N(len(kinds))])
+					if p == &ClientsCalled && e.Kind == smpev.Exec {
+						e.A, e.B, e.C = textAt+4, uint64(callByte), 5<<56
+					}
 					l.order(&r, &e)
 					list = append(list, e)
 				}

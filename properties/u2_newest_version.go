@@ -10,17 +10,17 @@ import (
 )
 
 // NewestVersion is property U2: where live patches and direct calls lead a call. It keeps all states in which the calls
-// of their API that have ended, in an order that agrees with their times, may have left them. Each answer, and each call
-// of a function that begins and ends while none is under way, leaves those that agree with it.
+// of their API that have ended, in an order that agrees with their times, may have left them. Each answer, and each
+// call of a function that begins and ends while none is under way, leaves those that agree with it.
 //
 // Based on: Attach and Attached, the calls of the API; Arrives, which the machine tells of, at the sites, the
 // instructions after them and the functions that they may lead to.
 var NewestVersion = Property{
 	ID:   "U2",
 	Name: "newest-version",
-	Says: "A call that begins when a live patch or a direct call of its function has been set runs what was set last, and " +
-		"the version beneath when that has been removed. Calls of the API that overlap have an order that agrees with " +
-		"their answers and with all later calls, and what is refused changes nothing.",
+	Says: "A call that begins when a live patch or a direct call of its function has been set runs what was set last, " +
+		"and the version beneath when that has been removed. Calls of the API that overlap have an order that agrees " +
+		"with their answers and with all later calls, and what is refused changes nothing.",
 	Kinds: []traces.Kind{
 		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Arrives, smpev.CallEnd, smpev.Exit, smpev.Module, smpev.Agrees,
 		smpev.Trap, smpev.Return,
@@ -45,7 +45,7 @@ type lead struct{ subject, site, to uint64 }
 // arrivals are a task's calls that haven't arrived, the newest last.
 type arrivals struct {
 	calls []arriving
-	weak  bool // the memory model is the kernel's: it may not see what other CPUs have done since its call began
+	weak  bool // the memory model is the kernel's: a call may not see what was done since it began
 }
 
 // An arriving is a call of a function with a site that may lead elsewhere.
@@ -53,10 +53,14 @@ type arriving struct {
 	site, sp uint64
 	direct   uint64 // the function that it was led to directly; 0: none so far
 	fresh    bool   // no call of the API has been under way since it began
+	// the functions in which a live patch may continue it, 0 for the function itself, by what may have been set since
+	// it began
+	may [mostVersions]uint64
+	n   int // how many there are
 }
 
-// A redirect is the live patches, or the direct call of one site: the states that it may be in. A state of a direct call
-// is the function called, 0 for none; one of live patches has the number of an enabled patch in each byte, the newest
+// A redirect is the live patches, or the direct call of one site: the states that it may be in. A state of a direct
+// call is the function called, 0 for none; one of live patches has the number of an enabled patch in each byte, the newest
 // lowest.
 type redirect struct {
 	subject uint64
@@ -90,6 +94,8 @@ const (
 const (
 	mostPending = 16
 	mostStates  = 64
+
+	mostVersions = 8
 )
 
 func answerOf(errno uint64) uint32 {
@@ -142,6 +148,7 @@ func (m *newestVersion) Event(e *traces.Event) *traces.Finding {
 	case smpev.Attach:
 		if r := m.at(e.A); r != nil {
 			r.begin(e)
+			m.expand(r)
 			m.stale()
 		}
 	case smpev.Attached:
@@ -166,8 +173,24 @@ func (m *newestVersion) of(task uint8) *arrivals {
 func (m *newestVersion) stale() {
 	for i := range m.tasks {
 		for k := range m.tasks[i].calls {
-			m.tasks[i].calls[k].fresh = false
+			c := &m.tasks[i].calls[k]
+			c.fresh = false
+			m.allow(c)
 		}
+	}
+}
+
+// allow adds the versions that may be the newest of a call's function now.
+func (m *newestVersion) allow(c *arriving) {
+	for _, v := range m.redirect.states {
+		to := m.version(v.state, c.site)
+		if c.n > len(c.may) || slices.Contains(c.may[:c.n], to) {
+			continue
+		}
+		if c.n < len(c.may) {
+			c.may[c.n] = to
+		}
+		c.n++
 	}
 }
 
@@ -215,6 +238,17 @@ func (r *redirect) begin(e *traces.Event) {
 	r.open[free] = p
 }
 
+// expand adds the states to which calls under way may have led already.
+func (m *newestVersion) expand(r *redirect) {
+	for i := 0; i < len(r.states) && !r.lost; i++ { // those behind come to be meanwhile
+		for k := range r.open {
+			if v := r.states[i]; r.open[k].used && v.done>>(2*k)&3 == answerNone {
+				m.happens(r, v, k)
+			}
+		}
+	}
+}
+
 // idle reports whether no call of the API is under way.
 func (r *redirect) idle() bool {
 	return !slices.ContainsFunc(r.open, func(p pending) bool { return p.used })
@@ -224,16 +258,6 @@ func (r *redirect) idle() bool {
 func (m *newestVersion) ends(r *redirect, e *traces.Event) *traces.Finding {
 	n := slices.IndexFunc(r.open, func(p pending) bool { return p.used && p.task == e.Task && p.call == e.B })
 	if n < 0 || r.lost {
-		return nil
-	}
-	for i := 0; i < len(r.states) && !r.lost; i++ { // those behind come to be meanwhile
-		for k := range r.open {
-			if v := r.states[i]; r.open[k].used && v.done>>(2*k)&3 == answerNone {
-				m.happens(r, v, k)
-			}
-		}
-	}
-	if r.lost {
 		return nil
 	}
 	r.states = slices.DeleteFunc(r.states, func(v redirected) bool { return v.done>>(2*n)&3 != answerOf(e.C) })
@@ -362,10 +386,10 @@ func (m *newestVersion) arrives(e *traces.Event) *traces.Finding {
 		case c.sp == sp && (ip == c.site+after || m.led(smpev.SubjectPatch, endPatches, c.site, ip)):
 			was := *c
 			t.calls = t.calls[:k]
-			if was.fresh && !t.weak {
-				return m.judge(e, &was)
+			if t.weak {
+				return nil
 			}
-			return nil
+			return m.judge(e, &was)
 		case c.sp-word == sp && m.led(smpev.SubjectDirect, endDirects, c.site, ip):
 			c.direct = ip
 			return nil
@@ -377,7 +401,9 @@ func (m *newestVersion) arrives(e *traces.Event) *traces.Finding {
 		for i := range m.directs {
 			fresh = fresh && m.directs[i].idle()
 		}
-		t.calls = append(t.calls, arriving{site: ip, sp: sp, fresh: fresh})
+		c := arriving{site: ip, sp: sp, fresh: fresh}
+		m.allow(&c)
+		t.calls = append(t.calls, c)
 	}
 	return nil
 }
@@ -390,11 +416,12 @@ func (m *newestVersion) judge(e *traces.Event, c *arriving) *traces.Finding {
 	}
 	for i := range m.directs {
 		r := &m.directs[i]
-		if !m.led(r.subject, r.subject+1, c.site, 0) || r.lost {
+		if !c.fresh || !m.led(r.subject, r.subject+1, c.site, 0) || r.lost {
 			continue
 		}
 		was := r.states[0].state
-		if r.states = slices.DeleteFunc(r.states, func(v redirected) bool { return v.state != c.direct }); len(r.states) == 0 {
+		r.states = slices.DeleteFunc(r.states, func(v redirected) bool { return v.state != c.direct })
+		if len(r.states) == 0 {
 			r.lost = true
 			return found(e, c.site, "calls %#x, which %s directly; what was set last %s", c.site, calls(c.direct),
 				calls(was))
@@ -404,22 +431,28 @@ func (m *newestVersion) judge(e *traces.Event, c *arriving) *traces.Finding {
 	if r.lost || !m.led(smpev.SubjectPatch, endPatches, c.site, 0) {
 		return nil
 	}
-	version := func(state uint64) uint64 {
-		n := m.newest(state, c.site)
-		if n == 0 {
-			return 0
-		}
-		return m.leadsTo(smpev.SubjectPatch+n, c.site)
-	}
-	was := version(r.states[0].state)
-	agrees := slices.ContainsFunc(r.states, func(v redirected) bool { return version(v.state) == to })
-	if !agrees {
+	if c.n <= len(c.may) && !slices.Contains(c.may[:c.n], to) {
 		r.lost = true
 		return found(e, c.site, "calls %#x, which continues in %s; the newest version is %s", c.site, versionName(to),
-			versionName(was))
+			versionName(c.may[0]))
 	}
-	r.states = slices.DeleteFunc(r.states, func(v redirected) bool { return version(v.state) != to })
+	if !c.fresh {
+		return nil
+	}
+	r.states = slices.DeleteFunc(r.states, func(v redirected) bool { return m.version(v.state, c.site) != to })
+	if r.lost = len(r.states) == 0; r.lost {
+		return found(e, c.site, "calls %#x, which continues in %s; other calls since have continued in %s", c.site,
+			versionName(to), versionName(c.may[0]))
+	}
 	return nil
+}
+
+// version returns the function in which the newest patch of a site continues its calls, 0 for the function itself.
+func (m *newestVersion) version(state, site uint64) uint64 {
+	if n := m.newest(state, site); n != 0 {
+		return m.leadsTo(smpev.SubjectPatch+n, site)
+	}
+	return 0
 }
 
 // calls says what a site calls.

@@ -14,7 +14,8 @@ func init() {
 	// patchable says that patch 1 leads calls of g to new, and patch 2 to newer, and that tramp may be called directly.
 	patchable := func(tr *tracetest.Trace) {
 		sited(tr, smpev.LeadsDynamic)
-		tr.Emit(smpev.Leads, patches+1, g, new).Emit(smpev.Leads, patches+2, g, newer).Emit(smpev.Leads, direct, g, tramp)
+		tr.Emit(smpev.Leads, patches+1, g, new).Emit(smpev.Leads, patches+2, g, newer)
+		tr.Emit(smpev.Leads, direct, g, tramp)
 	}
 	arrives := func(tr *tracetest.Trace, at ...uint64) {
 		hand := tr.On(1, 2).Emit(smpev.Arrives, g, sp, 0)
@@ -69,6 +70,17 @@ func init() {
 			hand.Emit(smpev.Arrives, g+5, sp, 0)
 			tr.ExpectNone()
 		})
+	trap("U2-meanwhile", "a patch comes over another one: a call that begins meanwhile may run either, and not what both "+
+		"replace",
+		func(tr *tracetest.Trace) {
+			patchable(tr)
+			does(tr.On(0, 1), patches, register, 1, 0)
+			tr.On(0, 1).Emit(smpev.Attach, patches, register, 2)
+			arrives(tr, new)
+			arrives(tr, newer)
+			arrives(tr, g+5)
+			tr.ExpectViolation("U2", "which continues in the function itself; the newest version is 0x1018")
+		})
 	trap("U2-two-orders", "two tasks enable a patch each at once: either may be the newest",
 		func(tr *tracetest.Trace) {
 			patchable(tr)
@@ -98,7 +110,7 @@ func init() {
 			arrives(tr, new)
 			tr.ExpectNone()
 		})
-	trap("U2-reversed", "a patch is disabled while it is being enabled: its transition is reversed, and both calls succeed",
+	trap("U2-reversed", "a patch is disabled while it is being enabled: its transition is reversed",
 		func(tr *tracetest.Trace) {
 			patchable(tr)
 			tr.On(0, 1).Emit(smpev.Attach, patches, register, 1)

@@ -27,6 +27,10 @@ const (
 	EINVAL = ftrace.EINVAL // there is no site, or it isn't registered
 )
 
+// hookLost is a mutant's fault.
+var hookLost = kapi.DefineFault("fprobe-hook-lost", "a call that an fprobe follows doesn't return to its trampoline",
+	"rethook_hook")
+
 // Probes are the fprobes of one kernel.
 type Probes struct {
 	d     Deps      `state:"boot"` // set at boot
@@ -85,7 +89,8 @@ func (p *Probes) Add(sites []arch.Addr, entry, exit arch.Addr) *Fprobe {
 	if p.at == 0 {
 		p.at = p.d.Boot.BootBind("fprobe_return", p.returned)
 	}
-	fp := &Fprobe{p: p, number: len(p.list), sites: sites, entry: entry, exit: exit, within: make([]kapi.Var[bool], p.d.CPUs)}
+	fp := &Fprobe{p: p, number: len(p.list), sites: sites, entry: entry, exit: exit,
+		within: make([]kapi.Var[bool], p.d.CPUs)}
 	fp.onCall = fp.fprobeHandler
 	p.list = append(p.list, fp)
 	return fp
@@ -202,7 +207,9 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 		frame := a.StackPointer(regs)
 		to, _ := mem.Load(frame, a.Word)
 		fp.p.hooks = append(fp.p.hooks, hook{fp, x.Task(), ip, frame, arch.Addr(to)})
-		mem.Store(frame, a.Word, uint64(fp.p.at))
+		if !fp.p.d.Boot.Planted(hookLost) {
+			mem.Store(frame, a.Word, uint64(fp.p.at))
+		}
 	}
 	fp.p.d.Hooks(x, fp.number, smpev.HookEntered, ip)
 	within.WriteOnce(x, false)

@@ -285,14 +285,14 @@ var _ = traces.Define(
 			"on sees everything before the full fences so far",
 		Says: "sees what was done before the full fences until here"},
 	traces.Spec{Kind: Arrives, Name: "Arrives", Args: args{ip, traces.Address.Named("sp")}, Monitors: true,
-		Doc: "a CPU begins an instruction to which, or from which, a site of ftrace may lead calls"},
+		Doc: "a CPU begins an instruction to which, or from which, a function's site may lead calls"},
 	traces.Spec{Kind: Attach, Name: "Attach", Args: args{subject, attachCall, value}, Monitors: true, Rig: true,
-		Doc: "a call begins that attaches a subject to sites of ftrace, detaches or changes it; value: the site or " +
-			"function"},
+		Doc: "a call begins that attaches a subject to functions' sites, detaches or changes it; value: the site " +
+			"or function"},
 	traces.Spec{Kind: Attached, Name: "Attached", Args: args{subject, attachCall, traces.Errno.Named("errno")},
 		Monitors: true, Rig: true, Doc: "such a call returns"},
 	traces.Spec{Kind: Serves, Name: "Serves", Args: args{subject, function, traces.Address.Named("sp")},
-		Monitors: true, Rig: true, Doc: "ftrace calls a client's handler from a site"},
+		Monitors: true, Rig: true, Doc: "the handler of a client is called from a function's site"},
 	traces.Spec{Kind: Leads, Name: "Leads", Args: args{subject, function, value}, Monitors: true, Rig: true,
 		Doc: "what is known of a subject before anything runs: its site, and the function that it leads calls to, " +
 			"the number of its hooks, or what it is allowed"},

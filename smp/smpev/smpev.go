@@ -49,10 +49,10 @@ const (
 	AskedEnds   = 2 // added to either: it ends
 )
 
-// The subjects of Attach: what is attached to sites of ftrace. The number of one among its like is added. Leads with
+// The subjects of Attach: what is attached to functions' sites. The number of one among its like is added. Leads with
 // subject 0 is of a site itself.
 const (
-	SubjectOps    = 1 << 16 // a client of ftrace (ftrace_ops)
+	SubjectOps    = 1 << 16 // a client of all sites, or of some
 	SubjectFprobe = 2 << 16
 	SubjectDirect = 3 << 16 // the direct call of a site
 	SubjectPatch  = 4 << 16 // a live patch, from 1; calls of all are SubjectPatch's
@@ -67,7 +67,7 @@ const (
 	AttachModify     = 5 // the value is the function called
 )
 
-// What a client of ftrace is, as in Leads.
+// What a client is, as in Leads.
 const (
 	LeadsModifies = 1 << iota // it may change where calls continue
 	LeadsDynamic              // no handler of it runs once it is unregistered
