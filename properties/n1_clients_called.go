@@ -17,8 +17,8 @@ var ClientsCalled = Property{
 	ID:   "N1",
 	Name: "clients-called",
 	Says: "Each call of a function that begins while a client of ftrace or an fprobe is registered for it is handled " +
-		"by that client once, or counted as missed; one that begins after its unregistration isn't. The newest client " +
-		"comes first. A site has at most one client that may change the path, and no other reason refuses one.",
+		"by that client once, or counted as missed; one that begins after its unregistration isn't. The newest " +
+		"client comes first. A site has at most one client that may change the path, and no other reason refuses one.",
 	Kinds: []traces.Kind{
 		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Serves, smpev.Hooks, smpev.Exec, smpev.Image, smpev.Trap,
 		smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit, smpev.Agrees,

@@ -18,8 +18,8 @@ import (
 var NewestVersion = Property{
 	ID:   "U2",
 	Name: "newest-version",
-	Says: "A call that begins when a live patch or a direct call of its function has been set runs what was set last, " +
-		"and the version beneath when that has been removed. Calls of the API that overlap have an order that agrees " +
+	Says: "A call that begins when a live patch or a direct call of its function has been set runs what was set " +
+		"last, and the version beneath when that has been removed. Calls of the API that overlap have an order that agrees " +
 		"with their answers and with all later calls, and what is refused changes nothing.",
 	Kinds: []traces.Kind{
 		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Arrives, smpev.CallEnd, smpev.Exit, smpev.Module, smpev.Agrees,
@@ -60,8 +60,8 @@ type arriving struct {
 }
 
 // A redirect is the live patches, or the direct call of one site: the states that it may be in. A state of a direct
-// call is the function called, 0 for none; one of live patches has the number of an enabled patch in each byte, the newest
-// lowest.
+// call is the function called, 0 for none; one of live patches has the number of an enabled patch in each byte, the
+// newest lowest.
 type redirect struct {
 	subject uint64
 	open    []pending

@@ -70,8 +70,8 @@ func init() {
 			hand.Emit(smpev.Arrives, g+5, sp, 0)
 			tr.ExpectNone()
 		})
-	trap("U2-meanwhile", "a patch comes over another one: a call that begins meanwhile may run either, and not what both "+
-		"replace",
+	trap("U2-meanwhile", "a patch comes over another one: a call that begins meanwhile may run either, and not what "+
+		"both replace",
 		func(tr *tracetest.Trace) {
 			patchable(tr)
 			does(tr.On(0, 1), patches, register, 1, 0)
