@@ -4,7 +4,7 @@
 // What it is not: it holds no copy of an engine. A mutant wraps an interface of the waist, or a step of
 // kprobes.Steps.
 //
-// Where a row goes: All (table.go, and past.go for rows of History) has the mutants that a property notices in a
+// Where a row goes: All (all_table.go, and past.go for rows of History) has the mutants that a property notices in a
 // scenario; planted (planted.go) completes rows of faults that stand in the code which they break. ofRules
 // (rules.go) has those that only the tests of the specification's rules notice. History (history.tsv) has the
 // faults that kernels had; Shipped (shipped.go) says which of All an edition's kernels had; Absent (absent.go) has
