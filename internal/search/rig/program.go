@@ -162,6 +162,16 @@ func (p *program) Site(name string) arch.Addr             { return p.r.siteOf(na
 func (p *program) Insn(op *scenario.Op) arch.Addr         { return p.r.breakpoint(op) }
 func (p *program) Patch(op *scenario.Op) []livepatch.Func { return p.r.patchOf(op) }
 
+// Subject returns the fprobe or the direct call that an operation is about, as in Attach.
+func (p *program) Subject(op *scenario.Op) uint64 {
+	sc := p.r.Scenario
+	if i := slices.IndexFunc(sc.Fprobes, func(f scenario.Fprobe) bool { return f.Name == op.Target }); i >= 0 {
+		return smpev.SubjectFprobe + uint64(i)
+	}
+	i := slices.IndexFunc(sc.Sites, func(s scenario.Site) bool { return s.Func == op.Target })
+	return smpev.SubjectDirect + uint64(max(i, 0))
+}
+
 // Module returns the module of that name.
 func (p *program) Module(name string) *kernel.Module {
 	for _, m := range p.r.modules {
