@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/verbs/kernelinfo"
 	"kpsim/internal/verbs/report"
 	"kpsim/internal/verbs/shell"
+	"kpsim/internal/verbs/small"
 )
 
 // A verb is a command of the first level. It may have commands below it.
@@ -28,6 +29,7 @@ type verb struct {
 var verbs = []verb{
 	named[findings.Explore]("explore"),
 	named[findings.Fuzz]("fuzz"),
+	named[small.Small]("small"),
 	named[findings.Verify]("verify"),
 	named[findings.Compare]("compare"),
 	named[review.Review]("review"),
