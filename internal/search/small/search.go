@@ -26,6 +26,7 @@ type Search struct {
 	Progress func(ran, differ uint64)
 
 	world  *World
+	plain  scenario.Machine // without a kernel's engine
 	failed map[string]bool // programs that differ
 	result Result
 
@@ -49,7 +50,7 @@ type Level struct {
 	Raw      uint64 // all programs, with symmetric ones and those that can't be made
 	Programs uint64 // up to symmetry
 	Run      uint64
-	Beyond   uint64 // of Programs: continuations of programs that differ, not run
+	Beyond   uint64 // of Programs: continuations of programs of which a call differs, not run
 	Differ   uint64
 }
 

@@ -18,6 +18,7 @@ type Session struct {
 	Kernel    *linux.Kernel
 	Base      *linux.Kernel // the kernel without a change: what differs there alike isn't counted
 	Calls     int           // the most calls of a program
+	Asked     int           // the most where programs ask for the optimizer; 0: Calls
 	Workers   int
 	Cancelled *atomic.Bool
 
@@ -38,6 +39,14 @@ func (s *Session) Begin() (programs uint64, err error) {
 	for _, name := range worlds {
 		for _, settled := range []bool{true, false} {
 			search := &Search{Settled: settled, Mutant: s.Mutant, Workers: s.Workers, Cancelled: s.Cancelled}
+			plain, err := Load(name, s.Edition)
+			if err != nil {
+				return 0, err
+			}
+			if plain == nil {
+				continue
+			}
+			search.plain = plain.Machine
 			if search.Scenario, err = s.world(name, s.Kernel); err != nil {
 				return 0, err
 			}
@@ -53,7 +62,7 @@ func (s *Session) Begin() (programs uint64, err error) {
 			if !some {
 				continue
 			}
-			for n := 1; n <= s.Calls; n++ {
+			for n := 1; n <= s.most(search); n++ {
 				programs += search.Count(n)
 			}
 			s.searches = append(s.searches, search)
@@ -94,7 +103,7 @@ func (s *Session) Run() error {
 	ended := make([]bool, len(s.searches))
 	for n := 1; n <= s.Calls; n++ {
 		for i, x := range s.searches {
-			if ended[i] || s.Cancelled != nil && s.Cancelled.Load() {
+			if ended[i] || n > s.most(x) || s.Cancelled != nil && s.Cancelled.Load() {
 				continue
 			}
 			more, err := x.Next()
@@ -104,14 +113,26 @@ func (s *Session) Run() error {
 			ended[i] = !more
 		}
 	}
-	if s.Kernel != nil && s.Base == nil {
-		for _, x := range s.searches {
-			for _, f := range x.result.Finds {
+	if s.Kernel == nil {
+		return nil
+	}
+	for _, x := range s.searches {
+		for _, f := range x.result.Finds {
+			f.Scenario.Machine, f.Serial.Machine = x.plain, x.plain
+			if s.Base == nil {
 				_, f.Known = fuzz.Otherwise(s.Kernel, f.Serial, s.Mutant)
 			}
 		}
 	}
 	return nil
+}
+
+// most returns the most calls of a search's programs.
+func (s *Session) most(x *Search) int {
+	if s.Asked > 0 && !x.Settled {
+		return s.Asked
+	}
+	return s.Calls
 }
 
 // Results returns what each search has shown.

@@ -62,7 +62,9 @@ func (w *World) begin() state {
 }
 
 // can reports whether a program may contain a call here: a function that isn't there can't be
-// called, and of interchangeable probes the first is named first.
+// called, and of interchangeable probes the first is named first. A kernel's caller must not
+// unregister a return probe that isn't registered: kernels follow its null pointer
+// (unregistered-twice in docs/two-engines.md).
 func (s *state) can(l *letter) bool {
 	if l.kind == act.Call {
 		if m := s.w.funcs[l.one].module; m >= 0 && !s.loaded[m] {
@@ -70,6 +72,10 @@ func (s *state) can(l *letter) bool {
 		}
 	}
 	for _, i := range l.probes {
+		if s.w.strict && l.kind == act.Unregister && s.w.probes[i].kind == scenario.ProbeKretprobe &&
+			!s.objects[i].registered {
+			return false
+		}
 		if twin := s.w.twins[i]; twin >= 0 && !s.objects[i].named && !s.objects[twin].named {
 			return false
 		}
@@ -141,10 +147,10 @@ func (s *state) register(list []int) (errno uint64, changes bool) {
 	for _, i := range list {
 		o, p := &s.objects[i], &s.w.probes[i]
 		switch f := &s.w.funcs[p.fn]; {
-		case o.registered:
-			errno = einval
 		case f.module >= 0 && (!s.loaded[f.module] || f.init):
 			errno = p.absent
+		case o.registered:
+			errno = einval
 		default:
 			errno = p.refused
 		}

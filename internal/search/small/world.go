@@ -23,7 +23,7 @@ var files embed.FS
 func Names() []string { return []string{"jump", "calls", "site", "module"} }
 
 // Load returns the scenario of a built-in world, without the calls that an edition lacks; "" is
-// the world's own.
+// the world's own. It is nil if the edition has nothing that the world is about.
 func Load(name, edition string) (*scenario.Scenario, error) {
 	src, err := files.ReadFile(path.Join("worlds", name+".star"))
 	if err != nil {
@@ -39,6 +39,9 @@ func Load(name, edition string) (*scenario.Scenario, error) {
 	}
 	as := *sc
 	_ = as.SetEdition(edition) // refuses what the edition lacks, which is left out here
+	if e := as.Machine.Kernel.Edition; e == rules.Edition26 && len(sc.Sites) > 0 {
+		return nil, nil // its probes know nothing of ftrace
+	}
 	lacking(sc, &as.Machine)
 	return sc, sc.SetEdition(edition)
 }
@@ -58,6 +61,7 @@ type World struct {
 	modules  []module
 	funcs    []function
 
+	strict  bool   // a call that a kernel's callers must not make is no call of programs
 	wait    int    // the operation that runs the optimizer; -1: there is none
 	refs    bool   // probes hold their module
 	jumps   []bool // by probe: its instructions can be in a jump's region; nil: it isn't known
@@ -116,7 +120,8 @@ func New(sc *scenario.Scenario, settled bool) (*World, error) {
 	}
 	s := *sc
 	s.Expect = scenario.Expect{}
-	w := &World{Scenario: &s, wait: -1, refs: s.Machine.ModuleRefs, settled: settled}
+	w := &World{Scenario: &s, wait: -1, strict: s.Machine.Engine != "",
+		refs: s.Machine.ModuleRefs, settled: settled}
 	w.addFunctions()
 	for i := range s.Probes {
 		if err := w.addProbe(&s.Probes[i]); err != nil {
@@ -149,8 +154,12 @@ func lacking(s *scenario.Scenario, m *scenario.Machine) {
 			p.Pre = nil
 		}
 	}
+	inside := func(name string) bool { // in the middle of an instruction, where 2.6 registers it all the same
+		p := s.Probe(name)
+		return m.AnyByte && p != nil && !slices.Contains(starts(s.Text(p.Func)), p.Offset)
+	}
 	t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool {
-		return op.Kind.Setting != "" && !m.Has(op.Kind.Setting)
+		return op.Kind.Setting != "" && !m.Has(op.Kind.Setting) || inside(op.Target)
 	})
 	s.Tasks = []scenario.Task{t}
 }
@@ -162,21 +171,13 @@ func (w *World) addFunctions() {
 	}
 	for i := range s.Texts {
 		t := &s.Texts[i]
-		f := function{name: t.Name, module: -1, call: -1}
+		f := function{name: t.Name, starts: starts(t), module: -1, call: -1}
 		for k := range s.Modules {
 			m := &s.Modules[k]
 			if f.init = slices.Contains(m.Init, t.Name); f.init || slices.Contains(m.Core, t.Name) {
 				f.module = k
 				break
 			}
-		}
-		for off := 0; off < len(t.Code); {
-			in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
-			if err != nil {
-				break
-			}
-			f.starts = append(f.starts, off)
-			off += in.Size()
 		}
 		w.funcs = append(w.funcs, f)
 	}
@@ -186,6 +187,19 @@ func (w *World) addFunctions() {
 			w.modules[i].fails = uint64(max(-v, 0))
 		}
 	}
+}
+
+// starts returns the offsets of a function's instructions.
+func starts(t *scenario.Text) (list []int) {
+	for off := 0; off < len(t.Code); {
+		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
+		if err != nil {
+			break
+		}
+		list = append(list, off)
+		off += in.Size()
+	}
+	return list
 }
 
 func (w *World) addProbe(sp *scenario.Probe) error {
@@ -199,7 +213,7 @@ func (w *World) addProbe(sp *scenario.Probe) error {
 	}
 	f, t := &w.funcs[p.fn], s.Text(sp.Func)
 	p.addr, p.module = t.At+arch.Addr(p.offset), f.module
-	p.site = s.Machine.Kernel.Ftrace && slices.Contains(s.Sites, scenario.Site{Func: sp.Func, Offset: sp.Offset})
+	p.site = (s.Machine.Kernel.Ftrace || s.Machine.Engine != "") && slices.Contains(s.Sites, scenario.Site{Func: sp.Func, Offset: sp.Offset})
 	// Since 5.18 the place is looked up by its symbol first (_kprobe_addr); a return probe's was
 	// before (kprobe_on_func_entry).
 	p.absent = einval

@@ -31,6 +31,7 @@ type Explore struct {
 	inputs.Kernel
 	inputs.Broken
 	inputs.GoOn
+	Small     int          `range:"0..8" default:"3" placeholder:"N" help:"With --kernel, and no scenario named: first run all serial programs of up to N calls, as kpsim small does. 0: none. Default: 3."`
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
 	Out       cli.FileName `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
@@ -85,6 +86,9 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 	c.watch(p, jobs)
 	defer c.progress.Clear()
 	if err := c.checkSelf(p, jobs); err != nil {
+		return 0, err
+	}
+	if err := c.smallFirst(p); err != nil {
 		return 0, err
 	}
 

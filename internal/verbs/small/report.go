@@ -15,7 +15,8 @@ type Report struct {
 	Traces string
 	JSON   bool
 	Line   func(file string) string // the command that shows a program
-	Calls  int                      // as were asked for
+	Calls  int                      // as of the session
+	Asked  int
 
 	Unknown int // causes that aren't known
 }
@@ -99,11 +100,14 @@ func (r *Report) world(p *cli.Program, x *small.Result) error {
 	if r.JSON {
 		return p.PrintJSON(out)
 	}
-	how := "asked"
-	if x.Settled {
-		how = "after each call"
+	how, asked := "where asked", r.Calls
+	if r.Asked > 0 {
+		asked = r.Asked
 	}
-	p.Indented("", fmt.Sprintf("%-6s  optimizer %-15s  %s  %d of %d differ", x.World, how, r.bound(out.Complete), differ, run))
+	if x.Settled {
+		how, asked = "after each call", r.Calls
+	}
+	p.Indented("", fmt.Sprintf("%-6s  optimizer %-15s  %s  %d of %d differ", x.World, how, bound(out.Complete, asked), differ, run))
 	p.Indented(cli.Indent, fmt.Sprintf("%s, %s of up to %s; %d up to symmetry", cli.Number(x.Letters, "call"),
 		cli.Number(all, "program"), cli.Number(len(x.Levels), "call"), programs)+rest(programs, run, beyond, x.Before))
 	for i := range out.Finds {
@@ -113,9 +117,9 @@ func (r *Report) world(p *cli.Program, x *small.Result) error {
 }
 
 // bound says to which length all programs were run.
-func (r *Report) bound(complete int) string {
-	if complete < r.Calls {
-		return fmt.Sprintf("complete to %d, not to %d", complete, r.Calls)
+func bound(complete, asked int) string {
+	if complete < asked {
+		return fmt.Sprintf("complete to %d, not to %d", complete, asked)
 	}
 	return fmt.Sprintf("complete to %d", complete)
 }
