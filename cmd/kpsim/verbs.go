@@ -29,8 +29,8 @@ type verb struct {
 var verbs = []verb{
 	named[findings.Explore]("explore"),
 	named[findings.Fuzz]("fuzz"),
-	named[small.Small]("small"),
 	named[findings.Verify]("verify"),
+	named[small.Small]("small"),
 	named[findings.Compare]("compare"),
 	named[review.Review]("review"),
 	named[matrix.Matrix]("matrix"),

@@ -230,8 +230,8 @@ func (c *Review) small(p *cli.Program, r *found) error {
 	if len(c.Scenarios) > 0 || c.Small == 0 {
 		return nil
 	}
-	s := &small.Session{Kernel: r.after, Base: r.before, Calls: c.Small, Asked: verb.Asked(c.Small), Workers: c.Workers,
-		Cancelled: &c.stop}
+	s := &small.Session{Kernel: r.after, Base: r.before, Calls: c.Small, Asked: verb.Asked(c.Small),
+		Workers: c.Workers, Cancelled: &c.stop}
 	all, err := s.Begin()
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"kpsim/engine"
 	"kpsim/internal/scenario"
-	"kpsim/internal/scenario/act"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
@@ -92,7 +91,8 @@ func (t *runner) take() {
 		return
 	}
 	t.differ++
-	f := &Find{What: d.what, After: e.where(d.at), Says: d.says, Programs: 1}
+	f := &Find{What: d.what, After: e.where(d.at), Says: d.says, Programs: 1, differs: d,
+		program: slices.Clone(t.program)}
 	n := len(t.finds)
 	if t.finds = counted(t.finds, f); len(t.finds) == n {
 		return
@@ -198,16 +198,19 @@ func (e *engineRun) callAll(s *state) {
 	}
 }
 
+func (e *engineRun) differ(what string, n int, format string, args ...any) {
+	e.differs = difference{what: what, at: n, says: fmt.Sprintf(format, args...)}
+}
+
 // after compares what an operation gave with what it must give.
 func (e *engineRun) after(n int, errno uint64) {
 	want := &e.wants[n]
 	switch l := &e.w.ops[e.order[n]]; {
 	case e.differs.what != "":
 	case want.answers && errno != want.errno:
-		e.differs = difference{"answer", n, fmt.Sprintf("%s answers %d, by the rules %d", l.says(e.w), errno, want.errno), false}
+		e.differ("answer", n, "%s answers %d, by the rules %d", l.says(e.w), errno, want.errno)
 	case !slices.Equal(e.hits, want.hits):
-		e.differs = difference{"handlers", n, fmt.Sprintf("%s runs %s, by the rules %s", l.says(e.w), e.run(e.hits),
-			e.run(want.hits)), false}
+		e.differ("handlers", n, "%s runs %s, by the rules %s", l.says(e.w), e.run(e.hits), e.run(want.hits))
 	}
 	e.hits = e.hits[:0]
 	if n == e.calls-1 && e.differs.what == "" {
@@ -232,7 +235,7 @@ func (e *engineRun) look(n int) {
 	for i := range e.w.probes {
 		o, is := &e.left.objects[i], e.rig.Engine().Status(i)
 		differs := func(what string, got, want any) {
-			e.differs = difference{"state", n, fmt.Sprintf("%s: %s %v, by the rules %v", e.w.probes[i].name, what, got, want), false}
+			e.differ("state", n, "%s: %s %v, by the rules %v", e.w.probes[i].name, what, got, want)
 		}
 		switch {
 		case is.Registered != o.registered:
@@ -270,8 +273,7 @@ func (e *engineRun) look(n int) {
 		e.lines[i].tags &= known
 	}
 	if sortLines(e.lines); !slices.Equal(e.lines, e.want) {
-		e.differs = difference{"list", n, fmt.Sprintf("kprobes/list has %s, by the rules %s", e.listed(e.lines),
-			e.listed(e.want)), false}
+		e.differ("list", n, "kprobes/list has %s, by the rules %s", e.listed(e.lines), e.listed(e.want))
 	}
 }
 
@@ -314,8 +316,7 @@ func (e *engineRun) witness(at int, answers bool) *scenario.Scenario {
 			break
 		}
 		op := ops[i]
-		if want := &e.wants[n]; answers && want.answers && (op.Kind == act.Register || op.Kind == act.RegisterAll ||
-			op.Kind == act.Enable || op.Kind == act.Disable) {
+		if want := &e.wants[n]; answers && want.answers && op.Kind.Has(scenario.ParamErrno) {
 			op.Checked, op.Returns = true, want.errno
 		}
 		t.Ops = append(t.Ops, op)

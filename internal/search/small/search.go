@@ -26,8 +26,8 @@ type Search struct {
 	Progress func(ran, differ uint64)
 
 	world  *World
-	plain  scenario.Machine // without a kernel's engine
-	failed map[string]bool // programs that differ
+	plain  *scenario.Scenario // without a kernel's engine
+	failed map[string]bool    // programs that differ
 	result Result
 
 	done, differ atomic.Uint64
@@ -48,20 +48,16 @@ type Result struct {
 type Level struct {
 	Calls    int
 	Raw      uint64 // all programs, with symmetric ones and those that can't be made
-	Programs uint64 // up to symmetry
-	Run      uint64
-	Beyond   uint64 // of Programs: continuations of programs of which a call differs, not run
+	Run      uint64 // up to symmetry
+	Beyond   uint64 // those that continue a program of which a call differs: they weren't run
 	Differ   uint64
+	Complete bool // all others were run
 }
-
-// Complete reports whether all programs of a length were run, except continuations of those that
-// differ.
-func (l *Level) Complete() bool { return l.Run+l.Beyond == l.Programs && l.Run > 0 }
 
 // Complete returns the greatest length to which the search is complete.
 func (r *Result) Complete() (calls int) {
 	for i := range r.Levels {
-		if !r.Levels[i].Complete() {
+		if !r.Levels[i].Complete {
 			break
 		}
 		calls = r.Levels[i].Calls
@@ -79,6 +75,9 @@ type Find struct {
 	Programs uint64             // as many differ so; their continuations aren't counted
 	Scenario *scenario.Scenario // the program alone, to where it differs, with what its calls answer by the rules
 	Serial   *scenario.Scenario // the same without answers
+
+	program []int // the calls, by operation
+	differs difference
 }
 
 // maxIdle is how many calls of a program may change nothing by the rules.
@@ -176,9 +175,23 @@ func (s *Search) Begin() (bool, error) {
 	return true, nil
 }
 
-// Count returns how many programs of n calls there are up to symmetry.
+// countedTo is the most calls of programs that are counted before they are run.
+const countedTo = 3
+
+// Count returns how many programs of up to n calls there are up to symmetry, by estimate beyond
+// three calls.
 func (s *Search) Count(n int) (programs uint64) {
-	newTree(s.world, n, nil, s.Cancelled).walk(n, func() { programs++ })
+	var some, last float64
+	for k := 1; k <= n; k++ {
+		ratio := some / max(last, 1)
+		if last = some; k > countedTo {
+			some *= ratio
+		} else {
+			some = 0
+			newTree(s.world, k, nil, s.Cancelled).walk(k, func() { some++ })
+		}
+		programs += uint64(some)
+	}
 	return programs
 }
 
@@ -200,7 +213,7 @@ func (s *Search) Next() (bool, error) {
 	if s.result.Levels = append(s.result.Levels, *l); l.Run == 0 && n == 1 && !s.cancelled() {
 		return false, fmt.Errorf("%s: no program was run", s.Scenario.Name)
 	}
-	return l.Complete(), nil
+	return l.Complete, nil
 }
 
 func (s *Search) cancelled() bool { return s.Cancelled != nil && s.Cancelled.Load() }
@@ -210,7 +223,7 @@ const share = 2
 
 // level runs the programs of one length.
 func (s *Search) level(n int) (*Level, error) {
-	w, l := s.world, &Level{Calls: n, Programs: s.Count(n)}
+	w, l := s.world, &Level{Calls: n}
 	var jobs [][]int
 	first := newTree(w, n, nil, s.Cancelled)
 	first.walk(min(share, n), func() { jobs = append(jobs, slices.Clone(first.program)) })
@@ -267,6 +280,7 @@ func (s *Search) level(n int) (*Level, error) {
 			s.failed[p] = true
 		}
 	}
+	l.Complete = !s.cancelled()
 	return l, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/fuzz"
+	"kpsim/internal/search/twoengines"
 	"kpsim/linux"
 )
 
@@ -30,7 +31,7 @@ type Session struct {
 	_        struct{}
 }
 
-// Begin prepares the session and returns how many programs it has. Errors are about the input.
+// Begin prepares the session and returns how many programs it has, about. Errors are about the input.
 func (s *Session) Begin() (programs uint64, err error) {
 	worlds := s.Worlds
 	if len(worlds) == 0 {
@@ -46,7 +47,7 @@ func (s *Session) Begin() (programs uint64, err error) {
 			if plain == nil {
 				continue
 			}
-			search.plain = plain.Machine
+			search.plain = plain
 			if search.Scenario, err = s.world(name, s.Kernel); err != nil {
 				return 0, err
 			}
@@ -62,9 +63,7 @@ func (s *Session) Begin() (programs uint64, err error) {
 			if !some {
 				continue
 			}
-			for n := 1; n <= s.most(search); n++ {
-				programs += search.Count(n)
-			}
+			programs += search.Count(s.most(search))
 			s.searches = append(s.searches, search)
 		}
 	}
@@ -117,12 +116,55 @@ func (s *Session) Run() error {
 		return nil
 	}
 	for _, x := range s.searches {
+		if s.Base == nil {
+			if err := s.know(x); err != nil {
+				return err
+			}
+		}
 		for _, f := range x.result.Finds {
-			f.Scenario.Machine, f.Serial.Machine = x.plain, x.plain
-			if s.Base == nil {
+			f.Scenario.Machine, f.Serial.Machine = x.plain.Machine, x.plain.Machine
+			if s.Base == nil && f.Known == "" {
 				_, f.Known = fuzz.Otherwise(s.Kernel, f.Serial, s.Mutant)
 			}
 		}
+	}
+	return nil
+}
+
+// know names the finds that a known difference of kernels explains: kpsim's engine with its mutant
+// differs in the same way.
+func (s *Session) know(x *Search) error {
+	if len(x.result.Finds) == 0 {
+		return nil
+	}
+	sc := *x.plain
+	sc.Machine.Preempt = x.Scenario.Machine.Preempt
+	if err := sc.SetEdition(twoengines.Edition(s.Kernel.Image.Release).String()); err != nil {
+		return err
+	}
+	w, err := New(&sc, x.Settled)
+	if err != nil {
+		return err
+	}
+	w.jumps = nil // kernels say nothing of them either
+	for _, d := range twoengines.Known {
+		if d.Mutant == "" {
+			continue
+		}
+		e, err := newEngine(w, d.Mutant)
+		if err != nil {
+			return err
+		}
+		for _, f := range x.result.Finds {
+			t := newTree(w, len(f.program), nil, nil)
+			for _, op := range f.program {
+				t.push(&w.ops[op])
+			}
+			if f.Known == "" && len(t.program) == len(f.program) && e.take(t).like(f.differs) {
+				f.Known = d.Name
+			}
+		}
+		e.close()
 	}
 	return nil
 }

@@ -66,8 +66,8 @@ func (w *World) begin() state {
 // unregister a return probe that isn't registered: kernels follow its null pointer
 // (unregistered-twice in docs/two-engines.md).
 func (s *state) can(l *letter) bool {
-	if l.kind == act.Call {
-		if m := s.w.funcs[l.one].module; m >= 0 && !s.loaded[m] {
+	if l.fn >= 0 {
+		if m := s.w.funcs[l.fn].module; m >= 0 && !s.loaded[m] {
 			return false
 		}
 	}
@@ -89,49 +89,7 @@ func (s *state) do(l *letter, hits []hit) (a answer) {
 		s.objects[i].named = true
 	}
 	a.hits = hits
-	switch l.kind {
-	case act.Register, act.RegisterAll:
-		a.answers = true
-		a.errno, a.changes = s.register(l.probes)
-	case act.Unregister, act.UnregisterAll:
-		for _, i := range l.probes {
-			a.changes = a.changes || s.objects[i].registered
-			s.objects[i] = object{named: true}
-		}
-		// Removing an array answers nothing, nor does removing one that isn't registered (6.5).
-	case act.Enable, act.Disable:
-		o := &s.objects[l.probes[0]]
-		a.answers = true
-		if disable := l.kind == act.Disable; !o.registered || o.gone && !disable {
-			a.errno = einval
-		} else {
-			a.changes = o.disabled != disable
-			o.disabled = disable
-		}
-	case act.Call:
-		a.hits = s.call(l.one, a.hits, false)
-	case act.Load:
-		a.answers, a.changes = true, true
-		switch m := &s.w.modules[l.one]; {
-		case s.loaded[l.one]:
-			a.errno, a.changes = eexist, false
-		case m.fails != 0:
-			a.errno, a.changes = m.fails, false
-		default:
-			s.loaded[l.one] = true
-		}
-	case act.Unload:
-		a.answers = true
-		a.errno, a.changes = s.unload(l.one)
-	case act.WaitOptimized:
-		a.changes, s.stirred = s.stirred, false
-	case act.Optimization:
-		a.changes, s.noOpt = s.noOpt == l.on, !l.on
-	case act.Enabled:
-		a.changes, s.off = s.off == l.on, !l.on
-	case act.Tracer:
-		a.changes, s.traced = s.traced != l.on, l.on
-	}
+	l.do(s, l, &a)
 	if a.changes && l.stirs {
 		s.stirred = true
 	}
@@ -141,45 +99,96 @@ func (s *state) do(l *letter, hits []hit) (a answer) {
 	return a
 }
 
+// byTheRules has what each call does by the rules.
+var byTheRules = []struct {
+	kind *scenario.Operation
+	do   func(s *state, l *letter, a *answer)
+}{
+	{act.Register, register}, {act.RegisterAll, register}, {act.Unregister, unregister},
+	{act.UnregisterAll, unregister}, {act.Enable, enable}, {act.Disable, disable}, {act.Load, load},
+	{act.Unload, unload},
+	{act.Call, func(s *state, l *letter, a *answer) { a.hits = s.call(l.fn, a.hits, false) }},
+	{act.WaitOptimized, func(s *state, _ *letter, a *answer) { a.changes, s.stirred = s.stirred, false }},
+	{act.Optimization, func(s *state, l *letter, a *answer) { a.changes, s.noOpt = s.noOpt == l.on, !l.on }},
+	{act.Enabled, func(s *state, l *letter, a *answer) { a.changes, s.off = s.off == l.on, !l.on }},
+	{act.Tracer, func(s *state, l *letter, a *answer) { a.changes, s.traced = s.traced != l.on, l.on }},
+}
+
 // register registers probes, in turn: one that can't be takes those before it back (6.4).
-func (s *state) register(list []int) (errno uint64, changes bool) {
+func register(s *state, l *letter, a *answer) {
 	was := *s
-	for _, i := range list {
+	a.answers, a.changes = true, true
+	for _, i := range l.probes {
 		o, p := &s.objects[i], &s.w.probes[i]
 		switch f := &s.w.funcs[p.fn]; {
 		case f.module >= 0 && (!s.loaded[f.module] || f.init):
-			errno = p.absent
+			a.errno = p.absent
 		case o.registered:
-			errno = einval
+			a.errno = einval
 		default:
-			errno = p.refused
+			a.errno = p.refused
 		}
-		if errno != 0 {
+		if a.errno != 0 {
 			was.clock = s.clock
-			*s = was
-			return errno, false
+			*s, a.changes = was, false
+			return
 		}
 		s.clock++
 		*o = object{registered: true, disabled: p.disabled, since: s.clock, named: true}
 	}
-	return 0, true
+}
+
+// unregister answers nothing, whatever is registered (6.5).
+func unregister(s *state, l *letter, a *answer) {
+	for _, i := range l.probes {
+		a.changes = a.changes || s.objects[i].registered
+		s.objects[i] = object{named: true}
+	}
+}
+
+func enable(s *state, l *letter, a *answer)  { s.toggle(l, a, false) }
+func disable(s *state, l *letter, a *answer) { s.toggle(l, a, true) }
+
+// toggle enables or disables a probe. One that is gone can't be enabled (6.6).
+func (s *state) toggle(l *letter, a *answer, disabled bool) {
+	o := &s.objects[l.probes[0]]
+	a.answers = true
+	if !o.registered || o.gone && !disabled {
+		a.errno = einval
+		return
+	}
+	a.changes, o.disabled = o.disabled != disabled, disabled
+}
+
+func load(s *state, l *letter, a *answer) {
+	a.answers = true
+	switch m := &s.w.modules[l.module]; {
+	case s.loaded[l.module]:
+		a.errno = eexist
+	case m.fails != 0:
+		a.errno = m.fails
+	default:
+		s.loaded[l.module], a.changes = true, true
+	}
 }
 
 // unload unloads a module, with which probes in it go (7.1).
-func (s *state) unload(m int) (errno uint64, changes bool) {
-	if !s.loaded[m] {
-		return enoent, false
+func unload(s *state, l *letter, a *answer) {
+	a.answers = true
+	if !s.loaded[l.module] {
+		a.errno = enoent
+		return
 	}
 	for i := range s.w.probes {
-		if o := &s.objects[i]; s.w.probes[i].module == m && o.registered && !o.gone {
+		if o := &s.objects[i]; s.w.probes[i].module == l.module && o.registered && !o.gone {
 			if s.w.refs {
-				return eagain, false
+				a.errno = eagain
+				return
 			}
 			o.gone = true
 		}
 	}
-	s.loaded[m] = false
-	return 0, true
+	s.loaded[l.module], a.changes = false, true
 }
 
 // at returns the live probes at a place, the last registered first (1.8).

@@ -73,8 +73,10 @@ type World struct {
 type letter struct {
 	op     int // the number of the task's operation
 	kind   *scenario.Operation
-	probes []int // of calls of the API
-	one    int   // the function or module, by number
+	do     func(s *state, l *letter, a *answer) // by the rules
+	probes []int                                // of calls of the API
+	fn     int                                  // the function that is called; -1: none
+	module int                                  // -1: none
 	on     bool
 	stirs  bool
 }
@@ -106,9 +108,9 @@ type function struct {
 }
 
 type module struct {
-	name         string
-	fails        uint64 // the errno of its init; 0: it succeeds
-	load, unload int    // operations; -1: none
+	name   string
+	fails  uint64 // the errno of its init; 0: it succeeds
+	unload int    // the operation; -1: none
 }
 
 // New makes a world of a scenario. settled makes the optimizer run after each call that may give
@@ -167,7 +169,7 @@ func lacking(s *scenario.Scenario, m *scenario.Machine) {
 func (w *World) addFunctions() {
 	s := w.Scenario
 	for i := range s.Modules {
-		w.modules = append(w.modules, module{name: s.Modules[i].Name, load: -1, unload: -1})
+		w.modules = append(w.modules, module{name: s.Modules[i].Name, unload: -1})
 	}
 	for i := range s.Texts {
 		t := &s.Texts[i]
@@ -213,14 +215,16 @@ func (w *World) addProbe(sp *scenario.Probe) error {
 	}
 	f, t := &w.funcs[p.fn], s.Text(sp.Func)
 	p.addr, p.module = t.At+arch.Addr(p.offset), f.module
-	p.site = (s.Machine.Kernel.Ftrace || s.Machine.Engine != "") && slices.Contains(s.Sites, scenario.Site{Func: sp.Func, Offset: sp.Offset})
+	traced := s.Machine.Kernel.Ftrace || s.Machine.Engine != ""
+	p.site = traced && slices.Contains(s.Sites, scenario.Site{Func: sp.Func, Offset: sp.Offset})
 	// Since 5.18 the place is looked up by its symbol first (_kprobe_addr); a return probe's was
 	// before (kprobe_on_func_entry).
 	p.absent = einval
-	if e := s.Machine.Kernel.Edition; e != rules.Edition26 && (e >= rules.Edition514 || sp.Kind == scenario.ProbeKretprobe) {
+	e, ret := s.Machine.Kernel.Edition, sp.Kind == scenario.ProbeKretprobe
+	if e != rules.Edition26 && (e >= rules.Edition514 || ret) {
 		p.absent = enoent
 	}
-	if sp.Kind == scenario.ProbeKretprobe {
+	if ret {
 		p.letter = 'r'
 		if p.offset != 0 {
 			p.refused = einval
@@ -234,11 +238,10 @@ func (w *World) addProbe(sp *scenario.Probe) error {
 		pre   bool
 	}{{sp.Pre, true}, {sp.Post, false}} {
 		for i := range h.steps {
-			switch st := &h.steps[i]; st.Kind {
-			case scenario.StepCount:
-			case scenario.StepCall:
+			st := &h.steps[i]
+			if st.Kind == scenario.StepCall {
 				p.runs, p.runsPre = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == st.Func }), h.pre
-			default:
+			} else if st.Kind != scenario.StepCount {
 				return fmt.Errorf("%s: probe %s: handlers of small worlds count and call", s.Name, sp.Name)
 			}
 		}
@@ -257,31 +260,33 @@ func (w *World) addLetter(i int) error {
 	s := w.Scenario
 	op := &s.Tasks[0].Ops[i]
 	l := &w.ops[i]
-	*l = letter{op: i, kind: op.Kind, one: -1, on: op.On, stirs: op.Kind.Traits&scenario.Stirs != 0}
-	switch op.Kind {
-	case act.Register, act.Unregister, act.Enable, act.Disable:
-		l.probes = []int{w.probe(op.Target)}
-	case act.RegisterAll, act.UnregisterAll:
-		for _, name := range op.Targets {
-			l.probes = append(l.probes, w.probe(name))
+	*l = letter{op: i, kind: op.Kind, fn: -1, module: -1, on: op.On, stirs: op.Kind.Traits&scenario.Stirs != 0}
+	for _, r := range byTheRules {
+		if r.kind == op.Kind {
+			l.do = r.do
 		}
-	case act.Call:
-		l.one = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == op.Target })
-		w.funcs[l.one].call = i
-	case act.Load, act.Unload:
-		l.one = slices.IndexFunc(w.modules, func(m module) bool { return m.name == op.Target })
-		if op.Kind == act.Load {
-			w.modules[l.one].load = i
-		} else {
-			w.modules[l.one].unload = i
+	}
+	switch kind := op.Kind; {
+	case l.do == nil:
+		return fmt.Errorf("%s: %v isn't a call of small worlds", s.Name, kind)
+	case kind.Takes(scenario.TheProbes):
+		for _, name := range append(slices.Clone(op.Targets), op.Target) {
+			if k := w.probe(name); k >= 0 {
+				l.probes = append(l.probes, k)
+			}
 		}
-	case act.WaitOptimized:
+	case kind.Takes(scenario.TheModules):
+		l.module = slices.IndexFunc(w.modules, func(m module) bool { return m.name == op.Target })
+		if kind == act.Unload {
+			w.modules[l.module].unload = i
+		}
+	case kind.Traits&scenario.Runs != 0:
+		l.fn = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == op.Target })
+		w.funcs[l.fn].call = i
+	case kind == act.WaitOptimized:
 		if w.wait = i; w.settled {
 			return nil
 		}
-	case act.Optimization, act.Enabled, act.Tracer:
-	default:
-		return fmt.Errorf("%s: %v isn't a call of small worlds", s.Name, op.Kind)
 	}
 	w.letters = append(w.letters, &w.ops[i])
 	return nil
@@ -345,22 +350,19 @@ func (w *World) unregister(i int) int {
 
 // says returns a letter as a scenario has it.
 func (l *letter) says(w *World) string {
-	switch l.kind {
-	case act.Call:
-		return w.funcs[l.one].name + "()"
-	case act.Load, act.Unload:
-		return fmt.Sprintf("%v(%s)", l.kind, w.modules[l.one].name)
-	case act.Optimization, act.Enabled, act.Tracer:
-		if l.on {
-			return fmt.Sprintf("%v(True)", l.kind)
-		}
-		return fmt.Sprintf("%v(False)", l.kind)
-	case act.WaitOptimized:
-		return "wait_optimized()"
-	}
 	var names []string
 	for _, i := range l.probes {
 		names = append(names, w.probes[i].name)
+	}
+	switch {
+	case l.fn >= 0:
+		return w.funcs[l.fn].name + "()"
+	case l.module >= 0:
+		names = append(names, w.modules[l.module].name)
+	case l.kind.Has(scenario.ParamOn) && l.on:
+		names = append(names, "True")
+	case l.kind.Has(scenario.ParamOn):
+		names = append(names, "False")
 	}
 	return fmt.Sprintf("%v(%s)", l.kind, strings.Join(names, ", "))
 }

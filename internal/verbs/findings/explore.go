@@ -38,14 +38,17 @@ type Explore struct {
 	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
-	merges        bool        // runs of others are merged
-	elsewhere     bool        // traces aren't written to files
-	release       string      // release of the kernel that made the shares
-	share, shares int         // of --shard; 0 of 0 if it isn't given
-	names         []string    // names of the scenarios
-	stop          atomic.Bool // the user has interrupted the search
-	progress      *cli.Progress
+	merges    bool   // runs of others are merged
+	elsewhere bool   // traces aren't written to files
+	release   string // release of the kernel that made the shares
+	shard
+	names    []string    // names of the scenarios
+	stop     atomic.Bool // the user has interrupted the search
+	progress *cli.Progress
 }
+
+// A shard is the value of --shard; 0 of 0 if it isn't given.
+type shard struct{ share, shares int }
 
 // Help implements kong.HelpProvider.
 func (*Explore) Help() string {

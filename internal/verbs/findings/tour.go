@@ -66,8 +66,8 @@ func (c *Explore) smallFirst(p *cli.Program) error {
 	if err != nil || kernel == nil || len(c.Scenarios) > 0 || c.Small == 0 || c.share > 1 {
 		return err
 	}
-	s := &small.Session{Kernel: kernel, Mutant: c.Mutant, Calls: c.Small, Asked: verb.Asked(c.Small), Workers: c.Workers,
-		Cancelled: &c.stop}
+	s := &small.Session{Kernel: kernel, Mutant: c.Mutant, Calls: c.Small, Asked: verb.Asked(c.Small),
+		Workers: c.Workers, Cancelled: &c.stop}
 	r := &verb.Report{Traces: c.Traces, JSON: c.JSON, Calls: s.Calls, Asked: s.Asked, Line: func(file string) string {
 		words := []string{"run", file}
 		if c.Mutant != "" {

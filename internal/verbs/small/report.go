@@ -35,10 +35,10 @@ type world struct {
 type level struct {
 	Calls    int    `json:"calls"`
 	All      uint64 `json:"all_programs"`
-	Programs uint64 `json:"up_to_symmetry"`
 	Run      uint64 `json:"run"`
 	Beyond   uint64 `json:"continue_a_difference"`
 	Differ   uint64 `json:"differ"`
+	Complete bool   `json:"complete"`
 }
 
 type find struct {
@@ -78,10 +78,10 @@ func (r *Report) Run(p *cli.Program, s *small.Session) error {
 func (r *Report) world(p *cli.Program, x *small.Result) error {
 	out := world{World: x.World, Settled: x.Settled, Letters: x.Letters, Complete: x.Complete(), Before: x.Before,
 		Finds: []find{}}
-	var all, programs, run, beyond, differ uint64
+	var all, run, beyond, differ uint64
 	for _, l := range x.Levels {
-		out.Levels = append(out.Levels, level{l.Calls, l.Raw, l.Programs, l.Run, l.Beyond, l.Differ})
-		all, programs, run, beyond, differ = all+l.Raw, programs+l.Programs, run+l.Run, beyond+l.Beyond, differ+l.Differ
+		out.Levels = append(out.Levels, level{l.Calls, l.Raw, l.Run, l.Beyond, l.Differ, l.Complete})
+		all, run, beyond, differ = all+l.Raw, run+l.Run, beyond+l.Beyond, differ+l.Differ
 	}
 	for _, f := range x.Causes() {
 		one := find{What: f.What, After: f.After, Says: f.Says, Known: f.Known, Program: f.Calls, Programs: f.Programs}
@@ -107,9 +107,10 @@ func (r *Report) world(p *cli.Program, x *small.Result) error {
 	if x.Settled {
 		how, asked = "after each call", r.Calls
 	}
-	p.Indented("", fmt.Sprintf("%-6s  optimizer %-15s  %s  %d of %d differ", x.World, how, bound(out.Complete, asked), differ, run))
-	p.Indented(cli.Indent, fmt.Sprintf("%s, %s of up to %s; %d up to symmetry", cli.Number(x.Letters, "call"),
-		cli.Number(all, "program"), cli.Number(len(x.Levels), "call"), programs)+rest(programs, run, beyond, x.Before))
+	p.Indented("", fmt.Sprintf("%-6s  optimizer %-15s  %s  %d of %d differ", x.World, how,
+		bound(out.Complete, asked), differ, run))
+	p.Indented(cli.Indent, fmt.Sprintf("%s, %s of up to %s, %d up to symmetry%s", cli.Number(x.Letters, "call"),
+		cli.Number(all, "program"), cli.Number(len(x.Levels), "call"), run+beyond, rest(x, beyond)))
 	for i := range out.Finds {
 		r.find(p, &out.Finds[i])
 	}
@@ -125,15 +126,15 @@ func bound(complete, asked int) string {
 }
 
 // rest says which programs weren't run, and which aren't counted.
-func rest(programs, run, beyond, before uint64) (s string) {
+func rest(x *small.Result, beyond uint64) (s string) {
+	if n := len(x.Levels); n > 0 && !x.Levels[n-1].Complete {
+		s += fmt.Sprintf(" as far as it came: not all of %s were run", cli.Number(n, "call"))
+	}
 	if beyond > 0 {
-		s += fmt.Sprintf(", of which %d continue one that differs", beyond)
+		s += fmt.Sprintf("; %d continue one of which a call differs", beyond)
 	}
-	if n := programs - run - beyond; n > 0 {
-		s += fmt.Sprintf(", %d not run", n)
-	}
-	if before > 0 {
-		s += fmt.Sprintf("; %d differ without the change alike", before)
+	if x.Before > 0 {
+		s += fmt.Sprintf("; %d differ without the change alike", x.Before)
 	}
 	return s
 }
