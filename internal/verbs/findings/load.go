@@ -20,5 +20,5 @@ type job struct {
 
 	checked uint64            // how many runs were repeated with the same result
 	result  *results.Explored // for the result file
-	older   []older           // existing traces at paths where it would have written some
+	older   []existingTrace   // existing traces at paths where it would have written some
 }
