@@ -240,7 +240,8 @@ func (w *World) addProbe(sp *scenario.Probe) error {
 		for i := range h.steps {
 			st := &h.steps[i]
 			if st.Kind == scenario.StepCall {
-				p.runs, p.runsPre = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == st.Target }), h.pre
+				p.runs = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == st.Target })
+				p.runsPre = h.pre
 			} else if st.Kind != scenario.StepCount {
 				return fmt.Errorf("%s: probe %s: handlers of small worlds count and call", s.Name, sp.Name)
 			}
