@@ -86,9 +86,16 @@ type program struct {
 	errno  uint64   // the last answer of the API
 	begun  int      // the number of operations begun in the run; ended counts those that have ended
 	ended  int
+
+	order []int                     // the operations to do, by number; nil: all, in turn (Rig.Order)
+	after func(n int, errno uint64) // called after the n-th of order
 }
 
 func (p *program) run(x *smp.Ctx) {
+	if p.order != nil {
+		p.inOrder(x)
+		return
+	}
 	first, end := 0, len(p.ops)
 	switch {
 	case p.r.setup.running:

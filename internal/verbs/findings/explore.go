@@ -31,20 +31,24 @@ type Explore struct {
 	inputs.Kernel
 	inputs.Broken
 	inputs.GoOn
+	Small     int          `range:"0..8" default:"3" placeholder:"N" help:"With --kernel, and no scenario named: first run all serial programs of up to N calls, as kpsim small does. 0: none. Default: 3."`
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
 	Out       cli.FileName `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
 	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
-	merges        bool        // runs of others are merged
-	elsewhere     bool        // traces aren't written to files
-	release       string      // release of the kernel that made the shares
-	share, shares int         // of --shard; 0 of 0 if it isn't given
-	names         []string    // names of the scenarios
-	stop          atomic.Bool // the user has interrupted the search
-	progress      *cli.Progress
+	merges    bool   // runs of others are merged
+	elsewhere bool   // traces aren't written to files
+	release   string // release of the kernel that made the shares
+	shard
+	names    []string    // names of the scenarios
+	stop     atomic.Bool // the user has interrupted the search
+	progress *cli.Progress
 }
+
+// A shard is the value of --shard; 0 of 0 if it isn't given.
+type shard struct{ share, shares int }
 
 // Help implements kong.HelpProvider.
 func (*Explore) Help() string {
@@ -85,6 +89,9 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 	c.watch(p, jobs)
 	defer c.progress.Clear()
 	if err := c.checkSelf(p, jobs); err != nil {
+		return 0, err
+	}
+	if err := c.smallFirst(p); err != nil {
 		return 0, err
 	}
 
