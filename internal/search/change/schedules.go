@@ -182,7 +182,7 @@ func (s *Search) witness(k kind) (*shrink.Witness, error) {
 	}
 	defer r.Close()
 	found := slices.DeleteFunc(s.with.Found(), func(f shrink.Found) bool {
-		return f.Property != k.property || readsAs(r, f.Message) != k.words
+		return f.Property != k.property || r.ReadsAs(f.Message) != k.words
 	})
 	if len(found) == 0 {
 		return nil, nil

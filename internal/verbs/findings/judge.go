@@ -37,6 +37,7 @@ type row struct {
 	Text        string `json:"trace_text,omitempty"`   // what the trace would hold
 
 	Further    []*furtherRow   `json:"further_ways,omitempty"` // ways that the witness doesn't show
+	Known      []*furtherRow   `json:"known_finds,omitempty"`  // known finds that the scenario's runs went on after
 	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
 	First      *firstJSON      `json:"first_witness,omitempty"`
 	Statistics explore.Stats   `json:"statistics"`
