@@ -84,6 +84,21 @@ func (j *judges) knows(q *properties.Property, f *traces.Finding) int {
 	})
 }
 
+// goOnBehind reports whether a finding of a monitor is known. Its message then has the reason that
+// a run which ends with it has.
+func (j *judges) goOnBehind(q *properties.Property, f *traces.Finding) bool {
+	whole := *f
+	if why := j.Machine.Died(); why != "" {
+		whole.Message += ": " + why
+	}
+	if j.knows(q, &whole) < 0 {
+		return false
+	}
+	*f = whole
+	j.Machine.Why("")
+	return true
+}
+
 // readsMost is the maximum number of wordings that are remembered.
 const readsMost = 1024
 

@@ -9,6 +9,7 @@ import (
 
 	"kpsim/internal/search/cause"
 	"kpsim/internal/search/explore"
+	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
 	"kpsim/internal/verbs/report"
@@ -53,17 +54,38 @@ func (c *Explore) addFurther(j *job, res *explore.Result, rows []*row) error {
 // addKnown adds the known finds to the first row of the scenario.
 func addKnown(e *explored, rows []*row) {
 	for _, f := range e.known {
+		if f.Changed {
+			for _, r := range rows {
+				if r.Property == f.Property {
+					r.Unchanged = append(r.Unchanged, f.Base)
+					r.notes = append(r.notes, fmt.Sprintf("the unchanged kernel shows it in %d of %s",
+						f.Base.Violations, cli.Number(f.Base.Runs, "run")))
+				}
+			}
+			continue
+		}
 		rows[0].Known = append(rows[0].Known, &furtherRow{Property: f.Property, Ends: f.Ends, Runs: f.Runs,
 			Message: f.Witness.Message, Like: f.Like, Deviations: len(f.Witness.Schedule), cause: f.Further})
 	}
 	for _, r := range rows {
 		switch {
 		case r.witness != nil && len(r.witness.Known) > 0:
-			r.notes = append(r.notes, "behind what is known")
-		case r.witness == nil && len(e.known) > 0:
+			r.notes = append(r.notes, "its witness breaks "+strings.Join(knownProperties(r.witness), ", ")+
+				" before, which is known: it may be a consequence")
+		case r.witness == nil && len(rows[0].Known) > 0:
 			r.notes = append(r.notes, "beside what is known")
 		}
 	}
+}
+
+// knownProperties lists the properties that a witness breaks and goes on after, because the find is known.
+func knownProperties(w *shrink.Witness) (names []string) {
+	for _, k := range w.Known {
+		if !slices.Contains(names, k.Property) {
+			names = append(names, k.Property)
+		}
+	}
+	return names
 }
 
 // furtherName returns the name of the trace of a further way, beside that of the main witness.

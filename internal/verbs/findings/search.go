@@ -38,11 +38,15 @@ func (c *Explore) search(p *cli.Program, j *job, what string) (*explored, error)
 	if res.Violations > 0 && c.Kernel.Kernel != "" && c.Out == "" && !c.stop.Load() {
 		c.progress.Aside(what + ", behind what is known")
 		spec.Progress = c.progress.Update
-		if e.res, e.known, err = cause.Behind(spec, res); err != nil {
+		base, err := c.Kernel.Unchanged(j.Scenario, c.Mutant)
+		if err != nil {
+			return nil, err
+		}
+		if e.res, e.known, err = cause.Behind(spec, base, res); err != nil {
 			return nil, j.FileFirst(err)
 		}
 		for i := range e.known {
-			if k := &e.known[i]; !k.Ends {
+			if k := &e.known[i]; !k.Ends && !k.Changed {
 				j.known = append(j.known, k.As)
 			}
 		}
