@@ -23,10 +23,10 @@ type judges struct {
 	*Plan
 	monitors *properties.Monitors // nil in a twin
 	linear   *Linear              // nil: calls about the same object can't overlap
-	ignored  properties.Set       // by the user
-	past     properties.Set       // other properties after which runs continue; their violations count
-	broken   []properties.Broken
-	onClaim  func(k traces.Kind, a, b, c uint64) // claim, as a value
+	GoOn
+	reads   map[string]string // by message: its wording (ReadsAs)
+	broken  []properties.Broken
+	onClaim func(k traces.Kind, a, b, c uint64) // claim, as a value
 }
 
 // listen makes monitors of all properties follow the runs.
@@ -35,25 +35,28 @@ func (j *judges) listen() {
 	j.monitors.Subscribe(&j.Log)
 }
 
-// GoOnAfter makes the rig's runs continue after some properties were broken. A Run's Property
-// is never an ignored one; it may be one of past.
-func (j *judges) GoOnAfter(ignored, past properties.Set) {
-	j.ignored, j.past = ignored, past
-	j.monitors.Pass(j.passed())
+// GoOnAfter makes the rig's runs continue after some violations.
+func (j *judges) GoOnAfter(g GoOn) {
+	j.GoOn = g
+	j.pass()
+}
+
+// pass tells the monitors after what a run goes on.
+func (j *judges) pass() {
+	j.monitors.Pass(j.Ignored | j.Past)
+	j.monitors.Know(nil)
+	if len(j.Known) > 0 {
+		j.monitors.Know(j.goOnBehind)
+	}
 }
 
 // only restricts the monitors that watch the rig's runs to those of some properties.
 func (j *judges) only(list []*properties.Property) {
 	j.monitors.Unsubscribe(&j.Log)
 	j.monitors = properties.NewMonitors(list...)
-	j.monitors.Pass(j.passed())
+	j.pass()
 	j.monitors.Subscribe(&j.Log)
 }
-
-func (j *judges) passed() properties.Set { return j.ignored | j.past }
-
-// Ignored returns the properties that the rig's runs ignore.
-func (j *judges) Ignored() properties.Set { return j.ignored }
 
 // withoutTwin disables the property that compares calls with those of a run without probes,
 // because it isn't known which calls there will be.
@@ -110,14 +113,13 @@ func (j *judges) tellCounts() {
 	}
 }
 
-// NewIgnoring is New for runs that continue after some properties were broken (judges). A Run's
-// Property is never an ignored one; it may be one of past.
-func NewIgnoring(sc *scenario.Scenario, mutantName string, ignored, past properties.Set) (*Rig, error) {
+// NewGoingOn is New for runs that continue after some violations (judges).
+func NewGoingOn(sc *scenario.Scenario, mutantName string, g GoOn) (*Rig, error) {
 	r, err := New(sc, mutantName)
 	if err != nil {
 		return nil, err
 	}
-	r.Judges.GoOnAfter(ignored, past)
+	r.Judges.GoOnAfter(g)
 	return r, nil
 }
 
@@ -125,7 +127,7 @@ func NewIgnoring(sc *scenario.Scenario, mutantName string, ignored, past propert
 // may be called with garbage, such as an invalid pointer, of which a real kernel would die.
 // Such a panic ends the run, too, and isn't a bug of the simulator.
 func (j *judges) runOn() (o smp.Outcome) {
-	if j.passed() == 0 {
+	if !j.goesOn() {
 		return j.Machine.Run()
 	}
 	defer func() {
@@ -151,17 +153,18 @@ func (j *judges) endsInGarbage(run *Run) {
 
 // wentOn records in a run everything that it has broken.
 func (j *judges) wentOn(run *Run) {
-	if j.passed() == 0 {
+	if !j.goesOn() {
 		return
 	}
 	j.broken = append(j.broken[:0], j.monitors.Passed()...)
 	if run.Property != nil { // broken by how the run ended, or by the judgement after its end
-		j.broken = append(j.broken, properties.Broken{Property: run.Property, Finding: run.Finding})
+		j.broken = append(j.broken, properties.Broken{Property: run.Property, Finding: run.Finding,
+			Known: j.knows(run.Property, &run.Finding) >= 0})
 		run.Property, run.Finding = nil, traces.Finding{}
 	}
 	for i := range j.broken {
 		b := &j.broken[i]
-		if b.Ignored = j.ignored.Has(b.Property); !b.Ignored && run.Property == nil {
+		if b.Ignored = j.Ignored.Has(b.Property); !b.Ignored && !b.Known && run.Property == nil {
 			run.Property, run.Finding = b.Property, b.Finding
 		}
 	}
@@ -171,8 +174,8 @@ func (j *judges) wentOn(run *Run) {
 	run.Broken = j.broken
 }
 
-// EachBroken calls f for each property that the run has broken and that isn't ignored, with
-// what was broken before it.
+// EachBroken calls f for each property that the run has broken and that isn't ignored or known, with
+// the properties that were broken before it, apart from known findings.
 func (run *Run) EachBroken(f func(p *properties.Property, finding *traces.Finding, before properties.Set)) {
 	if run.Broken == nil {
 		if run.Property != nil {
@@ -183,7 +186,10 @@ func (run *Run) EachBroken(f func(p *properties.Property, finding *traces.Findin
 	before := properties.Set(0)
 	for i := range run.Broken {
 		b := &run.Broken[i]
-		if !b.Ignored {
+		switch {
+		case b.Known:
+			continue
+		case !b.Ignored:
 			f(b.Property, &b.Finding, before)
 		}
 		before |= properties.SetOf(b.Property)

@@ -3,12 +3,15 @@ package findings
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/twoengines"
@@ -29,6 +32,7 @@ type Fuzz struct {
 	Edition      string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
 	Preempt      string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`
 	Memory       string        `placeholder:"MODEL" help:"Machines with one memory model only: ${memories}. Default: sc."`
+	Without      []string      `placeholder:"SCENARIO,…" help:"Derive no program from these built-in scenarios, nor from a recipe of one: what they show must be drawn. May be given many times."`
 	Fresh        bool          `help:"Draw each program by itself; make none from others."`
 	Corpus       string        `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
 	Recipe       cli.FileName  `placeholder:"FILE" help:"Run one program only, of DIR or of a find, with --runs of its own."`
@@ -85,6 +89,7 @@ Examples:
   kpsim fuzz --kernel vmlinuz --unreached
   kpsim fuzz --edition 4.15 --preempt full --runs 10000
   kpsim fuzz --mutant no-sync-disarm
+  kpsim fuzz --mutant gone-posts --without gone-posts
   kpsim fuzz --seed 7 --print > drawn.star
 
 Exit status: 0 nothing was broken, 1 something was, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted.`
@@ -213,6 +218,12 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 	} else if spec.On.Machines, err = c.machines(); err != nil {
 		return spec, err
 	}
+	for _, name := range c.Without {
+		if !slices.Contains(library.Names(), name) {
+			return spec, fmt.Errorf("--without: %w", cli.Known("built-in scenario", name, library.Names()))
+		}
+	}
+	spec.On.Without = c.Without
 	spec.On.Memory, err = inputs.OptionalMemory(c.Memory)
 	return spec, err
 }
@@ -429,7 +440,7 @@ func (c *Fuzz) words() []string {
 // flags adds the flags that say what is drawn and how it is run.
 func (c *Fuzz) flags(words []string) []string {
 	return cli.WithFlags(words, "--edition", c.Edition, "--preempt", c.Preempt, "--memory", c.Memory,
-		"--strategy", c.Strategy, "--mutant", c.Mutant)
+		"--strategy", c.Strategy, "--mutant", c.Mutant, "--without", strings.Join(c.Without, ","))
 }
 
 // end prints the totals.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/search/change"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
@@ -37,6 +38,8 @@ type row struct {
 	Text        string `json:"trace_text,omitempty"`   // what the trace would hold
 
 	Further    []*furtherRow   `json:"further_ways,omitempty"` // ways that the witness doesn't show
+	Known      []*furtherRow   `json:"known_finds,omitempty"`  // known finds that the scenario's runs went on after
+	Unchanged  []change.Run    `json:"unchanged,omitempty"`    // runs of the unchanged kernel, which shows a find less often
 	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
 	First      *firstJSON      `json:"first_witness,omitempty"`
 	Statistics explore.Stats   `json:"statistics"`
