@@ -8,6 +8,7 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -95,9 +96,11 @@ func newRelate(r *Rig) *relate {
 			}
 		}
 	}
-	r.patchers.keys(func(uint64, uint64, uint64) {}, func(at arch.Addr, insn []byte) {
-		q.taken.Sites = append(q.taken.Sites, [2]uint64{uint64(at), uint64(at) + uint64(len(insn))})
-	})
+	for i := range r.patchers.settings {
+		if e := &r.patchers.settings[i]; e.Kind == smpev.Form {
+			q.taken.Sites = append(q.taken.Sites, [2]uint64{e.A, e.A + e.C>>56})
+		}
+	}
 	for i, p := range properties.All {
 		if p.Alone {
 			continue

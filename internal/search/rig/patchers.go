@@ -36,6 +36,7 @@ type patchers struct {
 	hasHitBreak func(x kapi.Context, at arch.Addr) bool // nil: no task sets a breakpoint
 	breaks      []arch.Addr                             // where tasks set breakpoints of the debugger
 	targets     [][]arch.Addr                           // by static call: what it may call; 0, none, is the first
+	settings    []traces.Event                          // what monitors know of keys: Setting and Form
 }
 
 // newPatchers makes them. They have no label, no call and no site yet.
@@ -75,7 +76,11 @@ func (ps *patchers) add() error {
 	}
 	ps.addReserved()
 	ps.addBreakpoints()
-	return ps.addCalls()
+	if err := ps.addCalls(); err != nil {
+		return err
+	}
+	ps.addSettings()
+	return nil
 }
 
 func (ps *patchers) addLabels() error {
@@ -221,18 +226,24 @@ func (ps *patchers) head() {
 			s.Images(to, image)
 		}
 	}
-	ps.keys(func(key, value, sort uint64) { ps.claim(smpev.Setting, key, value, sort) },
-		func(at arch.Addr, insn []byte) {
-			lo, hi := traces.PackBytes(insn)
-			ps.claim(smpev.Form, uint64(at), lo, hi)
-		})
+	for i := range ps.settings {
+		e := &ps.settings[i]
+		ps.claim(e.Kind, e.A, e.B, e.C)
+	}
 }
 
-// keys calls setting with each value that a key of the patchers may be set to, and then form with how its sites then
-// begin: first the jump labels, then the static calls, all lock prefixes, all alternatives, and the debugger's
-// breakpoints. setKey has the same numbers.
-func (ps *patchers) keys(setting func(key, value, sort uint64), form func(at arch.Addr, insn []byte)) {
+// addSettings lists each value that a key of the patchers may be set to, followed by how its sites then begin: first
+// the jump labels, then the static calls, all lock prefixes, all alternatives, and the debugger's breakpoints. setKey
+// has the same numbers.
+func (ps *patchers) addSettings() {
 	key := uint64(0)
+	setting := func(key, value, sort uint64) {
+		ps.settings = append(ps.settings, traces.Event{Kind: smpev.Setting, A: key, B: value, C: sort})
+	}
+	form := func(at arch.Addr, insn []byte) {
+		lo, hi := traces.PackBytes(insn)
+		ps.settings = append(ps.settings, traces.Event{Kind: smpev.Form, A: uint64(at), B: lo, C: hi})
+	}
 	for _, l := range ps.labels.All() {
 		at, nop, jump := l.Images()
 		setting(key, 0, smpev.SettingLabel|smpev.SettingFirst)
