@@ -14,7 +14,7 @@ import (
 // judges are the monitors of the runs, and say after which violations a run continues.
 //
 // To continue means that the machine runs as if nothing had been found. The monitor that found
-// the violation gets no more events in this run; all others get every event. The machine is
+// the violation gets no more events in this run, unless it is a known find; all others get every event. The machine is
 // right for any bytes, so what the other monitors find did happen, but it may be a consequence
 // of the first violation. After T1, T2, B1, S1 or O1 a CPU may execute garbage. A run ends
 // there if it reaches bytes that can't be executed or a fault that has no handler, or enters

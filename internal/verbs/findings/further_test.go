@@ -47,7 +47,7 @@ func TestFurtherUnreadable(t *testing.T) {
 		w := way(c.deviations)
 		w.job = j
 		path := filepath.Join(e.Traces, "s-2.kps")
-		require.Equal(t, []string{path}, e.saveFurther(j, w, "s"))
+		require.Equal(t, []string{path}, e.saveFurther(j, w.Further, "s"))
 		f := w.Further[0]
 		require.Equal(t, !c.saved, f.Unsaved != "", f.Unsaved)
 		require.Equal(t, c.saved, f.Trace != nil)
