@@ -13,6 +13,6 @@
 // Its rule: a cause depends on the witness alone, not on where it was found.
 //
 // Its limit: the known faults of a kernel are those of docs/findings.md that have a sign or a
-// mutant. For --as-shipped they are the faults that it restores. Where a known find comes first in each run, what always
-// follows can't be told from a second fault; it counts as broken.
+// mutant. For --as-shipped they are the faults that it restores. What always follows a known
+// find can't be told from a second fault; it counts as broken.
 package cause

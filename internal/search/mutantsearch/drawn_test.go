@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/testkit/thorough"
-	"kpsim/kprobes/mutants"
 )
 
 // drawnSoon: mutants that so few programs find are searched for again.
@@ -23,7 +21,8 @@ const drawnSoon = 8
 func TestDrawnPage(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/drawn-history.md")
 	require.NoError(t, err)
-	head := regexp.MustCompile("(?m)^Written by `kpsim mutants --drawn (\\d+) --markdown`").FindStringSubmatch(string(data))
+	aHead := regexp.MustCompile("(?m)^Written by `kpsim mutants --drawn (\\d+) --markdown`")
+	head := aHead.FindStringSubmatch(string(data))
 	require.NotNil(t, head)
 	most, err := strconv.ParseUint(head[1], 10, 64)
 	require.NoError(t, err)
@@ -69,6 +68,4 @@ func TestWithout(t *testing.T) {
 	list := Copies("cancel-detour")
 	require.Equal(t, []string{"cancel-detour", "cancel-detour-interrupted", "cancel-detour-pages"}, list)
 	require.Contains(t, Copies("return-nmi-five"), "return-nmi")
-	require.True(t, slices.ContainsFunc(Historical(), func(mu *mutants.Mutant) bool { return mu.Name == "gone-posts" }) ||
-		len(Historical()) > 50)
 }

@@ -28,8 +28,8 @@ func TestFurtherUnreadable(t *testing.T) {
 				Alt: "cpu1"})
 		}
 		w.File.Schedule = w.Schedule
-		return &row{Runs: 10, Further: []*furtherRow{{Runs: 3, Deviations: deviations,
-			cause: cause.Further{Cause: &cause.Cause{}, Witness: w}}}}
+		return &row{Runs: 10, rowWays: rowWays{Further: []*furtherRow{{Runs: 3, Deviations: deviations,
+			cause: cause.Further{Cause: &cause.Cause{}, Witness: w}}}}}
 	}
 	for _, c := range []struct {
 		deviations     int
