@@ -49,7 +49,8 @@ func enables(sc *scenario.Scenario) bool    { return sc.Does(act.Enable) }
 // signs match the function that warns. It may do so for more than one reason; then all finds
 // known to cause it are named.
 var signs = [...]sign{
-	{&properties.TextAgrees, " optimized, and no jump to its detour stands there: cc ", enables, []string{"jump-lost"}, nil},
+	{&properties.TextAgrees, " optimized, and no jump to its detour stands there: cc ", enables,
+		[]string{"jump-lost"}, nil},
 	{&properties.TextAgrees, " queued to be freed with its jump", nil, []string{"rescued-warned"},
 		&properties.NoWarning},
 	{&properties.Answers, " to unregister of probe ", nil, []string{"ftrace-by-post"}, &properties.NoWarning},

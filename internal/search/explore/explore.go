@@ -143,12 +143,14 @@ func (spec *Spec) strategy(p sched.Params) (sched.Strategy, error) {
 
 // Origin describes the search that the runs come from.
 func (spec *Spec) Origin() shrink.Origin {
-	return shrink.Origin{Scenario: spec.Scenario, Mutant: spec.Mutant, Seed: spec.Seed, Past: spec.Past != 0, Known: spec.Known}
+	return shrink.Origin{Scenario: spec.Scenario, Mutant: spec.Mutant, Seed: spec.Seed, Past: spec.Past != 0,
+		Known: spec.Known}
 }
 
 // NewRig builds a rig whose runs go on after the violations that the spec ignores.
 func (spec *Spec) NewRig() (*rig.Rig, error) {
-	return rig.NewGoingOn(spec.Scenario, spec.Mutant, rig.GoOn{Ignored: spec.Ignore, Past: spec.Past, Known: spec.Known})
+	goOn := rig.GoOn{Ignored: spec.Ignore, Past: spec.Past, Known: spec.Known}
+	return rig.NewGoingOn(spec.Scenario, spec.Mutant, goOn)
 }
 
 // MustRig is NewRig for a spec of which a rig was built before.

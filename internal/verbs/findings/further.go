@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kpsim/internal/search/cause"
+	"kpsim/internal/search/change"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
@@ -31,6 +32,13 @@ type furtherRow struct {
 	cause  cause.Further
 	remedy string // the remedy for Unsaved
 	long   bool   // kpsim couldn't read the trace back. That is no error: the main witness shows the property
+}
+
+// rowWays are the ways of a row's property that its witness doesn't show, and what is known.
+type rowWays struct {
+	Further   []*furtherRow `json:"further_ways,omitempty"`
+	Known     []*furtherRow `json:"known_finds,omitempty"` // known finds that the scenario's runs went on after
+	Unchanged []change.Run  `json:"unchanged,omitempty"`   // of a find that the unchanged kernel shows less often
 }
 
 // addFurther adds the further ways of an exploration to the rows of their properties.

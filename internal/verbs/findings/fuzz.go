@@ -3,7 +3,6 @@ package findings
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
-	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/twoengines"
@@ -32,12 +30,11 @@ type Fuzz struct {
 	Edition      string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
 	Preempt      string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`
 	Memory       string        `placeholder:"MODEL" help:"Machines with one memory model only: ${memories}. Default: sc."`
-	Without      []string      `placeholder:"SCENARIO,…" help:"Derive no program from these built-in scenarios, nor from a recipe of one: what they show must be drawn. May be given many times."`
-	Fresh        bool          `help:"Draw each program by itself; make none from others."`
-	Corpus       string        `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
-	Recipe       cli.FileName  `placeholder:"FILE" help:"Run one program only, of DIR or of a find, with --runs of its own."`
-	Strategy     string        `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
-	Workers      int           `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result but of --for."`
+	drawnFrom
+	Corpus   string       `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
+	Recipe   cli.FileName `placeholder:"FILE" help:"Run one program only, of DIR or of a find, with --runs of its own."`
+	Strategy string       `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
+	Workers  int          `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result but of --for."`
 	inputs.Kernel
 	inputs.Broken
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
@@ -218,10 +215,8 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 	} else if spec.On.Machines, err = c.machines(); err != nil {
 		return spec, err
 	}
-	for _, name := range c.Without {
-		if !slices.Contains(library.Names(), name) {
-			return spec, fmt.Errorf("--without: %w", cli.Known("built-in scenario", name, library.Names()))
-		}
+	if err := c.drawnFrom.check(); err != nil {
+		return spec, err
 	}
 	spec.On.Without = c.Without
 	spec.On.Memory, err = inputs.OptionalMemory(c.Memory)

@@ -57,7 +57,8 @@ func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 	r := &FuzzRounds{
 		Islands: islands, Size: size, Seed: next, Each: c.Each, Edition: c.Edition, Preempt: c.Preempt,
 		Memory: c.Memory, Strategy: c.Strategy, Mutant: c.Mutant,
-		AsShipped: c.AsShipped, Fresh: c.Fresh, Without: c.Without, Programs: c.Programs, Runs: c.Runs, UntilCovered: c.UntilCovered,
+		AsShipped: c.AsShipped, Fresh: c.Fresh, Without: c.Without, Programs: c.Programs, Runs: c.Runs,
+		UntilCovered: c.UntilCovered,
 	}
 	for i := range list {
 		r.Start = append(r.Start, string(list[i].Marshal()))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/internal/search/change"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
@@ -37,9 +36,7 @@ type row struct {
 	Unsaved     string `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
 	Text        string `json:"trace_text,omitempty"`   // what the trace would hold
 
-	Further    []*furtherRow   `json:"further_ways,omitempty"` // ways that the witness doesn't show
-	Known      []*furtherRow   `json:"known_finds,omitempty"`  // known finds that the scenario's runs went on after
-	Unchanged  []change.Run    `json:"unchanged,omitempty"`    // runs of the unchanged kernel, which shows a find less often
+	rowWays
 	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
 	First      *firstJSON      `json:"first_witness,omitempty"`
 	Statistics explore.Stats   `json:"statistics"`
