@@ -17,7 +17,8 @@
 //	                    docstest and scripttest test the pages and the command lines,
 //	                    packagetest what scripts/package makes
 //	internal/verbs      what a verb does:
-//	                    findings (explore, merge, verify, fuzz, compare), report (one run), shell (by hand),
+//	                    findings (explore, merge, verify, fuzz, compare), small (all programs of a few calls),
+//	                    report (one run), shell (by hand),
 //	                    check (objects), kernelinfo (kernels), catalogue (list, editions, version)
 //	internal/eval       verbs about many searches:
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a
@@ -44,7 +45,8 @@
 //	internal/search     runs of a scenario; its doc.go is a map
 //	                    rig (one run), explore, replay, shrink, proof, blame, cause, fuzz, mutantsearch,
 //	                    session (by hand), results (files), parallel (workers), twoengines,
-//	                    change (a kernel with and without a change)
+//	                    change (a kernel with and without a change),
+//	                    small (all serial programs of a few calls)
 //	internal/scenario   what is run, as plain data; settings, parts, steps of handlers, sources are rows
 //	                    act (what a task can do: one row for each operation), lang (Starlark), library (built-in),
 //	                    gen (drawn), edit (smaller ones), vet (checks)

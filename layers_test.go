@@ -128,6 +128,7 @@ var layers = []layer{
 	{pkg: "internal/search/mutantsearch", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/twoengines", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/change", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/small", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/blame", may: []string{"*"}, free: []string{"*"}},
 	// reads files, before a run
 	{pkg: "internal/litmus/ctest", may: []string{"internal/lazyregexp", "sim", "smp/lkmm"}, free: []string{"*"}},
@@ -178,6 +179,7 @@ var layers = []layer{
 	{pkg: "internal/verbs/kernelinfo", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/catalogue", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/report", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/verbs/small", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/findings", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/shell", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "kprobes/scenariotest", free: []string{"*"}},  // its tests play scenarios

@@ -3,6 +3,7 @@ package kprobes
 import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -189,7 +190,11 @@ func (pt *probedText) kprobeOnFuncEntry(x kapi.Context, p *Kprobe) error {
 		return err
 	}
 	f, ok := pt.d.Symbols.Lookup(at)
-	if !ok {
+	switch {
+	case ok:
+	case pt.s.Kernel.Edition == rules.Edition26:
+		return EINVAL
+	default:
 		return ENOENT
 	}
 	if !pt.do.Ret.OnFuncEntry(at, f.Addr) {

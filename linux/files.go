@@ -198,6 +198,9 @@ func (fi *files) line(p, pp arch.Addr) (addr arch.Addr, letter byte, tags uint64
 		letter = 'r'
 	}
 	own, all := fi.look(p, m.kprobe.flags), fi.look(pp, m.kprobe.flags)
+	if own&flagGone != 0 {
+		own &^= flagDisabled // report_probe prints one of the two
+	}
 	for _, t := range [...]struct{ flags, flag, tag uint64 }{
 		{own, flagGone, kpev.TagGone}, {own, flagDisabled, kpev.TagDisabled}, {all, flagOptimized, kpev.TagOptimized},
 		{all, flagFtrace, kpev.TagFtrace},

@@ -6,6 +6,7 @@ import (
 	"kpsim/internal/eval/matrix"
 	"kpsim/internal/eval/overhead/pages"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/small"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/flags"
 	"kpsim/internal/ui/cli/inputs"
@@ -75,6 +76,7 @@ func (c *completeCmd) Run(p *cli.Program) (int, error) {
 var completions = map[string]flags.Names{
 	"--ignore":    flags.Fixed(inputs.PropertyNames),
 	"--mutant":    flags.Fixed(mutants.Known),
+	"--without":   flags.Fixed(library.Names),
 	"--mutants":   flags.Fixed(mutants.Names),
 	"--strategy":  flags.Fixed(inputs.StrategyNames),
 	"--edition":   flags.Fixed(inputs.DrawnEditions),
@@ -92,6 +94,7 @@ var completions = map[string]flags.Names{
 	"<file|name>": flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
 	"<scenario>":  flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
 	"<what>":      flags.Either(flags.Fixed(library.Names), flags.Files(".star", ".kps")),
+	"<world>":     flags.Fixed(small.Names),
 	"<listed>":    flags.Fixed(catalogue.Listed),
 	"<trace>":     flags.Files(".kps"),
 	"<beside>":    flags.Files(".kps"),

@@ -53,6 +53,8 @@ var read = map[string]string{
 	"fuzz --objects":              "fuzz --runs 2 --kernel KERNEL --objects FILE",
 	"verify --kernel":             "verify safe-none --kernel FILE",
 	"verify --objects":            "verify safe-none --kernel KERNEL --objects FILE",
+	"small --kernel":              "small --calls 1 --kernel FILE",
+	"small --objects":             "small --calls 1 --kernel KERNEL --objects FILE",
 	"compare --kernel":            "compare --kernel FILE",
 	"compare --objects":           "compare --kernel KERNEL --objects FILE",
 	"review --kernel":             "review --kernel FILE --objects OBJECT",

@@ -27,6 +27,7 @@ const corpusTrace = "../../traces/corpus/T2-second-instruction.kps"
 var short = map[string]string{
 	"explore":            "explore safe-none --runs 20",
 	"fuzz":               "fuzz --runs 20 --each 10",
+	"small":              "small --calls 1",
 	"compare":            "compare --kernel hostile_flags_test.go",
 	"review":             "review --kernel hostile_flags_test.go --objects hostile_flags_test.go",
 	"kernel mutants":     "kernel mutants hostile_flags_test.go",

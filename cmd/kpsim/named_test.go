@@ -34,6 +34,7 @@ var namedBy = map[string]naming{
 	"fuzz --json":      {line: "fuzz --json --programs 2"},
 	"fuzz --html":      {line: "fuzz --programs 2 --html $D/fuzz.html", writes: "fuzz.html"},
 	"fuzz --traces":    {line: "fuzz --programs 16 --mutant no-sync-arm --traces $D", writes: "*.kps"},
+	"small --json":     {line: "small --json --calls 1"},
 	"verify --json":    {line: "verify --json --deviations 1 safe-none"},
 	"verify --traces":  {line: "verify --deviations 2 --traces $D torn-jump", writes: "torn-jump-verify.kps"},
 	"compare --json":   {line: "compare --json --kernel $K --mutant skip-call:kprobe_optimizer:synchronize_rcu_tasks:1 --runs 100 safe-full", slow: "a kernel is booted and searched"},
@@ -80,6 +81,7 @@ var namedBy = map[string]naming{
 // unnamed are flags that write what is for another program, in its form, or that others test.
 var unnamed = map[string]string{
 	"export --out":    "its formats are those of other tools",
+	"small --traces":  "it writes scenarios",
 	"review --traces": "it writes the witnesses of a difference by the function that compare uses",
 }
 

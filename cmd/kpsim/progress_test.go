@@ -27,6 +27,7 @@ var lasting = []string{
 	"explore --shard 2/2 --runs 600 --out 2.json torn-jump", "merge 1.json 2.json",
 	"fuzz --runs 1400 --each 4", "fuzz --programs 120 --each 1", "fuzz --for 1h --programs 120 --each 1",
 	"fuzz --for 4s", "fuzz --until-covered 1000 --each 1",
+	"small --calls 3 jump",
 	"verify --deviations 2 safe-none torn-jump", "verify --full --uncounted --all torn-jump",
 	"verify --runs 600 --deviations 9 safe-none",
 	"compare --kernel KERNEL --programs 60",

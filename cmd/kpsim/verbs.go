@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/verbs/kernelinfo"
 	"kpsim/internal/verbs/report"
 	"kpsim/internal/verbs/shell"
+	"kpsim/internal/verbs/small"
 )
 
 // A verb is a command of the first level. It may have commands below it.
@@ -29,6 +30,7 @@ var verbs = []verb{
 	verbNamed[findings.Explore]("explore"),
 	verbNamed[findings.Fuzz]("fuzz"),
 	verbNamed[findings.Verify]("verify"),
+	verbNamed[small.Small]("small"),
 	verbNamed[findings.Compare]("compare"),
 	verbNamed[review.Review]("review"),
 	verbNamed[matrix.Matrix]("matrix"),

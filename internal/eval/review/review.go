@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -12,9 +13,11 @@ import (
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/change"
+	"kpsim/internal/search/small"
 	"kpsim/internal/search/twoengines"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	verb "kpsim/internal/verbs/small"
 	"kpsim/linux"
 	"kpsim/linux/source"
 )
@@ -32,6 +35,7 @@ type Review struct {
 	Runs          uint64         `range:"1..1000000000" default:"150" placeholder:"N" help:"How many runs of each scenario are searched on either side. Default: 150."`
 	For           time.Duration  `range:"0s..8760h" placeholder:"TIME" help:"Stop after so long, and tell what was seen. Default: when all was run."`
 	Programs      int            `range:"0..100000" default:"50" placeholder:"N" help:"Of how many seeds programs are drawn, if no scenario is named: of each two serial ones and one with schedules. Default: 50."`
+	Small         int            `range:"0..8" default:"3" placeholder:"N" help:"First run all serial programs of up to N calls on small worlds (kpsim small), if no scenario is named. 0: none. Default: 3."`
 	Slower        uint64         `range:"0..1000000" default:"5" placeholder:"PERCENT" help:"A hit that costs so much more is a regression. Default: 5."`
 	Seed          uint64         `range:"0..18446744073709551615" default:"1" help:"What programs and schedules are drawn from."`
 	Workers       int            `range:"0..64" placeholder:"N" help:"How much is run at once, 16 at most. Default: one a processor. Changes no result."`
@@ -116,7 +120,7 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	p.StopAtInterrupt(&c.stop)
 	cli.ManyKernels()
 	c.began = time.Now()
-	parts := len(list.items) + list.drawn + (max(len(list.serial), list.drawn)+batch-1)/batch + 2
+	parts := len(list.items) + list.drawn + (max(len(list.serial), list.drawn)+batch-1)/batch + 3
 	c.line = p.WatchParts("review", parts, "step")
 	if err = c.all(p, r, list); err == nil && !c.stop.Load() {
 		c.line.Complete()
@@ -170,6 +174,9 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 		}
 		*side.hits = hits
 	}
+	if err := c.small(p, r); err != nil {
+		return err
+	}
 	if err := c.answers(p, r, list); err != nil {
 		return err
 	}
@@ -215,6 +222,39 @@ func (c *Review) step(p *cli.Program, what string) {
 // batch is the number of serial programs, or of their seeds, that are run at once; more would use
 // too much memory.
 const batch = 50
+
+// small runs all serial programs of a few calls, and compares them with the rules and with the
+// kernel before.
+func (c *Review) small(p *cli.Program, r *found) error {
+	c.step(p, "small programs")
+	if len(c.Scenarios) > 0 || c.Small == 0 {
+		return nil
+	}
+	s := &small.Session{Kernel: r.after, Base: r.before, Calls: c.Small, Asked: verb.Asked(c.Small),
+		Workers: c.Workers, Cancelled: &c.stop}
+	all, err := s.Begin()
+	if err != nil {
+		return err
+	}
+	s.Progress = func(ran, differ uint64) { c.line.Of(ran, all, ran, differ) }
+	if err := s.Run(); err != nil {
+		return err
+	}
+	for _, x := range s.Results() {
+		for _, l := range x.Levels {
+			r.programs += int(l.Run)
+		}
+		for i, f := range x.Causes() {
+			f.Scenario.Name = fmt.Sprintf("%s-%d", f.Scenario.Name, i+1)
+			if !x.Settled {
+				f.Scenario.Name += "-asked"
+			}
+			r.answers = append(r.answers, change.Answer{Program: f.Scenario,
+				Says: fmt.Sprintf("%s: %s, in %s: %s", strings.Join(f.Calls, ", "), f.What, f.After, f.Says)})
+		}
+	}
+	return nil
+}
 
 // answers compares serial programs with the rules.
 func (c *Review) answers(p *cli.Program, r *found, list *items) error {

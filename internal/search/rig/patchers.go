@@ -43,17 +43,21 @@ type patchers struct {
 func newPatchers(p *Plan) patchers {
 	k, cells, c := p.Kernel, &p.Machine.Cells, &p.Scenario.Machine
 	ps := patchers{Plan: p}
+	ps.Observed = new(act.Observed)
+	tracer := func() ftrace.Tracer { return ps.Observed.Of(ps.Ftrace.Tracer()) }
 	ps.labels = jumplabel.New(k, &k.Text, &k.Hotplug)
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
 		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
-	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: ps.Ftrace.Tracer,
+	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer,
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
 	ps.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
 	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: p.arch, Traps: &k.Traps})
-	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: ps.Ftrace.Tracer, Traps: &k.Traps,
-		Tasks: &k.Tasks, CPUs: c.CPUs})
+	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer, Traps: &k.Traps,
+		Tasks: &k.Tasks, CPUs: c.CPUs, Hooks: func(x kapi.Context, n int, what uint64, at arch.Addr) {
+			x.(*smp.Ctx).Tell(smpev.Hooks, smpev.SubjectFprobe+uint64(n), what, uint64(at))
+		}})
 	return ps
 }
 
@@ -215,6 +219,7 @@ func (ps *patchers) head() {
 		image(at, call)
 	}
 	ps.directImages(image)
+	ps.reportSites()
 	ps.alternativeImages()
 	for i, s := range ps.calls.All() {
 		for _, to := range ps.targets[i] {
@@ -227,95 +232,13 @@ func (ps *patchers) head() {
 	}
 }
 
-// addSettings lists each value that a key of the patchers may be set to, followed by how its sites then begin: first
-// the jump labels, then the static calls, all lock prefixes, all alternatives, and the debugger's breakpoints. setKey
-// has the same numbers.
-func (ps *patchers) addSettings() {
-	key := uint64(0)
-	setting := func(key, value, sort uint64) {
-		ps.settings = append(ps.settings, traces.Event{Kind: smpev.Setting, A: key, B: value, C: sort})
-	}
-	form := func(at arch.Addr, insn []byte) {
-		lo, hi := traces.PackBytes(insn)
-		ps.settings = append(ps.settings, traces.Event{Kind: smpev.Form, A: uint64(at), B: lo, C: hi})
-	}
-	for _, l := range ps.labels.All() {
-		at, nop, jump := l.Images()
-		setting(key, 0, smpev.SettingLabel|smpev.SettingFirst)
-		form(at, nop.Bytes())
-		setting(key, 1, smpev.SettingLabel)
-		form(at, jump.Bytes())
-		key++
-	}
-	for i, s := range ps.calls.All() {
-		first, _ := s.Target()
-		for _, to := range ps.targets[i] {
-			setting(key, uint64(to), smpev.SettingCall|smpev.SettingFirst*b2u(to == first))
-			s.Images(to, func(at arch.Addr, insn arch.Code) { form(at, insn.Bytes()) })
-		}
-		key++
-	}
-	for there := range 2 * min(uint64(len(ps.Scenario.Locked)), 1) {
-		setting(key, there, smpev.SettingLocks|smpev.SettingFirst*there)
-		ps.Kernel.Prefix.Images(func(at arch.Addr, first [2]byte) { form(at, first[1-there:][:1]) })
-	}
-	key++
-	for k := range ps.Scenario.Alternatives {
-		a := &ps.Scenario.Alternatives[k]
-		at := ps.funcs[a.Func] + arch.Addr(a.Offset)
-		setting(key, 0, smpev.SettingAlternatives|smpev.SettingFirst*b2u(k == 0))
-		form(at, ps.Text(a.Func).Code[a.Offset:][:len(a.Code)])
-		setting(key, 1, smpev.SettingAlternatives)
-		form(at, a.Code)
-	}
-	key++
-	for _, at := range ps.breaks {
-		setting(key, 0, smpev.SettingBreakpoint|smpev.SettingFirst)
-		t := ps.textAt(at)
-		form(at, t.Code[at-t.At:][:1])
-		setting(key, 1, smpev.SettingBreakpoint)
-		form(at, ps.Kernel.Text.Arch().Breakpoint[:1])
-		key++
-	}
-}
-
-// sets is what an operation sets a key of the patchers to; ok false: it sets none.
-type sets struct {
-	key, value uint64
-	ok         bool
-}
-
-// setKey returns what an operation of a task sets.
-func (ps *patchers) setKey(t act.Task, op *scenario.Op) sets {
-	of := act.Sets(op)
-	if of == nil {
-		return sets{}
-	}
-	labels, calls := len(ps.Scenario.Labels), len(ps.Scenario.Calls)
-	first, i := 0, 0
-	switch of.Sort {
-	case smpev.SettingLabel:
-		i = slices.IndexFunc(ps.Scenario.Labels, func(l scenario.Label) bool { return l.Name == op.Target })
-	case smpev.SettingCall:
-		first = labels
-		i = slices.IndexFunc(ps.Scenario.Calls, func(c scenario.StaticCall) bool { return c.Name == op.Target })
-	case smpev.SettingLocks:
-		first, i = labels+calls, min(len(ps.Scenario.Locked), 1)-1
-	case smpev.SettingAlternatives:
-		first, i = labels+calls+1, min(len(ps.Scenario.Alternatives), 1)-1
-	case smpev.SettingBreakpoint:
-		first, i = labels+calls+2, slices.Index(ps.breaks, ps.breakpoint(op))
-	}
-	return sets{uint64(first + i), of.Value(t, op), i >= 0}
-}
-
 // begin makes the clients of a run. With an engine e that patches for them, ftrace writes
 // through it.
 func (ps *patchers) begin(e engine.Patcher) {
 	if e != nil {
 		ps.Ftrace.Writer = e.Sites()
 	}
-	if f := ps.Ftrace.Tracer(); f != nil {
+	if f := ps.Observed.Of(ps.Ftrace.Tracer()); f != nil {
 		ps.Tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) },
 			ftrace.Dynamic)
 		ps.Live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) },
@@ -358,7 +281,82 @@ func (ps *patchers) addRedirected() error {
 		}
 		ps.Fprobe[fp.Name] = ps.fprobes.Add(sites, ps.funcs[fp.Entry], ps.funcs[fp.Exit])
 	}
+	ps.landmarks()
 	return ps.directsReach()
+}
+
+// landmarks marks where calls of the functions that a live patch or a direct call leads elsewhere may arrive. Calls
+// that a probe moves aren't followed.
+func (ps *patchers) landmarks() {
+	mem := ps.Machine.Memory()
+	ps.leads(func(_ uint64, name string, site, to arch.Addr) {
+		if ps.moved(name) {
+			return
+		}
+		mem.Landmark(site)
+		mem.Landmark(site + arch.Addr(target.Arch.BranchLen))
+		mem.Landmark(to)
+	})
+}
+
+// leads calls f with each live patch and direct call, as in smpev.Leads, with the function whose site it leads
+// elsewhere, and with the function to which it leads.
+func (ps *patchers) leads(f func(subject uint64, name string, site, to arch.Addr)) {
+	sc := ps.Scenario
+	for i := range sc.Tasks {
+		for k := range sc.Tasks[i].Ops {
+			op := &sc.Tasks[i].Ops[k]
+			if op.Kind != act.PatchFunc && op.Kind != act.RegisterDirect && op.Kind != act.ModifyDirect {
+				continue
+			}
+			op.Pairs(func(old, to string) {
+				site := ps.siteOf(old)
+				if site == 0 {
+					return
+				}
+				subject := smpev.SubjectPatch + ps.Patches.Number(ps.patchOf(op)...)
+				if op.Kind != act.PatchFunc {
+					subject = smpev.SubjectDirect + uint64(slices.IndexFunc(sc.Sites,
+						func(s scenario.Site) bool { return s.Func == old }))
+				}
+				f(subject, old, site, ps.funcs[to])
+			})
+		}
+	}
+}
+
+// moved reports whether a probe of a function changes where its calls continue.
+func (ps *patchers) moved(name string) bool {
+	return slices.ContainsFunc(ps.Scenario.Probes, func(k scenario.Probe) bool {
+		return k.Func == name && (k.Kind == scenario.ProbeJprobe || scenario.AnyStep(k.Pre, scenario.StepMoves) ||
+			scenario.AnyStep(k.Pre, scenario.StepReturns1))
+	})
+}
+
+// reportSites tells the monitors about the sites of ftrace, its clients, and where these lead.
+func (ps *patchers) reportSites() {
+	for i := range ps.Ftrace.Sites() {
+		ps.claim(smpev.Leads, 0, uint64(ps.Ftrace.Record(i).At), 0)
+	}
+	ps.Observed.Made(func(subject, flags uint64) { ps.claim(smpev.Leads, subject, 0, flags) })
+	for i := range ps.Scenario.Fprobes {
+		fp := &ps.Scenario.Fprobes[i]
+		hooks := uint64(0)
+		if fp.Exit != "" {
+			hooks = fprobe.Nodes
+		}
+		for _, f := range fp.Funcs {
+			ps.claim(smpev.Leads, smpev.SubjectFprobe+uint64(i), uint64(ps.siteOf(f)), hooks)
+		}
+	}
+	ps.leads(func(subject uint64, _ string, site, to arch.Addr) {
+		ps.claim(smpev.Leads, subject, uint64(site), uint64(to))
+	})
+	if ps.Scenario.Machine.Edition == rules.Edition514 {
+		ps.directs(func(site arch.Addr, _ *scenario.Text) {
+			ps.claim(smpev.Leads, smpev.SubjectDirect, uint64(site), 0)
+		})
+	}
 }
 
 // directs calls f with each site that at some time calls a function directly, and with that

@@ -86,9 +86,16 @@ type program struct {
 	errno  uint64   // the last answer of the API
 	begun  int      // the number of operations begun in the run; ended counts those that have ended
 	ended  int
+
+	order []int                     // the operations to do, by number; nil: all, in turn (Rig.Order)
+	after func(n int, errno uint64) // called after the n-th of order
 }
 
 func (p *program) run(x *smp.Ctx) {
+	if p.order != nil {
+		p.inOrder(x)
+		return
+	}
 	first, end := 0, len(p.ops)
 	switch {
 	case p.r.setup.running:
@@ -161,6 +168,16 @@ func (p *program) Func(name string) arch.Addr             { return p.r.funcs[nam
 func (p *program) Site(name string) arch.Addr             { return p.r.siteOf(name) }
 func (p *program) Insn(op *scenario.Op) arch.Addr         { return p.r.breakpoint(op) }
 func (p *program) Patch(op *scenario.Op) []livepatch.Func { return p.r.patchOf(op) }
+
+// Subject returns the fprobe or the direct call that an operation is about, as in Attach.
+func (p *program) Subject(op *scenario.Op) uint64 {
+	sc := p.r.Scenario
+	if i := slices.IndexFunc(sc.Fprobes, func(f scenario.Fprobe) bool { return f.Name == op.Target }); i >= 0 {
+		return smpev.SubjectFprobe + uint64(i)
+	}
+	i := slices.IndexFunc(sc.Sites, func(s scenario.Site) bool { return s.Func == op.Target })
+	return smpev.SubjectDirect + uint64(max(i, 0))
+}
 
 // Module returns the module of that name.
 func (p *program) Module(name string) *kernel.Module {

@@ -31,20 +31,24 @@ type Explore struct {
 	inputs.Kernel
 	inputs.Broken
 	inputs.GoOn
+	Small     int          `range:"0..8" default:"3" placeholder:"N" help:"With --kernel, and no scenario named: first run all serial programs of up to N calls, as kpsim small does. 0: none. Default: 3."`
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
 	Out       cli.FileName `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
 	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
-	merges        bool        // runs of others are merged
-	elsewhere     bool        // traces aren't written to files
-	release       string      // release of the kernel that made the shares
-	share, shares int         // of --shard; 0 of 0 if it isn't given
-	names         []string    // names of the scenarios
-	stop          atomic.Bool // the user has interrupted the search
-	progress      *cli.Progress
+	merges    bool   // runs of others are merged
+	elsewhere bool   // traces aren't written to files
+	release   string // release of the kernel that made the shares
+	shard
+	names    []string    // names of the scenarios
+	stop     atomic.Bool // the user has interrupted the search
+	progress *cli.Progress
 }
+
+// A shard is the value of --shard; 0 of 0 if it isn't given.
+type shard struct{ share, shares int }
 
 // Help implements kong.HelpProvider.
 func (*Explore) Help() string {
@@ -53,6 +57,8 @@ func (*Explore) Help() string {
 A line says of a scenario: which property, whether it was broken Never or Sometimes, by how many of how many runs, and whether that is as its author expects. What breaks a property is shrunk to the fewest deviations from the default run and written to traces/NAME.kps.
 
 A run ends at the first property that it breaks. With --ignore it goes on after those that are named, with --all-properties after any. To go on: the machine runs as before, the monitor that found something is told of nothing more in that run, the others are told of everything. After T1, T2, B1, S1 or O1 a CPU may execute garbage, so what is broken later may be a consequence; the line says in how many runs another property was broken before, and a witness without that is preferred. A trace says what it goes on after.
+
+With --kernel a run also goes on after finds that are known (docs/findings.md), by cause. They are listed apart, and what is behind them counts. With --objects, or a mutant of the kernel, known is what the unchanged kernel shows about as often.
 
 The lines below it say how much that shows. Of a Never: how many different behaviours a sample of the runs were (runs that differ only in the order of steps that don't touch each other are one), the estimated chance that one more run is a new one, which kinds of event were never seen, and at how many of the places where an interrupt could come one did. Of a Sometimes: after how many schedules a search finds it, the median over 20 seeds. Of a scenario of one's own each probe has a line: in what share of the runs it was hit, became a jump, and was disarmed; and what the default run shows is said before the search: probes that are refused, or can't become a jump, and what changes no run.
 
@@ -85,6 +91,9 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 	c.watch(p, jobs)
 	defer c.progress.Clear()
 	if err := c.checkSelf(p, jobs); err != nil {
+		return 0, err
+	}
+	if err := c.smallFirst(p); err != nil {
 		return 0, err
 	}
 

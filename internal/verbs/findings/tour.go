@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"kpsim/internal/search/rig"
+	"kpsim/internal/search/small"
 	"kpsim/internal/ui/cli"
+	verb "kpsim/internal/verbs/small"
 	"kpsim/sched"
 )
 
@@ -56,4 +58,22 @@ func defaultRunTime(r *rig.Rig) time.Duration {
 		least = min(least, time.Since(began))
 	}
 	return least
+}
+
+// smallFirst runs all serial programs of a few calls before a tour with a kernel's own engine.
+func (c *Explore) smallFirst(p *cli.Program) error {
+	kernel, err := c.Kernel.Open()
+	if err != nil || kernel == nil || len(c.Scenarios) > 0 || c.Small == 0 || c.share > 1 {
+		return err
+	}
+	s := &small.Session{Kernel: kernel, Mutant: c.Mutant, Calls: c.Small, Asked: verb.Asked(c.Small),
+		Workers: c.Workers, Cancelled: &c.stop}
+	r := &verb.Report{Traces: c.Traces, JSON: c.JSON, Calls: s.Calls, Asked: s.Asked, Line: func(file string) string {
+		words := []string{"run", file}
+		if c.Mutant != "" {
+			words = append(words, "--mutant", c.Mutant)
+		}
+		return c.Kernel.Line(words...)
+	}}
+	return r.Run(p, s)
 }

@@ -274,6 +274,7 @@ var claims = []struct {
 	{`waited for nothing but stop_machine`, []traces.Kind{smpev.StopStart, smpev.StopEnd}},
 	{`^The IPI that was to make`, []traces.Kind{smpev.TextStore}},
 	{`didn't end; its last event`, nil},
+	{`^(cpu\d+): \S+ ends\.$`, []traces.Kind{smpev.Exit}},
 	{`^At the end `, nil},
 	{`^(cpu\d+) held its store to `, []traces.Kind{smpev.Held}},
 	{`^(cpu\d+) queued `, []traces.Kind{kpev.Optimizing}},

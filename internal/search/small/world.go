@@ -1,0 +1,371 @@
+package small
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
+	"kpsim/internal/scenario/lang"
+	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+)
+
+//go:embed worlds
+var files embed.FS
+
+// Names returns the names of the worlds, in the order in which they are searched.
+func Names() []string { return []string{"jump", "calls", "site", "module"} }
+
+// Load returns the scenario of a built-in world, without the calls that an edition lacks; "" is
+// the world's own. It is nil if the edition has nothing that the world is about.
+func Load(name, edition string) (*scenario.Scenario, error) {
+	src, err := files.ReadFile(path.Join("worlds", name+".star"))
+	if err != nil {
+		return nil, fmt.Errorf("no world is called %q; there are %s", name, strings.Join(Names(), ", "))
+	}
+	sc, err := lang.Load(name, src, nil)
+	if err != nil {
+		return nil, err
+	}
+	sc.Name = "small-" + name
+	if edition == "" {
+		return sc, nil
+	}
+	as := *sc
+	_ = as.SetEdition(edition) // refuses what the edition lacks, which is left out here
+	if e := as.Machine.Kernel.Edition; e == rules.Edition26 && len(sc.Sites) > 0 {
+		return nil, nil // its probes know nothing of ftrace
+	}
+	lacking(sc, &as.Machine)
+	return sc, sc.SetEdition(edition)
+}
+
+// The bounds of a world, so that a state is a value.
+const (
+	mostProbes  = 12
+	mostModules = 3
+)
+
+// A World is a scenario whose task's operations are the letters of programs.
+type World struct {
+	Scenario *scenario.Scenario
+	ops      []letter  // by operation
+	letters  []*letter // those that programs are made of
+	probes   []probe
+	modules  []module
+	funcs    []function
+
+	strict  bool   // a call that a kernel's callers must not make is no call of programs
+	wait    int    // the operation that runs the optimizer; -1: there is none
+	refs    bool   // probes hold their module
+	jumps   []bool // by probe: its instructions can be in a jump's region; nil: it isn't known
+	settled bool   // the optimizer runs after each call that may give it work
+	twins   []int  // by probe: the previous one that is interchangeable with it, -1 if there is none
+}
+
+// A letter is one call that programs may contain.
+type letter struct {
+	op     int // the number of the task's operation
+	kind   *scenario.Operation
+	do     func(s *state, l *letter, a *answer) // by the rules
+	probes []int                                // of calls of the API
+	fn     int                                  // the function that is called; -1: none
+	module int                                  // -1: none
+	on     bool
+	stirs  bool
+}
+
+// A probe is what the reference knows of one, besides its state.
+type probe struct {
+	name                string
+	kind                scenario.ProbeKind
+	fn, offset          int
+	addr                arch.Addr
+	pre, post, disabled bool
+	runs                int // the function that its pre or post handler calls; -1: none
+	runsPre             bool
+	refused             uint64 // the errno that registering it gives while its text is there
+	site                bool   // ftrace calls its handlers
+	letter              byte   // in kprobes/list
+	plain               bool
+	absent              uint64 // the errno that registering it gives while its text isn't there
+	stands              int    // bytes of whole instructions that a jump there covers
+	module              int
+}
+
+type function struct {
+	name   string
+	starts []int // offsets of its instructions
+	module int   // -1: the kernel's
+	init   bool
+	call   int // the operation that calls it; -1: none
+}
+
+type module struct {
+	name   string
+	fails  uint64 // the errno of its init; 0: it succeeds
+	unload int    // the operation; -1: none
+}
+
+// New makes a world of a scenario. settled makes the optimizer run after each call that may give
+// it work; otherwise it runs where a program asks.
+func New(sc *scenario.Scenario, settled bool) (*World, error) {
+	if len(sc.Tasks) != 1 || len(sc.Probes) > mostProbes || len(sc.Modules) > mostModules || len(sc.Sources) > 0 {
+		return nil, fmt.Errorf("%s: a small world has one task, no sources, at most %d probes and %d modules", sc.Name,
+			mostProbes, mostModules)
+	}
+	s := *sc
+	s.Expect = scenario.Expect{}
+	w := &World{Scenario: &s, wait: -1, strict: s.Machine.Engine != "",
+		refs: s.Machine.ModuleRefs, settled: settled}
+	w.addFunctions()
+	for i := range s.Probes {
+		if err := w.addProbe(&s.Probes[i]); err != nil {
+			return nil, err
+		}
+	}
+	w.ops = make([]letter, len(s.Tasks[0].Ops))
+	for i := range s.Tasks[0].Ops {
+		if err := w.addLetter(i); err != nil {
+			return nil, err
+		}
+	}
+	if w.wait < 0 {
+		w.settled = false
+	}
+	w.twins = w.findTwins()
+	w.jumps = w.findJumps()
+	return w, nil
+}
+
+// lacking leaves out of a scenario the calls and flags that a machine lacks.
+func lacking(s *scenario.Scenario, m *scenario.Machine) {
+	t := s.Tasks[0]
+	batches := m.Has("batches")
+	s.Probes = slices.Clone(s.Probes)
+	for i := range s.Probes {
+		p := &s.Probes[i]
+		p.Disabled = p.Disabled && batches
+		if p.Kind == scenario.ProbeKretprobe && !batches {
+			p.Pre = nil
+		}
+	}
+	inside := func(name string) bool { // in the middle of an instruction, where 2.6 registers it all the same
+		p := s.Probe(name)
+		return m.AnyByte && p != nil && !slices.Contains(starts(s.Text(p.Func)), p.Offset)
+	}
+	t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool {
+		return op.Kind.Setting != "" && !m.Has(op.Kind.Setting) || inside(op.Target)
+	})
+	s.Tasks = []scenario.Task{t}
+}
+
+func (w *World) addFunctions() {
+	s := w.Scenario
+	for i := range s.Modules {
+		w.modules = append(w.modules, module{name: s.Modules[i].Name, unload: -1})
+	}
+	for i := range s.Texts {
+		t := &s.Texts[i]
+		f := function{name: t.Name, starts: starts(t), module: -1, call: -1}
+		for k := range s.Modules {
+			m := &s.Modules[k]
+			if f.init = slices.Contains(m.Init, t.Name); f.init || slices.Contains(m.Core, t.Name) {
+				f.module = k
+				break
+			}
+		}
+		w.funcs = append(w.funcs, f)
+	}
+	for i := range s.Modules {
+		if t := s.Text(s.Modules[i].Enter); t != nil && len(t.Code) == 6 && t.Code[0] == 0xb8 { // mov $-errno,%eax; ret
+			v := int32(uint32(t.Code[1]) | uint32(t.Code[2])<<8 | uint32(t.Code[3])<<16 | uint32(t.Code[4])<<24)
+			w.modules[i].fails = uint64(max(-v, 0))
+		}
+	}
+}
+
+// starts returns the offsets of a function's instructions.
+func starts(t *scenario.Text) (list []int) {
+	for off := 0; off < len(t.Code); {
+		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
+		if err != nil {
+			break
+		}
+		list = append(list, off)
+		off += in.Size()
+	}
+	return list
+}
+
+func (w *World) addProbe(sp *scenario.Probe) error {
+	s := w.Scenario
+	p := probe{name: sp.Name, kind: sp.Kind, offset: sp.Offset, disabled: sp.Disabled, runs: -1, module: -1,
+		pre: sp.Pre != nil, post: sp.Post != nil, letter: 'k', plain: true}
+	p.fn = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == sp.Func })
+	if p.fn < 0 || sp.Symbol != "" || sp.Kind == scenario.ProbeJprobe {
+		return fmt.Errorf("%s: probe %s: small worlds have kprobes and kretprobes at functions, by address", s.Name,
+			sp.Name)
+	}
+	f, t := &w.funcs[p.fn], s.Text(sp.Func)
+	p.addr, p.module = t.At+arch.Addr(p.offset), f.module
+	traced := s.Machine.Kernel.Ftrace || s.Machine.Engine != ""
+	p.site = traced && slices.Contains(s.Sites, scenario.Site{Func: sp.Func, Offset: sp.Offset})
+	// Since 5.18 the place is looked up by its symbol first (_kprobe_addr); a return probe's was
+	// before (kprobe_on_func_entry).
+	p.absent = einval
+	e, ret := s.Machine.Kernel.Edition, sp.Kind == scenario.ProbeKretprobe
+	if e != rules.Edition26 && (e >= rules.Edition514 || ret) {
+		p.absent = enoent
+	}
+	if ret {
+		p.letter = 'r'
+		if p.offset != 0 {
+			p.refused = einval
+		}
+	}
+	if p.refused == 0 && !slices.Contains(f.starts, p.offset) && s.Machine.Edition != rules.Edition26 {
+		p.refused = eilseq
+	}
+	for _, h := range []struct {
+		steps []scenario.Step
+		pre   bool
+	}{{sp.Pre, true}, {sp.Post, false}} {
+		for i := range h.steps {
+			st := &h.steps[i]
+			if st.Kind == scenario.StepCall {
+				p.runs = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == st.Target })
+				p.runsPre = h.pre
+			} else if st.Kind != scenario.StepCount {
+				return fmt.Errorf("%s: probe %s: handlers of small worlds count and call", s.Name, sp.Name)
+			}
+		}
+	}
+	for _, off := range append(slices.Clone(f.starts), len(t.Code)) {
+		if off >= p.offset+target.Arch.BranchLen {
+			p.stands = off - p.offset
+			break
+		}
+	}
+	w.probes = append(w.probes, p)
+	return nil
+}
+
+func (w *World) addLetter(i int) error {
+	s := w.Scenario
+	op := &s.Tasks[0].Ops[i]
+	l := &w.ops[i]
+	*l = letter{op: i, kind: op.Kind, fn: -1, module: -1, on: op.On, stirs: op.Kind.Traits&scenario.Stirs != 0}
+	for _, r := range byTheRules {
+		if r.kind == op.Kind {
+			l.do = r.do
+		}
+	}
+	switch kind := op.Kind; {
+	case l.do == nil:
+		return fmt.Errorf("%s: %v isn't a call of small worlds", s.Name, kind)
+	case kind.Takes(scenario.TheProbes):
+		for _, name := range append(slices.Clone(op.Targets), op.Target) {
+			if k := w.probe(name); k >= 0 {
+				l.probes = append(l.probes, k)
+			}
+		}
+	case kind.Takes(scenario.TheModules):
+		l.module = slices.IndexFunc(w.modules, func(m module) bool { return m.name == op.Target })
+		if kind == act.Unload {
+			w.modules[l.module].unload = i
+		}
+	case kind.Traits&scenario.Runs != 0:
+		l.fn = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == op.Target })
+		w.funcs[l.fn].call = i
+	case kind == act.WaitOptimized:
+		if w.wait = i; w.settled {
+			return nil
+		}
+	}
+	w.letters = append(w.letters, &w.ops[i])
+	return nil
+}
+
+func (w *World) probe(name string) int {
+	return slices.IndexFunc(w.probes, func(p probe) bool { return p.name == name })
+}
+
+// findTwins returns for each probe the previous one from which only its name differs. Arrays name
+// probes too, so a probe in one has no twin.
+func (w *World) findTwins() (twins []int) {
+	inArray := func(i int) bool {
+		return slices.ContainsFunc(w.letters, func(l *letter) bool {
+			return len(l.probes) > 1 && slices.Contains(l.probes, i)
+		})
+	}
+	for i, p := range w.probes {
+		p.name = ""
+		twin := -1
+		for j := range w.probes[:i] {
+			q := w.probes[j]
+			if q.name = ""; p == q && !inArray(i) && !inArray(j) {
+				twin = j
+			}
+		}
+		twins = append(twins, twin)
+	}
+	return twins
+}
+
+// findJumps returns for each probe whether the rules let a jump stand there. It is nil for a
+// kernel's own engine, and if there is a probe of which they say nothing.
+func (w *World) findJumps() (jumps []bool) {
+	s := *w.Scenario
+	if w.wait < 0 || s.Machine.Engine != "" {
+		return nil
+	}
+	t := s.Tasks[0] // of probes in arrays the rules say nothing
+	t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool { return len(op.Targets) > 0 })
+	s.Tasks = []scenario.Task{t}
+	for i, a := range s.Answers() {
+		p := &w.probes[i]
+		if !a.Known && p.refused == 0 && !p.site {
+			return nil
+		}
+		jumps = append(jumps, a.Known && a.Errno == 0 && a.Jump && p.stands > 0)
+	}
+	return jumps
+}
+
+// unregister returns the operation that unregisters a probe.
+func (w *World) unregister(i int) int {
+	for _, l := range w.letters {
+		if l.kind == act.Unregister && l.probes[0] == i {
+			return l.op
+		}
+	}
+	return -1
+}
+
+// says returns a letter as a scenario has it.
+func (l *letter) says(w *World) string {
+	var names []string
+	for _, i := range l.probes {
+		names = append(names, w.probes[i].name)
+	}
+	switch {
+	case l.fn >= 0:
+		return w.funcs[l.fn].name + "()"
+	case l.module >= 0:
+		names = append(names, w.modules[l.module].name)
+	case l.kind.Has(scenario.ParamOn) && l.on:
+		names = append(names, "True")
+	case l.kind.Has(scenario.ParamOn):
+		names = append(names, "False")
+	}
+	return fmt.Sprintf("%v(%s)", l.kind, strings.Join(names, ", "))
+}
+
+var handlers = [...]string{kpev.Pre: "pre", kpev.Post: "post", kpev.Entry: "entry", kpev.Return: "return"}
