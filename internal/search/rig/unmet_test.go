@@ -14,9 +14,9 @@ import (
 // TestUnmetIsOfTheLastRun: a run without a wrong result doesn't report that of an earlier run on the same rig.
 // The shrinker asks after each run.
 func TestUnmetIsOfTheLastRun(t *testing.T) {
-	sc, err := library.Load("direct-shares")
+	sc, err := library.Load("fprobe-leaves")
 	require.NoError(t, err)
-	r, err := rig.New(sc, "direct-own-way")
+	r, err := rig.New(sc, "fprobe-stopped-late")
 	require.NoError(t, err)
 	defer r.Close()
 	s := sched.NewPortfolio(sched.Params{Seed: 1, Length: 500})
