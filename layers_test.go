@@ -96,8 +96,8 @@ var layers = []layer{
 		"linux/linuxev"}},
 	// its history is read when first asked for
 	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/debugger", "engine/ftrace", "engine/fprobe",
-		"engine/jumplabel", "engine/livepatch", "engine/uprobe", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch",
-		"smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}, free: []string{"sync"}},
+		"engine/jumplabel", "engine/livepatch", "engine/staticcall", "engine/uprobe", "kprobes", "kprobes/kpev",
+		"kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}, free: []string{"sync"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/regular", free: []string{"*"}}, // opens files, before a run
 	// reads what the program was built from

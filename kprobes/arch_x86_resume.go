@@ -58,7 +58,7 @@ func resumeOpcode(ap *Aggr) (op, group int) {
 	if ap.insn == nil {
 		return -1, 0
 	}
-	group, _ = ap.insn.Group()
+	group, _ = ap.insn.RegField()
 	return ap.insn.Opcode(), group
 }
 

@@ -14,7 +14,7 @@ var NoOops = Property{
 	Says:  "The kernel doesn't die: every fault is handled.",
 	Kinds: []traces.Kind{smpev.Oops},
 	New:   func(*Scene) Monitor { return new(noOops) },
-	Alone: true,
+	Alone: true, // one event decides
 }
 
 type noOops struct{}

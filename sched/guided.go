@@ -16,7 +16,6 @@ import "kpsim/sim"
 // watchEvery does, because observing makes a run twice as expensive.
 type guided struct {
 	seed   uint64
-	length int
 	rand   sim.Rand
 	walks  [2]Strategy // decide the runs that play no list
 	fresh  Strategy    // the one of them that decides this run
@@ -24,7 +23,8 @@ type guided struct {
 	list   sparse
 	at     [2]int // the next of the list's steps and others to play
 	kept   []sparse
-	oldest int // of kept, when it is full: the next to replace
+	oldest int    // of kept, when it is full: the next to replace
+	played recent // the lists, by hash
 	seen   novelty
 	showed bool // this run has shown something new
 
@@ -42,24 +42,26 @@ type guided struct {
 // sparse is a list of deviations. Step questions are numbered apart from others, so
 // that the questions between two of them can be held.
 type sparse struct {
-	steps, others []spot
+	steps, others   []spot
+	stepsN, othersN int // questions of either sort in the run that showed it
 }
 
 type spot struct {
 	at   uint64 // the number of the question among those of its sort
-	pick int    // modulo its alternatives
+	pick int    // at least 1; see pickMost
 }
 
 const (
 	watchEvery = 16  // if Learn gets features, the steps of one run in this many are observed
 	keptMost   = 256 // lists
+	triesMost  = 4   // draws of a list that wasn't played lately
 	spotsMost  = 64  // deviations of either sort in a list; later ones are forgotten
 )
 
 // newGuided returns a Guided. Its runs must be taken in order.
 func newGuided(p Params) *guided {
 	p = p.normal()
-	s := &guided{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards}
+	s := &guided{seed: p.Seed, next: p.Shard, every: p.Shards}
 	p.Seed = sim.Mix(p.Seed) // otherwise a portfolio would repeat runs of Sticky
 	s.walks = [2]Strategy{NewSticky(p), NewArriving(p)}
 	s.kept = make([]sparse, 0, keptMost)
@@ -69,7 +71,7 @@ func newGuided(p Params) *guided {
 }
 
 func newSparse() sparse {
-	return sparse{make([]spot, 0, spotsMost), make([]spot, 0, spotsMost)}
+	return sparse{steps: make([]spot, 0, spotsMost), others: make([]spot, 0, spotsMost)}
 }
 
 // Begin implements Strategy: there is always another run.
@@ -89,11 +91,27 @@ func (s *guided) Begin(i uint64) bool {
 		return s.fresh.Begin(i)
 	}
 	s.at = [2]int{}
-	s.list.copy(s.any())
-	for range 1 + s.rand.N(3) {
-		s.mutate()
+	for range triesMost {
+		s.list.copy(s.any())
+		for range 1 + s.rand.N(3) {
+			s.mutate()
+		}
+		if s.played.add(s.list.hash()) {
+			break
+		}
 	}
 	return true
+}
+
+// hash returns a hash of the list.
+func (l *sparse) hash() uint64 {
+	h := uint64(len(l.steps))
+	for _, spots := range [2][]spot{l.steps, l.others} {
+		for _, c := range spots {
+			h = sim.Mix(h ^ c.at<<8 ^ uint64(c.pick))
+		}
+	}
+	return h
 }
 
 func (l *sparse) clear() { l.steps, l.others = l.steps[:0], l.others[:0] }
@@ -101,6 +119,7 @@ func (l *sparse) clear() { l.steps, l.others = l.steps[:0], l.others[:0] }
 func (l *sparse) copy(from *sparse) {
 	l.steps = append(l.steps[:0], from.steps...)
 	l.others = append(l.others[:0], from.others...)
+	l.stepsN, l.othersN = from.stepsN, from.othersN
 }
 
 // any returns a kept list: in half of the cases one of the latest.
@@ -115,9 +134,9 @@ func (s *guided) any() *sparse {
 
 // mutate changes the list in one place.
 func (s *guided) mutate() {
-	spots := &s.list.steps
+	spots, length := &s.list.steps, max(s.list.stepsN, 1)
 	if len(s.list.others) > 0 && s.rand.N(4) == 0 {
-		spots = &s.list.others
+		spots, length = &s.list.others, s.list.othersN
 	}
 	l, r := *spots, &s.rand
 	kind := r.N(5)
@@ -129,7 +148,7 @@ func (s *guided) mutate() {
 	}
 	switch kind {
 	case 0: // add
-		l = insert(l, spot{uint64(r.N(s.length + s.length/4)), 1 + r.N(pickMost)})
+		l = insert(l, spot{uint64(r.N(length)), 1 + r.N(pickMost)})
 	case 1: // drop
 		k := r.N(len(l))
 		l = append(l[:k], l[k+1:]...)
@@ -138,7 +157,7 @@ func (s *guided) mutate() {
 		c := l[k]
 		l = append(l[:k], l[k+1:]...)
 		if by := uint64(1 + r.N(4)); r.N(4) == 0 {
-			c.at = uint64(r.N(s.length + s.length/4))
+			c.at = uint64(r.N(length))
 		} else if r.N(2) == 0 {
 			c.at += by
 		} else {
@@ -148,13 +167,18 @@ func (s *guided) mutate() {
 	case 3: // answer otherwise
 		l[r.N(len(l))].pick = 1 + r.N(pickMost)
 	case 4: // join the end of another list on
-		at := uint64(r.N(s.length))
+		at := uint64(r.N(length))
 		k := 0
 		for k < len(l) && l[k].at < at {
 			k++
 		}
 		l = l[:k]
-		for _, c := range s.any().steps {
+		from := s.any()
+		end := from.steps
+		if spots == &s.list.others {
+			end = from.others
+		}
+		for _, c := range end {
 			if c.at >= at && len(l) < cap(l) {
 				l = append(l, c)
 			}
@@ -163,8 +187,8 @@ func (s *guided) mutate() {
 	*spots = l
 }
 
-// pickMost bounds the drawn answers; a question takes them modulo its number of
-// alternatives.
+// pickMost bounds the drawn answers. A question takes them modulo the number of its alternatives
+// that deviate.
 const pickMost = 60
 
 // insert puts c in its place; of two with one number the first is played.
@@ -213,10 +237,11 @@ func (s *guided) Learn(features []uint64) {
 }
 
 // End implements Strategy.
-func (s *guided) End(uint64) {
+func (s *guided) End(asked uint64) {
 	if !s.showed {
 		return
 	}
+	s.done.stepsN, s.done.othersN = int(asked-s.noSteps), int(s.noSteps)
 	if len(s.kept) < keptMost {
 		s.kept = append(s.kept, newSparse())
 		s.kept[len(s.kept)-1].copy(&s.done)
@@ -258,7 +283,10 @@ func (s *guided) answer(p *sim.Point, l []spot, sort int, at uint64) (pick, hold
 	if l[*k].at > at {
 		return 0, holdStep(p, int(min(l[*k].at-at, forever))-1)
 	}
-	return l[*k].pick % p.N, 0
+	if p.N == 1 {
+		return 0, 0
+	}
+	return 1 + (l[*k].pick-1)%(p.N-1), 0
 }
 
 func note(l []spot, at uint64, pick int) []spot {

@@ -9,50 +9,18 @@ type Learner interface {
 	Strategy
 
 	// Learn gets, before End, the features of a run for which LearnerOf has returned
-	// the learner: numbers, some of them more than once. It must not keep the list.
+	// the learner. The features are numbers and may repeat. Learn must not keep the list.
 	Learn(features []uint64)
 }
 
 // LearnerOf returns the learner that wants the features of the run that s has begun, or
 // nil.
 func LearnerOf(s Strategy) Learner {
-	l, _ := plain(s).(Learner)
+	l, _ := unwrap(s).(Learner)
 	if f, ok := l.(*Portfolio); ok && !f.learns() {
 		return nil
 	}
 	return l
-}
-
-// ObserverOf returns the observer for the steps of the run that s has begun, or nil if
-// s needs none.
-func ObserverOf(s Strategy) sim.Observer {
-	s = plain(s)
-	if f, ok := s.(*Portfolio); ok {
-		s = f.Member()
-	}
-	if g, ok := s.(*guided); ok && !g.watches {
-		return nil
-	}
-	o, _ := s.(sim.Observer)
-	return o
-}
-
-// plain removes the wrappers from a strategy.
-func plain(s Strategy) Strategy {
-	for {
-		switch w := s.(type) {
-		case *Recorder:
-			s = w.Strategy
-		case NoHold:
-			s = w.Strategy
-		case *Labeller:
-			s = w.Strategy
-		case *Surveyor:
-			s = w.Strategy
-		default:
-			return s
-		}
-	}
 }
 
 // novelty is a set of the features seen, by their hashes. Two that collide count as
@@ -67,5 +35,18 @@ func (n *novelty) add(feature uint64) bool {
 		return false
 	}
 	*w |= bit
+	return true
+}
+
+// recent is a set of hashes, by their low bits. It forgets: a later hash takes an earlier one's place.
+type recent [1 << 12]uint64
+
+// add adds a hash, and reports whether it is new, or forgotten.
+func (r *recent) add(hash uint64) bool {
+	at := &r[hash%uint64(len(r))]
+	if *at == hash {
+		return false
+	}
+	*at = hash
 	return true
 }

@@ -19,11 +19,19 @@ import (
 // (theorem 9 of the paper). An interrupt source counts as a mover with one step, which
 // begins when it can fire, and so does a pending IPI.
 //
+// Small programs have few runs of a depth: half of them and more would repeat earlier ones
+// exactly. So while runs repeat, the next ones have more change points than Depth-1; one in
+// eight keeps to Depth, and for those the theorem holds.
+//
 // Questions are held until a change point, or until the set of moves changes.
 type PCT struct {
 	seed   uint64
 	depth  int
 	length int // number of questions from which change points are drawn
+	past   past
+	taken  uint64 // hash of the deviations of this run
+	next   uint64 // run number
+	every  uint64 // distance from one run number to the next
 
 	rand   sim.Rand
 	others uint64 // questions so far that were no Step questions
@@ -32,32 +40,48 @@ type PCT struct {
 	holds  holds
 }
 
-// newPCT returns a PCT. Its runs may be taken in any order.
+// newPCT returns a PCT. Its runs must be taken in order.
 func newPCT(p Params) *PCT {
 	p = p.normal()
-	return &PCT{seed: p.Seed, depth: min(p.Depth, changesMost+1), length: int(p.Length)}
+	return &PCT{seed: p.Seed, depth: min(p.Depth, changesMost+1), length: int(p.Length), next: p.Shard, every: p.Shards}
 }
 
 // Begin implements Strategy: there is always another run.
 func (s *PCT) Begin(i uint64) bool {
+	if i != s.next {
+		sim.Bug("pct: run %d was begun when run %d was next", i, s.next)
+	}
+	s.next += s.every
 	s.rand.Seed(s.seed, i)
-	s.others = 0
+	s.others, s.taken = 0, 0
 	s.holds.begin()
 	s.priorities.begin(&s.rand)
 	s.change.begin()
-	for i := range s.depth - 1 {
+	points := s.depth - 1
+	if i/s.every%keepsDepth != 0 {
+		points = min(points+s.past.deeper, changesMost)
+	}
+	for i := range points {
 		s.change.add(uint64(s.rand.N(s.length)), i)
 	}
 	return true
 }
 
 // End implements Strategy.
-func (s *PCT) End(uint64) {}
+func (s *PCT) End(uint64) { s.past.add(s.taken) }
 
 func (s *PCT) String() string { return fmt.Sprintf("pct %d", s.depth) }
 
 // Choose implements sim.Chooser.
 func (s *PCT) Choose(p *sim.Point) (pick, hold int) {
+	pick, hold = s.choose(p)
+	if pick != 0 {
+		s.taken = sim.Mix(s.taken ^ p.Seq<<8 ^ uint64(pick))
+	}
+	return pick, hold
+}
+
+func (s *PCT) choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {
 		s.others++
 		return s.holds.answer(&s.rand, p), 0
@@ -77,6 +101,35 @@ func (s *PCT) Choose(p *sim.Point) (pick, hold int) {
 		return p.Pick(m), 0
 	}
 	return 0, int(min(s.change.next()-at, uint64(s.holds.wait(at)))) - 1 + sim.Through
+}
+
+// past counts the runs that repeat an earlier one.
+type past struct {
+	seen          recent
+	runs, repeats int // of the present window
+	deeper        int // further change points that runs get
+}
+
+const (
+	window     = 16 // runs after which deeper is decided again
+	keepsDepth = 8  // one run in this many has Depth-1 change points
+)
+
+// add counts a run by the hash of its deviations.
+func (h *past) add(taken uint64) {
+	if !h.seen.add(taken) {
+		h.repeats++
+	}
+	if h.runs++; h.runs < window {
+		return
+	}
+	switch {
+	case h.repeats > window/4:
+		h.deeper = min(h.deeper+h.repeats/(window/4), changesMost)
+	case h.repeats < window/8 && h.deeper > 0:
+		h.deeper--
+	}
+	h.runs, h.repeats = 0, 0
 }
 
 // changesMost bounds the change points of a run.

@@ -48,6 +48,9 @@ func before(order []step, a, b step) bool {
 func (h *hunt) found(s Strategy, runs int) (n int, k uint64) {
 	m := &toy{programs: h.programs}
 	for i := range uint64(runs) {
+		if pct, ok := s.(*PCT); ok {
+			pct.past.deeper = 0 // the theorem is about runs at Depth
+		}
 		s.Begin(i)
 		m.run(s)
 		k = max(k, m.p.Seq)
@@ -132,6 +135,7 @@ func TestPCTInterrupts(t *testing.T) {
 	var at [13]int
 	const runs = 2600
 	for i := range uint64(runs) {
+		s.past.deeper = 0
 		s.Begin(i)
 		m.run(s)
 		for k, mv := range m.moved {
@@ -152,8 +156,8 @@ func TestPCTInterrupts(t *testing.T) {
 func TestPCTAsksLittle(t *testing.T) {
 	m := &toy{programs: []string{strings.Repeat(".", 100), strings.Repeat(".", 100)}}
 	for i := range uint64(100) {
-		s := newPCT(Params{Seed: 1, Length: 200})
-		s.Begin(i)
+		s := newPCT(Params{Seed: i, Length: 200})
+		s.Begin(0)
 		m.run(s)
 		if m.calls > 10 || len(m.asked) < 100 { // 2 change points, a start, a switch, and a hold or two at each
 			t.Fatalf("run %d: %d calls for %d questions", i, m.calls, len(m.asked))

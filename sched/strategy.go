@@ -88,7 +88,7 @@ var All = []struct {
 	{"arriving", "random priorities, which change at 2 to 14 boundaries", func(p Params) Strategy {
 		return NewArriving(p)
 	}},
-	{"pct", "random priorities of sources too, which change at 2 boundaries", func(p Params) Strategy {
+	{"pct", "random priorities of sources too, which change at 2 boundaries, at more while runs repeat", func(p Params) Strategy {
 		return newPCT(p)
 	}},
 	{"pos", "random priorities of the next actions, drawn anew after a race", func(p Params) Strategy {
@@ -168,4 +168,36 @@ func other(r *sim.Rand, p *sim.Point) (pick int) {
 		return 0
 	}
 	return r.N(p.N)
+}
+
+// ObserverOf returns the observer for the steps of the run that s has begun, or nil if
+// s needs none.
+func ObserverOf(s Strategy) sim.Observer {
+	s = unwrap(s)
+	if f, ok := s.(*Portfolio); ok {
+		s = f.Member()
+	}
+	if g, ok := s.(*guided); ok && !g.watches {
+		return nil
+	}
+	o, _ := s.(sim.Observer)
+	return o
+}
+
+// unwrap removes the wrappers from a strategy.
+func unwrap(s Strategy) Strategy {
+	for {
+		switch w := s.(type) {
+		case *Recorder:
+			s = w.Strategy
+		case NoHold:
+			s = w.Strategy
+		case *Labeller:
+			s = w.Strategy
+		case *Surveyor:
+			s = w.Strategy
+		default:
+			return s
+		}
+	}
 }

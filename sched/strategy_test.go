@@ -54,7 +54,7 @@ func TestRunIsFunctionOfSeedAndNumber(t *testing.T) {
 		}
 		s := mk()
 		switch s.(type) {
-		case *Random, *Sticky, *PCT, *Arriving, *POS: // in any order
+		case *Random, *Sticky, *Arriving, *POS: // in any order
 			s.Begin(i + 4)
 			m.run(s)
 			if s.Begin(i); m.run(s) != a || !ok {

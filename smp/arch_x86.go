@@ -70,7 +70,7 @@ func addSystem(h *sim.Hash, y *system) {
 	for _, v := range [...]uint64{
 		y.FSBase, y.GSBase, y.KernelGSBase, y.CR0, y.CR2, y.CR3, y.CR8, y.CR4, y.XCR0, y.GDT.Base, y.IDT.Base,
 		y.TSCOffset,
-		uint64(y.GDT.Limit) | uint64(y.IDT.Limit)<<16 | uint64(y.LDT)<<32 | uint64(y.TR)<<48, uint64(y.CPU),
+		uint64(y.GDT.Limit) | uint64(y.IDT.Limit)<<16 | uint64(y.LDT)<<32 | uint64(y.TR)<<48, uint64(y.TSCAux),
 	} {
 		h.Add(v)
 	}

@@ -73,7 +73,7 @@ func (s *State) addCPU(h *sim.Hash, c *CPU) {
 // bootOf returns a CPU's system state at boot, with the current clock.
 func (s *State) bootOf(c *CPU) system {
 	y := c.boot
-	y.Clock, y.Asked = c.sys.Clock, c.sys.Asked
+	y.Clock, y.TSCRead = c.sys.Clock, c.sys.TSCRead
 	return y
 }
 
@@ -201,7 +201,7 @@ func (tr *traps) scrub(base, sp arch.Addr) {
 // ReadsClock reports whether text has ever asked for the time, which isn't part of a state.
 func (s *State) ReadsClock() bool {
 	for i := range s.m.cpus.list {
-		if s.m.cpus.list[i].sys.Asked {
+		if s.m.cpus.list[i].sys.TSCRead {
 			return true
 		}
 	}

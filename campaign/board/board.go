@@ -26,11 +26,11 @@ const (
 	streamLarge   = "LARGE"
 )
 
-// LeadFor is how long a coordinator leads without renewing its claim.
-const LeadFor = 10 * time.Second
+// LeadTTL is how long a coordinator leads without renewing its claim.
+const LeadTTL = 10 * time.Second
 
-// twice is the window in which a message that is published twice is dropped.
-const twice = 2 * time.Minute
+// duplicateWindow is how long the server remembers a published message, to drop a second copy.
+const duplicateWindow = 2 * time.Minute
 
 // A Board is a connection to the streams and buckets. It may be used by many goroutines.
 type Board struct {
@@ -51,13 +51,13 @@ func Make(ctx context.Context, nc *nats.Conn, replicas int) (*Board, error) {
 	}
 	replicas = max(replicas, 1)
 	for _, c := range b.streams() {
-		c.config.Replicas, c.config.Duplicates = replicas, twice
-		if *c.at, err = b.stream(ctx, c.config); err != nil {
+		c.config.Replicas, c.config.Duplicates = replicas, duplicateWindow
+		if *c.dest, err = b.stream(ctx, c.config); err != nil {
 			return nil, fmt.Errorf("stream %s: %w", c.config.Name, err)
 		}
 	}
 	for _, k := range b.buckets() {
-		*k.at, err = soon(ctx, func(ctx context.Context) (jetstream.KeyValue, error) {
+		*k.dest, err = resendUntilAnswered(ctx, func(ctx context.Context) (jetstream.KeyValue, error) {
 			return b.js.CreateOrUpdateKeyValue(ctx,
 				jetstream.KeyValueConfig{Bucket: k.name, Replicas: replicas, TTL: k.ttl, History: 1})
 		})
@@ -69,17 +69,19 @@ func Make(ctx context.Context, nc *nats.Conn, replicas int) (*Board, error) {
 }
 
 func (b *Board) stream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
-	return soon(ctx, func(ctx context.Context) (jetstream.Stream, error) { return b.js.CreateOrUpdateStream(ctx, c) })
+	return resendUntilAnswered(ctx, func(ctx context.Context) (jetstream.Stream, error) {
+		return b.js.CreateOrUpdateStream(ctx, c)
+	})
 }
 
-// answer is how long to wait before a request to make something is sent again.
-const answer = time.Second
+// requestTimeout is how long to wait before a request to make something is sent again.
+const requestTimeout = time.Second
 
-// soon calls f until it gets an answer: when several servers of a cluster ask for the same thing at once, only one is
-// answered.
-func soon[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
+// resendUntilAnswered calls f until the server answers. If several servers of a cluster request the same thing at
+// once, only one gets an answer.
+func resendUntilAnswered[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
 	for {
-		short, cancel := context.WithTimeout(ctx, answer)
+		short, cancel := context.WithTimeout(ctx, requestTimeout)
 		made, err := f(short)
 		cancel()
 		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
@@ -94,10 +96,10 @@ func Join(ctx context.Context, nc *nats.Conn) (*Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	var asked []func() error // all at once: each is a question to the server
+	var asked []func() error // run in parallel: each needs a round trip
 	for _, s := range b.streams() {
 		asked = append(asked, func() (err error) {
-			if *s.at, err = b.js.Stream(ctx, s.config.Name); err != nil {
+			if *s.dest, err = b.js.Stream(ctx, s.config.Name); err != nil {
 				return fmt.Errorf("stream %s: %w", s.config.Name, err)
 			}
 			return nil
@@ -105,7 +107,7 @@ func Join(ctx context.Context, nc *nats.Conn) (*Board, error) {
 	}
 	for _, k := range b.buckets() {
 		asked = append(asked, func() (err error) {
-			if *k.at, err = b.js.KeyValue(ctx, k.name); err != nil {
+			if *k.dest, err = b.js.KeyValue(ctx, k.name); err != nil {
 				return fmt.Errorf("bucket %s: %w", k.name, err)
 			}
 			return nil
@@ -152,13 +154,13 @@ func board(nc *nats.Conn) (b *Board, err error) {
 }
 
 type stream struct {
-	at     *jetstream.Stream
+	dest   *jetstream.Stream
 	config jetstream.StreamConfig
 }
 
 // streams lists the streams. Where a subject holds one message, the first one published stays.
 func (b *Board) streams() []stream {
-	once := func(name, subjects string) jetstream.StreamConfig {
+	onePerSubject := func(name, subjects string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{Name: name, Subjects: []string{subjects}, AllowDirect: true, MaxMsgsPerSubject: 1,
 			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true}
 	}
@@ -166,22 +168,22 @@ func (b *Board) streams() []stream {
 		{&b.work, jetstream.StreamConfig{Name: streamWork, Subjects: []string{"work.>"},
 			Retention:   jetstream.WorkQueuePolicy,
 			Compression: jetstream.S2Compression}},
-		{&b.done, once(streamDone, "done.>")},
+		{&b.done, onePerSubject(streamDone, "done.>")},
 		{&b.trouble, jetstream.StreamConfig{Name: streamTrouble, Subjects: []string{"trouble.>"}}},
-		{&b.pieces, once(streamPieces, "piece.*")},
-		{&b.large, once(streamLarge, "large.>")},
+		{&b.pieces, onePerSubject(streamPieces, "piece.*")},
+		{&b.large, onePerSubject(streamLarge, "large.>")},
 	}
 }
 
 type bucket struct {
-	at   *jetstream.KeyValue
+	dest *jetstream.KeyValue
 	name string
 	ttl  time.Duration
 }
 
 func (b *Board) buckets() []bucket {
 	return []bucket{{&b.Campaigns, bucketState, 0}, {&b.Status, bucketStatus, 0}, {&b.Finds, bucketFinds, 0},
-		{&b.Lead, bucketLead, LeadFor}, {&b.secret, bucketSecret, 0}}
+		{&b.Lead, bucketLead, LeadTTL}, {&b.secret, bucketSecret, 0}}
 }
 
 // Retry calls f until it succeeds, with growing pauses, or until the context ends. It also stops at an error that
@@ -191,7 +193,7 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 		each, cancel := context.WithTimeout(ctx, 10*time.Second)
 		err := f(each)
 		cancel()
-		if err == nil || ctx.Err() != nil || errors.Is(err, errTwice) || errors.Is(err, ErrNone) ||
+		if err == nil || ctx.Err() != nil || errors.Is(err, errExists) || errors.Is(err, ErrNone) ||
 			errors.Is(err, ErrDamaged) || errors.Is(err, ErrRefused) {
 			return err
 		}
@@ -203,14 +205,14 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 	}
 }
 
-// ErrNone: the thing asked for doesn't exist.
-var ErrNone = errors.New("it isn't there")
+// ErrNone says that something requested doesn't exist.
+var ErrNone = errors.New("not found")
 
-// ErrDamaged: the stored bytes aren't the ones that were to be stored.
-var ErrDamaged = errors.New("it is damaged")
+// ErrDamaged says that the stored bytes differ from the ones that were sent.
+var ErrDamaged = errors.New("the stored data is damaged")
 
-// ErrRefused: a coordinator refuses the request.
+// ErrRefused says that a coordinator refuses the request.
 var ErrRefused = errors.New("refused")
 
-// errTwice: the unit has a result already.
-var errTwice = errors.New("it is there already")
+// errExists says that the unit has a result already.
+var errExists = errors.New("already stored")

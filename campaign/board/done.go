@@ -48,14 +48,14 @@ func (b *Board) Deliver(ctx context.Context, p *Packed, s *unit.Summary) error {
 		m.Data = p.Data
 	}
 	_, err = b.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
-	if err = asTwice(err); !errors.Is(err, errTwice) {
+	if err = asExists(err); !errors.Is(err, errExists) {
 		return err
 	}
-	before, err := b.One(ctx, p.Key)
+	before, err := b.Result(ctx, p.Key)
 	if err != nil {
 		return err
 	}
-	if before.Digest != p.Digest && p.Aside == "" && before.Aside == "" {
+	if before.Digest != p.Digest && p.AsideReason == "" && before.AsideReason == "" {
 		return &Differ{p.Key, p.Digest, before.Digest}
 	}
 	return nil
@@ -64,20 +64,20 @@ func (b *Board) Deliver(ctx context.Context, p *Packed, s *unit.Summary) error {
 // SetAside counts a unit as made, without a result.
 func (b *Board) SetAside(ctx context.Context, u *plan.Unit, why, by string) error {
 	why = plan.Clean(why, MostWhy, false)
-	p := &Packed{Key: u.Key(), Aside: why, Worker: by, Digest: DigestOf(nil)}
-	return Retry(ctx, func(ctx context.Context) error { return b.Deliver(ctx, p, &unit.Summary{Aside: why}) })
+	p := &Packed{Key: u.Key(), AsideReason: why, Worker: by, Digest: DigestOf(nil)}
+	return Retry(ctx, func(ctx context.Context) error { return b.Deliver(ctx, p, &unit.Summary{AsideReason: why}) })
 }
 
 // PutLarge stores a piece of a result that is too large for a message.
 func (b *Board) PutLarge(ctx context.Context, key string, delivery uint64, n int, data []byte) error {
-	err := b.once(ctx, largeOf(key, delivery, n), data)
-	if errors.Is(err, errTwice) { // the answer was lost; or the pieces differ, which the digest of the whole shows
+	err := b.publishOnce(ctx, largeSubject(key, delivery, n), data)
+	if errors.Is(err, errExists) { // the answer was lost; or the pieces differ, which the digest of the whole shows
 		return nil
 	}
 	return err
 }
 
-func largeOf(key string, delivery uint64, n int) string {
+func largeSubject(key string, delivery uint64, n int) string {
 	return fmt.Sprintf("large.%s.%d.%d", key, delivery, n)
 }
 
@@ -86,12 +86,12 @@ func (b *Board) Large(ctx context.Context, key string, delivery uint64, n int) (
 	if _, err := UnitOf(key); err != nil {
 		return nil, ErrNone
 	}
-	return last(ctx, b.large, largeOf(key, delivery, n))
+	return lastMessage(ctx, b.large, largeSubject(key, delivery, n))
 }
 
-// Whole returns a result, fetching its pieces if it has any.
-func (p *Packed) Whole(piece func(n int) ([]byte, error)) ([]byte, error) {
-	if p.Aside != "" {
+// Assemble returns a result; it fetches the pieces of a large one.
+func (p *Packed) Assemble(piece func(n int) ([]byte, error)) ([]byte, error) {
+	if p.AsideReason != "" {
 		return nil, nil
 	}
 	packed := p.Data
@@ -111,8 +111,8 @@ func (p *Packed) Whole(piece func(n int) ([]byte, error)) ([]byte, error) {
 	return p.Unpack(packed)
 }
 
-// One returns the result of a unit, or ErrNone.
-func (b *Board) One(ctx context.Context, key string) (*Packed, error) {
+// Result returns the result of a unit, or ErrNone.
+func (b *Board) Result(ctx context.Context, key string) (*Packed, error) {
 	m, err := b.done.GetLastMsgForSubject(ctx, "done."+key)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, ErrNone
@@ -136,9 +136,9 @@ func packedOf(h nats.Header, data []byte, seq uint64) (*Packed, error) {
 // Data returns a unit's data.
 func (b *Board) Data(ctx context.Context, u *plan.Unit) (data []byte, err error) {
 	err = Retry(ctx, func(ctx context.Context) error {
-		p, err := b.One(ctx, u.Key())
+		p, err := b.Result(ctx, u.Key())
 		if err == nil {
-			data, err = p.Whole(func(n int) ([]byte, error) { return b.Large(ctx, p.Key, p.Delivery, n) })
+			data, err = p.Assemble(func(n int) ([]byte, error) { return b.Large(ctx, p.Key, p.Delivery, n) })
 		}
 		return err
 	})
@@ -187,8 +187,8 @@ func (b *Board) Page(ctx context.Context, key string, after uint64) (list []*Pac
 	return list, err
 }
 
-// page calls f for messages of a stream from the place after on, at most most, until f returns false.
-func (b *Board) page(ctx context.Context, s jetstream.Stream, filter string, after uint64, most int,
+// page calls f for messages of a stream from the place after on, at most limit, until f returns false.
+func (b *Board) page(ctx context.Context, s jetstream.Stream, filter string, after uint64, limit int,
 	f func(m jetstream.Msg, seq uint64) bool) error {
 	c, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubject: filter, AckPolicy: jetstream.AckNonePolicy,
@@ -200,8 +200,8 @@ func (b *Board) page(ctx context.Context, s jetstream.Stream, filter string, aft
 		return err
 	}
 	info := c.CachedInfo()
-	defer func() { _ = b.forgetConsumer(s, info.Name) }() // otherwise the server forgets it
-	n := min(int(min(info.NumPending, uint64(most))), most)
+	defer func() { _ = b.forgetConsumer(s, info.Name) }() // the server deletes an idle consumer by itself if this fails
+	n := min(int(min(info.NumPending, uint64(limit))), limit)
 	for n > 0 {
 		batch, err := c.Fetch(n, jetstream.FetchContext(ctx))
 		if err != nil {
@@ -253,16 +253,16 @@ func pending(ctx context.Context, s jetstream.Stream, config jetstream.OrderedCo
 	return i.NumPending, nil
 }
 
-// Follow calls f for all results of a campaign, without their data: first for those stored, then it calls there once,
-// then for each new one, until the context ends or f returns an error. It skips messages that aren't results.
-func (b *Board) Follow(ctx context.Context, id string, there func(), f func(d *Done) error) error {
+// Follow calls f for all results of a campaign, without their data: first for those stored, then it calls caughtUp
+// once, then f for each new one, until the context ends or f returns an error. It skips messages that aren't results.
+func (b *Board) Follow(ctx context.Context, id string, caughtUp func(), f func(d *Done) error) error {
 	config := jetstream.OrderedConsumerConfig{FilterSubjects: []string{"done." + id + ".>"}, HeadersOnly: true}
 	n, err := pending(ctx, b.done, config)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
-		there()
+		caughtUp()
 	}
 	seen := uint64(0)
 	return messages(ctx, b.done, config, func(m jetstream.Msg) (bool, error) {
@@ -272,7 +272,7 @@ func (b *Board) Follow(ctx context.Context, id string, there func(), f func(d *D
 			}
 		}
 		if seen++; seen == n {
-			there()
+			caughtUp()
 		}
 		return true, nil
 	})
@@ -281,7 +281,7 @@ func (b *Board) Follow(ctx context.Context, id string, there func(), f func(d *D
 // messages calls f for the messages of a stream, stored and new ones, until f has enough or the context ends.
 func messages(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig,
 	f func(m jetstream.Msg) (more bool, err error)) error {
-	config.MaxResetAttempts = -1 // a server may be gone for long
+	config.MaxResetAttempts = -1 // a server may be away for long
 	c, err := s.OrderedConsumer(ctx, config)
 	if err != nil {
 		return err

@@ -47,23 +47,23 @@ func DigestOf(data []byte) string {
 // PutPiece stores a piece under its digest, which it returns.
 func (b *Board) PutPiece(ctx context.Context, data []byte) (string, error) {
 	digest := DigestOf(data)
-	err := b.once(ctx, "piece."+digest, data)
-	if errors.Is(err, errTwice) {
+	err := b.publishOnce(ctx, "piece."+digest, data)
+	if errors.Is(err, errExists) {
 		err = nil
 	}
 	return digest, err
 }
 
-// once stores a message under a subject that holds one; errTwice if there is one.
-func (b *Board) once(ctx context.Context, subject string, data []byte) error {
+// publishOnce stores a message under a subject that holds one; the error is errExists if there is one.
+func (b *Board) publishOnce(ctx context.Context, subject string, data []byte) error {
 	_, err := b.js.Publish(ctx, subject, data, jetstream.WithRetryAttempts(0))
-	return asTwice(err)
+	return asExists(err)
 }
 
-func asTwice(err error) error {
+func asExists(err error) error {
 	if api := new(jetstream.APIError); errors.As(err, &api) &&
 		strings.Contains(api.Description, "maximum messages per subject") {
-		return errTwice
+		return errExists
 	}
 	return err
 }
@@ -73,11 +73,11 @@ func (b *Board) Piece(ctx context.Context, digest string) ([]byte, error) {
 	if !IsDigest(digest) {
 		return nil, ErrNone
 	}
-	return last(ctx, b.pieces, "piece."+digest)
+	return lastMessage(ctx, b.pieces, "piece."+digest)
 }
 
-// last returns the message of a subject that holds one.
-func last(ctx context.Context, s jetstream.Stream, subject string) ([]byte, error) {
+// lastMessage returns the message of a subject that holds one.
+func lastMessage(ctx context.Context, s jetstream.Stream, subject string) ([]byte, error) {
 	m, err := s.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, ErrNone
@@ -128,8 +128,8 @@ func Save(ctx context.Context, r io.Reader, put func(ctx context.Context, data [
 	}
 }
 
-// Load writes the file whose list has that digest. It refuses a file of more than most bytes.
-func Load(ctx context.Context, from Pieces, list string, most int64, to io.Writer) error {
+// Load writes the file whose list has that digest. It refuses a file of more than limit bytes.
+func Load(ctx context.Context, from Pieces, list string, limit int64, to io.Writer) error {
 	sums, err := piece(ctx, from, list)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func Load(ctx context.Context, from Pieces, list string, most int64, to io.Write
 		if err != nil {
 			return err
 		}
-		if most -= int64(len(data)); most < 0 {
+		if limit -= int64(len(data)); limit < 0 {
 			return errors.New("it is larger than announced")
 		}
 		if _, err := to.Write(data); err != nil {
@@ -210,9 +210,9 @@ func IsFile(path string, f *plan.Blob) bool {
 	return err == nil && n == f.Size && hex.EncodeToString(h.Sum(nil)) == f.Digest
 }
 
-// Here makes a search's flags name the files on this computer. Files that are neither where they were when the
+// LocalFiles makes a search's flags name the files on this computer. Files that are neither where they were when the
 // campaign was started nor below the folder are fetched.
-func Here(ctx context.Context, from Pieces, s *plan.Search, dir string) error {
+func LocalFiles(ctx context.Context, from Pieces, s *plan.Search, dir string) error {
 	for i, f := range s.Blobs() {
 		path := f.Path
 		if !IsFile(path, &f) {

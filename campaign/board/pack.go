@@ -20,22 +20,22 @@ const MostPieces = MostResult/MostPiece + 2
 
 // A Packed is a result as it is stored and sent.
 type Packed struct {
-	Key      string        `json:"key"` // the unit's
-	Digest   string        `json:"digest"`
-	Size     int64         `json:"size"` // before packing
-	Took     time.Duration `json:"took"`
-	Worker   string        `json:"worker"`
-	Aside    string        `json:"aside,omitempty"`  // why the unit was set aside; it has no result then
-	Pieces   int           `json:"pieces,omitempty"` // 0: the result is in Data
-	Delivery uint64        `json:"delivery"`         // of the unit; the pieces belong to it
-	Seq      uint64        `json:"seq"`              // its place in the stream
-	Data     []byte        `json:"-"`
+	Key         string        `json:"key"` // the unit's
+	Digest      string        `json:"digest"`
+	Size        int64         `json:"size"` // before packing
+	Took        time.Duration `json:"took"`
+	Worker      string        `json:"worker"`
+	AsideReason string        `json:"aside,omitempty"`  // why the unit was set aside; it then has no result
+	Pieces      int           `json:"pieces,omitempty"` // 0: the result is in Data
+	Delivery    uint64        `json:"delivery"`         // of the unit; the pieces belong to it
+	Seq         uint64        `json:"seq"`              // its place in the stream
+	Data        []byte        `json:"-"`
 }
 
 var packer = sync.OnceValue(func() *zstd.Encoder {
 	p, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
-		panic(err) // of the options
+		panic(err) // the options are wrong
 	}
 	return p
 })
@@ -43,7 +43,7 @@ var packer = sync.OnceValue(func() *zstd.Encoder {
 var unpacker = sync.OnceValue(func() *zstd.Decoder {
 	u, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(MostResult), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
-		panic(err) // of the options
+		panic(err) // the options are wrong
 	}
 	return u
 })

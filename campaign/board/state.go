@@ -30,16 +30,16 @@ const (
 
 // A State is the record of a campaign in its bucket.
 type State struct {
-	ID       string        `json:"id"`
-	Name     string        `json:"name"`
-	Build    string        `json:"build"`
-	Plan     string        `json:"plan,omitempty"` // the digest of its list; "": not there yet, or forgotten
-	Priority int           `json:"priority"`
-	State    string        `json:"state"`
-	Against  string        `json:"against,omitempty"` // the previous campaign of that name
-	Began    time.Time     `json:"began"`             // by the clock of the computer that started it; for people
-	Shown    []ScenarioEnd `json:"shown,omitempty"`   // once the campaign has ended
-	Causes   []string      `json:"causes,omitempty"`  // of its finds
+	ID           string        `json:"id"`
+	Name         string        `json:"name"`
+	Build        string        `json:"build"`
+	Plan         string        `json:"plan,omitempty"` // the digest of its list; "": not stored yet, or forgotten
+	Priority     int           `json:"priority"`
+	State        string        `json:"state"`
+	Previous     string        `json:"against,omitempty"` // the previous campaign of that name
+	Began        time.Time     `json:"began"`             // by the clock of the computer that started it; for people
+	ScenarioEnds []ScenarioEnd `json:"shown,omitempty"`   // once the campaign has ended
+	Causes       []string      `json:"causes,omitempty"`  // of its finds
 }
 
 // A ScenarioEnd sums up all runs of a scenario, as far as campaigns are compared.
@@ -50,7 +50,7 @@ type ScenarioEnd struct {
 	Violations uint64            `json:"violations"`
 	Broken     map[string]uint64 `json:"broken,omitempty"`
 	Seconds    float64           `json:"core_seconds"`
-	Aside      int               `json:"set_aside,omitempty"` // units
+	SetAside   int               `json:"set_aside,omitempty"` // units
 }
 
 // StateSubject gets a message when a campaign's state changes.
@@ -93,7 +93,7 @@ func readState(id string, data []byte) (*State, error) {
 	known := slices.Contains([]string{Starting, Running, Paused, Cancelled, Ended}, s.State)
 	if s.ID != id || !IsID(id) || s.Name+fmt.Sprintf("-%d", Number(id)) != id || !known || !IsBuild(s.Build) ||
 		s.Priority > MostPriority || s.Priority < -MostPriority || s.Plan != "" && !IsDigest(s.Plan) ||
-		s.Against != "" && !IsID(s.Against) {
+		s.Previous != "" && !IsID(s.Previous) {
 		return nil, fmt.Errorf("campaign %s: its state is damaged: %w", plan.Clean(id, 60, false), ErrDamaged)
 	}
 	return s, nil
@@ -161,13 +161,13 @@ func (b *Board) State(ctx context.Context, id string) (*State, uint64, error) {
 
 // Change changes a campaign's state without losing concurrent changes. If change returns false, nothing is written.
 func (b *Board) Change(ctx context.Context, id string, change func(s *State) bool) (*State, error) {
-	var now *State
+	var current *State
 	err := Retry(ctx, func(ctx context.Context) error {
 		s, revision, err := b.State(ctx, id)
 		if err != nil {
 			return err
 		}
-		if now = s; !change(s) {
+		if current = s; !change(s) {
 			return nil
 		}
 		data, err := json.Marshal(s)
@@ -177,11 +177,11 @@ func (b *Board) Change(ctx context.Context, id string, change func(s *State) boo
 		_, err = b.Campaigns.Update(ctx, id, data, revision)
 		return err
 	})
-	return now, err
+	return current, err
 }
 
-// Begin stores a new campaign's state. It is an error if the ID is taken.
-func (b *Board) Begin(ctx context.Context, s *State) error {
+// CreateState stores a new campaign's state. It is an error if the ID is taken.
+func (b *Board) CreateState(ctx context.Context, s *State) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -226,14 +226,14 @@ type Cause struct {
 	Build     string `json:"build"` // of the smallest witness
 }
 
-// Keep adds a find of a campaign to its bucket, keeping the smaller witness. It returns the bucket afterwards.
-func (b *Board) Keep(ctx context.Context, f *unit.Find, id, build string) (*Cause, error) {
-	var now *Cause
+// AddFind adds a find of a campaign to its bucket, keeping the smaller witness. It returns the bucket afterwards.
+func (b *Board) AddFind(ctx context.Context, f *unit.Find, id, build string) (*Cause, error) {
+	var current *Cause
 	err := Retry(ctx, func(ctx context.Context) error {
 		e, err := b.Finds.Get(ctx, f.Cause)
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
-			now = &Cause{*f, id, id, build}
-			data, err := json.Marshal(now)
+			current = &Cause{*f, id, id, build}
+			data, err := json.Marshal(current)
 			if err != nil {
 				return err
 			}
@@ -244,15 +244,15 @@ func (b *Board) Keep(ctx context.Context, f *unit.Find, id, build string) (*Caus
 			return err
 		}
 		c, err := ReadCause(e.Key(), e.Value())
-		if err != nil { // an unreadable bucket is written anew
+		if err != nil { // an unreadable bucket is replaced
 			c = &Cause{*f, id, "", build}
 		}
-		was := *c
+		before := *c
 		if f.Deviations < c.Deviations {
 			c.Find, c.Build = *f, build
 		}
-		now, c.Last = c, id
-		if was.Last == c.Last && was.Deviations == c.Deviations {
+		current, c.Last = c, id
+		if before.Last == c.Last && before.Deviations == c.Deviations {
 			return nil
 		}
 		data, err := json.Marshal(c)
@@ -262,7 +262,7 @@ func (b *Board) Keep(ctx context.Context, f *unit.Find, id, build string) (*Caus
 		_, err = b.Finds.Update(ctx, f.Cause, data, e.Revision())
 		return err
 	})
-	return now, err
+	return current, err
 }
 
 // ReadCause reads a bucket of finds.

@@ -35,10 +35,10 @@ func TestStates(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, states)
 	for _, i := range []int{3, 1, 2} {
-		require.NoError(t, b.Begin(t.Context(),
+		require.NoError(t, b.CreateState(t.Context(),
 			&State{ID: fmt.Sprintf("c-%d", i), Name: "c", Build: "b", State: Running, Began: time.Now()}))
 		f := unit.NewFind(properties.All[i].Name, "s", "kpsim's own", fmt.Sprint("it breaks ", i), "", 2)
-		_, err := b.Keep(t.Context(), f, "c-1", "b")
+		_, err := b.AddFind(t.Context(), f, "c-1", "b")
 		require.NoError(t, err)
 	}
 	_, err = b.Change(t.Context(), "c-2", func(s *State) bool { s.State = Ended; return true })
@@ -79,7 +79,7 @@ func TestAny(t *testing.T) {
 	b := testBoard(t)
 	there := func(id string, want bool) {
 		t.Helper()
-		got, err := b.Any(t.Context(), id)
+		got, err := b.AnyQueued(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -87,7 +87,7 @@ func TestAny(t *testing.T) {
 	c, err := b.Work(t.Context(), "b", "go", time.Minute)
 	require.NoError(t, err)
 	unitOf := func(id string, n int) plan.Unit { return plan.Unit{Campaign: id, Kind: plan.Runs, From: n, To: n + 1} }
-	require.NoError(t, b.Hand(t.Context(), "b", "go", 0, []plan.Unit{unitOf("c-2", 0), unitOf("c-1", 0)}))
+	require.NoError(t, b.Enqueue(t.Context(), "b", "go", 0, []plan.Unit{unitOf("c-2", 0), unitOf("c-1", 0)}))
 	there("c-1", true)
 	there("c-2", true)
 	there("c-3", false)

@@ -11,7 +11,7 @@ import (
 	"kpsim/campaign/plan"
 )
 
-// A Status is what a coordinator tells of a campaign, some times a second. It has a bounded size,
+// A Status is a campaign's progress, which its coordinator publishes several times a second. Its size is bounded,
 // however many units there are.
 type Status struct {
 	ID       string `json:"id"`
@@ -20,10 +20,10 @@ type Status struct {
 	Build    string `json:"build"`
 	Priority int    `json:"priority"`
 
-	Units int `json:"units"` // of which there may be more later: canaries, witnesses
-	Done  int `json:"done"`
-	Aside int `json:"set_aside"`
-	Out   int `json:"out"` // handed out
+	Units     int `json:"units"` // known so far; canaries and witnesses may follow
+	Done      int `json:"done"`
+	SetAside  int `json:"set_aside"`
+	HandedOut int `json:"out"` // handed out
 
 	Runs        uint64  `json:"runs"`
 	RunsPlanned uint64  `json:"runs_planned"`
@@ -33,7 +33,7 @@ type Status struct {
 	CoreSeconds float64 `json:"core_seconds"`
 	Seconds     float64 `json:"seconds"`      // since this coordinator has led it
 	Rate        float64 `json:"runs_per_s"`   // of the last ten seconds or so
-	Left        float64 `json:"seconds_left"` // by what is done; 0: not known
+	SecondsLeft float64 `json:"seconds_left"` // an estimate from the finished units; 0: not known
 
 	Coverage *Coverage `json:"coverage,omitempty"` // of a fuzzing campaign
 
@@ -48,21 +48,21 @@ type Status struct {
 
 // A Crew is the workers of a campaign.
 type Crew struct {
-	Workers     []Alive `json:"workers"` // some
-	WorkerCount int     `json:"worker_count"`
-	Unheard     uint64  `json:"unheard,omitempty"` // messages of workers that were left out: too many names, or no form
-	Skipped     int     `json:"skipped,omitempty"` // results that aren't of the plan
-	Cores       int     `json:"cores"`
+	Workers           []Heartbeat `json:"workers"` // some
+	WorkerCount       int         `json:"worker_count"`
+	DroppedHeartbeats uint64      `json:"unheard,omitempty"` // too many names, or unreadable
+	Skipped           int         `json:"skipped,omitempty"` // results whose unit isn't in the plan
+	Cores             int         `json:"cores"`
 }
 
-// Counts say how much there is of what a Status has parts of.
+// Counts are the totals of lists that a Status has only in part.
 type Counts struct {
 	Causes       int `json:"causes"` // how many finds there are
 	CausesNew    int `json:"causes_new"`
 	TroubleCount int `json:"trouble_count"` // how often units have failed
 }
 
-// A Coverage is what drawn programs have shown.
+// A Coverage is the features that drawn programs have shown.
 type Coverage struct {
 	Features  uint64  `json:"features"`
 	Estimated uint64  `json:"estimated"`
@@ -72,7 +72,7 @@ type Coverage struct {
 	Kept      int     `json:"kept"`
 }
 
-// A SearchStatus is of one search.
+// A SearchStatus is the progress of a search.
 type SearchStatus struct {
 	Title     string           `json:"title"`
 	Units     int              `json:"units"`
@@ -80,7 +80,7 @@ type SearchStatus struct {
 	Scenarios []ScenarioStatus `json:"scenarios"`
 }
 
-// A ScenarioStatus is of one scenario.
+// A ScenarioStatus is the progress of a scenario.
 type ScenarioStatus struct {
 	Scenario    string            `json:"scenario"`
 	Units       int               `json:"units"`
@@ -91,26 +91,26 @@ type ScenarioStatus struct {
 	Broken      map[string]uint64 `json:"broken,omitempty"`
 }
 
-// A FindStatus is of a cause that the campaign has met.
+// A FindStatus is a cause that the campaign has found.
 type FindStatus struct {
 	Cause
-	New bool `json:"new"` // no campaign before has
+	New bool `json:"new"` // no earlier campaign has found it
 }
 
-// Alive is what a worker says of itself.
-type Alive struct {
-	Name  string   `json:"name"`
-	Build string   `json:"build"`
-	Cores int      `json:"cores"`
-	Needs []string `json:"needs"`           // what it has
-	Doing string   `json:"doing"`           // a unit
-	Units uint64   `json:"units"`           // that it has made
-	Lacks []string `json:"lacks,omitempty"` // what it could not get, and why
-	Bye   bool     `json:"bye,omitempty"`   // it ends
+// A Heartbeat is what a worker reports about itself.
+type Heartbeat struct {
+	Name        string   `json:"name"`
+	Build       string   `json:"build"`
+	Cores       int      `json:"cores"`
+	Needs       []string `json:"needs"`           // what it has
+	CurrentUnit string   `json:"doing"`           // the unit being made
+	Units       uint64   `json:"units"`           // number of units made
+	Missing     []string `json:"lacks,omitempty"` // what it could not get, and why
+	Leaving     bool     `json:"bye,omitempty"`   // the worker is ending
 }
 
-// Tell publishes a campaign's status.
-func (b *Board) Tell(ctx context.Context, s *Status) error {
+// PublishStatus publishes a campaign's status.
+func (b *Board) PublishStatus(ctx context.Context, s *Status) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (b *Board) Tell(ctx context.Context, s *Status) error {
 	return err
 }
 
-// An Offer is what a worker of a build may get units of.
+// An Offer is a need of which workers of a build may get units.
 type Offer struct {
 	Needs string      `json:"needs"`
 	Blobs []plan.Blob `json:"blobs"` // files to fetch; none for kpsim's own engine
@@ -127,13 +127,13 @@ type Offer struct {
 
 // The subjects on which coordinators and workers speak without the board.
 const (
-	AliveSubject = "worker.alive" // a worker says that it is there
-	NeedsSubject = "worker.needs" // it asks what there is to be had
-	NewsSubject  = "news.needs"   // a coordinator says that there is something new
+	HeartbeatSubject = "worker.alive" // heartbeats of workers
+	NeedsSubject     = "worker.needs" // a worker asks for offers
+	NewsSubject      = "news.needs"   // a coordinator announces new offers
 )
 
-// Told returns a campaign's status as it was told last. ErrNone says that there is none yet.
-func (b *Board) Told(ctx context.Context, id string) (*Status, error) {
+// LatestStatus returns the status of a campaign that was published last. ErrNone says that there is none yet.
+func (b *Board) LatestStatus(ctx context.Context, id string) (*Status, error) {
 	if !IsID(id) {
 		return nil, ErrNone
 	}

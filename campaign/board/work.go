@@ -27,8 +27,8 @@ func (b *Board) Work(ctx context.Context, build, needs string, lease time.Durati
 	})
 }
 
-// Hand queues units to be made. epoch distinguishes units that are handed out again on purpose.
-func (b *Board) Hand(ctx context.Context, build, needs string, epoch int, list []plan.Unit) error {
+// Enqueue queues units to be made. epoch distinguishes units that are handed out again on purpose.
+func (b *Board) Enqueue(ctx context.Context, build, needs string, epoch int, list []plan.Unit) error {
 	var acks []jetstream.PubAckFuture
 	for i := range list {
 		u := &list[i]
@@ -55,8 +55,8 @@ func (b *Board) Hand(ctx context.Context, build, needs string, epoch int, list [
 	return nil
 }
 
-// Waiting returns the keys of a campaign's units that are queued or being made.
-func (b *Board) Waiting(ctx context.Context, id string) (keys []string, err error) {
+// QueuedKeys returns the keys of a campaign's units that are queued or being made.
+func (b *Board) QueuedKeys(ctx context.Context, id string) (keys []string, err error) {
 	info, err := b.work.Info(ctx, jetstream.WithSubjectFilter("work.*.*."+id+".>"))
 	if err != nil {
 		return nil, err
@@ -69,8 +69,9 @@ func (b *Board) Waiting(ctx context.Context, id string) (keys []string, err erro
 	return keys, nil
 }
 
-// Any reports whether any unit of a campaign is queued or being made. It costs less than Waiting if there are many.
-func (b *Board) Any(ctx context.Context, id string) (bool, error) {
+// AnyQueued reports whether any unit of a campaign is queued or being made. It costs less than
+// QueuedKeys if there are many.
+func (b *Board) AnyQueued(ctx context.Context, id string) (bool, error) {
 	_, err := b.work.GetMsg(ctx, 1, jetstream.WithGetMsgSubject("work.*.*."+id+".>"))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil

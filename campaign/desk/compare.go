@@ -9,12 +9,12 @@ import (
 	"kpsim/properties"
 )
 
-// slower is the factor of time per run from which a slowdown is reported. Below it is the noise of computers that do
-// other things, too.
-const slower = 1.5
+// slowdownFactor is the factor of time per run from which a slowdown is reported. Below it is the
+// noise of computers that do other things, too.
+const slowdownFactor = 1.5
 
-// least is the least time of a core, in seconds, for which a difference in speed is reported.
-const least = 2.0
+// minSeconds is the least time of a core, in seconds, for which a difference in speed is reported.
+const minSeconds = 2.0
 
 // A Change is one difference between two campaigns of one name.
 type Change struct {
@@ -25,17 +25,17 @@ type Change struct {
 }
 
 // Compare lists what a campaign shows that the previous one didn't, what it no longer shows, and what takes longer.
-func Compare(before, now *board.State) (list []Change) {
+func Compare(before, after *board.State) (list []Change) {
 	type key struct {
 		search   int
 		scenario string
 	}
 	was := make(map[key]*board.ScenarioEnd)
-	for i := range before.Shown {
-		was[key{before.Shown[i].Search, before.Shown[i].Scenario}] = &before.Shown[i]
+	for i := range before.ScenarioEnds {
+		was[key{before.ScenarioEnds[i].Search, before.ScenarioEnds[i].Scenario}] = &before.ScenarioEnds[i]
 	}
-	for i := range now.Shown {
-		n := &now.Shown[i]
+	for i := range after.ScenarioEnds {
+		n := &after.ScenarioEnds[i]
 		k := key{n.Search, n.Scenario}
 		o := was[k]
 		if o == nil {
@@ -57,20 +57,20 @@ func Compare(before, now *board.State) (list []Change) {
 						cli.Number(o.Runs, "run"))})
 			}
 		}
-		if o.Runs > 0 && n.Runs > 0 && max(o.Seconds, n.Seconds) >= least {
+		if o.Runs > 0 && n.Runs > 0 && max(o.Seconds, n.Seconds) >= minSeconds {
 			a, b := o.Seconds/float64(o.Runs), n.Seconds/float64(n.Runs)
-			if b > slower*a && a > 0 {
+			if b > slowdownFactor*a && a > 0 {
 				list = append(list, Change{What: "slower", Scenario: n.Scenario,
 					Says: fmt.Sprintf("a run takes %.0f µs of a core, previously %.0f", 1e6*b, 1e6*a)})
 			}
 		}
-		if n.Aside > 0 {
-			list = append(list, Change{What: "missing", Scenario: n.Scenario, Says: cli.Number(n.Aside, "unit") +
+		if n.SetAside > 0 {
+			list = append(list, Change{What: "missing", Scenario: n.Scenario, Says: cli.Number(n.SetAside, "unit") +
 				" set aside"})
 		}
 	}
-	for i := range before.Shown { // in the previous campaign's order
-		o := &before.Shown[i]
+	for i := range before.ScenarioEnds { // in the previous campaign's order
+		o := &before.ScenarioEnds[i]
 		if was[key{o.Search, o.Scenario}] != nil {
 			list = append(list, Change{What: "gone", Scenario: o.Scenario, Says: "it isn't explored any more"})
 		}
@@ -81,9 +81,9 @@ func Compare(before, now *board.State) (list []Change) {
 
 func rank(what string) int { return slices.Index([]string{"missing", "new", "gone", "slower"}, what) }
 
-// Tell prints the differences between two campaigns.
-func Tell(p *cli.Program, before, now *board.State, list []Change) {
-	fmt.Fprintf(p.Out, "\n%s beside %s:\n", now.ID, before.ID)
+// PrintChanges prints the differences between two campaigns.
+func PrintChanges(p *cli.Program, before, after *board.State, list []Change) {
+	fmt.Fprintf(p.Out, "\n%s beside %s:\n", after.ID, before.ID)
 	if len(list) == 0 {
 		fmt.Fprintln(p.Out, "  nothing is new, gone or slower")
 	}

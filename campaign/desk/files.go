@@ -11,7 +11,7 @@ import (
 // Files makes sure that a campaign's kernels are where its report opens them.
 func Files(ctx context.Context, b gate.Client, c *plan.Campaign, dir string) error {
 	for _, s := range c.Searches {
-		if err := board.Here(ctx, b, s, dir); err != nil {
+		if err := board.LocalFiles(ctx, b, s, dir); err != nil {
 			return err
 		}
 	}

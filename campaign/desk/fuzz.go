@@ -36,7 +36,7 @@ func reportFuzz(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Camp
 		if err != nil {
 			return 0, fmt.Errorf("unit %s: %w", u.Key(), err)
 		}
-		if err := session.Took(p, i); err != nil {
+		if err := session.FoldAndReport(p, i); err != nil {
 			return 0, fmt.Errorf("unit %s: %w", u.Key(), err)
 		}
 	}

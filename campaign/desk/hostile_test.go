@@ -86,7 +86,7 @@ func (m *made) ends() {
 	}, time.Minute, 20*time.Millisecond)
 }
 
-func (m *made) take() (t *gate.Taken) {
+func (m *made) take() (t *gate.Assignment) {
 	m.Helper()
 	require.Eventually(m, func() (ok bool) {
 		var err error

@@ -16,21 +16,21 @@ import (
 
 // An outcome holds the results of all units of a campaign.
 type outcome struct {
-	parts   map[[2]int][]ofUnit // by search and scenario
-	canary  map[[2]int]bool
-	seconds map[[2]int]float64
-	aside   []string // units without a result, and why
-	skipped int      // results that belong to no unit of the plan
+	parts    map[[2]int][]unitParts // by search and scenario
+	canary   map[[2]int]bool
+	seconds  map[[2]int]float64
+	setAside []string // units without a result, and why
+	skipped  int      // results that belong to no unit of the plan
 }
 
-// An ofUnit is the result of a unit of runs.
-type ofUnit struct {
+// An unitParts is the result of a unit of runs.
+type unitParts struct {
 	u     plan.Unit
 	parts []explore.Part
 }
 
-// none is the result of a unit that has none: empty parts.
-func none(u *plan.Unit) (parts []explore.Part) {
+// emptyParts returns the parts of a unit without a result, all empty.
+func emptyParts(u *plan.Unit) (parts []explore.Part) {
 	for i := u.From; i < u.To; i++ {
 		var p explore.Part
 		p.Begin(i)
@@ -43,7 +43,7 @@ func none(u *plan.Unit) (parts []explore.Part) {
 // collect reads the results of all units of a campaign. Results that belong to no unit of the plan are counted and
 // skipped; a unit whose result can't be right is reported without its runs.
 func collect(ctx context.Context, b gate.Client, c *plan.Campaign) (*outcome, error) {
-	o := &outcome{parts: make(map[[2]int][]ofUnit), canary: make(map[[2]int]bool), seconds: make(map[[2]int]float64)}
+	o := &outcome{parts: make(map[[2]int][]unitParts), canary: make(map[[2]int]bool), seconds: make(map[[2]int]float64)}
 	err := b.Results(ctx, c.ID, func(r *gate.Result, key string, bad error) error {
 		u := &r.Unit
 		if u.Key() != key || u.Campaign != c.ID || !c.Has(u) {
@@ -55,22 +55,22 @@ func collect(ctx context.Context, b gate.Client, c *plan.Campaign) (*outcome, er
 		}
 		of := [2]int{u.Search, u.Job}
 		switch {
-		case r.Aside != "":
-			o.set(u, r.Aside)
+		case r.AsideReason != "":
+			o.setUnitAside(u, r.AsideReason)
 		case bad != nil:
-			o.set(u, bad.Error())
+			o.setUnitAside(u, bad.Error())
 		case u.Kind == plan.Runs:
 			parts, err := unit.Parts(u, r.Data)
 			if err != nil {
-				o.set(u, err.Error())
+				o.setUnitAside(u, err.Error())
 				return nil
 			}
-			o.parts[of] = append(o.parts[of], ofUnit{*u, parts})
+			o.parts[of] = append(o.parts[of], unitParts{*u, parts})
 			o.seconds[of] += r.Took.Seconds()
 		case u.Kind == plan.Canary:
 			s, err := unit.Check(u, r.Data)
 			if err != nil {
-				o.set(u, err.Error())
+				o.setUnitAside(u, err.Error())
 				return nil
 			}
 			o.canary[of] = o.canary[of] || s.Found
@@ -80,11 +80,11 @@ func collect(ctx context.Context, b gate.Client, c *plan.Campaign) (*outcome, er
 	return o, err
 }
 
-// set records that a unit has no result.
-func (o *outcome) set(u *plan.Unit, why string) {
-	o.aside = append(o.aside, u.Key()+": "+plan.Clean(why, board.MostWhy, false))
+// setUnitAside records that a unit has no result.
+func (o *outcome) setUnitAside(u *plan.Unit, why string) {
+	o.setAside = append(o.setAside, u.Key()+": "+plan.Clean(why, board.MostWhy, false))
 	if of := [2]int{u.Search, u.Job}; u.Kind == plan.Runs {
-		o.parts[of] = append(o.parts[of], ofUnit{*u, none(u)})
+		o.parts[of] = append(o.parts[of], unitParts{*u, emptyParts(u)})
 	}
 }
 
@@ -103,9 +103,10 @@ func (o *outcome) file(s *plan.Search, search int) (*results.File, error) {
 		e.Canary, e.Seconds = o.canary[of], o.seconds[of]
 		for _, one := range o.parts[of] {
 			if err := s.CheckParts(&spec, job, one.parts); err != nil {
-				o.aside = append(o.aside, one.u.Key()+": its result is false: "+plan.Clean(err.Error(), board.MostWhy,
-					false))
-				one.parts = none(&one.u)
+				o.setAside = append(o.setAside,
+					one.u.Key()+": its result is false: "+plan.Clean(err.Error(), board.MostWhy,
+						false))
+				one.parts = emptyParts(&one.u)
 			}
 			e.Parts = append(e.Parts, one.parts...)
 		}
@@ -154,9 +155,9 @@ func Report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign
 		fmt.Fprintf(p.Err, "kpsim-campaign: %s skipped: no unit of the plan has that name\n",
 			cli.Number(o.skipped, "result"))
 	}
-	if len(o.aside) > 0 {
+	if len(o.setAside) > 0 {
 		fmt.Fprintf(p.Err, "kpsim-campaign: %s set aside, so the report is without their runs:\n  %s\n",
-			cli.Number(len(o.aside), "unit"), strings.Join(o.aside, "\n  "))
+			cli.Number(len(o.setAside), "unit"), strings.Join(o.setAside, "\n  "))
 		worst = cli.Bug
 	}
 	return worst, nil
@@ -179,7 +180,7 @@ func (o *outcome) report(ctx context.Context, p *cli.Program, b gate.Client, c *
 	return s.Flags.Report(p, f, cli.Line("kpsim-campaign", "results", c.ID))
 }
 
-// worse returns the exit status of two that takes precedence.
+// worse returns which of two exit statuses takes precedence.
 func worse(a, b int) int {
 	for _, s := range []int{cli.Bug, cli.Interrupted, cli.Against, cli.BadInput} {
 		if a == s || b == s {

@@ -22,49 +22,49 @@ const serverDisk = "48m"
 // apply applies a fault, and mends it. It returns what it could not do.
 func (r *rig) apply(ctx context.Context, f Fault) error {
 	r.note("%s", f)
-	w := r.workers[f.Whom%len(r.workers)]
+	w := r.workers[f.Target%len(r.workers)]
 	switch f.Kind {
 	case WorkerKilled:
-		return r.replace(w, syscall.SIGKILL, f.For)
+		return r.replace(w, syscall.SIGKILL, f.Duration)
 	case WorkerEnded:
-		return r.replace(w, syscall.SIGTERM, f.For)
+		return r.replace(w, syscall.SIGTERM, f.Duration)
 	case WorkerStopped:
 		r.mu.Lock()
 		p := w.p
 		r.mu.Unlock()
 		p.signal(syscall.SIGSTOP)
-		sleep(ctx, f.For)
+		sleep(ctx, f.Duration)
 		p.signal(syscall.SIGCONT)
 	case ServerKilled:
-		return r.again(ctx, r.servers[0], f.For)
+		return r.restartServer(ctx, r.servers[0], f.Duration)
 	case LeaderKilled:
-		s, err := r.leader(ctx, []string{"WORK", "DONE", "KV_CAMPAIGNS", "KV_LEAD"}[f.Whom%4])
+		s, err := r.leader(ctx, []string{"WORK", "DONE", "KV_CAMPAIGNS", "KV_LEAD"}[f.Target%4])
 		if err != nil {
 			return err
 		}
-		return r.again(ctx, s, f.For)
+		return r.restartServer(ctx, s, f.Duration)
 	case Cut:
-		for range 1 + f.Whom%4 {
+		for range 1 + f.Target%4 {
 			r.proxy.Cut()
-			sleep(ctx, f.For)
+			sleep(ctx, f.Duration)
 		}
 	case Slow:
-		r.proxy.Slow(time.Duration(20+f.Whom*5)*time.Millisecond, 20_000<<(f.Whom%4))
-		sleep(ctx, f.For)
+		r.proxy.Slow(time.Duration(20+f.Target*5)*time.Millisecond, 20_000<<(f.Target%4))
+		sleep(ctx, f.Duration)
 		r.proxy.Slow(0, 0)
 	case Silent:
 		r.proxy.Silent(true)
-		sleep(ctx, f.For)
+		sleep(ctx, f.Duration)
 		r.proxy.Silent(false)
 	case ServerDiskFull:
-		return r.fill(ctx, r.servers[0].dir, f.For)
+		return r.fill(ctx, r.servers[0].dir, f.Duration)
 	case ClocksApart: // the clocks of workers differ from the beginning
-		ahead := time.Duration(f.Whom-30) * time.Minute
+		ahead := time.Duration(f.Target-30) * time.Minute
 		r.servers[0].env = []string{clockEnv(ahead)}
 		r.note("the server begins again, with its clock %v ahead", ahead)
-		return r.again(ctx, r.servers[0], f.For)
+		return r.restartServer(ctx, r.servers[0], f.Duration)
 	case Twice:
-		return r.twice(ctx)
+		return r.duplicateAll(ctx)
 	case WorkerDiskFull, Poison: // from the beginning
 	}
 	return nil
@@ -91,11 +91,11 @@ func (r *rig) replace(w *worker, s syscall.Signal, after time.Duration) error {
 	return r.work(w)
 }
 
-// again kills a server, and restarts it in the same folder.
-func (r *rig) again(ctx context.Context, s *server, after time.Duration) error {
+// restartServer kills a server, and restarts it in the same folder.
+func (r *rig) restartServer(ctx context.Context, s *server, after time.Duration) error {
 	r.mu.Lock()
-	p, down := s.p, s.down
-	s.down = true
+	p, down := s.p, s.endedByRig
+	s.endedByRig = true
 	r.mu.Unlock()
 	if down {
 		return nil
@@ -169,8 +169,8 @@ func (r *rig) fill(ctx context.Context, dir string, d time.Duration) error {
 	}
 }
 
-// twice hands out all units again, and delivers the existing results again.
-func (r *rig) twice(ctx context.Context) error {
+// duplicateAll hands out all units again, and delivers the existing results again.
+func (r *rig) duplicateAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	s := r.c.Searches[0]
@@ -180,7 +180,7 @@ func (r *rig) twice(ctx context.Context) error {
 			units = append(units, s.Unit(r.c.ID, 0, job, plan.Runs, n))
 		}
 	}
-	if err := r.b.Hand(ctx, r.c.Build, s.Needs(), 1_000_000, units); err != nil {
+	if err := r.b.Enqueue(ctx, r.c.Build, s.Needs(), 1_000_000, units); err != nil {
 		r.note("units could not be handed out twice: %v", err)
 		return nil // the server is down
 	}
@@ -215,8 +215,8 @@ func (r *rig) twice(ctx context.Context) error {
 // poison names the unit that fails, and how.
 func (r *rig) poison() string {
 	f := r.s.Faults[slices.IndexFunc(r.s.Faults, func(f Fault) bool { return f.Kind == Poison })]
-	u := poisonedUnit(r.g.plan(false), f.Whom)
-	return u.Key() + "=" + []string{"panic", "exit"}[f.Whom%2]
+	u := poisonedUnit(r.g.plan(false), f.Target)
+	return u.Key() + "=" + []string{"panic", "exit"}[f.Target%2]
 }
 
 // poisonedUnit is a unit of runs of a campaign that isn't on the board yet.

@@ -35,12 +35,12 @@ type Ground struct {
 	dir   string
 	mu    sync.Mutex // guards the rest
 	plans map[bool]*plan.Campaign
-	wants map[bool]*said
+	wants map[bool]*reportText
 	seeds string // a folder with keys
 }
 
-// said is a report: its text, and the witnesses that it has written, by name.
-type said struct {
+// reportText is a report: its text, and the witnesses that it has written, by name.
+type reportText struct {
 	out    string
 	status int
 	traces map[string]string
@@ -48,7 +48,7 @@ type said struct {
 
 // NewGround prepares a Ground in a folder.
 func NewGround(p *Programs, dir string) *Ground {
-	return &Ground{Programs: p, dir: dir, plans: make(map[bool]*plan.Campaign), wants: make(map[bool]*said)}
+	return &Ground{Programs: p, dir: dir, plans: make(map[bool]*plan.Campaign), wants: make(map[bool]*reportText)}
 }
 
 // Kernel is the kernel of the campaign that a worker with a full disk can't help with.
@@ -87,11 +87,11 @@ func (g *Ground) Prepare(kernel bool) error {
 	if err != nil {
 		return fmt.Errorf("kpsim explore: %w: %s", err, stderr.String())
 	}
-	want := &said{out: string(out)}
+	want := &reportText{out: string(out)}
 	if want.traces, err = traces(dir); err != nil {
 		return err
 	}
-	c, err := g.planned(dir, kernel)
+	c, err := g.makePlan(dir, kernel)
 	if err != nil {
 		return err
 	}
@@ -107,16 +107,16 @@ func (g *Ground) plan(kernel bool) *plan.Campaign {
 	return g.plans[kernel]
 }
 
-// planned starts the campaign as a user does, on a server without workers, and takes its plan. Its units are as small
+// makePlan starts the campaign as a user does, on a server without workers, and takes its plan. Its units are as small
 // as possible, so that there are some tens of them.
-func (g *Ground) planned(dir string, kernel bool) (*plan.Campaign, error) {
+func (g *Ground) makePlan(dir string, kernel bool) (*plan.Campaign, error) {
 	at := filepath.Join(dir, "server")
 	s, err := start("server", dir, []string{g.path()}, g.Campaign, "serve", "--dir", at)
 	if err != nil {
 		return nil, err
 	}
 	defer s.end(9)
-	if err := s.said("serving at", 30*time.Second); err != nil {
+	if err := s.waitForOutput("serving at", 30*time.Second); err != nil {
 		return nil, err
 	}
 	begin := exec.Command(g.Campaign, append([]string{"start", "--dir", at}, flags(kernel)...)...)
@@ -143,7 +143,7 @@ func (g *Ground) planned(dir string, kernel bool) (*plan.Campaign, error) {
 	for i := range c.Searches[0].Bundle {
 		c.Searches[0].Bundle[i] = 1
 	}
-	c.ID, c.Against = "", ""
+	c.ID, c.Previous = "", ""
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.seeds = at
@@ -190,7 +190,7 @@ func traces(dir string) (map[string]string, error) {
 func (r *rig) check(ctx context.Context, results *process, dir string) error {
 	want := r.g.wants[r.s.Main == WorkerDiskFull]
 	status := results.cmd.ProcessState.ExitCode()
-	t, err := r.told(ctx)
+	t, err := r.readStatus(ctx)
 	if err != nil {
 		return err
 	}
@@ -210,8 +210,8 @@ func (r *rig) check(ctx context.Context, results *process, dir string) error {
 		return fmt.Errorf("the report differs; it is\n%s\nand not\n%s", results.stdout(), want.out)
 	case len(got) != len(want.traces):
 		return fmt.Errorf("%d witnesses, not %d", len(got), len(want.traces))
-	case t.Aside != 0:
-		return fmt.Errorf("%d units set aside", t.Aside)
+	case t.SetAside != 0:
+		return fmt.Errorf("%d units set aside", t.SetAside)
 	}
 	for name, text := range want.traces {
 		if got[name] != text {
@@ -232,8 +232,8 @@ func (r *rig) checkPoisoned(status int, results *process, t *board.Status) error
 	switch {
 	case status != cli.Bug:
 		return fmt.Errorf("results: exit status %d, not %d", status, cli.Bug)
-	case t.Aside != 1:
-		return fmt.Errorf("%d units set aside, not one", t.Aside)
+	case t.SetAside != 1:
+		return fmt.Errorf("%d units set aside, not one", t.SetAside)
 	case !strings.Contains(results.stderr(), "1 unit set aside") || !strings.Contains(results.stderr(), key):
 		return fmt.Errorf("results doesn't say what was set aside: %s", results.stderr())
 	case len(t.Troubles) == 0:
@@ -260,8 +260,8 @@ func (r *rig) checkPoisoned(status int, results *process, t *board.Status) error
 	return nil
 }
 
-// told reads the campaign's status as a user does.
-func (r *rig) told(ctx context.Context) (*board.Status, error) {
+// readStatus reads the campaign's status as a user does.
+func (r *rig) readStatus(ctx context.Context) (*board.Status, error) {
 	cmd := exec.CommandContext(ctx, r.g.Campaign, "status", firstID, "--json", "--nats", r.urls(), "--nkey",
 		filepath.Join(r.servers[0].dir, "client.nk"))
 	var stderr bytes.Buffer
@@ -274,8 +274,8 @@ func (r *rig) told(ctx context.Context) (*board.Status, error) {
 	return &t, json.Unmarshal(out, &t)
 }
 
-// handedOut counts how often units were handed out.
-func (r *rig) handedOut(ctx context.Context) (deliveries, units int, err error) {
+// countDeliveries counts how often units were handed out.
+func (r *rig) countDeliveries(ctx context.Context) (deliveries, units int, err error) {
 	js, err := jetstream.New(r.b.Conn)
 	if err != nil {
 		return 0, 0, err

@@ -82,12 +82,12 @@ func TestSchedules(t *testing.T) {
 				t.Fatalf("%v\n%v\nto repeat it:  go test ./faults -run TestSchedules -schedules 1 -seed %d -timeout 0",
 					s, err, s.Seed)
 			}
-			l.again += o.Again
+			l.again += o.Redeliveries
 			l.took += o.Took
 			for _, f := range o.Applied {
 				of(f.Kind).faults++
 			}
-			t.Logf("%v: %.1f s, %d handed out again", s, o.Took.Seconds(), o.Again)
+			t.Logf("%v: %.1f s, %d handed out again", s, o.Took.Seconds(), o.Redeliveries)
 		})
 	}
 	t.Logf("%-17s %9s %6s %5s %7s  %s", "main kind", "schedules", "faults", "again", "seconds", "identical")

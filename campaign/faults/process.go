@@ -18,11 +18,11 @@ type process struct {
 	began time.Time
 	ended chan struct{}
 
-	mu     sync.Mutex // guards the rest
-	out    bytes.Buffer
-	err    bytes.Buffer
-	meant  bool // the rig has ended it
-	status error
+	mu         sync.Mutex // guards the rest
+	out        bytes.Buffer
+	err        bytes.Buffer
+	endedByRig bool // the rig has ended it
+	status     error
 }
 
 type writer struct {
@@ -59,7 +59,7 @@ func start(name, dir string, env []string, args ...string) (*process, error) {
 // end sends a signal and waits; after some seconds it kills the process.
 func (p *process) end(s syscall.Signal) {
 	p.mu.Lock()
-	p.meant = true
+	p.endedByRig = true
 	p.mu.Unlock()
 	p.signal(s)
 	select {
@@ -72,7 +72,7 @@ func (p *process) end(s syscall.Signal) {
 
 func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // it may have ended
 
-func (p *process) over() bool {
+func (p *process) hasEnded() bool {
 	select {
 	case <-p.ended:
 		return true
@@ -93,23 +93,23 @@ func (p *process) stderr() string {
 	return p.err.String()
 }
 
-// died reports whether the process has ended although the rig didn't end it, and how.
-func (p *process) died() (string, bool) {
-	if !p.over() {
+// diedAlone reports whether the process has ended although the rig didn't end it, and how.
+func (p *process) diedAlone() (string, bool) {
+	if !p.hasEnded() {
 		return "", false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return fmt.Sprintf("%v", p.status), !p.meant
+	return fmt.Sprintf("%v", p.status), !p.endedByRig
 }
 
-// said waits until the output contains some words; it is an error if it doesn't within a time.
-func (p *process) said(words string, within time.Duration) error {
+// waitForOutput waits until the output contains some words; it is an error if it doesn't within a time.
+func (p *process) waitForOutput(words string, within time.Duration) error {
 	for until := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		switch {
 		case strings.Contains(p.stderr(), words):
 			return nil
-		case p.over():
+		case p.hasEnded():
 			return fmt.Errorf("%s ended: %s", p.name, p.stderr())
 		case time.Now().After(until):
 			return fmt.Errorf("%s doesn't say %q within %v: %s", p.name, words, within, p.stderr())
@@ -120,10 +120,10 @@ func (p *process) said(words string, within time.Duration) error {
 // state describes the process, for the report of a failure.
 func (p *process) state(since time.Time) string {
 	how := "runs"
-	if p.over() {
+	if p.hasEnded() {
 		p.mu.Lock()
 		how = fmt.Sprintf("ended, %v", p.status)
-		if p.meant {
+		if p.endedByRig {
 			how += ", by us"
 		}
 		p.mu.Unlock()

@@ -45,7 +45,7 @@ type server struct {
 	args                 []string
 	env                  []string
 	p                    *process
-	down                 bool // the rig has ended it
+	endedByRig           bool // the rig has ended it
 }
 
 type worker struct {
@@ -117,7 +117,7 @@ func (r *rig) begin(ctx context.Context) (err error) {
 		}
 	}
 	for _, s := range r.servers {
-		if err := s.p.said("serving at", 90*time.Second); err != nil {
+		if err := s.p.waitForOutput("serving at", 90*time.Second); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func (r *rig) begin(ctx context.Context) (err error) {
 		}
 	}
 	for _, w := range r.workers {
-		if err := w.p.said("works at", 30*time.Second); err != nil {
+		if err := w.p.waitForOutput("works at", 30*time.Second); err != nil {
 			return err
 		}
 	}
@@ -152,16 +152,16 @@ func (r *rig) begin(ctx context.Context) (err error) {
 	defer cl.Close()
 	// a full worker disk must break before the first unit
 	if _, err = desk.Start(ctx, gate.Client{Conn: cl}, r.c); err == nil && r.s.Main != WorkerDiskFull {
-		err = r.underWay(ctx)
+		err = r.waitUntilBegun(ctx)
 	}
 	r.began = time.Now()
 	return err
 }
 
-// underWay waits until the first units are handed out.
-func (r *rig) underWay(ctx context.Context) error {
+// waitUntilBegun waits until the first units are handed out.
+func (r *rig) waitUntilBegun(ctx context.Context) error {
 	for until := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		n, _, err := r.handedOut(ctx)
+		n, _, err := r.countDeliveries(ctx)
 		if err == nil && n > 0 {
 			return nil
 		}
@@ -209,7 +209,7 @@ func (r *rig) serve(s *server) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s.p, s.down = p, false
+	s.p, s.endedByRig = p, false
 	return nil
 }
 
@@ -231,7 +231,7 @@ func (r *rig) work(w *worker) error {
 		}
 	}
 	args = append(args, "--cache", cache)
-	env := []string{clockEnv(r.s.Apart[w.n])}
+	env := []string{clockEnv(r.s.ClockOffsets[w.n])}
 	if r.s.Main == Poison {
 		env = append(env, "KPSIM_POISON="+r.poison())
 	}
@@ -250,12 +250,12 @@ func (r *rig) work(w *worker) error {
 func (r *rig) mend() error {
 	for _, s := range r.servers {
 		r.mu.Lock()
-		p, down := s.p, s.down
+		p, down := s.p, s.endedByRig
 		r.mu.Unlock()
 		if down {
 			continue
 		}
-		if how, died := p.died(); died {
+		if how, died := p.diedAlone(); died {
 			if r.s.Main != ServerDiskFull {
 				return fmt.Errorf("server %s ended by itself: %s", s.name, how)
 			}
@@ -272,7 +272,7 @@ func (r *rig) mend() error {
 		if paused {
 			continue
 		}
-		how, died := p.died()
+		how, died := p.diedAlone()
 		switch {
 		case !died:
 		case r.s.Main == Poison || !strings.Contains(p.stderr(), "works at"): // it found no server
@@ -319,10 +319,10 @@ func (r *rig) state(ctx context.Context) string {
 	defer cancel()
 	var b strings.Builder
 	if r.c != nil {
-		t, err := r.b.Told(ctx, firstID)
+		t, err := r.b.LatestStatus(ctx, firstID)
 		text, _ := json.Marshal(t)
 		fmt.Fprintf(&b, "status: %s %v\n", text, err)
-		r.lies(ctx, &b)
+		r.dumpStreams(ctx, &b)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

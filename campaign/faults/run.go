@@ -15,9 +15,9 @@ const Most = 120 * time.Second
 
 // An Outcome says how a schedule went.
 type Outcome struct {
-	Again   int           // deliveries of units beyond the first of each
-	Applied []Fault       // the faults that came before the campaign's end
-	Took    time.Duration // of the campaign
+	Redeliveries int           // deliveries of units beyond the first of each
+	Applied      []Fault       // the faults that came before the campaign's end
+	Took         time.Duration // of the campaign
 }
 
 // Run runs a schedule in an empty folder. Its error says which check failed, with the state of all processes, or is
@@ -71,7 +71,7 @@ func (r *rig) run(ctx context.Context) (*Outcome, error) {
 			continue
 		case <-time.After(20 * time.Millisecond):
 		}
-		for next < len(r.s.Faults) && time.Since(r.began) > r.s.Faults[next].At && !results.over() {
+		for next < len(r.s.Faults) && time.Since(r.began) > r.s.Faults[next].At && !results.hasEnded() {
 			f := r.s.Faults[next]
 			next, going = next+1, going+1
 			o.Applied = append(o.Applied, f)
@@ -80,53 +80,53 @@ func (r *rig) run(ctx context.Context) (*Outcome, error) {
 		if err := r.mend(); err != nil {
 			return nil, err
 		}
-		if !lacks && !results.over() {
-			if lacks, err = r.lacks(ctx); err != nil {
+		if !lacks && !results.hasEnded() {
+			if lacks, err = r.diskFullReported(ctx); err != nil {
 				return nil, err
 			}
 		}
-		if results.over() && o.Took == 0 {
+		if results.hasEnded() && o.Took == 0 {
 			o.Took = time.Since(r.began)
 		}
-		if results.over() && going == 0 {
+		if results.hasEnded() && going == 0 {
 			break
 		}
 	}
 	if !lacks {
 		return nil, errors.New("the worker without room doesn't say what it lacks")
 	}
-	if err := r.serving(ctx); err != nil {
+	if err := r.waitUntilServing(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.check(ctx, results, dir); err != nil {
 		return nil, err
 	}
-	deliveries, units, err := r.handedOut(ctx)
+	deliveries, units, err := r.countDeliveries(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o.Again = deliveries - units
+	o.Redeliveries = deliveries - units
 	return o, nil
 }
 
-// serving waits until a server that was killed at the end serves again.
-func (r *rig) serving(ctx context.Context) error {
+// waitUntilServing waits until a server that was killed at the end serves again.
+func (r *rig) waitUntilServing(ctx context.Context) error {
 	for _, s := range r.servers {
-		if err := s.p.said("serving at", 60*time.Second); err != nil {
+		if err := s.p.waitForOutput("serving at", 60*time.Second); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// lacks reports whether the status shows that the worker with the full disk has reported it.
-func (r *rig) lacks(ctx context.Context) (bool, error) {
-	t, err := r.b.Told(ctx, firstID)
+// diskFullReported reports whether the status shows that the worker with the full disk has reported it.
+func (r *rig) diskFullReported(ctx context.Context) (bool, error) {
+	t, err := r.b.LatestStatus(ctx, firstID)
 	if err != nil {
 		return false, nil // there is no status yet
 	}
 	for _, w := range t.Workers {
-		for _, l := range w.Lacks {
+		for _, l := range w.Missing {
 			if strings.Contains(l, "no room") {
 				return true, nil
 			}

@@ -33,29 +33,29 @@ const (
 var Kinds = []Kind{WorkerKilled, WorkerEnded, WorkerStopped, ServerKilled, LeaderKilled, Cut, Slow, Silent,
 	ServerDiskFull, WorkerDiskFull, ClocksApart, Twice, Poison}
 
-// alone are the kinds that need an arrangement of their own, and so occur once, from the beginning.
-var alone = []Kind{LeaderKilled, ServerDiskFull, WorkerDiskFull, Poison}
+// exclusiveKinds are the kinds that need an arrangement of their own, and so occur once, from the beginning.
+var exclusiveKinds = []Kind{LeaderKilled, ServerDiskFull, WorkerDiskFull, Poison}
 
 // A Fault is one fault of a schedule.
 type Fault struct {
-	At   time.Duration // since the first unit was handed out
-	Kind Kind
-	Whom int           // a worker, a stream, a way to fail
-	For  time.Duration // until it is mended
+	At       time.Duration // since the first unit was handed out
+	Kind     Kind
+	Target   int           // a worker, a stream, a way to fail
+	Duration time.Duration // time until it is mended
 }
 
 func (f Fault) String() string {
-	return fmt.Sprintf("%v %s %d for %v", f.At, f.Kind, f.Whom, f.For)
+	return fmt.Sprintf("%v %s %d for %v", f.At, f.Kind, f.Target, f.Duration)
 }
 
 // A Schedule is drawn from a seed.
 type Schedule struct {
-	Seed    uint64
-	Servers int // 1, or 3 in a cluster
-	Workers int
-	Apart   []time.Duration // how far each worker's clock is from the server's
-	Faults  []Fault         // by time; the first one drawn is Main
-	Main    Kind
+	Seed         uint64
+	Servers      int // 1, or 3 in a cluster
+	Workers      int
+	ClockOffsets []time.Duration // how far each worker's clock is from the server's
+	Faults       []Fault         // by time; the first one drawn is Main
+	Main         Kind
 }
 
 func (s *Schedule) String() string {
@@ -79,22 +79,22 @@ func Draw(seed uint64) *Schedule {
 	}
 	s := &Schedule{Seed: seed, Servers: 1, Workers: 2 + r.IntN(2), Main: Kinds[seed%uint64(len(Kinds))]}
 	draw := func(k Kind) Fault {
-		f := Fault{At: between(200*time.Millisecond, 2500*time.Millisecond), Kind: k, Whom: r.IntN(60),
-			For: between(100*time.Millisecond, time.Second)}
+		f := Fault{At: between(200*time.Millisecond, 2500*time.Millisecond), Kind: k, Target: r.IntN(60),
+			Duration: between(100*time.Millisecond, time.Second)}
 		switch k {
 		case WorkerStopped:
-			f.For = between(Lease+500*time.Millisecond, Lease+2*time.Second)
+			f.Duration = between(Lease+500*time.Millisecond, Lease+2*time.Second)
 		case Slow, Silent:
-			f.For = between(time.Second, 5*time.Second)
+			f.Duration = between(time.Second, 5*time.Second)
 		case ServerDiskFull:
-			f.For = between(time.Second, 4*time.Second)
+			f.Duration = between(time.Second, 4*time.Second)
 		case LeaderKilled:
-			f.For = between(500*time.Millisecond, 3*time.Second)
+			f.Duration = between(500*time.Millisecond, 3*time.Second)
 		}
 		return f
 	}
 	s.Faults = append(s.Faults, draw(s.Main))
-	others := slices.DeleteFunc(slices.Clone(Kinds), func(k Kind) bool { return slices.Contains(alone, k) })
+	others := slices.DeleteFunc(slices.Clone(Kinds), func(k Kind) bool { return slices.Contains(exclusiveKinds, k) })
 	switch s.Main {
 	case LeaderKilled:
 		s.Servers = 3
@@ -108,10 +108,10 @@ func Draw(seed uint64) *Schedule {
 		s.Faults = append(s.Faults, draw(others[r.IntN(len(others))]))
 	}
 	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return int(a.At - b.At) })
-	s.Apart = make([]time.Duration, s.Workers)
+	s.ClockOffsets = make([]time.Duration, s.Workers)
 	if slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == ClocksApart }) {
-		for i := range s.Apart {
-			s.Apart[i] = between(-48*time.Hour, 48*time.Hour).Round(time.Second)
+		for i := range s.ClockOffsets {
+			s.ClockOffsets[i] = between(-48*time.Hour, 48*time.Hour).Round(time.Second)
 		}
 	}
 	return s

@@ -34,7 +34,7 @@ func (c Client) Ready(ctx context.Context) error {
 // States returns all campaigns, by ID, without their results.
 func (c Client) States(ctx context.Context) (all []*board.State, err error) {
 	for after := ""; ; after = all[len(all)-1].ID {
-		list, _, err := insist[[]*board.State](ctx, c.Conn, "client.states", &idAsk{after}, nil)
+		list, _, err := askUntilAnswered[[]*board.State](ctx, c.Conn, "client.states", &idAsk{after}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -47,16 +47,16 @@ func (c Client) States(ctx context.Context) (all []*board.State, err error) {
 
 // State returns a campaign's state, or ErrNone.
 func (c Client) State(ctx context.Context, id string) (*board.State, error) {
-	s, _, err := insist[*board.State](ctx, c.Conn, "client.state", &idAsk{id}, nil)
+	s, _, err := askUntilAnswered[*board.State](ctx, c.Conn, "client.state", &idAsk{id}, nil)
 	if errors.Is(err, board.ErrNone) {
 		return nil, fmt.Errorf("campaign %s: %w", id, err)
 	}
 	return s, err
 }
 
-// Told returns a campaign's last published status; ErrNone if there is none yet.
-func (c Client) Told(ctx context.Context, id string) (*board.Status, error) {
-	s, _, err := insist[*board.Status](ctx, c.Conn, "client.status", &idAsk{id}, nil)
+// LatestStatus returns a campaign's last published status; ErrNone if there is none yet.
+func (c Client) LatestStatus(ctx context.Context, id string) (*board.Status, error) {
+	s, _, err := askUntilAnswered[*board.Status](ctx, c.Conn, "client.status", &idAsk{id}, nil)
 	return s, err
 }
 
@@ -73,11 +73,12 @@ func (c Client) Start(ctx context.Context, p *plan.Campaign) (*board.State, erro
 			}
 		}
 	}
-	s, _, err := insist[*board.State](ctx, c.Conn, "client.begin", &beginAsk{p.Name, p.Build, p.Priority}, nil)
+	s, _, err := askUntilAnswered[*board.State](ctx, c.Conn, "client.begin",
+		&beginAsk{p.Name, p.Build, p.Priority}, nil)
 	if err != nil {
 		return nil, err
 	}
-	p.ID, p.Against = s.ID, s.Against
+	p.ID, p.Previous = s.ID, s.Previous
 	data, err := p.Marshal()
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (c Client) Start(ctx context.Context, p *plan.Campaign) (*board.State, erro
 	if err != nil {
 		return nil, err
 	}
-	s, _, err = insist[*board.State](ctx, c.Conn, "client.run", &runAsk{s.ID, digest}, nil)
+	s, _, err = askUntilAnswered[*board.State](ctx, c.Conn, "client.run", &runAsk{s.ID, digest}, nil)
 	return s, err
 }
 
@@ -111,32 +112,32 @@ func (c Client) send(ctx context.Context, b *plan.Blob) error {
 
 // put sends a piece, unless the server has it.
 func (c Client) put(ctx context.Context, data []byte) error {
-	var done nothing
+	var done emptyBody
 	if len(data) > 4<<10 {
 		_, err := ask(ctx, c.Conn, "client.has", &fileAsk{board.DigestOf(data)}, nil, &done)
 		if !errors.Is(err, board.ErrNone) {
 			return err
 		}
 	}
-	_, err := ask(ctx, c.Conn, "client.put", &nothing{}, data, &done)
+	_, err := ask(ctx, c.Conn, "client.put", &emptyBody{}, data, &done)
 	return err
 }
 
 // Change pauses, continues or cancels a campaign.
 func (c Client) Change(ctx context.Context, id, to string) error {
-	_, _, err := insist[*board.State](ctx, c.Conn, "client.change", &changeAsk{id, to}, nil)
+	_, _, err := askUntilAnswered[*board.State](ctx, c.Conn, "client.change", &changeAsk{id, to}, nil)
 	return err
 }
 
 // Forget removes the results of a campaign's units.
 func (c Client) Forget(ctx context.Context, id string) error {
-	_, _, err := insist[nothing](ctx, c.Conn, "client.forget", &idAsk{id}, nil)
+	_, _, err := askUntilAnswered[emptyBody](ctx, c.Conn, "client.forget", &idAsk{id}, nil)
 	return err
 }
 
 // Piece implements board.Pieces.
 func (c Client) Piece(ctx context.Context, digest string) ([]byte, error) {
-	_, data, err := insist[nothing](ctx, c.Conn, "client.file", &fileAsk{digest}, nil)
+	_, data, err := askUntilAnswered[emptyBody](ctx, c.Conn, "client.file", &fileAsk{digest}, nil)
 	return data, err
 }
 
@@ -147,10 +148,10 @@ func (c Client) Campaign(ctx context.Context, s *board.State) (*plan.Campaign, e
 
 // A Result is a unit's result, as it comes from the board.
 type Result struct {
-	Unit  plan.Unit
-	Took  time.Duration
-	Aside string // why the unit was set aside
-	Data  []byte
+	Unit        plan.Unit
+	Took        time.Duration
+	AsideReason string // why the unit was set aside
+	Data        []byte
 }
 
 // Results calls f for all results of a campaign, in the order of arrival. bad says why a result is damaged: then only
@@ -161,7 +162,7 @@ func (c Client) Results(ctx context.Context, id string, f func(r *Result, key st
 		if err != nil {
 			bad = err
 		}
-		return f(&Result{u, p.Took, p.Aside, data}, p.Key, bad)
+		return f(&Result{u, p.Took, p.AsideReason, data}, p.Key, bad)
 	})
 }
 
@@ -183,7 +184,7 @@ func (c Client) Data(ctx context.Context, u *plan.Unit) (data []byte, err error)
 // Differing returns the troubles of a campaign that report two results of a unit.
 func (c Client) Differing(ctx context.Context, id string) (all []board.Trouble, err error) {
 	for after := uint64(0); ; {
-		d, _, err := insist[differ](ctx, c.Conn, "client.differing", &listAsk{id, after}, nil)
+		d, _, err := askUntilAnswered[differingAnswer](ctx, c.Conn, "client.differing", &listAsk{id, after}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +198,7 @@ func (c Client) Differing(ctx context.Context, id string) (all []board.Trouble, 
 // Causes returns all buckets of finds, by name, and how many are unreadable.
 func (c Client) Causes(ctx context.Context) (all []*board.Cause, damaged int, err error) {
 	for after := ""; ; after = all[len(all)-1].Cause {
-		f, _, err := insist[found](ctx, c.Conn, "client.causes", &idAsk{after}, nil)
+		f, _, err := askUntilAnswered[causesAnswer](ctx, c.Conn, "client.causes", &idAsk{after}, nil)
 		if err != nil {
 			return nil, 0, err
 		}

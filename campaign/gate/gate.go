@@ -54,8 +54,8 @@ func Serve(ctx context.Context, b *board.Board) (*Gate, error) {
 		{"worker.piece", workers, handle(g.putLarge)},
 		{"worker.deliver", workers, handle(g.deliver)},
 		{"worker.fail", workers, handle(g.fail)},
-		{"worker.working", workers, handle(g.working)},
-		{"worker.back", workers, handle(g.back)},
+		{"worker.working", workers, handle(g.renew)},
+		{"worker.back", workers, handle(g.giveBack)},
 		{"worker.results", workers, handle(g.resultsToWorker)},
 		{"worker.large", workers, handle(g.largeToWorker)},
 		{"worker.file", workers, handle(g.file)},
@@ -80,7 +80,7 @@ func Serve(ctx context.Context, b *board.Board) (*Gate, error) {
 		}
 	}
 	// each coordinator receives it
-	sub, err := b.Conn.Subscribe("worker.untake", func(m *nats.Msg) { g.untake(string(m.Data)) })
+	sub, err := b.Conn.Subscribe("worker.untake", func(m *nats.Msg) { g.cancelTake(string(m.Data)) })
 	if err != nil {
 		g.Stop()
 		return nil, err
@@ -128,7 +128,7 @@ func (g *Gate) subscribe(subject string, slots chan struct{}, f handler) error {
 		}
 		go func() {
 			defer func() { <-slots }()
-			ctx, cancel := context.WithTimeout(g.ctx, answering)
+			ctx, cancel := context.WithTimeout(g.ctx, answerTimeout)
 			defer cancel()
 			respond(m, f(ctx, m.Data))
 		}()
@@ -139,8 +139,8 @@ func (g *Gate) subscribe(subject string, slots chan struct{}, f handler) error {
 	return err
 }
 
-// alone holds one of few slots for a request that uses much memory.
-func (g *Gate) alone(ctx context.Context, size int64) (done func(), err error) {
+// acquireBig holds one of few slots for a request that uses much memory.
+func (g *Gate) acquireBig(ctx context.Context, size int64) (done func(), err error) {
 	if size <= big {
 		return func() {}, nil
 	}

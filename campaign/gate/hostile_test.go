@@ -150,7 +150,7 @@ func TestInboxes(t *testing.T) {
 	}
 	worker, client := gate.Worker{Conn: r.own(hub.Worker)}, gate.Client{Conn: r.own(hub.Client)}
 	for range 5 {
-		worker.Back(r.take(worker), 0)
+		worker.GiveBack(r.take(worker), 0)
 		_, err := client.States(t.Context())
 		require.NoError(t, err)
 	}
@@ -200,8 +200,8 @@ func TestTickets(t *testing.T) {
 		require.ErrorIs(t, w.Fail(t.Context(), a, "w", "why", "log"), board.ErrRefused)
 		_, err := w.Data(t.Context(), a, &a.Unit)
 		require.ErrorIs(t, err, board.ErrRefused)
-		w.Back(a, 0)
-		w.Working(a)
+		w.GiveBack(a, 0)
+		w.Renew(a)
 	}
 	a.Ticket = right
 	// it follows from nothing
@@ -215,9 +215,9 @@ func TestTickets(t *testing.T) {
 	other := *a
 	other.Unit.From++ // what it says of its unit doesn't matter
 	require.NoError(t, w.Deliver(t.Context(), &other, &unit.Result{Data: data}, "w"), "it is delivered twice")
-	_, err := r.b.One(t.Context(), a.Unit.Key())
+	_, err := r.b.Result(t.Context(), a.Unit.Key())
 	require.NoError(t, err)
-	_, err = r.b.One(t.Context(), other.Unit.Key())
+	_, err = r.b.Result(t.Context(), other.Unit.Key())
 	require.ErrorIs(t, err, board.ErrNone)
 }
 
@@ -232,14 +232,14 @@ func TestResultsRefused(t *testing.T) {
 	require.NoError(t, err)
 	bomb := enc.EncodeAll(make([]byte, 700<<20), nil)
 	require.Less(t, len(bomb), 400<<10)
-	deliver := func(tk *gate.Taken, head map[string]any, data []byte) string {
+	deliver := func(tk *gate.Assignment, head map[string]any, data []byte) string {
 		head["ticket"] = tk.Ticket
 		m, err := nc.Request("worker.deliver", message(t, head, data), 10*time.Second)
 		require.NoError(t, err)
 		return string(m.Data)
 	}
 	var m0, m1 runtime.MemStats
-	refused := func(what string, head func(tk *gate.Taken) (map[string]any, []byte)) {
+	refused := func(what string, head func(tk *gate.Assignment) (map[string]any, []byte)) {
 		t.Helper()
 		tk := r.take(w)
 		h, data := head(tk)
@@ -247,7 +247,7 @@ func TestResultsRefused(t *testing.T) {
 		require.Contains(t, deliver(tk, h, data), `"code":"refused"`, what)
 		runtime.ReadMemStats(&m1)
 		require.Less(t, m1.TotalAlloc-m0.TotalAlloc, uint64(200<<20), what)
-		_, err := r.b.One(t.Context(), tk.Unit.Key())
+		_, err := r.b.Result(t.Context(), tk.Unit.Key())
 		require.ErrorIs(t, err, board.ErrNone, what)
 	}
 	whole := func(data string) (map[string]any, []byte) {
@@ -255,7 +255,7 @@ func TestResultsRefused(t *testing.T) {
 			enc.EncodeAll([]byte(data), nil)
 	}
 	for _, size := range []int64{0, 1, 1 << 20, board.MostResult, 700 << 20, -1, 1 << 62} {
-		refused(fmt.Sprint("bomb of size ", size), func(*gate.Taken) (map[string]any, []byte) {
+		refused(fmt.Sprint("bomb of size ", size), func(*gate.Assignment) (map[string]any, []byte) {
 			return map[string]any{"size": size, "digest": strings.Repeat("0", 64)}, bomb
 		})
 	}
@@ -267,14 +267,14 @@ func TestResultsRefused(t *testing.T) {
 		`[{"index":%d},{"index":%d}]`,
 		`[{"index":%d,"statistics":{"kinds":["\u001b[2J"]}}]`, `[{"index":%d,"found":[{"by":"x\nmutant: y"}]}]`,
 	} {
-		refused(text[:min(len(text), 60)], func(tk *gate.Taken) (map[string]any, []byte) {
+		refused(text[:min(len(text), 60)], func(tk *gate.Assignment) (map[string]any, []byte) {
 			return whole(strings.ReplaceAll(text, "%d", fmt.Sprint(tk.Unit.From)))
 		})
 	}
-	refused("pieces that aren't there", func(*gate.Taken) (map[string]any, []byte) {
+	refused("pieces that aren't there", func(*gate.Assignment) (map[string]any, []byte) {
 		return map[string]any{"size": 10, "pieces": 3, "digest": strings.Repeat("0", 64)}, nil
 	})
-	refused("too many pieces", func(*gate.Taken) (map[string]any, []byte) {
+	refused("too many pieces", func(*gate.Assignment) (map[string]any, []byte) {
 		return map[string]any{"size": 10, "pieces": 1 << 30, "digest": strings.Repeat("0", 64)}, nil
 	})
 	tk := r.take(w)
@@ -333,8 +333,8 @@ func TestNames(t *testing.T) {
 	var s *board.Status
 	require.Eventually(t, func() bool {
 		var err error
-		s, err = client.Told(t.Context(), c.ID)
-		return err == nil && s.WorkerCount > 10_000 && s.Unheard > 100_000
+		s, err = client.LatestStatus(t.Context(), c.ID)
+		return err == nil && s.WorkerCount > 10_000 && s.DroppedHeartbeats > 100_000
 	}, time.Minute, 50*time.Millisecond)
 	require.LessOrEqual(t, s.WorkerCount, 1<<14)
 	require.LessOrEqual(t, len(s.Workers), 100)
@@ -364,11 +364,11 @@ func TestFailures(t *testing.T) {
 	var s *board.Status
 	require.Eventually(t, func() bool {
 		var err error
-		s, err = client.Told(t.Context(), c.ID)
+		s, err = client.LatestStatus(t.Context(), c.ID)
 		return err == nil && s.TroubleCount > 0
 	}, time.Minute, 50*time.Millisecond)
 	require.Equal(t, 1, s.TroubleCount)
-	require.Zero(t, s.Aside)
+	require.Zero(t, s.SetAside)
 	x := s.Troubles[0]
 	require.LessOrEqual(t, len(x.Worker)+len(x.Why)+len(x.Log), 12<<10)
 	require.NotContains(t, x.Worker+x.Why+x.Log, "\x1b")

@@ -104,7 +104,7 @@ func (r *rig) begin(c *plan.Campaign) {
 }
 
 // take takes a unit.
-func (r *rig) take(w gate.Worker) (t *gate.Taken) {
+func (r *rig) take(w gate.Worker) (t *gate.Assignment) {
 	r.Helper()
 	require.Eventually(r, func() (ok bool) {
 		var err error

@@ -32,7 +32,7 @@ func (g *Gate) states(ctx context.Context, q *idAsk, _ []byte) (any, []byte, err
 	list := []*board.State{}
 	size := 0
 	for _, s := range all {
-		s.Shown = nil
+		s.ScenarioEnds = nil
 		size += 400
 		for _, c := range s.Causes {
 			size += len(c) + 3
@@ -55,7 +55,7 @@ func (g *Gate) state(ctx context.Context, q *idAsk, _ []byte) (any, []byte, erro
 }
 
 func (g *Gate) status(ctx context.Context, q *idAsk, _ []byte) (any, []byte, error) {
-	s, err := g.b.Told(ctx, q.ID)
+	s, err := g.b.LatestStatus(ctx, q.ID)
 	return s, nil, err
 }
 
@@ -86,10 +86,10 @@ func (g *Gate) begin(ctx context.Context, q *beginAsk, _ []byte) (any, []byte, e
 		}
 		s := &board.State{Name: q.Name, Build: q.Build, Priority: q.Priority, State: board.Starting,
 			Began: time.Now().UTC()}
-		if s.ID, s.Against, err = next(states, q.Name); err != nil {
+		if s.ID, s.Previous, err = next(states, q.Name); err != nil {
 			return nil, nil, err
 		}
-		if err = g.b.Begin(ctx, s); errors.Is(err, jetstream.ErrKeyExists) {
+		if err = g.b.CreateState(ctx, s); errors.Is(err, jetstream.ErrKeyExists) {
 			continue // another client was quicker
 		}
 		return s, nil, err
@@ -117,18 +117,18 @@ func next(states []*board.State, name string) (id, last string, err error) {
 }
 
 // put stores a piece of a file, under its own digest.
-func (g *Gate) put(ctx context.Context, _ *nothing, data []byte) (any, []byte, error) {
+func (g *Gate) put(ctx context.Context, _ *emptyBody, data []byte) (any, []byte, error) {
 	if len(data) > board.MostPiece {
 		return nil, nil, refuse("a piece of %d bytes; one has %d at most", len(data), board.MostPiece)
 	}
 	_, err := g.b.PutPiece(ctx, data)
-	return nothing{}, nil, err
+	return emptyBody{}, nil, err
 }
 
 // has reports whether a piece is stored: then it isn't sent.
 func (g *Gate) has(ctx context.Context, q *fileAsk, _ []byte) (any, []byte, error) {
 	_, err := g.b.Piece(ctx, q.Digest)
-	return nothing{}, nil, err
+	return emptyBody{}, nil, err
 }
 
 // A runAsk reports that a campaign's plan is stored.
@@ -139,7 +139,7 @@ type runAsk struct {
 
 // run starts a campaign. It reads the plan as workers will read it.
 func (g *Gate) run(ctx context.Context, q *runAsk, _ []byte) (any, []byte, error) {
-	done, err := g.alone(ctx, board.MostResult)
+	done, err := g.acquireBig(ctx, board.MostResult)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,7 +157,7 @@ func (g *Gate) run(ctx context.Context, q *runAsk, _ []byte) (any, []byte, error
 		case s.State == board.Running && s.Plan == q.Plan: // the answer was lost
 		case s.State != board.Starting:
 			wrong = refuse("%s is %s", s.ID, s.State)
-		case c.Name != s.Name || c.Build != s.Build || c.Against != s.Against:
+		case c.Name != s.Name || c.Build != s.Build || c.Previous != s.Previous:
 			wrong = refuse("%s has the plan of another campaign", s.ID)
 		default:
 			wrong, s.State, s.Plan = nil, board.Running, q.Plan
@@ -177,26 +177,26 @@ type changeAsk struct {
 	To string `json:"to"`
 }
 
-// from lists the states from which a campaign may enter each state.
-var from = map[string][]string{
+// enteredFrom lists the states from which a campaign may enter each state.
+var enteredFrom = map[string][]string{
 	board.Paused:    {board.Running},
 	board.Running:   {board.Paused},
 	board.Cancelled: {board.Running, board.Paused, board.Starting},
 }
 
 func (g *Gate) change(ctx context.Context, q *changeAsk, _ []byte) (any, []byte, error) {
-	if from[q.To] == nil {
+	if enteredFrom[q.To] == nil {
 		return nil, nil, refuse("a client can't make a campaign %s", plan.Clean(q.To, 40, false))
 	}
 	was := ""
 	s, err := g.b.Change(ctx, q.ID, func(s *board.State) bool {
-		if was = s.State; !slices.Contains(from[q.To], was) {
+		if was = s.State; !slices.Contains(enteredFrom[q.To], was) {
 			return false
 		}
 		s.State = q.To
 		return true
 	})
-	if err == nil && !slices.Contains(from[q.To], was) {
+	if err == nil && !slices.Contains(enteredFrom[q.To], was) {
 		return nil, nil, refuse("%s is %s already", s.ID, was)
 	}
 	return s, nil, err
@@ -210,7 +210,7 @@ func (g *Gate) forget(ctx context.Context, q *idAsk, _ []byte) (any, []byte, err
 	if s.Open() {
 		return nil, nil, refuse("%s is %s; cancel it first: kpsim-campaign cancel %s", s.ID, s.State, s.ID)
 	}
-	return nothing{}, nil, g.b.Forget(ctx, s.ID)
+	return emptyBody{}, nil, g.b.Forget(ctx, s.ID)
 }
 
 // keyForm is the form of a unit's key, or of the beginning of one.
@@ -225,7 +225,7 @@ func (g *Gate) results(ctx context.Context, q *resultsAsk, _ []byte) (any, []byt
 		if _, err := board.UnitOf(q.Key); err != nil {
 			return nil, nil, refuse("the key isn't valid")
 		}
-		p, err := g.b.One(ctx, q.Key)
+		p, err := g.b.Result(ctx, q.Key)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -254,7 +254,7 @@ func (g *Gate) large(ctx context.Context, q *largeAsk, _ []byte) (any, []byte, e
 		return nil, nil, board.ErrNone
 	}
 	data, err := g.b.Large(ctx, q.Key, q.Delivery, q.N)
-	return nothing{}, data, err
+	return emptyBody{}, data, err
 }
 
 // A listAsk asks for the entries after a place.
@@ -263,8 +263,8 @@ type listAsk struct {
 	After uint64 `json:"after"`
 }
 
-// A differ is the answer of differing.
-type differ struct {
+// A differingAnswer is the answer of differing.
+type differingAnswer struct {
 	List []board.Trouble `json:"list"`
 	Last uint64          `json:"last"` // where to continue; 0: there are no more
 }
@@ -274,11 +274,11 @@ func (g *Gate) differing(ctx context.Context, q *listAsk, _ []byte) (any, []byte
 		return nil, nil, board.ErrNone
 	}
 	list, last, err := g.b.Differing(ctx, q.ID, q.After)
-	return &differ{list, last}, nil, err
+	return &differingAnswer{list, last}, nil, err
 }
 
-// A found is the answer of causes.
-type found struct {
+// A causesAnswer is the answer of causes.
+type causesAnswer struct {
 	List    []*board.Cause `json:"list"`
 	Damaged int            `json:"damaged"` // in all
 }
@@ -289,7 +289,7 @@ func (g *Gate) causes(ctx context.Context, q *idAsk, _ []byte) (any, []byte, err
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &found{Damaged: damaged}
+	f := &causesAnswer{Damaged: damaged}
 	size := 0
 	for _, c := range all {
 		if strings.Compare(c.Cause, q.ID) <= 0 {

@@ -24,8 +24,8 @@ type takeAsk struct {
 	Wait  time.Duration `json:"wait"` // how long to wait for a unit
 }
 
-// A Taken is a unit that was handed out.
-type Taken struct {
+// An Assignment is a unit that was handed out.
+type Assignment struct {
 	Unit   plan.Unit     `json:"unit"`
 	Ticket string        `json:"ticket"`
 	Plan   string        `json:"plan"` // the digest of its campaign's list
@@ -79,8 +79,8 @@ func (g *Gate) take(ctx context.Context, q *takeAsk, _ []byte) (any, []byte, err
 	}
 }
 
-// untake cancels a request for a unit.
-func (g *Gate) untake(id string) {
+// cancelTake cancels a request for a unit.
+func (g *Gate) cancelTake(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if cancel := g.waiting[id]; cancel != nil {
@@ -88,11 +88,11 @@ func (g *Gate) untake(id string) {
 	}
 }
 
-// lost is how often a unit is handed out; after that, it is assumed to kill its workers.
-const lost = 10
+// maxDeliveries is how often a unit is handed out; after that, it is assumed to kill its workers.
+const maxDeliveries = 10
 
 // handOut makes a worker's answer from a message, or nil if the message is no unit.
-func (g *Gate) handOut(m jetstream.Msg, lease time.Duration) (*Taken, error) {
+func (g *Gate) handOut(m jetstream.Msg, lease time.Duration) (*Assignment, error) {
 	// the worker may have given up, but the unit has been handed out
 	ctx, cancel := context.WithTimeout(g.ctx, 5*time.Second)
 	defer cancel()
@@ -111,7 +111,7 @@ func (g *Gate) handOut(m jetstream.Msg, lease time.Duration) (*Taken, error) {
 		case there:
 			_ = m.Ack()
 			return nil, nil
-		case meta.NumDelivered > lost:
+		case meta.NumDelivered > maxDeliveries:
 			why := fmt.Sprintf("it was handed out %d times, and its workers ended without a word", meta.NumDelivered-1)
 			_ = g.b.Fail(ctx, &board.Trouble{Unit: u, Worker: "a coordinator", Why: why, Lost: true,
 				Delivery: meta.NumDelivered})
@@ -128,7 +128,7 @@ func (g *Gate) handOut(m jetstream.Msg, lease time.Duration) (*Taken, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Taken{Unit: u, Ticket: t, Plan: digest, Lease: lease}, nil
+	return &Assignment{Unit: u, Ticket: t, Plan: digest, Lease: lease}, nil
 }
 
 // mostKept bounds the cache of campaigns and consumers; a missing entry is read again.
@@ -197,7 +197,7 @@ func (g *Gate) putLarge(ctx context.Context, q *pieceAsk, data []byte) (any, []b
 		return nil, nil, refuse("piece %d, of %d bytes: a result has %d pieces at most", q.N, len(data),
 			board.MostPieces)
 	}
-	return nothing{}, nil, g.b.PutLarge(ctx, t.Key, t.Delivery, q.N, data)
+	return emptyBody{}, nil, g.b.PutLarge(ctx, t.Key, t.Delivery, q.N, data)
 }
 
 // A deliverAsk delivers a result, or reports that its pieces were delivered.
@@ -224,14 +224,14 @@ func (g *Gate) deliver(ctx context.Context, q *deliverAsk, data []byte) (any, []
 		Worker: plan.Clean(q.Worker, board.MostName, false),
 		Pieces: q.Pieces, Delivery: t.Delivery, Data: data,
 	}
-	s, err := g.checked(ctx, t, p)
+	s, err := g.checkResult(ctx, t, p)
 	if errors.Is(err, board.ErrRefused) {
 		trouble := &board.Trouble{Unit: t.unit, Worker: p.Worker, Why: "its result isn't valid: " + err.Error(),
 			Delivery: t.Delivery}
 		if err := g.b.Fail(ctx, trouble); err != nil {
 			return nil, nil, err
 		}
-		g.hear(t, nak(time.Second))
+		g.acknowledge(t, nak(time.Second))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -244,17 +244,17 @@ func (g *Gate) deliver(ctx context.Context, q *deliverAsk, data []byte) (any, []
 	if err != nil {
 		return nil, nil, err
 	}
-	g.hear(t, "+ACK") // if that is lost, the unit is delivered again, and the result is found there
-	return nothing{}, nil, nil
+	g.acknowledge(t, "+ACK") // if that is lost, the unit is delivered again, and the result is found there
+	return emptyBody{}, nil, nil
 }
 
-// checked checks a result, and returns its counts.
-func (g *Gate) checked(ctx context.Context, t *ticket, p *board.Packed) (*unit.Summary, error) {
+// checkResult checks a result, and returns its counts.
+func (g *Gate) checkResult(ctx context.Context, t *ticket, p *board.Packed) (*unit.Summary, error) {
 	size := p.Size
 	if p.Pieces > 0 {
 		size = board.MostResult
 	}
-	done, err := g.alone(ctx, size)
+	done, err := g.acquireBig(ctx, size)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (g *Gate) checked(ctx context.Context, t *ticket, p *board.Packed) (*unit.S
 		return nil, refuse("a message of %d bytes", len(p.Data))
 	}
 	var lost error // the board doesn't answer
-	data, err := p.Whole(func(n int) (data []byte, err error) {
+	data, err := p.Assemble(func(n int) (data []byte, err error) {
 		data, err = g.b.Large(ctx, t.Key, t.Delivery, n)
 		if err != nil && !errors.Is(err, board.ErrNone) {
 			lost = err
@@ -283,16 +283,16 @@ func (g *Gate) checked(ctx context.Context, t *ticket, p *board.Packed) (*unit.S
 	return &s, nil
 }
 
-// hear acknowledges a unit's message to the server.
-func (g *Gate) hear(t *ticket, what string) { _ = g.b.Conn.Publish(t.Ack, []byte(what)) }
+// acknowledge acknowledges a unit's message to the server.
+func (g *Gate) acknowledge(t *ticket, what string) { _ = g.b.Conn.Publish(t.Ack, []byte(what)) }
 
-// heard opens a ticket, acknowledges its unit's message, and sends an empty answer.
-func (g *Gate) heard(ticket, what string) (any, []byte, error) {
+// openAndAcknowledge opens a ticket, acknowledges its unit's message, and sends an empty answer.
+func (g *Gate) openAndAcknowledge(ticket, what string) (any, []byte, error) {
 	t, err := g.open(ticket)
 	if err == nil {
-		g.hear(t, what)
+		g.acknowledge(t, what)
 	}
-	return nothing{}, nil, err
+	return emptyBody{}, nil, err
 }
 
 func nak(after time.Duration) string { return fmt.Sprintf(`-NAK {"delay": %d}`, after) }
@@ -310,22 +310,22 @@ func (g *Gate) fail(ctx context.Context, q *failAsk, _ []byte) (any, []byte, err
 	if err != nil {
 		return nil, nil, err
 	}
-	return nothing{}, nil,
+	return emptyBody{}, nil,
 		g.b.Fail(ctx, &board.Trouble{Unit: t.unit, Worker: q.Worker, Why: q.Why, Log: q.Log, Delivery: t.Delivery})
 }
 
-// A backAsk gives a unit back, or reports that it is being made.
-type backAsk struct {
+// A ticketAsk gives a unit back, or reports that it is being made.
+type ticketAsk struct {
 	Ticket string        `json:"ticket"`
 	After  time.Duration `json:"after"`
 }
 
-func (g *Gate) back(_ context.Context, q *backAsk, _ []byte) (any, []byte, error) {
-	return g.heard(q.Ticket, nak(min(max(q.After, 0), time.Minute)))
+func (g *Gate) giveBack(_ context.Context, q *ticketAsk, _ []byte) (any, []byte, error) {
+	return g.openAndAcknowledge(q.Ticket, nak(min(max(q.After, 0), time.Minute)))
 }
 
-func (g *Gate) working(_ context.Context, q *backAsk, _ []byte) (any, []byte, error) {
-	return g.heard(q.Ticket, "+WPI")
+func (g *Gate) renew(_ context.Context, q *ticketAsk, _ []byte) (any, []byte, error) {
+	return g.openAndAcknowledge(q.Ticket, "+WPI")
 }
 
 // A resultsAsk asks for results that a unit depends on: for one, or for all after a place whose unit's key begins
@@ -342,14 +342,14 @@ func (g *Gate) resultsToWorker(ctx context.Context, q *resultsAsk, _ []byte) (an
 	if err != nil {
 		return nil, nil, err
 	}
-	if !t.sees(q.Key, q.One) {
+	if !t.mayRead(q.Key, q.One) {
 		return nil, nil, refuse("%s doesn't depend on that unit", t.Key)
 	}
 	return g.results(ctx, q, nil)
 }
 
-// sees reports whether a unit depends on a result, or on all whose key begins so.
-func (t *ticket) sees(key string, one bool) bool {
+// mayRead reports whether a unit depends on a result, or on all whose key begins so.
+func (t *ticket) mayRead(key string, one bool) bool {
 	u := &t.unit
 	if !one {
 		return u.Kind == plan.Witness && key == fmt.Sprintf("%s.%d.%d.%s", u.Campaign, u.Search, u.Job, plan.Runs)
@@ -373,7 +373,7 @@ func (g *Gate) largeToWorker(ctx context.Context, q *largeAsk, _ []byte) (any, [
 	if err != nil {
 		return nil, nil, err
 	}
-	if !t.sees(q.Key, true) {
+	if !t.mayRead(q.Key, true) {
 		return nil, nil, refuse("%s doesn't depend on that unit", t.Key)
 	}
 	return g.large(ctx, q, nil)
@@ -386,7 +386,7 @@ type fileAsk struct {
 
 func (g *Gate) file(ctx context.Context, q *fileAsk, _ []byte) (any, []byte, error) {
 	data, err := g.b.Piece(ctx, q.Digest)
-	return nothing{}, data, err
+	return emptyBody{}, data, err
 }
 
 // campaignOf is the campaign of a key, or of the beginning of a key.

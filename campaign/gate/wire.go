@@ -13,7 +13,7 @@ import (
 	"kpsim/campaign/board"
 )
 
-// A message is the length of a JSON value, in four bytes, the value, and data.
+// pack returns a message: the length of a JSON value, in four bytes, the value, and data.
 func pack(v any, data []byte) ([]byte, error) {
 	head, err := json.Marshal(v)
 	if err != nil {
@@ -23,6 +23,7 @@ func pack(v any, data []byte) ([]byte, error) {
 	return append(append(m, head...), data...), nil
 }
 
+// unpack reads a message into v, and returns its data.
 func unpack(m []byte, v any) (data []byte, err error) {
 	if len(m) < 4 {
 		return nil, errors.New("a message without a length")
@@ -43,8 +44,8 @@ type answer struct {
 
 // The codes of answers.
 const (
-	codeNone    = "none"    // it doesn't exist
-	codeRefused = "refused" // and asking again won't help
+	codeNone    = "none"    // the requested thing doesn't exist
+	codeRefused = "refused" // asking again won't help
 	codeDamaged = "damaged"
 	codeLater   = "later" // the board doesn't answer, or there are too many requests
 )
@@ -76,13 +77,13 @@ func answerOf(body any, data []byte, err error) []byte {
 	return m
 }
 
-// refused is the reason why a request is refused.
-type refused string
+// A refusal is the reason why a request is refused.
+type refusal string
 
-func (r refused) Error() string        { return string(r) }
-func (r refused) Is(target error) bool { return target == board.ErrRefused }
+func (r refusal) Error() string        { return string(r) }
+func (r refusal) Is(target error) bool { return target == board.ErrRefused }
 
-func refuse(format string, args ...any) error { return refused(fmt.Sprintf(format, args...)) }
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
 // errLater is an error after which the request may be repeated.
 var errLater = errors.New("the coordinator doesn't answer")
@@ -108,25 +109,25 @@ func ask(ctx context.Context, nc *nats.Conn, subject string, question any, data 
 	case a.Code == codeNone:
 		return nil, board.ErrNone
 	case a.Code == codeDamaged:
-		return nil, fmt.Errorf("%s%w", wrapped(a.Why), board.ErrDamaged)
+		return nil, fmt.Errorf("%s%w", prefixOfDamaged(a.Why), board.ErrDamaged)
 	case a.Code == codeRefused:
-		return nil, refused(a.Why)
+		return nil, refusal(a.Why)
 	case a.Code != "":
 		return nil, fmt.Errorf("%w: %s", errLater, a.Why)
 	}
 	return rest, json.Unmarshal(a.Body, body)
 }
 
-// wrapped is the text that an error prepends to ErrDamaged's.
-func wrapped(why string) string {
+// prefixOfDamaged is the text that an error prepends to ErrDamaged's.
+func prefixOfDamaged(why string) string {
 	if n := len(why) - len(board.ErrDamaged.Error()); n > 0 && why[n:] == board.ErrDamaged.Error() {
 		return why[:n]
 	}
 	return ""
 }
 
-// insist repeats a request until there is an answer, or the context ends.
-func insist[T any](ctx context.Context, nc *nats.Conn, subject string, question any,
+// askUntilAnswered repeats a request until there is an answer, or the context ends.
+func askUntilAnswered[T any](ctx context.Context, nc *nats.Conn, subject string, question any,
 	data []byte) (body T, rest []byte, err error) {
 	err = board.Retry(ctx, func(ctx context.Context) error {
 		rest, err = ask(ctx, nc, subject, question, data, &body)
@@ -135,8 +136,8 @@ func insist[T any](ctx context.Context, nc *nats.Conn, subject string, question 
 	return body, rest, err
 }
 
-// nothing is the body of an answer that only confirms.
-type nothing struct{}
+// emptyBody is the body of an answer that only confirms.
+type emptyBody struct{}
 
-// answering bounds the time that an answer takes.
-const answering = 9 * time.Second
+// answerTimeout bounds the time that an answer takes.
+const answerTimeout = 9 * time.Second

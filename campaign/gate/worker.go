@@ -19,60 +19,60 @@ import (
 type Worker struct{ Conn *nats.Conn }
 
 // Take asks for a unit, and waits for one at most for the time wait. Without one it returns ErrNone.
-func (w Worker) Take(ctx context.Context, build, needs string, wait time.Duration) (*Taken, error) {
+func (w Worker) Take(ctx context.Context, build, needs string, wait time.Duration) (*Assignment, error) {
 	q := &takeAsk{Build: build, Needs: needs, ID: nuid.Next(), Wait: wait}
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+2*time.Second)
-	type got struct {
-		t   *Taken
+	type taken struct {
+		t   *Assignment
 		err error
 	}
-	answer := make(chan got, 1)
+	answer := make(chan taken, 1)
 	go func() {
 		defer cancel()
-		t := new(Taken)
+		t := new(Assignment)
 		_, err := ask(asking, w.Conn, "worker.take", q, nil, t)
-		answer <- got{t, err}
+		answer <- taken{t, err}
 	}()
 	select {
 	case a := <-answer:
 		return a.t, a.err
 	case <-ctx.Done():
 	}
-	_ = w.Conn.Publish("worker.untake", []byte(q.ID)) // otherwise the coordinator gives up by itself
+	_ = w.Conn.Publish("worker.untake", []byte(q.ID)) // if this is lost, the request times out
 	go func() {
 		if a := <-answer; a.err == nil { // the unit was on its way
-			w.Back(a.t, 0)
+			w.GiveBack(a.t, 0)
 		}
 	}()
 	return nil, ctx.Err()
 }
 
-// Working reports that a unit is being made, so that it isn't handed out again.
-func (w Worker) Working(t *Taken) { w.say("worker.working", &backAsk{Ticket: t.Ticket}) }
+// Renew reports that a unit is being made, so that it isn't handed out again.
+func (w Worker) Renew(t *Assignment) { w.sendOnly("worker.working", &ticketAsk{Ticket: t.Ticket}) }
 
-// Back gives a unit back, to be handed out again after a while.
-func (w Worker) Back(t *Taken, after time.Duration) {
-	w.say("worker.back", &backAsk{Ticket: t.Ticket, After: after})
+// GiveBack gives a unit back, to be handed out again after a while.
+func (w Worker) GiveBack(t *Assignment, after time.Duration) {
+	w.sendOnly("worker.back", &ticketAsk{Ticket: t.Ticket, After: after})
 }
 
-// say sends a request whose answer doesn't matter: if it is lost, the lease ends.
-func (w Worker) say(subject string, q any) {
+// sendOnly sends a request whose answer doesn't matter: if it is lost, the lease ends.
+func (w Worker) sendOnly(subject string, q any) {
 	if m, err := pack(q, nil); err == nil {
 		_ = w.Conn.Publish(subject, m)
 	}
 }
 
 // Fail reports how a unit failed. It goes on trying until the context ends.
-func (w Worker) Fail(ctx context.Context, t *Taken, worker, why, log string) error {
+func (w Worker) Fail(ctx context.Context, t *Assignment, worker, why, log string) error {
 	q := &failAsk{Ticket: t.Ticket, Worker: worker, Why: plan.Clean(why, board.MostWhy, false),
 		Log: plan.Clean(log, board.MostLog, true)}
-	_, _, err := insist[nothing](ctx, w.Conn, "worker.fail", q, nil)
+	_, _, err := askUntilAnswered[emptyBody](ctx, w.Conn, "worker.fail", q, nil)
 	return err
 }
 
 // Deliver delivers a unit's result. It goes on trying until the context ends. ErrRefused: the coordinator refuses the
 // result, and hands out the unit again.
-func (w Worker) Deliver(ctx context.Context, t *Taken, r *unit.Result, worker string) error {
+func (w Worker) Deliver(ctx context.Context, t *Assignment, r *unit.Result, worker string) error {
 	if len(r.Data) > board.MostResult {
 		return refuse("its result has %d bytes; at most %d are delivered", len(r.Data), board.MostResult)
 	}
@@ -82,25 +82,25 @@ func (w Worker) Deliver(ctx context.Context, t *Taken, r *unit.Result, worker st
 	if len(packed) > board.MostPiece {
 		for ; len(packed) > 0; q.Pieces++ {
 			n := min(len(packed), board.MostPiece)
-			if _, _, err := insist[nothing](ctx, w.Conn, "worker.piece", &pieceAsk{t.Ticket, q.Pieces},
+			if _, _, err := askUntilAnswered[emptyBody](ctx, w.Conn, "worker.piece", &pieceAsk{t.Ticket, q.Pieces},
 				packed[:n]); err != nil {
 				return err
 			}
 			packed = packed[n:]
 		}
 	}
-	_, _, err := insist[nothing](ctx, w.Conn, "worker.deliver", q, packed)
+	_, _, err := askUntilAnswered[emptyBody](ctx, w.Conn, "worker.deliver", q, packed)
 	return err
 }
 
 // Piece implements board.Pieces.
 func (w Worker) Piece(ctx context.Context, digest string) ([]byte, error) {
-	_, data, err := insist[nothing](ctx, w.Conn, "worker.file", &fileAsk{digest}, nil)
+	_, data, err := askUntilAnswered[emptyBody](ctx, w.Conn, "worker.file", &fileAsk{digest}, nil)
 	return data, err
 }
 
 // Results calls f for the results that a unit depends on whose key begins with key.
-func (w Worker) Results(ctx context.Context, t *Taken, key string, f func(u *plan.Unit, data []byte) error) error {
+func (w Worker) Results(ctx context.Context, t *Assignment, key string, f func(u *plan.Unit, data []byte) error) error {
 	return results(ctx, w.Conn, "worker", &resultsAsk{Ticket: t.Ticket, Key: key},
 		func(p *board.Packed, data []byte, _ error) error {
 			u, err := board.UnitOf(p.Key)
@@ -112,7 +112,7 @@ func (w Worker) Results(ctx context.Context, t *Taken, key string, f func(u *pla
 }
 
 // Data returns the result of a unit that another one depends on.
-func (w Worker) Data(ctx context.Context, t *Taken, u *plan.Unit) (data []byte, err error) {
+func (w Worker) Data(ctx context.Context, t *Assignment, u *plan.Unit) (data []byte, err error) {
 	err = results(ctx, w.Conn, "worker", &resultsAsk{Ticket: t.Ticket, Key: u.Key(), One: true},
 		func(_ *board.Packed, d []byte, bad error) error {
 			if data = d; bad != nil {
@@ -127,7 +127,7 @@ func (w Worker) Data(ctx context.Context, t *Taken, u *plan.Unit) (data []byte, 
 func results(ctx context.Context, nc *nats.Conn, role string, q *resultsAsk,
 	f func(p *board.Packed, data []byte, bad error) error) error {
 	for {
-		list, data, err := insist[[]result](ctx, nc, role+".results", q, nil)
+		list, data, err := askUntilAnswered[[]result](ctx, nc, role+".results", q, nil)
 		if err != nil {
 			return err
 		}
@@ -138,8 +138,9 @@ func results(ctx context.Context, nc *nats.Conn, role string, q *resultsAsk,
 			r.Data, data = data[:r.Bytes:r.Bytes], data[r.Bytes:]
 			q.After = r.Seq
 			var lost error // the coordinator doesn't answer
-			whole, bad := r.Whole(func(n int) ([]byte, error) {
-				_, piece, err := insist[nothing](ctx, nc, role+".large", &largeAsk{q.Ticket, r.Key, r.Delivery, n}, nil)
+			whole, bad := r.Assemble(func(n int) ([]byte, error) {
+				_, piece, err := askUntilAnswered[emptyBody](ctx, nc, role+".large",
+					&largeAsk{q.Ticket, r.Key, r.Delivery, n}, nil)
 				if err != nil && !errors.Is(err, board.ErrNone) {
 					lost = err
 				}
@@ -167,10 +168,10 @@ func (w Worker) Needs(ctx context.Context, build string) (list []board.Offer, er
 	return list, json.Unmarshal(m.Data, &list)
 }
 
-// Alive reports that a worker is there.
-func (w Worker) Alive(a *board.Alive) {
+// SendHeartbeat reports that a worker is there.
+func (w Worker) SendHeartbeat(a *board.Heartbeat) {
 	if data, err := json.Marshal(a); err == nil {
-		_ = w.Conn.Publish(board.AliveSubject, data) // it is sent again soon
+		_ = w.Conn.Publish(board.HeartbeatSubject, data) // it is sent again soon
 	}
 }
 

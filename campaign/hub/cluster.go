@@ -32,7 +32,7 @@ func (o *Options) cluster(opts *server.Options) error {
 	if !loopback(host) && !o.Insecure && o.Cert == "" {
 		return fmt.Errorf("--peers %s: give --tls-cert and --tls-key, or say --insecure", o.Peers)
 	}
-	secret, err := orNew(filepath.Join(o.Dir, SecretFile), func() ([]byte, error) {
+	secret, err := readOrCreate(filepath.Join(o.Dir, SecretFile), func() ([]byte, error) {
 		return []byte(rand.Text() + rand.Text()), nil
 	})
 	if err != nil {
@@ -106,25 +106,25 @@ func readPool(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// ofRoute matches what the server logs about a failed connection between servers.
-var ofRoute = regexp.MustCompile(`(?i)route|authorization|authentication`)
+// routeError matches what the server logs about a failed connection between servers.
+var routeError = regexp.MustCompile(`(?i)route|authorization|authentication`)
 
-// ofPort is the other side's port number or connection ID, which differs each time.
-var ofPort = regexp.MustCompile(`(:\d+| - rid:\d+|\brid:\d+)`)
+// portOrID is the other side's port number or connection ID, which differs each time.
+var portOrID = regexp.MustCompile(`(:\d+| - rid:\d+|\brid:\d+)`)
 
-// mostTold is the most kinds of failure between servers that are reported.
-const mostTold = 100
+// maxReported is the most kinds of failure between servers that are reported.
+const maxReported = 100
 
-// tellRoute reports once why another server isn't let in, or doesn't let this one in. Otherwise a certificate that
+// reportRoute reports once why another server isn't let in, or doesn't let this one in. Otherwise a certificate that
 // the other one rejects would be a cluster that waits without a word.
-func (h *Hub) tellRoute(text string) {
-	if !h.cluster || !ofRoute.MatchString(text) || strings.Contains(text, "- cid:") {
+func (h *Hub) reportRoute(text string) {
+	if !h.cluster || !routeError.MatchString(text) || strings.Contains(text, "- cid:") {
 		return
 	}
-	kind := ofPort.ReplaceAllString(text, "")
+	kind := portOrID.ReplaceAllString(text, "")
 	h.mu.Lock()
-	told := h.told[kind] || len(h.told) >= mostTold
-	h.told[kind] = true
+	told := h.reported[kind] || len(h.reported) >= maxReported
+	h.reported[kind] = true
 	h.mu.Unlock()
 	if !told {
 		h.tell("cluster: " + strings.Join(strings.Fields(text), " "))

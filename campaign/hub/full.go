@@ -32,7 +32,7 @@ func (l log) Errorf(format string, v ...any) {
 	if strings.Contains(text, "write error") {
 		l.h.broken.Store(true)
 	}
-	l.h.tellRoute(text)
+	l.h.reportRoute(text)
 }
 
 func (l log) Fatalf(format string, v ...any) {}
@@ -42,7 +42,7 @@ func (l log) Debugf(string, ...any)          {}
 func (l log) Tracef(string, ...any)          {}
 
 // watchDisk restarts JetStream when a disk that was full has room. Otherwise requests would wait for ever.
-func (h *Hub) watchDisk(store string, most int64, tell func(what string)) {
+func (h *Hub) watchDisk(store string, limit int64, tell func(what string)) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for off := 0; ; {
@@ -65,7 +65,7 @@ func (h *Hub) watchDisk(store string, most int64, tell func(what string)) {
 		if syscall.Statfs(h.dir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < roomAgain {
 			continue
 		}
-		if h.server.EnableJetStream(&server.JetStreamConfig{StoreDir: store, MaxStore: most}) == nil {
+		if h.server.EnableJetStream(&server.JetStreamConfig{StoreDir: store, MaxStore: limit}) == nil {
 			tell("the disk of " + h.dir + " has room again")
 		}
 	}

@@ -55,10 +55,10 @@ type Hub struct {
 	stopped chan struct{}
 	broken  atomic.Bool // a stream failed to write
 
-	cluster bool
-	tell    func(what string)
-	mu      sync.Mutex      // guards told
-	told    map[string]bool // what was reported about the other servers of a cluster
+	cluster  bool
+	tell     func(what string)
+	mu       sync.Mutex      // guards told
+	reported map[string]bool // what was reported about the other servers of a cluster
 }
 
 // ready is how long a server may take to start.
@@ -125,7 +125,7 @@ func Start(o Options) (*Hub, error) {
 		o.Tell = func(string) {}
 	}
 	h := &Hub{server: s, dir: o.Dir, stopped: make(chan struct{}), cluster: o.Cluster != "", tell: o.Tell,
-		told: make(map[string]bool)}
+		reported: make(map[string]bool)}
 	s.SetLogger(log{h}, false, false)
 	go s.Start()
 	if !s.ReadyForConnections(ready) {
@@ -143,7 +143,7 @@ func Start(o Options) (*Hub, error) {
 		host = "localhost" // for clients on this computer
 	}
 	at := net.JoinHostPort(host, fmt.Sprint(addr.Port))
-	if err := own(filepath.Join(o.Dir, certFile), o.Cert); err != nil {
+	if err := publishCert(filepath.Join(o.Dir, certFile), o.Cert); err != nil {
 		h.Stop()
 		return nil, errors.New(cli.Cause(err, o.Dir))
 	}
@@ -219,7 +219,7 @@ func (w *Where) Connect(role string) (*nats.Conn, error) {
 	if w.NATS == "" {
 		at, err := cli.ReadFile(filepath.Join(w.Dir, urlFile), 4096)
 		if err != nil {
-			return nil, errLater{fmt.Errorf("%s: no server runs there; start one with kpsim-campaign serve --dir "+
+			return nil, errTransient{fmt.Errorf("%s: no server runs there; start one with kpsim-campaign serve --dir "+
 				"DIR, or name another with --nats URL", w.Dir)}
 		}
 		return dial(strings.TrimSpace(string(at)), filepath.Join(w.Dir, role+keyFile), role, w.ca()...)
@@ -253,8 +253,8 @@ func (w *Where) ca() (opts []nats.Option) {
 	return []nats.Option{nats.Secure(c)}
 }
 
-// own puts a copy of the server's certificate into its folder, or removes that of an earlier server.
-func own(path, cert string) error {
+// publishCert puts a copy of the server's certificate into its folder, or removes that of an earlier server.
+func publishCert(path, cert string) error {
 	if cert == "" {
 		if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -294,16 +294,16 @@ func dial(url, key, role string, more ...nats.Option) (*nats.Conn, error) {
 	case errors.Is(err, nats.ErrAuthorization):
 		return nil, fmt.Errorf("%s: it rejects our key; give that of its folder with --nkey FILE", url)
 	case err != nil:
-		return nil, errLater{fmt.Errorf("%s: %w; is a server running there?", url, err)}
+		return nil, errTransient{fmt.Errorf("%s: %w; is a server running there?", url, err)}
 	}
 	return nc, nil
 }
 
-// errLater is an error that may go away.
-type errLater struct{ error }
+// errTransient is an error that may go away.
+type errTransient struct{ error }
 
-// Later reports whether Connect may succeed later, when a server runs.
-func Later(err error) bool {
-	var later errLater
+// MayRecover reports whether Connect may succeed later, when a server runs.
+func MayRecover(err error) bool {
+	var later errTransient
 	return errors.As(err, &later)
 }

@@ -76,15 +76,15 @@ func inbox(role, name string) (named, prefix string) {
 
 // keys authenticates connections. It implements server.Authentication.
 type keys struct {
-	server *server.Server
-	of     map[string]*right // by public key
+	server  *server.Server
+	rightOf map[string]*right // by public key
 }
 
 // Check verifies that a client has signed the server's nonce with one of the keys, and gives it the
 // rights of that key's role.
 func (k *keys) Check(c server.ClientAuthentication) bool {
 	o := c.GetOpts()
-	r := k.of[o.Nkey]
+	r := k.rightOf[o.Nkey]
 	if r == nil || len(c.GetNonce()) == 0 {
 		return false
 	}
@@ -117,11 +117,11 @@ func (k *keys) Check(c server.ClientAuthentication) bool {
 
 // readKeys reads the keys in the folder, and makes the missing ones.
 func readKeys(dir string) (*keys, error) {
-	k := &keys{of: make(map[string]*right)}
+	k := &keys{rightOf: make(map[string]*right)}
 	for i := range rights {
 		r := &rights[i]
 		path := filepath.Join(dir, r.role+keyFile)
-		seed, err := orNew(path, newSeed)
+		seed, err := readOrCreate(path, newSeed)
 		if err != nil {
 			return nil, err
 		}
@@ -133,11 +133,11 @@ func readKeys(dir string) (*keys, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		if k.of[public] != nil {
+		if k.rightOf[public] != nil {
 			return nil, fmt.Errorf("%s: it is the key of %s, too; remove it, and a new one is made", path,
-				k.of[public].role)
+				k.rightOf[public].role)
 		}
-		k.of[public] = r
+		k.rightOf[public] = r
 	}
 	return k, nil
 }
@@ -150,8 +150,8 @@ func newSeed() ([]byte, error) {
 	return pair.Seed()
 }
 
-// orNew reads a secret; if it is missing, it makes one that only its owner can read.
-func orNew(path string, create func() ([]byte, error)) ([]byte, error) {
+// readOrCreate reads a secret; if it is missing, it makes one that only its owner can read.
+func readOrCreate(path string, create func() ([]byte, error)) ([]byte, error) {
 	data, err := cli.ReadFile(path, 4096)
 	if errors.Is(err, os.ErrNotExist) {
 		if data, err = create(); err == nil {

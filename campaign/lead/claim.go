@@ -9,17 +9,17 @@ import (
 
 // claim keeps this coordinator's lead, or takes it if no coordinator leads.
 func (l *Lead) claim(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, soon)
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
-	if l.led > 0 {
-		if rev, err := l.b.Lead.Update(ctx, "lead", []byte(l.o.Name), l.led); err == nil {
-			l.led = rev
+	if l.leadRevision > 0 {
+		if rev, err := l.b.Lead.Update(ctx, "lead", []byte(l.o.Name), l.leadRevision); err == nil {
+			l.leadRevision = rev
 			return
 		}
-		l.led = 0
+		l.leadRevision = 0
 	}
 	if rev, err := l.b.Lead.Create(ctx, "lead", []byte(l.o.Name)); err == nil {
-		l.led = rev
+		l.leadRevision = rev
 		return
 	}
 	// The server forgets the key by its clock, which may have been set back since it was written.
@@ -27,20 +27,21 @@ func (l *Lead) claim(ctx context.Context) {
 	switch {
 	case err != nil:
 	case string(e.Value()) == l.o.Name: // the answer to our write was lost
-		l.led = e.Revision()
-	case e.Revision() != l.seen:
-		l.seen, l.since = e.Revision(), time.Now()
-	case time.Since(l.since) > board.LeadFor+soon:
-		if rev, err := l.b.Lead.Update(ctx, "lead", []byte(l.o.Name), l.seen); err == nil {
-			l.led = rev
+		l.leadRevision = e.Revision()
+	case e.Revision() != l.rivalRevision:
+		l.rivalRevision, l.rivalSince = e.Revision(), time.Now()
+	case time.Since(l.rivalSince) > board.LeadTTL+serverTimeout:
+		if rev, err := l.b.Lead.Update(ctx, "lead", []byte(l.o.Name), l.rivalRevision); err == nil {
+			l.leadRevision = rev
 		}
 	}
 }
 
+// resign gives up the lead at once, so that another coordinator can take it.
 func (l *Lead) resign() {
-	if l.led > 0 {
+	if l.leadRevision > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = l.b.Lead.Purge(ctx, "lead") // if it fails, it is forgotten by itself
+		_ = l.b.Lead.Purge(ctx, "lead") // if this fails, the key expires by itself
 	}
 }

@@ -38,18 +38,18 @@ const failures = 3
 
 // A Lead coordinates. One goroutine, Run's, uses it.
 type Lead struct {
-	b       *board.Board
-	o       Options
-	events  chan func()
-	all     map[string]*running
-	workers map[string]*worker
-	able    map[[2]string]int // by build and need: the cores of workers, as far as they were counted
-	made    map[string]bool   // the consumers that exist
-	unheard uint64            // messages of workers that were dropped
-	led     uint64            // revision of our key; 0: we don't lead
-	seen    uint64            // revision of the key by which another coordinator leads
-	since   time.Time         // when we first saw that revision
-	began   time.Time
+	b                 *board.Board
+	o                 Options
+	events            chan func()
+	campaigns         map[string]*running
+	workers           map[string]*worker
+	coresFor          map[[2]string]int // cache, by build and need: the number of cores of workers
+	consumers         map[string]bool   // consumers that exist, by build and need
+	droppedHeartbeats uint64            // heartbeats of workers that were dropped
+	leadRevision      uint64            // revision of this coordinator's key; 0: it doesn't lead
+	rivalRevision     uint64            // revision of the key by which another coordinator leads
+	rivalSince        time.Time         // when this coordinator first saw that revision
+	began             time.Time
 }
 
 // New makes a coordinator.
@@ -60,16 +60,16 @@ func New(b *board.Board, o Options) *Lead {
 	if o.Announce == nil {
 		o.Announce = func(*Event) {}
 	}
-	return &Lead{b: b, o: o, events: make(chan func(), 1024), all: make(map[string]*running),
-		workers: make(map[string]*worker), able: make(map[[2]string]int), made: make(map[string]bool),
+	return &Lead{b: b, o: o, events: make(chan func(), 1024), campaigns: make(map[string]*running),
+		workers: make(map[string]*worker), coresFor: make(map[[2]string]int), consumers: make(map[string]bool),
 		began: time.Now()}
 }
 
 // Run coordinates until the context ends.
 func (l *Lead) Run(ctx context.Context) error {
-	sub, err := l.b.Conn.Subscribe(board.AliveSubject, func(m *nats.Msg) {
-		a := readAlive(m.Data)
-		l.events <- func() { l.heard(a) }
+	sub, err := l.b.Conn.Subscribe(board.HeartbeatSubject, func(m *nats.Msg) {
+		a := readHeartbeat(m.Data)
+		l.events <- func() { l.recordHeartbeat(a) }
 	})
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (l *Lead) Run(ctx context.Context) error {
 	defer sub.Unsubscribe()
 	ask, err := l.b.Conn.Subscribe(board.NeedsSubject, func(m *nats.Msg) {
 		l.events <- func() {
-			if l.led > 0 && board.IsBuild(string(m.Data)) { // one that doesn't lead knows no offers
+			if l.leadRevision > 0 && board.IsBuild(string(m.Data)) { // a coordinator that doesn't lead knows no offers
 				m.Respond(l.offers(string(m.Data)))
 			}
 		}
@@ -86,9 +86,9 @@ func (l *Lead) Run(ctx context.Context) error {
 		return err
 	}
 	defer ask.Unsubscribe()
-	var slow time.Time // when the rare tasks were done last
+	var lastSlow time.Time // when the rare tasks were done last
 	states, err := l.b.Conn.Subscribe(board.StateSubject, func(*nats.Msg) {
-		l.events <- func() { slow = time.Time{} }
+		l.events <- func() { lastSlow = time.Time{} }
 	})
 	if err != nil {
 		return err
@@ -116,15 +116,15 @@ func (l *Lead) Run(ctx context.Context) error {
 			due = nil
 			l.step(ctx)
 		case <-tick.C:
-			if time.Since(slow) > board.LeadFor/4 {
-				slow = time.Now()
+			if time.Since(lastSlow) > board.LeadTTL/4 {
+				lastSlow = time.Now()
 				l.claim(ctx)
 				l.load(ctx)
 				l.sweep(ctx)
 			}
 			l.step(ctx)
 			if n++; n%3 == 0 {
-				l.tell(ctx)
+				l.publishStatuses(ctx)
 			}
 		}
 	}
@@ -134,24 +134,24 @@ func (l *Lead) Run(ctx context.Context) error {
 // once.
 const pace = 5 * time.Millisecond
 
-// soon bounds a request by which the goroutine of Run waits for the server.
-const soon = 3 * time.Second
+// serverTimeout bounds each request to the server on the goroutine of Run.
+const serverTimeout = 3 * time.Second
 
 // load looks for campaigns that were started, paused or cancelled.
 func (l *Lead) load(ctx context.Context) {
-	short, cancel := context.WithTimeout(ctx, soon)
+	short, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	states, err := l.b.States(short)
 	if err != nil {
 		return
 	}
 	for _, s := range states {
-		r := l.all[s.ID]
+		r := l.campaigns[s.ID]
 		switch {
 		case r != nil:
 			if r.state.State != s.State {
 				r.changed = true
-				l.news(s.Build)
+				l.announceOffers(s.Build)
 				if s.State == board.Cancelled {
 					l.cancel(short, r)
 				}
@@ -160,16 +160,16 @@ func (l *Lead) load(ctx context.Context) {
 		case s.Open():
 			c, err := board.Campaign(short, l.b, s.ID, s.Plan)
 			if err != nil || c.Build != s.Build {
-				continue // it may still be on its way; or it is unreadable, and has no status
+				continue // the plan may still be on its way; an unreadable plan has no status
 			}
 			r := newRunning(c, s)
-			if keys, err := l.b.Waiting(short, s.ID); err == nil {
+			if keys, err := l.b.QueuedKeys(short, s.ID); err == nil {
 				for _, k := range keys {
 					r.out.add(k, r.needsOf(k))
 				}
 			}
-			l.all[s.ID] = r
-			l.news(s.Build)
+			l.campaigns[s.ID] = r
+			l.announceOffers(s.Build)
 			within, stop := context.WithCancel(ctx)
 			r.stop = stop
 			go l.follow(within, r)
@@ -182,14 +182,14 @@ func (l *Lead) load(ctx context.Context) {
 
 func (l *Lead) cancel(ctx context.Context, r *running) {
 	r.out.clear()
-	_ = l.b.Withdraw(ctx, r.c.ID) // what is left there would be made for nothing
+	_ = l.b.Withdraw(ctx, r.c.ID) // the remaining units would be made for nothing
 	l.leave(r)
 }
 
 // leave forgets a campaign that has ended or was cancelled.
 func (l *Lead) leave(r *running) {
 	r.stop()
-	delete(l.all, r.c.ID)
+	delete(l.campaigns, r.c.ID)
 }
 
 // follow sends a campaign's results to Run's goroutine.
@@ -202,16 +202,16 @@ func (l *Lead) follow(ctx context.Context, r *running) {
 	}
 	go func() {
 		for ctx.Err() == nil {
-			_ = l.b.Troubles(ctx, r.c.ID, func(t *board.Trouble) { send(func() { l.failed(ctx, r, t) }) })
+			_ = l.b.Troubles(ctx, r.c.ID, func(t *board.Trouble) { send(func() { l.recordFailure(ctx, r, t) }) })
 			pause(ctx)
 		}
 	}()
 	for ctx.Err() == nil {
-		_ = l.b.Follow(ctx, r.c.ID, func() { send(func() { r.there = true }) }, func(d *board.Done) error {
-			send(func() { l.done(ctx, r, d) })
+		_ = l.b.Follow(ctx, r.c.ID, func() { send(func() { r.caughtUp = true }) }, func(d *board.Done) error {
+			send(func() { l.takeResult(ctx, r, d) })
 			return nil
 		})
-		pause(ctx) // then all results come again; counted ones aren't counted again
+		pause(ctx) // Follow starts over; results that were counted are skipped
 	}
 }
 
@@ -222,23 +222,23 @@ func pause(ctx context.Context) {
 	}
 }
 
-// done takes a unit's result.
-func (l *Lead) done(ctx context.Context, r *running, d *board.Done) {
+// takeResult takes a unit's result.
+func (l *Lead) takeResult(ctx context.Context, r *running, d *board.Done) {
 	if !r.take(d) {
 		return
 	}
-	r.idle, r.waits = 0, time.Time{}
+	r.emptyChecks, r.stalledSince = 0, time.Time{}
 	if len(d.Summary.Finds) > 0 {
-		r.kept++
-		go l.keep(ctx, r, d.Unit)
+		r.filing++
+		go l.fileFinds(ctx, r, d.Unit)
 	}
 }
 
-// keep puts a witness's finds into their buckets. The campaign doesn't end before that.
-func (l *Lead) keep(ctx context.Context, r *running, u plan.Unit) {
+// fileFinds puts a witness's finds into their buckets. The campaign doesn't end before that.
+func (l *Lead) fileFinds(ctx context.Context, r *running, u plan.Unit) {
 	defer func() {
 		select {
-		case l.events <- func() { r.kept-- }:
+		case l.events <- func() { r.filing-- }:
 		case <-ctx.Done():
 		}
 	}()
@@ -251,44 +251,44 @@ func (l *Lead) keep(ctx context.Context, r *running, u plan.Unit) {
 		return
 	}
 	for i := range finds {
-		c, err := l.b.Keep(ctx, &finds[i], r.c.ID, r.c.Build)
+		c, err := l.b.AddFind(ctx, &finds[i], r.c.ID, r.c.Build)
 		if err != nil {
 			return
 		}
 		select {
-		case l.events <- func() { l.found(r, c) }:
+		case l.events <- func() { l.recordCause(r, c) }:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// found records a cause, and announces it once per campaign.
-func (l *Lead) found(r *running, c *board.Cause) {
+// recordCause records a cause, and announces it once per campaign.
+func (l *Lead) recordCause(r *running, c *board.Cause) {
 	f := board.FindStatus{Cause: *c, New: c.First == r.c.ID}
-	f.Trace = "" // it is in the bucket
+	f.Trace = "" // the bucket has the trace
 	f.Message, f.Story = plan.Clean(f.Message, mostMessage, true), short(f.Story)
 	r.changed = true
 	if i := slices.Index(r.causes, c.Find.Cause); i >= 0 {
 		r.finds[i] = f
 		return
 	}
-	if len(r.causes) >= causesMost { // they are in their buckets
+	if len(r.causes) >= causesMost { // further causes are in their buckets only
 		return
 	}
 	r.causes, r.finds = append(r.causes, c.Find.Cause), append(r.finds, f)
-	if l.led > 0 {
+	if l.leadRevision > 0 {
 		l.o.Announce(&Event{Kind: "find", Campaign: r.c.ID, Find: &f})
 	}
 }
 
-// failed records a unit's failure, and sets the unit aside after enough of them.
-func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
+// recordFailure records a unit's failure, and sets the unit aside after enough of them.
+func (l *Lead) recordFailure(ctx context.Context, r *running, t *board.Trouble) {
 	key := t.Unit.Key()
 	if !r.c.Has(&t.Unit) {
 		r.skipped++
 		return
 	}
-	if t.Differ { // it has a result
+	if t.Differ { // the unit has two results
 		if !r.differs[key] {
 			r.differs[key] = true
 			r.changed = true
@@ -314,18 +314,18 @@ func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
 	go func() { _ = l.b.SetAside(ctx, &t.Unit, why, l.o.Name) }()
 }
 
-// ahead is how many units are queued for each core, besides least, so that no core waits for the coordinator. most is
-// the limit, however many cores workers claim to have.
-const ahead, least, most = 2, 32, 1 << 16
+// For each core unitsPerCore units are queued, and spareUnits more, so that no core waits for the coordinator.
+// queueLimit is the limit, however many cores workers claim to have.
+const unitsPerCore, spareUnits, queueLimit = 2, 32, 1 << 16
 
 // step hands out units and ends campaigns.
 func (l *Lead) step(ctx context.Context) {
-	if l.led == 0 {
+	if l.leadRevision == 0 {
 		return
 	}
 	var list []*running
-	for _, r := range l.all {
-		if r.state.State == board.Running && r.there {
+	for _, r := range l.campaigns {
+		if r.state.State == board.Running && r.caughtUp {
 			list = append(list, r)
 		}
 	}
@@ -335,10 +335,10 @@ func (l *Lead) step(ctx context.Context) {
 		}
 		return strings.Compare(a.c.ID, b.c.ID)
 	})
-	lying := make(map[string]int)
-	for _, r := range l.all {
+	queued := make(map[string]int)
+	for _, r := range l.campaigns {
 		for needs, n := range r.out.count {
-			lying[r.c.Build+"-"+needs] += n
+			queued[r.c.Build+"-"+needs] += n
 		}
 	}
 	for _, r := range list {
@@ -346,9 +346,9 @@ func (l *Lead) step(ctx context.Context) {
 			l.end(ctx, r)
 			continue
 		}
-		for _, needs := range r.needs() {
-			of := r.c.Build + "-" + needs
-			room := min(ahead*l.cores(r.c.Build, needs)+least, most) - lying[of]
+		for _, needs := range r.remainingNeeds() {
+			queue := r.c.Build + "-" + needs
+			room := min(unitsPerCore*l.cores(r.c.Build, needs)+spareUnits, queueLimit) - queued[queue]
 			// in this order: without a consumer, queued units aren't offered
 			if !l.consumer(ctx, r.c.Build, needs) || room <= 0 {
 				continue
@@ -357,10 +357,10 @@ func (l *Lead) step(ctx context.Context) {
 			if len(units) == 0 {
 				continue
 			}
-			lying[of] += len(units)
-			short, cancel := context.WithTimeout(ctx, soon)
-			if err := l.b.Hand(short, r.c.Build, needs, r.epoch, units); err != nil {
-				r.again() // some units may not have been queued
+			queued[queue] += len(units)
+			short, cancel := context.WithTimeout(ctx, serverTimeout)
+			if err := l.b.Enqueue(short, r.c.Build, needs, r.epoch, units); err != nil {
+				r.reissue() // some units may not have been queued
 			}
 			cancel()
 			r.changed = true
@@ -374,91 +374,91 @@ func (r *running) needsOf(key string) string {
 	if p := strings.SplitN(key, ".", 3); len(p) == 3 {
 		fmt.Sscan(p[1], &search)
 	}
-	if search < 0 || search >= len(r.need) {
+	if search < 0 || search >= len(r.needOf) {
 		return ""
 	}
-	return r.need[search]
+	return r.needOf[search]
 }
 
 // consumer makes sure that there is a consumer for what is handed out.
 func (l *Lead) consumer(ctx context.Context, build, needs string) bool {
-	if l.made[build+"-"+needs] {
+	if l.consumers[build+"-"+needs] {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, soon)
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	if _, err := l.b.Work(ctx, build, needs, l.o.Lease); err != nil {
 		return false
 	}
-	l.made[build+"-"+needs] = true
-	l.news(build)
+	l.consumers[build+"-"+needs] = true
+	l.announceOffers(build)
 	return true
 }
 
-// news announces to workers that there may be a new offer. They also ask now and then.
-func (l *Lead) news(build string) { _ = l.b.Conn.Publish(board.NewsSubject, []byte(build)) }
+// announceOffers announces to workers that there may be a new offer. They also ask now and then.
+func (l *Lead) announceOffers(build string) { _ = l.b.Conn.Publish(board.NewsSubject, []byte(build)) }
 
 // sweep forgets silent workers, and hands out lost units again.
 func (l *Lead) sweep(ctx context.Context) {
 	for name, w := range l.workers {
-		if time.Since(w.heard) > gone {
+		if time.Since(w.heard) > silenceLimit {
 			delete(l.workers, name)
-			clear(l.able)
+			clear(l.coresFor)
 		}
 	}
-	short, cancel := context.WithTimeout(ctx, soon)
+	short, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
-	for _, r := range l.all {
-		if r.state.State != board.Running || !r.there || l.led == 0 || r.out.len() == 0 {
+	for _, r := range l.campaigns {
+		if r.state.State != board.Running || !r.caughtUp || l.leadRevision == 0 || r.out.len() == 0 {
 			continue
 		}
-		any, err := l.b.Any(short, r.c.ID)
+		any, err := l.b.AnyQueued(short, r.c.ID)
 		if err != nil {
 			continue
 		}
-		if r.idle++; any {
-			r.idle = 0
+		if r.emptyChecks++; any {
+			r.emptyChecks = 0
 		}
-		if !l.waits(r) {
-			r.waits = time.Time{}
-		} else if r.waits.IsZero() {
-			r.waits = time.Now()
+		if !l.allIdle(r) {
+			r.stalledSince = time.Time{}
+		} else if r.stalledSince.IsZero() {
+			r.stalledSince = time.Now()
 		}
 		switch {
-		case r.idle > 3: // they were handed out, aren't there and have no result: a server has lost them
-		// they are there, and the server gives them to no worker
-		case !r.waits.IsZero() && time.Since(r.waits) > l.o.Lease+gone:
+		case r.emptyChecks > 3: // leased units are neither queued nor delivered: a server has lost them
+		// units are queued, and the server gives them to no worker
+		case !r.stalledSince.IsZero() && time.Since(r.stalledSince) > l.o.Lease+silenceLimit:
 		default:
 			continue
 		}
-		r.idle, r.waits = 0, time.Time{}
-		r.again()
+		r.emptyChecks, r.stalledSince = 0, time.Time{}
+		r.reissue()
 	}
 }
 
 // end ends a campaign.
 func (l *Lead) end(ctx context.Context, r *running) {
-	short, cancel := context.WithTimeout(ctx, soon)
+	short, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	r.state.State = board.Ended
 	status := l.status(r)
-	if err := l.b.Tell(short, status); err != nil {
+	if err := l.b.PublishStatus(short, status); err != nil {
 		r.state.State = board.Running
-		return // it is tried again soon
+		return // the next step tries again
 	}
-	now, err := l.b.Change(short, r.c.ID, func(s *board.State) bool {
+	current, err := l.b.Change(short, r.c.ID, func(s *board.State) bool {
 		if s.State != board.Running {
 			return false
 		}
-		s.State, s.Shown, s.Causes = board.Ended, r.shown(), r.causes
+		s.State, s.ScenarioEnds, s.Causes = board.Ended, r.scenarioEnds(), r.causes
 		return true
 	})
 	if err != nil && !errors.Is(err, board.ErrNone) {
 		r.state.State = board.Running
 		return
 	}
-	if now != nil {
-		r.state = now
+	if current != nil {
+		r.state = current
 	}
 	_ = l.b.Withdraw(short, r.c.ID) // canaries that aren't needed
 	l.leave(r)

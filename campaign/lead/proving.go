@@ -7,31 +7,31 @@ import (
 
 // A proving is a search that verifies scenarios, one per unit.
 type proving struct {
-	search  int
-	of      *plan.Proofs
-	made    bits
-	next    int
-	seconds float64
-	aside   int
+	search   int
+	proofs   *plan.Proofs
+	made     bits
+	next     int
+	seconds  float64
+	setAside int
 }
 
 // take counts a result. It returns false if it was counted before.
 func (v *proving) take(d *board.Done) bool {
 	n := d.Unit.Job
-	if d.Unit.Kind != plan.Proof || n < 0 || n >= len(v.of.Scenarios) || !v.made.add(n) {
+	if d.Unit.Kind != plan.Proof || n < 0 || n >= len(v.proofs.Scenarios) || !v.made.add(n) {
 		return false
 	}
-	if v.seconds += d.Took.Seconds(); d.Summary.Aside != "" {
-		v.aside++
+	if v.seconds += d.Took.Seconds(); d.Summary.AsideReason != "" {
+		v.setAside++
 	}
 	return true
 }
 
-func (v *proving) ended() bool { return v.made.n == len(v.of.Scenarios) }
+func (v *proving) ended() bool { return v.made.n == len(v.proofs.Scenarios) }
 
-// pick returns at most most units to be handed out next.
-func (v *proving) pick(r *running, most int) (list []plan.Unit) {
-	for ; v.next < len(v.of.Scenarios) && len(list) < most; v.next++ {
+// pick returns up to limit units to hand out next.
+func (v *proving) pick(r *running, limit int) (list []plan.Unit) {
+	for ; v.next < len(v.proofs.Scenarios) && len(list) < limit; v.next++ {
 		u := plan.Unit{Campaign: r.c.ID, Search: v.search, Job: v.next, Kind: plan.Proof}
 		if !v.made.has(v.next) && !r.out.has(u.Key()) {
 			list = append(list, u)
@@ -42,8 +42,8 @@ func (v *proving) pick(r *running, most int) (list []plan.Unit) {
 
 // status fills in the search's progress.
 func (v *proving) status(s *board.SearchStatus) {
-	s.Units, s.Done = len(v.of.Scenarios), v.made.n
-	for i, g := range v.of.Scenarios {
+	s.Units, s.Done = len(v.proofs.Scenarios), v.made.n
+	for i, g := range v.proofs.Scenarios {
 		done := 0
 		if v.made.has(i) {
 			done = 1

@@ -9,37 +9,37 @@ import (
 	"kpsim/campaign/unit"
 )
 
-// A running is a campaign as far as its coordinator knows.
+// A running is the coordinator's view of a running campaign.
 type running struct {
-	c     *plan.Campaign
-	state *board.State
-	need  []string // by search: what workers must have for it
-	there bool     // all results that there were are counted
-	stop  func()   // ends the goroutines that follow it
-	kept  int      // witnesses whose finds are on their way to their buckets
-	jobs  []*job
-	of    map[[2]int]*job  // by search and scenario
-	fuzz  map[int]*fuzzing // by search
-	prove map[int]*proving // likewise
-	next  int              // the job of which units are handed out
-	epoch int              // raised when units have to be handed out again
+	c        *plan.Campaign
+	state    *board.State
+	needOf   []string // by search: what workers must have to make its units
+	caughtUp bool     // all results stored before this coordinator started are counted
+	stop     func()   // ends the goroutines that follow it
+	filing   int      // witnesses whose finds are being written to their buckets
+	jobs     []*job
+	jobBy    map[[2]int]*job  // by search and scenario
+	fuzz     map[int]*fuzzing // by search
+	prove    map[int]*proving // by search
+	next     int              // index of the job whose units are being handed out
+	epoch    int              // raised when units are handed out again
 
-	out     outs
+	out     leases
 	failed  map[string]map[uint64]bool // by a unit's key: the deliveries that failed
 	differs map[string]bool            // by a unit's key: it has two results
-	skipped int                        // messages that are of no unit of the plan
+	skipped int                        // results whose unit isn't in the plan
 	record
-	total   unit.Summary
-	seconds float64   // of a core
-	idle    int       // checks at which nothing lay there to be made
-	waits   time.Time // since when all workers have had nothing to do, although units are out; zero: they have
-	changed bool      // since its status was told
-	rate    rate
+	total        unit.Summary
+	seconds      float64   // CPU time
+	emptyChecks  int       // consecutive checks that found no queued unit
+	stalledSince time.Time // since when all workers are idle although units are leased; zero: not so
+	changed      bool      // since its status was last published
+	rate         rate
 }
 
 // A record is what was found, and what went wrong.
 type record struct {
-	causes       []string // of what was found, in that order
+	causes       []string // of the finds, in order of discovery
 	finds        []board.FindStatus
 	troubles     []board.Trouble // the last ones
 	troubleCount int
@@ -53,15 +53,15 @@ type job struct {
 	next        int
 	sum         unit.Summary
 	seconds     float64
-	aside       int
+	setAside    int
 
 	canaries    bits
 	canaryNext  int
 	canaryFound bool
-	told        map[string]bool // properties of which a witness was asked for
+	seenBroken  map[string]bool // properties that some unit has broken
 	asked       []plan.Unit     // witnesses to hand out
-	last        bool            // the one of all runs was asked for
-	lastMade    bool
+	finalAsked  bool            // the witness of all runs is queued or handed out
+	finalMade   bool
 	witnessMade map[string]bool
 }
 
@@ -89,21 +89,21 @@ func (b *bits) add(i int) bool {
 }
 
 func newRunning(c *plan.Campaign, state *board.State) *running {
-	r := &running{c: c, state: state, out: newOuts(), failed: make(map[string]map[uint64]bool),
-		differs: make(map[string]bool), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing),
+	r := &running{c: c, state: state, out: newLeases(), failed: make(map[string]map[uint64]bool),
+		differs: make(map[string]bool), jobBy: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing),
 		prove: make(map[int]*proving), changed: true}
 	for i, s := range c.Searches {
-		r.need = append(r.need, s.Needs())
+		r.needOf = append(r.needOf, s.Needs())
 		if s.Fuzz != nil {
 			r.fuzz[i] = newFuzzing(i, s)
 		}
 		if s.Verify != nil {
-			r.prove[i] = &proving{search: i, of: s.Verify}
+			r.prove[i] = &proving{search: i, proofs: s.Verify}
 		}
 		for k := range s.Scenarios {
-			j := &job{search: i, job: k, units: s.Units(k), told: make(map[string]bool),
+			j := &job{search: i, job: k, units: s.Units(k), seenBroken: make(map[string]bool),
 				witnessMade: make(map[string]bool)}
-			r.jobs, r.of[[2]int{i, k}] = append(r.jobs, j), j
+			r.jobs, r.jobBy[[2]int{i, k}] = append(r.jobs, j), j
 		}
 	}
 	return r
@@ -112,7 +112,7 @@ func newRunning(c *plan.Campaign, state *board.State) *running {
 func (r *running) search(j *job) *plan.Search { return r.c.Searches[j.search] }
 
 // jobOf returns the job of a unit, nil if there is none.
-func (r *running) jobOf(u *plan.Unit) *job { return r.of[[2]int{u.Search, u.Job}] }
+func (r *running) jobOf(u *plan.Unit) *job { return r.jobBy[[2]int{u.Search, u.Job}] }
 
 // take counts a unit's result. It returns false if it was counted before, or isn't one of the
 // campaign.
@@ -162,12 +162,12 @@ func (r *running) take(d *board.Done) bool {
 			return false
 		}
 		j.witnessMade[u.Key()] = true
-		j.lastMade = j.lastMade || u.From == plan.All
+		j.finalMade = j.finalMade || u.From == plan.All
 	default:
 		return false
 	}
-	if d.Summary.Aside != "" {
-		j.aside++
+	if d.Summary.AsideReason != "" {
+		j.setAside++
 	}
 	r.count(d)
 	return true
@@ -176,7 +176,7 @@ func (r *running) take(d *board.Done) bool {
 // count counts a result for the campaign.
 func (r *running) count(d *board.Done) {
 	s := d.Summary
-	if d.Unit.Kind == plan.Canary { // of another engine
+	if d.Unit.Kind == plan.Canary { // a canary's runs are those of a mutant
 		s.Runs, s.Points = 0, 0
 	}
 	add(&r.total, &s)
@@ -197,15 +197,15 @@ func add(to, s *unit.Summary) {
 	}
 }
 
-// ask asks for a witness of what a unit has shown and no other before, if there are many units:
-// then it would be long before all runs are made.
+// ask queues a witness of unit u if u broke a property that no earlier unit of the job broke. A job
+// of one unit needs none: the witness of all its runs follows at once.
 func (r *running) ask(j *job, u *plan.Unit, s *unit.Summary) {
-	news := false
+	isNew := false
 	for name := range s.Broken {
-		news = news || !j.told[name]
-		j.told[name] = true
+		isNew = isNew || !j.seenBroken[name]
+		j.seenBroken[name] = true
 	}
-	if news && j.units > 1 {
+	if isNew && j.units > 1 {
 		w := *u
 		w.Kind = plan.Witness
 		j.asked = append(j.asked, w)
@@ -221,9 +221,9 @@ func (r *running) wantsCanary(j *job) bool {
 		j.canaries.n < j.units
 }
 
-// ended reports whether all of a job is made.
+// jobEnded reports whether everything of a job is made.
 func (r *running) jobEnded(j *job) bool {
-	return j.runsMade() && !r.wantsCanary(j) && (j.sum.Violations == 0 || j.lastMade)
+	return j.runsMade() && !r.wantsCanary(j) && (j.sum.Violations == 0 || j.finalMade)
 }
 
 // ended reports whether all of the campaign is made.
@@ -238,58 +238,58 @@ func (r *running) ended() bool {
 			return false
 		}
 	}
-	return r.there && r.kept == 0 && !slices.ContainsFunc(r.jobs, func(j *job) bool { return !r.jobEnded(j) })
+	return r.caughtUp && r.filing == 0 && !slices.ContainsFunc(r.jobs, func(j *job) bool { return !r.jobEnded(j) })
 }
 
-// pick returns the units to be handed out next, at most most, for workers that have what is
-// needed.
-func (r *running) pick(most int, needs string) (list []plan.Unit) {
+// pick returns up to limit units to hand out next, of the searches that need exactly needs.
+func (r *running) pick(limit int, needs string) (list []plan.Unit) {
 	give := func(u plan.Unit) {
 		r.out.add(u.Key(), needs)
 		list = append(list, u)
 	}
 	for i := range r.c.Searches {
-		if f := r.fuzz[i]; f != nil && r.need[i] == needs {
-			for _, u := range f.pick(r, most-len(list)) {
+		if f := r.fuzz[i]; f != nil && r.needOf[i] == needs {
+			for _, u := range f.pick(r, limit-len(list)) {
 				give(u)
 			}
 		}
-		if v := r.prove[i]; v != nil && r.need[i] == needs {
-			for _, u := range v.pick(r, most-len(list)) {
+		if v := r.prove[i]; v != nil && r.needOf[i] == needs {
+			for _, u := range v.pick(r, limit-len(list)) {
 				give(u)
 			}
 		}
 	}
-	for _, j := range r.jobs[:min(r.next+1, len(r.jobs))] { // what follows from runs that are made
-		if r.need[j.search] != needs {
+	for _, j := range r.jobs[:min(r.next+1, len(r.jobs))] { // units that follow from finished runs
+		if r.needOf[j.search] != needs {
 			continue
 		}
-		if j.runsMade() && j.sum.Violations > 0 && !j.last {
-			j.last = true
+		if j.runsMade() && j.sum.Violations > 0 && !j.finalAsked {
+			j.finalAsked = true
 			j.asked = append(j.asked,
 				plan.Unit{Campaign: r.c.ID, Search: j.search, Job: j.job, Kind: plan.Witness, From: plan.All,
 					To: plan.All})
 		}
-		for len(j.asked) > 0 && len(list) < most {
+		for len(j.asked) > 0 && len(list) < limit {
 			u := j.asked[0]
 			if j.asked = j.asked[1:]; !j.witnessMade[u.Key()] {
 				give(u)
 			}
 		}
-		// Most canaries are found by the first unit. So each that hasn't found it lets two more begin.
-		for r.wantsCanary(j) && j.canaryNext < min(j.units, 2*j.canaries.n+1) && len(list) < most {
+		// Most canaries are found by the first unit. So each unit that doesn't
+		// find the canary releases two more.
+		for r.wantsCanary(j) && j.canaryNext < min(j.units, 2*j.canaries.n+1) && len(list) < limit {
 			n := j.canaryNext
 			if j.canaryNext++; !j.canaries.has(n) {
 				give(r.search(j).Unit(r.c.ID, j.search, j.job, plan.Canary, n))
 			}
 		}
 	}
-	for k := r.next; k < len(r.jobs) && len(list) < most; k++ {
+	for k := r.next; k < len(r.jobs) && len(list) < limit; k++ {
 		j := r.jobs[k]
-		if r.need[j.search] != needs {
+		if r.needOf[j.search] != needs {
 			continue
 		}
-		for j.next < j.units && len(list) < most {
+		for j.next < j.units && len(list) < limit {
 			n := j.next
 			j.next++
 			if u := r.search(j).Unit(r.c.ID, j.search, j.job, plan.Runs, n); !j.made.has(n) && !r.out.has(u.Key()) {
@@ -303,26 +303,26 @@ func (r *running) pick(most int, needs string) (list []plan.Unit) {
 	return list
 }
 
-// again has all units handed out again that have no result.
-func (r *running) again() {
+// reissue makes pick hand out every unit without a result again.
+func (r *running) reissue() {
 	r.epoch++
 	r.next = 0
 	r.out.clear()
 	for _, f := range r.fuzz {
-		f.again()
+		f.reissue()
 	}
 	for _, v := range r.prove {
 		v.next = 0
 	}
 	for _, j := range r.jobs {
-		j.next, j.canaryNext, j.last = 0, 0, j.lastMade
+		j.next, j.canaryNext, j.finalAsked = 0, 0, j.finalMade
 		j.asked = nil
 	}
 }
 
-// needs lists what workers must have to make what is left.
-func (r *running) needs() (list []string) {
-	for i, n := range r.need {
+// remainingNeeds lists what workers must have to make the remaining units.
+func (r *running) remainingNeeds() (list []string) {
+	for i, n := range r.needOf {
 		if f := r.fuzz[i]; f != nil && !f.ended() && !slices.Contains(list, n) {
 			list = append(list, n)
 		}
@@ -331,20 +331,20 @@ func (r *running) needs() (list []string) {
 		}
 	}
 	for _, j := range r.jobs {
-		if n := r.need[j.search]; !slices.Contains(list, n) && !r.jobEnded(j) {
+		if n := r.needOf[j.search]; !slices.Contains(list, n) && !r.jobEnded(j) {
 			list = append(list, n)
 		}
 	}
 	return list
 }
 
-// shown is what campaigns are compared by.
-func (r *running) shown() (list []board.ScenarioEnd) {
+// scenarioEnds returns the results by which campaigns are compared.
+func (r *running) scenarioEnds() (list []board.ScenarioEnd) {
 	for _, j := range r.jobs {
 		list = append(list, board.ScenarioEnd{
 			Search: j.search, Scenario: r.search(j).Scenarios[j.job].Name, Runs: j.sum.Runs,
 			Violations: j.sum.Violations,
-			Broken:     j.sum.Broken, Seconds: j.seconds, Aside: j.aside,
+			Broken:     j.sum.Broken, Seconds: j.seconds, SetAside: j.setAside,
 		})
 	}
 	return list

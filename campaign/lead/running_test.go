@@ -29,7 +29,7 @@ func TestRunning(t *testing.T) {
 		}
 		c := &plan.Campaign{ID: "c-1", Build: "b", Searches: []*plan.Search{s}}
 		r := newRunning(c, &board.State{ID: "c-1", State: board.Running})
-		r.there = true
+		r.caughtUp = true
 		canaryAt := rapid.IntRange(0, 16).Draw(t, "canary found by")
 		counted := make(map[string]int)
 		var out []plan.Unit
@@ -57,14 +57,14 @@ func TestRunning(t *testing.T) {
 			require.Less(t, n, 10_000, "it doesn't end")
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
-				r.again()
+				r.reissue()
 			case 1:
 				if len(out) > 0 { // twice
 					u := rapid.SampledFrom(out).Draw(t, "unit")
 					deliver(&u)
 				}
 			case 2, 3, 4:
-				require.Equal(t, []string{"go"}, r.needs())
+				require.Equal(t, []string{"go"}, r.remainingNeeds())
 				out = append(out, r.pick(rapid.IntRange(1, 8).Draw(t, "most"), "go")...)
 			default:
 				if len(out) > 0 {
@@ -90,6 +90,6 @@ func TestRunning(t *testing.T) {
 		for key, n := range counted {
 			require.Equal(t, 1, n, key)
 		}
-		require.Empty(t, r.needs())
+		require.Empty(t, r.remainingNeeds())
 	})
 }

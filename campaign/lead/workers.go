@@ -10,26 +10,26 @@ import (
 	"kpsim/campaign/plan"
 )
 
-// A worker is the last sign of life of a worker.
+// A worker is a worker's last heartbeat.
 type worker struct {
-	board.Alive
+	board.Heartbeat
 	heard time.Time
 }
 
-// gone is the silence after which a worker is taken for gone.
-const gone = 15 * time.Second
+// silenceLimit is the silence after which a worker is considered lost.
+const silenceLimit = 15 * time.Second
 
 // The limits of what a worker reports about itself. All of it may be false.
 const (
-	mostWorkers = 1 << 14 // that are kept at once
+	mostWorkers = 1 << 14 // remembered at once
 	mostCores   = 1024
 	mostNeeds   = 64
 	mostLacks   = 8
 )
 
-// readAlive reads a worker's sign of life; nil: it is unreadable. Excess is cut off.
-func readAlive(data []byte) *board.Alive {
-	a := new(board.Alive)
+// readHeartbeat reads a worker's heartbeat; nil: it is unreadable. Excess is cut off.
+func readHeartbeat(data []byte) *board.Heartbeat {
+	a := new(board.Heartbeat)
 	if len(data) > 64<<10 || json.Unmarshal(data, a) != nil {
 		return nil
 	}
@@ -42,46 +42,46 @@ func readAlive(data []byte) *board.Alive {
 			return nil
 		}
 	}
-	a.Doing = plan.Clean(a.Doing, board.MostName, false)
-	a.Lacks = a.Lacks[:min(len(a.Lacks), mostLacks)]
-	for i := range a.Lacks {
-		a.Lacks[i] = plan.Clean(a.Lacks[i], 300, false)
+	a.CurrentUnit = plan.Clean(a.CurrentUnit, board.MostName, false)
+	a.Missing = a.Missing[:min(len(a.Missing), mostLacks)]
+	for i := range a.Missing {
+		a.Missing[i] = plan.Clean(a.Missing[i], 300, false)
 	}
 	return a
 }
 
-// heard records a sign of life; nil is one that was unreadable.
-func (l *Lead) heard(a *board.Alive) {
+// recordHeartbeat records a heartbeat; nil is an unreadable one.
+func (l *Lead) recordHeartbeat(a *board.Heartbeat) {
 	if a == nil {
-		l.unheard++
+		l.droppedHeartbeats++
 		return
 	}
 	before := l.workers[a.Name]
-	if before == nil && (a.Bye || len(l.workers) >= mostWorkers) {
-		if !a.Bye {
-			l.unheard++
+	if before == nil && (a.Leaving || len(l.workers) >= mostWorkers) {
+		if !a.Leaving {
+			l.droppedHeartbeats++
 		}
 		return
 	}
-	if before == nil || a.Bye || a.Build != before.Build || a.Cores != before.Cores ||
+	if before == nil || a.Leaving || a.Build != before.Build || a.Cores != before.Cores ||
 		!slices.Equal(a.Needs, before.Needs) {
-		clear(l.able)
+		clear(l.coresFor)
 	}
-	if a.Bye {
+	if a.Leaving {
 		delete(l.workers, a.Name)
 		return
 	}
 	l.workers[a.Name] = &worker{*a, time.Now()}
 }
 
-// cores counts the cores that can make units of a build with a need. Each step asks for it, and workers seldom
-// change.
+// cores counts the cores that can make units of a build with a need. The result is cached, because
+// each step asks for it and workers seldom change.
 func (l *Lead) cores(build, needs string) (n int) {
-	of := [2]string{build, needs}
-	if n, known := l.able[of]; known {
+	key := [2]string{build, needs}
+	if n, known := l.coresFor[key]; known {
 		return n
 	}
-	defer func() { l.able[of] = n }()
+	defer func() { l.coresFor[key] = n }()
 	for _, w := range l.workers {
 		if w.Build == build && slices.Contains(w.Needs, needs) {
 			n += w.Cores
@@ -90,35 +90,35 @@ func (l *Lead) cores(build, needs string) (n int) {
 	return n
 }
 
-// waits reports whether a campaign's units have workers, and all of them are idle. If that lasts longer than a lease,
-// the server's clock was set back: it counts the lease of units handed out before from a time in the future.
-func (l *Lead) waits(r *running) bool {
-	able := false
-	needs := r.needs()
+// allIdle reports whether a campaign's units have workers, and all of them are idle. If that lasts longer than a lease,
+// the server's clock was set back: leases of units handed out before then end too late.
+func (l *Lead) allIdle(r *running) bool {
+	anyWorker := false
+	needs := r.remainingNeeds()
 	for _, w := range l.workers {
 		if w.Build != r.c.Build ||
 			!slices.ContainsFunc(needs, func(n string) bool { return slices.Contains(w.Needs, n) }) {
 			continue
 		}
-		if w.Doing != "" {
+		if w.CurrentUnit != "" {
 			return false
 		}
-		able = true
+		anyWorker = true
 	}
-	return able
+	return anyWorker
 }
 
 // offers lists the units that workers of a build can have.
 func (l *Lead) offers(build string) []byte {
 	var list []board.Offer
-	for _, r := range l.all {
+	for _, r := range l.campaigns {
 		if r.state.State != board.Running || r.c.Build != build {
 			continue
 		}
-		needs := r.needs()
+		needs := r.remainingNeeds()
 		for i, s := range r.c.Searches {
-			n := r.need[i]
-			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] &&
+			n := r.needOf[i]
+			if slices.Contains(needs, n) && l.consumers[r.c.Build+"-"+n] &&
 				!slices.ContainsFunc(list, func(o board.Offer) bool {
 					return o.Needs == n
 				}) {

@@ -133,7 +133,7 @@ func asked(t testing.TB, b gate.Client, id string, times int, pause time.Duratio
 	for range times {
 		began := time.Now()
 		require.NoError(t, board.Retry(t.Context(), func(ctx ctx) error {
-			_, err := b.Told(ctx, id)
+			_, err := b.LatestStatus(ctx, id)
 			return err
 		}))
 		took = append(took, time.Since(began))
@@ -181,7 +181,7 @@ func TestSmall(t *testing.T) {
 		now, err := b.State(t.Context(), state.ID)
 		return err == nil && now.State == board.Ended
 	}, time.Minute, 50*time.Millisecond)
-	told, err := b.Told(t.Context(), state.ID)
+	told, err := b.LatestStatus(t.Context(), state.ID)
 	require.NoError(t, err)
 	require.Equal(t, 1000, told.Done)
 	require.EqualValues(t, 1000, told.Runs)
@@ -199,7 +199,7 @@ func TestLarge(t *testing.T) {
 	state, err := desk.Start(t.Context(), b, campaign(t, units))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		_, err := b.Told(t.Context(), state.ID)
+		_, err := b.LatestStatus(t.Context(), state.ID)
 		return err == nil
 	}, time.Minute, 50*time.Millisecond)
 	t.Logf("%d units planned, no worker: status %s; the command %s; memory %s",
@@ -239,7 +239,7 @@ func TestLarge(t *testing.T) {
 	fill(t, s, b, state.ID)
 	recorded.Wait()
 	require.Eventually(t, func() bool {
-		now, err := b.Told(t.Context(), state.ID)
+		now, err := b.LatestStatus(t.Context(), state.ID)
 		return err == nil && now.Done >= filled
 	}, 5*time.Minute, 100*time.Millisecond)
 	t.Logf("%d results after %v more, which took %v of a core; status %s; the command %s; memory %s", filled,
@@ -260,7 +260,7 @@ func TestLarge(t *testing.T) {
 	recorded.Go(func() { s.record("BEGIN", 10) })
 	defer recorded.Wait()
 	require.Eventually(t, func() bool {
-		now, err := b.Told(t.Context(), state.ID)
+		now, err := b.LatestStatus(t.Context(), state.ID)
 		return err == nil && now.Seconds < time.Since(began).Seconds() && now.Done >= filled
 	}, 5*time.Minute, 20*time.Millisecond)
 	t.Logf("and knows %d results after %v; memory %s", filled, time.Since(began).Round(time.Millisecond), s.memory())
@@ -281,7 +281,7 @@ func fill(t testing.TB, s *server, c gate.Client, id string) {
 		w := gate.Worker{Conn: nc}
 		all.Go(func() { // else nothing is handed out ahead
 			for within.Err() == nil {
-				w.Alive(&board.Alive{Name: fmt.Sprintf("fill.%p", nc), Build: build, Cores: 1024,
+				w.SendHeartbeat(&board.Heartbeat{Name: fmt.Sprintf("fill.%p", nc), Build: build, Cores: 1024,
 					Needs: []string{"go"}})
 				time.Sleep(time.Second)
 			}
@@ -300,7 +300,7 @@ func fill(t testing.TB, s *server, c gate.Client, id string) {
 		}
 	}
 	require.Eventually(t, func() bool {
-		now, err := c.Told(t.Context(), id)
+		now, err := c.LatestStatus(t.Context(), id)
 		return err == nil && now.Done >= filled
 	}, 20*time.Minute, time.Second)
 	end()

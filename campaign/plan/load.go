@@ -64,7 +64,7 @@ func Load(p *cli.Program, c *Campaign, file string) error {
 	}
 	dialect := &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
 	if _, err := starlark.ExecFileOptions(dialect, thread, file, src, verbs); err != nil {
-		return placed(file, err)
+		return oneLineError(file, err)
 	}
 	if l.planned == 0 {
 		return fmt.Errorf("%s: it asks for nothing; call explore(…), fuzz(…) or verify(…)", file)
@@ -79,8 +79,8 @@ func Load(p *cli.Program, c *Campaign, file string) error {
 	return nil
 }
 
-// placed makes one line of an error in the file.
-func placed(file string, err error) error {
+// oneLineError makes one line of an error in the file.
+func oneLineError(file string, err error) error {
 	if e := new(starlark.EvalError); errors.As(err, &e) {
 		at := file
 		for i := range e.CallStack {

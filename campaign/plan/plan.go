@@ -17,7 +17,7 @@ type Campaign struct {
 	ID       string    `json:"id"`       // NAME-NUMBER
 	Build    string    `json:"build"`    // of package build: programs of this build may work on it
 	Priority int       `json:"priority"` // a campaign of higher priority goes first
-	Against  string    `json:"against"`  // the ID of the previous campaign of that name; "": none
+	Previous string    `json:"against"`  // the ID of the previous campaign of that name; "": none
 	Searches []*Search `json:"searches"`
 }
 

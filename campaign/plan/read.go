@@ -25,7 +25,7 @@ func Read(data []byte) (*Campaign, error) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, fmt.Errorf("the campaign isn't JSON: %s", Clean(err.Error(), 200, false))
 	}
-	for _, s := range []string{c.Name, c.ID, c.Build, c.Against} {
+	for _, s := range []string{c.Name, c.ID, c.Build, c.Previous} {
 		if !short(s) {
 			return nil, errors.New("the campaign's name isn't valid")
 		}

@@ -158,10 +158,11 @@ func (f *Find) Check() error {
 	if len(f.Story) > mostStory {
 		return fmt.Errorf("a story of %d lines", len(f.Story))
 	}
-	if len(f.Like) > mostLike {
-		return fmt.Errorf("a find that looks like %d known ones", len(f.Like))
+	if len(f.KnownFinds) > mostLike {
+		return fmt.Errorf("a find that looks like %d known ones", len(f.KnownFinds))
 	}
-	for _, s := range slices.Concat([]string{f.Scenario, f.Engine, f.Message, f.Words, f.Place}, f.Like, f.Story) {
+	texts := []string{f.Scenario, f.Engine, f.Message, f.Words, f.Place}
+	for _, s := range slices.Concat(texts, f.KnownFinds, f.Story) {
 		if plan.Clean(s, mostText, true) != s {
 			return errors.New("a find whose texts are too long, or have control characters")
 		}

@@ -22,7 +22,7 @@ type Sessions struct {
 	all map[string]*session
 }
 
-// A session is one of them.
+// A session is a fuzzing session with its lock.
 type session struct {
 	mu   sync.Mutex // held while islands are folded
 	fuzz findings.Fuzz
@@ -31,11 +31,11 @@ type session struct {
 // quiet is a Program that prints nothing.
 func quiet() *cli.Program { return cli.New(io.Discard, io.Discard) }
 
-// sessionsKept is how many a process keeps: they are large.
+// sessionsKept is how many sessions a process keeps: they are large.
 const sessionsKept = 4
 
-// of returns a search's session, and begins one if there is none.
-func (ss *Sessions) of(s *plan.Search, u *plan.Unit) (*session, error) {
+// session returns a search's session, and begins one if there is none.
+func (ss *Sessions) session(s *plan.Search, u *plan.Unit) (*session, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	key := fmt.Sprintf("%s.%d", u.Campaign, u.Search)
@@ -58,8 +58,8 @@ func newSession(s *plan.Search) (*session, error) {
 	return one, one.fuzz.Begin(s.Fuzz)
 }
 
-// upTo folds islands until those of a round can be made: that needs all islands up to the last but one round.
-func (one *session) upTo(s *plan.Search, u *plan.Unit, data Source) error {
+// foldUntil folds islands until those of a round can be made: that needs all islands up to the last but one round.
+func (one *session) foldUntil(s *plan.Search, u *plan.Unit, data Source) error {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	for {
@@ -82,15 +82,15 @@ func (one *session) upTo(s *plan.Search, u *plan.Unit, data Source) error {
 }
 
 // island makes an island of a fuzzing campaign.
-func (b *Bench) island(s *plan.Search, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
+func (b *Maker) island(s *plan.Search, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
 	if u.From < 0 || u.To < 0 || uint64(u.To) >= s.Fuzz.Islands {
 		return r, fmt.Errorf("there is no island %d", u.To)
 	}
-	one, err := b.Sessions.of(s, u)
+	one, err := b.Sessions.session(s, u)
 	if err != nil {
 		return r, err
 	}
-	if err := one.upTo(s, u, data); err != nil {
+	if err := one.foldUntil(s, u, data); err != nil {
 		return r, err
 	}
 	if stop.Load() {
@@ -119,9 +119,9 @@ func (s *Summary) island(i *fuzz.Island) {
 	}
 }
 
-// claimed makes the witness of an island's claim.
-func (b *Bench) claimed(s *plan.Search, u *plan.Unit) (r Result, err error) {
-	one, err := b.Sessions.of(s, u)
+// claimWitness makes the witness of an island's claim.
+func (b *Maker) claimWitness(s *plan.Search, u *plan.Unit) (r Result, err error) {
+	one, err := b.Sessions.session(s, u)
 	if err != nil {
 		return r, err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // proof verifies a scenario.
-func (b *Bench) proof(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result, err error) {
+func (b *Maker) proof(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result, err error) {
 	in, err := s.Verify.Input(u.Job)
 	if err != nil {
 		return r, err

@@ -21,42 +21,52 @@ type Result struct {
 
 // A Summary has the counts of a result, taken from its data (Check).
 type Summary struct {
-	Runs       uint64            `json:"runs,omitempty"`
-	Points     uint64            `json:"points,omitempty"`
-	Violations uint64            `json:"violations,omitempty"`
-	Broken     map[string]uint64 `json:"broken,omitempty"`
-	Found      bool              `json:"found,omitempty"` // the canary
-	Programs   uint64            `json:"programs,omitempty"`
-	Aside      string            `json:"aside,omitempty"` // why the unit was set aside
-	Finds      []Find            `json:"finds,omitempty"`
+	Runs        uint64            `json:"runs,omitempty"`
+	Points      uint64            `json:"points,omitempty"`
+	Violations  uint64            `json:"violations,omitempty"`
+	Broken      map[string]uint64 `json:"broken,omitempty"`
+	Found       bool              `json:"found,omitempty"` // the canary
+	Programs    uint64            `json:"programs,omitempty"`
+	AsideReason string            `json:"aside,omitempty"` // why the unit was set aside
+	Finds       []Find            `json:"finds,omitempty"`
 }
 
-// Errors of Do that aren't the unit's fault.
+// ErrStopped says that Do was stopped; it isn't the unit's fault.
 var ErrStopped = errors.New("stopped")
 
-// A Bench makes units, one after another. One goroutine uses it. It keeps the machine of the last scenario, because
-// the next unit is likely to need it.
-type Bench struct {
-	Sessions *Sessions // shared by the process; needed for fuzzing
-	seat     *explore.Seat
-	of       string // which scenario the seat is for
+// A Source has the results of earlier units.
+type Source interface {
+	// Parts returns the parts that a witness is taken from: those of one unit of runs, or all of the scenario if From
+	// is plan.All.
+	Parts(witness *plan.Unit) ([]explore.Part, error)
+
+	// Island returns the result of an island of a fuzzing campaign.
+	Island(campaign string, search, round, number int) ([]byte, error)
 }
 
-// Close ends the machine.
-func (b *Bench) Close() {
+// A Maker makes units, one after another. One goroutine uses it. It keeps the machine of the last scenario, because
+// the next unit is likely to need it.
+type Maker struct {
+	Sessions *Sessions // shared by the process; needed for fuzzing
+	seat     *explore.Seat
+	seatFor  string // the scenario of the seat: campaign, search and job
+}
+
+// Close frees the machine.
+func (b *Maker) Close() {
 	if b.seat != nil {
 		b.seat.Close()
 	}
-	b.seat, b.of = nil, ""
+	b.seat, b.seatFor = nil, ""
 }
 
-// Do makes a unit; data has the results that it depends on. An error, or a panic of the simulator, returned as a
-// *parallel.Crash, is the unit's fault: it happens elsewhere, too. ErrStopped isn't.
-func (b *Bench) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
+// Do makes a unit; data has the results that it depends on. Errors other than ErrStopped, and panics of the
+// simulator (returned as *parallel.Crash), are the unit's fault: they recur on any computer.
+func (b *Maker) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
 	began := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			b.seat, b.of = nil, "" // its state is unknown
+			b.seat, b.seatFor = nil, "" // its state is unknown
 			err = crashOf(v)
 		}
 		r.Took = time.Since(began)
@@ -70,7 +80,7 @@ func (b *Bench) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Boo
 	case s.Fuzz != nil && u.Kind == plan.Island:
 		return b.island(s, u, data, stop)
 	case s.Fuzz != nil && u.Kind == plan.Witness && u.Claim != nil:
-		return b.claimed(s, u)
+		return b.claimWitness(s, u)
 	case s.Verify != nil && u.Kind == plan.Proof && u.Job >= 0 && u.Job < len(s.Verify.Scenarios):
 		return b.proof(s, u, stop)
 	case u.Job < 0 || u.Job >= len(s.Scenarios):
@@ -99,9 +109,9 @@ func crashOf(v any) *parallel.Crash {
 }
 
 // runs makes a unit's shards.
-func (b *Bench) runs(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result, err error) {
+func (b *Maker) runs(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result, err error) {
 	of := fmt.Sprintf("%s.%d.%d", u.Campaign, u.Search, u.Job)
-	if b.of != of {
+	if b.seatFor != of {
 		b.Close()
 		spec, err := s.Spec(u.Job)
 		if err != nil {
@@ -111,7 +121,7 @@ func (b *Bench) runs(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result,
 		if b.seat, err = explore.NewSeat(spec); err != nil {
 			return r, err
 		}
-		b.of = of
+		b.seatFor = of
 	}
 	var parts []explore.Part
 	for i := u.From; i < u.To; i++ {
@@ -141,7 +151,7 @@ func (s *Summary) add(p *explore.Part) {
 }
 
 // canary looks for the scenario's canary in a unit's shards.
-func (b *Bench) canary(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result, err error) {
+func (b *Maker) canary(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result, err error) {
 	spec, err := s.Spec(u.Job)
 	if err != nil {
 		return r, err

@@ -51,13 +51,13 @@ func TestSameBytes(t *testing.T) {
 	c := search(t, 900, "torn-jump", "second-instruction")
 	s := c.Searches[0]
 	var stop atomic.Bool
-	used := &Bench{}
+	used := &Maker{}
 	defer used.Close()
 	for job := range s.Scenarios {
 		made := kept{}
 		for n := s.Units(job) - 1; n >= 0; n-- {
 			u := s.Unit(c.ID, 0, job, plan.Runs, n)
-			fresh := &Bench{}
+			fresh := &Maker{}
 			a, err := fresh.Do(c, &u, made, &stop)
 			require.NoError(t, err)
 			fresh.Close()
@@ -94,7 +94,7 @@ func TestSameBytes(t *testing.T) {
 // What isn't a unit of the campaign is an error; what is stopped has no result.
 func TestNoUnit(t *testing.T) {
 	c := search(t, 900, "torn-jump")
-	b := &Bench{}
+	b := &Maker{}
 	defer b.Close()
 	var stop atomic.Bool
 	for _, u := range []plan.Unit{
@@ -117,7 +117,7 @@ func TestNoUnit(t *testing.T) {
 func TestOtherBuild(t *testing.T) {
 	c := search(t, 900, "torn-jump")
 	c.Searches[0].Scenarios[0].Default = "0123456789abcdef"
-	b := &Bench{}
+	b := &Maker{}
 	var stop atomic.Bool
 	u := c.Searches[0].Unit(c.ID, 0, 0, plan.Runs, 0)
 	_, err := b.Do(c, &u, kept{}, &stop)
@@ -128,7 +128,7 @@ func TestOtherBuild(t *testing.T) {
 func TestCrash(t *testing.T) {
 	c := search(t, 900, "torn-jump")
 	c.Searches[0].Points = nil // Shards panics
-	b := &Bench{}
+	b := &Maker{}
 	var stop atomic.Bool
 	_, err := b.Do(c, &plan.Unit{Kind: plan.Runs, To: 1}, kept{}, &stop)
 	var crash *parallel.Crash

@@ -15,16 +15,6 @@ import (
 	"kpsim/internal/ui/cli/inputs"
 )
 
-// A Source has the results of earlier units.
-type Source interface {
-	// Parts returns the parts that a witness is taken from: those of one unit of runs, or all of the scenario if From
-	// is plan.All.
-	Parts(witness *plan.Unit) ([]explore.Part, error)
-
-	// Island returns the result of an island of a fuzzing campaign.
-	Island(campaign string, search, round, number int) ([]byte, error)
-}
-
 // A Find is a property that was broken, with its smallest witness.
 type Find struct {
 	Cause      string   `json:"cause"` // its bucket
@@ -34,14 +24,14 @@ type Find struct {
 	Message    string   `json:"message"`
 	Place      string   `json:"place"`
 	Deviations int      `json:"deviations"`
-	Like       []string `json:"like,omitempty"` // known finds that it looks like
-	Words      string   `json:"words"`          // of its cause
+	KnownFinds []string `json:"like,omitempty"` // known finds that it looks like
+	Words      string   `json:"words"`          // the wording of its cause
 	Story      []string `json:"story"`
 	Trace      string   `json:"trace,omitempty"` // NAME.kps
 }
 
 // witness makes the smallest witnesses of what a scenario's runs have broken.
-func (b *Bench) witness(s *plan.Search, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
+func (b *Maker) witness(s *plan.Search, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
 	spec, err := s.Spec(u.Job)
 	if err != nil {
 		return r, err
@@ -52,7 +42,7 @@ func (b *Bench) witness(s *plan.Search, u *plan.Unit, data Source, stop *atomic.
 	}
 	var found []shrink.Found
 	for i := range parts {
-		// otherwise the part is false: the report says so
+		// a part that fails the check is skipped here; the report names it
 		if len(parts[i].Found) > 0 && s.CheckParts(&spec, u.Job, parts[i:i+1]) == nil {
 			found = append(found, parts[i].Found...)
 		}
@@ -75,7 +65,7 @@ func (b *Bench) witness(s *plan.Search, u *plan.Unit, data Source, stop *atomic.
 		return r, ErrStopped
 	}
 	r.Data, err = json.Marshal(r.Summary.Finds)
-	for i := range r.Summary.Finds { // they are among the data
+	for i := range r.Summary.Finds { // the traces are in Data; the summary leaves them out
 		r.Summary.Finds[i].Trace = ""
 	}
 	return r, err
@@ -102,15 +92,16 @@ func FindOf(w *shrink.Witness, scenario, engine string) (*Find, error) {
 		return nil, err
 	}
 	f := NewFind(w.Property.Name, scenario, engine, w.Message, w.Place, len(w.Schedule))
-	f.Like, f.Words, f.Story = c.Like, c.Words, c.Story
+	f.KnownFinds, f.Words, f.Story = c.Like, c.Words, c.Story
 	f.Cause = causeOf(f)
-	if text, err := inputs.TraceText(scenario, w.File); err == nil { // otherwise it would be refused
+	// a trace that kpsim would refuse to read is left out
+	if text, err := inputs.TraceText(scenario, w.File); err == nil {
 		f.Trace = string(text)
 	}
 	return f, nil
 }
 
-// NewFind makes a find without a trace and a story; its message has the words of its cause.
+// NewFind makes a find without a trace or a story; the message serves as Words.
 func NewFind(property, scenario, engine, message, place string, deviations int) *Find {
 	f := &Find{
 		Property: property, Scenario: scenario, Engine: engine, Message: message, Words: message, Place: place,
@@ -122,7 +113,7 @@ func NewFind(property, scenario, engine, message, place string, deviations int) 
 
 // causeOf names the bucket of a find: package cause decides which finds of an engine have one cause.
 func causeOf(f *Find) string {
-	c := cause.Cause{Property: f.Property, Like: f.Like, Words: f.Words}
+	c := cause.Cause{Property: f.Property, Like: f.KnownFinds, Words: f.Words}
 	sum := sha256.Sum256([]byte(f.Engine + "\n" + c.Key()))
 	return fmt.Sprintf("%s-%x", f.Property, sum[:4])
 }

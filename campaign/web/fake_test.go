@@ -30,13 +30,13 @@ func fakeBoard(t testing.TB) *board.Board {
 
 func begin(t testing.TB, b *board.Board, id, state string, at time.Time) {
 	t.Helper()
-	require.NoError(t, b.Begin(t.Context(),
+	require.NoError(t, b.CreateState(t.Context(),
 		&board.State{ID: id, Name: "nightly", Build: "0123456789ab", State: state, Began: at}))
 }
 
 func tell(t testing.TB, b *board.Board, s *board.Status) {
 	t.Helper()
-	require.NoError(t, b.Tell(t.Context(), s))
+	require.NoError(t, b.PublishStatus(t.Context(), s))
 }
 
 func serve(t testing.TB, b *board.Board, listen string) *Server {
@@ -52,18 +52,20 @@ const hostile = `<script>document.title = "taken"</script><img src="https://else
 // example is a status that has something of everything.
 func example(id string) *board.Status {
 	t := &board.Status{
-		ID: id, Name: "nightly", State: board.Running, Build: "0123456789ab", Units: 2004, Done: 1223, Aside: 1,
-		Out:  24,
-		Runs: 48_212_004, RunsPlanned: 79_000_000, Points: 1 << 40, Violations: 1377, CoreSeconds: 5123, Seconds: 700,
-		Rate: 71234.5, Left: 431, Crew: board.Crew{WorkerCount: 15, Cores: 36},
+		ID: id, Name: "nightly", State: board.Running, Build: "0123456789ab", Units: 2004, Done: 1223, SetAside: 1,
+		HandedOut: 24,
+		Runs:      48_212_004, RunsPlanned: 79_000_000, Points: 1 << 40, Violations: 1377,
+		CoreSeconds: 5123, Seconds: 700,
+		Rate: 71234.5, SecondsLeft: 431, Crew: board.Crew{WorkerCount: 15, Cores: 36},
 		Coverage: &board.Coverage{Features: 10231, Estimated: 11800, New: 0.0123, Blocks: 812, BlocksAll: 1024,
 			Kept: 344},
 	}
 	for i := range 15 {
-		w := board.Alive{Name: fmt.Sprintf("build-host-%d.%d", i, 4100+i), Build: t.Build, Cores: 2 + i%3,
-			Units: uint64(80 + i), Needs: []string{"go"}, Doing: fmt.Sprintf("%s.0.%d.r.%d.%d", id, i%3, 12*i, 12*i+12)}
+		w := board.Heartbeat{Name: fmt.Sprintf("build-host-%d.%d", i, 4100+i), Build: t.Build, Cores: 2 + i%3,
+			Units: uint64(80 + i), Needs: []string{"go"},
+			CurrentUnit: fmt.Sprintf("%s.0.%d.r.%d.%d", id, i%3, 12*i, 12*i+12)}
 		if i == 3 {
-			w.Doing, w.Lacks = "", []string{"vmlinuz-6.8: the disk has no room for it"}
+			w.CurrentUnit, w.Missing = "", []string{"vmlinuz-6.8: the disk has no room for it"}
 		}
 		t.Workers = append(t.Workers, w)
 	}

@@ -37,10 +37,10 @@ var figures = []figure{
 	}),
 	figureOf("units_set_aside", "Units that were set aside because they failed again and again.",
 		prometheus.GaugeValue, func(t *board.Status) float64 {
-			return float64(t.Aside)
+			return float64(t.SetAside)
 		}),
 	figureOf("units_out", "Units that are handed out.", prometheus.GaugeValue, func(t *board.Status) float64 {
-		return float64(t.Out)
+		return float64(t.HandedOut)
 	}),
 	figureOf("runs_total", "Runs that were made.", prometheus.CounterValue, func(t *board.Status) float64 {
 		return float64(t.Runs)
@@ -65,7 +65,7 @@ var figures = []figure{
 		}),
 	figureOf("seconds_left", "Estimated time to the end; 0 if it isn't known.",
 		prometheus.GaugeValue, func(t *board.Status) float64 {
-			return t.Left
+			return t.SecondsLeft
 		}),
 	figureOf("workers", "Workers that serve it.", prometheus.GaugeValue, func(t *board.Status) float64 {
 		return float64(t.WorkerCount)
@@ -101,7 +101,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), boardTimeout)
 	defer cancel()
 	up := 1.0
 	states, err := c.p.b.States(ctx)
@@ -119,13 +119,13 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			break
 		}
 		emit(to, stateDesc, prometheus.GaugeValue, 1, s.ID, s.State)
-		if !t.Told {
+		if !t.HasStatus {
 			continue
 		}
 		for _, f := range figures {
 			emit(to, f.desc, f.kind, f.of(t.Status), s.ID)
 		}
-		emit(to, ageDesc, prometheus.GaugeValue, t.Ago, s.ID)
+		emit(to, ageDesc, prometheus.GaugeValue, t.StatusAge, s.ID)
 		emit(to, causesDesc, prometheus.GaugeValue, float64(t.CausesNew), s.ID, "yes")
 		emit(to, causesDesc, prometheus.GaugeValue, float64(t.Causes-t.CausesNew), s.ID, "no")
 	}

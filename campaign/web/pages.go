@@ -46,8 +46,8 @@ func hash(s string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// patience bounds the time in which the board must answer.
-const patience = 5 * time.Second
+// boardTimeout bounds the time in which the board must answer.
+const boardTimeout = 5 * time.Second
 
 // pages answers requests. Many goroutines use it.
 type pages struct {
@@ -93,26 +93,26 @@ func (p *pages) page(w http.ResponseWriter, r *http.Request) {
 // A Status is a coordinator's last status.
 type Status struct {
 	*board.Status
-	Known bool    `json:"known"`      // the campaign exists
-	Told  bool    `json:"told"`       // it has a status
-	Ago   float64 `json:"told_ago_s"` // seconds since the last new status
-	Asked string  `json:"asked"`      // the requested ID; "": the last one
-	Began string  `json:"began"`      // by the clock of the computer where it was started
+	Exists      bool    `json:"known"`      // the campaign exists
+	HasStatus   bool    `json:"told"`       // it has a status
+	StatusAge   float64 `json:"told_ago_s"` // seconds since the last new status
+	RequestedID string  `json:"asked"`      // the requested ID; "": the last one
+	Began       string  `json:"began"`      // by the clock of the computer where it was started
 }
 
 func (p *pages) status(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), boardTimeout)
 	defer cancel()
 	id := r.URL.Query().Get("campaign")
 	s, err := p.stateOf(ctx, id)
 	if errors.Is(err, board.ErrNone) { // the page says so; it isn't an error of the page
-		answer(w, &Status{Status: &board.Status{ID: id}, Asked: id})
+		answer(w, &Status{Status: &board.Status{ID: id}, RequestedID: id})
 		return
 	}
 	if err == nil {
 		var t *Status
 		if t, err = p.statusOf(ctx, s); err == nil {
-			t.Asked = id
+			t.RequestedID = id
 			answer(w, t)
 			return
 		}
@@ -138,14 +138,14 @@ func (p *pages) stateOf(ctx context.Context, id string) (*board.State, error) {
 
 // statusOf returns a campaign's status.
 func (p *pages) statusOf(ctx context.Context, s *board.State) (*Status, error) {
-	t := &Status{Status: new(board.Status), Known: true, Began: s.Began.UTC().Format(time.RFC3339)}
+	t := &Status{Status: new(board.Status), Exists: true, Began: s.Began.UTC().Format(time.RFC3339)}
 	e, err := p.b.Status.Get(ctx, s.ID)
 	switch {
 	case err == nil:
 		if err := json.Unmarshal(e.Value(), t.Status); err != nil {
 			return nil, fmt.Errorf("campaign %s: its status is damaged: %w", s.ID, board.ErrDamaged)
 		}
-		t.Told, t.Ago = true, p.ago(s.ID, e.Revision()).Seconds()
+		t.HasStatus, t.StatusAge = true, p.statusAge(s.ID, e.Revision()).Seconds()
 	case !errors.Is(err, jetstream.ErrKeyNotFound):
 		return nil, err
 	}
@@ -154,8 +154,8 @@ func (p *pages) statusOf(ctx context.Context, s *board.State) (*Status, error) {
 	return t, nil
 }
 
-// ago returns the time since a status last changed.
-func (p *pages) ago(id string, n uint64) time.Duration {
+// statusAge returns the time since a status last changed.
+func (p *pages) statusAge(id string, n uint64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.seen[id]
@@ -178,7 +178,7 @@ type Campaign struct {
 }
 
 func (p *pages) campaigns(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), boardTimeout)
 	defer cancel()
 	states, err := p.b.States(ctx)
 	if err != nil {
@@ -198,7 +198,7 @@ var causeForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$`)
 
 // find answers with a trace.
 func (p *pages) find(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), boardTimeout)
 	defer cancel()
 	name := r.PathValue("name")
 	cause, ok := strings.CutSuffix(name, ".kps")

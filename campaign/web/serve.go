@@ -54,7 +54,7 @@ func Serve(b *board.Board, o Options) (*Server, error) {
 	}
 	at, err := net.Listen("tcp", o.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("--http %s: %w", o.Listen, reason(err))
+		return nil, fmt.Errorf("--http %s: %w", o.Listen, withoutAddress(err))
 	}
 	addr := at.Addr().(*net.TCPAddr)
 	named := addr.String()
@@ -86,8 +86,8 @@ func (s *Server) Stop() {
 	}
 }
 
-// reason removes what the message says anyway.
-func reason(err error) error {
+// withoutAddress removes the address from an error; the message around it names the address.
+func withoutAddress(err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return errors.New("another program listens there; name another port, or 0 for any that is free")

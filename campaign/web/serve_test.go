@@ -104,8 +104,8 @@ func TestServeData(t *testing.T) {
 		var got Status
 		require.NoError(t, json.Unmarshal([]byte(text), &got))
 		require.Equal(t, id, got.Status.ID)
-		require.Equal(t, id != "a b*", got.Known)
-		require.Equal(t, id == "nightly-2", got.Told)
+		require.Equal(t, id != "a b*", got.Exists)
+		require.Equal(t, id == "nightly-2", got.HasStatus)
 	}
 	_, list := get(t, s, "GET", "campaigns.json", "")
 	require.Less(t, strings.Index(list, "nightly-2"), strings.Index(list, "nightly-1"), "the last one first")
@@ -117,7 +117,7 @@ func TestServeData(t *testing.T) {
 	p, _ := properties.ByName(kps.Property)
 	f := unit.NewFind(p.Name, "s", "kpsim's own", "m", "", len(kps.Schedule))
 	f.Trace = string(text)
-	_, err = b.Keep(t.Context(), f, "nightly-2", "b")
+	_, err = b.AddFind(t.Context(), f, "nightly-2", "b")
 	require.NoError(t, err)
 	a, trace := get(t, s, "GET", "find/"+f.Cause+".kps", "")
 	require.Equal(t, string(text), trace)

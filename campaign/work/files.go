@@ -10,8 +10,8 @@ import (
 	"kpsim/linux"
 )
 
-// tryAgain is the pause before a worker tries again to get a file.
-const tryAgain = time.Minute
+// retryPause is the pause before a worker tries again to get a file.
+const retryPause = time.Minute
 
 // get makes sure that the worker has what an offer needs, fetching it once. The error says why this worker leaves the
 // offer to others.
@@ -19,23 +19,23 @@ func (w *Worker) get(o *board.Offer) error {
 	if len(o.Blobs) == 0 {
 		return nil
 	}
-	err, tried := w.have[o.Needs]
-	if tried && (err == nil || time.Since(w.tried[o.Needs]) < tryAgain) {
+	err, tried := w.fetched[o.Needs]
+	if tried && (err == nil || time.Since(w.tried[o.Needs]) < retryPause) {
 		return err
 	}
 	err = w.fetch(o)
-	w.have[o.Needs], w.tried[o.Needs] = err, time.Now()
+	w.fetched[o.Needs], w.tried[o.Needs] = err, time.Now()
 	return err
 }
 
-// fetching bounds how long a worker tries to get a file.
-const fetching = 10 * time.Minute
+// fetchTimeout bounds how long a worker tries to get a file.
+const fetchTimeout = 10 * time.Minute
 
 func (w *Worker) fetch(o *board.Offer) error {
 	if !w.o.Kernels {
 		return fmt.Errorf("%s: this worker runs no kernels", o.Blobs[0].Name)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), fetching)
+	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 	defer cancel()
 	var paths []string
 	for i := range o.Blobs {

@@ -30,26 +30,26 @@ type Options struct {
 	Idle    time.Duration // the worker ends after being idle for this long; 0: never
 	Longest time.Duration // a unit that takes longer counts as failed; 0: LongestDefault
 
-	Make func(c *plan.Campaign, u *plan.Unit) (unit.Result, error) // replaces unit.Bench in tests
+	Make func(c *plan.Campaign, u *plan.Unit) (unit.Result, error) // replaces unit.Maker in tests
 }
 
 // A Worker makes units. Run's goroutines use it.
 type Worker struct {
-	g    gate.Worker
-	o    Options
-	stop atomic.Bool
-	done atomic.Uint64 // units
-	last atomic.Int64  // when there was something to do last, Unix nanoseconds
+	g         gate.Worker
+	o         Options
+	stop      atomic.Bool
+	unitsMade atomic.Uint64 // units
+	lastBusy  atomic.Int64  // when there was something to do last, Unix nanoseconds
 
-	asking    sync.Mutex    // held while offers are asked for and fetched; guards have and tried
-	mu        sync.Mutex    // guards the rest
-	offers    []board.Offer // those that this worker can serve
-	lacks     []string
-	have      map[string]error // nil for what was fetched, or why it couldn't be
-	tried     map[string]time.Time
-	campaigns map[string]*plan.Campaign
-	doing     []string // by core
-	sessions  unit.Sessions
+	asking       sync.Mutex    // held while offers are asked for and fetched; guards have and tried
+	mu           sync.Mutex    // guards the rest
+	offers       []board.Offer // those that this worker can serve
+	lacks        []string
+	fetched      map[string]error // nil for what was fetched, or why it couldn't be
+	tried        map[string]time.Time
+	campaigns    map[string]*plan.Campaign
+	currentUnits []string // by core
+	sessions     unit.Sessions
 }
 
 // LongestDefault is how long a unit may take by default. Proofs may take hours.
@@ -61,20 +61,20 @@ func New(nc *nats.Conn, o Options) *Worker {
 		o.Longest = LongestDefault
 	}
 	w := &Worker{
-		g: gate.Worker{Conn: nc}, o: o, have: make(map[string]error), tried: make(map[string]time.Time),
-		campaigns: make(map[string]*plan.Campaign),
-		doing:     make([]string, o.Cores),
+		g: gate.Worker{Conn: nc}, o: o, fetched: make(map[string]error), tried: make(map[string]time.Time),
+		campaigns:    make(map[string]*plan.Campaign),
+		currentUnits: make([]string, o.Cores),
 	}
-	w.last.Store(time.Now().UnixNano())
+	w.lastBusy.Store(time.Now().UnixNano())
 	return w
 }
 
-// aliveEvery is how often a worker says that it is there.
-const aliveEvery = 4 * time.Second
+// heartbeatEvery is how often a worker says that it is there.
+const heartbeatEvery = 4 * time.Second
 
 // A worker asks for offers when a coordinator announces something new. It also asks with each of
 // its first soonAgain signs of life, and then with each askEvery-th.
-const soonAgain, askEvery = 10, 5
+const firstAsks, askEvery = 10, 5
 
 // Run works until the context ends, or until the worker was idle for long enough. Units begun by then are left to
 // others.
@@ -87,20 +87,20 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	defer func() { w.say(true) }()
+	defer func() { w.sendHeartbeat(true) }()
 	var all sync.WaitGroup
 	all.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
-			if n%askEvery == 0 || n < soonAgain || w.wants() {
+			if n%askEvery == 0 || n < firstAsks || w.shouldAsk() {
 				w.ask(ctx)
 			}
-			w.say(false)
-			idle := time.Since(time.Unix(0, w.last.Load()))
+			w.sendHeartbeat(false)
+			idle := time.Since(time.Unix(0, w.lastBusy.Load()))
 			if w.o.Idle > 0 && idle > w.o.Idle {
 				cancel()
 			}
-			pause := aliveEvery
-			if n < soonAgain { // often at first, when everything starts at once
+			pause := heartbeatEvery
+			if n < firstAsks { // often at first, when everything starts at once
 				pause = 200 * time.Millisecond
 			}
 			sleep(ctx, pause+rand.N(pause/8))
@@ -136,38 +136,39 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// say sends a sign of life.
-func (w *Worker) say(bye bool) {
+// sendHeartbeat sends a sign of life.
+func (w *Worker) sendHeartbeat(bye bool) {
 	w.mu.Lock()
-	a := board.Alive{Name: w.o.Name, Build: w.o.Build, Cores: w.o.Cores, Units: w.done.Load(), Needs: []string{},
-		Lacks: w.lacks, Bye: bye}
+	a := board.Heartbeat{Name: w.o.Name, Build: w.o.Build, Cores: w.o.Cores, Units: w.unitsMade.Load(),
+		Needs:   []string{},
+		Missing: w.lacks, Leaving: bye}
 	for _, o := range w.offers {
 		a.Needs = append(a.Needs, o.Needs)
 	}
-	for _, d := range w.doing {
+	for _, d := range w.currentUnits {
 		if d != "" {
-			a.Doing = d
+			a.CurrentUnit = d
 		}
 	}
 	w.mu.Unlock()
-	w.g.Alive(&a)
+	w.g.SendHeartbeat(&a)
 }
 
-// wants reports whether the worker should ask again: it can make no offer, or lacks something for one.
-func (w *Worker) wants() bool {
+// shouldAsk reports whether the worker should ask again: it can make no offer, or lacks something for one.
+func (w *Worker) shouldAsk() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.offers) == 0 || len(w.lacks) > 0
 }
 
-// answer is how long a worker waits for a coordinator's answer. One that doesn't lead gives none.
-const answer = 400 * time.Millisecond
+// answerTimeout is how long a worker waits for a coordinator's answer. One that doesn't lead gives none.
+const answerTimeout = 400 * time.Millisecond
 
 // ask fetches the offers.
 func (w *Worker) ask(ctx context.Context) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, answer)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	list, err := w.g.Needs(ctx, w.o.Build)
 	if err != nil {
@@ -187,44 +188,44 @@ func (w *Worker) ask(ctx context.Context) {
 	w.mu.Unlock()
 }
 
-// none is how long an idle core waits before it looks for offers again.
-const none = 100 * time.Millisecond
+// idlePause is how long an idle core waits before it looks for offers again.
+const idlePause = 100 * time.Millisecond
 
 // core takes units and makes them.
 func (w *Worker) core(ctx context.Context, i int) {
-	bench := unit.Bench{Sessions: &w.sessions}
-	defer func() { bench.Close() }()
+	maker := unit.Maker{Sessions: &w.sessions}
+	defer func() { maker.Close() }()
 	for turn := i; ctx.Err() == nil; turn++ {
 		w.mu.Lock()
 		offers := w.offers
 		w.mu.Unlock()
 		if len(offers) == 0 {
-			sleep(ctx, none)
+			sleep(ctx, idlePause)
 			continue
 		}
 		o := &offers[turn%len(offers)]
 		wait := 5 * time.Second
 		if len(offers) > 1 {
-			wait = none
+			wait = idlePause
 		}
 		asked := time.Now()
 		t, err := w.g.Take(ctx, w.o.Build, o.Needs, wait)
 		switch {
 		case err == nil:
-			w.last.Store(time.Now().UnixNano())
-			w.make(ctx, t, &bench, i)
-			w.last.Store(time.Now().UnixNano())
-		case time.Since(asked) < none: // there was nothing to wait for
-			sleep(ctx, none)
+			w.lastBusy.Store(time.Now().UnixNano())
+			w.make(ctx, t, &maker, i)
+			w.lastBusy.Store(time.Now().UnixNano())
+		case time.Since(asked) < idlePause: // there was nothing to wait for
+			sleep(ctx, idlePause)
 		}
 	}
 }
 
 // make makes a unit and delivers its result.
-func (w *Worker) make(ctx context.Context, t *gate.Taken, bench *unit.Bench, core int) {
+func (w *Worker) make(ctx context.Context, t *gate.Assignment, maker *unit.Maker, core int) {
 	u := &t.Unit
-	w.now(core, u.Key())
-	defer w.now(core, "")
+	w.setCurrent(core, u.Key())
+	defer w.setCurrent(core, "")
 	renewing, ended := context.WithCancel(context.Background())
 	defer ended()
 	go func() {
@@ -240,21 +241,21 @@ func (w *Worker) make(ctx context.Context, t *gate.Taken, bench *unit.Bench, cor
 				_ = w.g.Fail(ctx, t, w.o.Name, fmt.Sprintf("it isn't finished after %v", w.o.Longest), "")
 				return
 			case <-tick.C:
-				w.g.Working(t) // otherwise it is handed out again
+				w.g.Renew(t) // otherwise it is handed out again
 			}
 		}
 	}()
-	r, err := w.do(ctx, t, bench)
+	r, err := w.do(ctx, t, maker)
 	switch {
 	case errors.Is(err, unit.ErrStopped) || w.stop.Load():
-		w.g.Back(t, 0)
+		w.g.GiveBack(t, 0)
 		return
 	case errors.Is(err, errBoard):
-		w.g.Back(t, time.Second)
+		w.g.GiveBack(t, time.Second)
 		return
 	case err == nil:
 		if err = w.g.Deliver(ctx, t, &r, w.o.Name); err == nil {
-			w.done.Add(1)
+			w.unitsMade.Add(1)
 			return
 		}
 		if !errors.Is(err, board.ErrRefused) {
@@ -266,19 +267,19 @@ func (w *Worker) make(ctx context.Context, t *gate.Taken, bench *unit.Bench, cor
 		why, log = "a bug of the simulator: "+crash.Error(), string(crash.Stack)
 	}
 	_ = w.g.Fail(ctx, t, w.o.Name, why, log)
-	w.g.Back(t, time.Second)
+	w.g.GiveBack(t, time.Second)
 }
 
-func (w *Worker) now(core int, what string) {
+func (w *Worker) setCurrent(core int, what string) {
 	w.mu.Lock()
-	w.doing[core] = what
+	w.currentUnits[core] = what
 	w.mu.Unlock()
 }
 
 // errBoard: the board didn't answer. That isn't the unit's fault.
 var errBoard = errors.New("the board doesn't answer")
 
-func (w *Worker) do(ctx context.Context, t *gate.Taken, bench *unit.Bench) (unit.Result, error) {
+func (w *Worker) do(ctx context.Context, t *gate.Assignment, maker *unit.Maker) (unit.Result, error) {
 	c, err := w.campaign(ctx, t)
 	if err != nil {
 		return unit.Result{}, fmt.Errorf("%w: %w", errBoard, err)
@@ -286,13 +287,13 @@ func (w *Worker) do(ctx context.Context, t *gate.Taken, bench *unit.Bench) (unit
 	if w.o.Make != nil {
 		return w.o.Make(c, &t.Unit)
 	}
-	return bench.Do(c, &t.Unit, source{ctx, w.g, t}, &w.stop)
+	return maker.Do(c, &t.Unit, source{ctx, w.g, t}, &w.stop)
 }
 
 // campaignsKept bounds the cache of campaigns; it keeps the last ones.
 const campaignsKept = 8
 
-func (w *Worker) campaign(ctx context.Context, t *gate.Taken) (*plan.Campaign, error) {
+func (w *Worker) campaign(ctx context.Context, t *gate.Assignment) (*plan.Campaign, error) {
 	id := t.Unit.Campaign
 	w.mu.Lock()
 	defer w.mu.Unlock() // the other cores wait for it, too
@@ -312,7 +313,7 @@ func (w *Worker) campaign(ctx context.Context, t *gate.Taken) (*plan.Campaign, e
 		if (s.Fuzz != nil || s.Verify != nil) && slices.ContainsFunc(w.offers, func(o board.Offer) bool {
 			return o.Needs == s.Needs()
 		}) {
-			if err := board.Here(ctx, w.g, s, w.o.Dir); err != nil {
+			if err := board.LocalFiles(ctx, w.g, s, w.o.Dir); err != nil {
 				return nil, err
 			}
 		}
@@ -328,7 +329,7 @@ func (w *Worker) campaign(ctx context.Context, t *gate.Taken) (*plan.Campaign, e
 type source struct {
 	ctx context.Context
 	g   gate.Worker
-	t   *gate.Taken
+	t   *gate.Assignment
 }
 
 // Parts implements unit.Source.

@@ -75,7 +75,7 @@ func campaign(t *testing.T, cores int, longest time.Duration,
 		state, _, err = b.State(ctx, state.ID)
 		require.NoError(t, err)
 	}
-	status, err := b.Told(ctx, state.ID)
+	status, err := b.LatestStatus(ctx, state.ID)
 	require.NoError(t, err)
 	stop()
 	ended.Wait()
@@ -98,7 +98,7 @@ func TestPoison(t *testing.T) {
 		return runs(u), nil
 	})
 	require.Len(t, tries, 3)
-	require.Equal(t, 1, status.Aside)
+	require.Equal(t, 1, status.SetAside)
 	require.Equal(t, 16, status.Done)
 	require.EqualValues(t, 15, status.Runs)
 	require.Len(t, status.Troubles, 3)
@@ -114,7 +114,7 @@ func TestHangs(t *testing.T) {
 		}
 		return runs(u), nil
 	})
-	require.Equal(t, 1, status.Aside)
+	require.Equal(t, 1, status.SetAside)
 	require.Equal(t, 16, status.Done)
 	require.Contains(t, status.Troubles[0].Why, "it isn't finished after 200ms")
 }

@@ -23,9 +23,9 @@ type completionCmd struct {
 
 // Help implements kong.HelpProvider.
 func (completionCmd) Help() string {
-	return `Print a script by which a shell completes commands, flags and names.
+	return `Print a script that makes a shell complete commands, flags and names.
 
-Prints a script for a shell, by which it completes commands, flags, the names of scenarios, mutants, strategies, editions, machines and the like, and files that fit (NAME.kps where a trace is wanted). The script asks kpsim itself, so it needs no renewal.
+The script makes a shell complete commands, flags, the names of scenarios, mutants, strategies, editions, machines and the like, and matching files (NAME.kps for a trace). The script calls kpsim, so it stays valid after an upgrade.
 
 Examples:
 
@@ -34,7 +34,7 @@ Examples:
   kpsim completion zsh > ~/.zsh/completions/_kpsim
   kpsim completion fish > ~/.config/fish/completions/kpsim.fish
 
-The folder of zsh has to be in its fpath, before compinit is run.
+For zsh, ~/.zsh/completions must be in fpath before compinit runs.
 
 Exit status: 0, or 2 for bad input.`
 }
@@ -55,7 +55,7 @@ type completeCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*completeCmd) Help() string {
-	return "Print what the last word may become; completion's scripts ask it."
+	return "Print the completions of the last word. The scripts of kpsim completion call this."
 }
 
 func (c *completeCmd) Run(p *cli.Program) (int, error) {
@@ -63,16 +63,16 @@ func (c *completeCmd) Run(p *cli.Program) (int, error) {
 	for i, w := range c.Words {
 		words[i] = flags.Unquoted(w)
 	}
-	for _, w := range flags.Complete(newParser(verbs, p.Out, p.Err).Model.Node, words, namings) {
+	for _, w := range flags.Complete(newParser(verbs, p.Out, p.Err).Model.Node, words, completions) {
 		fmt.Fprintln(p.Out, w)
 	}
 	return cli.OK, nil
 }
 
-// namings has the names that complete a flag, by the flag's name, or an argument, by its name in
-// brackets. Other flags and arguments are completed with files if their placeholder says so, or
-// else not at all.
-var namings = map[string]flags.Names{
+// completions has the names that complete a flag, by the flag's name, or an argument, by its name in
+// brackets. Other flags and arguments are completed with files if their placeholder says so, otherwise
+// not at all.
+var completions = map[string]flags.Names{
 	"--ignore":    flags.Fixed(inputs.PropertyNames),
 	"--mutant":    flags.Fixed(mutants.Known),
 	"--without":   flags.Fixed(library.Names),

@@ -86,14 +86,14 @@ func TestComplete(t *testing.T) {
 		{[]string{"completion", ""}, "bash zsh fish"},
 		{[]string{"comple"}, "completion"}, // not what its scripts call
 	} {
-		if got := strings.Join(flags.Complete(model, c.words, namings), " "); got != c.want {
+		if got := strings.Join(flags.Complete(model, c.words, completions), " "); got != c.want {
 			t.Errorf("%q: %s, want %s", c.words, got, c.want)
 		}
 	}
-	if got := flags.Complete(model, nil, namings); !slices.Contains(got, "explore") {
+	if got := flags.Complete(model, nil, completions); !slices.Contains(got, "explore") {
 		t.Errorf("nothing typed: %q", got)
 	}
-	if got := flags.Complete(model, []string{"explore", ""}, namings); !slices.Contains(got, "mine.star") ||
+	if got := flags.Complete(model, []string{"explore", ""}, completions); !slices.Contains(got, "mine.star") ||
 		len(got) != len(library.Names())+3 {
 		t.Errorf("explore: %q", got)
 	}
@@ -106,7 +106,7 @@ func TestCompleteAll(t *testing.T) {
 	met := map[string]bool{}
 	see := func(words []string, v *kong.Value, name, placeholder string) {
 		met[name] = true
-		offered := len(flags.ValuesOf(namings, v, "")) > 0
+		offered := len(flags.ValuesOf(completions, v, "")) > 0
 		text := v.Target.Kind().String() == "string" || v.IsCumulative() &&
 			v.Target.Type().Elem().Kind().String() == "string"
 		if text && !offered && !slices.Contains(free, name) {
@@ -121,7 +121,7 @@ func TestCompleteAll(t *testing.T) {
 			see(words, v, "<"+v.Name+">", "")
 		}
 	})
-	for name := range namings {
+	for name := range completions {
 		if !met[name] {
 			t.Errorf("no command has %s", name)
 		}

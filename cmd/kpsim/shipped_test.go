@@ -61,7 +61,7 @@ func TestShipped(t *testing.T) {
 		assert.NotZero(t, found, c.args)
 	}
 	_, errs := ran("explore", "--as-shipped", "--edition", "documented", "torn-jump")
-	assert.Contains(t, errs, "no fault is known that edition documented was shipped with")
+	assert.Contains(t, errs, "no known faults were shipped with edition documented")
 }
 
 // ran runs a command line, and returns what it has printed.

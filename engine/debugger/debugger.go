@@ -32,6 +32,9 @@ type Traps interface {
 	Stepped(x kapi.Context)
 }
 
+var forgets = kapi.DefineFault("debugger-forgets",
+	"a debugger forgets a breakpoint that it has cleared: a late trap on it has no owner", "kgdb_skipexception")
+
 // The errnos of Set and Clear, besides 0.
 const (
 	ENOENT = 2  // there is no breakpoint there
@@ -47,8 +50,6 @@ type Debugger struct {
 	breaks []*place   // set at boot: where breakpoints are set some time, in the order in which they were added
 	// owned by the step under way: the instruction executed instead of a breakpoint
 	insn []byte `state:"skip: of the step under way"`
-
-	Forgets bool // owned by the boot of a run: a cleared breakpoint isn't known any more: a mutant
 }
 
 // A place is an address at which a breakpoint is set some time (kgdb_bkpt).
@@ -74,9 +75,7 @@ const (
 
 // New returns a kernel's debugger, without a breakpoint.
 func New(d Deps) *Debugger {
-	g := &Debugger{d: d, insn: make([]byte, d.Text.Arch().MaxLen)}
-	d.Boot.OnReset(func() { g.Forgets = false })
-	return g
+	return &Debugger{d: d, insn: make([]byte, d.Text.Arch().MaxLen)}
 }
 
 // Add declares, at boot, that a breakpoint may be set at an address.
@@ -155,7 +154,7 @@ func (g *Debugger) write(x kapi.Context, b *place, to breakpoint) (errno int) {
 	if to.state == active {
 		to.saved, set = was, 1
 	}
-	if to.state == removed && g.Forgets {
+	if to.state == removed && g.d.Boot.Planted(forgets) {
 		to.state = undefined
 	}
 	b.is.Put(x, to)

@@ -16,16 +16,16 @@ type Deps struct {
 
 // Uprobes are the uprobes of one kernel.
 type Uprobes struct {
-	d         Deps      `state:"boot"` // set at boot
-	at, slot  arch.Addr // set at boot: of the probed instruction, and of its copy
-	stack     arch.Addr // set at boot: the stack pointer of user mode
-	any       bool      // set at boot: some task reaches a uprobe
-	tasks     []utask   // owned by the task of that number
-	begun     bool      // owned by the boot of a run
-	first     bool      // owned by the boot of a run: the handler for #DB is registered already
-	has       [4]uint64 // set at boot: the tasks whose programs reach a uprobe (MMF_HAS_UPROBES)
-	Unasked   bool      // owned by the boot of a run: #BP isn't checked for user mode: a mutant
-	stepsAway bool      // owned by the boot of a run: nor is #DB: a mutant
+	d              Deps      `state:"boot"` // set at boot
+	at, slot       arch.Addr // set at boot: of the probed instruction, and of its copy
+	stack          arch.Addr // set at boot: the stack pointer of user mode
+	any            bool      // set at boot: some task reaches a uprobe
+	tasks          []utask   // owned by the task of that number
+	begun          bool      // owned by the boot of a run
+	first          bool      // owned by the boot of a run: the handler for #DB is registered already
+	has            [4]uint64 // set at boot: the tasks whose programs reach a uprobe (MMF_HAS_UPROBES)
+	SkipsUserCheck bool      // owned by the boot of a run: #BP isn't checked for user mode: a mutant
+	stepsAway      bool      // owned by the boot of a run: nor is #DB: a mutant
 }
 
 // A utask is a task's state for uprobes (struct uprobe_task).
@@ -58,7 +58,7 @@ var places = map[int][3]arch.Addr{
 func New(d Deps) *Uprobes {
 	p := places[d.Arch.Word]
 	u := &Uprobes{d: d, at: p[0], slot: p[1], stack: p[2]}
-	d.Boot.OnReset(func() { u.begun, u.first, u.Unasked, u.stepsAway = false, false, false, false })
+	d.Boot.OnReset(func() { u.begun, u.first, u.SkipsUserCheck, u.stepsAway = false, false, false, false })
 	return u
 }
 
@@ -125,7 +125,7 @@ func (u *Uprobes) Hit(x kapi.Context, handler arch.Addr) {
 // uprobe_pre_sstep_notifier). Context: interrupts off.
 func (u *Uprobes) onBreakpoint(x kapi.Context, _ *arch.Regs) (owner uint64) {
 	t := x.Task()
-	if !u.Unasked && !u.d.Traps.FromUser(x) || u.has[t/64]>>(t%64)&1 == 0 {
+	if !u.SkipsUserCheck && !u.d.Traps.FromUser(x) || u.has[t/64]>>(t%64)&1 == 0 {
 		return 0
 	}
 	u.tasks[t].pending = true

@@ -139,7 +139,7 @@ func (s *Scenario) Registers(name string) bool {
 func (s *Scenario) HandlerDoes(kind *StepKind, name string) bool {
 	return slices.ContainsFunc(s.Probes, func(k Probe) bool {
 		return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st Step) bool {
-			return st.Kind == kind && st.Func == name
+			return st.Kind == kind && st.Target == name
 		})
 	})
 }

@@ -24,8 +24,8 @@ func (c checker) step(p Part, who string, k *Probe, st *Step) error {
 	if row == nil {
 		return Faultf(p, "%s: it is no step; it is one of %s", who, nearest.Quoted(StepWords()))
 	}
-	if row.Of != nil {
-		if says := row.Of(k); says != "" {
+	if row.Lacks != nil {
+		if says := row.Lacks(k); says != "" {
 			return Faultf(p, "%s: %s() %s", who, row, says)
 		}
 	}
@@ -62,25 +62,26 @@ var stepParams = [...]func(c checker, p Part, who string, st, rest *Step) error{
 		return nil
 	},
 	StepAddress: func(c checker, p Part, who string, st, rest *Step) error {
-		rest.Func, rest.Value = "", 0
+		rest.Target, rest.Value = "", 0
 		switch {
-		case st.Func == "":
+		case st.Target == "":
 			return nil
 		case st.Value > MaxCode:
-			return Faultf(p, "%s: offset %d is outside %s; set_ip takes a place in a function", who, st.Value, st.Func)
+			return Faultf(p, "%s: offset %d is outside %s; set_ip takes a place in a function", who, st.Value,
+				st.Target)
 		}
-		return c.function(p, who, st.Func, int(st.Value))
+		return c.function(p, who, st.Target, int(st.Value))
 	},
 	StepFunc: func(c checker, p Part, who string, st, rest *Step) error {
-		rest.Func = ""
-		return c.function(p, who, st.Func, 0)
+		rest.Target = ""
+		return c.function(p, who, st.Target, 0)
 	},
 	StepData: func(c checker, p Part, who string, st, rest *Step) error {
-		rest.Func, rest.Off = "", 0
-		return c.memory(p, who, &Op{Target: st.Func, Offset: st.Off, Bytes: make([]byte, privateWord)})
+		rest.Target, rest.Off = "", 0
+		return c.memory(p, who, &Op{Target: st.Target, Offset: st.Off, Bytes: make([]byte, privateWord)})
 	},
 	StepProbe: func(c checker, p Part, who string, st, rest *Step) error {
-		rest.Func = ""
-		return c.named(p, who, p.List, st.Func) // the handler is a probe's, and so is the list
+		rest.Target = ""
+		return c.named(p, who, p.List, st.Target) // the handler is a probe's, and so is the list
 	},
 }

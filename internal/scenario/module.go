@@ -135,10 +135,10 @@ func (c checker) moduleData(l *List) error {
 	for i := range c.s.Probes {
 		for _, steps := range c.s.Probes[i].Handlers() {
 			for _, st := range *steps {
-				if st.Kind.Has(StepData) && of[st.Func] != "" {
+				if st.Kind.Has(StepData) && of[st.Target] != "" {
 					return Faultf(PartOf(TheProbes, i),
 						"probe %q stores to %s, which comes and goes with module %q; have it call a function that does",
-						c.s.Probes[i].Name, st.Func, of[st.Func])
+						c.s.Probes[i].Name, st.Target, of[st.Target])
 				}
 			}
 		}

@@ -345,7 +345,7 @@ func (a *PartParam) symbols(x any, do func(name string)) {
 	case *[]Step:
 		for _, st := range *at {
 			if !st.Kind.Has(StepProbe) {
-				do(st.Func)
+				do(st.Target)
 			}
 		}
 	case *[]Op:
@@ -358,7 +358,7 @@ func (a *PartParam) symbols(x any, do func(name string)) {
 		do(at.Entry)
 		for _, st := range at.Pre {
 			if !st.Kind.Has(StepProbe) {
-				do(st.Func)
+				do(st.Target)
 			}
 		}
 	}

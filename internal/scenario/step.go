@@ -12,11 +12,11 @@ import (
 
 // Step is one step of a handler.
 type Step struct {
-	Kind  *StepKind
-	Reg   arch.Reg
-	Value uint64
-	Func  string // the function, data or probe
-	Off   int    // StepStore: from the start of the data
+	Kind   *StepKind
+	Reg    arch.Reg
+	Value  uint64
+	Target string // the function, data or probe
+	Off    int    // StepStore: from the start of the data
 }
 
 // A StepKind is a row: all that is known about one step that handlers may have. Language, printer,
@@ -27,13 +27,13 @@ type StepKind struct {
 	Says   string      // its paragraph in docs/scenarios.md; "": that of the operation with the same name
 	Kernel []string    // the kernel's names for it
 	Traits StepTraits
-	Of     func(k *Probe) string // what a probe lacks that this step needs, and the remedy, or ""; nil: nothing
+	Lacks  func(k *Probe) string // what a probe lacks that this step needs, and the remedy, or ""; nil: nothing
 	// Setting is the setting of an edition that provides it; "": each edition has it.
 	Setting string
 
 	// do does the step, and reports whether the handler returns 1. nil: it does nothing more than
 	// the event Handler says, which each handler emits.
-	do func(r Running, x kapi.Context, st *Step) bool
+	do func(r HandlerRun, x kapi.Context, st *Step) bool
 }
 
 // String returns the kind's name.
@@ -57,10 +57,10 @@ type StepParamKind uint8
 const (
 	StepReg     StepParamKind = iota // Reg
 	StepNumber                       // Value
-	StepAddress                      // Func and Value: a place in a function, or Value alone
-	StepFunc                         // Func
-	StepData                         // Func and Off: a place in data
-	StepProbe                        // Func
+	StepAddress                      // Target and Value: a place in a function, or Value alone
+	StepFunc                         // Target
+	StepData                         // Target and Off: a place in data
+	StepProbe                        // Target
 )
 
 // StepTraits say how a step behaves, for checks, generator and the packages that run scenarios.
@@ -76,9 +76,9 @@ const (
 	StepAPI                             // it calls the probes' API
 )
 
-// Running is the context of a running handler: the scenario as the rig has built it, and the
+// HandlerRun is the context of a running handler: the scenario as the rig has built it, and the
 // hit.
-type Running struct {
+type HandlerRun struct {
 	Built
 	Regs    *arch.Regs
 	Private []byte // for a return probe: the private data of the call
@@ -94,7 +94,9 @@ type Built interface {
 
 // Do does a step, and reports whether the handler returns 1 because of it. Steps with StepRefused
 // may block; a handler that does so breaks a property.
-func (st *Step) Do(r Running, x kapi.Context) bool { return st.Kind.do != nil && st.Kind.do(r, x, st) }
+func (st *Step) Do(r HandlerRun, x kapi.Context) bool {
+	return st.Kind.do != nil && st.Kind.do(r, x, st)
+}
 
 // Steps are all rows, in the order of the page.
 var Steps = []*StepKind{
@@ -114,7 +116,7 @@ var (
 		Params: []StepParam{{"reg", StepReg}, {"value", StepNumber}},
 		Says:   "write `value` to the saved register `reg`, `\"rax\"` to `\"r15\"`",
 		Kernel: []string{"regs_set_return_value", "regs_set_register"},
-		do: func(r Running, _ kapi.Context, st *Step) bool {
+		do: func(r HandlerRun, _ kapi.Context, st *Step) bool {
 			r.Regs.R[st.Reg] = uint64(r.Arch().Addr(arch.Addr(st.Value)))
 			return false
 		},
@@ -126,8 +128,8 @@ var (
 		Says:   "continue at `address`, a place in a function or a number",
 		Kernel: []string{"instruction_pointer_set", "regs_set_return_ip"},
 		Traits: StepMoves | StepReturns1,
-		do: func(r Running, _ kapi.Context, st *Step) bool {
-			r.Regs.IP = r.Func(st.Func) + arch.Addr(st.Value)
+		do: func(r HandlerRun, _ kapi.Context, st *Step) bool {
+			r.Regs.IP = r.Func(st.Target) + arch.Addr(st.Value)
 			return true
 		},
 	}
@@ -136,8 +138,8 @@ var (
 		Word:   "call",
 		Params: []StepParam{{"f", StepFunc}},
 		Traits: StepRuns,
-		do: func(r Running, x kapi.Context, st *Step) bool {
-			x.Call(r.Func(st.Func))
+		do: func(r HandlerRun, x kapi.Context, st *Step) bool {
+			x.Call(r.Func(st.Target))
 			return false
 		},
 	}
@@ -147,7 +149,7 @@ var (
 		Says: "the handler returns 1. From an `entry`: this call isn't followed; from a `fault`: the fault is " +
 			"handled",
 		Traits: StepReturns1,
-		do:     func(Running, kapi.Context, *Step) bool { return true },
+		do:     func(HandlerRun, kapi.Context, *Step) bool { return true },
 	}
 
 	StepStore = &StepKind{
@@ -155,8 +157,8 @@ var (
 		Params: []StepParam{{"d", StepData}, {"value", StepNumber}},
 		Says:   "write the eight bytes of `value` to `d`, a place in data",
 		Traits: StepWrites,
-		do: func(r Running, x kapi.Context, st *Step) bool {
-			x.Memory().Store(r.Data(st.Func, x.CPU())+arch.Addr(st.Off), privateWord, st.Value)
+		do: func(r HandlerRun, x kapi.Context, st *Step) bool {
+			x.Memory().Store(r.Data(st.Target, x.CPU())+arch.Addr(st.Off), privateWord, st.Value)
 			return false
 		},
 	}
@@ -166,8 +168,8 @@ var (
 		Params: []StepParam{{"reg", StepReg}},
 		Says: "for a return probe with `data_size` of at least 8: store the saved register `reg` in the private " +
 			"data of the call",
-		Of: hasPrivate,
-		do: func(r Running, _ kapi.Context, st *Step) bool {
+		Lacks: hasPrivate,
+		do: func(r HandlerRun, _ kapi.Context, st *Step) bool {
 			binary.LittleEndian.PutUint64(r.Private, r.Regs.R[st.Reg])
 			return false
 		},
@@ -176,9 +178,9 @@ var (
 	StepRestore = &StepKind{
 		Word:   "restore",
 		Params: []StepParam{{"reg", StepReg}},
-		Says:   "for such a return probe: read `reg` back from there",
-		Of:     hasPrivate,
-		do: func(r Running, _ kapi.Context, st *Step) bool {
+		Says:   "for a return probe as for `save`: read `reg` from the private data",
+		Lacks:  hasPrivate,
+		do: func(r HandlerRun, _ kapi.Context, st *Step) bool {
 			r.Regs.R[st.Reg] = binary.LittleEndian.Uint64(r.Private)
 			return false
 		},
@@ -190,7 +192,7 @@ var (
 			"`disable(k)` do so, too",
 		Kernel: []string{"msleep", "might_sleep", "usleep_range"},
 		Traits: StepRefused,
-		do: func(_ Running, x kapi.Context, _ *Step) bool {
+		do: func(_ HandlerRun, x kapi.Context, _ *Step) bool {
 			c := x.(*smp.Ctx)
 			if c.MightSleep(); !c.Atomic() {
 				x.Sleep(kapi.Yield)
@@ -205,12 +207,12 @@ var (
 	StepDisable    = callsAPI("disable", kpev.Disable, "batches")
 )
 
-// callsAPI returns a step that no handler may do: the first lock that the call takes reveals
-// it.
+// callsAPI returns a step that no handler may do. It breaks a property: the first lock it takes is
+// reported.
 func callsAPI(word string, verb uint64, setting string) *StepKind {
 	return &StepKind{Word: word, Params: []StepParam{{"k", StepProbe}}, Traits: StepRefused | StepAPI, Setting: setting,
-		do: func(r Running, x kapi.Context, st *Step) bool {
-			r.Call(x, verb, st.Func)
+		do: func(r HandlerRun, x kapi.Context, st *Step) bool {
+			r.Call(x, verb, st.Target)
 			return false
 		}}
 }

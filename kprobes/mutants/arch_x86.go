@@ -32,7 +32,7 @@ func jprobeKeepsIP(regs, saved *regs) { regs.IP, regs.R[x86.RSP] = saved.IP, sav
 // callsFive puts the return address of an emulated call through a register (FF /2, SDM
 // vol. 2, "CALL") five bytes behind its start, as if it were a call by displacement.
 func callsFive(ap *aggr, r *regs, m arch.Memory, _ *regs) {
-	if group, _ := ap.Insn().Group(); ap.Insn().Opcode() == 0xff && group == 2 {
+	if group, _ := ap.Insn().RegField(); ap.Insn().Opcode() == 0xff && group == 2 {
 		m.Store(x86.SP(r), 8, uint64(ap.Addr())+5)
 	}
 }

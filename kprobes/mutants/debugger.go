@@ -1,17 +1,10 @@
 package mutants
 
-import (
-	"kpsim/kprobes/rules"
-	"kpsim/smp/smpev"
-)
+import "kpsim/kprobes/rules"
 
 // debuggers are mutants of a debugger's breakpoints, and of kprobes' checks for them.
 var debuggers = []Mutant{
-	{Name: "debugger-forgets", Source: "kgdb_skipexception", Scenario: "debugger-comes-and-goes",
-		Property: "owned-breakpoint",
-		Says:     "a debugger forgets a breakpoint that it has cleared: a late trap on it has no owner",
-		Apply:    func(w *Wiring) { w.Debugger.Forgets = true }},
-	{Name: "int3-copied", Source: "__copy_instruction: another subsystem puts a breakpoint",
+	{Name: "int3-copied", Source: "__copy_instruction: another subsystem has put a breakpoint there",
 		Scenario: "debugger-comes-and-goes", Property: "owned-breakpoint",
 		Also:  []string{"text-agrees", "no-sail-past"},
 		Says:  "a probe may stand on a debugger's breakpoint, which is copied into its slot",
@@ -21,32 +14,4 @@ var debuggers = []Mutant{
 		Also:     []string{"right-result"},
 		Says:     "an int3 in a function is taken for padding, and the next byte for the beginning of an instruction",
 		Apply:    func(w *Wiring) { w.Deps.Debugger = nil }},
-}
-
-// uprobes are mutants of how kprobes and uprobes check traps of user mode.
-var uprobes = []Mutant{
-	{Name: "user-trap-unasked", Source: "2326c77017c7, until 2.6.16", Scenario: "uprobe-beside-probe",
-		Property: "no-oops",
-		Says: "kprobes doesn't check for user mode at a breakpoint, and reads user memory to see if it is still " +
-			"there, which SMAP forbids",
-		Apply: func(w *Wiring) {
-			s := w.Steps()
-			ask := s.Hit.UserMode
-			s.Hit.UserMode = func(e *engine, x context, r *regs) bool {
-				if ask(e, x, r) && w.Engine.RemovedInt3 {
-					x.Emit(smpev.Oops, smpev.VecPF, uint64(x.Regs().IP), uint64(r.IP)-1)
-					w.Deps.Traps.Bug(x, "a user address is read in the kernel")
-				}
-				return false
-			}
-		}},
-	{Name: "uprobe-unasked", Source: "arch_uprobe_exception_notify, 3.5", Scenario: "uprobe-debugger",
-		Property: "owned-breakpoint",
-		Also:     []string{"whole-instructions"},
-		Says:     "uprobes doesn't check for user mode at a breakpoint, and claims a debugger's in the kernel",
-		Apply:    func(w *Wiring) { w.Uprobes.Unasked = true }},
-	{Name: "uprobe-step-first", Source: "arch_uprobe_exception_notify; the priorities of uprobe_exception_nb " +
-		"and kprobe_exceptions_nb", Scenario: "uprobe-step", Property: "owned-breakpoint",
-		Says:  "uprobes is asked about the trap of a step before kprobes is, and doesn't check for user mode",
-		Apply: func(w *Wiring) { w.Uprobes.First() }},
 }

@@ -124,8 +124,8 @@ const (
 
 var hows = [...]string{"mutant", "like", "rule", "taken back", "scenario", "setting", "not:"}
 
-// whyNot says, for each How but NotHere, why --as-shipped doesn't bring such a fault back.
-var whyNot = [...]string{
+// missingReason says, for each How but NotHere, why --as-shipped doesn't bring such a fault back.
+var missingReason = [...]string{
 	AMutant: "can't be noticed", LikeOne: "a mutant does more than the kernel did, or only something like it",
 	ARule:     "only tests of the specification's rules have a mutant",
 	TakenBack: "only the kernel's own source without the fix shows it (taken-back.md)",

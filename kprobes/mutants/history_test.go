@@ -164,11 +164,11 @@ func TestTally(t *testing.T) {
 		tally, ok := mutants.TallyOf(e)
 		require.Equal(t, mutants.CheckShipped(e) == nil, ok, "%v", e)
 		not := 0
-		for _, m := range tally.Not {
+		for _, m := range tally.Missing {
 			not += m.Faults
 		}
-		require.Equal(t, tally.Known, tally.Back+not, "%v", e)
-		require.GreaterOrEqual(t, tally.Back, len(mutants.ShippedIn(e)), "%v", e)
+		require.Equal(t, tally.Known, tally.BroughtBack+not, "%v", e)
+		require.GreaterOrEqual(t, tally.BroughtBack, len(mutants.ShippedIn(e)), "%v", e)
 	}
 }
 
@@ -228,7 +228,7 @@ only the tests of [the specification's rules](spec-coverage.md) notice; `+"`scen
 	b.WriteString("\nWhat `--as-shipped` has of each edition:\n\n| edition | stands for | known | brought back |\n|---|---|--:|--:|\n")
 	for _, e := range rules.AllEditions() {
 		if tally, ok := mutants.TallyOf(e); ok {
-			fmt.Fprintf(&b, "| %v | %v | %d | %d |\n", e, tally.Release, tally.Known, tally.Back)
+			fmt.Fprintf(&b, "| %v | %v | %d | %d |\n", e, tally.Release, tally.Known, tally.BroughtBack)
 		}
 	}
 	b.WriteString("\n## The rows\n\n| fix | mended in | kernels | area | kind | what goes wrong | brought back by | seen |\n|---|---|---|---|---|---|---|---|\n")

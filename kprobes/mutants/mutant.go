@@ -1,7 +1,6 @@
 package mutants
 
 import (
-	"kpsim/engine/debugger"
 	"kpsim/engine/fprobe"
 	"kpsim/engine/ftrace"
 	"kpsim/engine/livepatch"
@@ -21,8 +20,7 @@ type Wiring struct {
 	Deps    *kprobes.Deps // the engine's; jump labels use Patch, too
 	Engine  *kprobes.Settings
 
-	Debugger *debugger.Debugger
-	Uprobes  *uprobe.Uprobes
+	Uprobes *uprobe.Uprobes
 
 	Edition rules.Edition // the scenario's, if it has one: for AsShipped
 }

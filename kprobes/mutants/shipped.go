@@ -13,12 +13,12 @@ import (
 // edition had, as far as we know of them.
 const AsShipped = "as-shipped"
 
-// A Fault is a mutant that an edition's kernels were shipped with.
-type Fault struct {
+// A ShippedMutant is a mutant that an edition's kernels were shipped with.
+type ShippedMutant struct {
 	Edition  rules.Edition
 	Mutant   string
-	Scenario string // shows it in that edition
-	Property string // and which property must notice
+	Scenario string // where the mutant shows in that edition
+	Property string // the property that must notice
 }
 
 // standsFor has the releases that editions stand for: for 2.6 the one whose source its settings were read from,
@@ -51,22 +51,22 @@ func ReleaseOf(e rules.Edition) (r Release, ok bool) {
 //     since a breakpoint that is gone is handled (removed_int3).
 //   - The flag of a jump cleared before the jump (flag-early, until 5.5): harmless
 //     as long as the patcher removes a jump (unoptimize).
-//   - Which locks the optimizer holds is a setting, order: each is right by itself.
+//   - Which locks the optimizer holds is a setting (order), and each value is correct.
 //
 // In the editions that have it cancel-rcu shows only when the page of a detour is unmapped.
-var Shipped = sync.OnceValue(func() (all []Fault) {
+var Shipped = sync.OnceValue(func() (all []ShippedMutant) {
 	for _, s := range standsFor {
 		history := History()
 		for i := range history {
-			name := history[i].ships(s.release)
-			if name == "" || slices.ContainsFunc(all, func(f Fault) bool {
+			name := history[i].shippedMutant(s.release)
+			if name == "" || slices.ContainsFunc(all, func(f ShippedMutant) bool {
 				return f.Edition == s.edition &&
 					f.Mutant == name
 			}) {
 				continue
 			}
 			m, _ := find(name)
-			f := Fault{s.edition, name, m.Scenario, m.Property}
+			f := ShippedMutant{s.edition, name, m.Scenario, m.Property}
 			if name == "cancel-rcu" {
 				f.Scenario = "cancel-detour-pages"
 			}
@@ -76,8 +76,9 @@ var Shipped = sync.OnceValue(func() (all []Fault) {
 	return all
 })
 
-// ships returns the mutant that is the fault, "" if a release didn't have it or none is.
-func (f *Fix) ships(r Release) string {
+// shippedMutant returns the mutant that reproduces f, or "" if r didn't have the fault or no mutant
+// reproduces it.
+func (f *Fix) shippedMutant(r Release) string {
 	for _, b := range f.Back {
 		if b.How == AMutant && f.In(r) {
 			if m, ok := find(b.Name); ok && m.Equivalent == nil {
@@ -88,11 +89,11 @@ func (f *Fix) ships(r Release) string {
 	return ""
 }
 
-// whyNot says why --as-shipped doesn't bring the fault back.
-func (f *Fix) whyNot() string {
+// missingReason says why --as-shipped doesn't bring the fault back.
+func (f *Fix) missingReason() string {
 	b := f.Back[0]
 	if b.How != NotHere {
-		return whyNot[b.How]
+		return missingReason[b.How]
 	}
 	for _, r := range Reasons {
 		if r.Word == b.Name {
@@ -102,17 +103,17 @@ func (f *Fix) whyNot() string {
 	return b.Name
 }
 
-// A Tally is how many of the faults that History has for a release as-shipped brings
-// back, and how many it doesn't for each reason, most first.
+// A Tally counts History's faults of a release: those as-shipped brings back, and the
+// others by reason, most frequent first.
 type Tally struct {
-	Release Release
-	Known   int
-	Back    int
-	Not     []Missing
+	Release     Release
+	Known       int
+	BroughtBack int
+	Missing     []MissingReason
 }
 
-// A Missing is a number of faults and the reason why they aren't brought back.
-type Missing struct {
+// A MissingReason is a number of faults and the reason why they aren't brought back.
+type MissingReason struct {
 	Faults int
 	Why    string
 }
@@ -127,39 +128,40 @@ func TallyOf(e rules.Edition) (t Tally, ok bool) {
 		if !f.In(t.Release) {
 			continue
 		}
-		if t.Known++; f.ships(t.Release) != "" {
-			t.Back++
+		if t.Known++; f.shippedMutant(t.Release) != "" {
+			t.BroughtBack++
 			continue
 		}
-		why := f.whyNot()
-		k := slices.IndexFunc(t.Not, func(m Missing) bool { return m.Why == why })
+		why := f.missingReason()
+		k := slices.IndexFunc(t.Missing, func(m MissingReason) bool { return m.Why == why })
 		if k < 0 {
-			k = len(t.Not)
-			t.Not = append(t.Not, Missing{Why: why})
+			k = len(t.Missing)
+			t.Missing = append(t.Missing, MissingReason{Why: why})
 		}
-		t.Not[k].Faults++
+		t.Missing[k].Faults++
 	}
-	slices.SortStableFunc(t.Not, func(a, b Missing) int { return b.Faults - a.Faults })
+	slices.SortStableFunc(t.Missing, func(a, b MissingReason) int { return b.Faults - a.Faults })
 	return t, true
 }
 
-// Releases names the releases whose fault a mutant is, "" if History has none. For several rows it names their union.
+// Releases names the releases that had the fault a mutant reproduces, "" if History has none. For
+// several rows it names their union.
 func Releases(name string) string {
-	var whole Fix
+	var union Fix
 	for i := range History() {
 		f := &History()[i]
 		if !slices.Contains(f.Back, Back{AMutant, name}) {
 			continue
 		}
-		if whole.Fixed == 0 {
-			whole = *f
+		if union.Fixed == 0 {
+			union = *f
 		}
-		whole.Introduced, whole.Fixed = min(whole.Introduced, f.Introduced), max(whole.Fixed, f.Fixed)
+		union.Introduced, union.Fixed = min(union.Introduced, f.Introduced), max(union.Fixed, f.Fixed)
 	}
-	if whole.Fixed == 0 {
+	if union.Fixed == 0 {
 		return ""
 	}
-	return whole.Releases()
+	return union.Releases()
 }
 
 // ShippedIn returns the mutants that an edition's kernels were shipped with, as far
@@ -194,6 +196,6 @@ func CheckShipped(e rules.Edition) error {
 			have = append(have, f.Edition.String())
 		}
 	}
-	return fmt.Errorf("no fault is known that edition %v was shipped with; of these there are: %s", e,
+	return fmt.Errorf("no known faults were shipped with edition %v; editions that have some: %s", e,
 		strings.Join(have, ", "))
 }

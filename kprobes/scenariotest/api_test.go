@@ -72,9 +72,9 @@ func waits(ops []scenario.Op) (all []scenario.Op) {
 // TestHandlers: which handlers run, in which order (spec 1.4 to 1.8, 1.11, 4.9, 4.10).
 // The probes: a, b and c at victim's first instruction, numbers 0 to 2.
 func TestHandlers(t *testing.T) {
-	skip := []scenario.Step{{Kind: scenario.StepSetIP, Func: "helper"}}
+	skip := []scenario.Step{{Kind: scenario.StepSetIP, Target: "helper"}}
 	set := []scenario.Step{{Kind: scenario.StepSetReg, Reg: x86.RDI, Value: 40}}
-	nest := []scenario.Step{{Kind: scenario.StepCall, Func: "helper"}}
+	nest := []scenario.Step{{Kind: scenario.StepCall, Target: "helper"}}
 	v := func(name string, pre, post []scenario.Step) scenario.Probe {
 		return scenario.Probe{Name: name, Func: "victim", Pre: pre, Post: post}
 	}

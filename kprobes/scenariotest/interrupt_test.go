@@ -170,7 +170,7 @@ func TestPreemptedHandler(t *testing.T) {
 // ("Unrecoverable kprobe detected") the CPU dies, and does so at once.
 func TestThirdHit(t *testing.T) {
 	for _, step := range []era.Step{era.StepInt3, era.StepDebug} {
-		nest := []scenario.Step{{Kind: scenario.StepCall, Func: "helper"}}
+		nest := []scenario.Step{{Kind: scenario.StepCall, Target: "helper"}}
 		sc := with(t, []scenario.Probe{{Name: "a", Func: "victim", Pre: nest}, post("b", "helper", 0),
 			post("c", "jumps", 0)},
 			task(register("a"), register("b"), register("c"), call("victim", 1, 2)))

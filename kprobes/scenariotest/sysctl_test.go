@@ -73,7 +73,7 @@ func TestSysctl(t *testing.T) {
 // TestSysctlBreakpoint: at 0 a probe is a breakpoint again: a pre_handler that
 // changes the path is obeyed (spec 4.10).
 func TestSysctlBreakpoint(t *testing.T) {
-	skip := []scenario.Step{{Kind: scenario.StepSetIP, Func: "helper"}}
+	skip := []scenario.Step{{Kind: scenario.StepSetIP, Target: "helper"}}
 	probes := []scenario.Probe{{Name: "a", Func: "victim", Pre: count}, {Name: "b", Func: "victim", Pre: skip}}
 	sc := with(t, probes, task(register("a"), register("b"), wait, call("victim", 1, 2), off, changed("victim", 1, 2),
 		onAll, wait, call("victim", 1, 2)))

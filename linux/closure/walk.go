@@ -176,10 +176,10 @@ func (c *Closure) operand(in *x86.Inst) (uint64, bool) {
 	if at, ok := in.RIPOperand(); ok {
 		return uint64(at), true
 	}
-	if _, ok := in.ModRM(); !ok || len(in.Pointers()) > 0 {
+	if _, ok := in.ModRM(); !ok || len(in.AddressRegs()) > 0 {
 		return 0, false
 	}
-	disp, _ := in.Numbers()
+	disp, _ := in.DispAndImm()
 	return c.number(in, disp)
 }
 
@@ -188,7 +188,7 @@ func (c *Closure) taken(in *x86.Inst) (uint64, bool) {
 	if in.Opcode() == 0x8d {
 		return c.operand(in)
 	}
-	_, imm := in.Numbers()
+	_, imm := in.DispAndImm()
 	return c.number(in, imm)
 }
 

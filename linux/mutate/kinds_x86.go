@@ -73,7 +73,7 @@ func (l *lister) paravirt(in *x86.Inst) {
 
 // condition adds the mutants of a conditional jump: it is inverted, always taken, or never taken.
 func (l *lister) condition(in *x86.Inst) {
-	_, imm := in.Numbers()
+	_, imm := in.DispAndImm()
 	old := in.Bytes()
 	if imm[0] < 1 || imm[0] > len(old) {
 		return
@@ -112,7 +112,7 @@ func (l *lister) plain(in *x86.Inst) {
 		l.add("drop-flag:"+place, "drop the "+in.String(), at, in.Bytes(), nops(in))
 		return
 	}
-	group, _ := in.Group()
+	group, _ := in.RegField()
 	if op := in.Opcode(); op == cmpAL || op == cmpEAX || op >= 0x80 && op <= 0x83 && group == 7 {
 		l.compare(in)
 		return
@@ -120,7 +120,7 @@ func (l *lister) plain(in *x86.Inst) {
 	if !stores(in) {
 		return
 	}
-	if p := in.Pointers(); len(p) > 0 && p[0] == x86.RSP {
+	if p := in.AddressRegs(); len(p) > 0 && p[0] == x86.RSP {
 		return // a store to the stack frame
 	}
 	kind, what := "drop-store:", "drop the store "
@@ -135,7 +135,7 @@ func op86(in *x86.Inst) bool { return in.Opcode() == 0x86 || in.Opcode() == 0x87
 
 // compare adds the mutant whose comparison uses a number off by one. It skips comparisons with an address.
 func (l *lister) compare(in *x86.Inst) {
-	_, imm := in.Numbers()
+	_, imm := in.DispAndImm()
 	with := in.Bytes()
 	if imm[0] >= imm[1] || imm[1] > len(with) {
 		return
@@ -162,7 +162,7 @@ func stores(in *x86.Inst) bool {
 	if raw := in.Raw(); raw[pos]>>6 == 3 { // a register
 		return false
 	}
-	group, _ := in.Group()
+	group, _ := in.RegField()
 	switch op := in.Opcode(); {
 	case op < 0x38: // add, or, adc, sbb, and, sub, xor
 		return op&7 <= 1

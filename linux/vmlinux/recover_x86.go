@@ -95,7 +95,7 @@ func (f *finder) instruction(in *x86.Inst) {
 		return
 	}
 	raw, le := in.Raw(), binary.LittleEndian
-	disp, imm := in.Numbers()
+	disp, imm := in.DispAndImm()
 	at := uint64(in.Addr)
 	if to, ok := in.RIPOperand(); ok {
 		if uint64(to) < f.perCPU {

@@ -28,9 +28,9 @@ type Inst interface {
 	IPRelative() (from, to int, ok bool)
 	IPOperand() (Addr, bool)
 
-	// Pointers returns the registers that the address of its memory operand is made
+	// AddressRegs returns the registers that the address of its memory operand is made
 	// of. Implied are those that an instruction uses as an address without naming them.
-	Pointers() []Reg
+	AddressRegs() []Reg
 
 	// PerCPU reports whether its memory operand is relative to the base of the CPU's
 	// own data, PerTask to that of the task's.

@@ -40,7 +40,7 @@ type version struct {
 
 const minTable = 256 // entries, for 128 chunks without growing; a power of two
 
-// NewText returns the text of a machine of that many CPUs, nothing stored.
+// NewText returns the text of a machine of that many CPUs, with nothing stored yet.
 func NewText(model Model, cpus int) *Text {
 	if int(model) >= len(modelNames) {
 		sim.Bug("fetch: %v is no model", model)
@@ -68,13 +68,13 @@ func (t *Text) Reset() {
 	t.chunks = t.chunks[:0]
 }
 
-// Store tells of a store to text that has been done: the bytes at addr were
-// old, and are new. It is called for each store after load, whichever CPU did
-// it. A store that crosses chunks is one version of each; as there is no order
-// between what a CPU sees of two chunks, it doesn't matter which comes first.
+// Store records a store to text that has taken effect: the bytes at addr changed
+// from old to new. It is called for every store after load, by any CPU. A store
+// across chunks makes one version of each; their order doesn't matter, because a
+// CPU sees two chunks independently.
 //
-// It is a bug of the simulator if old isn't what the store before left: then a
-// store wasn't reported, and stale bytes would be wrong ones.
+// old must be what the previous store left; otherwise a store went unreported,
+// which is a bug of the simulator.
 func (t *Text) Store(addr uint64, old, new []byte) {
 	if len(old) != len(new) {
 		sim.Bug("fetch: a store to %#x of %d bytes over %d", addr, len(new), len(old))
@@ -107,11 +107,11 @@ func (t *Text) StoreChunk(addr, old, new uint64, n int) {
 	t.storeChunk(addr/chunkBytes, old<<shift, new<<shift, ^uint64(0)>>(64-8*n)<<shift)
 }
 
-// storeChunk makes a version of a chunk in which the bytes under mask, which
-// were was, are is.
+// storeChunk makes a version of a chunk in which the bytes under mask change from
+// was to is.
 //
-// A store that changes nothing makes none: the merging that alternatives in
-// fetch.go argues for, done here once and for all for whole chunks.
+// A store that changes nothing makes none; the comment of alternatives (fetch.go)
+// shows that nothing is lost.
 func (t *Text) storeChunk(number, was, is, mask uint64) {
 	c := t.find(number)
 	if c != nil {
@@ -168,7 +168,7 @@ func (t *Text) home(number uint64) int { return int(number * 0x9e3779b97f4a7c15 
 // add makes a chunk with one version, of which no byte is known yet.
 func (t *Text) add(number uint64) *chunk {
 	if len(t.chunks) < cap(t.chunks) {
-		t.chunks = t.chunks[:len(t.chunks)+1] // and so its slices
+		t.chunks = t.chunks[:len(t.chunks)+1] // reuses its slices
 	} else {
 		t.chunks = append(t.chunks, chunk{})
 	}
@@ -188,7 +188,7 @@ func (t *Text) add(number uint64) *chunk {
 	return c
 }
 
-// enter puts a chunk that isn't there in the table.
+// enter puts a chunk that isn't in the table yet into it.
 func (t *Text) enter(index int) {
 	i := t.home(t.chunks[index].number)
 	for t.table[i] != 0 {
@@ -209,8 +209,8 @@ func (t *Text) resize(size int) {
 	}
 }
 
-// AddState adds what the CPUs may see to a hash. Epochs are counts of stores: of
-// two machines that have the same to come, they may be said to be different ones.
+// AddState adds what the CPUs may see to a hash. Epochs count stores,
+// so two machines with the same future may hash differently.
 func (t *Text) AddState(h *sim.Hash) {
 	if t.epoch == 0 {
 		return

@@ -51,16 +51,16 @@ func TestMove(t *testing.T) {
 			b, want := bytesOf(t, c.code), c.want
 			if old {
 				want = c.old
-				of64.moveOld(b, c.n, 0x1000, 0x2000)
+				of64.relocateBefore63(b, c.n, 0x1000, 0x2000)
 			} else {
-				require.True(t, of64.move(b, c.n, 0x1000, 0x2000), c.what)
+				require.True(t, of64.relocateCode(b, c.n, 0x1000, 0x2000), c.what)
 			}
 			assert.Equal(t, bytesOf(t, want), b, "%s, before 6.3: %v", c.what, old)
 		}
 	}
 	short := bytesOf(t, "7540")
-	assert.False(t, of64.move(short, 2, 0x1000, 0x2000), "a short jump can't leave so far")
-	assert.True(t, of64.move(short, 2, 0x1000, 0x1010))
+	assert.False(t, of64.relocateCode(short, 2, 0x1000, 0x2000), "a short jump can't leave so far")
+	assert.True(t, of64.relocateCode(short, 2, 0x1000, 0x1010))
 	assert.Equal(t, bytesOf(t, "7530"), short)
 }
 

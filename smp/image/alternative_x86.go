@@ -12,20 +12,20 @@ import (
 // An alternative is code that replaces other code if a processor has a feature or, when inverted,
 // if it lacks it.
 type alternative struct {
-	at      place
-	n       int // number of bytes replaced
-	with    place
-	withN   int
-	feature int // word*32 + bit, as in the kernel's cpufeatures.h
-	not     bool
-	call    bool // ALT_FLAG_DIRECT_CALL: a call of the pointer's current value
+	at       place
+	n        int // number of bytes replaced
+	with     place
+	withN    int
+	feature  int // word*32 + bit, as in the kernel's cpufeatures.h
+	inverted bool
+	call     bool // ALT_FLAG_DIRECT_CALL: a call of the pointer's current value
 }
 
 // Layouts of struct alt_instr (arch/x86/include/asm/alternative.h): the
 // feature's number has its inversion in bit 15, or, since 6.3, flags after it.
 var (
-	altLayout  = layout{14, []int{0, 4}, 2, "instr, replacement, feature, flags and both lengths", 0}
-	altLayout1 = layout{12, []int{0, 4}, 2, "instr, replacement, feature and both lengths", 0}
+	altLayout         = layout{14, []int{0, 4}, 2, "instr, replacement, feature, flags and both lengths", 0}
+	altLayoutBefore63 = layout{12, []int{0, 4}, 2, "instr, replacement, feature and both lengths", 0}
 )
 
 const altBytesMax = 254 // MAX_PATCH_LEN of the kernel
@@ -36,10 +36,10 @@ func (p *parser) readAlternatives(i int) error {
 	t := altLayout
 	if p.o.version != (Version{}) {
 		if p.o.version.Before(6, 3) {
-			t = altLayout1
+			t = altLayoutBefore63
 		}
-	} else if !p.fits(i, altLayout) && p.fits(i, altLayout1) {
-		t = altLayout1
+	} else if !p.fits(i, altLayout) && p.fits(i, altLayoutBefore63) {
+		t = altLayoutBefore63
 	}
 	return p.entries(i, t, func(e entry) error {
 		at, err := p.code(e.refs[0])
@@ -49,10 +49,10 @@ func (p *parser) readAlternatives(i int) error {
 		cpuid, sizes := int(binary.LittleEndian.Uint16(e.data[8:])), e.data[t.bytes-2:]
 		a := alternative{at: at, n: int(sizes[0]), withN: int(sizes[1]), feature: cpuid}
 		if t.bytes == 12 {
-			a.feature, a.not = cpuid&0x7fff, cpuid&0x8000 != 0
+			a.feature, a.inverted = cpuid&0x7fff, cpuid&0x8000 != 0
 		} else {
 			flags := binary.LittleEndian.Uint16(e.data[10:])
-			a.not, a.call = flags&1 != 0, flags&2 != 0
+			a.inverted, a.call = flags&1 != 0, flags&2 != 0
 		}
 		if a.withN > 0 { // otherwise the word may point to the section's end
 			if a.with, err = p.code(e.refs[1]); err != nil {
@@ -95,7 +95,7 @@ func (l *linked) alternatives() error {
 		}
 		code := l.bytes[a.at.sec][a.at.off : a.at.off+a.n]
 		at := l.at[a.at.sec] + arch.Addr(a.at.off)
-		if l.has[a.feature] == a.not {
+		if l.has[a.feature] == a.inverted {
 			l.joinNops(code, at)
 			continue
 		}
@@ -114,11 +114,11 @@ func (l *linked) alternatives() error {
 		from := l.at[a.with.sec] + arch.Addr(a.with.off)
 		ok := true
 		switch {
-		case a.call: // is at its place already
+		case a.call: // pointerCall has relocated it
 		case old:
-			l.moveOld(buf, a.withN, from, at)
+			l.relocateBefore63(buf, a.withN, from, at)
 		default:
-			ok = l.move(buf, a.withN, from, at)
+			ok = l.relocateCode(buf, a.withN, from, at)
 		}
 		if !ok {
 			return fmt.Errorf("%s: a jump in its alternative is out of reach from there: the file is damaged",
@@ -143,7 +143,7 @@ func padNested(alts []alternative) {
 	}
 }
 
-// pointerCall makes buf begin with a direct call instead of code's call through a pointer, ff 15.
+// pointerCall replaces code's call through a pointer (ff 15) with a direct call, in buf.
 // The value of a kernel's pointer isn't known here, so the call leads to the pointer itself,
 // which at least has a name (pv_ops).
 func (l *linked) pointerCall(buf, code []byte, at arch.Addr) bool {
@@ -160,9 +160,9 @@ func (l *linked) pointerCall(buf, code []byte, at arch.Addr) bool {
 	return ok && copy(buf, call[:]) == len(call)
 }
 
-// moveOld relocates a replacement like kernels before 6.3: only a jump or call that fills it, and
-// a forward jump is shortened if possible.
-func (l *linked) moveOld(buf []byte, n int, from, to arch.Addr) {
+// relocateBefore63 relocates a replacement as kernels before 6.3 do: only if it is a single jump or
+// call. A forward jump is shortened if possible.
+func (l *linked) relocateBefore63(buf []byte, n int, from, to arch.Addr) {
 	if n != x86.JumpLen || buf[0] != 0xe8 && buf[0] != 0xe9 {
 		return
 	}
@@ -175,9 +175,9 @@ func (l *linked) moveOld(buf []byte, n int, from, to arch.Addr) {
 	binary.LittleEndian.PutUint32(buf[1:], uint32(disp))
 }
 
-// move relocates the relative operands in a replacement of n bytes in buf, which was assembled at
+// relocateCode relocates the relative operands in a replacement of n bytes in buf, which was assembled at
 // from. Jumps within it don't change. ok is false if a jump out of it can't reach its target.
-func (l *linked) move(buf []byte, n int, from, to arch.Addr) (ok bool) {
+func (l *linked) relocateCode(buf []byte, n int, from, to arch.Addr) (ok bool) {
 	inside := func(a arch.Addr) bool { return a >= from && a <= from+arch.Addr(n) }
 	for off := 0; off < len(buf); {
 		in, err := l.o.mode().Decode(buf[off:], from+arch.Addr(off))

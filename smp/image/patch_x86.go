@@ -265,7 +265,7 @@ func (l *linked) sites() []Site {
 		case SiteAlternative:
 			a := &l.o.alts[s.key]
 			site.Name = featureName(a.feature, l.version)
-			if a.not {
+			if a.inverted {
 				site.Name = "!" + site.Name
 			}
 		}

@@ -86,6 +86,8 @@ type Boot interface {
 	OnSections(h SectionHandler)
 	// OnReset appends f to the functions that begin a run, after the kernel's own services.
 	OnReset(f func())
+	// Planted reports whether a mutant has planted a fault in this run.
+	Planted(f Fault) bool
 }
 
 // A Rewrite is one instruction that a batch replaces.

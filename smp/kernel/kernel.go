@@ -74,6 +74,7 @@ type Kernel struct {
 type booted struct {
 	gates      []arch.Addr           `state:"boot"` // set at boot: the addresses of bound routines, in order
 	bound      int                   // owned by the boot of a run: how many are bound so far
+	faults     kapi.Faults           `state:"boot"` // owned by the boot of a run: what a mutant has planted
 	onReset    []func()              `state:"boot"` // set at boot
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
 }
@@ -142,7 +143,7 @@ func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 // Reset begins a run, after Machine.Reset. Objects that an engine made in the last run are forgotten; the engine
 // makes them again, in the same order.
 func (k *Kernel) Reset() {
-	k.booted.bound = 0
+	k.booted.bound, k.booted.faults = 0, kapi.Faults{}
 	k.IRQs.reset(k)
 	k.Locks.reset()
 	k.RCU.reset()
@@ -294,6 +295,10 @@ func (k *Kernel) OnSections(h kapi.SectionHandler) {
 
 // OnReset implements kapi.Boot.
 func (k *Kernel) OnReset(f func()) { k.booted.onReset = append(k.booted.onReset, f) }
+
+// Planted implements kapi.Boot. Plant is a mutant's, after the reset that begins a run.
+func (k *Kernel) Planted(f kapi.Fault) bool { return k.booted.faults.Has(f) }
+func (k *Kernel) Plant(f kapi.Fault)        { k.booted.faults.Plant(f) } // see Planted
 
 // section notifies clients of a module's section.
 func (k *Kernel) section(x kapi.Context, in kapi.Section, here bool) {

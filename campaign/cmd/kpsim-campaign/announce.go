@@ -19,7 +19,7 @@ func announcer(p *cli.Program, asJSON bool, hook string) func(e *lead.Event) {
 	return func(e *lead.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		tell(p, asJSON, e)
+		printEvent(p, asJSON, e)
 		p.Flush()
 		if hook == "" || e.Kind == "find" && !e.Find.New {
 			return
@@ -43,7 +43,7 @@ func announcer(p *cli.Program, asJSON bool, hook string) func(e *lead.Event) {
 	}
 }
 
-func tell(p *cli.Program, asJSON bool, e *lead.Event) {
+func printEvent(p *cli.Program, asJSON bool, e *lead.Event) {
 	if asJSON {
 		_ = p.PrintJSON(e)
 		return

@@ -10,7 +10,7 @@ import (
 
 type fuzzCmd struct {
 	findings.Fuzz `embed:""`
-	single
+	singleFlags
 	Islands uint64 `range:"1..65536" default:"16" placeholder:"N" help:"The number of parts that each round is divided into: the most cores that can be busy, of all processes together. The finds depend on it. Default: 16."`
 	Size    uint64 `range:"1..4096" default:"64" placeholder:"N" help:"The number of programs in a part; a round has --islands times as many. Larger parts are cheaper to hand out, but guided less. The finds depend on it. Default: 64."`
 }
@@ -45,5 +45,5 @@ func (c *fuzzCmd) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	made := &plan.Campaign{Name: c.Name, Build: digest, Searches: []*plan.Search{s}}
-	return c.all(ctx, p, made, c.Workers, c.JSON, false)
+	return c.runAll(ctx, p, made, c.Workers, c.JSON, false)
 }

@@ -87,7 +87,7 @@ func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}
-	if err := retell(parser.Model.Node); err != nil {
+	if err := replaceHelp(parser.Model.Node); err != nil {
 		sim.Bug("the command line: %v", err)
 	}
 	return parser

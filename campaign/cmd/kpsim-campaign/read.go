@@ -16,14 +16,14 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// which names a campaign.
-type which struct {
+// campaignArg names a campaign.
+type campaignArg struct {
 	ID        string `arg:"" optional:"" name:"campaign" help:"Its ID, as start prints it. Default: the last one."`
 	hub.Where `embed:""`
 }
 
 // open connects to the server and finds the campaign.
-func (c *which) open(ctx context.Context) (b gate.Client, s *board.State, done func(), err error) {
+func (c *campaignArg) open(ctx context.Context) (b gate.Client, s *board.State, done func(), err error) {
 	if b, done, err = join(ctx, &c.Where); err != nil {
 		return b, nil, nil, err
 	}
@@ -50,7 +50,7 @@ func (c *which) open(ctx context.Context) (b gate.Client, s *board.State, done f
 }
 
 type statusCmd struct {
-	which
+	campaignArg
 	All   bool `help:"A line for each campaign there is."`
 	Watch bool `help:"Print the status again and again until the campaign ends."`
 	JSON  bool `name:"json" help:"Print one JSON object."`
@@ -92,10 +92,10 @@ func (c *statusCmd) Run(p *cli.Program) (int, error) {
 	if s.State == board.Damaged {
 		return 0, fmt.Errorf("%s: its state is damaged; kpsim-campaign status --all lists the others", s.ID)
 	}
-	t, err := b.Told(ctx, s.ID)
+	t, err := b.LatestStatus(ctx, s.ID)
 	for n := 0; n < 30 && errors.Is(err, board.ErrNone) && s.State != board.Cancelled; n++ { // it has just begun
 		time.Sleep(100 * time.Millisecond)
-		t, err = b.Told(ctx, s.ID)
+		t, err = b.LatestStatus(ctx, s.ID)
 	}
 	if errors.Is(err, board.ErrNone) {
 		return 0, fmt.Errorf("%s is %s, and has no status yet; does kpsim-campaign serve run?", s.ID,
@@ -133,13 +133,15 @@ func printStatus(p *cli.Program, t *board.Status) {
 		}
 	}
 	for _, w := range t.Workers {
-		fmt.Fprintf(p.Out, "worker %s: %s, %d made, now %s\n", w.Name, cli.Number(w.Cores, "core"), w.Units, w.Doing)
-		for _, l := range w.Lacks {
+		fmt.Fprintf(p.Out, "worker %s: %s, %d made, now %s\n", w.Name, cli.Number(w.Cores, "core"), w.Units,
+			w.CurrentUnit)
+		for _, l := range w.Missing {
 			p.Indented(cli.Indent, "lacks "+l)
 		}
 	}
-	if t.Unheard > 0 {
-		fmt.Fprintf(p.Out, "%d messages of workers were dropped: more than 16384 names, or malformed\n", t.Unheard)
+	if t.DroppedHeartbeats > 0 {
+		fmt.Fprintf(p.Out, "%d messages of workers were dropped: more than 16384 names, or malformed\n",
+			t.DroppedHeartbeats)
 	}
 	if t.Skipped > 0 {
 		fmt.Fprintf(p.Out, "%s skipped: no unit of the plan has that name\n", cli.Number(t.Skipped, "result"))
@@ -150,7 +152,7 @@ func printStatus(p *cli.Program, t *board.Status) {
 }
 
 type resultsCmd struct {
-	which
+	campaignArg
 	Traces  string `placeholder:"DIR" help:"Where witnesses are written. Default: the folder that the campaign names."`
 	Nightly bool   `help:"Report what is new, gone or slower since the previous campaign of that name."`
 	Wait    bool   `help:"Wait for its end."`
@@ -235,26 +237,26 @@ func (c *findsCmd) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-type pauseCmd struct{ which }
+type pauseCmd struct{ campaignArg }
 
 func (c *pauseCmd) Run(p *cli.Program) (int, error) {
-	return c.become(p, board.Paused)
+	return c.changeState(p, board.Paused)
 }
 
-type resumeCmd struct{ which }
+type resumeCmd struct{ campaignArg }
 
 func (c *resumeCmd) Run(p *cli.Program) (int, error) {
-	return c.become(p, board.Running)
+	return c.changeState(p, board.Running)
 }
 
-type cancelCmd struct{ which }
+type cancelCmd struct{ campaignArg }
 
 func (c *cancelCmd) Run(p *cli.Program) (int, error) {
-	return c.become(p, board.Cancelled)
+	return c.changeState(p, board.Cancelled)
 }
 
-// become changes a campaign's state.
-func (c *which) become(p *cli.Program, state string) (int, error) {
+// changeState changes a campaign's state.
+func (c *campaignArg) changeState(p *cli.Program, state string) (int, error) {
 	ctx, stop := interruptible(p)
 	defer stop()
 	b, s, done, err := c.open(ctx)
@@ -269,7 +271,7 @@ func (c *which) become(p *cli.Program, state string) (int, error) {
 	return cli.OK, nil
 }
 
-type forgetCmd struct{ which }
+type forgetCmd struct{ campaignArg }
 
 func (c *forgetCmd) Run(p *cli.Program) (int, error) {
 	if c.ID == "" {

@@ -16,8 +16,8 @@ import (
 	"kpsim/internal/ui/cli"
 )
 
-// single has the flags of a campaign that runs in one process.
-type single struct {
+// singleFlags has the flags of a campaign that runs in one process.
+type singleFlags struct {
 	serving
 	Name string `default:"campaign" placeholder:"NAME" help:"Campaigns of one name are compared."`
 	Dir  string `placeholder:"DIR" help:"The folder of the server. Default: ${folder}."`
@@ -26,8 +26,8 @@ type single struct {
 }
 
 type runCmd struct {
-	what
-	single
+	campaignFlags
+	singleFlags
 }
 
 // Help implements kong.HelpProvider.
@@ -50,11 +50,11 @@ func (c *runCmd) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.all(ctx, p, made, c.Workers, c.JSON, c.Nightly)
+	return c.runAll(ctx, p, made, c.Workers, c.JSON, c.Nightly)
 }
 
-// all runs a campaign in this process: a server, a coordinator, workers, the report.
-func (c *single) all(ctx context.Context, p *cli.Program, made *plan.Campaign, cores int, asJSON,
+// runAll runs a campaign in this process: a server, a coordinator, workers, the report.
+func (c *singleFlags) runAll(ctx context.Context, p *cli.Program, made *plan.Campaign, cores int, asJSON,
 	nightly bool) (int, error) {
 	if c.Dir == "" {
 		c.Dir = defaultDir()

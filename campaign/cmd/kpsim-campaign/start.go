@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"kpsim/campaign/board"
 	"kpsim/campaign/build"
 	"kpsim/campaign/desk"
@@ -16,15 +18,15 @@ import (
 	"kpsim/internal/verbs/findings"
 )
 
-// what has the flags that say what a campaign does.
-type what struct {
+// campaignFlags has the flags that say what a campaign does.
+type campaignFlags struct {
 	findings.Explore `embed:""`
 	Priority         int  `range:"-100..100" default:"0" help:"Campaigns of higher priority go first: units of lower priority are handed out only when those have none left. Default: 0."`
 	Nightly          bool `help:"Report at the end what is new, gone or slower since the previous campaign of that name."`
 }
 
 // plan makes a campaign of the flags.
-func (w *what) plan(p *cli.Program, name string) (*plan.Campaign, error) {
+func (w *campaignFlags) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 	for _, f := range []struct {
 		name  string
 		given bool
@@ -54,7 +56,7 @@ func (w *what) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 }
 
 type startCmd struct {
-	what
+	campaignFlags
 	Name      string `default:"campaign" placeholder:"NAME" help:"Campaigns of one name are compared."`
 	hub.Where `embed:""`
 	Wait      bool `help:"Wait for its end, and print the report."`
@@ -115,6 +117,21 @@ func join(ctx context.Context, w *hub.Where) (b gate.Client, done func(), err er
 	return b, nc.Close, nil
 }
 
+// joinClient connects a client, and waits up to 30 s for a coordinator.
+func joinClient(ctx context.Context, nc *nats.Conn) (gate.Client, error) {
+	wait, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	c := gate.Client{Conn: nc}
+	err := c.Ready(wait)
+	if errors.Is(err, board.ErrRefused) {
+		return c, fmt.Errorf("%s: %w", nc.ConnectedUrlRedacted(), err)
+	}
+	if err != nil {
+		return c, fmt.Errorf("%s: %w; does kpsim-campaign serve run there?", nc.ConnectedUrlRedacted(), err)
+	}
+	return c, nil
+}
+
 // finish waits for a campaign's end and reports it.
 func finish(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, traces string, asJSON,
 	nightly bool) (int, error) {
@@ -130,18 +147,18 @@ func finish(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign
 	if err != nil || !nightly {
 		return status, err
 	}
-	return status, beside(ctx, p, b, s, asJSON)
+	return status, printComparison(ctx, p, b, s, asJSON)
 }
 
-// beside prints how a campaign's results differ from those of the previous one.
-func beside(ctx context.Context, p *cli.Program, b gate.Client, s *board.State, asJSON bool) error {
-	if s.Against == "" {
+// printComparison prints how a campaign's results differ from those of the previous one.
+func printComparison(ctx context.Context, p *cli.Program, b gate.Client, s *board.State, asJSON bool) error {
+	if s.Previous == "" {
 		if !asJSON {
 			fmt.Fprintf(p.Out, "\n%s is the first of its name: there is nothing to compare it with\n", s.ID)
 		}
 		return nil
 	}
-	before, err := b.State(ctx, s.Against)
+	before, err := b.State(ctx, s.Previous)
 	if err != nil {
 		return err
 	}
@@ -153,7 +170,7 @@ func beside(ctx context.Context, p *cli.Program, b gate.Client, s *board.State, 
 			Changes  []desk.Change `json:"changes"`
 		}{s.ID, before.ID, list})
 	}
-	desk.Tell(p, before, s, list)
+	desk.PrintChanges(p, before, s, list)
 	return nil
 }
 
@@ -175,11 +192,11 @@ func wait(ctx context.Context, p *cli.Program, b gate.Client, id string) (*board
 		}
 		if time.Since(last) > 400*time.Millisecond {
 			last = time.Now()
-			if t, err := b.Told(ctx, id); err == nil {
+			if t, err := b.LatestStatus(ctx, id); err == nil {
 				if line == nil && t.Units > 0 {
 					line = p.Watch(id, uint64(t.Units), "unit")
 				}
-				line.At(uint64(t.Done), beyond(t))
+				line.At(uint64(t.Done), progressSuffix(t))
 			}
 		}
 		select {
@@ -190,8 +207,8 @@ func wait(ctx context.Context, p *cli.Program, b gate.Client, id string) (*board
 	}
 }
 
-// beyond is the part of the progress line after the units.
-func beyond(t *board.Status) string {
+// progressSuffix is the part of the progress line after the units.
+func progressSuffix(t *board.Status) string {
 	finds := ""
 	if len(t.Finds) > 0 {
 		finds = ", " + cli.Number(len(t.Finds), "cause") + " found"
@@ -202,8 +219,8 @@ func beyond(t *board.Status) string {
 // oneLine sums up a campaign's progress.
 func oneLine(t *board.Status) string {
 	left := ""
-	if t.Left > 0 {
-		left = fmt.Sprintf("%v left: ", (time.Duration(t.Left) * time.Second).Round(time.Second))
+	if t.SecondsLeft > 0 {
+		left = fmt.Sprintf("%v left: ", (time.Duration(t.SecondsLeft) * time.Second).Round(time.Second))
 	}
 	finds := ""
 	if len(t.Finds) > 0 {

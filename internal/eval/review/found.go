@@ -142,7 +142,7 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 					why, remedy := inputs.Unsaved(err, v.trace)
 					return fmt.Errorf("%s; %s", why, remedy)
 				}
-				v.says, v.sentences = report.Told(p, k.Witness.File)
+				v.says, v.sentences = report.StoryOf(p, k.Witness.File)
 				v.replay = side.line("replay", v.trace)
 			}
 			// the same property with another wording

@@ -156,7 +156,7 @@ func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 // without completes the edit that omits a part with a name: with the operations and steps on it.
 func without(s *scenario.Scenario, e *Edit, l *scenario.List, i int, name string) {
 	step := func(st *scenario.Step) bool {
-		return l == scenario.TheProbes && st.Kind.Has(scenario.StepProbe) && st.Func == name
+		return l == scenario.TheProbes && st.Kind.Has(scenario.StepProbe) && st.Target == name
 	}
 	uses := func(op *scenario.Op) bool { return op.Kind.Takes(l) && op.Target == name }
 	e.Unused = !s.Uses(l, name) && !slices.ContainsFunc(steps(s), func(st scenario.Step) bool { return step(&st) })

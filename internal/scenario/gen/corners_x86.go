@@ -37,7 +37,7 @@ func drawEntry(g *maker) {
 			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 		}
 		if p.Pre = []scenario.Step{{Kind: scenario.StepCount}}; g.one(3) {
-			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepCall, Func: entryName})
+			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepCall, Target: entryName})
 		}
 		names = append(names, g.own(p))
 	}

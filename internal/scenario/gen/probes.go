@@ -136,9 +136,9 @@ func (g *maker) row() {
 // are whatever the registers hold at the hit.
 func (g *maker) handlerCalls() scenario.Step {
 	if g.faulty {
-		return scenario.Step{Kind: scenario.StepCall, Func: faultsName}
+		return scenario.Step{Kind: scenario.StepCall, Target: faultsName}
 	}
-	return scenario.Step{Kind: scenario.StepCall, Func: g.funcs[0]}
+	return scenario.Step{Kind: scenario.StepCall, Target: g.funcs[0]}
 }
 
 // handlers makes some of a kprobe's handlers do more than count.
@@ -147,7 +147,7 @@ func (g *maker) handlers(p *scenario.Probe) {
 		p.Pre = nil
 	}
 	if g.one(6) {
-		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepStore, Func: noteName, Value: 1})
+		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepStore, Target: noteName, Value: 1})
 	}
 	if g.sc.Machine.FaultHandlers && g.one(2) {
 		p.Fault = []scenario.Step{{Kind: scenario.StepCount}}
@@ -170,7 +170,7 @@ func (g *maker) handlers(p *scenario.Probe) {
 		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: g.result()})
 	case 2: // a post_handler means that the path may change, so there is no jump
 		if p.Offset == 0 && p.Func != zeroName {
-			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetIP, Func: zeroName},
+			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetIP, Target: zeroName},
 				scenario.Step{Kind: scenario.StepNonzero})
 			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 		}

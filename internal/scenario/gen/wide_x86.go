@@ -291,7 +291,7 @@ func drawNesting(g *maker) {
 	for i := range g.sc.Probes {
 		for k := range g.sc.Probes[i].Pre {
 			if st := &g.sc.Probes[i].Pre[k]; st.Kind == scenario.StepCall && g.one(2) {
-				st.Func = list[g.rand.N(len(list))]
+				st.Target = list[g.rand.N(len(list))]
 			}
 		}
 	}

@@ -18,27 +18,26 @@ type price func(b *budget, recv starlark.Value, args starlark.Tuple) error
 // functionPrices has a price for each function of Starlark's universe. A function without a
 // price can't be called, so a function added by a later Starlark isn't free.
 var functionPrices = map[string]price{
-	"abs": free, "bool": free, "chr": free, "hasattr": free, "len": free, "type": free,
-	"any": counts(0), "all": counts(0),
-	"bytes":     counts(1),
+	"abs": constantPrice, "bool": constantPrice, "chr": constantPrice, "getattr": constantPrice,
+	"hasattr": constantPrice, "len": constantPrice, "range": constantPrice, "type": constantPrice,
+	"any": perElement(0), "all": perElement(0),
+	"bytes":     perElement(1),
 	"dict":      priceDict,
 	"dir":       priceDir,
-	"enumerate": counts(pairBytes),
-	"fail":      prints,
-	"float":     flat, "hash": flat, "ord": flat,
-	"getattr": free,
-	"int":     priceInt,
-	"list":    counts(elementBytes), "tuple": counts(elementBytes), "reversed": counts(elementBytes),
-	"print": prints, "repr": prints, "str": prints,
-	"range": free,
-	"zip":   priceZip,
+	"enumerate": perElement(pairBytes),
+	"fail":      byPrintedSize,
+	"float":     byLength, "hash": byLength, "ord": byLength,
+	"int":  priceInt,
+	"list": perElement(elementBytes), "tuple": perElement(elementBytes), "reversed": perElement(elementBytes),
+	"print": byPrintedSize, "repr": byPrintedSize, "str": byPrintedSize,
+	"zip": priceZip,
 }
 
 // guardedFunctions adds Starlark's own functions to d, each with its price.
 func (b *budget) guardedFunctions(d starlark.StringDict) {
 	for name, v := range starlark.Universe {
 		f, ok := v.(*starlark.Builtin)
-		if !ok || name == "set" { // a word of another dialect
+		if !ok || name == "set" { // set is disabled in this dialect
 			continue
 		}
 		d[name] = b.guarded(f, nil, functionPrices[name])
@@ -46,16 +45,16 @@ func (b *budget) guardedFunctions(d starlark.StringDict) {
 	d["getattr"] = starlark.NewBuiltin("getattr", b.getattr)
 	d["range"] = starlark.NewBuiltin("range", boundRange)
 	for _, name := range []string{"sorted", "min", "max"} {
-		d[name] = starlark.NewBuiltin(name, b.ranked)
+		d[name] = starlark.NewBuiltin(name, b.sortedMinMax)
 	}
 }
 
 // guarded returns a function or a method that is charged for before it is called.
-func (b *budget) guarded(f *starlark.Builtin, recv starlark.Value, pay price) *starlark.Builtin {
+func (b *budget) guarded(f *starlark.Builtin, recv starlark.Value, charge price) *starlark.Builtin {
 	return starlark.NewBuiltin(f.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
 		kwargs []starlark.Tuple) (starlark.Value, error) {
-		if pay == nil {
-			return nil, fmt.Errorf("%s isn't known here; leave it out", f.Name())
+		if charge == nil {
+			return nil, fmt.Errorf("%s isn't supported here; leave it out", f.Name())
 		}
 		all := args
 		if len(kwargs) > 0 {
@@ -64,17 +63,20 @@ func (b *budget) guarded(f *starlark.Builtin, recv starlark.Value, pay price) *s
 				all = append(all, kv[1])
 			}
 		}
-		if err := pay(b, recv, all); err != nil {
+		if err := charge(b, recv, all); err != nil {
 			return nil, err
 		}
 		return starlark.Call(t, f, args, kwargs)
 	})
 }
 
-func free(b *budget, _ starlark.Value, _ starlark.Tuple) error { return b.spend(0, smallBytes) }
+// constantPrice charges for a result of constant size.
+func constantPrice(b *budget, _ starlark.Value, _ starlark.Tuple) error {
+	return b.spend(0, smallBytes)
+}
 
-// flat charges by the lengths of strings.
-func flat(b *budget, recv starlark.Value, args starlark.Tuple) error {
+// byLength charges by the lengths of strings.
+func byLength(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	n := 0
 	if s, ok := recv.(starlark.String); ok {
 		n = len(s)
@@ -85,7 +87,7 @@ func flat(b *budget, recv starlark.Value, args starlark.Tuple) error {
 			n += len(v)
 		case starlark.Bytes:
 			n += len(v)
-		case starlark.Tuple: // what startswith looks for
+		case starlark.Tuple: // startswith may take a tuple of prefixes
 			m, err := b.measure(v)
 			if err != nil {
 				return err
@@ -96,8 +98,8 @@ func flat(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	return b.spend(work(n), smallBytes)
 }
 
-// counts charges a number of bytes for each element.
-func counts(each int) price {
+// perElement charges a number of bytes for each element.
+func perElement(each int) price {
 	return func(b *budget, _ starlark.Value, args starlark.Tuple) error {
 		for _, v := range args {
 			n, err := b.count(v)
@@ -112,8 +114,8 @@ func counts(each int) price {
 	}
 }
 
-// prints charges by the printed size.
-func prints(b *budget, _ starlark.Value, args starlark.Tuple) error {
+// byPrintedSize charges by the printed size.
+func byPrintedSize(b *budget, _ starlark.Value, args starlark.Tuple) error {
 	m, err := b.measure(args...)
 	if err != nil {
 		return err
@@ -121,7 +123,7 @@ func prints(b *budget, _ starlark.Value, args starlark.Tuple) error {
 	return b.text(size{}, m, 1)
 }
 
-// priceDict charges for dict(pairs, …): each key may have the hash of all others.
+// priceDict charges for dict(pairs, …): all keys may have the same hash.
 func priceDict(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	n := 0
 	if d, ok := recv.(*starlark.Dict); ok {
@@ -170,7 +172,7 @@ func priceZip(b *budget, _ starlark.Value, args starlark.Tuple) error {
 	return b.spend(least*(1+len(args)/4), least*(pairBytes+len(args)*elementBytes))
 }
 
-// boundRange is Starlark's range, of which list() might make a list.
+// boundRange is Starlark's range with a bounded length, because list() may expand it.
 func boundRange(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
 	error) {
 	r, err := starlark.Call(t, starlark.Universe["range"], args, kwargs)
@@ -214,9 +216,9 @@ func (r *ranking) Less(i, j int) bool {
 	return less && r.err == nil
 }
 
-// ranked implements sorted, min and max. The values to compare are known only when all keys
+// sortedMinMax implements sorted, min and max. The values to compare are known only when all keys
 // have been computed; they are measured then.
-func (b *budget) ranked(t *starlark.Thread, f *starlark.Builtin, args starlark.Tuple,
+func (b *budget) sortedMinMax(t *starlark.Thread, f *starlark.Builtin, args starlark.Tuple,
 	kwargs []starlark.Tuple) (starlark.Value, error) {
 	var from starlark.Iterable
 	var key starlark.Callable

@@ -30,7 +30,7 @@ func TestUnpriced(t *testing.T) {
 	delete(methodPrices["string"], "upper")
 	defer func() { methodPrices["string"]["upper"] = was }()
 	_, err := Load("t.star", []byte("'a'.upper()"), nil)
-	require.EqualError(t, err, "t.star:1:5: upper isn't known here; leave it out")
+	require.EqualError(t, err, "t.star:1:5: upper isn't supported here; leave it out")
 }
 
 // Guards leave the meaning of a program as it is.

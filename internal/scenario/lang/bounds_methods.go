@@ -14,27 +14,29 @@ import (
 // price can't be called.
 var methodPrices = map[string]map[string]price{
 	"string": {
-		"capitalize": grows(3), "lower": grows(3), "title": grows(3), "upper": grows(3),
-		"codepoint_ords": free, "codepoints": free, "elem_ords": free, "elems": free,
-		"count": flat, "endswith": flat, "find": flat, "index": flat, "isalnum": flat, "isalpha": flat, "isdigit": flat,
-		"islower": flat, "isspace": flat, "istitle": flat, "isupper": flat, "lstrip": flat, "partition": flat,
-		"removeprefix": flat, "removesuffix": flat, "rfind": flat, "rindex": flat, "rpartition": flat, "rstrip": flat,
-		"startswith": flat, "strip": flat,
+		"capitalize": byReceiverSize(3), "lower": byReceiverSize(3), "title": byReceiverSize(3), "upper": byReceiverSize(3),
+		"codepoint_ords": constantPrice, "codepoints": constantPrice, "elem_ords": constantPrice,
+		"elems": constantPrice,
+		"count": byLength, "endswith": byLength, "find": byLength, "index": byLength, "isalnum": byLength,
+		"isalpha": byLength, "isdigit": byLength, "islower": byLength, "isspace": byLength, "istitle": byLength,
+		"isupper": byLength, "lstrip": byLength, "partition": byLength, "removeprefix": byLength,
+		"removesuffix": byLength, "rfind": byLength, "rindex": byLength, "rpartition": byLength,
+		"rstrip": byLength, "startswith": byLength, "strip": byLength,
 		"format":  priceFormat,
 		"join":    priceJoin,
 		"replace": priceReplace,
 		"split":   priceSplit, "rsplit": priceSplit, "splitlines": priceLines,
 	},
-	"bytes": {"elems": free},
+	"bytes": {"elems": constantPrice},
 	"list": {
-		"append": grows(2 * elementBytes), "clear": alongside(0), "extend": priceExtend, "index": compares,
-		"insert": alongside(0),
-		"pop":    alongside(0), "remove": compares,
+		"append": byReceiverSize(2 * elementBytes), "clear": perReceiverElement(0), "extend": priceExtend, "index": bySearch,
+		"insert": perReceiverElement(0),
+		"pop":    perReceiverElement(0), "remove": bySearch,
 	},
 	"dict": {
-		"clear": alongside(0), "get": keyed, "items": alongside(pairBytes), "keys": alongside(elementBytes),
-		"pop":     keyed,
-		"popitem": pricePopItem, "setdefault": keyed, "update": priceDict, "values": alongside(elementBytes),
+		"clear": perReceiverElement(0), "get": byLookup, "items": perReceiverElement(pairBytes), "keys": perReceiverElement(elementBytes),
+		"pop":     byLookup,
+		"popitem": pricePopItem, "setdefault": byLookup, "update": priceDict, "values": perReceiverElement(elementBytes),
 	},
 }
 
@@ -75,16 +77,16 @@ func (b *budget) dot(x starlark.Value) (starlark.Value, error) {
 // method returns a method that is charged for.
 func (b *budget) method(m *starlark.Builtin) (starlark.Value, error) {
 	x := m.Receiver()
-	pay := methodPrices[x.Type()][m.Name()]
-	return b.guarded(m, x, pay), b.spend(0, 4*smallBytes)
+	charge := methodPrices[x.Type()][m.Name()]
+	return b.guarded(m, x, charge), b.spend(0, 4*smallBytes)
 }
 
 // length returns the length of a method's receiver.
 func length(recv starlark.Value) int { return max(starlark.Len(recv), 0) }
 
-// grows charges a number of bytes for each element of the receiver; for a list, for one more
+// byReceiverSize charges a number of bytes for each element of the receiver; for a list, for one more
 // element.
-func grows(each int) price {
+func byReceiverSize(each int) price {
 	return func(b *budget, recv starlark.Value, _ starlark.Tuple) error {
 		n := 1
 		if s, ok := recv.(starlark.String); ok {
@@ -94,16 +96,16 @@ func grows(each int) price {
 	}
 }
 
-// alongside charges for a method that moves all elements, or makes this many bytes for each.
-func alongside(each int) price {
+// perReceiverElement charges for a method that moves all elements, or makes this many bytes for each.
+func perReceiverElement(each int) price {
 	return func(b *budget, recv starlark.Value, _ starlark.Tuple) error {
 		n := length(recv)
 		return b.spend(n/16, n*each+smallBytes)
 	}
 }
 
-// compares charges for a method that searches for its argument.
-func compares(b *budget, recv starlark.Value, args starlark.Tuple) error {
+// bySearch charges for a method that searches for its argument.
+func bySearch(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	if _, err := b.measure(recv); err != nil {
 		return err
 	}
@@ -111,8 +113,8 @@ func compares(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	return err
 }
 
-// keyed charges for a look-up of the first argument.
-func keyed(b *budget, recv starlark.Value, args starlark.Tuple) error {
+// byLookup charges for a look-up of the first argument.
+func byLookup(b *budget, recv starlark.Value, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -131,7 +133,7 @@ func pricePopItem(b *budget, recv starlark.Value, _ starlark.Tuple) error {
 }
 
 func priceExtend(b *budget, _ starlark.Value, args starlark.Tuple) error {
-	return counts(2*elementBytes)(b, nil, args)
+	return perElement(2*elementBytes)(b, nil, args)
 }
 
 // priceFormat charges for format: each field may be the longest of the arguments.
@@ -171,7 +173,7 @@ func priceJoin(b *budget, recv starlark.Value, args starlark.Tuple) error {
 }
 
 func priceReplace(b *budget, recv starlark.Value, args starlark.Tuple) error {
-	if err := flat(b, recv, args); err != nil || len(args) < 2 {
+	if err := byLength(b, recv, args); err != nil || len(args) < 2 {
 		return err
 	}
 	old, ok := args[0].(starlark.String)
@@ -192,7 +194,7 @@ func priceReplace(b *budget, recv starlark.Value, args starlark.Tuple) error {
 const piece = smallBytes
 
 func priceSplit(b *budget, recv starlark.Value, args starlark.Tuple) error {
-	if err := flat(b, recv, args); err != nil {
+	if err := byLength(b, recv, args); err != nil {
 		return err
 	}
 	s := string(recv.(starlark.String))

@@ -39,8 +39,8 @@ func (b *budget) operators(d starlark.StringDict) {
 			})
 		}
 	}
-	add(guardInto, func(args starlark.Tuple) (starlark.Value, error) { return operand{args[0], b}, nil })
-	add(guardHold, func(args starlark.Tuple) (starlark.Value, error) {
+	add(guardAugmented, func(args starlark.Tuple) (starlark.Value, error) { return operand{args[0], b}, nil })
+	add(guardIndexed, func(args starlark.Tuple) (starlark.Value, error) {
 		x := args[0]
 		if d, ok := x.(*starlark.Dict); ok {
 			return x, b.spend(d.Len()/16, entryBytes) // it may be a new entry

@@ -20,14 +20,14 @@ const (
 
 // The constants are the names of guards. No program can write them.
 const (
-	guardDot    = "."   // x: what has methods gives guarded ones
-	guardHold   = "[]"  // x, of x[k]
-	guardKey    = "[k]" // k
-	guardSlice  = "[:]" // x
-	guardSpread = "f()" // x, of f(*x)
-	guardDict   = "{}"  // a list of pairs, of {k: v for …}, or nothing, of {}
-	guardEntry  = "{k}" // k, of {k: v}
-	guardInto   = "op=" // y, of x[i] += y
+	guardDot       = "."   // x, of x.m: its methods become guarded
+	guardIndexed   = "[]"  // x, of x[k]
+	guardKey       = "[k]" // k
+	guardSlice     = "[:]" // x
+	guardSpread    = "f()" // x, of f(*x)
+	guardDict      = "{}"  // the pairs of {k: v for …}; no argument for {}
+	guardEntry     = "{k}" // k, of {k: v}
+	guardAugmented = "op=" // y, of x[i] += y
 )
 
 // A rewriter puts guards into a program.
@@ -36,8 +36,8 @@ type rewriter struct {
 	err                             error // the first part that exceeds a bound
 }
 
-// guarded puts guards into all of a program, or says which bound its text exceeds.
-func guarded(f *syntax.File) error {
+// addGuards puts guards into all of a program, or says which bound its text exceeds.
+func addGuards(f *syntax.File) error {
 	var r rewriter
 	r.stmts(f.Stmts)
 	return r.err
@@ -95,8 +95,8 @@ func (r *rewriter) stmt(s syntax.Stmt) {
 	}
 }
 
-// assign makes x = x + y of x += y. What is on the left of another += is
-// evaluated once, so there the right side says what to do.
+// assign rewrites x += y as a guarded x = x + y. Any other left side must be evaluated once, so
+// there it wraps y in guardAugmented, whose Binary does the operation.
 func (r *rewriter) assign(s *syntax.AssignStmt) {
 	s.LHS, s.RHS = r.expr(s.LHS), r.expr(s.RHS)
 	if s.Op == syntax.EQ {
@@ -108,11 +108,11 @@ func (r *rewriter) assign(s *syntax.AssignStmt) {
 	case isName:
 		s.RHS = guardCall(s.Op.String(), s.OpPos, &syntax.Ident{NamePos: x.NamePos, Name: x.Name}, s.RHS)
 		s.Op = syntax.EQ
-	// Starlark doesn't ask the right side
+	// for these, Starlark doesn't call the right operand's Binary
 	case s.Op == syntax.PERCENT_EQ || s.Op == syntax.LTLT_EQ || s.Op == syntax.GTGT_EQ:
 		r.fail(s.OpPos, "%s takes a name on its left here; write it out, as x[i] = x[i] %% y", s.Op)
 	default:
-		s.RHS = guardCall(guardInto, s.OpPos, s.RHS)
+		s.RHS = guardCall(guardAugmented, s.OpPos, s.RHS)
 	}
 }
 
@@ -171,7 +171,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	defer func() { r.nested-- }()
 	at := syntax.Position{}
 	if r.parts > maxParts || r.operators > maxOperators || r.nested > maxNested {
-		at, _ = inner(e).Span()
+		at, _ = positionNode(e).Span()
 		switch {
 		case r.nested > maxNested:
 			r.fail(at, "operands are nested more than %d deep; give a part a name", maxNested)
@@ -211,7 +211,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 		e.X = guardCall(guardDot, e.Dot, r.expr(e.X))
 	case *syntax.IndexExpr:
 		r.operators++
-		e.X, e.Y = guardCall(guardHold, e.Lbrack, r.expr(e.X)), guardCall(guardKey, e.Lbrack, r.expr(e.Y))
+		e.X, e.Y = guardCall(guardIndexed, e.Lbrack, r.expr(e.X)), guardCall(guardKey, e.Lbrack, r.expr(e.Y))
 	case *syntax.SliceExpr:
 		r.operators++
 		r.slice(e)
@@ -230,8 +230,8 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	return e
 }
 
-// inner is an expression whose place is told without going to the bottom of it.
-func inner(e syntax.Expr) syntax.Node {
+// positionNode returns a node with e's position, without descending into e.
+func positionNode(e syntax.Expr) syntax.Node {
 	switch e := e.(type) {
 	case *syntax.BinaryExpr:
 		return &syntax.Ident{NamePos: e.OpPos}

@@ -141,7 +141,7 @@ func (c *call) unpack(pairs ...any) error {
 	if rest, ok := strings.CutPrefix(says, "for parameter "); ok {
 		name, wrong, _ := strings.Cut(rest, ": ")
 		name = strings.Trim(name, `"`)
-		if otherwise := c.otherwise(name); otherwise != "" {
+		if otherwise := c.defaultOf(name); otherwise != "" {
 			return fmt.Errorf("%s: for parameter %s: %s; its default is %s = %s", c.name, name, wrong, name, otherwise)
 		}
 	}
@@ -165,8 +165,8 @@ func (c *call) parameters() (names []string) {
 	return names
 }
 
-// otherwise returns a parameter's default, "" if it is required.
-func (c *call) otherwise(name string) string {
+// defaultOf returns a parameter's default, "" if it is required.
+func (c *call) defaultOf(name string) string {
 	_, list, _ := strings.Cut(strings.TrimSuffix(c.sig, ")"), "(")
 	for p := range strings.SplitSeq(list, ", ") {
 		if word, value, _ := strings.Cut(p, " = "); word == name {
@@ -181,15 +181,15 @@ func (c *call) deed(op *scenario.Op, step *scenario.Step) deed {
 	return deed{verb: c.name, op: op, step: step, at: c.at}
 }
 
-// once lists the functions that a program may call at most once.
-var once = [...]string{"scenario", "machine", "never"}
+// calledOnce lists the functions that a program may call at most once.
+var calledOnce = [...]string{"scenario", "machine", "never"}
 
-func (l *loader) first(name string) error {
+func (l *loader) checkOnce(name string) error {
 	what := name
 	if name == "sometimes" {
 		what = "never"
 	}
-	for i, o := range once {
+	for i, o := range calledOnce {
 		if o != what {
 			continue
 		}
@@ -214,7 +214,7 @@ func (l *loader) doScenario(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	l.position[scenario.PartOf(scenario.TheScenario, 0)] = c.at
-	return starlark.None, l.first(c.name)
+	return starlark.None, l.checkOnce(c.name)
 }
 
 func (l *loader) doNever(c *call) (starlark.Value, error) {
@@ -224,7 +224,7 @@ func (l *loader) doNever(c *call) (starlark.Value, error) {
 	}
 	l.s.Expect = e
 	l.position[scenario.PartOf(scenario.TheExpect, 0)] = c.at
-	return starlark.None, l.first(c.name)
+	return starlark.None, l.checkOnce(c.name)
 }
 
 func (l *loader) doSometimes(c *call) (starlark.Value, error) {
@@ -237,7 +237,7 @@ func (l *loader) doSometimes(c *call) (starlark.Value, error) {
 	}
 	l.s.Expect = e
 	l.position[scenario.PartOf(scenario.TheExpect, 0)] = c.at
-	return starlark.None, l.first(c.name)
+	return starlark.None, l.checkOnce(c.name)
 }
 
 // number reads a 64-bit word: an integer, a negative one as its two's
@@ -275,8 +275,8 @@ func function(what string, v starlark.Value) (location, error) {
 	return location{}, fmt.Errorf("%s is %s; give a function, as text() or elf() returns it", what, describe(v))
 }
 
-// whole reads a function to call, so a place at its start.
-func whole(what string, v starlark.Value) (location, error) {
+// functionStart reads a function to call: a location at its start.
+func functionStart(what string, v starlark.Value) (location, error) {
 	p, err := function(what, v)
 	if err == nil && p.off != 0 {
 		err = fmt.Errorf("%s is %s; a function is called at its start", what, p)

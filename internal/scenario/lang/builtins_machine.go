@@ -148,5 +148,5 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 	}
 	l.s.Machine = m
 	l.position[scenario.PartOf(scenario.TheMachine, 0)] = c.at
-	return starlark.None, l.first(c.name)
+	return starlark.None, l.checkOnce(c.name)
 }

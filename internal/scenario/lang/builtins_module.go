@@ -48,7 +48,7 @@ func (l *loader) newModule(file string, base arch.Addr, img *image.Image, c *cal
 	for _, s := range img.Imports {
 		end = max(end, s.End())
 	}
-	l.taken(base, int(end-base), scenario.Page)
+	l.advancePast(base, int(end-base), scenario.Page)
 	return m
 }
 
@@ -95,7 +95,7 @@ func (m *module) add(at arch.Addr) []arch.Addr {
 	inside := func(from arch.Addr, n int) bool { return at >= from && at < from+arch.Addr(n) }
 	for i := range m.img.Funcs {
 		if f := &m.img.Funcs[i]; inside(f.Addr, len(f.Code)) {
-			if m.first(f.Addr) {
+			if m.firstUse(f.Addr) {
 				name := f.Name
 				if _, taken := m.l.symbols[name]; taken { // static functions of two files, or one of the scenario's
 					name = fmt.Sprintf("%s@%#x", f.Name, uint64(f.Addr))
@@ -112,7 +112,7 @@ func (m *module) add(at arch.Addr) []arch.Addr {
 	}
 	for i := range m.img.Blocks {
 		if b := &m.img.Blocks[i]; inside(b.Addr, len(b.Bytes)) {
-			if m.first(b.Addr) {
+			if m.firstUse(b.Addr) {
 				m.symbols[b.Name] = m.l.addBlock(m.file, b, m.c)
 				return wordRefs(m.l.s.Machine.Processor(), b.Bytes, 4)
 			}
@@ -120,15 +120,15 @@ func (m *module) add(at arch.Addr) []arch.Addr {
 		}
 	}
 	for i := range m.img.Imports {
-		if s := &m.img.Imports[i]; inside(s.Addr, s.Size) && m.first(s.Addr) {
+		if s := &m.img.Imports[i]; inside(s.Addr, s.Size) && m.firstUse(s.Addr) {
 			m.l.add(scenario.TheMissing, &scenario.Missing{Name: s.Name, At: s.Addr, Size: s.Size}, m.c)
 		}
 	}
 	return nil
 }
 
-// first reports whether an address is used for the first time.
-func (m *module) first(at arch.Addr) bool {
+// firstUse reports whether an address is used for the first time.
+func (m *module) firstUse(at arch.Addr) bool {
 	was := m.used[at]
 	m.used[at] = true
 	return !was
@@ -214,7 +214,7 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 func (l *loader) jumpsTo(v starlark.Value) (location, error) {
 	name, ok := starlark.AsString(v)
 	if !ok {
-		return whole("calls", v)
+		return functionStart("calls", v)
 	}
 	at, ok := scenario.KernelExport(name)
 	if !ok {

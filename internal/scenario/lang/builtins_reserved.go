@@ -32,7 +32,7 @@ func (l *loader) addSites() {
 			if x.Addr >= t.At+arch.Addr(len(t.Code)) {
 				break
 			}
-			if off+x.Len > len(t.Code) || taken(s, t.Name, off) {
+			if off+x.Len > len(t.Code) || ownerNamed(s, t.Name, off) {
 				continue
 			}
 			if x.Kind == image.SiteFentry {
@@ -57,8 +57,8 @@ func (l *loader) reserve(r scenario.Reserved, text int) {
 	l.s.Reserved = append(l.s.Reserved, r)
 }
 
-// taken reports whether the program names the owner of a place in a function.
-func taken(s *scenario.Scenario, function string, off int) (is bool) {
+// ownerNamed reports whether the program names the owner of a place in a function.
+func ownerNamed(s *scenario.Scenario, function string, off int) (is bool) {
 	s.Patched(func(t scenario.Patched) {
 		owned := !t.Trampoline && t.Kind != image.SiteLock && t.Kind != image.SiteAlternative
 		is = is || owned && t.Func == function && t.Offset == off

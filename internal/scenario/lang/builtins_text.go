@@ -20,9 +20,9 @@ func (l *loader) addText(t scenario.Text, c *call) location {
 	return l.add(scenario.TheTexts, &t, c).(location)
 }
 
-// taken moves the places of what comes next past [at, at+n), to an address that
-// is a multiple of boundary. Text keeps off the pages of an object's data.
-func (l *loader) taken(at arch.Addr, n int, boundary arch.Addr) {
+// advancePast moves the addresses of later parts past [at, at+n), to a multiple of
+// boundary. Text keeps off the pages of an object's data.
+func (l *loader) advancePast(at arch.Addr, n int, boundary arch.Addr) {
 	end, a := at+arch.Addr(n), l.s.Machine.Processor()
 	switch {
 	case at >= a.Addr(scenario.TextBase) && at < a.Addr(scenario.KernelBase) && end > l.text:

@@ -43,7 +43,7 @@ func TestCheckGo(t *testing.T) {
 			func(s *S) { s.Probes[0].Pre[0] = scenario.Step{Kind: scenario.StepSetReg, Reg: 16} }},
 		{`probe "k" post[0]: offset 18446744073709551615 is outside victim; set_ip takes a place in a function`,
 			func(s *S) {
-				s.Probes[0].Post = []scenario.Step{{Kind: scenario.StepSetIP, Func: "victim", Value: 1<<64 - 1}}
+				s.Probes[0].Post = []scenario.Step{{Kind: scenario.StepSetIP, Target: "victim", Value: 1<<64 - 1}}
 			}},
 		{`probe "k" post[0]: no function ""; there is "victim"`,
 			func(s *S) { s.Probes[0].Post = []scenario.Step{{Kind: scenario.StepCall}} }},

@@ -18,9 +18,10 @@ var byEngine = []string{
 	"arm_kprobe", "disarm_kprobe", "optimize_kprobe", "unoptimize_kprobe",
 }
 
-// meant ends a message about a function that the language doesn't have: what the kernel's
-// function of that name is here, or with its words turned round, or else the names that are near.
-func meant(name string) string {
+// suggestion ends a message about a function that the language doesn't have. It names the
+// language's function for the kernel's function of that name, or of that name with its words in
+// reverse order; otherwise the nearest names.
+func suggestion(name string) string {
 	words := strings.Split(name, "_")
 	slices.Reverse(words)
 	turned := strings.Join(words, "_")

@@ -31,7 +31,7 @@ func TestKernelNames(t *testing.T) {
 	}
 	for _, name := range byEngine {
 		require.Empty(t, seen[name])
-		require.Contains(t, meant(name), "the engine calls it by itself")
+		require.Contains(t, suggestion(name), "the engine calls it by itself")
 	}
 	for name, want := range map[string]string{
 		"register_kprobe": "did you mean register(k)?", "unregister_kprobe": "did you mean unregister(k)?",
@@ -44,7 +44,7 @@ func TestKernelNames(t *testing.T) {
 		"static_key_enable": "did you mean label_on(l)?",
 		"xyzzy":             `there are "scenario", "machine", "text", "data", "percpu" and 70 more`,
 	} {
-		require.Equal(t, want, meant(name), name)
+		require.Equal(t, want, suggestion(name), name)
 	}
 }
 

@@ -99,7 +99,7 @@ func (l *loader) exec(thread *starlark.Thread, src []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := guarded(f); err != nil {
+	if err := addGuards(f); err != nil {
 		return err
 	}
 	builtins := l.builtins()
@@ -126,7 +126,7 @@ type loader struct {
 	padding     map[string]int                    // bytes at the end of a function of an object that only fill a gap
 	blacklisted map[arch.Addr]bool                // functions of objects
 	position    map[scenario.Part]syntax.Position // where each part was written
-	said        [len(once)]bool                   // which of the calls of once were made
+	said        [len(calledOnce)]bool             // which of the calls of calledOnce were made
 	budget      budget                            // what is left for the program
 }
 
@@ -214,9 +214,9 @@ func (l *located) Unwrap() error { return l.err }
 // named are what a scenario gives names at the beginning of lines.
 var named = lazyregexp.New(`^([A-Za-z_]\w*)[ \t]*=[^=]`)
 
-// meant is meant, but names of the scenario's own come first: those that are near, or all if what
-// isn't defined isn't called.
-func (l *loader) meant(name string, at syntax.Position) string {
+// suggestion is like the function suggestion, but the scenario's own names come first: the nearest
+// ones, or all of them if the undefined name isn't called.
+func (l *loader) suggestion(name string, at syntax.Position) string {
 	var own []string
 	for _, line := range l.lines {
 		if m := named().FindStringSubmatch(line); m != nil {
@@ -226,7 +226,7 @@ func (l *loader) meant(name string, at syntax.Position) string {
 	if says := nearest.DidYouMean(name, own); says != "" {
 		return says
 	}
-	says := meant(name)
+	says := suggestion(name)
 	n := int(at.Line)
 	if n < 1 || n > len(l.lines) || len(own) == 0 || !strings.HasPrefix(says, "there are ") {
 		return says
@@ -258,7 +258,7 @@ func (l *loader) explain(err error) error {
 		e := unresolved[0]
 		if undefined, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
 			undefined, _, _ = strings.Cut(undefined, " ")
-			return l.failf(e.Pos, "%s isn't defined; %s", undefined, l.meant(undefined, e.Pos))
+			return l.failf(e.Pos, "%s isn't defined; %s", undefined, l.suggestion(undefined, e.Pos))
 		}
 		return l.failf(e.Pos, "%s; see the language's reference", e.Msg)
 	}

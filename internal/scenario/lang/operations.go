@@ -115,7 +115,7 @@ var forms = [...]form{
 	},
 	scenario.ParamInto: {
 		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
-			g, err := whole(a.Name, v)
+			g, err := functionStart(a.Name, v)
 			op.Targets = []string{g.name}
 			return err
 		},
@@ -128,7 +128,7 @@ var forms = [...]form{
 			if v == starlark.None {
 				return nil
 			}
-			g, err := whole(a.Name, v)
+			g, err := functionStart(a.Name, v)
 			op.Targets = []string{g.name}
 			return err
 		},
@@ -236,7 +236,7 @@ func fails(going bool) form {
 }
 
 func readFunc(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
-	f, err := whole(a.Name, v)
+	f, err := functionStart(a.Name, v)
 	op.Target = f.name
 	return err
 }
@@ -265,7 +265,7 @@ func wholes(what string, v starlark.Value) (names []string, err error) {
 		}
 	}
 	for _, v := range list {
-		f, err := whole(what, v)
+		f, err := functionStart(what, v)
 		if err != nil {
 			return nil, err
 		}
@@ -302,19 +302,19 @@ func signature(k *scenario.Operation) string {
 func operation(k *scenario.Operation) func(*loader, *call) (starlark.Value, error) {
 	return func(_ *loader, c *call) (starlark.Value, error) {
 		op := &scenario.Op{Kind: k}
-		if err := c.reads(k, op); err != nil {
+		if err := c.readParams(k, op); err != nil {
 			return nil, err
 		}
 		d := c.deed(op, nil)
 		if k.Step != nil && len(op.Args) == 0 && !op.Changed && !op.Checked {
-			d.step = &scenario.Step{Kind: k.Step, Func: op.Target}
+			d.step = &scenario.Step{Kind: k.Step, Target: op.Target}
 		}
 		return d, nil
 	}
 }
 
-// reads reads the parameters of an operation.
-func (c *call) reads(k *scenario.Operation, op *scenario.Op) error {
+// readParams reads the parameters of an operation.
+func (c *call) readParams(k *scenario.Operation, op *scenario.Op) error {
 	named, rest := *c, starlark.Tuple(nil)
 	if n := slices.IndexFunc(k.Params, func(a scenario.Param) bool { return a.Kind == scenario.ParamArgs }); n >= 0 {
 		if len(c.args) < n {

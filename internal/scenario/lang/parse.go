@@ -123,7 +123,7 @@ func (r *reader) call(name string, at syntax.Position, depth int) starlark.Value
 		if starlark.Universe.Has(name) {
 			r.failf(at, "%s() is Starlark's, and no Starlark is run here; %s", name, printedShape)
 		} else {
-			r.failf(at, "%.60s isn't defined; %s", name, meant(name))
+			r.failf(at, "%.60s isn't defined; %s", name, suggestion(name))
 		}
 		return nil
 	}
@@ -240,7 +240,7 @@ func (r *reader) value(depth int) starlark.Value {
 	case r.is("("):
 		return r.tuple(depth)
 	case r.kind == nameToken:
-		return r.named(text, at, depth)
+		return r.readNamed(text, at, depth)
 	default:
 		r.failf(at, "%s stands where a value is wanted; write a number, a string, a name, a call or a list", r.what())
 		return nil
@@ -270,8 +270,8 @@ func (r *reader) tuple(depth int) starlark.Value {
 	return all
 }
 
-// named reads what begins with a name: a constant, what was named before, or a call.
-func (r *reader) named(word string, at syntax.Position, depth int) starlark.Value {
+// readNamed reads an expression that begins with a name: a constant, a variable, or a call.
+func (r *reader) readNamed(word string, at syntax.Position, depth int) starlark.Value {
 	r.next()
 	if r.is("(") {
 		return r.call(word, at, depth)

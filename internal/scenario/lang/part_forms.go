@@ -299,7 +299,7 @@ func bracketed[T any](list []T, print func(x T) string) string {
 }
 
 func readWhole(a *argument) error {
-	f, err := whole(a.Name, a.v)
+	f, err := functionStart(a.Name, a.v)
 	*a.at.(*string) = f.name
 	return err
 }
@@ -348,7 +348,7 @@ func readEntry(a *argument) (err error) {
 		k.Pre, err = handler(a.Name, a.v)
 		return err
 	}
-	f, err := whole(a.Name, a.v)
+	f, err := functionStart(a.Name, a.v)
 	if err != nil {
 		return fmt.Errorf("%w; or a list of steps, as entry = [count()]", err)
 	}
@@ -400,7 +400,7 @@ func functions(what string, v starlark.Value) (names []string, err error) {
 		return nil, err
 	}
 	for _, v := range list {
-		f, err := whole(what, v)
+		f, err := functionStart(what, v)
 		if err != nil {
 			return nil, err
 		}

@@ -108,7 +108,7 @@ func (l *loader) add(list *scenario.List, x any, c *call) starlark.Value {
 	name := list.Name(x)
 	if m, is := x.(scenario.Located); is {
 		at, n, boundary := m.Span()
-		l.taken(at, n, boundary)
+		l.advancePast(at, n, boundary)
 		if l.symbols[name] = at; list.Given {
 			return location{what: list.What, name: name, at: at}
 		}

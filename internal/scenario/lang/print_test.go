@@ -195,10 +195,10 @@ func genHandler(t *rapid.T, s *scenario.Scenario, names []string, private bool) 
 			st.Value = rapid.Uint64().Draw(t, "ip")
 			if rapid.Bool().Draw(t, "in function") {
 				name, off := genPlace(t, s)
-				st.Func, st.Value = name, uint64(off)
+				st.Target, st.Value = name, uint64(off)
 			}
 		case scenario.StepCall:
-			st.Func, _ = genPlace(t, s)
+			st.Target, _ = genPlace(t, s)
 		case scenario.StepSave, scenario.StepRestore:
 			if !private {
 				continue
@@ -209,10 +209,10 @@ func genHandler(t *rapid.T, s *scenario.Scenario, names []string, private bool) 
 				continue
 			}
 			d := &s.Datas[0]
-			st.Func, st.Off, st.Value = d.Name, rapid.IntRange(0, len(d.Bytes)-8).Draw(t, "off"),
+			st.Target, st.Off, st.Value = d.Name, rapid.IntRange(0, len(d.Bytes)-8).Draw(t, "off"),
 				rapid.Uint64().Draw(t, "value")
 		case scenario.StepRegister, scenario.StepUnregister, scenario.StepEnable, scenario.StepDisable:
-			st.Func = names[rapid.IntRange(0, len(names)-1).Draw(t, "of probe")]
+			st.Target = names[rapid.IntRange(0, len(names)-1).Draw(t, "of probe")]
 		}
 		steps = append(steps, st)
 	}

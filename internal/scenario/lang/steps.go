@@ -46,39 +46,39 @@ var stepForms = [...]stepForm{
 			case p.off < 0:
 				return fmt.Errorf("%s: %d before %s is outside it; stay within the function", c.name, -p.off, p.name)
 			default:
-				st.Func, st.Value = p.name, uint64(p.off)
+				st.Target, st.Value = p.name, uint64(p.off)
 			}
 			return err
 		},
 		print: func(p *printer, st *scenario.Step) string {
-			if st.Func == "" {
+			if st.Target == "" {
 				return literal(st.Value)
 			}
-			return p.place(st.Func, st.Value)
+			return p.place(st.Target, st.Value)
 		},
 	},
 	scenario.StepFunc: {
 		read: func(_ *loader, _ *call, name string, v starlark.Value, st *scenario.Step) error {
-			f, err := whole(name, v)
-			st.Func = f.name
+			f, err := functionStart(name, v)
+			st.Target = f.name
 			return err
 		},
-		print: func(p *printer, st *scenario.Step) string { return p.symbols[st.Func] },
+		print: func(p *printer, st *scenario.Step) string { return p.symbols[st.Target] },
 	},
 	scenario.StepData: {
 		read: func(_ *loader, _ *call, name string, v starlark.Value, st *scenario.Step) error {
 			d, err := dataPlace(name, v)
-			st.Func, st.Off = d.name, int(d.off)
+			st.Target, st.Off = d.name, int(d.off)
 			return err
 		},
-		print: func(p *printer, st *scenario.Step) string { return p.place(st.Func, uint64(st.Off)) },
+		print: func(p *printer, st *scenario.Step) string { return p.place(st.Target, uint64(st.Off)) },
 	},
 	scenario.StepProbe: {
 		read: func(_ *loader, c *call, _ string, v starlark.Value, st *scenario.Step) (err error) {
-			st.Func, err = c.handle(scenario.TheProbes, v)
+			st.Target, err = c.handle(scenario.TheProbes, v)
 			return err
 		},
-		print: func(p *printer, st *scenario.Step) string { return p.probeName(st.Func) },
+		print: func(p *printer, st *scenario.Step) string { return p.probeName(st.Target) },
 	},
 }
 

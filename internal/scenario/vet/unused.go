@@ -14,7 +14,7 @@ func Unused(s *scenario.Scenario) error {
 		name := s.Probes[i].Name
 		handled := slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool {
 			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool {
-				return st.Kind == scenario.StepRegister && st.Func == name
+				return st.Kind == scenario.StepRegister && st.Target == name
 			})
 		})
 		if !handled && !s.Uses(scenario.TheProbes, name) {

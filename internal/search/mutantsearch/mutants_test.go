@@ -106,7 +106,7 @@ func TestShipped(t *testing.T) {
 		})
 	}
 	for _, e := range rules.AllEditions() {
-		has := slices.ContainsFunc(mutants.Shipped(), func(f mutants.Fault) bool { return f.Edition == e })
+		has := slices.ContainsFunc(mutants.Shipped(), func(f mutants.ShippedMutant) bool { return f.Edition == e })
 		require.Equal(t, has, mutants.CheckShipped(e) == nil, "%v", e)
 	}
 }

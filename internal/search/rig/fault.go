@@ -232,7 +232,7 @@ func (f *fault) access(in arch.Inst) string {
 
 // pointers returns the registers that the accessed address is computed from.
 func (f *fault) pointers(in arch.Inst) []arch.Reg {
-	if regs := in.Pointers(); regs != nil {
+	if regs := in.AddressRegs(); regs != nil {
 		return regs
 	}
 	if _, ok := in.IPOperand(); ok {

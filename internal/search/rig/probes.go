@@ -185,7 +185,7 @@ func (pr *probes) hit(x kapi.Context, h engine.Hit) int {
 // handle runs the steps of a handler. It returns 1 if a step has changed the path, or returns
 // 1 itself.
 func (pr *probes) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs, private []byte) (result int) {
-	hit := scenario.Running{Built: built{pr}, Regs: regs, Private: private}
+	hit := scenario.HandlerRun{Built: built{pr}, Regs: regs, Private: private}
 	for i := range steps {
 		if x.Step("handler", i); steps[i].Do(hit, x) {
 			result = 1

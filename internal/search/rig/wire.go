@@ -100,7 +100,7 @@ func (w *wiring) wire() {
 	if s, ok := w.settings.(*plug.Settings); ok {
 		own := *s // a mutant may change them
 		w.config.Settings = &own
-		w.breakIt(&mutants.Wiring{Kernel: k, Ftrace: ps.Ftrace, Klp: ps.Patches, Debugger: ps.Debugger,
+		w.breakIt(&mutants.Wiring{Kernel: k, Ftrace: ps.Ftrace, Klp: ps.Patches,
 			Uprobes: ps.Uprobes, Fprobes: ps.fprobes, Deps: d, Engine: &own.Settings, Edition: mc.Edition})
 	}
 	w.patch = d.Patch

@@ -51,7 +51,7 @@ func Straight(s *scenario.Scenario) *scenario.Scenario {
 		for _, list := range [][]scenario.Step{p.Pre, p.Post} {
 			for j := range list {
 				if list[j].Kind.Traits&scenario.StepRuns != 0 {
-					list[j].Func = "tally"
+					list[j].Target = "tally"
 				}
 			}
 		}

@@ -23,12 +23,12 @@ import (
 type Compare struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in, and programs that are drawn."`
 	inputs.Kernel
-	Mutant   string `placeholder:"NAME" help:"Put a fault into the kernel's machine code (kpsim kernel mutants), and compare with the kernel as it is."`
-	Programs int    `range:"0..1000000" default:"100" placeholder:"N" help:"Of how many seeds programs are drawn, if no scenario is named: three of each."`
+	Mutant   string `placeholder:"NAME" help:"Put a fault into the kernel's machine code (kpsim kernel mutants), and compare with the unchanged kernel."`
+	Programs int    `range:"0..1000000" default:"100" placeholder:"N" help:"Number of seeds from which programs are drawn if no scenario is named; three programs each."`
 	Runs     uint64 `range:"0..1000000000" default:"300" placeholder:"N" help:"How many runs of each scenario are searched with the change. 0: answers only."`
 	Seed     uint64 `range:"0..18446744073709551615" default:"1" help:"What programs and schedules are drawn from."`
 	Workers  int    `range:"0..64" placeholder:"N" help:"How much is run at once, 16 at most. Default: one a processor. Changes no result."`
-	Traces   string `default:"traces" placeholder:"DIR" help:"Where witnesses are written: NAME.kps, and programs that are answered otherwise as NAME.star."`
+	Traces   string `default:"traces" placeholder:"DIR" help:"Where witnesses are written: NAME.kps, and, as NAME.star, programs whose answers differ."`
 	JSON     bool   `name:"json" help:"Print one JSON object a line."`
 
 	stop     atomic.Bool
@@ -38,15 +38,15 @@ type Compare struct {
 
 // Help implements kong.HelpProvider.
 func (*Compare) Help() string {
-	return `Say what a changed kernel's engine does that the kernel as it is, and the rules, don't.
+	return `List what a changed engine does differently from both the unchanged kernel and the rules.
 
-A change of a kernel's engine, compiled (--objects) or put into its machine code (--mutant), is compared with the kernel as it is and with the rules, in two ways.
+Compares a changed engine, compiled (--objects) or patched into the machine code (--mutant), with the unchanged kernel and with the rules, in two ways.
 
-Answers: of each scenario a serial program is made, in which one task does what all do, and more programs are drawn. No schedule decides anything in these, so all that they answer must be the same as on kpsim's own engine, which is written after the rules: what each call returns, each handler's registers, what calls leave, the missed hits, kprobes/list, the text. Told are programs that the changed kernel answers neither by the rules nor as the kernel without the change.
+Answers: each scenario is turned into a serial program, in which one task makes the calls of all tasks; more programs are drawn. No schedule decides anything in them, so every answer must equal that of kpsim's own engine, which implements the rules: what each call returns, each handler's registers, what calls leave, the missed hits, kprobes/list, the text. Reported are the programs whose answers under the changed kernel match neither the rules nor the unchanged kernel.
 
-Schedules: each scenario is searched with the change. What is broken is told if the kernel as it is doesn't break it in four times as many runs, or far less often. Witnesses are shrunk and written to traces/.
+Schedules: each scenario is searched with the change. A broken property is reported if the unchanged kernel, in four times as many runs, never breaks it, or breaks it far less often. Witnesses are shrunk and written to traces/.
 
-Without a change only the answers of the kernel as it is are compared with the rules. What is known to differ is on the page docs/two-engines.md.
+Without a change, only the unchanged kernel's answers are compared with the rules. docs/two-engines.md lists the known differences.
 
 Examples:
 
@@ -55,19 +55,19 @@ Examples:
   kpsim compare --kernel vmlinuz --mutant skip-call:kprobe_optimizer:synchronize_rcu_tasks:1
   kpsim compare --kernel vmlinuz --programs 1000 --seed 7
 
-Exit status: 0 the change does nothing else, 1 it does, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted.`
+Exit status: 0 no difference found, 1 a difference, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted.`
 }
 
-// answered is a program whose answers differ, as a JSON object.
-type answered struct {
+// A differentAnswer is a program whose answers differ, as a JSON object.
+type differentAnswer struct {
 	Program string `json:"program"`
 	Says    string `json:"says"`
 	Before  string `json:"without_the_change,omitempty"` // what differed without the change
 	File    string `json:"file,omitempty"`               // the file to which the program was written
 }
 
-// broken is a property that runs with the change break, as a JSON object.
-type broken struct {
+// A brokenProperty is a property that runs with the change break, as a JSON object.
+type brokenProperty struct {
 	Scenario   string  `json:"scenario"`
 	Property   string  `json:"property"`
 	Runs       uint64  `json:"runs"`
@@ -109,11 +109,11 @@ func (c *Compare) Run(p *cli.Program) (int, error) {
 			break
 		}
 		c.progress.Part(fmt.Sprintf("%d/%d %s", i+1, searches, in.Name), 1)
-		more, err := c.search(p, in, base, changed)
+		ran, err := c.search(p, in, base, changed)
 		if err != nil {
 			return 0, err
 		}
-		if more {
+		if ran {
 			searched++
 		}
 	}
@@ -159,18 +159,18 @@ func (c *Compare) kernels() (base, changed *linux.Kernel, err error) {
 const batch = 50
 
 // answers compares the kernels' answers to serial programs.
-func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, drawn int, base, changed *linux.Kernel) error {
+func (c *Compare) answers(p *cli.Program, list []*inputs.Input, drawn int, base, changed *linux.Kernel) error {
 	p.Doing = "serial programs on " + base.Image.Release
-	var list []*scenario.Scenario
-	for _, in := range inputs {
-		list = append(list, twoengines.Serials(in.Scenario)...)
+	var serial []*scenario.Scenario
+	for _, in := range list {
+		serial = append(serial, twoengines.Serials(in.Scenario)...)
 	}
-	var sum sum
+	var all totals
 	for from := 0; ; from += batch {
 		c.progress.Part("serial programs", 1)
-		c.progress.Note(fmt.Sprintf("%s, %d differ", cli.Number(sum.programs, "program"), sum.differing))
-		if err := c.compare(p, list, base, changed, &sum); err != nil {
-			return c.dies(p, err)
+		c.progress.Note(fmt.Sprintf("%s, %d differ", cli.Number(all.programs, "program"), all.differing))
+		if err := c.compare(p, serial, base, changed, &all); err != nil {
+			return c.reportUnrunnable(p, err)
 		}
 		if c.stop.Load() {
 			return nil
@@ -178,13 +178,13 @@ func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, drawn int, bas
 		if from >= drawn {
 			break
 		}
-		list = list[:0]
+		serial = serial[:0]
 		m := twoengines.Machine(base)
 		for i := from; i < min(from+batch, drawn); i++ {
-			list = append(list, twoengines.Drawn(gen.First(c.Seed)+uint64(i), m)...)
+			serial = append(serial, twoengines.Drawn(gen.First(c.Seed)+uint64(i), m)...)
 		}
 	}
-	return c.tell(p, base, changed, &sum)
+	return c.reportAnswers(p, base, changed, &all)
 }
 
 // drawn returns how many programs are drawn: none if scenarios are named.
@@ -195,17 +195,18 @@ func (c *Compare) drawn() int {
 	return c.Programs
 }
 
-// A sum adds up the results of the programs of all batches.
-type sum struct {
+// totals adds up the results of the programs of all batches.
+type totals struct {
 	programs, differing, mended int
-	first                       []change.Answer // the first answers that differ: mostTold, each with another difference
+	// the first maxReported answers that differ, each with another difference
+	first []change.Answer
 }
 
 // add adds the differing programs of a batch.
-func (s *sum) add(list []change.Answer) {
+func (s *totals) add(list []change.Answer) {
 	s.differing += len(list)
 	for _, a := range list {
-		if len(s.first) < mostTold &&
+		if len(s.first) < maxReported &&
 			!slices.ContainsFunc(s.first, func(b change.Answer) bool { return a.Says == b.Says }) {
 			s.first = append(s.first, a)
 		}
@@ -213,7 +214,7 @@ func (s *sum) add(list []change.Answer) {
 }
 
 // compare runs a batch of programs.
-func (c *Compare) compare(p *cli.Program, list []*scenario.Scenario, base, changed *linux.Kernel, s *sum) error {
+func (c *Compare) compare(p *cli.Program, list []*scenario.Scenario, base, changed *linux.Kernel, s *totals) error {
 	all, err := change.Programs(base, list, c.Workers, &c.stop)
 	if err != nil {
 		return err
@@ -230,33 +231,33 @@ func (c *Compare) compare(p *cli.Program, list []*scenario.Scenario, base, chang
 		if !c.JSON {
 			break
 		}
-		if err := c.otherwise(p, &differing[i]); err != nil {
+		if err := c.reportDifferent(p, &differing[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mostTold is how many programs are reported, and written.
-const mostTold = 5
+// maxReported is how many programs are reported, and written.
+const maxReported = 5
 
-// tell prints how the programs were answered, and writes the first of those whose answers
+// reportAnswers prints how the programs were answered, and writes the first of those whose answers
 // differ.
-func (c *Compare) tell(p *cli.Program, base, changed *linux.Kernel, s *sum) error {
+func (c *Compare) reportAnswers(p *cli.Program, base, changed *linux.Kernel, s *totals) error {
 	c.found += s.differing
 	if c.JSON {
-		return nil // they were printed one by one
+		return nil // the programs were printed one by one
 	}
 	if changed == nil {
 		p.Indented("", fmt.Sprintf("%s: %s answered as the rules say, %d otherwise", base.Image.Release,
 			cli.Number(s.programs-s.differing, "program"), s.differing))
 	} else {
-		p.Indented("", fmt.Sprintf("%s as it is changed: %s compared, %d answered neither by the rules nor as "+
-			"before; %d by the rules that weren't before",
+		p.Indented("", fmt.Sprintf("%s, changed: %s compared, %d match neither the rules nor the unchanged "+
+			"kernel; %d match the rules only with the change",
 			base.Image.Release, cli.Number(s.programs, "program"), s.differing, s.mended))
 	}
 	for i := range s.first {
-		if err := c.otherwise(p, &s.first[i]); err != nil {
+		if err := c.reportDifferent(p, &s.first[i]); err != nil {
 			return err
 		}
 	}
@@ -266,9 +267,9 @@ func (c *Compare) tell(p *cli.Program, base, changed *linux.Kernel, s *sum) erro
 	return nil
 }
 
-// otherwise reports a program whose answers differ, and writes it.
-func (c *Compare) otherwise(p *cli.Program, a *change.Answer) error {
-	out := answered{Program: a.Program.Name, Says: a.Says, Before: a.Before,
+// reportDifferent reports a program whose answers differ, and writes it.
+func (c *Compare) reportDifferent(p *cli.Program, a *change.Answer) error {
+	out := differentAnswer{Program: a.Program.Name, Says: a.Says, Before: a.Before,
 		File: filepath.Join(c.Traces, inputs.TraceName(a.Program.Name)+".star")}
 	if err := cli.WriteWhole(out.File, []byte(lang.Print(a.Program)+"\n")); err != nil {
 		return fmt.Errorf("%s", cli.Cause(err, out.File))
@@ -288,13 +289,13 @@ func (c *Compare) otherwise(p *cli.Program, a *change.Answer) error {
 	return nil
 }
 
-// dies reports a changed kernel that can't run a scenario to its end.
-func (c *Compare) dies(p *cli.Program, err error) error {
+// reportUnrunnable reports a changed kernel that can't run a scenario to its end.
+func (c *Compare) reportUnrunnable(p *cli.Program, err error) error {
 	c.found++
 	if c.JSON {
-		return p.PrintJSON(answered{Says: err.Error()})
+		return p.PrintJSON(differentAnswer{Says: err.Error()})
 	}
-	p.Indented("", "with the change a scenario can't be run: "+err.Error())
+	p.Indented("", "the changed kernel can't run a scenario: "+err.Error())
 	return nil
 }
 
@@ -315,35 +316,34 @@ func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.
 		return false, nil
 	}
 	p.Doing, p.Again = "scenario "+in.Name, c.line(in.Arg)
-	most := c.Runs
 	s := change.Search{Scenario: in.Scenario, Base: base, Kernel: changed, Mutant: c.Mutant, Runs: c.Runs, Seed: c.Seed,
-		Workers: c.Workers, Progress: func(runs, violations uint64) { c.progress.Of(runs, most, runs, violations) },
+		Workers: c.Workers, Progress: func(runs, violations uint64) { c.progress.Of(runs, c.Runs, runs, violations) },
 		Cancelled: &c.stop}
 	all, err := s.Run()
 	if c.stop.Load() {
 		return false, nil
 	}
 	if err != nil {
-		return true, c.dies(p, err)
+		return true, c.reportUnrunnable(p, err)
 	}
 	c.found += len(all.Worse)
 	for i := range all.Worse {
-		if err := c.broke(p, in, &all.Worse[i], false); err != nil {
+		if err := c.reportBroken(p, in, &all.Worse[i], false); err != nil {
 			return true, err
 		}
 	}
 	both := append(all.Known, all.Unsure...)
 	for i := range both {
-		if err := c.broke(p, in, &both[i], true); err != nil {
+		if err := c.reportBroken(p, in, &both[i], true); err != nil {
 			return true, err
 		}
 	}
 	return true, nil
 }
 
-// broke reports a broken property, and writes its witness.
-func (c *Compare) broke(p *cli.Program, in *inputs.Input, b *change.Break, known bool) error {
-	out := broken{in.Name, b.Property, b.Runs, b.Violations, b.BaseRuns, b.Base, known, nil}
+// reportBroken reports a broken property, and writes its witness.
+func (c *Compare) reportBroken(p *cli.Program, in *inputs.Input, b *change.Break, known bool) error {
+	out := brokenProperty{in.Name, b.Property, b.Runs, b.Violations, b.BaseRuns, b.Base, known, nil}
 	if b.Witness != nil && !known {
 		path := filepath.Join(c.Traces, inputs.TraceName(in.Name)+"-"+b.Property+".kps")
 		in.FoundIn(b.Witness.File)

@@ -91,7 +91,7 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 	}
 
 	r := newPrinter(p, c, jobs)
-	c.tellTour(p, jobs)
+	c.printTour(p, jobs)
 	for i, j := range jobs {
 		e, err := c.search(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
 		if err != nil {

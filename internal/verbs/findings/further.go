@@ -147,7 +147,7 @@ func (r *printer) further(w *row) {
 		r.p.Indented(cli.Indent, fmt.Sprintf("%s%s: %s; %d of %s%s", how, like,
 			report.Headline(r.p, f.cause.Witness.File), f.Runs, cli.Number(w.Runs, "run"), went))
 		if f.Trace == nil {
-			tellSchedule(r.p, f.cause.Witness.Schedule)
+			printSchedule(r.p, f.cause.Witness.Schedule)
 			r.p.ToType(cli.Number(f.Deviations, "deviation")+", not saved; to find it again:",
 				r.c.line(w.job, r.c.Mutant))
 			continue

@@ -92,14 +92,14 @@ Examples:
 Exit status: 0 nothing was broken, 1 something was, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted.`
 }
 
-// fuzzFirst is how many programs are run before an estimate is trusted.
-const fuzzFirst = 256
+// minEstimatePrograms is how many programs are run before an estimate is trusted.
+const minEstimatePrograms = 256
 
-// fuzzLong is the number of runs or programs from which on the output says what will end them.
-const fuzzLong = 10_000
+// showLimitFrom is the number of runs or programs from which on the output says what will end them.
+const showLimitFrom = 10_000
 
-// fuzzFor is how long a session runs by default.
-const fuzzFor = 2 * time.Minute
+// defaultDuration is how long a session runs by default.
+const defaultDuration = 2 * time.Minute
 
 // A fuzzRow is the printed result of an edition, or of all.
 type fuzzRow struct {
@@ -169,7 +169,7 @@ func (c *Fuzz) Run(p *cli.Program) (int, error) {
 	begin := time.Now()
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
-	hopeless, err := c.all(p)
+	hopeless, err := c.runAll(p)
 	if err != nil {
 		return 0, err
 	}
@@ -204,7 +204,7 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 		return spec, err
 	}
 	if c.For == 0 && c.Runs == 0 && c.Programs == 0 && c.UntilCovered == 0 {
-		c.For = fuzzFor
+		c.For = defaultDuration
 	}
 	k, err := c.Kernel.Open()
 	if err != nil {
@@ -255,31 +255,31 @@ func (c *Fuzz) machines() (list []scenario.Machine, err error) {
 	return list, nil
 }
 
-// all runs programs until there are enough. For each cause it prints the first program that
+// runAll runs programs until there are enough. For each cause it prints the first program that
 // broke a property because of it. It reports whether each run of each program broke something,
 // which ends the search.
-func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
+func (c *Fuzz) runAll(p *cli.Program) (hopeless bool, err error) {
 	if c.For > 0 {
 		defer time.AfterFunc(c.For, func() { c.late.Store(true) }).Stop()
 	}
 	c.start()
 	p.Doing = "drawn programs"
-	if c.For > 0 || c.UntilCovered > 0 || c.Runs >= fuzzLong || c.Programs >= fuzzLong {
-		p.Ahead(c.ahead())
+	if c.For > 0 || c.UntilCovered > 0 || c.Runs >= showLimitFrom || c.Programs >= showLimitFrom {
+		p.Ahead(c.durationText())
 	}
 	line := c.watch(p)
 	defer line.Clear()
-	for c.more() {
+	for c.unfinished() {
 		list, err := c.batch(p)
 		if err != nil {
 			return false, err
 		}
-		looks := c.looks(list, c.late.Load())
-		if err := c.see(p, looks); err != nil {
+		looks := c.planLooks(list, c.late.Load())
+		if err := c.makeLooks(p, looks); err != nil {
 			return false, err
 		}
 		for _, one := range list {
-			if err := c.took(p, one, looks, line.Clear); err != nil {
+			if err := c.takeProgram(p, one, looks, line.Clear); err != nil {
 				return false, err
 			}
 		}
@@ -288,7 +288,7 @@ func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 		}
 		c.sample()
 		cov := c.session.Coverage()
-		c.tellProgress(line, &cov)
+		c.showProgress(line, &cov)
 		if c.session.Hopeless() {
 			line.Complete()
 			return true, nil
@@ -304,7 +304,7 @@ func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 // shows the one that is nearest.
 func (c *Fuzz) watch(p *cli.Program) *cli.Progress {
 	const what = "drawn programs"
-	switch c.ends() {
+	switch c.limits() {
 	case [4]bool{true}:
 		return p.WatchFor(what, c.For)
 	case [4]bool{false, true}:
@@ -316,13 +316,13 @@ func (c *Fuzz) watch(p *cli.Program) *cli.Progress {
 	return p.WatchParts(what, 1, "search")
 }
 
-// ends reports which limits are set: time, runs, programs, and few new features.
-func (c *Fuzz) ends() [4]bool {
+// limits reports which limits are set: time, runs, programs, and few new features.
+func (c *Fuzz) limits() [4]bool {
 	return [4]bool{c.For > 0, c.Runs > 0, c.Programs > 0, c.UntilCovered > 0}
 }
 
-// tellProgress updates the progress line.
-func (c *Fuzz) tellProgress(line *cli.Progress, cov *fuzz.Coverage) {
+// showProgress updates the progress line.
+func (c *Fuzz) showProgress(line *cli.Progress, cov *fuzz.Coverage) {
 	broken := "1 property"
 	if len(c.total.Broken) != 1 {
 		broken = fmt.Sprintf("%d properties", len(c.total.Broken))
@@ -330,7 +330,7 @@ func (c *Fuzz) tellProgress(line *cli.Progress, cov *fuzz.Coverage) {
 	note := fmt.Sprintf("%s, %s; %d features of some %d%s; %s broken", cli.Number(c.total.Programs, "program"),
 		cli.Number(c.total.Runs, "schedule"),
 		cov.Features, cov.Estimated, blocks(cov), broken)
-	switch c.ends() {
+	switch c.limits() {
 	case [4]bool{true}:
 		line.Note(note)
 	case [4]bool{false, true}:
@@ -349,24 +349,24 @@ func (c *Fuzz) tellProgress(line *cli.Progress, cov *fuzz.Coverage) {
 			far = max(far, float64(c.total.Programs)/float64(c.Programs))
 		}
 		if c.UntilCovered > 0 && cov.New > 0 { // New is roughly one over the number of programs
-			far = max(far, min(float64(c.UntilCovered)/float64(cov.New), float64(c.total.Programs)/fuzzFirst))
+			far = max(far, min(float64(c.UntilCovered)/float64(cov.New), float64(c.total.Programs)/minEstimatePrograms))
 		}
 		line.Far(far, note)
 	}
 }
 
-// more reports whether the session continues.
-func (c *Fuzz) more() bool {
+// unfinished reports whether the session continues.
+func (c *Fuzz) unfinished() bool {
 	if c.late.Load() || c.stop.Load() {
 		c.late.Store(true)
 		return false
 	}
-	return !c.enough()
+	return !c.limitsReached()
 }
 
-// enough reports whether as much was run as the flags ask for, apart from time.
-func (c *Fuzz) enough() bool {
-	if c.UntilCovered > 0 && c.total.Programs >= fuzzFirst && c.session.Coverage().New <= c.UntilCovered {
+// limitsReached reports whether as much was run as the flags ask for, apart from time.
+func (c *Fuzz) limitsReached() bool {
+	if c.UntilCovered > 0 && c.total.Programs >= minEstimatePrograms && c.session.Coverage().New <= c.UntilCovered {
 		return true
 	}
 	return (c.Runs > 0 && c.total.Runs >= c.Runs) || (c.Programs > 0 && c.total.Programs >= c.Programs)
@@ -394,8 +394,8 @@ func (c *Fuzz) batch(p *cli.Program) ([]*fuzz.Program, error) {
 	return c.session.Batch(most)
 }
 
-// took counts a program, and prints what it is the first to find.
-func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, looks []*look, clear func()) error {
+// takeProgram counts a program, and prints what it is the first to find.
+func (c *Fuzz) takeProgram(p *cli.Program, one *fuzz.Program, looks []*look, clear func()) error {
 	if one.Refused {
 		return nil
 	}
@@ -409,10 +409,10 @@ func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, looks []*look, clear func
 		c.of[one.Edition] = of
 	}
 	of.add(one)
-	if err := c.answered(p, one, clear); err != nil {
+	if err := c.reportAnswer(p, one, clear); err != nil {
 		return err
 	}
-	return c.saw(p, one, looks, clear)
+	return c.takeLooks(p, one, looks, clear)
 }
 
 // line returns the command that runs a recipe's program.
@@ -458,11 +458,11 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		return 0, err
 	}
 	if !c.JSON {
-		p.Indented("", c.shows())
+		p.Indented("", c.featureLine())
 	}
 	if !c.JSON {
-		c.tellCauses(p)
-		c.tellAnswers(p)
+		c.printCauses(p)
+		c.printAnswers(p)
 	}
 	if c.Unreached {
 		c.eachUnreached(func(line string) { p.Indented("", "never reached: "+line) })
@@ -486,11 +486,11 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 	case c.unsaved > 0:
 		return cli.BadInput, nil
 	}
-	return c.reached(p), nil
+	return c.coverageStatus(p), nil
 }
 
-// shows returns a line with the number of features shown, and the estimated number of all.
-func (c *Fuzz) shows() string {
+// featureLine returns a line with the number of features shown, and the estimated number of all.
+func (c *Fuzz) featureLine() string {
 	cov := c.session.Coverage()
 	return fmt.Sprintf("%d features shown of some %d%s; a program more shows a new one with a chance of %.3f. "+
 		"Programs are made from %d.", cov.Features, cov.Estimated, blocks(&cov), float64(cov.New)/1000, cov.Kept)

@@ -20,9 +20,9 @@ type fuzzAnswer struct {
 	Recipe    string `json:"recipe"`
 }
 
-// answered reports the first program whose answers differ from the rules, and the first one
+// reportAnswer reports the first program whose answers differ from the rules, and the first one
 // for each known difference. It saves the program's recipe.
-func (c *Fuzz) answered(p *cli.Program, one *fuzz.Program, clear func()) error {
+func (c *Fuzz) reportAnswer(p *cli.Program, one *fuzz.Program, clear func()) error {
 	if one.Otherwise == "" {
 		return nil
 	}
@@ -59,8 +59,8 @@ func (c *Fuzz) answered(p *cli.Program, one *fuzz.Program, clear func()) error {
 	return err
 }
 
-// tellAnswers prints how many programs got answers from a kernel that differ from the rules.
-func (c *Fuzz) tellAnswers(p *cli.Program) {
+// printAnswers prints how many programs got answers from a kernel that differ from the rules.
+func (c *Fuzz) printAnswers(p *cli.Program) {
 	var words []string
 	for name, n := range c.answers {
 		if name == "" {
@@ -98,9 +98,9 @@ func blocks(cov *fuzz.Coverage) string {
 	return fmt.Sprintf(", %d of %d blocks", cov.Blocks, cov.BlocksAll)
 }
 
-// reached returns the exit status. It is a failure if fewer of a kernel's blocks were reached
+// coverageStatus returns the exit status. It is a failure if fewer of a kernel's blocks were reached
 // than the user asked for.
-func (c *Fuzz) reached(p *cli.Program) int {
+func (c *Fuzz) coverageStatus(p *cli.Program) int {
 	cov := c.session.Coverage()
 	if uint64(100*cov.Blocks) < c.Reach*uint64(cov.BlocksAll) {
 		fmt.Fprintf(p.Err, "kpsim: fewer than %d %% of the blocks were reached\n", c.Reach)

@@ -73,10 +73,10 @@ type look struct {
 	err   error
 }
 
-// looks lists the programs of a batch to examine: the first of each kind, and as many others
+// planLooks lists the programs of a batch to examine: the first of each kind, and as many others
 // as the number of questions asked by the session so far allows. If late is set, only the
 // first of each kind are examined.
-func (c *Fuzz) looks(list []*fuzz.Program, late bool) (looks []*look) {
+func (c *Fuzz) planLooks(list []*fuzz.Program, late bool) (looks []*look) {
 	type planned struct{ looks, asked uint64 }
 	plan := make(map[kindOf]planned)
 	kinds := uint64(len(c.causes.kinds))
@@ -105,8 +105,8 @@ func (c *Fuzz) looks(list []*fuzz.Program, late bool) (looks []*look) {
 	return looks
 }
 
-// see makes looks. The result doesn't depend on which worker makes one.
-func (c *Fuzz) see(p *cli.Program, looks []*look) error {
+// makeLooks makes looks. The result doesn't depend on which worker makes one.
+func (c *Fuzz) makeLooks(p *cli.Program, looks []*look) error {
 	defer func() {
 		v := recover()
 		if crash, ok := v.(*parallel.Crash); ok {
@@ -122,7 +122,7 @@ func (c *Fuzz) see(p *cli.Program, looks []*look) error {
 			if l := looks[i]; c.stop.Load() || l.again && c.late.Load() {
 				l.left = true
 			} else {
-				l.err = c.look(l)
+				l.err = c.makeLook(l)
 			}
 		}, func() {}
 	})
@@ -134,8 +134,8 @@ func (c *Fuzz) see(p *cli.Program, looks []*look) error {
 	return nil
 }
 
-// look shrinks a program's violation of a property, and finds its cause.
-func (c *Fuzz) look(l *look) error {
+// makeLook shrinks a program's violation of a property, and finds its cause.
+func (c *Fuzz) makeLook(l *look) error {
 	spec, err := c.session.Explore(&l.one.Recipe, l.broke.First+1)
 	if err != nil {
 		return err
@@ -162,8 +162,8 @@ func (c *Fuzz) look(l *look) error {
 	return err
 }
 
-// saw takes the looks at a program, in their order, and prints what is new.
-func (c *Fuzz) saw(p *cli.Program, one *fuzz.Program, looks []*look, clear func()) error {
+// takeLooks takes the looks at a program, in their order, and prints what is new.
+func (c *Fuzz) takeLooks(p *cli.Program, one *fuzz.Program, looks []*look, clear func()) error {
 	for _, b := range one.Broken {
 		of := kindOf{b.Property, b.Kind}
 		k := c.causes.kinds[of]
@@ -226,8 +226,8 @@ func rankOf(name string) int {
 	return slices.IndexFunc(properties.All, func(q *properties.Property) bool { return q.Name == name })
 }
 
-// ofProperty counts the programs that break a property, and those that were examined.
-func (c *fuzzCauses) ofProperty(name string) (programs, looked uint64) {
+// countsOf counts the programs that break a property, and those that were examined.
+func (c *fuzzCauses) countsOf(name string) (programs, looked uint64) {
 	for of, k := range c.kinds {
 		if of.property == name {
 			programs, looked = programs+k.programs, looked+k.looked
@@ -251,22 +251,22 @@ type causeRow struct {
 // rows returns the causes, the new ones first.
 func (c *Fuzz) rows() (list []causeRow) {
 	for _, f := range c.newFirst() {
-		programs, looked := c.causes.ofProperty(f.find.Property)
+		programs, looked := c.causes.countsOf(f.find.Property)
 		list = append(list, causeRow{f.find.Property, f.find.Like, f.find.Like == nil, f.find.Program, f.find.Trace,
 			f.looked, looked, programs})
 	}
 	return list
 }
 
-// tellCauses prints the causes, if there is more than one.
-func (c *Fuzz) tellCauses(p *cli.Program) {
+// printCauses prints the causes, if there is more than one.
+func (c *Fuzz) printCauses(p *cli.Program) {
 	if len(c.causes.all) < 2 {
 		return
 	}
 	for i, r := range c.rows() {
 		is := "no known find"
 		if f := c.newFirst()[i].find; f.Like != nil {
-			is = c.like(f)
+			is = c.resemblance(f)
 		}
 		p.Indented("", fmt.Sprintf("%s, like %s: %s; %d of %s looked at, of %d that break it", r.Property, is,
 			r.Program, r.Shown, cli.Number(r.Looked, "program"), r.Broken))

@@ -77,16 +77,16 @@ func TestFuzzBehindAKnownCause(t *testing.T) {
 	c.start()
 	list := []*fuzz.Program{{Broken: []fuzz.Broke{{Property: of.property, Kind: of.kind, Runs: 1}}},
 		{Broken: []fuzz.Broke{{Property: of.property, Kind: of.kind, Runs: 1}}}}
-	require.Len(t, c.looks(list, false), 1,
+	require.Len(t, c.planLooks(list, false), 1,
 		"the first of a kind is looked at, and nothing is known yet of what that takes")
 	c.causes.kinds[of] = &fuzzKind{programs: 5, looked: 1, asked: lookAsks}
 	c.total.Points = 2 * looksShare * lookAsks
-	require.Len(t, c.looks(list, false), 1, "another look takes as much as the first")
-	require.Empty(t, c.looks(list, true), "the time is over")
+	require.Len(t, c.planLooks(list, false), 1, "another look takes as much as the first")
+	require.Empty(t, c.planLooks(list, true), "the time is over")
 	c.total.Points = 3 * looksShare * lookAsks
-	require.Len(t, c.looks(list, false), 2)
+	require.Len(t, c.planLooks(list, false), 2)
 	c.total.Points = looksShare * lookAsks
-	require.Empty(t, c.looks(list, false))
+	require.Empty(t, c.planLooks(list, false))
 	list[1].Broken[0].Kind = 2
-	require.Len(t, c.looks(list, true), 1, "the first of another kind is looked at")
+	require.Len(t, c.planLooks(list, true), 1, "the first of another kind is looked at")
 }

@@ -53,12 +53,12 @@ func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
 	}
 	p.Indented(cli.Indent, report.Headline(p, w.File))
 	if find.Like != nil {
-		p.Indented(cli.Indent, "looks like "+c.like(find))
+		p.Indented(cli.Indent, "looks like "+c.resemblance(find))
 	}
-	tellSchedule(p, w.Schedule)
+	printSchedule(p, w.Schedule)
 	if find.Unsaved != "" {
 		p.Indented(cli.Indent, find.Unsaved)
-		p.ToType("to find it with fewer:", c.again(find.Recipe))
+		p.ToType("to find it with fewer:", c.searchCommand(find.Recipe))
 		return find, nil
 	}
 	p.ToType(cli.Number(len(w.Schedule), "deviation")+"; to replay:",
@@ -66,8 +66,8 @@ func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
 	return find, nil
 }
 
-// like names the known finds that a find resembles, and where they are explained.
-func (c *Fuzz) like(f *fuzzFind) string {
+// resemblance names the known finds that a find resembles, and where they are explained.
+func (c *Fuzz) resemblance(f *fuzzFind) string {
 	where := " (docs/findings.md)"
 	if c.Kernel.Kernel == "" {
 		where = " (" + cli.Line(cli.Typed(), "list", "mutants") + ")"
@@ -78,8 +78,8 @@ func (c *Fuzz) like(f *fuzzFind) string {
 // fewerRuns is how many runs search for a violation with fewer deviations.
 const fewerRuns = 3000
 
-// again returns the command that searches a find's program for runs with fewer deviations.
-func (c *Fuzz) again(recipe string) string {
+// searchCommand returns the command that searches a find's program for runs with fewer deviations.
+func (c *Fuzz) searchCommand(recipe string) string {
 	words := cli.WithFlags([]string{cli.Typed(), "fuzz"}, "--recipe", recipe, "--runs", fewerRuns,
 		"--strategy", inputs.Few, "--edition", c.Edition, "--preempt", c.Preempt, "--memory", c.Memory,
 		"--mutant", c.Mutant, "--without", strings.Join(c.Without, ","))

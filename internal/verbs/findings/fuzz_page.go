@@ -45,7 +45,7 @@ func (c *Fuzz) html(p *cli.Program) error {
 				cli.Number(int(c.total.Programs), "program"), cli.Number(int(c.total.Runs), "schedule"))),
 			page.Text("Programs are drawn, and made from those that have shown something new. What they are " +
 				"drawn from is sound: no schedule may break a property."),
-			page.Text(c.shows()),
+			page.Text(c.featureLine()),
 		},
 		Sections: []page.Section{c.pageFinds(), c.pageCoverage(), c.pageEditions()},
 	}
@@ -100,7 +100,7 @@ func (c *Fuzz) pageCoverage() page.Section {
 			"a CPU or on two, an instruction that is probed, two accesses of different CPUs to one object. How " +
 			"many there are is guessed from those that one and two programs have shown (Chao), and is a lower bound.",
 		Legend: []page.Key{{Name: "shown", Of: 0}, {Name: "guessed", Of: 1}},
-		Plots:  []page.Plot{{Title: "Features", Says: c.shows(), Plot: features}},
+		Plots:  []page.Plot{{Title: "Features", Says: c.featureLine(), Plot: features}},
 	}
 	if all := c.session.Coverage().BlocksAll; all > 0 {
 		blocks := plot.New("programs", fmt.Sprintf("blocks of %d", all))
@@ -108,7 +108,7 @@ func (c *Fuzz) pageCoverage() page.Section {
 		plot.CountsAxis(&blocks.Y)
 		blocks.Y.Min, blocks.Y.Max = 0, float64(all)
 		cli.Must(blocks.AddLine(0, line(func(s *fuzzSample) float64 { return s.blocks }), false))
-		f.Plots = append(f.Plots, page.Plot{Title: "Basic blocks of the kernel's functions", Says: c.shows(),
+		f.Plots = append(f.Plots, page.Plot{Title: "Basic blocks of the kernel's functions", Says: c.featureLine(),
 			Plot: blocks})
 	}
 	return page.Section{ID: "coverage", Title: "What was shown", Blocks: []page.Block{f}}

@@ -98,7 +98,7 @@ func (c *Fuzz) Begin(r *FuzzRounds) error {
 func (c *Fuzz) Stop() { c.late.Store(true) }
 
 // Island makes an island (fuzz.Session's Island). Several goroutines may call it, also while one
-// is in Fold or Took. The report of a bug names the command that runs the program in which it
+// is in Fold or FoldAndReport. The report of a bug names the command that runs the program in which it
 // happened.
 func (c *Fuzz) Island(p *cli.Program, round, number uint64) (*fuzz.Island, error) {
 	var now gen.Recipe
@@ -130,10 +130,10 @@ func (c *Fuzz) Fold(i *fuzz.Island) error {
 	return err
 }
 
-// Took folds the next island and reports what it is the first to find, as Run does: it writes
+// FoldAndReport folds the next island and reports what it is the first to find, as Run does: it writes
 // witnesses and the corpus, and prints. The output depends on the islands alone. An error that
 // is ErrUntrue is about the island, and leaves everything unchanged.
-func (c *Fuzz) Took(p *cli.Program, i *fuzz.Island) error {
+func (c *Fuzz) FoldAndReport(p *cli.Program, i *fuzz.Island) error {
 	if c.of == nil {
 		if err := cli.MakeFolder(c.Traces); err != nil {
 			return err
@@ -141,12 +141,12 @@ func (c *Fuzz) Took(p *cli.Program, i *fuzz.Island) error {
 		c.start()
 	}
 	p.Doing = fmt.Sprintf("programs of island %d of round %d", i.Number, i.Round)
-	list, err := c.session.Fold(i, func(list []*fuzz.Program) error { return c.believe(p, list) })
+	list, err := c.session.Fold(i, func(list []*fuzz.Program) error { return c.verifyClaims(p, list) })
 	if err != nil {
 		return err
 	}
 	for _, one := range list {
-		if err := c.took(p, one, c.seen, func() {}); err != nil {
+		if err := c.takeProgram(p, one, c.seen, func() {}); err != nil {
 			return err
 		}
 	}
@@ -155,8 +155,8 @@ func (c *Fuzz) Took(p *cli.Program, i *fuzz.Island) error {
 	return c.keep(list)
 }
 
-// believe runs again the programs that are examined, and describes all.
-func (c *Fuzz) believe(p *cli.Program, list []*fuzz.Program) error {
+// verifyClaims runs again the programs that are examined, and describes all.
+func (c *Fuzz) verifyClaims(p *cli.Program, list []*fuzz.Program) error {
 	like := make(map[string]bool)
 	for n, one := range list {
 		if one.Refused {
@@ -172,8 +172,8 @@ func (c *Fuzz) believe(p *cli.Program, list []*fuzz.Program) error {
 			like[one.Like] = true
 		}
 	}
-	c.seen = c.looks(list, false)
-	if err := c.see(p, c.seen); err != nil {
+	c.seen = c.planLooks(list, false)
+	if err := c.makeLooks(p, c.seen); err != nil {
 		return err
 	}
 	for _, l := range c.seen {
@@ -184,13 +184,13 @@ func (c *Fuzz) believe(p *cli.Program, list []*fuzz.Program) error {
 	return nil
 }
 
-// Done reports whether Took has folded as many islands as the flags ask for, or each of their
+// Done reports whether FoldAndReport has folded as many islands as the flags ask for, or each of their
 // runs has broken something.
 func (c *Fuzz) Done() bool {
-	return c.enough() || c.session.Hopeless()
+	return c.limitsReached() || c.session.Hopeless()
 }
 
-// End prints the totals of the islands that Took has folded, as Run does at its end, except
+// End prints the totals of the islands that FoldAndReport has folded, as Run does at its end, except
 // for the duration. again is the command line shown on the page. It returns the exit status.
 func (c *Fuzz) End(p *cli.Program, again string) (int, error) {
 	if c.total.Programs == 0 {
@@ -210,13 +210,13 @@ type FuzzClaim struct {
 }
 
 // Count folds the next island, as Fold does, and returns its claims. The island counts for Done.
-// Count accepts what Took would: an error leaves everything unchanged.
+// Count accepts what FoldAndReport would: an error leaves everything unchanged.
 func (c *Fuzz) Count(p *cli.Program, i *fuzz.Island) (claims []FuzzClaim, err error) {
 	if c.causes.kinds == nil {
 		c.start()
 		c.answers = make(map[string]uint64)
 	}
-	list, err := c.session.Fold(i, func(list []*fuzz.Program) error { return c.believe(p, list) })
+	list, err := c.session.Fold(i, func(list []*fuzz.Program) error { return c.verifyClaims(p, list) })
 	c.seen = nil
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func (c *Fuzz) Witness(p *cli.Program, claim *FuzzClaim) (w *shrink.Witness, sce
 	p.Again = c.line(&r, claim.Runs)
 	l := &look{one: &fuzz.Program{Recipe: r, Runs: claim.Runs},
 		broke: fuzz.Broke{Property: q.Name, Runs: 1, First: claim.Runs - 1}}
-	if err = c.look(l); err == nil && l.w == nil {
+	if err = c.makeLook(l); err == nil && l.w == nil {
 		err = fmt.Errorf("%s: %w", q.Name, ErrUntrue)
 	}
 	if err != nil {
@@ -280,15 +280,15 @@ func (c *Fuzz) Witness(p *cli.Program, claim *FuzzClaim) (w *shrink.Witness, sce
 // claimMost exceeds the number of runs of any program that is drawn.
 const claimMost = 1 << 40
 
-// ahead returns how long programs will be drawn, as text.
-func (c *Fuzz) ahead() string {
+// durationText returns how long programs will be drawn, as text.
+func (c *Fuzz) durationText() string {
 	var until []string
 	for i, s := range []string{
 		fmt.Sprintf("%v are over", c.For), cli.Number(c.Runs, "schedule") + " were run",
 		cli.Number(c.Programs, "program") + " were run",
 		fmt.Sprintf("of a thousand programs more %d or fewer would show something new", c.UntilCovered),
 	} {
-		if c.ends()[i] {
+		if c.limits()[i] {
 			until = append(until, s)
 		}
 	}

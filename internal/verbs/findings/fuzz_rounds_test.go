@@ -52,7 +52,7 @@ func told(t *testing.T, make func(c *Fuzz, round, number uint64) []byte) (out st
 		round, number := c.Folded()
 		i, err := fuzz.ReadIsland(make(c, round, number))
 		require.NoError(t, err)
-		require.NoError(t, c.Took(p, i))
+		require.NoError(t, c.FoldAndReport(p, i))
 	}
 	status, err := c.End(p, "")
 	require.NoError(t, err)
@@ -128,12 +128,12 @@ func TestUntrue(t *testing.T) {
 		}
 	}
 	require.NoError(t, c.Check(lie))
-	err = c.Took(p, lie)
+	err = c.FoldAndReport(p, lie)
 	require.ErrorIs(t, err, ErrUntrue)
 	require.NotContains(t, err.Error(), "\n")
 	p.Flush()
 	require.Empty(t, out.String())
-	require.NoError(t, c.Took(p, right))
+	require.NoError(t, c.FoldAndReport(p, right))
 
 	there := elsewhere(t, rounds)
 	there.Stop()

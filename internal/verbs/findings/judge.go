@@ -78,8 +78,8 @@ func (r *row) expect(ok bool, reason string) {
 	}
 }
 
-// open records that nothing is expected of the row, and why.
-func (r *row) open(why string) { r.Expected, r.Reason, r.advice = nil, why, "" }
+// leaveOpen records that nothing is expected of the row, and why.
+func (r *row) leaveOpen(why string) { r.Expected, r.Reason, r.advice = nil, why, "" }
 
 // judge makes the rows of an exploration: one for what the scenario expects, and one for each
 // other property that was broken.
@@ -94,8 +94,8 @@ func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 		}
 		if n := res.Broken[property]; n > 0 {
 			r.Observation, r.Violations, r.witness = inputs.Sometimes, n, witnessOf(res, property)
-			r.soon(first)
-			r.follows(res.After[property], c.Ignored)
+			r.setFirst(first)
+			r.recordFollowers(res.After[property], c.Ignored)
 		}
 		r.expect(ok, reason)
 		rows = append(rows, r)
@@ -109,7 +109,7 @@ func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 	case x.Sometimes:
 		r := add(x.Property, res.Broken[x.Property] > 0, "expected "+inputs.Sometimes)
 		if r.Observation == inputs.Never && j.NothingProbed(&res.Census) {
-			r.refusedAll(res)
+			r.recordRefused(res)
 		}
 	case res.Violations == 0:
 		c.judgeNever(add(everyProperty, true, ""), res, e.canary)
@@ -123,17 +123,17 @@ func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 	for _, r := range rows {
 		switch why := c.overridden(); {
 		case c.stop.Load() && r.Observation == inputs.Never:
-			r.open("interrupted")
+			r.leaveOpen("interrupted")
 		case c.shares > 1 && r.Observation == inputs.Never:
-			r.open(fmt.Sprintf("shard %d of %d", c.share, c.shares))
+			r.leaveOpen(fmt.Sprintf("shard %d of %d", c.share, c.shares))
 		case res.Counts.Points == 0:
 			r.expect(false, "nothing could interleave: no run had a decision to take; give the scenario a "+
 				"second task or timer()")
 			r.advice = cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
 		case why != "":
-			r.open(why)
+			r.leaveOpen(why)
 		case !*r.Expected && r.Observation == inputs.Never && r.advice == "":
-			r.advice = c.longer(j, res)
+			r.advice = c.longerSearch(j, res)
 		}
 	}
 	for _, r := range rows {
@@ -142,7 +142,7 @@ func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 		}
 	}
 	if rows[0].Observation == inputs.Never {
-		rows[0].shows = thorough(res)
+		rows[0].shows = coverageLines(res)
 	}
 	rows[0].Each = probeRows(j.Scenario, res.Probed)
 	if !j.Builtin() {
@@ -165,8 +165,8 @@ func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 	return rows
 }
 
-// follows records how many violations came after the violation of another property.
-func (r *row) follows(after uint64, ignored properties.Set) {
+// recordFollowers records how many violations came after the violation of another property.
+func (r *row) recordFollowers(after uint64, ignored properties.Set) {
 	r.After = after
 	if s := inputs.Followed(after, r.Violations, ignored); s != "" {
 		r.notes = append(r.notes, s)
@@ -195,7 +195,7 @@ func (c *Explore) judgeNever(r *row, res *explore.Result, canary bool) {
 		r.expect(false, nothingPatched)
 		r.advice = cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
 	case e.Canary == "" && r.job.NothingProbed(n):
-		r.refusedAll(res)
+		r.recordRefused(res)
 	case e.Canary == "":
 		r.notes = append(r.notes, "no canary")
 	case canary:
@@ -208,15 +208,15 @@ func (c *Explore) judgeNever(r *row, res *explore.Result, canary bool) {
 	}
 }
 
-// refusedAll records for a Never that nothing was probed.
-func (r *row) refusedAll(res *explore.Result) {
+// recordRefused records for a Never that nothing was probed.
+func (r *row) recordRefused(res *explore.Result) {
 	r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want "+
 		"say so, errno = …", r.job.WhyRefused(res.Probed, res.Census.Errno)))
 	r.advice = cli.Line(cli.Typed(), "shell", r.job.Arg) + "   # where `register` says what the kernel does"
 }
 
-// longer is the line that searches ten times as long.
-func (c *Explore) longer(j *job, res *explore.Result) string {
+// longerSearch is the line that searches ten times as long.
+func (c *Explore) longerSearch(j *job, res *explore.Result) string {
 	return cli.Line(cli.Typed(), "explore", j.Arg, "--runs", fmt.Sprint(10*max(res.Runs, 1))) +
 		"   # 10 times these runs"
 }

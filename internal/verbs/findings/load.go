@@ -21,6 +21,6 @@ type job struct {
 
 	checked uint64            // how many runs were repeated with the same result
 	result  *results.Explored // for the result file
-	older   []older           // existing traces at paths where it would have written some
+	older   []existingTrace   // existing traces at paths where it would have written some
 	known   []rig.Known       // what its runs go on after
 }

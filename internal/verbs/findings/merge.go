@@ -51,7 +51,7 @@ func (c *Merge) Run(p *cli.Program) (int, error) {
 	}
 	all, missing, err := results.Join(c.Files, list)
 	if missing > 0 {
-		return 0, fmt.Errorf("%w; to make it:  %s", err, c.again(list[0], missing))
+		return 0, fmt.Errorf("%w; to make it:  %s", err, c.shareCommand(list[0], missing))
 	}
 	if err != nil {
 		return 0, err
@@ -69,8 +69,8 @@ func (c *Merge) Run(p *cli.Program) (int, error) {
 		})
 }
 
-// again returns the command that makes a share.
-func (c *Merge) again(r *results.File, share int) string {
+// shareCommand returns the command that makes a share.
+func (c *Merge) shareCommand(r *results.File, share int) string {
 	words := []string{cli.Typed(), "explore"}
 	for _, e := range r.Scenarios {
 		words = append(words, cli.AsFile(e.Arg))

@@ -19,20 +19,20 @@ import (
 // committed, or be used for comparison. It therefore records the program in which it was
 // found. If that isn't today's, explore and the commands that show a trace say so.
 
-// An older is an existing trace at a path where a search would have written a trace, if it had
+// An existingTrace is an existing trace at a path where a search would have written a trace, if it had
 // broken the trace's property. It may also be at a path of explore when verify runs, or the
 // reverse, if it belongs to another version of the scenario.
-type older struct {
+type existingTrace struct {
 	Trace string `json:"trace"`
 	Says  string `json:"says"`
 	next  string // the next command to type
 }
 
-// olders looks for traces of a scenario that a search hasn't written; written lists those that
+// existingTraces looks for traces of a scenario that a search hasn't written; written lists those that
 // it has. own is the name of the command's own traces. other is the name used by the other of
 // explore and verify, whose traces are reported only if they belong to another version of the
 // scenario.
-func (c *Explore) olders(j *job, own, other string, written []string) (list []older) {
+func (c *Explore) existingTraces(j *job, own, other string, written []string) (list []existingTrace) {
 	if c.shares > 1 || c.stop.Load() {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (c *Explore) olders(j *job, own, other string, written []string) (list []ol
 				slices.Contains([]string{"", j.Source}, file.Remark(inputs.OriginSource)) {
 				continue
 			}
-			list = append(list, c.older(j, path, file))
+			list = append(list, c.describeExisting(j, path, file))
 		}
 	}
 	return list
@@ -81,9 +81,9 @@ func traceOf(path, scenario string) *traces.File {
 	return file
 }
 
-// older describes the origin of an existing trace, as far as it is known.
-func (c *Explore) older(j *job, path string, file *traces.File) older {
-	o := older{Trace: path, next: "to look at it:  " + c.Kernel.Line("replay", path)}
+// existingTrace describes the origin of an existing trace, as far as it is known.
+func (c *Explore) describeExisting(j *job, path string, file *traces.File) existingTrace {
+	o := existingTrace{Trace: path, next: "to look at it:  " + c.Kernel.Line("replay", path)}
 	switch source := file.Remark(inputs.OriginSource); {
 	case source == "":
 		o.Says = "isn't one of these runs, but of an earlier exploration: it breaks " + file.Property
@@ -91,13 +91,13 @@ func (c *Explore) older(j *job, path string, file *traces.File) older {
 		o.Says = fmt.Sprintf("is of an earlier version of %s, and says nothing of this one", j.Arg)
 		o.next = "if nobody wants it any more:  " + cli.Line("rm", path)
 	default:
-		o.Says = fmt.Sprintf("isn't one of these runs: %sit breaks %s", c.otherwise(j, file), file.Property)
+		o.Says = fmt.Sprintf("isn't one of these runs: %sit breaks %s", c.differences(j, file), file.Property)
 	}
 	return o
 }
 
-// otherwise lists how the run of a trace differs from this exploration's: found with seed 7, …
-func (c *Explore) otherwise(j *job, file *traces.File) string {
+// differences lists how the run of a trace differs from this exploration's: found with seed 7, …
+func (c *Explore) differences(j *job, file *traces.File) string {
 	var list []string
 	switch m := file.Remark(traces.OriginMutant); {
 	case m == c.Mutant:
@@ -120,9 +120,9 @@ func (c *Explore) otherwise(j *job, file *traces.File) string {
 	return "found with " + strings.Join(list, ", ") + ", "
 }
 
-// tellOlder reports such traces. The report depends on which files exist, so it isn't for
+// reportExisting reports such traces. The report depends on which files exist, so it isn't for
 // standard output.
-func tellOlder(p *cli.Program, list []older) {
+func reportExisting(p *cli.Program, list []existingTrace) {
 	for _, o := range list {
 		fmt.Fprintf(p.Err, "kpsim: %s %s; %s\n", o.Trace, o.Says, o.next)
 	}

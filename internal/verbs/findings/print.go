@@ -41,7 +41,7 @@ func newPrinter(p *cli.Program, c *Explore, jobs []*job) *printer {
 }
 
 func (r *printer) print(w *row) error {
-	var old []older // printed once, below the first row of a scenario
+	var old []existingTrace // printed once, below the first row of a scenario
 	if w.Scenario != r.seen {
 		r.runs += w.Runs
 		r.seen = w.Scenario
@@ -70,10 +70,10 @@ func (r *printer) print(w *row) error {
 	if r.c.JSON {
 		return r.p.PrintJSON(struct {
 			*row
-			Older []older `json:"older_traces,omitempty"`
+			Older []existingTrace `json:"older_traces,omitempty"`
 		}{w, old})
 	}
-	defer tellOlder(r.p, old)
+	defer reportExisting(r.p, old)
 	inputs.TellShipped(r.p, w.Shipped)
 	r.row(w)
 	for _, l := range w.shows {
@@ -83,7 +83,7 @@ func (r *printer) print(w *row) error {
 	if w.witness != nil {
 		if against || w.Unsaved != "" {
 			r.p.Indented(cli.Indent, report.Headline(r.p, w.witness.File))
-			tellSchedule(r.p, w.witness.Schedule)
+			printSchedule(r.p, w.witness.Schedule)
 		}
 		if w.Unsaved != "" {
 			r.p.ToType(cli.Number(*w.Deviations, "deviation")+", not saved; to find it again:", w.advice)
@@ -192,8 +192,8 @@ func (r *printer) interrupted(done int) {
 // linesMost is the largest number of deviations for which a schedule is printed.
 const linesMost = 40
 
-// tellSchedule prints a schedule that is short enough to be read.
-func tellSchedule(p *cli.Program, list []traces.Deviation) {
+// printSchedule prints a schedule that is short enough to be read.
+func printSchedule(p *cli.Program, list []traces.Deviation) {
 	if len(list) > linesMost {
 		return
 	}
@@ -245,12 +245,12 @@ func brokenBy(broken map[string]uint64) string {
 }
 
 // print prints one line, and notes about it.
-func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
+func (c *Verify) print(p *cli.Program, j *job, r *verifyRow) error {
 	r.Shipped = c.ShippedAs(j.Machine.Edition)
 	if c.JSON {
 		return p.PrintJSON(r)
 	}
-	defer tellOlder(p, r.Older)
+	defer reportExisting(p, r.Older)
 	inputs.TellShipped(p, r.Shipped)
 	said := r.Certificate
 	switch {
@@ -299,7 +299,7 @@ func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
 	p.Indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
 	for i, w := range r.witnesses {
 		p.Indented(cli.Indent, report.Headline(p, w.File))
-		tellSchedule(p, w.Schedule)
+		printSchedule(p, w.Schedule)
 		what := cli.Number(len(w.Schedule), "deviation")
 		if r.paths[i] == "" {
 			p.ToType(what+", not saved; to find it again:", c.line(j, c.Deviations))
@@ -318,7 +318,7 @@ func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
 	return nil
 }
 
-func (c *Verify) verdict(p *cli.Program, r *proved) string {
+func (c *Verify) verdict(p *cli.Program, r *verifyRow) string {
 	switch {
 	case r.Expected == nil:
 		return "nothing expected (" + r.Reason + ")"

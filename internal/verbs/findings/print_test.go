@@ -36,13 +36,13 @@ func TestNarrowTerminal(t *testing.T) {
 			Scenario: "second-instruction-preempted", Property: "no-start-inside", Observation: inputs.Sometimes,
 			Runs: 250_000, Violations: 123_456,
 			Expected: &against, Reason: "expected Never", Trace: &path, Deviations: &n, witness: w,
-			remarks: remarks{shows: []string{soonLine(first, m, low, high)}},
+			remarks: remarks{shows: []string{firstLine(first, m, low, high)}},
 		},
 		{
 			Scenario: "full-rcu", Property: everyProperty, Observation: inputs.Never, Runs: 250_000,
 			Expected: &expected,
 			remarks: remarks{notes: []string{"complete for ≤ 2 deviations", "canary stop-without-sync-core found"},
-				shows: thorough(&explore.Result{Stats: explore.Stats{
+				shows: coverageLines(&explore.Result{Stats: explore.Stats{
 					Sampled: 976, Behaviours: 952, New: explore.Chance{Estimate: 0.973, Low: 0.959, High: 0.9999},
 					Seen: make([]string, 25), Unseen: []string{"Image", "Optimized", "Unoptimized", "Unoptimizing"},
 					Sources: []explore.SourceAtPlace{{Source: "timer@cpu1", Fired: 70, Visited: 71},

@@ -30,7 +30,7 @@ type explored struct {
 func (c *Explore) search(p *cli.Program, j *job, what string) (*explored, error) {
 	spec := c.spec(j)
 	start := time.Now()
-	res, err := c.once(p, j, spec, what)
+	res, err := c.exploreSpec(p, j, spec, what)
 	if err != nil || res == nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (c *Explore) search(p *cli.Program, j *job, what string) (*explored, error)
 	if x := &j.Expect; !x.Sometimes && x.Canary != "" && j.blind == "" && c.overridden() == "" && res.Violations == 0 &&
 		!c.stop.Load() {
 		spec.Mutant, spec.Stop, spec.Blind = x.Canary, true, true
-		found, err := c.once(p, j, spec, what+", canary "+x.Canary)
+		found, err := c.exploreSpec(p, j, spec, what+", canary "+x.Canary)
 		if err != nil {
 			return nil, err
 		}
@@ -73,9 +73,9 @@ func (c *Explore) spec(j *job) explore.Spec {
 	}
 }
 
-// once explores under a spec. The result is nil if it was interrupted before
+// exploreSpec explores under a spec. The result is nil if it was interrupted before
 // the first run.
-func (c *Explore) once(p *cli.Program, j *job, spec explore.Spec, what string) (*explore.Result, error) {
+func (c *Explore) exploreSpec(p *cli.Program, j *job, spec explore.Spec, what string) (*explore.Result, error) {
 	c.doing(p, j, spec.Mutant)
 	if spec.Progress = c.progress.Update; spec.Stop {
 		c.progress.Aside(what)
@@ -95,7 +95,7 @@ func (c *Explore) once(p *cli.Program, j *job, spec explore.Spec, what string) (
 // conclude judges an exploration, saves the witnesses, and prints the rows. merge uses it,
 // too.
 func (c *Explore) conclude(p *cli.Program, j *job, e *explored, r *printer) error {
-	first, err := c.first(j, e.res)
+	first, err := c.measureFirst(j, e.res)
 	if err != nil {
 		return err
 	}
@@ -121,9 +121,9 @@ func (c *Explore) conclude(p *cli.Program, j *job, e *explored, r *printer) erro
 // thousand doubles the time at worst.
 const firstShare = 10
 
-// first measures how soon each broken property is found. A share of an exploration doesn't
+// measureFirst measures how soon each broken property is found. A share of an exploration doesn't
 // measure that: merge does.
-func (c *Explore) first(j *job, res *explore.Result) ([]explore.First, error) {
+func (c *Explore) measureFirst(j *job, res *explore.Result) ([]explore.First, error) {
 	if c.shares > 1 || c.stop.Load() || res.Violations == 0 {
 		return nil, nil
 	}
@@ -179,7 +179,7 @@ func (c *Explore) save(j *job, rows []*row) {
 		}
 		written = append(written, c.saveWay(j, f, filepath.Join(c.Traces, name+".kps")))
 	}
-	j.older = c.olders(j, inputs.TraceName(j.Name), verifyTrace(j.Name), written)
+	j.older = c.existingTraces(j, inputs.TraceName(j.Name), verifyTrace(j.Name), written)
 }
 
 // result returns the scenario's part of a result file.

@@ -16,15 +16,15 @@ type firstJSON struct {
 	High   *uint64 `json:"high"`
 }
 
-// soon records how soon the row's property is broken, if that was measured.
-func (r *row) soon(list []explore.First) {
+// setFirst records how soon the row's property is broken, if that was measured.
+func (r *row) setFirst(list []explore.First) {
 	for _, f := range list {
 		if f.Property != r.Property {
 			continue
 		}
 		median, low, high := f.Median()
 		r.First = &firstJSON{f, orNull(median), orNull(low), orNull(high)}
-		r.shows = append(r.shows, soonLine(&f, median, low, high))
+		r.shows = append(r.shows, firstLine(&f, median, low, high))
 	}
 }
 
@@ -35,7 +35,7 @@ func orNull(n uint64) *uint64 {
 	return &n
 }
 
-func soonLine(f *explore.First, median, low, high uint64) string {
+func firstLine(f *explore.First, median, low, high uint64) string {
 	if median == 0 {
 		return fmt.Sprintf("first witness within %s for %d of %d seeds", cli.Number(f.Bound, "schedule"), len(f.Found),
 			f.Seeds)
@@ -48,8 +48,8 @@ func soonLine(f *explore.First, median, low, high uint64) string {
 		to, f.Seeds)
 }
 
-// thorough says in two lines what share of all behaviours a search has seen.
-func thorough(res *explore.Result) []string {
+// coverageLines says in two lines what share of all behaviours a search has seen.
+func coverageLines(res *explore.Result) []string {
 	st := &res.Stats
 	if st.Sampled == 0 {
 		return []string{cli.Number(res.Counts.Points, "point") + "; too few runs for an estimate"}

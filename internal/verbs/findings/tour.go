@@ -27,8 +27,8 @@ func tourRuns(usual, effort uint64) uint64 {
 // longer than the default one.
 const drawnTime = 2
 
-// tellTour prints on standard error how long a tour will take.
-func (c *Explore) tellTour(p *cli.Program, jobs []*job) {
+// printTour prints on standard error how long a tour will take.
+func (c *Explore) printTour(p *cli.Program, jobs []*job) {
 	if len(c.Scenarios) > 0 {
 		return
 	}

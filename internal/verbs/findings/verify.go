@@ -74,13 +74,13 @@ func (c *Verify) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.ahead(p, len(list))
+	c.announceLength(p, len(list))
 	return c.RunOn(p, list)
 }
 
-// ahead prints what is run if that will take long. The number of schedules isn't known in
+// announceLength prints what is run if that will take long. The number of schedules isn't known in
 // advance.
-func (c *Verify) ahead(p *cli.Program, scenarios int) {
+func (c *Verify) announceLength(p *cli.Program, scenarios int) {
 	if c.Runs == 0 && c.Deviations != nil && *c.Deviations > DeviationsDefault+1 {
 		p.Ahead(fmt.Sprintf("%s, every schedule of at most %d deviations: each deviation more takes some 10 to "+
 			"20 times as long; ^C ends it, and says how far it came",
@@ -162,8 +162,8 @@ const megabytesDefault, megabytesMost = 2048, 1 << 20
 // deviationsMost exceeds any bound that can be reached.
 const deviationsMost = 99
 
-// A proved is the printed result of verify for a scenario.
-type proved struct {
+// A verifyRow is the printed result of verify for a scenario.
+type verifyRow struct {
 	Scenario    string `json:"scenario"`
 	Observation string `json:"observation"`
 	Certificate string `json:"certificate"` // "" if there is none
@@ -187,7 +187,7 @@ type proved struct {
 
 	Shipped *inputs.Shipped `json:"as_shipped,omitempty"`
 
-	Older []older `json:"older_traces,omitempty"`
+	Older []existingTrace `json:"older_traces,omitempty"`
 
 	witnesses []*shrink.Witness
 	remedy    string   // the remedy for Unsaved
@@ -213,7 +213,7 @@ type extent struct {
 }
 
 // verify verifies one scenario.
-func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
+func (c *Verify) verify(p *cli.Program, j *job) (*verifyRow, error) {
 	c.base.doing(p, j, c.Mutant)
 	p.Again = c.line(j, c.Deviations, "--workers", "1")
 	pr := proof.Proof{
@@ -226,8 +226,9 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 		pr.Deviations = *c.Deviations
 	}
 	bound := pr.Deviations
-	row := &proved{Scenario: j.Name, Fetch: j.Machine.Fetch.String(), MemoryModel: inputs.WeakMemory(j.Machine.Memory),
-		Full: c.Full}
+	row := &verifyRow{Scenario: j.Name, Fetch: j.Machine.Fetch.String(),
+		MemoryModel: inputs.WeakMemory(j.Machine.Memory),
+		Full:        c.Full}
 	row.By = c.By
 	pr.Watch = func(runs, violations, done uint64) {
 		if c.Full || c.By == "states" { // elsewhere each of several searches calls it with its own progress
@@ -244,7 +245,7 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 	if err != nil {
 		return nil, j.FileFirst(err)
 	}
-	row.take(v)
+	row.fillIn(v)
 	if c.Uncounted {
 		row.Without = ""
 	}
@@ -275,7 +276,7 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 		row.paths = append(row.paths, path)
 	}
 	if c.Write == nil {
-		row.Older = c.base.olders(j, verifyTrace(j.Name), inputs.TraceName(j.Name), written)
+		row.Older = c.base.existingTraces(j, verifyTrace(j.Name), inputs.TraceName(j.Name), written)
 	}
 	return row, nil
 }
@@ -296,7 +297,7 @@ func (c *Verify) line(j *job, bound *int, more ...string) string {
 
 // advice returns the next command to type if nothing was found and the result isn't final, ""
 // otherwise.
-func (c *Verify) advice(j *job, r *proved) string {
+func (c *Verify) advice(j *job, r *verifyRow) string {
 	more := r.Deviations + 1
 	switch bound := DeviationsDefault; {
 	case len(r.Broken) > 0 || r.Expected != nil && *r.Expected || c.base.stop.Load():
@@ -328,14 +329,14 @@ func (c *Verify) advice(j *job, r *proved) string {
 const oneMore = "   # some 10 to 20 times these schedules"
 
 // models names the models that were searched under.
-func (r *proved) models() string {
+func (r *verifyRow) models() string {
 	if r.MemoryModel == "" {
 		return "fetch model " + r.Fetch
 	}
 	return "fetch model " + r.Fetch + " and memory model " + r.MemoryModel
 }
 
-func (r *proved) take(v *proof.Verified) {
+func (r *verifyRow) fillIn(v *proof.Verified) {
 	r.Deviations, r.Complete = v.Done, v.Complete && v.Cut == 0
 	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
 	r.Filled = v.Filled
@@ -362,7 +363,7 @@ func (r *proved) take(v *proof.Verified) {
 }
 
 // judge compares the result with what the scenario expects.
-func (c *Verify) judge(j *job, r *proved, bound int) {
+func (c *Verify) judge(j *job, r *verifyRow, bound int) {
 	expect := func(ok bool, reason string) {
 		if r.Expected = &ok; !ok {
 			r.Reason = reason

@@ -24,18 +24,18 @@ type Explain struct {
 
 // Help implements kong.HelpProvider.
 func (*Explain) Help() string {
-	return `Say in a few sentences how a trace comes to break its property, and which choice lost it.
+	return `Explain how a trace breaks its property, and which choice made that likely.
 
-Says in a few sentences how a trace comes to break its property, prints what every CPU did, and finds the point of no return: the choice after which most runs fail, whatever is chosen later.
+Prints the story in a few sentences, what every CPU did, and the point of no return: the choice after which most runs fail, whatever is chosen later.
 
-For that the first choices of the trace are replayed and the others drawn at random, many times. A sentence begins with the number of the event that it tells; replay --all prints all events.
+To find that point, explain replays the first choices of the trace and draws the others at random, many times. Each sentence begins with the number of its event; replay --all prints all events.
 
 Examples:
 
   kpsim explain traces/second-instruction.kps
   kpsim explain --runs 5000 --json traces/second-instruction.kps
 
-Exit status: 0 the trace breaks the property that it says, where it says, 1 it doesn't, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
+Exit status: 0 the trace breaks the property it names, at the place it names, 1 it doesn't, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
 func (c *Explain) Run(p *cli.Program) (int, error) {
@@ -45,33 +45,33 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 	}
 	defer r.Rig.Close()
 
-	e := &explained{file: file, replay: r, input: viewInput(p, file, r)}
+	e := &explanation{file: file, replay: r, input: viewInput(p, file, r)}
 	e.schedule = append(e.schedule, r.Taken...)
 	e.input.Schedule = e.schedule
 	c.Follow(r, &e.input)
 	e.story = view.Story(e.input)
-	var g *cli.Progress
+	var progress *cli.Progress
 	if r.Property != nil {
-		g = p.WatchParts("continuations of "+c.Trace, 1, "trace")
-		defer g.Clear()
-		e.lost, err = blame.Find(file, r, blame.Sampling{Seed: c.Seed, Runs: c.Runs,
-			Progress: func(runs, most, fails uint64) { g.Of(runs, most, runs, fails) }})
+		progress = p.WatchParts("continuations of "+c.Trace, 1, "trace")
+		defer progress.Clear()
+		e.noReturn, err = blame.Find(file, r, blame.Sampling{Seed: c.Seed, Runs: c.Runs,
+			Progress: func(runs, total, fails uint64) { progress.Of(runs, total, runs, fails) }})
 		if err == nil && r.Breaks {
-			now := *file
-			now.Schedule = e.schedule
-			e.needs, err = replay.Necessity(&now)
+			current := *file
+			current.Schedule = e.schedule
+			e.needs, err = replay.Necessity(&current)
 		}
-		if errors.Is(err, replay.ErrLong) { // the part that was made is still printed
+		if errors.Is(err, replay.ErrLong) { // what was computed so far is still printed
 			fmt.Fprintf(p.Err, "kpsim: %s: %v\n", c.Trace, err)
 		} else if err != nil {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
 		}
 	}
-	g.Complete()
+	progress.Complete()
 	for i := range e.story {
 		e.input.Named = append(e.input.Named, e.story[i].Names()...)
 	}
-	if n := e.lost; n != nil && !n.FromStart && !n.Sharp {
+	if n := e.noReturn; n != nil && !n.FromStart && !n.Sharp {
 		e.input.Named = append(e.input.Named, n.From.Event, n.To.Event)
 	}
 	status := cli.OK
@@ -84,20 +84,20 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 	return status, c.print(p, e)
 }
 
-// An explained is everything that explain prints.
-type explained struct {
+// An explanation is everything that explain prints.
+type explanation struct {
 	file     *traces.File
 	replay   *replay.Replay
 	schedule []traces.Deviation // deviations of the run, which may not be those of the file
 	input    view.Input
 	story    []view.Sentence
-	lost     *blame.Point  // nil: no property is broken
+	noReturn *blame.Point  // the point of no return; nil: no property is broken
 	needs    []replay.Need // of each deviation, if the trace breaks the property it names
 }
 
-func (c *Explain) print(p *cli.Program, e *explained) error {
+func (c *Explain) print(p *cli.Program, e *explanation) error {
 	r := e.replay
-	p.Indented("", beginning(c.Trace, e.file, r))
+	p.Indented("", headline(c.Trace, e.file, r))
 	switch {
 	case !r.Breaks:
 		p.Indented("", p.Paint(cli.Red, "NOT AS THE TRACE SAYS")+": "+r.Why)
@@ -139,18 +139,18 @@ func (c *Explain) print(p *cli.Program, e *explained) error {
 	case r.Breaks:
 		p.Next("", "every event:    ", c.Line("replay", "--all", c.Trace))
 	default:
-		p.Next("", "to search for it again:", anew(&c.TracesKernel, e.file, r.Rig.Scenario))
+		p.Next("", "to search for it again:", searchCommand(&c.TracesKernel, e.file, r.Rig.Scenario))
 	}
 	inputs.TellEdited(p, c.Trace, e.file)
 	return nil
 }
 
 // printWithout prints how the run ends without each deviation.
-func printWithout(p *cli.Program, e *explained) {
+func printWithout(p *cli.Program, e *explanation) {
 	if len(e.needs) == 0 {
 		return
 	}
-	fmt.Fprintln(p.Out, "\nWhat they are for:")
+	fmt.Fprintln(p.Out, "\nWhat each deviation is for:")
 	for i := range e.needs {
 		p.Indented("  ", fmt.Sprintf("deviation %d: %s", i+1, e.needs[i].Says))
 	}

@@ -6,14 +6,14 @@ import (
 	"kpsim/traces/view"
 )
 
-// An explanation is the output of explain --json.
-type explanation struct {
-	ended
-	Breaks     bool           `json:"breaks"` // the property and place that the trace names
-	Why        string         `json:"why,omitempty"`
-	Story      []sentence     `json:"story"`
-	Deviations []deviation    `json:"deviations"`
-	NoReturn   *noReturnShown `json:"no_return"` // null: no property was broken
+// An explainJSON is the output of explain --json.
+type explainJSON struct {
+	endJSON
+	Breaks     bool          `json:"breaks"` // the property and place that the trace names
+	Why        string        `json:"why,omitempty"`
+	Story      []sentence    `json:"story"`
+	Deviations []deviation   `json:"deviations"`
+	NoReturn   *noReturnJSON `json:"no_return"` // null: no property was broken
 }
 
 type deviation struct {
@@ -29,18 +29,18 @@ type sentence struct {
 	Text  string   `json:"text"`
 }
 
-type noReturnShown struct {
+type noReturnJSON struct {
 	Questions int          `json:"questions"`
 	Runs      int          `json:"runs"`
 	Curve     []blame.Odds `json:"curve"`
 	FromStart bool         `json:"from_start"`
 	Sharp     bool         `json:"sharp"`
-	Blamed    *blameShown  `json:"blamed"` // null if from_start
-	Worst     *blameShown  `json:"worst_deviation"`
+	Blamed    *blameJSON   `json:"blamed"` // null if from_start
+	Worst     *blameJSON   `json:"worst_deviation"`
 	Says      []string     `json:"says"`
 }
 
-type blameShown struct {
+type blameJSON struct {
 	Question  int     `json:"question"`
 	Deviation int     `json:"deviation"` // from 1; 0: a default answer
 	Label     string  `json:"label"`
@@ -49,15 +49,16 @@ type blameShown struct {
 	With      float64 `json:"with"`
 }
 
-func showBlame(b *blame.Choice) *blameShown {
-	return &blameShown{b.Question, b.Deviation, b.Label.String(), view.Choice(b.Label), b.Before.Chance(),
+func showBlame(b *blame.Choice) *blameJSON {
+	return &blameJSON{b.Question, b.Deviation, b.Label.String(), view.Choice(b.Label), b.Before.Chance(),
 		b.After.Chance()}
 }
 
-func (c *Explain) printJSON(p *cli.Program, e *explained) error {
+func (c *Explain) printJSON(p *cli.Program, e *explanation) error {
 	r := e.replay
-	out := explanation{
-		ended: endOf(c.Trace, e.file, r), Breaks: r.Breaks, Why: r.Why, Story: []sentence{}, Deviations: []deviation{},
+	out := explainJSON{
+		endJSON: endOf(c.Trace, e.file, r), Breaks: r.Breaks, Why: r.Why, Story: []sentence{},
+		Deviations: []deviation{},
 	}
 	for _, s := range e.story {
 		out.Story = append(out.Story, sentence{s.Seq, append([]uint32{}, s.Also...), s.Text})
@@ -71,9 +72,9 @@ func (c *Explain) printJSON(p *cli.Program, e *explained) error {
 			out.Deviations[i].Without = &e.needs[i].Says
 		}
 	}
-	if n := e.lost; n != nil {
-		s := &noReturnShown{Questions: n.Questions, Runs: n.Runs, Curve: n.Curve, FromStart: n.FromStart,
-			Sharp: n.Sharp, Says: blamed(e)}
+	if n := e.noReturn; n != nil {
+		s := &noReturnJSON{Questions: n.Questions, Runs: n.Runs, Curve: n.Curve, FromStart: n.FromStart,
+			Sharp: n.Sharp, Says: noReturnLines(e)}
 		if !n.FromStart {
 			s.Blamed = showBlame(&n.Point)
 			if n.Worst.Question >= 0 {

@@ -37,9 +37,9 @@ func finding(q *properties.Property, place, message string) string {
 	return s + ": " + message
 }
 
-// Told returns Headline and the sentences of explain, in the run's order, with places in a
+// StoryOf returns Headline and the sentences of explain, in the run's order, with places in a
 // kernel's C source where they are known. It plays the trace once.
-func Told(p *cli.Program, file *traces.File) (headline string, sentences []string) {
+func StoryOf(p *cli.Program, file *traces.File) (headline string, sentences []string) {
 	r, err := replay.Play("trace", file, true)
 	if err != nil || r.Property == nil {
 		q, _ := inputs.PropertyByID(file.Property)

@@ -13,9 +13,9 @@ import (
 	"kpsim/traces"
 )
 
-// lacks describes the first name in a deviation that the replayed run doesn't have, and suggests
+// missingName describes the first name in a deviation that the replayed run doesn't have, and suggests
 // a similar one. It returns "" if the run has every name.
-func lacks(r *replay.Replay, d *traces.Deviation) string {
+func missingName(r *replay.Replay, d *traces.Deviation) string {
 	names := r.Rig.Machine.Names()
 	var movers, cpus []string
 	for _, mv := range names.Movers() {
@@ -42,7 +42,7 @@ func lacks(r *replay.Replay, d *traces.Deviation) string {
 	if says := mover(d.Mover); says != "" {
 		return says
 	}
-	if says := placeLacks(r, d, tasks); says != "" {
+	if says := missingPlace(r, d, tasks); says != "" {
 		return says
 	}
 	switch d.Kind {
@@ -56,8 +56,8 @@ func lacks(r *replay.Replay, d *traces.Deviation) string {
 	return ""
 }
 
-// placeLacks is lacks for the deviation's place: a function, a task or another routine.
-func placeLacks(r *replay.Replay, d *traces.Deviation, tasks []string) string {
+// missingPlace is lacks for the deviation's place: a function, a task or another routine.
+func missingPlace(r *replay.Replay, d *traces.Deviation, tasks []string) string {
 	names := r.Rig.Machine.Names()
 	if _, _, known := names.FindSymbol(d.Name); known && d.Text || slices.Contains(r.Places, d.Name) {
 		return ""

@@ -11,8 +11,8 @@ import (
 
 // printNoReturn prints how the odds of failing depend on the length of the schedule's prefix, and
 // the choice after which most runs fail.
-func printNoReturn(p *cli.Program, e *explained) {
-	n := e.lost
+func printNoReturn(p *cli.Program, e *explanation) {
+	n := e.noReturn
 	if n == nil {
 		return
 	}
@@ -30,16 +30,16 @@ func printNoReturn(p *cli.Program, e *explained) {
 		if o.Questions == n.Questions {
 			then = "all of it"
 		}
-		told := i == 0 || then != "" || deviationAt(n, i-1) > 0 || o.Questions == n.Point.Question ||
+		shown := i == 0 || then != "" || deviationAt(n, i-1) > 0 || o.Questions == n.Point.Question ||
 			o.Questions == n.Point.Question+1
 		if creeps := !n.FromStart && !n.Sharp &&
-			(o.Questions == n.From.Questions || o.Questions == n.To.Questions); !told && !creeps {
+			(o.Questions == n.From.Questions || o.Questions == n.To.Questions); !shown && !creeps {
 			continue // an intermediate step of the bisection
 		}
 		odds(p, fmt.Sprintf("  %9d  %5d  %5s  %-11s", o.Questions, o.Event, percent(o.Chance()), interval(o)), then)
 	}
 	fmt.Fprintln(p.Out)
-	for _, s := range blamed(e) {
+	for _, s := range noReturnLines(e) {
 		p.Indented("", s)
 	}
 }
@@ -64,9 +64,9 @@ func deviationAt(n *blame.Point, i int) int {
 	return 0
 }
 
-// blamed returns sentences that interpret the odds.
-func blamed(e *explained) []string {
-	n := e.lost
+// noReturnLines returns sentences that interpret the odds.
+func noReturnLines(e *explanation) []string {
+	n := e.noReturn
 	if n.FromStart {
 		return []string{fmt.Sprintf("There is none: %s of the runs fail from the start, whatever the choices.",
 			percent(n.Curve[0].Chance()))}

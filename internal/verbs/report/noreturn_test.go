@@ -51,8 +51,8 @@ func TestBlamedInWords(t *testing.T) {
 			"They pass 1/2 at question 7, deviation 2: cpu1 goes on while cpu0 stands in idle.",
 		}},
 	} {
-		e := &explained{schedule: []traces.Deviation{first, last}, lost: &test.lost}
-		assert.Equal(t, test.want, blamed(e))
+		e := &explanation{schedule: []traces.Deviation{first, last}, noReturn: &test.lost}
+		assert.Equal(t, test.want, noReturnLines(e))
 	}
 	assert.Equal(t, []string{"0 %", "0.2 %", "50 %", "99 %", "100 %"},
 		[]string{percent(0), percent(0.002), percent(0.5), percent(0.999), percent(1)})

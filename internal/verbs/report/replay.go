@@ -38,9 +38,9 @@ Examples:
 Exit status: 0 the same as the trace says, 1 not the same, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
-// A played is the output of replay --json.
-type played struct {
-	ended
+// A replayJSON is the output of replay --json.
+type replayJSON struct {
+	endJSON
 	Deviations int    `json:"deviations"`
 	Why        string `json:"why,omitempty"`
 	Breaks     bool   `json:"breaks"` // at the file's place, though possibly in another run
@@ -51,8 +51,8 @@ type played struct {
 	FirstDivergence *divergence `json:"first_divergence,omitempty"`
 }
 
-// An ended is the end of a trace's run, as printed by --json.
-type ended struct {
+// An endJSON is the end of a trace's run, as printed by --json.
+type endJSON struct {
 	Trace    string  `json:"trace"`
 	Property *string `json:"property"` // the ID; null: no property was broken
 	Place    string  `json:"place"`
@@ -63,8 +63,8 @@ type ended struct {
 	Edited string `json:"scenario_edited,omitempty"`
 }
 
-func endOf(trace string, file *traces.File, r *replay.Replay) ended {
-	e := ended{Edited: inputs.Edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message,
+func endOf(trace string, file *traces.File, r *replay.Replay) endJSON {
+	e := endJSON{Edited: inputs.Edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message,
 		Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
 	if r.Property != nil {
 		e.Property = &r.Property.ID
@@ -113,7 +113,7 @@ func play(p *cli.Program, k *inputs.TracesKernel, path string) (*traces.File, *r
 }
 
 func (c *Replay) printJSON(p *cli.Program, file *traces.File, r *replay.Replay) error {
-	out := played{ended: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
+	out := replayJSON{endJSON: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
 	out.Otherwise, out.FirstDivergence = drifts(file, r), diverges(file, r)
 	return p.PrintJSON(out)
 }
@@ -127,7 +127,7 @@ func diverges(file *traces.File, r *replay.Replay) *divergence {
 }
 
 func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) error {
-	p.Indented("", beginning(c.Trace, file, r))
+	p.Indented("", headline(c.Trace, file, r))
 	fmt.Fprintln(p.Out)
 	in := viewInput(p, file, r)
 	in.All = c.All
@@ -151,7 +151,7 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 	case r.Breaks && (!r.Same || r.Miss != nil):
 		p.Next("", "it is the same violation; to bring the trace up to date:", c.Line("rerecord", c.Trace))
 	case !r.Same:
-		p.Next("", "to search for it again:", anew(&c.TracesKernel, file, r.Rig.Scenario))
+		p.Next("", "to search for it again:", searchCommand(&c.TracesKernel, file, r.Rig.Scenario))
 	}
 	if r.Property != nil {
 		p.Next("", "to understand it:", c.Line("explain", c.Trace))
@@ -160,8 +160,8 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 	return nil
 }
 
-// beginning returns the first line of the output: what is played.
-func beginning(trace string, file *traces.File, r *replay.Replay) string {
+// headline returns the first line of the output: what is played.
+func headline(trace string, file *traces.File, r *replay.Replay) string {
 	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name,
 		cli.Number(len(file.Schedule), "deviation"))
 	if after := file.Remark(traces.OriginIgnored); after != "" {
@@ -176,8 +176,8 @@ func beginning(trace string, file *traces.File, r *replay.Replay) string {
 	return s
 }
 
-// anew returns the command that searches for such a run again.
-func anew(k *inputs.TracesKernel, file *traces.File, s *scenario.Scenario) string {
+// searchCommand returns the command that searches for such a run again.
+func searchCommand(k *inputs.TracesKernel, file *traces.File, s *scenario.Scenario) string {
 	name := s.Name
 	if f := file.Remark(inputs.OriginFile); f != "" {
 		name = cli.AsScenario(f)
@@ -218,7 +218,7 @@ func departures(file *traces.File, r *replay.Replay) []string {
 // drift describes how one deviation departs from the file, or returns "".
 func drift(file *traces.File, r *replay.Replay, d sched.Drift) string {
 	f := &file.Schedule[d.Index]
-	why := lacks(r, f)
+	why := missingName(r, f)
 	and := ""
 	if why != "" {
 		and = "; " + why
@@ -258,7 +258,7 @@ func firstDivergence(file *traces.File, r *replay.Replay) string {
 func missed(file *traces.File, r *replay.Replay) string {
 	m := r.Miss
 	f := &file.Schedule[m.Index]
-	if why := lacks(r, f); why != "" {
+	if why := missingName(r, f); why != "" {
 		return why
 	}
 	if m.Kind == sched.NoAlternative {

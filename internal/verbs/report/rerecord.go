@@ -32,8 +32,8 @@ Examples:
 Exit status: 0 all are up to date, 1 some are left as they were, 2 bad input, or a trace that could not be written, 3 a bug of the simulator, 130 interrupted. A trace is written whole or left as it was.`
 }
 
-// A rerecorded is a line of rerecord --json.
-type rerecorded struct {
+// A rerecordJSON is a line of rerecord --json.
+type rerecordJSON struct {
 	Trace      string  `json:"trace"`
 	Written    bool    `json:"written"`
 	Same       bool    `json:"same"` // it was already up to date
@@ -61,7 +61,7 @@ func (c *Rerecord) Run(p *cli.Program) (int, error) {
 	defer line.Clear()
 	for i, path := range c.Traces {
 		line.Part(path, 1)
-		ok, err := c.one(p, path, files[i])
+		ok, err := c.rerecordOne(p, path, files[i])
 		if err != nil {
 			return 0, err
 		}
@@ -73,22 +73,22 @@ func (c *Rerecord) Run(p *cli.Program) (int, error) {
 	return status, nil
 }
 
-// one updates one trace and reports whether it already was up to date.
-func (c *Rerecord) one(p *cli.Program, path string, file *traces.File) (bool, error) {
+// rerecordOne updates one trace and reports whether it already was up to date.
+func (c *Rerecord) rerecordOne(p *cli.Program, path string, file *traces.File) (bool, error) {
 	p.Doing = "trace " + path
 	now, r, err := replay.Rerecord(path, file, c.AnyPlace)
 	if err != nil {
 		return false, err
 	}
 	defer r.Rig.Close()
-	out := rerecorded{Trace: path, Place: r.Place, Digest: fmt.Sprintf("%016x", r.Digest), Deviations: len(r.Taken)}
+	out := rerecordJSON{Trace: path, Place: r.Place, Digest: fmt.Sprintf("%016x", r.Digest), Deviations: len(r.Taken)}
 	if r.Property != nil {
 		out.Property = &r.Property.ID
 	}
 	out.FirstDivergence = diverges(file, r)
 	if now == nil {
 		if out.Why = r.Why; !c.JSON {
-			noLonger(p, &c.TracesKernel, path, file, r)
+			printOutdated(p, &c.TracesKernel, path, file, r)
 			return false, nil
 		}
 		return false, p.PrintJSON(out)

@@ -17,8 +17,8 @@ import (
 	"kpsim/traces/view"
 )
 
-// Once holds the flags that say how a single run is made.
-type Once struct {
+// RunFlags holds the flags that say how a single run is made.
+type RunFlags struct {
 	Seed     *uint64 `range:"0..18446744073709551615" placeholder:"N" help:"Let a strategy choose the next mover: run number 0 of explore with this seed. Default: the default schedule, in which the current CPU goes on."`
 	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
 	Edition  string  `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
@@ -27,14 +27,14 @@ type Once struct {
 	inputs.Broken
 }
 
-// Given reports whether any of these flags is set, except those of the kernel.
-func (c *Once) Given() bool {
+// IsSet reports whether any of these flags is set, except those of the kernel.
+func (c *RunFlags) IsSet() bool {
 	return c.Seed != nil || c.Strategy != "" || c.Edition != "" || c.Memory != "" || c.Broken != (inputs.Broken{})
 }
 
 // Schedule reads the scenario and makes the chooser. With a seed and no strategy named, the
 // strategy is usual.
-func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs.Input, sched.Strategy, error) {
+func (c *RunFlags) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs.Input, sched.Strategy, error) {
 	if err := c.Broken.Check(); err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +89,7 @@ func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs
 // OneRun is kpsim run.
 type OneRun struct {
 	Scenario string `arg:"" help:"A scenario, built-in or a file NAME.star."`
-	Once
+	RunFlags
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
@@ -109,8 +109,8 @@ Examples:
 Exit status: 0 nothing is broken, 1 a property is, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
 
-// A ranOnce is the output of run --json.
-type ranOnce struct {
+// A runJSON is the output of run --json.
+type runJSON struct {
 	Scenario string          `json:"scenario"`
 	Edition  string          `json:"edition"` // "": no edition
 	Mutant   string          `json:"mutant"`  // "": the correct engine
@@ -120,7 +120,7 @@ type ranOnce struct {
 	Property *string         `json:"property"`
 	Message  string          `json:"message,omitempty"`
 	List     []string        `json:"list"`
-	Probes   []ranProbe      `json:"probes"`
+	Probes   []probeJSON     `json:"probes"`
 	Idle     []string        `json:"idle"` // why probes weren't hit, and which other objects were made and not used
 	Log      []string        `json:"log"`
 	Steps    uint64          `json:"steps"`
@@ -128,8 +128,8 @@ type ranOnce struct {
 	Shipped  *inputs.Shipped `json:"as_shipped,omitempty"`
 }
 
-// A ranProbe is what one probe did during a run.
-type ranProbe struct {
+// A probeJSON is what one probe did during a run.
+type probeJSON struct {
 	Name     string         `json:"name"`
 	Place    string         `json:"place"`
 	Handlers map[string]int `json:"handlers"` // number of calls of each of its handlers
@@ -156,13 +156,13 @@ func (c *OneRun) Run(p *cli.Program) (int, error) {
 		return 0, j.FileFirst(run.Err)
 	}
 
-	out := ranOnce{
+	out := runJSON{
 		Scenario: j.Name, Edition: j.Machine.Edition.String(), Mutant: c.Mutant, Strategy: s.String(), Seed: c.Seed,
 		Outcome: run.Outcome.String(),
 		List:    lines(rig.List()), Probes: HitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
 		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest), Shipped: c.ShippedAs(j.Machine.Edition),
 	}
-	out.Idle = append([]string{}, j.NeverHit(tally.Probed(len(j.Probes)), "another order may: "+c.other())...)
+	out.Idle = append([]string{}, j.NeverHit(tally.Probed(len(j.Probes)), "another order may: "+c.otherCommand())...)
 	out.Idle = append(out.Idle, vet.Unflipped(j.Scenario)...)
 	if !j.Builtin() {
 		never, _ := j.NeverJumps(c.Mutant)
@@ -175,12 +175,12 @@ func (c *OneRun) Run(p *cli.Program) (int, error) {
 	if c.JSON {
 		return status, p.PrintJSON(out)
 	}
-	out.print(p, c.search())
+	out.print(p, c.searchCommand())
 	return status, nil
 }
 
-// other returns the command that makes a run with another order.
-func (c *OneRun) other() string {
+// otherCommand returns the command that makes a run with another order.
+func (c *OneRun) otherCommand() string {
 	seed := uint64(1)
 	if c.Seed != nil {
 		seed = *c.Seed + 1
@@ -189,9 +189,9 @@ func (c *OneRun) other() string {
 		c.Kernel.Line("explore", c.Scenario) + " tries"
 }
 
-// search returns the command that searches for the property that this run broke. Its search
+// searchCommand returns the command that searches for the property that this run broke. Its search
 // includes this run.
-func (c *OneRun) search() string {
+func (c *OneRun) searchCommand() string {
 	words := cli.WithFlags([]string{cli.Typed(), "explore", c.Scenario}, "--memory", c.Memory, "--edition", c.Edition,
 		"--mutant", c.Mutant)
 	if c.Seed != nil {
@@ -205,7 +205,7 @@ func lines(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return l == "" })
 }
 
-func (o *ranOnce) print(p *cli.Program, search string) {
+func (o *runJSON) print(p *cli.Program, search string) {
 	inputs.TellShipped(p, o.Shipped)
 	how := o.Strategy
 	if o.Seed != nil {
@@ -245,12 +245,12 @@ func (o *ranOnce) print(p *cli.Program, search string) {
 }
 
 // HitsOf returns what each probe did.
-func HitsOf(rig *rig.Rig, t *rig.Tally) []ranProbe {
-	list := []ranProbe{}
+func HitsOf(rig *rig.Rig, t *rig.Tally) []probeJSON {
+	list := []probeJSON{}
 	for i := range rig.Scenario.Probes {
 		sp := &rig.Scenario.Probes[i]
 		at, nmissed := rig.Probe(i)
-		h := ranProbe{Name: sp.Name, Place: rig.Machine.Names().Symbol(at), Nmissed: nmissed,
+		h := probeJSON{Name: sp.Name, Place: rig.Machine.Names().Symbol(at), Nmissed: nmissed,
 			Handlers: map[string]int{}}
 		h.Line = fmt.Sprintf("%s at %s:", h.Name, h.Place)
 		count := func(which uint64, there bool) {

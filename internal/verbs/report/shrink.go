@@ -38,27 +38,27 @@ Examples:
 Exit status: 0 a smaller trace was written, or one just as small if there is nothing to take away; 1 the trace breaks its property no more, 2 bad input, or the smaller trace could not be saved (it is told all the same), 3 a bug of the simulator, 130 interrupted.`
 }
 
-// A shrunk is the output of shrink --json.
-type shrunk struct {
-	Trace     string       `json:"trace"`
-	Out       string       `json:"out"`
-	Property  string       `json:"property"` // the ID
-	Place     string       `json:"place"`
-	Before    shrunkSize   `json:"before"`
-	After     shrunkSize   `json:"after"`
-	Runs      int          `json:"runs"`
-	Exhausted bool         `json:"exhausted"` // the budget was used up: it may not be minimal
-	Needs     []shrunkNeed `json:"needs"`
-	Unsaved   string       `json:"unsaved,omitempty"`    // why the file out wasn't written
-	Text      string       `json:"trace_text,omitempty"` // the trace, if it wasn't written
+// A shrinkJSON is the output of shrink --json.
+type shrinkJSON struct {
+	Trace     string     `json:"trace"`
+	Out       string     `json:"out"`
+	Property  string     `json:"property"` // the ID
+	Place     string     `json:"place"`
+	Before    sizeJSON   `json:"before"`
+	After     sizeJSON   `json:"after"`
+	Runs      int        `json:"runs"`
+	Exhausted bool       `json:"exhausted"` // the budget was used up: it may not be minimal
+	Needs     []needJSON `json:"needs"`
+	Unsaved   string     `json:"unsaved,omitempty"`    // why the file out wasn't written
+	Text      string     `json:"trace_text,omitempty"` // the trace, if it wasn't written
 }
 
-type shrunkSize struct {
+type sizeJSON struct {
 	Deviations int    `json:"deviations"`
 	Scenario   string `json:"scenario"`
 }
 
-type shrunkNeed struct {
+type needJSON struct {
 	Deviation string  `json:"deviation"`
 	Property  *string `json:"property"` // the ID of the property broken without it; null: none
 	Without   string  `json:"without"`  // the same in words
@@ -93,7 +93,7 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	}
 	defer r.Rig.Close()
 	if s == nil {
-		noLonger(p, &c.TracesKernel, c.Trace, file, r)
+		printOutdated(p, &c.TracesKernel, c.Trace, file, r)
 		return cli.Against, nil
 	}
 	needs, err := replay.Necessity(s.File)
@@ -117,27 +117,27 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	return status, err
 }
 
-// noLonger is the one-line error for a trace that no longer applies; it says where the run first
+// printOutdated is the one-line error for a trace that no longer applies; it says where the run first
 // left the recorded one.
-func noLonger(p *cli.Program, k *inputs.TracesKernel, path string, file *traces.File, r *replay.Replay) {
+func printOutdated(p *cli.Program, k *inputs.TracesKernel, path string, file *traces.File, r *replay.Replay) {
 	why := r.Why
 	if r.Miss != nil {
 		why += "; " + firstDivergence(file, r)
 	}
-	fmt.Fprintf(p.Err, "kpsim: %s: %s; to search for it again: %s\n", path, why, anew(k, file, r.Rig.Scenario))
+	fmt.Fprintf(p.Err, "kpsim: %s: %s; to search for it again: %s\n", path, why, searchCommand(k, file, r.Rig.Scenario))
 }
 
 func (c *Shrink) printJSON(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) error {
-	out := shrunk{
+	out := shrinkJSON{
 		Trace: c.Trace, Out: string(c.Out), Property: s.File.Property, Place: s.File.Place, Runs: s.Runs,
 		Exhausted: s.Exhausted,
-		Before:    shrunkSize{s.Found, s.Was}, After: shrunkSize{len(s.File.Schedule), s.Is}, Needs: []shrunkNeed{},
+		Before:    sizeJSON{s.Found, s.Was}, After: sizeJSON{len(s.File.Schedule), s.Is}, Needs: []needJSON{},
 	}
 	if unsaved != "" {
 		out.Unsaved, out.Text = unsaved, string(s.File.Marshal())
 	}
 	for i := range needs {
-		n := shrunkNeed{Deviation: needs[i].Deviation.String(), Without: needs[i].Says}
+		n := needJSON{Deviation: needs[i].Deviation.String(), Without: needs[i].Says}
 		if q := needs[i].Property; q != nil {
 			n.Property = &q.ID
 		}

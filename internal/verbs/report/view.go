@@ -78,12 +78,12 @@ func (c *View) Run(p *cli.Program) (int, error) {
 		return 0, fmt.Errorf("--html: %s", cli.Cause(err, string(c.HTML)))
 	}
 	fmt.Fprintf(p.Out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (len(text)+1023)/1024,
-		shown(page.Runs[0].Scene))
+		eventRange(page.Runs[0].Scene))
 	return status, nil
 }
 
-// shown says which events are on a page, by number.
-func shown(s *view.Scene) string {
+// eventRange says which events are on a page, by number.
+func eventRange(s *view.Scene) string {
 	if len(s.Steps) == 0 {
 		return "no events"
 	}
@@ -96,9 +96,9 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 	if c.Passing {
 		words = append(words, "--passing")
 	}
-	name, other := shortest(c.Trace, c.Beside)
+	name, other := distinctNames(c.Trace, c.Beside)
 	page := &viewer.Page{Title: name, Command: cli.Line(append(words, name)...)}
-	file, run, err := c.filmed(p, c.Trace)
+	file, run, err := c.playAndLayOut(p, c.Trace)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -115,11 +115,11 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 		}
 		defer n.Rig.Close()
 		page.Title = fmt.Sprintf("%s, and %s", name, n.Says())
-		page.Runs = append(page.Runs, *c.laidOut(n.Says(), nearest(n, file), file, n.Replay))
+		page.Runs = append(page.Runs, *c.layOut(n.Says(), nearest(n, file), file, n.Replay))
 	case c.Beside != "":
 		page.Title += " and " + other
 		page.Command = cli.Line(append(words, name, other)...)
-		_, run, err := c.filmed(p, c.Beside)
+		_, run, err := c.playAndLayOut(p, c.Beside)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -135,9 +135,9 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 	return page, status, nil
 }
 
-// shortest returns the names of two files without their folders, except for as many folders as
+// distinctNames returns the names of two files without their folders, except for as many folders as
 // tell them apart: pages are mailed, and shouldn't reveal the author's folders.
-func shortest(a, b string) (nameA, nameB string) {
+func distinctNames(a, b string) (nameA, nameB string) {
 	if b == "" {
 		return filepath.Base(a), ""
 	}
@@ -167,8 +167,8 @@ func nearest(n *replay.Neighbour, file *traces.File) string {
 	return says + "."
 }
 
-// filmed plays a trace and lays out its run.
-func (c *View) filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
+// playAndLayOut plays a trace and lays out its run.
+func (c *View) playAndLayOut(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
 	file, err := c.TracesKernel.Read(name)
 	if err != nil {
 		return nil, nil, err
@@ -197,15 +197,15 @@ func (c *View) filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, e
 	if says := view.NotX86(sc.Machine.Memory.String()); says != "" {
 		about += ". " + strings.TrimSuffix(says, ".")
 	}
-	run := c.laidOut(name, strings.TrimSuffix(about+". "+sc.Says, " "), file, r)
+	run := c.layOut(name, strings.TrimSuffix(about+". "+sc.Says, " "), file, r)
 	if !r.Same {
 		run.Banner = r.Why
 	}
 	return file, run, nil
 }
 
-// laidOut lays out a run whose events were kept.
-func (c *View) laidOut(name, about string, file *traces.File, r *replay.Replay) *viewer.Run {
+// layOut lays out a run whose events were kept.
+func (c *View) layOut(name, about string, file *traces.File, r *replay.Replay) *viewer.Run {
 	in := r.View(file)
 	in.Schedule = slices.Clone(r.Taken)
 	c.Follow(r, &in)
@@ -224,9 +224,9 @@ func (c *View) serve(p *cli.Program, name string, page []byte) error {
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
 	if err != nil {
 		return fmt.Errorf("--port: %d can't be listened at: %s; leave --port out for one that is free", c.Port,
-			reason(err))
+			withoutAddress(err))
 	}
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: served(name, page)}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: localOnly(name, page)}
 	p.LeaveInterrupt() // ^C is the normal end
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
@@ -241,10 +241,10 @@ func (c *View) serve(p *cli.Program, name string, page []byte) error {
 	}
 }
 
-// served returns the page only if the request's host is one of this computer's own names. Another
+// localOnly returns the page only if the request's host is one of this computer's own names. Another
 // name may have been pointed here by a foreign page (DNS rebinding), which could then read the
 // data.
-func served(name string, page []byte) http.Handler {
+func localOnly(name string, page []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
@@ -274,8 +274,8 @@ func fileName(title string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(title, ".kps", ""), "/", "-") + ".html"
 }
 
-// reason returns what is wrong with an address, without the address.
-func reason(err error) string {
+// withoutAddress returns what is wrong with an address, without the address.
+func withoutAddress(err error) string {
 	var e *os.SyscallError
 	if errors.As(err, &e) {
 		return e.Err.Error()

@@ -9,7 +9,7 @@ import (
 
 // A request under another name for this computer gets nothing.
 func TestServed(t *testing.T) {
-	h := served("race.html", []byte("<p>"))
+	h := localOnly("race.html", []byte("<p>"))
 	for _, test := range []struct {
 		method, host, path string
 		status             int
@@ -57,7 +57,7 @@ func TestNames(t *testing.T) {
 		{"x/a.kps", "./x/a.kps", "a.kps", "a.kps"},
 		{"/a.kps", "a.kps", "/a.kps", "a.kps"},
 	} {
-		a, b := shortest(test.a, test.b)
+		a, b := distinctNames(test.a, test.b)
 		require.Equal(t, [2]string{test.nameA, test.nameB}, [2]string{a, b}, "%+v", test)
 	}
 	require.Equal(t, "race.html", fileName("race.kps"))

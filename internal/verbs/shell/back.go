@@ -139,7 +139,7 @@ func (h *sh) open(args []string) error {
 	if len(args) != 1 {
 		return errUsage
 	}
-	c := Shell{What: args[0], Once: h.c.Once, in: h.c.in}
+	c := Shell{What: args[0], RunFlags: h.c.RunFlags, in: h.c.in}
 	s, err := c.open(h.p)
 	if err != nil {
 		return err

@@ -180,7 +180,7 @@ func (h *sh) kprobe(args []string) error {
 			if err == nil {
 				err = h.s.function(name)
 			}
-			st.Func, st.Value = name, uint64(off)
+			st.Target, st.Value = name, uint64(off)
 			p.Pre = append(p.Pre, st)
 			return err
 		},

@@ -28,7 +28,7 @@ import (
 // Shell is kpsim shell.
 type Shell struct {
 	What string `arg:"" help:"A scenario, built-in or a file NAME.star, or a trace NAME.kps."`
-	report.Once
+	report.RunFlags
 
 	in   io.Reader // nil: standard input
 	anew func() (*session.Session, error)
@@ -121,7 +121,7 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 	p.Doing = "shell of " + c.What
 	p.ExitAtInterrupt("the session is over")
 	if inputs.IsTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
-		if c.Once.Given() {
+		if c.RunFlags.IsSet() {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, "+
 				"--strategy, --mutant, --as-shipped and --edition out", c.What)
 		}
@@ -138,7 +138,7 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	once := c.Once
+	once := c.RunFlags
 	c.anew = func() (*session.Session, error) {
 		s := sched.Strategy(new(sched.Default))
 		if once.Seed != nil {

@@ -211,7 +211,8 @@ func execFar(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	}
 	if in.op == 1 {
 		stack, size := plain(m), uint64(in.size)
-		if !writable(stack, arch.Addr((s.R[RSP]-2*size)&in.linear), in.size) || !in.push(s, stack, uint64(y.Seg[CS])) {
+		if !writable(stack, arch.Addr((s.R[RSP]-2*size)&in.linearMask), in.size) ||
+			!in.push(s, stack, uint64(y.Seg[CS])) {
 			return arch.PageFault
 		}
 		in.push(s, stack, uint64(in.next))

@@ -13,11 +13,11 @@ type chooser struct {
 // choose finds what executes the instruction and gives it its operands. What
 // isn't chosen here is refused.
 func (c *chooser) choose() {
-	c.linear = sizeMask(8 >> c.l.mode) // 32 bits in Mode32
-	c.next &= arch.Addr(c.linear)
+	c.linearMask = sizeMask(8 >> c.l.mode) // 32 bits in Mode32
+	c.next &= arch.Addr(c.linearMask)
 	c.flow = c.l.flow()
 	if c.flow == arch.FlowJump || c.flow == arch.FlowCond || c.flow == arch.FlowLoop || c.flow == arch.FlowCall {
-		c.imm = (c.imm + uint64(c.next)) & c.linear // the target, whether executed or not
+		c.imm = (c.imm + uint64(c.next)) & c.linearMask // the target, whether executed or not
 		if c.l.opsize && c.l.mode == Mode32 {
 			c.imm &= 0xffff
 		}
@@ -34,14 +34,14 @@ func (c *chooser) choose() {
 	case c.l.space == map0F38:
 		c.choose0F38()
 	}
-	if c.segment = c.override(); c.segment != 0 && c.fn != nil && c.usesSegment() {
-		c.inner, c.fn = c.fn, execOverride
+	if c.segment = c.override(); c.segment != 0 && c.exec != nil && c.usesSegment() {
+		c.inner, c.exec = c.exec, execOverride
 	}
 	if c.l.lock && !(c.mem && c.l.lockable()) {
-		c.fn = execUndefined
+		c.exec = execUndefined
 	}
-	if c.fn == nil {
-		c.fn, c.refused = execUnsupported, true
+	if c.exec == nil {
+		c.exec, c.refused = execUnsupported, true
 	}
 }
 
@@ -144,11 +144,11 @@ func (c *chooser) chooseAlu(op uint8) {
 	c.op = op
 	switch {
 	case c.mem:
-		c.fn = aluMX
+		c.exec = aluMX
 	case c.size >= 4:
-		c.fn = aluFns[op]
+		c.exec = aluFns[op]
 	default:
-		c.fn = aluRX
+		c.exec = aluRX
 	}
 }
 
@@ -156,11 +156,11 @@ func (c *chooser) chooseAlu(op uint8) {
 func (c *chooser) chooseMov() {
 	switch {
 	case c.mem:
-		c.fn = movMX
+		c.exec = movMX
 	case c.size >= 4:
-		c.fn = movWide
+		c.exec = movWide
 	default:
-		c.fn = movRX
+		c.exec = movRX
 	}
 }
 
@@ -175,7 +175,7 @@ func either(first bool, a, b exec) exec {
 // chooseCond is for jcc, setcc and cmov.
 func (c *chooser) chooseCond(fn exec) {
 	c.cond = conditions[c.l.op&15]
-	c.fn = fn
+	c.exec = fn
 }
 
 // choose1 is for the one-byte opcodes (SDM vol. 2, table A-2), in their order.
@@ -190,11 +190,11 @@ func (c *chooser) choose1() {
 	case op < 0x58:
 		c.setSize(c.l.stackSize())
 		c.regB(c.l.plus())
-		c.fn = either(c.size == 8, execPush64, execPush)
+		c.exec = either(c.size == 8, execPush64, execPush)
 	case op < 0x60:
 		c.setSize(c.l.stackSize())
 		c.regA(c.l.plus())
-		c.fn = either(c.size == 8, execPop64, execPop)
+		c.exec = either(c.size == 8, execPop64, execPop)
 	case op < 0x70:
 		c.choose6x()
 	case op < 0x80:
@@ -227,18 +227,18 @@ func (c *chooser) choose6x() {
 	switch c.l.op {
 	case 0x63: // in 64-bit mode; without REX.W it is mov, of 16 bits as many as the vendor likes
 		c.formGEsized(c.l.opSize(), 4)
-		c.fn = either(c.size == 2, nil, execMovsx)
+		c.exec = either(c.size == 2, nil, execMovsx)
 	case 0x68, 0x6a:
 		c.setSize(c.l.stackSize())
 		c.imm &= c.mask
-		c.fn = either(c.size == 8, execPush64, execPush)
+		c.exec = either(c.size == 8, execPush64, execPush)
 	case 0x69, 0x6b:
 		c.setSize(c.l.opSize())
 		c.regA(c.l.g())
 		if !c.mem {
 			c.bReg = c.l.e()
 		}
-		c.op, c.fn = 1, execImul2
+		c.op, c.exec = 1, execImul2
 	}
 }
 
@@ -253,7 +253,7 @@ func (c *chooser) chooseArith() {
 		c.formGE(c.l.byteOr())
 		c.chooseAlu(op)
 		if c.mem {
-			c.fn = aluRM
+			c.exec = aluRM
 		}
 	case 4, 5:
 		c.formRI(c.l.byteOr(), byte(RAX))
@@ -271,7 +271,7 @@ func (c *chooser) choose8x9x() {
 		c.chooseAlu(opTest)
 	case 0x86, 0x87:
 		c.formEG(c.l.byteOr())
-		c.fn = execXchg
+		c.exec = execXchg
 	case 0x88, 0x89:
 		c.formEG(c.l.byteOr())
 		c.chooseMov()
@@ -279,45 +279,45 @@ func (c *chooser) choose8x9x() {
 		c.formGE(c.l.byteOr())
 		c.chooseMov()
 		if c.mem {
-			c.fn = either(c.size >= 4, movWideM, movRM)
+			c.exec = either(c.size >= 4, movWideM, movRM)
 		}
 	case 0x8d:
 		c.formGE(c.l.opSize())
-		c.fn = execLea
+		c.exec = execLea
 	case 0x8c:
 		c.formE(c.l.opSize())
-		c.op, c.fn = c.l.reg(), execStoreSeg
+		c.op, c.exec = c.l.reg(), execStoreSeg
 	case 0x8e:
 		c.formE(2)
-		c.op, c.fn = c.l.reg(), either(c.l.reg() != CS, execLoadSeg, execUndefined)
+		c.op, c.exec = c.l.reg(), either(c.l.reg() != CS, execLoadSeg, execUndefined)
 	case 0x8f:
 		c.formE(c.l.stackSize())
-		c.fn = execPop
+		c.exec = execPop
 	case 0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97:
 		if c.l.plus() == 0 {
-			c.fn = either(c.l.rep == 0xf3, execPause, execNop) // xchg %eax, %eax (87 c0) clears the upper half
+			c.exec = either(c.l.rep == 0xf3, execPause, execNop) // xchg %eax, %eax (87 c0) clears the upper half
 			break
 		}
 		c.setSize(c.l.opSize())
 		c.regA(c.l.plus())
 		c.regB(byte(RAX))
-		c.fn = execXchg
+		c.exec = execXchg
 	case 0x98:
 		c.setSize(c.l.opSize())
-		c.fn = execExtend
+		c.exec = execExtend
 	case 0x99:
 		c.setSize(c.l.opSize())
-		c.fn = execSpread
+		c.exec = execSpread
 	case 0x9c:
 		c.setSize(c.l.stackSize())
-		c.fn = execPushf
+		c.exec = execPushf
 	case 0x9d:
 		c.setSize(c.l.stackSize())
-		c.fn = execPopf
+		c.exec = execPopf
 	case 0x9e:
-		c.fn = execSahf
+		c.exec = execSahf
 	case 0x9f:
-		c.fn = execLahf
+		c.exec = execLahf
 	}
 }
 
@@ -331,10 +331,10 @@ func (c *chooser) chooseAx() {
 		c.mem, c.disp = true, at
 		if c.l.op < 0xa2 {
 			c.regA(byte(RAX))
-			c.fn = movRM
+			c.exec = movRM
 		} else {
 			c.regB(byte(RAX))
-			c.fn = movMX
+			c.exec = movMX
 		}
 		return
 	case 0xa8:
@@ -350,15 +350,15 @@ func (c *chooser) chooseAx() {
 	}
 	switch c.l.op &^ 1 {
 	case 0xa4:
-		c.fn = execMovs
+		c.exec = execMovs
 	case 0xa6:
-		c.fn, c.cond = execCmps, 1
+		c.exec, c.cond = execCmps, 1
 	case 0xaa:
-		c.fn = execStos
+		c.exec = execStos
 	case 0xac:
-		c.fn = execLods
+		c.exec = execLods
 	case 0xae:
-		c.fn, c.cond = execScas, 1
+		c.exec, c.cond = execScas, 1
 	}
 }
 
@@ -368,44 +368,44 @@ func (c *chooser) choose32() bool {
 	switch op := c.l.op; op {
 	case 0x06, 0x0e, 0x16, 0x1e:
 		c.setSize(c.l.stackSize())
-		c.op, c.fn = op>>3, execPushSeg
+		c.op, c.exec = op>>3, execPushSeg
 	case 0x07, 0x17, 0x1f:
 		c.setSize(c.l.stackSize())
-		c.op, c.fn = op>>3, execPopSeg
+		c.op, c.exec = op>>3, execPopSeg
 	case 0x27:
-		c.fn = execDaa
+		c.exec = execDaa
 	case 0x2f:
-		c.fn = execDas
+		c.exec = execDas
 	case 0x37:
-		c.op, c.fn = 0, execAaa
+		c.op, c.exec = 0, execAaa
 	case 0x3f:
-		c.op, c.fn = 1, execAaa
+		c.op, c.exec = 1, execAaa
 	case 0x60:
 		c.setSize(c.l.stackSize())
-		c.fn = execPusha
+		c.exec = execPusha
 	case 0x61:
 		c.setSize(c.l.stackSize())
-		c.fn = execPopa
+		c.exec = execPopa
 	case 0x62:
 		c.formGE(c.l.opSize())
-		c.fn = execBound
+		c.exec = execBound
 	case 0x63:
 		c.formEG(2)
-		c.fn = execArpl
+		c.exec = execArpl
 	case 0x9a, 0xea:
 		c.setSize(c.l.opSize())
-		c.op, c.fn = uint8(bit(op == 0x9a)), execFar
+		c.op, c.exec = uint8(bit(op == 0x9a)), execFar
 	case 0xc4, 0xc5: // les, lds
 		c.formGE(c.l.opSize())
-		c.op, c.fn = uint8(DS*bit(op == 0xc5)), execLoadFar
+		c.op, c.exec = uint8(DS*bit(op == 0xc5)), execLoadFar
 	case 0xce:
-		c.fn = execInto
+		c.exec = execInto
 	case 0xd4:
-		c.fn = execAam
+		c.exec = execAam
 	case 0xd5:
-		c.fn = execAad
+		c.exec = execAad
 	case 0xd6:
-		c.fn = execSalc
+		c.exec = execSalc
 	default:
 		if op&0xf0 != 0x40 {
 			return false
@@ -414,9 +414,9 @@ func (c *chooser) choose32() bool {
 		c.regA(c.l.plus())
 		switch {
 		case op < 0x48:
-			c.fn = either(c.size == 4, incWide, execInc)
+			c.exec = either(c.size == 4, incWide, execInc)
 		default:
-			c.fn = either(c.size == 4, decWide, execDec)
+			c.exec = either(c.size == 4, decWide, execDec)
 		}
 	}
 	return true

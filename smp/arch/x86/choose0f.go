@@ -8,20 +8,20 @@ func (c *chooser) choose0F() {
 	case op == 0x01:
 		c.choose0F01()
 	case op == 0x06:
-		c.fn = execClts
+		c.exec = execClts
 	case op == 0x08:
-		c.fn = execSerialize // invd: there are no caches
+		c.exec = execSerialize // invd: there are no caches
 	case op == 0x09: // wbinvd; wbnoinvd isn't said to serialise
-		c.fn = either(c.l.rep == 0xf3, execNop, execSerialize)
+		c.exec = either(c.l.rep == 0xf3, execNop, execSerialize)
 	case op >= 0x20 && op <= 0x23:
 		c.chooseSystemReg()
 	case op >= 0x30 && op <= 0x33:
 		c.op = 0
-		c.fn = [...]exec{execWrmsr, execTSC, execRdmsr, execProtected}[op&3]
+		c.exec = [...]exec{execWrmsr, execTSC, execRdmsr, execProtected}[op&3]
 	case op == 0x0b, op == 0xb9, op == 0xff:
-		c.fn = execUndefined
+		c.exec = execUndefined
 	case op == 0x0d, op >= 0x18 && op <= 0x1f:
-		c.fn = execNop // prefetches and hints; endbr, rdssp too on a processor without CET
+		c.exec = execNop // prefetches and hints; endbr, rdssp too on a processor without CET
 	case op&0xf0 == 0x40:
 		c.formGE(c.l.opSize())
 		c.chooseCond(execCmov)
@@ -32,65 +32,65 @@ func (c *chooser) choose0F() {
 		c.chooseCond(execSetcc)
 	case op&0xf6 == 0xa0: // fs and gs
 		c.setSize(c.l.stackSize())
-		c.op, c.fn = FS+op>>3&1, either(op&1 == 0, execPushSeg, execPopSeg)
+		c.op, c.exec = FS+op>>3&1, either(op&1 == 0, execPushSeg, execPopSeg)
 	case op == 0xa2:
-		c.fn = execCpuid
+		c.exec = execCpuid
 	case op == 0xaa:
-		c.fn = execUndefined // rsm outside of system management mode
+		c.exec = execUndefined // rsm outside of system management mode
 	case op == 0xa3, op == 0xab, op == 0xb3, op == 0xbb:
 		c.formEG(c.l.opSize())
-		c.op, c.fn = op>>3&3, execBit
+		c.op, c.exec = op>>3&3, execBit
 	case op == 0xba:
 		if c.l.reg() >= 4 {
 			c.formE(c.l.opSize())
-			c.op, c.fn = c.l.reg()&3, execBit
+			c.op, c.exec = c.l.reg()&3, execBit
 		}
 	case op == 0xa4, op == 0xa5, op == 0xac, op == 0xad:
 		c.formE(c.l.opSize())
 		c.bReg, c.bMask = c.l.g(), c.mask
 		c.op, c.cond = op>>3&1, uint32(op&1)
-		c.fn = execDouble
+		c.exec = execDouble
 	case op == 0xae:
 		c.chooseAE()
 	case op == 0xaf:
 		c.formGE(c.l.opSize())
-		c.op, c.fn = 0, execImul2
+		c.op, c.exec = 0, execImul2
 	case op == 0xb0, op == 0xb1:
 		c.formEG(c.l.byteOr())
-		c.fn = execCmpxchg
+		c.exec = execCmpxchg
 	case op == 0xb2, op == 0xb4, op == 0xb5: // lss, lfs, lgs
 		c.formGE(c.l.opSize())
 		c.op = op & 7
-		c.fn = either(c.mem && c.size != 8, execLoadFar, nil)
+		c.exec = either(c.mem && c.size != 8, execLoadFar, nil)
 	case op == 0xb6, op == 0xb7:
 		c.formGEsized(c.l.opSize(), 1+op&1)
 		switch {
 		case c.mem:
-			c.fn = movRM
+			c.exec = movRM
 		case c.size >= 4 && c.bShift == 0:
-			c.fn = movWide
+			c.exec = movWide
 		default:
-			c.fn = movRX
+			c.exec = movRX
 		}
 	case op == 0xbe, op == 0xbf:
 		c.formGEsized(c.l.opSize(), 1+op&1)
-		c.fn = execMovsx
+		c.exec = execMovsx
 	case op == 0xb8, op == 0xbc, op == 0xbd:
 		c.chooseScan()
 	case op == 0xc0, op == 0xc1:
 		c.formEG(c.l.byteOr())
-		c.fn = execXadd
+		c.exec = execXadd
 	case op == 0xc3: // movnti
 		if c.mem && !c.l.opsize && c.l.rep == 0 {
 			c.formEG(c.l.opSize())
-			c.fn = movMX
+			c.exec = movMX
 		}
 	case op == 0xc7:
 		c.chooseGroup9()
 	case op >= 0xc8 && op <= 0xcf:
 		c.setSize(c.l.opSize())
 		c.regA(c.l.plus())
-		c.fn = execBswap
+		c.exec = execBswap
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *chooser) chooseScan() {
 	default:
 		c.op = opBsr
 	}
-	c.fn = execScan
+	c.exec = execScan
 }
 
 // The one-byte opcodes from c0 on.
@@ -120,17 +120,17 @@ func (c *chooser) chooseCxDx() {
 	switch op := c.l.op; op {
 	case 0xc0, 0xc1, 0xd0, 0xd1:
 		c.formE(c.l.byteOr())
-		c.op, c.fn = c.l.reg(), either(!c.mem && c.size >= 4, shiftWide, execShift)
+		c.op, c.exec = c.l.reg(), either(!c.mem && c.size >= 4, shiftWide, execShift)
 		if op >= 0xd0 {
 			c.imm = 1
 		}
 	case 0xd2, 0xd3:
 		c.formE(c.l.byteOr())
-		c.op, c.fn = c.l.reg(), execShiftCL
+		c.op, c.exec = c.l.reg(), execShiftCL
 	case 0xc2, 0xc3:
 		c.imm &= 0xffff
 		c.setSize(c.l.nearSize())
-		c.fn = c.near(either(c.size == 8, execRet, execRetNear))
+		c.exec = c.near(either(c.size == 8, execRet, execRetNear))
 	case 0xc6, 0xc7:
 		if c.l.reg() == 0 { // /7 is xabort, xbegin
 			c.formEI(c.l.byteOr())
@@ -138,23 +138,23 @@ func (c *chooser) chooseCxDx() {
 		}
 	case 0xc8:
 		c.setSize(c.l.stackSize())
-		c.fn = execEnter
+		c.exec = execEnter
 	case 0xc9:
 		c.setSize(c.l.stackSize())
-		c.fn = execLeave
+		c.exec = execLeave
 	case 0xca, 0xcb:
 		c.imm &= 0xffff
 		c.setSize(c.l.opSize())
-		c.fn = execRetFar
+		c.exec = execRetFar
 	case 0xcc:
-		c.fn = execInt3
+		c.exec = execInt3
 	case 0xcd:
-		c.fn = execInt
+		c.exec = execInt
 	case 0xcf:
 		c.setSize(c.l.opSize())
-		c.fn = execIret
+		c.exec = execIret
 	case 0xd7:
-		c.fn = execXlat
+		c.exec = execXlat
 	}
 }
 
@@ -162,34 +162,34 @@ func (c *chooser) chooseExFx() {
 	switch op := c.l.op; op {
 	case 0xe0, 0xe1, 0xe2: // loopne and loope with f2 or f3 are others on AMD's processors: measured on Zen 4
 		c.op = op & 3
-		c.fn = either(c.l.rep != 0 && op != 0xe2, nil, c.near(execLoop))
+		c.exec = either(c.l.rep != 0 && op != 0xe2, nil, c.near(execLoop))
 	case 0xe3:
-		c.fn = c.near(execJrcxz)
+		c.exec = c.near(execJrcxz)
 	case 0xe8:
 		c.setSize(c.l.nearSize())
-		c.fn = c.near(either(c.size == 8, execCall, execCallNear))
+		c.exec = c.near(either(c.size == 8, execCall, execCallNear))
 	case 0xe9, 0xeb:
-		c.fn = c.near(execJmp)
+		c.exec = c.near(execJmp)
 	case 0xf1:
-		c.fn = execInt1
+		c.exec = execInt1
 	case 0xf4:
-		c.fn = execHlt
+		c.exec = execHlt
 	case 0xf5:
-		c.op, c.fn = 1, execFlagBits
+		c.op, c.exec = 1, execFlagBits
 	case 0xf6, 0xf7:
 		c.chooseGroup3()
 	case 0xf8:
-		c.bMask, c.fn = CF, execFlagBits
+		c.bMask, c.exec = CF, execFlagBits
 	case 0xf9:
-		c.imm, c.fn = CF, execFlagBits
+		c.imm, c.exec = CF, execFlagBits
 	case 0xfa:
-		c.fn = execCli
+		c.exec = execCli
 	case 0xfb:
-		c.fn = execSti
+		c.exec = execSti
 	case 0xfc:
-		c.bMask, c.fn = DF, execFlagBits
+		c.bMask, c.exec = DF, execFlagBits
 	case 0xfd:
-		c.imm, c.fn = DF, execFlagBits
+		c.imm, c.exec = DF, execFlagBits
 	case 0xfe, 0xff:
 		c.chooseGroup5()
 	}
@@ -202,17 +202,17 @@ func (c *chooser) chooseGroup3() {
 	case 0, 1:
 		c.chooseAlu(opTest)
 	case 2:
-		c.fn = execNot
+		c.exec = execNot
 	case 3:
-		c.fn = execNeg
+		c.exec = execNeg
 	case 4:
-		c.fn = execMul
+		c.exec = execMul
 	case 5:
-		c.fn = execImul
+		c.exec = execImul
 	case 6:
-		c.fn = execDiv
+		c.exec = execDiv
 	case 7:
-		c.fn = execIdiv
+		c.exec = execIdiv
 	}
 }
 
@@ -221,11 +221,11 @@ func (c *chooser) chooseGroup5() {
 	switch c.l.reg() {
 	case 0:
 		c.formE(c.l.byteOr())
-		c.fn = either(!c.mem && c.size >= 4, incWide, execInc)
+		c.exec = either(!c.mem && c.size >= 4, incWide, execInc)
 		return
 	case 1:
 		c.formE(c.l.byteOr())
-		c.fn = either(!c.mem && c.size >= 4, decWide, execDec)
+		c.exec = either(!c.mem && c.size >= 4, decWide, execDec)
 		return
 	}
 	if c.l.op == 0xfe {
@@ -234,20 +234,20 @@ func (c *chooser) chooseGroup5() {
 	switch c.l.reg() {
 	case 2:
 		c.formE(c.l.nearSize())
-		c.fn = c.near(execCallIndirect)
+		c.exec = c.near(execCallIndirect)
 	case 3, 5:
 		c.setSize(c.l.opSize())
 		c.op = c.l.reg() >> 1 & 1 // 1: call
-		c.fn = either(c.mem && c.size != 8, execFar, nil)
+		c.exec = either(c.mem && c.size != 8, execFar, nil)
 	case 4:
 		c.formE(c.l.nearSize())
-		c.fn = c.near(execJmpIndirect)
+		c.exec = c.near(execJmpIndirect)
 	case 6:
 		c.setSize(c.l.stackSize())
 		if !c.mem {
 			c.regB(c.l.e())
 		}
-		c.fn = execPush
+		c.exec = execPush
 	}
 }
 
@@ -267,13 +267,13 @@ func (c *chooser) chooseGroup6() {
 	switch c.l.reg() {
 	case 0, 1:
 		c.formE(c.l.opSize())
-		c.fn = execStoreTask
+		c.exec = execStoreTask
 	case 2, 3:
 		c.formE(2)
-		c.fn = execLoadTask
+		c.exec = execLoadTask
 	case 4, 5:
 		c.formE(2)
-		c.fn = execVerify
+		c.exec = execVerify
 	}
 }
 
@@ -288,34 +288,34 @@ func (c *chooser) choose0F01() {
 		if c.l.opsize && c.l.mode == Mode32 {
 			c.imm = 1<<24 - 1
 		}
-		c.fn = either(c.l.reg() < 2, execStoreTable, execLoadTable)
+		c.exec = either(c.l.reg() < 2, execStoreTable, execLoadTable)
 	case c.l.reg() == 4:
 		c.formE(c.l.opSize())
-		c.fn = execSmsw
+		c.exec = execSmsw
 	case c.l.reg() == 6:
 		c.formE(2)
-		c.fn = execLmsw
+		c.exec = execLmsw
 	case c.mem && c.l.reg() == 7: // invlpg
-		c.fn = execSerialize
+		c.exec = execSerialize
 	case c.mem, c.l.opsize, c.l.rep != 0:
 		return // other instructions
 	}
-	if c.fn != nil {
+	if c.exec != nil {
 		return
 	}
 	switch c.l.modrm {
 	case 0xca: // clac
-		c.bMask, c.fn = ac, execFlagBits
+		c.bMask, c.exec = ac, execFlagBits
 	case 0xcb: // stac
-		c.imm, c.fn = ac, execFlagBits
+		c.imm, c.exec = ac, execFlagBits
 	case 0xd0:
-		c.fn = execXgetbv
+		c.exec = execXgetbv
 	case 0xe8: // serialize
-		c.fn = execSerialize
+		c.exec = execSerialize
 	case 0xf8:
-		c.fn = execSwapgs
+		c.exec = execSwapgs
 	case 0xf9:
-		c.op, c.fn = 1, execTSC
+		c.op, c.exec = 1, execTSC
 	}
 }
 
@@ -328,9 +328,9 @@ func (c *chooser) chooseSystemReg() {
 	if c.l.op&1 == 0 {
 		exists = c.op == 0 || c.op >= 2 && c.op <= 4 || c.op == 8
 	}
-	c.fn = execUndefined
+	c.exec = execUndefined
 	if exists {
-		c.fn = [...]exec{execReadCR, execReadDR, execWriteCR, execWriteDR}[c.l.op&3]
+		c.exec = [...]exec{execReadCR, execReadDR, execWriteCR, execWriteDR}[c.l.op&3]
 	}
 }
 
@@ -340,13 +340,13 @@ func (c *chooser) chooseAE() {
 	switch {
 	case c.mem:
 		if c.l.rep == 0 && (c.l.reg() == 7 || c.l.reg() == 6 && c.l.opsize) {
-			c.fn = execFlush // clflush, clflushopt; clwb
+			c.exec = execFlush // clflush, clflushopt; clwb
 		}
 	case c.l.rep == 0xf3 && c.l.reg() < 4:
 		c.formE(c.l.wideSize())
-		c.fn = execBase
+		c.exec = execBase
 	case c.l.reg() >= 5 && !c.l.opsize && c.l.rep == 0:
-		c.fn = execNop // lfence, mfence, sfence: memory is in order here
+		c.exec = execNop // lfence, mfence, sfence: memory is in order here
 	}
 }
 
@@ -363,14 +363,14 @@ func (c *chooser) chooseGroup9() {
 	switch {
 	case c.mem && c.l.reg() == 1:
 		c.setSize(c.l.wideSize())
-		c.fn = either(c.size == 8, execCmpxchg16b, execCmpxchg8b)
+		c.exec = either(c.size == 8, execCmpxchg16b, execCmpxchg8b)
 	case c.mem:
 	case c.l.reg() == 7 && c.l.rep == 0xf3:
 		c.formE(8 >> c.l.mode)
-		c.fn = execRdpid
+		c.exec = execRdpid
 	case c.l.reg() >= 6 && c.l.rep == 0:
 		c.formE(c.l.opSize())
-		c.fn = execRandom
+		c.exec = execRandom
 	}
 }
 
@@ -379,22 +379,22 @@ func (c *chooser) choose0F38() {
 	switch op := c.l.op; {
 	case op&^1 == 0xf0 && c.l.rep == 0xf2:
 		c.formGEsized(c.l.wideSize(), c.l.byteOr())
-		c.fn = execCrc32
+		c.exec = execCrc32
 	case op&^1 == 0xf0 && c.l.rep == 0 && c.mem:
 		c.formEG(c.l.opSize())
 		if op == 0xf0 {
 			c.formGE(c.l.opSize())
 		}
-		c.op, c.fn = op&1, execMovbe
+		c.op, c.exec = op&1, execMovbe
 	case op == 0xf6 && (c.l.rep == 0xf3 || c.l.rep == 0 && c.l.opsize):
 		c.formGE(c.l.wideSize())
-		c.cond, c.fn = uint32(CF), execAddCarry
+		c.cond, c.exec = uint32(CF), execAddCarry
 		if c.l.rep == 0xf3 {
 			c.cond = uint32(OF)
 		}
 	case op == 0xf9 && c.l.rep == 0 && !c.l.opsize && c.mem:
 		c.formEG(c.l.opSize())
-		c.fn = movMX
+		c.exec = movMX
 	}
 }
 
@@ -413,19 +413,19 @@ func (c *chooser) chooseVex() {
 	switch op := c.l.op; {
 	case c.l.space == map0F3A:
 		if op == 0xf0 && c.l.pp == 3 {
-			c.op, c.fn = uint8(imm), execRorx
+			c.op, c.exec = uint8(imm), execRorx
 			c.imm = 0
 		}
 	case op == 0xf2 && c.l.pp == 0:
-		c.op, c.fn = opAndn, execBMI
+		c.op, c.exec = opAndn, execBMI
 	case op == 0xf3 && c.l.pp == 0 && c.l.reg() >= 1 && c.l.reg() <= 3:
 		c.regA(c.cReg)
-		c.op, c.fn = opAndn+c.l.reg(), execBMI
+		c.op, c.exec = opAndn+c.l.reg(), execBMI
 	case op == 0xf5 && c.l.pp != 1:
-		c.op, c.fn = [...]uint8{0: opBzhi, 2: opPext, 3: opPdep}[c.l.pp], execBMI
+		c.op, c.exec = [...]uint8{0: opBzhi, 2: opPext, 3: opPdep}[c.l.pp], execBMI
 	case op == 0xf6 && c.l.pp == 3:
-		c.fn = execMulx
+		c.exec = execMulx
 	case op == 0xf7:
-		c.op, c.fn = [...]uint8{opBextr, opShlx, opSarx, opShrx}[c.l.pp], execBMI
+		c.op, c.exec = [...]uint8{opBextr, opShlx, opSarx, opShrx}[c.l.pp], execBMI
 	}
 }

@@ -149,7 +149,7 @@ func (c *chooser) regA(r byte) {
 	c.aReg, c.aShift = byteReg(c.l, r, c.size)
 	switch c.size {
 	case 1, 2:
-		c.keep = ^(c.mask << c.aShift)
+		c.keepMask = ^(c.mask << c.aShift)
 	}
 }
 
@@ -257,7 +257,7 @@ func (o *operands) getA(s *arch.Regs) uint64 { return s.R[o.aReg&15] >> (o.aShif
 // one leaves the rest.
 func (o *operands) setA(s *arch.Regs, v uint64) {
 	r := &s.R[o.aReg&15]
-	*r = *r&o.keep | v<<(o.aShift&63)
+	*r = *r&o.keepMask | v<<(o.aShift&63)
 }
 
 // getB reads register b or the immediate.

@@ -53,7 +53,7 @@ func TestFacts(t *testing.T) {
 		require.Equal(t, c.encoding, in.Encoding(), c.code)
 		require.Equal(t, c.opcode, in.Opcode(), c.code)
 		require.Equal(t, c.prefixes, in.Prefixes(), c.code)
-		group, ok := in.Group()
+		group, ok := in.RegField()
 		_, modrm := in.ModRM()
 		require.Equal(t, modrm, ok, c.code)
 		require.Equal(t, c.group != none, ok, c.code)

@@ -7,7 +7,7 @@ import (
 // MaxLen is the longest an instruction may be.
 const MaxLen = 15
 
-// An exec carries out one instruction. It is what Exec does, and owes what Exec owes.
+// An exec carries out one instruction. It has the contract of Inst.Exec.
 type exec func(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome
 
 // An Inst is a decoded instruction: its bytes, its address, and its operands resolved as far as
@@ -17,13 +17,13 @@ type exec func(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome
 // in memory. b is (register >> shift & bMask) + imm. An immediate has bMask 0, so code that reads
 // b doesn't have to ask which it is.
 type Inst struct {
-	fn   exec
+	exec exec
 	Addr arch.Addr
 	next arch.Addr
 	operands
 	memOperand
-	linear uint64 // mask of linear addresses, of IP and of the stack pointer: those of the mode
-	inner  exec   // what execOverride executes
+	linearMask uint64 // mask of linear addresses, IP and the stack pointer in this mode
+	inner      exec   // what execOverride executes
 
 	op         uint8 // which of the family
 	rep        repeat
@@ -34,7 +34,7 @@ type Inst struct {
 	emulated   bool
 	writesIF   bool
 	masksTraps bool
-	drains     bool
+	drains     bool  // drains the store buffer
 	modrmPos   uint8 // 0: there is none
 	raw        [MaxLen]byte
 	Len        uint8
@@ -42,18 +42,18 @@ type Inst struct {
 
 // The operands are registers a and b, or an immediate in place of b. One of them may be in memory.
 type operands struct {
-	imm    uint64 // immediate operand, sign-extended and cut to size; or the target of a branch
-	mask   uint64 // of the operand size
-	bMask  uint64
-	keep   uint64 // what a write to register a leaves of it
-	aReg   uint8
-	bReg   uint8
-	cReg   uint8 // the third register of a VEX instruction
-	aShift uint8 // 8: ah, ch, dh, bh
-	bShift uint8
-	size   uint8 // of the operands in bytes
-	bSize  uint8 // of operand b, where it differs: movzx, movsx
-	sign   uint8 // the number of the sign bit: 8*size-1
+	imm      uint64 // immediate operand, sign-extended and cut to size; or the target of a branch
+	mask     uint64 // of the operand size
+	bMask    uint64
+	keepMask uint64 // mask of the bits of register a that a write preserves
+	aReg     uint8
+	bReg     uint8
+	cReg     uint8 // the third register of a VEX instruction
+	aShift   uint8 // 8: ah, ch, dh, bh
+	bShift   uint8
+	size     uint8 // of the operands in bytes
+	bSize    uint8 // of operand b, where it differs: movzx, movsx
+	sign     uint8 // the number of the sign bit: 8*size-1
 }
 
 // A memOperand is where a memory operand lies.
@@ -111,20 +111,20 @@ func (in *Inst) WritesIF() bool { return in.writesIF }
 
 // MasksTraps reports whether interrupts and debug exceptions are held off until
 // the next instruction has completed: mov to ss, and in 32-bit mode pop ss (SDM
-// vol. 3, 6.8.3). It is not so for lss, and sti isn't meant here.
+// vol. 3, 6.8.3). lss doesn't; sti reports arch.Shadowed instead.
 func (in *Inst) MasksTraps() bool { return in.masksTraps }
 
 // Vector returns the n of int n, for which the outcome is SoftInt.
 func (in *Inst) Vector() uint8 { return uint8(in.imm) }
 
 // Unsupported reports whether Exec always refuses: the instruction is decoded,
-// and this simulator doesn't execute it. Some that load selectors, debug
-// registers or modes are refused for what they load: Exec says so.
+// and this simulator doesn't execute it. Exec may also refuse loads of selectors,
+// debug registers or modes, depending on the value.
 func (in *Inst) Unsupported() bool { return in.refused }
 
 // Exec executes the instruction, which stands at s.IP. Either all of it happens, or nothing; the
 // outcomes say what each requires.
-func (in *Inst) Exec(s *arch.Regs, m arch.Memory) arch.Outcome { return in.fn(in, s, m) }
+func (in *Inst) Exec(s *arch.Regs, m arch.Memory) arch.Outcome { return in.exec(in, s, m) }
 
 // Rarely used properties of an instruction. They are read from the bytes again,
 // so that an Inst doesn't have to hold them.
@@ -140,9 +140,8 @@ const (
 	XOP                    // 8f, of AMD (AMD64 APM vol. 3, 1.2.8)
 )
 
-// Prefixes is a set of the prefixes that stand before the opcode. It has the last one only of f2
-// and f3, and likewise of the segment overrides fs and gs. It has REX only where it counts: right
-// before the opcode.
+// Prefixes is a set of the prefixes before the opcode. Of f2 and f3, and of fs and gs, only the
+// last is included; REX only if it is right before the opcode.
 type Prefixes uint16
 
 // The prefixes.
@@ -166,10 +165,10 @@ func (in *Inst) parse() layout {
 	return parse(&w, in.mode)
 }
 
-// Numbers returns where the displacement and the immediate lie, as positions
-// [from, to) of the bytes. They are empty if there is none. The immediate of a
-// branch is what it is relative to itself.
-func (in *Inst) Numbers() (disp, imm [2]int) {
+// DispAndImm returns where the displacement and the immediate lie, as positions
+// [from, to) of the bytes. They are empty if there is none. For a branch, imm is
+// the relative displacement.
+func (in *Inst) DispAndImm() (disp, imm [2]int) {
 	l := in.parse()
 	return [2]int{int(l.dispPos), int(l.dispPos + l.dispLen)}, [2]int{int(l.immPos), int(l.immPos + l.immLen)}
 }
@@ -198,17 +197,16 @@ func (in *Inst) Opcode() int {
 	return int(l.space)<<16 | int(l.op)
 }
 
-// Group returns ModRM's reg field, 0 to 7, which in a group of instructions
+// RegField returns ModRM's reg field, 0 to 7, which in a group of instructions
 // (SDM vol. 2, table A-6) says which one it is; not ok without ModRM.
-func (in *Inst) Group() (reg int, ok bool) {
+func (in *Inst) RegField() (reg int, ok bool) {
 	if in.modrmPos == 0 {
 		return 0, false
 	}
 	return int(in.raw[in.modrmPos] >> 3 & 7), true
 }
 
-// Prefixes returns those before the opcode. VEX, EVEX and XOP aren't among them,
-// nor are bits of theirs.
+// Prefixes returns the legacy prefixes and REX; VEX, EVEX and XOP aren't included.
 func (in *Inst) Prefixes() Prefixes {
 	l := in.parse()
 	var p Prefixes
@@ -261,9 +259,9 @@ func (l *layout) emulated() bool {
 	return false
 }
 
-// Pointers returns the registers that the address of a memory operand which
-// ModRM describes is made of, the base first; none if there is no such operand.
-func (in *Inst) Pointers() (regs []arch.Reg) {
+// AddressRegs returns the base and index registers of a ModRM memory operand, base first;
+// none if there is no such operand.
+func (in *Inst) AddressRegs() (regs []arch.Reg) {
 	if in.mem && in.baseMask != 0 {
 		regs = append(regs, arch.Reg(in.baseReg))
 	}

@@ -49,7 +49,7 @@ func (m *patchy) state() []any {
 	return []any{y.FSBase, y.GSBase, y.KernelGSBase, y.CR0, y.CR2, y.CR3, y.CR4, y.CR8, y.XCR0, y.DR, y.Seg, y.GDT,
 		y.IDT,
 		y.LDT, y.TR,
-		y.TSCOffset, y.CPU}
+		y.TSCOffset, y.TSCAux}
 }
 
 // TestPromise: what an outcome owes. After a fault registers, memory and system

@@ -27,7 +27,7 @@ func execPop64(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 // push writes v below the stack pointer and moves it there. A segment override
 // never applies to the stack.
 func (in *Inst) push(s *arch.Regs, m arch.Memory, v uint64) (ok bool) {
-	sp := (s.R[RSP] - uint64(in.size)) & in.linear
+	sp := (s.R[RSP] - uint64(in.size)) & in.linearMask
 	if !m.Store(arch.Addr(sp), int(in.size), v&in.mask) {
 		return false
 	}
@@ -37,11 +37,11 @@ func (in *Inst) push(s *arch.Regs, m arch.Memory, v uint64) (ok bool) {
 
 // top reads the nth word from the top of the stack.
 func (in *Inst) top(s *arch.Regs, m arch.Memory, n uint64) (v uint64, ok bool) {
-	return m.Load(arch.Addr((s.R[RSP]+n*uint64(in.size))&in.linear), int(in.size))
+	return m.Load(arch.Addr((s.R[RSP]+n*uint64(in.size))&in.linearMask), int(in.size))
 }
 
 // drop takes n bytes off the stack.
-func (in *Inst) drop(s *arch.Regs, n uint64) { s.R[RSP] = (s.R[RSP] + n) & in.linear }
+func (in *Inst) drop(s *arch.Regs, n uint64) { s.R[RSP] = (s.R[RSP] + n) & in.linearMask }
 
 // execPush pushes operand b, which may be memory, of any size.
 func execPush(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
@@ -127,10 +127,10 @@ func writable(m arch.Memory, a arch.Addr, size uint8) bool {
 // sure that nothing faults, in the order of the accesses.
 func execEnter(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	size, level := uint64(in.size), in.imm>>16&31
-	frame := (s.R[RSP] - size) & in.linear
-	slot := func(n uint64) arch.Addr { return arch.Addr((frame - n*size) & in.linear) }
-	outer := func(n uint64) arch.Addr { return arch.Addr((s.R[RBP] - n*size) & in.linear) }
-	bottom := (frame - level*size - in.imm&0xffff) & in.linear
+	frame := (s.R[RSP] - size) & in.linearMask
+	slot := func(n uint64) arch.Addr { return arch.Addr((frame - n*size) & in.linearMask) }
+	outer := func(n uint64) arch.Addr { return arch.Addr((s.R[RBP] - n*size) & in.linearMask) }
+	bottom := (frame - level*size - in.imm&0xffff) & in.linearMask
 
 	ok := writable(m, slot(0), in.size)
 	for n := uint64(1); ok && n <= level; n++ {
@@ -159,11 +159,11 @@ func execEnter(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 
 // execLeave uses all of RBP as the frame pointer, whatever the operand size.
 func execLeave(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	v, ok := m.Load(arch.Addr(s.R[RBP]&in.linear), int(in.size))
+	v, ok := m.Load(arch.Addr(s.R[RBP]&in.linearMask), int(in.size))
 	if !ok {
 		return arch.PageFault
 	}
-	s.R[RSP] = (s.R[RBP] + uint64(in.size)) & in.linear
+	s.R[RSP] = (s.R[RBP] + uint64(in.size)) & in.linearMask
 	merge(&s.R[RBP], in.size, v)
 	s.IP = in.next
 	return arch.Next
@@ -172,7 +172,7 @@ func execLeave(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 // execPusha pushes the eight registers, RSP as it was.
 func execPusha(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	size := uint64(in.size)
-	slot := func(n uint64) arch.Addr { return arch.Addr((s.R[RSP] - (n+1)*size) & in.linear) }
+	slot := func(n uint64) arch.Addr { return arch.Addr((s.R[RSP] - (n+1)*size) & in.linearMask) }
 	for n := range uint64(8) {
 		if !writable(m, slot(n), in.size) {
 			return arch.PageFault
@@ -181,7 +181,7 @@ func execPusha(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	for n := range uint64(8) {
 		m.Store(slot(n), int(size), s.R[n]&in.mask)
 	}
-	s.R[RSP] = (s.R[RSP] - 8*size) & in.linear
+	s.R[RSP] = (s.R[RSP] - 8*size) & in.linearMask
 	s.IP = in.next
 	return arch.Next
 }

@@ -5,25 +5,25 @@ import (
 )
 
 // System is the state of a processor that a trap doesn't save: what system
-// instructions read and write. Each CPU has its own. All code runs at privilege
-// level 0, paging and segment limits aren't modelled, so most of it is only
-// kept. NewSystem says what it begins with.
+// instructions read and write. Each CPU has its own. Most of it is only stored:
+// all code runs at privilege level 0, and paging and segment limits aren't modelled.
+// NewSystem returns the initial state.
 type System struct {
-	FSBase, GSBase uint64     // added to an address with a segment override
-	KernelGSBase   uint64     // swapgs exchanges it with GSBase
-	CR0            uint64     // checked and kept
-	CR2, CR3, CR8  uint64     // CR2 is written by the machine at a page fault
-	CR4            uint64     // FSGSBASE and OSXSAVE decide what is #UD
-	XCR0           uint64     // read by xgetbv
-	DR             [8]uint64  // 4 and 5 aren't used
-	Seg            [6]uint16  // the selectors, by the number of the encoding
-	GDT, IDT       Table      // lgdt, lidt
-	LDT, TR        uint16     // selectors
-	Clock          uint64     // cycles since reset: the machine keeps it, rdtsc adds TSCOffset
-	TSCOffset      uint64     // what a write to the TSC has made of it
-	Asked          bool       // the TSC has been read
-	CPU            uint32     // IA32_TSC_AUX: rdtscp and rdpid read it
-	over           overriding // what execOverride hands on
+	FSBase, GSBase uint64         // added to an address with a segment override
+	KernelGSBase   uint64         // swapgs exchanges it with GSBase
+	CR0            uint64         // checked and kept
+	CR2, CR3, CR8  uint64         // CR2 is written by the machine at a page fault
+	CR4            uint64         // FSGSBASE and OSXSAVE decide what is #UD
+	XCR0           uint64         // read by xgetbv
+	DR             [8]uint64      // 4 and 5 aren't used
+	Seg            [6]uint16      // the selectors, by the number of the encoding
+	GDT, IDT       Table          // lgdt, lidt
+	LDT, TR        uint16         // selectors
+	Clock          uint64         // cycles since reset: the machine keeps it, rdtsc adds TSCOffset
+	TSCOffset      uint64         // the difference that the last write to the TSC made
+	TSCRead        bool           // the TSC has been read
+	TSCAux         uint32         // IA32_TSC_AUX: rdtscp and rdpid read it
+	over           overrideMemory // the memory that execOverride passes to the instruction
 }
 
 // A Table is what GDTR or IDTR holds.
@@ -71,11 +71,11 @@ func NewSystem(cpu uint32, cs, ss uint16) System {
 	return System{
 		CR0: cr0PE | cr0MP | cr0ET | cr0NE | cr0WP | cr0PG,
 		CR4: cr4PAE | cr4FSGSBASE, XCR0: 1,
-		DR: [8]uint64{6: dr6Fixed, 7: dr7Fixed}, Seg: [6]uint16{CS: cs, SS: ss}, CPU: cpu,
+		DR: [8]uint64{6: dr6Fixed, 7: dr7Fixed}, Seg: [6]uint16{CS: cs, SS: ss}, TSCAux: cpu,
 	}
 }
 
-// BootSystem returns what the kernel of a row has given a CPU at boot.
+// BootSystem returns the state in which a kernel of architecture a starts a CPU.
 func BootSystem(a *arch.Arch, cpu uint32) System {
 	if a.Word == AMD64.Word {
 		return NewSystem(cpu, KernelCS, KernelDS)
@@ -92,35 +92,36 @@ const (
 
 // TSC returns the time-stamp counter.
 func (y *System) TSC() uint64 {
-	y.Asked = true
+	y.TSCRead = true
 	return y.Clock + y.TSCOffset
 }
 
-// Segments are flat but for fs and gs, whose bases are added, and in 32-bit mode
-// for cs, which can't be written. An instruction with such an override is
-// executed with a memory that sees to that; what isn't addressed through the
-// override (the stack, the destination of a string instruction) goes through
-// plain.
+// Segments are flat, except that fs and gs have bases, and that cs can't be written in
+// 32-bit mode. An instruction with such an override runs on memory that adds the base or
+// denies the store. Accesses that ignore the override (the stack, the destination of a
+// string instruction) use plain.
 
-// overriding is memory seen through a segment override.
-type overriding struct {
+// overrideMemory is memory seen through a segment override.
+type overrideMemory struct {
 	memory arch.Memory
 	base   uint64
 	mask   uint64 // of linear addresses
 	code   bool   // cs
-	denied bool   // and something was to be stored
+	denied bool   // a store through cs was attempted
 }
 
 // linear returns where in memory an access to a goes.
-func (o *overriding) linear(a arch.Addr) arch.Addr { return arch.Addr((uint64(a) + o.base) & o.mask) }
+func (o *overrideMemory) linear(a arch.Addr) arch.Addr {
+	return arch.Addr((uint64(a) + o.base) & o.mask)
+}
 
 // Load implements arch.Memory.
-func (o *overriding) Load(a arch.Addr, size int) (uint64, bool) {
+func (o *overrideMemory) Load(a arch.Addr, size int) (uint64, bool) {
 	return o.memory.Load(o.linear(a), size)
 }
 
 // Store implements arch.Memory.
-func (o *overriding) Store(a arch.Addr, size int, v uint64) bool {
+func (o *overrideMemory) Store(a arch.Addr, size int, v uint64) bool {
 	if o.code {
 		o.denied = true
 		return false
@@ -129,11 +130,11 @@ func (o *overriding) Store(a arch.Addr, size int, v uint64) bool {
 }
 
 // System implements systemic.
-func (o *overriding) System() *System { return system(o.memory) }
+func (o *overrideMemory) System() *System { return system(o.memory) }
 
 // linear returns where in m an access to a goes.
 func linear(m arch.Memory, a arch.Addr) arch.Addr {
-	if o, ok := m.(*overriding); ok {
+	if o, ok := m.(*overrideMemory); ok {
 		return o.linear(a)
 	}
 	return a
@@ -141,7 +142,7 @@ func linear(m arch.Memory, a arch.Addr) arch.Addr {
 
 // plain returns memory without an override.
 func plain(m arch.Memory) arch.Memory {
-	if o, ok := m.(*overriding); ok {
+	if o, ok := m.(*overrideMemory); ok {
 		return o.memory
 	}
 	return m
@@ -151,7 +152,7 @@ func plain(m arch.Memory) arch.Memory {
 // code is #GP (SDM vol. 3, "Type Checking").
 func execOverride(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	y := system(m)
-	y.over = overriding{memory: m, mask: in.linear}
+	y.over = overrideMemory{memory: m, mask: in.linearMask}
 	switch in.segment {
 	case segmentCS:
 		y.over.code = true
@@ -174,7 +175,8 @@ const (
 )
 
 // override returns the segment override that counts: the last of several, and in 64-bit mode only
-// fs and gs. A VEX prefix that looks like one has L set: no such instruction is executed.
+// fs and gs. A VEX byte that equals an
+// override has VEX.L set; no such instruction is executed.
 func (c *chooser) override() (prefix uint8) {
 	if c.l.mode == Mode64 {
 		return c.l.segment
@@ -191,8 +193,8 @@ func (c *chooser) override() (prefix uint8) {
 }
 
 // usesSegment reports whether an override matters: the operand is memory, or it
-// is implicit (SDM vol. 1, 3.4.4 and vol. 2, chapter 2.1.1). lea and prefetches,
-// which don't go there, don't mind one either.
+// is implicit (SDM vol. 1, 3.4.4 and vol. 2, chapter 2.1.1). For lea and prefetches,
+// which access no memory, the result makes no difference.
 func (c *chooser) usesSegment() bool {
 	switch op := c.l.op; {
 	case c.l.encoding != legacy, c.l.space != map1:

@@ -320,7 +320,7 @@ func execRdmsr(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	case msrKernelGSBase:
 		v = y.KernelGSBase
 	case msrTSCAux:
-		v = uint64(y.CPU)
+		v = uint64(y.TSCAux)
 	default:
 		return arch.Protection
 	}
@@ -349,7 +349,7 @@ func execWrmsr(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 		if v>>32 != 0 {
 			return arch.Protection
 		}
-		y.CPU = uint32(v)
+		y.TSCAux = uint32(v)
 	default:
 		return arch.Protection
 	}
@@ -363,14 +363,14 @@ func execTSC(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	v := y.TSC()
 	s.R[RAX], s.R[RDX] = v&0xffff_ffff, v>>32
 	if in.op == 1 {
-		s.R[RCX] = uint64(y.CPU)
+		s.R[RCX] = uint64(y.TSCAux)
 	}
 	s.IP = in.next
 	return arch.Next
 }
 
 func execRdpid(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
-	in.setA(s, uint64(system(m).CPU))
+	in.setA(s, uint64(system(m).TSCAux))
 	s.IP = in.next
 	return arch.Next
 }

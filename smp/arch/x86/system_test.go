@@ -359,7 +359,7 @@ func TestSystemEdges(t *testing.T) {
 
 	y.R[x86.RCX], y.R[x86.RAX], y.R[x86.RDX] = 0xc0000103, 9, 0
 	require.Equal(t, arch.Serialized, y.step(t, "0f30")) // TSC_AUX
-	require.EqualValues(t, 9, y.CPU)
+	require.EqualValues(t, 9, y.TSCAux)
 	y.R[x86.RAX] = 0
 	y.next(t, "0f32")
 	require.EqualValues(t, 9, y.R[x86.RAX])

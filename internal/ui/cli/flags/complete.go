@@ -32,9 +32,9 @@ func Unquoted(word string) string {
 	return b.String()
 }
 
-// Complete returns the possible completions of the last word. namings has the names of a flag's
+// Complete returns the possible completions of the last word. completions has the names of a flag's
 // values (--name) and of arguments (<name>). bash passes --flag=value as three words.
-func Complete(at *kong.Node, words []string, namings map[string]Names) []string {
+func Complete(at *kong.Node, words []string, completions map[string]Names) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
@@ -67,11 +67,11 @@ func Complete(at *kong.Node, words []string, namings map[string]Names) []string 
 	switch {
 	case waiting != nil:
 		return StartingWith(strings.TrimPrefix(last, "="),
-			ValuesOf(namings, waiting.Value, strings.TrimPrefix(last, "=")))
+			ValuesOf(completions, waiting.Value, strings.TrimPrefix(last, "=")))
 	case strings.HasPrefix(last, "-") && whole:
 		var list []string
 		if f := flagOf(at, name); f != nil {
-			for _, v := range StartingWith(value, ValuesOf(namings, f.Value, value)) {
+			for _, v := range StartingWith(value, ValuesOf(completions, f.Value, value)) {
 				list = append(list, name+"="+v)
 			}
 		}
@@ -81,7 +81,7 @@ func Complete(at *kong.Node, words []string, namings map[string]Names) []string 
 	}
 	list := commandNames(at)
 	if n := len(at.Positional); n > 0 { // the last one may take all further arguments
-		list = ValuesOf(namings, at.Positional[min(given, n-1)], last)
+		list = ValuesOf(completions, at.Positional[min(given, n-1)], last)
 		if given >= n && !at.Positional[n-1].IsCumulative() {
 			list = nil
 		}
@@ -120,7 +120,7 @@ func StartingWith(with string, words []string) (list []string) {
 // A Names returns all names of one kind. begun is the part already typed, which only files need.
 type Names func(begun string) []string
 
-func ValuesOf(namings map[string]Names, v *kong.Value, begun string) []string {
+func ValuesOf(completions map[string]Names, v *kong.Value, begun string) []string {
 	name := "<" + v.Name + ">"
 	if v.Flag != nil {
 		name = "--" + v.Flag.Name
@@ -131,7 +131,7 @@ func ValuesOf(namings map[string]Names, v *kong.Value, begun string) []string {
 			return Files("/")(begun)
 		}
 	}
-	switch n := namings[name]; {
+	switch n := completions[name]; {
 	case v.Enum != "":
 		return strings.Split(v.Enum, ",")
 	case n != nil:

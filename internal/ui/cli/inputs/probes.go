@@ -212,7 +212,7 @@ func calls(s *scenario.Scenario, function string) bool {
 	}) || slices.ContainsFunc(s.Sources, func(src scenario.Source) bool { return src.Run == function }) ||
 		slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool {
 			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool {
-				return st.Kind.Traits&scenario.StepRuns != 0 && st.Func == function
+				return st.Kind.Traits&scenario.StepRuns != 0 && st.Target == function
 			})
 		})
 }

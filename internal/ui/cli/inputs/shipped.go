@@ -52,8 +52,8 @@ func (f *Broken) ShippedAs(e rules.Edition) *Shipped {
 		s.Faults = append(s.Faults, shippedFault{name, mutants.Releases(name), mu.Says})
 	}
 	if t, ok := mutants.TallyOf(e); ok {
-		s.Release, s.Known, s.Has = t.Release.String(), t.Known, t.Back
-		for _, m := range t.Not {
+		s.Release, s.Known, s.Has = t.Release.String(), t.Known, t.BroughtBack
+		for _, m := range t.Missing {
 			s.Not = append(s.Not, notShipped(m))
 		}
 	}

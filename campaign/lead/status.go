@@ -17,7 +17,7 @@ type rate struct {
 
 const rateOver = 10 * time.Second
 
-func (r *rate) now(n uint64) float64 {
+func (r *rate) sample(n uint64) float64 {
 	t := time.Now()
 	r.at, r.n = append(r.at, t), append(r.n, n)
 	for len(r.at) > 2 && t.Sub(r.at[1]) > rateOver {
@@ -31,18 +31,18 @@ func (r *rate) now(n uint64) float64 {
 
 // The limits of a status.
 const (
-	workersTold   = 100
-	scenariosTold = 400
-	findsTold     = 100
-	troublesTold  = 20
-	logTold       = 8 << 10 // bytes of a trouble's log
+	maxWorkersListed   = 100
+	maxScenariosListed = 400
+	maxFindsListed     = 100
+	maxTroublesListed  = 20
+	maxLogBytes        = 8 << 10 // bytes of a trouble's log
 )
 
-// The limits of a find that is printed and posted; its bucket has all of it.
+// The limits of a find in a status or an announcement; its bucket has all of it.
 const (
 	mostMessage = 1 << 10
 	mostStory   = 4 << 10
-	causesMost  = 10_000 // of a campaign
+	causesMost  = 10_000 // causes of a campaign
 )
 
 // short cuts a story to the part that is printed.
@@ -58,27 +58,27 @@ func short(story []string) []string {
 
 // trouble records a trouble for the status.
 func (r *running) trouble(t board.Trouble) {
-	if len(t.Log) > logTold {
-		t.Log = t.Log[:logTold] + "\n…"
+	if len(t.Log) > maxLogBytes {
+		t.Log = t.Log[:maxLogBytes] + "\n…"
 	}
 	r.troubleCount++
-	if r.troubles = append(r.troubles, t); len(r.troubles) > troublesTold {
+	if r.troubles = append(r.troubles, t); len(r.troubles) > maxTroublesListed {
 		r.troubles = r.troubles[1:]
 	}
 }
 
-// tell publishes the status of campaigns that have changed.
-func (l *Lead) tell(ctx context.Context) {
-	if l.led == 0 {
+// publishStatuses publishes the status of campaigns that have changed.
+func (l *Lead) publishStatuses(ctx context.Context) {
+	if l.leadRevision == 0 {
 		return
 	}
-	for _, r := range l.all {
+	for _, r := range l.campaigns {
 		if !r.changed && r.state.State != board.Running {
 			continue
 		}
 		r.changed = false
-		short, cancel := context.WithTimeout(ctx, soon)
-		_ = l.b.Tell(short, l.status(r)) // the next status has it, too
+		short, cancel := context.WithTimeout(ctx, serverTimeout)
+		_ = l.b.PublishStatus(short, l.status(r)) // if this fails, the next status has it, too
 		cancel()
 	}
 }
@@ -87,19 +87,21 @@ func (l *Lead) tell(ctx context.Context) {
 func (l *Lead) status(r *running) *board.Status {
 	t := &board.Status{
 		ID: r.c.ID, Name: r.c.Name, State: r.state.State, Build: r.c.Build, Priority: r.state.Priority,
-		Out:  r.out.len(),
-		Runs: r.total.Runs, Points: r.total.Points, Violations: r.total.Violations, Programs: r.total.Programs,
+		HandedOut: r.out.len(),
+		Runs:      r.total.Runs, Points: r.total.Points, Violations: r.total.Violations, Programs: r.total.Programs,
 		CoreSeconds: r.seconds, Seconds: time.Since(l.began).Seconds(),
-		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Crew: board.Crew{Workers: []board.Alive{}},
+		Finds: r.finds[:min(len(r.finds), maxFindsListed)], Troubles: r.troubles,
+		Crew:     board.Crew{Workers: []board.Heartbeat{}},
 		Searches: []board.SearchStatus{},
 	}
-	t.Causes, t.TroubleCount, t.Skipped, t.Unheard = len(r.finds), r.troubleCount, r.skipped, l.unheard
+	t.Causes, t.TroubleCount, t.Skipped = len(r.finds), r.troubleCount, r.skipped
+	t.DroppedHeartbeats = l.droppedHeartbeats
 	for i := range r.finds {
 		if r.finds[i].New {
 			t.CausesNew++
 		}
 	}
-	t.Rate = r.rate.now(r.total.Runs + r.total.Programs)
+	t.Rate = r.rate.sample(r.total.Runs + r.total.Programs)
 	names := make([]string, 0, len(l.workers))
 	for name, w := range l.workers {
 		if w.Build == r.c.Build {
@@ -109,20 +111,20 @@ func (l *Lead) status(r *running) *board.Status {
 		}
 	}
 	slices.Sort(names)
-	for _, name := range names[:min(len(names), workersTold)] {
-		t.Workers = append(t.Workers, l.workers[name].Alive)
+	for _, name := range names[:min(len(names), maxWorkersListed)] {
+		t.Workers = append(t.Workers, l.workers[name].Heartbeat)
 	}
-	told := 0
+	listed := 0
 	for i, s := range r.c.Searches {
 		one := board.SearchStatus{Title: strings.Join(s.Words(), " "), Scenarios: []board.ScenarioStatus{}}
 		if f := r.fuzz[i]; f != nil {
 			f.status(&one)
 			t.Coverage = f.coverage
-			t.Aside += f.sum.aside
+			t.SetAside += f.sum.setAside
 		}
 		if v := r.prove[i]; v != nil {
 			v.status(&one)
-			t.Aside += v.aside
+			t.SetAside += v.setAside
 		}
 		for _, j := range r.jobs {
 			if j.search != i {
@@ -131,8 +133,8 @@ func (l *Lead) status(r *running) *board.Status {
 			planned := s.Scenarios[j.job].Runs
 			one.Units, one.Done = one.Units+j.units, one.Done+j.made.n
 			t.RunsPlanned += planned
-			t.Aside += j.aside
-			if told++; told <= scenariosTold {
+			t.SetAside += j.setAside
+			if listed++; listed <= maxScenariosListed {
 				one.Scenarios = append(one.Scenarios, board.ScenarioStatus{
 					Scenario: s.Scenarios[j.job].Name, Units: j.units, Done: j.made.n, Runs: j.sum.Runs,
 					RunsPlanned: planned,
@@ -144,7 +146,7 @@ func (l *Lead) status(r *running) *board.Status {
 		t.Searches = append(t.Searches, one)
 	}
 	if t.Done > 0 && t.Cores > 0 {
-		t.Left = r.seconds / float64(t.Done) * float64(t.Units-t.Done) / float64(t.Cores)
+		t.SecondsLeft = r.seconds / float64(t.Done) * float64(t.Units-t.Done) / float64(t.Cores)
 	}
 	return t
 }

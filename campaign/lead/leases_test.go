@@ -11,10 +11,10 @@ import (
 	"kpsim/campaign/board"
 )
 
-// TestOuts: whatever is added and dropped, what is counted along the way is what is there.
-func TestOuts(t *testing.T) {
+// TestLeases adds and drops units at random, and compares the counts with those of a map.
+func TestLeases(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 1))
-	o, want := newOuts(), make(map[string]string)
+	o, want := newLeases(), make(map[string]string)
 	for range 10_000 {
 		key, needs := fmt.Sprint(draw.IntN(50)), fmt.Sprint(draw.IntN(3))
 		switch draw.IntN(20) {
@@ -44,7 +44,7 @@ func TestOuts(t *testing.T) {
 func TestCores(t *testing.T) {
 	l := New(nil, Options{})
 	say := func(name string, cores int, bye bool, needs ...string) {
-		l.heard(&board.Alive{Name: name, Build: "b", Cores: cores, Needs: needs, Bye: bye})
+		l.recordHeartbeat(&board.Heartbeat{Name: name, Build: "b", Cores: cores, Needs: needs, Leaving: bye})
 	}
 	require.Zero(t, l.cores("b", "go"))
 	say("one", 4, false, "go")
@@ -58,7 +58,7 @@ func TestCores(t *testing.T) {
 	require.Equal(t, 10, l.cores("b", "k1"))
 	say("two", 2, true)
 	require.Equal(t, 8, l.cores("b", "go"))
-	l.workers["one"].heard = time.Now().Add(-2 * gone)
+	l.workers["one"].heard = time.Now().Add(-2 * silenceLimit)
 	l.sweep(t.Context())
 	require.Zero(t, l.cores("b", "go"))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// lies prints the contents of the streams and which coordinator leads, for the report of a failure.
-func (r *rig) lies(ctx context.Context, to io.Writer) {
+// dumpStreams prints the contents of the streams and which coordinator leads, for the report of a failure.
+func (r *rig) dumpStreams(ctx context.Context, to io.Writer) {
 	js, err := jetstream.New(r.b.Conn)
 	if err != nil {
 		fmt.Fprintln(to, err)
@@ -28,8 +28,7 @@ func (r *rig) lies(ctx context.Context, to io.Writer) {
 		fmt.Fprintln(to, "consumer of WORK:", err)
 	} else {
 		i := c.CachedInfo()
-		fmt.Fprintf(to, "consumer of WORK: %d to be delivered, %d not acknowledged, %d delivered again, %d "+
-			"workers wait\n",
+		fmt.Fprintf(to, "consumer of WORK: %d pending, %d unacknowledged, %d redelivered, %d waiting workers\n",
 			i.NumPending, i.NumAckPending, i.NumRedelivered, i.NumWaiting)
 	}
 	e, err := r.b.Lead.Get(ctx, "lead")

@@ -15,26 +15,26 @@ import (
 
 // Help says of each number and time of a campaign what it counts and what it is if it isn't given,
 // and each is in an example. Those of kpsim explore and kpsim fuzz are told there.
-func TestTold(t *testing.T) {
+func TestFlagHelp(t *testing.T) {
 	parser := newParser(new(commands), io.Discard, io.Discard)
 	for _, n := range parser.Model.Children {
 		for _, f := range n.Flags {
 			_, _, ranged := flags.RangeOf(f.Value)
 			name := n.Name + " --" + f.Name
-			if !ranged || f.Hidden || ofKpsim(n.Target.Type(), f) && retold[name] == "" {
+			if !ranged || f.Hidden || ofKpsim(n.Target.Type(), f) && campaignHelp[name] == "" {
 				continue
 			}
-			require.Regexp(t, `Default.*: |[Dd]efault: `, f.Help, name)
+			require.Regexp(t, `Default.*: |[Dd]efault: |[(]the default[)]: `, f.Help, name)
 			if n.Name == "run" || n.Name == "fuzz" || n.Name == "work" || n.Name == "start" {
-				if help := n.Detail; retold[name] != "" || n.Name != "run" && n.Name != "fuzz" {
+				if help := n.Detail; campaignHelp[name] != "" || n.Name != "run" && n.Name != "fuzz" {
 					require.Contains(t, help, " --"+f.Name+" ", name)
 				}
 			}
 		}
 	}
 	for _, command := range []string{"run", "fuzz"} {
-		for _, want := range []string{"unit", "at once", "one a processor", "report is the same"} {
-			require.Contains(t, retold[command+" --workers"], want)
+		for _, want := range []string{"unit", "at once", "one per processor", "report is the same"} {
+			require.Contains(t, campaignHelp[command+" --workers"], want)
 		}
 	}
 }

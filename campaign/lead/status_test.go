@@ -21,14 +21,14 @@ func TestStatusBounded(t *testing.T) {
 		f.Find.Cause = fmt.Sprint(i)
 		r.finds = append(r.finds, f)
 		r.trouble(board.Trouble{Why: fmt.Sprint(i), Log: strings.Repeat("x", 1<<20)})
-		l.heard(&board.Alive{Name: fmt.Sprint(i), Build: "b", Cores: 2})
+		l.recordHeartbeat(&board.Heartbeat{Name: fmt.Sprint(i), Build: "b", Cores: 2})
 	}
 	s := l.status(r)
-	require.Len(t, s.Finds, findsTold)
-	require.Len(t, s.Troubles, troublesTold)
-	require.Len(t, s.Workers, workersTold)
+	require.Len(t, s.Finds, maxFindsListed)
+	require.Len(t, s.Troubles, maxTroublesListed)
+	require.Len(t, s.Workers, maxWorkersListed)
 	require.Equal(t, []int{300, 100, 300, 300, 600}, []int{s.Causes, s.CausesNew, s.TroubleCount, s.WorkerCount,
 		s.Cores})
-	require.Equal(t, "299", s.Troubles[troublesTold-1].Why)
-	require.Less(t, len(s.Troubles[0].Log), logTold+10)
+	require.Equal(t, "299", s.Troubles[maxTroublesListed-1].Why)
+	require.Less(t, len(s.Troubles[0].Log), maxLogBytes+10)
 }
