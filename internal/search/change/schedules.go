@@ -78,20 +78,27 @@ const BaseTimes = 4
 func (s *Search) Run() (found Breaks, err error) {
 	found, err = s.compare()
 	behind := *s
-	behind.Look, behind.with, behind.without = nil, nil, nil
-	for i := range found.Known {
-		if q, _ := properties.ByName(found.Known[i].Property); !properties.Lost.Has(q) {
-			behind.known = append(behind.known, rig.AnyPlace(q.Name, found.Known[i].Words))
+	for last := found; ; {
+		more := false
+		for i := range last.Known {
+			q, _ := properties.ByName(last.Known[i].Property)
+			as := rig.AnyPlace(q.Name, last.Known[i].Words)
+			if !properties.Lost.Has(q) && !slices.Contains(behind.known, as) {
+				behind.known, more = append(behind.known, as), true
+			}
 		}
+		if err != nil || !more || len(behind.known) > behindMost || s.cancelled() {
+			return found, err
+		}
+		behind.Look, behind.with, behind.without = nil, nil, nil
+		last, err = behind.compare()
+		found.Worse, found.Known, found.Unsure = append(found.Worse, last.Worse...),
+			append(found.Known, last.Known...), append(found.Unsure, last.Unsure...)
 	}
-	if err != nil || behind.known == nil || s.cancelled() {
-		return found, err
-	}
-	more, err := behind.compare()
-	found.Worse, found.Known, found.Unsure = append(found.Worse, more.Worse...), append(found.Known, more.Known...),
-		append(found.Unsure, more.Unsure...)
-	return found, err
 }
+
+// behindMost is the maximum number of known findings that a comparison goes on after.
+const behindMost = 8
 
 // compare compares what the runs of both sides break first, apart from what is known.
 func (s *Search) compare() (found Breaks, err error) {
