@@ -4,7 +4,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -376,10 +375,11 @@ const (
 	endPatches = smpev.SubjectPatch + 1<<16
 )
 
-// arrives takes a call that begins at a site, or is led somewhere.
+// arrives takes a call that begins at a site, or is led somewhere. A function that is called directly finds the return
+// address of the site on the stack, a word of 4 or 8 bytes.
 func (m *newestVersion) arrives(e *traces.Event) *traces.Finding {
 	ip, sp, t := e.A, e.B, m.of(e.Task)
-	after, word := jumpLen, uint64(target.Arch.Word)
+	after := jumpLen
 	for k := len(t.calls) - 1; k >= 0; k-- {
 		c := &t.calls[k]
 		switch {
@@ -390,7 +390,7 @@ func (m *newestVersion) arrives(e *traces.Event) *traces.Finding {
 				return nil
 			}
 			return m.judge(e, &was)
-		case c.sp-word == sp && m.led(smpev.SubjectDirect, endDirects, c.site, ip):
+		case (c.sp-sp == 4 || c.sp-sp == 8) && m.led(smpev.SubjectDirect, endDirects, c.site, ip):
 			c.direct = ip
 			return nil
 		}

@@ -62,6 +62,13 @@ func init() {
 			arrives(tr, tramp, newer)
 			tr.ExpectNone()
 		})
+	trap("U2-32-bit", "a function called directly finds a stack of words of 4 bytes",
+		func(tr *tracetest.Trace) {
+			patchable(tr)
+			does(tr.On(0, 1), direct, register, tramp, 0)
+			tr.On(1, 2).Emit(smpev.Arrives, g, sp, 0).Emit(smpev.Arrives, tramp, sp-4, 0).Emit(smpev.Arrives, g+5, sp, 0)
+			tr.ExpectNone()
+		})
 	trap("U2-under-way", "a call runs the old function although the patch is enabled: it began before that",
 		func(tr *tracetest.Trace) {
 			patchable(tr)
