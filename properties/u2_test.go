@@ -66,7 +66,8 @@ func init() {
 		func(tr *tracetest.Trace) {
 			patchable(tr)
 			does(tr.On(0, 1), direct, register, tramp, 0)
-			tr.On(1, 2).Emit(smpev.Arrives, g, sp, 0).Emit(smpev.Arrives, tramp, sp-4, 0).Emit(smpev.Arrives, g+5, sp, 0)
+			hand := tr.On(1, 2).Emit(smpev.Arrives, g, sp, 0).Emit(smpev.Arrives, tramp, sp-4, 0)
+			hand.Emit(smpev.Arrives, g+5, sp, 0)
 			tr.ExpectNone()
 		})
 	trap("U2-under-way", "a call runs the old function although the patch is enabled: it began before that",
