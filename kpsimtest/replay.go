@@ -43,7 +43,7 @@ func Monitor(t testing.TB, scenario string, m traces.Sink, kinds []traces.Kind, 
 	t.Helper()
 	in, c := begin(t, scenario, options)
 	spec := c.spec(in)
-	r, err := rig.NewIgnoring(spec.Scenario, spec.Mutant, spec.Ignore, 0)
+	r, err := rig.NewGoingOn(spec.Scenario, spec.Mutant, rig.GoOn{Ignored: spec.Ignore})
 	if err != nil {
 		t.Fatalf("%s: %v", in.Name, err)
 	}

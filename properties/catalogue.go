@@ -61,6 +61,10 @@ type Set uint64
 // Every is the set of all properties.
 const Every = ^Set(0)
 
+// Lost lists the properties after which a CPU may execute garbage: what is broken later says nothing about the
+// patching.
+var Lost = SetOf(&WholeInstructions, &NoStartInside, &OwnedBreakpoint, &NoUseAfterFree, &NoOops, &Progress)
+
 // SetOf returns the set of some properties.
 func SetOf(list ...*Property) (s Set) {
 	for _, p := range list {

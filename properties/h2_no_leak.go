@@ -13,25 +13,32 @@ var NoLeak = Property{
 	Name:  "no-leak",
 	Says:  "Memory allocated for a probe is freed after the probe was unregistered.",
 	Kinds: []traces.Kind{linuxev.Heap},
-	New:   func(*Scene) Monitor { return new(noLeak) },
+	New:   func(s *Scene) Monitor { return &noLeak{scene: s} },
 	Alone: true, // leaks are no CPU's
 }
 
-// noLeak remembers the first leak: the engine reports it after the last step.
-type noLeak struct{ at, size uint64 }
+// noLeak remembers the leaks: the engine reports them after the last step.
+type noLeak struct {
+	scene *Scene
+	list  []leak
+}
 
-func (m *noLeak) Reset() { *m = noLeak{} }
+type leak struct{ at, size uint64 }
+
+func (m *noLeak) Reset() { m.list = m.list[:0] }
 
 func (m *noLeak) Event(e *traces.Event) *traces.Finding {
-	if e.A == linuxev.Leak && m.size == 0 {
-		m.at, m.size = e.B, e.C
+	if e.A == linuxev.Leak {
+		m.list = append(m.list, leak{e.B, e.C})
 	}
 	return nil
 }
 
 func (m *noLeak) End(bool) *traces.Finding {
-	if m.size == 0 {
-		return nil
+	for i := range m.list {
+		if l := &m.list[i]; !m.scene.excuses(l.at) {
+			return atEnd(l.at, "%d bytes at %#x were never freed", l.size, l.at)
+		}
 	}
-	return atEnd(m.at, "%d bytes at %#x were never freed", m.size, m.at)
+	return nil
 }

@@ -14,19 +14,22 @@ var NoRemains = Property{
 	Says: "When all work is done each point of the table has a probe, ftrace calls from points only, as many slots " +
 		"are in use as points have one, no call is in flight, and no CPU counts preempt_disable or runs a handler.",
 	Kinds: []traces.Kind{linuxev.Remains},
-	New:   func(*Scene) Monitor { return new(noRemains) },
+	New:   func(s *Scene) Monitor { return &noRemains{scene: s} },
 	Alone: true, // remains are no CPU's
 }
 
-// noRemains remembers the first remains: the engine reports them after the last step.
-type noRemains struct{ what, n, m uint64 }
+// noRemains remembers the remains: the engine reports them after the last step.
+type noRemains struct {
+	scene *Scene
+	list  []remains
+}
 
-func (m *noRemains) Reset() { *m = noRemains{} }
+type remains struct{ what, n, m uint64 }
+
+func (m *noRemains) Reset() { m.list = m.list[:0] }
 
 func (m *noRemains) Event(e *traces.Event) *traces.Finding {
-	if m.what == 0 {
-		m.what, m.n, m.m = e.A, e.B, e.C
-	}
+	m.list = append(m.list, remains{e.A, e.B, e.C})
 	return nil
 }
 
@@ -34,9 +37,16 @@ func (m *noRemains) End(drained bool) *traces.Finding {
 	if !drained {
 		return nil
 	}
+	for i := range m.list {
+		if f := m.list[i].finding(); !m.scene.excuses(f.Place) {
+			return f
+		}
+	}
+	return nil
+}
+
+func (m *remains) finding() *traces.Finding {
 	switch m.what {
-	case 0:
-		return nil
 	case linuxev.UnusedPoint:
 		return atEnd(m.n, "a point at %#x is in the table, and stands for no probe", m.n)
 	case linuxev.Slots:

@@ -127,7 +127,7 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 			diff := (b.mem[w] ^ b.orig[w]) & b.linked[w]
 			for k := uint64(0); diff != 0; k, diff = k+1, diff>>8 {
 				addr := b.base + uint64(w)*chunkSize + k
-				if byte(diff) == 0 || m.explained(addr) {
+				if byte(diff) == 0 || m.explained(addr) || m.scene.excuses(addr) {
 					continue
 				}
 				why := "which is no whole image of a registered probe or a raw site"

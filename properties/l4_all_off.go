@@ -67,7 +67,7 @@ func (m *allOff) enabled(e *traces.Event) (certain bool) {
 // returned looks for breakpoints and jumps that are left after the write of 0.
 func (m *allOff) returned(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
-		if p := &m.scene.probes.list[i]; p.reg == regYes && m.stands(p.addr) {
+		if p := &m.scene.probes.list[i]; p.reg == regYes && m.stands(p.addr) && !m.scene.excuses(p.addr) {
 			mem, _ := m.scene.text.byteAt(p.addr)
 			return found(e, p.addr, "returns from kprobes/enabled = 0, and %02x still stands at probe %d, %#x",
 				mem, p.id, p.addr)
@@ -79,7 +79,7 @@ func (m *allOff) returned(e *traces.Event) *traces.Finding {
 // stored checks a store: is it a breakpoint or a jump on a probe?
 func (m *allOff) stored(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
-		if p := &m.scene.probes.list[i]; p.addr-e.A < e.C && m.stands(p.addr) {
+		if p := &m.scene.probes.list[i]; p.addr-e.A < e.C && m.stands(p.addr) && !m.scene.excuses(p.addr) {
 			mem, _ := m.scene.text.byteAt(p.addr)
 			return found(e, p.addr, "writes %02x at probe %d, %#x, while kprobes/enabled is 0", mem, p.id, p.addr)
 		}

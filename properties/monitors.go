@@ -16,9 +16,10 @@ type Monitors struct {
 	finder *Property
 	awake  bool // they also get irrelevant events
 
-	pass   Set      // a run goes on after a finding of these
-	muted  Set      // those of pass that were broken in this run
-	broken []Broken // their findings, in order
+	pass   Set                                       // a run goes on after a finding of these
+	muted  Set                                       // those of pass that were broken in this run
+	known  func(p *Property, f *traces.Finding) bool // a run also goes on after such findings; nil: none
+	broken []Broken                                  // their findings, in order
 }
 
 // heard lists the receivers of a kind of event.
@@ -46,6 +47,7 @@ type Broken struct {
 	Property *Property
 	Finding  traces.Finding
 	Ignored  bool // by the user: it doesn't count as a violation of the run
+	Known    bool // see Monitors.Know; it doesn't count either
 }
 
 // NewMonitors makes the monitors of the properties. If several find a fault in one
@@ -99,11 +101,16 @@ func (ms *Monitors) State() []any {
 // consequences: after T1, T2, B1, S1 or O1 a CPU may run garbage.
 func (ms *Monitors) Pass(set Set) { ms.pass = set }
 
+// Know makes runs go on after findings that known accepts. Unlike after Pass, the monitor goes on judging with its
+// memory: most of it is the scene's, which is right whatever was found. It doesn't find the same at the same place
+// again.
+func (ms *Monitors) Know(known func(p *Property, f *traces.Finding) bool) { ms.known = known }
+
 // Mute gives the monitors of the set no more events of this run: it isn't judged by them.
 func (ms *Monitors) Mute(set Set) { ms.muted |= set }
 
-// Passed returns the broken properties of that set, in the order in which they were
-// found. It is valid until Reset.
+// Passed returns the broken properties of that set and the known findings, in the order in which they
+// were found. It is valid until Reset.
 func (ms *Monitors) Passed() []Broken { return ms.broken }
 
 // KeepAwake gives the monitors irrelevant events too, which changes nothing but speed.
@@ -151,6 +158,9 @@ func (h *heard) Event(e *traces.Event) *traces.Finding {
 		if ms.muted&m.bit != 0 {
 			continue
 		}
+		if len(ms.scene.excused) > 0 {
+			ms.scene.judging = m.bit
+		}
 		if f := m.monitor.Event(e); f != nil {
 			if !ms.passed(m, f) {
 				return ms.found(m, f)
@@ -165,6 +175,9 @@ func (s *sole) Event(e *traces.Event) *traces.Finding {
 	if s.ms.muted&s.bit != 0 {
 		return nil
 	}
+	if len(s.ms.scene.excused) > 0 {
+		s.ms.scene.judging = s.bit
+	}
 	if f := s.monitor.Event(e); f != nil && !s.ms.passed(s.member, f) {
 		return s.ms.found(s.member, f)
 	}
@@ -178,15 +191,29 @@ func (ms *Monitors) End(drained bool) *traces.Finding {
 		if ms.muted&m.bit != 0 {
 			continue
 		}
-		if f := m.monitor.End(drained); f != nil && !ms.passed(m, f) {
-			return ms.found(m, f)
+		ms.scene.judging = m.bit
+		for found := -1; found < len(ms.broken); { // once more behind what is known
+			found = len(ms.broken)
+			if f := m.monitor.End(drained); f != nil && !ms.passed(m, f) {
+				return ms.found(m, f)
+			}
+			if ms.known == nil || ms.muted&m.bit != 0 {
+				break
+			}
 		}
 	}
 	return nil
 }
 
-// passed reports whether the run goes on after a finding, and mutes the monitor if so.
+// passed reports whether the run goes on after a finding, and mutes the monitor if so, unless the finding is known.
 func (ms *Monitors) passed(m *member, f *traces.Finding) bool {
+	if ms.known != nil && ms.known(m.property, f) {
+		if x := (excuse{m.bit, f.Place}); !slices.Contains(ms.scene.excused, x) {
+			ms.scene.excused = append(ms.scene.excused, x)
+			ms.broken = append(ms.broken, Broken{Property: m.property, Finding: *f, Known: true})
+		}
+		return true
+	}
 	if ms.pass&m.bit == 0 {
 		return false
 	}

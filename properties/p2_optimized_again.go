@@ -123,6 +123,7 @@ func (m *optimizedAgain) End(drained bool) *traces.Finding {
 		return nil
 	}
 	was := len(m.jumps)
+	defer func() { m.jumps = m.jumps[:was] }()
 	for _, id := range m.fits {
 		if i := m.scene.probes.index(id); i >= 0 {
 			if j := (jumpWith{m.scene.probes.list[i].addr, id}); !m.with(j) {
@@ -136,7 +137,7 @@ func (m *optimizedAgain) End(drained bool) *traces.Finding {
 			continue
 		}
 		p := &m.scene.probes.list[i]
-		if p.addr != j.addr || p.reg != regYes || !p.sure || m.forbidden(j.addr) {
+		if p.addr != j.addr || p.reg != regYes || !p.sure || m.forbidden(j.addr) || m.scene.excuses(j.addr) {
 			continue
 		}
 		if mem, _ := m.scene.text.byteAt(j.addr); mem != jump && n >= was {

@@ -48,7 +48,8 @@ func (m *unoptimized) End(drained bool) *traces.Finding {
 	s := m.scene
 	for i := s.raw; i < len(s.images); i++ {
 		x := &s.images[i]
-		if byte(x.lo) != jump || !s.probes.at(x.addr) || s.insnIs(x) || in(s.dying, x.addr) != nil || !s.text.holds(x) {
+		if byte(x.lo) != jump || !s.probes.at(x.addr) || s.insnIs(x) || in(s.dying, x.addr) != nil ||
+			!s.text.holds(x) || s.excuses(x.addr) {
 			continue
 		}
 		if why, id := m.wrong(x); why != "" {

@@ -13,21 +13,34 @@ import (
 // It is made of events, as a monitor is. It handles an event before the monitors get
 // it.
 type Scene struct {
-	text   text
-	images images
-	raw    int  // number of images declared at the head: of sites without probes
-	head   bool // the head is over
-	probes probes
-	frames frames
-	dulls  [256]dullExec `state:"skip: a memory of what can be found out"`
-	handed []span        // slots and detours that are allocated
-	lately int           `state:"skip: which of them was run in last: where to look first"`
-	dying  []span        // sections of modules that are about to go: their text isn't restored
-	debug  []uint64      // the addresses of a debugger's breakpoints
+	text    text
+	images  images
+	raw     int  // number of images declared at the head: of sites without probes
+	head    bool // the head is over
+	probes  probes
+	frames  frames
+	dulls   [256]dullExec `state:"skip: a memory of what can be found out"`
+	handed  []span        // slots and detours that are allocated
+	lately  int           `state:"skip: which of them was run in last: where to look first"`
+	dying   []span        // sections of modules that are about to go: their text isn't restored
+	debug   []uint64      // the addresses of a debugger's breakpoints
+	excused []excuse      // places of known findings (Monitors.Know)
 
 	claimed *frame `state:"skip: of the event under way"` // for a Claim: its trap, or nil
 	popped  *frame `state:"skip: of the event under way"` // for a Return: the trap that it ends, or nil
 	called  called `state:"skip: of the event under way"` // for ApiEnter and ApiReturn
+	judging Set    `state:"skip: of the event under way"` // the property whose monitor gets it, if anything is excused
+}
+
+// An excuse is a place where a property is known to be broken.
+type excuse struct {
+	of    Set
+	place uint64
+}
+
+// excuses reports whether the monitor that judges has a known finding at addr. It looks for others then.
+func (s *Scene) excuses(addr uint64) bool {
+	return len(s.excused) > 0 && slices.Contains(s.excused, excuse{s.judging, addr})
 }
 
 // called is the subject of an API call.
@@ -42,7 +55,7 @@ func (s *Scene) reset() {
 	s.images, s.raw, s.head = s.images[:0], 0, false
 	s.probes.reset()
 	s.frames.reset()
-	s.handed, s.dying, s.debug = s.handed[:0], s.dying[:0], s.debug[:0]
+	s.handed, s.dying, s.debug, s.excused = s.handed[:0], s.dying[:0], s.debug[:0], s.excused[:0]
 }
 
 // takes has the scene's handlers, by kind. They report whether an event is irrelevant: whether it can't mean anything

@@ -60,6 +60,7 @@ const (
 	OriginMutant  = "mutant"
 	OriginFetch   = "fetch"
 	OriginIgnored = "ignored" // properties that the run breaks before its end
+	OriginKnown   = "known"   // known finds that the run goes on after
 )
 
 // The lines of the origin that are for a reader who gets the file by mail.

@@ -76,6 +76,7 @@ func (c *completeCmd) Run(p *cli.Program) (int, error) {
 var completions = map[string]flags.Names{
 	"--ignore":    flags.Fixed(inputs.PropertyNames),
 	"--mutant":    flags.Fixed(mutants.Known),
+	"--without":   flags.Fixed(library.Names),
 	"--mutants":   flags.Fixed(mutants.Names),
 	"--strategy":  flags.Fixed(inputs.StrategyNames),
 	"--edition":   flags.Fixed(inputs.DrawnEditions),

@@ -22,7 +22,7 @@
 // run; each cell checks again that they are. If something can't be decided, that is an error.
 //
 // A Sometimes names every property found broken, with the offsets. A run ends at a property after
-// which a CPU may execute garbage (lost), and goes on after the others.
+// which a CPU may execute garbage (properties.Lost), and goes on after the others.
 //
 // A cell's result depends on the rows searched with it, since it is also tried with their
 // schedules. It doesn't depend on the workers: each round of exchange ends before the next

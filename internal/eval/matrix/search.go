@@ -112,11 +112,6 @@ const (
 	Sometimes = "Sometimes"
 )
 
-// lost lists the properties after which a CPU may execute garbage. A run ends at them, because
-// later violations say nothing about the patching; it goes on after the others.
-var lost = properties.SetOf(&properties.WholeInstructions, &properties.NoStartInside, &properties.OwnedBreakpoint,
-	&properties.NoUseAfterFree, &properties.NoOops, &properties.Progress)
-
 // ID returns the ID of the property.
 func (b *Broken) ID() string {
 	id, _, _ := strings.Cut(b.Property, " ")
@@ -160,7 +155,7 @@ func (s *searcher) spec(offset int) explore.Spec {
 	return explore.Spec{
 		Scenario: s.all[offset], Mutant: s.row.Mutant, Workers: 1, Seed: s.effort.Seed + uint64(offset),
 		Cancelled: s.cancelled, Blind: true,
-		Past: properties.Every &^ lost,
+		Past: properties.Every &^ properties.Lost,
 	}
 }
 

@@ -32,6 +32,8 @@ type On struct {
 	// debugger, and can return to user mode.
 	Debugger, Uprobes bool
 
+	Without []string // built-in scenarios that none is derived from (fromLibrary)
+
 	Memory smp.Ordering // memory model of all machines; it isn't drawn, so the other draws don't depend on it
 }
 

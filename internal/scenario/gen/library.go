@@ -55,6 +55,9 @@ func (g *maker) fromLibrary() bool {
 	g.part("library")
 	list := known()
 	from := list[g.rand.N(len(list))]
+	if slices.Contains(g.on.Without, from.Name) {
+		return false
+	}
 	own := g.one(3)
 	g.part("machine")
 	g.machineOf(g.on.Machines)

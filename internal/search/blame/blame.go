@@ -84,7 +84,7 @@ const (
 // property. Deviations are numbered as in r.Taken. The result depends on the seed. Continuations
 // are decided in turn by random, and by sticky with means 64, 16 and 4.
 func Find(file *traces.File, r *replay.Replay, s Sampling) (*Point, error) {
-	rig, err := rig.NewIgnoring(r.Rig.Scenario, file.Remark(traces.OriginMutant), r.Rig.Judges.Ignored(), 0)
+	rig, err := rig.NewGoingOn(r.Rig.Scenario, file.Remark(traces.OriginMutant), r.Rig.Judges.GoOn)
 	if err != nil {
 		return nil, err
 	}

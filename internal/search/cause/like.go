@@ -39,6 +39,7 @@ type sign struct {
 	message  string
 	has      func(sc *scenario.Scenario) bool // condition on the program; nil: none
 	finds    []string
+	behind   *properties.Property // only if the witness goes on after a known find of this property; nil: anywhere
 }
 
 func hasModules(sc *scenario.Scenario) bool { return len(sc.Modules) > 0 }
@@ -48,14 +49,18 @@ func enables(sc *scenario.Scenario) bool    { return sc.Does(act.Enable) }
 // signs match the function that warns. It may do so for more than one reason; then all finds
 // known to cause it are named.
 var signs = [...]sign{
-	{&properties.TextAgrees, " optimized, and no jump to its detour stands there: cc ", enables, []string{"jump-lost"}},
-	{&properties.NoWarning, " warns at optimize_kprobe+", nil, []string{"rescued-warned"}},
-	{&properties.NoWarning, " warns at __disarm_kprobe_ftrace+", nil, []string{"ftrace-by-post"}},
-	{&properties.NoWarning, " warns at reenter_kprobe+", nil, []string{"first-hit"}},
-	{&properties.NoWarning, " warns at register_kprobe+", hasModules, []string{"unload-kept", "reuse-disabled"}},
-	{&properties.NoRemains, " is in the table, and stands for no probe", unloads, []string{"unload-kept"}},
+	{&properties.TextAgrees, " optimized, and no jump to its detour stands there: cc ", enables,
+		[]string{"jump-lost"}, nil},
+	{&properties.TextAgrees, " queued to be freed with its jump", nil, []string{"rescued-warned"},
+		&properties.NoWarning},
+	{&properties.Answers, " to unregister of probe ", nil, []string{"ftrace-by-post"}, &properties.NoWarning},
+	{&properties.NoWarning, " warns at optimize_kprobe+", nil, []string{"rescued-warned"}, nil},
+	{&properties.NoWarning, " warns at __disarm_kprobe_ftrace+", nil, []string{"ftrace-by-post"}, nil},
+	{&properties.NoWarning, " warns at reenter_kprobe+", nil, []string{"first-hit"}, nil},
+	{&properties.NoWarning, " warns at register_kprobe+", hasModules, []string{"unload-kept", "reuse-disabled"}, nil},
+	{&properties.NoRemains, " is in the table, and stands for no probe", unloads, []string{"unload-kept"}, nil},
 	{&properties.NoMemoryMisuse, " (use after free): struct optimized_kprobe's ", nil,
-		[]string{"forced-freed", "cancel-rcu"}},
+		[]string{"forced-freed", "cancel-rcu"}, nil},
 }
 
 // LooksLike returns the known finds (docs/findings.md) that a broken property of a kernel's
@@ -76,7 +81,8 @@ func looksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (n
 	}
 	sc.Machine.Engine, sc.Machine.Image = "", ""
 	for _, s := range signs {
-		if s.property.ID == q.ID && strings.Contains(witness.Message, s.message) && (s.has == nil || s.has(sc)) {
+		if s.property.ID == q.ID && strings.Contains(witness.Message, s.message) && (s.has == nil || s.has(sc)) &&
+			(s.behind == nil || strings.HasPrefix(witness.Remark(traces.OriginKnown), s.behind.Name+" ")) {
 			return s.finds, 0, nil
 		}
 	}
@@ -85,6 +91,9 @@ func looksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (n
 		return nil, 0, nil // the program uses something that kpsim's engine lacks
 	}
 	t := trial{sc: ours, property: q, seed: sim.Mix(witness.Digest)}
+	if witness.Remark(traces.OriginKnown) != "" { // what the find has for a consequence is like it, too
+		t.past = properties.Every
+	}
 	if without, err := t.breaks(""); without || err != nil {
 		return nil, t.asked, nil // or something that kpsim's engine refuses
 	}
@@ -105,12 +114,14 @@ type trial struct {
 	sc       *scenario.Scenario
 	property *properties.Property
 	seed     uint64
-	asked    uint64 // questions so far
+	past     properties.Set // properties after which runs go on
+	asked    uint64         // questions so far
 }
 
 // breaks reports whether any run with the mutant breaks the property.
 func (t *trial) breaks(mutant string) (bool, error) {
-	r, err := explore.Run(explore.Spec{Scenario: t.sc, Mutant: mutant, Runs: likeRuns, Seed: t.seed, Blind: true})
+	r, err := explore.Run(explore.Spec{Scenario: t.sc, Mutant: mutant, Runs: likeRuns, Seed: t.seed, Blind: true,
+		Past: t.past})
 	if err != nil {
 		return false, err
 	}

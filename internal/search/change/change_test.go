@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/change"
 	"kpsim/internal/search/twoengines"
@@ -68,7 +69,30 @@ func TestSchedules(t *testing.T) {
 	found, err = search("emulated", "", 20).Run()
 	require.NoError(t, err)
 	require.Empty(t, found.Worse)
-	require.Len(t, found.Known, 1)
+	require.Equal(t, properties.RightResult.Name, found.Known[0].Property)
+	for _, b := range found.Known[1:] { // what follows from the wrong result
+		require.Equal(t, properties.Transparent.Name, b.Property)
+		require.Equal(t, b.BaseRuns, b.Base)
+	}
+
+	// a fault behind one that both have: flags-wide breaks right-result in each run, before
+	two := search("flags-word", "skip-call:arch_disarm_kprobe:text_poke:1", 20)
+	two.Scenario, err = lang.Load("two.star", []byte(`
+machine(cpus = 2, preempt = "full", quiesce = "tasks", patch = "breakpoint")
+saves = text("saves", "55 4889e5 669c 4889e8 4829e0 c9 c3")
+push = kprobe("push", at = saves + 4, post = [count()])
+plain = kprobe("plain", at = text("other", "55 4889e5 5d c3"), post = [count()])
+task("prober", cpu = 0, ops = [register(push), call(saves, returns = 2), unregister(push), register(plain),
+    unregister(plain)])
+task("caller", cpu = 1, ops = [schedule()], repeat = 2)
+never()
+`), library.Open)
+	require.NoError(t, err)
+	found, err = two.Run()
+	require.NoError(t, err)
+	require.Equal(t, properties.RightResult.Name, found.Known[0].Property)
+	require.NotEmpty(t, found.Worse)
+	require.Contains(t, []string{properties.TextRestored.Name, properties.TextAgrees.Name}, found.Worse[0].Property)
 
 	s := search("second-instruction", "", 20)
 	found, err = s.Run()

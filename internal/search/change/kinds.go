@@ -1,7 +1,6 @@
 package change
 
 import (
-	"kpsim/internal/lazyregexp"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/properties"
@@ -37,7 +36,7 @@ func (c *counter) Begin(r *rig.Rig) {
 // Took implements explore.Look.
 func (c *counter) Took(r *rig.Rig, run *rig.Run) {
 	run.EachBroken(func(p *properties.Property, f *traces.Finding, _ properties.Set) {
-		c.broken[kind{p.Name, readsAs(r, f.Message)}]++
+		c.broken[kind{p.Name, r.ReadsAs(f.Message)}]++
 	})
 	if c.inner != nil {
 		c.inner.Took(r, run)
@@ -60,13 +59,4 @@ func kinds(res *explore.Result) map[kind]uint64 {
 		}
 	}
 	return all
-}
-
-// compiled matches what differs between compilations of a function: the line of a warning, and
-// the suffix of a part that the compiler split off.
-var compiled = lazyregexp.New(`:\d+\b|\.(part|constprop|isra|cold)(\.\d+)*`)
-
-// readsAs returns the wording of a finding that is the same on both kernels.
-func readsAs(r *rig.Rig, message string) string {
-	return compiled().ReplaceAllString(r.Plain(message), "")
 }

@@ -19,6 +19,8 @@ func TestWorse(t *testing.T) {
 		{3, 300, 1, 19200, false, false},
 		{60, 300, 12, 19200, true, true},
 		{180, 300, 600, 1200, false, false}, // not twice as often
+		{90, 150, 102, 600, true, true},     // 60 % of the runs after 17 %
+		{285, 300, 840, 1200, true, true},   // 95 % after 70 %: the odds are more than three times as high
 		{1, 30, 0, 570, false, true},        // one run: chance, in a review of two hundred scenarios
 		{30, 30, 0, 120, true, true},
 		{14, 30, 0, 120, false, true},

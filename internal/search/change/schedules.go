@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/replay"
+	"kpsim/internal/search/rig"
 	"kpsim/internal/search/shrink"
 	"kpsim/linux"
 	"kpsim/properties"
@@ -41,6 +42,7 @@ type Search struct {
 
 	with    *explore.Result // of the last Run
 	without *explore.Result // of the unchanged kernel
+	known   []rig.Known     // what both sides break, and go on after
 }
 
 // A Break is a property that runs with the change break, with findings that read alike.
@@ -70,7 +72,36 @@ const BaseTimes = 4
 // tried on the unchanged kernel: along the schedule of the witness, and in runs of the witness'
 // program, which show it far more often than the scenario does, until there is a verdict. The
 // error says that the scenario can't be run on the changed kernel, or that the input is wrong.
+//
+// What both break may hide more. So they are compared again in runs that go on after that, unless
+// a CPU may execute garbage then.
 func (s *Search) Run() (found Breaks, err error) {
+	found, err = s.compare()
+	behind := *s
+	for last := found; ; {
+		more := false
+		for i := range last.Known {
+			q, _ := properties.ByName(last.Known[i].Property)
+			as := rig.AnyPlace(q.Name, last.Known[i].Words)
+			if !properties.Lost.Has(q) && !slices.Contains(behind.known, as) {
+				behind.known, more = append(behind.known, as), true
+			}
+		}
+		if err != nil || !more || len(behind.known) > behindMost || s.cancelled() {
+			return found, err
+		}
+		behind.Look, behind.with, behind.without = nil, nil, nil
+		last, err = behind.compare()
+		found.Worse, found.Known, found.Unsure = append(found.Worse, last.Worse...),
+			append(found.Known, last.Known...), append(found.Unsure, last.Unsure...)
+	}
+}
+
+// behindMost is the maximum number of known findings that a comparison goes on after.
+const behindMost = 8
+
+// compare compares what the runs of both sides break first, apart from what is known.
+func (s *Search) compare() (found Breaks, err error) {
 	s.with, err = s.explore(s.Scenario, s.Kernel, s.Mutant, s.Runs, s.Seed)
 	if err != nil || s.with.Violations == 0 {
 		return found, err
@@ -175,14 +206,14 @@ func (s *Search) witness(k kind) (*shrink.Witness, error) {
 	if err := sc.SetLinux(s.Kernel); err != nil {
 		return nil, err
 	}
-	spec := explore.Spec{Scenario: &sc, Mutant: s.Mutant, Seed: s.Seed}
+	spec := explore.Spec{Scenario: &sc, Mutant: s.Mutant, Seed: s.Seed, Known: s.known}
 	r, err := spec.NewRig()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	found := slices.DeleteFunc(s.with.Found(), func(f shrink.Found) bool {
-		return f.Property != k.property || readsAs(r, f.Message) != k.words
+		return f.Property != k.property || r.ReadsAs(f.Message) != k.words
 	})
 	if len(found) == 0 {
 		return nil, nil
@@ -206,7 +237,7 @@ func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, 
 		look = newCounter(s.Look)
 	}
 	return explore.Run(explore.Spec{Scenario: &one, Mutant: mutant, Runs: runs, Seed: seed, Workers: s.Workers,
-		Progress: s.Progress, Cancelled: s.Cancelled, Blind: true, Look: look})
+		Progress: s.Progress, Cancelled: s.Cancelled, Blind: true, Look: look, Known: s.known})
 }
 
 // A kind is a property broken by findings that read alike.

@@ -31,9 +31,10 @@ type Spec struct {
 	Ignore   properties.Set // properties after whose violation runs go on (goOn), as if they didn't exist
 	// properties after whose violation runs go on, but which count; with properties.Every each
 	// run shows everything it breaks
-	Past properties.Set
-	Stop bool // stop soon after the first violation; Runs and Violations then depend on the workers
-	Most int  // maximum number of deviations, or of the portfolio's member; 0: sched.MostDeviations
+	Past  properties.Set
+	Known []rig.Known // findings after which runs go on and which don't count
+	Stop  bool        // stop soon after the first violation; Runs and Violations then depend on the workers
+	Most  int         // maximum number of deviations, or of the portfolio's member; 0: sched.MostDeviations
 
 	// Dealt is the number of shards; 0: 16. See Deal.
 	Dealt int
@@ -142,12 +143,14 @@ func (spec *Spec) strategy(p sched.Params) (sched.Strategy, error) {
 
 // Origin describes the search that the runs come from.
 func (spec *Spec) Origin() shrink.Origin {
-	return shrink.Origin{Scenario: spec.Scenario, Mutant: spec.Mutant, Seed: spec.Seed, Past: spec.Past != 0}
+	return shrink.Origin{Scenario: spec.Scenario, Mutant: spec.Mutant, Seed: spec.Seed, Past: spec.Past != 0,
+		Known: spec.Known}
 }
 
-// NewRig builds a rig whose runs go on after the properties that the spec ignores.
+// NewRig builds a rig whose runs go on after the violations that the spec ignores.
 func (spec *Spec) NewRig() (*rig.Rig, error) {
-	return rig.NewIgnoring(spec.Scenario, spec.Mutant, spec.Ignore, spec.Past)
+	goOn := rig.GoOn{Ignored: spec.Ignore, Past: spec.Past, Known: spec.Known}
+	return rig.NewGoingOn(spec.Scenario, spec.Mutant, goOn)
 }
 
 // MustRig is NewRig for a spec of which a rig was built before.

@@ -93,7 +93,7 @@ const everyRun = 64
 // hopeless reports whether there were enough runs and each was broken. Runs that go on past a
 // violation may differ in what they break next, so they never count as hopeless.
 func (s *shard) hopeless(spec *Spec) bool {
-	return s.Runs == everyRun && s.Violations == everyRun && spec.Past == 0
+	return s.Runs == everyRun && s.Violations == everyRun && spec.Past == 0 && len(spec.Known) == 0
 }
 
 func (s *shard) run(rig *rig.Rig, total *progress, shape *sched.Shape, index uint64) {

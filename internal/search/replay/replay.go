@@ -86,7 +86,11 @@ func openAs(name string, f *traces.File, mutant string) (*rig.Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := rig.NewIgnoring(sc, mutant, ignored, 0)
+	known, err := rig.ParseKnown(f.Remark(traces.OriginKnown))
+	if err != nil {
+		return nil, fmt.Errorf("%s: origin: %s: %w", name, traces.OriginKnown, err)
+	}
+	r, err := rig.NewGoingOn(sc, mutant, rig.GoOn{Ignored: ignored, Known: known})
 	if long := new(rig.LongAlone); errors.As(err, &long) {
 		err = fmt.Errorf("run without probes: %w", long.InTrace())
 	}

@@ -1,12 +1,18 @@
 package rig
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"kpsim/engine"
+	"kpsim/internal/lazyregexp"
 	"kpsim/internal/scenario"
 	"kpsim/linux/linuxev"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -14,7 +20,7 @@ import (
 // judges are the monitors of the runs, and say after which violations a run continues.
 //
 // To continue means that the machine runs as if nothing had been found. The monitor that found
-// the violation gets no more events in this run; all others get every event. The machine is
+// the violation gets no more events in this run, unless it is a known find; all others get every event. The machine is
 // right for any bytes, so what the other monitors find did happen, but it may be a consequence
 // of the first violation. After T1, T2, B1, S1 or O1 a CPU may execute garbage. A run ends
 // there if it reaches bytes that can't be executed or a fault that has no handler, or enters
@@ -23,10 +29,10 @@ type judges struct {
 	*Plan
 	monitors *properties.Monitors // nil in a twin
 	linear   *Linear              // nil: calls about the same object can't overlap
-	ignored  properties.Set       // by the user
-	past     properties.Set       // other properties after which runs continue; their violations count
-	broken   []properties.Broken
-	onClaim  func(k traces.Kind, a, b, c uint64) // claim, as a value
+	GoOn
+	reads   map[string]string // by message: its wording (ReadsAs)
+	broken  []properties.Broken
+	onClaim func(k traces.Kind, a, b, c uint64) // claim, as a value
 }
 
 // listen makes monitors of all properties follow the runs.
@@ -35,25 +41,28 @@ func (j *judges) listen() {
 	j.monitors.Subscribe(&j.Log)
 }
 
-// GoOnAfter makes the rig's runs continue after some properties were broken. A Run's Property
-// is never an ignored one; it may be one of past.
-func (j *judges) GoOnAfter(ignored, past properties.Set) {
-	j.ignored, j.past = ignored, past
-	j.monitors.Pass(j.passed())
+// GoOnAfter makes the rig's runs continue after some violations.
+func (j *judges) GoOnAfter(g GoOn) {
+	j.GoOn = g
+	j.pass()
+}
+
+// pass tells the monitors after what a run goes on.
+func (j *judges) pass() {
+	j.monitors.Pass(j.Ignored | j.Past)
+	j.monitors.Know(nil)
+	if len(j.Known) > 0 {
+		j.monitors.Know(j.goOnBehind)
+	}
 }
 
 // only restricts the monitors that watch the rig's runs to those of some properties.
 func (j *judges) only(list []*properties.Property) {
 	j.monitors.Unsubscribe(&j.Log)
 	j.monitors = properties.NewMonitors(list...)
-	j.monitors.Pass(j.passed())
+	j.pass()
 	j.monitors.Subscribe(&j.Log)
 }
-
-func (j *judges) passed() properties.Set { return j.ignored | j.past }
-
-// Ignored returns the properties that the rig's runs ignore.
-func (j *judges) Ignored() properties.Set { return j.ignored }
 
 // withoutTwin disables the property that compares calls with those of a run without probes,
 // because it isn't known which calls there will be.
@@ -110,14 +119,13 @@ func (j *judges) tellCounts() {
 	}
 }
 
-// NewIgnoring is New for runs that continue after some properties were broken (judges). A Run's
-// Property is never an ignored one; it may be one of past.
-func NewIgnoring(sc *scenario.Scenario, mutantName string, ignored, past properties.Set) (*Rig, error) {
+// NewGoingOn is New for runs that continue after some violations (judges).
+func NewGoingOn(sc *scenario.Scenario, mutantName string, g GoOn) (*Rig, error) {
 	r, err := New(sc, mutantName)
 	if err != nil {
 		return nil, err
 	}
-	r.Judges.GoOnAfter(ignored, past)
+	r.Judges.GoOnAfter(g)
 	return r, nil
 }
 
@@ -125,7 +133,7 @@ func NewIgnoring(sc *scenario.Scenario, mutantName string, ignored, past propert
 // may be called with garbage, such as an invalid pointer, of which a real kernel would die.
 // Such a panic ends the run, too, and isn't a bug of the simulator.
 func (j *judges) runOn() (o smp.Outcome) {
-	if j.passed() == 0 {
+	if !j.goesOn() {
 		return j.Machine.Run()
 	}
 	defer func() {
@@ -151,17 +159,18 @@ func (j *judges) endsInGarbage(run *Run) {
 
 // wentOn records in a run everything that it has broken.
 func (j *judges) wentOn(run *Run) {
-	if j.passed() == 0 {
+	if !j.goesOn() {
 		return
 	}
 	j.broken = append(j.broken[:0], j.monitors.Passed()...)
 	if run.Property != nil { // broken by how the run ended, or by the judgement after its end
-		j.broken = append(j.broken, properties.Broken{Property: run.Property, Finding: run.Finding})
+		j.broken = append(j.broken, properties.Broken{Property: run.Property, Finding: run.Finding,
+			Known: j.knows(run.Property, &run.Finding) >= 0})
 		run.Property, run.Finding = nil, traces.Finding{}
 	}
 	for i := range j.broken {
 		b := &j.broken[i]
-		if b.Ignored = j.ignored.Has(b.Property); !b.Ignored && run.Property == nil {
+		if b.Ignored = j.Ignored.Has(b.Property); !b.Ignored && !b.Known && run.Property == nil {
 			run.Property, run.Finding = b.Property, b.Finding
 		}
 	}
@@ -171,8 +180,8 @@ func (j *judges) wentOn(run *Run) {
 	run.Broken = j.broken
 }
 
-// EachBroken calls f for each property that the run has broken and that isn't ignored, with
-// what was broken before it.
+// EachBroken calls f for each property that the run has broken and that isn't ignored or known, with
+// the properties that were broken before it, apart from known findings.
 func (run *Run) EachBroken(f func(p *properties.Property, finding *traces.Finding, before properties.Set)) {
 	if run.Broken == nil {
 		if run.Property != nil {
@@ -183,9 +192,138 @@ func (run *Run) EachBroken(f func(p *properties.Property, finding *traces.Findin
 	before := properties.Set(0)
 	for i := range run.Broken {
 		b := &run.Broken[i]
-		if !b.Ignored {
+		switch {
+		case b.Known:
+			continue
+		case !b.Ignored:
 			f(b.Property, &b.Finding, before)
 		}
 		before |= properties.SetOf(b.Property)
 	}
 }
+
+// A GoOn says after which violations runs continue (judges).
+type GoOn struct {
+	Ignored properties.Set // by the user: a Run's Property is never one of them
+	Past    properties.Set // other properties; their violations count
+	Known   []Known        // findings that don't count, whatever else breaks their properties
+}
+
+// A Known is a find that is known for an engine: the findings against a property that read alike, at one place.
+type Known struct {
+	Property string `json:"property"`
+	Words    string `json:"words"` // ReadsAs
+	Place    string `json:"place"` // SiteName; "*": any
+}
+
+// anyPlace is the Place of a Known without one.
+const anyPlace = "*"
+
+// AnyPlace returns the Known of findings that read alike anywhere.
+func AnyPlace(property, words string) Known { return Known{property, words, anyPlace} }
+
+// String is the Known as a trace's origin has it.
+func (k Known) String() string { return fmt.Sprintf("%s @%s: %s", k.Property, k.Place, k.Words) }
+
+// knownSeparator separates the Knowns of a list in a trace's origin.
+const knownSeparator = "; "
+
+// KnownText formats a list of Knowns for a trace's origin.
+func KnownText(list []Known) string {
+	var texts []string
+	for _, k := range list {
+		texts = append(texts, k.String())
+	}
+	return strings.Join(texts, knownSeparator)
+}
+
+// ParseKnown is the inverse of KnownText.
+func ParseKnown(text string) (list []Known, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for _, one := range strings.Split(text, knownSeparator) {
+		head, words, ok := strings.Cut(one, ": ")
+		property, place, at := strings.Cut(head, " @")
+		if _, is := properties.ByName(property); !ok || !at || !is {
+			return nil, fmt.Errorf("%.60q is no known find; write PROPERTY @PLACE: WORDS", one)
+		}
+		list = append(list, Known{property, words, place})
+	}
+	return list, nil
+}
+
+// goesOn reports whether runs continue after any violation.
+func (j *judges) goesOn() bool { return j.Ignored|j.Past != 0 || len(j.Known) > 0 }
+
+// knows returns the index of the Known that a finding belongs to, -1 if there is none. A finding
+// may be repeated with each event, so its wording is remembered.
+func (j *judges) knows(q *properties.Property, f *traces.Finding) int {
+	if !slices.ContainsFunc(j.Known, func(k Known) bool { return k.Property == q.Name }) {
+		return -1
+	}
+	words, ok := j.reads[f.Message]
+	if !ok {
+		if words = j.ReadsAs(f.Message); j.reads == nil || len(j.reads) == readsMost {
+			j.reads = make(map[string]string)
+		}
+		j.reads[f.Message] = words
+	}
+	return slices.IndexFunc(j.Known, func(k Known) bool {
+		return k.Property == q.Name && k.Words == words &&
+			(k.Place == anyPlace || k.Place == SiteName(j.Scenario, f.Place))
+	})
+}
+
+// goOnBehind reports whether a finding of a monitor is known. Its message then has the reason that
+// a run which ends with it has.
+func (j *judges) goOnBehind(q *properties.Property, f *traces.Finding) bool {
+	whole := *f
+	if why := j.Machine.Died(); why != "" {
+		whole.Message += ": " + why
+	}
+	if j.knows(q, &whole) < 0 {
+		return false
+	}
+	*f = whole
+	j.Machine.Why("")
+	return true
+}
+
+// readsMost is the maximum number of wordings that are remembered.
+const readsMost = 1024
+
+// KnownBroken lists the known finds of the run that ended last, each once.
+func (j *judges) KnownBroken() (list []Known) {
+	for i := range j.broken {
+		b := &j.broken[i]
+		if !b.Known {
+			continue
+		}
+		if k := j.Known[j.knows(b.Property, &b.Finding)]; !slices.Contains(list, k) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// SiteName names an address in a scenario's own text: symbol and offset. It is "" for other
+// addresses, such as those of slots, which differ from run to run.
+func SiteName(sc *scenario.Scenario, at uint64) string {
+	for i := range sc.Texts {
+		if x := &sc.Texts[i]; arch.Addr(at)-x.At < arch.Addr(len(x.Code)) {
+			return fmt.Sprintf("%s+%#x", x.Name, arch.Addr(at)-x.At)
+		}
+	}
+	return ""
+}
+
+// compiled matches what differs between compilations of a function: the line of a warning, and
+// the suffix of a part that the compiler split off.
+var compiled = lazyregexp.New(`:\d+\b|\.(part|constprop|isra|cold)(\.\d+)*`)
+
+// ReadsAs is Plain without what differs between two compilations of a kernel.
+func (p *Plan) ReadsAs(message string) string { return Uncompiled(p.Plain(message)) }
+
+// Uncompiled makes a Plain text a ReadsAs text.
+func Uncompiled(plain string) string { return compiled().ReplaceAllString(plain, "") }

@@ -31,14 +31,14 @@ func File(name string, f *traces.File, tell func(runs int, share float64)) (*Shr
 	if err != nil || !r.BreaksProperty(f) {
 		return nil, r, err
 	}
-	ignored := r.Rig.Judges.Ignored()
-	rig, err := rig.NewIgnoring(r.Rig.Scenario, f.Remark(traces.OriginMutant), ignored, 0)
+	goOn := r.Rig.Judges.GoOn
+	rig, err := rig.NewGoingOn(r.Rig.Scenario, f.Remark(traces.OriginMutant), goOn)
 	if err != nil {
 		return nil, r, err
 	}
 	e := &effort{runs: shrinkRuns, questions: shrinkQuestions, tell: tell}
 	mutant := f.Remark(traces.OriginMutant)
-	s := &shrinker{rig: rig, ear: listen(rig), mutant: mutant, right: mutant != "", ignored: ignored, effort: e}
+	s := &shrinker{rig: rig, ear: listen(rig), mutant: mutant, right: mutant != "", goOn: goOn, effort: e}
 	defer func() { s.close() }()
 	s.start(s.anchored(r.Taken))
 	s.finish()

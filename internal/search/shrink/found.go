@@ -92,5 +92,6 @@ type Origin struct {
 	Scenario *scenario.Scenario
 	Mutant   string // "": the correct engine
 	Seed     uint64
-	Past     bool // runs went on after violations
+	Past     bool        // runs went on after violations
+	Known    []rig.Known // findings after which runs went on
 }

@@ -212,7 +212,7 @@ func (s *shrinker) tryEdit(e *edit.Edit) bool {
 	if sc.Machine.Image != "" {
 		s.effort.questions -= bootQuestions
 	}
-	rig, err := rig.NewIgnoring(sc, s.mutant, s.ignored, 0)
+	rig, err := rig.NewGoingOn(sc, s.mutant, s.goOn)
 	if err != nil {
 		return false // its programs don't end, or it is rejected
 	}

@@ -6,7 +6,6 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/rig"
-	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -20,8 +19,8 @@ type shrinker struct {
 	rig       *rig.Rig
 	ear       *ear
 	mutant    string
-	seed      uint64         // for the strategies of retell
-	ignored   properties.Set // properties after whose violation runs go on
+	seed      uint64   // for the strategies of retell
+	goOn      rig.GoOn // violations after which runs go on
 	effort    *effort
 	from      *Found // nil: a trace file
 	cause     cause
@@ -51,11 +50,12 @@ func newShrinker(o Origin, f *Found, e *effort) (*shrinker, error) {
 	if err != nil {
 		return nil, err
 	}
-	rig, err := rig.NewIgnoring(o.Scenario, o.Mutant, after, 0)
+	goOn := rig.GoOn{Ignored: after, Known: o.Known}
+	rig, err := rig.NewGoingOn(o.Scenario, o.Mutant, goOn)
 	if err != nil {
 		return nil, err
 	}
-	s := &shrinker{rig: rig, ear: listen(rig), mutant: o.Mutant, right: o.Mutant != "", seed: o.Seed, ignored: after,
+	s := &shrinker{rig: rig, ear: listen(rig), mutant: o.Mutant, right: o.Mutant != "", seed: o.Seed, goOn: goOn,
 		effort: e, from: f}
 	exact := sched.NewExact(rec)
 	if o.Past { // it went on after the finding

@@ -178,7 +178,7 @@ func (s *shrinker) twinOf(r *rig.Rig, a *attempt) *twin {
 	if r.Scenario.Machine.Image != "" {
 		s.effort.questions -= bootQuestions
 	}
-	if right, err := rig.NewIgnoring(r.Scenario, "", s.ignored, 0); err == nil {
+	if right, err := rig.NewGoingOn(r.Scenario, "", s.goOn); err == nil {
 		t.rig, t.own = right, true
 	}
 	return t

@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/replay"
+	"kpsim/internal/search/rig"
 	"kpsim/internal/version"
 	"kpsim/properties"
 	"kpsim/traces"
@@ -27,6 +28,7 @@ type Witness struct {
 	Slow     bool               // a CPU must stand still (traces.Finding)
 	// properties that the run breaks before and goes on after; the violation may follow from them
 	After []*properties.Property
+	Known []rig.Known // the known findings after which it goes on
 	File  *traces.File
 }
 
@@ -176,7 +178,7 @@ func (s *shrinker) enough() bool { return s.cur.cost.slow == 0 && s.cur.cost.dev
 // witness returns the shrinker's result.
 func (s *shrinker) witness(o Origin, f *Found) *Witness {
 	run := s.cur.run
-	after := s.goesOnAfter()
+	after, known := s.goesOnAfter()
 	w := &Witness{
 		After: after.List(), Reduced: s.reduced,
 		Property: run.Property, Message: s.rig.Message(&run), Digest: run.Digest,
@@ -206,24 +208,31 @@ func (s *shrinker) witness(o Origin, f *Found) *Witness {
 	if after != 0 {
 		w.File.Origin = append(w.File.Origin, replay.RemarkIgnored(after))
 	}
+	if w.Known = known; len(known) > 0 {
+		w.File.Origin = append(w.File.Origin, traces.Remark{Key: traces.OriginKnown, Value: rig.KnownText(known)})
+	}
 	w.File.WrittenBy(version.This().String())
 	return w
 }
 
-// goesOnAfter returns the properties that the current run breaks before its own; the run may
+// goesOnAfter returns the properties that the current run breaks before its own, and its known findings; the run may
 // avoid some of the ignored ones.
-func (s *shrinker) goesOnAfter() (after properties.Set) {
-	if s.ignored == 0 {
-		return 0
+func (s *shrinker) goesOnAfter() (after properties.Set, known []rig.Known) {
+	if len(s.goOn.Known) > 0 {
+		s.rig.Play(s.anchored(s.cur.anchors))
+		known = s.rig.Judges.KnownBroken()
+	}
+	if s.goOn.Ignored == 0 {
+		return 0, known
 	}
 	for range properties.All {
-		s.rig.Judges.GoOnAfter(after, 0)
+		s.rig.Judges.GoOnAfter(rig.GoOn{Ignored: after, Known: s.goOn.Known})
 		run := s.rig.Play(s.anchored(s.cur.anchors))
-		if run.Property == nil || run.Property == s.cause.property || !s.ignored.Has(run.Property) {
+		if run.Property == nil || run.Property == s.cause.property || !s.goOn.Ignored.Has(run.Property) {
 			break
 		}
 		after |= properties.SetOf(run.Property)
 	}
-	s.rig.Judges.GoOnAfter(s.ignored, 0)
-	return after
+	s.rig.Judges.GoOnAfter(s.goOn)
+	return after, known
 }

@@ -58,6 +58,8 @@ A line says of a scenario: which property, whether it was broken Never or Someti
 
 A run ends at the first property that it breaks. With --ignore it goes on after those that are named, with --all-properties after any. To go on: the machine runs as before, the monitor that found something is told of nothing more in that run, the others are told of everything. After T1, T2, B1, S1 or O1 a CPU may execute garbage, so what is broken later may be a consequence; the line says in how many runs another property was broken before, and a witness without that is preferred. A trace says what it goes on after.
 
+With --kernel a run also goes on after finds that are known (docs/findings.md), by cause. They are listed apart, and what is behind them counts. With --objects, or a mutant of the kernel, known is what the unchanged kernel shows about as often.
+
 The lines below it say how much that shows. Of a Never: how many different behaviours a sample of the runs were (runs that differ only in the order of steps that don't touch each other are one), the estimated chance that one more run is a new one, which kinds of event were never seen, and at how many of the places where an interrupt could come one did. Of a Sometimes: after how many schedules a search finds it, the median over 20 seeds. Of a scenario of one's own each probe has a line: in what share of the runs it was hit, became a jump, and was disarmed; and what the default run shows is said before the search: probes that are refused, or can't become a jump, and what changes no run.
 
 Examples:

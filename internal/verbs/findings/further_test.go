@@ -28,8 +28,8 @@ func TestFurtherUnreadable(t *testing.T) {
 				Alt: "cpu1"})
 		}
 		w.File.Schedule = w.Schedule
-		return &row{Runs: 10, Further: []*furtherRow{{Runs: 3, Deviations: deviations,
-			cause: cause.Further{Cause: &cause.Cause{}, Witness: w}}}}
+		return &row{Runs: 10, rowWays: rowWays{Further: []*furtherRow{{Runs: 3, Deviations: deviations,
+			cause: cause.Further{Cause: &cause.Cause{}, Witness: w}}}}}
 	}
 	for _, c := range []struct {
 		deviations     int
@@ -47,7 +47,7 @@ func TestFurtherUnreadable(t *testing.T) {
 		w := way(c.deviations)
 		w.job = j
 		path := filepath.Join(e.Traces, "s-2.kps")
-		require.Equal(t, []string{path}, e.saveFurther(j, w, "s"))
+		require.Equal(t, []string{path}, e.saveFurther(j, w.Further, "s"))
 		f := w.Further[0]
 		require.Equal(t, !c.saved, f.Unsaved != "", f.Unsaved)
 		require.Equal(t, c.saved, f.Trace != nil)

@@ -3,6 +3,7 @@ package findings
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -29,11 +30,11 @@ type Fuzz struct {
 	Edition      string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
 	Preempt      string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`
 	Memory       string        `placeholder:"MODEL" help:"Machines with one memory model only: ${memories}. Default: sc."`
-	Fresh        bool          `help:"Draw each program by itself; make none from others."`
-	Corpus       string        `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
-	Recipe       cli.FileName  `placeholder:"FILE" help:"Run one program only, of DIR or of a find, with --runs of its own."`
-	Strategy     string        `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
-	Workers      int           `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result but of --for."`
+	drawnFrom
+	Corpus   string       `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
+	Recipe   cli.FileName `placeholder:"FILE" help:"Run one program only, of DIR or of a find, with --runs of its own."`
+	Strategy string       `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
+	Workers  int          `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result but of --for."`
 	inputs.Kernel
 	inputs.Broken
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
@@ -85,6 +86,7 @@ Examples:
   kpsim fuzz --kernel vmlinuz --unreached
   kpsim fuzz --edition 4.15 --preempt full --runs 10000
   kpsim fuzz --mutant no-sync-disarm
+  kpsim fuzz --mutant gone-posts --without gone-posts
   kpsim fuzz --seed 7 --print > drawn.star
 
 Exit status: 0 nothing was broken, 1 something was, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted.`
@@ -213,6 +215,10 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 	} else if spec.On.Machines, err = c.machines(); err != nil {
 		return spec, err
 	}
+	if err := c.drawnFrom.check(); err != nil {
+		return spec, err
+	}
+	spec.On.Without = c.Without
 	spec.On.Memory, err = inputs.OptionalMemory(c.Memory)
 	return spec, err
 }
@@ -429,7 +435,7 @@ func (c *Fuzz) words() []string {
 // flags adds the flags that say what is drawn and how it is run.
 func (c *Fuzz) flags(words []string) []string {
 	return cli.WithFlags(words, "--edition", c.Edition, "--preempt", c.Preempt, "--memory", c.Memory,
-		"--strategy", c.Strategy, "--mutant", c.Mutant)
+		"--strategy", c.Strategy, "--mutant", c.Mutant, "--without", strings.Join(c.Without, ","))
 }
 
 // end prints the totals.

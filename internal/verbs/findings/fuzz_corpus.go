@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/ui/cli"
 )
@@ -18,6 +19,22 @@ const (
 	recipeMost = 64 << 10    // size limit of a recipe's file, in bytes
 	corpusMost = 1 << 16     // the largest number of recipes in a corpus
 )
+
+// drawnFrom holds the flags of what programs are derived from.
+type drawnFrom struct {
+	Without []string `placeholder:"SCENARIO,…" help:"Derive no program from these built-in scenarios, nor from a recipe of one: what they show must be drawn. May be given many times."`
+	Fresh   bool     `help:"Draw each program by itself; make none from others."`
+}
+
+// check returns an error if a scenario doesn't exist.
+func (d *drawnFrom) check() error {
+	for _, name := range d.Without {
+		if !slices.Contains(library.Names(), name) {
+			return fmt.Errorf("--without: %w", cli.Known("built-in scenario", name, library.Names()))
+		}
+	}
+	return nil
+}
 
 // readRecipe reads a recipe's file.
 func readRecipe(path string) (gen.Recipe, error) {

@@ -82,6 +82,6 @@ const fewerRuns = 3000
 func (c *Fuzz) searchCommand(recipe string) string {
 	words := cli.WithFlags([]string{cli.Typed(), "fuzz"}, "--recipe", recipe, "--runs", fewerRuns,
 		"--strategy", inputs.Few, "--edition", c.Edition, "--preempt", c.Preempt, "--memory", c.Memory,
-		"--mutant", c.Mutant)
+		"--mutant", c.Mutant, "--without", strings.Join(c.Without, ","))
 	return cli.Line(append(words, c.Kernel.Words()...)...)
 }

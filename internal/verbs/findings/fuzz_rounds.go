@@ -20,18 +20,19 @@ type FuzzRounds struct {
 	Size    uint64   `json:"size"`            // programs per island
 	Start   []string `json:"start,omitempty"` // the recipes of the first programs
 
-	Seed         uint64 `json:"seed"` // the seed of the first program that isn't made from another
-	Each         uint64 `json:"each"`
-	Edition      string `json:"edition,omitempty"`
-	Preempt      string `json:"preempt,omitempty"`
-	Memory       string `json:"memory,omitempty"`
-	Strategy     string `json:"strategy,omitempty"`
-	Mutant       string `json:"mutant,omitempty"`
-	AsShipped    bool   `json:"as_shipped,omitempty"`
-	Fresh        bool   `json:"fresh,omitempty"`
-	Programs     uint64 `json:"programs,omitempty"`
-	Runs         uint64 `json:"runs,omitempty"`
-	UntilCovered uint64 `json:"until_covered,omitempty"`
+	Seed         uint64   `json:"seed"` // the seed of the first program that isn't made from another
+	Each         uint64   `json:"each"`
+	Edition      string   `json:"edition,omitempty"`
+	Preempt      string   `json:"preempt,omitempty"`
+	Memory       string   `json:"memory,omitempty"`
+	Strategy     string   `json:"strategy,omitempty"`
+	Mutant       string   `json:"mutant,omitempty"`
+	AsShipped    bool     `json:"as_shipped,omitempty"`
+	Fresh        bool     `json:"fresh,omitempty"`
+	Without      []string `json:"without,omitempty"`
+	Programs     uint64   `json:"programs,omitempty"`
+	Runs         uint64   `json:"runs,omitempty"`
+	UntilCovered uint64   `json:"until_covered,omitempty"`
 }
 
 // ErrUntrue means that an island claims a result which its programs, run again, don't show.
@@ -56,7 +57,8 @@ func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 	r := &FuzzRounds{
 		Islands: islands, Size: size, Seed: next, Each: c.Each, Edition: c.Edition, Preempt: c.Preempt,
 		Memory: c.Memory, Strategy: c.Strategy, Mutant: c.Mutant,
-		AsShipped: c.AsShipped, Fresh: c.Fresh, Programs: c.Programs, Runs: c.Runs, UntilCovered: c.UntilCovered,
+		AsShipped: c.AsShipped, Fresh: c.Fresh, Without: c.Without, Programs: c.Programs, Runs: c.Runs,
+		UntilCovered: c.UntilCovered,
 	}
 	for i := range list {
 		r.Start = append(r.Start, string(list[i].Marshal()))
@@ -69,6 +71,7 @@ func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 func (c *Fuzz) Begin(r *FuzzRounds) error {
 	c.Seed, c.Each, c.Edition, c.Preempt, c.Memory, c.Strategy, c.Mutant, c.AsShipped, c.Fresh = r.Seed, r.Each,
 		r.Edition, r.Preempt, r.Memory, r.Strategy, r.Mutant, r.AsShipped, r.Fresh
+	c.Without = r.Without
 	c.Programs, c.Runs, c.UntilCovered = r.Programs, r.Runs, r.UntilCovered
 	if r.Each == 0 {
 		return errors.New("a program has one run at least")

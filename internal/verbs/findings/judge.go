@@ -36,7 +36,7 @@ type row struct {
 	Unsaved     string `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
 	Text        string `json:"trace_text,omitempty"`   // what the trace would hold
 
-	Further    []*furtherRow   `json:"further_ways,omitempty"` // ways that the witness doesn't show
+	rowWays
 	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
 	First      *firstJSON      `json:"first_witness,omitempty"`
 	Statistics explore.Stats   `json:"statistics"`

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"kpsim/internal/search/results"
+	"kpsim/internal/search/rig"
 	"kpsim/internal/ui/cli/inputs"
 )
 
@@ -21,4 +22,5 @@ type job struct {
 	checked uint64            // how many runs were repeated with the same result
 	result  *results.Explored // for the result file
 	older   []existingTrace   // existing traces at paths where it would have written some
+	known   []rig.Known       // what its runs go on after
 }

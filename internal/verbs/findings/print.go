@@ -2,6 +2,7 @@ package findings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/internal/scenario/library"
@@ -61,7 +62,7 @@ func (r *printer) print(w *row) error {
 	if w.Unsaved != "" {
 		r.unsaved = append(r.unsaved, [2]string{w.Unsaved, w.remedy})
 	}
-	for _, f := range w.Further {
+	for _, f := range slices.Concat(w.Further, w.Known) {
 		if f.Unsaved != "" && !f.long {
 			r.unsaved = append(r.unsaved, [2]string{f.Unsaved, f.remedy})
 		}

@@ -2,10 +2,13 @@ package findings
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/cause"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/results"
 	"kpsim/internal/search/shrink"
@@ -17,7 +20,8 @@ import (
 // explored is the result of the runs of a scenario.
 type explored struct {
 	res    *explore.Result
-	canary bool // the canary was found
+	known  []cause.KnownFind // what the runs went on after
+	canary bool              // the canary was found
 	took   time.Duration
 }
 
@@ -31,6 +35,22 @@ func (c *Explore) search(p *cli.Program, j *job, what string) (*explored, error)
 		return nil, err
 	}
 	e := &explored{res: res, took: time.Since(start)}
+	if res.Violations > 0 && c.Kernel.Kernel != "" && c.Out == "" && !c.stop.Load() {
+		c.progress.Aside(what + ", behind what is known")
+		spec.Progress = c.progress.Update
+		base, err := c.Kernel.Unchanged(j.Scenario, c.Mutant)
+		if err != nil {
+			return nil, err
+		}
+		if e.res, e.known, err = cause.Behind(spec, base, res); err != nil {
+			return nil, j.FileFirst(err)
+		}
+		for i := range e.known {
+			if k := &e.known[i]; !k.Ends && !k.Changed {
+				j.known = append(j.known, k.As)
+			}
+		}
+	}
 
 	if x := &j.Expect; !x.Sometimes && x.Canary != "" && j.blind == "" && c.overridden() == "" && res.Violations == 0 &&
 		!c.stop.Load() {
@@ -49,7 +69,7 @@ func (c *Explore) spec(j *job) explore.Spec {
 		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased,
 		Workers: c.Workers,
 		Dealt:   explore.Deal(j.runs, j.points), Share: c.share, Shares: c.shares, Cancelled: &c.stop,
-		Ignore: c.Ignored, Past: c.Past(),
+		Ignore: c.Ignored, Past: c.Past(), Known: j.known,
 	}
 }
 
@@ -83,6 +103,7 @@ func (c *Explore) conclude(p *cli.Program, j *job, e *explored, r *printer) erro
 	if err := c.addFurther(j, e.res, rows); err != nil {
 		return err
 	}
+	addKnown(e, rows)
 	c.save(j, rows)
 	for _, row := range rows {
 		if err := r.print(row); err != nil {
@@ -146,7 +167,17 @@ func (c *Explore) save(j *job, rows []*row) {
 				r.advice = c.lineBy(inputs.Few, j, c.Mutant)
 			}
 		}
-		written = append(append(written, path), c.saveFurther(j, r, name)...)
+		written = append(append(written, path), c.saveFurther(j, r.Further, name)...)
+	}
+	for i, f := range rows[0].Known {
+		name := inputs.TraceName(j.Name)
+		if saved++; saved > 1 {
+			name += "-" + f.Property
+		}
+		if slices.ContainsFunc(rows[0].Known[:i], func(g *furtherRow) bool { return g.Property == f.Property }) {
+			name += fmt.Sprintf("-known%d", i+1)
+		}
+		written = append(written, c.saveWay(j, f, filepath.Join(c.Traces, name+".kps")))
 	}
 	j.older = c.existingTraces(j, inputs.TraceName(j.Name), verifyTrace(j.Name), written)
 }

@@ -167,6 +167,9 @@ func headline(trace string, file *traces.File, r *replay.Replay) string {
 	if after := file.Remark(traces.OriginIgnored); after != "" {
 		s += "; it goes on after " + after + ", which it breaks before"
 	}
+	if known := file.Remark(traces.OriginKnown); known != "" {
+		s += "; it goes on after what is known: " + known
+	}
 	if o := inputs.WeakMemory(r.Rig.Scenario.Machine.Memory); o != "" {
 		s += ", memory model " + o
 	}

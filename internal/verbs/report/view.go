@@ -188,6 +188,9 @@ func (c *View) playAndLayOut(p *cli.Program, name string) (*traces.File, *viewer
 	if s := file.Remark(traces.OriginIgnored); s != "" {
 		about += ", which goes on after " + s
 	}
+	if s := file.Remark(traces.OriginKnown); s != "" {
+		about += ", which goes on after what is known: " + s
+	}
 	if o := inputs.WeakMemory(sc.Machine.Memory); o != "" {
 		about += ", memory model " + o
 	}

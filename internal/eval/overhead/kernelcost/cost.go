@@ -107,7 +107,7 @@ func (q *kind) run(k *linux.Kernel, mutant string) (w *watcher, why string, err 
 	if err := sc.SetLinux(k); err != nil {
 		return nil, "", err
 	}
-	r, err := rig.NewIgnoring(sc, mutant, 0, properties.Every)
+	r, err := rig.NewGoingOn(sc, mutant, rig.GoOn{Past: properties.Every})
 	if err != nil {
 		return nil, "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
 	"kpsim/internal/ui/cli"
 	"kpsim/linux"
 	"kpsim/linux/vmlinux/shelf"
@@ -85,6 +86,24 @@ func (f *Kernel) Set(j *Input) error {
 	}
 	f.Laid(j)
 	return nil
+}
+
+// Unchanged returns a scenario on the kernel without the objects and without a mutant; nil if there are neither.
+func (f *Kernel) Unchanged(sc *scenario.Scenario, mutant string) (*scenario.Scenario, error) {
+	k := f.opened
+	if len(f.Objects) > 0 {
+		var err error
+		if k, err = linux.Open(string(f.Kernel)); err != nil {
+			return nil, err
+		}
+		linux.Give(k)
+		linux.Give(f.opened) // the one given last is the one that a scenario means
+	} else if mutant == "" {
+		return nil, nil
+	}
+	base := *sc
+	base.Machine.Engine, base.Machine.Image = "", ""
+	return &base, base.SetLinux(k)
 }
 
 // Laid records which objects lie over the scenario's kernel, for its traces.
