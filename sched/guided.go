@@ -105,7 +105,7 @@ func (s *guided) Begin(i uint64) bool {
 
 // hash returns a hash of the list.
 func (l *sparse) hash() uint64 {
-	h := uint64(len(l.steps))
+	h := uint64(len(l.steps)) // of an empty list 0
 	for _, spots := range [2][]spot{l.steps, l.others} {
 		for _, c := range spots {
 			h = sim.Mix(h ^ c.at<<8 ^ uint64(c.pick))
