@@ -23,8 +23,7 @@ type guided struct {
 	list   sparse
 	at     [2]int // the next of the list's steps and others to play
 	kept   []sparse
-	oldest int    // of kept, when it is full: the next to replace
-	played recent // the lists, by hash
+	oldest int // of kept, when it is full: the next to replace
 	seen   novelty
 	showed bool // this run has shown something new
 
@@ -54,7 +53,6 @@ type spot struct {
 const (
 	watchEvery = 16  // if Learn gets features, the steps of one run in this many are observed
 	keptMost   = 256 // lists
-	triesMost  = 4   // draws of a list that wasn't played lately
 	spotsMost  = 64  // deviations of either sort in a list; later ones are forgotten
 )
 
@@ -91,27 +89,11 @@ func (s *guided) Begin(i uint64) bool {
 		return s.fresh.Begin(i)
 	}
 	s.at = [2]int{}
-	for range triesMost {
-		s.list.copy(s.any())
-		for range 1 + s.rand.N(3) {
-			s.mutate()
-		}
-		if s.played.add(s.list.hash()) {
-			break
-		}
+	s.list.copy(s.any())
+	for range 1 + s.rand.N(3) {
+		s.mutate()
 	}
 	return true
-}
-
-// hash returns a hash of the list.
-func (l *sparse) hash() uint64 {
-	h := uint64(len(l.steps))
-	for _, spots := range [2][]spot{l.steps, l.others} {
-		for _, c := range spots {
-			h = sim.Mix(h ^ c.at<<8 ^ uint64(c.pick))
-		}
-	}
-	return h
 }
 
 func (l *sparse) clear() { l.steps, l.others = l.steps[:0], l.others[:0] }

@@ -37,16 +37,3 @@ func (n *novelty) add(feature uint64) bool {
 	*w |= bit
 	return true
 }
-
-// recent is a set of hashes, by their low bits. It forgets: a later hash takes an earlier one's place.
-type recent [1 << 12]uint64
-
-// add adds a hash, and reports whether it is new, or forgotten.
-func (r *recent) add(hash uint64) bool {
-	at := &r[hash%uint64(len(r))]
-	if *at == hash {
-		return false
-	}
-	*at = hash
-	return true
-}

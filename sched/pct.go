@@ -43,7 +43,8 @@ type PCT struct {
 // newPCT returns a PCT. Its runs must be taken in order.
 func newPCT(p Params) *PCT {
 	p = p.normal()
-	return &PCT{seed: p.Seed, depth: min(p.Depth, changesMost+1), length: int(p.Length), next: p.Shard, every: p.Shards}
+	return &PCT{seed: p.Seed, depth: min(p.Depth, changesMost+1), length: int(p.Length), next: p.Shard,
+		every: p.Shards}
 }
 
 // Begin implements Strategy: there is always another run.
@@ -130,6 +131,21 @@ func (h *past) add(taken uint64) {
 		h.deeper--
 	}
 	h.runs, h.repeats = 0, 0
+}
+
+// recent is a set of hashes, by their low bits. It forgets: a later hash takes an earlier one's
+// place. 0, the hash of no deviations, is in it from the beginning: each exploration makes the
+// default run first.
+type recent [1 << 12]uint64
+
+// add adds a hash, and reports whether it is new, or forgotten.
+func (r *recent) add(hash uint64) bool {
+	at := &r[hash%uint64(len(r))]
+	if *at == hash {
+		return false
+	}
+	*at = hash
+	return true
 }
 
 // changesMost bounds the change points of a run.

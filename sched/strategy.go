@@ -88,9 +88,8 @@ var All = []struct {
 	{"arriving", "random priorities, which change at 2 to 14 boundaries", func(p Params) Strategy {
 		return NewArriving(p)
 	}},
-	{"pct", "random priorities of sources too, which change at 2 boundaries, at more while runs repeat", func(p Params) Strategy {
-		return newPCT(p)
-	}},
+	{"pct", "random priorities of sources too, which change at 2 boundaries, at more while runs " +
+		"repeat", func(p Params) Strategy { return newPCT(p) }},
 	{"pos", "random priorities of the next actions, drawn anew after a race", func(p Params) Strategy {
 		return newPOS(p)
 	}},

@@ -19,7 +19,7 @@ func Example() {
 	fmt.Println(r.Witness.Property.Name, "at", r.Witness.Place)
 	fmt.Print(traces.FormatSchedule(r.Witness.Schedule))
 	// Output:
-	// 50 of 2000 runs: map[no-start-inside:50]
+	// 51 of 2000 runs: map[no-start-inside:51]
 	// no-start-inside at victim+0x1
 	// ipi@cpu1 in idle, 1st time: cpu1
 	// cpu1 in int3 handler iret, 1st time: cpu0

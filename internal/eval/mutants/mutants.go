@@ -22,7 +22,7 @@ type Mutants struct {
 	Workers  int          `range:"0..64" default:"0" placeholder:"N" help:"How many searches are made at once; 0 is one a processor. What they find is the same."`
 	Barriers bool         `help:"Leave out barriers instead, one at a time, under the weak models of memory, in all scenarios that come to them; names are then those of drop- mutants."`
 	Runs     uint64       `range:"1..1000000000" default:"300" placeholder:"N" help:"With --barriers: schedules of each scenario. Default: 300."`
-	Drawn    uint64       `range:"0..1000000000" placeholder:"N" help:"Search for them among N drawn programs each instead, without the scenario where they show, and list who is found. Without names: those that bring back a fault which kernels had."`
+	Drawn    uint64       `range:"0..1000000000" placeholder:"N" help:"Search for them among N drawn programs each instead, without the scenario where they show, and list which are found. Without names: those that bring back a fault which kernels had."`
 	Blind    bool         `help:"Shrink no witnesses: that takes most of the time."`
 	JSON     bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown bool         `xor:"form" help:"Print a table in Markdown."`
@@ -48,7 +48,7 @@ Examples:
   kpsim mutants --markdown > docs/mutants.md
   kpsim mutants --html mutants.html
   kpsim mutants --barriers --runs 100
-  kpsim mutants --drawn 400 --markdown > docs/drawn-history.md
+  kpsim mutants --drawn 512 --markdown > docs/drawn-history.md
 
 Exit status: 0, 1 something is wrong with a mutant or a property, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }

@@ -81,9 +81,9 @@ func TestKnown(t *testing.T) {
 	as := rig.Known{Property: "right-result", Words: rig.Uncompiled(ways[0].Words),
 		Place: rig.SiteName(sc, ways[0].Found[0].Place)}
 
-	elsewhere := as
-	elsewhere.Place = "saves+0x0"
-	spec.Known = []rig.Known{elsewhere}
+	elsewhere, otherwise := as, as
+	elsewhere.Place, otherwise.Words = "saves+0x0", as.Words+" twice"
+	spec.Known = []rig.Known{elsewhere, otherwise}
 	res, err := explore.Run(spec)
 	require.NoError(t, err)
 	require.Equal(t, first.Broken, res.Broken)

@@ -87,7 +87,7 @@ type program struct {
 	begun  int      // the number of operations begun in the run; ended counts those that have ended
 	ended  int
 
-	order []int                     // the operations to do, by number; nil: all, in turn (Rig.Order)
+	order []int                     // the operations to do, by number; nil: all, in turn (Ordered)
 	after func(n int, errno uint64) // called after the n-th of order
 }
 

@@ -128,13 +128,13 @@ func bound(complete, asked int) string {
 // rest says which programs weren't run, and which aren't counted.
 func rest(x *small.Result, beyond uint64) (s string) {
 	if n := len(x.Levels); n > 0 && !x.Levels[n-1].Complete {
-		s += fmt.Sprintf(" as far as it came: not all of %s were run", cli.Number(n, "call"))
+		s += fmt.Sprintf("; not all programs of %s were run", cli.Number(n, "call"))
 	}
 	if beyond > 0 {
 		s += fmt.Sprintf("; %d continue one of which a call differs", beyond)
 	}
 	if x.Before > 0 {
-		s += fmt.Sprintf("; %d differ without the change alike", x.Before)
+		s += fmt.Sprintf("; %d differ in the same way without the change", x.Before)
 	}
 	return s
 }
