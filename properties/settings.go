@@ -23,7 +23,7 @@ type settings struct {
 	last    []setter `state:"set: values are looked up"` // calls that have returned, of which any may be the last
 	flights []setter `state:"set: values are looked up"` // calls that are under way
 	moving  []uint64 `state:"set: values are looked up"` // modules that are being loaded or unloaded
-	shared  []uint64 `state:"set: values are looked up"` // probes that are, or were, on a site
+	shared  []sharer `state:"set: values are looked up"` // probes that are, or were, on a site
 
 	setting setting `state:"skip: of the head"` // whose forms follow
 	sort    uint64  `state:"skip: of the head"` // of its key
@@ -40,6 +40,12 @@ type form struct {
 
 // A place is a site of a key.
 type place struct{ addr, len, key, sort uint64 }
+
+// A sharer is a probe on a site: of a task that is registering it, or NoTask once it has been registered.
+type sharer struct {
+	probe uint64
+	task  uint8
+}
 
 // A setter is a call that sets a key. What doesn't matter later isn't kept, so that fewer states differ.
 type setter struct {
@@ -93,12 +99,17 @@ func (s *settings) follow(e *traces.Event) (ended bool) {
 			s.moving = append(s.moving, e.A)
 		}
 	case kpev.ApiEnter:
-		if e.A == kpev.Register && s.near(e.C) && !slices.Contains(s.shared, e.B) {
-			s.shared = append(s.shared, e.B)
+		if e.A == kpev.Register && s.near(e.C) {
+			s.shared = append(s.shared, sharer{e.B, e.Task})
 		}
 	case kpev.ApiReturn:
-		if i := slices.Index(s.shared, e.B); e.A == kpev.Register && e.C != 0 && i >= 0 {
-			s.shared = slices.Delete(s.shared, i, i+1)
+		i := slices.Index(s.shared, sharer{e.B, e.Task})
+		if e.A != kpev.Register || i < 0 {
+			break
+		}
+		s.shared = slices.Delete(s.shared, i, i+1)
+		if was := (sharer{e.B, traces.NoTask}); e.C == 0 && !slices.Contains(s.shared, was) {
+			s.shared = append(s.shared, was)
 		}
 	}
 	return false
@@ -194,8 +205,8 @@ func overlaps(addr uint64, p *place) bool { return addr < p.addr+p.len && p.addr
 // judged reports whether a site can be judged: its text is there, not coming or going with its module, and no probe
 // writes there.
 func (s *settings) judged(p *place) bool {
-	for _, id := range s.shared {
-		if i := s.scene.probes.index(id); i < 0 || overlaps(s.scene.probes.list[i].addr, p) {
+	for _, by := range s.shared {
+		if i := s.scene.probes.index(by.probe); i < 0 || overlaps(s.scene.probes.list[i].addr, p) {
 			return false
 		}
 	}
