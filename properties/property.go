@@ -36,9 +36,11 @@ type Property struct {
 type Touched struct {
 	// Set in advance: the address of each probe, by its ID, and the ranges in which
 	// slots, detours and modules are allocated, each from its first address to the one
-	// after its last. Memory outside these ranges is never freed.
+	// after its last. Memory outside these ranges is never freed. Sites are those of the
+	// other patchers, in the same form.
 	Addrs []uint64
 	Lent  [][2]uint64
+	Sites [][2]uint64
 
 	list []Touch
 }
@@ -79,6 +81,16 @@ func (t *Touched) WriteText(a, n uint64) { // see ReadText
 func (t *Touched) isLent(addr uint64) bool {
 	for _, r := range t.Lent {
 		if addr-r[0] < r[1]-r[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// onSite reports whether some of n bytes at an address are of a site.
+func (t *Touched) onSite(addr, n uint64) bool {
+	for _, s := range t.Sites {
+		if addr < s[1] && s[0] < addr+n {
 			return true
 		}
 	}

@@ -73,6 +73,7 @@ var takes = map[traces.Kind]func(s *Scene, e *traces.Event) (dull bool){
 	smpev.Free:       (*Scene).free,
 	smpev.Retire:     (*Scene).retire,
 	smpev.Debugger:   (*Scene).debugger,
+	smpev.Form:       (*Scene).form,
 	kpev.ApiEnter:    (*Scene).call,
 	kpev.ApiReturn:   (*Scene).call,
 	kpev.Kind:        (*Scene).kind,
@@ -119,6 +120,11 @@ func (s *Scene) image(e *traces.Event) (dull bool) {
 		s.raw = len(s.images)
 	}
 	s.text.mark(e.A, e.C>>56)
+	return false
+}
+
+func (s *Scene) form(e *traces.Event) (dull bool) {
+	s.text.mark(e.A, 1)
 	return false
 }
 

@@ -11,6 +11,8 @@ var (
 	jump     = target.Arch.JumpByte
 	callByte = target.Arch.CallByte
 	jumpLen  = uint64(target.Arch.BranchLen)
+	// a site of ftrace that calls nothing, packed
+	siteNop, _ = traces.PackBytes(target.Arch.BranchNop.Bytes())
 )
 
 // An insn is an instruction and its address, packed as in events: two have the same

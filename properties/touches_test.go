@@ -19,11 +19,15 @@ import (
 const (
 	textAt = 0x1000
 	slotAt = 0x9000
+	siteAt = textAt + 9 // of another patcher
 )
 
 var lengths = [...]uint64{1, 3, 5, 2, 4, 1, 1, 5, 7, 3}
 
 var probesAt = []uint64{textAt, textAt, textAt + 4}
+
+// subjects are what calls of Attach are about.
+var subjects = []uint64{smpev.SubjectOps, smpev.SubjectOps + 1, smpev.SubjectFprobe, smpev.SubjectPatch}
 
 // textAddr draws the beginning of an instruction, or now and then its inside.
 func textAddr(r *sim.Rand) uint64 {
@@ -123,6 +127,20 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.A, e.B, e.C = uint64(e.Task), uint64(r.N(3)), uint64(7+r.N(8)/7)
 	case smpev.Got:
 		e.A, e.B = smpev.Check(uint64(e.Task), r.N(2), 0), uint64(7+r.N(8)/7)
+	case smpev.Attach, smpev.Attached:
+		e.A, e.B = subjects[r.N(len(subjects))], uint64(smpev.AttachRegister+r.N(2))
+		if e.A == smpev.SubjectPatch {
+			e.C = uint64(1 + r.N(2))
+			if e.B == smpev.AttachUnregister {
+				e.C = textAt + 4
+			}
+		}
+	case smpev.Serves:
+		e.A, e.B, e.C = uint64(smpev.SubjectOps+r.N(2)), textAt+4, 7
+	case smpev.Hooks:
+		e.A, e.B, e.C = smpev.SubjectFprobe, uint64(r.N(7)), textAt+4
+	case smpev.Arrives:
+		e.A, e.B = [...]uint64{textAt + 4, textAt + 9, slotAt, slotAt + 32}[r.N(4)], 7
 	case kpev.ApiEnter, kpev.ApiReturn:
 		e.A, e.B = uint64(1+r.N(4)), uint64(r.N(3))
 		if e.C = uint64(r.N(6) / 5); k == kpev.ApiEnter {
@@ -175,6 +193,10 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		if e.Kind, e.A = kpev.Seeks, uint64(r.N(3)); r.N(40) == 0 {
 			e.Kind = k
 		}
+	case smpev.Sets:
+		e.B = uint64(r.N(2))
+	case smpev.Uprobe:
+		e.B = uint64(r.N(5))
 	case smpev.Tilted:
 		e.A, e.B, e.C = uint64(smpev.TiltPreempt+r.N(2)), 0, uint64(r.N(2))
 	case smpev.Denies:
@@ -221,6 +243,21 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 		add(kpev.Finds, id, textAt+1, textAt+2)
 	}
 	add(smpev.Module, textAt, 0x100, 0)
+	if slices.Contains(kinds, smpev.Form) { // a site in the module
+		add(smpev.Alloc, textAt, 0x100, smpev.ModuleMem)
+		for value, b := range [...]byte{int3, jump} {
+			add(smpev.Setting, 0, uint64(value), smpev.SettingBreakpoint|smpev.SettingFirst*uint64(value))
+			add(smpev.Form, siteAt, uint64(b), 1<<56)
+		}
+		add(smpev.TextStore, siteAt, uint64(jump), 1)
+	}
+	add(smpev.Leads, 0, textAt+4, 0) // a site
+	add(smpev.Leads, smpev.SubjectOps, 0, smpev.LeadsDynamic)
+	add(smpev.Leads, smpev.SubjectOps+1, 0, 0)
+	add(smpev.Leads, smpev.SubjectFprobe, textAt+4, 4)
+	add(smpev.Leads, smpev.SubjectPatch+1, textAt+4, slotAt)
+	add(smpev.Leads, smpev.SubjectPatch+2, textAt+4, slotAt+32)
+	add(smpev.Image, textAt+4, uint64(callByte), 5<<56)
 	add(kpev.Keeps, 1, 0, 0)
 	if slices.Contains(kinds, kpev.NoJump) { // it is about jumps that stand
 		add(kpev.NoJump, 1, 0, 0)
@@ -260,6 +297,18 @@ func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
 			return
 		}
 		e.A, *under = *under-1, 0
+	case smpev.Sets:
+		if open.sets == 0 {
+			open.sets = 1 + e.B
+			return
+		}
+		e.B, e.C, open.sets = open.sets-1, smpev.SetsEnds, 0
+	case smpev.Attach, smpev.Attached:
+		if e.Kind = smpev.Attached; open.subject == 0 {
+			e.Kind, open.subject, open.call = smpev.Attach, e.A, e.B
+			return
+		}
+		e.A, e.B, e.C, open.subject = open.subject, open.call, uint64(16*(r.N(8)/7)), 0
 	case smpev.Trap:
 		if e.A == smpev.VecBP {
 			open.breaks = append(open.breaks, e.B)
@@ -318,7 +367,9 @@ type logDrawn struct {
 	traps bool // the monitor is told of them
 	open  [3]struct {
 		api, probe          uint64
+		subject, call       uint64
 		sysctl, enabled     uint64
+		sets                uint64
 		locks, hits, breaks []uint64
 	}
 }
@@ -368,13 +419,15 @@ func TestTouches(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			// modules and slots
-			touched := &Touched{Addrs: probesAt, Lent: [][2]uint64{{textAt &^ 0xf, slotAt}, {slotAt, slotAt + 64}}}
+			touched := &Touched{Addrs: probesAt, Lent: [][2]uint64{{textAt &^ 0xf, slotAt}, {slotAt, slotAt + 64}},
+				Sites: [][2]uint64{{siteAt, siteAt + 1}}}
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {
-				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump &&
+				if k != smpev.Setting && k != smpev.Form && k != smpev.Load &&
+					k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump &&
 					k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner && k != kpev.Wants && k != kpev.Keeps &&
-					k != kpev.Fits && k != kpev.Finds && k != smpev.Module {
+					k != kpev.Fits && k != kpev.Finds && k != smpev.Module && k != smpev.Leads {
 					kinds = append(kinds, k)
 				}
 			}
@@ -382,7 +435,8 @@ func TestTouches(t *testing.T) {
 			var r sim.Rand
 			swapped, broken, matters, related := 0, 0, 0, false
 			logs := uint64(logs)
-			if p == &Accounted || p == &ReturnPairs || p == &PostCalled || p == &OptimizedAgain || p == &Copies {
+			if p == &Accounted || p == &ReturnPairs || p == &PostCalled || p == &OptimizedAgain || p == &Copies ||
+				p == &ClientsCalled {
 				logs *= 8 // they have the rarest reasons
 			}
 			if p == &Locks { // few of them are broken
@@ -405,8 +459,14 @@ func TestTouches(t *testing.T) {
 				if p == &Copies && i%4 > 0 { // a breakpoint that leads to a copy is rare otherwise
 					kinds = []traces.Kind{smpev.Trap, smpev.Claim, smpev.Return, smpev.TextStore}
 				}
+				if p == &ClientsCalled && i%4 > 0 { // so is a call that is due
+					kinds = []traces.Kind{smpev.Attach, smpev.Exec, smpev.CallEnd}
+				}
 				for range 4 + r.N(24) {
 					e := draw(&r, kinds[r.N(len(kinds))])
+					if p == &ClientsCalled && e.Kind == smpev.Exec {
+						e.A, e.B, e.C = textAt+4, uint64(callByte), 5<<56
+					}
 					l.order(&r, &e)
 					list = append(list, e)
 				}

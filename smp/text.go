@@ -3,6 +3,7 @@ package smp
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"kpsim/sim"
 	"kpsim/smp/arch"
@@ -136,7 +137,7 @@ func (tx *Text) fetchOn(c *CPU) *inst {
 	m := tx.m
 	p, off := c.page, c.regs.IP-c.codeAt
 	if c.code != m.mem.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.turns.p.N > 1 &&
-		m.turns.outlasts&sim.Through == 0 || tx.model.MayBeStale(int(c.id)) {
+		m.turns.outlasts&sim.Through == 0 || tx.model.MayBeStale(int(c.id)) || p.landmarks != nil {
 		return nil
 	}
 	e := p.lately[off]
@@ -198,8 +199,11 @@ func (tx *Text) fetchSlow(c *CPU) *inst {
 		if m.log.Found != nil {
 			return nil // the bytes are a finding: they are not executed
 		}
-	} else if in != nil {
+	} else if in != nil && !slices.Contains(p.landmarks, ip) {
 		p.code[ip%pageSize] = in
+	}
+	if slices.Contains(p.landmarks, ip) {
+		m.log.Tell(smpev.Arrives, c.id, uint8(c.task.ID), uint64(ip), uint64(m.arch.StackPointer(&c.regs)), 0)
 	}
 	if in == nil {
 		b, n := traces.UnpackBytes(lo, hi)
@@ -299,6 +303,14 @@ func (m *Memory) Watch(a arch.Addr, n int) {
 				q.code[i%pageSize] = nil
 			}
 		}
+	}
+}
+
+// Landmark tells monitors (smpev.Arrives) of each instruction executed at a, an address of text, from now on. It is
+// called before Freeze.
+func (m *Memory) Landmark(a arch.Addr) {
+	if p := m.page(a); !slices.Contains(p.landmarks, a) {
+		p.landmarks = append(p.landmarks, a)
 	}
 }
 

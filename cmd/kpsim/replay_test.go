@@ -52,7 +52,7 @@ func TestReplayTellsOfWhatMoved(t *testing.T) {
 func TestReplayNamesWhatWasMeant(t *testing.T) {
 	names := 0
 	for _, name := range []string{"T1-no-sync-2", "T2-second-instruction", "T2-call-five", "S1-free-early",
-		"X2-fprobe-stopped-late", "B1-late-unowned"} {
+		"N2-fprobe-stopped-late", "B1-late-unowned"} {
 		data, err := os.ReadFile("../../traces/corpus/" + name + ".kps")
 		if os.IsNotExist(err) {
 			continue

@@ -32,8 +32,14 @@ type Traps interface {
 	Stepped(x kapi.Context)
 }
 
-var forgets = kapi.DefineFault("debugger-forgets",
-	"a debugger forgets a breakpoint that it has cleared: a late trap on it has no owner", "kgdb_skipexception")
+// What mutants do.
+var (
+	forgets = kapi.DefineFault("debugger-forgets",
+		"a debugger forgets a breakpoint that it has cleared: a late trap on it has no owner", "kgdb_skipexception")
+	unwritten = kapi.DefineFault("debugger-unwritten",
+		"a breakpoint that can't be written because text_mutex is held is entered as set, or as cleared, all the same",
+		"dbg_activate_sw_breakpoints: if (ret) continue, before the state")
+)
 
 // The errnos of Set and Clear, besides 0.
 const (
@@ -148,6 +154,9 @@ func (g *Debugger) write(x kapi.Context, b *place, to breakpoint) (errno int) {
 	}
 	was, ok := g.d.Text.Exchange(x, b.at, write)
 	if !ok {
+		if g.d.Boot.Planted(unwritten) {
+			b.is.Put(x, to)
+		}
 		return EBUSY
 	}
 	set := uint64(0)

@@ -16,7 +16,9 @@ type Deps struct {
 	Traps  kapi.Traps
 	Tasks  kapi.Tasks
 	CPUs   int
-	_      struct{}
+	// Hooks tells monitors what fprobe number n does with a call of the function with the site at, as in smpev.Hooks.
+	Hooks func(x kapi.Context, n int, what uint64, at arch.Addr)
+	_     struct{}
 }
 
 // The errnos of fprobes, besides those of ftrace.
@@ -24,6 +26,10 @@ const (
 	EBUSY  = ftrace.EBUSY  // it is registered
 	EINVAL = ftrace.EINVAL // there is no site, or it isn't registered
 )
+
+// hookLost is a mutant's fault.
+var hookLost = kapi.DefineFault("fprobe-hook-lost", "a call that an fprobe follows doesn't return to its trampoline",
+	"rethook_hook")
 
 // Probes are the fprobes of one kernel.
 type Probes struct {
@@ -42,6 +48,7 @@ type Probes struct {
 // have returned.
 type Fprobe struct {
 	p           *Probes          `state:"boot"` // set at boot
+	number      int              // set at boot: its index
 	sites       []arch.Addr      // set at boot
 	entry, exit arch.Addr        // set at boot: functions; 0: none
 	onCall      ftrace.Handler   `state:"boot"` // set at boot
@@ -62,9 +69,9 @@ type hook struct {
 	to    arch.Addr // the original return address
 }
 
-// nodes is how many calls are followed at a time, for each fprobe. A kernel has some for each
+// Nodes is how many calls are followed at a time, for each fprobe. A kernel has some for each
 // CPU and function (fprobe_init_rethook); here they are few, so that calls are missed.
-const nodes = 4
+const Nodes = 4
 
 // New returns the fprobes of a kernel: none.
 func New(d Deps) *Probes {
@@ -82,7 +89,8 @@ func (p *Probes) Add(sites []arch.Addr, entry, exit arch.Addr) *Fprobe {
 	if p.at == 0 {
 		p.at = p.d.Boot.BootBind("fprobe_return", p.returned)
 	}
-	fp := &Fprobe{p: p, sites: sites, entry: entry, exit: exit, within: make([]kapi.Var[bool], p.d.CPUs)}
+	fp := &Fprobe{p: p, number: len(p.list), sites: sites, entry: entry, exit: exit,
+		within: make([]kapi.Var[bool], p.d.CPUs)}
 	fp.onCall = fp.fprobeHandler
 	p.list = append(p.list, fp)
 	return fp
@@ -98,7 +106,7 @@ func (p *Probes) Begin() {
 		fp.registered = false
 		fp.handler.Init(p.d.Cells, false)
 		fp.nmissed.Init(p.d.Cells, 0)
-		fp.free.Init(p.d.Cells, nodes)
+		fp.free.Init(p.d.Cells, Nodes)
 		for c := range fp.within {
 			fp.within[c].Init(p.d.Cells, false)
 		}
@@ -174,12 +182,14 @@ func (fp *Fprobe) Unregister(x kapi.Context) (errno int) {
 func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	a, mem, within := fp.p.d.Text.Arch(), x.Memory(), &fp.within[x.CPU()]
 	if within.ReadOnce(x) {
+		fp.p.d.Hooks(x, fp.number, smpev.HookRecursion, ip)
 		kapi.Plus(&fp.nmissed, x, 1)
 		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeMiss, 0)
 		return
 	}
 	within.WriteOnce(x, true)
 	if fp.exit != 0 && !fp.get(x) {
+		fp.p.d.Hooks(x, fp.number, smpev.HookNone, ip)
 		kapi.Plus(&fp.nmissed, x, 1)
 		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeMiss, 0)
 		if !fp.p.KeepLock {
@@ -187,6 +197,7 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 		}
 		return
 	}
+	fp.p.d.Hooks(x, fp.number, smpev.HookFollows, ip)
 	if fp.entry != 0 {
 		x.Step("fprobe_handler", 1)
 		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeEntry, uint64(fp.entry))
@@ -196,8 +207,11 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 		frame := a.StackPointer(regs)
 		to, _ := mem.Load(frame, a.Word)
 		fp.p.hooks = append(fp.p.hooks, hook{fp, x.Task(), ip, frame, arch.Addr(to)})
-		mem.Store(frame, a.Word, uint64(fp.p.at))
+		if !fp.p.d.Boot.Planted(hookLost) {
+			mem.Store(frame, a.Word, uint64(fp.p.at))
+		}
 	}
+	fp.p.d.Hooks(x, fp.number, smpev.HookEntered, ip)
 	within.WriteOnce(x, false)
 }
 
@@ -229,12 +243,16 @@ func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 			p.d.Traps.Bug(x, "a return goes to the trampoline of fprobes, and no call is under way")
 			break
 		}
+		left := uint64(smpev.HookStopped)
 		if to = h.to; h.fp.handler.ReadOnce(x) {
 			x.Step("fprobe_exit_handler", 1)
 			x.Emit(smpev.Fprobe, uint64(h.of), smpev.FprobeExit, uint64(h.fp.exit))
+			p.d.Hooks(x, h.fp.number, smpev.HookExit, h.of)
 			x.Call(h.fp.exit)
+			left = smpev.HookExited
 		}
 		*h.fp.free.RMW(x, kapi.Once)++
+		p.d.Hooks(x, h.fp.number, left, h.of)
 	}
 	regs.R, regs.Flags = was.R, was.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag
 	mem.Store(frame, a.Word, uint64(to))

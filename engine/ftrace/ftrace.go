@@ -101,6 +101,15 @@ var publish = kapi.DefineBarrier("ftrace: a client, then the list that it is in"
 	"add_ftrace_ops, kernel/trace/ftrace.c: rcu_assign_pointer(*list, ops); before ops are lists, smp_wmb() "+
 		"(405e1d834807)")
 
+// Faults of mutants.
+var (
+	forgetsReload = kapi.DefineFault("site-forgotten",
+		"when a module is loaded again its functions don't call the clients that have stayed registered",
+		"ftrace_module_enable")
+	oldestFirst = kapi.DefineFault("oldest-client-first", "ftrace calls the oldest client of a function first",
+		"add_ftrace_ops")
+)
+
 // newList returns an empty list of clients. Context: ftrace_lock held.
 func (f *Ftrace) newList() *clients {
 	if f.taken == len(f.lists) {
@@ -122,6 +131,9 @@ func (f *Ftrace) replace(x kapi.Context, add, drop *client) {
 		if o != drop {
 			next.list = append(next.list, o)
 		}
+	}
+	if add != nil && f.d.Boot.Planted(oldestFirst) {
+		next.list = append(next.list[1:], add)
 	}
 	f.ops.StoreRelease(x, publish, next)
 }
@@ -421,7 +433,7 @@ func (f *Ftrace) follow(x kapi.Context, in kapi.Section, here bool) {
 			s.here, s.calls, s.ip = here, 0, here && f.claimed(s.at)
 		}
 	}
-	if here {
+	if here && !f.d.Boot.Planted(forgetsReload) {
 		f.update(x)
 	}
 	f.lock.Unlock(x)

@@ -8,6 +8,18 @@ import (
 // Site is the kind of its sites.
 const Site kapi.SiteKind = 1
 
+// What mutants do.
+var (
+	forgotten = kapi.DefineFault("label-forgotten",
+		"a module's labels are nops when it is loaded again, whatever is on",
+		"jump_label_add_module: jump_label_update of keys that are on")
+	onlyHere = kapi.DefineFault("label-only-here", "a key that is set while its module isn't there keeps its old state",
+		"static_key_enable, static_key_disable: key->enabled")
+	asIs = kapi.DefineFault("label-as-is",
+		"a setter returns before it has the lock if the label is already marked as it asks",
+		"static_key_enable_cpuslocked")
+)
+
 // Labels are the jump labels of one kernel.
 type Labels struct {
 	boot  kapi.Boot  `state:"boot"` // set at boot
@@ -90,6 +102,9 @@ func (l *Label) Set(x kapi.Context, on bool, p kapi.Patcher) {
 
 // Update is Set without Turn (jump_label_update).
 func (l *Label) Update(x kapi.Context, on bool, p kapi.Patcher) {
+	if l.of.boot.Planted(asIs) && l.on == on {
+		return
+	}
 	l.Lock(x)
 	l.Write(x, on, p)
 	l.Unlock(x)
@@ -115,7 +130,9 @@ func (l *Label) Unlock(x kapi.Context) {
 func (l *Label) Write(x kapi.Context, on bool, p kapi.Patcher) {
 	l.of.cpus.ReadLock(x)
 	l.of.text.Mutex().Lock(x)
-	l.on = on
+	if l.here || !l.of.boot.Planted(onlyHere) {
+		l.on = on
+	}
 	if l.here {
 		l.patch(x, p)
 	}
@@ -158,7 +175,7 @@ func (ls *Labels) follow(x kapi.Context, in kapi.Section, here bool) {
 			continue
 		}
 		ls.text.Mutex().Lock(x)
-		if l.here = here; here && l.on {
+		if l.here = here; here && l.on && !ls.boot.Planted(forgotten) {
 			insn, _ := l.insn()
 			ls.text.Poke(x, l.at, insn)
 		}

@@ -135,6 +135,14 @@ func (p *Patches) find(funcs []Func) *patch {
 	return nil
 }
 
+// Number returns the number of the patch that has these functions and no other, from 1, or 0 if there is none.
+func (p *Patches) Number(funcs ...Func) uint64 {
+	if k := p.find(funcs); k != nil {
+		return k.number
+	}
+	return 0
+}
+
 func (p *Patches) funcAt(old arch.Addr) *ops {
 	for _, o := range p.funcs {
 		if o.old.From == old {
@@ -201,9 +209,14 @@ func (o *ops) klpFtraceHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
 	}
 }
 
+// beneathIgnored is a mutant's fault.
+var beneathIgnored = kapi.DefineFault("beneath-ignored",
+	"a task that hasn't gone over to a live patch calls the original function, although another patch is beneath",
+	"klp_ftrace_handler: list_entry_rcu(func->stack_node.next)")
+
 // before returns the version under element i of a function's stack.
 func (o *ops) before(list []*fn, i int) kapi.Span {
-	if i+1 < len(list) {
+	if i+1 < len(list) && !o.p.d.Boot.Planted(beneathIgnored) {
 		return list[i+1].to
 	}
 	return o.old

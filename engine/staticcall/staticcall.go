@@ -1,12 +1,25 @@
 package staticcall
 
 import (
+	"slices"
+
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
 // Site is the kind of its sites and of trampolines.
 const Site kapi.SiteKind = 2
+
+// What mutants do.
+var (
+	same = kapi.DefineFault("static-call-same",
+		"a setter returns before it has the lock if the key has the target already, whose sites another is writing",
+		"__static_call_update: if (key->func == func), with the lock held")
+	unlocked = kapi.DefineFault("static-call-unlocked", "two setters of a static call rewrite its sites side by side",
+		"__static_call_update: static_call_lock")
+	unlisted = kapi.DefineFault("static-call-unlisted",
+		"sites in a module that is loaded call what was set when the kernel was built", "static_call_add_module")
+)
 
 // Deps are the kernel services that static calls stand on.
 type Deps struct {
@@ -30,6 +43,7 @@ type Calls struct {
 func New(d Deps) *Calls {
 	cs := &Calls{d: d}
 	d.Boot.OnReset(cs.reset)
+	d.Boot.OnSections(cs.follow)
 	return cs
 }
 
@@ -37,6 +51,9 @@ func New(d Deps) *Calls {
 func (cs *Calls) reset() {
 	for _, s := range cs.list {
 		s.target.Set(s.first)
+		for i := range s.sites {
+			s.sites[i].here = cs.d.Boot.Present(s.sites[i].at)
+		}
 	}
 }
 
@@ -50,8 +67,8 @@ func (cs *Calls) All() []*Call { return cs.list }
 // kernel does it.
 type Call struct {
 	of     *Calls
+	sites  []staticSite // set at boot: the trampoline first, if there is one
 	tramp  arch.Addr    // set at boot; 0: there is no trampoline
-	sites  []staticSite // set at boot
 	first  arch.Addr    // set at boot: the target a run begins with; 0: none
 	target kapi.Var[arch.Addr]
 	write  [1]kapi.Rewrite `state:"skip: follows from what its maker has read"` // owned by static_call_mutex
@@ -63,6 +80,7 @@ type Call struct {
 type staticSite struct {
 	at   arch.Addr // set at boot
 	tail bool      // set at boot: it is a jump, the last instruction of its function
+	here bool      // owned by static_call_mutex: the text is there
 }
 
 // A CallSite is a place for Add.
@@ -79,12 +97,12 @@ func (cs *Calls) Add(trampoline, target arch.Addr, sites ...CallSite) *Call {
 		cs.mutex = cs.d.Boot.BootMutex("static_call_mutex")
 	}
 	s.target.Init(cs.d.Cells, target)
-	for _, c := range sites {
-		s.sites = append(s.sites, staticSite{c.At, c.Tail})
-		cs.d.Boot.AddSite(kapi.Site{Addr: c.At, Size: cs.d.Text.Arch().BranchLen, Kind: Site})
-	}
 	if trampoline != 0 {
-		cs.d.Boot.AddSite(kapi.Site{Addr: trampoline, Size: cs.d.Text.Arch().BranchLen, Kind: Site})
+		sites = slices.Insert(slices.Clone(sites), 0, CallSite{trampoline, true})
+	}
+	for _, c := range sites {
+		s.sites = append(s.sites, staticSite{c.At, c.Tail, cs.d.Boot.Present(c.At)})
+		cs.d.Boot.AddSite(kapi.Site{Addr: c.At, Size: cs.d.Text.Arch().BranchLen, Kind: Site})
 	}
 	cs.list = append(cs.list, s)
 	return s
@@ -93,19 +111,18 @@ func (cs *Calls) Add(trampoline, target arch.Addr, sites ...CallSite) *Call {
 // Target returns the function that is called when a run begins, and the trampoline; either is 0 if there is none.
 func (s *Call) Target() (first, trampoline arch.Addr) { return s.first, s.tramp }
 
-// Sites calls f with each place that calls.
+// Sites calls f with each place that calls, but the trampoline.
 func (s *Call) Sites(f func(c CallSite)) {
 	for _, c := range s.sites {
+		if c.at == s.tramp {
+			continue
+		}
 		f(CallSite{At: c.at, Tail: c.tail})
 	}
 }
 
 // Images calls f with each instruction that may stand in the text for a target.
 func (s *Call) Images(target arch.Addr, f func(at arch.Addr, insn arch.Code)) {
-	if s.tramp != 0 {
-		insn, _ := s.image(s.tramp, target, true)
-		f(s.tramp, insn)
-	}
 	for _, c := range s.sites {
 		insn, _ := s.image(c.at, target, c.tail)
 		f(c.at, insn)
@@ -133,10 +150,6 @@ func (s *Call) Reaches(target arch.Addr) bool {
 		_, in := s.image(c.at, target, c.tail)
 		ok = ok && in
 	}
-	if s.tramp != 0 {
-		_, in := s.image(s.tramp, target, true)
-		ok = ok && in
-	}
 	return ok
 }
 
@@ -144,28 +157,62 @@ func (s *Call) Reaches(target arch.Addr) bool {
 // text is written by the patcher p, or Deps.Patch if nil: a CPU that hits its breakpoint executes the new instruction.
 //
 //	step 1: the key's target
-//	step 2: the trampoline
-//	step 3: the sites, one by one
+//	step 2: the trampoline and the sites, one by one, where their text is there
 //
 // Context: may sleep; takes cpu_hotplug_lock, static_call_mutex, text_mutex.
 func (s *Call) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
-	s.of.d.CPUs.ReadLock(x)
-	s.of.mutex.Lock(x)
+	if s.of.d.Boot.Planted(same) && s.target.ReadOnce(x) == target {
+		return
+	}
+	s.of.lock(x)
 	s.target.WriteOnce(x, target) // key->func = func, under the lock: the sites are text
-	if s.tramp != 0 {
-		s.transform(x, s.tramp, target, true, p)
+	for i := range s.sites {
+		if s.sites[i].here {
+			s.transform(x, &s.sites[i], target, p)
+		}
 	}
-	for _, c := range s.sites {
-		s.transform(x, c.at, target, c.tail, p)
+	s.of.unlock(x)
+}
+
+// lock keeps CPUs from coming and going, and other tasks from changing a static call; unlock undoes it.
+func (cs *Calls) lock(x kapi.Context) {
+	cs.d.CPUs.ReadLock(x)
+	if !cs.d.Boot.Planted(unlocked) {
+		cs.mutex.Lock(x)
 	}
-	s.of.mutex.Unlock(x)
-	s.of.d.CPUs.ReadUnlock(x)
+}
+
+func (cs *Calls) unlock(x kapi.Context) {
+	if !cs.d.Boot.Planted(unlocked) {
+		cs.mutex.Unlock(x)
+	}
+	cs.d.CPUs.ReadUnlock(x)
+}
+
+// follow is called when a module's section has been loaded or is about to be unloaded: its sites then call what the
+// key has been set to (static_call_add_module), and no setter writes to text that goes (static_call_del_module).
+// Context: may sleep; takes cpu_hotplug_lock, static_call_mutex, text_mutex.
+func (cs *Calls) follow(x kapi.Context, in kapi.Section, here bool) {
+	for _, s := range cs.list {
+		for i := range s.sites {
+			c := &s.sites[i]
+			if !in.Has(c.at) {
+				continue
+			}
+			cs.lock(x)
+			if c.here = here; here && !cs.d.Boot.Planted(unlisted) {
+				s.transform(x, c, s.target.ReadOnce(x), nil)
+			}
+			cs.unlock(x)
+		}
+	}
 }
 
 // transform rewrites one place, unless it is as it should be
 // (arch_static_call_transform, __static_call_transform).
-func (s *Call) transform(x kapi.Context, at, target arch.Addr, tail bool, p kapi.Patcher) {
-	insn, _ := s.image(at, target, tail)
+func (s *Call) transform(x kapi.Context, c *staticSite, target arch.Addr, p kapi.Patcher) {
+	at := c.at
+	insn, _ := s.image(at, target, c.tail)
 	now := insn
 	s.of.d.Text.Mutex().Lock(x)
 	if s.of.d.Text.Read(x, at, now.Bytes()); now != insn {

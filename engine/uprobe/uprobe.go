@@ -6,6 +6,9 @@ import (
 	"kpsim/smp/smpev"
 )
 
+var sentBack = kapi.DefineFault("uprobe-sent-back",
+	"after its handler has run the task is sent back to the breakpoint, and takes it again", "handle_swbp: pre_ssout")
+
 // Deps are the kernel services that uprobes stand on.
 type Deps struct {
 	Boot  kapi.Boot
@@ -31,6 +34,7 @@ type Uprobes struct {
 // A utask is a task's state for uprobes (struct uprobe_task).
 type utask struct {
 	state   state     // owned by the task
+	back    bool      // owned by the task: a mutant has sent it back
 	pending bool      // owned by the task: there is work to do on the way back to user mode (TIF_UPROBE)
 	handler arch.Addr // owned by the task: the function that the uprobe's handler calls
 }
@@ -165,6 +169,11 @@ func (u *Uprobes) handleSwbp(x kapi.Context, t *utask, regs *arch.Regs) {
 	}
 	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeRuns, uint64(t.handler))
 	x.Call(t.handler)
+	if u.d.Boot.Planted(sentBack) && !t.back {
+		t.back = true
+		regs.IP = u.at
+		return
+	}
 	regs.IP, regs.Flags = u.slot, regs.Flags|u.d.Arch.StepFlag
 	t.state = sstep
 	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeSteps, uint64(u.slot))

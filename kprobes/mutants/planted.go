@@ -13,7 +13,26 @@ import (
 // planted are the mutants of the faults that stand in the code which they break (kapi.DefineFault): in the clients of
 // the waist beside kprobes, and in the kernel below. A row says where one shows; the rest is said there.
 var planted = plant(
+	Mutant{Name: "site-forgotten", Scenario: "traced-again", Property: "clients-called"},
+	Mutant{Name: "oldest-client-first", Scenario: "fprobe-shared", Property: "clients-called"},
+	Mutant{Name: "fprobe-hook-lost", Scenario: "fprobe-leaves", Property: "fprobe-pairs"},
+	Mutant{Name: "beneath-ignored", Scenario: "livepatch-stacked", Property: "newest-version"},
+	Mutant{Name: "direct-not-modified", Scenario: "direct-modified", Property: "newest-version"},
 	Mutant{Name: "debugger-forgets", Scenario: "debugger-comes-and-goes", Property: "owned-breakpoint"},
+	Mutant{Name: "debugger-unwritten", Scenario: "debugger-busy", Property: "last-setting"},
+	Mutant{Name: "label-as-is", Scenario: "key-shared", Property: "last-setting"},
+	Mutant{Name: "label-forgotten", Scenario: "key-comes-again", Property: "sites-agree",
+		Also: []string{"last-setting"}},
+	Mutant{Name: "label-only-here", Scenario: "key-comes-again", Property: "sites-agree",
+		Also: []string{"last-setting"}},
+	Mutant{Name: "static-call-same", Scenario: "static-call-shared", Property: "last-setting"},
+	Mutant{Name: "static-call-unlisted", Scenario: "key-comes-again", Property: "sites-agree",
+		Also: []string{"last-setting"}},
+	Mutant{Name: "static-call-unlocked", Scenario: "static-call-shared", Property: "sites-agree"},
+	Mutant{Name: "prefix-kept", Scenario: "locks-come-again", Property: "sites-agree"},
+	Mutant{Name: "alternative-skipped", Scenario: "alternatives-both", Property: "sites-agree",
+		Also: []string{"last-setting", "right-result"}},
+	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 )
 
 // plant completes rows of planted.

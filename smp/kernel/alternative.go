@@ -8,6 +8,15 @@ import (
 	"kpsim/smp/smpev"
 )
 
+// What mutants do.
+var (
+	prefixKept = kapi.DefineFault("prefix-kept",
+		"lock prefixes of a module that is loaded stay, although they are removed",
+		"alternatives_smp_module_add: if (uniproc_patched), alternatives_smp_unlock")
+	alternativeSkipped = kapi.DefineFault("alternative-skipped", "the last alternative is left out",
+		"apply_alternatives: for (a = start; a < end; a++)")
+)
+
 // LockPrefixes are instructions whose lock prefix is removed while one CPU is online and put
 // back before a second one comes online (alternatives_smp_unlock, _lock). They are the only
 // alternatives that are rewritten while the kernel runs: all at once, and those of a module
@@ -89,7 +98,7 @@ func (l *LockPrefixes) follow(x kapi.Context, in kapi.Section, here bool) {
 			continue
 		}
 		l.k.Text.mutex.Lock(x)
-		if p.here = here; here && l.up {
+		if p.here = here; here && l.up && !l.k.Planted(prefixKept) {
 			l.write(x, p)
 		}
 		l.k.Text.mutex.Unlock(x)
@@ -130,6 +139,9 @@ func (a *Alternatives) Apply(x kapi.Context) {
 	if !a.done {
 		a.done = true
 		for i := range a.list {
+			if i > 0 && i == len(a.list)-1 && a.k.Planted(alternativeSkipped) {
+				break
+			}
 			a.early(x, &a.list[i])
 		}
 	}

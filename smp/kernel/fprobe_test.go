@@ -25,7 +25,8 @@ func TestFprobe(t *testing.T) {
 			got = append(got, name)
 		})
 	}
-	p := fprobe.New(fprobe.Deps{Boot: r.k, Cells: &r.Cells, Text: &r.k.Text, Ftrace: r.ftrace.Tracer, Traps: &r.k.Traps,
+	p := fprobe.New(fprobe.Deps{Hooks: func(kapi.Context, int, uint64, arch.Addr) {},
+		Boot: r.k, Cells: &r.Cells, Text: &r.k.Text, Ftrace: r.ftrace.Tracer, Traps: &r.k.Traps,
 		Tasks: &r.k.Tasks, CPUs: 2})
 	both := p.Add([]arch.Addr{r.f, r.g}, handler("enters"), handler("leaves"))
 	second := p.Add([]arch.Addr{r.f}, 0, handler("second"))

@@ -57,6 +57,15 @@ const (
 	CPUFails
 	Uprobe
 	Agrees
+	Setting
+	Form
+	Sets
+	Arrives
+	Attach
+	Attached
+	Serves
+	Leads
+	Hooks
 )
 
 // The types of arguments that only these events have.
@@ -89,9 +98,13 @@ var (
 	value  = traces.Value.Named("value")
 	where  = traces.Address.Named("where")
 	module = traces.Number.Named("module")
+	key    = traces.Number.Named("key")
 	state  = traces.Flag.Named("state")
 
 	function = traces.Address.Named("func")
+
+	subject    = traces.Number.Named("subject")
+	attachCall = traces.Number.Named("call")
 )
 
 func byteName(b uint64) string { return fmt.Sprintf("%02x", b) }
@@ -275,6 +288,31 @@ var _ = traces.Define(
 		Doc: "under the kernel's memory model: a CPU has passed a full fence or the entry of a trap, and from now " +
 			"on sees everything before the full fences so far",
 		Says: "sees what was done before the full fences until here"},
+	traces.Spec{Kind: Setting, Name: "Setting", Monitors: true, Rig: true,
+		Args: args{key, value, traces.Number.Named("sort")},
+		Doc: "a value that a key may be set to: a jump label, a static call, all lock prefixes, all alternatives or " +
+			"a debugger's breakpoint; SettingFirst in sort: it has it when a run begins. Comes before anything runs"},
+	traces.Spec{Kind: Form, Name: "Form", Args: args{addr, lo, hi}, Monitors: true, Rig: true,
+		Doc: "how the instruction at a site of the key begins while the key has the value of the last Setting"},
+	traces.Spec{Kind: Sets, Name: "Sets", Monitors: true, Rig: true,
+		Args: args{key, value, traces.Number.Named("ends")},
+		Doc:  "a call that sets a key begins, or, SetsEnds in ends, returns, with the errno above that bit"},
+	traces.Spec{Kind: Arrives, Name: "Arrives", Args: args{ip, traces.Address.Named("sp")}, Monitors: true,
+		Doc: "a CPU begins an instruction to which, or from which, a function's site may lead calls"},
+	traces.Spec{Kind: Attach, Name: "Attach", Args: args{subject, attachCall, value}, Monitors: true, Rig: true,
+		Doc: "a call begins that attaches a subject to functions' sites, detaches or changes it; value: the site " +
+			"or function"},
+	traces.Spec{Kind: Attached, Name: "Attached", Args: args{subject, attachCall, traces.Errno.Named("errno")},
+		Monitors: true, Rig: true, Doc: "such a call returns"},
+	traces.Spec{Kind: Serves, Name: "Serves", Args: args{subject, function, traces.Address.Named("sp")},
+		Monitors: true, Rig: true, Doc: "the handler of a client is called from a function's site"},
+	traces.Spec{Kind: Leads, Name: "Leads", Args: args{subject, function, value}, Monitors: true, Rig: true,
+		Doc: "what is known of a subject before anything runs: its site, and the function that it leads calls to, " +
+			"the number of its hooks, or what it is allowed"},
+	traces.Spec{Kind: Hooks, Name: "Hooks", Args: args{subject, traces.Number.Named("what"), function}, Monitors: true,
+		Doc: "an fprobe follows a call of func (what 0) and has called its entry handler (1); it misses the call, " +
+			"because a handler runs on the CPU (2) or no hook is free (3); the call has returned and the exit " +
+			"handler begins (4), ends (5), or isn't called any more (6)"},
 )
 
 // liveCall says where a call of a patched function goes on.

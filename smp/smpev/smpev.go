@@ -49,6 +49,41 @@ const (
 	AskedEnds   = 2 // added to either: it ends
 )
 
+// The subjects of Attach: what is attached to functions' sites. The number of one among its like is added. Leads with
+// subject 0 is of a site itself.
+const (
+	SubjectOps    = 1 << 16 // a client of all sites, or of some
+	SubjectFprobe = 2 << 16
+	SubjectDirect = 3 << 16 // the direct call of a site
+	SubjectPatch  = 4 << 16 // a live patch, from 1; calls of all are SubjectPatch's
+)
+
+// The calls of Attach.
+const (
+	AttachFilter     = 1 // the value is a site
+	AttachUnfilter   = 2 // likewise
+	AttachRegister   = 3 // of a direct call the value is the function called, of live patches the patch
+	AttachUnregister = 4 // of live patches the value is the site
+	AttachModify     = 5 // the value is the function called
+)
+
+// What a client is, as in Leads.
+const (
+	LeadsModifies = 1 << iota // it may change where calls continue
+	LeadsDynamic              // no handler of it runs once it is unregistered
+)
+
+// What an fprobe does, as in Hooks.
+const (
+	HookFollows   = 0
+	HookEntered   = 1
+	HookRecursion = 2
+	HookNone      = 3
+	HookExit      = 4
+	HookExited    = 5
+	HookStopped   = 6
+)
+
 // MayMiss says of an expected call that it doesn't have to be made.
 const MayMiss = 1 << 63
 
@@ -143,4 +178,22 @@ const (
 	GPSched = 1
 	GPRcu   = 2
 	GPTasks = 3
+)
+
+// The sorts of keys, as in Setting.
+const (
+	SettingLabel        = iota // 0 off, 1 on
+	SettingCall                // the function that is called, 0: none
+	SettingLocks               // 0 removed, 1 there
+	SettingAlternatives        // 0 not applied, 1 applied
+	SettingBreakpoint          // 0 cleared, 1 set
+	SettingSort         = 1<<4 - 1
+
+	SettingFirst = 1 << 4 // added: the key has this value when a run begins
+)
+
+// The bits of Sets.
+const (
+	SetsEnds  = 1 // the call returns
+	SetsErrno = 1 // how far its errno is shifted
 )

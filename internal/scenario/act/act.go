@@ -42,6 +42,7 @@ type row struct {
 	// boot is called when the rig is built, once for each operation of each task, for what the
 	// kernel must know before a run: which tasks end a wait, for example. nil: nothing is needed.
 	boot func(t Task, id kapi.TaskID)
+	sets *Setter // nil: it sets no key
 }
 
 var (
@@ -94,6 +95,7 @@ func Boot(t Task, id kapi.TaskID, op *scenario.Op) {
 // Clients are the other patchers of text, besides the engine, and the other owners of breakpoints.
 type Clients struct {
 	Ftrace   *ftrace.Ftrace
+	Observed *Observed     // ftrace for its clients
 	Tracer   ftrace.Client // of all sites, nil if there is no site
 	Live     ftrace.Client // another client of all sites; it may change where calls continue
 	Patches  *livepatch.Patches
@@ -114,6 +116,7 @@ type Task interface {
 	Insn(op *scenario.Op) arch.Addr         // the place of a ParamInsn
 	Module(name string) *kernel.Module      // nil if there is none
 	Patch(op *scenario.Op) []livepatch.Func // what a live patch patches
+	Subject(op *scenario.Op) uint64         // the fprobe or the direct call that op is about, as in Attach
 
 	Call(x *smp.Ctx, i int)   // calls the function, and compares what it left
 	Expect(x *smp.Ctx, i int) // compares memory

@@ -3,6 +3,7 @@ package act
 import (
 	"kpsim/internal/scenario"
 	"kpsim/smp"
+	"kpsim/smp/smpev"
 )
 
 // The breakpoints of a debugger.
@@ -16,7 +17,7 @@ var (
 		Kernel:  []string{"dbg_set_sw_break", "kgdb_arch_set_breakpoint", "kgdb_breakpoint"},
 		Traits:  scenario.Patches | scenario.Ordered | scenario.Serial,
 		Touches: scenario.TouchDebugger,
-	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
+	}, sets: &Setter{smpev.SettingBreakpoint, one}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
 		t.Answer(x, i, t.Clients().Debugger.Set(x, t.Insn(op)))
 	}})
 
@@ -28,7 +29,7 @@ var (
 		Kernel:  []string{"dbg_remove_sw_break", "kgdb_arch_remove_breakpoint"},
 		Traits:  scenario.Ordered | scenario.Serial,
 		Touches: scenario.TouchDebugger,
-	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
+	}, sets: &Setter{smpev.SettingBreakpoint, zero}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
 		t.Answer(x, i, t.Clients().Debugger.Clear(x, t.Insn(op)))
 	}})
 )

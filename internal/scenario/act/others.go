@@ -4,6 +4,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/smpev"
 )
 
 // The other patchers of text: jump labels, static calls, lock prefixes, alternatives.
@@ -17,7 +18,8 @@ var (
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
 		Drawn:   scenario.Drawn{Nth: 8, Times: 1, Or: "label_off"},
-	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.SetLabel(x, op.Target, true) }})
+	}, sets: &Setter{smpev.SettingLabel, one},
+		do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.SetLabel(x, op.Target, true) }})
 
 	DisableLabel = add(row{family: others, Operation: &scenario.Operation{
 		Word:    "label_off",
@@ -26,7 +28,8 @@ var (
 		Kernel:  []string{"static_key_disable", "static_branch_disable", "static_key_slow_dec", "static_branch_dec"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
-	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.SetLabel(x, op.Target, false) }})
+	}, sets: &Setter{smpev.SettingLabel, zero},
+		do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.SetLabel(x, op.Target, false) }})
 
 	SetCall = add(row{family: others, Operation: &scenario.Operation{
 		Word:    "set_call",
@@ -35,13 +38,8 @@ var (
 		Kernel:  []string{"static_call_update", "arch_static_call_transform"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
-	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
-		to := arch.Addr(0)
-		if len(op.Targets) > 0 {
-			to = t.Func(op.Targets[0])
-		}
-		t.SetCall(x, op.Target, to)
-	}})
+	}, sets: &Setter{smpev.SettingCall, func(t Task, op *scenario.Op) uint64 { return uint64(callee(t, op)) }},
+		do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.SetCall(x, op.Target, callee(t, op)) }})
 
 	Locks = add(row{family: others, Operation: &scenario.Operation{
 		Word:    "smp_locks",
@@ -56,7 +54,12 @@ var (
 			}
 			return "smp_locks() rewrites nothing: there is no lock_prefix()"
 		},
-	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Kernel().Prefix.Set(x, op.On) }})
+	}, sets: &Setter{smpev.SettingLocks, func(t Task, op *scenario.Op) uint64 {
+		if op.On {
+			return 1
+		}
+		return 0
+	}}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Kernel().Prefix.Set(x, op.On) }})
 
 	Alternatives = add(row{family: others, Operation: &scenario.Operation{
 		Word: "apply_alternatives",
@@ -71,5 +74,26 @@ var (
 			}
 			return "apply_alternatives() rewrites nothing: there is no alternative()"
 		},
-	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().Alternatives.Apply(x) }})
+	}, sets: &Setter{smpev.SettingAlternatives, one},
+		do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().Alternatives.Apply(x) }})
 )
+
+// callee returns the function that a static call is set to, 0 for none.
+func callee(t Task, op *scenario.Op) arch.Addr {
+	if len(op.Targets) == 0 {
+		return 0
+	}
+	return t.Func(op.Targets[0])
+}
+
+// A Setter is what an operation sets: a key of the patchers, of a sort, to a value (smpev.Setting).
+type Setter struct {
+	Sort  uint64
+	Value func(t Task, op *scenario.Op) uint64
+}
+
+func one(Task, *scenario.Op) uint64  { return 1 }
+func zero(Task, *scenario.Op) uint64 { return 0 }
+
+// Sets returns what an operation sets, nil if it sets no key.
+func Sets(op *scenario.Op) *Setter { return rows[op.Kind].sets }

@@ -5,6 +5,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
+	"kpsim/smp/smpev"
 	"slices"
 )
 
@@ -66,7 +67,10 @@ var (
 		Touches: scenario.TouchFlip | scenario.TouchTrace | scenario.TouchLive,
 		Idle:    siteless,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		redirect(t, x, i, op, func() int { return t.Clients().Patches.Patch(x, t.Patch(op)...) })
+		patch := t.Patch(op)
+		n := t.Clients().Patches.Number(patch...)
+		redirect(t, x, i, op, smpev.SubjectPatch, smpev.AttachRegister, n,
+			func() int { return t.Clients().Patches.Patch(x, patch...) })
 	}})
 
 	UnpatchFunc = add(row{family: sites, Operation: &scenario.Operation{
@@ -79,7 +83,8 @@ var (
 		Traits:  scenario.Sited | scenario.Live | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		redirect(t, x, i, op, func() int { return t.Clients().Patches.Unpatch(x, t.Func(op.Target)) })
+		redirect(t, x, i, op, smpev.SubjectPatch, smpev.AttachUnregister, uint64(t.Site(op.Target)),
+			func() int { return t.Clients().Patches.Unpatch(x, t.Func(op.Target)) })
 	}})
 
 	RegisterDirect = add(row{family: sites, Operation: &scenario.Operation{
@@ -96,9 +101,9 @@ var (
 		Check:   noDirect,
 		Idle:    siteless,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		redirect(t, x, i, op, func() int {
-			return t.Clients().Ftrace.RegisterDirect(x, t.Site(op.Target), t.Func(op.Targets[0]))
-		})
+		at, to := t.Site(op.Target), t.Func(op.Targets[0])
+		redirect(t, x, i, op, t.Subject(op), smpev.AttachRegister, uint64(to),
+			func() int { return t.Clients().Ftrace.RegisterDirect(x, at, to) })
 	}})
 
 	ModifyDirect = add(row{family: sites, Operation: &scenario.Operation{
@@ -112,9 +117,9 @@ var (
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Check:   noDirect,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		redirect(t, x, i, op, func() int {
-			return t.Clients().Ftrace.ModifyDirect(x, t.Site(op.Target), t.Func(op.Targets[0]))
-		})
+		at, to := t.Site(op.Target), t.Func(op.Targets[0])
+		redirect(t, x, i, op, t.Subject(op), smpev.AttachModify, uint64(to),
+			func() int { return t.Clients().Ftrace.ModifyDirect(x, at, to) })
 	}})
 
 	UnregisterDirect = add(row{family: sites, Operation: &scenario.Operation{
@@ -126,7 +131,8 @@ var (
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Check:   noDirect,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		redirect(t, x, i, op, func() int { return t.Clients().Ftrace.UnregisterDirect(x, t.Site(op.Target)) })
+		redirect(t, x, i, op, t.Subject(op), smpev.AttachUnregister, 0,
+			func() int { return t.Clients().Ftrace.UnregisterDirect(x, t.Site(op.Target)) })
 	}})
 
 	RegisterFprobe = add(row{family: sites, Operation: &scenario.Operation{
@@ -138,7 +144,8 @@ var (
 		Traits:  scenario.Patches | scenario.Sited,
 		Touches: scenario.TouchFlip | scenario.TouchTrace | scenario.TouchFprobe,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		redirect(t, x, i, op, func() int { return t.Clients().Fprobe[op.Target].Register(x) })
+		redirect(t, x, i, op, t.Subject(op), smpev.AttachRegister, 0,
+			func() int { return t.Clients().Fprobe[op.Target].Register(x) })
 	}})
 
 	UnregisterFprobe = add(row{family: sites, Operation: &scenario.Operation{
@@ -149,14 +156,15 @@ var (
 		Traits:  scenario.Sited,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		redirect(t, x, i, op, func() int { return t.Clients().Fprobe[op.Target].Unregister(x) })
+		redirect(t, x, i, op, t.Subject(op), smpev.AttachUnregister, 0,
+			func() int { return t.Clients().Fprobe[op.Target].Unregister(x) })
 	}})
 )
 
 // redirect does what changes where a function's site of ftrace leads to.
-func redirect(t Task, x *smp.Ctx, i int, op *scenario.Op, do func() int) {
+func redirect(t Task, x *smp.Ctx, i int, op *scenario.Op, subject, call, value uint64, do func() int) {
 	if !t.Unrefused(op) {
-		t.Answer(x, i, do())
+		t.Answer(x, i, attach(x, subject, call, value, do))
 	}
 }
 

@@ -238,6 +238,7 @@ func (r *Rig) freeze() error {
 // renew makes the engine, and the state of what else patches text, as after booting.
 func (r *Rig) renew() {
 	r.probes.make()
+	r.patchers.Observed.Begin()
 	r.wiring.renew()
 	r.patchers.begin(r.wiring.patcher())
 	r.tasks.boot(&r.Machine.Cells)

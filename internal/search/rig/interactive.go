@@ -83,6 +83,7 @@ func (r *Rig) Tasks() []*smp.Task {
 // routine returns what the API answered, and what a call left in rax.
 func (r *Rig) Operation(t *smp.Task, op scenario.Op) func(x *smp.Ctx) (errno kprobes.Errno, rax uint64) {
 	p := &program{r: r, task: t, ops: []scenario.Op{op}, repeat: 1, called: []called{r.called(&op)}}
+	p.sets = []sets{r.patchers.setKey(p, &op)}
 	return func(x *smp.Ctx) (kprobes.Errno, uint64) {
 		p.do(x, 0)
 		return kprobes.Errno(p.errno), t.Left().R[target.Arch.Result]

@@ -8,6 +8,7 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -93,6 +94,11 @@ func newRelate(r *Rig) *relate {
 			if s.Size > 0 {
 				q.taken.Lent = append(q.taken.Lent, [2]uint64{uint64(s.At), uint64(s.At) + uint64(s.Size)})
 			}
+		}
+	}
+	for i := range r.patchers.settings {
+		if e := &r.patchers.settings[i]; e.Kind == smpev.Form {
+			q.taken.Sites = append(q.taken.Sites, [2]uint64{e.A, e.A + e.C>>56})
 		}
 	}
 	for i, p := range properties.All {

@@ -34,23 +34,30 @@ type patchers struct {
 	calls       *staticcall.Calls
 	fprobes     *fprobe.Probes
 	hasHitBreak func(x kapi.Context, at arch.Addr) bool // nil: no task sets a breakpoint
+	breaks      []arch.Addr                             // where tasks set breakpoints of the debugger
+	targets     [][]arch.Addr                           // by static call: what it may call; 0, none, is the first
+	settings    []traces.Event                          // what monitors know of keys: Setting and Form
 }
 
 // newPatchers makes them. They have no label, no call and no site yet.
 func newPatchers(p *Plan) patchers {
 	k, cells, c := p.Kernel, &p.Machine.Cells, &p.Scenario.Machine
 	ps := patchers{Plan: p}
+	ps.Observed = new(act.Observed)
+	tracer := func() ftrace.Tracer { return ps.Observed.Of(ps.Ftrace.Tracer()) }
 	ps.labels = jumplabel.New(k, &k.Text, &k.Hotplug)
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
 		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
-	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: ps.Ftrace.Tracer,
+	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer,
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
 	ps.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
 	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: p.arch, Traps: &k.Traps})
-	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: ps.Ftrace.Tracer, Traps: &k.Traps,
-		Tasks: &k.Tasks, CPUs: c.CPUs})
+	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer, Traps: &k.Traps,
+		Tasks: &k.Tasks, CPUs: c.CPUs, Hooks: func(x kapi.Context, n int, what uint64, at arch.Addr) {
+			x.(*smp.Ctx).Tell(smpev.Hooks, smpev.SubjectFprobe+uint64(n), what, uint64(at))
+		}})
 	return ps
 }
 
@@ -69,7 +76,11 @@ func (ps *patchers) add() error {
 	}
 	ps.addReserved()
 	ps.addBreakpoints()
-	return ps.addCalls()
+	if err := ps.addCalls(); err != nil {
+		return err
+	}
+	ps.addSettings()
+	return nil
 }
 
 func (ps *patchers) addLabels() error {
@@ -118,13 +129,19 @@ func (ps *patchers) addCalls() error {
 			}
 		}
 		s := ps.calls.Add(ps.funcs[c.Trampoline], ps.funcs[c.Target], sites...)
+		targets := []arch.Addr{0}
 		for j := range sc.Texts {
-			if t := &sc.Texts[j]; ps.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
+			t := &sc.Texts[j]
+			if t.Name != c.Target && !ps.calledBy(c.Name, t.Name) {
+				continue
+			}
+			if targets = append(targets, t.At); !s.Reaches(t.At) {
 				return scenario.Faultf(scenario.PartOf(scenario.TheCalls, i),
 					"%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name,
 					t.Name)
 			}
 		}
+		ps.targets = append(ps.targets, targets)
 	}
 	return nil
 }
@@ -181,7 +198,7 @@ func (p *Plan) calledBy(call, name string) bool {
 	return false
 }
 
-// head reports which instructions the patchers may write, and where.
+// head reports which instructions the patchers may write, and where; and what their keys may be set to.
 func (ps *patchers) head() {
 	image := func(at arch.Addr, insn arch.Code) { ps.image(at, insn.Bytes()) }
 	for _, l := range ps.labels.All() {
@@ -202,15 +219,16 @@ func (ps *patchers) head() {
 		image(at, call)
 	}
 	ps.directImages(image)
+	ps.reportSites()
 	ps.alternativeImages()
 	for i, s := range ps.calls.All() {
-		s.Images(0, image)
-		for j := range ps.Scenario.Texts {
-			if t := &ps.Scenario.Texts[j]; ps.calledBy(ps.Scenario.Calls[i].Name, t.Name) ||
-				ps.Scenario.Calls[i].Target == t.Name {
-				s.Images(t.At, image)
-			}
+		for _, to := range ps.targets[i] {
+			s.Images(to, image)
 		}
+	}
+	for i := range ps.settings {
+		e := &ps.settings[i]
+		ps.claim(e.Kind, e.A, e.B, e.C)
 	}
 }
 
@@ -220,7 +238,7 @@ func (ps *patchers) begin(e engine.Patcher) {
 	if e != nil {
 		ps.Ftrace.Writer = e.Sites()
 	}
-	if f := ps.Ftrace.Tracer(); f != nil {
+	if f := ps.Observed.Of(ps.Ftrace.Tracer()); f != nil {
 		ps.Tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) },
 			ftrace.Dynamic)
 		ps.Live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) },
@@ -263,7 +281,82 @@ func (ps *patchers) addRedirected() error {
 		}
 		ps.Fprobe[fp.Name] = ps.fprobes.Add(sites, ps.funcs[fp.Entry], ps.funcs[fp.Exit])
 	}
+	ps.landmarks()
 	return ps.directsReach()
+}
+
+// landmarks marks where calls of the functions that a live patch or a direct call leads elsewhere may arrive. Calls
+// that a probe moves aren't followed.
+func (ps *patchers) landmarks() {
+	mem := ps.Machine.Memory()
+	ps.leads(func(_ uint64, name string, site, to arch.Addr) {
+		if ps.moved(name) {
+			return
+		}
+		mem.Landmark(site)
+		mem.Landmark(site + arch.Addr(target.Arch.BranchLen))
+		mem.Landmark(to)
+	})
+}
+
+// leads calls f with each live patch and direct call, as in smpev.Leads, with the function whose site it leads
+// elsewhere, and with the function to which it leads.
+func (ps *patchers) leads(f func(subject uint64, name string, site, to arch.Addr)) {
+	sc := ps.Scenario
+	for i := range sc.Tasks {
+		for k := range sc.Tasks[i].Ops {
+			op := &sc.Tasks[i].Ops[k]
+			if op.Kind != act.PatchFunc && op.Kind != act.RegisterDirect && op.Kind != act.ModifyDirect {
+				continue
+			}
+			op.Pairs(func(old, to string) {
+				site := ps.siteOf(old)
+				if site == 0 {
+					return
+				}
+				subject := smpev.SubjectPatch + ps.Patches.Number(ps.patchOf(op)...)
+				if op.Kind != act.PatchFunc {
+					subject = smpev.SubjectDirect + uint64(slices.IndexFunc(sc.Sites,
+						func(s scenario.Site) bool { return s.Func == old }))
+				}
+				f(subject, old, site, ps.funcs[to])
+			})
+		}
+	}
+}
+
+// moved reports whether a probe of a function changes where its calls continue.
+func (ps *patchers) moved(name string) bool {
+	return slices.ContainsFunc(ps.Scenario.Probes, func(k scenario.Probe) bool {
+		return k.Func == name && (k.Kind == scenario.ProbeJprobe || scenario.AnyStep(k.Pre, scenario.StepMoves) ||
+			scenario.AnyStep(k.Pre, scenario.StepReturns1))
+	})
+}
+
+// reportSites tells the monitors about the sites of ftrace, its clients, and where these lead.
+func (ps *patchers) reportSites() {
+	for i := range ps.Ftrace.Sites() {
+		ps.claim(smpev.Leads, 0, uint64(ps.Ftrace.Record(i).At), 0)
+	}
+	ps.Observed.Made(func(subject, flags uint64) { ps.claim(smpev.Leads, subject, 0, flags) })
+	for i := range ps.Scenario.Fprobes {
+		fp := &ps.Scenario.Fprobes[i]
+		hooks := uint64(0)
+		if fp.Exit != "" {
+			hooks = fprobe.Nodes
+		}
+		for _, f := range fp.Funcs {
+			ps.claim(smpev.Leads, smpev.SubjectFprobe+uint64(i), uint64(ps.siteOf(f)), hooks)
+		}
+	}
+	ps.leads(func(subject uint64, _ string, site, to arch.Addr) {
+		ps.claim(smpev.Leads, subject, uint64(site), uint64(to))
+	})
+	if ps.Scenario.Machine.Edition == rules.Edition514 {
+		ps.directs(func(site arch.Addr, _ *scenario.Text) {
+			ps.claim(smpev.Leads, smpev.SubjectDirect, uint64(site), 0)
+		})
+	}
 }
 
 // directs calls f with each site that at some time calls a function directly, and with that
@@ -307,6 +400,9 @@ func (ps *patchers) addBreakpoints() {
 			if op := &ps.Scenario.Tasks[i].Ops[k]; op.Kind.Has(scenario.ParamInsn) {
 				ps.watch(op.Target, op.Offset)
 				ps.Debugger.Add(ps.breakpoint(op))
+				if at := ps.breakpoint(op); !slices.Contains(ps.breaks, at) {
+					ps.breaks = append(ps.breaks, at)
+				}
 				ps.hasHitBreak = ps.Debugger.HasHitBreak
 			}
 		}

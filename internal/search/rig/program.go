@@ -55,6 +55,7 @@ func (r *Rig) addTasks() error {
 		p.task = r.Machine.Tasks().AddProgram(t.Name, t.CPU, p.run)
 		for _, op := range p.ops {
 			p.called = append(p.called, r.called(&op)) // empty for operations that call none
+			p.sets = append(p.sets, r.patchers.setKey(p, &op))
 		}
 		for k := range p.ops {
 			act.Boot(p, p.task.ID, &p.ops[k])
@@ -79,6 +80,7 @@ type program struct {
 	setup  int      // the number of operations that are done before all tasks, if the setup is kept
 	calls  uint64   // the calls made so far in the run
 	called []called // by operation: the function that it calls
+	sets   []sets   // by operation: the key of the patchers that it sets
 	checks []int    // by operation: the number of its first check
 	came   uint64   // a digest of its operations' results in the run
 	errno  uint64   // the last answer of the API
@@ -142,9 +144,18 @@ func (r *Rig) Unmet() (task, op int, ok bool) {
 }
 
 func (p *program) do(x *smp.Ctx, i int) {
-	if op := &p.ops[i]; !p.r.twin || op.Kind.Traits&scenario.Probes == 0 {
-		act.Do(p, x, i, op)
+	op := &p.ops[i]
+	if p.r.twin && op.Kind.Traits&scenario.Probes != 0 {
+		return
 	}
+	if s := &p.sets[i]; s.ok {
+		x.Tell(smpev.Sets, s.key, s.value, 0)
+		p.errno = 0
+		act.Do(p, x, i, op)
+		x.Tell(smpev.Sets, s.key, s.value, smpev.SetsEnds|p.errno<<smpev.SetsErrno)
+		return
+	}
+	act.Do(p, x, i, op)
 }
 
 // A program implements act.Task: operations are done on it.
@@ -157,6 +168,16 @@ func (p *program) Func(name string) arch.Addr             { return p.r.funcs[nam
 func (p *program) Site(name string) arch.Addr             { return p.r.siteOf(name) }
 func (p *program) Insn(op *scenario.Op) arch.Addr         { return p.r.breakpoint(op) }
 func (p *program) Patch(op *scenario.Op) []livepatch.Func { return p.r.patchOf(op) }
+
+// Subject returns the fprobe or the direct call that an operation is about, as in Attach.
+func (p *program) Subject(op *scenario.Op) uint64 {
+	sc := p.r.Scenario
+	if i := slices.IndexFunc(sc.Fprobes, func(f scenario.Fprobe) bool { return f.Name == op.Target }); i >= 0 {
+		return smpev.SubjectFprobe + uint64(i)
+	}
+	i := slices.IndexFunc(sc.Sites, func(s scenario.Site) bool { return s.Func == op.Target })
+	return smpev.SubjectDirect + uint64(max(i, 0))
+}
 
 // Module returns the module of that name.
 func (p *program) Module(name string) *kernel.Module {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/properties"
 	"kpsim/sched"
 )
@@ -14,9 +14,14 @@ import (
 // TestUnmetIsOfTheLastRun: a run without a wrong result doesn't report that of an earlier run on the same rig.
 // The shrinker asks after each run.
 func TestUnmetIsOfTheLastRun(t *testing.T) {
-	sc, err := library.Load("key-shared")
-	require.NoError(t, err)
-	r, err := rig.New(sc, "key-early")
+	sc := searchtest.Load(t, `
+machine(cpus = 2)
+f = text("f", "8d4701 0f1f440000 c3 8d4702 c3")
+l = jump_label("l", at = f + 3, target = f + 9)
+task("flipper", cpu = 0, ops = [label_on(l)])
+task("caller", cpu = 1, ops = [call(f, 7, returns = 9, changed = True)])
+`)
+	r, err := rig.New(sc, "")
 	require.NoError(t, err)
 	defer r.Close()
 	s := sched.NewPortfolio(sched.Params{Seed: 1, Length: 500})

@@ -84,7 +84,7 @@ func (w *wiring) wire() {
 		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks,
 		Hotplug: &k.Hotplug,
 		Stacks:  &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: ps.labels.Mutex(),
-		Ftrace: ps.Ftrace.Tracer(), Guest: &k.Guest, Debugger: ps.hasHitBreak,
+		Ftrace: ps.Observed.Of(ps.Ftrace.Tracer()), Guest: &k.Guest, Debugger: ps.hasHitBreak,
 		Clients: engine.Clients{Labels: ps.labels, Calls: ps.calls, Sites: ps.Ftrace},
 		Tell:    func(x kapi.Context, kind traces.Kind, a, b, c uint64) { x.(*smp.Ctx).Tell(kind, a, b, c) },
 	}

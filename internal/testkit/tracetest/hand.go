@@ -48,6 +48,9 @@ func (h Hand) Load(addr uint64, insns ...string) Hand {
 // Image announces a whole image.
 func (h Hand) Image(addr uint64, b ...byte) Hand { return h.bytes(smpev.Image, addr, b) }
 
+// Form emits a Form, of the last Setting.
+func (h Hand) Form(addr uint64, b ...byte) Hand { return h.bytes(smpev.Form, addr, b) }
+
 // Exec begins an instruction.
 func (h Hand) Exec(ip uint64, b ...byte) Hand { return h.bytes(smpev.Exec, ip, b) }
 

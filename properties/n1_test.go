@@ -1,0 +1,205 @@
+package properties_test
+
+import (
+	"kpsim/internal/testkit/tracetest"
+	"kpsim/smp/smpev"
+)
+
+// The logs of N1, N2 and U2 are of the site at g, of the clients one and two, and of an fprobe with an exit handler.
+const (
+	one    = smpev.SubjectOps
+	two    = smpev.SubjectOps + 1
+	fprobe = smpev.SubjectFprobe
+	sp     = 0x7000
+)
+
+var calls = []byte{0xe8, 0xeb, 0x0f, 0x00, 0x00} // of ftrace's trampoline
+
+// sited says that g begins with a site, and which clients there are.
+func sited(tr *tracetest.Trace, flags uint64) {
+	tr.Image(g, calls...).Expect(2, 0, 0).Expect(2, 1, 0)
+	tr.Emit(smpev.Leads, 0, g, 0).Emit(smpev.Leads, one, 0, flags).Emit(smpev.Leads, two, 0, flags)
+	tr.Emit(smpev.Leads, fprobe, g, 4)
+}
+
+// does makes a call of a client's API, which returns at once.
+func does(h tracetest.Hand, subject, call, value, errno uint64) {
+	h.Emit(smpev.Attach, subject, call, value).Emit(smpev.Attached, subject, call, errno)
+}
+
+func init() {
+	const (
+		register, unregister, filter = smpev.AttachRegister, smpev.AttachUnregister, smpev.AttachFilter
+		dynamic, modifies            = smpev.LeadsDynamic, smpev.LeadsModifies
+	)
+	golden("N1-lost", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), one, register, 0, 0)
+		tr.On(1, 2).Exec(g, nop5...).CallEnd(0, 0)
+		tr.ExpectViolation("N1", "cpu1 task2 ends a call, and client 0 of ftrace has handled 0 of 1 calls of 0x1010")
+	})
+	golden("N1-after", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), one, register, 0, 0)
+		does(tr.On(0, 1), one, unregister, 0, 0)
+		tr.On(1, 2).Exec(g, calls...).Emit(smpev.Serves, one, g, sp)
+		tr.ExpectViolation("N1", "handle a call of 0x1010 that began while it wasn't registered")
+	})
+	golden("N1-twice", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), one, register, 0, 0)
+		tr.On(1, 2).Exec(g, calls...).Emit(smpev.Serves, one, g, sp).Emit(smpev.Serves, one, g, sp)
+		tr.ExpectViolation("N1", "again: 2 for 1 calls")
+	})
+	golden("N1-order", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), one, register, 0, 0)
+		does(tr.On(0, 1), two, register, 0, 0)
+		tr.On(1, 2).Exec(g, calls...).Emit(smpev.Serves, one, g, sp).Emit(smpev.Serves, two, g, sp)
+		tr.ExpectViolation("N1", "after client 0 of ftrace, which was registered earlier")
+	})
+	golden("N1-two-paths", func(tr *tracetest.Trace) {
+		sited(tr, dynamic|modifies)
+		does(tr.On(0, 1), one, register, 0, 0)
+		does(tr.On(0, 1), two, register, 0, 0)
+		tr.ExpectViolation("N1", "lets client 0 of ftrace and client 1 of ftrace change the path at 0x1010")
+	})
+	golden("N1-refused", func(tr *tracetest.Trace) {
+		sited(tr, dynamic|modifies)
+		does(tr.On(0, 1), one, register, 0, 0)
+		does(tr.On(0, 1), one, unregister, 0, 0)
+		does(tr.On(0, 1), two, register, 0, 16)
+		tr.ExpectViolation("N1", "refuses client 1 of ftrace")
+	})
+	trap("N1-refused-meanwhile", "two clients that change the path come at once: one is refused, and the other isn't "+
+		"registered yet",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic|modifies)
+			tr.On(0, 1).Emit(smpev.Attach, one, register, 0)
+			does(tr.On(1, 2), two, register, 0, 16)
+			tr.On(0, 1).Emit(smpev.Attached, one, register, 0)
+			tr.ExpectNone()
+		})
+	trap("N1-registering", "a call of which no client is told: its registration hadn't returned when the call began",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			tr.On(0, 1).Emit(smpev.Attach, one, register, 0)
+			tr.On(1, 2).Exec(g, nop5...)
+			tr.On(0, 1).Emit(smpev.Attached, one, register, 0)
+			tr.On(1, 2).CallEnd(0, 0)
+			tr.ExpectNone()
+		})
+	trap("N1-left-in-call", "a client without a wait handles a call after its unregistration: the call began before",
+		func(tr *tracetest.Trace) {
+			sited(tr, 0)
+			does(tr.On(0, 1), one, register, 0, 0)
+			tr.On(1, 2).Exec(g, calls...)
+			does(tr.On(0, 1), one, unregister, 0, 0)
+			tr.On(1, 2).Emit(smpev.Serves, one, g, sp).CallEnd(0, 0)
+			tr.ExpectNone()
+		})
+	trap("N1-waited", "the call began before the unregistration, but unregister has waited for it",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			does(tr.On(0, 1), one, register, 0, 0)
+			tr.On(1, 2).Exec(g, calls...)
+			does(tr.On(0, 1), one, unregister, 0, 0)
+			tr.On(1, 2).Emit(smpev.Serves, one, g, sp)
+			tr.ExpectViolation("N1", "that began while it wasn't registered")
+		})
+	trap("N1-elsewhere", "the client is registered for another site",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			tr.Emit(smpev.Leads, 0, h, 0)
+			does(tr.On(0, 1), one, filter, h, 0)
+			does(tr.On(0, 1), one, register, 0, 0)
+			tr.On(1, 2).Exec(g, nop5...).CallEnd(0, 0)
+			tr.ExpectNone()
+		})
+	trap("N1-order-unknown", "the older client comes first, but the two registrations overlapped",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			tr.On(0, 1).Emit(smpev.Attach, one, register, 0)
+			does(tr.On(1, 2), two, register, 0, 0)
+			tr.On(0, 1).Emit(smpev.Attached, one, register, 0)
+			tr.On(1, 2).Exec(g, calls...).Emit(smpev.Serves, one, g, sp).Emit(smpev.Serves, two, g, sp).CallEnd(0, 0)
+			tr.ExpectNone()
+		})
+	trap("N1-breakpoint", "the CPU hits the patcher's breakpoint, is sent back, and makes one call",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			does(tr.On(0, 1), one, register, 0, 0)
+			h := tr.On(1, 2).Image(g, append([]byte{0xcc}, nop5[1:]...)...).Break(g).Own(g, smpev.OwnerPoke).Resume(g)
+			h.Exec(g, calls...).Emit(smpev.Serves, one, g, sp).CallEnd(0, 0)
+			tr.ExpectNone()
+		})
+	trap("N1-fprobe-missed", "an fprobe's handlers don't run for a call, which it counts as missed: a handler runs",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			does(tr.On(0, 1), fprobe, register, 0, 0)
+			h := tr.On(1, 2).Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookFollows, g)
+			h = h.Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookRecursion, g)
+			h.Emit(smpev.Hooks, fprobe, smpev.HookEntered, g).Emit(smpev.Hooks, fprobe, smpev.HookExit, g).
+				Emit(smpev.Hooks, fprobe, smpev.HookExited, g).CallEnd(0, 0)
+			tr.ExpectNone()
+		})
+
+	follows := func(h tracetest.Hand) tracetest.Hand {
+		return h.Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookFollows, g).
+			Emit(smpev.Hooks, fprobe, smpev.HookEntered, g)
+	}
+	exits := func(h tracetest.Hand) tracetest.Hand {
+		return h.Emit(smpev.Hooks, fprobe, smpev.HookExit, g).Emit(smpev.Hooks, fprobe, smpev.HookExited, g)
+	}
+	golden("N2-no-exit", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), fprobe, register, 0, 0)
+		follows(tr.On(1, 2)).CallEnd(0, 0)
+		tr.ExpectViolation("N2", "ends a call, and fprobe 0 hasn't seen the return from 0x1010")
+	})
+	golden("N2-exit-twice", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), fprobe, register, 0, 0)
+		exits(follows(tr.On(1, 2))).Emit(smpev.Hooks, fprobe, smpev.HookExit, g)
+		tr.ExpectViolation("N2", "that isn't the newest that is followed")
+	})
+	golden("N2-runs-on", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), fprobe, register, 0, 0)
+		follows(tr.On(1, 2)).Emit(smpev.Hooks, fprobe, smpev.HookExit, g)
+		does(tr.On(0, 1), fprobe, unregister, 0, 0)
+		tr.ExpectViolation("N2", "has unregistered fprobe 0, and 1 of its handlers still run")
+	})
+	golden("N2-lock-kept", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), fprobe, register, 0, 0)
+		follows(tr.On(1, 2)).Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookRecursion, g)
+		tr.ExpectViolation("N2", "miss a call of 0x1010 for a handler's sake, and none runs on the CPU")
+	})
+	trap("N2-hooks-left", "a call is missed for want of a hook, and three of four are in use",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			does(tr.On(0, 1), fprobe, register, 0, 0)
+			h := follows(follows(follows(tr.On(1, 2))))
+			h.Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookNone, g)
+			tr.ExpectViolation("N2", "for want of a hook, and 3 of 4 are in use")
+		})
+	trap("N2-stopped", "a call returns and no exit handler runs: the fprobe is being unregistered",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			does(tr.On(0, 1), fprobe, register, 0, 0)
+			h := follows(tr.On(1, 2))
+			tr.On(0, 1).Emit(smpev.Attach, fprobe, unregister, 0)
+			h.Emit(smpev.Hooks, fprobe, smpev.HookStopped, g).CallEnd(0, 0)
+			tr.On(0, 1).Emit(smpev.Attached, fprobe, unregister, 0)
+			tr.ExpectNone()
+		})
+	trap("N2-interrupted", "a call of a handler's task hasn't returned when another ends: an interrupt made that one",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			does(tr.On(0, 1), fprobe, register, 0, 0)
+			h := follows(tr.On(1, 2)).Trap(smpev.VecTimer, g+5).CallEnd(0, 0).Return(smpev.VecTimer, g+5)
+			exits(h).CallEnd(1, 0)
+			tr.ExpectNone()
+		})
+}

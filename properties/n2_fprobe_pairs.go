@@ -1,0 +1,176 @@
+package properties
+
+import (
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// FprobePairs is property N2: what an fprobe does with the calls of which N1 says that there is something to do.
+//
+// Based on: Hooks, which the fprobe tells of, against itself, CallEnd, and Attach and Attached, the calls of its
+// registration.
+var FprobePairs = Property{
+	ID:   "N2",
+	Name: "fprobe-pairs",
+	Says: "When a call that an fprobe follows has returned, its exit handler runs once, unless the fprobe is being " +
+		"unregistered; the newest such call returns first. A call is missed only while a handler runs on the CPU or " +
+		"all hooks are in use. No handler runs when unregister has returned.",
+	Kinds: []traces.Kind{
+		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Hooks, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return,
+	},
+	Reads:   []traces.Kind{smpev.Trap, smpev.Return},
+	New:     func(s *Scene) Monitor { return &fprobePairs{scene: s} },
+	Touches: hookTouches,
+}
+
+type fprobePairs struct {
+	scene *Scene
+	servants
+	used    []uint32   // by fprobe: hooks in use
+	running []uint32   // by fprobe: handlers under way
+	within  []uint64   // by fprobe: the CPUs on which a call is being taken
+	tasks   [][]follow `state:"trimmed: made when they are asked for"`
+}
+
+// A follow is a call that an fprobe follows.
+type follow struct {
+	fprobe int
+	site   uint64
+}
+
+func (m *fprobePairs) Reset() {
+	m.servants.reset()
+	m.used, m.running, m.within = m.used[:0], m.running[:0], m.within[:0]
+	for i := range m.tasks {
+		m.tasks[i] = m.tasks[i][:0]
+	}
+}
+
+func (m *fprobePairs) End(bool) *traces.Finding { return nil }
+
+func (m *fprobePairs) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Leads:
+		if e.A >= smpev.SubjectFprobe && e.A < smpev.SubjectDirect {
+			if m.leads(e); len(m.used) < len(m.list) {
+				m.used, m.running, m.within = append(m.used, 0), append(m.running, 0), append(m.within, 0)
+			}
+		}
+		return nil
+	case smpev.CallEnd:
+		return m.rest(e)
+	case smpev.Exit:
+		*m.of(e.Task) = (*m.of(e.Task))[:0]
+		return nil
+	}
+	i := m.index(e.A)
+	if i < 0 {
+		return nil
+	}
+	switch e.Kind {
+	case smpev.Attach:
+		m.begin(e, i)
+	case smpev.Attached:
+		m.end(e, i)
+		if e.B == smpev.AttachUnregister && e.C == 0 && m.running[i] > 0 {
+			return found(e, m.list[i].filter[0], "has unregistered %s, and %d of its handlers still run",
+				subjectName(e.A), m.running[i])
+		}
+	case smpev.Hooks:
+		return m.hooks(e, i)
+	}
+	return nil
+}
+
+// of returns the calls of a task that fprobes follow, the newest last.
+func (m *fprobePairs) of(task uint8) *[]follow {
+	i := int(task + 1)
+	for i >= len(m.tasks) {
+		m.tasks = append(m.tasks, nil)
+	}
+	return &m.tasks[i]
+}
+
+func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
+	site, cpu := e.C, uint64(1)<<(e.CPU%64)
+	calls := m.of(e.Task)
+	switch e.B {
+	case smpev.HookFollows:
+		if m.within[i]&cpu != 0 {
+			return found(e, site, "has %s follow a call of %#x while one of its handlers runs on the CPU",
+				subjectName(e.A), site)
+		}
+		m.within[i] |= cpu
+		m.running[i]++
+		if m.list[i].flags > 0 {
+			m.used[i]++
+			*calls = append(*calls, follow{i, site})
+		}
+	case smpev.HookEntered:
+		m.within[i] &^= cpu
+		m.running[i] = max(m.running[i], 1) - 1
+	case smpev.HookRecursion:
+		if m.within[i]&cpu == 0 {
+			return found(e, site, "has %s miss a call of %#x for a handler's sake, and none runs on the CPU",
+				subjectName(e.A), site)
+		}
+	case smpev.HookNone:
+		if m.calls(i, site) == callsIt && uint64(m.used[i]) < m.list[i].flags {
+			return found(e, site, "has %s miss a call of %#x for want of a hook, and %d of %d are in use",
+				subjectName(e.A), site, m.used[i], m.list[i].flags)
+		}
+	default:
+		return m.returns(e, i, calls)
+	}
+	return nil
+}
+
+// returns takes what happens when a call has returned.
+func (m *fprobePairs) returns(e *traces.Event, i int, calls *[]follow) *traces.Finding {
+	site, last := e.C, len(*calls)-1
+	if e.B != smpev.HookExited {
+		if last < 0 || (*calls)[last] != (follow{i, site}) {
+			return found(e, site, "has %s see a call of %#x return that isn't the newest that is followed",
+				subjectName(e.A), site)
+		}
+		*calls = (*calls)[:last]
+	}
+	switch e.B {
+	case smpev.HookExit:
+		if m.calls(i, site) == callsNot {
+			return found(e, site, "runs the exit handler of %s, which isn't registered any more", subjectName(e.A))
+		}
+		m.running[i]++
+		return nil
+	case smpev.HookExited:
+		m.running[i] = max(m.running[i], 1) - 1
+	case smpev.HookStopped:
+		if m.calls(i, site) == callsIt {
+			return found(e, site, "leaves out the exit handler of %s, which is registered", subjectName(e.A))
+		}
+	}
+	m.used[i] = max(m.used[i], 1) - 1
+	return nil
+}
+
+// rest takes the end of a call: if no trap is open, what the task has called has returned.
+func (m *fprobePairs) rest(e *traces.Event) *traces.Finding {
+	if len(*m.scene.frames.of(e.Task)) > 0 {
+		return nil
+	}
+	calls := m.of(e.Task)
+	if len(*calls) > 0 {
+		c := (*calls)[0]
+		return found(e, c.site, "ends a call, and %s hasn't seen the return from %#x that it waits for",
+			subjectName(m.list[c.fprobe].id), c.site)
+	}
+	return nil
+}
+
+// hookTouches: an object is an fprobe. The calls that it follows are their tasks' own.
+func hookTouches(t *Touched, e *traces.Event) {
+	switch e.Kind {
+	case smpev.Attach, smpev.Attached, smpev.Hooks:
+		t.Write(e.A)
+	}
+}
