@@ -82,8 +82,8 @@ func (s *state) can(l *letter) bool {
 		return false
 	}
 	for _, i := range l.probes {
-		if s.w.strict && l.kind == act.Unregister && s.w.probes[i].kind == scenario.ProbeKretprobe &&
-			!s.objects[i].registered {
+		ends := l.kind == act.Unregister || l.kind == act.UnregisterAll
+		if s.w.strict && ends && s.w.probes[i].kind == scenario.ProbeKretprobe && !s.objects[i].registered {
 			return false
 		}
 		if twin := s.w.twins[i]; twin >= 0 && !s.objects[i].named && !s.objects[twin].named {

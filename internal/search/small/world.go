@@ -2,6 +2,7 @@ package small
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
+	"kpsim/linux"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 )
@@ -189,6 +191,45 @@ func lacking(s *scenario.Scenario, m *scenario.Machine) {
 			op.Kind.Check != nil && op.Kind.Check(&scenario.Scenario{Machine: *m}, &op) != ""
 	})
 	s.Tasks = []scenario.Task{t}
+}
+
+// served leaves out of a world what a kernel's own engine lacks. It returns an error if the kernel
+// has other rules for what the world is about.
+func served(s *scenario.Scenario, k *linux.Kernel) error {
+	inModule := func(fn string) bool {
+		return slices.ContainsFunc(s.Modules, func(m scenario.Module) bool {
+			return slices.Contains(m.Core, fn) || slices.Contains(m.Init, fn)
+		})
+	}
+	gone := make(map[string]bool)
+	s.Labels = slices.DeleteFunc(slices.Clone(s.Labels), func(l scenario.Label) bool {
+		gone[l.Name] = inModule(l.Func) // it isn't told of modules that come and go
+		return gone[l.Name]
+	})
+	s.Calls = slices.Clone(s.Calls)
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		c.Sites = slices.DeleteFunc(slices.Clone(c.Sites), func(p scenario.CallSite) bool { return inModule(p.Func) })
+		gone[c.Name] = len(c.Sites) == 0 || !k.CallSites()
+	}
+	s.Calls = slices.DeleteFunc(s.Calls, func(c scenario.StaticCall) bool { return gone[c.Name] })
+	for _, p := range s.Fprobes { // they are of kpsim's own kernel
+		gone[p.Name] = true
+	}
+	s.Fprobes = nil
+	m := s.Machine
+	m.Engine = linux.Row.Name
+	t := s.Tasks[0]
+	t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool {
+		return slices.ContainsFunc([]*scenario.List{scenario.TheLabels, scenario.TheCalls, scenario.TheFprobes},
+			op.Kind.Takes) && gone[op.Target] ||
+			op.Kind.Check != nil && op.Kind.Check(&scenario.Scenario{Machine: m}, &op) != ""
+	})
+	s.Tasks = []scenario.Task{t}
+	if !k.AsksKgdb() && slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind.Has(scenario.ParamInsn) }) {
+		return errors.New("the kernel is built without CONFIG_KGDB, and asks no debugger; leave this world out")
+	}
+	return nil
 }
 
 func (w *World) addFunctions() {

@@ -16,6 +16,7 @@ type Small struct {
 	Worlds  []string      `arg:"" optional:"" name:"world" help:"Names of worlds: jump, calls, site, module. None: all."`
 	Calls   int           `range:"1..8" default:"3" placeholder:"N" help:"The most calls of a program. Each call more makes some fifteen times as many programs. Default: 3."`
 	For     time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Stop after this time, and say which programs were run. Default: when all were."`
+	Beside  int           `range:"0..3" placeholder:"N" help:"Run two programs of up to N calls side by side instead: each two calls, after each program of N-1 calls."`
 	Edition string        `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
 	inputs.Kernel
 	inputs.Broken
@@ -82,29 +83,41 @@ func (c *Small) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if kernel != nil && c.Beside > 0 {
+		return 0, errors.New("--beside runs kpsim's own engine; leave --kernel out, or use explore --kernel")
+	}
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
+	if c.For > 0 {
+		timer := time.AfterFunc(c.For, func() { c.late.Store(true); c.stop.Store(true) })
+		defer timer.Stop()
+	}
+	if c.Beside > 0 {
+		found, err := c.beside(p)
+		return c.status(p, found), err
+	}
 	s := &small.Session{Worlds: c.Worlds, Edition: c.Edition, Mutant: c.Mutant, Kernel: kernel, Calls: c.Calls,
 		Workers: c.Workers, Cancelled: &c.stop}
 	if kernel != nil {
 		s.Asked = Asked(c.Calls)
 	}
-	if c.For > 0 {
-		timer := time.AfterFunc(c.For, func() { c.late.Store(true); c.stop.Store(true) })
-		defer timer.Stop()
-	}
 	report := &Report{Traces: c.Traces, JSON: c.JSON, Line: c.line, Calls: s.Calls, Asked: s.Asked}
 	if err := report.Run(p, s); err != nil {
 		return 0, err
 	}
-	if c.stop.Load() && !c.late.Load() {
+	return c.status(p, report.Unknown > 0), nil
+}
+
+// status returns the command's status. found: something isn't as the rules say.
+func (c *Small) status(p *cli.Program, found bool) int {
+	switch {
+	case c.stop.Load() && !c.late.Load():
 		fmt.Fprintf(p.Err, "kpsim: interrupted\n")
-		return cli.Interrupted, nil
+		return cli.Interrupted
+	case found:
+		return cli.Against
 	}
-	if report.Unknown > 0 {
-		return cli.Against, nil
-	}
-	return cli.OK, nil
+	return cli.OK
 }
 
 // Asked returns how many calls programs that ask for the optimizer have on a kernel's own engine,
