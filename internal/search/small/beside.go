@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/proof"
-	"kpsim/kprobes/rules"
 )
 
 // Deviations is how many deviations the schedules of two programs have at most.
@@ -273,15 +272,4 @@ func (b *Beside) run(p *Pair, stop *atomic.Bool) error {
 		}
 	}
 	return nil
-}
-
-// LoadBeside returns a world for pairs: with the newest edition, if neither the world nor the caller
-// names one, since a machine without an edition lacks waits that editions have.
-func LoadBeside(name, edition string) (*scenario.Scenario, error) {
-	sc, err := Load(name, edition)
-	if err != nil || sc == nil || edition != "" || sc.Machine.Edition != rules.EditionNone {
-		return sc, err
-	}
-	names := rules.EditionNames()
-	return Load(name, names[len(names)-1])
 }

@@ -48,26 +48,6 @@ const (
 	leavesKey         // likewise, and returns
 )
 
-// patterns are the instructions whose effect the reference knows. In bytes, -1 is any value.
-var patterns = []struct {
-	bytes []int
-	does  effect
-	value func(code []byte) int
-}{
-	{[]int{0xb8, -1, -1, -1, -1}, gives, func(c []byte) int { return int32At(c[1:]) }},                  // mov $v,%eax
-	{[]int{0x31, 0xc0}, gives, func([]byte) int { return 0 }},                                           // xor %eax,%eax
-	{[]int{0x83, 0xc0, -1}, adds, func(c []byte) int { return int(int8(c[2])) }},                        // add $v,%eax
-	{[]int{0xff, 0xcf}, descends, nil},                                                                  // dec %edi
-	{[]int{0x78, -1}, skips, func(c []byte) int { return int(int8(c[1])) }},                             // js
-	{[]int{0xe8, -1, -1, -1, -1}, calls, func(c []byte) int { return int32At(c[1:]) }},                  // call
-	{[]int{0x48, 0x83, 0x0c, 0x25, -1, -1, -1, -1, -1}, notes, func(c []byte) int { return int(c[8]) }}, // orq $v,log
-	{[]int{0xc3}, returns, nil},
-}
-
-func int32At(b []byte) int {
-	return int(int32(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24))
-}
-
 // effectOf returns what an instruction does.
 func effectOf(code []byte) (in insn) {
 	for _, p := range patterns {

@@ -174,12 +174,12 @@ func unregisterFprobe(s *state, l *letter, a *answer) {
 // fprobes runs the entry handlers of the fprobes of a function, the last registered first. exits
 // gets those with an exit handler, which runs when the call returns: that of the last listed first.
 func (k *walk) fprobes(fn int, exits *most) (n int) {
-	last := ^uint8(0)
+	newest := ^uint8(0)
 	for {
 		next, since := -1, uint8(0)
 		for i := range k.s.w.fprobes {
 			at := k.s.fprobes[i]
-			if at > since && at < last && slices.Contains(k.s.w.fprobes[i].funcs, fn) {
+			if at > since && at < newest && slices.Contains(k.s.w.fprobes[i].funcs, fn) {
 				next, since = i, at
 			}
 		}
@@ -187,7 +187,7 @@ func (k *walk) fprobes(fn int, exits *most) (n int) {
 			return n
 		}
 		p := &k.s.w.fprobes[next]
-		if last = since; p.entry >= 0 {
+		if newest = since; p.entry >= 0 {
 			k.aside(p.entry)
 		}
 		if p.exit >= 0 {

@@ -56,8 +56,8 @@ func (c *Small) beside(p *cli.Program) (found bool, err error) {
 		if err != nil {
 			return found, err
 		}
-		out := pairs{World: name, Calls: c.Beside, Pairs: r.Pairs, Run: r.Done, Schedules: r.Schedules, Broken: r.Broken,
-			Finds: []pairFind{}}
+		out := pairs{World: name, Calls: c.Beside, Pairs: r.Pairs, Run: r.Done, Schedules: r.Schedules,
+			Broken: r.Broken, Finds: []pairFind{}}
 		for _, f := range r.Finds {
 			n++
 			file := filepath.Join(c.Traces, fmt.Sprintf("beside-%s-%d.star", name, n))
@@ -67,7 +67,8 @@ func (c *Small) beside(p *cli.Program) (found bool, err error) {
 			if err := cli.WriteWhole(file, []byte(lang.Print(f.Pair.Scenario())+"\n")); err != nil {
 				return found, fmt.Errorf("%s", cli.Cause(err, file))
 			}
-			out.Finds = append(out.Finds, pairFind{f.Property, f.Says, f.Pair.First, f.Pair.X, f.Pair.Y, f.Runs, f.Pairs, file})
+			out.Finds = append(out.Finds, pairFind{f.Property, f.Says, f.Pair.First, f.Pair.X, f.Pair.Y, f.Runs,
+				f.Pairs, file})
 		}
 		found = found || len(r.Finds) > 0
 		if err := c.printPairs(p, &out); err != nil {
