@@ -36,13 +36,7 @@ func TestReferenceAlone(t *testing.T) {
 				e, err := newEngine(w, mutant)
 				require.NoError(t, err)
 				e.rig.Judges.GoOnAfter(rig.GoOn{Ignored: properties.Every})
-				tr := newTree(w, len(c.program), nil, nil)
-				for _, says := range c.program {
-					i := slices.IndexFunc(w.letters, func(l *letter) bool { return l.says(w) == says })
-					require.GreaterOrEqual(t, i, 0, says)
-					require.True(t, tr.push(w.letters[i]), says)
-				}
-				e.take(tr)
+				e.take(program(t, w, c.program...))
 				e.close()
 				if mutant == "" {
 					require.Empty(t, e.differs.what)
@@ -52,4 +46,27 @@ func TestReferenceAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// program returns a tree that has pushed these calls.
+func program(t *testing.T, w *World, calls ...string) *tree {
+	tr := newTree(w, len(calls), nil, nil)
+	for _, says := range calls {
+		i := slices.IndexFunc(w.letters, func(l *letter) bool { return l.says(w) == says })
+		require.GreaterOrEqual(t, i, 0, says)
+		require.True(t, tr.push(w.letters[i]), says)
+	}
+	return tr
+}
+
+// A debugger's breakpoint where a probe isn't registered breaks no property while kprobes/enabled is 0.
+func TestDebuggerWhileOff(t *testing.T) {
+	sc, err := Load("debugger", "")
+	require.NoError(t, err)
+	w, err := New(sc, true)
+	require.NoError(t, err)
+	e, err := newEngine(w, "")
+	require.NoError(t, err)
+	defer e.close()
+	require.Empty(t, e.take(program(t, w, "enable(a)", "enabled(False)", "set_breakpoint(f)")))
 }
