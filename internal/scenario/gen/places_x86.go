@@ -1,0 +1,190 @@
+package gen
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
+)
+
+// This file has the scenes about probes: side by side in what a jump covers, on instructions whose copies are stepped,
+// boosted or emulated, and on calls that return in unusual ways.
+
+const (
+	sceneAt      arch.Addr = 0xffffffff81090000 // the functions of scenes, two pages each
+	outOfReachAt arch.Addr = 0xffffffff02000000 // within reach of the text, and not of detours
+)
+
+// drawRegions adds a function of short instructions, with jumps back and forth and loops, and probes on several of its
+// instructions in a row: they lie in each other's regions.
+func drawRegions(s *scene) {
+	far := !s.i386 && s.one(8)
+	if far {
+		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: "out-of-reach", At: outOfReachAt, Bytes: make([]byte, dataSize)})
+	}
+	const name = "region"
+	s.text(name, func(f *function) {
+		var end []byte
+		if f.calm = !s.one(4); s.one(3) {
+			end = f.begin()
+		}
+		for range 4 + s.rand.N(6) {
+			switch s.rand.N(9) {
+			case 0:
+				f.item()
+			case 1:
+				f.branch()
+			case 2:
+				f.counted()
+			case 3:
+				if far {
+					f.data(outOfReachAt+arch.Addr(s.rand.N(8)), 0x8b, 0x0d) // mov far(%rip),%ecx
+				}
+			default:
+				f.plainOf([...]int{1, 1, 1, 2, 3, 3}[s.rand.N(6)])
+			}
+		}
+		f.end(end)
+	})
+	starts := Boundaries(s.sc, name)
+	at := s.rand.N(max(1, len(starts)-3))
+	for range 2 + s.rand.N(4) {
+		s.kprobe(name, starts[min(at, len(starts)-1)], 4)
+		if !s.one(5) {
+			at++
+		}
+	}
+	if s.array(scenario.ProbeKprobe); s.one(5) {
+		s.probe(scenario.Probe{Kind: scenario.ProbeKretprobe, Func: name, Maxactive: s.rand.N(3)})
+	}
+	s.called(name, false)
+	s.runs = append(s.runs, name)
+}
+
+// called adds calls of a function with several arguments.
+func (s *scene) called(name string, changed bool) {
+	for range 2 + s.rand.N(2) {
+		s.calls = append(s.calls, scenario.Op{Kind: act.Call, Target: name, Changed: changed,
+			Args: []uint64{uint64(s.rand.N(5)), 2}})
+	}
+}
+
+// counted adds a loop by the counter over a short instruction, or a jump by it over one.
+func (f *function) counted() {
+	n := byte(f.g.rand.N(3))
+	f.put(0xb9, n, 0, 0, 0) // mov $n,%ecx
+	if f.g.one(2) {
+		f.put(0xe3-byte(f.g.rand.N(2)), 3) // jrcxz, or loop
+		f.put(0x83, 0xc0, n)
+		return
+	}
+	f.code[len(f.code)-4]++
+	to := len(f.code)
+	f.put([...][]byte{{0x90}, {0x83, 0xc0, n}, {0x01, 0xc0}}[f.g.rand.N(3)]...)
+	f.put(0xe2, byte(to-len(f.code)-2)) // loop
+}
+
+// drawCopies adds functions of instructions whose copies can't simply be run elsewhere, and probes on them.
+func drawCopies(s *scene) {
+	s.emulated(func(name string, make func(f *function)) { s.text(name, make) })
+	s.called(emulatedName, false)
+	s.called(emulatedName, false)
+	names := []string{emulatedName}
+	for i := range s.rand.N(3) {
+		name, at := fmt.Sprint("far", i), farAt+arch.Addr(i)*scenario.Page
+		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: name + "_data", At: at, Bytes: []byte("away as a run begins"),
+			Away: true})
+		s.text(name, func(f *function) {
+			end := f.begin()
+			f.extable = append(f.extable, len(f.code))
+			f.data(at+arch.Addr(s.rand.N(8)), 0x8b, 0x05) // mov far(%rip),%eax
+			f.body(1 + s.rand.N(2))
+			f.end(end)
+		})
+		s.called(name, false)
+		names = append(names, name)
+	}
+	for _, name := range names {
+		starts := Boundaries(s.sc, name)
+		at := s.rand.N(len(starts))
+		for range min(len(starts), 2+s.rand.N(6)) {
+			s.kprobe(name, starts[at%len(starts)], 2)
+			at += 1 + s.rand.N(2)
+		}
+	}
+	s.array(scenario.ProbeKprobe)
+}
+
+// drawReturns adds functions that call each other, with return probes of few instances, which calls in interrupts need,
+// too. Some give up the CPU in between, or return to their caller's caller.
+func drawReturns(s *scene) {
+	var leaf, inner arch.Addr
+	names := []string{"leaf", "twice"}
+	s.text("leaf", func(f *function) {
+		leaf = f.at
+		f.put(0x89, f.arg())
+		for range s.rand.N(3) {
+			f.plain()
+		}
+		f.put(0xc3)
+	})
+	s.text("twice", func(f *function) {
+		f.relative(leaf, 0xe8)
+		f.relative(leaf, 0xe8)
+		f.put(0xc3)
+	})
+	s.runs = slices.Clone(names)
+	if s.one(3) {
+		names = append(names, "recurs")
+		s.text("recurs", (*function).recursive)
+	}
+	if to, ok := scenario.KernelExport("cond_resched"); ok && s.one(3) {
+		names = append(names, "gives")
+		s.text("gives", func(f *function) {
+			f.relative(leaf, 0xe8)
+			f.put(0x50)
+			f.relative(to, 0xe8)
+			f.put(0x58)
+			f.put(0xc3)
+		})
+	}
+	for _, name := range names {
+		s.called(name, false)
+	}
+	if s.sc.Machine.Kernel.Edition == rules.Edition415 && !s.i386 && s.one(2) { // later ones find the frame by its list
+		names = append(names, "inner", "middle")
+		var middle arch.Addr
+		s.text("inner", func(f *function) {
+			inner = f.at
+			f.put(0x48, 0x83, 0xc4, 0x08) // add $8,%rsp: it returns to its caller's caller
+			f.put(0xc3)
+		})
+		s.text("middle", func(f *function) {
+			middle = f.at
+			f.relative(inner, 0xe8)
+			f.put(0x0f, 0x0b)
+		})
+		s.text("outer", func(f *function) {
+			f.relative(middle, 0xe8)
+			f.put(0x89, f.arg())
+			f.put(0xc3)
+		})
+		s.called("outer", false)
+	}
+	for range 1 + s.rand.N(4) {
+		p := scenario.Probe{Kind: scenario.ProbeKretprobe, Func: names[s.rand.N(len(names))], Maxactive: s.rand.N(5)}
+		if s.sc.Machine.Batches && s.one(3) {
+			p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepCount}}, 8*s.rand.N(3)
+			if s.one(2) {
+				p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepNonzero})
+			}
+		}
+		s.probe(p)
+	}
+	if s.array(scenario.ProbeKretprobe); s.one(3) {
+		s.kprobe("leaf", 0, 3)
+	}
+}
