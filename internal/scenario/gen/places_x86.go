@@ -167,12 +167,18 @@ func drawReturns(s *scene) {
 			f.relative(inner, 0xe8)
 			f.put(0x0f, 0x0b)
 		})
-		s.text("outer", func(f *function) {
+		s.text("outer", func(f *function) { // what was kept of the call of inner stays until the task ends
 			f.relative(middle, 0xe8)
-			f.put(0x89, f.arg())
-			f.put(0xc3)
+			if to, ok := scenario.KernelExport("cond_resched"); ok && s.one(2) {
+				f.relative(to, 0xe8)
+			}
+			to, _ := scenario.KernelExport("do_exit")
+			f.relative(to, 0xe9)
 		})
-		s.called("outer", false)
+		for i := range 1 + s.rand.N(2) {
+			ops := []scenario.Op{{Kind: act.Schedule}, {Kind: act.Call, Target: "outer"}}
+			s.maker.alone(fmt.Sprint("leaver", i), ops[s.rand.N(2):])
+		}
 	}
 	for range 1 + s.rand.N(4) {
 		p := scenario.Probe{Kind: scenario.ProbeKretprobe, Func: names[s.rand.N(len(names))], Maxactive: s.rand.N(5)}
