@@ -42,7 +42,7 @@ func drawTraced(s *scene) {
 		names = append(names, name)
 	}
 	kept = names
-	if s.one(4) { // the last one is a module's
+	if s.one(3) { // the last one is a module's
 		last := len(names) - 1
 		kept = names[:last]
 		s.module(names[last:], nil, []scenario.Op{{Kind: act.Call, Target: names[last], Args: []uint64{1}}})

@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // This file has the scenes about probes: side by side in what a jump covers, on instructions whose copies are stepped,
@@ -21,8 +22,9 @@ const (
 // drawRegions adds a function of short instructions, with jumps back and forth and loops, and probes on several of its
 // instructions in a row: they lie in each other's regions.
 func drawRegions(s *scene) {
-	far := !s.i386 && s.one(8)
-	if far {
+	far, straight := !s.i386 && s.one(4), s.one(2)
+	if s.sure = !far; far { // nor is the copy of what reads it within reach
+
 		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: "out-of-reach", At: outOfReachAt, Bytes: make([]byte, dataSize)})
 	}
 	const name = "region"
@@ -32,17 +34,19 @@ func drawRegions(s *scene) {
 			end = f.begin()
 		}
 		for range 4 + s.rand.N(6) {
-			switch s.rand.N(9) {
-			case 0:
+			switch n := s.rand.N(10); {
+			case far && n < 2:
+				f.data(outOfReachAt+arch.Addr(s.rand.N(8)), 0x8b, 0x0d) // mov far(%rip),%ecx
+			case straight:
+				f.plainOf([...]int{1, 1, 2, 3, 3, 4}[s.rand.N(6)])
+			case n == 0:
 				f.item()
-			case 1:
+			case n == 1:
 				f.branch()
-			case 2:
+			case n == 2:
 				f.counted()
-			case 3:
-				if far {
-					f.data(outOfReachAt+arch.Addr(s.rand.N(8)), 0x8b, 0x0d) // mov far(%rip),%ecx
-				}
+			case n == 3:
+				f.carried()
 			default:
 				f.plainOf([...]int{1, 1, 1, 2, 3, 3}[s.rand.N(6)])
 			}
@@ -87,35 +91,111 @@ func (f *function) counted() {
 	f.put(0xe2, byte(to-len(f.code)-2)) // loop
 }
 
+// carried adds a comparison, instructions that leave the flags, and one that reads them.
+func (f *function) carried() {
+	f.put(0x39, by32(f.g, byte(0xf7), 0xca)) // cmp %esi,%edi, or %ecx,%edx
+	for range 1 + f.g.rand.N(5) {
+		f.put([...][]byte{{0x90}, {0x0f, 0x1f, 0x00}, {0x89, 0xc1}}[f.g.rand.N(3)]...)
+	}
+	f.put(0x83, 0xd0, byte(f.g.rand.N(8))) // adc $n,%eax
+}
+
 // drawCopies adds functions of instructions whose copies can't simply be run elsewhere, and probes on them.
 func drawCopies(s *scene) {
 	s.emulated(func(name string, make func(f *function)) { s.text(name, make) })
 	s.called(emulatedName, false)
 	s.called(emulatedName, false)
-	names := []string{emulatedName}
-	for i := range s.rand.N(3) {
-		name, at := fmt.Sprint("far", i), farAt+arch.Addr(i)*scenario.Page
-		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: name + "_data", At: at, Bytes: []byte("away as a run begins"),
-			Away: true})
-		s.text(name, func(f *function) {
-			end := f.begin()
-			f.extable = append(f.extable, len(f.code))
-			f.data(at+arch.Addr(s.rand.N(8)), 0x8b, 0x05) // mov far(%rip),%eax
-			f.body(1 + s.rand.N(2))
-			f.end(end)
-		})
-		s.called(name, false)
-		names = append(names, name)
-	}
+	s.beset(emulatedName, emulatedName, []string{"adds", "pops"}[s.rand.N(2)])
+}
+
+// beset adds probes on several instructions of functions.
+func (s *scene) beset(names ...string) {
 	for _, name := range names {
 		starts := Boundaries(s.sc, name)
 		at := s.rand.N(len(starts))
-		for range min(len(starts), 2+s.rand.N(6)) {
+		for range min(len(starts), 1+s.rand.N(5)) {
 			s.kprobe(name, starts[at%len(starts)], 2)
 			at += 1 + s.rand.N(2)
 		}
 	}
 	s.array(scenario.ProbeKprobe)
+}
+
+// drawFaults adds functions whose first access of data faults and sleeps, and probes on them.
+func drawFaults(s *scene) {
+	var names []string
+	for i := range 1 + s.rand.N(3) {
+		name, at := fmt.Sprint("far", i), farAt+arch.Addr(i)*scenario.Page
+		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: name + "_data", At: at, Bytes: []byte("away as a run begins"),
+			Away: true})
+		away := 0
+		s.text(name, func(f *function) {
+			end := f.begin()
+			away = len(f.code)
+			f.extable = append(f.extable, away)
+			f.data(at+arch.Addr(s.rand.N(8)), 0x8b, 0x05) // mov far(%rip),%eax
+			f.body(1 + s.rand.N(2))
+			f.end(end)
+		})
+		s.called(name, false)
+		if names = append(names, name); !s.one(3) {
+			s.kprobe(name, away, 3)
+		}
+	}
+	s.beset(names[s.rand.N(len(names))])
+}
+
+// drawChanges adds a function with handlers that change registers, by whatever means it is hit. Its result stays the same
+// if what they change is kept: two registers of which it takes the difference, and one that a handler sets instead of the
+// instruction that it skips.
+func drawChanges(s *scene) {
+	const name = "changed"
+	v, skips := byte(1+s.rand.N(100)), 0
+	var near []int
+	s.text(name, func(f *function) {
+		filler := func() {
+			for range s.rand.N(5) {
+				f.put([...][]byte{{0x90}, {0x0f, 0x1f, 0x00}, {0x83, 0xc0, 1}, {0x05, 1, 0, 0, 0}}[s.rand.N(4)]...)
+			}
+		}
+		f.put(0x89, f.arg()) // mov %edi,%eax, or %edx,%eax
+		f.put(0x31, 0xc9)    // xor %ecx,%ecx
+		f.put(0x31, 0xd2)    // xor %edx,%edx
+		from := len(f.starts)
+		filler()
+		f.put(0x29, 0xd1) // sub %edx,%ecx
+		near = f.starts[from:]
+		f.put(0x01, 0xc8) // add %ecx,%eax
+		filler()
+		skips = len(f.code)
+		f.put(0xb9, v, 0, 0, 0) // mov $v,%ecx
+		filler()
+		f.put(0x01, 0xc8)
+		f.put(0x31, 0xc9)
+		f.put(0x31, 0xd2)
+		f.put(0xc3)
+	})
+	set := func(r arch.Reg, v uint64) scenario.Step {
+		return scenario.Step{Kind: scenario.StepSetReg, Reg: r, Value: v}
+	}
+	cx, dx := s.arch().Args[by32(s.maker, 3, 2)], s.arch().Args[by32(s.maker, 2, 1)]
+	for range 1 + s.rand.N(3) {
+		w := uint64(s.rand.N(100))
+		p := scenario.Probe{Func: name, Offset: near[s.rand.N(len(near))],
+			Pre: []scenario.Step{set(cx, w), set(dx, w)}}
+		if s.one(3) {
+			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
+		}
+		s.probe(p)
+	}
+	if s.one(2) {
+		s.probe(scenario.Probe{Func: name, Offset: skips, Post: []scenario.Step{{Kind: scenario.StepCount}},
+			Pre: []scenario.Step{set(cx, uint64(v)),
+				{Kind: scenario.StepSetIP, Target: name, Value: uint64(skips + x86.JumpLen)}, {Kind: scenario.StepNonzero}}})
+	}
+	s.array(scenario.ProbeKprobe)
+	s.called(name, false)
+	s.runs, s.sure = append(s.runs, name), true
 }
 
 // drawReturns adds functions that call each other, with return probes of few instances, which calls in interrupts need,

@@ -23,6 +23,7 @@ type scene struct {
 	calls  []scenario.Op // of the functions, none of which a module takes away
 	runs   []string      // functions that interrupts may run
 	arrays bool          // probes are registered by arrays, too
+	sure   bool          // no probe that is registered by its only user is refused
 }
 
 // A thing comes and goes: a probe, a client of ftrace, a key, a switch.
@@ -53,12 +54,14 @@ func ours(g *maker) bool    { return g.sc.Machine.Engine == "" && !g.on.Contract
 func nothing(g *maker) bool { return true }
 
 var subjects = []subject{
-	{5, nothing, drawRegions},
-	{5, nothing, drawCopies},
+	{6, nothing, drawRegions},
+	{4, nothing, drawCopies},
+	{3, nothing, drawFaults},
 	{3, nothing, drawReturns},
-	{6, traced, drawTraced},
-	{5, labels, drawKeys},
-	{2, ours, drawBoot},
+	{3, nothing, drawChanges},
+	{7, traced, drawTraced},
+	{4, labels, drawKeys},
+	{3, ours, drawBoot},
 	{2, nothing, func(s *scene) { s.tale(drawJoint, drawGoing, drawUprobes, drawDebugger) }},
 	{2, traced, func(s *scene) { s.tale(drawEntry, drawPatches, drawFprobes, drawUniverses) }},
 }
@@ -144,16 +147,14 @@ func (s *scene) probe(p scenario.Probe) string {
 	count := []scenario.Step{{Kind: scenario.StepCount}}
 	if p.Name = fmt.Sprint("k", len(s.sc.Probes)); p.Kind == scenario.ProbeKretprobe {
 		p.Post = count
-	} else if s.one(10) && p.Post != nil {
-		p.Pre = nil
-	} else if p.Pre == nil {
+	} else if p.Pre == nil && (p.Post == nil || !s.one(10)) {
 		p.Pre = count
 	}
 	m := &s.sc.Machine
 	if p.Kind == scenario.ProbeKprobe && m.FaultHandlers && s.one(3) {
 		p.Fault = count
 	}
-	p.Disabled = m.Batches && s.one(6)
+	p.Disabled = m.Batches && s.one(5)
 	s.sc.Probes = append(s.sc.Probes, p)
 	op := func(k *scenario.Operation) scenario.Op { return scenario.Op{Kind: k, Target: p.Name} }
 	var more []scenario.Op
@@ -229,28 +230,39 @@ func (s *scene) actors() {
 		if len(mine) == 0 {
 			continue
 		}
-		t := scenario.Task{Name: fmt.Sprint("actor", i), CPU: i % s.sc.Machine.CPUs, Repeat: 1, Ops: s.acts(mine)}
+		t := scenario.Task{Name: fmt.Sprint("actor", i), CPU: i % s.sc.Machine.CPUs, Repeat: 1}
 		if s.one(3) {
 			t.Repeat = 2
 		}
+		t.Ops = s.acts(mine, s.sure && !s.arrays && (n == 1 || !shared) && t.Repeat == 1)
 		s.sc.Tasks = append(s.sc.Tasks, t)
 	}
 }
 
-// acts draws what a task does with its things.
-func (s *scene) acts(mine []*thing) (ops []scenario.Op) {
+// acts draws what a task does with its things. sure: registering a probe that isn't registered succeeds.
+func (s *scene) acts(mine []*thing, sure bool) (ops []scenario.Op) {
 	do := func(op scenario.Op) {
 		if ops = append(ops, op); s.one(3) {
 			ops = append(ops, s.between())
 		}
 	}
+	begin := func(t *thing) {
+		op := t.on
+		op.Checked = sure && op.Kind == act.Register
+		do(op)
+		t.is = true
+	}
+	if s.one(2) {
+		for _, t := range mine {
+			begin(t)
+		}
+	}
 	for range 3 + s.rand.N(3+2*len(mine)) {
 		switch t := mine[s.rand.N(len(mine))]; {
 		case s.one(12): // what it is the wrong time for
-			do([]scenario.Op{t.on, t.off}[s.rand.N(2)])
+			do(map[bool]scenario.Op{true: t.on, false: t.off}[t.is])
 		case !t.is:
-			do(t.on)
-			t.is = true
+			begin(t)
 		case len(t.more) > 0 && s.one(2):
 			do(t.more[s.rand.N(len(t.more))])
 		default:
