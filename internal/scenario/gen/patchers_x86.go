@@ -65,7 +65,7 @@ func drawTraced(s *scene) {
 	if s.one(2) {
 		s.comes(op(act.Tracer, true), op(act.Tracer, false))
 	}
-	if s.one(3) {
+	if len(kept) > 0 && s.one(3) { // without a site that is there it would want all, those of the module, too
 		s.comes(op(act.Livepatch, true), op(act.Livepatch, false))
 	}
 	changed := false
