@@ -49,7 +49,7 @@ type subject struct {
 }
 
 func traced(g *maker) bool  { return g.sc.Machine.Kernel.Ftrace }
-func labels(g *maker) bool  { return g.sc.Machine.Edition != rules.Edition26 }
+func labels(g *maker) bool  { return g.sc.Machine.Kernel.Edition != rules.Edition26 }
 func ours(g *maker) bool    { return g.sc.Machine.Engine == "" && !g.on.Contract && !g.on.Few }
 func nothing(g *maker) bool { return true }
 
