@@ -15,7 +15,7 @@ import (
 // registers them while clients of ftrace come and go. A client that may change where a call
 // continues prevents arming a probe with a post_handler.
 func drawEntry(g *maker) {
-	if !g.rarely(8) || !g.sc.Machine.Kernel.Ftrace {
+	if !rarely(g, 8) || !g.sc.Machine.Kernel.Ftrace {
 		return
 	}
 	f := &function{g: g, at: siteAt}
@@ -144,7 +144,7 @@ func drawContended(g *maker) {
 // drawGoing adds tasks that yield in a function with a return probe and exit there, while the probe
 // comes and goes: calls that never return, under a probe that is gone.
 func drawGoing(g *maker) {
-	if !g.rarely(12) {
+	if !rarely(g, 12) {
 		return
 	}
 	f := &function{g: g, at: goingAt}
@@ -187,7 +187,7 @@ func drawInInit(g *maker) {
 // registered disabled. A task registers, unregisters and switches them between calls: the state
 // of the address depends on all its probes.
 func drawJoint(g *maker) {
-	if !g.rarely(5) {
+	if !rarely(g, 5) {
 		return
 	}
 	f := &function{g: g, at: jointAt, calm: true}

@@ -124,8 +124,8 @@ func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 	}
 }
 
-// returns adds an iret to a place after it. Kernels don't see where it leads, so no jump may cover that place: as long an
-// instruction as a jump precedes it.
+// returns adds an iret to a place after it. Kernels don't see where it leads, so no jump may cover that
+// place: as long an instruction as a jump precedes it.
 func (f *function) returns() {
 	if f.g.i386 {
 		f.put(0x9c) // pushf

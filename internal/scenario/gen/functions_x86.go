@@ -339,8 +339,8 @@ func (f *function) straight() {
 	f.put(0xc3)
 }
 
-// datas adds what drawn functions read and write.
-func (g *maker) datas() {
+// drawDatas adds what drawn functions read and write.
+func drawDatas(g *maker) {
 	pool := make([]byte, dataSize)
 	for i := range pool {
 		pool[i] = byte(g.rand.N(256))
@@ -352,7 +352,7 @@ func (g *maker) datas() {
 // texts draws the functions one after another, some without a gap between them.
 func (g *maker) texts() {
 	g.part("functions")
-	g.datas()
+	drawDatas(g)
 	at := textsAt + arch.Addr(g.rand.N(64))
 	add := func(name string, make func(f *function)) {
 		g.next = name

@@ -102,7 +102,7 @@ func anything(c Choices, on *On) *scenario.Scenario {
 	c.Part("theme")
 	if c.One(sceneIn) {
 		g := &maker{rand: c, on: on}
-		if g.scene() {
+		if drawScene(g) {
 			return g.sc
 		}
 	}
@@ -225,7 +225,7 @@ func (g *maker) arch() *arch.Arch { return g.sc.Machine.Processor() }
 func (g *maker) one(n int) bool { return g.rand.One(n) }
 
 // rarely reports true once in n, and always where the part that asks is what the scenario is about.
-func (g *maker) rarely(n int) bool { return g.wanted || g.rand.One(n) }
+func rarely(g *maker, n int) bool { return g.wanted || g.rand.One(n) }
 
 // part starts a part of the scenario.
 func (g *maker) part(name string) { g.rand.Part(name) }

@@ -175,8 +175,8 @@ func (s *scene) module(core, init []string, calls []scenario.Op) {
 		Repeat: 1 + s.rand.N(3), Ops: ops})
 }
 
-// drawKeys adds functions with jump labels, static calls, a lock prefix or a debugger's breakpoint, also in a module, and
-// probes beside them. Tasks turn the keys on and off.
+// drawKeys adds functions with jump labels, static calls or a lock prefix, also in a module, and probes
+// beside them. Tasks turn the keys on and off.
 func drawKeys(s *scene) {
 	lea := by32(s.maker, byte(0x47), 0x40)
 	word := func(k *scenario.Operation, name string, to ...string) scenario.Op {
@@ -254,7 +254,8 @@ func drawKeys(s *scene) {
 				f.put(0xc3)
 			})
 		}
-		s.module([]string{"mwork"}, inits, []scenario.Op{{Kind: act.Call, Target: "mwork", Args: []uint64{1}, Changed: true}})
+		s.module([]string{"mwork"}, inits,
+			[]scenario.Op{{Kind: act.Call, Target: "mwork", Args: []uint64{1}, Changed: true}})
 	}
 }
 

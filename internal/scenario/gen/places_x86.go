@@ -25,7 +25,8 @@ func drawRegions(s *scene) {
 	far, straight := !s.i386 && s.one(4), s.one(2)
 	if s.sure = !far; far { // nor is the copy of what reads it within reach
 
-		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: "out-of-reach", At: outOfReachAt, Bytes: make([]byte, dataSize)})
+		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: "out-of-reach", At: outOfReachAt,
+			Bytes: make([]byte, dataSize)})
 	}
 	const name = "region"
 	s.text(name, func(f *function) {
@@ -126,8 +127,8 @@ func drawFaults(s *scene) {
 	var names []string
 	for i := range 1 + s.rand.N(3) {
 		name, at := fmt.Sprint("far", i), farAt+arch.Addr(i)*scenario.Page
-		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: name + "_data", At: at, Bytes: []byte("away as a run begins"),
-			Away: true})
+		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: name + "_data", At: at,
+			Bytes: []byte("away as a run begins"), Away: true})
 		away := 0
 		s.text(name, func(f *function) {
 			end := f.begin()
@@ -145,9 +146,9 @@ func drawFaults(s *scene) {
 	s.beset(names[s.rand.N(len(names))])
 }
 
-// drawChanges adds a function with handlers that change registers, by whatever means it is hit. Its result stays the same
-// if what they change is kept: two registers of which it takes the difference, and one that a handler sets instead of the
-// instruction that it skips.
+// drawChanges adds a function with handlers that change registers, by whatever means it is hit. Its result
+// stays the same if what they change is kept: two registers of which it takes the difference, and one that
+// a handler sets instead of the instruction that it skips.
 func drawChanges(s *scene) {
 	const name = "changed"
 	v, skips := byte(1+s.rand.N(100)), 0
@@ -191,7 +192,8 @@ func drawChanges(s *scene) {
 	if s.one(2) {
 		s.probe(scenario.Probe{Func: name, Offset: skips, Post: []scenario.Step{{Kind: scenario.StepCount}},
 			Pre: []scenario.Step{set(cx, uint64(v)),
-				{Kind: scenario.StepSetIP, Target: name, Value: uint64(skips + x86.JumpLen)}, {Kind: scenario.StepNonzero}}})
+				{Kind: scenario.StepSetIP, Target: name, Value: uint64(skips + x86.JumpLen)},
+				{Kind: scenario.StepNonzero}}})
 	}
 	s.array(scenario.ProbeKprobe)
 	s.called(name, false)

@@ -34,8 +34,8 @@ type thing struct {
 	user    int           // things of one user belong to one task; 0: tasks may share it
 }
 
-// probesUser is the user of all probes, where tasks don't share them: on a kernel, and beside arrays, whose calls answer
-// for several probes.
+// probesUser is the user of all probes, where tasks don't share them: on a kernel, and beside arrays,
+// whose calls answer for several probes.
 const probesUser = 1
 
 // sceneIn: one in this many of the programs that aren't derived from a built-in one is a scene.
@@ -48,29 +48,29 @@ type subject struct {
 	draw  func(s *scene)
 }
 
-func traced(g *maker) bool  { return g.sc.Machine.Kernel.Ftrace }
-func labels(g *maker) bool  { return g.sc.Machine.Kernel.Edition != rules.Edition26 }
-func ours(g *maker) bool    { return g.sc.Machine.Engine == "" && !g.on.Contract && !g.on.Few }
-func nothing(g *maker) bool { return true }
+func traced(g *maker) bool { return g.sc.Machine.Kernel.Ftrace }
+func labels(g *maker) bool { return g.sc.Machine.Kernel.Edition != rules.Edition26 }
+func ours(g *maker) bool   { return g.sc.Machine.Engine == "" && !g.on.Contract && !g.on.Few }
+func always(*maker) bool   { return true }
 
 var subjects = []subject{
-	{6, nothing, drawRegions},
-	{4, nothing, drawCopies},
-	{3, nothing, drawFaults},
-	{3, nothing, drawReturns},
-	{3, nothing, drawChanges},
+	{6, always, drawRegions},
+	{4, always, drawCopies},
+	{3, always, drawFaults},
+	{3, always, drawReturns},
+	{3, always, drawChanges},
 	{7, traced, drawTraced},
 	{4, labels, drawKeys},
 	{3, ours, drawBoot},
-	{2, nothing, func(s *scene) { s.tale(drawJoint, drawGoing, drawUprobes, drawDebugger) }},
+	{2, always, func(s *scene) { s.tale(drawJoint, drawGoing, drawUprobes, drawDebugger) }},
 	{2, traced, func(s *scene) { s.tale(drawEntry, drawPatches, drawFprobes, drawUniverses) }},
 }
 
 // machinesMost is the number of machines that are drawn until one shows the subject.
 const machinesMost = 6
 
-// scene draws a scene. It reports false if no machine was drawn that shows its subject.
-func (g *maker) scene() bool {
+// drawScene draws a scene. It reports false if no machine was drawn that shows its subject.
+func drawScene(g *maker) bool {
 	g.part("processor")
 	if g.i386 = g.one(i386In / 2); g.on.Machines != nil {
 		g.i386 = g.on.Machines[0].Arch == target.I386
@@ -101,7 +101,7 @@ func (g *maker) scene() bool {
 		g.sc.Machine.CPUs = 2
 	}
 	g.part("scene")
-	g.datas()
+	drawDatas(g)
 	sub.draw(s)
 	s.files()
 	s.actors()
@@ -184,7 +184,8 @@ func (s *scene) array(kind scenario.ProbeKind) {
 	}
 	if s.sc.Machine.Batches && len(names) > 1 && s.one(3) {
 		s.arrays = true
-		s.comes(scenario.Op{Kind: act.RegisterAll, Targets: names}, scenario.Op{Kind: act.UnregisterAll, Targets: names})
+		s.comes(scenario.Op{Kind: act.RegisterAll, Targets: names},
+			scenario.Op{Kind: act.UnregisterAll, Targets: names})
 	}
 }
 
@@ -325,8 +326,8 @@ func (s *scene) callers() {
 		s.sc.Tasks = append(s.sc.Tasks, scenario.Task{Name: fmt.Sprint("caller", i), CPU: cpu, Repeat: 2 + s.rand.N(6),
 			Ops: append(ops, s.breath()...), Background: true})
 		if m.Preempt >= scenario.PreemptFull && s.one(2) {
-			s.sc.Tasks = append(s.sc.Tasks, scenario.Task{Name: fmt.Sprint("other", i), CPU: cpu, Repeat: 1 + s.rand.N(3),
-				Ops: []scenario.Op{{Kind: act.Schedule}}})
+			s.sc.Tasks = append(s.sc.Tasks, scenario.Task{Name: fmt.Sprint("other", i), CPU: cpu,
+				Repeat: 1 + s.rand.N(3), Ops: []scenario.Op{{Kind: act.Schedule}}})
 			s.sc.Sources = append(s.sc.Sources, scenario.Source{Kind: scenario.SourcePreempt, CPU: cpu,
 				AtMost: 1 + s.rand.N(4)})
 		}
