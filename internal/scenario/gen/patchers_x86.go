@@ -238,10 +238,10 @@ func drawKeys(s *scene) {
 		if called {
 			t := s.sc.Text("mwork")
 			call := &s.sc.Calls[0]
-			call.Sites = append(call.Sites, scenario.CallSite{Func: t.Name, Offset: len(t.Code)})
+			call.Sites = slices.Insert(call.Sites, 1, scenario.CallSite{Func: t.Name, Offset: len(t.Code)})
 			t.Code = append(t.Code[:len(t.Code):len(t.Code)], append(x86.Nop5[:], 0xc3)...)
 			s.sc.Labels[len(s.sc.Labels)-1].TOff = len(t.Code) - 1
-			t.Code[call.Sites[len(call.Sites)-1].Offset-1] = 0x90 // instead of the return
+			t.Code[call.Sites[1].Offset-1] = 0x90 // instead of the return
 		}
 		var inits []string
 		if s.one(2) {

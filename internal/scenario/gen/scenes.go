@@ -106,6 +106,7 @@ func drawScene(g *maker) bool {
 	s.files()
 	s.actors()
 	s.callers()
+	s.prune()
 	s.interrupts()
 	g.built()
 	g.settings(true)
@@ -281,6 +282,31 @@ func (s *scene) acts(mine []*thing, sure bool) (ops []scenario.Op) {
 		}
 	}
 	return append(ops, s.settled(), s.call())
+}
+
+// prune leaves out the probes that no task registers, with the calls for them.
+func (s *scene) prune() {
+	var names []string
+	for i := range s.sc.Tasks {
+		for _, op := range s.sc.Tasks[i].Ops {
+			if op.Kind == act.Register || op.Kind == act.RegisterAll {
+				names = append(names, probesOf(&op)...)
+			}
+		}
+	}
+	never := func(name string) bool { return !slices.Contains(names, name) }
+	for i := range s.sc.Tasks {
+		t := &s.sc.Tasks[i]
+		t.Ops = slices.DeleteFunc(t.Ops, func(op scenario.Op) bool {
+			return op.Target != "" && op.Kind.Takes(scenario.TheProbes) && never(op.Target)
+		})
+		for k := range t.Ops {
+			if op := &t.Ops[k]; op.Kind == act.UnregisterAll {
+				op.Targets = slices.DeleteFunc(slices.Clone(op.Targets), never)
+			}
+		}
+	}
+	s.sc.Probes = slices.DeleteFunc(s.sc.Probes, func(p scenario.Probe) bool { return never(p.Name) })
 }
 
 // between draws what a task does between two of its calls.
