@@ -216,7 +216,7 @@ func (m *clientsCalled) attach(e *traces.Event) *traces.Finding {
 		if a, ok = m.end(e, i); !ok {
 			return nil
 		}
-		if e.B == smpev.AttachRegister && e.C == 0 && !was && !a.crossed {
+		if e.B == smpev.AttachRegister && e.C == 0 && !was && !a.crossed && !m.list[i].vague {
 			m.order = append(m.order, e.A)
 		}
 	}

@@ -116,6 +116,18 @@ func init() {
 			tr.On(1, 2).Exec(g, nop5...).CallEnd(0, 0)
 			tr.ExpectNone()
 		})
+	trap("N1-order-of-one", "a client's registration overlapped its end, and it came again after the other",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			tr.On(0, 1).Emit(smpev.Attach, one, register, 0)
+			tr.On(1, 2).Emit(smpev.Attach, one, unregister, 0)
+			tr.On(0, 1).Emit(smpev.Attached, one, register, 0)
+			tr.On(1, 2).Emit(smpev.Attached, one, unregister, 0)
+			does(tr.On(0, 1), two, register, 0, 0)
+			does(tr.On(0, 1), one, register, 0, 0)
+			tr.On(1, 2).Exec(g, calls...).Emit(smpev.Serves, one, g, sp).Emit(smpev.Serves, two, g, sp)
+			tr.ExpectNone()
+		})
 	trap("N1-order-unknown", "the older client comes first, but the two registrations overlapped",
 		func(tr *tracetest.Trace) {
 			sited(tr, dynamic)

@@ -324,7 +324,7 @@ func (ps *probes) leave(e *traces.Event) int {
 		if e.A == kpev.Register && ps.kind(e.B).about&aboutDisabled != 0 {
 			break // it is disabled until it is enabled
 		}
-		if ok && c.up && p.downsBegun == c.downs {
+		if ok && c.up && p.downsBegun == c.downs && !p.lost {
 			p.own, p.sure = true, ps.arms(p.addr)
 		}
 	}

@@ -39,6 +39,15 @@ func init() {
 			tr.On(1, 2).Exec(f, push...)
 			tr.End(true).ExpectNone()
 		})
+	trap("T3-gone-enabled", "enable begins and returns while the module's text goes",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem)
+			probed(tr)
+			tr.Disable(1).Retire(f, 0x100, smpev.ModuleMem).Enable(1).Free(f, 0x100, smpev.ModuleMem)
+			tr.Alloc(f, 0x100, smpev.ModuleMem).Store(f, push[0])
+			tr.On(1, 2).Exec(f, push...)
+			tr.End(true).ExpectNone()
+		})
 	trap("T3-disabling", "the breakpoint is in memory, but disable has begun",
 		func(tr *tracetest.Trace) {
 			probed(tr)

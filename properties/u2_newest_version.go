@@ -65,7 +65,10 @@ type redirect struct {
 	subject uint64
 	open    []pending
 	states  []redirected
-	lost    bool // there were too many states
+	// the states that answers have ruled out while other calls were under way: an answer tells of the order of calls,
+	// and a patch that comes first in it may still be in transition
+	past []redirected
+	lost bool // there were too many states
 }
 
 // A pending is a call of the API that hasn't returned, in a place of its own.
@@ -109,7 +112,7 @@ func answerOf(errno uint64) uint32 {
 
 func (r *redirect) reset(subject uint64) {
 	r.subject, r.open, r.lost = subject, r.open[:0], false
-	r.states = append(r.states[:0], redirected{})
+	r.states, r.past = append(r.states[:0], redirected{}), r.past[:0]
 }
 
 func (m *newestVersion) Reset() {
@@ -181,15 +184,17 @@ func (m *newestVersion) stale() {
 
 // allow adds the versions that may be the newest of a call's function now.
 func (m *newestVersion) allow(c *arriving) {
-	for _, v := range m.redirect.states {
-		to := m.version(v.state, c.site)
-		if c.n > len(c.may) || slices.Contains(c.may[:c.n], to) {
-			continue
+	for _, list := range [...][]redirected{m.redirect.states, m.redirect.past} {
+		for _, v := range list {
+			to := m.version(v.state, c.site)
+			if c.n > len(c.may) || slices.Contains(c.may[:c.n], to) {
+				continue
+			}
+			if c.n < len(c.may) {
+				c.may[c.n] = to
+			}
+			c.n++
 		}
-		if c.n < len(c.may) {
-			c.may[c.n] = to
-		}
-		c.n++
 	}
 }
 
@@ -259,11 +264,20 @@ func (m *newestVersion) ends(r *redirect, e *traces.Event) *traces.Finding {
 	if n < 0 || r.lost {
 		return nil
 	}
-	r.states = slices.DeleteFunc(r.states, func(v redirected) bool { return v.done>>(2*n)&3 != answerOf(e.C) })
+	r.open[n].used = false
+	if r.idle() {
+		r.past = r.past[:0]
+	}
+	r.states = slices.DeleteFunc(r.states, func(v redirected) bool {
+		rejected := v.done>>(2*n)&3 != answerOf(e.C)
+		if rejected && !r.idle() && len(r.past) < mostStates {
+			r.past = append(r.past, redirected{state: v.state})
+		}
+		return rejected
+	})
 	for i := range r.states {
 		r.states[i].done &^= 3 << (2 * n)
 	}
-	r.open[n].used = false
 	if len(r.states) == 0 {
 		r.lost = true
 		return found(e, r.open[n].value, "answers %d to %s, and the calls so far have no order that allows that", e.C,

@@ -78,6 +78,17 @@ func init() {
 			hand.Emit(smpev.Arrives, g+5, sp, 0)
 			tr.ExpectNone()
 		})
+	trap("U2-transition", "a patch is refused because it is enabled, and a call runs the old function: the task that "+
+		"enables it waits for its transition",
+		func(tr *tracetest.Trace) {
+			patchable(tr)
+			tr.On(0, 1).Emit(smpev.Attach, patches, register, 1)
+			does(tr.On(1, 3), patches, register, 1, 22)
+			arrives(tr, g+5)
+			tr.On(0, 1).Emit(smpev.Attached, patches, register, 0)
+			arrives(tr, g+5)
+			tr.ExpectViolation("U2", "which continues in the function itself; the newest version is 0x1018")
+		})
 	trap("U2-meanwhile", "a patch comes over another one: a call that begins meanwhile may run either, and not what "+
 		"both replace",
 		func(tr *tracetest.Trace) {

@@ -22,7 +22,7 @@ var inPlaceOf = [...][2][]byte{
 // are replaced by alternatives. No other CPU may have run it, so no CPU may go offline around it.
 func (g *maker) alternatives() {
 	g.part("alternatives")
-	if !g.one(12) || g.on.Contract || g.on.Few || g.sc.Does(act.Offline) || g.sc.Machine.Engine != "" {
+	if !rarely(g, 12) || g.on.Contract || g.on.Few || g.sc.Does(act.Offline) || g.sc.Machine.Engine != "" {
 		return
 	}
 	var code []byte

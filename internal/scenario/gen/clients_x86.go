@@ -22,7 +22,7 @@ const (
 // drawPatches adds a function that is live patched once or twice, its replacements and, sometimes, a
 // probe after its site, which is never hit while the function is patched.
 func drawPatches(g *maker) {
-	if !g.one(10) || !g.sc.Machine.Kernel.Ftrace || len(g.sc.Modules) > 0 {
+	if !rarely(g, 10) || !g.sc.Machine.Kernel.Ftrace || len(g.sc.Modules) > 0 {
 		return
 	}
 	f := &function{g: g, at: patchedAt}

@@ -15,7 +15,7 @@ import (
 // registers them while clients of ftrace come and go. A client that may change where a call
 // continues prevents arming a probe with a post_handler.
 func drawEntry(g *maker) {
-	if !g.one(8) || !g.sc.Machine.Kernel.Ftrace {
+	if !rarely(g, 8) || !g.sc.Machine.Kernel.Ftrace {
 		return
 	}
 	f := &function{g: g, at: siteAt}
@@ -28,12 +28,12 @@ func drawEntry(g *maker) {
 	f.put(0x8d, by32(g, byte(0x47), 0x40), 0x01) // lea 1(%rdi),%eax
 	f.put(0xc3)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: entryName, At: f.at, Code: f.code})
-	posts := g.one(2) // the probes of a site have all a post_handler or none: findings.md, ftrace-by-post
+	posts := g.one(2) // on a kernel the probes of a site have all a post_handler or none: findings.md, ftrace-by-post
 	var names []string
 	for i := range 1 + g.rand.N(3) {
 		p := scenario.Probe{Name: fmt.Sprint("site", i), Func: entryName, Offset: at, Disabled: g.sc.Machine.Batches &&
 			g.one(4)}
-		if posts {
+		if posts != (!g.on.Contract && g.one(4)) {
 			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 		}
 		if p.Pre = []scenario.Step{{Kind: scenario.StepCount}}; g.one(3) {
@@ -144,7 +144,7 @@ func drawContended(g *maker) {
 // drawGoing adds tasks that yield in a function with a return probe and exit there, while the probe
 // comes and goes: calls that never return, under a probe that is gone.
 func drawGoing(g *maker) {
-	if !g.one(12) {
+	if !rarely(g, 12) {
 		return
 	}
 	f := &function{g: g, at: goingAt}
@@ -187,7 +187,7 @@ func drawInInit(g *maker) {
 // registered disabled. A task registers, unregisters and switches them between calls: the state
 // of the address depends on all its probes.
 func drawJoint(g *maker) {
-	if !g.one(5) {
+	if !rarely(g, 5) {
 		return
 	}
 	f := &function{g: g, at: jointAt, calm: true}

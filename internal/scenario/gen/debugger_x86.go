@@ -16,7 +16,7 @@ const (
 // drawDebugger adds a function with a debugger's breakpoint that comes and goes while tasks call the
 // function. It has no probe: conflicts between a breakpoint and a probe are no fault of kprobes.
 func drawDebugger(g *maker) {
-	if !g.one(12) || (g.on.Contract || g.on.Few) && !g.on.Debugger {
+	if !rarely(g, 12) || (g.on.Contract || g.on.Few) && !g.on.Debugger {
 		return
 	}
 	// push; mov; add; pop; ret
@@ -42,7 +42,7 @@ func drawDebugger(g *maker) {
 // drawUprobes adds a function that the handler of a uprobe calls and, mostly, a probe in it that
 // comes and goes while tasks hit the uprobe.
 func drawUprobes(g *maker) {
-	if !g.one(12) || (g.on.Contract || g.on.Few) && !g.on.Uprobes {
+	if !rarely(g, 12) || (g.on.Contract || g.on.Few) && !g.on.Uprobes {
 		return
 	}
 	code := []byte{0x55, 0x48, 0x89, 0xf8, 0x48, 0x83, 0xc0, 0x03, 0x5d, 0xc3} // push; mov; add; pop; ret

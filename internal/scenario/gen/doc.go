@@ -1,6 +1,6 @@
 // Package gen draws scenarios on which the correct engine breaks no property in any schedule:
-// storms of API calls over library functions, and whole scenarios with random machines and
-// functions (Generate).
+// storms of API calls over library functions, small scenarios about one thing (scene), and whole
+// scenarios with random machines and functions (Generate).
 //
 // What it is not: it judges nothing. A property that breaks in a drawn scenario is a fault of the
 // engine or of a mutant; the search decides which.

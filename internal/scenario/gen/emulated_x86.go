@@ -44,7 +44,7 @@ func (g *maker) emulated(add func(name string, make func(f *function))) {
 			g.emulates(f, inner, popped)
 		}
 		f.put(0x89, by32(g, byte(0xf9), 0xd1)) // mov %edi,%ecx
-		f.put(0xc3)
+		f.put([][]byte{{0xc3}, {0xf3, 0xc3}}[g.rand.N(2)]...)
 	})
 }
 
@@ -55,7 +55,7 @@ func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 	move := func(to arch.Addr) { f.absolute(to, by32(g, []byte{0x48, 0xc7, 0xc0}, []byte{0xb8})...) } // mov $to,%rax
 	// cmp %esi,%edi, or %ecx,%edx
 	compare := func() { f.put(0x39, by32(g, byte(0xf7), 0xca)) }
-	switch g.rand.N(9) {
+	switch g.rand.N(11) {
 	case 0, 1: // cmp %esi,%edi; a jump over an add
 		compare()
 		if cc := byte(g.rand.N(16)); g.one(2) {
@@ -109,7 +109,40 @@ func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 	case 8: // through a register that needs a prefix: mov $inner,%r8; call *%r8
 		f.absolute(inner, by32(g, []byte{0x49, 0xc7, 0xc0}, []byte{0xba})...) // or mov $inner,%edx; call *%edx
 		f.put(by32(g, []byte{0x41, 0xff, 0xd0}, []byte{0xff, 0xd2})...)
+	case 9: // pushfw; what it takes of the stack; popfw
+		if g.on.Contract { // kernels take eight bytes: findings.md, flags-wide
+			add(over())
+			return
+		}
+		f.put(0x66, 0x9c)
+		f.put(by32(g, []byte{0x48, 0x8d, 0x4c, 0x24, 0x02}, []byte{0x8d, 0x4c, 0x24, 0x02})...) // lea 2(%rsp),%rcx
+		f.put(0x66, 0x9d)
+		f.put(by32(g, []byte{0x48, 0x29, 0xe1}, []byte{0x29, 0xe1})...) // sub %rsp,%rcx
+		f.put(0x01, 0xc8)                                               // add %ecx,%eax
+	case 10: // iret to after a nop
+		f.returns()
 	}
+}
+
+// returns adds an iret to a place after it. Kernels don't see where it leads, so no jump may cover that
+// place: as long an instruction as a jump precedes it.
+func (f *function) returns() {
+	if f.g.i386 {
+		f.put(0x9c) // pushf
+		f.put(0x0e) // push %cs
+		f.absolute(f.at+arch.Addr(len(f.code)+5+1+len(x86.Nop5)), 0x68)
+		f.put(0xcf)
+	} else {
+		f.put(0x48, 0x89, 0xe1) // mov %rsp,%rcx
+		f.put(0x6a, 0x18)       // push the stack segment
+		f.put(0x51)
+		f.put(0x9c)
+		f.put(0x6a, 0x10) // push the code segment
+		f.place(1 + 2 + len(x86.Nop5))
+		f.put(0x52)
+		f.put(0x48, 0xcf) // iretq
+	}
+	f.put(x86.Nop5[:]...)
 }
 
 // refusedInsns lists instructions that all kernels or some refuse to probe, or that are stepped

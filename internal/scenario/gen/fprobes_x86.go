@@ -21,7 +21,7 @@ const (
 // nests deeper than calls are followed, a return probe on one of them, or a second fprobe.
 func drawFprobes(g *maker) {
 	m := &g.sc.Machine
-	if e := m.Edition; !g.one(8) || !m.Kernel.Ftrace || e != rules.EditionNone && e < rules.Edition65 ||
+	if e := m.Edition; !rarely(g, 8) || !m.Kernel.Ftrace || e != rules.EditionNone && e < rules.Edition65 ||
 		m.Quiesce == kapi.QuiesceStackCheck || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
 		return
 	}

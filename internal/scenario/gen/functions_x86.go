@@ -74,6 +74,11 @@ func (f *function) plain() {
 	if f.g.one(4) {
 		n = 1 + f.g.rand.N(len(plainInsns)-1)
 	}
+	f.plainOf(n)
+}
+
+// plainOf adds one of n bytes.
+func (f *function) plainOf(n int) {
 	list := by32(f.g, &plainInsns, &plainInsns32)[n]
 	b := append([]byte(nil), list[f.g.rand.N(len(list))]...)
 	if f.calm && len(f.code) < x86.JumpLen && unboosted(b) {
@@ -334,15 +339,20 @@ func (f *function) straight() {
 	f.put(0xc3)
 }
 
-// texts draws the functions one after another, some without a gap between them.
-func (g *maker) texts() {
-	g.part("functions")
+// drawDatas adds what drawn functions read and write.
+func drawDatas(g *maker) {
 	pool := make([]byte, dataSize)
 	for i := range pool {
 		pool[i] = byte(g.rand.N(256))
 	}
 	g.sc.Datas = append(g.sc.Datas, scenario.Data{Name: poolName, At: poolAt, Bytes: pool},
 		scenario.Data{Name: noteName, At: noteAt, Bytes: make([]byte, dataSize)})
+}
+
+// texts draws the functions one after another, some without a gap between them.
+func (g *maker) texts() {
+	g.part("functions")
+	drawDatas(g)
 	at := textsAt + arch.Addr(g.rand.N(64))
 	add := func(name string, make func(f *function)) {
 		g.next = name

@@ -80,7 +80,8 @@ func GenerateOn(c Choices, m scenario.Machine) *scenario.Scenario {
 // The result is sound: the optimizer's wait suffices for the preemption model, the patcher works,
 // and no task hits a probe three levels deep. So no schedule may break a property.
 //
-// One scenario in libraryIn is derived from a built-in one instead (fromLibrary).
+// One scenario in libraryIn is derived from a built-in one instead (fromLibrary), and one in sceneIn of the
+// others is a small one about one thing (scene).
 func Generate(c Choices) *scenario.Scenario {
 	return anything(c, new(On))
 }
@@ -95,6 +96,13 @@ func anything(c Choices, on *On) *scenario.Scenario {
 	if c.One(libraryIn) {
 		g := &maker{rand: c, on: on, sc: new(scenario.Scenario)}
 		if g.fromLibrary() {
+			return g.sc
+		}
+	}
+	c.Part("theme")
+	if c.One(sceneIn) {
+		g := &maker{rand: c, on: on}
+		if drawScene(g) {
 			return g.sc
 		}
 	}
@@ -207,6 +215,7 @@ type maker struct {
 	whole32  bool                  // for a given 32-bit kernel, which has no sites of static calls
 	faulty   bool                  // handlers call functions that fault
 	lateSite bool                  // a probe is at a site of ftrace in a module
+	wanted   bool                  // a tale is drawn for certain
 }
 
 // arch returns the architecture of the functions.
@@ -214,6 +223,9 @@ func (g *maker) arch() *arch.Arch { return g.sc.Machine.Processor() }
 
 // one reports true once in n.
 func (g *maker) one(n int) bool { return g.rand.One(n) }
+
+// rarely reports true once in n, and always where the part that asks is what the scenario is about.
+func rarely(g *maker, n int) bool { return g.wanted || g.rand.One(n) }
 
 // part starts a part of the scenario.
 func (g *maker) part(name string) { g.rand.Part(name) }

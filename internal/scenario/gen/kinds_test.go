@@ -49,7 +49,7 @@ var fuzzKinds = []string{
 // TestKinds: each kind of thing is in some of the scenarios that are drawn, and no
 // scenario holds what isn't in the list. With -v it prints in how many.
 func TestKinds(t *testing.T) {
-	const programs = 600
+	const programs = 1500
 	counts := map[string]int{}
 	for seed := range uint64(programs) {
 		sc := Fuzz(seed + 1)

@@ -15,7 +15,7 @@ const (
 // drawUniverses adds a function and its callee that are live patched together, once or twice, while
 // tasks are inside them. Sometimes another task than the patching one reverts the patch.
 func drawUniverses(g *maker) {
-	if m := &g.sc.Machine; !g.one(10) || !m.Kernel.Ftrace || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
+	if m := &g.sc.Machine; !rarely(g, 10) || !m.Kernel.Ftrace || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
 		return
 	}
 	text := func(name string, off int, code ...byte) {

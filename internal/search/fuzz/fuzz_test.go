@@ -36,8 +36,8 @@ func session(t *testing.T, spec fuzz.Spec) *fuzz.Session {
 }
 
 // TestRight: programs that are drawn, or made from others, break no property, whatever the
-// machine. Of the runs on machines that make breakpoints jumps 12 in 20 write one in a
-// function while a task is in a call of it; fewer do in scenarios of other owners of text. kpsim fuzz makes many more.
+// machine. Of the runs on machines that make breakpoints jumps 6 in 20 write one in a
+// function while a task is in a call of it; scenes of other owners of text do in few. kpsim fuzz makes many more.
 func TestRight(t *testing.T) {
 	s := session(t, fuzz.Spec{Seed: 1, Each: 4})
 	var optimizing, during, made uint64
@@ -54,9 +54,9 @@ func TestRight(t *testing.T) {
 		}
 	}
 	if searchtest.Slow == 1 {
-		require.Greater(t, 20*during, 12*optimizing, "of %d runs %d write a jump during a call", optimizing, during)
+		require.Greater(t, 20*during, 6*optimizing, "of %d runs %d write a jump during a call", optimizing, during)
 		require.Len(t, editions, len(rules.AllEditions())+1)
-		require.Greater(t, made, s.Programs/thorough.Of[uint64](10, 8), "programs that are made from others")
+		require.Greater(t, made, s.Programs/thorough.Of[uint64](20, 16), "programs that are made from others")
 	}
 	c := s.Coverage()
 	require.Greater(t, c.Features, uint64(1000))
