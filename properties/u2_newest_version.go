@@ -179,8 +179,16 @@ func (m *newestVersion) stale() {
 	}
 }
 
-// allow adds the versions that may be the newest of a call's function now.
+// allow adds the versions that may be the newest of a call's function now. Any may, if another call's answer says that
+// a call under way has had its effect: that one still waits for tasks that haven't gone over.
 func (m *newestVersion) allow(c *arriving) {
+	for k := range m.redirect.open {
+		if m.redirect.open[k].used && !slices.ContainsFunc(m.redirect.states, func(v redirected) bool {
+			return v.done>>(2*k)&3 == answerNone
+		}) {
+			c.n = len(c.may) + 1
+		}
+	}
 	for _, v := range m.redirect.states {
 		to := m.version(v.state, c.site)
 		if c.n > len(c.may) || slices.Contains(c.may[:c.n], to) {

@@ -36,8 +36,9 @@ func session(t *testing.T, spec fuzz.Spec) *fuzz.Session {
 }
 
 // TestRight: programs that are drawn, or made from others, break no property, whatever the
-// machine. Of the runs on machines that make breakpoints jumps 13 in 20 write one in a
-// function while a task is in a call of it; fewer do in scenarios of other owners of text. kpsim fuzz makes many more.
+// machine. Of the runs on machines that make breakpoints jumps 11 in 20 write one in a
+// function while a task is in a call of it; fewer do in scenarios of other owners of text, and where several tasks
+// register and unregister one probe. kpsim fuzz makes many more.
 func TestRight(t *testing.T) {
 	s := session(t, fuzz.Spec{Seed: 1, Each: 4})
 	var optimizing, during, made uint64
@@ -54,7 +55,7 @@ func TestRight(t *testing.T) {
 		}
 	}
 	if searchtest.Slow == 1 {
-		require.Greater(t, 20*during, 13*optimizing, "of %d runs %d write a jump during a call", optimizing, during)
+		require.Greater(t, 20*during, 11*optimizing, "of %d runs %d write a jump during a call", optimizing, during)
 		require.Len(t, editions, len(rules.AllEditions())+1)
 		require.Greater(t, made, s.Programs/thorough.Of[uint64](10, 8), "programs that are made from others")
 	}

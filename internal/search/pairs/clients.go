@@ -18,6 +18,14 @@ func (s *situation) tracerOn(site arch.Addr) bool { return s.wants(s.t.Clients()
 
 func (s *situation) liveOn(site arch.Addr) bool { return s.wants(s.t.Clients().Live, site) }
 
+// directly and hooked report whether a site has a direct call, or an fprobe.
+func (s *situation) directly(site arch.Addr) bool {
+	return s.attachedAt(site, smpev.SubjectDirect, smpev.SubjectPatch)
+}
+func (s *situation) hooked(site arch.Addr) bool {
+	return s.attachedAt(site, smpev.SubjectFprobe, smpev.SubjectDirect)
+}
+
 // onSite reports whether some site of ftrace is as asked.
 func (s *situation) onSite(is func(site arch.Addr) bool) bool {
 	f := s.t.Clients().Ftrace

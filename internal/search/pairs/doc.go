@@ -14,5 +14,6 @@
 // are under way. Watching emits no event, so a watched run is the same run.
 //
 // Its limits: operations in steps of handlers aren't watched, nor those that set up before a run.
-// What an engine holds of a point is known as of the last release of kprobe_mutex.
+// What an engine holds of a point is known as of the last release of kprobe_mutex. A probe's states of
+// the optimizer are those of the point at its address, also if the probe isn't registered there.
 package pairs

@@ -20,7 +20,7 @@ type Pair struct {
 }
 
 // String returns the pair as one line.
-func (p *Pair) String() string { return fmt.Sprintf("%s of a %s: %s", p.Operation, p.Object, p.State) }
+func (p *Pair) String() string { return fmt.Sprintf("%s, %s: %s", p.Operation, p.Object, p.State) }
 
 // Feature returns the pair as a feature of a program.
 func (p *Pair) Feature() uint64 { return p.hash }

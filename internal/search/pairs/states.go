@@ -30,14 +30,15 @@ type state struct {
 // sorts are the sorts of objects. One object may have several: probes of each kind.
 var sorts = []*sort{
 	{scenario.AProbe, "kprobe", ofKind(scenario.ProbeKprobe), join(probe, optimized, shared, modular, beside, each)},
-	{scenario.AProbe, "return probe", ofKind(scenario.ProbeKretprobe), join(probe, optimized, shared, modular, beside, each)},
+	{scenario.AProbe, "return probe", ofKind(scenario.ProbeKretprobe),
+		join(probe, optimized, shared, modular, beside, each)},
 	{scenario.AProbe, "jprobe", ofKind(scenario.ProbeJprobe), join(probe, shared, each)},
 	{scenario.AFunction, "function", nil, join(probed, clients, called, alike, each)},
 	{scenario.AUprobe, "uprobe", nil, join(probed, alike, each)},
 	{scenario.AWork, "work", nil, join(work, probed, both, each)},
 	{scenario.TheOptimizer, "optimizer", nil, join(waiting, switches, alike, each)},
 	{scenario.TheSysctl, "sysctl", nil, join(waiting, switches, api, both, each)},
-	{scenario.TheFile, "file enabled", nil, join(waiting, all1, switches, api, both, each)},
+	{scenario.TheFile, "file enabled", nil, join(waiting, everywhere, switches, api, both, each)},
 	{scenario.ALabel, "jump label", nil, join(label, within, both, each)},
 	{scenario.AStaticCall, "static call", nil, join(static, within, both, each)},
 	{scenario.LockPrefixes, "lock prefixes", nil, join(prefixes, both, each)},
@@ -181,24 +182,15 @@ func (s *situation) called() bool {
 var (
 	// within are the states of something in a function that probes stand in.
 	within = []state{
-		{name: "a breakpoint of a probe in its function", is: func(s *situation) bool {
-			return s.holds(func(b uint64) bool { return b&kpev.StateArmed != 0 && b&(kpev.StateJumped|kpev.StateFtrace) == 0 })
-		}},
-		{name: "a jump of a probe in its function", is: func(s *situation) bool {
-			return s.holds(func(b uint64) bool { return b&kpev.StateJumped != 0 })
-		}},
+		{name: "a breakpoint of a probe in its function",
+			is: holds(kpev.StateArmed, kpev.StateJumped|kpev.StateFtrace)},
+		{name: "a jump of a probe in its function", is: holds(kpev.StateJumped, 0)},
 	}
 	// probed are those of a function that runs.
 	probed = join(within, []state{
-		{name: "a probe in it waiting to be optimized", is: func(s *situation) bool {
-			return s.holds(func(b uint64) bool { return b&kpev.StateOptimizing != 0 })
-		}},
-		{name: "a probe in it waiting to be unoptimized", is: func(s *situation) bool {
-			return s.holds(func(b uint64) bool { return b&kpev.StateUnoptimizing != 0 })
-		}},
-		{name: "a probe in it waiting to be freed", is: func(s *situation) bool {
-			return s.holds(func(b uint64) bool { return b&kpev.StateFreeing != 0 })
-		}},
+		{name: "a probe in it waiting to be optimized", is: holds(kpev.StateOptimizing, 0)},
+		{name: "a probe in it waiting to be unoptimized", is: holds(kpev.StateUnoptimizing, 0)},
+		{name: "a probe in it waiting to be freed", is: holds(kpev.StateFreeing, 0)},
 		{name: "a disabled probe in it", is: func(s *situation) bool {
 			return s.has(func(i int, st engine.Status) bool { return st.Registered && st.Disabled })
 		}},
@@ -223,8 +215,8 @@ var (
 		}},
 		{name: "its site being changed", is: func(s *situation) bool {
 			is := func(as *subject) bool { return s.of.site != 0 && (as.site == s.of.site || as.site == 0) }
-			return s.during(scenario.APatch, is) || s.during(scenario.ADirect, is) || s.during(scenario.TheTracer, is) ||
-				s.during(scenario.AnFprobe, func(as *subject) bool { return slices.Contains(as.sites, s.of.site) })
+			return s.during(scenario.APatch, is) || s.during(scenario.ADirect, is) ||
+				s.during(scenario.TheTracer, is) || s.during(scenario.AnFprobe, func(as *subject) bool { return slices.Contains(as.sites, s.of.site) })
 		}},
 	}
 	running = []state{{name: "a call of its function under way", is: func(s *situation) bool {
@@ -234,11 +226,13 @@ var (
 	}}}
 )
 
-// holds reports whether the engine holds bits of a point in the object's function that are as asked.
-func (s *situation) holds(is func(bits uint64) bool) bool {
-	return slices.ContainsFunc(s.points, func(p point) bool {
-		return p.at >= s.of.span[0] && p.at < s.of.span[1] && is(p.bits)
-	})
+// holds returns whether the engine holds any of some bits, and none of others, of a point in the object's function.
+func holds(bits, none uint64) func(s *situation) bool {
+	return func(s *situation) bool {
+		return slices.ContainsFunc(s.points, func(p point) bool {
+			return p.at >= s.of.span[0] && p.at < s.of.span[1] && p.bits&bits != 0 && p.bits&none == 0
+		})
+	}
 }
 
 // has reports whether a probe in the object's function is as asked.
@@ -261,8 +255,8 @@ var (
 		{name: "a probe waiting to be freed", is: anyPoint(kpev.StateFreeing)},
 		{name: "a probe armed by a jump", is: anyPoint(kpev.StateJumped)},
 	}
-	// all1 are further ones for what goes through all probes.
-	all1 = []state{
+	// everywhere are further ones, for what goes through all probes.
+	everywhere = []state{
 		{name: "a probe at a site of ftrace", is: anyPoint(kpev.StateFtrace)},
 		{name: "a probe gone with its module", is: anyPoint(kpev.StateGone)},
 		{name: "a disabled probe", is: func(s *situation) bool {
@@ -388,16 +382,8 @@ var (
 	onSites = []state{
 		{name: "a probe at a site", is: anyPoint(kpev.StateFtrace)},
 		{name: "a live patch at a site", is: func(s *situation) bool { return len(s.patches) > 0 }},
-		{name: "a direct call at a site", is: func(s *situation) bool {
-			return s.onSite(func(site arch.Addr) bool {
-				return s.attachedAt(site, smpev.SubjectDirect, smpev.SubjectPatch)
-			})
-		}},
-		{name: "an fprobe at a site", is: func(s *situation) bool {
-			return s.onSite(func(site arch.Addr) bool {
-				return s.attachedAt(site, smpev.SubjectFprobe, smpev.SubjectDirect)
-			})
-		}},
+		{name: "a direct call at a site", is: func(s *situation) bool { return s.onSite(s.directly) }},
+		{name: "an fprobe at a site", is: func(s *situation) bool { return s.onSite(s.hooked) }},
 		{name: "a site's module not loaded", is: siteIn(kapi.ModuleUnformed)},
 		{name: "a site's module coming", is: siteIn(kapi.ModuleComing)},
 		{name: "a site's module going", is: siteIn(kapi.ModuleGoing)},
@@ -412,12 +398,10 @@ var (
 		{name: "a live patch at its site", is: func(s *situation) bool {
 			return s.ofSites(func(a arch.Addr) bool { n, _, _ := s.patchesOf(a); return n > 0 })
 		}, of: isnt(scenario.APatch)},
-		{name: "a direct call at its site", is: func(s *situation) bool {
-			return s.ofSites(func(a arch.Addr) bool { return s.attachedAt(a, smpev.SubjectDirect, smpev.SubjectPatch) })
-		}, of: isnt(scenario.ADirect)},
-		{name: "an fprobe at its site", is: func(s *situation) bool {
-			return s.ofSites(func(a arch.Addr) bool { return s.attachedAt(a, smpev.SubjectFprobe, smpev.SubjectDirect) })
-		}, of: isnt(scenario.AnFprobe)},
+		{name: "a direct call at its site", is: func(s *situation) bool { return s.ofSites(s.directly) },
+			of: isnt(scenario.ADirect)},
+		{name: "an fprobe at its site", is: func(s *situation) bool { return s.ofSites(s.hooked) },
+			of: isnt(scenario.AnFprobe)},
 	}
 	patches = []state{
 		{name: "absent", is: func(s *situation) bool { n, _, _ := s.patchesOf(s.of.site); return n == 0 }},
@@ -431,12 +415,8 @@ var (
 		}},
 	}
 	direct = []state{
-		{name: "absent", is: func(s *situation) bool {
-			return !s.attachedAt(s.of.site, smpev.SubjectDirect, smpev.SubjectPatch)
-		}},
-		{name: "there", is: func(s *situation) bool {
-			return s.attachedAt(s.of.site, smpev.SubjectDirect, smpev.SubjectPatch)
-		}},
+		{name: "absent", is: func(s *situation) bool { return !s.directly(s.of.site) }},
+		{name: "there", is: func(s *situation) bool { return s.directly(s.of.site) }},
 	}
 	fprobes = []state{
 		{name: "absent", is: func(s *situation) bool { return !s.registered(s.of.number) }},

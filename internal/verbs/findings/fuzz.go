@@ -467,7 +467,7 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		c.printCauses(p)
 		c.printAnswers(p)
 		if c.Unreached {
-			c.printUnreached(p)
+			printUnreached(c, p)
 		}
 	}
 	if c.HTML != "" {

@@ -99,7 +99,7 @@ func (c *Fuzz) unreached() (lines []string) {
 		for ; n < len(list) && list[n].Operation == first.Operation && list[n].Object == first.Object; n++ {
 			states = append(states, list[n].State)
 		}
-		lines = append(lines, fmt.Sprintf("%s of a %s: %s", first.Operation, first.Object, strings.Join(states, "; ")))
+		lines = append(lines, fmt.Sprintf("%s, %s: %s", first.Operation, first.Object, strings.Join(states, "; ")))
 		list = list[n:]
 	}
 	return lines
@@ -133,7 +133,7 @@ func (c *Fuzz) excuses() (lines []string) {
 }
 
 // printUnreached prints both.
-func (c *Fuzz) printUnreached(p *cli.Program) {
+func printUnreached(c *Fuzz, p *cli.Program) {
 	for _, line := range c.unreached() {
 		p.Indented("", "never reached: "+line)
 	}
@@ -143,7 +143,7 @@ func (c *Fuzz) printUnreached(p *cli.Program) {
 }
 
 // pageUnreached returns the section of the page about it.
-func (c *Fuzz) pageUnreached() page.Section {
+func pageUnreached(c *Fuzz) page.Section {
 	var list page.List
 	for _, line := range c.unreached() {
 		list = append(list, page.Text(line))

@@ -50,7 +50,7 @@ func (c *Fuzz) html(p *cli.Program) error {
 		Sections: []page.Section{c.pageFinds(), c.pageCoverage(), c.pageEditions()},
 	}
 	if c.Unreached {
-		d.Sections = append(d.Sections, c.pageUnreached())
+		d.Sections = append(d.Sections, pageUnreached(c))
 	}
 	return p.WritePage(c.HTML, d, cli.Number(int(c.total.Programs), "program"))
 }
