@@ -82,6 +82,16 @@ type redirected struct {
 	done  uint32
 }
 
+// effective reports whether a call under way has set something in a state.
+func (v redirected) effective() bool {
+	for d := v.done; d != 0; d >>= 2 {
+		if d&3 == answerOK {
+			return true
+		}
+	}
+	return false
+}
+
 // The answers of redirected.done.
 const (
 	answerNone = iota
@@ -179,15 +189,11 @@ func (m *newestVersion) stale() {
 	}
 }
 
-// allow adds the versions that may be the newest of a call's function now. Any may, if another call's answer says that
-// a call under way has had its effect: that one still waits for tasks that haven't gone over.
+// allow adds the versions that may be the newest of a call's function now. Any may, if the answers of other calls say
+// that one under way has had its effect: that one still waits for tasks that haven't gone over.
 func (m *newestVersion) allow(c *arriving) {
-	for k := range m.redirect.open {
-		if m.redirect.open[k].used && !slices.ContainsFunc(m.redirect.states, func(v redirected) bool {
-			return v.done>>(2*k)&3 == answerNone
-		}) {
-			c.n = len(c.may) + 1
-		}
+	if !slices.ContainsFunc(m.redirect.states, func(v redirected) bool { return !v.effective() }) {
+		c.n = len(c.may) + 1
 	}
 	for _, v := range m.redirect.states {
 		to := m.version(v.state, c.site)

@@ -214,9 +214,12 @@ var (
 			return s.during(scenario.AStaticCall, func(as *subject) bool { return as.in == s.of.in })
 		}},
 		{name: "its site being changed", is: func(s *situation) bool {
-			is := func(as *subject) bool { return s.of.site != 0 && (as.site == s.of.site || as.site == 0) }
+			is := func(as *subject) bool {
+				return s.of.site != 0 && (as.site == s.of.site || as.in == "" && len(as.sites) == 0 ||
+					slices.Contains(as.sites, s.of.site))
+			}
 			return s.during(scenario.APatch, is) || s.during(scenario.ADirect, is) ||
-				s.during(scenario.TheTracer, is) || s.during(scenario.AnFprobe, func(as *subject) bool { return slices.Contains(as.sites, s.of.site) })
+				s.during(scenario.TheTracer, is) || s.during(scenario.AnFprobe, is)
 		}},
 	}
 	running = []state{{name: "a call of its function under way", is: func(s *situation) bool {
