@@ -409,6 +409,9 @@ func (k *Kernel) isText(at arch.Addr) bool {
 	return slices.ContainsFunc(k.texts, func(s span) bool { return s.has(at) })
 }
 
+// AsksKgdb reports whether the kernel's probes ask a debugger where its breakpoints are (CONFIG_KGDB).
+func (k *Kernel) AsksKgdb() bool { return k.at("kgdb_has_hit_break") != 0 }
+
 // AsksKgdbFirst reports whether the kernel's handler of breakpoints asks a debugger before its
 // probes (CONFIG_KGDB_LOW_LEVEL_TRAP). Such a debugger claims every breakpoint in the kernel.
 func (k *Kernel) AsksKgdbFirst() bool { return k.config.kgdbFirst }

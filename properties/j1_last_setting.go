@@ -88,10 +88,7 @@ func (f *form) begun(lo, hi uint64) bool {
 
 // synced reports whether a setter has made a CPU see what it wrote: each CPU has, or only the one that it ran on.
 func (m *lastSetting) synced(p *place, cpu uint8) bool {
-	if p.sort != smpev.SettingLocks && p.sort != smpev.SettingAlternatives {
-		return true
-	}
-	return !slices.ContainsFunc(m.last, func(c setter) bool { return c.key == p.key && c.cpu != cpu })
+	return !local(p.sort) || !slices.ContainsFunc(m.last, func(c setter) bool { return c.key == p.key && c.cpu != cpu })
 }
 
 // emulated judges where a CPU continues that has taken the patcher's breakpoint at a site.

@@ -197,6 +197,13 @@ func init() {
 			sets(tr, 0, 2, 1, func(tracetest.Hand) {})
 			tr.ExpectViolation("J2", "the debugger's breakpoint at 0x1004")
 		})
+	trap("J2-registered-twice", "a probe at the breakpoint is registered once more, and that is refused",
+		func(tr *tracetest.Trace) {
+			keyed(tr)
+			tr.On(0, 0).Register(1, f+4).ApiEnter(kpev.Register, 1, f+4).ApiReturn(kpev.Register, 1, 22)
+			sets(tr, 0, 2, 1, func(tracetest.Hand) {})
+			tr.ExpectNone()
+		})
 
 	hit := func(tr *tracetest.Trace, whats ...uint64) {
 		for _, w := range whats {

@@ -76,10 +76,11 @@ func (m *allOff) returned(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// stored checks a store: is it a breakpoint or a jump on a probe?
+// stored checks a store: is it a breakpoint or a jump on a probe? Where no probe is registered it is a debugger's.
 func (m *allOff) stored(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
-		if p := &m.scene.probes.list[i]; p.addr-e.A < e.C && m.stands(p.addr) && !m.scene.excuses(p.addr) {
+		p := &m.scene.probes.list[i]
+		if p.reg != regNo && p.addr-e.A < e.C && m.stands(p.addr) && !m.scene.excuses(p.addr) {
 			mem, _ := m.scene.text.byteAt(p.addr)
 			return found(e, p.addr, "writes %02x at probe %d, %#x, while kprobes/enabled is 0", mem, p.id, p.addr)
 		}

@@ -71,8 +71,8 @@ func init() {
 		does(tr.On(0, 1), two, register, 0, 16)
 		tr.ExpectViolation("N1", "refuses client 1 of ftrace")
 	})
-	trap("N1-order-unknown", "a client is registered while another task unregisters it, and again later: it may be newer "+
-		"than one that was registered between",
+	trap("N1-order-unknown", "a client is registered while another task unregisters it, and again later: it may be "+
+		"newer than one that was registered between",
 		func(tr *tracetest.Trace) {
 			sited(tr, dynamic)
 			tr.On(0, 1).Emit(smpev.Attach, two, register, 0)

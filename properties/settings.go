@@ -23,7 +23,7 @@ type settings struct {
 	last    []setter `state:"set: values are looked up"` // calls that have returned, of which any may be the last
 	flights []setter `state:"set: values are looked up"` // calls that are under way
 	moving  []uint64 `state:"set: values are looked up"` // modules that are being loaded or unloaded
-	shared  []uint64 `state:"set: values are looked up"` // probes that are, or were, on a site
+	shared  []sharer `state:"set: values are looked up"` // probes that are, or were, on a site
 
 	setting setting `state:"skip: of the head"` // whose forms follow
 	sort    uint64  `state:"skip: of the head"` // of its key
@@ -41,12 +41,19 @@ type form struct {
 // A place is a site of a key.
 type place struct{ addr, len, key, sort uint64 }
 
-// A setter is a call that sets a key.
+// A sharer is a probe on a site: of a task that is registering it, or NoTask once it has been registered.
+type sharer struct {
+	probe uint64
+	task  uint8
+}
+
+// A setter is a call that sets a key. What doesn't matter later isn't kept, so that fewer states differ.
 type setter struct {
 	setting
-	cpu, task uint8   // cpu: where it returned
-	newer     tasks   // with a call for the key that is under way and began after this one returned
-	could     [2]bool // of one under way: whether the key may have been 0, or something else, since it began
+	task  uint8   // of one under way
+	cpu   uint8   // where it returned, if only that CPU is made to see what is written (local)
+	newer tasks   // with a call for the key that is under way and began after this one returned
+	could [2]bool // of a breakpoint's, under way: whether it may have been off, or on, since the call began
 }
 
 // settingKinds are the kinds of event that it needs.
@@ -70,7 +77,7 @@ func (s *settings) follow(e *traces.Event) (ended bool) {
 	case smpev.Setting:
 		s.setting, s.sort = setting{e.A, e.B}, e.C&smpev.SettingSort
 		if e.C&smpev.SettingFirst != 0 {
-			s.last = append(s.last, setter{setting: s.setting, cpu: e.CPU, task: e.Task})
+			s.settle(s.setting, s.sort, e.CPU)
 		}
 	case smpev.Form:
 		s.forms = append(s.forms, form{s.setting, insn{e.A, e.B, e.C}})
@@ -93,11 +100,16 @@ func (s *settings) follow(e *traces.Event) (ended bool) {
 		}
 	case kpev.ApiEnter:
 		if e.A == kpev.Register && s.near(e.C) {
-			s.shared = append(s.shared, e.B)
+			s.shared = append(s.shared, sharer{e.B, e.Task})
 		}
 	case kpev.ApiReturn:
-		if i := slices.Index(s.shared, e.B); e.A == kpev.Register && e.C != 0 && i >= 0 {
-			s.shared = slices.Delete(s.shared, i, i+1)
+		i := slices.Index(s.shared, sharer{e.B, e.Task})
+		if e.A != kpev.Register || i < 0 {
+			break
+		}
+		s.shared = slices.Delete(s.shared, i, i+1)
+		if was := (sharer{e.B, traces.NoTask}); e.C == 0 && !slices.Contains(s.shared, was) {
+			s.shared = append(s.shared, was)
 		}
 	}
 	return false
@@ -106,14 +118,15 @@ func (s *settings) follow(e *traces.Event) (ended bool) {
 // begin handles the beginning of a call: it is newer than those that have returned.
 func (s *settings) begin(e *traces.Event) {
 	now := setter{setting: setting{e.A, e.B}, task: e.Task}
+	answered := s.sortOf(e.A) == smpev.SettingBreakpoint
 	for i := range s.last {
 		if c := &s.last[i]; c.key == e.A {
 			c.newer.add(uint64(e.Task))
-			now.could[min(c.value, 1)] = true
+			now.could[min(c.value, 1)] = answered
 		}
 	}
 	for i := range s.flights {
-		if f := &s.flights[i]; f.key == e.A {
+		if f := &s.flights[i]; f.key == e.A && answered {
 			f.could[min(e.B, 1)] = true
 			now.could[min(f.value, 1)] = true
 		}
@@ -133,8 +146,31 @@ func (s *settings) end(e *traces.Event) {
 		s.last[i].newer.del(uint64(e.Task))
 	}
 	if !refused {
-		s.last = append(s.last, setter{setting: setting{e.A, e.B}, cpu: e.CPU, task: e.Task})
+		s.settle(setting{e.A, e.B}, s.sortOf(e.A), e.CPU)
 	}
+}
+
+// settle adds a call that has returned. It replaces equal ones, since no call under way is known to be newer than it.
+func (s *settings) settle(to setting, sort uint64, cpu uint8) {
+	now := setter{setting: to}
+	if local(sort) {
+		now.cpu = cpu
+	}
+	s.last = slices.DeleteFunc(s.last, func(c setter) bool { return c.setting == to && c.cpu == now.cpu })
+	s.last = append(s.last, now)
+}
+
+// local reports whether a setter of such keys makes only the CPU that it runs on see what it wrote (text_poke_early).
+func local(sort uint64) bool { return sort == smpev.SettingLocks || sort == smpev.SettingAlternatives }
+
+// sortOf returns the sort of a key that has a site.
+func (s *settings) sortOf(key uint64) uint64 {
+	for i := range s.sites {
+		if s.sites[i].key == key {
+			return s.sites[i].sort
+		}
+	}
+	return 0
 }
 
 // busy reports whether a call that sets a key is under way.
@@ -169,8 +205,8 @@ func overlaps(addr uint64, p *place) bool { return addr < p.addr+p.len && p.addr
 // judged reports whether a site can be judged: its text is there, not coming or going with its module, and no probe
 // writes there.
 func (s *settings) judged(p *place) bool {
-	for _, id := range s.shared {
-		if i := s.scene.probes.index(id); i < 0 || overlaps(s.scene.probes.list[i].addr, p) {
+	for _, by := range s.shared {
+		if i := s.scene.probes.index(by.probe); i < 0 || overlaps(s.scene.probes.list[i].addr, p) {
 			return false
 		}
 	}
@@ -234,7 +270,8 @@ func (p *place) String() string {
 }
 
 // settingTouches says what an event touches: what the keys are set to is one object, which a setter writes and an
-// instruction at a site reads. The end of the run reads the text and what is under way, whatever the order before.
+// instruction at a site reads; a setter that begins doesn't read text, so that it may move across stores. The end of
+// the run reads the text and what is under way, whatever the order before.
 func settingTouches(t *Touched, e *traces.Event) {
 	const keys = 1 << 43
 	switch e.Kind {
@@ -259,6 +296,9 @@ func settingTouches(t *Touched, e *traces.Event) {
 			return
 		}
 		t.Write(keys)
+		if e.Kind == smpev.Sets && e.C&smpev.SetsEnds == 0 {
+			return
+		}
 		for _, s := range t.Sites {
 			t.ReadText(s[0], s[1]-s[0])
 		}

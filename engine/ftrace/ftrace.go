@@ -106,7 +106,7 @@ var (
 	forgetsReload = kapi.DefineFault("site-forgotten",
 		"when a module is loaded again its functions don't call the clients that have stayed registered",
 		"ftrace_module_enable")
-	oldestFirst = kapi.DefineFault("oldest-first", "ftrace calls the oldest client of a function first",
+	oldestFirst = kapi.DefineFault("oldest-client-first", "ftrace calls the oldest client of a function first",
 		"add_ftrace_ops")
 )
 

@@ -59,7 +59,6 @@ const (
 	TouchSource   // there are sources of interrupts
 	TouchPage     // data comes in during a run
 
-	TouchCPUs       // there are several CPUs
 	TouchStopped    // the machine is stopped to write text, or to wait
 	TouchQuiesce    // the optimizer waits
 	TouchBreakpoint // other text is written by breakpoints
@@ -75,7 +74,6 @@ var ofMachine = []struct {
 	touch Touches
 	has   func(m *Machine) bool
 }{
-	{TouchCPUs, func(m *Machine) bool { return m.CPUs > 1 }},
 	{TouchPlug, func(m *Machine) bool { return m.Offline != 0 }},
 	{TouchStopped, func(m *Machine) bool {
 		return m.Patch == era.PatchStopMachine || m.Quiesce == kapi.QuiesceStackCheck

@@ -14,7 +14,7 @@ import (
 // the waist beside kprobes, and in the kernel below. A row says where one shows; the rest is said there.
 var planted = plant(
 	Mutant{Name: "site-forgotten", Scenario: "traced-again", Property: "clients-called"},
-	Mutant{Name: "oldest-first", Scenario: "fprobe-shared", Property: "clients-called"},
+	Mutant{Name: "oldest-client-first", Scenario: "fprobe-shared", Property: "clients-called"},
 	Mutant{Name: "fprobe-hook-lost", Scenario: "fprobe-leaves", Property: "fprobe-pairs"},
 	Mutant{Name: "beneath-ignored", Scenario: "livepatch-stacked", Property: "newest-version"},
 	Mutant{Name: "direct-not-modified", Scenario: "direct-modified", Property: "newest-version"},

@@ -219,6 +219,14 @@ func (p *tale) tellReverse(v int, held []int) {
 // tellEnd explains a violation that only the end of the run shows.
 func (p *tale) tellEnd() {
 	end := len(p.ev) - 1
+	if p.ofSetting() {
+		if p.tellSetting(end); p.ev[end].Kind == smpev.Exec {
+			p.say(end, 0, "%s ran %s at %s.", p.who(end), p.insn(end), p.x.place(p.ev[end].A))
+		} else {
+			p.say(end, 0, "%s: %s.", p.who(end), p.t.say(&p.ev[end]))
+		}
+		return
+	}
 	if s, ok := p.x.site(p.in.PlaceAt); ok {
 		p.tellLeft(s, p.in.PlaceAt, len(p.ev))
 		if i := p.last(len(p.ev), func(e *traces.Event) bool {

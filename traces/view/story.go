@@ -118,6 +118,10 @@ func (p *tale) story() []Sentence {
 
 // tell explains the violation according to the kind of its event.
 func (p *tale) tell(e *traces.Event) {
+	if p.ofSetting() && e.Kind == smpev.CallEnd {
+		p.tellOther(p.at)
+		return
+	}
 	switch e.Kind {
 	case smpev.Exec:
 		p.tellExec(p.at)
@@ -151,7 +155,9 @@ func (p *tale) tell(e *traces.Event) {
 // tellOther explains kinds without a template: it repeats the log.
 func (p *tale) tellOther(i int) {
 	p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
-	if s, ok := p.x.site(p.ev[i].A); ok {
+	if p.ofSetting() {
+		p.tellSetting(i)
+	} else if s, ok := p.x.site(p.ev[i].A); ok {
 		p.tellWrites(p.writesTo(s, i), 1)
 	}
 }

@@ -64,7 +64,7 @@ var reaches = []reach{
 	{smpev.Wake, always},
 	{smpev.Exit, always},
 	{smpev.Serialise, traps},
-	{smpev.SendIPI, patches.and(scenario.TouchCPUs)},
+	{smpev.SendIPI, patches},
 	{smpev.Fire, sets{scenario.TouchSource, scenario.TouchPage, scenario.TouchWork, jumps}},
 	{smpev.Alloc, sets{slots, scenario.TouchLoad}},
 	{smpev.Free, sets{slots | scenario.TouchUndo, scenario.TouchLoad}},

@@ -134,6 +134,9 @@ func (o *Ordered) Do(ch sim.Chooser, order []int) Run {
 	return o.Run(ch)
 }
 
+// Result returns what the last call left in the result's register.
+func (o *Ordered) Result() uint64 { return o.program.task.Left().R[target.Arch.Result] }
+
 // inOrder does the operations of an Ordered.
 func (p *program) inOrder(x *smp.Ctx) {
 	for n, i := range p.order {

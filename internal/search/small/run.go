@@ -211,11 +211,21 @@ func (e *engineRun) after(n int, errno uint64) {
 		e.differ("answer", n, "%s answers %d, by the rules %d", l.says(e.w), errno, want.errno)
 	case !slices.Equal(e.hits, want.hits):
 		e.differ("handlers", n, "%s runs %s, by the rules %s", l.says(e.w), e.run(e.hits), e.run(want.hits))
+	case want.gives && uint32(e.rig.Result()) != want.result:
+		e.differ("result", n, "%s gives %d, by the rules %d", l.says(e.w), uint32(e.rig.Result()), want.result)
+	case e.w.log != 0 && e.log() != want.log:
+		e.differ("order", n, "after %s functions have noted %x, by the rules %x", l.says(e.w), e.log(), want.log)
 	}
 	e.hits = e.hits[:0]
 	if n == e.calls-1 && e.differs.what == "" {
 		e.look(n)
 	}
+}
+
+// log returns what functions have noted.
+func (e *engineRun) log() uint64 {
+	v, _ := e.rig.Machine.Memory().Load(e.w.log, logSize)
+	return v
 }
 
 // run says which handlers run.
@@ -244,6 +254,8 @@ func (e *engineRun) look(n int) {
 			differs("disabled", is.Disabled, o.disabled)
 		case o.registered && is.Missed != int(o.missed):
 			differs("missed hits", is.Missed, o.missed)
+		case o.registered && e.w.probes[i].maxactive > 0 && is.NoInstance != int(o.lost):
+			differs("calls without an instance", is.NoInstance, o.lost)
 		default:
 			continue
 		}

@@ -27,6 +27,8 @@ type Session struct {
 	// run so far and how many of them differ.
 	Progress func(ran, differ uint64)
 
+	Left []string // worlds that the kernel doesn't serve, after Begin
+
 	searches []*Search
 	_        struct{}
 }
@@ -51,6 +53,12 @@ func (s *Session) Begin() (programs uint64, err error) {
 			if search.Scenario, err = s.world(name, s.Kernel); err != nil {
 				return 0, err
 			}
+			if search.Scenario == nil {
+				if !settled {
+					s.Left = append(s.Left, name)
+				}
+				continue
+			}
 			if s.Base != nil {
 				if search.Base, err = s.world(name, s.Base); err != nil {
 					return 0, err
@@ -70,13 +78,21 @@ func (s *Session) Begin() (programs uint64, err error) {
 	return programs, nil
 }
 
-// world loads a world for a kernel, or for kpsim's own engine if that is nil.
+// world loads a world for a kernel, or for kpsim's own engine if that is nil. It is nil if the kernel
+// doesn't have what the world is about, and no world was asked for.
 func (s *Session) world(name string, k *linux.Kernel) (*scenario.Scenario, error) {
 	sc, err := Load(name, s.Edition)
 	if err != nil || k == nil {
 		return sc, err
 	}
-	if err := sc.SetLinux(k); err != nil {
+	err = served(sc, k)
+	if err == nil {
+		err = sc.SetLinux(k)
+	}
+	if err != nil {
+		if len(s.Worlds) == 0 {
+			return nil, nil
+		}
 		return nil, fmt.Errorf("world %s: %w", name, err)
 	}
 	return sc, nil
@@ -171,7 +187,7 @@ func (s *Session) know(x *Search) error {
 
 // most returns the most calls of a search's programs.
 func (s *Session) most(x *Search) int {
-	if s.Asked > 0 && !x.Settled {
+	if s.Asked > 0 && !x.Settled && x.world.wait >= 0 {
 		return s.Asked
 	}
 	return s.Calls

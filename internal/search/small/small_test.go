@@ -1,6 +1,8 @@
 package small_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,7 +22,7 @@ func run(t testing.TB, s *small.Session) []*small.Result {
 	return s.Results()
 }
 
-// The right engine gives what the reference says, in each edition. A probe goes with its module in three calls.
+// The right engine gives what the reference says, in each edition.
 func TestRight(t *testing.T) {
 	for _, edition := range append([]string{""}, rules.EditionNames()...) {
 		calls := thorough.Of(2, 3)
@@ -53,6 +55,54 @@ var needNone = map[string]struct {
 	"optimize-post":   {"jump", nil},
 	"list-bare":       {"jump", []string{"register(d)"}},
 	"enable-lost":     {"site", []string{"register(d)", "enabled(False)", "enable(d)"}},
+
+	"entry-ignored":        {"returns", []string{"register(e)"}},
+	"missed-free":          {"returns", []string{"register(s)"}},
+	"label-forgotten":      {"keys", []string{"label_on(k)", "insmod(m)"}},
+	"static-call-unlisted": {"keys", []string{"set_call(s, one)", "insmod(m)"}},
+	"prefix-kept":          {"keys", []string{"smp_locks(False)", "insmod(m)"}},
+	"alternative-skipped":  {"keys", []string{"apply_alternatives()"}},
+	"fprobe-hook-lost":     {"clients", []string{"register_fprobe(p)"}},
+	"oldest-first":         {"clients", []string{"register_fprobe(p)", "register_fprobe(q)"}},
+	"ip-not-recovered":     {"clients", []string{"register(a)", "patch_func(f, g)"}},
+	"direct-not-modified":  {"clients", []string{"register_direct(f, t)", "modify_direct(f, u)"}},
+	"site-forgotten":       {"clients", []string{"tracer(True)", "insmod(m)"}},
+	"debugger-unasked":     {"debugger", []string{"set_breakpoint(f)", "register(b)"}},
+	"int3-copied":          {"debugger", []string{"set_breakpoint(f)", "register(a)"}},
+	"no-regs-copy":         {"jprobe", []string{"register(j)"}},
+	"no-break":             {"jprobe", []string{"register(j)"}},
+}
+
+// Pairs of calls find faults that need two tasks, and the right engine breaks nothing.
+func TestBeside(t *testing.T) {
+	for _, c := range []struct {
+		world, mutant, property string
+	}{
+		{"keys", "", ""}, {"keys", "static-call-same", "last-setting"}, {"keys", "label-as-is", "last-setting"},
+		{"keys", "static-call-unlocked", "sites-agree"},
+	} {
+		t.Run(c.world+c.mutant, func(t *testing.T) {
+			sc, err := small.LoadBeside(c.world, "")
+			require.NoError(t, err)
+			b := &small.Beside{Scenario: sc, Mutant: c.mutant, Calls: 1}
+			pairs, err := b.Pairs()
+			require.NoError(t, err)
+			pairs = slices.DeleteFunc(pairs, func(p *small.Pair) bool {
+				return p.X != p.Y && !(p.X == "insmod(m)" && strings.HasPrefix(p.Y, "set_call"))
+			})
+			r, err := b.Run(pairs)
+			require.NoError(t, err)
+			require.Equal(t, r.Pairs, r.Done)
+			require.Greater(t, r.Schedules, 10*r.Pairs)
+			if c.property == "" {
+				require.Empty(t, r.Finds)
+				return
+			}
+			require.NotEmpty(t, r.Finds)
+			require.Equal(t, c.property, r.Finds[0].Property)
+			require.Empty(t, r.Finds[0].Pair.First)
+		})
+	}
 }
 
 // Mutants that need no schedule are found.

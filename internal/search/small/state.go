@@ -13,6 +13,7 @@ import (
 const (
 	enoent = 2
 	eagain = 11
+	ebusy  = 16
 	eexist = 17
 	einval = 22
 	eilseq = 84
@@ -23,7 +24,9 @@ type object struct {
 	registered, disabled, gone bool
 	since                      uint8 // the later registered has the higher one
 	missed                     uint8
-	named                      bool // a call has named it
+	lost                       uint8 // calls for which a return probe had no instance
+	calls                      uint8 // that a return probe follows
+	named                      bool  // a call has named it
 }
 
 // A state is the state of a world after some calls. It is a value: a copy is a branch.
@@ -37,6 +40,7 @@ type state struct {
 	traced  bool
 	stirred bool // the optimizer may have work
 	idle    int  // calls so far that changed nothing by the rules
+	clients
 }
 
 // A hit is one handler that runs.
@@ -51,6 +55,9 @@ type answer struct {
 	answers bool // it has an errno
 	changes bool // something is another than before
 	hits    []hit
+	gives   bool // it called a function, whose result is known
+	result  uint32
+	log     uint64 // what the log holds afterwards
 }
 
 func (w *World) begin() state {
@@ -71,9 +78,12 @@ func (s *state) can(l *letter) bool {
 			return false
 		}
 	}
+	if l.kind == act.SetBreakpoint && s.covered(s.w.places[l.key]) {
+		return false
+	}
 	for _, i := range l.probes {
-		if s.w.strict && l.kind == act.Unregister && s.w.probes[i].kind == scenario.ProbeKretprobe &&
-			!s.objects[i].registered {
+		ends := l.kind == act.Unregister || l.kind == act.UnregisterAll
+		if s.w.strict && ends && s.w.probes[i].kind == scenario.ProbeKretprobe && !s.objects[i].registered {
 			return false
 		}
 		if twin := s.w.twins[i]; twin >= 0 && !s.objects[i].named && !s.objects[twin].named {
@@ -90,6 +100,7 @@ func (s *state) do(l *letter, hits []hit) (a answer) {
 	}
 	a.hits = hits
 	l.do(s, l, &a)
+	a.log = s.log
 	if a.changes && l.stirs {
 		s.stirred = true
 	}
@@ -99,20 +110,23 @@ func (s *state) do(l *letter, hits []hit) (a answer) {
 	return a
 }
 
-// byTheRules has what each call does by the rules.
-var byTheRules = []struct {
+// A rule is what a call does by the rules.
+type rule struct {
 	kind *scenario.Operation
 	do   func(s *state, l *letter, a *answer)
-}{
+}
+
+// byTheRules has a row for each call.
+var byTheRules = append([]rule{
 	{act.Register, register}, {act.RegisterAll, register}, {act.Unregister, unregister},
 	{act.UnregisterAll, unregister}, {act.Enable, enable}, {act.Disable, disable}, {act.Load, load},
 	{act.Unload, unload},
-	{act.Call, func(s *state, l *letter, a *answer) { a.hits = s.call(l.fn, a.hits, false) }},
+	{act.Call, call},
 	{act.WaitOptimized, func(s *state, _ *letter, a *answer) { a.changes, s.stirred = s.stirred, false }},
 	{act.Optimization, func(s *state, l *letter, a *answer) { a.changes, s.noOpt = s.noOpt == l.on, !l.on }},
 	{act.Enabled, func(s *state, l *letter, a *answer) { a.changes, s.off = s.off == l.on, !l.on }},
 	{act.Tracer, func(s *state, l *letter, a *answer) { a.changes, s.traced = s.traced != l.on, l.on }},
-}
+}, clientRules...)
 
 // register registers probes, in turn: one that can't be takes those before it back (6.4).
 func register(s *state, l *letter, a *answer) {
@@ -125,16 +139,23 @@ func register(s *state, l *letter, a *answer) {
 			a.errno = p.absent
 		case o.registered:
 			a.errno = einval
-		default:
+		case p.refused != 0:
 			a.errno = p.refused
+		case p.kind == scenario.ProbeJprobe && s.jumper(p.fn):
+			a.errno = eexist
+		default:
+			a.errno = s.broken(p.fn, p.offset)
+		}
+		if a.errno == 0 {
+			s.clock++
+			*o = object{registered: true, disabled: p.disabled, since: s.clock, named: true}
+			a.errno = s.arm(p)
 		}
 		if a.errno != 0 {
 			was.clock = s.clock
 			*s, a.changes = was, false
 			return
 		}
-		s.clock++
-		*o = object{registered: true, disabled: p.disabled, since: s.clock, named: true}
 	}
 }
 
@@ -143,6 +164,7 @@ func unregister(s *state, l *letter, a *answer) {
 	for _, i := range l.probes {
 		a.changes = a.changes || s.objects[i].registered
 		s.objects[i] = object{named: true}
+		s.arm(&s.w.probes[i])
 	}
 }
 
@@ -158,6 +180,9 @@ func (s *state) toggle(l *letter, a *answer, disabled bool) {
 		return
 	}
 	a.changes, o.disabled = o.disabled != disabled, disabled
+	if a.errno = s.arm(&s.w.probes[l.probes[0]]); a.errno != 0 {
+		a.changes, o.disabled = false, true
+	}
 }
 
 func load(s *state, l *letter, a *answer) {
@@ -186,70 +211,10 @@ func unload(s *state, l *letter, a *answer) {
 				return
 			}
 			o.gone = true
+			s.arm(&s.w.probes[i])
 		}
 	}
 	s.loaded[l.module], a.changes = false, true
-}
-
-// at returns the live probes at a place, the last registered first (1.8).
-func (s *state) at(fn, offset int) (list []int) {
-	for i := range s.w.probes {
-		p, o := &s.w.probes[i], &s.objects[i]
-		if p.fn == fn && p.offset == offset && o.registered && !o.gone {
-			list = append(list, i)
-		}
-	}
-	slices.SortFunc(list, func(a, b int) int { return cmp.Compare(s.objects[b].since, s.objects[a].since) })
-	return list
-}
-
-// call appends the handlers that a call of a function runs. In a handler none do, and hits are
-// missed instead (1.11).
-func (s *state) call(fn int, hits []hit, inHandler bool) []hit {
-	if s.off {
-		return hits
-	}
-	var back []int // return probes of this call
-	for _, offset := range s.w.funcs[fn].starts {
-		list := s.at(fn, offset)
-		if !slices.ContainsFunc(list, func(i int) bool { return !s.objects[i].disabled }) {
-			continue
-		}
-		if inHandler {
-			for _, i := range list {
-				s.objects[i].missed++
-			}
-			continue
-		}
-		for _, i := range list {
-			p := &s.w.probes[i]
-			switch {
-			case s.objects[i].disabled:
-			case p.kind == scenario.ProbeKretprobe:
-				if back = append(back, i); p.pre {
-					hits = append(hits, hit{uint8(i), kpev.Entry})
-				}
-			case p.pre:
-				hits = append(hits, hit{uint8(i), kpev.Pre})
-				if p.runs >= 0 && p.runsPre {
-					hits = s.call(p.runs, hits, true)
-				}
-			}
-		}
-		for _, i := range list {
-			p := &s.w.probes[i]
-			if !s.objects[i].disabled && p.kind == scenario.ProbeKprobe && p.post {
-				hits = append(hits, hit{uint8(i), kpev.Post})
-				if p.runs >= 0 && !p.runsPre {
-					hits = s.call(p.runs, hits, true)
-				}
-			}
-		}
-	}
-	for k := len(back) - 1; k >= 0; k-- {
-		hits = append(hits, hit{uint8(back[k]), kpev.Return})
-	}
-	return hits
 }
 
 // A line is a line of kprobes/list.

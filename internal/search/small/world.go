@@ -1,56 +1,26 @@
 package small
 
 import (
-	"embed"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
-	"kpsim/internal/scenario/lang"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 )
 
-//go:embed worlds
-var files embed.FS
-
-// Names returns the names of the worlds, in the order in which they are searched.
-func Names() []string { return []string{"jump", "calls", "site", "module"} }
-
-// Load returns the scenario of a built-in world, without the calls that an edition lacks; "" is
-// the world's own. It is nil if the edition has nothing that the world is about.
-func Load(name, edition string) (*scenario.Scenario, error) {
-	src, err := files.ReadFile(path.Join("worlds", name+".star"))
-	if err != nil {
-		return nil, fmt.Errorf("no world is called %q; there are %s", name, strings.Join(Names(), ", "))
-	}
-	sc, err := lang.Load(name, src, nil)
-	if err != nil {
-		return nil, err
-	}
-	sc.Name = "small-" + name
-	if edition == "" {
-		return sc, nil
-	}
-	as := *sc
-	_ = as.SetEdition(edition) // refuses what the edition lacks, which is left out here
-	if e := as.Machine.Kernel.Edition; e == rules.Edition26 && len(sc.Sites) > 0 {
-		return nil, nil // its probes know nothing of ftrace
-	}
-	lacking(sc, &as.Machine)
-	return sc, sc.SetEdition(edition)
-}
-
 // The bounds of a world, so that a state is a value.
 const (
 	mostProbes  = 12
 	mostModules = 3
 )
+
+// logSize is the size of the log, in bytes.
+const logSize = 8
 
 // A World is a scenario whose task's operations are the letters of programs.
 type World struct {
@@ -60,13 +30,18 @@ type World struct {
 	probes   []probe
 	modules  []module
 	funcs    []function
+	sites    []int // of ftrace, by their function
+	fprobes  []fprobe
+	patches  []patch
+	places   []place
 
-	strict  bool   // a call that a kernel's callers must not make is no call of programs
-	wait    int    // the operation that runs the optimizer; -1: there is none
-	refs    bool   // probes hold their module
-	jumps   []bool // by probe: its instructions can be in a jump's region; nil: it isn't known
-	settled bool   // the optimizer runs after each call that may give it work
-	twins   []int  // by probe: the previous one that is interchangeable with it, -1 if there is none
+	log     arch.Addr // where functions note digits; 0: nowhere
+	strict  bool      // a call that a kernel's callers must not make is no call of programs
+	wait    int       // the operation that runs the optimizer; -1: there is none
+	refs    bool      // probes hold their module
+	jumps   []bool    // by probe: its instructions can be in a jump's region; nil: it isn't known
+	settled bool      // the optimizer runs after each call that may give it work
+	twins   []int     // by probe: the previous one that is interchangeable with it, -1 if there is none
 }
 
 // A letter is one call that programs may contain.
@@ -77,8 +52,11 @@ type letter struct {
 	probes []int                                // of calls of the API
 	fn     int                                  // the function that is called; -1: none
 	module int                                  // -1: none
-	on     bool
-	stirs  bool
+	// key is which label, static call, fprobe, patch, place or site of a client; for unpatch_func the function.
+	key   int
+	to    int // a function, and 1; 0: none
+	on    bool
+	stirs bool
 }
 
 // A probe is what the reference knows of one, besides its state.
@@ -90,21 +68,15 @@ type probe struct {
 	pre, post, disabled bool
 	runs                int // the function that its pre or post handler calls; -1: none
 	runsPre             bool
+	declines            bool   // its entry_handler: no call is followed
 	refused             uint64 // the errno that registering it gives while its text is there
 	site                bool   // ftrace calls its handlers
 	letter              byte   // in kprobes/list
 	plain               bool
 	absent              uint64 // the errno that registering it gives while its text isn't there
+	maxactive           int    // of a return probe; 0: enough
 	stands              int    // bytes of whole instructions that a jump there covers
 	module              int
-}
-
-type function struct {
-	name   string
-	starts []int // offsets of its instructions
-	module int   // -1: the kernel's
-	init   bool
-	call   int // the operation that calls it; -1: none
 }
 
 type module struct {
@@ -125,6 +97,9 @@ func New(sc *scenario.Scenario, settled bool) (*World, error) {
 	w := &World{Scenario: &s, wait: -1, strict: s.Machine.Engine != "",
 		refs: s.Machine.ModuleRefs, settled: settled}
 	w.addFunctions()
+	if k := slices.IndexFunc(s.Datas, func(d scenario.Data) bool { return len(d.Bytes) == logSize }); k >= 0 {
+		w.log = s.Datas[k].At
+	}
 	for i := range s.Probes {
 		if err := w.addProbe(&s.Probes[i]); err != nil {
 			return nil, err
@@ -144,28 +119,6 @@ func New(sc *scenario.Scenario, settled bool) (*World, error) {
 	return w, nil
 }
 
-// lacking leaves out of a scenario the calls and flags that a machine lacks.
-func lacking(s *scenario.Scenario, m *scenario.Machine) {
-	t := s.Tasks[0]
-	batches := m.Has("batches")
-	s.Probes = slices.Clone(s.Probes)
-	for i := range s.Probes {
-		p := &s.Probes[i]
-		p.Disabled = p.Disabled && batches
-		if p.Kind == scenario.ProbeKretprobe && !batches {
-			p.Pre = nil
-		}
-	}
-	inside := func(name string) bool { // in the middle of an instruction, where 2.6 registers it all the same
-		p := s.Probe(name)
-		return m.AnyByte && p != nil && !slices.Contains(starts(s.Text(p.Func)), p.Offset)
-	}
-	t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool {
-		return op.Kind.Setting != "" && !m.Has(op.Kind.Setting) || inside(op.Target)
-	})
-	s.Tasks = []scenario.Task{t}
-}
-
 func (w *World) addFunctions() {
 	s := w.Scenario
 	for i := range s.Modules {
@@ -181,12 +134,25 @@ func (w *World) addFunctions() {
 				break
 			}
 		}
+		w.addBody(&f, t)
 		w.funcs = append(w.funcs, f)
 	}
+	for i := range s.Sites {
+		w.sites = append(w.sites, w.fn(s.Sites[i].Func))
+	}
+	for i := range s.Fprobes {
+		p := &s.Fprobes[i]
+		f := fprobe{entry: w.fn(p.Entry), exit: w.fn(p.Exit)}
+		for _, name := range p.Funcs {
+			f.funcs = append(f.funcs, w.fn(name))
+		}
+		w.fprobes = append(w.fprobes, f)
+	}
 	for i := range s.Modules {
-		if t := s.Text(s.Modules[i].Enter); t != nil && len(t.Code) == 6 && t.Code[0] == 0xb8 { // mov $-errno,%eax; ret
-			v := int32(uint32(t.Code[1]) | uint32(t.Code[2])<<8 | uint32(t.Code[3])<<16 | uint32(t.Code[4])<<24)
-			w.modules[i].fails = uint64(max(-v, 0))
+		if t := s.Text(s.Modules[i].Enter); t != nil && len(t.Code) > 0 {
+			if in := effectOf(t.Code); in.does == gives { // mov $-errno,%eax
+				w.modules[i].fails = uint64(max(-in.v, 0))
+			}
 		}
 	}
 }
@@ -208,10 +174,9 @@ func (w *World) addProbe(sp *scenario.Probe) error {
 	s := w.Scenario
 	p := probe{name: sp.Name, kind: sp.Kind, offset: sp.Offset, disabled: sp.Disabled, runs: -1, module: -1,
 		pre: sp.Pre != nil, post: sp.Post != nil, letter: 'k', plain: true}
-	p.fn = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == sp.Func })
-	if p.fn < 0 || sp.Symbol != "" || sp.Kind == scenario.ProbeJprobe {
-		return fmt.Errorf("%s: probe %s: small worlds have kprobes and kretprobes at functions, by address", s.Name,
-			sp.Name)
+	p.fn, p.maxactive = w.fn(sp.Func), sp.Maxactive
+	if p.fn < 0 || sp.Symbol != "" {
+		return fmt.Errorf("%s: probe %s: small worlds have probes at functions, by address", s.Name, sp.Name)
 	}
 	f, t := &w.funcs[p.fn], s.Text(sp.Func)
 	p.addr, p.module = t.At+arch.Addr(p.offset), f.module
@@ -224,11 +189,14 @@ func (w *World) addProbe(sp *scenario.Probe) error {
 	if e != rules.Edition26 && (e >= rules.Edition514 || ret) {
 		p.absent = enoent
 	}
-	if ret {
+	switch sp.Kind {
+	case scenario.ProbeJprobe:
+		p.letter = 'j'
+	case scenario.ProbeKretprobe:
 		p.letter = 'r'
-		if p.offset != 0 {
-			p.refused = einval
-		}
+	}
+	if sp.Kind != scenario.ProbeKprobe && p.offset != 0 {
+		p.refused = einval
 	}
 	if p.refused == 0 && !slices.Contains(f.starts, p.offset) && s.Machine.Edition != rules.Edition26 {
 		p.refused = eilseq
@@ -240,10 +208,12 @@ func (w *World) addProbe(sp *scenario.Probe) error {
 		for i := range h.steps {
 			st := &h.steps[i]
 			if st.Kind == scenario.StepCall {
-				p.runs = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == st.Target })
+				p.runs = w.fn(st.Target)
 				p.runsPre = h.pre
+			} else if st.Kind == scenario.StepNonzero {
+				p.declines = true
 			} else if st.Kind != scenario.StepCount {
-				return fmt.Errorf("%s: probe %s: handlers of small worlds count and call", s.Name, sp.Name)
+				return fmt.Errorf("%s: probe %s: handlers of small worlds count, call, and return 1", s.Name, sp.Name)
 			}
 		}
 	}
@@ -282,15 +252,59 @@ func (w *World) addLetter(i int) error {
 			w.modules[l.module].unload = i
 		}
 	case kind.Traits&scenario.Runs != 0:
-		l.fn = slices.IndexFunc(w.funcs, func(f function) bool { return f.name == op.Target })
-		w.funcs[l.fn].call = i
+		l.fn = w.fn(op.Target)
+		f := &w.funcs[l.fn]
+		if f.call = i; len(op.Args) > 0 {
+			f.depth = int(op.Args[0])
+		}
 	case kind == act.WaitOptimized:
 		if w.wait = i; w.settled {
 			return nil
 		}
+	default:
+		w.addClient(l, op)
 	}
 	w.letters = append(w.letters, &w.ops[i])
 	return nil
+}
+
+// addClient adds what a letter says of a client other than kprobes.
+func (w *World) addClient(l *letter, op *scenario.Op) {
+	s := w.Scenario
+	if len(op.Targets) > 0 {
+		l.to = w.fn(op.Targets[0]) + 1
+	}
+	switch kind := op.Kind; {
+	case kind.Takes(scenario.TheLabels):
+		l.key = slices.IndexFunc(s.Labels, func(k scenario.Label) bool { return k.Name == op.Target })
+	case kind.Takes(scenario.TheCalls):
+		l.key = slices.IndexFunc(s.Calls, func(k scenario.StaticCall) bool { return k.Name == op.Target })
+	case kind.Takes(scenario.TheFprobes):
+		l.key = slices.IndexFunc(s.Fprobes, func(k scenario.Fprobe) bool { return k.Name == op.Target })
+	case kind.Has(scenario.ParamInsn):
+		l.key = number(&w.places, place{w.fn(op.Target), op.Offset})
+	case kind == act.PatchFunc:
+		l.key = number(&w.patches, patch{w.fn(op.Target), l.to - 1})
+	case kind == act.UnpatchFunc:
+		l.key = w.fn(op.Target)
+	case op.Target != "":
+		l.key = w.siteOf(w.fn(op.Target))
+	}
+}
+
+// number returns the index of v in a list, to which it is added if it is new.
+func number[T comparable](list *[]T, v T) int {
+	i := slices.Index(*list, v)
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, v)
+	}
+	return i
+}
+
+// fn returns a function by its name, -1 if there is none.
+func (w *World) fn(name string) int {
+	return slices.IndexFunc(w.funcs, func(f function) bool { return f.name == name })
 }
 
 func (w *World) probe(name string) int {
@@ -351,15 +365,16 @@ func (w *World) unregister(i int) int {
 
 // says returns a letter as a scenario has it.
 func (l *letter) says(w *World) string {
-	var names []string
-	for _, i := range l.probes {
-		names = append(names, w.probes[i].name)
+	op := &w.Scenario.Tasks[0].Ops[l.op]
+	if l.fn >= 0 {
+		return op.Target + "()"
 	}
+	names := slices.DeleteFunc(append([]string{op.Target}, op.Targets...), func(s string) bool { return s == "" })
 	switch {
-	case l.fn >= 0:
-		return w.funcs[l.fn].name + "()"
-	case l.module >= 0:
-		names = append(names, w.modules[l.module].name)
+	case op.Offset > 0:
+		names[0] += fmt.Sprintf(" + %d", op.Offset)
+	case l.kind.Has(scenario.ParamCallee) && len(op.Targets) == 0:
+		names = append(names, "None")
 	case l.kind.Has(scenario.ParamOn) && l.on:
 		names = append(names, "True")
 	case l.kind.Has(scenario.ParamOn):
@@ -368,4 +383,5 @@ func (l *letter) says(w *World) string {
 	return fmt.Sprintf("%v(%s)", l.kind, strings.Join(names, ", "))
 }
 
-var handlers = [...]string{kpev.Pre: "pre", kpev.Post: "post", kpev.Entry: "entry", kpev.Return: "return"}
+var handlers = [...]string{kpev.Pre: "pre", kpev.Post: "post", kpev.Entry: "entry", kpev.Return: "return",
+	kpev.Jump: "entry"}

@@ -61,7 +61,7 @@ func TestSentencesAreOfTheirEvents(t *testing.T) {
 		"at":      17, "before": 17, "behind": 8, "bytes": 57, "cell": 4, "cpu": 507, "end": 15, "errno": 12,
 		"event":   24,
 		"flavour": 24,
-		"handler": 9, "held": 17, "hit": 29, "image": 73, "insn": 91, "into": 3, "linked": 12, "lock": 48, "nA": 15,
+		"handler": 9, "held": 17, "hit": 29, "image": 73, "insn": 91, "into": 3, "linked": 12, "lock": 48, "nA": 12,
 		"nB":   24,
 		"next": 23, "other": 15, "over": 152, "passed": 5, "probeA": 14, "probeB": 57, "rest": 2, "sent": 27,
 		"stood": 1,

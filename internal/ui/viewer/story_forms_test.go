@@ -153,7 +153,7 @@ var storyForms = joined(
 	// Ends.
 	forms("",
 		`At the end <end> holds <held>; linked there is <linked>`,
-		`At the end nothing has been written to <end>`,
+		`(?:At the end n|N)othing has been written to <end>`,
 		`At the end nobody has freed (?:the )?<areaEnd>`,
 		`<cpu> hit no probe in that call`),
 	forms("CallEnd", `<cpu>: call <nB> of <taskA> end(?:s|ed).*`),

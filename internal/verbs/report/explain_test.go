@@ -275,7 +275,7 @@ var claims = []struct {
 	{`^The IPI that was to make`, []traces.Kind{smpev.TextStore}},
 	{`didn't end; its last event`, nil},
 	{`^(cpu\d+): \S+ ends\.$`, []traces.Kind{smpev.Exit}},
-	{`^At the end `, nil},
+	{`^At the end |^Nothing has been written to`, nil},
 	{`^(cpu\d+) held its store to `, []traces.Kind{smpev.Held}},
 	{`^(cpu\d+) queued `, []traces.Kind{kpev.Optimizing}},
 	{`^(cpu\d+) had written \d to kprobes-optimization`, []traces.Kind{kpev.Sysctl}},

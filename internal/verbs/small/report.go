@@ -67,6 +67,9 @@ func (r *Report) Run(p *cli.Program, s *small.Session) error {
 	}
 	line.Complete()
 	line.Clear()
+	if len(s.Left) > 0 && !r.JSON {
+		p.Indented("", "left out, since this kernel doesn't serve them: "+strings.Join(s.Left, ", "))
+	}
 	for _, x := range s.Results() {
 		if err := r.world(p, x); err != nil {
 			return err

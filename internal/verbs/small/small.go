@@ -13,9 +13,10 @@ import (
 
 // Small is kpsim small.
 type Small struct {
-	Worlds  []string      `arg:"" optional:"" name:"world" help:"Names of worlds: jump, calls, site, module. None: all."`
+	Worlds  []string      `arg:"" optional:"" name:"world" help:"Names of worlds: jump, calls, site, module, returns, keys, clients, debugger, i386, jprobe. None: all."`
 	Calls   int           `range:"1..8" default:"3" placeholder:"N" help:"The most calls of a program. Each call more makes some fifteen times as many programs. Default: 3."`
 	For     time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Stop after this time, and say which programs were run. Default: when all were."`
+	Beside  int           `range:"0..3" placeholder:"N" help:"Run two programs of up to N calls side by side instead: each two calls, after each program of N-1 calls."`
 	Edition string        `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
 	inputs.Kernel
 	inputs.Broken
@@ -38,18 +39,27 @@ The worlds:
   calls   probes whose handlers call a function with probes
   site    probes at a site of ftrace, and a tracer
   module  probes in a module that comes and goes; another module's init fails
+  returns return probes of a function that calls itself, with few instances
+  keys    jump labels and static calls, also in a module; alternatives
+  clients sites of ftrace with fprobes, live patches, a direct call, probes
+  debugger  breakpoints of a debugger beside probes
+  i386    as jump, in 32-bit code
+  jprobe  jprobes of edition 2.6
 
-A reference, written from the rules and independent of the engine, says what each call answers, which handlers a call of a function runs, the state of each probe, missed hits, and the lines of kprobes/list. Then all functions are called, all probes are unregistered, and all modules unloaded; the properties judge text, memory and counts.
+A reference, written from the rules and independent of the engine, says what each call answers, which handlers a call of a function runs and in which order, what the function returns, the state of each probe, missed hits, and the lines of kprobes/list. Then all functions are called, all probes are unregistered, and all modules unloaded; the properties judge text, memory and counts.
 
 Left out are programs that only rename interchangeable probes, programs with more than one call that changes nothing by the rules, and continuations of a program that differs. The report says how many programs that leaves.
 
-With --kernel programs that ask for the optimizer have one call less. A difference that is known for kernels (docs/two-engines.md) is named, and isn't against expectation.
+--beside N runs two programs of up to N calls side by side: each two calls in two tasks, after each program of N-1 calls that change something, under every schedule of at most two deviations. The properties judge these runs, and the reference where the order of the two calls doesn't matter.
+
+With --kernel programs that ask for the optimizer have one call less. A difference that is known for kernels (docs/two-engines.md) is named, and isn't against expectation. What the kernel doesn't serve is left out.
 
 Examples:
 
   kpsim small
   kpsim small jump --calls 4
   kpsim small --calls 5 --for 10m
+  kpsim small --beside 1 keys
   kpsim small --mutant jump-hidden jump
   kpsim small --edition 4.15 --as-shipped
   kpsim small --kernel vmlinuz --calls 2
@@ -82,29 +92,41 @@ func (c *Small) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if kernel != nil && c.Beside > 0 {
+		return 0, errors.New("--beside runs kpsim's own engine; leave --kernel out, or use explore --kernel")
+	}
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
+	if c.For > 0 {
+		timer := time.AfterFunc(c.For, func() { c.late.Store(true); c.stop.Store(true) })
+		defer timer.Stop()
+	}
+	if c.Beside > 0 {
+		found, err := c.beside(p)
+		return c.status(p, found), err
+	}
 	s := &small.Session{Worlds: c.Worlds, Edition: c.Edition, Mutant: c.Mutant, Kernel: kernel, Calls: c.Calls,
 		Workers: c.Workers, Cancelled: &c.stop}
 	if kernel != nil {
 		s.Asked = Asked(c.Calls)
 	}
-	if c.For > 0 {
-		timer := time.AfterFunc(c.For, func() { c.late.Store(true); c.stop.Store(true) })
-		defer timer.Stop()
-	}
 	report := &Report{Traces: c.Traces, JSON: c.JSON, Line: c.line, Calls: s.Calls, Asked: s.Asked}
 	if err := report.Run(p, s); err != nil {
 		return 0, err
 	}
-	if c.stop.Load() && !c.late.Load() {
+	return c.status(p, report.Unknown > 0), nil
+}
+
+// status returns the command's status. found: something isn't as the rules say.
+func (c *Small) status(p *cli.Program, found bool) int {
+	switch {
+	case c.stop.Load() && !c.late.Load():
 		fmt.Fprintf(p.Err, "kpsim: interrupted\n")
-		return cli.Interrupted, nil
+		return cli.Interrupted
+	case found:
+		return cli.Against
 	}
-	if report.Unknown > 0 {
-		return cli.Against, nil
-	}
-	return cli.OK, nil
+	return cli.OK
 }
 
 // Asked returns how many calls programs that ask for the optimizer have on a kernel's own engine,
