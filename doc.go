@@ -46,7 +46,8 @@
 //	                    rig (one run), explore, replay, shrink, proof, blame, cause, fuzz, mutantsearch,
 //	                    session (by hand), results (files), parallel (workers), twoengines,
 //	                    change (a kernel with and without a change),
-//	                    small (all serial programs of a few calls)
+//	                    small (all serial programs of a few calls),
+//	                    pairs (of an operation and a state of its object)
 //	internal/scenario   what is run, as plain data; settings, parts, steps of handlers, sources are rows
 //	                    act (what a task can do: one row for each operation), lang (Starlark), library (built-in),
 //	                    gen (drawn), edit (smaller ones), vet (checks)

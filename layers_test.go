@@ -123,6 +123,7 @@ var layers = []layer{
 	{pkg: "internal/search/results", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/proof", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/cause", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/pairs", may: []string{"*"}, free: []string{"sync"}},
 	{pkg: "internal/search/fuzz", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/session", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/mutantsearch", may: []string{"*"}, free: []string{"*"}},

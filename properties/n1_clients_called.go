@@ -206,11 +206,11 @@ func (m *clientsCalled) attach(e *traces.Event) *traces.Finding {
 		return nil
 	}
 	var a attaching
+	if e.B == smpev.AttachUnregister {
+		m.order = slices.DeleteFunc(m.order, func(id uint64) bool { return id == e.A })
+	}
 	if e.Kind == smpev.Attach {
 		m.claims(m.begin(e, i), i)
-		if e.B == smpev.AttachUnregister {
-			m.order = slices.DeleteFunc(m.order, func(id uint64) bool { return id == e.A })
-		}
 	} else {
 		was, ok := m.list[i].on, false
 		if a, ok = m.end(e, i); !ok {

@@ -119,6 +119,28 @@ func init() {
 			arrives(tr, newer)
 			tr.ExpectViolation("U2", "which continues in 0x1028; the newest version is 0x1018")
 		})
+	trap("U2-known-early", "the answer of a second call says that the patch is disabled, and the first call still "+
+		"waits for a task that hasn't gone over",
+		func(tr *tracetest.Trace) {
+			patchable(tr)
+			does(tr.On(0, 1), patches, register, 1, 0)
+			tr.On(0, 1).Emit(smpev.Attach, patches, unregister, g)
+			does(tr.On(1, 2), patches, unregister, g, 22)
+			arrives(tr, new)
+			tr.On(0, 1).Emit(smpev.Attached, patches, unregister, 0)
+			arrives(tr, g+5)
+			tr.ExpectNone()
+		})
+	trap("U2-known-late", "when the first call has returned, too, no call runs the disabled patch",
+		func(tr *tracetest.Trace) {
+			patchable(tr)
+			does(tr.On(0, 1), patches, register, 1, 0)
+			tr.On(0, 1).Emit(smpev.Attach, patches, unregister, g)
+			does(tr.On(1, 2), patches, unregister, g, 22)
+			tr.On(0, 1).Emit(smpev.Attached, patches, unregister, 0)
+			arrives(tr, new)
+			tr.ExpectViolation("U2", "which continues in 0x1018; the newest version is the function itself")
+		})
 	trap("U2-refused", "a patch is refused because another is in transition, and the function stays as it was",
 		func(tr *tracetest.Trace) {
 			patchable(tr)

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 
 	"kpsim/engine"
 )
@@ -24,6 +25,8 @@ type Operation struct {
 	Check    func(s *Scenario, op *Op) string // an error beyond its parameters, or ""
 	Idle     func(s *Scenario, op *Op) string // why it changes nothing, "" if it may; nil: it always may
 
+	Object  Object // what it is about
+	Inverse string // the operation that undoes it; "": none, or itself with another value
 	Traits  Traits
 	Touches Touches
 	Drawn   Drawn
@@ -36,6 +39,45 @@ func (k *Operation) String() string {
 	}
 	return k.Word
 }
+
+// An Object is a sort of thing that operations are about. Package pairs has the states of each.
+type Object string
+
+// The constants are the sorts.
+const (
+	Nothing         Object = "nothing" // it is about its task
+	AProbe          Object = "probe"
+	AFunction       Object = "function"
+	TheOptimizer    Object = "optimizer"
+	TheSysctl       Object = "sysctl"
+	TheFile         Object = "file enabled"
+	ALabel          Object = "jump label"
+	AStaticCall     Object = "static call"
+	LockPrefixes    Object = "lock prefixes"
+	AllAlternatives Object = "alternatives"
+	AModule         Object = "module"
+	TheTracer       Object = "tracer"
+	TheLivepatch    Object = "client that changes paths"
+	APatch          Object = "live patch"
+	ADirect         Object = "direct call"
+	AnFprobe        Object = "fprobe"
+	ABreakpoint     Object = "breakpoint"
+	AUprobe         Object = "uprobe"
+	ACPU            Object = "CPU"
+	TheCPUs         Object = "hotplug lock"
+	AWork           Object = "work"
+)
+
+// Undoes reports whether an operation undoes another, on the same object.
+func (k *Operation) Undoes(other *Operation) bool {
+	return k.Inverse != "" && k.Inverse == other.family()
+}
+
+// Like reports whether two operations do the same to an object, one by one or in an array.
+func (k *Operation) Like(other *Operation) bool { return k.family() == other.family() }
+
+// family returns the operation's name without what says that it takes an array.
+func (k *Operation) family() string { return strings.TrimSuffix(k.Word, "_all") }
 
 // A ParamKind says what a parameter of an operation is: which values the language accepts for
 // it, and which field of Op holds it. A new kind needs a row in params (check_op.go) and in

@@ -12,6 +12,7 @@
 //	blame          the choice by which a run was lost
 //	twoengines     a run on two engines, compared
 //	change         how a changed kernel differs from the unchanged one
+//	pairs          pairs of an operation and a state of its object, as coverage
 //	small          all serial programs of a few calls, compared with a reference
 //	session        a run by hand
 //	parallel       jobs on all processors

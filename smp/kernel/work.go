@@ -95,6 +95,12 @@ func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.Del
 	return w
 }
 
+// Now reports whether the work is queued and whether it runs, without a point.
+func (w *DelayedWork) Now() (queued, running bool) {
+	state := w.state.Peek()
+	return state&workPending != 0, state&workRunning != 0
+}
+
 // Queue implements kapi.DelayedWork: queue_delayed_work.
 func (w *DelayedWork) Queue(x kapi.Context) {
 	if state := w.state.RMW(x, workQueue); *state&workPending == 0 {

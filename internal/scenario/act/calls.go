@@ -18,6 +18,7 @@ var (
 			"so it isn't compared. `returns`: the right result, in the low `bits` of `rax`. As a step, `call(f)`: " +
 			"the handler calls `f`",
 		Step:    scenario.StepCall,
+		Object:  scenario.AFunction,
 		Traits:  scenario.Serial | scenario.Runs,
 		Touches: scenario.TouchCall,
 		Drawn:   scenario.Drawn{Nth: 10, Times: 1},
@@ -27,6 +28,7 @@ var (
 		Word:    "expect",
 		Params:  []scenario.Param{{Name: "d", Kind: scenario.ParamData}, {Name: "hex", Kind: scenario.ParamBytes}},
 		Says:    "memory from `d` on holds these bytes; `d + 8` is a place in `d`",
+		Object:  scenario.Nothing,
 		Traits:  scenario.Serial,
 		Touches: scenario.TouchCheck,
 	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.Expect(x, i) }})

@@ -12,6 +12,7 @@ var (
 		Says: "the work of a CPU coming online, without the CPU: the hotplug lock is taken for writing, and " +
 			"`text_mutex` under it",
 		Kernel: []string{"cpus_write_lock"},
+		Object: scenario.TheCPUs,
 		Traits: scenario.Probes | scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().Hotplug.Change(x) }})
 
@@ -25,8 +26,10 @@ var (
 			"if the CPU is offline already. `fails`: this step fails, the steps before it are undone, and the CPU " +
 			"stays: `\"sched:active\"`, as it stops being active; `\"workqueue:online\"`, when its workers are to " +
 			"be unbound; `\"cpu:teardown\"`, when it is to be taken down",
-		Kernel: []string{"cpu_down"},
-		Traits: scenario.Ordered,
+		Kernel:  []string{"cpu_down"},
+		Object:  scenario.ACPU,
+		Inverse: "online",
+		Traits:  scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Kernel().Hotplug.Down(x, op.CPU, op.Fails) }})
 
 	Online = add(row{family: cpus, Operation: &scenario.Operation{
@@ -35,7 +38,9 @@ var (
 		Says: "bring the CPU online: `cpu_up`. It has fetched nothing, as after a reset. It becomes online first, " +
 			"and active last. `fails`: this step fails, and the CPU is offline again: `\"cpu:bringup\"`, it " +
 			"doesn't answer; `\"workqueue:online\"`, when it is online; `\"sched:active\"`, the last",
-		Kernel: []string{"cpu_up"},
-		Traits: scenario.Ordered,
+		Kernel:  []string{"cpu_up"},
+		Object:  scenario.ACPU,
+		Inverse: "offline",
+		Traits:  scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Kernel().Hotplug.Up(x, op.CPU, op.Fails) }})
 )

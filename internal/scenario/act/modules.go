@@ -16,6 +16,8 @@ var (
 		Says: "load a module: its text appears, then `init` runs. Calling a function that isn't there is a page " +
 			"fault without a handler. The run without probes does it as well, and doesn't compare `errno`",
 		Kernel:  []string{"init_module", "finit_module", "load_module", "do_init_module", "modprobe", "request_module"},
+		Object:  scenario.AModule,
+		Inverse: "rmmod",
 		Traits:  scenario.Patches | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchLoad,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
@@ -27,6 +29,8 @@ var (
 		Params:  scenario.Answers(scenario.Param{Name: "m", Of: scenario.TheModules}),
 		Says:    "unload it: `exit` runs, then its text goes. `\"EAGAIN\"`: the module is in use",
 		Kernel:  []string{"delete_module", "free_module"},
+		Object:  scenario.AModule,
+		Inverse: "insmod",
 		Traits:  scenario.Patches | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchLoad,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {

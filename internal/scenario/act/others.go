@@ -15,6 +15,8 @@ var (
 		Says:   "flip a label to its jump",
 		Kernel: []string{"static_key_enable", "static_branch_enable", "static_key_slow_inc", "static_branch_inc",
 			"jump_label_update", "arch_jump_label_transform"},
+		Object:  scenario.ALabel,
+		Inverse: "label_off",
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
 		Drawn:   scenario.Drawn{Nth: 8, Times: 1, Or: "label_off"},
@@ -26,6 +28,8 @@ var (
 		Params:  []scenario.Param{{Name: "l", Of: scenario.TheLabels}},
 		Says:    "flip it to its nop",
 		Kernel:  []string{"static_key_disable", "static_branch_disable", "static_key_slow_dec", "static_branch_dec"},
+		Object:  scenario.ALabel,
+		Inverse: "label_on",
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
 	}, sets: &Setter{smpev.SettingLabel, zero},
@@ -36,6 +40,7 @@ var (
 		Params:  []scenario.Param{{Name: "s", Of: scenario.TheCalls}, {Name: "f", Kind: scenario.ParamCallee}},
 		Says:    "make `f` the target of a static call; `None`: it calls nothing",
 		Kernel:  []string{"static_call_update", "arch_static_call_transform"},
+		Object:  scenario.AStaticCall,
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
 	}, sets: &Setter{smpev.SettingCall, func(t Task, op *scenario.Op) uint64 { return uint64(callee(t, op)) }},
@@ -46,6 +51,7 @@ var (
 		Params:  []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
 		Says:    "write all lock prefixes, or remove them; this applies to modules loaded later, too",
 		Kernel:  []string{"alternatives_smp_lock", "alternatives_smp_unlock", "alternatives_enable_smp"},
+		Object:  scenario.LockPrefixes,
 		Traits:  scenario.Patches | scenario.Around | scenario.Locks,
 		Touches: scenario.TouchFlip,
 		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
@@ -66,6 +72,7 @@ var (
 		Says: "the first call copies all alternatives over the instructions: with interrupts off on its CPU, but " +
 			"without keeping other CPUs from running them meanwhile",
 		Kernel:  []string{"alternative_instructions", "text_poke_early"},
+		Object:  scenario.AllAlternatives,
 		Traits:  scenario.Patches | scenario.Around | scenario.Alternates,
 		Touches: scenario.TouchFlip,
 		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {

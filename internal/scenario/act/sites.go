@@ -16,6 +16,7 @@ var (
 		Params:  []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
 		Says:    "attach ftrace's own client to all sites, or detach it; the sites are rewritten in one batch",
 		Kernel:  []string{"register_ftrace_function", "unregister_ftrace_function", "ftrace_set_filter_ip"},
+		Object:  scenario.TheTracer,
 		Traits:  scenario.Patches | scenario.Around | scenario.Sited | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Idle:    nowhere,
@@ -36,6 +37,7 @@ var (
 			"sites, or detach it. A site has at most one such client: it isn't attached while there is another, " +
 			"such as that of probes with a `post_handler`, and these can't be registered while it is attached",
 		Kernel:  []string{"klp_ftrace_handler"},
+		Object:  scenario.TheLivepatch,
 		Traits:  scenario.Patches | scenario.Around | scenario.Sited | scenario.Modifies | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Idle:    nowhere,
@@ -63,6 +65,8 @@ var (
 			"transition; `\"EINVAL\"`: there is no site, or the patch is enabled. Called while `unpatch_func` " +
 			"removes the patch, it reverses that. Give calls whose result it changes `changed = True`",
 		Kernel:  []string{"klp_enable_patch", "klp_patch_object", "klp_patch_func"},
+		Object:  scenario.APatch,
+		Inverse: "unpatch_func",
 		Traits:  scenario.Patches | scenario.Sited | scenario.Live | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace | scenario.TouchLive,
 		Idle:    siteless,
@@ -80,6 +84,8 @@ var (
 			"and none is in a patched-in function or will return into one. Called while `patch_func` brings the " +
 			"patch, it reverses that. `\"EBUSY\"`: another patch is in transition; `\"EINVAL\"`: there is none",
 		Kernel:  []string{"klp_disable_patch", "klp_unpatch_object", "klp_unpatch_func"},
+		Object:  scenario.APatch,
+		Inverse: "patch_func",
 		Traits:  scenario.Sited | scenario.Live | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
@@ -96,6 +102,8 @@ var (
 			"= True`. `\"EBUSY\"`: the site has a direct call already, or, until 5.19, a client that changes the " +
 			"path",
 		Kernel:  []string{"register_ftrace_direct", "register_ftrace_direct_multi"},
+		Object:  scenario.ADirect,
+		Inverse: "unregister_direct",
 		Traits:  scenario.Patches | scenario.Sited | scenario.Direct,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Check:   noDirect,
@@ -113,6 +121,7 @@ var (
 		Says: "make the site call another function `t`; it returns when no task is in the previous one. " +
 			"`\"EINVAL\"`: there is no direct call",
 		Kernel:  []string{"modify_ftrace_direct", "modify_ftrace_direct_multi"},
+		Object:  scenario.ADirect,
 		Traits:  scenario.Sited | scenario.Direct,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Check:   noDirect,
@@ -127,6 +136,8 @@ var (
 		Params:  scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}),
 		Says:    "remove the direct call; it returns when no task is in the function that was called",
 		Kernel:  []string{"unregister_ftrace_direct", "unregister_ftrace_direct_multi"},
+		Object:  scenario.ADirect,
+		Inverse: "register_direct",
 		Traits:  scenario.Sited | scenario.Direct,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Check:   noDirect,
@@ -141,6 +152,8 @@ var (
 		Says: "call the handlers of an fprobe from now on, at all its functions. `\"EBUSY\"`: it is registered " +
 			"already",
 		Kernel:  []string{"register_fprobe_ips", "register_fprobe_syms", "bpf_kprobe_multi_link_attach"},
+		Object:  scenario.AnFprobe,
+		Inverse: "unregister_fprobe",
 		Traits:  scenario.Patches | scenario.Sited,
 		Touches: scenario.TouchFlip | scenario.TouchTrace | scenario.TouchFprobe,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
@@ -153,6 +166,8 @@ var (
 		Params:  scenario.Answers(scenario.Param{Name: "p", Of: scenario.TheFprobes}),
 		Says:    "stop calling them; none of them runs any more when it returns. `\"EINVAL\"`: it isn't registered",
 		Kernel:  []string{"bpf_kprobe_multi_link_release"},
+		Object:  scenario.AnFprobe,
+		Inverse: "register_fprobe",
 		Traits:  scenario.Sited,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {

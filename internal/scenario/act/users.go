@@ -11,6 +11,7 @@ var (
 	User = add(row{family: users, Operation: &scenario.Operation{
 		Word:   "user",
 		Says:   "spend a while in user mode",
+		Object: scenario.Nothing,
 		Traits: scenario.Serial,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().User(x) }})
 
@@ -21,6 +22,7 @@ var (
 			"arguments, on the way back to user mode, where it may sleep; then a #DB, when the instruction's copy " +
 			"is stepped there. kprobes is asked about both first, and declines them",
 		Kernel:  []string{"uprobe_register", "uprobe_notify_resume", "handle_swbp"},
+		Object:  scenario.AUprobe,
 		Traits:  scenario.Serial | scenario.Runs,
 		Touches: scenario.TouchUprobe,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {

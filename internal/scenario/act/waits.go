@@ -12,6 +12,7 @@ var (
 		Word:   "schedule",
 		Says:   "give up the CPU once, as the kernel's schedule() does",
 		Kernel: []string{"cond_resched", "preempt_schedule", "schedule_timeout"},
+		Object: scenario.Nothing,
 		Traits: scenario.Serial,
 		Drawn:  scenario.Drawn{Nth: 6, Times: 1},
 	}, do: func(_ Task, x *smp.Ctx, _ int, _ *scenario.Op) {
@@ -23,6 +24,7 @@ var (
 		Word: "spin",
 		Says: "keep the CPU, interrupts as they are, until a task has called `release()`; it isn't a loop, but a " +
 			"wait during which the CPU runs no other task",
+		Object: scenario.Nothing,
 		Traits: scenario.Ordered | scenario.Waits,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
 		x.Step("spin", 0)
@@ -32,6 +34,7 @@ var (
 	Release = add(row{family: waits, Operation: &scenario.Operation{
 		Word:   "release",
 		Says:   "end the `spin()` of every task that is in one",
+		Object: scenario.Nothing,
 		Traits: scenario.Ordered,
 		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
 			if s.Does(Spin) {
@@ -50,6 +53,7 @@ var (
 		Word:   "wait_signal",
 		Says:   "sleep until a task calls `signal()`; go on at once if one already has",
 		Kernel: []string{"wait_for_completion", "wait_event", "down"},
+		Object: scenario.Nothing,
 		Traits: scenario.Ordered | scenario.Waits,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
 		x.Step("wait_signal", 0)
@@ -60,6 +64,7 @@ var (
 		Word:   "signal",
 		Says:   "wake the tasks that sleep in `wait_signal()`",
 		Kernel: []string{"complete", "wake_up", "wake_up_process", "up"},
+		Object: scenario.Nothing,
 		Traits: scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
 		t.Kernel().Signal.Open(x)
@@ -75,6 +80,7 @@ var (
 			"in a scenario with hotplug, on the CPU that queued it; nothing happens if it is queued already and " +
 			"hasn't begun",
 		Kernel:  []string{"schedule_work", "queue_delayed_work", "mod_delayed_work"},
+		Object:  scenario.AWork,
 		Traits:  scenario.Ordered | scenario.Runs | scenario.Works,
 		Touches: scenario.TouchWork,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Clients().Work[op.Target].Queue(x) }})
@@ -84,6 +90,7 @@ var (
 		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc}},
 		Says:   "sleep until the work `f` is neither queued nor running",
 		Kernel: []string{"flush_delayed_work", "flush_workqueue"},
+		Object: scenario.AWork,
 		Traits: scenario.Ordered | scenario.Waits | scenario.Works,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Clients().Work[op.Target].Flush(x) }})
 )

@@ -158,6 +158,7 @@ func generate(c Choices, on *On, given *scenario.Machine, machine func(g *maker)
 	g.plugs()
 	g.settings(false)
 	g.absent(given != nil)
+	strays(g)
 	firstInterrupts(g.sc)
 	g.alternatives()
 	if on.Contract {

@@ -10,6 +10,8 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // Addresses of rare functions and of the data that they use.
@@ -19,7 +21,9 @@ const (
 	farAt        arch.Addr = 0xffffffff83043000 // two absent pages
 	ownAt        arch.Addr = 0xffffffff83045000 // per-CPU data
 	bufsAt       arch.Addr = 0xffffffff83046000 // one buffer for each call that needs one
-	bufSize                = 32                 // bytes of a buffer
+	workedAt     arch.Addr = 0xffffffff81057000
+	workedName             = "worked"
+	bufSize                = 32 // bytes of a buffer
 	bufsName               = "bufs"
 	switchedName           = "switched"
 )
@@ -165,4 +169,140 @@ func (g *maker) moverArgs(f string) []uint64 {
 		return []uint64{to, n, 7 * n}
 	}
 	return []uint64{to, from, 7 * n}
+}
+
+// drawWorks adds a function that a work calls, tasks that queue the work and wait for it, and mostly a
+// probe in the function that comes and goes meanwhile.
+func drawWorks(g *maker) {
+	if !g.one(10) || g.on.Contract || g.on.Few {
+		return
+	}
+	code, starts := []byte{0x55, 0x48, 0x89, 0xf8, 0x48, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 4, 8, 9}
+	if g.i386 {
+		code, starts = []byte{0x55, 0x89, 0xd0, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 3, 6, 7}
+	}
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: workedName, At: workedAt, Code: code})
+	queue := scenario.Op{Kind: act.QueueWork, Target: workedName}
+	between := []scenario.Op{{Kind: act.Schedule}, queue, {Kind: act.FlushWork, Target: workedName}}
+	for range 1 + g.rand.N(2) {
+		ops := []scenario.Op{queue}
+		for range 1 + g.rand.N(4) {
+			ops = append(ops, between[g.rand.N(len(between))])
+		}
+		g.alone(fmt.Sprint("queuer", len(g.sc.Tasks)), append(ops, between[2]))
+	}
+	if g.one(4) {
+		return
+	}
+	p := scenario.Probe{Name: "at-worked", Func: workedName, Offset: starts[g.rand.N(len(starts))]}
+	count := []scenario.Step{{Kind: scenario.StepCount}}
+	switch g.rand.N(4) {
+	case 0:
+		p.Kind, p.Offset, p.Post = scenario.ProbeKretprobe, 0, count
+	case 1:
+		p.Post = count
+	}
+	p.Disabled = g.sc.Machine.Batches && g.one(4)
+	k := g.own(p)
+	var ops []scenario.Op
+	for range 1 + g.rand.N(3) {
+		ops = append(ops, scenario.Op{Kind: act.Register, Target: k}, g.settled(), queue,
+			scenario.Op{Kind: act.Unregister, Target: k}, queue)
+	}
+	g.alone("worker", ops)
+}
+
+// strays adds tasks that do what others do, or undo it, at any time: each object of the scenario is
+// changed by several tasks. So its states are met by each operation, and operations by each other.
+func strays(g *maker) {
+	g.part("strays")
+	if !g.one(4) || g.on.Contract || g.on.Few {
+		return
+	}
+	var groups [][]scenario.Op // by object
+	for i := range g.sc.Tasks {
+		for _, op := range g.sc.Tasks[i].Ops {
+			if !sharable(g, &op) {
+				continue
+			}
+			n := slices.IndexFunc(groups, func(of []scenario.Op) bool { return of[0].Kind.Object == op.Kind.Object })
+			if n < 0 {
+				n, groups = len(groups), append(groups, nil)
+			}
+			groups[n] = append(groups[n], op)
+		}
+	}
+	if len(groups) == 0 {
+		return
+	}
+	for i := range 1 + g.rand.N(2) {
+		g.numbered("stray", i)
+		var ops []scenario.Op
+		for range 3 + g.rand.N(6) {
+			of := groups[g.rand.N(len(groups))]
+			if ops = append(ops, stray(g, of[g.rand.N(len(of))])); g.one(4) {
+				ops = append(ops, g.settled())
+			}
+		}
+		cpu := g.rand.N(g.sc.Machine.CPUs)
+		if g.sc.Machine.Offline>>cpu&1 != 0 {
+			cpu = 0
+		}
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("stray", i), CPU: cpu, Repeat: 1 + g.rand.N(2),
+			Ops: ops})
+	}
+}
+
+// sharable reports whether another task may do an operation, too, or undo it.
+func sharable(g *maker, op *scenario.Op) bool {
+	switch op.Kind.Object {
+	case scenario.Nothing, scenario.AFunction, scenario.AllAlternatives:
+		return false
+	case scenario.AModule: // a call of text that isn't there is a fault
+		return !g.sc.Any(func(c *scenario.Op) bool {
+			return c.Kind == act.Call && slices.ContainsFunc(g.sc.Modules, func(m scenario.Module) bool {
+				return slices.Contains(m.Core, c.Target)
+			})
+		})
+	case scenario.APatch:
+		return g.sc.Machine.Quiesce != kapi.QuiesceStackCheck
+	case scenario.AProbe:
+		// an array takes back what it has registered: in between, calls of other tasks have answers that no
+		// order of calls gives
+		return op.Target != "" && g.sc.Probe(op.Target).Func != "last" && !g.sc.Any(func(c *scenario.Op) bool {
+			return len(c.Targets) > 1 && slices.Contains(c.Targets, op.Target)
+		})
+	}
+	return true
+}
+
+// stray draws an operation about the object of another one.
+func stray(g *maker, op scenario.Op) scenario.Op {
+	m := &g.sc.Machine
+	if op.Kind.Object == scenario.AProbe {
+		kinds := []*scenario.Operation{act.Register, act.Unregister}
+		if m.Batches {
+			kinds = append(kinds, act.Enable, act.Disable)
+			if g.sc.Probe(op.Target).Kind != scenario.ProbeJprobe {
+				kinds = append(kinds, act.RegisterAll, act.UnregisterAll)
+			}
+		}
+		k := kinds[g.rand.N(len(kinds))]
+		if k.Has(scenario.ParamParts) {
+			return scenario.Op{Kind: k, Targets: []string{op.Target}}
+		}
+		return scenario.Op{Kind: k, Target: op.Target}
+	}
+	if op.Kind.Has(scenario.ParamOn) {
+		op.On = g.one(2)
+	}
+	undo := act.Named(op.Kind.Inverse)
+	if undo == nil || g.one(2) || undo.Has(scenario.ParamInto, scenario.ParamIntos) {
+		return op
+	}
+	op.Kind, op.Fails = undo, smpev.CPUStepNone
+	if !undo.Has(scenario.ParamFuncs) {
+		op.Targets = nil
+	}
+	return op
 }

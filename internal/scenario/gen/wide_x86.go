@@ -59,6 +59,7 @@ var tales = []struct {
 	{"fprobes", false, drawFprobes},
 	{"universes", false, drawUniverses},
 	{"uprobes", false, drawUprobes},
+	{"works", false, drawWorks},
 }
 
 // tales draws the early ones, or the others.

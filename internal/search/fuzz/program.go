@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/explore"
+	"kpsim/internal/search/pairs"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
@@ -110,6 +111,7 @@ type runner struct {
 	known func(feature uint64) bool // whether a program of an earlier batch, or of the island, has shown it
 	shown shown
 	calls calls
+	pairs pairs.Watch
 	conflicts
 	reach reach
 }
@@ -146,6 +148,7 @@ func (w *runner) run(p *Program) error {
 	w.shown.begin(sc)
 	w.conflicts.begin(r, &w.shown, p.Recipe.Hash()%observedIn == 0)
 	r.Log.Subscribe(&w.shown, shownKinds...)
+	w.pairs.Begin(r, w.shown.add)
 	w.calls = calls{}
 	r.Log.Subscribe(&w.calls, kpev.ApiEnter, kpev.ApiReturn)
 	most, old := w.spec.Each, 0
@@ -154,6 +157,7 @@ func (w *runner) run(p *Program) error {
 			return ErrStopped
 		}
 		w.shown.run()
+		w.pairs.Run()
 		w.calls = calls{}
 		run, more := r.NextWatched(schedules, i, &w.conflicts)
 		if !more {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/search/pairs"
 	"kpsim/internal/search/parallel"
 	"kpsim/linux"
 	"kpsim/sched"
@@ -142,6 +143,8 @@ type Coverage struct {
 	Kept      int // programs that others are made from
 	Blocks    int // blocks of a kernel that were reached
 	BlocksAll int // blocks that a program is expected to reach
+	Pairs     int // pairs of operation and state that were reached
+	PairsAll  int // pairs that a program is expected to reach
 }
 
 // Coverage returns what was seen so far.
@@ -157,7 +160,15 @@ func (s *Session) Coverage() Coverage {
 			c.Blocks++
 		}
 	}
+	c.PairsAll = len(pairs.Expected())
+	c.Pairs = c.PairsAll - len(s.Unmet())
 	return c
+}
+
+// Unmet lists the pairs of operation and state that no program has reached, without the excused
+// ones.
+func (s *Session) Unmet() []pairs.Pair {
+	return slices.DeleteFunc(pairs.Expected(), func(p pairs.Pair) bool { return s.known(p.Feature()) })
 }
 
 // Unreached lists the blocks of the kernel that no program has reached, without the excused ones.

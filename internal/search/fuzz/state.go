@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/search/pairs"
 	"kpsim/sim"
 )
 
@@ -139,7 +140,10 @@ func (s *state) take(p *Program) {
 		switch s.seen[i].shown {
 		case 1:
 			s.once++
-			if news++; len(k.rare) < rareMost {
+			if news++; pairs.Is(f) {
+				news += pairNews - 1
+			}
+			if len(k.rare) < rareMost {
 				k.rare = append(k.rare, i)
 			}
 		case 2:
@@ -174,6 +178,7 @@ const (
 	rareMost  = 16   // rare features kept for a program, by which it is chosen
 	keptMost  = 4096 // maximum number of programs
 	blockNews = 8    // weight of a new block, in features
+	pairNews  = 8    // weight of a new pair of operation and state, in features
 )
 
 // simpler replaces a program's parent by the program if it is as rare and cheaper in points.

@@ -22,7 +22,18 @@ type tasks struct {
 	ownData    bool          // one task alone runs the functions
 	background bool          // a task is in the background, and the run has probes
 	foreground kapi.Var[int] // with background: how many of the other tasks haven't ended
+	watch      OpWatcher     // nil: nothing watches operations
 }
+
+// An OpWatcher is called when a task begins an operation, by its number in the task, and when the
+// operation has ended, which it doesn't if the run ends before. It changes nothing.
+type OpWatcher interface {
+	Begins(t act.Task, task, op int)
+	Ends(t act.Task, task int)
+}
+
+// WatchOps makes w watch the operations of later runs.
+func (r *Rig) WatchOps(w OpWatcher) { r.tasks.watch = w }
 
 // boot sets the cell that tasks share to what it is before a run.
 func (ts *tasks) boot(cells *kapi.Cells) {
@@ -148,14 +159,21 @@ func (p *program) do(x *smp.Ctx, i int) {
 	if p.r.twin && op.Kind.Traits&scenario.Probes != 0 {
 		return
 	}
+	watch := p.r.tasks.watch
+	if watch != nil {
+		watch.Begins(p, p.number, i)
+	}
 	if s := &p.sets[i]; s.ok {
 		x.Tell(smpev.Sets, s.key, s.value, 0)
 		p.errno = 0
 		act.Do(p, x, i, op)
 		x.Tell(smpev.Sets, s.key, s.value, smpev.SetsEnds|p.errno<<smpev.SetsErrno)
-		return
+	} else {
+		act.Do(p, x, i, op)
 	}
-	act.Do(p, x, i, op)
+	if watch != nil {
+		watch.Ends(p, p.number)
+	}
 }
 
 // A program implements act.Task: operations are done on it.

@@ -38,8 +38,8 @@ type Fuzz struct {
 	inputs.Kernel
 	inputs.Broken
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	Unreached bool         `help:"List the blocks of the kernel that no program has reached, and why others aren't expected to be."`
-	Reach     uint64       `range:"0..100" placeholder:"N" help:"With --kernel: exit with 1 if programs have reached fewer than N percent of the blocks that they are expected to reach."`
+	Unreached bool         `help:"List the pairs of an operation and a state of its object that no program has reached, or with --kernel the blocks of the kernel, and why others aren't expected to be."`
+	Reach     uint64       `range:"0..100" placeholder:"N" help:"Exit with 1 if programs have reached fewer than N percent of the pairs, or with --kernel of the blocks, that they are expected to reach."`
 	Print     bool         `help:"Print the first program instead, for kpsim explore."`
 	HTML      cli.FileName `name:"html" placeholder:"FILE" help:"Write a page: what was broken, and what was shown by how many programs."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
@@ -73,7 +73,7 @@ type harvest struct {
 func (*Fuzz) Help() string {
 	return `Draw programs, guided by what they show: machine, functions, probes, tasks and schedules.
 
-Whole programs are drawn: a machine of any edition or of none, with settings changed one by one; functions made of drawn instructions, beside those of the library; probes of every kind at any of their bytes; handlers, tasks, modules, tracers, labels and interrupts. What is drawn is sound, so that no schedule may break any property. Each program is run under a few schedules, and under more as long as these show something new: an event after another, an order of two CPUs, an instruction that is probed, of a kernel a basic block. A program that shows something new is kept, and others are made from it: with some parts drawn anew, or plainer, or taken from another program.
+Whole programs are drawn: a machine of any edition or of none, with settings changed one by one; functions made of drawn instructions, beside those of the library; probes of every kind at any of their bytes; handlers, tasks, modules, tracers, labels and interrupts. What is drawn is sound, so that no schedule may break any property. Each program is run under a few schedules, and under more as long as these show something new: an event after another, an order of two CPUs, an instruction that is probed, an operation in a state of its object, of a kernel a basic block. A program that shows something new is kept, and others are made from it: with some parts drawn anew, or plainer, or taken from another program.
 
 A line for each edition says in which share of the schedules, of those on machines that optimize kprobes, a kprobe was optimized while a task was in a call of its function, and what was broken. Of each property that was broken the first program's witness is shrunk and written to traces/NAME.kps, and the program's recipe beside it.
 
@@ -125,6 +125,11 @@ type fuzzRow struct {
 	Otherwise uint64 `json:"otherwise,omitempty"`
 	Blocks    int    `json:"blocks,omitempty"` // blocks of the kernel that were reached
 	BlocksAll int    `json:"blocks_all,omitempty"`
+	Pairs     int    `json:"pairs,omitempty"` // pairs of an operation and a state of its object that were reached
+	PairsAll  int    `json:"pairs_all,omitempty"`
+
+	// Unreached lists the pairs, or blocks, that no program has reached, with --unreached.
+	Unreached []string `json:"unreached,omitempty"`
 }
 
 // add adds a program.
@@ -192,13 +197,6 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 	spec.Mutant = c.Mutant
 	if err := c.Kernel.Alone(c.Edition, c.Mutant); err != nil {
 		return spec, err
-	}
-	if c.Reach > 0 && c.Kernel.Kernel == "" {
-		return spec, errors.New("--reach: it is about a kernel's code; give the kernel with --kernel FILE")
-	}
-	if c.Unreached && c.Kernel.Kernel == "" {
-		return spec, errors.New("--unreached: it lists what of a kernel's code no program comes to; give the " +
-			"kernel with --kernel FILE")
 	}
 	if err := c.HTML.CheckPage(); err != nil {
 		return spec, err
@@ -329,7 +327,7 @@ func (c *Fuzz) showProgress(line *cli.Progress, cov *fuzz.Coverage) {
 	}
 	note := fmt.Sprintf("%s, %s; %d features of some %d%s; %s broken", cli.Number(c.total.Programs, "program"),
 		cli.Number(c.total.Runs, "schedule"),
-		cov.Features, cov.Estimated, blocks(cov), broken)
+		cov.Features, cov.Estimated, ", "+c.coverage(), broken)
 	switch c.limits() {
 	case [4]bool{true}:
 		line.Note(note)
@@ -453,6 +451,11 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		took.Seconds(), cov.Features, cov.Estimated, float64(cov.New)/1000, cov.Kept, cov.Blocks, cov.BlocksAll
 	if all.Causes = c.rows(); c.Kernel.Kernel != "" {
 		all.Edition = "kernel"
+	} else {
+		all.Pairs, all.PairsAll = cov.Pairs, cov.PairsAll
+	}
+	if c.Unreached {
+		all.Unreached = c.unreached()
 	}
 	if err := c.print(p, all, nil); err != nil {
 		return 0, err
@@ -463,10 +466,9 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 	if !c.JSON {
 		c.printCauses(p)
 		c.printAnswers(p)
-	}
-	if c.Unreached {
-		c.eachUnreached(func(line string) { p.Indented("", "never reached: "+line) })
-		c.eachExcuse(func(line string) { p.Indented("", "not expected: "+line) })
+		if c.Unreached {
+			printUnreached(c, p)
+		}
 	}
 	if c.HTML != "" {
 		if err := c.html(p); err != nil {
@@ -486,12 +488,12 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 	case c.unsaved > 0:
 		return cli.BadInput, nil
 	}
-	return c.coverageStatus(p), nil
+	return c.reachStatus(p), nil
 }
 
 // featureLine returns a line with the number of features shown, and the estimated number of all.
 func (c *Fuzz) featureLine() string {
 	cov := c.session.Coverage()
-	return fmt.Sprintf("%d features shown of some %d%s; a program more shows a new one with a chance of %.3f. "+
-		"Programs are made from %d.", cov.Features, cov.Estimated, blocks(&cov), float64(cov.New)/1000, cov.Kept)
+	return fmt.Sprintf("%d features shown of some %d, %s; a program more shows a new one with a chance of %.3f. "+
+		"Programs are made from %d.", cov.Features, cov.Estimated, c.coverage(), float64(cov.New)/1000, cov.Kept)
 }

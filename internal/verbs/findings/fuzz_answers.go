@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"kpsim/internal/search/fuzz"
+	"kpsim/internal/search/pairs"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/page"
 )
 
 // A fuzzAnswer is the printed result of a program whose answers from a kernel differ from the
@@ -74,37 +76,104 @@ func (c *Fuzz) printAnswers(p *cli.Program) {
 	}
 }
 
-// eachExcuse calls f for each reason why no program is expected to reach a block, with the
-// number of such blocks.
-func (c *Fuzz) eachExcuse(f func(line string)) {
-	count := make(map[string]int)
-	var whys []string
-	for _, b := range c.session.Excused() {
-		if count[b.Why]++; count[b.Why] == 1 {
-			whys = append(whys, b.Why)
+// unreached returns what no program has reached, as lines: with a kernel, blocks of each of its
+// functions; without one, states of each operation's object.
+func (c *Fuzz) unreached() (lines []string) {
+	if k, _ := c.Kernel.Open(); k != nil {
+		list := c.session.Unreached()
+		for len(list) > 0 {
+			n := 0
+			var places []string
+			for ; n < len(list) && list[n].Func == list[0].Func; n++ {
+				places = append(places, fuzz.Place(k, &list[n]))
+			}
+			lines = append(lines, fmt.Sprintf("%s, %s: %s", list[0].Func, cli.Number(n, "block"),
+				strings.Join(slices.Compact(places), ", ")))
+			list = list[n:]
 		}
+		return lines
 	}
-	slices.Sort(whys)
-	for _, why := range whys {
-		f(fmt.Sprintf("%s: %s", cli.Number(count[why], "block"), why))
+	for list := c.session.Unmet(); len(list) > 0; {
+		n, first := 0, &list[0]
+		var states []string
+		for ; n < len(list) && list[n].Operation == first.Operation && list[n].Object == first.Object; n++ {
+			states = append(states, list[n].State)
+		}
+		lines = append(lines, fmt.Sprintf("%s, %s: %s", first.Operation, first.Object, strings.Join(states, "; ")))
+		list = list[n:]
+	}
+	return lines
+}
+
+// excuses returns the reasons why programs aren't expected to reach the rest, with how many
+// blocks or pairs each excuses.
+func (c *Fuzz) excuses() (lines []string) {
+	count := make(map[string]int)
+	what := "pair"
+	if c.Kernel.Kernel != "" {
+		what = "block"
+		for _, b := range c.session.Excused() {
+			count[b.Why]++
+		}
+	} else {
+		for _, p := range pairs.All() {
+			count[p.Why]++
+		}
+		delete(count, "")
+	}
+	for why, n := range count {
+		lines = append(lines, fmt.Sprintf("%s: %s", cli.Number(n, what), why))
+	}
+	slices.SortFunc(lines, func(a, b string) int {
+		_, a, _ = strings.Cut(a, ": ")
+		_, b, _ = strings.Cut(b, ": ")
+		return strings.Compare(a, b)
+	})
+	return lines
+}
+
+// printUnreached prints both.
+func printUnreached(c *Fuzz, p *cli.Program) {
+	for _, line := range c.unreached() {
+		p.Indented("", "never reached: "+line)
+	}
+	for _, line := range c.excuses() {
+		p.Indented("", "not expected: "+line)
 	}
 }
 
-// blocks returns how many of a kernel's blocks were reached, as text.
-func blocks(cov *fuzz.Coverage) string {
-	if cov.BlocksAll == 0 {
-		return ""
+// pageUnreached returns the section of the page about it.
+func pageUnreached(c *Fuzz) page.Section {
+	var list page.List
+	for _, line := range c.unreached() {
+		list = append(list, page.Text(line))
 	}
-	return fmt.Sprintf(", %d of %d blocks", cov.Blocks, cov.BlocksAll)
+	return page.Section{ID: "unreached", Title: "What no program has come to", Blocks: []page.Block{list}}
 }
 
-// coverageStatus returns the exit status. It is a failure if fewer of a kernel's blocks were reached
-// than the user asked for.
-func (c *Fuzz) coverageStatus(p *cli.Program) int {
+// coverage returns how many of the blocks, or of the pairs of operation and state, were reached, as
+// text.
+func (c *Fuzz) coverage() string {
+	n, all, what := c.covered()
+	return fmt.Sprintf("%d of %d %ss", n, all, what)
+}
+
+// covered returns how many of the blocks or pairs that programs are expected to reach were
+// reached, and what these are.
+func (c *Fuzz) covered() (n, all int, what string) {
 	cov := c.session.Coverage()
-	if uint64(100*cov.Blocks) < c.Reach*uint64(cov.BlocksAll) {
-		fmt.Fprintf(p.Err, "kpsim: fewer than %d %% of the blocks were reached\n", c.Reach)
-		return cli.Against
+	if c.Kernel.Kernel != "" {
+		return cov.Blocks, cov.BlocksAll, "block"
 	}
-	return cli.OK
+	return cov.Pairs, cov.PairsAll, "pair"
+}
+
+// reachStatus returns the exit status: a failure if fewer were reached than the user asked for.
+func (c *Fuzz) reachStatus(p *cli.Program) int {
+	n, all, what := c.covered()
+	if uint64(n)*100 >= c.Reach*uint64(all) {
+		return cli.OK
+	}
+	fmt.Fprintf(p.Err, "kpsim: fewer than %d %% of the %ss were reached\n", c.Reach, what)
+	return cli.Against
 }

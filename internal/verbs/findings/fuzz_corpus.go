@@ -126,19 +126,3 @@ func (c *Fuzz) keep(list []*fuzz.Program) error {
 	}
 	return write(nextFile, &gen.Recipe{Seed: c.session.Next})
 }
-
-// eachUnreached calls f for each function of the kernel that has blocks which no program has
-// reached. The line says where they are: in the source, if the kernel has debug information.
-func (c *Fuzz) eachUnreached(f func(line string)) {
-	k, _ := c.Kernel.Open()
-	list := c.session.Unreached()
-	for len(list) > 0 {
-		n := 0
-		var places []string
-		for ; n < len(list) && list[n].Func == list[0].Func; n++ {
-			places = append(places, fuzz.Place(k, &list[n]))
-		}
-		f(fmt.Sprintf("%s, %s: %s", list[0].Func, cli.Number(n, "block"), strings.Join(slices.Compact(places), ", ")))
-		list = list[n:]
-	}
-}

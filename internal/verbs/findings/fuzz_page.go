@@ -50,11 +50,7 @@ func (c *Fuzz) html(p *cli.Program) error {
 		Sections: []page.Section{c.pageFinds(), c.pageCoverage(), c.pageEditions()},
 	}
 	if c.Unreached {
-		s := page.Section{ID: "unreached", Title: "What no program has come to"}
-		var list page.List
-		c.eachUnreached(func(line string) { list = append(list, page.Text(line)) })
-		s.Blocks = append(s.Blocks, list)
-		d.Sections = append(d.Sections, s)
+		d.Sections = append(d.Sections, pageUnreached(c))
 	}
 	return p.WritePage(c.HTML, d, cli.Number(int(c.total.Programs), "program"))
 }
