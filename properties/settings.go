@@ -138,15 +138,17 @@ func (s *settings) begin(e *traces.Event) {
 // changed nothing.
 func (s *settings) end(e *traces.Event) {
 	s.flights = slices.DeleteFunc(s.flights, func(f setter) bool { return f.key == e.A && f.task == e.Task })
-	refused := e.C>>smpev.SetsErrno != 0
+	refused, sort := e.C>>smpev.SetsErrno != 0, s.sortOf(e.A)
 	s.last = slices.DeleteFunc(s.last, func(c setter) bool {
-		return !refused && c.key == e.A && c.newer.has(uint64(e.Task))
+		// A call that finds the key as it asks writes nothing, so its CPU sees nothing new.
+		same := local(sort) && c.value == e.B
+		return !refused && !same && c.key == e.A && c.newer.has(uint64(e.Task))
 	})
 	for i := range s.last {
 		s.last[i].newer.del(uint64(e.Task))
 	}
 	if !refused {
-		s.settle(setting{e.A, e.B}, s.sortOf(e.A), e.CPU)
+		s.settle(setting{e.A, e.B}, sort, e.CPU)
 	}
 }
 
