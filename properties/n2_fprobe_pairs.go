@@ -72,7 +72,7 @@ func (m *fprobePairs) Event(e *traces.Event) *traces.Finding {
 		m.begin(e, i)
 	case smpev.Attached:
 		m.end(e, i)
-		if e.B == smpev.AttachUnregister && e.C == 0 && m.running[i] > 0 {
+		if s := &m.list[i]; e.B == smpev.AttachUnregister && e.C == 0 && m.running[i] > 0 && !s.vague {
 			return found(e, m.list[i].filter[0], "has unregistered %s, and %d of its handlers still run",
 				subjectName(e.A), m.running[i])
 		}

@@ -304,7 +304,11 @@ func (f *Ftrace) disclaim(o *client, goes func(at arch.Addr) bool) {
 func (o *client) Register(x kapi.Context) (errno int) {
 	f := o.f
 	f.lock.Lock(x)
-	if !o.active {
+	switch {
+	case o.active:
+	case o.flags&Modifies != 0 && len(o.filter.Owned()) == 0:
+		errno = EINVAL // it may not change the path of all functions (__ftrace_hash_update_ipmodify)
+	default:
 		errno = f.claim(o, func(at arch.Addr) bool { return slices.Contains(o.filter.Owned(), at) })
 	}
 	if errno == 0 && !o.active {

@@ -65,6 +65,7 @@ type ops struct {
 	p      *Patches       `state:"boot"` // set at boot
 	old    kapi.Span      // set at boot: the function
 	site   arch.Addr      // set at boot: where it calls ftrace; 0: nowhere
+	next   arch.Addr      // set at boot: the instruction after the site
 	client ftrace.Client  `state:"boot"` // set at the boot of a run
 	stack  kapi.List[*fn] // the functions that calls continue in; the newest is first
 	onCall ftrace.Handler `state:"boot"` // set at boot
@@ -107,6 +108,9 @@ func (p *Patches) AddFunc(old kapi.Span, site arch.Addr) {
 		p.d.Switches.BootOn(p.updatePatchState, resched)
 	}
 	o := &ops{p: p, old: old, site: site}
+	if call, ok := p.d.Text.Arch().Call(site, site); ok {
+		o.next = site + arch.Addr(len(call.Bytes()))
+	}
 	o.onCall = o.klpFtraceHandler
 	p.funcs = append(p.funcs, o)
 }
@@ -223,8 +227,9 @@ func (o *ops) before(list []*fn, i int) kapi.Span {
 }
 
 // mixed returns an address on the task's stack that is in another version of a function of f's patch than the one
-// that the task is about to call, 0 if there is none: the task would see both in one call chain. It is a check for
-// monitors, not part of a kernel.
+// that the task is about to call, 0 if there is none: the task would see both in one call chain. An address after a
+// site is no version yet: that call is still in ftrace, which an NMI may interrupt. It is a check for monitors, not
+// part of a kernel.
 func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 {
 	a, mem, top := p.d.Text.Arch(), x.Memory(), p.d.Tasks.StackTop(x)
 	for ; sp < top; sp += arch.Addr(a.Word) {
@@ -234,6 +239,9 @@ func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 
 		}
 		to, _ := p.d.Tasks.Unwind(x, x.Task(), sp, arch.Addr(v))
 		for _, g := range f.patch.funcs {
+			if to == g.ops.next {
+				continue
+			}
 			other := g.to
 			if isNew {
 				x.Mark(g.ops.stack.ID(), kapi.Read)
