@@ -207,6 +207,16 @@ func init() {
 			tr.On(0, 1).Emit(smpev.Attached, fprobe, unregister, 0)
 			tr.ExpectNone()
 		})
+	trap("N2-again", "a handler runs when unregister has returned: another task has registered the fprobe meanwhile",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			does(tr.On(0, 1), fprobe, register, 0, 0)
+			tr.On(0, 1).Emit(smpev.Attach, fprobe, unregister, 0)
+			does(tr.On(1, 2), fprobe, register, 0, 0)
+			follows(tr.On(1, 3)).Emit(smpev.Hooks, fprobe, smpev.HookExit, g)
+			tr.On(0, 1).Emit(smpev.Attached, fprobe, unregister, 0)
+			tr.ExpectNone()
+		})
 	trap("N2-interrupted", "a call of a handler's task hasn't returned when another ends: an interrupt made that one",
 		func(tr *tracetest.Trace) {
 			sited(tr, dynamic)

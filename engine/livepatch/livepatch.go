@@ -227,9 +227,8 @@ func (o *ops) before(list []*fn, i int) kapi.Span {
 }
 
 // mixed returns an address on the task's stack that is in another version of a function of f's patch than the one
-// that the task is about to call, 0 if there is none: the task would see both in one call chain. An address after a
-// site is no version yet: that call is still in ftrace, which an NMI may interrupt. It is a check for monitors, not
-// part of a kernel.
+// that the task is about to call, 0 if there is none: the task would see both in one call chain. A call that an
+// interrupt finds before its site, or in ftrace, has no version yet. It is a check for monitors, not part of a kernel.
 func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 {
 	a, mem, top := p.d.Text.Arch(), x.Memory(), p.d.Tasks.StackTop(x)
 	for ; sp < top; sp += arch.Addr(a.Word) {
@@ -239,7 +238,7 @@ func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 
 		}
 		to, _ := p.d.Tasks.Unwind(x, x.Task(), sp, arch.Addr(v))
 		for _, g := range f.patch.funcs {
-			if to == g.ops.next {
+			if to > g.ops.old.From && to <= g.ops.next {
 				continue
 			}
 			other := g.to

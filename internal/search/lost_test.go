@@ -109,3 +109,19 @@ task("caller", cpu = 2, ops = [call(f, changed = True), call(g, changed = True)]
 	require.NoError(t, err)
 	require.Empty(t, res.Broken)
 }
+
+// TestInFtrace: a call that an NMI finds before its site, or in ftrace_caller, has no version yet. Calls that the NMI
+// makes may get either.
+func TestInFtrace(t *testing.T) {
+	sc, err := lang.Parse("in-ftrace", []byte(`machine(cpus = 1, preempt = "voluntary", edition = "5.14")
+f = text("f", "f30f1efa 0f1f440000 8d4701 c3")
+g = text("g", "8d4710 c3")
+fentry(f + 4)
+task("patcher", cpu = 0, ops = [patch_func(f, g), call(f, 1, 2, changed = True)])
+nmi(cpu = 0, run = f)
+`))
+	require.NoError(t, err)
+	res, err := explore.Run(explore.Spec{Scenario: sc, Runs: 500, Seed: 1, Blind: true})
+	require.NoError(t, err)
+	require.Empty(t, res.Broken)
+}

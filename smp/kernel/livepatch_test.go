@@ -37,6 +37,7 @@ func TestLivepatch(t *testing.T) {
 		rival := r.ftrace.NewOps("rival", func(kapi.Context, arch.Addr, *arch.Regs) {}, ftrace.Modifies)
 		want("no site", p.Patch(x, none), livepatch.EINVAL)
 		want("none to take away", p.Unpatch(x, work), livepatch.EINVAL)
+		want("it may not change the path of all functions", rival.Register(x), ftrace.EINVAL)
 		rival.Filter(x, work, true)
 		want("a rival", rival.Register(x), 0)
 		want("beside it", p.Patch(x, first), ftrace.EBUSY)

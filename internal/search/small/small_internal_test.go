@@ -18,7 +18,7 @@ func TestReferenceAlone(t *testing.T) {
 	}{
 		{"clients", "direct-not-modified", "order", []string{"register_direct(f, t)", "modify_direct(f, u)", "f()"}},
 		{"clients", "fprobe-hook-lost", "order", []string{"register_fprobe(p)", "f()"}},
-		{"clients", "oldest-first", "order", []string{"register_fprobe(p)", "register_fprobe(q)", "f()"}},
+		{"clients", "oldest-client-first", "order", []string{"register_fprobe(p)", "register_fprobe(q)", "f()"}},
 		{"clients", "ip-not-recovered", "result", []string{"register(a)", "patch_func(f, g)", "f()"}},
 		{"clients", "ipmodify-kept", "answer", []string{"patch_func(f, g)", "livepatch(True)", "patch_func(e, h)"}},
 		{"keys", "label-forgotten", "result", []string{"label_on(k)", "insmod(m)", "work()"}},
