@@ -63,7 +63,7 @@ var needNone = map[string]struct {
 	"prefix-kept":          {"keys", []string{"smp_locks(False)", "insmod(m)"}},
 	"alternative-skipped":  {"keys", []string{"apply_alternatives()"}},
 	"fprobe-hook-lost":     {"clients", []string{"register_fprobe(p)"}},
-	"oldest-client-first":         {"clients", []string{"register_fprobe(p)", "register_fprobe(q)"}},
+	"oldest-client-first":  {"clients", []string{"register_fprobe(p)", "register_fprobe(q)"}},
 	"ip-not-recovered":     {"clients", []string{"register(a)", "patch_func(f, g)"}},
 	"direct-not-modified":  {"clients", []string{"register_direct(f, t)", "modify_direct(f, u)"}},
 	"site-forgotten":       {"clients", []string{"tracer(True)", "insmod(m)"}},

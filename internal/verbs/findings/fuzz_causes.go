@@ -69,8 +69,11 @@ type look struct {
 	cause *cause.Cause
 	asked uint64
 	again bool // not the first of its kind
-	left  bool // the time was up before it began
-	err   error
+
+	past   []string // the known finds after which its runs go on
+	behind []*look  // what the program breaks if its runs go on after a known find
+	left   bool     // the time was up before it began
+	err    error
 }
 
 // planLooks lists the programs of a batch to examine: the first of each kind, and as many others
@@ -154,12 +157,64 @@ func (c *Fuzz) makeLook(l *look) error {
 	if err != nil {
 		return err
 	}
-	l.w = list[0]
-	l.cause, err = cause.Of(l.w, l.name)
-	if err == nil {
-		l.asked += l.w.Asked + l.cause.Asked
+	if err := l.find(list[0]); err != nil || !l.cause.Known() {
+		return err
+	}
+	return c.lookBehind(l)
+}
+
+// find finds the cause of a witness.
+func (l *look) find(w *shrink.Witness) (err error) {
+	l.w = w
+	if l.cause, err = cause.Of(w, l.name); err == nil {
+		l.asked += w.Asked + l.cause.Asked
 	}
 	return err
+}
+
+// lookBehind looks at what the program breaks when its runs go on after finds whose cause is known.
+func (c *Fuzz) lookBehind(l *look) error {
+	spec, err := c.session.Explore(&l.one.Recipe, l.one.Runs)
+	if err != nil {
+		return err
+	}
+	l.behind, err = behind(spec)
+	for _, b := range l.behind {
+		b.one, b.name = l.one, l.name
+		l.asked += b.asked
+	}
+	return err
+}
+
+// behind explores a scenario, again and again, so that its runs go on after the finds whose cause is known. It returns
+// the finds, those too that are known, each with the known ones that it may be behind.
+func behind(spec explore.Spec) (list []*look, err error) {
+	res, err := explore.Run(spec)
+	if err != nil {
+		return nil, err
+	}
+	res, known, err := cause.Behind(spec, nil, res)
+	if err != nil || len(known) == 0 {
+		return nil, err
+	}
+	asked := lookAsks + res.Counts.Points // of one exploration
+	var past []string
+	for i := range known {
+		k := &known[i]
+		list = append(list, &look{w: k.Witness, cause: k.Cause, past: slices.Clone(past), asked: asked})
+		if !k.Ends {
+			spec.Known, past = append(spec.Known, k.As), append(past, k.Like...)
+		}
+	}
+	witnesses, err := shrink.Witnesses(spec.Origin(), res.Found())
+	for _, w := range witnesses {
+		l := &look{name: spec.Scenario.Name, past: past, asked: asked}
+		if err := l.find(w); err != nil {
+			return nil, err
+		}
+		list = append(list, l)
+	}
+	return list, err
 }
 
 // takeLooks takes the looks at a program, in their order, and prints what is new.
@@ -187,23 +242,33 @@ func (c *Fuzz) takeLooks(p *cli.Program, one *fuzz.Program, looks []*look, clear
 		}
 		k.looked++
 		k.asked += l.asked
-		if f := c.causes.of[l.cause.Key()]; f != nil {
-			f.looked++
-			continue
+		for _, l := range append([]*look{l}, l.behind...) {
+			if err := c.takeCause(p, l, clear); err != nil {
+				return err
+			}
 		}
-		if len(c.causes.all) == causesMost {
-			c.causes.more++
-			continue
-		}
-		clear()
-		find, err := c.save(p, l)
-		if err != nil {
-			return err
-		}
-		f := &fuzzCause{find, 1}
-		c.causes.of[l.cause.Key()] = f
-		c.causes.all = append(c.causes.all, f)
 	}
+	return nil
+}
+
+// takeCause counts the cause of a look, and prints it if it is new.
+func (c *Fuzz) takeCause(p *cli.Program, l *look, clear func()) error {
+	if f := c.causes.of[l.cause.Key()]; f != nil {
+		f.looked++
+		return nil
+	}
+	if len(c.causes.all) == causesMost {
+		c.causes.more++
+		return nil
+	}
+	clear()
+	find, err := c.save(p, l)
+	if err != nil {
+		return err
+	}
+	f := &fuzzCause{find, 1}
+	c.causes.of[l.cause.Key()] = f
+	c.causes.all = append(c.causes.all, f)
 	return nil
 }
 
@@ -240,7 +305,8 @@ func (c *fuzzCauses) countsOf(name string) (programs, looked uint64) {
 type causeRow struct {
 	Property string   `json:"property"`
 	Like     []string `json:"like,omitempty"`
-	New      bool     `json:"new"` // it resembles no known find
+	Behind   []string `json:"behind,omitempty"` // as fuzzFind.Behind
+	New      bool     `json:"new"`              // it resembles no known find
 	Program  string   `json:"program"`
 	Trace    string   `json:"trace,omitempty"`
 	Shown    uint64   `json:"programs"`  // out of Looked, the programs with this cause
@@ -252,8 +318,8 @@ type causeRow struct {
 func (c *Fuzz) rows() (list []causeRow) {
 	for _, f := range c.newFirst() {
 		programs, looked := c.causes.countsOf(f.find.Property)
-		list = append(list, causeRow{f.find.Property, f.find.Like, f.find.Like == nil, f.find.Program, f.find.Trace,
-			f.looked, looked, programs})
+		list = append(list, causeRow{f.find.Property, f.find.Like, f.find.Behind, f.find.Like == nil, f.find.Program,
+			f.find.Trace, f.looked, max(looked, f.looked), max(programs, f.looked)})
 	}
 	return list
 }

@@ -8,9 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/search/explore"
 	"kpsim/internal/search/fuzz"
+	"kpsim/internal/testkit/searchtest"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/kprobes/mutants"
+	"kpsim/properties"
 )
 
 // TestFuzzCauses: an engine with several faults breaks one property for several causes. Each is
@@ -67,6 +71,25 @@ func TestFuzzCauses(t *testing.T) {
 		return before + after
 	}
 	require.Equal(t, seconds(out), seconds(three))
+}
+
+// TestBehind: each run breaks copies, since a copy leads elsewhere, before it can show that the result is another.
+func TestBehind(t *testing.T) {
+	spec := explore.Spec{Scenario: searchtest.Load(t, `machine(cpus = 1, edition = "4.15")
+odd = text("odd", "31c0 4889e1 6a18 51 9c 6a10 488d1508000000 52 48cf 0f1f440000 39f7 7c03 83c007 c3")
+does = kprobe("does", at = odd + 9)
+task("prober", cpu = 0, ops = [register(does), call(odd, 5, 2)])
+`), Mutant: mutants.AsShipped, Runs: 20, Seed: 1}
+	first, err := explore.Run(spec)
+	require.NoError(t, err)
+	require.Len(t, first.Broken, 1)
+	list, err := behind(spec)
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, []string{"detour-misplaced"}, list[0].cause.Like)
+	require.Empty(t, list[0].past)
+	require.Same(t, &properties.Transparent, list[1].w.Property)
+	require.Equal(t, []string{"detour-misplaced"}, list[1].past)
 }
 
 // TestFuzzBehindAKnownCause: programs that break a property in the same words as others are looked at, too, as

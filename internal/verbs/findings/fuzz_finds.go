@@ -19,9 +19,11 @@ type fuzzFind struct {
 	Message    string   `json:"message"`
 	Deviations int      `json:"deviations"`
 	Like       []string `json:"like,omitempty"` // known finds in kernels that it resembles
-	Trace      string   `json:"trace,omitempty"`
-	Unsaved    string   `json:"unsaved,omitempty"` // why there is no trace
-	Recipe     string   `json:"recipe"`
+	// Behind are the known finds after which the program's runs went on: without that it isn't seen.
+	Behind  []string `json:"behind,omitempty"`
+	Trace   string   `json:"trace,omitempty"`
+	Unsaved string   `json:"unsaved,omitempty"` // why there is no trace
+	Recipe  string   `json:"recipe"`
 }
 
 // save saves a program that is the first to show a cause, and prints how to replay it.
@@ -33,7 +35,7 @@ func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
 		name = filepath.Join(c.Traces, inputs.TraceName(fmt.Sprintf("%s-%s-%d", w.Property.ID, l.name, n)))
 	}
 	find := &fuzzFind{
-		Property: w.Property.Name, Program: l.name, Message: w.Message, Deviations: len(w.Schedule), Like: l.cause.Like,
+		Property: w.Property.Name, Program: l.name, Message: w.Message, Deviations: len(w.Schedule), Like: l.cause.Like, Behind: l.past,
 		Trace: name + ".kps", Recipe: name + recipeFile,
 	}
 	if err := cli.WriteWhole(find.Recipe, one.Recipe.Marshal()); err != nil {
@@ -52,6 +54,9 @@ func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
 		return nil, err
 	}
 	p.Indented(cli.Indent, report.Headline(p, w.File))
+	if find.Behind != nil {
+		p.Indented(cli.Indent, "behind "+strings.Join(find.Behind, " and ")+", after which these runs go on")
+	}
 	if find.Like != nil {
 		p.Indented(cli.Indent, "looks like "+c.resemblance(find))
 	}
