@@ -205,14 +205,15 @@ func init() {
 			tr.ExpectNone()
 		})
 
-	trap("J1-nothing-to-write", "two CPUs take the lock prefix out: the second finds it gone, writes nothing, and may still "+
-		"fetch it",
+	trap("J1-nothing-to-write", "two CPUs take the lock prefix out: the second finds it gone, writes nothing, and may "+
+		"still fetch it",
 		func(tr *tracetest.Trace) {
 			const g = 0x2000
 			tr.Load(g, "f0 ff 07", "c3")
 			for v, b := range []byte{0x3e, 0xf0} {
 				first := uint64(v) * smpev.SettingFirst
-				tr.On(255, 255).Emit(smpev.Setting, 4, uint64(v), smpev.SettingLocks|first).Form(g, b, 0xff, 0x07)
+				head := tr.On(255, 255).Emit(smpev.Setting, 4, uint64(v), smpev.SettingLocks|first)
+				head.Form(g, b, 0xff, 0x07)
 			}
 			sets(tr, 0, 4, 0, func(h tracetest.Hand) { h.Image(g, 0x3e).Store(g, 0x3e) })
 			sets(tr, 1, 4, 0, func(tracetest.Hand) {})

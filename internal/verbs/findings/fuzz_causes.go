@@ -160,7 +160,10 @@ func (c *Fuzz) makeLook(l *look) error {
 	if err := l.find(list[0]); err != nil || !l.cause.Known() {
 		return err
 	}
-	return c.lookBehind(l)
+	if spec, err = c.session.Explore(&l.one.Recipe, l.one.Runs); err != nil {
+		return err
+	}
+	return l.goPast(spec)
 }
 
 // find finds the cause of a witness.
@@ -172,12 +175,8 @@ func (l *look) find(w *shrink.Witness) (err error) {
 	return err
 }
 
-// lookBehind looks at what the program breaks when its runs go on after finds whose cause is known.
-func (c *Fuzz) lookBehind(l *look) error {
-	spec, err := c.session.Explore(&l.one.Recipe, l.one.Runs)
-	if err != nil {
-		return err
-	}
+// goPast looks at what the program breaks when its runs go on after finds whose cause is known.
+func (l *look) goPast(spec explore.Spec) (err error) {
 	l.behind, err = behind(spec)
 	for _, b := range l.behind {
 		b.one, b.name = l.one, l.name
@@ -243,7 +242,10 @@ func (c *Fuzz) takeLooks(p *cli.Program, one *fuzz.Program, looks []*look, clear
 		k.looked++
 		k.asked += l.asked
 		for _, l := range append([]*look{l}, l.behind...) {
-			if err := c.takeCause(p, l, clear); err != nil {
+			if err := c.causes.take(l, func() (*fuzzFind, error) {
+				clear()
+				return c.save(p, l)
+			}); err != nil {
 				return err
 			}
 		}
@@ -251,24 +253,23 @@ func (c *Fuzz) takeLooks(p *cli.Program, one *fuzz.Program, looks []*look, clear
 	return nil
 }
 
-// takeCause counts the cause of a look, and prints it if it is new.
-func (c *Fuzz) takeCause(p *cli.Program, l *look, clear func()) error {
-	if f := c.causes.of[l.cause.Key()]; f != nil {
+// take counts the cause of a look, and saves it if it is new.
+func (c *fuzzCauses) take(l *look, save func() (*fuzzFind, error)) error {
+	if f := c.of[l.cause.Key()]; f != nil {
 		f.looked++
 		return nil
 	}
-	if len(c.causes.all) == causesMost {
-		c.causes.more++
+	if len(c.all) == causesMost {
+		c.more++
 		return nil
 	}
-	clear()
-	find, err := c.save(p, l)
+	find, err := save()
 	if err != nil {
 		return err
 	}
 	f := &fuzzCause{find, 1}
-	c.causes.of[l.cause.Key()] = f
-	c.causes.all = append(c.causes.all, f)
+	c.of[l.cause.Key()] = f
+	c.all = append(c.all, f)
 	return nil
 }
 

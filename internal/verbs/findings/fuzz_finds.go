@@ -35,7 +35,8 @@ func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
 		name = filepath.Join(c.Traces, inputs.TraceName(fmt.Sprintf("%s-%s-%d", w.Property.ID, l.name, n)))
 	}
 	find := &fuzzFind{
-		Property: w.Property.Name, Program: l.name, Message: w.Message, Deviations: len(w.Schedule), Like: l.cause.Like, Behind: l.past,
+		Property: w.Property.Name, Program: l.name, Message: w.Message, Deviations: len(w.Schedule),
+		Like: l.cause.Like, Behind: l.past,
 		Trace: name + ".kps", Recipe: name + recipeFile,
 	}
 	if err := cli.WriteWhole(find.Recipe, one.Recipe.Marshal()); err != nil {
