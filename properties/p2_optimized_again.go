@@ -37,6 +37,7 @@ type optimizedAgain struct {
 	jumps []jumpWith
 	all   []uint64 // where a jump was declared, a probe's or not
 	fits  []uint64 // probes that the rules make jumps, according to the scenario
+	tails []uint64 `state:"set: values are looked up"` // of static calls that call nothing
 	never []uint64 // the probes that rule out a jump, disabled or not
 	zeros int      // writes of 0 to the sysctl begun so far
 	ones  []one
@@ -54,6 +55,7 @@ type one struct {
 }
 
 func (m *optimizedAgain) Reset() {
+	m.tails = m.tails[:0]
 	m.jumps, m.all, m.fits, m.never, m.zeros, m.ones, m.maybe = m.jumps[:0], m.all[:0], m.fits[:0], m.never[:0], 0,
 		m.ones[:0], false
 }
@@ -61,6 +63,7 @@ func (m *optimizedAgain) Reset() {
 func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Image:
+		m.tail(e)
 		if m.scene.head && byte(e.B) == jump {
 			m.jump(e.A)
 			if !slices.Contains(m.all, e.A) {
@@ -77,6 +80,20 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 		}
 	}
 	return nil
+}
+
+// tail notes the tails of static calls that are becoming a return and int3s. Until 6.2 their functions can't be decoded
+// to the end, so that no probe in them becomes a jump (can_optimize).
+func (m *optimizedAgain) tail(e *traces.Event) {
+	m.tails = slices.DeleteFunc(m.tails, func(at uint64) bool { return at == e.A })
+	if byte(e.B) == 0xc3 && byte(e.B>>8) == int3 {
+		m.tails = append(m.tails, e.A)
+	}
+}
+
+// undecodable reports whether an address may be in a function with such a tail. What extent a function has isn't known.
+func (m *optimizedAgain) undecodable(addr uint64) bool {
+	return slices.ContainsFunc(m.tails, func(at uint64) bool { return at-addr < 4096 })
 }
 
 // jump notes that a jump is about to be written.
@@ -137,7 +154,8 @@ func (m *optimizedAgain) End(drained bool) *traces.Finding {
 			continue
 		}
 		p := &m.scene.probes.list[i]
-		if p.addr != j.addr || p.reg != regYes || !p.sure || m.forbidden(j.addr) || m.scene.excuses(j.addr) {
+		if p.addr != j.addr || p.reg != regYes || !p.sure || m.forbidden(j.addr) || m.undecodable(j.addr) ||
+			m.scene.excuses(j.addr) {
 			continue
 		}
 		if mem, _ := m.scene.text.byteAt(j.addr); mem != jump && n >= was {

@@ -19,6 +19,13 @@ func init() {
 		unoptimize(tr)
 		tr.End(true).ExpectViolation("P2", "cc stands at probe 1, 0x1000, which was a jump")
 	})
+	trap("P2-undecodable", "a static call's tail after it has become a return and int3s", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		tr.On(0, 0).Image(f+0x18, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc)
+		tr.End(true).ExpectNone()
+	})
 	trap("P2-unfinished", "the jump is away, but there is work left", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)

@@ -307,6 +307,9 @@ func (s *scene) prune() {
 		}
 	}
 	s.sc.Probes = slices.DeleteFunc(s.sc.Probes, func(p scenario.Probe) bool { return never(p.Name) })
+	if len(s.sc.Probes) == 0 {
+		s.sc.Probes = nil // as a parsed scenario has them
+	}
 }
 
 // between draws what a task does between two of its calls.
