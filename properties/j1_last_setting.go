@@ -24,6 +24,7 @@ var LastSetting = Property{
 		"accordingly.",
 	Kinds: append([]traces.Kind{smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return}, settingKinds...),
 	Reads: append([]traces.Kind{smpev.Trap, smpev.Claim}, settingReads...),
+	Needs: smpev.Setting,
 	New:   func(s *Scene) Monitor { return &lastSetting{settings{scene: s}} },
 
 	Touches: settingTouches,

@@ -19,6 +19,7 @@ var SitesAgree = Property{
 		"that overlapped, the same one.",
 	Kinds: settingKinds,
 	Reads: settingReads,
+	Needs: smpev.Setting,
 	New:   func(s *Scene) Monitor { return &sitesAgree{settings{scene: s}} },
 
 	Touches: settingTouches,

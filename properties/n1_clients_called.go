@@ -24,6 +24,7 @@ var ClientsCalled = Property{
 		smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit, smpev.Agrees,
 	},
 	Reads:   []traces.Kind{smpev.Image, smpev.Trap, smpev.Claim},
+	Needs:   smpev.Leads,
 	New:     func(s *Scene) Monitor { return &clientsCalled{scene: s} },
 	Touches: clientTouches,
 }

@@ -19,6 +19,7 @@ var FprobePairs = Property{
 		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Hooks, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return,
 	},
 	Reads:   []traces.Kind{smpev.Trap, smpev.Return},
+	Needs:   smpev.Leads,
 	New:     func(s *Scene) Monitor { return &fprobePairs{scene: s} },
 	Touches: hookTouches,
 }

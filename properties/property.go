@@ -19,6 +19,10 @@ type Property struct {
 	Reads []traces.Kind // of Kinds: the monitor doesn't get these, it reads their effect from the scene
 	New   func(s *Scene) Monitor
 
+	// Needs is a kind at the head of a log without which the property judges nothing; 0: it always judges. Runs without
+	// it do without the monitor.
+	Needs traces.Kind
+
 	// Touches says which parts of the monitor's memory an event touches, so that steps
 	// whose order it may notice are known not to commute. Two events of one CPU need no
 	// object: they are always ordered. nil stands for one object that each event of

@@ -25,6 +25,7 @@ var NewestVersion = Property{
 		smpev.Trap, smpev.Return,
 	},
 	Reads:   []traces.Kind{smpev.Trap, smpev.Return},
+	Needs:   smpev.Leads,
 	New:     func(s *Scene) Monitor { return &newestVersion{scene: s} },
 	Touches: versionTouches,
 }

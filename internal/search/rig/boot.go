@@ -200,7 +200,7 @@ func (r *Rig) listen() error {
 	if r.twin {
 		return nil
 	}
-	r.Judges.listen()
+	r.Judges.listen(r.patchers.heads)
 	r.Log.Subscribe(&r.Census, censusKinds...)
 	r.Log.Subscribe(&r.Arrivals, arrivalKinds...)
 	r.Judges.linear = newLinear(r)

@@ -12,6 +12,8 @@ import (
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"
+
+	"github.com/stretchr/testify/require"
 )
 
 // In runs of every mutant, monitors that are told of dull events as well find what
@@ -74,5 +76,40 @@ func (a *alert) Event(e *traces.Event) *traces.Finding {
 	if a.found == nil {
 		a.found, a.at = a.awake.Event(e), e.Seq
 	}
+	return nil
+}
+
+// TestNeeds: the monitors of properties that need a kind are there in just the scenarios whose logs have it at their
+// head.
+func TestNeeds(t *testing.T) {
+	with := make(map[traces.Kind]int)
+	for _, sc := range library.All() {
+		r, err := rig.New(sc, "")
+		require.NoError(t, err)
+		heads := make(kinds)
+		for _, p := range properties.All {
+			if p.Needs != 0 {
+				r.Log.Subscribe(heads, p.Needs)
+			}
+		}
+		r.Run(new(sched.Default))
+		for _, p := range properties.All {
+			if p.Needs != 0 {
+				require.Equal(t, heads[p.Needs], r.Judges.Has(p), "%s in %s", p.Name, sc.Name)
+				if heads[p.Needs] {
+					with[p.Needs]++
+				}
+			}
+		}
+		r.Close()
+	}
+	require.Len(t, with, 2)
+}
+
+// kinds are those of which there were events.
+type kinds map[traces.Kind]bool
+
+func (k kinds) Event(e *traces.Event) *traces.Finding {
+	k[e.Kind] = true
 	return nil
 }

@@ -28,18 +28,28 @@ import (
 type judges struct {
 	*Plan
 	monitors *properties.Monitors // nil in a twin
-	linear   *Linear              // nil: calls about the same object can't overlap
+	judging  []*properties.Property
+	linear   *Linear // nil: calls about the same object can't overlap
 	GoOn
 	reads   map[string]string // by message: its wording (ReadsAs)
 	broken  []properties.Broken
 	onClaim func(k traces.Kind, a, b, c uint64) // claim, as a value
 }
 
-// listen makes monitors of all properties follow the runs.
-func (j *judges) listen() {
-	j.monitors, j.onClaim = properties.NewMonitors(properties.All...), j.claim
+// listen makes monitors of the properties that have something to judge follow the runs. heads reports whether the logs
+// have a kind at their head.
+func (j *judges) listen(heads func(k traces.Kind) bool) {
+	for _, p := range properties.All {
+		if p.Needs == 0 || heads(p.Needs) {
+			j.judging = append(j.judging, p)
+		}
+	}
+	j.monitors, j.onClaim = properties.NewMonitors(j.judging...), j.claim
 	j.monitors.Subscribe(&j.Log)
 }
+
+// Has reports whether a property has something to judge in the scenario.
+func (j *judges) Has(p *properties.Property) bool { return slices.Contains(j.judging, p) }
 
 // GoOnAfter makes the rig's runs continue after some violations.
 func (j *judges) GoOnAfter(g GoOn) {
@@ -67,13 +77,9 @@ func (j *judges) only(list []*properties.Property) {
 // withoutTwin disables the property that compares calls with those of a run without probes,
 // because it isn't known which calls there will be.
 func (j *judges) withoutTwin() {
-	var list []*properties.Property
-	for _, p := range properties.All {
-		if p != &properties.Transparent {
-			list = append(list, p)
-		}
-	}
-	j.only(list)
+	j.only(slices.DeleteFunc(slices.Clone(j.judging), func(p *properties.Property) bool {
+		return p == &properties.Transparent
+	}))
 }
 
 // GoByHand says that calls may be made from now on that the twin hasn't made. The run is no

@@ -17,6 +17,7 @@ import (
 	"kpsim/internal/scenario/vet"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
+	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -331,6 +332,18 @@ func (ps *patchers) moved(name string) bool {
 		return k.Func == name && (k.Kind == scenario.ProbeJprobe || scenario.AnyStep(k.Pre, scenario.StepMoves) ||
 			scenario.AnyStep(k.Pre, scenario.StepReturns1))
 	})
+}
+
+// heads reports whether head reports events of a kind, of those that a property needs.
+func (ps *patchers) heads(k traces.Kind) bool {
+	switch k {
+	case smpev.Setting:
+		return len(ps.settings) > 0
+	case smpev.Leads:
+		return ps.Ftrace.Sites() > 0 || len(ps.Scenario.Fprobes) > 0
+	}
+	sim.Bug("no property needs %v", k)
+	return false
 }
 
 // reportSites tells the monitors about the sites of ftrace, its clients, and where these lead.
