@@ -282,7 +282,12 @@ func TestMergesNotice(t *testing.T) {
 
 // TestStateRules: each tag is of a field that a state has.
 func TestStateRules(t *testing.T) {
-	rig, err := rig.New(tiny(t), "")
+	rig, err := rig.New(searchtest.LoadTinier(t, `patch = "breakpoint", preempt = "full", edition = "5.14"`, aLabel+`
+traced = text("traced", hex = "0f1f440000 c3")
+fentry(traced)
+k = kprobe("k", at = w)
+task("prober", cpu = 0, ops = [register(k), label_on(l)])
+`), "")
 	require.NoError(t, err)
 	defer rig.Close()
 	s := newStates(rig)

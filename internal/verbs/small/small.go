@@ -79,6 +79,14 @@ func (c *Small) Run(p *cli.Program) (int, error) {
 	if err := inputs.OptionalEdition(c.Edition); err != nil {
 		return 0, err
 	}
+	for _, w := range c.Worlds {
+		if sc, err := small.Load(w, c.Edition); err != nil {
+			return 0, err
+		} else if sc == nil {
+			return 0, fmt.Errorf("--edition %s: it has nothing that the world %s is about, or other rules for it; "+
+				"leave out one of them", c.Edition, w)
+		}
+	}
 	if err := c.Broken.Check(); err != nil {
 		return 0, err
 	}
