@@ -164,11 +164,13 @@ func (k *Kretprobes) registerKretprobe(x kapi.Context, rp *Kretprobe) error {
 	p := &rp.Kprobe
 	p.Pre, p.Post, p.ret = k.onEntry, nil, rp
 	k.do.Ret.AllocRethook(k.e, x, rp)
+	rph := rp.holder
 	if err := k.e.registerKprobe(x, p); err != nil {
-		rph := rp.holder
 		k.rethookFree(x, rph)
 		k.cleanupRpInst(x, rph)
-		rp.holder = nil
+		if rp.holder == rph { // else another task has registered it at the same time, which nothing forbade before R54
+			rp.holder = nil
+		}
 		return err
 	}
 	return nil

@@ -93,7 +93,7 @@ func init() {
 			tr.On(0, 1).Emit(smpev.Attached, one, register, 0)
 			tr.ExpectNone()
 		})
-	trap("N1-registering", "a call of which no client is told: its registration hadn't returned when the call began",
+	trap("N1-registering", "no client handles a call: its registration hadn't returned when the call began",
 		func(tr *tracetest.Trace) {
 			sited(tr, dynamic)
 			tr.On(0, 1).Emit(smpev.Attach, one, register, 0)

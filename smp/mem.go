@@ -48,7 +48,7 @@ type page struct {
 	lately  *[pageSize]*decoded // what was fetched last at each offset, if decoded; nil: nothing was
 	watched [pageSize / 8]bool  // chunks that were or may be stored to
 	gate    bool                // Go routines live here, one in each 16 bytes
-	// addresses whose instruction is never in code, and whose executions are told (Memory.Landmark)
+	// addresses whose instruction is never in code, and whose executions are events (Memory.Landmark)
 	landmarks []arch.Addr
 }
 

@@ -9,15 +9,15 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// An Observed is ftrace with its clients observed: monitors are told of each call of a client's and of each call of its
-// handler.
+// An Observed is ftrace whose clients are observed: monitors get an event for each call of a client's API, and for each
+// call of its handler.
 type Observed struct {
 	ftrace.Tracer
 	made []*observed // owned by the boot of a run: taken in order
 	n    int         // how many are in use
 }
 
-// Of returns t with its clients observed, nil if t is nil.
+// Of observes the clients of a kernel's ftrace; nil if it has none.
 func (t *Observed) Of(is ftrace.Tracer) ftrace.Tracer {
 	if t.Tracer = is; is == nil {
 		return nil
@@ -28,7 +28,7 @@ func (t *Observed) Of(is ftrace.Tracer) ftrace.Tracer {
 // Begin forgets the clients of the last run.
 func (t *Observed) Begin() { t.n = 0 }
 
-// Made calls f with each client of the run, as it is told of, and its flags.
+// Made calls f with each client of the run: its number in events, and its flags.
 func (t *Observed) Made(f func(subject, flags uint64)) {
 	for _, o := range t.made[:t.n] {
 		flags := uint64(0)

@@ -23,8 +23,7 @@ const (
 // instructions in a row: they lie in each other's regions.
 func drawRegions(s *scene) {
 	far, straight := !s.i386 && s.one(4), s.one(2)
-	if s.sure = !far; far { // nor is the copy of what reads it within reach
-
+	if s.sure = !far; far { // a copy of what reads it isn't within reach of it
 		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: "out-of-reach", At: outOfReachAt,
 			Bytes: make([]byte, dataSize)})
 	}

@@ -19,7 +19,7 @@ import (
 // The constants limit how much a session spends on programs that break the same property with
 // the same message as earlier ones. A known cause may hide another one.
 const (
-	looksShare = 2         // looks may ask one question for two asked by the session's runs
+	looksShare = 2         // looks may ask one question for two asked by the session's runs; so may looks behind finds
 	lookAsks   = 1_000_000 // fixed cost of a look: machines are built, and stories are made
 	kindsMost  = 256       // kinds that are distinguished
 	causesMost = 64        // causes that are printed
@@ -48,10 +48,12 @@ type fuzzCause struct {
 // fuzzCauses holds the kinds and causes of a session. They depend only on its programs and
 // their order.
 type fuzzCauses struct {
-	kinds map[kindOf]*fuzzKind
-	of    map[string]*fuzzCause // by cause.Key
-	all   []*fuzzCause          // in the order in which they were found
-	more  uint64                // causes that aren't printed, and programs of kinds that aren't distinguished
+	kinds               map[kindOf]*fuzzKind
+	of                  map[string]*fuzzCause // by cause.Key
+	all                 []*fuzzCause          // in the order in which they were found
+	beyond, beyondAsked uint64                // looks behind known finds, and the questions that they asked
+
+	more uint64 // causes that aren't printed, and programs of kinds that aren't distinguished
 }
 
 // start begins to count.
@@ -71,18 +73,21 @@ type look struct {
 	again bool // not the first of its kind
 
 	past   []string // the known finds after which its runs go on
+	goPast bool     // whether to look behind it, if its cause is known
 	behind []*look  // what the program breaks if its runs go on after a known find
+	beyond uint64   // questions asked for these
 	left   bool     // the time was up before it began
 	err    error
 }
 
 // planLooks lists the programs of a batch to examine: the first of each kind, and as many others
-// as the number of questions asked by the session so far allows. If late is set, only the
-// first of each kind are examined.
+// as the number of questions asked by the session so far allows. It allows as many again for what lies
+// behind known finds of the others. If late is set, only the first of each kind are examined.
 func (c *Fuzz) planLooks(list []*fuzz.Program, late bool) (looks []*look) {
 	type planned struct{ looks, asked uint64 }
 	plan := make(map[kindOf]planned)
-	kinds := uint64(len(c.causes.kinds))
+	kinds, past := uint64(len(c.causes.kinds)), max(c.causes.beyondAsked/max(c.causes.beyond, 1), lookAsks)
+	beyond := c.causes.beyondAsked
 	for _, one := range list {
 		for _, b := range one.Broken {
 			of := kindOf{b.Property, b.Kind}
@@ -95,14 +100,18 @@ func (c *Fuzz) planLooks(list []*fuzz.Program, late bool) (looks []*look) {
 			}
 			looked, asked := k.looked+now.looks, k.asked+now.asked
 			each := max(asked/max(looked, 1), lookAsks)
+			deep := looked > 0 && beyond+past <= c.total.Points/looksShare
 			switch {
 			case looked == 0 && kinds > kindsMost, looked > 0 && late:
 				continue
-			case looked > 0 && asked+each > c.total.Points/looksShare/kinds:
+			case looked > 0 && asked+each > c.total.Points/looksShare/kinds && !deep:
 				continue
 			}
 			plan[of] = planned{now.looks + 1, now.asked + each}
-			looks = append(looks, &look{one: one, broke: b, again: looked > 0})
+			if deep {
+				beyond += past
+			}
+			looks = append(looks, &look{one: one, broke: b, again: looked > 0, goPast: deep})
 		}
 	}
 	return looks
@@ -157,13 +166,13 @@ func (c *Fuzz) makeLook(l *look) error {
 	if err != nil {
 		return err
 	}
-	if err := l.find(list[0]); err != nil || !l.cause.Known() {
+	if err := l.find(list[0]); err != nil || !l.cause.Known() || !l.goPast {
 		return err
 	}
 	if spec, err = c.session.Explore(&l.one.Recipe, l.one.Runs); err != nil {
 		return err
 	}
-	return l.goPast(spec)
+	return l.lookBehind(spec)
 }
 
 // find finds the cause of a witness.
@@ -175,13 +184,14 @@ func (l *look) find(w *shrink.Witness) (err error) {
 	return err
 }
 
-// goPast looks at what the program breaks when its runs go on after finds whose cause is known.
-func (l *look) goPast(spec explore.Spec) (err error) {
+// lookBehind looks at what the program breaks when its runs go on after finds whose cause is known.
+func (l *look) lookBehind(spec explore.Spec) (err error) {
 	l.behind, err = behind(spec)
 	for _, b := range l.behind {
 		b.one, b.name = l.one, l.name
-		l.asked += b.asked
+		l.beyond += b.asked
 	}
+	l.beyond = max(l.beyond, lookAsks)
 	return err
 }
 
@@ -241,6 +251,9 @@ func (c *Fuzz) takeLooks(p *cli.Program, one *fuzz.Program, looks []*look, clear
 		}
 		k.looked++
 		k.asked += l.asked
+		if l.beyond > 0 {
+			c.causes.beyond, c.causes.beyondAsked = c.causes.beyond+1, c.causes.beyondAsked+l.beyond
+		}
 		for _, l := range append([]*look{l}, l.behind...) {
 			if err := c.causes.take(l, func() (*fuzzFind, error) {
 				clear()
