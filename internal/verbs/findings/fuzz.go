@@ -48,6 +48,7 @@ type Fuzz struct {
 
 	harvest
 	command string // the page's command line; "": as it was typed
+	brief   bool   // part of a tour: one row for all editions
 }
 
 // fuzzClock says when a session ends.
@@ -439,7 +440,7 @@ func (c *Fuzz) flags(words []string) []string {
 // end prints the totals.
 func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, error) {
 	for _, e := range append(rules.AllEditions(), rules.EditionNone) {
-		if of := c.of[e]; of != nil && c.Kernel.Kernel == "" {
+		if of := c.of[e]; of != nil && c.Kernel.Kernel == "" && !c.brief {
 			if err := c.print(p, of, c.ShippedAs(e)); err != nil {
 				return 0, err
 			}
@@ -460,7 +461,7 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 	if err := c.print(p, all, nil); err != nil {
 		return 0, err
 	}
-	if !c.JSON {
+	if !c.JSON && !c.brief {
 		p.Indented("", c.featureLine())
 	}
 	if !c.JSON {
