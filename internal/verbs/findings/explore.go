@@ -31,8 +31,7 @@ type Explore struct {
 	inputs.Kernel
 	inputs.Broken
 	inputs.GoOn
-	Small     *uint64      `range:"0..8" placeholder:"N" help:"If no scenario is named: first run all serial programs of up to N calls, as kpsim small does. 0: none. Default: 3; without --kernel none with --runs, --fetch, --ignore, --all-properties and --shard."`
-	Drawn     *uint64      `range:"0..1000000000" placeholder:"N" help:"If no scenario is named: at the end run N drawn programs, as kpsim fuzz does. 0: none. Default: 4000; none with --kernel, --runs, --fetch, --ignore, --all-properties and --shard."`
+	tourParts
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
 	Out       cli.FileName `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`

@@ -47,8 +47,7 @@ type Fuzz struct {
 	fuzzClock
 
 	harvest
-	command string // the page's command line; "": as it was typed
-	brief   bool   // part of a tour: one row for all editions
+	within
 }
 
 // fuzzClock says when a session ends.
@@ -490,11 +489,4 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		return cli.BadInput, nil
 	}
 	return c.reachStatus(p), nil
-}
-
-// featureLine returns a line with the number of features shown, and the estimated number of all.
-func (c *Fuzz) featureLine() string {
-	cov := c.session.Coverage()
-	return fmt.Sprintf("%d features shown of some %d, %s; a program more shows a new one with a chance of %.3f. "+
-		"Programs are made from %d.", cov.Features, cov.Estimated, c.coverage(), float64(cov.New)/1000, cov.Kept)
 }

@@ -244,6 +244,13 @@ func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
 	return nil
 }
 
+// featureLine returns a line with the number of features shown, and the estimated number of all.
+func (c *Fuzz) featureLine() string {
+	cov := c.session.Coverage()
+	return fmt.Sprintf("%d features shown of some %d, %s; a program more shows a new one with a chance of %.3f. "+
+		"Programs are made from %d.", cov.Features, cov.Estimated, c.coverage(), float64(cov.New)/1000, cov.Kept)
+}
+
 // brokenBy lists which properties were broken, and by how many schedules.
 func brokenBy(broken map[string]uint64) string {
 	var names []string

@@ -66,6 +66,12 @@ func (c *Explore) usual() bool {
 	return c.Runs == nil && c.Fetch == "" && c.shares == 0 && c.GoOn.Says() == "" && c.Kernel.Kernel == ""
 }
 
+// tourParts are the flags that say what a tour has beside scenarios.
+type tourParts struct {
+	Small *uint64 `range:"0..8" placeholder:"N" help:"If no scenario is named: first run all serial programs of up to N calls, as kpsim small does. 0: none. Default: 3; without --kernel none with --runs, --fetch, --ignore, --all-properties and --shard."`
+	Drawn *uint64 `range:"0..1000000000" placeholder:"N" help:"If no scenario is named: at the end run N drawn programs, as kpsim fuzz does. 0: none. Default: 4000; none with --kernel, --runs, --fetch, --ignore, --all-properties and --shard."`
+}
+
 // The defaults of --small and --drawn in a tour: some three seconds, and twenty.
 const (
 	tourSmall = 3
@@ -140,6 +146,12 @@ func (c *Explore) smallFirst(p *cli.Program, r *printer) error {
 	return nil
 }
 
+// within describes what a session is part of.
+type within struct {
+	command string // the page's command line; "": as it was typed
+	brief   bool   // part of a tour: one row for all editions
+}
+
 // drawnLast runs drawn programs after a tour, as kpsim fuzz does.
 func (c *Explore) drawnLast(p *cli.Program, r *printer) error {
 	programs := c.tourPart(c.Drawn, tourDrawn)
@@ -147,7 +159,7 @@ func (c *Explore) drawnLast(p *cli.Program, r *printer) error {
 		return nil
 	}
 	f := &Fuzz{Programs: programs, Each: 3, Seed: c.Seed, Edition: c.Edition, Memory: c.Memory, Workers: c.Workers,
-		Kernel: c.Kernel, Broken: c.Broken, Traces: c.Traces, JSON: c.JSON, brief: true}
+		Kernel: c.Kernel, Broken: c.Broken, Traces: c.Traces, JSON: c.JSON, within: within{brief: true}}
 	status, err := f.Run(p)
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func TestTourParts(t *testing.T) {
 		mutant       string
 		small, drawn uint64
 	}{{"", 1, 20}, {"jump-hidden", 2, 0}, {"no-sync-disarm", 0, 20}} {
-		c := &Explore{Seed: 1, Small: &part.small, Drawn: &part.drawn, Traces: t.TempDir(),
+		c := &Explore{Seed: 1, tourParts: tourParts{&part.small, &part.drawn}, Traces: t.TempDir(),
 			Broken: inputs.Broken{Mutant: part.mutant}}
 		var printed bytes.Buffer
 		p := cli.New(&printed, new(bytes.Buffer))
