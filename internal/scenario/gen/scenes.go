@@ -207,7 +207,9 @@ func (s *scene) files() {
 	if len(s.sc.Probes) > 0 && s.one(5) && s.sc.Machine.Kernel.Optprobes {
 		s.comes(scenario.Op{Kind: act.Optimization}, scenario.Op{Kind: act.Optimization, On: true})
 	}
-	if m := &s.sc.Machine; s.one(12) && m.CPUs > 1 && !s.sc.Does(act.Alternatives) {
+	// keys of a module are written for the CPU that loads it (text_poke_early): its task mustn't be moved to another
+	keys := len(s.sc.Modules) > 0 && len(s.sc.Labels)+len(s.sc.Calls) > 0
+	if m := &s.sc.Machine; s.one(12) && m.CPUs > 1 && !s.sc.Does(act.Alternatives) && !keys {
 		cpu := m.CPUs - 1
 		s.comes(scenario.Op{Kind: act.Offline, CPU: cpu}, scenario.Op{Kind: act.Online, CPU: cpu})
 	}
