@@ -94,7 +94,9 @@ func drawDebugged(s *scene) {
 		f.end(end)
 	})
 	s.called(hit, false)
-	s.calls = append(s.calls, scenario.Op{Kind: act.HitUprobe, Target: hit}, scenario.Op{Kind: act.HitUprobe, Target: hit})
+	for range 2 {
+		s.calls = append(s.calls, scenario.Op{Kind: act.HitUprobe, Target: hit})
+	}
 	for range 1 + s.rand.N(2) {
 		starts := Boundaries(s.sc, hit)
 		s.kprobe(hit, starts[s.rand.N(len(starts))], 3)

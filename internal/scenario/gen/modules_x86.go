@@ -142,7 +142,8 @@ func drawLent(s *scene) {
 	type client struct{ on, off scenario.Op }
 	var lent []client
 	lend := func(on, off *scenario.Operation, target string, to ...string) {
-		lent = append(lent, client{scenario.Op{Kind: on, Target: target, Targets: to}, scenario.Op{Kind: off, Target: target}})
+		lent = append(lent, client{scenario.Op{Kind: on, Target: target, Targets: to},
+			scenario.Op{Kind: off, Target: target}})
 	}
 	e := s.sc.Machine.Edition
 	if site && e != rules.Edition26 && e != rules.Edition415 && !s.one(3) {

@@ -177,7 +177,8 @@ func drawBoot(s *scene) {
 	s.wanted = false
 	s.part("boot")
 	if s.one(2) {
-		apply, call := scenario.Op{Kind: act.Alternatives}, scenario.Op{Kind: act.Call, Target: applied, Args: []uint64{1}}
+		apply := scenario.Op{Kind: act.Alternatives}
+		call := scenario.Op{Kind: act.Call, Target: applied, Args: []uint64{1}}
 		starts := Boundaries(s.sc, applied)
 		// no jump covers several of them: properties compare what is below one with the text as linked
 		k := s.own(scenario.Probe{Name: "at-applied", Func: applied, Offset: starts[s.rand.N(len(starts))],
