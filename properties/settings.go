@@ -22,7 +22,7 @@ type settings struct {
 
 	last    []setter `state:"set: values are looked up"` // calls that have returned, of which any may be the last
 	flights []setter `state:"set: values are looked up"` // calls that are under way
-	moving  []uint64 `state:"set: values are looked up"` // modules that are being loaded or unloaded
+	moving  []mover  `state:"set: values are looked up"` // calls that load or unload a module
 	shared  []sharer `state:"set: values are looked up"` // probes that are, or were, on a site
 
 	setting setting `state:"skip: of the head"` // whose forms follow
@@ -45,6 +45,12 @@ type place struct{ addr, len, key, sort uint64 }
 type sharer struct {
 	probe uint64
 	task  uint8
+}
+
+// A mover is a call that loads or unloads a module, or is refused because another one does.
+type mover struct {
+	module uint64
+	task   uint8
 }
 
 // A setter is a call that sets a key. What doesn't matter later isn't kept, so that fewer states differ.
@@ -94,9 +100,9 @@ func (s *settings) follow(e *traces.Event) (ended bool) {
 	case smpev.Module:
 		s.sections = append(s.sections, span{e.A, e.B, e.C})
 	case smpev.Asked:
-		s.moving = slices.DeleteFunc(s.moving, func(m uint64) bool { return m == e.A })
-		if e.B&smpev.AskedEnds == 0 {
-			s.moving = append(s.moving, e.A)
+		call := mover{e.A, e.Task}
+		if s.moving = slices.DeleteFunc(s.moving, func(m mover) bool { return m == call }); e.B&smpev.AskedEnds == 0 {
+			s.moving = append(s.moving, call)
 		}
 	case kpev.ApiEnter:
 		if e.A == kpev.Register && s.near(e.C) {
@@ -213,8 +219,8 @@ func (s *settings) judged(p *place) bool {
 		}
 	}
 	m := in(s.sections, p.addr)
-	return m == nil || !slices.Contains(s.moving, m.what) && in(s.scene.dying, p.addr) == nil &&
-		in(s.scene.handed, p.addr) != nil
+	return m == nil || in(s.scene.dying, p.addr) == nil && in(s.scene.handed, p.addr) != nil &&
+		!slices.ContainsFunc(s.moving, func(c mover) bool { return c.module == m.what })
 }
 
 // agrees reports whether the text of all sites of a key that can be judged is that of a value; else odd is one where

@@ -77,3 +77,53 @@ func drawPatches(g *maker) {
 	g.alone("patcher", append(ops, call))
 	g.alone("patchee", []scenario.Op{call, {Kind: act.Schedule}, call})
 }
+
+// Addresses of functions that are patched together.
+const (
+	universeName           = "universe"
+	universeAt   arch.Addr = 0xffffffff81051000
+)
+
+// drawUniverses adds a function and its callee that are live patched together, once or twice, while
+// tasks are inside them. Sometimes another task than the patching one reverts the patch.
+func drawUniverses(g *maker) {
+	if m := &g.sc.Machine; !rarely(g, 10) || !m.Kernel.Ftrace || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
+		return
+	}
+	text := func(name string, off int, code ...byte) {
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: universeAt + arch.Addr(off), Code: code})
+	}
+	nop := []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
+	// push %rdi; cond_resched(); pop %rdi; call the inner one; add $more,%eax; ret
+	outer := func(off int, site []byte, more byte) []byte {
+		code := append(site[:len(site):len(site)], 0x57, 0x48, 0xc7, 0xc0, 0x00, 0x00, 0x00, 0x82, 0xff, 0xd0, 0x5f,
+			0xe8)
+		rel := -(off + len(code) + 4)
+		return append(code, byte(rel), byte(rel>>8), byte(rel>>16), byte(rel>>24), 0x83, 0xc0, more, 0xc3)
+	}
+	text("innermost", 0, append(nop, 0x8d, 0x47, 0x01, 0xc3)...) // lea 1(%rdi),%eax; ret
+	text(universeName, 0x20, outer(0x20, nop, 1)...)
+	text("innermost1", 0x60, 0x8d, 0x47, 0x0a, 0xc3)
+	text("universe1", 0x80, outer(0x80, nil, 0x14)...)
+	g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: "innermost"}, scenario.Site{Func: universeName})
+
+	patch := scenario.Op{Kind: act.PatchFunc, Target: universeName,
+		Targets: []string{"universe1", "innermost", "innermost1"}}
+	unpatch := scenario.Op{Kind: act.UnpatchFunc, Target: []string{universeName, "innermost"}[g.rand.N(2)]}
+	call := scenario.Op{Kind: act.Call, Target: universeName, Args: []uint64{uint64(g.rand.N(7))}, Changed: true}
+	ops := []scenario.Op{patch, unpatch}
+	switch g.rand.N(4) {
+	case 0:
+		ops = []scenario.Op{patch, call, unpatch, call}
+	case 1:
+		g.alone("taker", []scenario.Op{unpatch})
+	case 2:
+		ops = append(ops, patch)
+	}
+	if g.one(3) { // before 5.3 any probe at a site conflicts with a live patch there
+		ops = append([]scenario.Op{{Kind: act.Register,
+			Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
+	}
+	g.alone("uniter", ops)
+	g.alone("inhabitant", []scenario.Op{call, {Kind: []*scenario.Operation{act.User, act.Schedule}[g.rand.N(2)]}, call})
+}

@@ -66,3 +66,39 @@ func drawUprobes(g *maker) {
 	}
 	g.alone("uprobed", []scenario.Op{hit, give, hit})
 }
+
+// drawDebugged adds a function with breakpoints of a debugger, which several tasks set and clear, and another with
+// probes, which uprobes hit. The debugger is refused while text is being patched.
+func drawDebugged(s *scene) {
+	const name, hit = "broken", "hit"
+	var places []int
+	s.text(name, func(f *function) {
+		f.put(0x55) // push %rbp
+		for range 2 + s.rand.N(3) {
+			f.plain()
+		}
+		f.put(0x5d)
+		f.put(0xc3)
+		places = f.starts
+	})
+	s.called(name, false)
+	for range 1 + s.rand.N(3) {
+		op := scenario.Op{Kind: act.SetBreakpoint, Target: name, Offset: places[s.rand.N(len(places)-1)]}
+		clear := op
+		clear.Kind = act.ClearBreakpoint
+		s.comes(op, clear, op)
+	}
+	s.text(hit, func(f *function) {
+		end := f.begin()
+		f.plain()
+		f.end(end)
+	})
+	s.called(hit, false)
+	for range 2 {
+		s.calls = append(s.calls, scenario.Op{Kind: act.HitUprobe, Target: hit})
+	}
+	for range 1 + s.rand.N(2) {
+		starts := Boundaries(s.sc, hit)
+		s.kprobe(hit, starts[s.rand.N(len(starts))], 3)
+	}
+}

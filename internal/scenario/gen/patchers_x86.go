@@ -11,7 +11,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// This file has the scenes about whatever patches text beside probes: clients of ftrace, keys, alternatives.
+// This file has the scenes about what patches text beside probes and keys: clients of ftrace, alternatives.
 
 // drawTraced adds functions with sites of ftrace, probes there and behind them, and other clients of the same sites,
 // which come and go in any order.
@@ -30,7 +30,7 @@ func drawTraced(s *scene) {
 			f.put(x86.Nop5[:]...)
 			inside[name] = len(f.code)
 			f.put(0x8d, lea, byte(i+1)) // lea i+1(%rdi),%eax
-			if to, ok := scenario.KernelExport("cond_resched"); ok && s.one(4) {
+			if to, ok := scenario.KernelExport("cond_resched"); ok && s.one(3) {
 				f.put(0x50)
 				f.relative(to, 0xe8)
 				f.put(0x58)
@@ -45,7 +45,8 @@ func drawTraced(s *scene) {
 	if s.one(3) { // the last one is a module's
 		last := len(names) - 1
 		kept = names[:last]
-		s.module(names[last:], nil, []scenario.Op{{Kind: act.Call, Target: names[last], Args: []uint64{1}}})
+		s.module(scenario.Module{Name: "m", Core: names[last:]},
+			[]scenario.Op{{Kind: act.Call, Target: names[last], Args: []uint64{1}}})
 	}
 	posts := s.one(2) // on a kernel the probes of a site have all a post_handler or none: findings.md, ftrace-by-post
 	for _, name := range names {
@@ -76,11 +77,20 @@ func drawTraced(s *scene) {
 		changed = true
 		for i := range 2 {
 			s.text(fmt.Sprint("patch", i), func(f *function) {
+				if to, ok := scenario.KernelExport("cond_resched"); ok && s.one(3) {
+					f.put(0x50)
+					f.relative(to, 0xe8)
+					f.put(0x58)
+				}
 				f.put(0x8d, lea, byte(0x10+i))
 				f.put(0xc3)
 			})
 		}
 		f := kept[s.rand.N(len(kept))]
+		if len(kept) > 1 && ours(s.maker) && s.one(2) { // several functions, of which one may be refused
+			first := s.rand.N(2)
+			s.belongs(to(act.PatchFunc, kept[first], "patch0", kept[1-first], "patch1"), to(act.UnpatchFunc, f))
+		}
 		s.belongs(to(act.PatchFunc, f, "patch0"), to(act.UnpatchFunc, f), to(act.PatchFunc, f, "patch1"))
 		if other := kept[s.rand.N(len(kept))]; s.one(3) && other != f {
 			s.belongs(to(act.PatchFunc, other, "patch1"), to(act.UnpatchFunc, other))
@@ -158,114 +168,30 @@ func (s *scene) fprobes(names []string) bool {
 	return true
 }
 
-// module makes functions a module's, and adds the task that loads, calls and unloads it.
-func (s *scene) module(core, init []string, calls []scenario.Op) {
-	m := scenario.Module{Name: "m", Core: core, Init: init, Loaded: s.one(3)}
-	if len(init) > 0 {
-		m.Enter = init[0]
-	}
-	s.sc.Modules = append(s.sc.Modules, m)
-	op := func(k *scenario.Operation) scenario.Op { return scenario.Op{Kind: k, Target: m.Name} }
-	during := append(slices.Clone(calls), scenario.Op{Kind: act.Schedule})
-	ops := slices.Concat([]scenario.Op{op(act.Load)}, during, []scenario.Op{op(act.Unload)})
-	if m.Loaded {
-		ops = slices.Concat(during, []scenario.Op{op(act.Unload), op(act.Load)}, calls)
-	}
-	s.sc.Tasks = append(s.sc.Tasks, scenario.Task{Name: "loader", CPU: s.rand.N(s.sc.Machine.CPUs),
-		Repeat: 1 + s.rand.N(3), Ops: ops})
-}
-
-// drawKeys adds functions with jump labels, static calls or a lock prefix, also in a module, and probes
-// beside them. Tasks turn the keys on and off.
-func drawKeys(s *scene) {
-	lea := by32(s.maker, byte(0x47), 0x40)
-	word := func(k *scenario.Operation, name string, to ...string) scenario.Op {
-		return scenario.Op{Kind: k, Target: name, Targets: to}
-	}
-	// a label that leads over an add, or beyond the return
-	keyed := func(name string) func(f *function) {
-		return func(f *function) {
-			if s.one(2) {
-				f.plainOf(1 + s.rand.N(3))
-			}
-			f.put(0x8d, lea, 1) // lea 1(%rdi),%eax
-			at := len(f.code)
-			f.put(x86.Nop5[:]...)
-			f.put(0x83, 0xc0, 3) // add $3,%eax
-			to := len(f.code)
-			f.put(0xc3)
-			key := fmt.Sprint("key", len(s.sc.Labels))
-			s.sc.Labels = append(s.sc.Labels, scenario.Label{Name: key, Func: name, Offset: at, Target: name, TOff: to})
-			s.comes(word(act.EnableLabel, key), word(act.DisableLabel, key))
-		}
-	}
-	var names []string
-	for i := range s.rand.N(3) {
-		name := fmt.Sprint("keyed", i)
-		names = append(names, name)
-		s.text(name, keyed(name))
-		s.called(name, true)
-	}
-	called := s.sc.Machine.Kernel.Edition >= rules.Edition514 && !s.whole32 && (len(names) == 0 || s.one(2))
-	if called {
-		s.static(func(name string, make func(f *function)) { s.text(name, make) })
-		s.comes(word(act.SetCall, "static", "one"), word(act.SetCall, "static"), word(act.SetCall, "static", "two"),
-			word(act.SetCall, "static", "one"))
-		s.called(switchedName, true)
-		names = append(names, switchedName)
-	}
-	if len(names) == 0 || s.one(4) {
-		const name = "locked"
-		s.text(name, func(f *function) {
-			f.plain()
-			s.sc.Locked = append(s.sc.Locked, scenario.Site{Func: name, Offset: len(f.code)})
-			f.number(locksAt, 0xf0, 0xff, 0x04) // lock incl
-			f.put(0x31, 0xc0)
-			f.put(0xc3)
-		})
-		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: "locks", At: locksAt, Bytes: make([]byte, 8)})
-		s.belongs(scenario.Op{Kind: act.Locks}, scenario.Op{Kind: act.Locks, On: true})
-		s.called(name, false)
-		names = append(names, name)
-	}
-	for range s.rand.N(3) {
-		name := names[s.rand.N(len(names))]
-		starts := Boundaries(s.sc, name)
-		s.kprobe(name, starts[s.rand.N(len(starts))], 3)
-	}
-	if s.runs = names; ours(s.maker) && s.one(2) {
-		s.text("mwork", keyed("mwork"))
-		if called {
-			t := s.sc.Text("mwork")
-			call := &s.sc.Calls[0]
-			call.Sites = slices.Insert(call.Sites, 1, scenario.CallSite{Func: t.Name, Offset: len(t.Code)})
-			t.Code = append(t.Code[:len(t.Code):len(t.Code)], append(x86.Nop5[:], 0xc3)...)
-			s.sc.Labels[len(s.sc.Labels)-1].TOff = len(t.Code) - 1
-			t.Code[call.Sites[1].Offset-1] = 0x90 // instead of the return
-		}
-		var inits []string
-		if s.one(2) {
-			inits = []string{"menter"}
-			s.text("menter", func(f *function) {
-				keyed("menter")(f)
-				f.code[len(f.code)-1] = 0x90
-				s.sc.Labels[len(s.sc.Labels)-1].TOff = len(f.code)
-				f.put(0x31, 0xc0) // xor %eax,%eax
-				f.put(0xc3)
-			})
-		}
-		s.module([]string{"mwork"}, inits,
-			[]scenario.Op{{Kind: act.Call, Target: "mwork", Args: []uint64{1}, Changed: true}})
-	}
-}
-
-// drawBoot adds alternatives that are applied while one CPU is there, in text that interrupts run.
+// drawBoot adds alternatives that are applied while one CPU is there, in text that interrupts run. They may be applied
+// again, beside a probe there.
 func drawBoot(s *scene) {
 	s.wanted = true
 	s.sc.Machine.CPUs = 1
 	s.maker.alternatives()
 	s.wanted = false
 	s.part("boot")
+	if s.one(2) {
+		apply := scenario.Op{Kind: act.Alternatives}
+		call := scenario.Op{Kind: act.Call, Target: applied, Args: []uint64{1}}
+		starts := Boundaries(s.sc, applied)
+		// no jump covers several of them: properties compare what is below one with the text as linked
+		k := s.own(scenario.Probe{Name: "at-applied", Func: applied, Offset: starts[s.rand.N(len(starts))],
+			Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		t := &s.sc.Tasks[len(s.sc.Tasks)-1]
+		if t.Ops = append(t.Ops, scenario.Op{Kind: act.Register, Target: k}, s.settled()); s.one(2) {
+			t.Ops = append(t.Ops, call)
+		}
+		t.Ops = append(t.Ops, apply, call)
+		if s.one(2) {
+			t.Ops = append(t.Ops, scenario.Op{Kind: act.Unregister, Target: k}, call, apply, call)
+		}
+	}
 	for range 1 + s.rand.N(2) {
 		s.sc.Sources = append(s.sc.Sources, scenario.Source{Kind: scenario.SourceTimer, AtMost: 1 + s.rand.N(3),
 			Run: applied})

@@ -68,6 +68,68 @@ func drawRegions(s *scene) {
 	s.runs = append(s.runs, name)
 }
 
+// left adds functions of which the inner ones are left without a return, as longjmp does, while the outer one returns,
+// and tasks that call that one, and exit: until then it isn't known that a call never returns.
+func (s *scene) left(leaf arch.Addr) []string {
+	var far, mid, over arch.Addr
+	s.text("far", func(f *function) {
+		far = f.at
+		f.put(0x48, 0x83, 0xc4, 0x10) // add $16,%rsp
+		f.put(0x41, 0xff, 0xe0)       // jmp *%r8
+	})
+	s.text("mid", func(f *function) {
+		mid = f.at
+		f.relative(far, 0xe8)
+		f.put(0x0f, 0x0b)
+	})
+	s.text("over", func(f *function) {
+		over = f.at
+		f.put(0x4c, 0x8d, 0x05, 5, 0, 0, 0) // lea 5(%rip),%r8: behind the call
+		f.relative(mid, 0xe8)
+		f.relative(leaf, 0xe8)
+		f.put(0xc3)
+	})
+	s.text("top", func(f *function) {
+		for range 1 + s.rand.N(3) {
+			f.relative(over, 0xe8)
+		}
+		to, _ := scenario.KernelExport("do_exit")
+		f.relative(to, 0xe9)
+	})
+	for i := range 1 + s.rand.N(2) {
+		ops := []scenario.Op{{Kind: act.Schedule}, {Kind: act.Call, Target: "top"}}
+		s.alone(fmt.Sprint("jumper", i), ops[s.rand.N(2):])
+	}
+	return []string{"far", "mid", "over"}
+}
+
+// drawArrays adds functions that begin with what a jump may replace, each with a probe, some with one that can't be
+// optimized. They are registered and unregistered together, while tasks may be preempted in any one's detour.
+func drawArrays(s *scene) {
+	var names []string
+	for i := range 2 + s.rand.N(3) {
+		name := fmt.Sprint("array", i)
+		s.text(name, func(f *function) {
+			f.calm = true
+			end := f.begin()
+			f.plain()
+			f.end(end)
+		})
+		s.called(name, false)
+		names = append(names, s.kprobe(name, 0, 4))
+	}
+	if !s.sc.Machine.Batches {
+		return
+	}
+	s.arrays = true
+	all := func(k *scenario.Operation, names []string) scenario.Op { return scenario.Op{Kind: k, Targets: names} }
+	for range 2 {
+		first := s.rand.N(len(names))
+		order := slices.Concat(names[first:], names[:first])
+		s.comes(all(act.RegisterAll, order), all(act.UnregisterAll, order), s.settled(), s.call())
+	}
+}
+
 // called adds calls of a function with several arguments.
 func (s *scene) called(name string, changed bool) {
 	for range 2 + s.rand.N(2) {
@@ -222,7 +284,7 @@ func drawReturns(s *scene) {
 		names = append(names, "recurs")
 		s.text("recurs", (*function).recursive)
 	}
-	if to, ok := scenario.KernelExport("cond_resched"); ok && s.one(3) {
+	if to, ok := scenario.KernelExport("cond_resched"); ok && s.one(2) {
 		names = append(names, "gives")
 		s.text("gives", func(f *function) {
 			f.relative(leaf, 0xe8)
@@ -260,6 +322,9 @@ func drawReturns(s *scene) {
 			ops := []scenario.Op{{Kind: act.Schedule}, {Kind: act.Call, Target: "outer"}}
 			s.maker.alone(fmt.Sprint("leaver", i), ops[s.rand.N(2):])
 		}
+	}
+	if ours(s.maker) && !s.i386 && s.one(3) {
+		names = append(names, s.left(leaf)...)
 	}
 	for range 1 + s.rand.N(4) {
 		p := scenario.Probe{Kind: scenario.ProbeKretprobe, Func: names[s.rand.N(len(names))], Maxactive: s.rand.N(5)}

@@ -220,8 +220,12 @@ func strays(g *maker) {
 		return
 	}
 	var groups [][]scenario.Op // by object
+	var calls []scenario.Op
 	for i := range g.sc.Tasks {
 		for _, op := range g.sc.Tasks[i].Ops {
+			if op.Kind == act.Call && seen(g, op.Target) {
+				calls = append(calls, op)
+			}
 			if !sharable(g, &op) {
 				continue
 			}
@@ -244,6 +248,9 @@ func strays(g *maker) {
 				ops = append(ops, g.settled())
 			}
 		}
+		if len(calls) > 0 { // what they have left is seen
+			ops = append(ops, calls[g.rand.N(len(calls))], g.settled(), calls[g.rand.N(len(calls))])
+		}
 		cpu := g.rand.N(g.sc.Machine.CPUs)
 		if g.sc.Machine.Offline>>cpu&1 != 0 {
 			cpu = 0
@@ -253,23 +260,41 @@ func strays(g *maker) {
 	}
 }
 
+// seen reports whether any task may call a function: its text stays, and a call needs no buffer of its own.
+func seen(g *maker, f string) bool {
+	return !slices.Contains(movers, f) && !slices.ContainsFunc(g.sc.Modules, func(m scenario.Module) bool {
+		return slices.Contains(m.Core, f) || slices.Contains(m.Init, f)
+	}) && f != applied
+}
+
 // sharable reports whether another task may do an operation, too, or undo it.
 func sharable(g *maker, op *scenario.Op) bool {
+	lent := slices.ContainsFunc(g.sc.Modules, func(m scenario.Module) bool { return lends(g.sc, &m) })
 	switch op.Kind.Object {
 	case scenario.Nothing, scenario.AFunction, scenario.AllAlternatives:
 		return false
 	case scenario.AModule: // a call of text that isn't there is a fault
-		return !g.sc.Any(func(c *scenario.Op) bool {
+		return !lent && !g.sc.Any(func(c *scenario.Op) bool {
 			return c.Kind == act.Call && slices.ContainsFunc(g.sc.Modules, func(m scenario.Module) bool {
 				return slices.Contains(m.Core, c.Target)
 			})
 		})
+	case scenario.ADirect, scenario.AnFprobe:
+		return !lent
 	case scenario.APatch:
 		return g.sc.Machine.Quiesce != kapi.QuiesceStackCheck
 	case scenario.AProbe:
+		if op.Target == "" {
+			return false
+		}
+		// alternatives are written over a probe that comes before them
+		p := g.sc.Probe(op.Target)
+		if p.Func == "last" || p.Func == applied || lent && p.Name == "lent" {
+			return false
+		}
 		// an array takes back what it has registered: in between, calls of other tasks have answers that no
 		// order of calls gives
-		return op.Target != "" && g.sc.Probe(op.Target).Func != "last" && !g.sc.Any(func(c *scenario.Op) bool {
+		return !g.sc.Any(func(c *scenario.Op) bool {
 			return len(c.Targets) > 1 && slices.Contains(c.Targets, op.Target)
 		})
 	}

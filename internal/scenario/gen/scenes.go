@@ -62,6 +62,10 @@ var subjects = []subject{
 	{7, traced, drawTraced},
 	{4, labels, drawKeys},
 	{3, ours, drawBoot},
+	{2, always, drawArrays},
+	{4, ours, drawModular},
+	{2, ours, drawLent},
+	{2, ours, drawDebugged},
 	{2, always, func(s *scene) { s.tale(drawJoint, drawGoing, drawUprobes, drawDebugger) }},
 	{2, traced, func(s *scene) { s.tale(drawEntry, drawPatches, drawFprobes, drawUniverses) }},
 }
@@ -112,6 +116,9 @@ func drawScene(g *maker) bool {
 	g.settings(true)
 	g.lies()
 	g.settings(false)
+	if !g.sc.Any(func(op *scenario.Op) bool { return op.Checked }) {
+		strays(g)
+	}
 	firstInterrupts(g.sc)
 	if g.on.Contract {
 		g.sc = Sane(g.sc)
@@ -138,9 +145,11 @@ func (s *scene) comes(on, off scenario.Op, more ...scenario.Op) *thing {
 	return t
 }
 
-// belongs adds a thing with a user of its own.
+// belongs adds a thing that mostly has a user of its own, on a kernel always.
 func (s *scene) belongs(on, off scenario.Op, more ...scenario.Op) {
-	s.comes(on, off, more...).user = probesUser + 1 + len(s.things)
+	if t := s.comes(on, off, more...); s.on.Contract || !s.one(3) {
+		t.user = probesUser + 1 + len(s.things)
+	}
 }
 
 // probe adds a probe: mostly one that counts, some with a post_handler, and some that are registered disabled.
@@ -198,7 +207,9 @@ func (s *scene) files() {
 	if len(s.sc.Probes) > 0 && s.one(5) && s.sc.Machine.Kernel.Optprobes {
 		s.comes(scenario.Op{Kind: act.Optimization}, scenario.Op{Kind: act.Optimization, On: true})
 	}
-	if m := &s.sc.Machine; s.one(12) && m.CPUs > 1 && !s.sc.Does(act.Alternatives) {
+	// keys of a module are written for the CPU that loads it (text_poke_early): its task mustn't be moved to another
+	keys := len(s.sc.Modules) > 0 && len(s.sc.Labels)+len(s.sc.Calls) > 0
+	if m := &s.sc.Machine; s.one(12) && m.CPUs > 1 && !s.sc.Does(act.Alternatives) && !keys {
 		cpu := m.CPUs - 1
 		s.comes(scenario.Op{Kind: act.Offline, CPU: cpu}, scenario.Op{Kind: act.Online, CPU: cpu})
 	}
@@ -352,13 +363,20 @@ func (s *scene) callers() {
 		if s.one(2) {
 			ops = slices.Insert(ops, 0, scenario.Op{Kind: act.Schedule})
 		}
+		if s.sc.Does(act.PatchFunc) && s.one(2) { // a task goes over as it enters user mode
+			ops = append(ops, scenario.Op{Kind: act.User})
+		}
 		s.sc.Tasks = append(s.sc.Tasks, scenario.Task{Name: fmt.Sprint("caller", i), CPU: cpu, Repeat: 2 + s.rand.N(6),
 			Ops: append(ops, s.breath()...), Background: true})
 		if m.Preempt >= scenario.PreemptFull && s.one(2) {
 			s.sc.Tasks = append(s.sc.Tasks, scenario.Task{Name: fmt.Sprint("other", i), CPU: cpu,
 				Repeat: 1 + s.rand.N(3), Ops: []scenario.Op{{Kind: act.Schedule}}})
+			most := 4
+			if s.one(4) { // hits any instruction repeatedly
+				most = 16
+			}
 			s.sc.Sources = append(s.sc.Sources, scenario.Source{Kind: scenario.SourcePreempt, CPU: cpu,
-				AtMost: 1 + s.rand.N(4)})
+				AtMost: 1 + s.rand.N(most)})
 		}
 	}
 }

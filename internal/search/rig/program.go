@@ -190,8 +190,9 @@ func (p *program) Patch(op *scenario.Op) []livepatch.Func { return p.r.patchOf(o
 // Subject returns the fprobe or the direct call that an operation is about, as in Attach.
 func (p *program) Subject(op *scenario.Op) uint64 {
 	sc := p.r.Scenario
-	if i := slices.IndexFunc(sc.Fprobes, func(f scenario.Fprobe) bool { return f.Name == op.Target }); i >= 0 {
-		return smpev.SubjectFprobe + uint64(i)
+	if op.Kind.Object == scenario.AnFprobe { // its name may be that of a function, too
+		return smpev.SubjectFprobe + uint64(slices.IndexFunc(sc.Fprobes,
+			func(f scenario.Fprobe) bool { return f.Name == op.Target }))
 	}
 	i := slices.IndexFunc(sc.Sites, func(s scenario.Site) bool { return s.Func == op.Target })
 	return smpev.SubjectDirect + uint64(max(i, 0))
