@@ -221,8 +221,8 @@ func init() {
 		exits(missed(h).Emit(smpev.Hooks, fprobe, smpev.HookLeaves, g)).CallEnd(0, 0)
 		tr.ExpectNone()
 	})
-	trap("N2-previous", "an fprobe was unregistered and registered again while a call was under way that it had followed: "+
-		"its exit handler isn't called, and the new registration has all hooks", func(tr *tracetest.Trace) {
+	trap("N2-previous", "an fprobe is unregistered and registered again while a call is under way that it follows: "+
+		"the exit handler isn't called, and the new registration has all hooks", func(tr *tracetest.Trace) {
 		sited(tr, dynamic)
 		does(tr.On(0, 1), fprobe, register, 0, 0)
 		h := follows(tr.On(1, 2))

@@ -47,23 +47,27 @@ type Probes struct {
 // An Fprobe has a handler called from functions' sites of ftrace, and one where their calls
 // have returned.
 type Fprobe struct {
-	p           *Probes          `state:"boot"` // set at boot
-	number      int              // set at boot: its index
-	sites       []arch.Addr      // set at boot
-	entry, exit arch.Addr        // set at boot: functions; 0: none
-	onCall      ftrace.Handler   `state:"boot"` // set at boot
-	ops         ftrace.Client    `state:"boot"` // set at the boot of a run
-	registered  bool             // owned by the task that registers and unregisters it
-	life        int              // owned by the task that registers and unregisters it: how often it was registered
-	handler     kapi.Var[int]    // the life whose calls are hooked, and whose exit handlers run; 0: none (rethook.handler)
-	nmissed     kapi.Var[int]    // calls that no handler has seen
-	within      []kapi.Var[bool] // by CPU: a handler runs there (ftrace_test_recursion_trylock)
-	free        kapi.Var[pool]   // hooks that no call has (rethook.pool)
+	p           *Probes        `state:"boot"` // set at boot
+	number      int            // set at boot: its index
+	sites       []arch.Addr    // set at boot
+	entry, exit arch.Addr      // set at boot: functions; 0: none
+	onCall      ftrace.Handler `state:"boot"` // set at boot
+	ops         ftrace.Client  `state:"boot"` // set at the boot of a run
+	registered  bool           // owned by the task that registers and unregisters it
+	life        int            // owned by the task that registers and unregisters it: how often it was registered
+	// the life whose calls are hooked, and whose exit handlers run; 0: none (rethook.handler)
+	handler kapi.Var[int]
+	nmissed kapi.Var[int]    // calls that no handler has seen
+	within  []kapi.Var[bool] // by CPU: a handler runs there (ftrace_test_recursion_trylock)
+	free    kapi.Var[pool]   // hooks that no call has (rethook.pool)
 }
 
 // A pool is the hooks of one life of an fprobe. Each registration allocates its own (rethook_alloc); hooks of calls
 // that are still under way go with the previous one.
-type pool struct{ life, free int }
+type pool struct {
+	life int // owned by the cell that holds it: of the fprobe
+	free int // owned by the cell that holds it
+}
 
 // A hook is the return of a call that is under way.
 type hook struct {
