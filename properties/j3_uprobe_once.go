@@ -7,19 +7,23 @@ import (
 
 // UprobeOnce is property J3: the contract of uprobes.
 //
-// Based on: Uprobe. A task's hits follow each other.
+// Based on: Uprobe. A task's hits follow each other. Trap, Claim and Return say whether the trap has been claimed: the
+// chain that claims it runs with interrupts off, and the handler may sleep.
 var UprobeOnce = Property{
 	ID:   "J3",
 	Name: "uprobe-once",
-	Says: "Each time that a task reaches a uprobe its handler runs exactly once, then the instruction's copy is " +
-		"stepped once, and then the task continues in user mode.",
-	Kinds: []traces.Kind{smpev.Uprobe},
-	New:   func(*Scene) Monitor { return new(uprobeOnce) },
+	Says: "Each time that a task reaches a uprobe its handler runs exactly once, on the way back to user mode and " +
+		"not before the trap is claimed; then the instruction's copy is stepped once, and then the task continues " +
+		"in user mode.",
+	Kinds: []traces.Kind{smpev.Uprobe, smpev.Trap, smpev.Claim, smpev.Return},
+	Reads: []traces.Kind{smpev.Trap, smpev.Claim, smpev.Return},
+	New:   func(s *Scene) Monitor { return &uprobeOnce{scene: s} },
 	Alone: true,
 }
 
 type uprobeOnce struct {
-	hits []uprobeHit `state:"trimmed: made when a task hits a uprobe"`
+	scene *Scene
+	hits  []uprobeHit `state:"trimmed: made when a task hits a uprobe"`
 }
 
 // An uprobeHit is what a task has done of a hit.
@@ -44,6 +48,10 @@ func (m *uprobeOnce) Event(e *traces.Event) *traces.Finding {
 	case smpev.UprobeRuns:
 		if h.runs++; !h.open || h.runs > 1 || h.steps > 0 {
 			return found(e, e.A, "runs the handler of the uprobe at %#x, hit once, %d times", e.A, h.runs)
+		}
+		if open := *m.scene.frames.of(e.Task); len(open) > 0 && open[len(open)-1].claims == 0 {
+			return found(e, e.A, "runs the handler of the uprobe at %#x with interrupts off, before the trap "+
+				"is claimed", e.A)
 		}
 	case smpev.UprobeSteps:
 		if h.steps++; h.runs != 1 || h.steps > 1 {

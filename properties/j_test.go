@@ -230,6 +230,12 @@ func init() {
 		hit(tr, 0, 1, 2, 3, 0, 1, 2, 3)
 		tr.ExpectNone()
 	})
+	golden("J3-in-trap", func(tr *tracetest.Trace) {
+		hit(tr, smpev.UprobeHit)
+		tr.On(0, 1).Trap(smpev.VecBP, 0x5001)
+		hit(tr, smpev.UprobeRuns)
+		tr.ExpectViolation("J3", "with interrupts off, before the trap is claimed")
+	})
 	trap("J3-again", "the breakpoint is taken twice before the handler runs", func(tr *tracetest.Trace) {
 		hit(tr, 0, 0, 1, 2, 3)
 		tr.ExpectNone()

@@ -150,7 +150,8 @@ func init() {
 		func(tr *tracetest.Trace) {
 			sited(tr, dynamic)
 			does(tr.On(0, 1), fprobe, register, 0, 0)
-			h := tr.On(1, 2).Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookFollows, g)
+			h := tr.On(1, 2).Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookTakes, g).
+				Emit(smpev.Hooks, fprobe, smpev.HookFollows, g)
 			h = h.Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookRecursion, g)
 			h.Emit(smpev.Hooks, fprobe, smpev.HookEntered, g).Emit(smpev.Hooks, fprobe, smpev.HookExit, g).
 				Emit(smpev.Hooks, fprobe, smpev.HookExited, g).CallEnd(0, 0)
@@ -207,6 +208,39 @@ func init() {
 			tr.On(0, 1).Emit(smpev.Attached, fprobe, unregister, 0)
 			tr.ExpectNone()
 		})
+	trap("N2-early", "a timer's call is missed before the handler of the interrupted call has begun, and after it has "+
+		"ended: the CPU still handles that call", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), fprobe, register, 0, 0)
+		missed := func(h tracetest.Hand) tracetest.Hand {
+			return h.Trap(smpev.VecTimer, g+5).Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookRecursion, g).
+				Return(smpev.VecTimer, g+5)
+		}
+		h := missed(tr.On(1, 2).Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookTakes, g)).
+			Emit(smpev.Hooks, fprobe, smpev.HookFollows, g).Emit(smpev.Hooks, fprobe, smpev.HookEntered, g)
+		exits(missed(h).Emit(smpev.Hooks, fprobe, smpev.HookLeaves, g)).CallEnd(0, 0)
+		tr.ExpectNone()
+	})
+	trap("N2-previous", "an fprobe is unregistered and registered again while a call is under way that it follows: "+
+		"the exit handler isn't called, and the new registration has all hooks", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), fprobe, register, 0, 0)
+		h := follows(tr.On(1, 2))
+		does(tr.On(0, 1), fprobe, unregister, 0, 0)
+		does(tr.On(0, 1), fprobe, register, 0, 0)
+		h.Emit(smpev.Hooks, fprobe, smpev.HookStopped, g).CallEnd(0, 0)
+		follows(follows(follows(tr.On(1, 2)))).Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookNone, g)
+		tr.ExpectViolation("N2", "for want of a hook, and 3 of 4 are in use")
+	})
+	golden("N2-of-before", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), fprobe, register, 0, 0)
+		h := follows(tr.On(1, 2))
+		does(tr.On(0, 1), fprobe, unregister, 0, 0)
+		does(tr.On(0, 1), fprobe, register, 0, 0)
+		h.Emit(smpev.Hooks, fprobe, smpev.HookExit, g)
+		tr.ExpectViolation("N2", "for a call of 0x1010 that it has followed before it was unregistered")
+	})
 	trap("N2-again", "a handler runs when unregister has returned: another task has registered the fprobe meanwhile",
 		func(tr *tracetest.Trace) {
 			sited(tr, dynamic)

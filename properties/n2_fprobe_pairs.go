@@ -12,9 +12,9 @@ import (
 var FprobePairs = Property{
 	ID:   "N2",
 	Name: "fprobe-pairs",
-	Says: "When a call that an fprobe follows has returned, its exit handler runs once, unless the fprobe is being " +
-		"unregistered; the newest such call returns first. A call is missed only while a handler runs on the CPU or " +
-		"all hooks are in use. No handler runs when unregister has returned.",
+	Says: "When a call that an fprobe follows has returned, its exit handler runs once, unless the fprobe has been " +
+		"unregistered since, or is being; the newest such call returns first. A call is missed only while the CPU " +
+		"handles another one or all hooks are in use. No handler runs when unregister has returned.",
 	Kinds: []traces.Kind{
 		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Hooks, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return,
 	},
@@ -27,7 +27,8 @@ var FprobePairs = Property{
 type fprobePairs struct {
 	scene *Scene
 	servants
-	used    []uint32   // by fprobe: hooks in use
+	life    []uint32   // by fprobe: how often it has been unregistered
+	used    []uint32   // by fprobe: hooks in use, since then
 	running []uint32   // by fprobe: handlers under way
 	within  []uint64   // by fprobe: the CPUs on which a call is being taken
 	tasks   [][]follow `state:"trimmed: made when they are asked for"`
@@ -37,11 +38,13 @@ type fprobePairs struct {
 type follow struct {
 	fprobe int
 	site   uint64
+	life   uint32 // of the fprobe
+	exits  bool   // it has returned, and the exit handler runs
 }
 
 func (m *fprobePairs) Reset() {
 	m.servants.reset()
-	m.used, m.running, m.within = m.used[:0], m.running[:0], m.within[:0]
+	m.life, m.used, m.running, m.within = m.life[:0], m.used[:0], m.running[:0], m.within[:0]
 	for i := range m.tasks {
 		m.tasks[i] = m.tasks[i][:0]
 	}
@@ -54,7 +57,8 @@ func (m *fprobePairs) Event(e *traces.Event) *traces.Finding {
 	case smpev.Leads:
 		if e.A >= smpev.SubjectFprobe && e.A < smpev.SubjectDirect {
 			if m.leads(e); len(m.used) < len(m.list) {
-				m.used, m.running, m.within = append(m.used, 0), append(m.running, 0), append(m.within, 0)
+				m.life, m.used = append(m.life, 0), append(m.used, 0)
+				m.running, m.within = append(m.running, 0), append(m.within, 0)
 			}
 		}
 		return nil
@@ -73,9 +77,13 @@ func (m *fprobePairs) Event(e *traces.Event) *traces.Finding {
 		m.begin(e, i)
 	case smpev.Attached:
 		m.end(e, i)
-		if s := &m.list[i]; e.B == smpev.AttachUnregister && e.C == 0 && m.running[i] > 0 && !s.vague {
-			return found(e, m.list[i].filter[0], "has unregistered %s, and %d of its handlers still run",
-				subjectName(e.A), m.running[i])
+		if s := &m.list[i]; e.B == smpev.AttachUnregister && e.C == 0 {
+			if m.running[i] > 0 && !s.vague {
+				return found(e, m.list[i].filter[0], "has unregistered %s, and %d of its handlers still run",
+					subjectName(e.A), m.running[i])
+			}
+			m.life[i]++
+			m.used[i] = 0
 		}
 	case smpev.Hooks:
 		return m.hooks(e, i)
@@ -96,19 +104,21 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 	site, cpu := e.C, uint64(1)<<(e.CPU%64)
 	calls := m.of(e.Task)
 	switch e.B {
-	case smpev.HookFollows:
+	case smpev.HookTakes:
 		if m.within[i]&cpu != 0 {
-			return found(e, site, "has %s follow a call of %#x while one of its handlers runs on the CPU",
+			return found(e, site, "has %s take a call of %#x while it handles another one on the CPU",
 				subjectName(e.A), site)
 		}
 		m.within[i] |= cpu
+	case smpev.HookLeaves:
+		m.within[i] &^= cpu
+	case smpev.HookFollows:
 		m.running[i]++
 		if m.list[i].flags > 0 {
 			m.used[i]++
-			*calls = append(*calls, follow{i, site})
+			*calls = append(*calls, follow{fprobe: i, site: site, life: m.life[i]})
 		}
 	case smpev.HookEntered:
-		m.within[i] &^= cpu
 		m.running[i] = max(m.running[i], 1) - 1
 	case smpev.HookRecursion:
 		if m.within[i]&cpu == 0 {
@@ -129,30 +139,39 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 // returns takes what happens when a call has returned.
 func (m *fprobePairs) returns(e *traces.Event, i int, calls *[]follow) *traces.Finding {
 	site, last := e.C, len(*calls)-1
-	if e.B != smpev.HookExited {
-		if last < 0 || (*calls)[last] != (follow{i, site}) {
-			return found(e, site, "has %s see a call of %#x return that isn't the newest that is followed",
-				subjectName(e.A), site)
-		}
-		*calls = (*calls)[:last]
+	if last < 0 || !(*calls)[last].is(i, site) || (*calls)[last].exits != (e.B == smpev.HookExited) {
+		return found(e, site, "has %s see a call of %#x return that isn't the newest that is followed",
+			subjectName(e.A), site)
 	}
+	current := (*calls)[last].life == m.life[i]
 	switch e.B {
 	case smpev.HookExit:
 		if m.calls(i, site) == callsNot {
 			return found(e, site, "runs the exit handler of %s, which isn't registered any more", subjectName(e.A))
 		}
+		if !current && !m.list[i].vague {
+			return found(e, site, "runs the exit handler of %s for a call of %#x that it has followed before it was "+
+				"unregistered", subjectName(e.A), site)
+		}
+		(*calls)[last].exits = true
 		m.running[i]++
 		return nil
 	case smpev.HookExited:
 		m.running[i] = max(m.running[i], 1) - 1
 	case smpev.HookStopped:
-		if m.calls(i, site) == callsIt {
+		if current && m.calls(i, site) == callsIt {
 			return found(e, site, "leaves out the exit handler of %s, which is registered", subjectName(e.A))
 		}
 	}
-	m.used[i] = max(m.used[i], 1) - 1
+	*calls = (*calls)[:last]
+	if current {
+		m.used[i] = max(m.used[i], 1) - 1
+	}
 	return nil
 }
+
+// is reports whether the call is one of a site that an fprobe follows.
+func (f *follow) is(fprobe int, site uint64) bool { return f.fprobe == fprobe && f.site == site }
 
 // rest takes the end of a call: if no trap is open, what the task has called has returned.
 func (m *fprobePairs) rest(e *traces.Event) *traces.Finding {

@@ -1,9 +1,6 @@
 package smp
 
-import (
-	"kpsim/sim"
-	"kpsim/smp/smpev"
-)
+import "kpsim/smp/smpev"
 
 // The functions below take a CPU offline and online. An inactive CPU is online, but no task
 // is placed on it. A CPU that is off takes no interrupt and no NMI, also on its way off and
@@ -67,7 +64,8 @@ func (ts *Tasks) push(c *CPU, t *Task) {
 }
 
 // TakeDown takes the routine's CPU, which is inactive, out of use. Tasks that it hasn't
-// pushed move to the first active CPU, in their current state (migrate_tasks).
+// pushed move to the first active CPU, in their current state (migrate_tasks). If a task is
+// left otherwise, the run ends (sched_cpu_dying: the kernel warns, and the task never runs again).
 func (x *Hotplug) TakeDown() {
 	m, c := x.m, x.cpu
 	m.foot.touchQueue(c, true)
@@ -75,13 +73,14 @@ func (x *Hotplug) TakeDown() {
 		c.hot.pushes = true
 		m.tasks.migrate(c)
 	}
-	c.hot.off = true
-	c.ipi &^= IPIResched // the tasks that it was sent for have left
 	for _, t := range c.runq {
 		if !t.stays(c) {
-			sim.Bug("cpu%d is taken down under %s", c.id, t.Name)
+			(*Ctx)(x).Bug("Dying CPU not properly vacated: " + t.Name + " is left")
+			return
 		}
 	}
+	c.hot.off = true
+	c.ipi &^= IPIResched // the tasks that it was sent for have left
 	m.turns.attend(c)
 }
 

@@ -47,22 +47,32 @@ type Probes struct {
 // An Fprobe has a handler called from functions' sites of ftrace, and one where their calls
 // have returned.
 type Fprobe struct {
-	p           *Probes          `state:"boot"` // set at boot
-	number      int              // set at boot: its index
-	sites       []arch.Addr      // set at boot
-	entry, exit arch.Addr        // set at boot: functions; 0: none
-	onCall      ftrace.Handler   `state:"boot"` // set at boot
-	ops         ftrace.Client    `state:"boot"` // set at the boot of a run
-	registered  bool             // owned by the task that registers and unregisters it
-	handler     kapi.Var[bool]   // calls are hooked, and exit handlers run (rethook.handler)
-	nmissed     kapi.Var[int]    // calls that no handler has seen
-	within      []kapi.Var[bool] // by CPU: a handler runs there (ftrace_test_recursion_trylock)
-	free        kapi.Var[int]    // hooks that no call has
+	p           *Probes        `state:"boot"` // set at boot
+	number      int            // set at boot: its index
+	sites       []arch.Addr    // set at boot
+	entry, exit arch.Addr      // set at boot: functions; 0: none
+	onCall      ftrace.Handler `state:"boot"` // set at boot
+	ops         ftrace.Client  `state:"boot"` // set at the boot of a run
+	registered  bool           // owned by the task that registers and unregisters it
+	life        int            // owned by the task that registers and unregisters it: how often it was registered
+	// the life whose calls are hooked, and whose exit handlers run; 0: none (rethook.handler)
+	handler kapi.Var[int]
+	nmissed kapi.Var[int]    // calls that no handler has seen
+	within  []kapi.Var[bool] // by CPU: a handler runs there (ftrace_test_recursion_trylock)
+	free    kapi.Var[pool]   // hooks that no call has (rethook.pool)
+}
+
+// A pool is the hooks of one life of an fprobe. Each registration allocates its own (rethook_alloc); hooks of calls
+// that are still under way go with the previous one.
+type pool struct {
+	life int // owned by the cell that holds it: of the fprobe
+	free int // owned by the cell that holds it
 }
 
 // A hook is the return of a call that is under way.
 type hook struct {
 	fp    *Fprobe
+	life  int // of the fprobe
 	task  kapi.TaskID
 	of    arch.Addr // the function's site
 	frame arch.Addr // address of the return address on the stack
@@ -103,10 +113,10 @@ func (p *Probes) Begin() {
 		p.d.Tasks.OnUnwind(p.onUnwind)
 	}
 	for _, fp := range p.list {
-		fp.registered = false
-		fp.handler.Init(p.d.Cells, false)
+		fp.registered, fp.life = false, 0
+		fp.handler.Init(p.d.Cells, 0)
 		fp.nmissed.Init(p.d.Cells, 0)
-		fp.free.Init(p.d.Cells, Nodes)
+		fp.free.Init(p.d.Cells, pool{free: Nodes})
 		for c := range fp.within {
 			fp.within[c].Init(p.d.Cells, false)
 		}
@@ -132,7 +142,9 @@ func (fp *Fprobe) Register(x kapi.Context) (errno int) {
 		}
 	}
 	fp.registered = true
-	fp.handler.WriteOnce(x, true)
+	fp.life++
+	fp.handler.WriteOnce(x, fp.life)
+	fp.free.Put(x, pool{fp.life, Nodes})
 	errno = fp.ops.Register(x) // it changes no path, so no other client conflicts
 	fp.emit(x, smpev.FprobeSet)
 	return errno
@@ -162,13 +174,13 @@ func (fp *Fprobe) Unregister(x kapi.Context) (errno int) {
 		return EINVAL
 	}
 	if !fp.p.StopLate {
-		fp.handler.WriteOnce(x, false)
+		fp.handler.WriteOnce(x, 0)
 		fp.emit(x, smpev.FprobeStop)
 	}
 
 	errno = fp.ops.Unregister(x)
 	if fp.p.StopLate {
-		fp.handler.WriteOnce(x, false)
+		fp.handler.WriteOnce(x, 0)
 		fp.emit(x, smpev.FprobeStop)
 	}
 	fp.leave(x, len(fp.sites))
@@ -188,12 +200,17 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 		return
 	}
 	within.WriteOnce(x, true)
-	if fp.exit != 0 && !fp.get(x) {
+	fp.p.d.Hooks(x, fp.number, smpev.HookTakes, ip)
+	life := 0
+	if fp.exit != 0 {
+		life = fp.get(x)
+	}
+	if fp.exit != 0 && life == 0 {
 		fp.p.d.Hooks(x, fp.number, smpev.HookNone, ip)
 		kapi.Plus(&fp.nmissed, x, 1)
 		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeMiss, 0)
 		if !fp.p.KeepLock {
-			within.WriteOnce(x, false)
+			fp.leaves(x, within, ip)
 		}
 		return
 	}
@@ -206,26 +223,40 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	if fp.exit != 0 {
 		frame := a.StackPointer(regs)
 		to, _ := mem.Load(frame, a.Word)
-		fp.p.hooks = append(fp.p.hooks, hook{fp, x.Task(), ip, frame, arch.Addr(to)})
+		fp.p.hooks = append(fp.p.hooks, hook{fp, life, x.Task(), ip, frame, arch.Addr(to)})
 		if !fp.p.d.Boot.Planted(hookLost) {
 			mem.Store(frame, a.Word, uint64(fp.p.at))
 		}
 	}
 	fp.p.d.Hooks(x, fp.number, smpev.HookEntered, ip)
-	within.WriteOnce(x, false)
+	fp.leaves(x, within, ip)
 }
 
-// get takes a hook, if one is free and the fprobe isn't being unregistered (rethook_try_get).
-func (fp *Fprobe) get(x kapi.Context) bool {
-	if !fp.handler.ReadOnce(x) {
-		return false
+// leaves lets the CPU handle calls again.
+func (fp *Fprobe) leaves(x kapi.Context, within *kapi.Var[bool], ip arch.Addr) {
+	within.WriteOnce(x, false)
+	fp.p.d.Hooks(x, fp.number, smpev.HookLeaves, ip)
+}
+
+// get takes a hook of the current life, if one is free and the fprobe isn't being unregistered (rethook_try_get). 0:
+// there is none.
+func (fp *Fprobe) get(x kapi.Context) (life int) {
+	if life = fp.handler.ReadOnce(x); life == 0 {
+		return 0
 	}
-	n := fp.free.RMW(x, kapi.Once)
-	if *n == 0 {
-		return false
+	p := fp.free.RMW(x, kapi.Once)
+	if p.life != life || p.free == 0 {
+		return 0
 	}
-	*n--
-	return true
+	p.free--
+	return life
+}
+
+// put gives back a hook. The pool of an earlier life is gone, except for its hooks in use (rethook_recycle).
+func (h *hook) put(x kapi.Context) {
+	if p := h.fp.free.RMW(x, kapi.Once); p.life == h.life {
+		p.free++
+	}
 }
 
 // returned is where a hooked call returns to: the exit handlers run, and control continues at the original return
@@ -244,14 +275,14 @@ func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 			break
 		}
 		left := uint64(smpev.HookStopped)
-		if to = h.to; h.fp.handler.ReadOnce(x) {
+		if to = h.to; h.fp.handler.ReadOnce(x) == h.life {
 			x.Step("fprobe_exit_handler", 1)
 			x.Emit(smpev.Fprobe, uint64(h.of), smpev.FprobeExit, uint64(h.fp.exit))
 			p.d.Hooks(x, h.fp.number, smpev.HookExit, h.of)
 			x.Call(h.fp.exit)
 			left = smpev.HookExited
 		}
-		*h.fp.free.RMW(x, kapi.Once)++
+		h.put(x)
 		p.d.Hooks(x, h.fp.number, left, h.of)
 	}
 	regs.R, regs.Flags = was.R, was.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag

@@ -306,12 +306,13 @@ func (o *client) Register(x kapi.Context) (errno int) {
 	f.lock.Lock(x)
 	switch {
 	case o.active:
+		errno = EBUSY
 	case o.flags&Modifies != 0 && len(o.filter.Owned()) == 0:
 		errno = EINVAL // it may not change the path of all functions (__ftrace_hash_update_ipmodify)
 	default:
 		errno = f.claim(o, func(at arch.Addr) bool { return slices.Contains(o.filter.Owned(), at) })
 	}
-	if errno == 0 && !o.active {
+	if errno == 0 {
 		o.active = true
 		f.replace(x, o, nil)
 		f.update(x)

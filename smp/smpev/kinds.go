@@ -312,7 +312,8 @@ var _ = traces.Define(
 	traces.Spec{Kind: Hooks, Name: "Hooks", Args: args{subject, traces.Number.Named("what"), function}, Monitors: true,
 		Doc: "an fprobe follows a call of func (what 0) and has called its entry handler (1); it misses the call, " +
 			"because a handler runs on the CPU (2) or no hook is free (3); the call has returned and the exit " +
-			"handler begins (4), ends (5), or isn't called any more (6)"},
+			"handler begins (4), ends (5), or isn't called any more (6); the CPU begins to handle a call (7), and is " +
+			"done (8): calls between are missed"},
 )
 
 // liveCall says where a call of a patched function goes on.

@@ -82,6 +82,8 @@ const (
 	HookExit      = 4
 	HookExited    = 5
 	HookStopped   = 6
+	HookTakes     = 7
+	HookLeaves    = 8
 )
 
 // MayMiss says of an expected call that it doesn't have to be made.
