@@ -8,21 +8,15 @@ import (
 )
 
 // reader begins a read as another task.
-func reader(tr *tracetest.Trace, what, probe uint64) *tracetest.Trace {
-	return tr.On(1, 2).Emit(kpev.Reading, what, probe, 0)
-}
-
-// user is the task that calls the API.
-func user(tr *tracetest.Trace) *tracetest.Trace { return tr.On(0, 0) }
+func reader(tr *tracetest.Trace, what, probe uint64) { tr.On(1, 2).Emit(kpev.Reading, what, probe, 0) }
 
 // reads has a line of the list for the reader.
-func reads(tr *tracetest.Trace, addr uint64, tags uint64) *tracetest.Trace {
-	return tr.On(1, 2).Emit(kpev.ReadLine, addr, 'k', tags)
-}
+func reads(tr *tracetest.Trace, addr uint64, tags uint64) { tr.On(1, 2).Emit(kpev.ReadLine, addr, 'k', tags) }
 
 // ends ends the read.
 func ends(tr *tracetest.Trace, what, probe, value uint64) *tracetest.Trace {
-	return tr.On(1, 2).Emit(kpev.ReadEnd, what, probe, value)
+	tr.On(1, 2).Emit(kpev.ReadEnd, what, probe, value)
+	return tr
 }
 
 func init() {
@@ -48,14 +42,14 @@ func init() {
 	trap("F2-comes", "a probe isn't listed, although its register has returned: it came after the reader began",
 		func(tr *tracetest.Trace) {
 			reader(tr, kpev.ReadList, 0)
-			probed(user(tr))
+			probed(tr)
 			ends(tr, kpev.ReadList, 0, 0).ExpectNone()
 		})
 	trap("F2-goes", "a probe is listed, although its unregister has returned: it was there when the reader began",
 		func(tr *tracetest.Trace) {
 			probed(tr)
 			reader(tr, kpev.ReadList, 0)
-			unprobed(user(tr))
+			unprobed(tr)
 			reads(tr, f, 0)
 			ends(tr, kpev.ReadList, 0, 1).ExpectNone()
 		})
@@ -71,8 +65,8 @@ func init() {
 		func(tr *tracetest.Trace) {
 			probed(tr)
 			reader(tr, kpev.ReadList, 0)
-			unprobed(user(tr))
-			user(tr).ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 0)
+			unprobed(tr)
+			tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 0)
 			ends(tr, kpev.ReadList, 0, 0).ExpectNone()
 		})
 	trap("F2-letter", "a line for each probe, but that of a return probe says k", func(tr *tracetest.Trace) {
@@ -87,7 +81,7 @@ func init() {
 			probed(tr)
 			reader(tr, kpev.ReadList, 0)
 			reads(tr, f, 0)
-			user(tr).ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 0)
+			tr.ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 0)
 			ends(tr, kpev.ReadList, 0, 1).ExpectNone()
 		})
 	golden("F2-disabled", func(tr *tracetest.Trace) {
@@ -102,7 +96,7 @@ func init() {
 			probed(tr)
 			tr.Register(2, f)
 			reader(tr, kpev.ReadList, 0)
-			user(tr).ApiEnter(kpev.Disable, 2, f)
+			tr.ApiEnter(kpev.Disable, 2, f)
 			reads(tr, f, disabled)
 			reads(tr, f, disabled)
 			ends(tr, kpev.ReadList, 0, 2).ExpectViolation("F2", "2 of 2 probes at 0x1000 are disabled, and 1 of them")
@@ -110,7 +104,7 @@ func init() {
 	trap("F2-may-be-disabled", "[DISABLED] of one that disable is about to change", func(tr *tracetest.Trace) {
 		probed(tr)
 		reader(tr, kpev.ReadList, 0)
-		user(tr).ApiEnter(kpev.Disable, 1, f)
+		tr.ApiEnter(kpev.Disable, 1, f)
 		reads(tr, f, disabled)
 		ends(tr, kpev.ReadList, 0, 1).ExpectNone()
 	})
@@ -127,7 +121,7 @@ func init() {
 			probed(tr)
 			tr.Emit(kpev.Sysctl, 0, 0, 0).Emit(kpev.Sysctl, 0, 1, 0)
 			reader(tr, kpev.ReadList, 0)
-			user(tr).Emit(kpev.Sysctl, 1, 0, 0)
+			tr.Emit(kpev.Sysctl, 1, 0, 0)
 			reads(tr, f, optimized)
 			ends(tr, kpev.ReadList, 0, 1).ExpectNone()
 		})
@@ -154,30 +148,30 @@ func init() {
 		word   string
 	}{{kpev.ReadEnabled, kpev.Enabled, "enabled"}, {kpev.ReadOptimization, kpev.Sysctl, "sysctl"}} {
 		what, name := file.what, kpev.Read.Name(file.what)
-		writes := func(tr *tracetest.Trace, on, done uint64) { tr.Emit(file.writes, on, done, 0) }
+		writes := func(tr *tracetest.Trace, task uint8, on, done uint64) { tr.On(0, task).Emit(file.writes, on, done, 0) }
 		golden("F2-was-on-"+file.word, func(tr *tracetest.Trace) {
 			reader(tr, what, 0)
 			ends(tr, what, 0, 0).ExpectViolation("F2", "reads 0 in "+name+", which was 1 throughout")
 		})
 		golden("F2-off-"+file.word, func(tr *tracetest.Trace) {
-			writes(tr, 0, 0)
-			writes(tr, 0, 1)
+			writes(tr, 0, 0, 0)
+			writes(tr, 0, 0, 1)
 			reader(tr, what, 0)
 			ends(tr, what, 0, 1).ExpectViolation("F2", "reads 1 in "+name+", which was 0 throughout")
 		})
 		trap("F2-before-"+file.word, "1 is read, and the write of 0 has returned: it hadn't when the read began",
 			func(tr *tracetest.Trace) {
 				reader(tr, what, 0)
-				writes(user(tr), 0, 0)
-				writes(tr, 0, 1)
+				writes(tr, 0, 0, 0)
+				writes(tr, 0, 0, 1)
 				ends(tr, what, 0, 1).ExpectNone()
 			})
 		trap("F2-order-"+file.word, "1 is read, and 0 was written last: the two writes overlap",
 			func(tr *tracetest.Trace) {
-				writes(tr, 0, 0)
-				writes(tr.On(2, 3), 1, 0)
-				writes(tr, 1, 1)
-				writes(user(tr), 0, 1)
+				writes(tr, 0, 0, 0)
+				writes(tr, 3, 1, 0)
+				writes(tr, 3, 1, 1)
+				writes(tr, 0, 0, 1)
 				reader(tr, what, 0)
 				ends(tr, what, 0, 1).ExpectNone()
 			})
@@ -188,7 +182,7 @@ func init() {
 		reader(tr, kpev.ReadMissed, 1)
 		ends(tr, kpev.ReadMissed, 1, 1).ExpectNone()
 	})
-	trap("F2-missed-of-old", "as many as were missed, but the probe was registered again since", func(tr *tracetest.Trace) {
+	trap("F2-missed-of-old", "as many as were missed, but it was registered again since", func(tr *tracetest.Trace) {
 		probed(tr)
 		tr.Emit(kpev.Missed, 1, 0, 0)
 		unprobed(tr)

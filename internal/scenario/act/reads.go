@@ -31,7 +31,7 @@ var (
 	}})
 
 	ReadEnabled = readsSwitch("read_enabled", "read kprobes/enabled of debugfs, which takes no lock", kpev.ReadEnabled,
-		engine.Armed, "read_enabled_file_bool", "", scenario.Drawn{Nth: 15, Times: 1, Or: "read_optimization"})
+		engine.Armed, "read_enabled_file_bool", "", 15)
 
 	ReadOptimization = readsSwitch("read_optimization", "read the sysctl debug.kprobes-optimization, which waits for a "+
 		"write that is under way", kpev.ReadOptimization, engine.Optimization, "proc_kprobes_optimization_handler",
