@@ -190,8 +190,9 @@ type FilesSteps struct {
 	ProbeType        func(p *Kprobe) byte
 	ListedModule     func(name string) string
 	ListedFlags      func(e *Engine, ap *Aggr, p *Kprobe) Flags
-	ShowKprobeAddr   func(e *Engine, x kapi.Context, chain int, show Show) // a chain of the table, for a reader
-	ReadEnabled      func(e *Engine) bool
+	// ShowKprobeAddr shows a chain of the table to a reader.
+	ShowKprobeAddr func(e *Engine, x kapi.Context, chain int, show Show)
+	ReadEnabled    func(e *Engine) bool
 }
 
 // Linux are the steps of the repaired algorithm.

@@ -238,8 +238,8 @@ func (m *readsTrue) end(e *traces.Event) (f *traces.Finding) {
 		if most := m.countOf(e.B).most; e.C > most {
 			p := &m.scene.probes
 			if i := p.index(e.B); i >= 0 {
-				return found(e, p.list[i].addr, "reads that probe %d has missed %d hits, and it has missed %d since it was "+
-					"registered", e.B, e.C, most)
+				return found(e, p.list[i].addr, "reads that probe %d has missed %d hits, and it has missed %d since "+
+					"it was registered", e.B, e.C, most)
 			}
 		}
 	default:
@@ -317,8 +317,8 @@ func (m *readsTrue) among(e *traces.Event, at *sighting) *traces.Finding {
 	}
 	switch {
 	case shown < least || shown > most && !m.scene.endbr(at.addr):
-		return found(e, at.addr, "has read %d lines %c for %#x in kprobes/list, where %d to %d such probes were registered "+
-			"meanwhile", shown, at.letter, at.addr, least, most)
+		return found(e, at.addr, "has read %d lines %c for %#x in kprobes/list, where %d to %d such probes were "+
+			"registered meanwhile", shown, at.letter, at.addr, least, most)
 	case tagged && disabled < downs:
 		return found(e, at.addr, "has read that %d of the probes at %#x are disabled, and %d were throughout", disabled,
 			at.addr, downs)

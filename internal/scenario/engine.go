@@ -50,8 +50,8 @@ func (c checker) engine() error {
 		for _, steps := range k.Handlers() {
 			for _, st := range *steps {
 				if st.Kind != nil && st.Kind.Of != nil && !st.Kind.Of(r) {
-					return Faultf(PartOf(TheProbes, i), "probe %q: engine %s has no %s() in handlers; leave it out", k.Name,
-						r.Name, st.Kind)
+					return Faultf(PartOf(TheProbes, i), "probe %q: engine %s has no %s() in handlers; leave it out",
+						k.Name, r.Name, st.Kind)
 				}
 			}
 		}

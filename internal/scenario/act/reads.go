@@ -30,11 +30,11 @@ var (
 		})
 	}})
 
-	ReadEnabled = readsSwitch("read_enabled", "read kprobes/enabled of debugfs, which takes no lock", kpev.ReadEnabled,
-		engine.Armed, "read_enabled_file_bool", "", 15)
+	ReadEnabled = readsSwitch("read_enabled", "read kprobes/enabled of debugfs, which takes no lock",
+		kpev.ReadEnabled, engine.Armed, "read_enabled_file_bool", "", 15)
 
-	ReadOptimization = readsSwitch("read_optimization", "read the sysctl debug.kprobes-optimization, which waits for a "+
-		"write that is under way", kpev.ReadOptimization, engine.Optimization, "proc_kprobes_optimization_handler",
+	ReadOptimization = readsSwitch("read_optimization",
+		"read the sysctl debug.kprobes-optimization, which waits for a write that is under way", kpev.ReadOptimization, engine.Optimization, "proc_kprobes_optimization_handler",
 		"optprobes", 17)
 
 	ReadMissed = add(row{family: probes, Operation: &scenario.Operation{
