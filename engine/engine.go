@@ -66,6 +66,17 @@ type Keeper interface {
 	Keep()
 }
 
+// A Reader is an Engine whose files tasks can read while others work (Row.Reads).
+type Reader interface {
+	Engine
+	// ReadList calls show with each line of kprobes/list, as kpev.Listed has them. Context: may sleep.
+	ReadList(x kapi.Context, show func(addr, letter, tags uint64))
+	// ReadSwitch reads the file of a switch. Context: may sleep.
+	ReadSwitch(x kapi.Context, s Switch) bool
+	// ReadMissed reads a probe's nmissed. Context: any.
+	ReadMissed(x kapi.Context, probe int) int
+}
+
 // A Patcher is an Engine that has the kernel's other clients of text patching, too. Each
 // method returns false if it lacks that one: then nothing is done.
 type Patcher interface {

@@ -11,6 +11,7 @@ type Row struct {
 	Verbs    []uint64 // kpev.Register and Unregister, at least
 	Handlers []uint64 // the handlers that a Kprobe may have, kpev.Pre and others; other kinds have their own
 	Arrays   bool     // it has DoAll
+	Reads    bool     // it is a Reader
 	Debugged bool     // it shares text with a debugger (Deps.Debugger)
 	Switches []Switch
 

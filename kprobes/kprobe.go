@@ -79,6 +79,11 @@ func (e *Engine) FlagsOf(p *Kprobe) Flags {
 	if ap == nil {
 		return p.Flags
 	}
+	return p.flagsAt(ap)
+}
+
+// flagsAt is FlagsOf for a reader that has found the probe at an aggr.
+func (p *Kprobe) flagsAt(ap *Aggr) Flags {
 	return ap.flags() | when(FlagGone, p.gone) | when(FlagDisabled, p.disabled.Owned() &&
 		(!p.gone || p.off)) | when(FlagOnFuncEntry, p.entry)
 }

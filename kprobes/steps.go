@@ -190,6 +190,9 @@ type FilesSteps struct {
 	ProbeType        func(p *Kprobe) byte
 	ListedModule     func(name string) string
 	ListedFlags      func(e *Engine, ap *Aggr, p *Kprobe) Flags
+	// ShowKprobeAddr shows a chain of the table to a reader.
+	ShowKprobeAddr func(e *Engine, x kapi.Context, chain int, show Show)
+	ReadEnabled    func(e *Engine) bool
 }
 
 // Linux are the steps of the repaired algorithm.
@@ -401,7 +404,13 @@ var linux = Steps{
 		ShowKprobes:      func(e *Engine, buf []byte, ap *Aggr) []byte { return e.Files.showKprobes(buf, ap) },
 		ProbeType:        probeType,
 		ListedModule:     func(name string) string { return name },
-		ListedFlags:      func(e *Engine, _ *Aggr, p *Kprobe) Flags { return e.FlagsOf(p) },
+		ListedFlags:      func(_ *Engine, ap *Aggr, p *Kprobe) Flags { return p.flagsAt(ap) },
+		ShowKprobeAddr: func(e *Engine, x kapi.Context, chain int, show Show) {
+			x.PreemptDisable()
+			e.Files.WalkChain(x, chain, show)
+			x.PreemptEnable()
+		},
+		ReadEnabled: func(e *Engine) bool { return !e.Files.kprobesAllDisarmed },
 	},
 }
 

@@ -46,6 +46,7 @@ func (f *Files) SetArmed(x kapi.Context, on bool) {
 		f.e.kprobeMutex.Unlock(x)
 		return
 	}
+	x.Mark(f.switchCell(), kapi.Write)
 	failed, all := 0, 0
 	if on {
 		f.do.Files.SetAllDisarmed(f.e, false) // before anything is armed, because armed aggrs are optimized, too

@@ -41,6 +41,7 @@ var All = []*Property{
 	&Unoptimized,
 	&TextAgrees,
 	&ListAgrees,
+	&ReadsTrue,
 	&NoWarning,
 	&NoMemoryMisuse,
 	&NoLeak,

@@ -131,7 +131,7 @@ func (m *listAgrees) missing(p *probe) *traces.Finding {
 	}
 	shown, disabled, tagged := 0, 0, true
 	for _, l := range m.lines {
-		if l.addr != p.addr && !(m.endbr(p.addr) && l.addr == p.addr+4) || l.letter != letter {
+		if l.addr != p.addr && !(m.scene.endbr(p.addr) && l.addr == p.addr+4) || l.letter != letter {
 			continue
 		}
 		shown++
@@ -139,7 +139,7 @@ func (m *listAgrees) missing(p *probe) *traces.Finding {
 		tagged = tagged && l.tags&(kpev.TagNone|kpev.TagGone) == 0
 	}
 	switch {
-	case shown < least || shown > most && !m.endbr(p.addr):
+	case shown < least || shown > most && !m.scene.endbr(p.addr):
 		return atEnd(p.addr, "kprobes/list has %d lines %c for %#x, where %d to %d such probes are registered",
 			shown, letter, p.addr, least, most)
 	case tagged && disabled < downs:
@@ -153,9 +153,9 @@ func (m *listAgrees) missing(p *probe) *traces.Finding {
 
 // endbr reports whether an endbr64 was linked at addr: later kernels put a probe after
 // it.
-func (m *listAgrees) endbr(addr uint64) bool {
+func (s *Scene) endbr(addr uint64) bool {
 	const endbr64 = 0xfa1e0ff3
-	x := m.scene.text.insnAt(addr)
+	x := s.text.insnAt(addr)
 	return x.len() == 4 && x.lo == endbr64
 }
 

@@ -161,7 +161,7 @@ func (s *Scenario) Shares() bool {
 				for _, name := range op.Targets {
 					claim(name)
 				}
-			case op.Kind.Takes(TheProbes):
+			case op.Kind.Takes(TheProbes) && op.Kind.Touches&TouchAPI != 0:
 				claim(op.Target)
 			case op.Kind.Touches&(TouchSysctl|TouchEnabled) != 0:
 				claim(" " + op.Kind.Word)

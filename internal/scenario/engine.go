@@ -47,6 +47,14 @@ func (c checker) engine() error {
 			return Faultf(PartOf(TheProbes, i), "probe %q: engine %s calls no such handler; leave post and fault out",
 				k.Name, r.Name)
 		}
+		for _, steps := range k.Handlers() {
+			for _, st := range *steps {
+				if st.Kind != nil && st.Kind.Of != nil && !st.Kind.Of(r) {
+					return Faultf(PartOf(TheProbes, i), "probe %q: engine %s has no %s() in handlers; leave it out",
+						k.Name, r.Name, st.Kind)
+				}
+			}
+		}
 	}
 	for i := range c.s.Tasks {
 		for j := range c.s.Tasks[i].Ops {

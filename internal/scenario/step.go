@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"kpsim/engine"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -30,6 +31,7 @@ type StepKind struct {
 	Lacks  func(k *Probe) string // what a probe lacks that this step needs, and the remedy, or ""; nil: nothing
 	// Setting is the setting of an edition that provides it; "": each edition has it.
 	Setting string
+	Of      func(r *engine.Row) bool // whether an engine provides it; nil: each does
 
 	// do does the step, and reports whether the handler returns 1. nil: it does nothing more than
 	// the event Handler says, which each handler emits.
@@ -74,6 +76,7 @@ const (
 	StepWrites                          // it writes data of the scenario
 	StepRefused                         // a kernel forbids it in handlers: it breaks a property
 	StepAPI                             // it calls the probes' API
+	StepReads                           // it reads what the engine holds
 )
 
 // HandlerRun is the context of a running handler: the scenario as the rig has built it, and the
@@ -90,6 +93,8 @@ type Built interface {
 	Func(name string) arch.Addr          // the address of a function
 	Data(name string, cpu int) arch.Addr // the address of data; for per-CPU data, of that CPU's copy
 	Call(x kapi.Context, verb uint64, probe string)
+	ReadMissed(x kapi.Context, probe string)
+	ReadContext(x kapi.Context) // what the handler under way finds of its CPU
 }
 
 // Do does a step, and reports whether the handler returns 1 because of it. Steps with StepRefused
@@ -101,7 +106,7 @@ func (st *Step) Do(r HandlerRun, x kapi.Context) bool {
 // Steps are all rows, in the order of the page.
 var Steps = []*StepKind{
 	StepCount, StepSetReg, StepSetIP, StepCall, StepNonzero, StepStore, StepSave, StepRestore, StepSleep,
-	StepRegister, StepUnregister, StepEnable, StepDisable,
+	StepRegister, StepUnregister, StepEnable, StepDisable, StepReadMissed, StepReadContext,
 }
 
 // StepWords returns the names of all steps.
@@ -197,6 +202,25 @@ var (
 			if c.MightSleep(); !c.Atomic() {
 				x.Sleep(kapi.Yield)
 			}
+			return false
+		},
+	}
+
+	StepReadMissed = &StepKind{Word: "read_missed", Params: []StepParam{{"k", StepProbe}},
+		Traits: StepReads,
+		Of:     func(r *engine.Row) bool { return r.Reads },
+		do: func(r HandlerRun, x kapi.Context, st *Step) bool {
+			r.ReadMissed(x, st.Target)
+			return false
+		},
+	}
+
+	StepReadContext = &StepKind{Word: "read_context",
+		Says: "read the preemption count and the interrupt flag, which must be as when the handler began, also after " +
+			"a `call` that hits other probes",
+		Kernel: []string{"preempt_count", "in_atomic", "irqs_disabled"},
+		do: func(r HandlerRun, x kapi.Context, _ *Step) bool {
+			r.ReadContext(x)
 			return false
 		},
 	}

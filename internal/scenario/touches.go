@@ -32,6 +32,7 @@ const (
 	TouchLive                         // functions are patched live
 	TouchFprobe                       // fprobes are registered
 	TouchCheck                        // results or memory are compared
+	TouchRead                         // what the engine holds is read
 
 	TouchPlug  // CPUs go offline or come online
 	TouchLeave // a CPU stops being active
@@ -139,6 +140,7 @@ func (k *Probe) touches(s *Scenario) (t Touches) {
 		bit(k.AnyStep(StepRuns), TouchNest) |
 		bit(ret && m.Return >= era.ReturnHashed, TouchNest) | // a probe on what runs under the lock
 		bit(k.AnyStep(StepAPI), TouchAPI) |
+		bit(k.AnyStep(StepReads), TouchRead) |
 		bit(k.Kind == ProbeKprobe && k.AnyStep(StepReturns1), TouchSkip) |
 		bit(k.Kind == ProbeJprobe, TouchJprobe) |
 		bit(ret, TouchReturn) |

@@ -53,6 +53,9 @@ const (
 	Keeps
 	Finds
 	Sees
+	Reading
+	ReadLine
+	ReadEnd
 )
 
 // Arguments of several kinds.
@@ -67,6 +70,7 @@ var (
 	sp       = traces.Value.Named("sp")
 	on, done = traces.Flag.Named("on"), traces.Flag.Named("done")
 	slot     = traces.Value.Named("slot")
+	read     = traces.Word("read", "what is read of the engine's", Read.Name).Named("read")
 )
 
 type args = []traces.Arg
@@ -209,6 +213,16 @@ var _ = traces.Define(
 	traces.Spec{Kind: Finds, Name: "Finds", Monitors: true, Rig: true,
 		Args: args{probe, traces.Place.Named("pre"), traces.Place.Named("post")},
 		Doc:  "the instruction pointer that a kprobe's handlers must see, 0: not stated"},
+	traces.Spec{Kind: Reading, Name: "Reading", Args: args{read, probe}, Rig: true,
+		Doc:  "a task or a handler begins to read something of the engine's; the probe counts for nmissed only",
+		Says: "begins to read {read}"},
+	traces.Spec{Kind: ReadLine, Name: "ReadLine", Args: args{addr, traces.Number.Named("letter"), tags}, Rig: true,
+		Doc:  "a line that a reader of kprobes/list gets while others work",
+		Says: "reads in kprobes/list: {addr} {tags}"},
+	traces.Spec{Kind: ReadEnd, Name: "ReadEnd", Args: args{read, probe, traces.Number.Named("value")}, Rig: true,
+		Class: traces.ClassClaim, Weight: traces.Some,
+		Doc:  "it has been read; the value is a switch's 0 or 1, the count nmissed, or how many lines there were",
+		Says: "has read {read}: {value}"},
 	traces.Spec{Kind: Sees, Name: "Sees", Args: args{probe, which, traces.Place.Named("ip")}, Monitors: true, Rig: true,
 		Doc: "the instruction pointer that a handler of such a probe finds as it begins"},
 )
@@ -231,6 +245,9 @@ var Verbs = smpev.NewWords("api", "", "register", "unregister", "enable", "disab
 // HandlerNames lists the names of a probe's handlers.
 var HandlerNames = smpev.NewWords("handler", "", "pre_handler", "post_handler", "entry_handler", "handler",
 	"fault_handler", "entry")
+
+// Read lists the names of what can be read.
+var Read = smpev.NewWords("read", "kprobes/list", "kprobes/enabled", "the sysctl kprobes-optimization", "nmissed")
 
 func probeKind(n uint64) string {
 	return [...]string{"kprobe", "return probe", "jprobe", "?"}[min(n, 3)]

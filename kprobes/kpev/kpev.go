@@ -37,6 +37,14 @@ const (
 	Disable    = 4
 )
 
+// What Reading is about.
+const (
+	ReadList = iota
+	ReadEnabled
+	ReadOptimization
+	ReadMissed
+)
+
 // The handlers of a probe.
 const (
 	Pre    = 1

@@ -239,6 +239,21 @@ var table = []Mutant{
 			s.Files.ListedModule = func(string) string { return "" }
 			s.Files.ListedFlags = func(*engine, *aggr, *kprobe) kprobes.Flags { return 0 }
 		})},
+	{Name: "list-unlocked", Source: "show_kprobe_addr", Scenario: "read-in-the-middle", Property: "reads-true",
+		Says: "a reader of kprobes/list walks a chain without RCU",
+		Apply: on(func(s *steps) {
+			s.Files.ShowKprobeAddr = func(e *engine, x context, chain int, show kprobes.Show) {
+				e.Files.WalkChain(x, chain, show)
+			}
+		})},
+	{Name: "missed-kept", Source: "spec 6.1", Scenario: "handler-reads", Property: "reads-true",
+		Says:  "a probe that is registered again keeps its nmissed",
+		Apply: on(func(s *steps) { s.Register.InitNmissed = (*kprobe).Missed })},
+	{Name: "enabled-mixed-up", Source: "read_enabled_file_bool", Scenario: "read-in-the-middle", Property: "reads-true",
+		Says: "kprobes/enabled shows what was written to the sysctl kprobes-optimization",
+		Apply: on(func(s *steps) {
+			s.Files.ReadEnabled = func(e *engine) bool { return e.Files.ReadOptimization() == "1\n" }
+		})},
 	{Name: "one-worker", Source: "R14, until 6.19", Scenario: "stack-check", Property: "progress",
 		Says:  "the optimizer's worker runs all works, also those that it waits for",
 		Apply: func(w *Wiring) { w.Kernel.Work.Share() }},

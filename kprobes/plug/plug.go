@@ -17,6 +17,7 @@ var Row = engine.Row{
 	Verbs:    []uint64{kpev.Register, kpev.Unregister, kpev.Enable, kpev.Disable},
 	Handlers: []uint64{kpev.Pre, kpev.Post, kpev.Fault},
 	Arrays:   true,
+	Reads:    true,
 	Debugged: true,
 	Switches: []engine.Switch{engine.Optimization, engine.Armed},
 	Memory:   func(s any) []kapi.Memory { return s.(*Settings).Memory },
@@ -342,6 +343,28 @@ func (p *plug) Files() []engine.File {
 			Switch: engine.Optimization})
 	}
 	return list
+}
+
+// ReadList implements engine.Reader.
+func (p *plug) ReadList(x kapi.Context, show func(addr, letter, tags uint64)) {
+	p.e.Files.ReadList(x, show)
+}
+
+// ReadSwitch implements engine.Reader.
+func (p *plug) ReadSwitch(x kapi.Context, s engine.Switch) bool {
+	if s == engine.Armed {
+		return p.e.Files.SeesEnabled(x)
+	}
+	return p.e.Files.SeesOptimization(x)
+}
+
+// ReadMissed implements engine.Reader.
+func (p *plug) ReadMissed(x kapi.Context, i int) int {
+	q := p.probes[i]
+	if q.kind == engine.Kretprobe {
+		return q.ret.SeesMissed(x)
+	}
+	return q.kprobe().SeesMissed(x)
 }
 
 // Claim implements engine.Engine.

@@ -86,6 +86,33 @@ func last[V any](all []node[V], at arch.Addr) (v V, ok bool) {
 	return v, false
 }
 
+// Chain appends the values of chain n, of 64, as a reader that begins to walk it finds them (point, unless it is
+// empty). A kernel's reader may also miss one that is taken out before the reader comes to it.
+func (t *Table[V]) Chain(x Context, n int, to []V) []V {
+	x.Mark(t.id, Read)
+	if len(t.chains[n]) == 0 {
+		return to
+	}
+	m := x.Access(t.id, Read)
+	nodes := t.chains[n]
+	if m != nil {
+		if held, back := m.Load(t, Through); held >= 0 {
+			nodes = t.w.own(held)
+		} else if back > 0 {
+			nodes = t.w.old[len(t.w.old)-back]
+		}
+	}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if t.hash(nodes[i].at) == uint64(n) {
+			to = append(to, nodes[i].v)
+		}
+	}
+	return to
+}
+
+// Chains is the number of chains of a Table.
+const Chains = 1 << chainBits
+
 // Peek looks an address up without a point, under the lock that its writers hold.
 func (t *Table[V]) Peek(at arch.Addr) (v V, ok bool) {
 	if t.used>>t.hash(at)&1 == 0 { // mostly, where each byte of a function is looked up

@@ -125,6 +125,8 @@ type Task interface {
 	API(x *smp.Ctx, i int, verb uint64)    // calls the engine for a probe, or for several
 	APIAll(x *smp.Ctx, i int, verb uint64) // calls it for an array
 
+	ReadMissed(x *smp.Ctx, probe string) // reads its nmissed, and reports it
+
 	// Answer records the errno that operation i has returned, and compares it with the expected one.
 	Answer(x *smp.Ctx, i, errno int)
 

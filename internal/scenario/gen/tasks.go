@@ -20,7 +20,7 @@ func (g *maker) calls() {
 	g.kinds = g.kinds[:0]
 	for _, k := range drawn() {
 		if m := &g.sc.Machine; k.Setting != "" && !m.Has(k.Setting) || k.Takes(scenario.TheLabels) &&
-			m.Edition == rules.Edition26 {
+			m.Edition == rules.Edition26 || k.Touches&scenario.TouchRead != 0 && (g.on.Contract || m.Engine != "") {
 			continue
 		}
 		for range k.Drawn.Times {

@@ -118,6 +118,9 @@ var reaches = []reach{
 	{kpev.RetLeft, sets{called | scenario.TouchRefuse}},
 	{kpev.RetReturn, sets{called | scenario.TouchReturned}},
 	{kpev.Enabled, sets{scenario.TouchEnabled}},
+	{kpev.Reading, sets{scenario.TouchRead}},
+	{kpev.ReadLine, sets{scenario.TouchRead | register}},
+	{kpev.ReadEnd, sets{scenario.TouchRead}},
 	{kpev.Printk, sets{scenario.TouchSysctl, scenario.TouchEnabled}},
 }
 

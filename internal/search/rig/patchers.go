@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/vet"
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
 	"kpsim/sim"
@@ -339,6 +340,8 @@ func (ps *patchers) heads(k traces.Kind) bool {
 	switch k {
 	case smpev.Setting:
 		return len(ps.settings) > 0
+	case kpev.Reading: // it isn't at the head, but nothing else asks for the property
+		return ps.Scenario.Touches()&scenario.TouchRead != 0
 	case smpev.Leads:
 		return ps.Ftrace.Sites() > 0 || len(ps.Scenario.Fprobes) > 0
 	}

@@ -154,9 +154,14 @@ func (pr *probes) reportHandler(x kapi.Context, h engine.Hit) {
 	if known && (h.Which == kpev.Pre || h.Which == kpev.Post) {
 		c.Tell(kpev.Sees, uint64(h.Probe), h.Which, uint64(h.Regs.IP))
 	}
-	if !pr.hasContexts() {
-		return
+	if pr.hasContexts() {
+		pr.reportContext(x, h)
 	}
+}
+
+// reportContext emits Context: what the handler finds of its CPU.
+func (pr *probes) reportContext(x kapi.Context, h engine.Hit) {
+	c := x.(*smp.Ctx)
 	t := c.Thread()
 	bits := kpev.PreemptOff*b2u(c.PreemptOff() ||
 		t.Interrupts() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&target.Arch.IRQFlag == 0)
@@ -175,7 +180,7 @@ func (pr *probes) hit(x kapi.Context, h engine.Hit) int {
 	case kpev.Return:
 		x.Emit(kpev.RetReturn, id, uint64(at)-uint64(pr.arch.Word), uint64(h.Ret))
 	}
-	left := pr.handle(x, sp.Steps(h.Which), h.Regs, h.Private)
+	left := pr.handle(x, sp.Steps(h.Which), h)
 	if h.Which == kpev.Entry && left != 0 {
 		x.Emit(kpev.RetLeft, id, uint64(at), 0)
 	}
@@ -184,8 +189,8 @@ func (pr *probes) hit(x kapi.Context, h engine.Hit) int {
 
 // handle runs the steps of a handler. It returns 1 if a step has changed the path, or returns
 // 1 itself.
-func (pr *probes) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs, private []byte) (result int) {
-	hit := scenario.HandlerRun{Built: built{pr}, Regs: regs, Private: private}
+func (pr *probes) handle(x kapi.Context, steps []scenario.Step, h engine.Hit) (result int) {
+	hit := scenario.HandlerRun{Built: built{pr, h}, Regs: h.Regs, Private: h.Private}
 	for i := range steps {
 		if x.Step("handler", i); steps[i].Do(hit, x) {
 			result = 1
@@ -195,13 +200,33 @@ func (pr *probes) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs,
 }
 
 // built gives the steps of handlers access to the rig.
-type built struct{ *probes }
+type built struct {
+	*probes
+	hit engine.Hit
+}
 
 func (b built) Arch() *arch.Arch                    { return b.arch }
 func (b built) Func(name string) arch.Addr          { return b.funcs[name] }
 func (b built) Data(name string, cpu int) arch.Addr { return b.data(name, cpu) }
 
 func (b built) Call(x kapi.Context, verb uint64, probe string) { b.do(x, verb, b.index(probe)) }
+
+func (b built) ReadMissed(x kapi.Context, probe string) { b.readMissed(x, b.index(probe)) }
+
+func (b built) ReadContext(x kapi.Context) { b.reportContext(x, b.hit) }
+
+// readMissed reads the nmissed of a probe, and reports it.
+func (pr *probes) readMissed(x kapi.Context, i int) {
+	x.Emit(kpev.Reading, kpev.ReadMissed, uint64(i), 0)
+	n := pr.wiring.engine.(engine.Reader).ReadMissed(x, i)
+	x.Emit(kpev.ReadEnd, kpev.ReadMissed, uint64(i), uint64(n))
+}
+
+// ReadMissed implements act.Task.
+func (p *program) ReadMissed(x *smp.Ctx, probe string) {
+	x.Agrees()
+	p.r.probes.readMissed(x, p.r.index(probe))
+}
 
 // begins reports that a call of the API begins.
 func (pr *probes) begins(x kapi.Context, call uint64, i int) {
