@@ -101,14 +101,13 @@ func (s *scene) attached(e *traces.Event) {
 
 // patching takes a step of a live patch's transition.
 func (s *scene) patching(e *traces.Event) {
-	const complete = 2
 	i := slices.IndexFunc(s.patches, func(p patch) bool { return p.number == e.A })
 	if i < 0 {
 		i = len(s.patches)
 		s.patches = append(s.patches, patch{number: e.A})
 	}
-	s.patches[i].patched, s.patches[i].done = e.C != 0, e.B == complete
-	if e.B == complete && e.C == 0 {
+	s.patches[i].patched, s.patches[i].done = e.C != 0, e.B == smpev.LiveComplete
+	if e.B == smpev.LiveComplete && e.C == 0 {
 		s.patches = slices.Delete(s.patches, i, i+1)
 	}
 }

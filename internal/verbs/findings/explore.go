@@ -20,7 +20,7 @@ import (
 // Explore is kpsim explore.
 type Explore struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in; with --kernel those that it can run."`
-	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: by how long its runs are, two seconds or so on two cores; if no scenario is named, by how hard its race is to find, about a minute for all."`
+	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: by how long its runs are, two seconds or so on two cores; if no scenario is named, by how hard its race is to find, a minute and a half for all."`
 	Seed      uint64   `range:"0..18446744073709551615" default:"1" help:"What the schedules are drawn from."`
 	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
 	Unbiased  bool     `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
@@ -31,7 +31,7 @@ type Explore struct {
 	inputs.Kernel
 	inputs.Broken
 	inputs.GoOn
-	Small     int          `range:"0..8" default:"3" placeholder:"N" help:"With --kernel, and no scenario named: first run all serial programs of up to N calls, as kpsim small does. 0: none. Default: 3."`
+	tourParts
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
 	Out       cli.FileName `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
@@ -55,6 +55,8 @@ func (*Explore) Help() string {
 	return `Run scenarios under many schedules and say what was observed.
 
 A line says of a scenario: which property, whether it was broken Never or Sometimes, by how many of how many runs, and whether that is as its author expects. What breaks a property is shrunk to the fewest deviations from the default run and written to traces/NAME.kps.
+
+Without a name the tour also has all serial programs of up to three calls (kpsim small), and 4000 drawn programs (kpsim fuzz), neither of which may break anything.
 
 A run ends at the first property that it breaks. With --ignore it goes on after those that are named, with --all-properties after any. To go on: the machine runs as before, the monitor that found something is told of nothing more in that run, the others are told of everything. After T1, T2, B1, S1 or O1 a CPU may execute garbage, so what is broken later may be a consequence; the line says in how many runs another property was broken before, and a witness without that is preferred. A trace says what it goes on after.
 
@@ -93,12 +95,12 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 	if err := c.checkSelf(p, jobs); err != nil {
 		return 0, err
 	}
-	if err := c.smallFirst(p); err != nil {
+	r := newPrinter(p, c, jobs)
+	c.printTour(p, jobs)
+	if err := c.smallFirst(p, r); err != nil {
 		return 0, err
 	}
 
-	r := newPrinter(p, c, jobs)
-	c.printTour(p, jobs)
 	for i, j := range jobs {
 		e, err := c.search(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
 		if err != nil {
@@ -115,6 +117,13 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 		}
 	}
 	c.progress.Complete()
+	if err := c.drawnLast(p, r); err != nil {
+		return 0, err
+	}
+	if c.stop.Load() {
+		r.interrupted(len(jobs))
+		return cli.Interrupted, nil
+	}
 	r.total()
 	if c.Out != "" {
 		if err := r.saveResults(jobs); err != nil {
@@ -194,6 +203,9 @@ func (c *Explore) check() (err error) {
 		return err
 	}
 	if err := c.Broken.Check(); err != nil {
+		return err
+	}
+	if err := c.checkTour(); err != nil {
 		return err
 	}
 	return c.Kernel.Alone(c.Edition, c.Mutant)

@@ -47,7 +47,7 @@ type Fuzz struct {
 	fuzzClock
 
 	harvest
-	command string // the page's command line; "": as it was typed
+	within
 }
 
 // fuzzClock says when a session ends.
@@ -439,7 +439,7 @@ func (c *Fuzz) flags(words []string) []string {
 // end prints the totals.
 func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, error) {
 	for _, e := range append(rules.AllEditions(), rules.EditionNone) {
-		if of := c.of[e]; of != nil && c.Kernel.Kernel == "" {
+		if of := c.of[e]; of != nil && c.Kernel.Kernel == "" && !c.brief {
 			if err := c.print(p, of, c.ShippedAs(e)); err != nil {
 				return 0, err
 			}
@@ -460,7 +460,7 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 	if err := c.print(p, all, nil); err != nil {
 		return 0, err
 	}
-	if !c.JSON {
+	if !c.JSON && !c.brief {
 		p.Indented("", c.featureLine())
 	}
 	if !c.JSON {
@@ -489,11 +489,4 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		return cli.BadInput, nil
 	}
 	return c.reachStatus(p), nil
-}
-
-// featureLine returns a line with the number of features shown, and the estimated number of all.
-func (c *Fuzz) featureLine() string {
-	cov := c.session.Coverage()
-	return fmt.Sprintf("%d features shown of some %d, %s; a program more shows a new one with a chance of %.3f. "+
-		"Programs are made from %d.", cov.Features, cov.Estimated, c.coverage(), float64(cov.New)/1000, cov.Kept)
 }

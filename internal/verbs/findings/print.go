@@ -25,6 +25,8 @@ type printer struct {
 	good, against             int         // numbers of rows
 	few                       int         // rows against expectation that were searched by fewer runs than usual
 	open                      int         // rows for which nothing was expected
+	small, drawn              uint64      // programs beside the scenarios
+	found                     bool        // these show something
 	unsaved                   [][2]string // why a file isn't written, and the remedy
 }
 
@@ -145,6 +147,14 @@ func (r *printer) total() {
 	if r.checked > 0 {
 		again = "; " + cli.Number(r.checked, "run") + " came out the same again"
 	}
+	if r.small+r.drawn > 0 {
+		again += fmt.Sprintf("; %s and %s", cli.Number(r.small, "small program"), cli.Number(r.drawn, "drawn one"))
+		if r.found {
+			again += ", not clean"
+		} else {
+			again += ", clean"
+		}
+	}
 	fmt.Fprintf(r.p.Out, "\n%s, %s: %s%s\n", cli.Number(len(r.jobs), "scenario"), cli.Number(r.runs, "run"),
 		strings.Join(parts, ", "), again)
 	if r.few > 0 {
@@ -172,7 +182,7 @@ func (r *printer) status() int {
 		r.p.Unsaved(u[0], u[1])
 	}
 	switch {
-	case r.against > 0:
+	case r.against > 0, r.found && r.c.overridden() == "":
 		return cli.Against
 	case len(r.unsaved) > 0:
 		return cli.BadInput
@@ -225,9 +235,20 @@ func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
 	if r.Optimizing > 0 {
 		during = cli.Share(r.During, r.Optimizing) + " optimized during a call"
 	}
-	p.Indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %s", r.Edition, cli.Counted(int(r.Programs), 6, "program"),
+	name := r.Edition
+	if c.brief {
+		name = "drawn"
+	}
+	p.Indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %s", name, cli.Counted(int(r.Programs), 6, "program"),
 		cli.Counted(r.Runs, 8, "schedule"), during, said))
 	return nil
+}
+
+// featureLine returns a line with the number of features shown, and the estimated number of all.
+func (c *Fuzz) featureLine() string {
+	cov := c.session.Coverage()
+	return fmt.Sprintf("%d features shown of some %d, %s; a program more shows a new one with a chance of %.3f. "+
+		"Programs are made from %d.", cov.Features, cov.Estimated, c.coverage(), float64(cov.New)/1000, cov.Kept)
 }
 
 // brokenBy lists which properties were broken, and by how many schedules.

@@ -60,20 +60,114 @@ func defaultRunTime(r *rig.Rig) time.Duration {
 	return least
 }
 
-// smallFirst runs all serial programs of a few calls before a tour with a kernel's own engine.
-func (c *Explore) smallFirst(p *cli.Program) error {
+// usual reports whether kpsim chooses how much a tour does, and nothing in it differs from what scenarios say but the
+// edition or the engine's faults.
+func (c *Explore) usual() bool {
+	return c.Runs == nil && c.Fetch == "" && c.shares == 0 && c.GoOn.Says() == "" && c.Kernel.Kernel == ""
+}
+
+// tourParts are the flags that say what a tour has beside scenarios.
+type tourParts struct {
+	Small *uint64 `range:"0..8" placeholder:"N" help:"If no scenario is named: first run all serial programs of up to N calls, as kpsim small does. 0: none. Default: 3; without --kernel none with --runs, --fetch, --ignore, --all-properties and --shard."`
+	Drawn *uint64 `range:"0..1000000000" placeholder:"N" help:"If no scenario is named: at the end run N drawn programs, as kpsim fuzz does. 0: none. Default: 4000; none with --kernel, --runs, --fetch, --ignore, --all-properties and --shard."`
+}
+
+// The defaults of --small and --drawn in a tour: some three seconds, and twenty.
+const (
+	tourSmall = 3
+	tourDrawn = 4_000
+)
+
+// tourPart returns how much of a part of a tour is asked for: what the flag says, else the default of a usual tour.
+func (c *Explore) tourPart(flag *uint64, usual uint64) uint64 {
+	switch {
+	case len(c.Scenarios) > 0 || c.share > 1:
+		return 0
+	case flag != nil:
+		return *flag
+	case c.usual():
+		return usual
+	}
+	return 0
+}
+
+// checkTour checks the flags of a tour's parts.
+func (c *Explore) checkTour() error {
+	for _, f := range []struct {
+		name  string
+		value *uint64
+	}{{"--small", c.Small}, {"--drawn", c.Drawn}} {
+		if f.value == nil || *f.value == 0 {
+			continue
+		}
+		switch {
+		case len(c.Scenarios) > 0:
+			return fmt.Errorf("%s: it is part of a search of all scenarios; leave it out, or %s", f.name,
+				cli.List(c.Scenarios))
+		case f.name == "--drawn" && (c.Fetch != "" || c.GoOn.Says() != ""):
+			return fmt.Errorf("%s: programs are drawn with their fetch models, and end at what they break; leave out "+
+				"--fetch, --ignore and --all-properties", f.name)
+		}
+	}
+	return nil
+}
+
+// smallFirst runs all serial programs of a few calls before a tour.
+func (c *Explore) smallFirst(p *cli.Program, r *printer) error {
 	kernel, err := c.Kernel.Open()
-	if err != nil || kernel == nil || len(c.Scenarios) > 0 || c.Small == 0 || c.share > 1 {
+	if err != nil {
 		return err
 	}
-	s := &small.Session{Kernel: kernel, Mutant: c.Mutant, Calls: c.Small, Asked: verb.Asked(c.Small),
-		Workers: c.Workers, Cancelled: &c.stop}
-	r := &verb.Report{Traces: c.Traces, JSON: c.JSON, Calls: s.Calls, Asked: s.Asked, Line: func(file string) string {
-		words := []string{"run", file}
-		if c.Mutant != "" {
-			words = append(words, "--mutant", c.Mutant)
-		}
-		return c.Kernel.Line(words...)
-	}}
-	return r.Run(p, s)
+	calls := c.tourPart(c.Small, tourSmall)
+	if kernel != nil && len(c.Scenarios) == 0 && c.Small == nil && c.share <= 1 {
+		calls = tourSmall
+	}
+	if calls == 0 {
+		return nil
+	}
+	s := &small.Session{Kernel: kernel, Edition: c.Edition, Mutant: c.Mutant, Calls: int(calls), Workers: c.Workers,
+		Cancelled: &c.stop}
+	if kernel != nil {
+		s.Asked = verb.Asked(s.Calls)
+	}
+	report := &verb.Report{Traces: c.Traces, JSON: c.JSON, Calls: s.Calls, Asked: s.Asked, Brief: kernel == nil,
+		Line: func(file string) string {
+			words := []string{"run", file}
+			if c.Mutant != "" {
+				words = append(words, "--mutant", c.Mutant)
+			}
+			return c.Kernel.Line(words...)
+		}}
+	if err := report.Run(p, s); err != nil {
+		return err
+	}
+	r.small = report.Programs
+	r.found = r.found || report.Unknown > 0
+	return nil
+}
+
+// within describes what a session is part of.
+type within struct {
+	command string // the page's command line; "": as it was typed
+	brief   bool   // part of a tour: one row for all editions
+}
+
+// drawnLast runs drawn programs after a tour, as kpsim fuzz does.
+func (c *Explore) drawnLast(p *cli.Program, r *printer) error {
+	programs := c.tourPart(c.Drawn, tourDrawn)
+	if programs == 0 {
+		return nil
+	}
+	f := &Fuzz{Programs: programs, Each: 3, Seed: c.Seed, Edition: c.Edition, Memory: c.Memory, Workers: c.Workers,
+		Kernel: c.Kernel, Broken: c.Broken, Traces: c.Traces, JSON: c.JSON, within: within{brief: true}}
+	status, err := f.Run(p)
+	if err != nil {
+		return err
+	}
+	r.drawn = f.total.Programs
+	r.found = r.found || f.total.Violations > 0 || f.total.Otherwise > 0
+	if status == cli.Interrupted {
+		c.stop.Store(true)
+	}
+	return nil
 }

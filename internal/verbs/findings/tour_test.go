@@ -1,14 +1,19 @@
 package findings
 
 import (
+	"bytes"
 	"flag"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	tests "kpsim/internal/testkit/thorough"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/sched"
 )
 
@@ -56,4 +61,40 @@ func TestTour(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTourParts: a tour runs small and drawn programs, too, and notices what they break; what is against expectation
+// decides its status.
+func TestTourParts(t *testing.T) {
+	for _, part := range []struct {
+		mutant       string
+		small, drawn uint64
+	}{{"", 1, 20}, {"jump-hidden", 2, 0}, {"no-sync-disarm", 0, 20}} {
+		c := &Explore{Seed: 1, tourParts: tourParts{&part.small, &part.drawn}, Traces: t.TempDir(),
+			Broken: inputs.Broken{Mutant: part.mutant}}
+		var printed bytes.Buffer
+		p := cli.New(&printed, new(bytes.Buffer))
+		r := newPrinter(p, c, nil)
+		require.NoError(t, c.smallFirst(p, r))
+		require.Equal(t, part.small > 0, r.small > 0, part)
+		require.NoError(t, c.drawnLast(p, r))
+		require.Equal(t, part.drawn, r.drawn)
+		require.Equal(t, part.mutant != "", r.found, "%v: %s", part, &printed)
+		require.Equal(t, cli.OK, r.status(), "nothing is expected of a mutant")
+		c.Mutant = ""
+		want := cli.OK
+		if r.found {
+			want = cli.Against
+		}
+		require.Equal(t, want, r.status())
+	}
+	one := uint64(1)
+	for _, c := range []*Explore{
+		{Scenarios: []string{"torn-jump"}},
+		{Runs: &one}, {Fetch: "coherent"}, {shard: shard{1, 2}}, {GoOn: inputs.GoOn{AllProperties: true}},
+	} {
+		require.Zero(t, c.tourPart(nil, tourDrawn), "%+v", c)
+	}
+	require.EqualValues(t, tourDrawn, new(Explore).tourPart(nil, tourDrawn))
+	require.EqualValues(t, 1, (&Explore{Runs: &one}).tourPart(&one, tourDrawn))
 }

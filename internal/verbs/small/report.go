@@ -17,8 +17,10 @@ type Report struct {
 	Line   func(file string) string // the command that shows a program
 	Calls  int                      // as of the session
 	Asked  int
+	Brief  bool // as part of a tour: only worlds in which something differs are printed
 
-	Unknown int // causes that aren't known
+	Programs uint64 // programs that were run
+	Unknown  int    // causes that aren't known
 }
 
 // world is the result of a world, as a JSON object.
@@ -86,6 +88,7 @@ func (r *Report) world(p *cli.Program, x *small.Result) error {
 		out.Levels = append(out.Levels, level{l.Calls, l.Raw, l.Run, l.Beyond, l.Differ, l.Complete})
 		all, run, beyond, differ = all+l.Raw, run+l.Run, beyond+l.Beyond, differ+l.Differ
 	}
+	r.Programs += run
 	for _, f := range x.Causes() {
 		one := find{What: f.What, After: f.After, Says: f.Says, Known: f.Known, Program: f.Calls, Programs: f.Programs}
 		if f.Known == "" {
@@ -102,6 +105,9 @@ func (r *Report) world(p *cli.Program, x *small.Result) error {
 	}
 	if r.JSON {
 		return p.PrintJSON(out)
+	}
+	if r.Brief && len(out.Finds) == 0 {
+		return nil
 	}
 	how, asked := "where asked", r.Calls
 	if r.Asked > 0 {
