@@ -3,7 +3,6 @@ package review
 import (
 	"fmt"
 
-	"kpsim/internal/search/change"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/page"
 	"kpsim/linux"
@@ -55,9 +54,9 @@ func (r *found) how(whole bool) page.Section {
 		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the "+
 			"other in four times as many. A verdict is gained if chance does that in fewer than one of a "+
 			"thousand reviews. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
-		page.Text(fmt.Sprintf("%s got a fifth of the runs, because their first %d came to no changed code; %s "+
-			"got fewer, because a run of theirs is long.",
-			cli.Number(r.with(func(w *row) bool { return w.unreached }), "scenario"), change.FirstRuns,
+		page.Text(fmt.Sprintf("%s got a fifth of the runs, because those came to no changed code, and none on the "+
+			"other side, unless they broke something; %s got fewer, because a run of theirs is long.",
+			cli.Number(r.with(func(w *row) bool { return w.unreached }), "scenario"),
 			cli.Number(r.with(func(w *row) bool { return w.long }), "scenario"))),
 		page.Text(fmt.Sprintf("%s left out, because one side can't run them.", cli.Number(len(r.left), "scenario"))),
 	})

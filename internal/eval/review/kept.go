@@ -74,9 +74,18 @@ func on(k *linux.Kernel) gen.On {
 	return twoengines.DrawnFor(k)
 }
 
-// drawn draws a program of several tasks and sources.
-func drawn(seed uint64, k *linux.Kernel) *scenario.Scenario {
-	sc, _ := gen.Of(&gen.Recipe{Seed: seed}, on(k))
-	sc.Name = fmt.Sprintf("drawn-%d", seed)
-	return sc
+// drawn draws a program of several tasks and sources: the next one, from the seed on, that both kernels serve.
+func (r *found) drawn(seed *uint64) *scenario.Scenario {
+	for tries := 0; ; tries++ {
+		sc, _ := gen.Of(&gen.Recipe{Seed: *seed}, on(r.before))
+		sc.Name = fmt.Sprintf("drawn-%d", *seed)
+		*seed++
+		before, after := *sc, *sc
+		if tries == drawnTries || before.SetLinux(r.before) == nil && after.SetLinux(r.after) == nil {
+			return sc
+		}
+	}
 }
+
+// drawnTries bounds the programs that are drawn for one that both kernels serve: most are.
+const drawnTries = 100

@@ -182,6 +182,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 	}
 	all := len(list.items) + list.drawn
 	r.odds.Comparisons = uint64(all)
+	seed := gen.First(c.Seed)
 	for i := range all {
 		if c.stop.Load() || c.For > 0 && time.Since(c.began) > c.For {
 			r.partly = fmt.Sprintf("Not all was run: %d of %s, and of drawn programs, in their order.", i,
@@ -192,7 +193,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 		if i < len(list.items) {
 			it = list.items[i]
 		} else {
-			it = item{drawn(gen.First(c.Seed)+uint64(i-len(list.items)), r.before), nil, max(c.Runs/drawnShare, 1)}
+			it = item{r.drawn(&seed), nil, max(c.Runs/drawnShare, 1)}
 		}
 		c.step(p, it.sc.Name)
 		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers,

@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/search/twoengines"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
+	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -184,7 +185,9 @@ type Beside struct {
 	Places        []Place
 	Stats         struct{ Before, After Run }
 
-	Unreached bool // the first runs didn't reach the change: only a fifth of the runs was made
+	// Unreached: the first fifth of the runs didn't reach the change, and no more were made. The other kernel
+	// ran only if something was broken.
+	Unreached bool
 	Long      bool // runs are so long that fewer were made
 
 	Gained, Lost []Break // broken only by After, or far more often; broken only by Before
@@ -209,24 +212,33 @@ func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 	b.Before = s
 	b.Before.Base, b.Before.Kernel = s.Kernel, s.Base
 	b.After.Look, b.Before.Look = newLook(places), newLook(nil)
-	if err := b.fewer(); err != nil {
+	after, err := b.first()
+	if err != nil {
 		return nil, err
 	}
+	reached, now := joined(after.Looks, places)
+	b.Reached, b.Stats.After = reached, Run{after.Runs, after.Violations}
+	if b.Unreached && after.Violations == 0 {
+		return b, nil // both kernels ran the same code, and it broke nothing
+	}
+	before, err := b.Before.some(b.Before.Runs)
+	if err != nil {
+		return nil, err
+	}
+	_, was := joined(before.Looks, nil)
+	b.Stats.Before = Run{before.Runs, before.Violations}
+	b.After.shared, b.After.without = after, before
 	found, err := b.After.Run()
 	if err != nil {
 		return nil, err
 	}
 	b.Gained, b.Both, b.Unsure = found.Worse, found.Known, found.Unsure
+	b.Before.shared, b.Before.without = before, after
 	b.Before.Sure = func(string) bool { return true } // a lost violation needs no confirmation
 	if found, err = b.Before.Run(); err != nil {
 		return nil, err
 	}
 	b.Lost = found.Worse
-	after, before := b.After.with, b.Before.with
-	b.Stats.After, b.Stats.Before = Run{after.Runs, after.Violations}, Run{before.Runs, before.Violations}
-	var now, was map[string]uint64
-	b.Reached, now = joined(after.Looks, places)
-	_, was = joined(before.Looks, nil)
 	if b.New, err = b.After.ends(now, was, after); err != nil {
 		return nil, err
 	}
@@ -235,39 +247,47 @@ func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 }
 
 const (
-	FirstRuns      = 20 // runs that look for changed code
-	unreachedShare = 5  // scenarios that don't reach it get one fifth of the runs
+	unreachedShare = 5 // scenarios whose first runs don't reach changed code get one fifth of the runs
+	leastFirst     = 10
 
 	// Most scenarios ask 1,000 to 50,000 questions in a run. A scenario with more than longRun, a
 	// tenth of a second, gets fewer runs, so that it doesn't take as long as all others.
 	longRun   = 100_000
 	leastRuns = 16
+
+	// A scenario in which CPUs may run stale bytes gets more runs if they are short: a missing sync
+	// shows where a fetch, a store and an interrupt coincide.
+	shortRun   = 10_000
+	staleTimes = 4
 )
 
-// fewer reduces the runs of a scenario whose runs are long or don't reach changed code.
-func (b *Beside) fewer() error {
+// first makes the runs with the change: fewer if they are long or don't reach changed code.
+func (b *Beside) first() (*explore.Result, error) {
 	one, err := b.After.some(1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if each := one.Counts.Points; each > longRun {
 		runs := min(b.After.Runs, max(leastRuns, b.After.Runs*longRun/each))
 		b.Long = runs < b.After.Runs
 		b.After.Runs, b.Before.Runs = runs, runs
 	}
-	if len(b.Places) == 0 || b.After.Runs < 2*FirstRuns {
-		return nil
+	if few := max(b.After.Runs/unreachedShare, leastFirst); len(b.Places) > 0 && few < b.After.Runs {
+		first, err := b.After.some(few)
+		if err != nil {
+			return nil, err
+		}
+		reached, _ := joined(first.Looks, b.Places)
+		if b.Unreached = !slices.ContainsFunc(reached, func(n uint64) bool { return n > 0 }); b.Unreached {
+			b.After.Runs, b.Before.Runs = few, few
+			return first, nil
+		}
 	}
-	first, err := b.After.some(FirstRuns)
-	if err != nil {
-		return err
+	if b.After.Scenario.Machine.Fetch != fetch.Coherent && one.Counts.Points < shortRun {
+		b.After.Runs *= staleTimes
+		b.Before.Runs *= staleTimes
 	}
-	reached, _ := joined(first.Looks, b.Places)
-	if b.Unreached = !slices.ContainsFunc(reached, func(n uint64) bool { return n > 0 }); b.Unreached {
-		b.After.Runs = max(b.After.Runs/unreachedShare, 1)
-		b.Before.Runs = b.After.Runs
-	}
-	return nil
+	return b.After.some(b.After.Runs)
 }
 
 // some makes the given number of runs on the search's kernel.

@@ -40,6 +40,7 @@ type Search struct {
 	Progress  func(runs, violations uint64)
 	Cancelled *atomic.Bool
 
+	shared  *explore.Result // runs with the change that were made already; nil: none
 	with    *explore.Result // of the last Run
 	without *explore.Result // of the unchanged kernel
 	known   []rig.Known     // what both sides break, and go on after
@@ -65,8 +66,14 @@ type Breaks struct {
 	Unsure []Break // broken only by the change, in too few runs for a verdict
 }
 
-// BaseTimes is the factor by which the unchanged kernel gets more runs, if something was broken.
-const BaseTimes = 4
+const (
+	// BaseTimes is the factor by which the unchanged kernel gets more runs, if equally many leave
+	// open whether it breaks something as often.
+	BaseTimes = 4
+
+	// doubtful is the probability of chance up to which it gets them.
+	doubtful = 1.0 / 20
+)
 
 // Run makes the search. A property that only the change breaks, in too few runs for a verdict, is
 // tried on the unchanged kernel: along the schedule of the witness, and in runs of the witness'
@@ -90,7 +97,7 @@ func (s *Search) Run() (found Breaks, err error) {
 		if err != nil || !more || len(behind.known) > behindMost || s.cancelled() {
 			return found, err
 		}
-		behind.Look, behind.with, behind.without = nil, nil, nil
+		behind.Look, behind.shared, behind.with, behind.without = nil, nil, nil, nil
 		last, err = behind.compare()
 		found.Worse, found.Known, found.Unsure = append(found.Worse, last.Worse...),
 			append(found.Known, last.Known...), append(found.Unsure, last.Unsure...)
@@ -102,25 +109,26 @@ const behindMost = 8
 
 // compare compares what the runs of both sides break first, apart from what is known.
 func (s *Search) compare() (found Breaks, err error) {
-	s.with, err = s.explore(s.Scenario, s.Kernel, s.Mutant, s.Runs, s.Seed)
-	if err != nil || s.with.Violations == 0 {
-		return found, err
-	}
-	with := kinds(s.with)
-	if s.without == nil {
-		if s.without, err = s.explore(s.Scenario, s.Base, "", s.Runs*BaseTimes, s.Seed); err != nil {
+	if s.with = s.shared; s.with == nil {
+		if s.with, err = s.explore(s.Scenario, s.Kernel, s.Mutant, s.Runs, s.Seed); err != nil {
 			return found, err
 		}
 	}
-	without := kinds(s.without)
-	for _, k := range slices.SortedFunc(maps.Keys(with), kind.compare) {
-		b := Break{Property: k.property, Words: k.words, Runs: s.with.Runs, Violations: with[k],
-			BaseRuns: s.without.Runs, Base: without[k]}
+	if s.with.Violations == 0 {
+		return found, nil
+	}
+	breaks, err := s.broken()
+	for i := range breaks {
+		b := &breaks[i]
+		k := kind{b.Property, b.Words}
+		if err != nil {
+			return found, err
+		}
 		to := &found.Known
 		switch {
 		case s.cancelled():
 			return found, nil
-		case s.Odds.Worse(&b):
+		case s.Odds.Worse(b):
 			to = &found.Worse
 			if !s.Blind {
 				b.Witness, err = s.witness(k)
@@ -128,14 +136,35 @@ func (s *Search) compare() (found Breaks, err error) {
 		case b.Open() && (s.Blind || s.Sure != nil && s.Sure(k.property)):
 			to = &found.Unsure
 		case b.Open():
-			to, err = s.confirm(&b, k, &found)
+			to, err = s.confirm(b, k, &found)
 		}
-		if err != nil {
-			return found, err
-		}
-		*to = append(*to, b)
+		*to = append(*to, *b)
 	}
-	return found, nil
+	return found, err
+}
+
+// broken lists what the runs with the change broke, beside those of the unchanged kernel.
+func (s *Search) broken() (breaks []Break, err error) {
+	with := kinds(s.with)
+	for _, times := range []uint64{1, BaseTimes} {
+		if s.without == nil || s.without.Runs < s.Runs*times {
+			if s.without, err = s.explore(s.Scenario, s.Base, "", s.Runs*times, s.Seed); err != nil {
+				return nil, err
+			}
+		}
+		without, more := kinds(s.without), false
+		breaks = breaks[:0]
+		for _, k := range slices.SortedFunc(maps.Keys(with), kind.compare) {
+			b := Break{Property: k.property, Words: k.words, Runs: s.with.Runs, Violations: with[k],
+				BaseRuns: s.without.Runs, Base: without[k]}
+			more = more || b.Base == 0 || b.twice() && b.chance() <= doubtful
+			breaks = append(breaks, b)
+		}
+		if !more {
+			break
+		}
+	}
+	return breaks, nil
 }
 
 func (s *Search) cancelled() bool { return s.Cancelled != nil && s.Cancelled.Load() }
