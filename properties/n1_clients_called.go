@@ -243,15 +243,17 @@ func (s *served) modifies() bool {
 	return s.id < smpev.SubjectFprobe && s.flags&smpev.LeadsModifies != 0 || s.vague
 }
 
-// claims notes which of the calls under way, a among them, may be refused because another client changes the path. The
-// client of a has the index i.
+// claims notes which of the calls under way, a among them, may be refused because another client changes the path, or
+// because the client is registered already. The client of a has the index i.
 func (m *clientsCalled) claims(a *attaching, i int) {
 	if !m.list[i].modifies() {
 		return
 	}
+	a.rivals = m.list[i].on && a.call == smpev.AttachRegister
 	for k := range m.open {
 		o := &m.open[k]
-		if j := m.index(o.id); o.id != a.id && j >= 0 && m.list[j].modifies() {
+		twice := o.id == a.id && o != a && o.call == a.call && a.call == smpev.AttachRegister
+		if j := m.index(o.id); twice || o.id != a.id && j >= 0 && m.list[j].modifies() {
 			o.rivals, a.rivals = true, true
 		}
 	}

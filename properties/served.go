@@ -27,7 +27,7 @@ type attaching struct {
 	task            uint8
 	id, call, value uint64
 	crossed         bool // another client was registered meanwhile
-	rivals          bool // another client may have changed the path at one of its sites
+	rivals          bool // another client may have changed the path at one of its sites, or it is registered already
 }
 
 // attaches reports whether a call adds calls of a client; the others remove some.
