@@ -35,7 +35,7 @@ func TestCheckGo(t *testing.T) {
 				s.Texts = append(s.Texts, scenario.Text{Name: "big", At: 0x10000, Code: make([]byte, 1<<16+1)})
 			}},
 		{`probe "k": no function "vitcim"; did you mean "victim"?`, func(s *S) { s.Probes[0].Func = "vitcim" }},
-		{`probe "k" pre[0]: it is no step; it is one of "count", "set_reg", "set_ip", "call", "nonzero", "store", "save", "restore", "sleep", "register", "unregister", "enable", "disable"`,
+		{`probe "k" pre[0]: it is no step; it is one of "count", "set_reg", "set_ip", "call", "nonzero", "store", "save", "restore", "sleep", "register", "unregister", "enable", "disable", "read_missed", "read_context"`,
 			func(s *S) { s.Probes[0].Pre[0].Kind = nil }},
 		{`probe "k" pre[0]: count() has fields it doesn't use; leave them zero`,
 			func(s *S) { s.Probes[0].Pre[0].Value = 1 }},

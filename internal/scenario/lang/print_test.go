@@ -211,7 +211,8 @@ func genHandler(t *rapid.T, s *scenario.Scenario, names []string, private bool) 
 			d := &s.Datas[0]
 			st.Target, st.Off, st.Value = d.Name, rapid.IntRange(0, len(d.Bytes)-8).Draw(t, "off"),
 				rapid.Uint64().Draw(t, "value")
-		case scenario.StepRegister, scenario.StepUnregister, scenario.StepEnable, scenario.StepDisable:
+		case scenario.StepRegister, scenario.StepUnregister, scenario.StepEnable, scenario.StepDisable,
+			scenario.StepReadMissed:
 			st.Target = names[rapid.IntRange(0, len(names)-1).Draw(t, "of probe")]
 		}
 		steps = append(steps, st)
