@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -27,11 +29,20 @@ var FprobePairs = Property{
 type fprobePairs struct {
 	scene *Scene
 	servants
-	life    []uint32   // by fprobe: how often it has been unregistered
-	used    []uint32   // by fprobe: hooks in use, since then
-	running []uint32   // by fprobe: handlers under way
-	within  []uint64   // by fprobe: the CPUs on which a call is being taken
+	life    []uint32 // by fprobe: how often it has been unregistered
+	used    []uint32 // by fprobe: hooks in use, since then
+	running []uint32 // by fprobe: handlers under way
+	takes   []taking
 	tasks   [][]follow `state:"trimmed: made when they are asked for"`
+}
+
+// A taking is a call that a CPU handles: others of the same fprobe are missed there meanwhile.
+type taking struct {
+	fprobe int
+	cpu    uint8
+	task   uint8
+	depth  int  // open traps of the task
+	done   bool // the handler has returned, and only what interrupts its end may still be missed
 }
 
 // A follow is a call that an fprobe follows.
@@ -44,7 +55,7 @@ type follow struct {
 
 func (m *fprobePairs) Reset() {
 	m.servants.reset()
-	m.life, m.used, m.running, m.within = m.life[:0], m.used[:0], m.running[:0], m.within[:0]
+	m.life, m.used, m.running, m.takes = m.life[:0], m.used[:0], m.running[:0], m.takes[:0]
 	for i := range m.tasks {
 		m.tasks[i] = m.tasks[i][:0]
 	}
@@ -57,8 +68,7 @@ func (m *fprobePairs) Event(e *traces.Event) *traces.Finding {
 	case smpev.Leads:
 		if e.A >= smpev.SubjectFprobe && e.A < smpev.SubjectDirect {
 			if m.leads(e); len(m.used) < len(m.list) {
-				m.life, m.used = append(m.life, 0), append(m.used, 0)
-				m.running, m.within = append(m.running, 0), append(m.within, 0)
+				m.life, m.used, m.running = append(m.life, 0), append(m.used, 0), append(m.running, 0)
 			}
 		}
 		return nil
@@ -101,17 +111,23 @@ func (m *fprobePairs) of(task uint8) *[]follow {
 }
 
 func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
-	site, cpu := e.C, uint64(1)<<(e.CPU%64)
-	calls := m.of(e.Task)
+	site, calls := e.C, m.of(e.Task)
+	depth := len(*m.scene.frames.of(e.Task))
+	now := slices.IndexFunc(m.takes, func(t taking) bool { return t.fprobe == i && t.cpu == e.CPU })
+	if now >= 0 && (e.B == smpev.HookEntered || e.B == smpev.HookNone) {
+		m.takes[now].done = true
+	}
 	switch e.B {
 	case smpev.HookTakes:
-		if m.within[i]&cpu != 0 {
+		if now >= 0 {
 			return found(e, site, "has %s take a call of %#x while it handles another one on the CPU",
 				subjectName(e.A), site)
 		}
-		m.within[i] |= cpu
+		m.takes = append(m.takes, taking{fprobe: i, cpu: e.CPU, task: e.Task, depth: depth})
 	case smpev.HookLeaves:
-		m.within[i] &^= cpu
+		if now >= 0 {
+			m.takes = slices.Delete(m.takes, now, now+1)
+		}
 	case smpev.HookFollows:
 		m.running[i]++
 		if m.list[i].flags > 0 {
@@ -121,7 +137,7 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 	case smpev.HookEntered:
 		m.running[i] = max(m.running[i], 1) - 1
 	case smpev.HookRecursion:
-		if m.within[i]&cpu == 0 {
+		if now < 0 || m.takes[now].done && (m.takes[now].task != e.Task || depth <= m.takes[now].depth) {
 			return found(e, site, "has %s miss a call of %#x for a handler's sake, and none runs on the CPU",
 				subjectName(e.A), site)
 		}
