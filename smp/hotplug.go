@@ -79,6 +79,7 @@ func (x *Hotplug) TakeDown() {
 			return
 		}
 	}
+	m.foot.touch(objBoundary, uint64(c.id), true)
 	c.hot.off = true
 	c.ipi &^= IPIResched // the tasks that it was sent for have left
 	m.turns.attend(c)
@@ -126,6 +127,7 @@ func (ps *Processors) PowerOn(cpu int, serialises bool) {
 // runs tasks before it is active.
 func (x *Hotplug) Online(takes bool) {
 	x.m.foot.touchQueue(x.cpu, true)
+	x.m.foot.touch(objBoundary, uint64(x.cpu.id), true)
 	x.cpu.hot.off, x.cpu.hot.pushes = false, !takes
 	x.m.turns.attend(x.cpu)
 	x.m.emit(x.cpu, smpev.CPUState, uint64(x.cpu.id), 1, 0)

@@ -83,8 +83,7 @@ const (
 // hit.
 type HandlerRun struct {
 	Built
-	Regs    *arch.Regs
-	Private []byte // for a return probe: the private data of the call
+	engine.Hit
 }
 
 // Built is a scenario as the rig has built it.
@@ -94,7 +93,7 @@ type Built interface {
 	Data(name string, cpu int) arch.Addr // the address of data; for per-CPU data, of that CPU's copy
 	Call(x kapi.Context, verb uint64, probe string)
 	ReadMissed(x kapi.Context, probe string)
-	ReadContext(x kapi.Context) // what the handler under way finds of its CPU
+	ReadContext(x kapi.Context, h engine.Hit) // what the handler finds of its CPU
 }
 
 // Do does a step, and reports whether the handler returns 1 because of it. Steps with StepRefused
@@ -220,7 +219,7 @@ var (
 			"a `call` that hits other probes",
 		Kernel: []string{"preempt_count", "in_atomic", "irqs_disabled"},
 		do: func(r HandlerRun, x kapi.Context, _ *Step) bool {
-			r.ReadContext(x)
+			r.ReadContext(x, r.Hit)
 			return false
 		},
 	}

@@ -17,7 +17,7 @@ var (
 		What:    "reader of kprobes/list",
 		Of:      reads,
 		Object:  scenario.Nothing,
-		Traits:  scenario.Probes | scenario.Serial,
+		Traits:  scenario.Probes,
 		Touches: scenario.TouchRead,
 		Drawn:   scenario.Drawn{Nth: 14, Times: 1},
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
@@ -47,7 +47,7 @@ var (
 		Of:      reads,
 		Step:    scenario.StepReadMissed,
 		Object:  scenario.Nothing,
-		Traits:  scenario.Probes | scenario.Serial,
+		Traits:  scenario.Probes,
 		Touches: scenario.TouchRead,
 		Drawn:   scenario.Drawn{Nth: 16, Times: 1},
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.ReadMissed(x, op.Target) }})
@@ -66,7 +66,7 @@ func readsSwitch(word, says string, what uint64, s engine.Switch, kernel, settin
 		What:    word + "()",
 		Of:      reads,
 		Object:  scenario.Nothing,
-		Traits:  scenario.Probes | scenario.Serial,
+		Traits:  scenario.Probes,
 		Touches: scenario.TouchRead,
 		Drawn:   scenario.Drawn{Nth: nth, Times: 1},
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {

@@ -72,7 +72,7 @@ func TestFinds(t *testing.T) {
 	}{{"no-sync-disarm", &properties.OwnedBreakpoint}, {"no-quiesce", &properties.NoUseAfterFree}} {
 		s := session(t, fuzz.Spec{Seed: 1, Each: 5, Mutant: c.mutant})
 		found := false
-		for _, p := range programs(t, s, thorough.Of[uint64](48, 96)) {
+		for _, p := range programs(t, s, thorough.Of[uint64](120, 240)) {
 			i := slices.IndexFunc(p.Broken, func(b fuzz.Broke) bool { return b.Property == c.property.Name })
 			if i < 0 || found {
 				continue

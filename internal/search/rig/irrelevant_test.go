@@ -103,7 +103,7 @@ func TestNeeds(t *testing.T) {
 		}
 		r.Close()
 	}
-	require.Len(t, with, 2)
+	require.Len(t, with, 3)
 }
 
 // kinds are those of which there were events.

@@ -190,7 +190,7 @@ func (pr *probes) hit(x kapi.Context, h engine.Hit) int {
 // handle runs the steps of a handler. It returns 1 if a step has changed the path, or returns
 // 1 itself.
 func (pr *probes) handle(x kapi.Context, steps []scenario.Step, h engine.Hit) (result int) {
-	hit := scenario.HandlerRun{Built: built{pr, h}, Regs: h.Regs, Private: h.Private}
+	hit := scenario.HandlerRun{Built: built{pr}, Hit: h}
 	for i := range steps {
 		if x.Step("handler", i); steps[i].Do(hit, x) {
 			result = 1
@@ -200,10 +200,7 @@ func (pr *probes) handle(x kapi.Context, steps []scenario.Step, h engine.Hit) (r
 }
 
 // built gives the steps of handlers access to the rig.
-type built struct {
-	*probes
-	hit engine.Hit
-}
+type built struct{ *probes }
 
 func (b built) Arch() *arch.Arch                    { return b.arch }
 func (b built) Func(name string) arch.Addr          { return b.funcs[name] }
@@ -213,7 +210,7 @@ func (b built) Call(x kapi.Context, verb uint64, probe string) { b.do(x, verb, b
 
 func (b built) ReadMissed(x kapi.Context, probe string) { b.readMissed(x, b.index(probe)) }
 
-func (b built) ReadContext(x kapi.Context) { b.reportContext(x, b.hit) }
+func (b built) ReadContext(x kapi.Context, h engine.Hit) { b.reportContext(x, h) }
 
 // readMissed reads the nmissed of a probe, and reports it.
 func (pr *probes) readMissed(x kapi.Context, i int) {

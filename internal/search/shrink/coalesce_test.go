@@ -16,7 +16,7 @@ func TestLong(t *testing.T) {
 	var o Origin
 	var f *Found
 	for seed := uint64(1); f == nil || len(f.Choices) <= traces.MaxDeviations; seed++ {
-		require.Less(t, seed, uint64(300), "no drawn program has such a run")
+		require.Less(t, seed, uint64(3000), "no drawn program has such a run")
 		sc, _ := gen.Of(&gen.Recipe{Seed: seed}, gen.On{})
 		o = Origin{Scenario: sc, Mutant: "no-grace", Seed: 1}
 		f = violating(t, o, "random", 4)

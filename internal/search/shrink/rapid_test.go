@@ -80,6 +80,7 @@ var reports = map[string]func(*rapid.T, string){
 	"E1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"E2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"F1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"F2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"H1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"H2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"H3": func(t *rapid.T, says string) { t.Fatal(says) },
