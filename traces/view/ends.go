@@ -332,3 +332,35 @@ func (p *tale) tellWarn(v int) {
 	}
 	p.tellOther(v)
 }
+
+// tellRead explains a read that wasn't true: when it began, and what it should have found.
+func (p *tale) tellRead(v int) {
+	e := &p.ev[v]
+	began := p.last(v, func(o *traces.Event) bool { return o.Kind == kpev.Reading && o.Task == e.Task && o.A == e.A })
+	if began >= 0 {
+		p.say(began, 0, "%s began to read %s.", p.who(began), kpev.Read.Name(e.A))
+	}
+	switch e.A {
+	case kpev.ReadEnabled, kpev.ReadOptimization:
+		kind := map[uint64]traces.Kind{kpev.ReadEnabled: kpev.Enabled, kpev.ReadOptimization: kpev.Sysctl}[e.A]
+		if i := p.last(v, func(o *traces.Event) bool { return o.Kind == kind && o.B == 1 }); i >= 0 {
+			p.say(i, 0, "%s had written %d to %s, and that returned.", p.who(i), p.ev[i].A, kpev.Read.Name(e.A))
+		}
+	case kpev.ReadMissed:
+		if i := p.last(v, func(o *traces.Event) bool {
+			return o.Kind == kpev.ApiReturn && o.A == kpev.Register && o.B == e.B && o.C == 0
+		}); i >= 0 {
+			p.say(i, 0, "register(%s) returned on %s.", p.in.probe(e.B), p.who(i))
+		}
+	case kpev.ReadList:
+		for i := max(began, 0); i < v; i++ {
+			switch o := &p.ev[i]; {
+			case o.Kind == kpev.ApiEnter && o.Task != e.Task:
+				p.say(i, 1, "%s began %s(%s).", p.who(i), kpev.Verbs.Name(o.A), p.in.probe(o.B))
+			case o.Kind == kpev.ReadLine && o.Task == e.Task && o.A == p.in.PlaceAt:
+				p.say(i, 0, "%s: %s.", p.who(i), p.t.say(o))
+			}
+		}
+	}
+	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))
+}

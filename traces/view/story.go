@@ -145,6 +145,8 @@ func (p *tale) tell(e *traces.Event) {
 		p.tellApi(p.at)
 	case kpev.Enabled:
 		p.tellAllOff(p.at)
+	case kpev.ReadEnd:
+		p.tellRead(p.at)
 	case linuxev.Warn, linuxev.Heap, linuxev.Uneven:
 		p.tellWarn(p.at)
 	default:
