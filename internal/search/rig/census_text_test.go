@@ -21,7 +21,7 @@ func TestTheTextSaysWhatTheEngineSays(t *testing.T) {
 	jumps, gone := 0, 0
 	for _, sc := range library.All() {
 		if len(sc.Probes) == 0 || len(sc.Sites) > 0 || len(sc.Modules) > 0 || len(sc.Alternatives) > 0 {
-			continue // ftrace's call isn't a probe's jump, text that goes takes probes with it, alternatives write over them
+			continue // ftrace's call isn't a jump; text that goes takes probes with it; alternatives write over them
 		}
 		r, err := New(sc, "")
 		require.NoError(t, err)
