@@ -23,7 +23,7 @@ func TestShipped(t *testing.T) {
 		{"verify --as-shipped --edition 6.9 --deviations 1 --traces " + dir + " torn-jump", true},
 		{"fuzz --as-shipped --edition 6.9 --preempt none --runs 2 --each 2 --traces " + dir, true},
 		{"run --as-shipped --edition 6.9 torn-jump", false},
-		{"fuzz --as-shipped --seed 1 --runs 120 --traces " + dir, false},
+		{"fuzz --as-shipped --seed 1 --runs 30 --traces " + dir, false},
 	} {
 		words := strings.Fields(c.args)
 		out, errs := ran(words...)

@@ -68,7 +68,7 @@ func (c checker) modules(l *List) error {
 				if _, taken := sections[name]; taken {
 					return Faultf(p, "%s: function %q is in a module already; give it to one", who, name)
 				}
-				sections[name] = fmt.Sprintf("%s, section %d", who, k)
+				sections[name] = sectionName(m, k)
 			}
 		}
 		if m.Enter != "" && !slices.Contains(append(slices.Clone(m.Init), m.Core...), m.Enter) || m.Leave != "" &&
@@ -96,8 +96,55 @@ func (c checker) modules(l *List) error {
 			owners[at] = mine
 		}
 	}
+	return c.within(sections)
+}
+
+// within checks that nothing else lies among the functions of a module's section, whose pages come and go as one piece.
+func (c checker) within(sections map[string]string) error {
+	spans := make(map[string]span)
+	for i := range c.s.Texts {
+		t := &c.s.Texts[i]
+		if of := sections[t.Name]; of != "" {
+			from, to := t.At&^(Page-1), (t.At+arch.Addr(len(t.Code))+Page-1)&^(Page-1)
+			if was, ok := spans[of]; ok {
+				from, to = min(from, was.from), max(to, was.to)
+			}
+			spans[of] = span{from, to}
+		}
+	}
+	among := func(p Part, what, name, of string, at arch.Addr, n int) error {
+		for i := range 2 * len(c.s.Modules) {
+			section := sectionName(&c.s.Modules[i/2], i%2)
+			in := spans[section]
+			if section != of && at < in.to && at+arch.Addr(n) > in.from {
+				return Faultf(p, "%s %q lies among the %s, which come and go with all pages between them; give it "+
+					"at = another page", what, name, section)
+			}
+		}
+		return nil
+	}
+	for i := range c.s.Texts {
+		t := &c.s.Texts[i]
+		if err := among(PartOf(TheTexts, i), "function", t.Name, sections[t.Name], t.At, len(t.Code)); err != nil {
+			return err
+		}
+	}
+	for i := range c.s.Datas {
+		d := &c.s.Datas[i]
+		if err := among(PartOf(TheDatas, i), "data", d.Name, "", d.At, len(d.Bytes)); err != nil && !d.PerCPU {
+			return err
+		}
+	}
 	return nil
 }
+
+// sectionName names a section of a module: 0 of those that stay, 1 of those that are freed after its init.
+func sectionName(m *Module, k int) string {
+	return fmt.Sprintf("%s of module %q", [...]string{"funcs", "init_funcs"}[k], m.Name)
+}
+
+// A span is the addresses from the first page of a section to the end of its last one.
+type span struct{ from, to arch.Addr }
 
 // moduleData checks the data of modules: each is of one, in pages of its own, and
 // what only text accesses.
