@@ -22,7 +22,7 @@ func (k *Kernel) refuseRest(taken map[arch.Addr]bool) error {
 	for i := range k.Closure.Boundary {
 		callee := &k.Closure.Boundary[i]
 		at := arch.Addr(callee.Addr)
-		if taken[at] {
+		if taken[at] || taken[k.replacement(at)] { // the function that objects put in its place may be served
 			continue
 		}
 		taken[at] = true

@@ -36,16 +36,21 @@ func (k *Kernel) jump(at, to arch.Addr) error {
 	return nil
 }
 
-// replaced reports whether objects laid over the kernel replace the function at an address,
-// which then only jumps to the replacement.
-func (k *Kernel) replaced(at arch.Addr) bool {
+// replacement returns the function that objects laid over the kernel put in the place of the one at an address, which
+// then only jumps to it; 0 if none does.
+func (k *Kernel) replacement(at arch.Addr) arch.Addr {
 	b := k.bytes(at, callSize)
 	if b == nil || b[0] != 0xe9 {
-		return false
+		return 0
 	}
 	to := k.arch.Addr(at + callSize + arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[1:])))))
-	return !k.text.has(to) && k.isText(to)
+	if k.text.has(to) || !k.isText(to) {
+		return 0
+	}
+	return to
 }
+
+func (k *Kernel) replaced(at arch.Addr) bool { return k.replacement(at) != 0 }
 
 // Replaced reports whether an instruction that runs belongs to a replaced function, and so isn't the kernel's own.
 func (k *Kernel) Replaced(at arch.Addr) bool { return k.replaced(at) }
