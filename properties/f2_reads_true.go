@@ -20,7 +20,7 @@ var ReadsTrue = Property{
 		"registered throughout once, none that wasn't, and no tag that can't have been true; a switch's file says " +
 		"what it may have been set to; nmissed isn't more than was missed since the registration.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoJump, kpev.Missed,
+		smpev.Load, smpev.Image, smpev.Retire, smpev.Trap, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoJump, kpev.Missed,
 		kpev.RetMissed, kpev.Sysctl, kpev.Enabled, kpev.Reading, kpev.ReadLine, kpev.ReadEnd,
 	},
 	Reads: []traces.Kind{smpev.Load, smpev.Image, kpev.Kind},
@@ -36,6 +36,7 @@ type readsTrue struct {
 	files  [2]switchFile // enabled, and the sysctl
 	missed []misses
 	noJump []uint64 // probes at which no jump may be
+	faults uint64   // faults: in a handler one counts as a miss of each probe of the place (kprobe_fault_handler)
 }
 
 // A reading is a read under way.
@@ -79,6 +80,7 @@ type misses struct {
 
 func (m *readsTrue) Reset() {
 	m.open, m.seen, m.lines, m.missed, m.noJump = m.open[:0], m.seen[:0], m.lines[:0], m.missed[:0], m.noJump[:0]
+	m.faults = 0
 	on := switchFile{may: [2]bool{1: true}}
 	m.files = [2]switchFile{on, on}
 }
@@ -102,6 +104,10 @@ func (m *readsTrue) Event(e *traces.Event) *traces.Finding {
 		m.look()
 	case smpev.Retire:
 		m.look()
+	case smpev.Trap:
+		if e.A < 32 && e.A != smpev.VecBP && e.A != smpev.VecDB && e.A != smpev.VecNMI {
+			m.faults++
+		}
 	case kpev.Reading:
 		m.begin(e)
 	case kpev.ReadLine:
@@ -235,7 +241,7 @@ func (m *readsTrue) end(e *traces.Event) (f *traces.Finding) {
 		m.seen = slices.DeleteFunc(m.seen, func(s sighting) bool { return s.task == r.task })
 		m.lines = slices.DeleteFunc(m.lines, func(l gotLine) bool { return l.task == r.task })
 	case kpev.ReadMissed:
-		if most := m.countOf(e.B).most; e.C > most {
+		if most := m.countOf(e.B).most; e.C > most+m.faults {
 			p := &m.scene.probes
 			if i := p.index(e.B); i >= 0 {
 				return found(e, p.list[i].addr, "reads that probe %d has missed %d hits, and it has missed %d since "+

@@ -331,8 +331,9 @@ func (m *newestVersion) happens(r *redirect, v redirected, k int) {
 	case p.call == smpev.AttachRegister || p.overlaps && r.subject == smpev.SubjectPatch:
 		add(v.state, answerBusy)
 	}
-	if len(m.sections) > 0 {
-		add(v.state, answerInvalid) // the site's module may be unloaded
+	siteless := func(l lead) bool { return l.site == 0 && l.subject == smpev.SubjectPatch+p.value }
+	if len(m.sections) > 0 || p.call == smpev.AttachRegister && slices.ContainsFunc(m.leads, siteless) {
+		add(v.state, answerInvalid) // the site's module may be unloaded, or a function has none
 	}
 }
 

@@ -135,13 +135,14 @@ func (fp *Fprobe) Register(x kapi.Context) (errno int) {
 	case fp.ops == nil:
 		return EINVAL
 	}
+	fp.registered = true // from here on another task's call is refused
 	for i, at := range fp.sites {
 		if errno := fp.ops.Filter(x, at, true); errno != 0 {
 			fp.leave(x, i)
+			fp.registered = false
 			return errno
 		}
 	}
-	fp.registered = true
 	fp.life++
 	fp.handler.WriteOnce(x, fp.life)
 	fp.free.Put(x, pool{fp.life, Nodes})

@@ -83,7 +83,7 @@ func (s *scene) keyed(f *function, name string, n int) {
 }
 
 // keys adds a module with several keys. Either one task loads and calls it, or several tasks load and
-// unload it, and its init and exit functions run the keys.
+// unload it, and its init function runs the keys.
 func (s *scene) keys(module string) {
 	m := scenario.Module{Name: module}
 	text := func(name string) string {
@@ -107,8 +107,7 @@ func (s *scene) keys(module string) {
 		s.module(m, []scenario.Op{{Kind: act.Call, Target: m.Core[0], Args: []uint64{1}, Changed: true}})
 		return
 	}
-	m.Leave = m.Core[0]
-	s.loads(m)
+	s.loads(m) // without an exit function: its labels are written for the CPU that loads it (text_poke_early)
 }
 
 const (

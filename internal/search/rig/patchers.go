@@ -292,7 +292,7 @@ func (ps *patchers) addRedirected() error {
 func (ps *patchers) landmarks() {
 	mem := ps.Machine.Memory()
 	ps.leads(func(_ uint64, name string, site, to arch.Addr) {
-		if ps.moved(name) {
+		if site == 0 || ps.moved(name) {
 			return
 		}
 		mem.Landmark(site)
@@ -302,7 +302,7 @@ func (ps *patchers) landmarks() {
 }
 
 // leads calls f with each live patch and direct call, as in smpev.Leads, with the function whose site it leads
-// elsewhere, and with the function to which it leads.
+// elsewhere, and with the function to which it leads. The site of a patch is 0 where the function has none.
 func (ps *patchers) leads(f func(subject uint64, name string, site, to arch.Addr)) {
 	sc := ps.Scenario
 	for i := range sc.Tasks {
@@ -313,7 +313,7 @@ func (ps *patchers) leads(f func(subject uint64, name string, site, to arch.Addr
 			}
 			op.Pairs(func(old, to string) {
 				site := ps.siteOf(old)
-				if site == 0 {
+				if site == 0 && op.Kind != act.PatchFunc {
 					return
 				}
 				subject := smpev.SubjectPatch + ps.Patches.Number(ps.patchOf(op)...)
