@@ -20,8 +20,8 @@ var ReadsTrue = Property{
 		"registered throughout once, none that wasn't, and no tag that can't have been true; a switch's file says " +
 		"what it may have been set to; nmissed isn't more than was missed since the registration.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.Retire, smpev.Trap, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoJump, kpev.Missed,
-		kpev.RetMissed, kpev.Sysctl, kpev.Enabled, kpev.Reading, kpev.ReadLine, kpev.ReadEnd,
+		smpev.Load, smpev.Image, smpev.Retire, smpev.Trap, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoJump,
+		kpev.Missed, kpev.RetMissed, kpev.Sysctl, kpev.Enabled, kpev.Reading, kpev.ReadLine, kpev.ReadEnd,
 	},
 	Reads: []traces.Kind{smpev.Load, smpev.Image, kpev.Kind},
 	New:   func(s *Scene) Monitor { return &readsTrue{scene: s} },

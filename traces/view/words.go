@@ -65,6 +65,7 @@ var plainWords = map[string]string{
 	"E1": "got a wrong answer from a call of the probes' API%.",
 	"E2": "The calls of the probes' API answered what no order of them explains.",
 	"F1": "The list of probes doesn't agree with the probes that there are%.",
+	"F2": "read what was not so at any moment of the read%.",
 	"H1": "misused kernel memory%.",
 	"H2": "Memory of a probe that is gone was never freed%.",
 	"H3": "Something of a probe was left behind when all work was done%.",

@@ -8,6 +8,7 @@ var efforts = []struct {
 	name  string
 	found uint64
 }{
+	{"arrays-of-jumps", 200},
 	{"batch-beside-probe", 5000},
 	{"cancel-detour", 4000},
 	{"cancel-detour-interrupted", 4000},
@@ -16,6 +17,7 @@ var efforts = []struct {
 	{"cpu-refuses", 300},
 	{"debugger-in-jump", 200},
 	{"detour-post", 200},
+	{"direct-beside", 300},
 	{"flag-early", 700},
 	{"full-rcu", 4000},
 	{"jump-label-flip", 200},
@@ -32,6 +34,7 @@ var efforts = []struct {
 	{"order-hotplug", 400},
 	{"order-work", 600},
 	{"post-leaves", 500},
+	{"read-in-the-middle", 1100},
 	{"register-race", 200},
 	{"return-nmi", 1300},
 	{"return-nmi-five", 4000},

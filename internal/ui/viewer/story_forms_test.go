@@ -140,13 +140,15 @@ var storyForms = joined(
 		`<api>\(<probeB>\) returned on <cpu>: nothing is registered at <at> any more`,
 		`<api>\(<probeB>\) returned on <cpu>, the last call for <at>`,
 		`<api>\(<probeB>\) returned on <cpu>, and <at> still held <held>`,
-		`<api>\(<probeB>\) returned on <cpu>, (?:without waiting for|although it had waited for) a grace period`),
+		`<api>\(<probeB>\) returned on <cpu>, (?:without waiting for|although it had waited for) a grace period`,
+		`<api>\(<probeB>\) returned on <cpu>`),
+	forms("Reading", `<cpu> began to read `+files),
 	forms("ApiEnter", `<cpu> began <api>\(<probeB>\)(?:, at <C>)?`),
 	forms("Handler", `<cpu> ran the <handler> of <probeA>(?:, which was no longer registered|, and came to <next>| for it)?(?:, where it stood until event <event>)?`),
 	forms("Missed Skipped RetMissed",
 		`<cpu> counted: <probeA>: (?:no free instance, )?(?:missed|skipped, by <probeB>)(?:, which was no longer registered)?`),
-	forms("Sysctl", `<cpu> had written <nA> to kprobes-optimization, and that returned`),
-	forms("Enabled", `<cpu> began to write <nA> to kprobes/enabled`, `That returned on <cpu>, and <end> held <held>`),
+	forms("Sysctl", `<cpu> had written <nA> to (?:the sysctl )?kprobes-optimization, and that returned`),
+	forms("Enabled", `<cpu> had written <nA> to kprobes/enabled, and that returned`, `<cpu> began to write <nA> to kprobes/enabled`, `That returned on <cpu>, and <end> held <held>`),
 	forms("Optimizing", `<cpu> queued <A> to be optimized(?:, although that was switched off)?`),
 	forms("Optimizing Unoptimizing", `<cpu> queued <A> for the optimizer; no work began after that`),
 	forms("Disarm", `<cpu> disarmed <A>, it says, but stored nothing there`),
@@ -205,6 +207,9 @@ var rowForms = joined(
 	forms("Unoptimized", `unoptimized: <A>`),
 	forms("Sysctl", `kprobes-optimization = <nA>(?: begins|: done)`),
 	forms("Enabled", `kprobes/enabled = <nA>(?: begins|: done)`),
+	forms("Reading", `begins to read `+files),
+	forms("ReadLine", `reads in kprobes/list: .*`),
+	forms("ReadEnd", `has read `+files+`: \d+`),
 	forms("Debugger", `the debugger's breakpoint at <A> is (?:cleared: |set, over ).*`),
 	forms("Printk GPStall", `the kernel prints: .*`),
 	forms("LivePatch", `the transition of live patch <nA> to the (?:new|old) functions .*`),
@@ -247,3 +252,6 @@ var flavours = map[string]uint64{"RCU-sched": smpev.GPSched, "RCU": smpev.GPRcu,
 
 var vectors = map[string]uint64{"NMI": smpev.VecNMI, "timer interrupt": smpev.VecTimer,
 	"reschedule interrupt": smpev.VecResch, "sync IPI": smpev.VecCall}
+
+// files are what a read is about.
+const files = `(?:kprobes/list|kprobes/enabled|the sysctl kprobes-optimization|nmissed)`
