@@ -54,6 +54,7 @@ type Fprobe struct {
 	onCall      ftrace.Handler `state:"boot"` // set at boot
 	ops         ftrace.Client  `state:"boot"` // set at the boot of a run
 	registered  bool           // owned by the task that registers and unregisters it
+	registering bool           // owned by the task that registers it: another task's call is refused
 	life        int            // owned by the task that registers and unregisters it: how often it was registered
 	// the life whose calls are hooked, and whose exit handlers run; 0: none (rethook.handler)
 	handler kapi.Var[int]
@@ -113,7 +114,7 @@ func (p *Probes) Begin() {
 		p.d.Tasks.OnUnwind(p.onUnwind)
 	}
 	for _, fp := range p.list {
-		fp.registered, fp.life = false, 0
+		fp.registered, fp.registering, fp.life = false, false, 0
 		fp.handler.Init(p.d.Cells, 0)
 		fp.nmissed.Init(p.d.Cells, 0)
 		fp.free.Init(p.d.Cells, pool{free: Nodes})
@@ -130,19 +131,20 @@ func (p *Probes) Begin() {
 // there. Context: may sleep; takes ftrace_lock.
 func (fp *Fprobe) Register(x kapi.Context) (errno int) {
 	switch {
-	case fp.registered:
+	case fp.registered, fp.registering:
 		return EBUSY
 	case fp.ops == nil:
 		return EINVAL
 	}
-	fp.registered = true // from here on another task's call is refused
+	fp.registering = true
 	for i, at := range fp.sites {
 		if errno := fp.ops.Filter(x, at, true); errno != 0 {
 			fp.leave(x, i)
-			fp.registered = false
+			fp.registering = false
 			return errno
 		}
 	}
+	fp.registered, fp.registering = true, false
 	fp.life++
 	fp.handler.WriteOnce(x, fp.life)
 	fp.free.Put(x, pool{fp.life, Nodes})

@@ -17,7 +17,7 @@ type Observed struct {
 	n    int         // how many are in use
 }
 
-// Of observes the clients of a kernel's ftrace; nil if it has none.
+// Of returns a kernel's ftrace with its clients observed, nil for a kernel without ftrace.
 func (t *Observed) Of(is ftrace.Tracer) ftrace.Tracer {
 	if t.Tracer = is; is == nil {
 		return nil

@@ -34,8 +34,8 @@ var (
 		kpev.ReadEnabled, engine.Armed, "read_enabled_file_bool", "", 15)
 
 	ReadOptimization = readsSwitch("read_optimization",
-		"read the sysctl debug.kprobes-optimization, which waits for a write that is under way", kpev.ReadOptimization, engine.Optimization, "proc_dointvec_minmax",
-		"optprobes", 17)
+		"read the sysctl debug.kprobes-optimization, which waits for a write that is under way",
+		kpev.ReadOptimization, engine.Optimization, "proc_dointvec_minmax", "optprobes", 17)
 
 	ReadMissed = add(row{family: probes, Operation: &scenario.Operation{
 		Word:   "read_missed",

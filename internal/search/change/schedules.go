@@ -118,12 +118,12 @@ func (s *Search) compare() (found Breaks, err error) {
 		return found, nil
 	}
 	breaks, err := s.broken()
+	if err != nil {
+		return found, err
+	}
 	for i := range breaks {
 		b := &breaks[i]
 		k := kind{b.Property, b.Words}
-		if err != nil {
-			return found, err
-		}
 		to := &found.Known
 		switch {
 		case s.cancelled():
@@ -138,9 +138,12 @@ func (s *Search) compare() (found Breaks, err error) {
 		case b.Open():
 			to, err = s.confirm(b, k, &found)
 		}
+		if err != nil {
+			return found, err
+		}
 		*to = append(*to, *b)
 	}
-	return found, err
+	return found, nil
 }
 
 // broken lists what the runs with the change broke, beside those of the unchanged kernel.

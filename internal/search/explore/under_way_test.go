@@ -3,6 +3,8 @@ package explore_test
 import (
 	"testing"
 
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/testkit/searchtest"
 
@@ -75,4 +77,46 @@ task("a", cpu = 0, ops = [register(k), call(i, 1, changed = True)])
 	r, err := explore.Run(explore.Spec{Scenario: sc, Runs: 20, Seed: 1, Blind: true})
 	require.NoError(t, err)
 	require.NotContains(t, r.Broken, "return-pairs")
+}
+
+// TestNotAccused: programs that the right engine was once accused for.
+func TestNotAccused(t *testing.T) {
+	for name, program := range map[string]string{
+		"two tasks register and unregister one fprobe, and it follows calls as often as it says": `
+machine(cpus = 3, edition = "6.9")
+f = text("f", "0f1f440000 8d4701 c3")
+h = text("h", "31c0 c3")
+fentry(f)
+p = fprobe("p", [f], entry = h, exit = h)
+[task("t%d" % i, cpu = i, ops = [register_fprobe(p), call(f), unregister_fprobe(p)]) for i in range(2)]
+task("caller", cpu = 2, ops = [call(f)], repeat = 4)
+`,
+		"a live patch of a function without a site is refused": `
+machine(cpus = 1, edition = "5.14")
+f = text("f", "8d4701 c3")
+g = text("g", "0f1f440000 8d4702 c3")
+fentry(g)
+task("t", ops = [patch_func(f, g)])
+`,
+		"a fault in a handler counts as a miss of each probe of the place": `
+machine(cpus = 1, edition = "2.6")
+f = text("f", "90 90 8d4701 c3")
+faults = text("faults", "90 8b0425f00f0000 31c0 c3", extable = [1])
+k = kprobe("k", f, pre = [count(), call(faults)])
+j = kprobe("j", f, post = [count()], fault = [count()])
+task("t", ops = [register(k), register(j), call(f, 1, 2), read_missed(j)])
+`,
+		"a client that changes the path is registered twice": `
+machine(cpus = 1, edition = "6.9")
+f = text("f", "0f1f440000 8d4701 c3")
+fentry(f)
+task("t", ops = [livepatch(True), livepatch(True), call(f, 1, changed = True), livepatch(False), call(f, 1, returns = 2)])
+`,
+	} {
+		sc, err := lang.Load("once", []byte(program+"never()\n"), library.Open)
+		require.NoError(t, err, name)
+		r, err := explore.Run(explore.Spec{Scenario: sc, Runs: 3000, Seed: 1, Blind: true})
+		require.NoError(t, err, name)
+		require.Empty(t, r.Broken, name)
+	}
 }

@@ -82,7 +82,8 @@ one = text("one", "b801000000 c3")
 work = text("work", "8d4701 0f1f440000 c3 8d4702 c3")
 key = jump_label("key", at = work + 3, target = work + 9)
 s = static_call("s", sites = [g + 2])
-task("t", ops = [label_on(key), label_on(key), label_off(key), set_call(s, one), set_call(s, one), set_call(s, None)])`, []string{
+task("t", ops = [label_on(key), label_on(key), label_off(key),
+    set_call(s, one), set_call(s, one), set_call(s, None)])`, []string{
 			"label_on, jump label: off", "label_on, jump label: on", "label_off, jump label: on",
 			"set_call, static call: calling nothing", "set_call, static call: calling that already",
 			"set_call, static call: calling another"}},
@@ -108,7 +109,8 @@ h = text("h", "8d4702 c3")
 fentry(g)
 p = fprobe("p", [g], entry = h)
 q = fprobe("q", [g], entry = h)
-task("t", ops = [tracer(True), register_direct(g, h), patch_func(g, h), livepatch(True), register_fprobe(p), register_fprobe(q),
+task("t", ops = [tracer(True), register_direct(g, h), patch_func(g, h), livepatch(True),
+    register_fprobe(p), register_fprobe(q),
     unregister_fprobe(p), unpatch_func(g), unregister_direct(g), tracer(False), unregister_fprobe(q)])`, []string{
 			"livepatch(True), client that changes paths: a direct call at a site",
 			"livepatch(True), client that changes paths: a live patch at a site",

@@ -60,10 +60,10 @@ func defaultRunTime(r *rig.Rig) time.Duration {
 	return least
 }
 
-// usual reports whether kpsim chooses how much a tour does, and nothing in it differs from what scenarios say but the
-// edition or the engine's faults.
-func (c *Explore) usual() bool {
-	return c.Runs == nil && c.Fetch == "" && c.shares == 0 && c.GoOn.Says() == "" && c.Kernel.Kernel == ""
+// plain reports whether kpsim chooses how much a tour does, and nothing in it differs from what scenarios say but the
+// edition, the memory model, the engine or its faults.
+func (c *Explore) plain() bool {
+	return c.Runs == nil && c.Fetch == "" && c.shares == 0 && c.GoOn.Says() == ""
 }
 
 // tourParts are the flags that say what a tour has beside scenarios.
@@ -78,14 +78,14 @@ const (
 	tourDrawn = 4_000
 )
 
-// tourPart returns how much of a part of a tour is asked for: what the flag says, else the default of a usual tour.
-func (c *Explore) tourPart(flag *uint64, usual uint64) uint64 {
+// tourPart returns how much of a part of a tour is asked for: what the flag says, else the default if it has one.
+func (c *Explore) tourPart(flag *uint64, has bool, usual uint64) uint64 {
 	switch {
 	case len(c.Scenarios) > 0 || c.share > 1:
 		return 0
 	case flag != nil:
 		return *flag
-	case c.usual():
+	case has:
 		return usual
 	}
 	return 0
@@ -118,10 +118,7 @@ func (c *Explore) smallFirst(p *cli.Program, r *printer) error {
 	if err != nil {
 		return err
 	}
-	calls := c.tourPart(c.Small, tourSmall)
-	if kernel != nil && len(c.Scenarios) == 0 && c.Small == nil && c.share <= 1 {
-		calls = tourSmall
-	}
+	calls := c.tourPart(c.Small, kernel != nil || c.plain(), tourSmall)
 	if calls == 0 {
 		return nil
 	}
@@ -154,7 +151,7 @@ type within struct {
 
 // drawnLast runs drawn programs after a tour, as kpsim fuzz does.
 func (c *Explore) drawnLast(p *cli.Program, r *printer) error {
-	programs := c.tourPart(c.Drawn, tourDrawn)
+	programs := c.tourPart(c.Drawn, c.Kernel.Kernel == "" && c.plain(), tourDrawn)
 	if programs == 0 {
 		return nil
 	}

@@ -93,8 +93,8 @@ func TestTourParts(t *testing.T) {
 		{Scenarios: []string{"torn-jump"}},
 		{Runs: &one}, {Fetch: "coherent"}, {shard: shard{1, 2}}, {GoOn: inputs.GoOn{AllProperties: true}},
 	} {
-		require.Zero(t, c.tourPart(nil, tourDrawn), "%+v", c)
+		require.Zero(t, c.tourPart(nil, c.plain(), tourDrawn), "%+v", c)
 	}
-	require.EqualValues(t, tourDrawn, new(Explore).tourPart(nil, tourDrawn))
-	require.EqualValues(t, 1, (&Explore{Runs: &one}).tourPart(&one, tourDrawn))
+	require.EqualValues(t, tourDrawn, new(Explore).tourPart(nil, new(Explore).plain(), tourDrawn))
+	require.EqualValues(t, 1, (&Explore{Runs: &one}).tourPart(&one, false, tourDrawn))
 }
