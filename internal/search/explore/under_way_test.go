@@ -85,11 +85,14 @@ func TestNotAccused(t *testing.T) {
 		"two tasks register and unregister one fprobe, and it follows calls as often as it says": `
 machine(cpus = 3, edition = "6.9")
 f = text("f", "0f1f440000 8d4701 c3")
+g = text("g", "0f1f440000 8d4701 c3")
 h = text("h", "31c0 c3")
 fentry(f)
+fentry(g)
 p = fprobe("p", [f], entry = h, exit = h)
 [task("t%d" % i, cpu = i, ops = [register_fprobe(p), call(f), unregister_fprobe(p)]) for i in range(2)]
-task("caller", cpu = 2, ops = [call(f)], repeat = 4)
+task("undoes", cpu = 2, ops = [unregister_fprobe(p)])
+task("caller", cpu = 2, ops = [call(f), call(g)], repeat = 4)
 `,
 		"a live patch of a function without a site is refused": `
 machine(cpus = 1, edition = "5.14")
