@@ -57,6 +57,20 @@ func TestWide(t *testing.T) {
 	}
 }
 
+// TestScenes: some of the programs that are drawn are scenes, and they are of several subjects.
+func TestScenes(t *testing.T) {
+	in := make(map[string]int)
+	for seed := range uint64(400) {
+		sc, _ := Of(&Recipe{Seed: seed + 1}, On{})
+		for _, name := range []string{"stays", "lent"} { // of drawModular and drawLent
+			if sc.Text(name) != nil {
+				in[name]++
+			}
+		}
+	}
+	require.Len(t, in, 2, "%v", in)
+}
+
 // TestBoundaries: where boundaries aren't checked no probe is within an instruction, in what is
 // made from a scenario of the library either, where such a probe is refused.
 func TestBoundaries(t *testing.T) {
