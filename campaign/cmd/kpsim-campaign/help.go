@@ -19,8 +19,9 @@ var campaignHelp = map[string]string{
 
 // hiddenFlags has the flags of kpsim explore that a campaign refuses: help doesn't offer them.
 var hiddenFlags = map[string]bool{
-	"run --shard": true, "run --out": true, "run --self-check": true,
-	"start --shard": true, "start --out": true, "start --self-check": true, "start --workers": true,
+	"run --shard": true, "run --out": true, "run --self-check": true, "run --small": true, "run --drawn": true,
+	"start --shard": true, "start --out": true, "start --self-check": true, "start --small": true,
+	"start --drawn": true, "start --workers": true,
 }
 
 // replaceHelp puts the texts of campaignHelp into the help, and hides hiddenFlags.

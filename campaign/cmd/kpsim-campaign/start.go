@@ -27,13 +27,20 @@ type campaignFlags struct {
 
 // plan makes a campaign of the flags.
 func (w *campaignFlags) plan(p *cli.Program, name string) (*plan.Campaign, error) {
+	const divides = "a campaign divides its runs by itself, and compares units that are made twice"
 	for _, f := range []struct {
 		name  string
 		given bool
-	}{{"--shard", w.Shard != ""}, {"--out", w.Out != ""}, {"--self-check", w.SelfCheck != 0}} {
+		why   string
+	}{
+		{"--shard", w.Shard != "", divides},
+		{"--out", w.Out != "", divides},
+		{"--self-check", w.SelfCheck != 0, divides},
+		{"--small", w.Small != nil, "a campaign searches scenarios only; run kpsim small beside it"},
+		{"--drawn", w.Drawn != nil, "a campaign searches scenarios only; run kpsim-campaign fuzz beside it"},
+	} {
 		if f.given {
-			return nil, fmt.Errorf("%s: it is of kpsim explore; a campaign divides its runs by itself, and "+
-				"compares units that are made twice", f.name)
+			return nil, fmt.Errorf("%s: it is of kpsim explore; %s", f.name, f.why)
 		}
 	}
 	if err := desk.CheckName(name); err != nil {
