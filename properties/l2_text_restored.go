@@ -142,31 +142,41 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// explained reports whether the byte at addr is the breakpoint of a registered probe, or belongs
-// to an image that is wholly in memory, either a registered probe's or a raw site's.
+// explained reports whether the byte at addr is a registered probe's, or belongs to an image of a raw site that is
+// wholly in memory, but for bytes of registered probes.
 func (m *textRestored) explained(addr uint64) bool {
-	if mem, _ := m.scene.text.byteAt(addr); mem == int3 && (m.scene.probes.at(addr) || m.scene.debugs(addr)) {
+	if m.probed(addr) {
 		return true
 	}
-	for i := range m.scene.images {
+next:
+	for i := range m.scene.images[:m.scene.raw] {
 		x := &m.scene.images[i]
 		if addr-x.addr >= x.len() {
 			continue
 		}
-		raw, probed := i < m.scene.raw, m.scene.probes.at(x.addr)
-		if (raw || probed) && m.scene.text.holds(x) || raw && probed && m.scene.text.holdsFrom(x, 1) &&
-			m.broken(x.addr) {
-			return true
+		for k := range x.len() {
+			if mem, _ := m.scene.text.byteAt(x.addr + k); mem != x.at(k) && !m.probed(x.addr+k) {
+				continue next
+			}
 		}
+		return true
 	}
 	return false
 }
 
-// broken reports whether a breakpoint stands at addr: on a raw site that probes aren't
-// refused at, the rest of the instruction is that of the site's image.
-func (m *textRestored) broken(addr uint64) bool {
-	mem, _ := m.scene.text.byteAt(addr)
-	return mem == int3
+// probed reports whether the byte at addr is the breakpoint of a registered probe or of a debugger, or belongs to the
+// image of a registered probe that is wholly in memory.
+func (m *textRestored) probed(addr uint64) bool {
+	if mem, _ := m.scene.text.byteAt(addr); mem == int3 && (m.scene.probes.at(addr) || m.scene.debugs(addr)) {
+		return true
+	}
+	for i := m.scene.raw; i < len(m.scene.images); i++ {
+		x := &m.scene.images[i]
+		if addr-x.addr < x.len() && m.scene.probes.at(x.addr) && m.scene.text.holds(x) {
+			return true
+		}
+	}
+	return false
 }
 
 // restoredTouches: a return from unregister is judged by the text at the probe and by

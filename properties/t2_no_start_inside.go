@@ -167,11 +167,12 @@ func (m *noStartInside) touchesTail(addr, n uint64) bool {
 }
 
 // tailWritten reports whether a byte of the tail that belongs to no other site differs
-// from the linked one. What the CPU fetched doesn't matter.
+// from the linked one. What the CPU fetched doesn't matter. An instruction that replaced a
+// linked one before, as an alternative does, is as good as linked while all of it is there.
 func (m *noStartInside) tailWritten(s *site) bool {
 	for k := uint64(1); k < s.size; k++ {
 		if s.own>>k&1 != 0 && m.scene.text.has(s.addr+k) {
-			if mem, orig := m.scene.text.byteAt(s.addr + k); mem != orig {
+			if mem, orig := m.scene.text.byteAt(s.addr + k); mem != orig && !m.scene.replaced(s.addr, s.addr+k) {
 				return true
 			}
 		}
@@ -180,13 +181,14 @@ func (m *noStartInside) tailWritten(s *site) bool {
 }
 
 // insideTouches: an Exec is judged by the tails of the sites that it may be inside of,
-// so by all stores and images less than an instruction away. Frames are a task's own.
+// so by all stores and images less than an instruction away, and by instructions that begin in
+// such a site. Frames are a task's own.
 // The number of stores to tails before a trap decides whether a finding is Slow, never
 // whether there is one: no touch. Nothing is left for the end.
 func insideTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:
-		t.ReadText(e.A-maxInsn+1, 2*maxInsn-1)
+		t.ReadText(e.A-maxInsn+1, 3*maxInsn-1)
 	case smpev.TextStore:
 		t.WriteText(e.A, e.C)
 	case smpev.Image:

@@ -56,7 +56,7 @@ func (m *copies) Event(e *traces.Event) *traces.Finding {
 		if x.len() == 0 {
 			return nil
 		}
-		if !m.same(&x, e.B+d) {
+		if !m.same(&x, e.B+d) && !m.replaced(&x, e.B+d) {
 			return found(e, at, "is sent from the breakpoint at %#x to a copy at %#x, which holds %s; linked there: %s",
 				at+d, e.B+d, m.bytes(e.B+d, x.len()), hex(x.lo, x.hi))
 		}
@@ -92,6 +92,18 @@ func (m *copies) same(x *insn, to uint64) bool {
 			was, is = was|uint32(x.at(k+i))<<(8*i), is|uint32(b)<<(8*i)
 		}
 		if !known || is-was == uint32(x.addr-to) {
+			return true
+		}
+	}
+	return false
+}
+
+// replaced is same for the instructions that patchers put in place of a linked one. One of another length may have
+// taken the place of several: no copy can be told from its own.
+func (m *copies) replaced(x *insn, to uint64) bool {
+	for i := range m.scene.images[:m.scene.raw] {
+		y := &m.scene.images[i]
+		if y.addr-x.addr < x.len() && (y.addr != x.addr || y.len() != x.len() || m.same(y, to)) {
 			return true
 		}
 	}

@@ -139,7 +139,7 @@ func (g *maker) change(t *scenario.Task) {
 			break
 		}
 		at, what := g.rand.N(len(t.Ops)), g.rand.N(5)
-		if len(g.sc.Modules) > 0 { // an unloaded module can't be called
+		if len(g.sc.Modules) > 0 || replacesProbed(g.sc) { // an unloaded module can't be called
 			what = max(what, 3)
 		}
 		switch what {
@@ -163,6 +163,14 @@ func (g *maker) change(t *scenario.Task) {
 	if len(t.Ops) == 0 {
 		t.Ops = []scenario.Op{{Kind: act.Schedule}}
 	}
+}
+
+// replacesProbed reports whether alternatives lie in a function that is probed: they are written over a probe that
+// comes before them.
+func replacesProbed(s *scenario.Scenario) bool {
+	return slices.ContainsFunc(s.Alternatives, func(a scenario.Alternative) bool {
+		return slices.ContainsFunc(s.Probes, func(p scenario.Probe) bool { return p.Func == a.Func })
+	})
 }
 
 // spared reports whether an operation can be omitted without leaving anything unused.

@@ -180,9 +180,7 @@ func drawBoot(s *scene) {
 		apply := scenario.Op{Kind: act.Alternatives}
 		call := scenario.Op{Kind: act.Call, Target: applied, Args: []uint64{1}}
 		starts := Boundaries(s.sc, applied)
-		// no jump covers several of them: properties compare what is below one with the text as linked
-		k := s.own(scenario.Probe{Name: "at-applied", Func: applied, Offset: starts[s.rand.N(len(starts))],
-			Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		k := s.own(scenario.Probe{Name: "at-applied", Func: applied, Offset: starts[s.rand.N(len(starts))]})
 		t := &s.sc.Tasks[len(s.sc.Tasks)-1]
 		if t.Ops = append(t.Ops, scenario.Op{Kind: act.Register, Target: k}, s.settled()); s.one(2) {
 			t.Ops = append(t.Ops, call)
