@@ -92,6 +92,12 @@ func unprobed(tr *tracetest.Trace) {
 	tr.Free(slot, 16, kpev.SlotMem).ApiReturn(2, 1, 0)
 }
 
+// moved is what an alternative puts in place of mov, and below what stands behind a breakpoint at f then.
+var moved, below = []byte{0x48, 0x8b, 0xec}, []byte{0x48, 0x8b, 0xec, 0x53}
+
+// replace applies the alternative, whose images a run's head has.
+func replace(tr *tracetest.Trace) { tr.Image(f+1, mov...).Image(f+1, moved...).Store(f+1, moved...) }
+
 // hit takes the breakpoint at f, runs the pre_handler of probe 1 and the copy.
 func hit(h tracetest.Hand) {
 	h.Break(f).Pre(1).Own(f, kpev.OwnerKprobe).Resume(slot)

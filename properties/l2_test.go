@@ -152,6 +152,24 @@ func init() {
 			tr.ApiReturn(kpev.Register, 2, 0)
 			tr.End(true).ExpectNone()
 		})
+	trap("L2-replaced", "a jump stands over the beginning of an instruction that an alternative has put there",
+		func(tr *tracetest.Trace) {
+			tr.Load(0x1100, "55", "48 89 e5", "48 89 e5", "c3")
+			tr.Image(0x1104, mov...).Image(0x1104, moved...).Store(0x1104, moved...)
+			tr.ApiEnter(kpev.Register, 1, 0x1100)
+			arm(tr, 0x1100)
+			tr.Image(0x1100, jmp...).Store(0x1101, jmp[1:]...).Store(0x1100, jmp[0]).ApiReturn(kpev.Register, 1, 0)
+			tr.End(true).ExpectNone()
+		})
+	trap("L2-replaced-torn", "a jump stands over the beginning of an instruction whose rest is of neither",
+		func(tr *tracetest.Trace) {
+			tr.Load(0x1100, "55", "48 89 e5", "48 89 e5", "c3")
+			tr.Image(0x1104, mov...).Image(0x1104, moved...).Store(0x1104, 0x48, 0x8b, 0xed)
+			tr.ApiEnter(kpev.Register, 1, 0x1100)
+			arm(tr, 0x1100)
+			tr.Image(0x1100, jmp...).Store(0x1101, jmp[1:]...).Store(0x1100, jmp[0]).ApiReturn(kpev.Register, 1, 0)
+			tr.End(true).ExpectViolation("L2", "0x1105 holds 8b")
+		})
 	trap("L2-unannounced-breakpoint", "nobody announced the breakpoint, but a probe is registered there",
 		func(tr *tracetest.Trace) {
 			tr.ApiEnter(kpev.Register, 1, f).Store(f, bp...).ApiReturn(kpev.Register, 1, 0)

@@ -235,17 +235,6 @@ func (s *Scene) call(e *traces.Event) (dull bool) {
 //
 // TestTogether, and TestDull of the search, check that nothing is lost by this.
 
-// replaced reports whether the byte at addr belongs to an instruction of a raw site that begins after from, replaces
-// a linked one, and is wholly in memory.
-func (s *Scene) replaced(from, addr uint64) bool {
-	for i := range s.images[:s.raw] {
-		if x := &s.images[i]; x.addr > from && addr-x.addr < x.len() && s.text.starts(x.addr) && s.text.holds(x) {
-			return true
-		}
-	}
-	return false
-}
-
 // A dullExec is an Exec that was irrelevant. It stays so while the text has that
 // version.
 type dullExec struct {

@@ -144,7 +144,7 @@ func (m *noStartInside) keptAt(task uint8) uint64 {
 func (m *noStartInside) inside(e *traces.Event) *traces.Finding {
 	for i := range m.sites {
 		s := &m.sites[i]
-		if e.A-s.addr-1 < s.size-1 && m.tailWritten(s) {
+		if e.A-s.addr-1 < s.size-1 && m.tailWritten(s, e.A) {
 			return found(e, e.A, "begins %s at %#x, inside the %d bytes at %#x that a patcher has written to",
 				hex(e.B, e.C), e.A, s.size, s.addr)
 		}
@@ -168,13 +168,28 @@ func (m *noStartInside) touchesTail(addr, n uint64) bool {
 
 // tailWritten reports whether a byte of the tail that belongs to no other site differs
 // from the linked one. What the CPU fetched doesn't matter. An instruction that replaced a
-// linked one before, as an alternative does, is as good as linked while all of it is there.
-func (m *noStartInside) tailWritten(s *site) bool {
+// linked one before, as an alternative does, is as good as linked while all of it is there,
+// or all but a breakpoint over its first byte; unless the CPU begins at, inside it.
+func (m *noStartInside) tailWritten(s *site, at uint64) bool {
 	for k := uint64(1); k < s.size; k++ {
 		if s.own>>k&1 != 0 && m.scene.text.has(s.addr+k) {
-			if mem, orig := m.scene.text.byteAt(s.addr + k); mem != orig && !m.scene.replaced(s.addr, s.addr+k) {
+			if mem, orig := m.scene.text.byteAt(s.addr + k); mem != orig && !m.replaced(s.addr, s.addr+k, at) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// replaced reports whether the byte at addr belongs to such an instruction, which begins at from or later.
+func (m *noStartInside) replaced(from, addr, at uint64) bool {
+	for i := range m.scene.images[:m.scene.raw] {
+		x := &m.scene.images[i]
+		if x.addr < from || addr-x.addr >= x.len() || at-x.addr-1 < x.len()-1 || !m.scene.text.starts(x.addr) {
+			continue
+		}
+		if head, _ := m.scene.text.byteAt(x.addr); (head == x.at(0) || head == int3) && m.scene.text.holdsFrom(x, 1) {
+			return true
 		}
 	}
 	return false

@@ -115,6 +115,32 @@ func init() {
 			tr.On(1, 2).Exec(f+1, mov...)
 			tr.ExpectViolation("T2", "inside")
 		})
+	trap("T2-replaced", "a jump was at f; the instruction below it that an alternative has replaced is restored",
+		func(tr *tracetest.Trace) {
+			replace(tr)
+			arm(tr, f)
+			optimize(tr)
+			tr.Image(f, append(bp, below...)...).Store(f, bp...).Store(f+1, below...)
+			tr.On(1, 2).Exec(f+1, moved...)
+			tr.ExpectNone()
+		})
+	trap("T2-replaced-probed", "a jump was where an alternative has replaced an instruction; its breakpoint is left",
+		func(tr *tracetest.Trace) {
+			replace(tr)
+			tr.Image(f+1, jmp...).Store(f+1, bp...).Store(f+2, jmp[1:]...).Store(f+1, jmp[0])
+			tr.Image(f+1, append(bp, moved[1:]...)...).Store(f+1, bp...).Store(f+2, moved[1:]...).Store(f+4, 0x53, 0x5b)
+			tr.On(1, 2).Exec(f+4, 0x53)
+			tr.ExpectNone()
+		})
+	trap("T2-replaced-torn", "a jump was at f; of what an alternative has replaced below it only a part is restored",
+		func(tr *tracetest.Trace) {
+			replace(tr)
+			arm(tr, f)
+			optimize(tr)
+			tr.Image(f, append(bp, below...)...).Store(f, bp...).Store(f+1, below[:2]...)
+			tr.On(1, 2).Exec(f+1, 0x48, 0x8b, 0)
+			tr.ExpectViolation("T2", "inside")
+		})
 	golden("T2-kept-while-another-tail-was-written", func(tr *tracetest.Trace) { // whose site isn't linked text
 		arm(tr, f)
 		optimize(tr)

@@ -49,6 +49,18 @@ func init() {
 			sent(tr, f, detour, kpev.DetourMem, 0x55, 0xcc, 0x89, 0xe5, 0x53, 0xe9, 0, 0, 0, 0)
 			tr.ExpectViolation("T5", "is sent from the breakpoint at 0x1001 to a copy at 0x2001, which holds cc 89 e5")
 		})
+	trap("T5-replaced", "below the jump stands what an alternative has put there, and so does it in the detour",
+		func(tr *tracetest.Trace) {
+			replace(tr)
+			sent(tr, f, detour, kpev.DetourMem, 0x55, 0x48, 0x8b, 0xec, 0x53, 0xe9, 0xfb, 0xef, 0xff, 0xff)
+			tr.ExpectNone()
+		})
+	trap("T5-replaced-wrongly", "below the jump an alternative has replaced an instruction; the detour has neither",
+		func(tr *tracetest.Trace) {
+			replace(tr)
+			sent(tr, f, detour, kpev.DetourMem, 0x55, 0x48, 0x8b, 0xe5, 0x53, 0xe9, 0xfb, 0xef, 0xff, 0xff)
+			tr.ExpectViolation("T5", "is sent from the breakpoint at 0x1001 to a copy at 0x2001, which holds 48 8b e5")
+		})
 	trap("T5-goes-on", "all that the jump covers is copied, and the detour goes on one instruction too far",
 		func(tr *tracetest.Trace) {
 			sent(tr, f, detour, kpev.DetourMem, 0x55, 0x48, 0x89, 0xe5, 0x53, 0xe9, 0xfd, 0xef, 0xff, 0xff)

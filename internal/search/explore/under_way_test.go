@@ -109,6 +109,22 @@ k = kprobe("k", f, pre = [count(), call(faults)])
 j = kprobe("j", f, post = [count()], fault = [count()])
 task("t", ops = [register(k), register(j), call(f, 1, 2), read_missed(j)])
 `,
+		"jumps cover instructions that alternatives have replaced, and the beginning of one": `
+machine(cpus = 1, edition = "6.9", fetch = "mixing")
+f = text("f", "89f8 89f8 0f1f00 c3")
+alternative(f + 2, "8bc7")
+alternative(f + 4, "83c001")
+k = kprobe("k", at = f)
+task("boot", ops = [call(f, 2), apply_alternatives(), register(k), wait_optimized(), call(f, 2, changed = True), unregister(k), wait_optimized(), call(f, 2, changed = True), register(k), wait_optimized()])
+timer(cpu = 0, run = f, at_most = 2)
+`,
+		"a jump is taken back from where an alternative has replaced an instruction": `
+machine(cpus = 1, edition = "6.9", preempt = "full")
+f = text("f", "89f8 89f8 0f1f00 c3")
+alternative(f, "8bc7")
+k = kprobe("k", at = f)
+task("boot", ops = [apply_alternatives(), register(k), wait_optimized(), optimization(False), call(f, 2)])
+`,
 		"a client that changes the path is registered twice": `
 machine(cpus = 1, edition = "6.9")
 f = text("f", "0f1f440000 8d4701 c3")
