@@ -198,6 +198,13 @@ func init() {
 			h.Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookNone, g)
 			tr.ExpectViolation("N2", "for want of a hook, and 3 of 4 are in use")
 		})
+	golden("N2-too-many", func(tr *tracetest.Trace) {
+		sited(tr, dynamic)
+		does(tr.On(0, 1), fprobe, register, 0, 0)
+		h := follows(follows(follows(follows(tr.On(1, 2)))))
+		h.Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookFollows, g)
+		tr.ExpectViolation("N2", "follow a call of 0x1010, and all its 4 hooks are in use")
+	})
 	trap("N2-stopped", "a call returns and no exit handler runs: the fprobe is being unregistered",
 		func(tr *tracetest.Trace) {
 			sited(tr, dynamic)

@@ -16,7 +16,7 @@ var FprobePairs = Property{
 	Name: "fprobe-pairs",
 	Says: "When a call that an fprobe follows has returned, its exit handler runs once, unless the fprobe has been " +
 		"unregistered since, or is being; the newest such call returns first. A call is missed only while the CPU " +
-		"handles another one or all hooks are in use. No handler runs when unregister has returned.",
+		"handles another one, or all hooks are in use: then it is missed. No handler runs when unregister has returned.",
 	Kinds: []traces.Kind{
 		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Hooks, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return,
 	},
@@ -130,7 +130,11 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 		}
 	case smpev.HookFollows:
 		m.running[i]++
-		if m.list[i].flags > 0 {
+		if hooks := m.list[i].flags; hooks > 0 {
+			if m.calls(i, site) == callsIt && uint64(m.used[i]) >= hooks {
+				return found(e, site, "has %s follow a call of %#x, and all its %d hooks are in use", subjectName(e.A),
+					site, hooks)
+			}
 			m.used[i]++
 			*calls = append(*calls, follow{fprobe: i, site: site, life: m.life[i]})
 		}
