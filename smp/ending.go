@@ -1,7 +1,9 @@
 package smp
 
 import (
+	"errors"
 	"fmt"
+
 	"kpsim/smp/arch"
 	"kpsim/smp/smpev"
 )
@@ -54,11 +56,13 @@ func (e *ending) refuseAt(c *CPU, ip arch.Addr, what string) {
 	e.refuseIn(c, e.m.names.Symbol(ip), what)
 }
 
-func (e *ending) refuseIn(c *CPU, place, what string) {
+func (e *ending) refuseIn(c *CPU, place, what string) { e.refuseFor(c, place, errors.New(what)) }
+
+func (e *ending) refuseFor(c *CPU, place string, what error) {
 	if e.m.log.Found != nil {
 		return // the cause is a finding already
 	}
-	e.refusal = fmt.Errorf("cpu%d %s: %s: %s", c.id, c.task.Name, place, what)
+	e.refusal = fmt.Errorf("cpu%d %s: %s: %w", c.id, c.task.Name, place, what)
 	e.with(Refused)
 }
 

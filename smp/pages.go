@@ -1,6 +1,8 @@
 package smp
 
 import (
+	"errors"
+
 	"kpsim/sim"
 	"kpsim/smp/arch"
 	"kpsim/smp/smpev"
@@ -162,11 +164,15 @@ func (m *Memory) addPages(h *sim.Hash) {
 	}
 }
 
+// ErrGoneText is in the refusal of a run that stored to text that was unmapped. Only patching code stores to text, so
+// no scenario is to blame.
+var ErrGoneText = errors.New("a store to text that was unmapped")
+
 // storeUnmapped is a store to text that was unmapped: the kernel dies of it.
 func (m *Memory) storeUnmapped(c *CPU, a arch.Addr) {
 	m.m.foot.touchFetch(a, 1)
 	m.m.emit(c, smpev.Oops, smpev.VecPF, uint64(c.regs.IP), uint64(a))
-	m.m.ending.refuseAt(c, a, "a store to text that was unmapped")
+	m.m.ending.refuseFor(c, m.m.names.Symbol(a), ErrGoneText)
 }
 
 // Data that is paged out when a run begins: an access to it faults until the kernel

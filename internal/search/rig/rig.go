@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"errors"
 	"fmt"
 
 	"kpsim/internal/scenario"
@@ -59,15 +60,11 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 		return nil, err
 	}
 	defer twin.Close()
-	if run := twin.Run(new(sched.Default)); run.Outcome != smp.Passed {
-		if run.Err != nil {
-			return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, run.Err)
+	if err := twin.ends(); err != nil {
+		if r := watched(sc, mutantName, errors.Is(err, smp.ErrGoneText)); r != nil {
+			return r, nil
 		}
-		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name,
-			scenario.Placed(twin.stands(), twin.noEndAlone(run)))
-	}
-	if twin.checks.wrong != nil {
-		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.checks.wrong)
+		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, err)
 	}
 	r, err := build(sc, mutantName, false)
 	if err != nil {
@@ -75,6 +72,38 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 	}
 	r.expect(twin.checks.ends)
 	return r, nil
+}
+
+// ends runs a twin, and says why it doesn't end as it should.
+func (r *Rig) ends() error {
+	switch run := r.Run(new(sched.Default)); {
+	case run.Err != nil:
+		return run.Err
+	case run.Outcome != smp.Passed:
+		return scenario.Placed(r.stands(), r.noEndAlone(run))
+	}
+	return r.checks.wrong
+}
+
+// watched returns a rig without a twin, whose run doesn't end as it should: nil, unless monitors see in its default
+// run that the kernel is to blame. Patchers beside kprobes and the kernel's services work in a twin, too. A kernel
+// that dies, a run without an end and a wrong result may be the scenario's own fault, and don't count. sure: it can't
+// be the scenario's.
+func watched(sc *scenario.Scenario, mutantName string, sure bool) *Rig {
+	r, err := build(sc, mutantName, false)
+	if err != nil {
+		return nil
+	}
+	r.Judges.withoutTwin()
+	run := r.Run(new(sched.Default))
+	switch run.Property {
+	case nil, &properties.NoOops, &properties.OwnedBreakpoint, &properties.Progress, &properties.RightResult:
+		if run.Property == nil || !sure {
+			r.Close()
+			return nil
+		}
+	}
+	return r
 }
 
 // expect makes calls end as those of a twin did.
