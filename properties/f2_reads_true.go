@@ -293,7 +293,8 @@ func (m *readsTrue) line(e *traces.Event, r *reading, l *gotLine) *traces.Findin
 	case jumps && r.off:
 		return found(e, l.addr, "has read [OPTIMIZED] of %#x, while jumps were forbidden", l.addr)
 	case jumps && slices.ContainsFunc(m.seen, func(s sighting) bool {
-		return s.always && m.is(l, &s) && slices.Contains(m.noJump, s.probe)
+		// a probe that was moved past an endbr64 may have another one's place
+		return s.always && m.is(l, &s) && l.addr == s.addr && slices.Contains(m.noJump, s.probe)
 	}):
 		return found(e, l.addr, "has read [OPTIMIZED] of %#x, where a probe had a post_handler throughout", l.addr)
 	}

@@ -134,6 +134,17 @@ func init() {
 		reads(tr, f, optimized)
 		ends(tr, kpev.ReadList, 0, 1).ExpectViolation("F2", "a probe had a post_handler throughout")
 	})
+	trap("F2-behind-endbr", "[OPTIMIZED] of a probe behind an endbr64, at which is one with a post_handler",
+		func(tr *tracetest.Trace) {
+			tr.Load(0x1100, "f3 0f 1e fa", "55", "48 89 e5", "53", "c3")
+			tr.Emit(kpev.NoJump, 1, 0, 0)
+			tr.ApiEnter(kpev.Register, 1, 0x1100).ApiReturn(kpev.Register, 1, 0)
+			tr.ApiEnter(kpev.Register, 2, 0x1104).ApiReturn(kpev.Register, 2, 0)
+			reader(tr, kpev.ReadList, 0)
+			reads(tr, 0x1100, 0)
+			reads(tr, 0x1104, optimized)
+			ends(tr, kpev.ReadList, 0, 2).ExpectNone()
+		})
 	trap("F2-module", "[GONE] and not [DISABLED], as disable left it: the kernel shows one of the two",
 		func(tr *tracetest.Trace) {
 			tr.Alloc(f, 0x100, smpev.ModuleMem)

@@ -125,6 +125,14 @@ alternative(f, "8bc7")
 k = kprobe("k", at = f)
 task("boot", ops = [apply_alternatives(), register(k), wait_optimized(), optimization(False), call(f, 2)])
 `,
+		"a jump behind an endbr64, at which is a probe with a post_handler, is read in the list": `
+machine(cpus = 2, edition = "4.15")
+f = text("f", "f30f1efa 89f8 83c001 01f0 c3")
+a = kprobe("a", at = f, post = [count()])
+b = kprobe("b", at = f + 4)
+task("reader", cpu = 1, ops = [wait_optimized(), read_list()])
+task("joiner", cpu = 0, ops = [register(a), register(b), read_list()])
+`,
 		"a client that changes the path is registered twice": `
 machine(cpus = 1, edition = "6.9")
 f = text("f", "0f1f440000 8d4701 c3")
