@@ -182,7 +182,7 @@ func rows() []served {
 		{names: []string{"ftrace_set_filter_ip"},
 			contract: "adds a site to those of an ftrace_ops, or takes it out; patches if it is registered",
 			sleeps:   true, do: setFilterIP},
-		{names: []string{"ftrace_regs_caller"},
+		{names: []string{"ftrace_regs_caller", "ftrace_caller"},
 			contract: "calls the functions of the ftrace_ops that want a site, and goes on where they say; " +
 				"keeps the other registers", do: siteCalls, keeps: true},
 		{names: []string{"register_ftrace_function"},
@@ -203,6 +203,8 @@ func rows() []served {
 				}
 				return 0
 			}},
+
+		{names: []string{"sort"}, contract: "sorts a table: (base, number, size, compare, swap)", do: sortTable},
 
 		// Modules.
 		{names: []string{"__module_text_address", "__module_address"},
