@@ -176,14 +176,13 @@ func (f *Ftrace) Sites() int { return len(f.sites) }
 // Record returns the state of site i.
 func (f *Ftrace) Record(i int) Record {
 	s := f.sites[i]
-	r := Record{At: s.at, On: s.calls != 0, Here: s.here}
+	n, regs := 0, false
 	for _, o := range f.ops.Owned().list {
 		if o.wants(s.at) {
-			r.Clients++
-			r.Regs = r.Regs || o.flags&Plain == 0
+			n, regs = n+1, regs || o.flags&Plain == 0
 		}
 	}
-	return r
+	return Record{At: s.at, Clients: n, Regs: regs, On: s.calls != 0, Here: s.here}
 }
 
 // Tracer returns f if there is a site, otherwise nil.
