@@ -77,9 +77,10 @@ const (
 )
 
 // Run makes the search. A property that only the change breaks, in too few runs for a verdict, is
-// tried on the unchanged kernel: along the schedule of the witness, in runs near that schedule (near.go), and in runs of
-// the witness' program, which show it far more often than the scenario does, until there is a verdict. The
-// error says that the scenario can't be run on the changed kernel, or that the input is wrong.
+// tried on the unchanged kernel: along the schedule of the witness, in runs near that schedule
+// (near.go), and in runs of the witness' program, which show it far more often than the scenario
+// does, until there is a verdict. The error says that the scenario can't be run on the changed
+// kernel, or that the input is wrong.
 //
 // What both break may hide more. So they are compared again in runs that go on after that, unless
 // a CPU may execute garbage then.
