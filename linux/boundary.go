@@ -204,8 +204,6 @@ func rows() []served {
 				return 0
 			}},
 
-		{names: []string{"sort"}, contract: "sorts a table: (base, number, size, compare, swap)", do: sortTable},
-
 		// Modules.
 		{names: []string{"__module_text_address", "__module_address"},
 			contract: "the module that an address lies in, or NULL", do: moduleText},

@@ -397,8 +397,6 @@ var faults = []Fault{
 	{Row: "jump_label_lock", Names: labels, Says: "it isn't taken or let go",
 		Equal: "no table of labels comes or goes in a run while a probe is registered", With: answers(0)},
 	{Row: "jump_label_unlock", Says: "it is kept", With: answers(0)},
-	{Row: "sort", Says: "nothing is sorted", Miss: "the rows of a module's tables are laid key by key",
-		With: answers(0)},
 	{Row: "__module_text_address", Says: "no module is found", With: answers(0)},
 	{Row: "is_module_text_address", Says: "it isn't there", Miss: "6.1.192 and 6.12 don't call it", With: refused},
 	{Row: "is_module_text_address", Says: "no address is", Miss: "6.1.192 and 6.12 don't call it", With: answers(0)},

@@ -54,25 +54,6 @@ func lookupSymbolName(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// sortTable is sort(base, num, size, cmp_func, swap_func).
-func sortTable(e *Linux, x kapi.Context, a *args) uint64 {
-	row := func(i uint64) uint64 { return a[0] + i*a[2] }
-	for i := uint64(1); i < a[1]; i++ {
-		for j := i; j > 0 && int32(e.call(x, arch.Addr(a[3]), row(j-1), row(j))) > 0; j-- {
-			if a[4] != 0 {
-				e.call(x, arch.Addr(a[4]), row(j-1), row(j), a[2])
-				continue
-			}
-			var one, other [256]byte
-			e.read(x, arch.Addr(row(j-1)), one[:min(a[2], 256)])
-			e.read(x, arch.Addr(row(j)), other[:min(a[2], 256)])
-			e.write(x, arch.Addr(row(j-1)), other[:min(a[2], 256)])
-			e.write(x, arch.Addr(row(j)), one[:min(a[2], 256)])
-		}
-	}
-	return 0
-}
-
 // negative returns -errno as an int.
 func negative(errno uint32) uint64 { return uint64(uint32(-int32(errno))) }
 
