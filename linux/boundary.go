@@ -182,7 +182,7 @@ func rows() []served {
 		{names: []string{"ftrace_set_filter_ip"},
 			contract: "adds a site to those of an ftrace_ops, or takes it out; patches if it is registered",
 			sleeps:   true, do: setFilterIP},
-		{names: []string{"ftrace_regs_caller"},
+		{names: []string{"ftrace_regs_caller", "ftrace_caller"},
 			contract: "calls the functions of the ftrace_ops that want a site, and goes on where they say; " +
 				"keeps the other registers", do: siteCalls, keeps: true},
 		{names: []string{"register_ftrace_function"},

@@ -19,6 +19,7 @@ const (
 // callParts are the parts of static calls that the engine uses.
 type callParts struct {
 	update        arch.Addr // __static_call_update; 0: the kernel has no static calls
+	notify        arch.Addr // static_call_module_notify
 	to, sites     field     // of struct static_call_key
 	at, of        field     // of struct static_call_site
 	keySize, step arch.Addr
@@ -27,7 +28,7 @@ type callParts struct {
 // findCalls looks up the parts of static calls. It finds all of them or none.
 func (k *Kernel) findCalls() {
 	t := k.Image.Types()
-	c := callParts{update: k.at("__static_call_update")}
+	c := callParts{update: k.at("__static_call_update"), notify: k.at("static_call_module_notify")}
 	ok := c.update != 0 && k.at("static_call_init") != 0 // else calls only go through trampolines
 	c.to, ok = part(t, "static_call_key", "func", ok)
 	c.sites, ok = part(t, "static_call_key", "sites", ok)
@@ -54,7 +55,7 @@ func (pa *patched) layCalls() {
 	at, end := pa.k.near()+callsAt, pa.k.near()+recordsAt
 	for _, call := range pa.d.Calls.All() {
 		n := 0
-		call.Sites(func(staticcall.CallSite) { n++ })
+		call.Sites(func(s staticcall.CallSite) { n += int(b2u(pa.e.modules.holds(s.At) < 0)) })
 		key, rows := at, at+c.keySize // a row of zeros ends a call's own rows: its key is another
 		at = rows + arch.Addr(roundUp((n+1)*int(c.step), 16))
 		if at > end {
@@ -76,14 +77,43 @@ func (pa *patched) layCall(call *staticcall.Call, key, row arch.Addr, n int) {
 		g.Put(key+arch.Addr(c.sites.off), c.sites.size, uint64(row)|ownsSites)
 	}
 	call.Sites(func(s staticcall.CallSite) {
-		pa.putRelative(row, c.at, s.At)
-		flags := arch.Addr(0)
-		if s.Tail {
-			flags = tailSite
+		if pa.e.modules.holds(s.At) < 0 {
+			pa.laySite(row, key, s)
+			row += c.step
 		}
-		pa.putRelative(row, c.of, key+flags)
-		row += c.step
 	})
+}
+
+// laySite writes the row of a site.
+func (pa *patched) laySite(row, key arch.Addr, s staticcall.CallSite) {
+	flags := arch.Addr(0)
+	if s.Tail {
+		flags = tailSite
+	}
+	pa.putRelative(row, pa.k.static.at, s.At)
+	pa.putRelative(row, pa.k.static.of, key+flags)
+}
+
+// layModuleCalls writes the table of a module that comes, as it lies in the module's file.
+func (pa *patched) layModuleCalls(module int) (from arch.Addr, n int) {
+	if pa.d.Calls == nil || module < 0 {
+		return 0, 0
+	}
+	from = pa.k.near() + moduleCallsAt
+	for i, call := range pa.d.Calls.All()[:len(pa.keys)] {
+		call.Sites(func(s staticcall.CallSite) {
+			row := from + arch.Addr(n)*pa.k.static.step
+			switch in := pa.e.modules.holds(s.At); {
+			case in < 0 || in > module || row+pa.k.static.step > pa.k.near()+nearSize:
+			case in < module:
+				from += pa.k.static.step
+			default:
+				pa.laySite(row, pa.keys[i], s)
+				n++
+			}
+		})
+	}
+	return from, n
 }
 
 // SetCall implements engine.Patcher.

@@ -37,9 +37,10 @@
 // their space begins at 2 GiB, whatever a kernel was built with.
 //
 // The kernel's own code writes the text of ftrace's sites; kpsim decides which clients want a
-// site, and provides the trampoline. The tables of jump labels, static calls and ftrace are made
-// as the kernel's boot leaves them; a label or static call in the text of a module is taken to
-// be the kernel's.
+// site, and provides the trampolines. The tables of jump labels, static calls and ftrace are made
+// as the kernel's boot leaves them, those of a module as its file has them: the kernel's own code
+// adds and removes them. A label in a module that is loaded from the start is refused; a static call
+// there is taken to be the kernel's. Keys are switched on and off, never counted.
 //
 // A debugger's breakpoints are ordinary bytes of the text, and the engine comes across them. It
 // asks where they are (kgdb_has_hit_break) if it was built with CONFIG_KGDB. Debian's kernels

@@ -141,7 +141,8 @@ func (e *Linux) Renew(c *engine.Config) {
 	e.thread.renew()
 	e.traps.renew()
 	e.open.renew()
-	e.instances.list, e.modules.list, e.poke.syncs = e.instances.list[:0], e.modules.list[:0], 0
+	e.instances.list, e.poke.syncs = e.instances.list[:0], 0
+	e.modules.list, e.modules.early = e.modules.list[:0], e.modules.early[:0]
 	if e.kept != nil {
 		e.restore(e.kept)
 	}

@@ -257,13 +257,20 @@ func (fi *files) leak(tell func(k traces.Kind, a, b, c uint64)) {
 	if held {
 		return
 	}
-	objects := fi.e.memory.heap.objects
+	objects, calls := fi.e.memory.heap.objects, len(fi.e.patched.keys)
 	for i := range objects {
 		o := &objects[i]
 		name, _, _ := fi.k.Symbol(o.by)
 		if o.freed || strings.HasPrefix(name, "__get_insn_slot") ||
-			strings.HasPrefix(name, "kprobe_add_ksym_blacklist") && fi.e.modules.loaded() {
+			(strings.HasPrefix(name, "kprobe_add_ksym_blacklist") || strings.HasPrefix(name, "jump_label_") ||
+				strings.HasPrefix(name, "static_call_") || strings.HasPrefix(name, "__static_call_")) &&
+				fi.e.modules.loaded() {
 			continue
+		}
+		if strings.HasPrefix(name, "__static_call_") || strings.HasPrefix(name, "static_call_") {
+			if calls--; calls >= 0 {
+				continue // a key that has had a module's sites keeps its own in a list
+			}
 		}
 		why := fi.named(o.by) + " has allocated them"
 		if name := fi.e.memory.memberOf(o, -1); name != "" {

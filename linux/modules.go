@@ -1,6 +1,8 @@
 package linux
 
 import (
+	"slices"
+
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -25,6 +27,8 @@ type moduleFields struct {
 	size                               int // 0: the kernel has no modules
 	state, name, banned, count         field
 	coreAt, coreSize, initAt, initSize field
+	labels, labelCount                 field // its own tables of sites, where the kernel has such
+	calls, callCount                   field
 }
 
 // The places in module.mem (enum mod_mem_type).
@@ -53,13 +57,18 @@ func modules(t *vmlinux.Types) (f moduleFields, ok bool) {
 		f.coreAt, f.coreSize = get(0, "module", "core_layout.base"), get(0, "module", "core_layout.size")
 		f.initAt, f.initSize = get(0, "module", "init_layout.base"), get(0, "module", "init_layout.size")
 	}
+	f.labels, _ = part(t, "module", "jump_entries", true)
+	f.labelCount, _ = part(t, "module", "num_jump_entries", true)
+	f.calls, _ = part(t, "module", "static_call_sites", true)
+	f.callCount, _ = part(t, "module", "num_static_call_sites", true)
 	return f, ok && f.size <= banned && f.name.size > 0
 }
 
 // moduleList lists the scenario's modules that have a struct module.
 type moduleList struct {
 	*env
-	list []*kapi.Module
+	list  []*kapi.Module
+	early []bool // the module was live when the run began: its sites are in the kernel's own tables
 }
 
 // at returns where the struct of a module lies.
@@ -70,6 +79,17 @@ func (ml *moduleList) at(m *kapi.Module) arch.Addr {
 		}
 	}
 	return 0
+}
+
+// holds returns the number of the module that an address lies in and that comes in the run, or -1. The kernel's own
+// tables have the sites that no such module has.
+func (ml *moduleList) holds(at arch.Addr) int {
+	for i, m := range ml.list {
+		if !ml.early[i] && (m.Core.Has(at) || m.Init.Has(at)) {
+			return i
+		}
+	}
+	return -1
 }
 
 // loaded reports whether any module is live, coming or going.
@@ -97,7 +117,7 @@ func (ml *moduleList) onState(m *kapi.Module, s kapi.ModuleState, init bool) {
 	at := ml.at(m)
 	if at == 0 && len(ml.list) < mostModules {
 		at = ml.k.places.modules + arch.Addr(len(ml.list))*moduleStep
-		ml.list = append(ml.list, m)
+		ml.list, ml.early = append(ml.list, m), append(ml.early, s == kapi.ModuleLive)
 	}
 	f, g := &ml.k.fields.module, ml.d.Guest
 	if at == 0 || f.size == 0 {
@@ -115,6 +135,13 @@ func (ml *moduleList) onState(m *kapi.Module, s kapi.ModuleState, init bool) {
 				put(f.count, n+1)
 			}
 		}
+		i := slices.Index(ml.list, m)
+		from, n := ml.e.patched.layModuleLabels(i)
+		put(f.labels, uint64(from))
+		put(f.labelCount, uint64(n))
+		from, n = ml.e.patched.layModuleCalls(i)
+		put(f.calls, uint64(from))
+		put(f.callCount, uint64(n))
 	}
 	for i := range min(f.name.size-1, len(m.Name)) {
 		g.Put(at+arch.Addr(f.name.off+i), 1, uint64(m.Name[i]))
@@ -131,14 +158,23 @@ func (ml *moduleList) onState(m *kapi.Module, s kapi.ModuleState, init bool) {
 	}
 }
 
-// onModule calls the kernel's own notifier, the first member of struct notifier_block.
+// onModule calls the kernel's own notifiers, those of jump labels and static calls first: the first has a higher
+// priority, the second was registered before that of probes. That is the first member of struct notifier_block.
 func (ml *moduleList) onModule(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
+	at, f := ml.at(m), &ml.k.fields.module
+	for _, c := range [...]struct {
+		notify arch.Addr
+		count  field
+	}{{ml.k.labels.notify, f.labelCount}, {ml.k.static.notify, f.callCount}} {
+		if c.notify != 0 && c.count.size > 0 && at != 0 && ml.look(at, c.count) > 0 {
+			ml.call(x, c.notify, 0, moduleStates[s], uint64(at))
+		}
+	}
 	block := ml.boot.moduleNotifier
 	if block == 0 {
 		return
 	}
-	f := ml.pointer(x, block)
-	ml.call(x, f, uint64(block), moduleStates[s], uint64(ml.at(m)))
+	ml.call(x, ml.pointer(x, block), uint64(block), moduleStates[s], uint64(at))
 }
 
 // moduleText is __module_text_address(addr) and __module_address: probes ask only about text.

@@ -26,7 +26,7 @@ type recordParts struct {
 	// ftrace_arch_code_modify_prepare, arch_ftrace_update_code, ftrace_arch_code_modify_post_process
 	begin, update, end   arch.Addr
 	pages                arch.Addr // ftrace_pages_start; 0: the kernel has no ftrace
-	caller               arch.Addr // ftrace_regs_caller
+	caller, plain        arch.Addr // ftrace_regs_caller, ftrace_caller
 	list, length         field     // of struct ftrace_page
 	ip, flags            field     // of struct dyn_ftrace
 	pageSize, recordSize arch.Addr
@@ -39,8 +39,9 @@ func (k *Kernel) findRecords() {
 		begin: k.at("ftrace_arch_code_modify_prepare"), update: k.at("arch_ftrace_update_code"),
 		end:   k.at("ftrace_arch_code_modify_post_process"),
 		pages: k.at("ftrace_pages_start"), caller: k.at("ftrace_regs_caller"),
+		plain: k.at("ftrace_caller"),
 	}
-	ok := r.begin != 0 && r.update != 0 && r.end != 0 && r.pages != 0 && r.caller != 0
+	ok := r.begin != 0 && r.update != 0 && r.end != 0 && r.pages != 0 && r.caller != 0 && r.plain != 0
 	r.list, ok = part(t, "ftrace_page", "records", ok)
 	r.length, ok = part(t, "ftrace_page", "index", ok)
 	r.ip, ok = part(t, "dyn_ftrace", "ip", ok)
@@ -68,7 +69,7 @@ func (pa *patched) layRecords() {
 	g.Put(page+arch.Addr(r.list.off), r.list.size, uint64(pa.k.record(0)))
 	g.Put(page+arch.Addr(r.length.off), r.length.size, uint64(n))
 	for i := range n {
-		at, _, _ := pa.d.Sites.Images(i)
+		at, _ := pa.d.Sites.Images(i)
 		g.Put(pa.k.record(i)+arch.Addr(r.ip.off), r.ip.size, uint64(at))
 	}
 }
@@ -91,8 +92,9 @@ func (pa *patched) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
 		if !want.On {
 			flags &^= recordEnabled | recordRegsNow
 		}
-		if want.Clients > 0 {
-			flags |= recordRegs | uint64(want.Clients)
+		flags |= uint64(want.Clients)
+		if want.Regs {
+			flags |= recordRegs
 		}
 		if !want.Here {
 			flags |= recordDisabled
@@ -104,13 +106,14 @@ func (pa *patched) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
 	pa.call(x, r.end)
 }
 
-// SiteCall implements ftrace.Writer.
-func (pa *patched) SiteCall(at arch.Addr) arch.Code {
-	c, _ := pa.k.arch.Call(at, pa.k.records.caller)
-	return c
+// SiteCalls implements ftrace.Writer.
+func (pa *patched) SiteCalls(at arch.Addr) (regs, plain arch.Code) {
+	regs, _ = pa.k.arch.Call(at, pa.k.records.caller)
+	plain, _ = pa.k.arch.Call(at, pa.k.records.plain)
+	return regs, plain
 }
 
-// siteCalls is ftrace_regs_caller, which the sites call.
+// siteCalls is ftrace_regs_caller or ftrace_caller, which the sites call.
 func siteCalls(e *Linux, x kapi.Context, _ *args) uint64 {
 	e.d.Sites.Caller(x, x.Regs())
 	return 0

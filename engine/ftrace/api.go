@@ -45,6 +45,9 @@ const (
 	Modifies Flags = 1 << iota
 	// Dynamic: it may be freed, and unregistering waits until no CPU is in its handler (FTRACE_OPS_FL_DYNAMIC).
 	Dynamic
+	// Plain: its handler needs no registers, so a site that only such clients want calls ftrace's shorter trampoline
+	// where text is written by a Writer (a client without FTRACE_OPS_FL_SAVE_REGS).
+	Plain
 )
 
 // Tracer calls its clients from functions that have a site: a 5-byte nop at the
@@ -61,6 +64,7 @@ type Tracer interface {
 type Record struct {
 	At      arch.Addr
 	Clients int  // the clients that want it
+	Regs    bool // one of them needs the registers
 	On      bool // the call is in the text
 	Here    bool // the text is there
 }
@@ -70,8 +74,8 @@ type Writer interface {
 	// WriteSites writes to all sites what their records say: a call, which leads to Ftrace.Caller, or a nop. Context:
 	// may sleep; ftrace_lock held, takes text_mutex.
 	WriteSites(x kapi.Context, f *Ftrace)
-	// SiteCall returns the call.
-	SiteCall(at arch.Addr) arch.Code
+	// SiteCalls returns the calls that may stand there: that for clients that need the registers, and that for others.
+	SiteCalls(at arch.Addr) (regs, plain arch.Code)
 }
 
 // Site is the kind of its sites.

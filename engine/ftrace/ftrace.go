@@ -159,13 +159,15 @@ func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
 	return true
 }
 
-// Images returns the two instructions that may stand at a site.
-func (f *Ftrace) Images(i int) (at arch.Addr, nop, call arch.Code) {
+// Images returns the instructions that may stand at a site.
+func (f *Ftrace) Images(i int) (at arch.Addr, insns []arch.Code) {
 	s := f.sites[i]
+	nop := f.d.Text.Arch().BranchNop
 	if f.Writer != nil {
-		return s.at, f.d.Text.Arch().BranchNop, f.Writer.SiteCall(s.at)
+		regs, plain := f.Writer.SiteCalls(s.at)
+		return s.at, []arch.Code{nop, regs, plain}
 	}
-	return s.at, f.d.Text.Arch().BranchNop, s.call
+	return s.at, []arch.Code{nop, s.call}
 }
 
 // Sites returns the number of sites.
@@ -174,13 +176,13 @@ func (f *Ftrace) Sites() int { return len(f.sites) }
 // Record returns the state of site i.
 func (f *Ftrace) Record(i int) Record {
 	s := f.sites[i]
-	n := 0
+	n, regs := 0, false
 	for _, o := range f.ops.Owned().list {
 		if o.wants(s.at) {
-			n++
+			n, regs = n+1, regs || o.flags&Plain == 0
 		}
 	}
-	return Record{At: s.at, Clients: n, On: s.calls != 0, Here: s.here}
+	return Record{At: s.at, Clients: n, Regs: regs, On: s.calls != 0, Here: s.here}
 }
 
 // Tracer returns f if there is a site, otherwise nil.

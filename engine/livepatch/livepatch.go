@@ -178,7 +178,7 @@ func (p *Patches) Begin() {
 	for _, o := range p.funcs {
 		o.stack.Init(cells)
 		if t := p.d.Ftrace(); t != nil {
-			o.client = t.NewOps("klp_ops", o.onCall, ftrace.Dynamic|ftrace.Modifies)
+			o.client = t.NewOps("klp_ops", o.onCall, ftrace.Dynamic|ftrace.Modifies|ftrace.Plain)
 		}
 	}
 	for _, k := range p.list {

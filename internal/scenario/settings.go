@@ -74,11 +74,10 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	}
 	for i := range s.Labels {
 		for k := range s.Modules {
-			if m := &s.Modules[k]; slices.Contains(m.Core, s.Labels[i].Func) ||
-				slices.Contains(m.Init, s.Labels[i].Func) {
+			if m := &s.Modules[k]; m.Loaded && slices.Contains(m.Core, s.Labels[i].Func) {
 				return Faultf(PartOf(TheLabels, i),
-					"label %q is in module %q: a kernel's own jump labels aren't told here of modules that "+
-						"come and go; leave the kernel out", s.Labels[i].Name, m.Name)
+					"label %q is in module %q, which is there from the start: a kernel's own jump labels hear "+
+						"of modules that come; let insmod load it, or leave the kernel out", s.Labels[i].Name, m.Name)
 			}
 		}
 	}

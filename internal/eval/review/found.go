@@ -87,6 +87,10 @@ func (v *verdict) property() string {
 // shares formats the counts of both sides, and those of the witness' program if it was run.
 func (v *verdict) shares() (now, was string) {
 	now, was = share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)
+	if c := v.Near; c != nil && c.Runs > 0 {
+		now += "; near its witness' schedule " + share(c.Violations, c.Runs)
+		was += "; near that schedule " + share(c.Base, c.BaseRuns)
+	}
 	if c := v.Confirmed; c != nil {
 		now += "; of its witness' program " + share(c.Violations, c.Runs)
 		was += "; of the witness' program " + share(c.Base, c.BaseRuns)

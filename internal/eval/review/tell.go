@@ -189,6 +189,7 @@ type (
 		Like       []string `json:"like,omitempty"` // known finds that the witness resembles
 		Sentences  []string `json:"sentences"`
 
+		Near      *jsonConfirmed `json:"near_the_witness_schedule,omitempty"`
 		Confirmed *jsonConfirmed `json:"of_the_witness_program,omitempty"`
 	}
 	jsonConfirmed struct {
@@ -284,6 +285,9 @@ func (r *found) json(p *cli.Program) error {
 			j := jsonVerdict{What: part.what, Scenario: v.scenario, Property: v.Property, Violations: v.Violations,
 				Runs: v.Runs, Others: v.Base, OtherRuns: v.BaseRuns, Says: v.says, Like: v.like,
 				Sentences: full(v.sentences)}
+			if k := v.Near; k != nil && k.Runs > 0 {
+				j.Near = &jsonConfirmed{k.Violations, k.Runs, k.Base, k.BaseRuns}
+			}
 			if k := v.Confirmed; k != nil {
 				j.Confirmed = &jsonConfirmed{k.Violations, k.Runs, k.Base, k.BaseRuns}
 			}

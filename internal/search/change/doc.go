@@ -10,7 +10,7 @@
 // Its rule: a behaviour that the unchanged kernel shares is never reported. A property that runs
 // break only with the change, or far more often, is reported if chance doesn't explain it, taking
 // all comparisons of a review into account (odds.go). If few runs broke it, their schedule is
-// replayed on the unchanged kernel, and the witness' program is run on both.
+// replayed on the unchanged kernel, and both are run near that schedule, and with the witness' program.
 //
 // # Limits
 //

@@ -17,8 +17,9 @@ const (
 	// wrongly is the allowed probability that a review of two equivalent kernels reports one.
 	wrongly = 1.0 / 1000
 
-	// looksMost is the maximum number of looks at one comparison; each look doubles the runs.
-	looksMost = 7
+	// looksMost is the maximum number of looks at one comparison: at the scenario's own runs, at runs near the
+	// witness' schedule, and at runs of the witness' program, whose number each look doubles.
+	looksMost = 8
 
 	// alike: this many runs count as one, since the runs of a strategy that learns aren't
 	// independent.
@@ -61,7 +62,7 @@ const (
 // makes runs of each side, adds them to b, and returns the number of questions asked.
 func (o Odds) decide(b *Break, more func(look, runs uint64) (asked uint64, err error)) (verdict, error) {
 	all := uint64(0)
-	for look := range uint64(looksMost - 1) { // the first look was at the scenario's own runs
+	for look := range uint64(looksMost - 2) { // the others aren't at the program's runs
 		asked, err := more(look, max(confirmRuns, b.Runs))
 		if err != nil {
 			return unsure, err

@@ -56,6 +56,7 @@ type Break struct {
 	Base       uint64 // of these, runs that broke the property
 	Witness    *shrink.Witness
 	Confirmed  *Break // by runs of the witness' program; nil: not tried
+	Near       *Break // by runs near the witness' schedule; nil: not tried, Runs 0: one side can't follow it
 	Played     bool   // the unchanged kernel breaks it along the witness' schedule
 }
 
@@ -76,9 +77,10 @@ const (
 )
 
 // Run makes the search. A property that only the change breaks, in too few runs for a verdict, is
-// tried on the unchanged kernel: along the schedule of the witness, and in runs of the witness'
-// program, which show it far more often than the scenario does, until there is a verdict. The
-// error says that the scenario can't be run on the changed kernel, or that the input is wrong.
+// tried on the unchanged kernel: along the schedule of the witness, in runs near that schedule
+// (near.go), and in runs of the witness' program, which show it far more often than the scenario
+// does, until there is a verdict. The error says that the scenario can't be run on the changed
+// kernel, or that the input is wrong.
 //
 // What both break may hide more. So they are compared again in runs that go on after that, unless
 // a CPU may execute garbage then.
@@ -184,6 +186,16 @@ func (s *Search) confirm(b *Break, k kind, found *Breaks) (to *[]Break, err erro
 	sc.Machine.Engine, sc.Machine.Image = "", ""
 	if b.Played = s.plays(sc, b.Witness); b.Played && b.chance() > suspicious {
 		return &found.Known, nil
+	}
+	if !b.Played {
+		switch is, err := s.near(b, k, sc); {
+		case err != nil:
+			return nil, err
+		case is == worse:
+			return &found.Worse, nil
+		case is == known:
+			return &found.Known, nil
+		}
 	}
 	b.Confirmed = &Break{Property: b.Property, Words: b.Words}
 	is, err := s.Odds.decide(b.Confirmed, func(look, runs uint64) (asked uint64, err error) {

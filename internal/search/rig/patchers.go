@@ -216,9 +216,10 @@ func (ps *patchers) head() {
 		}
 	}
 	for i := range ps.Ftrace.Sites() {
-		at, nop, call := ps.Ftrace.Images(i)
-		image(at, nop)
-		image(at, call)
+		at, insns := ps.Ftrace.Images(i)
+		for _, insn := range insns {
+			image(at, insn)
+		}
 	}
 	ps.directImages(image)
 	ps.reportSites()
@@ -242,9 +243,9 @@ func (ps *patchers) begin(e engine.Patcher) {
 	}
 	if f := ps.Observed.Of(ps.Ftrace.Tracer()); f != nil {
 		ps.Tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) },
-			ftrace.Dynamic)
+			ftrace.Dynamic|ftrace.Plain)
 		ps.Live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) },
-			ftrace.Dynamic|ftrace.Modifies)
+			ftrace.Dynamic|ftrace.Modifies|ftrace.Plain)
 	}
 	ps.Patches.Begin()
 	ps.Ftrace.BeginDirects()
