@@ -23,8 +23,8 @@ const (
 
 // near compares both sides near a witness' schedule. Each run keeps some of the schedule's first deviations, never
 // all, and goes on at random, so the violation has to come about anew. Each side keeps its own run along the schedule,
-// and both sides keep as many deviations and make as many runs. If one side can't follow the schedule to its end,
-// nothing is compared: its runs would begin elsewhere.
+// and both sides keep as many deviations and make as many runs. What one side can't follow, neither keeps: the runs
+// of the two would begin at different places.
 func (s *Search) near(b *Break, k kind, sc *scenario.Scenario) (verdict, error) {
 	b.Near = &Break{Property: b.Property, Words: b.Words}
 	var sides [2]*near
@@ -39,10 +39,10 @@ func (s *Search) near(b *Break, k kind, sc *scenario.Scenario) (verdict, error) 
 		defer n.rig.Close()
 		sides[i] = n
 	}
-	cuts := min(len(sides[0].rec.Choices), len(sides[1].rec.Choices))
+	cuts := min(sides[0].met, sides[1].met, len(b.Witness.File.Schedule)-1) + 1
 	asked := max(sides[0].rec.Asked+sides[1].rec.Asked, 1)
 	runs := min(nearRuns, nearMost/asked)
-	if cuts < 2 || len(sides[0].rec.Choices) != len(sides[1].rec.Choices) || runs < nearLeast {
+	if cuts < 2 || runs < nearLeast {
 		return unsure, nil // without a deviation that is kept these are runs of the witness' program
 	}
 	for i := range runs {
@@ -78,11 +78,12 @@ func b2u(b bool) uint64 {
 type near struct {
 	rig    *rig.Rig
 	rec    *sched.Recording
+	met    int // number of the schedule's first deviations that it has
 	prefix *sched.Prefix
 }
 
-// follow runs a witness' program on a kernel along its schedule, and records the run. It returns nil if that isn't
-// followed to its end.
+// follow runs a witness' program on a kernel along its schedule, and records the run. It returns nil if the program
+// can't be run there.
 func (s *Search) follow(sc *scenario.Scenario, w *shrink.Witness, k *linux.Kernel, mutant string) (*near, error) {
 	other := *sc
 	if other.SetLinux(k) != nil {
@@ -100,16 +101,19 @@ func (s *Search) follow(sc *scenario.Scenario, w *shrink.Witness, k *linux.Kerne
 		return nil, nil //nolint:nilerr // it can't be run on this kernel
 	}
 	defer r.Rig.Close()
-	if slices.ContainsFunc(r.Drifts, func(d sched.Drift) bool { return d.Kind != sched.Moved }) {
-		return nil, nil
+	n := &near{met: len(f.Schedule)}
+	for _, d := range r.Drifts {
+		if d.Kind != sched.Moved {
+			n.met = min(n.met, d.Index)
+		}
 	}
-	n := new(near)
 	if n.rig, err = rig.NewGoingOn(r.Rig.Scenario, mutant, r.Rig.Judges.GoOn); err != nil {
 		return nil, err
 	}
 	rec := &sched.Recorder{Strategy: sched.NewAnchored(r.Taken, n.rig.Machine.Names()), All: true}
 	n.rig.Play(rec)
 	n.rec = rec.Recording()
+	n.met = min(n.met, len(n.rec.Choices))
 	params := sched.Params{Seed: s.Seed, Length: n.rec.Asked}
 	rest := []sched.Strategy{sched.NewRandom(params)}
 	for _, mean := range [...]int{64, 16, 4} {
@@ -124,7 +128,11 @@ func (s *Search) follow(sc *scenario.Scenario, w *shrink.Witness, k *linux.Kerne
 // breaks makes run i, which keeps as many of the deviations as run i of any other side with as many, and reports
 // whether it breaks the property.
 func (n *near) breaks(k kind, i uint64, cuts int) (yes bool) {
-	n.prefix.Cut(int(n.rec.Choices[i%uint64(cuts)].Seq))
+	cut := 0
+	if kept := i % uint64(cuts); kept > 0 {
+		cut = int(n.rec.Choices[kept-1].Seq) + 1
+	}
+	n.prefix.Cut(cut)
 	i /= uint64(cuts)
 	n.prefix.Begin(i)
 	run := n.rig.Run(n.prefix)
