@@ -16,10 +16,10 @@ var TextRestored = Property{
 	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole " +
 		"image, and without probes the text is the original.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter,
-		kpev.ApiReturn,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, smpev.ByHand,
+		kpev.ApiEnter, kpev.ApiReturn,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter},
+	Reads:   []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, smpev.Debugger, smpev.ByHand, kpev.ApiEnter},
 	New:     func(s *Scene) Monitor { return &textRestored{scene: s} },
 	Touches: restoredTouches,
 }
@@ -143,8 +143,12 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 }
 
 // explained reports whether the byte at addr is the breakpoint of a registered probe, or belongs
-// to an image that is wholly in memory, either a registered probe's or a raw site's.
+// to an image that is wholly in memory, either a registered probe's or a raw site's, or is what the
+// scenario's tasks have made of it.
 func (m *textRestored) explained(addr uint64) bool {
+	if m.scene.hand(addr) {
+		return true
+	}
 	if mem, _ := m.scene.text.byteAt(addr); mem == int3 && (m.scene.probes.at(addr) || m.scene.debugs(addr)) {
 		return true
 	}

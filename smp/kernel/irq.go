@@ -73,6 +73,9 @@ type nmiState struct {
 // callFunction is the handler of the function-call IPI.
 func (k *Kernel) callFunction(x *smp.Ctx, regs *arch.Regs) {
 	k.Sync.answer(x)
+	if k.booted.onCall != nil {
+		k.booted.onCall(x, regs)
+	}
 	k.irqExit(x, regs)
 }
 

@@ -135,6 +135,8 @@ const (
 	SyncSelf  = 9  // text_poke, the storing CPU
 	SyncFlush = 10 // translations of unmapped memory are flushed
 	SyncDebug = 12 // a debugger has written a breakpoint, or taken one away
+
+	SyncByHand = 13 // a task of the scenario asks for it
 )
 
 // Owners of a trap, as in Claim. An engine defines more (Owners).
@@ -143,11 +145,15 @@ const (
 	OwnerFault    = 4 // a fault that was fixed up
 	OwnerDebugger = 7 // a debugger: it has a breakpoint there, or had one
 	OwnerUprobe   = 8 // uprobes: the task is in user mode, at an instruction with one, or steps it
+	OwnerByHand   = 9 // what a task of the scenario has set (on_breakpoint)
 )
 
 // ModuleMem is a section of a module, as in Alloc and Free. An engine defines
 // more (Memory).
 const ModuleMem = 3
+
+// CodeMem is memory for code that tasks of the scenario map and free, as in Alloc and Free.
+const CodeMem = 4
 
 // How a CPU is given up, as in Gives; 0: the task was preempted. A task's Wake says that
 // it wants a CPU again.

@@ -192,6 +192,106 @@ var forms = [...]form{
 		},
 		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return errnoWords(op) },
 	},
+	scenario.ParamPlace: {
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			at, err := function(a.Name, v)
+			op.Target, op.Offset = at.name, int(at.off)
+			return err
+		},
+		print: printPlace,
+	},
+	scenario.ParamWritten: {read: readWritten, print: printWritten},
+	scenario.ParamBy: {
+		into: func(op *scenario.Op) any { return &op.By }, otherwise: "0",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+			return only(op.By != 0, fmt.Sprintf("by = %d", op.By))
+		},
+	},
+	scenario.ParamOld: {
+		otherwise: "None", none: true,
+		read: func(c *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+			op.Old, err = bytesOf(c.name, v)
+			return err
+		},
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+			return only(op.Old != nil, "old = "+dataString(op.Old))
+		},
+	},
+	scenario.ParamText: {
+		read: func(c *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+			op.Bytes, err = bytesOf(c.name, v)
+			return err
+		},
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return []string{dataString(op.Bytes)} },
+	},
+	scenario.ParamBlock: {
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			d, err := block(a.Name, v)
+			op.Targets = []string{d}
+			return err
+		},
+		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string {
+			return []string{p.symbols[op.Targets[0]]}
+		},
+	},
+	scenario.ParamSize: {
+		into:  func(op *scenario.Op) any { return &op.Size },
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return []string{fmt.Sprint(op.Size)} },
+	},
+	scenario.ParamStacks: {
+		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.On, "stacks = True") },
+	},
+	scenario.ParamCPUs: {
+		otherwise: "None", none: true, read: readCPUs,
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+			return only(op.CPUs != 0, "cpus = "+bracketed(bitsIn(op.CPUs), func(c string) string { return c }))
+		},
+	},
+	scenario.ParamAwaited: {
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			word, ok := starlark.AsString(v)
+			i := slices.Index(scenario.AwaitedWords, word)
+			if !ok || i < 0 {
+				return fmt.Errorf("%s: %q is nothing to wait for; %s", a.Name, word,
+					nearest.OrAll(word, scenario.AwaitedWords))
+			}
+			op.Awaited = scenario.Awaited(i)
+			return nil
+		},
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+			return []string{Quote(op.Awaited.String())}
+		},
+	},
+	scenario.ParamGoto: {
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			at, err := function(a.Name, v)
+			op.Targets, op.Into = []string{at.name}, int(at.off)
+			return err
+		},
+		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
+			if len(op.Targets) == 0 {
+				return nil
+			}
+			return []string{a.Name + " = " + p.place(op.Targets[0], uint64(op.Into))}
+		},
+	},
+	scenario.ParamRetry: {
+		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.On, "retry = True") },
+	},
+	scenario.ParamCalls: {
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			f, err := functionStart(a.Name, v)
+			op.Calls = f.name
+			return err
+		},
+		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
+			return only(op.Calls != "", a.Name+" = "+p.symbols[op.Calls])
+		},
+	},
 }
 
 // only returns a list of one argument, or of none.

@@ -62,7 +62,7 @@ func (p *program) prepareChecks() {
 			add(smpev.CheckResult, op.Returns)
 		case op.Checked:
 			add(smpev.CheckErrno, op.Returns)
-		case op.Kind == act.Expect:
+		case op.Kind == act.Expect || op.Kind == act.ExpectText:
 			for b := op.Bytes; len(b) > 0; b = b[min(word, len(b)):] {
 				add(smpev.CheckMemory, littleEndian(b[:min(word, len(b))]))
 			}
@@ -134,7 +134,7 @@ func narrow(a, b uint64) int {
 // names returns the name of what a check examines.
 func (p *program) names(i, n int) string {
 	op := &p.ops[i]
-	if op.Kind == act.Expect {
+	if op.Kind == act.Expect || op.Kind == act.ExpectText {
 		return fmt.Sprintf("%s+%#x", op.Target, op.Offset+n*word)
 	}
 	return fmt.Sprintf("%v(%s)", op.Kind, op.Target)

@@ -44,7 +44,7 @@ func (l *listing) add(t *scenario.Text) error {
 // addWatched adds the functions of which the machine watches a part.
 func (l *listing) addWatched(watched bool) error {
 	for i := range l.Scenario.Texts {
-		if t := &l.Scenario.Texts[i]; l.Machine.Memory().Watched(t.At, len(t.Code)) == watched {
+		if t := &l.Scenario.Texts[i]; !t.Own && l.Machine.Memory().Watched(t.At, len(t.Code)) == watched {
 			if err := l.add(t); err != nil {
 				return err
 			}

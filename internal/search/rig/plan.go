@@ -128,7 +128,11 @@ func (p *Plan) mapTexts() {
 		}
 	}
 	for i := range sc.Texts {
-		if t := &sc.Texts[i]; !owned[t.Name] {
+		switch t := &sc.Texts[i]; {
+		case owned[t.Name]:
+		case t.Own:
+			p.funcs[t.Name] = t.At // patchers make it
+		default:
 			m.Memory().Map(t.At, p.Code(t), smp.PermRead|smp.PermExec)
 			m.Names().AddSymbol(t.Name, t.At, len(t.Code))
 			p.funcs[t.Name] = t.At

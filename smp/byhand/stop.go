@@ -1,0 +1,148 @@
+package byhand
+
+import (
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// stops keeps CPUs where they are, as a debugger or SuspendThread does: at any instruction, or boundary of a routine,
+// at which interrupts are on. A task that is preempted there stays preempted.
+type stops struct {
+	h      *Hand            // set at boot
+	wanted kapi.Var[uint64] // the CPUs that are to stay
+	inside kapi.Var[uint64] // those that do
+	spans  []kapi.Span      `state:"skip: of the step under way"`
+	// owned by the task of that number: what it waits for
+	waits [256]stopWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"`
+	goes  [64]goesOn    `state:"boot"` // set at boot: by CPU
+}
+
+// The orders of stops.
+var (
+	stopAsks = kapi.DefineBarrier("stop: ask before the IPI", kapi.OrderFull,
+		"smp_call_function_many_cond, kernel/smp.c: llist_add(), try_cmpxchg(&head->first)")
+	stopStays = kapi.DefineBarrier("stop: stay", kapi.OrderFull,
+		"a locked instruction on the word that says who has stopped")
+)
+
+// stopWait is the condition that the CPUs of a set have stopped, or that none has any more.
+type stopWait struct {
+	s    *stops
+	set  uint64 // owned by its task
+	here uint64 // owned by its task
+}
+
+func (w *stopWait) Cell() kapi.CellID { return w.s.inside.ID() }
+func (w *stopWait) Holds() bool       { return w.s.inside.Peek()&w.set == w.here }
+
+// goesOn is the condition that a CPU isn't wanted any more.
+type goesOn struct {
+	s   *stops
+	cpu int // set at boot
+}
+
+func (w *goesOn) Cell() kapi.CellID { return w.s.wanted.ID() }
+func (w *goesOn) Holds() bool       { return w.s.wanted.Peek()>>w.cpu&1 == 0 }
+
+// BootStops makes it possible to stop CPUs.
+func (h *Hand) BootStops() {
+	s := &h.stops
+	if s.goes[0].s != nil {
+		return
+	}
+	s.wanted.Init(&h.k.M.Cells, 0)
+	s.inside.Init(&h.k.M.Cells, 0)
+	for i := range s.waits {
+		s.waits[i].s = s
+	}
+	for i := range s.goes {
+		s.goes[i] = goesOn{s, i}
+	}
+	h.k.OnCall(s.stay)
+}
+
+func (s *stops) begin() {
+	if s.goes[0].s != nil {
+		s.wanted.Set(0)
+		s.inside.Set(0)
+	}
+}
+
+// stay keeps a CPU that is wanted. Context: the handler of an IPI, interrupts off.
+func (s *stops) stay(x *smp.Ctx, _ *arch.Regs) {
+	if s.wanted.ReadOnce(x)>>x.CPU()&1 == 0 {
+		return
+	}
+	*s.inside.RMW(x, stopStays) |= 1 << x.CPU()
+	x.SpinOn(&s.goes[x.CPU()])
+	*s.inside.RMW(x, stopStays) &^= 1 << x.CPU()
+}
+
+// Stop keeps the CPUs of a set where they are until Resume, except this one, on which no other task runs meanwhile.
+// Context: interrupts on.
+func (h *Hand) Stop(x *smp.Ctx, cpus uint64) {
+	s := &h.stops
+	x.PreemptDisable()
+	cpus &= h.k.Hotplug.Online(x) &^ (1 << x.CPU())
+	x.Step("stop", 1)
+	*s.wanted.Change(x, stopAsks) |= cpus
+	h.k.M.Interrupts().SendIPI(x, cpus, smp.IPICall)
+	s.await(x, cpus, cpus)
+}
+
+// Resume lets them go on, by the end of an interrupt, so that each has serialised.
+func (h *Hand) Resume(x *smp.Ctx) {
+	s := &h.stops
+	*s.wanted.RMW(x, kapi.Once) = 0
+	s.await(x, ^uint64(0), 0)
+	x.PreemptEnable()
+}
+
+func (s *stops) await(x *smp.Ctx, set, here uint64) {
+	w := &s.waits[x.Task()]
+	w.set, w.here = set, here
+	x.SpinForIPI(w)
+}
+
+// StopOutside is Stop, over and over, until no task stands in n bytes at addr: its text was interrupted there, or, if
+// stacks is set, a word of its stack points there.
+func (h *Hand) StopOutside(x *smp.Ctx, cpus uint64, addr arch.Addr, n int, stacks bool) {
+	for {
+		h.Stop(x, cpus)
+		if !h.stands(x, addr, n, stacks) {
+			return
+		}
+		h.Resume(x)
+		x.Relax()
+	}
+}
+
+// stands looks at all tasks but this one.
+func (h *Hand) stands(x *smp.Ctx, addr arch.Addr, n int, stacks bool) (in bool) {
+	x.Step("stop", 2)
+	h.stops.spans = append(h.stops.spans[:0], kapi.Span{From: addr, To: addr + arch.Addr(n)})
+	for _, t := range h.k.M.Tasks().All() {
+		if t.ID == x.Task() || t.Dead() {
+			continue
+		}
+		if regs := x.Stacks().Interrupted(t); regs != nil && regs.IP-addr < arch.Addr(n) ||
+			stacks && x.Stacks().Holds(t, h.stops.spans) {
+			in = true
+		}
+	}
+	return in
+}
+
+// Move makes each task whose text was interrupted at an address continue at another one. Context: between Stop and
+// Resume.
+func (h *Hand) Move(x *smp.Ctx, at, to arch.Addr) {
+	x.Step("move", 0)
+	for _, t := range h.k.M.Tasks().All() {
+		if regs := x.Stacks().Interrupted(t); regs != nil && t.ID != x.Task() && regs.IP == at {
+			regs.IP = to
+			x.Emit(smpev.Moves, uint64(t.ID), uint64(at), uint64(to))
+		}
+	}
+}
