@@ -14,6 +14,7 @@ type stops struct {
 	wanted kapi.Var[uint64] // the CPUs that are to stay
 	inside kapi.Var[uint64] // those that do
 	spans  []kapi.Span      `state:"skip: of the step under way"`
+	by     [256]int         // owned by the task of that number: how often it has stopped CPUs
 	// owned by the task of that number: what it waits for
 	waits [256]stopWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"`
 	goes  [64]goesOn    `state:"boot"` // set at boot: by CPU
@@ -67,6 +68,7 @@ func (s *stops) begin() {
 	if s.goes[0].s != nil {
 		s.wanted.Set(0)
 		s.inside.Set(0)
+		clear(s.by[:])
 	}
 }
 
@@ -85,6 +87,7 @@ func (s *stops) stay(x *smp.Ctx, _ *arch.Regs) {
 func (h *Hand) Stop(x *smp.Ctx, cpus uint64) {
 	s := &h.stops
 	x.PreemptDisable()
+	s.by[x.Task()]++
 	cpus &= h.k.Hotplug.Online(x) &^ (1 << x.CPU())
 	x.Step("stop", 1)
 	*s.wanted.Change(x, stopAsks) |= cpus
@@ -92,12 +95,18 @@ func (h *Hand) Stop(x *smp.Ctx, cpus uint64) {
 	s.await(x, cpus, cpus)
 }
 
-// Resume lets them go on, by the end of an interrupt, so that each has serialised.
+// Resume lets them go on, by the end of an interrupt, so that each has serialised. It does nothing if the task has
+// stopped none.
 func (h *Hand) Resume(x *smp.Ctx) {
 	s := &h.stops
+	if s.by[x.Task()] == 0 {
+		return
+	}
 	*s.wanted.RMW(x, kapi.Once) = 0
 	s.await(x, ^uint64(0), 0)
-	x.PreemptEnable()
+	for ; s.by[x.Task()] > 0; s.by[x.Task()]-- {
+		x.PreemptEnable()
+	}
 }
 
 func (s *stops) await(x *smp.Ctx, set, here uint64) {
@@ -115,9 +124,16 @@ func (h *Hand) StopOutside(x *smp.Ctx, cpus uint64, addr arch.Addr, n int, stack
 			return
 		}
 		h.Resume(x)
-		x.Relax()
+		for range patience {
+			x.Relax()
+			x.Step("stop", 3)
+		}
 	}
 }
+
+// patience is how many steps every other CPU that can makes before a task looks again: enough to leave the handler of
+// the IPI, and then the text.
+const patience = 16
 
 // stands looks at all tasks but this one.
 func (h *Hand) stands(x *smp.Ctx, addr arch.Addr, n int, stacks bool) (in bool) {

@@ -77,8 +77,6 @@ type booted struct {
 	faults     kapi.Faults           `state:"boot"` // owned by the boot of a run: what a mutant has planted
 	onReset    []func()              `state:"boot"` // set at boot
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
-
-	onCall func(x *smp.Ctx, regs *arch.Regs) `state:"boot"` // set at boot: another work of the function-call IPI
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
@@ -300,7 +298,7 @@ func (k *Kernel) OnReset(f func()) { k.booted.onReset = append(k.booted.onReset,
 
 // OnCall gives the function-call IPI, at boot, a work besides sync_core. regs are the interrupted ones. Context: hard
 // interrupt, interrupts off.
-func (k *Kernel) OnCall(f func(x *smp.Ctx, regs *arch.Regs)) { k.booted.onCall = f }
+func (k *Kernel) OnCall(f func(x *smp.Ctx, regs *arch.Regs)) { k.IRQs.called = f }
 
 // Planted implements kapi.Boot. Plant is a mutant's, after the reset that begins a run.
 func (k *Kernel) Planted(f kapi.Fault) bool { return k.booted.faults.Has(f) }

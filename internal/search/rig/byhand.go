@@ -37,7 +37,7 @@ func (ps *patchers) addByHand() error {
 			case act.OnBreakpoint:
 				ps.Hand.NewBreak(ps.funcs[op.Target] + arch.Addr(op.Offset))
 				ps.storesTo(op.Target, op.Offset, 1)
-			case act.Stop, act.StopOutside, act.WaitOutside:
+			case act.Stop, act.StopOutside, act.WaitOutside, act.Resume:
 				ps.Hand.BootStops()
 			}
 		}
