@@ -7,7 +7,7 @@ import (
 
 // Relax says that the routine waits in a loop until another CPU has done something, as PAUSE does: before it goes on,
 // every other CPU that can moves a step.
-func (x *Ctx) Relax() { x.m.turns.relax(x.cpu) }
+func Relax(x *Ctx) { x.m.turns.relax(x.cpu) }
 
 // Interrupted returns the registers that a trap or interrupt has saved of a task's text, the innermost if there are
 // several; nil: the task stands in no text, or in a routine that text has called. Changes take effect when the text
@@ -25,14 +25,39 @@ func (x *Stacks) Interrupted(t *Task) *arch.Regs {
 	return nil
 }
 
-// Holds reports whether a word of a task's stack lies in one of the spans: a return address, an address saved by a
-// trap, or a number that looks like one. Context: as Interrupted.
+// Holds reports whether a task stands in one of the spans: it was interrupted there, at whatever depth, or a word of its
+// stack lies there: a return address, or a number that looks like one. The registers that traps have saved aren't
+// looked at. Context: as Interrupted.
 func (x *Stacks) Holds(t *Task, spans []kapi.Span) bool {
-	was := t.regs
+	x.m.foot.touchQueue(t.cpu, false)
+	regs, word := &t.regs, arch.Addr(x.m.arch.Word)
 	if t.cpu.task == t {
-		t.regs = t.cpu.regs
+		regs = &t.cpu.regs
 	}
-	in := x.StandsIn(t, spans, nil)
-	t.regs = was
-	return in
+	if within(regs.IP, spans) {
+		return true
+	}
+	for a := spOf(regs) &^ (word - 1); a < t.stack && a >= t.stack-StackSize; a += word {
+		if f := t.imageAt(a); f != nil {
+			if within(f.ctx.regs.IP, spans) {
+				return true
+			}
+			a = f.base + arch.Addr(x.m.arch.Frame.Size)&^(word-1) - word
+			continue
+		}
+		if v, _ := x.m.mem.Load(a, int(word)); within(arch.Addr(v), spans) {
+			return true
+		}
+	}
+	return false
+}
+
+// imageAt returns the trap whose image of the registers begins at an address of the stack, nil if none does.
+func (t *Task) imageAt(a arch.Addr) *frame {
+	for i := range t.frames {
+		if f := &t.frames[i]; f.kind == routine && f.trap && f.base == a {
+			return f
+		}
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"math"
+
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/kpev"
 )
@@ -43,7 +45,7 @@ func (c checker) op(p Part, who string, op *Op) error {
 	}
 	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 || rest.Offset != 0 ||
 		len(rest.Bytes) > 0 || rest.On || rest.Targets != nil || rest.CPU != 0 || rest.Fails != 0 ||
-		!rest.Hand.none() {
+		rest.Counts != [3]int{} || !rest.Hand.none() {
 		return Faultf(p, "%s: %s takes no arguments of a call; leave them out", who, k)
 	}
 	return nil
@@ -87,6 +89,8 @@ var params = [...]struct {
 	ParamGoto:      {func(op *Op) { op.Targets, op.Into = nil, 0 }, checker.goesTo},
 	ParamRetry:     {func(op *Op) { op.On = false }, nil},
 	ParamCalls:     {func(op *Op) { op.Calls = "" }, checker.calls},
+	ParamProbed:    {func(op *Op) { op.On = false }, nil},
+	ParamCount:     {func(op *Op) { op.Counts = [3]int{} }, checker.counts},
 }
 
 func takesTarget(op *Op)  { op.Target = "" }
@@ -180,6 +184,19 @@ func (c checker) returns(p Part, who string, op *Op) error {
 	}
 	if !op.Checked && (op.Returns != 0 || op.Bits != 0) {
 		return Faultf(p, "%s: a result that isn't checked; leave it zero", who)
+	}
+	return nil
+}
+
+// counts checks how often a probe is to have been hit.
+func (c checker) counts(p Part, who string, op *Op) error {
+	if op.Counts == [3]int{} {
+		return Faultf(p, "%s: %s compares nothing; give pre = 1, post = or missed =", who, op.Kind)
+	}
+	for i, n := range op.Counts {
+		if n < 0 || n > math.MaxInt32 {
+			return Faultf(p, "%s: %s = %d is no count; give 0 or more", who, CountWords[i], n-1)
+		}
 	}
 	return nil
 }

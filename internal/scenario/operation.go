@@ -121,6 +121,8 @@ const (
 	ParamGoto                       // Targets and Into: a place in a function; may be left out
 	ParamRetry                      // On; may be left out
 	ParamCalls                      // Calls: a function; may be left out
+	ParamProbed                     // On: without probes the memory differs; may be left out
+	ParamCount                      // Counts: one of them, by its name in CountWords; may be left out
 )
 
 // A Param is a parameter of an operation.
@@ -165,6 +167,8 @@ const (
 	Locks                         // it writes lock prefixes
 	Alternates                    // it applies alternatives
 	ByHand                        // it is a step of a patcher that the scenario describes
+	Halts                         // it stops CPUs, or lets them go on
+	Safe                          // it passes a safepoint, or may wait for those
 )
 
 // Drawn says how the generator draws an operation for tasks that call the API.

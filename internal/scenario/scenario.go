@@ -64,8 +64,13 @@ type Op struct {
 	Bytes  []byte        // the expected memory
 	On     bool          // whether something is switched on
 
+	Counts [3]int        // how often a probe is to have been hit, by CountWords, plus 1; 0: it isn't compared
+
 	Hand // of operations that patch text by hand
 }
+
+// CountWords are the parameters of hits, in the order of Op.Counts.
+var CountWords = []string{"pre", "post", "missed"}
 
 // A Hand is what operations take that patch text by hand.
 type Hand struct {

@@ -64,7 +64,7 @@ func (h *Hand) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 		x.Call(does.Call)
 	}
 	if regs.IP = does.To; does.To == at {
-		x.(*smp.Ctx).Relax()
+		smp.Relax(x.(*smp.Ctx))
 	}
 	return smpev.OwnerByHand
 }

@@ -68,6 +68,7 @@ func (h *Hand) Safepoint(x *smp.Ctx) { h.points.pass(x, h.points.waits.LoadAcqui
 
 // Ended is called when a task has done all that it does: nobody waits for it any more.
 func (h *Hand) Ended(x *smp.Ctx) {
+	h.stops.leaves(x.Task())
 	if len(h.points.tasks) > 0 {
 		h.points.pass(x, ended)
 	}

@@ -15,8 +15,12 @@ type stops struct {
 	inside kapi.Var[uint64] // those that do
 	spans  []kapi.Span      `state:"skip: of the step under way"`
 	by     [256]int         // owned by the task of that number: how often it has stopped CPUs
+	stood  [4]uint64        // owned by the machine's hooks: tasks that stood where they mustn't, by their numbers
+	left   kapi.Var[int]    // how often one of them has given up its CPU since
 	// owned by the task of that number: what it waits for
 	waits [256]stopWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"`
+	// owned by the task of that number: what it waits for before it looks again
+	leave [256]leftWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"`
 	goes  [64]goesOn    `state:"boot"` // set at boot: by CPU
 }
 
@@ -47,6 +51,15 @@ type goesOn struct {
 func (w *goesOn) Cell() kapi.CellID { return w.s.wanted.ID() }
 func (w *goesOn) Holds() bool       { return w.s.wanted.Peek()>>w.cpu&1 == 0 }
 
+// leftWait is the condition that a task has given up its CPU that stood where it mustn't.
+type leftWait struct {
+	s     *stops
+	since int // owned by its task
+}
+
+func (w *leftWait) Cell() kapi.CellID { return w.s.left.ID() }
+func (w *leftWait) Holds() bool       { return w.s.left.Peek() != w.since }
+
 // BootStops makes it possible to stop CPUs.
 func (h *Hand) BootStops() {
 	s := &h.stops
@@ -55,9 +68,11 @@ func (h *Hand) BootStops() {
 	}
 	s.wanted.Init(&h.k.M.Cells, 0)
 	s.inside.Init(&h.k.M.Cells, 0)
+	s.left.Init(&h.k.M.Cells, 0)
 	for i := range s.waits {
-		s.waits[i].s = s
+		s.waits[i].s, s.leave[i].s = s, s
 	}
+	h.k.OnSwitch(func(prev *smp.Task) { s.leaves(prev.ID) })
 	for i := range s.goes {
 		s.goes[i] = goesOn{s, i}
 	}
@@ -68,7 +83,9 @@ func (s *stops) begin() {
 	if s.goes[0].s != nil {
 		s.wanted.Set(0)
 		s.inside.Set(0)
+		s.left.Set(0)
 		clear(s.by[:])
+		clear(s.stood[:])
 	}
 }
 
@@ -116,27 +133,52 @@ func (s *stops) await(x *smp.Ctx, set, here uint64) {
 }
 
 // StopOutside is Stop, over and over, until no task stands in n bytes at addr: its text was interrupted there, or, if
-// stacks is set, a word of its stack points there.
+// stacks is set, a word of its stack points there. Context: may sleep.
 func (h *Hand) StopOutside(x *smp.Ctx, cpus uint64, addr arch.Addr, n int, stacks bool) {
-	for {
+	for looks := 1; ; looks++ {
 		h.Stop(x, cpus)
-		if !h.stands(x, addr, n, stacks) {
+		stood := h.stands(x, addr, n, stacks)
+		if stood == [4]uint64{} {
 			return
 		}
+		w := &h.stops.leave[x.Task()]
+		w.since = h.stops.left.Look(x)
+		for i := range stood {
+			h.stops.stood[i] |= stood[i]
+		}
 		h.Resume(x)
+		if looks > eagerLooks {
+			x.Sleep(w)
+			continue
+		}
 		for range patience {
-			x.Relax()
+			smp.Relax(x)
 			x.Step("stop", 3)
 		}
 	}
 }
 
-// patience is how many steps every other CPU that can makes before a task looks again: enough to leave the handler of
-// the IPI, and then the text.
-const patience = 16
+const (
+	// eagerLooks is how often a task looks without waiting until one of those that stood there has given up its CPU:
+	// one that stops the others over and over lets nobody make progress.
+	eagerLooks = 4
+	// patience is how many steps every other CPU that can makes before the next look: enough to leave the handler of
+	// the IPI, and then the text.
+	patience = 16
+)
 
-// stands looks at all tasks but this one.
-func (h *Hand) stands(x *smp.Ctx, addr arch.Addr, n int, stacks bool) (in bool) {
+// leaves is called when a task gives up its CPU, or has done all that it does.
+func (s *stops) leaves(id kapi.TaskID) {
+	if s.stood[id/64]>>(id%64)&1 != 0 {
+		s.stood[id/64] &^= 1 << (id % 64)
+		s.h.k.M.Footprint().TouchCell(s.left.ID(), true)
+		s.left.Overwrite(s.left.Peek() + 1)
+		s.h.k.M.Waits().Notify(s.left.ID())
+	}
+}
+
+// stands looks at all tasks but this one, and returns those that stand there.
+func (h *Hand) stands(x *smp.Ctx, addr arch.Addr, n int, stacks bool) (in [4]uint64) {
 	x.Step("stop", 2)
 	h.stops.spans = append(h.stops.spans[:0], kapi.Span{From: addr, To: addr + arch.Addr(n)})
 	for _, t := range h.k.M.Tasks().All() {
@@ -145,7 +187,7 @@ func (h *Hand) stands(x *smp.Ctx, addr arch.Addr, n int, stacks bool) (in bool) 
 		}
 		if regs := x.Stacks().Interrupted(t); regs != nil && regs.IP-addr < arch.Addr(n) ||
 			stacks && x.Stacks().Holds(t, h.stops.spans) {
-			in = true
+			in[t.ID/64] |= 1 << (t.ID % 64)
 		}
 	}
 	return in

@@ -12,10 +12,11 @@ import (
 
 // A Hand is what the tasks of one machine do by hand.
 type Hand struct {
-	k       *kernel.Kernel // set at boot
-	scratch []byte         `state:"skip: of the step under way"`
-	codes   []*Code        // set at boot
-	breaks  []*Break       // set at boot
+	k *kernel.Kernel // set at boot
+	// owned by the step under way
+	scratch []byte   `state:"skip: of the step under way"`
+	codes   []*Code  // set at boot
+	breaks  []*Break // set at boot
 	points  safepoints
 	stops   stops
 }

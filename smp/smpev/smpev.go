@@ -103,7 +103,15 @@ const (
 	CheckResult = 0 // what a call returned
 	CheckMemory = 1 // at most 8 bytes of memory
 	CheckErrno  = 2 // what a call of the probes' API returned
+	CheckCount  = 3 // how often a probe was hit: a count, and above CheckCountOf which one
 )
+
+// CheckCountOf is where the value of a CheckCount says what is counted: one of CheckCounts.
+const CheckCountOf = 32
+
+// CheckCounts are what the counts of a probe are of: of a return probe the first two are its entry handler and its
+// handler of returns.
+var CheckCounts = []string{"runs of its pre_handler", "runs of its post_handler", "misses"}
 
 // Vectors, as in the IDT; hardware interrupts from 32 on.
 const (

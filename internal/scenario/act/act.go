@@ -127,6 +127,7 @@ type Task interface {
 	Data(name string) (at arch.Addr, n int)             // a block of data
 	Written(x *smp.Ctx, op *scenario.Op) (bytes []byte) // the bytes of a ParamWritten
 	ExpectText(x *smp.Ctx, i int)                       // compares text
+	Hits(x *smp.Ctx, i int)                             // compares how often a probe was hit
 
 	Call(x *smp.Ctx, i int)   // calls the function, and compares what it left
 	Expect(x *smp.Ctx, i int) // compares memory

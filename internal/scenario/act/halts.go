@@ -58,7 +58,7 @@ var (
 		Says: "wait for a grace period: `\"rcu\"`, `\"sched\"`, `\"tasks\"`, `\"tasks-rude\"` (each CPU has switched " +
 			"tasks); or, `\"safepoints\"`, until each other task has called `safepoint()`, or has ended",
 		Kernel: []string{"synchronize_rcu", "synchronize_sched", "synchronize_rcu_tasks", "synchronize_rcu_tasks_rude"},
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Ordered | scenario.Waits,
+		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Safe | scenario.Ordered | scenario.Waits,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		if op.Awaited == scenario.AwaitSafepoints {
 			t.Clients().Hand.AwaitSafepoints(x)
@@ -72,7 +72,7 @@ var (
 	Safepoint = add(row{family: hands, Operation: &scenario.Operation{
 		Word:   "safepoint",
 		Says:   "pass a safepoint: the task holds no address of code that may go (`wait(\"safepoints\")`)",
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Ordered,
+		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Safe | scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Clients().Hand.Safepoint(x) }})
 
 	Stop = add(row{family: hands, Operation: &scenario.Operation{
@@ -82,7 +82,7 @@ var (
 			"does, until `resume()`. On this CPU no other task runs meanwhile. A task that waits then for what a " +
 			"stopped one holds hangs",
 		Kernel: []string{"kgdb_roundup_cpus", "SuspendThread"},
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Ordered, Inverse: "resume",
+		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered, Inverse: "resume",
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Clients().Hand.Stop(x, all(op)) }})
 
 	StopOutside = add(row{family: hands, Operation: &scenario.Operation{
@@ -92,7 +92,7 @@ var (
 		Says: "`stop()`; if a stopped task stands in the `size` bytes from `at` on, let all go on, and try again. A " +
 			"task stands there if it was interrupted there, or, with `stacks`, if a word of its stack points there. " +
 			"A register isn't looked at",
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Ordered, Inverse: "resume",
+		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered, Inverse: "resume",
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		t.Clients().Hand.StopOutside(x, all(op), t.Place(op), op.Size, op.On)
 	}})
@@ -103,7 +103,7 @@ var (
 			{Name: "to", Kind: scenario.ParamGoto}},
 		Says:   "between `stop()` and `resume()`: each task that was interrupted at `at` continues at `to`",
 		Kernel: []string{"SetThreadContext"},
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Ordered,
+		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered,
 		Check: func(_ *scenario.Scenario, op *scenario.Op) string {
 			if len(op.Targets) == 0 {
 				return "move() has no place to go to; give to = f + 1"
@@ -118,7 +118,7 @@ var (
 		Word:   "resume",
 		Says:   "let the stopped CPUs go on, serialised",
 		Kernel: []string{"ResumeThread"},
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Ordered, Inverse: "stop",
+		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered, Inverse: "stop",
 		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
 			if s.Does(Stop) || s.Does(StopOutside) {
 				return ""
@@ -132,7 +132,7 @@ var (
 		Params: []scenario.Param{{Name: "at", Kind: scenario.ParamPlace},
 			{Name: "size", Kind: scenario.ParamSize}, {Name: "stacks", Kind: scenario.ParamStacks}},
 		Says:   "wait until no task stands in the `size` bytes from `at` on: `stop_outside` and `resume`",
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Ordered | scenario.Waits,
+		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered | scenario.Waits,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		t.Clients().Hand.StopOutside(x, all(op), t.Place(op), op.Size, op.On)
 		t.Clients().Hand.Resume(x)

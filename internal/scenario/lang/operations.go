@@ -281,6 +281,25 @@ var forms = [...]form{
 		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",
 		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.On, "retry = True") },
 	},
+	scenario.ParamProbed: {
+		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.On, "probed = True") },
+	},
+	scenario.ParamCount: {
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			n, err := starlark.AsInt32(v)
+			if err != nil {
+				return fmt.Errorf("%s: %.40s is no count; write %s = 1", a.Name, v.String(), a.Name)
+			}
+			op.Counts[slices.Index(scenario.CountWords, a.Name)] = n + 1
+			return nil
+		},
+		print: func(_ *printer, a scenario.Param, op *scenario.Op) []string {
+			n := op.Counts[slices.Index(scenario.CountWords, a.Name)]
+			return only(n != 0, fmt.Sprintf("%s = %d", a.Name, n-1))
+		},
+	},
 	scenario.ParamCalls: {
 		otherwise: "None", none: true,
 		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {

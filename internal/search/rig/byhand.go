@@ -2,7 +2,6 @@ package rig
 
 import (
 	"kpsim/internal/scenario"
-	"kpsim/internal/scenario/act"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -22,11 +21,11 @@ func (ps *patchers) addByHand() error {
 	for i := range ps.Scenario.Tasks {
 		for k := range ps.Scenario.Tasks[i].Ops {
 			op := &ps.Scenario.Tasks[i].Ops[k]
-			if op.Kind.Traits&scenario.ByHand == 0 {
-				continue
+			if op.Kind.Traits&scenario.Halts != 0 {
+				ps.Hand.BootStops()
 			}
-			switch op.Kind {
-			case act.Write:
+			switch {
+			case op.Kind.Has(scenario.ParamWritten):
 				b, ok := ps.encode(op)
 				if ps.encoded[op] = b; !ok {
 					return scenario.Faultf(scenario.PartIn(scenario.TheTasks, i, k),
@@ -34,11 +33,9 @@ func (ps *patchers) addByHand() error {
 						ps.Scenario.Name, op.Targets[0], op.Target)
 				}
 				ps.storesTo(op.Target, op.Offset, ps.Scenario.Written(op))
-			case act.OnBreakpoint:
+			case op.Kind.Has(scenario.ParamRetry):
 				ps.Hand.NewBreak(ps.funcs[op.Target] + arch.Addr(op.Offset))
 				ps.storesTo(op.Target, op.Offset, 1)
-			case act.Stop, act.StopOutside, act.WaitOutside, act.Resume:
-				ps.Hand.BootStops()
 			}
 		}
 	}
@@ -47,9 +44,7 @@ func (ps *patchers) addByHand() error {
 
 // bootByHand makes tasks pass safepoints, if one waits for that.
 func (r *Rig) bootByHand() {
-	if !r.Scenario.Any(func(op *scenario.Op) bool {
-		return op.Kind == act.Wait && op.Awaited == scenario.AwaitSafepoints || op.Kind == act.Safepoint
-	}) {
+	if !r.Scenario.Any(func(op *scenario.Op) bool { return op.Kind.Traits&scenario.Safe != 0 }) {
 		return
 	}
 	var ids []kapi.TaskID

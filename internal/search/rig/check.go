@@ -62,6 +62,12 @@ func (p *program) prepareChecks() {
 			add(smpev.CheckResult, op.Returns)
 		case op.Checked:
 			add(smpev.CheckErrno, op.Returns)
+		case op.Kind == act.Hits:
+			for which, n := range op.Counts {
+				if n > 0 {
+					add(smpev.CheckCount, uint64(which)<<smpev.CheckCountOf|uint64(n-1))
+				}
+			}
 		case op.Kind == act.Expect || op.Kind == act.ExpectText:
 			for b := op.Bytes; len(b) > 0; b = b[min(word, len(b)):] {
 				add(smpev.CheckMemory, littleEndian(b[:min(word, len(b))]))
@@ -103,7 +109,7 @@ func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 	if c.unmet == nil && monitors != nil && monitors.Finder() == &properties.RightResult {
 		c.unmet, c.unmetOp = p, i
 	}
-	if !p.r.twin || c.wrong != nil {
+	if !p.r.twin || c.wrong != nil || p.ops[i].Kind == act.Expect && p.ops[i].On {
 		return
 	}
 	for _, w := range c.wants {
