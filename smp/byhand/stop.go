@@ -14,7 +14,7 @@ type stops struct {
 	wanted kapi.Var[uint64] // the CPUs that are to stay
 	inside kapi.Var[uint64] // those that do
 	spans  []kapi.Span      `state:"skip: of the step under way"`
-	by     [256]int         // owned by the task of that number: how often it has stopped CPUs
+	by     [256]bool        // owned by the task of that number: it has stopped CPUs
 	stood  [4]uint64        // owned by the machine's hooks: tasks that stood where they mustn't, by their numbers
 	left   kapi.Var[int]    // how often one of them has given up its CPU since
 	// owned by the task of that number: what it waits for
@@ -89,22 +89,24 @@ func (s *stops) begin() {
 	}
 }
 
-// stay keeps a CPU that is wanted. Context: the handler of an IPI, interrupts off.
+// stay keeps a CPU that is wanted. Other interrupts are served meanwhile, as while a thread is suspended. Context: the
+// handler of an IPI.
 func (s *stops) stay(x *smp.Ctx, _ *arch.Regs) {
-	if s.wanted.ReadOnce(x)>>x.CPU()&1 == 0 {
+	bit := uint64(1) << x.CPU()
+	if s.wanted.ReadOnce(x)&bit == 0 || s.inside.Look(x)&bit != 0 {
 		return
 	}
-	*s.inside.RMW(x, stopStays) |= 1 << x.CPU()
-	x.SpinOn(&s.goes[x.CPU()])
-	*s.inside.RMW(x, stopStays) &^= 1 << x.CPU()
+	*s.inside.RMW(x, stopStays) |= bit
+	x.IRQ(true)
+	x.Spin(&s.goes[x.CPU()])
+	x.IRQ(false)
+	*s.inside.RMW(x, stopStays) &^= bit
 }
 
-// Stop keeps the CPUs of a set where they are until Resume, except this one, on which no other task runs meanwhile.
-// Context: interrupts on.
+// Stop keeps the CPUs of a set where they are until Resume, except this one. Context: interrupts on.
 func (h *Hand) Stop(x *smp.Ctx, cpus uint64) {
 	s := &h.stops
-	x.PreemptDisable()
-	s.by[x.Task()]++
+	s.by[x.Task()] = true
 	cpus &= h.k.Hotplug.Online(x) &^ (1 << x.CPU())
 	x.Step("stop", 1)
 	*s.wanted.Change(x, stopAsks) |= cpus
@@ -116,14 +118,12 @@ func (h *Hand) Stop(x *smp.Ctx, cpus uint64) {
 // stopped none.
 func (h *Hand) Resume(x *smp.Ctx) {
 	s := &h.stops
-	if s.by[x.Task()] == 0 {
+	if !s.by[x.Task()] {
 		return
 	}
+	s.by[x.Task()] = false
 	*s.wanted.RMW(x, kapi.Once) = 0
 	s.await(x, ^uint64(0), 0)
-	for ; s.by[x.Task()] > 0; s.by[x.Task()]-- {
-		x.PreemptEnable()
-	}
 }
 
 func (s *stops) await(x *smp.Ctx, set, here uint64) {

@@ -1,6 +1,9 @@
 package act
 
 import (
+	"fmt"
+	"slices"
+
 	"kpsim/internal/scenario"
 	"kpsim/smp"
 	"kpsim/smp/kapi"
@@ -79,10 +82,11 @@ var (
 		Word:   "stop",
 		Params: []scenario.Param{{Name: "cpus", Kind: scenario.ParamCPUs}},
 		Says: "stop all other CPUs, or those of a list, wherever they are, as a debugger, `ptrace` or SuspendThread " +
-			"does, until `resume()`. On this CPU no other task runs meanwhile. A task that waits then for what a " +
-			"stopped one holds hangs",
+			"does, until `resume()`; they serve interrupts meanwhile. This CPU has no other task. One that waits then for " +
+			"what a stopped one holds hangs",
 		Kernel: []string{"kgdb_roundup_cpus", "SuspendThread"},
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered, Inverse: "resume",
+		Check: alone,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Clients().Hand.Stop(x, all(op)) }})
 
 	StopOutside = add(row{family: hands, Operation: &scenario.Operation{
@@ -93,6 +97,7 @@ var (
 			"task stands there if it was interrupted there, or, with `stacks`, if a word of its stack points there. " +
 			"A register isn't looked at",
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered, Inverse: "resume",
+		Check: alone,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		t.Clients().Hand.StopOutside(x, all(op), t.Place(op), op.Size, op.On)
 	}})
@@ -133,6 +138,7 @@ var (
 			{Name: "size", Kind: scenario.ParamSize}, {Name: "stacks", Kind: scenario.ParamStacks}},
 		Says:   "wait until no task stands in the `size` bytes from `at` on: `stop_outside` and `resume`",
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered | scenario.Waits,
+		Check: alone,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		t.Clients().Hand.StopOutside(x, all(op), t.Place(op), op.Size, op.On)
 		t.Clients().Hand.Resume(x)
@@ -145,4 +151,21 @@ func all(op *scenario.Op) uint64 {
 		return ^uint64(0)
 	}
 	return op.CPUs
+}
+
+// alone says that a task stops other CPUs, and isn't alone on its own.
+func alone(s *scenario.Scenario, op *scenario.Op) string {
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if !slices.ContainsFunc(t.Ops, func(o scenario.Op) bool { return o.Kind == op.Kind }) {
+			continue
+		}
+		for k := range s.Tasks {
+			if u := &s.Tasks[k]; k != i && u.CPU == t.CPU {
+				return fmt.Sprintf("%v() stops what runs on other CPUs, and task %q is on this one, %d; give it another",
+					op.Kind, u.Name, t.CPU)
+			}
+		}
+	}
+	return ""
 }

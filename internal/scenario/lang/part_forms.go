@@ -1,7 +1,6 @@
 package lang
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -334,7 +333,12 @@ func readWhole(a *argument) error {
 }
 
 // breaks returns the number of breakpoints at the end of code.
-func breaks(b []byte) int { return len(b) - len(bytes.TrimRight(b, string(target.Arch.Breakpoint))) }
+func breaks(b []byte) (n int) {
+	for n < len(b) && target.Arch.IsBreakpoint(b[len(b)-1-n]) {
+		n++
+	}
+	return n
+}
 
 func readBytes(a *argument) (err error) {
 	name := a.list.Name(a.x)

@@ -132,6 +132,7 @@ func (p *Plan) mapTexts() {
 		case owned[t.Name]:
 		case t.Own:
 			p.funcs[t.Name] = t.At // patchers make it
+			owned[t.Name] = true
 		default:
 			m.Memory().Map(t.At, p.Code(t), smp.PermRead|smp.PermExec)
 			m.Names().AddSymbol(t.Name, t.At, len(t.Code))
