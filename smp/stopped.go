@@ -25,8 +25,8 @@ func (x *Stacks) Interrupted(t *Task) *arch.Regs {
 	return nil
 }
 
-// Holds reports whether a task stands in one of the spans: it was interrupted there, at whatever depth, or a word of its
-// stack lies there: a return address, or a number that looks like one. The registers that traps have saved aren't
+// Holds reports whether a task stands in one of the spans: it was interrupted there, at whatever depth, or a word of
+// its stack lies there: a return address, or a number that looks like one. The registers that traps have saved aren't
 // looked at. Context: as Interrupted.
 func (x *Stacks) Holds(t *Task, spans []kapi.Span) bool {
 	x.m.foot.touchQueue(t.cpu, false)

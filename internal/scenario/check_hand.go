@@ -39,7 +39,8 @@ func (c checker) anywhere(p Part, who string, op *Op) error {
 		return err
 	}
 	if n := len(c.s.Text(op.Target).Code); op.Offset < 0 || op.Offset >= n {
-		return Faultf(p, "%s: offset %d isn't in %s, which has %d bytes; give 0 to %d", who, op.Offset, op.Target, n, n-1)
+		return Faultf(p, "%s: offset %d isn't in %s, which has %d bytes; give 0 to %d", who, op.Offset, op.Target, n,
+			n-1)
 	}
 	return nil
 }
@@ -109,8 +110,8 @@ func (c checker) old(p Part, who string, op *Op) error {
 	case op.By != 0:
 		return Faultf(p, "%s: a compare-and-swap is one store; leave by out", who)
 	case at%8+n > 8 && (at%16 != 0 || n != 16):
-		return Faultf(p, "%s: %d bytes at %s+%#x aren't within 8 aligned bytes, nor 16 that are; a compare-and-swap of "+
-			"text is", who, n, op.Target, op.Offset)
+		return Faultf(p, "%s: %d bytes at %s+%#x aren't within 8 aligned bytes, nor 16 that are; a compare-and-swap "+
+			"of text is", who, n, op.Target, op.Offset)
 	}
 	return nil
 }
@@ -131,7 +132,8 @@ func (c checker) block(p Part, who string, op *Op) error {
 	if d.PerCPU || d.Away || slices.ContainsFunc(c.s.Modules, func(m Module) bool {
 		return slices.Contains(m.Data, d.Name)
 	}) {
-		return Faultf(p, "%s: data %q is a CPU's own, away or a module's; text is saved in data that is there", who, d.Name)
+		return Faultf(p, "%s: data %q is a CPU's own, away or a module's; text is saved in data that is there", who,
+			d.Name)
 	}
 	const most = 64
 	if len(d.Bytes) > most {

@@ -44,8 +44,8 @@ func (c checker) layout() error {
 			return err
 		}
 		if t.Own && t.At%Page != 0 {
-			return Faultf(p, "code %q comes and goes as whole pages; give at = a multiple of %d, or leave it out", t.Name,
-				Page)
+			return Faultf(p, "code %q comes and goes as whole pages; give at = a multiple of %d, or leave it out",
+				t.Name, Page)
 		}
 		if t.Own {
 			_, n, _ := t.Span()

@@ -64,7 +64,7 @@ type Op struct {
 	Bytes  []byte        // the expected memory
 	On     bool          // whether something is switched on
 
-	Counts [3]int        // how often a probe is to have been hit, by CountWords, plus 1; 0: it isn't compared
+	Counts [3]int // how often a probe is to have been hit, by CountWords, plus 1; 0: it isn't compared
 
 	Hand // of operations that patch text by hand
 }

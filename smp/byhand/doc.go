@@ -5,7 +5,7 @@
 // What it is not: a patcher. It takes no lock, refuses nothing, and serialises no CPU unless it is told to. Whether the
 // order of the steps is right is what a search finds out. The kernel's own patchers are elsewhere (smp/kernel, engine).
 //
-// Its rule: whoever stores to text says before which instructions the text then has (smpev.Image), in the step in
+// Its rule: what stores to text says before which instructions the text then has (smpev.Image), in the step in
 // which it has read what surrounds the bytes. So a CPU that runs what stood there before, or what stands there
 // afterwards, runs a whole instruction, and one that comes between two stores of one call may not.
 //

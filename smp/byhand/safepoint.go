@@ -66,7 +66,7 @@ func (s *safepoints) begin() {
 // Safepoint passes one.
 func (h *Hand) Safepoint(x *smp.Ctx) { h.points.pass(x, h.points.waits.LoadAcquire(x, pointAsks)) }
 
-// Ended is called when a task has done all that it does: nobody waits for it any more.
+// Ended is called when a task has done all that it does: no other task waits for it any more.
 func (h *Hand) Ended(x *smp.Ctx) {
 	h.stops.leaves(x.Task())
 	if len(h.points.tasks) > 0 {

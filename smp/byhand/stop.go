@@ -13,10 +13,11 @@ type stops struct {
 	h      *Hand            // set at boot
 	wanted kapi.Var[uint64] // the CPUs that are to stay
 	inside kapi.Var[uint64] // those that do
-	spans  []kapi.Span      `state:"skip: of the step under way"`
-	by     [256]bool        // owned by the task of that number: it has stopped CPUs
-	stood  [4]uint64        // owned by the machine's hooks: tasks that stood where they mustn't, by their numbers
-	left   kapi.Var[int]    // how often one of them has given up its CPU since
+	// owned by the step under way
+	spans []kapi.Span   `state:"skip: of the step under way"`
+	by    [256]bool     // owned by the task of that number: it has stopped CPUs
+	stood [4]uint64     // owned by the machine's hooks: tasks that stood where they mustn't, by their numbers
+	left  kapi.Var[int] // how often one of them has given up its CPU since
 	// owned by the task of that number: what it waits for
 	waits [256]stopWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"`
 	// owned by the task of that number: what it waits for before it looks again
@@ -160,7 +161,7 @@ func (h *Hand) StopOutside(x *smp.Ctx, cpus uint64, addr arch.Addr, n int, stack
 
 const (
 	// eagerLooks is how often a task looks without waiting until one of those that stood there has given up its CPU:
-	// one that stops the others over and over lets nobody make progress.
+	// one that stops the others over and over keeps all from making progress.
 	eagerLooks = 4
 	// patience is how many steps every other CPU that can makes before the next look: enough to leave the handler of
 	// the IPI, and then the text.

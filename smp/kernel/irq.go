@@ -10,10 +10,10 @@ import (
 
 // interrupts is what handlers of timers and NMIs do besides the kernel's own work.
 type interrupts struct {
-	handle    func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
-	plain     func(s *smp.Source) bool        `state:"boot"` // set at boot: handle does nothing for the source
+	handle func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
+	plain  func(s *smp.Source) bool        `state:"boot"` // set at boot: handle does nothing for the source
 	// set at boot: a further work of the function-call IPI, nil: there is none
-	called func(x *smp.Ctx, regs *arch.Regs) `state:"boot"`
+	called    func(x *smp.Ctx, regs *arch.Regs) `state:"boot"`
 	nmis      kapi.PerCPU[nmiState]
 	Unlatched bool `state:"boot"` // set at the boot of a run: NMIs nest (Config.NMIsNest, or a mutant)
 }

@@ -77,7 +77,7 @@ type booted struct {
 	faults     kapi.Faults           `state:"boot"` // owned by the boot of a run: what a mutant has planted
 	onReset    []func()              `state:"boot"` // set at boot
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
-	onSwitch   func(prev *smp.Task)  `state:"boot"` // set at boot; nil: nobody wants to know
+	onSwitch   func(prev *smp.Task)  `state:"boot"` // set at boot; nil: there is none
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed

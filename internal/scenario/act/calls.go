@@ -28,8 +28,8 @@ var (
 		Word: "expect",
 		Params: []scenario.Param{{Name: "d", Kind: scenario.ParamData}, {Name: "hex", Kind: scenario.ParamBytes},
 			{Name: "probed", Kind: scenario.ParamProbed}},
-		Says: "memory from `d` on holds these bytes; `d + 8` is a place in `d`. `probed`: with probes, whose handlers " +
-			"have stored there; in the run without probes it isn't compared",
+		Says: "memory from `d` on holds these bytes; `d + 8` is a place in `d`. `probed`: with probes, whose " +
+			"handlers have stored there; in the run without probes it isn't compared",
 		Object:  scenario.Nothing,
 		Traits:  scenario.Serial,
 		Touches: scenario.TouchCheck,
@@ -39,12 +39,12 @@ var (
 		Word: "hits",
 		Params: []scenario.Param{{Name: "k", Of: scenario.TheProbes}, {Name: "pre", Kind: scenario.ParamCount},
 			{Name: "post", Kind: scenario.ParamCount}, {Name: "missed", Kind: scenario.ParamCount}},
-		Says: "until now the probe's `pre` handler has begun this often in the run, its `post` handler, and its " +
-			"`nmissed` is `missed`; of a return probe: its entry handler, and its handler of returns. What isn't given " +
-			"isn't compared",
+		Says: "until now the `pre` handler of `k` has begun this often in the run, its `post` handler, and its " +
+			"`nmissed` is `missed`; of a return probe: its entry handler, and its handler of returns. What isn't " +
+			"given isn't compared",
 		Kernel:  []string{"KUNIT_EXPECT_EQ"},
 		Object:  scenario.AProbe,
 		Traits:  scenario.Probes,
-		Touches: scenario.TouchCheck,
+		Touches: scenario.TouchCheck | scenario.TouchRead,
 	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.Hits(x, i) }})
 )

@@ -15,14 +15,14 @@ var (
 	Serialise = add(row{family: hands, Operation: &scenario.Operation{
 		Word:   "serialise",
 		Says:   "run an instruction that serialises, on this CPU",
-		Kernel: []string{"sync_core", "cpuid", "serialize"},
+		Kernel: []string{"cpuid", "serialize"},
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Serial,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Clients().Hand.Serialise(x) }})
 
 	SyncCore = add(row{family: hands, Operation: &scenario.Operation{
 		Word:   "sync_core",
 		Params: []scenario.Param{{Name: "cpus", Kind: scenario.ParamCPUs}},
-		Says: "make CPUs serialise, by IPIs, and wait for them: all at once, or those of a list, one after another: " +
+		Says: "make CPUs serialise, by IPIs, and wait for them: all at once, or those of `cpus`, one after another: " +
 			"`sync_core(cpus = [0, 2])`",
 		Kernel: []string{"text_poke_sync", "on_each_cpu", "smp_text_poke_sync_each_cpu"},
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Serial,
@@ -49,8 +49,8 @@ var (
 		Word: "flush",
 		Params: []scenario.Param{{Name: "at", Kind: scenario.ParamPlace},
 			{Name: "size", Kind: scenario.ParamSize}},
-		Says: "flush an instruction cache. On x86 it does nothing, as the compilers' `__builtin___clear_cache` there: " +
-			"caches are coherent, and what a CPU has fetched already is kept",
+		Says: "flush `size` bytes at `at` of the instruction caches. On x86 it does nothing, as the compilers' " +
+			"`__builtin___clear_cache` there: caches are coherent, and what a CPU has fetched already is kept",
 		Kernel: []string{"flush_icache_range", "__clear_cache"},
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Serial,
 	}, do: func(_ Task, x *smp.Ctx, _ int, _ *scenario.Op) { x.Step("flush", 0) }})
@@ -58,8 +58,9 @@ var (
 	Wait = add(row{family: hands, Operation: &scenario.Operation{
 		Word:   "wait",
 		Params: []scenario.Param{{Name: "until", Kind: scenario.ParamAwaited}},
-		Says: "wait for a grace period: `\"rcu\"`, `\"sched\"`, `\"tasks\"`, `\"tasks-rude\"` (each CPU has switched " +
-			"tasks); or, `\"safepoints\"`, until each other task has called `safepoint()`, or has ended",
+		Says: "wait `until` a grace period has ended: `\"rcu\"`, `\"sched\"`, `\"tasks\"`, `\"tasks-rude\"` (each " +
+			"CPU has switched tasks); or, `\"safepoints\"`, until each other task has called `safepoint()`, or has " +
+			"ended",
 		Kernel: []string{"synchronize_rcu", "synchronize_sched", "synchronize_rcu_tasks", "synchronize_rcu_tasks_rude"},
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Safe | scenario.Ordered | scenario.Waits,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
@@ -81,10 +82,10 @@ var (
 	Stop = add(row{family: hands, Operation: &scenario.Operation{
 		Word:   "stop",
 		Params: []scenario.Param{{Name: "cpus", Kind: scenario.ParamCPUs}},
-		Says: "stop all other CPUs, or those of a list, wherever they are, as a debugger, `ptrace` or SuspendThread " +
-			"does, until `resume()`; they serve interrupts meanwhile. This CPU has no other task. One that waits then for " +
+		Says: "stop all other CPUs, or `cpus`, wherever they are, as a debugger, `ptrace` or SuspendThread does, " +
+			"until `resume()`; they serve interrupts meanwhile. This CPU has no other task. One that waits then for " +
 			"what a stopped one holds hangs",
-		Kernel: []string{"kgdb_roundup_cpus", "SuspendThread"},
+		Kernel: []string{"kgdb_roundup_cpus"},
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered, Inverse: "resume",
 		Check: alone,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Clients().Hand.Stop(x, all(op)) }})
@@ -107,7 +108,6 @@ var (
 		Params: []scenario.Param{{Name: "at", Kind: scenario.ParamPlace},
 			{Name: "to", Kind: scenario.ParamGoto}},
 		Says:   "between `stop()` and `resume()`: each task that was interrupted at `at` continues at `to`",
-		Kernel: []string{"SetThreadContext"},
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered,
 		Check: func(_ *scenario.Scenario, op *scenario.Op) string {
 			if len(op.Targets) == 0 {
@@ -122,7 +122,6 @@ var (
 	Resume = add(row{family: hands, Operation: &scenario.Operation{
 		Word:   "resume",
 		Says:   "let the stopped CPUs go on, serialised",
-		Kernel: []string{"ResumeThread"},
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered, Inverse: "stop",
 		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
 			if s.Does(Stop) || s.Does(StopOutside) {
@@ -136,7 +135,8 @@ var (
 		Word: "wait_outside",
 		Params: []scenario.Param{{Name: "at", Kind: scenario.ParamPlace},
 			{Name: "size", Kind: scenario.ParamSize}, {Name: "stacks", Kind: scenario.ParamStacks}},
-		Says:   "wait until no task stands in the `size` bytes from `at` on: `stop_outside` and `resume`",
+		Says: "wait until no task stands in the `size` bytes from `at` on, nor with `stacks` comes back there: " +
+			"`stop_outside` and `resume`",
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered | scenario.Waits,
 		Check: alone,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
@@ -162,7 +162,8 @@ func alone(s *scenario.Scenario, op *scenario.Op) string {
 		}
 		for k := range s.Tasks {
 			if u := &s.Tasks[k]; k != i && u.CPU == t.CPU {
-				return fmt.Sprintf("%v() stops what runs on other CPUs, and task %q is on this one, %d; give it another",
+				return fmt.Sprintf("%v() stops what runs on other CPUs, and task %q is on this one, %d; give it "+
+					"another",
 					op.Kind, u.Name, t.CPU)
 			}
 		}

@@ -24,11 +24,11 @@ func (w written) Type() string   { return w.form.String() + "()" }
 // writtenSays are the texts of the functions of the language that make them, by form.
 var writtenSays = [...]string{
 	scenario.FormJump: "what a `write` stores: a jump to `f`, or `f + 4`, from where it is written: 5 bytes",
-	scenario.FormCall: "a call of it: 5 bytes",
+	scenario.FormCall: "a call of `f`: 5 bytes",
 	scenario.FormDisplacement: "the displacement of such a jump or call, whose first byte stands before it: 4 bytes, " +
 		"`write(g + 1, displacement(f))`",
-	scenario.FormAddress: "its address, as an immediate has it: 8 bytes",
-	scenario.FormSaved:   "what the data `f` hold then, as `save` has left them",
+	scenario.FormAddress: "the address of `f`, as an immediate has it: 8 bytes",
+	scenario.FormSaved:   "what the data `d` hold then, as `save_text` has left them",
 }
 
 func writtenForms() (list []verb) {
