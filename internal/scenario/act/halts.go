@@ -61,7 +61,6 @@ var (
 		Says: "wait `until` a grace period has ended: `\"rcu\"`, `\"sched\"`, `\"tasks\"`, `\"tasks-rude\"` (each " +
 			"CPU has switched tasks); or, `\"safepoints\"`, until each other task has called `safepoint()`, or has " +
 			"ended",
-		Kernel: []string{"synchronize_rcu", "synchronize_sched", "synchronize_rcu_tasks", "synchronize_rcu_tasks_rude"},
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Safe | scenario.Ordered | scenario.Waits,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		if op.Awaited == scenario.AwaitSafepoints {
