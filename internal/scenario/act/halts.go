@@ -24,7 +24,7 @@ var (
 		Params: []scenario.Param{{Name: "cpus", Kind: scenario.ParamCPUs}},
 		Says: "make CPUs serialise, by IPIs, and wait for them: all at once, or those of `cpus`, one after another: " +
 			"`sync_core(cpus = [0, 2])`",
-		Kernel: []string{"text_poke_sync", "on_each_cpu", "smp_text_poke_sync_each_cpu"},
+		Kernel: []string{"do_sync_core", "smp_text_poke_sync_each_cpu"},
 		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Serial,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		if op.CPUs == 0 {
