@@ -70,6 +70,7 @@
 //	                    debugger is another owner of breakpoints, uprobe takes those of user mode
 //	smp                 CPUs, tasks, interrupts, traps, memory
 //	                    kernel (locks, RCU, stop_machine, text poking, work) implements kapi on them;
+//	                    byhand is the steps of patchers that scenarios describe, store by store;
 //	                    kapi is the narrow waist, all that an engine may ask for; smpev has the events;
 //	                    image (objects, hex; objfile reads ELF), fetch (which bytes a CPU may see),
 //	                    cycles (costs),

@@ -70,6 +70,8 @@ var layers = []layer{
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/kapi"}, owned: true},
+	{pkg: "smp/byhand", may: []string{"smp", "smp/arch", "smp/arch/target", "smp/kapi", "smp/kernel", "smp/smpev",
+		"traces"}, owned: true},
 	{pkg: "engine/debugger", may: []string{"smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/uprobe", may: []string{"smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/livepatch", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},

@@ -16,10 +16,10 @@ var TextRestored = Property{
 	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole " +
 		"image, and without probes the text is the original.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter,
-		kpev.ApiReturn,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, smpev.ByHand,
+		kpev.ApiEnter, kpev.ApiReturn,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter},
+	Reads:   []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, smpev.Debugger, smpev.ByHand, kpev.ApiEnter},
 	New:     func(s *Scene) Monitor { return &textRestored{scene: s} },
 	Touches: restoredTouches,
 }
@@ -145,7 +145,7 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 // explained reports whether the byte at addr is a registered probe's, or belongs to an image of a raw site that is
 // wholly in memory, but for bytes of registered probes.
 func (m *textRestored) explained(addr uint64) bool {
-	if m.probed(addr) {
+	if m.scene.hand(addr) || m.probed(addr) {
 		return true
 	}
 next:

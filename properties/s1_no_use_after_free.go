@@ -173,7 +173,7 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	}
 	first, left := -1, uint64(0)
 	for i := range m.live {
-		if m.live[i].what == smpev.ModuleMem {
+		if what := m.live[i].what; what == smpev.ModuleMem || what == smpev.CodeMem {
 			continue
 		}
 		if left++; first < 0 {

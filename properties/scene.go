@@ -24,6 +24,7 @@ type Scene struct {
 	lately  int           `state:"skip: which of them was run in last: where to look first"`
 	dying   []span        // sections of modules that are about to go: their text isn't restored
 	debug   []uint64      // the addresses of a debugger's breakpoints
+	hands   []span        `state:"boot"` // text that tasks of the scenario store to by themselves
 	excused []excuse      // places of known findings (Monitors.Know)
 
 	claimed *frame `state:"skip: of the event under way"` // for a Claim: its trap, or nil
@@ -56,6 +57,7 @@ func (s *Scene) reset() {
 	s.probes.reset()
 	s.frames.reset()
 	s.handed, s.dying, s.debug, s.excused = s.handed[:0], s.dying[:0], s.debug[:0], s.excused[:0]
+	s.hands = s.hands[:0]
 }
 
 // takes has the scene's handlers, by kind. They report whether an event is irrelevant: whether it can't mean anything
@@ -74,6 +76,7 @@ var takes = map[traces.Kind]func(s *Scene, e *traces.Event) (dull bool){
 	smpev.Retire:     (*Scene).retire,
 	smpev.Debugger:   (*Scene).debugger,
 	smpev.Form:       (*Scene).form,
+	smpev.ByHand:     (*Scene).byHand,
 	kpev.ApiEnter:    (*Scene).call,
 	kpev.ApiReturn:   (*Scene).call,
 	kpev.Kind:        (*Scene).kind,
@@ -127,6 +130,15 @@ func (s *Scene) form(e *traces.Event) (dull bool) {
 	s.text.mark(e.A, 1)
 	return false
 }
+
+func (s *Scene) byHand(e *traces.Event) (dull bool) {
+	s.hands = append(s.hands, span{e.A, e.B, 0})
+	s.text.mark(e.A, e.B)
+	return false
+}
+
+// hand reports whether tasks of the scenario store to the byte at addr by themselves.
+func (s *Scene) hand(addr uint64) bool { return len(s.hands) > 0 && in(s.hands, addr) != nil }
 
 func (s *Scene) alloc(e *traces.Event) (dull bool) {
 	s.text.forget(e.A, e.B)

@@ -13,9 +13,9 @@ var WholeInstructions = Property{
 	Name: "whole-instructions",
 	Says: "A CPU at a patched site runs the old instruction, the new one, or a breakpoint, and never a blend.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Alloc, smpev.Free,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Alloc, smpev.Free, smpev.ByHand,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free},
+	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free, smpev.ByHand},
 	New:     func(s *Scene) Monitor { return &wholeInstructions{s} },
 	Touches: wholeTouches,
 }
@@ -41,10 +41,8 @@ func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 		return nil
 	}
 	// A CPU that hasn't serialised may run an image that has since been replaced.
-	for i := range m.scene.images {
-		if x := &m.scene.images[i]; x.addr == e.A && x.begins(e.B, e.C) {
-			return nil
-		}
+	if m.scene.images.has(e) {
+		return nil
 	}
 	if old == nil {
 		return found(e, e.A, "runs %s at %#x: bytes blend two instructions; none was linked or installed there",
@@ -58,7 +56,7 @@ func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 // stored there since the memory was allocated.
 func (m *wholeInstructions) outside(e *traces.Event) *traces.Finding {
 	text, n := &m.scene.text, e.C>>56
-	if text.agrees(e) {
+	if text.agrees(e) || e.B == uint64(int3) && n == 1 || m.scene.hand(e.A) && m.scene.images.has(e) {
 		return nil
 	}
 	lo, _ := text.word(e.A)

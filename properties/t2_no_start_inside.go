@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -17,9 +19,9 @@ var NoStartInside = Property{
 	Says: "No CPU, running or returning from a frame, begins an instruction inside another instruction of patched " +
 		"text.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Trap, smpev.Return,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Trap, smpev.Return, smpev.ByHand, smpev.Free,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Trap},
+	Reads:   []traces.Kind{smpev.Load, smpev.Trap, smpev.ByHand},
 	New:     func(s *Scene) Monitor { return &noStartInside{scene: s} },
 	Touches: insideTouches,
 }
@@ -70,10 +72,12 @@ func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 			m.stored = e.Seq + 1
 		}
 		if e.C == 1 && e.B == uint64(int3) {
-			m.image(e.A, 1) // a breakpoint is armed, announced or not
+			m.image(e.A, 1, false) // a breakpoint is armed, announced or not
 		}
 	case smpev.Image:
-		m.image(e.A, e.C>>56)
+		m.image(e.A, e.C>>56, byte(e.B) != int3)
+	case smpev.Free:
+		m.sites = slices.DeleteFunc(m.sites, func(s site) bool { return s.addr-e.A < e.B && !m.scene.text.has(s.addr) })
 	}
 	return nil
 }
@@ -84,8 +88,8 @@ func interrupt(vector uint64) bool { return vector >= 32 || vector == smpev.VecN
 
 func (m *noStartInside) End(bool) *traces.Finding { return nil }
 
-// image makes size bytes at addr that site's, and no other's.
-func (m *noStartInside) image(addr, size uint64) {
+// image makes size bytes at addr that site's, and no other's. whole: they aren't a breakpoint.
+func (m *noStartInside) image(addr, size uint64, whole bool) {
 	at := -1
 	for i := range m.sites {
 		s := &m.sites[i]
@@ -97,7 +101,7 @@ func (m *noStartInside) image(addr, size uint64) {
 			continue
 		}
 		for k := range s.size {
-			if s.addr+k-addr < size && (size > 1 || m.scene.text.starts(addr)) {
+			if s.addr+k-addr < size && (size > 1 || m.scene.text.starts(addr) || whole && m.scene.hand(addr)) {
 				s.own &^= 1 << k
 			}
 		}
@@ -149,7 +153,8 @@ func (m *noStartInside) inside(e *traces.Event) *traces.Finding {
 				hex(e.B, e.C), e.A, s.size, s.addr)
 		}
 	}
-	if b := m.scene.text.find(e.A); b != nil && b.start>>(e.A%blockSize)&1 == 0 && b.has(e.A) {
+	if b := m.scene.text.find(e.A); b != nil && b.start>>(e.A%blockSize)&1 == 0 && b.has(e.A) &&
+		!(m.scene.hand(e.A) && m.scene.images.has(e)) {
 		return found(e, e.A, "begins %s at %#x, where no instruction was linked", hex(e.B, e.C), e.A)
 	}
 	return nil
@@ -172,10 +177,14 @@ func (m *noStartInside) touchesTail(addr, n uint64) bool {
 // or all but a breakpoint over its first byte; unless the CPU begins at, inside it.
 func (m *noStartInside) tailWritten(s *site, at uint64) bool {
 	for k := uint64(1); k < s.size; k++ {
-		if s.own>>k&1 != 0 && m.scene.text.has(s.addr+k) {
-			if mem, orig := m.scene.text.byteAt(s.addr + k); mem != orig && !m.replaced(s.addr, s.addr+k, at) {
-				return true
-			}
+		if s.own>>k&1 == 0 {
+			continue
+		}
+		if !m.scene.text.has(s.addr + k) {
+			return m.scene.hand(s.addr) // memory for code has no linked bytes
+		}
+		if mem, orig := m.scene.text.byteAt(s.addr + k); mem != orig && !m.replaced(s.addr, s.addr+k, at) {
+			return true
 		}
 	}
 	return false
@@ -208,6 +217,8 @@ func insideTouches(t *Touched, e *traces.Event) {
 		t.WriteText(e.A, e.C)
 	case smpev.Image:
 		t.WriteText(e.A, e.C>>56)
+	case smpev.Free:
+		t.WriteText(e.A, e.B)
 	}
 }
 

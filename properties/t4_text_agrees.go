@@ -19,10 +19,9 @@ var TextAgrees = Property{
 	Says: "Whenever kprobe_mutex is released each point is in a state that exists, and the text at its address is " +
 		"that state's.",
 	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger,
-		kpev.ApiEnter,
-		kpev.State},
+		smpev.ByHand, kpev.ApiEnter, kpev.State},
 	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger,
-		kpev.ApiEnter},
+		smpev.ByHand, kpev.ApiEnter},
 	New: func(s *Scene) Monitor { return &textAgrees{scene: s} },
 	// The mutex orders the reports about an address. That leaves the text there, and
 	// within reach.
@@ -61,7 +60,8 @@ func (m *textAgrees) Event(e *traces.Event) *traces.Finding {
 	if wrong := noSuchState(e.B); wrong != "" {
 		return found(e, e.A, "leaves %#x %s", e.A, wrong)
 	}
-	if e.B&(kpev.StateGone|kpev.StateFtrace) != 0 || !m.scene.text.has(e.A) || in(m.scene.dying, e.A) != nil {
+	if e.B&(kpev.StateGone|kpev.StateFtrace) != 0 || !m.scene.text.has(e.A) || in(m.scene.dying, e.A) != nil ||
+		m.scene.hand(e.A) {
 		return nil
 	}
 	mem, orig := m.scene.text.byteAt(e.A)

@@ -367,6 +367,16 @@ func (s *images) add(e *traces.Event) {
 	*s = append(*s, insn{e.A, e.B, e.C})
 }
 
+// has reports whether an executed instruction is one that begins there.
+func (s images) has(e *traces.Event) bool {
+	for i := range s {
+		if x := &s[i]; x.addr == e.A && x.begins(e.B, e.C) {
+			return true
+		}
+	}
+	return false
+}
+
 // calls reports whether ftrace may have written a call at an address: a function's site.
 func (s images) calls(addr uint64) bool {
 	for i := range s {

@@ -43,6 +43,14 @@ func (c checker) layout() error {
 		if err := add(p, "function", t.Name, t.At, len(t.Code), MaxCode); err != nil {
 			return err
 		}
+		if t.Own && t.At%Page != 0 {
+			return Faultf(p, "code %q comes and goes as whole pages; give at = a multiple of %d, or leave it out",
+				t.Name, Page)
+		}
+		if t.Own {
+			_, n, _ := t.Span()
+			spans[len(spans)-1].last = uint64(t.At) + uint64(n) - 1
+		}
 		for k, off := range t.Extable {
 			if off < 0 || off >= len(t.Code) || k > 0 && off <= t.Extable[k-1] {
 				return Faultf(p,
@@ -87,6 +95,14 @@ func (c checker) layout() error {
 		}
 	}
 
+	for i := range c.s.Modules {
+		for _, name := range slices.Concat(c.s.Modules[i].Core, c.s.Modules[i].Init) {
+			if t := c.s.Text(name); t != nil && t.Own {
+				return Faultf(PartOf(TheModules, i), "module %q: %q is memory for code, which tasks map; give text()",
+					c.s.Modules[i].Name, name)
+			}
+		}
+	}
 	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	for i := 1; i < len(spans); i++ {
 		a, b := spans[i-1], spans[i]

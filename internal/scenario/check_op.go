@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"math"
+
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/kpev"
 )
@@ -42,7 +44,8 @@ func (c checker) op(p Part, who string, op *Op) error {
 		}
 	}
 	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 || rest.Offset != 0 ||
-		len(rest.Bytes) > 0 || rest.On || rest.Targets != nil || rest.CPU != 0 || rest.Fails != 0 {
+		len(rest.Bytes) > 0 || rest.On || rest.Targets != nil || rest.CPU != 0 || rest.Fails != 0 ||
+		rest.Counts != [3]int{} || !rest.Hand.none() {
 		return Faultf(p, "%s: %s takes no arguments of a call; leave them out", who, k)
 	}
 	return nil
@@ -73,6 +76,21 @@ var params = [...]struct {
 	ParamReturns:   {func(op *Op) { op.Checked, op.Returns = false, 0 }, checker.returns},
 	ParamBits:      {func(op *Op) { op.Bits = 0 }, nil}, // returns has checked it
 	ParamErrno:     {func(op *Op) { op.Checked, op.Returns = false, 0 }, checker.errno},
+	ParamPlace:     {func(op *Op) { op.Target, op.Offset = "", 0 }, checker.anywhere},
+	ParamWritten:   {func(op *Op) { op.Form, op.Bytes, op.Targets, op.Into = 0, nil, nil, 0 }, checker.written},
+	ParamBy:        {func(op *Op) { op.By = 0 }, checker.by},
+	ParamOld:       {func(op *Op) { op.Old = nil }, checker.old},
+	ParamText:      {func(op *Op) { op.Bytes = nil }, checker.standing},
+	ParamBlock:     {takesTargets, checker.block},
+	ParamSize:      {func(op *Op) { op.Size = 0 }, checker.spanned},
+	ParamStacks:    {func(op *Op) { op.On = false }, nil},
+	ParamCPUs:      {func(op *Op) { op.CPUs = 0 }, checker.cpus},
+	ParamAwaited:   {func(op *Op) { op.Awaited = 0 }, checker.awaited},
+	ParamGoto:      {func(op *Op) { op.Targets, op.Into = nil, 0 }, checker.goesTo},
+	ParamRetry:     {func(op *Op) { op.On = false }, nil},
+	ParamCalls:     {func(op *Op) { op.Calls = "" }, checker.calls},
+	ParamProbed:    {func(op *Op) { op.On = false }, nil},
+	ParamCount:     {func(op *Op) { op.Counts = [3]int{} }, checker.counts},
 }
 
 func takesTarget(op *Op)  { op.Target = "" }
@@ -166,6 +184,19 @@ func (c checker) returns(p Part, who string, op *Op) error {
 	}
 	if !op.Checked && (op.Returns != 0 || op.Bits != 0) {
 		return Faultf(p, "%s: a result that isn't checked; leave it zero", who)
+	}
+	return nil
+}
+
+// counts checks how often a probe is to have been hit.
+func (c checker) counts(p Part, who string, op *Op) error {
+	if op.Counts == [3]int{} {
+		return Faultf(p, "%s: %s compares nothing; give pre = 1, post = or missed =", who, op.Kind)
+	}
+	for i, n := range op.Counts {
+		if n < 0 || n > math.MaxInt32 {
+			return Faultf(p, "%s: %s = %d is no count; give 0 or more", who, CountWords[i], n-1)
+		}
 	}
 	return nil
 }

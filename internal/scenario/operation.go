@@ -66,6 +66,8 @@ const (
 	ACPU            Object = "CPU"
 	TheCPUs         Object = "hotplug lock"
 	AWork           Object = "work"
+	TextByHand      Object = "text by hand"
+	AMemory         Object = "memory for code"
 )
 
 // Undoes reports whether an operation undoes another, on the same object.
@@ -106,6 +108,21 @@ const (
 	ParamReturns                    // Checked and Returns; may be left out
 	ParamBits                       // Bits; may be left out
 	ParamErrno                      // Checked and Returns; may be left out
+	ParamPlace                      // Target and Offset: a byte of a function
+	ParamWritten                    // Form, Bytes or Targets and Into: the bytes of a write
+	ParamBy                         // By: the bytes of each store; may be left out
+	ParamOld                        // Old: the bytes that must stand there; may be left out
+	ParamText                       // Bytes: those that stand at a ParamPlace
+	ParamBlock                      // Targets: data, as a whole
+	ParamSize                       // Size: how many bytes at a ParamPlace
+	ParamStacks                     // On; may be left out
+	ParamCPUs                       // CPUs; may be left out
+	ParamAwaited                    // Awaited: what is waited for
+	ParamGoto                       // Targets and Into: a place in a function; may be left out
+	ParamRetry                      // On; may be left out
+	ParamCalls                      // Calls: a function; may be left out
+	ParamProbed                     // On: without probes the memory differs; may be left out
+	ParamCount                      // Counts: one of them, by its name in CountWords; may be left out
 )
 
 // A Param is a parameter of an operation.
@@ -129,7 +146,7 @@ func (k *Operation) Takes(l *List) bool {
 }
 
 // Traits are the properties of an operation that verbs check.
-type Traits uint16
+type Traits uint32
 
 // The constants are the traits.
 const (
@@ -149,6 +166,9 @@ const (
 	Works                         // it concerns a work, which the scenario expects to be done: the shrinker keeps it
 	Locks                         // it writes lock prefixes
 	Alternates                    // it applies alternatives
+	ByHand                        // it is a step of a patcher that the scenario describes
+	Halts                         // it stops CPUs, or lets them go on
+	Safe                          // it passes a safepoint, or may wait for those
 )
 
 // Drawn says how the generator draws an operation for tasks that call the API.

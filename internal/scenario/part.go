@@ -134,6 +134,8 @@ const (
 	PartCodeSize                      // *[]byte: how many they are
 	PartHex                           // *[]byte
 	PartRoom                          // *[]byte: how many they are, with zeros after those that are given
+	PartBody                          // *[]byte: instructions, and what follows them
+	PartSpace                         // *[]byte: how many they are, with breakpoints after those that are given
 	PartOffsets                       // *[]int, ascending
 	PartSites                         // *[]CallSite: those that are calls
 	PartTails                         // *[]CallSite: those that are tails

@@ -1,6 +1,9 @@
 package scenario
 
-import "kpsim/smp/smpev"
+import (
+	"kpsim/internal/nearest"
+	"kpsim/smp/smpev"
+)
 
 // A Scenario is what is run: a machine, its text, its probes, its programs, and what is
 // expected of them. It is plain data. lang.Print prints it as a Starlark program that builds it
@@ -60,7 +63,61 @@ type Op struct {
 	Offset int           // from the start of the data or of the function
 	Bytes  []byte        // the expected memory
 	On     bool          // whether something is switched on
+
+	Counts [3]int // how often a probe is to have been hit, by CountWords, plus 1; 0: it isn't compared
+
+	Hand // of operations that patch text by hand
 }
+
+// CountWords are the parameters of hits, in the order of Op.Counts.
+var CountWords = []string{"pre", "post", "missed"}
+
+// A Hand is what operations take that patch text by hand.
+type Hand struct {
+	Form    Form    // where a write's bytes come from
+	Into    int     // the offset of the place that it jumps to, in the first of Targets
+	By      int     // how many bytes it stores at once; 0: as memcpy does
+	Old     []byte  // what it must find there, nil: anything
+	Size    int     // of a range that begins at Target and Offset
+	CPUs    uint64  // a set; 0: all
+	Awaited Awaited // what is waited for
+	Calls   string  // the function that the handler of a breakpoint calls, "" for none
+}
+
+// A Form says where the bytes of a write come from.
+type Form uint8
+
+// The constants are the forms.
+const (
+	FormBytes        Form = iota // Op.Bytes
+	FormJump                     // a jump to a place
+	FormCall                     // a call of it
+	FormDisplacement             // the displacement of a jump or call to it, whose first byte is the one before
+	FormAddress                  // its address
+	FormSaved                    // what a block of data holds
+)
+
+// FormWords are the functions of the language that make them, by number.
+var FormWords = []string{"", "jump_to", "call_to", "displacement", "address", "saved"}
+
+func (f Form) String() string { return nearest.Word(FormWords, uint8(f)) }
+
+// Awaited is what a task waits for that is about to free code.
+type Awaited uint8
+
+// The constants are what is waited for.
+const (
+	AwaitRCU Awaited = iota
+	AwaitSched
+	AwaitTasks
+	AwaitTasksRude
+	AwaitSafepoints
+)
+
+// AwaitedWords are their names, by number.
+var AwaitedWords = []string{"rcu", "sched", "tasks", "tasks-rude", "safepoints"}
+
+func (a Awaited) String() string { return nearest.Word(AwaitedWords, uint8(a)) }
 
 // Expect is what the author expects of all schedules together.
 type Expect struct {

@@ -8,6 +8,9 @@ type Text struct {
 	At      arch.Addr
 	Code    []byte
 	Extable []int // offsets of instructions with an exception-table entry
+
+	Own    bool // it is memory for code, which tasks map, write and free; Code is what a run begins with
+	Mapped bool // Own: it is mapped when a run begins
 }
 
 // Data is a block of writable memory that functions refer to.
@@ -48,6 +51,22 @@ var (
 				"/r` or `x/16xb`, `xxd`, `hexdump -C` or `kpsim check --func`, `.byte 0x55, 72`. `size` is only " +
 				"checked. `extable`: offsets of instructions that have an exception-table entry",
 			Printed: []string{"name", "at", "size", "extable", "hex"},
+			Is:      on(func(t *Text) bool { return !t.Own }),
+		}, {
+			Word: "code",
+			Params: []PartParam{
+				param("name", PartName, func(t *Text) any { return &t.Name }),
+				param("hex", PartBody, func(t *Text) any { return &t.Code }).or(`""`),
+				param("size", PartSpace, func(t *Text) any { return &t.Code }).or("None"),
+				param("at", PartAt, func(t *Text) any { return &t.At }).or("None"),
+				param("mapped", PartSwitch, func(t *Text) any { return &t.Mapped }).or("True"),
+			},
+			Says: "memory for code, in pages of its own, that tasks `map`, `write`, run and `free`, as a JIT's or a " +
+				"trampoline's: these bytes, and breakpoints up to `size`. It is a function in all other respects. " +
+				"`mapped = False`: it isn't there when a run begins",
+			Printed: []string{"name", "at", "size", "mapped", "hex"},
+			Is:      on(func(t *Text) bool { return t.Own }),
+			Init:    func(x any) { x.(*Text).Own, x.(*Text).Mapped = true, true },
 		}},
 	})
 
@@ -114,7 +133,13 @@ type Located interface {
 
 const textBoundary = 16
 
-func (t *Text) Span() (arch.Addr, int, arch.Addr)    { return t.At, len(t.Code), textBoundary }
+func (t *Text) Span() (arch.Addr, int, arch.Addr) {
+	if t.Own {
+		return t.At, int(Align(arch.Addr(len(t.Code)), Page)), Page
+	}
+	return t.At, len(t.Code), textBoundary
+}
+
 func (d *Data) Span() (arch.Addr, int, arch.Addr)    { return d.At, d.Room(), Page }
 func (m *Missing) Span() (arch.Addr, int, arch.Addr) { return m.At, m.Size, Page }
 

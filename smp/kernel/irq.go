@@ -5,12 +5,15 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // interrupts is what handlers of timers and NMIs do besides the kernel's own work.
 type interrupts struct {
-	handle    func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
-	plain     func(s *smp.Source) bool        `state:"boot"` // set at boot: handle does nothing for the source
+	handle func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
+	plain  func(s *smp.Source) bool        `state:"boot"` // set at boot: handle does nothing for the source
+	// set at boot: a further work of the function-call IPI, nil: there is none
+	called    func(x *smp.Ctx, regs *arch.Regs) `state:"boot"`
 	nmis      kapi.PerCPU[nmiState]
 	Unlatched bool `state:"boot"` // set at the boot of a run: NMIs nest (Config.NMIsNest, or a mutant)
 }
@@ -23,8 +26,11 @@ func (in *interrupts) reset(k *Kernel) {
 }
 
 // prompt reports whether an interrupt does the kernel's own work alone.
-func (in *interrupts) prompt(_ uint8, s *smp.Source) bool {
-	return s == nil || in.plain != nil && in.plain(s) || in.handle == nil
+func (in *interrupts) prompt(vector uint8, s *smp.Source) bool {
+	if s == nil {
+		return in.called == nil || vector != smpev.VecCall
+	}
+	return in.plain != nil && in.plain(s) || in.handle == nil
 }
 
 // timer is the handler of a hard timer interrupt: interrupts are off.
@@ -73,6 +79,9 @@ type nmiState struct {
 // callFunction is the handler of the function-call IPI.
 func (k *Kernel) callFunction(x *smp.Ctx, regs *arch.Regs) {
 	k.Sync.answer(x)
+	if f := k.IRQs.called; f != nil {
+		f(x, regs)
+	}
 	k.irqExit(x, regs)
 }
 

@@ -77,6 +77,7 @@ type booted struct {
 	faults     kapi.Faults           `state:"boot"` // owned by the boot of a run: what a mutant has planted
 	onReset    []func()              `state:"boot"` // set at boot
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
+	onSwitch   func(prev *smp.Task)  `state:"boot"` // set at boot; nil: there is none
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
@@ -136,6 +137,9 @@ func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 		k.Hotplug.idleDead(next.CPUID())
 	}
 	k.Stacks.switched(prev, next)
+	if k.booted.onSwitch != nil {
+		k.booted.onSwitch(prev)
+	}
 	k.Switches.left(prev)
 	k.Guest.switched(next)
 }
@@ -295,6 +299,13 @@ func (k *Kernel) OnSections(h kapi.SectionHandler) {
 
 // OnReset implements kapi.Boot.
 func (k *Kernel) OnReset(f func()) { k.booted.onReset = append(k.booted.onReset, f) }
+
+// OnSwitch sets, at boot, a function that is called at each context switch with the task that gives its CPU up.
+func (k *Kernel) OnSwitch(f func(prev *smp.Task)) { k.booted.onSwitch = f }
+
+// OnCall gives the function-call IPI, at boot, a work besides sync_core. regs are the interrupted ones. Context: hard
+// interrupt, interrupts off.
+func (k *Kernel) OnCall(f func(x *smp.Ctx, regs *arch.Regs)) { k.IRQs.called = f }
 
 // Planted implements kapi.Boot. Plant is a mutant's, after the reset that begins a run.
 func (k *Kernel) Planted(f kapi.Fault) bool { return k.booted.faults.Has(f) }

@@ -97,6 +97,31 @@ func (s *Sync) Core(x kapi.Context, why kapi.Why) {
 	c.PreemptEnable()
 }
 
+// Some makes the CPUs of a set serialise: this one first, then each other one, as it answers its IPI, before the next
+// one is asked. Offline CPUs aren't. Context: interrupts on.
+func (s *Sync) Some(x kapi.Context, cpus uint64, why kapi.Why) {
+	c := ctxOf(x)
+	w := &s.waits[x.Task()]
+	c.PreemptDisable()
+	if cpus>>x.CPU()&1 != 0 {
+		c.Step("sync_core", 0)
+		c.SyncCore(why)
+	}
+	for cpu := range s.k.M.CPUs() {
+		if cpus&^(1<<x.CPU())>>cpu&1 == 0 {
+			continue
+		}
+		c.Step("sync_core", 1)
+		call := s.calls.Change(c, syncCalls)
+		call.number, call.why = call.number+1, why
+		w.call = call.number
+		w.set = s.k.Hotplug.Online(x) & (1 << cpu)
+		s.k.M.Interrupts().SendIPI(c, w.set, smp.IPICall)
+		c.SpinForIPI(w)
+	}
+	c.PreemptEnable()
+}
+
 // Self implements kapi.Sync.
 func (s *Sync) Self(x kapi.Context, why kapi.Why) { ctxOf(x).SyncCore(why) }
 

@@ -66,6 +66,8 @@ const (
 	Serves
 	Leads
 	Hooks
+	ByHand
+	Moves
 )
 
 // The types of arguments that only these events have.
@@ -314,6 +316,12 @@ var _ = traces.Define(
 			"because a handler runs on the CPU (2) or no hook is free (3); the call has returned and the exit " +
 			"handler begins (4), ends (5), or isn't called any more (6); the CPU begins to handle a call (7), and is " +
 			"done (8): calls between are missed"},
+	traces.Spec{Kind: ByHand, Name: "ByHand", Args: args{addr, size}, Monitors: true, Rig: true,
+		Doc: "text that tasks of the scenario store to by themselves; comes before anything runs"},
+	traces.Spec{Kind: Moves, Name: "Moves", Class: traces.ClassClaim, Weight: traces.Much,
+		Args: args{task, traces.Address.Named("from"), traces.Address.Named("to")},
+		Doc:  "a task that is stopped at from is made to continue at to",
+		Says: "{task}, stopped at {from}, is to continue at {to}"},
 )
 
 // liveCall says where a call of a patched function goes on.

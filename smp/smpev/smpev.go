@@ -103,7 +103,15 @@ const (
 	CheckResult = 0 // what a call returned
 	CheckMemory = 1 // at most 8 bytes of memory
 	CheckErrno  = 2 // what a call of the probes' API returned
+	CheckCount  = 3 // how often a probe was hit: a count, and above CheckCountOf which one
 )
+
+// CheckCountOf is where the value of a CheckCount says what is counted: one of CheckCounts.
+const CheckCountOf = 32
+
+// CheckCounts are what the counts of a probe are of: of a return probe the first two are its entry handler and its
+// handler of returns.
+var CheckCounts = []string{"runs of its pre_handler", "runs of its post_handler", "misses"}
 
 // Vectors, as in the IDT; hardware interrupts from 32 on.
 const (
@@ -135,6 +143,8 @@ const (
 	SyncSelf  = 9  // text_poke, the storing CPU
 	SyncFlush = 10 // translations of unmapped memory are flushed
 	SyncDebug = 12 // a debugger has written a breakpoint, or taken one away
+
+	SyncByHand = 13 // a task of the scenario asks for it
 )
 
 // Owners of a trap, as in Claim. An engine defines more (Owners).
@@ -143,11 +153,15 @@ const (
 	OwnerFault    = 4 // a fault that was fixed up
 	OwnerDebugger = 7 // a debugger: it has a breakpoint there, or had one
 	OwnerUprobe   = 8 // uprobes: the task is in user mode, at an instruction with one, or steps it
+	OwnerByHand   = 9 // what a task of the scenario has set (on_breakpoint)
 )
 
 // ModuleMem is a section of a module, as in Alloc and Free. An engine defines
 // more (Memory).
 const ModuleMem = 3
+
+// CodeMem is memory for code that tasks of the scenario map and free, as in Alloc and Free.
+const CodeMem = 4
 
 // How a CPU is given up, as in Gives; 0: the task was preempted. A task's Wake says that
 // it wants a CPU again.

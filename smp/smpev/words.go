@@ -51,9 +51,12 @@ func init() {
 	Whys.Define(SyncSelf, "own store")
 	Whys.Define(SyncFlush, "memory unmapped")
 	Whys.Define(SyncDebug, "debugger's breakpoint")
+	Whys.Define(SyncByHand, "asked for")
 	Owners.Define(OwnerPoke, "text-poke handler")
 	Owners.Define(OwnerDebugger, "debugger")
 	Owners.Define(OwnerUprobe, "uprobes")
 	Owners.Define(OwnerFault, "fault fix-up")
+	Owners.Define(OwnerByHand, "patcher's own handler")
 	Memory.Define(ModuleMem, "module's section")
+	Memory.Define(CodeMem, "memory for code")
 }

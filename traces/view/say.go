@@ -208,6 +208,8 @@ func (t *teller) check(e *traces.Event) string {
 		return fmt.Sprintf("check %d finds %#x at %s", n, e.B, t.text.place(e.C))
 	case smpev.CheckErrno:
 		return fmt.Sprintf("check %d finds %s", n, kpev.Errno(e.B))
+	case smpev.CheckCount:
+		return fmt.Sprintf("check %d finds %d %s", n, uint32(e.B), smpev.CheckCounts[e.B>>smpev.CheckCountOf])
 	}
 	return fmt.Sprintf("check %d finds %#x returned", n, e.B)
 }

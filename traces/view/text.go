@@ -141,7 +141,7 @@ func (t *text) place(addr uint64) string {
 	if a == nil {
 		a = t.area(addr - 1) // the address saved by a breakpoint at its end
 	}
-	if a != nil && a.what != smpev.ModuleMem { // a module's functions have names of their own
+	if a != nil && a.what != smpev.ModuleMem && a.what != smpev.CodeMem { // functions there have names of their own
 		return fmt.Sprintf("%s+%#x", a.name, addr-a.at)
 	}
 	return t.in.symbol(addr)

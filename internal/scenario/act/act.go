@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/byhand"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -23,6 +24,7 @@ const (
 	calls family = iota
 	probes
 	others // that patch text: labels, static calls, lock prefixes, alternatives
+	hands  // text patched by hand
 	modules
 	sites // of ftrace
 	debuggers
@@ -101,6 +103,7 @@ type Clients struct {
 	Patches  *livepatch.Patches
 	Debugger *debugger.Debugger
 	Uprobes  *uprobe.Uprobes
+	Hand     *byhand.Hand
 	Fprobe   map[string]*fprobe.Fprobe
 	Work     map[string]*kernel.DelayedWork // by the function that it calls
 }
@@ -117,6 +120,14 @@ type Task interface {
 	Module(name string) *kernel.Module      // nil if there is none
 	Patch(op *scenario.Op) []livepatch.Func // what a live patch patches
 	Subject(op *scenario.Op) uint64         // the fprobe or the direct call that op is about, as in Attach
+
+	Place(op *scenario.Op) arch.Addr                    // that of a ParamPlace
+	Goto(op *scenario.Op) arch.Addr                     // that of a ParamGoto
+	Section(name string) kapi.Section                   // a function
+	Data(name string) (at arch.Addr, n int)             // a block of data
+	Written(x *smp.Ctx, op *scenario.Op) (bytes []byte) // the bytes of a ParamWritten
+	ExpectText(x *smp.Ctx, i int)                       // compares text
+	Hits(x *smp.Ctx, i int)                             // compares how often a probe was hit
 
 	Call(x *smp.Ctx, i int)   // calls the function, and compares what it left
 	Expect(x *smp.Ctx, i int) // compares memory

@@ -25,11 +25,26 @@ var (
 	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.Call(x, i) }})
 
 	Expect = add(row{family: calls, Operation: &scenario.Operation{
-		Word:    "expect",
-		Params:  []scenario.Param{{Name: "d", Kind: scenario.ParamData}, {Name: "hex", Kind: scenario.ParamBytes}},
-		Says:    "memory from `d` on holds these bytes; `d + 8` is a place in `d`",
+		Word: "expect",
+		Params: []scenario.Param{{Name: "d", Kind: scenario.ParamData}, {Name: "hex", Kind: scenario.ParamBytes},
+			{Name: "probed", Kind: scenario.ParamProbed}},
+		Says: "memory from `d` on holds these bytes; `d + 8` is a place in `d`. `probed`: with probes, whose " +
+			"handlers have stored there; in the run without probes it isn't compared",
 		Object:  scenario.Nothing,
 		Traits:  scenario.Serial,
 		Touches: scenario.TouchCheck,
 	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.Expect(x, i) }})
+
+	Hits = add(row{family: probes, Operation: &scenario.Operation{
+		Word: "hits",
+		Params: []scenario.Param{{Name: "k", Of: scenario.TheProbes}, {Name: "pre", Kind: scenario.ParamCount},
+			{Name: "post", Kind: scenario.ParamCount}, {Name: "missed", Kind: scenario.ParamCount}},
+		Says: "until now the `pre` handler of `k` has begun this often in the run, its `post` handler, and its " +
+			"`nmissed` is `missed`; of a return probe: its entry handler, and its handler of returns. What isn't " +
+			"given isn't compared",
+		Kernel:  []string{"KUNIT_EXPECT_EQ"},
+		Object:  scenario.AProbe,
+		Traits:  scenario.Probes,
+		Touches: scenario.TouchCheck | scenario.TouchRead,
+	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.Hits(x, i) }})
 )

@@ -63,7 +63,7 @@ var chapters = []chapter{
 	})},
 	{"Probes, and what is patched", makers(between(scenario.InProbes, scenario.InOthers)...)},
 	{"Steps of a handler", steps()},
-	{"Programs", append(makers(scenario.TheTasks), operations()...)},
+	{"Programs", slices.Concat(makers(scenario.TheTasks), operations(), writtenForms())},
 	{"Interrupts", makers(scenario.TheSources)},
 	{"What is expected", []verb{
 		{sig: `never(canary = None)`, do: (*loader).doNever,

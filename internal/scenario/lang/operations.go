@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
-	"kpsim/smp/smpev"
 )
 
 // A form is how a kind of parameter of an operation is written: how it is read, and printed.
@@ -192,86 +191,125 @@ var forms = [...]form{
 		},
 		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return errnoWords(op) },
 	},
-}
-
-// only returns a list of one argument, or of none.
-func only(is bool, arg string) []string {
-	if !is {
-		return nil
-	}
-	return []string{arg}
-}
-
-// printPlace prints a place in a function or in data.
-func printPlace(p *printer, _ scenario.Param, op *scenario.Op) []string {
-	return []string{p.place(op.Target, uint64(op.Offset))}
-}
-
-// several prints a function, or a list of them.
-func several(p *printer, names []string) string {
-	if len(names) == 1 {
-		return p.symbols[names[0]]
-	}
-	return bracketed(names, func(name string) string { return p.symbols[name] })
-}
-
-// fails returns the form of a step of cpu_down, or of cpu_up, that fails.
-func fails(going bool) form {
-	return form{
-		otherwise: "None", none: true,
+	scenario.ParamPlace: {
 		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
-			words := scenario.FailWords(going)
+			at, err := function(a.Name, v)
+			op.Target, op.Offset = at.name, int(at.off)
+			return err
+		},
+		print: printPlace,
+	},
+	scenario.ParamWritten: {read: readWritten, print: printWritten},
+	scenario.ParamBy: {
+		into: func(op *scenario.Op) any { return &op.By }, otherwise: "0",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+			return only(op.By != 0, fmt.Sprintf("by = %d", op.By))
+		},
+	},
+	scenario.ParamOld: {
+		otherwise: "None", none: true,
+		read: func(c *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+			op.Old, err = bytesOf(c.name, v)
+			return err
+		},
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+			return only(op.Old != nil, "old = "+dataString(op.Old))
+		},
+	},
+	scenario.ParamText: {
+		read: func(c *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+			op.Bytes, err = bytesOf(c.name, v)
+			return err
+		},
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return []string{dataString(op.Bytes)} },
+	},
+	scenario.ParamBlock: {
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			d, err := block(a.Name, v)
+			op.Targets = []string{d}
+			return err
+		},
+		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string {
+			return []string{p.symbols[op.Targets[0]]}
+		},
+	},
+	scenario.ParamSize: {
+		into:  func(op *scenario.Op) any { return &op.Size },
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return []string{fmt.Sprint(op.Size)} },
+	},
+	scenario.ParamStacks: {
+		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.On, "stacks = True") },
+	},
+	scenario.ParamCPUs: {
+		otherwise: "None", none: true, read: readCPUs,
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+			return only(op.CPUs != 0, "cpus = "+bracketed(bitsIn(op.CPUs), func(c string) string { return c }))
+		},
+	},
+	scenario.ParamAwaited: {
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
 			word, ok := starlark.AsString(v)
-			i := slices.Index(words, word)
+			i := slices.Index(scenario.AwaitedWords, word)
 			if !ok || i < 0 {
-				return fmt.Errorf("%s: there is no step %q that can fail; %s", a.Name, word, nearest.OrAll(word, words))
+				return fmt.Errorf("%s: %q is nothing to wait for; %s", a.Name, word,
+					nearest.OrAll(word, scenario.AwaitedWords))
 			}
-			op.Fails = smpev.CPUSteps(going)[i]
+			op.Awaited = scenario.Awaited(i)
 			return nil
 		},
 		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
-			return only(op.Fails != smpev.CPUStepNone, "fails = "+Quote(op.Fails.String()))
+			return []string{Quote(op.Awaited.String())}
 		},
-	}
-}
-
-func readFunc(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
-	f, err := functionStart(a.Name, v)
-	op.Target = f.name
-	return err
-}
-
-func readParts(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
-	list, err := sequence(a.Name, v, "write [k, m]")
-	if err != nil {
-		return err
-	}
-	for _, k := range list {
-		name, err := c.handle(a.Of, k)
-		if err != nil {
+	},
+	scenario.ParamGoto: {
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			at, err := function(a.Name, v)
+			op.Targets, op.Into = []string{at.name}, int(at.off)
 			return err
-		}
-		op.Targets = append(op.Targets, name)
-	}
-	return nil
-}
-
-// wholes are functions: one, or a list.
-func wholes(what string, v starlark.Value) (names []string, err error) {
-	list := []starlark.Value{v}
-	if _, many := v.(*starlark.List); many {
-		if list, err = sequence(what, v, "write [f, g]"); err == nil && len(list) == 0 {
-			err = fmt.Errorf("%s has no function; write [f, g]", what)
-		}
-	}
-	for _, v := range list {
-		f, err := functionStart(what, v)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, f.name)
-	}
-	return names, err
+		},
+		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
+			if len(op.Targets) == 0 {
+				return nil
+			}
+			return []string{a.Name + " = " + p.place(op.Targets[0], uint64(op.Into))}
+		},
+	},
+	scenario.ParamRetry: {
+		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.On, "retry = True") },
+	},
+	scenario.ParamProbed: {
+		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.On, "probed = True") },
+	},
+	scenario.ParamCount: {
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			n, err := starlark.AsInt32(v)
+			if err != nil {
+				return fmt.Errorf("%s: %.40s is no count; write %s = 1", a.Name, v.String(), a.Name)
+			}
+			op.Counts[slices.Index(scenario.CountWords, a.Name)] = n + 1
+			return nil
+		},
+		print: func(_ *printer, a scenario.Param, op *scenario.Op) []string {
+			n := op.Counts[slices.Index(scenario.CountWords, a.Name)]
+			return only(n != 0, fmt.Sprintf("%s = %d", a.Name, n-1))
+		},
+	},
+	scenario.ParamCalls: {
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			f, err := functionStart(a.Name, v)
+			op.Calls = f.name
+			return err
+		},
+		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
+			return only(op.Calls != "", a.Name+" = "+p.symbols[op.Calls])
+		},
+	},
 }
 
 // operations returns the functions of the language that make operations.

@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 )
 
 // A partForm is how a kind of parameter of parts is written: how it is read, and printed.
@@ -193,6 +194,33 @@ var partForms = [...]partForm{
 			return a.Default
 		},
 	},
+	scenario.PartBody: {
+		read: readBytes,
+		print: func(_ *printer, a *scenario.PartParam, x any, _ scenario.Part) string {
+			b := *a.At(x).(*[]byte)
+			return dataString(b[:len(b)-breaks(b)])
+		},
+	},
+	scenario.PartSpace: {
+		read: func(a *argument) error {
+			b := a.at.(*[]byte)
+			n, err := number(a.Name, a.v)
+			if err == nil && (n < uint64(len(*b)) || n > scenario.MaxCode) {
+				err = fmt.Errorf("size = %d of %q is out of range; hex has %d bytes, a function at most %d", n,
+					a.list.Name(a.x), len(*b), scenario.MaxCode)
+			}
+			for err == nil && uint64(len(*b)) < n {
+				*b = append(*b, target.Arch.Breakpoint...)
+			}
+			return err
+		},
+		print: func(_ *printer, a *scenario.PartParam, x any, _ scenario.Part) string {
+			if b := *a.At(x).(*[]byte); breaks(b) > 0 {
+				return fmt.Sprint(len(b))
+			}
+			return a.Default
+		},
+	},
 	scenario.PartOffsets: {
 		read: func(a *argument) error {
 			list, err := sequence(a.Name, a.v, "write [3, 8]")
@@ -302,6 +330,14 @@ func readWhole(a *argument) error {
 	f, err := functionStart(a.Name, a.v)
 	*a.at.(*string) = f.name
 	return err
+}
+
+// breaks returns the number of breakpoints at the end of code.
+func breaks(b []byte) (n int) {
+	for n < len(b) && target.Arch.IsBreakpoint(b[len(b)-1-n]) {
+		n++
+	}
+	return n
 }
 
 func readBytes(a *argument) (err error) {

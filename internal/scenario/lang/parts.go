@@ -122,7 +122,10 @@ func (l *loader) add(list *scenario.List, x any, c *call) starlark.Value {
 // next returns where a part is put whose address isn't given.
 func (l *loader) next(x any) arch.Addr {
 	d, is := x.(*scenario.Data)
+	t, _ := x.(*scenario.Text)
 	switch {
+	case t != nil && t.Own:
+		return scenario.Align(l.text, scenario.Page)
 	case !is:
 		return l.text
 	case d.Away:

@@ -13,12 +13,12 @@ import (
 // TestIdle: each operation whose row says why one may change nothing is named where it does so, and
 // isn't where the part that it needs is there.
 func TestIdle(t *testing.T) {
-	const parts = "fentry(f)\nlock_prefix(locked)\nalternative(g, \"f8\")\ntask(\"b\", cpu = 1, ops = [spin(), apply_alternatives()])\n"
+	const parts = "fentry(f)\nlock_prefix(locked)\nalternative(g, \"f8\")\ntask(\"b\", cpu = 1, ops = [spin(), apply_alternatives(), stop()])\n"
 	ops := map[string]string{
 		"release": "release()", "tracer": "tracer(True)", "livepatch": "livepatch(True)",
 		"patch_func":      "patch_func(f, g)",
 		"register_direct": "register_direct(f, g)", "smp_locks": "smp_locks(False)",
-		"apply_alternatives": "apply_alternatives()",
+		"apply_alternatives": "apply_alternatives()", "resume": "resume()",
 	}
 	said := func(parts, op string) []string {
 		s, err := lang.Load("idle.star", []byte(`machine(cpus = 2)

@@ -242,6 +242,9 @@ func (r *Rig) renew() {
 	r.wiring.renew()
 	r.patchers.begin(r.wiring.patcher())
 	r.tasks.boot(&r.Machine.Cells)
+	if r.Scenario.Does(act.Hits) {
+		r.probes.counts.boot(&r.Machine.Cells, len(r.Scenario.Probes))
+	}
 }
 
 // loadOwn lists the text of the kernel on which the engine has a probe of its own.

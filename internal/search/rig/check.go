@@ -3,12 +3,15 @@ package rig
 import (
 	"fmt"
 
+	"kpsim/engine"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
+	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -62,7 +65,13 @@ func (p *program) prepareChecks() {
 			add(smpev.CheckResult, op.Returns)
 		case op.Checked:
 			add(smpev.CheckErrno, op.Returns)
-		case op.Kind == act.Expect:
+		case op.Kind == act.Hits:
+			for which, n := range op.Counts {
+				if n > 0 {
+					add(smpev.CheckCount, uint64(which)<<smpev.CheckCountOf|uint64(n-1))
+				}
+			}
+		case op.Kind == act.Expect || op.Kind == act.ExpectText:
 			for b := op.Bytes; len(b) > 0; b = b[min(word, len(b)):] {
 				add(smpev.CheckMemory, littleEndian(b[:min(word, len(b))]))
 			}
@@ -103,7 +112,7 @@ func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 	if c.unmet == nil && monitors != nil && monitors.Finder() == &properties.RightResult {
 		c.unmet, c.unmetOp = p, i
 	}
-	if !p.r.twin || c.wrong != nil {
+	if !p.r.twin || c.wrong != nil || p.ops[i].Kind == act.Expect && p.ops[i].On {
 		return
 	}
 	for _, w := range c.wants {
@@ -134,8 +143,63 @@ func narrow(a, b uint64) int {
 // names returns the name of what a check examines.
 func (p *program) names(i, n int) string {
 	op := &p.ops[i]
-	if op.Kind == act.Expect {
+	if op.Kind == act.Expect || op.Kind == act.ExpectText {
 		return fmt.Sprintf("%s+%#x", op.Target, op.Offset+n*word)
 	}
 	return fmt.Sprintf("%v(%s)", op.Kind, op.Target)
+}
+
+// counts are how often the handlers of probes have begun, if an operation asks for it.
+type counts struct {
+	cell kapi.Var[int] // stored whenever one begins
+	ran  [][2]int      // by probe: before the instruction, and after it; nil: nothing asks
+}
+
+// boot makes them.
+func (c *counts) boot(cells *kapi.Cells, probes int) {
+	c.cell.Init(cells, 0)
+	c.ran = make([][2]int, probes)
+}
+
+// begin begins a run.
+func (c *counts) begin() {
+	if c.ran != nil {
+		c.cell.Set(0)
+		clear(c.ran)
+	}
+}
+
+// add counts a handler that begins.
+func (c *counts) add(x kapi.Context, h engine.Hit) {
+	if h.Probe >= len(c.ran) {
+		return
+	}
+	x.Mark(c.cell.ID(), kapi.Write)
+	switch h.Which {
+	case kpev.Pre, kpev.Entry:
+		c.ran[h.Probe][0]++
+	case kpev.Post, kpev.Return:
+		c.ran[h.Probe][1]++
+	}
+}
+
+// Hits compares how often a probe was hit.
+func (p *program) Hits(x *smp.Ctx, i int) {
+	op, pr := &p.ops[i], &p.r.probes
+	probe, n := p.r.index(op.Target), 0
+	pr.counts.cell.ReadOnce(x)
+	ran := pr.counts.ran[probe]
+	for which, want := range op.Counts {
+		if want == 0 {
+			continue
+		}
+		var is int
+		if which < len(ran) {
+			is = ran[which]
+		} else {
+			is = pr.wiring.engine.(engine.Reader).ReadMissed(x, probe)
+		}
+		p.got(x, i, n, smpev.CheckCount, uint64(which)<<smpev.CheckCountOf|uint64(is), uint64(pr.addrs[probe]))
+		n++
+	}
 }

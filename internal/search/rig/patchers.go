@@ -22,6 +22,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
+	"kpsim/smp/byhand"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -38,6 +39,8 @@ type patchers struct {
 	hasHitBreak func(x kapi.Context, at arch.Addr) bool // nil: no task sets a breakpoint
 	breaks      []arch.Addr                             // where tasks set breakpoints of the debugger
 	targets     [][]arch.Addr                           // by static call: what it may call; 0, none, is the first
+	byHand      []kapi.Section                          // text that tasks store to
+	encoded     map[*scenario.Op][]byte                 // what a write stores, unless it is saved bytes
 	settings    []traces.Event                          // what monitors know of keys: Setting and Form
 }
 
@@ -56,6 +59,7 @@ func newPatchers(p *Plan) patchers {
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
 	ps.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
 	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: p.arch, Traps: &k.Traps})
+	ps.Hand = byhand.New(k)
 	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer, Traps: &k.Traps,
 		Tasks: &k.Tasks, CPUs: c.CPUs, Hooks: func(x kapi.Context, n int, what uint64, at arch.Addr) {
 			x.(*smp.Ctx).Tell(smpev.Hooks, smpev.SubjectFprobe+uint64(n), what, uint64(at))
@@ -71,7 +75,7 @@ func (ps *patchers) add() error {
 	if len(ps.Scenario.Probes) > 0 || ps.row.Boot != nil {
 		ps.labels.Lock()
 	}
-	for _, add := range [...]func() error{ps.addSites, ps.addAlternatives, ps.addRedirected} {
+	for _, add := range [...]func() error{ps.addByHand, ps.addSites, ps.addAlternatives, ps.addRedirected} {
 		if err := add(); err != nil {
 			return err
 		}
@@ -233,6 +237,7 @@ func (ps *patchers) head() {
 		e := &ps.settings[i]
 		ps.claim(e.Kind, e.A, e.B, e.C)
 	}
+	ps.headByHand() // last: its stores end the head
 }
 
 // begin makes the clients of a run. With an engine e that patches for them, ftrace writes
@@ -250,6 +255,7 @@ func (ps *patchers) begin(e engine.Patcher) {
 	ps.Patches.Begin()
 	ps.Ftrace.BeginDirects()
 	ps.Uprobes.Begin()
+	ps.Hand.Begin()
 	ps.Debugger.Begin()
 	ps.fprobes.Begin()
 }
@@ -343,6 +349,8 @@ func (ps *patchers) heads(k traces.Kind) bool {
 		return len(ps.settings) > 0
 	case kpev.Reading: // it isn't at the head, but nothing else asks for the property
 		return ps.Scenario.Touches()&scenario.TouchRead != 0
+	case smpev.ByHand:
+		return len(ps.byHand) > 0
 	case smpev.Leads:
 		return ps.Ftrace.Sites() > 0 || len(ps.Scenario.Fprobes) > 0
 	}

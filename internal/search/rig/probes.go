@@ -25,6 +25,7 @@ type probes struct {
 	answers    []scenario.Answer
 	handlerIPs []scenario.HandlerIP
 	onHit      func(h engine.Hit)
+	counts     counts
 	added      int // during an interactive run
 }
 
@@ -148,6 +149,7 @@ func (pr *probes) reportHandler(x kapi.Context, h engine.Hit) {
 	if pr.onHit != nil {
 		pr.onHit(h)
 	}
+	pr.counts.add(x, h)
 	x.Emit(kpev.Handler, uint64(h.Probe), h.Which, uint64(h.At))
 	c := x.(*smp.Ctx)
 	known := h.Probe < len(pr.handlerIPs) && pr.handlerIPs[h.Probe].Pre != 0

@@ -75,6 +75,7 @@ func (r *Rig) addTasks() error {
 		r.tasks.all = append(r.tasks.all, p)
 	}
 	r.patchers.bootWorks()
+	r.bootByHand()
 	return nil
 }
 
@@ -125,6 +126,7 @@ func (p *program) run(x *smp.Ctx) {
 			p.ended++
 		}
 	}
+	p.r.patchers.Hand.Ended(x)
 	if p.r.tasks.background && !p.background {
 		kapi.Add(&p.r.tasks.foreground, x, kapi.Once, -1)
 	}

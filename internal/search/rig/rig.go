@@ -164,6 +164,7 @@ func (r *Rig) reset(ch sim.Chooser) {
 	r.renew()
 	r.Judges.begin()
 	r.tasks.begin()
+	r.probes.counts.begin()
 	r.checks.begin()
 	if r.relate != nil {
 		r.relate.begin()

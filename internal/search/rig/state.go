@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"kpsim/internal/scenario"
 	"kpsim/sim"
 )
 
@@ -24,6 +25,14 @@ func (r *Rig) StateRoots() []any {
 	r.wiring.engine.State(func(root any) { list = append(list, root) })
 	if r.tasks.background {
 		list = append(list, &r.tasks.foreground)
+	}
+	if r.probes.counts.ran != nil {
+		list = append(list, &r.probes.counts)
+	}
+	if len(r.patchers.byHand) > 0 || r.Scenario.Any(func(op *scenario.Op) bool {
+		return op.Kind.Traits&scenario.ByHand != 0
+	}) {
+		list = append(list, r.patchers.Hand)
 	}
 	list = append(list, r.Judges.monitors.State()...)
 	return list

@@ -1,0 +1,120 @@
+package act
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/smp"
+	"kpsim/smp/byhand"
+)
+
+// What a patcher does step by step: stores, breakpoints of its own, memory for code. What it does to other CPUs is in
+// halts.go.
+var (
+	Write = add(row{family: hands, Operation: &scenario.Operation{
+		Word: "write",
+		Params: scenario.Answers(scenario.Param{Name: "at", Kind: scenario.ParamPlace},
+			scenario.Param{Name: "bytes", Kind: scenario.ParamWritten},
+			scenario.Param{Name: "by", Kind: scenario.ParamBy}, scenario.Param{Name: "old", Kind: scenario.ParamOld}),
+		Says: "store `bytes` to text from `at` on, without a lock, and without making any CPU serialise: hex, or " +
+			"what `jump_to`, `call_to`, `displacement`, `address` or `saved` give. `by`: as stores of 1, 2, 4, 8 or " +
+			"16 bytes, each at once if it lies in 8 aligned bytes, or is 16 that are; left out, as memcpy does, by " +
+			"the largest that fit. `old`: as a compare-and-swap, at once, which stores only if these bytes stand " +
+			"there: else `\"EAGAIN\"`. The instructions that the text has afterwards are right, too; a CPU that " +
+			"runs a mixture breaks T1. Give calls whose result it changes `changed = True`",
+		Kernel: []string{"__text_poke", "copy_to_kernel_nofault"},
+		Object: scenario.TextByHand,
+		Traits: scenario.Patches | scenario.ByHand | scenario.Serial, Touches: scenario.TouchFlip,
+	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
+		h, f, at, b := t.Clients().Hand, t.Section(op.Target), t.Place(op), t.Written(x, op)
+		if op.Old == nil {
+			h.Write(x, f, at, b, op.By)
+			t.Answer(x, i, 0)
+			return
+		}
+		errno := 0
+		if !h.Exchange(x, f, at, op.Old, b) {
+			errno = byhand.EAGAIN
+		}
+		t.Answer(x, i, errno)
+	}})
+
+	Save = add(row{family: hands, Operation: &scenario.Operation{
+		Word: "save_text",
+		Params: []scenario.Param{{Name: "at", Kind: scenario.ParamPlace},
+			{Name: "d", Kind: scenario.ParamBlock}},
+		Says: "copy text from `at` on to the data `d`, as many bytes as it has, as they are now: another patcher's " +
+			"breakpoint is copied, too. `write(f, saved(d))` puts them back",
+		Kernel:  []string{"copy_from_kernel_nofault"},
+		Object:  scenario.TextByHand,
+		Traits:  scenario.ByHand | scenario.Serial,
+		Touches: scenario.TouchCall,
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
+		at, n := t.Data(op.Targets[0])
+		t.Clients().Hand.Save(x, t.Place(op), at, n)
+	}})
+
+	ExpectText = add(row{family: hands, Operation: &scenario.Operation{
+		Word: "expect_text",
+		Params: []scenario.Param{{Name: "at", Kind: scenario.ParamPlace},
+			{Name: "hex", Kind: scenario.ParamText}},
+		Says:    "text from `at` on holds the bytes `hex`, as another patcher reads them",
+		Object:  scenario.TextByHand,
+		Traits:  scenario.ByHand | scenario.Serial,
+		Touches: scenario.TouchCheck,
+	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.ExpectText(x, i) }})
+
+	OnBreakpoint = add(row{family: hands, Operation: &scenario.Operation{
+		Word: "on_breakpoint",
+		Params: []scenario.Param{{Name: "at", Kind: scenario.ParamPlace},
+			{Name: "goto", Kind: scenario.ParamGoto}, {Name: "retry", Kind: scenario.ParamRetry},
+			{Name: "call", Kind: scenario.ParamCalls}},
+		Says: "from now on a breakpoint at `at` is the task's own: its handler continues at `goto`, or, with " +
+			"`retry`, at `at`, where it runs what stands there then; before that it calls the function `call`. With " +
+			"neither it isn't its own any more",
+		Kernel: []string{"register_die_notifier", "sigaction"},
+		Object: scenario.TextByHand,
+		Traits: scenario.ByHand | scenario.Serial, Touches: scenario.TouchFlip,
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
+		does := byhand.Action{Owns: op.On || len(op.Targets) > 0, To: t.Place(op)}
+		if len(op.Targets) > 0 {
+			does.To = t.Goto(op)
+		}
+		if op.Calls != "" {
+			does.Call = t.Func(op.Calls)
+		}
+		t.Clients().Hand.OnBreakpoint(x, t.Place(op), does)
+	}})
+
+	Map = add(memory("map", "allocate the memory for code `t` and make it executable: each byte is a breakpoint. No "+
+		"CPU serialises. `\"ENOMEM\"`: it is mapped", "free", []string{"execmem_alloc", "module_alloc", "mmap"},
+		(*byhand.Code).Map))
+
+	Free = add(memory("free", "give `t` back to an allocator that may hand it out at once: each byte is a breakpoint "+
+		"from now on. A CPU that runs there, or comes back there, breaks S1. `\"EINVAL\"`: it isn't mapped", "map",
+		[]string{"execmem_free", "module_memfree"}, (*byhand.Code).Free))
+
+	Unmap = add(memory("unmap", "`free` `t`, and take its pages away: a CPU that runs there faults. The CPUs' "+
+		"translations are flushed by IPIs, from which they return serialised", "map", []string{"vfree", "munmap"},
+		(*byhand.Code).Unmap))
+)
+
+// memory returns the row of an operation on memory for code.
+func memory(word, says, inverse string, kernel []string, do func(c *byhand.Code, x *smp.Ctx) int) row {
+	return row{family: hands, Operation: &scenario.Operation{
+		Word:    word,
+		Params:  scenario.Answers(scenario.Param{Name: "t", Kind: scenario.ParamFunc}),
+		Says:    says,
+		Kernel:  kernel,
+		Object:  scenario.AMemory,
+		Inverse: inverse,
+		Traits:  scenario.Patches | scenario.ByHand | scenario.Serial,
+		Touches: scenario.TouchFlip,
+		Check: func(s *scenario.Scenario, op *scenario.Op) string {
+			if t := s.Text(op.Target); t != nil && !t.Own {
+				return word + "(): " + op.Target + " is a function that stays; give memory that code() makes"
+			}
+			return ""
+		},
+	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
+		t.Answer(x, i, do(t.Clients().Hand.Code(t.Func(op.Target)), x))
+	}}
+}

@@ -1,0 +1,107 @@
+package lang
+
+import (
+	"fmt"
+	setbits "math/bits"
+	"strconv"
+
+	"go.starlark.net/starlark"
+
+	"kpsim/internal/scenario"
+)
+
+// A written is what a write stores, if its bytes are of the run.
+type written struct {
+	inert
+	form   scenario.Form
+	target string
+	into   int64
+}
+
+func (w written) String() string { return w.form.String() + "(" + w.target + ")" }
+func (w written) Type() string   { return w.form.String() + "()" }
+
+// writtenSays are the texts of the functions of the language that make them, by form.
+var writtenSays = [...]string{
+	scenario.FormJump: "what a `write` stores: a jump to `f`, or `f + 4`, from where it is written: 5 bytes",
+	scenario.FormCall: "a call of `f`: 5 bytes",
+	scenario.FormDisplacement: "the displacement of such a jump or call, whose first byte stands before it: 4 bytes, " +
+		"`write(g + 1, displacement(f))`",
+	scenario.FormAddress: "the address of `f`, as an immediate has it: 8 bytes",
+	scenario.FormSaved:   "what the data `d` hold then, as `save_text` has left them",
+}
+
+func writtenForms() (list []verb) {
+	for form := scenario.FormJump; form <= scenario.FormSaved; form++ {
+		arg := "f"
+		if form == scenario.FormSaved {
+			arg = "d"
+		}
+		list = append(list, verb{sig: form.String() + "(" + arg + ")", says: writtenSays[form],
+			do: func(_ *loader, c *call) (starlark.Value, error) {
+				var v starlark.Value
+				if err := c.unpack(arg, &v); err != nil {
+					return nil, err
+				}
+				if form == scenario.FormSaved {
+					d, err := block(arg, v)
+					return written{form: form, target: d}, err
+				}
+				at, err := function(arg, v)
+				return written{form: form, target: at.name, into: at.off}, err
+			}})
+	}
+	return list
+}
+
+// block reads data as a whole.
+func block(what string, v starlark.Value) (string, error) {
+	d, err := dataPlace(what, v)
+	if err == nil && d.off != 0 {
+		err = fmt.Errorf("%s is %s; give the data as a whole", what, d)
+	}
+	return d.name, err
+}
+
+func readWritten(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+	if w, is := v.(written); is {
+		op.Form, op.Targets, op.Into = w.form, []string{w.target}, int(w.into)
+		return nil
+	}
+	op.Bytes, err = bytesOf(c.name, v)
+	return err
+}
+
+func printWritten(p *printer, _ scenario.Param, op *scenario.Op) []string {
+	if op.Form == scenario.FormBytes {
+		return []string{dataString(op.Bytes)}
+	}
+	return []string{op.Form.String() + "(" + p.place(op.Targets[0], uint64(op.Into)) + ")"}
+}
+
+// readCPUs reads a CPU, or a list of them.
+func readCPUs(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+	list, err := sequence(a.Name, v, "write [0, 1]")
+	if err != nil {
+		return err
+	}
+	for _, v := range list {
+		n, err := starlark.AsInt32(v)
+		if err != nil || n < 0 || n > 63 {
+			return fmt.Errorf("%s: %.40s is no CPU; write [0, 1]", a.Name, v.String())
+		}
+		op.CPUs |= 1 << n
+	}
+	if op.CPUs == 0 {
+		return fmt.Errorf("%s has no CPU; leave it out, for all, or write [0, 1]", a.Name)
+	}
+	return nil
+}
+
+// bitsIn returns the numbers of a set.
+func bitsIn(set uint64) (list []string) {
+	for ; set != 0; set &= set - 1 {
+		list = append(list, strconv.Itoa(setbits.TrailingZeros64(set)))
+	}
+	return list
+}

@@ -1,0 +1,189 @@
+package rig
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// addByHand makes the memory for code, and watches the text that tasks store to.
+func (ps *patchers) addByHand() error {
+	ps.encoded = make(map[*scenario.Op][]byte)
+	for i := range ps.Scenario.Texts {
+		if t := &ps.Scenario.Texts[i]; t.Own {
+			ps.Hand.NewCode(t.Name, t.At, ps.Code(t), t.Mapped)
+		}
+	}
+	for i := range ps.Scenario.Tasks {
+		for k := range ps.Scenario.Tasks[i].Ops {
+			op := &ps.Scenario.Tasks[i].Ops[k]
+			if op.Kind.Traits&scenario.Halts != 0 {
+				ps.Hand.BootStops()
+			}
+			switch {
+			case op.Kind.Has(scenario.ParamWritten):
+				b, ok := ps.encode(op)
+				if ps.encoded[op] = b; !ok {
+					return scenario.Faultf(scenario.PartIn(scenario.TheTasks, i, k),
+						"%s: write(): %s is out of reach of a 5-byte branch; place it within 2 GB of %s",
+						ps.Scenario.Name, op.Targets[0], op.Target)
+				}
+				ps.storesTo(op.Target, op.Offset, ps.Scenario.Written(op))
+			case op.Kind.Has(scenario.ParamRetry):
+				ps.Hand.NewBreak(ps.funcs[op.Target] + arch.Addr(op.Offset))
+				ps.storesTo(op.Target, op.Offset, 1)
+			}
+		}
+	}
+	return nil
+}
+
+// bootByHand makes tasks pass safepoints, if one waits for that.
+func (r *Rig) bootByHand() {
+	if !r.Scenario.Any(func(op *scenario.Op) bool { return op.Kind.Traits&scenario.Safe != 0 }) {
+		return
+	}
+	var ids []kapi.TaskID
+	for _, p := range r.tasks.all {
+		ids = append(ids, p.task.ID)
+	}
+	r.patchers.Hand.BootSafepoints(ids)
+}
+
+// storesTo watches the instructions of a function that have one of n bytes.
+func (ps *patchers) storesTo(name string, off, n int) {
+	t := ps.Text(name)
+	ps.byHand = append(ps.byHand, kapi.Section{At: t.At + arch.Addr(off), Size: n})
+	if t.Own {
+		return
+	}
+	for at := 0; at < off+n; {
+		size := 1
+		if in, err := target.Decode(t.Code[at:], t.At+arch.Addr(at)); err == nil {
+			size = in.Size()
+		}
+		if at+size > off {
+			ps.Machine.Memory().Watch(t.At+arch.Addr(at), min(size, len(t.Code)-at))
+		}
+		at += size
+	}
+}
+
+// encode returns the bytes of a write that are known before a run. ok is false if a branch doesn't reach.
+func (ps *patchers) encode(op *scenario.Op) (b []byte, ok bool) {
+	at := ps.funcs[op.Target] + arch.Addr(op.Offset)
+	switch op.Form {
+	case scenario.FormBytes:
+		return op.Bytes, true
+	case scenario.FormSaved:
+		return nil, true
+	}
+	to := ps.funcs[op.Targets[0]] + arch.Addr(op.Into)
+	var code arch.Code
+	switch op.Form {
+	case scenario.FormAddress:
+		b = make([]byte, ps.arch.Word)
+		for i := range b {
+			b[i] = byte(to >> (8 * i))
+		}
+		return b, true
+	case scenario.FormCall:
+		code, ok = target.Arch.Call(at, to)
+	case scenario.FormJump:
+		code, ok = target.Arch.Jump(at, to)
+	case scenario.FormDisplacement:
+		code, ok = target.Arch.Jump(at-1, to)
+		return code.Bytes()[1:], ok
+	}
+	return code.Bytes(), ok
+}
+
+// headByHand reports the memory for code that a run begins with, and what tasks store to.
+func (ps *patchers) headByHand() {
+	for _, s := range ps.byHand {
+		ps.claim(smpev.ByHand, uint64(s.At), uint64(s.Size), 0)
+	}
+	for _, s := range ps.byHand { // what stands there may still be run when it has been replaced
+		if t := ps.textAt(s.At); t.Own && t.Mapped {
+			ps.imagesAt(t, s)
+		}
+	}
+	for i := range ps.Scenario.Texts {
+		t := &ps.Scenario.Texts[i]
+		if !t.Own || !t.Mapped {
+			continue
+		}
+		ps.Log.Emit(smpev.Alloc, 255, traces.NoTask, uint64(t.At), uint64(len(t.Code)), smpev.CodeMem)
+		for b, at := ps.Code(t), uint64(t.At); len(b) > 0; {
+			n := min(len(b), 8)
+			ps.Log.Emit(smpev.TextStore, 255, traces.NoTask, at, littleEndian(b[:n]), uint64(n))
+			b, at = b[n:], at+uint64(n)
+		}
+	}
+}
+
+// imagesAt reports the instructions of memory for code that have a byte in a section.
+func (ps *patchers) imagesAt(t *scenario.Text, s kapi.Section) {
+	code := ps.Code(t)
+	for at := 0; at < len(code); {
+		n := 1
+		if in, err := target.Decode(code[at:], t.At+arch.Addr(at)); err == nil {
+			if n = in.Size(); t.At+arch.Addr(at+n) > s.At && t.At+arch.Addr(at) < s.At+arch.Addr(s.Size) {
+				ps.image(t.At+arch.Addr(at), code[at:at+n])
+			}
+		}
+		at += n
+	}
+}
+
+func (p *program) Place(op *scenario.Op) arch.Addr {
+	return p.r.funcs[op.Target] + arch.Addr(op.Offset)
+}
+func (p *program) Goto(op *scenario.Op) arch.Addr {
+	return p.r.funcs[op.Targets[0]] + arch.Addr(op.Into)
+}
+
+// Section returns where a function is.
+func (p *program) Section(name string) kapi.Section {
+	t := p.r.Text(name)
+	return kapi.Section{At: t.At, Size: len(t.Code)}
+}
+
+// Data returns a block of data.
+func (p *program) Data(name string) (at arch.Addr, n int) {
+	for i := range p.r.Scenario.Datas {
+		if d := &p.r.Scenario.Datas[i]; d.Name == name {
+			return d.At, len(d.Bytes)
+		}
+	}
+	return 0, 0
+}
+
+// Written returns the bytes that a write stores.
+func (p *program) Written(x *smp.Ctx, op *scenario.Op) []byte {
+	if op.Form != scenario.FormSaved {
+		return p.r.patchers.encoded[op]
+	}
+	at, n := p.Data(op.Targets[0])
+	b := make([]byte, n)
+	for i := range b {
+		v, _ := x.Memory().Load(at+arch.Addr(i), 1)
+		b[i] = byte(v)
+	}
+	return b
+}
+
+// ExpectText compares text.
+func (p *program) ExpectText(x *smp.Ctx, i int) {
+	op := &p.ops[i]
+	b := p.r.patchers.Hand.Read(x, p.Place(op), len(op.Bytes))
+	for n := 0; len(b) > 0; n++ {
+		k := min(word, len(b))
+		p.got(x, i, n, smpev.CheckMemory, littleEndian(b[:k]), uint64(p.Place(op))+uint64(n*word))
+		b = b[k:]
+	}
+}
