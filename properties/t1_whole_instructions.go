@@ -56,13 +56,20 @@ func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 // stored there since the memory was allocated.
 func (m *wholeInstructions) outside(e *traces.Event) *traces.Finding {
 	text, n := &m.scene.text, e.C>>56
-	if text.agrees(e) || e.B == uint64(int3) && n == 1 || m.scene.hand(e.A) && m.scene.images.has(e) {
+	if text.agrees(e) || m.code(e) {
 		return nil
 	}
 	lo, _ := text.word(e.A)
 	hi, _ := text.word(e.A + 8)
 	return found(e, e.A, "runs %s at %#x: bytes blend two instructions; memory holds %s",
 		hex(e.B, e.C), e.A, hex(lo, hi&mask(7)|n<<56))
+}
+
+// code reports whether an instruction in memory for code is a breakpoint, which fills what was mapped, or one that a
+// task has stored there by hand. Slots and detours are never patched.
+func (m *wholeInstructions) code(e *traces.Event) bool {
+	s := in(m.scene.handed, e.A)
+	return s != nil && s.what == smpev.CodeMem && (e.B == uint64(int3) && e.C == 1<<56 || m.scene.images.has(e))
 }
 
 // wholeTouches: an Exec is judged by its bytes: what is known about them, and the

@@ -35,6 +35,18 @@ func NewPrefix(r *Recording, rest ...Strategy) *Prefix {
 	return x
 }
 
+// Continuations returns what goes on behind a Prefix: choices at random, and tasks that keep going for 64, 16 and 4
+// questions in the mean.
+func Continuations(params Params) []Strategy {
+	list := []Strategy{NewRandom(params)}
+	for _, mean := range [...]int{64, 16, 4} {
+		q := params
+		q.Mean, q.Seed = mean, sim.Mix(params.Seed+uint64(mean))
+		list = append(list, NewSticky(q))
+	}
+	return list
+}
+
 // Cut sets how many questions of each further run the recording decides, in [0, the
 // length of the recording].
 func (x *Prefix) Cut(questions int) { x.cut = min(max(questions, 0), len(x.all)) }

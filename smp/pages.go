@@ -44,6 +44,13 @@ func (m *Memory) Present(a arch.Addr) bool {
 	return p != nil && p.perm&PermExec != 0
 }
 
+// lent reports whether a page of text is one whose code is written at run time, or comes and goes: monitors judge an
+// interrupt by whether it returns there.
+func (m *Memory) lent(a arch.Addr) bool {
+	p := m.page(a)
+	return p != nil && p.code != nil && p.code == m.noCode
+}
+
 // Pages is a context as it maps and unmaps pages.
 type Pages Ctx
 

@@ -238,7 +238,7 @@ func (f *Footprint) end() {
 				}
 			}
 			f.apart = f.apart[:0]
-		case len(f.touched) > 0 || f.asked || !now.guest || now.after != 0 || !same:
+		case len(f.touched) > 0 || f.asked || !now.guest || now.after != 0 || !same || f.m.mem.lent(c.regs.IP):
 			f.add(object(objBoundary, uint64(mv)), f.atomicIRQs && (!same || f.asked))
 		}
 	}

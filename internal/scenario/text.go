@@ -37,6 +37,7 @@ const symbols = "symbol"
 var (
 	TheTexts = list(func(s *Scenario) *[]Text { return &s.Texts }, nil, List{
 		What: "function", Many: "functions", Most: MaxTexts, Counted: "function", Space: symbols, Given: true,
+		touches: touches(func(_ *Scenario, t *Text) Touches { return bit(t.Own, TouchMemory) }),
 		Makers: []*Maker{{
 			Word: "text",
 			Params: []PartParam{

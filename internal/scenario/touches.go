@@ -68,6 +68,12 @@ const (
 	TouchBoost      // copies may be boosted
 	TouchStore      // CPUs hold stores
 	TouchGo         // the engine is in Go: a kernel's is guest code, and writes text without reporting it
+
+	TouchHand   // text is stored to by hand
+	TouchMemory // memory for code comes and goes
+	TouchHalt   // CPUs are made to serialise, or stopped, by hand
+	TouchMove   // a stopped task is moved
+	TouchAwait  // a task waits for a grace period by hand
 )
 
 // ofMachine lists the features that settings decide.

@@ -50,12 +50,6 @@ func (h *Hand) Code(at arch.Addr) *Code {
 	return nil
 }
 
-// Section returns where it is.
-func (c *Code) Section() kapi.Section { return c.in }
-
-// Here reports whether a run begins with it mapped.
-func (c *Code) Here() bool { return c.here }
-
 // Map allocates the memory and makes it executable. Each byte is a breakpoint. No CPU serialises.
 func (c *Code) Map(x *smp.Ctx) (errno int) {
 	if !c.now.Swap(x, kapi.Once, false, true) {

@@ -134,9 +134,11 @@ func (s *stops) await(x *smp.Ctx, set, here uint64) {
 }
 
 // StopOutside is Stop, over and over, until no task stands in n bytes at addr: its text was interrupted there, or, if
-// stacks is set, a word of its stack points there. Context: may sleep.
+// stacks is set, a word of its stack points there. It looks again when one that stood there has given up its CPU, or
+// has done all that it does: a task that stopped the others over and over would let none of them leave. Context: may
+// sleep.
 func (h *Hand) StopOutside(x *smp.Ctx, cpus uint64, addr arch.Addr, n int, stacks bool) {
-	for looks := 1; ; looks++ {
+	for {
 		h.Stop(x, cpus)
 		stood := h.stands(x, addr, n, stacks)
 		if stood == [4]uint64{} {
@@ -148,25 +150,9 @@ func (h *Hand) StopOutside(x *smp.Ctx, cpus uint64, addr arch.Addr, n int, stack
 			h.stops.stood[i] |= stood[i]
 		}
 		h.Resume(x)
-		if looks > eagerLooks {
-			x.Sleep(w)
-			continue
-		}
-		for range patience {
-			smp.Relax(x)
-			x.Step("stop", 3)
-		}
+		x.Sleep(w)
 	}
 }
-
-const (
-	// eagerLooks is how often a task looks without waiting until one of those that stood there has given up its CPU:
-	// one that stops the others over and over keeps all from making progress.
-	eagerLooks = 4
-	// patience is how many steps every other CPU that can makes before the next look: enough to leave the handler of
-	// the IPI, and then the text.
-	patience = 16
-)
 
 // leaves is called when a task gives up its CPU, or has done all that it does.
 func (s *stops) leaves(id kapi.TaskID) {

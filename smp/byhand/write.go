@@ -37,7 +37,7 @@ func (h *Hand) Begin() {
 		for _, b := range h.breaks {
 			b.does.Set(Action{})
 		}
-		h.k.Traps.OnBreakpoint(h.breakpoint)
+		h.k.Traps.OnBreakpointFirst(h.breakpoint)
 	}
 	h.points.begin()
 	h.stops.begin()
@@ -113,6 +113,3 @@ func (h *Hand) Serialise(x *smp.Ctx) {
 	x.Step("serialise", 0)
 	x.SyncCore(smpev.SyncSelf)
 }
-
-// SyncCore makes the CPUs of a set serialise, one after another as they come, and waits for them.
-func (h *Hand) SyncCore(x *smp.Ctx, cpus uint64) { h.k.Sync.Some(x, cpus, smpev.SyncByHand) }

@@ -129,6 +129,6 @@ func (s *Sync) Self(x kapi.Context, why kapi.Why) { ctxOf(x).SyncCore(why) }
 func (s *Sync) answer(x *smp.Ctx) {
 	call := s.calls.LoadAcquire(x, syncTakes)
 	x.SyncCore(call.why)
-	*s.served.This(x) = call.number
 	*s.wake.RMW(x, syncAnswers)++
+	*s.served.This(x) = call.number // in the step that tells of it
 }

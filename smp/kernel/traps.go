@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -45,6 +47,9 @@ func (t *Traps) reset() {
 
 // OnBreakpoint implements kapi.Traps.
 func (t *Traps) OnBreakpoint(h kapi.TrapHandler) { t.chain = append(t.chain, h) }
+
+// OnBreakpointFirst is OnBreakpoint for a handler that is asked before all others: a notifier of high priority.
+func (t *Traps) OnBreakpointFirst(h kapi.TrapHandler) { t.chain = slices.Insert(t.chain, 0, h) }
 
 // OnDebug implements kapi.Traps.
 func (t *Traps) OnDebug(h kapi.TrapHandler) { t.debugs = append(t.debugs, h) }

@@ -20,8 +20,8 @@ func TestRows(t *testing.T) {
 		require.NotEmpty(t, k.Says, k.Word)
 		require.True(t, k.Setting == "" && k.Of == nil && k.Switches == nil || k.What != "",
 			"%s: what is it called where it isn't had?", k.Word)
-		require.Equal(t, k.Touches&(scenario.TouchAPI|scenario.TouchRead) != 0 && k.Params != nil,
-			k.Takes(scenario.TheProbes), k.Word)
+		require.Equal(t, k.Touches&(scenario.TouchAPI|scenario.TouchRead) != 0 && k.Params != nil ||
+			k.Has(scenario.ParamCount), k.Takes(scenario.TheProbes), k.Word)
 		if k.Touches&scenario.TouchAPI != 0 || k.Switches != nil {
 			require.True(t, has(scenario.Probes) && has(scenario.SetsUp) && has(scenario.Serial) && has(scenario.Stirs),
 				"%s: a call to the engine", k.Word)

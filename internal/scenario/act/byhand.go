@@ -20,9 +20,10 @@ var (
 			"the largest that fit. `old`: as a compare-and-swap, at once, which stores only if these bytes stand " +
 			"there: else `\"EAGAIN\"`. The instructions that the text has afterwards are right, too; a CPU that " +
 			"runs a mixture breaks T1. Give calls whose result it changes `changed = True`",
-		Kernel: []string{"__text_poke", "copy_to_kernel_nofault"},
-		Object: scenario.TextByHand,
-		Traits: scenario.Patches | scenario.ByHand | scenario.Serial, Touches: scenario.TouchFlip,
+		Kernel:  []string{"__text_poke", "copy_to_kernel_nofault"},
+		Object:  scenario.TextByHand,
+		Traits:  scenario.Patches | scenario.ByHand | scenario.Serial,
+		Touches: scenario.TouchFlip | scenario.TouchHand,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
 		h, f, at, b := t.Clients().Hand, t.Section(op.Target), t.Place(op), t.Written(x, op)
 		if op.Old == nil {
@@ -70,9 +71,10 @@ var (
 		Says: "from now on a breakpoint at `at` is the task's own: its handler continues at `goto`, or, with " +
 			"`retry`, at `at`, where it runs what stands there then; before that it calls the function `call`. With " +
 			"neither it isn't its own any more",
-		Kernel: []string{"register_die_notifier", "sigaction"},
-		Object: scenario.TextByHand,
-		Traits: scenario.ByHand | scenario.Serial, Touches: scenario.TouchFlip,
+		Kernel:  []string{"register_die_notifier", "sigaction"},
+		Object:  scenario.TextByHand,
+		Traits:  scenario.ByHand | scenario.Serial,
+		Touches: scenario.TouchFlip | scenario.TouchHand,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		does := byhand.Action{Owns: op.On || len(op.Targets) > 0, To: t.Place(op)}
 		if len(op.Targets) > 0 {
@@ -93,7 +95,7 @@ var (
 		[]string{"execmem_free", "module_memfree"}, (*byhand.Code).Free))
 
 	Unmap = add(memory("unmap", "`free` `t`, and take its pages away: a CPU that runs there faults. The CPUs' "+
-		"translations are flushed by IPIs, from which they return serialised", "map", []string{"vfree", "munmap"},
+		"translations are flushed by IPIs, from which they return serialised", "", []string{"vfree", "munmap"},
 		(*byhand.Code).Unmap))
 )
 
@@ -107,7 +109,7 @@ func memory(word, says, inverse string, kernel []string, do func(c *byhand.Code,
 		Object:  scenario.AMemory,
 		Inverse: inverse,
 		Traits:  scenario.Patches | scenario.ByHand | scenario.Serial,
-		Touches: scenario.TouchFlip,
+		Touches: scenario.TouchFlip | scenario.TouchMemory,
 		Check: func(s *scenario.Scenario, op *scenario.Op) string {
 			if t := s.Text(op.Target); t != nil && !t.Own {
 				return word + "(): " + op.Target + " is a function that stays; give memory that code() makes"

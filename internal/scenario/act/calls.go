@@ -45,6 +45,6 @@ var (
 		Kernel:  []string{"KUNIT_EXPECT_EQ"},
 		Object:  scenario.AProbe,
 		Traits:  scenario.Probes,
-		Touches: scenario.TouchCheck | scenario.TouchRead,
+		Touches: scenario.TouchCheck,
 	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.Hits(x, i) }})
 )

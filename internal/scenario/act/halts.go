@@ -13,10 +13,12 @@ import (
 // What a patcher does to other CPUs and tasks: it makes them serialise, waits for them, stops them.
 var (
 	Serialise = add(row{family: hands, Operation: &scenario.Operation{
-		Word:   "serialise",
-		Says:   "run an instruction that serialises, on this CPU",
-		Kernel: []string{"cpuid", "serialize"},
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Serial,
+		Word:    "serialise",
+		Says:    "run an instruction that serialises, on this CPU",
+		Kernel:  []string{"cpuid", "serialize"},
+		Object:  scenario.Nothing,
+		Traits:  scenario.ByHand | scenario.Serial,
+		Touches: scenario.TouchHalt,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Clients().Hand.Serialise(x) }})
 
 	SyncCore = add(row{family: hands, Operation: &scenario.Operation{
@@ -24,8 +26,10 @@ var (
 		Params: []scenario.Param{{Name: "cpus", Kind: scenario.ParamCPUs}},
 		Says: "make CPUs serialise, by IPIs, and wait for them: all at once, or those of `cpus`, one after another: " +
 			"`sync_core(cpus = [0, 2])`",
-		Kernel: []string{"do_sync_core", "smp_text_poke_sync_each_cpu"},
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Serial,
+		Kernel:  []string{"do_sync_core", "smp_text_poke_sync_each_cpu"},
+		Object:  scenario.Nothing,
+		Traits:  scenario.ByHand | scenario.Serial,
+		Touches: scenario.TouchHalt,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		if op.CPUs == 0 {
 			t.Kernel().Sync.Core(x, smpev.SyncByHand)
@@ -38,8 +42,10 @@ var (
 		Word: "membarrier",
 		Says: "membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE): every CPU that runs a thread of the process " +
 			"serialises before it returns, and any other one before it runs one; here all do, by IPIs",
-		Kernel: []string{"membarrier_private_expedited", "sync_core_before_usermode"},
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Serial,
+		Kernel:  []string{"membarrier_private_expedited", "sync_core_before_usermode"},
+		Object:  scenario.Nothing,
+		Traits:  scenario.ByHand | scenario.Serial,
+		Touches: scenario.TouchHalt,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
 		x.Step("membarrier", 0)
 		t.Kernel().Sync.Core(x, smpev.SyncByHand)
@@ -52,7 +58,8 @@ var (
 		Says: "flush `size` bytes at `at` of the instruction caches. On x86 it does nothing, as the compilers' " +
 			"`__builtin___clear_cache` there: caches are coherent, and what a CPU has fetched already is kept",
 		Kernel: []string{"flush_icache_range", "__clear_cache"},
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Serial,
+		Object: scenario.Nothing,
+		Traits: scenario.ByHand | scenario.Serial,
 	}, do: func(_ Task, x *smp.Ctx, _ int, _ *scenario.Op) { x.Step("flush", 0) }})
 
 	Wait = add(row{family: hands, Operation: &scenario.Operation{
@@ -61,21 +68,22 @@ var (
 		Says: "wait `until` a grace period has ended: `\"rcu\"`, `\"sched\"`, `\"tasks\"`, `\"tasks-rude\"` (each " +
 			"CPU has switched tasks); or, `\"safepoints\"`, until each other task has called `safepoint()`, or has " +
 			"ended",
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Safe | scenario.Ordered | scenario.Waits,
+		Object:  scenario.Nothing,
+		Traits:  scenario.ByHand | scenario.Safe | scenario.Ordered | scenario.Waits,
+		Touches: scenario.TouchAwait,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		if op.Awaited == scenario.AwaitSafepoints {
 			t.Clients().Hand.AwaitSafepoints(x)
 			return
 		}
-		t.Kernel().RCU.Synchronize(x, map[scenario.Awaited]kapi.Flavour{scenario.AwaitRCU: kapi.QuiesceRCU,
-			scenario.AwaitSched: kapi.QuiesceSched, scenario.AwaitTasks: kapi.QuiesceTasks,
-			scenario.AwaitTasksRude: kapi.QuiesceSched}[op.Awaited])
+		t.Kernel().RCU.Synchronize(x, flavours[op.Awaited])
 	}})
 
 	Safepoint = add(row{family: hands, Operation: &scenario.Operation{
 		Word:   "safepoint",
 		Says:   "pass a safepoint: the task holds no address of code that may go (`wait(\"safepoints\")`)",
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Safe | scenario.Ordered,
+		Object: scenario.Nothing,
+		Traits: scenario.ByHand | scenario.Safe | scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Clients().Hand.Safepoint(x) }})
 
 	Stop = add(row{family: hands, Operation: &scenario.Operation{
@@ -84,9 +92,12 @@ var (
 		Says: "stop all other CPUs, or `cpus`, wherever they are, as a debugger, `ptrace` or SuspendThread does, " +
 			"until `resume()`; they serve interrupts meanwhile. This CPU has no other task. One that waits then for " +
 			"what a stopped one holds hangs",
-		Kernel: []string{"kgdb_roundup_cpus"},
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered, Inverse: "resume",
-		Check: alone,
+		Kernel:  []string{"kgdb_roundup_cpus"},
+		Object:  scenario.Nothing,
+		Inverse: "resume",
+		Traits:  scenario.ByHand | scenario.Halts | scenario.Ordered,
+		Touches: scenario.TouchHalt,
+		Check:   alone,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Clients().Hand.Stop(x, all(op)) }})
 
 	StopOutside = add(row{family: hands, Operation: &scenario.Operation{
@@ -96,8 +107,10 @@ var (
 		Says: "`stop()`; if a stopped task stands in the `size` bytes from `at` on, let all go on, and try again. A " +
 			"task stands there if it was interrupted there, or, with `stacks`, if a word of its stack points there. " +
 			"A register isn't looked at",
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered, Inverse: "resume",
-		Check: alone,
+		Object:  scenario.Nothing,
+		Traits:  scenario.ByHand | scenario.Halts | scenario.Ordered,
+		Touches: scenario.TouchHalt,
+		Check:   alone,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		t.Clients().Hand.StopOutside(x, all(op), t.Place(op), op.Size, op.On)
 	}})
@@ -106,8 +119,10 @@ var (
 		Word: "move",
 		Params: []scenario.Param{{Name: "at", Kind: scenario.ParamPlace},
 			{Name: "to", Kind: scenario.ParamGoto}},
-		Says:   "between `stop()` and `resume()`: each task that was interrupted at `at` continues at `to`",
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered,
+		Says:    "between `stop()` and `resume()`: each task that was interrupted at `at` continues at `to`",
+		Object:  scenario.Nothing,
+		Traits:  scenario.ByHand | scenario.Halts | scenario.Ordered,
+		Touches: scenario.TouchMove,
 		Check: func(_ *scenario.Scenario, op *scenario.Op) string {
 			if len(op.Targets) == 0 {
 				return "move() has no place to go to; give to = f + 1"
@@ -119,9 +134,12 @@ var (
 	}})
 
 	Resume = add(row{family: hands, Operation: &scenario.Operation{
-		Word:   "resume",
-		Says:   "let the stopped CPUs go on, serialised",
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered, Inverse: "stop",
+		Word:    "resume",
+		Says:    "let the stopped CPUs go on, serialised",
+		Object:  scenario.Nothing,
+		Inverse: "stop",
+		Traits:  scenario.ByHand | scenario.Halts | scenario.Ordered,
+		Touches: scenario.TouchHalt,
 		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
 			if s.Does(Stop) || s.Does(StopOutside) {
 				return ""
@@ -136,8 +154,10 @@ var (
 			{Name: "size", Kind: scenario.ParamSize}, {Name: "stacks", Kind: scenario.ParamStacks}},
 		Says: "wait until no task stands in the `size` bytes from `at` on, nor with `stacks` comes back there: " +
 			"`stop_outside` and `resume`",
-		Object: scenario.Nothing, Traits: scenario.ByHand | scenario.Halts | scenario.Ordered | scenario.Waits,
-		Check: alone,
+		Object:  scenario.Nothing,
+		Traits:  scenario.ByHand | scenario.Halts | scenario.Ordered | scenario.Waits,
+		Touches: scenario.TouchHalt,
+		Check:   alone,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		t.Clients().Hand.StopOutside(x, all(op), t.Place(op), op.Size, op.On)
 		t.Clients().Hand.Resume(x)
@@ -151,6 +171,10 @@ func all(op *scenario.Op) uint64 {
 	}
 	return op.CPUs
 }
+
+// flavours are the grace periods that are waited for.
+var flavours = [...]kapi.Flavour{scenario.AwaitRCU: kapi.QuiesceRCU, scenario.AwaitSched: kapi.QuiesceSched,
+	scenario.AwaitTasks: kapi.QuiesceTasks, scenario.AwaitTasksRude: kapi.QuiesceSched}
 
 // alone says that a task stops other CPUs, and isn't alone on its own.
 func alone(s *scenario.Scenario, op *scenario.Op) string {

@@ -9,8 +9,8 @@ import (
 )
 
 // own are functions of the language that kernels have no function for.
-var own = []string{"call", "user", "expect", "spin", "release", "expect_text", "safepoint", "stop_outside", "move", "resume",
-	"wait", "wait_outside"}
+var own = []string{"call", "user", "expect", "spin", "release", "expect_text", "safepoint", "stop_outside", "move",
+	"resume", "wait", "wait_outside"}
 
 // Each function that a task may call is meant by its names in kernels, and by those with the words
 // in another order.

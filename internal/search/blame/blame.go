@@ -146,14 +146,7 @@ func (c *counting) Choose(p *sim.Point) (pick, hold int) {
 // their mean is taken from the default run's length.
 func (n *sampler) prepare(s Sampling) error {
 	length := n.rig.Play(new(sched.Default)).Counts.Points
-	params := sched.Params{Seed: s.Seed, Length: length}
-	rest := []sched.Strategy{sched.NewRandom(params)}
-	for _, mean := range [...]int{64, 16, 4} {
-		q := params
-		q.Mean, q.Seed = mean, sim.Mix(s.Seed+uint64(mean))
-		rest = append(rest, sched.NewSticky(q))
-	}
-	n.prefix = sched.NewPrefix(n.rec, rest...)
+	n.prefix = sched.NewPrefix(n.rec, sched.Continuations(sched.Params{Seed: s.Seed, Length: length})...)
 
 	if n.each = s.Runs; n.each <= 0 {
 		n.each = SamplingRuns

@@ -11,7 +11,6 @@ import (
 	"kpsim/linux"
 	"kpsim/properties"
 	"kpsim/sched"
-	"kpsim/sim"
 	"kpsim/traces"
 )
 
@@ -114,14 +113,7 @@ func (s *Search) follow(sc *scenario.Scenario, w *shrink.Witness, k *linux.Kerne
 	n.rig.Play(rec)
 	n.rec = rec.Recording()
 	n.met = min(n.met, len(n.rec.Choices))
-	params := sched.Params{Seed: s.Seed, Length: n.rec.Asked}
-	rest := []sched.Strategy{sched.NewRandom(params)}
-	for _, mean := range [...]int{64, 16, 4} {
-		q := params
-		q.Mean, q.Seed = mean, sim.Mix(s.Seed+uint64(mean))
-		rest = append(rest, sched.NewSticky(q))
-	}
-	n.prefix = sched.NewPrefix(n.rec, rest...)
+	n.prefix = sched.NewPrefix(n.rec, sched.Continuations(sched.Params{Seed: s.Seed, Length: n.rec.Asked})...)
 	return n, nil
 }
 

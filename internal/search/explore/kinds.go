@@ -46,9 +46,10 @@ const (
 var (
 	always  = sets{0}
 	patches = sets{register, scenario.TouchFlip, scenario.TouchLoad, scenario.TouchDebugger} // text is written
-	traps   = patches.or(scenario.TouchSource)                                               // CPUs are interrupted
+	syncs   = patches.or(scenario.TouchHalt)                                                 // CPUs get IPIs
+	traps   = syncs.or(scenario.TouchSource)                                                 // CPUs are interrupted
 	waits   = sets{register | scenario.TouchQuiesce, register | scenario.TouchRemove, scenario.TouchLoad,
-		scenario.TouchTrace} // there are grace periods
+		scenario.TouchTrace, scenario.TouchAwait} // there are grace periods
 	breakpoints = sets{register, scenario.TouchDebugger, scenario.TouchFlip | scenario.TouchBreakpoint}.and(call)
 	stops       = patches.and(scenario.TouchStopped).or(scenario.TouchStop)
 )
@@ -56,7 +57,8 @@ var (
 var reaches = []reach{
 	{smpev.Image, sets{jumps, scenario.TouchFlip, scenario.TouchOwnProbe, scenario.TouchSite}},
 	{smpev.TextStore, patches},
-	{smpev.Exec, sets{scenario.TouchProbe, scenario.TouchPatched, scenario.TouchDebugger}.and(call)},
+	{smpev.Exec, sets{scenario.TouchProbe, scenario.TouchPatched, scenario.TouchDebugger, scenario.TouchHand,
+		scenario.TouchMemory}.and(call)},
 	{smpev.Trap, traps},
 	{smpev.Claim, breakpoints},
 	{smpev.Return, traps},
@@ -64,15 +66,15 @@ var reaches = []reach{
 	{smpev.Wake, always},
 	{smpev.Exit, always},
 	{smpev.Serialise, traps},
-	{smpev.SendIPI, patches},
+	{smpev.SendIPI, syncs},
 	{smpev.Fire, sets{scenario.TouchSource, scenario.TouchPage, scenario.TouchWork, jumps}},
-	{smpev.Alloc, sets{slots, scenario.TouchLoad}},
-	{smpev.Free, sets{slots | scenario.TouchUndo, scenario.TouchLoad}},
+	{smpev.Alloc, sets{slots, scenario.TouchLoad, scenario.TouchMemory}},
+	{smpev.Free, sets{slots | scenario.TouchUndo, scenario.TouchLoad, scenario.TouchMemory}},
 	{smpev.Retire, sets{scenario.TouchBoost, scenario.TouchDetour}.and(
 		slots | scenario.TouchCache | scenario.TouchUndo).or(scenario.TouchLoad)},
 	{smpev.Lock, patches},
 	{smpev.Unlock, patches},
-	{smpev.MightSleep, patches.or(scenario.TouchWork)},
+	{smpev.MightSleep, patches.or(scenario.TouchWork, scenario.TouchAwait, scenario.TouchHalt)},
 	{smpev.GPStart, waits},
 	{smpev.GPEnd, waits},
 	{smpev.StopStart, stops},
@@ -87,6 +89,7 @@ var reaches = []reach{
 	{smpev.LiveSwitch, sets{scenario.TouchLive}},
 	{smpev.LiveCall, sets{scenario.TouchLive | call}},
 	{smpev.Fprobe, sets{scenario.TouchFprobe}},
+	{smpev.Moves, sets{scenario.TouchMove | call}},
 	{smpev.Uprobe, sets{scenario.TouchUprobe}},
 	{smpev.CallEnd, sets{call}},
 	{smpev.Got, sets{scenario.TouchCheck}},

@@ -50,6 +50,8 @@ var sorts = []*sort{
 	{scenario.ADirect, "direct call", nil, join(direct, clients, running, both, other, each)},
 	{scenario.AnFprobe, "fprobe", nil, join(fprobes, clients, running, both, each)},
 	{scenario.ABreakpoint, "breakpoint", nil, join(breakpoint, within, running, both, each)},
+	{scenario.TextByHand, "text by hand", nil, join(probed, alike, each)},
+	{scenario.AMemory, "memory for code", nil, join(called, both, each)},
 	{scenario.ACPU, "CPU", nil, join(cpu, waiting, api, both)},
 	{scenario.TheCPUs, "hotplug lock", nil, join(waiting, api, alike, each)},
 }

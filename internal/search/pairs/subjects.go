@@ -48,7 +48,8 @@ func (w *Watch) operation(op *scenario.Op) operation {
 			of.sites = append(of.sites, w.function(f).site)
 		}
 		add(of, op.Target)
-	case scenario.APatch, scenario.ADirect, scenario.AFunction, scenario.AUprobe, scenario.AWork:
+	case scenario.APatch, scenario.ADirect, scenario.AFunction, scenario.AUprobe, scenario.AWork,
+		scenario.TextByHand, scenario.AMemory:
 		add(w.function(op.Target), op.Target)
 	case scenario.ABreakpoint:
 		of := w.function(op.Target)

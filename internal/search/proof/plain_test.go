@@ -271,6 +271,9 @@ v = text("v", hex = "8d443701 c3")
 k = kprobe("k", at = v)
 task("a", cpu = 0, ops = [register(k), wait_optimized(), unregister(k)])
 `
+	handed = `
+v = text("v", hex = "0f1f440000 c3")
+`
 	on     = `task("a", cpu = 0, ops = [label_on(l)])` + "\n"
 	onOff  = `task("a", cpu = 0, ops = [label_on(l), label_off(l)])` + "\n"
 	calls  = `task("b", cpu = 1, ops = [call(v, changed = True)])` + "\n"
@@ -307,6 +310,36 @@ var tinier = []struct {
 	{"a probe and a tick", `quiesce = "sched", patch = "breakpoint"`,
 		aProbe + `task("a", cpu = 0, ops = [register(k), unregister(k)])` + "\n" + timer0, lives,
 		[]string{"", "free-early", "no-quiesce"}},
+	{"stores by hand", `fetch = "stale"`, handed + `task("a", cpu = 0, ops = [write(v, "0f1f440001", by = 4)])` + "\n" +
+		calls, nil, nil},
+	{"a compare-and-swap", `patch = "naive"`, handed + `
+task("a", cpu = 0, ops = [write(v, "0f1f440001", old = "0f1f440000")])
+task("b", cpu = 1, ops = [write(v, "0f1f440002", old = "0f1f440000"), call(v, changed = True)])
+`, nil, nil},
+	{"saved text", `patch = "naive"`, handed + `
+d = data("d", size = 2)
+task("a", cpu = 0, ops = [save_text(v, d), write(v, saved(d))])
+task("b", cpu = 1, ops = [write(v, "6690")])
+`, nil, nil},
+	{"memory for code", `preempt = "none"`, `
+v = code("v", "90 c3")
+task("a", cpu = 0, ops = [call(v, changed = True)])
+task("b", cpu = 1, ops = [free(v), map(v)])
+`, nil, nil},
+	{"a breakpoint by hand", `preempt = "none"`, handed + `
+task("a", cpu = 0, ops = [on_breakpoint(v, goto = v + 5), write(v, "cc")])
+` + calls, nil, nil},
+	{"a retried breakpoint", `preempt = "none"`, handed + `
+task("a", cpu = 0, ops = [on_breakpoint(v, retry = True), write(v, "cc"), write(v, "0f")])
+` + calls, nil, nil},
+	{"a stop", `preempt = "none"`, handed + `task("a", cpu = 0, ops = [stop(), resume()])` + "\n" + calls, nil,
+		[]string{""}},
+	{"a sync of one CPU", `preempt = "none"`, handed +
+		`task("a", cpu = 0, ops = [write(v + 4, "01"), sync_core(cpus = [1])])` + "\n" + calls, nil, nil},
+	{"safepoints", `preempt = "none"`, handed + `
+task("a", cpu = 0, ops = [wait("safepoints"), write(v, "90")])
+task("b", cpu = 1, ops = [safepoint(), safepoint()])
+`, nil, nil},
 }
 
 // TestFullIsPlain: the runs that Full makes end where the runs of plain depth-first

@@ -42,6 +42,11 @@ func (ps *patchers) addByHand() error {
 	return nil
 }
 
+// patchesByHand reports whether a scenario describes a patcher of its own.
+func patchesByHand(sc *scenario.Scenario) bool {
+	return sc.Any(func(op *scenario.Op) bool { return op.Kind.Traits&scenario.ByHand != 0 })
+}
+
 // bootByHand makes tasks pass safepoints, if one waits for that.
 func (r *Rig) bootByHand() {
 	if !r.Scenario.Any(func(op *scenario.Op) bool { return op.Kind.Traits&scenario.Safe != 0 }) {

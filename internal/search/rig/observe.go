@@ -96,6 +96,11 @@ func newRelate(r *Rig) *relate {
 			}
 		}
 	}
+	for i := range r.Scenario.Texts {
+		if t := &r.Scenario.Texts[i]; t.Own {
+			q.taken.Lent = append(q.taken.Lent, [2]uint64{uint64(t.At), uint64(t.At) + uint64(len(t.Code))})
+		}
+	}
 	for i := range r.patchers.settings {
 		if e := &r.patchers.settings[i]; e.Kind == smpev.Form {
 			q.taken.Sites = append(q.taken.Sites, [2]uint64{e.A, e.A + e.C>>56})

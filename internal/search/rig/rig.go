@@ -61,7 +61,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 	}
 	defer twin.Close()
 	if err := twin.ends(); err != nil {
-		if r := watched(sc, mutantName, errors.Is(err, smp.ErrGoneText)); r != nil {
+		if r := watched(sc, mutantName, errors.Is(err, smp.ErrGoneText) || patchesByHand(sc)); r != nil {
 			return r, nil
 		}
 		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, err)
@@ -87,8 +87,9 @@ func (r *Rig) ends() error {
 
 // watched returns a rig without a twin, whose run doesn't end as it should: nil, unless monitors see in its default
 // run that the kernel is to blame. Patchers beside kprobes and the kernel's services work in a twin, too. A kernel
-// that dies, a run without an end and a wrong result may be the scenario's own fault, and don't count. sure: it can't
-// be the scenario's.
+// that dies, a run without an end, a wrong result and text that a CPU shouldn't run may be the scenario's own fault,
+// and don't count unless sure is set: text that has gone isn't the scenario's fault, and what its own patcher does is
+// what is searched.
 func watched(sc *scenario.Scenario, mutantName string, sure bool) *Rig {
 	r, err := build(sc, mutantName, false)
 	if err != nil {
@@ -97,7 +98,8 @@ func watched(sc *scenario.Scenario, mutantName string, sure bool) *Rig {
 	r.Judges.withoutTwin()
 	run := r.Run(new(sched.Default))
 	switch run.Property {
-	case nil, &properties.NoOops, &properties.OwnedBreakpoint, &properties.Progress, &properties.RightResult:
+	case nil, &properties.NoOops, &properties.OwnedBreakpoint, &properties.Progress, &properties.RightResult,
+		&properties.NoUseAfterFree, &properties.WholeInstructions, &properties.NoStartInside:
 		if run.Property == nil || !sure {
 			r.Close()
 			return nil

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"kpsim/internal/scenario"
 	"kpsim/sim"
 )
 
@@ -29,9 +28,7 @@ func (r *Rig) StateRoots() []any {
 	if r.probes.counts.ran != nil {
 		list = append(list, &r.probes.counts)
 	}
-	if len(r.patchers.byHand) > 0 || r.Scenario.Any(func(op *scenario.Op) bool {
-		return op.Kind.Traits&scenario.ByHand != 0
-	}) {
+	if patchesByHand(r.Scenario) {
 		list = append(list, r.patchers.Hand)
 	}
 	list = append(list, r.Judges.monitors.State()...)

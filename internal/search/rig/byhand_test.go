@@ -1,0 +1,72 @@
+package rig_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/search/rig"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/sched"
+	"kpsim/smp"
+)
+
+// TestByHand: what each step of a patcher does and answers. The scenario says it; a wrong line is one that must break.
+func TestByHand(t *testing.T) {
+	const parts = `
+machine(cpus = 2)
+d = data("d", size = 5)
+f = text("f", "0f1f440000 b801000000 c3")
+g = text("g", "b802000000 c3")
+c = code("c", "b803000000 c3", size = 16)
+n = code("n", size = 8, mapped = False)
+`
+	for name, row := range map[string]struct {
+		ops   string
+		wrong string // "": nothing
+	}{
+		"a write is there":  {ops: `write(f, "6690660f1f", by = 1), expect_text(f, "6690660f1f")`},
+		"another one isn't": {`write(f, "6690", by = 2), expect_text(f, "9090")`, "X2"},
+		"a jump leads on":   {ops: `call(f, returns = 1), write(f, jump_to(g)), call(f, returns = 2)`},
+		"into a place":      {ops: `write(f, jump_to(f + 5)), expect_text(f, "e900000000"), call(f, returns = 1)`},
+		"a call comes back": {ops: `write(f, call_to(g)), call(f, returns = 1)`},
+		"a displacement": {ops: `write(f, "e900000000"), write(f + 1, displacement(g)), ` +
+			`call(f, returns = 2)`},
+		"saved text comes back": {ops: `save_text(f, d), write(f, jump_to(g)), write(f, saved(d)), ` +
+			`expect_text(f, "0f1f440000"), expect(d, "0f1f440000"), call(f, returns = 1)`},
+		"a swap of what is there":  {ops: `write(f, "6690", old = "0f1f", errno = 0), expect_text(f, "6690")`},
+		"a swap of what isn't":     {ops: `write(f, "6690", old = "9090", errno = "EAGAIN"), expect_text(f, "0f1f")`},
+		"which doesn't do nothing": {`write(f, "6690", old = "9090", errno = 0)`, "X2"},
+		"a breakpoint leads on":    {ops: `on_breakpoint(f, goto = g), write(f, "cc"), call(f, returns = 2)`},
+		"with a call before": {ops: `on_breakpoint(f, goto = f + 5, call = g), write(f, "cc"), ` +
+			`call(f, returns = 1)`},
+		"until it isn't the task's own": {`on_breakpoint(f, goto = g), on_breakpoint(f), write(f, "cc"), call(f)`, "B1"},
+		"memory for code":               {ops: `call(c, returns = 3), free(c, errno = 0), free(c, errno = "EINVAL")`},
+		"which is gone":                 {`free(c), call(c)`, "S1"},
+		"and comes back": {ops: `map(n, errno = 0), map(n, errno = "ENOMEM"), expect_text(n, "cccccccc"), ` +
+			`write(n, "b804000000c3"), call(n, returns = 4)`},
+		"empty":                 {`free(c), map(c), call(c)`, "B1"},
+		"a page that has gone":  {`unmap(c), call(c)`, "S1"},
+		"CPUs serialise":        {ops: `serialise(), sync_core(), sync_core(cpus = [1, 0]), membarrier(), flush(f, 5)`},
+		"waits come back":       {ops: `wait("rcu"), wait("sched"), wait("tasks"), wait("tasks-rude"), wait("safepoints")`},
+		"CPUs stop and go on":   {ops: `stop(), resume(), resume(), stop_outside(f, 5), resume(), wait_outside(f, 5, stacks = True)`},
+		"a stop without an end": {`stop()`, "P1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := searchtest.Load(t, parts+`task("a", cpu = 0, ops = [`+row.ops+`])
+task("b", cpu = 1, ops = [safepoint(), call(g, returns = 2)])
+never()
+`)
+			r, err := rig.New(sc, "")
+			require.NoError(t, err)
+			defer r.Close()
+			run := r.Run(new(sched.Default))
+			if row.wrong == "" {
+				require.Equal(t, smp.Passed, run.Outcome, r.Message(&run))
+				return
+			}
+			require.NotNil(t, run.Property)
+			require.Equal(t, row.wrong, run.Property.ID)
+		})
+	}
+}
