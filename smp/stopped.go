@@ -5,10 +5,6 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Relax says that the routine waits in a loop until another CPU has done something, as PAUSE does: before it goes on,
-// every other CPU that can moves a step.
-func Relax(x *Ctx) { x.m.turns.relax(x.cpu) }
-
 // Interrupted returns the registers that a trap or interrupt has saved of a task's text, the innermost if there are
 // several; nil: the task stands in no text, or in a routine that text has called. Changes take effect when the text
 // continues. Context: the task doesn't run, or its CPU is kept in an interrupt's handler.

@@ -1,7 +1,6 @@
 package byhand
 
 import (
-	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
@@ -10,25 +9,33 @@ import (
 
 // A Break is a place at which a task says what a breakpoint does.
 type Break struct {
-	at   arch.Addr // set at boot
-	does kapi.Var[Action]
+	at    arch.Addr // set at boot
+	waits bool      // set at boot: a handler there waits until the breakpoint is gone
+	does  kapi.Var[Action]
+	here  kapi.Var[bool] // a task has written a breakpoint there, or is about to
+	gone  kapi.Is[bool]  `state:"boot"` // set at boot
 }
 
 // An Action is what the handler of a breakpoint does. The zero value: the breakpoint isn't the patcher's.
 type Action struct {
 	Owns bool
 	Call arch.Addr // called first, with interrupts off; 0: nothing
-	To   arch.Addr // where the CPU continues; that of the breakpoint: it runs what stands there then
+	To   arch.Addr // where the CPU continues; that of the breakpoint: it waits until a task has replaced that
 }
 
-// NewBreak adds a place, at boot. One that is known already isn't added again.
-func (h *Hand) NewBreak(at arch.Addr) {
-	if h.broken(at) != nil {
-		return
+// NewBreak adds a place, at boot; waits as in Break. One that is known already isn't added again.
+func (h *Hand) NewBreak(at arch.Addr, waits bool) {
+	b := h.broken(at)
+	if b == nil {
+		b = &Break{at: at}
+		b.does.Init(&h.k.M.Cells, Action{})
+		h.breaks = append(h.breaks, b)
 	}
-	b := &Break{at: at}
-	b.does.Init(&h.k.M.Cells, Action{})
-	h.breaks = append(h.breaks, b)
+	if waits && !b.waits {
+		b.waits = true
+		b.here.Init(&h.k.M.Cells, false)
+		b.gone = kapi.Is[bool]{Var: &b.here}
+	}
 }
 
 func (h *Hand) broken(at arch.Addr) *Break {
@@ -64,7 +71,19 @@ func (h *Hand) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 		x.Call(does.Call)
 	}
 	if regs.IP = does.To; does.To == at {
-		smp.Relax(x.(*smp.Ctx))
+		x.IRQ(true) // as a handler of user mode runs
+		x.Spin(&b.gone)
+		x.IRQ(false)
 	}
 	return smpev.OwnerByHand
+}
+
+// written notes at which places a store of b at addr puts a breakpoint, before it, and at which it replaces one, after
+// it, for handlers that wait. Others' stores aren't known to these.
+func (h *Hand) written(x kapi.Context, addr arch.Addr, b []byte, after bool) {
+	for _, p := range h.breaks {
+		if k := p.at - addr; p.waits && k < arch.Addr(len(b)) && target.Arch.IsBreakpoint(b[k]) != after {
+			p.here.WriteOnce(x, !after)
+		}
+	}
 }

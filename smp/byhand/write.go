@@ -36,6 +36,9 @@ func (h *Hand) Begin() {
 	if len(h.breaks) > 0 {
 		for _, b := range h.breaks {
 			b.does.Set(Action{})
+			if b.waits {
+				b.here.Set(false)
+			}
 		}
 		h.k.Traps.OnBreakpointFirst(h.breakpoint)
 	}
@@ -46,17 +49,25 @@ func (h *Hand) Begin() {
 // Write stores b at addr, which lies in the function f, in stores of by bytes: 1, 2, 4, 8 or 16; 0: as memcpy does.
 func (h *Hand) Write(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte, by int) {
 	h.announce(x, f, addr, b)
+	h.written(x, addr, b, false)
 	if by == 0 {
 		x.Text().Write(addr, b)
 	} else {
 		x.Text().WriteBy(addr, b, by)
 	}
+	h.written(x, addr, b, true)
 }
 
 // Exchange stores b at addr, at once, if old stands there, and reports whether it did.
 func (h *Hand) Exchange(x *smp.Ctx, f kapi.Section, addr arch.Addr, old, b []byte) bool {
 	h.announce(x, f, addr, b)
-	return x.Text().Exchange(addr, old, b)
+	h.written(x, addr, b, false)
+	ok := x.Text().Exchange(addr, old, b)
+	if !ok {
+		b = h.Read(x, addr, len(b))
+	}
+	h.written(x, addr, b, true)
+	return ok
 }
 
 // Read returns n bytes of text at addr as they are now, zeros where there is none, valid until the task's next step

@@ -32,11 +32,11 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 	return list
 })
 
-// ordered reports whether a scenario depends on order: its tasks wait for each other, a debugger
-// writes where probes write, or handlers do what handlers must not. Removing a part of it may
+// ordered reports whether a scenario depends on order: its tasks wait for each other, or patch text by hand, a
+// debugger writes where probes write, or handlers do what handlers must not. Removing a part of it may
 // make it hang or sleep.
 func ordered(s *scenario.Scenario) bool {
-	if s.DoesAny(scenario.Ordered) {
+	if s.DoesAny(scenario.Ordered | scenario.ByHand) {
 		return true
 	}
 	for i := range s.Probes {

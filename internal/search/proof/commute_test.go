@@ -545,18 +545,3 @@ func commute(t require.TestingT, sc *scenario.Scenario, mu string, seed uint64, 
 	total.skipped += n.skipped
 	total.whole += n.whole
 }
-
-// TestStoppedStepsCommute is TestStepsCommute where CPUs are stopped, whose IPIs have a handler of several steps, and
-// where tasks come back to memory for code.
-func TestStoppedStepsCommute(t *testing.T) {
-	t.Parallel()
-	total := new(swapCount)
-	for _, name := range []string{"hook-moves", "image-outside", "locked-first", "trampoline-looked"} {
-		for i, sc := range settings(t, name) {
-			if searchtest.Slow == 1 || i == 0 {
-				commute(t, sc, "", uint64(i), 40, false, total)
-			}
-		}
-	}
-	t.Log(total)
-}

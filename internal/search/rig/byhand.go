@@ -34,7 +34,7 @@ func (ps *patchers) addByHand() error {
 				}
 				ps.storesTo(op.Target, op.Offset, ps.Scenario.Written(op))
 			case op.Kind.Has(scenario.ParamRetry):
-				ps.Hand.NewBreak(ps.funcs[op.Target] + arch.Addr(op.Offset))
+				ps.Hand.NewBreak(ps.funcs[op.Target]+arch.Addr(op.Offset), op.On)
 				ps.storesTo(op.Target, op.Offset, 1)
 			}
 		}
