@@ -42,7 +42,7 @@ func TestRight(t *testing.T) {
 	s := session(t, fuzz.Spec{Seed: 1, Each: 4})
 	var optimizing, during, made uint64
 	editions := map[rules.Edition]int{}
-	for _, p := range programs(t, s, uint64(max(thorough.Of(96, 256)/searchtest.Slow, 1))) {
+	for _, p := range programs(t, s, uint64(max(thorough.Of(256, 512)/searchtest.Slow, 1))) {
 		require.Zero(t, p.Violations, "%v in %s", p.Broken, p.Recipe.Marshal())
 		require.NotZero(t, p.Points/p.Runs)
 		editions[p.Edition]++
