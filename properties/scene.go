@@ -132,8 +132,9 @@ func (s *Scene) form(e *traces.Event) (dull bool) {
 }
 
 func (s *Scene) byHand(e *traces.Event) (dull bool) {
-	s.hands = append(s.hands, span{e.A, e.B, 0})
-	s.text.mark(e.A, e.B)
+	size := min(e.B, smpev.MostByHand)
+	s.hands = append(s.hands, span{e.A, size, 0})
+	s.text.mark(e.A, size)
 	return false
 }
 

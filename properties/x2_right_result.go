@@ -48,7 +48,7 @@ func (m *rightResult) Event(e *traces.Event) *traces.Finding {
 		return found(e, e.C, "finds %#x in memory at %#x; right is %#x", e.B, e.C, w.value)
 	case smpev.CheckCount:
 		return found(e, e.C, "finds %d %s, of the probe at %#x; right are %d", uint32(e.B),
-			smpev.CheckCounts[e.B>>smpev.CheckCountOf], e.C, uint32(w.value))
+			smpev.Counts.Name(e.B>>smpev.CheckCountOf), e.C, uint32(w.value))
 	case smpev.CheckErrno:
 		return found(e, e.C, "gets %s from register at %#x; right is %s", kpev.Errno(e.B), e.C, kpev.Errno(w.value))
 	}

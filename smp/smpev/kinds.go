@@ -317,7 +317,7 @@ var _ = traces.Define(
 			"handler begins (4), ends (5), or isn't called any more (6); the CPU begins to handle a call (7), and is " +
 			"done (8): calls between are missed"},
 	traces.Spec{Kind: ByHand, Name: "ByHand", Args: args{addr, size}, Monitors: true, Rig: true,
-		Doc: "text that tasks of the scenario store to by themselves; comes before anything runs"},
+		Doc: "text that tasks of the scenario store to by themselves, at most 64 bytes; comes before anything runs"},
 	traces.Spec{Kind: Moves, Name: "Moves", Class: traces.ClassClaim, Weight: traces.Much,
 		Args: args{task, traces.Address.Named("from"), traces.Address.Named("to")},
 		Doc:  "a task that is stopped at from is made to continue at to",

@@ -106,12 +106,8 @@ const (
 	CheckCount  = 3 // how often a probe was hit: a count, and above CheckCountOf which one
 )
 
-// CheckCountOf is where the value of a CheckCount says what is counted: one of CheckCounts.
+// CheckCountOf is where the value of a CheckCount says what is counted (Counts).
 const CheckCountOf = 32
-
-// CheckCounts are what the counts of a probe are of: of a return probe the first two are its entry handler and its
-// handler of returns.
-var CheckCounts = []string{"runs of its pre_handler", "runs of its post_handler", "misses"}
 
 // Vectors, as in the IDT; hardware interrupts from 32 on.
 const (
@@ -159,6 +155,9 @@ const (
 // ModuleMem is a section of a module, as in Alloc and Free. An engine defines
 // more (Memory).
 const ModuleMem = 3
+
+// MostByHand is the largest size of a ByHand.
+const MostByHand = 64
 
 // CodeMem is memory for code that tasks of the scenario map and free, as in Alloc and Free.
 const CodeMem = 4

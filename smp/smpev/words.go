@@ -16,6 +16,9 @@ var (
 	Owners = &Words{sort: "owner"}  // the owner of a trap, as in Claim
 	Memory = &Words{sort: "memory"} // what Alloc hands out
 
+	// what a CheckCount counts; of a return probe the first two are its entry handler and its handler of returns
+	Counts = NewWords("count", "runs of its pre_handler", "runs of its post_handler", "misses")
+
 	Flavours = NewWords("flavour", "", "RCU-sched", "RCU", "RCU-tasks") // of grace period, as in GPStart
 )
 

@@ -209,7 +209,7 @@ func (t *teller) check(e *traces.Event) string {
 	case smpev.CheckErrno:
 		return fmt.Sprintf("check %d finds %s", n, kpev.Errno(e.B))
 	case smpev.CheckCount:
-		return fmt.Sprintf("check %d finds %d %s", n, uint32(e.B), smpev.CheckCounts[e.B>>smpev.CheckCountOf])
+		return fmt.Sprintf("check %d finds %d %s", n, uint32(e.B), smpev.Counts.Name(e.B>>smpev.CheckCountOf))
 	}
 	return fmt.Sprintf("check %d finds %#x returned", n, e.B)
 }

@@ -110,7 +110,9 @@ func (ps *patchers) encode(op *scenario.Op) (b []byte, ok bool) {
 // headByHand reports the memory for code that a run begins with, and what tasks store to.
 func (ps *patchers) headByHand() {
 	for _, s := range ps.byHand {
-		ps.claim(smpev.ByHand, uint64(s.At), uint64(s.Size), 0)
+		for off := 0; off < s.Size; off += smpev.MostByHand {
+			ps.claim(smpev.ByHand, uint64(s.At)+uint64(off), uint64(min(s.Size-off, smpev.MostByHand)), 0)
+		}
 	}
 	for _, s := range ps.byHand { // what stands there may still be run when it has been replaced
 		if t := ps.textAt(s.At); t.Own && t.Mapped {
