@@ -31,6 +31,7 @@ func init() {
 	trap("L2-hand-stays", "no probe is registered, and the text isn't as linked: a task has stored it by hand",
 		func(tr *tracetest.Trace) {
 			byHand(tr)
+			tr.Store(f, jmp[0]) // the head of the log ends: what is announced there is a site's
 			tr.Image(f, jmp...).Store(f, jmp...).End(true).ExpectNone()
 		})
 	trap("T1-hand-elsewhere", "the memory is a slot, which holds another instruction: no task patches slots by hand",

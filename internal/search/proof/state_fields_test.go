@@ -137,7 +137,7 @@ func TestAtBoot(t *testing.T) {
 	checked, rules := make(map[string]int), make(map[string]rule)
 	for _, sc := range library.All() {
 		was := make(map[root][]byte)
-		lookInto(t, sc, 2, 50, func() { clear(was) }, func(st *states) {
+		lookInto(t, sc, 2, 20, func() { clear(was) }, func(st *states) {
 			f := fields{leaf: func(string, reflect.Value) {}, ruled: func(key string, v reflect.Value, r rule) {
 				if !r.boot {
 					return
