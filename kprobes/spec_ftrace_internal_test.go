@@ -362,10 +362,11 @@ var specFtrace = []specRule{
 				make  func(k *kernel.Kernel)
 			}{
 				{"jump label", rules.Edition415, func(k *kernel.Kernel) {
-					jumplabel.New(k, &k.Text, &k.Hotplug).Add(f.at+2, f.at+8)
+					jumplabel.New(k, &k.Text, &k.Traps, &k.Hotplug).Add(f.at+2, f.at+8)
 				}},
 				{"static call", rules.Edition514, func(k *kernel.Kernel) {
-					staticcall.New(staticcall.Deps{Boot: k, Cells: &k.M.Cells, Text: &k.Text, CPUs: &k.Hotplug,
+					staticcall.New(staticcall.Deps{Boot: k, Cells: &k.M.Cells, Text: &k.Text,
+						Traps: &k.Traps, CPUs: &k.Hotplug,
 						Patch: &k.Poke}).Add(0, 0, staticcall.CallSite{At: f.at + 2})
 				}}, // 5.10 and later
 			} {

@@ -14,6 +14,7 @@ type Handler func(x kapi.Context, ip arch.Addr, regs *arch.Regs)
 const (
 	ENOENT = 2  // the filter hasn't that address
 	EBUSY  = 16 // another client changes the path at that site
+	ENODEV = 19 // ftrace has shut down: it has found bytes at a site that aren't its own
 	EINVAL = 22 // there is no site at that address
 )
 
@@ -21,7 +22,7 @@ const (
 // to be called from.
 type Client interface {
 	// Filter adds the site at ip to the client's filter, or removes it (ftrace_set_filter_ip). If the client is
-	// registered, the site's text is rewritten. errno is 0, ENOENT, EBUSY or EINVAL. Context: may sleep; takes
+	// registered, the site's text is rewritten. errno is 0, ENOENT, EBUSY, ENODEV or EINVAL. Context: may sleep; takes
 	// ftrace_lock, text_mutex.
 	Filter(x kapi.Context, ip arch.Addr, on bool) (errno int)
 	// Register begins calling the handler from the client's sites

@@ -137,7 +137,9 @@ func (f *Ftrace) ModifyDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
 		f.writePlain(x, d)
 		f.lock.Unlock(x)
 	default:
-		d.tmp.Filter(x, ip, true)
+		if errno = d.tmp.Filter(x, ip, true); errno == ENODEV {
+			break
+		}
 		d.tmp.Register(x)
 
 		if !f.d.Boot.Planted(modifiesNothing) {

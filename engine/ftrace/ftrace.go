@@ -31,6 +31,7 @@ type Ftrace struct {
 	ops   kapi.Var[*clients] // the registered clients; replaced as a whole: the trampoline walks the list that it found
 	made  []*client          // owned by the boot of a run: places of clients, taken in order
 	n     int                // owned by the boot of a run: how many are in use
+	dead  bool               // owned by ftrace_lock: it has found foreign bytes, and is shut down (ftrace_disabled)
 	batch []kapi.Rewrite     `state:"skip: follows from what its maker has read"` // owned by ftrace_lock
 	// owned by ftrace_lock: places of lists, taken in order
 	lists []*clients `state:"skip: the one in use is ops"`
@@ -60,6 +61,10 @@ type Ftrace struct {
 	// owned by the boot of a run: module_mutex is taken under text_mutex (set_all_modules_text_rw,
 	// until 5.2): a mutant
 	TextRW bool
+
+	// set at boot: a client that is registered when ftrace shuts down is taken off its list again, and the
+	// registration fails (ftrace_startup since c3b0f72e805f, 6.0)
+	Rolls bool
 }
 
 // clients are the registered ones. The list is never changed once readers can see it.
@@ -87,6 +92,7 @@ func New(d Deps) *Ftrace {
 func (f *Ftrace) reset() {
 	f.DirectStays, f.DirectOwn, f.PlainDirect = false, false, false
 	f.n, f.TextRW, f.Shared, f.Kept, f.Plug, f.Writer = 0, false, false, false, nil, nil
+	f.dead = false
 	for _, s := range f.sites {
 		s.calls, s.here, s.ip = 0, f.d.Boot.Present(s.at), false
 	}
@@ -251,6 +257,8 @@ func (o *client) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 	}
 	f.lock.Lock(x)
 	switch has := len(o.filter.Owned()) > 0 && o.wants(ip); {
+	case f.dead:
+		errno = ENODEV
 	case on && !s.here:
 		errno = EINVAL // its module is unloaded
 	case on && !has:
@@ -307,6 +315,8 @@ func (o *client) Register(x kapi.Context) (errno int) {
 	f := o.f
 	f.lock.Lock(x)
 	switch {
+	case f.dead:
+		errno = ENODEV
 	case o.active:
 		errno = EBUSY
 	case o.flags&Modifies != 0 && len(o.filter.Owned()) == 0:
@@ -318,6 +328,11 @@ func (o *client) Register(x kapi.Context) (errno int) {
 		o.active = true
 		f.replace(x, o, nil)
 		f.update(x)
+		if f.dead && f.Rolls {
+			o.active = false
+			f.replace(x, nil, o)
+			errno = ENODEV
+		}
 	}
 	f.lock.Unlock(x)
 	return errno
@@ -327,15 +342,18 @@ func (o *client) Register(x kapi.Context) (errno int) {
 func (o *client) Unregister(x kapi.Context) (errno int) {
 	f := o.f
 	f.lock.Lock(x)
-	was := o.active
-	if was {
+	dead, was := f.dead, o.active
+	if was && !dead {
 		o.active = false
 		f.disclaim(o, func(at arch.Addr) bool { return slices.Contains(o.filter.Owned(), at) })
 		f.replace(x, nil, o)
 		f.update(x)
 	}
 	f.lock.Unlock(x)
-	if !was {
+	switch {
+	case dead:
+		return ENODEV
+	case !was:
 		return EINVAL
 	}
 	// a handler runs with preemption off: each CPU must schedule (synchronize_rcu_tasks_rude)
@@ -345,9 +363,13 @@ func (o *client) Unregister(x kapi.Context) (errno int) {
 	return 0
 }
 
-// update writes to all sites what the clients want, in one batch (ftrace_run_update_code). Context: ftrace_lock held.
+// update writes to all sites what the clients want, in one batch (ftrace_run_update_code). Where a site has bytes that
+// aren't ftrace's nothing is written, and ftrace shuts down. Context: ftrace_lock held.
 func (f *Ftrace) update(x kapi.Context) {
 	f.lock.AssertHeld(x)
+	if f.dead {
+		return
+	}
 	if f.Writer != nil {
 		f.Writer.WriteSites(x, f)
 		for i, s := range f.sites {
@@ -359,17 +381,23 @@ func (f *Ftrace) update(x kapi.Context) {
 	}
 	f.batch = f.batch[:0]
 	for _, s := range f.sites {
-		insn, target := f.wanted(s)
-		if s.calls == target || !s.here {
-			continue
+		if insn, target := f.wanted(s); s.calls != target && s.here {
+			f.batch = append(f.batch, kapi.Rewrite{At: s.at, Insn: insn.Bytes()})
 		}
-		s.calls = target
-		f.batch = append(f.batch, kapi.Rewrite{At: s.at, Insn: insn.Bytes()})
 	}
 	if len(f.batch) == 0 {
 		return
 	}
 	f.d.Text.Mutex().Lock(x)
+	if !f.verify(x) {
+		f.d.Text.Mutex().Unlock(x)
+		return
+	}
+	for _, s := range f.sites {
+		if _, target := f.wanted(s); s.here {
+			s.calls = target
+		}
+	}
 	if m := f.d.ModuleMutex(); f.TextRW && m != nil {
 		m.Lock(x)
 		m.Unlock(x)

@@ -1,6 +1,8 @@
 package jumplabel
 
 import (
+	"bytes"
+
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -24,17 +26,21 @@ var (
 type Labels struct {
 	boot  kapi.Boot  `state:"boot"` // set at boot
 	text  kapi.Text  `state:"boot"` // set at boot
+	traps kapi.Traps `state:"boot"` // set at boot
 	cpus  kapi.CPUs  `state:"boot"` // set at boot: while a label's text is written no CPU comes or goes
 	list  []*Label   // set at boot
 	mutex kapi.Mutex `state:"address: it is among the mutexes"` // jump_label_mutex; set at boot, nil: see Lock
+
+	// set at boot: they look at a site before they write it (bug_at in __jump_label_transform, 3.13)
+	Looks bool
 
 	// Turn, if it isn't nil, replaces Set. It is a mutant's.
 	Turn func(l *Label, x kapi.Context, on bool, p kapi.Patcher) `state:"boot"` // owned by the boot of a run
 }
 
 // New returns a kernel's labels: none.
-func New(boot kapi.Boot, text kapi.Text, cpus kapi.CPUs) *Labels {
-	ls := &Labels{boot: boot, text: text, cpus: cpus}
+func New(boot kapi.Boot, text kapi.Text, traps kapi.Traps, cpus kapi.CPUs) *Labels {
+	ls := &Labels{boot: boot, text: text, traps: traps, cpus: cpus}
 	boot.OnReset(ls.reset)
 	boot.OnSections(ls.follow)
 	return ls
@@ -130,14 +136,30 @@ func (l *Label) Unlock(x kapi.Context) {
 func (l *Label) Write(x kapi.Context, on bool, p kapi.Patcher) {
 	l.of.cpus.ReadLock(x)
 	l.of.text.Mutex().Lock(x)
+	expected := !l.here || l.expected(x)
 	if l.here || !l.of.boot.Planted(onlyHere) {
 		l.on = on
 	}
-	if l.here {
+	if l.here && expected {
 		l.patch(x, p)
 	}
 	l.of.text.Mutex().Unlock(x)
 	l.of.cpus.ReadUnlock(x)
+}
+
+// expected reports whether the site has the bytes that the labels have left there. If it hasn't the kernel dies (BUG():
+// "unexpected op"). A site that only the labels write isn't read. Context: text_mutex held.
+func (l *Label) expected(x kapi.Context) bool {
+	was, _ := l.insn()
+	if !l.of.Looks || !l.of.boot.Foreign(l.at, len(was)) {
+		return true
+	}
+	now := l.jump
+	if l.of.text.Read(x, l.at, now.Bytes()); bytes.Equal(now.Bytes(), was) {
+		return true
+	}
+	l.of.traps.Bug(x, "jump_label: Fatal kernel bug, unexpected op")
+	return false
 }
 
 // WriteBlind is Write for text that may not be there: for a mutant.

@@ -26,6 +26,7 @@ type Deps struct {
 	Boot  kapi.Boot
 	Cells *kapi.Cells
 	Text  kapi.Text
+	Traps kapi.Traps
 	CPUs  kapi.CPUs    // while a call is rewritten none comes or goes
 	Patch kapi.Batcher // rewrites text if Update is given no patcher
 	_     struct{}
@@ -215,7 +216,11 @@ func (s *Call) transform(x kapi.Context, c *staticSite, target arch.Addr, p kapi
 	insn, _ := s.image(at, target, c.tail)
 	now := insn
 	s.of.d.Text.Mutex().Lock(x)
-	if s.of.d.Text.Read(x, at, now.Bytes()); now != insn {
+	s.of.d.Text.Read(x, at, now.Bytes())
+	switch {
+	case s.of.d.Boot.Foreign(at, len(now.Bytes())) && !s.of.valid(now, c.tail):
+		s.of.d.Traps.Bug(x, "unexpected static_call insn opcode")
+	case now != insn:
 		s.insn = insn
 		if p != nil {
 			p.Patch(x, at, s.insn.Bytes(), 0) // it writes no breakpoint that a CPU could hit
@@ -225,4 +230,15 @@ func (s *Call) transform(x kapi.Context, c *staticSite, target arch.Addr, p kapi
 		}
 	}
 	s.of.d.Text.Mutex().Unlock(x)
+}
+
+// valid reports whether a static call may have written what stands at a place (__static_call_validate). Only the opcode
+// of a branch is looked at, so a call or a jump of another patcher is written over.
+func (cs *Calls) valid(now arch.Code, tail bool) bool {
+	a := cs.d.Text.Arch()
+	first := now.Bytes()[0]
+	if tail {
+		return first == a.JumpByte || first == a.BranchRet.Bytes()[0]
+	}
+	return first == a.CallByte || now == a.BranchNop
 }

@@ -52,8 +52,8 @@ func (c checker) checkAlternative(p Part, a *Alternative) error {
 		return Faultf(p, "alternative(): %s is of a module, whose alternatives are applied before anybody "+
 			"runs it; write its function as it is then", place)
 	}
-	if c.rewritten(a.Func, a.Offset) {
-		return Faultf(p, "alternative(): at %s text is rewritten by others; take another instruction", place)
+	if c.prefixed(a.Func, a.Offset) {
+		return Faultf(p, "alternative(): at %s is a lock_prefix(), which is an alternative, too; leave one out", place)
 	}
 	if slices.ContainsFunc(c.s.Alternatives[:p.I], func(b Alternative) bool {
 		return b.Func == a.Func &&
@@ -76,4 +76,9 @@ func (c checker) checkAlternative(p Part, a *Alternative) error {
 		return Faultf(p, "alternative(): % x is what is at %s; give another instruction", a.Code, place)
 	}
 	return nil
+}
+
+// prefixed reports whether a lock prefix begins at a place.
+func (c checker) prefixed(name string, off int) bool {
+	return slices.ContainsFunc(c.s.Locked, func(s Site) bool { return s.Func == name && s.Offset == off })
 }

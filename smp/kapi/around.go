@@ -80,6 +80,9 @@ type Boot interface {
 	// Present reports whether the text at addr is there when a run begins. Text of a module
 	// that is yet to be loaded isn't.
 	Present(addr arch.Addr) bool
+	// Foreign reports whether others than the owner of a site write to the n bytes at addr: a task by hand, or an
+	// alternative. An owner that looks before it writes need look only there.
+	Foreign(addr arch.Addr, n int) bool
 	// OnSections appends h to the handlers of modules' sections. They run for
 	// new text before the module's notifiers do, and for text that goes after
 	// the notifiers.

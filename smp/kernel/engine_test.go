@@ -39,8 +39,9 @@ type clients struct {
 
 func (r *rig) bootClients() {
 	k, cells := r.k, &r.Cells
-	r.labels = jumplabel.New(k, &k.Text, &k.Hotplug)
-	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
+	r.labels = jumplabel.New(k, &k.Text, &k.Traps, &k.Hotplug)
+	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, Traps: &k.Traps,
+		CPUs: &k.Hotplug, Patch: &k.Poke})
 	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
 		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
 }

@@ -76,6 +76,7 @@ type booted struct {
 	bound      int                   // owned by the boot of a run: how many are bound so far
 	faults     kapi.Faults           `state:"boot"` // owned by the boot of a run: what a mutant has planted
 	onReset    []func()              `state:"boot"` // set at boot
+	foreign    []kapi.Section        `state:"boot"` // set at boot: text that several patchers write
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
 	onSwitch   func(prev *smp.Task)  `state:"boot"` // set at boot; nil: there is none
 }
@@ -290,6 +291,19 @@ func (k *Kernel) AddSite(s kapi.Site) { k.Symbols.AddSite(s) }
 func (k *Kernel) Present(addr arch.Addr) bool {
 	m := k.Modules.holding(addr)
 	return m == nil || m.boot && m.Core.Has(addr)
+}
+
+// AddForeign declares, at boot, that text is written by several patchers.
+func (k *Kernel) AddForeign(s kapi.Section) { k.booted.foreign = append(k.booted.foreign, s) }
+
+// Foreign implements kapi.Boot.
+func (k *Kernel) Foreign(addr arch.Addr, n int) bool {
+	for _, s := range k.booted.foreign {
+		if addr < s.At+arch.Addr(s.Size) && s.At < addr+arch.Addr(n) {
+			return true
+		}
+	}
+	return false
 }
 
 // OnSections implements kapi.Boot.

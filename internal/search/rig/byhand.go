@@ -2,6 +2,7 @@ package rig
 
 import (
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -194,3 +195,36 @@ func (p *program) ExpectText(x *smp.Ctx, i int) {
 		b = b[k:]
 	}
 }
+
+// addForeign tells the kernel which text several patchers write, and how its patchers take bytes that aren't their own,
+// by edition.
+func (ps *patchers) addForeign() {
+	written := ps.byHand
+	ps.Scenario.Patched(func(t scenario.Patched) {
+		s := kapi.Section{At: ps.funcs[t.Func] + arch.Addr(t.Offset), Size: t.Len}
+		for _, o := range written {
+			if from, to := max(s.At, o.At), min(end(s), end(o)); from < to {
+				ps.Kernel.AddForeign(kapi.Section{At: from, Size: int(to - from)})
+			}
+		}
+		written = append(written[:len(written):len(written)], s)
+	})
+	e := ps.Scenario.Machine.Edition
+	ps.labels.Looks = e == rules.EditionNone || e >= rules.Edition415
+	ps.Ftrace.Rolls = e == rules.EditionNone || e >= rules.Edition65
+}
+
+// sharesText reports whether two of a scenario's patchers write the same text.
+func sharesText(sc *scenario.Scenario) (shares bool) {
+	var before []scenario.Patched
+	sc.Patched(func(t scenario.Patched) {
+		for _, o := range before {
+			shares = shares || t.Func == o.Func && t.Offset < o.Offset+o.Len && o.Offset < t.Offset+t.Len
+		}
+		before = append(before, t)
+	})
+	return shares
+}
+
+// end returns where a section ends.
+func end(s kapi.Section) arch.Addr { return s.At + arch.Addr(s.Size) }

@@ -50,8 +50,9 @@ func newPatchers(p *Plan) patchers {
 	ps := patchers{Plan: p}
 	ps.Observed = new(act.Observed)
 	tracer := func() ftrace.Tracer { return ps.Observed.Of(ps.Ftrace.Tracer()) }
-	ps.labels = jumplabel.New(k, &k.Text, &k.Hotplug)
-	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
+	ps.labels = jumplabel.New(k, &k.Text, &k.Traps, &k.Hotplug)
+	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke,
+		Traps: &k.Traps})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
 		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
 	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer,
@@ -75,16 +76,15 @@ func (ps *patchers) add() error {
 	if len(ps.Scenario.Probes) > 0 || ps.row.Boot != nil {
 		ps.labels.Lock()
 	}
-	for _, add := range [...]func() error{ps.addByHand, ps.addSites, ps.addAlternatives, ps.addRedirected} {
+	steps := [...]func() error{ps.addByHand, ps.addSites, ps.addAlternatives, ps.addRedirected, ps.addCalls}
+	for _, add := range steps {
 		if err := add(); err != nil {
 			return err
 		}
 	}
+	ps.addForeign()
 	ps.addReserved()
 	ps.addBreakpoints()
-	if err := ps.addCalls(); err != nil {
-		return err
-	}
 	ps.addSettings()
 	return nil
 }

@@ -61,7 +61,8 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 	}
 	defer twin.Close()
 	if err := twin.ends(); err != nil {
-		if r := watched(sc, mutantName, errors.Is(err, smp.ErrGoneText) || patchesByHand(sc)); r != nil {
+		sure := errors.Is(err, smp.ErrGoneText) || patchesByHand(sc) || sharesText(sc)
+		if r := watched(sc, mutantName, sure); r != nil {
 			return r, nil
 		}
 		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, err)
@@ -88,8 +89,8 @@ func (r *Rig) ends() error {
 // watched returns a rig without a twin, whose run doesn't end as it should: nil, unless monitors see in its default
 // run that the kernel is to blame. Patchers beside kprobes and the kernel's services work in a twin, too. A kernel
 // that dies, a run without an end, a wrong result and text that a CPU shouldn't run may be the scenario's own fault,
-// and don't count unless sure is set: text that has gone isn't the scenario's fault, and what its own patcher does is
-// what is searched.
+// and don't count unless sure is set: text that has gone isn't the scenario's fault, and what its own patcher does, or
+// two at one place, is what is searched.
 func watched(sc *scenario.Scenario, mutantName string, sure bool) *Rig {
 	r, err := build(sc, mutantName, false)
 	if err != nil {
