@@ -13,6 +13,7 @@ var All = []*Property{
 	&NoSailPast,
 	&OwnedBreakpoint,
 	&Copies,
+	&ForeignBytes,
 	&RightResult,
 	&Transparent,
 	&Accounted,

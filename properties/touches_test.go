@@ -119,6 +119,8 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		}
 	case smpev.Lock, smpev.Unlock:
 		e.A = uint64(1 + r.N(3))
+	case smpev.Shares:
+		e.A, e.B, e.C = textAt+uint64(r.N(3)), uint64(1+r.N(3)), uint64(r.N(4))
 	case smpev.MightSleep:
 		e.A = uint64(r.N(40)) / 39
 	case smpev.LiveCall:

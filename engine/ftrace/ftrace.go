@@ -407,6 +407,9 @@ func (f *Ftrace) update(x kapi.Context) {
 		f.Plug.ReadUnlock(x)
 	}
 	f.d.Patch.Batch(x, f.batch)
+	for i := range f.batch {
+		f.d.Boot.Shares(x, f.batch[i].At, len(f.batch[i].Insn), Site, true)
+	}
 	f.d.Text.Mutex().Unlock(x)
 }
 

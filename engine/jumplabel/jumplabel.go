@@ -155,7 +155,9 @@ func (l *Label) expected(x kapi.Context) bool {
 		return true
 	}
 	now := l.jump
-	if l.of.text.Read(x, l.at, now.Bytes()); bytes.Equal(now.Bytes(), was) {
+	l.of.text.Read(x, l.at, now.Bytes())
+	l.of.boot.Shares(x, l.at, len(was), Site, false)
+	if bytes.Equal(now.Bytes(), was) {
 		return true
 	}
 	l.of.traps.Bug(x, "jump_label: Fatal kernel bug, unexpected op")
@@ -177,6 +179,7 @@ func (l *Label) Here() bool { return l.here }
 func (l *Label) patch(x kapi.Context, p kapi.Patcher) {
 	insn, resume := l.insn()
 	p.Patch(x, l.at, insn, resume)
+	l.of.boot.Shares(x, l.at, len(insn), Site, true)
 }
 
 // insn is the instruction at the label, and its target.

@@ -217,6 +217,7 @@ func (s *Call) transform(x kapi.Context, c *staticSite, target arch.Addr, p kapi
 	now := insn
 	s.of.d.Text.Mutex().Lock(x)
 	s.of.d.Text.Read(x, at, now.Bytes())
+	s.of.d.Boot.Shares(x, at, len(now.Bytes()), Site, false)
 	switch {
 	case s.of.d.Boot.Foreign(at, len(now.Bytes())) && !s.of.valid(now, c.tail):
 		s.of.d.Traps.Bug(x, "unexpected static_call insn opcode")
@@ -228,6 +229,7 @@ func (s *Call) transform(x kapi.Context, c *staticSite, target arch.Addr, p kapi
 			s.write[0] = kapi.Rewrite{At: at, Insn: s.insn.Bytes()}
 			s.of.d.Patch.Batch(x, s.write[:])
 		}
+		s.of.d.Boot.Shares(x, at, len(s.insn.Bytes()), Site, true)
 	}
 	s.of.d.Text.Mutex().Unlock(x)
 }

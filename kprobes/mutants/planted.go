@@ -32,6 +32,7 @@ var planted = plant(
 	Mutant{Name: "prefix-kept", Scenario: "locks-come-again", Property: "sites-agree"},
 	Mutant{Name: "alternative-skipped", Scenario: "alternatives-both", Property: "sites-agree",
 		Also: []string{"last-setting", "right-result"}},
+	Mutant{Name: "ftrace-blind", Scenario: "foreign-fentry", Property: "foreign-bytes"},
 	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 )
 

@@ -55,6 +55,7 @@ func (h *Hand) Write(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte, by in
 	} else {
 		x.Text().WriteBy(addr, b, by)
 	}
+	h.k.Shares(x, addr, len(b), kapi.SiteByHand, true)
 	h.written(x, addr, b, true)
 }
 
@@ -63,7 +64,10 @@ func (h *Hand) Exchange(x *smp.Ctx, f kapi.Section, addr arch.Addr, old, b []byt
 	h.announce(x, f, addr, b)
 	h.written(x, addr, b, false)
 	ok := x.Text().Exchange(addr, old, b)
-	if !ok {
+	h.k.Shares(x, addr, len(b), kapi.SiteByHand, false)
+	if ok {
+		h.k.Shares(x, addr, len(b), kapi.SiteByHand, true)
+	} else {
 		b = h.Read(x, addr, len(b))
 	}
 	h.written(x, addr, b, true)
@@ -76,6 +80,7 @@ func (h *Hand) Read(x *smp.Ctx, addr arch.Addr, n int) []byte {
 	b := h.room(n)
 	clear(b)
 	x.Text().Read(addr, b)
+	h.k.Shares(x, addr, n, kapi.SiteByHand, false)
 	return b
 }
 

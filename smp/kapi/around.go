@@ -83,6 +83,8 @@ type Boot interface {
 	// Foreign reports whether others than the owner of a site write to the n bytes at addr: a task by hand, or an
 	// alternative. An owner that looks before it writes need look only there.
 	Foreign(addr arch.Addr, n int) bool
+	// Shares tells monitors that a patcher, by, has read n bytes at addr, or written them, if others write there, too.
+	Shares(x Context, addr arch.Addr, n int, by SiteKind, wrote bool)
 	// OnSections appends h to the handlers of modules' sections. They run for
 	// new text before the module's notifiers do, and for text that goes after
 	// the notifiers.

@@ -361,6 +361,7 @@ type SiteKind uint8
 const (
 	SiteBug         SiteKind = 0 // the ud2 of a BUG or WARN
 	SiteAlternative SiteKind = 3 // an instruction that alternatives may still rewrite
+	SiteByHand      SiteKind = 9 // no table has it: tasks of the scenario write there
 )
 
 // A Site is a range of text that is rewritten while it runs, or that traps on

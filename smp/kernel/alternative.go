@@ -152,6 +152,7 @@ func (a *Alternatives) Apply(x kapi.Context) {
 func (a *Alternatives) early(x kapi.Context, to *alternative) {
 	on := x.IRQ(a.Open)
 	a.k.Text.Write(x, to.at, to.insn)
+	a.k.Shares(x, to.at, len(to.insn), kapi.SiteAlternative, true)
 	if a.Unsynced {
 		x.IRQ(on)
 		x.Step("text_poke_early", 1)

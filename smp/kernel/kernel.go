@@ -306,6 +306,18 @@ func (k *Kernel) Foreign(addr arch.Addr, n int) bool {
 	return false
 }
 
+// Shares implements kapi.Boot.
+func (k *Kernel) Shares(x kapi.Context, addr arch.Addr, n int, by kapi.SiteKind, wrote bool) {
+	if !k.Foreign(addr, n) {
+		return
+	}
+	how := uint64(by) << 1
+	if wrote {
+		how |= smpev.SharesWrote
+	}
+	ctxOf(x).Tell(smpev.Shares, uint64(addr), uint64(n), how)
+}
+
 // OnSections implements kapi.Boot.
 func (k *Kernel) OnSections(h kapi.SectionHandler) {
 	k.booted.onSections = append(k.booted.onSections, h)

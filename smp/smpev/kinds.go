@@ -68,6 +68,7 @@ const (
 	Hooks
 	ByHand
 	Moves
+	Shares
 )
 
 // The types of arguments that only these events have.
@@ -322,6 +323,9 @@ var _ = traces.Define(
 		Args: args{task, traces.Address.Named("from"), traces.Address.Named("to")},
 		Doc:  "a task that is stopped at from is made to continue at to",
 		Says: "{task}, stopped at {from}, is to continue at {to}"},
+	traces.Spec{Kind: Shares, Name: "Shares", Args: args{addr, size, traces.Number.Named("how")}, Monitors: true,
+		Doc: "a patcher has read text that another one writes, too, or, with the lowest bit of how, written it; the " +
+			"other bits of how: which patcher"},
 )
 
 // liveCall says where a call of a patched function goes on.

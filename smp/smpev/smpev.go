@@ -159,6 +159,12 @@ const ModuleMem = 3
 // MostByHand is the largest size of a ByHand.
 const MostByHand = 64
 
+// SharesWrote is a bit of a Shares' how; MostShared is the largest size of one.
+const (
+	SharesWrote = 1
+	MostShared  = 64
+)
+
 // CodeMem is memory for code that tasks of the scenario map and free, as in Alloc and Free.
 const CodeMem = 4
 

@@ -94,6 +94,7 @@ var plainWords = map[string]string{
 	"T3": "ran past a probe without hitting it%.",
 	"T4": "The text isn't what kprobes takes it to be%.",
 	"T5": "was sent to a wrong copy of the probed instruction%.",
+	"T6": "wrote over what another patcher had written, without a look at it%.",
 	"U2": "ran another version of a function than was set last%.",
 	"U1": "called old and new functions of one live patch in one call chain%.",
 	"W1": "hit a WARN of the kernel's own code%.",

@@ -23,7 +23,7 @@ func TestEveryKindCounts(t *testing.T) {
 	not := []traces.Kind{ // they head the log or end it, are a finding, or monitors alone are told
 		kpev.State, kpev.Listed, kpev.NoJump, smpev.Gives, smpev.Due, smpev.Tilted, smpev.Module, smpev.Denies,
 		smpev.Holds, smpev.Asked, smpev.Agrees, smpev.Setting, smpev.Form, smpev.Sets,
-		smpev.Arrives, smpev.Attach, smpev.Attached, smpev.Serves, smpev.Leads, smpev.Hooks, smpev.ByHand,
+		smpev.Arrives, smpev.Attach, smpev.Attached, smpev.Serves, smpev.Leads, smpev.Hooks, smpev.ByHand, smpev.Shares,
 		kpev.Seeks, kpev.Lies, kpev.Stays, kpev.Wants, kpev.Carries, kpev.Foreign, kpev.Keeps, kpev.Fits, kpev.Finds,
 		kpev.Sees, smpev.Load, smpev.Oops, smpev.GPStall, smpev.Expect, smpev.Done, smpev.Want, kpev.NoPre, kpev.Kind,
 		kpev.Contexts, kpev.Returner,

@@ -85,6 +85,7 @@ var reports = map[string]func(*rapid.T, string){
 	"H2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"H3": func(t *rapid.T, says string) { t.Fatal(says) },
 	"M1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"T6": func(t *rapid.T, says string) { t.Fatal(says) },
 	"T5": func(t *rapid.T, says string) { t.Fatal(says) },
 	"J1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"J2": func(t *rapid.T, says string) { t.Fatal(says) },
