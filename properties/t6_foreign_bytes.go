@@ -36,7 +36,7 @@ type foreignBytes struct {
 // A sharedByte is a byte that several patchers write.
 type sharedByte struct {
 	addr  uint64
-	by    uint64 // who has written it last: as in Shares, and 1; 0: nobody has
+	by    uint64 // who has written it last: as in Shares, and 1; 0: no patcher has
 	known uint64 // a set of those who have read it since, each a bit
 }
 
@@ -52,8 +52,8 @@ func (m *foreignBytes) Event(e *traces.Event) *traces.Finding {
 			continue
 		}
 		if b.by != 0 && b.by != by+1 && b.known&bit == 0 {
-			return found(e, e.A, "has written over the %d bytes at %#x: another patcher has put %#x there, and this one "+
-				"hasn't read it since", e.B, e.A, a)
+			return found(e, e.A, "has written over the %d bytes at %#x: another patcher has written to %#x, and "+
+				"this one hasn't read that since", e.B, e.A, a)
 		}
 		b.by, b.known = by+1, bit
 	}

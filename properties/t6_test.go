@@ -10,15 +10,15 @@ func init() {
 	golden("T6-over-a-jump", func(tr *tracetest.Trace) {
 		tr.On(0, 1).Emit(smpev.Shares, f, 5, hand|smpev.SharesWrote)
 		tr.On(1, 2).Emit(smpev.Shares, f, 5, ftrace|smpev.SharesWrote)
-		tr.ExpectViolation("T6", "hasn't read it since")
+		tr.ExpectViolation("T6", "hasn't read that since")
 	})
-	trap("T6-read-before", "ftrace has read the site, but before another patcher wrote its last byte", func(tr *tracetest.Trace) {
+	trap("T6-read-before", "ftrace has read the site, before another patcher wrote to it", func(tr *tracetest.Trace) {
 		tr.On(1, 2).Emit(smpev.Shares, f, 5, ftrace)
 		tr.On(0, 1).Emit(smpev.Shares, f+4, 1, hand|smpev.SharesWrote)
 		tr.On(1, 2).Emit(smpev.Shares, f, 5, ftrace|smpev.SharesWrote)
-		tr.ExpectViolation("T6", "hasn't read it since")
+		tr.ExpectViolation("T6", "hasn't read that since")
 	})
-	trap("T6-read-since", "another patcher's bytes stand there, and ftrace has read them", func(tr *tracetest.Trace) {
+	trap("T6-read-since", "another's bytes stand there, and ftrace has read them", func(tr *tracetest.Trace) {
 		tr.On(0, 1).Emit(smpev.Shares, f, 5, hand|smpev.SharesWrote)
 		tr.On(1, 2).Emit(smpev.Shares, f, 5, ftrace).Emit(smpev.Shares, f, 5, ftrace|smpev.SharesWrote)
 		tr.ExpectNone()
@@ -28,7 +28,7 @@ func init() {
 		tr.On(1, 2).Emit(smpev.Shares, f, 5, ftrace|smpev.SharesWrote)
 		tr.ExpectNone()
 	})
-	trap("T6-beside", "two patchers write to the same instruction, and not to the same bytes", func(tr *tracetest.Trace) {
+	trap("T6-beside", "two patchers write to one instruction, to different bytes", func(tr *tracetest.Trace) {
 		tr.On(0, 1).Emit(smpev.Shares, f, 2, hand|smpev.SharesWrote)
 		tr.On(1, 2).Emit(smpev.Shares, f+2, 3, ftrace|smpev.SharesWrote)
 		tr.ExpectNone()

@@ -8,8 +8,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-var blind = kapi.DefineFault("ftrace-blind", "ftrace writes to a site without looking whether its own bytes stand there",
-	"ftrace_verify_code")
+var blind = kapi.DefineFault("ftrace-blind",
+	"ftrace writes to a site without looking whether its own bytes stand there", "ftrace_verify_code")
 
 // verify reports whether each site of the batch has the bytes that ftrace has left there (ftrace_verify_code). If one
 // hasn't ftrace warns and shuts down (ftrace_bug, ftrace_kill): it leaves all text as it is, calls its clients from
