@@ -26,7 +26,7 @@ var (
 	TheSites = list(func(s *Scenario) *[]Site { return &s.Sites }, checker.checkSite, List{
 		What: "site", Many: "sites of ftrace", Most: MaxTexts, Counted: "ftrace site",
 		Paragraph: InOthers, Touches: TouchPatched,
-		patched: on(func(t *Site) []Patched {
+		patched: writes(func(t *Site) []Patched {
 			return []Patched{{Func: t.Func, Offset: t.Offset, Len: x86.JumpLen, Kind: image.SiteFentry}}
 		}),
 		Makers: []*Maker{{
@@ -45,7 +45,7 @@ var (
 	TheLocked = list(func(s *Scenario) *[]Site { return &s.Locked }, checker.checkLocked, List{
 		What: "lock prefix", Many: "lock prefixes", Most: MaxModules, Counted: "lock prefix",
 		Paragraph: InOthers, Touches: TouchPatched,
-		patched: on(func(t *Site) []Patched {
+		patched: writes(func(t *Site) []Patched {
 			return []Patched{{Func: t.Func, Offset: t.Offset, Len: 1, Kind: image.SiteLock}}
 		}),
 		Makers: []*Maker{{

@@ -23,11 +23,14 @@ func (ps *patchers) addSettings() {
 		ps.settings = append(ps.settings, traces.Event{Kind: smpev.Form, A: uint64(at), B: lo, C: hi})
 	}
 	for _, l := range ps.labels.All() {
-		at, nop, jump := l.Images()
-		setting(key, 0, smpev.SettingLabel|smpev.SettingFirst)
-		form(at, nop.Bytes())
-		setting(key, 1, smpev.SettingLabel)
-		form(at, jump.Bytes())
+		for on := range uint64(2) {
+			setting(key, on, smpev.SettingLabel|smpev.SettingFirst*b2u(l.First() == (on == 1)))
+			for i := range l.Entries() {
+				e := &l.Entries()[i]
+				insn, _ := e.Form(on == 1)
+				form(e.At, insn.Bytes())
+			}
+		}
 		key++
 	}
 	for i, s := range ps.calls.All() {

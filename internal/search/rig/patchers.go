@@ -51,6 +51,7 @@ func newPatchers(p *Plan) patchers {
 	ps.Observed = new(act.Observed)
 	tracer := func() ftrace.Tracer { return ps.Observed.Of(ps.Ftrace.Tracer()) }
 	ps.labels = jumplabel.New(k, &k.Text, &k.Hotplug)
+	ps.labels.Batches = c.Edition >= rules.Edition514 || c.Edition == rules.EditionNone
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
 		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
@@ -92,14 +93,28 @@ func (ps *patchers) add() error {
 func (ps *patchers) addLabels() error {
 	for i := range ps.Scenario.Labels {
 		l := &ps.Scenario.Labels[i]
-		ps.watch(l.Func, l.Offset)
-		at, to := ps.funcs[l.Func]+arch.Addr(l.Offset), ps.funcs[l.Target]+arch.Addr(l.TOff)
-		if _, ok := ps.labels.Add(at, to); !ok {
+		var sites []jumplabel.Place
+		for k := range l.Sites {
+			t := &l.Sites[k]
+			ps.watch(t.Func, t.Offset)
+			n, _ := ps.Scenario.LabelForm(t)
+			sites = append(sites, jumplabel.Place{At: ps.funcs[t.Func] + arch.Addr(t.Offset),
+				Target: ps.funcs[t.Target] + arch.Addr(t.TOff), Likely: t.Likely, Short: n < target.Arch.BranchLen,
+				Table: ps.tableOf(t.Func)})
+		}
+		if _, ok := ps.labels.Add(ps.Scenario.LabelOn(l), sites...); !ok {
 			return scenario.Faultf(scenario.PartOf(scenario.TheLabels, i),
-				"%s: jump label %s: its target is out of reach of a 5-byte jump", ps.Scenario.Name, l.Name)
+				"%s: jump label %s: the target of a site is out of reach of its jump", ps.Scenario.Name, l.Name)
 		}
 	}
 	return nil
+}
+
+// tableOf returns whose tables have a function's sites: 0 the kernel's own, 1 the first module's.
+func (ps *patchers) tableOf(f string) int {
+	return 1 + slices.IndexFunc(ps.Scenario.Modules, func(m scenario.Module) bool {
+		return slices.Contains(m.Core, f) || slices.Contains(m.Init, f)
+	})
 }
 
 // addSites adds the sites of ftrace.
@@ -208,9 +223,13 @@ func (p *Plan) calledBy(call, name string) bool {
 func (ps *patchers) head() {
 	image := func(at arch.Addr, insn arch.Code) { ps.image(at, insn.Bytes()) }
 	for _, l := range ps.labels.All() {
-		at, nop, jump := l.Images()
-		image(at, nop)
-		image(at, jump)
+		for i := range l.Entries() {
+			e := &l.Entries()[i]
+			off, _ := e.Form(false)
+			on, _ := e.Form(true)
+			image(e.At, *off)
+			image(e.At, *on)
+		}
 	}
 	for i, m := range ps.modules {
 		if ps.Scenario.Modules[i].Loaded {

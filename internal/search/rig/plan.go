@@ -258,21 +258,25 @@ func (p *Plan) textFault(t *scenario.Text, err error) error {
 // Code returns a function's text as the machine's kernel has it: bytes that are rewritten
 // later hold that kernel's own nop.
 func (p *Plan) Code(t *scenario.Text) []byte {
-	nop, common := p.arch.BranchNop, target.Arch.BranchNop
-	if nop == common {
+	nops := [...][2]arch.Code{{target.Arch.BranchNop, p.arch.BranchNop}, {target.Arch.ShortNop, p.arch.ShortNop}}
+	if nops[0][0] == nops[0][1] {
 		return t.Code
 	}
 	code := slices.Clone(t.Code)
 	put := func(name string, off int) {
-		if name == t.Name && bytes.HasPrefix(code[off:], common.Bytes()) {
-			copy(code[off:], nop.Bytes())
+		for i := range nops {
+			if name == t.Name && bytes.HasPrefix(code[off:], nops[i][0].Bytes()) {
+				copy(code[off:], nops[i][1].Bytes())
+			}
 		}
 	}
 	for _, s := range p.Scenario.Sites {
 		put(s.Func, s.Offset)
 	}
 	for i := range p.Scenario.Labels {
-		put(p.Scenario.Labels[i].Func, p.Scenario.Labels[i].Offset)
+		for _, s := range p.Scenario.Labels[i].Sites {
+			put(s.Func, s.Offset)
+		}
 	}
 	return code
 }
