@@ -44,15 +44,20 @@ var TheLabels = list(func(s *Scenario) *[]Label { return &s.Labels }, checker.ch
 			param("name", PartName, func(l *Label) any { return &l.Name }),
 			param("at", PartKeySites, func(l *Label) any { return &l.Sites }),
 			param("target", PartKeyTargets, func(l *Label) any { return &l.Sites }),
-			param("offset", PartOffset, func(l *Label) any { return Place{&l.Sites[0].Func, &l.Sites[0].Offset} }).or("0"),
-			param("toff", PartOffset, func(l *Label) any { return Place{&l.Sites[0].Target, &l.Sites[0].TOff} }).or("0"),
+			param("offset", PartOffset, func(l *Label) any {
+				return Place{&l.Sites[0].Func, &l.Sites[0].Offset}
+			}).or("0"),
+			param("toff", PartOffset, func(l *Label) any {
+				return Place{&l.Sites[0].Target, &l.Sites[0].TOff}
+			}).or("0"),
 			param("likely", PartKeyLikely, func(l *Label) any { return &l.Sites }).or("False"),
 		},
 		Init: func(x any) { x.(*Label).Sites = make([]LabelSite, 1) },
-		Says: "a static key: the instruction at `at + offset` is a nop and, while the key is on, a jump to `target`, or " +
-			"`toff` bytes after it. With a `likely` branch it is the jump while the key is off. Text says what the key is at first: the " +
-			"nop `0f1f440000`, or `e9…`, the jump. Sites of two bytes (5.14) are `6690` or `eb…`. A key may have several " +
-			"sites: `at = [f, g]`, with a target each, or one for all; `likely` is `True`, or a list, too",
+		Says: "a static key: the instruction at `at + offset` is a nop and, while the key is on, a jump to " +
+			"`target`, or `toff` bytes after it. With a `likely` branch it is the jump while the key is off. The " +
+			"text says what the key is at first: the nop `0f1f440000`, or `e9…`, the jump. Sites of two bytes " +
+			"(5.14) are `6690` or `eb…`. A key may have several sites: `at = [f, g]`, with a target each, or one " +
+			"for all; `likely` is `True`, or a list, too",
 		Kernel: []string{"static_key", "static_branch", "DEFINE_STATIC_KEY_FALSE", "DEFINE_STATIC_KEY_TRUE",
 			"static_branch_likely", "static_branch_unlikely", "jump_entry"},
 	}},
@@ -118,7 +123,8 @@ func (c checker) checkLabel(p Part, l *Label) error {
 	}
 	for i := range l.Sites {
 		t := &l.Sites[i]
-		if slices.ContainsFunc(l.Sites[:i], func(o LabelSite) bool { return o.Func == t.Func && o.Offset == t.Offset }) {
+		same := func(o LabelSite) bool { return o.Func == t.Func && o.Offset == t.Offset }
+		if slices.ContainsFunc(l.Sites[:i], same) {
 			return Faultf(p, "%s has %s twice; give each site once", who, placeName(t.Func, t.Offset))
 		}
 		if err := c.checkLabelSite(p, who, t); err != nil {
@@ -126,8 +132,9 @@ func (c checker) checkLabel(p Part, l *Label) error {
 		}
 		if _, jump := c.s.LabelForm(t); (jump != t.Likely) != c.s.LabelOn(l) {
 			first := &l.Sites[0]
-			return Faultf(p, "%s: by the text of %s+%#x the key is %s at first, by that of %s+%#x it isn't; change the "+
-				"text of one, or say likely of it", who, first.Func, first.Offset, onOff(c.s.LabelOn(l)), t.Func, t.Offset)
+			return Faultf(p, "%s: by the text of %s the key is %s at first, by that of %s it isn't; change the text "+
+				"of one, or say likely of it", who, placeName(first.Func, first.Offset), onOff(c.s.LabelOn(l)),
+				placeName(t.Func, t.Offset))
 		}
 	}
 	return nil
@@ -148,11 +155,11 @@ func (c checker) checkLabelSite(p Part, who string, t *LabelSite) error {
 	e := c.s.Machine.Edition
 	switch {
 	case n == 0:
-		return Faultf(p, "%s: %s+%#x is no nop or jump of 5 or 2 bytes; a label stands on 0f1f440000, e9…, 6690 or eb…",
-			who, t.Func, t.Offset)
+		return Faultf(p, "%s: %s is no nop or jump of 5 or 2 bytes; a label stands on 0f1f440000, e9…, 6690 or eb…",
+			who, placeName(t.Func, t.Offset))
 	case n == x86.ShortLen && e != rules.EditionNone && e < rules.Edition514:
-		return Faultf(p, "%s: %s+%#x has two bytes, which sites of labels have since 5.14; take 0f1f440000 or e9…, or "+
-			"a later edition", who, t.Func, t.Offset)
+		return Faultf(p, "%s: %s has two bytes, which sites of labels have since 5.14; take 0f1f440000 or e9…, or a "+
+			"later edition", who, placeName(t.Func, t.Offset))
 	}
 	if err := c.function(p, who+" target", t.Target, t.TOff); err != nil {
 		return err
@@ -163,8 +170,8 @@ func (c checker) checkLabelSite(p Part, who string, t *LabelSite) error {
 	case n == x86.JumpLen && (far < math.MinInt32 || far > math.MaxInt32):
 		return Faultf(p, "%s: %s is too far for a 5-byte jump; place it within 2 GB of %s", who, t.Target, t.Func)
 	case n == x86.ShortLen && (far < math.MinInt8 || far > math.MaxInt8):
-		return Faultf(p, "%s: %s is too far for a jump of 2 bytes; place it within 127 bytes of %s, or take a site of "+
-			"5 bytes", who, placeName(t.Target, t.TOff), placeName(t.Func, t.Offset))
+		return Faultf(p, "%s: %s is too far for a jump of 2 bytes; place it within 127 bytes of %s, or take a site "+
+			"of 5 bytes", who, placeName(t.Target, t.TOff), placeName(t.Func, t.Offset))
 	}
 	a := c.s.Machine.Processor()
 	encode := a.Jump
@@ -173,8 +180,8 @@ func (c checker) checkLabelSite(p Part, who string, t *LabelSite) error {
 	}
 	want, _ := encode(at, to)
 	if code := c.s.Text(t.Func).Code[t.Offset:][:n]; jump && !bytes.Equal(code, want.Bytes()) {
-		return Faultf(p, "%s: % x at %s+%#x is no jump to %s, which is % x; correct it, or the target", who, code, t.Func,
-			t.Offset, placeName(t.Target, t.TOff), want.Bytes())
+		return Faultf(p, "%s: % x at %s is no jump to %s, which is % x; correct it, or the target", who, code,
+			placeName(t.Func, t.Offset), placeName(t.Target, t.TOff), want.Bytes())
 	}
 	return nil
 }

@@ -74,8 +74,8 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	}
 	if i := s.ShortLabel(); i >= 0 && !k.ShortLabels() {
 		return Faultf(PartOf(TheLabels, i),
-			"label %q has a site of two bytes, which the kernel doesn't know; take 0f1f440000, or a kernel from 5.14 on",
-			s.Labels[i].Name)
+			"label %q has a site of two bytes, which the kernel doesn't know; take 0f1f440000, or a kernel from "+
+				"5.14 on", s.Labels[i].Name)
 	}
 	for i := range s.Labels {
 		for k := range s.Modules {

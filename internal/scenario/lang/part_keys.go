@@ -37,7 +37,8 @@ func readKeyTargets(a *argument) error {
 		return err
 	}
 	if len(places) != 1 && len(places) != len(to) {
-		return fmt.Errorf("%s has %d places, at has %d; give one for each, or one for all", a.Name, len(places), len(to))
+		return fmt.Errorf("%s has %d places, at has %d; give one for each, or one for all", a.Name, len(places),
+			len(to))
 	}
 	for i := range to {
 		if to[i].Target, to[i].TOff, err = site(a.Name, places[min(i, len(places)-1)], toff); err != nil {
@@ -73,7 +74,8 @@ func readKeyLikely(a *argument) error {
 		return err
 	}
 	if len(list) != len(to) {
-		return fmt.Errorf("%s has %d elements, at has %d; give one for each, or True for all", a.Name, len(list), len(to))
+		return fmt.Errorf("%s has %d elements, at has %d; give one for each, or True for all", a.Name, len(list),
+			len(to))
 	}
 	for i, v := range list {
 		is, ok := v.(starlark.Bool)

@@ -90,33 +90,6 @@ func (ps *patchers) add() error {
 	return nil
 }
 
-func (ps *patchers) addLabels() error {
-	for i := range ps.Scenario.Labels {
-		l := &ps.Scenario.Labels[i]
-		var sites []jumplabel.Place
-		for k := range l.Sites {
-			t := &l.Sites[k]
-			ps.watch(t.Func, t.Offset)
-			n, _ := ps.Scenario.LabelForm(t)
-			sites = append(sites, jumplabel.Place{At: ps.funcs[t.Func] + arch.Addr(t.Offset),
-				Target: ps.funcs[t.Target] + arch.Addr(t.TOff), Likely: t.Likely, Short: n < target.Arch.BranchLen,
-				Table: ps.tableOf(t.Func)})
-		}
-		if _, ok := ps.labels.Add(ps.Scenario.LabelOn(l), sites...); !ok {
-			return scenario.Faultf(scenario.PartOf(scenario.TheLabels, i),
-				"%s: jump label %s: the target of a site is out of reach of its jump", ps.Scenario.Name, l.Name)
-		}
-	}
-	return nil
-}
-
-// tableOf returns whose tables have a function's sites: 0 the kernel's own, 1 the first module's.
-func (ps *patchers) tableOf(f string) int {
-	return 1 + slices.IndexFunc(ps.Scenario.Modules, func(m scenario.Module) bool {
-		return slices.Contains(m.Core, f) || slices.Contains(m.Init, f)
-	})
-}
-
 // addSites adds the sites of ftrace.
 func (ps *patchers) addSites() error {
 	for i := range ps.Scenario.Sites {
