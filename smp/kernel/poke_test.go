@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"kpsim/sim"
 	"kpsim/engine/jumplabel"
+	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"kpsim/engine/jumplabel"
 	"kpsim/sched"
 	"kpsim/sim"
-	"kpsim/engine/jumplabel"
 	"kpsim/smp"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -280,10 +281,20 @@ func (ps *patchers) addRedirected() error {
 		for _, f := range fp.Funcs {
 			sites = append(sites, ps.siteOf(f))
 		}
-		ps.Fprobe[fp.Name] = ps.fprobes.Add(sites, ps.funcs[fp.Entry], ps.funcs[fp.Exit])
+		ps.Fprobe[fp.Name] = ps.fprobes.Add(sites, ps.handlersOf(fp))
 	}
 	ps.landmarks()
 	return ps.directsReach()
+}
+
+// handlersOf returns what an fprobe calls.
+func (ps *patchers) handlersOf(fp *scenario.Fprobe) fprobe.Handlers {
+	h := fprobe.Handlers{Entry: ps.funcs[fp.Entry], Exit: ps.funcs[fp.Exit], Skips: fp.Skips, Nodes: fp.Maxactive}
+	if len(fp.Data) > 0 {
+		d := ps.Scenario.Data(fp.Data[0])
+		h.Data, h.Size = d.At, len(d.Bytes)/cmp.Or(fp.Maxactive, fprobe.Nodes)
+	}
+	return h
 }
 
 // landmarks marks where calls of the functions that a live patch or a direct call leads elsewhere may arrive. Calls
@@ -360,7 +371,7 @@ func (ps *patchers) reportSites() {
 		fp := &ps.Scenario.Fprobes[i]
 		hooks := uint64(0)
 		if fp.Exit != "" {
-			hooks = fprobe.Nodes
+			hooks = uint64(cmp.Or(fp.Maxactive, fprobe.Nodes)) | smpev.HooksSkip*b2u(fp.Skips)
 		}
 		for _, f := range fp.Funcs {
 			ps.claim(smpev.Leads, smpev.SubjectFprobe+uint64(i), uint64(ps.siteOf(f)), hooks)
