@@ -43,6 +43,9 @@ type Engine interface {
 	Switched(s Switch) bool
 	// Status returns the status of a probe.
 	Status(probe int) Status
+	// ReadMissed reads a probe's nmissed, as a task or a handler does while others work: of a return probe, how
+	// many calls found no instance. Context: any.
+	ReadMissed(x kapi.Context, probe int) int
 	// Trampoline returns the address that a call followed by a return probe returns to; 0: there is none.
 	Trampoline() arch.Addr
 	// Own returns text of the kernel's own that the engine has a probe of its own on,
@@ -73,8 +76,6 @@ type Reader interface {
 	ReadList(x kapi.Context, show func(addr, letter, tags uint64))
 	// ReadSwitch reads the file of a switch. Context: may sleep.
 	ReadSwitch(x kapi.Context, s Switch) bool
-	// ReadMissed reads a probe's nmissed. Context: any.
-	ReadMissed(x kapi.Context, probe int) int
 }
 
 // A Patcher is an Engine that has the kernel's other clients of text patching, too. Each

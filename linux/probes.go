@@ -253,6 +253,22 @@ func (u *users) Status(i int) engine.Status {
 	return s
 }
 
+// ReadMissed implements engine.Engine.
+func (u *users) ReadMissed(x kapi.Context, i int) int {
+	p := u.list[i]
+	if u.k == nil {
+		return 0
+	}
+	f := u.k.fields.kprobe.missed
+	if p.Kind == engine.Kretprobe {
+		f = u.k.fields.kretprobe.missed
+	}
+	if !p.here {
+		return int(u.member(p, f))
+	}
+	return int(get(x, p.at, f))
+}
+
 // of returns the number of the probe whose struct is at an address, or -1.
 func (u *users) of(at uint64) int {
 	i := int(arch.Addr(at)-u.k.places.users) / userStep

@@ -209,7 +209,8 @@ func init() {
 			tr.Emit(smpev.Leads, other, g, 1|smpev.HooksSkip)
 			does(tr.On(0, 1), other, register, 0, 0)
 			for range 2 {
-				skips(tr, other).Emit(smpev.Hooks, other, smpev.HookEntered, g).Emit(smpev.Hooks, other, smpev.HookLeaves, g)
+				skips(tr, other).Emit(smpev.Hooks, other, smpev.HookEntered, g).
+					Emit(smpev.Hooks, other, smpev.HookLeaves, g)
 			}
 			tr.On(1, 2).CallEnd(0, 0)
 			tr.ExpectNone()

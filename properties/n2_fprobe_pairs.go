@@ -14,9 +14,10 @@ import (
 var FprobePairs = Property{
 	ID:   "N2",
 	Name: "fprobe-pairs",
-	Says: "When a call that an fprobe follows has returned, its exit handler runs once, unless the fprobe has been " +
-		"unregistered since, or is being, or its entry handler left it out; the newest such call returns first. A call is missed only while the CPU " +
-		"handles another one, or all hooks are in use: then it is missed. No handler runs when unregister has returned.",
+	Says: "When a call that an fprobe follows has returned, its exit handler runs once, unless the fprobe has " +
+		"been unregistered since, or is being, or its entry handler left it out; the newest such call returns first. " +
+		"A call is missed only while the CPU handles another one, or all hooks are in use: then it is missed. No " +
+		"handler runs when unregister has returned.",
 	Kinds: []traces.Kind{
 		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Hooks, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return,
 	},

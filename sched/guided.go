@@ -21,13 +21,12 @@ type guided struct {
 	fresh  Strategy    // the one of them that decides this run
 	plays  bool        // this run plays the list
 	list   sparse
-	at     [2]int // the next of the list's steps and others to play
+	player player
 	kept   []sparse
 	oldest int // of kept, when it is full: the next to replace
 	seen   novelty
 	showed bool // this run has shown something new
 
-	noSteps uint64 // questions so far that were no Step questions
 	done    sparse // the deviations so far
 	pairs   pairs
 	last    sim.Mover // the last that made a step
@@ -43,6 +42,51 @@ type guided struct {
 type sparse struct {
 	steps, others   []spot
 	stepsN, othersN int // questions of either sort in the run that showed it
+}
+
+// A player answers the questions of a run with a sparse list.
+type player struct {
+	list    *sparse
+	at      [2]int // the next of the list's steps and others to play
+	noSteps uint64 // questions so far that were no Step questions
+}
+
+func (l *player) begin(list *sparse) { *l = player{list: list} }
+
+// number returns a question's number among those of its sort.
+func (l *player) number(p *sim.Point) uint64 {
+	if p.Kind == sim.Step {
+		return p.Seq - l.noSteps
+	}
+	return l.noSteps
+}
+
+// count counts a question that was answered.
+func (l *player) count(p *sim.Point) {
+	if p.Kind != sim.Step {
+		l.noSteps++
+	}
+}
+
+// answer answers a question as the list says.
+func (l *player) answer(p *sim.Point) (pick, hold int) {
+	list, k, at := l.list.others, &l.at[1], l.number(p)
+	if p.Kind == sim.Step {
+		list, k = l.list.steps, &l.at[0]
+	}
+	for *k < len(list) && list[*k].at < at {
+		*k++
+	}
+	if *k == len(list) {
+		return 0, holdStep(p, forever)
+	}
+	if list[*k].at > at {
+		return 0, holdStep(p, int(min(list[*k].at-at, forever))-1)
+	}
+	if p.N == 1 {
+		return 0, 0
+	}
+	return 1 + (list[*k].pick-1)%(p.N-1), 0
 }
 
 type spot struct {
@@ -79,7 +123,8 @@ func (s *guided) Begin(i uint64) bool {
 	}
 	s.next += s.every
 	s.rand.Seed(s.seed, i)
-	s.noSteps, s.showed = 0, false
+	s.showed = false
+	s.player.begin(&s.list)
 	s.done.clear()
 	s.pairs.clear()
 	s.last, s.holding = sim.NoMover, 0
@@ -88,7 +133,6 @@ func (s *guided) Begin(i uint64) bool {
 		s.fresh = s.walks[s.rand.N(2)]
 		return s.fresh.Begin(i)
 	}
-	s.at = [2]int{}
 	s.list.copy(s.any())
 	for range 1 + s.rand.N(3) {
 		s.mutate()
@@ -223,7 +267,7 @@ func (s *guided) End(asked uint64) {
 	if !s.showed {
 		return
 	}
-	s.done.stepsN, s.done.othersN = int(asked-s.noSteps), int(s.noSteps)
+	s.done.stepsN, s.done.othersN = int(asked-s.player.noSteps), int(s.player.noSteps)
 	if len(s.kept) < keptMost {
 		s.kept = append(s.kept, newSparse())
 		s.kept[len(s.kept)-1].copy(&s.done)
@@ -237,38 +281,20 @@ func (s *guided) String() string { return "guided" }
 
 // Choose implements sim.Chooser.
 func (s *guided) Choose(p *sim.Point) (pick, hold int) {
+	if s.plays {
+		pick, hold = s.player.answer(p)
+	} else {
+		pick, hold = s.fresh.Choose(p)
+	}
+	at := s.player.number(p)
+	s.player.count(p)
 	if p.Kind != sim.Step {
-		pick, _ = s.answer(p, s.list.others, 1, s.noSteps)
-		s.done.others = note(s.done.others, s.noSteps, pick)
-		s.noSteps++
+		s.done.others = note(s.done.others, at, pick)
 		return pick, 0
 	}
-	at := p.Seq - s.noSteps
 	s.holding = p.Moves[3]
-	pick, hold = s.answer(p, s.list.steps, 0, at)
 	s.done.steps = note(s.done.steps, at, pick)
 	return pick, hold
-}
-
-// answer answers question number at of the sort that l is about.
-func (s *guided) answer(p *sim.Point, l []spot, sort int, at uint64) (pick, hold int) {
-	if !s.plays {
-		return s.fresh.Choose(p)
-	}
-	k := &s.at[sort]
-	for *k < len(l) && l[*k].at < at {
-		*k++
-	}
-	if *k == len(l) {
-		return 0, holdStep(p, forever)
-	}
-	if l[*k].at > at {
-		return 0, holdStep(p, int(min(l[*k].at-at, forever))-1)
-	}
-	if p.N == 1 {
-		return 0, 0
-	}
-	return 1 + (l[*k].pick-1)%(p.N-1), 0
 }
 
 func note(l []spot, at uint64, pick int) []spot {

@@ -71,7 +71,7 @@ type Handlers struct {
 	// Skips says that the result of the entry handler counts: if it isn't 0, the call isn't followed, and the exit
 	// handler isn't called (since 6.3).
 	Skips bool
-	Nodes int // how many calls are followed at a time, at most MostNodes (nr_maxactive, since 6.3); 0: Nodes
+	Nodes int // how many calls are followed at a time, 1 to MostNodes (nr_maxactive, since 6.3)
 	// Data is memory of which each call that is followed has a part of Size bytes, to which the fifth argument of
 	// both handlers points (entry_data_size, since 6.3); Size 0: none.
 	Data arch.Addr
@@ -121,9 +121,6 @@ func (p *Probes) Add(sites []arch.Addr, h Handlers) *Fprobe {
 	}
 	fp := &Fprobe{p: p, number: len(p.list), sites: sites, h: h,
 		within: make([]kapi.Var[bool], p.d.CPUs)}
-	if h.Nodes == 0 {
-		fp.h.Nodes = Nodes
-	}
 	fp.onCall = fp.fprobeHandler
 	p.list = append(p.list, fp)
 	return fp
@@ -246,15 +243,14 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeEntry, uint64(fp.h.Entry))
 		result = uint32(fp.call(x, fp.h.Entry, node)) // an int
 	}
-	switch h := (hook{fp, life, node, x.Task(), ip, a.StackPointer(regs), 0}); {
+	switch h := (hook{fp, life, node, x.Task(), ip, a.StackPointer(regs), fp.p.at}); {
 	case fp.h.Exit == 0:
 	case result != 0 && fp.h.Skips:
 		fp.p.d.Hooks(x, fp.number, smpev.HookSkips, ip)
 		h.put(x)
 	default:
 		to, _ := mem.Load(h.frame, a.Word)
-		h.to = arch.Addr(to)
-		fp.p.hooks = append(fp.p.hooks, h)
+		fp.p.hooks = append(fp.p.hooks, hook{fp, life, node, h.task, ip, h.frame, arch.Addr(to)})
 		if !fp.p.d.Boot.Planted(hookLost) {
 			mem.Store(h.frame, a.Word, uint64(fp.p.at))
 		}

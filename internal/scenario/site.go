@@ -149,7 +149,7 @@ func (c checker) checkFprobe(p Part, fp *Fprobe) error {
 			return err
 		}
 	}
-	if err := c.fprobeData(p, who, fp); err != nil {
+	if err := checkFprobeData(c.s, p, who, fp); err != nil {
 		return err
 	}
 	switch m := &c.s.Machine; {
@@ -166,8 +166,8 @@ func (c checker) checkFprobe(p Part, fp *Fprobe) error {
 	return nil
 }
 
-// fprobeData checks what follows a call.
-func (c checker) fprobeData(p Part, who string, fp *Fprobe) error {
+// checkFprobeData checks what an fprobe does with a call.
+func checkFprobeData(s *Scenario, p Part, who string, fp *Fprobe) error {
 	switch {
 	case fp.Skips && (fp.Entry == "" || fp.Exit == ""):
 		return Faultf(p, "%s: skips is about a handler that leaves out the other; give it entry and exit", who)
@@ -177,10 +177,10 @@ func (c checker) fprobeData(p Part, who string, fp *Fprobe) error {
 		return nil
 	case len(fp.Data) > 1:
 		return Faultf(p, "%s has the data of %d blocks; give it one", who, len(fp.Data))
-	case c.s.Machine.Arch != target.X8664:
+	case s.Machine.Arch != target.X8664:
 		return Faultf(p, "%s: data is an argument in a register, which i386 hasn't; leave it out", who)
 	}
-	d := c.s.Data(fp.Data[0])
+	d := s.Data(fp.Data[0])
 	if d == nil || d.PerCPU || d.Away {
 		return Faultf(p, "%s: %q is no data that all CPUs have; give it what data() returned", who, fp.Data[0])
 	}

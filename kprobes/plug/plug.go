@@ -358,7 +358,7 @@ func (p *plug) ReadSwitch(x kapi.Context, s engine.Switch) bool {
 	return p.e.Files.SeesOptimization(x)
 }
 
-// ReadMissed implements engine.Reader.
+// ReadMissed implements engine.Engine.
 func (p *plug) ReadMissed(x kapi.Context, i int) int {
 	q := p.probes[i]
 	if q.kind == engine.Kretprobe {

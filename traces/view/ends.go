@@ -51,10 +51,29 @@ func (p *tale) tellCall(v int) {
 	p.tellOwners(from, v)
 	p.tellFreedUnder(from, v)
 	if errno := p.ev[v].Kind == smpev.Got && smpev.CheckWhat(p.ev[v].A) == smpev.CheckErrno; len(hits) == 0 && !errno &&
-		!p.holds() {
+		!p.holds() && !p.tellOldCode(from, v) && p.probed(v) {
 		p.say(v, 1, "%s hit no probe in that call.", p.who(v))
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.came(v))
+}
+
+// tellOldCode describes the last instruction between two events, of the task of the second, that memory no longer held.
+// It reports whether there is one.
+func (p *tale) tellOldCode(from, v int) bool {
+	for i := v - 1; i > from; i-- {
+		e := &p.ev[i]
+		if e.Task != p.ev[v].Task || e.Kind != smpev.Exec {
+			continue
+		}
+		b := unpack(e)
+		if src := p.sources(span{e.A, e.A + uint64(len(b))}, b, i); src.stale() {
+			p.tellStale(src, i)
+			p.say(i, 0, "%s ran %s at %s, which memory no longer held.", p.who(i), p.insn(i), p.x.place(e.A)).also(p,
+				src.events()...)
+			return true
+		}
+	}
+	return false
 }
 
 // tellFreedUnder lists the memory that was freed between two events while the task of the
@@ -75,6 +94,25 @@ func (p *tale) tellFreedUnder(from, v int) {
 			p.say(n, 0, "%s was handed the same memory, for something else.", p.who(n)).also(p, f)
 		}
 	}
+}
+
+// tellGoing names the API call that removes the probe whose memory is freed at event f.
+func (p *tale) tellGoing(a span, f int) {
+	site, ok := p.user(a, f)
+	if !ok {
+		return
+	}
+	i := p.last(f, func(e *traces.Event) bool {
+		return e.Kind == kpev.ApiEnter && e.A == kpev.Unregister && p.probeAt(e.B, f) == site
+	})
+	if i >= 0 {
+		p.say(i, 2, "%s began unregister(%s).", p.who(i), p.in.probe(p.ev[i].B))
+	}
+}
+
+// probed reports whether a probe was registered, or tried to be, before event v.
+func (p *past) probed(v int) bool {
+	return p.last(v, func(o *traces.Event) bool { return o.Kind == kpev.ApiEnter }) >= 0
 }
 
 // came returns the result of a call as text.

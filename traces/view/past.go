@@ -192,6 +192,15 @@ func (p *past) lastFree(s span, i int) int {
 	return -1
 }
 
+// held names the register that holds an address on the CPU of event i, the run's last; "" if none does, or if that
+// isn't known.
+func (p *past) held(i int, addr uint64) string {
+	if p.in.Held == nil || i != len(p.ev)-1 {
+		return ""
+	}
+	return p.in.Held(int(p.ev[i].CPU), addr)
+}
+
 // insn disassembles the instruction of an Exec event.
 func (p *past) insn(i int) string { return p.x.disassemble(unpack(&p.ev[i]), p.ev[i].A) }
 

@@ -173,7 +173,11 @@ func (p *tale) tellExec(v int) {
 	if a := p.x.area(e.A); a != nil {
 		if f := p.lastFree(a.span, v); f >= 0 {
 			p.tellFreed(f, v)
-			p.say(v, 0, "%s went on at %s, in freed memory, and ran %s.", p.who(v), p.x.place(e.A), p.insn(v))
+			held := ""
+			if reg := p.held(v, e.A); reg != "" {
+				held = ", whose address " + reg + " had held"
+			}
+			p.say(v, 0, "%s went on at %s, in freed memory%s, and ran %s.", p.who(v), p.x.place(e.A), held, p.insn(v))
 			return
 		}
 	}
@@ -329,20 +333,6 @@ func (p *tale) tellFreed(f, v int) {
 	p.say(f, 0, "%s freed %s.", p.who(f), p.area(a.at))
 }
 
-// tellGoing names the API call that removes the probe whose memory is freed at event f.
-func (p *tale) tellGoing(a span, f int) {
-	site, ok := p.user(a, f)
-	if !ok {
-		return
-	}
-	i := p.last(f, func(e *traces.Event) bool {
-		return e.Kind == kpev.ApiEnter && e.A == kpev.Unregister && p.probeAt(e.B, f) == site
-	})
-	if i >= 0 {
-		p.say(i, 2, "%s began unregister(%s).", p.who(i), p.in.probe(p.ev[i].B))
-	}
-}
-
 // tellTrap explains a trap without an owner, or with several; a fault; a return.
 func (p *tale) tellTrap(v int) {
 	e := &p.ev[v]
@@ -350,6 +340,13 @@ func (p *tale) tellTrap(v int) {
 		if f := p.lastFree(a.span, v); f >= 0 {
 			p.tellFreed(f, v)
 			p.say(v, 0, "%s returned to %s, in freed memory.", p.who(v), p.x.place(e.B))
+			return
+		}
+	}
+	if a := p.x.area(e.B); e.Kind == smpev.Trap && e.A == smpev.VecPF && a != nil {
+		if f := p.lastFree(a.span, v); f >= 0 {
+			p.tellFreed(f, v)
+			p.say(v, 0, "%s went on at %s, in memory that is no longer mapped: page fault.", p.who(v), p.x.place(e.B))
 			return
 		}
 	}

@@ -50,6 +50,9 @@ type Names struct {
 	Cell   func(id uint64) string    // of stores that are held: poke.desc
 	Stack  func(addr uint64) string  // the task whose stack holds an address; "": no task's
 	Line   func(addr uint64) string  // the place of an instruction in its source; "": not known
+
+	// Held names the register of a CPU that holds an address when the run ends; "": none does. May be nil.
+	Held func(cpu int, addr uint64) string
 }
 
 const rowsDefault = 80

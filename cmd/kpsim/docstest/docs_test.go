@@ -38,7 +38,7 @@ import (
 //	file: NAME      it is written to a file, for the commands further down
 //	from: FILE      it is a literal part of this file of the repository
 //
-// Commands run in a directory that has traces/corpus, the scenarios of the library and
+// Commands run in a directory that has traces/corpus, docs/cures, the scenarios of the library and
 // testdata/mine, as a clone has, and the files that the page has written. go run ./cmd/kpsim is the
 // program under test.
 
@@ -351,12 +351,13 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			proctest.Setup(e)
-			for _, d := range []string{"traces", "internal/scenario"} {
+			for _, d := range []string{"traces", "internal/scenario", "docs"} {
 				if err := os.MkdirAll(filepath.Join(e.WorkDir, d), 0o755); err != nil {
 					return err
 				}
 			}
-			for _, link := range []string{"traces/corpus", "internal/scenario/library", "internal/scenario/testdata"} {
+			for _, link := range []string{"traces/corpus", "docs/cures", "internal/scenario/library",
+				"internal/scenario/testdata"} {
 				if err := os.Symlink(filepath.Join(root, link), filepath.Join(e.WorkDir, link)); err != nil {
 					return err
 				}

@@ -60,7 +60,7 @@ func drawFprobes(g *maker) {
 			fp.Exit = ""
 		case 2:
 			if fp.Skips = g.one(2); fp.Skips {
-				fp.Entry = g.refuses()
+				fp.Entry = refuses(g.sc)
 			}
 			if g.one(2) {
 				fp.Maxactive = 1 + g.rand.N(3)
@@ -87,11 +87,11 @@ func drawFprobes(g *maker) {
 }
 
 // refuses returns an entry handler that leaves out the exit handler of calls with an odd argument.
-func (g *maker) refuses() string {
+func refuses(sc *scenario.Scenario) string {
 	const name = "refuses"
-	if g.sc.Text(name) == nil {
+	if sc.Text(name) == nil {
 		// mov %edi,%eax; and $1,%eax; ret
-		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: hookedBy + 0x80,
+		sc.Texts = append(sc.Texts, scenario.Text{Name: name, At: hookedBy + 0x80,
 			Code: []byte{0x89, 0xf8, 0x83, 0xe0, 0x01, 0xc3}})
 	}
 	return name

@@ -11,19 +11,24 @@ import (
 	"kpsim/linux"
 	"kpsim/properties"
 	"kpsim/sched"
+	"kpsim/sim"
 	"kpsim/traces"
 )
 
 const (
 	nearRuns  = 600        // maximum number of runs of each side near a witness' schedule
 	nearLeast = 64         // fewer aren't worth it
+	nearFirst = 16         // runs with the change by which a way is chosen
+	nearAlike = 8          // if more of these break the property, the deviation that is drawn matters too little
 	nearMost  = 20_000_000 // maximum number of questions of both sides
 )
 
-// near compares both sides near a witness' schedule. Each run keeps some of the schedule's first deviations, never
-// all, and goes on at random, so the violation has to come about anew. Each side keeps its own run along the schedule,
-// and both sides keep as many deviations and make as many runs. What one side can't follow, neither keeps: the runs
-// of the two would begin at different places.
+// near compares both sides near a witness' schedule. Each side keeps its own run along the schedule. There are two
+// sorts of ways to leave it: a run keeps some of the schedule's first deviations, never all, and goes on at random;
+// or it keeps all but one, which is drawn anew (sched.Nudged). So the violation has to come about anew. A few runs
+// with the change show which way leads to it; further runs of both sides go that way, and they alone count. What one
+// side can't follow, neither keeps: the runs of the two would begin at different places. A change that only moves
+// the places where a schedule is anchored must not be accused: a deviation that may stand nearly anywhere isn't drawn.
 func (s *Search) near(b *Break, k kind, sc *scenario.Scenario) (verdict, error) {
 	b.Near = &Break{Property: b.Property, Words: b.Words}
 	var sides [2]*near
@@ -38,18 +43,18 @@ func (s *Search) near(b *Break, k kind, sc *scenario.Scenario) (verdict, error) 
 		defer n.rig.Close()
 		sides[i] = n
 	}
-	cuts := min(sides[0].met, sides[1].met, len(b.Witness.File.Schedule)-1) + 1
-	asked := max(sides[0].rec.Asked+sides[1].rec.Asked, 1)
-	runs := min(nearRuns, nearMost/asked)
-	if cuts < 2 || runs < nearLeast {
-		return unsure, nil // without a deviation that is kept these are runs of the witness' program
+	w, asked := s.chosen(k, sides)
+	each := max(sides[0].rec.Asked+sides[1].rec.Asked, 1)
+	runs := min(nearRuns, (nearMost-min(asked, nearMost))/each)
+	if w == nil || runs < nearLeast {
+		return unsure, nil
 	}
 	for i := range runs {
 		for j, n := range sides {
 			if s.cancelled() {
 				return unsure, nil
 			}
-			breaks := b2u(n.breaks(k, i, cuts))
+			breaks := b2u(n.breaks(k, *w, nearFirst+i))
 			if j == 0 {
 				b.Near.Runs, b.Near.Violations = b.Near.Runs+1, b.Near.Violations+breaks
 			} else {
@@ -73,12 +78,56 @@ func b2u(b bool) uint64 {
 	return 0
 }
 
-// A near is a side's run along a witness' schedule, and continuations of its beginnings.
+// A way leaves a witness' schedule.
+type way struct {
+	drawn bool // one deviation is drawn anew
+	of    int  // its index; or the number of deviations that are kept
+}
+
+// ways returns the ways that both sides can go. Without a deviation that is kept, runs would be runs of the witness'
+// program.
+func ways(sides [2]*near) (list []way) {
+	met := min(sides[0].met, sides[1].met)
+	for kept := 1; kept <= min(met, len(sides[0].rec.Choices)-1); kept++ {
+		list = append(list, way{of: kept})
+	}
+	if n := sides[0].nudged.Deviations(); n > 1 && met == n && sides[1].nudged.Deviations() == n {
+		for of := range n {
+			list = append(list, way{drawn: true, of: of})
+		}
+	}
+	return list
+}
+
+// chosen returns the way on which most of the first runs with the change break the property, nil if none does, and
+// the number of questions asked.
+func (s *Search) chosen(k kind, sides [2]*near) (best *way, asked uint64) {
+	most := 0
+	for _, w := range ways(sides) {
+		breaks := 0
+		for i := range uint64(nearFirst) {
+			if s.cancelled() {
+				return nil, asked
+			}
+			if sides[0].breaks(k, w, i) {
+				breaks++
+			}
+			asked += sides[0].rec.Asked
+		}
+		if breaks > most && !(w.drawn && breaks > nearAlike) {
+			best, most = &w, breaks
+		}
+	}
+	return best, asked
+}
+
+// A near is a side's run along a witness' schedule, and the runs that leave it.
 type near struct {
 	rig    *rig.Rig
 	rec    *sched.Recording
 	met    int // number of the schedule's first deviations that it has
 	prefix *sched.Prefix
+	nudged *sched.Nudged
 }
 
 // follow runs a witness' program on a kernel along its schedule, and records the run. It returns nil if the program
@@ -114,21 +163,22 @@ func (s *Search) follow(sc *scenario.Scenario, w *shrink.Witness, k *linux.Kerne
 	n.rec = rec.Recording()
 	n.met = min(n.met, len(n.rec.Choices))
 	n.prefix = sched.NewPrefix(n.rec, sched.Continuations(sched.Params{Seed: s.Seed, Length: n.rec.Asked})...)
+	n.nudged = sched.NewNudged(n.rec, sim.Mix(s.Seed))
 	return n, nil
 }
 
-// breaks makes run i, which keeps as many of the deviations as run i of any other side with as many, and reports
-// whether it breaks the property.
-func (n *near) breaks(k kind, i uint64, cuts int) (yes bool) {
-	cut := 0
-	if kept := i % uint64(cuts); kept > 0 {
-		cut = int(n.rec.Choices[kept-1].Seq) + 1
+// breaks makes run i of a way, and reports whether it breaks the property.
+func (n *near) breaks(k kind, w way, i uint64) (yes bool) {
+	var strategy sched.Strategy = n.prefix
+	if w.drawn {
+		n.nudged.Of(w.of)
+		strategy = n.nudged
+	} else {
+		n.prefix.Cut(int(n.rec.Choices[w.of-1].Seq) + 1)
 	}
-	n.prefix.Cut(cut)
-	i /= uint64(cuts)
-	n.prefix.Begin(i)
-	run := n.rig.Run(n.prefix)
-	n.prefix.End(run.Counts.Points)
+	strategy.Begin(i)
+	run := n.rig.Run(strategy)
+	strategy.End(run.Counts.Points)
 	run.EachBroken(func(p *properties.Property, f *traces.Finding, _ properties.Set) {
 		yes = yes || p.Name == k.property && n.rig.ReadsAs(f.Message) == k.words
 	})

@@ -30,6 +30,9 @@ var races = map[string]string{
 	"unload-early": "unload-safepoint",
 }
 
+// curesDir is beside the page that shows them.
+const curesDir = "../../../docs/cures"
+
 // TestCures: each race is found, and its cure is proved by all schedules; that of a task that sleeps, which has too
 // many, by thousands of drawn ones.
 func TestCures(t *testing.T) {
@@ -56,7 +59,7 @@ func TestCures(t *testing.T) {
 }
 
 func loadCure(t *testing.T, name string) *scenario.Scenario {
-	src, err := os.ReadFile(filepath.Join("testdata/cures", name+".star"))
+	src, err := os.ReadFile(filepath.Join(curesDir, name+".star"))
 	require.NoError(t, err)
 	sc, err := lang.Load(name+".star", src, os.ReadFile)
 	require.NoError(t, err)
@@ -80,7 +83,7 @@ func drawnBreaks(t *testing.T, sc *scenario.Scenario, n uint64) (broken uint64) 
 
 // TestEachCureIsTried: none lies there without its race.
 func TestEachCureIsTried(t *testing.T) {
-	files, err := filepath.Glob("testdata/cures/*.star")
+	files, err := filepath.Glob(filepath.Join(curesDir, "*.star"))
 	require.NoError(t, err)
 	require.Len(t, files, len(races))
 	for _, f := range files {

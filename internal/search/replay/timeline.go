@@ -37,6 +37,7 @@ func Scene(r *rig.Rig, run *rig.Run) view.Input {
 			Source: func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
 			Cell:   func(id uint64) string { return CellName(m, id) },
 			Stack:  m.Names().StackOf,
+			Held:   held(m),
 		},
 		KernelIP: uint64(m.Arch().Addr(smp.GateBase)) + 0x100000,
 		Memory:   memoryName(r.Scenario.Machine.Memory),
@@ -51,6 +52,25 @@ func Scene(r *rig.Rig, run *rig.Run) view.Input {
 		in.At, in.AtEnd = r.Log.FoundAt, run.Property == &properties.Progress
 	}
 	return in
+}
+
+// held looks at the registers of all CPUs, as they are now, and returns a function that names the one which holds an
+// address.
+func held(m *smp.Machine) func(cpu int, addr uint64) string {
+	all := make([]arch.Regs, m.CPUs())
+	for cpu := range all {
+		if regs, kernel := m.Inspect().Regs(cpu); !kernel {
+			all[cpu] = regs
+		}
+	}
+	return func(cpu int, addr uint64) string {
+		for r, name := range m.Arch().RegNames {
+			if all[cpu].R[r] == addr {
+				return name
+			}
+		}
+		return ""
+	}
 }
 
 // memoryName returns the name of a memory model other than the default sc, which is "".

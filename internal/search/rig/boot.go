@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"fmt"
 
 	"kpsim/engine"
@@ -264,7 +265,7 @@ func (r *Rig) nameCells() {
 		if r.tasks.background && id == r.tasks.foreground.ID() {
 			return "how many tasks are left"
 		}
-		if name := r.Kernel.CellName(id); name != "" {
+		if name := cmp.Or(r.Kernel.CellName(id), r.patchers.Hand.CellName(id)); name != "" {
 			return name
 		}
 		return r.Readable(r.wiring.engine.CellName(id))

@@ -44,7 +44,7 @@ func (ps *patchers) addByHand() error {
 
 // patchesByHand reports whether a scenario describes a patcher of its own.
 func patchesByHand(sc *scenario.Scenario) bool {
-	return sc.Any(func(op *scenario.Op) bool { return op.Kind.Traits&scenario.ByHand != 0 })
+	return sc.DoesAny(scenario.ByHand)
 }
 
 // bootByHand makes tasks pass safepoints, if one waits for that.

@@ -197,7 +197,7 @@ func (p *program) Hits(x *smp.Ctx, i int) {
 		if which < len(ran) {
 			is = ran[which]
 		} else {
-			is = pr.wiring.engine.(engine.Reader).ReadMissed(x, probe)
+			is = pr.wiring.engine.ReadMissed(x, probe)
 		}
 		p.got(x, i, n, smpev.CheckCount, uint64(which)<<smpev.CheckCountOf|uint64(is), uint64(pr.addrs[probe]))
 		n++

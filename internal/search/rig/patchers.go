@@ -287,16 +287,6 @@ func (ps *patchers) addRedirected() error {
 	return ps.directsReach()
 }
 
-// handlersOf returns what an fprobe calls.
-func (ps *patchers) handlersOf(fp *scenario.Fprobe) fprobe.Handlers {
-	h := fprobe.Handlers{Entry: ps.funcs[fp.Entry], Exit: ps.funcs[fp.Exit], Skips: fp.Skips, Nodes: fp.Maxactive}
-	if len(fp.Data) > 0 {
-		d := ps.Scenario.Data(fp.Data[0])
-		h.Data, h.Size = d.At, len(d.Bytes)/cmp.Or(fp.Maxactive, fprobe.Nodes)
-	}
-	return h
-}
-
 // landmarks marks where calls of the functions that a live patch or a direct call leads elsewhere may arrive. Calls
 // that a probe moves aren't followed.
 func (ps *patchers) landmarks() {

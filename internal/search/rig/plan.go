@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kpsim/engine"
+	"kpsim/engine/fprobe"
 	"kpsim/engine/livepatch"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
@@ -437,4 +438,15 @@ func (l *listing) tell() {
 		l.Log.Emit(smpev.Load, 255, traces.NoTask, in.addr, in.lo, in.hi)
 	}
 	l.end = l.Log.Mark(smpev.Load)
+}
+
+// handlersOf returns what an fprobe calls.
+func (p *Plan) handlersOf(fp *scenario.Fprobe) fprobe.Handlers {
+	h := fprobe.Handlers{Entry: p.funcs[fp.Entry], Exit: p.funcs[fp.Exit], Skips: fp.Skips,
+		Nodes: cmp.Or(fp.Maxactive, fprobe.Nodes)}
+	if len(fp.Data) > 0 {
+		d := p.Scenario.Data(fp.Data[0])
+		h.Data, h.Size = d.At, len(d.Bytes)/h.Nodes
+	}
+	return h
 }

@@ -217,7 +217,7 @@ func (b built) ReadContext(x kapi.Context, h engine.Hit) { b.reportContext(x, h)
 // readMissed reads the nmissed of a probe, and reports it.
 func (pr *probes) readMissed(x kapi.Context, i int) {
 	x.Emit(kpev.Reading, kpev.ReadMissed, uint64(i), 0)
-	n := pr.wiring.engine.(engine.Reader).ReadMissed(x, i)
+	n := pr.wiring.engine.ReadMissed(x, i)
 	x.Emit(kpev.ReadEnd, kpev.ReadMissed, uint64(i), uint64(n))
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/scenario"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
@@ -78,6 +79,11 @@ func (r *row) expect(ok bool, reason string) {
 	}
 }
 
+// ofOwnPatcher reports whether a race is one that a patcher described in the scenario has, whatever the engine.
+func (r *row) ofOwnPatcher() bool {
+	return r.job.Expect.Sometimes && r.Observation == inputs.Sometimes && r.job.DoesAny(scenario.ByHand)
+}
+
 // leaveOpen records that nothing is expected of the row, and why.
 func (r *row) leaveOpen(why string) { r.Expected, r.Reason, r.advice = nil, why, "" }
 
@@ -130,7 +136,7 @@ func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 			r.expect(false, "nothing could interleave: no run had a decision to take; give the scenario a "+
 				"second task or timer()")
 			r.advice = cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
-		case why != "":
+		case why != "" && !(*r.Expected && r.ofOwnPatcher()):
 			r.leaveOpen(why)
 		case !*r.Expected && r.Observation == inputs.Never && r.advice == "":
 			r.advice = c.longerSearch(j, res)
