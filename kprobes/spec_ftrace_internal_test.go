@@ -362,7 +362,8 @@ var specFtrace = []specRule{
 				make  func(k *kernel.Kernel)
 			}{
 				{"jump label", rules.Edition415, func(k *kernel.Kernel) {
-					jumplabel.New(k, &k.Text, &k.Traps, &k.Hotplug).Add(f.at+2, f.at+8)
+					jumplabel.New(k, &k.Text, &k.Traps, &k.Hotplug).Add(false,
+						jumplabel.Place{At: f.at + 2, Target: f.at + 8})
 				}},
 				{"static call", rules.Edition514, func(k *kernel.Kernel) {
 					staticcall.New(staticcall.Deps{Boot: k, Cells: &k.M.Cells, Text: &k.Text,

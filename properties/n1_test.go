@@ -198,6 +198,30 @@ func init() {
 			h.Exec(g, calls...).Emit(smpev.Hooks, fprobe, smpev.HookNone, g)
 			tr.ExpectViolation("N2", "for want of a hook, and 3 of 4 are in use")
 		})
+	skips := func(tr *tracetest.Trace, of uint64) tracetest.Hand {
+		return tr.On(1, 2).Exec(g, calls...).Emit(smpev.Hooks, of, smpev.HookTakes, g).
+			Emit(smpev.Hooks, of, smpev.HookFollows, g).Emit(smpev.Hooks, of, smpev.HookSkips, g)
+	}
+	trap("N2-skipped", "no exit handler runs: the entry handler has left it out, and its only hook is free again",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			const other = fprobe + 1
+			tr.Emit(smpev.Leads, other, g, 1|smpev.HooksSkip)
+			does(tr.On(0, 1), other, register, 0, 0)
+			for range 2 {
+				skips(tr, other).Emit(smpev.Hooks, other, smpev.HookEntered, g).
+					Emit(smpev.Hooks, other, smpev.HookLeaves, g)
+			}
+			tr.On(1, 2).CallEnd(0, 0)
+			tr.ExpectNone()
+		})
+	trap("N2-not-refused", "an exit handler is left out, and the entry handler has no say in that",
+		func(tr *tracetest.Trace) {
+			sited(tr, dynamic)
+			does(tr.On(0, 1), fprobe, register, 0, 0)
+			skips(tr, fprobe)
+			tr.ExpectViolation("N2", "leave out the exit handler of a call of 0x1010 that no entry handler refuses")
+		})
 	golden("N2-too-many", func(tr *tracetest.Trace) {
 		sited(tr, dynamic)
 		does(tr.On(0, 1), fprobe, register, 0, 0)

@@ -14,9 +14,10 @@ import (
 var FprobePairs = Property{
 	ID:   "N2",
 	Name: "fprobe-pairs",
-	Says: "When a call that an fprobe follows has returned, its exit handler runs once, unless the fprobe has been " +
-		"unregistered since, or is being; the newest such call returns first. A call is missed only while the CPU " +
-		"handles another one, or all hooks are in use: then it is missed. No handler runs when unregister has returned.",
+	Says: "When a call that an fprobe follows has returned, its exit handler runs once, unless the fprobe has " +
+		"been unregistered since, or is being, or its entry handler left it out; the newest such call returns first. " +
+		"A call is missed only while the CPU handles another one, or all hooks are in use: then it is missed. No " +
+		"handler runs when unregister has returned.",
 	Kinds: []traces.Kind{
 		smpev.Leads, smpev.Attach, smpev.Attached, smpev.Hooks, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return,
 	},
@@ -130,7 +131,7 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 		}
 	case smpev.HookFollows:
 		m.running[i]++
-		if hooks := m.list[i].flags; hooks > 0 {
+		if hooks := m.list[i].flags &^ smpev.HooksSkip; hooks > 0 {
 			if m.calls(i, site) == callsIt && uint64(m.used[i]) >= hooks {
 				return found(e, site, "has %s follow a call of %#x, and all its %d hooks are in use", subjectName(e.A),
 					site, hooks)
@@ -138,6 +139,17 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 			m.used[i]++
 			*calls = append(*calls, follow{fprobe: i, site: site, life: m.life[i]})
 		}
+	case smpev.HookSkips:
+		last := len(*calls) - 1
+		may := m.list[i].flags&smpev.HooksSkip != 0 && now >= 0 && !m.takes[now].done
+		if !may || last < 0 || !(*calls)[last].is(i, site) {
+			return found(e, site, "has %s leave out the exit handler of a call of %#x that no entry handler refuses",
+				subjectName(e.A), site)
+		}
+		if (*calls)[last].life == m.life[i] {
+			m.used[i] = max(m.used[i], 1) - 1
+		}
+		*calls = (*calls)[:last]
 	case smpev.HookEntered:
 		m.running[i] = max(m.running[i], 1) - 1
 	case smpev.HookRecursion:
@@ -146,9 +158,9 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 				subjectName(e.A), site)
 		}
 	case smpev.HookNone:
-		if m.calls(i, site) == callsIt && uint64(m.used[i]) < m.list[i].flags {
+		if m.calls(i, site) == callsIt && uint64(m.used[i]) < m.list[i].flags&^smpev.HooksSkip {
 			return found(e, site, "has %s miss a call of %#x for want of a hook, and %d of %d are in use",
-				subjectName(e.A), site, m.used[i], m.list[i].flags)
+				subjectName(e.A), site, m.used[i], m.list[i].flags&^smpev.HooksSkip)
 		}
 	default:
 		return m.returns(e, i, calls)

@@ -7,7 +7,8 @@
 //
 // Its limits: it hooks returns by itself, with a trampoline of its own, where a kernel shares both with return probes
 // (rethook); since 6.14 the hooks are those of the function graph tracer. Handlers are functions of the scenario,
-// without arguments, and an entry handler can't refuse a call. Functions called by a handler are missed, and so are
+// whose only argument is the fifth, the data of the call. A handler that asks for data where no call is followed (there
+// is no exit handler) shares the first call's. Functions called by a handler are missed, and so are
 // functions called by an interrupt during a handler (a kernel distinguishes the two). The hook of a task that ends
 // within a call isn't freed (rethook_flush_task). A scan of the stacks doesn't find an address that a hook has
 // replaced. There is no FPROBE_FL_KPROBE_SHARED, and none is disabled.

@@ -1,6 +1,8 @@
 package fprobe
 
 import (
+	"math/bits"
+
 	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -50,7 +52,7 @@ type Fprobe struct {
 	p           *Probes        `state:"boot"` // set at boot
 	number      int            // set at boot: its index
 	sites       []arch.Addr    // set at boot
-	entry, exit arch.Addr      // set at boot: functions; 0: none
+	h           Handlers       // set at boot
 	onCall      ftrace.Handler `state:"boot"` // set at boot
 	ops         ftrace.Client  `state:"boot"` // set at the boot of a run
 	registered  bool           // owned by the task that registers and unregisters it
@@ -63,24 +65,41 @@ type Fprobe struct {
 	free    kapi.Var[pool]   // hooks that no call has (rethook.pool)
 }
 
+// Handlers are what an fprobe calls, and how many calls it follows at a time.
+type Handlers struct {
+	Entry, Exit arch.Addr // functions; 0: none
+	// Skips says that the result of the entry handler counts: if it isn't 0, the call isn't followed, and the exit
+	// handler isn't called (since 6.3).
+	Skips bool
+	Nodes int // how many calls are followed at a time, 1 to MostNodes (nr_maxactive, since 6.3)
+	// Data is memory of which each call that is followed has a part of Size bytes, to which the fifth argument of
+	// both handlers points (entry_data_size, since 6.3); Size 0: none.
+	Data arch.Addr
+	Size int
+}
+
+// MostNodes is the most calls that an fprobe may follow at a time.
+const MostNodes = 64
+
 // A pool is the hooks of one life of an fprobe. Each registration allocates its own (rethook_alloc); hooks of calls
 // that are still under way go with the previous one.
 type pool struct {
-	life int // owned by the cell that holds it: of the fprobe
-	free int // owned by the cell that holds it
+	life int    // owned by the cell that holds it: of the fprobe
+	used uint64 // owned by the cell that holds it: a bit for each hook
 }
 
 // A hook is the return of a call that is under way.
 type hook struct {
 	fp    *Fprobe
 	life  int // of the fprobe
+	node  int // its number in the pool
 	task  kapi.TaskID
 	of    arch.Addr // the function's site
 	frame arch.Addr // address of the return address on the stack
 	to    arch.Addr // the original return address
 }
 
-// Nodes is how many calls are followed at a time, for each fprobe. A kernel has some for each
+// Nodes is how many calls are followed at a time, for an fprobe that doesn't say it. A kernel has some for each
 // CPU and function (fprobe_init_rethook); here they are few, so that calls are missed.
 const Nodes = 4
 
@@ -95,12 +114,12 @@ func New(d Deps) *Probes {
 // Any reports whether there is an fprobe.
 func (p *Probes) Any() bool { return len(p.list) > 0 }
 
-// Add makes an fprobe, at boot. entry and exit are functions, 0 for none.
-func (p *Probes) Add(sites []arch.Addr, entry, exit arch.Addr) *Fprobe {
+// Add makes an fprobe of functions' sites, at boot.
+func (p *Probes) Add(sites []arch.Addr, h Handlers) *Fprobe {
 	if p.at == 0 {
 		p.at = p.d.Boot.BootBind("fprobe_return", p.returned)
 	}
-	fp := &Fprobe{p: p, number: len(p.list), sites: sites, entry: entry, exit: exit,
+	fp := &Fprobe{p: p, number: len(p.list), sites: sites, h: h,
 		within: make([]kapi.Var[bool], p.d.CPUs)}
 	fp.onCall = fp.fprobeHandler
 	p.list = append(p.list, fp)
@@ -117,7 +136,7 @@ func (p *Probes) Begin() {
 		fp.registered, fp.registering, fp.life = false, false, 0
 		fp.handler.Init(p.d.Cells, 0)
 		fp.nmissed.Init(p.d.Cells, 0)
-		fp.free.Init(p.d.Cells, pool{free: Nodes})
+		fp.free.Init(p.d.Cells, pool{})
 		for c := range fp.within {
 			fp.within[c].Init(p.d.Cells, false)
 		}
@@ -147,7 +166,7 @@ func (fp *Fprobe) Register(x kapi.Context) (errno int) {
 	fp.registered, fp.registering = true, false
 	fp.life++
 	fp.handler.WriteOnce(x, fp.life)
-	fp.free.Put(x, pool{fp.life, Nodes})
+	fp.free.Put(x, pool{life: fp.life})
 	errno = fp.ops.Register(x) // it changes no path, so no other client conflicts
 	fp.emit(x, smpev.FprobeSet)
 	return errno
@@ -204,11 +223,11 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	}
 	within.WriteOnce(x, true)
 	fp.p.d.Hooks(x, fp.number, smpev.HookTakes, ip)
-	life := 0
-	if fp.exit != 0 {
-		life = fp.get(x)
+	life, node := 0, 0
+	if fp.h.Exit != 0 {
+		life, node = fp.get(x)
 	}
-	if fp.exit != 0 && life == 0 {
+	if fp.h.Exit != 0 && life == 0 {
 		fp.p.d.Hooks(x, fp.number, smpev.HookNone, ip)
 		kapi.Plus(&fp.nmissed, x, 1)
 		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeMiss, 0)
@@ -218,21 +237,35 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 		return
 	}
 	fp.p.d.Hooks(x, fp.number, smpev.HookFollows, ip)
-	if fp.entry != 0 {
+	result := uint32(0)
+	if fp.h.Entry != 0 {
 		x.Step("fprobe_handler", 1)
-		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeEntry, uint64(fp.entry))
-		x.Call(fp.entry)
+		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeEntry, uint64(fp.h.Entry))
+		result = uint32(fp.call(x, fp.h.Entry, node)) // an int
 	}
-	if fp.exit != 0 {
-		frame := a.StackPointer(regs)
-		to, _ := mem.Load(frame, a.Word)
-		fp.p.hooks = append(fp.p.hooks, hook{fp, life, x.Task(), ip, frame, arch.Addr(to)})
+	switch h := (hook{fp, life, node, x.Task(), ip, a.StackPointer(regs), fp.p.at}); {
+	case fp.h.Exit == 0:
+	case result != 0 && fp.h.Skips:
+		fp.p.d.Hooks(x, fp.number, smpev.HookSkips, ip)
+		h.put(x)
+	default:
+		to, _ := mem.Load(h.frame, a.Word)
+		fp.p.hooks = append(fp.p.hooks, hook{fp, life, node, h.task, ip, h.frame, arch.Addr(to)})
 		if !fp.p.d.Boot.Planted(hookLost) {
-			mem.Store(frame, a.Word, uint64(fp.p.at))
+			mem.Store(h.frame, a.Word, uint64(fp.p.at))
 		}
 	}
 	fp.p.d.Hooks(x, fp.number, smpev.HookEntered, ip)
 	fp.leaves(x, within, ip)
+}
+
+// call calls a handler for a call that has a hook. The other arguments aren't simulated.
+func (fp *Fprobe) call(x kapi.Context, f arch.Addr, node int) uint64 {
+	const nth = 4 // of fprobe, entry_ip, ret_ip, regs, entry_data
+	if a := fp.p.d.Text.Arch(); fp.h.Size > 0 && nth < len(a.Args) {
+		x.Regs().R[a.Args[nth]] = uint64(fp.h.Data) + uint64(node*fp.h.Size)
+	}
+	return x.Call(f)
 }
 
 // leaves lets the CPU handle calls again.
@@ -243,22 +276,22 @@ func (fp *Fprobe) leaves(x kapi.Context, within *kapi.Var[bool], ip arch.Addr) {
 
 // get takes a hook of the current life, if one is free and the fprobe isn't being unregistered (rethook_try_get). 0:
 // there is none.
-func (fp *Fprobe) get(x kapi.Context) (life int) {
+func (fp *Fprobe) get(x kapi.Context) (life, node int) {
 	if life = fp.handler.ReadOnce(x); life == 0 {
-		return 0
+		return 0, 0
 	}
 	p := fp.free.RMW(x, kapi.Once)
-	if p.life != life || p.free == 0 {
-		return 0
+	if node = bits.TrailingZeros64(^p.used); p.life != life || node >= fp.h.Nodes {
+		return 0, 0
 	}
-	p.free--
-	return life
+	p.used |= 1 << node
+	return life, node
 }
 
 // put gives back a hook. The pool of an earlier life is gone, except for its hooks in use (rethook_recycle).
 func (h *hook) put(x kapi.Context) {
 	if p := h.fp.free.RMW(x, kapi.Once); p.life == h.life {
-		p.free++
+		p.used &^= 1 << h.node
 	}
 }
 
@@ -280,9 +313,9 @@ func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 		left := uint64(smpev.HookStopped)
 		if to = h.to; h.fp.handler.ReadOnce(x) == h.life {
 			x.Step("fprobe_exit_handler", 1)
-			x.Emit(smpev.Fprobe, uint64(h.of), smpev.FprobeExit, uint64(h.fp.exit))
+			x.Emit(smpev.Fprobe, uint64(h.of), smpev.FprobeExit, uint64(h.fp.h.Exit))
 			p.d.Hooks(x, h.fp.number, smpev.HookExit, h.of)
-			x.Call(h.fp.exit)
+			h.fp.call(x, h.fp.h.Exit, h.node)
 			left = smpev.HookExited
 		}
 		h.put(x)

@@ -2,6 +2,8 @@ package jumplabel
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -17,6 +19,9 @@ var (
 		"jump_label_add_module: jump_label_update of keys that are on")
 	onlyHere = kapi.DefineFault("label-only-here", "a key that is set while its module isn't there keeps its old state",
 		"static_key_enable, static_key_disable: key->enabled")
+	oneTable = kapi.DefineFault("label-one-table",
+		"a key that has sites in a module, too, is set in the kernel's own text alone",
+		"jump_label_update: __jump_label_mod_update of a key whose sites are in several tables")
 	asIs = kapi.DefineFault("label-as-is",
 		"a setter returns before it has the lock if the label is already marked as it asks",
 		"static_key_enable_cpuslocked")
@@ -32,7 +37,11 @@ type Labels struct {
 	mutex kapi.Mutex `state:"address: it is among the mutexes"` // jump_label_mutex; set at boot, nil: see Lock
 
 	// set at boot: they look at a site before they write it (bug_at in __jump_label_transform, 3.13)
-	Looks bool
+	Looks bool `state:"boot"`
+
+	// Batches says whether a batch writes the sites of a key together, if the patcher can
+	// (arch_jump_label_transform_queue, since 5.3). Set at boot.
+	Batches bool `state:"boot"`
 
 	// Turn, if it isn't nil, replaces Set. It is a mutant's.
 	Turn func(l *Label, x kapi.Context, on bool, p kapi.Patcher) `state:"boot"` // owned by the boot of a run
@@ -49,27 +58,70 @@ func New(boot kapi.Boot, text kapi.Text, traps kapi.Traps, cpus kapi.CPUs) *Labe
 func (ls *Labels) reset() {
 	ls.Turn = nil
 	for _, l := range ls.list {
-		l.on, l.here = false, ls.boot.Present(l.at)
+		l.on = l.first
+		for i := range l.entries {
+			l.entries[i].here = ls.boot.Present(l.entries[i].At)
+		}
 	}
 }
 
-// A Label is a 5-byte nop in text that is turned into a jump and back.
+// A Label is a key (struct static_key) and its sites: nops in text that become jumps, and jumps that become nops.
 type Label struct {
-	of     *Labels   `state:"boot"` // set at boot
-	at     arch.Addr // set at boot
-	target arch.Addr // set at boot
-	jump   arch.Code // set at boot
-	on     bool      // owned by text_mutex: it is turned on
-	here   bool      // owned by text_mutex: the text is there
+	of      *Labels        `state:"boot"` // set at boot
+	first   bool           // set at boot: it is on when a run begins
+	entries []Entry        // set at boot: in the order in which they are written
+	write   []kapi.Rewrite `state:"skip: follows from what its maker has read"` // owned by text_mutex
+	on      bool           // owned by text_mutex: it is turned on
 }
 
-// Add makes a label of the nop at at, at boot. ok false: the target is out of
-// reach.
-func (ls *Labels) Add(at, target arch.Addr) (l *Label, ok bool) {
-	l = &Label{of: ls, at: at, target: target, here: ls.boot.Present(at)}
-	l.jump, ok = ls.text.Arch().Jump(at, target)
+// A Place is a place for Add.
+type Place struct {
+	At, Target arch.Addr
+	// Likely says that the jump stands there while the key is off: the code after it is that of a key that is on
+	// (static_branch_likely).
+	Likely bool
+	Short  bool // it has two bytes, not five
+	// Table is whose jump table has the site: 0 the kernel's own, n that of the module of that number. The sites of
+	// a table are written together.
+	Table int
+}
+
+// An Entry is a site (struct jump_entry).
+type Entry struct {
+	Place
+	nop, jump arch.Code // set at boot
+	here      bool      // owned by text_mutex: the text is there
+}
+
+// Form returns the instruction at the site while the key is off or on, and where a CPU goes that executes it.
+func (e *Entry) Form(on bool) (insn *arch.Code, to arch.Addr) {
+	if on != e.Likely {
+		return &e.jump, e.Target
+	}
+	return &e.nop, e.At + arch.Addr(len(e.nop.Bytes()))
+}
+
+// Add makes a key, at boot, whose sites' text is that of first. ok false: the target of a site is out of reach.
+func (ls *Labels) Add(first bool, sites ...Place) (l *Label, ok bool) {
+	l = &Label{of: ls, first: first, on: first}
+	a := ls.text.Arch()
+	ok = true
+	for _, p := range sites {
+		e := Entry{Place: p, nop: a.BranchNop, here: ls.boot.Present(p.At)}
+		var reached bool
+		if e.jump, reached = a.Jump(p.At, p.Target); p.Short {
+			e.nop = a.ShortNop
+			e.jump, reached = a.Short(p.At, p.Target)
+		}
+		ok = ok && reached
+		l.entries = append(l.entries, e)
+		ls.boot.AddSite(kapi.Site{Addr: p.At, Size: len(e.nop.Bytes()), Kind: Site})
+	}
+	// jump_label_cmp; jump_label_update goes through modules' tables first, the last one first.
+	slices.SortStableFunc(l.entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(b.Table, a.Table), cmp.Compare(a.At, b.At))
+	})
 	ls.list = append(ls.list, l)
-	ls.boot.AddSite(kapi.Site{Addr: at, Size: len(l.jump.Bytes()), Kind: Site})
 	return l, ok
 }
 
@@ -87,17 +139,15 @@ func (ls *Labels) Lock() {
 // Mutex returns jump_label_mutex, nil if there is none.
 func (ls *Labels) Mutex() kapi.Mutex { return ls.mutex }
 
-// Images returns the two instructions that may stand at the label.
-func (l *Label) Images() (at arch.Addr, nop, jump arch.Code) {
-	return l.at, l.of.text.Arch().BranchNop, l.jump
-}
+// First reports whether the label is on when a run begins.
+func (l *Label) First() bool { return l.first }
 
-// Target returns where its jump goes.
-func (l *Label) Target() arch.Addr { return l.target }
+// Entries returns the label's sites. They are l's own.
+func (l *Label) Entries() []Entry { return l.entries }
 
-// Set turns the label on (a jump) or off (a nop) with the patcher (static_key_enable, static_key_disable). A label in
-// an unloaded module is turned when the module is loaded. Context: may sleep; takes jump_label_mutex, then
-// cpu_hotplug_lock and text_mutex.
+// Set turns the label on or off with the patcher (static_key_enable, static_key_disable). Sites in an unloaded module
+// are turned when the module is loaded. Context: may sleep; takes jump_label_mutex, then cpu_hotplug_lock and
+// text_mutex.
 func (l *Label) Set(x kapi.Context, on bool, p kapi.Patcher) {
 	if turn := l.of.Turn; turn != nil {
 		turn(l, x, on, p)
@@ -135,29 +185,78 @@ func (l *Label) Unlock(x kapi.Context) {
 // static_key_slow_inc takes that lock before jump_label_mutex).
 func (l *Label) Write(x kapi.Context, on bool, p kapi.Patcher) {
 	l.of.cpus.ReadLock(x)
-	l.of.text.Mutex().Lock(x)
-	expected := !l.here || l.expected(x)
-	if l.here || !l.of.boot.Planted(onlyHere) {
-		l.on = on
+	here := func(e *Entry) bool { return e.here && !l.left(e) }
+	batcher, is := p.(kapi.Batcher)
+	if is && l.of.Batches && len(l.entries) > 1 {
+		l.of.text.Mutex().Lock(x)
+		l.mark(on)
+		l.batch(x, on, batcher)
+		l.of.text.Mutex().Unlock(x)
+	} else {
+		l.each(x, on, p, here)
 	}
-	if l.here && expected {
-		l.patch(x, p)
-	}
-	l.of.text.Mutex().Unlock(x)
 	l.of.cpus.ReadUnlock(x)
 }
 
-// expected reports whether the site has the bytes that the labels have left there. If it hasn't the kernel dies (BUG():
+// left reports whether a mutant leaves a site as it is. The kernel's own table is the last one.
+func (l *Label) left(e *Entry) bool {
+	return l.of.boot.Planted(oneTable) && e.Table != l.entries[len(l.entries)-1].Table
+}
+
+// mark makes the label on or off. Context: text_mutex held.
+func (l *Label) mark(on bool) {
+	if !l.of.boot.Planted(onlyHere) || slices.ContainsFunc(l.entries, func(e Entry) bool { return e.here }) {
+		l.on = on
+	}
+}
+
+// each writes the sites for which ask is true, one by one (arch_jump_label_transform). Context: text_mutex isn't held.
+func (l *Label) each(x kapi.Context, on bool, p kapi.Patcher, ask func(e *Entry) bool) {
+	for i := range l.entries {
+		l.of.text.Mutex().Lock(x)
+		if i == 0 {
+			l.mark(on)
+		}
+		if e := &l.entries[i]; ask(e) && l.expected(x, e, on) {
+			insn, resume := e.Form(on)
+			p.Patch(x, e.At, insn.Bytes(), resume)
+			l.of.boot.Shares(x, e.At, len(insn.Bytes()), Site, true)
+		}
+		l.of.text.Mutex().Unlock(x)
+	}
+}
+
+// batch writes the sites of each table together (__jump_label_update). Context: text_mutex held.
+func (l *Label) batch(x kapi.Context, on bool, p kapi.Batcher) {
+	for i := 0; i < len(l.entries); {
+		table := l.entries[i].Table
+		l.write = l.write[:0]
+		for ; i < len(l.entries) && l.entries[i].Table == table; i++ {
+			if e := &l.entries[i]; e.here && !l.left(e) && l.expected(x, e, on) {
+				insn, _ := e.Form(on)
+				l.write = append(l.write, kapi.Rewrite{At: e.At, Insn: insn.Bytes()})
+			}
+		}
+		if len(l.write) > 0 {
+			p.Batch(x, l.write)
+			for _, w := range l.write {
+				l.of.boot.Shares(x, w.At, len(w.Insn), Site, true)
+			}
+		}
+	}
+}
+
+// expected reports whether a site has the bytes that the labels have left there. If it hasn't the kernel dies (BUG():
 // "unexpected op"). A site that only the labels write isn't read. Context: text_mutex held.
-func (l *Label) expected(x kapi.Context) bool {
-	was, _ := l.insn()
-	if !l.of.Looks || !l.of.boot.Foreign(l.at, len(was)) {
+func (l *Label) expected(x kapi.Context, e *Entry, on bool) bool {
+	was, _ := e.Form(!on)
+	if !l.of.Looks || !l.of.boot.Foreign(e.At, len(was.Bytes())) {
 		return true
 	}
-	now := l.jump
-	l.of.text.Read(x, l.at, now.Bytes())
-	l.of.boot.Shares(x, l.at, len(was), Site, false)
-	if bytes.Equal(now.Bytes(), was) {
+	now := was
+	l.of.text.Read(x, e.At, now.Bytes())
+	l.of.boot.Shares(x, e.At, len(was.Bytes()), Site, false)
+	if bytes.Equal(now.Bytes(), was.Bytes()) {
 		return true
 	}
 	l.of.traps.Bug(x, "jump_label: Fatal kernel bug, unexpected op")
@@ -166,44 +265,30 @@ func (l *Label) expected(x kapi.Context) bool {
 
 // WriteBlind is Write for text that may not be there: for a mutant.
 func (l *Label) WriteBlind(x kapi.Context, on bool, p kapi.Patcher) {
-	l.of.text.Mutex().Lock(x)
-	l.on = on
-	l.patch(x, p)
-	l.of.text.Mutex().Unlock(x)
+	l.each(x, on, p, func(*Entry) bool { return true })
 }
 
-// Here reports whether the label's text is there. Without text_mutex it may go meanwhile.
-func (l *Label) Here() bool { return l.here }
-
-// patch writes the label's state to the text (arch_jump_label_transform). Context: text_mutex held.
-func (l *Label) patch(x kapi.Context, p kapi.Patcher) {
-	insn, resume := l.insn()
-	p.Patch(x, l.at, insn, resume)
-	l.of.boot.Shares(x, l.at, len(insn), Site, true)
+// Here reports whether the label's text is there, at each of its sites. Without text_mutex it may go meanwhile.
+func (l *Label) Here() bool {
+	return !slices.ContainsFunc(l.entries, func(e Entry) bool { return !e.here })
 }
 
-// insn is the instruction at the label, and its target.
-func (l *Label) insn() (insn []byte, to arch.Addr) {
-	a := l.of.text.Arch()
-	if l.on {
-		return l.jump.Bytes(), l.target
-	}
-	return a.BranchNop.Bytes(), l.at + arch.Addr(a.BranchLen)
-}
-
-// follow is called when a module's section has been loaded or is about to be unloaded: its labels are nops, and those
-// that are on are written before any task runs there (jump_label_add_module). Labels in unloaded text are forgotten
-// without a store. Context: may sleep; takes text_mutex.
+// follow is called when a module's section has been loaded or is about to be unloaded: its sites are as they were
+// compiled, and those of keys that have changed are written before any task runs there (jump_label_add_module). Sites
+// in unloaded text are forgotten without a store. Context: may sleep; takes text_mutex.
 func (ls *Labels) follow(x kapi.Context, in kapi.Section, here bool) {
 	for _, l := range ls.list {
-		if !in.Has(l.at) {
-			continue
+		for i := range l.entries {
+			e := &l.entries[i]
+			if !in.Has(e.At) {
+				continue
+			}
+			ls.text.Mutex().Lock(x)
+			if e.here = here; here && l.on != l.first && !ls.boot.Planted(forgotten) {
+				insn, _ := e.Form(l.on)
+				ls.text.Poke(x, e.At, insn.Bytes())
+			}
+			ls.text.Mutex().Unlock(x)
 		}
-		ls.text.Mutex().Lock(x)
-		if l.here = here; here && l.on && !ls.boot.Planted(forgotten) {
-			insn, _ := l.insn()
-			ls.text.Poke(x, l.at, insn)
-		}
-		ls.text.Mutex().Unlock(x)
 	}
 }

@@ -26,7 +26,7 @@ func (a *Alternative) holds(function string, off int) bool {
 var TheAlternatives = list(func(s *Scenario) *[]Alternative { return &s.Alternatives }, checker.checkAlternative, List{
 	What: "alternative", Many: "alternatives", Most: MaxModules, Counted: "alternative",
 	Paragraph: InOthers, Touches: TouchPatched,
-	patched: on(func(a *Alternative) []Patched {
+	patched: writes(func(a *Alternative) []Patched {
 		return []Patched{{Func: a.Func, Offset: a.Offset, Len: len(a.Code), Kind: image.SiteAlternative}}
 	}),
 	Makers: []*Maker{{

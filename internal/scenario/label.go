@@ -3,59 +3,185 @@ package scenario
 import (
 	"bytes"
 	"math"
+	"slices"
 
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
 
-// Label is a raw client of text_poke_bp: a 5-byte nop that flips to a jump and
-// back, as a jump label does.
+// Label is a key, and its sites: instructions that flip from a nop to a jump and back, all of them when the key is
+// turned on or off.
 type Label struct {
-	Name   string
+	Name  string
+	Sites []LabelSite
+}
+
+// LabelSite is a site of a jump label. Its text says how many bytes it has, and what stands there at first.
+type LabelSite struct {
 	Func   string
 	Offset int
-	Target string // the function (plus TargetOffset) the jump goes to
+	Target string // the function (plus TOff) the jump goes to
 	TOff   int
+	Likely bool // the jump stands there while the key is off
 }
 
 // TheLabels is the row of jump labels.
 var TheLabels = list(func(s *Scenario) *[]Label { return &s.Labels }, checker.checkLabel, List{
 	What: "label", Many: "labels", Most: MaxLabels, Counted: "label", Space: "label", Given: true,
 	Paragraph: InProbes, Touches: TouchPatched,
-	patched: on(func(l *Label) []Patched {
-		return []Patched{{Func: l.Func, Offset: l.Offset, Len: x86.JumpLen, Kind: image.SiteJumpLabel}}
-	}),
+	patched: func(s *Scenario, x any) (list []Patched) {
+		for _, t := range x.(*Label).Sites {
+			n, _ := s.LabelForm(&t)
+			list = append(list, Patched{Func: t.Func, Offset: t.Offset, Len: n, Kind: image.SiteJumpLabel})
+		}
+		return list
+	},
 	Makers: []*Maker{{
 		Word: "jump_label",
 		Params: []PartParam{
 			param("name", PartName, func(l *Label) any { return &l.Name }),
-			param("at", PartPlace, func(l *Label) any { return Place{&l.Func, &l.Offset} }),
-			param("target", PartPlace, func(l *Label) any { return Place{&l.Target, &l.TOff} }),
-			param("offset", PartOffset, func(l *Label) any { return Place{&l.Func, &l.Offset} }).or("0"),
-			param("toff", PartOffset, func(l *Label) any { return Place{&l.Target, &l.TOff} }).or("0"),
+			param("at", PartKeySites, func(l *Label) any { return &l.Sites }),
+			param("target", PartKeyTargets, func(l *Label) any { return &l.Sites }),
+			param("offset", PartOffset, func(l *Label) any {
+				return Place{&l.Sites[0].Func, &l.Sites[0].Offset}
+			}).or("0"),
+			param("toff", PartOffset, func(l *Label) any {
+				return Place{&l.Sites[0].Target, &l.Sites[0].TOff}
+			}).or("0"),
+			param("likely", PartKeyLikely, func(l *Label) any { return &l.Sites }).or("False"),
 		},
-		Says: "a 5-byte nop `0f1f440000` at `at + offset` that flips to a jump to `target`, or `toff` bytes after " +
-			"it, and back",
-		Kernel: []string{"static_key", "static_branch", "DEFINE_STATIC_KEY_FALSE", "DEFINE_STATIC_KEY_TRUE"},
+		Init: func(x any) { x.(*Label).Sites = make([]LabelSite, 1) },
+		Says: "a static key: the instruction at `at + offset` is a nop and, while the key is on, a jump to " +
+			"`target`, or `toff` bytes after it. With a `likely` branch it is the jump while the key is off. The " +
+			"text says what the key is at first: the nop `0f1f440000`, or `e9…`, the jump. Sites of two bytes " +
+			"(5.14) are `6690` or `eb…`. A key may have several sites: `at = [f, g]`, with a target each, or one " +
+			"for all; `likely` is `True`, or a list, too",
+		Kernel: []string{"static_key", "static_branch", "DEFINE_STATIC_KEY_FALSE", "DEFINE_STATIC_KEY_TRUE",
+			"static_branch_likely", "static_branch_unlikely", "jump_entry"},
 	}},
+	Fewer: on(func(l *Label) (list []Change[any]) {
+		for k := len(l.Sites) - 1; k >= 0 && len(l.Sites) > 1; k-- {
+			list = append(list, Change[any]{"site in " + l.Sites[k].Func + " of label " + l.Name, func(x any) {
+				l := x.(*Label)
+				l.Sites = slices.Delete(slices.Clone(l.Sites), k, k+1)
+			}})
+		}
+		return list
+	}),
 })
+
+// LabelForm returns how many bytes the text at a site of a jump label has, and whether it is the jump. n is 0 if it is
+// neither a nop nor a jump that a label stands on.
+func (s *Scenario) LabelForm(t *LabelSite) (n int, jump bool) {
+	f := s.Text(t.Func)
+	if f == nil || t.Offset < 0 || t.Offset >= len(f.Code) {
+		return 0, false
+	}
+	code := f.Code[t.Offset:]
+	switch {
+	case bytes.HasPrefix(code, x86.Nop5[:]):
+		return x86.JumpLen, false
+	case bytes.HasPrefix(code, x86.Nop2[:]):
+		return x86.ShortLen, false
+	case code[0] == x86.OpJump && len(code) >= x86.JumpLen:
+		return x86.JumpLen, true
+	case code[0] == x86.OpShort && len(code) >= x86.ShortLen:
+		return x86.ShortLen, true
+	}
+	return 0, false
+}
+
+// LabelOn reports whether a jump label is on when a run begins.
+func (s *Scenario) LabelOn(l *Label) bool {
+	_, jump := s.LabelForm(&l.Sites[0])
+	return jump != l.Sites[0].Likely
+}
+
+// ShortLabel returns the first of the jump labels that has a site of two bytes; -1: none has.
+func (s *Scenario) ShortLabel() int {
+	return slices.IndexFunc(s.Labels, func(l Label) bool {
+		return slices.ContainsFunc(l.Sites, func(t LabelSite) bool {
+			n, _ := s.LabelForm(&t)
+			return n == x86.ShortLen
+		})
+	})
+}
 
 func (c checker) checkLabel(p Part, l *Label) error {
 	who := p.who(l.Name)
-	if err := c.function(p, who, l.Func, l.Offset); err != nil {
+	if len(l.Sites) == 0 {
+		return Faultf(p, "%s has no site; give it at = f, or at = [f, g]", who)
+	}
+	sites := 0
+	for i := range c.s.Labels[:p.I+1] {
+		sites += len(c.s.Labels[i].Sites)
+	}
+	if sites > MaxLabels {
+		return Faultf(p, "%s: all labels up to it have %d sites; at most %d", who, sites, MaxLabels)
+	}
+	for i := range l.Sites {
+		t := &l.Sites[i]
+		same := func(o LabelSite) bool { return o.Func == t.Func && o.Offset == t.Offset }
+		if slices.ContainsFunc(l.Sites[:i], same) {
+			return Faultf(p, "%s has %s twice; give each site once", who, placeName(t.Func, t.Offset))
+		}
+		if err := c.checkLabelSite(p, who, t); err != nil {
+			return err
+		}
+		if _, jump := c.s.LabelForm(t); (jump != t.Likely) != c.s.LabelOn(l) {
+			first := &l.Sites[0]
+			return Faultf(p, "%s: by the text of %s the key is %s at first, by that of %s it isn't; change the text "+
+				"of one, or say likely of it", who, placeName(first.Func, first.Offset), onOff(c.s.LabelOn(l)),
+				placeName(t.Func, t.Offset))
+		}
+	}
+	return nil
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+func (c checker) checkLabelSite(p Part, who string, t *LabelSite) error {
+	if err := c.function(p, who, t.Func, t.Offset); err != nil {
 		return err
 	}
-	site := c.s.Text(l.Func)
-	if !bytes.HasPrefix(site.Code[l.Offset:], x86.Nop5[:]) {
-		return Faultf(p, "%s: %s+%#x isn't a 5-byte nop; a label stands on 0f1f440000", who, l.Func, l.Offset)
+	n, jump := c.s.LabelForm(t)
+	e := c.s.Machine.Edition
+	switch {
+	case n == 0:
+		return Faultf(p, "%s: %s is no nop or jump of 5 or 2 bytes; a label stands on 0f1f440000, e9…, 6690 or eb…",
+			who, placeName(t.Func, t.Offset))
+	case n == x86.ShortLen && e != rules.EditionNone && e < rules.Edition514:
+		return Faultf(p, "%s: %s has two bytes, which sites of labels have since 5.14; take 0f1f440000 or e9…, or a "+
+			"later edition", who, placeName(t.Func, t.Offset))
 	}
-	if err := c.function(p, who+" target", l.Target, l.TOff); err != nil {
+	if err := c.function(p, who+" target", t.Target, t.TOff); err != nil {
 		return err
 	}
-	target := c.s.Text(l.Target)
-	jump := int64(target.At) + int64(l.TOff) - int64(site.At) - int64(l.Offset) - int64(len(x86.Nop5[:]))
-	if jump < math.MinInt32 || jump > math.MaxInt32 {
-		return Faultf(p, "%s: %s is too far for a 5-byte jump; place it within 2 GB of %s", who, l.Target, l.Func)
+	at, to := c.s.Text(t.Func).At+arch.Addr(t.Offset), c.s.Text(t.Target).At+arch.Addr(t.TOff)
+	far := int64(to) - int64(at) - int64(n)
+	switch {
+	case n == x86.JumpLen && (far < math.MinInt32 || far > math.MaxInt32):
+		return Faultf(p, "%s: %s is too far for a 5-byte jump; place it within 2 GB of %s", who, t.Target, t.Func)
+	case n == x86.ShortLen && (far < math.MinInt8 || far > math.MaxInt8):
+		return Faultf(p, "%s: %s is too far for a jump of 2 bytes; place it within 127 bytes of %s, or take a site "+
+			"of 5 bytes", who, placeName(t.Target, t.TOff), placeName(t.Func, t.Offset))
+	}
+	a := c.s.Machine.Processor()
+	encode := a.Jump
+	if n == x86.ShortLen {
+		encode = a.Short
+	}
+	want, _ := encode(at, to)
+	if code := c.s.Text(t.Func).Code[t.Offset:][:n]; jump && !bytes.Equal(code, want.Bytes()) {
+		return Faultf(p, "%s: % x at %s is no jump to %s, which is % x; correct it, or the target", who, code,
+			placeName(t.Func, t.Offset), placeName(t.Target, t.TOff), want.Bytes())
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type List struct {
 	Used  func(op *Op) bool         // for parts without a name: whether an operation may depend on them; nil: unknown
 	Fewer func(x any) []Change[any] // what may be left out of a part, each with what reports call it
 
-	patched func(x any) []Patched // where others than probes write over text; nil: nowhere
+	patched func(s *Scenario, x any) []Patched // where others than probes write over text; nil: nowhere
 
 	of    func(s *Scenario) elements
 	check func(c checker, p Part, x any) error // of one part
@@ -79,7 +79,7 @@ type Patched struct {
 func (s *Scenario) Patched(do func(t Patched)) {
 	for _, l := range Lists {
 		for i := 0; l.patched != nil && i < l.Len(s); i++ {
-			for _, t := range l.patched(l.At(s, i)) {
+			for _, t := range l.patched(s, l.At(s, i)) {
 				do(t)
 			}
 		}
@@ -116,33 +116,36 @@ type PartParamKind uint8
 
 // The constants are the kinds of parameter of parts, each with what At returns.
 const (
-	PartName     PartParamKind = iota // *string; with a default it is What and a number
-	PartSymbol                        // *string: a name that may be a function's
-	PartNumber                        // *int
-	PartCPU                           // *int: a CPU
-	PartSwitch                        // *bool
-	PartWord                          // Word
-	PartSize                          // Size
-	PartFunc                          // *string: a function, "" for none
-	PartRun                           // *string: likewise, which an interrupt calls
-	PartFuncs                         // *[]string
-	PartBlocks                        // *[]string: data
-	PartPlace                         // Place: a place in a function
-	PartOffset                        // Place: it moves the place
-	PartAt                            // *arch.Addr: left out, the next free address
-	PartCode                          // *[]byte: instructions
-	PartCodeSize                      // *[]byte: how many they are
-	PartHex                           // *[]byte
-	PartRoom                          // *[]byte: how many they are, with zeros after those that are given
-	PartBody                          // *[]byte: instructions, and what follows them
-	PartSpace                         // *[]byte: how many they are, with breakpoints after those that are given
-	PartOffsets                       // *[]int, ascending
-	PartSites                         // *[]CallSite: those that are calls
-	PartTails                         // *[]CallSite: those that are tails
-	PartSteps                         // *[]Step
-	PartEntry                         // *Probe: steps in Pre, or a function in Entry
-	PartOps                           // *[]Op
-	PartArgs                          // *[]uint64
+	PartName       PartParamKind = iota // *string; with a default it is What and a number
+	PartSymbol                          // *string: a name that may be a function's
+	PartNumber                          // *int
+	PartCPU                             // *int: a CPU
+	PartSwitch                          // *bool
+	PartWord                            // Word
+	PartSize                            // Size
+	PartFunc                            // *string: a function, "" for none
+	PartRun                             // *string: likewise, which an interrupt calls
+	PartFuncs                           // *[]string
+	PartBlocks                          // *[]string: data
+	PartPlace                           // Place: a place in a function
+	PartOffset                          // Place: it moves the place
+	PartAt                              // *arch.Addr: left out, the next free address
+	PartCode                            // *[]byte: instructions
+	PartCodeSize                        // *[]byte: how many they are
+	PartHex                             // *[]byte
+	PartRoom                            // *[]byte: how many they are, with zeros after those that are given
+	PartBody                            // *[]byte: instructions, and what follows them
+	PartSpace                           // *[]byte: how many they are, with breakpoints after those that are given
+	PartOffsets                         // *[]int, ascending
+	PartKeySites                        // *[]LabelSite: where they are
+	PartKeyTargets                      // *[]LabelSite: where their jumps go
+	PartKeyLikely                       // *[]LabelSite: which are likely
+	PartSites                           // *[]CallSite: those that are calls
+	PartTails                           // *[]CallSite: those that are tails
+	PartSteps                           // *[]Step
+	PartEntry                           // *Probe: steps in Pre, or a function in Entry
+	PartOps                             // *[]Op
+	PartArgs                            // *[]uint64
 )
 
 // A Place is where a part holds a place in a function.
@@ -239,6 +242,11 @@ func list[T any](of func(s *Scenario) *[]T, check func(c checker, p Part, x *T) 
 
 // on makes a function of any part one of the parts of a list.
 func on[T, R any](f func(x *T) R) func(x any) R { return func(x any) R { return f(x.(*T)) } }
+
+// writes makes a function of a part one that List.patched is.
+func writes[T any](f func(x *T) []Patched) func(*Scenario, any) []Patched {
+	return func(_ *Scenario, x any) []Patched { return f(x.(*T)) }
+}
 
 // Len returns the number of parts in the list.
 func (l *List) Len(s *Scenario) int { return l.of(s).len() }
@@ -343,6 +351,15 @@ func (a *PartParam) symbols(x any, do func(name string)) {
 	case *[]CallSite:
 		for _, t := range *at {
 			do(t.Func)
+		}
+	case *[]LabelSite:
+		for _, t := range *at {
+			switch a.Kind {
+			case PartKeySites:
+				do(t.Func)
+			case PartKeyTargets:
+				do(t.Target)
+			}
 		}
 	case *[]Step:
 		for _, st := range *at {

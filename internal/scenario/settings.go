@@ -72,9 +72,16 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 			"static call %q: the kernel is built without sites of static calls, whose calls go through "+
 				"trampolines alone; leave it out", s.Calls[0].Name)
 	}
+	if i := s.ShortLabel(); i >= 0 && !k.ShortLabels() {
+		return Faultf(PartOf(TheLabels, i),
+			"label %q has a site of two bytes, which the kernel doesn't know; take 0f1f440000, or a kernel from "+
+				"5.14 on", s.Labels[i].Name)
+	}
 	for i := range s.Labels {
 		for k := range s.Modules {
-			if m := &s.Modules[k]; m.Loaded && slices.Contains(m.Core, s.Labels[i].Func) {
+			if m := &s.Modules[k]; m.Loaded && slices.ContainsFunc(s.Labels[i].Sites, func(t LabelSite) bool {
+				return slices.Contains(m.Core, t.Func)
+			}) {
 				return Faultf(PartOf(TheLabels, i),
 					"label %q is in module %q, which is there from the start: a kernel's own jump labels hear "+
 						"of modules that come; let insmod load it, or leave the kernel out", s.Labels[i].Name, m.Name)

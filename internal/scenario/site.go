@@ -2,9 +2,12 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
+	"kpsim/engine/fprobe"
 	"kpsim/kprobes/rules"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
@@ -26,7 +29,7 @@ var (
 	TheSites = list(func(s *Scenario) *[]Site { return &s.Sites }, checker.checkSite, List{
 		What: "site", Many: "sites of ftrace", Most: MaxTexts, Counted: "ftrace site",
 		Paragraph: InOthers, Touches: TouchPatched,
-		patched: on(func(t *Site) []Patched {
+		patched: writes(func(t *Site) []Patched {
 			return []Patched{{Func: t.Func, Offset: t.Offset, Len: x86.JumpLen, Kind: image.SiteFentry}}
 		}),
 		Makers: []*Maker{{
@@ -45,7 +48,7 @@ var (
 	TheLocked = list(func(s *Scenario) *[]Site { return &s.Locked }, checker.checkLocked, List{
 		What: "lock prefix", Many: "lock prefixes", Most: MaxModules, Counted: "lock prefix",
 		Paragraph: InOthers, Touches: TouchPatched,
-		patched: on(func(t *Site) []Patched {
+		patched: writes(func(t *Site) []Patched {
 			return []Patched{{Func: t.Func, Offset: t.Offset, Len: 1, Kind: image.SiteLock}}
 		}),
 		Makers: []*Maker{{
@@ -91,6 +94,10 @@ type Fprobe struct {
 	Funcs []string
 	Entry string // "": none
 	Exit  string // "": none
+	Skips bool   // the call isn't followed if the result of Entry isn't 0
+	// Maxactive is how many calls are followed at a time; 0: fprobe.Nodes.
+	Maxactive int
+	Data      []string // one block, of which each call has a part, or none
 }
 
 // TheFprobes is the row of fprobes.
@@ -103,10 +110,15 @@ var TheFprobes = list(func(s *Scenario) *[]Fprobe { return &s.Fprobes }, checker
 			param("funcs", PartFuncs, func(f *Fprobe) any { return &f.Funcs }).bare(),
 			param("entry", PartFunc, func(f *Fprobe) any { return &f.Entry }).or("None"),
 			param("exit", PartFunc, func(f *Fprobe) any { return &f.Exit }).or("None"),
+			param("skips", PartSwitch, func(f *Fprobe) any { return &f.Skips }).or("False"),
+			param("maxactive", PartNumber, func(f *Fprobe) any { return &f.Maxactive }).or("0"),
+			param("data", PartBlocks, func(f *Fprobe) any { return &f.Data }).or("[]"),
 		},
 		Says: "an fprobe (5.18), not yet registered: a client of ftrace for the functions `funcs`, each of which " +
 			"needs a site. The function `entry` is called where a call of one begins, `exit` where it has " +
-			"returned, both without arguments",
+			"returned. `skips` (6.3): if the result of `entry`, an int, isn't 0, `exit` isn't called. `maxactive`: " +
+			"how many calls are followed at a time, 4 by default; others are missed. `data = [d]`: each call that is " +
+			"followed has an equal part of `d`, to which the fifth argument of both points (`entry_data`)",
 	}},
 	Fewer: on(func(f *Fprobe) (list []Change[any]) {
 		for k := len(f.Funcs) - 1; k >= 0 && len(f.Funcs) > 1; k-- {
@@ -137,6 +149,9 @@ func (c checker) checkFprobe(p Part, fp *Fprobe) error {
 			return err
 		}
 	}
+	if err := checkFprobeData(c.s, p, who, fp); err != nil {
+		return err
+	}
 	switch m := &c.s.Machine; {
 	case m.Engine != "":
 		return Faultf(p, "%s: fprobes are of kpsim's own kernel, and engine %s knows none; leave it out, "+
@@ -147,6 +162,31 @@ func (c checker) checkFprobe(p Part, fp *Fprobe) error {
 	}
 	if slices.ContainsFunc(c.s.Fprobes[:p.I], func(q Fprobe) bool { return q.Name == fp.Name }) {
 		return Faultf(p, "%s: there are two of that name; give one another", who)
+	}
+	return nil
+}
+
+// checkFprobeData checks what an fprobe does with a call.
+func checkFprobeData(s *Scenario, p Part, who string, fp *Fprobe) error {
+	switch {
+	case fp.Skips && (fp.Entry == "" || fp.Exit == ""):
+		return Faultf(p, "%s: skips is about a handler that leaves out the other; give it entry and exit", who)
+	case fp.Maxactive < 0 || fp.Maxactive > fprobe.MostNodes:
+		return Faultf(p, "%s: maxactive = %d is out of range; give 1 to %d", who, fp.Maxactive, fprobe.MostNodes)
+	case len(fp.Data) == 0:
+		return nil
+	case len(fp.Data) > 1:
+		return Faultf(p, "%s has the data of %d blocks; give it one", who, len(fp.Data))
+	case s.Machine.Arch != target.X8664:
+		return Faultf(p, "%s: data is an argument in a register, which i386 hasn't; leave it out", who)
+	}
+	d := s.Data(fp.Data[0])
+	if d == nil || d.PerCPU || d.Away {
+		return Faultf(p, "%s: %q is no data that all CPUs have; give it what data() returned", who, fp.Data[0])
+	}
+	if n := cmp.Or(fp.Maxactive, fprobe.Nodes); len(d.Bytes)%n != 0 {
+		return Faultf(p, "%s: the %d bytes of %q aren't shared equally among %d calls; give it a multiple of %d", who,
+			len(d.Bytes), fp.Data[0], n, n)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (s *StaticCall) Places() []CallSite {
 var TheCalls = list(func(s *Scenario) *[]StaticCall { return &s.Calls }, checker.checkStaticCall, List{
 	What: "static call", Many: "static calls", Most: MaxModules, Counted: "static call", Space: others, Given: true,
 	Paragraph: InOthers, Touches: TouchPatched,
-	patched: on(func(s *StaticCall) (list []Patched) {
+	patched: writes(func(s *StaticCall) (list []Patched) {
 		for i, t := range s.Places() {
 			list = append(list, Patched{Func: t.Func, Offset: t.Offset, Len: x86.JumpLen, Kind: image.SiteStaticCall,
 				Trampoline: i == len(s.Sites)})

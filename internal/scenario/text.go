@@ -144,6 +144,16 @@ func (t *Text) Span() (arch.Addr, int, arch.Addr) {
 func (d *Data) Span() (arch.Addr, int, arch.Addr)    { return d.At, d.Room(), Page }
 func (m *Missing) Span() (arch.Addr, int, arch.Addr) { return m.At, m.Size, Page }
 
+// Data returns the block of data of that name, or nil.
+func (s *Scenario) Data(name string) *Data {
+	for i := range s.Datas {
+		if s.Datas[i].Name == name {
+			return &s.Datas[i]
+		}
+	}
+	return nil
+}
+
 // Text returns the function of that name, nil if there is none.
 func (s *Scenario) Text(name string) *Text {
 	for i := range s.Texts {

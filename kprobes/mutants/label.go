@@ -26,6 +26,9 @@ func keyed(f func(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.P
 		keys := make([]kapi.Var[int], len(all))
 		for i := range keys {
 			keys[i].Init(w.Deps.Cells, 0)
+			if all[i].First() {
+				keys[i].Set(1)
+			}
 		}
 		w.Deps.Labels.Turn = func(l *label, x context, on bool, p kapi.Patcher) {
 			for i := range all {

@@ -25,6 +25,8 @@ var planted = plant(
 		Also: []string{"last-setting"}},
 	Mutant{Name: "label-only-here", Scenario: "key-comes-again", Property: "sites-agree",
 		Also: []string{"last-setting"}},
+	Mutant{Name: "label-one-table", Scenario: "key-tables", Property: "sites-agree",
+		Also: []string{"last-setting"}},
 	Mutant{Name: "static-call-same", Scenario: "static-call-shared", Property: "last-setting"},
 	Mutant{Name: "static-call-unlisted", Scenario: "key-comes-again", Property: "sites-agree",
 		Also: []string{"last-setting"}},

@@ -23,7 +23,8 @@ type errno = kprobes.Errno
 func TestErrnoLabel(t *testing.T) {
 	for off, want := range map[int]kprobes.Errno{0: ok, 1: eilseq, 3: einval, 4: einval, 7: einval, 8: ok} {
 		sc := with(t, []scenario.Probe{on("k", "labelled", off)}, task(register("k")))
-		sc.Labels = []scenario.Label{{Name: "l", Func: "labelled", Offset: 3, Target: "labelled_on"}}
+		sc.Labels = []scenario.Label{{Name: "l", Sites: []scenario.LabelSite{
+			{Func: "labelled", Offset: 3, Target: "labelled_on"}}}}
 		require.Equal(t, []kprobes.Errno{want}, play(t, sc, 0).errnos(), "offset %d", off)
 	}
 }

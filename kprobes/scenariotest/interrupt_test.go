@@ -130,8 +130,8 @@ func TestLabelFlips(t *testing.T) {
 	}
 	sc.Tasks = append(sc.Tasks, onCPU(1, on, off, onX, offX, on, onX, off, offX))
 	sc.Labels = []scenario.Label{
-		{Name: "l", Func: "labelled", Offset: 3, Target: "labelled_on"},
-		{Name: "x", Func: "labelled_cross", Offset: 6, Target: "labelled_cross_on"},
+		{Name: "l", Sites: []scenario.LabelSite{{Func: "labelled", Offset: 3, Target: "labelled_on"}}},
+		{Name: "x", Sites: []scenario.LabelSite{{Func: "labelled_cross", Offset: 6, Target: "labelled_cross_on"}}},
 	}
 	playEach(t, sc, 1000, func(w *witness) {
 		require.False(t, slices.ContainsFunc(w.errnos(), func(e errno) bool { return e != ok }), "%v", w.errnos())
@@ -147,7 +147,8 @@ func TestLabelInRegion(t *testing.T) {
 			task(register("k"), wait, unregister("k"), wait, register("k"), wait, unregister("k")))
 		flip := []scenario.Op{{Kind: act.EnableLabel, Target: "x"}, {Kind: act.DisableLabel, Target: "x"}}
 		sc.Tasks = append(sc.Tasks, onCPU(1, append(flip, flip...)...))
-		sc.Labels = []scenario.Label{{Name: "x", Func: "labelled_cross", Offset: 6, Target: "labelled_cross_on"}}
+		sc.Labels = []scenario.Label{{Name: "x", Sites: []scenario.LabelSite{
+			{Func: "labelled_cross", Offset: 6, Target: "labelled_cross_on"}}}}
 		playEach(t, sc, 200, func(w *witness) {
 			require.Len(t, w.of(kpev.Optimized), 2*optimized, "offset %d", offset)
 		})

@@ -59,9 +59,12 @@ type Branches struct {
 	Jump, Call func(at, target Addr) (c Code, ok bool)
 	BranchNop  Code // one nop
 	BranchRet  Code // a return, and breakpoints for what is left
-	JumpByte   byte // the first of what Jump encodes, and of no other instruction
-	CallByte   byte // likewise of Call
-	Ret        []byte
+	// Short is a jump that reaches less far, of ShortNop's bytes.
+	Short    func(at, target Addr) (c Code, ok bool)
+	ShortNop Code
+	JumpByte byte // the first of what Jump encodes, and of no other instruction
+	CallByte byte // likewise of Call
+	Ret      []byte
 }
 
 // A Frame is the image of saved registers in memory that a trap leaves for its

@@ -28,9 +28,10 @@ func TestFprobe(t *testing.T) {
 	p := fprobe.New(fprobe.Deps{Hooks: func(kapi.Context, int, uint64, arch.Addr) {},
 		Boot: r.k, Cells: &r.Cells, Text: &r.k.Text, Ftrace: r.ftrace.Tracer, Traps: &r.k.Traps,
 		Tasks: &r.k.Tasks, CPUs: 2})
-	both := p.Add([]arch.Addr{r.f, r.g}, handler("enters"), handler("leaves"))
-	second := p.Add([]arch.Addr{r.f}, 0, handler("second"))
-	part := p.Add([]arch.Addr{r.g, r.aside}, handler("part"), 0)
+	both := p.Add([]arch.Addr{r.f, r.g}, fprobe.Handlers{Nodes: fprobe.Nodes,
+		Entry: handler("enters"), Exit: handler("leaves")})
+	second := p.Add([]arch.Addr{r.f}, fprobe.Handlers{Nodes: fprobe.Nodes, Exit: handler("second")})
+	part := p.Add([]arch.Addr{r.g, r.aside}, fprobe.Handlers{Nodes: fprobe.Nodes, Entry: handler("part")})
 	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		p.Begin()
 		want := func(what string, is, errno int) {

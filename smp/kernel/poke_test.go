@@ -42,13 +42,14 @@ func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
 	// f: xor %eax,%eax; label: nop5; inc %eax; ret; target: mov $7,%eax; ret
 	f := p.text("f", at-2, "31 c0 0f 1f 44 00 00 ff c0 c3 b8 07 00 00 00 c3")
 	site := f + 2
-	label, ok := p.labels.Add(site, f+10)
+	label, ok := p.labels.Add(false, jumplabel.Place{At: site, Target: f + 10})
 	if !ok {
 		t.Fatal("the target is out of reach")
 	}
 	p.label, p.patcher = label, &p.k.Poke
 	p.Memory().Watch(site, 5)
-	_, nop, jump := label.Images()
+	nop, _ := label.Entries()[0].Form(false)
+	jump, _ := label.Entries()[0].Form(true)
 	before := p.reset
 	p.reset = func() {
 		before()
@@ -303,7 +304,10 @@ func TestPokeNaiveTears(t *testing.T) {
 // A jump label is a nop or a jump, and its text is reserved.
 func TestJumpLabel(t *testing.T) {
 	p := newPatched(t, modes[0], fetch.Coherent, 8)
-	at, nop, jump := p.label.Images()
+	e := &p.label.Entries()[0]
+	at := e.At
+	nop, _ := e.Form(false)
+	jump, _ := e.Form(true)
 	for off := -1; off <= 5; off++ {
 		if got, want := p.k.Symbols.Reserved(at+arch.Addr(off), 1), off >= 0 && off < 5; got != want {
 			t.Errorf("label%+d is reserved: %v", off, got)
@@ -312,7 +316,7 @@ func TestJumpLabel(t *testing.T) {
 	if in, err := x86.Decode(jump.Bytes(), at); err != nil || in.Flow() != arch.FlowJump {
 		t.Errorf("the jump is % x", jump.Bytes())
 	}
-	if nop != x86.AMD64.BranchNop {
+	if *nop != x86.AMD64.BranchNop {
 		t.Errorf("the nop is % x", nop.Bytes())
 	}
 
@@ -320,8 +324,9 @@ func TestJumpLabel(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 2})
 	r.lockdep()
 	f := r.text("f", 0, "0f 1f 44 00 00 c3 90 c3")
-	label, _ := r.labels.Add(f, f+7)
-	_, nop, jump = label.Images()
+	label, _ := r.labels.Add(false, jumplabel.Place{At: f, Target: f + 7})
+	nop, _ = label.Entries()[0].Form(false)
+	jump, _ = label.Entries()[0].Form(true)
 	var got [5]byte
 	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		for _, on := range []bool{true, true, false, false, true} {
@@ -335,7 +340,7 @@ func TestJumpLabel(t *testing.T) {
 	for range 2 {
 		r.want(smp.Passed, "default", sim.Always0{})
 	}
-	if _, ok := r.labels.Add(f, f+1<<40); ok {
+	if _, ok := r.labels.Add(false, jumplabel.Place{At: f, Target: f + 1<<40}); ok {
 		t.Error("a jump reaches 1 TB")
 	}
 }

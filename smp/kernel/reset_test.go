@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kpsim/engine/jumplabel"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -61,7 +62,7 @@ func newBusy(t testing.TB, md mode) *busy {
 	}
 	f := b.text("f", 0x0c, "0f 1f 44 00 00 50 58 c3 90 c3") // the label lies across two chunks
 	g := b.text("g", 0x40, "f4")
-	label, _ := b.labels.Add(f, f+8)
+	label, _ := b.labels.Add(false, jumplabel.Place{At: f, Target: f + 8})
 	find := &finder{b: b}
 	b.log.Subscribe(find, smpev.TextStore)
 	never := b.flag()

@@ -84,7 +84,11 @@ const (
 	HookStopped   = 6
 	HookTakes     = 7
 	HookLeaves    = 8
+	HookSkips     = 9
 )
+
+// HooksSkip is added to how many hooks an fprobe has, as in Leads: its entry handler may leave out the exit handler.
+const HooksSkip = 1 << 32
 
 // MayMiss says of an expected call that it doesn't have to be made.
 const MayMiss = 1 << 63

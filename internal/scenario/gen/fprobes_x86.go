@@ -58,6 +58,13 @@ func drawFprobes(g *maker) {
 			fp.Entry = ""
 		case 1:
 			fp.Exit = ""
+		case 2:
+			if fp.Skips = g.one(2); fp.Skips {
+				fp.Entry = refuses(g.sc)
+			}
+			if g.one(2) {
+				fp.Maxactive = 1 + g.rand.N(3)
+			}
 		}
 		g.sc.Fprobes = append(g.sc.Fprobes, fp)
 		return []scenario.Op{{Kind: act.RegisterFprobe, Target: name}, call(),
@@ -77,4 +84,15 @@ func drawFprobes(g *maker) {
 	}
 	g.alone("fprober", ops)
 	g.alone("hookee", []scenario.Op{call(), {Kind: act.Schedule}, call()})
+}
+
+// refuses returns an entry handler that leaves out the exit handler of calls with an odd argument.
+func refuses(sc *scenario.Scenario) string {
+	const name = "refuses"
+	if sc.Text(name) == nil {
+		// mov %edi,%eax; and $1,%eax; ret
+		sc.Texts = append(sc.Texts, scenario.Text{Name: name, At: hookedBy + 0x80,
+			Code: []byte{0x89, 0xf8, 0x83, 0xe0, 0x01, 0xc3}})
+	}
+	return name
 }

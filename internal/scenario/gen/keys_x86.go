@@ -67,19 +67,55 @@ func (s *scene) keyed(f *function, name string, n int) {
 	f.put(0x8d, by32(s.maker, byte(0x47), 0x40), 1) // lea 1(%rdi),%eax
 	for range n + s.rand.N(2) {
 		at := len(f.code)
-		f.put(x86.Nop5[:]...)
 		if len(s.sc.Calls) > 0 && s.one(3) {
+			f.put(x86.Nop5[:]...)
 			sites := &s.sc.Calls[0].Sites
-			*sites = slices.Insert(*sites, s.rand.N(len(*sites)+1), scenario.CallSite{Func: name, Offset: at})
+			n := len(*sites) // tails come after them
+			if i := slices.IndexFunc(*sites, func(t scenario.CallSite) bool { return t.Tail }); i >= 0 {
+				n = i
+			}
+			*sites = slices.Insert(*sites, s.rand.N(n+1), scenario.CallSite{Func: name, Offset: at})
 			continue
 		}
-		f.put(0x83, 0xc0, 3) // add $3,%eax
-		key := fmt.Sprint("key", len(s.sc.Labels))
-		s.sc.Labels = append(s.sc.Labels,
-			scenario.Label{Name: key, Func: name, Offset: at, Target: name, TOff: len(f.code)})
-		s.comes(scenario.Op{Kind: act.EnableLabel, Target: key}, scenario.Op{Kind: act.DisableLabel, Target: key})
+		s.label(f, name)
 	}
 	f.put(0xc3)
+}
+
+// label adds a site of a jump label that leads over an add: of a new key, or sometimes of one that has sites.
+func (s *scene) label(f *function, name string) {
+	site := scenario.LabelSite{Func: name, Offset: len(f.code), Target: name, Likely: s.one(4)}
+	short := s.one(3) && s.sc.Machine.Kernel.Edition >= rules.Edition514
+	i := len(s.sc.Labels)
+	on := s.one(4)
+	if i > 0 && s.one(3) {
+		i = s.rand.N(i)
+		on = s.lit[i]
+	}
+	const over = 3 // the bytes of the add
+	switch jump := on != site.Likely; {
+	case jump && short:
+		f.put(x86.OpShort, over)
+	case jump:
+		f.put(x86.OpJump, over, 0, 0, 0)
+	case short:
+		f.put(x86.Nop2[:]...)
+	default:
+		f.put(x86.Nop5[:]...)
+	}
+	f.put(0x83, 0xc0, 3) // add $3,%eax
+	if site.TOff = len(f.code); i < len(s.sc.Labels) {
+		s.sc.Labels[i].Sites = append(s.sc.Labels[i].Sites, site)
+		return
+	}
+	key := fmt.Sprint("key", i)
+	s.lit = append(s.lit, on)
+	s.sc.Labels = append(s.sc.Labels, scenario.Label{Name: key, Sites: []scenario.LabelSite{site}})
+	turns := [...]scenario.Op{{Kind: act.EnableLabel, Target: key}, {Kind: act.DisableLabel, Target: key}}
+	if on {
+		turns[0], turns[1] = turns[1], turns[0]
+	}
+	s.comes(turns[0], turns[1])
 }
 
 // keys adds a module with several keys. Either one task loads and calls it, or several tasks load and

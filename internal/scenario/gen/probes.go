@@ -56,7 +56,8 @@ func (g *maker) probes() {
 	}
 	if g.labelled = g.one(4) && g.sc.Machine.Edition != rules.Edition26; g.labelled { // jump labels came with 2.6.37
 		g.funcs = append(g.funcs, "labelled")
-		g.sc.Labels = []scenario.Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
+		g.sc.Labels = []scenario.Label{{Name: "key", Sites: []scenario.LabelSite{
+			{Func: "labelled", Offset: 3, Target: "labelled_on"}}}}
 	}
 	g.nests = g.one(4) || g.faulty
 	if i := slices.IndexFunc(libraryFuncs32[:], func(f libraryFunc) bool { return f.name == first.name }); g.i386 &&

@@ -24,6 +24,7 @@ type scene struct {
 	runs   []string      // functions that interrupts may run
 	arrays bool          // probes are registered by arrays, too
 	sure   bool          // no probe that is registered by its only user is refused
+	lit    []bool        // by jump label: it is on at first
 }
 
 // A thing comes and goes: a probe, a client of ftrace, a key, a switch.

@@ -241,8 +241,11 @@ var partForms = [...]partForm{
 			return bracketed(*a.At(x).(*[]int), func(off int) string { return fmt.Sprint(off) })
 		},
 	},
-	scenario.PartSites: callSites(false),
-	scenario.PartTails: callSites(true),
+	scenario.PartKeySites:   {read: readKeySites, print: printKeySites},
+	scenario.PartKeyTargets: {read: readKeyTargets, print: printKeyTargets},
+	scenario.PartKeyLikely:  {read: readKeyLikely, print: printKeyLikely},
+	scenario.PartSites:      callSites(false),
+	scenario.PartTails:      callSites(true),
 	scenario.PartSteps: {
 		keeps: true,
 		read: func(a *argument) (err error) {

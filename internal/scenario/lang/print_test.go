@@ -232,9 +232,18 @@ func genClients(t *rapid.T, s *scenario.Scenario) {
 	for i := range s.Texts {
 		if f := &s.Texts[i]; len(f.Code) > 4 && f.Code[0] == 0x0f && f.Code[1] == 0x1f && f.Code[2] == 0x44 &&
 			f.Code[3] == 0 && f.Code[4] == 0 {
-			l := scenario.Label{Name: labels.draw(t, "label"), Func: f.Name}
-			l.Target, l.TOff = genPlace(t, s)
-			s.Labels = append(s.Labels, l)
+			at := scenario.LabelSite{Func: f.Name, Likely: rapid.Bool().Draw(t, "likely")}
+			at.Target, at.TOff = genPlace(t, s)
+			if n := len(s.Labels); n > 0 && rapid.Bool().Draw(t, "another site") {
+				l := &s.Labels[n-1]
+				if on := s.LabelOn(l); on != at.Likely {
+					jump, _ := s.Machine.Processor().Jump(f.At, s.Text(at.Target).At+arch.Addr(at.TOff))
+					f.Code = append(slices.Clone(jump.Bytes()), f.Code[5:]...)
+				}
+				l.Sites = append(l.Sites, at)
+				continue
+			}
+			s.Labels = append(s.Labels, scenario.Label{Name: labels.draw(t, "label"), Sites: []scenario.LabelSite{at}})
 		}
 	}
 }

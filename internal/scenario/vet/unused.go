@@ -35,7 +35,8 @@ func Unflipped(s *scenario.Scenario) (lines []string) {
 		})
 	}
 	for i := range s.Labels {
-		if l := &s.Labels[i]; !s.Uses(scenario.TheLabels, l.Name) && !probed(l.Func) {
+		if l := &s.Labels[i]; !s.Uses(scenario.TheLabels, l.Name) &&
+			!slices.ContainsFunc(l.Sites, func(at scenario.LabelSite) bool { return probed(at.Func) }) {
 			lines = append(lines, fmt.Sprintf("label %s is never flipped: add label_on() of it to a task's ops",
 				l.Name))
 		}

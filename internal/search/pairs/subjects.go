@@ -28,7 +28,7 @@ func (w *Watch) operation(op *scenario.Op) operation {
 		}
 	case scenario.ALabel:
 		i := slices.IndexFunc(sc.Labels, func(l scenario.Label) bool { return l.Name == op.Target })
-		of := w.function(sc.Labels[i].Func)
+		of := w.function(sc.Labels[i].Sites[0].Func)
 		of.number = i
 		add(of, op.Target)
 	case scenario.AStaticCall:

@@ -66,7 +66,9 @@ func (w *Watch) Run() {
 	sc := w.rig.Scenario
 	w.scene.begin(sc.Machine.Offline)
 	clear(w.now)
-	clear(w.on)
+	for i := range sc.Labels {
+		w.on[i] = sc.LabelOn(&sc.Labels[i])
+	}
 	for i := range sc.Calls {
 		w.calls[i], _ = w.rig.Func(sc.Calls[i].Target)
 	}

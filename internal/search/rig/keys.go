@@ -3,12 +3,42 @@ package rig
 import (
 	"slices"
 
+	"kpsim/engine/jumplabel"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
+
+// addLabels adds the jump labels.
+func (ps *patchers) addLabels() error {
+	for i := range ps.Scenario.Labels {
+		l := &ps.Scenario.Labels[i]
+		var sites []jumplabel.Place
+		for k := range l.Sites {
+			t := &l.Sites[k]
+			ps.watch(t.Func, t.Offset)
+			n, _ := ps.Scenario.LabelForm(t)
+			sites = append(sites, jumplabel.Place{At: ps.funcs[t.Func] + arch.Addr(t.Offset),
+				Target: ps.funcs[t.Target] + arch.Addr(t.TOff), Likely: t.Likely, Short: n < target.Arch.BranchLen,
+				Table: ps.tableOf(t.Func)})
+		}
+		if _, ok := ps.labels.Add(ps.Scenario.LabelOn(l), sites...); !ok {
+			return scenario.Faultf(scenario.PartOf(scenario.TheLabels, i),
+				"%s: jump label %s: the target of a site is out of reach of its jump", ps.Scenario.Name, l.Name)
+		}
+	}
+	return nil
+}
+
+// tableOf returns whose tables have a function's sites: 0 the kernel's own, 1 the first module's.
+func (ps *patchers) tableOf(f string) int {
+	return 1 + slices.IndexFunc(ps.Scenario.Modules, func(m scenario.Module) bool {
+		return slices.Contains(m.Core, f) || slices.Contains(m.Init, f)
+	})
+}
 
 // addSettings lists each value that a key of the patchers may be set to, followed by how its sites then begin: first
 // the jump labels, then the static calls, all lock prefixes, all alternatives, and the debugger's breakpoints. setKey
@@ -23,11 +53,14 @@ func (ps *patchers) addSettings() {
 		ps.settings = append(ps.settings, traces.Event{Kind: smpev.Form, A: uint64(at), B: lo, C: hi})
 	}
 	for _, l := range ps.labels.All() {
-		at, nop, jump := l.Images()
-		setting(key, 0, smpev.SettingLabel|smpev.SettingFirst)
-		form(at, nop.Bytes())
-		setting(key, 1, smpev.SettingLabel)
-		form(at, jump.Bytes())
+		for on := range uint64(2) {
+			setting(key, on, smpev.SettingLabel|smpev.SettingFirst*b2u(l.First() == (on == 1)))
+			for i := range l.Entries() {
+				e := &l.Entries()[i]
+				insn, _ := e.Form(on == 1)
+				form(e.At, insn.Bytes())
+			}
+		}
 		key++
 	}
 	for i, s := range ps.calls.All() {

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -51,6 +52,7 @@ func newPatchers(p *Plan) patchers {
 	ps.Observed = new(act.Observed)
 	tracer := func() ftrace.Tracer { return ps.Observed.Of(ps.Ftrace.Tracer()) }
 	ps.labels = jumplabel.New(k, &k.Text, &k.Traps, &k.Hotplug)
+	ps.labels.Batches = c.Edition >= rules.Edition514 || c.Edition == rules.EditionNone
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke,
 		Traps: &k.Traps})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
@@ -86,19 +88,6 @@ func (ps *patchers) add() error {
 	ps.addReserved()
 	ps.addBreakpoints()
 	ps.addSettings()
-	return nil
-}
-
-func (ps *patchers) addLabels() error {
-	for i := range ps.Scenario.Labels {
-		l := &ps.Scenario.Labels[i]
-		ps.watch(l.Func, l.Offset)
-		at, to := ps.funcs[l.Func]+arch.Addr(l.Offset), ps.funcs[l.Target]+arch.Addr(l.TOff)
-		if _, ok := ps.labels.Add(at, to); !ok {
-			return scenario.Faultf(scenario.PartOf(scenario.TheLabels, i),
-				"%s: jump label %s: its target is out of reach of a 5-byte jump", ps.Scenario.Name, l.Name)
-		}
-	}
 	return nil
 }
 
@@ -208,9 +197,13 @@ func (p *Plan) calledBy(call, name string) bool {
 func (ps *patchers) head() {
 	image := func(at arch.Addr, insn arch.Code) { ps.image(at, insn.Bytes()) }
 	for _, l := range ps.labels.All() {
-		at, nop, jump := l.Images()
-		image(at, nop)
-		image(at, jump)
+		for i := range l.Entries() {
+			e := &l.Entries()[i]
+			off, _ := e.Form(false)
+			on, _ := e.Form(true)
+			image(e.At, *off)
+			image(e.At, *on)
+		}
 	}
 	for i, m := range ps.modules {
 		if ps.Scenario.Modules[i].Loaded {
@@ -288,7 +281,7 @@ func (ps *patchers) addRedirected() error {
 		for _, f := range fp.Funcs {
 			sites = append(sites, ps.siteOf(f))
 		}
-		ps.Fprobe[fp.Name] = ps.fprobes.Add(sites, ps.funcs[fp.Entry], ps.funcs[fp.Exit])
+		ps.Fprobe[fp.Name] = ps.fprobes.Add(sites, ps.handlersOf(fp))
 	}
 	ps.landmarks()
 	return ps.directsReach()
@@ -368,7 +361,7 @@ func (ps *patchers) reportSites() {
 		fp := &ps.Scenario.Fprobes[i]
 		hooks := uint64(0)
 		if fp.Exit != "" {
-			hooks = fprobe.Nodes
+			hooks = uint64(cmp.Or(fp.Maxactive, fprobe.Nodes)) | smpev.HooksSkip*b2u(fp.Skips)
 		}
 		for _, f := range fp.Funcs {
 			ps.claim(smpev.Leads, smpev.SubjectFprobe+uint64(i), uint64(ps.siteOf(f)), hooks)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kpsim/engine"
+	"kpsim/engine/fprobe"
 	"kpsim/engine/livepatch"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
@@ -258,21 +259,25 @@ func (p *Plan) textFault(t *scenario.Text, err error) error {
 // Code returns a function's text as the machine's kernel has it: bytes that are rewritten
 // later hold that kernel's own nop.
 func (p *Plan) Code(t *scenario.Text) []byte {
-	nop, common := p.arch.BranchNop, target.Arch.BranchNop
-	if nop == common {
+	nops := [...][2]arch.Code{{target.Arch.BranchNop, p.arch.BranchNop}, {target.Arch.ShortNop, p.arch.ShortNop}}
+	if nops[0][0] == nops[0][1] {
 		return t.Code
 	}
 	code := slices.Clone(t.Code)
 	put := func(name string, off int) {
-		if name == t.Name && bytes.HasPrefix(code[off:], common.Bytes()) {
-			copy(code[off:], nop.Bytes())
+		for i := range nops {
+			if name == t.Name && bytes.HasPrefix(code[off:], nops[i][0].Bytes()) {
+				copy(code[off:], nops[i][1].Bytes())
+			}
 		}
 	}
 	for _, s := range p.Scenario.Sites {
 		put(s.Func, s.Offset)
 	}
 	for i := range p.Scenario.Labels {
-		put(p.Scenario.Labels[i].Func, p.Scenario.Labels[i].Offset)
+		for _, s := range p.Scenario.Labels[i].Sites {
+			put(s.Func, s.Offset)
+		}
 	}
 	return code
 }
@@ -433,4 +438,15 @@ func (l *listing) tell() {
 		l.Log.Emit(smpev.Load, 255, traces.NoTask, in.addr, in.lo, in.hi)
 	}
 	l.end = l.Log.Mark(smpev.Load)
+}
+
+// handlersOf returns what an fprobe calls.
+func (p *Plan) handlersOf(fp *scenario.Fprobe) fprobe.Handlers {
+	h := fprobe.Handlers{Entry: p.funcs[fp.Entry], Exit: p.funcs[fp.Exit], Skips: fp.Skips,
+		Nodes: cmp.Or(fp.Maxactive, fprobe.Nodes)}
+	if len(fp.Data) > 0 {
+		d := p.Scenario.Data(fp.Data[0])
+		h.Data, h.Size = d.At, len(d.Bytes)/h.Nodes
+	}
+	return h
 }

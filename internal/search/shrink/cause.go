@@ -70,7 +70,9 @@ func listen(r *rig.Rig) *ear {
 		}
 	}
 	for i := range r.Scenario.Labels {
-		add(r.Scenario.Labels[i].Func, r.Scenario.Labels[i].Offset)
+		for _, s := range r.Scenario.Labels[i].Sites {
+			add(s.Func, s.Offset)
+		}
 	}
 	for k := traces.Kind(0); k < traces.KprobesBlock+64; k++ {
 		if k.String() != "" {

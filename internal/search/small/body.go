@@ -25,6 +25,7 @@ type insn struct {
 	does   effect
 	v      int
 	to     int     // where control may continue instead, by index
+	likely bool    // a label's jump stands there while it is off
 	other  *insn   // as an alternative has it; nil: there is none
 	probes []uint8 // those that may be there
 }
@@ -104,9 +105,11 @@ func (w *World) addBody(f *function, t *scenario.Text) {
 		in.does, in.v = entersSite, i
 	}
 	for i := range s.Labels {
-		l := &s.Labels[i]
-		in := at(l.Func, l.Offset)
-		in.does, in.v, in.to = branches, i, index(l.TOff)
+		for k := range s.Labels[i].Sites {
+			l := &s.Labels[i].Sites[k]
+			in := at(l.Func, l.Offset)
+			in.does, in.v, in.to, in.likely = branches, i, index(l.TOff), l.Likely
+		}
 	}
 	for i := range s.Calls {
 		for _, p := range s.Calls[i].Places() {
@@ -176,7 +179,7 @@ func (k *walk) call(fn int) {
 				i = len(f.body)
 			}
 		case branches:
-			if s.labels[in.v] {
+			if s.labels[in.v] != in.likely {
 				i = in.to
 			}
 		case callsKey, leavesKey:

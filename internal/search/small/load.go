@@ -105,7 +105,9 @@ func served(s *scenario.Scenario, k *linux.Kernel) error {
 		})
 	}
 	s.Labels = slices.DeleteFunc(slices.Clone(s.Labels), func(l scenario.Label) bool {
-		return inModule(l.Func) // it isn't told of modules that come and go
+		return slices.ContainsFunc(l.Sites, func(t scenario.LabelSite) bool {
+			return inModule(t.Func) // it isn't told of modules that come and go
+		})
 	})
 	s.Calls = slices.Clone(s.Calls)
 	for i := range s.Calls {

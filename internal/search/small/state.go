@@ -62,6 +62,9 @@ type answer struct {
 
 func (w *World) begin() state {
 	s := state{w: w}
+	for i := range w.Scenario.Labels {
+		s.labels[i] = w.Scenario.LabelOn(&w.Scenario.Labels[i])
+	}
 	for i := range w.Scenario.Modules {
 		s.loaded[i] = w.Scenario.Modules[i].Loaded
 	}

@@ -37,7 +37,10 @@ var (
 	I386Linux = i386(frame32)
 )
 
-func init() { I386Linux.BranchNop = arch.CodeOf(0x3e, 0x8d, 0x74, 0x26, 0x00) } // lea %ds:0(%esi,%eiz,1),%esi
+func init() {
+	I386Linux.BranchNop = arch.CodeOf(0x3e, 0x8d, 0x74, 0x26, 0x00) // lea %ds:0(%esi,%eiz,1),%esi
+	I386Linux.ShortNop = arch.CodeOf(0x89, 0xf6)                    // mov %esi,%esi
+}
 
 func i386(f arch.Frame) *arch.Arch {
 	return row(Mode32, arch.Arch{
@@ -68,6 +71,7 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 	a.Call = func(at, target arch.Addr) (arch.Code, bool) { return branch(opCall, at, target) }
 	a.BranchNop = arch.CodeOf(Nop5[:]...)
 	a.BranchRet = arch.CodeOf(opRet, Int3, Int3, Int3, Int3)
+	a.Short, a.ShortNop = short, arch.CodeOf(Nop2[:]...)
 	a.JumpByte, a.CallByte = OpJump, opCall
 	a.Ret = []byte{opRet}
 	return &a
@@ -79,6 +83,12 @@ const opRet = 0xC3
 func branch(op byte, at, target arch.Addr) (arch.Code, bool) {
 	b, ok := rel32(op, at, target)
 	return arch.CodeOf(b[:]...), ok
+}
+
+// short is Short of Arch.
+func short(at, target arch.Addr) (arch.Code, bool) {
+	d := int64(target - at - ShortLen)
+	return arch.CodeOf(OpShort, byte(d)), d == int64(int8(d))
 }
 
 // decode is Decode for Arch.
@@ -133,6 +143,8 @@ const (
 	OpJump    = 0xE9 // jmp rel32
 	opCall    = 0xE8 // call rel32
 	JumpLen   = 5    // of jmp rel32 and call rel32
+	OpShort   = 0xEB // jmp rel8
+	ShortLen  = 2    // of jmp rel8
 	maxNopLen = 9    // of the nops the SDM recommends
 )
 
@@ -149,8 +161,11 @@ var nops = [maxNopLen + 1]string{
 	9: "\x66\x0f\x1f\x84\x00\x00\x00\x00\x00",
 }
 
-// Nop5 is the nop that a jump replaces.
-var Nop5 = [JumpLen]byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
+// Nop5 is the nop that a jump replaces, Nop2 the one that a short jump does.
+var (
+	Nop5 = [JumpLen]byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
+	Nop2 = [ShortLen]byte{0x66, 0x90}
+)
 
 // NopN returns n bytes of nops, as few of them as it takes.
 func NopN(n int) []byte {
