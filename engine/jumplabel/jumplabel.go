@@ -253,7 +253,7 @@ func (l *Label) expected(x kapi.Context, e *Entry, on bool) bool {
 	if !l.of.Looks || !l.of.boot.Foreign(e.At, len(was.Bytes())) {
 		return true
 	}
-	now := was
+	now := *was
 	l.of.text.Read(x, e.At, now.Bytes())
 	l.of.boot.Shares(x, e.At, len(was.Bytes()), Site, false)
 	if bytes.Equal(now.Bytes(), was.Bytes()) {

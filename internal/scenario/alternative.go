@@ -52,7 +52,7 @@ func (c checker) checkAlternative(p Part, a *Alternative) error {
 		return Faultf(p, "alternative(): %s is of a module, whose alternatives are applied before anybody "+
 			"runs it; write its function as it is then", place)
 	}
-	if c.prefixed(a.Func, a.Offset) {
+	if prefixed(c.s, a.Func, a.Offset) {
 		return Faultf(p, "alternative(): at %s is a lock_prefix(), which is an alternative, too; leave one out", place)
 	}
 	if slices.ContainsFunc(c.s.Alternatives[:p.I], func(b Alternative) bool {
@@ -79,6 +79,6 @@ func (c checker) checkAlternative(p Part, a *Alternative) error {
 }
 
 // prefixed reports whether a lock prefix begins at a place.
-func (c checker) prefixed(name string, off int) bool {
-	return slices.ContainsFunc(c.s.Locked, func(s Site) bool { return s.Func == name && s.Offset == off })
+func prefixed(s *Scenario, name string, off int) bool {
+	return slices.ContainsFunc(s.Locked, func(s Site) bool { return s.Func == name && s.Offset == off })
 }
