@@ -246,8 +246,8 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	switch h := (hook{fp, life, node, x.Task(), ip, a.StackPointer(regs), fp.p.at}); {
 	case fp.h.Exit == 0:
 	case result != 0 && fp.h.Skips:
-		fp.p.d.Hooks(x, fp.number, smpev.HookSkips, ip)
 		h.put(x)
+		fp.p.d.Hooks(x, fp.number, smpev.HookSkips, ip)
 	default:
 		to, _ := mem.Load(h.frame, a.Word)
 		fp.p.hooks = append(fp.p.hooks, hook{fp, life, node, h.task, ip, h.frame, arch.Addr(to)})
