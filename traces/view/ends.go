@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -83,7 +84,7 @@ func (p *tale) tellFreedUnder(from, v int) {
 	for f := from + 1; f < v; f++ {
 		a := span{p.ev[f].A, p.ev[f].A + p.ev[f].B}
 		x := p.last(f, func(e *traces.Event) bool { return e.Kind == smpev.Exec && e.Task == task })
-		if p.ev[f].Kind != smpev.Free || x <= from || !a.has(p.ev[x].A) {
+		if p.ev[f].Kind != smpev.Free || x <= from || !a.has(p.ev[x].A) || p.returns(x) {
 			continue
 		}
 		p.say(f, 0, "%s freed %s while %s was in it, behind %s.", p.who(f), p.area(a.at), p.in.task(uint64(task)),
@@ -94,6 +95,12 @@ func (p *tale) tellFreedUnder(from, v int) {
 			p.say(n, 0, "%s was handed the same memory, for something else.", p.who(n)).also(p, f)
 		}
 	}
+}
+
+// returns reports whether the instruction of an Exec event is a return.
+func (p *past) returns(i int) bool {
+	in, err := target.Decode(unpack(&p.ev[i]), arch.Addr(p.ev[i].A))
+	return err == nil && in.Flow() == arch.FlowRet
 }
 
 // tellGoing names the API call that removes the probe whose memory is freed at event f.

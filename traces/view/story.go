@@ -118,7 +118,7 @@ func (p *tale) story() []Sentence {
 
 // tell explains the violation according to the kind of its event.
 func (p *tale) tell(e *traces.Event) {
-	if p.ofSetting() && e.Kind == smpev.CallEnd {
+	if p.ofSetting() && (e.Kind == smpev.CallEnd || e.Kind == smpev.Got) {
 		p.tellOther(p.at)
 		return
 	}

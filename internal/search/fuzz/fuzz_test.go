@@ -44,7 +44,7 @@ func TestRight(t *testing.T) {
 	editions := map[rules.Edition]int{}
 	for _, p := range programs(t, s, uint64(max(thorough.Of(256, 512)/searchtest.Slow, 1))) {
 		require.Zero(t, p.Violations, "%v in %s", p.Broken, p.Recipe.Marshal())
-		require.NotZero(t, p.Points/p.Runs)
+		require.NotZero(t, p.Points/p.Runs, "%s", p.Recipe.Marshal())
 		editions[p.Edition]++
 		if len(p.Recipe.Parts) > 0 {
 			made++
