@@ -162,7 +162,7 @@ func (s *Search) broken() (breaks []Break, err error) {
 		for _, k := range slices.SortedFunc(maps.Keys(with), kind.compare) {
 			b := Break{Property: k.property, Words: k.words, Runs: s.with.Runs, Violations: with[k],
 				BaseRuns: s.without.Runs, Base: without[k]}
-			more = more || b.Base == 0 || b.twice() && b.chance() <= doubtful
+			more = more || !s.Odds.Worse(&b) && (b.Base == 0 || b.twice() && b.chance() <= doubtful)
 			breaks = append(breaks, b)
 		}
 		if !more {
