@@ -129,7 +129,7 @@ func (ls *Labels) Add(first bool, sites ...Place) (l *Label, ok bool) {
 func (ls *Labels) All() []*Label { return ls.list }
 
 // Lock makes jump_label_mutex, at boot, if there are labels: for an engine that checks where they are while they may
-// change. A kernel without one has no use for it.
+// change, and for keys whose sites are written one by one. Otherwise text_mutex does.
 func (ls *Labels) Lock() {
 	if len(ls.list) > 0 && ls.mutex == nil {
 		ls.mutex = ls.boot.BootMutex("jump_label_mutex")

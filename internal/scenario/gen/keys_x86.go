@@ -85,7 +85,8 @@ func (s *scene) keyed(f *function, name string, n int) {
 // label adds a site of a jump label that leads over an add: of a new key, or sometimes of one that has sites.
 func (s *scene) label(f *function, name string) {
 	site := scenario.LabelSite{Func: name, Offset: len(f.code), Target: name, Likely: s.one(4)}
-	short := s.one(3) && s.sc.Machine.Kernel.Edition >= rules.Edition514
+	e := s.sc.Machine.Edition // the rules may be another one's
+	short := s.one(3) && (e == rules.EditionNone || e >= rules.Edition514)
 	i := len(s.sc.Labels)
 	on := s.one(4)
 	if i > 0 && s.one(3) {

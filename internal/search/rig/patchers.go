@@ -70,12 +70,14 @@ func newPatchers(p *Plan) patchers {
 	return ps
 }
 
-// add adds what the scenario defines of each, and the lock that probes and jump labels share.
+// add adds what the scenario defines of each, and jump_label_mutex where something needs it.
 func (ps *patchers) add() error {
 	if err := ps.addLabels(); err != nil {
 		return err
 	}
-	if len(ps.Scenario.Probes) > 0 || ps.row.Boot != nil {
+	// Where a key's sites are written one by one, text_mutex doesn't keep two setters of it apart.
+	several := slices.ContainsFunc(ps.Scenario.Labels, func(l scenario.Label) bool { return len(l.Sites) > 1 })
+	if len(ps.Scenario.Probes) > 0 || ps.row.Boot != nil || several && !ps.labels.Batches {
 		ps.labels.Lock()
 	}
 	steps := [...]func() error{ps.addByHand, ps.addSites, ps.addAlternatives, ps.addRedirected, ps.addCalls}
