@@ -43,10 +43,10 @@ func NewNudged(r *Recording, seed uint64) *Nudged {
 	return s
 }
 
-// Deviations returns the number of the recorded run's deviations. Those behind the first spotsMost aren't played.
+// Deviations returns the number of the recorded run's deviations. At most spotsMost are played, the first ones.
 func (s *Nudged) Deviations() int { return min(len(s.all), spotsMost) }
 
-// Of sets which deviation is drawn, in [0, Deviations()).
+// Of sets the index of the deviation that is drawn, in [0, Deviations()).
 func (s *Nudged) Of(drawn int) { s.drawn = drawn }
 
 func (s *Nudged) String() string { return fmt.Sprintf("deviation %d drawn anew", s.drawn) }

@@ -7,8 +7,8 @@
 //
 // Lock order: direct_mutex, ftrace_lock, text_mutex.
 //
-// A site that somebody else writes, too, is read before it is written: with other bytes there than ftrace has left
-// ftrace warns and shuts down.
+// A site that another patcher writes, too, is read before it is written. If its bytes aren't those that ftrace left
+// there, ftrace warns and shuts down.
 //
 // Its limits: a client is found by one pointer, together with its handler: function_trace_op, which was separate
 // until 405e1d834807, isn't modelled. There is one trampoline, which calls all clients that want the site, with all

@@ -138,7 +138,7 @@ func TestBreakWhereNothingIs(t *testing.T) {
 	for line, want := range map[string]string{
 		"break 5":             "5: no code is at this address; write break victim, or an address that text victim prints",
 		"break victim+0x200":  "victim+0x200 is beyond victim, which has ",
-		"break T99":           "T99 is no function, kind of event or property; there are T1, T2, T3, T4, T5, T6; write break victim",
+		"break T99":           "T99 is no function, kind of event or property; there are T1, T2, T3, T4, T5, T6; write break",
 		"break 0xffff0000000": "no code is at this address",
 		"break 77777":         "no code is at this address",
 		"break Z1":            "Z1 is no function, kind of event or property; ",
