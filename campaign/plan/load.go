@@ -267,12 +267,12 @@ func (l *loader) verify(a *arguments) error {
 	if len(names) == 0 {
 		a.fail("name what to verify: scenarios = [\"safe-none\"]")
 	}
-	full, uncounted, by, megabytes := a.flag("full"), a.flag("uncounted"), a.text("by", "states"),
+	full, counted, by, megabytes := a.flag("full"), a.flag("counted"), a.text("by", "states"),
 		a.number("megabytes", 2048)
 	runs, deviations, dir := a.number("runs", 0), a.number("deviations", -1), a.text("traces", "traces")
 	for _, x := range l.axes(a) {
 		err := l.add(func(traces func(string) string) (*Search, error) {
-			f := &findings.Verify{Scenarios: names, Full: full, Uncounted: uncounted, By: by, Megabytes: int(megabytes),
+			f := &findings.Verify{Scenarios: names, Full: full, Counted: counted, By: by, Megabytes: int(megabytes),
 				Runs: uint64(runs), Fetch: x.fetch, Memory: x.memory, Edition: x.edition, Traces: traces(dir)}
 			if deviations >= 0 {
 				n := int(deviations)

@@ -22,7 +22,7 @@ func (b *Maker) proof(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result
 	}
 	f := s.Verify.Flags
 	c := findings.Verify{
-		Scenarios: []string{in.Arg}, Deviations: f.Deviations, Full: f.Full, Uncounted: f.Uncounted, By: f.By,
+		Scenarios: []string{in.Arg}, Deviations: f.Deviations, Full: f.Full, Counted: f.Counted, By: f.By,
 		All:  f.All,
 		Runs: f.Runs, Megabytes: f.Megabytes,
 		Workers: 1, Fetch: f.Fetch, Memory: f.Memory, Edition: f.Edition, Broken: f.Broken, GoOn: f.GoOn,

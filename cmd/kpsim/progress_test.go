@@ -28,7 +28,7 @@ var lasting = []string{
 	"fuzz --runs 1400 --each 4", "fuzz --programs 120 --each 1", "fuzz --for 1h --programs 120 --each 1",
 	"fuzz --for 4s", "fuzz --until-covered 1000 --each 1",
 	"small --calls 3 jump",
-	"verify --deviations 2 safe-none torn-jump", "verify --full --uncounted --all torn-jump",
+	"verify --deviations 2 safe-none torn-jump", "verify --full --counted --all torn-jump",
 	"verify --runs 600 --deviations 9 safe-none",
 	"compare --kernel KERNEL --programs 60",
 	"compare --kernel KERNEL --mutant skip-call:text_poke_memcpy:__memcpy:1 --runs 20 torn-jump",

@@ -207,7 +207,7 @@ func (s *searcher) bounded(offset, k int, limit uint64) (v *proof.Verified, err 
 
 // every runs every schedule, by states, if the effort allows it.
 func (s *searcher) every(offset int) (*proof.Verified, error) {
-	p := proof.Proof{Spec: s.spec(offset), Full: true, Uncounted: true}
+	p := proof.Proof{Spec: s.spec(offset), Full: true}
 	p.Runs = s.effort.States
 	return s.verify(p, offset)
 }

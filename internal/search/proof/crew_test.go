@@ -32,17 +32,17 @@ func TestCrew(t *testing.T) {
 	}
 	last := proofs[len(proofs)-1]
 	proofs = proofs[:len(proofs)-1]
-	for _, p := range proofs { // movers sleep
-		p.Uncounted = true
+	for _, p := range proofs { // movers don't sleep
+		p.Counted = true
 		proofs = append(proofs, p)
 	}
-	last.Uncounted = true
+	last.Counted = true
 	proofs = append(proofs, last)
 	broken, circled, complete := 0, 0, 0
-	for _, p := range proofs[:thorough.Of(6, len(proofs))] { // of the last ones, movers sleep in longer searches
+	for _, p := range proofs[:thorough.Of(6, len(proofs))] { // in the last ones no mover sleeps, in longer searches
 		p.Full = true
-		what := fmt.Sprintf("%s, mutant %q, %d runs at most, uncounted %v", p.Scenario.Name, p.Mutant, p.Spec.Runs,
-			p.Uncounted)
+		what := fmt.Sprintf("%s, mutant %q, %d runs at most, counted %v", p.Scenario.Name, p.Mutant, p.Spec.Runs,
+			p.Counted)
 		var alone *Verified
 		for workers := 1; workers <= 3; workers += thorough.Of(2, 1) {
 			p.Workers = workers
@@ -87,11 +87,11 @@ func TestCrewHelps(t *testing.T) {
 			continue
 		}
 		p := Proof{Spec: explore.Spec{Scenario: sc, Runs: thorough.Of[uint64](1500, 4000)}, Full: true,
-			Uncounted: i >= 2}
+			Counted: i >= 2}
 		v := &verifier{Proof: p}
 		own := uint64(0)
 		err := v.byStates(func(x stateSearch) error {
-			if p.Uncounted {
+			if !p.Counted {
 				x.s.Sleep()
 			}
 			c := x.newCrew(2, true)

@@ -28,7 +28,7 @@ func (v *verifier) fullByStates() error {
 		if v.Scenario.Machine.Memory == smp.TSO {
 			movers += v.Scenario.Machine.CPUs
 		}
-		if v.Uncounted && movers < sched.MostMovers {
+		if !v.Counted && movers < sched.MostMovers {
 			search.s.Sleep()
 		}
 		complete, err := search.run(!v.All)

@@ -24,7 +24,7 @@ type Proof struct {
 	Deviations int   // the largest number of deviations
 	Full       bool  // run every schedule
 	Classes    bool  // one schedule for each order of the steps that don't commute, whatever state it reaches
-	Uncounted  bool  // with Full, without Classes: Without isn't computed, which saves runs
+	Counted    bool  // with Full, without Classes: Without is computed, which takes two to three times the runs
 	All        bool  // continue after a violation
 	Memory     int   // limit in bytes for the known states, computed and not measured; 0: no limit
 	Watch      Watch // if not nil, is called now and then, by several goroutines
@@ -65,7 +65,7 @@ type Verified struct {
 	// and continued until the budget was used up.
 	Circles uint64
 	Checked uint64     // out of Pruned: those whose state was checked to be the same
-	Without sched.Ways // with Full: the number of schedules; 0 unless Complete
+	Without sched.Ways // with Counted: the number of schedules; 0 unless Complete
 }
 
 // Racing is an object and the number of races at it.

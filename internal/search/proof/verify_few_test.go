@@ -264,10 +264,10 @@ func TestVerifySleep(t *testing.T) {
 		if c.mutant != "no-quiesce" {
 			continue
 		}
-		p := Proof{Spec: explore.Spec{Scenario: sc, Mutant: c.mutant}, Full: true, All: true}
+		p := Proof{Spec: explore.Spec{Scenario: sc, Mutant: c.mutant}, Full: true, Counted: true, All: true}
 		all, err := Verify(p)
 		require.NoError(t, err)
-		p.Uncounted = true
+		p.Counted = false
 		few, err := Verify(p)
 		require.NoError(t, err)
 		require.Equal(t, keys(all.Broken), keys(few.Broken), "%+v", c)

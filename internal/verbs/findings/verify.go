@@ -17,7 +17,7 @@ type Verify struct {
 	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios, such as safe-none."`
 	Deviations *int     `range:"0..99" placeholder:"K" help:"Run every schedule of at most K deviations from the default run. Default: ${bound}."`
 	Full       bool     `help:"Run every schedule there is, but of those that come to the same state one only goes on from there."`
-	Uncounted  bool     `help:"With --full by states: don't count the schedules that there are. It takes fewer runs."`
+	Counted    bool     `help:"With --full by states: count the schedules that there are, too. It takes twice as many runs."`
 	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"What makes two schedules one. states: they come to the same state. classes: they differ only in the order of steps that commute."`
 	All        bool     `help:"Go on after something was broken."`
 	Runs       uint64   `range:"0..1000000000000" placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`
@@ -47,7 +47,7 @@ Where explore draws schedules, verify runs all of them. What it says of a scenar
 
 A deviation is a choice that the default run doesn't make: another CPU moves, an interrupt comes, a fetch sees older bytes. They are tried after each step that other CPUs may see something of; between two such steps it makes no difference where. A schedule is pruned when it comes to a state in which another one had as many deviations left, and who goes on by default is the same. Those with fewer deviations come first, so what is found needs the fewest. It is written to traces/NAME-verify.kps, and what explore has written stays.
 
---full doesn't count deviations. Where a schedule comes to a state of the machine, the kernel, the engine and the monitors that another one has come to, it ends: what can come after was run, or will be. Other CPUs come in after each step that conflicts with one of theirs: where they don't, it makes no difference. With two CPUs, the coherent fetch model and no NMI a short interrupt is one step, for no other CPU can tell. What a routine has in its local variables can't be looked at; a state has what the routine has read instead. Of one in 256 states that are come to again it is checked that runs go on from both alike. Text that reads the clock, or bytes of its stack that it hasn't written, is refused.
+--full doesn't count deviations. Where a schedule comes to a state of the machine, the kernel, the engine and the monitors that another one has come to, it ends: what can come after was run, or will be. Other CPUs come in after each step that conflicts with one of theirs: where they don't, it makes no difference. With two CPUs, the coherent fetch model and no NMI a short interrupt is one step, for no other CPU can tell. What a routine has in its local variables can't be looked at; a state has what the routine has read instead. Of one in 256 states that are come to again it is checked that runs go on from both alike. Two steps that commute are tried in one order only, if the other order leads to known states; with --counted in both, for the number of schedules that there are. Text that reads the clock, or bytes of its stack that it hasn't written, is refused.
 
 --by classes takes two schedules for one only if they differ in nothing but the order of steps that touch nothing in common, whatever states they come to; with --full that is dynamic partial-order reduction. There are many more classes than states: it is another way to the same answer, and takes ten times as long or more. --ignore and --all-properties let a schedule go on after what it breaks, as in explore; --all-properties runs all schedules of at most K deviations (--all).
 
@@ -142,8 +142,8 @@ func (c *Verify) check() error {
 	switch {
 	case c.Full && c.Deviations != nil:
 		return errors.New("--full runs all schedules, whatever their deviations; leave --deviations out")
-	case c.Uncounted && !(c.Full && c.By == "states"):
-		return errors.New("--uncounted: only --full by states counts the schedules that there are; give " +
+	case c.Counted && !(c.Full && c.By == "states"):
+		return errors.New("--counted: only --full by states counts the schedules that there are; give " +
 			"--full, and no --by classes")
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
@@ -219,7 +219,7 @@ func (c *Verify) verify(p *cli.Program, j *job) (*verifyRow, error) {
 	pr := proof.Proof{
 		Spec: explore.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1,
 			Cancelled: &c.base.stop, Ignore: c.Ignored, Past: c.Past()},
-		Memory: c.Megabytes << 20, Full: c.Full, Uncounted: c.Uncounted, Classes: c.By == "classes", All: c.All ||
+		Memory: c.Megabytes << 20, Full: c.Full, Counted: c.Counted, Classes: c.By == "classes", All: c.All ||
 			c.AllProperties, Deviations: DeviationsDefault,
 	}
 	if c.Deviations != nil {
@@ -245,10 +245,7 @@ func (c *Verify) verify(p *cli.Program, j *job) (*verifyRow, error) {
 	if err != nil {
 		return nil, j.FileFirst(err)
 	}
-	row.fillIn(v)
-	if c.Uncounted {
-		row.Without = ""
-	}
+	c.fillIn(row, v)
 	c.judge(j, row, bound)
 	var written []string
 	for i, w := range v.Witnesses {
@@ -289,7 +286,7 @@ func verifyTrace(scenario string) string { return inputs.TraceName(scenario) + "
 // replaces the bound, without --full.
 func (c *Verify) line(j *job, bound *int, more ...string) string {
 	words := cli.WithFlags(append([]string{cli.Typed(), "verify", j.Arg}, more...), "--full", c.Full && bound == nil,
-		"--uncounted", c.Full && bound == nil && c.Uncounted, "--by", cli.Unless(c.By, "states"), "--deviations", bound,
+		"--counted", c.Full && bound == nil && c.Counted, "--by", cli.Unless(c.By, "states"), "--deviations", bound,
 		"--all", c.All, "--megabytes", cli.Unless(c.Megabytes, megabytesDefault), "--fetch", c.Fetch,
 		"--memory", c.Memory, "--edition", c.Edition, "--mutant", c.Mutant)
 	return cli.Line(append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)...)
@@ -336,12 +333,12 @@ func (r *verifyRow) models() string {
 	return "fetch model " + r.Fetch + " and memory model " + r.MemoryModel
 }
 
-func (r *verifyRow) fillIn(v *proof.Verified) {
+func (c *Verify) fillIn(r *verifyRow, v *proof.Verified) {
 	r.Deviations, r.Complete = v.Done, v.Complete && v.Cut == 0
 	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
 	r.Filled = v.Filled
 	r.States, r.Circles, r.Checked = v.States, v.Circles, v.Checked
-	if r.Full && v.Complete && v.States > 0 {
+	if c.Counted && v.Complete {
 		r.Without = v.Without.String()
 	}
 	r.Broken, r.After, r.Racing, r.witnesses = v.Broken, v.After, v.Racing, v.Witnesses
@@ -404,7 +401,7 @@ func (c *Verify) Stop() { c.base.stop.Store(true) }
 
 // Words returns the command as it was typed, without the flags that say where it writes.
 func (c *Verify) Words() []string {
-	words := cli.WithFlags(append([]string{"verify"}, c.Scenarios...), "--full", c.Full, "--uncounted", c.Uncounted,
+	words := cli.WithFlags(append([]string{"verify"}, c.Scenarios...), "--full", c.Full, "--counted", c.Counted,
 		"--all", c.All, "--races", c.Races, "--deviations", c.Deviations, "--by", cli.Unless(c.By, "states"),
 		"--runs", c.Runs, "--megabytes", cli.Unless(c.Megabytes, megabytesDefault), "--fetch", c.Fetch,
 		"--memory", c.Memory, "--edition", c.Edition, "--mutant", c.Mutant)
