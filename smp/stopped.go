@@ -5,20 +5,33 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Interrupted returns the registers that a trap or interrupt has saved of a task's text, the innermost if there are
-// several; nil: the task stands in no text, or in a routine that text has called. Changes take effect when the text
-// continues. Context: the task doesn't run, or its CPU is kept in an interrupt's handler.
-func (x *Stacks) Interrupted(t *Task) *arch.Regs {
+// Interrupted calls at for each place at which a trap has interrupted a task's text: the task's own, and that of its
+// interrupts. Where at returns another one, the text continues there. Text that has called a routine isn't interrupted.
+// Context: the task doesn't run, or its CPU is kept in an interrupt's handler.
+func (x *Stacks) Interrupted(t *Task, at func(ip arch.Addr) arch.Addr) {
 	x.m.foot.touchQueue(t.cpu, false)
-	for i := len(t.frames) - 1; i >= 0; i-- {
-		switch f := &t.frames[i]; {
-		case f.kind == guest:
-			return nil
-		case f.kind == routine && f.trap && (i == 0 || t.frames[i-1].kind == guest):
-			return &f.ctx.regs
+	for i := range t.frames {
+		f := &t.frames[i]
+		if !f.trap || i > 0 && t.frames[i-1].kind != guest {
+			continue
+		}
+		if f.kind == routine {
+			f.ctx.regs.IP = at(f.ctx.regs.IP)
+			continue
+		}
+		var regs arch.Regs // the handler has finished
+		tr, layout := &x.m.traps, x.m.traps.frameOf(f.user)
+		if !tr.loadFrame(t.cpu, layout, f.base, &regs) {
+			continue
+		}
+		if to := at(regs.IP); to != regs.IP {
+			if x.m.weak.holds {
+				x.m.weak.flushOver(t.cpu, f.base, layout.Size)
+			}
+			regs.IP = to
+			tr.storeFrame(t.cpu, layout, f.base, &regs)
 		}
 	}
-	return nil
 }
 
 // Holds reports whether a task stands in one of the spans: it was interrupted there, at whatever depth, or a word of

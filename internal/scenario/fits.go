@@ -80,7 +80,7 @@ func (s *Scenario) Answers() []Answer {
 		answers[i] = s.askedFor(p)
 		f, ok := s.Place(p)
 		if t := s.Text(f); !answers[i].Known && ok && t != nil && len(t.Extable) == 0 && len(s.Reserved) == 0 &&
-			!slices.Contains(taken, f) {
+			!slices.Contains(taken, f) && !s.Stored(f) {
 			answers[i] = s.answer(judge, p, t)
 		}
 	}

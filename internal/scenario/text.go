@@ -163,3 +163,8 @@ func (s *Scenario) Text(name string) *Text {
 	}
 	return nil
 }
+
+// Stored reports whether tasks store to a function by hand.
+func (s *Scenario) Stored(function string) bool {
+	return s.Any(func(op *Op) bool { return op.Kind.Has(ParamWritten) && op.Target == function })
+}

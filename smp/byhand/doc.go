@@ -11,5 +11,6 @@
 //
 // Its limits: memory for code comes and goes in whole pages, at addresses that the scenario gives. Tasks are the
 // kernel's, so membarrier and a suspended thread are IPIs to a CPU. A task that is stopped in a routine of the kernel
-// can't be moved. A breakpoint's handler that waits until the breakpoint is gone knows of stores by hand only.
+// can't be moved. A breakpoint's handler that waits until the breakpoint is gone knows of stores by hand only,
+// and isn't preempted meanwhile.
 package byhand

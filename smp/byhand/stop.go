@@ -15,7 +15,7 @@ type stops struct {
 	inside kapi.Var[uint64] // those that do
 	// owned by the step under way
 	spans []kapi.Span   `state:"skip: of the step under way"`
-	by    [256]bool     // owned by the task of that number: it has stopped CPUs
+	by    [256]uint64   // changes with wanted: the CPUs that the task of that number wants to stay
 	stood [4]uint64     // owned by the machine's hooks: tasks that stood where they mustn't, by their numbers
 	left  kapi.Var[int] // how often one of them has given up its CPU since
 	// owned by the task of that number: what it waits for
@@ -94,37 +94,40 @@ func (s *stops) begin() {
 // handler of an IPI.
 func (s *stops) stay(x *smp.Ctx, _ *arch.Regs) {
 	bit := uint64(1) << x.CPU()
-	if s.wanted.ReadOnce(x)&bit == 0 || s.inside.Look(x)&bit != 0 {
-		return
+	for s.wanted.ReadOnce(x)&bit != 0 && s.inside.Look(x)&bit == 0 {
+		*s.inside.RMW(x, stopStays) |= bit
+		x.IRQ(true)
+		x.Spin(&s.goes[x.CPU()]) // another task may want it meanwhile, whose IPI finds it inside
+		x.IRQ(false)
+		*s.inside.RMW(x, stopStays) &^= bit
 	}
-	*s.inside.RMW(x, stopStays) |= bit
-	x.IRQ(true)
-	x.Spin(&s.goes[x.CPU()])
-	x.IRQ(false)
-	*s.inside.RMW(x, stopStays) &^= bit
 }
 
 // Stop keeps the CPUs of a set where they are until Resume, except this one. Context: interrupts on.
 func (h *Hand) Stop(x *smp.Ctx, cpus uint64) {
 	s := &h.stops
-	s.by[x.Task()] = true
 	cpus &= h.k.Hotplug.Online(x) &^ (1 << x.CPU())
 	x.Step("stop", 1)
 	*s.wanted.Change(x, stopAsks) |= cpus
+	s.by[x.Task()] |= cpus
 	h.k.M.Interrupts().SendIPI(x, cpus, smp.IPICall)
 	s.await(x, cpus, cpus)
 }
 
-// Resume lets them go on, by the end of an interrupt, so that each has serialised. It does nothing if the task has
-// stopped none.
+// Resume lets them go on that no other task has stopped, too, by the end of an interrupt, so that each has serialised.
+// It does nothing if the task has stopped none.
 func (h *Hand) Resume(x *smp.Ctx) {
 	s := &h.stops
-	if !s.by[x.Task()] {
+	own := s.by[x.Task()]
+	if own == 0 {
 		return
 	}
-	s.by[x.Task()] = false
-	*s.wanted.RMW(x, kapi.Once) = 0
-	s.await(x, ^uint64(0), 0)
+	wanted := s.wanted.RMW(x, kapi.Once)
+	s.by[x.Task()], *wanted = 0, 0
+	for _, others := range s.by {
+		*wanted |= others
+	}
+	s.await(x, own&^*wanted, 0)
 }
 
 func (s *stops) await(x *smp.Ctx, set, here uint64) {
@@ -172,8 +175,12 @@ func (h *Hand) stands(x *smp.Ctx, addr arch.Addr, n int, stacks bool) (in [4]uin
 		if t.ID == x.Task() || t.Dead() {
 			continue
 		}
-		if regs := x.Stacks().Interrupted(t); regs != nil && regs.IP-addr < arch.Addr(n) ||
-			stacks && x.Stacks().Holds(t, h.stops.spans) {
+		there := stacks && x.Stacks().Holds(t, h.stops.spans)
+		x.Stacks().Interrupted(t, func(ip arch.Addr) arch.Addr {
+			there = there || ip-addr < arch.Addr(n)
+			return ip
+		})
+		if there {
 			in[t.ID/64] |= 1 << (t.ID % 64)
 		}
 	}
@@ -185,9 +192,15 @@ func (h *Hand) stands(x *smp.Ctx, addr arch.Addr, n int, stacks bool) (in [4]uin
 func (h *Hand) Move(x *smp.Ctx, at, to arch.Addr) {
 	x.Step("move", 0)
 	for _, t := range h.k.M.Tasks().All() {
-		if regs := x.Stacks().Interrupted(t); regs != nil && t.ID != x.Task() && regs.IP == at {
-			regs.IP = to
-			x.Emit(smpev.Moves, uint64(t.ID), uint64(at), uint64(to))
+		if t.ID == x.Task() {
+			continue
 		}
+		x.Stacks().Interrupted(t, func(ip arch.Addr) arch.Addr {
+			if ip != at {
+				return ip
+			}
+			x.Emit(smpev.Moves, uint64(t.ID), uint64(at), uint64(to))
+			return to
+		})
 	}
 }

@@ -157,9 +157,20 @@ func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 }
 
 // patches reports whether a task is a patcher that the scenario describes. Each of its operations counts on those
-// before it: one whose wait is left out has another race than its author's. So only the last ones may go.
+// before it: one whose wait is left out has another race than its author's. So only the last ones may go, of a task that
+// doesn't begin anew, and that leaves no other stopped.
 func patches(t *scenario.Task) bool {
 	return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind.Traits&scenario.ByHand != 0 })
+}
+
+// halted reports whether a patcher that ended with these operations would leave others stopped.
+func halted(ops []scenario.Op) bool {
+	for i := len(ops) - 1; i >= 0; i-- {
+		if k := ops[i].Kind; k.Traits&scenario.Halts != 0 {
+			return k.Inverse != "stop" && k.Traits&scenario.Waits == 0
+		}
+	}
+	return false
 }
 
 // ofPatcher reports whether a patcher that the scenario describes has an operation on a part.
@@ -258,7 +269,7 @@ func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 		for size := max(len(ops)/2, 1); len(ops) > 1; size /= 2 {
 			for from := (len(ops) - 1) / size * size; from >= 0; from -= size {
 				to := min(from+size, len(ops))
-				if to < len(ops) && patches(&s.Tasks[i]) {
+				if patches(&s.Tasks[i]) && (to < len(ops) || s.Tasks[i].Repeat > 1 || halted(ops[:from])) {
 					continue
 				}
 				if slices.ContainsFunc(ops[from:to],

@@ -32,7 +32,7 @@ var fuzzKinds = []string{
 	"a CPU fails to go", "a CPU fails to come", "a CPU begins offline", "user mode",
 	"static call", "tail of a static call", "static call is set", "probe beside a static call",
 	"lock prefix", "lock prefixes come and go", "probe beside a lock prefix",
-	"data is away", "probe where a fault sleeps", "data of each CPU",
+	"text patched by hand", "data is away", "probe where a fault sleeps", "data of each CPU",
 	"crc32", "sort", "memset", "memcpy", "memmove", "probe in work.o or string.o",
 	"kretprobe saves", "kretprobe restores", "kretprobe refuses calls", "two kretprobes on a function",
 	"handler stores", "handler sets a register", "handler sets ip", "fault handler", "no pre_handler",
@@ -119,6 +119,7 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 	for i := range sc.Tasks {
 		is("somebody to run instead", strings.HasPrefix(sc.Tasks[i].Name, "other"))
 		for _, op := range sc.Tasks[i].Ops {
+			is("text patched by hand", op.Kind.Has(scenario.ParamWritten))
 			is("tracer", op.Kind == act.Tracer)
 			is("live patch", op.Kind == act.PatchFunc)
 			is("live patch of two", op.Kind == act.PatchFunc && len(op.Targets) > 1)

@@ -25,6 +25,8 @@ type scene struct {
 	arrays bool          // probes are registered by arrays, too
 	sure   bool          // no probe that is registered by its only user is refused
 	lit    []bool        // by jump label: it is on at first
+	hands  []*hand       // patchers of its own
+	safe   bool          // one of them waits until tasks have passed safepoints
 }
 
 // A thing comes and goes: a probe, a client of ftrace, a key, a switch.
@@ -63,6 +65,7 @@ var subjects = []subject{
 	{7, traced, drawTraced},
 	{4, labels, drawKeys},
 	{3, ours, drawBoot},
+	{3, ours, drawHands},
 	{2, always, drawArrays},
 	{4, ours, drawModular},
 	{2, ours, drawLent},
@@ -111,13 +114,14 @@ func drawScene(g *maker) bool {
 	s.files()
 	s.actors()
 	s.callers()
+	s.handles()
 	s.prune()
 	s.interrupts()
 	g.built()
 	g.settings(true)
 	g.lies()
 	g.settings(false)
-	if !g.sc.Any(func(op *scenario.Op) bool { return op.Checked }) {
+	if len(s.hands) == 0 && !g.sc.Any(func(op *scenario.Op) bool { return op.Checked }) {
 		strays(g)
 	}
 	firstInterrupts(g.sc)
@@ -212,7 +216,7 @@ func (s *scene) files() {
 	}
 	// keys of a module are written for the CPU that loads it (text_poke_early): its task mustn't be moved to another
 	keys := len(s.sc.Modules) > 0 && len(s.sc.Labels)+len(s.sc.Calls) > 0
-	if m := &s.sc.Machine; s.one(12) && m.CPUs > 1 && !s.sc.Does(act.Alternatives) && !keys {
+	if m := &s.sc.Machine; s.one(12) && m.CPUs > 1 && !s.sc.Does(act.Alternatives) && !keys && !s.holds() {
 		cpu := m.CPUs - 1
 		s.comes(scenario.Op{Kind: act.Offline, CPU: cpu}, scenario.Op{Kind: act.Online, CPU: cpu})
 	}
@@ -365,6 +369,9 @@ func (s *scene) callers() {
 		}
 		if s.one(2) {
 			ops = slices.Insert(ops, 0, scenario.Op{Kind: act.Schedule})
+		}
+		if s.safe && s.one(2) {
+			ops = append(ops, scenario.Op{Kind: act.Safepoint})
 		}
 		if s.sc.Does(act.PatchFunc) && s.one(2) { // a task goes over as it enters user mode
 			ops = append(ops, scenario.Op{Kind: act.User})

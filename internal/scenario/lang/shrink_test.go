@@ -1,6 +1,8 @@
 package lang_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,4 +116,23 @@ func TestSmallerRenames(t *testing.T) {
 	require.Equal(t, []string{"timer@cpu1", "timer@cpu1.2", "nmi@cpu2"}, c.SourceNames())
 	e = edits["probe k left out"]
 	require.NotContains(t, lang.Print(e.Apply(s)), "register(k)")
+}
+
+// Of a patcher that a scenario describes the last operations may go, where it leaves no other stopped, and doesn't
+// begin anew with what an unfinished one has written.
+func TestSmallerByHand(t *testing.T) {
+	s, err := lang.Load("s.star", []byte(`
+machine(cpus = 2)
+f = text("f", "9090 c3")
+task("a", cpu = 0, ops = [write(f, "6690"), stop(), write(f, "9090"), resume(), write(f, "6690")])
+task("b", cpu = 1, ops = [write(f, "6690"), write(f, "9090")], repeat = 2)
+`), nil)
+	require.NoError(t, err)
+	var says []string
+	for _, e := range edit.Smaller(s) {
+		if strings.Contains(e.Says, "operation") {
+			says = append(says, e.Says)
+		}
+	}
+	require.Equal(t, []string{"task a: operation 4 left out"}, slices.Compact(says))
 }

@@ -13,13 +13,10 @@ var excuses = []excuse{
 	{"unregister_all", "jprobe", "", noArrays},
 	{"insmod", "module", "a call of its text under way", runsAway},
 	{"rmmod", "module", "a call of its text under way", runsAway},
-	{"", "text by hand", "", notDrawn},
-	{"", "memory for code", "", notDrawn},
 }
 
 // Reasons for several.
 const (
-	notDrawn = "no program is drawn that patches text by hand"
 	noArrays = "no edition has calls for an array of jprobes"
 	runsAway = "the task that calls a module's text loads and unloads it: another's call might be of text that is gone"
 )

@@ -70,3 +70,57 @@ never()
 		})
 	}
 }
+
+// Rare states of patchers of one's own, which nothing may break.
+func TestByHandBeside(t *testing.T) {
+	const moves = `
+f = text("f", "55 4889e5 90 31c0 5d c3")   # push rbp; mov rbp,rsp; nop; xor eax,eax; pop rbp; ret
+t = code("t", "55 4889e5 90", size = 16)   # a copy of the three
+task("hooker", cpu = 0, ops = [
+    write(t + 5, jump_to(f + 5)), sync_core(),
+    stop(), write(f, jump_to(t)), move(f + 1, to = t + 1), move(f + 4, to = t + 4), resume(),
+])
+task("thread", cpu = 1, ops = [call(f, returns = 0), call(f, returns = 0)])
+`
+	for name, scenario := range map[string]string{
+		// a thread whose interrupt has ended, and which returns next, when it runs again
+		"moved while it is preempted": `machine(cpus = 2, preempt = "full")` + moves + `
+task("other", cpu = 1, ops = [schedule()])
+preempt(cpu = 1, at_most = 3)
+`,
+		"moved below an interrupt's text": `machine(cpus = 2)` + moves + `
+g = text("g", "9090 c3")
+timer(cpu = 1, at_most = 2, run = g)
+`,
+		"stopped by two": `machine(cpus = 3)
+f = text("f", "90 90 c3")
+task("one", cpu = 0, ops = [stop(cpus = [2]), write(f, "6690", by = 2), resume()])
+task("two", cpu = 1, ops = [stop(cpus = [2]), resume()])
+task("thread", cpu = 2, ops = [safepoint(), safepoint()])
+`,
+		"text is saved beside a call": `machine(cpus = 2)
+f = text("f", "9090 c3")
+d = data("d", size = 1)
+task("reader", cpu = 0, ops = [save_text(f, d)])
+task("thread", cpu = 1, ops = [call(f), call(f)])
+`,
+		"a probe beside a breakpoint": `machine(cpus = 2)
+f = text("f", "0f1f440000 31c0 c3")
+k = kprobe("k", at = f + 5)
+task("hooker", cpu = 0, ops = [on_breakpoint(f, goto = f + 5), write(f, "cc"), sync_core(), write(f, "0f"), sync_core()])
+task("prober", cpu = 1, ops = [register(k), unregister(k), register(k), unregister(k)], repeat = 2)
+task("other", cpu = 0, ops = [register(k)])
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := rig.New(searchtest.Load(t, scenario+"never()\n"), "")
+			require.NoError(t, err)
+			defer r.Close()
+			s := sched.NewPortfolio(sched.Params{Seed: 1, Length: r.Run(new(sched.Default)).Counts.Points})
+			for i := range uint64(3000) / searchtest.Slow {
+				run, _ := r.Next(s, i)
+				require.Nil(t, run.Property, "%s", r.Message(&run))
+			}
+		})
+	}
+}

@@ -13,8 +13,14 @@ import (
 
 // Two tasks set a key whose sites are written one by one, as in 4.15. Each site ends as the last one has set it.
 func TestSettersOfSeveralSites(t *testing.T) {
+	for _, machine := range []string{`edition = "4.15"`, `edition = "documented"`, `patch = "stop_machine"`} {
+		settersOfSeveralSites(t, machine)
+	}
+}
+
+func settersOfSeveralSites(t *testing.T, machine string) {
 	sc, err := lang.Load("setters.star", []byte(`
-machine(cpus = 2, edition = "4.15")
+machine(cpus = 2, `+machine+`)
 f = text("f", "0f1f440000 31c0 c3 b801000000 c3", at = 0xffffffff81000000)
 g = text("g", "0f1f440000 31c0 c3 b801000000 c3", at = 0xffffffff81000040)
 key = jump_label("key", at = [f, g], target = [f + 8, g + 8])
@@ -29,6 +35,6 @@ never()
 	s := sched.NewPortfolio(sched.Params{Seed: 1, Length: r.Run(new(sched.Default)).Counts.Points})
 	for i := range uint64(600) / searchtest.Slow {
 		run, _ := r.Next(s, i)
-		require.Nil(t, run.Property, "%s", r.Message(&run))
+		require.Nil(t, run.Property, "%s: %s", machine, r.Message(&run))
 	}
 }

@@ -26,7 +26,7 @@ import (
 //
 // The model claims less in some cases. Any register and any enable may be refused for a probe
 // that the run has never seen registered, that is loaded and unloaded with a module, or that
-// is beside a jprobe, ftrace or a debugger. A register may also be refused if an unregister of
+// is beside a jprobe, ftrace or a debugger, or in text that tasks store to. A register may also be refused if an unregister of
 // an unregistered probe overlaps it, because that clears the probe's address (spec 6.5). An
 // array's calls count as one call for each element, and those of an array that failed may have
 // been rolled back.
@@ -144,6 +144,9 @@ func (l *Linear) read() {
 func (l *Linear) fixed(i int) bool {
 	r := l.r
 	if len(r.Scenario.Modules) > 0 || r.patchers.Tracer != nil || r.patchers.Debugger.Any() {
+		return false
+	}
+	if f, ok := r.Scenario.Place(&r.Scenario.Probes[i]); ok && r.Scenario.Stored(f) {
 		return false
 	}
 	return !slices.ContainsFunc(r.Scenario.Probes, func(p scenario.Probe) bool {

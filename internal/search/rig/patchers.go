@@ -16,6 +16,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/vet"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
@@ -52,7 +53,8 @@ func newPatchers(p *Plan) patchers {
 	ps.Observed = new(act.Observed)
 	tracer := func() ftrace.Tracer { return ps.Observed.Of(ps.Ftrace.Tracer()) }
 	ps.labels = jumplabel.New(k, &k.Text, &k.Traps, &k.Hotplug)
-	ps.labels.Batches = c.Edition >= rules.Edition514 || c.Edition == rules.EditionNone
+	ps.labels.Batches = (c.Edition >= rules.Edition514 || c.Edition == rules.EditionNone) &&
+		c.Patch == era.PatchBreakpoint
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke,
 		Traps: &k.Traps})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,

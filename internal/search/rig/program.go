@@ -284,7 +284,7 @@ func onlyCaller(sc *scenario.Scenario) bool {
 	}
 	for i := range sc.Tasks {
 		for _, op := range sc.Tasks[i].Ops {
-			if op.Kind == act.Call {
+			if op.Kind == act.Call || op.Kind == act.Save { // which stores to data
 				calls++
 				break
 			}

@@ -1,0 +1,372 @@
+package gen
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
+	"kpsim/kprobes/era"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/fetch"
+)
+
+// This file draws patchers of the scenario's own, as JITs, hooks and hot patches have them, which do what is right:
+// a jump is stored behind a breakpoint, or at once within 8 aligned bytes, or while all others stand elsewhere; CPUs
+// serialise after each step; memory for code is given back when no task comes back there.
+
+// handsAt is where memory for code begins; handCode is how much each function of it has.
+const (
+	handsAt    arch.Addr = 0xffffffff810c0000
+	handCode             = 32
+	breakpoint byte      = 0xcc
+)
+
+// everyCPU stands for the set of all CPUs, whose number isn't known yet.
+const everyCPU = ^uint64(0)
+
+// A hand is a patcher of the scenario's own.
+type hand struct {
+	*scene
+	ops     []scenario.Op // what it does, again and again
+	apart   bool          // it has a CPU of its own
+	stops   bool          // it stops others
+	spins   bool          // its breakpoint's handler spins until it goes on, so it calls nothing meanwhile
+	outside bool          // no interrupt runs the text: it can't be waited for, or moved
+}
+
+// drawHands adds functions that are patched by hand, and a task for each place, sometimes beside probes or keys.
+func drawHands(s *scene) {
+	const most = 3
+	for range 1 + s.rand.N(most-1) {
+		s.hooked(fmt.Sprint("hooked", len(s.sc.Texts)))
+	}
+	switch s.rand.N(4) {
+	case 0:
+		drawRegions(s)
+	case 1:
+		if labels(s.maker) {
+			drawKeys(s)
+		}
+	}
+	s.sure = false // a probe may be refused beside a breakpoint that isn't a probe's
+}
+
+// hooked adds a function in which one place is patched, or two by two tasks.
+func (s *scene) hooked(name string) {
+	h := &hand{scene: s}
+	draws := []func(*hand, string){(*hand).hook, (*hand).hook}
+	if m := &s.sc.Machine; !s.stops() && m.Patch == era.PatchBreakpoint {
+		draws = append(draws, (*hand).image, (*hand).moved)
+	}
+	if s.sc.Machine.Fetch != fetch.Mixing { // which mixes what a store at once has changed, too
+		draws = append(draws, (*hand).number, (*hand).linked)
+	}
+	draws[s.rand.N(len(draws))](h, name)
+	s.called(name, true)
+	if s.one(3) {
+		h.read(name)
+	}
+	if !h.outside {
+		s.runs = append(s.runs, name)
+	}
+	s.hands = append(s.hands, h)
+}
+
+// stops reports whether a patcher stops other CPUs. Two that stop each other hang.
+func (s *scene) stops() bool {
+	return slices.ContainsFunc(s.hands, func(h *hand) bool { return h.stops })
+}
+
+// holds reports whether a CPU may be kept where it is by a patcher: stop_machine then hangs, as does a CPU that goes.
+func (s *scene) holds() bool {
+	return s.stops() || slices.ContainsFunc(s.hands, func(h *hand) bool { return h.spins })
+}
+
+// op adds an operation on a place.
+func (h *hand) op(k *scenario.Operation, f string, at int, set ...func(op *scenario.Op)) {
+	op := scenario.Op{Kind: k, Target: f, Offset: at}
+	for _, x := range set {
+		x(&op)
+	}
+	h.ops = append(h.ops, op)
+	if !h.spins && h.one(8) {
+		h.ops = append(h.ops, h.between())
+	}
+}
+
+func hex(b ...byte) func(op *scenario.Op) { return func(op *scenario.Op) { op.Bytes = b } }
+func by(n int) func(op *scenario.Op)      { return func(op *scenario.Op) { op.By = n } }
+func sized(n int) func(op *scenario.Op)   { return func(op *scenario.Op) { op.Size = n } }
+
+func to(form scenario.Form, f string, at int) func(op *scenario.Op) {
+	return func(op *scenario.Op) { op.Form, op.Targets, op.Into = form, []string{f}, at }
+}
+
+func goes(f string, at int) func(op *scenario.Op) {
+	return func(op *scenario.Op) { op.Targets, op.Into = []string{f}, at }
+}
+
+// sync makes all CPUs serialise.
+func (h *hand) sync() {
+	switch h.rand.N(6) {
+	case 0:
+		h.ops = append(h.ops, scenario.Op{Kind: act.Membarrier})
+	case 1:
+		h.op(act.Flush, h.sc.Texts[0].Name, 0, sized(1))
+		h.ops = append(h.ops, scenario.Op{Kind: act.SyncCore})
+	case 2:
+		h.ops = append(h.ops, scenario.Op{Kind: act.SyncCore, Hand: scenario.Hand{CPUs: everyCPU}},
+			scenario.Op{Kind: act.Serialise})
+	default:
+		h.ops = append(h.ops, scenario.Op{Kind: act.SyncCore})
+	}
+}
+
+// behind stores an instruction over another of the same length behind a breakpoint. goOn says where its handler goes.
+func (h *hand) behind(f string, at int, tail func(op *scenario.Op), first byte, goOn func(op *scenario.Op)) {
+	if h.one(4) {
+		called, on := fmt.Sprint("called", len(h.sc.Texts)), goOn
+		h.text(called, func(f *function) {
+			f.plain()
+			f.put(0xc3)
+		})
+		goOn = func(op *scenario.Op) {
+			on(op)
+			op.Calls = called
+		}
+	}
+	h.op(act.OnBreakpoint, f, at, goOn)
+	h.op(act.Write, f, at, hex(x86.Int3))
+	h.sync()
+	h.op(act.Write, f, at+1, tail)
+	h.sync()
+	h.op(act.Write, f, at, hex(first))
+	h.sync()
+}
+
+// site adds a function with a nop of 5 bytes, and returns where that is.
+func (h *hand) site(name string) (at int) {
+	h.text(name, func(f *function) {
+		for range h.rand.N(3) {
+			f.plainOf(1 + h.rand.N(4))
+		}
+		at = len(f.code)
+		f.put(x86.Nop5[:]...)
+		for range 1 + h.rand.N(3) {
+			f.plainOf(1 + h.rand.N(5))
+		}
+		f.put(0xc3)
+	})
+	if starts := Boundaries(h.sc, name); h.one(3) { // a probe beside the place
+		after := starts[len(starts)-1]
+		for _, b := range starts {
+			if b >= at+x86.JumpLen && h.one(2) {
+				after = b
+				break
+			}
+		}
+		h.kprobe(name, after, 3)
+	}
+	return at
+}
+
+// to adds a function that is jumped to.
+func (h *hand) to(name string) string {
+	h.text(name, func(f *function) {
+		f.put(0xb8, byte(h.rand.N(100)), 0, 0, 0) // mov $n,%eax
+		f.put(0xc3)
+	})
+	if h.one(4) {
+		h.kprobe(name, 0, 3)
+	}
+	return name
+}
+
+// hook stores a jump over the nop, and the nop over the jump.
+func (h *hand) hook(name string) {
+	at := h.site(name)
+	h.jumps(name, at, h.to(name+"to"))
+}
+
+// jumps draws how a jump is stored and taken back.
+func (h *hand) jumps(name string, at int, goal string) {
+	nop := x86.Nop5[:]
+	once := (h.sc.Text(name).At+arch.Addr(at))%8 <= 3 && h.sc.Machine.Fetch != fetch.Mixing
+	if h.one(3) {
+		h.op(act.ExpectText, name, at, hex(nop...))
+	}
+	data := ""
+	if h.one(3) {
+		data = fmt.Sprint("saved", len(h.sc.Datas))
+		h.sc.Datas = append(h.sc.Datas, scenario.Data{Name: data, At: noteAt + arch.Addr(0x1000*len(h.sc.Datas)),
+			Bytes: make([]byte, len(nop))})
+		h.op(act.Save, name, at, func(op *scenario.Op) { op.Targets = []string{data} })
+	}
+	if once && h.one(2) {
+		how := by(8)
+		if h.one(2) {
+			how = func(op *scenario.Op) { op.Old = nop }
+		}
+		h.op(act.Write, name, at, to(scenario.FormJump, goal, 0), how)
+		h.sync()
+		back := hex(nop...)
+		if data != "" {
+			back = to(scenario.FormSaved, data, 0)
+		}
+		h.op(act.Write, name, at, back, by(8))
+		h.sync()
+		return
+	}
+	retry := func(op *scenario.Op) { op.On = true }
+	on, off := goes(goal, 0), goes(name, at+len(nop))
+	if h.one(3) && h.sc.Machine.Patch == era.PatchBreakpoint { // so no interrupt of its CPU may run the text
+		on, off, h.spins, h.apart, h.outside = retry, retry, true, true, true
+	}
+	h.behind(name, at, to(scenario.FormDisplacement, goal, 0), x86.OpJump, on)
+	h.behind(name, at, hex(nop[1:]...), nop[0], off)
+	if h.one(3) {
+		h.op(act.OnBreakpoint, name, at)
+	}
+}
+
+// code adds memory for code.
+func (h *hand) code(name string, b []byte) string {
+	code := append(bytes.Clone(b), bytes.Repeat([]byte{x86.Int3}, handCode-len(b))...)
+	h.sc.Texts = append(h.sc.Texts, scenario.Text{Name: name, At: handsAt + arch.Addr(len(h.sc.Texts))*scenario.Page,
+		Code: code, Own: true, Mapped: true})
+	return name
+}
+
+// image stores a jump to memory for code, takes it back, gives the memory back when no task comes back there, takes
+// it again, and writes it.
+func (h *hand) image(name string) {
+	at := h.site(name)
+	b := []byte{0xb8, byte(h.rand.N(100)), 0, 0, 0, 0xc3}
+	t := h.code(name+"image", b)
+	h.jumps(name, at, t)
+	h.stops, h.apart, h.outside = true, true, true
+	stacks := func(op *scenario.Op) { op.On = true }
+	free := scenario.Op{Kind: []*scenario.Operation{act.Free, act.Unmap}[h.rand.N(2)], Target: t}
+	switch h.rand.N(4) {
+	case 0:
+		h.op(act.WaitOutside, t, 0, sized(handCode), stacks)
+		h.ops = append(h.ops, free)
+	case 1:
+		h.ops = append(h.ops, scenario.Op{Kind: act.StopOutside, Target: t, On: true,
+			Hand: scenario.Hand{Size: handCode}}, free, scenario.Op{Kind: act.Resume})
+	case 2:
+		h.safe = true
+		h.ops = append(h.ops, scenario.Op{Kind: act.Wait, Hand: scenario.Hand{Awaited: scenario.AwaitSafepoints}}, free)
+	case 3:
+		h.ops = append(h.ops, scenario.Op{Kind: act.Wait, Hand: scenario.Hand{Awaited: scenario.AwaitTasks}}, free)
+	}
+	h.op(act.Map, t, 0)
+	h.op(act.Write, t, 0, hex(b...))
+	h.sync()
+}
+
+// moved stores a jump over several instructions while the other CPUs are stopped. The tasks that stand between them
+// are moved to a copy, from which they come back.
+func (h *hand) moved(name string) {
+	n := 0
+	h.text(name, func(f *function) {
+		for n < x86.JumpLen {
+			f.plainOf(1 + h.rand.N(4))
+			n = len(f.code)
+		}
+		f.plainOf(1 + h.rand.N(3))
+		f.put(0xc3)
+	})
+	code := h.sc.Text(name).Code
+	t := h.code(name+"copy", code[:n])
+	h.stops, h.apart, h.outside = true, true, true
+	h.op(act.Write, t, n, to(scenario.FormJump, name, n))
+	h.sync()
+	move := func(from, into string, all bool) {
+		for _, b := range Boundaries(h.sc, name) {
+			if b <= n && (all || b > 0 && b < n) {
+				h.ops = append(h.ops, scenario.Op{Kind: act.Move, Target: from, Offset: b, Targets: []string{into},
+					Hand: scenario.Hand{Into: b}})
+			}
+		}
+		// under FRED the end of the interrupt does not serialise
+		h.ops = append(h.ops, scenario.Op{Kind: act.SyncCore}, scenario.Op{Kind: act.Resume})
+	}
+	stopped := func(op scenario.Op) { h.ops = append(h.ops, scenario.Op{Kind: act.Stop}, op) }
+	stopped(scenario.Op{Kind: act.Write, Target: name, Targets: []string{t},
+		Hand: scenario.Hand{Form: scenario.FormJump}})
+	move(name, t, false)
+	stopped(scenario.Op{Kind: act.Write, Target: name, Bytes: bytes.Clone(code[:x86.JumpLen])})
+	move(t, name, true)
+}
+
+// number stores another immediate, or part of one, within 4 aligned bytes.
+func (h *hand) number(name string) {
+	at := 0
+	h.text(name, func(f *function) {
+		for (f.at+arch.Addr(len(f.code))+1)%4 != 0 {
+			f.put(0x90)
+		}
+		at = len(f.code) + 1
+		f.put(0xb8, 1, 1, 1, 1) // mov $n,%eax
+		f.put(0xc3)
+	})
+	for range 1 + h.rand.N(2) {
+		h.op(act.Write, name, at, hex(byte(h.rand.N(256)), byte(h.rand.N(256)), 1, 0), by(4))
+		if h.one(2) {
+			h.sync()
+		}
+	}
+}
+
+// linked stores another displacement of a jump within 4 aligned bytes.
+func (h *hand) linked(name string) {
+	at := 0
+	one, two := h.to(name+"one"), h.to(name+"two")
+	h.text(name, func(f *function) {
+		for (f.at+arch.Addr(len(f.code))+1)%4 != 0 {
+			f.put(0x90)
+		}
+		at = len(f.code) + 1
+		f.relative(h.sc.Text(one).At, x86.OpJump)
+	})
+	for _, t := range []string{two, one} {
+		h.op(act.Write, name, at, to(scenario.FormDisplacement, t, 0), by(4))
+		if h.one(2) {
+			h.sync()
+		}
+	}
+}
+
+// read adds what reads the text of a function.
+func (h *hand) read(name string) {
+	d := fmt.Sprint("read", len(h.sc.Datas))
+	h.sc.Datas = append(h.sc.Datas, scenario.Data{Name: d, At: noteAt + arch.Addr(0x1000*len(h.sc.Datas)),
+		Bytes: make([]byte, 1+h.rand.N(min(6, len(h.sc.Text(name).Code))))})
+	h.calls = append(h.calls, scenario.Op{Kind: act.Save, Target: name, Targets: []string{d}})
+}
+
+// handles adds the tasks of the patchers.
+func (s *scene) handles() {
+	cpus := s.sc.Machine.CPUs
+	for i, h := range s.hands {
+		s.numbered("hand", i)
+		t := scenario.Task{Name: fmt.Sprint("hand", i), CPU: s.rand.N(cpus), Repeat: 1 + s.rand.N(2),
+			Ops: h.ops}
+		if h.apart || s.one(3) {
+			t.CPU = s.sc.Machine.CPUs
+			s.sc.Machine.CPUs++
+		}
+		s.sc.Tasks = append(s.sc.Tasks, t)
+	}
+	for _, h := range s.hands {
+		for i := range h.ops {
+			if op := &h.ops[i]; op.CPUs == everyCPU {
+				op.CPUs = 1<<s.sc.Machine.CPUs - 1
+			}
+		}
+	}
+}
