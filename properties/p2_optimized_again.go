@@ -33,15 +33,16 @@ var OptimizedAgain = Property{
 // that was written since, a label's, leads into it. Which text can have a jump is decided by
 // rules that a monitor doesn't know otherwise.
 type optimizedAgain struct {
-	scene *Scene
-	jumps []jumpWith
-	all   []uint64 // where a jump was declared, a probe's or not
-	fits  []uint64 // probes that the rules make jumps, according to the scenario
-	tails []uint64 `state:"set: values are looked up"` // of static calls that call nothing
-	never []uint64 // the probes that rule out a jump, disabled or not
-	zeros int      // writes of 0 to the sysctl begun so far
-	ones  []one
-	maybe bool // it may be 0
+	scene  *Scene
+	jumps  []jumpWith
+	all    []uint64 // where a jump was declared, a probe's or not
+	fits   []uint64 // probes that the rules make jumps, according to the scenario
+	tails  []uint64 `state:"set: values are looked up"` // of static calls that call nothing
+	byHand []uint64 `state:"set: values are looked up"` // where tasks have stored a breakpoint by hand
+	never  []uint64 // the probes that rule out a jump, disabled or not
+	zeros  int      // writes of 0 to the sysctl begun so far
+	ones   []one
+	maybe  bool // it may be 0
 }
 
 // A jumpWith is a jump that was declared at an address, and a probe that was certainly registered there then. A probe
@@ -55,7 +56,7 @@ type one struct {
 }
 
 func (m *optimizedAgain) Reset() {
-	m.tails = m.tails[:0]
+	m.tails, m.byHand = m.tails[:0], m.byHand[:0]
 	m.jumps, m.all, m.fits, m.never, m.zeros, m.ones, m.maybe = m.jumps[:0], m.all[:0], m.fits[:0], m.never[:0], 0,
 		m.ones[:0], false
 }
@@ -64,6 +65,9 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Image:
 		m.tail(e)
+		if m.scene.head && byte(e.B) == int3 && !slices.Contains(m.byHand, e.A) {
+			m.byHand = append(m.byHand, e.A)
+		}
 		if m.scene.head && byte(e.B) == jump {
 			m.jump(e.A)
 			if !slices.Contains(m.all, e.A) {
@@ -91,9 +95,11 @@ func (m *optimizedAgain) tail(e *traces.Event) {
 	}
 }
 
-// undecodable reports whether an address may be in a function with such a tail. What extent a function has isn't known.
+// undecodable reports whether an address may be in a function with such a tail, or with a breakpoint that wasn't a
+// probe's when the probe was registered. What extent a function has isn't known.
 func (m *optimizedAgain) undecodable(addr uint64) bool {
-	return slices.ContainsFunc(m.tails, func(at uint64) bool { return at-addr < 4096 })
+	return slices.ContainsFunc(m.tails, func(at uint64) bool { return at-addr < 4096 }) ||
+		slices.ContainsFunc(m.byHand, func(at uint64) bool { return at-addr+4096 < 2*4096 })
 }
 
 // jump notes that a jump is about to be written.

@@ -26,6 +26,13 @@ func init() {
 		tr.On(0, 0).Image(f+0x18, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc)
 		tr.End(true).ExpectNone()
 	})
+	trap("P2-by-hand", "a breakpoint that isn't a probe's stood in the function", func(tr *tracetest.Trace) {
+		probed(tr)
+		optimize(tr)
+		tr.On(0, 0).Image(f+0x18, 0xcc).Image(f+0x18, 0x90)
+		unoptimize(tr)
+		tr.End(true).ExpectNone()
+	})
 	trap("P2-unfinished", "the jump is away, but there is work left", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)

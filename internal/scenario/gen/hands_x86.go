@@ -147,28 +147,37 @@ func (h *hand) behind(f string, at int, tail func(op *scenario.Op), first byte, 
 	h.sync()
 }
 
-// site adds a function with a nop of 5 bytes, and returns where that is.
-func (h *hand) site(name string) (at int) {
+// sites adds a function with a nop of 5 bytes, sometimes two, and returns where they are. Probes may stand beside them.
+func (h *hand) sites(name string, most int) (at []int) {
+	entry := h.one(3) // what is before the nop is enough for a jump
 	h.text(name, func(f *function) {
+		f.calm = !entry
 		for range h.rand.N(3) {
 			f.plainOf(1 + h.rand.N(4))
 		}
-		at = len(f.code)
-		f.put(x86.Nop5[:]...)
-		for range 1 + h.rand.N(3) {
-			f.plainOf(1 + h.rand.N(5))
+		for entry && len(f.code) < x86.JumpLen {
+			f.plainOf(1 + h.rand.N(4))
+		}
+		for range 1 + h.rand.N(most) {
+			at = append(at, len(f.code))
+			f.put(x86.Nop5[:]...)
+			for range 1 + h.rand.N(3) {
+				f.plainOf(1 + h.rand.N(5))
+			}
 		}
 		f.put(0xc3)
 	})
-	if starts := Boundaries(h.sc, name); h.one(3) { // a probe beside the place
-		after := starts[len(starts)-1]
-		for _, b := range starts {
-			if b >= at+x86.JumpLen && h.one(2) {
-				after = b
-				break
-			}
+	free := func(b int) bool { // neither a probe there nor its jump is over a nop
+		return !slices.ContainsFunc(at, func(n int) bool { return b < n+x86.JumpLen && n < b+x86.JumpLen })
+	}
+	starts := Boundaries(h.sc, name)
+	for range h.rand.N(3) {
+		if b := starts[h.rand.N(len(starts))]; free(b) {
+			h.kprobe(name, b, 3)
 		}
-		h.kprobe(name, after, 3)
+	}
+	if entry && h.one(2) {
+		h.probe(scenario.Probe{Kind: scenario.ProbeKretprobe, Func: name, Maxactive: h.rand.N(3)})
 	}
 	return at
 }
@@ -185,10 +194,17 @@ func (h *hand) to(name string) string {
 	return name
 }
 
-// hook stores a jump over the nop, and the nop over the jump.
+// hook stores a jump over the nop, and the nop over the jump. Where there are two, another patcher does that with the
+// second.
 func (h *hand) hook(name string) {
-	at := h.site(name)
-	h.jumps(name, at, h.to(name+"to"))
+	at := h.sites(name, 2)
+	h.jumps(name, at[0], h.to(name+"to"))
+	if len(at) > 1 {
+		beside := &hand{scene: h.scene}
+		beside.jumps(name, at[1], h.to(name+"into"))
+		h.outside = h.outside || beside.outside
+		h.hands = append(h.hands, beside)
+	}
 }
 
 // jumps draws how a jump is stored and taken back.
@@ -243,14 +259,18 @@ func (h *hand) code(name string, b []byte) string {
 // image stores a jump to memory for code, takes it back, gives the memory back when no task comes back there, takes
 // it again, and writes it.
 func (h *hand) image(name string) {
-	at := h.site(name)
+	at := h.sites(name, 1)[0]
 	b := []byte{0xb8, byte(h.rand.N(100)), 0, 0, 0, 0xc3}
 	t := h.code(name+"image", b)
 	h.jumps(name, at, t)
-	h.stops, h.apart, h.outside = true, true, true
+	h.apart, h.outside = true, true
 	stacks := func(op *scenario.Op) { op.On = true }
 	free := scenario.Op{Kind: []*scenario.Operation{act.Free, act.Unmap}[h.rand.N(2)], Target: t}
-	switch h.rand.N(4) {
+	how := h.rand.N(4)
+	if how == 2 && h.safe { // two that wait for each other's safepoint hang
+		how = 3
+	}
+	switch h.stops = how < 2; how {
 	case 0:
 		h.op(act.WaitOutside, t, 0, sized(handCode), stacks)
 		h.ops = append(h.ops, free)
