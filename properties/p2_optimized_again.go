@@ -19,7 +19,8 @@ var OptimizedAgain = Property{
 		"another probe at its address forbids it, another probe in its region may be enabled, other patched code " +
 		"jumps into its region, or a switch is off.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
+		smpev.Load, smpev.Image, smpev.ByHand, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn,
+		kpev.Kind,
 		kpev.Enabled, kpev.Printk, kpev.Sysctl, kpev.NoJump, kpev.Fits,
 	},
 	Reads: []traces.Kind{smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn,
@@ -35,12 +36,13 @@ var OptimizedAgain = Property{
 type optimizedAgain struct {
 	scene  *Scene
 	jumps  []jumpWith
-	all    []uint64 // where a jump was declared, a probe's or not
-	fits   []uint64 // probes that the rules make jumps, according to the scenario
-	tails  []uint64 `state:"set: values are looked up"` // of static calls that call nothing
-	byHand []uint64 `state:"set: values are looked up"` // where tasks have stored a breakpoint by hand
-	never  []uint64 // the probes that rule out a jump, disabled or not
-	zeros  int      // writes of 0 to the sysctl begun so far
+	all    []uint64    // where a jump was declared, a probe's or not
+	fits   []uint64    // probes that the rules make jumps, according to the scenario
+	tails  []uint64    `state:"set: values are looked up"` // of static calls that call nothing
+	breaks []uint64    `state:"set: values are looked up"` // where tasks have stored a breakpoint by hand
+	byHand [][2]uint64 // the text that tasks store to
+	never  []uint64    // the probes that rule out a jump, disabled or not
+	zeros  int         // writes of 0 to the sysctl begun so far
 	ones   []one
 	maybe  bool // it may be 0
 }
@@ -56,7 +58,7 @@ type one struct {
 }
 
 func (m *optimizedAgain) Reset() {
-	m.tails, m.byHand = m.tails[:0], m.byHand[:0]
+	m.tails, m.breaks, m.byHand = m.tails[:0], m.breaks[:0], m.byHand[:0]
 	m.jumps, m.all, m.fits, m.never, m.zeros, m.ones, m.maybe = m.jumps[:0], m.all[:0], m.fits[:0], m.never[:0], 0,
 		m.ones[:0], false
 }
@@ -65,8 +67,8 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Image:
 		m.tail(e)
-		if m.scene.head && byte(e.B) == int3 && !slices.Contains(m.byHand, e.A) {
-			m.byHand = append(m.byHand, e.A)
+		if m.stored(e) && !slices.Contains(m.breaks, e.A) {
+			m.breaks = append(m.breaks, e.A)
 		}
 		if m.scene.head && byte(e.B) == jump {
 			m.jump(e.A)
@@ -74,6 +76,8 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 				m.all = append(m.all, e.A)
 			}
 		}
+	case smpev.ByHand:
+		m.byHand = append(m.byHand, [2]uint64{e.A, e.A + e.B})
 	case kpev.Sysctl:
 		m.sysctl(e)
 	case kpev.NoJump:
@@ -95,11 +99,18 @@ func (m *optimizedAgain) tail(e *traces.Event) {
 	}
 }
 
+// stored reports whether a task is about to store a breakpoint by hand.
+func (m *optimizedAgain) stored(e *traces.Event) bool {
+	return byte(e.B) == int3 && slices.ContainsFunc(m.byHand, func(in [2]uint64) bool {
+		return in[0] <= e.A && e.A < in[1]
+	})
+}
+
 // undecodable reports whether an address may be in a function with such a tail, or with a breakpoint that wasn't a
 // probe's when the probe was registered. What extent a function has isn't known.
 func (m *optimizedAgain) undecodable(addr uint64) bool {
 	return slices.ContainsFunc(m.tails, func(at uint64) bool { return at-addr < 4096 }) ||
-		slices.ContainsFunc(m.byHand, func(at uint64) bool { return at-addr+4096 < 2*4096 })
+		slices.ContainsFunc(m.breaks, func(at uint64) bool { return at-addr+4096 < 2*4096 })
 }
 
 // jump notes that a jump is about to be written.

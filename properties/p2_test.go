@@ -3,6 +3,7 @@ package properties_test
 import (
 	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
 )
 
 func init() {
@@ -27,6 +28,7 @@ func init() {
 		tr.End(true).ExpectNone()
 	})
 	trap("P2-by-hand", "a breakpoint that isn't a probe's stood in the function", func(tr *tracetest.Trace) {
+		tr.Emit(smpev.ByHand, f+0x18, 1, 0)
 		probed(tr)
 		optimize(tr)
 		tr.On(0, 0).Image(f+0x18, 0xcc).Image(f+0x18, 0x90)
