@@ -3,6 +3,7 @@ package byhand
 import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -57,7 +58,7 @@ func (c *Code) Map(x *smp.Ctx) (errno int) {
 	}
 	x.Pages().Map(c.in.At, c.pages())
 	x.Emit(smpev.Alloc, uint64(c.in.At), uint64(c.in.Size), smpev.CodeMem)
-	x.Text().Poison(c.in.At, c.in.Size)
+	c.poison(x)
 	return 0
 }
 
@@ -68,8 +69,18 @@ func (c *Code) Free(x *smp.Ctx) (errno int) {
 		return EINVAL
 	}
 	x.Emit(smpev.Free, uint64(c.in.At), uint64(c.in.Size), smpev.CodeMem)
-	x.Text().Poison(c.in.At, c.in.Size)
+	c.poison(x)
 	return 0
+}
+
+// poison makes each byte a breakpoint.
+func (c *Code) poison(x *smp.Ctx) {
+	x.Text().Poison(c.in.At, c.in.Size)
+	if t := c.h.text(c.in.At); t != nil {
+		for i := range t.code {
+			t.code[i], t.behind[i] = target.Arch.Breakpoint[0], 0
+		}
+	}
 }
 
 // Unmap is Free, and the pages go (munmap): a CPU that runs there faults. The CPUs' translations are flushed by IPIs,

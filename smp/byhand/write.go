@@ -1,6 +1,8 @@
 package byhand
 
 import (
+	"bytes"
+
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -14,16 +16,29 @@ import (
 type Hand struct {
 	k *kernel.Kernel // set at boot
 	// owned by the step under way
-	scratch []byte   `state:"skip: of the step under way"`
-	codes   []*Code  // set at boot
-	breaks  []*Break // set at boot
+	scratch []byte  `state:"skip: of the step under way"`
+	codes   []*Code // set at boot
+	texts   []*linked
+	stores  kapi.Var[int] // counts the stores: what one announces depends on those before
+	breaks  []*Break      // set at boot
 	points  safepoints
 	stops   stops
+}
+
+// linked is a function that tasks store to, as those have made it. Other patchers' breakpoints and jumps aren't in it:
+// they hide where instructions begin.
+type linked struct {
+	in    kapi.Section // set at boot
+	first []byte       // set at boot: what a run begins with
+	code  []byte       // owned by the machine's hooks: changes with stores
+	// owned by the machine's hooks, likewise: where a task has stored a breakpoint, how long the instruction was there
+	behind []uint8
 }
 
 // New makes it, at boot.
 func New(k *kernel.Kernel) *Hand {
 	h := &Hand{k: k}
+	h.stores.Init(&k.M.Cells, 0)
 	h.points.h, h.stops.h = h, h
 	return h
 }
@@ -33,6 +48,11 @@ func (h *Hand) Begin() {
 	for _, c := range h.codes {
 		c.now.Set(c.here)
 	}
+	for _, t := range h.texts {
+		copy(t.code, t.first)
+		clear(t.behind)
+	}
+	h.stores.Set(0)
 	if len(h.breaks) > 0 {
 		for _, b := range h.breaks {
 			b.does.Set(Action{})
@@ -44,6 +64,25 @@ func (h *Hand) Begin() {
 	}
 	h.points.begin()
 	h.stops.begin()
+}
+
+// AddText adds a function that tasks store to, at boot, with the code that a run begins with. One that is known already
+// isn't added again.
+func (h *Hand) AddText(in kapi.Section, code []byte) {
+	if h.text(in.At) == nil {
+		h.texts = append(h.texts, &linked{in: in, first: bytes.Clone(code), code: bytes.Clone(code),
+			behind: make([]uint8, len(code))})
+	}
+}
+
+// text returns the function that begins at an address, nil if no task stores to it.
+func (h *Hand) text(at arch.Addr) *linked {
+	for _, t := range h.texts {
+		if t.in.At == at {
+			return t
+		}
+	}
+	return nil
 }
 
 // Write stores b at addr, which lies in the function f, in stores of by bytes: 1, 2, 4, 8 or 16; 0: as memcpy does.
@@ -61,6 +100,9 @@ func (h *Hand) Write(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte, by in
 
 // Exchange stores b at addr, at once, if old stands there, and reports whether it did.
 func (h *Hand) Exchange(x *smp.Ctx, f kapi.Section, addr arch.Addr, old, b []byte) bool {
+	var was [16]byte
+	there := h.text(f.At).code[addr-f.At:][:len(b)]
+	copy(was[:], there)
 	h.announce(x, f, addr, b)
 	h.written(x, addr, b, false)
 	ok := x.Text().Exchange(addr, old, b)
@@ -68,6 +110,7 @@ func (h *Hand) Exchange(x *smp.Ctx, f kapi.Section, addr arch.Addr, old, b []byt
 	if ok {
 		h.k.Shares(x, addr, len(b), kapi.SiteByHand, true)
 	} else {
+		copy(there, was[:])
 		b = h.Read(x, addr, len(b))
 	}
 	h.written(x, addr, b, true)
@@ -102,26 +145,59 @@ func (h *Hand) room(n int) []byte {
 // announce reports which instructions the text of f will have once b stands at addr: those that have one of its
 // bytes. Behind a breakpoint they are none: the bytes after it aren't run before it is replaced.
 func (h *Hand) announce(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte) {
-	text := h.room(f.Size)
-	if x.Text().Read(f.At, text) != f.Size {
+	if x.Text().Read(f.At, h.room(f.Size)) != f.Size {
 		return // the store will fault, or has nothing to tell
 	}
-	copy(text[addr-f.At:], b)
-	end := addr + arch.Addr(len(b))
-	for at := f.At; at < end; {
-		n, code := 1, text[at-f.At:]
-		if in, err := h.k.Text.Decode(code[:min(len(code), target.Arch.MaxLen)], at); err == nil {
-			n = in.Size()
-			if at+arch.Addr(n) > addr {
-				lo, hi := traces.PackBytes(code[:n])
-				x.Emit(smpev.Image, uint64(at), lo, hi)
-			}
-		}
-		if at < addr && at+arch.Addr(n) == addr && target.Arch.IsBreakpoint(code[0]) {
+	h.k.M.Footprint().TouchCell(h.stores.ID(), true)
+	h.stores.Overwrite(h.stores.Peek() + 1)
+	t := h.text(f.At)
+	t.store(h, addr, b)
+	for at, end := f.At, addr+arch.Addr(len(b)); at < end; {
+		n, in := t.insn(h, at)
+		switch broken := target.Arch.IsBreakpoint(t.code[at-f.At]); {
+		case broken && at+1 == addr:
 			return
+		case broken && in == 0 && at >= addr:
+			in = 1
+		}
+		if in > 0 && at+arch.Addr(in) > addr {
+			lo, hi := traces.PackBytes(t.code[at-f.At:][:in])
+			x.Emit(smpev.Image, uint64(at), lo, hi)
 		}
 		at += arch.Addr(n)
 	}
+}
+
+// insn returns how far it is from an instruction to the next one, and its size; 0: a task has stored a breakpoint there,
+// or it isn't one.
+func (t *linked) insn(h *Hand, at arch.Addr) (n, size int) {
+	code := t.code[at-t.in.At:]
+	if n := t.behind[at-t.in.At]; n > 0 {
+		return int(n), 0
+	}
+	in, err := h.k.Text.Decode(code[:min(len(code), target.Arch.MaxLen)], at)
+	if err != nil {
+		return 1, 0
+	}
+	return in.Size(), in.Size()
+}
+
+// store makes b stand at addr. Behind a breakpoint that it puts at an instruction the others begin where they did.
+func (t *linked) store(h *Hand, addr arch.Addr, b []byte) {
+	from, end := addr-t.in.At, addr-t.in.At+arch.Addr(len(b))
+	for at := arch.Addr(0); at < end; {
+		n, _ := t.insn(h, t.in.At+at)
+		if at >= from && target.Arch.IsBreakpoint(b[at-from]) && !target.Arch.IsBreakpoint(t.code[at]) {
+			t.behind[at] = uint8(n)
+		}
+		at += arch.Addr(n)
+	}
+	for i, v := range b {
+		if !target.Arch.IsBreakpoint(v) {
+			t.behind[from+arch.Addr(i)] = 0
+		}
+	}
+	copy(t.code[from:], b)
 }
 
 // Serialise makes this CPU serialise.

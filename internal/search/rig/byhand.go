@@ -64,6 +64,7 @@ func (r *Rig) bootByHand() {
 func (ps *patchers) storesTo(name string, off, n int) {
 	t := ps.Text(name)
 	ps.byHand = append(ps.byHand, kapi.Section{At: t.At + arch.Addr(off), Size: n})
+	ps.Hand.AddText(kapi.Section{At: t.At, Size: len(t.Code)}, ps.Code(t))
 	if t.Own {
 		return
 	}

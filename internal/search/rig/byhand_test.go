@@ -104,6 +104,21 @@ d = data("d", size = 1)
 task("reader", cpu = 0, ops = [save_text(f, d)])
 task("thread", cpu = 1, ops = [call(f), call(f)])
 `,
+		// what hides where instructions begin: a probe's breakpoint, its jump, and another task's breakpoint
+		"text behind others' breakpoints": `machine(cpus = 3, edition = "6.9")
+f = text("f", "01d0 0f1f00 0f1f440000 89f9 0f1f440000 c3")  # add, nop, nop, mov, nop, ret
+g = text("g", "b802000000 c3")
+k = kprobe("k", at = f)
+task("prober", cpu = 0, ops = [register(k), wait_optimized(), unregister(k)])
+task("one", cpu = 1, ops = [
+    on_breakpoint(f + 5, goto = g), write(f + 5, "cc"), sync_core(), write(f + 6, displacement(g)), sync_core(),
+])
+task("two", cpu = 2, ops = [
+    on_breakpoint(f + 12, goto = g), write(f + 12, "cc"), sync_core(), write(f + 13, displacement(g)), sync_core(),
+    write(f + 12, "e9"), sync_core(), call(f, changed = True),
+])
+task("thread", cpu = 0, ops = [call(f, changed = True), call(f, changed = True)])
+`,
 		"a probe beside a breakpoint": `machine(cpus = 2)
 f = text("f", "0f1f440000 31c0 c3")
 k = kprobe("k", at = f + 5)
