@@ -55,7 +55,8 @@ func (g *maker) fromLibrary() bool {
 	g.part("library")
 	list := known()
 	from := list[g.rand.N(len(list))]
-	if slices.Contains(g.on.Without, from.Name) {
+	if slices.Contains(g.on.Without, from.Name) ||
+		(g.on.Contract || g.on.Few) && !g.on.Uprobes && from.Does(act.HitUprobe) {
 		return false
 	}
 	own := g.one(3)
