@@ -78,6 +78,7 @@ func (m *Memory) storeAlias(a arch.Addr, size int, v uint64) bool {
 			tx.storeShared(c, rest.at, rest.v, rest.n)
 		} else {
 			tx.patches.rests[c.id] = rest
+			m.m.foot.splits()
 			c.page, c.code = nil, m.noCode // the next fetch stores it first
 		}
 	}
@@ -115,9 +116,18 @@ func (tx *Text) storeRest(c *CPU) bool {
 	r := tx.patches.rests[c.id]
 	if r.n != 0 {
 		tx.patches.rests[c.id] = splitStore{}
+		tx.m.foot.splits()
 		tx.storeShared(c, r.at, r.v, r.n)
 	}
 	return r.n != 0
+}
+
+// splits notes that the step makes a part of a store: an interrupt between the parts makes the second one. So the step
+// doesn't commute with a delivery to its CPU.
+func (f *Footprint) splits() {
+	if f != nil {
+		f.asked = true
+	}
 }
 
 // storeShared stores text for a patcher that is text itself, and tells who follows what several patchers write.
