@@ -69,6 +69,7 @@ const (
 	ByHand
 	Moves
 	Shares
+	Aliased
 )
 
 // The types of arguments that only these events have.
@@ -330,6 +331,10 @@ var _ = traces.Define(
 	traces.Spec{Kind: Shares, Name: "Shares", Args: args{addr, size, traces.Number.Named("how")}, Monitors: true,
 		Doc: "a patcher has read text that another one writes, too, or, with the lowest bit of how, written it; the " +
 			"other bits of how: which patcher"},
+	traces.Spec{Kind: Aliased, Name: "Aliased", Class: traces.ClassClaim, Weight: traces.Near,
+		Args: args{where, ip, size},
+		Doc:  "the instruction at ip stores size bytes through an alias of text; the stores to text follow",
+		Says: "the instruction at {ip} stores through {where}"},
 )
 
 // liveCall says where a call of a patched function goes on.

@@ -36,7 +36,7 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 // debugger writes where probes write, or handlers do what handlers must not. Removing a part of it may
 // make it hang or sleep.
 func ordered(s *scenario.Scenario) bool {
-	if s.DoesAny(scenario.Ordered | scenario.ByHand) {
+	if s.DoesAny(scenario.Ordered) || s.PatchesByHand() {
 		return true
 	}
 	for i := range s.Probes {

@@ -91,6 +91,7 @@ var reaches = []reach{
 	{smpev.LiveSwitch, sets{scenario.TouchLive}},
 	{smpev.LiveCall, sets{scenario.TouchLive | call}},
 	{smpev.Fprobe, sets{scenario.TouchFprobe}},
+	{smpev.Aliased, sets{scenario.TouchAlias | call}},
 	{smpev.Moves, sets{scenario.TouchMove | call}},
 	{smpev.Uprobe, sets{scenario.TouchUprobe}},
 	{smpev.CallEnd, sets{call}},
