@@ -28,7 +28,7 @@ type users struct {
 	text    kapi.Var[bool] // the breakpoint stands in the text of user mode
 	tree    kapi.Var[bool] // the uprobe is found by its address (uprobes_tree)
 	sem     kapi.Mutex     `state:"address: it is among the mutexes"` // set at boot: register_rwsem, for who writes
-	mmap    kapi.Mutex     `state:"address: it is among the mutexes"` // set at boot: mmap_lock, which the text is written with
+	mmap    kapi.Mutex     `state:"address: it is among the mutexes"` // set at boot: mmap_lock
 	readers kapi.Var[int]  // register_rwsem, who reads: they run handlers, which may sleep
 	none    kapi.Is[int]   `state:"boot"` // set at boot
 }
@@ -107,8 +107,8 @@ func (s *users) find(x kapi.Context) bool {
 	return found
 }
 
-// write makes the breakpoint stand in the text, or not (install_breakpoint, remove_breakpoint). Context: may sleep; takes
-// mmap_lock.
+// write makes the breakpoint stand in the text, or not (install_breakpoint, remove_breakpoint). Context: may sleep;
+// takes mmap_lock.
 func (s *users) write(x kapi.Context, stands bool) {
 	s.mmap.Lock(x)
 	s.text.WriteOnce(x, stands)

@@ -168,8 +168,8 @@ func (h *Hand) announce(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte) {
 	}
 }
 
-// insn returns how far it is from an instruction to the next one, and its size; 0: a task has stored a breakpoint there,
-// or it isn't one.
+// insn returns how far it is from an instruction to the next one, and its size; 0: a task has stored a breakpoint
+// there, or it isn't one.
 func (t *linked) insn(h *Hand, at arch.Addr) (n, size int) {
 	code := t.code[at-t.in.At:]
 	if n := t.behind[at-t.in.At]; n > 0 {

@@ -284,7 +284,8 @@ var _ = traces.Define(
 		Args: args{traces.Address.Named("addr"), traces.Number.Named("what"), traces.Address.Named("at")},
 		Doc: "a hit of a uprobe at addr in user mode: the breakpoint (what 0), its handler at at (1), the copy at " +
 			"at is stepped (2), user mode continues at at (3), or at a wrong at (4); a user with the handler at at " +
-			"begins to be registered (5), or is (6), begins to be unregistered (7), or is (8); the task is killed (9); no breakpoint stands there (10); the handler at at has returned (11)",
+			"begins to be registered (5), or is (6), begins to be unregistered (7), or is (8); the task is killed (9); no " +
+			"breakpoint stands there (10); the handler at at has returned (11)",
 		Says: "{what|in user mode it comes to the uprobe at {addr}|on the way back to user mode the handler of " +
 			"the uprobe at {addr} runs: {at}|it is to step the copy at {at} of the instruction at {addr}, in " +
 			"user mode|after the uprobe at {addr} it continues in user mode, at {at}|after the uprobe at " +

@@ -43,9 +43,10 @@ const (
 	// A user of the uprobe, whose handler is the function at at, begins to be registered; it is; it begins to be
 	// unregistered; it is.
 	UprobeAdds, UprobeAdded, UprobeRemoves, UprobeRemoved = 5, 6, 7, 8
-	UprobeKills                                           = 9  // a breakpoint stands there, and nothing knows it: SIGTRAP
-	UprobePasses                                          = 10 // no breakpoint stands there: the task runs the instruction
-	UprobeRan                                             = 11 // the handler has returned
+
+	UprobeKills  = 9  // a breakpoint stands there, and nothing knows it: SIGTRAP
+	UprobePasses = 10 // no breakpoint stands there: the task runs the instruction
+	UprobeRan    = 11 // the handler has returned
 )
 
 // The calls of Asked. A module that is there from the beginning was loaded before.

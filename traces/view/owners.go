@@ -13,6 +13,16 @@ func (p *tale) tellUprobe(v int) {
 	}
 }
 
+// tellUsers explains what a task or a user of a uprobe came to: where the task stood, and what another one did last.
+func (p *tale) tellUsers(v int) {
+	task := p.ev[v].Task
+	p.tellUprobe(v)
+	if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Uprobe && o.Task != task }); i >= 0 {
+		p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
+	}
+	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(&p.ev[v]))
+}
+
 // tellOwners lists what the other owners of text than probes did with a task's calls between
 // two events, and when they came and went meanwhile.
 func (p *tale) tellOwners(from, v int) {

@@ -137,6 +137,8 @@ func (p *tale) tell(e *traces.Event) {
 		p.tellLock(p.at)
 	case smpev.LiveCall:
 		p.tellLive(p.at)
+	case smpev.Uprobe:
+		p.tellUsers(p.at)
 	case smpev.GPStall:
 		p.tellStall(p.at)
 	case kpev.Handler, kpev.Missed, kpev.Skipped:

@@ -71,7 +71,7 @@ var plainWords = map[string]string{
 	"H3": "Something of a probe was left behind when all work was done%.",
 	"J1": "found at a patched site another instruction than was set last%.",
 	"J2": "A patched site doesn't hold what was set last%.",
-	"J3": "hit a uprobe whose handler had run, or whose handler never ran%.",
+	"J3": "A hit of a uprobe called the wrong handlers, or went wrong%.",
 	"K1": "broke the rules of locking: this can deadlock or corrupt%.",
 	"L1": "ran a probe's handler% after the probe had been unregistered.",
 	"L2": "The text stayed patched though its probe is gone%.",

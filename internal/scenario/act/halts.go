@@ -135,8 +135,8 @@ var (
 
 	Resume = add(row{family: hands, Operation: &scenario.Operation{
 		Word: "resume",
-		Says: "let the CPUs go on that this task has stopped, serialised; not with `fred`, where an interrupt's return " +
-			"doesn't do that: `sync_core()` before",
+		Says: "let the CPUs go on that this task has stopped, serialised; not with `fred`, where an interrupt's " +
+			"return doesn't do that: `sync_core()` before",
 		Object:  scenario.Nothing,
 		Inverse: "stop",
 		Traits:  scenario.ByHand | scenario.Halts | scenario.Ordered,

@@ -47,8 +47,8 @@ var (
 	UnregisterUprobe = add(row{family: users, Operation: &scenario.Operation{
 		Word:   "unregister_uprobe",
 		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}),
-		Says: "unregister it; `f` doesn't run for a hit any more when it returns. The last takes the breakpoint away. " +
-			"`\"EINVAL\"`: it isn't registered",
+		Says: "unregister it; `f` doesn't run for a hit any more when it returns. The last takes the breakpoint " +
+			"away. `\"EINVAL\"`: it isn't registered",
 		Kernel:  []string{"uprobe_unregister"},
 		Object:  scenario.AUprobe,
 		Inverse: "register_uprobe",

@@ -157,8 +157,8 @@ func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 }
 
 // patches reports whether a task is a patcher that the scenario describes. Each of its operations counts on those
-// before it: one whose wait is left out has another race than its author's. So only the last ones may go, of a task that
-// doesn't begin anew, and that leaves no other stopped.
+// before it: one whose wait is left out has another race than its author's. So only the last ones may go, of a task
+// that doesn't begin anew, and that leaves no other stopped.
 func patches(t *scenario.Task) bool {
 	return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind.Traits&scenario.ByHand != 0 })
 }

@@ -67,7 +67,8 @@ func drawUprobes(g *maker) {
 		g.alone("uprober", ops)
 	}
 	if !g.on.Uprobes && g.one(3) { // its users come and go
-		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: "uprobed-too", At: uprobedAt + 0x40, Code: []byte{0x90, 0xc3}})
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: "uprobed-too", At: uprobedAt + 0x40,
+			Code: []byte{0x90, 0xc3}})
 		for i, f := range []string{uprobedName, "uprobed-too"} {
 			op := func(k *scenario.Operation) scenario.Op { return scenario.Op{Kind: k, Target: f} }
 			ops := []scenario.Op{op(act.RegisterUprobe), op(act.UnregisterUprobe)}

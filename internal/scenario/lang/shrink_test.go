@@ -118,8 +118,8 @@ func TestSmallerRenames(t *testing.T) {
 	require.NotContains(t, lang.Print(e.Apply(s)), "register(k)")
 }
 
-// Of a patcher that a scenario describes the last operations may go, where it leaves no other stopped, and doesn't
-// begin anew with what an unfinished one has written.
+// TestSmallerByHand: of a patcher that a scenario describes the last operations may go, where it leaves no other
+// stopped, and doesn't begin anew with what an unfinished one has written.
 func TestSmallerByHand(t *testing.T) {
 	s, err := lang.Load("s.star", []byte(`
 machine(cpus = 2)

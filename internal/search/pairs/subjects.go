@@ -16,7 +16,8 @@ func (w *Watch) operation(op *scenario.Op) operation {
 			if s.kind != nil && !s.kind(sc, name) {
 				continue
 			}
-			of.sort, of.name, of.pairs = s, name, w.table.of[variant{op.Kind, op.On && op.Kind.Has(scenario.ParamOn), s}]
+			v := variant{op.Kind, op.On && op.Kind.Has(scenario.ParamOn), s}
+			of.sort, of.name, of.pairs = s, name, w.table.of[v]
 			o.subjects = append(o.subjects, of)
 		}
 	}

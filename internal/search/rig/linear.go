@@ -26,7 +26,8 @@ import (
 //
 // The model claims less in some cases. Any register and any enable may be refused for a probe
 // that the run has never seen registered, that is loaded and unloaded with a module, or that
-// is beside a jprobe, ftrace or a debugger, or in text that tasks store to. A register may also be refused if an unregister of
+// is beside a jprobe, ftrace or a debugger, or in text that tasks store to. A register may also be
+// refused if an unregister of
 // an unregistered probe overlaps it, because that clears the probe's address (spec 6.5). An
 // array's calls count as one call for each element, and those of an array that failed may have
 // been rolled back.
