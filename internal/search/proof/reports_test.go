@@ -1,0 +1,63 @@
+package proof
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/sched"
+)
+
+// Public reports as scenarios, and the page that lists them. A cure is beside its race, NAME-cured.star.
+const (
+	publicDir  = "../../../docs/reports"
+	publicPage = "../../../docs/reports.md"
+)
+
+// TestPublicReports: each race is found in 1,000 drawn runs, by the property that its file names; no cure breaks
+// anything in as many.
+func TestPublicReports(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(publicPage)
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(publicDir, "*.star"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".star")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Contains(t, string(page), "reports/"+name+".star")
+			src, err := os.ReadFile(file)
+			require.NoError(t, err)
+			sc, err := lang.Load(name+".star", src, os.ReadFile)
+			require.NoError(t, err)
+			race, cure := strings.CutSuffix(name, "-cured")
+			require.Equal(t, !cure, sc.Expect.Sometimes)
+			if cure {
+				require.FileExists(t, filepath.Join(publicDir, race+".star"))
+				require.Zero(t, drawnBreaks(t, sc, thorough.Of[uint64](1000, 20_000)))
+				return
+			}
+			r, err := rig.New(sc, "")
+			require.NoError(t, err)
+			defer r.Close()
+			s := sched.NewPortfolio(sched.Params{Seed: 47, Length: r.Run(new(sched.Default)).Counts.Points})
+			for i := range uint64(1000) / searchtest.Slow {
+				if run, _ := r.Next(s, i); run.Property != nil && run.Property.Name == sc.Expect.Property {
+					return
+				}
+			}
+			if searchtest.Slow == 1 {
+				require.Fail(t, "not found", sc.Expect.Property)
+			}
+		})
+	}
+}
