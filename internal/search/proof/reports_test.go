@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"kpsim/internal/testkit/searchtest"
 	"kpsim/internal/testkit/thorough"
 	"kpsim/sched"
+	"kpsim/smp"
 )
 
 // Public reports as scenarios, and the page that lists them. A cure is beside its race, NAME-cured.star.
@@ -22,7 +24,7 @@ const (
 )
 
 // TestPublicReports: each race is found in 1,000 drawn runs, by the property that its file names; no cure breaks
-// anything in as many.
+// anything in as many, nor in any schedule.
 func TestPublicReports(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(publicPage)
@@ -44,6 +46,13 @@ func TestPublicReports(t *testing.T) {
 			if cure {
 				require.FileExists(t, filepath.Join(publicDir, race+".star"))
 				require.Zero(t, drawnBreaks(t, sc, thorough.Of[uint64](1000, 20_000)))
+				if searchtest.Slow == 1 {
+					ends, _ := endsOfStates(t, sc, "")
+					require.NotEmpty(t, ends)
+					for e := range ends {
+						require.Equal(t, smp.Passed.String(), e.name)
+					}
+				}
 				return
 			}
 			r, err := rig.New(sc, "")
@@ -60,4 +69,25 @@ func TestPublicReports(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPublicCounts: the page's numbers are those of its rows, and each row that says a scenario or a mutant of this
+// tool says what comes out.
+func TestPublicCounts(t *testing.T) {
+	page, err := os.ReadFile(publicPage)
+	require.NoError(t, err)
+	count := map[string]int{}
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if len(cells) != 5 || cells[3] == "class" {
+			continue
+		}
+		require.Contains(t, []string{"seen", "stand-in", "no"}, cells[3], line)
+		require.Equal(t, cells[3] == "no", strings.HasPrefix(cells[2], "needs "), line)
+		require.Equal(t, cells[3] == "no", cells[4] == "– |", line)
+		count[cells[3]]++
+	}
+	require.Contains(t, string(page), fmt.Sprintf("Of the %d, %d come out as their authors saw them, %d with a stand-in, "+
+		"and %d can't be said.",
+		count["seen"]+count["stand-in"]+count["no"], count["seen"], count["stand-in"], count["no"]))
 }
