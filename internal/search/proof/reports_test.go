@@ -87,7 +87,7 @@ func TestPublicCounts(t *testing.T) {
 		require.Equal(t, cells[3] == "no", cells[4] == "– |", line)
 		count[cells[3]]++
 	}
-	require.Contains(t, string(page), fmt.Sprintf("Of the %d, %d come out as their authors saw them, %d with a stand-in, "+
-		"and %d can't be said.",
+	require.Contains(t, string(page), fmt.Sprintf("Of the %d, %d come out as their authors saw them, "+
+		"%d with a stand-in, and %d can't be said.",
 		count["seen"]+count["stand-in"]+count["no"], count["seen"], count["stand-in"], count["no"]))
 }
