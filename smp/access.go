@@ -41,6 +41,10 @@ func (f *Footprint) access(a arch.Addr, size int, write bool) {
 		return
 	}
 	if f.m.mem.near(a) == nil {
+		if al := f.m.mem.aliasOf(a, size); al != nil {
+			f.touchFetch(al.text(a), size) // a store has been noted as one to text
+			return
+		}
 		a = f.countAccess(c, a, size)
 	}
 	if !write {
@@ -211,9 +215,16 @@ func (t *trial) of(c *CPU) sim.Touch {
 
 // Load implements arch.Memory.
 func (t *trial) Load(a arch.Addr, size int) (uint64, bool) {
-	fault := t.f.m.mem.fault
-	v, ok := t.f.m.mem.Load(a, size)
-	t.f.m.mem.fault = fault
+	mem := &t.f.m.mem
+	if al := mem.aliasOf(a, size); al != nil {
+		if t.touch.Object == 0 {
+			t.touch.Object = object(objChunk, bytesNumber(al.text(a)))
+		}
+		return mem.loadAlias(a, size)
+	}
+	fault := mem.fault
+	v, ok := mem.Load(a, size)
+	mem.fault = fault
 	if ok && t.touch.Object == 0 && t.f.words.shared(bytesNumber(a)) {
 		t.touch.Object = object(objWord, bytesNumber(a))
 	}
@@ -221,7 +232,13 @@ func (t *trial) Load(a arch.Addr, size int) (uint64, bool) {
 }
 
 // Store implements arch.Memory.
-func (t *trial) Store(a arch.Addr, _ int, _ uint64) bool {
+func (t *trial) Store(a arch.Addr, size int, _ uint64) bool {
+	if al := t.f.m.mem.aliasOf(a, size); al != nil {
+		if o := object(objChunk, bytesNumber(al.text(a))); t.touch.Object == 0 || t.touch.Object == o {
+			t.touch = sim.Touch{Object: o, Write: true}
+		}
+		return false
+	}
 	if o := object(objWord, bytesNumber(a)); (t.touch.Object == 0 || t.touch.Object == o) &&
 		t.f.words.shared(bytesNumber(a)) {
 		t.touch = sim.Touch{Object: o, Write: true}

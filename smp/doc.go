@@ -27,6 +27,7 @@
 //	Gates        addresses of kernel routines                        gates.go
 //	Text         what CPUs fetch, and what it means                  text.go
 //	Memory       pages of data and text, and which text is watched   mem.go pages.go
+//	alias        text that text stores to, and what it will be then  alias.go foresee.go
 //	WeakMemory   stores that CPUs hold, versions of cells            weak.go buffer.go views.go
 //	Clocks       what events cost, what the CPUs' clocks show        clock.go
 //	Names        of addresses, movers, places, objects, answers      names.go
@@ -89,8 +90,8 @@
 // Under TSO a CPU holds at most 32 stores, at most 63 CPUs do, nothing is forwarded to fetch, a
 // store to text drains first and takes effect at once, one to the CPU's own stack isn't held
 // where nothing older is, and no loads walk page tables. Under LKMM only cells are weak, and
-// loads are made in order. Guest text can't store to text: a
-// page is written or executed, not both. Tasks migrate only from
+// loads are made in order. A page is written or executed, not both: guest text stores to
+// text by an alias (Memory.Alias), under SC and LKMM only. Tasks migrate only from
 // a CPU that goes offline. An idle CPU takes IPIs,
 // but timers and NMIs only from a source that says so (Idle): else each would come
 // once more for nothing. An interrupt handler that touches nothing shared (a tick, an

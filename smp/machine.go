@@ -66,6 +66,11 @@ type Hooks struct {
 	// are the bytes, nil if there are none. nil: the input is always to blame.
 	Blames func(ip arch.Addr, code []byte) bool
 
+	// Stores is called before text stores n bytes to text by an alias, and Shares when it has read such text (wrote
+	// false), or stored to it. nil: nothing is to be done.
+	Stores func(a arch.Addr, v uint64, n int)
+	Shares func(cpu, task uint8, a arch.Addr, n int, wrote bool)
+
 	// Exiting is called by a program at its end, as a routine: it may wait.
 	Exiting func(x *Ctx)
 

@@ -92,6 +92,8 @@ type Memory struct {
 	own    arch.Memory   // memory as instructions access it: the same, or another wrapper
 	guard  guardedMemory // the wrapper with guards
 	guards bool          // see GuardStacks
+
+	aliases []alias // where text is mapped to be written; see alias.go
 }
 
 // Memory returns the machine's memory.
@@ -214,6 +216,10 @@ func (m *Memory) loadBytes(a arch.Addr, size int) (v uint64, ok bool) {
 		return m.loadCount(p, m, a, size)
 	}
 	if fault, ok := m.permits(a, size, PermRead); !ok {
+		if v, ok := m.loadAlias(a, size); ok {
+			m.m.text.loadsShared(a, size)
+			return v, true
+		}
 		m.fault = fault
 		return 0, false
 	}
@@ -263,6 +269,9 @@ func (m *Memory) storeBytes(a arch.Addr, size int, v uint64) bool {
 		return m.storeCount(p, m, a, size, v)
 	}
 	if fault, ok := m.permits(a, size, PermWrite); !ok {
+		if m.storeAlias(a, size, v) {
+			return true
+		}
 		m.fault = fault
 		return false
 	}

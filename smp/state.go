@@ -57,6 +57,11 @@ func (s *State) addCPU(h *sim.Hash, c *CPU) {
 		addSystem(h, y)
 	}
 	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && (m.foot == nil || m.foot.asksResched))<<26 | b2u(c.urgent)<<27 | b2u(c.hot.off)<<28 | b2u(c.hot.pushes)<<29 | b2u(c.hot.lonely)<<30 | b2u(c.user)<<31 | uint64(len(c.runq))<<32)
+	if r := m.text.rest(c); r != nil {
+		h.Add(uint64(r.at))
+		h.Add(r.v)
+		h.Add(uint64(r.n))
+	}
 	if m.turns.spins {
 		h.Add(c.owed)
 		h.Add(c.beside)

@@ -58,6 +58,7 @@ type Text struct {
 	windows map[window]*decoded // entries that the memo has had
 	decoded uint64              // how often bytes had to be decoded
 	fbuf    [maxLen]byte        // what a fetch reads into
+	patches *patches            // by aliases; nil: there are none
 }
 
 // Text returns the machine's text.
@@ -160,6 +161,9 @@ func (tx *Text) fetchSlow(c *CPU) *inst {
 	ip := c.regs.IP
 	p := c.page
 	if ip-c.codeAt >= pageSize || p == nil { // another page than last time
+		if tx.patches != nil && tx.storeRest(c) {
+			return nil
+		}
 		p = m.mem.page(ip)
 		if p == nil || p.perm&PermExec == 0 {
 			m.foot.touchFetch(ip, 1) // it may have been there
@@ -345,9 +349,13 @@ func (m *Memory) BootText(a arch.Addr, b []byte) (n int) {
 	return n
 }
 
-// unwatch takes the marks made since boot away.
+// unwatch takes the marks made since boot away, and forgets who has stored.
 func (tx *Text) unwatch() {
 	m := tx.m
+	if p := tx.patches; p != nil {
+		p.ahead.cpu = nil
+		clear(p.rests[:])
+	}
 	for _, at := range m.mem.watched[m.mem.bootWatched:] {
 		m.mem.page(at).watched[at%pageSize/chunk] = false
 	}

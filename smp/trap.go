@@ -19,6 +19,9 @@ type traps struct {
 func (tr *traps) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	m := tr.m
 	t, user := c.task, c.user
+	if m.text.patches != nil {
+		m.text.storeRest(c)
+	}
 	m.weak.flush(c)
 	m.weak.enters(c, vec)
 	sp := c.regs.R[regSP]

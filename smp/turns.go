@@ -124,7 +124,7 @@ func (tu *turns) firstWatched() bool {
 	if at := c.regs.IP - c.codeAt; at < pageSize && c.page != nil {
 		return c.page.watched[at/chunk]
 	}
-	return tu.m.mem.Watched(c.regs.IP, 1)
+	return tu.m.text.rest(c) != nil || tu.m.mem.Watched(c.regs.IP, 1)
 }
 
 // deviate makes the mover's thread of control the one that goes on by default.

@@ -356,6 +356,8 @@ func (f *Footprint) lookAhead() {
 			f.ahead[i] = sim.Touch{Object: object(objQueue, uint64(i)), Write: true}
 		case t.kind == routine:
 			f.ahead[i] = t.ctx.ahead
+		case m.text.rest(c) != nil:
+			f.ahead[i] = sim.Touch{Object: object(objChunk, bytesNumber(m.text.rest(c).at)), Write: true}
 		case t.kind == guest:
 			if f.stored(c.regs.IP) {
 				f.ahead[i] = sim.Touch{Object: object(objChunk, bytesNumber(c.regs.IP))}

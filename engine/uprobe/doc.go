@@ -8,10 +8,14 @@
 //	#BP   claimed; on the way back the handler runs, and the task is sent to the copy with TF set
 //	#DB   claimed; on the way back TF is cleared, and the task is sent to the next instruction
 //
-// It is a client of the waist and imports nothing of the machine. It takes no lock.
+// Where tasks register and unregister users, the first brings the uprobe and its breakpoint, and the last takes them
+// away, with register_rwsem held, which a task reads while it runs handlers. A task that finds a breakpoint without a
+// uprobe is killed if the breakpoint still stands, and otherwise runs the instruction.
+//
+// It is a client of the waist and imports nothing of the machine.
 //
 // Its limits: text of user mode isn't in memory and isn't executed. A task calls Hit when it reaches the breakpoint,
-// and the instruction changes only the instruction pointer. A uprobe exists from boot: none is registered or
-// unregistered. There is one slot for copies, no uretprobe and no emulated instruction, and no signal arrives
-// meanwhile.
+// and the instruction changes only the instruction pointer. There is one uprobe in one process, and one slot for
+// copies; no filter, no uretprobe and no emulated instruction, and no signal arrives meanwhile. register_rwsem is that
+// of kernels until 6.12, which have SRCU instead.
 package uprobe

@@ -12,6 +12,7 @@ var sentBack = kapi.DefineFault("uprobe-sent-back",
 // Deps are the kernel services that uprobes stand on.
 type Deps struct {
 	Boot  kapi.Boot
+	Cells *kapi.Cells
 	Arch  *arch.Arch
 	Traps kapi.Traps
 	_     struct{}
@@ -29,6 +30,7 @@ type Uprobes struct {
 	has            [4]uint64 // set at boot: the tasks whose programs reach a uprobe (MMF_HAS_UPROBES)
 	SkipsUserCheck bool      // owned by the boot of a run: #BP isn't checked for user mode: a mutant
 	stepsAway      bool      // owned by the boot of a run: nor is #DB: a mutant
+	users          users
 }
 
 // A utask is a task's state for uprobes (struct uprobe_task).
@@ -85,6 +87,7 @@ func (u *Uprobes) Begin() {
 	}
 	u.begun = true
 	clear(u.tasks)
+	u.users.begin()
 	u.d.Traps.OnBreakpoint(u.onBreakpoint)
 	if !u.first {
 		u.d.Traps.OnDebug(u.onDebug)
@@ -110,6 +113,11 @@ func (u *Uprobes) Hit(x kapi.Context, handler arch.Addr) {
 	was := regs
 	for regs.IP == u.at { // sent back to the breakpoint it takes it again
 		x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeHit, 0)
+		if !u.users.stands(x) {
+			x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobePasses, 0)
+			regs.IP += insnSize
+			break
+		}
 		regs.IP += arch.Addr(len(a.Breakpoint))
 		u.d.Traps.InUser(x, smpev.VecBP, &regs)
 	}
@@ -167,8 +175,15 @@ func (u *Uprobes) handleSwbp(x kapi.Context, t *utask, regs *arch.Regs) {
 	if u.d.Arch.BreakpointAt(regs) != u.at {
 		return // no uprobe is there
 	}
-	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeRuns, uint64(t.handler))
-	x.Call(t.handler)
+	switch {
+	case !u.users.any():
+		u.call(x, t.handler)
+	case !u.users.find(x):
+		regs.IP = u.at
+		return
+	default:
+		u.users.chain(x)
+	}
 	if u.d.Boot.Planted(sentBack) && !t.back {
 		t.back = true
 		regs.IP = u.at
@@ -177,6 +192,15 @@ func (u *Uprobes) handleSwbp(x kapi.Context, t *utask, regs *arch.Regs) {
 	regs.IP, regs.Flags = u.slot, regs.Flags|u.d.Arch.StepFlag
 	t.state = sstep
 	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeSteps, uint64(u.slot))
+}
+
+// call calls a handler.
+func (u *Uprobes) call(x kapi.Context, handler arch.Addr) {
+	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeRuns, uint64(handler))
+	x.Call(handler)
+	if u.users.any() {
+		x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeRan, uint64(handler))
+	}
 }
 
 // handleSinglestep moves the task's instruction pointer from the end of the copy to the end of

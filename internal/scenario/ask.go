@@ -228,5 +228,5 @@ func count(n int, what string) string {
 // Patches reports whether a task does anything that writes text, or causes it to be written.
 // If none does, a search of the scenario shows nothing.
 func (s *Scenario) Patches() bool {
-	return s.DoesAny(Patches)
+	return len(s.Aliases) > 0 || s.DoesAny(Patches)
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -150,7 +151,7 @@ func (c checker) names() error {
 // unique checks a part's name, which is the first of its space so far.
 func unique(seen map[[2]string]bool, p Part, name string) error {
 	what, space := p.List.What, p.List.Space
-	if _, ok := KernelExport(name); ok && space == symbols {
+	if space == symbols && slices.Contains(exports, name) {
 		return Faultf(p, "%s %q has the name of a function of the kernel; rename it", what, name)
 	}
 	if err := checkName(p, what, name); err != nil {

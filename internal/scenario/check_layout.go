@@ -94,6 +94,16 @@ func (c checker) layout() error {
 			return err
 		}
 	}
+	for i := range c.s.Aliases {
+		a := &c.s.Aliases[i]
+		if n := c.s.Aliased(a); n > 0 { // else checkAlias says that there is no such function
+			if err := add(PartOf(TheAliases, i), "alias", a.Name, a.At, n, MaxCode); err != nil {
+				return err
+			}
+			last := &spans[len(spans)-1]
+			last.from, last.last = uint64(a.At&^(Page-1)), uint64(Align(a.At+arch.Addr(n), Page))-1
+		}
+	}
 
 	for i := range c.s.Modules {
 		for _, name := range slices.Concat(c.s.Modules[i].Core, c.s.Modules[i].Init) {

@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"slices"
+
 	"kpsim/smp/arch"
 	"kpsim/smp/kernel"
 )
@@ -15,21 +17,25 @@ const (
 
 const Page arch.Addr = 4096
 
-// exports are the kernel functions that a scenario's code may call. The kernel chooses their
-// addresses; a trace has them in its bytes.
+// exports are the kernel functions that a scenario's code may call, and no function of it is called. The kernel
+// chooses their addresses; a trace has them in its bytes.
 var exports = []string{
 	"cond_resched", "cond_resched_tasks_rcu_qs", "do_exit", "jprobe_return",
 }
 
+// services are those that a patcher calls. A function of the scenario may be one of them instead.
+var services = func() (names []string) {
+	kernel.Services(func(name, _ string) { names = append(names, name) })
+	return names
+}()
+
 // KernelExport returns the address of a kernel function that text may call.
 func KernelExport(name string) (arch.Addr, bool) {
-	for _, e := range exports {
-		if e == name {
-			return kernel.Export(name)
-		}
+	if slices.Contains(exports, name) || slices.Contains(services, name) {
+		return kernel.Export(name)
 	}
 	return 0, false
 }
 
 // KernelExports lists the names that KernelExport knows, in order.
-func KernelExports() []string { return append([]string(nil), exports...) }
+func KernelExports() []string { return slices.Concat(exports, services) }

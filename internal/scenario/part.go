@@ -55,7 +55,7 @@ var Lists []*List
 
 func init() { // not above: rows have checks that go through all of them
 	Lists = []*List{
-		TheTexts, TheDatas, TheMissing, TheProbes, TheLabels, TheModules, TheSites, TheFprobes, TheLocked,
+		TheTexts, TheDatas, TheMissing, TheAliases, TheProbes, TheLabels, TheModules, TheSites, TheFprobes, TheLocked,
 		TheAlternatives, TheReserved, TheCalls, TheTasks, TheSources,
 	}
 }

@@ -16,6 +16,7 @@ type Scenario struct {
 	Texts        []Text
 	Datas        []Data
 	Missing      []Missing
+	Aliases      []Alias
 	Probes       []Probe
 	Labels       []Label
 	Modules      []Module

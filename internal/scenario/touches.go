@@ -74,6 +74,7 @@ const (
 	TouchHalt   // CPUs are made to serialise, or stopped, by hand
 	TouchMove   // a stopped task is moved
 	TouchAwait  // a task waits for a grace period by hand
+	TouchAlias  // text is mapped a second time
 )
 
 // ofMachine lists the features that settings decide.

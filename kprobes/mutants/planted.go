@@ -35,6 +35,8 @@ var planted = plant(
 	Mutant{Name: "alternative-skipped", Scenario: "alternatives-both", Property: "sites-agree",
 		Also: []string{"last-setting", "right-result"}},
 	Mutant{Name: "ftrace-blind", Scenario: "foreign-fentry", Property: "foreign-bytes"},
+	Mutant{Name: "uprobe-tree-first", Scenario: "uprobe-comes", Property: "uprobe-once"},
+	Mutant{Name: "uprobe-unwaited", Scenario: "uprobe-leaves", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 )
 

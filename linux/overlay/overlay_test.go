@@ -129,6 +129,7 @@ void __x86_indirect_thunk_rax(void) {}`)
 func TestTables(t *testing.T) {
 	o := compile(t, "a", `
 __asm__(".text; f: call __fentry__; jmp __x86_return_thunk; call __x86_indirect_thunk_rax; ud2\n"
+".section .rodata\n .byte 1\n"
 ".section .rodata.str1.1,\"aMS\",@progbits,1\n 7: .asciz \"a/b.c\"\n"
 ".section __bug_table,\"aw\"\n 1: .long f+15-., 7b-.; .word 77, 1\n"
 ".section __ex_table,\"a\"\n .long f-., f+5-., 3\n"

@@ -108,9 +108,9 @@ func (l *linker) bugs(v *Overlay) {
 		if size >= 12 {
 			name := ref(row[4:], at+4)
 			b.Line = int(le.Uint16(row[8:]))
-			b.File = v.source(name, addresses)
+			b.File = l.source(v, name, addresses)
 			if b.File == "" && !addresses {
-				b.File = v.source(name-4, false) // before 5.19 relative to the row
+				b.File = l.source(v, name-4, false) // before 5.19 relative to the row
 			}
 		}
 		v.bugs[ref(row, at)] = b
@@ -136,20 +136,30 @@ func (v *Overlay) readExtable(c *objfile.Class) {
 
 // source returns the string at an address if it is the name of a file and begins there, which
 // isn't checked if sure is set.
-func (v *Overlay) source(at uint64, sure bool) string {
+func (l *linker) source(v *Overlay, at uint64, sure bool) string {
 	s := v.sectionAt(at)
 	if s == nil {
 		return ""
 	}
 	off := at - s.Addr
 	n := bytes.IndexByte(s.Data[off:min(uint64(len(s.Data)), off+4096)], 0)
-	if n <= 0 || !sure && off > 0 && s.Data[off-1] != 0 {
+	if n <= 0 || !sure && off > 0 && s.Data[off-1] != 0 && !l.begins(at) {
 		return ""
 	}
 	if name := string(s.Data[off : off+uint64(n)]); path.Ext(name) != "" {
 		return name
 	}
 	return ""
+}
+
+// begins reports whether an object's section begins at an address: what lies before it is of another one.
+func (l *linker) begins(at uint64) bool {
+	for i := range l.groups {
+		if slices.ContainsFunc(l.groups[i].parts, func(s *section) bool { return s.at == at }) {
+			return true
+		}
+	}
+	return false
 }
 
 // sectionAt returns the section that contains an address, or nil.

@@ -78,6 +78,21 @@ func (h *Hand) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	return smpev.OwnerByHand
 }
 
+// Stored notes a store of n bytes of v by compiled code, as written does.
+func (h *Hand) Stored(addr arch.Addr, v uint64, n int) {
+	for _, p := range h.breaks {
+		k := p.at - addr
+		if !p.waits || k >= arch.Addr(n) {
+			continue
+		}
+		if here := target.Arch.IsBreakpoint(byte(v >> (8 * k))); here != p.here.Peek() {
+			h.k.M.Footprint().TouchCell(p.here.ID(), true)
+			p.here.Overwrite(here)
+			h.k.M.Waits().Notify(p.here.ID())
+		}
+	}
+}
+
 // written notes at which places a store of b at addr puts a breakpoint, before it, and at which it replaces one, after
 // it, for handlers that wait. Others' stores aren't known to these.
 func (h *Hand) written(x kapi.Context, addr arch.Addr, b []byte, after bool) {

@@ -2,6 +2,9 @@
 // one: stores of chosen bytes, breakpoints of its own, memory for code, waits, stopped CPUs. Package act has an
 // operation for each.
 //
+// A patcher that is compiled code stores by an alias (smp.Memory.Alias), and calls routines of the kernel by name
+// (kernel.Services).
+//
 // What it is not: a patcher. The scenario gives the order of the steps, and a search finds out whether that order is
 // right. The kernel's own patchers are in smp/kernel and engine.
 //

@@ -195,19 +195,87 @@ func (k *Kernel) Bind(name string, f kapi.Routine) arch.Addr {
 type export struct {
 	name string
 	f    func(k *Kernel, x *smp.Ctx)
+	says string // of those that a patcher calls: what it does
 }
 
 // exports are bound from the start of the gate page. Append only: text linked
 // against them is kept in traces.
 var exports = []export{
-	{"cond_resched", (*Kernel).CondResched},
+	{"cond_resched", (*Kernel).CondResched, ""},
 }
 
 // lateExports are bound from the end of the region down, so that addresses bound by engines don't move. Append only.
 var lateExports = []export{
-	{"do_exit", (*Kernel).Exit},
-	{"cond_resched_tasks_rcu_qs", (*Kernel).CondReschedTasks},
+	{"do_exit", (*Kernel).Exit, ""},
+	{"cond_resched_tasks_rcu_qs", (*Kernel).CondReschedTasks, ""},
+
+	{"membarrier", (*Kernel).membarrier, "`membarrier(cmd, flags, cpu)`: with `cmd` 32 " +
+		"(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE) all CPUs serialise before it returns; with another it is a " +
+		"full barrier, which orders no fetch. It returns 0"},
+	{"mprotect", (*Kernel).mprotect, "returns 0. No page loses a permission, and no CPU serialises: that a kernel " +
+		"flushes translations by IPIs is no promise"},
+	{"__clear_cache", (*Kernel).clearCache, "nothing, as on x86, where `__builtin___clear_cache` is no instruction " +
+		"at all: caches are coherent, and what a CPU has fetched is kept"},
+	{"sched_yield", (*Kernel).schedYield, "gives up the CPU once; returns 0"},
+	{"sync_core", (*Kernel).syncSelf, "this CPU serialises"},
+	{"text_poke_sync", (*Kernel).syncAll, "all CPUs serialise before it returns"},
+	{"smp_text_poke_sync_each_cpu", (*Kernel).syncAll, "likewise, by its name since 6.16"},
+	{"synchronize_rcu", awaits(kapi.QuiesceRCU), "waits for a grace period of RCU"},
+	{"synchronize_rcu_tasks", awaits(kapi.QuiesceTasks), "waits until each task has given up its CPU by itself"},
+	{"synchronize_rcu_tasks_rude", awaits(kapi.QuiesceSched), "waits until each CPU has switched tasks"},
 }
+
+// Services calls do for each kernel routine that a patcher in compiled code calls by name, with what it does.
+func Services(do func(name, says string)) {
+	for _, e := range lateExports {
+		if e.says != "" {
+			do(e.name, e.says)
+		}
+	}
+}
+
+// syncCoreCommand is MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE (include/uapi/linux/membarrier.h).
+const syncCoreCommand = 32
+
+// membarrier is the system call, as its wrapper in a program. Context: may sleep.
+func (k *Kernel) membarrier(x *smp.Ctx) {
+	regs := x.Regs()
+	x.Step("membarrier", 0)
+	if cmd := uint32(regs.R[k.M.Arch().Args[0]]); cmd == syncCoreCommand {
+		k.Sync.Core(x, smpev.SyncByHand)
+	}
+	k.returns(x, 0)
+}
+
+// mprotect is the system call, for pages that stay writable by their alias and executable.
+func (k *Kernel) mprotect(x *smp.Ctx) {
+	x.Step("mprotect", 0)
+	k.returns(x, 0)
+}
+
+func (k *Kernel) clearCache(x *smp.Ctx) { x.Step("__clear_cache", 0) }
+
+// schedYield is sched_yield. Context: may sleep.
+func (k *Kernel) schedYield(x *smp.Ctx) {
+	x.Step("sched_yield", 0)
+	x.Sleep(kapi.Yield)
+	k.returns(x, 0)
+}
+
+// syncSelf is sync_core, syncAll text_poke_sync. Context of syncAll: interrupts on.
+func (k *Kernel) syncSelf(x *smp.Ctx) {
+	x.Step("sync_core", 0)
+	x.SyncCore(smpev.SyncSelf)
+}
+func (k *Kernel) syncAll(x *smp.Ctx) { k.Sync.Core(x, smpev.SyncByHand) }
+
+// awaits returns a wait for a grace period. Context: may sleep.
+func awaits(f kapi.Flavour) func(k *Kernel, x *smp.Ctx) {
+	return func(k *Kernel, x *smp.Ctx) { k.RCU.Synchronize(x, f) }
+}
+
+// returns sets what text that has called a routine gets from it.
+func (k *Kernel) returns(x *smp.Ctx, v uint64) { x.Regs().R[k.M.Arch().Result] = v }
 
 // Export returns the address, on x86-64 (arch.Arch.Addr), of a routine, or a stub, that text
 // calls by name.

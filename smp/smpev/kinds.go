@@ -69,6 +69,7 @@ const (
 	ByHand
 	Moves
 	Shares
+	Aliased
 )
 
 // The types of arguments that only these events have.
@@ -282,11 +283,15 @@ var _ = traces.Define(
 	traces.Spec{Kind: Uprobe, Name: "Uprobe", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{traces.Address.Named("addr"), traces.Number.Named("what"), traces.Address.Named("at")},
 		Doc: "a hit of a uprobe at addr in user mode: the breakpoint (what 0), its handler at at (1), the copy at " +
-			"at is stepped (2), user mode continues at at (3), or at a wrong at (4)",
+			"at is stepped (2), user mode continues at at (3), or at a wrong at (4); a user with the handler at at " +
+			"begins to be registered (5), or is (6), begins to be unregistered (7), or is (8); the task is killed (9); no breakpoint stands there (10); the handler at at has returned (11)",
 		Says: "{what|in user mode it comes to the uprobe at {addr}|on the way back to user mode the handler of " +
 			"the uprobe at {addr} runs: {at}|it is to step the copy at {at} of the instruction at {addr}, in " +
 			"user mode|after the uprobe at {addr} it continues in user mode, at {at}|after the uprobe at " +
-			"{addr} it continues in user mode where it shouldn't, at {at}}"},
+			"{addr} it continues in user mode where it shouldn't, at {at}|registers {at} at the uprobe {addr}|" +
+			"{at} is registered at the uprobe {addr}|unregisters {at} at the uprobe {addr}|{at} is unregistered at " +
+			"the uprobe {addr}|is killed: a breakpoint stands at {addr}, and no uprobe is there|" +
+			"runs the instruction at {addr}, where no breakpoint stands|the handler {at} of the uprobe at {addr} returns}"},
 	traces.Spec{Kind: Agrees, Name: "Agrees", Monitors: true,
 		Doc: "under the kernel's memory model: a CPU has passed a full fence or the entry of a trap, and from now " +
 			"on sees everything before the full fences so far",
@@ -326,6 +331,10 @@ var _ = traces.Define(
 	traces.Spec{Kind: Shares, Name: "Shares", Args: args{addr, size, traces.Number.Named("how")}, Monitors: true,
 		Doc: "a patcher has read text that another one writes, too, or, with the lowest bit of how, written it; the " +
 			"other bits of how: which patcher"},
+	traces.Spec{Kind: Aliased, Name: "Aliased", Class: traces.ClassClaim, Weight: traces.Near,
+		Args: args{where, ip, size},
+		Doc:  "the instruction at ip stores size bytes through an alias of text; the stores to text follow",
+		Says: "the instruction at {ip} stores through {where}"},
 )
 
 // liveCall says where a call of a patched function goes on.

@@ -40,6 +40,12 @@ const (
 	UprobeSteps  = 2 // the task is to step the instruction's copy, at at
 	UprobeDone   = 3 // the copy has been stepped, and the task goes on in user mode at at
 	UprobeStrays = 4 // user mode goes on at at, where it shouldn't
+	// A user of the uprobe, whose handler is the function at at, begins to be registered; it is; it begins to be
+	// unregistered; it is.
+	UprobeAdds, UprobeAdded, UprobeRemoves, UprobeRemoved = 5, 6, 7, 8
+	UprobeKills                                           = 9  // a breakpoint stands there, and nothing knows it: SIGTRAP
+	UprobePasses                                          = 10 // no breakpoint stands there: the task runs the instruction
+	UprobeRan                                             = 11 // the handler has returned
 )
 
 // The calls of Asked. A module that is there from the beginning was loaded before.

@@ -156,8 +156,53 @@ func (p *tale) tellWrites(list []write, may int) {
 	}
 }
 
-// wrote describes a write: which part of which image it is.
+// wrote describes a write: which part of which image it is, and of compiled code which instruction has stored it, and
+// through what.
 func (p *past) wrote(w write) string {
+	i := p.aliased(w.first)
+	if i >= 0 {
+		w = p.changed(w)
+	}
+	says := p.wrotePart(w)
+	if i >= 0 {
+		says += fmt.Sprintf(", through %s, by the instruction at %s", p.x.place(p.ev[i].A), p.x.place(p.ev[i].B))
+	}
+	return says
+}
+
+// aliased returns the event of the store through an alias that the store to text at event i is, or a part of; -1: it
+// is none.
+func (p *past) aliased(i int) int {
+	size := p.ev[i].C
+	for k := i - 1; k >= 0; k-- {
+		switch e := &p.ev[k]; {
+		case e.CPU != p.ev[i].CPU:
+		case e.Kind == smpev.Aliased && size <= e.C:
+			return k
+		case e.Kind == smpev.TextStore: // the first part of the store
+			size += e.C
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// changed returns a write without the bytes at its ends that it leaves as they were, if it changes any.
+func (p *past) changed(w write) write {
+	if !p.differs(w) {
+		return w
+	}
+	for !p.differs(write{w.at, w.at + 1, w.first, w.last}) {
+		w.at++
+	}
+	for !p.differs(write{w.end - 1, w.end, w.first, w.last}) {
+		w.end--
+	}
+	return w
+}
+
+func (p *past) wrotePart(w write) string {
 	where := p.places(span{w.at, w.end})
 	if i := p.before(p.ev[w.first].Task, w.first); i >= 0 && p.ev[i].A == w.at {
 		switch p.ev[i].Kind {

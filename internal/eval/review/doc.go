@@ -1,16 +1,17 @@
 // Package review finds the effects of a change to a kernel's engine: kpsim review.
 //
 // What it is: two kernels, or one with and without objects laid over it, run the same scenarios,
-// the same kept and drawn programs under the same number of schedules, and the same hits. The
-// differences are put on one page, for the terminal, a browser or a mail, with their witnesses.
+// the same kept and drawn programs, and the same hits: few runs of everything first, then more where
+// the change is reached (rounds.go). The differences are put on one page, for the terminal, a browser
+// or a mail, with their witnesses.
 // Two kpsims built from two checkouts are compared by their JSON output.
 //
 // What it is not: it compiles nothing, and it doesn't know whether a change was intended. Finding
 // nothing proves nothing.
 //
-// Its rule: both sides run the same, and a finding on one is searched for on the other in four
-// times as many runs. A change is only reported if the odds, with all comparisons counted,
-// exclude chance (package change).
+// Its rule: both sides run the same, and a finding on one is searched for on the other in up to
+// four times as many runs. How much is run depends on a budget in instructions, not on time. A change
+// is only reported if the odds, with all comparisons counted, exclude chance (package change).
 //
 // # Limits
 //

@@ -53,7 +53,8 @@ func (r *found) command() string {
 		"--objects", strings.ReplaceAll(names(c.Objects), ", ", ","),
 		"--before-objects", strings.ReplaceAll(names(c.BeforeObjects), ", ", ","), "--before", c.Before.Base(),
 		"--before-program", c.BeforeProgram.Base(), "--program", c.Program.Base(), "--patch", c.Patch.Base(),
-		"--corpus", c.Corpus.Base(), "--runs", fmt.Sprint(c.Runs), "--programs", fmt.Sprint(c.Programs),
+		"--corpus", c.Corpus.Base(), "--runs", fmt.Sprint(c.Runs), "--budget", fmt.Sprint(c.Budget), "--programs",
+		fmt.Sprint(c.Programs),
 		"--seed", fmt.Sprint(c.Seed), "--markdown", c.Markdown, "--html", c.HTML.Base())...)
 }
 
@@ -74,6 +75,9 @@ func (r *found) lead() (list []page.Text) {
 			r.runsAfter, strings.Join(of, ", "), cli.Number(len(r.hits()), "kind"))))
 	} else {
 		list = append(list, page.Text("Worse: "+strings.Join(worse, "; ")+"."))
+	}
+	if short := r.shortOf(); short != "" {
+		list = append(list, page.Text(short))
 	}
 	switch n := len(r.code.Functions); {
 	case r.ofPrograms:
@@ -176,8 +180,8 @@ func (r *found) verdicts(whole bool) page.Section {
 	}{
 		{r.gained, "Gained: only the changed engine breaks this, or in far more of its runs.", page.Bad, "gained"},
 		{r.lost, "Lost: only the engine before breaks this.", page.Good, "lost"},
-		{r.unsure, "Unsure: few runs of the changed engine break this, and none before. With so many " +
-			"comparisons that may be chance, so it isn't called worse.", page.Neither, "unsure"},
+		{r.unsure, "Unsure: the changed engine breaks this in too few runs. With so many comparisons that may be " +
+			"chance, so it isn't called worse.", page.Neither, "unsure"},
 	} {
 		if len(part.list) == 0 {
 			continue

@@ -2,7 +2,9 @@ package review
 
 import (
 	"fmt"
+	"strings"
 
+	"kpsim/internal/search/change"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/page"
 	"kpsim/linux"
@@ -42,6 +44,51 @@ func (r *found) with(holds func(w *row) bool) (n int) {
 	return n
 }
 
+// deep says how deeply the scenarios were searched, and what goes on.
+func (r *found) deep() string {
+	if r.ofPrograms {
+		return "Both made all their runs."
+	}
+	d := &r.depth
+	says := fmt.Sprintf("%s came to no changed code in the first runs, a fifth, and got no more; the other side ran "+
+		"them only if they broke something. %s got more runs, %s fewer than %d because of the budget.",
+		cli.Number(r.with(func(w *row) bool { return w.unreached }), "scenario"), cli.Number(d.deeper, "scenario"),
+		cli.Number(r.with(func(w *row) bool { return w.fewer }), "scenario"), r.c.Runs)
+	if d.settled+d.unsettled > 0 {
+		says += fmt.Sprintf(" What few runs showed was tried on the other side for %s, and not for %d.",
+			cli.Number(d.settled, "finding"), d.unsettled)
+	}
+	if len(r.c.Scenarios) > 0 {
+		return says
+	}
+	says += fmt.Sprintf(" Runs after the first ones took about %d of %d million instructions", d.steps/change.Million,
+		r.c.Budget)
+	if d.saved {
+		says += fmt.Sprintf(", of which a review spends 1/%d if something is plainly worse already", savedShare)
+	}
+	return says + "."
+}
+
+// shortOf says what the budget was too small for, and what to type to go on; "" if it was enough.
+func (r *found) shortOf() string {
+	d := &r.depth
+	if r.ofPrograms || len(r.c.Scenarios) > 0 || r.partly != "" || d.shallow+d.unsettled == 0 {
+		return ""
+	}
+	var says []string
+	if d.shallow > 0 {
+		says = append(says, cli.Number(d.shallow, "scenario")+" got fewer runs than they should")
+	}
+	if d.unsettled > 0 {
+		says = append(says, cli.Number(d.unsettled, "finding")+" of few runs stayed unsure")
+	}
+	return fmt.Sprintf("The budget ended the search: %s. `--budget %d` goes on.", strings.Join(says, ", and "),
+		goOnTimes*max(r.c.Budget, 1))
+}
+
+// goOnTimes is the factor of the budget that is proposed.
+const goOnTimes = 4
+
 // how shows what was run.
 func (r *found) how(whole bool) page.Section {
 	s := page.Section{ID: "how", Title: "What was run"}
@@ -52,12 +99,9 @@ func (r *found) how(whole bool) page.Section {
 	s.Blocks = append(s.Blocks, page.List{
 		page.Text("Before: " + r.sides[0] + "."), page.Text("With the change: " + r.sides[1] + "."),
 		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the "+
-			"other in four times as many. A verdict is gained if chance does that in fewer than one of a "+
+			"other in up to four times as many. A verdict is gained if chance does that in fewer than one of a "+
 			"thousand reviews. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
-		page.Text(fmt.Sprintf("%s got a fifth of the runs, because those came to no changed code, and none on the "+
-			"other side, unless they broke something; %s got fewer, because a run of theirs is long.",
-			cli.Number(r.with(func(w *row) bool { return w.unreached }), "scenario"),
-			cli.Number(r.with(func(w *row) bool { return w.long }), "scenario"))),
+		page.Text(r.deep()),
 		page.Text(fmt.Sprintf("%s left out, because one side can't run them.", cli.Number(len(r.left), "scenario"))),
 	})
 	if !whole {

@@ -8,11 +8,10 @@ import (
 
 	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/scenario/lang"
-	"kpsim/internal/search/cause"
 	"kpsim/internal/search/change"
+	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
-	"kpsim/internal/verbs/report"
 	"kpsim/linux"
 	"kpsim/linux/source"
 )
@@ -27,6 +26,7 @@ type found struct {
 	code          *change.Code
 
 	patchedLines
+	rounded
 
 	rows       []row
 	gained     []verdict // broken only after the change, or far more often
@@ -43,6 +43,12 @@ type found struct {
 	answers               []change.Answer
 	files                 []string // files written for differing answers
 	hitsBefore, hitsAfter []kernelcost.Hit
+}
+
+// A rounded holds how deeply the rounds searched, and what their witnesses show.
+type rounded struct {
+	depth   depth
+	stories map[*shrink.Witness]*shown
 }
 
 // patchedLines are the lines of the patch, and in how many runs each was reached.
@@ -62,7 +68,7 @@ type row struct {
 	before, after change.Run
 	reached       uint64 // runs with the change that reached the most visited place
 	unreached     bool
-	long          bool
+	fewer         bool // it had fewer runs than it should
 }
 
 // A verdict is a property that only one side breaks.
@@ -106,8 +112,10 @@ type behaviour struct {
 }
 
 // add adds the results of a scenario, and writes its witnesses.
-func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
-	w := row{name: it.sc.Name, before: b.Stats.Before, after: b.Stats.After, unreached: b.Unreached, long: b.Long}
+func (r *found) add(s *search) error {
+	it, b := &s.item, s.beside
+	w := row{name: it.sc.Name, before: b.Stats.Before, after: b.Stats.After, unreached: b.Unreached,
+		fewer: !b.Done() && b.Stats.After.Runs < b.Full}
 	for _, n := range b.Reached {
 		w.reached = max(w.reached, n)
 	}
@@ -124,7 +132,7 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 	}{
 		{b.Gained, &r.gained, r.c.Kernel.Line, ""}, {b.Lost, &r.lost, r.beforeLine, "-before"},
 		{b.Both, &r.both, nil, ""},
-		{b.Unsure, &r.unsure, r.c.Kernel.Line, ""},
+		{append(b.Unsure, opened(b)...), &r.unsure, r.c.Kernel.Line, ""},
 	} {
 		for i, k := range side.list {
 			v := verdict{scenario: it.sc.Name, Break: k}
@@ -133,11 +141,9 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 				if slices.ContainsFunc(side.list[:i], func(l change.Break) bool { return l.Property == k.Property }) {
 					end += fmt.Sprintf("-%d", i+1)
 				}
-				c, err := cause.Of(k.Witness, it.sc.Name)
-				if err != nil {
-					return err
+				if w := r.stories[k.Witness]; w != nil {
+					v.like, v.says, v.sentences = w.like, w.says, w.story
 				}
-				v.like = c.Like
 				v.trace = filepath.Join(r.c.Traces, inputs.TraceName(it.sc.Name)+"-"+k.Property+end+".kps")
 				if it.in != nil {
 					it.in.FoundIn(k.Witness.File)
@@ -146,7 +152,6 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 					why, remedy := inputs.Unsaved(err, v.trace)
 					return fmt.Errorf("%s; %s", why, remedy)
 				}
-				v.says, v.sentences = report.StoryOf(p, k.Witness.File)
 				v.replay = side.line("replay", v.trace)
 			}
 			// the same property with another wording
@@ -170,19 +175,12 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 	return nil
 }
 
-// sureOf is the number of scenarios in which a property must be gained to count as sure.
-const sureOf = 3
-
-// sure reports whether the change is known to break a property. Then further scenarios with few
-// violations don't have to be tested for chance.
-func (r *found) sure(property string) bool {
-	n := 0
-	for i := range r.gained {
-		if r.gained[i].Property == property {
-			n++
-		}
+// opened lists the findings of few runs that were left open.
+func opened(b *change.Beside) (list []change.Break) {
+	for _, o := range b.Open {
+		list = append(list, *o)
 	}
-	return n >= sureOf
+	return list
 }
 
 // beforeLine returns a command line for the kernel before the change.

@@ -34,6 +34,7 @@ type Review struct {
 	Corpus        cli.FileName   `placeholder:"DIR" help:"A folder of kept traces (.kps), recipes of fuzz --corpus (.recipe) and scenarios (.star) that are run besides."`
 	Runs          uint64         `range:"1..1000000000" default:"150" placeholder:"N" help:"How many runs of each scenario are searched on either side. Default: 150."`
 	For           time.Duration  `range:"0s..8760h" placeholder:"TIME" help:"Stop after so long, and tell what was seen. Default: when all was run."`
+	Budget        uint64         `range:"0..1000000000" default:"3000" placeholder:"N" help:"If no scenario is named: how many million simulated instructions the runs after the first ones of each scenario may take, on both sides together. Default: 3000, three minutes of one processor."`
 	Programs      int            `range:"0..100000" default:"50" placeholder:"N" help:"Of how many seeds programs are drawn, if no scenario is named: of each two serial ones and one with schedules. Default: 50."`
 	Small         int            `range:"0..8" default:"3" placeholder:"N" help:"First run all serial programs of up to N calls on small worlds (kpsim small), if no scenario is named. 0: none. Default: 3."`
 	Slower        uint64         `range:"0..1000000" default:"5" placeholder:"PERCENT" help:"A hit that costs so much more is a regression. Default: 5."`
@@ -67,14 +68,14 @@ The change is compiled: --objects with --kernel, or two kernels with --before. N
 
 --before-program compares two kpsims that were built from two checkouts, by their own engines in Go: each is asked for --json. If the changed one was built with go build -cover, --patch says how often its lines were executed.
 
-What only one side shows is looked for on the other in four times as many runs, sixty-four if it is rare.
+Every scenario first gets a fifth of its runs; then those that reach the change get more, and what few runs showed is settled, until --budget is spent. What only one side shows is looked for on the other in four times as many runs, sixty-four by two programs if it is rare.
 
 Examples:
 
   kpsim review --kernel vmlinuz --objects kernel/kprobes.o
   kpsim review --kernel vmlinuz --objects kprobes.o --patch my.patch --html review.html
   kpsim review --kernel vmlinuz --objects kprobes.o --markdown > mail.txt
-  kpsim review --before vmlinuz-6.1 --kernel vmlinuz-6.12 --runs 1000
+  kpsim review --before vmlinuz-6.1 --kernel vmlinuz-6.12 --runs 1000 --budget 20000
   kpsim review --kernel vmlinuz --objects new.o --before-objects old.o full-rcu
   kpsim review --before-program ./kpsim-before --patch my.patch
   kpsim review --kernel vmlinuz --objects kprobes.o --json | jq 'select(.what == "gained")'
@@ -120,7 +121,7 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	p.StopAtInterrupt(&c.stop)
 	cli.ManyKernels()
 	c.began = time.Now()
-	parts := len(list.items) + list.drawn + (max(len(list.serial), list.drawn)+batch-1)/batch + 3
+	parts := 3*(len(list.items)+list.drawn) + (max(len(list.serial), list.drawn)+batch-1)/batch + 3
 	c.line = p.WatchParts("review", parts, "step")
 	if err = c.all(p, r, list); err == nil && !c.stop.Load() {
 		c.line.Complete()
@@ -180,38 +181,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 	if err := c.answers(p, r, list); err != nil {
 		return err
 	}
-	all := len(list.items) + list.drawn
-	r.odds.Comparisons = uint64(all)
-	seed := gen.First(c.Seed)
-	for i := range all {
-		if c.stop.Load() || c.For > 0 && time.Since(c.began) > c.For {
-			r.partly = fmt.Sprintf("Not all was run: %d of %s, and of drawn programs, in their order.", i,
-				cli.Number(all, "scenario"))
-			return nil
-		}
-		var it item
-		if i < len(list.items) {
-			it = list.items[i]
-		} else {
-			it = item{r.drawn(&seed), nil, max(c.Runs/drawnShare, 1)}
-		}
-		c.step(p, it.sc.Name)
-		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers,
-			Cancelled: &c.stop, Odds: r.odds, Sure: r.sure,
-			Progress: func(runs, violations uint64) { c.line.Of(runs, sides*it.runs, runs, violations) }}
-		b, err := change.Compare(it.sc, s, r.places())
-		if c.stop.Load() {
-			continue // the loop's beginning reports how far it got
-		}
-		if err != nil {
-			r.dies = append(r.dies, left{it.sc.Name, err.Error()})
-			continue
-		}
-		if err := r.add(p, &it, b); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.rounds(p, r, list)
 }
 
 // step announces the next step.

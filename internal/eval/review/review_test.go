@@ -71,7 +71,7 @@ func told(t *testing.T, status int, c *Review) (list []object, page string) {
 	t.Helper()
 	dir := t.TempDir()
 	c.Traces, c.HTML, c.JSON = filepath.Join(dir, "traces"), cli.FileName(filepath.Join(dir, "page.html")), true
-	c.Seed, c.Slower = 1, 5
+	c.Seed, c.Slower, c.Budget = 1, 5, 3000
 	var out, errs bytes.Buffer
 	got, err := c.Run(cli.New(&out, &errs))
 	require.NoError(t, err)
@@ -244,7 +244,7 @@ func TestStopped(t *testing.T) {
 	dir := t.TempDir()
 	run := func(d time.Duration) (string, error) {
 		c := &Review{Kernel: inputs.Kernel{Kernel: newer}, Before: k, Runs: 1, For: d, Seed: 1, Slower: 1000,
-			Traces: dir}
+			Budget: 3000, Traces: dir}
 		var out bytes.Buffer
 		_, err := c.Run(cli.New(&out, new(bytes.Buffer)))
 		return out.String(), err

@@ -268,6 +268,9 @@ type (
 		Gone     []string `json:"boundary_gone"`
 		Removed  int      `json:"patch_removes"`
 		Left     int      `json:"places_not_looked_for"`
+		Steps    uint64   `json:"steps"`                   // instructions of the runs after the first ones, about
+		Shallow  int      `json:"shallow"`                 // scenarios that got fewer runs for want of budget
+		Open     int      `json:"unsettled"`               // findings of few runs that weren't tried
 		Partly   string   `json:"partly,omitempty"`        // why not everything was run
 		Unknown  string   `json:"lines_unknown,omitempty"` // why the reached lines aren't known
 	}
@@ -370,7 +373,8 @@ func (r *found) summary() jsonSummary {
 		Why: full(worse), Gained: len(r.gained), Lost: len(r.lost), Unsure: len(r.unsure),
 		New: len(r.behaviours), Answers: len(r.answers), Programs: r.programs, Runs: r.runsAfter,
 		Boundary: full(r.code.Calls), Gone: full(r.code.CallsGone),
-		Removed: r.removed, Left: r.code.Left + r.linesLeft, Unknown: r.uncovered, Partly: r.partly}
+		Removed: r.removed, Left: r.code.Left + r.linesLeft, Unknown: r.uncovered, Partly: r.partly,
+		Steps: r.depth.steps, Shallow: r.depth.shallow, Open: r.depth.unsettled}
 	for _, o := range r.c.Objects {
 		s.Objects = append(s.Objects, o.Base())
 	}

@@ -43,7 +43,7 @@ type row struct {
 
 	// boot is called when the rig is built, once for each operation of each task, for what the
 	// kernel must know before a run: which tasks end a wait, for example. nil: nothing is needed.
-	boot func(t Task, id kapi.TaskID)
+	boot func(t Task, id kapi.TaskID, op *scenario.Op)
 	sets *Setter // nil: it sets no key
 }
 
@@ -90,7 +90,7 @@ func Do(t Task, x *smp.Ctx, i int, op *scenario.Op) { rows[op.Kind].do(t, x, i, 
 // Boot prepares an operation of the task id, before the machine runs.
 func Boot(t Task, id kapi.TaskID, op *scenario.Op) {
 	if r := rows[op.Kind]; r.boot != nil {
-		r.boot(t, id)
+		r.boot(t, id, op)
 	}
 }
 

@@ -44,7 +44,7 @@ var (
 		},
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
 		t.Kernel().Latch.Open(x)
-	}, boot: func(t Task, id kapi.TaskID) {
+	}, boot: func(t Task, id kapi.TaskID, _ *scenario.Op) {
 		l := &t.Kernel().Latch
 		l.Openers = append(l.Openers, id)
 	}})
@@ -68,7 +68,7 @@ var (
 		Traits: scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
 		t.Kernel().Signal.Open(x)
-	}, boot: func(t Task, id kapi.TaskID) {
+	}, boot: func(t Task, id kapi.TaskID, _ *scenario.Op) {
 		l := &t.Kernel().Signal
 		l.Openers = append(l.Openers, id)
 	}})

@@ -439,14 +439,20 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 			l.Symbols(l.At(s, i), func(name string) { used[name] = true })
 		}
 	}
-	if s.Machine.Memory != 0 { // stores are then reported under the names of their targets
-		for _, op := range operations(s) {
-			for i := range s.Datas {
-				d := &s.Datas[i]
-				used[d.Name] = used[d.Name] || slices.ContainsFunc(op.Args, func(v uint64) bool {
-					return v-uint64(d.At) < uint64(len(d.Bytes))
-				})
-			}
+	given := func(name string, at uint64, n int) {
+		used[name] = used[name] || s.Any(func(op *scenario.Op) bool {
+			return slices.ContainsFunc(op.Args, func(v uint64) bool { return v-at < uint64(n) })
+		})
+	}
+	if s.Machine.Memory != 0 || len(s.Aliases) > 0 { // stores are then reported under the names of their targets
+		for i := range s.Datas {
+			given(s.Datas[i].Name, uint64(s.Datas[i].At), len(s.Datas[i].Bytes))
+		}
+	}
+	for i := range s.Aliases { // a patcher is told of functions by their addresses
+		given(s.Aliases[i].Name, uint64(s.Aliases[i].At), s.Aliased(&s.Aliases[i]))
+		for k := range s.Texts {
+			given(s.Texts[k].Name, uint64(s.Texts[k].At), len(s.Texts[k].Code))
 		}
 	}
 	for _, l := range scenario.Lists {

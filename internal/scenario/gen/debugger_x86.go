@@ -1,6 +1,8 @@
 package gen
 
 import (
+	"fmt"
+
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
@@ -63,6 +65,22 @@ func drawUprobes(g *maker) {
 			ops = []scenario.Op{ops[0], hit, ops[1]}
 		}
 		g.alone("uprober", ops)
+	}
+	if !g.on.Uprobes && g.one(3) { // its users come and go
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: "uprobed-too", At: uprobedAt + 0x40, Code: []byte{0x90, 0xc3}})
+		for i, f := range []string{uprobedName, "uprobed-too"} {
+			op := func(k *scenario.Operation) scenario.Op { return scenario.Op{Kind: k, Target: f} }
+			ops := []scenario.Op{op(act.RegisterUprobe), op(act.UnregisterUprobe)}
+			switch g.rand.N(4) {
+			case 0:
+				ops = []scenario.Op{ops[0], hit, ops[1]}
+			case 1:
+				ops = append(ops, ops...)
+			case 2: // what another task may do meanwhile
+				ops[i] = scenario.Op{Kind: ops[i].Kind, Target: uprobedName}
+			}
+			g.alone(fmt.Sprint("uprobe-user", i), ops)
+		}
 	}
 	g.alone("uprobed", []scenario.Op{hit, give, hit})
 }

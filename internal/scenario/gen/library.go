@@ -36,7 +36,7 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 // debugger writes where probes write, or handlers do what handlers must not. Removing a part of it may
 // make it hang or sleep.
 func ordered(s *scenario.Scenario) bool {
-	if s.DoesAny(scenario.Ordered | scenario.ByHand) {
+	if s.DoesAny(scenario.Ordered) || s.PatchesByHand() {
 		return true
 	}
 	for i := range s.Probes {
@@ -55,7 +55,8 @@ func (g *maker) fromLibrary() bool {
 	g.part("library")
 	list := known()
 	from := list[g.rand.N(len(list))]
-	if slices.Contains(g.on.Without, from.Name) {
+	if slices.Contains(g.on.Without, from.Name) ||
+		(g.on.Contract || g.on.Few) && !g.on.Uprobes && from.Does(act.HitUprobe) {
 		return false
 	}
 	own := g.one(3)

@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/properties"
 	"kpsim/smp/arch"
+	"kpsim/smp/kernel"
 )
 
 const defaultCPUs = 2
@@ -46,13 +47,14 @@ var chapters = []chapter{
 		{sig: machineSig(), do: (*loader).doMachine,
 			says: "the machine and its kernel: see the next table"},
 	}},
-	{"Text and data", slices.Concat(makers(scenario.TheTexts, scenario.TheDatas), []verb{
+	{"Text and data", slices.Concat(makers(scenario.TheTexts, scenario.TheDatas, scenario.TheAliases), []verb{
 		{sig: `elf(file, at = None)`, do: (*loader).doELF,
 			says: "all functions and data of a `.o` file: `o.f`, `o[\"f.part.0\"]`, `o.counter`, `o[\".data\"]`. " +
 				"Its references are looked up among the functions and data above it, then among the kernel's " +
 				"exports: `cond_resched`, `cond_resched_tasks_rcu_qs`, `do_exit`, which ends the program that " +
-				"calls it, `jprobe_return`. For a kernel module, a `.ko` file: only the named functions, and those " +
-				"that they refer to; its text is patched as a kernel patches it while loading"},
+				"calls it, `jprobe_return`, and what a patcher calls (" + serviceNames() + "; " +
+				"[what each does](cross-modifying-code.md#what-a-patcher-calls)). For a kernel module, a `.ko` " +
+				"file: only the named functions, and those that they refer to; its text is patched as a kernel patches it while loading"},
 		{sig: `stub(name, returns = 0, fill = None, calls = None)`, do: (*loader).doStub,
 			says: "a stand-in for one of the kernel's functions, for objects below it. `fill = (1, \"00ff\")`: it " +
 				"stores these bytes where its first argument points to; then it returns the number `returns`, or " +
@@ -72,6 +74,13 @@ var chapters = []chapter{
 		{sig: `sometimes(property)`, do: (*loader).doSometimes,
 			says: "some schedule breaks the `property` with this name or ID, `\"T2\"`; `kpsim list` prints them"},
 	}},
+}
+
+// serviceNames lists what a patcher in compiled code calls.
+func serviceNames() string {
+	var list []string
+	kernel.Services(func(name, _ string) { list = append(list, "`"+name+"`") })
+	return strings.Join(list, ", ")
 }
 
 // language is the functions of all chapters.

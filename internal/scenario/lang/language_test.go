@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/smp/kernel"
 )
 
 const reference = "../../../docs/scenarios.md"
@@ -100,4 +101,21 @@ func TestReferenceIsWhole(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The page of patchers says what each kernel routine does that one may call.
+func TestServicesPage(t *testing.T) {
+	const path, head = "../../../docs/cross-modifying-code.md", "| name | what it does |\n|---|---|\n"
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before, after, found := strings.Cut(string(raw), head)
+	require.True(t, found)
+	_, after, _ = strings.Cut(after, "\n\n")
+	page := before + head
+	kernel.Services(func(name, says string) { page += "| `" + name + "` | " + says + " |\n" })
+	if page += "\n" + after; *updatePage {
+		require.NoError(t, os.WriteFile(path, []byte(page), 0o644))
+		return
+	}
+	require.Equal(t, page, string(raw), "go test ./internal/scenario/lang -run ServicesPage -update-page")
 }

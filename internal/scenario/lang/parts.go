@@ -108,6 +108,9 @@ func (l *loader) add(list *scenario.List, x any, c *call) starlark.Value {
 	name := list.Name(x)
 	if m, is := x.(scenario.Located); is {
 		at, n, boundary := m.Span()
+		if a, is := x.(*scenario.Alias); is {
+			n = int(scenario.Align(at+arch.Addr(l.s.Aliased(a)), boundary) - at)
+		}
 		l.advancePast(at, n, boundary)
 		if l.symbols[name] = at; list.Given {
 			return location{what: list.What, name: name, at: at}
@@ -123,6 +126,12 @@ func (l *loader) add(list *scenario.List, x any, c *call) starlark.Value {
 func (l *loader) next(x any) arch.Addr {
 	d, is := x.(*scenario.Data)
 	t, _ := x.(*scenario.Text)
+	if a, is := x.(*scenario.Alias); is {
+		if t = l.s.Text(a.Of); t == nil {
+			return l.data
+		}
+		return scenario.Align(l.data, scenario.Page) + t.At%scenario.Page
+	}
 	switch {
 	case t != nil && t.Own:
 		return scenario.Align(l.text, scenario.Page)

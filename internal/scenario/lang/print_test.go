@@ -108,6 +108,7 @@ func genScenario(t *rapid.T) *scenario.Scenario {
 	genSettings(t, &s.Machine)
 	genText(t, s)
 	genMissing(t, s)
+	genAliases(t, s)
 	genClients(t, s)
 	genPrograms(t, s)
 	switch rapid.IntRange(0, 2).Draw(t, "expect") {
@@ -173,6 +174,23 @@ func genMissing(t *rapid.T, s *scenario.Scenario) {
 		s.Missing = append(s.Missing,
 			scenario.Missing{Name: names.draw(t, "missing"), At: 0xffffffff90000000 + arch.Addr(i)<<20,
 				Size: 4096 * rapid.IntRange(1, 3).Draw(t, "pages")})
+	}
+}
+
+func genAliases(t *rapid.T, s *scenario.Scenario) {
+	if s.Machine.Memory == smp.TSO {
+		return
+	}
+	names := newNames()
+	for _, l := range []*scenario.List{scenario.TheTexts, scenario.TheDatas, scenario.TheMissing} {
+		for _, name := range l.Names(s) {
+			names.used[name] = true
+		}
+	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "aliases") {
+		f := &s.Texts[rapid.IntRange(0, len(s.Texts)-1).Draw(t, "function")]
+		s.Aliases = append(s.Aliases, scenario.Alias{Name: names.draw(t, "alias"), Of: f.Name,
+			At: 0xffffffff98000000 + arch.Addr(i)<<20 + f.At%scenario.Page})
 	}
 }
 

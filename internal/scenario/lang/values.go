@@ -3,6 +3,7 @@ package lang
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -136,6 +137,9 @@ func describe(v starlark.Value) string {
 		}
 	case starlark.Int:
 		return "a number"
+	}
+	if strings.HasPrefix(v.Type(), "a") {
+		return "an " + v.Type()
 	}
 	return "a " + v.Type()
 }

@@ -16,3 +16,4 @@ package library
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mno-red-zone -mno-sse -mgeneral-regs-only -fno-stack-protector -fno-omit-frame-pointer -c src/probe_targets.c -o probe_targets.o
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mno-red-zone -mno-sse -mgeneral-regs-only -fno-stack-protector -fno-omit-frame-pointer -c src/work.c -o work.o
 //go:generate gcc -O2 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mno-red-zone -mno-sse -mgeneral-regs-only -fno-stack-protector -fno-omit-frame-pointer -ffreestanding -fno-tree-loop-distribute-patterns -c src/string.c -o string.o
+//go:generate gcc -O2 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mno-red-zone -mno-sse -mgeneral-regs-only -fno-stack-protector -fno-omit-frame-pointer -c src/patchers.c -o patchers.o

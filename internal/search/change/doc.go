@@ -12,6 +12,9 @@
 // all comparisons of a review into account (odds.go). If few runs broke it, their schedule is
 // replayed on the unchanged kernel, and both are run near that schedule, and with the witness' program.
 //
+// A review searches many scenarios in rounds (Beside), and divides a budget among them (budget.go). What runs cost is
+// counted in instructions, never in time.
+//
 // # Limits
 //
 // Programs with absent data aren't compared by answers. Scenarios are compared by the numbers of

@@ -67,10 +67,10 @@ func compared(r *rand.Rand, o Odds, runs uint64, with, without, times float64) v
 		return known
 	}
 	c := new(Break)
-	is, _ := o.decide(c, func(_, runs uint64) (uint64, error) {
+	is, _, _ := o.decide(c, 5000, SettleMost, func(_, runs uint64) (uint64, error) {
 		c.Runs, c.Violations = c.Runs+runs, c.Violations+drawn(r, runs, min(with*times, 1))
 		c.BaseRuns, c.Base = c.BaseRuns+runs, c.Base+drawn(r, runs, min(without*times, 1))
-		return 2 * runs * 2000, nil // questions
+		return sides * runs * 5000, nil
 	})
 	return is
 }

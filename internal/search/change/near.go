@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	nearRuns  = 600        // maximum number of runs of each side near a witness' schedule
-	nearLeast = 64         // fewer aren't worth it
-	nearFirst = 16         // runs with the change by which a way is chosen
-	nearAlike = 8          // if more of these break the property, the deviation that is drawn matters too little
-	nearMost  = 20_000_000 // maximum number of questions of both sides
+	nearRuns  = 600          // maximum number of runs of each side near a witness' schedule
+	nearLeast = 64           // fewer aren't worth it
+	nearFirst = 16           // runs with the change by which a way is chosen
+	nearAlike = 8            // if more of these break the property, the deviation that is drawn matters too little
+	nearMost  = 60 * Million // maximum cost of both sides
 )
 
 // near compares both sides near a witness' schedule. Each side keeps its own run along the schedule. There are two
@@ -29,30 +29,31 @@ const (
 // with the change show which way leads to it; further runs of both sides go that way, and they alone count. What one
 // side can't follow, neither keeps: the runs of the two would begin at different places. A change that only moves
 // the places where a schedule is anchored must not be accused: a deviation that may stand nearly anywhere isn't drawn.
-func (s *Search) near(b *Break, k kind, sc *scenario.Scenario) (verdict, error) {
+func (s *Search) near(b *Break, k kind, sc *scenario.Scenario, most uint64) (is verdict, took uint64, err error) {
 	b.Near = &Break{Property: b.Property, Words: b.Words}
-	var sides [2]*near
+	var both [2]*near
 	for i, of := range []struct {
 		kernel *linux.Kernel
 		mutant string
 	}{{s.Kernel, s.Mutant}, {s.Base, ""}} {
 		n, err := s.follow(sc, b.Witness, of.kernel, of.mutant)
 		if err != nil || n == nil {
-			return unsure, err
+			return unsure, 0, err
 		}
 		defer n.rig.Close()
-		sides[i] = n
+		both[i] = n
 	}
-	w, asked := s.chosen(k, sides)
-	each := max(sides[0].rec.Asked+sides[1].rec.Asked, 1)
-	runs := min(nearRuns, (nearMost-min(asked, nearMost))/each)
+	most = min(most, nearMost)
+	w, took := s.chosen(k, both, most)
+	runs := min(nearRuns, (most-min(took, most))/(both[0].cost+both[1].cost))
 	if w == nil || runs < nearLeast {
-		return unsure, nil
+		return unsure, took, nil
 	}
+	took += runs * (both[0].cost + both[1].cost)
 	for i := range runs {
-		for j, n := range sides {
+		for j, n := range both {
 			if s.cancelled() {
-				return unsure, nil
+				return unsure, took, nil
 			}
 			breaks := b2u(n.breaks(k, *w, nearFirst+i))
 			if j == 0 {
@@ -64,11 +65,11 @@ func (s *Search) near(b *Break, k kind, sc *scenario.Scenario) (verdict, error) 
 	}
 	switch {
 	case s.Odds.Worse(b.Near):
-		return worse, nil
+		return worse, took, nil
 	case b.Near.Base > 0 && !b.Near.Open():
-		return known, nil
+		return known, took, nil
 	}
-	return unsure, nil
+	return unsure, took, nil
 }
 
 func b2u(b bool) uint64 {
@@ -86,12 +87,12 @@ type way struct {
 
 // ways returns the ways that both sides can go. Without a deviation that is kept, runs would be runs of the witness'
 // program.
-func ways(sides [2]*near) (list []way) {
-	met := min(sides[0].met, sides[1].met)
-	for kept := 1; kept <= min(met, len(sides[0].rec.Choices)-1); kept++ {
+func ways(both [2]*near) (list []way) {
+	met := min(both[0].met, both[1].met)
+	for kept := 1; kept <= min(met, len(both[0].rec.Choices)-1); kept++ {
 		list = append(list, way{of: kept})
 	}
-	if n := sides[0].nudged.Deviations(); n > 1 && met == n && sides[1].nudged.Deviations() == n {
+	if n := both[0].nudged.Deviations(); n > 1 && met == n && both[1].nudged.Deviations() == n {
 		for of := range n {
 			list = append(list, way{drawn: true, of: of})
 		}
@@ -100,31 +101,34 @@ func ways(sides [2]*near) (list []way) {
 }
 
 // chosen returns the way on which most of the first runs with the change break the property, nil if none does, and
-// the number of questions asked.
-func (s *Search) chosen(k kind, sides [2]*near) (best *way, asked uint64) {
+// what these cost. It tries no way that would make them cost more than half of limit.
+func (s *Search) chosen(k kind, both [2]*near, limit uint64) (best *way, took uint64) {
 	most := 0
-	for _, w := range ways(sides) {
+	for _, w := range ways(both) {
+		if took += nearFirst * both[0].cost; took > limit/2 {
+			break
+		}
 		breaks := 0
 		for i := range uint64(nearFirst) {
 			if s.cancelled() {
-				return nil, asked
+				return nil, took
 			}
-			if sides[0].breaks(k, w, i) {
+			if both[0].breaks(k, w, i) {
 				breaks++
 			}
-			asked += sides[0].rec.Asked
 		}
 		if breaks > most && !(w.drawn && breaks > nearAlike) {
 			best, most = &w, breaks
 		}
 	}
-	return best, asked
+	return best, took
 }
 
 // A near is a side's run along a witness' schedule, and the runs that leave it.
 type near struct {
 	rig    *rig.Rig
 	rec    *sched.Recording
+	cost   uint64
 	met    int // number of the schedule's first deviations that it has
 	prefix *sched.Prefix
 	nudged *sched.Nudged
@@ -161,6 +165,8 @@ func (s *Search) follow(sc *scenario.Scenario, w *shrink.Witness, k *linux.Kerne
 	rec := &sched.Recorder{Strategy: sched.NewAnchored(r.Taken, n.rig.Machine.Names()), All: true}
 	n.rig.Play(rec)
 	n.rec = rec.Recording()
+	counts := n.rig.Machine.Counts()
+	n.cost = costOf(&counts, 1)
 	n.met = min(n.met, len(n.rec.Choices))
 	n.prefix = sched.NewPrefix(n.rec, sched.Continuations(sched.Params{Seed: s.Seed, Length: n.rec.Asked})...)
 	n.nudged = sched.NewNudged(n.rec, sim.Mix(s.Seed))

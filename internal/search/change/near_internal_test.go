@@ -36,10 +36,11 @@ func TestNear(t *testing.T) {
 		sc.Machine.Engine, sc.Machine.Image = "", ""
 		seen++
 		b := &Break{Property: kind.property, Words: kind.words, Witness: w}
-		is, err := s.near(b, kind, sc)
+		is, took, err := s.near(b, kind, sc, SettleMost)
 		require.NoError(t, err)
 		require.Equal(t, worse, is, "%+v", b.Near)
 		require.Positive(t, b.Near.Violations)
+		require.Less(t, took, uint64(nearMost))
 		require.Zero(t, b.Near.Base)
 		require.Equal(t, b.Near.BaseRuns, b.Near.Runs)
 		t.Logf("%v: %d of %d", kind, b.Near.Violations, b.Near.Runs)
@@ -47,7 +48,7 @@ func TestNear(t *testing.T) {
 		alike := *s
 		alike.Kernel, alike.Base, alike.Mutant = k, k, ""
 		b = &Break{Property: kind.property, Words: kind.words, Witness: w}
-		is, err = alike.near(b, kind, sc)
+		is, _, err = alike.near(b, kind, sc, SettleMost)
 		require.NoError(t, err)
 		require.Equal(t, unsure, is)
 	}

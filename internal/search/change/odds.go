@@ -17,9 +17,13 @@ const (
 	// wrongly is the allowed probability that a review of two equivalent kernels reports one.
 	wrongly = 1.0 / 1000
 
-	// looksMost is the maximum number of looks at one comparison: at the scenario's own runs, at runs near the
-	// witness' schedule, and at runs of the witness' program, whose number each look doubles.
-	looksMost = 8
+	// looksMost is the maximum number of looks at one comparison: at the scenario's own runs, which two rounds make
+	// with up to three numbers of runs of the unchanged kernel; at runs near the witness' schedule; and at runs of the
+	// witness' program, whose number each look doubles.
+	looksMost = ownLooks + 1 + programLooks
+
+	ownLooks     = 5
+	programLooks = 6
 
 	// alike: this many runs count as one, since the runs of a strategy that learns aren't
 	// independent.
@@ -51,33 +55,42 @@ const (
 )
 
 const (
-	// confirmRuns is the number of runs of each side in the first look.
-	confirmRuns = 200
+	// confirmRuns is the number of runs of each side in the first look, confirmLeast the one below which it isn't
+	// worth it.
+	confirmRuns  = 200
+	confirmLeast = 32
 
-	// confirmMost limits the questions of the runs: about half a minute of a core.
-	confirmMost = 60_000_000
+	// SettleMost limits the steps that settling a finding takes: a quarter of a minute of a core.
+	SettleMost = 250 * Million
 )
 
-// decide compares two sides that have no runs yet, with as many runs as the odds require. more
-// makes runs of each side, adds them to b, and returns the number of questions asked.
-func (o Odds) decide(b *Break, more func(look, runs uint64) (asked uint64, err error)) (verdict, error) {
-	all := uint64(0)
-	for look := range uint64(looksMost - 2) { // the others aren't at the program's runs
-		asked, err := more(look, max(confirmRuns, b.Runs))
-		if err != nil {
-			return unsure, err
+// decide compares two sides that have no runs yet, with as many runs as the odds require, and as cost most steps. each
+// is about what a run costs. more makes runs of each side, adds them to b, and returns what they cost.
+func (o Odds) decide(b *Break, each, most uint64, more func(look, runs uint64) (cost uint64, err error)) (is verdict,
+	took uint64, err error) {
+	first := min(confirmRuns, most/(sides*max(each, 1)))
+	if first < confirmLeast {
+		return unsure, 0, nil
+	}
+	for look := range uint64(programLooks) {
+		cost, err := more(look, max(first, b.Runs))
+		if took += cost; err != nil {
+			return unsure, took, err
 		}
-		switch all += asked; {
+		switch {
 		case o.Worse(b):
-			return worse, nil
+			return worse, took, nil
 		case b.Base > 0 && !b.Open():
-			return known, nil
-		case 2*all > confirmMost: // the next look costs as much again
-			return unsure, nil
+			return known, took, nil
+		case sides*took > most: // the next look costs as much again
+			return unsure, took, nil
 		}
 	}
-	return unsure, nil
+	return unsure, took, nil
 }
+
+// sides is the number of kernels that are compared.
+const sides = 2
 
 // Open reports whether more runs may show a significant difference.
 func (b *Break) Open() bool {

@@ -33,14 +33,11 @@ type Search struct {
 	Blind    bool // make no witness, and accept the first runs' results
 	Look     func() explore.Look
 
-	// Sure, if not nil, reports that the change is already known to break a property elsewhere:
-	// then findings of few runs are left unsure.
-	Sure func(property string) bool
-
 	Progress  func(runs, violations uint64)
 	Cancelled *atomic.Bool
 
-	shared  *explore.Result // runs with the change that were made already; nil: none
+	// if not 0: decide only what is plain, with so many runs of the unchanged kernel, times BaseTimes, at most
+	plainly uint64
 	with    *explore.Result // of the last Run
 	without *explore.Result // of the unchanged kernel
 	known   []rig.Known     // what both sides break, and go on after
@@ -58,6 +55,10 @@ type Break struct {
 	Confirmed  *Break // by runs of the witness' program; nil: not tried
 	Near       *Break // by runs near the witness' schedule; nil: not tried, Runs 0: one side can't follow it
 	Played     bool   // the unchanged kernel breaks it along the witness' schedule
+
+	of    *Search // whose last runs have it
+	tried bool    // to settle it
+	is    verdict // what that said
 }
 
 // Breaks holds the results of a search.
@@ -74,18 +75,47 @@ const (
 
 	// doubtful is the probability of chance up to which it gets them.
 	doubtful = 1.0 / 20
+
+	// fewBase is the number of runs of the unchanged kernel which break something that are believed if it made
+	// fewer runs than the changed one.
+	fewBase = 3
 )
 
 // Run makes the search. A property that only the change breaks, in too few runs for a verdict, is
-// tried on the unchanged kernel: along the schedule of the witness, in runs near that schedule
-// (near.go), and in runs of the witness' program, which show it far more often than the scenario
-// does, until there is a verdict. The error says that the scenario can't be run on the changed
-// kernel, or that the input is wrong.
+// settled, unless the search is Blind. The error says that the scenario can't be run on the changed kernel, or
+// that the input is wrong.
+func (s *Search) Run() (found Breaks, err error) {
+	if s.with, err = s.some(s.Runs); err != nil {
+		return found, err
+	}
+	found, open, err := s.look()
+	if err != nil {
+		return found, err
+	}
+	for i := range found.Worse {
+		if err := found.Worse[i].Show(); err != nil {
+			return found, err
+		}
+	}
+	for _, b := range open {
+		if !s.Blind {
+			if _, err := b.Settle(SettleMost); err != nil {
+				return found, err
+			}
+		}
+		to := map[verdict]*[]Break{worse: &found.Worse, known: &found.Known, unsure: &found.Unsure}[b.is]
+		*to = append(*to, *b)
+	}
+	return found, nil
+}
+
+// look compares what the last runs with the change break with what the unchanged kernel breaks. open are those that
+// only the change breaks, in too few runs for a verdict.
 //
 // What both break may hide more. So they are compared again in runs that go on after that, unless
-// a CPU may execute garbage then.
-func (s *Search) Run() (found Breaks, err error) {
-	found, err = s.compare()
+// a CPU may execute garbage then, or only what is plain is asked for.
+func (s *Search) look() (found Breaks, open []*Break, err error) {
+	found, open, err = s.compare()
 	behind := *s
 	for last := found; ; {
 		more := false
@@ -96,13 +126,17 @@ func (s *Search) Run() (found Breaks, err error) {
 				behind.known, more = append(behind.known, as), true
 			}
 		}
-		if err != nil || !more || len(behind.known) > behindMost || s.cancelled() {
-			return found, err
+		if err != nil || !more || s.plainly > 0 || len(behind.known) > behindMost || s.cancelled() {
+			return found, open, err
 		}
-		behind.Look, behind.shared, behind.with, behind.without = nil, nil, nil, nil
-		last, err = behind.compare()
-		found.Worse, found.Known, found.Unsure = append(found.Worse, last.Worse...),
-			append(found.Known, last.Known...), append(found.Unsure, last.Unsure...)
+		behind.Look, behind.with, behind.without = nil, nil, nil
+		if behind.with, err = behind.some(behind.Runs); err != nil {
+			return found, open, err
+		}
+		var also []*Break
+		last, also, err = behind.compare()
+		found.Worse, found.Known = append(found.Worse, last.Worse...), append(found.Known, last.Known...)
+		open = append(open, also...)
 	}
 }
 
@@ -110,95 +144,123 @@ func (s *Search) Run() (found Breaks, err error) {
 const behindMost = 8
 
 // compare compares what the runs of both sides break first, apart from what is known.
-func (s *Search) compare() (found Breaks, err error) {
-	if s.with = s.shared; s.with == nil {
-		if s.with, err = s.explore(s.Scenario, s.Kernel, s.Mutant, s.Runs, s.Seed); err != nil {
-			return found, err
-		}
-	}
+func (s *Search) compare() (found Breaks, open []*Break, err error) {
 	if s.with.Violations == 0 {
-		return found, nil
+		return found, nil, nil
 	}
 	breaks, err := s.broken()
-	if err != nil {
-		return found, err
+	if err != nil || s.cancelled() {
+		return found, nil, err
 	}
+	of := *s // s may go on
+	of.known = slices.Clone(s.known)
 	for i := range breaks {
 		b := &breaks[i]
-		k := kind{b.Property, b.Words}
-		to := &found.Known
+		b.of = &of
 		switch {
-		case s.cancelled():
-			return found, nil
 		case s.Odds.Worse(b):
-			to = &found.Worse
-			if !s.Blind {
-				b.Witness, err = s.witness(k)
-			}
-		case b.Open() && (s.Blind || s.Sure != nil && s.Sure(k.property)):
-			to = &found.Unsure
+			found.Worse = append(found.Worse, *b)
 		case b.Open():
-			to, err = s.confirm(b, k, &found)
+			open = append(open, b)
+		default:
+			found.Known = append(found.Known, *b)
 		}
-		if err != nil {
-			return found, err
-		}
-		*to = append(*to, *b)
 	}
-	return found, nil
+	return found, open, nil
 }
 
-// broken lists what the runs with the change broke, beside those of the unchanged kernel.
+// broken lists what the runs with the change broke, beside those of the unchanged kernel, of which it makes as many
+// as are needed.
 func (s *Search) broken() (breaks []Break, err error) {
-	with := kinds(s.with)
-	for _, times := range []uint64{1, BaseTimes} {
-		if s.without == nil || s.without.Runs < s.Runs*times {
-			if s.without, err = s.explore(s.Scenario, s.Base, "", s.Runs*times, s.Seed); err != nil {
+	for _, runs := range []uint64{s.few(), s.Runs, s.Runs * BaseTimes} {
+		if s.plainly > 0 && s.without != nil {
+			runs = min(runs, s.plainly*BaseTimes)
+		}
+		if s.without == nil || s.without.Runs < runs {
+			if s.without, err = s.explore(s.Scenario, s.Base, "", runs, s.Seed); err != nil {
 				return nil, err
 			}
 		}
-		without, more := kinds(s.without), false
-		breaks = breaks[:0]
-		for _, k := range slices.SortedFunc(maps.Keys(with), kind.compare) {
-			b := Break{Property: k.property, Words: k.words, Runs: s.with.Runs, Violations: with[k],
-				BaseRuns: s.without.Runs, Base: without[k]}
-			more = more || !s.Odds.Worse(&b) && (b.Base == 0 || b.twice() && b.chance() <= doubtful)
-			breaks = append(breaks, b)
-		}
-		if !more {
+		breaks = s.breaks()
+		if !slices.ContainsFunc(breaks, s.needsMore) {
 			break
 		}
 	}
 	return breaks, nil
 }
 
+// few is the number of runs that the unchanged kernel begins with.
+func (s *Search) few() uint64 { return min(max(s.Runs/firstShare, leastFirst), s.Runs) }
+
+// needsMore reports whether more runs of the unchanged kernel may change what is said.
+func (s *Search) needsMore(b Break) bool {
+	if s.Odds.Worse(&b) {
+		return false
+	}
+	if s.plainly > 0 {
+		b.BaseRuns = min(s.Runs, s.plainly) * BaseTimes
+		return s.Odds.Worse(&b)
+	}
+	return b.Base == 0 || b.BaseRuns < b.Runs && b.Base < fewBase || b.twice() && b.chance() <= doubtful
+}
+
+// breaks lists what the last runs with the change broke, beside the last ones of the unchanged kernel.
+func (s *Search) breaks() (list []Break) {
+	with, without := kinds(s.with), kinds(s.without)
+	for _, k := range slices.SortedFunc(maps.Keys(with), kind.compare) {
+		list = append(list, Break{Property: k.property, Words: k.words, Runs: s.with.Runs, Violations: with[k],
+			BaseRuns: s.without.Runs, Base: without[k]})
+	}
+	return list
+}
+
 func (s *Search) cancelled() bool { return s.Cancelled != nil && s.Cancelled.Load() }
 
-// confirm tries on the unchanged kernel what few runs with the change have shown.
-func (s *Search) confirm(b *Break, k kind, found *Breaks) (to *[]Break, err error) {
-	if b.Witness, err = s.witness(k); err != nil || b.Witness == nil {
-		return &found.Unsure, err
+// Show makes the witness of a finding, unless its search is Blind.
+func (b *Break) Show() (err error) {
+	if b.Witness == nil && b.of != nil && !b.of.Blind {
+		b.Witness, err = b.of.witness(kind{b.Property, b.Words})
 	}
+	return err
+}
+
+// Settle tries to settle a finding of few runs, and returns what that cost.
+func (b *Break) Settle(most uint64) (took uint64, err error) {
+	b.is, took, err = b.settle(most)
+	b.tried = true
+	return took, err
+}
+
+// Worsens reports whether the change was settled to be worse.
+func (b *Break) Worsens() bool { return b.tried && b.is == worse }
+
+// settle tries on the unchanged kernel what few runs with the change have shown: along the schedule of the witness,
+// in runs near that schedule (near.go), and in runs of the witness' program, which show it far more often than the
+// scenario does, until there is a verdict. It takes no look that would make it cost more than most.
+func (b *Break) settle(most uint64) (is verdict, took uint64, err error) {
+	s, k := b.of, kind{b.Property, b.Words}
+	if err = b.Show(); err != nil || b.Witness == nil {
+		return unsure, 0, err
+	}
+	took = uint64(b.Witness.Runs)*startSteps + b.Witness.Asked*shrinkSteps
 	sc, err := lang.Parse("witness", []byte(b.Witness.File.Scenario))
 	if err != nil {
-		return nil, err
+		return unsure, 0, err
 	}
 	sc.Machine.Engine, sc.Machine.Image = "", ""
 	if b.Played = s.plays(sc, b.Witness); b.Played && b.chance() > suspicious {
-		return &found.Known, nil
+		return known, took, nil
 	}
 	if !b.Played {
-		switch is, err := s.near(b, k, sc); {
-		case err != nil:
-			return nil, err
-		case is == worse:
-			return &found.Worse, nil
-		case is == known:
-			return &found.Known, nil
+		is, also, err := s.near(b, k, sc, most-min(took, most))
+		if took += also; err != nil || is != unsure {
+			return is, took, err
 		}
 	}
 	b.Confirmed = &Break{Property: b.Property, Words: b.Words}
-	is, err := s.Odds.decide(b.Confirmed, func(look, runs uint64) (asked uint64, err error) {
+	each := costOf(&s.with.Counts, s.with.Runs)
+	is, also, err := s.Odds.decide(b.Confirmed, each, most-min(took, most), func(look, runs uint64) (cost uint64,
+		err error) {
 		for _, side := range []struct {
 			kernel       *linux.Kernel
 			mutant       string
@@ -207,21 +269,15 @@ func (s *Search) confirm(b *Break, k kind, found *Breaks) (to *[]Break, err erro
 			{s.Base, "", &b.Confirmed.BaseRuns, &b.Confirmed.Base}} {
 			res, err := s.explore(sc, side.kernel, side.mutant, runs, sim.Mix(s.Seed+look+1))
 			if err != nil {
-				return asked, err
+				return cost, err
 			}
 			*side.runs += res.Runs
 			*side.breaks += kinds(res)[k]
-			asked += res.Counts.Points
+			cost += costOf(&res.Counts, res.Runs) * res.Runs
 		}
-		return asked, nil
+		return cost, nil
 	})
-	switch is {
-	case worse:
-		return &found.Worse, err
-	case known:
-		return &found.Known, err
-	}
-	return &found.Unsure, err
+	return is, took + also, err
 }
 
 // plays reports whether the unchanged kernel breaks the property of a witness along its schedule.

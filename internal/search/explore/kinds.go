@@ -47,10 +47,11 @@ var (
 	always  = sets{0}
 	patches = sets{register, scenario.TouchFlip, scenario.TouchLoad, scenario.TouchDebugger} // text is written
 	syncs   = patches.or(scenario.TouchHalt)                                                 // CPUs get IPIs
-	traps   = syncs.or(scenario.TouchSource)                                                 // CPUs are interrupted
+	traps   = syncs.or(scenario.TouchSource, scenario.TouchUprobe)                           // CPUs are interrupted
 	waits   = sets{register | scenario.TouchQuiesce, register | scenario.TouchRemove, scenario.TouchLoad,
 		scenario.TouchTrace, scenario.TouchAwait} // there are grace periods
 	breakpoints = sets{register, scenario.TouchDebugger, scenario.TouchFlip | scenario.TouchBreakpoint}.and(call)
+	locked      = patches.or(scenario.TouchUprobe)
 	stops       = patches.and(scenario.TouchStopped).or(scenario.TouchStop)
 )
 
@@ -60,7 +61,7 @@ var reaches = []reach{
 	{smpev.Exec, sets{scenario.TouchProbe, scenario.TouchPatched, scenario.TouchDebugger, scenario.TouchHand,
 		scenario.TouchMemory}.and(call)},
 	{smpev.Trap, traps},
-	{smpev.Claim, breakpoints},
+	{smpev.Claim, breakpoints.or(scenario.TouchUprobe)},
 	{smpev.Return, traps},
 	{smpev.Switch, always},
 	{smpev.Wake, always},
@@ -72,9 +73,10 @@ var reaches = []reach{
 	{smpev.Free, sets{slots | scenario.TouchUndo, scenario.TouchLoad, scenario.TouchMemory}},
 	{smpev.Retire, sets{scenario.TouchBoost, scenario.TouchDetour}.and(
 		slots | scenario.TouchCache | scenario.TouchUndo).or(scenario.TouchLoad)},
-	{smpev.Lock, patches},
-	{smpev.Unlock, patches},
-	{smpev.MightSleep, patches.or(scenario.TouchWork, scenario.TouchAwait, scenario.TouchHalt)},
+	{smpev.Lock, locked},
+	{smpev.Unlock, locked},
+	{smpev.MightSleep, patches.or(scenario.TouchWork, scenario.TouchAwait, scenario.TouchHalt,
+		scenario.TouchUprobe)},
 	{smpev.GPStart, waits},
 	{smpev.GPEnd, waits},
 	{smpev.StopStart, stops},
@@ -89,6 +91,7 @@ var reaches = []reach{
 	{smpev.LiveSwitch, sets{scenario.TouchLive}},
 	{smpev.LiveCall, sets{scenario.TouchLive | call}},
 	{smpev.Fprobe, sets{scenario.TouchFprobe}},
+	{smpev.Aliased, sets{scenario.TouchAlias | call}},
 	{smpev.Moves, sets{scenario.TouchMove | call}},
 	{smpev.Uprobe, sets{scenario.TouchUprobe}},
 	{smpev.CallEnd, sets{call}},

@@ -34,7 +34,7 @@ var sorts = []*sort{
 		join(probe, optimized, shared, modular, beside, each)},
 	{scenario.AProbe, "jprobe", ofKind(scenario.ProbeJprobe), join(probe, shared, each)},
 	{scenario.AFunction, "function", nil, join(probed, clients, called, alike, each)},
-	{scenario.AUprobe, "uprobe", nil, join(probed, alike, each)},
+	{scenario.AUprobe, "uprobe", nil, join(probed, both, each)},
 	{scenario.AWork, "work", nil, join(work, probed, both, each)},
 	{scenario.TheOptimizer, "optimizer", nil, join(waiting, switches, alike, each)},
 	{scenario.TheSysctl, "sysctl", nil, join(waiting, switches, api, both, each)},

@@ -28,6 +28,8 @@ var races = map[string]string{
 	"trampoline-looked": "trampoline-awaited", "image-sleeps": "image-outside", "dispatcher-rcu": "dispatcher-tasks",
 	"branch-into": "branch-behind", "checker-half": "checker-waits", "stopped-lock": "locked-first",
 	"unload-early": "unload-safepoint", "foreign-fentry": "foreign-looked",
+	"alias-bytes": "alias-once", "alias-unsynced": "alias-breakpoint", "alias-link": "alias-aligned",
+	"alias-flushed": "alias-membarrier",
 }
 
 // curesDir is beside the page that shows them.
@@ -58,10 +60,47 @@ func TestCures(t *testing.T) {
 	}
 }
 
+// TestCompiledPatchers: a patcher in compiled code, which stores by an alias, breaks what the operations break that do
+// the same.
+func TestCompiledPatchers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string][2]string{
+		"hook-bytes":        {`write(f, jump_to(g), by = 1)`, `call(o.hook_bytes, w, f, g)`},
+		"hook-inside":       {`write(f, jump_to(g), by = 8)`, `call(o.hook_once, w, f, g)`},
+		"displacement-torn": {`write(f + 6, displacement(g), by = 4)`, `call(o.link_block, w, f, g)`},
+		"method-stale":      {`write(f, "b802000000 c3", by = 8), call(publish)`, `call(o.compile_flushed, w, flag)`},
+		"immediate-half": {`write(f + 2, "2222222222222222", by = 8)`,
+			`call(o.move_pointer, w, 0x2222222222222222)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src, err := library.Source(name)
+			require.NoError(t, err)
+			require.Contains(t, string(src), c[0])
+			program := strings.Replace(string(src), c[0], c[1], 1)
+			program = strings.Replace(program, "task(", "w = alias(\"w\", f)\no = elf(\"patchers.o\")\ntask(", 1)
+			sc, err := lang.Load(name+".star", []byte(program), library.Open)
+			require.NoError(t, err)
+			broken := make(map[string]uint64)
+			r, err := rig.New(sc, "")
+			require.NoError(t, err)
+			defer r.Close()
+			s := sched.NewPortfolio(sched.Params{Seed: 47, Length: r.Run(new(sched.Default)).Counts.Points})
+			for i := range uint64(300) / searchtest.Slow {
+				if run, _ := r.Next(s, i); run.Property != nil {
+					broken[run.Property.Name]++
+				}
+			}
+			require.Len(t, broken, 1)
+			require.NotZero(t, broken[sc.Expect.Property])
+		})
+	}
+}
+
 func loadCure(t *testing.T, name string) *scenario.Scenario {
 	src, err := os.ReadFile(filepath.Join(curesDir, name+".star"))
 	require.NoError(t, err)
-	sc, err := lang.Load(name+".star", src, os.ReadFile)
+	sc, err := lang.Load(name+".star", src, library.Open)
 	require.NoError(t, err)
 	require.False(t, sc.Expect.Sometimes)
 	return sc

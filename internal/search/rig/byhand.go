@@ -19,6 +19,7 @@ func (ps *patchers) addByHand() error {
 			ps.Hand.NewCode(t.Name, t.At, ps.Code(t), t.Mapped)
 		}
 	}
+	ps.addAliases()
 	for i := range ps.Scenario.Tasks {
 		for k := range ps.Scenario.Tasks[i].Ops {
 			op := &ps.Scenario.Tasks[i].Ops[k]
@@ -43,9 +44,26 @@ func (ps *patchers) addByHand() error {
 	return nil
 }
 
-// patchesByHand reports whether a scenario describes a patcher of its own.
-func patchesByHand(sc *scenario.Scenario) bool {
-	return sc.DoesAny(scenario.ByHand)
+// addAliases maps text a second time, and watches it.
+func (ps *patchers) addAliases() {
+	h := ps.Machine.Hooks()
+	for i := range ps.Scenario.Aliases {
+		a := &ps.Scenario.Aliases[i]
+		n := ps.Scenario.Aliased(a)
+		ps.Machine.Memory().Alias(a.At, kapi.Section{At: ps.funcs[a.Of], Size: n})
+		ps.Machine.Names().AddSymbol(a.Name, a.At, n)
+		ps.storesTo(a.Of, 0, len(ps.Text(a.Of).Code))
+		h.Stores = ps.Hand.Stored
+		h.Shares = ps.shares
+	}
+}
+
+// shares tells monitors that code has read by an alias text that another patcher writes, too, or written it.
+func (ps *patchers) shares(cpu, task uint8, at arch.Addr, n int, wrote bool) {
+	if ps.Kernel.Foreign(at, n) {
+		how := uint64(kapi.SiteByHand)<<1 | b2u(wrote)*smpev.SharesWrote
+		ps.Log.Tell(smpev.Shares, cpu, task, uint64(at), uint64(n), how)
+	}
 }
 
 // bootByHand makes tasks pass safepoints, if one waits for that.

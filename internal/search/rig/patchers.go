@@ -63,7 +63,7 @@ func newPatchers(p *Plan) patchers {
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
 	ps.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
-	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: p.arch, Traps: &k.Traps})
+	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Cells: cells, Arch: p.arch, Traps: &k.Traps})
 	ps.Hand = byhand.New(k)
 	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer, Traps: &k.Traps,
 		Tasks: &k.Tasks, CPUs: c.CPUs, Hooks: func(x kapi.Context, n int, what uint64, at arch.Addr) {

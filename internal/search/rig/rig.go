@@ -61,7 +61,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 	}
 	defer twin.Close()
 	if err := twin.ends(); err != nil {
-		sure := errors.Is(err, smp.ErrGoneText) || patchesByHand(sc) || sharesText(sc)
+		sure := errors.Is(err, smp.ErrGoneText) || sc.PatchesByHand() || sharesText(sc)
 		if r := watched(sc, mutantName, sure); r != nil {
 			return r, nil
 		}

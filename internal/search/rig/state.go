@@ -28,7 +28,7 @@ func (r *Rig) StateRoots() []any {
 	if r.probes.counts.ran != nil {
 		list = append(list, &r.probes.counts)
 	}
-	if patchesByHand(r.Scenario) {
+	if r.Scenario.PatchesByHand() {
 		list = append(list, r.patchers.Hand)
 	}
 	list = append(list, r.Judges.monitors.State()...)

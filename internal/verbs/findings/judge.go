@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"kpsim/internal/scenario"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
@@ -81,7 +80,7 @@ func (r *row) expect(ok bool, reason string) {
 
 // ofOwnPatcher reports whether a race is one that a patcher described in the scenario has, whatever the engine.
 func (r *row) ofOwnPatcher() bool {
-	return r.job.Expect.Sometimes && r.Observation == inputs.Sometimes && r.job.DoesAny(scenario.ByHand)
+	return r.job.Expect.Sometimes && r.Observation == inputs.Sometimes && r.job.PatchesByHand()
 }
 
 // leaveOpen records that nothing is expected of the row, and why.
