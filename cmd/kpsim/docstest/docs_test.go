@@ -38,7 +38,7 @@ import (
 //	file: NAME      it is written to a file, for the commands further down
 //	from: FILE      it is a literal part of this file of the repository
 //
-// Commands run in a directory that has traces/corpus, docs/cures, the scenarios of the library and
+// Commands run in a directory that has traces/corpus, docs/cures, docs/reports, the scenarios of the library and
 // testdata/mine, as a clone has, and the files that the page has written. go run ./cmd/kpsim is the
 // program under test.
 
@@ -356,7 +356,7 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 					return err
 				}
 			}
-			for _, link := range []string{"traces/corpus", "docs/cures", "internal/scenario/library",
+			for _, link := range []string{"traces/corpus", "docs/cures", "docs/reports", "internal/scenario/library",
 				"internal/scenario/testdata"} {
 				if err := os.Symlink(filepath.Join(root, link), filepath.Join(e.WorkDir, link)); err != nil {
 					return err
