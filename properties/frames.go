@@ -45,6 +45,16 @@ func (f *frames) push(e *traces.Event) {
 // userTrap reports whether user mode has taken a trap.
 func userTrap(e *traces.Event) bool { return e.C == smpev.TrapUser && e.A != smpev.VecPF }
 
+// move takes a Moves event: another place was saved.
+func (f *frames) move(e *traces.Event) {
+	s := *f.of(uint8(e.A))
+	for i := range s {
+		if s[i].ip == e.B {
+			s[i].ip = e.C
+		}
+	}
+}
+
 // claim handles a Claim event, and returns its trap, or nil.
 func (f *frames) claim(e *traces.Event) *frame {
 	x := f.find(e)

@@ -17,10 +17,10 @@ var NoUseAfterFree = Property{
 	Says: "No CPU runs in, or will return to, a slot or a detour that isn't allocated, nor uses an unloaded " +
 		"module; each is freed once, and none is leaked.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Retire, smpev.Trap, smpev.Return,
+		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Retire, smpev.Trap, smpev.Moves, smpev.Return,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Contexts,
 	},
-	Reads:   []traces.Kind{smpev.Load, kpev.ApiEnter, kpev.ApiReturn},
+	Reads:   []traces.Kind{smpev.Load, smpev.Moves, kpev.ApiEnter, kpev.ApiReturn},
 	New:     func(s *Scene) Monitor { return &noUseAfterFree{scene: s} },
 	Touches: freeTouches,
 }
@@ -204,6 +204,13 @@ func freeTouches(t *Touched, e *traces.Event) {
 		}
 	case smpev.Return:
 		at = e.B
+	case smpev.Moves:
+		for _, a := range [...]uint64{e.B, e.C} {
+			if t.isLent(a) {
+				t.Read(spanObject(a))
+			}
+		}
+		return
 	case smpev.Alloc, smpev.Free, smpev.Retire:
 		for a := spanObject(e.A); a <= spanObject(e.A+e.B-1); a++ {
 			t.Write(a)

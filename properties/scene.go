@@ -69,6 +69,7 @@ var takes = map[traces.Kind]func(s *Scene, e *traces.Event) (dull bool){
 	smpev.Trap:       (*Scene).trap,
 	smpev.Claim:      (*Scene).claim,
 	smpev.Return:     (*Scene).unwind,
+	smpev.Moves:      (*Scene).moves,
 	smpev.Load:       (*Scene).load,
 	smpev.Image:      (*Scene).image,
 	smpev.Alloc:      (*Scene).alloc,
@@ -109,6 +110,11 @@ func (s *Scene) claim(e *traces.Event) (dull bool) {
 
 func (s *Scene) unwind(e *traces.Event) (dull bool) {
 	s.popped = s.frames.pop(e)
+	return false
+}
+
+func (s *Scene) moves(e *traces.Event) (dull bool) {
+	s.frames.move(e)
 	return false
 }
 

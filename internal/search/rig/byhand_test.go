@@ -92,6 +92,17 @@ preempt(cpu = 1, at_most = 3)
 g = text("g", "9090 c3")
 timer(cpu = 1, at_most = 2, run = g)
 `,
+		// the CPU is in the handler of the IPI that stopped it, from which the thread continues elsewhere
+		"memory that a thread was moved out of": `machine(cpus = 2)
+h = text("h", "b801000000 c3", at = 0xffffffff81000100)
+r = code("r", "90 e9fa00ffff", at = 0xffffffff81010000)             # nop; jmp h
+f = text("f", "0f1f440000 b801000000 c3", at = 0xffffffff81000000)  # nop; mov eax,1; ret
+task("hooker", cpu = 0, ops = [
+    write(f, jump_to(r), by = 8), sync_core(),
+    stop(), write(f, "0f1f440000", by = 8), move(r, to = f), move(r + 1, to = f), resume(), free(r),
+])
+task("thread", cpu = 1, ops = [call(f, returns = 1), call(f, returns = 1)])
+`,
 		"stopped by two": `machine(cpus = 3)
 f = text("f", "90 90 c3")
 task("one", cpu = 0, ops = [stop(cpus = [2]), write(f, "6690", by = 2), resume()])
