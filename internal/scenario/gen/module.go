@@ -49,7 +49,7 @@ func (g *maker) module() {
 	if called {
 		m.Loaded = g.one(4)
 	} else {
-		if g.one(3) {
+		if g.one(3) && !g.sc.Machine.ModuleRefs { // else the load would wait for probes that hold the module
 			m.Enter = failing
 		}
 		if g.one(6) {
