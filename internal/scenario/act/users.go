@@ -1,8 +1,10 @@
 package act
 
 import (
+	"kpsim/engine/uprobe"
 	"kpsim/internal/scenario"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -30,31 +32,29 @@ var (
 		t.Clients().Uprobes.Hit(x, t.Func(op.Target))
 	}, boot: func(t Task, id kapi.TaskID, _ *scenario.Op) { t.Clients().Uprobes.Add(id) }})
 
-	RegisterUprobe = add(row{family: users, Operation: &scenario.Operation{
-		Word:   "register_uprobe",
-		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}),
-		Says: "register a user of the uprobe, whose handler calls `f`: from now on `hit_uprobe` calls those that are " +
-			"registered, instead of its own. The first brings the breakpoint. `\"EBUSY\"`: it is registered",
-		Kernel:  []string{"uprobe_register"},
-		Object:  scenario.AUprobe,
-		Inverse: "unregister_uprobe",
-		Traits:  scenario.Patches | scenario.Serial,
-		Touches: scenario.TouchUprobe,
-	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		t.Answer(x, i, t.Clients().Uprobes.Register(x, t.Func(op.Target)))
-	}, boot: func(t Task, _ kapi.TaskID, op *scenario.Op) { t.Clients().Uprobes.AddUser(t.Func(op.Target)) }})
+	RegisterUprobe = add(uprobeUser("register_uprobe", "register a user of the uprobe, whose handler calls `f`: from "+
+		"now on `hit_uprobe` calls those that are registered, instead of its own. The first brings the breakpoint. "+
+		"`\"EBUSY\"`: it is registered", "unregister_uprobe", "uprobe_register", scenario.Patches,
+		(*uprobe.Uprobes).Register))
 
-	UnregisterUprobe = add(row{family: users, Operation: &scenario.Operation{
-		Word:   "unregister_uprobe",
-		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}),
-		Says: "unregister it; `f` doesn't run for a hit any more when it returns. The last takes the breakpoint " +
-			"away. `\"EINVAL\"`: it isn't registered",
-		Kernel:  []string{"uprobe_unregister"},
+	UnregisterUprobe = add(uprobeUser("unregister_uprobe", "unregister it; `f` doesn't run for a hit any more when it "+
+		"returns. The last takes the breakpoint away. `\"EINVAL\"`: it isn't registered", "register_uprobe",
+		"uprobe_unregister", 0, (*uprobe.Uprobes).Unregister))
+)
+
+// uprobeUser returns the row of an operation on a user of the uprobe.
+func uprobeUser(word, says, inverse, kernel string, traits scenario.Traits,
+	do func(u *uprobe.Uprobes, x kapi.Context, handler arch.Addr) (errno int)) row {
+	return row{family: users, Operation: &scenario.Operation{
+		Word:    word,
+		Params:  scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}),
+		Says:    says,
+		Kernel:  []string{kernel},
 		Object:  scenario.AUprobe,
-		Inverse: "register_uprobe",
-		Traits:  scenario.Serial,
+		Inverse: inverse,
+		Traits:  traits | scenario.Serial,
 		Touches: scenario.TouchUprobe,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		t.Answer(x, i, t.Clients().Uprobes.Unregister(x, t.Func(op.Target)))
-	}, boot: func(t Task, _ kapi.TaskID, op *scenario.Op) { t.Clients().Uprobes.AddUser(t.Func(op.Target)) }})
-)
+		t.Answer(x, i, do(t.Clients().Uprobes, x, t.Func(op.Target)))
+	}, boot: func(t Task, _ kapi.TaskID, op *scenario.Op) { t.Clients().Uprobes.AddUser(t.Func(op.Target)) }}
+}

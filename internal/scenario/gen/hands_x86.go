@@ -19,9 +19,8 @@ import (
 
 // handsAt is where memory for code begins; handCode is how much each function of it has.
 const (
-	handsAt    arch.Addr = 0xffffffff810c0000
-	handCode             = 32
-	breakpoint byte      = 0xcc
+	handsAt  arch.Addr = 0xffffffff810c0000
+	handCode           = 32
 )
 
 // everyCPU stands for the set of all CPUs, whose number isn't known yet.
@@ -39,8 +38,7 @@ type hand struct {
 
 // drawHands adds functions that are patched by hand, and a task for each place, sometimes beside probes or keys.
 func drawHands(s *scene) {
-	const most = 3
-	for range 1 + s.rand.N(most-1) {
+	for range 1 + s.rand.N(2) {
 		s.hooked(fmt.Sprint("hooked", len(s.sc.Texts)))
 	}
 	switch s.rand.N(4) {
