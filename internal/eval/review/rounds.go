@@ -111,7 +111,7 @@ func (o *rounds) over() bool {
 func each[T any](o *rounds, list []T, name func(T) string, do func(T)) {
 	var done atomic.Uint64
 	var stop atomic.Bool
-	defer func() { // a bug is told with the scenario that shows it
+	defer func() { // a bug of the simulator names its scenario
 		if x := recover(); x != nil {
 			if c, ok := x.(*parallel.Crash); ok {
 				o.p.Doing = name(list[c.Job])
@@ -131,7 +131,7 @@ func each[T any](o *rounds, list []T, name func(T) string, do func(T)) {
 
 func (s *search) name() string { return s.sc.Name }
 
-// workers is the number of workers of each of so many jobs.
+// workers returns how many workers each job has.
 func (o *rounds) workers(jobs int) int { return max(parallel.Workers(o.c.Workers)/max(jobs, 1), 1) }
 
 // first makes the first runs of everything.

@@ -449,7 +449,7 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 			given(s.Datas[i].Name, uint64(s.Datas[i].At), len(s.Datas[i].Bytes))
 		}
 	}
-	for i := range s.Aliases { // a patcher is told of functions by their addresses
+	for i := range s.Aliases { // a patcher gets functions as addresses
 		given(s.Aliases[i].Name, uint64(s.Aliases[i].At), s.Aliased(&s.Aliases[i]))
 		for k := range s.Texts {
 			given(s.Texts[k].Name, uint64(s.Texts[k].At), len(s.Texts[k].Code))

@@ -101,7 +101,7 @@ func (b *Beside) First() error {
 	return b.compare(after)
 }
 
-// firstRuns returns the number of first runs of a scenario that should have so many, at the cost of each.
+// firstRuns returns the number of first runs of a scenario, from the runs that it should have and the cost of each.
 func firstRuns(full, each uint64) uint64 {
 	return min(max(full/firstShare, leastFirst), max(firstMost/each, fewestFirst), full)
 }
@@ -231,7 +231,8 @@ func (s *Search) some(runs uint64) (*explore.Result, error) {
 	return s.explore(s.Scenario, s.Kernel, s.Mutant, runs, s.Seed)
 }
 
-// ends returns the ends that only a search's kernel has shown, in so many runs, and its base doesn't show in more.
+// ends returns the ends that a search's kernel has shown in a number of runs, and that its base doesn't show, neither
+// in its own runs nor in BaseTimes as many.
 func (s *Search) ends(now, was map[string]uint64, runs uint64) (list []End, err error) {
 	texts := onlyEnds(now, was)
 	for _, times := range []uint64{1, BaseTimes} {

@@ -8,8 +8,8 @@ import (
 )
 
 // The cost of runs is counted in steps, not in time, so that what a review finds is the same on every computer. A
-// step is an instruction of simulated text. Measured over all scenarios on Debian's 6.12, a step is 60 ns of a core,
-// to 12 % in the median, if a run begins with so many:
+// step is an instruction of simulated text. Measured over all scenarios on Debian's 6.12, a step is 60 ns of a core. To
+// begin a run costs startSteps more. The error of that is 12 % in the median.
 const startSteps = 2_200
 
 const (
@@ -20,7 +20,7 @@ const (
 	shrinkSteps = 8
 )
 
-// costOf returns the cost of one of so many runs.
+// costOf returns the cost of one run, from what several have cost together.
 func costOf(c *smp.Counts, runs uint64) uint64 { return startSteps + c.Instructions/max(runs, 1) }
 
 // A Want is a number of runs that a scenario should have, and the cost of each.

@@ -133,7 +133,9 @@ task("thread", cpu = 0, ops = [call(f, changed = True), call(f, changed = True)]
 		"a probe beside a breakpoint": `machine(cpus = 2, edition = "5.14")
 f = text("f", "0f1f440000 31c0 c3")
 k = kprobe("k", at = f + 5)
-task("hooker", cpu = 0, ops = [on_breakpoint(f, goto = f + 5), write(f, "cc"), sync_core(), write(f, "0f"), sync_core()])
+task("hooker", cpu = 0, ops = [
+    on_breakpoint(f, goto = f + 5), write(f, "cc"), sync_core(), write(f, "0f"), sync_core(),
+])
 task("prober", cpu = 1, ops = [register(k), unregister(k), register(k), unregister(k)], repeat = 2)
 task("other", cpu = 0, ops = [register(k)])
 `,
