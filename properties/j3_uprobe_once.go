@@ -96,8 +96,12 @@ func (m *uprobeOnce) Event(e *traces.Event) *traces.Finding {
 		if u.calls--; u.calls > 0 {
 			break
 		}
-		if !u.several {
-			u.is = map[bool]uint8{true: regYes, false: regNo}[e.B == smpev.UprobeAdded]
+		switch {
+		case u.several:
+		case e.B == smpev.UprobeAdded:
+			u.is = regYes
+		default:
+			u.is = regNo
 		}
 		u.several = false
 	case smpev.UprobeKills:
@@ -105,7 +109,7 @@ func (m *uprobeOnce) Event(e *traces.Event) *traces.Finding {
 	default:
 		was := *h
 		switch *h = (uprobeHit{}); {
-		case len(m.users) == 0 && !was.plain && (was.runs != 1 || was.steps != 1):
+		case !was.plain && (was.steps != 1 || len(m.users) == 0 && was.runs != 1):
 			return found(e, e.A, "continues in user mode after the uprobe at %#x: its handler has run %d times, and "+
 				"the instruction's copy was stepped %d times", e.A, was.runs, was.steps)
 		case was.owed != 0:

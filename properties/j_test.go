@@ -266,6 +266,7 @@ func init() {
 		user(tr.On(1, 1), smpev.UprobeHit, 0)
 		user(tr.On(0, 0), smpev.UprobeRemoves, f)
 		user(tr.On(0, 0), smpev.UprobeRemoved, f)
+		user(tr.On(1, 1), smpev.UprobeSteps, 0x6000)
 		user(tr.On(1, 1), smpev.UprobeDone, 0x5003)
 		tr.ExpectNone()
 	})
@@ -294,6 +295,15 @@ func init() {
 		user(tr.On(0, 0), smpev.UprobePasses, 0)
 		user(tr.On(0, 0), smpev.UprobeDone, 0x5003)
 		tr.ExpectNone()
+	})
+	trap("J3-user-unstepped", "a hit calls its user, and the copy isn't stepped", func(tr *tracetest.Trace) {
+		user(tr.On(0, 0), smpev.UprobeAdds, f)
+		user(tr.On(0, 0), smpev.UprobeAdded, f)
+		user(tr.On(1, 1), smpev.UprobeHit, 0)
+		user(tr.On(1, 1), smpev.UprobeRuns, f)
+		user(tr.On(1, 1), smpev.UprobeRan, f)
+		user(tr.On(1, 1), smpev.UprobeDone, 0x5003)
+		tr.ExpectViolation("J3", "was stepped 0 times")
 	})
 	trap("J3-killed", "a breakpoint stands, and no uprobe is there", func(tr *tracetest.Trace) {
 		user(tr.On(0, 0), smpev.UprobeHit, 0)

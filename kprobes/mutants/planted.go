@@ -36,6 +36,7 @@ var planted = plant(
 		Also: []string{"last-setting", "right-result"}},
 	Mutant{Name: "ftrace-blind", Scenario: "foreign-fentry", Property: "foreign-bytes"},
 	Mutant{Name: "uprobe-tree-first", Scenario: "uprobe-comes", Property: "uprobe-once"},
+	Mutant{Name: "uprobe-unlocked", Scenario: "uprobe-comes", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-unwaited", Scenario: "uprobe-leaves", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 )
