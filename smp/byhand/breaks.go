@@ -1,6 +1,8 @@
 package byhand
 
 import (
+	"encoding/binary"
+
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
@@ -78,8 +80,17 @@ func (h *Hand) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	return smpev.OwnerByHand
 }
 
-// Stored notes a store of n bytes of v by compiled code, as written does.
+// Stored notes a store of n bytes of v by compiled code, as written does, and what it makes of text that tasks store
+// to as well.
 func (h *Hand) Stored(addr arch.Addr, v uint64, n int) {
+	for _, t := range h.texts {
+		if addr-t.in.At < arch.Addr(t.in.Size) {
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], v)
+			h.touch()
+			t.store(h, addr, b[:min(n, int(t.in.At)+t.in.Size-int(addr))])
+		}
+	}
 	for _, p := range h.breaks {
 		k := p.at - addr
 		if !p.waits || k >= arch.Addr(n) {

@@ -142,14 +142,19 @@ func (h *Hand) room(n int) []byte {
 	return h.scratch[:n]
 }
 
+// touch counts a store.
+func (h *Hand) touch() {
+	h.k.M.Footprint().TouchCell(h.stores.ID(), true)
+	h.stores.Overwrite(h.stores.Peek() + 1)
+}
+
 // announce reports which instructions the text of f will have once b stands at addr: those that have one of its
 // bytes. Behind a breakpoint they are none: the bytes after it aren't run before it is replaced.
 func (h *Hand) announce(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte) {
 	if x.Text().Read(f.At, h.room(f.Size)) != f.Size {
 		return // the store will fault, or has nothing to tell
 	}
-	h.k.M.Footprint().TouchCell(h.stores.ID(), true)
-	h.stores.Overwrite(h.stores.Peek() + 1)
+	h.touch()
 	t := h.text(f.At)
 	t.store(h, addr, b)
 	for at, end := f.At, addr+arch.Addr(len(b)); at < end; {

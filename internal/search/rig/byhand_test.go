@@ -130,6 +130,13 @@ task("two", cpu = 2, ops = [
 ])
 task("thread", cpu = 0, ops = [call(f, changed = True), call(f, changed = True)])
 `,
+		"text behind a compiled patcher's store": `machine(cpus = 2)
+f = text("f", "90 89f9 f5 c3", at = 0xffffffff81000000)   # nop; mov; cmc; ret
+w = alias("w", f)
+p = text("p", "c707669090f5 c3")                          # movl to (%rdi): xchg %ax,%ax; nop; cmc
+task("hooker", cpu = 0, ops = [call(p, w), sync_core(), write(f + 2, "f8"), sync_core(), call(f, changed = True)])
+task("thread", cpu = 1, ops = [wait("safepoints")])
+`,
 		"a probe beside a breakpoint": `machine(cpus = 2, edition = "5.14")
 f = text("f", "0f1f440000 31c0 c3")
 k = kprobe("k", at = f + 5)
