@@ -46,7 +46,7 @@ var clients = []Mutant{
 		Apply: func(w *Wiring) { w.Ftrace.DirectOwn = true }},
 	{Name: "direct-overwritten", Source: "ftrace_modify_direct_caller", Scenario: "direct-modified",
 		Property: "whole-instructions",
-		Also:     []string{"no-oops", "no-start-inside", "progress"},
+		Also:     []string{"newest-version", "no-oops", "no-start-inside", "progress"},
 		Says:     "a direct call is written over another one without a breakpoint and without a sync",
 		Apply:    func(w *Wiring) { w.Ftrace.PlainDirect = true }},
 }
