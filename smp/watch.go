@@ -43,8 +43,52 @@ type Footprint struct {
 type touches struct {
 	mover   sim.Mover // whose step it is, NoMover if none is under way
 	touched []sim.Touch
-	marks   uint64             // of the objects in touched: one without its mark isn't there
-	places  map[sim.Object]int // where touched has an object after the first few
+	marks   uint64 // of the objects in touched: one without its mark isn't there
+	places  places // where touched has an object, once it has many
+}
+
+// A places finds objects in a list: open addressing, twice as many places as objects. It is emptied by
+// another turn, since most steps touch a few objects and a few touch thousands.
+type places struct {
+	list []place // a power of two of them
+	used int
+	turn uint64
+}
+
+type place struct {
+	object sim.Object
+	turn   uint64
+	at     int
+}
+
+// at returns where the list has an object, and adds it as the entry n if it hasn't.
+func (p *places) at(o sim.Object, n int) int {
+	if 2*p.used >= len(p.list) {
+		p.grow()
+	}
+	mask := uint64(len(p.list) - 1)
+	for i := uint64(o) * 0x9e3779b97f4a7c15 >> 32; ; i++ {
+		switch e := &p.list[i&mask]; {
+		case e.turn != p.turn:
+			*e = place{o, p.turn, n}
+			p.used++
+			return n
+		case e.object == o:
+			return e.at
+		}
+	}
+}
+
+func (p *places) empty() { p.used, p.turn = 0, p.turn+1 }
+
+func (p *places) grow() {
+	old, turn := p.list, p.turn
+	*p = places{list: make([]place, max(128, 2*len(old))), turn: 1}
+	for _, e := range old {
+		if e.turn == turn {
+			p.at(e.object, e.at)
+		}
+	}
 }
 
 // fresh is what observing a run afresh needs (ObserveAfresh).
@@ -251,9 +295,6 @@ func (f *Footprint) end() {
 // untouch forgets what was touched.
 func (t *touches) untouch() {
 	t.touched, t.marks = t.touched[:0], 0
-	if len(t.places) > 0 {
-		clear(t.places)
-	}
 }
 
 // closes notes that a step has made its CPU stop taking interrupts. The step is therefore
@@ -273,38 +314,32 @@ func (t *touches) add(o sim.Object, write bool) {
 	if t.mover == sim.NoMover {
 		return
 	}
-	mark := uint64(1) << (uint64(o) * 0x9e3779b97f4a7c15 >> 58)
-	if t.marks&mark != 0 {
-		for i := range min(len(t.touched), fewTouched) {
-			if one := &t.touched[i]; one.Object == o {
-				one.Write = one.Write || write
-				return
-			}
+	i := len(t.touched)
+	switch mark := uint64(1) << (uint64(o) * 0x9e3779b97f4a7c15 >> 58); {
+	case i > fewTouched:
+		i = t.places.at(o, i)
+	case t.marks&mark != 0:
+		for i = 0; i < len(t.touched) && t.touched[i].Object != o; i++ {
+		}
+		fallthrough
+	default:
+		t.marks |= mark
+	}
+	if i < len(t.touched) {
+		t.touched[i].Write = t.touched[i].Write || write
+		return
+	}
+	if t.touched = append(t.touched, sim.Touch{Object: o, Write: write}); i == fewTouched {
+		t.places.empty()
+		for k := range t.touched {
+			t.places.at(t.touched[k].Object, k)
 		}
 	}
-	t.marks |= mark
-	t.append(o, write)
 }
 
 // fewTouched is how many touches of a step are searched linearly. A step that loads a module
-// has thousands of touches: the others are indexed by places.
+// has thousands of touches: those are indexed by places.
 const fewTouched = 32
-
-// append adds a touch of an object that isn't among the first few.
-func (t *touches) append(o sim.Object, write bool) {
-	i := len(t.touched)
-	if i >= fewTouched {
-		if at, ok := t.places[o]; ok {
-			t.touched[at].Write = t.touched[at].Write || write
-			return
-		}
-		if t.places == nil {
-			t.places = make(map[sim.Object]int)
-		}
-		t.places[o] = i
-	}
-	t.touched = append(t.touched, sim.Touch{Object: o, Write: write})
-}
 
 // take is add of an object by its sort and number.
 func (t *touches) take(sort, number uint64, write bool) { t.add(object(sort, number), write) }

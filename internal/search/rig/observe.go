@@ -138,6 +138,7 @@ func (q *relate) Event(e *traces.Event) *traces.Finding {
 		return nil
 	}
 	heed := q.heed[e.Kind]
+	var text properties.Touch // the last range: several monitors look at that of a freed module
 	for i := range heed {
 		m := &heed[i]
 		if m.touches == nil {
@@ -154,7 +155,8 @@ func (q *relate) Event(e *traces.Event) *traces.Finding {
 				foot.TouchEventApart(m.place, t.Object, t.Write)
 			case t.Size == 0:
 				foot.TouchEvent(m.place, t.Object, t.Write)
-			default:
+			case *t != text:
+				text = *t
 				foot.TouchText(arch.Addr(t.Object), int(t.Size), t.Write)
 			}
 		}

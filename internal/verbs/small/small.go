@@ -16,7 +16,7 @@ type Small struct {
 	Worlds  []string      `arg:"" optional:"" name:"world" help:"Names of worlds: jump, calls, site, module, returns, keys, clients, debugger, i386, jprobe. None: all."`
 	Calls   int           `range:"1..8" default:"3" placeholder:"N" help:"The most calls of a program. Each call more makes some fifteen times as many programs. Default: 3."`
 	For     time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Stop after this time, and say which programs were run. Default: when all were."`
-	Beside  int           `range:"0..1" placeholder:"N" help:"Run two programs of N calls, so far 1, side by side instead: each two calls."`
+	Beside  int           `range:"0..3" placeholder:"N" help:"Run two programs of N calls, so far 1, side by side instead: each two calls."`
 	Edition string        `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
 	inputs.Kernel
 	inputs.Broken
