@@ -14,12 +14,16 @@ import (
 	"kpsim/sched"
 )
 
-// BenchmarkRun is register, hit, optimize and unregister on two CPUs, all monitors, under
-// a strategy that is cheap.
+// BenchmarkRun is register, hit, optimize and unregister on two CPUs, all monitors. The prices of a
+// portfolio's members are from it, where a kernel's own engine runs.
 func BenchmarkRun(b *testing.B) {
-	sc, err := library.Load("safe-full")
-	require.NoError(b, err)
-	benchmark(b, sc)
+	for _, strategy := range []string{"sticky", "arriving", "random", "pct", "pos", "guided", "overtake"} {
+		b.Run(strategy, func(b *testing.B) {
+			sc, err := library.Load("safe-full")
+			require.NoError(b, err)
+			benchmark(b, sc, strategy)
+		})
+	}
 }
 
 // BenchmarkKept is the same from where the probe is registered and optimized on.
@@ -33,10 +37,10 @@ task("caller", cpu = 1, ops = [call(f, 7), call(f, 7), schedule()])
 timer(cpu = 1)
 `), nil)
 	require.NoError(b, err)
-	benchmark(b, sc)
+	benchmark(b, sc, "sticky")
 }
 
-func benchmark(b *testing.B, sc *scenario.Scenario) {
+func benchmark(b *testing.B, sc *scenario.Scenario, strategy string) {
 	k, err := linux.Open(kerneltest.Path(b, "6.1"))
 	require.NoError(b, err)
 	linux.Give(k)
@@ -44,14 +48,15 @@ func benchmark(b *testing.B, sc *scenario.Scenario) {
 	r, err := rig.New(sc, "")
 	require.NoError(b, err)
 	defer r.Close()
-	length := r.Run(new(sched.Default)).Counts.Points
-	s := sched.NewSticky(sched.Params{Seed: 1, Length: length})
+	shape, _ := r.Survey(0)
+	s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape})
+	require.NoError(b, err)
+	rec := &sched.Recorder{Strategy: s}
 	b.ReportAllocs()
 	n := uint64(0)
 	for i := uint64(0); b.Loop(); i++ {
-		s.Begin(i)
-		run := r.Run(s)
-		s.End(run.Counts.Points)
+		run, more := r.Next(rec, i)
+		require.True(b, more)
 		n += run.Counts.Instructions
 	}
 	b.ReportMetric(float64(n)/float64(b.N), "instr/run")

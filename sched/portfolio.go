@@ -40,16 +40,22 @@ type member struct {
 	begun  int    // runs begun
 }
 
-// The price of a run, in quarters of one of Sticky's, as BenchmarkSchedules measures
-// it. It may differ for some programs, but it must be the same on each computer.
-const (
-	priceUsual  = 4
-	pricePCT    = 3 // few questions, short runs
-	pricePOS    = 8 // it observes each step
-	priceGuided = 5 // it observes the steps of some runs
+// prices are what a run takes, in quarters of one of Sticky's. They may differ for some programs,
+// but must be the same on each computer.
+type prices struct {
+	usual    int
+	pct      int // few questions, short runs
+	pos      int // it observes each step
+	guided   int // it observes the steps of some runs
+	overtake int // it observes each step, and tries the next ones of all CPUs
+}
 
-	priceOvertake = 10 // it observes each step, and tries the next ones of all CPUs
-)
+// pricesOf has those of kpsim's own engine, as BenchmarkSchedules measures them, and those of a
+// compiled engine (linux's BenchmarkRun): there a step that isn't observed is one instruction of thousands.
+var pricesOf = map[bool]prices{
+	false: {usual: 4, pct: 3, pos: 8, guided: 5},
+	true:  {usual: 4, pct: 4, pos: 28, guided: 7, overtake: 32},
+}
 
 const (
 	reviewEvery = 16 // runs, after which the parts are computed again
@@ -67,22 +73,24 @@ func NewPortfolio(p Params) *Portfolio {
 	f := &Portfolio{next: p.Shard, shards: p.Shards, deviations: NewDeviations(p)}
 	// A member's run number i is the one that it would have alone, with the same seed. So a portfolio and its members
 	// can be compared on the same draws.
-	f.add(p, 24, priceUsual, NewSticky(p))
-	f.add(p, 24, priceUsual, NewArriving(p))
-	f.add(p, 3, priceUsual, NewRandom(p))
+	compiled := p.Shape != nil && p.Shape.Engine
+	price := pricesOf[compiled]
+	f.add(p, 24, price.usual, NewSticky(p))
+	f.add(p, 24, price.usual, NewArriving(p))
+	f.add(p, 3, price.usual, NewRandom(p))
 	for depth := range 3 {
 		q := p
 		if q.Depth = 1 + depth; q.Depth != p.Depth {
 			q.Seed = sim.Mix(p.Seed + uint64(depth)) // otherwise they would have the same priorities
 		}
-		f.add(p, 1, pricePCT, newPCT(q))
+		f.add(p, 1, price.pct, newPCT(q))
 	}
-	f.add(p, 4, pricePOS, newPOS(p))
-	f.add(p, 2, priceGuided, newGuided(p))
-	if p.Shape != nil && p.Shape.Engine {
-		f.add(p, 24, priceOvertake, newOvertake(p))
+	f.add(p, 4, price.pos, newPOS(p))
+	f.add(p, 2, price.guided, newGuided(p))
+	if compiled {
+		f.add(p, 24, price.overtake, newOvertake(p))
 	}
-	f.add(p, 1, priceUsual, f.deviations) // only it can be complete
+	f.add(p, 1, price.usual, f.deviations) // only it can be complete
 	return f
 }
 

@@ -317,9 +317,9 @@ func TestPortfolioWeighsTime(t *testing.T) {
 	for _, m := range f.members {
 		is := of[m] * float64(shares) / float64(m.share)
 		total += of[m]
-		switch {
-		case m.price == pricePOS && (is < 0.45 || is > 0.7), m.price == priceUsual && (is < 0.95 || is > 1.15),
-			m.price == pricePCT && (is < 1.1 || is > 1.5):
+		switch price := pricesOf[false]; {
+		case m.price == price.pos && (is < 0.45 || is > 0.7), m.price == price.usual && (is < 0.95 || is > 1.15),
+			m.price == price.pct && (is < 1.1 || is > 1.5):
 			t.Errorf("%v has %.2f times its share", m, is)
 		}
 	}

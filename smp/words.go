@@ -4,6 +4,7 @@ package smp
 // run of a machine: a hash table from which nothing is removed.
 type words struct {
 	table  []word
+	spare  []word // memory for the next table
 	n      int
 	stacks bool // some words lie in a stack
 	learnt bool // something was noted since the last call of Learnt
@@ -48,8 +49,12 @@ func (w *words) find(number uint64) *word {
 }
 
 func (w *words) grow() {
-	old := w.table
-	w.table = make([]word, max(256, 2*len(old)))
+	old, n := w.table, max(256, 2*len(w.table))
+	if n > cap(w.spare) {
+		w.spare = make([]word, n)
+	}
+	w.table, w.spare = w.spare[:n], old
+	clear(w.table)
 	for i := range old {
 		if old[i].number != 0 {
 			*w.find(old[i].number) = old[i]

@@ -49,7 +49,7 @@ func newWalk(t *testing.T, sc *scenario.Scenario, mutant, forgotten string) *wal
 	st.next = w.s
 	w.seen = observedBy{w.s, st}
 	rig.ObserveAtomicIRQs(surveyor{w.s})
-	surveyStates(rig, w.s, 128)
+	surveyStates(rig, w.s, 128, 128)
 	rig.ObserveAtomicIRQs(w.seen)
 	return w
 }
@@ -271,7 +271,7 @@ func TestMergesNotice(t *testing.T) {
 			w.s = sched.NewStates(forgetful{w.seen.states, what})
 			w.seen.States, w.seen.states.next = w.s, w.s
 			w.rig.ObserveAtomicIRQs(surveyor{w.s})
-			surveyStates(w.rig, w.s, 128)
+			surveyStates(w.rig, w.s, 128, 128)
 			w.rig.ObserveAtomicIRQs(w.seen)
 			_, differ := w.merges(t, "", 4000, 1)
 			return differ != ""

@@ -14,6 +14,11 @@ import (
 // surveyedStates is how many random runs show what conflicts.
 const surveyedStates = 2048
 
+// surveyedLeast is how many do before a search of few deviations, unless one of the last three
+// quarters has shown something new. Such a search may be shorter than the survey, and what it
+// meets that is new restarts it soon.
+const surveyedLeast = 256
+
 // surveyedMost is how many boundaries these runs may have.
 const surveyedMost = 4_000_000
 
@@ -68,7 +73,11 @@ func (v *verifier) byStates(search func(stateSearch) error) error {
 	v.observe(r, rig.Deaf{})
 	around := st.lookAround()
 	v.observe(r, surveyor{s})
-	surveyStates(r, s, surveyedStates)
+	least := surveyedStates
+	if !v.Full {
+		least = surveyedLeast
+	}
+	surveyStates(r, s, least, surveyedStates)
 	check := v.newCheck()
 	defer check.rig.Close()
 	s.Check(checkedMerges, check.same)
@@ -151,21 +160,25 @@ func (l *lookingAround) Choose(p *sim.Point) (pick, hold int) {
 	return l.Chooser.Choose(p)
 }
 
-// surveyStates lets a search learn what conflicts in a number of runs, through its surveyor.
+// surveyStates lets a search learn what conflicts in a number of runs, through its surveyor: least
+// runs, and more, up to most, as long as one of the last three quarters has shown something new.
 // After it most of what CPUs share is known, too.
-func surveyStates(rig *rig.Rig, s *sched.States, runs uint64) {
+func surveyStates(rig *rig.Rig, s *sched.States, least, most int) {
 	l := sched.NewSticky(sched.Params{Seed: 1, Mean: 8})
-	for i, most := uint64(0), uint64(surveyedMost); i < runs; i++ {
-		l.Begin(i)
-		n := rig.Run(l).Counts
-		l.End(n.Points)
-		if n.Boundaries > most { // endless runs show nothing more
-			break
-		}
-		most -= n.Boundaries
-	}
 	s.Grew()
 	rig.Machine.Footprint().SharedGrew()
+	for i, left := 0, uint64(surveyedMost); i < min(least, most); i++ {
+		l.Begin(uint64(i))
+		n := rig.Run(l).Counts
+		l.End(n.Points)
+		if grew, shared := s.Grew(), rig.Machine.Footprint().SharedGrew(); grew || shared {
+			least = max(least, 4*(i+1))
+		}
+		if n.Boundaries > left { // endless runs show nothing more
+			break
+		}
+		left -= n.Boundaries
+	}
 }
 
 // surveyor passes steps of runs that aren't its own to a search.

@@ -62,7 +62,7 @@ func (w deepWalk) by(observe func(sim.Observer), how func(s *sched.States)) map[
 	w.s = sched.NewStates(w.seen.states)
 	w.seen.States, w.seen.states.next = w.s, w.s
 	observe(surveyor{w.s})
-	surveyStates(w.rig, w.s, 128)
+	surveyStates(w.rig, w.s, 128, 128)
 	observe(w.seen)
 	how(w.s)
 	return w.ends(endedBy{w.seen}, func() bool {

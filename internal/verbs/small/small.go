@@ -16,7 +16,7 @@ type Small struct {
 	Worlds  []string      `arg:"" optional:"" name:"world" help:"Names of worlds: jump, calls, site, module, returns, keys, clients, debugger, i386, jprobe. None: all."`
 	Calls   int           `range:"1..8" default:"3" placeholder:"N" help:"The most calls of a program. Each call more makes some fifteen times as many programs. Default: 3."`
 	For     time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Stop after this time, and say which programs were run. Default: when all were."`
-	Beside  int           `range:"0..3" placeholder:"N" help:"Run two programs of N calls, so far 1, side by side instead: each two calls."`
+	Beside  int           `range:"0..2" placeholder:"N" help:"Run each two calls side by side instead, with 2 also after each call."`
 	Edition string        `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
 	inputs.Kernel
 	inputs.Broken
@@ -50,7 +50,7 @@ A reference, written from the rules and independent of the engine, says what eac
 
 Left out are programs that only rename interchangeable probes, programs with more than one call that changes nothing by the rules, and continuations of a program that differs. The report says how many programs that leaves.
 
---beside 1 runs each two calls side by side in two tasks, under every schedule of at most two deviations. The properties judge these runs, and the reference where the order of the two calls doesn't matter.
+--beside 1 runs each two calls side by side in two tasks, under every schedule of at most two deviations; --beside 2 also after each call that changes something, which takes some ten times as long. The properties judge these runs, and the reference where the order of the two calls doesn't matter.
 
 With --kernel programs that ask for the optimizer have one call less. A difference that is known for kernels (docs/two-engines.md) is named, and isn't against expectation. What the kernel doesn't serve is left out.
 
