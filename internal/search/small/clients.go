@@ -21,7 +21,8 @@ type clients struct {
 	directs   [mostKeys]uint8 // by site: the function that it calls, and 1; 0: none
 	breaks    [mostKeys]bool
 	armed     [mostKeys]mode // by site: how ftrace calls the probes there
-	livepatch bool           // the client of livepatch() has all sites
+	livepatch bool           // the client of livepatch() is attached
+	lives     [mostKeys]bool // by site: it has been given to that client, by a livepatch(True) when it was there
 	applied   bool           // alternatives are
 	locks     bool           // lock prefixes are left out
 	log       uint64         // what functions have noted, the last in the lowest digit
@@ -75,22 +76,28 @@ func call(s *state, l *letter, a *answer) {
 // claimed reports whether a client that may change where calls continue has a site. A direct call
 // was one in the kernels of edition 5.14.
 func (s *state) claimed(site int) bool {
-	return s.livepatch || s.armed[site] == changesPath || s.version(s.w.sites[site]) >= 0 ||
+	return s.livepatch && s.lives[site] || s.armed[site] == changesPath || s.version(s.w.sites[site]) >= 0 ||
 		s.directs[site] > 0 && s.w.Scenario.Machine.Edition == rules.Edition514
 }
 
-// livepatch attaches a client to all sites, or to none if one is claimed.
+// livepatch attaches a client to all sites that are there, or to none if one is claimed. Those that it has are
+// its own from then on.
 func livepatch(s *state, l *letter, a *answer) {
 	if !l.on {
 		a.changes, s.livepatch = s.livepatch, false
 		return
 	}
+	for i, fn := range s.w.sites {
+		if m := s.w.funcs[fn].module; !s.lives[i] && (m < 0 || s.loaded[m]) && !(s.livepatch && s.claimed(i)) {
+			s.lives[i], a.changes = true, true
+		}
+	}
 	for i := range s.w.sites {
-		if s.claimed(i) {
+		if s.lives[i] && !s.livepatch && s.claimed(i) {
 			return
 		}
 	}
-	a.changes, s.livepatch = true, true
+	a.changes, s.livepatch = a.changes || !s.livepatch, true
 }
 
 // version returns the function in which calls of a patched function continue, -1 if it isn't

@@ -104,10 +104,15 @@ func served(s *scenario.Scenario, k *linux.Kernel) error {
 			return slices.Contains(m.Core, fn) || slices.Contains(m.Init, fn)
 		})
 	}
+	var unset []string // functions with sites of keys that nobody sets
 	s.Labels = slices.DeleteFunc(slices.Clone(s.Labels), func(l scenario.Label) bool {
-		return slices.ContainsFunc(l.Sites, func(t scenario.LabelSite) bool {
+		away := slices.ContainsFunc(l.Sites, func(t scenario.LabelSite) bool {
 			return inModule(t.Func) // it isn't told of modules that come and go
 		})
+		for i := 0; away && i < len(l.Sites); i++ {
+			unset = append(unset, l.Sites[i].Func)
+		}
+		return away
 	})
 	s.Calls = slices.Clone(s.Calls)
 	for i := range s.Calls {
@@ -119,7 +124,7 @@ func served(s *scenario.Scenario, k *linux.Kernel) error {
 	})
 	s.Fprobes = nil // they are of kpsim's own kernel
 	gone := func(op *scenario.Op) bool {
-		return slices.ContainsFunc(op.Kind.Params, func(p scenario.Param) bool {
+		return op.Kind == act.Call && slices.Contains(unset, op.Target) || slices.ContainsFunc(op.Kind.Params, func(p scenario.Param) bool {
 			return p.Kind == scenario.ParamPart && !slices.Contains(p.Of.Names(s), op.Target)
 		})
 	}

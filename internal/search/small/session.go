@@ -10,6 +10,15 @@ import (
 	"kpsim/linux"
 )
 
+// Calls returns how many calls programs have at most, if nobody says how many: on kpsim's engine those of four take
+// some twenty seconds of two cores, on a kernel's own engine those of three.
+func Calls(kernel bool) int {
+	if kernel {
+		return 3
+	}
+	return 4
+}
+
 // A Session searches worlds, each once with the optimizer running after each call and once where
 // programs ask. All programs of one call come first, then all of two, and so on.
 type Session struct {

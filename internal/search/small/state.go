@@ -242,7 +242,7 @@ func (s *state) list(lines []line) []line {
 		case o.disabled:
 			l.tags = kpev.TagDisabled
 		}
-		if p.site && !o.gone {
+		if p.site {
 			l.tags |= kpev.TagFtrace
 		}
 		if s.jumps(i) {

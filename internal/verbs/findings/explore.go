@@ -56,7 +56,7 @@ func (*Explore) Help() string {
 
 A line says of a scenario: which property, whether it was broken Never or Sometimes, by how many of how many runs, and whether that is as its author expects. What breaks a property is shrunk to the fewest deviations from the default run and written to traces/NAME.kps.
 
-Without a name the tour also has all serial programs of up to three calls (kpsim small), and 4000 drawn programs (kpsim fuzz), neither of which may break anything.
+Without a name the tour also has all serial programs of up to four calls (kpsim small; three with --kernel), and 4000 drawn programs (kpsim fuzz), neither of which may break anything.
 
 A run ends at the first property that it breaks. With --ignore it goes on after those that are named, with --all-properties after any. To go on: the machine runs as before, the monitor that found something is told of nothing more in that run, the others are told of everything. After T1, T2, B1, S1 or O1 a CPU may execute garbage, so what is broken later may be a consequence; the line says in how many runs another property was broken before, and a witness without that is preferred. A trace says what it goes on after.
 

@@ -68,15 +68,12 @@ func (c *Explore) plain() bool {
 
 // tourParts are the flags that say what a tour has beside scenarios.
 type tourParts struct {
-	Small *uint64 `range:"0..8" placeholder:"N" help:"If no scenario is named: first run all serial programs of up to N calls, as kpsim small does. 0: none. Default: 3; without --kernel none with --runs, --fetch, --ignore, --all-properties and --shard."`
+	Small *uint64 `range:"0..8" placeholder:"N" help:"If no scenario is named: first run all serial programs of up to N calls, as kpsim small does. 0: none. Default: 4, with --kernel 3; without --kernel none with --runs, --fetch, --ignore, --all-properties and --shard."`
 	Drawn *uint64 `range:"0..1000000000" placeholder:"N" help:"If no scenario is named: at the end run N drawn programs, as kpsim fuzz does. 0: none. Default: 4000; none with --kernel, --runs, --fetch, --ignore, --all-properties and --shard."`
 }
 
-// The defaults of --small and --drawn in a tour: some three seconds, and twenty.
-const (
-	tourSmall = 3
-	tourDrawn = 4_000
-)
+// tourDrawn is the default of --drawn in a tour: some twenty seconds.
+const tourDrawn = 4_000
 
 // tourPart returns how much of a part of a tour is asked for: what the flag says, else the default if it has one.
 func (c *Explore) tourPart(flag *uint64, has bool, usual uint64) uint64 {
@@ -118,7 +115,7 @@ func (c *Explore) smallFirst(p *cli.Program, r *printer) error {
 	if err != nil {
 		return err
 	}
-	calls := c.tourPart(c.Small, kernel != nil || c.plain(), tourSmall)
+	calls := c.tourPart(c.Small, kernel != nil || c.plain(), uint64(small.Calls(kernel != nil)))
 	if calls == 0 {
 		return nil
 	}

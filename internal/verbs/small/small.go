@@ -14,7 +14,7 @@ import (
 // Small is kpsim small.
 type Small struct {
 	Worlds  []string      `arg:"" optional:"" name:"world" help:"Names of worlds: jump, calls, site, module, returns, keys, clients, debugger, i386, jprobe. None: all."`
-	Calls   int           `range:"1..8" default:"3" placeholder:"N" help:"The most calls of a program. Each call more makes some fifteen times as many programs. Default: 3."`
+	Calls   *int          `range:"1..8" placeholder:"N" help:"The most calls of a program. Each call more makes some fifteen times as many programs. Default: 4; with --kernel 3."`
 	For     time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Stop after this time, and say which programs were run. Default: when all were."`
 	Beside  int           `range:"0..2" placeholder:"N" help:"Run each two calls side by side instead, with 2 also after each call."`
 	Edition string        `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
@@ -57,7 +57,7 @@ With --kernel programs that ask for the optimizer have one call less. A differen
 Examples:
 
   kpsim small
-  kpsim small jump --calls 4
+  kpsim small jump --calls 5
   kpsim small --calls 5 --for 10m
   kpsim small --beside 1 keys
   kpsim small --mutant jump-hidden jump
@@ -113,10 +113,13 @@ func (c *Small) Run(p *cli.Program) (int, error) {
 		found, err := c.beside(p)
 		return c.status(p, found), err
 	}
-	s := &small.Session{Worlds: c.Worlds, Edition: c.Edition, Mutant: c.Mutant, Kernel: kernel, Calls: c.Calls,
-		Workers: c.Workers, Cancelled: &c.stop}
+	s := &small.Session{Worlds: c.Worlds, Edition: c.Edition, Mutant: c.Mutant, Kernel: kernel,
+		Calls: small.Calls(kernel != nil), Workers: c.Workers, Cancelled: &c.stop}
+	if c.Calls != nil {
+		s.Calls = *c.Calls
+	}
 	if kernel != nil {
-		s.Asked = Asked(c.Calls)
+		s.Asked = Asked(s.Calls)
 	}
 	report := &Report{Traces: c.Traces, JSON: c.JSON, Line: c.line, Calls: s.Calls, Asked: s.Asked}
 	if err := report.Run(p, s); err != nil {
