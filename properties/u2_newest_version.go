@@ -271,8 +271,8 @@ func (m *newestVersion) ends(r *redirect, e *traces.Event) *traces.Finding {
 	}
 	r.states = slices.DeleteFunc(r.states, func(v redirected) bool {
 		rejected := v.done>>(2*n)&3 != answerOf(e.C)
-		if rejected && !r.idle() && len(r.past) < mostStates {
-			r.past = append(r.past, redirected{state: v.state})
+		if was := (redirected{state: v.state}); rejected && !r.idle() && !slices.Contains(r.past, was) {
+			r.past = append(r.past, was)
 		}
 		return rejected
 	})

@@ -131,6 +131,22 @@ func init() {
 			arrives(tr, g+5)
 			tr.ExpectNone()
 		})
+	trap("U2-many-orders", "so many calls overlap that their answers rule out a hundred ways to a few states, and a task "+
+		"that hasn't gone over calls what the newest patch leads to",
+		func(tr *tracetest.Trace) {
+			patchable(tr)
+			one, two, three := tr.On(0, 4), tr.On(0, 7), tr.On(1, 8)
+			one.Emit(smpev.Attach, patches, register, 1)
+			two.Emit(smpev.Attach, patches, unregister, g)
+			three.Emit(smpev.Attach, patches, register, 1)
+			two.Emit(smpev.Attached, patches, unregister, 0).Emit(smpev.Attach, patches, unregister, g)
+			one.Emit(smpev.Attached, patches, register, 0).Emit(smpev.Attach, patches, register, 2)
+			one.Emit(smpev.Attached, patches, register, 0)
+			three.Emit(smpev.Attached, patches, register, 16).Emit(smpev.Attach, patches, unregister, g)
+			three.Emit(smpev.Attached, patches, unregister, 22)
+			arrives(tr, newer)
+			tr.ExpectNone()
+		})
 	trap("U2-known-late", "when the first call has returned, too, no call runs the disabled patch",
 		func(tr *tracetest.Trace) {
 			patchable(tr)

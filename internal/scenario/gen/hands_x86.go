@@ -60,7 +60,7 @@ func (s *scene) hooked(name string) {
 		draws = append(draws, (*hand).image, (*hand).moved)
 	}
 	if s.sc.Machine.Fetch != fetch.Mixing { // which mixes what a store at once has changed, too
-		draws = append(draws, (*hand).number, (*hand).linked)
+		draws = append(draws, (*hand).number, (*hand).linked, (*hand).held)
 	}
 	draws[s.rand.N(len(draws))](h, name)
 	s.called(name, true)
@@ -73,7 +73,8 @@ func (s *scene) hooked(name string) {
 	s.hands = append(s.hands, h)
 }
 
-// stops reports whether a patcher stops other CPUs. Two that stop each other hang.
+// stops reports whether a patcher stops other CPUs. Two that stop each other hang: one of them may stop those that
+// call (held).
 func (s *scene) stops() bool {
 	return slices.ContainsFunc(s.hands, func(h *hand) bool { return h.stops })
 }
@@ -337,6 +338,20 @@ func (h *hand) number(name string) {
 		if h.one(2) {
 			h.sync()
 		}
+	}
+}
+
+// held stores an immediate while the first CPU is stopped, which another patcher may have stopped, too.
+func (h *hand) held(name string) {
+	h.number(name)
+	all := h.ops
+	h.ops, h.stops, h.apart = nil, true, true
+	for _, op := range all {
+		if op.Kind != act.Write { // what waits for all CPUs
+			h.ops = append(h.ops, op)
+			continue
+		}
+		h.ops = append(h.ops, scenario.Op{Kind: act.Stop, Hand: scenario.Hand{CPUs: 1}}, op, scenario.Op{Kind: act.Resume})
 	}
 }
 
