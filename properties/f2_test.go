@@ -155,6 +155,18 @@ func init() {
 			reads(tr, f, kpev.TagGone)
 			ends(tr, kpev.ReadList, 0, 1).ExpectNone()
 		})
+	trap("F2-post-gone", "[OPTIMIZED] of one in a module that was loaded again, beside one with a post_handler that is gone",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem)
+			tr.Emit(kpev.NoJump, 1, 0, 0)
+			probed(tr)
+			tr.Retire(f, 0x100, smpev.ModuleMem).Free(f, 0x100, smpev.ModuleMem).Alloc(f, 0x100, smpev.ModuleMem)
+			tr.ApiEnter(kpev.Register, 2, f).ApiReturn(kpev.Register, 2, 0)
+			reader(tr, kpev.ReadList, 0)
+			reads(tr, f, optimized)
+			reads(tr, f, optimized|kpev.TagGone)
+			ends(tr, kpev.ReadList, 0, 2).ExpectNone()
+		})
 	for _, file := range []struct {
 		what   uint64
 		writes traces.Kind

@@ -147,13 +147,19 @@ func drawFprobes(g *maker) {
 	for i := range 1 + g.rand.N(3) {
 		name := fmt.Sprint("hooked", i)
 		code := []byte{0x0f, 0x1f, 0x44, 0x00, 0x00, 0x8d, 0x47, byte(i + 1), 0xc3} // the site; lea i+1(%rdi),%eax; ret
-		// dec %edi; js end; call itself; end: xor %eax,%eax; ret
-		if i > 0 && g.one(2) {
+		at := hookedAt + arch.Addr(i)*0x100 + arch.Addr(g.rand.N(8))
+		switch to, ok := scenario.KernelExport("cond_resched"); {
+		case i > 0 && g.one(2): // dec %edi; js end; call itself; end: xor %eax,%eax; ret
 			code = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00, 0xff, 0xcf, 0x78, 0x05, 0xe8, 0xf2, 0xff, 0xff, 0xff, 0x31,
 				0xc0, 0xc3}
+		case ok && g.one(3): // several calls are under way while hooks come and go
+			f := &function{g: g, at: at}
+			f.put(code[:5]...)
+			f.relative(to, 0xe8)
+			f.put(0x31, 0xc0, 0xc3) // xor %eax,%eax; ret
+			code = f.code
 		}
-		g.sc.Texts = append(g.sc.Texts,
-			scenario.Text{Name: name, At: hookedAt + arch.Addr(i)*0x100 + arch.Addr(g.rand.N(8)), Code: code})
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: code})
 		g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: name})
 		hooked = append(hooked, name)
 	}
@@ -189,8 +195,11 @@ func drawFprobes(g *maker) {
 			{Kind: act.UnregisterFprobe, Target: name}}
 	}
 	ops := add("fprobe0", wanted)
-	if g.one(3) {
+	switch g.rand.N(6) {
+	case 0, 1:
 		ops = append(ops, ops[0], call(), ops[2])
+	case 2: // at once
+		ops = append(ops, ops[0], ops[2], ops[0], ops[2])
 	}
 	if g.one(3) {
 		g.alone("fprober1", append(add("fprobe1", hooked[:1]), call()))
@@ -201,7 +210,9 @@ func drawFprobes(g *maker) {
 		g.alone("returner", []scenario.Op{{Kind: act.Register, Target: k}, call(), {Kind: act.Unregister, Target: k}})
 	}
 	g.alone("fprober", ops)
-	g.alone("hookee", []scenario.Op{call(), {Kind: act.Schedule}, call()})
+	for i := range 1 + g.rand.N(3) {
+		g.alone(fmt.Sprint("hookee", i), []scenario.Op{call(), {Kind: act.Schedule}, call()})
+	}
 }
 
 // refuses returns an entry handler that leaves out the exit handler of calls with an odd argument.

@@ -124,11 +124,12 @@ func (t *tree) pair(x, y *letter) *Pair {
 	one = append(one, scenario.Op{Kind: act.Signal}, expected(w, x, y, &a[0], &c[1]))
 	two = append(two, expected(w, y, x, &a[1], &c[0]))
 	waits := x.kind.Traits&y.kind.Traits&scenario.Live != 0 // or is refused: which isn't known
-	if a[0].errno == 0 && c[1].errno == 0 && !waits {       // one that is refused may not wait for the other
-		one = append(one, s.later(x, y)...)
+	bare := t.bare()
+	if a[0].errno == 0 && c[1].errno == 0 && !waits { // one that is refused may not wait for the other
+		one = append(one, s.later(&bare, x, y)...)
 	}
 	if a[1].errno == 0 && c[0].errno == 0 && !waits {
-		two = append(two, s.later(y, x)...)
+		two = append(two, s.later(&bare, y, x)...)
 	}
 	p.scenario = w.beside(one, two)
 	return p
@@ -161,11 +162,28 @@ func expected(w *World, l, other *letter, first, second *answer) scenario.Op {
 	return op
 }
 
-// later returns the calls of functions after x whose results don't depend on how far y is.
-func (s *state) later(x, y *letter) (list []scenario.Op) {
-	var after [3]state
-	for i, order := range [][]*letter{{x}, {x, y}, {y, x}} {
+// bare returns the state after a tree's program without its probes: what a scenario says of a result must hold there,
+// too.
+func (t *tree) bare() state {
+	s := t.w.begin()
+	for _, op := range t.program {
+		if l := &t.w.ops[op]; len(l.probes) == 0 {
+			s.do(l, nil)
+		}
+	}
+	return s
+}
+
+// later returns the calls of functions after x whose results don't depend on how far y is, nor on probes.
+func (s *state) later(bare *state, x, y *letter) (list []scenario.Op) {
+	var after [6]state
+	for i := range after {
+		order := [...][]*letter{{x}, {x, y}, {y, x}}[i%3]
 		after[i] = *s
+		if i >= 3 {
+			after[i] = *bare
+			order = slices.DeleteFunc(order, func(l *letter) bool { return len(l.probes) > 0 })
+		}
 		for _, l := range order {
 			after[i].do(l, nil)
 		}
@@ -175,7 +193,7 @@ func (s *state) later(x, y *letter) (list []scenario.Op) {
 		if f.call < 0 || f.module >= 0 {
 			continue
 		}
-		var gives [3]answer
+		var gives [len(after)]answer
 		same := true
 		for k := range after {
 			gives[k] = after[k].do(&s.w.ops[f.call], nil)

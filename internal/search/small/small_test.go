@@ -66,7 +66,7 @@ var needNone = map[string]struct {
 	"oldest-client-first":  {"clients", []string{"register_fprobe(p)", "register_fprobe(q)"}},
 	"ip-not-recovered":     {"clients", []string{"register(a)", "patch_func(f, g)"}},
 	"direct-not-modified":  {"clients", []string{"register_direct(f, t)", "modify_direct(f, u)"}},
-	"site-forgotten":       {"clients", []string{"tracer(True)", "insmod(m)"}},
+	"site-forgotten":       {"clients", []string{"rmmod(m)", "tracer(True)", "insmod(m)"}},
 	"debugger-unasked":     {"debugger", []string{"set_breakpoint(f)", "register(b)"}},
 	"int3-copied":          {"debugger", []string{"set_breakpoint(f)", "register(a)"}},
 	"no-regs-copy":         {"jprobe", []string{"register(j)"}},
