@@ -62,4 +62,5 @@ func init() {
 	Owners.Define(OwnerByHand, "patcher's own handler")
 	Memory.Define(ModuleMem, "module's section")
 	Memory.Define(CodeMem, "memory for code")
+	Memory.Define(BpfMem, "image")
 }
