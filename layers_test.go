@@ -76,7 +76,7 @@ var layers = []layer{
 	{pkg: "engine/uprobe", may: []string{"smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/livepatch", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/fprobe", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "engine/bpf", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
+	{pkg: "engine/bpf", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev", "traces"}, owned: true},
 	{pkg: "engine", may: []string{"engine/ftrace", "engine/jumplabel", "engine/staticcall", "smp/arch", "smp/kapi",
 		"traces"}},
 	// never smp, never smp/kernel

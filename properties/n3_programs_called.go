@@ -61,7 +61,9 @@ type progCalls struct {
 func (m *programsCalled) Reset() {
 	m.sites, m.list, m.images = m.sites[:0], m.list[:0], 0
 	for i := range m.tasks {
-		m.tasks[i] = progCalls{}
+		t := &m.tasks[i]
+		t.hits, t.blind, t.need, t.got, t.may = t.hits[:0], t.blind[:0], t.need[:0], t.got[:0], t.may[:0]
+		t.back, t.weak = t.back[:0], false
 	}
 }
 

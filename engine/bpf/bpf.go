@@ -20,6 +20,7 @@ type Deps struct {
 	Traps  kapi.Traps
 	Ftrace *ftrace.Ftrace
 	Work   func(name string, f func(x kapi.Context)) kapi.DelayedWork // makes a work at boot
+	Sync   kapi.Sync                                                  // nil: CPUs hold no old bytes
 	CPUs   int
 	_      struct{}
 }
@@ -126,6 +127,15 @@ func (b *Bpf) Begin() {
 			p.active[c].Init(b.d.Cells, false)
 		}
 	}
+}
+
+// Attached reports whether the program is attached, and Beside whether another one is attached to its function, as of
+// now. They access nothing.
+func (p *Prog) Attached() bool { return slices.Contains(p.t.attached, p) }
+
+// Beside is said at Attached.
+func (p *Prog) Beside() bool {
+	return slices.ContainsFunc(p.t.attached, func(q *Prog) bool { return q != p })
 }
 
 // emit emits what becomes of the program.

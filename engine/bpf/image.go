@@ -6,6 +6,7 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // imageSize is how much memory an image has.
@@ -87,6 +88,8 @@ func (t *trampoline) makeImage(x kapi.Context) (n int, ok bool) {
 		w.call(g.orig, nil)
 		w.call(g.result, nil)
 		im.after = w.next()
+		lo, hi := traces.PackBytes(w.a.BranchNop.Bytes())
+		x.Emit(smpev.Image, uint64(im.after), lo, hi)
 		w.put(w.a.BranchNop, nil)
 		im.exits = w.next()
 		w.programs(g, t.attached, Fexit)
@@ -99,6 +102,9 @@ func (t *trampoline) makeImage(x kapi.Context) (n int, ok bool) {
 	}
 	w.put(w.a.BranchRet, nil)
 	d.Text.Fill(x, im.at, w.code[:w.n])
+	if d.Sync != nil { // where ftrace has another client at the site no text changes, and no CPU serialises
+		d.Sync.Core(x, smpev.SyncImage)
+	}
 	return n, true
 }
 

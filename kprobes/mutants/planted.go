@@ -46,8 +46,8 @@ var planted = plant(
 	Mutant{Name: "bpf-image-left", Scenario: "bpf-leaves", Property: "no-use-after-free",
 		Also: []string{"no-oops"}},
 	Mutant{Name: "bpf-exits-late", Scenario: "bpf-exits", Property: "programs-called"},
-	Mutant{Name: "bpf-halves", Scenario: "bpf-sleeps-again", Property: "programs-called",
-		Also: []string{"no-oops", "no-start-inside", "whole-instructions"}},
+	Mutant{Name: "bpf-halves", Scenario: "bpf-sleeps-again", Property: "no-oops",
+		Also: []string{"no-start-inside", "no-use-after-free", "programs-called"}},
 	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 )
 

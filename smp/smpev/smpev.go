@@ -170,6 +170,7 @@ const (
 	SyncDebug = 12 // a debugger has written a breakpoint, or taken one away
 
 	SyncByHand = 13 // a task of the scenario asks for it
+	SyncImage  = 14 // an image of a BPF trampoline was written
 )
 
 // Owners of a trap, as in Claim. An engine defines more (Owners).

@@ -26,6 +26,7 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/byhand"
+	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -67,7 +68,11 @@ func newPatchers(p *Plan) patchers {
 	ps.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
 	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Cells: cells, Arch: p.arch, Traps: &k.Traps})
 	ps.Hand = byhand.New(k)
-	ps.bpf = bpf.New(bpf.Deps{Boot: k, Cells: cells, Text: &k.Text, Exec: &k.Exec, Patch: &k.Poke, RCU: &k.RCU,
+	var sync kapi.Sync
+	if c.Fetch != fetch.Coherent {
+		sync = &k.Sync
+	}
+	ps.bpf = bpf.New(bpf.Deps{Sync: sync, Boot: k, Cells: cells, Text: &k.Text, Exec: &k.Exec, Patch: &k.Poke, RCU: &k.RCU,
 		Traps: &k.Traps, Ftrace: ps.Ftrace, CPUs: c.CPUs,
 		Work: func(name string, f func(x kapi.Context)) kapi.DelayedWork { return k.Work.BootWork(name, f) }})
 	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer, Traps: &k.Traps,
