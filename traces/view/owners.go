@@ -23,6 +23,23 @@ func (p *tale) tellUsers(v int) {
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(&p.ev[v]))
 }
 
+// tellProgram explains that a BPF program runs, or is left out: what another task did last with the function's programs,
+// and whether the function has returned.
+func (p *tale) tellProgram(v int) {
+	e := &p.ev[v]
+	changed := p.last(v, func(o *traces.Event) bool {
+		return o.Kind == smpev.Bpf && o.A == e.A && o.C == e.C && o.B >= smpev.BpfAttaches
+	})
+	returned := p.last(v, func(o *traces.Event) bool {
+		return o.Kind == smpev.Bpf && o.A == e.A && o.B == smpev.BpfReturns && o.Task == e.Task
+	})
+	for _, i := range [...]int{min(changed, returned), max(changed, returned), v} {
+		if i >= 0 {
+			p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
+		}
+	}
+}
+
 // tellOwners lists what the other owners of text than probes did with a task's calls between
 // two events, and when they came and went meanwhile.
 func (p *tale) tellOwners(from, v int) {
@@ -34,6 +51,7 @@ func (p *tale) tellOwners(from, v int) {
 		case o.Kind == smpev.LiveCall && own,
 			o.Kind == smpev.LiveSwitch && o.A == uint64(task),
 			o.Kind == smpev.Uprobe && own,
+			o.Kind == smpev.Bpf && (own || o.B >= smpev.BpfAttaches),
 			o.Kind == smpev.Fprobe && (own || o.B != smpev.FprobeEntry && o.B != smpev.FprobeExit &&
 				o.B != smpev.FprobeMiss):
 			p.say(i, 1, "%s: %s.", p.who(i), p.t.say(o))

@@ -139,6 +139,8 @@ func (p *tale) tell(e *traces.Event) {
 		p.tellLive(p.at)
 	case smpev.Uprobe:
 		p.tellUsers(p.at)
+	case smpev.Bpf:
+		p.tellProgram(p.at)
 	case smpev.GPStall:
 		p.tellStall(p.at)
 	case kpev.Handler, kpev.Missed, kpev.Skipped:
