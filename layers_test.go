@@ -98,8 +98,8 @@ var layers = []layer{
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev",
 		"linux/linuxev"}},
 	// its history is read when first asked for
-	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/bpf", "engine/debugger", "engine/ftrace", "engine/fprobe",
-		"engine/jumplabel", "engine/livepatch", "engine/staticcall", "engine/uprobe", "kprobes", "kprobes/kpev",
+	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/bpf", "engine/debugger", "engine/ftrace",
+		"engine/fprobe", "engine/jumplabel", "engine/livepatch", "engine/staticcall", "engine/uprobe", "kprobes", "kprobes/kpev",
 		"kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}, free: []string{"sync"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/regular", free: []string{"*"}}, // opens files, before a run

@@ -234,7 +234,8 @@ func (m *programsCalled) runs(e *traces.Event) *traces.Finding {
 	t.got[i]++
 	switch {
 	case e.B == smpev.BpfExit && t.back[i] == m.depth(e) && m.list[i].gone:
-		return found(e, e.A, "runs the fexit program %#x of %#x, which returned after the program was detached", e.C, e.A)
+		return found(e, e.A, "runs the fexit program %#x of %#x, which returned after the program was detached",
+			e.C, e.A)
 	case t.got[i] <= t.may[i] || t.blind[s]:
 	case t.got[i] > t.hits[s]:
 		return found(e, e.A, "runs the program %#x for a call of %#x again: %d for %d calls", e.C, e.A, t.got[i],
@@ -294,8 +295,8 @@ func (m *programsCalled) rest(e *traces.Event) *traces.Finding {
 	for i := range m.list {
 		p := &m.list[i]
 		if t.got[i] < t.need[i] && !t.blind[slices.Index(m.sites, p.site)] {
-			return found(e, p.site, "ends a call, and the program %#x of %#x has been called for %d of %d", p.at, p.site,
-				t.got[i], t.need[i])
+			return found(e, p.site, "ends a call, and the program %#x of %#x has been called for %d of %d", p.at,
+				p.site, t.got[i], t.need[i])
 		}
 	}
 	t.clear()

@@ -472,7 +472,8 @@ func TestTouches(t *testing.T) {
 				for range 4 + r.N(24) {
 					e := draw(&r, kinds[r.N(len(kinds))])
 					if e.Kind == smpev.Bpf && i%4 > 0 {
-						e.B = [...]uint64{smpev.BpfEntry, smpev.BpfAttaches, smpev.BpfAttached, smpev.BpfDetached}[r.N(4)]
+						e.B = [...]uint64{smpev.BpfEntry, smpev.BpfAttaches, smpev.BpfAttached,
+							smpev.BpfDetached}[r.N(4)]
 					}
 					if (p == &ClientsCalled || p == &ProgramsCalled) && e.Kind == smpev.Exec {
 						e.A, e.B, e.C = textAt+4, uint64(callByte), 5<<56

@@ -34,11 +34,11 @@ const (
 
 // A frame is that of a call, as a routine finds it that the image has called.
 type frame struct {
-	a    *arch.Arch
-	mem  arch.Memory
-	sp   arch.Addr // where the return address into the image is
-	at   arch.Addr // the frame
-	back arch.Addr // the return address
+	a    *arch.Arch  // owned by the routine
+	mem  arch.Memory // owned by the routine
+	sp   arch.Addr   // owned by the routine: where the return address into the image is
+	at   arch.Addr   // owned by the routine: the frame
+	back arch.Addr   // owned by the routine: the return address
 }
 
 func (b *Bpf) frame(x kapi.Context, regs *arch.Regs) frame {
@@ -153,8 +153,8 @@ func (b *Bpf) count(x kapi.Context, regs *arch.Regs, by int) {
 }
 
 // run runs a program (__bpf_prog_enter, the program, __bpf_prog_exit). If the CPU runs it already the call is left out.
-// A result that isn't 0, of a program of kind ModRet, leaves the function out: the fexit programs come next, and the nop
-// before them isn't passed.
+// A result that isn't 0, of a program of kind ModRet, leaves the function out: the fexit programs come next, and the
+// nop before them isn't passed.
 func (b *Bpf) run(x kapi.Context, regs *arch.Regs) {
 	f := b.frame(x, regs)
 	im, p := b.find(f.back)

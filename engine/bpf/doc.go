@@ -26,9 +26,10 @@
 // Its limits: images are those of kernels since 5.12, and before that there is a mutant. A function has a site of
 // ftrace; bpf_arch_text_poke of other functions, and of programs, isn't modelled. A program is a function of the
 // scenario: its argument points to six arguments and the result. Saving and restoring registers is one step each, and
-// keeps more registers than a kernel does; a program is called by the routine that enters it. Programs don't sleep, and run with preemption off, where a kernel keeps the
-// task on its CPU and has a read-side section of RCU. The percpu_ref is one counter. Where CPUs
-// may hold old bytes they are synchronized before a new image is called; a kernel does that only by patching the site. A function's put images are freed
-// one after the other, at most 16 at a time exist, and the next change waits then. Cookies, struct_ops, LSM hooks,
-// freplace and programs on functions that are patched live aren't modelled.
+// keeps more registers than a kernel does; a program is called by the routine that enters it. Programs don't sleep, and
+// run with preemption off, where a kernel keeps the task on its CPU and has a read-side section of RCU. The percpu_ref
+// is one counter. Where CPUs may hold old bytes they are synchronized before a new image is called; a kernel does that
+// only by patching the site. A function's put images are freed one after the other, at most 16 at a time exist, and the
+// next change waits then. Cookies, struct_ops, LSM hooks, freplace, the dispatcher, tail calls and programs on
+// functions that are patched live aren't modelled.
 package bpf

@@ -21,11 +21,11 @@ const MostProgs = 16
 type image struct {
 	t     *trampoline `state:"boot"` // set at the boot of a run
 	used  bool        // owned by tr->mutex, and by the work that frees it
-	at    arch.Addr   // owned by tr->mutex until it is called; so are the others
-	after arch.Addr   // owned likewise: the nop after the function's call; 0: it doesn't call it (ip_after_call)
-	exits arch.Addr   // owned likewise: the first fexit program
-	end   arch.Addr   // owned likewise: what comes after the fexit programs (ip_epilogue)
-	calls []*Prog     // owned likewise: by instruction, the program that it is about, nil: none
+	at    arch.Addr   // owned by tr->mutex
+	after arch.Addr   // owned by tr->mutex: the nop after the function's call; 0: it doesn't call it (ip_after_call)
+	exits arch.Addr   // owned by tr->mutex: the first fexit program
+	end   arch.Addr   // owned by tr->mutex: what comes after the fexit programs (ip_epilogue)
+	calls []*Prog     // owned by tr->mutex: by instruction, the program that it is about, nil: none
 	// one for the trampoline, while it is wanted, and one for each task that is counted in (pcref)
 	refs kapi.Var[int]
 	none kapi.Is[int] `state:"boot"` // set at the boot of a run
@@ -33,10 +33,10 @@ type image struct {
 
 // A writer writes an image.
 type writer struct {
-	a    *arch.Arch
-	im   *image
-	code [imageSize]byte
-	n    int
+	a    *arch.Arch      // owned by its maker
+	im   *image          // owned by its maker
+	code [imageSize]byte // owned by its maker
+	n    int             // owned by its maker
 }
 
 func (w *writer) next() arch.Addr { return w.im.at + arch.Addr(w.n) }

@@ -17,7 +17,7 @@ type Bpf struct {
 }
 
 // TheBpfs is the row of BPF programs.
-var TheBpfs = list(func(s *Scenario) *[]Bpf { return &s.Bpfs }, checker.checkBpf, List{
+var TheBpfs = list(func(s *Scenario) *[]Bpf { return &s.Bpfs }, checkBpf, List{
 	What: "program", Many: "BPF programs", Most: bpf.MostProgs, Counted: "BPF program", Unknown: "define it above",
 	Given: true, Paragraph: InOthers,
 	Makers: []*Maker{{
@@ -34,11 +34,11 @@ var TheBpfs = list(func(s *Scenario) *[]Bpf { return &s.Bpfs }, checker.checkBpf
 			"isn't 0 `f` isn't called, and that is the call's result; `\"fexit\"`, called where `f` has returned. A " +
 			"function's programs are called by an image of its BPF trampoline, of which each change makes another " +
 			"one (since 5.5, as since 5.12). A program that the CPU runs already is left out",
-		Kernel: []string{"bpf_tracing_prog_attach", "struct bpf_trampoline"},
+		Kernel: []string{"bpf_tracing_prog_attach"},
 	}},
 })
 
-func (c checker) checkBpf(p Part, b *Bpf) error {
+func checkBpf(c checker, p Part, b *Bpf) error {
 	who := p.who(b.Name)
 	if err := checkName(p, "program", b.Name); err != nil {
 		return err

@@ -50,8 +50,8 @@ const (
 )
 
 // What becomes of a program on a function, as in Bpf: it begins; it has returned; it is left out, as it runs on the CPU
-// already. BpfEntry, BpfModRet and BpfExit are the kinds of programs, in their order; BpfAttaches has one for each kind,
-// too. BpfRefused: it isn't attached.
+// already. BpfEntry, BpfModRet and BpfExit are the kinds of programs, in their order; BpfAttaches has one for each
+// kind, too. BpfRefused: it isn't attached.
 const (
 	BpfEntry    = 0
 	BpfModRet   = 1

@@ -23,8 +23,15 @@ func (p *tale) tellUsers(v int) {
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(&p.ev[v]))
 }
 
-// tellProgram explains that a BPF program runs, or is left out: what another task did last with the function's programs,
-// and whether the function has returned.
+// tellPrograms says which BPF program was last attached or detached.
+func (p *tale) tellPrograms(v int) {
+	if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Bpf && o.B >= smpev.BpfAttaches }); i >= 0 {
+		p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
+	}
+}
+
+// tellProgram explains that a BPF program runs, or is left out: when it was last attached or detached, and whether the
+// function has returned.
 func (p *tale) tellProgram(v int) {
 	e := &p.ev[v]
 	changed := p.last(v, func(o *traces.Event) bool {

@@ -178,11 +178,12 @@ var (
 			func() int { return t.Clients().Fprobe[op.Target].Unregister(x) })
 	}})
 
-	AttachBpf = add(bpfProgram("bpf_attach", "attach a BPF program to its function: the function's site calls an "+
-		"image of its trampoline, made for all its programs. `\"EBUSY\"`: it is attached, or, until 5.19, another "+
-		"client changes the path", "bpf_detach", "bpf_trampoline_link_prog", scenario.Patches, (*bpf.Prog).Attach))
+	AttachBpf = add(bpfProgram("bpf_attach", "attach the BPF program `program` to its function: the function's "+
+		"site calls an image of its trampoline, made for all its programs. `\"EBUSY\"`: it is attached, or, until "+
+		"5.19, another client changes the path", "bpf_detach", "bpf_trampoline_link_prog", scenario.Patches,
+		(*bpf.Prog).Attach))
 
-	DetachBpf = add(bpfProgram("bpf_detach", "detach it. Calls that are under way may still call it, but a program "+
+	DetachBpf = add(bpfProgram("bpf_detach", "detach `program`. Calls that are under way may still call it, but one "+
 		"of kind `\"fexit\"` not once the function returns; the image that they are in is freed when none is in it "+
 		"any more. `\"EINVAL\"`: it isn't attached", "bpf_attach", "bpf_trampoline_unlink_prog", 0,
 		(*bpf.Prog).Detach))

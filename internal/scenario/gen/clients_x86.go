@@ -231,7 +231,8 @@ func drawPrograms(g *maker) {
 	changed := false
 	var ops [2][]scenario.Op
 	call := func() scenario.Op {
-		return scenario.Op{Kind: act.Call, Target: programmedName, Args: []uint64{uint64(g.rand.N(8))}, Changed: changed}
+		return scenario.Op{Kind: act.Call, Target: programmedName, Args: []uint64{uint64(g.rand.N(8))},
+			Changed: changed}
 	}
 	for i := range 1 + g.rand.N(3) {
 		name := fmt.Sprint("program", i)

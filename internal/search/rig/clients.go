@@ -64,8 +64,8 @@ func (ps *patchers) addBpf() error {
 		}
 		p := ps.bpf.Add(site, ps.funcs[b.Run], b.Kind)
 		if !p.Reaches(from, to) {
-			return scenario.Faultf(scenario.PartOf(scenario.TheBpfs, i), "%s: program %s: an image between %#x and %#x "+
-				"is out of reach of a 5-byte call of %s; place that within 2 GB", ps.Scenario.Name, b.Name,
+			return scenario.Faultf(scenario.PartOf(scenario.TheBpfs, i), "%s: program %s: an image between %#x and "+
+				"%#x is out of reach of a 5-byte call of %s; place that within 2 GB", ps.Scenario.Name, b.Name,
 				uint64(from), uint64(to), b.Func)
 		}
 		ps.Bpf[b.Name] = p

@@ -72,8 +72,8 @@ func newPatchers(p *Plan) patchers {
 	if c.Fetch != fetch.Coherent {
 		sync = &k.Sync
 	}
-	ps.bpf = bpf.New(bpf.Deps{Sync: sync, Boot: k, Cells: cells, Text: &k.Text, Exec: &k.Exec, Patch: &k.Poke, RCU: &k.RCU,
-		Traps: &k.Traps, Ftrace: ps.Ftrace, CPUs: c.CPUs,
+	ps.bpf = bpf.New(bpf.Deps{Sync: sync, Boot: k, Cells: cells, Text: &k.Text, Exec: &k.Exec, Patch: &k.Poke,
+		RCU: &k.RCU, Traps: &k.Traps, Ftrace: ps.Ftrace, CPUs: c.CPUs,
 		Work: func(name string, f func(x kapi.Context)) kapi.DelayedWork { return k.Work.BootWork(name, f) }})
 	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer, Traps: &k.Traps,
 		Tasks: &k.Tasks, CPUs: c.CPUs, Hooks: func(x kapi.Context, n int, what uint64, at arch.Addr) {

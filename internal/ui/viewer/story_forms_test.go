@@ -228,7 +228,7 @@ var rowForms = joined(
 		`is killed: a breakpoint stands at <A>, and no uprobe is there`,
 		`runs the instruction at <A>, where no breakpoint stands`, `the handler <C> of the uprobe at <A> returns`),
 	forms("Bpf", `a call of <A> runs the (?:fentry|fmod_ret) program <C>`,
-		`a call of <A> has returned, and runs the fexit program <C>`, `the program <C> of <A> returns`,
+		`after a call of <A> the fexit program <C> runs`, `the program <C> of <A> returns`,
 		`a call of <A> leaves the program <C> out, which the CPU runs already`, `<A> returns to its image at <C>`,
 		`the program <C> leaves <A> out`, `attaches the (?:fentry|fmod_ret|fexit) program <C> to <A>`,
 		`the program <C> (?:is|isn't) attached to <A>`, `detaches the program <C> from <A>`,
