@@ -23,8 +23,10 @@ func (p *tale) tellUsers(v int) {
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(&p.ev[v]))
 }
 
-// tellPrograms says which BPF program was last attached or detached.
-func (p *tale) tellPrograms(v int) {
+// tellClients says where a task with uprobes last stood in user mode, and which BPF program was last attached or
+// detached.
+func (p *tale) tellClients(v int) {
+	p.tellUprobe(v)
 	if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Bpf && o.B >= smpev.BpfAttaches }); i >= 0 {
 		p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
 	}

@@ -360,8 +360,7 @@ func (p *tale) tellTrap(v int) {
 		if i >= 0 && e.Kind == smpev.Oops {
 			p.say(i, 0, "%s freed %s at %s.", p.who(i), traces.Counted(p.ev[i].B, "byte"), p.x.place(p.ev[i].A))
 		}
-		p.tellUprobe(v)
-		p.tellPrograms(v)
+		p.tellClients(v)
 		p.tellOther(v)
 		return
 	}
