@@ -23,6 +23,7 @@ var ProgramsCalled = Property{
 		smpev.Agrees, smpev.Alloc, smpev.Free,
 	},
 	Reads:   []traces.Kind{smpev.Image, smpev.Trap, smpev.Claim},
+	Needs:   smpev.Bpf,
 	New:     func(s *Scene) Monitor { return &programsCalled{scene: s} },
 	Touches: programTouches,
 }
@@ -31,7 +32,7 @@ var ProgramsCalled = Property{
 // does: need <= got <= may.
 type programsCalled struct {
 	scene  *Scene
-	sites  []uint64 // of functions that have had a program
+	sites  []uint64 `state:"boot"` // of functions that may have programs
 	list   []program
 	images int         // that there are
 	tasks  []progCalls `state:"trimmed: made when they are asked for"`
@@ -185,16 +186,23 @@ func (m *programsCalled) program(e *traces.Event) int {
 	if i < 0 {
 		i = len(m.list)
 		m.list = append(m.list, program{site: e.A, at: e.C, is: callsNot})
-		if !slices.Contains(m.sites, e.A) {
-			m.sites = append(m.sites, e.A)
-		}
+		m.site(e.A)
 	}
 	return i
+}
+
+// site adds the site of a function.
+func (m *programsCalled) site(at uint64) {
+	if !slices.Contains(m.sites, at) {
+		m.sites = append(m.sites, at)
+	}
 }
 
 // bpf takes an event of BPF's.
 func (m *programsCalled) bpf(e *traces.Event) *traces.Finding {
 	switch e.B {
+	case smpev.BpfSite:
+		m.site(e.A)
 	case smpev.BpfRan:
 	case smpev.BpfReturns:
 		t := m.of(e.Task)

@@ -16,6 +16,7 @@ func init() {
 	const entry, exit = smpev.BpfAttaches + smpev.BpfEntry, smpev.BpfAttaches + smpev.BpfExit
 	begin := func(tr *tracetest.Trace) {
 		tr.Image(g, calls...).Expect(2, 0, 0).Expect(2, 1, 0)
+		tr.Emit(smpev.Bpf, g, smpev.BpfSite, 0)
 	}
 	golden("N3-called", func(tr *tracetest.Trace) {
 		begin(tr)
@@ -52,6 +53,14 @@ func init() {
 		changes(tr.On(0, 1), p, entry, smpev.BpfAttached)
 		tr.On(1, 2).Exec(g, calls...)
 		changes(tr.On(0, 1), p, smpev.BpfDetaches, smpev.BpfDetached)
+		changes(tr.On(1, 2), p, smpev.BpfEntry, smpev.BpfRan)
+		tr.On(1, 2).CallEnd(0, 0)
+		tr.ExpectNone()
+	})
+	trap("N3-begun", "a program comes while a call is on its way to ftrace, which calls it", func(tr *tracetest.Trace) {
+		begin(tr)
+		tr.On(1, 2).Exec(g, calls...)
+		changes(tr.On(0, 1), p, entry, smpev.BpfAttached)
 		changes(tr.On(1, 2), p, smpev.BpfEntry, smpev.BpfRan)
 		tr.On(1, 2).CallEnd(0, 0)
 		tr.ExpectNone()

@@ -79,7 +79,7 @@ func (f *frame) leave(regs *arch.Regs, to, sp arch.Addr) {
 	regs.R[f.a.SP] = uint64(sp)
 }
 
-// save makes the frame. The routines up to finish move no task: an image's end is what they leave to be done.
+// save makes the frame. Like the routines up to finish it is one step, which gives the CPU to no other task.
 func (b *Bpf) save(x kapi.Context, regs *arch.Regs) {
 	f := b.frame(x, regs)
 	f.at -= arch.Addr(frameWords * f.a.Word)

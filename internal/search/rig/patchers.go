@@ -277,6 +277,8 @@ func (ps *patchers) heads(k traces.Kind) bool {
 		return ps.Scenario.Touches()&scenario.TouchRead != 0
 	case smpev.ByHand:
 		return len(ps.byHand) > 0
+	case smpev.Bpf:
+		return len(ps.Scenario.Bpfs) > 0
 	case smpev.Leads:
 		return ps.Ftrace.Sites() > 0 || len(ps.Scenario.Fprobes) > 0
 	}
@@ -299,6 +301,9 @@ func (ps *patchers) reportSites() {
 		for _, f := range fp.Funcs {
 			ps.claim(smpev.Leads, smpev.SubjectFprobe+uint64(i), uint64(ps.siteOf(f)), hooks)
 		}
+	}
+	for i := range ps.Scenario.Bpfs {
+		ps.claim(smpev.Bpf, uint64(ps.siteOf(ps.Scenario.Bpfs[i].Func)), smpev.BpfSite, 0)
 	}
 	ps.leads(func(subject uint64, _ string, site, to arch.Addr) {
 		ps.claim(smpev.Leads, subject, uint64(site), uint64(to))
