@@ -66,7 +66,7 @@
 //	                    mutate lists faults to put into their bytes
 //	engine              the interface to any engine; all lists the engines;
 //	                    ftrace, jumplabel and staticcall are further patchers on the waist,
-//	                    livepatch and fprobe are clients of ftrace,
+//	                    livepatch, fprobe and bpf are clients of ftrace,
 //	                    debugger is another owner of breakpoints, uprobe takes those of user mode
 //	smp                 CPUs, tasks, interrupts, traps, memory
 //	                    kernel (locks, RCU, stop_machine, text poking, work) implements kapi on them;

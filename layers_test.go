@@ -76,6 +76,7 @@ var layers = []layer{
 	{pkg: "engine/uprobe", may: []string{"smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/livepatch", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/fprobe", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
+	{pkg: "engine/bpf", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev", "traces"}, owned: true},
 	{pkg: "engine", may: []string{"engine/ftrace", "engine/jumplabel", "engine/staticcall", "smp/arch", "smp/kapi",
 		"traces"}},
 	// never smp, never smp/kernel
@@ -97,8 +98,8 @@ var layers = []layer{
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev",
 		"linux/linuxev"}},
 	// its history is read when first asked for
-	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/debugger", "engine/ftrace", "engine/fprobe",
-		"engine/jumplabel", "engine/livepatch", "engine/staticcall", "engine/uprobe", "kprobes", "kprobes/kpev",
+	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/bpf", "engine/debugger", "engine/ftrace",
+		"engine/fprobe", "engine/jumplabel", "engine/livepatch", "engine/staticcall", "engine/uprobe", "kprobes", "kprobes/kpev",
 		"kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}, free: []string{"sync"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/regular", free: []string{"*"}}, // opens files, before a run

@@ -25,7 +25,7 @@
 //   - events, by traces.Define, from traces.EngineBlock on
 //
 // All engines share the numbers of each sort, and one that is defined twice panics at the start. Free are places of
-// sync from 11 on, owners 5 and from 7, memory from 4 (all to 63), work from 16 to 31, stubs from offset 0xa0 on.
+// sync from 11 on, owners 5 and from 7, memory from 6 (all to 63), work from 16 to 31, stubs from offset 0xa0 on.
 // Deps.Text.Arch has the bytes of a breakpoint, a nop and a jump.
 //
 // Row.Memory gives the kinds of executable memory to the kernel when it boots.

@@ -22,6 +22,7 @@ var All = []*Property{
 	&Instances,
 	&ClientsCalled,
 	&FprobePairs,
+	&ProgramsCalled,
 	&NewestVersion,
 	&HandlerContext,
 	&Answers,

@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -145,7 +147,7 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 // explained reports whether the byte at addr is a registered probe's, or belongs to an image of a raw site that is
 // wholly in memory, but for bytes of registered probes.
 func (m *textRestored) explained(addr uint64) bool {
-	if m.scene.hand(addr) || m.probed(addr) {
+	if m.scene.hand(addr) || m.probed(addr) || m.program(addr) {
 		return true
 	}
 next:
@@ -162,6 +164,17 @@ next:
 		return true
 	}
 	return false
+}
+
+// program reports whether the byte at addr belongs to a site's call of an image of a BPF trampoline that is there.
+func (m *textRestored) program(addr uint64) bool {
+	return slices.ContainsFunc(m.scene.images[m.scene.raw:], func(x insn) bool {
+		if addr-x.addr >= x.len() || byte(x.lo) != callByte || !m.site(x.addr) || !m.scene.text.holds(&x) {
+			return false
+		}
+		s := in(m.scene.handed, x.addr+jumpLen+uint64(int64(int32(x.lo>>8))))
+		return s != nil && s.what == smpev.BpfMem
+	})
 }
 
 // probed reports whether the byte at addr is the breakpoint of a registered probe or of a debugger, or belongs to the

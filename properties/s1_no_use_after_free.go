@@ -173,7 +173,7 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	}
 	first, left := -1, uint64(0)
 	for i := range m.live {
-		if what := m.live[i].what; what == smpev.ModuleMem || what == smpev.CodeMem {
+		if what := m.live[i].what; what == smpev.ModuleMem || what == smpev.CodeMem || what == smpev.BpfMem {
 			continue
 		}
 		if left++; first < 0 {

@@ -66,10 +66,11 @@ func (m *wholeInstructions) outside(e *traces.Event) *traces.Finding {
 }
 
 // code reports whether an instruction in memory for code is a breakpoint, which fills what was mapped, or one that a
-// task has stored there by hand. Slots and detours are never patched.
+// task has stored there by hand, or one of an image that was patched. Slots and detours are never patched.
 func (m *wholeInstructions) code(e *traces.Event) bool {
 	s := in(m.scene.handed, e.A)
-	return s != nil && s.what == smpev.CodeMem && (e.B == uint64(int3) && e.C == 1<<56 || m.scene.images.has(e))
+	return s != nil && (s.what == smpev.CodeMem || s.what == smpev.BpfMem) &&
+		(e.B == uint64(int3) && e.C == 1<<56 || m.scene.images.has(e))
 }
 
 // wholeTouches: an Exec is judged by its bytes: what is known about them, and the

@@ -42,7 +42,8 @@ func (m *copies) Event(e *traces.Event) *traces.Finding {
 		return nil
 	}
 	memory := in(s.handed, e.B)
-	if memory == nil || memory.what == smpev.ModuleMem || memory.what == smpev.CodeMem {
+	if memory == nil || memory.what == smpev.ModuleMem || memory.what == smpev.CodeMem ||
+		memory.what == smpev.BpfMem {
 		return nil
 	}
 	at := f.ip - 1 // the breakpoint's address

@@ -199,6 +199,8 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.B = uint64(r.N(2))
 	case smpev.Uprobe:
 		e.B = uint64(r.N(5))
+	case smpev.Bpf:
+		e.A, e.B, e.C = textAt+4, uint64(r.N(14)), uint64(7+r.N(2))
 	case smpev.Tilted:
 		e.A, e.B, e.C = uint64(smpev.TiltPreempt+r.N(2)), 0, uint64(r.N(2))
 	case smpev.Denies:
@@ -438,7 +440,7 @@ func TestTouches(t *testing.T) {
 			swapped, broken, matters, related := 0, 0, 0, false
 			logs := uint64(logs)
 			if p == &Accounted || p == &ReturnPairs || p == &PostCalled || p == &OptimizedAgain || p == &Copies ||
-				p == &ClientsCalled {
+				p == &ClientsCalled || p == &ProgramsCalled {
 				logs *= 8 // they have the rarest reasons
 			}
 			if p == &Locks { // few of them are broken
@@ -464,9 +466,16 @@ func TestTouches(t *testing.T) {
 				if p == &ClientsCalled && i%4 > 0 { // so is a call that is due
 					kinds = []traces.Kind{smpev.Attach, smpev.Exec, smpev.CallEnd}
 				}
+				if p == &ProgramsCalled && i%4 > 0 { // likewise
+					kinds = []traces.Kind{smpev.Bpf, smpev.Exec, smpev.CallEnd}
+				}
 				for range 4 + r.N(24) {
 					e := draw(&r, kinds[r.N(len(kinds))])
-					if p == &ClientsCalled && e.Kind == smpev.Exec {
+					if e.Kind == smpev.Bpf && i%4 > 0 {
+						e.B = [...]uint64{smpev.BpfEntry, smpev.BpfAttaches, smpev.BpfAttached,
+							smpev.BpfDetached}[r.N(4)]
+					}
+					if (p == &ClientsCalled || p == &ProgramsCalled) && e.Kind == smpev.Exec {
 						e.A, e.B, e.C = textAt+4, uint64(callByte), 5<<56
 					}
 					l.order(&r, &e)

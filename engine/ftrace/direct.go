@@ -94,9 +94,9 @@ func (f *Ftrace) RegisterDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
 	return errno
 }
 
-// UnregisterDirect removes the direct call (unregister_ftrace_direct), and returns when no task is in the trampoline
-// any more: it may be freed. EINVAL: there is no direct call. Context: as RegisterDirect.
-func (f *Ftrace) UnregisterDirect(x kapi.Context, ip arch.Addr) (errno int) {
+// UnregisterDirect removes the direct call (unregister_ftrace_direct). With waits it returns when no task is in the
+// trampoline any more: it may be freed. EINVAL: there is no direct call. Context: as RegisterDirect.
+func (f *Ftrace) UnregisterDirect(x kapi.Context, ip arch.Addr, waits bool) (errno int) {
 	d := f.directAt(ip)
 	if d == nil {
 		return EINVAL
@@ -104,7 +104,7 @@ func (f *Ftrace) UnregisterDirect(x kapi.Context, ip arch.Addr) (errno int) {
 	f.direct.mutex.Lock(x)
 	if errno = d.ops.Unregister(x); errno == 0 {
 		d.ops.Filter(x, ip, false)
-		f.leaveDirect(x)
+		f.leaveDirect(x, waits)
 	}
 	f.direct.mutex.Unlock(x)
 	return errno
@@ -117,9 +117,9 @@ func (f *Ftrace) UnregisterDirect(x kapi.Context, ip arch.Addr) (errno int) {
 //	step 2: ftrace's trampoline continues in the new one
 //	step 3: unregister the second client; the site calls the new one
 //
-// It returns when no task is in the old one; since 6.4 a kernel leaves that wait to the caller. EINVAL: there is no
-// direct call, or it is out of reach. Context: as RegisterDirect.
-func (f *Ftrace) ModifyDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
+// With waits it returns when no task is in the old one; since 6.4 a kernel leaves that to the caller. EINVAL: there is
+// no direct call, or it is out of reach. Context: as RegisterDirect.
+func (f *Ftrace) ModifyDirect(x kapi.Context, ip, to arch.Addr, waits bool) (errno int) {
 	d := f.directAt(ip)
 	if d == nil {
 		return EINVAL
@@ -148,7 +148,7 @@ func (f *Ftrace) ModifyDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
 
 		d.tmp.Unregister(x)
 		d.tmp.Filter(x, ip, false)
-		f.leaveDirect(x)
+		f.leaveDirect(x, waits)
 	}
 	f.direct.mutex.Unlock(x)
 	return errno
@@ -166,8 +166,8 @@ func (f *Ftrace) writePlain(x kapi.Context, d *direct) {
 
 // leaveDirect waits until no task is in a trampoline that no site calls any more (synchronize_rcu_tasks): one may
 // have been preempted there. Context: may sleep.
-func (f *Ftrace) leaveDirect(x kapi.Context) {
-	if !f.DirectStays {
+func (f *Ftrace) leaveDirect(x kapi.Context, waits bool) {
+	if waits && !f.DirectStays {
 		f.d.RCU.Synchronize(x, kapi.QuiesceTasks)
 	}
 }

@@ -61,6 +61,7 @@ const (
 	APatch          Object = "live patch"
 	ADirect         Object = "direct call"
 	AnFprobe        Object = "fprobe"
+	ABpf            Object = "BPF program"
 	ABreakpoint     Object = "breakpoint"
 	AUprobe         Object = "uprobe"
 	ACPU            Object = "CPU"

@@ -55,8 +55,8 @@ var Lists []*List
 
 func init() { // not above: rows have checks that go through all of them
 	Lists = []*List{
-		TheTexts, TheDatas, TheMissing, TheAliases, TheProbes, TheLabels, TheModules, TheSites, TheFprobes, TheLocked,
-		TheAlternatives, TheReserved, TheCalls, TheTasks, TheSources,
+		TheTexts, TheDatas, TheMissing, TheAliases, TheProbes, TheLabels, TheModules, TheSites, TheFprobes, TheBpfs,
+		TheLocked, TheAlternatives, TheReserved, TheCalls, TheTasks, TheSources,
 	}
 }
 

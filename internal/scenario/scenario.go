@@ -22,6 +22,7 @@ type Scenario struct {
 	Modules      []Module
 	Sites        []Site
 	Fprobes      []Fprobe
+	Bpfs         []Bpf
 	Locked       []Site // instructions whose lock prefix is patched in and out
 	Alternatives []Alternative
 	Calls        []StaticCall

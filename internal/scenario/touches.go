@@ -75,6 +75,7 @@ const (
 	TouchMove   // a stopped task is moved
 	TouchAwait  // a task waits for a grace period by hand
 	TouchAlias  // text is mapped a second time
+	TouchBpf    // BPF programs are attached
 )
 
 // ofMachine lists the features that settings decide.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	// the packages that have faults, and that nothing else here imports
+	_ "kpsim/engine/bpf"
 	_ "kpsim/engine/debugger"
 	_ "kpsim/engine/staticcall"
 
@@ -38,6 +39,15 @@ var planted = plant(
 	Mutant{Name: "uprobe-tree-first", Scenario: "uprobe-comes", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-unlocked", Scenario: "uprobe-comes", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-unwaited", Scenario: "uprobe-leaves", Property: "uprobe-once"},
+	Mutant{Name: "bpf-image-uncounted", Scenario: "bpf-sleeps", Property: "no-use-after-free",
+		Also: []string{"no-oops"}},
+	Mutant{Name: "bpf-image-entered", Scenario: "bpf-enters", Property: "no-use-after-free",
+		Also: []string{"no-oops"}},
+	Mutant{Name: "bpf-image-left", Scenario: "bpf-leaves", Property: "no-use-after-free",
+		Also: []string{"no-oops"}},
+	Mutant{Name: "bpf-exits-late", Scenario: "bpf-exits", Property: "programs-called"},
+	Mutant{Name: "bpf-halves", Scenario: "bpf-sleeps-again", Property: "no-oops",
+		Also: []string{"no-start-inside", "no-use-after-free", "programs-called"}},
 	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 )
 

@@ -223,6 +223,7 @@ var lateExports = []export{
 	{"synchronize_rcu", awaits(kapi.QuiesceRCU), "waits for a grace period of RCU"},
 	{"synchronize_rcu_tasks", awaits(kapi.QuiesceTasks), "waits until each task has given up its CPU by itself"},
 	{"synchronize_rcu_tasks_rude", awaits(kapi.QuiesceSched), "waits until each CPU has switched tasks"},
+	{"wait_for_completion", (*Kernel).awaitSignal, "sleeps until a task has done `signal()`"},
 }
 
 // Services calls do for each kernel routine that a patcher in compiled code calls by name, with what it does.
@@ -260,6 +261,14 @@ func (k *Kernel) schedYield(x *smp.Ctx) {
 	x.Step("sched_yield", 0)
 	x.Sleep(kapi.Yield)
 	k.returns(x, 0)
+}
+
+// awaitSignal is wait_for_completion; where no task signals it is done at once. Context: may sleep.
+func (k *Kernel) awaitSignal(x *smp.Ctx) {
+	x.Step("wait_for_completion", 0)
+	if k.cfg.Signal {
+		k.Signal.Wait(x)
+	}
 }
 
 // syncSelf is sync_core, syncAll text_poke_sync. Context of syncAll: interrupts on.

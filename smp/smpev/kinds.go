@@ -70,6 +70,7 @@ const (
 	Moves
 	Shares
 	Aliased
+	Bpf
 )
 
 // The types of arguments that only these events have.
@@ -293,6 +294,20 @@ var _ = traces.Define(
 			"{at} is registered at the uprobe {addr}|unregisters {at} at the uprobe {addr}|{at} is unregistered at " +
 			"the uprobe {addr}|is killed: a breakpoint stands at {addr}, and no uprobe is there|" +
 			"runs the instruction at {addr}, where no breakpoint stands|the handler {at} of the uprobe at {addr} returns}"},
+	traces.Spec{Kind: Bpf, Name: "Bpf", Class: traces.ClassClaim, Weight: traces.Some,
+		Args: args{function, traces.Number.Named("what"), traces.Address.Named("at")},
+		Doc: "a call of func runs the fentry program at at (what 0), an fmod_ret (1) or an fexit program (2), which " +
+			"has returned (3), or is left out as it runs already (4); func returns to the image at at (5), or the " +
+			"program leaves func out (6); an fentry program is about to be attached (7), an fmod_ret (8), an fexit " +
+			"program (9); it is (10), or can't be (11); it is about to be detached (12), and is (13); for monitors, " +
+			"at the head: func may have programs (14)",
+		Says: "{what|a call of {func} runs the fentry program {at}|a call of {func} runs the fmod_ret program {at}|" +
+			"after a call of {func} the fexit program {at} runs|the program {at} of {func} returns|a " +
+			"call of {func} leaves the program {at} out, which the CPU runs already|{func} returns to its image at " +
+			"{at}|the program {at} leaves {func} out|attaches the fentry program {at} to {func}|attaches the " +
+			"fmod_ret program {at} to {func}|attaches the fexit program {at} to {func}|the program {at} is " +
+			"attached to {func}|the program {at} isn't attached to {func}|detaches the program {at} from {func}|" +
+			"the program {at} is detached from {func}|{func} may have programs}"},
 	traces.Spec{Kind: Agrees, Name: "Agrees", Monitors: true,
 		Doc: "under the kernel's memory model: a CPU has passed a full fence or the entry of a trap, and from now " +
 			"on sees everything before the full fences so far",

@@ -49,6 +49,25 @@ const (
 	UprobeRan    = 11 // the handler has returned
 )
 
+// What becomes of a program on a function, as in Bpf: it begins; it has returned; it is left out, as it runs on the CPU
+// already. BpfEntry, BpfModRet and BpfExit are the kinds of programs, in their order; BpfAttaches has one for each
+// kind, too. BpfRefused: it isn't attached.
+const (
+	BpfEntry    = 0
+	BpfModRet   = 1
+	BpfExit     = 2
+	BpfRan      = 3
+	BpfMisses   = 4
+	BpfReturns  = 5 // the function has returned into the image at at
+	BpfSkips    = 6 // the program leaves the function out
+	BpfAttaches = 7 // to 9: a call begins that attaches it
+	BpfAttached = 10
+	BpfRefused  = 11
+	BpfDetaches = 12
+	BpfDetached = 13
+	BpfSite     = 14 // monitors alone are told of it, at the head: a function that may have programs
+)
+
 // The calls of Asked. A module that is there from the beginning was loaded before.
 const (
 	AskedLoad   = 0 // insmod begins
@@ -152,6 +171,7 @@ const (
 	SyncDebug = 12 // a debugger has written a breakpoint, or taken one away
 
 	SyncByHand = 13 // a task of the scenario asks for it
+	SyncImage  = 14 // an image of a BPF trampoline was written
 )
 
 // Owners of a trap, as in Claim. An engine defines more (Owners).
@@ -178,6 +198,9 @@ const (
 
 // CodeMem is memory for code that tasks of the scenario map and free, as in Alloc and Free.
 const CodeMem = 4
+
+// BpfMem is an image of a BPF trampoline, as in Alloc and Free.
+const BpfMem = 5
 
 // How a CPU is given up, as in Gives; 0: the task was preempted. A task's Wake says that
 // it wants a CPU again.

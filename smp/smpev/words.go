@@ -55,6 +55,7 @@ func init() {
 	Whys.Define(SyncFlush, "memory unmapped")
 	Whys.Define(SyncDebug, "debugger's breakpoint")
 	Whys.Define(SyncByHand, "asked for")
+	Whys.Define(SyncImage, "image written")
 	Owners.Define(OwnerPoke, "text-poke handler")
 	Owners.Define(OwnerDebugger, "debugger")
 	Owners.Define(OwnerUprobe, "uprobes")
@@ -62,4 +63,5 @@ func init() {
 	Owners.Define(OwnerByHand, "patcher's own handler")
 	Memory.Define(ModuleMem, "module's section")
 	Memory.Define(CodeMem, "memory for code")
+	Memory.Define(BpfMem, "image")
 }

@@ -23,6 +23,32 @@ func (p *tale) tellUsers(v int) {
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(&p.ev[v]))
 }
 
+// tellClients says where a task with uprobes last stood in user mode, and which BPF program was last attached or
+// detached.
+func (p *tale) tellClients(v int) {
+	p.tellUprobe(v)
+	if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Bpf && o.B >= smpev.BpfAttaches }); i >= 0 {
+		p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
+	}
+}
+
+// tellProgram explains that a BPF program runs, or is left out: when it was last attached or detached, and whether the
+// function has returned.
+func (p *tale) tellProgram(v int) {
+	e := &p.ev[v]
+	changed := p.last(v, func(o *traces.Event) bool {
+		return o.Kind == smpev.Bpf && o.A == e.A && o.C == e.C && o.B >= smpev.BpfAttaches
+	})
+	returned := p.last(v, func(o *traces.Event) bool {
+		return o.Kind == smpev.Bpf && o.A == e.A && o.B == smpev.BpfReturns && o.Task == e.Task
+	})
+	for _, i := range [...]int{min(changed, returned), max(changed, returned), v} {
+		if i >= 0 {
+			p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
+		}
+	}
+}
+
 // tellOwners lists what the other owners of text than probes did with a task's calls between
 // two events, and when they came and went meanwhile.
 func (p *tale) tellOwners(from, v int) {
@@ -34,6 +60,7 @@ func (p *tale) tellOwners(from, v int) {
 		case o.Kind == smpev.LiveCall && own,
 			o.Kind == smpev.LiveSwitch && o.A == uint64(task),
 			o.Kind == smpev.Uprobe && own,
+			o.Kind == smpev.Bpf && (own || o.B >= smpev.BpfAttaches),
 			o.Kind == smpev.Fprobe && (own || o.B != smpev.FprobeEntry && o.B != smpev.FprobeExit &&
 				o.B != smpev.FprobeMiss):
 			p.say(i, 1, "%s: %s.", p.who(i), p.t.say(o))

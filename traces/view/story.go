@@ -139,6 +139,8 @@ func (p *tale) tell(e *traces.Event) {
 		p.tellLive(p.at)
 	case smpev.Uprobe:
 		p.tellUsers(p.at)
+	case smpev.Bpf:
+		p.tellProgram(p.at)
 	case smpev.GPStall:
 		p.tellStall(p.at)
 	case kpev.Handler, kpev.Missed, kpev.Skipped:
@@ -358,7 +360,7 @@ func (p *tale) tellTrap(v int) {
 		if i >= 0 && e.Kind == smpev.Oops {
 			p.say(i, 0, "%s freed %s at %s.", p.who(i), traces.Counted(p.ev[i].B, "byte"), p.x.place(p.ev[i].A))
 		}
-		p.tellUprobe(v)
+		p.tellClients(v)
 		p.tellOther(v)
 		return
 	}

@@ -80,6 +80,7 @@ var plainWords = map[string]string{
 	"M1": "A module was held by nobody who may, or let go while it was in use%.",
 	"N1": "The clients of a function's entry weren't called as they are registered%.",
 	"N2": "broke the pairs of an fprobe's calls and returns%.",
+	"N3": "A call of a function was handled by the wrong BPF programs%.",
 	"O1": "died of an unhandled fault%.",
 	"P1": "The run never ended: it is stuck.",
 	"P2": "A probe that could be a jump was never made one again%.",

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/engine"
+	"kpsim/engine/bpf"
 	"kpsim/engine/debugger"
 	"kpsim/engine/fprobe"
 	"kpsim/engine/ftrace"
@@ -105,6 +106,7 @@ type Clients struct {
 	Uprobes  *uprobe.Uprobes
 	Hand     *byhand.Hand
 	Fprobe   map[string]*fprobe.Fprobe
+	Bpf      map[string]*bpf.Prog
 	Work     map[string]*kernel.DelayedWork // by the function that it calls
 }
 

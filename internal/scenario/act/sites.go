@@ -2,11 +2,14 @@ package act
 
 import (
 	"fmt"
+	"slices"
+
+	"kpsim/engine/bpf"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
+	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
-	"slices"
 )
 
 // What stands on sites of ftrace: tracers, live patches, direct calls, fprobes.
@@ -128,7 +131,7 @@ var (
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
 		at, to := t.Site(op.Target), t.Func(op.Targets[0])
 		redirect(t, x, i, op, t.Subject(op), smpev.AttachModify, uint64(to),
-			func() int { return t.Clients().Ftrace.ModifyDirect(x, at, to) })
+			func() int { return t.Clients().Ftrace.ModifyDirect(x, at, to, true) })
 	}})
 
 	UnregisterDirect = add(row{family: sites, Operation: &scenario.Operation{
@@ -143,7 +146,7 @@ var (
 		Check:   noDirect,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
 		redirect(t, x, i, op, t.Subject(op), smpev.AttachUnregister, 0,
-			func() int { return t.Clients().Ftrace.UnregisterDirect(x, t.Site(op.Target)) })
+			func() int { return t.Clients().Ftrace.UnregisterDirect(x, t.Site(op.Target), true) })
 	}})
 
 	RegisterFprobe = add(row{family: sites, Operation: &scenario.Operation{
@@ -174,7 +177,36 @@ var (
 		redirect(t, x, i, op, t.Subject(op), smpev.AttachUnregister, 0,
 			func() int { return t.Clients().Fprobe[op.Target].Unregister(x) })
 	}})
+
+	AttachBpf = add(bpfProgram("bpf_attach", "attach the BPF program `program` to its function: the function's "+
+		"site calls an image of its trampoline, made for all its programs. `\"EBUSY\"`: it is attached, or, until "+
+		"5.19, another client changes the path", "bpf_detach", "bpf_trampoline_link_prog", scenario.Patches,
+		(*bpf.Prog).Attach))
+
+	DetachBpf = add(bpfProgram("bpf_detach", "detach `program`. Calls that are under way may still call it, but one "+
+		"of kind `\"fexit\"` not once the function returns; the image that they are in is freed when none is in it "+
+		"any more. `\"EINVAL\"`: it isn't attached", "bpf_attach", "bpf_trampoline_unlink_prog", 0,
+		(*bpf.Prog).Detach))
 )
+
+// bpfProgram returns the row of an operation on a BPF program.
+func bpfProgram(word, says, inverse, kernel string, traits scenario.Traits,
+	do func(p *bpf.Prog, x kapi.Context) (errno int)) row {
+	return row{family: sites, Operation: &scenario.Operation{
+		Word:    word,
+		Params:  scenario.Answers(scenario.Param{Name: "program", Of: scenario.TheBpfs}),
+		Says:    says,
+		Kernel:  []string{kernel},
+		Object:  scenario.ABpf,
+		Inverse: inverse,
+		Traits:  traits | scenario.Sited,
+		Touches: scenario.TouchFlip | scenario.TouchTrace | scenario.TouchBpf | scenario.TouchWork,
+	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
+		if !t.Unrefused(op) {
+			t.Answer(x, i, do(t.Clients().Bpf[op.Target], x))
+		}
+	}}
+}
 
 // redirect does what changes where a function's site of ftrace leads to.
 func redirect(t Task, x *smp.Ctx, i int, op *scenario.Op, subject, call, value uint64, do func() int) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/engine/bpf"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
@@ -213,6 +214,77 @@ func drawFprobes(g *maker) {
 	for i := range 1 + g.rand.N(3) {
 		g.alone(fmt.Sprint("hookee", i), []scenario.Op{call(), {Kind: act.Schedule}, call()})
 	}
+}
+
+// Addresses of a function with BPF programs, and of these.
+const (
+	programmedName           = "programmed"
+	programmedAt   arch.Addr = 0xffffffff81059000
+	programAt      arch.Addr = 0xffffffff81059100
+)
+
+// drawPrograms adds a function with BPF programs of several kinds, which come and go while tasks call it. In some
+// scenarios the function gives its CPU up, or another client of ftrace or a probe comes and goes, too.
+func drawPrograms(g *maker) {
+	m := &g.sc.Machine
+	if e := m.Edition; !rarely(g, 8) || !m.Kernel.Ftrace || e != rules.EditionNone && e < rules.Edition514 ||
+		m.Quiesce == kapi.QuiesceStackCheck || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
+		return
+	}
+	code := slices.Clone(x86.Nop5[:])
+	if to, ok := scenario.KernelExport([]string{"cond_resched", "sched_yield"}[g.rand.N(2)]); ok && g.one(2) {
+		// push %rdi; mov $to,%rax; call *%rax; pop %rdi
+		code = append(code, 0x57, 0x48, 0xc7, 0xc0, byte(to), byte(to>>8), byte(to>>16), byte(to>>24), 0xff, 0xd0, 0x5f)
+	}
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: programmedName, At: programmedAt + arch.Addr(g.rand.N(8)),
+		Code: append(code, 0x8d, 0x47, 0x01, 0xc3)}) // lea 1(%rdi),%eax; ret
+	g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: programmedName})
+	changed := false
+	var ops [2][]scenario.Op
+	call := func() scenario.Op {
+		return scenario.Op{Kind: act.Call, Target: programmedName, Args: []uint64{uint64(g.rand.N(8))},
+			Changed: changed}
+	}
+	for i := range 1 + g.rand.N(3) {
+		name := fmt.Sprint("program", i)
+		b := scenario.Bpf{Name: name, Func: programmedName, Run: name, Kind: bpf.Kind(g.rand.N(3))}
+		code := []byte{0x48, 0x8b, 0x47, 0x30, 0xc3} // mov 0x30(%rdi),%rax; ret
+		switch {
+		case b.Kind != bpf.ModRet:
+		case g.one(2):
+			code, changed = []byte{0x48, 0x8b, 0x07, 0x83, 0xe0, 0x01, 0xc3}, true // mov (%rdi),%rax; and $1,%eax; ret
+		default:
+			code = []byte{0x31, 0xc0, 0xc3} // xor %eax,%eax; ret
+		}
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: programAt + arch.Addr(i)*0x40, Code: code})
+		g.sc.Bpfs = append(g.sc.Bpfs, b)
+		of := g.rand.N(2)
+		ops[of] = append(ops[of], scenario.Op{Kind: act.AttachBpf, Target: name}, call())
+		if g.one(2) {
+			ops[of] = append(ops[of], scenario.Op{Kind: act.DetachBpf, Target: name})
+		}
+	}
+	last := fmt.Sprint("program", g.rand.N(len(g.sc.Bpfs)))
+	if g.one(3) {
+		ops[0] = append(ops[0], scenario.Op{Kind: act.AttachBpf, Target: last}, call())
+	}
+	ops[1] = append(ops[1], scenario.Op{Kind: act.DetachBpf, Target: last}, call())
+	for i := range ops {
+		for k := range ops[i] {
+			ops[i][k].Changed = ops[i][k].Kind == act.Call && changed
+		}
+		if len(ops[i]) > 0 {
+			g.alone(fmt.Sprint("programmer", i), ops[i])
+		}
+	}
+	if g.one(3) {
+		g.alone("traces", []scenario.Op{{Kind: act.Tracer, On: true}, call(), {Kind: act.Tracer}})
+	}
+	if g.one(3) {
+		k := g.own(scenario.Probe{Name: "at-programmed", Func: programmedName})
+		g.alone("probes", []scenario.Op{{Kind: act.Register, Target: k}, call(), {Kind: act.Unregister, Target: k}})
+	}
+	g.alone("programmee", []scenario.Op{call(), {Kind: act.Schedule}, call()})
 }
 
 // refuses returns an entry handler that leaves out the exit handler of calls with an odd argument.

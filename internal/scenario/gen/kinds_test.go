@@ -28,7 +28,8 @@ var fuzzKinds = []string{
 	"shorter than a jump",
 	"recursion", "tail call", "jumped into", "jump through a register", "an exception table", "gives way in its midst",
 	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call",
-	"debugger's breakpoint", "fprobe", "alternatives", "uprobe", "a task exits", "a CPU comes", "a CPU goes",
+	"debugger's breakpoint", "fprobe", "BPF program", "alternatives", "uprobe", "a task exits", "a CPU comes",
+	"a CPU goes",
 	"a CPU fails to go", "a CPU fails to come", "a CPU begins offline", "user mode",
 	"static call", "tail of a static call", "static call is set", "probe beside a static call",
 	"lock prefix", "lock prefixes come and go", "probe beside a lock prefix",
@@ -126,6 +127,7 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 			is("direct call", op.Kind == act.RegisterDirect)
 			is("debugger's breakpoint", op.Kind == act.SetBreakpoint)
 			is("fprobe", op.Kind == act.RegisterFprobe)
+			is("BPF program", op.Kind == act.AttachBpf)
 			is("uprobe", op.Kind == act.HitUprobe)
 			is("alternatives", op.Kind == act.Alternatives)
 			is("static call is set", op.Kind == act.SetCall)

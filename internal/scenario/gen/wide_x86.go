@@ -57,6 +57,7 @@ var tales = []struct {
 	{"patches", false, drawPatches},
 	{"debugger", false, drawDebugger},
 	{"fprobes", false, drawFprobes},
+	{"programs", false, drawPrograms},
 	{"universes", false, drawUniverses},
 	{"uprobes", false, drawUprobes},
 	{"works", false, drawWorks},

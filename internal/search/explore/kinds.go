@@ -69,8 +69,8 @@ var reaches = []reach{
 	{smpev.Serialise, traps},
 	{smpev.SendIPI, syncs},
 	{smpev.Fire, sets{scenario.TouchSource, scenario.TouchPage, scenario.TouchWork, jumps}},
-	{smpev.Alloc, sets{slots, scenario.TouchLoad, scenario.TouchMemory}},
-	{smpev.Free, sets{slots | scenario.TouchUndo, scenario.TouchLoad, scenario.TouchMemory}},
+	{smpev.Alloc, sets{slots, scenario.TouchLoad, scenario.TouchMemory, scenario.TouchBpf}},
+	{smpev.Free, sets{slots | scenario.TouchUndo, scenario.TouchLoad, scenario.TouchMemory, scenario.TouchBpf}},
 	{smpev.Retire, sets{scenario.TouchBoost, scenario.TouchDetour}.and(
 		slots | scenario.TouchCache | scenario.TouchUndo).or(scenario.TouchLoad)},
 	{smpev.Lock, locked},
@@ -91,6 +91,7 @@ var reaches = []reach{
 	{smpev.LiveSwitch, sets{scenario.TouchLive}},
 	{smpev.LiveCall, sets{scenario.TouchLive | call}},
 	{smpev.Fprobe, sets{scenario.TouchFprobe}},
+	{smpev.Bpf, sets{scenario.TouchBpf}},
 	{smpev.Aliased, sets{scenario.TouchAlias | call}},
 	{smpev.Moves, sets{scenario.TouchMove | call}},
 	{smpev.Uprobe, sets{scenario.TouchUprobe}},

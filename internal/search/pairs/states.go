@@ -49,6 +49,7 @@ var sorts = []*sort{
 	{scenario.APatch, "live patch", nil, join(patches, clients, running, both, each)},
 	{scenario.ADirect, "direct call", nil, join(direct, clients, running, both, other, each)},
 	{scenario.AnFprobe, "fprobe", nil, join(fprobes, clients, running, both, each)},
+	{scenario.ABpf, "BPF program", nil, join(programs, clients, running, both, each)},
 	{scenario.ABreakpoint, "breakpoint", nil, join(breakpoint, within, running, both, each)},
 	{scenario.TextByHand, "text by hand", nil, join(probed, alike, each)},
 	{scenario.AMemory, "memory for code", nil, join(called, both, each)},
@@ -402,9 +403,9 @@ var (
 		}},
 		{name: "a live patch at its site", is: func(s *situation) bool {
 			return s.ofSites(func(a arch.Addr) bool { n, _, _ := s.patchesOf(a); return n > 0 })
-		}, of: isnt(scenario.APatch)},
+		}, of: isnt(scenario.APatch, scenario.ABpf)},
 		{name: "a direct call at its site", is: func(s *situation) bool { return s.ofSites(s.directly) },
-			of: isnt(scenario.ADirect)},
+			of: isnt(scenario.ADirect, scenario.ABpf)},
 		{name: "an fprobe at its site", is: func(s *situation) bool { return s.ofSites(s.hooked) },
 			of: isnt(scenario.AnFprobe)},
 	}
@@ -423,6 +424,13 @@ var (
 		{name: "absent", is: func(s *situation) bool { return !s.directly(s.of.site) }},
 		{name: "there", is: func(s *situation) bool { return s.directly(s.of.site) }},
 	}
+	programs = []state{
+		{name: "attached", is: func(s *situation) bool { return s.t.Clients().Bpf[s.of.name].Attached() }},
+		{name: "detached", is: func(s *situation) bool { return !s.t.Clients().Bpf[s.of.name].Attached() }},
+		{name: "another program attached", is: func(s *situation) bool {
+			return s.t.Clients().Bpf[s.of.name].Beside()
+		}},
+	}
 	fprobes = []state{
 		{name: "absent", is: func(s *situation) bool { return !s.registered(s.of.number) }},
 		{name: "registered", is: func(s *situation) bool { return s.registered(s.of.number) }},
@@ -435,6 +443,6 @@ var (
 	}
 )
 
-func isnt(o scenario.Object) func(k *scenario.Operation) bool {
-	return func(k *scenario.Operation) bool { return k.Object != o }
+func isnt(o ...scenario.Object) func(k *scenario.Operation) bool {
+	return func(k *scenario.Operation) bool { return !slices.Contains(o, k.Object) }
 }

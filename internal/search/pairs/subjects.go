@@ -49,6 +49,9 @@ func (w *Watch) operation(op *scenario.Op) operation {
 			of.sites = append(of.sites, w.function(f).site)
 		}
 		add(of, op.Target)
+	case scenario.ABpf:
+		i := slices.IndexFunc(sc.Bpfs, func(b scenario.Bpf) bool { return b.Name == op.Target })
+		add(w.function(sc.Bpfs[i].Func), op.Target)
 	case scenario.APatch, scenario.ADirect, scenario.AFunction, scenario.AUprobe, scenario.AWork,
 		scenario.TextByHand, scenario.AMemory:
 		add(w.function(op.Target), op.Target)

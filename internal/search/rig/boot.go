@@ -3,8 +3,10 @@ package rig
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"kpsim/engine"
+	"kpsim/engine/bpf"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes"
@@ -45,6 +47,9 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 	}
 	if row.Memory != nil {
 		c.Exec = row.Memory(settings)
+	}
+	if len(sc.Bpfs) > 0 {
+		c.Exec = append(slices.Clone(c.Exec), bpf.Memory)
 	}
 	return c
 }

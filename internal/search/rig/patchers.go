@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kpsim/engine"
+	"kpsim/engine/bpf"
 	"kpsim/engine/debugger"
 	"kpsim/engine/fprobe"
 	"kpsim/engine/ftrace"
@@ -25,6 +26,7 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/byhand"
+	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -38,6 +40,7 @@ type patchers struct {
 	labels      *jumplabel.Labels
 	calls       *staticcall.Calls
 	fprobes     *fprobe.Probes
+	bpf         *bpf.Bpf
 	hasHitBreak func(x kapi.Context, at arch.Addr) bool // nil: no task sets a breakpoint
 	breaks      []arch.Addr                             // where tasks set breakpoints of the debugger
 	targets     [][]arch.Addr                           // by static call: what it may call; 0, none, is the first
@@ -65,6 +68,13 @@ func newPatchers(p *Plan) patchers {
 	ps.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
 	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Cells: cells, Arch: p.arch, Traps: &k.Traps})
 	ps.Hand = byhand.New(k)
+	var sync kapi.Sync
+	if c.Fetch != fetch.Coherent {
+		sync = &k.Sync
+	}
+	ps.bpf = bpf.New(bpf.Deps{Sync: sync, Boot: k, Cells: cells, Text: &k.Text, Exec: &k.Exec, Patch: &k.Poke,
+		RCU: &k.RCU, Traps: &k.Traps, Ftrace: ps.Ftrace, CPUs: c.CPUs,
+		Work: func(name string, f func(x kapi.Context)) kapi.DelayedWork { return k.Work.BootWork(name, f) }})
 	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer, Traps: &k.Traps,
 		Tasks: &k.Tasks, CPUs: c.CPUs, Hooks: func(x kapi.Context, n int, what uint64, at arch.Addr) {
 			x.(*smp.Ctx).Tell(smpev.Hooks, smpev.SubjectFprobe+uint64(n), what, uint64(at))
@@ -255,88 +265,7 @@ func (ps *patchers) begin(e engine.Patcher) {
 	ps.Hand.Begin()
 	ps.Debugger.Begin()
 	ps.fprobes.Begin()
-}
-
-// addRedirected records which sites of ftrace lead tasks elsewhere: which functions are live
-// patched, and which sites call a client directly.
-func (ps *patchers) addRedirected() error {
-	sc := ps.Scenario
-	for i := range sc.Texts {
-		t := &sc.Texts[i]
-		site := ps.siteOf(t.Name)
-		if sc.Redirected(t.Name, scenario.Live) {
-			ps.Patches.AddFunc(span(t), site)
-		}
-		if sc.Redirected(t.Name, scenario.Direct) {
-			ps.Ftrace.BootDirect(site, sc.Machine.Edition == rules.Edition514)
-		}
-	}
-	for i := range sc.Tasks {
-		for k := range sc.Tasks[i].Ops {
-			if op := &sc.Tasks[i].Ops[k]; op.Kind == act.PatchFunc {
-				ps.Patches.Add(ps.patchOf(op)...)
-			}
-		}
-	}
-	ps.Fprobe = make(map[string]*fprobe.Fprobe)
-	for i := range sc.Fprobes {
-		fp := &sc.Fprobes[i]
-		var sites []arch.Addr
-		for _, f := range fp.Funcs {
-			sites = append(sites, ps.siteOf(f))
-		}
-		ps.Fprobe[fp.Name] = ps.fprobes.Add(sites, ps.handlersOf(fp))
-	}
-	ps.landmarks()
-	return ps.directsReach()
-}
-
-// landmarks marks where calls of the functions that a live patch or a direct call leads elsewhere may arrive. Calls
-// that a probe moves aren't followed.
-func (ps *patchers) landmarks() {
-	mem := ps.Machine.Memory()
-	ps.leads(func(_ uint64, name string, site, to arch.Addr) {
-		if site == 0 || ps.moved(name) {
-			return
-		}
-		mem.Landmark(site)
-		mem.Landmark(site + arch.Addr(target.Arch.BranchLen))
-		mem.Landmark(to)
-	})
-}
-
-// leads calls f with each live patch and direct call, as in smpev.Leads, with the function whose site it leads
-// elsewhere, and with the function to which it leads. The site of a patch is 0 where the function has none.
-func (ps *patchers) leads(f func(subject uint64, name string, site, to arch.Addr)) {
-	sc := ps.Scenario
-	for i := range sc.Tasks {
-		for k := range sc.Tasks[i].Ops {
-			op := &sc.Tasks[i].Ops[k]
-			if op.Kind != act.PatchFunc && op.Kind != act.RegisterDirect && op.Kind != act.ModifyDirect {
-				continue
-			}
-			op.Pairs(func(old, to string) {
-				site := ps.siteOf(old)
-				if site == 0 && op.Kind != act.PatchFunc {
-					return
-				}
-				subject := smpev.SubjectPatch + ps.Patches.Number(ps.patchOf(op)...)
-				if op.Kind != act.PatchFunc {
-					subject = smpev.SubjectDirect + uint64(slices.IndexFunc(sc.Sites,
-						func(s scenario.Site) bool { return s.Func == old }))
-				}
-				f(subject, old, site, ps.funcs[to])
-			})
-		}
-	}
-}
-
-// moved reports whether a probe of a function changes where its calls continue.
-func (ps *patchers) moved(name string) bool {
-	return slices.ContainsFunc(ps.Scenario.Probes, func(k scenario.Probe) bool {
-		return k.Func == name && (k.Kind == scenario.ProbeJprobe || scenario.AnyStep(k.Pre, scenario.StepMoves) ||
-			scenario.AnyStep(k.Pre, scenario.StepReturns1))
-	})
+	ps.bpf.Begin()
 }
 
 // heads reports whether head reports events of a kind, of those that a property needs.
@@ -348,6 +277,8 @@ func (ps *patchers) heads(k traces.Kind) bool {
 		return ps.Scenario.Touches()&scenario.TouchRead != 0
 	case smpev.ByHand:
 		return len(ps.byHand) > 0
+	case smpev.Bpf:
+		return len(ps.Scenario.Bpfs) > 0
 	case smpev.Leads:
 		return ps.Ftrace.Sites() > 0 || len(ps.Scenario.Fprobes) > 0
 	}
@@ -371,48 +302,20 @@ func (ps *patchers) reportSites() {
 			ps.claim(smpev.Leads, smpev.SubjectFprobe+uint64(i), uint64(ps.siteOf(f)), hooks)
 		}
 	}
+	for i := range ps.Scenario.Bpfs {
+		ps.claim(smpev.Bpf, uint64(ps.siteOf(ps.Scenario.Bpfs[i].Func)), smpev.BpfSite, 0)
+	}
 	ps.leads(func(subject uint64, _ string, site, to arch.Addr) {
 		ps.claim(smpev.Leads, subject, uint64(site), uint64(to))
 	})
-	if ps.Scenario.Machine.Edition == rules.Edition514 {
+	if ps.claims() {
 		ps.directs(func(site arch.Addr, _ *scenario.Text) {
 			ps.claim(smpev.Leads, smpev.SubjectDirect, uint64(site), 0)
 		})
-	}
-}
-
-// directs calls f with each site that at some time calls a function directly, and with that
-// function.
-func (ps *patchers) directs(f func(site arch.Addr, t *scenario.Text)) {
-	for _, s := range ps.Scenario.Sites {
-		for i := range ps.Scenario.Tasks {
-			for _, op := range ps.Scenario.Tasks[i].Ops {
-				if (op.Kind == act.RegisterDirect || op.Kind == act.ModifyDirect) && op.Target == s.Func {
-					f(ps.funcs[s.Func]+arch.Addr(s.Offset), ps.Text(op.Targets[0]))
-				}
-			}
+		for i := range ps.Scenario.Bpfs {
+			ps.claim(smpev.Leads, smpev.SubjectDirect, uint64(ps.siteOf(ps.Scenario.Bpfs[i].Func)), 0)
 		}
 	}
-}
-
-// directsReach checks that each of these functions is in reach of its site.
-func (ps *patchers) directsReach() (err error) {
-	ps.directs(func(site arch.Addr, t *scenario.Text) {
-		if _, ok := ps.Kernel.Text.Arch().Call(site, t.At); !ok {
-			err = ps.textFault(t,
-				fmt.Errorf("%s: register_direct(): %s is out of reach of a 5-byte call; place it within 2 GB",
-					ps.Scenario.Name, t.Name))
-		}
-	})
-	return err
-}
-
-// directImages calls image with the direct calls that may stand at sites.
-func (ps *patchers) directImages(image func(at arch.Addr, insn arch.Code)) {
-	ps.directs(func(site arch.Addr, t *scenario.Text) {
-		call, _ := ps.Kernel.Text.Arch().Call(site, t.At) // directsReach has checked it
-		image(site, call)
-	})
 }
 
 // addBreakpoints records where tasks set breakpoints of the debugger.

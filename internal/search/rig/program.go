@@ -307,7 +307,7 @@ func onlyCaller(sc *scenario.Scenario) bool {
 		}
 		calls += int(b2u(k.Kind == scenario.ProbeJprobe))
 	}
-	return calls == 1 && len(sc.Fprobes) == 0
+	return calls == 1 && len(sc.Fprobes) == 0 && len(sc.Bpfs) == 0
 }
 
 // Answer records the answer of an operation that isn't about probes.

@@ -1,0 +1,164 @@
+package rig
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/engine/bpf"
+	"kpsim/engine/fprobe"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+)
+
+// addRedirected records which sites of ftrace lead tasks elsewhere: which functions are live
+// patched, and which sites call a client directly.
+func (ps *patchers) addRedirected() error {
+	sc := ps.Scenario
+	for i := range sc.Texts {
+		t := &sc.Texts[i]
+		site := ps.siteOf(t.Name)
+		if sc.Redirected(t.Name, scenario.Live) {
+			ps.Patches.AddFunc(span(t), site)
+		}
+		if sc.Redirected(t.Name, scenario.Direct) {
+			ps.Ftrace.BootDirect(site, ps.claims())
+		}
+	}
+	for i := range sc.Tasks {
+		for k := range sc.Tasks[i].Ops {
+			if op := &sc.Tasks[i].Ops[k]; op.Kind == act.PatchFunc {
+				ps.Patches.Add(ps.patchOf(op)...)
+			}
+		}
+	}
+	ps.Fprobe = make(map[string]*fprobe.Fprobe)
+	for i := range sc.Fprobes {
+		fp := &sc.Fprobes[i]
+		var sites []arch.Addr
+		for _, f := range fp.Funcs {
+			sites = append(sites, ps.siteOf(f))
+		}
+		ps.Fprobe[fp.Name] = ps.fprobes.Add(sites, ps.handlersOf(fp))
+	}
+	if err := ps.addBpf(); err != nil {
+		return err
+	}
+	ps.landmarks()
+	return ps.directsReach()
+}
+
+// addBpf adds the BPF programs.
+func (ps *patchers) addBpf() error {
+	from, to := kernel.ExecRange(ps.arch)
+	ps.Bpf = make(map[string]*bpf.Prog)
+	for i := range ps.Scenario.Bpfs {
+		b := &ps.Scenario.Bpfs[i]
+		site := ps.siteOf(b.Func)
+		if !ps.Scenario.Redirected(b.Func, scenario.Direct) && !ps.programmed(i, b.Func) {
+			ps.Ftrace.BootDirect(site, ps.claims())
+		}
+		p := ps.bpf.Add(site, ps.funcs[b.Run], b.Kind)
+		if !p.Reaches(from, to) {
+			return scenario.Faultf(scenario.PartOf(scenario.TheBpfs, i), "%s: program %s: an image between %#x and "+
+				"%#x is out of reach of a 5-byte call of %s; place that within 2 GB", ps.Scenario.Name, b.Name,
+				uint64(from), uint64(to), b.Func)
+		}
+		ps.Bpf[b.Name] = p
+	}
+	return nil
+}
+
+// programmed reports whether one of the first n programs is for a function.
+func (ps *patchers) programmed(n int, f string) bool {
+	return slices.ContainsFunc(ps.Scenario.Bpfs[:n], func(b scenario.Bpf) bool { return b.Func == f })
+}
+
+// claims reports whether a direct call counts as a client that changes the path, as until 5.19.
+func (ps *patchers) claims() bool { return ps.Scenario.Machine.Edition == rules.Edition514 }
+
+// landmarks marks where calls of the functions that a live patch or a direct call leads elsewhere may arrive. Calls
+// that a probe moves aren't followed.
+func (ps *patchers) landmarks() {
+	mem := ps.Machine.Memory()
+	ps.leads(func(_ uint64, name string, site, to arch.Addr) {
+		if site == 0 || ps.moved(name) {
+			return
+		}
+		mem.Landmark(site)
+		mem.Landmark(site + arch.Addr(target.Arch.BranchLen))
+		mem.Landmark(to)
+	})
+}
+
+// leads calls f with each live patch and direct call, as in smpev.Leads, with the function whose site it leads
+// elsewhere, and with the function to which it leads. The site of a patch is 0 where the function has none.
+func (ps *patchers) leads(f func(subject uint64, name string, site, to arch.Addr)) {
+	sc := ps.Scenario
+	for i := range sc.Tasks {
+		for k := range sc.Tasks[i].Ops {
+			op := &sc.Tasks[i].Ops[k]
+			if op.Kind != act.PatchFunc && op.Kind != act.RegisterDirect && op.Kind != act.ModifyDirect {
+				continue
+			}
+			op.Pairs(func(old, to string) {
+				site := ps.siteOf(old)
+				if site == 0 && op.Kind != act.PatchFunc {
+					return
+				}
+				subject := smpev.SubjectPatch + ps.Patches.Number(ps.patchOf(op)...)
+				if op.Kind != act.PatchFunc {
+					subject = smpev.SubjectDirect + uint64(slices.IndexFunc(sc.Sites,
+						func(s scenario.Site) bool { return s.Func == old }))
+				}
+				f(subject, old, site, ps.funcs[to])
+			})
+		}
+	}
+}
+
+// moved reports whether a probe of a function changes where its calls continue.
+func (ps *patchers) moved(name string) bool {
+	return slices.ContainsFunc(ps.Scenario.Probes, func(k scenario.Probe) bool {
+		return k.Func == name && (k.Kind == scenario.ProbeJprobe || scenario.AnyStep(k.Pre, scenario.StepMoves) ||
+			scenario.AnyStep(k.Pre, scenario.StepReturns1))
+	})
+}
+
+// directs calls f with each site that at some time calls a function directly, and with that
+// function.
+func (ps *patchers) directs(f func(site arch.Addr, t *scenario.Text)) {
+	for _, s := range ps.Scenario.Sites {
+		for i := range ps.Scenario.Tasks {
+			for _, op := range ps.Scenario.Tasks[i].Ops {
+				if (op.Kind == act.RegisterDirect || op.Kind == act.ModifyDirect) && op.Target == s.Func {
+					f(ps.funcs[s.Func]+arch.Addr(s.Offset), ps.Text(op.Targets[0]))
+				}
+			}
+		}
+	}
+}
+
+// directsReach checks that each of these functions is in reach of its site.
+func (ps *patchers) directsReach() (err error) {
+	ps.directs(func(site arch.Addr, t *scenario.Text) {
+		if _, ok := ps.Kernel.Text.Arch().Call(site, t.At); !ok {
+			err = ps.textFault(t,
+				fmt.Errorf("%s: register_direct(): %s is out of reach of a 5-byte call; place it within 2 GB",
+					ps.Scenario.Name, t.Name))
+		}
+	})
+	return err
+}
+
+// directImages calls image with the direct calls that may stand at sites.
+func (ps *patchers) directImages(image func(at arch.Addr, insn arch.Code)) {
+	ps.directs(func(site arch.Addr, t *scenario.Text) {
+		call, _ := ps.Kernel.Text.Arch().Call(site, t.At) // directsReach has checked it
+		image(site, call)
+	})
+}
