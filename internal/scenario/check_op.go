@@ -45,7 +45,7 @@ func (c checker) op(p Part, who string, op *Op) error {
 	}
 	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 || rest.Offset != 0 ||
 		len(rest.Bytes) > 0 || rest.On || rest.Targets != nil || rest.CPU != 0 || rest.Fails != 0 ||
-		rest.Counts != [3]int{} || !rest.Hand.none() {
+		rest.Counts != [3]int{} || !rest.Hand.none() || rest.User != (User{}) {
 		return Faultf(p, "%s: %s takes no arguments of a call; leave them out", who, k)
 	}
 	return nil
@@ -90,6 +90,12 @@ var params = [...]struct {
 	ParamRetry:     {func(op *Op) { op.On = false }, nil},
 	ParamCalls:     {func(op *Op) { op.Calls = "" }, checker.calls},
 	ParamProbed:    {func(op *Op) { op.On = false }, nil},
+	ParamProcess:   {func(op *Op) { op.Process = 0 }, checker.process},
+	ParamRecurses:  {func(op *Op) { op.Recurses = 0 }, checker.recurses},
+	ParamLeaves:    {func(op *Op) { op.Leaves = 0 }, checker.leaves},
+	ParamRet:       {func(op *Op) { op.Ret = "" }, checker.ret},
+	ParamSkips:     {func(op *Op) { op.Skips = 0 }, checker.skips},
+	ParamRemoves:   {func(op *Op) { op.Removes = false }, nil},
 	ParamCount:     {func(op *Op) { op.Counts = [3]int{} }, checker.counts},
 }
 

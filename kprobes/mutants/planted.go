@@ -38,6 +38,12 @@ var planted = plant(
 	Mutant{Name: "uprobe-tree-first", Scenario: "uprobe-comes", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-unlocked", Scenario: "uprobe-comes", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-unwaited", Scenario: "uprobe-leaves", Property: "uprobe-once"},
+	Mutant{Name: "uprobe-filter-unasked", Scenario: "uprobe-filter", Property: "uprobe-once"},
+	Mutant{Name: "uprobe-remove-any", Scenario: "uprobe-needed", Property: "uprobe-once"},
+	Mutant{Name: "uprobe-remove-unlocked", Scenario: "uprobe-removes", Property: "uprobe-once"},
+	Mutant{Name: "uretprobe-unreferenced", Scenario: "uretprobe-returns", Property: "uprobe-once"},
+	Mutant{Name: "uretprobe-unlocked", Scenario: "uretprobe-beside", Property: "uprobe-once"},
+	Mutant{Name: "uretprobe-longjmp", Scenario: "uretprobe-longjmp", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 )
 

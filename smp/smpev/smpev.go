@@ -47,6 +47,20 @@ const (
 	UprobeKills  = 9  // a breakpoint stands there, and nothing knows it: SIGTRAP
 	UprobePasses = 10 // no breakpoint stands there: the task runs the instruction
 	UprobeRan    = 11 // the handler has returned
+
+	// The user with the handler at at is registered with a return handler, or without; its filter is for the hits at
+	// addr, or against them, or its handler wants no more of them.
+	UprobeWithReturn, UprobeNoReturn, UprobeWants, UprobeSkips = 12, 13, 14, 15
+
+	UprobeCalls   = 16 // user mode calls the function that begins at addr, which is to return to at
+	UprobeHooks   = 17 // the return address at of that call is replaced by the trampoline's
+	UprobeReturns = 18 // the call has returned, and the return handler of the user with the handler at at runs
+	UprobeBack    = 19 // the call has returned, and user mode continues at at
+	UprobeLeaves  = 20 // longjmp leaves that call
+	UprobeLost    = 21 // a call returns to the trampoline, and none is known: SIGILL
+
+	// The memory at at becomes the uprobe's, or is freed; a call that returns uses it.
+	UprobeMakes, UprobeFrees, UprobeUses = 22, 23, 24
 )
 
 // The calls of Asked. A module that is there from the beginning was loaded before.
