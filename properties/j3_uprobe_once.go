@@ -28,11 +28,12 @@ var UprobeOnce = Property{
 }
 
 type uprobeOnce struct {
-	scene *Scene
-	hits  []uprobeHit    `state:"trimmed: made when a task hits a uprobe"`
-	calls [][]uprobeCall `state:"trimmed: made when a task calls a function with a uprobe"`
-	users []uprobeUser
-	freed []uint64 // uprobes
+	scene  *Scene
+	hits   []uprobeHit    `state:"trimmed: made when a task hits a uprobe"`
+	calls  [][]uprobeCall `state:"trimmed: made when a task calls a function with a uprobe"`
+	users  []uprobeUser
+	places []uint64 // where processes have the uprobe
+	freed  []uint64 // uprobes
 }
 
 // An uprobeHit is what a task has done of a hit.
@@ -55,17 +56,19 @@ type uprobeCall struct {
 // An uprobeUser is what is known of a user. Of calls that overlap it isn't known which was first.
 type uprobeUser struct {
 	handler uint64
-	calls   int      // under way
-	several bool     // some overlapped
-	is      uint8    // regNo, regMaybe, regYes
-	returns bool     // it has a return handler
-	skips   []uint64 // the processes that it doesn't want, by the address of their uprobe
+	calls   int    // under way
+	several bool   // some overlapped
+	is      uint8  // regNo, regMaybe, regYes
+	returns bool   // it has a return handler
+	skips   uint64 // the processes that it doesn't want, by their number in places
 }
 
 func (m *uprobeOnce) Reset() {
 	clear(m.hits)
-	clear(m.calls)
-	m.users, m.freed = m.users[:0], m.freed[:0]
+	for i := range m.calls {
+		m.calls[i] = m.calls[i][:0]
+	}
+	m.users, m.places, m.freed = m.users[:0], m.places[:0], m.freed[:0]
 }
 
 func (m *uprobeOnce) Event(e *traces.Event) *traces.Finding {
@@ -122,11 +125,11 @@ func (m *uprobeOnce) hit(e *traces.Event, h *uprobeHit) *traces.Finding {
 // returns that is being called, its return handler.
 func (m *uprobeOnce) begin(e *traces.Event, h *uprobeHit) {
 	*h = uprobeHit{open: true, at: e.A}
-	returns := uint64(0)
+	returns, here := uint64(0), m.place(e.A)
 	for i := range m.users {
 		u, bit := &m.users[i], uint64(1)<<i
-		switch skips := slices.Contains(u.skips, e.A); {
-		case skips:
+		switch {
+		case u.skips&here != 0:
 			h.barred |= bit
 		case u.is == regYes:
 			h.owed |= bit
@@ -151,12 +154,10 @@ func (m *uprobeOnce) registers(e *traces.Event) *traces.Finding {
 	case smpev.UprobeWithReturn, smpev.UprobeNoReturn:
 		u.returns = e.B == smpev.UprobeWithReturn
 	case smpev.UprobeSkips:
-		if !slices.Contains(u.skips, e.A) {
-			u.skips = append(u.skips, e.A)
-		}
+		u.skips |= m.place(e.A)
 		m.forgive(e.C, func(at uint64) bool { return at == e.A })
 	case smpev.UprobeWants:
-		u.skips = slices.DeleteFunc(u.skips, func(at uint64) bool { return at == e.A })
+		u.skips &^= m.place(e.A)
 		m.allow(e.C, e.A)
 	case smpev.UprobeAdded, smpev.UprobeRemoved:
 		if e.B == smpev.UprobeRemoved && u.calls == 1 && !u.several && m.runsNow(e.C) {
@@ -176,6 +177,16 @@ func (m *uprobeOnce) registers(e *traces.Event) *traces.Finding {
 		u.several = false
 	}
 	return nil
+}
+
+// place returns the bit of a process, which has the uprobe at an address.
+func (m *uprobeOnce) place(at uint64) uint64 {
+	i := slices.Index(m.places, at)
+	if i < 0 {
+		i = len(m.places)
+		m.places = append(m.places, at)
+	}
+	return 1 << i
 }
 
 // forgive says that hits and calls under way, at the uprobes that f names, need no longer call a user.

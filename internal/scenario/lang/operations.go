@@ -325,7 +325,7 @@ var forms = [...]form{
 	scenario.ParamSkips: {
 		otherwise: "None", none: true,
 		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
-			op.Skips, err = readSet(a, v, "process", "where none is skipped")
+			op.Skips, err = readSet(a, v, "process", "if none is skipped")
 			return err
 		},
 		print: func(_ *printer, a scenario.Param, op *scenario.Op) []string {
