@@ -252,8 +252,8 @@ func (m *uprobeOnce) returns(e *traces.Event) *traces.Finding {
 		m.freed = append(m.freed, e.C)
 	case smpev.UprobeUses:
 		if slices.Contains(m.freed, e.C) {
-			return found(e, e.A, "returns from the function with the uprobe at %#x, and uses the memory %#x of that "+
-				"uprobe, which is freed", e.A, e.C)
+			return found(e, e.A, "returns from the function with the uprobe at %#x, and uses the memory of that uprobe, "+
+				"which is freed", e.A)
 		}
 	}
 	return nil

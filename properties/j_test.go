@@ -398,7 +398,7 @@ func init() {
 		called(tr)
 		user(tr.On(0, 0), smpev.UprobeFrees, f)
 		user(tr.On(1, 1), smpev.UprobeUses, f)
-		tr.ExpectViolation("J3", "uses the memory 0x1000 of that uprobe, which is freed")
+		tr.ExpectViolation("J3", "uses the memory of that uprobe, which is freed")
 	})
 	trap("J3-return-reused", "memory of a uprobe is freed, and becomes another one's", func(tr *tracetest.Trace) {
 		registered(tr, smpev.UprobeMakes)
