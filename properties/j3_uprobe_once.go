@@ -234,26 +234,26 @@ func (m *uprobeOnce) returns(e *traces.Event) *traces.Finding {
 	case smpev.UprobeBack:
 		switch was := *top; {
 		case was.to != e.C:
-			return found(e, e.A, "returns from the function with the uprobe at %#x to %#x, and was called from %#x", e.A,
-				e.C, was.to)
+			return found(e, e.A, "returns from the function with the uprobe at %#x to %#x, and was called from %#x",
+				e.A, e.C, was.to)
 		case was.owed != 0:
-			return found(e, e.A, "returns from the function with the uprobe at %#x without a call of the return handler "+
-				"of %#x, which is registered there", e.A, m.handler(was.owed))
+			return found(e, e.A, "returns from the function with the uprobe at %#x without a call of the return "+
+				"handler of %#x, which is registered there", e.A, m.handler(was.owed))
 		}
 		*calls = (*calls)[:len(*calls)-1]
 	case smpev.UprobeLeaves:
 		*calls = (*calls)[:len(*calls)-1]
 	case smpev.UprobeLost:
-		return found(e, e.A, "is killed: it returns from the function with the uprobe at %#x to the trampoline, and no "+
-			"call is known there", e.A)
+		return found(e, e.A, "is killed: it returns from the function with the uprobe at %#x to the trampoline, and "+
+			"no call is known there", e.A)
 	case smpev.UprobeMakes:
 		m.freed = slices.DeleteFunc(m.freed, func(at uint64) bool { return at == e.C })
 	case smpev.UprobeFrees:
 		m.freed = append(m.freed, e.C)
 	case smpev.UprobeUses:
 		if slices.Contains(m.freed, e.C) {
-			return found(e, e.A, "returns from the function with the uprobe at %#x, and uses the memory of that uprobe, "+
-				"which is freed", e.A)
+			return found(e, e.A, "returns from the function with the uprobe at %#x, and uses the memory of that "+
+				"uprobe, which is freed", e.A)
 		}
 	}
 	return nil
@@ -297,8 +297,8 @@ func (m *uprobeOnce) runs(e *traces.Event, h *uprobeHit) *traces.Finding {
 	case m.users[i].is == regNo:
 		return found(e, e.A, "runs the handler %#x for a hit of the uprobe at %#x, and it is unregistered", e.C, e.A)
 	case h.barred&bit != 0:
-		return found(e, e.A, "runs the handler %#x for a hit of the uprobe at %#x, and it doesn't want the process", e.C,
-			e.A)
+		return found(e, e.A, "runs the handler %#x for a hit of the uprobe at %#x, and it doesn't want the process",
+			e.C, e.A)
 	case !h.open || h.ran&bit != 0 || h.steps > 0:
 		return found(e, e.A, "runs the handler %#x again for one hit of the uprobe at %#x", e.C, e.A)
 	}

@@ -441,7 +441,7 @@ func init() {
 			user(tr.On(1, 1), smpev.UprobeDone, 0x5003)
 			tr.ExpectNone()
 		})
-	trap("J3-wanted-meanwhile", "a user that didn't want the process is registered again, and does", func(tr *tracetest.Trace) {
+	trap("J3-wanted-meanwhile", "a user is registered again, and wants the process", func(tr *tracetest.Trace) {
 		registered(tr, smpev.UprobeSkips)
 		user(tr.On(1, 1), smpev.UprobeHit, 0)
 		registered(tr, smpev.UprobeWants)

@@ -23,10 +23,10 @@ var (
 
 // calls are a task's calls of the function, which begins at the uprobe. The zero value: there is none.
 type calls struct {
-	depth  int                  // how many there are on the stack
-	stack  [MostCalls]arch.Addr // the return addresses on the stack of user mode, the outermost first
-	hooked int                  // how many instances there are
-	chain  [MostCalls]instance  // return_instances, the oldest first
+	depth  int                  // owned by the task: how many there are on the stack
+	stack  [MostCalls]arch.Addr // owned by the task: return addresses on the stack of user mode, the outermost first
+	hooked int                  // owned by the task: how many instances there are
+	chain  [MostCalls]instance  // owned by the task: return_instances, the oldest first
 }
 
 // An instance is a call whose return is hooked (struct return_instance).

@@ -57,7 +57,7 @@ type process struct {
 type user struct {
 	handler arch.Addr // set at boot
 	on      kapi.Var[bool]
-	how     User // register_rwsem: what it was registered with
+	how     User // owned by register_rwsem: what it was registered with
 	// skips says of each process that the user's filter is against it, or its handler has had it removed.
 	skips []kapi.Var[bool]
 }
@@ -67,7 +67,7 @@ type User struct {
 	Handler arch.Addr
 	Return  arch.Addr // the function that its return handler calls; 0: it has none
 	Skips   uint64    // the processes that its filter is against
-	Removes bool      // its handler wants, each time, that the process is left alone from now on (UPROBE_HANDLER_REMOVE)
+	Removes bool      // its handler answers UPROBE_HANDLER_REMOVE: it needs the process no longer
 }
 
 // AddUser declares, at boot, that the uprobe comes and goes with a user.

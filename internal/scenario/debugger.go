@@ -79,24 +79,24 @@ func (c checker) rewritten(name string, off int) (is bool) {
 	return is
 }
 
-// process checks the number of the process in which a task hits a uprobe.
-func (c checker) process(p Part, who string, op *Op) error {
+// ofProcess checks the number of the process in which a task hits a uprobe.
+func ofProcess(_ checker, p Part, who string, op *Op) error {
 	if op.Process < 0 || op.Process >= uprobe.Processes {
 		return Faultf(p, "%s: process = %d; give 0 to %d", who, op.Process, uprobe.Processes-1)
 	}
 	return nil
 }
 
-// recurses checks how often the function at a uprobe calls itself.
-func (c checker) recurses(p Part, who string, op *Op) error {
+// recursion checks how often the function at a uprobe calls itself.
+func recursion(_ checker, p Part, who string, op *Op) error {
 	if op.Recurses < 0 || op.Recurses >= uprobe.MostCalls {
 		return Faultf(p, "%s: recurses = %d; give 0 to %d", who, op.Recurses, uprobe.MostCalls-1)
 	}
 	return nil
 }
 
-// leaves checks how many calls of it longjmp leaves.
-func (c checker) leaves(p Part, who string, op *Op) error {
+// longjmp checks how many calls of it longjmp leaves.
+func longjmp(_ checker, p Part, who string, op *Op) error {
 	if op.Leaves < 0 || op.Leaves > op.Recurses+1 {
 		return Faultf(p, "%s: leaves = %d, and the function is called %d times; give 0 to %d", who, op.Leaves,
 			op.Recurses+1, op.Recurses+1)
@@ -104,16 +104,16 @@ func (c checker) leaves(p Part, who string, op *Op) error {
 	return nil
 }
 
-// ret checks what a return handler calls.
-func (c checker) ret(p Part, who string, op *Op) error {
+// returnHandler checks what a return handler calls.
+func returnHandler(c checker, p Part, who string, op *Op) error {
 	if op.Ret == "" {
 		return nil
 	}
 	return c.function(p, who, op.Ret, 0)
 }
 
-// skips checks the processes that a filter is against.
-func (c checker) skips(p Part, who string, op *Op) error {
+// skipped checks the processes that a filter is against.
+func skipped(_ checker, p Part, who string, op *Op) error {
 	if op.Skips>>uprobe.Processes != 0 {
 		return Faultf(p, "%s: skips has a process above %d; give 0 to %d", who, uprobe.Processes-1, uprobe.Processes-1)
 	}

@@ -24,8 +24,8 @@ var (
 			{Name: "recurses", Kind: scenario.ParamRecurses}, {Name: "leaves", Kind: scenario.ParamLeaves}},
 		Says: "go to user mode, to an instruction with a uprobe: a #BP, whose handler calls `f`, without " +
 			"arguments, on the way back to user mode, where it may sleep; then a #DB, when the instruction's copy " +
-			"is stepped there. kprobes is asked about both first, and declines them. `process`, 0 to 3, is whose text " +
-			"it is. Where a user has a return handler, the instruction is a function's first one: the function calls " +
+			"is stepped there. kprobes is asked about both first, and declines them. `process`, 0 to 3, is whose " +
+			"text it is. Where a user has a return handler, the instruction is a function's first one: the function calls " +
 			"itself `recurses` times, each time hitting the uprobe, `longjmp` leaves the innermost `leaves` of the " +
 			"calls, and the others return",
 		Kernel:  []string{"uprobe_notify_resume", "handle_swbp", "handle_trampoline"},
@@ -47,8 +47,8 @@ var (
 			{Name: "ret", Kind: scenario.ParamRet}, {Name: "skips", Kind: scenario.ParamSkips},
 			{Name: "removes", Kind: scenario.ParamRemoves}}, (*uprobe.Uprobes).Register))
 
-	UnregisterUprobe = add(uprobeUser("unregister_uprobe", "unregister it; neither `f` nor its return handler runs any "+
-		"more when it returns. The last takes the breakpoint away. `\"EINVAL\"`: it isn't registered",
+	UnregisterUprobe = add(uprobeUser("unregister_uprobe", "unregister it; neither `f` nor its return handler runs "+
+		"any more when it returns. The last takes the breakpoint away. `\"EINVAL\"`: it isn't registered",
 		"register_uprobe", "uprobe_unregister", 0, nil,
 		func(u *uprobe.Uprobes, x kapi.Context, how uprobe.User) int { return u.Unregister(x, how.Handler) }))
 )
