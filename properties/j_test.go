@@ -451,6 +451,27 @@ func init() {
 		user(tr.On(1, 1), smpev.UprobeDone, 0x5003)
 		tr.ExpectNone()
 	})
+	trap("J3-emulated", "the instruction is emulated, in a trap and in a system call", func(tr *tracetest.Trace) {
+		registered(tr)
+		for _, enters := range []uint64{smpev.UprobeOptimizes, smpev.UprobeEnters, smpev.UprobeUnoptimizes} {
+			user(tr.On(1, 1), smpev.UprobeHit, 0)
+			user(tr.On(1, 1), enters, 0)
+			user(tr.On(1, 1), smpev.UprobeRuns, f)
+			user(tr.On(1, 1), smpev.UprobeRan, f)
+			user(tr.On(1, 1), smpev.UprobeEmulates, 0)
+			user(tr.On(1, 1), smpev.UprobeDone, 0x5005)
+		}
+		tr.ExpectNone()
+	})
+	trap("J3-emulated-twice", "a hit's instruction is emulated twice", func(tr *tracetest.Trace) {
+		registered(tr)
+		user(tr.On(1, 1), smpev.UprobeHit, 0)
+		user(tr.On(1, 1), smpev.UprobeRuns, f)
+		user(tr.On(1, 1), smpev.UprobeRan, f)
+		user(tr.On(1, 1), smpev.UprobeEmulates, 0)
+		user(tr.On(1, 1), smpev.UprobeEmulates, 0)
+		tr.ExpectViolation("J3", "it has been stepped 2 times")
+	})
 	trap("J3-killed", "a breakpoint stands, and no uprobe is there", func(tr *tracetest.Trace) {
 		user(tr.On(0, 0), smpev.UprobeHit, 0)
 		user(tr.On(0, 0), smpev.UprobeKills, 0)

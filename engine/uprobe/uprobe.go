@@ -15,6 +15,8 @@ type Deps struct {
 	Cells *kapi.Cells
 	Arch  *arch.Arch
 	Traps kapi.Traps
+	Text  kapi.Text
+	Sync  kapi.Sync
 	_     struct{}
 }
 
@@ -32,17 +34,19 @@ type Uprobes struct {
 	SkipsUserCheck bool      // owned by the boot of a run: #BP isn't checked for user mode: a mutant
 	stepsAway      bool      // owned by the boot of a run: nor is #DB: a mutant
 	users          users
+	nop            nop
 }
 
 // A utask is a task's state for uprobes (struct uprobe_task).
 type utask struct {
-	state   state     // owned by the task
-	back    bool      // owned by the task: a mutant has sent it back
-	pending bool      // owned by the task: there is work to do on the way back to user mode (TIF_UPROBE)
-	handler arch.Addr // owned by the task: the function that the uprobe's handler calls
-	process int       // owned by the task: whose text it runs
-	object  int       // owned by the task: the uprobe that the hit refers to (active_uprobe), 0: none is counted
-	calls   calls     // owned by the task
+	state    state     // owned by the task
+	back     bool      // owned by the task: a mutant has sent it back
+	pending  bool      // owned by the task: there is work to do on the way back to user mode (TIF_UPROBE)
+	emulated bool      // owned by the task: the hit's instruction has been
+	handler  arch.Addr // owned by the task: the function that the uprobe's handler calls
+	process  int       // owned by the task: whose text it runs
+	object   int       // owned by the task: the uprobe that the hit refers to (active_uprobe), 0: none is counted
+	calls    calls     // owned by the task
 }
 
 // state is a task's (enum uprobe_task_state).
@@ -128,7 +132,11 @@ type Hit struct {
 func (u *Uprobes) Hit(x kapi.Context, h Hit) {
 	t := &u.tasks[x.Task()]
 	*t = utask{handler: h.Handler, process: h.Process, calls: t.calls}
-	if !u.users.returns {
+	switch {
+	case u.nop.there():
+		u.run(x, t)
+		return
+	case !u.users.returns:
 		u.reach(x, t)
 		return
 	}
@@ -239,6 +247,11 @@ func (u *Uprobes) handleSwbp(x kapi.Context, t *utask, regs *arch.Regs) {
 	if u.d.Boot.Planted(sentBack) && !t.back {
 		t.back = true
 		regs.IP = at
+		return
+	}
+	if u.nop.there() {
+		u.optimize(x)
+		u.emulate(x, t, regs)
 		return
 	}
 	regs.IP, regs.Flags = u.slot, regs.Flags|u.d.Arch.StepFlag

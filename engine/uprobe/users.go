@@ -174,7 +174,7 @@ func (s *users) find(x kapi.Context, t *utask) bool {
 		t.object = s.objects.get(x)
 		found = t.object != 0
 	}
-	if !found && p.stands.ReadOnce(x) {
+	if !found && s.traps(x, p) {
 		x.Emit(smpev.Uprobe, uint64(s.u.addr(t.process)), smpev.UprobeKills, 0)
 	}
 	if locks {
@@ -183,13 +183,23 @@ func (s *users) find(x kapi.Context, t *utask) bool {
 	return found
 }
 
+// traps reports whether a breakpoint stands in a process's text (is_trap_at_addr). Context: mmap_lock held.
+func (s *users) traps(x kapi.Context, p *process) bool {
+	if s.u.nop.there() {
+		return s.u.firstByte(x) == s.u.d.Arch.Breakpoint[0]
+	}
+	return p.stands.ReadOnce(x)
+}
+
 // write makes the breakpoint stand in a process's text, or not, if that isn't so already (install_breakpoint,
 // remove_breakpoint). Context: may sleep; takes mmap_lock.
 func (s *users) write(x kapi.Context, process int, stands bool) {
 	p := &s.text[process]
 	p.mmap.Lock(x)
 	if !s.filters || p.stands.ReadOnce(x) != stands { // verify_opcode
-		p.stands.WriteOnce(x, stands)
+		if p.stands.WriteOnce(x, stands); s.u.nop.there() {
+			s.u.rewrite(x, stands)
+		}
 	}
 	p.mmap.Unlock(x)
 }

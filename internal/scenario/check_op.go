@@ -90,6 +90,7 @@ var params = [...]struct {
 	ParamRetry:     {func(op *Op) { op.On = false }, nil},
 	ParamCalls:     {func(op *Op) { op.Calls = "" }, checker.calls},
 	ParamProbed:    {func(op *Op) { op.On = false }, nil},
+	ParamNop:       {func(op *Op) { op.At = "" }, ofNop},
 	ParamProcess:   {func(op *Op) { op.Process = 0 }, ofProcess},
 	ParamRecurses:  {func(op *Op) { op.Recurses = 0 }, recursion},
 	ParamLeaves:    {func(op *Op) { op.Leaves = 0 }, longjmp},

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -119,3 +120,32 @@ func skipped(_ checker, p Part, who string, op *Op) error {
 	}
 	return nil
 }
+
+// ofNop checks the function that begins with a uprobe's nop. All hits are of the same uprobe.
+func ofNop(c checker, p Part, who string, op *Op) error {
+	if c.s.Any(func(o *Op) bool { return o.Kind == op.Kind && o.At != op.At }) {
+		return Faultf(p, "%s: another %s has another at; there is one uprobe: give all the same", who, op.Kind)
+	}
+	if op.At == "" {
+		return nil
+	}
+	if err := c.function(p, who, op.At, 0); err != nil {
+		return err
+	}
+	t, m := c.s.Text(op.At), &c.s.Machine
+	switch pr := m.Processor(); {
+	case m.Row().Boot != nil, pr.Word != 8:
+		return Faultf(p, "%s: at is for the engine %q on x86-64; leave it out", who, "kprobes")
+	case !bytes.HasPrefix(t.Code, uprobeNop):
+		return Faultf(p, "%s: %s doesn't begin with the nop 0f1f440000; give a function that does", who, op.At)
+	case c.inModule(op.At), c.rewritten(op.At, 0), t.At+2<<20 < TextBase:
+		return Faultf(p, "%s: %s is of a module, or others rewrite its first instruction; give another function", who,
+			op.At)
+	case op.Process != 0, op.Recurses != 0, op.Leaves != 0, c.s.Any(func(o *Op) bool { return o.Ret != "" }):
+		return Faultf(p, "%s: with at there is one process, and no return handler; leave the others out", who)
+	}
+	return nil
+}
+
+// uprobeNop is the instruction that a call may replace.
+var uprobeNop = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}

@@ -88,6 +88,7 @@ type Hand struct {
 
 // A User is what operations take that are about uprobes.
 type User struct {
+	At       string // the function whose first instruction, a nop of five bytes, has the uprobe; "" for none
 	Process  int    // whose text the task runs
 	Recurses int    // how often the function at the uprobe calls itself
 	Leaves   int    // how many of its calls longjmp leaves

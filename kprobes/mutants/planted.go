@@ -44,6 +44,10 @@ var planted = plant(
 	Mutant{Name: "uretprobe-unreferenced", Scenario: "uretprobe-returns", Property: "uprobe-once"},
 	Mutant{Name: "uretprobe-unlocked", Scenario: "uretprobe-beside", Property: "uprobe-once"},
 	Mutant{Name: "uretprobe-longjmp", Scenario: "uretprobe-longjmp", Property: "uprobe-once"},
+	Mutant{Name: "uprobe-call-unsynced", Scenario: "uprobe-call-stale", Property: "whole-instructions"},
+	Mutant{Name: "uprobe-call-torn", Scenario: "uprobe-call", Property: "whole-instructions"},
+	Mutant{Name: "uprobe-call-blind", Scenario: "uprobe-call-again", Property: "whole-instructions",
+		Also: []string{"text-restored"}},
 	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 )
 

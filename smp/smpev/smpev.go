@@ -61,6 +61,11 @@ const (
 
 	// The memory at at becomes the uprobe's, or is freed; a call that returns uses it.
 	UprobeMakes, UprobeFrees, UprobeUses = 22, 23, 24
+
+	UprobeEmulates = 25 // the instruction, a nop, is emulated
+	UprobeEnters   = 26 // the call that stands in place of the nop has entered the kernel
+	// A call replaces the breakpoint; the nop replaces the call.
+	UprobeOptimizes, UprobeUnoptimizes = 27, 28
 )
 
 // The calls of Asked. A module that is there from the beginning was loaded before.
@@ -166,6 +171,7 @@ const (
 	SyncDebug = 12 // a debugger has written a breakpoint, or taken one away
 
 	SyncByHand = 13 // a task of the scenario asks for it
+	SyncUprobe = 14 // a uprobe's instruction is replaced
 )
 
 // Owners of a trap, as in Claim. An engine defines more (Owners).

@@ -20,14 +20,17 @@ var (
 
 	HitUprobe = add(row{family: users, Operation: &scenario.Operation{
 		Word: "hit_uprobe",
-		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc}, {Name: "process", Kind: scenario.ParamProcess},
-			{Name: "recurses", Kind: scenario.ParamRecurses}, {Name: "leaves", Kind: scenario.ParamLeaves}},
+		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc}, {Name: "at", Kind: scenario.ParamNop},
+			{Name: "process", Kind: scenario.ParamProcess}, {Name: "recurses", Kind: scenario.ParamRecurses},
+			{Name: "leaves", Kind: scenario.ParamLeaves}},
 		Says: "go to user mode, to an instruction with a uprobe: a #BP, whose handler calls `f`, without " +
 			"arguments, on the way back to user mode, where it may sleep; then a #DB, when the instruction's copy " +
 			"is stepped there. kprobes is asked about both first, and declines them. `process`, 0 to 3, is whose " +
-			"text it is. Where a user has a return handler, the instruction is a function's first one: the function calls " +
-			"itself `recurses` times, each time hitting the uprobe, `longjmp` leaves the innermost `leaves` of the " +
-			"calls, and the others return",
+			"text it is. Where a user has a return handler, the instruction is a function's first one: the function " +
+			"calls itself `recurses` times, each time hitting the uprobe, `longjmp` leaves the innermost `leaves` of the " +
+			"calls, and the others return. `at` is a function that begins with a nop of five bytes, which has the " +
+			"uprobe: the task runs it in user mode, with the fetch model of the machine, and the first hit makes the " +
+			"nop a call of the kernel, as since 6.18; when the last user goes it becomes a nop again",
 		Kernel:  []string{"uprobe_notify_resume", "handle_swbp", "handle_trampoline"},
 		Object:  scenario.AUprobe,
 		Traits:  scenario.Serial | scenario.Runs,

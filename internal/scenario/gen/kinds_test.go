@@ -30,6 +30,7 @@ var fuzzKinds = []string{
 	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call",
 	"debugger's breakpoint", "fprobe", "alternatives", "uprobe",
 	"return probe of a uprobe", "filter of a uprobe's user", "uprobe's handler removes", "longjmp leaves a call",
+	"uprobe's nop becomes a call",
 	"a task exits", "a CPU comes", "a CPU goes",
 	"a CPU fails to go", "a CPU fails to come", "a CPU begins offline", "user mode",
 	"static call", "tail of a static call", "static call is set", "probe beside a static call",
@@ -132,6 +133,7 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 			is("return probe of a uprobe", op.Ret != "")
 			is("filter of a uprobe's user", op.Skips != 0)
 			is("uprobe's handler removes", op.Removes)
+			is("uprobe's nop becomes a call", op.At != "")
 			is("longjmp leaves a call", op.Leaves != 0)
 			is("alternatives", op.Kind == act.Alternatives)
 			is("static call is set", op.Kind == act.SetCall)

@@ -299,6 +299,17 @@ var forms = [...]form{
 			return only(n != 0, fmt.Sprintf("%s = %d", a.Name, n-1))
 		},
 	},
+	scenario.ParamNop: {
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			f, err := functionStart(a.Name, v)
+			op.At = f.name
+			return err
+		},
+		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
+			return only(op.At != "", a.Name+" = "+p.symbols[op.At])
+		},
+	},
 	scenario.ParamProcess: {
 		into: func(op *scenario.Op) any { return &op.Process }, otherwise: "0",
 		print: func(_ *printer, a scenario.Param, op *scenario.Op) []string { return counted(a, op.Process) },

@@ -385,6 +385,7 @@ func genParam(t *rapid.T, s *scenario.Scenario, op *scenario.Op, a scenario.Para
 		if op.Checked = rapid.Bool().Draw(t, "checked"); op.Checked {
 			op.Returns = rapid.SampledFrom([]uint64{0, 2, 12, 16, 17, 19, 22, 28, 84, 95}).Draw(t, "errno")
 		}
+	case scenario.ParamNop: // all hits have the same
 	case scenario.ParamProcess:
 		op.Process = rapid.IntRange(0, 3).Draw(t, "process")
 	case scenario.ParamRecurses:

@@ -63,7 +63,8 @@ func newPatchers(p *Plan) patchers {
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
 	ps.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
-	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Cells: cells, Arch: p.arch, Traps: &k.Traps})
+	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Cells: cells, Arch: p.arch, Traps: &k.Traps,
+		Text: &k.Text, Sync: &k.Sync})
 	ps.Hand = byhand.New(k)
 	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer, Traps: &k.Traps,
 		Tasks: &k.Tasks, CPUs: c.CPUs, Hooks: func(x kapi.Context, n int, what uint64, at arch.Addr) {
@@ -91,6 +92,7 @@ func (ps *patchers) add() error {
 	ps.addForeign()
 	ps.addReserved()
 	ps.addBreakpoints()
+	ps.addNop()
 	ps.addSettings()
 	return nil
 }
@@ -223,6 +225,7 @@ func (ps *patchers) head() {
 		}
 	}
 	ps.directImages(image)
+	ps.Uprobes.Images(ps.image)
 	ps.reportSites()
 	ps.alternativeImages()
 	for i, s := range ps.calls.All() {
