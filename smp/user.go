@@ -3,6 +3,7 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
 )
 
 // Text of user mode is executed where a task's body calls it there (Run). Otherwise the body says which exceptions
@@ -35,8 +36,13 @@ func (u *User) Trap(vec uint8, regs *arch.Regs) {
 	m.turns.attend(c)
 }
 
-// userStack is how far the stack of user mode is from the end of the task's stack, whose first part is the kernel's.
-const userStack = StackSize/2 + 64
+// userStacks is where tasks have the stacks of user mode, a page each.
+const userStacks arch.Addr = 0x7fff_e000_0000
+
+// MapUserStack gives a task memory for the stack of user mode, which Run needs, at boot.
+func (m *Machine) MapUserStack(t kapi.TaskID) {
+	m.mem.Map(userStacks+arch.Addr(t)*pageSize, make([]byte, pageSize), PermRead|PermWrite)
+}
 
 // Run enters user mode, and calls the text at f there; it returns when that does. The text is the kernel's as far as
 // memory goes. A routine that it calls is a system call. Context: a task's body.
@@ -44,10 +50,10 @@ func (u *User) Run(f arch.Addr) {
 	x := (*Ctx)(u)
 	m, c, t := x.m, x.cpu, x.task
 	was := c.regs
-	sp := uint64(t.stack) - userStack - uint64(m.arch.Word)
+	sp := uint64(userStacks) + uint64(t.ID+1)*pageSize - 64 - uint64(m.arch.Word)
 	m.mem.cpu = c.id
 	if !m.mem.data.Store(arch.Addr(sp), m.arch.Word, uint64(m.gates.returnGate())) {
-		sim.Bug("cpu%d: a task's stack isn't mapped", c.id)
+		sim.Bug("cpu%d: %s has no stack of user mode", c.id, t.Name)
 	}
 	c.regs = arch.Regs{IP: f, Flags: m.arch.IRQFlag | m.arch.FixedFlag}
 	c.regs.R[regSP] = sp

@@ -38,7 +38,12 @@ var (
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		t.Kernel().User(x)
 		t.Clients().Uprobes.Hit(x, hitOf(t, op))
-	}, boot: func(t Task, id kapi.TaskID, op *scenario.Op) { t.Clients().Uprobes.Add(id, hitOf(t, op)) }})
+	}, boot: func(t Task, id kapi.TaskID, op *scenario.Op) {
+		if op.At != "" {
+			t.Kernel().M.MapUserStack(id)
+		}
+		t.Clients().Uprobes.Add(id, hitOf(t, op))
+	}})
 
 	RegisterUprobe = add(uprobeUser("register_uprobe", "register a user of the uprobe, whose handler calls `f`: from "+
 		"now on `hit_uprobe` calls those that are registered, instead of its own. The first brings the breakpoint. "+
