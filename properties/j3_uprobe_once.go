@@ -98,7 +98,8 @@ func (m *uprobeOnce) hit(e *traces.Event, h *uprobeHit) *traces.Finding {
 		h.plain = true
 	case smpev.UprobeRuns:
 		return m.runs(e, h)
-	case smpev.UprobeEnters, smpev.UprobeOptimizes, smpev.UprobeUnoptimizes: // J3 asks only what comes of it
+	case smpev.UprobeEnters, smpev.UprobeToCall, smpev.UprobeToNop, smpev.UprobeStands, smpev.UprobeGone:
+		// J3 asks only what comes of it
 	case smpev.UprobeSteps, smpev.UprobeEmulates:
 		if h.steps++; h.steps > 1 || len(m.users) == 0 && h.runs != 1 {
 			return found(e, e.A, "steps the copy of the instruction at the uprobe %#x: the handler has run %d times, "+

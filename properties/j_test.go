@@ -453,7 +453,7 @@ func init() {
 	})
 	trap("J3-emulated", "the instruction is emulated, in a trap and in a system call", func(tr *tracetest.Trace) {
 		registered(tr)
-		for _, enters := range []uint64{smpev.UprobeOptimizes, smpev.UprobeEnters, smpev.UprobeUnoptimizes} {
+		for _, enters := range []uint64{smpev.UprobeToCall, smpev.UprobeEnters, smpev.UprobeToNop} {
 			user(tr.On(1, 1), smpev.UprobeHit, 0)
 			user(tr.On(1, 1), enters, 0)
 			user(tr.On(1, 1), smpev.UprobeRuns, f)
@@ -463,6 +463,12 @@ func init() {
 		}
 		tr.ExpectNone()
 	})
+	trap("L2-uprobe", "a uprobe's breakpoint stands at the end, and then the text isn't restored",
+		func(tr *tracetest.Trace) {
+			user(tr.On(0, 0), smpev.UprobeStands, 0)
+			tr.On(0, 0).Store(f, 0xcc)
+			tr.ExpectNone()
+		})
 	trap("J3-emulated-twice", "a hit's instruction is emulated twice", func(tr *tracetest.Trace) {
 		registered(tr)
 		user(tr.On(1, 1), smpev.UprobeHit, 0)

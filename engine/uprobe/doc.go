@@ -22,8 +22,8 @@
 //	#BP   at the trampoline, claimed; on the way back instances of calls that longjmp has left are dropped, the
 //	      return handlers run, and the task is sent to its caller
 //
-// Where the instruction is a nop of five bytes (AddNop), it is text in memory that tasks run in user mode. As since 6.18,
-// the first hit replaces the breakpoint by a call of a system call that runs the handlers, and unregistering the last
+// Where the instruction is a nop of five bytes (AddNop), it is text in memory that tasks run in user mode. As since
+// 6.18, the first hit replaces the breakpoint by a call of a system call that runs the handlers, and unregistering the last
 // user puts the nop back:
 //
 //	breakpoint; sync; the last four bytes; sync; the first byte; sync
@@ -32,8 +32,8 @@
 //
 // Its limits: but for that nop, text of user mode isn't in memory and isn't executed. A task calls Hit when it reaches
 // the breakpoint, and the instruction changes only the instruction pointer. The nop is in one process, has no return
-// handler, and its call pushes nothing onto memory that user mode uses. There is one uprobe, and one slot for copies; no emulated
-// instruction, and no signal arrives meanwhile. No tail call reuses a hooked return address, no process forks or ends,
+// handler, and its call pushes nothing onto memory that user mode uses. There is one uprobe, and one slot for copies; no
+// other instruction is emulated, and no signal arrives meanwhile. No tail call reuses a hooked return address, no process forks or ends,
 // and no filter changes but by a handler's answer. Return trampolines trap, as before 6.11. register_rwsem is that of
 // kernels until 6.11, which have SRCU instead since; so do instances, since 6.13.
 package uprobe

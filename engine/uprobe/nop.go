@@ -95,7 +95,7 @@ func (u *Uprobes) optimize(x kapi.Context) {
 	p := &u.users.text[0]
 	p.mmap.Lock(x)
 	if u.firstByte(x) == u.d.Arch.Breakpoint[0] {
-		x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeOptimizes, 0)
+		x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeToCall, 0)
 		u.update(x, u.nop.call)
 	}
 	p.mmap.Unlock(x)
@@ -107,18 +107,21 @@ func (u *Uprobes) optimize(x kapi.Context) {
 func (u *Uprobes) rewrite(x kapi.Context, stands bool) {
 	switch {
 	case stands:
+		x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeStands, 0)
 		u.store(x, 0, u.d.Arch.Breakpoint)
+		return
 	case u.firstByte(x) == u.nop.call[0] && !u.d.Boot.Planted(callBlind):
-		x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeUnoptimizes, 0)
+		x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeToNop, 0)
 		if u.d.Boot.Planted(callTorn) {
 			u.store(x, 0, u.nop.insn)
-			return
+		} else {
+			u.store(x, 0, u.d.Arch.Breakpoint)
+			u.update(x, u.nop.insn)
 		}
-		u.store(x, 0, u.d.Arch.Breakpoint)
-		u.update(x, u.nop.insn)
 	default:
 		u.store(x, 0, u.nop.insn[:1])
 	}
+	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeGone, 0)
 }
 
 // update replaces an instruction whose first byte is a breakpoint (int3_update).

@@ -34,7 +34,7 @@ type Uprobes struct {
 	SkipsUserCheck bool      // owned by the boot of a run: #BP isn't checked for user mode: a mutant
 	stepsAway      bool      // owned by the boot of a run: nor is #DB: a mutant
 	users          users
-	nop            nop
+	nop            nop // set at boot
 }
 
 // A utask is a task's state for uprobes (struct uprobe_task).

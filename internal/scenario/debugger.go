@@ -136,16 +136,15 @@ func ofNop(c checker, p Part, who string, op *Op) error {
 	switch pr := m.Processor(); {
 	case m.Row().Boot != nil, pr.Word != 8:
 		return Faultf(p, "%s: at is for the engine %q on x86-64; leave it out", who, "kprobes")
-	case !bytes.HasPrefix(t.Code, uprobeNop):
+	case !bytes.HasPrefix(t.Code, pr.BranchNop.Bytes()):
 		return Faultf(p, "%s: %s doesn't begin with the nop 0f1f440000; give a function that does", who, op.At)
 	case c.inModule(op.At), c.rewritten(op.At, 0), t.At+2<<20 < TextBase:
 		return Faultf(p, "%s: %s is of a module, or others rewrite its first instruction; give another function", who,
 			op.At)
+	case slices.ContainsFunc(c.s.Probes, func(k Probe) bool { return k.Func == op.At || k.Symbol == op.At }):
+		return Faultf(p, "%s: %s has a probe, and is text of user mode; give another function", who, op.At)
 	case op.Process != 0, op.Recurses != 0, op.Leaves != 0, c.s.Any(func(o *Op) bool { return o.Ret != "" }):
 		return Faultf(p, "%s: with at there is one process, and no return handler; leave the others out", who)
 	}
 	return nil
 }
-
-// uprobeNop is the instruction that a call may replace.
-var uprobeNop = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}

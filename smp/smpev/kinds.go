@@ -291,7 +291,8 @@ var _ = traces.Define(
 			"handler of the user at at runs (18); the call has returned to at (19), longjmp leaves it (20), it returns " +
 			"to the trampoline and isn't known (21); memory at at becomes the uprobe's (22), is freed (23), is used by a " +
 			"return (24); the instruction, a nop, is emulated (25); the call in its place has entered the kernel (26); a " +
-			"call replaces the breakpoint (27), the nop replaces the call (28)",
+			"call replaces the breakpoint (27), the nop replaces the call (28); a breakpoint is to stand at the nop (29), " +
+			"the nop stands again (30)",
 		Says: "{what|in user mode it comes to the uprobe at {addr}|on the way back to user mode the handler of " +
 			"the uprobe at {addr} runs: {at}|it is to step the copy at {at} of the instruction at {addr}, in " +
 			"user mode|after the uprobe at {addr} it continues in user mode, at {at}|after the uprobe at " +
@@ -309,7 +310,8 @@ var _ = traces.Define(
 			"the uprobe at {addr} gets the memory {at}|the memory {at} of the uprobe at {addr} is freed|" +
 			"a return from {addr} uses the memory {at} of its uprobe|the nop at {addr} is emulated|" +
 			"the call at the uprobe {addr} enters the kernel|a call replaces the breakpoint at the uprobe {addr}|" +
-			"the nop at the uprobe {addr} replaces the call}"},
+			"the nop at the uprobe {addr} replaces the call|a breakpoint is written over the nop at the uprobe {addr}|" +
+			"the nop at the uprobe {addr} stands again}"},
 	traces.Spec{Kind: Agrees, Name: "Agrees", Monitors: true,
 		Doc: "under the kernel's memory model: a CPU has passed a full fence or the entry of a trap, and from now " +
 			"on sees everything before the full fences so far",

@@ -65,7 +65,9 @@ const (
 	UprobeEmulates = 25 // the instruction, a nop, is emulated
 	UprobeEnters   = 26 // the call that stands in place of the nop has entered the kernel
 	// A call replaces the breakpoint; the nop replaces the call.
-	UprobeOptimizes, UprobeUnoptimizes = 27, 28
+	UprobeToCall, UprobeToNop = 27, 28
+	// A breakpoint is about to stand in place of the nop; the nop stands there again.
+	UprobeStands, UprobeGone = 29, 30
 )
 
 // The calls of Asked. A module that is there from the beginning was loaded before.

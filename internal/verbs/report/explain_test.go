@@ -259,7 +259,7 @@ var claims = []struct {
 	{`^(cpu\d+): (in user mode it comes to|on the way back to user mode the handler of|it is to step the copy at \S+ of the instruction at|behind) `, []traces.Kind{smpev.Uprobe}},
 	{`^(cpu\d+): (?:(?:un)?registers \S+ at the uprobe|\S+ is (?:un)?registered at the uprobe|is killed: a breakpoint stands at) .*\.$`,
 		[]traces.Kind{smpev.Uprobe}},
-	{`^(cpu\d+): (?:runs the instruction at \S+, where no|the (?:nop|call) at|a call replaces|the handler \S+ of the uprobe at|after the uprobe at|a return from \S+ uses|longjmp leaves|a call of \S+ (?:is over|has returned to the trampoline)).*\.$`,
+	{`^(cpu\d+): (?:runs the instruction at \S+, where no|the (?:nop|call) at|a call replaces|a breakpoint is written|the handler \S+ of the uprobe at|after the uprobe at|a return from \S+ uses|longjmp leaves|a call of \S+ (?:is over|has returned to the trampoline)).*\.$`,
 		[]traces.Kind{smpev.Uprobe}},
 	{`^(cpu\d+): uprobes claimed the #\w+ at \S+, in the kernel\.$`, []traces.Kind{smpev.Claim}},
 	{`^(cpu\d+): the debugger's breakpoint at \S+ is (set|cleared)`, []traces.Kind{smpev.Debugger}},
