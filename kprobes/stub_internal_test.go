@@ -225,6 +225,7 @@ func (s *stub) Link(stub arch.Addr, code []byte) {
 func (s *stub) Count() int                                   { return 1 }
 func (s *stub) StackTop(kapi.Context) arch.Addr              { return stubStack }
 func (s *stub) OnUser(func(x kapi.Context, regs *arch.Regs)) {}
+func (s *stub) RunUser(kapi.Context, arch.Addr)              {}
 func (s *stub) InUser(kapi.Context, uint8, *arch.Regs)       {}
 func (s *stub) OnExit(f func(x kapi.Context))                { s.onExit = f }
 func (s *stub) OnUnwind(f kapi.Unwind)                       { s.onUnwind = f }

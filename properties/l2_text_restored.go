@@ -19,9 +19,10 @@ var TextRestored = Property{
 		"image, and without probes the text is the original.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, smpev.ByHand,
-		kpev.ApiEnter, kpev.ApiReturn,
+		smpev.Uprobe, kpev.ApiEnter, kpev.ApiReturn,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, smpev.Debugger, smpev.ByHand, kpev.ApiEnter},
+	Reads: []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, smpev.Debugger, smpev.ByHand, smpev.Uprobe,
+		kpev.ApiEnter},
 	New:     func(s *Scene) Monitor { return &textRestored{scene: s} },
 	Touches: restoredTouches,
 }
@@ -204,6 +205,10 @@ func restoredTouches(t *Touched, e *traces.Event) {
 		t.WriteText(e.A, e.C>>56)
 	case smpev.Debugger:
 		t.WriteText(e.A, 1)
+	case smpev.Uprobe:
+		if e.B == smpev.UprobeStands || e.B == smpev.UprobeGone {
+			t.WriteText(e.A, 1)
+		}
 	case smpev.Retire, smpev.Free:
 		if e.C == smpev.ModuleMem {
 			t.WriteText(e.A, e.B)

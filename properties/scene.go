@@ -23,7 +23,7 @@ type Scene struct {
 	handed  []span        // slots and detours that are allocated
 	lately  int           `state:"skip: which of them was run in last: where to look first"`
 	dying   []span        // sections of modules that are about to go: their text isn't restored
-	debug   []uint64      // the addresses of a debugger's breakpoints
+	debug   []uint64      // the addresses of breakpoints of a debugger, and of a uprobe
 	hands   []span        `state:"boot"` // text that tasks of the scenario store to by themselves
 	excused []excuse      // places of known findings (Monitors.Know)
 
@@ -76,6 +76,7 @@ var takes = map[traces.Kind]func(s *Scene, e *traces.Event) (dull bool){
 	smpev.Free:       (*Scene).free,
 	smpev.Retire:     (*Scene).retire,
 	smpev.Debugger:   (*Scene).debugger,
+	smpev.Uprobe:     (*Scene).uprobe,
 	smpev.Form:       (*Scene).form,
 	smpev.ByHand:     (*Scene).byHand,
 	kpev.ApiEnter:    (*Scene).call,
@@ -183,7 +184,15 @@ func (s *Scene) debugger(e *traces.Event) (dull bool) {
 	return false
 }
 
-// debugs reports whether a debugger's breakpoint stands at addr.
+// uprobe takes whether a uprobe's breakpoint stands, where its text is in memory.
+func (s *Scene) uprobe(e *traces.Event) (dull bool) {
+	if e.B == smpev.UprobeStands || e.B == smpev.UprobeGone {
+		return s.debugger(&traces.Event{A: e.A, B: smpev.UprobeGone - e.B})
+	}
+	return false
+}
+
+// debugs reports whether a debugger's breakpoint, or a uprobe's, stands at addr.
 func (s *Scene) debugs(addr uint64) bool {
 	if len(s.debug) == 0 || !slices.Contains(s.debug, addr) {
 		return false

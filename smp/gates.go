@@ -112,8 +112,8 @@ func (gs *Gates) enter(c *CPU, ip arch.Addr) {
 		ip < gs.guestPages+arch.Addr(len(gs.guests))*gateSize
 	x.place, x.step = g.name, 0
 	x.read.Add(uint64(ip-gs.page)/gateSize + 1)
-	t.frames = append(t.frames, frame{kind: routine, ctx: x})
-	c.guest = false
+	t.frames = append(t.frames, frame{kind: routine, ctx: x, user: c.user})
+	c.guest, c.user = false, false
 }
 
 // leave returns from a routine that text called, as ret would.

@@ -213,6 +213,7 @@ func (rs *routines) finish(x *Ctx) {
 		rs.drop(x)
 		return
 	}
+	user := f.user
 	t.pop()
 	switch {
 	case x.exits: // the frame of its text goes too: Call unwinds the body
@@ -223,6 +224,7 @@ func (rs *routines) finish(x *Ctx) {
 			x.was.Even(x)
 		}
 		m.gates.leave(c)
+		c.user = user
 	default:
 		m.tasks.bodyEnded(c, t)
 	}

@@ -78,7 +78,7 @@ const (
 type frame struct {
 	kind   frameKind
 	trap   bool      // routine, iret: entered by a trap
-	user   bool      // trap: taken in user mode
+	user   bool      // trap: taken in user mode; routine that text has called: it was text of user mode
 	vector uint8     // trap: its vector
 	ctx    *Ctx      // routine
 	base   arch.Addr // trap: where its register image lies in memory

@@ -15,6 +15,8 @@ type Deps struct {
 	Cells *kapi.Cells
 	Arch  *arch.Arch
 	Traps kapi.Traps
+	Text  kapi.Text
+	Sync  kapi.Sync
 	_     struct{}
 }
 
@@ -24,6 +26,7 @@ type Uprobes struct {
 	at, slot       arch.Addr // set at boot: of the probed instruction, and of its copy
 	stack          arch.Addr // set at boot: the stack pointer of user mode
 	any            bool      // set at boot: some task reaches a uprobe
+	processes      int       // set at boot: the largest number of a process
 	tasks          []utask   // owned by the task of that number
 	begun          bool      // owned by the boot of a run
 	first          bool      // owned by the boot of a run: the handler for #DB is registered already
@@ -31,14 +34,19 @@ type Uprobes struct {
 	SkipsUserCheck bool      // owned by the boot of a run: #BP isn't checked for user mode: a mutant
 	stepsAway      bool      // owned by the boot of a run: nor is #DB: a mutant
 	users          users
+	nop            nop // set at boot
 }
 
 // A utask is a task's state for uprobes (struct uprobe_task).
 type utask struct {
-	state   state     // owned by the task
-	back    bool      // owned by the task: a mutant has sent it back
-	pending bool      // owned by the task: there is work to do on the way back to user mode (TIF_UPROBE)
-	handler arch.Addr // owned by the task: the function that the uprobe's handler calls
+	state    state     // owned by the task
+	back     bool      // owned by the task: a mutant has sent it back
+	pending  bool      // owned by the task: there is work to do on the way back to user mode (TIF_UPROBE)
+	emulated bool      // owned by the task: the hit's instruction has been
+	handler  arch.Addr // owned by the task: the function that the uprobe's handler calls
+	process  int       // owned by the task: whose text it runs
+	object   int       // owned by the task: the uprobe that the hit refers to (active_uprobe), 0: none is counted
+	calls    calls     // owned by the task
 }
 
 // state is a task's (enum uprobe_task_state).
@@ -60,6 +68,14 @@ var places = map[int][3]arch.Addr{
 	4: {0x5655_5040, 0x7fff_e000, 0x7fff_d000},
 }
 
+// Processes is how many processes may have the file with the uprobe in their memory.
+const Processes = 4
+
+// addr is where a process has the uprobe: each has the file at another address.
+func (u *Uprobes) addr(process int) arch.Addr {
+	return u.at + arch.Addr(process)<<(u.d.Arch.Word*4)
+}
+
 // New returns a kernel's uprobes; no task reaches one yet.
 func New(d Deps) *Uprobes {
 	p := places[d.Arch.Word]
@@ -69,8 +85,8 @@ func New(d Deps) *Uprobes {
 }
 
 // Add declares, at boot, that the program of a task reaches a uprobe.
-func (u *Uprobes) Add(t kapi.TaskID) {
-	u.any = true
+func (u *Uprobes) Add(t kapi.TaskID, h Hit) {
+	u.any, u.processes = true, max(u.processes, h.Process)
 	u.has[t/64] |= 1 << (t % 64)
 	for int(t) >= len(u.tasks) {
 		u.tasks = append(u.tasks, utask{})
@@ -103,18 +119,48 @@ func (u *Uprobes) First() {
 	}
 }
 
+// A Hit is how a task comes to the uprobe.
+type Hit struct {
+	Handler arch.Addr // the function that the uprobe's handler calls where no user comes and goes
+	Process int       // whose text it runs
+	Calls   int       // how many calls of the function, which begins at the uprobe, are under way at once; 0: one
+	Leaves  int       // how many of them longjmp leaves, the innermost first; the others return
+}
+
 // Hit makes a task reach the breakpoint in user mode, continue until the instruction's copy is stepped, and return to
-// the kernel. The uprobe's handler calls the function handler. Context: a task's program.
-func (u *Uprobes) Hit(x kapi.Context, handler arch.Addr) {
-	u.tasks[x.Task()] = utask{handler: handler}
-	a := u.d.Arch
-	regs := arch.Regs{IP: u.at, Flags: a.IRQFlag | a.FixedFlag}
-	regs.R[a.SP] = uint64(u.stack)
-	was := regs
-	for regs.IP == u.at { // sent back to the breakpoint it takes it again
-		x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeHit, 0)
-		if !u.users.stands(x) {
-			x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobePasses, 0)
+// the kernel. Context: a task's program.
+func (u *Uprobes) Hit(x kapi.Context, h Hit) {
+	t := &u.tasks[x.Task()]
+	*t = utask{handler: h.Handler, process: h.Process, calls: t.calls}
+	switch {
+	case u.nop.there():
+		u.run(x, t)
+		return
+	case !u.users.returns:
+		u.reach(x, t)
+		return
+	}
+	for range max(h.Calls, 1) {
+		u.enter(x, t)
+		u.reach(x, t)
+	}
+	for range h.Leaves {
+		u.leave(x, t)
+	}
+	for t.calls.depth > 0 {
+		u.back(x, t)
+	}
+}
+
+// reach makes a task execute the instruction at the uprobe. Context: a task's program.
+func (u *Uprobes) reach(x kapi.Context, t *utask) {
+	at := u.addr(t.process)
+	regs := u.regs(t, at)
+	a, was := u.d.Arch, regs
+	for regs.IP == at { // sent back to the breakpoint it takes it again
+		x.Emit(smpev.Uprobe, uint64(at), smpev.UprobeHit, 0)
+		if !u.users.stands(x, t.process) {
+			x.Emit(smpev.Uprobe, uint64(at), smpev.UprobePasses, 0)
 			regs.IP += insnSize
 			break
 		}
@@ -125,12 +171,20 @@ func (u *Uprobes) Hit(x kapi.Context, handler arch.Addr) {
 		regs.IP += insnSize
 		u.d.Traps.InUser(x, smpev.VecDB, &regs)
 	}
-	was.IP = u.at + insnSize
+	was.IP = at + insnSize
 	what := uint64(smpev.UprobeDone)
 	if regs != was {
 		what = smpev.UprobeStrays
 	}
-	x.Emit(smpev.Uprobe, uint64(u.at), what, uint64(regs.IP))
+	x.Emit(smpev.Uprobe, uint64(at), what, uint64(regs.IP))
+}
+
+// regs are a task's registers in user mode, at ip.
+func (u *Uprobes) regs(t *utask, ip arch.Addr) arch.Regs {
+	a := u.d.Arch
+	regs := arch.Regs{IP: ip, Flags: a.IRQFlag | a.FixedFlag}
+	regs.R[a.SP] = uint64(u.stack) - uint64(t.calls.depth*a.Word)
+	return regs
 }
 
 // onBreakpoint decides whether a #BP is a uprobe's (arch_uprobe_exception_notify, DIE_INT3;
@@ -164,7 +218,7 @@ func (u *Uprobes) notifyResume(x kapi.Context, regs *arch.Regs) {
 	t := &u.tasks[x.Task()]
 	t.pending = false
 	if t.state == sstepAck {
-		u.handleSinglestep(t, regs)
+		u.handleSinglestep(x, t, regs)
 		return
 	}
 	u.handleSwbp(x, t, regs)
@@ -172,40 +226,54 @@ func (u *Uprobes) notifyResume(x kapi.Context, regs *arch.Regs) {
 
 // handleSwbp runs the handler, and sends the task to the copy (handle_swbp, pre_ssout).
 func (u *Uprobes) handleSwbp(x kapi.Context, t *utask, regs *arch.Regs) {
-	if u.d.Arch.BreakpointAt(regs) != u.at {
+	at := u.addr(t.process)
+	switch u.d.Arch.BreakpointAt(regs) {
+	case at:
+	case u.trampoline():
+		u.users.handleTrampoline(x, t, regs)
+		return
+	default:
 		return // no uprobe is there
 	}
 	switch {
 	case !u.users.any():
-		u.call(x, t.handler)
-	case !u.users.find(x):
-		regs.IP = u.at
+		u.call(x, t, t.handler, smpev.UprobeRuns, t.handler)
+	case !u.users.find(x, t):
+		regs.IP = at
 		return
 	default:
-		u.users.chain(x)
+		u.users.chain(x, t)
 	}
 	if u.d.Boot.Planted(sentBack) && !t.back {
 		t.back = true
-		regs.IP = u.at
+		regs.IP = at
+		return
+	}
+	if u.nop.there() {
+		u.optimize(x)
+		u.emulate(x, t, regs)
 		return
 	}
 	regs.IP, regs.Flags = u.slot, regs.Flags|u.d.Arch.StepFlag
 	t.state = sstep
-	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeSteps, uint64(u.slot))
+	x.Emit(smpev.Uprobe, uint64(at), smpev.UprobeSteps, uint64(u.slot))
 }
 
-// call calls a handler.
-func (u *Uprobes) call(x kapi.Context, handler arch.Addr) {
-	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeRuns, uint64(handler))
-	x.Call(handler)
+// call calls the function f for the user with this handler; what is the event that says so.
+func (u *Uprobes) call(x kapi.Context, t *utask, f arch.Addr, what uint64, handler arch.Addr) {
+	at := uint64(u.addr(t.process))
+	x.Emit(smpev.Uprobe, at, what, uint64(handler))
+	x.Call(f)
 	if u.users.any() {
-		x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeRan, uint64(handler))
+		x.Emit(smpev.Uprobe, at, smpev.UprobeRan, uint64(handler))
 	}
 }
 
 // handleSinglestep moves the task's instruction pointer from the end of the copy to the end of
 // the instruction (handle_singlestep, arch_uprobe_post_xol).
-func (u *Uprobes) handleSinglestep(t *utask, regs *arch.Regs) {
-	regs.IP, regs.Flags = u.at+(regs.IP-u.slot), regs.Flags&^u.d.Arch.StepFlag
+func (u *Uprobes) handleSinglestep(x kapi.Context, t *utask, regs *arch.Regs) {
+	regs.IP, regs.Flags = u.addr(t.process)+(regs.IP-u.slot), regs.Flags&^u.d.Arch.StepFlag
 	t.state = running
+	u.users.put(x, t.object)
+	t.object = 0
 }

@@ -45,7 +45,7 @@ func (c checker) op(p Part, who string, op *Op) error {
 	}
 	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 || rest.Offset != 0 ||
 		len(rest.Bytes) > 0 || rest.On || rest.Targets != nil || rest.CPU != 0 || rest.Fails != 0 ||
-		rest.Counts != [3]int{} || !rest.Hand.none() {
+		rest.Counts != [3]int{} || !rest.Hand.none() || rest.User != (User{}) {
 		return Faultf(p, "%s: %s takes no arguments of a call; leave them out", who, k)
 	}
 	return nil
@@ -90,6 +90,13 @@ var params = [...]struct {
 	ParamRetry:     {func(op *Op) { op.On = false }, nil},
 	ParamCalls:     {func(op *Op) { op.Calls = "" }, checker.calls},
 	ParamProbed:    {func(op *Op) { op.On = false }, nil},
+	ParamNop:       {func(op *Op) { op.At = "" }, ofNop},
+	ParamProcess:   {func(op *Op) { op.Process = 0 }, ofProcess},
+	ParamRecurses:  {func(op *Op) { op.Recurses = 0 }, recursion},
+	ParamLeaves:    {func(op *Op) { op.Leaves = 0 }, longjmp},
+	ParamRet:       {func(op *Op) { op.Ret = "" }, returnHandler},
+	ParamSkips:     {func(op *Op) { op.Skips = 0 }, skipped},
+	ParamRemoves:   {func(op *Op) { op.Removes = false }, nil},
 	ParamCount:     {func(op *Op) { op.Counts = [3]int{} }, checker.counts},
 }
 

@@ -123,6 +123,13 @@ const (
 	ParamRetry                      // On; may be left out
 	ParamCalls                      // Calls: a function; may be left out
 	ParamProbed                     // On: without probes the memory differs; may be left out
+	ParamNop                        // At: a function; may be left out
+	ParamProcess                    // Process: a number; may be left out
+	ParamRecurses                   // Recurses; may be left out
+	ParamLeaves                     // Leaves; may be left out
+	ParamRet                        // Ret: a function; may be left out
+	ParamSkips                      // Skips: processes; may be left out
+	ParamRemoves                    // Removes; may be left out
 	ParamCount                      // Counts: one of them, by its name in CountWords; may be left out
 )
 

@@ -69,6 +69,7 @@ type Op struct {
 	Counts [3]int // how often a probe is to have been hit, by CountWords, plus 1; 0: it isn't compared
 
 	Hand // of operations that patch text by hand
+	User // of operations on uprobes
 }
 
 // CountWords are the parameters of hits, in the order of Op.Counts.
@@ -84,6 +85,17 @@ type Hand struct {
 	CPUs    uint64  // a set; 0: all
 	Awaited Awaited // what is waited for
 	Calls   string  // the function that the handler of a breakpoint calls, "" for none
+}
+
+// A User is what operations take that are about uprobes.
+type User struct {
+	At       string // the function whose first instruction, a nop of five bytes, has the uprobe; "" for none
+	Process  int    // whose text the task runs
+	Recurses int    // how often the function at the uprobe calls itself
+	Leaves   int    // how many of its calls longjmp leaves
+	Ret      string // the function that a return handler calls, "" for none
+	Skips    uint64 // a set of processes
+	Removes  bool   // the handler has the process left alone
 }
 
 // A Form says where the bytes of a write come from.

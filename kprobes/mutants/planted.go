@@ -48,6 +48,16 @@ var planted = plant(
 	Mutant{Name: "bpf-exits-late", Scenario: "bpf-exits", Property: "programs-called"},
 	Mutant{Name: "bpf-halves", Scenario: "bpf-sleeps-again", Property: "no-oops",
 		Also: []string{"no-start-inside", "no-use-after-free", "programs-called"}},
+	Mutant{Name: "uprobe-filter-unasked", Scenario: "uprobe-filter", Property: "uprobe-once"},
+	Mutant{Name: "uprobe-remove-any", Scenario: "uprobe-needed", Property: "uprobe-once"},
+	Mutant{Name: "uprobe-remove-unlocked", Scenario: "uprobe-removes", Property: "uprobe-once"},
+	Mutant{Name: "uretprobe-unreferenced", Scenario: "uretprobe-returns", Property: "uprobe-once"},
+	Mutant{Name: "uretprobe-unlocked", Scenario: "uretprobe-beside", Property: "uprobe-once"},
+	Mutant{Name: "uretprobe-longjmp", Scenario: "uretprobe-longjmp", Property: "uprobe-once"},
+	Mutant{Name: "uprobe-call-unsynced", Scenario: "uprobe-call-stale", Property: "whole-instructions"},
+	Mutant{Name: "uprobe-call-torn", Scenario: "uprobe-call", Property: "whole-instructions"},
+	Mutant{Name: "uprobe-call-blind", Scenario: "uprobe-call-again", Property: "whole-instructions",
+		Also: []string{"text-restored"}},
 	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 )
 

@@ -283,6 +283,8 @@ type Traps interface {
 	// there; regs.IP is what is saved. When it returns regs are what user mode goes on with,
 	// and the task is back in the kernel. Context: a task's program, not a handler.
 	InUser(x Context, vector uint8, regs *arch.Regs)
+	// RunUser has the task go to user mode, and call text there.
+	RunUser(x Context, f arch.Addr)
 	// Bug is BUG() in a handler: the kernel dies, and the run ends. The handler
 	// returns as if it had handled the trap.
 	Bug(x Context, why string)

@@ -80,6 +80,9 @@ func (t *Traps) InUser(x kapi.Context, vector uint8, regs *arch.Regs) {
 	ctxOf(x).User().Trap(vector, regs)
 }
 
+// RunUser implements kapi.Traps.
+func (t *Traps) RunUser(x kapi.Context, f arch.Addr) { ctxOf(x).User().Run(f) }
+
 // Bug implements kapi.Traps.
 func (t *Traps) Bug(x kapi.Context, why string) { ctxOf(x).Bug(why) }
 

@@ -41,7 +41,7 @@ func TestUprobe(t *testing.T) {
 		r.hear(smpev.Uprobe, func(e *traces.Event) { what = append(what, e.B) })
 		beside := false
 		p := r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
-			u.Hit(x, f)
+			u.Hit(x, uprobe.Hit{Handler: f})
 			if !beside {
 				t.Errorf("%s: the other task hasn't run", mode.name)
 			}
@@ -49,7 +49,7 @@ func TestUprobe(t *testing.T) {
 				t.Errorf("%s: the task is back in the kernel", mode.name)
 			}
 		})
-		u.Add(p.ID)
+		u.Add(p.ID, uprobe.Hit{})
 		r.Tasks().AddProgram("q", 0, func(x *smp.Ctx) { beside = true })
 		r.want(smp.Passed, "default", sim.Always0{})
 		if want := []uint64{smpev.VecBP<<8 | smpev.OwnerUprobe,

@@ -286,14 +286,33 @@ var _ = traces.Define(
 		Doc: "a hit of a uprobe at addr in user mode: the breakpoint (what 0), its handler at at (1), the copy at " +
 			"at is stepped (2), user mode continues at at (3), or at a wrong at (4); a user with the handler at at " +
 			"begins to be registered (5), or is (6), begins to be unregistered (7), or is (8); the task is killed (9); no " +
-			"breakpoint stands there (10); the handler at at has returned (11)",
+			"breakpoint stands there (10); the handler at at has returned (11); a user is registered with a return " +
+			"handler (12), or without (13); it wants hits at addr (14), or not, or no longer (15); user mode calls the " +
+			"function at addr, which is to return to at (16); that is replaced by the trampoline (17); the return " +
+			"handler of the user at at runs (18); the call has returned to at (19), longjmp leaves it (20), it returns " +
+			"to the trampoline and isn't known (21); memory at at becomes the uprobe's (22), is freed (23), is used by a " +
+			"return (24); the instruction, a nop, is emulated (25); the call in its place has entered the kernel (26); a " +
+			"call replaces the breakpoint (27), the nop replaces the call (28); a breakpoint is to stand at the nop (29), " +
+			"the nop stands again (30)",
 		Says: "{what|in user mode it comes to the uprobe at {addr}|on the way back to user mode the handler of " +
 			"the uprobe at {addr} runs: {at}|it is to step the copy at {at} of the instruction at {addr}, in " +
 			"user mode|after the uprobe at {addr} it continues in user mode, at {at}|after the uprobe at " +
 			"{addr} it continues in user mode where it shouldn't, at {at}|registers {at} at the uprobe {addr}|" +
 			"{at} is registered at the uprobe {addr}|unregisters {at} at the uprobe {addr}|{at} is unregistered at " +
 			"the uprobe {addr}|is killed: a breakpoint stands at {addr}, and no uprobe is there|" +
-			"runs the instruction at {addr}, where no breakpoint stands|the handler {at} of the uprobe at {addr} returns}"},
+			"runs the instruction at {addr}, where no breakpoint stands|the handler {at} of the uprobe at {addr} returns|" +
+			"{at} has a return handler at the uprobe {addr}|{at} has no return handler at the uprobe {addr}|" +
+			"{at} wants hits of the uprobe at {addr}|{at} wants no hits of the uprobe at {addr}|" +
+			"in user mode it calls the function with the uprobe at {addr}, to return to {at}|" +
+			"the return address {at} of the call of {addr} is replaced by that of the trampoline|" +
+			"a call of {addr} has returned to the trampoline, and the return handler of {at} runs|" +
+			"a call of {addr} is over, and user mode continues at {at}|longjmp leaves a call of {addr}|" +
+			"is killed: a call of {addr} returns to the trampoline, and is not known there|" +
+			"the uprobe at {addr} gets the memory {at}|the memory {at} of the uprobe at {addr} is freed|" +
+			"a return from {addr} uses the memory {at} of its uprobe|the nop at {addr} is emulated|" +
+			"the call at the uprobe {addr} enters the kernel|a call replaces the breakpoint at the uprobe {addr}|" +
+			"the nop at the uprobe {addr} replaces the call|a breakpoint is written over the nop at the uprobe {addr}|" +
+			"the nop at the uprobe {addr} stands again}"},
 	traces.Spec{Kind: Bpf, Name: "Bpf", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{function, traces.Number.Named("what"), traces.Address.Named("at")},
 		Doc: "a call of func runs the fentry program at at (what 0), an fmod_ret (1) or an fexit program (2), which " +

@@ -47,6 +47,27 @@ const (
 	UprobeKills  = 9  // a breakpoint stands there, and nothing knows it: SIGTRAP
 	UprobePasses = 10 // no breakpoint stands there: the task runs the instruction
 	UprobeRan    = 11 // the handler has returned
+
+	// The user with the handler at at is registered with a return handler, or without; its filter is for the hits at
+	// addr, or against them, or its handler wants no more of them.
+	UprobeWithReturn, UprobeNoReturn, UprobeWants, UprobeSkips = 12, 13, 14, 15
+
+	UprobeCalls   = 16 // user mode calls the function that begins at addr, which is to return to at
+	UprobeHooks   = 17 // the return address at of that call is replaced by the trampoline's
+	UprobeReturns = 18 // the call has returned, and the return handler of the user with the handler at at runs
+	UprobeBack    = 19 // the call has returned, and user mode continues at at
+	UprobeLeaves  = 20 // longjmp leaves that call
+	UprobeLost    = 21 // a call returns to the trampoline, and none is known: SIGILL
+
+	// The memory at at becomes the uprobe's, or is freed; a call that returns uses it.
+	UprobeMakes, UprobeFrees, UprobeUses = 22, 23, 24
+
+	UprobeEmulates = 25 // the instruction, a nop, is emulated
+	UprobeEnters   = 26 // the call that stands in place of the nop has entered the kernel
+	// A call replaces the breakpoint; the nop replaces the call.
+	UprobeToCall, UprobeToNop = 27, 28
+	// A breakpoint is about to stand in place of the nop; the nop stands there again.
+	UprobeStands, UprobeGone = 29, 30
 )
 
 // What becomes of a program on a function, as in Bpf: it begins; it has returned; it is left out, as it runs on the CPU
@@ -171,7 +192,8 @@ const (
 	SyncDebug = 12 // a debugger has written a breakpoint, or taken one away
 
 	SyncByHand = 13 // a task of the scenario asks for it
-	SyncImage  = 14 // an image of a BPF trampoline was written
+	SyncUprobe = 14 // a uprobe's instruction is replaced
+	SyncImage  = 15 // an image of a BPF trampoline was written
 )
 
 // Owners of a trap, as in Claim. An engine defines more (Owners).

@@ -55,6 +55,7 @@ func init() {
 	Whys.Define(SyncFlush, "memory unmapped")
 	Whys.Define(SyncDebug, "debugger's breakpoint")
 	Whys.Define(SyncByHand, "asked for")
+	Whys.Define(SyncUprobe, "uprobe")
 	Whys.Define(SyncImage, "image written")
 	Owners.Define(OwnerPoke, "text-poke handler")
 	Owners.Define(OwnerDebugger, "debugger")

@@ -53,7 +53,8 @@ func drawUprobes(g *maker) {
 		code, starts = []byte{0x55, 0x89, 0xd0, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 3, 6, 7}
 	}
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: uprobedName, At: uprobedAt, Code: code})
-	hit, give := scenario.Op{Kind: act.HitUprobe, Target: uprobedName}, scenario.Op{Kind: act.Schedule}
+	hit, give := scenario.Op{Kind: act.HitUprobe, Target: uprobedName, User: scenario.User{At: drawUprobeNop(g)}},
+		scenario.Op{Kind: act.Schedule}
 	if !g.one(4) {
 		p := scenario.Probe{Name: "at-uprobed", Func: uprobedName, Offset: starts[g.rand.N(len(starts))]}
 		if g.one(2) {
@@ -66,24 +67,70 @@ func drawUprobes(g *maker) {
 		}
 		g.alone("uprober", ops)
 	}
-	if !g.on.Uprobes && g.one(3) { // its users come and go
-		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: "uprobed-too", At: uprobedAt + 0x40,
-			Code: []byte{0x90, 0xc3}})
-		for i, f := range []string{uprobedName, "uprobed-too"} {
-			op := func(k *scenario.Operation) scenario.Op { return scenario.Op{Kind: k, Target: f} }
-			ops := []scenario.Op{op(act.RegisterUprobe), op(act.UnregisterUprobe)}
-			switch g.rand.N(4) {
-			case 0:
-				ops = []scenario.Op{ops[0], hit, ops[1]}
-			case 1:
-				ops = append(ops, ops...)
-			case 2: // what another task may do meanwhile
-				ops[i] = scenario.Op{Kind: ops[i].Kind, Target: uprobedName}
-			}
-			g.alone(fmt.Sprint("uprobe-user", i), ops)
-		}
+	if !g.on.Uprobes && (hit.At != "" || g.one(3)) { // its users come and go
+		drawUprobeUsers(g, hit)
+		hit = aHit(g, hit)
 	}
-	g.alone("uprobed", []scenario.Op{hit, give, hit})
+	g.alone("uprobed", []scenario.Op{hit, give, aHit(g, hit)})
+}
+
+// drawUprobeNop returns the function whose first instruction has the uprobe, "" for none: as in what is there already.
+func drawUprobeNop(g *maker) (name string) {
+	hits := false
+	g.sc.Any(func(op *scenario.Op) bool {
+		if op.Kind == act.HitUprobe {
+			hits, name = true, op.At
+		}
+		return hits
+	})
+	if hits || g.i386 || g.on.Uprobes || g.on.Contract || g.on.Few || !g.one(3) ||
+		g.sc.Any(func(op *scenario.Op) bool { return op.Ret != "" }) {
+		return name
+	}
+	name = uprobedName + "-nop"
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: uprobedAt + 0x80 + arch.Addr(g.rand.N(8)),
+		Code: []byte{0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3}})
+	return name
+}
+
+// drawUprobeUsers adds users of the uprobe that come and go: with return handlers, filters, and handlers that need
+// one hit only.
+func drawUprobeUsers(g *maker, hit scenario.Op) {
+	too := uprobedName + "-too"
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: too, At: uprobedAt + 0x40, Code: []byte{0x90, 0xc3}})
+	returns, filters := g.one(2) && hit.At == "", g.one(2)
+	for i, f := range []string{uprobedName, too} {
+		comes := scenario.Op{Kind: act.RegisterUprobe, Target: f}
+		if returns && !g.one(3) {
+			comes.Ret = too
+		}
+		if filters {
+			comes.Skips, comes.Removes = uint64(g.rand.N(4)), g.one(3)
+		}
+		ops := []scenario.Op{comes, {Kind: act.UnregisterUprobe, Target: f}}
+		switch g.rand.N(4) {
+		case 0:
+			ops = []scenario.Op{ops[0], aHit(g, hit), ops[1]}
+		case 1:
+			ops = append(ops, ops...)
+		case 2: // what another task may do meanwhile
+			ops[i].Target = uprobedName
+		}
+		g.alone(fmt.Sprint("uprobe-user", i), ops)
+	}
+}
+
+// aHit returns a hit of the uprobe in some process, where the function mostly calls itself, or is left by longjmp.
+func aHit(g *maker, hit scenario.Op) scenario.Op {
+	if hit.At != "" {
+		return hit
+	}
+	hit.Process = g.rand.N(2)
+	if g.one(2) {
+		hit.Recurses = g.rand.N(3)
+		hit.Leaves = g.rand.N(hit.Recurses + 2)
+	}
+	return hit
 }
 
 // drawDebugged adds a function with breakpoints of a debugger, which several tasks set and clear, and another with

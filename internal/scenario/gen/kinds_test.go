@@ -28,8 +28,10 @@ var fuzzKinds = []string{
 	"shorter than a jump",
 	"recursion", "tail call", "jumped into", "jump through a register", "an exception table", "gives way in its midst",
 	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call",
-	"debugger's breakpoint", "fprobe", "BPF program", "alternatives", "uprobe", "a task exits", "a CPU comes",
-	"a CPU goes",
+	"debugger's breakpoint", "fprobe", "BPF program", "alternatives", "uprobe",
+	"return probe of a uprobe", "filter of a uprobe's user", "uprobe's handler removes", "longjmp leaves a call",
+	"uprobe's nop becomes a call",
+	"a task exits", "a CPU comes", "a CPU goes",
 	"a CPU fails to go", "a CPU fails to come", "a CPU begins offline", "user mode",
 	"static call", "tail of a static call", "static call is set", "probe beside a static call",
 	"lock prefix", "lock prefixes come and go", "probe beside a lock prefix",
@@ -129,6 +131,11 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 			is("fprobe", op.Kind == act.RegisterFprobe)
 			is("BPF program", op.Kind == act.AttachBpf)
 			is("uprobe", op.Kind == act.HitUprobe)
+			is("return probe of a uprobe", op.Ret != "")
+			is("filter of a uprobe's user", op.Skips != 0)
+			is("uprobe's handler removes", op.Removes)
+			is("uprobe's nop becomes a call", op.At != "")
+			is("longjmp leaves a call", op.Leaves != 0)
 			is("alternatives", op.Kind == act.Alternatives)
 			is("static call is set", op.Kind == act.SetCall)
 			is("lock prefixes come and go", op.Kind == act.Locks)

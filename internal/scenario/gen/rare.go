@@ -325,7 +325,7 @@ func stray(g *maker, op scenario.Op) scenario.Op {
 	if undo == nil || g.one(2) || undo.Has(scenario.ParamInto, scenario.ParamIntos) {
 		return op
 	}
-	op.Kind, op.Fails = undo, smpev.CPUStepNone
+	op.Kind, op.Fails, op.User = undo, smpev.CPUStepNone, scenario.User{}
 	if !undo.Has(scenario.ParamFuncs) {
 		op.Targets = nil
 	}

@@ -299,6 +299,56 @@ var forms = [...]form{
 			return only(n != 0, fmt.Sprintf("%s = %d", a.Name, n-1))
 		},
 	},
+	scenario.ParamNop: {
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			f, err := functionStart(a.Name, v)
+			op.At = f.name
+			return err
+		},
+		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
+			return only(op.At != "", a.Name+" = "+p.symbols[op.At])
+		},
+	},
+	scenario.ParamProcess: {
+		into: func(op *scenario.Op) any { return &op.Process }, otherwise: "0",
+		print: func(_ *printer, a scenario.Param, op *scenario.Op) []string { return counted(a, op.Process) },
+	},
+	scenario.ParamRecurses: {
+		into: func(op *scenario.Op) any { return &op.Recurses }, otherwise: "0",
+		print: func(_ *printer, a scenario.Param, op *scenario.Op) []string { return counted(a, op.Recurses) },
+	},
+	scenario.ParamLeaves: {
+		into: func(op *scenario.Op) any { return &op.Leaves }, otherwise: "0",
+		print: func(_ *printer, a scenario.Param, op *scenario.Op) []string { return counted(a, op.Leaves) },
+	},
+	scenario.ParamRet: {
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			f, err := functionStart(a.Name, v)
+			op.Ret = f.name
+			return err
+		},
+		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
+			return only(op.Ret != "", a.Name+" = "+p.symbols[op.Ret])
+		},
+	},
+	scenario.ParamSkips: {
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+			op.Skips, err = readSet(a, v, "process", "if none is skipped")
+			return err
+		},
+		print: func(_ *printer, a scenario.Param, op *scenario.Op) []string {
+			return only(op.Skips != 0, a.Name+" = "+bracketed(bitsIn(op.Skips), func(n string) string { return n }))
+		},
+	},
+	scenario.ParamRemoves: {
+		into: func(op *scenario.Op) any { return &op.Removes }, otherwise: "False",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+			return only(op.Removes, "removes = True")
+		},
+	},
 	scenario.ParamCalls: {
 		otherwise: "None", none: true,
 		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {

@@ -385,6 +385,21 @@ func genParam(t *rapid.T, s *scenario.Scenario, op *scenario.Op, a scenario.Para
 		if op.Checked = rapid.Bool().Draw(t, "checked"); op.Checked {
 			op.Returns = rapid.SampledFrom([]uint64{0, 2, 12, 16, 17, 19, 22, 28, 84, 95}).Draw(t, "errno")
 		}
+	case scenario.ParamNop: // all hits have the same
+	case scenario.ParamProcess:
+		op.Process = rapid.IntRange(0, 3).Draw(t, "process")
+	case scenario.ParamRecurses:
+		op.Recurses = rapid.IntRange(0, 3).Draw(t, "recurses")
+	case scenario.ParamLeaves:
+		op.Leaves = rapid.IntRange(0, op.Recurses+1).Draw(t, "leaves")
+	case scenario.ParamRet:
+		if rapid.Bool().Draw(t, "has ret") {
+			op.Ret, _ = genPlace(t, s)
+		}
+	case scenario.ParamSkips:
+		op.Skips = rapid.Uint64Range(0, 15).Draw(t, "skips")
+	case scenario.ParamRemoves:
+		op.Removes = rapid.Bool().Draw(t, "removes")
 	default: // of parts that aren't drawn here
 		return false
 	}

@@ -80,22 +80,33 @@ func printWritten(p *printer, _ scenario.Param, op *scenario.Op) []string {
 }
 
 // readCPUs reads a CPU, or a list of them.
-func readCPUs(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+func readCPUs(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+	op.CPUs, err = readSet(a, v, "CPU", "for all")
+	return err
+}
+
+// readSet reads a number, or a list of them, of things of a sort; none says what it means that it is left out.
+func readSet(a scenario.Param, v starlark.Value, sort, none string) (set uint64, err error) {
 	list, err := sequence(a.Name, v, "write [0, 1]")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, v := range list {
 		n, err := starlark.AsInt32(v)
 		if err != nil || n < 0 || n > 63 {
-			return fmt.Errorf("%s: %.40s is no CPU; write [0, 1]", a.Name, v.String())
+			return 0, fmt.Errorf("%s: %.40s is no %s; write [0, 1]", a.Name, v.String(), sort)
 		}
-		op.CPUs |= 1 << n
+		set |= 1 << n
 	}
-	if op.CPUs == 0 {
-		return fmt.Errorf("%s has no CPU; leave it out, for all, or write [0, 1]", a.Name)
+	if set == 0 {
+		return 0, fmt.Errorf("%s has no %s; leave it out, %s, or write [0, 1]", a.Name, sort, none)
 	}
-	return nil
+	return set, nil
+}
+
+// counted prints a number that is 0 where it is left out.
+func counted(a scenario.Param, n int) []string {
+	return only(n != 0, fmt.Sprintf("%s = %d", a.Name, n))
 }
 
 // bitsIn returns the numbers of a set.

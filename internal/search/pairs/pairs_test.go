@@ -141,6 +141,17 @@ task("t", ops = [tracer(True), register_direct(g, h), patch_func(g, h), livepatc
 			"unregister_fprobe, fprobe: a tracer at its site",
 			"unregister_fprobe, fprobe: another fprobe at its site",
 			"unregister_fprobe, fprobe: registered"}},
+		"a uprobe's users": {`
+g = text("g", "90 c3")
+h = text("h", "90 c3")
+task("t", ops = [hit_uprobe(g), register_uprobe(g, ret = h), hit_uprobe(g), register_uprobe(h),
+    unregister_uprobe(g), unregister_uprobe(h)])`, []string{
+			"hit_uprobe, uprobe: absent",
+			"hit_uprobe, uprobe: its user registered",
+			"register_uprobe, uprobe: absent",
+			"register_uprobe, uprobe: another user registered",
+			"unregister_uprobe, uprobe: another user registered",
+			"unregister_uprobe, uprobe: its user registered"}},
 		"a module": {`
 g = text("g", "8d4701 c3", at = 0xffffffff81200000)
 m = module("m", funcs = [g])

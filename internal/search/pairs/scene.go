@@ -17,6 +17,8 @@ type scene struct {
 	leaving uint64      // set of CPUs that are online and not active
 	leads   []lead
 	patches []patch
+	users   []arch.Addr // of the uprobe, by their handlers
+	calls   int         // of the function at the uprobe, where some user has a return handler
 }
 
 // A point is what the engine holds of an address: bits of kpev.State.
@@ -41,11 +43,12 @@ type patch struct {
 
 // sceneKinds are the kinds that a scene is made of.
 var sceneKinds = []traces.Kind{kpev.State, kpev.Carries, smpev.Debugger, smpev.CPUState, smpev.CPUActive,
-	smpev.Leads, smpev.Attach, smpev.Attached, smpev.LivePatch}
+	smpev.Leads, smpev.Attach, smpev.Attached, smpev.LivePatch, smpev.Uprobe}
 
 func (s *scene) begin(absent uint64) {
 	s.points, s.breaks, s.leads, s.patches = s.points[:0], s.breaks[:0], s.leads[:0], s.patches[:0]
-	s.offline, s.leaving = absent, 0
+	s.users = s.users[:0]
+	s.offline, s.leaving, s.calls = absent, 0, 0
 }
 
 // Event implements traces.Sink.
@@ -83,8 +86,29 @@ func (s *scene) Event(e *traces.Event) *traces.Finding {
 		s.attached(e)
 	case smpev.LivePatch:
 		s.patching(e)
+	case smpev.Uprobe:
+		s.uprobed(e)
 	}
 	return nil
+}
+
+// uprobed takes what becomes of a uprobe's users, and of calls whose return may be hooked.
+func (s *scene) uprobed(e *traces.Event) {
+	i := slices.Index(s.users, arch.Addr(e.C))
+	switch e.B {
+	case smpev.UprobeAdded:
+		if i < 0 {
+			s.users = append(s.users, arch.Addr(e.C))
+		}
+	case smpev.UprobeRemoved:
+		if i >= 0 {
+			s.users = slices.Delete(s.users, i, i+1)
+		}
+	case smpev.UprobeCalls:
+		s.calls++
+	case smpev.UprobeBack, smpev.UprobeLeaves:
+		s.calls--
+	}
 }
 
 // attached takes the end of a call that attaches an fprobe or a direct call, or detaches it.

@@ -34,7 +34,7 @@ var sorts = []*sort{
 		join(probe, optimized, shared, modular, beside, each)},
 	{scenario.AProbe, "jprobe", ofKind(scenario.ProbeJprobe), join(probe, shared, each)},
 	{scenario.AFunction, "function", nil, join(probed, clients, called, alike, each)},
-	{scenario.AUprobe, "uprobe", nil, join(probed, both, each)},
+	{scenario.AUprobe, "uprobe", nil, join(uprobes, probed, both, each)},
 	{scenario.AWork, "work", nil, join(work, probed, both, each)},
 	{scenario.TheOptimizer, "optimizer", nil, join(waiting, switches, alike, each)},
 	{scenario.TheSysctl, "sysctl", nil, join(waiting, switches, api, both, each)},
@@ -430,6 +430,14 @@ var (
 		{name: "another program attached", is: func(s *situation) bool {
 			return s.t.Clients().Bpf[s.of.name].Beside()
 		}},
+	}
+	uprobes = []state{
+		{name: "absent", is: func(s *situation) bool { return len(s.users) == 0 }},
+		{name: "its user registered", is: func(s *situation) bool { return slices.Contains(s.users, s.of.span[0]) }},
+		{name: "another user registered", is: func(s *situation) bool {
+			return slices.ContainsFunc(s.users, func(f arch.Addr) bool { return f != s.of.span[0] })
+		}},
+		{name: "a call under way", is: func(s *situation) bool { return s.scene.calls > 0 }},
 	}
 	fprobes = []state{
 		{name: "absent", is: func(s *situation) bool { return !s.registered(s.of.number) }},

@@ -247,3 +247,15 @@ func sharesText(sc *scenario.Scenario) (shares bool) {
 
 // end returns where a section ends.
 func end(s kapi.Section) arch.Addr { return s.At + arch.Addr(s.Size) }
+
+// addNop adds the nop that has the uprobe, if tasks run one in user mode.
+func (ps *patchers) addNop() {
+	for i := range ps.Scenario.Tasks {
+		for k := range ps.Scenario.Tasks[i].Ops {
+			if op := &ps.Scenario.Tasks[i].Ops[k]; op.At != "" {
+				ps.watch(op.At, 0)
+				ps.Uprobes.AddNop(ps.funcs[op.At], ps.Text(op.At).Code[:target.Arch.BranchLen])
+			}
+		}
+	}
+}

@@ -66,7 +66,8 @@ func newPatchers(p *Plan) patchers {
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
 	ps.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
-	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Cells: cells, Arch: p.arch, Traps: &k.Traps})
+	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Cells: cells, Arch: p.arch, Traps: &k.Traps,
+		Text: &k.Text, Sync: &k.Sync})
 	ps.Hand = byhand.New(k)
 	var sync kapi.Sync
 	if c.Fetch != fetch.Coherent {
@@ -101,6 +102,7 @@ func (ps *patchers) add() error {
 	ps.addForeign()
 	ps.addReserved()
 	ps.addBreakpoints()
+	ps.addNop()
 	ps.addSettings()
 	return nil
 }
@@ -233,6 +235,7 @@ func (ps *patchers) head() {
 		}
 	}
 	ps.directImages(image)
+	ps.Uprobes.Images(ps.image)
 	ps.reportSites()
 	ps.alternativeImages()
 	for i, s := range ps.calls.All() {

@@ -74,6 +74,7 @@ func (r *Rig) addTasks() error {
 		p.prepareChecks()
 		r.tasks.all = append(r.tasks.all, p)
 	}
+	r.patchers.Uprobes.Booted()
 	r.patchers.bootWorks()
 	r.bootByHand()
 	return nil

@@ -260,6 +260,8 @@ var claims = []struct {
 	{`^(cpu\d+): (?:(?:un)?registers \S+ at the uprobe|\S+ is (?:un)?registered at the uprobe|is killed: a breakpoint stands at) .*\.$`,
 		[]traces.Kind{smpev.Uprobe}},
 	{`^(cpu\d+): .* program \S+ .*\.$|^(cpu\d+): \S+ returns to its image at \S+\.$`, []traces.Kind{smpev.Bpf}},
+	{`^(cpu\d+): (?:runs the instruction at \S+, where no|the (?:nop|call) at|a call replaces|a breakpoint is written|the handler \S+ of the uprobe at|after the uprobe at|a return from \S+ uses|longjmp leaves|a call of \S+ (?:is over|has returned to the trampoline)).*\.$`,
+		[]traces.Kind{smpev.Uprobe}},
 	{`^(cpu\d+): uprobes claimed the #\w+ at \S+, in the kernel\.$`, []traces.Kind{smpev.Claim}},
 	{`^(cpu\d+): the debugger's breakpoint at \S+ is (set|cleared)`, []traces.Kind{smpev.Debugger}},
 	{`^(cpu\d+): the kernel prints: (rcu: )?INFO: `, []traces.Kind{smpev.GPStall}},
