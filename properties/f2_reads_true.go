@@ -295,7 +295,7 @@ func (m *readsTrue) line(e *traces.Event, r *reading, l *gotLine) *traces.Findin
 	case jumps && slices.ContainsFunc(m.seen, func(s sighting) bool {
 		// a probe that was moved past an endbr64 may have another one's place
 		return s.always && m.is(l, &s) && l.addr == s.addr && slices.Contains(m.noJump, s.probe) &&
-			!m.scene.probes.list[m.scene.probes.index(s.probe)].lost // the others there may be of the module's next text
+			!m.scene.probes.list[m.scene.probes.index(s.probe)].lost // others there may be of the module's next text
 	}):
 		return found(e, l.addr, "has read [OPTIMIZED] of %#x, where a probe had a post_handler throughout", l.addr)
 	}

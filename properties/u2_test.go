@@ -131,7 +131,7 @@ func init() {
 			arrives(tr, g+5)
 			tr.ExpectNone()
 		})
-	trap("U2-many-orders", "so many calls overlap that their answers rule out a hundred ways to a few states, and a task "+
+	trap("U2-many-orders", "the answers of calls that overlap rule out a hundred ways to a few states, and a task "+
 		"that hasn't gone over calls what the newest patch leads to",
 		func(tr *tracetest.Trace) {
 			patchable(tr)

@@ -351,7 +351,8 @@ func (h *hand) held(name string) {
 			h.ops = append(h.ops, op)
 			continue
 		}
-		h.ops = append(h.ops, scenario.Op{Kind: act.Stop, Hand: scenario.Hand{CPUs: 1}}, op, scenario.Op{Kind: act.Resume})
+		h.ops = append(h.ops, scenario.Op{Kind: act.Stop, Hand: scenario.Hand{CPUs: 1}}, op,
+			scenario.Op{Kind: act.Resume})
 	}
 }
 

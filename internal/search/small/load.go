@@ -104,7 +104,7 @@ func served(s *scenario.Scenario, k *linux.Kernel) error {
 			return slices.Contains(m.Core, fn) || slices.Contains(m.Init, fn)
 		})
 	}
-	var unset []string // functions with sites of keys that nobody sets
+	var unset []string // functions with sites of keys that are left out
 	s.Labels = slices.DeleteFunc(slices.Clone(s.Labels), func(l scenario.Label) bool {
 		away := slices.ContainsFunc(l.Sites, func(t scenario.LabelSite) bool {
 			return inModule(t.Func) // it isn't told of modules that come and go
@@ -124,7 +124,10 @@ func served(s *scenario.Scenario, k *linux.Kernel) error {
 	})
 	s.Fprobes = nil // they are of kpsim's own kernel
 	gone := func(op *scenario.Op) bool {
-		return op.Kind == act.Call && slices.Contains(unset, op.Target) || slices.ContainsFunc(op.Kind.Params, func(p scenario.Param) bool {
+		if op.Kind == act.Call && slices.Contains(unset, op.Target) {
+			return true
+		}
+		return slices.ContainsFunc(op.Kind.Params, func(p scenario.Param) bool {
 			return p.Kind == scenario.ParamPart && !slices.Contains(p.Of.Names(s), op.Target)
 		})
 	}

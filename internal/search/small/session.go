@@ -10,7 +10,7 @@ import (
 	"kpsim/linux"
 )
 
-// Calls returns how many calls programs have at most, if nobody says how many: on kpsim's engine those of four take
+// Calls returns how many calls programs have at most by default: on kpsim's engine those of four take
 // some twenty seconds of two cores, on a kernel's own engine those of three.
 func Calls(kernel bool) int {
 	if kernel {
