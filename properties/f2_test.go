@@ -155,8 +155,8 @@ func init() {
 			reads(tr, f, kpev.TagGone)
 			ends(tr, kpev.ReadList, 0, 1).ExpectNone()
 		})
-	trap("F2-post-gone", "[OPTIMIZED] of one in a module that was loaded again, beside one with a post_handler that is "+
-		"gone",
+	trap("F2-post-gone", "[OPTIMIZED] of one in a module that was loaded again, beside one with a post_handler that "+
+		"is gone",
 		func(tr *tracetest.Trace) {
 			tr.Alloc(f, 0x100, smpev.ModuleMem)
 			tr.Emit(kpev.NoJump, 1, 0, 0)
