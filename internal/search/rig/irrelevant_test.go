@@ -103,7 +103,7 @@ func TestNeeds(t *testing.T) {
 		}
 		r.Close()
 	}
-	require.Len(t, with, 3)
+	require.Len(t, with, 4)
 }
 
 // kinds are those of which there were events.
