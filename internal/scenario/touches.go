@@ -76,6 +76,7 @@ const (
 	TouchAwait  // a task waits for a grace period by hand
 	TouchAlias  // text is mapped a second time
 	TouchBpf    // BPF programs are attached
+	TouchUser   // text runs in user mode, and is patched there
 )
 
 // ofMachine lists the features that settings decide.
@@ -160,7 +161,8 @@ func (k *Probe) touches(s *Scenario) (t Touches) {
 // touches returns the features that an operation has.
 func (op *Op) touches() Touches {
 	done := op.Fails == smpev.CPUStepNone
-	t := op.Kind.Touches | bit(op.Checked, TouchCheck) | bit(!done, TouchFail)
+	t := op.Kind.Touches | bit(op.Checked, TouchCheck) | bit(!done, TouchFail) |
+		bit(op.At != "" && op.Kind.Has(ParamNop), TouchUser)
 	if op.Kind.Has(ParamDownFails) {
 		t |= TouchLeave | bit(done, TouchPlug) | bit(done || op.Fails == smpev.CPUStepTeardown, TouchStop)
 	}

@@ -45,9 +45,9 @@ const (
 
 var (
 	always  = sets{0}
-	patches = sets{register, scenario.TouchFlip, scenario.TouchLoad, scenario.TouchDebugger} // text is written
-	syncs   = patches.or(scenario.TouchHalt)                                                 // CPUs get IPIs
-	traps   = syncs.or(scenario.TouchSource, scenario.TouchUprobe)                           // CPUs are interrupted
+	patches = sets{register, scenario.TouchFlip, scenario.TouchLoad, scenario.TouchDebugger, scenario.TouchUser} // text is written
+	syncs   = patches.or(scenario.TouchHalt)                                                                     // CPUs get IPIs
+	traps   = syncs.or(scenario.TouchSource, scenario.TouchUprobe)                                               // CPUs are interrupted
 	waits   = sets{register | scenario.TouchQuiesce, register | scenario.TouchRemove, scenario.TouchLoad,
 		scenario.TouchTrace, scenario.TouchAwait} // there are grace periods
 	breakpoints = sets{register, scenario.TouchDebugger, scenario.TouchFlip | scenario.TouchBreakpoint}.and(call)
@@ -56,10 +56,10 @@ var (
 )
 
 var reaches = []reach{
-	{smpev.Image, sets{jumps, scenario.TouchFlip, scenario.TouchOwnProbe, scenario.TouchSite}},
+	{smpev.Image, sets{jumps, scenario.TouchFlip, scenario.TouchOwnProbe, scenario.TouchSite, scenario.TouchUser}},
 	{smpev.TextStore, patches},
 	{smpev.Exec, sets{scenario.TouchProbe, scenario.TouchPatched, scenario.TouchDebugger, scenario.TouchHand,
-		scenario.TouchMemory}.and(call)},
+		scenario.TouchMemory}.and(call).or(scenario.TouchUser)},
 	{smpev.Trap, traps},
 	{smpev.Claim, breakpoints.or(scenario.TouchUprobe)},
 	{smpev.Return, traps},

@@ -285,15 +285,16 @@ func TestStateRules(t *testing.T) {
 	rig, err := rig.New(searchtest.LoadTinier(t, `patch = "breakpoint", preempt = "full", edition = "5.14"`, aLabel+`
 traced = text("traced", hex = "0f1f440000 c3")
 fentry(traced)
+b = bpf("b", traced, run = text("run", hex = "c3"))
 k = kprobe("k", at = w)
-task("prober", cpu = 0, ops = [register(k), label_on(l)])
+task("prober", cpu = 0, ops = [register(k), label_on(l), bpf_attach(b)])
 `), "")
 	require.NoError(t, err)
 	defer rig.Close()
 	s := newStates(rig)
 	tags := 0
 	for _, dir := range []string{"smp/kernel", "kprobes", "properties", "engine/ftrace", "engine/jumplabel",
-		"engine/staticcall"} {
+		"engine/staticcall", "engine/bpf"} {
 		files, err := filepath.Glob(filepath.Join(searchtest.Root(t), dir, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, dir)

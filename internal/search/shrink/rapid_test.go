@@ -97,6 +97,7 @@ var reports = map[string]func(*rapid.T, string){
 	"L4": func(t *rapid.T, says string) { t.Fatal(says) },
 	"N1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"N2": func(t *rapid.T, says string) { t.Fatal(says) },
+	"N3": func(t *rapid.T, says string) { t.Fatal(says) },
 	"O1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"P1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"P2": func(t *rapid.T, says string) { t.Fatal(says) },
