@@ -44,10 +44,12 @@ const (
 )
 
 var (
-	always  = sets{0}
-	patches = sets{register, scenario.TouchFlip, scenario.TouchLoad, scenario.TouchDebugger, scenario.TouchUser} // text is written
-	syncs   = patches.or(scenario.TouchHalt)                                                                     // CPUs get IPIs
-	traps   = syncs.or(scenario.TouchSource, scenario.TouchUprobe)                                               // CPUs are interrupted
+	always = sets{0}
+
+	// text is written
+	patches = sets{register, scenario.TouchFlip, scenario.TouchLoad, scenario.TouchDebugger, scenario.TouchUser}
+	syncs   = patches.or(scenario.TouchHalt)                       // CPUs get IPIs
+	traps   = syncs.or(scenario.TouchSource, scenario.TouchUprobe) // CPUs are interrupted
 	waits   = sets{register | scenario.TouchQuiesce, register | scenario.TouchRemove, scenario.TouchLoad,
 		scenario.TouchTrace, scenario.TouchAwait} // there are grace periods
 	breakpoints = sets{register, scenario.TouchDebugger, scenario.TouchFlip | scenario.TouchBreakpoint}.and(call)
