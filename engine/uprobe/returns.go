@@ -98,13 +98,13 @@ func (o *objects) forget(x kapi.Context, s *users) {
 }
 
 func (o *objects) emit(x kapi.Context, what uint64, n int) {
-	x.Emit(smpev.Uprobe, uint64(o.u.at), what, uint64(objectsAt)+uint64(n)*objectSize)
+	x.Emit(smpev.Uprobe, uint64(o.u.at), what, objectsAt+uint64(n)*objectSize)
 }
 
 // Where uprobes are in the kernel's memory, as monitors and people see them.
 const (
-	objectsAt  arch.Addr = 0xffff_8880_0a00_0000
-	objectSize           = 0x200
+	objectsAt  = 0xffff_8880_0a00_0000
+	objectSize = 0x200
 )
 
 // put ends a reference to a uprobe, 0 for none (put_uprobe).

@@ -17,11 +17,11 @@ import (
 // a jump is stored behind a breakpoint, or at once within 8 aligned bytes, or while all others stand elsewhere; CPUs
 // serialise after each step; memory for code is given back when no task comes back there.
 
-// handsAt is where memory for code begins; handCode is how much each function of it has.
-const (
-	handsAt  arch.Addr = 0xffffffff810c0000
-	handCode           = 32
-)
+// handsAt is where memory for code begins.
+const handsAt arch.Addr = 0xffffffff810c0000
+
+// handCode is how much memory each function there has.
+const handCode = 32
 
 // everyCPU stands for the set of all CPUs, whose number isn't known yet.
 const everyCPU = ^uint64(0)
