@@ -53,8 +53,8 @@ type progCalls struct {
 	hits           []uint32 // by site
 	blind          []bool   // likewise: a breakpoint that isn't a patcher's was hit there
 	need, got, may []uint32 // by program
-	// by program: the task's last return of a function into an image came after it was detached, with so many traps
-	// open, and 1; 0: it didn't
+	// by program: 0, or, if the function's last return into an image came after the program was detached, the number
+	// of traps that the task had open then, plus one
 	back []uint8
 	weak bool
 }
@@ -312,7 +312,7 @@ func (m *programsCalled) rest(e *traces.Event) *traces.Finding {
 }
 
 // programTouches: the calls that attach programs and detach them decide what calls of functions count. One object
-// stands for what is known of the programs, and one for the images that there are, which the end judges.
+// stands for what is known of the programs. The end counts images, whatever their order.
 func programTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Bpf:

@@ -86,7 +86,7 @@ const (
 	BpfRefused  = 11
 	BpfDetaches = 12
 	BpfDetached = 13
-	BpfSite     = 14 // monitors alone are told of it, at the head: a function that may have programs
+	BpfSite     = 14 // at the head, for monitors: the function may have programs
 )
 
 // The calls of Asked. A module that is there from the beginning was loaded before.

@@ -136,12 +136,17 @@ const (
 	hookedBy arch.Addr = 0xffffffff81050800
 )
 
+// hooks reports whether the machine has clients of ftrace that are kpsim's own, and came with an edition.
+func hooks(g *maker, since rules.Edition) bool {
+	m := &g.sc.Machine
+	return m.Kernel.Ftrace && (m.Edition == rules.EditionNone || m.Edition >= since) &&
+		m.Quiesce != kapi.QuiesceStackCheck && m.Engine == "" && !g.on.Contract && !g.on.Few && !g.i386
+}
+
 // drawFprobes adds functions hooked by an fprobe. Some scenarios add others with a site, one of which
 // nests deeper than calls are followed, a return probe on one of them, or a second fprobe.
 func drawFprobes(g *maker) {
-	m := &g.sc.Machine
-	if e := m.Edition; !rarely(g, 8) || !m.Kernel.Ftrace || e != rules.EditionNone && e < rules.Edition65 ||
-		m.Quiesce == kapi.QuiesceStackCheck || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
+	if !rarely(g, 8) || !hooks(g, rules.Edition65) {
 		return
 	}
 	var hooked []string
@@ -226,9 +231,7 @@ const (
 // drawPrograms adds a function with BPF programs of several kinds, which come and go while tasks call it. In some
 // scenarios the function gives its CPU up, or another client of ftrace or a probe comes and goes, too.
 func drawPrograms(g *maker) {
-	m := &g.sc.Machine
-	if e := m.Edition; !rarely(g, 8) || !m.Kernel.Ftrace || e != rules.EditionNone && e < rules.Edition514 ||
-		m.Quiesce == kapi.QuiesceStackCheck || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
+	if !rarely(g, 8) || !hooks(g, rules.Edition514) {
 		return
 	}
 	code := slices.Clone(x86.Nop5[:])

@@ -25,6 +25,22 @@ type form struct {
 	none      bool   // None stands for the default
 }
 
+// functionOrNone is the form of a function that may be left out, whose name goes into a field.
+func functionOrNone(field func(op *scenario.Op) *string) form {
+	return form{
+		otherwise: "None", none: true,
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+			f, err := functionStart(a.Name, v)
+			*field(op) = f.name
+			return err
+		},
+		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
+			name := *field(op)
+			return only(name != "", a.Name+" = "+p.symbols[name])
+		},
+	}
+}
+
 // forms has a row for each kind of parameter of operations.
 var forms = [...]form{
 	scenario.ParamPart: {
@@ -299,17 +315,7 @@ var forms = [...]form{
 			return only(n != 0, fmt.Sprintf("%s = %d", a.Name, n-1))
 		},
 	},
-	scenario.ParamNop: {
-		otherwise: "None", none: true,
-		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
-			f, err := functionStart(a.Name, v)
-			op.At = f.name
-			return err
-		},
-		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
-			return only(op.At != "", a.Name+" = "+p.symbols[op.At])
-		},
-	},
+	scenario.ParamNop: functionOrNone(func(op *scenario.Op) *string { return &op.At }),
 	scenario.ParamProcess: {
 		into: func(op *scenario.Op) any { return &op.Process }, otherwise: "0",
 		print: func(_ *printer, a scenario.Param, op *scenario.Op) []string { return counted(a, op.Process) },
@@ -322,17 +328,7 @@ var forms = [...]form{
 		into: func(op *scenario.Op) any { return &op.Leaves }, otherwise: "0",
 		print: func(_ *printer, a scenario.Param, op *scenario.Op) []string { return counted(a, op.Leaves) },
 	},
-	scenario.ParamRet: {
-		otherwise: "None", none: true,
-		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
-			f, err := functionStart(a.Name, v)
-			op.Ret = f.name
-			return err
-		},
-		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
-			return only(op.Ret != "", a.Name+" = "+p.symbols[op.Ret])
-		},
-	},
+	scenario.ParamRet: functionOrNone(func(op *scenario.Op) *string { return &op.Ret }),
 	scenario.ParamSkips: {
 		otherwise: "None", none: true,
 		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {

@@ -105,6 +105,25 @@ func TestBeside(t *testing.T) {
 	}
 }
 
+// TestBesideAfter: pairs come after a call, too, and what is said of a result holds where no probe is registered:
+// register(k) claims the site, so patch_func is refused behind it and isn't without it.
+func TestBesideAfter(t *testing.T) {
+	sc, err := small.LoadBeside("clients", "")
+	require.NoError(t, err)
+	b := &small.Beside{Scenario: sc, Calls: 2}
+	pairs, err := b.Pairs()
+	require.NoError(t, err)
+	pairs = slices.DeleteFunc(pairs, func(p *small.Pair) bool {
+		return !slices.Equal(p.First, []string{"register(k)"}) || p.X != "patch_func(f, g)" ||
+			p.Y != "register_direct(f, t)"
+	})
+	require.Len(t, pairs, 1)
+	r, err := b.Run(pairs)
+	require.NoError(t, err)
+	require.Greater(t, r.Schedules, uint64(10))
+	require.Empty(t, r.Finds)
+}
+
 // Mutants that need no schedule are found.
 func TestMutants(t *testing.T) {
 	for name, want := range needNone {
