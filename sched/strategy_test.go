@@ -3,6 +3,7 @@ package sched
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"kpsim/sim"
@@ -325,6 +326,26 @@ func TestPortfolioWeighsTime(t *testing.T) {
 	}
 	if total < 0.999 || total > 1.001 {
 		t.Errorf("%v of the time", total)
+	}
+}
+
+// TestPortfolioPrices: for its share of the time pos makes half as many runs as sticky, and a seventh where an engine's
+// instructions are most of the steps that it observes.
+func TestPortfolioPrices(t *testing.T) {
+	for compiled, times := range map[bool]float64{false: 2, true: 7} {
+		f := NewPortfolio(Params{Seed: 1, Shape: &Shape{Questions: 50, Engine: compiled}})
+		for i := range uint64(4000) {
+			f.Begin(i)
+			f.End(50)
+		}
+		per := make(map[string]float64)
+		for _, m := range f.members {
+			name, _, _ := strings.Cut(fmt.Sprint(m.Strategy), " ")
+			per[name] += float64(m.begun) / float64(m.share)
+		}
+		if got := per["sticky"] / per["pos"]; got < 0.95*times || got > 1.05*times {
+			t.Errorf("compiled %t: sticky runs %.2f times as often for its share, want %g; %v", compiled, got, times, per)
+		}
 	}
 }
 
