@@ -344,7 +344,7 @@ func TestPortfolioPrices(t *testing.T) {
 			per[name] += float64(m.begun) / float64(m.share)
 		}
 		if got := per["sticky"] / per["pos"]; got < 0.95*times || got > 1.05*times {
-			t.Errorf("compiled %t: sticky runs %.2f times as often for its share, want %g; %v", compiled, got, times, per)
+			t.Errorf("compiled %t: sticky runs %.2f times as often for its share, want %g", compiled, got, times)
 		}
 	}
 }
