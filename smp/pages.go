@@ -95,6 +95,26 @@ func (x *Pages) MapData(a arch.Addr) bool {
 // Unmap unmaps pages of MapLater, ComeAndGo or MapData.
 func (x *Pages) Unmap(a arch.Addr, pages int) { x.m.mem.setPages(a, pages, false) }
 
+// Protect takes the permission to execute from the pages of MapLater that hold the n bytes at a, or gives it back
+// (mprotect). They are mapped. A CPU that fetches there without it faults. What was decoded before isn't run any more.
+func (x *Pages) Protect(a arch.Addr, n int, exec bool) {
+	m := &x.m.mem
+	for at := a &^ (pageSize - 1); at < a+arch.Addr(n); at += pageSize {
+		p := m.page(at)
+		if p == nil || !p.later || p.code == nil || p.perm == 0 {
+			sim.Bug("the page of %#x isn't mapped text that comes and goes", uint64(at))
+		}
+		perm := PermRead
+		if exec {
+			perm = p.there()
+		}
+		m.setPage(p, perm)
+	}
+	if f := x.m.foot; f != nil {
+		f.text(a, n, true) // fetches depend on it
+	}
+}
+
 func (m *Memory) setPages(a arch.Addr, pages int, there bool) {
 	if !there {
 		m.m.weak.flushAll()
@@ -108,19 +128,24 @@ func (m *Memory) setPages(a arch.Addr, pages int, there bool) {
 		if there {
 			perm = p.there()
 		}
-		if p.perm == perm {
-			continue
-		}
-		p.perm = perm
-		if !p.moved {
-			p.moved = true
-			m.moved = append(m.moved, p)
-		}
-		m.forgetPage(p)
-		if p.code == nil {
+		if m.setPage(p, perm) && p.code == nil {
 			m.swapData(p, there)
 		}
 	}
+}
+
+// setPage gives a page that comes and goes other permissions, and reports whether they are others.
+func (m *Memory) setPage(p *page, perm Perm) bool {
+	if p.perm == perm {
+		return false
+	}
+	p.perm = perm
+	if !p.moved {
+		p.moved = true
+		m.moved = append(m.moved, p)
+	}
+	m.forgetPage(p)
+	return true
 }
 
 // there returns the permissions that a page that comes and goes has while it is mapped.
@@ -129,6 +154,14 @@ func (p *page) there() Perm {
 		return PermRead | PermWrite
 	}
 	return PermRead | PermExec
+}
+
+// first returns the permissions that a page that comes and goes has when a run begins.
+func (p *page) first() Perm {
+	if p.absent {
+		return 0
+	}
+	return p.there()
 }
 
 // swapData is called when a page of data was mapped or unmapped: accesses to its words now
@@ -152,21 +185,18 @@ func (m *Memory) forgetPage(p *page) {
 // resetPages maps and unmaps pages as they were when the last run began.
 func (m *Memory) resetPages() {
 	for _, p := range m.moved {
-		p.perm = p.there()
-		if p.absent {
-			p.perm = 0
-		}
+		p.perm = p.first()
 		p.moved = false
 		m.forgetPage(p)
 	}
 	m.moved = m.moved[:0]
 }
 
-// addPages adds to a hash which pages were mapped or unmapped since the run began.
+// addPages adds to a hash which pages have other permissions than when the run began.
 func (m *Memory) addPages(h *sim.Hash) {
 	for _, p := range m.moved {
-		if (p.perm == 0) != p.absent {
-			h.Join(sim.Hash{Hi: uint64(p.at), Lo: uint64(p.at) + 1})
+		if p.perm != p.first() {
+			h.Join(sim.Hash{Hi: uint64(p.at), Lo: uint64(p.at) + 1 + uint64(p.perm)})
 		}
 	}
 }

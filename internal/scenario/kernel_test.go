@@ -15,7 +15,7 @@ func TestKernelExports(t *testing.T) {
 	require.Equal(t, []string{"cond_resched", "cond_resched_tasks_rcu_qs", "do_exit", "jprobe_return", "membarrier",
 		"mprotect", "__clear_cache", "sched_yield", "sync_core", "text_poke_sync", "smp_text_poke_sync_each_cpu",
 		"synchronize_rcu", "synchronize_rcu_tasks", "synchronize_rcu_tasks_rude",
-		"wait_for_completion"}, scenario.KernelExports())
+		"wait_for_completion", "syscall"}, scenario.KernelExports())
 	at, ok := scenario.KernelExport("cond_resched")
 	require.True(t, ok)
 	require.Equal(t, arch.Addr(0xffffffff82000000), at)

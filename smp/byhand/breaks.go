@@ -18,7 +18,7 @@ type Break struct {
 	gone  kapi.Is[bool]  `state:"boot"` // set at boot
 }
 
-// An Action is what the handler of a breakpoint does. The zero value: the breakpoint isn't the patcher's.
+// An Action is what the handler of a breakpoint, or of a fault, does. The zero value: it isn't the patcher's.
 type Action struct {
 	Owns bool
 	Call arch.Addr // called first, with interrupts off; 0: nothing
@@ -69,15 +69,20 @@ func (h *Hand) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	if !does.Owns {
 		return 0
 	}
+	does.handle(x, regs, at, &b.gone)
+	return smpev.OwnerByHand
+}
+
+// handle is the handler of a trap of the instruction at an address, which waits until gone holds if it goes on there.
+func (does *Action) handle(x kapi.Context, regs *arch.Regs, at arch.Addr, gone kapi.Cond) {
 	if does.Call != 0 {
 		x.Call(does.Call)
 	}
 	if regs.IP = does.To; does.To == at {
 		x.IRQ(true) // as a handler of user mode runs
-		x.Spin(&b.gone)
+		x.Spin(gone)
 		x.IRQ(false)
 	}
-	return smpev.OwnerByHand
 }
 
 // Stored notes a store of n bytes of v by compiled code, as written does, and what it makes of text that tasks store

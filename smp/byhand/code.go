@@ -16,12 +16,13 @@ type Code struct {
 	in   kapi.Section // set at boot: what the scenario uses of it
 	here bool         // set at boot: a run begins with it mapped
 	now  kapi.Var[bool]
+	page *protection // set at boot: nil: tasks don't take its permission to execute away
 }
 
 // The errnos of what is done by hand, besides 0.
 const (
 	EAGAIN = 11 // other bytes stand there
-	ENOMEM = 12 // it is mapped already
+	ENOMEM = 12 // it is mapped already, or, to protect it, not mapped
 	EINVAL = 22 // it isn't mapped
 )
 
@@ -57,6 +58,9 @@ func (c *Code) Map(x *smp.Ctx) (errno int) {
 		return ENOMEM
 	}
 	x.Pages().Map(c.in.At, c.pages())
+	if c.page != nil {
+		c.page.now.Change(x, kapi.Once).exec = true
+	}
 	x.Emit(smpev.Alloc, uint64(c.in.At), uint64(c.in.Size), smpev.CodeMem)
 	c.poison(x)
 	return 0

@@ -13,8 +13,14 @@ func (h *Hand) CellName(id kapi.CellID) string {
 		}
 	}
 	for _, c := range h.codes {
-		if c.now.ID() == id {
-			return "whether " + h.k.M.Names().Symbol(c.in.At) + " is mapped"
+		code := h.k.M.Names().Symbol(c.in.At)
+		switch {
+		case c.now.ID() == id:
+			return "whether " + code + " is mapped"
+		case c.page != nil && c.page.now.ID() == id:
+			return "whether " + code + " can be executed"
+		case c.page != nil && c.page.does.ID() == id:
+			return "what a fault in " + code + " does"
 		}
 	}
 	if s := &h.stops; s.goes[0].s != nil {

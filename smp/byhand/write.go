@@ -45,8 +45,15 @@ func New(k *kernel.Kernel) *Hand {
 
 // Begin begins a run.
 func (h *Hand) Begin() {
+	protected := false
 	for _, c := range h.codes {
-		c.now.Set(c.here)
+		if c.now.Set(c.here); c.page != nil {
+			c.page.begin()
+			protected = true
+		}
+	}
+	if protected {
+		h.k.Traps.OnFault(h.fault)
 	}
 	for _, t := range h.texts {
 		copy(t.code, t.first)

@@ -79,6 +79,7 @@ type booted struct {
 	foreign    []kapi.Section        `state:"boot"` // set at boot: text that several patchers write
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
 	onSwitch   func(prev *smp.Task)  `state:"boot"` // set at boot; nil: there is none
+	protect    protector             `state:"boot"` // set at boot; nil: no page loses a permission
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
@@ -212,8 +213,9 @@ var lateExports = []export{
 	{"membarrier", (*Kernel).membarrier, "`membarrier(cmd, flags, cpu)`: with `cmd` 32 " +
 		"(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE) all CPUs serialise before it returns; with another it is a " +
 		"full barrier, which orders no fetch. It returns 0"},
-	{"mprotect", (*Kernel).mprotect, "returns 0. No page loses a permission, and no CPU serialises: that a kernel " +
-		"flushes translations by IPIs is no promise"},
+	{"mprotect", (*Kernel).mprotect, "`mprotect(addr, len, prot)` of memory that `code()` makes is `protect()`: " +
+		"without PROT_EXEC a CPU that runs there faults, and when that changes, the other CPUs are interrupted. Of " +
+		"other memory, as of an alias, it changes nothing. It returns 0; -1: it isn't mapped"},
 	{"__clear_cache", (*Kernel).clearCache, "nothing, as on x86, where `__builtin___clear_cache` is no instruction " +
 		"at all: caches are coherent, and what a CPU has fetched is kept"},
 	{"sched_yield", (*Kernel).schedYield, "gives up the CPU once; returns 0"},
@@ -224,6 +226,8 @@ var lateExports = []export{
 	{"synchronize_rcu_tasks", awaits(kapi.QuiesceTasks), "waits until each task has given up its CPU by itself"},
 	{"synchronize_rcu_tasks_rude", awaits(kapi.QuiesceSched), "waits until each CPU has switched tasks"},
 	{"wait_for_completion", (*Kernel).awaitSignal, "sleeps until a task has done `signal()`"},
+	{"syscall", (*Kernel).syscall, "`syscall(SYS_membarrier, …)`, `SYS_mprotect` or `SYS_sched_yield`, as C libraries " +
+		"that have no function for it are called; any other number returns -1"},
 }
 
 // Services calls do for each kernel routine that a patcher in compiled code calls by name, with what it does.
@@ -239,19 +243,77 @@ func Services(do func(name, says string)) {
 const syncCoreCommand = 32
 
 // membarrier is the system call, as its wrapper in a program. Context: may sleep.
-func (k *Kernel) membarrier(x *smp.Ctx) {
-	regs := x.Regs()
+func (k *Kernel) membarrier(x *smp.Ctx) { k.membarriers(x, k.args(x)) }
+
+func (k *Kernel) membarriers(x *smp.Ctx, args []uint64) {
 	x.Step("membarrier", 0)
-	if cmd := uint32(regs.R[k.M.Arch().Args[0]]); cmd == syncCoreCommand {
+	if uint32(args[0]) == syncCoreCommand {
 		k.Sync.Core(x, smpev.SyncByHand)
 	}
 	k.returns(x, 0)
 }
 
-// mprotect is the system call, for pages that stay writable by their alias and executable.
-func (k *Kernel) mprotect(x *smp.Ctx) {
+// A protector gives the memory at an address the permission to execute, or takes it away, and returns an errno; 0, too,
+// if that memory can't lose it. Context: interrupts on.
+type protector func(x *smp.Ctx, at arch.Addr, exec bool) (errno int)
+
+// OnProtect sets, at boot, what mprotect does.
+func (k *Kernel) OnProtect(f func(x *smp.Ctx, at arch.Addr, exec bool) (errno int)) {
+	k.booted.protect = f
+}
+
+// protExec is PROT_EXEC (include/uapi/asm-generic/mman-common.h).
+const protExec = 4
+
+// mprotect is the system call, likewise.
+func (k *Kernel) mprotect(x *smp.Ctx) { k.mprotects(x, k.args(x)) }
+
+func (k *Kernel) mprotects(x *smp.Ctx, args []uint64) {
 	x.Step("mprotect", 0)
-	k.returns(x, 0)
+	answer := uint64(0)
+	if f := k.booted.protect; f != nil && f(x, arch.Addr(args[0]), args[2]&protExec != 0) != 0 {
+		answer = ^answer
+	}
+	k.returns(x, answer)
+}
+
+// The system calls, by their number on x86-64 and on i386 (arch/x86/entry/syscalls).
+var syscalls = []struct {
+	number, number32 uint32
+	do               func(k *Kernel, x *smp.Ctx, args []uint64)
+}{
+	{324, 375, (*Kernel).membarriers},
+	{10, 125, (*Kernel).mprotects},
+	{24, 158, func(k *Kernel, x *smp.Ctx, _ []uint64) { k.schedYield(x) }},
+}
+
+// syscall is the C library's function: its first argument is the number.
+func (k *Kernel) syscall(x *smp.Ctx) {
+	args, is32 := k.args(x), k.M.Arch().Word == 4
+	if is32 { // its arguments are variable, and so on the stack, behind the return address
+		for i := range args {
+			v, _ := x.Memory().Load(k.M.Arch().StackPointer(x.Regs())+arch.Addr(4+4*i), 4)
+			args[i] = v
+		}
+	}
+	for _, c := range syscalls {
+		if n := uint32(args[0]); n == c.number && !is32 || n == c.number32 && is32 {
+			c.do(k, x, args[1:])
+			return
+		}
+	}
+	k.returns(x, ^uint64(0))
+}
+
+// args returns the arguments of text that has called a routine: at least four.
+func (k *Kernel) args(x *smp.Ctx) []uint64 {
+	args := make([]uint64, 4, 6)
+	for i, r := range k.M.Arch().Args {
+		if i < len(args) {
+			args[i] = x.Regs().R[r]
+		}
+	}
+	return args
 }
 
 func (k *Kernel) clearCache(x *smp.Ctx) { x.Step("__clear_cache", 0) }

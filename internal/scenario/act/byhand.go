@@ -3,6 +3,7 @@ package act
 import (
 	"kpsim/internal/scenario"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 	"kpsim/smp/byhand"
 )
 
@@ -64,10 +65,8 @@ var (
 	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.ExpectText(x, i) }})
 
 	OnBreakpoint = add(row{family: hands, Operation: &scenario.Operation{
-		Word: "on_breakpoint",
-		Params: []scenario.Param{{Name: "at", Kind: scenario.ParamPlace},
-			{Name: "goto", Kind: scenario.ParamGoto}, {Name: "retry", Kind: scenario.ParamRetry},
-			{Name: "call", Kind: scenario.ParamCalls}},
+		Word:   "on_breakpoint",
+		Params: handled(scenario.Param{Name: "at", Kind: scenario.ParamPlace}),
 		Says: "from now on a breakpoint at `at` is the task's own: its handler continues at `goto`, or, with " +
 			"`retry`, at `at`, where it runs what stands there then; before that it calls the function `call`. With " +
 			"neither it isn't its own any more",
@@ -76,14 +75,7 @@ var (
 		Traits:  scenario.ByHand | scenario.Serial,
 		Touches: scenario.TouchFlip | scenario.TouchHand,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
-		does := byhand.Action{Owns: op.On || len(op.Targets) > 0, To: t.Place(op)}
-		if len(op.Targets) > 0 {
-			does.To = t.Goto(op)
-		}
-		if op.Calls != "" {
-			does.Call = t.Func(op.Calls)
-		}
-		t.Clients().Hand.OnBreakpoint(x, t.Place(op), does)
+		t.Clients().Hand.OnBreakpoint(x, t.Place(op), action(t, op, t.Place(op)))
 	}})
 
 	Map = add(memory("map", "allocate the memory for code `t` and make it executable: each byte is a breakpoint. No "+
@@ -97,26 +89,75 @@ var (
 	Unmap = add(memory("unmap", "`free` `t`, and take its pages away: a CPU that runs there faults. The CPUs' "+
 		"translations are flushed by IPIs, from which they return serialised", "", []string{"vfree", "munmap"},
 		(*byhand.Code).Unmap))
+
+	Protect = add(ofMemory(&scenario.Operation{
+		Word: "protect",
+		Params: scenario.Answers(scenario.Param{Name: "t", Kind: scenario.ParamFunc},
+			scenario.Param{Name: "exec", Kind: scenario.ParamOn}),
+		Says: "take the permission to execute away from the pages of `t` (`exec = False`), or give it back: a CPU that " +
+			"runs there meanwhile faults. The CPUs' translations are flushed by IPIs, from which they return " +
+			"serialised. `\"ENOMEM\"`: it isn't mapped",
+		Kernel: []string{"mprotect", "set_memory_x", "set_memory_nx"},
+	}, func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
+		t.Answer(x, i, code(t, op).Protect(x, op.On))
+	}))
+
+	Unprotect = add(memory("unprotect", "give the pages of `t` the permission that this task's last `protect()` of "+
+		"them found, whatever others have done since, as `VirtualProtect` is called with what it has returned. "+
+		"`\"ENOMEM\"`: it isn't mapped", "", []string{"VirtualProtect"}, (*byhand.Code).Unprotect))
+
+	OnFault = add(ofMemory(&scenario.Operation{
+		Word:   "on_fault",
+		Params: handled(scenario.Param{Name: "t", Kind: scenario.ParamFunc}),
+		Says: "from now on a fault of a CPU that runs in `t` while it can't be executed is the task's own: its handler " +
+			"continues at `goto`, or, with `retry`, waits until `t` can be executed and goes on there; before that it " +
+			"calls the function `call`. With neither it isn't its own any more",
+	}, func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
+		code(t, op).OnFault(x, action(t, op, 0))
+	}))
 )
 
-// memory returns the row of an operation on memory for code.
+// handled returns the parameters of an operation that says what a handler does.
+func handled(of scenario.Param) []scenario.Param {
+	return []scenario.Param{of, {Name: "goto", Kind: scenario.ParamGoto}, {Name: "retry", Kind: scenario.ParamRetry},
+		{Name: "call", Kind: scenario.ParamCalls}}
+}
+
+// action returns what the handler does; again is where it goes on if it tries again.
+func action(t Task, op *scenario.Op, again arch.Addr) byhand.Action {
+	does := byhand.Action{Owns: op.On || len(op.Targets) > 0, To: again}
+	if len(op.Targets) > 0 {
+		does.To = t.Goto(op)
+	}
+	if op.Calls != "" {
+		does.Call = t.Func(op.Calls)
+	}
+	return does
+}
+
+func code(t Task, op *scenario.Op) *byhand.Code { return t.Clients().Hand.Code(t.Func(op.Target)) }
+
+// memory returns the row of an operation that is about memory for code alone.
 func memory(word, says, inverse string, kernel []string, do func(c *byhand.Code, x *smp.Ctx) int) row {
-	return row{family: hands, Operation: &scenario.Operation{
+	return ofMemory(&scenario.Operation{
 		Word:    word,
 		Params:  scenario.Answers(scenario.Param{Name: "t", Kind: scenario.ParamFunc}),
 		Says:    says,
 		Kernel:  kernel,
-		Object:  scenario.AMemory,
 		Inverse: inverse,
-		Traits:  scenario.Patches | scenario.ByHand | scenario.Serial,
-		Touches: scenario.TouchFlip | scenario.TouchMemory,
-		Check: func(s *scenario.Scenario, op *scenario.Op) string {
-			if t := s.Text(op.Target); t != nil && !t.Own {
-				return word + "(): " + op.Target + " is a function that stays; give memory that code() makes"
-			}
-			return ""
-		},
-	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		t.Answer(x, i, do(t.Clients().Hand.Code(t.Func(op.Target)), x))
-	}}
+	}, func(t Task, x *smp.Ctx, i int, op *scenario.Op) { t.Answer(x, i, do(code(t, op), x)) })
+}
+
+// ofMemory returns the row of an operation on memory for code: k has what differs.
+func ofMemory(k *scenario.Operation, do func(t Task, x *smp.Ctx, i int, op *scenario.Op)) row {
+	k.Object = scenario.AMemory
+	k.Traits = scenario.Patches | scenario.ByHand | scenario.Serial
+	k.Touches = scenario.TouchFlip | scenario.TouchMemory
+	k.Check = func(s *scenario.Scenario, op *scenario.Op) string {
+		if t := s.Text(op.Target); t != nil && !t.Own {
+			return k.Word + "(): " + op.Target + " is a function that stays; give memory that code() makes"
+		}
+		return ""
+	}
+	return row{family: hands, Operation: k, do: do}
 }

@@ -57,7 +57,7 @@ func (s *scene) hooked(name string) {
 	h := &hand{scene: s}
 	draws := []func(*hand, string){(*hand).hook, (*hand).hook}
 	if m := &s.sc.Machine; !s.stops() && m.Patch == era.PatchBreakpoint {
-		draws = append(draws, (*hand).image, (*hand).moved)
+		draws = append(draws, (*hand).image, (*hand).moved, (*hand).guarded)
 	}
 	if s.sc.Machine.Fetch != fetch.Mixing { // which mixes what a store at once has changed, too
 		draws = append(draws, (*hand).number, (*hand).linked, (*hand).held)
@@ -320,6 +320,33 @@ func (h *hand) moved(name string) {
 	move(name, t, false)
 	stopped(scenario.Op{Kind: act.Write, Target: name, Bytes: bytes.Clone(code[:x86.JumpLen])})
 	move(t, name, true)
+}
+
+// guarded stores another immediate, byte by byte, while the page can't be executed. What faults there waits, or runs
+// another function.
+func (h *hand) guarded(name string) {
+	t := h.code(name+"page", []byte{0xb8, 1, 0, 0, 0, 0xc3}) // mov $n,%eax; ret
+	h.text(name, func(f *function) {
+		f.plain()
+		f.relative(h.sc.Text(t).At, x86.OpJump)
+	})
+	on := func(op *scenario.Op) { op.On = true }
+	if h.apart, h.outside = true, true; h.one(2) {
+		h.op(act.OnFault, t, 0, goes(h.to(name+"instead"), 0))
+	} else {
+		h.spins = true
+		h.op(act.OnFault, t, 0, on)
+	}
+	for range 1 + h.rand.N(2) {
+		h.op(act.Protect, t, 0)
+		h.op(act.Write, t, 1, hex(byte(h.rand.N(256)), byte(h.rand.N(256)), 1), by(h.rand.N(2)))
+		h.sync()
+		if h.one(2) {
+			h.op(act.Unprotect, t, 0)
+		} else {
+			h.op(act.Protect, t, 0, on)
+		}
+	}
 }
 
 // number stores another immediate, or part of one, within 4 aligned bytes.

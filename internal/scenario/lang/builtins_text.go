@@ -32,7 +32,7 @@ func (l *loader) advancePast(at arch.Addr, n int, boundary arch.Addr) {
 	}
 }
 
-// bytesOf reads what is given as hex: a string of it, a string of bytes, or numbers.
+// bytesOf reads what is given as hex: a string of it, a string of bytes, or a list of numbers and strings.
 func bytesOf(name string, v starlark.Value) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -53,14 +53,22 @@ func bytesOf(name string, v starlark.Value) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		b := make([]byte, len(list))
+		var b []byte
 		for i := range list {
+			if _, is := starlark.AsString(list[i]); is {
+				more, err := bytesOf(name, list[i])
+				if err != nil {
+					return nil, err
+				}
+				b = append(b, more...)
+				continue
+			}
 			n, err := starlark.AsInt32(list[i])
 			if err != nil || n < 0 || n > 0xff {
-				return nil, fmt.Errorf("hex[%d] of %q is %.40s, no byte; write a number from 0 to 0xff", i, name,
-					list[i].String())
+				return nil, fmt.Errorf("hex[%d] of %q is %.40s, no byte; write a number from 0 to 0xff, or a string of "+
+					"digits", i, name, list[i].String())
 			}
-			b[i] = byte(n)
+			b = append(b, byte(n))
 		}
 		return b, nil
 	}

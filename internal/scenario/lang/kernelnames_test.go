@@ -10,7 +10,7 @@ import (
 
 // own are functions of the language that kernels have no function for.
 var own = []string{"call", "user", "expect", "spin", "release", "expect_text", "safepoint", "stop_outside", "move",
-	"resume", "wait", "wait_outside"}
+	"resume", "wait", "wait_outside", "on_fault"}
 
 // Each function that a task may call is meant by its names in kernels, and by those with the words
 // in another order.
@@ -43,7 +43,7 @@ func TestKernelNames(t *testing.T) {
 		"regster":     `did you mean "register", "restore", "unregister"?`,
 		"call_static": `did you mean "static_call"?`, "module_insmod": `did you mean "insmod", "module"?`,
 		"static_key_enable": "did you mean label_on(l)?",
-		"xyzzy":             `there are "scenario", "machine", "text", "code", "data" and 106 more`,
+		"xyzzy":             `there are "scenario", "machine", "text", "code", "data" and 109 more`,
 	} {
 		require.Equal(t, want, suggestion(name), name)
 	}

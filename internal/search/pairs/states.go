@@ -52,7 +52,7 @@ var sorts = []*sort{
 	{scenario.ABpf, "BPF program", nil, join(programs, clients, running, both, each)},
 	{scenario.ABreakpoint, "breakpoint", nil, join(breakpoint, within, running, both, each)},
 	{scenario.TextByHand, "text by hand", nil, join(probed, alike, each)},
-	{scenario.AMemory, "memory for code", nil, join(called, both, each)},
+	{scenario.AMemory, "memory for code", nil, join(memory, called, both, each)},
 	{scenario.ACPU, "CPU", nil, join(cpu, waiting, api, both)},
 	{scenario.TheCPUs, "hotplug lock", nil, join(waiting, api, alike, each)},
 }
@@ -305,6 +305,9 @@ var (
 		{name: "not applied", is: func(s *situation) bool { return !s.done }},
 		{name: "applied", is: func(s *situation) bool { return s.done }},
 	}
+	memory = []state{{name: "not executable", is: func(s *situation) bool {
+		return !s.t.Clients().Hand.Code(s.of.span[0]).Executable()
+	}}}
 	breakpoint = []state{
 		{name: "absent", is: func(s *situation) bool { return !s.breakIn(s.of.at, s.of.at+1) }},
 		{name: "set", is: func(s *situation) bool { return s.breakIn(s.of.at, s.of.at+1) }},

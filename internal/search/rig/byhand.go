@@ -2,6 +2,7 @@ package rig
 
 import (
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -27,6 +28,8 @@ func (ps *patchers) addByHand() error {
 				ps.Hand.BootStops()
 			}
 			switch {
+			case op.Kind == act.Protect, op.Kind == act.Unprotect, op.Kind == act.OnFault:
+				ps.Hand.Code(ps.funcs[op.Target]).BootProtect()
 			case op.Kind.Has(scenario.ParamWritten):
 				b, ok := ps.encode(op)
 				if ps.encoded[op] = b; !ok {
@@ -47,6 +50,9 @@ func (ps *patchers) addByHand() error {
 // addAliases maps text a second time, and watches it.
 func (ps *patchers) addAliases() {
 	h := ps.Machine.Hooks()
+	if len(ps.Scenario.Aliases) > 0 {
+		ps.Hand.BootMprotect()
+	}
 	for i := range ps.Scenario.Aliases {
 		a := &ps.Scenario.Aliases[i]
 		n := ps.Scenario.Aliased(a)

@@ -45,8 +45,19 @@ n = code("n", size = 8, mapped = False)
 		"which is gone":                 {`free(c), call(c)`, "S1"},
 		"and comes back": {ops: `map(n, errno = 0), map(n, errno = "ENOMEM"), expect_text(n, "cccccccc"), ` +
 			`write(n, "b804000000c3"), call(n, returns = 4)`},
-		"empty":                 {`free(c), map(c), call(c)`, "B1"},
-		"a page that has gone":  {`unmap(c), call(c)`, "S1"},
+		"empty":                         {`free(c), map(c), call(c)`, "B1"},
+		"a page that has gone":          {`unmap(c), call(c)`, "S1"},
+		"a page that can't be executed": {`protect(c, False, errno = 0), call(c)`, "O1"},
+		"and can again":                 {ops: `protect(c, False), protect(c, True), call(c, returns = 3)`},
+		"as it was":                     {ops: `protect(c, False), unprotect(c), call(c, returns = 3)`},
+		"as it was found":               {`protect(c, False), protect(c, False), unprotect(c), call(c)`, "O1"},
+		"a fault leads on":              {ops: `on_fault(c, goto = g), protect(c, False), call(c, returns = 2)`},
+		"a fault that isn't its own":    {`on_fault(c, goto = g), on_fault(c), protect(c, False), call(c)`, "O1"},
+		"a fault waits":                 {`on_fault(c, retry = True), protect(c, False), call(c)`, "P1"},
+		"no page to protect": {ops: `free(c), protect(c, False, errno = "ENOMEM"), unprotect(c, errno = "ENOMEM"), ` +
+			`map(c), write(c, "b803000000c3"), call(c, returns = 3)`},
+		"a page comes back executable": {ops: `protect(c, False), unmap(c), map(c), write(c, "b803000000c3"), ` +
+			`call(c, returns = 3)`},
 		"CPUs serialise":        {ops: `serialise(), sync_core(), sync_core(cpus = [1, 0]), membarrier(), flush(f, 5)`},
 		"waits come back":       {ops: `wait("rcu"), wait("sched"), wait("tasks"), wait("tasks-rude"), wait("safepoints")`},
 		"CPUs stop and go on":   {ops: `stop(), resume(), resume(), stop_outside(f, 5), resume(), wait_outside(f, 5, stacks = True)`},
@@ -69,6 +80,56 @@ never()
 			require.Equal(t, row.wrong, run.Property.ID)
 		})
 	}
+}
+
+// What compiled code asks of a kernel: a page of memory for code loses its permission to execute and gets it again.
+func TestSystemCalls(t *testing.T) {
+	const parts = `
+machine(cpus = 2)
+c = code("c", "b803000000c3", at = 0xffffffff81010000)
+w = alias("w", c)
+protects = stub("protects", calls = "mprotect")
+asks = stub("asks", calls = "syscall")
+`
+	for ops, wrong := range map[string]string{
+		`call(protects, c, 4096, 3, returns = 0), call(c)`:                                       "O1",
+		`call(asks, 10, c, 4096, 3, returns = 0), call(c)`:                                       "O1",
+		`call(protects, c, 4096, 3), call(asks, 10, c, 4096, 7), call(c, returns = 3)`:           "",
+		`call(protects, w, 4096, 3, returns = 0), call(c, returns = 3)`:                          "",
+		`free(c), call(protects, c, 4096, 3, returns = 0xffffffff, bits = 32)`:                   "",
+		`call(asks, 324, 32, returns = 0), call(asks, 24, returns = 0), call(asks, 324, 0)`:      "",
+		`call(asks, 1000, 0, returns = 0xffffffff, bits = 32), call(asks, 324, 32, returns = 1)`: "X2",
+	} {
+		r, err := rig.New(searchtest.Load(t, parts+`task("a", cpu = 0, ops = [`+ops+"])\nnever()\n"), "")
+		require.NoError(t, err, ops)
+		run := r.Run(new(sched.Default))
+		r.Close()
+		if wrong == "" {
+			require.Equal(t, smp.Passed, run.Outcome, "%s: %s", ops, r.Message(&run))
+			continue
+		}
+		require.NotNil(t, run.Property, ops)
+		require.Equal(t, wrong, run.Property.ID, ops)
+	}
+}
+
+// On i386 the arguments of a variadic function are on the stack.
+func TestSystemCalls32(t *testing.T) {
+	sc := searchtest.Load(t, `
+machine(cpus = 2, arch = "i386")
+c = code("c", "b803000000c3", at = 0xc1010000)
+w = alias("w", c)
+asks = stub("asks", calls = "syscall")
+f = text("f", "6a03 6800100000 680000 01c1 6a7d e800000000 83c410 c3")   # push 3; push 4096; push c; push 125; call; add; ret
+task("a", cpu = 0, ops = [write(f + 14, call_to(asks)), call(f, returns = 0), call(c)])
+never()
+`)
+	r, err := rig.New(sc, "")
+	require.NoError(t, err)
+	defer r.Close()
+	run := r.Run(new(sched.Default))
+	require.NotNil(t, run.Property)
+	require.Equal(t, "O1", run.Property.ID, r.Message(&run))
 }
 
 // Rare states of patchers of one's own, which nothing may break.
