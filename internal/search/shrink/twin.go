@@ -61,8 +61,8 @@ func (s *shrinker) meets(e *edit.Edit, r *rig.Rig, a *attempt) bool {
 
 // independent reports whether the violating operation gives the same result without the
 // operations in gone, with any correct engine. A call's result and memory don't depend on probes
-// whose handlers do nothing, nor, if there is no data, on other calls. The result of a
-// registration doesn't depend on calls or on probes elsewhere.
+// whose handlers do nothing, nor, if there is neither data nor text that calls may change, on other
+// calls. The result of a registration doesn't depend on calls or on probes elsewhere.
 func (s *shrinker) independent(gone []scenario.Op) bool {
 	if s.effort.none() {
 		return false
@@ -85,7 +85,7 @@ func (s *shrinker) independent(gone []scenario.Op) bool {
 		case op.Kind == act.Expect, op.Kind == act.User, op.Kind == act.WaitOptimized:
 			return false
 		case op.Kind == act.Call:
-			return asked == "" && len(sc.Datas) > 0
+			return asked == "" && len(sc.Datas)+len(sc.Aliases) > 0
 		case op.Kind.Has(scenario.ParamPart) && op.Kind.Takes(scenario.TheProbes):
 			if asked == "" {
 				return !inert(sc, op.Target)

@@ -114,6 +114,11 @@ task("prober", cpu = 0, ops = [register_fprobe(p), unregister_fprobe(p), call(f,
 		{probes + `
 task("prober", cpu = 0, ops = [register_fprobe(p), call(f, changed = True), unregister_fprobe(p), register_fprobe(p), call(f, changed = True), expect(n, "02000000")])`, "task prober: operation 2 left out", true},
 		{`
+f = text("f", "b801000000 c3")
+w = alias("w", f, at = 0xffffffff83000000)
+patches = text("patches", "c6042501000083 02 c3")
+task("a", ops = [call(patches), call(f, returns = 3)])`, "task a: operation 0 left out", false},
+		{`
 f = text("f", "55 4889e5 5d c3")
 k = kprobe("k", at = f)
 task("a", ops = [register(k, errno = 0), unregister(k), register(k, errno = 0)])`, "task a: operation 1 left out", false},
