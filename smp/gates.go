@@ -9,8 +9,9 @@ import (
 // A gate is a kernel routine with an address: guest text calls it like any function. The
 // last place of the gate page is the return address of calls made by routines.
 type gate struct {
-	name string
-	f    kapi.Routine
+	name   string
+	f      kapi.Routine
+	closed bool // set at boot: an arrival faults
 }
 
 const (
@@ -48,7 +49,7 @@ func (gs *Gates) Bind(name string, f kapi.Routine) arch.Addr {
 	if len(gs.bound)+len(gs.late) >= maxGates {
 		sim.Bug("more than %d bound routines", maxGates)
 	}
-	gs.bound = append(gs.bound, gate{name, f})
+	gs.bound = append(gs.bound, gate{name: name, f: f})
 	return gs.page + arch.Addr(len(gs.bound)-1)*gateSize
 }
 
@@ -60,7 +61,7 @@ func (gs *Gates) BindGuest(name string, f kapi.Routine) arch.Addr {
 	if at%pageSize == 0 {
 		gs.m.mem.mapCode(at, PermRead|PermExec).gate = true
 	}
-	gs.guests = append(gs.guests, gate{name, f})
+	gs.guests = append(gs.guests, gate{name: name, f: f})
 	return at
 }
 
@@ -68,7 +69,9 @@ func (gs *Gates) BindGuest(name string, f kapi.Routine) arch.Addr {
 func LateGate(i int) arch.Addr { return GateBase + arch.Addr(maxGates-1-i)*gateSize }
 
 // BindLate gives f the next address from the end of the gate page down.
-func (gs *Gates) BindLate(name string, f kapi.Routine) { gs.late = append(gs.late, gate{name, f}) }
+func (gs *Gates) BindLate(name string, f kapi.Routine) {
+	gs.late = append(gs.late, gate{name: name, f: f})
+}
 
 // find returns the routine at a, nil if none begins there.
 func (gs *Gates) find(a arch.Addr) *gate {
@@ -89,6 +92,14 @@ func (gs *Gates) find(a arch.Addr) *gate {
 	return nil
 }
 
+// Close makes, at boot, an arrival at the address a page fault, where no text is to reach it: patched text that leads
+// anywhere may lead there.
+func (gs *Gates) Close(at arch.Addr) {
+	if g := gs.find(at); g != nil {
+		g.closed = true
+	}
+}
+
 // Rebind gives the address another routine, because an engine is built anew each run.
 func (gs *Gates) Rebind(at arch.Addr, f kapi.Routine) {
 	gs.bound[int(at-gs.page)/gateSize].f = f
@@ -105,6 +116,10 @@ func (gs *Gates) enter(c *CPU, ip arch.Addr) {
 	g := gs.find(ip)
 	if g == nil {
 		m.ending.garbled(c, ip, nil, "no routine begins here")
+		return
+	}
+	if g.closed {
+		m.traps.pageFault(c, ip, ip)
 		return
 	}
 	x := m.routines.acquire(c, t)

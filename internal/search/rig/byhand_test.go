@@ -25,11 +25,12 @@ n = code("n", size = 8, mapped = False)
 		ops   string
 		wrong string // "": nothing
 	}{
-		"a write is there":  {ops: `write(f, "6690660f1f", by = 1), expect_text(f, "6690660f1f")`},
-		"another one isn't": {`write(f, "6690", by = 2), expect_text(f, "9090")`, "X2"},
-		"a jump leads on":   {ops: `call(f, returns = 1), write(f, jump_to(g)), call(f, returns = 2)`},
-		"into a place":      {ops: `write(f, jump_to(f + 5)), expect_text(f, "e900000000"), call(f, returns = 1)`},
-		"a call comes back": {ops: `write(f, call_to(g)), call(f, returns = 1)`},
+		"a write is there":                        {ops: `write(f, "6690660f1f", by = 1), expect_text(f, "6690660f1f")`},
+		"another one isn't":                       {`write(f, "6690", by = 2), expect_text(f, "9090")`, "X2"},
+		"a jump leads on":                         {ops: `call(f, returns = 1), write(f, jump_to(g)), call(f, returns = 2)`},
+		"into a place":                            {ops: `write(f, jump_to(f + 5)), expect_text(f, "e900000000"), call(f, returns = 1)`},
+		"a call comes back":                       {ops: `write(f, call_to(g)), call(f, returns = 1)`},
+		"a displacement that loses its last byte": {`write(f, jump_to(f)), write(f + 4, "00"), call(f)`, "O1"},
 		"a displacement": {ops: `write(f, "e900000000"), write(f + 1, displacement(g)), ` +
 			`call(f, returns = 2)`},
 		"saved text comes back": {ops: `save_text(f, d), write(f, jump_to(g)), write(f, saved(d)), ` +
