@@ -1,6 +1,9 @@
 package scenario
 
 import (
+	"encoding/binary"
+	"slices"
+
 	"kpsim/smp"
 	"kpsim/smp/arch"
 )
@@ -69,4 +72,24 @@ func checkAlias(c checker, p Part, a *Alias) error {
 			"simulated; leave memory out, for sequential consistency", p.who(a.Name))
 	}
 	return nil
+}
+
+// Mentions reports whether text, but for that of a function, what is written to text, or data has an address of the n
+// bytes at at, or a displacement to one. Bytes that look like that by chance count, too.
+func (s *Scenario) Mentions(at arch.Addr, n int, but string) bool {
+	has := func(from arch.Addr, b []byte) bool {
+		for i := range len(b) - 3 {
+			v := binary.LittleEndian.Uint32(b[i:])
+			if v-uint32(at) < uint32(n) || v+uint32(from)+uint32(i+4)-uint32(at) < uint32(n) {
+				return true
+			}
+		}
+		return false
+	}
+	return s.Any(func(op *Op) bool {
+		t := s.Text(op.Target)
+		return op.Kind.Has(ParamWritten) && t != nil && has(t.At+arch.Addr(op.Offset), op.Bytes)
+	}) ||
+		slices.ContainsFunc(s.Texts, func(t Text) bool { return t.Name != but && has(t.At, t.Code) }) ||
+		slices.ContainsFunc(s.Datas, func(d Data) bool { return has(d.At, d.Bytes) })
 }

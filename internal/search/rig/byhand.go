@@ -1,10 +1,6 @@
 package rig
 
 import (
-	"encoding/binary"
-	"math"
-	"slices"
-
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
@@ -76,27 +72,10 @@ func (ps *patchers) closeGates() {
 		return
 	}
 	for _, name := range scenario.KernelExports() {
-		if at, ok := scenario.KernelExport(name); ok && !ps.refersTo(ps.arch.Addr(at)) {
+		if at, ok := scenario.KernelExport(name); ok && !ps.Scenario.Mentions(ps.arch.Addr(at), 1, "") {
 			ps.Machine.Gates().Close(ps.arch.Addr(at))
 		}
 	}
-}
-
-// refersTo reports whether text, what is written to it, or data has an address, or a displacement to it.
-func (ps *patchers) refersTo(at arch.Addr) bool {
-	has := func(from arch.Addr, b []byte) bool {
-		for i := range len(b) - 3 {
-			v := arch.Addr(binary.LittleEndian.Uint32(b[i:]))
-			if v == at&math.MaxUint32 || (v-(at-from)+arch.Addr(i+4))&math.MaxUint32 == 0 {
-				return true
-			}
-		}
-		return false
-	}
-	return ps.Scenario.Any(func(op *scenario.Op) bool {
-		return op.Kind.Has(scenario.ParamWritten) && has(ps.funcs[op.Target]+arch.Addr(op.Offset), op.Bytes)
-	}) || slices.ContainsFunc(ps.Scenario.Texts, func(t scenario.Text) bool { return has(t.At, t.Code) }) ||
-		slices.ContainsFunc(ps.Scenario.Datas, func(d scenario.Data) bool { return has(d.At, d.Bytes) })
 }
 
 // shares tells monitors that code has read by an alias text that another patcher writes, too, or written it.

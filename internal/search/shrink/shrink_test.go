@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario/edit"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/searchtest"
@@ -153,4 +154,24 @@ func shrink(o Origin, f *Found, e *effort) (*Witness, error) {
 	defer s.close()
 	s.finish()
 	return s.witness(o, f), nil
+}
+
+// Text that a compiled patcher changes may lead to a function in another schedule only, so that stays.
+func TestFunctionsThatTextMentionsStay(t *testing.T) {
+	sc := searchtest.Load(t, `
+f = text("f", "e90b000000 c3", at = 0xffffffff81000000)
+g = text("g", "b801000000 c3", at = 0xffffffff81000010)
+other = text("other", "b801000000 c3", at = 0xffffffff81000020)
+w = alias("w", f)
+patches = text("patches", "c6042501000083 1b c3", at = 0xffffffff81000030)
+task("a", ops = [call(patches), call(f, returns = 1)])
+never()
+`)
+	var gone []string
+	for _, e := range edit.Smaller(sc) {
+		if name, ok := strings.CutSuffix(e.Says, " left out"); ok && strings.HasPrefix(name, "function ") {
+			gone = append(gone, name)
+		}
+	}
+	require.Equal(t, []string{"function other"}, gone)
 }
