@@ -49,8 +49,8 @@ type uprobeHit struct {
 
 // An uprobeCall is a call of the function at a uprobe that is under way.
 type uprobeCall struct {
-	at, to            uint64 // the uprobe, and where the call is to return
-	owed, ran, barred uint64 // users' return handlers, as in uprobeHit
+	at, to    uint64 // the uprobe, and where the call is to return
+	owed, ran uint64 // users' return handlers, as in uprobeHit
 }
 
 // An uprobeUser is what is known of a user. Of calls that overlap it isn't known which was first.
@@ -124,7 +124,8 @@ func (m *uprobeOnce) hit(e *traces.Event, h *uprobeHit) *traces.Finding {
 }
 
 // begin begins a hit: each user that is registered and wants the process is to be called, and, if the function
-// returns that is being called, its return handler.
+// returns that is being called, its return handler. The return handlers of users that don't want it may run: no filter
+// is asked then (uretprobe_perf_func).
 func (m *uprobeOnce) begin(e *traces.Event, h *uprobeHit) {
 	*h = uprobeHit{open: true, at: e.A}
 	returns, here := uint64(0), m.place(e.A)
@@ -141,7 +142,7 @@ func (m *uprobeOnce) begin(e *traces.Event, h *uprobeHit) {
 		}
 	}
 	if c := m.calls[e.Task]; len(c) > 0 {
-		c[len(c)-1].owed, c[len(c)-1].barred = returns, h.barred
+		c[len(c)-1].owed = returns
 	}
 }
 
@@ -206,17 +207,12 @@ func (m *uprobeOnce) forgive(handler uint64, f func(at uint64) bool) {
 	}
 }
 
-// allow says that hits and calls under way may call a user from now on.
+// allow says that hits under way may call a user from now on.
 func (m *uprobeOnce) allow(handler, at uint64) {
 	bit := uint64(1) << m.index(handler)
 	for i := range m.hits {
 		if m.hits[i].at == at {
 			m.hits[i].barred &^= bit
-		}
-		for k := range m.calls[i] {
-			if m.calls[i][k].at == at {
-				m.calls[i][k].barred &^= bit
-			}
 		}
 	}
 }
@@ -268,9 +264,6 @@ func (m *uprobeOnce) returnRuns(e *traces.Event, c *uprobeCall) *traces.Finding 
 	switch {
 	case m.users[i].is == regNo:
 		return found(e, e.A, "runs the return handler of %#x for the uprobe at %#x, and it is unregistered", e.C, e.A)
-	case c.barred&bit != 0:
-		return found(e, e.A, "runs the return handler of %#x for the uprobe at %#x, and it doesn't want the process",
-			e.C, e.A)
 	case c.ran&bit != 0:
 		return found(e, e.A, "runs the return handler of %#x again for one call at the uprobe %#x", e.C, e.A)
 	}

@@ -414,14 +414,16 @@ func init() {
 		user(tr.On(1, 1), smpev.UprobeRuns, f)
 		tr.ExpectViolation("J3", "and it doesn't want the process")
 	})
-	trap("J3-return-unwanted", "a return calls a user that doesn't want the process", func(tr *tracetest.Trace) {
+	trap("J3-return-unwanted", "a filter isn't asked where a call returns", func(tr *tracetest.Trace) {
 		registered(tr, smpev.UprobeWithReturn, smpev.UprobeSkips)
 		user(tr.On(1, 1), smpev.UprobeCalls, 0x4000)
 		user(tr.On(1, 1), smpev.UprobeHit, 0)
 		user(tr.On(1, 1), smpev.UprobePasses, 0)
 		user(tr.On(1, 1), smpev.UprobeDone, 0x5003)
 		user(tr.On(1, 1), smpev.UprobeReturns, f)
-		tr.ExpectViolation("J3", "and it doesn't want the process")
+		user(tr.On(1, 1), smpev.UprobeRan, f)
+		user(tr.On(1, 1), smpev.UprobeBack, 0x4000)
+		tr.ExpectNone()
 	})
 	trap("J3-wanted-elsewhere", "a user doesn't want another process than the one that hits the uprobe",
 		func(tr *tracetest.Trace) {

@@ -13,7 +13,8 @@
 // without a uprobe is killed if the breakpoint still stands, and otherwise runs the instruction.
 //
 // Several processes may have the file with the uprobe in their memory, each at another address. A user's filter
-// says which ones it wants; each of those has the breakpoint. A handler may answer that it needs its process no
+// says which ones it wants; each of those has the breakpoint. Its handler asks the filter, too, as perf's do, and its
+// return handler doesn't. A handler may answer that it needs its process no
 // longer (UPROBE_HANDLER_REMOVE): if all users do, the task removes the process's breakpoint.
 //
 // A user may have a return handler. Then the uprobe is a function's first instruction, and a hit replaces the
@@ -33,9 +34,12 @@
 //
 // Its limits: but for that nop, text of user mode isn't in memory and isn't executed. A task calls Hit when it
 // reaches the breakpoint, and the instruction changes only the instruction pointer. The nop is in one process, has
-// no return handler, and its call pushes nothing onto memory that user mode uses. There is one uprobe, and one slot
-// for copies; no other instruction is emulated, and no signal arrives meanwhile. No tail call reuses a hooked
-// return address, no process forks or ends, and no filter changes but by a handler's answer. Return trampolines
-// trap, as before 6.11. register_rwsem is that of kernels until 6.11, which have SRCU instead since; so do
-// instances, since 6.13.
+// no return handler, and its call pushes nothing onto memory that user mode uses: for that the newest kernels take a
+// nop of ten bytes instead, which isn't modelled. There is one uprobe, and one slot for copies; no other instruction
+// is emulated, and no signal arrives meanwhile. No tail call reuses a hooked return address, no process forks or ends,
+// and no filter changes but by a handler's answer. Return trampolines trap, as before 6.11. register_rwsem is that of
+// kernels until 6.11, which have RCU Tasks Trace instead since; instances have SRCU since 6.13, and since 6.12 keep a
+// uprobe from going altogether, so that users who come later get its calls. A user that comes while the last one goes
+// waits, where a kernel's finds a uprobe that is being deleted, and tries again (EAGAIN). The errnos EBUSY and EINVAL
+// are the simulator's: kernels don't notice.
 package uprobe

@@ -198,7 +198,8 @@ func (s *users) handleTrampoline(x kapi.Context, t *utask, regs *arch.Regs) {
 }
 
 // returned calls the return handlers of all users of a uprobe (handle_uretprobe_chain): none, if all have been
-// unregistered since the call, be they registered again or not. Context: may sleep; reads register_rwsem.
+// unregistered since the call, be they registered again or not (until 6.11). No filter is asked. Context: may sleep;
+// reads register_rwsem.
 func (s *users) returned(x kapi.Context, t *utask, object int) {
 	locks := !s.u.d.Boot.Planted(returnUnlocked)
 	if locks {
@@ -206,7 +207,7 @@ func (s *users) returned(x kapi.Context, t *utask, object int) {
 	}
 	if *s.objects.of.RMW(x, kapi.Once) == object {
 		for _, c := range s.all {
-			if c.on.ReadOnce(x) && c.how.Return != 0 && !s.skips(x, t, c) {
+			if c.on.ReadOnce(x) && c.how.Return != 0 {
 				s.u.call(x, t, c.how.Return, smpev.UprobeReturns, c.handler)
 			}
 		}

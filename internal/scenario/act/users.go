@@ -48,9 +48,10 @@ var (
 	RegisterUprobe = add(uprobeUser("register_uprobe", "register a user of the uprobe, whose handler calls `f`: from "+
 		"now on `hit_uprobe` calls those that are registered, instead of its own. The first brings the breakpoint. "+
 		"`ret` is what its return handler calls, once for each call that returns and began after this. `skips` are "+
-		"the processes that its filter is against, `[1]`: their hits don't call it, and if no user wants a process "+
-		"it has no breakpoint. `removes = True`: each time, its handler has the hit's process skipped from then on; "+
-		"the breakpoint is removed there if no user needs it. `\"EBUSY\"`: it is registered",
+		"the processes that its filter is against, `[1]`: their hits don't call it (no filter is asked of `ret`), "+
+		"and if no user wants a process it has no breakpoint. `removes = True`: each time, its handler has the hit's "+
+		"process skipped from then on; the breakpoint is removed there if no user needs it. `\"EBUSY\"`: it is "+
+		"registered",
 		"unregister_uprobe", "uprobe_register", scenario.Patches, []scenario.Param{
 			{Name: "ret", Kind: scenario.ParamRet}, {Name: "skips", Kind: scenario.ParamSkips},
 			{Name: "removes", Kind: scenario.ParamRemoves}}, (*uprobe.Uprobes).Register))
