@@ -18,7 +18,7 @@ import (
 // gets when it is named, for its statistics, and at most all of that.
 const (
 	tourMargin = 20
-	tourShare  = 8
+	tourShare  = 16
 )
 
 func tourRuns(usual, effort uint64) uint64 {
