@@ -108,6 +108,10 @@ func (m *uprobeOnce) hit(e *traces.Event, h *uprobeHit) *traces.Finding {
 	case smpev.UprobeRan:
 		h.in = 0
 	case smpev.UprobeKills:
+		if e.C != 0 {
+			return found(e, e.A, "is killed at the uprobe %#x: it has trapped there, and its process has no uprobes "+
+				"by the time that the trap's handler asks", e.A)
+		}
 		return found(e, e.A, "is killed at the uprobe %#x: the breakpoint stands there, and nothing knows it", e.A)
 	default:
 		was := *h

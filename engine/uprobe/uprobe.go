@@ -194,6 +194,10 @@ func (u *Uprobes) onBreakpoint(x kapi.Context, _ *arch.Regs) (owner uint64) {
 	if !u.SkipsUserCheck && !u.d.Traps.FromUser(x) || u.has[t/64]>>(t%64)&1 == 0 {
 		return 0
 	}
+	if !u.users.known(x, &u.tasks[t]) {
+		x.Emit(smpev.Uprobe, uint64(u.addr(u.tasks[t].process)), smpev.UprobeKills, 1)
+		return 0
+	}
 	u.tasks[t].pending = true
 	return smpev.OwnerUprobe
 }

@@ -16,6 +16,10 @@ var (
 	treeFirst = kapi.DefineFault("uprobe-tree-first",
 		"the uprobe is forgotten before its breakpoint is removed: a task that hits it meanwhile is killed",
 		"uprobe_unregister: delete_uprobe before register_for_each_vma")
+	flagCleared = kapi.DefineFault("uprobe-flag-cleared",
+		"a task that finds no uprobe at its breakpoint clears its process's flag, and a task that has trapped before "+
+			"isn't known to have hit a uprobe: as in kernels, were there no IPI that flushes translations",
+		"find_active_uprobe: mmf_recalc_uprobes")
 	filterUnasked = kapi.DefineFault("uprobe-filter-unasked",
 		"unregistering a user removes the breakpoints without asking the filters of those that remain",
 		"register_for_each_vma: filter_chain")
@@ -50,6 +54,7 @@ type users struct {
 // A process has the file with the uprobe in its memory.
 type process struct {
 	stands kapi.Var[bool] // the breakpoint stands in its text
+	has    kapi.Var[bool] // MMF_HAS_UPROBES, if it may be cleared: a mutant
 	mmap   kapi.Mutex     `state:"address: it is among the mutexes"` // set at boot: mmap_lock
 }
 
@@ -100,6 +105,7 @@ func (u *Uprobes) Booted() {
 	for range u.processes + 1 - len(s.text) {
 		p := process{mmap: u.d.Boot.BootMutex("mmap_lock")}
 		p.stands.Init(u.d.Cells, false)
+		p.has.Init(u.d.Cells, false)
 		s.text = append(s.text, p)
 	}
 	for _, c := range s.all {
@@ -123,6 +129,7 @@ func (s *users) begin() {
 	}
 	for i := range s.text {
 		s.text[i].stands.Set(false)
+		s.text[i].has.Set(false)
 	}
 	s.tree.Set(false)
 	s.readers.Set(0)
@@ -143,6 +150,11 @@ func (s *users) of(handler arch.Addr) *user {
 		}
 	}
 	return nil
+}
+
+// known reports whether a task's process is known to have uprobes, or hooked calls. Context: interrupts off.
+func (s *users) known(x kapi.Context, t *utask) bool {
+	return !s.any() || !s.u.d.Boot.Planted(flagCleared) || t.calls.hooked > 0 || s.text[t.process].has.ReadOnce(x)
 }
 
 // stands reports whether a task in user mode finds the breakpoint (point, if it comes and goes).
@@ -177,6 +189,9 @@ func (s *users) find(x kapi.Context, t *utask) bool {
 	if !found && s.traps(x, p) {
 		x.Emit(smpev.Uprobe, uint64(s.u.addr(t.process)), smpev.UprobeKills, 0)
 	}
+	if !found && s.u.d.Boot.Planted(flagCleared) {
+		p.has.WriteOnce(x, false)
+	}
 	if locks {
 		p.mmap.Unlock(x)
 	}
@@ -196,6 +211,9 @@ func (s *users) traps(x kapi.Context, p *process) bool {
 func (s *users) write(x kapi.Context, process int, stands bool) {
 	p := &s.text[process]
 	p.mmap.Lock(x)
+	if stands && s.u.d.Boot.Planted(flagCleared) {
+		p.has.WriteOnce(x, true)
+	}
 	if !s.filters || p.stands.ReadOnce(x) != stands { // verify_opcode
 		if p.stands.WriteOnce(x, stands); s.u.nop.there() {
 			s.u.rewrite(x, stands)

@@ -59,6 +59,7 @@ var planted = plant(
 	Mutant{Name: "uprobe-call-blind", Scenario: "uprobe-call-again", Property: "whole-instructions",
 		Also: []string{"text-restored"}},
 	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
+	Mutant{Name: "uprobe-flag-cleared", Scenario: "uprobe-threads", Property: "uprobe-once"},
 )
 
 // plant completes rows of planted.

@@ -226,8 +226,8 @@ var lateExports = []export{
 	{"synchronize_rcu_tasks", awaits(kapi.QuiesceTasks), "waits until each task has given up its CPU by itself"},
 	{"synchronize_rcu_tasks_rude", awaits(kapi.QuiesceSched), "waits until each CPU has switched tasks"},
 	{"wait_for_completion", (*Kernel).awaitSignal, "sleeps until a task has done `signal()`"},
-	{"syscall", (*Kernel).syscall, "`syscall(SYS_membarrier, …)`, `SYS_mprotect` or `SYS_sched_yield`, as C libraries " +
-		"that have no function for it are called; any other number returns -1"},
+	{"syscall", (*Kernel).syscall, "`syscall(SYS_membarrier, …)`, `SYS_mprotect` or `SYS_sched_yield`, as C " +
+		"libraries that have no function for it are called; any other number returns -1"},
 }
 
 // Services calls do for each kernel routine that a patcher in compiled code calls by name, with what it does.

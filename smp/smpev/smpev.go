@@ -44,7 +44,7 @@ const (
 	// unregistered; it is.
 	UprobeAdds, UprobeAdded, UprobeRemoves, UprobeRemoved = 5, 6, 7, 8
 
-	UprobeKills  = 9  // a breakpoint stands there, and nothing knows it: SIGTRAP
+	UprobeKills  = 9  // SIGTRAP; at 0: a breakpoint that nothing knows; 1: no uprobe is left in the process
 	UprobePasses = 10 // no breakpoint stands there: the task runs the instruction
 	UprobeRan    = 11 // the handler has returned
 

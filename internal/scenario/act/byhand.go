@@ -94,8 +94,8 @@ var (
 		Word: "protect",
 		Params: scenario.Answers(scenario.Param{Name: "t", Kind: scenario.ParamFunc},
 			scenario.Param{Name: "exec", Kind: scenario.ParamOn}),
-		Says: "take the permission to execute away from the pages of `t` (`exec = False`), or give it back: a CPU that " +
-			"runs there meanwhile faults. The CPUs' translations are flushed by IPIs, from which they return " +
+		Says: "take the permission to execute away from the pages of `t` (`exec = False`), or give it back: a CPU " +
+			"that runs there meanwhile faults. The CPUs' translations are flushed by IPIs, from which they return " +
 			"serialised. `\"ENOMEM\"`: it isn't mapped",
 		Kernel: []string{"mprotect", "set_memory_x", "set_memory_nx"},
 	}, func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
@@ -109,9 +109,9 @@ var (
 	OnFault = add(ofMemory(&scenario.Operation{
 		Word:   "on_fault",
 		Params: handled(scenario.Param{Name: "t", Kind: scenario.ParamFunc}),
-		Says: "from now on a fault of a CPU that runs in `t` while it can't be executed is the task's own: its handler " +
-			"continues at `goto`, or, with `retry`, waits until `t` can be executed and goes on there; before that it " +
-			"calls the function `call`. With neither it isn't its own any more",
+		Says: "from now on a fault of a CPU that runs in `t` while it can't be executed is the task's own: its " +
+			"handler continues at `goto`, or, with `retry`, waits until `t` can be executed and goes on there; before " +
+			"that it calls the function `call`. With neither it isn't its own any more",
 	}, func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
 		code(t, op).OnFault(x, action(t, op, 0))
 	}))

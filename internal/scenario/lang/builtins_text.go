@@ -65,8 +65,8 @@ func bytesOf(name string, v starlark.Value) ([]byte, error) {
 			}
 			n, err := starlark.AsInt32(list[i])
 			if err != nil || n < 0 || n > 0xff {
-				return nil, fmt.Errorf("hex[%d] of %q is %.40s, no byte; write a number from 0 to 0xff, or a string of "+
-					"digits", i, name, list[i].String())
+				return nil, fmt.Errorf("hex[%d] of %q is %.40s, no byte; write a number from 0 to 0xff, or a string "+
+					"of digits", i, name, list[i].String())
 			}
 			b = append(b, byte(n))
 		}

@@ -53,6 +53,7 @@ var efforts = []struct {
 	{"stop-machine-free", 3000},
 	{"switches", 300},
 	{"torn-jump", 400},
+	{"uprobe-threads", 300},
 }
 
 // easyEffort is that of what isn't in the table.
