@@ -224,6 +224,9 @@ const CodeMem = 4
 // BpfMem is an image of a BPF trampoline, as in Alloc and Free.
 const BpfMem = 5
 
+// FtraceMem is the trampoline of a client of ftrace, as in Alloc and Free.
+const FtraceMem = 6
+
 // How a CPU is given up, as in Gives; 0: the task was preempted. A task's Wake says that
 // it wants a CPU again.
 const (

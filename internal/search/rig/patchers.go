@@ -61,7 +61,7 @@ func newPatchers(p *Plan) patchers {
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke,
 		Traps: &k.Traps})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
-		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
+		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: c.Trampolines, Exec: &k.Exec})
 	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer,
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
@@ -118,6 +118,10 @@ func (ps *patchers) addSites() error {
 				"%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x",
 				ps.Scenario.Name, s.Func, uint64(smp.GateBase))
 		}
+	}
+	for _, t := range ps.Ftrace.Text() {
+		ps.Machine.Memory().Map(t.At, t.Code, smp.PermRead|smp.PermExec)
+		ps.Machine.Names().AddSymbol(t.Name, t.At, len(t.Code))
 	}
 	return nil
 }
@@ -234,6 +238,7 @@ func (ps *patchers) head() {
 			image(at, insn)
 		}
 	}
+	ps.Ftrace.CallImages(image)
 	ps.directImages(image)
 	ps.Uprobes.Images(ps.image)
 	ps.reportSites()
