@@ -52,7 +52,7 @@ type Text struct {
 type trampolines struct {
 	// set at boot: the routines that the text calls
 	save, restore, list arch.Addr
-	code                []byte    // set at boot: of the common one, followed by ftrace_stub
+	code                []byte    // set at boot: of the common one
 	stub                arch.Addr // set at boot
 	to                  arch.Addr // owned by ftrace_lock: what its call leads to
 }
@@ -80,13 +80,13 @@ var (
 
 // bootText makes the common trampoline, at boot.
 func (f *Ftrace) bootText() {
-	t, bind, a := &f.inside, f.d.Boot.BootBind, f.d.Text.Arch()
+	t, bind := &f.inside, f.d.Boot.BootBind
 	t.save, t.restore = bind("save_mcount_regs", f.saveRegs), bind("restore_mcount_regs", f.restoreRegs)
 	t.list = bind("ftrace_ops_list_func", f.callList)
 	f.at = callerAt
 	t.code = f.text(callerAt, 0)
 	t.stub = callerAt + arch.Addr(len(t.code))
-	t.code = append(f.text(callerAt, t.stub), a.Ret...)
+	t.code = f.text(callerAt, t.stub)
 }
 
 // text returns the text of a trampoline at an address. Its second call leads to to; all are in reach.
@@ -104,8 +104,9 @@ func (f *Ftrace) Text() []Text {
 	if f.d.Trampolines == NoText || f.lock == nil {
 		return nil
 	}
-	list, _ := f.d.Text.Arch().Jump(listAt, f.inside.list)
-	return []Text{{"ftrace_caller", callerAt, f.inside.code, true},
+	a, t := f.d.Text.Arch(), &f.inside
+	list, _ := a.Jump(listAt, t.list)
+	return []Text{{"ftrace_caller", callerAt, t.code, true}, {"ftrace_stub", t.stub, a.Ret, false},
 		{"arch_ftrace_ops_list_func", listAt, list.Bytes(), false}}
 }
 
