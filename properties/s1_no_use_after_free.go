@@ -174,7 +174,7 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	first, left := -1, uint64(0)
 	for i := range m.live {
 		switch m.live[i].what {
-		case smpev.ModuleMem, smpev.CodeMem, smpev.BpfMem, smpev.FtraceMem:
+		case smpev.ModuleMem, smpev.CodeMem, smpev.BpfMem, smpev.TrampolineMem:
 			continue
 		}
 		if left++; first < 0 {

@@ -43,7 +43,7 @@ func (m *copies) Event(e *traces.Event) *traces.Finding {
 	}
 	memory := in(s.handed, e.B)
 	if memory == nil || memory.what == smpev.ModuleMem || memory.what == smpev.CodeMem ||
-		memory.what == smpev.BpfMem || memory.what == smpev.FtraceMem {
+		memory.what == smpev.BpfMem || memory.what == smpev.TrampolineMem {
 		return nil
 	}
 	at := f.ip - 1 // the breakpoint's address

@@ -5,7 +5,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A Frame is the words that the text of a trampoline has on the stack, as a routine finds them that the text has called.
+// A Frame is the words that a trampoline's text has on the stack, as a routine finds them that the text has called.
 type Frame struct {
 	Arch *arch.Arch  // owned by the routine
 	Mem  arch.Memory // owned by the routine

@@ -41,7 +41,7 @@ type Ftrace struct {
 	taken int        // owned by ftrace_lock: how many are in use
 
 	direct directs     // functions that call a client directly
-	inside trampolines // the trampolines, if they are text
+	inside trampolines // owned by the boot, and by ftrace_lock: the trampolines, if they are text
 
 	// owned by the boot of a run: it writes the sites' text; nil: Deps.Patch does
 	Writer Writer `state:"skip: the engine"`

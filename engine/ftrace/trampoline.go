@@ -31,7 +31,7 @@ const (
 const trampolineSize = 64
 
 // Memory is the kind of executable memory that trampolines of clients need.
-var Memory = kapi.Memory{What: smpev.FtraceMem, Most: trampolineSize, Alloc: "create_trampoline",
+var Memory = kapi.Memory{What: smpev.TrampolineMem, Most: trampolineSize, Alloc: "create_trampoline",
 	Collect: "arch_ftrace_trampoline_free", Unmap: "arch_ftrace_trampoline_free"}
 
 // A Text is a piece of the kernel's text.
@@ -164,13 +164,14 @@ func (o *client) makeTrampoline(x kapi.Context) {
 	if f.d.Trampolines != Own || o.own != 0 || o.direct != nil {
 		return
 	}
-	if at, ok := f.d.Exec.Alloc(x, trampolineSize, smpev.FtraceMem); ok {
+	if at, ok := f.d.Exec.Alloc(x, trampolineSize, smpev.TrampolineMem); ok {
 		f.d.Text.Fill(x, at, f.text(at, o.gate))
 		o.own = at
 	}
 }
 
-// freeTrampoline waits until no task is in the trampoline of a dynamic client that no site calls any more, and frees it:
+// freeTrampoline waits until no task is in the trampoline of a dynamic client, which no site calls any more, and frees
+// it:
 //
 //	step 1: wait until each CPU has scheduled: handlers have preemption off (synchronize_rcu_tasks_rude)
 //	step 2: wait until each task has given its CPU up: one may have been preempted in the trampoline
@@ -185,7 +186,7 @@ func (o *client) freeTrampoline(x kapi.Context) {
 	if !f.d.Boot.Planted(freesEarly) {
 		f.d.RCU.Synchronize(x, kapi.QuiesceTasks)
 	}
-	f.d.Exec.Free(x, o.own, trampolineSize, smpev.FtraceMem)
+	f.d.Exec.Free(x, o.own, trampolineSize, smpev.TrampolineMem)
 	o.own = 0
 }
 

@@ -188,7 +188,7 @@ var Settings = slices.Concat([]*Setting{
 			"site calls that only this client wants. It is made when the client is registered, and freed, if the " +
 			"client isn't kprobes', when it is unregistered and all tasks have given their CPUs up",
 		OfKprobes: true,
-		check:     checker.trampolines,
+		check:     checkTrampolines,
 		Drawn: &DrawnSetting{Part: "trampolines", In: 4, Unless: func(s *Scenario) bool {
 			return len(s.Sites) == 0 || s.Machine.Arch == target.I386 || s.Machine.Engine != ""
 		}},
@@ -239,8 +239,8 @@ func (s *Scenario) SetMemory(name string) (err error) {
 	return Check(s)
 }
 
-// trampolines checks that the kernel has ftrace's trampolines as text.
-func (c checker) trampolines(p Part) error {
+// checkTrampolines checks that the kernel has ftrace's trampolines as text.
+func checkTrampolines(c checker, p Part) error {
 	switch m := &c.s.Machine; {
 	case m.Trampolines == ftrace.NoText:
 	case m.Engine != "":

@@ -3,6 +3,7 @@ package scenario
 import (
 	"slices"
 
+	"kpsim/engine/ftrace"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
@@ -76,6 +77,7 @@ const (
 	TouchAwait  // a task waits for a grace period by hand
 	TouchAlias  // text is mapped a second time
 	TouchBpf    // BPF programs are attached
+	TouchTramp  // clients of ftrace have trampolines of their own
 	TouchUser   // text runs in user mode, and is patched there
 )
 
@@ -95,6 +97,7 @@ var ofMachine = []struct {
 	{TouchCache, func(m *Machine) bool { return m.InsnSlot() > 0 }},
 	{TouchBoost, func(m *Machine) bool { return m.Boost != era.BoostNever && !m.Preempt.Built() }},
 	{TouchStore, func(m *Machine) bool { return m.Memory == smp.TSO }},
+	{TouchTramp, func(m *Machine) bool { return m.Trampolines == ftrace.Own }},
 	{TouchHolder, func(m *Machine) bool { return m.Return < era.ReturnHashed }},
 	{TouchGo, func(m *Machine) bool { return m.Row().Boot == nil }},
 }

@@ -224,8 +224,8 @@ const CodeMem = 4
 // BpfMem is an image of a BPF trampoline, as in Alloc and Free.
 const BpfMem = 5
 
-// FtraceMem is the trampoline of a client of ftrace, as in Alloc and Free.
-const FtraceMem = 6
+// TrampolineMem is a trampoline of one client of the tracer of functions, as in Alloc and Free.
+const TrampolineMem = 6
 
 // How a CPU is given up, as in Gives; 0: the task was preempted. A task's Wake says that
 // it wants a CPU again.

@@ -65,5 +65,5 @@ func init() {
 	Memory.Define(ModuleMem, "module's section")
 	Memory.Define(CodeMem, "memory for code")
 	Memory.Define(BpfMem, "image")
-	Memory.Define(FtraceMem, "client's trampoline")
+	Memory.Define(TrampolineMem, "trampoline")
 }
