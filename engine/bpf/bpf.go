@@ -55,6 +55,8 @@ type Bpf struct {
 	gates gates         // set at boot
 	tramp []*trampoline // set at boot: one for each function that may have programs
 	progs []*Prog       // set at boot
+
+	dispatchers []*Dispatcher // set at boot
 }
 
 // A trampoline is what a function's programs share (struct bpf_trampoline).
@@ -88,12 +90,12 @@ type Prog struct {
 // New returns the trampolines of a kernel: none.
 func New(d Deps) *Bpf { return &Bpf{d: d} }
 
-// Any reports whether there is a program.
-func (b *Bpf) Any() bool { return len(b.progs) > 0 }
+// Any reports whether there is a program or a dispatcher.
+func (b *Bpf) Any() bool { return len(b.progs)+len(b.dispatchers) > 0 }
 
 // Add makes a program that may be attached to the function with the site, at boot.
 func (b *Bpf) Add(site, run arch.Addr, kind Kind) *Prog {
-	if !b.Any() {
+	if len(b.progs) == 0 {
 		b.bootGates()
 	}
 	i := slices.IndexFunc(b.tramp, func(t *trampoline) bool { return t.site == site })
@@ -121,6 +123,9 @@ func (b *Bpf) Begin() {
 			im.refs.Init(b.d.Cells, 0)
 			im.none = kapi.Is[int]{Var: &im.refs}
 		}
+	}
+	for _, d := range b.dispatchers {
+		d.known, d.image, d.off = d.known[:0], 0, 0
 	}
 	for _, p := range b.progs {
 		for c := range p.active {

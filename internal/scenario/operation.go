@@ -62,6 +62,7 @@ const (
 	ADirect         Object = "direct call"
 	AnFprobe        Object = "fprobe"
 	ABpf            Object = "BPF program"
+	ADispatcher     Object = "BPF dispatcher"
 	ABreakpoint     Object = "breakpoint"
 	AUprobe         Object = "uprobe"
 	ACPU            Object = "CPU"

@@ -70,15 +70,16 @@ const (
 	TouchStore      // CPUs hold stores
 	TouchGo         // the engine is in Go: a kernel's is guest code, and writes text without reporting it
 
-	TouchHand   // text is stored to by hand
-	TouchMemory // memory for code comes and goes
-	TouchHalt   // CPUs are made to serialise, or stopped, by hand
-	TouchMove   // a stopped task is moved
-	TouchAwait  // a task waits for a grace period by hand
-	TouchAlias  // text is mapped a second time
-	TouchBpf    // BPF programs are attached
-	TouchTramp  // clients of ftrace have trampolines of their own
-	TouchUser   // text runs in user mode, and is patched there
+	TouchHand     // text is stored to by hand
+	TouchMemory   // memory for code comes and goes
+	TouchHalt     // CPUs are made to serialise, or stopped, by hand
+	TouchMove     // a stopped task is moved
+	TouchAwait    // a task waits for a grace period by hand
+	TouchAlias    // text is mapped a second time
+	TouchBpf      // BPF programs are attached
+	TouchDispatch // programs of BPF dispatchers change
+	TouchTramp    // clients of ftrace have trampolines of their own
+	TouchUser     // text runs in user mode, and is patched there
 )
 
 // ofMachine lists the features that settings decide.

@@ -52,6 +52,7 @@ var planted = plant(
 	Mutant{Name: "ftrace-call-stored", Scenario: "ftrace-call", Property: "whole-instructions"},
 	Mutant{Name: "ftrace-site-kept", Scenario: "ftrace-two", Property: "no-use-after-free",
 		Also: []string{"clients-called"}},
+	Mutant{Name: "bpf-dispatcher-reused", Scenario: "bpf-dispatcher", Property: "right-result"},
 	Mutant{Name: "uprobe-filter-unasked", Scenario: "uprobe-filter", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-remove-any", Scenario: "uprobe-needed", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-remove-unlocked", Scenario: "uprobe-removes", Property: "uprobe-once"},

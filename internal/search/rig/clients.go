@@ -48,6 +48,9 @@ func (ps *patchers) addRedirected() error {
 	if err := ps.addBpf(); err != nil {
 		return err
 	}
+	if err := ps.addDispatchers(); err != nil {
+		return err
+	}
 	ps.landmarks()
 	return ps.directsReach()
 }
@@ -71,6 +74,30 @@ func (ps *patchers) addBpf() error {
 		ps.Bpf[b.Name] = p
 	}
 	return nil
+}
+
+// addDispatchers adds the BPF dispatchers.
+func (ps *patchers) addDispatchers() (err error) {
+	from, to := kernel.ExecRange(ps.arch)
+	ps.Dispatcher = make(map[string]*bpf.Dispatcher)
+	ps.Scenario.Any(func(op *scenario.Op) bool {
+		if op.Kind.Object != scenario.ADispatcher {
+			return false
+		}
+		d := ps.Dispatcher[op.Target]
+		if d == nil {
+			ps.Machine.Memory().Watch(ps.funcs[op.Target], target.Arch.BranchLen)
+			d = ps.bpf.AddDispatcher(ps.funcs[op.Target])
+			ps.Dispatcher[op.Target] = d
+		}
+		if !d.Reaches(ps.funcs[op.Targets[0]], from, to) {
+			err = ps.textFault(ps.Text(op.Targets[0]), fmt.Errorf("%s: %s(): %s or %s is out of reach of an image "+
+				"between %#x and %#x; place both within 2 GB", ps.Scenario.Name, op.Kind, op.Target, op.Targets[0],
+				uint64(from), uint64(to)))
+		}
+		return err != nil
+	})
+	return err
 }
 
 // programmed reports whether one of the first n programs is for a function.

@@ -240,6 +240,7 @@ func (ps *patchers) head() {
 	}
 	ps.Ftrace.CallImages(image)
 	ps.directImages(image)
+	ps.bpf.Images(image)
 	ps.Uprobes.Images(ps.image)
 	ps.reportSites()
 	ps.alternativeImages()
