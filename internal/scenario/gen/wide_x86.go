@@ -58,6 +58,7 @@ var tales = []struct {
 	{"debugger", false, drawDebugger},
 	{"fprobes", false, drawFprobes},
 	{"programs", false, drawPrograms},
+	{"dispatcher", false, drawDispatcher},
 	{"universes", false, drawUniverses},
 	{"uprobes", false, drawUprobes},
 	{"works", false, drawWorks},

@@ -20,20 +20,20 @@ var (
 		"image, which jumps to the programs that it knows directly, and to any other through rdx; its comparisons change the flags. Each change writes "+
 		"the half of the image that isn't in use, and returns after a grace period of RCU. Calls of `f` are its "+
 		"readers, so it needs preempt `\"none\"` or `\"voluntary\"`. A program that was added twice is removed twice",
-		"bpf_undispatch", scenario.Patches, true, "bpf_dispatcher_change_prog"))
+		"bpf_undispatch", "bpf_dispatcher_change_prog", scenario.Patches, true))
 
 	Undispatch = add(dispatcher("bpf_undispatch", "have it forget the program, which may be freed after a grace "+
-		"period. When no program is left the jump becomes the nop", "bpf_dispatch", 0, false))
+		"period. When no program is left the jump becomes the nop", "bpf_dispatch", "bpf_dispatcher_remove_prog", 0, false))
 )
 
 // dispatcher returns the row of an operation on a BPF dispatcher.
-func dispatcher(word, says, inverse string, traits scenario.Traits, on bool, kernel ...string) row {
+func dispatcher(word, says, inverse, kernel string, traits scenario.Traits, on bool) row {
 	return row{family: sites, Operation: &scenario.Operation{
 		Word: word,
 		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc},
 			{Name: "p", Kind: scenario.ParamInto}},
 		Says:    says,
-		Kernel:  kernel,
+		Kernel:  []string{kernel},
 		Object:  scenario.ADispatcher,
 		Inverse: inverse,
 		Traits:  traits | scenario.Around | scenario.Serial,
