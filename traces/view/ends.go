@@ -98,8 +98,8 @@ func (p *tale) tellWrittenUnder(from, v int) {
 		if x <= from || back < 0 || !a.has(p.ev[x].A) || !a.has(p.ev[back].A) {
 			continue
 		}
-		p.say(first, 0, "%s wrote %s anew while %s was in it, behind %s.", p.who(first), p.x.place(a.at), p.in.task(uint64(task)),
-			p.insn(x)).also(p, x)
+		p.say(first, 0, "%s wrote %s anew while %s was in it, behind %s.", p.who(first), p.x.place(a.at),
+			p.in.task(uint64(task)), p.insn(x)).also(p, x)
 		p.say(back, 0, "%s went on at %s, and ran %s.", p.who(back), p.x.place(p.ev[back].A), p.insn(back))
 	}
 }
