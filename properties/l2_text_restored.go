@@ -176,7 +176,7 @@ func (m *textRestored) program(addr uint64) bool {
 			return false
 		}
 		s := in(m.scene.handed, x.addr+jumpLen+uint64(int64(int32(x.lo>>8))))
-		return s != nil && (s.what == smpev.BpfMem || s.what == smpev.TrampolineMem)
+		return s != nil && (s.what == smpev.BpfMem || s.what == smpev.TrampolineMem || s.what == smpev.DispatcherMem)
 	})
 }
 

@@ -174,7 +174,7 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	first, left := -1, uint64(0)
 	for i := range m.live {
 		switch m.live[i].what {
-		case smpev.ModuleMem, smpev.CodeMem, smpev.BpfMem, smpev.TrampolineMem:
+		case smpev.ModuleMem, smpev.CodeMem, smpev.BpfMem, smpev.TrampolineMem, smpev.DispatcherMem:
 			continue
 		}
 		if left++; first < 0 {

@@ -32,6 +32,10 @@ const MostDispatched = 8
 
 const halfSize = imageSize / 2
 
+// DispatcherMemory is the kind of executable memory that a dispatcher needs.
+var DispatcherMemory = kapi.Memory{What: smpev.DispatcherMem, Most: imageSize, Alloc: "bpf_prog_pack_alloc",
+	Collect: "bpf_prog_pack_free", Unmap: "bpf_prog_pack_free"}
+
 var reusesHalf = kapi.DefineFault("bpf-dispatcher-reused",
 	"the half of a dispatcher's image that was in use is written again while a CPU may still be in it",
 	"bpf_dispatcher_update: synchronize_rcu, since 4121d4481b72 (6.2)")
@@ -75,7 +79,7 @@ func (d *Dispatcher) Reaches(run, from, to arch.Addr) bool {
 func (d *Dispatcher) Change(x kapi.Context, run arch.Addr, on bool) {
 	d.mutex.Lock(x)
 	if d.image == 0 {
-		at, ok := d.b.d.Exec.Alloc(x, imageSize, smpev.BpfMem)
+		at, ok := d.b.d.Exec.Alloc(x, imageSize, smpev.DispatcherMem)
 		if !ok {
 			d.mutex.Unlock(x)
 			return

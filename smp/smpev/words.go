@@ -66,4 +66,5 @@ func init() {
 	Memory.Define(CodeMem, "memory for code")
 	Memory.Define(BpfMem, "image")
 	Memory.Define(TrampolineMem, "trampoline")
+	Memory.Define(DispatcherMem, "dispatcher-image")
 }

@@ -49,8 +49,11 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 	if row.Memory != nil {
 		c.Exec = row.Memory(settings)
 	}
-	if len(sc.Bpfs) > 0 || sc.Does(act.Dispatch) || sc.Does(act.Undispatch) {
+	if len(sc.Bpfs) > 0 {
 		c.Exec = append(slices.Clone(c.Exec), bpf.Memory)
+	}
+	if sc.Does(act.Dispatch) || sc.Does(act.Undispatch) {
+		c.Exec = append(slices.Clone(c.Exec), bpf.DispatcherMemory)
 	}
 	if sc.Machine.Trampolines == ftrace.Own {
 		c.Exec = append(slices.Clone(c.Exec), ftrace.Memory)
