@@ -57,6 +57,7 @@ type Bpf struct {
 	progs []*Prog       // set at boot
 
 	dispatchers []*Dispatcher // set at boot
+	tails       []*TailCall   // set at boot
 }
 
 // A trampoline is what a function's programs share (struct bpf_trampoline).
@@ -90,8 +91,8 @@ type Prog struct {
 // New returns the trampolines of a kernel: none.
 func New(d Deps) *Bpf { return &Bpf{d: d} }
 
-// Any reports whether there is a program or a dispatcher.
-func (b *Bpf) Any() bool { return len(b.progs)+len(b.dispatchers) > 0 }
+// Any reports whether there is a program, a dispatcher or a tail call.
+func (b *Bpf) Any() bool { return len(b.progs)+len(b.dispatchers)+len(b.tails) > 0 }
 
 // Add makes a program that may be attached to the function with the site, at boot.
 func (b *Bpf) Add(site, run arch.Addr, kind Kind) *Prog {
@@ -126,6 +127,9 @@ func (b *Bpf) Begin() {
 	}
 	for _, d := range b.dispatchers {
 		d.known, d.image, d.off = d.known[:0], 0, 0
+	}
+	for _, t := range b.tails {
+		t.prog = 0
 	}
 	for _, p := range b.progs {
 		for c := range p.active {

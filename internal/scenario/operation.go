@@ -63,6 +63,7 @@ const (
 	AnFprobe        Object = "fprobe"
 	ABpf            Object = "BPF program"
 	ADispatcher     Object = "BPF dispatcher"
+	ATailCall       Object = "BPF tail call"
 	ABreakpoint     Object = "breakpoint"
 	AUprobe         Object = "uprobe"
 	ACPU            Object = "CPU"

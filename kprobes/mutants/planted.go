@@ -54,6 +54,8 @@ var planted = plant(
 	Mutant{Name: "ftrace-site-kept", Scenario: "ftrace-two", Property: "clients-called",
 		Also: []string{"text-restored", "no-use-after-free"}},
 	Mutant{Name: "bpf-dispatcher-reused", Scenario: "bpf-dispatcher", Property: "right-result"},
+	Mutant{Name: "bpf-tail-order", Scenario: "bpf-tail-call", Property: "no-oops"},
+	Mutant{Name: "bpf-tail-unwaited", Scenario: "bpf-tail-call", Property: "no-oops"},
 	Mutant{Name: "uprobe-filter-unasked", Scenario: "uprobe-filter", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-remove-any", Scenario: "uprobe-needed", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-remove-unlocked", Scenario: "uprobe-removes", Property: "uprobe-once"},

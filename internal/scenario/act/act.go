@@ -108,6 +108,7 @@ type Clients struct {
 	Fprobe     map[string]*fprobe.Fprobe
 	Bpf        map[string]*bpf.Prog
 	Dispatcher map[string]*bpf.Dispatcher     // by its function
+	Tail       map[string]*bpf.TailCall       // by its function
 	Work       map[string]*kernel.DelayedWork // by the function that it calls
 }
 

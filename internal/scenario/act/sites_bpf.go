@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
@@ -24,6 +25,23 @@ var (
 
 	Undispatch = add(dispatcher("bpf_undispatch", "have it forget the program, which may be freed after a grace "+
 		"period. When no program is left the jump becomes the nop", "bpf_dispatch", "bpf_dispatcher_remove_prog", 0, false))
+
+	TailCall = add(row{family: sites, Operation: &scenario.Operation{
+		Word: "bpf_tail_call",
+		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc},
+			{Name: "p", Kind: scenario.ParamCallee}},
+		Says: "have the array of programs that `f` tail-calls into hold `p`; `None`: it holds none. `f` has a jump " +
+			"over a 5-byte nop, which it ends behind. With a program the nop is a jump to it, and the jump a nop; it " +
+			"returns from a program's going after a grace period of RCU. Calls of `f` are its readers, so it needs " +
+			"preempt `\"none\"` or `\"voluntary\"`; give them `changed = True`",
+		Kernel:  []string{"bpf_arch_poke_desc_update", "prog_array_map_poke_run"},
+		Object:  scenario.ATailCall,
+		Traits:  scenario.Patches | scenario.Around | scenario.Serial,
+		Touches: scenario.TouchFlip | scenario.TouchPatched | scenario.TouchAwait,
+		Check:   noTail,
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
+		t.Clients().Tail[op.Target].Set(x, callee(t, op))
+	}})
 )
 
 // dispatcher returns the row of an operation on a BPF dispatcher.
@@ -44,30 +62,39 @@ func dispatcher(word, says, inverse, kernel string, traits scenario.Traits, on b
 	}}
 }
 
-// noDispatcher says why a function can't be a dispatcher, or has no such program.
-func noDispatcher(s *scenario.Scenario, op *scenario.Op) string {
+// noBpf says why a function of the kernel's own can't be patched as what BPF has since a release.
+func noBpf(s *scenario.Scenario, op *scenario.Op, what, since string) string {
 	f := s.Text(op.Target)
 	switch m := &s.Machine; {
 	case m.Engine != "":
-		return fmt.Sprintf("BPF dispatchers are of kpsim's own kernel, and engine %s knows none; leave %s out",
-			m.Engine, op.Kind)
+		return fmt.Sprintf("%ss are of kpsim's own kernel, and engine %s knows none; leave %s out", what, m.Engine,
+			op.Kind)
 	case m.Edition == rules.Edition26 || m.Edition == rules.Edition415:
-		return fmt.Sprintf("edition %v has no BPF dispatchers, which came with 5.6; leave %s out, or take a later "+
-			"edition", m.Edition, op.Kind)
+		return fmt.Sprintf("edition %v has no %ss, which came with %s; leave %s out, or take a later edition",
+			m.Edition, what, since, op.Kind)
 	case m.Arch != target.X8664:
-		return fmt.Sprintf("BPF dispatchers are of x86-64; leave %s out, or take another machine", op.Kind)
+		return fmt.Sprintf("%ss are of x86-64; leave %s out, or take another machine", what, op.Kind)
 	case m.Preempt.Built():
-		return fmt.Sprintf("calls of a BPF dispatcher are read-side sections of RCU, and with preempt = %q a task's "+
-			"call isn't one; say preempt = \"none\" or \"voluntary\"", scenario.PreemptWords[m.Preempt])
-	case !bytes.HasPrefix(f.Code, x86.Nop5[:]):
-		return fmt.Sprintf("%s doesn't begin with a 5-byte nop; begin it with 0f1f440000", f.Name)
+		return fmt.Sprintf("calls of a %s are read-side sections of RCU, and with preempt = %q a task's call isn't "+
+			"one; say preempt = \"none\" or \"voluntary\"", what, scenario.PreemptWords[m.Preempt])
 	case f.Own || slices.ContainsFunc(s.Modules, func(m scenario.Module) bool {
 		return slices.Contains(m.Core, f.Name) || slices.Contains(m.Init, f.Name)
 	}):
-		return fmt.Sprintf("a BPF dispatcher is the kernel's own, and %s comes and goes; take a function of text()",
-			f.Name)
+		return fmt.Sprintf("a %s is the kernel's own, and %s comes and goes; take a function of text()", what, f.Name)
 	}
-	if what := writes(s, f.Name); what != "" {
+	return ""
+}
+
+// noDispatcher says why a function can't be a dispatcher, or has no such program.
+func noDispatcher(s *scenario.Scenario, op *scenario.Op) string {
+	f := s.Text(op.Target)
+	if why := noBpf(s, op, "BPF dispatcher", "5.6"); why != "" {
+		return why
+	}
+	if !bytes.HasPrefix(f.Code, x86.Nop5[:]) {
+		return fmt.Sprintf("%s doesn't begin with a 5-byte nop; begin it with 0f1f440000", f.Name)
+	}
+	if what := writes(s, f.Name, 0, len(x86.Nop5)); what != "" {
 		return fmt.Sprintf("%s is at the first 5 bytes of %s, too, which isn't modelled beside a BPF dispatcher; "+
 			"give it another place", what, f.Name)
 	}
@@ -84,23 +111,59 @@ func noDispatcher(s *scenario.Scenario, op *scenario.Op) string {
 	return ""
 }
 
-// writes returns what else writes to the first five bytes of a function, "" if nothing does.
-func writes(s *scenario.Scenario, f string) (what string) {
+// writes returns what else writes to the bytes of a function from from up to to, "" if nothing does.
+func writes(s *scenario.Scenario, f string, from, to int) (what string) {
 	s.Patched(func(t scenario.Patched) {
-		if t.Func == f && t.Offset < len(x86.Nop5) {
+		if t.Func == f && t.Offset < to && t.Offset+t.Len > from {
 			what = "another patcher"
 		}
 	})
 	for i := range s.Probes {
-		if p := &s.Probes[i]; p.Func == f && p.Offset < len(x86.Nop5) {
+		if p := &s.Probes[i]; p.Func == f && p.Offset < to && p.Offset+len(x86.Nop5) > from {
 			what = "probe " + p.Name
 		}
 	}
 	s.Any(func(o *scenario.Op) bool {
-		if o.Target == f && (o.Kind.Traits&scenario.ByHand != 0 || o.Kind.Has(scenario.ParamInsn)) {
+		if o.Target == f && (o.Kind.Traits&scenario.ByHand != 0 || o.Kind.Has(scenario.ParamInsn) ||
+			o.Kind.Object == scenario.ADispatcher && from > 0) {
 			what = o.Kind.Word + "()"
 		}
 		return false
 	})
 	return what
+}
+
+// TailPlaces returns where the two instructions of a function's tail call are: a jump within it, the first that it has,
+// and the 5-byte nop that ends where this goes.
+func TailPlaces(t *scenario.Text) (bypass, nop int, ok bool) {
+	for off := 0; off < len(t.Code); {
+		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
+		if err != nil {
+			return 0, 0, false
+		}
+		if to, direct := in.Target(); direct && t.Code[off] == target.Arch.JumpByte {
+			nop = int(to-t.At) - len(x86.Nop5)
+			return off, nop, nop >= off+in.Size() && nop < len(t.Code) && bytes.HasPrefix(t.Code[nop:], x86.Nop5[:])
+		}
+		off += in.Size()
+	}
+	return 0, 0, false
+}
+
+// noTail says why a function has no tail call.
+func noTail(s *scenario.Scenario, op *scenario.Op) string {
+	f := s.Text(op.Target)
+	if why := noBpf(s, op, "BPF tail call", "5.5"); why != "" {
+		return why
+	}
+	bypass, nop, ok := TailPlaces(f)
+	if !ok {
+		return fmt.Sprintf("%s has no tail call: a 5-byte jump over a 5-byte nop, which it ends behind; write both, "+
+			"e900000000 and 0f1f440000 with what is to be between, and set the jump's distance", f.Name)
+	}
+	if what := writes(s, f.Name, bypass, nop+len(x86.Nop5)); what != "" {
+		return fmt.Sprintf("%s is at the tail call of %s, too, which isn't modelled; give it another place", what,
+			f.Name)
+	}
+	return ""
 }

@@ -29,7 +29,7 @@ var fuzzKinds = []string{
 	"shorter than a jump",
 	"recursion", "tail call", "jumped into", "jump through a register", "an exception table", "gives way in its midst",
 	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call",
-	"debugger's breakpoint", "fprobe", "BPF program", "BPF dispatcher", "alternatives", "uprobe", "trampolines shared", "trampolines own",
+	"debugger's breakpoint", "fprobe", "BPF program", "BPF dispatcher", "BPF tail call", "alternatives", "uprobe", "trampolines shared", "trampolines own",
 	"return probe of a uprobe", "filter of a uprobe's user", "uprobe's handler removes", "longjmp leaves a call",
 	"uprobe's nop becomes a call",
 	"a task exits", "a CPU comes", "a CPU goes",
@@ -134,6 +134,7 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 			is("fprobe", op.Kind == act.RegisterFprobe)
 			is("BPF program", op.Kind == act.AttachBpf)
 			is("BPF dispatcher", op.Kind == act.Dispatch)
+			is("BPF tail call", op.Kind == act.TailCall)
 			is("uprobe", op.Kind == act.HitUprobe)
 			is("return probe of a uprobe", op.Ret != "")
 			is("filter of a uprobe's user", op.Skips != 0)

@@ -72,7 +72,7 @@ var subjects = []subject{
 	{2, ours, drawDebugged},
 	{2, always, func(s *scene) { s.tale(drawJoint, drawGoing, drawUprobes, drawDebugger) }},
 	{2, traced, func(s *scene) {
-		s.tale(drawEntry, drawPatches, drawFprobes, drawUniverses, drawPrograms, drawDispatcher)
+		s.tale(drawEntry, drawPatches, drawFprobes, drawUniverses, drawPrograms, drawDispatcher, drawTailCall)
 	}},
 }
 

@@ -59,6 +59,7 @@ var tales = []struct {
 	{"fprobes", false, drawFprobes},
 	{"programs", false, drawPrograms},
 	{"dispatcher", false, drawDispatcher},
+	{"tailcall", false, drawTailCall},
 	{"universes", false, drawUniverses},
 	{"uprobes", false, drawUprobes},
 	{"works", false, drawWorks},

@@ -51,6 +51,7 @@ var sorts = []*sort{
 	{scenario.AnFprobe, "fprobe", nil, join(fprobes, clients, running, both, each)},
 	{scenario.ABpf, "BPF program", nil, join(programs, clients, running, both, each)},
 	{scenario.ADispatcher, "BPF dispatcher", nil, join(dispatchers, running, both, each)},
+	{scenario.ATailCall, "BPF tail call", nil, join(tails, running, both, each)},
 	{scenario.ABreakpoint, "breakpoint", nil, join(breakpoint, within, running, both, each)},
 	{scenario.TextByHand, "text by hand", nil, join(probed, alike, each)},
 	{scenario.AMemory, "memory for code", nil, join(called, both, each)},
@@ -435,6 +436,10 @@ var (
 	dispatchers = []state{
 		{name: "without a program", is: func(s *situation) bool { return !s.t.Clients().Dispatcher[s.of.name].Knows() }},
 		{name: "with a program", is: func(s *situation) bool { return s.t.Clients().Dispatcher[s.of.name].Knows() }},
+	}
+	tails = []state{
+		{name: "without a program", is: func(s *situation) bool { return !s.t.Clients().Tail[s.of.name].Leads() }},
+		{name: "with a program", is: func(s *situation) bool { return s.t.Clients().Tail[s.of.name].Leads() }},
 	}
 	uprobes = []state{
 		{name: "absent", is: func(s *situation) bool { return len(s.users) == 0 }},
