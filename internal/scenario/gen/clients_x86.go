@@ -348,7 +348,8 @@ func drawTailCall(g *maker) {
 	}
 	// push %rdi; jmp out; pop %rdi; the nop; out: pop %rdi; mov %edi,%eax; add $7,%eax; ret
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: tailName, At: tailAt + arch.Addr(g.rand.N(8)),
-		Code: []byte{0x57, 0xe9, 0x06, 0, 0, 0, 0x5f, 0x0f, 0x1f, 0x44, 0, 0, 0x5f, 0x89, 0xf8, 0x83, 0xc0, 0x07, 0xc3}})
+		Code: []byte{0x57, 0xe9, 0x06, 0, 0, 0, 0x5f, 0x0f, 0x1f, 0x44, 0, 0, 0x5f, 0x89, 0xf8, 0x83, 0xc0, 0x07,
+			0xc3}})
 	programs := 1 + g.rand.N(2)
 	for i := range programs { // mov %edi,%eax; add $i,%eax; ret
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("tailed", i),

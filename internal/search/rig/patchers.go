@@ -44,7 +44,7 @@ type patchers struct {
 	hasHitBreak func(x kapi.Context, at arch.Addr) bool // nil: no task sets a breakpoint
 	breaks      []arch.Addr                             // where tasks set breakpoints of the debugger
 	targets     [][]arch.Addr                           // by static call: what it may call; 0, none, is the first
-	tailed      map[string][]arch.Addr                  // by function with a tail call: the programs that it may lead to
+	tailed      map[string][]arch.Addr                  // by function with a tail call: what it may lead to
 	byHand      []kapi.Section                          // text that tasks store to
 	encoded     map[*scenario.Op][]byte                 // what a write stores, unless it is saved bytes
 	settings    []traces.Event                          // what monitors know of keys: Setting and Form

@@ -67,6 +67,7 @@ var storyForms = joined(
 	forms("Exec",
 		`<cpu> (?:went on at|returned to) <A>, in freed memory, and ran <insn>`,
 		`<cpu> went on at <A>, and ran <insn>`,
+		`<cpu> ran <insn> at <A>`,
 		`<cpu> (?:went on at|returned to) <A> and ran <bytes> \(<insn>\): .*`,
 		`<cpu> ran <bytes> at <A> \(<insn>\)(?:: .*)?`,
 		`<cpu> ran <bytes> \(<insn>\)[:,] .*`,
