@@ -69,7 +69,7 @@ var layers = []layer{
 	{pkg: "internal/testkit/kerneltest", may: []string{"linux/vmlinux", "linux/vmlinux/shelf"}, free: []string{"*"}},
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
-	{pkg: "engine/ftrace", may: []string{"linux/linuxev", "smp/arch", "smp/kapi"}, owned: true},
+	{pkg: "engine/ftrace", may: []string{"linux/linuxev", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "smp/byhand", may: []string{"smp", "smp/arch", "smp/arch/target", "smp/kapi", "smp/kernel", "smp/smpev",
 		"traces"}, owned: true},
 	{pkg: "engine/debugger", may: []string{"smp/arch", "smp/kapi", "smp/smpev"}, owned: true},

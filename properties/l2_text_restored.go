@@ -167,14 +167,16 @@ next:
 	return false
 }
 
-// program reports whether the byte at addr belongs to a site's call of an image of a BPF trampoline that is there.
+// program reports whether the byte at addr belongs to a site's call of an image of a BPF trampoline that is there, or
+// of the trampoline of a client of ftrace, or to a BPF dispatcher's jump to its image.
 func (m *textRestored) program(addr uint64) bool {
 	return slices.ContainsFunc(m.scene.images[m.scene.raw:], func(x insn) bool {
-		if addr-x.addr >= x.len() || byte(x.lo) != callByte || !m.site(x.addr) || !m.scene.text.holds(&x) {
+		if b := byte(x.lo); addr-x.addr >= x.len() || b != callByte && b != jump || !m.site(x.addr) ||
+			!m.scene.text.holds(&x) {
 			return false
 		}
 		s := in(m.scene.handed, x.addr+jumpLen+uint64(int64(int32(x.lo>>8))))
-		return s != nil && s.what == smpev.BpfMem
+		return s != nil && (s.what == smpev.BpfMem || s.what == smpev.TrampolineMem || s.what == smpev.DispatcherMem)
 	})
 }
 

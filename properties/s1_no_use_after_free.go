@@ -173,7 +173,8 @@ func (m *noUseAfterFree) End(drained bool) *traces.Finding {
 	}
 	first, left := -1, uint64(0)
 	for i := range m.live {
-		if what := m.live[i].what; what == smpev.ModuleMem || what == smpev.CodeMem || what == smpev.BpfMem {
+		switch m.live[i].what {
+		case smpev.ModuleMem, smpev.CodeMem, smpev.BpfMem, smpev.TrampolineMem, smpev.DispatcherMem:
 			continue
 		}
 		if left++; first < 0 {

@@ -42,8 +42,7 @@ func (m *copies) Event(e *traces.Event) *traces.Finding {
 		return nil
 	}
 	memory := in(s.handed, e.B)
-	if memory == nil || memory.what == smpev.ModuleMem || memory.what == smpev.CodeMem ||
-		memory.what == smpev.BpfMem {
+	if memory == nil || memory.what != kpev.SlotMem && memory.what != kpev.DetourMem {
 		return nil
 	}
 	at := f.ip - 1 // the breakpoint's address

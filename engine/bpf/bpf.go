@@ -55,6 +55,9 @@ type Bpf struct {
 	gates gates         // set at boot
 	tramp []*trampoline // set at boot: one for each function that may have programs
 	progs []*Prog       // set at boot
+
+	dispatchers []*Dispatcher // set at boot
+	tails       []*TailCall   // set at boot
 }
 
 // A trampoline is what a function's programs share (struct bpf_trampoline).
@@ -88,12 +91,12 @@ type Prog struct {
 // New returns the trampolines of a kernel: none.
 func New(d Deps) *Bpf { return &Bpf{d: d} }
 
-// Any reports whether there is a program.
-func (b *Bpf) Any() bool { return len(b.progs) > 0 }
+// Any reports whether there is a program, a dispatcher or a tail call.
+func (b *Bpf) Any() bool { return len(b.progs)+len(b.dispatchers)+len(b.tails) > 0 }
 
 // Add makes a program that may be attached to the function with the site, at boot.
 func (b *Bpf) Add(site, run arch.Addr, kind Kind) *Prog {
-	if !b.Any() {
+	if len(b.progs) == 0 {
 		b.bootGates()
 	}
 	i := slices.IndexFunc(b.tramp, func(t *trampoline) bool { return t.site == site })
@@ -121,6 +124,12 @@ func (b *Bpf) Begin() {
 			im.refs.Init(b.d.Cells, 0)
 			im.none = kapi.Is[int]{Var: &im.refs}
 		}
+	}
+	for _, d := range b.dispatchers {
+		d.known, d.image, d.off = d.known[:0], 0, 0
+	}
+	for _, t := range b.tails {
+		t.prog = 0
 	}
 	for _, p := range b.progs {
 		for c := range p.active {

@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -28,96 +29,64 @@ const (
 	frameArgs   = 6
 	frameResult = frameArgs
 	frameRegs   = frameResult + 1
-	frameFlags  = frameRegs + 16
-	frameWords  = frameFlags + 1
+	frameWords  = frameRegs + ftrace.FrameRegs
 )
 
 // A frame is that of a call, as a routine finds it that the image has called.
-type frame struct {
-	a    *arch.Arch  // owned by the routine
-	mem  arch.Memory // owned by the routine
-	sp   arch.Addr   // owned by the routine: where the return address into the image is
-	at   arch.Addr   // owned by the routine: the frame
-	back arch.Addr   // owned by the routine: the return address
-}
+type frame struct{ ftrace.Frame }
 
 func (b *Bpf) frame(x kapi.Context, regs *arch.Regs) frame {
-	f := frame{a: b.d.Text.Arch(), mem: x.Memory()}
-	f.sp = f.a.StackPointer(regs)
-	f.at = f.sp + arch.Addr(f.a.Word)
-	back, _ := f.mem.Load(f.sp, f.a.Word)
-	f.back = arch.Addr(back)
-	return f
+	return frame{ftrace.FrameOf(x, b.d.Text.Arch(), regs)}
 }
-
-func (f *frame) word(n int) arch.Addr { return f.at + arch.Addr(n*f.a.Word) }
-
-func (f *frame) load(n int) uint64 {
-	v, _ := f.mem.Load(f.word(n), f.a.Word)
-	return v
-}
-
-func (f *frame) store(n int, v uint64) { f.mem.Store(f.word(n), f.a.Word, v) }
 
 // keep stores the registers in the frame.
 func (f *frame) keep(regs *arch.Regs) {
-	for i, v := range regs.R {
-		f.store(frameRegs+i, v)
-	}
-	f.store(frameFlags, regs.Flags)
-	f.store(frameResult, regs.R[f.a.Result])
+	f.Keep(frameRegs, regs)
+	f.Store(frameResult, regs.R[f.Arch.Result])
 }
 
 // leave loads the registers from the frame, and returns to an address with the stack pointer at sp.
-func (f *frame) leave(regs *arch.Regs, to, sp arch.Addr) {
-	for i := range regs.R {
-		regs.R[i] = f.load(frameRegs + i)
-	}
-	regs.Flags = f.load(frameFlags)&^f.a.IRQFlag | regs.Flags&f.a.IRQFlag
-	sp -= arch.Addr(f.a.Word)
-	f.mem.Store(sp, f.a.Word, uint64(to))
-	regs.R[f.a.SP] = uint64(sp)
-}
+func (f *frame) leave(regs *arch.Regs, to, sp arch.Addr) { f.Leave(frameRegs, regs, to, sp) }
 
 // save makes the frame. Like the routines up to finish it is one step, which gives the CPU to no other task.
 func (b *Bpf) save(x kapi.Context, regs *arch.Regs) {
 	f := b.frame(x, regs)
-	f.at -= arch.Addr(frameWords * f.a.Word)
+	f.At -= arch.Addr(frameWords * f.Arch.Word)
 	f.keep(regs)
-	for i := range min(frameArgs, len(f.a.Args)) {
-		f.store(i, regs.R[f.a.Args[i]])
+	for i := range min(frameArgs, len(f.Arch.Args)) {
+		f.Store(i, regs.R[f.Arch.Args[i]])
 	}
-	f.leave(regs, f.back, f.at)
+	f.leave(regs, f.Back, f.At)
 }
 
 // restore takes the frame away: the image returns to the function.
 func (b *Bpf) restore(x kapi.Context, regs *arch.Regs) {
 	f := b.frame(x, regs)
-	f.leave(regs, f.back, f.word(frameWords))
+	f.leave(regs, f.Back, f.Word(frameWords))
 }
 
 // orig calls the function, with the registers that its caller left: it returns to the image.
 func (b *Bpf) orig(x kapi.Context, regs *arch.Regs) {
 	f := b.frame(x, regs)
-	f.leave(regs, arch.Addr(f.load(frameWords)), f.sp)
+	f.leave(regs, arch.Addr(f.Load(frameWords)), f.SP)
 }
 
 // result keeps what the function has left.
 func (b *Bpf) result(x kapi.Context, regs *arch.Regs) {
 	f := b.frame(x, regs)
 	f.keep(regs)
-	if im, _ := b.find(f.back); im != nil {
+	if im, _ := b.find(f.Back); im != nil {
 		x.Emit(smpev.Bpf, uint64(im.t.site), smpev.BpfReturns, uint64(im.at))
 	}
-	f.leave(regs, f.back, f.at)
+	f.leave(regs, f.Back, f.At)
 }
 
 // finish takes the frame away: the image returns to the function's caller.
 func (b *Bpf) finish(x kapi.Context, regs *arch.Regs) {
 	f := b.frame(x, regs)
-	result := f.load(frameResult)
-	f.leave(regs, f.back, f.word(frameWords+1))
-	regs.R[f.a.Result] = result
+	result := f.Load(frameResult)
+	f.leave(regs, f.Back, f.Word(frameWords+1))
+	regs.R[f.Arch.Result] = result
 }
 
 // find returns the image that an address is in, and the program that the instruction before it is about. nil: none.
@@ -142,7 +111,7 @@ func (b *Bpf) outOf(x kapi.Context, regs *arch.Regs) { b.count(x, regs, -1) }
 
 func (b *Bpf) count(x kapi.Context, regs *arch.Regs, by int) {
 	f := b.frame(x, regs)
-	im, _ := b.find(f.back)
+	im, _ := b.find(f.Back)
 	if im == nil {
 		b.d.Traps.Bug(x, "a task counts itself in or out of a BPF trampoline that there isn't")
 		return
@@ -157,7 +126,7 @@ func (b *Bpf) count(x kapi.Context, regs *arch.Regs, by int) {
 // nop before them isn't passed.
 func (b *Bpf) run(x kapi.Context, regs *arch.Regs) {
 	f := b.frame(x, regs)
-	im, p := b.find(f.back)
+	im, p := b.find(f.Back)
 	if p == nil {
 		b.d.Traps.Bug(x, "a BPF trampoline that there isn't calls a program")
 		return
@@ -171,13 +140,13 @@ func (b *Bpf) run(x kapi.Context, regs *arch.Regs) {
 	}
 	active.WriteOnce(x, true)
 	p.emit(x, smpev.BpfEntry+uint64(p.kind))
-	x.Regs().R[f.a.Args[0]] = uint64(f.at)
+	x.Regs().R[f.Arch.Args[0]] = uint64(f.At)
 	result := x.Call(p.run)
 	p.emit(x, smpev.BpfRan)
 	if p.kind == ModRet {
-		if f.store(frameResult, result); result != 0 {
+		if f.Store(frameResult, result); result != 0 {
 			p.emit(x, smpev.BpfSkips)
-			f.mem.Store(f.sp, f.a.Word, uint64(im.exits))
+			f.Mem.Store(f.SP, f.Arch.Word, uint64(im.exits))
 		}
 	}
 	active.WriteOnce(x, false)

@@ -19,6 +19,9 @@
 // Step 1 is done before a detached program's owner may free it, the others by a work of each function. An image that
 // doesn't call the function is freed after one wait (call_rcu_tasks).
 //
+// Beside them are dispatchers (Dispatcher), functions that call one of several programs, which is an argument, and
+// tail calls (TailCall).
+//
 // It is a client of the waist and of ftrace, and imports nothing of the machine.
 //
 // Lock order: tr->mutex, direct_mutex, ftrace_lock, text_mutex.
@@ -30,6 +33,7 @@
 // run with preemption off, where a kernel keeps the task on its CPU and has a read-side section of RCU. The percpu_ref
 // is one counter. Where CPUs may hold old bytes they are synchronized before a new image is called; a kernel does that
 // only by patching the site. A function's put images are freed one after the other, at most 16 at a time exist, and the
-// next change waits then. Cookies, struct_ops, LSM hooks, freplace, the dispatcher, tail calls and programs on
-// functions that are patched live aren't modelled.
+// next change waits then. Cookies, struct_ops, LSM hooks, freplace and programs on functions that are
+// patched live aren't modelled. A dispatcher's function begins with the nop itself; kernels since 6.2 have a static
+// call there. Its image compares with one program after the other, where a kernel halves a sorted list.
 package bpf

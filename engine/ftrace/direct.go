@@ -173,7 +173,8 @@ func (f *Ftrace) leaveDirect(x kapi.Context, waits bool) {
 }
 
 // wanted returns the instruction that the clients want at a site, and its target, 0 if it is a nop. If the only
-// client is a direct call, it is that call. Context: ftrace_lock held.
+// client is a direct call, it is that call; if the only one has a trampoline of its own, it is a call of that. Context:
+// ftrace_lock held.
 func (f *Ftrace) wanted(s *site) (insn *arch.Code, target arch.Addr) {
 	n, only := 0, (*client)(nil)
 	for _, o := range f.ops.Owned().list {
@@ -190,6 +191,14 @@ func (f *Ftrace) wanted(s *site) (insn *arch.Code, target arch.Addr) {
 		target = d.to.Owned()
 		d.code, _ = d.call(f, target) // registration has checked its reach
 		return &d.code, target
+	case n == 1 && only.own != 0:
+		s.own, _ = f.d.Text.Arch().Call(s.at, only.own) // all memory for it is in reach
+		return &s.own, only.own
 	}
 	return &s.call, f.at
+}
+
+// keeps reports whether a fault keeps the site's call.
+func (f *Ftrace) keeps(s *site, target arch.Addr) bool {
+	return s.calls != 0 && s.calls != f.at && target != 0 && f.d.Boot.Planted(keepsSite)
 }

@@ -18,6 +18,9 @@ type Deps struct {
 
 	// ModuleMutex returns module_mutex, nil if there is no module.
 	ModuleMutex func() kapi.Mutex
+
+	Trampolines Trampolines
+	Exec        kapi.Exec // where clients have trampolines of their own
 	_           struct{}
 }
 
@@ -37,7 +40,8 @@ type Ftrace struct {
 	lists []*clients `state:"skip: the one in use is ops"`
 	taken int        // owned by ftrace_lock: how many are in use
 
-	direct directs // functions that call a client directly
+	direct directs     // functions that call a client directly
+	inside trampolines // owned by the boot, and by ftrace_lock: the trampolines, if they are text
 
 	// owned by the boot of a run: it writes the sites' text; nil: Deps.Patch does
 	Writer Writer `state:"skip: the engine"`
@@ -74,8 +78,10 @@ type clients struct {
 
 // A site is where a function calls ftrace.
 type site struct {
-	at    arch.Addr // set at boot
-	call  arch.Code // set at boot
+	at   arch.Addr // set at boot
+	call arch.Code // set at boot
+	// owned by ftrace_lock: the call of the only client's trampoline
+	own   arch.Code `state:"skip: follows from what its maker has read"`
 	calls arch.Addr // owned by ftrace_lock: the target in the text; 0: it is a nop
 	here  bool      // owned by ftrace_lock: the text is there
 	ip    bool      // owned by ftrace_lock: a client that may change the path has it (FTRACE_FL_IPMODIFY)
@@ -92,7 +98,7 @@ func New(d Deps) *Ftrace {
 func (f *Ftrace) reset() {
 	f.DirectStays, f.DirectOwn, f.PlainDirect = false, false, false
 	f.n, f.TextRW, f.Shared, f.Kept, f.Plug, f.Writer = 0, false, false, false, nil, nil
-	f.dead = false
+	f.dead, f.inside.to = false, f.inside.stub
 	for _, s := range f.sites {
 		s.calls, s.here, s.ip = 0, f.d.Boot.Present(s.at), false
 	}
@@ -148,7 +154,11 @@ func (f *Ftrace) replace(x kapi.Context, add, drop *client) {
 // ok false: it is out of the trampoline's reach.
 func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
 	if f.lock == nil {
-		f.at = f.d.Boot.BootBind("ftrace_caller", f.caller)
+		if f.d.Trampolines == NoText {
+			f.at = f.d.Boot.BootBind("ftrace_caller", f.caller)
+		} else {
+			f.bootText()
+		}
 		f.lock = f.d.Boot.BootMutex("ftrace_lock")
 	}
 	s := &site{at: at, here: f.d.Boot.Present(at)}
@@ -219,6 +229,8 @@ type client struct {
 	flags  Flags                // set at the boot of a run
 	direct *direct              `state:"boot"` // set at the boot of a run; nil: it has a handler
 	active bool                 // owned by ftrace_lock
+	gate   arch.Addr            // set at the first boot of a run: its function, for trampolines that are text
+	own    arch.Addr            // owned by ftrace_lock: its own trampoline; 0: it has none
 	filter kapi.List[arch.Addr] // the sites it wants; none: all
 }
 
@@ -229,7 +241,10 @@ func (f *Ftrace) NewOps(name string, h Handler, flags Flags) Client {
 	}
 	o := f.made[f.n]
 	f.n++
-	o.name, o.h, o.flags, o.direct, o.active = name, h, flags, nil, false
+	o.name, o.h, o.flags, o.direct, o.active, o.own = name, h, flags, nil, false, 0
+	if o.gate == 0 && f.d.Trampolines != NoText {
+		o.gate = f.d.Boot.BootBind(name, o.called)
+	}
 	o.filter.Init(f.d.Cells)
 	return o
 }
@@ -327,6 +342,7 @@ func (o *client) Register(x kapi.Context) (errno int) {
 	if errno == 0 {
 		o.active = true
 		f.replace(x, o, nil)
+		o.makeTrampoline(x)
 		f.update(x)
 		if f.dead && f.Rolls {
 			o.active = false
@@ -348,6 +364,9 @@ func (o *client) Unregister(x kapi.Context) (errno int) {
 		f.disclaim(o, func(at arch.Addr) bool { return slices.Contains(o.filter.Owned(), at) })
 		f.replace(x, nil, o)
 		f.update(x)
+		if o.flags&Dynamic != 0 && f.d.Trampolines == Own {
+			o.freeTrampoline(x)
+		}
 	}
 	f.lock.Unlock(x)
 	switch {
@@ -357,7 +376,7 @@ func (o *client) Unregister(x kapi.Context) (errno int) {
 		return EINVAL
 	}
 	// a handler runs with preemption off: each CPU must schedule (synchronize_rcu_tasks_rude)
-	if o.flags&Dynamic != 0 {
+	if o.flags&Dynamic != 0 && f.d.Trampolines != Own {
 		f.d.RCU.Synchronize(x, kapi.QuiesceSched)
 	}
 	return 0
@@ -381,20 +400,24 @@ func (f *Ftrace) update(x kapi.Context) {
 	}
 	f.batch = f.batch[:0]
 	for _, s := range f.sites {
-		if insn, target := f.wanted(s); s.calls != target && s.here {
+		if insn, target := f.wanted(s); s.calls != target && s.here && !f.keeps(s, target) {
 			f.batch = append(f.batch, kapi.Rewrite{At: s.at, Insn: insn.Bytes()})
 		}
 	}
-	if len(f.batch) == 0 {
+	leads := f.d.Trampolines != NoText && f.inside.to != f.leads()
+	if len(f.batch) == 0 && !leads {
 		return
 	}
 	f.d.Text.Mutex().Lock(x)
+	if leads { // first: the list asks which sites a client wants
+		f.lead(x, listAt)
+	}
 	if !f.verify(x) {
 		f.d.Text.Mutex().Unlock(x)
 		return
 	}
 	for _, s := range f.sites {
-		if _, target := f.wanted(s); s.here {
+		if _, target := f.wanted(s); s.here && !f.keeps(s, target) {
 			s.calls = target
 		}
 	}
@@ -410,47 +433,10 @@ func (f *Ftrace) update(x kapi.Context) {
 	for i := range f.batch {
 		f.d.Boot.Shares(x, f.batch[i].At, len(f.batch[i].Insn), Site, true)
 	}
+	if leads {
+		f.lead(x, f.leads())
+	}
 	f.d.Text.Mutex().Unlock(x)
-}
-
-// Caller is ftrace's trampoline for text that a Writer has written.
-func (f *Ftrace) Caller(x kapi.Context, regs *arch.Regs) { f.caller(x, regs) }
-
-// caller is ftrace's trampoline (ftrace_caller, ftrace_ops_list_func), called by a site. It calls the clients that
-// want the site and continues where they say, through a direct call if there is one.
-func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
-	a, mem := f.d.Text.Arch(), x.Memory()
-	sp := a.StackPointer(regs)
-	back, ok := mem.Load(sp, a.Word)
-	if !ok {
-		f.d.Traps.Bug(x, "ftrace_caller was called without a return address")
-		return
-	}
-	x.PreemptDisable()
-	then := arch.Addr(0) // a direct call that comes when all clients have been called
-	r := *regs
-	ip := arch.Addr(back) - arch.Addr(a.BranchLen)
-	r.IP, r.R[a.SP] = arch.Addr(back), uint64(sp)+uint64(a.Word)
-	for _, o := range f.ops.Deref(x).list {
-		if takes(o.filter.All(x), ip) {
-			o.h(x, ip, &r)
-			if o.direct != nil {
-				then = o.direct.to.ReadOnce(x)
-			}
-		}
-	}
-	r.R[a.SP] = uint64(sp)
-	mem.Store(sp, a.Word, uint64(r.IP))
-	if then != 0 { // it returns to where the clients say
-		if f.DirectOwn {
-			mem.Store(sp, a.Word, back)
-		}
-		sp -= arch.Addr(a.Word)
-		r.R[a.SP] = uint64(sp)
-		mem.Store(sp, a.Word, uint64(then))
-	}
-	regs.R, regs.Flags = r.R, r.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag
-	x.PreemptEnable()
 }
 
 // claimed reports whether a client that may change the path wants a site. Context:

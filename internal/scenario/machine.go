@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"kpsim/engine/ftrace"
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
@@ -50,9 +51,11 @@ type Machine struct {
 	Late    bool         // interrupts are taken between a breakpoint and its handler
 	NoHZ    bool         // an idle CPU gets no timer tick
 	Offline uint64       // the set of CPUs that are offline when a run begins, never CPU 0
-	Stall   int          // a grace period that has lasted this many cycles is reported at a tick; 0: never
-	Modules Loading
-	Steps   int // budget of boundaries of a run, 0 for the default
+	// Trampolines says which of ftrace's trampolines are text.
+	Trampolines ftrace.Trampolines
+	Stall       int // a grace period that has lasted this many cycles is reported at a tick; 0: never
+	Modules     Loading
+	Steps       int // budget of boundaries of a run, 0 for the default
 
 	// Image says which kernel engine linux runs (linux.Kernel.ID), as a trace must. "" is the
 	// kernel that was given.
@@ -175,6 +178,21 @@ var Settings = slices.Concat([]*Setting{
 			"task wants the CPU",
 		Drawn: &DrawnSetting{Part: "ticks", In: 12},
 	},
+	{
+		Word: "ftrace_trampolines", Value: optional(word(func(m *Machine) *ftrace.Trampolines {
+			return &m.Trampolines
+		}, ftrace.TrampolineWords)),
+		Says: "which of ftrace's trampolines are text: a task executes it instruction by instruction and may be " +
+			"preempted in it, and its call is patched. None is: the trampoline calls the clients in its first step. " +
+			"`\"shared\"`: there is one, as in kernels until 3.18; `\"own\"`: each client has one, too, which a " +
+			"site calls that only this client wants. It is made when the client is registered, and freed, if the " +
+			"client isn't kprobes', when it is unregistered and all tasks have given their CPUs up",
+		OfKprobes: true,
+		check:     checkTrampolines,
+		Drawn: &DrawnSetting{Part: "trampolines", In: 4, Unless: func(s *Scenario) bool {
+			return len(s.Sites) == 0 || s.Machine.Arch == target.I386 || s.Machine.Engine != ""
+		}},
+	},
 	{ // not drawn: a drawn program may well keep a CPU for long
 		Word: "stall", Value: number(func(m *Machine) *int {
 			return &m.Stall
@@ -219,6 +237,23 @@ func (s *Scenario) SetMemory(name string) (err error) {
 		return err
 	}
 	return Check(s)
+}
+
+// checkTrampolines checks that the kernel has ftrace's trampolines as text.
+func checkTrampolines(c checker, p Part) error {
+	switch m := &c.s.Machine; {
+	case m.Trampolines == ftrace.NoText:
+	case m.Engine != "":
+		return Faultf(p, "ftrace_trampolines = %q is of kpsim's own kernel, and not of engine %q; leave it out",
+			ftrace.TrampolineWords[m.Trampolines], m.Engine)
+	case m.Arch != target.X8664:
+		return Faultf(p, "ftrace_trampolines = %q is of x86-64; leave it out, or take another machine",
+			ftrace.TrampolineWords[m.Trampolines])
+	case m.Trampolines == ftrace.Own && m.Edition == rules.Edition26:
+		return Faultf(p, "edition %v has one trampoline for all clients of ftrace, as until 3.18; say "+
+			"ftrace_trampolines = \"shared\", or take a later edition", m.Edition)
+	}
+	return nil
 }
 
 // memoryCPUs is how many CPUs can hold stores: each needs a mover of its own.

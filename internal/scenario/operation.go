@@ -62,6 +62,8 @@ const (
 	ADirect         Object = "direct call"
 	AnFprobe        Object = "fprobe"
 	ABpf            Object = "BPF program"
+	ADispatcher     Object = "BPF dispatcher"
+	ATailCall       Object = "BPF tail call"
 	ABreakpoint     Object = "breakpoint"
 	AUprobe         Object = "uprobe"
 	ACPU            Object = "CPU"

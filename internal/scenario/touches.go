@@ -3,6 +3,7 @@ package scenario
 import (
 	"slices"
 
+	"kpsim/engine/ftrace"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
@@ -69,14 +70,16 @@ const (
 	TouchStore      // CPUs hold stores
 	TouchGo         // the engine is in Go: a kernel's is guest code, and writes text without reporting it
 
-	TouchHand   // text is stored to by hand
-	TouchMemory // memory for code comes and goes
-	TouchHalt   // CPUs are made to serialise, or stopped, by hand
-	TouchMove   // a stopped task is moved
-	TouchAwait  // a task waits for a grace period by hand
-	TouchAlias  // text is mapped a second time
-	TouchBpf    // BPF programs are attached
-	TouchUser   // text runs in user mode, and is patched there
+	TouchHand     // text is stored to by hand
+	TouchMemory   // memory for code comes and goes
+	TouchHalt     // CPUs are made to serialise, or stopped, by hand
+	TouchMove     // a stopped task is moved
+	TouchAwait    // a task waits for a grace period by hand
+	TouchAlias    // text is mapped a second time
+	TouchBpf      // BPF programs are attached
+	TouchDispatch // programs of BPF dispatchers change
+	TouchTramp    // clients of ftrace have trampolines of their own
+	TouchUser     // text runs in user mode, and is patched there
 )
 
 // ofMachine lists the features that settings decide.
@@ -95,6 +98,7 @@ var ofMachine = []struct {
 	{TouchCache, func(m *Machine) bool { return m.InsnSlot() > 0 }},
 	{TouchBoost, func(m *Machine) bool { return m.Boost != era.BoostNever && !m.Preempt.Built() }},
 	{TouchStore, func(m *Machine) bool { return m.Memory == smp.TSO }},
+	{TouchTramp, func(m *Machine) bool { return m.Trampolines == ftrace.Own }},
 	{TouchHolder, func(m *Machine) bool { return m.Return < era.ReturnHashed }},
 	{TouchGo, func(m *Machine) bool { return m.Row().Boot == nil }},
 }

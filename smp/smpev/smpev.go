@@ -224,6 +224,12 @@ const CodeMem = 4
 // BpfMem is an image of a BPF trampoline, as in Alloc and Free.
 const BpfMem = 5
 
+// TrampolineMem is a trampoline of one client of the tracer of functions, as in Alloc and Free.
+const TrampolineMem = 6
+
+// DispatcherMem is the image of a BPF dispatcher, as in Alloc and Free.
+const DispatcherMem = 7
+
 // How a CPU is given up, as in Gives; 0: the task was preempted. A task's Wake says that
 // it wants a CPU again.
 const (

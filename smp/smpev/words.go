@@ -65,4 +65,6 @@ func init() {
 	Memory.Define(ModuleMem, "module's section")
 	Memory.Define(CodeMem, "memory for code")
 	Memory.Define(BpfMem, "image")
+	Memory.Define(TrampolineMem, "trampoline")
+	Memory.Define(DispatcherMem, "dispatcher-image")
 }

@@ -51,6 +51,7 @@ func (p *tale) tellCall(v int) {
 	}
 	p.tellOwners(from, v)
 	p.tellFreedUnder(from, v)
+	p.tellWrittenUnder(from, v)
 	if errno := p.ev[v].Kind == smpev.Got && smpev.CheckWhat(p.ev[v].A) == smpev.CheckErrno; len(hits) == 0 && !errno &&
 		!p.holds() && !p.tellOldCode(from, v) && p.probed(v) {
 		p.say(v, 1, "%s hit no probe in that call.", p.who(v))
@@ -76,6 +77,35 @@ func (p *tale) tellOldCode(from, v int) bool {
 	}
 	return false
 }
+
+// tellWrittenUnder lists the code in allocated memory that was written anew, as a whole, between two events while the
+// task of the second was in it.
+func (p *tale) tellWrittenUnder(from, v int) {
+	task := p.ev[v].Task
+	for f := from + 1; f < v; f++ {
+		if p.ev[f].Kind != smpev.TextStore {
+			continue
+		}
+		a, first := span{p.ev[f].A, p.ev[f].A + p.ev[f].C}, f
+		for ; f+1 < v && p.ev[f+1].Kind == smpev.TextStore && p.ev[f+1].A == a.end; f++ {
+			a.end += p.ev[f+1].C
+		}
+		if a.end-a.at <= longestInsn {
+			continue
+		}
+		is := func(e *traces.Event) bool { return e.Kind == smpev.Exec && e.Task == task }
+		x, back := p.last(f, is), p.next(f, v, is)
+		if x <= from || back < 0 || !a.has(p.ev[x].A) || !a.has(p.ev[back].A) {
+			continue
+		}
+		p.say(first, 0, "%s wrote %s anew while %s was in it, behind %s.", p.who(first), p.x.place(a.at),
+			p.in.task(uint64(task)), p.insn(x)).also(p, x)
+		p.say(back, 0, "%s went on at %s, and ran %s.", p.who(back), p.x.place(p.ev[back].A), p.insn(back))
+	}
+}
+
+// longestInsn is how many bytes the longest instruction has.
+const longestInsn = 15
 
 // tellFreedUnder lists the memory that was freed between two events while the task of the
 // second was in it, and the allocation that got it next.

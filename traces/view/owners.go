@@ -32,6 +32,24 @@ func (p *tale) tellClients(v int) {
 	}
 }
 
+// tellPassed lists the last instructions at patched sites that a task ran in a call that ends in an oops elsewhere.
+func (p *tale) tellPassed(v int) {
+	e := &p.ev[v]
+	if e.Kind != smpev.Oops {
+		return
+	}
+	for i, n := v-1, 0; i >= 0 && n < hitsTold; i-- {
+		o := &p.ev[i]
+		if o.Kind == smpev.CallEnd && o.Task == e.Task {
+			return
+		}
+		if _, ok := p.x.site(o.A); ok && o.Kind == smpev.Exec && o.Task == e.Task {
+			p.say(i, 1, "%s ran %s at %s.", p.who(i), p.insn(i), p.x.place(o.A))
+			n++
+		}
+	}
+}
+
 // tellProgram explains that a BPF program runs, or is left out: when it was last attached or detached, and whether the
 // function has returned.
 func (p *tale) tellProgram(v int) {

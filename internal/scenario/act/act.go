@@ -97,17 +97,19 @@ func Boot(t Task, id kapi.TaskID, op *scenario.Op) {
 
 // Clients are the other patchers of text, besides the engine, and the other owners of breakpoints.
 type Clients struct {
-	Ftrace   *ftrace.Ftrace
-	Observed *Observed     // ftrace for its clients
-	Tracer   ftrace.Client // of all sites, nil if there is no site
-	Live     ftrace.Client // another client of all sites; it may change where calls continue
-	Patches  *livepatch.Patches
-	Debugger *debugger.Debugger
-	Uprobes  *uprobe.Uprobes
-	Hand     *byhand.Hand
-	Fprobe   map[string]*fprobe.Fprobe
-	Bpf      map[string]*bpf.Prog
-	Work     map[string]*kernel.DelayedWork // by the function that it calls
+	Ftrace     *ftrace.Ftrace
+	Observed   *Observed     // ftrace for its clients
+	Tracer     ftrace.Client // of all sites, nil if there is no site
+	Live       ftrace.Client // another client of all sites; it may change where calls continue
+	Patches    *livepatch.Patches
+	Debugger   *debugger.Debugger
+	Uprobes    *uprobe.Uprobes
+	Hand       *byhand.Hand
+	Fprobe     map[string]*fprobe.Fprobe
+	Bpf        map[string]*bpf.Prog
+	Dispatcher map[string]*bpf.Dispatcher     // by its function
+	Tail       map[string]*bpf.TailCall       // by its function
+	Work       map[string]*kernel.DelayedWork // by the function that it calls
 }
 
 // A Task is the task that does an operation, and the machine as the rig has built it. The rig's

@@ -290,6 +290,92 @@ func drawPrograms(g *maker) {
 	g.alone("programmee", []scenario.Op{call(), {Kind: act.Schedule}, call()})
 }
 
+// Addresses of a BPF dispatcher and of its programs.
+const (
+	dispatcherName           = "dispatcher"
+	dispatcherAt   arch.Addr = 0xffffffff8105a000
+	dispatchedAt   arch.Addr = 0xffffffff8105a100
+)
+
+// drawDispatcher adds a BPF dispatcher, whose programs come and go while tasks call them through it.
+func drawDispatcher(g *maker) {
+	if !rarely(g, 8) || !hooks(g, rules.Edition514) || g.sc.Machine.Preempt.Built() {
+		return
+	}
+	at := dispatcherAt + arch.Addr(g.rand.N(8))
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: dispatcherName, At: at,
+		Code: append(slices.Clone(x86.Nop5[:]), 0xff, 0xe2)}) // jmp *%rdx
+	programs := 1 + g.rand.N(4)
+	for i := range programs { // mov %edi,%eax; add $i,%eax; ret
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("dispatched", i),
+			At: dispatchedAt + arch.Addr(i)*0x40, Code: []byte{0x89, 0xf8, 0x83, 0xc0, byte(i + 1), 0xc3}})
+	}
+	one := func() int { return g.rand.N(programs) }
+	call := func() scenario.Op {
+		return scenario.Op{Kind: act.Call, Target: dispatcherName,
+			Args: []uint64{uint64(g.rand.N(8)), 0, uint64(dispatchedAt) + uint64(one())*0x40}}
+	}
+	for i := range 1 + g.rand.N(2) {
+		var ops []scenario.Op
+		for range 2 + g.rand.N(4) {
+			op := scenario.Op{Kind: act.Dispatch, Target: dispatcherName,
+				Targets: []string{fmt.Sprint("dispatched", one())}}
+			if g.one(3) {
+				op.Kind = act.Undispatch
+			}
+			if ops = append(ops, op); g.one(3) {
+				ops = append(ops, call())
+			}
+		}
+		g.alone(fmt.Sprint("dispatches", i), ops)
+	}
+	for i := range 1 + g.rand.N(2) {
+		g.alone(fmt.Sprint("dispatchee", i), []scenario.Op{call(), {Kind: act.Schedule}, call()})
+	}
+}
+
+// Addresses of a function with a tail call and of its programs.
+const (
+	tailName           = "tails"
+	tailAt   arch.Addr = 0xffffffff8105b000
+	tailedAt arch.Addr = 0xffffffff8105b100
+)
+
+// drawTailCall adds a function with a tail call, whose array's programs come and go while tasks call it.
+func drawTailCall(g *maker) {
+	if !rarely(g, 8) || !hooks(g, rules.Edition514) || g.sc.Machine.Preempt.Built() {
+		return
+	}
+	// push %rdi; jmp out; pop %rdi; the nop; out: pop %rdi; mov %edi,%eax; add $7,%eax; ret
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: tailName, At: tailAt + arch.Addr(g.rand.N(8)),
+		Code: []byte{0x57, 0xe9, 0x06, 0, 0, 0, 0x5f, 0x0f, 0x1f, 0x44, 0, 0, 0x5f, 0x89, 0xf8, 0x83, 0xc0, 0x07,
+			0xc3}})
+	programs := 1 + g.rand.N(2)
+	for i := range programs { // mov %edi,%eax; add $i,%eax; ret
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("tailed", i),
+			At: tailedAt + arch.Addr(i)*0x40, Code: []byte{0x89, 0xf8, 0x83, 0xc0, byte(i + 1), 0xc3}})
+	}
+	call := func() scenario.Op {
+		return scenario.Op{Kind: act.Call, Target: tailName, Args: []uint64{uint64(g.rand.N(8))}, Changed: true}
+	}
+	for i := range 1 + g.rand.N(2) {
+		var ops []scenario.Op
+		for range 2 + g.rand.N(4) {
+			op := scenario.Op{Kind: act.TailCall, Target: tailName}
+			if !g.one(3) {
+				op.Targets = []string{fmt.Sprint("tailed", g.rand.N(programs))}
+			}
+			if ops = append(ops, op); g.one(3) {
+				ops = append(ops, call())
+			}
+		}
+		g.alone(fmt.Sprint("tailer", i), ops)
+	}
+	for i := range 1 + g.rand.N(2) {
+		g.alone(fmt.Sprint("taker", i), []scenario.Op{call(), {Kind: act.Schedule}, call()})
+	}
+}
+
 // refuses returns an entry handler that leaves out the exit handler of calls with an odd argument.
 func refuses(sc *scenario.Scenario) string {
 	const name = "refuses"

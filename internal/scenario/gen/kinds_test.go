@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/engine/ftrace"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/era"
@@ -28,7 +29,8 @@ var fuzzKinds = []string{
 	"shorter than a jump",
 	"recursion", "tail call", "jumped into", "jump through a register", "an exception table", "gives way in its midst",
 	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call",
-	"debugger's breakpoint", "fprobe", "BPF program", "alternatives", "uprobe",
+	"debugger's breakpoint", "fprobe", "BPF program", "BPF dispatcher", "BPF tail call",
+	"alternatives", "uprobe", "trampolines shared", "trampolines own",
 	"return probe of a uprobe", "filter of a uprobe's user", "uprobe's handler removes", "longjmp leaves a call",
 	"uprobe's nop becomes a call",
 	"a task exits", "a CPU comes", "a CPU goes",
@@ -110,6 +112,8 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 		fuzzTextKinds(sc, &sc.Texts[i], is)
 	}
 	is("site of ftrace", len(sc.Sites) > 0)
+	is("trampolines shared", m.Trampolines == ftrace.Shared)
+	is("trampolines own", m.Trampolines == ftrace.Own)
 	is("static call", len(sc.Calls) > 0)
 	is("tail of a static call", len(sc.Calls) > 0 &&
 		slices.ContainsFunc(sc.Calls[0].Sites, func(s scenario.CallSite) bool { return s.Tail }))
@@ -130,6 +134,8 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 			is("debugger's breakpoint", op.Kind == act.SetBreakpoint)
 			is("fprobe", op.Kind == act.RegisterFprobe)
 			is("BPF program", op.Kind == act.AttachBpf)
+			is("BPF dispatcher", op.Kind == act.Dispatch)
+			is("BPF tail call", op.Kind == act.TailCall)
 			is("uprobe", op.Kind == act.HitUprobe)
 			is("return probe of a uprobe", op.Ret != "")
 			is("filter of a uprobe's user", op.Skips != 0)

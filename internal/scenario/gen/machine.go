@@ -94,7 +94,11 @@ func (g *maker) settings(ofEngine bool) {
 		if !g.one(d.In) || g.on.Machines != nil || d.Unless != nil && d.Unless(g.sc) {
 			continue
 		}
-		if r.Set(&g.sc.Machine, 1); d.With != nil {
+		value := uint64(1)
+		if n := len(r.Words); n > 2 {
+			value += uint64(g.rand.N(n - 1))
+		}
+		if r.Set(&g.sc.Machine, value); d.With != nil {
 			d.With(&g.sc.Machine)
 		}
 	}

@@ -279,7 +279,7 @@ func sharable(g *maker, op *scenario.Op) bool {
 				return slices.Contains(m.Core, c.Target)
 			})
 		})
-	case scenario.ADirect, scenario.AnFprobe, scenario.ABpf:
+	case scenario.ADirect, scenario.AnFprobe, scenario.ABpf, scenario.ADispatcher, scenario.ATailCall:
 		return !lent
 	case scenario.APatch:
 		return g.sc.Machine.Quiesce != kapi.QuiesceStackCheck

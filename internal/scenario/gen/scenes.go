@@ -71,7 +71,9 @@ var subjects = []subject{
 	{2, ours, drawLent},
 	{2, ours, drawDebugged},
 	{2, always, func(s *scene) { s.tale(drawJoint, drawGoing, drawUprobes, drawDebugger) }},
-	{2, traced, func(s *scene) { s.tale(drawEntry, drawPatches, drawFprobes, drawUniverses, drawPrograms) }},
+	{2, traced, func(s *scene) {
+		s.tale(drawEntry, drawPatches, drawFprobes, drawUniverses, drawPrograms, drawDispatcher, drawTailCall)
+	}},
 }
 
 // machinesMost is the number of machines that are drawn until one shows the subject.

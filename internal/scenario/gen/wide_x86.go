@@ -58,6 +58,8 @@ var tales = []struct {
 	{"debugger", false, drawDebugger},
 	{"fprobes", false, drawFprobes},
 	{"programs", false, drawPrograms},
+	{"dispatcher", false, drawDispatcher},
+	{"tailcall", false, drawTailCall},
 	{"universes", false, drawUniverses},
 	{"uprobes", false, drawUprobes},
 	{"works", false, drawWorks},

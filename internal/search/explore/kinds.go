@@ -51,9 +51,10 @@ var (
 	syncs   = patches.or(scenario.TouchHalt)                       // CPUs get IPIs
 	traps   = syncs.or(scenario.TouchSource, scenario.TouchUprobe) // CPUs are interrupted
 	waits   = sets{register | scenario.TouchQuiesce, register | scenario.TouchRemove, scenario.TouchLoad,
-		scenario.TouchTrace, scenario.TouchAwait} // there are grace periods
+		scenario.TouchTrace, scenario.TouchAwait, scenario.TouchDispatch} // there are grace periods
 	breakpoints = sets{register, scenario.TouchDebugger, scenario.TouchFlip | scenario.TouchBreakpoint}.and(call)
 	locked      = patches.or(scenario.TouchUprobe)
+	trampolines = sets{scenario.TouchTramp | scenario.TouchTrace, scenario.TouchTramp | register | scenario.TouchSite}
 	stops       = patches.and(scenario.TouchStopped).or(scenario.TouchStop)
 )
 
@@ -71,8 +72,10 @@ var reaches = []reach{
 	{smpev.Serialise, traps},
 	{smpev.SendIPI, syncs},
 	{smpev.Fire, sets{scenario.TouchSource, scenario.TouchPage, scenario.TouchWork, jumps}},
-	{smpev.Alloc, sets{slots, scenario.TouchLoad, scenario.TouchMemory, scenario.TouchBpf}},
-	{smpev.Free, sets{slots | scenario.TouchUndo, scenario.TouchLoad, scenario.TouchMemory, scenario.TouchBpf}},
+	{smpev.Alloc, sets{slots, scenario.TouchLoad, scenario.TouchMemory, scenario.TouchBpf, scenario.TouchDispatch}.or(
+		trampolines...)},
+	{smpev.Free, sets{slots | scenario.TouchUndo, scenario.TouchLoad, scenario.TouchMemory, scenario.TouchBpf}.or(
+		trampolines...)},
 	{smpev.Retire, sets{scenario.TouchBoost, scenario.TouchDetour}.and(
 		slots | scenario.TouchCache | scenario.TouchUndo).or(scenario.TouchLoad)},
 	{smpev.Lock, locked},

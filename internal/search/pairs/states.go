@@ -50,6 +50,8 @@ var sorts = []*sort{
 	{scenario.ADirect, "direct call", nil, join(direct, clients, running, both, other, each)},
 	{scenario.AnFprobe, "fprobe", nil, join(fprobes, clients, running, both, each)},
 	{scenario.ABpf, "BPF program", nil, join(programs, clients, running, both, each)},
+	{scenario.ADispatcher, "BPF dispatcher", nil, join(dispatchers, running, both, each)},
+	{scenario.ATailCall, "BPF tail call", nil, join(tails, running, both, each)},
 	{scenario.ABreakpoint, "breakpoint", nil, join(breakpoint, within, running, both, each)},
 	{scenario.TextByHand, "text by hand", nil, join(probed, alike, each)},
 	{scenario.AMemory, "memory for code", nil, join(memory, called, both, each)},
@@ -433,6 +435,14 @@ var (
 		{name: "another program attached", is: func(s *situation) bool {
 			return s.t.Clients().Bpf[s.of.name].Beside()
 		}},
+	}
+	dispatchers = []state{
+		{name: "without a program", is: func(s *situation) bool { return !s.t.Clients().Dispatcher[s.of.name].Knows() }},
+		{name: "with a program", is: func(s *situation) bool { return s.t.Clients().Dispatcher[s.of.name].Knows() }},
+	}
+	tails = []state{
+		{name: "without a program", is: func(s *situation) bool { return !s.t.Clients().Tail[s.of.name].Leads() }},
+		{name: "with a program", is: func(s *situation) bool { return s.t.Clients().Tail[s.of.name].Leads() }},
 	}
 	uprobes = []state{
 		{name: "absent", is: func(s *situation) bool { return len(s.users) == 0 }},

@@ -53,7 +53,7 @@ func (w *Watch) operation(op *scenario.Op) operation {
 		i := slices.IndexFunc(sc.Bpfs, func(b scenario.Bpf) bool { return b.Name == op.Target })
 		add(w.function(sc.Bpfs[i].Func), op.Target)
 	case scenario.APatch, scenario.ADirect, scenario.AFunction, scenario.AUprobe, scenario.AWork,
-		scenario.TextByHand, scenario.AMemory:
+		scenario.TextByHand, scenario.AMemory, scenario.ADispatcher, scenario.ATailCall:
 		add(w.function(op.Target), op.Target)
 	case scenario.ABreakpoint:
 		of := w.function(op.Target)

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/engine"
 	"kpsim/engine/bpf"
+	"kpsim/engine/ftrace"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes"
@@ -50,6 +51,12 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 	}
 	if len(sc.Bpfs) > 0 {
 		c.Exec = append(slices.Clone(c.Exec), bpf.Memory)
+	}
+	if sc.Does(act.Dispatch) || sc.Does(act.Undispatch) {
+		c.Exec = append(slices.Clone(c.Exec), bpf.DispatcherMemory)
+	}
+	if sc.Machine.Trampolines == ftrace.Own {
+		c.Exec = append(slices.Clone(c.Exec), ftrace.Memory)
 	}
 	return c
 }
@@ -162,7 +169,19 @@ func (r *Rig) load() error {
 		return err
 	}
 	r.Census.prepare(len(r.Scenario.Probes), r.Scenario.Machine.Patch == era.PatchStopMachine)
-	return r.listing.addWatched(true)
+	if err := r.listing.addWatched(true); err != nil {
+		return err
+	}
+	for _, t := range r.patchers.Ftrace.Text() {
+		if !t.Patched {
+			continue
+		}
+		r.Machine.Memory().Watch(t.At, len(t.Code))
+		if err := r.listing.add(&scenario.Text{Name: t.Name, At: t.At, Code: t.Code}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Rig) addSources() error {

@@ -48,6 +48,12 @@ func (ps *patchers) addRedirected() error {
 	if err := ps.addBpf(); err != nil {
 		return err
 	}
+	if err := ps.addDispatchers(); err != nil {
+		return err
+	}
+	if err := ps.addTails(); err != nil {
+		return err
+	}
 	ps.landmarks()
 	return ps.directsReach()
 }
@@ -71,6 +77,69 @@ func (ps *patchers) addBpf() error {
 		ps.Bpf[b.Name] = p
 	}
 	return nil
+}
+
+// addDispatchers adds the BPF dispatchers.
+func (ps *patchers) addDispatchers() (err error) {
+	from, to := kernel.ExecRange(ps.arch)
+	ps.Dispatcher = make(map[string]*bpf.Dispatcher)
+	ps.Scenario.Any(func(op *scenario.Op) bool {
+		if op.Kind.Object != scenario.ADispatcher {
+			return false
+		}
+		d := ps.Dispatcher[op.Target]
+		if d == nil {
+			ps.Machine.Memory().Watch(ps.funcs[op.Target], target.Arch.BranchLen)
+			d = ps.bpf.AddDispatcher(ps.funcs[op.Target])
+			ps.Dispatcher[op.Target] = d
+		}
+		if !d.Reaches(ps.funcs[op.Targets[0]], from, to) {
+			err = ps.textFault(ps.Text(op.Targets[0]), fmt.Errorf("%s: %s(): %s or %s is out of reach of an image "+
+				"between %#x and %#x; place both within 2 GB", ps.Scenario.Name, op.Kind, op.Target, op.Targets[0],
+				uint64(from), uint64(to)))
+		}
+		return err != nil
+	})
+	return err
+}
+
+// addTails adds the tail calls of BPF.
+func (ps *patchers) addTails() (err error) {
+	ps.Tail, ps.tailed = make(map[string]*bpf.TailCall), make(map[string][]arch.Addr)
+	ps.Scenario.Any(func(op *scenario.Op) bool {
+		if op.Kind != act.TailCall {
+			return false
+		}
+		t := ps.Tail[op.Target]
+		if t == nil {
+			f := ps.funcs[op.Target]
+			bypass, nop, _ := act.TailPlaces(ps.Text(op.Target)) // it has been checked
+			for _, off := range [...]int{bypass, nop} {
+				ps.Machine.Memory().Watch(f+arch.Addr(off), target.Arch.BranchLen)
+			}
+			t = ps.bpf.AddTailCall(f+arch.Addr(bypass), f+arch.Addr(nop), f+arch.Addr(nop+target.Arch.BranchLen))
+			ps.Tail[op.Target] = t
+		}
+		if len(op.Targets) == 0 {
+			return false
+		}
+		p := ps.funcs[op.Targets[0]]
+		if ps.tailed[op.Target] = append(ps.tailed[op.Target], p); !t.Reaches(p) {
+			err = ps.textFault(ps.Text(op.Targets[0]), fmt.Errorf("%s: %s(): %s is out of reach of a 5-byte jump of "+
+				"%s; place it within 2 GB", ps.Scenario.Name, op.Kind, op.Targets[0], op.Target))
+		}
+		return err != nil
+	})
+	return err
+}
+
+// tailImages calls image with the instructions of tail calls, in the order of their functions.
+func (ps *patchers) tailImages(image func(at arch.Addr, insn arch.Code)) {
+	for i := range ps.Scenario.Texts {
+		if f := ps.Scenario.Texts[i].Name; ps.Tail[f] != nil {
+			ps.Tail[f].Images(ps.tailed[f], image)
+		}
+	}
 }
 
 // programmed reports whether one of the first n programs is for a function.

@@ -31,7 +31,7 @@ task("thread", cpu = 1, ops = [call(f, returns = 0), schedule()], repeat = 2)
 // fprobes, and programs of BPF.
 var notUnderKernels = []string{"read_list", "read_enabled", "read_optimization", "read_missed", "register_direct",
 	"modify_direct", "unregister_direct", "register_fprobe", "unregister_fprobe", "bpf_attach",
-	"bpf_detach"}
+	"bpf_detach", "bpf_dispatch", "bpf_undispatch", "bpf_tail_call"}
 
 // TestEachOperationUnderKernels: what a task can do, it can do beside a kernel's own engine, too, but for
 // notUnderKernels. Each operation is tried with the first scenarios that have it.

@@ -44,6 +44,7 @@ type patchers struct {
 	hasHitBreak func(x kapi.Context, at arch.Addr) bool // nil: no task sets a breakpoint
 	breaks      []arch.Addr                             // where tasks set breakpoints of the debugger
 	targets     [][]arch.Addr                           // by static call: what it may call; 0, none, is the first
+	tailed      map[string][]arch.Addr                  // by function with a tail call: what it may lead to
 	byHand      []kapi.Section                          // text that tasks store to
 	encoded     map[*scenario.Op][]byte                 // what a write stores, unless it is saved bytes
 	settings    []traces.Event                          // what monitors know of keys: Setting and Form
@@ -61,7 +62,7 @@ func newPatchers(p *Plan) patchers {
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke,
 		Traps: &k.Traps})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
-		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
+		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: c.Trampolines, Exec: &k.Exec})
 	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer,
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
@@ -118,6 +119,10 @@ func (ps *patchers) addSites() error {
 				"%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x",
 				ps.Scenario.Name, s.Func, uint64(smp.GateBase))
 		}
+	}
+	for _, t := range ps.Ftrace.Text() {
+		ps.Machine.Memory().Map(t.At, t.Code, smp.PermRead|smp.PermExec)
+		ps.Machine.Names().AddSymbol(t.Name, t.At, len(t.Code))
 	}
 	return nil
 }
@@ -234,7 +239,10 @@ func (ps *patchers) head() {
 			image(at, insn)
 		}
 	}
+	ps.Ftrace.CallImages(image)
 	ps.directImages(image)
+	ps.bpf.Images(image)
+	ps.tailImages(image)
 	ps.Uprobes.Images(ps.image)
 	ps.reportSites()
 	ps.alternativeImages()

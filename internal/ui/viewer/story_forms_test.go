@@ -66,6 +66,8 @@ var storyForms = joined(
 	// Instructions, and where tasks come to stand.
 	forms("Exec",
 		`<cpu> (?:went on at|returned to) <A>, in freed memory, and ran <insn>`,
+		`<cpu> went on at <A>, and ran <insn>`,
+		`<cpu> ran <insn> at <A>`,
 		`<cpu> (?:went on at|returned to) <A> and ran <bytes> \(<insn>\): .*`,
 		`<cpu> ran <bytes> at <A> \(<insn>\)(?:: .*)?`,
 		`<cpu> ran <bytes> \(<insn>\)[:,] .*`,
@@ -100,6 +102,7 @@ var storyForms = joined(
 	forms("TextStore",
 		`<cpu> wrote (?:the first byte of |the first \d+ bytes of |the tail of |part of )?the jump to <image> over <over>(?:\.\.\S+)?(?:, every CPU stopped)?(?:: a jump, though optimization was off)?`,
 		`<cpu> (?:wrote|stored) .* (?:over|to) <over>(?:\.\.\S+)?(?:, every CPU stopped)?(?:: a jump, though optimization was off)?`,
+		`<cpu> wrote <A> anew while <alsoTask> was in it, behind <behind>`,
 		`No IPI made cpu\d+ serialise after event <event>, so it might still fetch the older bytes`,
 		`The IPI that was to make cpu\d+ serialise hadn't reached it, so it might still fetch the older bytes`,
 		`cpu\d+ left stop_machine without serialising, so it might still fetch the older bytes`,
