@@ -199,7 +199,8 @@ func (p *Prog) Detach(x kapi.Context) (errno int) {
 func (t *trampoline) update(x kapi.Context) (errno int) {
 	old, f := t.cur, t.b.d.Ftrace
 	if len(t.attached) == 0 {
-		if errno = f.UnregisterDirect(x, t.site, false); errno == 0 {
+		// its client is allocated: ftrace_shutdown waits for all tasks, too
+		if errno = f.UnregisterDirect(x, t.site, true); errno == 0 {
 			t.cur = -1
 			t.putImage(x, old)
 		}

@@ -46,7 +46,7 @@ func (f *Ftrace) BeginDirects() {
 	for _, d := range f.direct.list {
 		d.to.Init(f.d.Cells, 0)
 		d.ops = f.NewOps("direct_ops", nothing, flags).(*client)
-		d.tmp = f.NewOps("tmp_ops", nothing, Dynamic).(*client)
+		d.tmp = f.NewOps("tmp_ops", nothing, 0).(*client) // static in kernels
 		d.ops.direct = d
 	}
 }

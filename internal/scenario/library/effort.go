@@ -10,7 +10,7 @@ var efforts = []struct {
 }{
 	{"arrays-of-jumps", 200},
 	{"batch-beside-probe", 5000},
-	{"bpf-enters", 1000},
+	{"bpf-enters", 300},
 	{"cancel-detour", 4000},
 	{"cancel-detour-interrupted", 4000},
 	{"cancel-detour-pages", 300},
