@@ -69,16 +69,17 @@ func (h *Hand) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	if !does.Owns {
 		return 0
 	}
-	does.handle(x, regs, at, &b.gone)
+	does.handle(x, regs, does.To, at, &b.gone)
 	return smpev.OwnerByHand
 }
 
-// handle is the handler of a trap of the instruction at an address, which waits until gone holds if it goes on there.
-func (does *Action) handle(x kapi.Context, regs *arch.Regs, at arch.Addr, gone kapi.Cond) {
+// handle is the handler of a trap of the instruction at an address, which goes on at to; if that is the same address, it
+// waits until gone holds.
+func (does *Action) handle(x kapi.Context, regs *arch.Regs, to, at arch.Addr, gone kapi.Cond) {
 	if does.Call != 0 {
 		x.Call(does.Call)
 	}
-	if regs.IP = does.To; does.To == at {
+	if regs.IP = to; to == at {
 		x.IRQ(true) // as a handler of user mode runs
 		x.Spin(gone)
 		x.IRQ(false)

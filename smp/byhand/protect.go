@@ -1,6 +1,8 @@
 package byhand
 
 import (
+	"cmp"
+
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -15,8 +17,10 @@ type protection struct {
 
 // rights are the permissions of memory for code.
 type rights struct {
-	exec  bool
-	found [maxTasks / 64]uint64 // a bit for each task: its last Protect found that it could be executed
+	// owned by the cell: it may be executed
+	exec bool
+	// owned by the cell: a bit for each task, whose last Protect found that it could be
+	found [maxTasks / 64]uint64
 }
 
 // maxTasks is more than the tasks of any machine.
@@ -115,10 +119,7 @@ func (h *Hand) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 		if !does.Owns {
 			return 0
 		}
-		if does.To == 0 {
-			does.To = regs.IP
-		}
-		does.handle(x, regs, regs.IP, c.page)
+		does.handle(x, regs, cmp.Or(does.To, regs.IP), regs.IP, c.page)
 		return smpev.OwnerByHand
 	}
 	return 0

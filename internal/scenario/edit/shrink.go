@@ -449,16 +449,12 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 			given(s.Datas[i].Name, uint64(s.Datas[i].At), len(s.Datas[i].Bytes))
 		}
 	}
-	if len(s.Aliases) > 0 { // patched text may lead to a function in another schedule only
-		for i := range s.Texts {
-			t := &s.Texts[i]
-			used[t.Name] = used[t.Name] || s.Mentions(t.At, len(t.Code), t.Name)
-		}
-	}
-	for i := range s.Aliases { // a patcher gets functions as addresses
+	for i := range s.Aliases { // a patcher gets functions as addresses, and leads to others in some schedules only
 		given(s.Aliases[i].Name, uint64(s.Aliases[i].At), s.Aliased(&s.Aliases[i]))
 		for k := range s.Texts {
-			given(s.Texts[k].Name, uint64(s.Texts[k].At), len(s.Texts[k].Code))
+			t := &s.Texts[k]
+			used[t.Name] = used[t.Name] || s.Mentions(t.At, len(t.Code), t.Name)
+			given(t.Name, uint64(t.At), len(t.Code))
 		}
 	}
 	for _, l := range scenario.Lists {
