@@ -1,6 +1,7 @@
 package view
 
 import (
+	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -23,16 +24,18 @@ func (p *tale) tellUsers(v int) {
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(&p.ev[v]))
 }
 
-// tellClients says where a task with uprobes last stood in user mode, and which BPF program was last attached or
-// detached.
+// tellClients says where a task with uprobes last stood in user mode, which BPF program was last attached or detached,
+// and what tellPassed does.
 func (p *tale) tellClients(v int) {
 	p.tellUprobe(v)
 	if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Bpf && o.B >= smpev.BpfAttaches }); i >= 0 {
 		p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
 	}
+	p.tellPassed(v)
 }
 
-// tellPassed lists the last instructions at patched sites that a task ran in a call that ends in an oops elsewhere.
+// tellPassed lists the last instructions at patched sites, but for breakpoints, that a task ran in a call that ends in
+// an oops elsewhere.
 func (p *tale) tellPassed(v int) {
 	e := &p.ev[v]
 	if e.Kind != smpev.Oops {
@@ -43,7 +46,8 @@ func (p *tale) tellPassed(v int) {
 		if o.Kind == smpev.CallEnd && o.Task == e.Task {
 			return
 		}
-		if _, ok := p.x.site(o.A); ok && o.Kind == smpev.Exec && o.Task == e.Task {
+		if _, ok := p.x.site(o.A); ok && o.Kind == smpev.Exec && o.Task == e.Task &&
+			!target.Arch.IsBreakpoint(byte(o.B)) {
 			p.say(i, 1, "%s ran %s at %s.", p.who(i), p.insn(i), p.x.place(o.A))
 			n++
 		}

@@ -361,7 +361,6 @@ func (p *tale) tellTrap(v int) {
 			p.say(i, 0, "%s freed %s at %s.", p.who(i), traces.Counted(p.ev[i].B, "byte"), p.x.place(p.ev[i].A))
 		}
 		p.tellClients(v)
-		p.tellPassed(v)
 		p.tellOther(v)
 		return
 	}
