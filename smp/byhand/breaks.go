@@ -73,8 +73,8 @@ func (h *Hand) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	return smpev.OwnerByHand
 }
 
-// handle is the handler of a trap of the instruction at an address, which goes on at to; if that is the same address, it
-// waits until gone holds.
+// handle is the handler of a trap of the instruction at an address, which goes on at to; if that is the same address,
+// it waits until gone holds.
 func (does *Action) handle(x kapi.Context, regs *arch.Regs, to, at arch.Addr, gone kapi.Cond) {
 	if does.Call != 0 {
 		x.Call(does.Call)
