@@ -261,8 +261,13 @@ func (s *scene) actors() {
 
 // acts draws what a task does with its things. sure: registering a probe that isn't registered succeeds.
 func (s *scene) acts(mine []*thing, sure bool) (ops []scenario.Op) {
+	patient := s.one(3) // the optimizer has mostly finished with one call before the next
 	do := func(op scenario.Op) {
-		if ops = append(ops, op); s.one(3) {
+		ops = append(ops, op)
+		switch {
+		case patient && s.one(2):
+			ops = append(ops, s.settled())
+		case s.one(3):
 			ops = append(ops, s.between())
 		}
 	}
