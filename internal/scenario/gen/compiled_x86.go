@@ -11,7 +11,7 @@ import (
 	"kpsim/smp/arch"
 )
 
-// This file draws patchers that are compiled code: they store to text through an alias, and call routines of the kernel.
+// This file draws patchers that are compiled code: they store to text by an alias, and call routines of the kernel.
 
 // aliasAt is where functions are mapped a second time, two pages each.
 const aliasAt arch.Addr = 0xffffffff81280000
