@@ -63,8 +63,8 @@ func (h *hand) aliased(f string) bool {
 	switch {
 	case i >= 0:
 		h.alias = h.sc.Aliases[i].At
-	case h.alias != 0 || h.on.Memory == smp.TSO || !h.one(3):
-		return h.alias != 0
+	case h.on.Memory == smp.TSO || !h.one(3):
+		return false
 	default:
 		at := h.sc.Text(f).At
 		h.alias = h.arch().Addr(aliasAt+2*scenario.Page*arch.Addr(len(h.sc.Aliases))) + at%scenario.Page

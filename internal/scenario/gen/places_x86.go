@@ -20,8 +20,8 @@ const (
 )
 
 // drawRegions adds a function of short instructions, with jumps back and forth and loops, and probes on several of its
-// instructions in a row: they lie in each other's regions. In most of them the
-// first probe can get a jump, and its region holds several others.
+// instructions in a row: they lie in each other's regions. In most of them the first probe can get a jump, and its
+// region holds several others.
 func drawRegions(s *scene) {
 	packed := !s.one(3)
 	far, straight := !packed && !s.i386 && s.one(4), packed || s.one(2)
