@@ -189,8 +189,8 @@ func (l *Label) Write(x kapi.Context, on bool, p kapi.Patcher) {
 	batcher, is := p.(kapi.Batcher)
 	if is && l.of.Batches && len(l.entries) > 1 {
 		l.of.text.Mutex().Lock(x)
-		l.mark(on)
-		l.batch(x, on, batcher)
+		turns := l.mark(on)
+		l.batch(x, on, turns, batcher)
 		l.of.text.Mutex().Unlock(x)
 	} else {
 		l.each(x, on, p, here)
@@ -203,21 +203,24 @@ func (l *Label) left(e *Entry) bool {
 	return l.of.boot.Planted(oneTable) && e.Table != l.entries[len(l.entries)-1].Table
 }
 
-// mark makes the label on or off. Context: text_mutex held.
-func (l *Label) mark(on bool) {
+// mark makes the label on or off, and reports whether it was off or on before. Context: text_mutex held.
+func (l *Label) mark(on bool) (turns bool) {
+	turns = l.on != on
 	if !l.of.boot.Planted(onlyHere) || slices.ContainsFunc(l.entries, func(e Entry) bool { return e.here }) {
 		l.on = on
 	}
+	return turns
 }
 
 // each writes the sites for which ask is true, one by one (arch_jump_label_transform). Context: text_mutex isn't held.
 func (l *Label) each(x kapi.Context, on bool, p kapi.Patcher, ask func(e *Entry) bool) {
+	turns := false
 	for i := range l.entries {
 		l.of.text.Mutex().Lock(x)
 		if i == 0 {
-			l.mark(on)
+			turns = l.mark(on)
 		}
-		if e := &l.entries[i]; ask(e) && l.expected(x, e, on) {
+		if e := &l.entries[i]; ask(e) && l.expected(x, e, on, turns) {
 			insn, resume := e.Form(on)
 			p.Patch(x, e.At, insn.Bytes(), resume)
 			l.of.boot.Shares(x, e.At, len(insn.Bytes()), Site, true)
@@ -227,12 +230,12 @@ func (l *Label) each(x kapi.Context, on bool, p kapi.Patcher, ask func(e *Entry)
 }
 
 // batch writes the sites of each table together (__jump_label_update). Context: text_mutex held.
-func (l *Label) batch(x kapi.Context, on bool, p kapi.Batcher) {
+func (l *Label) batch(x kapi.Context, on, turns bool, p kapi.Batcher) {
 	for i := 0; i < len(l.entries); {
 		table := l.entries[i].Table
 		l.write = l.write[:0]
 		for ; i < len(l.entries) && l.entries[i].Table == table; i++ {
-			if e := &l.entries[i]; e.here && !l.left(e) && l.expected(x, e, on) {
+			if e := &l.entries[i]; e.here && !l.left(e) && l.expected(x, e, on, turns) {
 				insn, _ := e.Form(on)
 				l.write = append(l.write, kapi.Rewrite{At: e.At, Insn: insn.Bytes()})
 			}
@@ -246,12 +249,16 @@ func (l *Label) batch(x kapi.Context, on bool, p kapi.Batcher) {
 	}
 }
 
-// expected reports whether a site has the bytes that the labels have left there. If it hasn't the kernel dies (BUG():
-// "unexpected op"). A site that only the labels write isn't read. Context: text_mutex held.
-func (l *Label) expected(x kapi.Context, e *Entry, on bool) bool {
+// expected reports whether a site is written: it has the bytes that the labels have left there. If it hasn't the
+// kernel dies (BUG(): "unexpected op"). A site that only the labels write isn't read. One that others write, too, isn't
+// written where the key doesn't turn (static_key_enable returns early). Context: text_mutex held.
+func (l *Label) expected(x kapi.Context, e *Entry, on, turns bool) bool {
 	was, _ := e.Form(!on)
 	if !l.of.Looks || !l.of.boot.Foreign(e.At, len(was.Bytes())) {
 		return true
+	}
+	if !turns {
+		return false
 	}
 	now := *was
 	l.of.text.Read(x, e.At, now.Bytes())

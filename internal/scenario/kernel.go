@@ -37,5 +37,8 @@ func KernelExport(name string) (arch.Addr, bool) {
 	return 0, false
 }
 
+// KernelVariable returns the address of one of the kernel's per-CPU variables, on x86-64.
+func KernelVariable(name string) (arch.Addr, bool) { return kernel.PerCPUVariable(name) }
+
 // KernelExports lists the names that KernelExport knows, in order.
 func KernelExports() []string { return slices.Concat(exports, services) }

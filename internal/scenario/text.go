@@ -1,6 +1,10 @@
 package scenario
 
-import "kpsim/smp/arch"
+import (
+	"slices"
+
+	"kpsim/smp/arch"
+)
 
 // Text is one function: its bytes as linked at At.
 type Text struct {
@@ -164,7 +168,8 @@ func (s *Scenario) Text(name string) *Text {
 	return nil
 }
 
-// Stored reports whether tasks store to a function by hand.
+// Stored reports whether tasks store to a function by hand, or code may by an alias.
 func (s *Scenario) Stored(function string) bool {
-	return s.Any(func(op *Op) bool { return op.Kind.Has(ParamWritten) && op.Target == function })
+	return s.Any(func(op *Op) bool { return op.Kind.Has(ParamWritten) && op.Target == function }) ||
+		slices.ContainsFunc(s.Aliases, func(a Alias) bool { return a.Of == function })
 }

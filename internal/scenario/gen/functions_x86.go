@@ -169,10 +169,31 @@ func (f *function) item() {
 			f.put(0xff, 0xe2)
 			return
 		}
-		f.plain()
+		if !f.g.one(4) || !f.counts() {
+			f.plain()
+		}
 	default:
 		f.plain()
 	}
+}
+
+// counts adds a read of the preemption count, or instructions during which no other task gets the CPU. No result
+// depends on the count. It reports false on machines whose kernel counts otherwise, or elsewhere.
+func (f *function) counts() bool {
+	at, ok := scenario.KernelVariable("__preempt_count")
+	if !ok || f.g.i386 || !ours(f.g) {
+		return false
+	}
+	const gs = 0x65
+	if f.g.one(2) {
+		f.number(at, gs, 0x8b, 0x0c) // mov %gs:__preempt_count,%ecx
+	} else {
+		f.number(at, gs, 0xff, 0x04) // incl %gs:__preempt_count
+		f.plain()
+		f.number(at, gs, 0xff, 0x0c) // decl %gs:__preempt_count
+	}
+	f.put(0x31, 0xc9) // xor %ecx,%ecx
+	return true
 }
 
 // nested adds some instructions inside a branch or loop, few enough for a short jump over them:

@@ -18,7 +18,7 @@ import (
 // serialise after each step; memory for code is given back when no task comes back there.
 
 // handsAt is where memory for code begins.
-const handsAt arch.Addr = 0xffffffff810c0000
+const handsAt arch.Addr = 0xffffffff81180000
 
 // handCode is how much memory each function there has.
 const handCode = 32
@@ -34,6 +34,7 @@ type hand struct {
 	stops   bool          // it stops others
 	spins   bool          // its breakpoint's handler spins until it goes on, so it calls nothing meanwhile
 	outside bool          // no interrupt runs the text: it can't be waited for, or moved
+	alias   arch.Addr     // where compiled code stores to the function; 0: it has no alias
 }
 
 // drawHands adds functions that are patched by hand, and a task for each place, sometimes beside probes or keys.
@@ -110,7 +111,9 @@ func goes(f string, at int) func(op *scenario.Op) {
 
 // sync makes all CPUs serialise.
 func (h *hand) sync() {
-	switch h.rand.N(6) {
+	switch h.rand.N(8) {
+	case 3:
+		h.compiled(h.synced)
 	case 0:
 		h.ops = append(h.ops, scenario.Op{Kind: act.Membarrier})
 	case 1:
@@ -138,6 +141,18 @@ func (h *hand) behind(f string, at int, tail func(op *scenario.Op), first byte, 
 		}
 	}
 	h.op(act.OnBreakpoint, f, at, goOn)
+	if h.aliased(f) {
+		h.compiled(func(c *function) {
+			for _, store := range []struct {
+				at int
+				b  []byte
+			}{{at, []byte{x86.Int3}}, {at + 1, h.bytes(f, at+1, tail)}, {at, []byte{first}}} {
+				c.store(h.alias+arch.Addr(store.at), store.b)
+				h.synced(c)
+			}
+		})
+		return
+	}
 	h.op(act.Write, f, at, hex(x86.Int3))
 	h.sync()
 	h.op(act.Write, f, at+1, tail)
@@ -163,6 +178,9 @@ func (h *hand) sites(name string, most int) (at []int) {
 			for range 1 + h.rand.N(3) {
 				f.plainOf(1 + h.rand.N(5))
 			}
+		}
+		if labels(h.maker) && h.one(4) { // the kernel is another patcher of this text
+			h.label(f, name)
 		}
 		f.put(0xc3)
 	})
@@ -349,6 +367,15 @@ func (h *hand) guarded(name string) {
 	}
 }
 
+// whole stores 4 aligned bytes at once.
+func (h *hand) whole(name string, at int, set func(op *scenario.Op)) {
+	if h.aliased(name) {
+		h.compiled(func(c *function) { c.store(h.alias+arch.Addr(at), h.bytes(name, at, set)) })
+		return
+	}
+	h.op(act.Write, name, at, set, by(4))
+}
+
 // number stores another immediate, or part of one, within 4 aligned bytes.
 func (h *hand) number(name string) {
 	at := 0
@@ -361,7 +388,7 @@ func (h *hand) number(name string) {
 		f.put(0xc3)
 	})
 	for range 1 + h.rand.N(2) {
-		h.op(act.Write, name, at, hex(byte(h.rand.N(256)), byte(h.rand.N(256)), 1, 0), by(4))
+		h.whole(name, at, hex(byte(h.rand.N(256)), byte(h.rand.N(256)), 1, 0))
 		if h.one(2) {
 			h.sync()
 		}
@@ -395,7 +422,7 @@ func (h *hand) linked(name string) {
 		f.relative(h.sc.Text(one).At, x86.OpJump)
 	})
 	for _, t := range []string{two, one} {
-		h.op(act.Write, name, at, to(scenario.FormDisplacement, t, 0), by(4))
+		h.whole(name, at, to(scenario.FormDisplacement, t, 0))
 		if h.one(2) {
 			h.sync()
 		}

@@ -20,9 +20,15 @@ const (
 )
 
 // drawRegions adds a function of short instructions, with jumps back and forth and loops, and probes on several of its
-// instructions in a row: they lie in each other's regions.
+// instructions in a row: they lie in each other's regions. In most of them the first probe can get a jump, and its
+// region holds several others.
 func drawRegions(s *scene) {
-	far, straight := !s.i386 && s.one(4), s.one(2)
+	packed := !s.one(3)
+	far, straight := !packed && !s.i386 && s.one(4), packed || s.one(2)
+	lengths, postIn := []int{1, 1, 2, 3, 3, 4}, 4
+	if packed {
+		lengths, postIn = lengths[:4], 10
+	}
 	if s.sure = !far; far { // a copy of what reads it isn't within reach of it
 		s.sc.Datas = append(s.sc.Datas, scenario.Data{Name: "out-of-reach", At: outOfReachAt,
 			Bytes: make([]byte, dataSize)})
@@ -30,7 +36,7 @@ func drawRegions(s *scene) {
 	const name = "region"
 	s.text(name, func(f *function) {
 		var end []byte
-		if f.calm = !s.one(4); s.one(3) {
+		if f.calm = packed || !s.one(4); !packed && s.one(3) {
 			end = f.begin()
 		}
 		for range 4 + s.rand.N(6) {
@@ -38,7 +44,7 @@ func drawRegions(s *scene) {
 			case far && n < 2:
 				f.data(outOfReachAt+arch.Addr(s.rand.N(8)), 0x8b, 0x0d) // mov far(%rip),%ecx
 			case straight:
-				f.plainOf([...]int{1, 1, 2, 3, 3, 4}[s.rand.N(6)])
+				f.plainOf(lengths[s.rand.N(len(lengths))])
 			case n == 0:
 				f.item()
 			case n == 1:
@@ -54,12 +60,19 @@ func drawRegions(s *scene) {
 		f.end(end)
 	})
 	starts := Boundaries(s.sc, name)
-	at := s.rand.N(max(1, len(starts)-3))
+	s.settles = true
+	at, first := s.rand.N(max(1, len(starts)-3)), len(s.sc.Probes)
+	if packed {
+		at = 0
+	}
 	for range 2 + s.rand.N(4) {
-		s.kprobe(name, starts[min(at, len(starts)-1)], 4)
-		if !s.one(5) {
+		s.kprobe(name, starts[min(at, len(starts)-1)], postIn)
+		if packed || !s.one(5) {
 			at++
 		}
+	}
+	if more := s.sc.Probes[first+1:]; s.sc.Machine.Batches && s.one(2) { // one that no jump makes way for
+		more[s.rand.N(1+s.rand.N(len(more)))].Disabled = true
 	}
 	if s.array(scenario.ProbeKprobe); s.one(5) {
 		s.probe(scenario.Probe{Kind: scenario.ProbeKretprobe, Func: name, Maxactive: s.rand.N(3)})

@@ -54,7 +54,8 @@ func (g *maker) probes() {
 	} else {
 		first.name, first.offset = g.focus, 0
 	}
-	if g.labelled = g.one(4) && g.sc.Machine.Edition != rules.Edition26; g.labelled { // jump labels came with 2.6.37
+	// jump labels came with 2.6.37, and rules before don't know their sites
+	if g.labelled = g.one(4) && g.sc.Machine.Edition != rules.Edition26 && labels(g); g.labelled {
 		g.funcs = append(g.funcs, "labelled")
 		g.sc.Labels = []scenario.Label{{Name: "key", Sites: []scenario.LabelSite{
 			{Func: "labelled", Offset: 3, Target: "labelled_on"}}}}

@@ -27,6 +27,8 @@ type scene struct {
 	lit    []bool        // by jump label: it is on at first
 	hands  []*hand       // patchers of its own
 	safe   bool          // one of them waits until tasks have passed safepoints
+
+	settles bool // it is about jumps: most tasks wait for the optimizer between their calls
 }
 
 // A thing comes and goes: a probe, a client of ftrace, a key, a switch.
@@ -47,7 +49,8 @@ const sceneIn = 2
 // A subject is what scenes are about.
 type subject struct {
 	times int                 // how often it is in the list that is drawn from
-	fits  func(g *maker) bool // whether the machine shows it; nil: each does
+	where func(g *maker) bool // whether it is in the list, whatever the machine
+	fits  func(g *maker) bool // whether the machine shows it
 	draw  func(s *scene)
 }
 
@@ -57,21 +60,21 @@ func ours(g *maker) bool   { return g.sc.Machine.Engine == "" && !g.on.Contract 
 func always(*maker) bool   { return true }
 
 var subjects = []subject{
-	{6, always, drawRegions},
-	{4, always, drawCopies},
-	{3, always, drawFaults},
-	{3, always, drawReturns},
-	{3, always, drawChanges},
-	{7, traced, drawTraced},
-	{4, labels, drawKeys},
-	{3, ours, drawBoot},
-	{3, ours, drawHands},
-	{2, always, drawArrays},
-	{4, ours, drawModular},
-	{2, ours, drawLent},
-	{2, ours, drawDebugged},
-	{2, always, func(s *scene) { s.tale(drawJoint, drawGoing, drawUprobes, drawDebugger) }},
-	{2, traced, func(s *scene) {
+	{9, always, always, drawRegions},
+	{4, always, always, drawCopies},
+	{3, always, always, drawFaults},
+	{3, always, always, drawReturns},
+	{3, always, always, drawChanges},
+	{7, always, traced, drawTraced},
+	{4, always, labels, drawKeys},
+	{3, ours, always, drawBoot},
+	{3, ours, always, drawHands},
+	{2, always, always, drawArrays},
+	{4, ours, always, drawModular},
+	{2, ours, always, drawLent},
+	{2, ours, always, drawDebugged},
+	{2, always, always, func(s *scene) { s.tale(drawJoint, drawGoing, drawUprobes, drawDebugger) }},
+	{2, always, traced, func(s *scene) {
 		s.tale(drawEntry, drawPatches, drawFprobes, drawUniverses, drawPrograms, drawDispatcher, drawTailCall)
 	}},
 }
@@ -94,7 +97,9 @@ func drawScene(g *maker) bool {
 	var list []*subject
 	for i := range subjects {
 		for range subjects[i].times {
-			list = append(list, &subjects[i])
+			if subjects[i].where(g) {
+				list = append(list, &subjects[i])
+			}
 		}
 	}
 	s, sub := &scene{maker: g}, list[g.rand.N(len(list))]
@@ -263,8 +268,13 @@ func (s *scene) actors() {
 
 // acts draws what a task does with its things. sure: registering a probe that isn't registered succeeds.
 func (s *scene) acts(mine []*thing, sure bool) (ops []scenario.Op) {
+	patient := s.settles && !s.one(3) || s.one(6) // the optimizer is mostly done with a call before the next
 	do := func(op scenario.Op) {
-		if ops = append(ops, op); s.one(3) {
+		ops = append(ops, op)
+		switch {
+		case patient && !s.one(3):
+			ops = append(ops, s.settled())
+		case s.one(3):
 			ops = append(ops, s.between())
 		}
 	}
@@ -274,7 +284,7 @@ func (s *scene) acts(mine []*thing, sure bool) (ops []scenario.Op) {
 		do(op)
 		t.is = true
 	}
-	if s.one(2) {
+	if s.one(2) || s.settles && s.one(2) {
 		for _, t := range mine {
 			begin(t)
 		}

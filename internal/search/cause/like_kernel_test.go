@@ -2,14 +2,19 @@ package cause
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/testkit/thorough"
 	"kpsim/internal/ui/cli/inputs"
 	"kpsim/linux"
+	"kpsim/properties"
+	"kpsim/traces"
 )
 
 // TestLooksLike: the witnesses of kernels' finds look like the finds that they are of. Of two it
@@ -43,5 +48,44 @@ func TestLooksLike(t *testing.T) {
 		names, err := LooksLike(k, q, f)
 		require.NoError(t, err)
 		require.Equal(t, w.finds, names, w.name)
+	}
+}
+
+// TestSigns: a message is a find's sign only in a program that can show that find.
+func TestSigns(t *testing.T) {
+	const program = `
+machine(cpus = 2)
+v = elf("victim.o")
+enter = text("enter", "31c0 c3", at = 0xffffffff81100000)
+work = text("work", "31c0 c3", at = 0xffffffff81101000)
+m = module("m", funcs = [work], init_funcs = [enter], init = enter)
+k = kprobe("k", at = AT)
+task("prober", ops = [register(k), OPS])
+never()
+`
+	const leaves = "cpu0 optimizing_work leaves victim+0x0 disarmed, and cc stands there"
+	const reads = "cpu0 optimizing_work reads or writes enter+0x1, in the freed module's section at enter+0x0"
+	for _, w := range []struct {
+		property    *properties.Property
+		message, at string
+		ops         string
+		find        string // "": none
+	}{
+		{&properties.TextAgrees, leaves, "v.victim", "optimization(False), enabled(False)", "disarm-lost"},
+		{&properties.TextAgrees, leaves, "v.victim", "optimization(False), enabled(True)", ""},
+		{&properties.TextAgrees, leaves, "v.victim", "enabled(False)", ""},
+		{&properties.AllOff, leaves, "v.victim", "optimization(False), enabled(False)", ""},
+		{&properties.NoUseAfterFree, reads, "enter", "insmod(m)", "check-unlocked"},
+		{&properties.NoUseAfterFree, reads, "work", "insmod(m)", ""},
+		{&properties.NoUseAfterFree, strings.Replace(reads, "optimizing_work", "prober", 1), "enter", "insmod(m)", ""},
+	} {
+		text := strings.NewReplacer("AT", w.at, "OPS", w.ops).Replace(program)
+		sc, err := lang.Load("signs.star", []byte(text), library.Open)
+		require.NoError(t, err)
+		find := ""
+		if s := signOf(w.property, &traces.File{Message: w.message}, sc); s != nil {
+			find = strings.Join(s.finds, " ")
+		}
+		require.Equal(t, w.find, find, "%s: %s", w.message, text)
 	}
 }

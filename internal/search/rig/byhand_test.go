@@ -177,6 +177,17 @@ d = data("d", size = 1)
 task("reader", cpu = 0, ops = [save_text(f, d)])
 task("thread", cpu = 1, ops = [call(f), call(f)])
 `,
+		// what is behind the breakpoint reads as other instructions, so the probe is refused, and no property breaks
+		"a probe behind a breakpoint that code has stored": `machine(cpus = 1, edition = "6.9")
+f = text("f", "b8b8000000 31c0 c3", at = 0xffffffff81000000)      # mov eax,184; xor eax,eax; ret
+w = alias("w", f, at = 0xffffffff81002000)
+on = text("on", "c6042500200081cc c3", at = 0xffffffff81004000)   # mov byte [w],int3; ret
+off = text("off", "c6042500200081b8 c3", at = 0xffffffff81005000) # mov byte [w],184; ret
+k = kprobe("k", at = f + 5)
+task("prober", cpu = 0, ops = [
+    call(on), register(k, errno = "EILSEQ"), call(off), register(k, errno = 0), unregister(k),
+])
+`,
 		// what hides where instructions begin: a probe's breakpoint, its jump, and another task's breakpoint
 		"text behind others' breakpoints": `machine(cpus = 3, edition = "6.9")
 f = text("f", "01d0 0f1f00 0f1f440000 89f9 0f1f440000 c3")  # add, nop, nop, mov, nop, ret
