@@ -149,6 +149,12 @@ func (s *scene) text(name string, make func(f *function)) *function {
 	f := &function{g: s.maker, at: at, calm: true}
 	make(f)
 	s.sc.Texts = append(s.sc.Texts, scenario.Text{Name: name, At: f.at, Code: f.code, Extable: f.extable})
+	// A kernel's text goes on behind the page. Its kprobes read 16 bytes of an instruction, and refuse a probe where
+	// they can't.
+	if end := f.at + arch.Addr(len(f.code)); s.on.Contract && (end-1)%scenario.Page >= scenario.Page-16 {
+		s.sc.Texts = append(s.sc.Texts, scenario.Text{Name: "behind-" + name, At: scenario.Align(end, scenario.Page),
+			Code: []byte{0xc3}})
+	}
 	return f
 }
 
