@@ -351,6 +351,8 @@ func (e *Engine) archRemoveKprobe(x kapi.Context, ap *Aggr) {
 		e.d.Exec.Retire(x, ap.detour.addr, ap.detour.size, kpev.DetourMem)
 		ap.detour = detour{}
 	}
-	e.slots.freeInsnSlot(x, ap.slot.Owned())
-	ap.slot.Put(x, insnSlot{})
+	if ap.slot.ID() != 0 { // one at a site of ftrace has no slot
+		e.slots.freeInsnSlot(x, ap.slot.Owned())
+		ap.slot.Put(x, insnSlot{})
+	}
 }

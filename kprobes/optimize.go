@@ -160,7 +160,7 @@ func (o *Optimizer) spansOf(x kapi.Context) []kapi.Span {
 // detourSpans adds the detours and slots to the spans.
 func (o *Optimizer) detourSpans(x kapi.Context) {
 	for _, ap := range o.e.Table.aggrs {
-		if x.Mark(ap.slot.ID(), kapi.Read); ap.freed {
+		if x.Mark(ap.slot.ID(), kapi.Read); ap.freed || ap.slot.ID() == 0 {
 			continue
 		}
 		if ap.list == &o.freeingList || o.leadsInside(ap.addr+arch.Addr(ap.detour.region)) {

@@ -175,7 +175,7 @@ func (g *Debugger) write(x kapi.Context, b *place, to breakpoint) (errno int) {
 // HasHitBreak reports whether a breakpoint is set at an address (kgdb_has_hit_break).
 func (g *Debugger) HasHitBreak(x kapi.Context, at arch.Addr) bool {
 	b := g.find(at)
-	return b != nil && b.is.Look(x).state == active
+	return b != nil && b.is.LookNewest(x).state == active
 }
 
 // notify is asked whether a #BP is the debugger's (kgdb_notify). Context: interrupts off.
@@ -189,7 +189,7 @@ func (g *Debugger) notify(x kapi.Context, regs *arch.Regs) (owner uint64) {
 		return 0
 	}
 	g.d.Text.Read(x, at, g.insn) // one step from here on
-	is := b.is.Look(x)
+	is := b.is.LookNewest(x)
 	switch {
 	case is.state == undefined:
 		return 0

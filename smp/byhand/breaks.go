@@ -65,7 +65,7 @@ func (h *Hand) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	if b == nil {
 		return 0
 	}
-	does := b.does.ReadOnce(x)
+	does := b.does.ReadNewest(x)
 	if !does.Owns {
 		return 0
 	}

@@ -112,10 +112,10 @@ func (h *Hand) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	}
 	at := h.k.Guest.Fault(x)
 	for _, c := range h.codes {
-		if c.page == nil || at-c.in.At >= arch.Addr(c.pages()*pageSize) || !c.now.ReadOnce(x) {
+		if c.page == nil || at-c.in.At >= arch.Addr(c.pages()*pageSize) || !c.now.ReadNewest(x) {
 			continue
 		}
-		does := c.page.does.ReadOnce(x)
+		does := c.page.does.ReadNewest(x)
 		if !does.Owns {
 			return 0
 		}

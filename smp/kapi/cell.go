@@ -69,6 +69,19 @@ func (c *Var[T]) loadWeak(m Model, b Barrier) T {
 // WriteOnce writes the cell (WRITE_ONCE, atomic_set) (point before the store).
 func (c *Var[T]) WriteOnce(x Context, v T) { c.store(x.Access(c.id, Write), Once, v) }
 
+// ReadNewest reads the newest value, where something that isn't memory orders the accesses: a trap that comes of what
+// was done after the store, other CPUs being held (point).
+func (c *Var[T]) ReadNewest(x Context) T {
+	x.Access(c.id, Read)
+	return c.v
+}
+
+// LookNewest is ReadNewest without a point: within the step under way.
+func (c *Var[T]) LookNewest(x Context) T {
+	x.Touch(c.id, Read)
+	return c.v
+}
+
 // StoreRelease writes the cell, after all accesses before (smp_store_release,
 // rcu_assign_pointer) (point before the store).
 func (c *Var[T]) StoreRelease(x Context, b Barrier, v T) { c.store(x.Access(c.id, Write), b, v) }

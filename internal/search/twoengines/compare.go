@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/engine/ftrace"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/linux"
@@ -15,6 +16,7 @@ import (
 // kernel's build.
 func On(sc *scenario.Scenario, k *linux.Kernel, edition string) (kernels, ours *scenario.Scenario, err error) {
 	one, two := *sc, *sc
+	one.Machine.Trampolines, two.Machine.Trampolines = ftrace.NoText, ftrace.NoText // kpsim's own kernel alone has them
 	if err := one.SetLinux(k); err != nil {
 		return nil, nil, err
 	}
