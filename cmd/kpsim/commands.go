@@ -25,10 +25,14 @@ type command interface {
 
 const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on an x86 machine with several CPUs.
 
-To begin with (some seconds; all scenarios take a minute):
+To begin with (some seconds; all scenarios take a minute and a half):
 
   kpsim explore second-instruction
   kpsim explore
+
+For a patcher of your own, as a JIT or a hook has one, described step by step or compiled, see docs/cross-modifying-code.md. The first of its races:
+
+  kpsim explore hook-bytes
 
 Exit status, of every command:
 
