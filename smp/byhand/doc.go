@@ -3,7 +3,7 @@
 // operation for each.
 //
 // A patcher that is compiled code stores by an alias (smp.Memory.Alias), and calls routines of the kernel by name
-// (kernel.Services).
+// (kernel.Services); mprotect is the step Protect.
 //
 // What it is not: a patcher. The scenario gives the order of the steps, and a search finds out whether that order is
 // right. The kernel's own patchers are in smp/kernel and engine.
@@ -15,5 +15,6 @@
 // Its limits: memory for code comes and goes in whole pages, at addresses that the scenario gives. Tasks are the
 // kernel's, so membarrier and a suspended thread are IPIs to a CPU. A task that is stopped in a routine of the kernel
 // can't be moved. A breakpoint's handler that waits until the breakpoint is gone knows of stores by hand only,
-// and isn't preempted meanwhile.
+// and isn't preempted meanwhile. Memory that loses the permission to execute loses it for all CPUs at once, before the
+// IPIs that flush their translations.
 package byhand
