@@ -186,6 +186,9 @@ func (f *ahead) announce(al *alias, n int) {
 	if m.mem.peek(of.At, text, PermExec) != of.Size {
 		return // the store will fault
 	}
+	if m.hooks.Linked != nil {
+		m.hooks.Linked(of.At, text)
+	}
 	boot := make([]byte, of.Size)
 	m.mem.BootText(of.At, boot)
 	const stored, now = 1, 2

@@ -66,6 +66,10 @@ type Hooks struct {
 	// are the bytes, nil if there are none. nil: the input is always to blame.
 	Blames func(ip arch.Addr, code []byte) bool
 
+	// Linked replaces the text that has an alias, and begins at a, by that without what other patchers have written
+	// over it: their jumps and breakpoints hide where instructions begin. nil: there are no others.
+	Linked func(a arch.Addr, text []byte)
+
 	// Stores is called before text stores n bytes to text by an alias, and Shares when it has read such text (wrote
 	// false), or stored to it. nil: nothing is to be done.
 	Stores func(a arch.Addr, v uint64, n int)

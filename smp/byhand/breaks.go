@@ -86,6 +86,14 @@ func (does *Action) handle(x kapi.Context, regs *arch.Regs, to, at arch.Addr, go
 	}
 }
 
+// Linked replaces the text that begins at an address by that of tasks and compiled code, without what other patchers
+// have written over it.
+func (h *Hand) Linked(at arch.Addr, text []byte) {
+	if t := h.text(at); t != nil {
+		copy(text, t.code)
+	}
+}
+
 // Stored notes a store of n bytes of v by compiled code, as written does, and what it makes of text that tasks store
 // to as well.
 func (h *Hand) Stored(addr arch.Addr, v uint64, n int) {

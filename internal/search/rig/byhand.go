@@ -60,7 +60,7 @@ func (ps *patchers) addAliases() {
 		ps.Machine.Memory().Alias(a.At, kapi.Section{At: ps.funcs[a.Of], Size: n})
 		ps.Machine.Names().AddSymbol(a.Name, a.At, n)
 		ps.storesTo(a.Of, 0, len(ps.Text(a.Of).Code))
-		h.Stores = ps.Hand.Stored
+		h.Stores, h.Linked = ps.Hand.Stored, ps.Hand.Linked
 		h.Shares = ps.shares
 	}
 }

@@ -121,7 +121,7 @@ machine(cpus = 2, arch = "i386")
 c = code("c", "b803000000c3", at = 0xc1010000)
 w = alias("w", c)
 asks = stub("asks", calls = "syscall")
-f = text("f", "6a03 6800100000 680000 01c1 6a7d e800000000 83c410 c3")   # push 3; push 4096; push c; push 125; call; add; ret
+f = text("f", "6a03 6800100000 680000 01c1 6a7d e800000000 83c410 c3")
 task("a", cpu = 0, ops = [write(f + 14, call_to(asks)), call(f, returns = 0), call(c)])
 never()
 `)
@@ -131,6 +131,25 @@ never()
 	run := r.Run(new(sched.Default))
 	require.NotNil(t, run.Property)
 	require.Equal(t, "O1", run.Property.ID, r.Message(&run))
+}
+
+// A jump of another patcher, which ends within an instruction, doesn't hide where the next one begins that compiled code
+// changes.
+func TestCompiledBehindAJump(t *testing.T) {
+	r, err := rig.New(searchtest.Load(t, `
+machine(cpus = 2, edition = "6.9")
+f = text("f", "89f9 66053412 0f1f440000 c3", at = 0xffffffff81000000) # the jump covers 5 of 6
+g = text("g", "b807000000 c3", at = 0xffffffff81000020)
+w = alias("w", f, at = 0xffffffff83000000)
+patches = text("patches", "c6042506000083 cc c7042507000083 15000000 c6042506000083 e9 c3")
+k = kprobe("k", at = f)
+task("a", cpu = 0, ops = [register(k), wait_optimized(), call(patches), call(f, returns = 7, changed = True)])
+never()
+`), "")
+	require.NoError(t, err)
+	defer r.Close()
+	run := r.Run(new(sched.Default))
+	require.Equal(t, smp.Passed, run.Outcome, r.Message(&run))
 }
 
 // Rare states of patchers of one's own, which nothing may break.
