@@ -133,7 +133,7 @@ never()
 	require.Equal(t, "O1", run.Property.ID, r.Message(&run))
 }
 
-// A jump of another patcher, which ends within an instruction, doesn't hide where the next one begins that compiled code
+// A jump of another patcher that ends within an instruction doesn't hide where the next one begins, which compiled code
 // changes.
 func TestCompiledBehindAJump(t *testing.T) {
 	r, err := rig.New(searchtest.Load(t, `
