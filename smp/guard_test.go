@@ -38,7 +38,7 @@ func TestGuardStacks(t *testing.T) {
 		var of *smp.Task
 		r.Hooks().Trap[smpev.VecPF] = func(x *smp.Ctx, regs *arch.Regs) {
 			faults++
-			id, dead := x.Stacks().DeadStack(x.Fault())
+			id, dead := x.Stacks().DeadStack(x.Pages().Fault())
 			require.True(t, dead, c.name)
 			require.Equal(t, of.ID, id, c.name)
 			regs.IP += 2

@@ -27,8 +27,8 @@ func TestPagesComeAndGo(t *testing.T) {
 		faults := 0
 		r.Hooks().Trap[smpev.VecPF] = func(x *smp.Ctx, regs *arch.Regs) {
 			faults++
-			if regs.IP != at || x.Fault() != at {
-				t.Errorf("a fault at %#x, about %#x", regs.IP, x.Fault())
+			if regs.IP != at || x.Pages().Fault() != at {
+				t.Errorf("a fault at %#x, about %#x", regs.IP, x.Pages().Fault())
 			}
 			regs.IP = ret
 		}

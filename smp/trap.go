@@ -248,8 +248,11 @@ func vectorName(vec uint8) string {
 	return "fault handler"
 }
 
-// Fault returns the address that the last page fault of the CPU was about (CR2).
-func (x *Ctx) Fault() arch.Addr { return arch.Addr(x.cpu.sys.CR2) }
+// Fault returns the address that the last page fault of the CPU was about (CR2). SetFault changes that.
+func (x *Pages) Fault() arch.Addr { return arch.Addr(x.cpu.sys.CR2) }
+
+// SetFault is said at Fault.
+func (x *Pages) SetFault(a arch.Addr) { x.cpu.sys.CR2 = uint64(a) }
 
 // Stepped says that the trap's handler has executed an instruction of the interrupted code on
 // the saved registers. The frame moves to where the frame of a debug trap after the

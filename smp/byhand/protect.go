@@ -5,6 +5,7 @@ import (
 
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -111,6 +112,9 @@ func (h *Hand) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 		return 0
 	}
 	at := h.k.Guest.Fault(x)
+	if at-regs.IP >= arch.Addr(target.Arch.MaxLen) {
+		return 0 // it isn't a fetch's
+	}
 	for _, c := range h.codes {
 		if c.page == nil || at-c.in.At >= arch.Addr(c.pages()*pageSize) || !c.now.ReadNewest(x) {
 			continue

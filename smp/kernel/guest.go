@@ -90,7 +90,7 @@ func (g *Guest) MapData(x kapi.Context, at arch.Addr, pages int) bool {
 func (g *Guest) UnmapData(x kapi.Context, at arch.Addr, pages int) { ctxOf(x).Pages().Unmap(at, pages) }
 
 // Fault implements kapi.Guest.
-func (g *Guest) Fault(x kapi.Context) arch.Addr { return ctxOf(x).Fault() }
+func (g *Guest) Fault(x kapi.Context) arch.Addr { return ctxOf(x).Pages().Fault() }
 
 // DeadStack implements kapi.Guest.
 func (g *Guest) DeadStack(x kapi.Context, at arch.Addr) (kapi.TaskID, bool) {

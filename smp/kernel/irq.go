@@ -50,8 +50,9 @@ func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
 // nmi is the handler of an NMI. The IRET of an exception inside the handler lets the next NMI
 // in. That NMI is only noted, and the handler runs once more when it has ended, as in Linux's
 // entry code (3.3 and later). So a CPU handles one NMI at a time. Without the latch the next
-// NMI is handled on top of the first.
+// NMI is handled on top of the first. What a page fault that is interrupted was about stays known (exc_nmi: nmi_cr2).
 func (k *Kernel) nmi(x *smp.Ctx, _ *arch.Regs) {
+	fault := x.Pages().Fault()
 	x.Step("nmi handler", 1)
 	n := k.IRQs.nmis.This(x)
 	outer := n.running
@@ -68,6 +69,7 @@ func (k *Kernel) nmi(x *smp.Ctx, _ *arch.Regs) {
 		s = n.latched
 	}
 	n.running = outer
+	x.Pages().SetFault(fault)
 }
 
 // nmiState is whether a CPU handles an NMI, and whether another one arrived meanwhile.

@@ -159,7 +159,7 @@ func (t *Traps) debug(x *smp.Ctx, regs *arch.Regs) {
 // page is brought in; then the exception table is searched for regs.IP, which a handler may have changed.
 func (t *Traps) fault(x *smp.Ctx, regs *arch.Regs, nr uint8) {
 	at := uint64(regs.IP)
-	addr := x.Fault()
+	addr := x.Pages().Fault()
 	for _, h := range t.faults {
 		if owner := h(x, regs, int(nr)); owner != 0 {
 			x.Emit(smpev.Claim, uint64(nr), at, owner)

@@ -34,7 +34,7 @@ func (p *Plan) unhandled(x *smp.Ctx, regs *arch.Regs, vec uint8) {
 
 // catchMissing refuses a run whose page fault is due to an undefined symbol.
 func (p *Plan) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
-	fault, offset, place := x.Fault(), kernel.PerCPUOffset(p.arch, x.CPU()), p.Machine.Names().Symbol(regs.IP)
+	fault, offset, place := x.Pages().Fault(), kernel.PerCPUOffset(p.arch, x.CPU()), p.Machine.Names().Symbol(regs.IP)
 	if kernel.IsCurrent(p.arch, x.CPU(), fault) {
 		x.Refuse(place, `reads the task that is current, and there is no task_struct: define where it is above elf(), `+
 			`percpu("const_pcpu_hot", …) or, for other kernels than 6.6 to 6.14, percpu("pcpu_hot", …) or percpu("current_task", …)`)
@@ -105,7 +105,7 @@ func (f *fault) what() string {
 		return fmt.Sprintf("somebody has come here, behind the end of %s, which has %d bytes; does a jump or "+
 			"call lead too far?", t.Name, end)
 	}
-	if f.vec == smpev.VecPF && f.x.Fault() == f.at && f.moduleOf(t.Name) != "" { // else it stores there
+	if f.vec == smpev.VecPF && f.x.Pages().Fault() == f.at && f.moduleOf(t.Name) != "" { // else it stores there
 		return f.unloaded(t.Name)
 	}
 	in, err := target.Decode(t.Code[off:], f.at)
@@ -142,7 +142,7 @@ func cutOff(t *scenario.Text) (off int) {
 
 // unloaded describes an access to text or data of a module that isn't loaded.
 func (f *fault) unloaded(name string) string {
-	if back, ok := f.calledFrom(f.x, f.regs); ok && f.x.Fault() == f.at {
+	if back, ok := f.calledFrom(f.x, f.regs); ok && f.x.Pages().Fault() == f.at {
 		f.place = f.Machine.Names().Symbol(back)
 	}
 	return fmt.Sprintf("%s is of module %q, which isn't loaded then: insmod() first", name, f.moduleOf(name))
@@ -153,7 +153,7 @@ func (f *fault) plainly() string { return fmt.Sprintf("vector %d: nobody handles
 
 // astray describes a CPU that executes memory that isn't text.
 func (f *fault) astray() string {
-	if f.at != f.x.Fault() && f.arch.Valid(f.at) {
+	if f.at != f.x.Pages().Fault() && f.arch.Valid(f.at) {
 		return f.plainly()
 	}
 	to := fmt.Sprintf("%#x", uint64(f.at))
@@ -178,7 +178,7 @@ func (f *fault) astray() string {
 
 // access describes a failed memory access.
 func (f *fault) access(in arch.Inst) string {
-	a := f.x.Fault()
+	a := f.x.Pages().Fault()
 	where := fmt.Sprintf("nobody has memory at %#x", uint64(a))
 	if f.vec == smpev.VecGP {
 		where = "its address isn't one of 48 bits"
@@ -240,7 +240,7 @@ func (f *fault) pointers(in arch.Inst) []arch.Reg {
 	}
 	const near = 16 // push is at 8 below the register
 	for _, p := range target.Arch.Implied {
-		d := uint64(f.x.Fault()) - f.regs.R[p]
+		d := uint64(f.x.Pages().Fault()) - f.regs.R[p]
 		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !f.arch.Valid(arch.Addr(f.regs.R[p])) {
 			return []arch.Reg{p}
 		}

@@ -37,3 +37,26 @@ never()
 		require.Equal(t, smp.Passed, run.Outcome, r.Message(&run))
 	}
 }
+
+// An NMI that takes a page fault of its own leaves what a fault under way was about: the load of absent data isn't a
+// fetch from a page that can't be executed.
+func TestFaultUnderAnNMI(t *testing.T) {
+	r, err := rig.New(searchtest.Load(t, `
+machine(cpus = 2)
+c = code("c", "b803000000 c3", at = 0xffffffff81010000)
+g = text("g", "b802000000 c3")
+away = data("away", "0500000000000000", away = True)
+f = text("f", "488b07 c3")
+task("a", cpu = 0, ops = [on_fault(c, goto = g), protect(c, False), call(f, away, returns = 5)])
+nmi(cpu = 0, run = c)
+never()
+`), "")
+	require.NoError(t, err)
+	defer r.Close()
+	random := sched.NewRandom(sched.Params{Seed: 1, Length: 60})
+	for i := range uint64(2000) {
+		random.Begin(i)
+		run := r.Run(random)
+		require.Equal(t, smp.Passed, run.Outcome, r.Message(&run))
+	}
+}
