@@ -120,6 +120,9 @@ func (d *Dispatcher) update(x kapi.Context, were int) {
 	if len(d.known) > 0 {
 		to := d.image + arch.Addr(off)
 		s.Text.Fill(x, to, d.half(to))
+		if s.Sync != nil { // a CPU that traps on the jump's breakpoint comes here before any serialises
+			s.Sync.Core(x, smpev.SyncImage)
+		}
 		insn, _ = s.Text.Arch().Jump(d.at, to)
 	}
 

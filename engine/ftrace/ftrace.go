@@ -21,6 +21,7 @@ type Deps struct {
 
 	Trampolines Trampolines
 	Exec        kapi.Exec // where clients have trampolines of their own
+	Sync        kapi.Sync // likewise; nil: CPUs hold no old bytes
 	_           struct{}
 }
 

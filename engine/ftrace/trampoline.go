@@ -166,6 +166,9 @@ func (o *client) makeTrampoline(x kapi.Context) {
 	}
 	if at, ok := f.d.Exec.Alloc(x, trampolineSize, smpev.TrampolineMem); ok {
 		f.d.Text.Fill(x, at, f.text(at, o.gate))
+		if f.d.Sync != nil { // a CPU that traps on a site's breakpoint comes there before any serialises
+			f.d.Sync.Core(x, smpev.SyncImage)
+		}
 		o.own = at
 	}
 }

@@ -55,6 +55,10 @@ func newPatchers(p *Plan) patchers {
 	k, cells, c := p.Kernel, &p.Machine.Cells, &p.Scenario.Machine
 	ps := patchers{Plan: p}
 	ps.Observed = new(act.Observed)
+	var sync kapi.Sync // of CPUs that may hold what was where an image is written
+	if c.Fetch != fetch.Coherent {
+		sync = &k.Sync
+	}
 	tracer := func() ftrace.Tracer { return ps.Observed.Of(ps.Ftrace.Tracer()) }
 	ps.labels = jumplabel.New(k, &k.Text, &k.Traps, &k.Hotplug)
 	ps.labels.Batches = (c.Edition >= rules.Edition514 || c.Edition == rules.EditionNone) &&
@@ -62,7 +66,7 @@ func newPatchers(p *Plan) patchers {
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke,
 		Traps: &k.Traps})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
-		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: c.Trampolines, Exec: &k.Exec})
+		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: c.Trampolines, Exec: &k.Exec, Sync: sync})
 	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer,
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
@@ -70,10 +74,6 @@ func newPatchers(p *Plan) patchers {
 	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Cells: cells, Arch: p.arch, Traps: &k.Traps,
 		Text: &k.Text, Sync: &k.Sync})
 	ps.Hand = byhand.New(k)
-	var sync kapi.Sync
-	if c.Fetch != fetch.Coherent {
-		sync = &k.Sync
-	}
 	ps.bpf = bpf.New(bpf.Deps{Sync: sync, Boot: k, Cells: cells, Text: &k.Text, Exec: &k.Exec, Patch: &k.Poke,
 		RCU: &k.RCU, Traps: &k.Traps, Ftrace: ps.Ftrace, CPUs: c.CPUs,
 		Work: func(name string, f func(x kapi.Context)) kapi.DelayedWork { return k.Work.BootWork(name, f) }})

@@ -5,10 +5,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/searchtest"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/smp/fetch"
 )
 
 // A probe at a site of ftrace has no slot: nothing loads or stores that, under a weak memory model, too.
@@ -57,6 +59,21 @@ never()
 	for i := range uint64(2000) {
 		random.Begin(i)
 		run := r.Run(random)
+		require.Equal(t, smp.Passed, run.Outcome, r.Message(&run))
+	}
+}
+
+// Where no trap's return serialises, a CPU that traps on the breakpoint at a dispatcher doesn't run what its image was
+// before.
+func TestImagesUnderFRED(t *testing.T) {
+	sc, err := library.Load("bpf-dispatcher")
+	require.NoError(t, err)
+	sc.Machine.Fetch, sc.Machine.FRED, sc.Machine.SyncCopies = fetch.Mixing, true, true
+	r, err := rig.New(sc, "")
+	require.NoError(t, err)
+	defer r.Close()
+	for i := range uint64(300) {
+		run := r.Play(sched.NewSticky(sched.Params{Seed: i, Length: 200, Mean: 4}))
 		require.Equal(t, smp.Passed, run.Outcome, r.Message(&run))
 	}
 }
