@@ -91,3 +91,16 @@ func TestPublicCounts(t *testing.T) {
 		"%d with a stand-in, and %d can't be said.",
 		count["seen"]+count["stand-in"]+count["no"], count["seen"], count["stand-in"], count["no"]))
 }
+
+// TestProtectedStepsCommute: what takes a page's permission to execute away is ordered with the fetches there.
+func TestProtectedStepsCommute(t *testing.T) {
+	total := new(swapCount)
+	for _, name := range []string{"page-patched", "page-restored-cured"} {
+		src, err := os.ReadFile(filepath.Join(publicDir, name+".star"))
+		require.NoError(t, err)
+		sc, err := lang.Load(name+".star", src, nil)
+		require.NoError(t, err)
+		commute(t, sc, "", 1, 400, false, total)
+	}
+	t.Log(total)
+}
