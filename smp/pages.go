@@ -51,7 +51,7 @@ func (m *Memory) lent(a arch.Addr) bool {
 	return p != nil && p.code != nil && p.code == m.noCode
 }
 
-// Pages is a context as it maps and unmaps pages.
+// Pages is a context as it maps and unmaps pages, and as it handles their faults.
 type Pages Ctx
 
 // Pages returns the context for mapping and unmapping pages.

@@ -89,15 +89,16 @@ func (h *Hand) BootMprotect() {
 	h.k.OnProtect(h.mprotect)
 }
 
-// mprotect is Protect of the memory for code that an address lies in, for a compiled patcher; other memory keeps its
-// permissions. Context: interrupts on.
-func (h *Hand) mprotect(x *smp.Ctx, at arch.Addr, exec bool) (errno int) {
+// mprotect is Protect of all memory for code that has a page in a section, for a compiled patcher; other memory keeps
+// its permissions. Context: interrupts on.
+func (h *Hand) mprotect(x *smp.Ctx, in kapi.Section, exec bool) (errno int) {
 	for _, c := range h.codes {
-		if c.page != nil && at-c.in.At < arch.Addr(c.pages()*pageSize) {
-			return c.Protect(x, exec)
+		from, to := max(in.At, c.in.At), min(in.At+arch.Addr(in.Size), c.in.At+arch.Addr(c.pages()*pageSize))
+		if from < to && errno == 0 {
+			errno = c.Protect(x, exec)
 		}
 	}
-	return 0
+	return errno
 }
 
 // Executable reports whether the memory has the permission, if it is mapped.

@@ -79,7 +79,7 @@ type booted struct {
 	foreign    []kapi.Section        `state:"boot"` // set at boot: text that several patchers write
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
 	onSwitch   func(prev *smp.Task)  `state:"boot"` // set at boot; nil: there is none
-	protect    protector             `state:"boot"` // set at boot; nil: no page loses a permission
+	protect    Protector             `state:"boot"` // set at boot; nil: no page loses a permission
 }
 
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
@@ -253,14 +253,12 @@ func (k *Kernel) membarriers(x *smp.Ctx, args []uint64) {
 	k.returns(x, 0)
 }
 
-// A protector gives the memory at an address the permission to execute, or takes it away, and returns an errno; 0, too,
-// if that memory can't lose it. Context: interrupts on.
-type protector func(x *smp.Ctx, at arch.Addr, exec bool) (errno int)
+// A Protector gives memory the permission to execute, or takes it away, and returns an errno; 0, too, if that memory
+// can't lose it. Context: interrupts on.
+type Protector func(x *smp.Ctx, in kapi.Section, exec bool) (errno int)
 
 // OnProtect sets, at boot, what mprotect does.
-func (k *Kernel) OnProtect(f func(x *smp.Ctx, at arch.Addr, exec bool) (errno int)) {
-	k.booted.protect = f
-}
+func (k *Kernel) OnProtect(f Protector) { k.booted.protect = f }
 
 // protExec is PROT_EXEC (include/uapi/asm-generic/mman-common.h).
 const protExec = 4
@@ -271,7 +269,8 @@ func (k *Kernel) mprotect(x *smp.Ctx) { k.mprotects(x, k.args(x)) }
 func (k *Kernel) mprotects(x *smp.Ctx, args []uint64) {
 	x.Step("mprotect", 0)
 	answer := uint64(0)
-	if f := k.booted.protect; f != nil && f(x, arch.Addr(args[0]), args[2]&protExec != 0) != 0 {
+	in := kapi.Section{At: arch.Addr(args[0]), Size: int(uint32(args[1]))}
+	if f := k.booted.protect; f != nil && f(x, in, args[2]&protExec != 0) != 0 {
 		answer = ^answer
 	}
 	k.returns(x, answer)

@@ -25,12 +25,12 @@ n = code("n", size = 8, mapped = False)
 		ops   string
 		wrong string // "": nothing
 	}{
-		"a write is there":                        {ops: `write(f, "6690660f1f", by = 1), expect_text(f, "6690660f1f")`},
-		"another one isn't":                       {`write(f, "6690", by = 2), expect_text(f, "9090")`, "X2"},
-		"a jump leads on":                         {ops: `call(f, returns = 1), write(f, jump_to(g)), call(f, returns = 2)`},
-		"into a place":                            {ops: `write(f, jump_to(f + 5)), expect_text(f, "e900000000"), call(f, returns = 1)`},
-		"a call comes back":                       {ops: `write(f, call_to(g)), call(f, returns = 1)`},
-		"a displacement that loses its last byte": {`write(f, jump_to(f)), write(f + 4, "00"), call(f)`, "O1"},
+		"a write is there":         {ops: `write(f, "6690660f1f", by = 1), expect_text(f, "6690660f1f")`},
+		"another one isn't":        {`write(f, "6690", by = 2), expect_text(f, "9090")`, "X2"},
+		"a jump leads on":          {ops: `call(f, returns = 1), write(f, jump_to(g)), call(f, returns = 2)`},
+		"into a place":             {ops: `write(f, jump_to(f + 5)), expect_text(f, "e900000000"), call(f, returns = 1)`},
+		"a call comes back":        {ops: `write(f, call_to(g)), call(f, returns = 1)`},
+		"a displacement cut short": {`write(f, jump_to(f)), write(f + 4, "00"), call(f)`, "O1"},
 		"a displacement": {ops: `write(f, "e900000000"), write(f + 1, displacement(g)), ` +
 			`call(f, returns = 2)`},
 		"saved text comes back": {ops: `save_text(f, d), write(f, jump_to(g)), write(f, saved(d)), ` +
@@ -88,6 +88,7 @@ func TestSystemCalls(t *testing.T) {
 	const parts = `
 machine(cpus = 2)
 c = code("c", "b803000000c3", at = 0xffffffff81010000)
+next = code("next", "b804000000c3", at = 0xffffffff81011000)
 w = alias("w", c)
 protects = stub("protects", calls = "mprotect")
 asks = stub("asks", calls = "syscall")
@@ -96,6 +97,9 @@ asks = stub("asks", calls = "syscall")
 		`call(protects, c, 4096, 3, returns = 0), call(c)`:                                       "O1",
 		`call(asks, 10, c, 4096, 3, returns = 0), call(c)`:                                       "O1",
 		`call(protects, c, 4096, 3), call(asks, 10, c, 4096, 7), call(c, returns = 3)`:           "",
+		`call(protects, c, 4097, 3), call(next)`:                                                 "O1",
+		`call(protects, c, 4096, 3), call(next, returns = 4)`:                                    "",
+		`call(protects, c, 0, 3), call(c, returns = 3)`:                                          "",
 		`call(protects, w, 4096, 3, returns = 0), call(c, returns = 3)`:                          "",
 		`free(c), call(protects, c, 4096, 3, returns = 0xffffffff, bits = 32)`:                   "",
 		`call(asks, 324, 32, returns = 0), call(asks, 24, returns = 0), call(asks, 324, 0)`:      "",
