@@ -60,7 +60,9 @@ func bytesOf(name string, v starlark.Value) ([]byte, error) {
 				if err != nil {
 					return nil, err
 				}
-				b = append(b, more...)
+				if b = append(b, more...); len(b) > scenario.MaxSource {
+					return nil, fmt.Errorf("hex of %q has more than %d bytes", name, scenario.MaxSource)
+				}
 				continue
 			}
 			n, err := starlark.AsInt32(list[i])
