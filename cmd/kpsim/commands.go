@@ -30,7 +30,8 @@ To begin with (some seconds; all scenarios take a minute and a half):
   kpsim explore second-instruction
   kpsim explore
 
-For a patcher of your own, as a JIT or a hook has one, described step by step or compiled, see docs/cross-modifying-code.md. The first of its races:
+For a patcher of your own, as a JIT or a hook has one, described step by step or compiled,
+see docs/cross-modifying-code.md. The first of its races:
 
   kpsim explore hook-bytes
 

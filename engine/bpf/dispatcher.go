@@ -27,7 +27,7 @@ type dispatched struct {
 	users int       // owned by the dispatcher's mutex: how many have added it
 }
 
-// MostDispatched is how many programs a dispatcher may know: a half has room for so many.
+// MostDispatched is the most programs that a dispatcher may know. Half of an image has room for them.
 const MostDispatched = 8
 
 const halfSize = imageSize / 2

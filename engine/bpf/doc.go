@@ -33,7 +33,7 @@
 // run with preemption off, where a kernel keeps the task on its CPU and has a read-side section of RCU. The percpu_ref
 // is one counter. Where CPUs may hold old bytes they are synchronized before a new image is called; a kernel does that
 // only by patching the site. A function's put images are freed one after the other, at most 16 at a time exist, and the
-// next change waits then. Cookies, struct_ops, LSM hooks, freplace and programs on functions that are
-// patched live aren't modelled. A dispatcher's function begins with the nop itself; kernels since 6.2 have a static
-// call there. Its image compares with one program after the other, where a kernel halves a sorted list.
+// next change waits then. Cookies, struct_ops, LSM hooks, freplace and programs on functions that are patched live
+// aren't modelled. A dispatcher's function begins with the nop itself; kernels since 6.2 have a static call there. Its
+// image compares with one program after the other, where a kernel halves a sorted list.
 package bpf

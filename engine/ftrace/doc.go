@@ -23,8 +23,7 @@
 // stay for the next registration.
 //
 // Its limits: a client is found together with its handler: function_trace_op, which the trampoline loads before it
-// calls, isn't modelled. Trampolines save and restore all registers, in one step each, for all clients. A direct
-// call is of one function (since 6.4 a client may have several), and its
-// client accepts a live patch beside it where kernels ask it (ops_func, 6.0). Recursion is left to the clients
-// (ftrace's recursion bits aren't modelled).
+// calls, isn't modelled. Trampolines save and restore all registers, in one step each, for all clients. A direct call
+// is of one function (since 6.4 a client may have several), and its client accepts a live patch beside it where kernels
+// ask it (ops_func, 6.0). Recursion is left to the clients (ftrace's recursion bits aren't modelled).
 package ftrace

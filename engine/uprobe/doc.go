@@ -14,8 +14,8 @@
 //
 // Several processes may have the file with the uprobe in their memory, each at another address. A user's filter
 // says which ones it wants; each of those has the breakpoint. Its handler asks the filter, too, as perf's do, and its
-// return handler doesn't. A handler may answer that it needs its process no
-// longer (UPROBE_HANDLER_REMOVE): if all users do, the task removes the process's breakpoint.
+// return handler doesn't. A handler may answer that it needs its process no longer (UPROBE_HANDLER_REMOVE): if all
+// users do, the task removes the process's breakpoint.
 //
 // A user may have a return handler. Then the uprobe is a function's first instruction, and a hit replaces the
 // return address on the thread's stack by the trampoline's. What was there is kept in an instance, which refers to

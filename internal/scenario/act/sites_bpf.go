@@ -18,9 +18,10 @@ import (
 var (
 	Dispatch = add(dispatcher("bpf_dispatch", "have the BPF dispatcher `f` know the program `p`: `f` begins with a "+
 		"5-byte nop, and calls the function that its third argument (rdx) points to. The nop becomes a jump to an "+
-		"image, which jumps to the programs that it knows directly, and to any other through rdx; its comparisons change the flags. Each change writes "+
-		"the half of the image that isn't in use, and returns after a grace period of RCU. Calls of `f` are its "+
-		"readers, so it needs preempt `\"none\"` or `\"voluntary\"`. A program that was added twice is removed twice",
+		"image, which jumps to the programs that it knows directly, and to any other through rdx; its comparisons "+
+		"change the flags. Each change writes the half of the image that isn't in use, and returns after a grace "+
+		"period of RCU. Calls of `f` are its readers, so it needs preempt `\"none\"` or `\"voluntary\"`. A program "+
+		"that was added twice is removed twice",
 		"bpf_undispatch", "bpf_dispatcher_change_prog", scenario.Patches, true))
 
 	Undispatch = add(dispatcher("bpf_undispatch", "have it forget the program, which may be freed after a grace "+

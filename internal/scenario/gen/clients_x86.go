@@ -306,31 +306,43 @@ func drawDispatcher(g *maker) {
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: dispatcherName, At: at,
 		Code: append(slices.Clone(x86.Nop5[:]), 0xff, 0xe2)}) // jmp *%rdx
 	programs := 1 + g.rand.N(4)
-	for i := range programs { // mov %edi,%eax; add $i,%eax; ret
-		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("dispatched", i),
-			At: dispatchedAt + arch.Addr(i)*0x40, Code: []byte{0x89, 0xf8, 0x83, 0xc0, byte(i + 1), 0xc3}})
+	for i := range programs {
+		g.program(fmt.Sprint("dispatched", i), dispatchedAt, i)
 	}
 	one := func() int { return g.rand.N(programs) }
 	call := func() scenario.Op {
 		return scenario.Op{Kind: act.Call, Target: dispatcherName,
 			Args: []uint64{uint64(g.rand.N(8)), 0, uint64(dispatchedAt) + uint64(one())*0x40}}
 	}
+	g.changed("dispatches", "dispatchee", call, func() scenario.Op {
+		op := scenario.Op{Kind: act.Dispatch, Target: dispatcherName,
+			Targets: []string{fmt.Sprint("dispatched", one())}}
+		if g.one(3) {
+			op.Kind = act.Undispatch
+		}
+		return op
+	})
+}
+
+// program adds program number i of those that begin at an address: mov %edi,%eax; add $i+1,%eax; ret.
+func (g *maker) program(name string, at arch.Addr, i int) {
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at + arch.Addr(i)*0x40,
+		Code: []byte{0x89, 0xf8, 0x83, 0xc0, byte(i + 1), 0xc3}})
+}
+
+// changed adds tasks that change what a function leads to, and tasks that call it.
+func (g *maker) changed(changer, caller string, call, change func() scenario.Op) {
 	for i := range 1 + g.rand.N(2) {
 		var ops []scenario.Op
 		for range 2 + g.rand.N(4) {
-			op := scenario.Op{Kind: act.Dispatch, Target: dispatcherName,
-				Targets: []string{fmt.Sprint("dispatched", one())}}
-			if g.one(3) {
-				op.Kind = act.Undispatch
-			}
-			if ops = append(ops, op); g.one(3) {
+			if ops = append(ops, change()); g.one(3) {
 				ops = append(ops, call())
 			}
 		}
-		g.alone(fmt.Sprint("dispatches", i), ops)
+		g.alone(fmt.Sprint(changer, i), ops)
 	}
 	for i := range 1 + g.rand.N(2) {
-		g.alone(fmt.Sprint("dispatchee", i), []scenario.Op{call(), {Kind: act.Schedule}, call()})
+		g.alone(fmt.Sprint(caller, i), []scenario.Op{call(), {Kind: act.Schedule}, call()})
 	}
 }
 
@@ -351,29 +363,19 @@ func drawTailCall(g *maker) {
 		Code: []byte{0x57, 0xe9, 0x06, 0, 0, 0, 0x5f, 0x0f, 0x1f, 0x44, 0, 0, 0x5f, 0x89, 0xf8, 0x83, 0xc0, 0x07,
 			0xc3}})
 	programs := 1 + g.rand.N(2)
-	for i := range programs { // mov %edi,%eax; add $i,%eax; ret
-		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("tailed", i),
-			At: tailedAt + arch.Addr(i)*0x40, Code: []byte{0x89, 0xf8, 0x83, 0xc0, byte(i + 1), 0xc3}})
+	for i := range programs {
+		g.program(fmt.Sprint("tailed", i), tailedAt, i)
 	}
 	call := func() scenario.Op {
 		return scenario.Op{Kind: act.Call, Target: tailName, Args: []uint64{uint64(g.rand.N(8))}, Changed: true}
 	}
-	for i := range 1 + g.rand.N(2) {
-		var ops []scenario.Op
-		for range 2 + g.rand.N(4) {
-			op := scenario.Op{Kind: act.TailCall, Target: tailName}
-			if !g.one(3) {
-				op.Targets = []string{fmt.Sprint("tailed", g.rand.N(programs))}
-			}
-			if ops = append(ops, op); g.one(3) {
-				ops = append(ops, call())
-			}
+	g.changed("tailer", "taker", call, func() scenario.Op {
+		op := scenario.Op{Kind: act.TailCall, Target: tailName}
+		if !g.one(3) {
+			op.Targets = []string{fmt.Sprint("tailed", g.rand.N(programs))}
 		}
-		g.alone(fmt.Sprint("tailer", i), ops)
-	}
-	for i := range 1 + g.rand.N(2) {
-		g.alone(fmt.Sprint("taker", i), []scenario.Op{call(), {Kind: act.Schedule}, call()})
-	}
+		return op
+	})
 }
 
 // refuses returns an entry handler that leaves out the exit handler of calls with an odd argument.

@@ -23,8 +23,8 @@ d = data("d", size = 8)
 f = text("f", "0f1f440000 31c0 c3")
 t = code("t", "31c0 c3", mapped = False)
 task("patcher", cpu = 0, ops = [save_text(f, d), map(t), write(t, "31c0c3"), flush(t, 3), serialise(), membarrier(),
-    on_fault(t, goto = f), protect(t, False), call(t, returns = 0), unprotect(t), stop_outside(f, 5), move(f, to = f + 5),
-    resume()])
+    on_fault(t, goto = f), protect(t, False), call(t, returns = 0), unprotect(t),
+    stop_outside(f, 5), move(f, to = f + 5), resume()])
 task("thread", cpu = 1, ops = [call(f, returns = 0), schedule()], repeat = 2)
 `
 
