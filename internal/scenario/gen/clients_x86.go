@@ -307,14 +307,14 @@ func drawDispatcher(g *maker) {
 		Code: append(slices.Clone(x86.Nop5[:]), 0xff, 0xe2)}) // jmp *%rdx
 	programs := 1 + g.rand.N(4)
 	for i := range programs {
-		g.program(fmt.Sprint("dispatched", i), dispatchedAt, i)
+		program(g, fmt.Sprint("dispatched", i), dispatchedAt, i)
 	}
 	one := func() int { return g.rand.N(programs) }
 	call := func() scenario.Op {
 		return scenario.Op{Kind: act.Call, Target: dispatcherName,
 			Args: []uint64{uint64(g.rand.N(8)), 0, uint64(dispatchedAt) + uint64(one())*0x40}}
 	}
-	g.changed("dispatches", "dispatchee", call, func() scenario.Op {
+	changed(g, "dispatches", "dispatchee", call, func() scenario.Op {
 		op := scenario.Op{Kind: act.Dispatch, Target: dispatcherName,
 			Targets: []string{fmt.Sprint("dispatched", one())}}
 		if g.one(3) {
@@ -325,13 +325,13 @@ func drawDispatcher(g *maker) {
 }
 
 // program adds program number i of those that begin at an address: mov %edi,%eax; add $i+1,%eax; ret.
-func (g *maker) program(name string, at arch.Addr, i int) {
+func program(g *maker, name string, at arch.Addr, i int) {
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at + arch.Addr(i)*0x40,
 		Code: []byte{0x89, 0xf8, 0x83, 0xc0, byte(i + 1), 0xc3}})
 }
 
 // changed adds tasks that change what a function leads to, and tasks that call it.
-func (g *maker) changed(changer, caller string, call, change func() scenario.Op) {
+func changed(g *maker, changer, caller string, call, change func() scenario.Op) {
 	for i := range 1 + g.rand.N(2) {
 		var ops []scenario.Op
 		for range 2 + g.rand.N(4) {
@@ -364,12 +364,12 @@ func drawTailCall(g *maker) {
 			0xc3}})
 	programs := 1 + g.rand.N(2)
 	for i := range programs {
-		g.program(fmt.Sprint("tailed", i), tailedAt, i)
+		program(g, fmt.Sprint("tailed", i), tailedAt, i)
 	}
 	call := func() scenario.Op {
 		return scenario.Op{Kind: act.Call, Target: tailName, Args: []uint64{uint64(g.rand.N(8))}, Changed: true}
 	}
-	g.changed("tailer", "taker", call, func() scenario.Op {
+	changed(g, "tailer", "taker", call, func() scenario.Op {
 		op := scenario.Op{Kind: act.TailCall, Target: tailName}
 		if !g.one(3) {
 			op.Targets = []string{fmt.Sprint("tailed", g.rand.N(programs))}
