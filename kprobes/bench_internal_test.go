@@ -75,7 +75,7 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench),
 		Budget: 1 << 30}, &b.log)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
-	b.locks = properties.NewMonitors(&properties.Locks)
+	b.locks = properties.NewMonitors(m.Arch(), &properties.Locks)
 	b.log.Subscribe(b.locks, b.locks.Kinds()...)
 	b.log.Subscribe(listedTwice{b}, kpev.InstancePut)
 	b.handed = handed{}

@@ -22,7 +22,7 @@ func bench386(t *testing.T, s Settings, codes []code, program func(b *bench, x *
 		&b.log)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
-	b.locks = properties.NewMonitors(&properties.Locks)
+	b.locks = properties.NewMonitors(m.Arch(), &properties.Locks)
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Exec: Memory(0, 0), Preemptible: s.Kernel.Preemption})
 	b.ftrace = ftrace.New(ftrace.Deps{Boot: b.k, Cells: &m.Cells, Text: &b.k.Text, Patch: &b.k.Poke, RCU: &b.k.RCU,
 		Traps: &b.k.Traps, ModuleMutex: b.k.Modules.Mutex})

@@ -132,7 +132,7 @@ func (s *stub) Store(a arch.Addr, size int, v uint64) (ok bool) {
 	return true
 }
 
-func (s *stub) System() *x86.System { return new(x86.System) }
+func (s *stub) System() arch.System { return new(x86.System) }
 
 // Call implements kapi.Context: it interprets until the call is back.
 func (s *stub) Call(f arch.Addr) uint64 {

@@ -30,7 +30,7 @@ func (e *env) status(cpu int) uint64 {
 // weigh reads the balance of the CPU that x runs on. No step depends on it.
 func (e *env) weigh(x kapi.Context) balance {
 	b := e.weighCPU(x.CPU())
-	b.irqs = x.Regs().Flags & e.k.arch.IRQFlag
+	b.irqs = x.Regs().Flags & arch.IRQ
 	b.sections = uint64(e.d.RCU.Sections(x))
 	return b
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -430,7 +429,7 @@ var faults = []Fault{
 			for _, c := range e.k.clobbered {
 				x.Regs().R[c] = poison
 			}
-			x.Regs().R[target.Arch.Result] = poison
+			x.Regs().R[e.k.arch.Result] = poison
 			return v
 		}},
 	{Row: "__cond_resched", Says: "it sleeps", Equal: "it may",

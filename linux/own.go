@@ -5,7 +5,6 @@ import (
 
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -81,7 +80,7 @@ const systemRunning = 3
 
 // virtualBits returns how many bits an address has. On x86-64 it assumes four levels of page tables.
 func (k *Kernel) virtualBits() uint64 {
-	if k.Processor == target.I386 {
+	if k.Processor.Bits32() {
 		return 32
 	}
 	return 48

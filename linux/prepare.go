@@ -5,7 +5,6 @@ import (
 
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -91,7 +90,7 @@ func (k *Kernel) serve() error {
 	taken := make(map[arch.Addr]bool)
 	for i := range boundary {
 		s := &boundary[i]
-		if s.bits32 && k.Processor != target.I386 {
+		if s.bits32 && !k.Processor.Bits32() {
 			continue
 		}
 		n := len(k.services)

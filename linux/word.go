@@ -77,7 +77,7 @@ func (e *env) putWord(at arch.Addr, v uint64) { e.d.Guest.Put(at, e.k.word, v) }
 // gets all of them there.
 func (e *env) arguments(x kapi.Context, regs *arch.Regs, varied bool, a *args) {
 	list := e.k.arch.Args
-	if varied && e.k.Processor == target.I386 {
+	if varied && e.k.Processor.Bits32() {
 		list = nil
 	}
 	n := 0

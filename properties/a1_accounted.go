@@ -111,27 +111,28 @@ func (m *accounted) Reset() {
 func (m *accounted) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Exec:
-		if b := byte(e.B); b == jump || b == callByte { // a call: of ftrace, at a function's site
-			m.jumped(e)
+		if at, ok := m.scene.proc.branched(e); ok { // a call: of ftrace, at a function's site
+			m.jumped(e, at)
 		}
 	case smpev.Agrees:
 		m.weak = true
 		m.of(e.Task).agrees()
 	case smpev.Trap:
 		if e.A == smpev.VecBP {
-			m.hit(e.Task, e.B-1, false)
+			m.hit(e.Task, m.scene.proc.brokeAt(e.B), false)
 		}
 	case smpev.Claim:
 		if f := m.scene.claimed; f != nil && e.A == smpev.VecBP &&
 			(e.C == kpev.OwnerRemoved || e.C == smpev.OwnerDebugger) {
-			m.unhit(e.Task, f.ip-1, f.seq)
+			m.unhit(e.Task, m.scene.proc.brokeAt(f.ip), f.seq)
 		}
 	case smpev.Return:
 		if f := m.scene.popped; f != nil && f.vector == smpev.VecBP {
-			if f.owner == smpev.OwnerPoke && e.B == f.ip-1 { // the patcher may also send a CPU to try again
-				m.unhit(e.Task, f.ip-1, f.seq)
+			at := m.scene.proc.brokeAt(f.ip)
+			if f.owner == smpev.OwnerPoke && e.B == at { // the patcher may also send a CPU to try again
+				m.unhit(e.Task, at, f.seq)
 			}
-			m.settle(e.Task, f.ip-1)
+			m.settle(e.Task, at)
 		}
 	case smpev.CallEnd:
 		return m.rest(e)
@@ -202,10 +203,10 @@ func (m *accounted) of(task uint8) *tally {
 	return t
 }
 
-// jumped takes an Exec of a jump: it is a hit, unless the jump was linked there.
-func (m *accounted) jumped(e *traces.Event) {
+// jumped takes an Exec that completes a jump at an address: it is a hit, unless the jump was linked there.
+func (m *accounted) jumped(e *traces.Event, at uint64) {
 	if x := m.scene.text.insnAt(e.A); x.lo != e.B || x.hi != e.C {
-		m.hit(e.Task, e.A, true)
+		m.hit(e.Task, at, true)
 	}
 }
 
@@ -415,12 +416,12 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 func accountTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:
-		if b := byte(e.B); b == jump || b == callByte {
-			t.readAt(e.A)
+		if at, ok := t.proc.branched(e); ok {
+			t.readAt(at)
 		}
 	case smpev.Trap:
 		if e.A == smpev.VecBP {
-			t.readAt(e.B - 1)
+			t.readAt(t.proc.brokeAt(e.B))
 		}
 	case smpev.CallEnd, smpev.Agrees:
 		for id := range t.Addrs {

@@ -38,6 +38,7 @@ type ownedBreakpoint struct{ scene *Scene }
 func (m *ownedBreakpoint) Reset() {}
 
 func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
+	at := m.scene.proc.brokeAt(e.B) // of a breakpoint's trap
 	switch e.Kind {
 	case smpev.Claim:
 		f := m.scene.claimed
@@ -52,15 +53,16 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 			return nil
 		}
 		if f == nil {
-			return found(e, e.B-1, "hasn't taken the breakpoint at %#x that %s claims", e.B-1, owner(e.C))
+			return found(e, at, "hasn't taken the breakpoint at %#x that %s claims", at, owner(e.C))
 		}
 		if f.claims > 1 {
-			return found(e, e.B-1, "takes the breakpoint at %#x, and it has two owners: %s, then %s",
-				e.B-1, owner(f.before), owner(e.C))
+			return found(e, at, "takes the breakpoint at %#x, and it has two owners: %s, then %s",
+				at, owner(f.before), owner(e.C))
 		}
 	case smpev.Return:
 		if f := m.scene.popped; f != nil && f.vector == smpev.VecBP && f.claims == 0 {
-			return found(e, f.ip-1, "takes the breakpoint at %#x, and it has no owner: returns to %#x", f.ip-1, e.B)
+			at := m.scene.proc.brokeAt(f.ip)
+			return found(e, at, "takes the breakpoint at %#x, and it has no owner: returns to %#x", at, e.B)
 		}
 		if f := m.scene.popped; f != nil && f.vector == smpev.VecDB && f.claims == 0 {
 			return found(e, f.ip, "takes the trap of a single step at %#x, and nobody steps it", f.ip)
@@ -75,7 +77,7 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 			return nil
 		}
 		if f := m.scene.frames.find(e); f == nil || f.claims == 0 {
-			return found(e, e.B-1, "takes the breakpoint at %#x, and it has no owner: the kernel dies", e.B-1)
+			return found(e, at, "takes the breakpoint at %#x, and it has no owner: the kernel dies", at)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -24,7 +25,7 @@ func TestDullEnds(t *testing.T) {
 		"handed out":    {Kind: smpev.Alloc, A: slot, B: 16},
 		"more text":     {Kind: smpev.Load, A: linked + 1, B: 0xc3, C: 1 << 56},
 	} {
-		var s Scene
+		s := Scene{proc: processorOf(x86.AMD64)}
 		s.reset()
 		take(&s, &traces.Event{Kind: smpev.Load, A: linked, B: 0x90, C: 1 << 56})
 		take(&s, &traces.Event{Kind: smpev.Alloc, A: slot, B: 16})
@@ -41,7 +42,7 @@ func TestDullEnds(t *testing.T) {
 		require.False(t, s.wasDull(exec(slot)), name)
 		require.False(t, s.wasDull(exec(linked)), name)
 	}
-	var s Scene
+	s := Scene{proc: processorOf(x86.AMD64)}
 	take(&s, &traces.Event{Kind: smpev.Load, A: linked, B: 0x90, C: 1 << 56})
 	take(&s, exec(linked))
 	s.reset()

@@ -179,7 +179,7 @@ func (s *Scene) refusable() (n uint64) {
 	for i := range list {
 		p := &list[i]
 		same := func(q probe) bool { return q.addr == p.addr && q.reg != regNo }
-		if p.reg != regNo && s.images[:s.raw].calls(p.addr) && slices.IndexFunc(list, same) == i {
+		if p.reg != regNo && s.images[:s.raw].calls(&s.proc, p.addr) && slices.IndexFunc(list, same) == i {
 			n++
 		}
 	}

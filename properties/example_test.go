@@ -5,6 +5,7 @@ import (
 
 	"kpsim/internal/testkit/tracetest"
 	"kpsim/properties"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 )
 
@@ -15,7 +16,7 @@ func ExampleNewMonitors() {
 	tr.Image(0x1000, 0xe9, 0x1b, 0, 0, 0)               // a jump is about to be written,
 	tr.Store(0x1001, 0x1b, 0, 0, 0).Store(0x1000, 0xe9) // and is
 	tr.On(1, 2).Exec(0x1001, 0x1b, 0x00)                // cpu1, task 2, goes on inside
-	monitors := properties.NewMonitors(&properties.NoStartInside)
+	monitors := properties.NewMonitors(x86.AMD64, &properties.NoStartInside)
 	player := tracetest.NewPlayer(tracetest.Watch{ID: "T2", Kinds: monitors.Kinds(), Monitor: monitors})
 
 	_, at, finding := player.Play(tr)

@@ -182,23 +182,25 @@ func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
 			all = 0
 		}
 	}
-	mem, orig := s.text.byteAt(l.addr)
+	mem, orig := s.text.head(l.addr)
+	breaks, jumps := s.proc.breaks(mem), s.proc.jumps(mem)
 	if all != 0 && m.covered(l.addr) {
 		return nil // a byte of another probe's jump
 	}
 	switch optimized := l.tags&kpev.TagOptimized != 0; {
 	case !drained:
 	case l.tags&kpev.TagFtrace != 0:
-		if optimized || mem == int3 {
-			return atEnd(l.addr, "kprobes/list says [FTRACE] of %#x, and %02x stands there", l.addr, mem)
+		if optimized || breaks {
+			return atEnd(l.addr, "kprobes/list says [FTRACE] of %#x, and %s stands there", l.addr, s.proc.standing(mem))
 		}
-	case optimized && mem != jump:
-		return atEnd(l.addr, "kprobes/list says [OPTIMIZED] of %#x, and %02x stands there", l.addr, mem)
-	case !optimized && mem == jump && orig != jump:
+	case optimized && !jumps:
+		return atEnd(l.addr, "kprobes/list says [OPTIMIZED] of %#x, and %s stands there", l.addr, s.proc.standing(mem))
+	case !optimized && jumps && !s.proc.jumps(orig):
 		return atEnd(l.addr, "kprobes/list doesn't say [OPTIMIZED] of %#x, and a jump stands there", l.addr)
-	case all == 0 && !s.probes.file.off && !optimized && mem != int3:
-		return atEnd(l.addr, "kprobes/list says that %#x isn't disabled, and %02x stands there", l.addr, mem)
-	case all != 0 && mem == int3 && orig != int3:
+	case all == 0 && !s.probes.file.off && !optimized && !breaks:
+		return atEnd(l.addr, "kprobes/list says that %#x isn't disabled, and %s stands there", l.addr,
+			s.proc.standing(mem))
+	case all != 0 && breaks && !s.proc.breaks(orig):
 		return atEnd(l.addr, "kprobes/list says [DISABLED] of %#x, and a breakpoint stands there", l.addr)
 	}
 	return nil
@@ -207,7 +209,7 @@ func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
 // covered reports whether an address lies within a listed jump, after its first byte.
 func (m *listAgrees) covered(addr uint64) bool {
 	for _, o := range m.lines {
-		if d := addr - o.addr; o.tags&kpev.TagOptimized != 0 && d > 0 && d < jumpLen {
+		if d := addr - o.addr; o.tags&kpev.TagOptimized != 0 && d > 0 && d < m.scene.proc.jumpLen() {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
+	"kpsim/smp/arch/x86"
 )
 
 // The text of all logs. f is what is probed, its first five bytes the region:
@@ -113,13 +114,13 @@ func watches() []tracetest.Watch {
 }
 
 func watch(p *properties.Property) tracetest.Watch {
-	ms := properties.NewMonitors(p)
+	ms := properties.NewMonitors(x86.AMD64, p)
 	return tracetest.Watch{ID: p.ID, Kinds: ms.Kinds(), Monitor: ms}
 }
 
 // together is the whole catalogue over one scene.
 func together() (*properties.Monitors, *tracetest.Player) {
-	ms := properties.NewMonitors(properties.All...)
+	ms := properties.NewMonitors(x86.AMD64, properties.All...)
 	return ms, tracetest.NewPlayer(tracetest.Watch{ID: "all", Kinds: ms.Kinds(), Monitor: ms})
 }
 

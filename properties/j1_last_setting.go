@@ -59,7 +59,7 @@ func (m *lastSetting) End(bool) *traces.Finding { return nil }
 // begins judges what a CPU is about to execute at a site.
 func (m *lastSetting) begins(e *traces.Event, p *place) *traces.Finding {
 	busy, known := m.busy(p.key), false
-	if byte(e.B) == int3 && e.C>>56 == 1 && busy {
+	if busy && m.scene.proc.isBreakpoint(e.B, e.C>>56) {
 		return nil // a breakpoint while it is written
 	}
 	for i := range m.forms {
@@ -95,16 +95,16 @@ func (m *lastSetting) synced(p *place, cpu uint8) bool {
 // emulated judges where a CPU continues that has taken the patcher's breakpoint at a site.
 func (m *lastSetting) emulated(e *traces.Event) *traces.Finding {
 	f := m.scene.popped
-	if f == nil || f.vector != smpev.VecBP || f.claims != 1 || f.owner != smpev.OwnerPoke || e.B == f.ip-1 {
+	if f == nil || f.vector != smpev.VecBP || f.claims != 1 || f.owner != smpev.OwnerPoke {
 		return nil
 	}
-	at := f.ip - 1
-	if m.siteAt(at) == nil {
+	at := m.scene.proc.brokeAt(f.ip)
+	if e.B == at || m.siteAt(at) == nil {
 		return nil
 	}
 	for i := range m.forms {
 		if x := &m.forms[i]; x.addr == at {
-			if to, ok := x.leads(); !ok || to == e.B {
+			if to, ok := m.scene.proc.leads(&x.insn); !ok || to == e.B {
 				return nil
 			}
 		}
@@ -113,16 +113,16 @@ func (m *lastSetting) emulated(e *traces.Event) *traces.Finding {
 		"site leads", at, e.B)
 }
 
-// leads returns where an instruction leads: a jump, a call or a nop. ok false: it isn't one of these.
-func (i *insn) leads() (to uint64, ok bool) {
-	next := i.addr + i.len()
-	switch b := byte(i.lo); {
-	case (b == jump || b == callByte) && i.len() == jumpLen:
-		return next + uint64(int64(int32(i.lo>>8))), true
-	case b == 0x0f && byte(i.lo>>8) == 0x1f:
-		return next, true
+// leads returns where an instruction leads: a branch that a patcher writes, or the nop in its place. ok false: it isn't
+// one of these.
+func (p *processor) leads(i *insn) (to uint64, ok bool) {
+	switch {
+	case i.len() != p.jumpLen():
+		return 0, false
+	case i.lo == p.nop:
+		return i.addr + i.len(), true
 	}
-	return 0, false
+	return p.target(i.addr, i.lo)
 }
 
 // The answers of a debugger's calls.

@@ -41,7 +41,7 @@ func (m *textRestored) Event(e *traces.Event) *traces.Finding {
 			m.restored(e)
 		}
 	case smpev.Image:
-		if m.scene.head && byte(e.B) == jump {
+		if m.scene.head && m.scene.proc.jumps(e.B) {
 			m.jump(e.A)
 		}
 	case kpev.ApiReturn:
@@ -68,7 +68,7 @@ func (m *textRestored) restored(e *traces.Event) {
 		if a-e.A >= e.C {
 			continue
 		}
-		if mem, orig := m.scene.text.byteAt(a); mem == orig {
+		if mem, orig := m.scene.text.head(a); m.scene.proc.first(mem^orig) == 0 {
 			m.jumped = append(m.jumped[:i], m.jumped[i+1:]...)
 			return
 		}
@@ -89,18 +89,19 @@ func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 	if m.site(p.addr) { // ftrace's: it writes its call behind a breakpoint there
 		return nil
 	}
-	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.inJump(p.addr) &&
-		!m.scene.debugs(p.addr) {
+	if mem, orig := m.scene.text.head(p.addr); m.scene.proc.breaks(mem) && !m.scene.proc.breaks(orig) &&
+		!m.inJump(p.addr) && !m.scene.debugs(p.addr) {
 		return found(e, p.addr, "unregister of probe %d returns, and its breakpoint is still at %#x", p.id, p.addr)
 	}
 	return nil
 }
 
 // inJump reports whether the byte at addr belongs to a neighbour's jump, whatever its value: all
-// bytes of that jump after the first are in memory.
+// bytes of that jump after the first ones are in memory.
 func (m *textRestored) inJump(addr uint64) bool {
 	for i := range m.scene.images {
-		if x := &m.scene.images[i]; addr-x.addr-1 < x.len()-1 && byte(x.lo) == jump && m.scene.text.holdsFrom(x, 1) {
+		if x := &m.scene.images[i]; addr-x.addr-1 < x.len()-1 && m.scene.proc.jumps(x.lo) &&
+			m.scene.text.holdsFrom(x, m.scene.proc.unit()) {
 			return true
 		}
 	}
@@ -171,19 +172,21 @@ next:
 // of the trampoline of a client of ftrace, or to a BPF dispatcher's jump to its image.
 func (m *textRestored) program(addr uint64) bool {
 	return slices.ContainsFunc(m.scene.images[m.scene.raw:], func(x insn) bool {
-		if b := byte(x.lo); addr-x.addr >= x.len() || b != callByte && b != jump || !m.site(x.addr) ||
-			!m.scene.text.holds(&x) {
+		if addr-x.addr >= x.len() || !m.scene.proc.branches(x.lo) || !m.site(x.addr) || !m.scene.text.holds(&x) {
 			return false
 		}
-		s := in(m.scene.handed, x.addr+jumpLen+uint64(int64(int32(x.lo>>8))))
-		return s != nil && (s.what == smpev.BpfMem || s.what == smpev.TrampolineMem || s.what == smpev.DispatcherMem)
+		to, ok := m.scene.proc.target(x.addr, x.lo)
+		s := in(m.scene.handed, to)
+		return ok && s != nil && (s.what == smpev.BpfMem || s.what == smpev.TrampolineMem ||
+			s.what == smpev.DispatcherMem)
 	})
 }
 
 // probed reports whether the byte at addr is the breakpoint of a registered probe or of a debugger, or belongs to the
 // image of a registered probe that is wholly in memory.
 func (m *textRestored) probed(addr uint64) bool {
-	if mem, _ := m.scene.text.byteAt(addr); mem == int3 && (m.scene.probes.at(addr) || m.scene.debugs(addr)) {
+	if mem, _ := m.scene.text.head(addr); m.scene.proc.breaks(mem) &&
+		(m.scene.probes.at(addr) || m.scene.debugs(addr)) {
 		return true
 	}
 	for i := m.scene.raw; i < len(m.scene.images); i++ {
@@ -221,7 +224,7 @@ func restoredTouches(t *Touched, e *traces.Event) {
 		t.Write(e.B)
 		if e.A == kpev.Unregister && e.B < uint64(len(t.Addrs)) {
 			t.readAt(t.Addrs[e.B])
-			t.ReadText(t.Addrs[e.B]-(jumpLen-1), 2*jumpLen-1)
+			t.ReadText(t.Addrs[e.B]-(t.proc.jumpLen()-1), 2*t.proc.jumpLen()-1)
 		}
 	}
 }

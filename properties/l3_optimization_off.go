@@ -106,8 +106,8 @@ func (m *optimizationOff) jumps(p *probe) bool {
 	if p.reg != regYes || !m.scene.text.has(p.addr) || in(m.scene.dying, p.addr) != nil {
 		return false
 	}
-	mem, orig := m.scene.text.byteAt(p.addr)
-	return mem == jump && orig != jump
+	mem, orig := m.scene.text.head(p.addr)
+	return m.scene.proc.jumps(mem) && !m.scene.proc.jumps(orig)
 }
 
 func (m *optimizationOff) End(bool) *traces.Finding { return nil }
@@ -115,12 +115,12 @@ func (m *optimizationOff) End(bool) *traces.Finding { return nil }
 // offTouches: a store of a jump is judged by the sysctl and by the calls for the probe;
 // the return of a write of 0 by all probes and their text. Nothing is left for the end.
 func offTouches(t *Touched, e *traces.Event) {
-	switchTouches(t, e, kpev.Sysctl, func(b byte) bool { return b == jump })
+	switchTouches(t, e, kpev.Sysctl, t.proc.jumps)
 }
 
 // switchTouches is the touches of a monitor that, while the switch of these writes is
 // 0, looks for stores to a probe's first byte that must not happen.
-func switchTouches(t *Touched, e *traces.Event, writes traces.Kind, forbidden func(b byte) bool) {
+func switchTouches(t *Touched, e *traces.Event, writes traces.Kind, forbidden func(w uint64) bool) {
 	const file = 1 << 32 // other objects are probes
 	switch e.Kind {
 	case writes:
@@ -128,15 +128,20 @@ func switchTouches(t *Touched, e *traces.Event, writes traces.Kind, forbidden fu
 		if e.A == 0 && e.B == 1 {
 			for id, addr := range t.Addrs {
 				t.Read(uint64(id))
-				t.ReadText(addr, 1)
+				t.ReadText(addr, t.proc.tells)
 			}
 		}
 	case smpev.TextStore:
 		t.WriteText(e.A, e.C)
 		for id, addr := range t.Addrs {
-			if k := addr - e.A; k < e.C && forbidden(byte(e.B>>(8*k))) {
-				t.Read(file)
-				t.Read(uint64(id))
+			k := addr - e.A
+			if k >= e.C || t.proc.tells == 1 && !forbidden(e.B>>(8*k)) {
+				continue
+			}
+			t.Read(file)
+			t.Read(uint64(id))
+			if t.proc.tells > 1 { // other stores may decide, too
+				t.ReadText(addr, t.proc.tells)
 			}
 		}
 	case smpev.Retire, smpev.Free:

@@ -68,9 +68,9 @@ func (m *allOff) enabled(e *traces.Event) (certain bool) {
 func (m *allOff) returned(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
 		if p := &m.scene.probes.list[i]; p.reg == regYes && m.stands(p.addr) && !m.scene.excuses(p.addr) {
-			mem, _ := m.scene.text.byteAt(p.addr)
-			return found(e, p.addr, "returns from kprobes/enabled = 0, and %02x still stands at probe %d, %#x",
-				mem, p.id, p.addr)
+			mem, _ := m.scene.text.head(p.addr)
+			return found(e, p.addr, "returns from kprobes/enabled = 0, and %s still stands at probe %d, %#x",
+				m.scene.proc.standing(mem), p.id, p.addr)
 		}
 	}
 	return nil
@@ -81,8 +81,9 @@ func (m *allOff) stored(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
 		p := &m.scene.probes.list[i]
 		if p.reg != regNo && p.addr-e.A < e.C && m.stands(p.addr) && !m.scene.excuses(p.addr) {
-			mem, _ := m.scene.text.byteAt(p.addr)
-			return found(e, p.addr, "writes %02x at probe %d, %#x, while kprobes/enabled is 0", mem, p.id, p.addr)
+			mem, _ := m.scene.text.head(p.addr)
+			return found(e, p.addr, "writes %s at probe %d, %#x, while kprobes/enabled is 0",
+				m.scene.proc.standing(mem), p.id, p.addr)
 		}
 	}
 	return nil
@@ -100,8 +101,8 @@ func (m *allOff) stands(addr uint64) bool {
 			return false
 		}
 	}
-	mem, orig := s.text.byteAt(addr)
-	return mem != orig && (mem == int3 || mem == jump)
+	mem, orig := s.text.head(addr)
+	return s.proc.breaks(mem) && !s.proc.breaks(orig) || s.proc.jumps(mem) && !s.proc.jumps(orig)
 }
 
 func (m *allOff) End(bool) *traces.Finding { return nil }
@@ -109,5 +110,5 @@ func (m *allOff) End(bool) *traces.Finding { return nil }
 // allOffTouches: a store to a probe's first byte is judged by the writes of the file;
 // the return of a write of 0 by all probes and their text. Nothing is left for the end.
 func allOffTouches(t *Touched, e *traces.Event) {
-	switchTouches(t, e, kpev.Enabled, func(b byte) bool { return b == int3 || b == jump })
+	switchTouches(t, e, kpev.Enabled, func(w uint64) bool { return t.proc.breaks(w) || t.proc.jumps(w) })
 }

@@ -3,6 +3,7 @@ package properties
 import (
 	"slices"
 
+	"kpsim/smp/arch"
 	"kpsim/traces"
 )
 
@@ -50,10 +51,10 @@ type Broken struct {
 	Known    bool // see Monitors.Know; it doesn't count either
 }
 
-// NewMonitors makes the monitors of the properties. If several find a fault in one
-// event, the first of list gets the finding.
-func NewMonitors(list ...*Property) *Monitors {
-	ms := &Monitors{list: make([]member, len(list))}
+// NewMonitors makes the monitors of the properties, for runs on a processor. If several find a fault in
+// one event, the first of list gets the finding.
+func NewMonitors(a *arch.Arch, list ...*Property) *Monitors {
+	ms := &Monitors{scene: Scene{proc: processorOf(a)}, list: make([]member, len(list))}
 	for i, p := range list {
 		ms.list[i] = member{p, p.New(&ms.scene), SetOf(p)}
 		for _, k := range p.Kinds {

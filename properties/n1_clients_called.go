@@ -81,7 +81,7 @@ func (m *clientsCalled) Event(e *traces.Event) *traces.Finding {
 	case smpev.Attach, smpev.Attached:
 		return m.attach(e)
 	case smpev.Exec:
-		if byte(e.B) == callByte || e.B == siteNop {
+		if m.scene.proc.calling(e) {
 			m.call(e.Task, e.A, true)
 		}
 	case smpev.Return:
@@ -176,11 +176,11 @@ func (m *clientsCalled) emulated(e *traces.Event) {
 	if f == nil || f.vector != smpev.VecBP {
 		return
 	}
-	if s := slices.Index(m.sites, f.ip-1); s >= 0 && f.owner != smpev.OwnerPoke {
+	if s := slices.Index(m.sites, m.scene.proc.brokeAt(f.ip)); s >= 0 && f.owner != smpev.OwnerPoke {
 		m.of(e.Task).blind[s] = true
 	}
-	if e.B != f.ip-1 {
-		m.call(e.Task, f.ip-1, false)
+	if e.B != m.scene.proc.brokeAt(f.ip) {
+		m.call(e.Task, m.scene.proc.brokeAt(f.ip), false)
 	}
 }
 
@@ -343,7 +343,7 @@ func clientTouches(t *Touched, e *traces.Event) {
 	case smpev.Attach, smpev.Attached, smpev.Leads:
 		t.Write(0)
 	case smpev.Exec:
-		if byte(e.B) == callByte || e.B == siteNop {
+		if t.proc.calling(e) {
 			t.Read(0)
 		}
 	case smpev.Return:

@@ -90,7 +90,7 @@ func (m *programsCalled) Event(e *traces.Event) *traces.Finding {
 	case smpev.Agrees:
 		m.of(e.Task).weak = true
 	case smpev.Exec:
-		if byte(e.B) == callByte || e.B == siteNop {
+		if m.scene.proc.calling(e) {
 			m.call(e.Task, e.A, true)
 		}
 	case smpev.Return:
@@ -172,11 +172,11 @@ func (m *programsCalled) emulated(e *traces.Event) {
 	if f == nil || f.vector != smpev.VecBP {
 		return
 	}
-	if s := slices.Index(m.sites, f.ip-1); s >= 0 && f.owner != smpev.OwnerPoke {
+	if s := slices.Index(m.sites, m.scene.proc.brokeAt(f.ip)); s >= 0 && f.owner != smpev.OwnerPoke {
 		m.of(e.Task).blind[s] = true
 	}
-	if e.B != f.ip-1 {
-		m.call(e.Task, f.ip-1, false)
+	if e.B != m.scene.proc.brokeAt(f.ip) {
+		m.call(e.Task, m.scene.proc.brokeAt(f.ip), false)
 	}
 }
 
@@ -322,7 +322,7 @@ func programTouches(t *Touched, e *traces.Event) {
 			t.Read(0)
 		}
 	case smpev.Exec:
-		if byte(e.B) == callByte || e.B == siteNop {
+		if t.proc.calling(e) {
 			t.Read(0)
 		}
 	case smpev.Return:

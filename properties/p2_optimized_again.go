@@ -70,7 +70,7 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 		if m.stored(e) && !slices.Contains(m.breaks, e.A) {
 			m.breaks = append(m.breaks, e.A)
 		}
-		if m.scene.head && byte(e.B) == jump {
+		if m.scene.head && m.scene.proc.jumps(e.B) {
 			m.jump(e.A)
 			if !slices.Contains(m.all, e.A) {
 				m.all = append(m.all, e.A)
@@ -94,14 +94,14 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 // to the end, so that no probe in them becomes a jump (can_optimize).
 func (m *optimizedAgain) tail(e *traces.Event) {
 	m.tails = slices.DeleteFunc(m.tails, func(at uint64) bool { return at == e.A })
-	if byte(e.B) == 0xc3 && byte(e.B>>8) == int3 {
+	if m.scene.proc.isReturnTail(e.B) {
 		m.tails = append(m.tails, e.A)
 	}
 }
 
 // stored reports whether a task is about to store a breakpoint by hand.
 func (m *optimizedAgain) stored(e *traces.Event) bool {
-	return byte(e.B) == int3 && slices.ContainsFunc(m.byHand, func(in [2]uint64) bool {
+	return m.scene.proc.breaks(e.B) && slices.ContainsFunc(m.byHand, func(in [2]uint64) bool {
 		return in[0] <= e.A && e.A < in[1]
 	})
 }
@@ -175,14 +175,16 @@ func (m *optimizedAgain) End(drained bool) *traces.Finding {
 			m.scene.excuses(j.addr) {
 			continue
 		}
-		if mem, _ := m.scene.text.byteAt(j.addr); mem != jump && n >= was {
-			return atEnd(j.addr, "%02x stands at probe %d, %#x, and nothing forbids that it is a jump", mem, p.id,
-				j.addr)
-		} else if mem != jump {
-			return atEnd(j.addr,
-				"%02x stands at probe %d, %#x, which was a jump, and nothing forbids that it is one again",
-				mem, p.id, j.addr)
+		mem, _ := m.scene.text.head(j.addr)
+		if m.scene.proc.jumps(mem) {
+			continue
 		}
+		if n >= was {
+			return atEnd(j.addr, "%s stands at probe %d, %#x, and nothing forbids that it is a jump",
+				m.scene.proc.standing(mem), p.id, j.addr)
+		}
+		return atEnd(j.addr, "%s stands at probe %d, %#x, which was a jump, and nothing forbids that it is one again",
+			m.scene.proc.standing(mem), p.id, j.addr)
 	}
 	return nil
 }
@@ -190,7 +192,7 @@ func (m *optimizedAgain) End(drained bool) *traces.Finding {
 // forbidden reports whether another probe may keep addr from being a jump.
 func (m *optimizedAgain) forbidden(addr uint64) bool {
 	region := uint64(0)
-	for region < 5 {
+	for region < m.scene.proc.jumpLen() {
 		x := m.scene.text.insnAt(addr + region)
 		if x.len() == 0 {
 			return true
@@ -199,7 +201,7 @@ func (m *optimizedAgain) forbidden(addr uint64) bool {
 	}
 	for _, at := range m.all {
 		// the rules count the end as part of it
-		if to := m.target(at); at != addr && addr < to && to <= addr+jumpLen {
+		if to := m.target(at); at != addr && addr < to && to <= addr+m.scene.proc.jumpLen() {
 			return true
 		}
 	}
@@ -217,8 +219,9 @@ func (m *optimizedAgain) forbidden(addr uint64) bool {
 
 // target is the target of the jump at an address, 0 if there is no jump.
 func (m *optimizedAgain) target(at uint64) uint64 {
-	if mem, _ := m.scene.text.word(at); byte(mem) == jump {
-		return at + jumpLen + uint64(int64(int32(mem>>8)))
+	if mem, _ := m.scene.text.word(at); m.scene.proc.jumps(mem) {
+		to, _ := m.scene.proc.target(at, mem)
+		return to
 	}
 	return 0
 }
@@ -233,7 +236,7 @@ func againTouches(t *Touched, e *traces.Event) {
 	case smpev.TextStore:
 		t.WriteText(e.A, e.C)
 	case smpev.Image:
-		if byte(e.B) == jump {
+		if t.proc.jumps(e.B) {
 			t.readAt(e.A)
 		}
 	case smpev.Retire, smpev.Free:

@@ -48,7 +48,7 @@ func (m *unoptimized) End(drained bool) *traces.Finding {
 	s := m.scene
 	for i := s.raw; i < len(s.images); i++ {
 		x := &s.images[i]
-		if byte(x.lo) != jump || !s.probes.at(x.addr) || s.insnIs(x) || in(s.dying, x.addr) != nil ||
+		if !s.proc.jumps(x.lo) || !s.probes.at(x.addr) || s.insnIs(x) || in(s.dying, x.addr) != nil ||
 			!s.text.holds(x) || s.excuses(x.addr) {
 			continue
 		}

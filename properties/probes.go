@@ -140,7 +140,7 @@ func (ps *probes) arms(addr uint64) bool {
 // printed handles a line of the kernel's log. Where a write of 1 fails for some probes, these stay enabled but not
 // armed, until a write fails for none: to enable such a probe once more does nothing. Only ftrace refuses to arm. A
 // line that doesn't name its probes may be about each that is, or may be, registered at one of ftrace's sites.
-func (ps *probes) printed(e *traces.Event, sites images) {
+func (ps *probes) printed(e *traces.Event, proc *processor, sites images) {
 	w, line := &ps.file, kpev.Line(e.A)
 	if w.busy == 0 {
 		return
@@ -149,7 +149,7 @@ func (ps *probes) printed(e *traces.Event, sites images) {
 		for i := range ps.list {
 			p := &ps.list[i]
 			about := line&^kpev.Prefixed != kpev.LineFtraceArm || p.addr == e.B
-			if about && p.reg != regNo && sites.calls(p.addr) {
+			if about && p.reg != regNo && sites.calls(proc, p.addr) {
 				w.failed = insert(w.failed, p.addr)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/linuxev"
+	"kpsim/smp/arch"
 	"kpsim/traces"
 )
 
@@ -38,6 +39,8 @@ type Property struct {
 
 // Touched collects what one event touches.
 type Touched struct {
+	proc processor
+
 	// Set in advance: the address of each probe, by its ID, and the ranges in which
 	// slots, detours and modules are allocated, each from its first address to the one
 	// after its last. Memory outside these ranges is never freed. Sites are those of the
@@ -57,6 +60,9 @@ type Touch struct {
 	Write  bool
 	Apart  bool // see ReadApart
 }
+
+// NewTouched returns one for runs on a processor.
+func NewTouched(a *arch.Arch) Touched { return Touched{proc: processorOf(a)} }
 
 // Begin forgets the last event.
 func (t *Touched) Begin() { t.list = t.list[:0] }

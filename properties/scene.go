@@ -13,6 +13,7 @@ import (
 // It is made of events, as a monitor is. It handles an event before the monitors get
 // it.
 type Scene struct {
+	proc    processor `state:"boot"`
 	text    text
 	images  images
 	raw     int  // number of images declared at the head: of sites without probes
@@ -197,8 +198,8 @@ func (s *Scene) debugs(addr uint64) bool {
 	if len(s.debug) == 0 || !slices.Contains(s.debug, addr) {
 		return false
 	}
-	mem, _ := s.text.byteAt(addr)
-	return mem == int3
+	mem, _ := s.text.head(addr)
+	return s.proc.breaks(mem)
 }
 
 func (s *Scene) kind(e *traces.Event) (dull bool) {
@@ -212,14 +213,14 @@ func (s *Scene) enabled(e *traces.Event) (dull bool) {
 }
 
 func (s *Scene) printed(e *traces.Event) (dull bool) {
-	s.probes.printed(e, s.images[:s.raw])
+	s.probes.printed(e, &s.proc, s.images[:s.raw])
 	return false
 }
 
 func (s *Scene) store(e *traces.Event) (dull bool) {
 	s.head = true
 	b := s.text.store(e)
-	if e.C > 1 && e.B == 0xcccccccccccccccc&mask(e.C) && !b.has(e.A) {
+	if s.proc.filled(e.A, e.B, e.C) && !b.has(e.A) {
 		// Poison: the memory is being freed. no-use-after-free reports a CPU that is
 		// still in it.
 		s.text.forget(e.A, e.C)

@@ -204,17 +204,19 @@ func (s *settings) siteAt(addr uint64) *place {
 
 // near reports whether a probe at addr, or its jump, may write bytes of a site.
 func (s *settings) near(addr uint64) bool {
-	return slices.ContainsFunc(s.sites, func(p place) bool { return overlaps(addr, &p) })
+	return slices.ContainsFunc(s.sites, func(p place) bool { return s.overlaps(addr, &p) })
 }
 
 // overlaps reports whether a jump at addr has bytes of a site.
-func overlaps(addr uint64, p *place) bool { return addr < p.addr+p.len && p.addr < addr+jumpLen }
+func (s *settings) overlaps(addr uint64, p *place) bool {
+	return addr < p.addr+p.len && p.addr < addr+s.scene.proc.jumpLen()
+}
 
 // judged reports whether a site can be judged: its text is there, not coming or going with its module, and no probe
 // writes there.
 func (s *settings) judged(p *place) bool {
 	for _, by := range s.shared {
-		if i := s.scene.probes.index(by.probe); i < 0 || overlaps(s.scene.probes.list[i].addr, p) {
+		if i := s.scene.probes.index(by.probe); i < 0 || s.overlaps(s.scene.probes.list[i].addr, p) {
 			return false
 		}
 	}
@@ -292,7 +294,7 @@ func settingTouches(t *Touched, e *traces.Event) {
 			t.WriteText(e.A, e.C)
 		}
 	case kpev.ApiEnter, kpev.ApiReturn:
-		if e.A == kpev.Register && (e.B >= uint64(len(t.Addrs)) || t.onSite(t.Addrs[e.B], jumpLen)) {
+		if e.A == kpev.Register && (e.B >= uint64(len(t.Addrs)) || t.onSite(t.Addrs[e.B], t.proc.jumpLen())) {
 			t.Write(keys)
 		}
 	case smpev.Alloc, smpev.Free, smpev.Retire:

@@ -37,11 +37,11 @@ func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 	if old != nil && old.lo == e.B && old.hi == e.C {
 		return nil
 	}
-	if e.B == uint64(int3) && e.C == 1<<56 {
+	if m.scene.proc.isBreakpoint(e.B, e.C>>56) {
 		return nil
 	}
 	// A CPU that hasn't serialised may run an image that has since been replaced.
-	if m.scene.images.has(e) {
+	if m.scene.images.has(&m.scene.proc, e) {
 		return nil
 	}
 	if old == nil {
@@ -70,7 +70,7 @@ func (m *wholeInstructions) outside(e *traces.Event) *traces.Finding {
 func (m *wholeInstructions) code(e *traces.Event) bool {
 	s := in(m.scene.handed, e.A)
 	return s != nil && (s.what == smpev.CodeMem || s.what == smpev.BpfMem) &&
-		(e.B == uint64(int3) && e.C == 1<<56 || m.scene.images.has(e))
+		(m.scene.proc.isBreakpoint(e.B, e.C>>56) || m.scene.images.has(&m.scene.proc, e))
 }
 
 // wholeTouches: an Exec is judged by its bytes: what is known about them, and the

@@ -17,7 +17,7 @@ var NoStartInside = Property{
 	ID:   "T2",
 	Name: "no-start-inside",
 	Says: "No CPU, running or returning from a frame, begins an instruction inside another instruction of patched " +
-		"text.",
+		"text, nor the second one of a branch of two without the first.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Exec, smpev.Trap, smpev.Return, smpev.ByHand, smpev.Free,
 	},
@@ -44,6 +44,7 @@ type site struct {
 type noStartInside struct {
 	scene *Scene
 	sites []site
+	begun []begun `state:"set: they are looked up by the others of their fields"`
 
 	// Whether an interrupt held the CPU inside, or the CPU was just slow:
 	// the number after the event of the last store to a tail
@@ -57,7 +58,9 @@ type kept struct {
 	at   uint64
 }
 
-func (m *noStartInside) Reset() { m.sites, m.stored, m.kept = m.sites[:0], 0, m.kept[:0] }
+func (m *noStartInside) Reset() {
+	m.sites, m.begun, m.stored, m.kept = m.sites[:0], m.begun[:0], 0, m.kept[:0]
+}
 
 func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
@@ -67,15 +70,16 @@ func (m *noStartInside) Event(e *traces.Event) *traces.Finding {
 		if f := m.scene.popped; f != nil && interrupt(e.A) && f.seq < m.stored {
 			m.keep(e.Task, e.B)
 		}
+		m.sent(e)
 	case smpev.TextStore:
 		if m.touchesTail(e.A, e.C) {
 			m.stored = e.Seq + 1
 		}
-		if e.C == 1 && e.B == uint64(int3) {
-			m.image(e.A, 1, false) // a breakpoint is armed, announced or not
+		if m.scene.proc.isBreakpoint(e.B, e.C) {
+			m.image(e.A, e.C, false) // a breakpoint is armed, announced or not
 		}
 	case smpev.Image:
-		m.image(e.A, e.C>>56, byte(e.B) != int3)
+		m.image(e.A, e.C>>56, !m.scene.proc.breaks(e.B))
 	case smpev.Free:
 		m.sites = slices.DeleteFunc(m.sites, func(s site) bool { return s.addr-e.A < e.B && !m.scene.text.has(s.addr) })
 	}
@@ -90,7 +94,7 @@ func (m *noStartInside) End(bool) *traces.Finding { return nil }
 
 // image makes size bytes at addr that site's, and no other's. whole: they aren't a breakpoint.
 func (m *noStartInside) image(addr, size uint64, whole bool) {
-	at := -1
+	at, unit := -1, m.scene.proc.unit()
 	for i := range m.sites {
 		s := &m.sites[i]
 		if s.addr == addr {
@@ -101,14 +105,14 @@ func (m *noStartInside) image(addr, size uint64, whole bool) {
 			continue
 		}
 		for k := range s.size {
-			if s.addr+k-addr < size && (size > 1 || m.scene.text.starts(addr) || whole && m.scene.hand(addr)) {
+			if s.addr+k-addr < size && (size > unit || m.scene.text.starts(addr) || whole && m.scene.hand(addr)) {
 				s.own &^= 1 << k
 			}
 		}
 	}
 	if at < 0 {
-		if size < 2 {
-			return // a site of one byte has no inside
+		if size <= unit {
+			return // no instruction begins inside
 		}
 		at = len(m.sites)
 		m.sites = append(m.sites, site{addr: addr})
@@ -148,13 +152,26 @@ func (m *noStartInside) keptAt(task uint8) uint64 {
 func (m *noStartInside) inside(e *traces.Event) *traces.Finding {
 	for i := range m.sites {
 		s := &m.sites[i]
+		if m.scene.proc.second != 0 && s.size == m.scene.proc.jumpLen() {
+			switch e.A - s.addr {
+			case 0:
+				m.begin(e, e.B)
+				continue
+			case m.scene.proc.second:
+				if m.odd(e, s.addr) {
+					return found(e, e.A, "begins %s at %#x, the second instruction of the pair at %#x that a patcher "+
+						"has written, and hasn't run the first", hex(e.B, e.C), e.A, s.addr)
+				}
+				continue
+			}
+		}
 		if e.A-s.addr-1 < s.size-1 && m.tailWritten(s, e.A) {
 			return found(e, e.A, "begins %s at %#x, inside the %d bytes at %#x that a patcher has written to",
 				hex(e.B, e.C), e.A, s.size, s.addr)
 		}
 	}
 	if b := m.scene.text.find(e.A); b != nil && b.start>>(e.A%blockSize)&1 == 0 && b.has(e.A) &&
-		!(m.scene.hand(e.A) && m.scene.images.has(e)) {
+		!(m.scene.hand(e.A) && m.scene.images.has(&m.scene.proc, e)) {
 		return found(e, e.A, "begins %s at %#x, where no instruction was linked", hex(e.B, e.C), e.A)
 	}
 	return nil
@@ -197,7 +214,8 @@ func (m *noStartInside) replaced(from, addr, at uint64) bool {
 		if x.addr < from || addr-x.addr >= x.len() || at-x.addr-1 < x.len()-1 || !m.scene.text.starts(x.addr) {
 			continue
 		}
-		if head, _ := m.scene.text.byteAt(x.addr); (head == x.at(0) || head == int3) && m.scene.text.holdsFrom(x, 1) {
+		head, _ := m.scene.text.head(x.addr)
+		if m.scene.text.holdsFrom(x, m.scene.proc.breakLen(head)) {
 			return true
 		}
 	}
@@ -212,7 +230,8 @@ func (m *noStartInside) replaced(from, addr, at uint64) bool {
 func insideTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:
-		t.ReadText(e.A-maxInsn+1, 3*maxInsn-1)
+		longest := uint64(max(t.proc.MaxLen, t.proc.BranchLen)) // of a site
+		t.ReadText(e.A-longest+1, 3*longest-1)
 	case smpev.TextStore:
 		t.WriteText(e.A, e.C)
 	case smpev.Image:
@@ -221,6 +240,3 @@ func insideTouches(t *Touched, e *traces.Event) {
 		t.WriteText(e.A, e.B)
 	}
 }
-
-// maxInsn is the length of the longest instruction, and so of a site.
-const maxInsn = 15

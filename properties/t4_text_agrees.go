@@ -2,8 +2,6 @@ package properties
 
 import (
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -28,7 +26,7 @@ var TextAgrees = Property{
 	Touches: func(t *Touched, e *traces.Event) {
 		switch e.Kind {
 		case kpev.State:
-			t.ReadText(e.A, jumpLen)
+			t.ReadText(e.A, t.proc.jumpLen())
 		case smpev.TextStore:
 			t.WriteText(e.A, e.C)
 		case smpev.Image:
@@ -64,19 +62,20 @@ func (m *textAgrees) Event(e *traces.Event) *traces.Finding {
 		m.scene.hand(e.A) {
 		return nil
 	}
-	mem, orig := m.scene.text.byteAt(e.A)
+	mem, orig := m.scene.text.head(e.A)
+	proc := &m.scene.proc
 	switch {
 	case e.B&kpev.StateJumped != 0:
-		if lo, known := m.scene.text.word(e.A); lo&known&mask(jumpLen) != jumpTo(e.A, e.C)&known {
+		if lo, known := m.scene.text.word(e.A); lo&known&mask(proc.jumpLen()) != proc.jumpTo(e.A, e.C)&known {
 			return found(e, e.A, "leaves %#x optimized, and no jump to its detour stands there: %s", e.A,
-				hex(lo, jumpLen<<56))
+				hex(lo, proc.jumpLen()<<56))
 		}
 	case e.B&kpev.StateArmed != 0:
-		if mem != int3 {
-			return found(e, e.A, "leaves %#x armed, and %02x stands there", e.A, mem)
+		if !proc.breaks(mem) {
+			return found(e, e.A, "leaves %#x armed, and %s stands there", e.A, proc.standing(mem))
 		}
-	case mem != orig && !m.others(e.A) && !m.scene.debugs(e.A):
-		return found(e, e.A, "leaves %#x disarmed, and %02x stands there", e.A, mem)
+	case proc.first(mem^orig) != 0 && !m.others(e.A) && !m.scene.debugs(e.A):
+		return found(e, e.A, "leaves %#x disarmed, and %s stands there", e.A, proc.standing(mem))
 	}
 	return nil
 }
@@ -111,13 +110,6 @@ func noSuchState(s uint64) string {
 		return "optimized and not armed"
 	}
 	return ""
-}
-
-// jumpTo is the jump from addr to another address, packed into a word.
-func jumpTo(addr, to uint64) uint64 {
-	c, _ := target.Arch.Jump(arch.Addr(addr), arch.Addr(to))
-	lo, _ := traces.PackBytes(c.Bytes())
-	return lo
 }
 
 // others reports whether the bytes at addr belong to a neighbour's jump, or to an image

@@ -3,7 +3,6 @@ package properties
 import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -45,7 +44,7 @@ func (m *copies) Event(e *traces.Event) *traces.Finding {
 	if memory == nil || memory.what != kpev.SlotMem && memory.what != kpev.DetourMem {
 		return nil
 	}
-	at := f.ip - 1 // the breakpoint's address
+	at := s.proc.brokeAt(f.ip) // the breakpoint's address
 	for i := range s.images[:s.raw] {
 		if s.images[i].addr == at {
 			return nil // others patch there, too: the copy need not equal the linked bytes
@@ -63,7 +62,7 @@ func (m *copies) Event(e *traces.Event) *traces.Finding {
 		if d += x.len(); memory.what != kpev.DetourMem {
 			return nil
 		}
-		if d >= jumpLen {
+		if d >= s.proc.jumpLen() {
 			return m.goesOn(e, at+d, e.B+d)
 		}
 	}
@@ -121,7 +120,7 @@ func (m *copies) relative(x *insn) bool {
 	for k := range x.len() {
 		b = append(b, x.at(k))
 	}
-	if in, err := target.Decode(b, arch.Addr(x.addr)); err == nil {
+	if in, err := m.scene.proc.Decode(b, arch.Addr(x.addr)); err == nil {
 		_, _, is = in.IPRelative()
 	}
 	m.known[[2]uint64{x.lo, x.hi}] = is
@@ -131,9 +130,10 @@ func (m *copies) relative(x *insn) bool {
 // goesOn judges the bytes after the copy in a detour.
 func (m *copies) goesOn(e *traces.Event, to, at uint64) *traces.Finding {
 	lo, known := m.scene.text.word(at)
-	if want := jumpTo(at, to); (lo^want)&known&mask(jumpLen) != 0 {
+	n := m.scene.proc.jumpLen()
+	if want := m.scene.proc.jumpTo(at, to); (lo^want)&known&mask(n) != 0 {
 		return found(e, to, "is sent to a detour that goes on with %s at %#x; right is %s, a jump to %#x",
-			hex(lo, jumpLen<<56), at, hex(want, jumpLen<<56), to)
+			hex(lo, n<<56), at, hex(want, n<<56), to)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (m *copies) bytes(a, n uint64) string {
 
 // copyTouches: a Return is judged by the memory that it goes to.
 func copyTouches(t *Touched, e *traces.Event) {
-	longest := 4 + 15 + jumpLen
+	longest := 2*t.proc.jumpLen() - 1 + uint64(t.proc.MaxLen)
 	switch e.Kind {
 	case smpev.Return:
 		if e.A == smpev.VecBP && t.isLent(e.B) {

@@ -1,18 +1,7 @@
 package properties
 
 import (
-	"kpsim/smp/arch/target"
 	"kpsim/traces"
-)
-
-// The first bytes that patching writes, and the length of a jump.
-var (
-	int3     = target.Arch.Breakpoint[0]
-	jump     = target.Arch.JumpByte
-	callByte = target.Arch.CallByte
-	jumpLen  = uint64(target.Arch.BranchLen)
-	// a site of ftrace that calls nothing, packed
-	siteNop, _ = traces.PackBytes(target.Arch.BranchNop.Bytes())
 )
 
 // An insn is an instruction and its address, packed as in events: two have the same
@@ -29,7 +18,7 @@ func (i *insn) at(k uint64) byte {
 	return byte(i.hi >> (8 * (k - 8)))
 }
 
-// begins reports whether i begins with all bytes of lo, hi. No x86 instruction is a
+// begins reports whether i begins with all bytes of lo, hi. No instruction is a
 // prefix of another, so it is then i's first instruction.
 func (i *insn) begins(lo, hi uint64) bool {
 	n := hi >> 56
@@ -311,6 +300,27 @@ func (t *text) insnAt(addr uint64) insn {
 	return insn{addr: addr}
 }
 
+// head returns the eight bytes of memory at addr, and the linked ones: what an instruction that stands
+// there, and the one that was linked there, begin with.
+func (t *text) head(addr uint64) (mem, orig uint64) {
+	w, s := addr/chunkSize%blockChunks, 8*(addr%chunkSize)
+	b := t.find(addr)
+	if b != nil {
+		mem, orig = b.mem[w]>>s, b.orig[w]>>s
+	}
+	if s == 0 {
+		return mem, orig
+	}
+	if w++; w == blockChunks {
+		b, w = t.find(addr+chunkSize), 0
+	}
+	if b != nil {
+		mem |= b.mem[w] << (64 - s)
+		orig |= b.orig[w] << (64 - s)
+	}
+	return mem, orig
+}
+
 // byteAt returns the byte in memory at addr, and the linked one.
 func (t *text) byteAt(addr uint64) (mem, orig byte) {
 	b := t.find(addr)
@@ -367,10 +377,10 @@ func (s *images) add(e *traces.Event) {
 	*s = append(*s, insn{e.A, e.B, e.C})
 }
 
-// has reports whether an executed instruction is one that begins there.
-func (s images) has(e *traces.Event) bool {
+// has reports whether an executed instruction is one that begins there, or the second one of a branch of two.
+func (s images) has(p *processor, e *traces.Event) bool {
 	for i := range s {
-		if x := &s[i]; x.addr == e.A && x.begins(e.B, e.C) {
+		if x := &s[i]; x.addr == e.A && x.begins(e.B, e.C) || p.isSecond(x, e) {
 			return true
 		}
 	}
@@ -378,9 +388,9 @@ func (s images) has(e *traces.Event) bool {
 }
 
 // calls reports whether ftrace may have written a call at an address: a function's site.
-func (s images) calls(addr uint64) bool {
+func (s images) calls(p *processor, addr uint64) bool {
 	for i := range s {
-		if x := &s[i]; x.addr == addr && byte(x.lo) == callByte {
+		if x := &s[i]; x.addr == addr && p.calls(x.lo) {
 			return true
 		}
 	}

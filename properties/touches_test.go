@@ -10,6 +10,7 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/linuxev"
 	"kpsim/sim"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -20,6 +21,13 @@ const (
 	textAt = 0x1000
 	slotAt = 0x9000
 	siteAt = textAt + 9 // of another patcher
+)
+
+// The first bytes of a breakpoint, a jump and a call.
+const (
+	int3     uint64 = 0xcc
+	jump     uint64 = 0xe9
+	callByte uint64 = 0xe8
 )
 
 var lengths = [...]uint64{1, 3, 5, 2, 4, 1, 1, 5, 7, 3}
@@ -55,9 +63,9 @@ func anyAddr(r *sim.Rand) uint64 {
 func insnAt(r *sim.Rand, a uint64) (lo, hi uint64) {
 	switch r.N(4) {
 	case 0:
-		return uint64(int3), 1 << 56
+		return int3, 1 << 56
 	case 1:
-		return uint64(jump) | uint64(r.N(2))<<8, 5 << 56
+		return jump | uint64(r.N(2))<<8, 5 << 56
 	case 2:
 		return uint64(r.N(3)), uint64(1+r.N(5)) << 56
 	}
@@ -95,7 +103,7 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		}
 		e.B, _ = linkedAt(e.A)
 		if b := r.N(4); b < 3 {
-			e.B = [...]uint64{uint64(int3), uint64(jump), 7}[b]
+			e.B = [...]uint64{int3, jump, 7}[b]
 		}
 		e.B &= mask(e.C)
 	case smpev.Trap, smpev.Claim, smpev.Oops:
@@ -249,11 +257,11 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 	add(smpev.Module, textAt, 0x100, 0)
 	if slices.Contains(kinds, smpev.Form) { // a site in the module
 		add(smpev.Alloc, textAt, 0x100, smpev.ModuleMem)
-		for value, b := range [...]byte{int3, jump} {
+		for value, b := range [...]uint64{int3, jump} {
 			add(smpev.Setting, 0, uint64(value), smpev.SettingBreakpoint|smpev.SettingFirst*uint64(value))
-			add(smpev.Form, siteAt, uint64(b), 1<<56)
+			add(smpev.Form, siteAt, b, 1<<56)
 		}
-		add(smpev.TextStore, siteAt, uint64(jump), 1)
+		add(smpev.TextStore, siteAt, jump, 1)
 	}
 	add(smpev.Leads, 0, textAt+4, 0) // a site
 	add(smpev.Leads, smpev.SubjectOps, 0, smpev.LeadsDynamic)
@@ -261,13 +269,13 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 	add(smpev.Leads, smpev.SubjectFprobe, textAt+4, 4)
 	add(smpev.Leads, smpev.SubjectPatch+1, textAt+4, slotAt)
 	add(smpev.Leads, smpev.SubjectPatch+2, textAt+4, slotAt+32)
-	add(smpev.Image, textAt+4, uint64(callByte), 5<<56)
+	add(smpev.Image, textAt+4, callByte, 5<<56)
 	add(kpev.Keeps, 1, 0, 0)
 	if slices.Contains(kinds, kpev.NoJump) { // it is about jumps that stand
 		add(kpev.NoJump, 1, 0, 0)
-		away := uint64(jump) | 0x4000<<8 // into no probe's region
-		add(smpev.Image, textAt, away, jumpLen<<56)
-		add(smpev.TextStore, textAt, away, jumpLen)
+		away := jump | 0x4000<<8 // into no probe's region
+		add(smpev.Image, textAt, away, 5<<56)
+		add(smpev.TextStore, textAt, away, 5)
 	}
 	for t := range uint64(3) {
 		for i := range uint64(3) {
@@ -423,7 +431,8 @@ func TestTouches(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			// modules and slots
-			touched := &Touched{Addrs: probesAt, Lent: [][2]uint64{{textAt &^ 0xf, slotAt}, {slotAt, slotAt + 64}},
+			touched := &Touched{proc: processorOf(x86.AMD64), Addrs: probesAt,
+				Lent:  [][2]uint64{{textAt &^ 0xf, slotAt}, {slotAt, slotAt + 64}},
 				Sites: [][2]uint64{{siteAt, siteAt + 1}}}
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
@@ -435,7 +444,7 @@ func TestTouches(t *testing.T) {
 					kinds = append(kinds, k)
 				}
 			}
-			m := NewMonitors(p)
+			m := NewMonitors(x86.AMD64, p)
 			var r sim.Rand
 			swapped, broken, matters, related := 0, 0, 0, false
 			logs := uint64(logs)
@@ -476,7 +485,7 @@ func TestTouches(t *testing.T) {
 							smpev.BpfDetached}[r.N(4)]
 					}
 					if (p == &ClientsCalled || p == &ProgramsCalled) && e.Kind == smpev.Exec {
-						e.A, e.B, e.C = textAt+4, uint64(callByte), 5<<56
+						e.A, e.B, e.C = textAt+4, callByte, 5<<56
 					}
 					l.order(&r, &e)
 					list = append(list, e)

@@ -395,7 +395,7 @@ const (
 // address of the site on the stack, a word of 4 or 8 bytes.
 func (m *newestVersion) arrives(e *traces.Event) *traces.Finding {
 	ip, sp, t := e.A, e.B, m.of(e.Task)
-	after := jumpLen
+	after := m.scene.proc.jumpLen()
 	for k := len(t.calls) - 1; k >= 0; k-- {
 		c := &t.calls[k]
 		switch {
@@ -427,7 +427,7 @@ func (m *newestVersion) arrives(e *traces.Event) *traces.Finding {
 // judge compares where a call was led with what the states say.
 func (m *newestVersion) judge(e *traces.Event, c *arriving) *traces.Finding {
 	to := e.A
-	if to == c.site+jumpLen {
+	if to == c.site+m.scene.proc.jumpLen() {
 		to = 0
 	}
 	for i := range m.directs {

@@ -29,7 +29,7 @@ func (w *watchedMemory) Store(a arch.Addr, size int, v uint64) bool {
 
 // System returns the system state of the executing CPU. The state includes the clock and
 // bits that decide how the CPU continues, so the step touches more than memory.
-func (w *watchedMemory) System() *system {
+func (w *watchedMemory) System() system {
 	w.f.asked = true
 	return w.f.m.mem.System()
 }
@@ -59,7 +59,7 @@ func (f *Footprint) access(a arch.Addr, size int, write bool) {
 
 // looksBelow records that a CPU reads an address that may be below its stack pointer.
 func (f *Footprint) looksBelow(c *CPU, a arch.Addr) {
-	if t := c.task; !f.readsBelow && c.guest && a < spOf(&c.regs) && a >= t.stack-StackSize {
+	if t := c.task; !f.readsBelow && c.guest && a < f.m.arch.StackPointer(&c.regs) && a >= t.stack-StackSize {
 		f.readsBelow, f.grew, f.words.learnt = true, true, true
 	}
 }
@@ -208,8 +208,9 @@ func (t *trial) of(c *CPU) sim.Touch {
 	if in == nil {
 		return sim.Touch{}
 	}
-	t.cpu, t.regs, t.system, t.touch = c, c.regs, c.sys, sim.Touch{}
-	in.Exec(&t.regs, t)
+	t.cpu, t.regs, t.touch = c, c.regs, sim.Touch{}
+	t.system.Copy(c.sys)
+	in.Run(in, &t.regs, t)
 	return t.touch
 }
 
@@ -247,4 +248,4 @@ func (t *trial) Store(a arch.Addr, size int, _ uint64) bool {
 }
 
 // System returns the trial's copy of the CPU's system state.
-func (t *trial) System() *system { return &t.system }
+func (t *trial) System() system { return t.system }

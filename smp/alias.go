@@ -28,6 +28,7 @@ func (m *Memory) Alias(at arch.Addr, of kapi.Section) {
 	}
 	m.aliases = append(m.aliases, alias{at, of})
 	m.m.text.patches = new(patches)
+	m.m.text.patches.ahead.system = m.m.arch.BootSystem(0, 0)
 }
 
 // aliasOf returns the alias in which size bytes at a lie, nil if there is none.
@@ -74,7 +75,7 @@ func (m *Memory) storeAlias(a arch.Addr, size int, v uint64) bool {
 	tx.storeShared(c, to, v&(^uint64(0)>>(64-8*n)), n)
 	if n < size {
 		rest := splitStore{to + arch.Addr(n), v >> (8 * n), size - n}
-		if !c.guest || in != nil && in.Drains() {
+		if !c.guest || in != nil && in.Drains {
 			tx.storeShared(c, rest.at, rest.v, rest.n)
 		} else {
 			tx.patches.rests[c.id] = rest

@@ -29,7 +29,7 @@ func aliased(t *testing.T, f, patcher string, cfg smp.Config) (r *rig, result *u
 	result = new(uint64)
 	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		regs := x.Regs()
-		for i := range regs.R {
+		for i := range regs.R[:x86.AMD64.Used] {
 			if arch.Reg(i) != x86.RSP {
 				regs.R[i] = 0
 			}

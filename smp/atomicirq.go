@@ -50,7 +50,7 @@ func (f *Footprint) site(c *CPU) (s site) {
 	if m.hooks.Nested {
 		s.preempt = c.task.preempt
 	}
-	if base := m.traps.frameBase(smpev.VecTimer, c.regs.R[regSP]); m.foot.words.stacks || !m.tasks.isStack(base) {
+	if base := m.traps.frameBase(smpev.VecTimer, c.regs.R[m.arch.SP]); m.foot.words.stacks || !m.tasks.isStack(base) {
 		s.frame = base
 	}
 	return s

@@ -260,17 +260,17 @@ func (w *WeakMemory) flushAll() {
 // executeHolding is execute on a CPU that may hold stores.
 func (m *Machine) executeHolding(c *CPU, in *inst) {
 	for {
-		if m.weak.locked = in.Drains(); m.weak.locked {
+		if m.weak.locked = in.Drains; m.weak.locked {
 			m.weak.flush(c)
 			m.mem.cpu = c.id
 		}
 		if m.tracer.to != nil {
-			m.tracer.to.Instruction(c.id, in, &c.regs)
+			m.tracer.to.Instruction(c.id, in.Inst, &c.regs)
 		}
 		m.log.Mix(uint64(in.Addr)<<6 | uint64(c.id))
 		m.time.spend(c.id, cycles.Instruction, 1)
 		m.turns.instr++
-		if out := in.Exec(&c.regs, m.mem.own); out != arch.Next || c.after != 0 {
+		if out := in.Run(in, &c.regs, m.mem.own); out != arch.Next || c.after != 0 {
 			m.react(c, in, out)
 			return
 		}
@@ -438,8 +438,8 @@ func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
 }
 
 // System returns the system state from the underlying memory.
-func (d *bufferedMemory) System() *system {
-	return d.Memory.(interface{ System() *system }).System()
+func (d *bufferedMemory) System() system {
+	return d.Memory.(arch.Systemic).System()
 }
 
 // The objects below relate a held store to steps of movers other than its CPU. The n-th

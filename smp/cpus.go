@@ -10,6 +10,8 @@ type Processors struct {
 	list   []CPU
 	bases  []arch.Addr // the bases of their per-CPU data, from boot
 	counts []count     // where their preemption counts are, from boot
+
+	reserves *reservations // nil: the processor has none
 }
 
 // Processors returns the machine's CPUs.
@@ -28,6 +30,7 @@ func (ps *Processors) SeenIdle(cpu int) bool {
 func (ps *Processors) init(m *Machine) {
 	n := m.cfg.CPUs
 	ps.m, ps.list, ps.bases, ps.counts = m, make([]CPU, n), make([]arch.Addr, n), make([]count, n)
+	ps.reserve()
 }
 
 // reset puts CPUs and tasks back to their state at the beginning of a run: idle.
@@ -38,13 +41,14 @@ func (ps *Processors) reset() {
 			hotplugged{}
 		c.owed, c.beside, c.owedStores, c.storesBeside, c.user = 0, 0, 0, 0, false
 	}
+	ps.reserves.reset()
 	for _, t := range ps.m.tasks.all {
 		ps.m.tasks.rewind(t)
 	}
 	for i := range ps.list {
 		c := &ps.list[i]
 		c.task, c.regs, c.guest = c.idle, c.idle.regs, false
-		c.sys = c.boot
+		c.sys.Copy(c.boot)
 		c.idle.state = runnable
 		ps.absent(c)
 	}

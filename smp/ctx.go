@@ -76,7 +76,7 @@ func (x *Ctx) Memory() arch.Memory {
 // Atomic reports whether the context must not sleep: in a trap or interrupt,
 // with preemption or interrupts off.
 func (x *Ctx) Atomic() bool {
-	return x.PreemptOff() || x.cpu.regs.Flags&irqFlag == 0 || x.task.interrupted()
+	return x.PreemptOff() || x.cpu.regs.Flags&arch.IRQ == 0 || x.task.interrupted()
 }
 
 // PreemptOff reports whether preemption is off by a count: of routines, or of text.
@@ -107,11 +107,11 @@ func (x *Ctx) PreemptEnable() {
 
 // IRQ implements kapi.Context.
 func (x *Ctx) IRQ(on bool) (was bool) {
-	was = x.cpu.regs.Flags&irqFlag != 0
+	was = x.cpu.regs.Flags&arch.IRQ != 0
 	if on {
-		x.cpu.regs.Flags |= irqFlag
+		x.cpu.regs.Flags |= arch.IRQ
 	} else {
-		x.cpu.regs.Flags &^= irqFlag
+		x.cpu.regs.Flags &^= arch.IRQ
 	}
 	if on != was {
 		x.m.turns.attend(x.cpu)
@@ -127,7 +127,7 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 }
 
 // Open reports whether interrupts are on.
-func (x *Ctx) Open() bool { return x.cpu.regs.Flags&irqFlag != 0 }
+func (x *Ctx) Open() bool { return x.cpu.regs.Flags&arch.IRQ != 0 }
 
 // Interrupts reports whether the routine runs on top of an interrupt, and of an NMI.
 func (x *Ctx) Interrupts() (irq, nmi bool) {

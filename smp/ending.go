@@ -30,7 +30,7 @@ func (e *ending) refuse(c *CPU, in *inst, out arch.Outcome) {
 	if out == arch.Halt {
 		what = "hlt in text that a task runs: only the idle task halts"
 	}
-	e.garbled(c, in.Addr, in.Bytes(), fmt.Sprintf("% x: %s: %s", in.Bytes(), in.String(), what))
+	e.garbled(c, in.Addr, in.Inst.Bytes(), fmt.Sprintf("% x: %s: %s", in.Inst.Bytes(), in.Inst, what))
 }
 
 // undecodable ends the run: bytes that are no instruction, and no monitor

@@ -44,11 +44,12 @@ func (tx *Text) foreseen(c *CPU) bool {
 // foresee reports which instructions text will have with a byte that the instruction under way stores.
 func (tx *Text) foresee(c *CPU, in *inst) {
 	f := &tx.patches.ahead
-	f.m, f.cpu, f.regs, f.system = tx.m, c, c.regs, c.sys
+	f.m, f.cpu, f.regs = tx.m, c, c.regs
+	f.system.Copy(c.sys)
 	f.stores.q, f.text, f.begun, f.ended = f.stores.q[:0], f.text[:0], 0, false
 	first, n := 0, 0
 	for ; in != nil && n < mostAhead; n++ {
-		out := in.Exec(&f.regs, f)
+		out := in.Run(in, &f.regs, f)
 		if n == 0 {
 			first = len(f.text)
 		}
@@ -159,7 +160,7 @@ func (f *ahead) Store(a arch.Addr, size int, v uint64) bool {
 }
 
 // System returns the copy of the CPU's system state.
-func (f *ahead) System() *system { return &f.system }
+func (f *ahead) System() system { return f.system }
 
 // looksAhead records that the step under way depends on memory that its CPU will read.
 func (f *Footprint) looksAhead(c *CPU, a arch.Addr, size int, text bool) {
@@ -219,7 +220,7 @@ func (f *ahead) announce(al *alias, n int) {
 				}
 			}
 		}
-		if at += size; text[at-size] != int3 || m.mem.lent(ip) {
+		if at += size; !m.arch.IsBreakpoint(arch.Word(text[at-size:])) || m.mem.lent(ip) {
 			continue
 		}
 		lo, hi = pack(boot[at-size:])

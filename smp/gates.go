@@ -135,13 +135,13 @@ func (gs *Gates) enter(c *CPU, ip arch.Addr) {
 func (gs *Gates) leave(c *CPU) {
 	m := gs.m
 	m.mem.cpu = c.id
-	ra, ok := m.mem.data.Load(spOf(&c.regs), m.arch.Word)
+	to, ok := m.arch.Caller(m.mem.data, &c.regs)
 	if !ok {
-		m.ending.garbled(c, spOf(&c.regs), nil, "no return address on the stack")
+		m.ending.garbled(c, m.arch.StackPointer(&c.regs), nil, "no return address on the stack")
 		return
 	}
-	c.regs.R[regSP] += uint64(m.arch.Word)
-	c.regs.IP = arch.Addr(ra)
+	c.regs.R[m.arch.SP] += uint64(m.arch.Pushed)
+	c.regs.IP = to
 	c.guest = true
 }
 

@@ -70,13 +70,13 @@ func (ts *Tasks) deadStack(c *CPU, a arch.Addr) bool {
 		return false
 	}
 	t := ts.stackOf(a)
-	return a >= t.stack-StackSize && a < t.stack && a < t.pointer()
+	return a >= t.stack-StackSize && a < t.stack && a < ts.pointer(t)
 }
 
 // pointer returns a task's stack pointer.
-func (t *Task) pointer() arch.Addr {
+func (ts *Tasks) pointer(t *Task) arch.Addr {
 	if t.cpu.task == t {
-		return spOf(&t.cpu.regs)
+		return ts.m.arch.StackPointer(&t.cpu.regs)
 	}
-	return spOf(&t.regs)
+	return ts.m.arch.StackPointer(&t.regs)
 }

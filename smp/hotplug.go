@@ -1,6 +1,9 @@
 package smp
 
-import "kpsim/smp/smpev"
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/smpev"
+)
 
 // The functions below take a CPU offline and online. An inactive CPU is online, but no task
 // is placed on it. A CPU that is off takes no interrupt and no NMI, also on its way off and
@@ -104,7 +107,7 @@ func (ps *Processors) PlayDead(cpu int) {
 	m := ps.m
 	c := &ps.list[cpu]
 	m.foot.touch(objIdle, uint64(cpu), true)
-	c.regs.Flags &^= irqFlag
+	c.regs.Flags &^= arch.IRQ
 	c.nmiBlocked = true
 	m.log.Emit(smpev.CPUState, c.id, uint8(c.task.ID), uint64(cpu), 0, 0)
 	m.turns.attend(c)
@@ -115,7 +118,7 @@ func (ps *Processors) PlayDead(cpu int) {
 func (ps *Processors) PowerOn(cpu int, serialises bool) {
 	c := &ps.list[cpu]
 	ps.m.foot.touch(objIdle, uint64(cpu), true)
-	c.regs.Flags |= irqFlag
+	c.regs.Flags |= arch.IRQ
 	c.nmiBlocked = false
 	if serialises {
 		ps.serialiseStarting(c)
@@ -159,7 +162,7 @@ func (x *Hotplug) Activate() {
 func (ps *Processors) absent(c *CPU) {
 	if ps.m.cfg.Offline>>c.id&1 != 0 {
 		c.hot = hotplugged{off: true, pushes: true, lonely: true}
-		c.regs.Flags &^= irqFlag
+		c.regs.Flags &^= arch.IRQ
 		c.nmiBlocked = true
 	}
 }

@@ -12,13 +12,13 @@ import (
 
 // A register image in one piece is the same, and goes at a reset, as one word by word.
 func TestImageAtOnce(t *testing.T) {
-	m, err := New(Config{CPUs: 1}, new(traces.Log))
+	m, err := New(Config{Arch: x86.AMD64, CPUs: 1}, new(traces.Log))
 	require.NoError(t, err)
 	defer m.Close()
 	m.Memory().Map(DataBase, make([]byte, 2*pageSize), PermRead|PermWrite)
 	m.Freeze()
 	r := arch.Regs{IP: 1, Flags: 2}
-	for i := range r.R {
+	for i := range r.R[:x86.AMD64.Used] {
 		r.R[i] = uint64(100 + i)
 	}
 	byWord := struct{ arch.Memory }{&m.mem} // has no Image

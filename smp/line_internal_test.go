@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/sim"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
@@ -39,7 +40,7 @@ func TestLines(t *testing.T) {
 		"another cell is another line": {
 			{0, 1, true, false, 0}, {1, 2, true, false, 0}, {2, 3, false, false, 0}},
 	} {
-		m, err := New(Config{CPUs: 3}, new(traces.Log))
+		m, err := New(Config{Arch: x86.AMD64, CPUs: 3}, new(traces.Log))
 		require.NoError(t, err)
 		defer m.Close()
 		m.Clocks().Costs(nil)
@@ -60,7 +61,7 @@ func TestLines(t *testing.T) {
 
 // What is waited for isn't spent.
 func TestLineWaits(t *testing.T) {
-	m, err := New(Config{CPUs: 3}, new(traces.Log))
+	m, err := New(Config{Arch: x86.AMD64, CPUs: 3}, new(traces.Log))
 	require.NoError(t, err)
 	defer m.Close()
 	m.Clocks().Costs(nil)

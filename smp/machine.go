@@ -1,11 +1,11 @@
 package smp
 
 import (
+	"errors"
 	"fmt"
 
 	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/cycles"
 	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
@@ -18,7 +18,7 @@ type Config struct {
 	Fetch  fetch.Model // which bytes a fetch may see
 	Full   bool        // an interrupt's return may switch tasks (preemption model full)
 	Lazy   bool        // with Full: only after a tick has found a task that waits, or for a stopper (model lazy)
-	Arch   *arch.Arch  // the processor; nil is x86.AMD64
+	Arch   *arch.Arch  // the processor
 	Budget uint64      // boundaries of a run before it is Exhausted
 	Memory Ordering    // in what order other CPUs see a CPU's accesses to data
 	// FRED: events return by ERETS, which doesn't serialise, not by IRET (Intel's FRED specification, "ERETS")
@@ -163,7 +163,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 		cfg.Budget = DefaultBudget
 	}
 	if cfg.Arch == nil {
-		cfg.Arch = x86.AMD64
+		return nil, errors.New("no processor")
 	}
 	m := &Machine{cfg: cfg, arch: cfg.Arch, log: log}
 	log.Stop = m.turns.again // look at the next boundary
@@ -205,7 +205,8 @@ func (m *Machine) Freeze() {
 	m.mem.bootWatched = len(m.mem.watched)
 	m.nCells = m.Cells.Count()
 	for i := range m.cpus.list {
-		m.cpus.list[i].boot = m.cpus.bootSystem(uint32(i))
+		boot := m.arch.BootSystem(uint32(i), m.cpus.bases[i])
+		m.cpus.list[i].boot, m.cpus.list[i].sys = boot, boot.New()
 	}
 	m.mem.frozen = true
 }

@@ -1,6 +1,7 @@
 package smp_test
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"iter"
@@ -30,6 +31,7 @@ func newRig(t testing.TB, cfg smp.Config) *rig {
 	t.Helper()
 	r := &rig{t: t}
 	r.log.Store = true
+	cfg.Arch = cmp.Or(cfg.Arch, x86.AMD64)
 	m, err := smp.New(cfg, &r.log)
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +182,7 @@ func (r *rig) flag() *flag {
 
 func TestCPUs(t *testing.T) {
 	for _, n := range []int{0, -1, 65} {
-		if _, err := smp.New(smp.Config{CPUs: n}, new(traces.Log)); err == nil {
+		if _, err := smp.New(smp.Config{Arch: x86.AMD64, CPUs: n}, new(traces.Log)); err == nil {
 			t.Errorf("a machine of %d CPUs was built", n)
 		}
 	}

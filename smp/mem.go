@@ -52,14 +52,8 @@ type page struct {
 	landmarks []arch.Addr
 }
 
-// zeros and int3s are pages as they are mapped.
-var zeros, int3s [pageSize]byte
-
-func init() {
-	for i := range int3s {
-		int3s[i] = int3
-	}
-}
+// zeros is a page as it is mapped.
+var zeros [pageSize]byte
 
 // A decodedPage holds the instruction that begins at each offset of a page.
 type decodedPage [pageSize]*inst
@@ -203,10 +197,10 @@ func (m *Memory) Load(a arch.Addr, size int) (uint64, bool) {
 	return m.loadBytes(a, size)
 }
 
-// System returns the system state of the CPU that executes (x86.Inst.Exec asks).
-func (m *Memory) System() *system {
-	y := &m.m.cpus.list[m.cpu].sys
-	y.Clock = uint64(m.m.time.now[m.cpu]) / cycles.Unit
+// System implements arch.Systemic.
+func (m *Memory) System() system {
+	y := m.m.cpus.list[m.cpu].sys
+	y.SetClock(uint64(m.m.time.now[m.cpu]) / cycles.Unit)
 	return y
 }
 

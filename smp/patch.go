@@ -40,10 +40,14 @@ func (p *Patcher) Read(a arch.Addr, b []byte) int {
 
 // Write stores b to text as memcpy does, in stores of the largest power of two that
 // fits. No store crosses an aligned 8-byte chunk, and each has a yield point before it. Five
-// bytes are two stores. No CPU is serialised.
+// bytes are two stores. No CPU is serialised. Where kernels copy by aligned stores only
+// (arch.Arch.Aligned), four bytes at an odd multiple of two are two stores.
 func (p *Patcher) Write(a arch.Addr, b []byte) {
 	for len(b) > 0 {
 		n := 1 << (bits.Len(uint(min(len(b), int(chunk-a%chunk)))) - 1)
+		if p.m.arch.Aligned && a%chunk != 0 {
+			n = min(n, int(a&-a))
+		}
 		p.yield(a, true)
 		p.m.text.store(p.cpu, a, little(b[:n]), n)
 		a, b = a+arch.Addr(n), b[n:]
@@ -74,19 +78,17 @@ func (p *Patcher) Swap(a arch.Addr, b byte, may kapi.Cond) (was byte, ok bool) {
 	return now[0], true
 }
 
-// Poison stores an int3 to each of n bytes, in one step. It emits no event: the caller's
+// Poison fills n bytes with breakpoints, in one step. It emits no event: the caller's
 // Free event covers it.
 func (p *Patcher) Poison(a arch.Addr, n int) {
 	p.yield(a, true)
 	for end := a + arch.Addr(n); a < end; {
 		k := min(int(end-a), int(chunk-a%chunk))
 		p.m.time.bringText(p.cpu, a, k, true)
-		p.m.text.put(p.m.mem.page(a), a, poison>>(64-8*k), k)
+		p.m.text.put(p.m.mem.page(a), a, p.m.arch.Fill>>(8*(a%chunk))&(^uint64(0)>>(64-8*k)), k)
 		a += arch.Addr(k)
 	}
 }
-
-const poison = int3 * 0x0101010101010101
 
 // little returns up to eight bytes as a number.
 func little(b []byte) (v uint64) {
@@ -113,7 +115,7 @@ type Stacks Ctx
 func (x *Ctx) Stacks() *Stacks { return (*Stacks)(x) }
 
 // StandsIn reports whether a task that is off its CPU stands in one of the spans: its
-// instruction pointer lies there, or a word of its stack does. Such a word may be a return
+// instruction pointer lies there, or a word of its stack does, or its link register. Such a word may be a return
 // address, an address saved by a trap, or a number that looks like one. unwind, unless it is
 // nil, says what address a word at a slot stands for; if it can't, the task counts as inside.
 func (x *Stacks) StandsIn(t *Task, spans []kapi.Span, unwind func(slot, word arch.Addr) (arch.Addr, bool)) bool {
@@ -127,7 +129,11 @@ func (x *Stacks) StandsIn(t *Task, spans []kapi.Span, unwind func(slot, word arc
 	}
 	in := stands(0, t.regs.IP)
 	word := x.m.arch.Word
-	for a := spOf(&t.regs) &^ arch.Addr(word-1); a < t.stack && a >= t.stack-StackSize && !in; a += arch.Addr(word) {
+	if x.m.arch.Pushed == 0 && !in {
+		in = stands(0, arch.Addr(t.regs.R[x.m.arch.Link]))
+	}
+	sp := x.m.arch.StackPointer(&t.regs)
+	for a := sp &^ arch.Addr(word-1); a < t.stack && a >= t.stack-StackSize && !in; a += arch.Addr(word) {
 		v, _ := x.m.mem.Load(a, word)
 		in = stands(a, arch.Addr(v))
 	}

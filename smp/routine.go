@@ -174,7 +174,7 @@ func (x *Ctx) Exit() {
 func (x *Ctx) Oops() {
 	addr := uint64(0)
 	if x.vector == smpev.VecPF {
-		addr = x.cpu.sys.CR2
+		addr = uint64(x.cpu.sys.Fault())
 	}
 	x.Emit(smpev.Oops, uint64(x.vector), uint64(x.regs.IP), addr)
 	x.m.ending.refuseAt(x.cpu, x.regs.IP, vectorName(x.vector)+": nobody handles it")
@@ -235,26 +235,26 @@ func (rs *routines) finish(x *Ctx) {
 func (x *Ctx) Call(f arch.Addr) uint64 {
 	m, c, t := x.m, x.cpu, x.task
 	was := c.regs
-	word := uint64(m.arch.Word)
-	sp := was.R[regSP]&^15 - word
+	pushed := uint64(m.arch.Pushed)
+	sp := was.R[m.arch.SP]&^15 - pushed
 	x.m.mem.cpu = c.id
-	if !x.m.mem.data.Store(arch.Addr(sp), m.arch.Word, uint64(m.gates.returnGate())) {
+	c.regs.R[m.arch.SP], c.regs.IP = sp, f
+	if !m.arch.SetCaller(x.m.mem.data, &c.regs, m.gates.returnGate()) {
 		x.m.ending.garbled(c, f, nil, "no stack to call it on")
 		x.giveWay(sim.NoMover)
 	}
-	c.regs.R[regSP], c.regs.IP = sp, f
 	c.guest = true
 	t.frames = append(t.frames, frame{kind: guest, sp: sp})
 	x.giveWay(m.turns.turn()) // the CPU can move as before
 	c = x.cpu                 // the CPU may have gone offline, and the task moved to another
 	left := c.regs
 	if t.exiting && x.body != nil { // not an interrupt's handler that runs before the body continues
-		c.regs.R[regSP], c.regs.IP = was.R[regSP], was.IP
+		c.regs.R[m.arch.SP], c.regs.IP = was.R[m.arch.SP], was.IP
 		panic(exited{})
 	}
-	c.regs.R[regSP], c.regs.IP = was.R[regSP], was.IP
+	c.regs.R[m.arch.SP], c.regs.IP = was.R[m.arch.SP], was.IP
 	t.left = left
-	t.left.R[regSP] -= sp + word // what the call left the stack pointer off by
+	t.left.R[m.arch.SP] -= sp + pushed // what the call left the stack pointer off by
 	return left.R[m.arch.Result]
 }
 

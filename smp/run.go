@@ -84,7 +84,7 @@ func (m *Machine) execute(c *CPU) {
 	}
 	held := m.turns.held(c)
 	if m.tracer.to != nil {
-		m.tracer.to.Instruction(c.id, in, &c.regs)
+		m.tracer.to.Instruction(c.id, in.Inst, &c.regs)
 		held = 0
 	}
 	left := held
@@ -94,7 +94,7 @@ func (m *Machine) execute(c *CPU) {
 	for {
 		m.log.Mix(uint64(in.Addr)<<6 | id)
 		m.time.now[id%sim.MaxCPUs] += instruction
-		if out = in.Exec(&c.regs, m.mem.own); out != arch.Next || left == 0 {
+		if out = in.Run(in, &c.regs, m.mem.own); out != arch.Next || left == 0 {
 			break
 		}
 		next := c.known()

@@ -28,7 +28,7 @@ func (s *State) Add(h *sim.Hash) {
 		s.addCPU(h, &s.m.cpus.list[i])
 	}
 	for _, t := range s.m.tasks.all {
-		t.addState(h)
+		s.m.addTask(h, t)
 	}
 	for _, src := range s.m.irqs.sources {
 		h.Add(uint64(src.left)<<1 | b2u(src.armed))
@@ -51,11 +51,11 @@ func (s *State) Add(h *sim.Hash) {
 
 func (s *State) addCPU(h *sim.Hash, c *CPU) {
 	m := s.m
-	addRegs(h, &c.regs)
-	y := &c.sys
-	if boot := s.bootOf(c); *y != boot {
-		addSystem(h, y)
+	m.addRegs(h, &c.regs)
+	if !c.sys.Same(c.boot) {
+		addSystem(h, c.sys)
 	}
+	m.cpus.reserves.addState(h, c)
 	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && (m.foot == nil || m.foot.asksResched))<<26 | b2u(c.urgent)<<27 | b2u(c.hot.off)<<28 | b2u(c.hot.pushes)<<29 | b2u(c.hot.lonely)<<30 | b2u(c.user)<<31 | uint64(len(c.runq))<<32)
 	if r := m.text.rest(c); r != nil {
 		h.Add(uint64(r.at))
@@ -75,27 +75,20 @@ func (s *State) addCPU(h *sim.Hash, c *CPU) {
 	}
 }
 
-// bootOf returns a CPU's system state at boot, with the current clock.
-func (s *State) bootOf(c *CPU) system {
-	y := c.boot
-	y.Clock, y.TSCRead = c.sys.Clock, c.sys.TSCRead
-	return y
-}
-
-func addRegs(h *sim.Hash, r *arch.Regs) {
-	for _, v := range r.R {
+func (m *Machine) addRegs(h *sim.Hash, r *arch.Regs) {
+	for _, v := range r.R[:m.arch.Used&63] {
 		h.Add(v)
 	}
 	h.Add(uint64(r.IP))
 	h.Add(r.Flags)
 }
 
-func (t *Task) addState(h *sim.Hash) {
+func (m *Machine) addTask(h *sim.Hash, t *Task) {
 	h.Add(uint64(t.state) | b2u(t.again)<<8 | b2u(t.exiting)<<9 | uint64(t.cpu.id^t.home.id)<<10 | uint64(t.preempt)<<16 | uint64(len(t.frames))<<48)
 	if t.cpu.task != t && t.state != dead {
-		addRegs(h, &t.regs)
-		h.Add(t.bases.fs)
-		h.Add(t.bases.gs)
+		m.addRegs(h, &t.regs)
+		h.Add(t.system[0])
+		h.Add(t.system[1])
 	}
 	for i := range t.frames {
 		f := &t.frames[i]
@@ -115,7 +108,7 @@ func (t *Task) addState(h *sim.Hash) {
 			}
 			h.Add(b2u(x.cond != nil) | b2u(x.started)<<1 | b2u(x.prompt)<<2 | b2u(x.looking)<<3 | b2u(x.knowsCPU)<<4 | fired<<5)
 			if f.trap {
-				addRegs(h, &x.regs)
+				m.addRegs(h, &x.regs)
 			}
 		}
 	}
@@ -178,7 +171,7 @@ func (s *State) lowest(at arch.Addr) arch.Addr {
 	if t.state == dead && t.cpu.task != t { // nothing runs on it any more
 		return t.stack
 	}
-	sp := t.pointer()
+	sp := s.m.tasks.pointer(t)
 	if sp > t.stack || sp < t.stack-StackSize { // the stack pointer is elsewhere, and may come back
 		return 0
 	}
@@ -206,7 +199,7 @@ func (tr *traps) scrub(base, sp arch.Addr) {
 // ReadsClock reports whether text has ever asked for the time, which isn't part of a state.
 func (s *State) ReadsClock() bool {
 	for i := range s.m.cpus.list {
-		if s.m.cpus.list[i].sys.TSCRead {
+		if s.m.cpus.list[i].sys.ClockRead() {
 			return true
 		}
 	}

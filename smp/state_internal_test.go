@@ -15,7 +15,7 @@ import (
 // TestAddState: each thing that decides what comes makes another state of its own.
 func TestAddState(t *testing.T) {
 	log := new(traces.Log)
-	m, err := New(Config{CPUs: 2}, log)
+	m, err := New(Config{Arch: x86.AMD64, CPUs: 2}, log)
 	require.NoError(t, err)
 	defer m.Close()
 	task := m.tasks.AddProgram("a", 0, func(*Ctx) {})
@@ -58,12 +58,13 @@ func TestAddState(t *testing.T) {
 		also(what, func() { *at = !was }, func() { *at = was })
 	}
 
+	sys := c.sys.(*x86.System)
 	number("a register", &c.regs.R[x86.RCX])
 	number("the flags", &c.regs.Flags)
-	number("a system register", &c.sys.CR3)
-	number("a debug register", &c.sys.DR[2])
-	number("the base of fs", &c.sys.FSBase)
-	also("a selector", func() { c.sys.Seg[x86.ES]++ }, func() { c.sys.Seg[x86.ES]-- })
+	number("a system register", &sys.CR3)
+	number("a debug register", &sys.DR[2])
+	number("the base of fs", &sys.FSBase)
+	also("a selector", func() { sys.Seg[x86.ES]++ }, func() { sys.Seg[x86.ES]-- })
 	flag("guest", &c.guest)
 	flag("NMIs are blocked", &c.nmiBlocked)
 	flag("somebody wants the CPU", &c.needResched)
@@ -82,8 +83,8 @@ func TestAddState(t *testing.T) {
 	flag("a task is woken again", &task.again)
 	also("preemption is off", func() { task.preempt++ }, func() { task.preempt-- })
 	number("a register of a task that waits", &c.stopper.regs.R[x86.RBX])
-	number("its fs", &c.stopper.bases.fs)
-	number("its gs", &c.stopper.bases.gs)
+	number("its fs", &c.stopper.system[0])
+	number("its gs", &c.stopper.system[1])
 
 	f := &task.frames[0]
 	also("a vector", func() { f.vector++ }, func() { f.vector-- })

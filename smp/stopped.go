@@ -43,12 +43,12 @@ func (x *Stacks) Holds(t *Task, spans []kapi.Span) bool {
 	if t.cpu.task == t {
 		regs = &t.cpu.regs
 	}
-	if within(regs.IP, spans) {
+	if x.inside(regs, spans) {
 		return true
 	}
-	for a := spOf(regs) &^ (word - 1); a < t.stack && a >= t.stack-StackSize; a += word {
+	for a := x.m.arch.StackPointer(regs) &^ (word - 1); a < t.stack && a >= t.stack-StackSize; a += word {
 		if f := t.imageAt(a); f != nil {
-			if within(f.ctx.regs.IP, spans) {
+			if x.inside(&f.ctx.regs, spans) {
 				return true
 			}
 			a = f.base + arch.Addr(x.m.arch.Frame.Size)&^(word-1) - word
@@ -59,6 +59,13 @@ func (x *Stacks) Holds(t *Task, spans []kapi.Span) bool {
 		}
 	}
 	return false
+}
+
+// inside reports whether registers lead to one of the spans: the instruction pointer does, or the link register,
+// which may be a leaf's only trace of its caller.
+func (x *Stacks) inside(regs *arch.Regs, spans []kapi.Span) bool {
+	return within(regs.IP, spans) ||
+		x.m.arch.Pushed == 0 && within(arch.Addr(regs.R[x.m.arch.Link]), spans)
 }
 
 // imageAt returns the trap whose image of the registers begins at an address of the stack, nil if none does.

@@ -62,7 +62,8 @@ func (ts *Tasks) schedule(c *CPU, voluntary bool) {
 	prev.regs = c.regs
 	c.task = next
 	c.regs = next.regs
-	m.cpus.switchBases(c, prev, next)
+	c.sys.Switch(&prev.system, &next.system)
+	m.cpus.reserves.lose(c)
 	c.trace()
 	c.guest = next.onGuest()
 	m.time.catchUp(c, next.woken)

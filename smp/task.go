@@ -26,14 +26,14 @@ type Task struct {
 	state    state
 	regs     arch.Regs // the saved registers while the task isn't current
 	frames   []frame
-	preempt  int       // preempt_count; a preemption or a Sleep needs 0
-	again    bool      // woken while it ran: its body runs once more
-	exiting  bool      // its text has called Exit: its body is to be unwound
-	left     arch.Regs // the registers as its last call left them
-	bases    bases     // the saved segment bases while the task isn't current
-	switches uint64    // voluntary ones so far in the run
-	use      stackUse  // in an observed run
-	woken    sim.Time  // when it was last woken, by the waking CPU's clock
+	preempt  int            // preempt_count; a preemption or a Sleep needs 0
+	again    bool           // woken while it ran: its body runs once more
+	exiting  bool           // its text has called Exit: its body is to be unwound
+	left     arch.Regs      // the registers as its last call left them
+	system   arch.TaskState // what a CPU's system state had of the task when it was current last
+	switches uint64         // voluntary ones so far in the run
+	use      stackUse       // in an observed run
+	woken    sim.Time       // when it was last woken, by the waking CPU's clock
 }
 
 // class orders tasks when a CPU picks one: a stopper before all others.
@@ -227,7 +227,7 @@ const (
 )
 
 // open reports whether the CPU takes a maskable interrupt now.
-func (c *CPU) open() bool { return c.regs.Flags&irqFlag != 0 && c.after&shadow == 0 }
+func (c *CPU) open() bool { return c.regs.Flags&arch.IRQ != 0 && c.after&shadow == 0 }
 
 // after is the set of conditions that the last instruction imposes on the next.
 type after uint8
@@ -241,7 +241,7 @@ const (
 // trace updates after from the trap flag. It is called when the flags were loaded.
 func (c *CPU) trace() {
 	c.after &^= traced
-	if c.regs.Flags&stepFlag != 0 {
+	if c.regs.Flags&arch.Step != 0 {
 		c.after |= traced
 	}
 }

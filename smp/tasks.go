@@ -84,9 +84,9 @@ func (ts *Tasks) Idle(cpu int) *Task { return ts.m.cpus.list[cpu].idle }
 func (ts *Tasks) rewind(t *Task) {
 	t.frames, t.state, t.preempt, t.again, t.woken = t.frames[:0], dormant, 0, false, 0
 	t.exiting, t.cpu = false, t.home
-	t.switches, t.bases = 0, bases{}
-	t.regs = arch.Regs{IP: ts.m.gates.idleIP(), Flags: ts.m.arch.FixedFlag | irqFlag}
-	t.regs.R[regSP] = kernelSP(t)
+	t.switches, t.system = 0, arch.TaskState{}
+	t.regs = arch.Regs{IP: ts.m.gates.idleIP(), Flags: ts.m.arch.FixedFlag | arch.IRQ}
+	t.regs.R[ts.m.arch.SP] = kernelSP(t)
 }
 
 // AddPerCPU adds a kernel thread that never leaves its CPU: while that is offline, it waits.

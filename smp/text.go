@@ -58,6 +58,7 @@ type Text struct {
 	windows map[window]*decoded // entries that the memo has had
 	decoded uint64              // how often bytes had to be decoded
 	fbuf    [maxLen]byte        // what a fetch reads into
+	fill    [pageSize]byte      // a page of code that is written at run time, as it is mapped
 	patches *patches            // by aliases; nil: there are none
 }
 
@@ -66,7 +67,10 @@ func (m *Machine) Text() *Text { return &m.text }
 
 func (tx *Text) init(m *Machine) {
 	tx.m, tx.fenv.m = m, m
-	tx.model = fetch.NewText(m.cfg.Fetch, m.cfg.CPUs)
+	tx.model = fetch.NewText(m.cfg.Fetch, m.cfg.CPUs, m.arch.FetchUnit[m.cfg.Fetch])
+	for i := 0; i < pageSize; i += chunk {
+		binary.LittleEndian.PutUint64(tx.fill[i:], m.arch.Fill)
+	}
 	tx.memo, tx.windows = new(memo), make(map[window]*decoded)
 }
 
@@ -96,7 +100,7 @@ func (tx *Text) decodeAnew(a arch.Addr, lo, hi uint64) *decoded {
 	tx.decoded++
 	b, n := traces.UnpackBytes(lo, hi)
 	if d, err := tx.m.arch.Decode(b[:n], a); err == nil {
-		in := d.(*inst)
+		in := d.Operation()
 		e.inst = in
 		e.lo, e.hi = cut(lo, hi, int(in.Len))
 		e.mlo, e.mhi = cut(^uint64(0), 1<<56-1, int(in.Len))
@@ -231,7 +235,7 @@ func (tx *Text) peek(p *page, a arch.Addr) (lo, hi uint64) {
 func (tx *Text) Decode(b []byte, at arch.Addr) (arch.Inst, error) {
 	lo, hi := pack(b)
 	if in := tx.decode(at, lo, hi).inst; in != nil {
-		return in, nil
+		return in.Inst, nil
 	}
 	_, err := tx.m.arch.Decode(b, at)
 	return nil, err
@@ -318,12 +322,12 @@ func (m *Memory) Landmark(a arch.Addr) {
 	}
 }
 
-// MapExec maps pages for code that is written at run time. Each byte is an int3, and all of
+// MapExec maps pages for code that is written at run time. They are full of breakpoints, and all bytes of
 // them are watched.
 func (m *Memory) MapExec(a arch.Addr, pages int) {
 	for i := range pages {
 		p := m.mapPage(a+arch.Addr(i*pageSize), PermRead|PermExec)
-		p.data, p.boot = int3s, &int3s
+		p.data, p.boot = m.m.text.fill, &m.m.text.fill
 		p.code = m.noCode
 		for j := range p.watched {
 			p.watched[j] = true

@@ -56,7 +56,7 @@ func (t *tracing) Store(a arch.Addr, size int, v uint64) bool {
 }
 
 // System returns the system state from the underlying memory.
-func (t *tracing) System() *system { return t.Memory.(interface{ System() *system }).System() }
+func (t *tracing) System() system { return t.Memory.(arch.Systemic).System() }
 
 // A CellTracer also receives cell accesses, in program order, where memory is weak: a CPU's
 // own store comes before it takes effect. If memory isn't weak or the run holds no stores,

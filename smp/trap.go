@@ -24,7 +24,8 @@ func (tr *traps) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	}
 	m.weak.flush(c)
 	m.weak.enters(c, vec)
-	sp := c.regs.R[regSP]
+	m.cpus.reserves.lose(c)
+	sp := c.regs.R[m.arch.SP]
 	if user { // the processor changes stacks
 		sp, addr = kernelSP(t), smpev.TrapUser
 	}
@@ -36,8 +37,8 @@ func (tr *traps) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 		// The frame of a fault faulted: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
 		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec,
-			c.regs.R[regSP])
-		if room := t.stack - spOf(&c.regs); room > StackSize-pageSize && room <= StackSize+pageSize {
+			c.regs.R[m.arch.SP])
+		if room := t.stack - tr.m.arch.StackPointer(&c.regs); room > StackSize-pageSize && room <= StackSize+pageSize {
 			what += fmt.Sprintf(": the stack, of %d bytes, is used up; does it call itself without end?", StackSize)
 		}
 		if m.ending.refuseAt(c, ip, what); m.log.Found != nil {
@@ -51,10 +52,14 @@ func (tr *traps) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	if f := m.foot; f != nil {
 		f.frame(t, base, layout.Size)
 	}
+	if m.arch.EntrySerialises {
+		m.text.model.Serialise(int(c.id))
+		m.foot.touchFloor(c)
+	}
 	x := m.routines.acquire(c, t)
 	x.regs, x.was = c.regs, x.Balance()
 	c.regs.Flags &^= tr.clears(vec)
-	c.regs.R[regSP] = uint64(base)
+	c.regs.R[m.arch.SP] = uint64(base)
 	c.regs.IP = m.gates.idleIP()
 	c.after = 0
 	c.guest, c.user = false, false
@@ -70,9 +75,9 @@ func (tr *traps) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 // clears returns the flags that are cleared on the way to the handler of a vector.
 func (tr *traps) clears(vec uint8) uint64 {
 	if vec == smpev.VecBP && tr.m.cfg.Late {
-		return trapClears &^ irqFlag
+		return tr.m.arch.Cleared &^ arch.IRQ
 	}
-	return trapClears
+	return tr.m.arch.Cleared
 }
 
 // vectors gives the trap or fault of each outcome, except outcomes whose trap depends on the
@@ -101,7 +106,7 @@ func (tr *traps) raise(c *CPU, in *inst, out arch.Outcome) {
 		tr.deliver(c, v.vec, c.regs.IP, 0)
 	case out == arch.SoftInt: // int 2 doesn't block NMIs
 		was := c.nmiBlocked
-		tr.deliver(c, in.Vector(), c.regs.IP, 0)
+		tr.deliver(c, in.Inst.(arch.Vectored).Vector(), c.regs.IP, 0)
 		c.nmiBlocked = was
 	case out == arch.PageFault:
 		tr.pageFault(c, in.Addr, tr.m.mem.fault)
@@ -117,7 +122,7 @@ func (tr *traps) pageFault(c *CPU, ip, a arch.Addr) {
 		tr.deliver(c, smpev.VecGP, ip, 0)
 		return
 	}
-	c.sys.CR2 = uint64(a)
+	c.sys.SetFault(a)
 	tr.deliver(c, smpev.VecPF, ip, uint64(a))
 }
 
@@ -183,7 +188,7 @@ func (tr *traps) iret(c *CPU) {
 	t := c.task
 	f := t.top()
 	vec := f.vector
-	serialises := !m.cfg.FRED
+	serialises := m.arch.ReturnSerialises && !m.cfg.FRED
 	if serialises {
 		m.weak.flush(c)
 	}
@@ -194,7 +199,7 @@ func (tr *traps) iret(c *CPU) {
 		return
 	}
 	if tr.scrubs {
-		end := spOf(&c.regs)
+		end := m.arch.StackPointer(&c.regs)
 		if f.user {
 			end = f.base + arch.Addr(layout.Size)
 		}
@@ -249,17 +254,17 @@ func vectorName(vec uint8) string {
 }
 
 // Fault returns the address that the last page fault of the CPU was about (CR2). SetFault changes that.
-func (x *Pages) Fault() arch.Addr { return arch.Addr(x.cpu.sys.CR2) }
+func (x *Pages) Fault() arch.Addr { return x.cpu.sys.Fault() }
 
 // SetFault is said at Fault.
-func (x *Pages) SetFault(a arch.Addr) { x.cpu.sys.CR2 = uint64(a) }
+func (x *Pages) SetFault(a arch.Addr) { x.cpu.sys.SetFault(a) }
 
 // Stepped says that the trap's handler has executed an instruction of the interrupted code on
 // the saved registers. The frame moves to where the frame of a debug trap after the
 // instruction would lie: the instruction may have stored where the frame was, and a frame
 // without a stack pointer must end at the interrupted stack pointer.
 func (x *Ctx) Stepped() {
-	m, f, sp := x.m, x.task.top(), spOf(&x.regs)
+	m, f, sp := x.m, x.task.top(), x.m.arch.StackPointer(&x.regs)
 	if !m.arch.Frame.NoSP && sp >= f.base+arch.Addr(m.arch.Frame.Size) {
 		return
 	}
@@ -270,7 +275,7 @@ func (x *Ctx) Stepped() {
 	if m.foot != nil {
 		m.foot.frame(x.task, base, m.arch.Frame.Size)
 	}
-	f.base, x.cpu.regs.R[regSP] = base, uint64(base)
+	f.base, x.cpu.regs.R[m.arch.SP] = base, uint64(base)
 }
 
 // Refuse ends the run because of a fault of the input at a place; what describes the fault.

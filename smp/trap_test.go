@@ -14,7 +14,7 @@ import (
 
 // fill gives each register a value of its own, so that a mix-up shows.
 func fill(regs *arch.Regs) {
-	for i := range regs.R {
+	for i := range regs.R[:x86.AMD64.Used] {
 		if arch.Reg(i) != x86.RSP {
 			regs.R[i] = 0x1111_1111_1111_1111 * uint64(i)
 		}
@@ -167,7 +167,7 @@ func TestHandlerChangesRegisters(t *testing.T) {
 	f := r.text("f", 0, "cc 0f 0b")
 	to := r.text("to", 0x40, "c3")
 	r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
-		for i := range regs.R {
+		for i := range regs.R[:x86.AMD64.Used] {
 			if arch.Reg(i) != x86.RSP {
 				regs.R[i] = uint64(i) + 7
 			}
@@ -181,7 +181,7 @@ func TestHandlerChangesRegisters(t *testing.T) {
 		left = *x.Thread().Left()
 	})
 	r.want(smp.Passed, sim.Always0{})
-	for i, v := range left.R {
+	for i, v := range left.R[:x86.AMD64.Used] {
 		if arch.Reg(i) != x86.RSP && v != uint64(i)+7 {
 			t.Errorf("register %d is %#x", i, v)
 		}

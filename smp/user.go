@@ -55,8 +55,8 @@ func (u *User) Run(f arch.Addr) {
 	if !m.mem.data.Store(arch.Addr(sp), m.arch.Word, uint64(m.gates.returnGate())) {
 		sim.Bug("cpu%d: %s has no stack of user mode", c.id, t.Name)
 	}
-	c.regs = arch.Regs{IP: f, Flags: m.arch.IRQFlag | m.arch.FixedFlag}
-	c.regs.R[regSP] = sp
+	c.regs = arch.Regs{IP: f, Flags: arch.IRQ | m.arch.FixedFlag}
+	c.regs.R[m.arch.SP] = sp
 	c.guest, c.user = true, true
 	t.frames = append(t.frames, frame{kind: guest, sp: sp})
 	m.turns.attend(c)

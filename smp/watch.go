@@ -109,7 +109,7 @@ func (m *Machine) Footprint() *Footprint { return &m.footprint }
 
 func (f *Footprint) init(m *Machine) {
 	f.m, f.data = m, &watchedMemory{f}
-	f.trial.f = f
+	f.trial.f, f.trial.system = f, m.arch.BootSystem(0, 0)
 	f.guard = &guardedWatch{watchedMemory{f}}
 }
 
@@ -175,6 +175,7 @@ func (f *Footprint) reset() {
 		m.mem.own = &m.mem.guard
 	}
 	m.weak.wrapMemory()
+	m.cpus.reserves.wrapMemory()
 	a := &f.afresh
 	if a.swapped { // the last run was observed afresh
 		if a.learnt {
@@ -205,6 +206,7 @@ func (f *Footprint) watch() {
 		m.mem.own = f.guard
 	}
 	m.weak.wrapMemory()
+	m.cpus.reserves.wrapMemory()
 	if f.plans {
 		m.turns.p.Ahead = &f.ahead
 	}
@@ -212,7 +214,7 @@ func (f *Footprint) watch() {
 	f.mover, f.apart, f.inside = sim.NoMover, f.apart[:0], nil
 	f.nowOf = nil
 	for _, t := range m.tasks.all {
-		t.use.begin(t, t.pointer())
+		t.use.begin(t, f.m.tasks.pointer(t))
 	}
 }
 
@@ -269,7 +271,7 @@ func (f *Footprint) end() {
 		f.stand(c, now)
 		f.nowOf = c
 		f.closes(c, now)
-		c.task.use.pointer(c.task, spOf(&c.regs))
+		c.task.use.pointer(c.task, f.m.arch.StackPointer(&c.regs))
 		same := f.stood == *now
 		switch {
 		case mv >= sim.MoverDrain:

@@ -7,13 +7,14 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch/x86"
 	"kpsim/traces"
 )
 
 // What moves is read back by the name that it is printed by.
 func TestNamesOfStoresThatTakeEffect(t *testing.T) {
 	for _, memory := range []smp.Ordering{smp.SC, smp.TSO} {
-		m, err := smp.New(smp.Config{CPUs: 3, Memory: memory}, new(traces.Log))
+		m, err := smp.New(smp.Config{Arch: x86.AMD64, CPUs: 3, Memory: memory}, new(traces.Log))
 		require.NoError(t, err)
 		list := m.Names().Movers()
 		for _, mv := range list {

@@ -193,7 +193,7 @@ func (g *Debugger) notify(x kapi.Context, regs *arch.Regs) (owner uint64) {
 	switch {
 	case is.state == undefined:
 		return 0
-	case is.state == active && !g.d.Text.Arch().IsBreakpoint(is.saved):
+	case is.state == active && !g.d.Text.Arch().IsBreakpoint(uint64(is.saved)):
 		g.insn[0] = is.saved
 		g.step(x, regs, at)
 	default: // cleared, or set over a breakpoint that is gone: execute what is there now

@@ -321,7 +321,7 @@ func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 		h.put(x)
 		p.d.Hooks(x, h.fp.number, left, h.of)
 	}
-	regs.R, regs.Flags = was.R, was.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag
+	regs.R, regs.Flags = was.R, was.Flags&^arch.IRQ|regs.Flags&arch.IRQ
 	mem.Store(frame, a.Word, uint64(to))
 	regs.R[a.SP] = uint64(frame)
 	x.PreemptEnable()

@@ -40,25 +40,25 @@ func (f *Frame) Store(n int, v uint64) { f.Mem.Store(f.Word(n), f.Arch.Word, v) 
 
 // Keep stores registers and flags in the words from n on.
 func (f *Frame) Keep(n int, regs *arch.Regs) {
-	for i, v := range regs.R {
+	for i, v := range regs.R[:FrameRegs-1] {
 		f.Store(n+i, v)
 	}
-	f.Store(n+len(regs.R), regs.Flags)
+	f.Store(n+FrameRegs-1, regs.Flags)
 }
 
 // Registers loads the registers and flags from the words from n on.
 func (f *Frame) Registers(n int, regs *arch.Regs) {
-	for i := range regs.R {
+	for i := range regs.R[:FrameRegs-1] {
 		regs.R[i] = f.Load(n + i)
 	}
-	regs.Flags = f.Load(n + len(regs.R))
+	regs.Flags = f.Load(n + FrameRegs - 1)
 }
 
 // Leave loads the registers from the words from n on, and returns to an address with the stack pointer at sp.
 func (f *Frame) Leave(n int, regs *arch.Regs, to, sp arch.Addr) {
-	irqs := regs.Flags & f.Arch.IRQFlag
+	irqs := regs.Flags & arch.IRQ
 	f.Registers(n, regs)
-	regs.Flags = regs.Flags&^f.Arch.IRQFlag | irqs
+	regs.Flags = regs.Flags&^arch.IRQ | irqs
 	sp -= arch.Addr(f.Arch.Word)
 	f.Mem.Store(sp, f.Arch.Word, uint64(to))
 	regs.R[f.Arch.SP] = uint64(sp)

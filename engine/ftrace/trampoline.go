@@ -221,7 +221,7 @@ func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 		r.R[a.SP] = uint64(sp)
 		mem.Store(sp, a.Word, uint64(then))
 	}
-	regs.R, regs.Flags = r.R, r.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag
+	regs.R, regs.Flags = r.R, r.Flags&^arch.IRQ|regs.Flags&arch.IRQ
 	x.PreemptEnable()
 }
 

@@ -238,9 +238,9 @@ func (s *Call) transform(x kapi.Context, c *staticSite, target arch.Addr, p kapi
 // of a branch is looked at, so a call or a jump of another patcher is written over.
 func (cs *Calls) valid(now arch.Code, tail bool) bool {
 	a := cs.d.Text.Arch()
-	first := now.Bytes()[0]
+	w := arch.Word(now.Bytes())
 	if tail {
-		return first == a.JumpByte || first == a.BranchRet.Bytes()[0]
+		return a.IsJump.Match(w) || byte(w) == a.BranchRet.Bytes()[0]
 	}
-	return first == a.CallByte || now == a.BranchNop
+	return a.IsCall.Match(w) || now == a.BranchNop
 }

@@ -167,7 +167,7 @@ func (u *Uprobes) reach(x kapi.Context, t *utask) {
 		regs.IP += arch.Addr(len(a.Breakpoint))
 		u.d.Traps.InUser(x, smpev.VecBP, &regs)
 	}
-	if regs.IP == u.slot && regs.Flags&a.StepFlag != 0 {
+	if regs.IP == u.slot && regs.Flags&arch.Step != 0 {
 		regs.IP += insnSize
 		u.d.Traps.InUser(x, smpev.VecDB, &regs)
 	}
@@ -182,7 +182,7 @@ func (u *Uprobes) reach(x kapi.Context, t *utask) {
 // regs are a task's registers in user mode, at ip.
 func (u *Uprobes) regs(t *utask, ip arch.Addr) arch.Regs {
 	a := u.d.Arch
-	regs := arch.Regs{IP: ip, Flags: a.IRQFlag | a.FixedFlag}
+	regs := arch.Regs{IP: ip, Flags: arch.IRQ | a.FixedFlag}
 	regs.R[a.SP] = uint64(u.stack) - uint64(t.calls.depth*a.Word)
 	return regs
 }
@@ -258,7 +258,7 @@ func (u *Uprobes) handleSwbp(x kapi.Context, t *utask, regs *arch.Regs) {
 		u.emulate(x, t, regs)
 		return
 	}
-	regs.IP, regs.Flags = u.slot, regs.Flags|u.d.Arch.StepFlag
+	regs.IP, regs.Flags = u.slot, regs.Flags|arch.Step
 	t.state = sstep
 	x.Emit(smpev.Uprobe, uint64(at), smpev.UprobeSteps, uint64(u.slot))
 }
@@ -276,7 +276,7 @@ func (u *Uprobes) call(x kapi.Context, t *utask, f arch.Addr, what uint64, handl
 // handleSinglestep moves the task's instruction pointer from the end of the copy to the end of
 // the instruction (handle_singlestep, arch_uprobe_post_xol).
 func (u *Uprobes) handleSinglestep(x kapi.Context, t *utask, regs *arch.Regs) {
-	regs.IP, regs.Flags = u.addr(t.process)+(regs.IP-u.slot), regs.Flags&^u.d.Arch.StepFlag
+	regs.IP, regs.Flags = u.addr(t.process)+(regs.IP-u.slot), regs.Flags&^arch.Step
 	t.state = running
 	u.users.put(x, t.object)
 	t.object = 0

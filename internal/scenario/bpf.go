@@ -59,7 +59,7 @@ func checkBpf(c checker, p Part, b *Bpf) error {
 	case m.Edition == rules.Edition26 || m.Edition == rules.Edition415:
 		return Faultf(p, "%s: edition %v has no BPF trampolines, which came with 5.5; leave it out, or take a "+
 			"later edition", who, m.Edition)
-	case m.Arch != target.X8664:
+	case !m.Arch.Serves(target.BPF):
 		return Faultf(p, "%s: BPF trampolines are of x86-64; leave it out, or take another machine", who)
 	case c.s.Redirected(b.Func, Live|Direct):
 		return Faultf(p, "%s: %s has a live patch or a direct call, too, which isn't modelled beside BPF; give it "+

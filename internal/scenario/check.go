@@ -89,7 +89,8 @@ func Messages(list []*Fault) (says []string) {
 // as a program that is short enough.
 func Check(s *Scenario) error {
 	c := checker{s: s}
-	for _, check := range []func() error{c.names, c.machine, c.layout, c.engine, c.lists, c.expect} {
+	has := func() error { return served(c) }
+	for _, check := range []func() error{c.names, c.machine, has, c.layout, c.engine, c.lists, c.expect} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"kpsim/internal/nearest"
-	"kpsim/smp/arch/target"
 )
 
 // none reports whether an operation uses none of it.
@@ -19,7 +18,7 @@ func (s *Scenario) Written(op *Op) int {
 	case FormBytes:
 		return len(op.Bytes)
 	case FormDisplacement:
-		return target.Arch.BranchLen - 1
+		return s.Machine.Processor().BranchLen - 1
 	case FormAddress:
 		return s.Machine.Processor().Word
 	case FormSaved:
@@ -30,7 +29,7 @@ func (s *Scenario) Written(op *Op) int {
 		}
 		return 0
 	}
-	return target.Arch.BranchLen
+	return s.Machine.Processor().BranchLen
 }
 
 // anywhere checks a place in a function, which need be no instruction's.
@@ -94,6 +93,14 @@ func (c checker) by(p Part, who string, op *Op) error {
 	if !slices.Contains([]int{0, 1, 2, 4, 8, 16}, op.By) {
 		return Faultf(p, "%s: by = %d is no size of a store; give 1, 2, 4, 8 or 16, or leave it out, for memcpy", who,
 			op.By)
+	}
+	return nil
+}
+
+// stoppedWrite checks that a write under stop_machine is no compare-and-swap.
+func stoppedWrite(c checker, p Part, who string, op *Op) error {
+	if op.On && op.Old != nil {
+		return Faultf(p, "%s: a compare-and-swap needs no stopped machine; leave old or stopped out", who)
 	}
 	return nil
 }

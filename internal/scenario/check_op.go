@@ -88,6 +88,7 @@ var params = [...]struct {
 	ParamAwaited:   {func(op *Op) { op.Awaited = 0 }, checker.awaited},
 	ParamGoto:      {func(op *Op) { op.Targets, op.Into = nil, 0 }, checker.goesTo},
 	ParamRetry:     {func(op *Op) { op.On = false }, nil},
+	ParamStopped:   {func(op *Op) { op.On = false }, stoppedWrite},
 	ParamCalls:     {func(op *Op) { op.Calls = "" }, checker.calls},
 	ParamProbed:    {func(op *Op) { op.On = false }, nil},
 	ParamNop:       {func(op *Op) { op.At = "" }, ofNop},

@@ -7,7 +7,6 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // An Answer is what registering an unregistered probe answers.
@@ -183,7 +182,7 @@ func (m *Machine) moves(code []byte) bool {
 // Memory that it addresses relative to itself may be out of reach from there.
 func (m *Machine) stepped(code []byte) bool {
 	in, err := m.Processor().Decode(code, 0)
-	if err != nil || in.Size() == target.Arch.MaxLen {
+	if err != nil || in.Size() == m.Processor().MaxLen {
 		return false
 	}
 	if x, ok := in.(interface{ RIPRelative() (int, bool) }); ok {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // endbr64 is the instruction that an indirect call must lead to on a kernel with IBT.
@@ -45,7 +44,8 @@ func (s *Scenario) HandlerIPs() []HandlerIP {
 			continue // that engine may be built with IBT, whatever the machine says
 		}
 		list[i].Pre = at + 1
-		if in, err := target.Decode(code, at); err == nil && in.Flow() == arch.FlowNext && code[0]&0xfe != 0xf2 &&
+		if in, err := s.Machine.Processor().Decode(code, at); err == nil && in.Flow() == arch.FlowNext &&
+			code[0]&0xfe != 0xf2 &&
 			!s.Machine.AnyByte {
 			list[i].Post = in.Next()
 		}

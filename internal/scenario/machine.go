@@ -114,8 +114,10 @@ var Settings = slices.Concat([]*Setting{
 	},
 	{
 		Word: "arch", Value: word(func(m *Machine) *target.Processor { return &m.Arch }, target.Words),
-		Says: "what the kernel is built for; `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and " +
-			"ecx, and per-CPU data at fs. It must come before functions and data",
+		Says: "what the kernel is built for. `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and " +
+			"ecx, and per-CPU data at fs. `\"riscv64\"` and `\"arm64\"`: functions and patchers by hand, without the " +
+			"kernel's own patching; [Processors](processors.md) says what each executes. It must come before " +
+			"functions and data",
 	},
 	{
 		Word: "modules", Value: word(func(m *Machine) *Loading { return &m.Modules }, ModuleWords),
@@ -158,7 +160,7 @@ var Settings = slices.Concat([]*Setting{
 		// copy later can't be synchronized. FRED doesn't exist for 32 bits.
 		Drawn: &DrawnSetting{Part: "returns", In: 12,
 			Unless: func(s *Scenario) bool {
-				return s.Machine.Boost == era.BoostStepped || s.Machine.Arch == target.I386
+				return s.Machine.Boost == era.BoostStepped || s.Machine.Arch.Bits32()
 			},
 			With: func(m *Machine) { m.SyncCopies = true }},
 	},
@@ -190,7 +192,7 @@ var Settings = slices.Concat([]*Setting{
 		OfKprobes: true,
 		check:     checkTrampolines,
 		Drawn: &DrawnSetting{Part: "trampolines", In: 4, Unless: func(s *Scenario) bool {
-			return len(s.Sites) == 0 || s.Machine.Arch == target.I386 || s.Machine.Engine != ""
+			return len(s.Sites) == 0 || s.Machine.Arch.Bits32() || s.Machine.Engine != ""
 		}},
 	},
 	{ // not drawn: a drawn program may well keep a CPU for long
@@ -246,7 +248,7 @@ func checkTrampolines(c checker, p Part) error {
 	case m.Engine != "":
 		return Faultf(p, "ftrace_trampolines = %q is of kpsim's own kernel, and not of engine %q; leave it out",
 			ftrace.TrampolineWords[m.Trampolines], m.Engine)
-	case m.Arch != target.X8664:
+	case !m.Arch.Serves(target.Trampolines):
 		return Faultf(p, "ftrace_trampolines = %q is of x86-64; leave it out, or take another machine",
 			ftrace.TrampolineWords[m.Trampolines])
 	case m.Trampolines == ftrace.Own && m.Edition == rules.Edition26:
@@ -264,6 +266,10 @@ func (c checker) memoryModel(p Part) error {
 	m := &c.s.Machine
 	if m.Memory == smp.LKMM && m.Engine == linux.Row.Name {
 		return Faultf(p, "memory = \"lkmm\" is of the cells of an engine in Go; those of engine %q are memory, so say \"sc\" or \"tso\"", m.Engine)
+	}
+	if m.Memory == smp.TSO && !m.Arch.Serves(target.StoreOrder) {
+		return Faultf(p, "memory = \"tso\" is how x86 orders stores; text of %s runs with memory = \"sc\", so leave "+
+			"memory out", m.Arch)
 	}
 	if m.Memory == smp.TSO && m.CPUs > memoryCPUs {
 		return Faultf(p, "cpus = %d is out of range under memory = \"tso\"; at most %d CPUs hold stores", m.CPUs,

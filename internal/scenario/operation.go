@@ -115,6 +115,7 @@ const (
 	ParamWritten                    // Form, Bytes or Targets and Into: the bytes of a write
 	ParamBy                         // By: the bytes of each store; may be left out
 	ParamOld                        // Old: the bytes that must stand there; may be left out
+	ParamStopped                    // On: while the machine is stopped; may be left out
 	ParamText                       // Bytes: those that stand at a ParamPlace
 	ParamBlock                      // Targets: data, as a whole
 	ParamSize                       // Size: how many bytes at a ParamPlace

@@ -99,7 +99,7 @@ func (p Preempt) Built() bool { return p >= PreemptDynamic }
 // defaults.
 func (m *Machine) Settle() {
 	of := era.Of
-	if m.Arch == target.I386 {
+	if m.Arch.Bits32() {
 		of = era.Of386
 	}
 	m.Settings = of(m.Edition, m.Preempt.Built())

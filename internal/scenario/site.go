@@ -177,7 +177,7 @@ func checkFprobeData(s *Scenario, p Part, who string, fp *Fprobe) error {
 		return nil
 	case len(fp.Data) > 1:
 		return Faultf(p, "%s has the data of %d blocks; give it one", who, len(fp.Data))
-	case s.Machine.Arch != target.X8664:
+	case !s.Machine.Arch.Serves(target.FprobeData):
 		return Faultf(p, "%s: data is an argument in a register, which i386 hasn't; leave it out", who)
 	}
 	d := s.Data(fp.Data[0])

@@ -166,7 +166,8 @@ func (k *Probe) touches(s *Scenario) (t Touches) {
 func (op *Op) touches() Touches {
 	done := op.Fails == smpev.CPUStepNone
 	t := op.Kind.Touches | bit(op.Checked, TouchCheck) | bit(!done, TouchFail) |
-		bit(op.At != "" && op.Kind.Has(ParamNop), TouchUser)
+		bit(op.At != "" && op.Kind.Has(ParamNop), TouchUser) |
+		bit(op.On && op.Kind.Has(ParamStopped), TouchStopped)
 	if op.Kind.Has(ParamDownFails) {
 		t |= TouchLeave | bit(done, TouchPlug) | bit(done || op.Fails == smpev.CPUStepTeardown, TouchStop)
 	}

@@ -9,6 +9,7 @@ import (
 	"kpsim/kprobes/mutants"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/traces"
@@ -52,7 +53,7 @@ func (c *chance) Choose(p *sim.Point) (pick, hold int) { return c.N(p.N), 0 }
 // TestBarrierDropped: a message that is published by a release is whole, but under its mutant.
 func TestBarrierDropped(t *testing.T) {
 	for _, drop := range []bool{false, true} {
-		m, err := smp.New(smp.Config{CPUs: 2, Memory: smp.LKMM, Budget: 1000}, new(traces.Log))
+		m, err := smp.New(smp.Config{Arch: x86.AMD64, CPUs: 2, Memory: smp.LKMM, Budget: 1000}, new(traces.Log))
 		require.NoError(t, err)
 		t.Cleanup(m.Close)
 		if drop {

@@ -1,5 +1,7 @@
 package arch
 
+import "math/bits"
+
 // Addr is a linear address.
 type Addr uint64
 
@@ -9,10 +11,14 @@ type Reg uint8
 // Regs is what a trap saves: the general registers, in the processor's own
 // order, the instruction pointer and the flags. A probe's handler gets them.
 type Regs struct {
-	R     [16]uint64
 	IP    Addr
 	Flags uint64
+	R     [MaxRegs]uint64
 }
+
+// MaxRegs is how many general registers the processor with the most has. How many a processor has
+// is the length of its RegNames. The others are zero.
+const MaxRegs = 34
 
 // An Arch describes a processor to code that doesn't belong to it. It isn't
 // changed. Functions may be called by any goroutine.
@@ -24,16 +30,29 @@ type Arch struct {
 	Branches
 
 	// Instructions.
-	MaxLen    int // bytes of the longest
-	PatchUnit int // a store to text is cut at multiples of so many bytes
+	MaxLen    int    // bytes of the longest
+	Align     int    // they begin at multiples of so many bytes
+	Aligned   bool   // kernels copy to text by stores at multiples of their size (copy_to_kernel_nofault)
+	Reserves  bool   // it has loads that reserve: see Reserver
+	FetchUnit [3]int // aligned bytes that are fetched in one piece, by fetch.Model
 	Decode    func(b []byte, at Addr) (Inst, error)
 	Nop       func(n int) []byte // n bytes of nops, as few as possible
 
-	// The breakpoint. Its handler finds IP past it by its length.
+	// The breakpoint. Its handler finds IP past it by so many bytes.
 	Breakpoint []byte
+	Past       Addr
+	Breaks     []Pattern // it and others, of other lengths or with numbers of their own
+	Fill       uint64    // eight aligned bytes of memory for code that is written at run time: breakpoints
+
+	// EntrySerialises and ReturnSerialises say that a CPU which takes a trap, or returns from one, sees the
+	// newest text.
+	EntrySerialises, ReturnSerialises bool
 
 	// Valid reports whether an address can be mapped at all.
 	Valid func(a Addr) bool
+
+	// BootSystem returns the state in which a kernel starts a CPU, whose own data lie at perCPU.
+	BootSystem func(cpu uint32, perCPU Addr) System
 
 	Frame     Frame
 	UserFrame Frame // of a trap that user mode takes; it is Frame but for the selectors, and has a stack pointer
@@ -42,14 +61,20 @@ type Arch struct {
 // Registers describes a processor's registers.
 type Registers struct {
 	RegNames  []string // by number, as people write them
+	IPName    string   // of the instruction pointer
+	Used      int      // how many of Regs.R change: the others stay zero
 	SP        Reg      // the stack pointer
 	Result    Reg      // what a function returns
 	Args      []Reg    // of a call, in order
 	Saved     []Reg    // those that a function must preserve, but for SP
+	Own       []Reg    // those that are the kernel's or never change: no call gives them a value
 	Implied   []Reg    // those that instructions use as addresses without naming them
-	IRQFlag   uint64   // in Regs.Flags: interrupts are taken
-	StepFlag  uint64   // in Regs.Flags: a debug trap follows the next instruction
 	FixedFlag uint64   // in Regs.Flags: always set
+	Cleared   uint64   // in Regs.Flags: cleared on the way to the handler of a trap
+
+	// A call pushes its return address, of so many bytes, or leaves it in Link.
+	Pushed int
+	Link   Reg
 }
 
 // Branches are branches of one length that reach all kernel text, as they stand at an address,
@@ -62,8 +87,8 @@ type Branches struct {
 	// Short is a jump that reaches less far, of ShortNop's bytes.
 	Short    func(at, target Addr) (c Code, ok bool)
 	ShortNop Code
-	JumpByte byte // the first of what Jump encodes, and of no other instruction
-	CallByte byte // likewise of Call
+	IsJump   Pattern // what Jump encodes, and no other instruction
+	IsCall   Pattern // likewise of Call
 	Ret      []byte
 }
 
@@ -125,9 +150,59 @@ func (a *Arch) StackPointer(r *Regs) Addr { return Addr(r.R[a.SP]) }
 // RegName returns the name of a register.
 func (a *Arch) RegName(r Reg) string { return a.RegNames[r] }
 
-// IsBreakpoint reports whether an instruction that begins with b is a breakpoint.
-func (a *Arch) IsBreakpoint(b byte) bool { return b == a.Breakpoint[0] }
+// IsBreakpoint reports whether the instruction is a breakpoint of which w has the first bytes, up to
+// eight, as Word has them.
+func (a *Arch) IsBreakpoint(w uint64) bool { return a.BreakLen(w) > 0 }
+
+// BreakLen returns the length of such a breakpoint, 0 if the instruction is none.
+func (a *Arch) BreakLen(w uint64) int {
+	for _, p := range a.Breaks {
+		if p.Match(w) {
+			return p.Len()
+		}
+	}
+	return 0
+}
+
+// Filled returns what MapExec has put at an address: a byte of a breakpoint.
+func (a *Arch) Filled(at Addr) byte { return byte(a.Fill >> (8 * (at % 8))) }
+
+// A Pattern is what the first bytes of some instructions have in common, as Word has them.
+type Pattern struct{ Mask, Is uint64 }
+
+// Len returns how many bytes it looks at.
+func (p Pattern) Len() int { return (bits.Len64(p.Mask) + 7) / 8 }
+
+// Match reports whether an instruction is one of them.
+func (p Pattern) Match(w uint64) bool { return w&p.Mask == p.Is }
+
+// Word returns the first bytes of b, up to eight, as a little-endian number.
+func Word(b []byte) (w uint64) {
+	for i, v := range b[:min(8, len(b))] {
+		w |= uint64(v) << (8 * i)
+	}
+	return w
+}
 
 // BreakpointAt returns the address of the breakpoint, given the registers r
 // that its handler finds.
-func (a *Arch) BreakpointAt(r *Regs) Addr { return r.IP - Addr(len(a.Breakpoint)) }
+func (a *Arch) BreakpointAt(r *Regs) Addr { return r.IP - a.Past }
+
+// Caller returns where the function that has just been entered returns to. ok false: the stack isn't
+// mapped there.
+func (a *Arch) Caller(m Memory, r *Regs) (to Addr, ok bool) {
+	if a.Pushed == 0 {
+		return Addr(r.R[a.Link]), true
+	}
+	v, ok := m.Load(a.StackPointer(r), a.Pushed)
+	return Addr(v), ok
+}
+
+// SetCaller makes it return to another address.
+func (a *Arch) SetCaller(m Memory, r *Regs, to Addr) (ok bool) {
+	if a.Pushed == 0 {
+		r.R[a.Link] = uint64(to)
+		return true
+	}
+	return m.Store(a.StackPointer(r), a.Pushed, uint64(to))
+}

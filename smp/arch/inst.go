@@ -12,6 +12,7 @@ type Memory interface {
 // An Inst is a decoded instruction, for code that doesn't belong to a processor.
 // It isn't changed.
 type Inst interface {
+	Operation() *Op
 	At() Addr      // where it stands
 	Size() int     // in bytes
 	Next() Addr    // the address after it
@@ -40,6 +41,9 @@ type Inst interface {
 	// Exec executes it. It must stand at r.IP. Either all of it happens or nothing.
 	Exec(r *Regs, m Memory) Outcome
 }
+
+// Vectored is an Inst that raises a trap of a number of its own (SoftInt).
+type Vectored interface{ Vector() uint8 }
 
 // Flow says where control goes after an instruction.
 type Flow uint8

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -60,7 +59,7 @@ func (h *Hand) OnBreakpoint(x kapi.Context, at arch.Addr, does Action) {
 
 // breakpoint is the handler of #BP. Context: interrupts off.
 func (h *Hand) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
-	at := target.Arch.BreakpointAt(regs)
+	at := h.k.M.Arch().BreakpointAt(regs)
 	b := h.broken(at)
 	if b == nil {
 		return 0
@@ -110,7 +109,7 @@ func (h *Hand) Stored(addr arch.Addr, v uint64, n int) {
 		if !p.waits || k >= arch.Addr(n) {
 			continue
 		}
-		if here := target.Arch.IsBreakpoint(byte(v >> (8 * k))); here != p.here.Peek() {
+		if here := h.k.M.Arch().IsBreakpoint(v >> (8 * k)); here != p.here.Peek() {
 			h.k.M.Footprint().TouchCell(p.here.ID(), true)
 			p.here.Overwrite(here)
 			h.k.M.Waits().Notify(p.here.ID())
@@ -122,7 +121,7 @@ func (h *Hand) Stored(addr arch.Addr, v uint64, n int) {
 // it, for handlers that wait. Others' stores aren't known to these.
 func (h *Hand) written(x kapi.Context, addr arch.Addr, b []byte, after bool) {
 	for _, p := range h.breaks {
-		if k := p.at - addr; p.waits && k < arch.Addr(len(b)) && target.Arch.IsBreakpoint(b[k]) != after {
+		if k := p.at - addr; p.waits && k < arch.Addr(len(b)) && h.k.M.Arch().IsBreakpoint(arch.Word(b[k:])) != after {
 			p.here.WriteOnce(x, !after)
 		}
 	}

@@ -3,7 +3,6 @@ package byhand
 import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -82,7 +81,7 @@ func (c *Code) poison(x *smp.Ctx) {
 	x.Text().Poison(c.in.At, c.in.Size)
 	if t := c.h.text(c.in.At); t != nil {
 		for i := range t.code {
-			t.code[i], t.behind[i] = target.Arch.Breakpoint[0], 0
+			t.code[i], t.behind[i] = c.h.k.M.Arch().Filled(c.in.At+arch.Addr(i)), 0
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -113,7 +112,7 @@ func (h *Hand) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 		return 0
 	}
 	at := h.k.Guest.Fault(x)
-	if at-regs.IP >= arch.Addr(target.Arch.MaxLen) {
+	if at-regs.IP >= arch.Addr(h.k.M.Arch().MaxLen) {
 		return 0 // it isn't a fetch's
 	}
 	for _, c := range h.codes {

@@ -5,7 +5,6 @@ import (
 
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -105,6 +104,11 @@ func (h *Hand) Write(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte, by in
 	h.written(x, addr, b, true)
 }
 
+// WriteStopped is Write while the machine is stopped. Context: may sleep.
+func (h *Hand) WriteStopped(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte, by int) {
+	h.k.Stop.Machine(x, func(x kapi.Context) { h.Write(x.(*smp.Ctx), f, addr, b, by) })
+}
+
 // Exchange stores b at addr, at once, if old stands there, and reports whether it did.
 func (h *Hand) Exchange(x *smp.Ctx, f kapi.Section, addr arch.Addr, old, b []byte) bool {
 	var was [16]byte
@@ -166,7 +170,7 @@ func (h *Hand) announce(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte) {
 	t.store(h, addr, b)
 	for at, end := f.At, addr+arch.Addr(len(b)); at < end; {
 		n, in := t.insn(h, at)
-		switch broken := target.Arch.IsBreakpoint(t.code[at-f.At]); {
+		switch broken := h.isBreak(t.code[at-f.At:]); {
 		case broken && at+1 == addr:
 			return
 		case broken && in == 0 && at >= addr:
@@ -175,6 +179,13 @@ func (h *Hand) announce(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte) {
 		if in > 0 && at+arch.Addr(in) > addr {
 			lo, hi := traces.PackBytes(t.code[at-f.At:][:in])
 			x.Emit(smpev.Image, uint64(at), lo, hi)
+		}
+		if row, code := h.k.M.Arch(), t.code[at-f.At:]; in > 0 && in < row.BranchLen && row.BranchLen <= len(code) {
+			w := arch.Word(code)
+			if at+arch.Addr(row.BranchLen) > addr && (row.IsJump.Match(w) || row.IsCall.Match(w)) {
+				lo, hi := traces.PackBytes(code[:row.BranchLen])
+				x.Emit(smpev.Image, uint64(at), lo, hi)
+			}
 		}
 		at += arch.Addr(n)
 	}
@@ -187,25 +198,28 @@ func (t *linked) insn(h *Hand, at arch.Addr) (n, size int) {
 	if n := t.behind[at-t.in.At]; n > 0 {
 		return int(n), 0
 	}
-	in, err := h.k.Text.Decode(code[:min(len(code), target.Arch.MaxLen)], at)
+	in, err := h.k.Text.Decode(code[:min(len(code), h.k.M.Arch().MaxLen)], at)
 	if err != nil {
-		return 1, 0
+		return h.k.M.Arch().Align, 0
 	}
 	return in.Size(), in.Size()
 }
+
+// isBreak reports whether code begins with a breakpoint.
+func (h *Hand) isBreak(code []byte) bool { return h.k.M.Arch().IsBreakpoint(arch.Word(code)) }
 
 // store makes b stand at addr. Behind a breakpoint that it puts at an instruction the others begin where they did.
 func (t *linked) store(h *Hand, addr arch.Addr, b []byte) {
 	from, end := addr-t.in.At, addr-t.in.At+arch.Addr(len(b))
 	for at := arch.Addr(0); at < end; {
 		n, _ := t.insn(h, t.in.At+at)
-		if at >= from && target.Arch.IsBreakpoint(b[at-from]) && !target.Arch.IsBreakpoint(t.code[at]) {
+		if at >= from && h.isBreak(b[at-from:]) && !h.isBreak(t.code[at:]) {
 			t.behind[at] = uint8(n)
 		}
 		at += arch.Addr(n)
 	}
-	for i, v := range b {
-		if !target.Arch.IsBreakpoint(v) {
+	for i := range b {
+		if !h.isBreak(b[i:]) {
 			t.behind[from+arch.Addr(i)] = 0
 		}
 	}

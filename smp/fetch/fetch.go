@@ -60,11 +60,8 @@ func (t *Text) choose(cpu int, addr uint64, b []byte, n int, env Env) int {
 			continue
 		}
 
-		// What is chosen at once: the chunk, or the byte; and its own floor.
-		mask, width, own := ^uint64(0), chunkBytes-first, &c.fetched[cpu*t.floors]
-		if t.model == Mixing {
-			mask, width, own = 0xff<<(8*first), 1, &c.fetched[cpu*t.floors+first]
-		}
+		// What is chosen at once: a unit of the chunk; and its own floor.
+		mask, width, own := t.unitAt(first), t.unit-first%t.unit, &c.fetched[cpu*t.floors+first/t.unit]
 		floor := max(t.serialised[cpu], *own)
 		if alternatives := c.alternatives(mask, floor); alternatives > 1 {
 			pick := env.Choose(alternatives)
@@ -94,10 +91,7 @@ func (t *Text) Oldest(cpu int, addr uint64, b []byte) {
 			continue
 		}
 		first := int(at % chunkBytes)
-		mask, own := ^uint64(0), c.fetched[cpu*t.floors]
-		if t.model == Mixing {
-			mask, own = 0xff<<(8*first), c.fetched[cpu*t.floors+first]
-		}
+		mask, own := t.unitAt(first), c.fetched[cpu*t.floors+first/t.unit]
 		floor := max(t.serialised[cpu], own)
 		c.copy(b[i:i+1], first, c.alternative(mask, floor, c.alternatives(mask, floor)-1))
 	}

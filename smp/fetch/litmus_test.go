@@ -383,7 +383,7 @@ func TestModelsAreEachWeakerThanTheOneBefore(t *testing.T) {
 }
 
 func (l *litmus) outcomes(t *testing.T, model fetch.Model) outcomes {
-	text := fetch.NewText(model, 3)
+	text := newText(model, 3)
 	return explore(func(x *explorer) string {
 		m := newMemory(t, x, x86Length)
 		m.put(l.site, unhex(t, l.text))

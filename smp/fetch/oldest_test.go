@@ -12,7 +12,7 @@ import (
 // was never stored to is as in memory.
 func TestOldest(t *testing.T) {
 	for _, model := range models {
-		text := fetch.NewText(model, 2)
+		text := newText(model, 2)
 		const at = 0x1006 // across two chunks
 		was, is := []byte{0x55, 0x48, 0x89, 0xe5}, []byte{0xcc, 0x1b, 0x00, 0x00}
 		text.Store(at, was[:1], is[:1])

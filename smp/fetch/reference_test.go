@@ -176,7 +176,7 @@ func expected(memory []byte, events []event, mixing bool) []string {
 
 // reached is the same of the package, over all its choices.
 func reached(t testing.TB, memory []byte, events []event, model fetch.Model) outcomes {
-	text := fetch.NewText(model, 2)
+	text := newText(model, 2)
 	return explore(func(x *explorer) string {
 		m := newMemory(t, x, toyLength)
 		m.mapped = len(memory)

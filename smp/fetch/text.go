@@ -18,7 +18,8 @@ type Text struct {
 	model      Model
 	epoch      uint32   // stores so far that changed something
 	serialised []uint32 // by CPU: the epoch when it last serialised
-	floors     int      // a CPU's own floors in a chunk: 1, or one a byte under Mixing
+	unit       int      // the aligned bytes that are chosen at once
+	floors     int      // a CPU's own floors in a chunk: one a unit
 	chunks     []chunk  // those stored to in this run; the ones beyond the length are kept for reuse
 	table      []int32  // open addressing on chunk.number: index in chunks + 1, 0 if free
 	shift      uint8    // 64 - log2(len(table))
@@ -29,7 +30,7 @@ type chunk struct {
 	number   uint64    // its address / chunkBytes
 	known    uint64    // 0xff for each byte that was ever changed; the others are as in memory
 	versions []version // oldest first, no two neighbours equal; the first has epoch 0
-	fetched  []uint32  // by CPU (and byte, under Mixing): the epoch of the version it fetched last
+	fetched  []uint32  // by CPU and unit: the epoch of the version it fetched last
 }
 
 // A version is what a chunk held from epoch on, until the next version.
@@ -40,18 +41,20 @@ type version struct {
 
 const minTable = 256 // entries, for 128 chunks without growing; a power of two
 
-// NewText returns the text of a machine of that many CPUs, with nothing stored yet.
-func NewText(model Model, cpus int) *Text {
+// NewText returns the text of a machine of that many CPUs, with nothing stored yet. unit is how many
+// aligned bytes a CPU fetches in one piece: 1, 2, 4 or 8. Two units of one instruction may be of
+// different versions.
+func NewText(model Model, cpus, unit int) *Text {
 	if int(model) >= len(modelNames) {
 		sim.Bug("fetch: %v is no model", model)
 	}
 	if cpus < 1 || cpus > sim.MaxCPUs {
 		sim.Bug("fetch: %d CPUs: want 1 to %d", cpus, sim.MaxCPUs)
 	}
-	t := &Text{model: model, serialised: make([]uint32, cpus), floors: 1}
-	if model == Mixing {
-		t.floors = chunkBytes
+	if unit < 1 || unit > chunkBytes || chunkBytes%unit != 0 {
+		sim.Bug("fetch: units of %d bytes", unit)
 	}
+	t := &Text{model: model, serialised: make([]uint32, cpus), unit: unit, floors: chunkBytes / unit}
 	t.resize(minTable)
 	return t
 }
@@ -147,6 +150,11 @@ func (t *Text) Serialise(cpu int) { t.serialised[cpu] = t.epoch }
 // MayBeStale reports whether a fetch of cpu might see anything but memory. If
 // not, which is always so under Coherent, Fetch doesn't have to be called.
 func (t *Text) MayBeStale(cpu int) bool { return t.serialised[cpu] < t.epoch }
+
+// unitAt returns the bits of a chunk that belong to the unit of its byte first.
+func (t *Text) unitAt(first int) uint64 {
+	return ^uint64(0) >> (64 - 8*t.unit) << (8 * (first - first%t.unit))
+}
 
 // find returns the chunk of that number, nil if it wasn't stored to. It is
 // valid until the next store.

@@ -27,7 +27,7 @@ func oldest(n int) int { return n - 1 }
 
 func TestOneCompareSaysWhenThereIsNoChoice(t *testing.T) {
 	for _, model := range models {
-		text := fetch.NewText(model, 2)
+		text := newText(model, 2)
 		weak := model != fetch.Coherent
 		m := newMemory(t, nil, x86Length)
 		require.False(t, text.MayBeStale(0), "nothing was stored")
@@ -52,7 +52,7 @@ func TestOneCompareSaysWhenThereIsNoChoice(t *testing.T) {
 // serialise between the stores, and each sees the oldest that it may.
 func TestSixtyFourCPUs(t *testing.T) {
 	for _, model := range []fetch.Model{fetch.Stale, fetch.Mixing} {
-		text := fetch.NewText(model, 64)
+		text := newText(model, 64)
 		m := newMemory(t, nil, x86Length)
 		m.pick = oldest
 		m.put(memoryAt, []byte{0x55, 0x90})
@@ -84,7 +84,7 @@ func TestSixtyFourCPUs(t *testing.T) {
 // A CPU isn't asked about what its instruction doesn't use: neither about bytes
 // after it, nor about other text.
 func TestOnlyWhatIsUsedIsChosen(t *testing.T) {
-	text := fetch.NewText(fetch.Mixing, 1)
+	text := newText(fetch.Mixing, 1)
 	m := newMemory(t, nil, x86Length)
 	m.pick = oldest
 	m.put(memoryAt, unhex(t, "55 eb 10 c3"))
@@ -103,7 +103,7 @@ func TestOnlyWhatIsUsedIsChosen(t *testing.T) {
 // reach further than fresh ones.
 func TestUnmapped(t *testing.T) {
 	for _, model := range models {
-		text := fetch.NewText(model, 1)
+		text := newText(model, 1)
 		m := newMemory(t, nil, x86Length)
 		m.pick = oldest
 		m.put(memoryAt, unhex(t, "e9 00 00 00 00"))
@@ -122,7 +122,7 @@ func TestUnmapped(t *testing.T) {
 
 // What is undecodable has all bytes there are, so all of them are chosen.
 func TestUndecodable(t *testing.T) {
-	text := fetch.NewText(fetch.Mixing, 1)
+	text := newText(fetch.Mixing, 1)
 	m := newMemory(t, nil, x86Length)
 	m.pick = oldest
 	m.put(memoryAt, []byte{0x06})
@@ -137,7 +137,7 @@ func TestUndecodable(t *testing.T) {
 func TestAByteFirstStoredToLater(t *testing.T) {
 	var seen []string
 	for pick := range 5 {
-		text := fetch.NewText(fetch.Stale, 1)
+		text := newText(fetch.Stale, 1)
 		m := newMemory(t, nil, x86Length)
 		m.put(memoryAt, unhex(t, "eb 10"))
 		for _, b := range []byte{0x90, 0x55, 0xeb} {
@@ -157,7 +157,7 @@ func TestAByteFirstStoredToLater(t *testing.T) {
 // Enough chunks that the table must grow, at addresses that are as alike as
 // those of a kernel, twice over: a used Text does what a new one does.
 func TestManyChunksAndReset(t *testing.T) {
-	text := fetch.NewText(fetch.Stale, 2)
+	text := newText(fetch.Stale, 2)
 	for round := range 3 {
 		for i := range 1000 {
 			addr := 0xffff_ffff_8100_0000 + uint64(i)*0x1000 + uint64(i%8)
@@ -202,7 +202,7 @@ func TestBugs(t *testing.T) {
 		}()
 		f()
 	}
-	text := fetch.NewText(fetch.Stale, 1)
+	text := newText(fetch.Stale, 1)
 	text.Store(memoryAt+2, []byte{1}, []byte{2})
 	m := newMemory(t, nil, func([]byte) (int, bool) { return 20, true })
 
@@ -210,8 +210,8 @@ func TestBugs(t *testing.T) {
 	bug(t, "2 bytes over 1", func() { text.Store(memoryAt, []byte{1}, []byte{2, 3}) })
 	bug(t, "20 bytes", func() { text.Fetch(0, memoryAt, &m.buf, m) })
 	bug(t, "alternative 2 of 2", func() { m := &oneByte{pick: 2}; text.Fetch(0, memoryAt+2, &m.buf, m) })
-	bug(t, "65 CPUs", func() { fetch.NewText(fetch.Stale, 65) })
-	bug(t, "Model(7)", func() { fetch.NewText(7, 1) })
+	bug(t, "65 CPUs", func() { newText(fetch.Stale, 65) })
+	bug(t, "Model(7)", func() { newText(7, 1) })
 }
 
 // aRun is what a run does here: it forgets the last one, patches, fetches.
@@ -237,7 +237,7 @@ var (
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, model := range models {
-		text := fetch.NewText(model, 4)
+		text := newText(model, 4)
 		m := newMemory(t, nil, x86Length)
 		m.pick = oldest
 		aRun(text, m, 5)
@@ -258,7 +258,7 @@ func (m *benched) Length(_ uint64, b []byte) int {
 func (m *benched) Choose(n int) int { return n - 1 }
 
 func BenchmarkMayBeStale(b *testing.B) {
-	text := fetch.NewText(fetch.Stale, 64)
+	text := newText(fetch.Stale, 64)
 	n := 0
 	for i := 0; b.Loop(); i++ {
 		if text.MayBeStale(i & 63) {
@@ -295,7 +295,7 @@ func BenchmarkFetchWithChoice(b *testing.B) {
 }
 
 func BenchmarkRun(b *testing.B) {
-	text := fetch.NewText(fetch.Stale, 4)
+	text := newText(fetch.Stale, 4)
 	m := newMemory(b, nil, x86Length)
 	m.pick = oldest
 	for b.Loop() {
@@ -306,7 +306,7 @@ func BenchmarkRun(b *testing.B) {
 // patched is text with two patched sites. The old instructions are jumps too,
 // so that all bytes are used whatever is chosen.
 func patched(model fetch.Model) (*fetch.Text, *benched) {
-	text := fetch.NewText(model, 4)
+	text := newText(model, 4)
 	other := slices.Clone(jump)
 	other[1], other[4] = 0x55, 0x66
 	for _, at := range []uint64{0, 0x16} {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,8 +28,13 @@ import (
 // have to go on from line to line, so that none is left out. Under a heading of objdump
 // or gdb, other lines are the source's. An error says at which line and column (both from 1) it is,
 // and what to write.
-func ParseHex(s string) ([]byte, error) {
-	var r hexReader
+func ParseHex(s string) ([]byte, error) { return ParseCode(s, 1) }
+
+// ParseCode is ParseHex of code whose instructions have multiples of unit bytes. If that is 2 or 4, an
+// instruction is written as a number, as manuals and objdump write it: a group of so many digits as 4
+// bytes have, or unit, with the highest byte first. Bytes are pairs of digits, apart.
+func ParseCode(s string, unit int) ([]byte, error) {
+	r := hexReader{unit: unit}
 	for i, line := range strings.Split(s, "\n") {
 		if err := r.line(line); err != nil {
 			return nil, fmt.Errorf("line %d, %w", i+1, err)
@@ -40,6 +46,7 @@ func ParseHex(s string) ([]byte, error) {
 // A hexReader holds the state after some lines.
 type hexReader struct {
 	out    []byte
+	unit   int    // the bytes of the shortest instruction that is written as a number; 1: none is
 	based  bool   // a line had an address
 	base   uint64 // the address of the first byte
 	listed string // the current line
@@ -234,7 +241,7 @@ func (r *hexReader) row(addr uint64, line string, i int) error {
 			word = word[:k]
 		}
 		number := strings.HasPrefix(word, "0x")
-		if number && len(word) > 4 {
+		if number && len(word) > 4 && r.unit == 1 {
 			return r.errorf(i, "%s has several bytes, and nothing says which comes first; have them printed "+
 				"one by one, in gdb by x/16xb", word)
 		}
@@ -248,7 +255,9 @@ func (r *hexReader) row(addr uint64, line string, i int) error {
 		} else if err != nil {
 			return r.errorf(i, "%q isn't bytes; put two blanks before what is no bytes any more, or #", word)
 		}
-		r.out = append(r.out, b...)
+		if err := r.group(b, i); err != nil {
+			return err
+		}
 		i += len(word)
 		rest := line[i:]
 		if next := strings.TrimLeft(rest, blanks); number && strings.HasPrefix(next, "0x") {
@@ -285,7 +294,7 @@ func (r *hexReader) token(t string, i int) error {
 		}
 		return nil
 	case strings.HasPrefix(number, "0x"):
-		if len(digits) > 4 {
+		if len(digits) > 4 && r.unit == 1 {
 			return r.errorf(i, "%s has several bytes, and nothing says which comes first; write them apart, as %s", t,
 				apart(digits[2:]))
 		}
@@ -320,6 +329,19 @@ func (r *hexReader) pairs(digits string, i int) error {
 	case err != nil:
 		return r.errorf(i+len(digits)-1, "a single digit %q: a byte is two digits side by side, 0%c",
 			digits[len(digits)-1], digits[len(digits)-1])
+	}
+	return r.group(b, i)
+}
+
+// group takes what stands in one group of digits, at column i.
+func (r *hexReader) group(b []byte, i int) error {
+	switch n := len(b); {
+	case r.unit == 1 || n == 1:
+	case n == 4 || n == r.unit:
+		slices.Reverse(b)
+	default:
+		return r.errorf(i, "%x has %d digits: write an instruction as a number of %s, and bytes as pairs, apart", b,
+			2*n, map[int]string{2: "8 digits, or of 4", 4: "8 digits"}[r.unit])
 	}
 	r.out = append(r.out, b...)
 	return nil

@@ -25,7 +25,7 @@ func (m flat) Load(a arch.Addr, size int) (uint64, bool) {
 	return binary.LittleEndian.Uint64(b[:]), true
 }
 
-func (m flat) System() *x86.System { panic("no system instructions here") }
+func (m flat) System() arch.System { panic("no system instructions here") }
 
 func (m flat) Store(a arch.Addr, size int, v uint64) bool {
 	if int(a)+size > len(m) {

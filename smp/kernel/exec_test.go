@@ -78,7 +78,7 @@ func TestInsnSlots(t *testing.T) {
 	for _, how := range [][2]bool{{false, false}, {false, true}, {true, true}} {
 		noGrace, pageGrace := how[0], how[1]
 		r := &rig{t: t, reset: func() {}}
-		m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 20}, &r.log)
+		m, err := smp.New(smp.Config{Arch: x86.AMD64, CPUs: 1, Budget: 1 << 20}, &r.log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestManySlots(t *testing.T) {
 	const probes = 100_000
 	for _, slot := range []int{0, 16} {
 		var log traces.Log
-		m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 30}, &log)
+		m, err := smp.New(smp.Config{Arch: x86.AMD64, CPUs: 1, Budget: 1 << 30}, &log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func poisoned(t *testing.T, r *rig, x *smp.Ctx, at arch.Addr, n int) {
 // that is retired since the last collection has all collected, of all probes.
 func TestDetourSlots(t *testing.T) {
 	r := &rig{t: t, reset: func() {}}
-	m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 20}, &r.log)
+	m, err := smp.New(smp.Config{Arch: x86.AMD64, CPUs: 1, Budget: 1 << 20}, &r.log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestDetourSlots(t *testing.T) {
 // A CPU that runs in a page of slots that was unmapped takes a page fault.
 func TestRunInUnmappedSlots(t *testing.T) {
 	r := &rig{t: t, reset: func() {}}
-	m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 20}, &r.log)
+	m, err := smp.New(smp.Config{Arch: x86.AMD64, CPUs: 1, Budget: 1 << 20}, &r.log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package kernel
 import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -109,6 +108,6 @@ func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 // no other trap, with preemption and interrupts on, also by its text.
 func (k *Kernel) preemptible(x *smp.Ctx, regs *arch.Regs) bool {
 	t := x.Thread()
-	return !t.Idle() && t.PreemptCount() == 0 && t.Interrupts() == 1 && regs.Flags&target.Arch.IRQFlag != 0 &&
+	return !t.Idle() && t.PreemptCount() == 0 && t.Interrupts() == 1 && regs.Flags&arch.IRQ != 0 &&
 		k.textPreemptible(x)
 }

@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"iter"
@@ -13,6 +14,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
@@ -49,6 +51,7 @@ func newRig(t testing.TB, md mode, cfg smp.Config) *rig {
 	t.Helper()
 	r := &rig{t: t, reset: func() {}}
 	cfg.Full, cfg.Lazy = md.full, md.lazy
+	cfg.Arch = cmp.Or(cfg.Arch, x86.AMD64)
 	m, err := smp.New(cfg, &r.log)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +66,7 @@ func newRig(t testing.TB, md mode, cfg smp.Config) *rig {
 
 // lockdep has what breaks a rule of locks end the run.
 func (r *rig) lockdep() {
-	ms := properties.NewMonitors(&properties.Locks)
+	ms := properties.NewMonitors(r.Arch(), &properties.Locks)
 	r.log.Subscribe(ms, ms.Kinds()...)
 	before := r.reset
 	r.reset = func() { before(); ms.Reset() }

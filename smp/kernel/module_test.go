@@ -154,7 +154,7 @@ func TestModuleConfig(t *testing.T) {
 		{kernel.Config{NoUnload: true}, 0, kernel.ModuleENOSYS},
 		{kernel.Config{NoModules: true}, kernel.ModuleENOSYS, kernel.ModuleENOSYS},
 	} {
-		m, err := smp.New(smp.Config{CPUs: 1}, new(traces.Log))
+		m, err := smp.New(smp.Config{Arch: x86.AMD64, CPUs: 1}, new(traces.Log))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package kernel
 import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -60,7 +59,7 @@ func (k *Kernel) Away(at arch.Addr, b []byte) {
 func (p *Pager) fault(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool {
 	x.Mark(p.served.ID(), kapi.Read)
 	came := p.k.M.Memory().PagedIn(addr)
-	if !came && !p.k.M.Memory().PagedOut(addr) || regs.Flags&target.Arch.IRQFlag == 0 {
+	if !came && !p.k.M.Memory().PagedOut(addr) || regs.Flags&arch.IRQ == 0 {
 		return false
 	}
 	x.IRQ(true)

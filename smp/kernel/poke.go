@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -153,7 +152,7 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 			as = w.Insn
 		}
 		e := poked{at: w.At, insn: w.Insn}
-		if !target.Arch.IsBreakpoint(as[0]) {
+		if !p.k.M.Arch().IsBreakpoint(arch.Word(as)) {
 			in, err := p.k.M.Text().Decode(as, w.At)
 			if err != nil || !emulates(in) && !bytes.Equal(as, p.k.M.Arch().BranchNop.Bytes()) {
 				ctxOf(x).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as,
@@ -207,7 +206,7 @@ func (p *TextPoke) now() []poked { return p.batches[p.n-1].vec }
 // Break puts a breakpoint on each first byte, and syncs.
 func (p *TextPoke) Break(x kapi.Context) {
 	for _, e := range p.now() {
-		p.k.Text.Write(x, e.at, target.Arch.Breakpoint)
+		p.k.Text.Write(x, e.at, p.k.M.Arch().Breakpoint)
 	}
 	p.Sync.Core(x, smpev.SyncPoke1)
 }
@@ -229,7 +228,7 @@ func (p *TextPoke) Tails(x kapi.Context) {
 // Heads replaces the first bytes, except those whose new value is a breakpoint.
 func (p *TextPoke) Heads(x kapi.Context) {
 	for _, e := range p.now() {
-		if !target.Arch.IsBreakpoint(e.insn[0]) {
+		if !p.k.M.Arch().IsBreakpoint(arch.Word(e.insn)) {
 			p.k.Text.Write(x, e.at, e.insn[:1])
 		}
 	}
@@ -238,7 +237,7 @@ func (p *TextPoke) Heads(x kapi.Context) {
 // SyncHeads syncs if Heads replaced any.
 func (p *TextPoke) SyncHeads(x kapi.Context) {
 	for _, e := range p.now() {
-		if !target.Arch.IsBreakpoint(e.insn[0]) {
+		if !p.k.M.Arch().IsBreakpoint(arch.Word(e.insn)) {
 			p.Sync.Core(x, smpev.SyncPoke3)
 			return
 		}
@@ -272,7 +271,7 @@ func (p *TextPoke) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	kapi.Add(&p.refs, x, pokeGets, 1)
 	owner := uint64(0)
 	if d := p.desc.Deref(x); d != nil { // still published, now that we hold it
-		owner = d.claim(x, regs)
+		owner = d.claim(x, regs, p.k.M.Arch().BreakpointAt(regs))
 	}
 	x.Fence(pokePuts)
 	kapi.Add(&p.refs, x, kapi.Once, -1)
@@ -287,9 +286,8 @@ func (d *descriptor) look(x kapi.Context) *batch {
 	return d.vec.Peek()
 }
 
-// claim executes the entry whose breakpoint was hit, if there is one.
-func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
-	at := target.Arch.BreakpointAt(regs)
+// claim executes the entry whose breakpoint was hit, at an address, if there is one.
+func (d *descriptor) claim(x kapi.Context, regs *arch.Regs, at arch.Addr) uint64 {
 	b := d.look(x)
 	if b == nil { // the descriptor is newer than the table
 		return 0

@@ -10,7 +10,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -280,7 +279,7 @@ const stubBase = smp.GateBase + 0x40_0000
 func (k *Kernel) bootStubs() {
 	for _, s := range kapi.Stubs() {
 		at := k.M.Arch().Addr(stubBase + s.Offset)
-		k.M.Memory().Map(at, bytes.Repeat(target.Arch.Breakpoint, s.Size), smp.PermRead|smp.PermExec)
+		k.M.Memory().Map(at, bytes.Repeat(k.M.Arch().Breakpoint, s.Size), smp.PermRead|smp.PermExec)
 		k.M.Names().AddSymbol(s.Name, at, s.Size)
 		k.Symbols.Add(kapi.Function{Name: s.Name, Addr: at, Size: s.Size}, nil)
 	}

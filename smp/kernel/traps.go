@@ -5,7 +5,6 @@ import (
 
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -151,7 +150,7 @@ func (t *Traps) debug(x *smp.Ctx, regs *arch.Regs) {
 	if claimed := t.asks(t.debugs, x, regs, smpev.VecDB, at); x.User().Trapped() {
 		t.k.toUser(x, regs, t.users)
 	} else if !claimed {
-		regs.Flags &^= target.Arch.StepFlag
+		regs.Flags &^= arch.Step
 	}
 }
 
@@ -187,9 +186,9 @@ func (t *Traps) fixup(regs *arch.Regs) bool {
 	if !t.k.Symbols.Extable(regs.IP, 1) {
 		return false
 	}
-	b := make([]byte, target.Arch.MaxLen)
+	b := make([]byte, t.k.M.Arch().MaxLen)
 	n := t.k.M.Memory().BootText(regs.IP, b) // a probe may be on it now
-	in, err := target.Decode(b[:n], regs.IP)
+	in, err := t.k.M.Arch().Decode(b[:n], regs.IP)
 	if err != nil {
 		return false
 	}

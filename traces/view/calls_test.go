@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -15,6 +16,7 @@ import (
 // each event has a row.
 func TestCalls(t *testing.T) {
 	in := Input{
+		Arch:   x86.AMD64,
 		CPUs:   2,
 		Events: []traces.Event{{Seq: 0, Kind: smpev.Fire}, {Seq: 1, Kind: smpev.Fire, CPU: 1}},
 		Calls: []Call{

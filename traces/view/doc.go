@@ -9,6 +9,7 @@
 //	m := rep.Rig.Machine
 //	err = view.Interleaving(os.Stdout, view.Input{
 //		Events:   rep.Rig.Log.Events,
+//		Arch:     m.Arch(),
 //		CPUs:     m.CPUs(),
 //		Names: view.Names{
 //			Symbol: m.Names().SymbolName,

@@ -5,7 +5,6 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -29,10 +28,10 @@ func (p *tale) tellCall(v int) {
 		}
 		site, ok := p.x.site(o.A)
 		switch {
-		case o.Kind == smpev.Trap && o.A == smpev.VecBP && p.x.area(o.B-1) == nil:
+		case o.Kind == smpev.Trap && o.A == smpev.VecBP && p.x.area(p.in.brokeAt(o.B)) == nil:
 			hits = append(hits, i)
-		case o.Kind == smpev.Exec && ok && byte(o.B) == target.Arch.JumpByte &&
-			p.x.linked[o.A] != target.Arch.JumpByte && site.has(o.A):
+		case o.Kind == smpev.Exec && ok && site.has(o.A) && p.in.Arch.IsJump.Match(o.B) &&
+			!p.in.Arch.IsJump.Match(arch.Word(p.x.known(p.x.linked, o.A))):
 			hits = append(hits, i)
 		}
 	}
@@ -129,7 +128,7 @@ func (p *tale) tellFreedUnder(from, v int) {
 
 // returns reports whether the instruction of an Exec event is a return.
 func (p *past) returns(i int) bool {
-	in, err := target.Decode(unpack(&p.ev[i]), arch.Addr(p.ev[i].A))
+	in, err := p.in.Arch.Decode(unpack(&p.ev[i]), arch.Addr(p.ev[i].A))
 	return err == nil && in.Flow() == arch.FlowRet
 }
 
@@ -186,9 +185,9 @@ func (p *tale) tellOneHit(i, v int) {
 	to := p.next(i, v, func(o *traces.Event) bool {
 		return o.Kind == smpev.Return && o.Task == e.Task && o.A == smpev.VecBP
 	})
-	at := e.B - 1
+	at := p.in.brokeAt(e.B)
 	what := ""
-	if b := known(p.x.linked, at); len(b) > 0 {
+	if b := p.x.known(p.x.linked, at); len(b) > 0 {
 		what = " (" + p.x.disassemble(b, at) + ")"
 	}
 	if to < 0 || p.trap(to) != i {
@@ -202,7 +201,7 @@ func (p *tale) tellOneHit(i, v int) {
 			return o.Kind == smpev.Return && o.Task == e.Task && o.A == smpev.VecBP
 		})
 		if k := -1; back >= 0 {
-			if k = p.trap(back); k >= 0 && a.has(p.ev[k].B-1) {
+			if k = p.trap(back); k >= 0 && a.has(p.in.brokeAt(p.ev[k].B)) {
 				p.say(back, 2, "%s had stepped through %s, and was sent on to %s.", p.who(back), p.area(a.at),
 					p.x.place(p.ev[back].B)).also(p, k)
 			}
@@ -215,7 +214,7 @@ func (p *tale) tellHit(task uint8, v int) {
 	list := p.open(task, v)
 	for n := len(list) - 1; n >= 0; n-- {
 		if k := list[n]; p.ev[k].A == smpev.VecBP {
-			p.say(k, 0, "%s took the breakpoint at %s.", p.who(k), p.x.place(p.ev[k].B-1))
+			p.say(k, 0, "%s took the breakpoint at %s.", p.who(k), p.x.place(p.in.brokeAt(p.ev[k].B)))
 			return
 		}
 	}
@@ -310,9 +309,8 @@ func (p *tale) tellEnd() {
 			p.say(i, 0, "%s(%s) returned on %s, the last call for %s.", kpev.Verbs.Name(p.ev[i].A),
 				p.in.probe(p.ev[i].B), p.who(i), p.x.place(p.in.PlaceAt))
 		}
-		v, _ := p.value(p.in.PlaceAt, len(p.ev))
-		p.say(end, 0, "At the end %s holds %02x; linked there is %02x.", p.x.place(p.in.PlaceAt), v.value,
-			p.x.linked[p.in.PlaceAt])
+		p.say(end, 0, "At the end %s holds %s; linked there is %s.", p.x.place(p.in.PlaceAt),
+			p.stood(p.in.PlaceAt, len(p.ev)), printed(arch.Word(p.x.known(p.x.linked, p.in.PlaceAt)), p.in.Arch.Align))
 		return
 	}
 	if a := p.x.area(p.in.PlaceAt); a != nil && p.in.PlaceAt != 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -63,7 +62,7 @@ func (t *teller) merge(e *traces.Event, r *row) bool {
 			t.text.store(st)
 			t.next++
 		}
-		if e.Kind == smpev.Alloc && e.B <= uint64(target.Arch.MaxLen) {
+		if e.Kind == smpev.Alloc && e.B <= uint64(t.in.Arch.MaxLen) {
 			r.text += ": " + bytes(t.text.mem, s)
 		}
 		return true
@@ -134,7 +133,7 @@ func (t *teller) mergeIPI(e *traces.Event, r *row) bool {
 // mergeBreak merges a breakpoint with its trap.
 func (t *teller) mergeBreak(e *traces.Event, r *row) bool {
 	trap := t.peek(0, smpev.Trap, e.CPU)
-	if !target.Arch.IsBreakpoint(byte(e.B)) || trap == nil || trap.A != smpev.VecBP {
+	if !t.in.Arch.IsBreakpoint(e.B) || trap == nil || trap.A != smpev.VecBP {
 		return false
 	}
 	t.next++
@@ -186,7 +185,7 @@ func (t *teller) mergeStores(e *traces.Event, r *row) bool {
 		end = s.A + s.C
 		t.next++
 	}
-	if a := t.text.area(e.A); a != nil && end-e.A > 2*uint64(target.Arch.BranchLen) {
+	if a := t.text.area(e.A); a != nil && end-e.A > 2*uint64(t.in.Arch.BranchLen) {
 		for _, s := range list {
 			t.text.store(s)
 		}

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -47,7 +46,7 @@ func (p *tale) tellPassed(v int) {
 			return
 		}
 		if _, ok := p.x.site(o.A); ok && o.Kind == smpev.Exec && o.Task == e.Task &&
-			!target.Arch.IsBreakpoint(byte(o.B)) {
+			!p.in.Arch.IsBreakpoint(o.B) {
 			p.say(i, 1, "%s ran %s at %s.", p.who(i), p.insn(i), p.x.place(o.A))
 			n++
 		}

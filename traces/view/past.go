@@ -1,11 +1,11 @@
 package view
 
 import (
+	"fmt"
 	"strings"
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -43,7 +43,7 @@ func newPast(in *Input) *past {
 			p.x.store(e)
 		case smpev.Free:
 			for k := range e.B {
-				p.hist[e.A+k] = append(p.hist[e.A+k], version{i, target.Arch.Breakpoint[0]})
+				p.hist[e.A+k] = append(p.hist[e.A+k], version{i, in.Arch.Filled(arch.Addr(e.A + k))})
 			}
 		}
 	}
@@ -172,8 +172,8 @@ func (p *past) user(a span, i int) (site uint64, ok bool) {
 		if t < 0 {
 			return 0, false
 		}
-		if !a.has(p.ev[t].B - 1) {
-			return p.ev[t].B - 1, true
+		if at := p.in.brokeAt(p.ev[t].B); !a.has(at) {
+			return at, true
 		}
 		k = p.last(k, func(e *traces.Event) bool { return e.Kind == smpev.Return && e.A == smpev.VecBP && a.has(e.B) })
 	}
@@ -207,14 +207,14 @@ func (p *past) insn(i int) string { return p.x.disassemble(unpack(&p.ev[i]), p.e
 // was disassembles the memory at an address before event i.
 func (p *past) was(addr uint64, i int) string {
 	var b []byte
-	for len(b) < target.Arch.MaxLen {
+	for len(b) < p.in.Arch.MaxLen {
 		v, ok := p.value(addr+uint64(len(b)), i)
 		if !ok {
 			break
 		}
 		b = append(b, v.value)
 	}
-	in, err := target.Decode(b, arch.Addr(addr))
+	in, err := p.in.Arch.Decode(b, arch.Addr(addr))
 	if err != nil {
 		return ""
 	}
@@ -230,4 +230,42 @@ func (p *past) value(addr uint64, i int) (version, bool) {
 		}
 	}
 	return version{}, false
+}
+
+// head returns the bytes that memory held at an address before event i, up to eight, as a word. Those that aren't
+// known, and those after them, are 0.
+func (p *past) head(addr uint64, i int) (w uint64) {
+	for k := uint64(0); k < 8; k++ {
+		v, ok := p.value(addr+k, i)
+		if !ok {
+			break
+		}
+		w |= uint64(v.value) << (8 * k)
+	}
+	return w
+}
+
+// breaks reports whether a breakpoint stood at an address before event i.
+func (p *past) breaks(addr uint64, i int) bool { return p.in.Arch.IsBreakpoint(p.head(addr, i)) }
+
+// inBreakpoint reports whether the byte at an address was one of a breakpoint's before event i.
+func (p *past) inBreakpoint(addr uint64, i int) bool {
+	for k := 0; k < p.in.Arch.MaxLen; k += p.in.Arch.Align {
+		if p.in.Arch.BreakLen(p.head(addr-uint64(k), i)) > k {
+			return true
+		}
+	}
+	return false
+}
+
+// stood prints the first bytes that memory held at an address before event i, so many that they tell instructions
+// apart.
+func (p *past) stood(addr uint64, i int) string {
+	return printed(p.head(addr, i), p.in.Arch.Align)
+}
+
+// printed prints n bytes of a word: "e9".
+func printed(w uint64, n int) string {
+	b, _ := traces.UnpackBytes(w, 0)
+	return fmt.Sprintf("% x", b[:n])
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/arch/target"
+	"kpsim/smp/arch"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -79,8 +79,11 @@ func (t *teller) show(e *traces.Event, by *traces.Type, v uint64) string {
 // image describes the instruction that a patcher is about to write.
 func (t *teller) image(e *traces.Event) string {
 	s := fmt.Sprintf("about to write at %s: % x", t.text.place(e.A), unpack(e))
-	if target.Arch.IsBreakpoint(byte(e.B)) {
-		return s + "  int3, and what was linked behind it"
+	switch {
+	case t.in.bare(e):
+		return s + "  " + t.in.breakpoint()
+	case t.in.Arch.IsBreakpoint(e.B):
+		return s + "  " + t.in.breakpoint() + ", and what was linked behind it"
 	}
 	return s + "  " + t.text.disassemble(unpack(e), e.A)
 }
@@ -139,12 +142,10 @@ func (t *teller) exec(e *traces.Event) string {
 		s = t.text.place(e.A) + " (freed): "
 	}
 	if _, ok := t.text.site(e.A); ok || t.odd(e.A, b) {
-		s += fmt.Sprintf("%-*s  ", hexWidth, fmt.Sprintf("% x", b))
+		s += fmt.Sprintf("%-*s  ", 3*t.in.Arch.BranchLen-1, fmt.Sprintf("% x", b))
 	}
 	return s + t.text.disassemble(b, e.A)
 }
-
-const hexWidth = 3*5 - 1 // hex digits and blanks of a jump
 
 // odd reports whether b differs from the byte in memory at addr.
 func (t *teller) odd(addr uint64, b []byte) bool {
@@ -185,14 +186,14 @@ func (t *teller) store(verb string, list ...*traces.Event) string {
 	return fmt.Sprintf("%s: %s -> %s", what, before, after)
 }
 
-// free prints a freeing of memory, which leaves an int3 in each byte.
+// free prints a freeing of memory, which leaves breakpoints in it.
 func (t *teller) free(e *traces.Event) string {
 	for i := range e.B {
-		t.text.mem[e.A+i] = target.Arch.Breakpoint[0]
+		t.text.mem[e.A+i] = t.in.Arch.Filled(arch.Addr(e.A + i))
 	}
 	if a := t.text.area(e.A); a != nil {
 		a.live = false
-		return fmt.Sprintf("free %s (%s): from now on int3", a.name, traces.Counted(e.B, "byte"))
+		return fmt.Sprintf("free %s (%s): from now on %s", a.name, traces.Counted(e.B, "byte"), t.in.breakpoint())
 	}
 	return fmt.Sprintf("free %s at %s", traces.Counted(e.B, "byte"), t.in.symbol(e.A))
 }

@@ -10,6 +10,7 @@ import (
 
 	"kpsim/internal/testkit/tracetest"
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -422,7 +423,7 @@ func TestSceneLook(t *testing.T) {
 	}
 	assert.Equal(t, []int{0, 2, 4, -1}, turns, "one that nobody has seen is nowhere")
 	assert.Empty(t, view.Lay(input(begin(), 2), nil).Texts)
-	none := view.Lay(view.Input{}, nil)
+	none := view.Lay(view.Input{Arch: x86.AMD64}, nil)
 	assert.Empty(t, none.Steps)
 	assert.Equal(t, -1, none.Violation)
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -39,7 +38,7 @@ func (l *layer) stands(e *traces.Event, n int) {
 		b := unpack(e)
 		s.at, s.here, s.ran = e.A, true, fmt.Sprintf("% x", b)
 		a := l.t.text.area(e.A)
-		s.stays = a != nil && a.what == kpev.DetourMem && len(b) > 0 && b[0] == target.Arch.CallByte
+		s.stays = a != nil && a.what == kpev.DetourMem && l.t.in.Arch.IsCall.Match(e.B)
 	case smpev.Trap:
 		s.saved = append(s.saved, savedIP{e.B, e.A})
 		s.here, s.stays = false, false

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -110,7 +109,7 @@ func (p *tale) tellArrival(s *stay, slow bool) {
 		if k < 0 {
 			break
 		}
-		if a := p.x.area(p.ev[k].B - 1); a != nil && p.x.area(s.ip) == nil {
+		if a := p.x.area(p.in.brokeAt(p.ev[k].B)); a != nil && p.x.area(s.ip) == nil {
 			x := p.last(k-1, func(o *traces.Event) bool { return o.Kind == smpev.Exec && o.Task == s.task })
 			if x >= 0 && a.has(p.ev[x].A) {
 				p.say(s.arrive, 0, "%s ran the probed %s in its slot and came back to %s%s.", who, p.insn(x), here,
@@ -121,7 +120,7 @@ func (p *tale) tellArrival(s *stay, slow bool) {
 		if e.B != s.ip { // what it ran from there on is in no event
 			then = ", from where it came to " + here + then
 		}
-		p.say(s.arrive, 0, "%s took the breakpoint at %s; %s sent it to %s%s.", who, p.x.place(p.ev[k].B-1),
+		p.say(s.arrive, 0, "%s took the breakpoint at %s; %s sent it to %s%s.", who, p.x.place(p.in.brokeAt(p.ev[k].B)),
 			p.claimer(k, s.arrive), p.x.place(e.B), then).also(p, k)
 	case e.Kind == smpev.Exec:
 		if then != "" {
@@ -177,7 +176,7 @@ func (p *tale) tellEntry(s *stay, a span) {
 		return
 	}
 	if k := p.trap(in); k >= 0 {
-		p.say(in, 1, "%s took the breakpoint at %s; %s sent it to %s.", p.who(in), p.x.place(p.ev[k].B-1),
+		p.say(in, 1, "%s took the breakpoint at %s; %s sent it to %s.", p.who(in), p.x.place(p.in.brokeAt(p.ev[k].B)),
 			p.claimer(k, in), p.x.place(e.B)).also(p, k)
 	}
 }
@@ -265,12 +264,12 @@ func (p *tale) tellMissing(site span, v int) {
 	}); o > img {
 		return // that patch has ended
 	}
-	if p.ev[img].B&0xff == uint64(target.Arch.Breakpoint[0]) {
+	if p.in.Arch.IsBreakpoint(p.ev[img].B) {
 		return
 	}
 	last := p.last(v, func(e *traces.Event) bool { return e.Kind == smpev.TextStore && site.has(e.A) })
 	bare := ""
-	if head, _ := p.value(at, v); first == 0 && !target.Arch.IsBreakpoint(head.value) {
+	if first == 0 && !p.breaks(at, v) {
 		bare = ", and no breakpoint stood there"
 	}
 	p.say(last, 1, "Of %s, %s %s still to be written%s.", p.imageName(img), numbered(first, end-1), wasWere(end-first),

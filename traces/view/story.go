@@ -7,7 +7,7 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/linuxev"
-	"kpsim/smp/arch/target"
+	"kpsim/smp/arch"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -386,12 +386,12 @@ func (p *tale) tellTrap(v int) {
 		p.say(i, 0, "unregister(%s) returned on %s: nothing is registered at %s any more.", p.in.probe(p.ev[i].B),
 			p.who(i), p.x.place(ran.at))
 	}
-	if len(b) == 1 && target.Arch.IsBreakpoint(b[0]) {
+	if len(b) > 0 && p.in.Arch.BreakLen(arch.Word(b)) == len(b) {
 		old := ""
 		if src.stale() {
 			old = "old "
 		}
-		p.say(x, 0, "%s ran cc at %s, the %sbreakpoint, and trapped.", p.who(x), p.x.place(ran.at), old).also(p,
+		p.say(x, 0, "%s ran % x at %s, the %sbreakpoint, and trapped.", p.who(x), b, p.x.place(ran.at), old).also(p,
 			src.events()...)
 	} else {
 		p.say(x, 0, "%s ran % x at %s (%s): %s.", p.who(x), b, p.x.place(ran.at), p.insn(x), src.words(p.past)).also(p,
@@ -463,9 +463,9 @@ func (p *tale) tellApi(v int) {
 	if s, ok := p.x.site(at); ok {
 		p.tellLeft(s, at, v)
 	}
-	if b, ok := p.value(at, v); ok && p.id() == "L2" {
-		p.say(v, 0, "%s(%s) returned on %s, and %s still held %02x.", kpev.Verbs.Name(e.A), p.in.probe(e.B), p.who(v),
-			p.x.place(at), b.value)
+	if _, ok := p.value(at, v); ok && p.id() == "L2" {
+		p.say(v, 0, "%s(%s) returned on %s, and %s still held %s.", kpev.Verbs.Name(e.A), p.in.probe(e.B), p.who(v),
+			p.x.place(at), p.stood(at, v))
 		return
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))
@@ -482,8 +482,7 @@ func (p *tale) tellAllOff(v int) {
 	if s, ok := p.x.site(at); ok {
 		p.tellLeft(s, at, v)
 	}
-	b, _ := p.value(at, v)
-	p.say(v, 0, "That returned on %s, and %s held %02x.", p.who(v), p.x.place(at), b.value)
+	p.say(v, 0, "That returned on %s, and %s held %s.", p.who(v), p.x.place(at), p.stood(at, v))
 }
 
 // tellLeft names the last writer of a site, and the one that should have written last.

@@ -214,9 +214,9 @@ func TestEveryKind(t *testing.T) {
 			h.Emit(k, 3, 2, 1)
 		}
 	}
-	in := view.Input{Events: tr.Events, CPUs: 2, All: true}
+	in := view.Input{Events: tr.Events, Arch: tr.Arch, CPUs: 2, All: true}
 	golden(t, "every-kind", in)
-	golden(t, "nothing", view.Input{})
+	golden(t, "nothing", view.Input{Arch: tr.Arch})
 	in.Property, in.At = "X1", 7
 	golden(t, "every-kind-at-7", in)
 }

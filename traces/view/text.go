@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/sim"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -37,6 +37,9 @@ type area struct {
 // newText reads the head of the log, and looks ahead for the places that will be
 // written.
 func newText(in *Input) *text {
+	if in.Arch == nil {
+		sim.Bug("view: which processor?")
+	}
 	t := &text{in: in, mem: map[uint64]byte{}, linked: map[uint64]byte{}}
 	for i := range in.Events {
 		e := &in.Events[i]
@@ -139,7 +142,7 @@ func (t *text) place(addr uint64) string {
 	}
 	a := t.area(addr)
 	if a == nil {
-		a = t.area(addr - 1) // the address saved by a breakpoint at its end
+		a = t.area(t.in.brokeAt(addr)) // the address saved by a breakpoint at its end
 	}
 	if a != nil && a.what != smpev.ModuleMem && a.what != smpev.CodeMem { // functions there have names of their own
 		return fmt.Sprintf("%s+%#x", a.name, addr-a.at)
@@ -178,7 +181,7 @@ func unpack(e *traces.Event) []byte {
 
 // disassemble prints an instruction, with the name of its target.
 func (t *text) disassemble(b []byte, at uint64) string {
-	in, err := target.Decode(b, arch.Addr(at))
+	in, err := t.in.Arch.Decode(b, arch.Addr(at))
 	if err != nil {
 		return "(no instruction)"
 	}
@@ -190,9 +193,9 @@ func (t *text) disassemble(b []byte, at uint64) string {
 }
 
 // known returns the known bytes at addr, up to an instruction's length.
-func known(of map[uint64]byte, addr uint64) []byte {
+func (t *text) known(of map[uint64]byte, addr uint64) []byte {
 	var b []byte
-	for len(b) < target.Arch.MaxLen {
+	for len(b) < t.in.Arch.MaxLen {
 		v, ok := of[addr+uint64(len(b))]
 		if !ok {
 			break
@@ -207,7 +210,7 @@ func known(of map[uint64]byte, addr uint64) []byte {
 func (t *text) listing(of map[uint64]byte, s span) string {
 	var insns []string
 	for at := s.at; at < s.end; {
-		in, err := target.Decode(known(of, at), arch.Addr(at))
+		in, err := t.in.Arch.Decode(t.known(of, at), arch.Addr(at))
 		if err != nil {
 			insns = append(insns, "...")
 			break

@@ -7,12 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/sim"
+	"kpsim/smp/arch"
 	"kpsim/traces"
 )
 
 // An Input is a run to print. For functions that are nil, numbers are printed.
 type Input struct {
 	Events []traces.Event
+	Arch   *arch.Arch // the processor of the code
 	CPUs   int
 	Names
 	Memory string // the memory model: tso; "": sequential consistency
@@ -111,6 +114,25 @@ func named(f func(uint64) string, what string, id uint64) string {
 		return fmt.Sprintf("%s%d", what, id)
 	}
 	return f(id)
+}
+
+// brokeAt returns the address of a breakpoint whose trap has saved ip.
+func (in *Input) brokeAt(ip uint64) uint64 { return ip - uint64(in.Arch.Past) }
+
+// breakpoint returns the name of the breakpoint as an instruction: int3.
+func (in *Input) breakpoint() string {
+	i, err := in.Arch.Decode(in.Arch.Breakpoint, 0)
+	if err != nil {
+		sim.Bug("view: the breakpoint of %s: %v", in.Arch.Name, err)
+	}
+	return i.String()
+}
+
+// bare reports whether an image is a breakpoint that replaces a whole instruction. Where a breakpoint is one
+// byte, its images are told with what is linked behind it.
+func (in *Input) bare(e *traces.Event) bool {
+	n := e.C >> 56
+	return n > 1 && uint64(in.Arch.BreakLen(e.B)) == n
 }
 
 // violation returns the index of the violating event, len(Events) if there is none or

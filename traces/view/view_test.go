@@ -87,7 +87,7 @@ var jump = []byte{0xe9, 0x1b, 0x00, 0x00, 0x1f}
 
 func input(tr *tracetest.Trace, cpus int) view.Input {
 	return view.Input{
-		Events: tr.Events, CPUs: cpus, KernelIP: kernel,
+		Events: tr.Events, Arch: tr.Arch, CPUs: cpus, KernelIP: kernel,
 		Names: view.Names{
 			Symbol: func(a uint64) string {
 				switch {

@@ -7,7 +7,6 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -216,7 +215,6 @@ func (p *past) wrotePart(w write) string {
 	if stop >= 0 && p.ev[stop].Kind == smpev.StopStart {
 		where += ", every CPU stopped"
 	}
-	head, _ := p.value(w.at, w.last+1)
 	if img := p.imageOver(w.at, w.first); img >= 0 && p.part(w, img) {
 		name := p.imageName(img)
 		size := p.ev[img].C >> 56
@@ -232,7 +230,7 @@ func (p *past) wrotePart(w write) string {
 		}
 		return fmt.Sprintf("wrote part of %s over %s", name, where)
 	}
-	if w.end-w.at == 1 && target.Arch.IsBreakpoint(head.value) {
+	if uint64(p.in.Arch.BreakLen(p.head(w.at, w.last+1))) == w.end-w.at {
 		return "wrote a breakpoint over " + where
 	}
 	if p.original(w) {
@@ -271,9 +269,11 @@ func (p *past) original(w write) bool {
 func (p *past) imageName(i int) string {
 	e := &p.ev[i]
 	b := unpack(e)
-	in, err := target.Decode(b, arch.Addr(e.A))
+	in, err := p.in.Arch.Decode(b, arch.Addr(e.A))
 	switch {
-	case target.Arch.IsBreakpoint(b[0]):
+	case p.in.bare(e):
+		return "the breakpoint"
+	case p.in.Arch.IsBreakpoint(e.B):
 		return "the breakpoint and the original tail"
 	case err != nil:
 		return "the new instruction"
@@ -469,12 +469,11 @@ func (p *past) whose(addr uint64, v version) (what string, off int) {
 		return "nothing that was stored", -1
 	}
 	if v.at >= 0 {
-		if target.Arch.IsBreakpoint(v.value) {
+		if p.inBreakpoint(addr, v.at+1) {
 			return "the breakpoint", -1
 		}
 		w := p.writeOf(v.at)
-		if img := p.imageOver(addr, v.at); img >= 0 && p.part(w, img) &&
-			p.ev[img].B&0xff != uint64(target.Arch.Breakpoint[0]) {
+		if img := p.imageOver(addr, v.at); img >= 0 && p.part(w, img) && !p.in.Arch.IsBreakpoint(p.ev[img].B) {
 			return p.imageName(img), int(addr - p.ev[img].A)
 		}
 	}

@@ -63,7 +63,8 @@ type record struct {
 func recordOf(r *replay.Replay) *record {
 	m := r.Rig.Machine
 	rec := &record{m: m, lkmm: r.Rig.Scenario.Machine.Memory == smp.LKMM}
-	f := &recorder{record: rec, log: &r.Rig.Log, strategy: strategyOf(r)}
+	f := &recorder{record: rec, log: &r.Rig.Log, strategy: strategyOf(r),
+		spare: r.Rig.Machine.Memory().System().New()}
 	f.cpus = make([]cpu, m.CPUs())
 	f.play(r, f)
 	f.settle()
@@ -98,10 +99,11 @@ func (s strategy) play(r *replay.Replay, t smp.Tracer) {
 type recorder struct {
 	*record
 	strategy
-	log  *traces.Log
-	cpus []cpu
-	now  int            // how many accesses and effects there were
-	news []traces.Event // of stores that are held, not yet found
+	log   *traces.Log
+	cpus  []cpu
+	spare arch.System    // a trial's
+	now   int            // how many accesses and effects there were
+	news  []traces.Event // of stores that are held, not yet found
 }
 
 // A cpu is what a recorder knows of a CPU.
@@ -130,12 +132,12 @@ func (f *recorder) Instruction(id uint8, in arch.Inst, regs *arch.Regs) {
 	if c.other && c.holds == 0 {
 		f.add(access{op: fence, cpu: id, guess: true, order: kapi.OrderMB})
 	}
-	d, ok := in.(interface{ Drains() bool })
-	c.in, c.drains, c.first, c.other = in, ok && d.Drains(), len(f.accesses), false
+	c.in, c.drains, c.first, c.other = in, in.Operation().Drains, len(f.accesses), false
 	if c.drains {
 		f.add(access{op: fence, cpu: id, in: in, order: kapi.OrderMB})
 	}
-	t := trial{f: f, cpu: id, system: *f.m.Memory().System()}
+	t := trial{f: f, cpu: id, system: f.spare}
+	t.system.Copy(f.m.Memory().System())
 	now := *regs
 	in.Exec(&now, &t)
 }

@@ -4,6 +4,7 @@ import (
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch/x86"
 )
 
 // A Memory is a memory model: which orders of data accesses a test may see.
@@ -18,7 +19,7 @@ const (
 
 // config is a machine under the model.
 func (m Memory) config(cpus int) smp.Config {
-	c := smp.Config{CPUs: cpus, Budget: budget}
+	c := smp.Config{Arch: x86.AMD64, CPUs: cpus, Budget: budget}
 	switch m {
 	case TSO:
 		c.Memory = smp.TSO

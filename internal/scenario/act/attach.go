@@ -4,7 +4,6 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -12,6 +11,7 @@ import (
 // An Observed is ftrace whose clients are observed: monitors get an event for each call of a client's API, and for each
 // call of its handler.
 type Observed struct {
+	Arch *arch.Arch // set at boot: of the machine
 	ftrace.Tracer
 	made []*observed // owned by the boot of a run: taken in order
 	n    int         // how many are in use
@@ -56,7 +56,7 @@ func (t *Observed) NewOps(name string, h ftrace.Handler, flags ftrace.Flags) ftr
 	if t.n == len(t.made) {
 		o := &observed{subject: smpev.SubjectOps + uint64(t.n)}
 		o.told = func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
-			x.(*smp.Ctx).Tell(smpev.Serves, o.subject, uint64(ip), uint64(target.Arch.StackPointer(regs)))
+			x.(*smp.Ctx).Tell(smpev.Serves, o.subject, uint64(ip), uint64(t.Arch.StackPointer(regs)))
 			o.h(x, ip, regs)
 		}
 		t.made = append(t.made, o)

@@ -14,19 +14,27 @@ var (
 		Word: "write",
 		Params: scenario.Answers(scenario.Param{Name: "at", Kind: scenario.ParamPlace},
 			scenario.Param{Name: "bytes", Kind: scenario.ParamWritten},
-			scenario.Param{Name: "by", Kind: scenario.ParamBy}, scenario.Param{Name: "old", Kind: scenario.ParamOld}),
+			scenario.Param{Name: "by", Kind: scenario.ParamBy}, scenario.Param{Name: "old", Kind: scenario.ParamOld},
+			scenario.Param{Name: "stopped", Kind: scenario.ParamStopped}),
 		Says: "store `bytes` to text from `at` on, without a lock, and without making any CPU serialise: hex, or " +
 			"what `jump_to`, `call_to`, `displacement`, `address` or `saved` give. `by`: as stores of 1, 2, 4, 8 or " +
 			"16 bytes, each at once if it lies in 8 aligned bytes, or is 16 that are; left out, as memcpy does, by " +
 			"the largest that fit. `old`: as a compare-and-swap, at once, which stores only if these bytes stand " +
-			"there: else `\"EAGAIN\"`. The instructions that the text has afterwards are right, too; a CPU that " +
+			"there: else `\"EAGAIN\"`. `stopped`: by the function that stop_machine() runs on one CPU, " +
+			"while all others wait with interrupts off, and serialise before they go on. The instructions that the " +
+			"text has afterwards are right, too; a CPU that " +
 			"runs a mixture breaks T1. Give calls whose result it changes `changed = True`",
-		Kernel:  []string{"__text_poke", "copy_to_kernel_nofault"},
+		Kernel:  []string{"__text_poke", "copy_to_kernel_nofault", "patch_text"},
 		Object:  scenario.TextByHand,
 		Traits:  scenario.Patches | scenario.ByHand | scenario.Serial,
 		Touches: scenario.TouchFlip | scenario.TouchHand,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
 		h, f, at, b := t.Clients().Hand, t.Section(op.Target), t.Place(op), t.Written(x, op)
+		if op.On {
+			h.WriteStopped(x, f, at, b, op.By)
+			t.Answer(x, i, 0)
+			return
+		}
 		if op.Old == nil {
 			h.Write(x, f, at, b, op.By)
 			t.Answer(x, i, 0)

@@ -73,7 +73,7 @@ func noBpf(s *scenario.Scenario, op *scenario.Op, what, since string) string {
 	case m.Edition == rules.Edition26 || m.Edition == rules.Edition415:
 		return fmt.Sprintf("edition %v has no %ss, which came with %s; leave %s out, or take a later edition",
 			m.Edition, what, since, op.Kind)
-	case m.Arch != target.X8664:
+	case !m.Arch.Serves(target.BPF):
 		return fmt.Sprintf("%ss are of x86-64; leave %s out, or take another machine", what, op.Kind)
 	case m.Preempt.Built():
 		return fmt.Sprintf("calls of a %s are read-side sections of RCU, and with preempt = %q a task's call isn't "+
@@ -138,11 +138,11 @@ func writes(s *scenario.Scenario, f string, from, to int) (what string) {
 // and the 5-byte nop that ends where this goes.
 func TailPlaces(t *scenario.Text) (bypass, nop int, ok bool) {
 	for off := 0; off < len(t.Code); {
-		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
+		in, err := x86.AMD64.Decode(t.Code[off:], t.At+arch.Addr(off))
 		if err != nil {
 			return 0, 0, false
 		}
-		if to, direct := in.Target(); direct && t.Code[off] == target.Arch.JumpByte {
+		if to, direct := in.Target(); direct && t.Code[off] == x86.OpJump {
 			nop = int(to-t.At) - len(x86.Nop5)
 			return off, nop, nop >= off+in.Size() && nop < len(t.Code) && bytes.HasPrefix(t.Code[nop:], x86.Nop5[:])
 		}

@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // An On selects what scenarios are drawn for. The zero value is any machine with the engine in
@@ -122,7 +121,7 @@ func generate(c Choices, on *On, given *scenario.Machine, machine func(g *maker)
 	g := &maker{rand: c, on: on, labelled: true}
 	c.Part("processor")
 	if g.i386 = c.One(i386In); given != nil {
-		g.i386 = given.Arch == target.I386
+		g.i386 = given.Arch.Bits32()
 		g.whole32 = g.i386
 	}
 	c.Part("objects")

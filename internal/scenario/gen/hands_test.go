@@ -12,7 +12,6 @@ import (
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // Every operation of a patcher of one's own is drawn, and every service that compiled code calls. Compiled code stores
@@ -68,7 +67,7 @@ func TestHands(t *testing.T) {
 func calls(sc *scenario.Scenario, f *scenario.Text, to arch.Addr) bool {
 	for _, at := range Boundaries(sc, f.Name) {
 		at := f.At + arch.Addr(at)
-		call, ok := target.Arch.Call(at, sc.Machine.Processor().Addr(to))
+		call, ok := sc.Machine.Processor().Call(at, sc.Machine.Processor().Addr(to))
 		if ok && bytes.HasPrefix(f.Code[at-f.At:], call.Bytes()) {
 			return true
 		}

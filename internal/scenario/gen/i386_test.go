@@ -21,7 +21,7 @@ func TestI386(t *testing.T) {
 	counts, drawn, set := map[string]int{}, 0, 0
 	for seed := range uint64(programs) {
 		sc := Fuzz(seed + 1)
-		if sc.Machine.Arch != target.I386 {
+		if !sc.Machine.Arch.Bits32() {
 			require.False(t, sc.Machine.Kernel.Bits32)
 			continue
 		}

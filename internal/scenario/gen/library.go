@@ -12,7 +12,6 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // Functions lists the library functions that scenarios are drawn over.
@@ -21,7 +20,7 @@ var Functions = [...]string{"victim", "clamp", "sign", "triangle", "scramble", "
 // Empty returns a scenario on a machine with the library's functions and no tasks.
 func Empty(m scenario.Machine) *scenario.Scenario {
 	s := base32()
-	if m.Arch != target.I386 {
+	if !m.Arch.Bits32() {
 		s = base("")
 	}
 	s.Machine = m

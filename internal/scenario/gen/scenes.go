@@ -10,7 +10,6 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // A scene is a small program about one thing: a few functions, what comes and goes there, and tasks
@@ -86,7 +85,7 @@ const machinesMost = 6
 func drawScene(g *maker) bool {
 	g.part("processor")
 	if g.i386 = g.one(i386In / 2); g.on.Machines != nil {
-		g.i386 = g.on.Machines[0].Arch == target.I386
+		g.i386 = g.on.Machines[0].Arch.Bits32()
 		g.whole32 = g.i386
 	}
 	if g.sc = by32(g, plainBase, base32)(); g.on.Machines == nil {

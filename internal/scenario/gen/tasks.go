@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 )
@@ -359,7 +358,7 @@ func (g *maker) leaving() string {
 	at := textsAt + 0x1000
 	to, _ := scenario.KernelExport("do_exit")
 	jump, _ := x86.JumpRel32(at+1, to)
-	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: append(target.Arch.Nop(1), jump[:]...)})
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: append(x86.NopN(1), jump[:]...)})
 	p := scenario.Probe{Name: "kl", Kind: scenario.ProbeKretprobe, Func: name,
 		Post: []scenario.Step{{Kind: scenario.StepCount}}}
 	if g.one(3) {

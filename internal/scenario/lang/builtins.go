@@ -109,7 +109,7 @@ func (l *loader) builtins() starlark.StringDict {
 		d[v.name()] = starlark.NewBuiltin(v.name(),
 			func(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
 				error) {
-				c := &call{sig: v.sig, name: b.Name(), args: args, kwargs: kwargs, at: l.top()}
+				c := &call{l: l, sig: v.sig, name: b.Name(), args: args, kwargs: kwargs, at: l.top()}
 				if t.CallStackDepth() > 1 {
 					c.at = l.callee(t.CallFrame(1).Pos, b.Name())
 				}
@@ -128,6 +128,7 @@ func (l *loader) builtins() starlark.StringDict {
 
 // A call is one call of a builtin.
 type call struct {
+	l      *loader
 	sig    string
 	name   string
 	args   starlark.Tuple

@@ -178,6 +178,10 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !l.s.Machine.Arch.Serves(target.Objects) {
+		return nil, fmt.Errorf("stub %q: kpsim makes functions of x86 only; write text(%q, …) with code of %s",
+			name, name, l.s.Machine.Arch)
+	}
 	var code []byte
 	if fill != nil {
 		if code, err = l.fillCode(name, fill); err != nil {
@@ -226,7 +230,7 @@ func (l *loader) jumpsTo(v starlark.Value) (location, error) {
 
 // movRAX appends movabs $n,%rax, or mov $n,%eax.
 func (l *loader) movRAX(code []byte, n uint64) []byte {
-	if l.s.Machine.Arch == target.I386 {
+	if l.s.Machine.Arch.Bits32() {
 		return binary.LittleEndian.AppendUint32(append(code, 0xb8), uint32(n))
 	}
 	return binary.LittleEndian.AppendUint64(append(code, 0x48, 0xb8), n)
@@ -252,13 +256,13 @@ func (l *loader) fillCode(name string, v starlark.Value) (code []byte, err error
 	reg := args[arg-1]
 	rexB, rm := byte(reg>>3), 0x80|byte(reg&7) // ModRM: disp32(reg)
 	off := uint32(0)
-	for ; len(b) >= 8 && l.s.Machine.Arch != target.I386; b, off = b[8:], off+8 {
+	for ; len(b) >= 8 && !l.s.Machine.Arch.Bits32(); b, off = b[8:], off+8 {
 		code = l.movRAX(code, binary.LittleEndian.Uint64(b))
 		code = append(code, 0x48|rexB, 0x89, rm)
 		code = binary.LittleEndian.AppendUint32(code, off)
 	}
 	for ; len(b) > 0; b, off = b[1:], off+1 {
-		if l.s.Machine.Arch != target.I386 { // where it is inc
+		if !l.s.Machine.Arch.Bits32() { // where it is inc
 			code = append(code, 0x40|rexB)
 		}
 		code = append(code, 0xc6, rm)

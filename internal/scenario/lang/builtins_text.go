@@ -32,8 +32,15 @@ func (l *loader) advancePast(at arch.Addr, n int, boundary arch.Addr) {
 	}
 }
 
+// codeOf is bytesOf of code, whose instructions may be written as numbers.
+func (l *loader) codeOf(name string, v starlark.Value) ([]byte, error) {
+	return hexOf(name, v, l.s.Machine.Processor().Align)
+}
+
 // bytesOf reads what is given as hex: a string of it, a string of bytes, or a list of numbers and strings.
-func bytesOf(name string, v starlark.Value) ([]byte, error) {
+func bytesOf(name string, v starlark.Value) ([]byte, error) { return hexOf(name, v, 1) }
+
+func hexOf(name string, v starlark.Value, unit int) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
 		return nil, nil
@@ -43,7 +50,7 @@ func bytesOf(name string, v starlark.Value) ([]byte, error) {
 		if len(v) > scenario.MaxSource {
 			return nil, fmt.Errorf("hex of %q has %d characters; at most %d", name, len(v), scenario.MaxSource)
 		}
-		b, err := image.ParseHex(string(v))
+		b, err := image.ParseCode(string(v), unit)
 		if err != nil {
 			return nil, fmt.Errorf("hex of %q: %w", name, err)
 		}
@@ -56,7 +63,7 @@ func bytesOf(name string, v starlark.Value) ([]byte, error) {
 		var b []byte
 		for i := range list {
 			if _, is := starlark.AsString(list[i]); is {
-				more, err := bytesOf(name, list[i])
+				more, err := hexOf(name, list[i], unit)
 				if err != nil {
 					return nil, err
 				}
@@ -95,11 +102,15 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 	if err := l.budget.object(len(raw)); err != nil {
 		return nil, err
 	}
+	if !l.s.Machine.Arch.Serves(target.Objects) {
+		return nil, fmt.Errorf("%s: kpsim links objects of x86 only; give functions of %s with text(), from a "+
+			"disassembly", file, l.s.Machine.Arch)
+	}
 	obj, err := image.ParseELF(file, raw)
 	if err != nil {
 		return nil, err
 	}
-	switch i386 := l.s.Machine.Arch == target.I386; {
+	switch i386 := l.s.Machine.Arch.Bits32(); {
 	case i386 && !obj.Bits32():
 		return nil, fmt.Errorf("%s: code of x86-64, and the machine is of i386; compile it with -m32 -mregparm=3", file)
 	case !i386 && obj.Bits32():

@@ -225,19 +225,19 @@ var forms = [...]form{
 	scenario.ParamOld: {
 		otherwise: "None", none: true,
 		read: func(c *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
-			op.Old, err = bytesOf(c.name, v)
+			op.Old, err = c.l.codeOf(c.name, v)
 			return err
 		},
-		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
-			return only(op.Old != nil, "old = "+dataString(op.Old))
+		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string {
+			return only(op.Old != nil, "old = "+p.partsOf(op.Old))
 		},
 	},
 	scenario.ParamText: {
 		read: func(c *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
-			op.Bytes, err = bytesOf(c.name, v)
+			op.Bytes, err = c.l.codeOf(c.name, v)
 			return err
 		},
-		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return []string{dataString(op.Bytes)} },
+		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string { return []string{p.partsOf(op.Bytes)} },
 	},
 	scenario.ParamBlock: {
 		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
@@ -295,6 +295,10 @@ var forms = [...]form{
 	scenario.ParamRetry: {
 		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",
 		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.On, "retry = True") },
+	},
+	scenario.ParamStopped: {
+		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.On, "stopped = True") },
 	},
 	scenario.ParamProbed: {
 		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",

@@ -127,7 +127,7 @@ func (r *reader) call(name string, at syntax.Position, depth int) starlark.Value
 		}
 		return nil
 	}
-	c := &call{sig: v.sig, name: name, at: at}
+	c := &call{l: r.l, sig: v.sig, name: name, at: at}
 	said := make(map[string]bool)
 	r.elements(")", depth, maxArguments, func() {
 		param := r.text

@@ -11,7 +11,6 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // A partForm is how a kind of parameter of parts is written: how it is read, and printed.
@@ -157,9 +156,9 @@ var partForms = [...]partForm{
 		},
 	},
 	scenario.PartCode: {
-		read: readBytes,
-		print: func(_ *printer, _ *scenario.PartParam, x any, _ scenario.Part) string {
-			return codeString(x.(*scenario.Text))
+		read: readCode,
+		print: func(p *printer, _ *scenario.PartParam, x any, _ scenario.Part) string {
+			return p.codeString(x.(*scenario.Text))
 		},
 	},
 	scenario.PartCodeSize: {
@@ -195,10 +194,10 @@ var partForms = [...]partForm{
 		},
 	},
 	scenario.PartBody: {
-		read: readBytes,
-		print: func(_ *printer, a *scenario.PartParam, x any, _ scenario.Part) string {
+		read: readCode,
+		print: func(p *printer, a *scenario.PartParam, x any, _ scenario.Part) string {
 			b := *a.At(x).(*[]byte)
-			return dataString(b[:len(b)-breaks(b)])
+			return p.partsOf(b[:len(b)-breaks(p.arch, b)])
 		},
 	},
 	scenario.PartSpace: {
@@ -209,13 +208,13 @@ var partForms = [...]partForm{
 				err = fmt.Errorf("size = %d of %q is out of range; hex has %d bytes, a function at most %d", n,
 					a.list.Name(a.x), len(*b), scenario.MaxCode)
 			}
-			for err == nil && uint64(len(*b)) < n {
-				*b = append(*b, target.Arch.Breakpoint...)
+			for row := a.l.s.Machine.Processor(); err == nil && uint64(len(*b)) < n; {
+				*b = append(*b, row.Filled(arch.Addr(len(*b))))
 			}
 			return err
 		},
-		print: func(_ *printer, a *scenario.PartParam, x any, _ scenario.Part) string {
-			if b := *a.At(x).(*[]byte); breaks(b) > 0 {
+		print: func(p *printer, a *scenario.PartParam, x any, _ scenario.Part) string {
+			if b := *a.At(x).(*[]byte); breaks(p.arch, b) > 0 {
 				return fmt.Sprint(len(b))
 			}
 			return a.Default
@@ -335,9 +334,9 @@ func readWhole(a *argument) error {
 	return err
 }
 
-// breaks returns the number of breakpoints at the end of code.
-func breaks(b []byte) (n int) {
-	for n < len(b) && target.Arch.IsBreakpoint(b[len(b)-1-n]) {
+// breaks returns how many bytes at the end of code are as memory is filled with.
+func breaks(row *arch.Arch, b []byte) (n int) {
+	for n < len(b) && b[len(b)-1-n] == row.Filled(arch.Addr(len(b)-1-n)) {
 		n++
 	}
 	return n
@@ -349,6 +348,11 @@ func readBytes(a *argument) (err error) {
 		name = a.list.What
 	}
 	*a.at.(*[]byte), err = bytesOf(name, a.v)
+	return err
+}
+
+func readCode(a *argument) (err error) {
+	*a.at.(*[]byte), err = a.l.codeOf(a.list.Name(a.x), a.v)
 	return err
 }
 

@@ -13,7 +13,6 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // Print prints the Starlark program that Load reads back as an equal
@@ -26,7 +25,7 @@ func Print(s *scenario.Scenario) string {
 }
 
 func newPrinter() *printer {
-	return &printer{arch: target.Arch, idents: make(map[string]bool), symbols: make(map[string]string),
+	return &printer{idents: make(map[string]bool), symbols: make(map[string]string),
 		parts: make(map[handle]string)}
 }
 
@@ -191,17 +190,41 @@ func literal(v uint64) string {
 }
 
 // codeString prints code with a blank between instructions.
-func codeString(t *scenario.Text) string {
+func (p *printer) codeString(t *scenario.Text) string {
 	var groups []string
 	for code, at := t.Code, t.At; len(code) > 0; {
 		n := 1
-		if in, err := target.Decode(code, at); err == nil {
+		if in, err := p.arch.Decode(code, at); err == nil {
 			n = in.Size()
 		}
-		groups = append(groups, hex.EncodeToString(code[:n]))
+		groups = append(groups, p.group(code[:n]))
 		code, at = code[n:], at+arch.Addr(n)
 	}
 	return hexString(groups)
+}
+
+// group prints an instruction, as codeOf reads it.
+func (p *printer) group(code []byte) string {
+	if n := len(code); p.arch.Align == 1 || n != 4 && n != p.arch.Align {
+		return p.apart(code)
+	}
+	return fmt.Sprintf("%0*x", 2*len(code), arch.Word(code))
+}
+
+// apart prints bytes of code that are no whole instruction.
+func (p *printer) apart(code []byte) string {
+	if p.arch.Align == 1 {
+		return hex.EncodeToString(code)
+	}
+	return fmt.Sprintf("% x", code)
+}
+
+// partsOf prints bytes of code in groups of eight.
+func (p *printer) partsOf(code []byte) string {
+	if p.arch.Align == 1 {
+		return dataString(code)
+	}
+	return hexString(strings.Fields(p.apart(code)))
 }
 
 // dataString prints bytes in groups of eight.

@@ -361,6 +361,8 @@ func genParam(t *rapid.T, s *scenario.Scenario, op *scenario.Op, a scenario.Para
 		op.Target, _ = genPlace(t, s)
 	case scenario.ParamOn:
 		op.On = rapid.Bool().Draw(t, "on")
+	case scenario.ParamStopped:
+		op.On = op.Old == nil && rapid.Bool().Draw(t, "stopped")
 	case scenario.ParamChanged:
 		op.Changed = rapid.Bool().Draw(t, "changed")
 	case scenario.ParamData:

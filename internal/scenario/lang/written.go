@@ -68,13 +68,13 @@ func readWritten(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) (
 		op.Form, op.Targets, op.Into = w.form, []string{w.target}, int(w.into)
 		return nil
 	}
-	op.Bytes, err = bytesOf(c.name, v)
+	op.Bytes, err = c.l.codeOf(c.name, v)
 	return err
 }
 
 func printWritten(p *printer, _ scenario.Param, op *scenario.Op) []string {
 	if op.Form == scenario.FormBytes {
-		return []string{dataString(op.Bytes)}
+		return []string{p.partsOf(op.Bytes)}
 	}
 	return []string{op.Form.String() + "(" + p.place(op.Targets[0], uint64(op.Into)) + ")"}
 }

@@ -7,7 +7,6 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -140,11 +139,10 @@ var (
 			return s.of.at != 0 && s.of.at == s.of.site && s.claimed(s.of.site)
 		}},
 		{name: "inside another's jump", is: func(s *situation) bool {
-			jump := arch.Addr(target.Arch.BranchLen)
-			return s.any(kpev.StateJumped|kpev.StateOptimizing, s.of.at-jump+1, s.of.at)
+			return s.any(kpev.StateJumped|kpev.StateOptimizing, s.of.at-s.jump()+1, s.of.at)
 		}},
 		{name: "another inside its jump", is: func(s *situation) bool {
-			return s.any(kpev.StateArmed, s.of.at+1, s.of.at+arch.Addr(target.Arch.BranchLen))
+			return s.any(kpev.StateArmed, s.of.at+1, s.of.at+s.jump())
 		}},
 		{name: "a call of its function under way", is: func(s *situation) bool { return s.called() }},
 	}

@@ -119,6 +119,9 @@ type situation struct {
 	of   *subject
 }
 
+// jump returns how many bytes a jump has.
+func (s *situation) jump() arch.Addr { return arch.Addr(s.rig.Machine.Arch().BranchLen) }
+
 // underWay reports whether another task is in an operation on the object that is as asked.
 func (s *situation) underWay(is func(op *scenario.Op) bool) bool {
 	for i, o := range s.now {

@@ -12,7 +12,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -89,7 +88,7 @@ func (f *follower) stands(cpu int) string {
 		}
 		return says
 	}
-	if chain := f.chain(target.Arch.StackPointer(&regs)); chain != nil {
+	if chain := f.chain(f.m.Arch().StackPointer(&regs)); chain != nil {
 		says += ", called by " + f.from(chain)
 		if line := f.source.Place(chain[0] - 1); line != "" {
 			says += ", " + line

@@ -28,6 +28,7 @@ func Scene(r *rig.Rig, run *rig.Run) view.Input {
 	m := r.Machine
 	in := view.Input{
 		Events: r.Log.Events,
+		Arch:   m.Arch(),
 		CPUs:   m.CPUs(),
 		Names: view.Names{
 			Symbol: m.Names().SymbolName,

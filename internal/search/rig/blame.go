@@ -5,7 +5,6 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // The rules below decide what is to blame for an instruction that the machine doesn't execute,
@@ -37,7 +36,7 @@ func (p *Plan) linkedAs(ip arch.Addr, code []byte) bool {
 		if ip >= t.At && ip < t.At+arch.Addr(len(t.Code)) {
 			own := t.Code[ip-t.At:]
 			n := min(len(own), len(code))
-			return bytes.Equal(own[:n], code[:n]) && begins(t, ip)
+			return bytes.Equal(own[:n], code[:n]) && p.begins(t, ip)
 		}
 	}
 	for i := range p.Scenario.Probes {
@@ -47,8 +46,8 @@ func (p *Plan) linkedAs(ip arch.Addr, code []byte) bool {
 			continue
 		}
 		t := p.Text(f)
-		for off := probe.Offset; off < len(t.Code) && off < probe.Offset+target.Arch.BranchLen; {
-			in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
+		for off := probe.Offset; off < len(t.Code) && off < probe.Offset+p.arch.BranchLen; {
+			in, err := p.arch.Decode(t.Code[off:], t.At+arch.Addr(off))
 			if err != nil {
 				break
 			}
@@ -64,11 +63,11 @@ func (p *Plan) linkedAs(ip arch.Addr, code []byte) bool {
 // begins reports whether a linked instruction begins at an address of a function: after the
 // previous instruction, or at the target of a jump in the function, such as a jump over a
 // prefix.
-func begins(t *scenario.Text, ip arch.Addr) (yes bool) {
+func (p *Plan) begins(t *scenario.Text, ip arch.Addr) (yes bool) {
 	for off := 0; off < len(t.Code); {
 		at := t.At + arch.Addr(off)
 		yes = yes || at == ip
-		in, err := target.Decode(t.Code[off:], at)
+		in, err := p.arch.Decode(t.Code[off:], at)
 		if err != nil {
 			break
 		}
@@ -99,7 +98,7 @@ func copied(in arch.Inst, code []byte) bool {
 // codeAt returns the bytes at an address as the newest stores left them, nil if no
 // memory is there.
 func (p *Plan) codeAt(ip arch.Addr) []byte {
-	b := make([]byte, target.Arch.MaxLen)
+	b := make([]byte, p.arch.MaxLen)
 	if n := p.Machine.Inspect().BytesAt(ip, b); n > 0 {
 		return b[:n]
 	}

@@ -6,7 +6,6 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -98,9 +97,14 @@ func (r *Rig) bootByHand() {
 	r.patchers.Hand.BootSafepoints(ids)
 }
 
-// storesTo watches the instructions of a function that have one of n bytes.
+// storesTo watches the instructions of a function that have one of n bytes. Where a branch is two instructions, the
+// bytes may be of the second one's.
 func (ps *patchers) storesTo(name string, off, n int) {
 	t := ps.Text(name)
+	if in, err := ps.arch.Decode(ps.arch.BranchNop.Bytes(), t.At); err == nil {
+		before := min(off, ps.arch.BranchLen-in.Size())
+		off, n = off-before, n+before
+	}
 	ps.byHand = append(ps.byHand, kapi.Section{At: t.At + arch.Addr(off), Size: n})
 	ps.Hand.AddText(kapi.Section{At: t.At, Size: len(t.Code)}, ps.Code(t))
 	if t.Own {
@@ -108,7 +112,7 @@ func (ps *patchers) storesTo(name string, off, n int) {
 	}
 	for at := 0; at < off+n; {
 		size := 1
-		if in, err := target.Decode(t.Code[at:], t.At+arch.Addr(at)); err == nil {
+		if in, err := ps.arch.Decode(t.Code[at:], t.At+arch.Addr(at)); err == nil {
 			size = in.Size()
 		}
 		if at+size > off {
@@ -137,11 +141,11 @@ func (ps *patchers) encode(op *scenario.Op) (b []byte, ok bool) {
 		}
 		return b, true
 	case scenario.FormCall:
-		code, ok = target.Arch.Call(at, to)
+		code, ok = ps.arch.Call(at, to)
 	case scenario.FormJump:
-		code, ok = target.Arch.Jump(at, to)
+		code, ok = ps.arch.Jump(at, to)
 	case scenario.FormDisplacement:
-		code, ok = target.Arch.Jump(at-1, to)
+		code, ok = ps.arch.Jump(at-1, to)
 		return code.Bytes()[1:], ok
 	}
 	return code.Bytes(), ok
@@ -178,7 +182,7 @@ func (ps *patchers) imagesAt(t *scenario.Text, s kapi.Section) {
 	code := ps.Code(t)
 	for at := 0; at < len(code); {
 		n := 1
-		if in, err := target.Decode(code[at:], t.At+arch.Addr(at)); err == nil {
+		if in, err := ps.arch.Decode(code[at:], t.At+arch.Addr(at)); err == nil {
 			if n = in.Size(); t.At+arch.Addr(at+n) > s.At && t.At+arch.Addr(at) < s.At+arch.Addr(s.Size) {
 				ps.image(t.At+arch.Addr(at), code[at:at+n])
 			}
@@ -274,7 +278,7 @@ func (ps *patchers) addNop() {
 		for k := range ps.Scenario.Tasks[i].Ops {
 			if op := &ps.Scenario.Tasks[i].Ops[k]; op.At != "" {
 				ps.watch(op.At, 0)
-				ps.Uprobes.AddNop(ps.funcs[op.At], ps.Text(op.At).Code[:target.Arch.BranchLen])
+				ps.Uprobes.AddNop(ps.funcs[op.At], ps.Text(op.At).Code[:ps.arch.BranchLen])
 			}
 		}
 	}

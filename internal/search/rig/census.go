@@ -6,7 +6,6 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -48,7 +47,7 @@ type head struct {
 }
 
 // jump reports whether a jump stands there that wasn't linked.
-func (h *head) jump() bool { return h.now[0] == target.Arch.JumpByte && h.now != h.linked }
+func (h *head) jump() bool { return h.now[0] == x86.OpJump && h.now != h.linked }
 
 // bare reports whether the first instruction is the linked one. Another probe may be after it.
 func (h *head) bare() bool { return h.now[0] == h.linked[0] && !h.jump() }
@@ -198,7 +197,7 @@ func (r *Rig) heads() []head {
 // optimized records that a jump is at a. Its tail was written before its first byte, or all at
 // once.
 func (c *census) optimized(a arch.Addr) {
-	c.during = c.during || c.called(a) || c.over && c.tail-a < arch.Addr(target.Arch.BranchLen)
+	c.during = c.during || c.called(a) || c.over && c.tail-a < x86.JumpLen
 	for i := range c.probes {
 		if c.at[i] == a {
 			c.probes[i].Optimized = true
@@ -222,7 +221,7 @@ func (c *census) wrote(e *traces.Event) {
 			if h.armed = true; c.askedAt(c.at[i]) {
 				c.optimized(c.at[i])
 			}
-		case e.A == uint64(c.at[i]) && e.C == 1 && target.Arch.IsBreakpoint(h.now[0]):
+		case e.A == uint64(c.at[i]) && e.C == 1 && h.now[0] == x86.Int3:
 			h.armed = true
 		case h.bare() && h.armed:
 			if h.armed = false; c.askedAt(c.at[i]) {

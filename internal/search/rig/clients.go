@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 )
@@ -89,7 +88,7 @@ func (ps *patchers) addDispatchers() (err error) {
 		}
 		d := ps.Dispatcher[op.Target]
 		if d == nil {
-			ps.Machine.Memory().Watch(ps.funcs[op.Target], target.Arch.BranchLen)
+			ps.Machine.Memory().Watch(ps.funcs[op.Target], ps.arch.BranchLen)
 			d = ps.bpf.AddDispatcher(ps.funcs[op.Target])
 			ps.Dispatcher[op.Target] = d
 		}
@@ -115,9 +114,9 @@ func (ps *patchers) addTails() (err error) {
 			f := ps.funcs[op.Target]
 			bypass, nop, _ := act.TailPlaces(ps.Text(op.Target)) // it has been checked
 			for _, off := range [...]int{bypass, nop} {
-				ps.Machine.Memory().Watch(f+arch.Addr(off), target.Arch.BranchLen)
+				ps.Machine.Memory().Watch(f+arch.Addr(off), ps.arch.BranchLen)
 			}
-			t = ps.bpf.AddTailCall(f+arch.Addr(bypass), f+arch.Addr(nop), f+arch.Addr(nop+target.Arch.BranchLen))
+			t = ps.bpf.AddTailCall(f+arch.Addr(bypass), f+arch.Addr(nop), f+arch.Addr(nop+ps.arch.BranchLen))
 			ps.Tail[op.Target] = t
 		}
 		if len(op.Targets) == 0 {
@@ -159,7 +158,7 @@ func (ps *patchers) landmarks() {
 			return
 		}
 		mem.Landmark(site)
-		mem.Landmark(site + arch.Addr(target.Arch.BranchLen))
+		mem.Landmark(site + arch.Addr(ps.arch.BranchLen))
 		mem.Landmark(to)
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 )
@@ -67,9 +66,9 @@ func (p *Plan) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 // calledFrom returns the return address of the call just made: the address on the stack, if it
 // is in text.
 func (p *Plan) calledFrom(x *smp.Ctx, regs *arch.Regs) (arch.Addr, bool) {
-	back, ok := x.Memory().Load(target.Arch.StackPointer(regs), p.arch.Word)
-	t := p.textAt(arch.Addr(back))
-	return arch.Addr(back), ok && t != nil && arch.Addr(back) > t.At && arch.Addr(back) <= t.At+arch.Addr(len(t.Code))
+	back, ok := p.arch.Caller(x.Memory(), regs)
+	t := p.textAt(back)
+	return back, ok && t != nil && back > t.At && back <= t.At+arch.Addr(len(t.Code))
 }
 
 // A fault is a fault in the scenario's own text that no handler resolves.
@@ -85,7 +84,7 @@ type fault struct {
 // what describes the fault, and says what to do about it.
 func (f *fault) what() string {
 	if f.vec == smpev.VecBP { // the address after it is saved
-		f.at--
+		f.at -= f.arch.Past
 	}
 	t := f.textAt(f.at)
 	if t == nil {
@@ -94,8 +93,8 @@ func (f *fault) what() string {
 	off := int(f.at - t.At)
 	f.place = fmt.Sprintf("%s+%#x", t.Name, off)
 	switch end := len(t.Code); {
-	case off >= end && off < end+target.Arch.MaxLen && cutOff(t) < end:
-		last := cutOff(t)
+	case off >= end && off < end+f.arch.MaxLen && f.cutOff(t) < end:
+		last := f.cutOff(t)
 		f.place = fmt.Sprintf("%s+%#x", t.Name, last)
 		return fmt.Sprintf("% x: runs past the end of %s: that is no whole instruction; are bytes missing?",
 			t.Code[last:], t.Name)
@@ -108,7 +107,7 @@ func (f *fault) what() string {
 	if f.vec == smpev.VecPF && f.x.Pages().Fault() == f.at && f.moduleOf(t.Name) != "" { // else it stores there
 		return f.unloaded(t.Name)
 	}
-	in, err := target.Decode(t.Code[off:], f.at)
+	in, err := f.arch.Decode(t.Code[off:], f.at)
 	if err != nil { // its bytes have changed
 		return f.plainly()
 	}
@@ -129,9 +128,9 @@ func (f *fault) what() string {
 // cutOff returns the offset of the first bytes that don't decode: an instruction that the
 // function's end cuts off, or no instruction at all. If everything decodes, it returns the
 // function's size.
-func cutOff(t *scenario.Text) (off int) {
+func (p *Plan) cutOff(t *scenario.Text) (off int) {
 	for off < len(t.Code) {
-		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
+		in, err := p.arch.Decode(t.Code[off:], t.At+arch.Addr(off))
 		if err != nil {
 			break
 		}
@@ -164,8 +163,8 @@ func (f *fault) astray() string {
 	case ok:
 		to, remedy = f.place+", which is no text", "; what is run is given as text(…), not as data(…)"
 	}
-	if was, ok := f.x.Memory().Load(target.Arch.StackPointer(f.regs)-arch.Addr(f.arch.Word), f.arch.Word); ok &&
-		arch.Addr(was) == f.at {
+	if was, ok := f.x.Memory().Load(f.arch.StackPointer(f.regs)-arch.Addr(f.arch.Pushed), f.arch.Word); ok &&
+		f.arch.Pushed > 0 && arch.Addr(was) == f.at {
 		return "a ret has come here: the stack doesn't hold the return address at its top; is a pop missing?"
 	}
 	if back, ok := f.calledFrom(f.x, f.regs); ok {
@@ -190,7 +189,7 @@ func (f *fault) access(in arch.Inst) string {
 	for i, p := range regs {
 		v := f.regs.R[p]
 		is := fmt.Sprintf(" is %#x", v)
-		if v == uint64(f.arch.Addr(arch.Addr(sim.Mix(uint64(p))))) && p != target.Arch.SP {
+		if v == uint64(f.arch.Addr(arch.Addr(sim.Mix(uint64(p))))) && p != f.arch.SP {
 			is = " is what nobody has set"
 		}
 		where += [...]string{": ", ", "}[min(i, 1)] + "%" + f.arch.RegName(p) + is
@@ -239,7 +238,7 @@ func (f *fault) pointers(in arch.Inst) []arch.Reg {
 		return nil
 	}
 	const near = 16 // push is at 8 below the register
-	for _, p := range target.Arch.Implied {
+	for _, p := range f.arch.Implied {
 		d := uint64(f.x.Pages().Fault()) - f.regs.R[p]
 		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !f.arch.Valid(arch.Addr(f.regs.R[p])) {
 			return []arch.Reg{p}

@@ -10,7 +10,6 @@ import (
 	"kpsim/kprobes"
 	"kpsim/sim"
 	"kpsim/smp"
-	"kpsim/smp/arch/target"
 )
 
 // mostAdded is how many probes an interactive run may add to those of the scenario.
@@ -86,7 +85,7 @@ func (r *Rig) Operation(t *smp.Task, op scenario.Op) func(x *smp.Ctx) (errno kpr
 	p.sets = []sets{r.patchers.setKey(p, &op)}
 	return func(x *smp.Ctx) (kprobes.Errno, uint64) {
 		p.do(x, 0)
-		return kprobes.Errno(p.errno), t.Left().R[target.Arch.Result]
+		return kprobes.Errno(p.errno), t.Left().R[r.arch.Result]
 	}
 }
 
@@ -135,7 +134,7 @@ func (o *Ordered) Do(ch sim.Chooser, order []int) Run {
 }
 
 // Result returns what the last call left in the result's register.
-func (o *Ordered) Result() uint64 { return o.program.task.Left().R[target.Arch.Result] }
+func (o *Ordered) Result() uint64 { return o.program.task.Left().R[o.program.r.arch.Result] }
 
 // inOrder does the operations of an Ordered.
 func (p *program) inOrder(x *smp.Ctx) {

@@ -19,8 +19,6 @@ import (
 // In runs of every mutant, monitors that are told of dull events as well find what
 // those found that aren't, at the same event.
 func TestDull(t *testing.T) {
-	awake := properties.NewMonitors(properties.All...)
-	awake.KeepAwake()
 	violations := 0
 	for _, mu := range mutants.All {
 		sc, err := library.Load(mu.Scenario)
@@ -32,6 +30,8 @@ func TestDull(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
+		awake := properties.NewMonitors(sc.Machine.Processor(), properties.All...)
+		awake.KeepAwake()
 		r.Log.Store = true // so that the text is reported in each run
 		a := &alert{awake: awake}
 		r.Log.Subscribe(a, awake.Kinds()...)

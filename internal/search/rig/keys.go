@@ -7,7 +7,6 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -22,7 +21,7 @@ func (ps *patchers) addLabels() error {
 			ps.watch(t.Func, t.Offset)
 			n, _ := ps.Scenario.LabelForm(t)
 			sites = append(sites, jumplabel.Place{At: ps.funcs[t.Func] + arch.Addr(t.Offset),
-				Target: ps.funcs[t.Target] + arch.Addr(t.TOff), Likely: t.Likely, Short: n < target.Arch.BranchLen,
+				Target: ps.funcs[t.Target] + arch.Addr(t.TOff), Likely: t.Likely, Short: n < ps.arch.BranchLen,
 				Table: ps.tableOf(t.Func)})
 		}
 		if _, ok := ps.labels.Add(ps.Scenario.LabelOn(l), sites...); !ok {

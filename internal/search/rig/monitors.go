@@ -44,7 +44,7 @@ func (j *judges) listen(heads func(k traces.Kind) bool) {
 			j.judging = append(j.judging, p)
 		}
 	}
-	j.monitors, j.onClaim = properties.NewMonitors(j.judging...), j.claim
+	j.monitors, j.onClaim = properties.NewMonitors(j.arch, j.judging...), j.claim
 	j.monitors.Subscribe(&j.Log)
 }
 
@@ -69,7 +69,7 @@ func (j *judges) pass() {
 // only restricts the monitors that watch the rig's runs to those of some properties.
 func (j *judges) only(list []*properties.Property) {
 	j.monitors.Unsubscribe(&j.Log)
-	j.monitors = properties.NewMonitors(list...)
+	j.monitors = properties.NewMonitors(j.arch, list...)
 	j.pass()
 	j.monitors.Subscribe(&j.Log)
 }

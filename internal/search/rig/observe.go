@@ -86,7 +86,7 @@ type monitor struct {
 }
 
 func newRelate(r *Rig) *relate {
-	q := &relate{r: r}
+	q := &relate{r: r, taken: properties.NewTouched(r.arch)}
 	from, to := kernel.ExecRange(r.arch)
 	q.taken.Lent = append(q.taken.Lent, [2]uint64{uint64(from), uint64(to)})
 	for _, m := range r.modules {

@@ -24,7 +24,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/byhand"
 	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
@@ -54,7 +53,7 @@ type patchers struct {
 func newPatchers(p *Plan) patchers {
 	k, cells, c := p.Kernel, &p.Machine.Cells, &p.Scenario.Machine
 	ps := patchers{Plan: p}
-	ps.Observed = new(act.Observed)
+	ps.Observed = &act.Observed{Arch: p.arch}
 	var sync kapi.Sync // of CPUs that may hold what was where an image is written
 	if c.Fetch != fetch.Coherent {
 		sync = &k.Sync
@@ -113,7 +112,7 @@ func (ps *patchers) addSites() error {
 	for i := range ps.Scenario.Sites {
 		s := &ps.Scenario.Sites[i]
 		at := ps.funcs[s.Func] + arch.Addr(s.Offset)
-		ps.Machine.Memory().Watch(at, target.Arch.BranchLen)
+		ps.Machine.Memory().Watch(at, ps.arch.BranchLen)
 		if !ps.Ftrace.AddSite(at) {
 			return scenario.Faultf(scenario.PartOf(scenario.TheSites, i),
 				"%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x",
@@ -135,11 +134,11 @@ func (ps *patchers) addCalls() error {
 		var sites []staticcall.CallSite
 		for _, t := range c.Sites {
 			at := ps.funcs[t.Func] + arch.Addr(t.Offset)
-			ps.Machine.Memory().Watch(at, target.Arch.BranchLen)
+			ps.Machine.Memory().Watch(at, ps.arch.BranchLen)
 			sites = append(sites, staticcall.CallSite{At: at, Tail: t.Tail})
 		}
 		if c.Trampoline != "" {
-			ps.Machine.Memory().Watch(ps.funcs[c.Trampoline], target.Arch.BranchLen)
+			ps.Machine.Memory().Watch(ps.funcs[c.Trampoline], ps.arch.BranchLen)
 			if err := ps.mark(c); err != nil {
 				return scenario.Placed(scenario.PartOf(scenario.TheCalls, i), err)
 			}
@@ -166,8 +165,8 @@ func (ps *patchers) addCalls() error {
 // looks for there.
 func (ps *patchers) mark(c *scenario.StaticCall) error {
 	t := ps.Text(c.Trampoline)
-	at := t.At + arch.Addr(target.Arch.BranchLen)
-	if ps.row.Boot == nil || len(t.Code) > target.Arch.BranchLen {
+	at := t.At + arch.Addr(ps.arch.BranchLen)
+	if ps.row.Boot == nil || len(t.Code) > ps.arch.BranchLen {
 		return nil
 	}
 	end := at + arch.Addr(len(linux.TrampolineMark))
@@ -349,7 +348,7 @@ func (ps *patchers) addBreakpoints() {
 func (ps *patchers) addAlternatives() error {
 	for i, s := range ps.Scenario.Locked {
 		at := ps.funcs[s.Func] + arch.Addr(s.Offset)
-		in, err := target.Decode(ps.Text(s.Func).Code[s.Offset:], at)
+		in, err := ps.arch.Decode(ps.Text(s.Func).Code[s.Offset:], at)
 		if err != nil {
 			err = fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", ps.Scenario.Name, s.Func, s.Offset, err)
 			return scenario.Placed(scenario.PartOf(scenario.TheLocked, i), err)

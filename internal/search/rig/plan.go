@@ -14,7 +14,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -76,8 +75,8 @@ func (p *Plan) boot(settings any) (err error) {
 func (p *Plan) watch(name string, off int) {
 	t := p.Text(name)
 	n := 0
-	for n < target.Arch.BranchLen && off+n < len(t.Code) {
-		in, err := target.Decode(t.Code[off+n:], t.At+arch.Addr(off+n))
+	for n < p.arch.BranchLen && off+n < len(t.Code) {
+		in, err := p.arch.Decode(t.Code[off+n:], t.At+arch.Addr(off+n))
 		if err != nil {
 			n++
 			continue
@@ -259,7 +258,8 @@ func (p *Plan) textFault(t *scenario.Text, err error) error {
 // Code returns a function's text as the machine's kernel has it: bytes that are rewritten
 // later hold that kernel's own nop.
 func (p *Plan) Code(t *scenario.Text) []byte {
-	nops := [...][2]arch.Code{{target.Arch.BranchNop, p.arch.BranchNop}, {target.Arch.ShortNop, p.arch.ShortNop}}
+	said := p.Scenario.Machine.Arch.Row(true) // as scenarios write them
+	nops := [...][2]arch.Code{{said.BranchNop, p.arch.BranchNop}, {said.ShortNop, p.arch.ShortNop}}
 	if nops[0][0] == nops[0][1] {
 		return t.Code
 	}
@@ -305,10 +305,13 @@ func (p *Plan) setArgs(regs *arch.Regs, args []uint64) {
 // anyRegs gives the registers values that no task has left there, so that each call starts
 // alike, whatever ran before.
 func (p *Plan) anyRegs(regs *arch.Regs) {
-	sp := regs.R[target.Arch.SP]
+	was := regs.R
 	copy(regs.R[:], p.anyOf)
-	regs.R[target.Arch.SP] = sp
-	regs.Flags = regs.Flags&target.Arch.IRQFlag | target.Arch.FixedFlag
+	regs.R[p.arch.SP] = was[p.arch.SP]
+	for _, own := range p.arch.Own {
+		regs.R[own] = was[own]
+	}
+	regs.Flags = regs.Flags&arch.IRQ | p.arch.FixedFlag
 }
 
 // anyValues returns the values that anyRegs assigns on a machine of architecture a.
@@ -358,7 +361,7 @@ func (p *Plan) fence(owned map[string]bool) {
 	for i := range p.Scenario.Texts {
 		t := &p.Scenario.Texts[i]
 		if end := t.At + arch.Addr(len(t.Code)); !owned[t.Name] && !begin[end] && end%smp.PageSize != 0 {
-			p.Machine.Memory().Map(end, target.Arch.Breakpoint, smp.PermRead|smp.PermExec)
+			p.Machine.Memory().Map(end, p.arch.Breakpoint, smp.PermRead|smp.PermExec)
 		}
 	}
 }
@@ -405,7 +408,7 @@ type insn struct{ addr, lo, hi uint64 }
 func (l *listing) add(t *scenario.Text) error {
 	code := l.Code(t)
 	for off := 0; off < len(code); {
-		in, err := target.Decode(code[off:], t.At+arch.Addr(off))
+		in, err := l.arch.Decode(code[off:], t.At+arch.Addr(off))
 		if err != nil && len(bytes.Trim(code[off:], "\x00")) == 0 {
 			break // half an instruction of the zeros after a section
 		}

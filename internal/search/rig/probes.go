@@ -9,7 +9,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -64,8 +63,9 @@ func (pr *probes) head() {
 		pr.reportProbe(i)
 	}
 	if pr.own != 0 { // a raw site, like a jump label's
-		for _, b := range [...]byte{target.Arch.Nop(1)[0], target.Arch.Breakpoint[0]} {
-			pr.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(pr.own), uint64(b), 1<<56)
+		for _, b := range [...][]byte{pr.arch.Nop(len(pr.arch.Breakpoint)), pr.arch.Breakpoint} {
+			lo, hi := traces.PackBytes(b)
+			pr.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(pr.own), lo, hi)
 		}
 	}
 	if pr.hasContexts() {
@@ -166,7 +166,7 @@ func (pr *probes) reportContext(x kapi.Context, h engine.Hit) {
 	c := x.(*smp.Ctx)
 	t := c.Thread()
 	bits := kpev.PreemptOff*b2u(c.PreemptOff() ||
-		t.Interrupts() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&target.Arch.IRQFlag == 0)
+		t.Interrupts() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&arch.IRQ == 0)
 	x.Emit(kpev.Context, uint64(h.Probe), h.Which, bits)
 }
 
@@ -174,7 +174,7 @@ func (pr *probes) reportContext(x kapi.Context, h engine.Hit) {
 func (pr *probes) hit(x kapi.Context, h engine.Hit) int {
 	pr.reportHandler(x, h)
 	sp, id := &pr.Scenario.Probes[h.Probe], uint64(h.Probe)
-	at := target.Arch.StackPointer(h.Regs)
+	at := pr.arch.StackPointer(h.Regs)
 	switch h.Which {
 	case kpev.Entry:
 		to, _ := x.Memory().Load(at, pr.arch.Word)

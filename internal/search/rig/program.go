@@ -10,7 +10,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -228,7 +227,7 @@ func (p *program) Call(x *smp.Ctx, i int) {
 	x.Call(p.called[i].from)
 	p.r.Census.enter(p.number, called{})
 	if op.Checked {
-		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[target.Arch.Result]&(^uint64(0)>>(64-op.Bits)), 0)
+		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[p.r.arch.Result]&(^uint64(0)>>(64-op.Bits)), 0)
 	}
 
 	e := callEnd{uint64(p.task.ID), p.calls, p.digest(x)}
@@ -246,10 +245,10 @@ func (p *program) Call(x *smp.Ctx, i int) {
 func (p *program) digest(x *smp.Ctx) uint64 {
 	left := p.task.Left()
 	h := sim.Mix(left.Flags)
-	for _, v := range left.R {
+	for _, v := range left.R[:p.r.arch.Used] {
 		h = sim.Mix(h ^ v)
 	}
-	h = fold(h, x, target.Arch.StackPointer(x.Regs()), p.task.StackTop())
+	h = fold(h, x, p.r.arch.StackPointer(x.Regs()), p.task.StackTop())
 	if p.r.tasks.ownData {
 		for i := range p.r.Scenario.Datas {
 			d := &p.r.Scenario.Datas[i]

@@ -10,7 +10,6 @@ import (
 	"kpsim/properties"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -188,7 +187,7 @@ func (s *earSite) state() string {
 		switch s.mem[0] {
 		case s.orig[0]:
 			holds = "as linked"
-		case target.Arch.Breakpoint[0]:
+		case x86.Int3:
 			holds = "breakpoint"
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/proof"
-	"kpsim/smp/arch/target"
 )
 
 // Deviations is how many deviations the schedules of two programs have at most.
@@ -273,7 +272,7 @@ func (b *Beside) run(p *Pair, stop *atomic.Bool) error {
 	}
 	spec := explore.Spec{Scenario: p.scenario, Mutant: b.Mutant, Workers: 1, Blind: true, Cancelled: stop}
 	v, err := proof.Verify(proof.Proof{Deviations: Deviations, All: true, Spec: spec,
-		Classes: p.scenario.Machine.Arch == target.I386}) // its functions read stack that they haven't written
+		Classes: p.scenario.Machine.Arch.Bits32()}) // its functions read stack that they haven't written
 	if err != nil {
 		return fmt.Errorf("%v, %s beside %s: %w", p.First, p.X, p.Y, err)
 	}

@@ -87,7 +87,7 @@ func lacking(s *scenario.Scenario, m *scenario.Machine) {
 	}
 	inside := func(name string) bool { // in the middle of an instruction, where 2.6 registers it all the same
 		p := s.Probe(name)
-		return m.AnyByte && p != nil && !slices.Contains(starts(s.Text(p.Func)), p.Offset)
+		return m.AnyByte && p != nil && !slices.Contains(starts(m.Processor(), s.Text(p.Func)), p.Offset)
 	}
 	t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool {
 		return op.Kind.Setting != "" && !m.Has(op.Kind.Setting) || inside(op.Target) ||

@@ -10,7 +10,6 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // The bounds of a world, so that a state is a value.
@@ -126,7 +125,7 @@ func (w *World) addFunctions() {
 	}
 	for i := range s.Texts {
 		t := &s.Texts[i]
-		f := function{name: t.Name, starts: starts(t), module: -1, call: -1}
+		f := function{name: t.Name, starts: starts(s.Machine.Processor(), t), module: -1, call: -1}
 		for k := range s.Modules {
 			m := &s.Modules[k]
 			if f.init = slices.Contains(m.Init, t.Name); f.init || slices.Contains(m.Core, t.Name) {
@@ -158,9 +157,9 @@ func (w *World) addFunctions() {
 }
 
 // starts returns the offsets of a function's instructions.
-func starts(t *scenario.Text) (list []int) {
+func starts(a *arch.Arch, t *scenario.Text) (list []int) {
 	for off := 0; off < len(t.Code); {
-		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
+		in, err := a.Decode(t.Code[off:], t.At+arch.Addr(off))
 		if err != nil {
 			break
 		}
@@ -218,7 +217,7 @@ func (w *World) addProbe(sp *scenario.Probe) error {
 		}
 	}
 	for _, off := range append(slices.Clone(f.starts), len(t.Code)) {
-		if off >= p.offset+target.Arch.BranchLen {
+		if off >= p.offset+s.Machine.Processor().BranchLen {
 			p.stands = off - p.offset
 			break
 		}

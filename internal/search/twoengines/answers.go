@@ -14,7 +14,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -107,7 +106,7 @@ func (c *collector) Event(e *traces.Event) *traces.Finding {
 	case smpev.CallEnd:
 		line := fmt.Sprintf("%s: call %d ends", who, e.B)
 		if !c.calls {
-			line += fmt.Sprintf(", and leaves %#x", task.Left().R[target.Arch.Result])
+			line += fmt.Sprintf(", and leaves %#x", task.Left().R[c.r.Machine.Arch().Result])
 		}
 		c.a.Order = append(c.a.Order, line)
 		if e.C != 0 {
@@ -126,8 +125,8 @@ func Answered(task string, verb uint8, probe string, errno uint64) string {
 func (c *collector) saw(task *smp.Task) string {
 	h := c.hit
 	digest := uint64(0)
-	for i, v := range h.Regs.R {
-		if arch.Reg(i) != target.Arch.SP {
+	for i, v := range h.Regs.R[:c.r.Machine.Arch().Used] {
+		if arch.Reg(i) != c.r.Machine.Arch().SP {
 			digest = sim.Mix(digest ^ v)
 		}
 	}
@@ -136,7 +135,7 @@ func (c *collector) saw(task *smp.Task) string {
 		s += fmt.Sprintf(", flags %#x, registers %016x", h.Regs.Flags, digest)
 	}
 	if task != nil {
-		s += fmt.Sprintf(", sp %d below the top", task.StackTop()-target.Arch.StackPointer(h.Regs))
+		s += fmt.Sprintf(", sp %d below the top", task.StackTop()-c.r.Machine.Arch().StackPointer(h.Regs))
 	}
 	if h.Which == kpev.Return {
 		s += fmt.Sprintf(", returns to %s", c.place(h.Ret))
@@ -213,10 +212,10 @@ func (c *collector) text(t *scenario.Text) string {
 			v = uint64(t.Code[i])
 		}
 		fmt.Fprintf(&s, "%02x", v)
-		if jump := target.Arch.JumpByte; byte(v) == jump && t.Code[i] != jump || byte(v) != t.Code[i] &&
+		if a := c.r.Machine.Arch(); a.IsJump.Match(v) && !a.IsJump.Match(uint64(t.Code[i])) || byte(v) != t.Code[i] &&
 			slices.Contains(c.r.Scenario.Sites, scenario.Site{Func: t.Name, Offset: i}) {
 			s.WriteString("........")
-			i += target.Arch.BranchLen - 1
+			i += a.BranchLen - 1
 		}
 	}
 	return s.String()

@@ -7,7 +7,6 @@ import (
 	"kpsim/internal/scenario/gen"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
-	"kpsim/smp/arch/target"
 )
 
 // Edition returns the edition whose protocols a kernel has, by the release's number; for a name without one it is the
@@ -60,7 +59,7 @@ func Machines(k *linux.Kernel) (list []scenario.Machine) {
 // build sets the properties of a kernel's build that the rules check: functions that only such a build has.
 func build(m *scenario.Machine, k *linux.Kernel) {
 	thunk := "__x86_indirect_thunk_rax"
-	if m.Kernel.Bits32 = k.Processor == target.I386; m.Kernel.Bits32 {
+	if m.Kernel.Bits32 = k.Processor.Bits32(); m.Kernel.Bits32 {
 		thunk = "__x86_indirect_thunk_eax"
 	}
 	_, m.Kernel.Retpoline = k.Image.Symbol(thunk)

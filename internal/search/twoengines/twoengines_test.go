@@ -19,7 +19,6 @@ import (
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/sched"
-	"kpsim/smp/arch/target"
 )
 
 // A pair is a series, and the edition that has its protocols.
@@ -113,7 +112,7 @@ func compare(t rapid.TB, s *scenario.Scenario, k *linux.Kernel, edition string) 
 // hidden reports whether a run shows a defect that 6.1.176 has, the last of i386, and later ones
 // of 6.1 not (7a39c732a22e): kpsim's engine breaks the same with it.
 func hidden(ours *scenario.Scenario, kernels *twoengines.Answers) bool {
-	if kernels.Broken == "" || ours.Machine.Arch != target.I386 {
+	if kernels.Broken == "" || !ours.Machine.Arch.Bits32() {
 		return false
 	}
 	with, err := twoengines.Answer(ours, "jump-hidden")

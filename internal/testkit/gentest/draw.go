@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/scenario/gen"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
 )
@@ -78,7 +77,7 @@ func drawProbe(t *rapid.T, s *scenario.Scenario, name, function string) scenario
 	case kind >= 6 && m.Jprobes:
 		p.Kind = scenario.ProbeJprobe
 		// undone afterwards
-		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0],
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: m.Processor().Args[0],
 			Value: 1}}
 		return p
 	case kind >= 5:
@@ -115,7 +114,7 @@ func drawReturn(t *rapid.T, m *scenario.Machine, p *scenario.Probe) {
 	case 1:
 		p.Pre = []scenario.Step{{Kind: scenario.StepCount}}
 	case 2:
-		p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: target.Arch.Args[0]}}, 8
+		p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: m.Processor().Args[0]}}, 8
 	case 3:
 		p.Pre = []scenario.Step{{Kind: scenario.StepNonzero}}
 	}

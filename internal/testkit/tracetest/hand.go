@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"kpsim/kprobes/kpev"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -80,15 +79,17 @@ func (h Hand) Return(vector, ip uint64) Hand {
 	return h.Emit(smpev.Return, vector, ip, uint64(max(h.tr.depth[h.task], 0)))
 }
 
-// Break runs an int3 at addr and takes its #BP.
+// Break runs a breakpoint at addr and takes its trap.
 func (h Hand) Break(addr uint64) Hand {
-	return h.Exec(addr, target.Arch.Breakpoint...).Trap(smpev.VecBP, addr+1)
+	return h.Exec(addr, h.tr.Arch.Breakpoint...).Trap(smpev.VecBP, addr+uint64(h.tr.Arch.Past))
 }
 
-// Own claims the #BP of the int3 at addr.
-func (h Hand) Own(addr, owner uint64) Hand { return h.Claim(smpev.VecBP, addr+1, owner) }
+// Own claims the trap of the breakpoint at addr.
+func (h Hand) Own(addr, owner uint64) Hand {
+	return h.Claim(smpev.VecBP, addr+uint64(h.tr.Arch.Past), owner)
+}
 
-// Resume returns from a #BP to ip.
+// Resume returns from a breakpoint's trap to ip.
 func (h Hand) Resume(ip uint64) Hand { return h.Return(smpev.VecBP, ip) }
 
 // Oops kills the kernel.

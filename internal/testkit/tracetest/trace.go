@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/traces"
 )
 
@@ -13,6 +15,7 @@ import (
 type Trace struct {
 	Hand
 	Events []traces.Event
+	Arch   *arch.Arch // whose code it is
 
 	ended, drained bool
 	want           want
@@ -28,9 +31,9 @@ type want struct {
 	at           int
 }
 
-// New begins an empty log.
+// New begins an empty log of x86-64 code.
 func New() *Trace {
-	t := &Trace{addrs: map[uint64]uint64{}}
+	t := &Trace{Arch: x86.AMD64, addrs: map[uint64]uint64{}}
 	t.Hand = Hand{tr: t}
 	return t
 }

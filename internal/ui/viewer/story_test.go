@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/testkit/thorough"
 	"kpsim/internal/ui/viewer"
 	"kpsim/properties"
+	"kpsim/smp/arch/x86"
 	"kpsim/traces/view"
 )
 
@@ -335,12 +336,13 @@ func TestSource(t *testing.T) {
 // Each property has words for a reader who doesn't know it.
 func TestPlainWords(t *testing.T) {
 	for _, q := range properties.All {
-		r := view.Lay(view.Input{Property: q.ID + " " + q.Name, Message: "its message", AtEnd: true}, nil)
+		in := view.Input{Arch: x86.AMD64, Property: q.ID + " " + q.Name, Message: "its message", AtEnd: true}
+		r := view.Lay(in, nil)
 		require.NotContains(t, r.Plain, "its message", "traces/view/plain.go has no words for %s", q.ID)
 		require.NotContains(t, r.Plain, "%")
 		require.True(t, strings.HasSuffix(r.Plain, "."), r.Plain)
 	}
-	r := view.Lay(view.Input{Property: "Z9 unheard-of", Message: "its message", AtEnd: true}, nil)
+	r := view.Lay(view.Input{Arch: x86.AMD64, Property: "Z9 unheard-of", Message: "its message", AtEnd: true}, nil)
 	require.Equal(t, "Z9 unheard-of: its message", r.Plain)
 }
 

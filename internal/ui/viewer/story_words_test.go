@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -91,7 +90,7 @@ func (c *cited) word(word, says string, e *traces.Event, s *view.Sentence) {
 	case "image":
 		for i := e.Seq; ; i-- {
 			if o := &c.ev[i]; o.Kind == smpev.Image && e.A-o.A < o.C>>56 && o.C>>56 > 1 {
-				in, err := target.Decode(unpacked(o), arch.Addr(o.A))
+				in, err := c.in.Arch.Decode(unpacked(o), arch.Addr(o.A))
 				to, ok := in.Target()
 				if assert.NoError(c.t, err, c.says) && assert.True(c.t, ok, c.says) {
 					if !strings.Contains(says, "+") {
@@ -266,7 +265,7 @@ func (c *cited) byteAt(a uint64, before uint32) (b byte) {
 		case e.Kind == smpev.TextStore && a-e.A < e.C && e.Seq < before:
 			b = byte(e.B >> (8 * (a - e.A)))
 		case e.Kind == smpev.Free && a-e.A < e.B && e.Seq < before:
-			b = target.Arch.Breakpoint[0]
+			b = c.in.Arch.Filled(arch.Addr(a))
 		}
 	}
 	return b
@@ -281,7 +280,7 @@ func (c *cited) word64(a uint64, e *traces.Event) (v uint64) {
 
 // instruction holds an instruction in words against the bytes of an event.
 func (c *cited) instruction(e *traces.Event, says string) {
-	in, err := target.Decode(unpacked(e), arch.Addr(e.A))
+	in, err := c.in.Arch.Decode(unpacked(e), arch.Addr(e.A))
 	if err != nil {
 		assert.Equal(c.t, "(no instruction)", says, c.says)
 		return

@@ -2,14 +2,18 @@ package check
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
 	"kpsim/internal/ui/cli"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/survey"
+	"kpsim/smp/arch"
 	"kpsim/smp/image"
 )
 
@@ -38,7 +42,9 @@ Exit status: 0, or 2 for bad input.`
 
 func (c *Disasm) Run(p *cli.Program) (int, error) {
 	s, err := c.survey(c.Object)
-	if err != nil {
+	if none := (*noRules)(nil); errors.As(err, &none) {
+		return c.plain(p, none.sc)
+	} else if err != nil {
 		return 0, err
 	}
 	sym, err := symbol(s, c.Object, c.Func)
@@ -58,6 +64,31 @@ func (c *Disasm) Run(p *cli.Program) (int, error) {
 	d.figure(w)
 	d.say(w, s.Row(sym, at))
 	return cli.OK, w.Flush()
+}
+
+// plain lists a function's instructions where there are no rules of probes.
+func (c *Disasm) plain(p *cli.Program, sc *scenario.Scenario) (int, error) {
+	t := sc.Text(c.Func)
+	switch {
+	case t == nil:
+		return 0, fmt.Errorf("%s: no function is called %q; %s", c.Object, c.Func,
+			nearest.OrAll(c.Func, scenario.TheTexts.Names(sc)))
+	case c.At != "":
+		return 0, fmt.Errorf("--at %s: kpsim has no probes on %s; leave it out", c.At, sc.Machine.Arch)
+	}
+	fmt.Fprintf(p.Out, "%s in %s, code of %s\n\n", t.Name, c.Object, sc.Machine.Arch)
+	a := sc.Machine.Processor()
+	for off := 0; off < len(t.Code); {
+		n, says := a.Align, "(no instruction)"
+		if in, err := a.Decode(t.Code[off:], t.At+arch.Addr(off)); err == nil {
+			n, says = in.Size(), in.String()
+		}
+		n = min(n, len(t.Code)-off)
+		word := fmt.Sprintf("%0*x", 2*n, arch.Word(t.Code[off:off+n]))
+		fmt.Fprintf(p.Out, "%+#11x  %-*s  %s\n", off, 2*a.MaxLen, word, says)
+		off += n
+	}
+	return cli.OK, nil
 }
 
 // probe returns the index of the probed instruction.

@@ -19,6 +19,7 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/image"
 )
 
@@ -113,6 +114,9 @@ func (u *underKernel) surveyScenario(path string) (*survey.Survey, error) {
 	if len(sc.Texts) == 0 {
 		return nil, fmt.Errorf("%s: it has no functions; give it text(…) or elf(…)", path)
 	}
+	if !sc.Machine.Arch.Serves(target.Kprobes) {
+		return nil, &noRules{path, sc}
+	}
 	s := vet.Survey(sc)
 	if s.Kernel, err = u.kernel(s.Kernel); err != nil {
 		return nil, err
@@ -122,6 +126,17 @@ func (u *underKernel) surveyScenario(path string) (*survey.Survey, error) {
 		u.by = "by the rules of its machine(), " + options(s.Kernel)
 	}
 	return s, nil
+}
+
+// A noRules is a scenario on a processor where kpsim has no kprobes.
+type noRules struct {
+	path string
+	sc   *scenario.Scenario
+}
+
+func (n *noRules) Error() string {
+	return fmt.Sprintf("%s: which instructions can be probed is known for x86, and its machine() is of %s; "+
+		"kpsim disasm %s %s lists them", n.path, n.sc.Machine.Arch, n.path, n.sc.Texts[0].Name)
 }
 
 // scenario reads the scenario of a file or of a trace.

@@ -16,14 +16,11 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
 
 // Commands that move the machine: calls, probes, files, steps.
-
-var regNames = target.Arch.RegNames
 
 // saw prints a handler's hit and its arguments.
 func (h *sh) saw(hit engine.Hit) {
@@ -34,7 +31,7 @@ func (h *sh) saw(hit engine.Hit) {
 	name := kpev.HandlerNames.Name(hit.Which)
 	if hit.Which == kpev.Return {
 		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.s.probeName(uint64(hit.Probe)),
-			m.Names().Symbol(hit.At), hit.Regs.R[target.Arch.Result])
+			m.Names().Symbol(hit.At), hit.Regs.R[m.Arch().Result])
 		return
 	}
 	fmt.Fprintf(h.p.Out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.s.probeName(uint64(hit.Probe)),
@@ -233,7 +230,7 @@ func (h *machine) probe(args []string, p *scenario.Probe, words map[string]func(
 	for _, word := range args[3:] {
 		key, value, is := strings.Cut(word, "=")
 		do := words[key]
-		if slices.Contains(regNames, key) {
+		if slices.Contains(h.Rig.Machine.Arch().RegNames, key) {
 			do, value = words[""], word
 		}
 		wants := !slices.Contains(alone, key) || key == "entry" && p.Kind == scenario.ProbeJprobe
@@ -257,8 +254,8 @@ func (h *machine) setReg(steps *[]scenario.Step, set string) error {
 		return errUsage
 	}
 	v, err := h.value(value)
-	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: arch.Reg(slices.Index(regNames, reg)),
-		Value: v})
+	n := slices.Index(h.Rig.Machine.Arch().RegNames, reg)
+	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: arch.Reg(n), Value: v})
 	return err
 }
 

@@ -143,7 +143,7 @@ func (h *sh) regs(args []string) error {
 		for h.p.Width > 0 && beside > 1 && beside*cell > h.p.Width {
 			beside /= 2
 		}
-		for i, name := range regNames {
+		for i, name := range m.Arch().RegNames {
 			fmt.Fprintf(h.p.Out, "  %-3s %016x", name, r.R[i])
 			if i%beside == beside-1 {
 				fmt.Fprintln(h.p.Out)
@@ -152,24 +152,24 @@ func (h *sh) regs(args []string) error {
 		if kernel {
 			fmt.Fprintf(h.p.Out, "  flags %#x\n", r.Flags)
 		} else {
-			fmt.Fprintf(h.p.Out, "  rip %016x  flags %#x\n", uint64(r.IP), r.Flags)
+			fmt.Fprintf(h.p.Out, "  %s %016x  flags %#x\n", m.Arch().IPName, uint64(r.IP), r.Flags)
 		}
 	}
 	return nil
 }
 
-// disassemble returns the first instruction of b with symbol names, and its length n, which is 1
-// for invalid bytes.
+// disassemble returns the first instruction of b with symbol names, and its length n, which is the least
+// that one may have for invalid bytes.
 func (h *machine) disassemble(b []byte, at arch.Addr) (s string, n int) {
-	in, err := x86.Decode(b, at)
+	in, err := h.Rig.Machine.Arch().Decode(b, at)
 	if err != nil {
-		return "(no instruction)", 1
+		return "(no instruction)", h.Rig.Machine.Arch().Align
 	}
 	s = in.String()
 	if to, ok := in.Target(); ok {
 		s = strings.Replace(s, fmt.Sprintf("%#x", uint64(to)), h.Rig.Machine.Names().Symbol(to), 1)
 	}
-	return s, int(in.Len)
+	return s, in.Size()
 }
 
 // text lists a function: its bytes in memory, and the original ones where they differ.

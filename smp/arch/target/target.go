@@ -5,7 +5,7 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// A Processor is one that a kernel is built for, as scenarios name it.
+// A Processor is one that a kernel is built for, as scenarios name it: the number of its row.
 type Processor uint8
 
 // The processors.
@@ -14,41 +14,68 @@ const (
 	I386
 )
 
-// Words are the names of the processors, by number.
-var Words = []string{"x86-64", "i386"}
+// A Service is what a simulated kernel may have on a processor.
+type Service uint16
 
-// Arch is the usual kernel's processor. What it says of breakpoints, branches and flags
-// holds for the other one, too, and so do its numbers of the registers that both have.
-var Arch = x86.AMD64
+// The services.
+const (
+	Kprobes     Service = 1 << iota // the kprobes engine, with kretprobes, jprobes and jump optimization
+	Sites                           // ftrace, with what stands on it: fprobes, live patches, direct calls
+	Keys                            // jump labels, static calls, lock prefixes, alternatives
+	Debugger                        // a debugger's breakpoints
+	Uprobes                         // text of user programs
+	Modules                         // modules given as objects
+	BPF                             // BPF's trampolines, dispatcher and tail calls
+	Trampolines                     // ftrace's trampolines as text
+	FprobeData                      // data that an fprobe's handlers share, in a register
+	StoreOrder                      // a CPU's stores are held and take effect in order, as under TSO
+	ERETS                           // returns from traps that don't serialise where others do (FRED)
+	Objects                         // object files, and functions that the language makes
+	Drawn                           // the generator draws programs for it
+)
+
+// row is what is known of a processor.
+type row struct {
+	word   string
+	arch   *arch.Arch
+	short  *arch.Arch // of kernels before 5.3
+	linux  *arch.Arch // of kernels' own engines, from 5.19 on
+	serves Service
+}
+
+const all = Kprobes | Sites | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Objects | Drawn
+
+var rows = [...]row{
+	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,
+		serves: all | BPF | Trampolines | FprobeData},
+	I386: {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
+}
+
+// Words are the names of the processors, by number.
+var Words = func() (list []string) {
+	for i := range rows {
+		list = append(list, rows[i].word)
+	}
+	return list
+}()
 
 // Row returns the row of a processor. whole: what kernels of 32 bits have made of each
 // trap frame since 5.3, which has a stack pointer in it.
 func (p Processor) Row(whole bool) *arch.Arch {
-	switch {
-	case p == X8664:
-		return x86.AMD64
-	case whole:
-		return x86.I386
+	if whole {
+		return rows[p].arch
 	}
-	return x86.I386Short
+	return rows[p].short
 }
 
 // Linux returns the row of a processor as a kernel's own engine has it, from 5.19 on.
-func (p Processor) Linux() *arch.Arch {
-	if p == I386 {
-		return x86.I386Linux
-	}
-	return x86.AMD64
-}
+func (p Processor) Linux() *arch.Arch { return rows[p].linux }
 
-// Of returns the row of the kernel whose text lies at an address. All text of a 32-bit kernel
-// lies in the last 2 GiB below 4 GiB, and none of a 64-bit kernel does.
-func Of(at arch.Addr) *arch.Arch {
-	if at>>31 == 1 {
-		return x86.I386
-	}
-	return x86.AMD64
-}
+// Bits32 reports whether addresses have four bytes.
+func (p Processor) Bits32() bool { return rows[p].arch.Word == 4 }
 
-// Decode decodes the instruction that b begins with, as it stands at an address of text.
-func Decode(b []byte, at arch.Addr) (arch.Inst, error) { return Of(at).Decode(b, at) }
+// Serves reports whether a kernel has all of these services on the processor.
+func (p Processor) Serves(s Service) bool { return rows[p].serves&s == s }
+
+// String returns the name.
+func (p Processor) String() string { return rows[p].word }

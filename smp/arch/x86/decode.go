@@ -49,16 +49,17 @@ func (m Mode) Decode(b []byte, at arch.Addr) (Inst, error) {
 		return Inst{}, refuse(w, int(l.n), ErrUnknown)
 	}
 
-	in := Inst{mode: m, Addr: at, next: at + arch.Addr(l.n), Len: l.n, modrmPos: l.modrmPos, masksTraps: l.masksTraps(),
-		drains: l.drains()}
+	in := Inst{Op: arch.Op{Addr: at, Len: l.n, Drains: l.drains()}, mode: m, next: at + arch.Addr(l.n),
+		modrmPos: l.modrmPos, masksTraps: l.masksTraps()}
 	copy(in.raw[:], w[:l.n])
 	if l.ripRelative() {
 		in.ripDisp = l.dispPos
 	}
 	in.emulated = l.emulated()
-	c := chooser{&in, &l}
+	c := chooser{Inst: &in, l: &l}
 	c.resolve()
 	c.choose()
+	in.Run = in.exec.op()
 	return in, nil
 }
 

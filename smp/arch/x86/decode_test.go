@@ -178,20 +178,20 @@ func (m halfMemory) Load(a arch.Addr, size int) (uint64, bool) {
 	return 0x9e3779b97f4a7c15 >> (64 - 8*size), true
 }
 func (m halfMemory) Store(arch.Addr, int, uint64) bool { return m.stores }
-func (m halfMemory) System() *x86.System               { return &system }
+func (m halfMemory) System() arch.System               { return &system }
 
 type noMemory struct{}
 
 func (noMemory) Load(arch.Addr, int) (uint64, bool) { return 0, false }
 func (noMemory) Store(arch.Addr, int, uint64) bool  { return false }
-func (noMemory) System() *x86.System                { return &system }
+func (noMemory) System() arch.System                { return &system }
 
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := likely(t)
 		checkDecoded(t, b, arch.Addr(rapid.Uint64().Draw(t, "at")))
 		s := arch.Regs{IP: textAt, Flags: rapid.Uint64().Draw(t, "flags") & 0xed5}
-		for i := range s.R {
+		for i := range s.R[:x86.AMD64.Used] {
 			s.R[i] = rapid.Uint64().Draw(t, "r")
 		}
 		checkExec(t, b, s, noMemory{})

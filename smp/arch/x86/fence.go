@@ -1,11 +1,9 @@
 package x86
 
-// Drains reports whether the CPU's stores before the instruction take effect before it has
+// drains reports whether the CPU's stores before the instruction take effect before it has
 // executed: it is a fence, has or implies LOCK, serialises, or accesses a port (SDM vol. 3,
 // "Store Buffer", "Serializing Instructions"; vol. 2, XCHG). LFENCE is none of these. A trap
 // or interrupt drains, too, but isn't meant here.
-func (in *Inst) Drains() bool { return in.drains }
-
 func (l *layout) drains() bool {
 	if l.encoding != legacy {
 		return false

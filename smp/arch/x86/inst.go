@@ -1,6 +1,8 @@
 package x86
 
 import (
+	"unsafe"
+
 	"kpsim/smp/arch"
 )
 
@@ -10,6 +12,12 @@ const MaxLen = 15
 // An exec carries out one instruction. It has the contract of Inst.Exec.
 type exec func(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome
 
+// op returns it as Op.Run. An Inst begins with its Op, so the address of the one is that of the
+// other.
+func (e exec) op() func(*arch.Op, *arch.Regs, arch.Memory) arch.Outcome {
+	return *(*func(*arch.Op, *arch.Regs, arch.Memory) arch.Outcome)(unsafe.Pointer(&e))
+}
+
 // An Inst is a decoded instruction: its bytes, its address, and its operands resolved as far as
 // they can be without registers. It is a plain value.
 //
@@ -17,8 +25,8 @@ type exec func(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome
 // in memory. b is (register >> shift & bMask) + imm. An immediate has bMask 0, so code that reads
 // b doesn't have to ask which it is.
 type Inst struct {
-	exec exec
-	Addr arch.Addr
+	arch.Op
+	exec exec // as Op.Run has it
 	next arch.Addr
 	operands
 	memOperand
@@ -34,10 +42,8 @@ type Inst struct {
 	emulated   bool
 	writesIF   bool
 	masksTraps bool
-	drains     bool  // drains the store buffer
 	modrmPos   uint8 // 0: there is none
 	raw        [MaxLen]byte
-	Len        uint8
 }
 
 // The operands are registers a and b, or an immediate in place of b. One of them may be in memory.
@@ -124,7 +130,7 @@ func (in *Inst) Unsupported() bool { return in.refused }
 
 // Exec executes the instruction, which stands at s.IP. Either all of it happens, or nothing; the
 // outcomes say what each requires.
-func (in *Inst) Exec(s *arch.Regs, m arch.Memory) arch.Outcome { return in.exec(in, s, m) }
+func (in *Inst) Exec(s *arch.Regs, m arch.Memory) arch.Outcome { return in.Run(&in.Op, s, m) }
 
 // Rarely used properties of an instruction. They are read from the bytes again,
 // so that an Inst doesn't have to hold them.

@@ -43,10 +43,5 @@ const (
 	OF uint64 = 1 << 11
 )
 
-// systemic is memory that also knows the CPU whose instruction accesses it. Memory
-// that Exec is given must be: System returns the rest of the CPU's state, with Clock
-// current. Only instructions that need it ask.
-type systemic interface{ System() *System }
-
 // system returns the system state of the CPU that executes with m.
-func system(m arch.Memory) *System { return m.(systemic).System() }
+func system(m arch.Memory) *System { return m.(arch.Systemic).System().(*System) }

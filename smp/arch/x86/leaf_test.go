@@ -64,7 +64,7 @@ func (m flat) Store(a arch.Addr, size int, v uint64) bool {
 // system is the state of the one CPU there is in tests.
 var system = x86.NewSystem(0, 0x10, 0x18)
 
-func (m flat) System() *x86.System { return &system }
+func (m flat) System() arch.System { return &system }
 
 // leaves is the object file, loaded and decoded.
 type leaves struct {

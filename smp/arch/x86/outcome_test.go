@@ -255,7 +255,7 @@ func TestFaultsChangeNothing(t *testing.T) {
 		"c8080002", "0fa0", "650108", "0fc70f", "480fc70f", "0f38f108", "8c18", "0f0108", "0f0120", "0f0008",
 		"660f38f108"} {
 		s := arch.Regs{Flags: x86.F1 | x86.CF}
-		for i := range s.R {
+		for i := range s.R[:x86.AMD64.Used] {
 			s.R[i] = 0x1000 + 64*uint64(i)
 		}
 		before := s
@@ -291,7 +291,7 @@ func TestLoadFaults(t *testing.T) {
 			require.NoError(t, err, code)
 			system = x86.NewSystem(0, 0x10, 0x18)
 			before, kept := arch.Regs{IP: textAt, Flags: x86.F1 | x86.CF}, system
-			for i := range before.R {
+			for i := range before.R[:x86.AMD64.Used] {
 				before.R[i] = 0x1000 + 64*uint64(i)
 			}
 			s := before

@@ -41,7 +41,7 @@ func (m *patchy) Store(a arch.Addr, size int, v uint64) bool {
 	return true
 }
 
-func (m *patchy) System() *x86.System { return &m.y }
+func (m *patchy) System() arch.System { return &m.y }
 
 // state is what of System can be compared.
 func (m *patchy) state() []any {
@@ -72,7 +72,7 @@ func TestPromise(t *testing.T) {
 			m.b[i] = byte(seed >> 56)
 		}
 		s := arch.Regs{IP: textAt, Flags: rapid.Uint64().Draw(t, "flags")&0x44ed5 | x86.F1}
-		for i := range s.R {
+		for i := range s.R[:x86.AMD64.Used] {
 			s.R[i] = value.Draw(t, "r")
 			if mode == x86.Mode32 {
 				s.R[i] &= 0xffff_ffff
@@ -89,7 +89,7 @@ func TestPromise(t *testing.T) {
 		require.NotZero(t, s.Flags&x86.F1, "%v", &in)
 		if mode == x86.Mode32 {
 			require.Zero(t, s.IP>>32, "%v", &in)
-			for i := range s.R {
+			for i := range s.R[:x86.AMD64.Used] {
 				require.Zero(t, s.R[i]>>32, "%v: register %d", &in, i)
 			}
 		}

@@ -200,7 +200,7 @@ func (x *trial) wide(opcode string) string {
 
 // begin fills registers and memory with what is easily missed if it is lost.
 func (x *trial) begin(e, g, flags uint64) {
-	for i := range x.s.R {
+	for i := range x.s.R[:x86.AMD64.Used] {
 		x.s.R[i] = 0x9e37_79b9_7f4a_7c15 * uint64(i+1)
 	}
 	x.s.R[x86.RDI], x.s.R[x86.RSP] = uint64(dataAt), uint64(stackAt)

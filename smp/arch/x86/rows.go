@@ -17,6 +17,7 @@ const PatchUnit = 8
 var AMD64 = row(Mode64, arch.Arch{
 	Name: "x86-64", Word: 8,
 	Registers: arch.Registers{
+		IPName: "rip",
 		RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
 			"r13", "r14", "r15"},
 		Args:  []arch.Reg{RDI, RSI, RDX, RCX, R8, R9},
@@ -24,6 +25,7 @@ var AMD64 = row(Mode64, arch.Arch{
 	},
 	Valid: canonical,
 	Frame: frame64, UserFrame: frameUser64,
+	BootSystem: bootSystem64,
 })
 
 // I386 is a processor in 32-bit protected mode with flat segments, with the calling
@@ -46,25 +48,30 @@ func i386(f arch.Frame) *arch.Arch {
 	return row(Mode32, arch.Arch{
 		Name: "i386", Word: 4,
 		Registers: arch.Registers{
+			IPName:   "eip",
 			RegNames: []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"},
 			Args:     []arch.Reg{RAX, RDX, RCX},
 			Saved:    []arch.Reg{RBX, RBP, RSI, RDI},
 		},
 		Valid: func(a arch.Addr) bool { return a>>32 == 0 },
 		Frame: f, UserFrame: frameUser32,
+		BootSystem: bootSystem32,
 	})
 }
 
 // row completes the description of a mode.
 func row(m Mode, a arch.Arch) *arch.Arch {
-	a.SP, a.Result = RSP, RAX
+	a.SP, a.Result, a.Used = RSP, RAX, 16
 	a.Implied = []arch.Reg{RSP, RSI, RDI}
-	a.IRQFlag, a.StepFlag, a.FixedFlag = IF, TF, F1
+	a.FixedFlag, a.Cleared = F1, TrapClears
+	a.Pushed = a.Word
 
-	a.MaxLen, a.PatchUnit = MaxLen, PatchUnit
+	a.MaxLen, a.FetchUnit = MaxLen, [...]int{PatchUnit, PatchUnit, 1}
 	a.Decode = m.decode
 	a.Nop = NopN
-	a.Breakpoint = []byte{Int3}
+	a.Breakpoint, a.Past, a.Fill = []byte{Int3}, 1, Int3*0x0101010101010101
+	a.Breaks = []arch.Pattern{{Mask: 0xff, Is: Int3}}
+	a.ReturnSerialises, a.Align = true, 1
 
 	a.BranchLen = JumpLen
 	a.Jump = func(at, target arch.Addr) (arch.Code, bool) { return branch(OpJump, at, target) }
@@ -72,7 +79,7 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 	a.BranchNop = arch.CodeOf(Nop5[:]...)
 	a.BranchRet = arch.CodeOf(opRet, Int3, Int3, Int3, Int3)
 	a.Short, a.ShortNop = short, arch.CodeOf(Nop2[:]...)
-	a.JumpByte, a.CallByte = OpJump, opCall
+	a.IsJump, a.IsCall = arch.Pattern{Mask: 0xff, Is: OpJump}, arch.Pattern{Mask: 0xff, Is: opCall}
 	a.Ret = []byte{opRet}
 	return &a
 }
@@ -99,8 +106,12 @@ func (m Mode) decode(b []byte, at arch.Addr) (arch.Inst, error) {
 	}
 	p := new(Inst)
 	*p = in
+	p.Inst = p
 	return p, nil
 }
+
+// Operation implements arch.Inst.
+func (in *Inst) Operation() *arch.Op { return &in.Op }
 
 // At implements arch.Inst.
 func (in *Inst) At() arch.Addr { return in.Addr }

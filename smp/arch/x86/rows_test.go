@@ -24,12 +24,12 @@ func TestRows(t *testing.T) {
 			}
 			for _, c := range []struct {
 				encode func(at, target arch.Addr) (arch.Code, bool)
-				first  byte
+				is     arch.Pattern
 				flow   arch.Flow
-			}{{a.Jump, a.JumpByte, arch.FlowJump}, {a.Call, a.CallByte, arch.FlowCall}} {
+			}{{a.Jump, a.IsJump, arch.FlowJump}, {a.Call, a.IsCall, arch.FlowCall}} {
 				code, ok := c.encode(at, target)
 				require.True(t, ok)
-				require.Equal(t, c.first, code.Bytes()[0])
+				require.True(t, c.is.Match(arch.Word(code.Bytes())))
 				in := decode(code.Bytes(), c.flow)
 				to, ok := in.Target()
 				require.True(t, ok)
@@ -50,7 +50,7 @@ func TestRows(t *testing.T) {
 			regs.R[a.SP] = 0x7000
 			require.Equal(t, at, a.BreakpointAt(&regs))
 			require.EqualValues(t, 0x7000, a.StackPointer(&regs))
-			require.True(t, a.IsBreakpoint(a.Breakpoint[0]))
+			require.True(t, a.IsBreakpoint(arch.Word(a.Breakpoint)))
 			require.Equal(t, map[int]string{8: "rsp", 4: "esp"}[a.Word], a.RegName(a.SP))
 			for _, r := range append(append([]arch.Reg{a.Result}, a.Args...), a.Saved...) {
 				require.NotEqual(t, a.SP, r)

@@ -75,14 +75,70 @@ func NewSystem(cpu uint32, cs, ss uint16) System {
 	}
 }
 
-// BootSystem returns the state in which a kernel of architecture a starts a CPU.
-func BootSystem(a *arch.Arch, cpu uint32) System {
-	if a.Word == AMD64.Word {
-		return NewSystem(cpu, KernelCS, KernelDS)
-	}
+// bootSystem64 is BootSystem of a 64-bit kernel, which keeps the data of a CPU at gs.
+func bootSystem64(cpu uint32, perCPU arch.Addr) arch.System {
+	y := NewSystem(cpu, KernelCS, KernelDS)
+	y.GSBase = uint64(perCPU)
+	return &y
+}
+
+// bootSystem32 is BootSystem of a 32-bit kernel, which keeps it at fs.
+func bootSystem32(cpu uint32, perCPU arch.Addr) arch.System {
 	y := NewSystem(cpu, KernelCS32, KernelDS32)
 	y.Seg[DS], y.Seg[ES] = userDS32, userDS32
-	return y
+	y.FSBase = uint64(perCPU)
+	return &y
+}
+
+// New implements arch.System.
+func (y *System) New() arch.System {
+	z := *y
+	return &z
+}
+
+// Copy implements arch.System.
+func (y *System) Copy(from arch.System) { *y = *from.(*System) }
+
+// Same implements arch.System.
+func (y *System) Same(as arch.System) bool {
+	z := *as.(*System)
+	z.Clock, z.TSCRead = y.Clock, y.TSCRead
+	return *y == z
+}
+
+// Append implements arch.System.
+func (y *System) Append(list []uint64) []uint64 {
+	list = append(list, y.FSBase, y.GSBase, y.KernelGSBase, y.CR0, y.CR2, y.CR3, y.CR8, y.CR4, y.XCR0, y.GDT.Base,
+		y.IDT.Base, y.TSCOffset, uint64(y.GDT.Limit)|uint64(y.IDT.Limit)<<16|uint64(y.LDT)<<32|uint64(y.TR)<<48,
+		uint64(y.TSCAux))
+	list = append(list, y.DR[:]...)
+	for _, v := range y.Seg {
+		list = append(list, uint64(v))
+	}
+	return list
+}
+
+// SetClock implements arch.System.
+func (y *System) SetClock(cycles uint64) { y.Clock = cycles }
+
+// ClockRead implements arch.System.
+func (y *System) ClockRead() bool { return y.TSCRead }
+
+// SetFault implements arch.System.
+func (y *System) SetFault(a arch.Addr) { y.CR2 = uint64(a) }
+
+// Fault implements arch.System.
+func (y *System) Fault() arch.Addr { return arch.Addr(y.CR2) }
+
+// Switch implements arch.System. A 64-bit kernel keeps by task the bases that user mode uses: fs, and
+// gs after swapgs. The kernel's own gs base belongs to the CPU, as does the fs base of a 32-bit kernel
+// (arch/x86/kernel/process_64.c, __switch_to), which keeps none by task.
+func (y *System) Switch(prev, next *arch.TaskState) {
+	if y.Seg[CS] == KernelCS32 {
+		return
+	}
+	*prev = arch.TaskState{y.FSBase, y.KernelGSBase}
+	y.FSBase, y.KernelGSBase = next[0], next[1]
 }
 
 const (
@@ -129,8 +185,8 @@ func (o *overrideMemory) Store(a arch.Addr, size int, v uint64) bool {
 	return o.memory.Store(o.linear(a), size, v)
 }
 
-// System implements systemic.
-func (o *overrideMemory) System() *System { return system(o.memory) }
+// System implements arch.Systemic.
+func (o *overrideMemory) System() arch.System { return o.memory.(arch.Systemic).System() }
 
 // linear returns where in m an access to a goes.
 func linear(m arch.Memory, a arch.Addr) arch.Addr {

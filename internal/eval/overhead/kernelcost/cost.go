@@ -10,7 +10,6 @@ import (
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/arch/target"
 )
 
 // A Part is where instructions of a hit are executed.
@@ -59,7 +58,7 @@ const (
 
 // MachineOf returns the machine whose costs give the hits' cycles for the kernel.
 func MachineOf(k *linux.Kernel) string {
-	if k.Processor == target.I386 {
+	if k.Processor.Bits32() {
 		return Machine386
 	}
 	return Machine

@@ -72,7 +72,7 @@ const (
 // kernel keeps.
 func (q *kind) scenario(k *linux.Kernel) (*scenario.Scenario, error) {
 	row := 0
-	if k.Processor == target.I386 {
+	if k.Processor.Bits32() {
 		row = 1
 	}
 	src := fmt.Sprintf(`scenario("cost-%s", says = %q)

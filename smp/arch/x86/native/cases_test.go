@@ -127,7 +127,7 @@ func (f *form) place(r *random, bits uint8) arch.Addr {
 // trial draws registers and memory for an encoding.
 func (x *encoding) trial(r *random) (t trial) {
 	f, s := x.f, &t.s
-	for i := range s.R {
+	for i := range s.R[:x86.AMD64.Used] {
 		s.R[i] = r.value()
 	}
 	s.IP = codeAt
@@ -151,7 +151,7 @@ func (x *encoding) trial(r *random) (t trial) {
 	}
 	x.related(r, &t)
 	if f.mode == x86.Mode32 {
-		for i := range s.R {
+		for i := range s.R[:x86.AMD64.Used] {
 			s.R[i] &= 0xffff_ffff
 		}
 		clear(s.R[8:])

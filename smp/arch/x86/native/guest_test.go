@@ -117,7 +117,7 @@ func (g *guest) Store(a arch.Addr, size int, v uint64) bool {
 }
 
 // System implements x86.Memory.
-func (g *guest) System() *x86.System { return &g.sys }
+func (g *guest) System() arch.System { return &g.sys }
 
 // write puts bytes into the text.
 func (g *guest) write(a arch.Addr, b []byte) {

@@ -188,7 +188,8 @@ func (h *host) lock() (unlock func()) {
 	}
 	setMask(&mask, &old)
 	// Compatibility mode needs data segments; 64-bit code doesn't look at them.
-	h.raw([]byte{0x8e, 0xd8, 0x8e, 0xc0}, arch.Regs{R: [16]uint64{x86.RAX: dataSelector}}) // mov ds, eax; mov es, eax
+	selectors := arch.Regs{R: [arch.MaxRegs]uint64{x86.RAX: dataSelector}}
+	h.raw([]byte{0x8e, 0xd8, 0x8e, 0xc0}, selectors) // mov ds, eax; mov es, eax
 	return func() {
 		setMask(&old, nil)
 		runtime.UnlockOSThread()
@@ -215,7 +216,8 @@ func (h *host) pages() [3]*[pageSize]byte { return h.memory }
 
 // run implements rival.
 func (h *host) run(p *program, s *arch.Regs) ending {
-	h.in, h.inFlags, h.inFS, h.inGS = s.R, s.Flags, fsBase, gsBase
+	copy(h.in[:], s.R[:])
+	h.inFlags, h.inFS, h.inGS = s.Flags, fsBase, gsBase
 	h.entry, h.first = uint64(s.IP), uint64(s.IP)
 	if p.mode == x86.Mode32 {
 		h.entry |= codeSelector32 << 32
@@ -225,8 +227,10 @@ func (h *host) run(p *program, s *arch.Regs) ending {
 	h.length = uint64(len(p.code))
 	h.trap, h.outIP = -1, 0
 	h.enter()
-	return ending{s: arch.Regs{R: h.out, IP: arch.Addr(h.outIP), Flags: h.outFlags}, trap: int(h.trap), cr2: h.cr2,
+	e := ending{s: arch.Regs{IP: arch.Addr(h.outIP), Flags: h.outFlags}, trap: int(h.trap), cr2: h.cr2,
 		fs: h.outFS, gs: h.outGS}
+	copy(e.s.R[:], h.out[:])
+	return e
 }
 
 // raw runs code once and returns the registers after it.
@@ -256,7 +260,7 @@ func (h *host) runs32() bool {
 // features are what cpuid says it has, by the names of Linux, and has32.
 func (h *host) features() map[string]bool {
 	leaf := func(n, sub uint64) arch.Regs {
-		return h.raw([]byte{0x0f, 0xa2}, arch.Regs{R: [16]uint64{x86.RAX: n, x86.RCX: sub}})
+		return h.raw([]byte{0x0f, 0xa2}, arch.Regs{R: [arch.MaxRegs]uint64{x86.RAX: n, x86.RCX: sub}})
 	}
 	one, seven, ext := leaf(1, 0), leaf(7, 0), leaf(0x8000_0001, 0)
 	bit := func(r uint64, n int) bool { return r>>n&1 != 0 }

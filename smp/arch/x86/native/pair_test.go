@@ -158,7 +158,7 @@ func (h *pair) differs(p *program, ours, theirs *ending) string {
 		tell("ip %#x, the processor has %#x", ours.s.IP, theirs.s.IP)
 	}
 	if p.mode == x86.Mode32 {
-		for i := range theirs.s.R {
+		for i := range theirs.s.R[:x86.AMD64.Used] {
 			theirs.s.R[i] &= 0xffff_ffff
 		}
 		clear(theirs.s.R[8:])
@@ -166,7 +166,7 @@ func (h *pair) differs(p *program, ours, theirs *ending) string {
 		tell("bases %#x %#x, the processor has %#x %#x", ours.fs, ours.gs, theirs.fs, theirs.gs)
 	}
 	if ours.s.R != theirs.s.R {
-		for i, v := range ours.s.R {
+		for i, v := range ours.s.R[:x86.AMD64.Used] {
 			if v != theirs.s.R[i] {
 				tell("r%d %#x, the processor has %#x", i, v, theirs.s.R[i])
 			}
@@ -213,7 +213,7 @@ func (d *digest) add(v uint64) {
 
 // take adds what differs compares.
 func (d *digest) take(g *guest, e *ending) {
-	for _, v := range e.s.R {
+	for _, v := range e.s.R[:x86.AMD64.Used] {
 		d.add(v)
 	}
 	d.add(uint64(e.s.IP))

@@ -25,7 +25,7 @@ func (p *program) append(code []byte) (ok bool) {
 	}
 	p.add(in)
 	for _, n := range []uint64{0, 1, 2, 9, 17, 33} {
-		if in.UndefinedFlags(&arch.Regs{R: [16]uint64{x86.RCX: n}}) != 0 {
+		if in.UndefinedFlags(&arch.Regs{R: [arch.MaxRegs]uint64{x86.RCX: n}}) != 0 {
 			in, _ := p.mode.Decode(resync, codeAt+arch.Addr(len(p.code)))
 			p.add(in)
 			break
@@ -38,7 +38,7 @@ func (p *program) append(code []byte) (ok bool) {
 // half of them.
 func sequenceTrial(mode x86.Mode, r *random) (t trial) {
 	s := &t.s
-	for i := range s.R {
+	for i := range s.R[:x86.AMD64.Used] {
 		s.R[i] = r.value()
 		if pointers>>i&1 != 0 {
 			s.R[i] = uint64(dataAt) + 0x400 + uint64(r.below(0x800))&^7
@@ -55,7 +55,7 @@ func sequenceTrial(mode x86.Mode, r *random) (t trial) {
 		t.poke(stackAt+0x800+8*i, pad(r))
 	}
 	if mode == x86.Mode32 {
-		for i := range s.R {
+		for i := range s.R[:x86.AMD64.Used] {
 			s.R[i] &= 0xffff_ffff
 		}
 		clear(s.R[8:])

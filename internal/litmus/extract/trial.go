@@ -2,7 +2,6 @@ package extract
 
 import (
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 )
 
@@ -12,7 +11,7 @@ import (
 type trial struct {
 	f      *recorder
 	cpu    uint8
-	system x86.System // of its own
+	system arch.System // of its own
 }
 
 // Load implements arch.Memory.
@@ -31,7 +30,7 @@ func (t *trial) Store(at arch.Addr, size int, v uint64) bool {
 }
 
 // System is the CPU's state, to be changed by the trial only.
-func (t *trial) System() *x86.System { return &t.system }
+func (t *trial) System() arch.System { return t.system }
 
 // isFault reports whether an exception means that its instruction wasn't executed.
 func isFault(vector uint64) bool {
