@@ -1,0 +1,58 @@
+package arm64
+
+import (
+	"encoding/binary"
+
+	"kpsim/smp/arch"
+)
+
+// What patching writes.
+const (
+	wordNop = 0xd503201f // ARM ARM C6.2, "NOP"
+	wordISB = 0xd5033fdf // "ISB", with the whole system
+	wordRet = 0xd65f03c0 // "RET" to x30
+	wordBRK = 0xd4200000 // "BRK": the immediate is in bits 20 to 5
+	wordB   = 0x14000000 // "B": words, from the instruction on, in bits 25 to 0
+	wordBL  = 0x94000000 // "BL", likewise
+)
+
+// Immediates of brk, by which a kernel finds its owner (arch/arm64/include/asm/brk-imm.h).
+const (
+	BrkKprobe     = 4 // a probe
+	BrkUprobe     = 5
+	BrkKprobeStep = 6 // behind the copy of a probed instruction
+	BrkKretprobe  = 7
+	BrkFault      = 0x100 // in memory for code that isn't written yet (AARCH64_BREAK_FAULT)
+)
+
+// Nop returns nop.
+func Nop() arch.Code { return code(wordNop) }
+
+// ISB returns isb.
+func ISB() arch.Code { return code(wordISB) }
+
+// Ret returns ret.
+func Ret() arch.Code { return code(wordRet) }
+
+// Brk returns brk with an immediate.
+func Brk(imm uint16) arch.Code { return code(wordBRK | uint32(imm)<<5) }
+
+// Jump returns b to a target, as it stands at an address. ok false: the target is more than 128 MiB
+// away, or one of the two isn't a multiple of four.
+func Jump(at, target arch.Addr) (c arch.Code, ok bool) { return branch(wordB, at, target) }
+
+// Call is Jump for bl.
+func Call(at, target arch.Addr) (c arch.Code, ok bool) { return branch(wordBL, at, target) }
+
+func branch(w uint32, at, target arch.Addr) (c arch.Code, ok bool) {
+	const reach = 1 << 27
+	d := int64(target - at)
+	ok = d >= -reach && d < reach && at%Len == 0 && target%Len == 0
+	return code(w | uint32(d)>>2&(1<<26-1)), ok
+}
+
+func code(w uint32) arch.Code {
+	var b [Len]byte
+	binary.LittleEndian.PutUint32(b[:], w)
+	return arch.CodeOf(b[:]...)
+}

@@ -1,0 +1,66 @@
+package arm64
+
+import (
+	"strconv"
+
+	"kpsim/smp/arch"
+)
+
+// ARM64 is a processor in AArch64 state at EL1, with the procedure call standard and the trap frame of
+// a Linux kernel.
+//
+// It has no Short, for there is one length of branches.
+var ARM64 = &arch.Arch{
+	Name: "arm64", Word: 8,
+	Registers: arch.Registers{
+		RegNames: names(), SP: SP, Result: 0,
+		Args:  []arch.Reg{0, 1, 2, 3, 4, 5, 6, 7},
+		Saved: []arch.Reg{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, FP},
+		Own:   []arch.Reg{Platform, ZR},
+		Used:  int(ZR), IPName: "pc",
+		Link:    LR,
+		Cleared: arch.IRQ | arch.Step,
+	},
+	Branches: arch.Branches{
+		BranchLen: Len, Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
+		IsJump: arch.Pattern{Mask: 0xfc000000, Is: wordB}, IsCall: arch.Pattern{Mask: 0xfc000000, Is: wordBL},
+		Ret: bytesOf(Ret()),
+	},
+	MaxLen: Len, Align: Len, Aligned: true, FetchUnit: [...]int{Len, Len, Len},
+	Reserves: true,
+	Decode: func(b []byte, at arch.Addr) (arch.Inst, error) {
+		in, err := Decode(b, at)
+		if err != nil {
+			return nil, err
+		}
+		return in, nil
+	},
+	Nop:        nops,
+	Breakpoint: bytesOf(Brk(BrkKprobe)),
+	Breaks:     []arch.Pattern{{Mask: 0xffe0001f, Is: wordBRK}},
+	Fill:       uint64(wordBRK|BrkFault<<5) * 0x1_0000_0001,
+	BootSystem: func(cpu uint32, _ arch.Addr) arch.System { return NewSystem(cpu) },
+	// Both are context synchronization events (ARM ARM, "Context synchronization event").
+	EntrySerialises: true, ReturnSerialises: true,
+	Valid: valid,
+	Frame: frame, UserFrame: frameUser,
+}
+
+// names returns x0 to x30 and sp. The zero register isn't among them, for it is no state.
+func names() (list []string) {
+	for i := range SP {
+		list = append(list, "x"+strconv.Itoa(int(i)))
+	}
+	return append(list, "sp")
+}
+
+func bytesOf(c arch.Code) []byte { return c.Bytes() }
+
+// nops returns n bytes of nops. A rest shorter than an instruction is zeroes.
+func nops(n int) []byte {
+	b := make([]byte, 0, max(n, 0))
+	for len(b)+Len <= n {
+		b = append(b, bytesOf(Nop())...)
+	}
+	return append(b, make([]byte, max(n, 0)-len(b))...)
+}
