@@ -27,8 +27,11 @@ var layers = []layer{
 	{pkg: "internal/lazyregexp", free: []string{"sync"}},
 	{pkg: "traces", may: []string{"internal/lazyregexp", "sim"}},
 	{pkg: "smp/arch"},
-	{pkg: "smp/arch/x86", may: []string{"smp/arch"}},
-	{pkg: "smp/arch/target", may: []string{"smp/arch", "smp/arch/x86"}},
+	{pkg: "smp/arch/x86", may: []string{"smp/arch"}, free: []string{"unsafe"}},
+	// An instruction begins with its Op: one conversion.
+	{pkg: "smp/arch/riscv64", may: []string{"smp/arch"}, free: []string{"unsafe"}},
+	{pkg: "smp/arch/arm64", may: []string{"smp/arch"}, free: []string{"unsafe"}},
+	{pkg: "smp/arch/target", may: []string{"smp/arch", "smp/arch/arm64", "smp/arch/riscv64", "smp/arch/x86"}},
 	{pkg: "smp/fetch", may: []string{"sim"}},
 	{pkg: "smp/lkmm", may: []string{"sim"}},
 	{pkg: "smp/image/objfile"},
@@ -44,11 +47,11 @@ var layers = []layer{
 	// for reports, not for runs
 	{pkg: "kprobes/survey", may: []string{"smp/arch", "smp/arch/x86", "smp/image", "kprobes/rules"},
 		free: []string{"*"}},
-	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev",
+	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/smpev", "kprobes/kpev",
 		"linux/linuxev"}, free: []string{"*"}},
 	{pkg: "traces/export", may: []string{"traces", "traces/view", "smp/smpev"}, free: []string{"*"}},
 	// golden files
-	{pkg: "internal/testkit/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev",
+	{pkg: "internal/testkit/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/x86", "smp/smpev",
 		"kprobes/kpev"}, free: []string{"os"}},
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/lkmm",
 		"smp/cycles", "smp/kapi", "smp/smpev"}, free: []string{"sync"}},
@@ -95,7 +98,7 @@ var layers = []layer{
 	{pkg: "linux/source", may: []string{"internal/regular", "linux", "linux/vmlinux", "linux/vmlinux/shelf",
 		"smp/arch"}, free: []string{"*"}},
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}}, // and each engine
-	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev",
+	{pkg: "properties", may: []string{"traces", "sim", "smp/arch", "smp/smpev", "kprobes/kpev",
 		"linux/linuxev"}},
 	// its history is read when first asked for
 	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/bpf", "engine/debugger", "engine/ftrace",
@@ -143,7 +146,7 @@ var layers = []layer{
 		"internal/nearest", "internal/search/replay", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi",
 		"smp/smpev", "traces", "traces/view"}, free: []string{"*"}},
 	{pkg: "internal/litmus/run", may: []string{"internal/litmus/axioms", "internal/litmus/ctest",
-		"internal/litmus/x86test", "sched", "sim", "smp", "smp/arch", "smp/kapi", "smp/lkmm", "traces"},
+		"internal/litmus/x86test", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/lkmm", "traces"},
 		free: []string{"*"}},
 	{pkg: "internal/litmus", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}}, // a map, and tests

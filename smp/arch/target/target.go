@@ -2,6 +2,8 @@ package target
 
 import (
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/arm64"
+	"kpsim/smp/arch/riscv64"
 	"kpsim/smp/arch/x86"
 )
 
@@ -12,6 +14,8 @@ type Processor uint8
 const (
 	X8664 Processor = iota
 	I386
+	RISCV64
+	ARM64
 )
 
 // A Service is what a simulated kernel may have on a processor.
@@ -48,7 +52,9 @@ const all = Kprobes | Sites | Keys | Debugger | Uprobes | Modules | StoreOrder |
 var rows = [...]row{
 	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,
 		serves: all | BPF | Trampolines | FprobeData},
-	I386: {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
+	I386:    {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
+	RISCV64: {word: "riscv64", arch: riscv64.RV64, short: riscv64.RV64, linux: riscv64.RV64},
+	ARM64:   {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64},
 }
 
 // Words are the names of the processors, by number.
