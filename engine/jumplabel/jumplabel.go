@@ -36,8 +36,11 @@ type Labels struct {
 	list  []*Label   // set at boot
 	mutex kapi.Mutex `state:"address: it is among the mutexes"` // jump_label_mutex; set at boot, nil: see Lock
 
-	// set at boot: they look at a site before they write it (bug_at in __jump_label_transform, 3.13)
+	// set at boot: they look at a site before they write it (bug_at in __jump_label_transform, x86, 3.13)
 	Looks bool `state:"boot"`
+
+	// set at boot: they write the sites of a key that doesn't turn, too (jump_label_enable, 2.6.37)
+	Again bool `state:"boot"`
 
 	// Batches says whether a batch writes the sites of a key together, if the patcher can
 	// (arch_jump_label_transform_queue, since 5.3). Set at boot.
@@ -80,7 +83,7 @@ type Place struct {
 	// Likely says that the jump stands there while the key is off: the code after it is that of a key that is on
 	// (static_branch_likely).
 	Likely bool
-	Short  bool // it has two bytes, not five
+	Form   int // which of the processor's forms it has (arch.Branches.Labels)
 	// Table is whose jump table has the site: 0 the kernel's own, n that of the module of that number. The sites of
 	// a table are written together.
 	Table int
@@ -107,12 +110,9 @@ func (ls *Labels) Add(first bool, sites ...Place) (l *Label, ok bool) {
 	a := ls.text.Arch()
 	ok = true
 	for _, p := range sites {
-		e := Entry{Place: p, nop: a.BranchNop, here: ls.boot.Present(p.At)}
-		var reached bool
-		if e.jump, reached = a.Jump(p.At, p.Target); p.Short {
-			e.nop = a.ShortNop
-			e.jump, reached = a.Short(p.At, p.Target)
-		}
+		f := &a.Labels[p.Form]
+		jump, reached := f.Jump(p.At, p.Target)
+		e := Entry{Place: p, nop: f.Nop, jump: jump, here: ls.boot.Present(p.At)}
 		ok = ok && reached
 		l.entries = append(l.entries, e)
 		ls.boot.AddSite(kapi.Site{Addr: p.At, Size: len(e.nop.Bytes()), Kind: Site})
@@ -254,11 +254,14 @@ func (l *Label) batch(x kapi.Context, on, turns bool, p kapi.Batcher) {
 // written where the key doesn't turn (static_key_enable returns early). Context: text_mutex held.
 func (l *Label) expected(x kapi.Context, e *Entry, on, turns bool) bool {
 	was, _ := e.Form(!on)
-	if !l.of.Looks || !l.of.boot.Foreign(e.At, len(was.Bytes())) {
+	if !l.of.boot.Foreign(e.At, len(was.Bytes())) {
 		return true
 	}
-	if !turns {
+	if !turns && !l.of.Again {
 		return false
+	}
+	if !l.of.Looks {
+		return true
 	}
 	now := *was
 	l.of.text.Read(x, e.At, now.Bytes())

@@ -2,12 +2,13 @@ package scenario
 
 import (
 	"bytes"
-	"math"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
 
@@ -33,7 +34,10 @@ var TheLabels = list(func(s *Scenario) *[]Label { return &s.Labels }, checker.ch
 	Paragraph: InProbes, Touches: TouchPatched,
 	patched: func(s *Scenario, x any) (list []Patched) {
 		for _, t := range x.(*Label).Sites {
-			n, _ := s.LabelForm(&t)
+			n := 0
+			if form, _ := s.LabelForm(&t); form >= 0 {
+				n = s.labelForms()[form].Len()
+			}
 			list = append(list, Patched{Func: t.Func, Offset: t.Offset, Len: n, Kind: image.SiteJumpLabel})
 		}
 		return list
@@ -56,8 +60,9 @@ var TheLabels = list(func(s *Scenario) *[]Label { return &s.Labels }, checker.ch
 		Says: "a static key: the instruction at `at + offset` is a nop and, while the key is on, a jump to " +
 			"`target`, or `toff` bytes after it. With a `likely` branch it is the jump while the key is off. The " +
 			"text says what the key is at first: the nop `0f1f440000`, or `e9…`, the jump. Sites of two bytes " +
-			"(5.14) are `6690` or `eb…`. A key may have several sites: `at = [f, g]`, with a target each, or one " +
-			"for all; `likely` is `True`, or a list, too",
+			"(5.14) are `6690` or `eb…`. Sites of riscv64 are `00000013` or a `jal` that links nothing; " +
+			"those of arm64 `d503201f` or a `b`. A key may have several sites: `at = [f, g]`, with a target each, or one for all; " +
+			"`likely` is `True`, or a list, too",
 		Kernel: []string{"static_key", "static_branch", "DEFINE_STATIC_KEY_FALSE", "DEFINE_STATIC_KEY_TRUE",
 			"static_branch_likely", "static_branch_unlikely", "jump_entry"},
 	}},
@@ -72,25 +77,23 @@ var TheLabels = list(func(s *Scenario) *[]Label { return &s.Labels }, checker.ch
 	}),
 })
 
-// LabelForm returns how many bytes the text at a site of a jump label has, and whether it is the jump. n is 0 if it is
-// neither a nop nor a jump that a label stands on.
-func (s *Scenario) LabelForm(t *LabelSite) (n int, jump bool) {
+// labelForms are the forms of a jump label's site, as scenarios write them.
+func (s *Scenario) labelForms() []arch.LabelForm { return s.Machine.Arch.Row(true).Labels }
+
+// LabelForm returns which of the processor's forms the text at a site of a jump label has, and whether it is the
+// jump. form is -1 if it is neither a nop nor a jump that a label stands on.
+func (s *Scenario) LabelForm(t *LabelSite) (form int, jump bool) {
 	f := s.Text(t.Func)
 	if f == nil || t.Offset < 0 || t.Offset >= len(f.Code) {
-		return 0, false
+		return -1, false
 	}
-	code := f.Code[t.Offset:]
-	switch {
-	case bytes.HasPrefix(code, x86.Nop5[:]):
-		return x86.JumpLen, false
-	case bytes.HasPrefix(code, x86.Nop2[:]):
-		return x86.ShortLen, false
-	case code[0] == x86.OpJump && len(code) >= x86.JumpLen:
-		return x86.JumpLen, true
-	case code[0] == x86.OpShort && len(code) >= x86.ShortLen:
-		return x86.ShortLen, true
+	forms := s.labelForms()
+	for i := range forms {
+		if ok, jump := forms[i].Holds(f.Code[t.Offset:]); ok {
+			return i, jump
+		}
 	}
-	return 0, false
+	return -1, false
 }
 
 // LabelOn reports whether a jump label is on when a run begins.
@@ -99,12 +102,12 @@ func (s *Scenario) LabelOn(l *Label) bool {
 	return jump != l.Sites[0].Likely
 }
 
-// ShortLabel returns the first of the jump labels that has a site of two bytes; -1: none has.
+// ShortLabel returns the first of the jump labels that has a site of a shorter form than the first; -1: none has.
 func (s *Scenario) ShortLabel() int {
 	return slices.IndexFunc(s.Labels, func(l Label) bool {
 		return slices.ContainsFunc(l.Sites, func(t LabelSite) bool {
-			n, _ := s.LabelForm(&t)
-			return n == x86.ShortLen
+			form, _ := s.LabelForm(&t)
+			return form > 0
 		})
 	})
 }
@@ -151,13 +154,13 @@ func (c checker) checkLabelSite(p Part, who string, t *LabelSite) error {
 	if err := c.function(p, who, t.Func, t.Offset); err != nil {
 		return err
 	}
-	n, jump := c.s.LabelForm(t)
-	e := c.s.Machine.Edition
+	form, jump := c.s.LabelForm(t)
+	forms, e := c.s.labelForms(), c.s.Machine.Edition
 	switch {
-	case n == 0:
-		return Faultf(p, "%s: %s is no nop or jump of 5 or 2 bytes; a label stands on 0f1f440000, e9…, 6690 or eb…",
-			who, placeName(t.Func, t.Offset))
-	case n == x86.ShortLen && e != rules.EditionNone && e < rules.Edition514:
+	case form < 0:
+		return Faultf(p, "%s: %s is no nop or jump of %s bytes; a label stands on %s", who,
+			placeName(t.Func, t.Offset), lengths(forms), standsOn(forms))
+	case form > 0 && e != rules.EditionNone && e < rules.Edition514:
 		return Faultf(p, "%s: %s has two bytes, which sites of labels have since 5.14; take 0f1f440000 or e9…, or a "+
 			"later edition", who, placeName(t.Func, t.Offset))
 	}
@@ -165,23 +168,38 @@ func (c checker) checkLabelSite(p Part, who string, t *LabelSite) error {
 		return err
 	}
 	at, to := c.s.Text(t.Func).At+arch.Addr(t.Offset), c.s.Text(t.Target).At+arch.Addr(t.TOff)
-	far := int64(to) - int64(at) - int64(n)
-	switch {
-	case n == x86.JumpLen && (far < math.MinInt32 || far > math.MaxInt32):
-		return Faultf(p, "%s: %s is too far for a 5-byte jump; place it within 2 GB of %s", who, t.Target, t.Func)
-	case n == x86.ShortLen && (far < math.MinInt8 || far > math.MaxInt8):
-		return Faultf(p, "%s: %s is too far for a jump of 2 bytes; place it within 127 bytes of %s, or take a site "+
-			"of 5 bytes", who, placeName(t.Target, t.TOff), placeName(t.Func, t.Offset))
+	f := &forms[form]
+	want, reached := f.Jump(at, to)
+	if !reached {
+		or := ""
+		if form > 0 {
+			or = fmt.Sprintf(", or take a site of %d bytes", forms[0].Len())
+		}
+		return Faultf(p, "%s: %s is too far for a jump of %d bytes; place it within %s of %s%s", who,
+			placeName(t.Target, t.TOff), f.Len(), f.Reach, placeName(t.Func, t.Offset), or)
 	}
-	a := c.s.Machine.Processor()
-	encode := a.Jump
-	if n == x86.ShortLen {
-		encode = a.Short
-	}
-	want, _ := encode(at, to)
-	if code := c.s.Text(t.Func).Code[t.Offset:][:n]; jump && !bytes.Equal(code, want.Bytes()) {
+	if code := c.s.Text(t.Func).Code[t.Offset:][:f.Len()]; jump && !bytes.Equal(code, want.Bytes()) {
 		return Faultf(p, "%s: % x at %s is no jump to %s, which is % x; correct it, or the target", who, code,
 			placeName(t.Func, t.Offset), placeName(t.Target, t.TOff), want.Bytes())
 	}
 	return nil
+}
+
+// lengths lists the lengths of forms.
+func lengths(forms []arch.LabelForm) string {
+	var list []string
+	for i := range forms {
+		list = append(list, strconv.Itoa(forms[i].Len()))
+	}
+	return strings.Join(list, " or ")
+}
+
+// standsOn lists what a label may stand on, as scenarios write it.
+func standsOn(forms []arch.LabelForm) string {
+	var list []string
+	for i := range forms {
+		list = append(list, forms[i].Hex[0], forms[i].Hex[1])
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " or " + list[last]
 }

@@ -96,13 +96,16 @@ func (p Preempt) Built() bool { return p >= PreemptDynamic }
 
 // Settle gives every setting the value that the edition has with this preemption, which is
 // what machine(edition = …) says before anything else. Without an edition, settings get their
-// defaults.
+// defaults. How text is patched is the processor's, where that has one way.
 func (m *Machine) Settle() {
 	of := era.Of
 	if m.Arch.Bits32() {
 		of = era.Of386
 	}
 	m.Settings = of(m.Edition, m.Preempt.Built())
+	if !m.Processor().BreakpointFirst {
+		m.Patch = era.PatchWhole
+	}
 }
 
 // Processor returns the architecture that the machine's kernel is built for. For i386 that is

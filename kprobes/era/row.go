@@ -17,10 +17,20 @@ type Row struct {
 	Says   string   // the description that kpsim editions prints
 	Means  string   // the description for docs/scenarios.md, with the effect of each value
 	Build  bool     // the build decides it, whatever the edition
+	Others int      // this many values, the last ones, are of other processors than x86
 
 	presets [rules.Editions + 1][2]uint8 // by edition, built without and with preemption
 	get     func(s *Settings) uint8
 	set     func(s *Settings, v uint8)
+}
+
+// Drawable returns how many values a machine of x86 may have: the first ones.
+func (r *Row) Drawable() int { return len(r.Values) - r.Others }
+
+// others makes the last n values those of other processors.
+func (r Row) others(n int) Row {
+	r.Others = n
+	return r
 }
 
 // Get returns the setting's value.

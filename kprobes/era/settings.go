@@ -14,7 +14,13 @@ const (
 	PatchStopMachine              // text_poke_smp
 	PatchHeadFirst                // plain stores: the head byte, then the tail
 	PatchTailFirst                // plain stores: the tail, then the head byte
+	PatchWhole                    // the whole instruction at once, then a sync (arch.Arch.BreakpointFirst)
 )
+
+var patchWords = []string{"breakpoint", "stop_machine", "naive", "naive-tail-first", "whole"}
+
+// String returns the word of machine().
+func (p Patch) String() string { return patchWords[p] }
 
 // A Step is how the engine notices that the copy of an instruction has run.
 type Step uint8

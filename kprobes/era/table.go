@@ -21,12 +21,14 @@ var Table = []Row{
 			"machine is stopped, and no stack shows a task inside the region"),
 	row("patch", enum(func(s *Settings) *Patch {
 		return &s.Patch
-	}, "breakpoint", "stop_machine", "naive", "naive-tail-first"),
+	}, patchWords...),
 		"breakpoint breakpoint breakpoint breakpoint breakpoint breakpoint stop_machine",
 		"how a jump is written over live text",
 		"how a jump is written: int3 first; `\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; "+
 			"`\"naive-tail-first\"`. It applies to jump labels and static calls, too; ftrace always writes an int3 "+
-			"first"),
+			"first. On riscv64 and arm64 it is how a jump label is written: `\"whole\"`, which is the default there: "+
+			"stores as large as the address allows, and one sync of all CPUs after the last site; or "+
+			"`\"stop_machine\"`").others(1),
 	row("removed_int3", flag(func(s *Settings) *bool { return &s.RemovedInt3 }),
 		"_ yes yes yes yes _ yes",
 		"kprobes handles a trap whose breakpoint is gone",

@@ -68,6 +68,8 @@ var planted = plant(
 		Also: []string{"text-restored"}},
 	Mutant{Name: "uprobe-sent-back", Scenario: "uprobe-beside-probe", Property: "uprobe-once"},
 	Mutant{Name: "uprobe-flag-cleared", Scenario: "uprobe-threads", Property: "uprobe-once"},
+	Mutant{Name: "label-unsynced", Scenario: "riscv64-label", Property: "last-setting"},
+	Mutant{Name: "label-stopped", Scenario: "arm64-label", Property: "progress"},
 )
 
 // plant completes rows of planted.

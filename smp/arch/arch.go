@@ -1,6 +1,9 @@
 package arch
 
-import "math/bits"
+import (
+	"bytes"
+	"math/bits"
+)
 
 // Addr is a linear address.
 type Addr uint64
@@ -42,7 +45,10 @@ type Arch struct {
 	Breakpoint []byte
 	Past       Addr
 	Breaks     []Pattern // it and others, of other lengths or with numbers of their own
-	Fill       uint64    // eight aligned bytes of memory for code that is written at run time: breakpoints
+	// BreakpointFirst says that an instruction which other CPUs may run is replaced by way of a breakpoint
+	// (text_poke_bp). Otherwise it is stored whole, and all CPUs serialise once what belongs together is stored.
+	BreakpointFirst bool
+	Fill            uint64 // eight aligned bytes of memory for code that is written at run time: breakpoints
 
 	// EntrySerialises and ReturnSerialises say that a CPU which takes a trap, or returns from one, sees the
 	// newest text.
@@ -82,14 +88,33 @@ type Registers struct {
 type Branches struct {
 	BranchLen  int
 	Jump, Call func(at, target Addr) (c Code, ok bool)
-	BranchNop  Code // one nop
-	BranchRet  Code // a return, and breakpoints for what is left
-	// Short is a jump that reaches less far, of ShortNop's bytes.
-	Short    func(at, target Addr) (c Code, ok bool)
-	ShortNop Code
-	IsJump   Pattern // what Jump encodes, and no other instruction
-	IsCall   Pattern // likewise of Call
-	Ret      []byte
+	BranchNop  Code    // one nop
+	BranchRet  Code    // a return, and breakpoints for what is left
+	IsJump     Pattern // what Jump encodes, and no other instruction
+	IsCall     Pattern // likewise of Call
+	Ret        []byte
+	Labels     []LabelForm // what stands at the site of a jump label, the form that reaches farthest first
+}
+
+// A LabelForm is what stands at the site of a jump label: a nop, or a jump of the same length.
+type LabelForm struct {
+	Nop    Code
+	Jump   func(at, target Addr) (c Code, ok bool)
+	IsJump Pattern   // what Jump encodes, and no other instruction
+	Reach  string    // how far, for people
+	Hex    [2]string // the nop, and how the jump is recognized, as people write code
+}
+
+// Len returns the length of both.
+func (f *LabelForm) Len() int { return int(f.Nop.n) }
+
+// Holds reports whether code begins with the nop or with a jump, and whether it is the jump.
+func (f *LabelForm) Holds(code []byte) (ok, jump bool) {
+	if len(code) < f.Len() {
+		return false, false
+	}
+	jump = f.IsJump.Match(Word(code))
+	return jump || bytes.HasPrefix(code, f.Nop.Bytes()), jump
 }
 
 // A Frame is the image of saved registers in memory that a trap leaves for its

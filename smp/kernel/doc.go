@@ -65,12 +65,13 @@
 //	TextPoke.do            text_poke_bp_batch, whose steps are PokeSteps
 //	TextPoke.breakpoint    poke_int3_handler, smp_text_poke_int3_handler
 //	PokeStopped.Patch      text_poke_smp
+//	PokeWhole.Batch        arch_jump_label_transform_queue of each and arch_jump_label_transform_apply
 //	Text.Poke              text_poke
 //	Text.Exchange          text_poke_kgdb
 //	Alternatives.Apply     apply_alternatives
 //	Alternatives.early     text_poke_early
 //	LockPrefixes.Set       alternatives_smp_switch
-//	Sync.Core              text_poke_sync, smp_text_poke_sync_each_cpu
+//	Sync.Core              text_poke_sync, smp_text_poke_sync_each_cpu; flush_icache_all, kick_all_cpus_sync
 //	Stop.Machine           stop_machine
 //	Stop.stopper           multi_cpu_stop
 //	RCU.Synchronize        synchronize_sched, synchronize_rcu, synchronize_rcu_tasks: by flavour

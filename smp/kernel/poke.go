@@ -340,6 +340,63 @@ func (p PokeStopped) Patch(x kapi.Context, addr arch.Addr, insn []byte, _ arch.A
 	p.K.Stop.Machine(x, func(x kapi.Context) { p.K.Text.Write(x, addr, insn) })
 }
 
+// What mutants do.
+var (
+	wholeUnsynced = kapi.DefineFault("label-unsynced",
+		"on riscv64 and arm64 nothing makes the other CPUs serialise after jump labels are written",
+		"cfb00a357864, arm64, until 6.10: kick_all_cpus_sync; riscv64: flush_icache_all")
+	wholeStopped = kapi.DefineFault("label-stopped",
+		"on riscv64 and arm64 jump labels are written with the machine stopped, and the other CPUs, whose interrupts "+
+			"are off, are sent the IPI of the sync from there",
+		"f6cc0c501649, arm64, 4.19-rc: aarch64_insn_patch_text; like c97bf629963e, riscv64")
+)
+
+// PokeWhole replaces instructions by the new ones, without a breakpoint, where processors allow that or are taken to:
+// a nop by a jump of its length, and back. riscv64: patch_insn_write (arch/riscv/kernel/patch.c) of each, and
+// flush_icache_all once (arch_jump_label_transform_apply, since 6.12). arm64: aarch64_insn_patch_text_nosync
+// (arch/arm64/kernel/patching.c) of each, and kick_all_cpus_sync once (since 6.11). It implements kapi.Batcher.
+//
+//	step 1: store each instruction, and serialise this CPU
+//	step 2: make all CPUs serialise
+//
+// A store has the largest power of two as its size that its address and length are multiples of
+// (copy_to_kernel_nofault): four bytes at an odd multiple of two are two stores. The maintenance of caches is part of
+// the store: dc and ic of arm64 act on all CPUs, and what is left to a CPU is what it has fetched (isb). riscv64's
+// fence.i is of its own CPU.
+//
+// arm64 has a spinlock in place of text_mutex, and riscv64 lets that go between two sites. Before the releases named
+// here sites were written one by one: riscv64 flushed after each, arm64 had no sync of other CPUs.
+type PokeWhole struct{ K *Kernel }
+
+// Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
+func (p PokeWhole) Patch(x kapi.Context, addr arch.Addr, insn []byte, _ arch.Addr) {
+	p.Batch(x, []kapi.Rewrite{{At: addr, Insn: insn}})
+}
+
+// Batch implements kapi.Batcher. Context: may sleep; text_mutex held.
+func (p PokeWhole) Batch(x kapi.Context, list []kapi.Rewrite) {
+	p.K.Text.mutex.AssertHeld(x)
+	if p.K.Planted(wholeStopped) {
+		p.K.Stop.Machine(x, func(x kapi.Context) { p.write(x, list) })
+		return
+	}
+	p.write(x, list)
+}
+
+// write makes the steps.
+func (p PokeWhole) write(x kapi.Context, list []kapi.Rewrite) {
+	for i := range list {
+		w := &list[i]
+		announce(x, w.At, w.Insn)
+		by := uint64(w.At) | uint64(len(w.Insn))
+		ctxOf(x).Text().WriteBy(w.At, w.Insn, int(by&-by))
+		p.K.Text.Sync.Self(x, smpev.SyncSelf)
+	}
+	if !p.K.Planted(wholeUnsynced) {
+		p.K.Sync.Core(x, smpev.SyncWhole)
+	}
+}
+
 // PokeNaive patches in the way that must not be used: plain stores under running CPUs, the
 // head byte first or last. It implements kapi.Patcher.
 type PokeNaive struct {

@@ -194,6 +194,7 @@ const (
 	SyncByHand = 13 // a task of the scenario asks for it
 	SyncUprobe = 14 // a uprobe's instruction is replaced
 	SyncImage  = 15 // an image of a BPF trampoline was written
+	SyncWhole  = 16 // instructions were stored whole
 )
 
 // Owners of a trap, as in Claim. An engine defines more (Owners).

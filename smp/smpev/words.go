@@ -57,6 +57,7 @@ func init() {
 	Whys.Define(SyncByHand, "asked for")
 	Whys.Define(SyncUprobe, "uprobe")
 	Whys.Define(SyncImage, "image written")
+	Whys.Define(SyncWhole, "instructions stored")
 	Owners.Define(OwnerPoke, "text-poke handler")
 	Owners.Define(OwnerDebugger, "debugger")
 	Owners.Define(OwnerUprobe, "uprobes")

@@ -437,7 +437,8 @@ func TestSceneNamesReasons(t *testing.T) {
 	tr.On(0, prober).Emit(smpev.Serialise, smpev.SyncDebug, 0, 0)
 	tr.On(0, prober).Emit(smpev.Serialise, smpev.SyncByHand, 0, 0)
 	tr.On(0, prober).Emit(smpev.Serialise, smpev.SyncImage, 0, 0)
-	tr.On(0, prober).Emit(smpev.Serialise, smpev.SyncImage+1, 0, 0)
+	tr.On(0, prober).Emit(smpev.Serialise, smpev.SyncWhole, 0, 0)
+	tr.On(0, prober).Emit(smpev.Serialise, smpev.SyncWhole+1, 0, 0)
 	s := lay(tr)
 	last := len(s.Steps) - 1
 	for i := range s.Steps[:last] {

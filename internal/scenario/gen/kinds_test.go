@@ -71,7 +71,7 @@ func TestKinds(t *testing.T) {
 	}
 	for i := range era.Table {
 		s := &era.Table[i]
-		for v := range s.Values {
+		for v := range s.Drawable() {
 			kind := s.Word + " = " + s.Value(uint8(v))
 			// What the build says of text must be so.
 			if unsound := kind == "sync_arm = False" || kind == "nmi_latch = False" || s.Word == "patch" &&

@@ -12,6 +12,7 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 )
 
 // Functions lists the library functions that scenarios are drawn over.
@@ -71,6 +72,9 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 			panic(err)
 		}
 		m := s.Machine
+		if !m.Arch.Serves(target.Drawn) {
+			continue
+		}
 		if sound(&m); m.Settings != s.Machine.Settings || s.Expect.Sometimes || m.Engine != "" ||
 			s.Machine.Memory != smp.SC || ordered(s) {
 			continue

@@ -31,7 +31,7 @@ func (g *maker) machineOf(list []scenario.Machine) {
 	m.Fetch = fetch.Model(g.rand.N(int(fetch.Mixing) + 1))
 	for any && g.one(2) {
 		r := &era.Drawn[g.rand.N(len(era.Drawn))]
-		r.Set(&m.Settings, uint8(g.rand.N(len(r.Values))))
+		r.Set(&m.Settings, uint8(g.rand.N(r.Drawable())))
 	}
 	if g.i386 {
 		m.Arch, m.Kernel.Bits32 = target.I386, true

@@ -126,7 +126,7 @@ func genSettings(t *rapid.T, m *scenario.Machine) {
 	for i := range era.Table {
 		r := &era.Table[i]
 		if rapid.IntRange(0, 3).Draw(t, "say") == 3 {
-			r.Set(&m.Settings, uint8(rapid.IntRange(0, len(r.Values)-1).Draw(t, "value")))
+			r.Set(&m.Settings, uint8(rapid.IntRange(0, r.Drawable()-1).Draw(t, "value")))
 		}
 	}
 	m.Batches, m.Kernel.Optprobes = true, true // so that any operation may come

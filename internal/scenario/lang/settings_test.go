@@ -53,7 +53,7 @@ func TestSettingAlone(t *testing.T) {
 		s := &era.Table[i]
 		for _, e := range append(rules.AllEditions(), rules.EditionNone) {
 			var engines []era.Settings
-			for v := range s.Values {
+			for v := range s.Drawable() { // the others: testdata/load.txtar
 				edition := ""
 				if e != rules.EditionNone {
 					edition = fmt.Sprintf("edition = %q, ", e)

@@ -253,7 +253,8 @@ func (ps *patchers) addForeign() {
 		written = append(written[:len(written):len(written)], s)
 	})
 	e := ps.Scenario.Machine.Edition
-	ps.labels.Looks = e == rules.EditionNone || e >= rules.Edition415
+	ps.labels.Again = e == rules.Edition26
+	ps.labels.Looks = ps.arch.BreakpointFirst && !ps.labels.Again
 	ps.Ftrace.Rolls = e == rules.EditionNone || e >= rules.Edition65
 }
 

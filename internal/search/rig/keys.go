@@ -19,9 +19,9 @@ func (ps *patchers) addLabels() error {
 		for k := range l.Sites {
 			t := &l.Sites[k]
 			ps.watch(t.Func, t.Offset)
-			n, _ := ps.Scenario.LabelForm(t)
+			form, _ := ps.Scenario.LabelForm(t)
 			sites = append(sites, jumplabel.Place{At: ps.funcs[t.Func] + arch.Addr(t.Offset),
-				Target: ps.funcs[t.Target] + arch.Addr(t.TOff), Likely: t.Likely, Short: n < ps.arch.BranchLen,
+				Target: ps.funcs[t.Target] + arch.Addr(t.TOff), Likely: t.Likely, Form: form,
 				Table: ps.tableOf(t.Func)})
 		}
 		if _, ok := ps.labels.Add(ps.Scenario.LabelOn(l), sites...); !ok {

@@ -60,8 +60,8 @@ func newPatchers(p *Plan) patchers {
 	}
 	tracer := func() ftrace.Tracer { return ps.Observed.Of(ps.Ftrace.Tracer()) }
 	ps.labels = jumplabel.New(k, &k.Text, &k.Traps, &k.Hotplug)
-	ps.labels.Batches = (c.Edition >= rules.Edition514 || c.Edition == rules.EditionNone) &&
-		c.Patch == era.PatchBreakpoint
+	ps.labels.Batches = c.Patch == era.PatchWhole ||
+		(c.Edition >= rules.Edition514 || c.Edition == rules.EditionNone) && c.Patch == era.PatchBreakpoint
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke,
 		Traps: &k.Traps})
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,

@@ -259,15 +259,14 @@ func (p *Plan) textFault(t *scenario.Text, err error) error {
 // later hold that kernel's own nop.
 func (p *Plan) Code(t *scenario.Text) []byte {
 	said := p.Scenario.Machine.Arch.Row(true) // as scenarios write them
-	nops := [...][2]arch.Code{{said.BranchNop, p.arch.BranchNop}, {said.ShortNop, p.arch.ShortNop}}
-	if nops[0][0] == nops[0][1] {
+	if said.BranchNop == p.arch.BranchNop {
 		return t.Code
 	}
 	code := slices.Clone(t.Code)
 	put := func(name string, off int) {
-		for i := range nops {
-			if name == t.Name && bytes.HasPrefix(code[off:], nops[i][0].Bytes()) {
-				copy(code[off:], nops[i][1].Bytes())
+		for i := range said.Labels {
+			if name == t.Name && bytes.HasPrefix(code[off:], said.Labels[i].Nop.Bytes()) {
+				copy(code[off:], p.arch.Labels[i].Nop.Bytes())
 			}
 		}
 	}

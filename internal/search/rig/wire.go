@@ -93,6 +93,8 @@ func (w *wiring) wire() {
 		d.Patch = &k.Poke
 	case era.PatchStopMachine:
 		d.Patch = kernel.PokeStopped{K: k}
+	case era.PatchWhole:
+		d.Patch = kernel.PokeWhole{K: k}
 	default:
 		d.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == era.PatchTailFirst}
 	}

@@ -65,7 +65,7 @@ task("late", ops = [call(h),
 		{head + tasks + `h = text("h", "0f0b c3")
 task("late", ops = [call(h)])`, "6:5", "h+0x0"},
 		{head + tasks + `far = text("far", at = 0xffffffffff000000 - 0x100000000, hex = "90 c3")
-jump_label("l", at = g, target = far)`, "7:1", "too far for a 5-byte jump"},
+jump_label("l", at = g, target = far)`, "7:1", "too far for a jump of 5 bytes"},
 		{head + tasks + `w = kprobe("w", at = f, disabled = True)
 task("late", ops = [register(w), unregister(w)])`, "6:5", "probe w is disabled throughout"},
 		{head + tasks + `task("late", ops = [call(g), release()])`, "6:30", "release() does nothing"},

@@ -8,8 +8,6 @@ import (
 
 // ARM64 is a processor in AArch64 state at EL1, with the procedure call standard and the trap frame of
 // a Linux kernel.
-//
-// It has no Short, for there is one length of branches.
 var ARM64 = &arch.Arch{
 	Name: "arm64", Word: 8,
 	Registers: arch.Registers{
@@ -25,6 +23,9 @@ var ARM64 = &arch.Arch{
 		BranchLen: Len, Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
 		IsJump: arch.Pattern{Mask: 0xfc000000, Is: wordB}, IsCall: arch.Pattern{Mask: 0xfc000000, Is: wordBL},
 		Ret: bytesOf(Ret()),
+		// arch/arm64/include/asm/jump_label.h
+		Labels: []arch.LabelForm{{Nop: Nop(), Jump: Jump, IsJump: arch.Pattern{Mask: 0xfc000000, Is: wordB},
+			Reach: "128 MiB", Hex: [...]string{"d503201f", "14… to 17…"}}},
 	},
 	MaxLen: Len, Align: Len, Aligned: true, FetchUnit: [...]int{Len, Len, Len},
 	Reserves: true,

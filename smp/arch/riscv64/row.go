@@ -46,11 +46,12 @@ var RV64 = &arch.Arch{
 		Call:      func(at, target arch.Addr) (arch.Code, bool) { return pair(T0, T0, at, target) },
 		BranchNop: Code(Nop, Nop),
 		BranchRet: Code(Ret, Ebreak),
-		Short:     short,
-		ShortNop:  Code(Nop),
 		IsJump:    arch.Pattern{Mask: 0x000fffff_00000fff, Is: 0x00030067_00000317},
 		IsCall:    arch.Pattern{Mask: 0x000fffff_00000fff, Is: 0x000282e7_00000297},
 		Ret:       []byte{0x67, 0x80, 0x00, 0x00},
+		// arch/riscv/include/asm/jump_label.h; jal links to x0
+		Labels: []arch.LabelForm{{Nop: Code(Nop), Jump: short, IsJump: arch.Pattern{Mask: 0xfff, Is: uint64(opJAL)},
+			Reach: "1 MiB", Hex: [...]string{"00000013", "…06f"}}},
 	},
 	MaxLen: MaxLen, Align: HalfLen, Aligned: true, FetchUnit: [...]int{fetchUnit, fetchUnit, HalfLen},
 	Reserves:   true,
@@ -69,7 +70,7 @@ func pair(via, link arch.Reg, at, target arch.Addr) (arch.Code, bool) {
 	return Code(p[:]...), ok
 }
 
-// short is Short of Arch.
+// short is Jump of a jump label's form.
 func short(at, target arch.Addr) (arch.Code, bool) {
 	w, ok := Jal(0, at, target)
 	return Code(w), ok

@@ -56,7 +56,7 @@ func TestBranches(t *testing.T) {
 		require.False(t, ok, d)
 	}
 	for d, reach := range map[int64]bool{1<<20 - 2: true, -1 << 20: true, 1 << 20: false, -1<<20 - 2: false, 5: false} {
-		code, ok := rv.RV64.Short(at, arch.Addr(at+d))
+		code, ok := rv.RV64.Labels[0].Jump(at, arch.Addr(at+d))
 		require.Equal(t, reach, ok, d)
 		if ok {
 			in, err := rv.Decode(code.Bytes(), at)
@@ -84,7 +84,9 @@ func TestRow(t *testing.T) {
 	}
 	require.Panics(t, func() { a.Nop(3) })
 	require.Equal(t, a.Nop(8), a.BranchNop.Bytes())
-	require.Equal(t, a.Nop(4), a.ShortNop.Bytes())
+	require.Equal(t, a.Nop(4), a.Labels[0].Nop.Bytes())
+	ok, jump := a.Labels[0].Holds(a.Nop(4))
+	require.True(t, ok && !jump)
 	for flow, b := range map[arch.Flow][]byte{
 		arch.FlowBreakpoint: a.Breakpoint, arch.FlowRet: a.Ret,
 	} {

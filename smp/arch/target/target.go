@@ -25,7 +25,8 @@ type Service uint16
 const (
 	Kprobes     Service = 1 << iota // the kprobes engine, with kretprobes, jprobes and jump optimization
 	Sites                           // ftrace, with what stands on it: fprobes, live patches, direct calls
-	Keys                            // jump labels, static calls, lock prefixes, alternatives
+	Labels                          // jump labels
+	Keys                            // static calls, lock prefixes, alternatives
 	Debugger                        // a debugger's breakpoints
 	Uprobes                         // text of user programs
 	Modules                         // modules given as objects
@@ -47,14 +48,15 @@ type row struct {
 	serves Service
 }
 
-const all = Kprobes | Sites | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Objects | Drawn
+const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Objects | Drawn
 
 var rows = [...]row{
 	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,
 		serves: all | BPF | Trampolines | FprobeData},
-	I386:    {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
-	RISCV64: {word: "riscv64", arch: riscv64.RV64, short: riscv64.RV64, linux: riscv64.RV64},
-	ARM64:   {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64},
+	I386: {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
+	RISCV64: {word: "riscv64", arch: riscv64.RV64, short: riscv64.RV64, linux: riscv64.RV64,
+		serves: Labels},
+	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64, serves: Labels},
 }
 
 // Words are the names of the processors, by number.

@@ -41,7 +41,8 @@ var (
 
 func init() {
 	I386Linux.BranchNop = arch.CodeOf(0x3e, 0x8d, 0x74, 0x26, 0x00) // lea %ds:0(%esi,%eiz,1),%esi
-	I386Linux.ShortNop = arch.CodeOf(0x89, 0xf6)                    // mov %esi,%esi
+	I386Linux.Labels[0].Nop = I386Linux.BranchNop
+	I386Linux.Labels[1].Nop = arch.CodeOf(0x89, 0xf6) // mov %esi,%esi
 }
 
 func i386(f arch.Frame) *arch.Arch {
@@ -78,9 +79,14 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 	a.Call = func(at, target arch.Addr) (arch.Code, bool) { return branch(opCall, at, target) }
 	a.BranchNop = arch.CodeOf(Nop5[:]...)
 	a.BranchRet = arch.CodeOf(opRet, Int3, Int3, Int3, Int3)
-	a.Short, a.ShortNop = short, arch.CodeOf(Nop2[:]...)
 	a.IsJump, a.IsCall = arch.Pattern{Mask: 0xff, Is: OpJump}, arch.Pattern{Mask: 0xff, Is: opCall}
 	a.Ret = []byte{opRet}
+	a.Labels = []arch.LabelForm{
+		{Nop: a.BranchNop, Jump: a.Jump, IsJump: a.IsJump, Reach: "2 GB", Hex: [...]string{"0f1f440000", "e9…"}},
+		{Nop: arch.CodeOf(Nop2[:]...), Jump: short, IsJump: arch.Pattern{Mask: 0xff, Is: OpShort}, Reach: "127 bytes",
+			Hex: [...]string{"6690", "eb…"}},
+	}
+	a.BreakpointFirst = true
 	return &a
 }
 
@@ -92,7 +98,7 @@ func branch(op byte, at, target arch.Addr) (arch.Code, bool) {
 	return arch.CodeOf(b[:]...), ok
 }
 
-// short is Short of Arch.
+// short is Jump of the shorter form of a jump label.
 func short(at, target arch.Addr) (arch.Code, bool) {
 	d := int64(target - at - ShortLen)
 	return arch.CodeOf(OpShort, byte(d)), d == int64(int8(d))
