@@ -359,10 +359,9 @@ var (
 //	step 1: store each instruction, and serialise this CPU
 //	step 2: make all CPUs serialise
 //
-// A store has the largest power of two as its size that its address and length are multiples of
-// (copy_to_kernel_nofault): four bytes at an odd multiple of two are two stores. The maintenance of caches is part of
-// the store: dc and ic of arm64 act on all CPUs, and what is left to a CPU is what it has fetched (isb). riscv64's
-// fence.i is of its own CPU.
+// Stores are as large as their addresses allow (arch.Arch.Aligned): four bytes at an odd multiple of two are two
+// stores. The maintenance of caches is part of the store: dc and ic of arm64 act on all CPUs, and what is left to a CPU
+// is what it has fetched (isb). riscv64's fence.i is of its own CPU.
 //
 // arm64 has a spinlock in place of text_mutex, and riscv64 lets that go between two sites. Before the releases named
 // here sites were written one by one: riscv64 flushed after each, arm64 had no sync of other CPUs.
@@ -388,8 +387,7 @@ func (p PokeWhole) write(x kapi.Context, list []kapi.Rewrite) {
 	for i := range list {
 		w := &list[i]
 		announce(x, w.At, w.Insn)
-		by := uint64(w.At) | uint64(len(w.Insn))
-		ctxOf(x).Text().WriteBy(w.At, w.Insn, int(by&-by))
+		p.K.Text.Write(x, w.At, w.Insn)
 		p.K.Text.Sync.Self(x, smpev.SyncSelf)
 	}
 	if !p.K.Planted(wholeUnsynced) {
