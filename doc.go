@@ -75,8 +75,9 @@
 //	                    image (objects, hex; objfile reads ELF), fetch (which bytes a CPU may see),
 //	                    cycles (costs),
 //	                    lkmm (which stores to a cell a CPU may see under the kernel's memory model);
-//	                    arch is what any processor has, arch/x86, arch/riscv64 and arch/arm64 decode and
-//	                    execute, arch/target names them, arch/x86/native compares with the real one
+//	                    arch is what any processor has, arch/x86, arch/riscv64, arch/arm64 and
+//	                    arch/ppc64 decode and execute, arch/target names them, arch/x86/native compares
+//	                    with the real one
 //	traces              events, digests, schedules, trace files
 //	                    view (columns, story, scene), export (other tools)
 //	sched               strategies, replays, search state

@@ -31,6 +31,7 @@ var layers = []layer{
 	// An instruction begins with its Op: one conversion.
 	{pkg: "smp/arch/riscv64", may: []string{"smp/arch"}, free: []string{"unsafe"}},
 	{pkg: "smp/arch/arm64", may: []string{"smp/arch"}, free: []string{"unsafe"}},
+	{pkg: "smp/arch/ppc64", may: []string{"smp/arch"}, free: []string{"unsafe"}},
 	{pkg: "smp/arch/target", may: []string{"smp/arch", "smp/arch/arm64", "smp/arch/riscv64", "smp/arch/x86"}},
 	{pkg: "smp/fetch", may: []string{"sim"}},
 	{pkg: "smp/lkmm", may: []string{"sim"}},

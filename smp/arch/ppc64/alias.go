@@ -1,0 +1,3 @@
+package ppc64
+
+func (in *Inst) alias() string { return "" }

@@ -1,0 +1,359 @@
+package ppc64
+
+import (
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"kpsim/smp/arch"
+)
+
+var qemu = flag.String("qemu", "", "runs testdata/reference.c: compare with it, and record")
+
+// Where a case's code and memory lie: see testdata/reference.c.
+const (
+	refCode   = 0x50000000
+	refSlot   = 256
+	refAt     = 128 // the case's first instruction, in its slot
+	refWords  = 8
+	refData   = 0x60000000
+	refSize   = 0x10000
+	refWindow = 256 // the end of it
+	refFirst  = refData + refSize - refWindow
+)
+
+// A refCase is what testdata/reference.c reads.
+type refCase struct {
+	Code             [refWords]uint32
+	GPR              [32]uint64
+	LR, CTR, XER, CR uint64
+	Memory           [refWindow]byte
+}
+
+// A refResult is what it writes. Signal 5 is a trap, 4 an illegal instruction, 11 a page fault.
+type refResult struct {
+	Signal                uint64
+	GPR                   [32]uint64
+	LR, CTR, XER, CR, NIP uint64
+	Memory                [refWindow]byte
+}
+
+// refMemory is a case's memory: the window, zeroes before it, and the code.
+type refMemory struct {
+	c        *refCase
+	slot     arch.Addr
+	window   [refWindow]byte
+	sys      *System
+	at       arch.Addr
+	reserved int
+	strayed  bool // a store went elsewhere than to the window
+}
+
+func (m *refMemory) System() arch.System { return m.sys }
+
+func (m *refMemory) Reserve(a arch.Addr, n int) { m.at, m.reserved = a, n }
+
+func (m *refMemory) Reserved(a arch.Addr, n int) bool {
+	ok := m.reserved == n && m.at == a && n != 0
+	m.reserved = 0
+	return ok
+}
+
+// byteAt returns the byte at an address; ok false if there is none.
+func (m *refMemory) byteAt(a arch.Addr) (b byte, ok bool) {
+	switch {
+	case a >= refFirst && a < refFirst+refWindow:
+		return m.window[a-refFirst], true
+	case a >= refData && a < refFirst:
+		return 0, true
+	case a >= m.slot && a < m.slot+refSlot:
+		i := (a - m.slot - refAt) / 4
+		w := wordTrap
+		if a >= m.slot+refAt && i < refWords {
+			w = m.c.Code[i]
+		}
+		return byte(w >> (8 * (a & 3))), true
+	}
+	return 0, false
+}
+
+func (m *refMemory) Load(a arch.Addr, size int) (v uint64, ok bool) {
+	for i := range size {
+		b, ok := m.byteAt(a + arch.Addr(i))
+		if !ok {
+			return 0, false
+		}
+		v |= uint64(b) << (8 * i)
+	}
+	return v, true
+}
+
+func (m *refMemory) Store(a arch.Addr, size int, v uint64) bool {
+	if a < refFirst || a+arch.Addr(size) > refFirst+refWindow {
+		m.strayed = true
+		return false
+	}
+	if size < 8 && v>>(8*size) != 0 {
+		panic("a store has more bits than it stores")
+	}
+	for i := range size {
+		m.window[a-refFirst+arch.Addr(i)] = byte(v >> (8 * i))
+	}
+	return true
+}
+
+// registers returns the case's registers at its start.
+func (c *refCase) registers(slot arch.Addr) (r arch.Regs) {
+	copy(r.R[:], c.GPR[:])
+	r.R[LR], r.R[CTR] = c.LR, c.CTR
+	r.IP, r.Flags = slot+refAt, c.CR<<32|c.XER|arch.IRQ
+	return r
+}
+
+// refTells are the forms that ask something of a machine, and go on.
+var refTells = map[string]bool{"or": true, "isync": true, "stbcx.": true, "sthcx.": true, "stwcx.": true,
+	"stdcx.": true}
+
+// run executes a case here.
+func (c *refCase) run(slot arch.Addr) (o refResult, err error) {
+	m := refMemory{c: c, slot: slot, window: c.Memory, sys: NewSystem(0, 0)}
+	r := c.registers(slot)
+	for range 2 * refWords {
+		var b [PrefixLen]byte
+		for i := range b {
+			b[i], _ = m.byteAt(r.IP + arch.Addr(i))
+		}
+		in, err := Decode(b[:], r.IP)
+		if err != nil {
+			return o, err
+		}
+		switch out := in.Exec(&r, &m); out {
+		case arch.Next, arch.Relaxed, arch.Serialized:
+			if name := in.(*Inst).Name(); out != arch.Next && !refTells[name] {
+				return o, fmt.Errorf("%v: %v", in, out)
+			}
+			continue
+		case arch.Breakpoint:
+			o.Signal = 5
+		default:
+			return o, fmt.Errorf("%v: %v", in, out)
+		}
+		break
+	}
+	copy(o.GPR[:], r.R[:])
+	o.LR, o.CTR, o.XER, o.CR = r.R[LR], r.R[CTR], r.Flags&flagsXER, r.Flags>>32
+	o.NIP, o.Memory = uint64(r.IP), m.window
+	if m.strayed || r.Flags&^(flagsXER|flagsCR) != arch.IRQ {
+		err = fmt.Errorf("a stray store, or flags %#x", r.Flags)
+	}
+	return o, err
+}
+
+// A draw is a sequence of numbers (splitmix64: Steele, Lea and Flood, OOPSLA 2014).
+type draw uint64
+
+func (d *draw) next() uint64 {
+	*d += 0x9e3779b97f4a7c15
+	v := uint64(*d)
+	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
+	v = (v ^ v>>27) * 0x94d049bb133111eb
+	return v ^ v>>31
+}
+
+// below returns a number less than n.
+func (d *draw) below(n uint64) uint64 { return d.next() % n }
+
+// value returns a register's value: any, small, near a power of two, or of few runs of bits.
+func (d *draw) value() uint64 {
+	v := d.next()
+	switch d.below(8) {
+	case 0:
+		return v & 63
+	case 1:
+		return uint64(1)<<(v&63) - v>>6&1
+	case 2:
+		return -(v & 63)
+	case 3:
+		return uint64(int32(v))
+	case 4:
+		return 1<<31 - v&1
+	case 5:
+		return ^uint64(0) << (v & 63) >> (v >> 6 & 63)
+	}
+	return v
+}
+
+// refUnlike are forms that a program in user mode doesn't execute as a kernel does, and those whose
+// results differ from run to run. Other tests have them.
+var refUnlike = map[string]bool{"mfmsr": true, "mtmsr": true, "mtmsrd": true, "mftb": true, "wait": true}
+
+// refTables are the tables whose forms are compared.
+var refTables = [][]form{arithForms, logicForms, rotateForms, compareForms, accessForms, exclusiveForms,
+	branchForms, systemForms, prefixForms}
+
+// like reports whether an instruction is compared.
+func like(in *Inst) bool {
+	switch in.form.name {
+	case "mfspr", "mtspr":
+		switch n := in.numberSPR(); n {
+		case sprXER, sprLR, sprCTR, 815:
+			return !in.refused
+		}
+		return false
+	case "sync":
+		return in.word>>21&7 < 3 // not of persistent storage
+	case "dcbf":
+		return in.word>>21&7 == 0
+	}
+	return !in.refused && !refUnlike[in.form.name]
+}
+
+// word draws an instruction of a form, at an address. ok false: not this time.
+func (d *draw) word(f *form, at arch.Addr) (in *Inst, ok bool) {
+	w := uint32(d.next())&^f.mask | f.value
+	prefix := uint32(0)
+	switch f.name {
+	case "mfspr", "mtspr":
+		n := [4]uint32{sprXER, sprLR, sprCTR, 815}[d.below(4)]
+		w = w&^(0x3ff<<11) | n&31<<16 | n>>5<<11
+	case "mfocrf", "mtocrf":
+		w = w&^(0xff<<12) | 1<<(12+d.below(8))
+	case "b":
+		w = w&^(0xffffff<<2|bitAA) | d.words(24)<<2
+	case "bc":
+		w = w&^(0x3fff<<2|bitAA) | d.words(14)<<2
+	}
+	if f.prefix != 0 {
+		prefix = uint32(d.next())&^(f.prefixMask()|prefixR) | f.prefix
+		if f.prefix != prefixNop && d.below(2) == 0 {
+			w, prefix = w&^fieldA, prefix|prefixR
+			if f.size != 0 {
+				to := uint64(refFirst) + d.below(refWindow-8) - uint64(at)
+				w, prefix = w&^0xffff|uint32(to)&0xffff, prefix&^prefixImmediate|uint32(to>>16)&prefixImmediate
+			}
+		}
+	}
+	in = decodeWords(prefix, w, at)
+	return in, in != nil && like(in)
+}
+
+// words draws a distance within the slot, of a field of n bits: not to itself, nor to what comes before.
+func (d *draw) words(n int) uint32 {
+	v := uint32(d.below(24)) - 12
+	if v+1 <= 1 {
+		v += 2
+	}
+	return v & (1<<n - 1)
+}
+
+func decodeWords(prefix, w uint32, at arch.Addr) *Inst {
+	var b []byte
+	if prefix != 0 {
+		b = binary.LittleEndian.AppendUint32(b, prefix)
+	}
+	in, err := Decode(binary.LittleEndian.AppendUint32(b, w), at)
+	if err != nil {
+		return nil
+	}
+	return in.(*Inst)
+}
+
+// drawCase draws the case of a number of a form. The instruction that it is of is returned, too.
+func drawCase(f *form, number int) (c refCase, in *Inst) {
+	h := fnv.New64a()
+	fmt.Fprint(h, f.name, f.pattern, number)
+	d := draw(h.Sum64())
+	slot := arch.Addr(refCode + number*refSlot)
+	for range 1000 {
+		in, ok := d.word(f, slot+refAt)
+		if !ok {
+			continue
+		}
+		if c, ok = d.around(in, slot); ok {
+			return c, in
+		}
+	}
+	return c, nil
+}
+
+// around draws what is there when an instruction is executed.
+func (d *draw) around(in *Inst, slot arch.Addr) (c refCase, ok bool) {
+	for i := range c.Code {
+		c.Code[i] = wordTrap
+	}
+	for i := range c.GPR {
+		c.GPR[i] = d.value()
+	}
+	c.LR, c.CTR, c.XER, c.CR = d.value(), d.value(), d.next()&flagsXER, d.next()&0xffffffff
+	if d.below(2) == 0 {
+		c.CTR = d.below(3)
+	}
+	for i := 0; i < len(c.Memory); i += 8 {
+		binary.LittleEndian.PutUint64(c.Memory[i:], d.next())
+	}
+	code := []uint32{in.word}
+	if in.Len == PrefixLen {
+		code = []uint32{in.prefix, in.word}
+	}
+	if strings.HasSuffix(in.form.name, "cx.") && d.below(4) != 0 { // after a load that reserves
+		xo := map[uint8]uint32{1: 52, 2: 116, 4: 20, 8: 84}[in.size]
+		load := x(xo).value | in.word&(fieldA|fieldB) | uint32(d.below(32))<<21
+		if t := uint8(load >> 21 & 31); t == in.a || t == in.b {
+			return c, false
+		}
+		code = []uint32{load, in.word}
+	}
+	target := uint64(slot + refAt + 4 + 4*arch.Addr(d.below(16)))
+	switch in.form.name {
+	case "bclr":
+		c.LR = target
+	case "bcctr":
+		c.CTR = target
+	case "bctar":
+		s := d.below(32)
+		code = []uint32{0x7c0003a6 | uint32(s)<<21 | 815&31<<16 | 815>>5<<11, in.word}
+		c.GPR[s] = target + 4
+	case "mtspr":
+		if in.numberSPR() == sprXER {
+			c.GPR[in.a] &= flagsXER
+		}
+	}
+	copy(c.Code[:], code)
+	if (in.form.fits != nil && strings.HasPrefix(in.form.name, "div") || strings.HasPrefix(in.form.name, "mod")) &&
+		!defined(in, &c) {
+		return c, false
+	}
+	return c, !in.memory || in.relative || d.point(in, &c)
+}
+
+// defined reports whether the result of a division is.
+func defined(in *Inst, c *refCase) bool {
+	fits := map[string]divide{"modsd": quotient, "modud": quotientU, "modsw": quotientWord, "moduw": quotientWordU}
+	a, b := c.GPR[in.a], c.GPR[in.b]
+	if q := fits[in.form.name]; q != nil {
+		_, ok := q(a, b)
+		return ok
+	}
+	return in.form.fits(a, b)
+}
+
+// point makes the address of the memory operand lie in the window.
+func (d *draw) point(in *Inst, c *refCase) bool {
+	to := uint64(refFirst) + d.below(refWindow-8+1)
+	if strings.HasSuffix(in.form.name, "rx") || strings.HasSuffix(in.form.name, "cx.") || d.below(2) == 0 {
+		to &^= uint64(max(in.size, 1)) - 1
+	}
+	base := in.a
+	switch {
+	case in.aMask == 0 && in.bMask == 0, in.aMask != 0 && in.bMask != 0 && in.a == in.b:
+		return false
+	case in.aMask == 0:
+		base = in.b
+	}
+	c.GPR[base] = 0
+	r := c.registers(0)
+	c.GPR[base] = to - in.sum(&r)
+	return true
+}

@@ -1,0 +1,57 @@
+package ppc64
+
+import "kpsim/smp/arch"
+
+// PatchUnit is how many aligned bytes a store to text changes at once (Book II, "Single-Copy Atomicity").
+const PatchUnit = 8
+
+// FetchUnit is how many aligned bytes a CPU fetches in one piece: the manual promises no more than words
+// (Book II, "Concurrent Modification and Execution of Instructions").
+const FetchUnit = WordLen
+
+// PPC64 is a Power processor in little-endian mode with 64 bits, with the calling convention of ELFv2 and
+// the trap frame of a Linux kernel. The names of breakpoints are all traps without a condition: a kernel
+// has twi for its own assertions.
+//
+// It has no Short, for there is one length of branches.
+var PPC64 = &arch.Arch{
+	Name: "ppc64le", Word: 8,
+	Registers: arch.Registers{
+		RegNames: regNames, SP: SP, Result: 3,
+		Args:  []arch.Reg{3, 4, 5, 6, 7, 8, 9, 10},
+		Saved: []arch.Reg{14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31},
+		Own:   []arch.Reg{TOC, Paca},
+		Used:  len(regNames), IPName: "nip",
+		Link:    LR,
+		Cleared: arch.IRQ | arch.Step | flagRI,
+	},
+	Branches: arch.Branches{
+		BranchLen: WordLen, Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
+		IsJump: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordB)},
+		IsCall: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordBL)},
+		Ret:    bytesOf(Ret()),
+	},
+	MaxLen: MaxLen, Align: WordLen, PatchUnit: PatchUnit, FetchUnit: [...]int{FetchUnit, FetchUnit, FetchUnit},
+	Reserves:   true,
+	Decode:     Decode,
+	Nop:        NopN,
+	Breakpoint: bytesOf(Trap()),
+	Breaks: []arch.Pattern{
+		{Mask: 0xffe007ff, Is: uint64(wordTrap)}, // tw
+		{Mask: 0xffe007ff, Is: 0x7fe00088},       // td
+		{Mask: 0xffe00000, Is: 0x0fe00000},       // twi
+		{Mask: 0xffe00000, Is: 0x0be00000},       // tdi
+	},
+	Fill:       uint64(wordTrap) * 0x1_0000_0001,
+	BootSystem: func(cpu uint32, perCPU arch.Addr) arch.System { return NewSystem(cpu, perCPU) },
+	// Interrupts and rfid are context synchronizing (Book III, "Context Synchronization").
+	EntrySerialises: true, ReturnSerialises: true,
+	Valid: valid,
+	Frame: frame, UserFrame: userFrame,
+}
+
+func bytesOf(c arch.Code) []byte { return c.Bytes() }
+
+// valid accepts all addresses: with segments any of them can be mapped (Book III, "Segment Address
+// Translation").
+func valid(arch.Addr) bool { return true }

@@ -1,0 +1,160 @@
+package ppc64
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/arch/ppc64/ppc64asm"
+)
+
+// String returns the instruction in the syntax of GNU objdump, with absolute targets. The text of
+// what has no form is the disassembler's.
+func (in *Inst) String() string {
+	if text := in.alias(); text != "" {
+		return text
+	}
+	return in.Raw()
+}
+
+// Raw returns the text without simplified mnemonics: objdump -M raw.
+func (in *Inst) Raw() string {
+	if in.form == nil {
+		return in.opinion()
+	}
+	return in.write(in.mnemonic(), in.form.syntax)
+}
+
+// write writes a mnemonic with operands.
+func (in *Inst) write(name, syntax string) string {
+	return strings.TrimSpace(name + " " + in.fill(syntax))
+}
+
+// mnemonic returns the name with what OE, Rc, LK and AA add to it.
+func (in *Inst) mnemonic() string {
+	f := in.form
+	name := f.name
+	if f.over != nil && in.word&bitOE != 0 {
+		name += "o"
+	}
+	if f.records == byBit && in.word&bitRc != 0 {
+		name += "."
+	}
+	return name + in.linkage()
+}
+
+// linkage returns what LK and AA add to the name of a branch.
+func (in *Inst) linkage() (s string) {
+	switch in.form.name {
+	case "b", "bc":
+		if in.links() {
+			s = "l"
+		}
+		if in.word&bitAA != 0 {
+			s += "a"
+		}
+	case "bclr", "bcctr", "bctar":
+		if in.links() {
+			s = "l"
+		}
+	}
+	return s
+}
+
+// opinion asks the disassembler.
+func (in *Inst) opinion() string {
+	x, err := ppc64asm.Decode(in.Bytes(), binary.LittleEndian)
+	if err != nil {
+		return fmt.Sprintf(".long %#x", in.word)
+	}
+	return strings.TrimSpace(ppc64asm.GNUSyntax(x, uint64(in.Addr)))
+}
+
+// crNames are the bits of a field of CR.
+var crNames = [4]string{"lt", "gt", "eq", "so"}
+
+// bitName names a bit of CR.
+func bitName(n uint8) string {
+	if n < 4 {
+		return crNames[n]
+	}
+	return fmt.Sprintf("4*cr%d+%s", n>>2, crNames[n&3])
+}
+
+// fill writes operands by their syntax: letters stand for operands, anything else for itself.
+func (in *Inst) fill(syntax string) string {
+	var b strings.Builder
+	for _, c := range syntax {
+		if write := operandTexts[c]; write != nil {
+			b.WriteString(write(in))
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+func regName(n uint8) string { return regNames[n] }
+
+func number[T int64 | uint64 | uint8 | uint16 | uint32](v T) string { return fmt.Sprint(v) }
+
+// field returns bits of the word.
+func (in *Inst) field(lo, n uint) uint32 { return in.word >> lo & (1<<n - 1) }
+
+// operandTexts are what the letters of syntaxes stand for.
+var operandTexts = map[rune]func(in *Inst) string{
+	't': func(in *Inst) string { return regName(in.fieldT()) },
+	'a': func(in *Inst) string { return regName(in.fieldA()) },
+	'b': func(in *Inst) string { return regName(in.fieldB()) },
+	'c': func(in *Inst) string { return regName(in.fieldC()) },
+	'z': func(in *Inst) string { // a base
+		if in.fieldA() == 0 {
+			return "0"
+		}
+		return regName(in.fieldA())
+	},
+	'i': func(in *Inst) string { return number(int64(in.signed())) },
+	'u': func(in *Inst) string { return number(in.unsigned()) },
+	'o': func(in *Inst) string { return number(int64(in.signed() &^ 3)) },
+	'n': func(in *Inst) string { return number(int64(in.farImmediate()) >> 16) },
+	'j': func(in *Inst) string { return number(int64(in.displacement())) },
+	'R': func(in *Inst) string { return number(in.prefix >> 20 & 1) },
+	'w': func(in *Inst) string { return number(in.shiftWord()) },
+	's': func(in *Inst) string { return number(in.shift64()) },
+	'M': func(in *Inst) string { return number(in.field(6, 5)) },
+	'E': func(in *Inst) string { return number(in.field(1, 5)) },
+	'm': func(in *Inst) string { return number(in.edge()) },
+	'f': func(in *Inst) string { return fmt.Sprintf("cr%d", in.field(23, 3)) },
+	'g': func(in *Inst) string { return fmt.Sprintf("cr%d", in.field(18, 3)) },
+	'F': func(in *Inst) string { // a field, and its comma, unless it is the first
+		if in.field(23, 3) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("cr%d,", in.field(23, 3))
+	},
+	'L': func(in *Inst) string { return number(in.field(21, 1)) },
+	'C': func(in *Inst) string { return bitName(in.fieldC()) },
+	'D': func(in *Inst) string { return bitName(in.fieldT()) },
+	'A': func(in *Inst) string { return bitName(in.fieldA()) },
+	'B': func(in *Inst) string { return bitName(in.fieldA()) },
+	'G': func(in *Inst) string { return bitName(in.fieldB()) },
+	'I': func(in *Inst) string { return bitName(in.fieldA()) },
+	'O': func(in *Inst) string { return number(in.bo()) },
+	'H': func(in *Inst) string { return number(in.field(11, 2)) },
+	'T': func(in *Inst) string { return number(in.fieldT()) },
+	'p': func(in *Inst) string { return fmt.Sprintf("%#x", in.imm) },
+	'k': func(in *Inst) string { return number(in.field(12, 8)) },
+	'r': func(in *Inst) string { return number(in.numberSPR()) },
+	'e': func(in *Inst) string { return number(in.field(0, 1)) },
+	'h': func(in *Inst) string { return number(in.fieldT()) },
+	'l': func(in *Inst) string { return number(in.field(21, 3)) },
+	'y': func(in *Inst) string { return number(in.field(21, 3)) },
+	'W': func(in *Inst) string { return number(in.field(21, 2)) },
+	'x': func(in *Inst) string { return number(in.field(16, 1)) },
+	'v': func(in *Inst) string { return number(in.field(5, 7)) },
+	'-': func(*Inst) string { return "-1" },
+}
+
+// decimal writes a number.
+func decimal(n int) string { return strconv.Itoa(n) }
