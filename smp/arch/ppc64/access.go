@@ -49,7 +49,7 @@ func concat(tables ...[]form) (all []form) {
 }
 
 // access makes the forms with a displacement of 16 bits. The opcode of one with update is one more.
-func access(load, store string, loadOp, storeOp uint32, size uint8) []form {
+func access(load, store string, loadOp, storeOp word, size uint8) []form {
 	return []form{
 		{name: load, pattern: d(loadOp), layout: layD, run: execLoad, size: size, loads: true},
 		{name: load + "u", pattern: d(loadOp + 1), layout: layD, run: execLoad, size: size, loads: true, update: true},
@@ -59,7 +59,7 @@ func access(load, store string, loadOp, storeOp uint32, size uint8) []form {
 }
 
 // indexed makes the forms with a register added. The opcode of one with update is 32 more.
-func indexed(name string, xo uint32, run run, size uint8, loads bool) []form {
+func indexed(name string, xo word, run run, size uint8, loads bool) []form {
 	return []form{
 		{name: name + "x", pattern: x(xo), layout: layX, run: run, size: size, loads: loads},
 		{name: name + "ux", pattern: x(xo + 32), layout: layX, run: run, size: size, loads: loads, update: true},

@@ -64,13 +64,12 @@ var arithForms = []form{
 // layNext is of addpcis: it adds to the address of the next instruction. The immediate has its bits in
 // three fields.
 var layNext = by("t,n", func(in *Inst) {
-	in.d, in.aMask = in.fieldT(), 0
-	in.imm = uint64(in.next) + in.farImmediate()
+	in.d, in.aMask = in.word.fieldT(), 0
+	in.imm = uint64(in.next) + in.word.farImmediate()
 })
 
 // farImmediate is of the DX form: d0, d1 and d2 are bits 16 to 25, 11 to 15 and 31.
-func (in *Inst) farImmediate() uint64 {
-	w := in.word
+func (w word) farImmediate() uint64 {
 	return uint64(int64(int16(w&0xffc0|w>>16&31<<1|w&1))) << 16
 }
 
@@ -219,7 +218,7 @@ func execMultiplyAddHighU(op *arch.Op, r *arch.Regs, _ arch.Memory) arch.Outcome
 type divide func(a, b uint64) (q uint64, ok bool)
 
 // divides makes the form of a division.
-func divides(name string, xo uint32, q divide) form {
+func divides(name string, xo word, q divide) form {
 	return form{name: name, pattern: x(xo), layout: layTAB, records: byBit, over: execUnfit,
 		run: func(op *arch.Op, r *arch.Regs, _ arch.Memory) arch.Outcome {
 			in := of(op)

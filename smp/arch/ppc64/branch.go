@@ -25,7 +25,7 @@ var branchForms = []form{
 }
 
 // levels is the field LEV of system calls.
-const levels uint32 = 0x7f << 5
+const levels word = 0x7f << 5
 
 // Values of BO, of which a bit says that something isn't asked or how (Book I, "Branch Instructions").
 const (
@@ -36,9 +36,9 @@ const (
 	boAlways    = boNoCount | boNoIf
 )
 
-func (in *Inst) bo() uint8    { return in.fieldT() }
-func (in *Inst) links() bool  { return in.word&bitLK != 0 }
-func (in *Inst) always() bool { return in.bo()&boAlways == boAlways }
+func (w word) bo() uint8    { return w.fieldT() }
+func (w word) links() bool  { return w&bitLK != 0 }
+func (w word) always() bool { return w.bo()&boAlways == boAlways }
 
 // target reads a displacement, which is absolute with AA.
 func (in *Inst) target(d uint64) {
@@ -51,7 +51,7 @@ func (in *Inst) target(d uint64) {
 var layBranch = by("p", func(in *Inst) {
 	in.target(uint64(int64(int32(in.word&0x03fffffc)<<6) >> 6))
 	in.flow = arch.FlowJump
-	if in.links() {
+	if in.word.links() {
 		in.flow, in.Run = arch.FlowCall, execCall
 	}
 })
@@ -59,21 +59,21 @@ var layBranch = by("p", func(in *Inst) {
 // layBranchIf is bc. With LK and a target of the next instruction code reads its own address: that is no
 // call.
 var layBranchIf = by("O,I,p", func(in *Inst) {
-	in.target(in.signed() &^ 3)
+	in.target(in.word.signed() &^ 3)
 	in.test()
 	switch {
-	case in.links() && in.imm == uint64(in.next):
+	case in.word.links() && in.imm == uint64(in.next):
 		in.flow = arch.FlowNext
-	case in.links():
+	case in.word.links():
 		in.flow = arch.FlowCall
-	case in.always():
+	case in.word.always():
 		in.flow = arch.FlowJump
 	case in.counts:
 		in.flow = arch.FlowLoop
 	default:
 		in.flow = arch.FlowCond
 	}
-	if in.counts || in.links() {
+	if in.counts || in.word.links() {
 		in.Run = execBranchCount
 	}
 })
@@ -81,10 +81,10 @@ var layBranchIf = by("O,I,p", func(in *Inst) {
 // test reads BO and BI. Without a condition no bit is tested. The bits of BO that predict are
 // ignored.
 func (in *Inst) test() {
-	bo := in.bo()
+	bo := in.word.bo()
 	in.counts, in.untilZero = bo&boNoCount == 0, bo&boUntilZero != 0
 	if bo&boNoIf == 0 {
-		in.mask = 1 << crBit(in.fieldA())
+		in.mask = 1 << crBit(in.word.fieldA())
 	}
 	if bo&boIfSet == 0 {
 		in.flip = in.mask
@@ -107,9 +107,9 @@ func (in *Inst) through(reg arch.Reg, plain arch.Flow) {
 	in.c = uint8(reg)
 	in.test()
 	switch {
-	case in.links():
+	case in.word.links():
 		in.flow = arch.FlowIndirectCall
-	case in.always():
+	case in.word.always():
 		in.flow = plain
 	default:
 		in.flow = arch.FlowOther
@@ -172,7 +172,7 @@ func (in *Inst) branch(r *arch.Regs, to arch.Addr) arch.Outcome {
 	if !in.taken(r) {
 		to = in.next
 	}
-	if in.links() {
+	if in.word.links() {
 		r.R[LR] = uint64(in.next)
 	}
 	r.IP = to
@@ -181,7 +181,7 @@ func (in *Inst) branch(r *arch.Regs, to arch.Addr) arch.Outcome {
 
 var (
 	layTrap  = by("T,a,b", func(in *Inst) { in.setTrap(); in.setB() })
-	layTrapI = by("T,a,i", func(in *Inst) { in.setTrap(); in.imm = in.signed() })
+	layTrapI = by("T,a,i", func(in *Inst) { in.setTrap(); in.imm = in.word.signed() })
 	layCall  = by("v", func(*Inst) {})
 )
 
@@ -189,7 +189,7 @@ var (
 const trapAlways = 31
 
 func (in *Inst) setTrap() {
-	in.a, in.c = in.fieldA(), in.fieldT()
+	in.a, in.c = in.word.fieldA(), in.word.fieldT()
 	if in.c == trapAlways {
 		in.flow = arch.FlowBreakpoint
 	}

@@ -46,38 +46,38 @@ var compareForms = []form{
 }
 
 // fieldShift returns where in Flags the field of CR lies whose number is at a bit of the word.
-func (in *Inst) fieldShift(lo uint) uint8 { return shiftCR0 - 4*uint8(in.word>>lo&7) }
+func (w word) fieldShift(lo uint) uint8 { return shiftCR0 - 4*uint8(w>>lo&7) }
 
 // crBit returns where in Flags a bit of CR lies, by its number from the left.
 func crBit(n uint8) uint8 { return 63 - n&31 }
 
 var (
-	layCompareI    = by("f,L,a,i", func(in *Inst) { in.setCompare(); in.imm = in.signed() })
-	layCompareU    = by("f,L,a,u", func(in *Inst) { in.setCompare(); in.imm = in.unsigned() })
+	layCompareI    = by("f,L,a,i", func(in *Inst) { in.setCompare(); in.imm = in.word.signed() })
+	layCompareU    = by("f,L,a,u", func(in *Inst) { in.setCompare(); in.imm = in.word.unsigned() })
 	layCompare     = by("f,L,a,b", func(in *Inst) { in.setCompare(); in.setB() })
 	layCompareByte = by("f,a,b", func(in *Inst) { in.setCompare(); in.setB() })
 
 	laySelect = by("t,z,b,C", func(in *Inst) {
-		in.d = in.fieldT()
+		in.d = in.word.fieldT()
 		in.setBase()
 		in.setB()
-		in.mask = 1 << crBit(in.fieldC())
+		in.mask = 1 << crBit(in.word.fieldC())
 	})
-	laySetB      = by("t,g", func(in *Inst) { in.d, in.shift = in.fieldT(), in.fieldShift(18) })
-	layFromCR    = by("t,-", func(in *Inst) { in.d, in.mask = in.fieldT(), flagsCR })
-	layToCR      = by("k,t", func(in *Inst) { in.a, in.mask = in.fieldT(), in.fieldMask() })
-	layFromField = oneField("t,k", func(in *Inst) { in.d = in.fieldT() })
-	layToField   = oneField("k,t", func(in *Inst) { in.a = in.fieldT() })
-	layField     = by("f", func(in *Inst) { in.shift = in.fieldShift(23) })
-	layFields    = by("f,g", func(in *Inst) { in.shift, in.c = in.fieldShift(23), in.fieldShift(18) })
+	laySetB      = by("t,g", func(in *Inst) { in.d, in.shift = in.word.fieldT(), in.word.fieldShift(18) })
+	layFromCR    = by("t,-", func(in *Inst) { in.d, in.mask = in.word.fieldT(), flagsCR })
+	layToCR      = by("k,t", func(in *Inst) { in.a, in.mask = in.word.fieldT(), in.word.fieldMask() })
+	layFromField = oneField("t,k", func(in *Inst) { in.d = in.word.fieldT() })
+	layToField   = oneField("k,t", func(in *Inst) { in.a = in.word.fieldT() })
+	layField     = by("f", func(in *Inst) { in.shift = in.word.fieldShift(23) })
+	layFields    = by("f,g", func(in *Inst) { in.shift, in.c = in.word.fieldShift(23), in.word.fieldShift(18) })
 )
 
-func (in *Inst) setCompare() { in.a, in.shift = in.fieldA(), in.fieldShift(23) }
+func (in *Inst) setCompare() { in.a, in.shift = in.word.fieldA(), in.word.fieldShift(23) }
 
 // fieldMask returns the fields of CR that FXM selects, in Flags.
-func (in *Inst) fieldMask() (mask uint64) {
+func (w word) fieldMask() (mask uint64) {
 	for i := range 8 {
-		if in.word>>(12+i)&1 != 0 {
+		if w>>(12+i)&1 != 0 {
 			mask |= 15 << (32 + 4*i)
 		}
 	}
@@ -88,7 +88,7 @@ func (in *Inst) fieldMask() (mask uint64) {
 func oneField(syntax string, read func(in *Inst)) layout {
 	return layout{func(in *Inst) error {
 		read(in)
-		in.mask = in.fieldMask()
+		in.mask = in.word.fieldMask()
 		if bits.OnesCount64(in.mask) != 4 {
 			return ErrInvalid
 		}
@@ -181,7 +181,7 @@ func execSetB(op *arch.Op, r *arch.Regs, _ arch.Memory) arch.Outcome {
 // laySetBC is for a result by a bit of CR.
 func laySetBC(set, clear uint64) layout {
 	return by("t,B", func(in *Inst) {
-		in.d, in.mask = in.fieldT(), 1<<crBit(in.fieldA())
+		in.d, in.mask = in.word.fieldT(), 1<<crBit(in.word.fieldA())
 		in.imm, in.carry = set, clear
 	})
 }
@@ -224,7 +224,7 @@ func execMoveField(op *arch.Op, r *arch.Regs, _ arch.Memory) arch.Outcome {
 }
 
 // crLogic makes the form of an operation on two bits of CR.
-func crLogic(name string, xo uint32, f func(a, b bool) bool) form {
+func crLogic(name string, xo word, f func(a, b bool) bool) form {
 	return form{name: name, pattern: xl(xo), layout: layBits,
 		run: func(op *arch.Op, r *arch.Regs, _ arch.Memory) arch.Outcome {
 			in := of(op)
@@ -240,6 +240,6 @@ func crLogic(name string, xo uint32, f func(a, b bool) bool) form {
 
 // layBits has places in Flags for registers.
 var layBits = by("D,A,G", func(in *Inst) {
-	in.a, in.b = crBit(in.fieldA()), crBit(in.fieldB())
-	in.mask = 1 << crBit(in.fieldT())
+	in.a, in.b = crBit(in.word.fieldA()), crBit(in.word.fieldB())
+	in.mask = 1 << crBit(in.word.fieldT())
 })

@@ -31,6 +31,10 @@ const MaxLen = PrefixLen
 // boundary is what a prefixed instruction must not cross.
 const boundary = 64
 
+// A word is four bytes of an instruction. The manual numbers its bits from the left, code from the
+// right.
+type word uint32
+
 // Decode decodes the instruction that b begins with, as it stands at an address. b may hold
 // more or less than one. Errors wrap the Err variables.
 //
@@ -40,13 +44,13 @@ func Decode(b []byte, at arch.Addr) (arch.Inst, error) {
 	if len(b) < WordLen {
 		return nil, refuse(b, ErrTruncated)
 	}
-	in := &Inst{word: binary.LittleEndian.Uint32(b)}
+	in := &Inst{word: word(binary.LittleEndian.Uint32(b))}
 	in.Len = WordLen
 	if in.word>>26 == opPrefix {
 		if len(b) < PrefixLen {
 			return nil, refuse(b, ErrTruncated)
 		}
-		in.prefix, in.word = in.word, binary.LittleEndian.Uint32(b[WordLen:])
+		in.prefix, in.word = in.word, word(binary.LittleEndian.Uint32(b[WordLen:]))
 		in.Len = PrefixLen
 	}
 	b = b[:in.Len]
@@ -110,7 +114,7 @@ type form struct {
 	pattern
 	layout
 	run     run // nil: it is refused
-	prefix  uint32
+	prefix  word
 	size    uint8 // of the memory operand in bytes; 0: there is none, or it isn't accessed
 	records record
 	over    run // of the form with OE; nil: there is none
@@ -131,21 +135,21 @@ const (
 )
 
 // A pattern is which bits of an instruction must have which values.
-type pattern struct{ mask, value uint32 }
+type pattern struct{ mask, value word }
 
 // Bits that the forms of many instructions have.
 const (
-	bitRc uint32 = 1       // set CR0
-	bitLK uint32 = 1       // set LR
-	bitAA uint32 = 1 << 1  // an absolute target
-	bitOE uint32 = 1 << 10 // set OV
+	bitRc word = 1       // set CR0
+	bitLK word = 1       // set LR
+	bitAA word = 1 << 1  // an absolute target
+	bitOE word = 1 << 10 // set OV
 )
 
 // The fields of registers. The manual numbers bits from the left: T is bits 6 to 10.
 const (
-	fieldT uint32 = 31 << 21
-	fieldA uint32 = 31 << 16
-	fieldB uint32 = 31 << 11
+	fieldT word = 31 << 21
+	fieldA word = 31 << 16
+	fieldB word = 31 << 11
 )
 
 // The primary opcodes that have further opcodes.
@@ -160,27 +164,27 @@ const (
 )
 
 // Patterns of the primary opcode and the extended one, which has 1, 2, 3, 4, 5, 6, 9 or 10 bits.
-func d(op uint32) pattern      { return pattern{63 << 26, op << 26} }
-func ds(op, xo uint32) pattern { return d(op).with(3, xo) }
-func x(xo uint32) pattern      { return d(opX).with(0x7ff, xo<<1) }
-func xl(xo uint32) pattern     { return d(opCR).with(0x7ff, xo<<1) }
-func xs(xo uint32) pattern     { return d(opX).with(0x7fd, xo<<2) }
-func a(xo uint32) pattern      { return d(opX).with(0x3f, xo<<1) }
-func va(xo uint32) pattern     { return d(opVector).with(0x3f, xo) }
-func md(xo uint32) pattern     { return d(opRotate).with(0x1d, xo<<2) }
-func mds(xo uint32) pattern    { return d(opRotate).with(0x1f, xo<<1) }
+func d(op word) pattern      { return pattern{63 << 26, op << 26} }
+func ds(op, xo word) pattern { return d(op).with(3, xo) }
+func x(xo word) pattern      { return d(opX).with(0x7ff, xo<<1) }
+func xl(xo word) pattern     { return d(opCR).with(0x7ff, xo<<1) }
+func xs(xo word) pattern     { return d(opX).with(0x7fd, xo<<2) }
+func a(xo word) pattern      { return d(opX).with(0x3f, xo<<1) }
+func va(xo word) pattern     { return d(opVector).with(0x3f, xo) }
+func md(xo word) pattern     { return d(opRotate).with(0x1d, xo<<2) }
+func mds(xo word) pattern    { return d(opRotate).with(0x1f, xo<<1) }
 
 // with fixes further bits.
-func (p pattern) with(mask, value uint32) pattern { return pattern{p.mask | mask, p.value | value} }
+func (p pattern) with(mask, value word) pattern { return pattern{p.mask | mask, p.value | value} }
 
 // zero says that fields are reserved.
-func (p pattern) zero(fields uint32) pattern { return p.with(fields, 0) }
+func (p pattern) zero(fields word) pattern { return p.with(fields, 0) }
 
 // An index has the forms of all tables by primary opcode and bits 26 to 30, which the extended
 // opcode begins or ends with.
 type index [64 << 5][]*form
 
-func key(w uint32) uint32 { return w>>26<<5 | w>>1&31 }
+func key(w word) word { return w>>26<<5 | w>>1&31 }
 
 var plain, prefixed = newIndex(arithForms, logicForms, rotateForms, compareForms, accessForms, exclusiveForms,
 	branchForms, systemForms), newIndex(prefixForms)
@@ -196,7 +200,7 @@ func newIndex(tables ...[]form) (x *index) {
 			if f.over != nil {
 				f.mask &^= bitOE
 			}
-			for low := range uint32(32) {
+			for low := range word(32) {
 				w := f.value | low<<1
 				if w&f.mask == f.value {
 					x[key(w)] = append(x[key(w)], f)
@@ -208,7 +212,7 @@ func newIndex(tables ...[]form) (x *index) {
 }
 
 // find returns the form of an instruction, nil if it has none. No instruction has two.
-func find(prefix, w uint32) *form {
+func find(prefix, w word) *form {
 	x := plain
 	if prefix != 0 {
 		x = prefixed

@@ -4,17 +4,17 @@ import "kpsim/smp/arch"
 
 // What patching writes.
 const (
-	wordTrap uint32 = 0x7fe00008 // tw 31,r0,r0
-	wordNop  uint32 = 0x60000000 // ori r0,r0,0: the preferred nop
-	wordBLR  uint32 = 0x4e800020 // bclr 20,0,0
-	wordB    uint32 = 0x48000000
-	wordBL   uint32 = wordB | bitLK
+	wordTrap word = 0x7fe00008 // tw 31,r0,r0
+	wordNop  word = 0x60000000 // ori r0,r0,0: the preferred nop
+	wordBLR  word = 0x4e800020 // bclr 20,0,0
+	wordB    word = 0x48000000
+	wordBL   word = wordB | bitLK
 
 	maskB = 63<<26 | bitAA | bitLK
 )
 
 // CodeOf returns an instruction of one word as bytes.
-func CodeOf(w uint32) arch.Code { return arch.CodeOf(byte(w), byte(w>>8), byte(w>>16), byte(w>>24)) }
+func CodeOf(w word) arch.Code { return arch.CodeOf(byte(w), byte(w>>8), byte(w>>16), byte(w>>24)) }
 
 // Trap returns the breakpoint.
 func Trap() arch.Code { return CodeOf(wordTrap) }
@@ -32,10 +32,10 @@ func Jump(at, target arch.Addr) (c arch.Code, ok bool) { return branch(wordB, at
 // Call encodes bl.
 func Call(at, target arch.Addr) (c arch.Code, ok bool) { return branch(wordBL, at, target) }
 
-func branch(w uint32, at, target arch.Addr) (arch.Code, bool) {
+func branch(w word, at, target arch.Addr) (arch.Code, bool) {
 	const reach = 1 << 25
 	d := int64(target - at)
-	return CodeOf(w | uint32(d)&0x03fffffc), d >= -reach && d < reach && d&3 == 0
+	return CodeOf(w | word(d)&0x03fffffc), d >= -reach && d < reach && d&3 == 0
 }
 
 // NopN returns n bytes of nops, as few of them as it takes: pnop isn't used, because it must not cross a

@@ -16,7 +16,7 @@ var exclusiveForms = []form{
 }
 
 // free says that bits may have any value.
-func (p pattern) free(mask uint32) pattern { return pattern{p.mask &^ mask, p.value} }
+func (p pattern) free(mask word) pattern { return pattern{p.mask &^ mask, p.value} }
 
 // aligned returns where the operand lies. A misaligned one is an alignment interrupt, which nothing
 // emulates here: the outcome is Protection.

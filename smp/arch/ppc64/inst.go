@@ -30,8 +30,8 @@ type Inst struct {
 	core   run // what execOverflow or execUnfit watches
 	spr    *spr
 	form   *form // nil: it has none, and is refused
-	prefix uint32
-	word   uint32 // of a prefixed instruction the second one
+	prefix word
+	word   word // of a prefixed instruction the second one
 
 	flow     arch.Flow
 	memory   bool // it has a memory operand, at the sum of both operands
@@ -90,15 +90,15 @@ func (in *Inst) Size() int { return int(in.Len) }
 func (in *Inst) Next() arch.Addr { return in.next }
 
 // Word returns the instruction's word, the second one if it has a prefix.
-func (in *Inst) Word() uint32 { return in.word }
+func (in *Inst) Word() uint32 { return uint32(in.word) }
 
 // Bytes implements arch.Inst. The prefix comes first (Book I, "Prefixed Instructions").
 func (in *Inst) Bytes() []byte {
 	var b []byte
 	if in.Len == PrefixLen {
-		b = binary.LittleEndian.AppendUint32(b, in.prefix)
+		b = binary.LittleEndian.AppendUint32(b, uint32(in.prefix))
 	}
-	return binary.LittleEndian.AppendUint32(b, in.word)
+	return binary.LittleEndian.AppendUint32(b, uint32(in.word))
 }
 
 // Name returns the mnemonic, without what o and Rc add to it; "" if it has no form.

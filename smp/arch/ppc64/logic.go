@@ -56,7 +56,7 @@ const (
 )
 
 // unary makes a form of one operand.
-func unary(name string, xo uint32, rc record, f func(v uint64) uint64) form {
+func unary(name string, xo word, rc record, f func(v uint64) uint64) form {
 	return form{name: name, pattern: x(xo).zero(fieldB), layout: layAS, records: rc,
 		run: func(op *arch.Op, r *arch.Regs, _ arch.Memory) arch.Outcome {
 			in := of(op)

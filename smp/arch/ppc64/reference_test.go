@@ -70,7 +70,7 @@ func (m *refMemory) byteAt(a arch.Addr) (b byte, ok bool) {
 		return 0, true
 	case a >= m.slot && a < m.slot+refSlot:
 		i := (a - m.slot - refAt) / 4
-		w := wordTrap
+		w := uint32(wordTrap)
 		if a >= m.slot+refAt && i < refWords {
 			w = m.c.Code[i]
 		}
@@ -197,7 +197,7 @@ var refTables = [][]form{arithForms, logicForms, rotateForms, compareForms, acce
 func like(in *Inst) bool {
 	switch in.form.name {
 	case "mfspr", "mtspr":
-		switch n := in.numberSPR(); n {
+		switch n := in.word.numberSPR(); n {
 		case sprXER, sprLR, sprCTR, 815:
 			return !in.refused
 		}
@@ -212,11 +212,11 @@ func like(in *Inst) bool {
 
 // word draws an instruction of a form, at an address. ok false: not this time.
 func (d *draw) word(f *form, at arch.Addr) (in *Inst, ok bool) {
-	w := uint32(d.next())&^f.mask | f.value
-	prefix := uint32(0)
+	w := word(d.next())&^f.mask | f.value
+	prefix := word(0)
 	switch f.name {
 	case "mfspr", "mtspr":
-		n := [4]uint32{sprXER, sprLR, sprCTR, 815}[d.below(4)]
+		n := [4]word{sprXER, sprLR, sprCTR, 815}[d.below(4)]
 		w = w&^(0x3ff<<11) | n&31<<16 | n>>5<<11
 	case "mfocrf", "mtocrf":
 		w = w&^(0xff<<12) | 1<<(12+d.below(8))
@@ -226,12 +226,12 @@ func (d *draw) word(f *form, at arch.Addr) (in *Inst, ok bool) {
 		w = w&^(0x3fff<<2|bitAA) | d.words(14)<<2
 	}
 	if f.prefix != 0 {
-		prefix = uint32(d.next())&^(f.prefixMask()|prefixR) | f.prefix
+		prefix = word(d.next())&^(f.prefixMask()|prefixR) | f.prefix
 		if f.prefix != prefixNop && d.below(2) == 0 {
 			w, prefix = w&^fieldA, prefix|prefixR
 			if f.size != 0 {
 				to := uint64(refFirst) + d.below(refWindow-8) - uint64(at)
-				w, prefix = w&^0xffff|uint32(to)&0xffff, prefix&^prefixImmediate|uint32(to>>16)&prefixImmediate
+				w, prefix = w&^0xffff|word(to)&0xffff, prefix&^prefixImmediate|word(to>>16)&prefixImmediate
 			}
 		}
 	}
@@ -240,20 +240,20 @@ func (d *draw) word(f *form, at arch.Addr) (in *Inst, ok bool) {
 }
 
 // words draws a distance within the slot, of a field of n bits: not to itself, nor to what comes before.
-func (d *draw) words(n int) uint32 {
-	v := uint32(d.below(24)) - 12
+func (d *draw) words(n int) word {
+	v := word(d.below(24)) - 12
 	if v+1 <= 1 {
 		v += 2
 	}
 	return v & (1<<n - 1)
 }
 
-func decodeWords(prefix, w uint32, at arch.Addr) *Inst {
+func decodeWords(prefix, w word, at arch.Addr) *Inst {
 	var b []byte
 	if prefix != 0 {
-		b = binary.LittleEndian.AppendUint32(b, prefix)
+		b = binary.LittleEndian.AppendUint32(b, uint32(prefix))
 	}
-	in, err := Decode(binary.LittleEndian.AppendUint32(b, w), at)
+	in, err := Decode(binary.LittleEndian.AppendUint32(b, uint32(w)), at)
 	if err != nil {
 		return nil
 	}
@@ -281,7 +281,7 @@ func drawCase(f *form, number int) (c refCase, in *Inst) {
 // around draws what is there when an instruction is executed.
 func (d *draw) around(in *Inst, slot arch.Addr) (c refCase, ok bool) {
 	for i := range c.Code {
-		c.Code[i] = wordTrap
+		c.Code[i] = uint32(wordTrap)
 	}
 	for i := range c.GPR {
 		c.GPR[i] = d.value()
@@ -293,17 +293,17 @@ func (d *draw) around(in *Inst, slot arch.Addr) (c refCase, ok bool) {
 	for i := 0; i < len(c.Memory); i += 8 {
 		binary.LittleEndian.PutUint64(c.Memory[i:], d.next())
 	}
-	code := []uint32{in.word}
+	code := []word{in.word}
 	if in.Len == PrefixLen {
-		code = []uint32{in.prefix, in.word}
+		code = []word{in.prefix, in.word}
 	}
 	if strings.HasSuffix(in.form.name, "cx.") && d.below(4) != 0 { // after a load that reserves
-		xo := map[uint8]uint32{1: 52, 2: 116, 4: 20, 8: 84}[in.size]
-		load := x(xo).value | in.word&(fieldA|fieldB) | uint32(d.below(32))<<21
+		xo := map[uint8]word{1: 52, 2: 116, 4: 20, 8: 84}[in.size]
+		load := x(xo).value | in.word&(fieldA|fieldB) | word(d.below(32))<<21
 		if t := uint8(load >> 21 & 31); t == in.a || t == in.b {
 			return c, false
 		}
-		code = []uint32{load, in.word}
+		code = []word{load, in.word}
 	}
 	target := uint64(slot + refAt + 4 + 4*arch.Addr(d.below(16)))
 	switch in.form.name {
@@ -313,14 +313,16 @@ func (d *draw) around(in *Inst, slot arch.Addr) (c refCase, ok bool) {
 		c.CTR = target
 	case "bctar":
 		s := d.below(32)
-		code = []uint32{0x7c0003a6 | uint32(s)<<21 | 815&31<<16 | 815>>5<<11, in.word}
+		code = []word{0x7c0003a6 | word(s)<<21 | 815&31<<16 | 815>>5<<11, in.word}
 		c.GPR[s] = target + 4
 	case "mtspr":
-		if in.numberSPR() == sprXER {
+		if in.word.numberSPR() == sprXER {
 			c.GPR[in.a] &= flagsXER
 		}
 	}
-	copy(c.Code[:], code)
+	for i, w := range code {
+		c.Code[i] = uint32(w)
+	}
 	if (in.form.fits != nil && strings.HasPrefix(in.form.name, "div") || strings.HasPrefix(in.form.name, "mod")) &&
 		!defined(in, &c) {
 		return c, false

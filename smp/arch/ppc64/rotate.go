@@ -31,9 +31,9 @@ var rotateForms = []form{
 
 // shiftWord and shift64 return the immediate SH of 5 bits, and of 6, whose upper one lies apart. edge is
 // the field of 6 bits that says where a mask begins or ends.
-func (in *Inst) shiftWord() uint8 { return in.fieldB() }
-func (in *Inst) shift64() uint8   { return in.fieldB() | uint8(in.word<<4&32) }
-func (in *Inst) edge() uint8      { return uint8(in.word>>6&31 | in.word&32) }
+func (w word) shiftWord() uint8 { return w.fieldB() }
+func (w word) shift64() uint8   { return w.fieldB() | uint8(w<<4&32) }
+func (w word) edge() uint8      { return uint8(w>>6&31 | w&32) }
 
 // maskOf returns ones from a bit to another one, which the manual counts from the left. It goes around
 // if the first is after the last.
@@ -48,7 +48,7 @@ func maskOf(from, to uint8) uint64 {
 var (
 	layRotateWord = by("a,t,w,M,E", func(in *Inst) {
 		in.setLogic()
-		in.shift = in.shiftWord()
+		in.shift = in.word.shiftWord()
 		in.maskWord()
 	})
 	layRotateWordBy = by("a,t,b,M,E", func(in *Inst) {
@@ -56,20 +56,20 @@ var (
 		in.setB()
 		in.maskWord()
 	})
-	layRotateLeft    = layRotateTo("a,t,s,m", func(in *Inst) uint64 { return maskOf(in.edge(), 63) })
-	layRotateRight   = layRotateTo("a,t,s,m", func(in *Inst) uint64 { return maskOf(0, in.edge()) })
-	layRotateField   = layRotateTo("a,t,s,m", func(in *Inst) uint64 { return maskOf(in.edge(), 63-in.shift) })
-	layRotateLeftBy  = layRotateTo("a,t,b,m", func(in *Inst) uint64 { return maskOf(in.edge(), 63) })
-	layRotateRightBy = layRotateTo("a,t,b,m", func(in *Inst) uint64 { return maskOf(0, in.edge()) })
+	layRotateLeft    = layRotateTo("a,t,s,m", func(in *Inst) uint64 { return maskOf(in.word.edge(), 63) })
+	layRotateRight   = layRotateTo("a,t,s,m", func(in *Inst) uint64 { return maskOf(0, in.word.edge()) })
+	layRotateField   = layRotateTo("a,t,s,m", func(in *Inst) uint64 { return maskOf(in.word.edge(), 63-in.shift) })
+	layRotateLeftBy  = layRotateTo("a,t,b,m", func(in *Inst) uint64 { return maskOf(in.word.edge(), 63) })
+	layRotateRightBy = layRotateTo("a,t,b,m", func(in *Inst) uint64 { return maskOf(0, in.word.edge()) })
 
-	layShiftWord = by("a,t,w", func(in *Inst) { in.setLogic(); in.imm = uint64(in.shiftWord()) })
-	layShift     = by("a,t,s", func(in *Inst) { in.setLogic(); in.imm = uint64(in.shift64()) })
+	layShiftWord = by("a,t,w", func(in *Inst) { in.setLogic(); in.imm = uint64(in.word.shiftWord()) })
+	layShift     = by("a,t,s", func(in *Inst) { in.setLogic(); in.imm = uint64(in.word.shift64()) })
 )
 
 func layRotateTo(syntax string, mask func(in *Inst) uint64) layout {
 	return by(syntax, func(in *Inst) {
 		in.setLogic()
-		in.b, in.shift = in.fieldB(), in.shift64()
+		in.b, in.shift = in.word.fieldB(), in.word.shift64()
 		in.mask = mask(in)
 	})
 }

@@ -2,16 +2,13 @@ package ppc64
 
 import "kpsim/smp/arch"
 
-// PatchUnit is how many aligned bytes a store to text changes at once (Book II, "Single-Copy Atomicity").
-const PatchUnit = 8
-
-// FetchUnit is how many aligned bytes a CPU fetches in one piece: the manual promises no more than words
+// fetchUnit is how many aligned bytes a CPU fetches in one piece: the manual promises no more than words
 // (Book II, "Concurrent Modification and Execution of Instructions").
-const FetchUnit = WordLen
+const fetchUnit = WordLen
 
 // PPC64 is a Power processor in little-endian mode with 64 bits, with the calling convention of ELFv2 and
-// the trap frame of a Linux kernel. The names of breakpoints are all traps without a condition: a kernel
-// has twi for its own assertions.
+// the trap frame of a Linux kernel. Breakpoints are all traps without a condition: a kernel has twi for its
+// assertions. A store to text is aligned, or it may be done in pieces (Book II, "Single-Copy Atomicity").
 //
 // It has no Short, for there is one length of branches.
 var PPC64 = &arch.Arch{
@@ -31,7 +28,7 @@ var PPC64 = &arch.Arch{
 		IsCall: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordBL)},
 		Ret:    bytesOf(Ret()),
 	},
-	MaxLen: MaxLen, Align: WordLen, PatchUnit: PatchUnit, FetchUnit: [...]int{FetchUnit, FetchUnit, FetchUnit},
+	MaxLen: MaxLen, Align: WordLen, Aligned: true, FetchUnit: [...]int{fetchUnit, fetchUnit, fetchUnit},
 	Reserves:   true,
 	Decode:     Decode,
 	Nop:        NopN,

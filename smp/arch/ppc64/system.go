@@ -102,26 +102,26 @@ func execZero(op *arch.Op, r *arch.Regs, m arch.Memory) arch.Outcome {
 }
 
 // numberSPR returns the number of a special register, whose two halves are swapped.
-func (in *Inst) numberSPR() uint16 { return uint16(in.word>>16&31 | in.word>>6&(31<<5)) }
+func (w word) numberSPR() uint16 { return uint16(w>>16&31 | w>>6&(31<<5)) }
 
 var (
-	layFromSPR = by("t,r", func(in *Inst) { in.d = in.fieldT(); in.setSPR(false) })
+	layFromSPR = by("t,r", func(in *Inst) { in.d = in.word.fieldT(); in.setSPR(false) })
 	layFromTB  = by("t,r", func(in *Inst) {
-		in.d = in.fieldT()
-		if n := in.numberSPR(); n != sprTB && n != sprTBU {
+		in.d = in.word.fieldT()
+		if n := in.word.numberSPR(); n != sprTB && n != sprTBU {
 			in.refuse()
 			return
 		}
 		in.setSPR(false)
 	})
-	layToSPR   = by("r,t", func(in *Inst) { in.a = in.fieldT(); in.setSPR(true) })
-	layFromMSR = by("t", func(in *Inst) { in.d = in.fieldT() })
-	layToMSR   = by("t,x", func(in *Inst) { in.a = in.fieldT() })
+	layToSPR   = by("r,t", func(in *Inst) { in.a = in.word.fieldT(); in.setSPR(true) })
+	layFromMSR = by("t", func(in *Inst) { in.d = in.word.fieldT() })
+	layToMSR   = by("t,x", func(in *Inst) { in.a = in.word.fieldT() })
 )
 
 // setSPR finds the special register, or refuses the instruction. LR and CTR are general registers here.
 func (in *Inst) setSPR(write bool) {
-	n := in.numberSPR()
+	n := in.word.numberSPR()
 	reg := map[uint16]arch.Reg{sprLR: LR, sprCTR: CTR}[n]
 	switch {
 	case reg != 0 && write:

@@ -48,14 +48,14 @@ func (in *Inst) mnemonic() string {
 func (in *Inst) linkage() (s string) {
 	switch in.form.name {
 	case "b", "bc":
-		if in.links() {
+		if in.word.links() {
 			s = "l"
 		}
 		if in.word&bitAA != 0 {
 			s += "a"
 		}
 	case "bclr", "bcctr", "bctar":
-		if in.links() {
+		if in.word.links() {
 			s = "l"
 		}
 	}
@@ -97,62 +97,62 @@ func (in *Inst) fill(syntax string) string {
 
 func regName(n uint8) string { return regNames[n] }
 
-func number[T int64 | uint64 | uint8 | uint16 | uint32](v T) string { return fmt.Sprint(v) }
+func number[T int64 | uint64 | uint8 | uint16 | word](v T) string { return fmt.Sprint(v) }
 
 // field returns bits of the word.
-func (in *Inst) field(lo, n uint) uint32 { return in.word >> lo & (1<<n - 1) }
+func (w word) field(lo, n uint) word { return w >> lo & (1<<n - 1) }
 
 // operandTexts are what the letters of syntaxes stand for.
 var operandTexts = map[rune]func(in *Inst) string{
-	't': func(in *Inst) string { return regName(in.fieldT()) },
-	'a': func(in *Inst) string { return regName(in.fieldA()) },
-	'b': func(in *Inst) string { return regName(in.fieldB()) },
-	'c': func(in *Inst) string { return regName(in.fieldC()) },
+	't': func(in *Inst) string { return regName(in.word.fieldT()) },
+	'a': func(in *Inst) string { return regName(in.word.fieldA()) },
+	'b': func(in *Inst) string { return regName(in.word.fieldB()) },
+	'c': func(in *Inst) string { return regName(in.word.fieldC()) },
 	'z': func(in *Inst) string { // a base
-		if in.fieldA() == 0 {
+		if in.word.fieldA() == 0 {
 			return "0"
 		}
-		return regName(in.fieldA())
+		return regName(in.word.fieldA())
 	},
-	'i': func(in *Inst) string { return number(int64(in.signed())) },
-	'u': func(in *Inst) string { return number(in.unsigned()) },
-	'o': func(in *Inst) string { return number(int64(in.signed() &^ 3)) },
-	'n': func(in *Inst) string { return number(int64(in.farImmediate()) >> 16) },
+	'i': func(in *Inst) string { return number(int64(in.word.signed())) },
+	'u': func(in *Inst) string { return number(in.word.unsigned()) },
+	'o': func(in *Inst) string { return number(int64(in.word.signed() &^ 3)) },
+	'n': func(in *Inst) string { return number(int64(in.word.farImmediate()) >> 16) },
 	'j': func(in *Inst) string { return number(int64(in.displacement())) },
 	'R': func(in *Inst) string { return number(in.prefix >> 20 & 1) },
-	'w': func(in *Inst) string { return number(in.shiftWord()) },
-	's': func(in *Inst) string { return number(in.shift64()) },
-	'M': func(in *Inst) string { return number(in.field(6, 5)) },
-	'E': func(in *Inst) string { return number(in.field(1, 5)) },
-	'm': func(in *Inst) string { return number(in.edge()) },
-	'f': func(in *Inst) string { return fmt.Sprintf("cr%d", in.field(23, 3)) },
-	'g': func(in *Inst) string { return fmt.Sprintf("cr%d", in.field(18, 3)) },
+	'w': func(in *Inst) string { return number(in.word.shiftWord()) },
+	's': func(in *Inst) string { return number(in.word.shift64()) },
+	'M': func(in *Inst) string { return number(in.word.field(6, 5)) },
+	'E': func(in *Inst) string { return number(in.word.field(1, 5)) },
+	'm': func(in *Inst) string { return number(in.word.edge()) },
+	'f': func(in *Inst) string { return fmt.Sprintf("cr%d", in.word.field(23, 3)) },
+	'g': func(in *Inst) string { return fmt.Sprintf("cr%d", in.word.field(18, 3)) },
 	'F': func(in *Inst) string { // a field, and its comma, unless it is the first
-		if in.field(23, 3) == 0 {
+		if in.word.field(23, 3) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("cr%d,", in.field(23, 3))
+		return fmt.Sprintf("cr%d,", in.word.field(23, 3))
 	},
-	'L': func(in *Inst) string { return number(in.field(21, 1)) },
-	'C': func(in *Inst) string { return bitName(in.fieldC()) },
-	'D': func(in *Inst) string { return bitName(in.fieldT()) },
-	'A': func(in *Inst) string { return bitName(in.fieldA()) },
-	'B': func(in *Inst) string { return bitName(in.fieldA()) },
-	'G': func(in *Inst) string { return bitName(in.fieldB()) },
-	'I': func(in *Inst) string { return bitName(in.fieldA()) },
-	'O': func(in *Inst) string { return number(in.bo()) },
-	'H': func(in *Inst) string { return number(in.field(11, 2)) },
-	'T': func(in *Inst) string { return number(in.fieldT()) },
+	'L': func(in *Inst) string { return number(in.word.field(21, 1)) },
+	'C': func(in *Inst) string { return bitName(in.word.fieldC()) },
+	'D': func(in *Inst) string { return bitName(in.word.fieldT()) },
+	'A': func(in *Inst) string { return bitName(in.word.fieldA()) },
+	'B': func(in *Inst) string { return bitName(in.word.fieldA()) },
+	'G': func(in *Inst) string { return bitName(in.word.fieldB()) },
+	'I': func(in *Inst) string { return bitName(in.word.fieldA()) },
+	'O': func(in *Inst) string { return number(in.word.bo()) },
+	'H': func(in *Inst) string { return number(in.word.field(11, 2)) },
+	'T': func(in *Inst) string { return number(in.word.fieldT()) },
 	'p': func(in *Inst) string { return fmt.Sprintf("%#x", in.imm) },
-	'k': func(in *Inst) string { return number(in.field(12, 8)) },
-	'r': func(in *Inst) string { return number(in.numberSPR()) },
-	'e': func(in *Inst) string { return number(in.field(0, 1)) },
-	'h': func(in *Inst) string { return number(in.fieldT()) },
-	'l': func(in *Inst) string { return number(in.field(21, 3)) },
-	'y': func(in *Inst) string { return number(in.field(21, 3)) },
-	'W': func(in *Inst) string { return number(in.field(21, 2)) },
-	'x': func(in *Inst) string { return number(in.field(16, 1)) },
-	'v': func(in *Inst) string { return number(in.field(5, 7)) },
+	'k': func(in *Inst) string { return number(in.word.field(12, 8)) },
+	'r': func(in *Inst) string { return number(in.word.numberSPR()) },
+	'e': func(in *Inst) string { return number(in.word.field(0, 1)) },
+	'h': func(in *Inst) string { return number(in.word.fieldT()) },
+	'l': func(in *Inst) string { return number(in.word.field(21, 3)) },
+	'y': func(in *Inst) string { return number(in.word.field(21, 3)) },
+	'W': func(in *Inst) string { return number(in.word.field(21, 2)) },
+	'x': func(in *Inst) string { return number(in.word.field(16, 1)) },
+	'v': func(in *Inst) string { return number(in.word.field(5, 7)) },
 	'-': func(*Inst) string { return "-1" },
 }
 
