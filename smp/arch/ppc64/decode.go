@@ -64,7 +64,7 @@ func Decode(b []byte, at arch.Addr) (arch.Inst, error) {
 	in.aMask = ^uint64(0)
 	in.form = find(in.prefix, in.word)
 	if in.form == nil {
-		if _, err := ppc64asm.Decode(b, binary.LittleEndian); err != nil {
+		if x, err := ppc64asm.Decode(b, binary.LittleEndian); err != nil || x.Op == 0 || x.Len != len(b) {
 			return nil, refuse(b, ErrUnknown)
 		}
 		in.refuse()

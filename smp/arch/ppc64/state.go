@@ -110,10 +110,12 @@ const (
 // PVR is the processor version: a POWER10, which has the prefixed instructions.
 const PVR = 0x00800200
 
-// sprs are those that kernels use, but for LR and CTR (Book III, "SPR Encodings").
+// sprs are those that kernels use (Book III, "SPR Encodings").
 var sprs = [...]spr{
 	{sprXER, "xer", func(r *arch.Regs, _ arch.Memory) uint64 { return r.Flags & flagsXER },
 		func(r *arch.Regs, _ arch.Memory, v uint64) { r.Flags = r.Flags&^flagsXER | v&flagsXER }},
+	{number: sprLR, name: "lr"}, // LR and CTR are general registers here
+	{number: sprCTR, name: "ctr"},
 	kept(3, "udscr", func(y *System) *uint64 { return &y.DSCR }, 1<<25-1),
 	kept(17, "dscr", func(y *System) *uint64 { return &y.DSCR }, 1<<25-1),
 	kept(18, "dsisr", func(y *System) *uint64 { return &y.DSISR }, 1<<32-1),
@@ -128,7 +130,7 @@ var sprs = [...]spr{
 	readOnly(136, "ctrl", func(y *System) uint64 { return y.CTRL }),
 	{152, "ctrl", nil, func(_ *arch.Regs, m arch.Memory, v uint64) { system(m).CTRL = v & 1 }},
 	kept(256, "vrsave", func(y *System) *uint64 { return &y.VRSAVE }, 1<<32-1),
-	readOnly(259, "sprg3", func(y *System) uint64 { return y.SPRG[3] }),
+	readOnly(259, "usprg3", func(y *System) uint64 { return y.SPRG[3] }),
 	readOnly(sprTB, "tb", (*System).now),
 	readOnly(sprTBU, "tbu", func(y *System) uint64 { return y.now() >> 32 }),
 	kept(sprG0, "sprg0", func(y *System) *uint64 { return &y.SPRG[0] }, ^uint64(0)),

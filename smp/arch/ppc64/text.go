@@ -3,7 +3,6 @@ package ppc64
 import (
 	"encoding/binary"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"golang.org/x/arch/ppc64/ppc64asm"
@@ -124,6 +123,8 @@ var operandTexts = map[rune]func(in *Inst) string{
 	's': func(in *Inst) string { return number(in.word.shift64()) },
 	'M': func(in *Inst) string { return number(in.word.field(6, 5)) },
 	'E': func(in *Inst) string { return number(in.word.field(1, 5)) },
+	'q': func(in *Inst) string { return number(31 - in.word.field(1, 5)) },
+	'Q': func(in *Inst) string { return number(63 - in.word.edge()) },
 	'm': func(in *Inst) string { return number(in.word.edge()) },
 	'f': func(in *Inst) string { return fmt.Sprintf("cr%d", in.word.field(23, 3)) },
 	'g': func(in *Inst) string { return fmt.Sprintf("cr%d", in.word.field(18, 3)) },
@@ -133,6 +134,7 @@ var operandTexts = map[rune]func(in *Inst) string{
 		}
 		return fmt.Sprintf("cr%d,", in.word.field(23, 3))
 	},
+	'K': func(in *Inst) string { return fmt.Sprintf("cr%d", in.word.fieldA()>>2) },
 	'L': func(in *Inst) string { return number(in.word.field(21, 1)) },
 	'C': func(in *Inst) string { return bitName(in.word.fieldC()) },
 	'D': func(in *Inst) string { return bitName(in.word.fieldT()) },
@@ -155,6 +157,3 @@ var operandTexts = map[rune]func(in *Inst) string{
 	'v': func(in *Inst) string { return number(in.word.field(5, 7)) },
 	'-': func(*Inst) string { return "-1" },
 }
-
-// decimal writes a number.
-func decimal(n int) string { return strconv.Itoa(n) }
