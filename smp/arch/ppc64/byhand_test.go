@@ -38,16 +38,26 @@ func (m *flat) of(a arch.Addr, size int) []byte {
 
 func (m *flat) Load(a arch.Addr, size int) (v uint64, ok bool) {
 	b := m.of(a, size)
+	switch {
+	case b == nil:
+		return 0, false
+	case size == 8:
+		return binary.LittleEndian.Uint64(b), true
+	}
 	for i := range b {
 		v |= uint64(b[i]) << (8 * i)
 	}
-	return v, b != nil
+	return v, true
 }
 
 func (m *flat) Store(a arch.Addr, size int, v uint64) bool {
 	b := m.of(a, size)
-	if b == nil || m.readOnly {
+	switch {
+	case b == nil || m.readOnly:
 		return false
+	case size == 8:
+		binary.LittleEndian.PutUint64(b, v)
+		return true
 	}
 	for i := range b {
 		b[i] = byte(v >> (8 * i))

@@ -47,7 +47,8 @@ func (s *refSum) add(o *refResult) {
 // the digest of the results of all cases drawn. With -qemu it runs that, says which cases differ, and
 // records. To make the program:
 //
-//	powerpc64le-linux-gnu-gcc -O1 -static -fno-stack-protector -o reference testdata/reference.c
+//	powerpc64le-linux-gnu-gcc -O1 -static -nostdlib -ffreestanding -fno-stack-protector -fno-pie -no-pie \
+//	  -o reference testdata/reference.c
 //	go test -run Reference -qemu 'qemu-ppc64le -cpu power10 ./reference'
 func TestReference(t *testing.T) {
 	sums := make(map[string]*refSum)

@@ -5,6 +5,8 @@
 //	$C -march=armv8-a+crc -o functions.elf functions.c -lgcc
 //	$C -march=armv8.3-a -mbranch-protection=standard -o functions-lse.elf functions.c -lgcc
 //	qemu-aarch64 functions.elf > functions.txt
+//
+// Package ppc64 has what another compiler makes of it: see its compiled_test.go.
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -210,6 +212,23 @@ u64 f_pointers(u64 a, u64 b, u64 c)
 	return c;
 }
 
+#ifndef __aarch64__
+static u32 crc(u32 x, u64 v, int bytes, u32 polynomial)
+{
+	for (int i = 0; i < 8 * bytes; i++, v >>= 1)
+		x = x >> 1 ^ (-((x ^ (u32)v) & 1) & polynomial);
+	return x;
+}
+#define __builtin_aarch64_crc32b(x, v) crc(x, v, 1, 0xedb88320)
+#define __builtin_aarch64_crc32h(x, v) crc(x, v, 2, 0xedb88320)
+#define __builtin_aarch64_crc32w(x, v) crc(x, v, 4, 0xedb88320)
+#define __builtin_aarch64_crc32x(x, v) crc(x, v, 8, 0xedb88320)
+#define __builtin_aarch64_crc32cb(x, v) crc(x, v, 1, 0x82f63b78)
+#define __builtin_aarch64_crc32ch(x, v) crc(x, v, 2, 0x82f63b78)
+#define __builtin_aarch64_crc32cw(x, v) crc(x, v, 4, 0x82f63b78)
+#define __builtin_aarch64_crc32cx(x, v) crc(x, v, 8, 0x82f63b78)
+#endif
+
 u64 f_crc(u64 a, u64 b, u64 c)
 {
 	u32 x = a;
@@ -328,9 +347,15 @@ static void put(u64 v)
 
 static u64 call(u64 nr, u64 a, u64 b, u64 c)
 {
+#ifdef __powerpc64__
+	register u64 r0 asm("r0") = nr == 64 ? 4 : 1, r3 asm("r3") = a, r4 asm("r4") = b, r5 asm("r5") = c;
+	asm volatile("sc" : "+r"(r0), "+r"(r3), "+r"(r4), "+r"(r5) : : "r6", "r7", "r8", "r9", "r10", "r11", "r12", "cr0", "memory");
+	return r3;
+#else
 	register u64 x8 asm("x8") = nr, x0 asm("x0") = a, x1 asm("x1") = b, x2 asm("x2") = c;
 	asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
 	return x0;
+#endif
 }
 
 void _start(void)
