@@ -91,17 +91,6 @@ func (in *Inst) test() {
 	}
 }
 
-// taken reports whether a branch is taken. It counts.
-func (in *Inst) taken(r *arch.Regs) bool {
-	if in.counts {
-		r.R[CTR]--
-		if r.R[CTR] == 0 != in.untilZero {
-			return false
-		}
-	}
-	return (r.Flags^in.flip)&in.mask == in.mask
-}
-
 // through is a layout of a branch through a register.
 func (in *Inst) through(reg arch.Reg, plain arch.Flow) {
 	in.c = uint8(reg)
@@ -167,9 +156,14 @@ func execBranchTAR(op *arch.Op, r *arch.Regs, m arch.Memory) arch.Outcome {
 	return of(op).branch(r, arch.Addr(system(m).TAR&^3))
 }
 
-// branch branches if the condition holds. LR is set either way.
+// branch counts, and branches if the condition holds. LR is set either way.
 func (in *Inst) branch(r *arch.Regs, to arch.Addr) arch.Outcome {
-	if !in.taken(r) {
+	taken := (r.Flags^in.flip)&in.mask == in.mask
+	if in.counts {
+		r.R[CTR]--
+		taken = taken && r.R[CTR] == 0 == in.untilZero
+	}
+	if !taken {
 		to = in.next
 	}
 	if in.word.links() {

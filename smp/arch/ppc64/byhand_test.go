@@ -102,7 +102,8 @@ const allXER = flagSO | flagOV | flagOV32
 
 var handCases = []handCase{
 	// overflow without a result
-	{text: "divwo r3,r5,r6", code: w(0x7c6537d6), regs: values{3: 7, 5: 1}, want: values{3: 0}, after: arch.IRQ | allXER},
+	{text: "divwo r3,r5,r6", code: w(0x7c6537d6), regs: values{3: 7, 5: 1}, want: values{3: 0},
+		after: arch.IRQ | allXER},
 	{text: "divdo r3,r5,r6", code: w(0x7c6537d2), regs: values{3: 7, 5: 1 << 63, 6: ^uint64(0)}, want: values{3: 0},
 		after: arch.IRQ | allXER},
 	{text: "divdeuo. r3,r5,r6", code: w(0x7c653713), regs: values{3: 7, 5: 6, 6: 6}, want: values{3: 0},

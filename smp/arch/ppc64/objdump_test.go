@@ -94,7 +94,8 @@ func (d *draw) rotate(f *form, w word) word {
 			n<<11 | n<<6 | 3<<1}[d.below(6)]
 	case "rldicl":
 		w &^= fieldB | 1<<1 | 63<<5
-		return w | [...]word{n << 6, (32-n)<<11 | n<<6 | 1<<5, n << 11, n<<11 | n<<6, (64-n)&31<<11 | 1<<1 | n<<6}[d.below(5)]
+		return w | [...]word{n << 6, (32-n)<<11 | n<<6 | 1<<5, n << 11, n<<11 | n<<6,
+			(64-n)&31<<11 | 1<<1 | n<<6}[d.below(5)]
 	}
 	w &^= fieldB | 1<<1 | 63<<5
 	return w | [...]word{n << 6, n<<11 | (63-n)&31<<6 | 1<<5, n<<11 | n<<6}[d.below(3)]

@@ -106,7 +106,8 @@ func TestFrame(t *testing.T) {
 		pr      uint64
 		skipped arch.Addr
 	}{"kernel": {PPC64.Frame, 0, 288}, "user": {PPC64.UserFrame, msrPR, 0}} {
-		for _, flags := range []uint64{0, arch.IRQ, arch.IRQ | flagRI | msrVEC, arch.Step, flagCA | flagSO | 0x12345678<<32} {
+		for _, flags := range []uint64{0, arch.IRQ, arch.IRQ | flagRI | msrVEC, arch.Step,
+			flagCA | flagSO | 0x12345678<<32} {
 			want := arch.Regs{IP: 0x100, Flags: flags}
 			for i := range want.R {
 				want.R[i] = uint64(i + 1)

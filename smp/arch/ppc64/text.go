@@ -19,10 +19,14 @@ func (in *Inst) String() string {
 
 // Raw returns the text without simplified mnemonics: objdump -M raw.
 func (in *Inst) Raw() string {
-	if in.form == nil {
-		return in.opinion()
+	if in.form != nil {
+		return in.write(in.mnemonic(), in.form.syntax)
 	}
-	return in.write(in.mnemonic(), in.form.syntax)
+	x, err := ppc64asm.Decode(in.Bytes(), binary.LittleEndian)
+	if err != nil {
+		return fmt.Sprintf(".long %#x", in.word)
+	}
+	return strings.TrimSpace(ppc64asm.GNUSyntax(x, uint64(in.Addr)))
 }
 
 // write writes a mnemonic with operands.
@@ -37,10 +41,7 @@ func (in *Inst) mnemonic() string {
 	if f.over != nil && in.word&bitOE != 0 {
 		name += "o"
 	}
-	if f.records == byBit && in.word&bitRc != 0 {
-		name += "."
-	}
-	return name + in.linkage()
+	return name + in.dot() + in.linkage()
 }
 
 // linkage returns what LK and AA add to the name of a branch.
@@ -59,15 +60,6 @@ func (in *Inst) linkage() (s string) {
 		}
 	}
 	return s
-}
-
-// opinion asks the disassembler.
-func (in *Inst) opinion() string {
-	x, err := ppc64asm.Decode(in.Bytes(), binary.LittleEndian)
-	if err != nil {
-		return fmt.Sprintf(".long %#x", in.word)
-	}
-	return strings.TrimSpace(ppc64asm.GNUSyntax(x, uint64(in.Addr)))
 }
 
 // crNames are the bits of a field of CR.
