@@ -137,17 +137,17 @@ var handCases = []handCase{
 	{text: "waitrsv", code: w(0x7c20003c), out: arch.Relaxed},
 
 	// MSR
-	{text: "mfmsr r3", code: w(0x7c6000a6), want: values{3: msrFixed | msrEE}},
-	{text: "mfmsr r3", code: w(0x7c6000a6), flags: flagRI | msrVSX, want: values{3: msrFixed | msrEE | msrRI | msrVSX}},
-	{text: "mtmsrd r3,1", code: w(0x7c610164), out: arch.Interrupts, after: 1 << 63, flags: 1 << 63},
-	{text: "mtmsrd r3,1", code: w(0x7c610164), regs: values{3: msrEE | msrRI}, after: arch.IRQ | flagRI},
+	{text: "mfmsr r3", code: w(0x7c6000a6), want: values{3: msrFixed | msrEE | msrRI}},
+	{text: "mfmsr r3", code: w(0x7c6000a6), flags: flagNoRI | msrVSX, want: values{3: msrFixed | msrEE | msrVSX}},
+	{text: "mtmsrd r3,1", code: w(0x7c610164), out: arch.Interrupts, after: 1<<63 | flagNoRI, flags: 1 << 63},
+	{text: "mtmsrd r3,1", code: w(0x7c610164), regs: values{3: msrEE | msrRI}, flags: flagNoRI, after: arch.IRQ},
 	{text: "mtmsrd r3", code: w(0x7c600164), regs: values{3: msrFixed | msrEE | msrFP}, out: arch.Serialized,
-		after: arch.IRQ | msrFP},
-	{text: "mtmsrd r3", code: w(0x7c600164), regs: values{3: msrFixed | msrSE}, out: arch.Interrupts,
+		after: arch.IRQ | msrFP | flagNoRI},
+	{text: "mtmsrd r3", code: w(0x7c600164), regs: values{3: msrFixed | msrSE | msrRI}, out: arch.Interrupts,
 		after: arch.Step},
 	{text: "mtmsrd r3", code: w(0x7c600164), regs: values{3: msrFixed &^ msrDR}, out: arch.Unsupported},
 	{text: "mtmsrd r3", code: w(0x7c600164), regs: values{3: msrFixed | msrPR | msrEE}, out: arch.Unsupported},
-	{text: "mtmsr r3", code: w(0x7c600124), regs: values{3: (msrFixed | msrEE) & 0xffffffff}, out: arch.Serialized},
+	{text: "mtmsr r3", code: w(0x7c600124), regs: values{3: (msrFixed | msrEE | msrRI) & 0xffffffff}, out: arch.Serialized},
 
 	// special registers
 	{text: "mflr r3", code: w(0x7c6802a6), regs: values{LR: 9}, want: values{3: 9}},

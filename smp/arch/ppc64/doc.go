@@ -40,7 +40,7 @@
 // Relaxed; wait for an interrupt is Halt.
 //
 // The order of the flags: Regs.Flags has CR in its upper half and XER in its lower one, beside
-// arch.IRQ for MSR.EE, arch.Step for MSR.SE, and RI, FP, VEC and VSX of MSR. See regs.go.
+// arch.IRQ for MSR.EE, arch.Step for MSR.SE, FP, VEC and VSX of MSR, and RI inverted. See regs.go.
 //
 // The files: decode (forms, errors), layout (how operands lie), arith, logic, rotate, compare,
 // access, exclusive, branch, system, prefixed (the forms of each class, and what they do), inst (the

@@ -1,7 +1,5 @@
 package ppc64
 
-import "kpsim/smp/arch"
-
 // A layout says how the operands of a form lie.
 type layout struct {
 	read   func(in *Inst) error
@@ -97,6 +95,3 @@ func (in *Inst) setAccess() {
 	in.d = in.word.fieldT()
 	in.setBase()
 }
-
-// flows is a layout without operands, of an instruction after which control doesn't just go on.
-func flows(f arch.Flow) layout { return by("", func(in *Inst) { in.flow = f }) }

@@ -56,19 +56,20 @@ const (
 
 	// msrFixed are those that are set while a kernel runs.
 	msrFixed = msrSF | msrME | msrIR | msrDR | msrLE
-	// msrTask stand at the same place in Flags. RI is at flagRI, because bit 1 belongs to XER.
+	// msrTask stand at the same place in Flags.
 	msrTask = msrFP | msrVEC | msrVSX
 	// msrVaries are those that instructions change.
 	msrVaries = msrTask | msrRI | msrSE | msrEE
 
-	flagRI uint64 = 1 << 11
+	// flagNoRI is MSR.RI inverted: kernels keep it set, but for the ends of trap handlers.
+	flagNoRI uint64 = 1 << 11
 )
 
 // MSR returns the machine state register that Flags stand for.
 func MSR(flags uint64) uint64 {
 	v := msrFixed | flags&msrTask
 	for _, p := range msrPlaces {
-		if flags&p.flag != 0 {
+		if flags&p.flag != p.off {
 			v |= p.bit
 		}
 	}
@@ -80,15 +81,18 @@ func withMSR(flags, msr uint64) uint64 {
 	flags = flags&^msrTask | msr&msrTask
 	for _, p := range msrPlaces {
 		flags &^= p.flag
+		flags |= p.off
 		if msr&p.bit != 0 {
-			flags |= p.flag
+			flags ^= p.flag
 		}
 	}
 	return flags
 }
 
-// msrPlaces are bits of MSR that stand elsewhere in Flags.
-var msrPlaces = [...]struct{ bit, flag uint64 }{{msrEE, arch.IRQ}, {msrSE, arch.Step}, {msrRI, flagRI}}
+// msrPlaces are bits of MSR that stand elsewhere in Flags. off is what the flag is if the bit isn't set.
+var msrPlaces = [...]struct{ bit, flag, off uint64 }{
+	{msrEE, arch.IRQ, 0}, {msrSE, arch.Step, 0}, {msrRI, flagNoRI, flagNoRI},
+}
 
 // The condition that a comparison leaves in a field of CR, beside SO (Book I, "Condition Register").
 const (

@@ -20,7 +20,7 @@ var PPC64 = &arch.Arch{
 		Own:   []arch.Reg{TOC, Paca},
 		Used:  len(regNames), IPName: "nip",
 		Link:    LR,
-		Cleared: arch.IRQ | arch.Step | flagRI,
+		Cleared: arch.IRQ | arch.Step | msrTask | flagNoRI,
 	},
 	Branches: arch.Branches{
 		BranchLen: WordLen, Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),

@@ -99,14 +99,19 @@ func TestBreaks(t *testing.T) {
 	require.Greater(t, breaks, 1000)
 }
 
-// A frame is the same by either way, there and back, and has the words of struct pt_regs.
+// imager is memory that has bytes at hand.
+type imager struct{ *flat }
+
+func (m imager) Image(a arch.Addr, n int, _ bool) []byte { return m.of(a, n) }
+
+// A frame is the same by all ways, there and back, and has the words of struct pt_regs.
 func TestFrame(t *testing.T) {
 	for name, c := range map[string]struct {
 		f       arch.Frame
 		pr      uint64
 		skipped arch.Addr
 	}{"kernel": {PPC64.Frame, 0, 288}, "user": {PPC64.UserFrame, msrPR, 0}} {
-		for _, flags := range []uint64{0, arch.IRQ, arch.IRQ | flagRI | msrVEC, arch.Step,
+		for _, flags := range []uint64{0, arch.IRQ, arch.IRQ | flagNoRI | msrVEC, arch.Step,
 			flagCA | flagSO | 0x12345678<<32} {
 			want := arch.Regs{IP: 0x100, Flags: flags}
 			for i := range want.R {
@@ -119,6 +124,12 @@ func TestFrame(t *testing.T) {
 			b := make([]byte, c.f.Size)
 			c.f.Put(b, &want)
 			require.Equal(t, m.of(at, c.f.Size), b, name)
+			quick := imager{flat: newFlat()}
+			require.True(t, c.f.Store(quick, at, &want))
+			require.Equal(t, m.bytes, quick.bytes)
+			var fetched arch.Regs
+			require.True(t, c.f.Load(quick, at, &fetched))
+			require.Equal(t, want, fetched)
 
 			var loaded, got arch.Regs
 			require.True(t, c.f.Load(m, at, &loaded))
