@@ -7,13 +7,14 @@ import (
 
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/arm64"
+	"kpsim/smp/arch/ppc64"
 	"kpsim/smp/arch/riscv64"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
-var processors = []*arch.Arch{x86.AMD64, x86.I386, riscv64.RV64, arm64.ARM64}
+var processors = []*arch.Arch{x86.AMD64, x86.I386, riscv64.RV64, arm64.ARM64, ppc64.PPC64}
 
 // What a patcher writes is told from other text on each processor, and a branch of two instructions leads where one of
 // one instruction does.

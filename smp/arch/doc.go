@@ -4,7 +4,8 @@
 // length, the frame that a trap leaves, what a CPU may fetch of text that changes, how
 // bytes are decoded. Op is what a machine looks at of an instruction, System the state that
 // a trap doesn't save. Each processor has a folder below this one and gives a row for each of
-// its modes: x86.AMD64 and x86.I386, riscv64.RV64, arm64.ARM64. Package target lists them.
+// its modes: x86.AMD64 and x86.I386, riscv64.RV64, arm64.ARM64, ppc64.PPC64. Package target
+// lists them.
 //
 // What it is not: it has no instruction, no register name and no opcode. The rule
 // "arch" of the layer tests finds such literals outside the folders of processors and files

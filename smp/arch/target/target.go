@@ -3,6 +3,7 @@ package target
 import (
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/arm64"
+	"kpsim/smp/arch/ppc64"
 	"kpsim/smp/arch/riscv64"
 	"kpsim/smp/arch/x86"
 )
@@ -16,6 +17,7 @@ const (
 	I386
 	RISCV64
 	ARM64
+	PPC64LE
 )
 
 // A Service is what a simulated kernel may have on a processor.
@@ -56,7 +58,8 @@ var rows = [...]row{
 	I386: {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
 	RISCV64: {word: "riscv64", arch: riscv64.RV64, short: riscv64.RV64, linux: riscv64.RV64,
 		serves: Labels},
-	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64, serves: Labels},
+	ARM64:   {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64, serves: Labels},
+	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64},
 }
 
 // Words are the names of the processors, by number.
