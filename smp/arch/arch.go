@@ -54,6 +54,13 @@ type Arch struct {
 	// newest text.
 	EntrySerialises, ReturnSerialises bool
 
+	ELF uint16 // the machine in the header of its object files
+
+	// What small functions are made of: code that sets a register, that stores bytes where a register points
+	// to, which it may change together with Result, and that returns.
+	Set func(r Reg, v uint64) []byte
+	Put func(at Reg, b []byte) []byte
+
 	// Valid reports whether an address can be mapped at all.
 	Valid func(a Addr) bool
 

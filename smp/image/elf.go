@@ -48,14 +48,17 @@ type section struct {
 // Bits32 reports whether the code is for i386.
 func (o *Object) Bits32() bool { return o.class == objfile.Bits32 }
 
+// Machine returns the processor that the code is for, as its header says.
+func (o *Object) Machine() elf.Machine { return o.class.Machine }
+
 // IsModule reports whether the object is a kernel module.
 func (o *Object) IsModule() bool { return o.module }
 
 // Version returns the kernel version that a module was built for, from its .modinfo.
 func (o *Object) Version() (v Version, ok bool) { return o.version, o.version != Version{} }
 
-// ParseELF reads a relocatable object file of x86-64 or i386, as written by gcc -c, or a kernel
-// module. The name is for messages. data must not change later.
+// ParseELF reads a relocatable object file, as written by gcc -c, or a kernel module of x86. The name is for
+// messages. data must not change later.
 func ParseELF(name string, data []byte) (*Object, error) {
 	class, err := checkHeader(data)
 	if err != nil {
@@ -67,8 +70,8 @@ func ParseELF(name string, data []byte) (*Object, error) {
 	}
 	p := parser{f: f, o: &Object{name: name, class: class}}
 	for _, step := range []func() error{
-		p.readModinfo, p.checkCode, p.check386, p.readSymbols, p.readRelas, p.loadSections, p.readTargets, p.readFuncs,
-		p.readRelocs, p.readExtable, p.readTables, p.readCalls,
+		p.readModinfo, p.checkModule, p.checkCode, p.check386, p.readSymbols, p.readRelas, p.loadSections,
+		p.readTargets, p.readFuncs, p.readRelocs, p.readExtable, p.readTables, p.readCalls,
 	} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -77,7 +80,7 @@ func ParseELF(name string, data []byte) (*Object, error) {
 	return p.o, nil
 }
 
-// checkHeader returns an error unless data begins like an x86-64 or i386 object.
+// checkHeader returns an error unless data begins like an object of a processor that kpsim runs.
 func checkHeader(data []byte) (*objfile.Class, error) {
 	switch {
 	case len(data) < 20 || string(data[:4]) != elf.ELFMAG:
@@ -101,7 +104,7 @@ func checkHeader(data []byte) (*objfile.Class, error) {
 	le := binary.LittleEndian
 	kind, machine, c := elf.Type(le.Uint16(data[16:])), elf.Machine(le.Uint16(data[18:])), objfile.Of(data)
 	switch {
-	case machine != elf.EM_X86_64 && machine != elf.EM_386:
+	case c == nil && machine != elf.EM_X86_64 && machine != elf.EM_386:
 		return nil, fmt.Errorf("code for %v: compile it for x86-64", machine)
 	case c == nil:
 		return nil, fmt.Errorf("32-bit code for x86-64 (-mx32), or a damaged header: compile it with -m64 or -m32")
@@ -174,6 +177,15 @@ func (p *parser) checkCode() error {
 			"or with -ffat-lto-objects too")
 	}
 	return fmt.Errorf("holds no code: give an object with a .text section")
+}
+
+// checkModule returns an error if a kernel module isn't of x86: what a kernel does to one when it loads it is known
+// for that only.
+func (p *parser) checkModule() error {
+	if m := p.o.class.Machine; p.o.module && m != elf.EM_X86_64 && m != elf.EM_386 {
+		return fmt.Errorf("a kernel module for %v: kpsim loads those of x86; give the object file of what is run", m)
+	}
+	return nil
 }
 
 // check386 returns an error if an i386 object has one of objtool's tables, which exist only for

@@ -110,10 +110,19 @@ func (l *linked) relocate(i int) error {
 				"stub(%q) or data(%q, …)", l.o.where(i, r.Off), t.name, t.name, t.name)
 		}
 		f := l.o.class.Form(r.Kind)
+		addend := r.Addend
+		if f.Field != nil && f.Field.High {
+			high := l.high(r)
+			if high == nil {
+				return fmt.Errorf("%s: %s has the low part of an address, and no high part stands at %#x: compile it "+
+					"again", l.o.where(i, r.Off), l.o.class.RelocName(r.Kind), uint64(to))
+			}
+			addend, to = high.Addend, l.symbols[high.Symbol]-l.at[t.sec]-arch.Addr(high.Off)
+		}
 		v, ok := f.Value(&[...]uint64{
 			objfile.SymbolAt: uint64(to), objfile.SlotAt: uint64(l.got) + 8*uint64(r.Symbol),
 			objfile.TableAt: uint64(l.got), objfile.HoleAt: uint64(l.at[i]) + uint64(r.Off), objfile.SizeOf: t.size,
-		}, r.Addend)
+		}, addend)
 		// An invented address may be truncated, except in a jump.
 		if made := t.place == external || t.stub; !ok && !(made && f.Bytes < 4 && f.Less == objfile.Nothing) {
 			return fmt.Errorf("%s: %s at %#x is out of reach (%s): %s", l.o.where(i, r.Off), t.name, uint64(to),
@@ -122,6 +131,23 @@ func (l *linked) relocate(i int) error {
 		f.Put(l.o.class.Order, b[r.Off:], v)
 	}
 	l.bytes = append(l.bytes, b)
+	return nil
+}
+
+// high returns the relocation of the instruction that the symbol of another one is at: it has the high part of what
+// that has the low part of. nil: there is none.
+func (l *linked) high(low *objfile.Reloc) *objfile.Reloc {
+	t := &l.o.targets[low.Symbol]
+	if t.place != loaded {
+		return nil
+	}
+	list := l.o.sections[t.sec].relocs
+	for k := range list {
+		r := &list[k]
+		if f := l.o.class.Form(r.Kind); uint64(r.Off) == t.value+uint64(low.Addend) && f.Relative() && f.Field != nil {
+			return r
+		}
+	}
 	return nil
 }
 

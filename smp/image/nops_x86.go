@@ -1,6 +1,7 @@
 package image
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -133,6 +134,9 @@ func isNop(b []byte) bool {
 // goes elsewhere (ret, jmp, ud2), and none of those is made of these bytes alone.
 // Those of i386 are lea, too: 8d 76 00, 8d b4 26 and four zeros.
 func (o *Object) isPadding(b []byte) bool {
+	if fill := o.class.Padding; fill != "" {
+		return len(bytes.Trim(b, fill)) == 0
+	}
 	for _, c := range b {
 		switch c {
 		case 0x00, 0x0f, 0x1f, 0x2e, 0x40, 0x44, 0x66, 0x80, 0x84, 0x90, 0xcc:

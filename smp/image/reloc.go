@@ -94,9 +94,12 @@ func (p *parser) checkReloc(sec int, r *objfile.Reloc) error {
 
 func (p *parser) unsupported(where string, r *objfile.Reloc) error {
 	name := p.f.RelocName(r.Kind)
-	remedy := "compile with gcc -O2 -fno-pic -fcf-protection=none"
-	if p.o.Bits32() {
-		remedy = strings.Replace(remedy, "gcc", "gcc -m32", 1)
+	remedy := "compile with gcc -O2 -fno-pic"
+	switch p.o.class.Machine {
+	case elf.EM_386:
+		remedy = "compile with gcc -m32 -O2 -fno-pic -fcf-protection=none"
+	case elf.EM_X86_64:
+		remedy += " -fcf-protection=none"
 	}
 	switch {
 	case strings.Contains(name, "TPOFF"), strings.Contains(name, "TLS"), strings.Contains(name, "DTPMOD"):

@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
@@ -178,9 +177,10 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !l.s.Machine.Arch.Serves(target.Objects) {
-		return nil, fmt.Errorf("stub %q: kpsim makes functions of x86 only; write text(%q, …) with code of %s",
-			name, name, l.s.Machine.Arch)
+	row := l.s.Machine.Processor()
+	if row.Set == nil {
+		return nil, fmt.Errorf("stub %q: kpsim makes no functions of %s; write text(%q, …)", name, l.s.Machine.Arch,
+			name)
 	}
 	var code []byte
 	if fill != nil {
@@ -197,11 +197,11 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		jump, ok := x86.JumpRel32(at+arch.Addr(len(code)), arch.Addr(f.address()))
+		jump, ok := row.Jump(at+arch.Addr(len(code)), arch.Addr(f.address()))
 		if !ok {
-			return nil, fmt.Errorf("stub %q: %s is out of reach of a jump; place it within 2 GB", name, f)
+			return nil, fmt.Errorf("stub %q: %s is out of reach of a jump; place it nearer", name, f)
 		}
-		code = append(code, jump[:]...)
+		code = append(code, jump.Bytes()...)
 	default:
 		n := uint64(0)
 		if returns != nil {
@@ -209,7 +209,7 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 				return nil, err
 			}
 		}
-		code = append(l.movRAX(code, n), 0xc3) // ret
+		code = append(append(code, row.Set(row.Result, n)...), row.Ret...)
 	}
 	return l.addText(scenario.Text{Name: name, At: at, Code: code}, c), nil
 }
@@ -228,16 +228,7 @@ func (l *loader) jumpsTo(v starlark.Value) (location, error) {
 	return location{what: "function", name: name, at: l.s.Machine.Processor().Addr(at)}, nil
 }
 
-// movRAX appends movabs $n,%rax, or mov $n,%eax.
-func (l *loader) movRAX(code []byte, n uint64) []byte {
-	if l.s.Machine.Arch.Bits32() {
-		return binary.LittleEndian.AppendUint32(append(code, 0xb8), uint32(n))
-	}
-	return binary.LittleEndian.AppendUint64(append(code, 0x48, 0xb8), n)
-}
-
-// fillCode stores bytes where an argument points to, eight and then one by one:
-// movabs $…,%rax; mov %rax,off(arg) and movb $…,off(arg).
+// fillCode stores bytes where an argument points to.
 func (l *loader) fillCode(name string, v starlark.Value) (code []byte, err error) {
 	pair, ok := v.(starlark.Tuple)
 	if !ok || len(pair) != 2 {
@@ -253,23 +244,7 @@ func (l *loader) fillCode(name string, v starlark.Value) (code []byte, err error
 	if err != nil {
 		return nil, err
 	}
-	reg := args[arg-1]
-	rexB, rm := byte(reg>>3), 0x80|byte(reg&7) // ModRM: disp32(reg)
-	off := uint32(0)
-	for ; len(b) >= 8 && !l.s.Machine.Arch.Bits32(); b, off = b[8:], off+8 {
-		code = l.movRAX(code, binary.LittleEndian.Uint64(b))
-		code = append(code, 0x48|rexB, 0x89, rm)
-		code = binary.LittleEndian.AppendUint32(code, off)
-	}
-	for ; len(b) > 0; b, off = b[1:], off+1 {
-		if !l.s.Machine.Arch.Bits32() { // where it is inc
-			code = append(code, 0x40|rexB)
-		}
-		code = append(code, 0xc6, rm)
-		code = binary.LittleEndian.AppendUint32(code, off)
-		code = append(code, b[0])
-	}
-	return code, nil
+	return l.s.Machine.Processor().Put(args[arg-1], b), nil
 }
 
 // doInsns lists where the instructions of a function begin.

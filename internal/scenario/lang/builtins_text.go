@@ -2,6 +2,7 @@ package lang
 
 import (
 	"cmp"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +11,6 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/image"
 	"kpsim/smp/kernel"
 )
@@ -102,9 +102,9 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 	if err := l.budget.object(len(raw)); err != nil {
 		return nil, err
 	}
-	if !l.s.Machine.Arch.Serves(target.Objects) {
-		return nil, fmt.Errorf("%s: kpsim links objects of x86 only; give functions of %s with text(), from a "+
-			"disassembly", file, l.s.Machine.Arch)
+	if l.s.Machine.Processor().ELF == 0 {
+		return nil, fmt.Errorf("%s: kpsim links no objects of %s; give functions with text(), from a disassembly", file,
+			l.s.Machine.Arch)
 	}
 	obj, err := image.ParseELF(file, raw)
 	if err != nil {
@@ -116,6 +116,10 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 	case !i386 && obj.Bits32():
 		return nil, fmt.Errorf("%s: 32-bit code, and the machine is of x86-64; compile it with -m64, or write "+
 			"machine(arch = \"i386\") above", file)
+	}
+	if row := l.s.Machine.Processor(); obj.Machine() != elf.Machine(row.ELF) {
+		return nil, fmt.Errorf("%s: code for %v, and the machine is of %s; compile it for that, or write "+
+			"machine(arch = …) above", file, obj.Machine(), l.s.Machine.Arch)
 	}
 	base, err := address(at, scenario.Align(l.text, 64))
 	if err != nil {

@@ -14,6 +14,11 @@ const (
 	wordBRK = 0xd4200000 // "BRK": the immediate is in bits 20 to 5
 	wordB   = 0x14000000 // "B": words, from the instruction on, in bits 25 to 0
 	wordBL  = 0x94000000 // "BL", likewise
+
+	wordMOVZ = 0xd2800000 // "MOVZ" of 64 bits
+	wordMOVK = 0xf2800000 // "MOVK", likewise
+	wordSTR  = 0xf8000400 // "STR (immediate)" of 64 bits, post-index
+	wordSTRB = 0x38000400 // "STRB (immediate)", post-index
 )
 
 // Immediates of brk, by which a kernel finds its owner (arch/arm64/include/asm/brk-imm.h).
@@ -55,4 +60,32 @@ func code(w uint32) arch.Code {
 	var b [Len]byte
 	binary.LittleEndian.PutUint32(b[:], w)
 	return arch.CodeOf(b[:]...)
+}
+
+// set returns code that sets a register: movz and movk (ARM ARM C6.2).
+func set(r arch.Reg, v uint64) (code []byte) {
+	w := uint32(wordMOVZ)
+	for i := range uint32(4) {
+		if part := uint32(v >> (16 * i) & 0xffff); part != 0 || i == 0 {
+			code = binary.LittleEndian.AppendUint32(code, w|i<<21|part<<5|uint32(r))
+			w = wordMOVK
+		}
+	}
+	return code
+}
+
+// put returns code that stores bytes where a register points to, which it moves on: str and strb with
+// post-index.
+func put(at arch.Reg, b []byte) (code []byte) {
+	const scratch = 9
+	for len(b) > 0 {
+		n, w := 8, uint32(wordSTR)
+		if len(b) < 8 {
+			n, w = 1, wordSTRB
+		}
+		code = append(code, set(scratch, arch.Word(b[:n]))...)
+		code = binary.LittleEndian.AppendUint32(code, w|uint32(n)<<12|uint32(at)<<5|scratch)
+		b = b[n:]
+	}
+	return code
 }

@@ -37,6 +37,9 @@ var ARM64 = &arch.Arch{
 		return in, nil
 	},
 	Nop:        nops,
+	Set:        set,
+	Put:        put,
+	ELF:        183,
 	Breakpoint: bytesOf(Brk(BrkKprobe)),
 	Breaks:     []arch.Pattern{{Mask: 0xffe0001f, Is: wordBRK}},
 	Fill:       uint64(wordBRK|BrkFault<<5) * 0x1_0000_0001,

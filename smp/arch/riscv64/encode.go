@@ -1,6 +1,10 @@
 package riscv64
 
-import "kpsim/smp/arch"
+import (
+	"encoding/binary"
+
+	"kpsim/smp/arch"
+)
 
 // What patching writes (vol. 1, "RV32I" and "C" chapters).
 const (
@@ -73,3 +77,38 @@ func uType(op, rd, imm uint32) uint32 { return op | rd<<7 | imm&0xfffff000 }
 func jType(op, rd, imm uint32) uint32 {
 	return op | rd<<7 | imm&0xff000 | imm>>11&1<<20 | imm>>1&0x3ff<<21 | imm>>20<<31
 }
+
+// load returns code that sets a register: eleven bits at a time, for those of an immediate are signed.
+func load(r arch.Reg, v uint64) (code []byte) {
+	const bits, parts = 11, 6
+	rd := uint32(r)
+	for i := parts - 1; i >= 0; i-- {
+		part := uint32(v >> (bits * i) & (1<<bits - 1))
+		if code != nil {
+			code = appendWord(code, iType(opImm, 1, rd, rd, bits)) // slli
+			if part != 0 {
+				code = appendWord(code, iType(opImm, 6, rd, rd, part)) // ori
+			}
+		} else if part != 0 || i == 0 {
+			code = appendWord(code, iType(opImm, 0, rd, 0, part)) // addi rd,x0
+		}
+	}
+	return code
+}
+
+// put returns code that stores bytes where a register points to, which it moves on.
+func put(at arch.Reg, b []byte) (code []byte) {
+	for len(b) > 0 {
+		n, size := 8, uint32(3)
+		if len(b) < 8 {
+			n, size = 1, 0
+		}
+		code = append(code, load(T0, arch.Word(b[:n]))...)
+		code = appendWord(code, sType(opStore, size, uint32(at), uint32(T0), 0))
+		code = appendWord(code, iType(opImm, 0, uint32(at), uint32(at), uint32(n)))
+		b = b[n:]
+	}
+	return code
+}
+
+func appendWord(code []byte, w uint32) []byte { return binary.LittleEndian.AppendUint32(code, w) }

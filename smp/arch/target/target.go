@@ -37,7 +37,6 @@ const (
 	FprobeData                      // data that an fprobe's handlers share, in a register
 	StoreOrder                      // a CPU's stores are held and take effect in order, as under TSO
 	ERETS                           // returns from traps that don't serialise where others do (FRED)
-	Objects                         // object files, and functions that the language makes
 	Drawn                           // the generator draws programs for it
 )
 
@@ -50,7 +49,7 @@ type row struct {
 	serves Service
 }
 
-const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Objects | Drawn
+const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Drawn
 
 var rows = [...]row{
 	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,

@@ -15,7 +15,7 @@ const PatchUnit = 8
 // AMD64 is a processor in 64-bit mode, with the calling convention and the trap frame
 // of a 64-bit kernel.
 var AMD64 = row(Mode64, arch.Arch{
-	Name: "x86-64", Word: 8,
+	Name: "x86-64", Word: 8, ELF: 62,
 	Registers: arch.Registers{
 		IPName: "rip",
 		RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
@@ -47,7 +47,7 @@ func init() {
 
 func i386(f arch.Frame) *arch.Arch {
 	return row(Mode32, arch.Arch{
-		Name: "i386", Word: 4,
+		Name: "i386", Word: 4, ELF: 3,
 		Registers: arch.Registers{
 			IPName:   "eip",
 			RegNames: []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"},
@@ -74,6 +74,7 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 	a.Breaks = []arch.Pattern{{Mask: 0xff, Is: Int3}}
 	a.ReturnSerialises, a.Align = true, 1
 
+	a.Set, a.Put = m.set, m.put
 	a.BranchLen = JumpLen
 	a.Jump = func(at, target arch.Addr) (arch.Code, bool) { return branch(OpJump, at, target) }
 	a.Call = func(at, target arch.Addr) (arch.Code, bool) { return branch(opCall, at, target) }
@@ -96,6 +97,34 @@ const opRet = 0xC3
 func branch(op byte, at, target arch.Addr) (arch.Code, bool) {
 	b, ok := rel32(op, at, target)
 	return arch.CodeOf(b[:]...), ok
+}
+
+// set is Set of Arch: movabs $v,%r64, or mov $v,%r32.
+func (m Mode) set(r arch.Reg, v uint64) []byte {
+	if m == Mode32 {
+		return binary.LittleEndian.AppendUint32([]byte{0xb8 | byte(r&7)}, uint32(v))
+	}
+	return binary.LittleEndian.AppendUint64([]byte{0x48 | byte(r>>3), 0xb8 | byte(r&7)}, v)
+}
+
+// put is Put of Arch, eight bytes and then one by one: movabs $…,%rax; mov %rax,off(at) and movb $…,off(at).
+func (m Mode) put(at arch.Reg, b []byte) (code []byte) {
+	rexB, rm := byte(at>>3), 0x80|byte(at&7) // ModRM: disp32(at)
+	off := uint32(0)
+	for ; len(b) >= 8 && m == Mode64; b, off = b[8:], off+8 {
+		code = append(code, m.set(RAX, binary.LittleEndian.Uint64(b))...)
+		code = append(code, 0x48|rexB, 0x89, rm)
+		code = binary.LittleEndian.AppendUint32(code, off)
+	}
+	for ; len(b) > 0; b, off = b[1:], off+1 {
+		if m == Mode64 { // where it is inc
+			code = append(code, 0x40|rexB)
+		}
+		code = append(code, 0xc6, rm)
+		code = binary.LittleEndian.AppendUint32(code, off)
+		code = append(code, b[0])
+	}
+	return code
 }
 
 // short is Jump of the shorter form of a jump label.

@@ -19,6 +19,10 @@ type Class struct {
 	Rel             int             // size of a relocation
 	Rels            elf.SectionType // type of relocation sections; those of SHT_REL have the addends in the holes
 
+	// Padding are the bytes of what an assembler fills gaps of code with: no instruction that goes elsewhere
+	// is made of these alone.
+	Padding string
+
 	forms []Form // by the kind of relocation
 	name  func(kind uint32) string
 }
@@ -37,11 +41,19 @@ var (
 	Bits32 = &Class{Word: 4, Machine: elf.EM_386, Kind: elf.ELFCLASS32, Data: elf.ELFDATA2LSB,
 		Order: binary.LittleEndian, Ehdr: 52, Shdr: 40, Sym: 16, Rel: 8, Rels: elf.SHT_REL,
 		forms: forms386[:], name: func(kind uint32) string { return elf.R_386(kind).String() }}
+	RISCV64 = &Class{Word: 8, Machine: elf.EM_RISCV, Kind: elf.ELFCLASS64, Data: elf.ELFDATA2LSB,
+		Order: binary.LittleEndian, Ehdr: 64, Shdr: 64, Sym: 24, Rel: 24, Rels: elf.SHT_RELA,
+		Padding: "\x00\x01\x13", forms: formsRISCV[:],
+		name: func(kind uint32) string { return elf.R_RISCV(kind).String() }}
+	ARM64 = &Class{Word: 8, Machine: elf.EM_AARCH64, Kind: elf.ELFCLASS64, Data: elf.ELFDATA2LSB,
+		Order: binary.LittleEndian, Ehdr: 64, Shdr: 64, Sym: 24, Rel: 24, Rels: elf.SHT_RELA,
+		Padding: "\x00\x1f\x20\x03\xd5", forms: formsARM64[:],
+		name: func(kind uint32) string { return elf.R_AARCH64(kind).String() }}
 )
 
 // Of returns the class of a file from its first 20 bytes; nil if there is none.
 func Of(h []byte) *Class {
-	for _, c := range []*Class{Bits64, Bits32} {
+	for _, c := range []*Class{Bits64, Bits32, RISCV64, ARM64} {
 		if elf.Class(h[4]) == c.Kind && elf.Data(h[5]) == c.Data && elf.Machine(c.Order.Uint16(h[18:])) == c.Machine {
 			return c
 		}

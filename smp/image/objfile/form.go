@@ -7,6 +7,21 @@ type Form struct {
 	Bytes    int // size of the hole; 0: the relocation only marks an instruction
 	Of, Less Quantity
 	Room     Room
+	Field    *Field // of an instruction, or of a sum; nil: the value is the hole
+}
+
+// A Field is the part of an instruction that a value is put into.
+type Field struct {
+	Bits  int  // of the values that fit; 0: those of the hole
+	Unit  int  // the value must be a multiple of it; 0: of any
+	High  bool // the symbol is where an instruction with the high part stands, and the value is that one's
+	Pages bool // what is compared is the pages of 4 KiB
+	Into  func(hole, v uint64) uint64
+}
+
+// into returns Field.Into of bits that replace those of a mask.
+func into(bits func(v uint64) uint64, mask uint64) func(hole, v uint64) uint64 {
+	return func(hole, v uint64) uint64 { return hole&^mask | bits(v)&mask }
 }
 
 // A Use says which code has a relocation.
@@ -49,6 +64,17 @@ func (f *Form) Relative() bool { return f.Less == HoleAt }
 func (f *Form) Value(at *[Quantities]uint64, addend int64) (v uint64, ok bool) {
 	v = at[f.Of] + uint64(addend) - at[f.Less]
 	bits := 8 * f.Bytes
+	if x := f.Field; x != nil {
+		if x.Pages {
+			v = (at[f.Of]+uint64(addend))&^0xfff - at[f.Less]&^0xfff
+		}
+		if x.Bits > 0 {
+			bits = x.Bits
+		}
+		if x.Unit > 0 && v%uint64(x.Unit) != 0 {
+			return v, false
+		}
+	}
 	asSigned := f.Bytes == 0 || int64(v)<<(64-bits)>>(64-bits) == int64(v)
 	asUnsigned := f.Bytes == 8 || v>>bits == 0
 	switch f.Room {
@@ -64,6 +90,9 @@ func (f *Form) Value(at *[Quantities]uint64, addend int64) (v uint64, ok bool) {
 
 // Put fills the hole.
 func (f *Form) Put(order Order, hole []byte, v uint64) {
+	if f.Field != nil {
+		v = f.Field.Into(uint64(f.addend(order, hole)), v)
+	}
 	switch f.Bytes {
 	case 8:
 		order.PutUint64(hole, v)
