@@ -81,7 +81,6 @@ type draft struct {
 	*instance
 	form   rv.Listed
 	branch bool // it has landings
-	count  uint8
 }
 
 // draw draws the instance of a form that has a number in its batch.

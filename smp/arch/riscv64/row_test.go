@@ -12,21 +12,6 @@ import (
 	rv "kpsim/smp/arch/riscv64"
 )
 
-// run executes the instructions of code, which stands at textAt, until IP leaves it.
-func run(t *testing.T, code []byte, r *arch.Regs, m arch.Memory) {
-	t.Helper()
-	for range 100 {
-		off := r.IP - textAt
-		if off >= arch.Addr(len(code)) {
-			return
-		}
-		in, err := rv.Decode(code[off:], r.IP)
-		require.NoError(t, err)
-		require.Equal(t, arch.Next, in.Exec(r, m), "%v", in)
-	}
-	t.Fatal("it doesn't end")
-}
-
 // A branch of the row goes where it says, from both ends of its reach, and saves where to return.
 func TestBranches(t *testing.T) {
 	const at = 1 << 40
