@@ -80,6 +80,15 @@ func ParseELF(name string, data []byte) (*Object, error) {
 	return p.o, nil
 }
 
+// MachineOf returns the processor that an object is for, from its header.
+func MachineOf(data []byte) (elf.Machine, error) {
+	class, err := checkHeader(data)
+	if err != nil {
+		return 0, err
+	}
+	return class.Machine, nil
+}
+
 // checkHeader returns an error unless data begins like an object of a processor that kpsim runs.
 func checkHeader(data []byte) (*objfile.Class, error) {
 	switch {

@@ -84,6 +84,26 @@ func hexOf(name string, v starlark.Value, unit int) ([]byte, error) {
 	return nil, fmt.Errorf("hex of %q is %s; write pairs of digits, \"55 4889e5\"", name, describe(v))
 }
 
+// isFor returns an error if an object is of another processor than the machine's. What is no object is refused later.
+func (l *loader) isFor(file string, raw []byte) error {
+	on := l.s.Machine.Arch
+	want := elf.Machine(l.s.Machine.Processor().ELF)
+	is, err := image.MachineOf(raw)
+	switch {
+	case want == elf.EM_NONE:
+		return fmt.Errorf("%s: kpsim links no objects of %s; give functions with text(), from a disassembly", file, on)
+	case err != nil || is == want:
+		return nil
+	case is == elf.EM_X86_64 && want == elf.EM_386:
+		return fmt.Errorf("%s: code of x86-64, and the machine is of i386; compile it with -m32 -mregparm=3", file)
+	case is == elf.EM_386 && want == elf.EM_X86_64:
+		return fmt.Errorf("%s: 32-bit code, and the machine is of x86-64; compile it with -m64, or write "+
+			"machine(arch = \"i386\") above", file)
+	}
+	return fmt.Errorf("%s: code for %v, and the machine is of %s; compile it for that, or write machine(arch = …) above",
+		file, is, on)
+}
+
 // doELF links an object file at an address and adds all that is in it. What
 // it refers to is looked up in what is loaded, then among the kernel's exports.
 func (l *loader) doELF(c *call) (starlark.Value, error) {
@@ -102,24 +122,12 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 	if err := l.budget.object(len(raw)); err != nil {
 		return nil, err
 	}
-	if l.s.Machine.Processor().ELF == 0 {
-		return nil, fmt.Errorf("%s: kpsim links no objects of %s; give functions with text(), from a disassembly", file,
-			l.s.Machine.Arch)
+	if err := l.isFor(file, raw); err != nil {
+		return nil, err
 	}
 	obj, err := image.ParseELF(file, raw)
 	if err != nil {
 		return nil, err
-	}
-	switch i386 := l.s.Machine.Arch.Bits32(); {
-	case i386 && !obj.Bits32():
-		return nil, fmt.Errorf("%s: code of x86-64, and the machine is of i386; compile it with -m32 -mregparm=3", file)
-	case !i386 && obj.Bits32():
-		return nil, fmt.Errorf("%s: 32-bit code, and the machine is of x86-64; compile it with -m64, or write "+
-			"machine(arch = \"i386\") above", file)
-	}
-	if row := l.s.Machine.Processor(); obj.Machine() != elf.Machine(row.ELF) {
-		return nil, fmt.Errorf("%s: code for %v, and the machine is of %s; compile it for that, or write "+
-			"machine(arch = …) above", file, obj.Machine(), l.s.Machine.Arch)
 	}
 	base, err := address(at, scenario.Align(l.text, 64))
 	if err != nil {

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,6 +55,9 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 			"scenario, NAME.star", path, perr.Err)
 	} else if err != nil {
 		return nil, err
+	}
+	if m, err := image.MachineOf(data); err == nil && m != elf.EM_X86_64 && m != elf.EM_386 {
+		return nil, fmt.Errorf("%s: code for %v: compile it for x86-64", path, m)
 	}
 	o, err := image.ParseELF(path, data)
 	if err != nil {
