@@ -100,8 +100,8 @@ func (l *loader) isFor(file string, raw []byte) error {
 		return fmt.Errorf("%s: 32-bit code, and the machine is of x86-64; compile it with -m64, or write "+
 			"machine(arch = \"i386\") above", file)
 	}
-	return fmt.Errorf("%s: code for %v, and the machine is of %s; compile it for that, or write machine(arch = …) above",
-		file, is, on)
+	return fmt.Errorf("%s: code for %v, and the machine is of %s; compile it for that, or write machine(arch = …) "+
+		"above", file, is, on)
 }
 
 // doELF links an object file at an address and adds all that is in it. What

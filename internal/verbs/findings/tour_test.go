@@ -47,9 +47,11 @@ func TestSpoilt(t *testing.T) {
 			with, known := spoilt[sc.Name]
 			require.True(t, known, "give it a canary, or a row here")
 			require.Contains(t, string(src), with[0])
-			bad, err := lang.Load(sc.Name+".star", bytes.ReplaceAll(src, []byte(with[0]), []byte(with[1])), library.Open)
+			src = bytes.ReplaceAll(src, []byte(with[0]), []byte(with[1]))
+			bad, err := lang.Load(sc.Name+".star", src, library.Open)
 			require.NoError(t, err)
-			res, err := explore.Run(explore.Spec{Scenario: bad, Runs: 2000, Seed: 1, Stop: true, Blind: true, Workers: 1})
+			res, err := explore.Run(explore.Spec{Scenario: bad, Runs: 2000, Seed: 1, Stop: true, Blind: true,
+				Workers: 1})
 			require.NoError(t, err)
 			require.NotZero(t, res.Violations)
 		})
