@@ -13,8 +13,10 @@ import (
 	"kpsim/smp"
 )
 
-//go:generate riscv64-linux-gnu-gcc -O2 -march=rv64imac -mabi=lp64 -mcmodel=medany -fno-pic -c ../../scenario/testdata/elsewhere.c -o ../../scenario/testdata/elsewhere_riscv64.o
-//go:generate aarch64-linux-gnu-gcc -O2 -fno-pic -mgeneral-regs-only -fno-asynchronous-unwind-tables -c ../../scenario/testdata/elsewhere.c -o ../../scenario/testdata/elsewhere_arm64.o
+// In internal/scenario/testdata:
+//
+//	riscv64-linux-gnu-gcc -O2 -march=rv64imac -mabi=lp64 -mcmodel=medany -fno-pic -c elsewhere.c -o elsewhere_riscv64.o
+//	aarch64-linux-gnu-gcc -O2 -fno-pic -mgeneral-regs-only -fno-asynchronous-unwind-tables -c elsewhere.c -o elsewhere_arm64.o
 
 // Objects of other processors run, with functions that the language makes, data, and a compiled patcher. The scenario
 // prints as one that runs alike.
@@ -62,6 +64,130 @@ never()
 				random.Begin(i)
 				require.Equal(t, run.Digest, s.Run(random).Digest, "run %d", i)
 			}
+		})
+	}
+}
+
+// A CPU that sees the flag takes a breakpoint's trap, and then runs the text that was written before the flag. The
+// trap is enough where an exception, or the return from one, synchronises the context. On RISC-V neither does.
+func TestTrapsSerialise(t *testing.T) {
+	for _, c := range []struct {
+		arch, f, reader, setter, now string
+		trap                         int // offset of the breakpoint
+		stale                        bool
+	}{
+		{arch: "arm64", f: "52800000 d65f03c0", now: "52800020", setter: "52800021 b9000001 d65f03c0", trap: 8,
+			reader: "aa1e03ea b9400009 d4200000 97fffff9 6b09001f 1a9f37e0 d65f0140"},
+		{arch: "ppc64le", f: "38600000 4e800020", now: "38600001", setter: "38800001 90830000 4e800020", trap: 8,
+			reader: "7d4802a6 81230000 7fe00008 4bffffe5 7c034840 38a00000 38600001 7c65181e 7d4803a6 4e800020"},
+		{arch: "riscv64", f: "4501 8082", now: "4505", setter: "4585 c10c 8082", trap: 4, stale: true,
+			reader: "8386 410c 00100073 fe9ff0ef 809e 00b53533 00154513 8082"},
+	} {
+		t.Run(c.arch, func(t *testing.T) {
+			src := fmt.Sprintf(`machine(cpus = 2, arch = %q, fetch = "stale")
+f = text("f", %q, at = 0xffffffff81000000)
+reader = text("reader", %q, at = 0xffffffff81000010)
+setter = text("setter", %q)
+flag = data("flag", size = 4)
+task("writer", cpu = 0, ops = [write(f, %q), call(setter, flag)])
+task("reader", cpu = 1, ops = [
+    on_breakpoint(reader + %d, goto = reader + %d),
+    call(reader, flag, returns = 1, changed = True),
+    call(reader, flag, returns = 1, changed = True),
+])
+never()
+`, c.arch, c.f, c.reader, c.setter, c.now, c.trap, c.trap+4)
+			sc, err := lang.Load("trap.star", []byte(src), nil)
+			require.NoError(t, err)
+			r, err := rig.New(sc, "")
+			require.NoError(t, err)
+			defer r.Close()
+			random := sched.NewRandom(sched.Params{Length: 60, Mean: 6})
+			wrong := 0
+			for i := range uint64(500) {
+				random.Begin(i)
+				if run := r.Run(random); run.Outcome != smp.Passed {
+					require.Equal(t, "X2", run.Property.ID, "run %d: %+v", i, run)
+					wrong++
+				}
+			}
+			require.Equal(t, c.stale, wrong > 0, "%d of 500 runs", wrong)
+		})
+	}
+}
+
+// Two CPUs count up by a load that reserves and a store on that condition, under a timer. No count is lost, whoever
+// stores in between. Where reservations are kept too long one is.
+func TestReservations(t *testing.T) {
+	for arch, inc := range map[string]string{
+		"riscv64": "100525af 00158593 18b5262f fe061ae3 00008067", // lr.w; addi; sc.w; bnez; ret
+		"arm64":   "885f7c01 11000421 88027c01 35ffffa2 d65f03c0", // ldxr; add; stxr; cbnz; ret
+		"ppc64le": "7c801828 38840001 7c80192d 40c2fff4 4e800020", // lwarx; addi; stwcx.; bne; blr
+	} {
+		t.Run(arch, func(t *testing.T) {
+			src := fmt.Sprintf(`machine(cpus = 2, arch = %q, preempt = "full")
+inc = text("inc", %q)
+n = data("n", size = 4)
+for cpu in (0, 1):
+    task("t%%d" %% cpu, cpu = cpu, ops = [call(inc, n, changed = True), call(inc, n, changed = True)])
+    timer(cpu = cpu)
+never()
+`, arch, inc)
+			sc, err := lang.Load("inc.star", []byte(src), nil)
+			require.NoError(t, err)
+			r, err := rig.New(sc, "")
+			require.NoError(t, err)
+			defer r.Close()
+			random := sched.NewRandom(sched.Params{Length: 60, Mean: 3})
+			for i := range uint64(500) {
+				random.Begin(i)
+				require.Equal(t, smp.Passed, r.Run(random).Outcome, "run %d", i)
+				got, ok := r.Machine.Memory().Load(sc.Datas[0].At, 4)
+				require.True(t, ok)
+				require.EqualValues(t, 4, got, "run %d", i)
+			}
+		})
+	}
+}
+
+// An interrupt comes between the two, and its handler stores plainly, on the same CPU. The store on condition fails
+// then.
+func TestReservationsOfTraps(t *testing.T) {
+	for arch, code := range map[string][2]string{
+		// lui a0,0x83000; li a1,100; sw a1,0(a0); sw a1,4(a0); ret
+		"riscv64": {"100525af 00158593 18b5262f fe061ae3 00008067", "83000537 06400593 00b52023 00b52223 00008067"},
+		// movn x0,#0x7cff,lsl 16; movk x0,#0; mov w1,#100; str w1,[x0]; str w1,[x0,#4]; ret
+		"arm64": {"885f7c01 11000421 88027c01 35ffffa2 d65f03c0", "92af9fe0 f2800000 52800c81 b9000001 b9000401 d65f03c0"},
+		// lis r3,0x8300; li r4,100; stw r4,0(r3); stw r4,4(r3); blr
+		"ppc64le": {"7c801828 38840001 7c80192d 40c2fff4 4e800020", "3c608300 38800064 90830000 90830004 4e800020"},
+	} {
+		t.Run(arch, func(t *testing.T) {
+			src := fmt.Sprintf(`machine(cpus = 2, arch = %q, preempt = "full")
+inc = text("inc", %q)
+put = text("put", %q)
+n = data("n", size = 8, at = 0xffffffff83000000)
+task("t", cpu = 0, ops = [call(inc, n, changed = True)])
+nmi(cpu = 0, run = put)
+never()
+`, arch, code[0], code[1])
+			sc, err := lang.Load("put.star", []byte(src), nil)
+			require.NoError(t, err)
+			r, err := rig.New(sc, "")
+			require.NoError(t, err)
+			defer r.Close()
+			random := sched.NewRandom(sched.Params{Length: 40, Mean: 3})
+			seen := make(map[[2]uint64]int)
+			for i := range uint64(1000) {
+				random.Begin(i)
+				require.Equal(t, smp.Passed, r.Run(random).Outcome, "run %d", i)
+				got, _ := r.Machine.Memory().Load(sc.Datas[0].At, 4)
+				came, _ := r.Machine.Memory().Load(sc.Datas[0].At+4, 4)
+				seen[[2]uint64{came, got}]++
+			}
+			// Without the interrupt; counted before it; counted after it, or in vain and once more.
+			right := seen[[2]uint64{0, 1}] + seen[[2]uint64{100, 100}] + seen[[2]uint64{100, 101}]
+			require.Equal(t, 1000, right, "%v", seen)
+			require.NotZero(t, seen[[2]uint64{100, 101}])
 		})
 	}
 }
