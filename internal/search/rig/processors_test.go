@@ -13,10 +13,8 @@ import (
 	"kpsim/smp"
 )
 
-// In internal/scenario/testdata:
-//
-//	riscv64-linux-gnu-gcc -O2 -march=rv64imac -mabi=lp64 -mcmodel=medany -fno-pic -c elsewhere.c -o elsewhere_riscv64.o
-//	aarch64-linux-gnu-gcc -O2 -fno-pic -mgeneral-regs-only -fno-asynchronous-unwind-tables -c elsewhere.c -o elsewhere_arm64.o
+// The objects are gcc's of elsewhere.c, with -O2 -fno-pic and -march=rv64imac -mabi=lp64 -mcmodel=medany, or
+// -mgeneral-regs-only -fno-asynchronous-unwind-tables.
 
 // Objects of other processors run, with functions that the language makes, data, and a compiled patcher. The scenario
 // prints as one that runs alike.
@@ -157,7 +155,8 @@ func TestReservationsOfTraps(t *testing.T) {
 		// lui a0,0x83000; li a1,100; sw a1,0(a0); sw a1,4(a0); ret
 		"riscv64": {"100525af 00158593 18b5262f fe061ae3 00008067", "83000537 06400593 00b52023 00b52223 00008067"},
 		// movn x0,#0x7cff,lsl 16; movk x0,#0; mov w1,#100; str w1,[x0]; str w1,[x0,#4]; ret
-		"arm64": {"885f7c01 11000421 88027c01 35ffffa2 d65f03c0", "92af9fe0 f2800000 52800c81 b9000001 b9000401 d65f03c0"},
+		"arm64": {"885f7c01 11000421 88027c01 35ffffa2 d65f03c0",
+			"92af9fe0 f2800000 52800c81 b9000001 b9000401 d65f03c0"},
 		// lis r3,0x8300; li r4,100; stw r4,0(r3); stw r4,4(r3); blr
 		"ppc64le": {"7c801828 38840001 7c80192d 40c2fff4 4e800020", "3c608300 38800064 90830000 90830004 4e800020"},
 	} {
