@@ -114,8 +114,8 @@ never()
 	}
 }
 
-// Two CPUs count up by a load that reserves and a store on that condition, under a timer. No count is lost, whoever
-// stores in between. Where reservations are kept too long one is.
+// Two CPUs count up by a load that reserves and a store on that condition, under a timer. No count is lost, also if
+// the other CPU stores in between. Where reservations are kept too long one is.
 func TestReservations(t *testing.T) {
 	for arch, inc := range map[string]string{
 		"riscv64": "100525af 00158593 18b5262f fe061ae3 00008067", // lr.w; addi; sc.w; bnez; ret
