@@ -2,7 +2,10 @@ package arch
 
 import (
 	"bytes"
+	"encoding/hex"
+	"fmt"
 	"math/bits"
+	"strings"
 )
 
 // Addr is a linear address.
@@ -19,8 +22,8 @@ type Regs struct {
 	R     [MaxRegs]uint64
 }
 
-// MaxRegs is how many general registers the processor with the most has. How many a processor has
-// is the length of its RegNames. The others are zero.
+// MaxRegs is how many general registers the processor with the most has. A processor has the first of
+// them (Registers.Used).
 const MaxRegs = 34
 
 // An Arch describes a processor to code that doesn't belong to it. It isn't
@@ -34,16 +37,15 @@ type Arch struct {
 
 	// Instructions.
 	MaxLen    int    // bytes of the longest
-	Align     int    // they begin at multiples of so many bytes
+	Align     int    // bytes: each begins at a multiple of it
 	Aligned   bool   // kernels copy to text by stores at multiples of their size (copy_to_kernel_nofault)
 	Reserves  bool   // it has loads that reserve: see Reserver
 	FetchUnit [3]int // aligned bytes that are fetched in one piece, by fetch.Model
 	Decode    func(b []byte, at Addr) (Inst, error)
 	Nop       func(n int) []byte // n bytes of nops, as few as possible
 
-	// The breakpoint. Its handler finds IP past it by so many bytes.
 	Breakpoint []byte
-	Past       Addr
+	Past       Addr      // bytes from the breakpoint to the IP that its handler finds
 	Breaks     []Pattern // it and others, of other lengths or with numbers of their own
 	// BreakpointFirst says that an instruction which other CPUs may run is replaced by way of a breakpoint
 	// (text_poke_bp). Otherwise it is stored whole, and all CPUs serialise once what belongs together is stored.
@@ -54,10 +56,11 @@ type Arch struct {
 	// newest text.
 	EntrySerialises, ReturnSerialises bool
 
-	ELF uint16 // the machine in the header of its object files
+	ELF  uint16 // the machine in the header of its object files; 0: none are linked
+	Herd string // its name in litmus tests
 
-	// What small functions are made of: code that sets a register, that stores bytes where a register points
-	// to, which it may change together with Result, and that returns.
+	// What small functions are made of: code that sets a register, and code that stores bytes where a register
+	// points to. The second may change that register and any other that a call may change. nil: none is made.
 	Set func(r Reg, v uint64) []byte
 	Put func(at Reg, b []byte) []byte
 
@@ -85,8 +88,8 @@ type Registers struct {
 	FixedFlag uint64   // in Regs.Flags: always set
 	Cleared   uint64   // in Regs.Flags: cleared on the way to the handler of a trap
 
-	// A call pushes its return address, of so many bytes, or leaves it in Link.
-	Pushed int
+	// A call pushes its return address, or leaves it in Link.
+	Pushed int // bytes that it pushes; 0: it pushes nothing
 	Link   Reg
 }
 
@@ -94,6 +97,7 @@ type Registers struct {
 // and what may stand in their place. ok false: the target is out of reach.
 type Branches struct {
 	BranchLen  int
+	Reach      string // how far they reach, for people
 	Jump, Call func(at, target Addr) (c Code, ok bool)
 	BranchNop  Code    // one nop
 	BranchRet  Code    // a return, and breakpoints for what is left
@@ -207,6 +211,24 @@ func (p Pattern) Len() int { return (bits.Len64(p.Mask) + 7) / 8 }
 
 // Match reports whether an instruction is one of them.
 func (p Pattern) Match(w uint64) bool { return w&p.Mask == p.Is }
+
+// Hex returns code as people write it: as pairs of digits, or, where instructions are numbers, as numbers of
+// four bytes or of Align.
+func (a *Arch) Hex(code []byte) string {
+	if a.Align == 1 {
+		return hex.EncodeToString(code)
+	}
+	var words []string
+	for len(code) > 0 {
+		n := min(4, len(code))
+		if n%a.Align != 0 { // part of an instruction
+			return strings.Join(append(words, fmt.Sprintf("% x", code)), " ")
+		}
+		words = append(words, fmt.Sprintf("%0*x", 2*n, Word(code[:n])))
+		code = code[n:]
+	}
+	return strings.Join(words, " ")
+}
 
 // Word returns the first bytes of b, up to eight, as a little-endian number.
 func Word(b []byte) (w uint64) {

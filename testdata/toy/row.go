@@ -10,13 +10,13 @@ const (
 
 // Row is the processor.
 var Row = &arch.Arch{
-	Name: "toy", Word: 8,
+	Name: "toy", Word: 8, Herd: "TOY",
 	Registers: arch.Registers{
 		RegNames: []string{"r0", "r1", "r2", "r3", "r4", "r5", "link", "sp"}, IPName: "pc", Used: 8,
 		SP: sp, Link: link, Args: []arch.Reg{0, 1, 2}, Saved: []arch.Reg{4, 5}, Cleared: arch.IRQ | arch.Step,
 	},
 	Branches: arch.Branches{
-		BranchLen: 2, Jump: branch(jump), Call: branch(call), IsJump: is(jump), IsCall: is(call),
+		BranchLen: 2, Reach: "4 KB", Jump: branch(jump), Call: branch(call), IsJump: is(jump), IsCall: is(call),
 		BranchNop: arch.CodeOf(0, nop<<4), BranchRet: arch.CodeOf(0, ret<<4), Ret: []byte{0, ret << 4},
 	},
 	MaxLen: 2, Align: 2, Aligned: true, FetchUnit: [...]int{2, 2, 2},

@@ -29,7 +29,7 @@ func Columns(w io.Writer, name string, in Input) error {
 	t := newTeller(&in)
 	rows := focus(foldCalls(t.rows()), mailRows)
 	l := columns{w: out, in: &in, cpus: columnCPUs(rows, in.CPUs)}
-	fmt.Fprintf(out, "X86_64 %s\n", name)
+	fmt.Fprintf(out, "%s %s\n", in.Arch.Herd, name)
 	l.sentences(&in)
 	l.initially()
 	l.columns(rows)

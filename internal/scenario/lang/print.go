@@ -197,34 +197,19 @@ func (p *printer) codeString(t *scenario.Text) string {
 		if in, err := p.arch.Decode(code, at); err == nil {
 			n = in.Size()
 		}
-		groups = append(groups, p.group(code[:n]))
+		groups = append(groups, p.arch.Hex(code[:n]))
 		code, at = code[n:], at+arch.Addr(n)
 	}
 	return hexString(groups)
 }
 
-// group prints an instruction, as codeOf reads it.
-func (p *printer) group(code []byte) string {
-	if n := len(code); p.arch.Align == 1 || n != 4 && n != p.arch.Align {
-		return p.apart(code)
-	}
-	return fmt.Sprintf("%0*x", 2*len(code), arch.Word(code))
-}
-
-// apart prints bytes of code that are no whole instruction.
-func (p *printer) apart(code []byte) string {
-	if p.arch.Align == 1 {
-		return hex.EncodeToString(code)
-	}
-	return fmt.Sprintf("% x", code)
-}
-
-// partsOf prints bytes of code in groups of eight.
+// partsOf prints bytes of code, which needn't be whole instructions: in groups of eight, or apart where a group is a
+// number.
 func (p *printer) partsOf(code []byte) string {
 	if p.arch.Align == 1 {
 		return dataString(code)
 	}
-	return hexString(strings.Fields(p.apart(code)))
+	return hexString(strings.Fields(fmt.Sprintf("% x", code)))
 }
 
 // dataString prints bytes in groups of eight.

@@ -33,8 +33,8 @@ func (ps *patchers) addByHand() error {
 				b, ok := ps.encode(op)
 				if ps.encoded[op] = b; !ok {
 					return scenario.Faultf(scenario.PartIn(scenario.TheTasks, i, k),
-						"%s: write(): %s is out of reach of a %d-byte branch; place it within 2 GB of %s",
-						ps.Scenario.Name, op.Targets[0], ps.arch.BranchLen, op.Target)
+						"%s: write(): %s is out of reach of a %d-byte branch; place it within %s of %s",
+						ps.Scenario.Name, op.Targets[0], ps.arch.BranchLen, ps.arch.Reach, op.Target)
 				}
 				ps.storesTo(op.Target, op.Offset, ps.Scenario.Written(op))
 			case op.Kind.Has(scenario.ParamRetry):

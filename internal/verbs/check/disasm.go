@@ -84,8 +84,7 @@ func (c *Disasm) plain(p *cli.Program, sc *scenario.Scenario) (int, error) {
 			n, says = in.Size(), in.String()
 		}
 		n = min(n, len(t.Code)-off)
-		word := fmt.Sprintf("%0*x", 2*n, arch.Word(t.Code[off:off+n]))
-		fmt.Fprintf(p.Out, "%+#11x  %-*s  %s\n", off, 2*a.MaxLen, word, says)
+		fmt.Fprintf(p.Out, "%+#11x  %-*s  %s\n", off, 2*a.MaxLen+a.MaxLen/8, a.Hex(t.Code[off:off+n]), says)
 		off += n
 	}
 	return cli.OK, nil

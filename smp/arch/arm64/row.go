@@ -9,7 +9,7 @@ import (
 // ARM64 is a processor in AArch64 state at EL1, with the procedure call standard and the trap frame of
 // a Linux kernel.
 var ARM64 = &arch.Arch{
-	Name: "arm64", Word: 8,
+	Name: "arm64", Word: 8, Herd: "AArch64",
 	Registers: arch.Registers{
 		RegNames: names(), SP: SP, Result: 0,
 		Args:  []arch.Reg{0, 1, 2, 3, 4, 5, 6, 7},
@@ -20,7 +20,7 @@ var ARM64 = &arch.Arch{
 		Cleared: arch.IRQ | arch.Step,
 	},
 	Branches: arch.Branches{
-		BranchLen: Len, Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
+		BranchLen: Len, Reach: "128 MB", Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
 		IsJump: arch.Pattern{Mask: 0xfc000000, Is: wordB}, IsCall: arch.Pattern{Mask: 0xfc000000, Is: wordBL},
 		Ret: bytesOf(Ret()),
 		// arch/arm64/include/asm/jump_label.h

@@ -12,7 +12,7 @@ const fetchUnit = WordLen
 //
 // It has no Short, for there is one length of branches.
 var PPC64 = &arch.Arch{
-	Name: "ppc64le", Word: 8,
+	Name: "ppc64le", Word: 8, Herd: "PPC",
 	Registers: arch.Registers{
 		RegNames: regNames, SP: SP, Result: 3,
 		Args:  []arch.Reg{3, 4, 5, 6, 7, 8, 9, 10},
@@ -23,7 +23,7 @@ var PPC64 = &arch.Arch{
 		Cleared: arch.IRQ | arch.Step | msrTask | flagNoRI,
 	},
 	Branches: arch.Branches{
-		BranchLen: WordLen, Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
+		BranchLen: WordLen, Reach: "32 MB", Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
 		IsJump: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordB)},
 		IsCall: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordBL)},
 		Ret:    bytesOf(Ret()),

@@ -28,7 +28,7 @@ const fetchUnit = 4
 // there, too: ra is the caller's at a function's entry, and a call that patching writes is there
 // (arch/riscv/include/asm/ftrace.h).
 var RV64 = &arch.Arch{
-	Name: "riscv64", Word: 8,
+	Name: "riscv64", Word: 8, Herd: "RISCV",
 	Registers: arch.Registers{
 		RegNames: regNames,
 		SP:       SP, Result: A0,
@@ -41,7 +41,7 @@ var RV64 = &arch.Arch{
 		Cleared: arch.IRQ | arch.Step,
 	},
 	Branches: arch.Branches{
-		BranchLen: PairLen,
+		BranchLen: PairLen, Reach: "2 GB",
 		Jump:      func(at, target arch.Addr) (arch.Code, bool) { return pair(T1, 0, at, target) },
 		Call:      func(at, target arch.Addr) (arch.Code, bool) { return pair(T0, T0, at, target) },
 		BranchNop: Code(Nop, Nop),

@@ -15,7 +15,7 @@ const PatchUnit = 8
 // AMD64 is a processor in 64-bit mode, with the calling convention and the trap frame
 // of a 64-bit kernel.
 var AMD64 = row(Mode64, arch.Arch{
-	Name: "x86-64", Word: 8, ELF: 62,
+	Name: "x86-64", Word: 8, ELF: 62, Herd: "X86_64",
 	Registers: arch.Registers{
 		IPName: "rip",
 		RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
@@ -47,7 +47,7 @@ func init() {
 
 func i386(f arch.Frame) *arch.Arch {
 	return row(Mode32, arch.Arch{
-		Name: "i386", Word: 4, ELF: 3,
+		Name: "i386", Word: 4, ELF: 3, Herd: "X86_64",
 		Registers: arch.Registers{
 			IPName:   "eip",
 			RegNames: []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"},
@@ -75,7 +75,7 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 	a.ReturnSerialises, a.Align = true, 1
 
 	a.Set, a.Put = m.set, m.put
-	a.BranchLen = JumpLen
+	a.BranchLen, a.Reach = JumpLen, "2 GB"
 	a.Jump = func(at, target arch.Addr) (arch.Code, bool) { return branch(OpJump, at, target) }
 	a.Call = func(at, target arch.Addr) (arch.Code, bool) { return branch(opCall, at, target) }
 	a.BranchNop = arch.CodeOf(Nop5[:]...)
