@@ -145,8 +145,8 @@ var layers = []layer{
 	// reads files, before a run
 	{pkg: "internal/litmus/x86test", may: []string{"internal/lazyregexp"}, free: []string{"*"}},
 	{pkg: "internal/litmus/extract", may: []string{"internal/ui/cli", "internal/lazyregexp", "internal/litmus/x86test",
-		"internal/nearest", "internal/search/replay", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi",
-		"smp/smpev", "traces", "traces/view"}, free: []string{"*"}},
+		"internal/nearest", "internal/search/replay", "sched", "sim", "smp", "smp/arch", "smp/arch/target",
+		"smp/arch/x86", "smp/kapi", "smp/smpev", "traces", "traces/view"}, free: []string{"*"}},
 	{pkg: "internal/litmus/run", may: []string{"internal/litmus/axioms", "internal/litmus/ctest",
 		"internal/litmus/x86test", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/lkmm", "traces"},
 		free: []string{"*"}},

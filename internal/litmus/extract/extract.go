@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
+	"kpsim/smp/arch/target"
 )
 
 // A Test is the litmus test of a run.
@@ -26,6 +27,10 @@ type Test struct {
 // words names the words that the test is to have; without names it takes the words that matter.
 // An error says what no litmus test can express.
 func Make(r *replay.Replay, trace, name string, words []string) (*Test, error) {
+	if on := r.Rig.Scenario.Machine.Arch; !on.Serves(target.StoreOrder) {
+		return nil, fmt.Errorf("a litmus test of compiled code is in X86_64, and the run's is of %s; --to columns shows it "+
+			"in that form, for people", on)
+	}
 	t := &Test{r: recordOf(r), run: r, trace: trace, name: testName(name)}
 	named, err := t.r.named(words)
 	if err != nil {
