@@ -208,7 +208,7 @@ func (f *ahead) announce(al *alias, n int) {
 		}
 	}
 	for at := 0; at < of.Size; {
-		ip, size := of.At+arch.Addr(at), 1
+		ip, size := of.At+arch.Addr(at), m.arch.Align
 		lo, hi := pack(text[at:])
 		e := m.text.decode(ip, lo, hi)
 		if e.inst != nil {

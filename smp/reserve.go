@@ -29,6 +29,11 @@ func (r *reservation) overlaps(a arch.Addr, n int) bool {
 	return r.n > 0 && a < r.at+arch.Addr(r.n) && r.at < a+arch.Addr(n)
 }
 
+// covers reports whether it has all of n bytes at an address.
+func (r *reservation) covers(a arch.Addr, n int) bool {
+	return r.n > 0 && r.at <= a && a+arch.Addr(n) <= r.at+arch.Addr(r.n)
+}
+
 // reserve gives a machine reservations, if its processor has them.
 func (ps *Processors) reserve() {
 	if ps.m.arch.Reserves {
@@ -98,7 +103,7 @@ func (x *reservingMemory) Reserve(a arch.Addr, n int) {
 func (x *reservingMemory) Reserved(a arch.Addr, n int) bool {
 	x.Memory.Load(a, n)
 	r := &x.rs.held[x.rs.m.mem.cpu]
-	good := r.n > 0 && r.at <= a && a+arch.Addr(n) <= r.at+arch.Addr(r.n)
+	good := r.covers(a, n)
 	*r = reservation{}
 	return good
 }
@@ -109,8 +114,7 @@ func (t *trial) Reserve(arch.Addr, int) {}
 // Reserved implements arch.Reserver.
 func (t *trial) Reserved(a arch.Addr, n int) bool {
 	t.Load(a, n)
-	r := t.f.m.cpus.reserves.held[t.cpu.id]
-	return r.overlaps(a, n)
+	return t.f.m.cpus.reserves.held[t.cpu.id].covers(a, n)
 }
 
 // Reserve implements arch.Reserver: what a patcher would do next reserves nothing.

@@ -170,11 +170,11 @@ func (h *Hand) announce(x *smp.Ctx, f kapi.Section, addr arch.Addr, b []byte) {
 	t.store(h, addr, b)
 	for at, end := f.At, addr+arch.Addr(len(b)); at < end; {
 		n, in := t.insn(h, at)
-		switch broken := h.isBreak(t.code[at-f.At:]); {
-		case broken && at+1 == addr:
+		switch size := h.k.M.Arch().BreakLen(arch.Word(t.code[at-f.At:])); {
+		case size > 0 && n > size && at+arch.Addr(size) == addr:
 			return
-		case broken && in == 0 && at >= addr:
-			in = 1
+		case size > 0 && in == 0 && at >= addr:
+			in = size
 		}
 		if in > 0 && at+arch.Addr(in) > addr {
 			lo, hi := traces.PackBytes(t.code[at-f.At:][:in])

@@ -190,3 +190,47 @@ never()
 		})
 	}
 }
+
+// A function is patched by hand behind a breakpoint, whose handler tries again. What a breakpoint is, and how long, is
+// the processor's. Where an instruction is fetched in two pieces, all CPUs have to serialise after each store.
+func TestBreakpointByHand(t *testing.T) {
+	for _, c := range []struct {
+		arch, f, breaks, tail, head string
+		at                          int
+		torn                        bool
+	}{
+		// c.nop; nop; ret. c.ebreak, and li a0,1 in two halves
+		{arch: "riscv64", f: "0001 00000013 8082", at: 2, breaks: "9002", tail: "0010", head: "0513", torn: true},
+		// c.ebreak in the place of the nop as a whole
+		{arch: "riscv64", f: "00000013 8082", breaks: "9002", tail: "0010", head: "0513"},
+		{arch: "arm64", f: "52800000 52800001 d65f03c0", breaks: "d4200000", tail: "52800021", head: "52800020"},
+		{arch: "ppc64le", f: "38600000 38800000 4e800020", breaks: "7fe00008", tail: "38800001", head: "38600001"},
+	} {
+		for _, sync := range []string{"", "sync_core()"} {
+			t.Run(fmt.Sprintf("%s+%d %s", c.arch, c.at, sync), func(t *testing.T) {
+				src := fmt.Sprintf(`machine(cpus = 2, arch = %q, fetch = "stale")
+f = text("f", %q, at = 0xffffffff81000000)
+sync = [%s]
+task("writer", cpu = 0, ops = [on_breakpoint(f + %[4]d, retry = True), write(f + %[4]d, %[5]q)] + sync +
+    [write(f + %[6]d, %[7]q)] + sync + [write(f + %[4]d, %[8]q)] + sync)
+task("reader", cpu = 1, ops = [call(f, changed = True), call(f, changed = True)])
+never()
+`, c.arch, c.f, sync, c.at, c.breaks, c.at+len(c.breaks)/2, c.tail, c.head)
+				sc, err := lang.Load("breaks.star", []byte(src), nil)
+				require.NoError(t, err)
+				r, err := rig.New(sc, "")
+				require.NoError(t, err)
+				defer r.Close()
+				random := sched.NewRandom(sched.Params{Length: 60, Mean: 4})
+				wrong := 0
+				for i := range uint64(1000) {
+					random.Begin(i)
+					if run := r.Run(random); run.Outcome != smp.Passed {
+						wrong++
+					}
+				}
+				require.Equal(t, c.torn && sync == "", wrong > 0, "%d of 1000 runs", wrong)
+			})
+		}
+	}
+}
