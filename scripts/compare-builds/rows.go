@@ -74,13 +74,18 @@ func rowsOf(b *bench, quick bool) ([]row, error) {
 	}
 	p := plan{quick: quick, scenarios: l.scenarios(), mutants: l.mutants(), corpus: corpus,
 		editions: map[string][]string{}}
-	for _, e := range []string{"2.6", "4.15"} {
-		for _, s := range p.scenarios { // not every scenario can run in an old edition
-			if b.run(0, invocation{args: []string{"run", "--edition", e, s}}).status < 2 {
-				p.editions[e] = append(p.editions[e], s)
+	accepted := func(args ...string) (list []string) {
+		for _, s := range p.scenarios {
+			if b.run(0, invocation{args: append(slices.Clip(args), s)}).status < 2 {
+				list = append(list, s)
 			}
 		}
+		return list
 	}
+	for _, e := range []string{"2.6", "4.15"} { // not every scenario can run in an old edition
+		p.editions[e] = accepted("run", "--edition", e)
+	}
+	p.probed = accepted("check", "--all") // nor has every processor probes
 	return slices.Concat(p.lists(), p.searches(), p.traces(), p.text(), p.drawn(), p.tables(), p.sessions()), nil
 }
 
@@ -100,6 +105,7 @@ type plan struct {
 	quick                      bool
 	scenarios, mutants, corpus []string
 	editions                   map[string][]string // the scenarios that can run in it
+	probed                     []string            // the scenarios that check accepts
 }
 
 // of returns small if the plan is quick, and all otherwise.
@@ -214,8 +220,8 @@ func (p plan) text() []row {
 	objects := strings.Fields("repo/cmd/kpsim/testdata/mine/mine.o repo/cmd/kpsim/testdata/mine/reasons.o " +
 		"repo/internal/scenario/testdata/module.ko repo/internal/scenario/testdata/percpu.ko")
 	return []row{
-		each("check", "check --all %s", p.every(3, p.scenarios)),
-		each("check --json", "check --json --every-byte %s", p.every(4, p.scenarios)),
+		each("check", "check --all %s", p.every(3, p.probed)),
+		each("check --json", "check --json --every-byte %s", p.every(4, p.probed)),
 		each("check objects", "check --all %s", objects),
 		each("check objects --json", "check --json --every-byte %s", objects),
 		each("check --edition", "check --all --edition 2.6 %s", objects),
