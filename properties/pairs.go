@@ -7,9 +7,9 @@ import (
 	"kpsim/traces"
 )
 
-// A begun is the first instruction of a branch of two, or of what stands in its place, that a task has run
-// at a site with so many traps open. The second one uses a register that the first has set, however long the
-// task was interrupted between them.
+// A begun is the first instruction of a branch of two, or of what stands in its place, that a task has run.
+// The second uses a register that the first has set. It may come long after, for a task can be interrupted
+// between the two.
 type begun struct {
 	task  uint8
 	depth int

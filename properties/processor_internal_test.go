@@ -16,8 +16,7 @@ import (
 
 var processors = []*arch.Arch{x86.AMD64, x86.I386, riscv64.RV64, arm64.ARM64, ppc64.PPC64}
 
-// What a patcher writes is told from other text on each processor, and a branch of two instructions leads where one of
-// one instruction does.
+// On each processor the properties know what a patcher writes, and know where its branches lead.
 func TestProcessor(t *testing.T) {
 	for _, a := range processors {
 		t.Run(a.Name, func(t *testing.T) {

@@ -30,9 +30,9 @@ import (
 // and what to write.
 func ParseHex(s string) ([]byte, error) { return ParseCode(s, 1) }
 
-// ParseCode is ParseHex of code whose instructions have multiples of unit bytes. If that is 2 or 4, an
-// instruction is written as a number, as manuals and objdump write it: a group of so many digits as 4
-// bytes have, or unit, with the highest byte first. Bytes are pairs of digits, apart.
+// ParseCode is ParseHex of code whose instructions have multiples of unit bytes. If unit is 2
+// or 4, an instruction is written as a number, as manuals and objdump write it: 8 digits, or 2 for each byte
+// of unit, highest first. Single bytes are pairs of digits, apart.
 func ParseCode(s string, unit int) ([]byte, error) {
 	r := hexReader{unit: unit}
 	for i, line := range strings.Split(s, "\n") {

@@ -258,8 +258,8 @@ func (p *past) inBreakpoint(addr uint64, i int) bool {
 	return false
 }
 
-// stood prints the first bytes that memory held at an address before event i, so many that they tell instructions
-// apart.
+// stood prints the first bytes that memory held at an address before event i: the shortest instruction's
+// length of them.
 func (p *past) stood(addr uint64, i int) string {
 	return printed(p.head(addr, i), p.in.Arch.Align)
 }

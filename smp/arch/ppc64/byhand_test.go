@@ -147,7 +147,8 @@ var handCases = []handCase{
 		after: arch.Step},
 	{text: "mtmsrd r3", code: w(0x7c600164), regs: values{3: msrFixed &^ msrDR}, out: arch.Unsupported},
 	{text: "mtmsrd r3", code: w(0x7c600164), regs: values{3: msrFixed | msrPR | msrEE}, out: arch.Unsupported},
-	{text: "mtmsr r3", code: w(0x7c600124), regs: values{3: (msrFixed | msrEE | msrRI) & 0xffffffff}, out: arch.Serialized},
+	{text: "mtmsr r3", code: w(0x7c600124), regs: values{3: (msrFixed | msrEE | msrRI) & 0xffffffff},
+		out: arch.Serialized},
 
 	// special registers
 	{text: "mflr r3", code: w(0x7c6802a6), regs: values{LR: 9}, want: values{3: 9}},

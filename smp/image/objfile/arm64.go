@@ -32,7 +32,7 @@ var formsARM64 = [...]Form{
 	elf.R_AARCH64_LD64_GOT_LO12_NC: {Linked, 4, SlotAt, Nothing, Whole, low12(3)},
 }
 
-// word is a distance in words, of so many bits in all, with n of them in the instruction from bit at on.
+// word is a distance of bits bits that is a multiple of 4. The instruction has n of them, from bit at on.
 func word(bits, n, at int) *Field {
 	mask := uint64(1)<<n - 1
 	return &Field{Bits: bits, Unit: 4, Into: into(func(v uint64) uint64 { return v >> 2 & mask << at }, mask<<at)}
