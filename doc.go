@@ -37,7 +37,8 @@
 //	internal/testkit    what only tests use, as no program that is shipped does:
 //	                    thorough says how much they do, proctest runs kpsim (served: many times in one process),
 //	                    pagetest checks pages, flagstest flags; gentest draws scenarios with rapid,
-//	                    searchtest loads them, tracetest writes logs by hand, kerneltest finds kernels
+//	                    searchtest loads them, tracetest writes logs by hand, kerneltest finds kernels,
+//	                    archtest draws what processors execute
 //	kpsimtest           searches from a go test; the only package for other modules
 //	campaign            a module of its own: searches on many computers; its doc.go is a map of
 //	                    build, plan, unit, board, gate, hub, lead, work, desk, web, load, faults and

@@ -32,6 +32,7 @@ var layers = []layer{
 	{pkg: "smp/arch/riscv64", may: []string{"smp/arch"}, free: []string{"unsafe"}},
 	{pkg: "smp/arch/arm64", may: []string{"smp/arch"}, free: []string{"unsafe"}},
 	{pkg: "smp/arch/ppc64", may: []string{"smp/arch"}, free: []string{"unsafe"}},
+	{pkg: "internal/testkit/archtest", may: []string{"smp/arch"}, free: []string{"*"}}, // runs emulators, has golden files
 	{pkg: "smp/arch/target", may: []string{"smp/arch", "smp/arch/arm64", "smp/arch/ppc64", "smp/arch/riscv64",
 		"smp/arch/x86"}},
 	{pkg: "smp/fetch", may: []string{"sim"}},

@@ -1,8 +1,6 @@
 package arm64_test
 
 import (
-	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"strings"
@@ -10,80 +8,37 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/arm64"
 )
 
-// A program is an executable file in memory, with a stack. It is a CPU's own: reservations are kept.
+// A program is a CPU's own: reservations are kept.
 type program struct {
-	flat     // the reservation and the system registers
-	segments []segment
-	symbols  map[string]arch.Addr
-	decoded  map[arch.Addr]*arch.Op
+	*archtest.Program
+	flat    *flat // the reservation and the system registers
+	decoded map[arch.Addr]*arch.Op
 }
 
-type segment struct {
-	at    arch.Addr
-	bytes []byte
-}
-
-const (
-	programStack = 0x7000_0000
-	programEnd   = 0x10 // what functions return to
-)
+func (p *program) System() arch.System              { return p.flat.System() }
+func (p *program) Reserve(a arch.Addr, n int)       { p.flat.Reserve(a, n) }
+func (p *program) Reserved(a arch.Addr, n int) bool { return p.flat.Reserved(a, n) }
 
 func load(t *testing.T, name string) *program {
-	f, err := elf.Open(name)
-	require.NoError(t, err)
-	defer f.Close()
-	p := &program{flat: *newFlat(), symbols: make(map[string]arch.Addr), decoded: make(map[arch.Addr]*arch.Op)}
-	for _, s := range f.Progs {
-		if s.Type != elf.PT_LOAD {
-			continue
-		}
-		b := make([]byte, s.Memsz)
-		_, err := s.ReadAt(b[:s.Filesz], 0)
-		require.NoError(t, err)
-		p.segments = append(p.segments, segment{arch.Addr(s.Vaddr), b})
-	}
-	p.segments = append(p.segments, segment{programStack - 0x10000, make([]byte, 0x10000)})
-	list, err := f.Symbols()
-	require.NoError(t, err)
-	for _, s := range list {
-		p.symbols[s.Name] = arch.Addr(s.Value)
-	}
-	return p
+	return &program{archtest.Load(t, name), newFlat(), make(map[arch.Addr]*arch.Op)}
 }
 
-// at returns the bytes at an address; nil if there are none.
-func (p *program) at(a arch.Addr, size int) []byte {
-	for _, s := range p.segments {
-		if a >= s.at && a+arch.Addr(size) <= s.at+arch.Addr(len(s.bytes)) {
-			return s.bytes[a-s.at:][:size]
-		}
-	}
-	return nil
-}
-
-func (p *program) Load(a arch.Addr, size int) (v uint64, ok bool) {
-	var word [8]byte
-	ok = copy(word[:], p.at(a, size)) == size
-	return binary.LittleEndian.Uint64(word[:]), ok
-}
-
-func (p *program) Store(a arch.Addr, size int, v uint64) bool {
-	return copy(p.at(a, size), binary.LittleEndian.AppendUint64(nil, v)) == size
-}
+const programEnd = 0x10 // what functions return to
 
 // call calls a function, and returns how many instructions it has executed, too.
 func (p *program) call(name string, args ...uint64) (result uint64, n int, err error) {
-	r := arch.Regs{IP: p.symbols[name], Flags: arch.IRQ}
-	r.R[arm64.SP], r.R[arm64.LR] = programStack, programEnd
+	r := arch.Regs{IP: p.Symbols[name], Flags: arch.IRQ}
+	r.R[arm64.SP], r.R[arm64.LR] = archtest.Stack, programEnd
 	copy(r.R[:], args)
 	for ; r.IP != programEnd; n++ {
 		op := p.decoded[r.IP]
 		if op == nil {
-			in, err := arm64.Decode(p.at(r.IP, arm64.Len), r.IP)
+			in, err := arm64.Decode(p.At(r.IP, arm64.Len), r.IP)
 			if err != nil {
 				return 0, n, err
 			}
@@ -99,7 +54,7 @@ func (p *program) call(name string, args ...uint64) (result uint64, n int, err e
 			return 0, n, fmt.Errorf("%#x: no end", uint64(r.IP))
 		}
 	}
-	if r.R[arm64.SP] != programStack {
+	if r.R[arm64.SP] != archtest.Stack {
 		err = fmt.Errorf("sp is %#x", r.R[arm64.SP])
 	}
 	return r.R[0], n, err

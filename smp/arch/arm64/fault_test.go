@@ -3,11 +3,12 @@ package arm64
 import (
 	"testing"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 )
 
 // TestAllOrNothing: a load or store that faults, whatever its form, has changed neither registers nor
-// memory. refMemory can be read before the window, and not written.
+// memory. The memory can be read before the window, and not written.
 func TestAllOrNothing(t *testing.T) {
 	outcomes := make(map[arch.Outcome]int)
 	for _, table := range [][]form{memoryForms, exclusiveForms} {
@@ -17,26 +18,26 @@ func TestAllOrNothing(t *testing.T) {
 				if in == nil || !in.memory {
 					continue
 				}
-				slot := arch.Addr(refCode + n*refSlot)
-				d := draw(n)
+				slot := arch.Addr(archtest.Code + n*archtest.Slot)
+				d := draw{archtest.Draw(n)}
 				base := &c.SP
 				if in.n != uint8(SP) {
 					base = &c.Regs[in.n]
 				}
-				*base += [3]uint64{1 << 32, ^uint64(0xfff), d.below(64)}[n%3] // nowhere, read only, not aligned
-				m := refMemory{c: &c, slot: slot, window: c.Memory, sys: NewSystem(0)}
+				*base += [3]uint64{1 << 32, ^uint64(0xfff), d.Below(64)}[n%3] // nowhere, read only, not aligned
+				m := c.memory(slot)
 				if n&1 != 0 {
-					m.at, m.reserved = arch.Addr(*base), int(in.size)<<(in.word>>21&1) // as stxr and stxp ask
+					m.Reserve(arch.Addr(*base), int(in.size)<<(in.word>>21&1)) // as stxr and stxp ask
 				}
 				r := c.registers(slot)
 				r.IP = in.Addr
 				was := r
-				o := in.Exec(&r, &m)
+				o := in.Exec(&r, m)
 				outcomes[o]++
-				if o.Faulted() && (r != was || m.window != c.Memory) {
+				if o.Faulted() && (r != was || m.Window != c.Memory) {
 					t.Fatalf("%v: %v, and something has changed", in, o)
 				}
-				if !o.Faulted() && m.strayed {
+				if !o.Faulted() && m.Strayed {
 					t.Fatalf("%v: %v, and a store has failed", in, o)
 				}
 			}

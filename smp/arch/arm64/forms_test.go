@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/arch/arm64/arm64asm"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 )
 
@@ -63,10 +64,10 @@ func TestForms(t *testing.T) {
 				t.Errorf("%s and %s overlap", a.form.name, b.form.name)
 			}
 		}
-		d := draw(i)
+		d := draw{archtest.Draw(i)}
 		found := false
 		for range 1000 {
-			in := decodeWord(word(d.next())&^a.mask|a.bits, 0)
+			in := decodeWord(word(d.Next())&^a.mask|a.bits, 0)
 			found = found || in != nil && in.form == a.form
 		}
 		if !found {
@@ -89,12 +90,12 @@ func TestSecondOpinion(t *testing.T) {
 	const words = 300_000
 	forms := everyForm()
 	counts := make(map[string]int)
-	d := draw(1)
+	d := draw{archtest.Draw(1)}
 	both := 0
 	for i := range words {
-		w := word(d.next())
+		w := word(d.Next())
 		if i&1 != 0 {
-			f := forms[d.below(uint64(len(forms)))]
+			f := forms[d.Below(uint64(len(forms)))]
 			w = w&^f.mask | f.bits
 		}
 		b := binary.LittleEndian.AppendUint32(nil, uint32(w))
@@ -194,9 +195,9 @@ func recordObjdump(t *testing.T, path string) {
 	t.Helper()
 	var words []uint32
 	for i, f := range everyForm() {
-		d := draw(i)
+		d := draw{archtest.Draw(i)}
 		for n := 0; n < 12; {
-			w := word(d.next())&^f.mask | f.bits
+			w := word(d.Next())&^f.mask | f.bits
 			if f.form.name == "msr, immediate" {
 				w &^= 14 << 8 // objdump knows no more than one bit
 			}
@@ -249,7 +250,7 @@ func recordObjdump(t *testing.T, path string) {
 // says where it goes on.
 func FuzzDecode(f *testing.F) {
 	for _, w := range []uint32{wordNop, wordISB, wordRet, wordBRK, 0xf9400485, 0xc87f2288, 0x3821f2cb, 0} {
-		f.Add(binary.LittleEndian.AppendUint32(nil, w), uint64(refCode))
+		f.Add(binary.LittleEndian.AppendUint32(nil, w), uint64(archtest.Code))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, at uint64) {
 		in, err := Decode(b, arch.Addr(at))
@@ -262,13 +263,13 @@ func FuzzDecode(f *testing.F) {
 		if in.Size() != Len || in.Next() != in.At()+Len || !slices.Equal(in.Bytes(), b[:Len]) || in.String() == "" {
 			t.Fatalf("%v: %d bytes", in, in.Size())
 		}
-		m := refMemory{c: new(refCase), sys: NewSystem(0)}
+		m := new(refCase).memory(0)
 		r := arch.Regs{IP: arch.Addr(at), Flags: arch.IRQ}
 		for i := range r.R[:ZR] {
-			r.R[i] = at*uint64(i+1) | refData
+			r.R[i] = at*uint64(i+1) | archtest.Data
 		}
 		was := r
-		o := in.Exec(&r, &m)
+		o := in.Exec(&r, m)
 		if o.Faulted() && r != was || r.R[ZR] != 0 || o == arch.Unsupported != in.refused && in.reg == nil {
 			t.Fatalf("%v: %v, %#x", in, o, r)
 		}

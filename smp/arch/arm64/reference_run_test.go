@@ -1,16 +1,11 @@
 package arm64
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"maps"
-	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 )
 
@@ -20,32 +15,6 @@ const (
 	refAtomics = 16000
 )
 
-const refFile = "testdata/reference.txt"
-
-// A refSum is what results of a mnemonic are recorded as.
-type refSum struct {
-	number int
-	digest uint64
-}
-
-// add takes a result into the digest.
-func (s *refSum) add(o *refResult) {
-	s.number++
-	mix := func(v uint64) {
-		s.digest = (s.digest ^ v) * 0x100000001b3
-		s.digest ^= s.digest >> 29
-	}
-	for _, v := range o.Regs {
-		mix(v)
-	}
-	for _, v := range [...]uint64{o.Signal, o.SP, o.PC, o.NZCV} {
-		mix(v)
-	}
-	for i := 0; i < len(o.Memory); i += 8 {
-		mix(binary.LittleEndian.Uint64(o.Memory[i:]))
-	}
-}
-
 // TestReference compares what instructions do with what they did under qemu's user mode: for each mnemonic
 // the digest of the results of all cases drawn. With -qemu it runs that, says which cases differ, and
 // records. To make the program:
@@ -53,41 +22,17 @@ func (s *refSum) add(o *refResult) {
 //	aarch64-linux-gnu-gcc -O1 -static -o reference testdata/reference.c
 //	go test -run Reference -qemu 'qemu-aarch64 -cpu max,pauth=off ./reference'
 func TestReference(t *testing.T) {
-	sums := make(map[string]*refSum)
+	record := make(archtest.Record)
 	for _, table := range refTables {
 		for i := range table {
-			compareForm(t, &table[i], sums)
+			compareForm(t, &table[i], record)
 		}
 	}
-	var b strings.Builder
-	total := 0
-	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		fmt.Fprintf(&b, "%s %d %016x\n", name, sums[name].number, sums[name].digest)
-		total += sums[name].number
-	}
-	t.Logf("%d cases of %d mnemonics", total, len(sums))
-	if *qemu != "" {
-		if t.Failed() {
-			return
-		}
-		if err := os.WriteFile(refFile, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(refFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	was, now := strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")
-	for i := range max(len(was), len(now)) {
-		if i >= len(was) || i >= len(now) || was[i] != now[i] {
-			t.Fatalf("%s: line %d isn't what it was (%d lines, now %d)", refFile, i+1, len(was), len(now))
-		}
-	}
+	record.Compare(t, "testdata/reference.txt", *qemu != "")
 }
 
 // compareForm runs the cases of a form.
-func compareForm(t *testing.T, f *form, sums map[string]*refSum) {
+func compareForm(t *testing.T, f *form, record archtest.Record) {
 	var cases []refCase
 	var results []refResult
 	var insts []*Inst
@@ -100,7 +45,7 @@ func compareForm(t *testing.T, f *form, sums map[string]*refSum) {
 		if in == nil {
 			break
 		}
-		o, err := c.run(arch.Addr(refCode + n*refSlot))
+		o, err := c.run(arch.Addr(archtest.Code + n*archtest.Slot))
 		if err != nil {
 			t.Errorf("%v (%08x): %v", in, in.word, err)
 			return
@@ -109,18 +54,13 @@ func compareForm(t *testing.T, f *form, sums map[string]*refSum) {
 			cases, insts, results = append(cases, c), append(insts, in), append(results, o)
 		}
 		name, _, _ := strings.Cut(in.String(), " ")
-		s := sums[name]
-		if s == nil {
-			s = new(refSum)
-			sums[name] = s
-		}
-		s.add(&o)
+		record.Add(name, o.Memory[:], append(o.Regs[:], o.Signal, o.SP, o.PC, o.NZCV)...)
 	}
 	if len(cases) == 0 {
 		return
 	}
 	bad := 0
-	for i, o := range runQEMU(t, cases) {
+	for i, o := range archtest.Emulate[refCase, refResult](t, *qemu, cases) {
 		if o != results[i] {
 			if bad++; bad <= 3 {
 				t.Errorf("%v (%08x): %s", insts[i], insts[i].word, o.differs(&results[i], &cases[i]))
@@ -130,32 +70,6 @@ func compareForm(t *testing.T, f *form, sums map[string]*refSum) {
 	if bad > 0 {
 		t.Errorf("%s: %d of %d cases differ", f.name, bad, len(cases))
 	}
-}
-
-func write(t *testing.T, to interface{ Write([]byte) (int, error) }, v any) {
-	t.Helper()
-	if err := binary.Write(to, binary.LittleEndian, v); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func runQEMU(t *testing.T, cases []refCase) []refResult {
-	t.Helper()
-	var in bytes.Buffer
-	write(t, &in, uint64(len(cases)))
-	write(t, &in, cases)
-	args := strings.Fields(*qemu)
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdin, cmd.Stderr = &in, os.Stderr
-	b, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	results := make([]refResult, len(cases))
-	if err := binary.Read(bytes.NewReader(b), binary.LittleEndian, results); err != nil {
-		t.Fatal(err)
-	}
-	return results
 }
 
 // differs says where a result isn't the other one, which is ours.

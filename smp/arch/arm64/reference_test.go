@@ -8,30 +8,19 @@ import (
 	"sort"
 	"strings"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 )
 
 var qemu = flag.String("qemu", "", "runs testdata/reference.c: compare with it, and record")
 
-// Where a case's code and memory lie: see testdata/reference.c.
-const (
-	refCode   = 0x50000000
-	refSlot   = 256
-	refAt     = 128 // the case's first instruction, in its slot
-	refWords  = 8
-	refData   = 0x60000000
-	refSize   = 0x10000
-	refWindow = 256 // the end of it
-	refFill   = wordBRK
-)
-
 // A refCase is what testdata/reference.c reads.
 type refCase struct {
-	Code   [refWords]uint32
+	Code   [archtest.Words]uint32
 	Regs   [31]uint64
 	SP     uint64
 	NZCV   uint64
-	Memory [refWindow]byte
+	Memory [archtest.Window]byte
 }
 
 // A refResult is what it writes. Signal 5 is a breakpoint, 4 an undefined instruction, 11 a page fault.
@@ -41,76 +30,26 @@ type refResult struct {
 	SP     uint64
 	PC     uint64
 	NZCV   uint64
-	Memory [refWindow]byte
+	Memory [archtest.Window]byte
 }
 
-// refMemory is a case's memory: the window, zeroes before it, and the code.
+// refMemory is a case's memory, and the rest of a machine.
 type refMemory struct {
-	c        *refCase
-	slot     arch.Addr
-	window   [refWindow]byte
-	sys      *System
-	at       arch.Addr
-	reserved int
-	strayed  bool // a store went elsewhere than to the window
+	archtest.Memory
+	sys *System
+}
+
+func (c *refCase) memory(slot arch.Addr) *refMemory {
+	return &refMemory{sys: NewSystem(0), Memory: archtest.Memory{Code: c.Code, Fill: uint32(wordBRK), Slot: slot,
+		Window: c.Memory}}
 }
 
 func (m *refMemory) System() arch.System { return m.sys }
 
-func (m *refMemory) Reserve(a arch.Addr, n int) { m.at, m.reserved = a, n }
-
-func (m *refMemory) Reserved(a arch.Addr, n int) bool {
-	ok := m.reserved == n && m.at == a && n != 0
-	m.reserved = 0
-	return ok
-}
-
-// byteAt returns the byte at an address; nil if there is none.
-func (m *refMemory) byteAt(a arch.Addr) (b byte, ok bool) {
-	const first = refData + refSize - refWindow
-	switch {
-	case a >= first && a < first+refWindow:
-		return m.window[a-first], true
-	case a >= refData && a < first:
-		return 0, true
-	case a >= m.slot && a < m.slot+refSlot:
-		i := (a - m.slot - refAt) / 4
-		w := uint32(refFill)
-		if a >= m.slot+refAt && i < refWords {
-			w = m.c.Code[i]
-		}
-		return byte(w >> (8 * (a & 3))), true
-	}
-	return 0, false
-}
-
-func (m *refMemory) Load(a arch.Addr, size int) (v uint64, ok bool) {
-	for i := range size {
-		b, ok := m.byteAt(a + arch.Addr(i))
-		if !ok {
-			return 0, false
-		}
-		v |= uint64(b) << (8 * i)
-	}
-	return v, true
-}
-
-func (m *refMemory) Store(a arch.Addr, size int, v uint64) bool {
-	const first = refData + refSize - refWindow
-	if a < first || a+arch.Addr(size) > first+refWindow {
-		m.strayed = true
-		return false
-	}
-	for i := range size {
-		m.window[a-first+arch.Addr(i)] = byte(v >> (8 * i))
-	}
-	return true
-}
-
 // registers returns the case's registers at its start.
 func (c *refCase) registers(slot arch.Addr) (r arch.Regs) {
 	copy(r.R[:], c.Regs[:])
-	r.R[SP], r.IP, r.Flags = c.SP, slot+refAt, c.NZCV|arch.IRQ
+	r.R[SP], r.IP, r.Flags = c.SP, slot+archtest.Start, c.NZCV|arch.IRQ
 	return r
 }
 
@@ -119,9 +58,9 @@ var refTells = map[string]bool{"hint": true, "isb": true, "stxr or stlxr": true,
 
 // run executes a case here.
 func (c *refCase) run(slot arch.Addr) (o refResult, err error) {
-	m := refMemory{c: c, slot: slot, window: c.Memory, sys: NewSystem(0)}
+	m := c.memory(slot)
 	r := c.registers(slot)
-	for range 2 * refWords {
+	for range 2 * archtest.Words {
 		var b [Len]byte
 		w, _ := m.Load(r.IP, Len)
 		binary.LittleEndian.PutUint32(b[:], uint32(w))
@@ -129,7 +68,7 @@ func (c *refCase) run(slot arch.Addr) (o refResult, err error) {
 		if err != nil {
 			return o, err
 		}
-		switch out := in.Exec(&r, &m); out {
+		switch out := in.Exec(&r, m); out {
 		case arch.Next, arch.Relaxed, arch.Serialized, arch.Halt:
 			if r.R[ZR] != 0 || out != arch.Next && !refTells[in.form.name] {
 				return o, fmt.Errorf("%v: %v, and the zero register is %#x", in, out, r.R[ZR])
@@ -145,46 +84,15 @@ func (c *refCase) run(slot arch.Addr) (o refResult, err error) {
 		break
 	}
 	copy(o.Regs[:], r.R[:])
-	o.SP, o.PC, o.NZCV, o.Memory = r.R[SP], uint64(r.IP), r.Flags&flagsNZCV, m.window
-	if m.strayed || r.Flags&^flagsNZCV != arch.IRQ {
+	o.SP, o.PC, o.NZCV, o.Memory = r.R[SP], uint64(r.IP), r.Flags&flagsNZCV, m.Window
+	if m.Strayed || r.Flags&^flagsNZCV != arch.IRQ {
 		err = fmt.Errorf("a stray store, or flags %#x", r.Flags)
 	}
 	return o, err
 }
 
-// A draw is a sequence of numbers (splitmix64: Steele, Lea and Flood, OOPSLA 2014).
-type draw uint64
-
-func (d *draw) next() uint64 {
-	*d += 0x9e3779b97f4a7c15
-	v := uint64(*d)
-	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
-	v = (v ^ v>>27) * 0x94d049bb133111eb
-	return v ^ v>>31
-}
-
-// below returns a number less than n.
-func (d *draw) below(n uint64) uint64 { return d.next() % n }
-
-// value returns a register's value: any, small, near a power of two, or of few runs of bits.
-func (d *draw) value() uint64 {
-	v := d.next()
-	switch d.below(8) {
-	case 0:
-		return v & 63
-	case 1:
-		return uint64(1)<<(v&63) - v>>6&1
-	case 2:
-		return -(v & 63)
-	case 3:
-		return uint64(int32(v))
-	case 4:
-		return 1<<31 - v&1
-	case 5:
-		return ^uint64(0) << (v & 63) >> (v >> 6 & 63)
-	}
-	return v
-}
+// A draw draws cases.
+type draw struct{ archtest.Draw }
 
 // refUnlike are forms that a program in user mode doesn't execute as a kernel does, and those of pointer
 // authentication, which has keys there. TestByHand has them.
@@ -218,8 +126,8 @@ func like(in *Inst) bool {
 
 // word draws an instruction of a form, at an address. ok false: not this time.
 func (d *draw) word(f *match, at arch.Addr) (in *Inst, ok bool) {
-	w := word(d.next())
-	switch d.below(8) { // the zero register or the stack pointer
+	w := word(d.Next())
+	switch d.Below(8) { // the zero register or the stack pointer
 	case 0:
 		w |= 31
 	case 1:
@@ -238,7 +146,7 @@ func (d *draw) word(f *match, at arch.Addr) (in *Inst, ok bool) {
 		case w>>25&31 == 0b11011:
 			n = 14
 		}
-		words := word(d.below(24)) - 12
+		words := word(d.Below(24)) - 12
 		if words+1 <= 1 { // nor to itself, or what comes before it
 			words += 2
 		}
@@ -256,7 +164,7 @@ func (d *draw) system(f *form, w word) word {
 	case "mrs", "msr":
 		return w&^(0x7fff<<5) | 0b1_011_0100_0010_000<<5 // nzcv
 	case "msr, immediate":
-		return w&^(7<<16|15<<8|7<<5) | word(d.below(3))<<5
+		return w&^(7<<16|15<<8|7<<5) | word(d.Below(3))<<5
 	case "sys":
 	}
 	codes := make([]uint64, 0, len(sysOps))
@@ -264,7 +172,7 @@ func (d *draw) system(f *form, w word) word {
 		codes = append(codes, c)
 	}
 	sort.Slice(codes, func(i, j int) bool { return codes[i] < codes[j] })
-	return w&^(0x3fff<<5) | word(codes[d.below(uint64(len(codes)))])<<5
+	return w&^(0x3fff<<5) | word(codes[d.Below(uint64(len(codes)))])<<5
 }
 
 func decodeWord(w word, at arch.Addr) *Inst {
@@ -279,11 +187,11 @@ func decodeWord(w word, at arch.Addr) *Inst {
 func drawCase(f *form, number int) (c refCase, in *Inst) {
 	h := fnv.New64a()
 	fmt.Fprint(h, f.pattern, number)
-	d := draw(h.Sum64())
+	d := draw{archtest.Draw(h.Sum64())}
 	fixed := f.match()
-	slot := arch.Addr(refCode + number*refSlot)
+	slot := arch.Addr(archtest.Code + number*archtest.Slot)
 	for range 1000 {
-		in, ok := d.word(&fixed, slot+refAt)
+		in, ok := d.word(&fixed, slot+archtest.Start)
 		if !ok {
 			continue
 		}
@@ -297,22 +205,22 @@ func drawCase(f *form, number int) (c refCase, in *Inst) {
 // around draws what is there when an instruction is executed.
 func (d *draw) around(in *Inst, slot arch.Addr) (c refCase, ok bool) {
 	for i := range c.Code {
-		c.Code[i] = refFill
+		c.Code[i] = wordBRK
 	}
 	for i := range c.Regs {
-		c.Regs[i] = d.value()
+		c.Regs[i] = d.Value()
 	}
-	c.SP, c.NZCV = d.value(), d.next()&flagsNZCV
+	c.SP, c.NZCV = d.Value(), d.Next()&flagsNZCV
 	for i := 0; i < len(c.Memory); i += 8 {
-		binary.LittleEndian.PutUint64(c.Memory[i:], d.next())
+		binary.LittleEndian.PutUint64(c.Memory[i:], d.Next())
 	}
 	code := []uint32{uint32(in.word)}
-	if strings.HasPrefix(in.form.name, "stx") && d.below(4) != 0 { // after a load that reserves
+	if strings.HasPrefix(in.form.name, "stx") && d.Below(4) != 0 { // after a load that reserves
 		load := in.word&^(31<<16|31) | 1<<22 | 31<<16 | word(in.n+1)&15
 		if load.bit(21) {
 			load = load&^(31<<10) | (word(in.n)+2)&15<<10
 		}
-		if l := decodeWord(load, slot+refAt); l == nil || l.n == l.d || load.bit(21) && l.n == l.m {
+		if l := decodeWord(load, slot+archtest.Start); l == nil || l.n == l.d || load.bit(21) && l.n == l.m {
 			return c, false
 		}
 		code = append([]uint32{uint32(load)}, code...)
@@ -323,7 +231,7 @@ func (d *draw) around(in *Inst, slot arch.Addr) (c refCase, ok bool) {
 		if in.n == uint8(ZR) {
 			return c, false
 		}
-		c.Regs[in.n] = uint64(slot + refAt + 4 + 4*arch.Addr(d.below(16)))
+		c.Regs[in.n] = uint64(slot + archtest.Start + 4 + 4*arch.Addr(d.Below(16)))
 	}
 	return c, !in.memory || d.point(in, &c, slot)
 }
@@ -334,11 +242,11 @@ func (d *draw) point(in *Inst, c *refCase, slot arch.Addr) bool {
 		return false
 	}
 	const most = 16 // bytes of an access
-	to := uint64(refData+refSize-refWindow) + d.below(refWindow-most+1)
+	to := uint64(archtest.First) + d.Below(archtest.Window-most+1)
 	switch {
 	case aligned(in.form.name):
 		to &^= most - 1
-	case d.below(2) == 0:
+	case d.Below(2) == 0:
 		to &^= uint64(max(in.size, 1)) - 1
 	}
 	base := &c.SP
@@ -351,7 +259,7 @@ func (d *draw) point(in *Inst, c *refCase, slot arch.Addr) bool {
 		to -= in.second(&r)
 	}
 	*base = to
-	if strings.HasPrefix(in.form.name, "cas") && d.below(2) == 0 {
+	if strings.HasPrefix(in.form.name, "cas") && d.Below(2) == 0 {
 		return c.equal(in, to)
 	}
 	return true
@@ -359,7 +267,7 @@ func (d *draw) point(in *Inst, c *refCase, slot arch.Addr) bool {
 
 // equal makes what a comparison and swap compares equal to what is in memory.
 func (c *refCase) equal(in *Inst, at uint64) bool {
-	m := refMemory{c: c, window: c.Memory}
+	m := c.memory(0)
 	for i, reg := range []uint8{in.a, in.after(in.a)} {
 		if reg >= uint8(SP) || reg == in.n {
 			return false

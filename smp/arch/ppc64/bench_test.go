@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 )
 
@@ -92,15 +93,15 @@ func TestExecAllocates(t *testing.T) {
 // TestAllOrNothing: an instruction that faults, or is refused, has changed neither registers nor memory.
 func TestAllOrNothing(t *testing.T) {
 	outcomes := map[arch.Outcome]int{}
-	d := draw(3)
+	d := draw{archtest.Draw(3)}
 	m := newFlat()
 	for _, in := range drawListing(200).insts {
-		r := arch.Regs{IP: in.Addr, Flags: d.next()&^arch.Step | arch.IRQ}
+		r := arch.Regs{IP: in.Addr, Flags: d.Next()&^arch.Step | arch.IRQ}
 		for i := range r.R {
-			r.R[i] = uint64(dataAt) + d.below(1<<14) - 1<<12
+			r.R[i] = uint64(dataAt) + d.Below(1<<14) - 1<<12
 		}
-		m.n, m.readOnly = 0, d.below(2) == 0
-		if d.below(2) == 0 && in.memory {
+		m.n, m.readOnly = 0, d.Below(2) == 0
+		if d.Below(2) == 0 && in.memory {
 			m.Reserve(arch.Addr(in.sum(&r)), int(in.size))
 		}
 		was, before := r, m.bytes

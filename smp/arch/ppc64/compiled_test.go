@@ -1,8 +1,6 @@
 package ppc64
 
 import (
-	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"strings"
@@ -10,82 +8,37 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 )
 
-// A program is an executable file in memory, with a stack. It is a CPU's own: reservations are kept.
+// A program is a CPU's own: reservations are kept.
 type program struct {
-	flat     // the reservation and the special registers
-	segments []segment
-	symbols  map[string]arch.Addr
-	decoded  map[arch.Addr]*arch.Op
+	*archtest.Program
+	flat    *flat // the reservation and the special registers
+	decoded map[arch.Addr]*arch.Op
 }
 
-type segment struct {
-	at    arch.Addr
-	bytes []byte
-}
-
-const (
-	programStack = 0x7000_0000
-	programEnd   = 0x10 // what functions return to
-)
+func (p *program) System() arch.System              { return p.flat.System() }
+func (p *program) Reserve(a arch.Addr, n int)       { p.flat.Reserve(a, n) }
+func (p *program) Reserved(a arch.Addr, n int) bool { return p.flat.Reserved(a, n) }
 
 func load(t *testing.T, name string) *program {
-	f, err := elf.Open(name)
-	require.NoError(t, err)
-	defer f.Close()
-	p := &program{flat: *newFlat(), symbols: map[string]arch.Addr{}, decoded: map[arch.Addr]*arch.Op{}}
-	for _, s := range f.Progs {
-		if s.Type != elf.PT_LOAD {
-			continue
-		}
-		b := make([]byte, s.Memsz)
-		if s.Filesz > 0 {
-			_, err := s.ReadAt(b[:s.Filesz], 0)
-			require.NoError(t, err)
-		}
-		p.segments = append(p.segments, segment{arch.Addr(s.Vaddr), b})
-	}
-	p.segments = append(p.segments, segment{programStack - 0x10000, make([]byte, 0x10100)})
-	list, err := f.Symbols()
-	require.NoError(t, err)
-	for _, s := range list {
-		p.symbols[s.Name] = arch.Addr(s.Value)
-	}
-	return p
+	return &program{archtest.Load(t, name), newFlat(), make(map[arch.Addr]*arch.Op)}
 }
 
-// bytesAt returns the bytes at an address; nil if there are none.
-func (p *program) bytesAt(a arch.Addr, size int) []byte {
-	for _, s := range p.segments {
-		if a >= s.at && a+arch.Addr(size) <= s.at+arch.Addr(len(s.bytes)) {
-			return s.bytes[a-s.at:][:size]
-		}
-	}
-	return nil
-}
-
-func (p *program) Load(a arch.Addr, size int) (v uint64, ok bool) {
-	var word [8]byte
-	ok = copy(word[:], p.bytesAt(a, size)) == size
-	return binary.LittleEndian.Uint64(word[:]), ok
-}
-
-func (p *program) Store(a arch.Addr, size int, v uint64) bool {
-	return copy(p.bytesAt(a, size), binary.LittleEndian.AppendUint64(nil, v)) == size
-}
+const programEnd = 0x10 // what functions return to
 
 // call calls a function at its global entry, which makes r2 of r12. It returns how many instructions it
 // has executed, too.
 func (p *program) call(name string, args ...uint64) (result uint64, n int, err error) {
-	r := arch.Regs{IP: p.symbols[name], Flags: arch.IRQ}
-	r.R[SP], r.R[LR], r.R[12] = programStack, programEnd, uint64(r.IP)
+	r := arch.Regs{IP: p.Symbols[name], Flags: arch.IRQ}
+	r.R[SP], r.R[LR], r.R[12] = archtest.Stack, programEnd, uint64(r.IP)
 	copy(r.R[3:], args)
 	for ; r.IP != programEnd; n++ {
 		op := p.decoded[r.IP]
 		if op == nil {
-			in, err := Decode(p.bytesAt(r.IP, WordLen), r.IP)
+			in, err := Decode(p.At(r.IP, WordLen), r.IP)
 			if err != nil {
 				return 0, n, err
 			}
@@ -101,7 +54,7 @@ func (p *program) call(name string, args ...uint64) (result uint64, n int, err e
 			return 0, n, fmt.Errorf("%#x: no end", uint64(r.IP))
 		}
 	}
-	if r.R[SP] != programStack {
+	if r.R[SP] != archtest.Stack {
 		err = fmt.Errorf("r1 is %#x", r.R[SP])
 	}
 	return r.R[3], n, err

@@ -3,17 +3,16 @@ package ppc64
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 )
 
@@ -34,7 +33,7 @@ func drawListing(each int) (l listing) {
 		branchForms, systemForms, prefixForms} {
 		for i := range table {
 			f := &table[i]
-			d := draw(uint64(f.value) + uint64(f.prefix))
+			d := draw{archtest.Draw(uint64(f.value) + uint64(f.prefix))}
 			for range each {
 				at := arch.Addr(objdumpAt + len(l.code))
 				if in := d.any(f, at); in != nil {
@@ -54,8 +53,8 @@ func drawListing(each int) (l listing) {
 // any draws an instruction of a form, with fields that are often the same, or have names.
 func (d *draw) any(f *form, at arch.Addr) *Inst {
 	for range 100 {
-		w, prefix := word(d.next())&^f.mask|f.value, word(0)
-		switch d.below(4) {
+		w, prefix := word(d.Next())&^f.mask|f.value, word(0)
+		switch d.Below(4) {
 		case 0:
 			w = w&^(fieldA&^f.mask) | (w>>21&31)<<16&^f.mask
 			w = w&^(fieldB&^f.mask) | (w>>21&31)<<11&^f.mask
@@ -64,15 +63,15 @@ func (d *draw) any(f *form, at arch.Addr) *Inst {
 		}
 		switch f.name {
 		case "mfspr", "mtspr", "mftb":
-			n := word(sprs[d.below(uint64(len(sprs)))].number)
+			n := word(sprs[d.Below(uint64(len(sprs)))].number)
 			w = w&^(0x3ff<<11) | n&31<<16 | n>>5<<11
 		case "mfocrf", "mtocrf":
-			w = w&^(0xff<<12) | 1<<(12+d.below(8))
+			w = w&^(0xff<<12) | 1<<(12+d.Below(8))
 		case "rlwinm", "rldicl", "rldicr":
 			w = d.rotate(f, w)
 		}
 		if f.prefix != 0 {
-			prefix = word(d.next())&^f.prefixMask() | f.prefix
+			prefix = word(d.Next())&^f.prefixMask() | f.prefix
 			if prefix&prefixR != 0 && f.prefix != prefixNop {
 				w &^= fieldA
 			}
@@ -86,19 +85,19 @@ func (d *draw) any(f *form, at arch.Addr) *Inst {
 
 // rotate makes fields of a rotate those that have a simplified mnemonic.
 func (d *draw) rotate(f *form, w word) word {
-	n := word(d.below(31)) + 1
+	n := word(d.Below(31)) + 1
 	switch f.name {
 	case "rlwinm":
 		w &^= fieldB | 0x3ff<<1
 		return w | [...]word{n<<11 | (31-n)<<1, (32-n)<<11 | n<<6 | 31<<1, n<<6 | 31<<1, (31 - n) << 1, n<<11 | 31<<1,
-			n<<11 | n<<6 | 3<<1}[d.below(6)]
+			n<<11 | n<<6 | 3<<1}[d.Below(6)]
 	case "rldicl":
 		w &^= fieldB | 1<<1 | 63<<5
 		return w | [...]word{n << 6, (32-n)<<11 | n<<6 | 1<<5, n << 11, n<<11 | n<<6,
-			(64-n)&31<<11 | 1<<1 | n<<6}[d.below(5)]
+			(64-n)&31<<11 | 1<<1 | n<<6}[d.Below(5)]
 	}
 	w &^= fieldB | 1<<1 | 63<<5
-	return w | [...]word{n << 6, n<<11 | (63-n)&31<<6 | 1<<5, n<<11 | n<<6}[d.below(3)]
+	return w | [...]word{n << 6, n<<11 | (63-n)&31<<6 | 1<<5, n<<11 | n<<6}[d.Below(3)]
 }
 
 // TestObjdump: of drawn instructions of each form, ours writes what GNU objdump does, both with and without
@@ -110,15 +109,12 @@ func TestObjdump(t *testing.T) {
 	if ask {
 		plain, raw = objdump(t, l.code), objdump(t, l.code, "-M", "raw")
 	}
-	sums := map[string]*refSum{}
+	record := make(archtest.Record)
 	compared, differ := 0, map[string]int{}
 	check := func(in *Inst, text string, theirs map[arch.Addr]string) {
 		text, _, _ = strings.Cut(text, " #")
 		name, _, _ := strings.Cut(text, " ")
-		if sums[name] == nil {
-			sums[name] = new(refSum)
-		}
-		sums[name].text(text)
+		record.AddText(name, text)
 		if !ask {
 			return
 		}
@@ -134,25 +130,8 @@ func TestObjdump(t *testing.T) {
 		check(in, in.String(), plain)
 		check(in, in.Raw(), raw)
 	}
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		fmt.Fprintf(&b, "%s %d %016x\n", name, sums[name].number, sums[name].digest)
-	}
-	t.Logf("%d texts of %d mnemonics, %d compared", 2*len(l.insts), len(sums), compared)
-	if ask && !t.Failed() {
-		require.NoError(t, os.WriteFile(objdumpFile, []byte(b.String()), 0o644))
-	}
-	golden, err := os.ReadFile(objdumpFile)
-	require.NoError(t, err)
-	require.Equal(t, strings.Split(string(golden), "\n"), strings.Split(b.String(), "\n"))
-}
-
-// text takes a text into the digest.
-func (s *refSum) text(text string) {
-	s.number++
-	for _, c := range []byte(text) {
-		s.digest = (s.digest ^ uint64(c)) * 0x100000001b3
-	}
+	t.Logf("%d texts compared", compared)
+	record.Compare(t, objdumpFile, ask)
 }
 
 // otherName reports whether objdump's text is left out. It doesn't know branches with reserved bits of BO,

@@ -7,29 +7,18 @@ import (
 	"hash/fnv"
 	"strings"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 )
 
 var qemu = flag.String("qemu", "", "runs testdata/reference.c: compare with it, and record")
 
-// Where a case's code and memory lie: see testdata/reference.c.
-const (
-	refCode   = 0x50000000
-	refSlot   = 256
-	refAt     = 128 // the case's first instruction, in its slot
-	refWords  = 8
-	refData   = 0x60000000
-	refSize   = 0x10000
-	refWindow = 256 // the end of it
-	refFirst  = refData + refSize - refWindow
-)
-
 // A refCase is what testdata/reference.c reads.
 type refCase struct {
-	Code             [refWords]uint32
+	Code             [archtest.Words]uint32
 	GPR              [32]uint64
 	LR, CTR, XER, CR uint64
-	Memory           [refWindow]byte
+	Memory           [archtest.Window]byte
 }
 
 // A refResult is what it writes. Signal 5 is a trap, 4 an illegal instruction, 11 a page fault.
@@ -37,78 +26,27 @@ type refResult struct {
 	Signal                uint64
 	GPR                   [32]uint64
 	LR, CTR, XER, CR, NIP uint64
-	Memory                [refWindow]byte
+	Memory                [archtest.Window]byte
 }
 
-// refMemory is a case's memory: the window, zeroes before it, and the code.
+// refMemory is a case's memory, and the rest of a machine.
 type refMemory struct {
-	c        *refCase
-	slot     arch.Addr
-	window   [refWindow]byte
-	sys      *System
-	at       arch.Addr
-	reserved int
-	strayed  bool // a store went elsewhere than to the window
+	archtest.Memory
+	sys *System
+}
+
+func (c *refCase) memory(slot arch.Addr) *refMemory {
+	return &refMemory{sys: NewSystem(0, 0), Memory: archtest.Memory{Code: c.Code, Fill: uint32(wordTrap), Slot: slot,
+		Window: c.Memory}}
 }
 
 func (m *refMemory) System() arch.System { return m.sys }
-
-func (m *refMemory) Reserve(a arch.Addr, n int) { m.at, m.reserved = a, n }
-
-func (m *refMemory) Reserved(a arch.Addr, n int) bool {
-	ok := m.reserved == n && m.at == a && n != 0
-	m.reserved = 0
-	return ok
-}
-
-// byteAt returns the byte at an address; ok false if there is none.
-func (m *refMemory) byteAt(a arch.Addr) (b byte, ok bool) {
-	switch {
-	case a >= refFirst && a < refFirst+refWindow:
-		return m.window[a-refFirst], true
-	case a >= refData && a < refFirst:
-		return 0, true
-	case a >= m.slot && a < m.slot+refSlot:
-		i := (a - m.slot - refAt) / 4
-		w := uint32(wordTrap)
-		if a >= m.slot+refAt && i < refWords {
-			w = m.c.Code[i]
-		}
-		return byte(w >> (8 * (a & 3))), true
-	}
-	return 0, false
-}
-
-func (m *refMemory) Load(a arch.Addr, size int) (v uint64, ok bool) {
-	for i := range size {
-		b, ok := m.byteAt(a + arch.Addr(i))
-		if !ok {
-			return 0, false
-		}
-		v |= uint64(b) << (8 * i)
-	}
-	return v, true
-}
-
-func (m *refMemory) Store(a arch.Addr, size int, v uint64) bool {
-	if a < refFirst || a+arch.Addr(size) > refFirst+refWindow {
-		m.strayed = true
-		return false
-	}
-	if size < 8 && v>>(8*size) != 0 {
-		panic("a store has more bits than it stores")
-	}
-	for i := range size {
-		m.window[a-refFirst+arch.Addr(i)] = byte(v >> (8 * i))
-	}
-	return true
-}
 
 // registers returns the case's registers at its start.
 func (c *refCase) registers(slot arch.Addr) (r arch.Regs) {
 	copy(r.R[:], c.GPR[:])
 	r.R[LR], r.R[CTR] = c.LR, c.CTR
-	r.IP, r.Flags = slot+refAt, c.CR<<32|c.XER|arch.IRQ
+	r.IP, r.Flags = slot+archtest.Start, c.CR<<32|c.XER|arch.IRQ
 	return r
 }
 
@@ -118,18 +56,18 @@ var refTells = map[string]bool{"or": true, "isync": true, "stbcx.": true, "sthcx
 
 // run executes a case here.
 func (c *refCase) run(slot arch.Addr) (o refResult, err error) {
-	m := refMemory{c: c, slot: slot, window: c.Memory, sys: NewSystem(0, 0)}
+	m := c.memory(slot)
 	r := c.registers(slot)
-	for range 2 * refWords {
+	for range 2 * archtest.Words {
 		var b [PrefixLen]byte
 		for i := range b {
-			b[i], _ = m.byteAt(r.IP + arch.Addr(i))
+			b[i], _ = m.Byte(r.IP + arch.Addr(i))
 		}
 		in, err := Decode(b[:], r.IP)
 		if err != nil {
 			return o, err
 		}
-		switch out := in.Exec(&r, &m); out {
+		switch out := in.Exec(&r, m); out {
 		case arch.Next, arch.Relaxed, arch.Serialized:
 			if name := in.(*Inst).Name(); out != arch.Next && !refTells[name] {
 				return o, fmt.Errorf("%v: %v", in, out)
@@ -144,46 +82,15 @@ func (c *refCase) run(slot arch.Addr) (o refResult, err error) {
 	}
 	copy(o.GPR[:], r.R[:])
 	o.LR, o.CTR, o.XER, o.CR = r.R[LR], r.R[CTR], r.Flags&flagsXER, r.Flags>>32
-	o.NIP, o.Memory = uint64(r.IP), m.window
-	if m.strayed || r.Flags&^(flagsXER|flagsCR) != arch.IRQ {
+	o.NIP, o.Memory = uint64(r.IP), m.Window
+	if m.Strayed || r.Flags&^(flagsXER|flagsCR) != arch.IRQ {
 		err = fmt.Errorf("a stray store, or flags %#x", r.Flags)
 	}
 	return o, err
 }
 
-// A draw is a sequence of numbers (splitmix64: Steele, Lea and Flood, OOPSLA 2014).
-type draw uint64
-
-func (d *draw) next() uint64 {
-	*d += 0x9e3779b97f4a7c15
-	v := uint64(*d)
-	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
-	v = (v ^ v>>27) * 0x94d049bb133111eb
-	return v ^ v>>31
-}
-
-// below returns a number less than n.
-func (d *draw) below(n uint64) uint64 { return d.next() % n }
-
-// value returns a register's value: any, small, near a power of two, or of few runs of bits.
-func (d *draw) value() uint64 {
-	v := d.next()
-	switch d.below(8) {
-	case 0:
-		return v & 63
-	case 1:
-		return uint64(1)<<(v&63) - v>>6&1
-	case 2:
-		return -(v & 63)
-	case 3:
-		return uint64(int32(v))
-	case 4:
-		return 1<<31 - v&1
-	case 5:
-		return ^uint64(0) << (v & 63) >> (v >> 6 & 63)
-	}
-	return v
-}
+// A draw draws cases.
+type draw struct{ archtest.Draw }
 
 // refUnlike are forms that a program in user mode doesn't execute as a kernel does, and those whose
 // results differ from run to run. Other tests have them.
@@ -212,25 +119,25 @@ func like(in *Inst) bool {
 
 // word draws an instruction of a form, at an address. ok false: not this time.
 func (d *draw) word(f *form, at arch.Addr) (in *Inst, ok bool) {
-	w := word(d.next())&^f.mask | f.value
+	w := word(d.Next())&^f.mask | f.value
 	prefix := word(0)
 	switch f.name {
 	case "mfspr", "mtspr":
-		n := [4]word{sprXER, sprLR, sprCTR, 815}[d.below(4)]
+		n := [4]word{sprXER, sprLR, sprCTR, 815}[d.Below(4)]
 		w = w&^(0x3ff<<11) | n&31<<16 | n>>5<<11
 	case "mfocrf", "mtocrf":
-		w = w&^(0xff<<12) | 1<<(12+d.below(8))
+		w = w&^(0xff<<12) | 1<<(12+d.Below(8))
 	case "b":
 		w = w&^(0xffffff<<2|bitAA) | d.words(24)<<2
 	case "bc":
 		w = w&^(0x3fff<<2|bitAA) | d.words(14)<<2
 	}
 	if f.prefix != 0 {
-		prefix = word(d.next())&^(f.prefixMask()|prefixR) | f.prefix
-		if f.prefix != prefixNop && d.below(2) == 0 {
+		prefix = word(d.Next())&^(f.prefixMask()|prefixR) | f.prefix
+		if f.prefix != prefixNop && d.Below(2) == 0 {
 			w, prefix = w&^fieldA, prefix|prefixR
 			if f.size != 0 {
-				to := uint64(refFirst) + d.below(refWindow-8) - uint64(at)
+				to := uint64(archtest.First) + d.Below(archtest.Window-8) - uint64(at)
 				w, prefix = w&^0xffff|word(to)&0xffff, prefix&^prefixImmediate|word(to>>16)&prefixImmediate
 			}
 		}
@@ -241,7 +148,7 @@ func (d *draw) word(f *form, at arch.Addr) (in *Inst, ok bool) {
 
 // words draws a distance within the slot, of a field of n bits: not to itself, nor to what comes before.
 func (d *draw) words(n int) word {
-	v := word(d.below(24)) - 12
+	v := word(d.Below(24)) - 12
 	if v+1 <= 1 {
 		v += 2
 	}
@@ -264,10 +171,10 @@ func decodeWords(prefix, w word, at arch.Addr) *Inst {
 func drawCase(f *form, number int) (c refCase, in *Inst) {
 	h := fnv.New64a()
 	fmt.Fprint(h, f.name, f.pattern, number)
-	d := draw(h.Sum64())
-	slot := arch.Addr(refCode + number*refSlot)
+	d := draw{archtest.Draw(h.Sum64())}
+	slot := arch.Addr(archtest.Code + number*archtest.Slot)
 	for range 1000 {
-		in, ok := d.word(f, slot+refAt)
+		in, ok := d.word(f, slot+archtest.Start)
 		if !ok {
 			continue
 		}
@@ -284,35 +191,35 @@ func (d *draw) around(in *Inst, slot arch.Addr) (c refCase, ok bool) {
 		c.Code[i] = uint32(wordTrap)
 	}
 	for i := range c.GPR {
-		c.GPR[i] = d.value()
+		c.GPR[i] = d.Value()
 	}
-	c.LR, c.CTR, c.XER, c.CR = d.value(), d.value(), d.next()&flagsXER, d.next()&0xffffffff
-	if d.below(2) == 0 {
-		c.CTR = d.below(3)
+	c.LR, c.CTR, c.XER, c.CR = d.Value(), d.Value(), d.Next()&flagsXER, d.Next()&0xffffffff
+	if d.Below(2) == 0 {
+		c.CTR = d.Below(3)
 	}
 	for i := 0; i < len(c.Memory); i += 8 {
-		binary.LittleEndian.PutUint64(c.Memory[i:], d.next())
+		binary.LittleEndian.PutUint64(c.Memory[i:], d.Next())
 	}
 	code := []word{in.word}
 	if in.Len == PrefixLen {
 		code = []word{in.prefix, in.word}
 	}
-	if strings.HasSuffix(in.form.name, "cx.") && d.below(4) != 0 { // after a load that reserves
+	if strings.HasSuffix(in.form.name, "cx.") && d.Below(4) != 0 { // after a load that reserves
 		xo := map[uint8]word{1: 52, 2: 116, 4: 20, 8: 84}[in.size]
-		load := x(xo).value | in.word&(fieldA|fieldB) | word(d.below(32))<<21
+		load := x(xo).value | in.word&(fieldA|fieldB) | word(d.Below(32))<<21
 		if t := uint8(load >> 21 & 31); t == in.a || t == in.b {
 			return c, false
 		}
 		code = []word{load, in.word}
 	}
-	target := uint64(slot + refAt + 4 + 4*arch.Addr(d.below(16)))
+	target := uint64(slot + archtest.Start + 4 + 4*arch.Addr(d.Below(16)))
 	switch in.form.name {
 	case "bclr":
 		c.LR = target
 	case "bcctr":
 		c.CTR = target
 	case "bctar":
-		s := d.below(32)
+		s := d.Below(32)
 		code = []word{0x7c0003a6 | word(s)<<21 | 815&31<<16 | 815>>5<<11, in.word}
 		c.GPR[s] = target + 4
 	case "mtspr":
@@ -343,8 +250,8 @@ func defined(in *Inst, c *refCase) bool {
 
 // point makes the address of the memory operand lie in the window.
 func (d *draw) point(in *Inst, c *refCase) bool {
-	to := uint64(refFirst) + d.below(refWindow-8+1)
-	if strings.HasSuffix(in.form.name, "rx") || strings.HasSuffix(in.form.name, "cx.") || d.below(2) == 0 {
+	to := uint64(archtest.First) + d.Below(archtest.Window-8+1)
+	if strings.HasSuffix(in.form.name, "rx") || strings.HasSuffix(in.form.name, "cx.") || d.Below(2) == 0 {
 		to &^= uint64(max(in.size, 1)) - 1
 	}
 	base := in.a

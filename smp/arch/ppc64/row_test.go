@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 )
 
@@ -75,20 +76,20 @@ func TestRow(t *testing.T) {
 
 // What the row takes for a breakpoint is a trap without a condition.
 func TestBreaks(t *testing.T) {
-	d := draw(1)
+	d := draw{archtest.Draw(1)}
 	breaks := 0
 	for _, p := range []pattern{x(4), x(68), ds(3, 0).free(3), ds(2, 0).free(3)} {
 		for range 1000 {
-			v := word(d.next())&^p.mask | p.value
-			if d.below(2) == 0 {
+			v := word(d.Next())&^p.mask | p.value
+			if d.Below(2) == 0 {
 				v |= fieldT
 			}
 			in := decodeWords(0, v, textAt)
 			require.NotNil(t, in, "%08x", v)
 			is := in.Flow() == arch.FlowBreakpoint
-			require.Equal(t, is, PPC64.IsBreakpoint(uint64(v)|d.next()<<32), "%v", in)
+			require.Equal(t, is, PPC64.IsBreakpoint(uint64(v)|d.Next()<<32), "%v", in)
 			r := arch.Regs{IP: textAt}
-			r.R[in.a] = d.value()
+			r.R[in.a] = d.Value()
 			if out := in.Exec(&r, nil); is {
 				require.Equal(t, arch.Breakpoint, out)
 				require.Equal(t, textAt, r.IP)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"kpsim/internal/testkit/archtest"
+
 	"github.com/stretchr/testify/require"
 	"golang.org/x/arch/ppc64/ppc64asm"
 )
@@ -32,10 +34,10 @@ func TestWords(t *testing.T) {
 // TestDrawnWords: of any words, ours decodes those that the disassembler of x/arch knows, and refuses those
 // that have no form here. Errors are of invalid forms.
 func TestDrawnWords(t *testing.T) {
-	d := draw(99)
+	d := draw{archtest.Draw(99)}
 	executed, refused := 0, 0
 	for range 100_000 {
-		b := binary.LittleEndian.AppendUint64(nil, d.next())
+		b := binary.LittleEndian.AppendUint64(nil, d.Next())
 		theirs, err2 := ppc64asm.Decode(b, binary.LittleEndian)
 		in, err := Decode(b, textAt)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 	rv "kpsim/smp/arch/riscv64"
 )
@@ -86,12 +87,12 @@ func TestLoop(t *testing.T) {
 
 // Executing allocates nothing, whatever the form.
 func TestExecAllocates(t *testing.T) {
-	d := drawer(1)
+	d := drawer{archtest.Draw(1)}
 	m := newFlat()
 	for _, form := range rv.Listing() {
-		b := wordBytes(form.Value | uint32(d.next())&^form.Mask)
+		b := wordBytes(form.Value | uint32(d.Next())&^form.Mask)
 		if form.Bytes == rv.HalfLen {
-			b = halfBytes(uint16(form.Value | uint32(d.next())&^form.Mask))
+			b = halfBytes(uint16(form.Value | uint32(d.Next())&^form.Mask))
 		}
 		in, err := rv.Decode(b, textAt)
 		if err != nil {

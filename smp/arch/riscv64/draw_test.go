@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 	rv "kpsim/smp/arch/riscv64"
 )
@@ -14,18 +15,10 @@ import (
 // The instructions that are compared with an emulator are drawn, by a generator that gives the same
 // ones everywhere: only the digests of the emulator's results are recorded.
 
-// A drawer is SplitMix64.
-type drawer uint64
+// A drawer draws operands and code.
+type drawer struct{ archtest.Draw }
 
-func (d *drawer) next() uint64 {
-	*d += 0x9e3779b97f4a7c15
-	z := uint64(*d)
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
-
-func (d *drawer) below(n int) int { return int(d.next() % uint64(n)) }
+func (d *drawer) below(n int) int { return int(d.Below(uint64(n))) }
 
 // edges are values at which results change their form.
 var edges = [...]uint64{0, 1, 2, 31, 32, 63, 64, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000,
@@ -38,11 +31,11 @@ func (d *drawer) value() uint64 {
 	case 0:
 		return edges[d.below(len(edges))]
 	case 1:
-		return uint64(int64(int32(d.next())))
+		return uint64(int64(int32(d.Next())))
 	case 2:
-		return d.next() >> d.below(64)
+		return d.Next() >> d.below(64)
 	}
-	return d.next()
+	return d.Next()
 }
 
 // Where an emulator has the blocks of an instance each: code, and a record of registers and data.
@@ -95,7 +88,7 @@ func draw(d *drawer, form rv.Listed, number int) *instance {
 			x.regs[1+d.below(31)] = x.regs[1+d.below(31)]
 		}
 		for i := range x.data {
-			x.data[i] = byte(d.next())
+			x.data[i] = byte(d.Next())
 		}
 		code, ok := x.make()
 		if !ok {
@@ -120,7 +113,7 @@ func (x *draft) make() (code []byte, ok bool) {
 	if special := specials[x.form.Name]; special != nil {
 		return special(x)
 	}
-	bits := uint32(x.next())
+	bits := uint32(x.Next())
 	return x.one(x.form.Value | bits&^x.form.Mask)
 }
 
@@ -160,7 +153,7 @@ func (x *draft) one(w uint32) ([]byte, bool) {
 		if regs[1] == 0 {
 			return nil, false
 		}
-		x.regs[regs[1]] = uint64(x.landing(len(b))) - imm | x.next()&1&^imm
+		x.regs[regs[1]] = uint64(x.landing(len(b))) - imm | x.Next()&1&^imm
 	case arch.FlowCond, arch.FlowJump, arch.FlowCall:
 		x.branch = true
 		return x.direct(w)
@@ -198,7 +191,7 @@ func (x *draft) direct(w uint32) ([]byte, bool) {
 	n := x.form.Bytes
 	if n == rv.HalfLen {
 		for range 1 << 12 {
-			b := x.bytes(x.form.Value | uint32(x.next())&^x.form.Mask&0xffff)
+			b := x.bytes(x.form.Value | uint32(x.Next())&^x.form.Mask&0xffff)
 			in, _ := rv.Decode(b, x.entryOf())
 			if to, _ := in.Target(); x.lands(to, n) {
 				_, ok := x.decode(b, x.entryOf())
@@ -253,7 +246,7 @@ func (x *draft) pair() ([]byte, bool) {
 	off := uint64(x.below(dataSize/16)) * 16
 	x.regs[at] = uint64(x.record) + recordData + off
 	x.regs[other] = x.regs[at] + uint64(size)
-	order := func() uint32 { return uint32(x.next()) & (3 << 25) }
+	order := func() uint32 { return uint32(x.Next()) & (3 << 25) }
 	result := func() uint32 {
 		for {
 			if r := uint32(x.below(32)); r != at && r != other {

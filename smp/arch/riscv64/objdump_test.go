@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/arch/riscv64/riscv64asm"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 	rv "kpsim/smp/arch/riscv64"
 )
@@ -112,9 +113,9 @@ func TestWords(t *testing.T) {
 		if form.Bytes != rv.WordLen {
 			continue
 		}
-		d := drawer(i)
+		d := drawer{archtest.Draw(i)}
 		for range 200 {
-			w := form.Value | uint32(d.next())&^form.Mask
+			w := form.Value | uint32(d.Next())&^form.Mask
 			in := decode(t, wordBytes(w))
 			theirs, err := riscv64asm.Decode(wordBytes(w))
 			if err != nil {
@@ -148,10 +149,10 @@ func TestWords(t *testing.T) {
 // TestDrawnWords: the disassembler of x/arch knows the same words as ours, by the same names, but for the
 // system instructions that it doesn't know.
 func TestDrawnWords(t *testing.T) {
-	d := drawer(99)
+	d := drawer{archtest.Draw(99)}
 	decoded := 0
 	for range 40_000 {
-		w := uint32(d.next()) | 3
+		w := uint32(d.Next()) | 3
 		if w&0x1f == 0x1f {
 			w &^= 4
 		}

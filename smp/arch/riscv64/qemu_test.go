@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/archtest"
 	"kpsim/smp/arch"
 	rv "kpsim/smp/arch/riscv64"
 )
@@ -62,7 +63,7 @@ func TestQemu(t *testing.T) {
 		if tallies[form.Name] == nil {
 			names, tallies[form.Name] = append(names, form.Name), new(tally)
 		}
-		d := drawer(i)
+		d := drawer{archtest.Draw(i)}
 		for range instances(form) {
 			batch = append(batch, draw(&d, form, len(batch)))
 			if len(batch) == perBatch {
