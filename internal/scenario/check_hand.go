@@ -75,11 +75,12 @@ func (c checker) written(p Part, who string, op *Op) error {
 	}
 	if op.Form == FormDisplacement {
 		if on := &c.s.Machine; on.Processor().Align > 1 {
-			return Faultf(p, "%s: the displacement of a branch is no part of %s that is stored alone; write jump_to or call_to",
-				who, on.Arch)
+			return Faultf(p, "%s: the displacement of a branch is no part of %s that is stored alone; write "+
+				"jump_to or call_to", who, on.Arch)
 		}
 		if op.Offset == 0 {
-			return Faultf(p, "%s: a displacement follows the first byte of its jump; write(%s + 1, …)", who, op.Target)
+			return Faultf(p, "%s: a displacement follows the first byte of its jump; write(%s + 1, …)", who,
+				op.Target)
 		}
 	}
 	return c.fits(p, who, op, c.s.Written(op))

@@ -34,6 +34,7 @@ type Arch struct {
 
 	Registers
 	Branches
+	Breakpoints
 
 	// Instructions.
 	MaxLen    int    // bytes of the longest
@@ -43,14 +44,6 @@ type Arch struct {
 	FetchUnit [3]int // aligned bytes that are fetched in one piece, by fetch.Model
 	Decode    func(b []byte, at Addr) (Inst, error)
 	Nop       func(n int) []byte // n bytes of nops, as few as possible
-
-	Breakpoint []byte
-	Past       Addr      // bytes from the breakpoint to the IP that its handler finds
-	Breaks     []Pattern // it and others, of other lengths or with numbers of their own
-	// BreakpointFirst says that an instruction which other CPUs may run is replaced by way of a breakpoint
-	// (text_poke_bp). Otherwise it is stored whole, and all CPUs serialise once what belongs together is stored.
-	BreakpointFirst bool
-	Fill            uint64 // eight aligned bytes of memory for code that is written at run time: breakpoints
 
 	// EntrySerialises and ReturnSerialises say that a CPU which takes a trap, or returns from one, sees the
 	// newest text.
@@ -91,6 +84,17 @@ type Registers struct {
 	// A call pushes its return address, or leaves it in Link.
 	Pushed int // bytes that it pushes; 0: it pushes nothing
 	Link   Reg
+}
+
+// Breakpoints are a processor's, and how kernels patch with them.
+type Breakpoints struct {
+	Breakpoint []byte
+	Past       Addr      // bytes from the breakpoint to the IP that its handler finds
+	Breaks     []Pattern // it and others, of other lengths or with numbers of their own
+	// BreakpointFirst says that an instruction which other CPUs may run is replaced by way of a breakpoint
+	// (text_poke_bp). Otherwise it is stored whole, and all CPUs serialise once what belongs together is stored.
+	BreakpointFirst bool
+	Fill            uint64 // eight aligned bytes of memory for code that is written at run time: breakpoints
 }
 
 // Branches are branches of one length that reach all kernel text, as they stand at an address,

@@ -28,8 +28,8 @@ type Test struct {
 // An error says what no litmus test can express.
 func Make(r *replay.Replay, trace, name string, words []string) (*Test, error) {
 	if on := r.Rig.Scenario.Machine.Arch; !on.Serves(target.StoreOrder) {
-		return nil, fmt.Errorf("a litmus test of compiled code is in X86_64, and the run's is of %s; --to columns shows it "+
-			"in that form, for people", on)
+		return nil, fmt.Errorf("a litmus test of compiled code is in X86_64, and the run's is of %s; --to "+
+			"columns shows it in that form, for people", on)
 	}
 	t := &Test{r: recordOf(r), run: r, trace: trace, name: testName(name)}
 	named, err := t.r.named(words)

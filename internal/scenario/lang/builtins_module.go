@@ -199,7 +199,8 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 		}
 		jump, ok := row.Jump(at+arch.Addr(len(code)), arch.Addr(f.address()))
 		if !ok {
-			return nil, fmt.Errorf("stub %q: %s is out of reach of a jump; place it within %s of the stub", name, f, row.Reach)
+			return nil, fmt.Errorf("stub %q: %s is out of reach of a jump; place it within %s of the stub", name, f,
+				row.Reach)
 		}
 		code = append(code, jump.Bytes()...)
 	default:

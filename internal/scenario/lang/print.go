@@ -203,7 +203,7 @@ func (p *printer) codeString(t *scenario.Text) string {
 	return hexString(groups)
 }
 
-// partsOf prints bytes of code, which needn't be whole instructions: in groups of eight, or apart where a group is a
+// partsOf prints bytes of code, whole instructions or not: in groups of eight, or apart where a group is a
 // number.
 func (p *printer) partsOf(code []byte) string {
 	if p.arch.Align == 1 {

@@ -36,13 +36,15 @@ var ARM64 = &arch.Arch{
 		}
 		return in, nil
 	},
-	Nop:        nops,
-	Set:        set,
-	Put:        put,
-	ELF:        183,
-	Breakpoint: bytesOf(Brk(BrkKprobe)),
-	Breaks:     []arch.Pattern{{Mask: 0xffe0001f, Is: wordBRK}},
-	Fill:       uint64(wordBRK|BrkFault<<5) * 0x1_0000_0001,
+	Nop: nops,
+	Set: set,
+	Put: put,
+	ELF: 183,
+	Breakpoints: arch.Breakpoints{
+		Breakpoint: bytesOf(Brk(BrkKprobe)),
+		Breaks:     []arch.Pattern{{Mask: 0xffe0001f, Is: wordBRK}},
+		Fill:       uint64(wordBRK|BrkFault<<5) * 0x1_0000_0001,
+	},
 	BootSystem: func(cpu uint32, _ arch.Addr) arch.System { return NewSystem(cpu) },
 	// Both are context synchronization events (ARM ARM, "Context synchronization event").
 	EntrySerialises: true, ReturnSerialises: true,

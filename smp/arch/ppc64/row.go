@@ -29,17 +29,19 @@ var PPC64 = &arch.Arch{
 		Ret:    bytesOf(Ret()),
 	},
 	MaxLen: MaxLen, Align: WordLen, Aligned: true, FetchUnit: [...]int{fetchUnit, fetchUnit, fetchUnit},
-	Reserves:   true,
-	Decode:     Decode,
-	Nop:        NopN,
-	Breakpoint: bytesOf(Trap()),
-	Breaks: []arch.Pattern{
-		{Mask: 0xffe007ff, Is: uint64(wordTrap)}, // tw
-		{Mask: 0xffe007ff, Is: 0x7fe00088},       // td
-		{Mask: 0xffe00000, Is: 0x0fe00000},       // twi
-		{Mask: 0xffe00000, Is: 0x0be00000},       // tdi
+	Reserves: true,
+	Decode:   Decode,
+	Nop:      NopN,
+	Breakpoints: arch.Breakpoints{
+		Breakpoint: bytesOf(Trap()),
+		Breaks: []arch.Pattern{
+			{Mask: 0xffe007ff, Is: uint64(wordTrap)}, // tw
+			{Mask: 0xffe007ff, Is: 0x7fe00088},       // td
+			{Mask: 0xffe00000, Is: 0x0fe00000},       // twi
+			{Mask: 0xffe00000, Is: 0x0be00000},       // tdi
+		},
+		Fill: uint64(wordTrap) * 0x1_0000_0001,
 	},
-	Fill:       uint64(wordTrap) * 0x1_0000_0001,
 	BootSystem: func(cpu uint32, perCPU arch.Addr) arch.System { return NewSystem(cpu, perCPU) },
 	// Interrupts and rfid are context synchronizing (Book III, "Context Synchronization").
 	EntrySerialises: true, ReturnSerialises: true,
