@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"kpsim/engine/bpf"
-	"kpsim/kprobes/rules"
 	"kpsim/smp/arch/target"
 )
 
@@ -56,7 +55,7 @@ func checkBpf(c checker, p Part, b *Bpf) error {
 	case m.Engine != "":
 		return Faultf(p, "%s: BPF programs are of kpsim's own kernel, and engine %s knows none; leave it out, "+
 			"or take kpsim's own engine", who, m.Engine)
-	case m.Edition == rules.Edition26 || m.Edition == rules.Edition415:
+	case !m.Directs():
 		return Faultf(p, "%s: edition %v has no BPF trampolines, which came with 5.5; leave it out, or take a "+
 			"later edition", who, m.Edition)
 	case !m.Arch.Serves(target.BPF):

@@ -200,6 +200,12 @@ func haveIt(editions []string) string {
 	}
 }
 
+// Directs reports whether the machine's kernel has direct calls from sites of ftrace, and so what BPF makes of them.
+// They came with 5.5.
+func (m *Machine) Directs() bool {
+	return m.Edition != rules.Edition26 && m.Edition != rules.Edition415
+}
+
 // Optimizes reports whether the machine turns breakpoints into jumps, according to its
 // settings and its rules.
 func (m *Machine) Optimizes() bool {

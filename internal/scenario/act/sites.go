@@ -6,7 +6,6 @@ import (
 
 	"kpsim/engine/bpf"
 	"kpsim/internal/scenario"
-	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -221,7 +220,7 @@ func noDirect(s *scenario.Scenario, op *scenario.Op) string {
 	case m.Engine != "":
 		return fmt.Sprintf("engine %s writes the sites of ftrace itself, and knows no direct call; leave %s out",
 			m.Engine, op.Kind)
-	case m.Edition == rules.Edition26 || m.Edition == rules.Edition415:
+	case !m.Directs():
 		return fmt.Sprintf("edition %v has no direct calls, which came with 5.5; leave %s out, or take a later edition",
 			m.Edition, op.Kind)
 	}

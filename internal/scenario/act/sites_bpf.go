@@ -7,7 +7,6 @@ import (
 
 	"kpsim/engine/bpf"
 	"kpsim/internal/scenario"
-	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -70,7 +69,7 @@ func noBpf(s *scenario.Scenario, op *scenario.Op, what, since string) string {
 	case m.Engine != "":
 		return fmt.Sprintf("%ss are of kpsim's own kernel, and engine %s knows none; leave %s out", what, m.Engine,
 			op.Kind)
-	case m.Edition == rules.Edition26 || m.Edition == rules.Edition415:
+	case !m.Directs():
 		return fmt.Sprintf("edition %v has no %ss, which came with %s; leave %s out, or take a later edition",
 			m.Edition, what, since, op.Kind)
 	case !m.Arch.Serves(target.BPF):

@@ -62,7 +62,7 @@ func drawPatches(g *maker) {
 		}
 	}
 	// unknown to a kernel's own engine
-	if m := &g.sc.Machine; g.one(2) && m.Edition != rules.Edition415 && !g.on.Contract && !g.on.Few {
+	if m := &g.sc.Machine; g.one(2) && m.Directs() && !g.on.Contract && !g.on.Few {
 		for i := range 2 { // push %rax; pop %rax; ret
 			g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("direct", i),
 				At: directAt + arch.Addr(i)*0x1c8, Code: []byte{0x50, 0x90, 0x58, 0xc3}})

@@ -146,7 +146,7 @@ func drawLent(s *scene) {
 			scenario.Op{Kind: off, Target: target}})
 	}
 	e := s.sc.Machine.Edition
-	if site && e != rules.Edition26 && e != rules.Edition415 && !s.one(3) {
+	if site && s.sc.Machine.Directs() && !s.one(3) {
 		m.Core = append(m.Core, code("trampoline"))
 		lend(act.RegisterDirect, act.UnregisterDirect, name, "trampoline")
 	}

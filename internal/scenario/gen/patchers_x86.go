@@ -96,7 +96,7 @@ func drawTraced(s *scene) {
 			s.belongs(to(act.PatchFunc, other, "patch1"), to(act.UnpatchFunc, other))
 		}
 	}
-	if len(kept) > 0 && s.one(4) && m.Edition != rules.Edition415 && ours(s.maker) {
+	if len(kept) > 0 && s.one(4) && m.Directs() && ours(s.maker) {
 		changed = true
 		for i := range 2 { // push %rax; pop %rax; ret
 			s.text(fmt.Sprint("direct", i), func(f *function) {
