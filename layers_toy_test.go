@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/testkit/thorough"
 )
 
 // TestToy adds a processor, testdata/toy, by a folder of smp/arch and a row. The command then scripts,
 // explores, proves, replays, lists and shows programs of it. It builds most of kpsim once more.
 func TestToy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds kpsim")
-	}
+	thorough.Only(t, "it builds most of kpsim once more, a minute")
 	dir := t.TempDir()
 	here, err := os.Getwd()
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ var namedBy = map[string]naming{
 	"explore --out":    {line: "explore --runs 100 --traces $D --out $D/1.json safe-none", writes: "1.json"},
 	"fuzz --json":      {line: "fuzz --json --programs 2"},
 	"fuzz --html":      {line: "fuzz --programs 2 --html $D/fuzz.html", writes: "fuzz.html"},
-	"fuzz --traces":    {line: "fuzz --programs 16 --mutant no-sync-arm --traces $D", writes: "*.kps"},
+	"fuzz --traces":    {line: "fuzz --programs 16 --mutant no-sync-arm --traces $D", writes: "*.kps", slow: "13 s"},
 	"small --json":     {line: "small --json --calls 1"},
 	"verify --json":    {line: "verify --json --deviations 1 safe-none"},
 	"verify --traces":  {line: "verify --deviations 2 --traces $D torn-jump", writes: "torn-jump-verify.kps"},

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/thorough"
 	"kpsim/internal/ui/cli/inputs"
 )
 
@@ -24,7 +25,7 @@ func TestShipped(t *testing.T) {
 		{"fuzz --as-shipped --edition 6.9 --preempt none --runs 2 --each 2 --traces " + dir, true},
 		{"run --as-shipped --edition 6.9 torn-jump", false},
 		{"fuzz --as-shipped --seed 1 --runs 30 --traces " + dir, false},
-	} {
+	}[:thorough.Of(3, 5)] {
 		words := strings.Fields(c.args)
 		out, errs := ran(words...)
 		require.Empty(t, errs, c.args)

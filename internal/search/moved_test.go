@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/testkit/searchtest"
+	"kpsim/internal/testkit/thorough"
 )
 
 // never searches a program for anything that breaks.
@@ -49,7 +50,7 @@ task("caller", cpu = 1, ops = [call(f, 1), call(g, 1), call(f, 0), call(g, 2)], 
 task("other", cpu = 1, ops = [schedule()], repeat = 4)
 task("another", cpu = 0, ops = [call(g, 1), schedule(), call(f, 1)], repeat = 3)
 preempt(cpu = 1, at_most = 3)
-`, edition, part[0], part[1], part[2]), 3000)
+`, edition, part[0], part[1], part[2]), thorough.Of[uint64](800, 3000))
 		}
 	}
 }

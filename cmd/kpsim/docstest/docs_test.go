@@ -424,7 +424,7 @@ func TestPages(t *testing.T) {
 }
 
 // longRead are the pages whose commands take longest.
-var longRead = []string{"campaigns.md", "overhead.md", "proofs.md"}
+var longRead = []string{"campaigns.md", "editions.md", "fuzz.md", "overhead.md", "proofs.md", "reports.md", "small.md"}
 
 // A quietT records the failures of scripts that must fail.
 type quietT struct {

@@ -109,7 +109,7 @@ func TestQuantileCoverage(t *testing.T) {
 		rng := rand.New(rand.NewPCG(2, 2))
 		for _, runs := range []int{2, 5, 20} {
 			var n [len(quantiles)]covered
-			for range thorough.Of(150, 300) {
+			for range thorough.Of(60, 300) {
 				s := make(Samples, runs)
 				for i := range s {
 					s[i] = all[rng.IntN(len(all))]

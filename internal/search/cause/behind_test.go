@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/linux"
 	"kpsim/traces"
 )
@@ -35,6 +36,7 @@ const lostPoke = "skip-call:arch_disarm_kprobe:text_poke:1"
 // TestBehind: a kernel with a known fault and another one. The known one comes first in each run and hides nothing;
 // what the unchanged kernel shows behind it is known, too.
 func TestBehind(t *testing.T) {
+	thorough.Only(t, "15 s of a kernel; TestFurther separates causes, too")
 	k, err := linux.Open(kerneltest.Path(t, "6.1"))
 	require.NoError(t, err)
 	linux.Give(k)

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/replay"
+	"kpsim/internal/testkit/thorough"
 )
 
 // TestFurther: a property that a program breaks for two reasons has a witness of each: in one
@@ -17,6 +18,9 @@ import (
 // and for shares that are added up.
 func TestFurther(t *testing.T) {
 	for name, runs := range map[string]uint64{"stop-machine-free": 16_000, "never-schedules-tasks": 2_000} {
+		if runs > 2000 && !thorough.Set() {
+			continue
+		}
 		sc, err := library.Load(name)
 		require.NoError(t, err)
 		spec := explore.Spec{Scenario: sc, Runs: runs, Seed: 1, Workers: 1}

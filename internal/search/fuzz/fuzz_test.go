@@ -42,7 +42,7 @@ func TestRight(t *testing.T) {
 	s := session(t, fuzz.Spec{Seed: 1, Each: 4})
 	var optimizing, during, made uint64
 	editions := map[rules.Edition]int{}
-	for _, p := range programs(t, s, uint64(max(thorough.Of(256, 512)/searchtest.Slow, 1))) {
+	for _, p := range programs(t, s, uint64(max(thorough.Of(128, 512)/searchtest.Slow, 1))) {
 		require.Zero(t, p.Violations, "%v in %s", p.Broken, p.Recipe.Marshal())
 		require.NotZero(t, p.Points/p.Runs, "%s", p.Recipe.Marshal())
 		editions[p.Edition]++
@@ -69,7 +69,7 @@ func TestFinds(t *testing.T) {
 	for _, c := range []struct {
 		mutant   string
 		property *properties.Property
-	}{{"no-sync-disarm", &properties.OwnedBreakpoint}, {"no-quiesce", &properties.NoUseAfterFree}} {
+	}{{"no-sync-disarm", &properties.OwnedBreakpoint}, {"no-quiesce", &properties.NoUseAfterFree}}[thorough.Of(1, 0):] {
 		s := session(t, fuzz.Spec{Seed: 1, Each: 5, Mutant: c.mutant})
 		found := false
 		for _, p := range programs(t, s, thorough.Of[uint64](120, 240)) {

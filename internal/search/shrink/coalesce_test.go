@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/testkit/thorough"
 	"kpsim/traces"
 )
 
@@ -14,7 +15,7 @@ import (
 // same violation.
 func TestLong(t *testing.T) {
 	were, are := 0, 0
-	for n, seed := 0, uint64(1); n < 3; seed++ { // one program may be less orderly than others
+	for n, seed := 0, uint64(1); n < thorough.Of(1, 3); seed++ { // one program may be less orderly than others
 		require.Less(t, seed, uint64(3000), "too few drawn programs have such a run")
 		sc, _ := gen.Of(&gen.Recipe{Seed: seed}, gen.On{})
 		o := Origin{Scenario: sc, Mutant: "no-grace", Seed: 1}
@@ -37,5 +38,5 @@ func TestLong(t *testing.T) {
 		require.True(t, s.try(s.anchored(s.cur.anchors), func(*attempt) bool { return true }), "its labels lead to it")
 		require.Equal(t, cause, s.cause)
 	}
-	require.Less(t, are, were/4)
+	require.Less(t, are, were/thorough.Of(3, 4))
 }

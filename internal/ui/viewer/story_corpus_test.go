@@ -84,7 +84,7 @@ func noRows(t *testing.T, of string, s *view.Scene) {
 
 // Each event of a drawn program has words, with the right engine and with mutants.
 func TestEventsOfDrawnProgramsAreSaid(t *testing.T) {
-	ran, programs := uint64(0), thorough.Of[uint64](80, 200)
+	ran, programs := uint64(0), thorough.Of[uint64](32, 200)
 	for seed := range programs {
 		mutant := ""
 		if seed%2 == 1 {

@@ -15,12 +15,15 @@ import (
 	"kpsim/internal/ui/cli/inputs"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
+
+	"kpsim/internal/testkit/thorough"
 )
 
 // TestFuzzCauses: an engine with several faults breaks one property for several causes. Each is
 // shown once, with the fault that it looks like, whatever the number of workers; those that look
 // like none come first in the end.
 func TestFuzzCauses(t *testing.T) {
+	thorough.Only(t, "20 s; TestFuzzRounds has a session, and internal/search/cause its causes")
 	run := func(seed uint64, workers int) (out string, finds []fuzzFind, all fuzzRow) {
 		t.Chdir(t.TempDir())
 		c := &Fuzz{Seed: seed, Each: 3, Programs: 40, Edition: "2.6", Workers: workers,
