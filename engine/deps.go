@@ -16,6 +16,7 @@ type Deps struct {
 	Text        kapi.Text
 	Patch       kapi.Patcher // how a jump is written over live text
 	Sync        kapi.Sync
+	Stop        kapi.Stopper
 	RCU         kapi.RCU
 	Locks       kapi.Locks
 	Work        kapi.Workqueue

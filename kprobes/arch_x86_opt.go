@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"kpsim/kprobes/kpev"
@@ -53,8 +54,8 @@ func (o *Optimizer) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 	if !ap.verdict.Optimizable() {
 		return
 	}
-	save, restore := o.row.template(o.s.SaveSS)
-	d := detour{region: ap.verdict.Region, copy: len(save) + o.row.idLen() + callSize + len(restore)}
+	save, restore := o.row.x86.template(o.s.SaveSS)
+	d := detour{region: ap.verdict.Region, copy: len(save) + o.row.x86.idLen() + callSize + len(restore)}
 	d.size = d.copy + d.region + jumpSize
 	ok = false
 	if d.addr, ok = o.d.Exec.Alloc(x, d.size, kpev.DetourMem); !ok {
@@ -72,9 +73,9 @@ func (o *Optimizer) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 
 // archPrepareOptimizedKprobe fills buf. It returns false if a target is out of a jump's reach.
 func (o *Optimizer) archPrepareOptimizedKprobe(buf []byte, d *detour, ap *Aggr) bool {
-	save, restore := o.row.template(o.s.SaveSS)
+	save, restore := o.row.x86.template(o.s.SaveSS)
 	n := copy(buf, save)
-	n = len(o.row.putID(buf[:n], ap.id))
+	n = len(o.row.x86.putID(buf[:n], ap.id))
 	call, ok := x86.CallRel32(d.addr+arch.Addr(n), o.e.Hits.callback)
 	if !ok {
 		return false
@@ -135,13 +136,13 @@ func (o *Optimizer) archUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
 // optimizedCallback is called by a detour. One register identifies the aggr, another points to
 // the saved registers. Context: interrupts as they were; off through 4.14.
 func (h *Hits) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
-	n := cpu.R[h.row.id] - 1
+	n := cpu.R[h.row.x86.id] - 1
 	if n >= uint64(len(h.e.Table.aggrs)) {
 		h.d.Traps.Bug(x, "a detour calls for a point that there isn't")
 		return
 	}
 	ap := h.e.Table.aggrs[n]
-	image, sp := arch.Addr(cpu.R[h.row.saved]), x86.SP(cpu) // a handler's text leaves others in the CPU
+	image, sp := arch.Addr(cpu.R[h.row.x86.saved]), x86.SP(cpu) // a handler's text leaves others in the CPU
 	x.Work(WorkDetour, 1)
 	on := false
 	if h.s.DetourIRQsOff {
@@ -154,7 +155,7 @@ func (h *Hits) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 	case h.do.Hit.KprobeRunning(h.e, x):
 		h.kprobesIncNmissedCount(x, ap)
 	default:
-		h.row.load(x.Memory(), image, &kcb.regs)
+		h.row.x86.load(x.Memory(), image, &kcb.regs)
 		if h.s.SaveSS {
 			h.do.Hit.AdjustSP(&kcb.regs, h.row.word)
 		}
@@ -176,7 +177,7 @@ func adjustSP(regs *arch.Regs, word int) { regs.R[x86.RSP] += uint64(word) }
 // storeRegs writes the handlers' changes into the image, except ip: a change of ip is ignored
 // (4.10).
 func (h *Hits) storeRegs(x kapi.Context, _ *Aggr, image, _ arch.Addr, regs *arch.Regs) {
-	h.row.putSaved(x.Memory(), image, regs)
+	h.row.x86.putSaved(x.Memory(), image, regs)
 }
 
 // setupDetourExecution sends a CPU that has hit the breakpoint of an optimized aggr to the
@@ -192,9 +193,9 @@ func (h *Hits) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, o
 	return true
 }
 
-// A row holds the differences between x86-64 and i386: the size of a word, and the text of
-// detours and trampolines, which depends on the calling convention and the register image.
-type row struct {
+// An x86Row holds the differences between x86-64 and i386: the text of detours and trampolines, which depends on
+// the calling convention and the register image.
+type x86Row struct {
 	word int
 
 	// The two halves of a detour, around the instructions that pass the aggr and call the callback. save makes a
@@ -225,7 +226,7 @@ type row struct {
 }
 
 // amd64 is x86-64: rdi has the aggr, rsi points to the registers.
-var amd64 = row{
+var amd64 = x86Row{
 	word: 8,
 	save: []byte{
 		0x54, 0x9c, 0x48, 0x8d, 0x64, 0x24, 0xe8, // push %rsp; pushfq; lea -24(%rsp),%rsp: cs ip orig_ax
@@ -257,7 +258,7 @@ var amd64 = row{
 }
 
 // i386 has -mregparm=3: eax has the aggr, edx points to the registers; in a trampoline eax does.
-var i386 = row{
+var i386 = x86Row{
 	word: 4,
 	save: []byte{
 		0x54, 0x9c, 0x8d, 0x64, 0x24, 0xf4, // push %esp; pushf; lea -12(%esp),%esp: cs ip orig_ax
@@ -282,6 +283,25 @@ var i386 = row{
 	switchesStack: true,
 }
 
+// x86's rows. A probe is one byte, written under running CPUs, and CPUs are synchronized after that.
+var (
+	rowAMD64 = ofX86(&amd64)
+	rowI386  = ofX86(&i386)
+)
+
+func ofX86(r *x86Row) row {
+	return row{
+		word: r.word, stepEnd: int3[:], nop: []byte{0x90}, bug: []byte{0x0f, 0x0b}, x86: r,
+		breakpoint:  func([]byte) []byte { return int3[:] },
+		written:     written86,
+		emulates:    prepareEmulation,
+		writesFlags: writesFlags,
+		trampoline:  trampoline86,
+		enter:       enter86,
+		putSaved:    r.putSaved,
+	}
+}
+
 func init() {
 	amd64.saveSS = append([]byte{0x6a, 0x18}, amd64.save...) // push $__KERNEL_DS
 	amd64.restoreSS = append([]byte(nil), amd64.restore...)
@@ -293,16 +313,8 @@ func init() {
 	i386.restoreSS[len(i386.restoreSS)-2] = 0x24 // lea 36(%esp),%esp
 }
 
-// rowOf returns the row of a processor.
-func rowOf(a *arch.Arch) *row {
-	if a.Word == i386.word {
-		return &i386
-	}
-	return &amd64
-}
-
 // template returns the halves of a detour, around its call.
-func (r *row) template(ss bool) (save, restore []byte) {
+func (r *x86Row) template(ss bool) (save, restore []byte) {
 	if ss {
 		return r.saveSS, r.restoreSS
 	}
@@ -310,7 +322,7 @@ func (r *row) template(ss bool) (save, restore []byte) {
 }
 
 // putID appends the instruction that loads the number of a detour's aggr.
-func (r *row) putID(buf []byte, id uint64) []byte {
+func (r *x86Row) putID(buf []byte, id uint64) []byte {
 	buf = append(buf, r.loadID...)
 	if r.idSize == 4 {
 		return binary.LittleEndian.AppendUint32(buf, uint32(id))
@@ -319,9 +331,24 @@ func (r *row) putID(buf []byte, id uint64) []byte {
 }
 
 // idLen returns how many bytes putID appends.
-func (r *row) idLen() int { return len(r.loadID) + r.idSize }
+func (r *x86Row) idLen() int { return len(r.loadID) + r.idSize }
 
 // trampolineSave is save with the image's address where a trampoline's callback finds it.
-func (r *row) trampolineSave(buf []byte) []byte {
+func (r *x86Row) trampolineSave(buf []byte) []byte {
 	return append(append(buf, r.save[:len(r.save)-len(r.imageFrom)]...), r.imageFrom...)
 }
+
+// written86 returns the index of the first byte of code, from off on, that a probe may have
+// written: an int3 or a jump's opcode. It returns len(code) if there is none.
+func written86(_ *arch.Arch, code []byte, off int) int {
+	rest := code[off:]
+	if i := bytes.IndexByte(rest, x86.Int3); i >= 0 {
+		rest = rest[:i]
+	}
+	if i := bytes.IndexByte(rest, jumpOpcode); i >= 0 {
+		rest = rest[:i]
+	}
+	return off + len(rest)
+}
+
+var int3 = [...]byte{x86.Int3}

@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -11,13 +12,42 @@ import (
 // interrupts off and the trap flag on. With steps by int3 (5.13 and later) such instructions
 // are emulated, not stepped. With steps by #DB their results are corrected.
 
-// emulate does what the instruction does, on the saved registers. A push goes
-// into the gap above the trap frame. One that faults, or that isa doesn't
-// execute, leaves the CPU where it was: unprobed it wouldn't get past it either.
-func (h *Hits) emulate(x kapi.Context, ap *Aggr, regs *arch.Regs) {
-	x.Work(WorkEmulate, 1)
-	regs.IP = ap.addr
-	ap.insn.Exec(regs, x.Memory())
+// kprobeDebugHandler handles a #DB if it is the engine's: the end of a step by the trap flag
+// (until 5.12). If a debugger also steps the probed code, the trap is passed on to it too.
+// Context: interrupts off.
+func (h *Hits) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
+	kcb := h.kcb.This(x)
+	if h.s.Step != era.StepDebug || !kcb.stepping() {
+		return 0
+	}
+	traced := kcb.oldFlags&x86.TF != 0
+	h.kprobePostProcess(x, kcb, regs)
+	if traced {
+		return 0
+	}
+	return kpev.OwnerKprobe
+}
+
+// prepareEmulation reports whether an aggr's instruction is emulated under steps by int3. It
+// refuses instructions that kernels until 5.12 would step by #DB and later ones refuse
+// (-EOPNOTSUPP), and copies without room for the int3 (-ENOSPC).
+func prepareEmulation(c *insnCache, ap *Aggr) (bool, error) {
+	told := !c.before514() && !c.s.AnyByte // the rules have said whether it is
+	switch {
+	case ap.insn == nil:
+		return false, nil
+	case x86Of(ap).Emulated() && (ap.verdict.Emulated || !told):
+		return true, nil
+	case told:
+		return false, nil // the rules have refused it
+	case ap.verdict.Len == x86.MaxLen:
+		return false, ENOSPC
+	}
+	switch ap.insn.Flow() {
+	case arch.FlowIndirectJump, arch.FlowIndirectCall, arch.FlowTrapReturn, arch.FlowOther:
+		return false, EOPNOTSUPP
+	}
+	return false, nil
 }
 
 // Opcodes.
@@ -58,20 +88,37 @@ func resumeOpcode(ap *Aggr) (op, group int) {
 	if ap.insn == nil {
 		return -1, 0
 	}
-	group, _ = ap.insn.RegField()
-	return ap.insn.Opcode(), group
+	in := x86Of(ap)
+	group, _ = in.RegField()
+	return in.Opcode(), group
 }
 
+// x86Of returns the probed instruction. Context: it is one, of x86.
+func x86Of(ap *Aggr) *x86.Inst { return ap.insn.(*x86.Inst) }
+
 // loadsFlags reports whether the instruction loads TF with the other flags.
-func (ap *Aggr) loadsFlags() bool {
-	return ap.insn != nil && ap.insn.WritesIF() && (ap.insn.Flow() == arch.FlowTrapReturn || ap.insn.Opcode() == popf)
+func (ap *Aggr) loadsFlags() bool { return ap.insn != nil && loadsAll(x86Of(ap)) }
+
+func loadsAll(in *x86.Inst) bool {
+	return in.WritesIF() && (in.Flow() == arch.FlowTrapReturn || in.Opcode() == popf)
+}
+
+// writesFlags returns which of the flags that a step saves the instruction leaves right.
+func writesFlags(in arch.Inst) uint64 {
+	switch i := in.(*x86.Inst); {
+	case !i.WritesIF():
+		return 0
+	case loadsAll(i):
+		return ^uint64(0)
+	}
+	return x86.IF
 }
 
 // fixPushedFlags sets TF and IF in the flags that a pushf has pushed to those of the probed
 // code.
 func (h *Hits) fixPushedFlags(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
 	size := h.row.word
-	if ap.insn.Prefixes()&x86.PrefixOpSize != 0 {
+	if x86Of(ap).Prefixes()&x86.PrefixOpSize != 0 {
 		size = 2
 	}
 	sp := x86.SP(regs)
@@ -88,72 +135,3 @@ func (h *Hits) fixReturnAddress(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m 
 		m.Store(sp, h.row.word, uint64(ap.addr)+(v-uint64(kcb.copy)))
 	}
 }
-
-// kprobeFaultHandler is the first to be asked about a fault (kprobe_fault_handler).
-//
-// If a stepped copy has faulted, the fault belongs to the original. The CPU goes back to the
-// original as if it hadn't hit the probe, and hits it again once the fault is handled. Where
-// probes have fault handlers (spec 1.12), they are called; one that returns 1 has handled the
-// fault.
-//
-// If a handler has faulted, its probe's fault handler is called.
-//
-// A fault that is not handled here is an ordinary one. Context: interrupts off.
-func (h *Hits) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
-	kcb := h.kcb.This(x)
-	ap := kcb.current
-	switch {
-	case ap == nil:
-		return 0
-	case !kcb.stepping():
-		return h.handlerFault(x, kcb, ap, regs, trapnr)
-	case regs.IP != kcb.copy: // this is a fault in an NMI's handler, above the step
-		return 0
-	}
-	h.do.Copy.RewindIP(ap, regs)
-	h.do.Copy.ClearTF(regs)
-	regs.Flags |= kcb.oldFlags
-	handled := h.s.FaultHandlers && kcb.status == kprobeHitSS && h.stepFault(x, kcb, ap, regs, trapnr)
-	kcb.restorePreviousKprobe()
-	if handled {
-		return kpev.OwnerKprobe
-	}
-	return 0
-}
-
-// handlerFault handles a fault of a pre_handler or a post_handler, or of an NMI on top of one.
-// The kernel counts it in nmissed of every probe of the aggr.
-func (h *Hits) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) uint64 {
-	p := kcb.child
-	if !h.s.FaultHandlers || p == nil {
-		return 0
-	}
-	for _, one := range ap.probes.Deref(x).probes {
-		kapi.Plus(&one.nmissed, x, 1)
-	}
-	if h.asksFault(p) && p.Fault(x, p, regs, trapnr) != 0 {
-		return kpev.OwnerKprobe
-	}
-	return 0
-}
-
-// stepFault asks the probes of an aggr about a fault of the copy, until one has
-// handled it.
-func (h *Hits) stepFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) bool {
-	kcb.status = kprobeHitActive | kprobeFaulted // hits in the fault handlers are missed
-	handled := false
-	for _, p := range ap.probes.Deref(x).probes {
-		if handled || !h.asksFault(p) || p.disabled.ReadOnce(x) {
-			continue
-		}
-		x.Work(kapi.WorkHandler, 1)
-		kcb.child = p
-		handled = p.Fault(x, p, regs, trapnr) != 0
-		kcb.child = nil
-	}
-	kcb.status = kprobeHitSS
-	return handled
-}
-
-// asksFault reports whether a probe has a fault handler to ask.
-func (h *Hits) asksFault(p *Kprobe) bool { return p.Fault != nil }

@@ -3,11 +3,8 @@ package kprobes
 import (
 	"encoding/binary"
 
-	"kpsim/kprobes/era"
-	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
-	"kpsim/smp/kapi"
 )
 
 // The trampoline of return probes, in the kernel's text (kretprobe_trampoline; since 5.15
@@ -21,163 +18,34 @@ import (
 // Since 5.15 it first pushes its own address, so that a backtrace from a handler finds that in place of the return
 // address, and the real one is stored there. In 2.6 on x86-64 it is a nop with a probe on it. A ud2 follows it:
 // BUG().
-const trampoline = "kretprobe_trampoline"
 
-// init makes the routines, as values.
-func (t *Rethook) init() {
-	t.onTramp, t.onNop = t.rethookTrampolineCallback, t.trampolineProbeHandler
-	t.onExit, t.onUnwind = t.kprobeFlushTask, t.rethookFindRetAddr
-}
-
-// renew resets the trampoline and the lists of calls to what New would make. No state of the
-// previous run remains.
-func (t *Rethook) renew() {
-	t.ready.Init(t.d.Cells, false)
-	t.nop = Kprobe{}
-	if len(t.regs) != t.d.CPUs {
-		t.regs = make([]retRegs, t.d.CPUs)
+// trampoline86 appends the trampoline.
+func trampoline86(t *Rethook, buf []byte, call arch.Addr) []byte {
+	r := t.row.x86
+	if t.s.Unwind {
+		buf = append(buf, 0x68)
+		buf = binary.LittleEndian.AppendUint32(buf, uint32(t.trampoline))
 	}
-	for i := range t.regs {
-		t.regs[i].depth = 0
+	buf = r.trampolineSave(buf)
+	to, _ := x86.CallRel32(t.trampoline+arch.Addr(len(buf)), call)
+	buf = append(buf, to[:]...)
+	buf = append(append(buf, r.pop...), r.flags...)
+	if t.s.Unwind {
+		buf = append(buf, r.skip...)
 	}
-	t.trampoline = t.d.Bind.Stub(trampoline)
-	t.linkTrampoline()
-	t.d.Tasks.OnExit(t.onExit)
-	t.d.Tasks.OnUnwind(t.onUnwind)
-	t.buckets = t.buckets[:0]
-	switch t.s.Return {
-	case era.ReturnGlobal:
-		t.global = t.d.Locks.NewSpinlock("kretprobe_lock", true)
-		t.addBuckets(func() kapi.Spinlock { return t.global })
-	case era.ReturnHashed:
-		t.addBuckets(func() kapi.Spinlock { return t.d.Locks.NewSpinlock("kretprobe_table_lock", true) })
-	}
+	return append(buf, 0xc3) // ret
 }
 
-// addBuckets makes one bucket for each hash value of the tasks' numbers.
-func (t *Rethook) addBuckets(lock func() kapi.Spinlock) {
-	for range min(maxBuckets, t.d.Tasks.Count()) {
-		n := len(t.buckets)
-		if n == cap(t.buckets) {
-			t.buckets = append(t.buckets, bucket{})
-		}
-		t.buckets = t.buckets[:n+1]
-		b := &t.buckets[n]
-		b.lock = lock()
-		b.calls.Init(t.d.Cells)
-	}
-}
-
-// linkTrampoline writes the trampoline.
-func (t *Rethook) linkTrampoline() {
-	call := t.d.Bind.Bind("trampoline_handler", t.onTramp)
-	buf := t.code[:0]
-	if t.s.NopTrampoline() {
-		buf = append(buf, x86.Int3) // a probe is registered there at boot
-	} else {
-		if t.s.Unwind {
-			buf = append(buf, 0x68)
-			buf = binary.LittleEndian.AppendUint32(buf, uint32(t.trampoline))
-		}
-		buf = t.row.trampolineSave(buf)
-		to, _ := x86.CallRel32(t.trampoline+arch.Addr(len(buf)), call)
-		buf = append(buf, to[:]...)
-		buf = append(append(buf, t.row.pop...), t.row.flags...)
-		if t.s.Unwind {
-			buf = append(buf, t.row.skip...)
-		}
-		buf = append(buf, 0xc3) // ret
-	}
-	t.bug = t.trampoline + arch.Addr(len(buf))
-	buf = append(buf, 0x0f, 0x0b) // ud2
-	t.code = buf
-	t.d.Bind.Link(t.trampoline, buf)
-}
-
-// readyReturns runs when the first return probe is registered. Context:
-// kprobe_mutex held.
-func (t *Rethook) readyReturns(x kapi.Context) {
-	if t.ready.Owned() {
-		return
-	}
-	t.ready.Put(x, true)
-	if t.e.Kretprobes.listed() {
-		if n := t.d.Tasks.Count(); len(t.calls) != n {
-			t.calls = make([]kapi.Var[*Instance], n)
-		}
-		for i := range t.calls {
-			t.calls[i].Init(t.d.Cells, nil)
-		}
-	}
-	if t.s.NopTrampoline() {
-		t.archInitKprobes(x)
-	}
-}
-
-// archInitKprobes makes the probe on the trampoline. It is never unregistered, and kprobes/enabled leaves it alone
-// (arch_trampoline_kprobe), since calls in flight return through it. It isn't one of the engine's aggrs. Its
-// breakpoint is in the text already, and its nop is never executed.
-func (t *Rethook) archInitKprobes(x kapi.Context) {
-	p, ap, c := &t.nop, t.do.Ret.TrampolineAggr(t.e), t.e.Table.newList()
-	*p = Kprobe{Addr: t.trampoline, Pre: t.onNop, aggr: ap}
-	p.nmissed.Init(t.d.Cells, 0)
-	p.disabled.Init(t.d.Cells, false)
-	ap.verdict.Len, ap.orig[0] = 1, 0x90
-	ap.slot.Init(t.d.Cells, insnSlot{})
-	ap.armed.Init(t.d.Cells, true)
-	ap.optimized.Init(t.d.Cells, false)
-	c.add(p)
-	ap.probes.Init(t.d.Cells, c)
-	t.e.Table.probes.Put(x, ap.addr, ap)
-}
-
-// trampolineAggr makes the aggr of the trampoline's probe, which isn't among the engine's.
-func (t *Rethook) trampolineAggr() *Aggr {
-	t.nopAggr = Aggr{addr: t.trampoline}
-	return &t.nopAggr
-}
-
-// archPrepareKretprobe saves the return address in the instance, and replaces it on the stack by
-// the trampoline's address.
-func (t *Rethook) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.Regs) {
-	ri.frame = x86.SP(regs)
-	word, _ := x.Memory().Load(ri.frame, t.row.word)
-	ri.RetAddr = arch.Addr(word)
-	t.do.Ret.ReplaceReturn(t.e, x, regs)
-	x.Emit(kpev.Hooked, ri.ID, uint64(ri.frame), word)
-}
-
-func (t *Rethook) replaceReturn(x kapi.Context, regs *arch.Regs) {
-	x.Work(kapi.WorkMispredict, 1) // the function's return: the processor predicted another address
-	x.Memory().Store(x86.SP(regs), t.row.word, uint64(t.trampoline))
-}
-
-// rethookTrampolineCallback is called by the trampoline's code, with a register that points to
-// the saved registers. It stores the address to continue at in their slot for sp, or in the
-// room that the stub has left. Context: interrupts as they were.
-func (t *Rethook) rethookTrampolineCallback(x kapi.Context, cpu *arch.Regs) {
-	image, word := arch.Addr(cpu.R[t.row.image]), arch.Addr(t.row.word)
-	x.PreemptDisable()
-	on := &t.regs[x.CPU()]
-	regs := &on.regs[on.depth]
-	on.depth++
-	t.row.load(x.Memory(), image, regs)
-	slot := image + t.row.spAt
+// enter86 reads the saved registers. The address to continue at belongs in the slot for sp, or in the
+// room that the stub has left.
+func enter86(t *Rethook, m arch.Memory, cpu, regs *arch.Regs) (image, slot arch.Addr) {
+	r := t.row.x86
+	image = arch.Addr(cpu.R[r.image])
+	r.load(m, image, regs)
+	slot = image + r.spAt
 	if t.s.Unwind {
 		slot = x86.SP(regs)
-		regs.R[x86.RSP] += uint64(word)
+		regs.R[x86.RSP] += uint64(r.word)
 	}
-	regs.IP = t.trampoline
-	to := t.rethookTrampolineHandler(x, regs, x86.SP(regs)-word)
-	t.row.putSaved(x.Memory(), image, regs)
-	x.Memory().Store(slot, t.row.word, uint64(to))
-	x.Work(kapi.WorkMispredict, 1) // the trampoline's return has no call
-	on.depth--
-	x.PreemptEnable()
-}
-
-// trampolineProbeHandler is the pre_handler of the probe on the trampoline (2.6).
-func (t *Rethook) trampolineProbeHandler(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
-	regs.IP = t.rethookTrampolineHandler(x, regs, x86.SP(regs)-arch.Addr(t.row.word))
-	return 1
+	return image, slot
 }

@@ -7,12 +7,11 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
 // A PreHandler runs before the probed instruction, with regs.IP the probe's
-// address + 1 (spec 1.2). It returns non-zero if its change of regs.IP is to take effect
+// address + 1 (spec 1.2), or the probe's address where a breakpoint is a fault (arch.Arch's Past). It returns non-zero if its change of regs.IP is to take effect
 // (1.6). Context: preemption off; it may not sleep (1.10).
 type PreHandler func(x kapi.Context, p *Kprobe, regs *arch.Regs) int
 
@@ -100,7 +99,7 @@ type Aggr struct {
 	id        uint64
 	addr      arch.Addr
 	verdict   rules.Verdict        // set at registration
-	insn      *x86.Inst            // set at registration; nil: no instruction, and never emulated
+	insn      arch.Inst            // set at registration; nil: no instruction, and never emulated
 	orig      [16]byte             // set at registration: the bytes at addr as the image had them
 	slot      kapi.Var[insnSlot]   // the out-of-line copy; written under kprobe_mutex, and when it is boosted
 	boostable bool                 // set at registration: a jump may follow the copy
@@ -189,7 +188,7 @@ func (ap *Aggr) Addr() arch.Addr { return ap.addr }
 func (ap *Aggr) Orig() []byte { return ap.orig[:] }
 
 // Insn returns the probed instruction, or nil if the bytes are no instruction.
-func (ap *Aggr) Insn() *x86.Inst { return ap.insn }
+func (ap *Aggr) Insn() arch.Inst { return ap.insn }
 
 // List returns the probes of an aggr. Context: kprobe_mutex held, or nothing running.
 func (ap *Aggr) List() []*Kprobe { return ap.probes.Owned().probes }

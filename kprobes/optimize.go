@@ -3,7 +3,6 @@ package kprobes
 import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -229,8 +228,8 @@ func (o *Optimizer) doOptimizeKprobes(x kapi.Context) {
 	x.Step("kprobe_optimizer", 3)
 	for n := 0; o.optimizingList.Len(x) > 0 && (n < o.s.Batch || o.s.Batch == 0); n++ {
 		ap := o.optimizingList.At(x, 0)
-		jump, _ := x86.JumpRel32(ap.addr, ap.detour.addr) // in reach: archPrepareOptimizedKprobe has checked
-		n := copy(o.e.slots.insn[:], jump[:])
+		jump, _ := o.cpu.Jump(ap.addr, ap.detour.addr) // in reach: archPrepareOptimizedKprobe has checked
+		n := copy(o.e.slots.insn[:], jump.Bytes())
 		o.d.Patch.Patch(x, ap.addr, o.e.slots.insn[:n], ap.detour.addr)
 		ap.jumped = true
 		o.enlist(x, ap, nil)

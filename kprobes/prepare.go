@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 
+	"kpsim/engine/ftrace"
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -141,7 +143,7 @@ func (pt *probedText) findDebugger(x kapi.Context, at arch.Addr, code []byte) {
 		return
 	}
 	for i, b := range code {
-		if b == int3[0] && pt.d.Debugger(x, at+arch.Addr(i)) {
+		if b == pt.cpu.Breakpoint[0] && pt.d.Debugger(x, at+arch.Addr(i)) {
 			l.breaks = append(l.breaks, i)
 		}
 	}
@@ -180,5 +182,155 @@ func (pt *probedText) loadFacts(f kapi.Function) {
 		if pt.d.Symbols.Extable(f.Addr+arch.Addr(i), 1) {
 			l.extable = append(l.extable, i)
 		}
+	}
+}
+
+// canProbe asks the rules about a byte of the loaded function. A separate setting decides
+// whether instruction boundaries are checked.
+func (pt *probedText) canProbe(offset int) rules.Verdict {
+	j := &pt.looked.judge
+	if pt.s.AnyByte {
+		return j.AtAny(offset)
+	}
+	v := j.At(offset)
+	if v.Errno == 0 && pt.s.Kernel.Edition == rules.Edition26 && !j.Boundary(offset) {
+		v.Errno = -int(EILSEQ)
+	}
+	return v
+}
+
+// recoverProbedInstruction returns the original bytes of a function, and enough bytes after it
+// for its last instruction: the bytes in memory, with those that probes have written undone.
+// Context: kprobe_mutex held.
+func (pt *probedText) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byte {
+	size := f.Size + pt.cpu.MaxLen - 1
+	if cap(pt.code) < size {
+		pt.code = make([]byte, size)
+	}
+	code := pt.code[:size]
+	clear(code[f.Size:]) // there may be no memory after it
+	pt.d.Text.Read(x, f.Addr, code)
+	if pt.d.Ftrace != nil {
+		pt.recoverSites(f.Addr, code)
+	}
+	for off := pt.row.written(pt.cpu, code, 0); off < len(code); off = pt.row.written(pt.cpu, code, off+1) {
+		q, ok := pt.e.Table.probes.Owned(f.Addr + arch.Addr(off))
+		switch {
+		case !ok:
+		case q.jumped:
+			if pt.do.Register.RecoverOptprobed(pt.e, q) {
+				copy(code[off:], q.orig[:jumpSize])
+			}
+		case q.armed.Owned():
+			copy(code[off:], q.orig[:len(pt.row.breakpoint(q.orig[:]))])
+		}
+	}
+	return code
+}
+
+// recoverSites puts nops where ftrace may have written calls.
+func (pt *probedText) recoverSites(at arch.Addr, code []byte) {
+	l := &pt.looked
+	l.found = pt.d.Symbols.Sites(l.found[:0], at, len(code))
+	for _, s := range l.found {
+		if s.Kind != ftrace.Site {
+			continue
+		}
+		for i, c := range pt.cpu.BranchNop.Bytes() {
+			if off := int(s.Addr-at) + i; off >= 0 && off < len(code) {
+				code[off] = c
+			}
+		}
+	}
+}
+
+// archAdjustKprobeAddr returns the address at which a probe at addr is placed: a function's
+// first instruction is the one after its endbr64 (5.18 and later, with IBT). entry reports
+// whether the probe is at the first instruction.
+func (pt *probedText) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
+	if pt.s.Kernel.Edition < rules.Edition514 {
+		return addr, false
+	}
+	f, ok := pt.d.Symbols.Lookup(addr)
+	if !ok {
+		return addr, false
+	}
+	first := f.Addr
+	if pt.s.Kernel.IBT && addr-first <= 4 {
+		first += arch.Addr(rules.Entry(&pt.s.Kernel, pt.recoverProbedInstruction(x, f)))
+	}
+	if addr == f.Addr {
+		return first, true
+	}
+	return addr, addr == first
+}
+
+// archPrepareKprobe fills in an aggr from the rules' verdict on its text. It makes an
+// out-of-line copy of the instruction unless ftrace calls the aggr. Context: as prepareKprobe.
+func (e *Engine) archPrepareKprobe(x kapi.Context, ap *Aggr, v rules.Verdict, code []byte, post bool) error {
+	ap.verdict = v
+	copy(ap.orig[:], code)
+	e.do.Register.SaveOpcode(x, ap)
+	if v.Ftrace {
+		return nil
+	}
+	if in, err := e.d.Text.Decode(code, ap.addr); err == nil { // otherwise only the kernel takes it for one
+		ap.insn = in
+	}
+	return e.slots.archCopyKprobe(x, ap, post)
+}
+
+// archArmKprobe writes the breakpoint.
+func (e *Engine) archArmKprobe(x kapi.Context, ap *Aggr) {
+	e.do.Arm.WriteProbe(e, x, ap.addr, e.row.breakpoint(ap.orig[:]))
+	if !e.row.stops {
+		e.d.Sync.Core(x, kpev.SyncArm)
+	}
+}
+
+// archDisarmKprobe writes the original first byte, or where breakpoints are longer all that the
+// breakpoint replaces. Context: text_mutex held.
+func (e *Engine) archDisarmKprobe(x kapi.Context, ap *Aggr) {
+	x.Emit(kpev.Disarm, uint64(ap.addr), 0, 0)
+	e.do.Arm.RestoreOpcode(e, x, ap)
+	if !e.row.stops {
+		e.d.Sync.Core(x, kpev.SyncDisarm)
+	}
+	ap.armed.WriteOnce(x, false)
+}
+
+// restoreOpcode writes the original bytes over the breakpoint.
+func (e *Engine) restoreOpcode(x kapi.Context, ap *Aggr) {
+	e.do.Arm.WriteProbe(e, x, ap.addr, ap.orig[:len(e.row.breakpoint(ap.orig[:]))])
+}
+
+// writeProbe writes a breakpoint or what it has replaced: a byte under running CPUs (text_poke), or
+// an instruction while the machine is stopped (patch_text of riscv, aarch64_insn_patch_text).
+// Context: text_mutex held.
+func (e *Engine) writeProbe(x kapi.Context, at arch.Addr, b []byte) {
+	if !e.row.stops {
+		e.d.Text.Poke(x, at, b)
+		return
+	}
+	e.patch.at, e.patch.insn = at, b
+	e.d.Stop.Machine(x, e.patch.onStop)
+}
+
+// patchText is what is written while the machine is stopped (patch_insn).
+type patchText struct {
+	at     arch.Addr            `state:"skip: follows from what its writer has read, who waits until it is done"`
+	insn   []byte               `state:"skip: as at"`
+	onStop func(x kapi.Context) `state:"boot"` // set at New
+}
+
+// archRemoveKprobe frees the aggr's slot and detour.
+func (e *Engine) archRemoveKprobe(x kapi.Context, ap *Aggr) {
+	if ap.detour.size != 0 {
+		e.d.Exec.Retire(x, ap.detour.addr, ap.detour.size, kpev.DetourMem)
+		ap.detour = detour{}
+	}
+	if ap.slot.ID() != 0 { // one at a site of ftrace has no slot
+		e.slots.freeInsnSlot(x, ap.slot.Owned())
+		ap.slot.Put(x, insnSlot{})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -50,17 +49,19 @@ type RegisterSteps struct {
 
 // ArmSteps are the steps of enable_kprobe, disable_kprobe, arm_kprobe, disarm_kprobe.
 type ArmSteps struct {
-	EnableKprobe       func(e *Engine, x kapi.Context, p *Kprobe) error
-	DisableKprobe      func(e *Engine, x kapi.Context, p *Kprobe) error
-	EnableAggr         func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe) error
-	SetDisabled        func(x kapi.Context, p *Kprobe, on bool)
-	AggrEnabled        func(ap *Aggr) bool
-	DisarmDisabled     func(e *Engine, x kapi.Context, ap *Aggr)
-	ArmKprobe          func(e *Engine, x kapi.Context, ap *Aggr) error
-	ArmKprobeNow       func(e *Engine, x kapi.Context, ap *Aggr) error
-	ArchArmKprobe      func(e *Engine, x kapi.Context, ap *Aggr) // the breakpoint, and a sync
-	DisarmKprobe       func(e *Engine, x kapi.Context, ap *Aggr) bool
-	RestoreOpcode      func(e *Engine, x kapi.Context, ap *Aggr) // the original byte
+	EnableKprobe   func(e *Engine, x kapi.Context, p *Kprobe) error
+	DisableKprobe  func(e *Engine, x kapi.Context, p *Kprobe) error
+	EnableAggr     func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe) error
+	SetDisabled    func(x kapi.Context, p *Kprobe, on bool)
+	AggrEnabled    func(ap *Aggr) bool
+	DisarmDisabled func(e *Engine, x kapi.Context, ap *Aggr)
+	ArmKprobe      func(e *Engine, x kapi.Context, ap *Aggr) error
+	ArmKprobeNow   func(e *Engine, x kapi.Context, ap *Aggr) error
+	ArchArmKprobe  func(e *Engine, x kapi.Context, ap *Aggr) // the breakpoint, and a sync
+	DisarmKprobe   func(e *Engine, x kapi.Context, ap *Aggr) bool
+	RestoreOpcode  func(e *Engine, x kapi.Context, ap *Aggr) // the original byte
+	// WriteProbe writes a breakpoint, or what it has replaced.
+	WriteProbe         func(e *Engine, x kapi.Context, at arch.Addr, b []byte)
 	GetOptimizedKprobe func(e *Engine, addr arch.Addr) *Aggr
 	LockText           func(e *Engine, x kapi.Context)
 	LockSites          func(e *Engine, x kapi.Context)
@@ -128,6 +129,7 @@ type CopySteps struct {
 	RestoreFlags     func(kcb *kprobeCtlblk, regs *arch.Regs)
 	FixPushedFlags   func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
 	FixReturnAddress func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
+	MaskIRQs         func(regs *arch.Regs)           // while a copy is stepped
 	RewindIP         func(ap *Aggr, regs *arch.Regs) // after a copy has faulted
 	ClearTF          func(regs *arch.Regs)           // after a copy has faulted
 }
@@ -248,7 +250,8 @@ var linux = Steps{
 		ArmKprobeNow:       (*Engine).armKprobeNow,
 		ArchArmKprobe:      (*Engine).archArmKprobe,
 		DisarmKprobe:       (*Engine).disarmKprobe,
-		RestoreOpcode:      func(e *Engine, x kapi.Context, ap *Aggr) { e.d.Text.Poke(x, ap.addr, ap.orig[:1]) },
+		RestoreOpcode:      (*Engine).restoreOpcode,
+		WriteProbe:         (*Engine).writeProbe,
 		GetOptimizedKprobe: func(e *Engine, addr arch.Addr) *Aggr { return e.Table.getOptimizedKprobe(addr) },
 		LockText:           func(e *Engine, x kapi.Context) { e.locks.lockText(x) },
 		LockSites:          func(e *Engine, x kapi.Context) { e.locks.lockSites(x) },
@@ -290,7 +293,7 @@ var linux = Steps{
 			return e.Hits.kprobeInt3Handler(x, regs)
 		},
 		UserMode:  func(e *Engine, x kapi.Context, _ *arch.Regs) bool { return e.d.Traps.FromUser(x) },
-		Reentered: func(e *Engine, x kapi.Context) bool { return e.Hits.kcb.This(x).status == kprobeReenter },
+		Reentered: func(e *Engine, x kapi.Context) bool { return e.Hits.reentered(x) },
 		AggrPreHandler: func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool {
 			return e.Hits.aggrPreHandler(x, ap, regs, stop)
 		},
@@ -337,8 +340,9 @@ var linux = Steps{
 		FixReturnAddress: func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
 			e.Hits.fixReturnAddress(kcb, ap, regs, m)
 		},
+		MaskIRQs: func(regs *arch.Regs) { regs.Flags &^= arch.IRQ },
 		RewindIP: func(ap *Aggr, regs *arch.Regs) { regs.IP = ap.addr },
-		ClearTF:  func(regs *arch.Regs) { regs.Flags &^= x86.TF },
+		ClearTF:  func(regs *arch.Regs) { regs.Flags &^= arch.Step },
 	},
 	Ret: RetSteps{
 		CheckKretprobeRereg:  func(rp *Kretprobe) error { return notRegistered(&rp.Kprobe) },
@@ -373,7 +377,7 @@ var linux = Steps{
 	},
 	Jprobe: JprobeSteps{
 		JprobeStack: func(e *Engine, x kapi.Context, regs *arch.Regs) int {
-			return int(min(stackCopy, e.d.Tasks.StackTop(x)-x86.SP(regs)))
+			return int(min(stackCopy, e.d.Tasks.StackTop(x)-e.cpu.StackPointer(regs)))
 		},
 		JprobeRegs: func(regs, saved *arch.Regs) { *regs = *saved },
 		LongjmpBreakHandler: func(e *Engine, x kapi.Context, at arch.Addr, regs *arch.Regs) bool {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch/target"
 )
 
@@ -14,7 +15,7 @@ var (
 		TheModules: target.Modules,
 	}
 	objectNeeds = map[Object]target.Service{
-		AProbe: target.Kprobes, TheOptimizer: target.Kprobes, TheSysctl: target.Kprobes, TheFile: target.Kprobes,
+		AProbe: target.Kprobes, TheOptimizer: target.Jumps, TheSysctl: target.Jumps, TheFile: target.Kprobes,
 		ALabel: target.Labels, AStaticCall: target.Keys, LockPrefixes: target.Keys, AllAlternatives: target.Keys,
 		AModule: target.Modules, TheTracer: target.Sites, TheLivepatch: target.Sites, APatch: target.Sites,
 		ADirect: target.Sites, AnFprobe: target.Sites, ABpf: target.Sites, ADispatcher: target.Sites,
@@ -26,14 +27,17 @@ var (
 func served(c checker) error {
 	s, on := c.s, c.s.Machine.Arch
 	switch m := &s.Machine; {
-	case m.Engine != "" && !on.Serves(target.Kprobes):
-		return Faultf(PartOf(TheMachine, 0), "engine = %q is of x86; on %s kpsim runs functions, patchers by hand and "+
-			"jump labels, so leave engine out", m.Engine, on)
+	case m.Engine != "" && !on.Serves(target.OwnEngine):
+		return Faultf(PartOf(TheMachine, 0), "engine = %q is of x86; on %s kpsim has no kernel's own engine, so leave "+
+			"engine out", m.Engine, on)
 	case m.Patch != era.PatchStopMachine && (m.Patch == era.PatchWhole) == m.Processor().BreakpointFirst:
 		return Faultf(PartOf(TheMachine, 0), "patch = %q isn't how %s patches text; leave it out, or take "+
 			"\"stop_machine\"", m.Patch, on)
 	case m.FRED && !on.Serves(target.ERETS):
 		return Faultf(PartOf(TheMachine, 0), "fred = True is of x86-64; leave it out on %s", on)
+	}
+	if err := c.settingsServed(); err != nil {
+		return err
 	}
 	for _, l := range Lists {
 		if l.Len(s) > 0 && !on.Serves(partNeeds[l]) {
@@ -47,6 +51,36 @@ func served(c checker) error {
 				return Faultf(PartOf(TheTasks, i), "task %q: operation %d: kpsim has nothing on %s that %s is about; "+
 					"leave it out, or take arch = %q", s.Tasks[i].Name, j, on, k, target.X8664)
 			}
+		}
+	}
+	return nil
+}
+
+// settingsServed checks the settings that kprobes have on x86 alone, and that there are kprobes at all.
+func (c checker) settingsServed() error {
+	m, p := &c.s.Machine, PartOf(TheMachine, 0)
+	if m.Arch.Serves(target.Jumps) {
+		return nil
+	}
+	preset := Machine{Arch: m.Arch, Preempt: m.Preempt, Edition: m.Edition, Engine: m.Engine}
+	preset.Settle()
+	for i := range era.Table {
+		if r := &era.Table[i]; r.X86 && r.Get(&m.Settings) != r.Get(&preset.Settings) {
+			return Faultf(p, "%s = %s is of kprobes on x86; leave it out on %s", r.Word, r.Value(r.Get(&m.Settings)),
+				m.Arch)
+		}
+	}
+	for i := range c.s.Probes {
+		switch k := &c.s.Probes[i]; {
+		case k.Kind == ProbeJprobe:
+			return Faultf(PartOf(TheProbes, i), "probe %q: there are no jprobes on %s; take a kprobe", k.Name, m.Arch)
+		case m.Late:
+			return Faultf(p, "late_int3 = True is of x86; leave it out on %s, or leave its probes out", m.Arch)
+		case m.Edition != rules.EditionNone && (m.Edition < rules.Edition514 || m.Edition == rules.EditionDocumented):
+			return Faultf(p, "edition = %q has no kprobes as kpsim knows them on %s; take \"5.14\", \"6.5\" or \"6.9\"",
+				m.Edition, m.Arch)
+		case m.Kernel.Edition < rules.Edition514:
+			return Faultf(p, "rules = %q are of x86; on %s take \"5.14\", \"6.5\" or \"6.9\"", m.Kernel.Edition, m.Arch)
 		}
 	}
 	return nil

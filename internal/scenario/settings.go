@@ -103,7 +103,9 @@ func (m *Machine) Settle() {
 		of = era.Of386
 	}
 	m.Settings = of(m.Edition, m.Preempt.Built())
-	if !m.Processor().BreakpointFirst {
+	if a := m.Processor(); !a.BreakpointFirst {
+		d, _ := rules.DecoderOf(a)
+		m.Settings = era.OfNumbers(m.Edition, m.Preempt.Built(), d)
 		m.Patch = era.PatchWhole
 	}
 }
@@ -133,6 +135,8 @@ func (m *Machine) InsnSlot() int {
 	switch {
 	case m.Edition == rules.EditionNone:
 		return 0
+	case m.Processor().Align > 1: // two words
+		return 8
 	case m.Step == era.StepDebug || m.Boost == era.BoostStepped:
 		return 16
 	}

@@ -17,6 +17,7 @@ type Row struct {
 	Says   string   // the description that kpsim editions prints
 	Means  string   // the description for docs/scenarios.md, with the effect of each value
 	Build  bool     // the build decides it, whatever the edition
+	X86    bool     // on other processors it isn't decided: kprobes there have nothing of the kind
 	Others int      // this many values, the last ones, are of other processors than x86
 
 	presets [rules.Editions + 1][2]uint8 // by edition, built without and with preemption
@@ -26,6 +27,12 @@ type Row struct {
 
 // Drawable returns how many values a machine of x86 may have: the first ones.
 func (r *Row) Drawable() int { return len(r.Values) - r.Others }
+
+// ofX86 makes it a setting of x86 alone.
+func (r Row) ofX86() Row {
+	r.X86 = true
+	return r
+}
 
 // others makes the last n values those of other processors.
 func (r Row) others(n int) Row {

@@ -155,6 +155,15 @@ func Of(e rules.Edition, preemption bool) (s Settings) {
 	return s
 }
 
+// OfNumbers is Of for processors whose instructions are numbers: nothing is optimized or boosted, no probe goes
+// through ftrace, and a breakpoint that a CPU has hit is never gone, since it is written with the machine stopped.
+func OfNumbers(e rules.Edition, preemption bool, d rules.Decoder) Settings {
+	s := Of(e, preemption)
+	s.Kernel.Decoder, s.Kernel.Optprobes, s.Kernel.Ftrace = d, false, false
+	s.Boost, s.RemovedInt3 = BoostNever, false
+	return s
+}
+
 // Of386 is Of for i386, which got boosting before x86-64 (2.6.17; x86-64 in 2.6.25).
 func Of386(e rules.Edition, preemption bool) Settings {
 	s := Of(e, preemption)

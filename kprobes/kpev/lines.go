@@ -29,6 +29,7 @@ const (
 	LineFtraceArm                         // a WARN: ftrace refuses a site (until 4.15)
 	// a WARN: ftrace refuses the client that has the site in its filter (until 4.15)
 	LineFtraceInit
+	LineReentered // LineUnrecoverable of riscv and arm64
 	lineCount
 )
 
@@ -58,6 +59,8 @@ var formats = [lineCount]string{
 		"kprobes are kept disabled via debugfs.",
 	LineDisabledSome: "Kprobes globally disabled, but failed to disable %d out of %d probes. Please check " +
 		"which kprobes are kept enabled via debugfs.",
+
+	LineReentered: "Failed to recover from reentered kprobes.",
 
 	LineFtraceArm:  "Failed to arm kprobe-ftrace at %x (-%d)",
 	LineFtraceInit: "Failed to init kprobe-ftrace (-%d)",

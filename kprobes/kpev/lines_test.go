@@ -50,5 +50,5 @@ func TestSwitched(t *testing.T) {
 		}
 		ways[s] = n
 	}
-	assert.Equal(t, map[Switch][2]int{NoSwitch: {8, 0}, EnabledFile: {3, 3}, Optimization: {2, 2}}, ways)
+	assert.Equal(t, map[Switch][2]int{NoSwitch: {9, 0}, EnabledFile: {3, 3}, Optimization: {2, 2}}, ways)
 }

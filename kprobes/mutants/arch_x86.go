@@ -5,10 +5,30 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
+// emulated applies f to the effects of an emulated instruction of x86; before has the registers that it found.
+func emulated(f func(ap *aggr, r *regs, m arch.Memory, before *regs)) func(*Wiring) {
+	return on(func(s *steps) {
+		emulate := s.Copy.Emulate
+		s.Copy.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
+			before := *r
+			emulate(e, x, ap, r)
+			if insnOf(ap) != nil {
+				f(ap, r, x.Memory(), &before)
+			}
+		}
+	})
+}
+
+// insnOf returns the probed instruction if it is one of x86, otherwise nil.
+func insnOf(ap *aggr) *x86.Inst {
+	in, _ := ap.Insn().(*x86.Inst)
+	return in
+}
+
 // jng sends a jng or jg that was emulated the other way where "ZF and SF !=
 // OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc").
 func jng(ap *aggr, r *regs, _ arch.Memory, _ *regs) {
-	in := ap.Insn()
+	in := insnOf(ap)
 	target, _ := in.Target()
 	switch in.Opcode() {
 	case 0x7e, 0x7f, 0x0f8e, 0x0f8f:
@@ -32,7 +52,7 @@ func jprobeKeepsIP(regs, saved *regs) { regs.IP, regs.R[x86.RSP] = saved.IP, sav
 // callsFive puts the return address of an emulated call through a register (FF /2, SDM
 // vol. 2, "CALL") five bytes behind its start, as if it were a call by displacement.
 func callsFive(ap *aggr, r *regs, m arch.Memory, _ *regs) {
-	if group, _ := ap.Insn().RegField(); ap.Insn().Opcode() == 0xff && group == 2 {
+	if group, _ := insnOf(ap).RegField(); insnOf(ap).Opcode() == 0xff && group == 2 {
 		m.Store(x86.SP(r), 8, uint64(ap.Addr())+5)
 	}
 }
@@ -46,10 +66,10 @@ func widenFlags(ap *aggr, r *regs, m arch.Memory, before *regs) {
 		word = 4
 	}
 	switch {
-	case ap.Insn().Opcode() == 0x9c && x86.SP(r) == sp-2:
+	case insnOf(ap).Opcode() == 0x9c && x86.SP(r) == sp-2:
 		r.R[x86.RSP] = uint64(sp - word)
 		m.Store(sp-word, int(word), r.Flags)
-	case ap.Insn().Opcode() == 0x9d && x86.SP(r) == sp+2:
+	case insnOf(ap).Opcode() == 0x9d && x86.SP(r) == sp+2:
 		r.R[x86.RSP] = uint64(sp + word)
 	}
 }
@@ -57,7 +77,7 @@ func widenFlags(ap *aggr, r *regs, m arch.Memory, before *regs) {
 // lateLoop makes an emulated loop test the counter before it is decremented (E0 to E2; SDM vol. 2, "LOOP":
 // afterwards).
 func lateLoop(ap *aggr, r *regs, _ arch.Memory, before *regs) {
-	in := ap.Insn()
+	in := insnOf(ap)
 	on := true // the condition besides the counter
 	switch in.Opcode() {
 	case 0xe0:
@@ -79,7 +99,7 @@ func lateLoop(ap *aggr, r *regs, _ arch.Memory, before *regs) {
 
 // retKeeps makes an emulated ret with an operand leave its arguments on the stack (C2; SDM vol. 2, "RET").
 func retKeeps(ap *aggr, r *regs, _ arch.Memory, before *regs) {
-	if ap.Insn().Opcode() == 0xc2 {
+	if insnOf(ap).Opcode() == 0xc2 {
 		r.R[x86.RSP] = before.R[x86.RSP] + 8
 	}
 }

@@ -9,18 +9,6 @@ import (
 
 var int3 = []byte{x86.Int3}
 
-// emulated applies f to the effects of an emulated instruction; before has the registers that it found.
-func emulated(f func(ap *aggr, r *regs, m arch.Memory, before *regs)) func(*Wiring) {
-	return on(func(s *steps) {
-		emulate := s.Copy.Emulate
-		s.Copy.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
-			before := *r
-			emulate(e, x, ap, r)
-			f(ap, r, x.Memory(), &before)
-		}
-	})
-}
-
 func byteFirst(w *Wiring) {
 	w.Engine.RemovedInt3 = false // otherwise RemovedInt3 handles it earlier
 	s := w.Steps()

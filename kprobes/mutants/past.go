@@ -31,7 +31,7 @@ var past = []Mutant{
 		Says: "the stepped instruction is recognised by its first byte, a prefix: after rep ret the instruction " +
 			"pointer is relocated relative to the original",
 		Apply: resumedAs(func(ap *aggr, _, _ int) bool {
-			return ap.Insn() != nil && ap.Insn().Prefixes()&^(x86.PrefixREX|x86.PrefixREXW) != 0
+			return insnOf(ap) != nil && insnOf(ap).Prefixes()&^(x86.PrefixREX|x86.PrefixREXW) != 0
 		})},
 	{Name: "post-in-slot", Source: "acb5b8a2dd0f, until 2.6.25", Scenario: "post-moves", Property: "no-oops",
 		Also: []string{"right-result", "no-start-inside"},

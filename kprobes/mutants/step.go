@@ -72,7 +72,7 @@ func postDisarms(w *Wiring) {
 
 // shortUnsigned treats the displacement of an emulated one-byte jump (70 to 7F, E0 to E3, EB) as unsigned.
 func shortUnsigned(ap *aggr, r *regs, _ arch.Memory, _ *regs) {
-	in := ap.Insn()
+	in := insnOf(ap)
 	op := in.Opcode()
 	if op>>4 != 7 && op>>2 != 0xe0>>2 && op != 0xeb {
 		return

@@ -53,6 +53,10 @@ func (j *Judge) Load(k *Kernel, f *Function) {
 	j.loadFacts()
 	j.stop, j.why = f.Size, None
 	j.fault, j.never = f.Size, Reason{}
+	if n := k.numbers(); n != nil {
+		j.loadNumbers(n)
+		return
+	}
 	for at := 0; at < j.stop; {
 		at += j.loadInsn(at)
 	}
@@ -174,6 +178,9 @@ func (j *Judge) forbid(at int, why ReasonKind) {
 func (j *Judge) At(offset int) Verdict { return j.at(offset, j.k.Edition == Edition26) }
 
 func (j *Judge) at(offset int, anyByte bool) Verdict {
+	if n := j.k.numbers(); n != nil {
+		return j.atNumber(n, offset, anyByte)
+	}
 	v := Verdict{Offset: offset}
 	if offset == 0 {
 		v.Delta = Entry(&j.k, j.f.Code)
@@ -229,6 +236,12 @@ func (j *Judge) Inside(offset int) Reason { return Reason{Kind: Boundary, At: j.
 // to Size-1, whether it can be probed or not; 0: none begins there, or it is
 // undecodable. The linear walk from the function's start uses it.
 func (j *Judge) Length(offset int) int {
+	if n := j.k.numbers(); n != nil {
+		if j.bytes[offset].insn == 0 {
+			return 0
+		}
+		return n.length(j.wordAt(offset))
+	}
 	in := j.decodeAt(offset)
 	known := j.bytes[offset].insn != 0 || j.k.Edition == Edition26
 	if !known || in.bad && j.k.Edition >= Edition514 {

@@ -51,6 +51,15 @@ const (
 	Preemptible // CONFIG_PREEMPTION
 	Fixed       // can't run elsewhere without fix-ups
 	NoRoomJump  // the copy and a jump don't fit the slot
+
+	// Why it is refused on other processors:
+	Misaligned   // no instruction begins at such an address
+	Breaks       // a breakpoint
+	System       // an instruction of the system
+	Fence        // a fence
+	TakenForJump // the kernel takes it for a jump that it doesn't simulate
+	Unsimulated  // a jump that kernels of that time don't simulate
+	Fixup        // it has an exception-table entry
 )
 
 // A Reason is a kind and its operands.
@@ -84,6 +93,10 @@ var reasonTexts = [...]string{
 
 	NoBooster: "no booster", Preemptible: "preemptible kernel", Fixed: "not relocatable",
 	NoRoomJump: "no room for a jump behind it",
+
+	Misaligned: "no instruction begins at such an address", Breaks: "breakpoint", System: "system instruction",
+	Fence: "fence", TakenForJump: "taken for c.jal, which isn't simulated", Unsimulated: "jump that isn't simulated",
+	Fixup: "it has an exception-table entry",
 }
 
 // hasAt reports whether the kind's text has a place.

@@ -64,6 +64,7 @@ type Kernel struct {
 	Ftrace     bool // CONFIG_KPROBES_ON_FTRACE: a probe at a fentry site goes through ftrace (not in 2.6)
 	Optprobes  bool // CONFIG_OPTPROBES (not in 2.6)
 	Bits32     bool // an i386 kernel
+	Decoder    Decoder
 
 	Unchecked Checks // for mutants: steps that are skipped
 }

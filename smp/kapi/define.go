@@ -49,7 +49,8 @@ func (w Work) String() string { return workKinds[w].name }
 func (w Work) Nominal() int { return workKinds[w].cost }
 
 // A Stub is a piece of the kernel's own text, with a symbol, which an engine fills
-// in (Binder.Link).
+// in (Binder.Link). Offset and size are those of x86; kernels for processors with longer
+// instructions have four times as much of both.
 type Stub struct {
 	Name   string
 	Offset arch.Addr // in the kernel's room for stubs
@@ -69,7 +70,7 @@ func DefineStub(s Stub) {
 			panic(fmt.Sprintf("kapi: the stub %s has its name or its place in common with %s", s.Name, o.Name))
 		}
 	}
-	if s.Offset+arch.Addr(s.Size) > StubRoom {
+	if s.Offset+arch.Addr(s.Size) > StubRoom/4 {
 		panic(fmt.Sprintf("kapi: there is no room for the stub %s", s.Name))
 	}
 	stubs = append(stubs, s)

@@ -41,6 +41,13 @@ type Patcher interface {
 	Patch(x Context, addr arch.Addr, insn []byte, resume arch.Addr)
 }
 
+// A Stopper stops the machine (stop_machine).
+type Stopper interface {
+	// Machine runs f on one CPU while all others do nothing, interrupts off everywhere. Each CPU
+	// serialises before it goes on. Context: may sleep.
+	Machine(x Context, f func(x Context))
+}
+
 // Why is the place of a protocol that a sync belongs to: one of smpev's, or one
 // that the engine has defined (smpev.Whys).
 type Why uint8

@@ -278,11 +278,23 @@ const stubBase = smp.GateBase + 0x40_0000
 // bootStubs gives the stubs their places and symbols.
 func (k *Kernel) bootStubs() {
 	for _, s := range kapi.Stubs() {
-		at := k.M.Arch().Addr(stubBase + s.Offset)
-		k.M.Memory().Map(at, bytes.Repeat(k.M.Arch().Breakpoint, s.Size), smp.PermRead|smp.PermExec)
-		k.M.Names().AddSymbol(s.Name, at, s.Size)
-		k.Symbols.Add(kapi.Function{Name: s.Name, Addr: at, Size: s.Size}, nil)
+		at, size := k.stub(s)
+		k.M.Memory().Map(at, bytes.Repeat(k.M.Arch().Breakpoint, size)[:size], smp.PermRead|smp.PermExec)
+		k.M.Names().AddSymbol(s.Name, at, size)
+		k.Symbols.Add(kapi.Function{Name: s.Name, Addr: at, Size: size}, nil)
 	}
+}
+
+// wideStub is how much more room a stub has where an instruction has no single byte.
+const wideStub = 4
+
+// stub returns where a stub lies, and its size.
+func (k *Kernel) stub(s kapi.Stub) (at arch.Addr, size int) {
+	wide := 1
+	if k.M.Arch().Align > 1 {
+		wide = wideStub
+	}
+	return k.M.Arch().Addr(stubBase + arch.Addr(wide)*s.Offset), wide * s.Size
 }
 
 // stubAt returns the address of a stub on x86-64, 0 if none has that name.
@@ -296,12 +308,20 @@ func stubAt(name string) arch.Addr {
 }
 
 // Stub implements kapi.Binder.
-func (k *Kernel) Stub(name string) arch.Addr { return k.M.Arch().Addr(stubAt(name)) }
+func (k *Kernel) Stub(name string) arch.Addr {
+	for _, s := range kapi.Stubs() {
+		if s.Name == name {
+			at, _ := k.stub(s)
+			return at
+		}
+	}
+	return 0
+}
 
 // Link implements kapi.Binder.
 func (k *Kernel) Link(stub arch.Addr, code []byte) {
 	for _, s := range kapi.Stubs() {
-		if k.M.Arch().Addr(stubBase+s.Offset) == stub && len(code) <= s.Size {
+		if at, size := k.stub(s); at == stub && len(code) <= size {
 			k.M.Memory().Link(stub, code)
 			return
 		}

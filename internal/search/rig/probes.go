@@ -177,10 +177,10 @@ func (pr *probes) hit(x kapi.Context, h engine.Hit) int {
 	at := pr.arch.StackPointer(h.Regs)
 	switch h.Which {
 	case kpev.Entry:
-		to, _ := x.Memory().Load(at, pr.arch.Word)
-		x.Emit(kpev.RetEntry, id, uint64(at), to)
+		to, _ := pr.arch.Caller(x.Memory(), h.Regs)
+		x.Emit(kpev.RetEntry, id, uint64(at), uint64(to))
 	case kpev.Return:
-		x.Emit(kpev.RetReturn, id, uint64(at)-uint64(pr.arch.Word), uint64(h.Ret))
+		x.Emit(kpev.RetReturn, id, uint64(at)-uint64(pr.arch.Pushed), uint64(h.Ret))
 	}
 	left := pr.handle(x, sp.Steps(h.Which), h)
 	if h.Which == kpev.Entry && left != 0 {

@@ -56,6 +56,18 @@ func Pair(via, link arch.Reg, at, target arch.Addr) (pair [2]uint32, ok bool) {
 	}, ok
 }
 
+// Addi, Ld and Sd encode addi, ld and sd ("Integer Computational Instructions", "Load and Store Instructions"). The
+// immediate has twelve bits, with its sign.
+func Addi(rd, rs arch.Reg, imm int) uint32 {
+	return iType(opImm, 0, uint32(rd), uint32(rs), uint32(imm))
+}
+func Ld(rd, base arch.Reg, off int) uint32 {
+	return iType(opLoad, 3, uint32(rd), uint32(base), uint32(off))
+} // see Addi
+func Sd(src, base arch.Reg, off int) uint32 {
+	return sType(opStore, 3, uint32(base), uint32(src), uint32(off))
+} // see Addi
+
 // The formats of full instructions: the inverse of immI and the others in decode.go.
 
 func rType(op, f3, f7, rd, rs1, rs2 uint32) uint32 {

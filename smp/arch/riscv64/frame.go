@@ -113,3 +113,23 @@ func getPtRegs(b *[PtRegsSize]byte, r *arch.Regs) {
 		r.Flags |= arch.IRQ
 	}
 }
+
+// LoadGeneral reads x1 to x31 of a register image. ok false: part of it is not mapped.
+func LoadGeneral(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	for i := 1; i < 32; i++ {
+		if r.R[i], ok = m.Load(at+arch.Addr(8*i), 8); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// StoreGeneral writes x1 to x31 to a register image.
+func StoreGeneral(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	for i := 1; i < 32; i++ {
+		if !m.Store(at+arch.Addr(8*i), 8, r.R[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -13,6 +13,7 @@ const (
 	T0   arch.Reg = 5
 	T1   arch.Reg = 6
 	A0   arch.Reg = 10
+	Last arch.Reg = 31
 )
 
 // regNames are the registers as people write them.

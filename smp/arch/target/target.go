@@ -25,7 +25,7 @@ type Service uint16
 
 // The services.
 const (
-	Kprobes     Service = 1 << iota // the kprobes engine, with kretprobes, jprobes and jump optimization
+	Kprobes     Service = 1 << iota // the kprobes engine, with return probes
 	Sites                           // ftrace, with what stands on it: fprobes, live patches, direct calls
 	Labels                          // jump labels
 	Keys                            // static calls, lock prefixes, alternatives
@@ -38,6 +38,8 @@ const (
 	StoreOrder                      // a CPU's stores are held and take effect in order, as under TSO
 	ERETS                           // returns from traps that don't serialise where others do (FRED)
 	Drawn                           // the generator draws programs for it
+	Jumps                           // jump optimization, boosting and jprobes
+	OwnEngine                       // a kernel's own engine
 )
 
 // row is what is known of a processor.
@@ -49,14 +51,15 @@ type row struct {
 	serves Service
 }
 
-const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Drawn
+const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Drawn |
+	Jumps | OwnEngine
 
 var rows = [...]row{
 	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,
 		serves: all | BPF | Trampolines | FprobeData},
 	I386: {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
 	RISCV64: {word: "riscv64", arch: riscv64.RV64, short: riscv64.RV64, linux: riscv64.RV64,
-		serves: Labels},
+		serves: Labels | Kprobes},
 	ARM64:   {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64, serves: Labels},
 	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64},
 }

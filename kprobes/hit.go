@@ -4,7 +4,6 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -86,7 +85,7 @@ func (h *Hits) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
 	if h.do.Hit.UserMode(h.e, x, regs) {
 		return 0
 	}
-	addr := regs.IP - 1
+	addr := h.cpu.BreakpointAt(regs)
 	kcb := h.kcb.This(x)
 	x.Work(WorkLookup, 1)
 	if ap, ok := h.e.Table.probes.Get(x, addr); ok {
@@ -119,23 +118,7 @@ func (h *Hits) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
 func (h *Hits) removed(x kapi.Context, at arch.Addr) bool {
 	var now [1]byte
 	h.d.Text.Read(x, at, now[:])
-	return now[0] != x86.Int3
-}
-
-// kprobeDebugHandler handles a #DB if it is the engine's: the end of a step by the trap flag
-// (until 5.12). If a debugger also steps the probed code, the trap is passed on to it too.
-// Context: interrupts off.
-func (h *Hits) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
-	kcb := h.kcb.This(x)
-	if h.s.Step != era.StepDebug || !kcb.stepping() {
-		return 0
-	}
-	traced := kcb.oldFlags&x86.TF != 0
-	h.kprobePostProcess(x, kcb, regs)
-	if traced {
-		return 0
-	}
-	return kpev.OwnerKprobe
+	return now[0] != h.cpu.Breakpoint[0]
 }
 
 // kprobeHit runs the pre_handlers of an aggr and sets up the execution of the instruction
@@ -157,7 +140,7 @@ func (h *Hits) kprobeHit(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch
 func (h *Hits) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) bool {
 	// This trap is the step of a breakpoint's own int3: its owner handles the rest.
 	if kcb.stepping() && kcb.current == ap && h.e.slots.ownInt3(ap) {
-		regs.Flags = regs.Flags&^x86.TF | kcb.savedFlags
+		regs.Flags = regs.Flags&^arch.Step | kcb.savedFlags
 		kcb.restorePreviousKprobe()
 		return false
 	}
@@ -169,14 +152,25 @@ func (h *Hits) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *
 	return true
 }
 
+// reentered reports whether another hit can't be kept track of: there is room for only one probe beside the
+// current one. On x86 a CPU may be hit while it steps a copy, by an NMI; elsewhere that is fatal, too.
+func (h *Hits) reentered(x kapi.Context) bool {
+	s := h.kcb.This(x).status
+	return s == kprobeReenter || s == kprobeHitSS && h.row.stepsAlone
+}
+
 // bugReenterKprobe handles a hit, by an NMI, while the CPU steps the copy of a nested probe.
 // There is room for only one probe beside the current one, so the kernel dies
 // (KPROBE_REENTER). Kernels of 2.6 find no owner for the breakpoint, and die of that.
 func (h *Hits) bugReenterKprobe(x kapi.Context, ap *Aggr) bool {
-	switch h.s.Files {
-	case era.FilesFirst:
+	switch {
+	case h.row.stepsAlone:
+		x.Emit(kpev.Printk, uint64(kpev.LineReentered), 0, 0)
+		h.d.Traps.Bug(x, "Failed to recover from reentered kprobes")
+		return true
+	case h.s.Files == era.FilesFirst:
 		return false
-	case era.FilesPlain:
+	case h.s.Files == era.FilesPlain:
 		x.Emit(kpev.Printk, uint64(kpev.LineUnrecoverable), uint64(ap.addr), 0)
 	default:
 		x.Emit(kpev.Printk, uint64(kpev.LineUnrecoverableBare), 0, 0)
@@ -231,27 +225,33 @@ func (kcb *kprobeCtlblk) resetCurrentKprobe(reenter bool) {
 // prepareSinglestep sends the CPU to the copy. Interrupts are off, so that the CPU comes back
 // before anything else happens.
 func (h *Hits) prepareSinglestep(kcb *kprobeCtlblk, ap *Aggr, s insnSlot, regs *arch.Regs) {
-	keep := x86.IF
+	keep := arch.IRQ
 	if h.s.Step == era.StepDebug {
-		keep |= x86.TF
+		keep |= arch.Step
 	}
 	kcb.current, kcb.copy = ap, s.at
 	kcb.oldFlags = regs.Flags & keep
 	kcb.savedFlags = kcb.oldFlags
-	if ap.insn != nil && ap.insn.WritesIF() { // the instruction leaves IF right
-		kcb.savedFlags &^= x86.IF
-		if ap.loadsFlags() {
-			kcb.savedFlags = 0
-		}
+	if ap.insn != nil && h.row.writesFlags != nil {
+		kcb.savedFlags &^= h.row.writesFlags(ap.insn)
 	}
-	regs.Flags &^= x86.IF
+	h.do.Copy.MaskIRQs(regs)
 	regs.IP = s.at
 	if h.s.Step == era.StepDebug {
-		regs.Flags |= x86.TF
+		regs.Flags |= arch.Step
 		if h.e.slots.ownInt3(ap) {
 			regs.IP = ap.addr
 		}
 	}
+}
+
+// emulate does what the instruction does, on the saved registers. A push goes
+// into the gap above the trap frame. One that faults, or that isa doesn't
+// execute, leaves the CPU where it was: unprobed it wouldn't get past it either.
+func (h *Hits) emulate(x kapi.Context, ap *Aggr, regs *arch.Regs) {
+	x.Work(WorkEmulate, 1)
+	regs.IP = ap.addr
+	ap.insn.Exec(regs, x.Memory())
 }
 
 // kprobePostProcess runs at the end of the copy. It makes results that are relative to the copy
@@ -364,6 +364,75 @@ func incNmissed(x kapi.Context, probes []*Kprobe) {
 		x.Emit(kpev.Missed, p.ID, 0, 0)
 	}
 }
+
+// kprobeFaultHandler is the first to be asked about a fault (kprobe_fault_handler).
+//
+// If a stepped copy has faulted, the fault belongs to the original. The CPU goes back to the
+// original as if it hadn't hit the probe, and hits it again once the fault is handled. Where
+// probes have fault handlers (spec 1.12), they are called; one that returns 1 has handled the
+// fault.
+//
+// If a handler has faulted, its probe's fault handler is called.
+//
+// A fault that is not handled here is an ordinary one. Context: interrupts off.
+func (h *Hits) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
+	kcb := h.kcb.This(x)
+	ap := kcb.current
+	switch {
+	case ap == nil:
+		return 0
+	case !kcb.stepping():
+		return h.handlerFault(x, kcb, ap, regs, trapnr)
+	case regs.IP != kcb.copy: // this is a fault in an NMI's handler, above the step
+		return 0
+	}
+	h.do.Copy.RewindIP(ap, regs)
+	h.do.Copy.ClearTF(regs)
+	regs.Flags |= kcb.oldFlags
+	handled := h.s.FaultHandlers && kcb.status == kprobeHitSS && h.stepFault(x, kcb, ap, regs, trapnr)
+	kcb.restorePreviousKprobe()
+	if handled {
+		return kpev.OwnerKprobe
+	}
+	return 0
+}
+
+// handlerFault handles a fault of a pre_handler or a post_handler, or of an NMI on top of one.
+// The kernel counts it in nmissed of every probe of the aggr.
+func (h *Hits) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) uint64 {
+	p := kcb.child
+	if !h.s.FaultHandlers || p == nil {
+		return 0
+	}
+	for _, one := range ap.probes.Deref(x).probes {
+		kapi.Plus(&one.nmissed, x, 1)
+	}
+	if h.asksFault(p) && p.Fault(x, p, regs, trapnr) != 0 {
+		return kpev.OwnerKprobe
+	}
+	return 0
+}
+
+// stepFault asks the probes of an aggr about a fault of the copy, until one has
+// handled it.
+func (h *Hits) stepFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) bool {
+	kcb.status = kprobeHitActive | kprobeFaulted // hits in the fault handlers are missed
+	handled := false
+	for _, p := range ap.probes.Deref(x).probes {
+		if handled || !h.asksFault(p) || p.disabled.ReadOnce(x) {
+			continue
+		}
+		x.Work(kapi.WorkHandler, 1)
+		kcb.child = p
+		handled = p.Fault(x, p, regs, trapnr) != 0
+		kcb.child = nil
+	}
+	kcb.status = kprobeHitSS
+	return handled
+}
+
+// asksFault reports whether a probe has a fault handler to ask.
+func (h *Hits) asksFault(p *Kprobe) bool { return p.Fault != nil }
 
 // Stepping reports whether the CPU is stepping a copy and will come back from it.
 func (h *Hits) Stepping(x kapi.Context) bool { return h.kcb.This(x).stepping() }

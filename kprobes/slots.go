@@ -1,14 +1,10 @@
 package kprobes
 
 import (
-	"bytes"
-
-	"kpsim/engine/ftrace"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -44,16 +40,16 @@ func (c *insnCache) archCopyKprobe(x kapi.Context, ap *Aggr, post bool) error {
 // processor decodes it so, too: the kernel takes vpsubb for a call.
 func (c *insnCache) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlot, error) {
 	if c.s.Step == era.StepInt3 && !boosted {
-		if emulates, errno := c.prepareEmulation(ap); errno != nil || emulates {
+		if emulates, errno := c.row.emulates(c, ap); errno != nil || emulates {
 			return insnSlot{}, errno
 		}
 	}
 	s := insnSlot{size: ap.verdict.Len, boosted: boosted}
 	switch {
 	case boosted || c.s.Boost == era.BoostStepped && ap.boostable:
-		s.size += jumpSize
+		s.size += c.cpu.BranchLen
 	case c.s.Step == era.StepInt3:
-		s.size++
+		s.size += len(c.row.stepEnd)
 	}
 	if c.copiesAll() {
 		s.size = max(s.size, maxCopy)
@@ -63,15 +59,15 @@ func (c *insnCache) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlo
 		return insnSlot{}, ENOMEM
 	}
 	buf, ok := c.e.text.looked.judge.Copy(c.insn[:0], &ap.verdict, c.do.Copy.RunsAt(ap, s.at))
-	back, near := x86.JumpRel32(s.at+arch.Addr(ap.verdict.Len), ap.addr+arch.Addr(ap.verdict.Len))
+	back, near := c.cpu.Jump(s.at+arch.Addr(ap.verdict.Len), ap.addr+arch.Addr(ap.verdict.Len))
 	switch {
 	case !ok || c.do.Copy.BoostEnabled(c.e) && !near:
 		c.freeInsnSlot(x, s)
 		return insnSlot{}, EINVAL
 	case boosted:
-		buf = append(buf, back[:]...)
+		buf = append(buf, back.Bytes()...)
 	case c.s.Step == era.StepInt3:
-		buf = append(buf, x86.Int3)
+		buf = append(buf, c.row.stepEnd...)
 	case c.copiesAll(): // the instruction after mov ss is stepped with it
 		buf = append(buf, ap.orig[len(buf):maxCopy]...)
 	}
@@ -82,10 +78,11 @@ func (c *insnCache) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlo
 // fillCopy writes a copy that CPUs will reach from a breakpoint. They reach it by the return
 // from the breakpoint, by IRET, which serialises. Where the return doesn't serialise (FRED), a
 // CPU may still hold the old bytes, so every CPU is synchronized before the copy becomes
-// reachable. Kernels don't do that. Context: kprobe_mutex held; may sleep.
+// reachable. x86's kernels don't do that, those of processors on which neither a trap nor the
+// return from it serialises do. Context: kprobe_mutex held; may sleep.
 func (c *insnCache) fillCopy(x kapi.Context, at arch.Addr, buf []byte) {
 	c.d.Text.Fill(x, at, buf)
-	if c.s.SyncCopies {
+	if c.s.SyncCopies || c.row.syncsCopies {
 		c.d.Sync.Core(x, kpev.SyncCopy)
 	}
 }
@@ -101,29 +98,7 @@ func (c *insnCache) before514() bool { return c.s.Kernel.Edition < rules.Edition
 // ownInt3 reports whether the probed instruction is an int3 of another owner.
 // Only 2.6 allows that; the int3 is executed where it is.
 func (c *insnCache) ownInt3(ap *Aggr) bool {
-	return c.s.Step == era.StepDebug && ap.orig[0] == x86.Int3
-}
-
-// prepareEmulation reports whether an aggr's instruction is emulated under steps by int3. It
-// refuses instructions that kernels until 5.12 would step by #DB and later ones refuse
-// (-EOPNOTSUPP), and copies without room for the int3 (-ENOSPC).
-func (c *insnCache) prepareEmulation(ap *Aggr) (bool, error) {
-	told := !c.before514() && !c.s.AnyByte // the rules have said whether it is
-	switch {
-	case ap.insn == nil:
-		return false, nil
-	case ap.insn.Emulated() && (ap.verdict.Emulated || !told):
-		return true, nil
-	case told:
-		return false, nil // the rules have refused it
-	case ap.verdict.Len == x86.MaxLen:
-		return false, ENOSPC
-	}
-	switch ap.insn.Flow() {
-	case arch.FlowIndirectJump, arch.FlowIndirectCall, arch.FlowTrapReturn, arch.FlowOther:
-		return false, EOPNOTSUPP
-	}
-	return false, nil
+	return c.s.Step == era.StepDebug && ap.orig[0] == c.cpu.Breakpoint[0]
 }
 
 // freeInsnSlot frees a slot that no CPU can reach any more, and in which none steps. A task
@@ -190,8 +165,8 @@ func (c *insnCache) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.R
 	from := s.at + arch.Addr(ap.verdict.Len)
 	settled := after && regs.IP != from
 	if after && !settled {
-		back, _ := x86.JumpRel32(from, ap.addr+arch.Addr(ap.verdict.Len)) // in reach: getInsnSlot has checked
-		c.d.Text.Write(x, from, back[:])
+		back, _ := c.cpu.Jump(from, ap.addr+arch.Addr(ap.verdict.Len)) // in reach: getInsnSlot has checked
+		c.d.Text.Write(x, from, back.Bytes())
 	}
 	ap.slot.WriteOnce(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})
 }
@@ -220,139 +195,4 @@ func (c *insnCache) unboost(x kapi.Context, ap *Aggr) error {
 	c.do.Register.Synchronize(c.e, x)
 	c.freeInsnSlot(x, old)
 	return nil
-}
-
-// canProbe asks the rules about a byte of the loaded function. A separate setting decides
-// whether instruction boundaries are checked.
-func (pt *probedText) canProbe(offset int) rules.Verdict {
-	j := &pt.looked.judge
-	if pt.s.AnyByte {
-		return j.AtAny(offset)
-	}
-	v := j.At(offset)
-	if v.Errno == 0 && pt.s.Kernel.Edition == rules.Edition26 && !j.Boundary(offset) {
-		v.Errno = -int(EILSEQ)
-	}
-	return v
-}
-
-// recoverProbedInstruction returns the original bytes of a function, and enough bytes after it
-// for its last instruction: the bytes in memory, with those that probes have written undone.
-// Context: kprobe_mutex held.
-func (pt *probedText) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byte {
-	size := f.Size + x86.MaxLen - 1
-	if cap(pt.code) < size {
-		pt.code = make([]byte, size)
-	}
-	code := pt.code[:size]
-	clear(code[f.Size:]) // there may be no memory after it
-	pt.d.Text.Read(x, f.Addr, code)
-	if pt.d.Ftrace != nil {
-		pt.recoverSites(f.Addr, code)
-	}
-	for off := written(code, 0); off < len(code); off = written(code, off+1) {
-		q, ok := pt.e.Table.probes.Owned(f.Addr + arch.Addr(off))
-		switch {
-		case !ok:
-		case q.jumped:
-			if pt.do.Register.RecoverOptprobed(pt.e, q) {
-				copy(code[off:], q.orig[:jumpSize])
-			}
-		case q.armed.Owned():
-			code[off] = q.orig[0]
-		}
-	}
-	return code
-}
-
-// written returns the index of the first byte of code, from off on, that a probe may have
-// written: an int3 or a jump's opcode. It returns len(code) if there is none.
-func written(code []byte, off int) int {
-	rest := code[off:]
-	if i := bytes.IndexByte(rest, x86.Int3); i >= 0 {
-		rest = rest[:i]
-	}
-	if i := bytes.IndexByte(rest, jumpOpcode); i >= 0 {
-		rest = rest[:i]
-	}
-	return off + len(rest)
-}
-
-// recoverSites puts nops where ftrace may have written calls.
-func (pt *probedText) recoverSites(at arch.Addr, code []byte) {
-	l := &pt.looked
-	l.found = pt.d.Symbols.Sites(l.found[:0], at, len(code))
-	for _, s := range l.found {
-		if s.Kind != ftrace.Site {
-			continue
-		}
-		for i, c := range x86.Nop5 {
-			if off := int(s.Addr-at) + i; off >= 0 && off < len(code) {
-				code[off] = c
-			}
-		}
-	}
-}
-
-// archAdjustKprobeAddr returns the address at which a probe at addr is placed: a function's
-// first instruction is the one after its endbr64 (5.18 and later, with IBT). entry reports
-// whether the probe is at the first instruction.
-func (pt *probedText) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
-	if pt.s.Kernel.Edition < rules.Edition514 {
-		return addr, false
-	}
-	f, ok := pt.d.Symbols.Lookup(addr)
-	if !ok {
-		return addr, false
-	}
-	first := f.Addr
-	if pt.s.Kernel.IBT && addr-first <= 4 {
-		first += arch.Addr(rules.Entry(&pt.s.Kernel, pt.recoverProbedInstruction(x, f)))
-	}
-	if addr == f.Addr {
-		return first, true
-	}
-	return addr, addr == first
-}
-
-// archPrepareKprobe fills in an aggr from the rules' verdict on its text. It makes an
-// out-of-line copy of the instruction unless ftrace calls the aggr. Context: as prepareKprobe.
-func (e *Engine) archPrepareKprobe(x kapi.Context, ap *Aggr, v rules.Verdict, code []byte, post bool) error {
-	ap.verdict = v
-	copy(ap.orig[:], code)
-	e.do.Register.SaveOpcode(x, ap)
-	if v.Ftrace {
-		return nil
-	}
-	in, _ := e.d.Text.Decode(code, ap.addr)
-	ap.insn, _ = in.(*x86.Inst) // nil: only the kernel takes these bytes for an instruction
-	return e.slots.archCopyKprobe(x, ap, post)
-}
-
-var int3 = [...]byte{x86.Int3}
-
-// archArmKprobe writes the breakpoint.
-func (e *Engine) archArmKprobe(x kapi.Context, ap *Aggr) {
-	e.d.Text.Poke(x, ap.addr, int3[:])
-	e.d.Sync.Core(x, kpev.SyncArm)
-}
-
-// archDisarmKprobe writes the original first byte. Context: text_mutex held.
-func (e *Engine) archDisarmKprobe(x kapi.Context, ap *Aggr) {
-	x.Emit(kpev.Disarm, uint64(ap.addr), 0, 0)
-	e.do.Arm.RestoreOpcode(e, x, ap)
-	e.d.Sync.Core(x, kpev.SyncDisarm)
-	ap.armed.WriteOnce(x, false)
-}
-
-// archRemoveKprobe frees the aggr's slot and detour.
-func (e *Engine) archRemoveKprobe(x kapi.Context, ap *Aggr) {
-	if ap.detour.size != 0 {
-		e.d.Exec.Retire(x, ap.detour.addr, ap.detour.size, kpev.DetourMem)
-		ap.detour = detour{}
-	}
-	if ap.slot.ID() != 0 { // one at a site of ftrace has no slot
-		e.slots.freeInsnSlot(x, ap.slot.Owned())
-		ap.slot.Put(x, insnSlot{})
-	}
 }

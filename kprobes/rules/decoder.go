@@ -1,0 +1,137 @@
+package rules
+
+import "kpsim/smp/arch"
+
+// A Decoder says whose view of instructions the kernel's probes have: x86's, which is this package's main
+// part, or that of a processor whose instructions are numbers.
+type Decoder uint8
+
+// The decoders.
+const (
+	DecodesX86 Decoder = iota
+	DecodesRISCV64
+)
+
+// A numbers is what arch/*/kernel/probes knows of a processor whose instructions are numbers.
+type numbers struct {
+	arch  string // the processor's name
+	align int    // bytes: instructions begin at multiples of it
+	odd   int    // the errno where none can begin
+
+	// length returns an instruction's length by its first two bytes.
+	length func(w uint32) int
+	// sort says how a kernel executes an instruction when its breakpoint was hit, or why it refuses it.
+	sort func(k *Kernel, w uint32) (how handling, why ReasonKind)
+	// around refuses an instruction because of others near it; nil: none is.
+	around func(j *Judge, at int) Reason
+	// fixed says that an instruction with an exception-table entry is refused.
+	fixed bool
+}
+
+// A handling is how a probed instruction is executed (enum probe_insn).
+type handling uint8
+
+const (
+	stepped   handling = iota // INSN_GOOD: a copy in a slot
+	simulated                 // INSN_GOOD_NO_SLOT
+	rejected                  // INSN_REJECTED
+)
+
+// decoders has those of numbers, by Decoder.
+var decoders = [...]*numbers{DecodesRISCV64: &riscv64}
+
+// DecoderOf returns the decoder of a processor. ok false: its kernels' probes aren't known.
+func DecoderOf(a *arch.Arch) (d Decoder, ok bool) {
+	if a.Align == 1 {
+		return DecodesX86, true
+	}
+	for i, n := range decoders {
+		if n != nil && n.arch == a.Name {
+			return Decoder(i), true
+		}
+	}
+	return DecodesX86, false
+}
+
+// numbers returns what is known of the kernel's instructions, nil on x86.
+func (k *Kernel) numbers() *numbers { return decoders[k.Decoder] }
+
+// wordAt returns the four bytes at an offset.
+func (j *Judge) wordAt(at int) uint32 {
+	var b [4]byte
+	copy(b[:], j.f.Code[min(at, len(j.f.Code)):])
+	return uint32(arch.Word(b[:]))
+}
+
+// loadNumbers notes where instructions begin, from the function's start on.
+func (j *Judge) loadNumbers(n *numbers) {
+	for at := 0; at < j.f.Size; {
+		in := insn{length: uint8(n.length(j.wordAt(at)))}
+		j.insns = append(j.insns, in)
+		j.bytes[at].insn = int32(len(j.insns))
+		at += int(in.length)
+	}
+}
+
+// atNumber is at for them: the checks of register_kprobe, then arch_prepare_kprobe.
+func (j *Judge) atNumber(n *numbers, at int, anyByte bool) Verdict {
+	v := Verdict{Offset: at, Why: Reason{Kind: NoOptprobes}, NoBoost: Reason{Kind: NoBooster}}
+	if at < 0 || at >= j.f.Size {
+		return refused(v, noent, Reason{Kind: NoSymbol})
+	}
+	if errno, why := j.checkAddress(at); errno != 0 {
+		return refused(v, errno, why)
+	}
+	if (j.f.Addr+arch.Addr(at))%arch.Addr(n.align) != 0 {
+		return refused(v, n.odd, Reason{Kind: Misaligned})
+	}
+	if !anyByte && j.bytes[at].insn == 0 {
+		return refused(v, ilseq, Reason{Kind: Boundary, At: j.before(at)})
+	}
+	if n.fixed && j.bytes[at].extab {
+		return refused(v, inval, Reason{Kind: Fixup})
+	}
+	w := j.wordAt(at)
+	how, why := n.sort(&j.k, w)
+	if how == rejected {
+		return refused(v, inval, Reason{Kind: why})
+	}
+	if n.around != nil {
+		if why := n.around(j, at); why.Kind != None {
+			return refused(v, inval, why)
+		}
+	}
+	v.Len, v.Emulated = n.length(w), how == simulated
+	return v
+}
+
+// A form is instructions that a kernel tells by some of their bits, and what becomes of them.
+type form struct {
+	mask, is uint32
+	how      handling
+	why      ReasonKind
+	since    Edition // the first edition with the handling; before that it is refused with Unsimulated
+	not      uint32  // bits of which one must be set; 0: none need be
+}
+
+// match returns the first form that an instruction has, nil if there is none.
+func match(forms []form, w uint32) *form {
+	for i := range forms {
+		if f := &forms[i]; w&f.mask == f.is && (f.not == 0 || w&f.not != 0) {
+			return f
+		}
+	}
+	return nil
+}
+
+// sortBy is sort by forms; an instruction of none is stepped.
+func sortBy(forms []form, k *Kernel, w uint32) (handling, ReasonKind) {
+	switch f := match(forms, w); {
+	case f == nil:
+		return stepped, None
+	case k.Edition < f.since:
+		return rejected, Unsimulated
+	default:
+		return f.how, f.why
+	}
+}
