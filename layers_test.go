@@ -87,7 +87,7 @@ var layers = []layer{
 		"traces"}},
 	// never smp, never smp/kernel
 	{pkg: "kprobes", may: []string{"kprobes/era", "engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86",
-		"smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true},
+		"smp/arch/arm64", "smp/arch/riscv64", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true},
 	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "linux/linuxev", "smp/arch",
 		"smp/kapi", "traces"}},
 	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},
@@ -106,7 +106,8 @@ var layers = []layer{
 	// its history is read when first asked for
 	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/bpf", "engine/debugger", "engine/ftrace",
 		"engine/fprobe", "engine/jumplabel", "engine/livepatch", "engine/staticcall", "engine/uprobe", "kprobes", "kprobes/kpev",
-		"kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}, free: []string{"sync"}},
+		"kprobes/rules", "smp/arch", "smp/arch/riscv64", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"},
+		free: []string{"sync"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/regular", free: []string{"*"}}, // opens files, before a run
 	// reads what the program was built from

@@ -11,8 +11,8 @@ import (
 )
 
 // A PreHandler runs before the probed instruction, with regs.IP the probe's
-// address + 1 (spec 1.2), or the probe's address where a breakpoint is a fault (arch.Arch's Past). It returns non-zero if its change of regs.IP is to take effect
-// (1.6). Context: preemption off; it may not sleep (1.10).
+// address + 1 (spec 1.2), or its address where the trap of a breakpoint saves that. It returns non-zero if its
+// change of regs.IP is to take effect (1.6). Context: preemption off; it may not sleep (1.10).
 type PreHandler func(x kapi.Context, p *Kprobe, regs *arch.Regs) int
 
 // A PostHandler runs after the probed instruction (1.4). Context: as PreHandler.

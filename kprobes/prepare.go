@@ -318,7 +318,9 @@ func (e *Engine) writeProbe(x kapi.Context, at arch.Addr, b []byte) {
 
 // patchText is what is written while the machine is stopped (patch_insn).
 type patchText struct {
-	at     arch.Addr            `state:"skip: follows from what its writer has read, who waits until it is done"`
+	// owned by text_mutex
+	at arch.Addr `state:"skip: follows from what its writer has read, who waits until it is done"`
+	// owned by text_mutex
 	insn   []byte               `state:"skip: as at"`
 	onStop func(x kapi.Context) `state:"boot"` // set at New
 }

@@ -13,8 +13,8 @@ var endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}
 type HandlerIP struct{ Pre, Post arch.Addr }
 
 // HandlerIPs returns the instruction pointers for each probe. A pre_handler finds the address
-// after the breakpoint, which is one byte long (spec 1.2), or where a breakpoint's trap saves its own address that, and a post_handler finds the next
-// instruction (1.4). This holds whether the probe is a breakpoint, a jump or a call from
+// after the breakpoint, which is one byte long (spec 1.2), or the probe's where a breakpoint's trap saves that, and
+// a post_handler finds the next instruction (1.4). This holds whether the probe is a breakpoint, a jump or a call from
 // ftrace. The result is 0 where a handler changes the path, for functions with a jprobe, and
 // for instructions that go elsewhere or take several steps.
 func (s *Scenario) HandlerIPs() []HandlerIP {

@@ -36,7 +36,7 @@ func served(c checker) error {
 	case m.FRED && !on.Serves(target.ERETS):
 		return Faultf(PartOf(TheMachine, 0), "fred = True is of x86-64; leave it out on %s", on)
 	}
-	if err := c.settingsServed(); err != nil {
+	if err := settingsServed(c); err != nil {
 		return err
 	}
 	for _, l := range Lists {
@@ -57,7 +57,7 @@ func served(c checker) error {
 }
 
 // settingsServed checks the settings that kprobes have on x86 alone, and that there are kprobes at all.
-func (c checker) settingsServed() error {
+func settingsServed(c checker) error {
 	m, p := &c.s.Machine, PartOf(TheMachine, 0)
 	if m.Arch.Serves(target.Jumps) {
 		return nil
@@ -77,10 +77,10 @@ func (c checker) settingsServed() error {
 		case m.Late:
 			return Faultf(p, "late_int3 = True is of x86; leave it out on %s, or leave its probes out", m.Arch)
 		case m.Edition != rules.EditionNone && (m.Edition < rules.Edition514 || m.Edition == rules.EditionDocumented):
-			return Faultf(p, "edition = %q has no kprobes as kpsim knows them on %s; take \"5.14\", \"6.5\" or \"6.9\"",
-				m.Edition, m.Arch)
+			return Faultf(p, "edition = \"%v\" has no kprobes as kpsim knows them on %s; take \"5.14\", \"6.5\" or "+
+				"\"6.9\"", m.Edition, m.Arch)
 		case m.Kernel.Edition < rules.Edition514:
-			return Faultf(p, "rules = %q are of x86; on %s take \"5.14\", \"6.5\" or \"6.9\"", m.Kernel.Edition, m.Arch)
+			return Faultf(p, "rules = \"%v\" are of x86; on %s take \"5.14\", \"6.5\" or \"6.9\"", m.Kernel.Edition, m.Arch)
 		}
 	}
 	return nil

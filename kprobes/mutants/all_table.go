@@ -15,7 +15,7 @@ import (
 
 // All are the mutants. Put a new one beside those that break the same function.
 var All = slices.Concat(table, past, clients, equivalent, events, debuggers, fprobes, hotplugs, transitions, rollbacks,
-	uprobes, planted)
+	uprobes, planted, numbers)
 
 var table = []Mutant{
 	{Name: "no-quiesce", NeedsJump: true, Source: "R1, M01", Scenario: "safe-none", Property: "no-start-inside",

@@ -80,8 +80,8 @@ func (w *wiring) renew() {
 func (w *wiring) wire() {
 	k, ps, mc, d := w.Kernel, w.patchers, &w.Scenario.Machine, &w.config.Deps
 	*d = engine.Deps{
-		CPUs: mc.CPUs, Cells: &w.Machine.Cells, Text: &k.Text, Sync: &k.Sync, Stop: &k.Stop, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks,
+		CPUs: mc.CPUs, Cells: &w.Machine.Cells, Text: &k.Text, Sync: &k.Sync, Stop: &k.Stop, RCU: &k.RCU,
+		Locks: &k.Locks, Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks,
 		Hotplug: &k.Hotplug,
 		Stacks:  &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: ps.labels.Mutex(),
 		Ftrace: ps.Observed.Of(ps.Ftrace.Tracer()), Guest: &k.Guest, Debugger: ps.hasHitBreak,

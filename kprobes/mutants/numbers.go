@@ -1,0 +1,90 @@
+package mutants
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/riscv64"
+	"kpsim/smp/smpev"
+)
+
+// numbers are the mutants of what kprobes do on processors whose instructions are numbers.
+var numbers = []Mutant{
+	{Name: "arm-unstopped", Source: "arch_arm_kprobe: patch_text, aarch64_insn_patch_text", Scenario: "riscv64-probe-odd",
+		Property: "whole-instructions", Also: []string{"no-sail-past", "no-oops"},
+		Says:  "on riscv64 and arm64 the breakpoint is written without stopping the machine",
+		Apply: func(w *Wiring) { unstopped(w, &w.Steps().Arm.ArchArmKprobe) }},
+	{Name: "disarm-unstopped", Source: "arch_disarm_kprobe: patch_text, aarch64_insn_patch_text",
+		Scenario: "riscv64-probe", Property: "owned-breakpoint", Also: []string{"whole-instructions", "no-oops"},
+		Says:  "on riscv64 and arm64 the breakpoint is replaced without stopping the machine",
+		Apply: func(w *Wiring) { unstopped(w, &w.Steps().Arm.RestoreOpcode) }},
+	{Name: "arm-ipi-stopped", Source: "c97bf629963e, riscv64, until 6.9", Scenario: "riscv64-probe",
+		Property: "progress",
+		Says: "on riscv64 and arm64 the CPU that writes while the machine is stopped sends the others, whose interrupts " +
+			"are off, an IPI to serialise",
+		Apply: func(w *Wiring) {
+			stop, sync := w.Deps.Stop, w.Deps.Sync
+			w.Deps.Stop = stopper(func(x context, f func(x context)) {
+				stop.Machine(x, func(x context) {
+					f(x)
+					sync.Core(x, kpev.SyncArm)
+				})
+			})
+		}},
+	{Name: "step-irqs-on", Source: "kprobes_save_local_irqflag", Scenario: "riscv64-probe-timer",
+		Property: "no-oops", Also: []string{"owned-breakpoint", "accounted", "no-start-inside", "transparent"},
+		Says:  "interrupts stay on while a copy is stepped",
+		Apply: on(func(s *steps) { s.Copy.MaskIRQs = func(*regs) {} })},
+	{Name: "jalr-same", Source: "ca0254998be4, riscv64, until 6.1", Scenario: "riscv64-probe-branch",
+		Property: "no-oops", Also: []string{"no-start-inside", "right-result", "progress"},
+		Says: "a simulated jalr whose two registers are one jumps by what it has just written there",
+		Apply: on(func(s *steps) {
+			emulate := s.Copy.Emulate
+			s.Copy.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
+				emulate(e, x, ap, r)
+				if in, ok := ap.Insn().(*riscv64.Inst); ok {
+					jalrSame(in.Word(), r)
+				}
+			}
+		})},
+	{Name: "break-long", Source: "arch_arm_kprobe: GET_INSN_LENGTH", Scenario: "riscv64-probe-odd",
+		Property: "whole-instructions",
+		Also:     []string{"foreign-bytes", "text-agrees", "text-restored", "owned-breakpoint", "no-oops"},
+		Says:     "on riscv64 a breakpoint of four bytes takes the place of an instruction of two",
+		Apply: on(func(s *steps) {
+			write := s.Arm.WriteProbe
+			s.Arm.WriteProbe = func(e *engine, x context, at arch.Addr, b []byte) {
+				if len(b) == riscv64.HalfLen && riscv64.RV64.IsBreakpoint(arch.Word(b)) {
+					b = riscv64.RV64.Breakpoint
+				}
+				write(e, x, at, b)
+			}
+		})},
+}
+
+// unstopped has a step write to text under running CPUs, and then serialise the writing one.
+func unstopped(w *Wiring, step *func(e *engine, x context, ap *aggr)) {
+	s, was := w.Steps(), *step
+	stopped := s.Arm.WriteProbe
+	*step = func(e *engine, x context, ap *aggr) {
+		s.Arm.WriteProbe = func(_ *engine, x context, at arch.Addr, b []byte) {
+			w.Deps.Text.Write(x, at, b)
+			w.Deps.Sync.Self(x, smpev.SyncSelf)
+		}
+		was(e, x, ap)
+		s.Arm.WriteProbe = stopped
+	}
+}
+
+// jalrSame has a jalr that was executed, and whose two registers are one, jump by what it has left there and not by
+// what it found (vol. 1, "Unconditional Jumps").
+func jalrSame(w uint32, r *regs) {
+	if rd, rs := w>>7&31, w>>15&31; w&0x707f == 0x67 && rd == rs && rd != 0 {
+		r.IP = arch.Addr(r.R[rd]+uint64(int64(int32(w)>>20))) &^ 1
+	}
+}
+
+// A stopper is a kapi.Stopper that is a function.
+type stopper func(x context, f func(x context))
+
+// Machine implements kapi.Stopper.
+func (s stopper) Machine(x context, f func(x context)) { s(x, f) }
