@@ -109,8 +109,12 @@ func (m *returnPairs) hooked(e *traces.Event) {
 }
 
 // left removes the calls of a place that don't return to addr: another call uses it
-// now, so their frames were left without a return.
+// now, so their frames were left without a return. Where a call leaves its return address in a register the place is
+// only what the stack pointer was, and a call from a function without a frame of its own has the same.
 func (m *returnPairs) left(task uint8, sp, addr uint64) {
+	if m.scene.proc.Pushed == 0 {
+		return
+	}
 	m.take(func(c openCall) bool { return c.task == task && c.sp == sp && c.addr != addr })
 }
 

@@ -14,7 +14,7 @@ var numbers = []Mutant{
 		Says:  "on riscv64 and arm64 the breakpoint is written without stopping the machine",
 		Apply: func(w *Wiring) { unstopped(w, &w.Steps().Arm.ArchArmKprobe) }},
 	{Name: "disarm-unstopped", Source: "arch_disarm_kprobe: patch_text, aarch64_insn_patch_text",
-		Scenario: "riscv64-probe", Property: "owned-breakpoint", Also: []string{"whole-instructions", "no-oops"},
+		Scenario: "riscv64-probe", Property: "whole-instructions", Also: []string{"owned-breakpoint", "no-oops"},
 		Says:  "on riscv64 and arm64 the breakpoint is replaced without stopping the machine",
 		Apply: func(w *Wiring) { unstopped(w, &w.Steps().Arm.RestoreOpcode) }},
 	{Name: "arm-ipi-stopped", Source: "c97bf629963e, riscv64, until 6.9", Scenario: "riscv64-probe",

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"bytes"
 	"strings"
 
 	"kpsim/kprobes/rules"
@@ -13,6 +14,7 @@ import (
 type Survey struct {
 	Module *image.Module
 	Kernel rules.Kernel
+	Arch   *arch.Arch // nil: x86-64 or i386, by Kernel
 	// OneCPU means that the machine has several CPUs and was booted with one. Then lock prefixes
 	// were patched out, and are reserved until the second CPU comes online
 	// (arch/x86/kernel/alternative.c, alternatives_text_reserved).
@@ -49,13 +51,19 @@ func New(m *image.Module, k rules.Kernel) *Survey {
 	return s
 }
 
-// Mode returns the mode of the kernel's processor.
-func (s *Survey) Mode() x86.Mode {
-	if s.Kernel.Bits32 {
-		return x86.Mode32
+// Processor returns the kernel's processor.
+func (s *Survey) Processor() *arch.Arch {
+	switch {
+	case s.Arch != nil:
+		return s.Arch
+	case s.Kernel.Bits32:
+		return x86.I386
 	}
-	return x86.Mode64
+	return x86.AMD64
 }
+
+// Numbers reports whether instructions are numbers, of processors other than x86.
+func (s *Survey) Numbers() bool { return s.Kernel.Decoder != rules.DecodesX86 }
 
 // Addr converts a number to an address of that processor: 32-bit addresses wrap around.
 func (s *Survey) Addr(a arch.Addr) arch.Addr {
@@ -99,6 +107,10 @@ func (s *Survey) isFill(r *Row) bool {
 		return true
 	}
 	b := r.Bytes
+	if s.Numbers() {
+		nop := len(b)%s.Processor().Align == 0 && bytes.Equal(b, s.Processor().Nop(len(b)))
+		return nop || bytes.Count(b, []byte{0}) == len(b)
+	}
 	for len(b) > 1 && (b[0] == 0x66 || b[0] == 0x2e) {
 		b = b[1:]
 	}
@@ -143,12 +155,12 @@ func (s *Survey) load(sym *image.Symbol) {
 	f := &s.f
 	*f = rules.Function{
 		Name: sym.Name, Addr: sym.Addr, Size: sym.Size,
-		Code:  s.Module.Bytes(sym.Addr, sym.Size+x86.MaxLen-1),
+		Code:  s.Module.Bytes(sym.Addr, sym.Size+s.Processor().MaxLen-1),
 		Sites: f.Sites[:0], Extable: f.Extable[:0], Thunks: s.thunks,
 		Blacklisted: sym.Blacklisted, InitFreed: sym.Init,
 	}
 	// A region may extend beyond the function, over the beginning of the next.
-	for _, site := range s.Module.SitesIn(sym.Addr, sym.End()+x86.MaxLen) {
+	for _, site := range s.Module.SitesIn(sym.Addr, sym.End()+arch.Addr(s.Processor().MaxLen)) {
 		off := int(site.Addr - sym.Addr)
 		switch site.Kind {
 		case image.SiteExtable:

@@ -57,6 +57,7 @@ func Image(s *scenario.Scenario) *image.Module {
 // Survey returns the scenario's functions as judged by the kernel of its machine.
 func Survey(s *scenario.Scenario) *survey.Survey {
 	v := survey.New(Image(s), s.Machine.Kprobes().Kernel)
+	v.Arch = s.Machine.Processor()
 	v.NeverBoosts = s.Machine.Boost == era.BoostNever
 	v.OneCPU = true // for lock prefixes that come and go
 	v.AnyByte, v.EachBoundary = s.Machine.AnyByte, !s.Machine.AnyByte

@@ -210,7 +210,7 @@ func (c *Check) printInstructions(p *cli.Program, w *bufio.Writer, s *survey.Sur
 			}
 			t.cell(offset(r.Offset), -offsetWidth).cell(shortHex(r.Bytes, bytesShown), bytesWidth).cell(d.read(sym, r),
 				textWidth)
-			t.verdict(p, r)
+			t.verdict(p, s, r)
 		}
 		if c.Func == "" {
 			fmt.Fprintln(w)

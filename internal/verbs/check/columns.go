@@ -10,7 +10,6 @@ import (
 	"kpsim/kprobes"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
 
@@ -65,13 +64,17 @@ func (t *columns) end() {
 
 // answers says how an instruction is probed, whether its step is boosted, and whether the probe
 // can be optimized to a jump; or why not. Places are offsets in the function.
-func answers(r *survey.Row) (probe, boost, jump string) {
+func answers(s *survey.Survey, r *survey.Row) (probe, boost, jump string) {
 	why := r.Why.In("")
 	if r.Errno != 0 {
 		return kprobes.Errno(-r.Errno).Error(), "-", why
 	}
 	probe, boost = "int3", "no"
 	switch {
+	case s.Numbers() && r.Emulated:
+		probe = "simul"
+	case s.Numbers():
+		probe = "slot"
 	case r.Ftrace:
 		probe = "ftrace"
 	case r.Delta != 0:
@@ -89,8 +92,8 @@ func answers(r *survey.Row) (probe, boost, jump string) {
 }
 
 // verdict adds the last three cells.
-func (t *columns) verdict(p *cli.Program, r *survey.Row) {
-	probe, boost, jump := answers(r)
+func (t *columns) verdict(p *cli.Program, s *survey.Survey, r *survey.Row) {
+	probe, boost, jump := answers(s, r)
 	switch {
 	case r.Errno != 0:
 		t.painted(p, cli.Red, probe, probeWidth).cell(boost, boostWidth).cell(jump, 0).end()
@@ -130,7 +133,7 @@ func (d *reader) read(sym *image.Symbol, r *survey.Row) string {
 	}
 	k, ok := d.known[string(r.Bytes)]
 	if !ok {
-		k = disassemble(d.s.Mode(), r.Bytes)
+		k = disassemble(d.s.Processor(), r.Bytes)
 		d.known[string(r.Bytes)] = k
 	}
 	if !k.jump {
@@ -149,8 +152,8 @@ func (d *reader) read(sym *image.Symbol, r *survey.Row) string {
 	return k.text + "0x" + strconv.FormatUint(uint64(t), 16)
 }
 
-func disassemble(mode x86.Mode, b []byte) reading {
-	in, err := mode.Decode(b, 0)
+func disassemble(a *arch.Arch, b []byte) reading {
+	in, err := a.Decode(b, 0)
 	if err != nil {
 		return reading{text: "(bad)"}
 	}
@@ -163,12 +166,10 @@ func disassemble(mode x86.Mode, b []byte) reading {
 }
 
 // decodeRow decodes a row's bytes.
-func decodeRow(s *survey.Survey, sym *image.Symbol, r *survey.Row) (x86.Inst, bool) {
-	in, err := s.Mode().Decode(r.Bytes, sym.Addr+arch.Addr(r.Offset))
+func decodeRow(s *survey.Survey, sym *image.Symbol, r *survey.Row) (arch.Inst, bool) {
+	in, err := s.Processor().Decode(r.Bytes, sym.Addr+arch.Addr(r.Offset))
 	return in, err == nil
 }
-
-func isCall(in *x86.Inst) bool { return in.Flow() == arch.FlowCall }
 
 // shortHex prints at most most bytes, followed by two dots if there are more.
 func shortHex(b []byte, most int) string {

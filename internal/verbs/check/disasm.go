@@ -41,6 +41,7 @@ Exit status: 0, or 2 for bad input.`
 }
 
 func (c *Disasm) Run(p *cli.Program) (int, error) {
+	c.draws = true
 	s, err := c.survey(c.Object)
 	if none := (*noRules)(nil); errors.As(err, &none) {
 		return c.plain(p, none.sc)
@@ -74,7 +75,7 @@ func (c *Disasm) plain(p *cli.Program, sc *scenario.Scenario) (int, error) {
 		return 0, fmt.Errorf("%s: no function is called %q; %s", c.Object, c.Func,
 			nearest.OrAll(c.Func, scenario.TheTexts.Names(sc)))
 	case c.At != "":
-		return 0, fmt.Errorf("--at %s: kpsim has no probes on %s; leave it out", c.At, sc.Machine.Arch)
+		return 0, fmt.Errorf("--at %s: no probe becomes a jump on %s; leave it out", c.At, sc.Machine.Arch)
 	}
 	fmt.Fprintf(p.Out, "%s in %s, code of %s\n\n", t.Name, c.Object, sc.Machine.Arch)
 	a := sc.Machine.Processor()
@@ -144,7 +145,7 @@ func jumpTarget(s *survey.Survey, sym *image.Symbol, r *survey.Row) (int, bool) 
 		return 0, false
 	}
 	t, ok := in.Target()
-	return int(t - sym.Addr), ok && !isCall(&in)
+	return int(t - sym.Addr), ok && in.Flow() != arch.FlowCall
 }
 
 // list prints the instructions.

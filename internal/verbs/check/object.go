@@ -31,7 +31,8 @@ type underKernel struct {
 	Config  string `placeholder:"NAMES" help:"Which of PREEMPTION, RETPOLINE, IBT, FTRACE the kernel is built with, joined by commas; or none. OPTPROBES=n turns jumps off. Instead of the profile's."`
 	CPU     string `name:"cpu" placeholder:"FEATURES" help:"What the processor has, for alternatives: smap,erms and so on, joined by commas; or none. Default: that of the recorded machines."`
 
-	by string // the kernel that gave the answers, for an object
+	by    string // the kernel that gave the answers, for an object
+	draws bool   // what a jump replaces is drawn
 }
 
 // Load addresses of an object's text. A module is put into Linux's module area, or for i386 into
@@ -118,7 +119,7 @@ func (u *underKernel) surveyScenario(path string) (*survey.Survey, error) {
 	if len(sc.Texts) == 0 {
 		return nil, fmt.Errorf("%s: it has no functions; give it text(…) or elf(…)", path)
 	}
-	if !sc.Machine.Arch.Serves(target.Kprobes) {
+	if on := sc.Machine.Arch; !on.Serves(target.Kprobes) || u.draws && !on.Serves(target.Jumps) {
 		return nil, &noRules{path, sc}
 	}
 	s := vet.Survey(sc)
@@ -139,7 +140,7 @@ type noRules struct {
 }
 
 func (n *noRules) Error() string {
-	return fmt.Sprintf("%s: which instructions can be probed is known for x86, and its machine() is of %s; "+
+	return fmt.Sprintf("%s: which instructions can be probed isn't known for %s, of which its machine() is; "+
 		"kpsim disasm %s %s lists them", n.path, n.sc.Machine.Arch, n.path, n.sc.Texts[0].Name)
 }
 
@@ -170,6 +171,9 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 	}
 	profile, known := parseProfile(u.Profile)
 	bits32 := k.Bits32
+	if k.Decoder != rules.DecodesX86 {
+		return u.numbers(k)
+	}
 	switch {
 	case u.Profile != "" && !known:
 		return k, fmt.Errorf("--profile %s: there is no such profile; write k61, k612 or k61i386", u.Profile)
@@ -202,6 +206,28 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 	if err := k.Configure(u.Config); err != nil {
 		return k, fmt.Errorf("--config %s: %w", u.Config, err)
 	}
+	return k, nil
+}
+
+// numbers is kernel for code of other processors than x86, whose rules depend on the edition alone.
+func (u *underKernel) numbers(k rules.Kernel) (rules.Kernel, error) {
+	switch {
+	case u.Profile != "":
+		return k, fmt.Errorf("--profile %s: it is of x86, and the code isn't; leave it out", u.Profile)
+	case u.Config != "":
+		return k, fmt.Errorf("--config %s: the rules of this processor ask for none; leave it out", u.Config)
+	case u.Edition == "":
+		return k, nil
+	}
+	e, ok := rules.ParseEdition(u.Edition)
+	if !ok {
+		return k, fmt.Errorf("--edition: %w", inputs.KnownEdition(u.Edition, inputs.EditionNames()))
+	}
+	if e < rules.Edition514 || e == rules.EditionDocumented {
+		return k, fmt.Errorf("--edition %s: it has no kprobes as kpsim knows them on this processor; write 5.14, 6.5 or 6.9",
+			u.Edition)
+	}
+	k.Edition = e
 	return k, nil
 }
 

@@ -99,7 +99,7 @@ func (o *surveyPage) instructions(sym *image.Symbol, f *functionRow, rows []surv
 			break
 		}
 		o.shown++
-		probe, boost, jump := answers(r)
+		probe, boost, jump := answers(o.s, r)
 		cells := page.Row(offset(r.Offset), shortHex(r.Bytes, bytesShown), o.d.read(sym, r), probe, boost, jump)
 		cells[1].Code, cells[2].Code = true, true
 		switch {
