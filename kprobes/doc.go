@@ -43,9 +43,12 @@
 // back enabled; a symbol is absent if it is empty; unregistering tells what wasn't
 // registered. Routines that are Go and not text have no symbols to be probed by.
 //
-// The path of a hit is in arch_x86.go (breakpoint, handlers, end of the step),
-// arch_x86_resume.go (what is wrong after a step of a copy, and faults) and
-// arch_x86_insn.go (the copies, and which of them run without a step):
+// What belongs to a processor is a row (engine.go): how a probe is written, what ends a step, what is emulated, the
+// trampoline's text. x86's is in files called arch_x86*.go, riscv64's in riscv64.go.
+//
+// The path of a hit is in hit.go (breakpoint, handlers, end of the step, faults), slots.go (the
+// copies, and which of them run without a step), and on x86 arch_x86_resume.go (what is wrong
+// after a step of a copy):
 //
 //	hit ─► pre_handlers ─┬─ optimized: the detour's copy, and done
 //	                     ├─ boosted: the slot's copy and its jump, and done
@@ -67,7 +70,7 @@
 //
 // A call is known by where its return address lies, too: what was left without a
 // return is skipped (5.1; later kernels look at the newest alone). The trampoline
-// is text of the kernel's that the engine fills in (arch_x86_rethook.go); in 2.6 a
+// is text of the kernel's that the engine fills in (trampoline.go); in 2.6 a
 // probe sits on it from boot, and kprobes/list shows it. Locks of return probes are
 // taken inside all others. The array of free instances isn't the kernel's, which
 // loses one when an NMI interrupts a push (objpool.go, mutant objpool-last).
@@ -99,7 +102,7 @@
 // Functions have the kernel's names in Go's spelling: the kernel's function may have
 // another name in other releases; the last column is the first release that has it, as
 // far as its sources were read. What isn't here is the engine's own, or a step: steps.go.
-// The trampoline of return probes (arch_x86_rethook.go) is kretprobe_trampoline, since 5.15
+// The trampoline of return probes (trampoline.go) is kretprobe_trampoline, since 5.15
 // __kretprobe_trampoline, since 5.18 arch_rethook_trampoline.
 // get_kprobe is a look-up in the table, kprobe_queued asks whether an aggr is on a list,
 // optprobe_queued_unopt whether that list is unoptimizing. Each address has an aggr, so

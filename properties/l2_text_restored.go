@@ -185,9 +185,12 @@ func (m *textRestored) program(addr uint64) bool {
 // probed reports whether the byte at addr is the breakpoint of a registered probe or of a debugger, or belongs to the
 // image of a registered probe that is wholly in memory.
 func (m *textRestored) probed(addr uint64) bool {
-	if mem, _ := m.scene.text.head(addr); m.scene.proc.breaks(mem) &&
-		(m.scene.probes.at(addr) || m.scene.debugs(addr)) {
-		return true
+	for back := range m.scene.proc.longest {
+		mem, _ := m.scene.text.head(addr - back)
+		if m.scene.proc.breaks(mem) && (back == 0 || back < m.scene.proc.breakLen(mem)) &&
+			(m.scene.probes.at(addr-back) || m.scene.debugs(addr-back)) {
+			return true
+		}
 	}
 	for i := m.scene.raw; i < len(m.scene.images); i++ {
 		x := &m.scene.images[i]

@@ -18,6 +18,8 @@ type processor struct {
 	others          bool   // there are other breakpoints than brk
 	fill, least     uint64 // what memory for code is full of; how long the breakpoint is that patchers write
 
+	longest uint64 // of the breakpoints that probes are; 1 on x86
+
 	second uint64 // where the second instruction of a branch begins; 0: a branch is one instruction
 	nop    uint64 // the nop in a branch's place
 	tells  uint64 // how many bytes tell whether they begin with a breakpoint or a jump
@@ -39,6 +41,12 @@ func processorOf(a *arch.Arch) (p processor) {
 	p.Arch, p.nop, p.reached = a, arch.Word(a.BranchNop.Bytes()), make(map[[2]uint64]reach)
 	p.jump, p.call, p.fill, p.least = a.IsJump, a.IsCall, a.Fill, uint64(len(a.Breakpoint))
 	p.brk, p.brkLen, p.others = a.Breaks[0], uint64(a.Breaks[0].Len()), len(a.Breaks) > 1
+	p.longest = p.least
+	for _, q := range a.Breaks {
+		if a.Align > 1 {
+			p.longest = max(p.longest, uint64(q.Len()))
+		}
+	}
 	const at = 0x1000
 	c, ok := a.Call(at, at)
 	if in, err := a.Decode(c.Bytes(), at); !ok || err != nil {

@@ -80,7 +80,8 @@ func settingsServed(c checker) error {
 			return Faultf(p, "edition = \"%v\" has no kprobes as kpsim knows them on %s; take \"5.14\", \"6.5\" or "+
 				"\"6.9\"", m.Edition, m.Arch)
 		case m.Kernel.Edition < rules.Edition514:
-			return Faultf(p, "rules = \"%v\" are of x86; on %s take \"5.14\", \"6.5\" or \"6.9\"", m.Kernel.Edition, m.Arch)
+			return Faultf(p, "rules = \"%v\" are of x86; on %s take \"5.14\", \"6.5\" or \"6.9\"",
+				m.Kernel.Edition, m.Arch)
 		}
 	}
 	return nil

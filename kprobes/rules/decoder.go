@@ -38,7 +38,7 @@ const (
 )
 
 // decoders has those of numbers, by Decoder.
-var decoders = [...]*numbers{DecodesRISCV64: &riscv64}
+var decoders = [...]*numbers{DecodesRISCV64: &ofRISCV64}
 
 // DecoderOf returns the decoder of a processor. ok false: its kernels' probes aren't known.
 func DecoderOf(a *arch.Arch) (d Decoder, ok bool) {

@@ -1,9 +1,9 @@
 package rules
 
-// riscv64 is arch/riscv/kernel/probes: decode-insn.c, whose forms are in asm/insn.h, and arch_prepare_kprobe.
+// ofRISCV64 is arch/riscv/kernel/probes: decode-insn.c, whose forms are in asm/insn.h, and arch_prepare_kprobe.
 // An instruction with an exception-table entry may be probed: a fault in its slot is taken to the original
 // (kprobe_fault_handler).
-var riscv64 = numbers{
+var ofRISCV64 = numbers{
 	arch: "riscv64", align: 2, odd: ilseq,
 	length: func(w uint32) int {
 		if w&3 == 3 { // GET_INSN_LENGTH

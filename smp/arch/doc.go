@@ -29,8 +29,8 @@
 //
 // and a line in target's rows. Functions and patchers that are given as bytes run then, under all
 // fetch models, and are searched, proved, replayed and shown. What a kernel does by itself on
-// that processor (target.Service) is refused by name until an engine has it: kprobes' files
-// arch_*.go, the engines that write sites, smp/image's relocations. Jump labels need fields of the
+// that processor (target.Service) is refused by name until an engine has it: a row of kprobes and
+// a decoder of kprobes/rules, the engines that write sites, smp/image's relocations. Jump labels need fields of the
 // row alone: Labels, BreakpointFirst. TestToy builds such a processor of ten instructions from
 // testdata/toy.
 //

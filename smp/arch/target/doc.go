@@ -7,5 +7,5 @@
 // processor it is.
 //
 // Its limits: what a kernel does by itself (Service) is built for x86. Jump labels are built for riscv64 and arm64,
-// too.
+// too, and kprobes for riscv64.
 package target

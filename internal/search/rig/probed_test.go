@@ -1,0 +1,162 @@
+package rig_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/rig"
+	"kpsim/kprobes/rules"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+)
+
+// drawnCode draws a function of a processor without accesses to memory.
+type drawnCode struct {
+	arch string
+	word func(t *rapid.T) uint32 // a word that may be an instruction
+	ret  uint32
+	uses func(in arch.Inst) (reads, writes uint64) // sets of registers
+	free uint64                                    // those that a call may change
+}
+
+var drawnCodes = []drawnCode{{
+	arch: "riscv64", ret: 0x8067,
+	word: func(t *rapid.T) uint32 {
+		w := rapid.Uint32().Draw(t, "w")
+		if rapid.Bool().Draw(t, "half") {
+			return w&0xfffc | 1 // quadrant 1: arithmetic, jumps and branches
+		}
+		ops := []uint32{0x13, 0x33, 0x1b, 0x3b, 0x37, 0x17, 0x63, 0x6f}
+		return w&^0x7f | ops[rapid.IntRange(0, len(ops)-1).Draw(t, "op")]
+	},
+	uses: func(in arch.Inst) (reads, writes uint64) {
+		w := in.(interface{ Word() uint32 }).Word()
+		reads, writes = 1<<(w>>15&31), 1<<(w>>7&31)
+		switch op := w & 0x7f; {
+		case op == 0x37, op == 0x17:
+			reads = 0
+		case op&0x20 != 0:
+			reads |= 1 << (w >> 20 & 31)
+		}
+		return reads, writes
+	},
+	free: 0xf003fce1, // x0, t0 to t2, a0 to a7, t3 to t6
+}}
+
+// draw draws some instructions, whose jumps lead to later ones, and a return.
+func (d *drawnCode) draw(t *rapid.T, a *arch.Arch, at arch.Addr) (code []byte, begins []int) {
+	n := rapid.IntRange(1, 12).Draw(t, "n")
+	known := uint64(1 | 1<<a.Args[0])
+	for tries := 0; len(begins) < n && tries < 400; tries++ {
+		b := binary.LittleEndian.AppendUint32(nil, d.word(t))
+		in, err := a.Decode(b, at+arch.Addr(len(code)))
+		if err != nil || in.Flow() != arch.FlowNext {
+			continue
+		}
+		reads, writes := d.uses(in)
+		if reads&^known != 0 || writes&^d.free != 0 {
+			continue
+		}
+		regs := arch.Regs{IP: in.At()}
+		if out := in.Exec(&regs, nowhere{}); out != arch.Next {
+			continue
+		}
+		known |= writes
+		begins = append(begins, len(code))
+		code = append(code, b[:in.Size()]...)
+	}
+	begins = append(begins, len(code))
+	return binary.LittleEndian.AppendUint32(code, d.ret), begins
+}
+
+// nowhere is no memory.
+type nowhere struct{}
+
+func (nowhere) Load(arch.Addr, int) (uint64, bool)    { return 0, false }
+func (nowhere) Store(arch.Addr, int, uint64) (_ bool) { return false }
+
+// TestTransparent: whatever is probed, at every instruction that can be, gives the results that it has alone.
+func TestTransparent(t *testing.T) {
+	for i := range drawnCodes {
+		d := &drawnCodes[i]
+		t.Run(d.arch, func(t *testing.T) {
+			p, a := processorNamed(t, d.arch)
+			require.True(t, p.Serves(target.Kprobes))
+			decoder, ok := rules.DecoderOf(a)
+			require.True(t, ok)
+			const at = 0xffffffff81001000
+			probed := 0
+			rapid.Check(t, func(t *rapid.T) {
+				code, begins := d.draw(t, a, at)
+				k := rules.Kernel{Edition: rules.Edition69, Decoder: decoder}
+				var j rules.Judge
+				j.Load(&k, &rules.Function{Name: "f", Addr: at, Size: len(code), Code: code})
+				var src, names strings.Builder
+				arg := rapid.Uint64().Draw(t, "arg")
+				fmt.Fprintf(&src, "machine(cpus = 1, arch = %q)\nf = text(\"f\", \"% x\", at = %#x)\n", d.arch, code,
+					uint64(at))
+				for i, off := range begins {
+					if v := j.At(off); v.Errno == 0 {
+						post := []string{"", ", post = [count()]"}[i%2]
+						fmt.Fprintf(&src, "k%d = kprobe(\"k%d\", f + %d%s)\n", i, i, off, post)
+						fmt.Fprintf(&names, "k%d, ", i)
+						probed++
+					}
+				}
+				want := alone(t, a, code, at, arg)
+				runs := fmt.Sprintf("call(f, %d, returns = %d)", arg, want)
+				fmt.Fprintf(&src, "task(\"t\", cpu = 0, ops = [%s, register_all([%s], errno = 0), %s, "+
+					"unregister_all([%s]), %s])\nnever()\n", runs, &names, runs, &names, runs)
+				sc, err := lang.Load("drawn.star", []byte(src.String()), nil)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, &src)
+				}
+				r, err := rig.New(sc, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Close()
+				random := sched.NewRandom(sched.Params{Length: 60, Mean: 6})
+				random.Begin(1)
+				if run := r.Run(random); run.Outcome != smp.Passed {
+					t.Fatalf("%+v\n%s", run, &src)
+				}
+			})
+			require.NotZero(t, probed)
+		})
+	}
+}
+
+// alone returns what a function without accesses to memory returns.
+func alone(t *rapid.T, a *arch.Arch, code []byte, at arch.Addr, arg uint64) uint64 {
+	regs := arch.Regs{IP: at, Flags: a.FixedFlag}
+	regs.R[a.Args[0]] = arg
+	regs.R[a.Link] = 0x1000
+	for regs.IP != 0x1000 {
+		in, err := a.Decode(code[regs.IP-at:], regs.IP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Exec(&regs, nowhere{})
+	}
+	return regs.R[a.Result]
+}
+
+// processorNamed returns the processor of that name.
+func processorNamed(t *testing.T, name string) (target.Processor, *arch.Arch) {
+	for i, word := range target.Words {
+		if word == name {
+			return target.Processor(i), target.Processor(i).Row(true)
+		}
+	}
+	t.Fatal(name)
+	return 0, nil
+}
