@@ -95,6 +95,9 @@ type row struct {
 // rows are by name of the processor.
 var rows = map[string]*row{x86.AMD64.Name: &rowAMD64, x86.I386.Name: &rowI386, riscv64.RV64.Name: &rowRISCV64}
 
+// rowNone is a processor's whose kernels' probes aren't known: no probe is registered there.
+var rowNone = row{breakpoint: func([]byte) []byte { return nil }}
+
 // wired returns an engine whose parts share its env, with nothing else set.
 func wired() *Engine {
 	e := new(Engine)
@@ -125,7 +128,7 @@ func New(d Deps, s Settings) *Engine {
 // nothing. No state of the previous run remains.
 func (e *Engine) Renew(d Deps, s Settings) {
 	e.d, e.do, e.s, e.cpu = d, cmp.Or(s.Steps, &linux), s, d.Text.Arch()
-	e.row = rows[e.cpu.Name]
+	e.row = cmp.Or(rows[e.cpu.Name], &rowNone)
 	if d.Tell == nil { // there are no monitors
 		e.d.Tell = func(kapi.Context, traces.Kind, uint64, uint64, uint64) {}
 	}

@@ -49,22 +49,21 @@ type RegisterSteps struct {
 
 // ArmSteps are the steps of enable_kprobe, disable_kprobe, arm_kprobe, disarm_kprobe.
 type ArmSteps struct {
-	EnableKprobe   func(e *Engine, x kapi.Context, p *Kprobe) error
-	DisableKprobe  func(e *Engine, x kapi.Context, p *Kprobe) error
-	EnableAggr     func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe) error
-	SetDisabled    func(x kapi.Context, p *Kprobe, on bool)
-	AggrEnabled    func(ap *Aggr) bool
-	DisarmDisabled func(e *Engine, x kapi.Context, ap *Aggr)
-	ArmKprobe      func(e *Engine, x kapi.Context, ap *Aggr) error
-	ArmKprobeNow   func(e *Engine, x kapi.Context, ap *Aggr) error
-	ArchArmKprobe  func(e *Engine, x kapi.Context, ap *Aggr) // the breakpoint, and a sync
-	DisarmKprobe   func(e *Engine, x kapi.Context, ap *Aggr) bool
-	RestoreOpcode  func(e *Engine, x kapi.Context, ap *Aggr) // the original byte
-	// WriteProbe writes a breakpoint, or what it has replaced.
-	WriteProbe         func(e *Engine, x kapi.Context, at arch.Addr, b []byte)
+	EnableKprobe       func(e *Engine, x kapi.Context, p *Kprobe) error
+	DisableKprobe      func(e *Engine, x kapi.Context, p *Kprobe) error
+	EnableAggr         func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe) error
+	SetDisabled        func(x kapi.Context, p *Kprobe, on bool)
+	AggrEnabled        func(ap *Aggr) bool
+	DisarmDisabled     func(e *Engine, x kapi.Context, ap *Aggr)
+	ArmKprobe          func(e *Engine, x kapi.Context, ap *Aggr) error
+	ArmKprobeNow       func(e *Engine, x kapi.Context, ap *Aggr) error
+	ArchArmKprobe      func(e *Engine, x kapi.Context, ap *Aggr) // the breakpoint, and a sync
+	DisarmKprobe       func(e *Engine, x kapi.Context, ap *Aggr) bool
+	RestoreOpcode      func(e *Engine, x kapi.Context, ap *Aggr) // the original byte
 	GetOptimizedKprobe func(e *Engine, addr arch.Addr) *Aggr
 	LockText           func(e *Engine, x kapi.Context)
 	LockSites          func(e *Engine, x kapi.Context)
+	WriteProbe         func(e *Engine, x kapi.Context, at arch.Addr, b []byte) // a breakpoint, or what was there
 }
 
 // OptimizerSteps are the steps of kprobe_optimizer, and of the functions that queue work for it.

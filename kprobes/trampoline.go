@@ -55,6 +55,9 @@ func (t *Rethook) addBuckets(lock func() kapi.Spinlock) {
 // linkTrampoline writes the trampoline.
 func (t *Rethook) linkTrampoline() {
 	call := t.d.Bind.Bind("trampoline_handler", t.onTramp)
+	if t.row.trampoline == nil {
+		return
+	}
 	buf := t.code[:0]
 	if t.s.NopTrampoline() {
 		buf = append(buf, t.cpu.Breakpoint...) // a probe is registered there at boot

@@ -57,7 +57,7 @@ type Stub struct {
 	Size   int
 }
 
-// StubRoom is how many bytes of stubs there is room for.
+// StubRoom is how many bytes of stubs there is room for on x86.
 const StubRoom = 4096
 
 var stubs []Stub
@@ -70,7 +70,7 @@ func DefineStub(s Stub) {
 			panic(fmt.Sprintf("kapi: the stub %s has its name or its place in common with %s", s.Name, o.Name))
 		}
 	}
-	if s.Offset+arch.Addr(s.Size) > StubRoom/4 {
+	if s.Offset+arch.Addr(s.Size) > StubRoom {
 		panic(fmt.Sprintf("kapi: there is no room for the stub %s", s.Name))
 	}
 	stubs = append(stubs, s)
