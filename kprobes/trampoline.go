@@ -54,6 +54,9 @@ func (t *Rethook) addBuckets(lock func() kapi.Spinlock) {
 
 // linkTrampoline writes the trampoline.
 func (t *Rethook) linkTrampoline() {
+	if t.row == nil { // there are no probes on this processor
+		return
+	}
 	call := t.d.Bind.Bind("trampoline_handler", t.onTramp)
 	if t.row.trampoline == nil {
 		return

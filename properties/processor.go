@@ -90,6 +90,12 @@ func (p *processor) isBreakpoint(w, n uint64) bool {
 // jumpLen is the length of a jump and of a call.
 func (p *processor) jumpLen() uint64 { return uint64(p.BranchLen) }
 
+// below reports whether sp is the stack pointer of a function that one with stack pointer from calls, which has pushed
+// nothing else.
+func (p *processor) below(from, sp uint64) bool {
+	return p.Pushed == 0 && from == sp || p.Pushed > 0 && (from-sp == 4 || from-sp == 8)
+}
+
 // brokeAt returns the address of a breakpoint whose trap has saved ip.
 func (p *processor) brokeAt(ip uint64) uint64 { return ip - uint64(p.Past) }
 

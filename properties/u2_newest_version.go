@@ -392,7 +392,7 @@ const (
 )
 
 // arrives takes a call that begins at a site, or is led somewhere. A function that is called directly finds the return
-// address of the site on the stack, a word of 4 or 8 bytes.
+// address of the site on the stack, a word of 4 or 8 bytes, unless calls push nothing.
 func (m *newestVersion) arrives(e *traces.Event) *traces.Finding {
 	ip, sp, t := e.A, e.B, m.of(e.Task)
 	after := m.scene.proc.jumpLen()
@@ -406,7 +406,7 @@ func (m *newestVersion) arrives(e *traces.Event) *traces.Finding {
 				return nil
 			}
 			return m.judge(e, &was)
-		case (c.sp-sp == 4 || c.sp-sp == 8) && m.led(smpev.SubjectDirect, endDirects, c.site, ip):
+		case m.scene.proc.below(c.sp, sp) && m.led(smpev.SubjectDirect, endDirects, c.site, ip):
 			c.direct = ip
 			return nil
 		}

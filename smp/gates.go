@@ -83,7 +83,7 @@ func (gs *Gates) find(a arch.Addr) *gate {
 		return &gs.guests[n]
 	}
 	switch late := maxGates - 1 - i; {
-	case a%gateSize != 0:
+	case a%gateSize != 0 || a < gs.page:
 	case i < len(gs.bound):
 		return &gs.bound[i]
 	case late >= 0 && late < len(gs.late):
@@ -131,9 +131,14 @@ func (gs *Gates) enter(c *CPU, ip arch.Addr) {
 	c.guest, c.user = false, false
 }
 
-// leave returns from a routine that text called, as ret would.
+// leave returns from a routine that text called, as ret would. Where calls push nothing the routine may have said
+// where it goes on, by IP: then no register tells.
 func (gs *Gates) leave(c *CPU) {
 	m := gs.m
+	if m.arch.Pushed == 0 && gs.find(c.regs.IP) == nil {
+		c.guest = true
+		return
+	}
 	m.mem.cpu = c.id
 	to, ok := m.arch.Caller(m.mem.data, &c.regs)
 	if !ok {

@@ -65,7 +65,7 @@ func (f *Ftrace) directAt(ip arch.Addr) *direct {
 
 // call returns the call of a client's trampoline.
 func (d *direct) call(f *Ftrace, to arch.Addr) (c arch.Code, ok bool) {
-	return f.d.Text.Arch().Call(d.site.at, to)
+	return f.d.Form.Call(d.site.at, to)
 }
 
 // RegisterDirect makes the site at ip call to (register_ftrace_direct). EBUSY: it has a direct call already, or a
@@ -76,7 +76,7 @@ func (f *Ftrace) RegisterDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
 	if d == nil {
 		return EINVAL
 	}
-	if _, ok := d.call(f, to); !ok {
+	if _, ok := d.call(f, to); !ok && f.Direct() {
 		return EINVAL
 	}
 	f.direct.mutex.Lock(x)
@@ -124,7 +124,7 @@ func (f *Ftrace) ModifyDirect(x kapi.Context, ip, to arch.Addr, waits bool) (err
 	if d == nil {
 		return EINVAL
 	}
-	if _, ok := d.call(f, to); !ok {
+	if _, ok := d.call(f, to); !ok && f.Direct() {
 		return EINVAL
 	}
 	f.direct.mutex.Lock(x)
@@ -172,6 +172,10 @@ func (f *Ftrace) leaveDirect(x kapi.Context, waits bool) {
 	}
 }
 
+// Direct reports whether sites call the trampolines of direct calls. Where part of a call stays as it was at boot they
+// all call ftrace's own, which goes to the other one (DYNAMIC_FTRACE_WITH_CALL_OPS).
+func (f *Ftrace) Direct() bool { return f.d.Form.Keep == 0 }
+
 // wanted returns the instruction that the clients want at a site, and its target, 0 if it is a nop. If the only
 // client is a direct call, it is that call; if the only one has a trampoline of its own, it is a call of that. Context:
 // ftrace_lock held.
@@ -185,14 +189,14 @@ func (f *Ftrace) wanted(s *site) (insn *arch.Code, target arch.Addr) {
 	}
 	switch {
 	case n == 0:
-		return &f.d.Text.Arch().BranchNop, 0
-	case n == 1 && only.direct != nil:
+		return &s.nop, 0
+	case n == 1 && only.direct != nil && f.Direct():
 		d := only.direct
 		target = d.to.Owned()
 		d.code, _ = d.call(f, target) // registration has checked its reach
 		return &d.code, target
 	case n == 1 && only.own != 0:
-		s.own, _ = f.d.Text.Arch().Call(s.at, only.own) // all memory for it is in reach
+		s.own, _ = f.d.Form.Call(s.at, only.own) // all memory for it is in reach
 		return &s.own, only.own
 	}
 	return &s.call, f.at

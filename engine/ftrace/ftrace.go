@@ -12,6 +12,7 @@ type Deps struct {
 	Boot  kapi.Boot
 	Cells *kapi.Cells
 	Text  kapi.Text
+	Form  *arch.SiteForm // what stands at sites
 	Patch kapi.Batcher
 	RCU   kapi.RCU
 	Traps kapi.Traps
@@ -81,6 +82,7 @@ type clients struct {
 type site struct {
 	at   arch.Addr // set at boot
 	call arch.Code // set at boot
+	nop  arch.Code // set at boot
 	// owned by ftrace_lock: the call of the only client's trampoline
 	own   arch.Code `state:"skip: follows from what its maker has read"`
 	calls arch.Addr // owned by ftrace_lock: the target in the text; 0: it is a nop
@@ -151,9 +153,9 @@ func (f *Ftrace) replace(x kapi.Context, add, drop *client) {
 	f.ops.StoreRelease(x, publish, next)
 }
 
-// AddSite makes a site of the nop at at, at boot, when its module has been made.
-// ok false: it is out of the trampoline's reach.
-func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
+// AddSite makes a site at at, at boot, when its module has been made. It returns what stands there while no client
+// wants it. ok false: it is out of the trampoline's reach.
+func (f *Ftrace) AddSite(at arch.Addr) (nop arch.Code, ok bool) {
 	if f.lock == nil {
 		if f.d.Trampolines == NoText {
 			f.at = f.d.Boot.BootBind("ftrace_caller", f.caller)
@@ -163,9 +165,10 @@ func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
 		f.lock = f.d.Boot.BootMutex("ftrace_lock")
 	}
 	s := &site{at: at, here: f.d.Boot.Present(at)}
-	if s.call, ok = f.d.Text.Arch().Call(at, f.at); !ok {
-		return false
+	if s.call, ok = f.d.Form.Call(at, f.at); !ok {
+		return nop, false
 	}
+	s.nop = f.d.Form.Nop(at, f.at)
 	i := len(f.sites)
 	f.sites = append(f.sites, s)
 	for ; i > 0 && f.sites[i-1].at > at; i-- {
@@ -173,18 +176,17 @@ func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
 	}
 	f.sites[i] = s
 	f.d.Boot.AddSite(kapi.Site{Addr: at, Size: len(s.call.Bytes()), Kind: Site})
-	return true
+	return s.nop, true
 }
 
 // Images returns the instructions that may stand at a site.
 func (f *Ftrace) Images(i int) (at arch.Addr, insns []arch.Code) {
 	s := f.sites[i]
-	nop := f.d.Text.Arch().BranchNop
 	if f.Writer != nil {
 		regs, plain := f.Writer.SiteCalls(s.at)
-		return s.at, []arch.Code{nop, regs, plain}
+		return s.at, []arch.Code{s.nop, regs, plain}
 	}
-	return s.at, []arch.Code{nop, s.call}
+	return s.at, []arch.Code{s.nop, s.call}
 }
 
 // Sites returns the number of sites.
@@ -402,7 +404,7 @@ func (f *Ftrace) update(x kapi.Context) {
 	f.batch = f.batch[:0]
 	for _, s := range f.sites {
 		if insn, target := f.wanted(s); s.calls != target && s.here && !f.keeps(s, target) {
-			f.batch = append(f.batch, kapi.Rewrite{At: s.at, Insn: insn.Bytes()})
+			f.batch = append(f.batch, kapi.Rewrite{At: s.at, Insn: insn.Bytes(), Keep: f.d.Form.Keep})
 		}
 	}
 	leads := f.d.Trampolines != NoText && f.inside.to != f.leads()

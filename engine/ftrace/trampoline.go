@@ -199,30 +199,56 @@ func (f *Ftrace) Caller(x kapi.Context, regs *arch.Regs) { f.caller(x, regs) }
 // caller is ftrace's trampoline (ftrace_caller, ftrace_ops_list_func), called by a site. It calls the clients that
 // want the site and continues where they say, through a direct call if there is one.
 func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
-	a, mem := f.d.Text.Arch(), x.Memory()
-	sp := a.StackPointer(regs)
-	back, ok := mem.Load(sp, a.Word)
+	r, ok := f.entered(x, regs)
 	if !ok {
 		f.d.Traps.Bug(x, "ftrace_caller was called without a return address")
 		return
 	}
 	x.PreemptDisable()
-	r := *regs
-	ip := arch.Addr(back) - arch.Addr(a.BranchLen)
-	r.IP, r.R[a.SP] = arch.Addr(back), uint64(sp)+uint64(a.Word)
-	then := f.callClients(x, ip, &r) // comes when all clients have been called
-	r.R[a.SP] = uint64(sp)
-	mem.Store(sp, a.Word, uint64(r.IP))
-	if then != 0 { // it returns to where the clients say
-		if f.DirectOwn {
-			mem.Store(sp, a.Word, back)
-		}
-		sp -= arch.Addr(a.Word)
-		r.R[a.SP] = uint64(sp)
-		mem.Store(sp, a.Word, uint64(then))
+	back := r.IP
+	then := f.callClients(x, back-arch.Addr(f.d.Text.Arch().BranchLen), &r) // comes when all clients have been called
+	if then != 0 && f.DirectOwn {
+		r.IP = back
 	}
-	regs.R, regs.Flags = r.R, r.Flags&^arch.IRQ|regs.Flags&arch.IRQ
+	f.leave(x, regs, &r, then)
 	x.PreemptEnable()
+}
+
+// entered returns the registers as the function has them behind the site whose call leads to a routine.
+func (f *Ftrace) entered(x kapi.Context, regs *arch.Regs) (r arch.Regs, ok bool) {
+	r = *regs
+	switch a := f.d.Text.Arch(); a.Pushed {
+	case 0:
+		r.IP, r.R[a.Link] = arch.Addr(regs.R[f.d.Form.Link]), regs.R[f.d.Form.Parent]
+		return r, true
+	default:
+		sp := a.StackPointer(regs)
+		back, ok := x.Memory().Load(sp, a.Word)
+		r.IP, r.R[a.SP] = arch.Addr(back), uint64(sp)+uint64(a.Word)
+		return r, ok
+	}
+}
+
+// leave makes a routine that a site has called continue in the function with registers r, if a direct call doesn't
+// come first: that returns there as if the site had called it.
+func (f *Ftrace) leave(x kapi.Context, regs, r *arch.Regs, then arch.Addr) {
+	a := f.d.Text.Arch()
+	sp := a.StackPointer(regs)
+	regs.Flags = r.Flags&^arch.IRQ | regs.Flags&arch.IRQ
+	regs.R = r.R
+	if a.Pushed == 0 {
+		if regs.IP = r.IP; then != 0 {
+			regs.R[f.d.Form.Link], regs.R[f.d.Form.Parent] = uint64(r.IP), r.R[a.Link]
+			regs.IP = then
+		}
+		return
+	}
+	x.Memory().Store(sp, a.Word, uint64(r.IP))
+	if then != 0 {
+		sp -= arch.Addr(a.Word)
+		x.Memory().Store(sp, a.Word, uint64(then))
+	}
+	regs.R[a.SP] = uint64(sp)
 }
 
 // callClients calls the clients that want the site at ip. It returns the direct call there, 0 if there is none.

@@ -35,13 +35,12 @@ func (f *Ftrace) verify(x kapi.Context) bool {
 
 // left returns the instruction that ftrace has left at a site. Context: ftrace_lock held.
 func (f *Ftrace) left(s *site) arch.Code {
-	a := f.d.Text.Arch()
 	switch s.calls {
 	case 0:
-		return a.BranchNop
+		return s.nop
 	case f.at:
 		return s.call
 	}
-	c, _ := a.Call(s.at, s.calls)
+	c, _ := f.d.Form.Call(s.at, s.calls)
 	return c
 }

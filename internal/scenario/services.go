@@ -11,15 +11,15 @@ import (
 var (
 	partNeeds = map[*List]target.Service{
 		TheProbes: target.Kprobes, TheLabels: target.Labels, TheCalls: target.Keys, TheLocked: target.Keys,
-		TheAlternatives: target.Keys, TheSites: target.Sites, TheFprobes: target.Sites, TheBpfs: target.Sites,
+		TheAlternatives: target.Keys, TheSites: target.Sites, TheFprobes: target.Fprobes, TheBpfs: target.Fprobes,
 		TheModules: target.Modules,
 	}
 	objectNeeds = map[Object]target.Service{
 		AProbe: target.Kprobes, TheOptimizer: target.Jumps, TheSysctl: target.Jumps, TheFile: target.Kprobes,
 		ALabel: target.Labels, AStaticCall: target.Keys, LockPrefixes: target.Keys, AllAlternatives: target.Keys,
 		AModule: target.Modules, TheTracer: target.Sites, TheLivepatch: target.Sites, APatch: target.Sites,
-		ADirect: target.Sites, AnFprobe: target.Sites, ABpf: target.Sites, ADispatcher: target.Sites,
-		ATailCall: target.Sites, ABreakpoint: target.Debugger, AUprobe: target.Uprobes,
+		ADirect: target.Sites, AnFprobe: target.Fprobes, ABpf: target.Fprobes, ADispatcher: target.Fprobes,
+		ATailCall: target.Fprobes, ABreakpoint: target.Debugger, AUprobe: target.Uprobes,
 	}
 )
 

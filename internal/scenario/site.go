@@ -6,14 +6,14 @@ import (
 	"slices"
 
 	"kpsim/engine/fprobe"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
 
-// Site is where a function calls ftrace: a 5-byte nop at its beginning, or
-// after an endbr64.
+// Site is where a function calls ftrace: a nop at its beginning, or after an endbr64.
 type Site struct {
 	Func   string
 	Offset int
@@ -29,14 +29,18 @@ var (
 	TheSites = list(func(s *Scenario) *[]Site { return &s.Sites }, checker.checkSite, List{
 		What: "site", Many: "sites of ftrace", Most: MaxTexts, Counted: "ftrace site",
 		Paragraph: InOthers, Touches: TouchPatched,
-		patched: writes(func(t *Site) []Patched {
-			return []Patched{{Func: t.Func, Offset: t.Offset, Len: x86.JumpLen, Kind: image.SiteFentry}}
-		}),
+		patched: func(s *Scenario, x any) []Patched {
+			t, n := x.(*Site), 0
+			if f, ok := s.SiteForm(); ok {
+				n = f.Compiled
+			}
+			return []Patched{{Func: t.Func, Offset: t.Offset, Len: n, Kind: image.SiteFentry}}
+		},
 		Makers: []*Maker{{
 			Word:   "fentry",
 			Params: []PartParam{siteAt},
 			Says: "ftrace's site: the 5-byte nop at a function's beginning, or after its endbr64, that becomes a " +
-				"call while a client wants it. With `machine(ftrace = True)` a probe there goes through it. On a " +
+				"call while a client wants it; on riscv64 and arm64 eight bytes of nops, on arm64 also after `bti c`. With `machine(ftrace = True)` a probe there goes through it. On a " +
 				"machine with ftrace or a `tracer()` an object's calls of `__fentry__` are such sites automatically",
 			Kernel: []string{"__fentry__", "mcount"},
 		}},
@@ -66,11 +70,42 @@ func (c checker) checkSite(p Part, s *Site) error {
 	if err := c.function(p, "fentry()", s.Func, s.Offset); err != nil {
 		return err
 	}
-	if s.Offset != 0 && s.Offset != EndbrLen || !bytes.HasPrefix(c.s.Text(s.Func).Code[s.Offset:], x86.Nop5[:]) {
-		return Faultf(p, "fentry(): no 5-byte nop begins at %s+%#x; a site stands on 0f1f440000, at a "+
-			"function's first byte or behind its endbr64", s.Func, s.Offset)
+	a := c.s.Machine.Processor()
+	form, ok := c.s.SiteForm()
+	if !ok {
+		return Faultf(p, "fentry(): with patch = %q no kernel of %s has sites; leave patch out", c.s.Machine.Patch, a.Name)
+	}
+	if !c.s.SiteAt(form, c.s.Text(s.Func), s.Offset) {
+		return Faultf(p, "fentry(): no %d-byte nop begins at %s+%#x; a site stands on %s, at a function's first byte or "+
+			"behind its %s", form.Compiled, s.Func, s.Offset, a.Hex(a.Nop(form.Compiled)), a.Pad)
 	}
 	return nil
+}
+
+// SiteForm returns how functions call ftrace on the machine. ok false: they don't.
+func (s *Scenario) SiteForm() (f *arch.SiteForm, ok bool) {
+	return s.Machine.Processor().SiteForm(s.Machine.Patch == era.PatchStopMachine)
+}
+
+// SiteAt reports whether a site may stand at an offset of a function: at its beginning or behind the instruction that
+// indirect branches lead to, and on nothing but nops.
+func (s *Scenario) SiteAt(form *arch.SiteForm, t *Text, off int) bool {
+	a := s.Machine.Processor()
+	if off != 0 && (off != EndbrLen || a.Pad == "") || len(t.Code) < off+form.Compiled {
+		return false
+	}
+	code := t.Code[off : off+form.Compiled]
+	if form.Compiled == a.BranchLen && a.BreakpointFirst { // one nop, in the kernel's form
+		return bytes.HasPrefix(code, a.BranchNop.Bytes())
+	}
+	for len(code) > 0 {
+		in, err := a.Decode(code, t.At)
+		if err != nil || !in.IsNop() {
+			return false
+		}
+		code = code[in.Size():]
+	}
+	return true
 }
 
 // lockPrefix is the first byte of an instruction in Locked.

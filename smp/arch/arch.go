@@ -109,7 +109,44 @@ type Branches struct {
 	IsCall     Pattern // likewise of Call
 	Ret        []byte
 	Labels     []LabelForm // what stands at the site of a jump label, the form that reaches farthest first
+	Pad        string      // what indirect branches lead to, as people write it; "": any instruction
+	Sites      []SiteForm  // how functions call ftrace: by the kernel's usual way, then with the machine stopped
 }
+
+// A SiteForm is how a function calls ftrace: what stands at its site while no client wants the calls, and while one
+// does.
+type SiteForm struct {
+	Compiled int    // bytes of nops that the compiler leaves for it
+	Before   []byte // what boot writes there first, and what stays; the site begins behind it
+	// Nop and Call are what stands at a site. The target of Nop is ftrace's own trampoline.
+	Nop  func(at, target Addr) Code
+	Call func(at, target Addr) (c Code, ok bool)
+	Keep int // bytes at their beginning that are the same in both, and aren't written
+
+	// Where calls push nothing: the register in which this call leaves the address behind it, and that in which
+	// the trampoline finds where the function returns to.
+	Link, Parent Reg
+
+	Stopped bool // it is written with the machine stopped
+	Local   bool // the writer makes no other CPU serialise
+}
+
+// SiteForm returns how functions call ftrace. stopped: text is written with the machine stopped. ok false: no kernel
+// of the processor writes sites so, or none has sites.
+func (a *Arch) SiteForm(stopped bool) (f *SiteForm, ok bool) {
+	for i := range a.Sites {
+		if f = &a.Sites[i]; f.Stopped == stopped {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+// At returns the site of a function whose nops begin at an address.
+func (f *SiteForm) At(nops Addr) Addr { return nops + Addr(len(f.Before)) }
+
+// Always returns the function that returns c: a nop that is the same at each site.
+func Always(c Code) func(at, target Addr) Code { return func(Addr, Addr) Code { return c } }
 
 // A LabelForm is what stands at the site of a jump label: a nop, or a jump of the same length.
 type LabelForm struct {

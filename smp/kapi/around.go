@@ -99,6 +99,7 @@ type Boot interface {
 type Rewrite struct {
 	At   arch.Addr
 	Insn []byte // what will stand there; as long as what does
+	Keep int    // bytes at its beginning that stand there already, and aren't written
 	// As is the instruction that a CPU emulates when it hits the batch's breakpoint there: a
 	// nop, a jump, conditional or not, a call, or a return. nil: Insn.
 	As []byte

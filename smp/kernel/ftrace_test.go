@@ -32,7 +32,7 @@ func newTracked(t testing.TB, md mode, cfg smp.Config) *tracked {
 	p.g = p.text("g", 0x20, "0f 1f 44 00 00 8d 47 02 c3")
 	p.aside = p.text("aside", 0x40, "b8 64 00 00 00 c3")
 	for _, at := range []arch.Addr{p.g, p.f} { // in any order
-		if !p.ftrace.AddSite(at) {
+		if _, ok := p.ftrace.AddSite(at); !ok {
 			t.Fatal("out of reach")
 		}
 	}

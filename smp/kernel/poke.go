@@ -340,6 +340,24 @@ func (p PokeStopped) Patch(x kapi.Context, addr arch.Addr, insn []byte, _ arch.A
 	p.K.Stop.Machine(x, func(x kapi.Context) { p.K.Text.Write(x, addr, insn) })
 }
 
+// Batch implements kapi.Batcher: the machine is stopped once (ftrace_run_stop_machine). Context: as Patch.
+func (p PokeStopped) Batch(x kapi.Context, list []kapi.Rewrite) {
+	p.K.Text.mutex.AssertHeld(x)
+	for i := range list {
+		announce(x, list[i].At, list[i].Insn)
+	}
+	write := func(x kapi.Context) {
+		for i := range list {
+			p.K.Text.Write(x, list[i].At, list[i].Insn)
+		}
+	}
+	if p.K.Planted(sitesUnstopped) {
+		write(x)
+		return
+	}
+	p.K.Stop.Machine(x, write)
+}
+
 // What mutants do.
 var (
 	wholeUnsynced = kapi.DefineFault("label-unsynced",
@@ -349,6 +367,12 @@ var (
 		"on riscv64 and arm64 jump labels are written with the machine stopped, and the other CPUs, whose interrupts "+
 			"are off, are sent the IPI of the sync from there",
 		"f6cc0c501649, arm64, 4.19-rc: aarch64_insn_patch_text; like c97bf629963e, riscv64")
+	sitesUnsynced = kapi.DefineFault("sites-unsynced",
+		"on riscv64 nothing makes the other CPUs serialise after sites of ftrace are written",
+		"arch_ftrace_update_code, riscv64: flush_icache_all")
+	sitesUnstopped = kapi.DefineFault("sites-unstopped",
+		"on riscv64 both instructions of a site are written under CPUs that run",
+		"ftrace_run_stop_machine, riscv64, until 8547649981e6")
 )
 
 // PokeWhole replaces instructions by the new ones, without a breakpoint, where processors allow that or are taken to:
@@ -365,7 +389,11 @@ var (
 //
 // arm64 has a spinlock in place of text_mutex, and riscv64 lets that go between two sites. Before the releases named
 // here sites were written one by one: riscv64 flushed after each, arm64 had no sync of other CPUs.
-type PokeWhole struct{ K *Kernel }
+type PokeWhole struct {
+	K     *Kernel
+	Sites bool // they are ftrace's (ftrace_modify_all_code, then arch_ftrace_update_code)
+	Local bool // step 2 is left out, as where these are arm64's
+}
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
 func (p PokeWhole) Patch(x kapi.Context, addr arch.Addr, insn []byte, _ arch.Addr) {
@@ -375,7 +403,7 @@ func (p PokeWhole) Patch(x kapi.Context, addr arch.Addr, insn []byte, _ arch.Add
 // Batch implements kapi.Batcher. Context: may sleep; text_mutex held.
 func (p PokeWhole) Batch(x kapi.Context, list []kapi.Rewrite) {
 	p.K.Text.mutex.AssertHeld(x)
-	if p.K.Planted(wholeStopped) {
+	if p.K.Planted(wholeStopped) && !p.Sites {
 		p.K.Stop.Machine(x, func(x kapi.Context) { p.write(x, list) })
 		return
 	}
@@ -387,10 +415,14 @@ func (p PokeWhole) write(x kapi.Context, list []kapi.Rewrite) {
 	for i := range list {
 		w := &list[i]
 		announce(x, w.At, w.Insn)
-		p.K.Text.Write(x, w.At, w.Insn)
+		p.K.Text.Write(x, w.At+arch.Addr(w.Keep), w.Insn[w.Keep:])
 		p.K.Text.Sync.Self(x, smpev.SyncSelf)
 	}
-	if !p.K.Planted(wholeUnsynced) {
+	unsynced := wholeUnsynced
+	if p.Sites {
+		unsynced = sitesUnsynced
+	}
+	if !p.Local && !p.K.Planted(unsynced) {
 		p.K.Sync.Core(x, smpev.SyncWhole)
 	}
 }

@@ -1,14 +1,12 @@
 package lang
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
 
@@ -36,7 +34,7 @@ func (l *loader) addSites() {
 				continue
 			}
 			if x.Kind == image.SiteFentry {
-				if traced && (off == 0 || off == scenario.EndbrLen) && bytes.HasPrefix(t.Code[off:], x86.Nop5[:]) {
+				if form, ok := s.SiteForm(); ok && traced && s.SiteAt(form, t, off) {
 					l.position[scenario.PartOf(scenario.TheSites,
 						len(s.Sites))] = l.position[scenario.PartOf(scenario.TheTexts, i)]
 					s.Sites = append(s.Sites, scenario.Site{Func: t.Name, Offset: off})

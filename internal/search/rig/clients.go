@@ -204,7 +204,7 @@ func (ps *patchers) directs(f func(site arch.Addr, t *scenario.Text)) {
 		for i := range ps.Scenario.Tasks {
 			for _, op := range ps.Scenario.Tasks[i].Ops {
 				if (op.Kind == act.RegisterDirect || op.Kind == act.ModifyDirect) && op.Target == s.Func {
-					f(ps.funcs[s.Func]+arch.Addr(s.Offset), ps.Text(op.Targets[0]))
+					f(ps.siteOf(s.Func), ps.Text(op.Targets[0]))
 				}
 			}
 		}
@@ -213,11 +213,14 @@ func (ps *patchers) directs(f func(site arch.Addr, t *scenario.Text)) {
 
 // directsReach checks that each of these functions is in reach of its site.
 func (ps *patchers) directsReach() (err error) {
+	if !ps.Ftrace.Direct() {
+		return nil
+	}
 	ps.directs(func(site arch.Addr, t *scenario.Text) {
 		if _, ok := ps.Kernel.Text.Arch().Call(site, t.At); !ok {
 			err = ps.textFault(t,
-				fmt.Errorf("%s: register_direct(): %s is out of reach of a 5-byte call; place it within 2 GB",
-					ps.Scenario.Name, t.Name))
+				fmt.Errorf("%s: register_direct(): %s is out of reach of a %d-byte call; place it within %s",
+					ps.Scenario.Name, t.Name, ps.arch.BranchLen, ps.arch.Reach))
 		}
 	})
 	return err
@@ -225,6 +228,9 @@ func (ps *patchers) directsReach() (err error) {
 
 // directImages calls image with the direct calls that may stand at sites.
 func (ps *patchers) directImages(image func(at arch.Addr, insn arch.Code)) {
+	if !ps.Ftrace.Direct() {
+		return
+	}
 	ps.directs(func(site arch.Addr, t *scenario.Text) {
 		call, _ := ps.Kernel.Text.Arch().Call(site, t.At) // directsReach has checked it
 		image(site, call)

@@ -64,8 +64,9 @@ func newPatchers(p *Plan) patchers {
 		(c.Edition >= rules.Edition514 || c.Edition == rules.EditionNone) && c.Patch == era.PatchBreakpoint
 	ps.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke,
 		Traps: &k.Traps})
-	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
-		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: c.Trampolines, Exec: &k.Exec, Sync: sync})
+	form, _ := p.siteForm()
+	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Form: form, Patch: ps.sitePatch(form),
+		RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: c.Trampolines, Exec: &k.Exec, Sync: sync})
 	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer,
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
@@ -107,16 +108,33 @@ func (ps *patchers) add() error {
 	return nil
 }
 
-// addSites adds the sites of ftrace.
+// sitePatch returns what writes the sites of ftrace.
+func (ps *patchers) sitePatch(form *arch.SiteForm) kapi.Batcher {
+	switch {
+	case ps.arch.BreakpointFirst:
+		return &ps.Kernel.Poke
+	case form != nil && form.Stopped:
+		return kernel.PokeStopped{K: ps.Kernel}
+	default:
+		return kernel.PokeWhole{K: ps.Kernel, Sites: true, Local: form != nil && form.Local}
+	}
+}
+
+// addSites adds the sites of ftrace. What the compiler has left there boot writes over (ftrace_init_nop).
 func (ps *patchers) addSites() error {
+	form, _ := ps.siteForm()
 	for i := range ps.Scenario.Sites {
 		s := &ps.Scenario.Sites[i]
 		at := ps.funcs[s.Func] + arch.Addr(s.Offset)
-		ps.Machine.Memory().Watch(at, ps.arch.BranchLen)
-		if !ps.Ftrace.AddSite(at) {
+		ps.Machine.Memory().Watch(form.At(at), ps.arch.BranchLen)
+		nop, ok := ps.Ftrace.AddSite(form.At(at))
+		if !ok {
 			return scenario.Faultf(scenario.PartOf(scenario.TheSites, i),
-				"%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x",
-				ps.Scenario.Name, s.Func, uint64(smp.GateBase))
+				"%s: fentry(%s): ftrace is out of reach of a %d-byte call; place the function within %s of %#x",
+				ps.Scenario.Name, s.Func, ps.arch.BranchLen, ps.arch.Reach, uint64(smp.GateBase))
+		}
+		if !ps.arch.BreakpointFirst {
+			ps.Machine.Memory().Map(form.At(at), nop.Bytes(), smp.PermRead|smp.PermExec)
 		}
 	}
 	for _, t := range ps.Ftrace.Text() {

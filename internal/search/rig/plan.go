@@ -32,14 +32,19 @@ type Plan struct {
 	row     *engine.Row
 	twin    bool     // without probes
 	anyOf   []uint64 // the values that anyRegs assigns
+	lost    uint64   // by number, a bit each: the registers that sites of ftrace use, which a call may change
 	funcs   map[string]arch.Addr
 	modules []*kernel.Module
 }
 
 func newPlan(sc *scenario.Scenario, twin bool) *Plan {
 	a := sc.Machine.Processor()
-	return &Plan{Scenario: sc, arch: a, row: sc.Machine.Row(), twin: twin, anyOf: anyValues(a),
+	p := &Plan{Scenario: sc, arch: a, row: sc.Machine.Row(), twin: twin, anyOf: anyValues(a),
 		funcs: make(map[string]arch.Addr)}
+	if form, ok := p.siteForm(); ok && len(sc.Sites) > 0 && a.Pushed == 0 {
+		p.lost = (1<<form.Link | 1<<form.Parent) &^ (1 << a.Link)
+	}
+	return p
 }
 
 // guestBudget is the budget of boundaries of a run whose engine is guest code itself.
@@ -172,11 +177,17 @@ func (p *Plan) mapData() {
 	}
 }
 
+// siteForm returns how functions call ftrace. ok false: they don't on this processor.
+func (p *Plan) siteForm() (f *arch.SiteForm, ok bool) {
+	return p.Scenario.SiteForm()
+}
+
 // siteOf returns where a function calls ftrace, 0 if it doesn't.
 func (p *Plan) siteOf(name string) arch.Addr {
 	for _, s := range p.Scenario.Sites {
 		if s.Func == name {
-			return p.funcs[name] + arch.Addr(s.Offset)
+			form, _ := p.siteForm()
+			return form.At(p.funcs[name] + arch.Addr(s.Offset))
 		}
 	}
 	return 0
@@ -259,7 +270,9 @@ func (p *Plan) textFault(t *scenario.Text, err error) error {
 // later hold that kernel's own nop.
 func (p *Plan) Code(t *scenario.Text) []byte {
 	said := p.Scenario.Machine.Arch.Row(true) // as scenarios write them
-	if said.BranchNop == p.arch.BranchNop {
+	form, _ := p.siteForm()
+	before := form != nil && len(form.Before) > 0 && len(p.Scenario.Sites) > 0
+	if said.BranchNop == p.arch.BranchNop && !before {
 		return t.Code
 	}
 	code := slices.Clone(t.Code)
@@ -272,6 +285,9 @@ func (p *Plan) Code(t *scenario.Text) []byte {
 	}
 	for _, s := range p.Scenario.Sites {
 		put(s.Func, s.Offset)
+		if before && s.Func == t.Name { // boot has written it (ftrace_init_nop)
+			copy(code[s.Offset:], form.Before)
+		}
 	}
 	for i := range p.Scenario.Labels {
 		for _, s := range p.Scenario.Labels[i].Sites {

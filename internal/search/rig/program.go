@@ -240,13 +240,15 @@ func (p *program) Call(x *smp.Ctx, i int) {
 	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
 }
 
-// digest folds the results of a call: every register, the flags, the stack pointer, the stack
-// above it, and the data, if no other call can have written there.
+// digest folds the results of a call: every register but those that sites of ftrace use, the flags, the stack
+// pointer, the stack above it, and the data, if no other call can have written there.
 func (p *program) digest(x *smp.Ctx) uint64 {
 	left := p.task.Left()
 	h := sim.Mix(left.Flags)
-	for _, v := range left.R[:p.r.arch.Used] {
-		h = sim.Mix(h ^ v)
+	for i, v := range left.R[:p.r.arch.Used] {
+		if p.r.lost>>i&1 == 0 {
+			h = sim.Mix(h ^ v)
+		}
 	}
 	h = fold(h, x, p.r.arch.StackPointer(x.Regs()), p.task.StackTop())
 	if p.r.tasks.ownData {

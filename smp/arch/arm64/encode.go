@@ -15,6 +15,7 @@ const (
 	wordB   = 0x14000000 // "B": words, from the instruction on, in bits 25 to 0
 	wordBL  = 0x94000000 // "BL", likewise
 
+	wordMOV  = 0xaa0003e0 // "MOV (register)" of 64 bits
 	wordMOVZ = 0xd2800000 // "MOVZ" of 64 bits
 	wordMOVK = 0xf2800000 // "MOVK", likewise
 	wordSTR  = 0xf8000400 // "STR (immediate)" of 64 bits, post-index
@@ -38,6 +39,9 @@ func ISB() arch.Code { return code(wordISB) }
 
 // Ret returns ret.
 func Ret() arch.Code { return code(wordRet) }
+
+// Mov returns mov of one register to another (ARM ARM C6.2, "MOV (register)").
+func Mov(to, from arch.Reg) arch.Code { return code(wordMOV | uint32(from)<<16 | uint32(to)) }
 
 // Brk returns brk with an immediate.
 func Brk(imm uint16) arch.Code { return code(wordBRK | uint32(imm)<<5) }

@@ -22,10 +22,13 @@ var ARM64 = &arch.Arch{
 	Branches: arch.Branches{
 		BranchLen: Len, Reach: "128 MB", Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
 		IsJump: arch.Pattern{Mask: 0xfc000000, Is: wordB}, IsCall: arch.Pattern{Mask: 0xfc000000, Is: wordBL},
-		Ret: bytesOf(Ret()),
+		Ret: bytesOf(Ret()), Pad: "bti c",
 		// arch/arm64/include/asm/jump_label.h
 		Labels: []arch.LabelForm{{Nop: Nop(), Jump: Jump, IsJump: arch.Pattern{Mask: 0xfc000000, Is: wordB},
 			Reach: "128 MiB", Hex: [...]string{"d503201f", "14… to 17…"}}},
+		// ftrace_init_nop, ftrace_modify_code (arch/arm64/kernel/ftrace.c)
+		Sites: []arch.SiteForm{{Compiled: 2 * Len, Before: bytesOf(Mov(9, LR)), Nop: arch.Always(Nop()), Call: Call,
+			Link: LR, Parent: 9, Local: true}},
 	},
 	MaxLen: Len, Align: Len, Aligned: true, FetchUnit: [...]int{Len, Len, Len},
 	Reserves: true,

@@ -44,7 +44,7 @@ var RV64 = &arch.Arch{
 	Branches: arch.Branches{
 		BranchLen: PairLen, Reach: "2 GB",
 		Jump:      func(at, target arch.Addr) (arch.Code, bool) { return pair(T1, 0, at, target) },
-		Call:      func(at, target arch.Addr) (arch.Code, bool) { return pair(T0, T0, at, target) },
+		Call:      call,
 		BranchNop: Code(Nop, Nop),
 		BranchRet: Code(Ret, Ebreak),
 		IsJump:    arch.Pattern{Mask: 0x000fffff_00000fff, Is: 0x00030067_00000317},
@@ -53,6 +53,13 @@ var RV64 = &arch.Arch{
 		// arch/riscv/include/asm/jump_label.h; jal links to x0
 		Labels: []arch.LabelForm{{Nop: Code(Nop), Jump: short, IsJump: arch.Pattern{Mask: 0xfff, Is: uint64(opJAL)},
 			Reach: "1 MiB", Hex: [...]string{"00000013", "…06f"}}},
+		Sites: []arch.SiteForm{
+			// Since 8547649981e6 (2025) auipc stands there from boot on, and jalr or the nop behind it is written
+			// (ftrace_init_nop, arch/riscv/kernel/ftrace.c).
+			{Compiled: PairLen, Nop: fixed, Call: call, Keep: WordLen, Link: T0, Parent: RA},
+			// Until then both are, by stop_machine (__ftrace_modify_call).
+			{Compiled: PairLen, Nop: arch.Always(Code(Nop, Nop)), Call: call, Link: T0, Parent: RA, Stopped: true},
+		},
 	},
 	MaxLen: MaxLen, Align: HalfLen, Aligned: true, FetchUnit: [...]int{fetchUnit, fetchUnit, HalfLen},
 	Reserves: true,
@@ -74,6 +81,15 @@ var RV64 = &arch.Arch{
 func pair(via, link arch.Reg, at, target arch.Addr) (arch.Code, bool) {
 	p, ok := Pair(via, link, at, target)
 	return Code(p[:]...), ok
+}
+
+// call is Call of the row, which links to t0.
+func call(at, target arch.Addr) (arch.Code, bool) { return pair(T0, T0, at, target) }
+
+// fixed is the nop of a site whose auipc stays.
+func fixed(at, target arch.Addr) arch.Code {
+	p, _ := Pair(T0, T0, at, target)
+	return Code(p[0], Nop)
 }
 
 // short is Jump of a jump label's form.

@@ -26,7 +26,7 @@ type Service uint16
 // The services.
 const (
 	Kprobes     Service = 1 << iota // the kprobes engine, with return probes
-	Sites                           // ftrace, with what stands on it: fprobes, live patches, direct calls
+	Sites                           // ftrace, with live patches and direct calls
 	Labels                          // jump labels
 	Keys                            // static calls, lock prefixes, alternatives
 	Debugger                        // a debugger's breakpoints
@@ -40,6 +40,7 @@ const (
 	Drawn                           // the generator draws programs for it
 	Jumps                           // jump optimization, boosting and jprobes
 	OwnEngine                       // a kernel's own engine
+	Fprobes                         // fprobes
 )
 
 // row is what is known of a processor.
@@ -52,15 +53,15 @@ type row struct {
 }
 
 const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Drawn |
-	Jumps | OwnEngine
+	Jumps | OwnEngine | Fprobes
 
 var rows = [...]row{
 	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,
 		serves: all | BPF | Trampolines | FprobeData},
 	I386: {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
 	RISCV64: {word: "riscv64", arch: riscv64.RV64, short: riscv64.RV64, linux: riscv64.RV64,
-		serves: Labels | Kprobes},
-	ARM64:   {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64, serves: Labels},
+		serves: Labels | Kprobes | Sites},
+	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64, serves: Labels | Sites},
 	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64},
 }
 

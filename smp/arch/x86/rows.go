@@ -75,6 +75,7 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 	a.ReturnSerialises, a.Align = true, 1
 
 	a.Set, a.Put = m.set, m.put
+	a.Pad = "endbr64"
 	a.BranchLen, a.Reach = JumpLen, "2 GB"
 	a.Jump = func(at, target arch.Addr) (arch.Code, bool) { return branch(OpJump, at, target) }
 	a.Call = func(at, target arch.Addr) (arch.Code, bool) { return branch(opCall, at, target) }
@@ -86,6 +87,11 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 		{Nop: a.BranchNop, Jump: a.Jump, IsJump: a.IsJump, Reach: "2 GB", Hex: [...]string{"0f1f440000", "e9…"}},
 		{Nop: arch.CodeOf(Nop2[:]...), Jump: short, IsJump: arch.Pattern{Mask: 0xff, Is: OpShort}, Reach: "127 bytes",
 			Hex: [...]string{"6690", "eb…"}},
+	}
+	// of whatever way text is written: its clients are told of calls by the same trampoline
+	for _, stopped := range []bool{false, true} {
+		a.Sites = append(a.Sites, arch.SiteForm{Compiled: JumpLen, Nop: arch.Always(a.BranchNop), Call: a.Call,
+			Stopped: stopped})
 	}
 	a.BreakpointFirst = true
 	return &a
