@@ -40,7 +40,8 @@ var (
 			Word:   "fentry",
 			Params: []PartParam{siteAt},
 			Says: "ftrace's site: the 5-byte nop at a function's beginning, or after its endbr64, that becomes a " +
-				"call while a client wants it; on riscv64 and arm64 eight bytes of nops, on arm64 also after `bti c`. With `machine(ftrace = True)` a probe there goes through it. On a " +
+				"call while a client wants it; on riscv64 and arm64 eight bytes of nops, on arm64 also after `bti c`. " +
+				"With `machine(ftrace = True)` a probe there goes through it. On a " +
 				"machine with ftrace or a `tracer()` an object's calls of `__fentry__` are such sites automatically",
 			Kernel: []string{"__fentry__", "mcount"},
 		}},
@@ -73,11 +74,16 @@ func (c checker) checkSite(p Part, s *Site) error {
 	a := c.s.Machine.Processor()
 	form, ok := c.s.SiteForm()
 	if !ok {
-		return Faultf(p, "fentry(): with patch = %q no kernel of %s has sites; leave patch out", c.s.Machine.Patch, a.Name)
+		return Faultf(p, "fentry(): with patch = %q no kernel of %s has sites; leave patch out", c.s.Machine.Patch,
+			a.Name)
 	}
 	if !c.s.SiteAt(form, c.s.Text(s.Func), s.Offset) {
-		return Faultf(p, "fentry(): no %d-byte nop begins at %s+%#x; a site stands on %s, at a function's first byte or "+
-			"behind its %s", form.Compiled, s.Func, s.Offset, a.Hex(a.Nop(form.Compiled)), a.Pad)
+		where := "at a function's first byte"
+		if a.Pad != "" {
+			where += " or behind its " + a.Pad
+		}
+		return Faultf(p, "fentry(): no %d-byte nop begins at %s+%#x; a site stands on %s, %s", form.Compiled, s.Func,
+			s.Offset, a.Hex(a.Nop(form.Compiled)), where)
 	}
 	return nil
 }

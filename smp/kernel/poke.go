@@ -368,11 +368,11 @@ var (
 			"are off, are sent the IPI of the sync from there",
 		"f6cc0c501649, arm64, 4.19-rc: aarch64_insn_patch_text; like c97bf629963e, riscv64")
 	sitesUnsynced = kapi.DefineFault("sites-unsynced",
-		"on riscv64 nothing makes the other CPUs serialise after sites of ftrace are written",
-		"arch_ftrace_update_code, riscv64: flush_icache_all")
+		"on riscv64 nothing makes the other CPUs serialise after the calls at functions' beginnings are written",
+		"riscv64: flush_icache_all at the end of a batch")
 	sitesUnstopped = kapi.DefineFault("sites-unstopped",
-		"on riscv64 both instructions of a site are written under CPUs that run",
-		"ftrace_run_stop_machine, riscv64, until 8547649981e6")
+		"on riscv64 both instructions of the call at a function's beginning are written under CPUs that run",
+		"stop_machine, riscv64, until 8547649981e6")
 )
 
 // PokeWhole replaces instructions by the new ones, without a breakpoint, where processors allow that or are taken to:

@@ -66,7 +66,8 @@ func newPatchers(p *Plan) patchers {
 		Traps: &k.Traps})
 	form, _ := p.siteForm()
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Form: form, Patch: ps.sitePatch(form),
-		RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: c.Trampolines, Exec: &k.Exec, Sync: sync})
+		RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: c.Trampolines, Exec: &k.Exec,
+		Sync: sync})
 	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer,
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})

@@ -88,7 +88,7 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 		{Nop: arch.CodeOf(Nop2[:]...), Jump: short, IsJump: arch.Pattern{Mask: 0xff, Is: OpShort}, Reach: "127 bytes",
 			Hex: [...]string{"6690", "eb…"}},
 	}
-	// of whatever way text is written: its clients are told of calls by the same trampoline
+	// The form is the same whatever way text is written.
 	for _, stopped := range []bool{false, true} {
 		a.Sites = append(a.Sites, arch.SiteForm{Compiled: JumpLen, Nop: arch.Always(a.BranchNop), Call: a.Call,
 			Stopped: stopped})
