@@ -62,13 +62,14 @@ var layers = []layer{
 		"smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "linux/vmlinux/xz", free: []string{"*"}}, // reads files, before a run
 	// reads files, before a run
-	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/x86",
+	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/target", "smp/arch/x86",
 		"smp/image/objfile"}, free: []string{"*"}},
 	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/image/objfile"},
 		free: []string{"*"}},
-	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
+	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/arm64", "smp/arch/ppc64",
+		"smp/arch/riscv64", "smp/arch/target", "smp/arch/x86"}, free: []string{"*"}},
 	{pkg: "linux/mutate", may: []string{"internal/nearest", "linux/closure", "linux/vmlinux", "sim", "smp/arch",
-		"smp/arch/x86"}, free: []string{"*"}},
+		"smp/arch/riscv64", "smp/arch/target", "smp/arch/x86"}, free: []string{"*"}},
 	// where files lie, before a run
 	{pkg: "linux/vmlinux/shelf", may: []string{"internal/regular"}, free: []string{"*"}},
 	// for tests

@@ -4,7 +4,6 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/closure"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -25,7 +24,7 @@ func (k *Kernel) countable() (yes bool) {
 	if f == nil {
 		return false
 	}
-	k.Closure.Decode(f, func(in *x86.Inst) {
+	k.Closure.Decode(f, func(in arch.Inst) {
 		s, kind := k.Closure.Target(f, in)
 		yes = yes || kind == closure.Inner && s.Name == "rethook_recycle"
 	})

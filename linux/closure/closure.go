@@ -7,7 +7,6 @@ import (
 
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 )
 
 // A Closure is the part of a kernel that runs as compiled, and what that part calls.
@@ -21,6 +20,7 @@ type Closure struct {
 	Paravirt int        // number of calls through pv_ops
 	Missing  []Name     // functions that other kernels of this series have
 
+	code   *code
 	byName map[string]*member
 	aux    *vmlinux.Section // code that tests CPU features and that boot replaces; its jumps lead back
 }
@@ -71,7 +71,8 @@ func Of(im *vmlinux.Image, sets ...string) (*Closure, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Closure{Image: im, byName: make(map[string]*member), aux: im.Section(".altinstr_aux")}
+	c := &Closure{Image: im, code: codeOf(im.Processor()), byName: make(map[string]*member),
+		aux: im.Section(".altinstr_aux")}
 	for _, s := range rows {
 		c.Sets = append(c.Sets, s.Name)
 		c.learn(s)
@@ -92,9 +93,9 @@ func Of(im *vmlinux.Image, sets ...string) (*Closure, error) {
 
 // learn adds the names of a set.
 func (c *Closure) learn(s *Set) {
-	list := functions()
+	list := c.code.functions()
 	for i := range list {
-		if f := &list[i]; s.has(f) {
+		if f := &list[i]; c.code.has(s, f) {
 			c.byName[f.name] = &member{s.Name, f.file}
 		}
 	}
@@ -134,9 +135,9 @@ func (c *Closure) missing(rows []*Set) {
 	}
 	series := Series(c.Image.Release)
 	for _, s := range rows {
-		list := functions()
+		list := c.code.functions()
 		for i := range list {
-			if f := &list[i]; s.has(f) && slices.Contains(f.series, series) && !there[f.name] {
+			if f := &list[i]; c.code.has(s, f) && slices.Contains(f.series, series) && !there[f.name] {
 				c.Missing = append(c.Missing, Name{s.Name, f.file, f.name})
 			}
 		}
@@ -170,16 +171,23 @@ func (c *Closure) Function(addr uint64) *Function {
 	return &c.Inside[i]
 }
 
-// Decode calls visit with each instruction of a function.
-func (c *Closure) Decode(f *Function, visit func(in *x86.Inst)) {
+// Decode calls visit with each instruction of a function. Where several instructions make a branch, the
+// last of them is the branch.
+func (c *Closure) Decode(f *Function, visit func(in arch.Inst)) {
+	c.decode(f, func(in arch.Inst, _ uint64) { visit(in) })
+}
+
+// decode is Decode, which hands over the address that an instruction takes, too; 0: none.
+func (c *Closure) decode(f *Function, visit func(in arch.Inst, taken uint64)) {
 	code := c.Image.Bytes(f.Addr, f.Size)
+	follow := c.code.follow(c, f)
 	for len(code) > 0 {
 		in, err := c.Image.Decode(code, f.Addr+f.Size-uint64(len(code)))
 		if err != nil {
 			return
 		}
-		visit(&in)
-		code = code[in.Len:]
+		visit(follow(in))
+		code = code[in.Size():]
 	}
 }
 
@@ -199,7 +207,7 @@ const (
 
 // Target returns the target of a direct call or jump of a function. A static call counts as a
 // call of its initial target.
-func (c *Closure) Target(f *Function, in *x86.Inst) (vmlinux.Symbol, Kind) {
+func (c *Closure) Target(f *Function, in arch.Inst) (vmlinux.Symbol, Kind) {
 	t, ok := in.Target()
 	if !ok {
 		return vmlinux.Symbol{}, Nowhere

@@ -14,7 +14,7 @@ import (
 
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux/vmlinux"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch"
 )
 
 func of(t *testing.T, series string, sets ...string) *Closure {
@@ -63,7 +63,7 @@ func TestProbes(t *testing.T) {
 			}
 			for i := range c.Inside {
 				n := 0
-				c.Decode(&c.Inside[i], func(in *x86.Inst) {
+				c.Decode(&c.Inside[i], func(in arch.Inst) {
 					n++
 					if _, kind := c.Target(&c.Inside[i], in); kind == Outer {
 						s, _ := c.Target(&c.Inside[i], in)

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write names.txt and known.txt anew from
 // series are those whose kernels with DWARF names.txt is made from.
 var series = []string{"6.1", "6.12"}
 
-// names.txt is what DWARF says of the sets' files.
+// The lists of names are what DWARF says of the sets' files.
 func TestNames(t *testing.T) {
 	if !*update && testing.Short() {
 		t.Skip("reads the DWARF of two kernels")
@@ -30,28 +30,40 @@ func TestNames(t *testing.T) {
 	if !*update {
 		t.Skip("names.txt is checked by go test ./linux/closure -run TestNames -update, and git diff; see TestFiles too")
 	}
-	rows := map[string]map[string][]string{} // file, function, series
-	for _, f := range files() {
-		rows[f] = map[string][]string{}
-	}
-	for _, s := range series {
-		units(t, kerneltest.Debug(t, s), func(file, name string, alone bool) {
-			had := rows[file][name]
-			if alone && !slices.Contains(had, s) {
-				had = append(had, s)
+	write := func(t *testing.T, list, of string, series []string, kernel func(t testing.TB, series string) string) {
+		rows := map[string]map[string][]string{} // file, function, series
+		for _, f := range files() {
+			rows[f] = map[string][]string{}
+		}
+		for _, s := range series {
+			units(t, kernel(t, s), func(file, name string, alone bool) {
+				had := rows[file][name]
+				if alone && !slices.Contains(had, s) {
+					had = append(had, s)
+				}
+				rows[file][name] = had
+			})
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "# Functions of the sets' files, and the series of Debian's kernels%s in which each is compiled by itself.\n# Made by go test ./linux/closure -run TestNames -update.\n", of)
+		for _, f := range files() {
+			if len(rows[f]) == 0 {
+				continue
 			}
-			rows[file][name] = had
+			fmt.Fprintf(&b, "\nfile %s\n", f)
+			for _, name := range slices.Sorted(maps.Keys(rows[f])) {
+				fmt.Fprintln(&b, strings.TrimSpace(name+" "+strings.Join(rows[f][name], " ")))
+			}
+		}
+		require.NoError(t, os.WriteFile(list, []byte(b.String()), 0o644))
+	}
+	t.Run("x86", func(t *testing.T) { write(t, "names.txt", "", series, kerneltest.Debug) })
+	for _, processor := range []string{"riscv64", "arm64", "ppc64le"} {
+		t.Run(processor, func(t *testing.T) {
+			write(t, "names-"+processor+".txt", " for "+processor, []string{"6.12"},
+				func(t testing.TB, series string) string { return kerneltest.DebugOn(t, processor, series) })
 		})
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Functions of the sets' files, and the series of Debian's kernels in which each is compiled by itself.\n# Made by go test ./linux/closure -run TestNames -update.\n")
-	for _, f := range files() {
-		fmt.Fprintf(&b, "\nfile %s\n", f)
-		for _, name := range slices.Sorted(maps.Keys(rows[f])) {
-			fmt.Fprintln(&b, strings.TrimSpace(name+" "+strings.Join(rows[f][name], " ")))
-		}
-	}
-	require.NoError(t, os.WriteFile("names.txt", []byte(b.String()), 0o644))
 }
 
 func files() (out []string) {

@@ -28,6 +28,13 @@ var Sets = []Set{
 			"kernel/kprobes.c", "arch/x86/kernel/kprobes/core.c", "arch/x86/kernel/kprobes/opt.c",
 			"arch/x86/kernel/kprobes/ftrace.c",
 			"kernel/trace/rethook.c", "arch/x86/kernel/rethook.c", "lib/objpool.c",
+			"arch/riscv/kernel/probes/kprobes.c", "arch/riscv/kernel/probes/decode-insn.c",
+			"arch/riscv/kernel/probes/simulate-insn.c", "arch/riscv/kernel/probes/rethook.c",
+			"arch/riscv/kernel/probes/ftrace.c",
+			"arch/arm64/kernel/probes/kprobes.c", "arch/arm64/kernel/probes/decode-insn.c",
+			"arch/arm64/kernel/probes/simulate-insn.c", "arch/arm64/lib/insn.c",
+			"arch/powerpc/kernel/kprobes.c", "arch/powerpc/kernel/optprobes.c", "arch/powerpc/kernel/kprobes-ftrace.c",
+			"arch/powerpc/kernel/rethook.c",
 		},
 		Entries: []string{
 			"register_kprobe", "unregister_kprobe", "register_kprobes", "unregister_kprobes", "enable_kprobe",
@@ -45,6 +52,10 @@ var Sets = []Set{
 			"kretprobe_trampoline", "__kretprobe_trampoline", "trampoline_handler", "kprobe_flush_task", "objpool_pop",
 			"objpool_push",
 			"write_enabled_file_bool", "proc_kprobes_optimization_handler",
+			// Beside x86.
+			"kprobe_breakpoint_handler", "kprobe_single_step_handler", "kprobe_brk_handler", "kprobe_ss_brk_handler",
+			"kprobe_breakpoint_ss_handler", "kretprobe_brk_handler", "trampoline_probe_handler",
+			"kretprobe_breakpoint_handler", "kprobe_handler", "kprobe_post_handler", "opt_pre_handler",
 		},
 		By: []string{
 			"arch_rethook_trampoline",
@@ -65,7 +76,8 @@ var Sets = []Set{
 	{
 		Name: "jumplabel", Says: "static keys and the branches they patch",
 		Needs: []string{"textpoke"},
-		Files: []string{"kernel/jump_label.c", "arch/x86/kernel/jump_label.c"},
+		Files: []string{"kernel/jump_label.c", "arch/x86/kernel/jump_label.c", "arch/riscv/kernel/jump_label.c",
+			"arch/arm64/kernel/jump_label.c", "arch/powerpc/kernel/jump_label.c"},
 		Entries: []string{
 			"static_key_slow_inc", "static_key_slow_inc_cpuslocked", "static_key_slow_dec",
 			"static_key_slow_dec_cpuslocked", "static_key_fast_inc_not_disabled",
@@ -74,7 +86,8 @@ var Sets = []Set{
 			"__static_key_slow_dec_deferred", "__static_key_deferred_flush", "jump_label_rate_limit",
 			"jump_label_update_timeout",
 			"jump_label_init", "jump_label_module_notify", "jump_label_text_reserved", "jump_label_cmp",
-			"jump_label_swap",
+			"jump_label_swap", "arch_jump_label_transform", "arch_jump_label_transform_queue",
+			"arch_jump_label_transform_apply",
 		},
 		By: []string{"static_key_slow_try_dec", "jump_label_apply_nops"},
 	},
@@ -87,9 +100,10 @@ var Sets = []Set{
 			"static_call_site_swap", "__static_call_return0"},
 	},
 	{
-		Name: "ftrace", Says: "x86's part of ftrace: the calls at functions' entries, and its trampolines",
+		Name: "ftrace", Says: "the processor's part of ftrace: the calls at functions' entries, and its trampolines",
 		Needs: []string{"textpoke", "records"},
-		Files: []string{"arch/x86/kernel/ftrace.c"},
+		Files: []string{"arch/x86/kernel/ftrace.c", "arch/riscv/kernel/ftrace.c", "arch/arm64/kernel/ftrace.c",
+			"arch/powerpc/kernel/trace/ftrace.c"},
 		Entries: []string{
 			"ftrace_replace_code", "arch_ftrace_update_code", "ftrace_make_nop", "ftrace_make_call",
 			"ftrace_update_ftrace_func", "ftrace_modify_call",
@@ -111,7 +125,10 @@ var Sets = []Set{
 	{
 		Name: "textpoke", Says: "patching text with a breakpoint, and its int3 handler",
 		Needs: []string{"decoder", "plain"},
-		Files: []string{"arch/x86/kernel/alternative.c", "arch/x86/kernel/traps.c"},
+		Files: []string{"arch/x86/kernel/alternative.c", "arch/x86/kernel/traps.c",
+			"arch/riscv/kernel/patch.c", "arch/riscv/kernel/traps.c", "arch/riscv/mm/cacheflush.c",
+			"arch/arm64/kernel/patching.c", "arch/arm64/kernel/debug-monitors.c",
+			"arch/powerpc/lib/code-patching.c"},
 		Only: []string{
 			"text_poke", "text_poke_early", "text_poke_kgdb", "text_poke_sync", "text_poke_loc_init",
 			"text_poke_bp_batch", "text_poke_bp", "text_poke_flush", "text_poke_queue", "text_poke_finish",
@@ -126,6 +143,18 @@ var Sets = []Set{
 			"__smp_text_poke_batch_add", "text_poke_addr_ordered", "text_poke_int3_handler", "get_text_poke_array",
 			"try_get_text_poke_array", "put_text_poke_array",
 			"try_get_int3_text_poke_array",
+			// RISC-V.
+			"patch_text", "patch_text_cb", "patch_text_nosync", "patch_text_set_nosync", "patch_insn_write",
+			"patch_insn_set", "do_trap_break", "handle_break", "probe_single_step_handler", "probe_breakpoint_handler",
+			"get_break_insn_length", "flush_icache_all", "ipi_remote_fence_i",
+			// Arm.
+			"aarch64_insn_patch_text", "aarch64_insn_patch_text_cb", "aarch64_insn_patch_text_nosync",
+			"aarch64_insn_read", "brk_handler", "call_break_hook",
+			// Power.
+			"patch_instruction", "patch_branch", "raw_patch_instruction", "patch_uint", "patch_ulong",
+			"create_branch", "create_cond_branch", "is_offset_in_branch_range", "is_conditional_branch", "instr_is_branch_iform",
+			"instr_is_branch_bform", "instr_is_relative_branch", "instr_is_relative_link_branch", "branch_target",
+			"translate_branch", "branch_iform_target", "branch_bform_target", "patch_branch_unprefixed",
 		},
 		By: []string{
 			"smp_text_poke_sync_each_cpu", "smp_text_poke_batch_finish", "smp_text_poke_batch_flush",
@@ -137,6 +166,9 @@ var Sets = []Set{
 			"text_poke_finish", "text_poke_sync", "text_poke_memcpy", "text_poke_memset", "do_sync_core",
 			"smp_text_poke_int3_handler", "smp_text_poke_batch_finish", "smp_text_poke_batch_add",
 			"smp_text_poke_single", "smp_text_poke_sync_each_cpu",
+			"do_trap_break", "handle_break", "patch_text", "patch_text_nosync", "patch_text_cb", "flush_icache_all",
+			"aarch64_insn_patch_text", "aarch64_insn_patch_text_nosync", "brk_handler", "patch_instruction",
+			"patch_branch",
 		},
 	},
 	{
@@ -166,14 +198,28 @@ var Sets = []Set{
 //go:embed names.txt
 var names string
 
+//go:embed names-riscv64.txt
+var namesRISCV string
+
+//go:embed names-arm64.txt
+var namesARM string
+
+//go:embed names-ppc64le.txt
+var namesPPC string
+
 // A function is a row of names.txt: a function, and where it has code of its own.
 type function struct {
 	name, file string
 	series     []string // series of kernels; in others it is inlined
 }
 
-// functions returns the rows of names.txt.
-var functions = sync.OnceValue(func() []function { return parse(names) })
+// The rows of the lists of names, by processor.
+var (
+	functionsX86   = sync.OnceValue(func() []function { return parse(names) })
+	functionsRISCV = sync.OnceValue(func() []function { return parse(namesRISCV) })
+	functionsARM   = sync.OnceValue(func() []function { return parse(namesARM) })
+	functionsPPC   = sync.OnceValue(func() []function { return parse(namesPPC) })
+)
 
 // parse reads a line "file PATH", then a line for each function: its name, and the series in
 // which it isn't inlined.

@@ -1,14 +1,12 @@
 package closure
 
 import (
+	"bytes"
 	"cmp"
-	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 )
 
 // A walk computes a closure.
@@ -51,7 +49,7 @@ func (w *walk) run() {
 			continue
 		}
 		w.trim(&f)
-		c.Decode(&f, func(in *x86.Inst) { w.instruction(&f, in) })
+		c.decode(&f, func(in arch.Inst, taken uint64) { w.instruction(&f, in, taken) })
 		c.Inside = append(c.Inside, f)
 	}
 	slices.SortFunc(c.Inside, func(a, b Function) int { return cmp.Compare(a.Addr, b.Addr) })
@@ -73,7 +71,7 @@ func (w *walk) replaced(f *Function) bool {
 	if err != nil || in.Flow() != arch.FlowJump {
 		return false
 	}
-	s, kind := w.c.Target(f, &in)
+	s, kind := w.c.Target(f, in)
 	return kind == Inner && s.Name == f.Name && s.Addr != f.Addr && w.enter(s.Addr, f.From)
 }
 
@@ -86,14 +84,17 @@ func (w *walk) trim(f *Function) {
 	off, end, n, last := uint64(0), uint64(0), 0, 0
 	for off < uint64(len(code)) {
 		in, err := w.c.Image.Decode(code[off:], f.Addr+off)
+		if err != nil && len(bytes.TrimLeft(code[off:], "\x00")) == 0 {
+			break // zeros fill gaps
+		}
 		if err != nil {
 			s := w.site(f, f.Addr+off, "undecodable")
 			s.Refused = true
 			w.c.Special = append(w.c.Special, s)
 			break
 		}
-		off += uint64(in.Len)
-		if in.Flow() == arch.FlowBreakpoint { // int3s follow returns, and fill gaps
+		off += uint64(in.Size())
+		if c := w.c.code; c.fills && in.Flow() == arch.FlowBreakpoint { // they follow returns, and fill gaps
 			continue
 		}
 		if n++; !in.IsNop() {
@@ -108,9 +109,9 @@ func (w *walk) site(f *Function, addr uint64, text string) Site {
 }
 
 // instruction records what one instruction contributes to the closure.
-func (w *walk) instruction(f *Function, in *x86.Inst) {
+func (w *walk) instruction(f *Function, in arch.Inst, taken uint64) {
 	c := w.c
-	addr := uint64(in.Addr)
+	addr := uint64(in.At())
 	switch in.Flow() {
 	case arch.FlowCall, arch.FlowJump, arch.FlowCond, arch.FlowLoop:
 		s, kind := c.Target(f, in)
@@ -138,89 +139,15 @@ func (w *walk) instruction(f *Function, in *x86.Inst) {
 		c.Indirect = append(c.Indirect, w.site(f, addr, in.String()))
 		return
 	}
-	if at, ok := c.taken(in); ok && !w.seen[at] {
-		if s, ok := c.Image.Lookup(at); ok && s.Addr == at {
-			w.enter(at, f.Name)
+	if taken != 0 && !w.seen[taken] {
+		if s, ok := c.Image.Lookup(taken); ok && s.Addr == taken {
+			w.enter(taken, f.Name)
 		}
 	}
-	if special(in) {
+	if unsupported(in) || c.code.special(in) {
 		mnemonic, _, _ := strings.Cut(in.String(), " ")
 		s := w.site(f, addr, mnemonic)
-		s.Refused = in.Unsupported()
+		s.Refused = unsupported(in)
 		c.Special = append(c.Special, s)
 	}
-}
-
-// Paravirtual returns the name of the operation that an instruction calls through pv_ops:
-// "pv_ops.irq.irq_disable".
-func (c *Closure) Paravirtual(in *x86.Inst) (name string, ok bool) {
-	pv, ok := c.Image.Symbol("pv_ops")
-	if !ok || in.Flow() != arch.FlowIndirectCall && in.Flow() != arch.FlowIndirectJump {
-		return "", false
-	}
-	at, ok := c.operand(in)
-	if !ok || at < pv.Addr || at >= pv.Addr+pv.Size {
-		return "", false
-	}
-	off := int(at - pv.Addr)
-	member, ok := c.Image.Types().Member("paravirt_patch_template", off)
-	if !ok {
-		member = fmt.Sprintf("%#x", off)
-	}
-	member = strings.TrimSuffix(strings.TrimSuffix(member, ".func"), "[0]")
-	return "pv_ops." + member, true
-}
-
-// operand returns the address of a memory operand without registers.
-func (c *Closure) operand(in *x86.Inst) (uint64, bool) {
-	if at, ok := in.RIPOperand(); ok {
-		return uint64(at), true
-	}
-	if _, ok := in.ModRM(); !ok || len(in.AddressRegs()) > 0 {
-		return 0, false
-	}
-	disp, _ := in.DispAndImm()
-	return c.number(in, disp)
-}
-
-// taken returns the address that an instruction may take: an immediate, or lea's operand.
-func (c *Closure) taken(in *x86.Inst) (uint64, bool) {
-	if in.Opcode() == 0x8d {
-		return c.operand(in)
-	}
-	_, imm := in.DispAndImm()
-	return c.number(in, imm)
-}
-
-// number reads four bytes, sign-extended, or eight, at positions [from, to).
-func (c *Closure) number(in *x86.Inst, at [2]int) (uint64, bool) {
-	raw := in.Raw()
-	switch b := raw[at[0]:at[1]]; len(b) {
-	case 4:
-		return c.Image.Number(int32(binary.LittleEndian.Uint32(b))), true
-	case 8:
-		return binary.LittleEndian.Uint64(b), true
-	}
-	return 0, false
-}
-
-// special reports whether an instruction concerns the machine: it halts, changes the interrupt
-// flag or a system register, or does I/O; or whether the simulator doesn't execute it.
-func special(in *x86.Inst) bool {
-	if in.Unsupported() || in.WritesIF() || in.Flow() == arch.FlowUndefined || in.Flow() == arch.FlowOther ||
-		in.Flow() == arch.FlowHalt || in.Flow() == arch.FlowTrapReturn {
-		return true
-	}
-	switch op := in.Opcode(); {
-	case op == 0x90: // pause
-		return in.Prefixes()&x86.PrefixRep != 0
-	case op == 0x9c: // pushf
-		return true
-	case op >= 0xe4 && op <= 0xe7, op >= 0xec && op <= 0xef, op >= 0x6c && op <= 0x6f: // in, out
-		return in.Encoding() == x86.Legacy
-	// system registers
-	case op == 0x0f00, op == 0x0f01, op >= 0x0f20 && op <= 0x0f23, op >= 0x0f30 && op <= 0x0f33, op == 0x0fa2:
-		return true
-	}
-	return false
 }

@@ -1,23 +1,17 @@
 package mutate
 
 import (
-	"fmt"
-	"strings"
-
 	"kpsim/linux/closure"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )
 
-// function lists the mutants of a function.
-func (l *lister) function(f *closure.Function) {
-	l.f, l.label, l.calls = f, f.Name, make(map[string]int)
-	if l.names[f.Name]++; l.names[f.Name] > 1 {
-		l.label = fmt.Sprintf("%s#%d", f.Name, l.names[f.Name])
-	}
+// kindsX86 lists the mutants of a function.
+func kindsX86(l *lister, f *closure.Function) {
 	var code []x86.Inst
 	dead := make(map[arch.Addr]bool) // addresses at which the kernel dies or warns
-	l.c.Decode(f, func(in *x86.Inst) {
+	l.c.Decode(f, func(i arch.Inst) {
+		in := i.(*x86.Inst)
 		code = append(code, *in)
 		s, _ := l.c.Target(f, in)
 		dead[in.Addr] = in.Flow() == arch.FlowUndefined || in.Flow() == arch.FlowCall && dull[s.Name]
@@ -55,9 +49,7 @@ func (l *lister) call(in *x86.Inst) {
 	if jump {
 		with = returns(in)
 	}
-	l.calls[s.Name]++
-	l.add(fmt.Sprintf("skip-call:%s:%s:%d", l.label, s.Name, l.calls[s.Name]), "skip the call to "+s.Name,
-		uint64(in.Addr), in.Bytes(), with)
+	l.skip(s.Name, in, with)
 }
 
 // paravirt adds the mutant that skips a call through pv_ops.
@@ -66,9 +58,7 @@ func (l *lister) paravirt(in *x86.Inst) {
 	if !ok {
 		return
 	}
-	l.calls[name]++
-	l.add(fmt.Sprintf("skip-call:%s:%s:%d", l.label, name, l.calls[name]), "skip the call to "+name, uint64(in.Addr),
-		in.Bytes(), nops(in))
+	l.skip(name, in, nops(in))
 }
 
 // condition adds the mutants of a conditional jump: it is inverted, always taken, or never taken.
@@ -78,11 +68,11 @@ func (l *lister) condition(in *x86.Inst) {
 	if imm[0] < 1 || imm[0] > len(old) {
 		return
 	}
-	mnemonic, _, _ := strings.Cut(in.String(), " ")
+	what := mnemonic(in)
 	at, place := uint64(in.Addr), l.place(uint64(in.Addr))
 	invert := in.Bytes()
 	invert[imm[0]-1] ^= 1 // the lowest bit of the opcode negates the condition
-	l.add("invert:"+place, "invert the condition "+mnemonic, at, old, invert)
+	l.add("invert:"+place, "invert the condition "+what, at, old, invert)
 	always := in.Bytes()
 	switch {
 	case imm[0] == 1 && len(old) == 2:
@@ -90,8 +80,8 @@ func (l *lister) condition(in *x86.Inst) {
 	case imm[0] == 2 && len(old) == 6:
 		always[0], always[1] = nop, x86.OpJump
 	}
-	l.add("always:"+place, "always take the jump "+mnemonic, at, old, always)
-	l.add("never:"+place, "never take the jump "+mnemonic, at, old, nops(in))
+	l.add("always:"+place, "always take the jump "+what, at, old, always)
+	l.add("never:"+place, "never take the jump "+what, at, old, nops(in))
 }
 
 const (

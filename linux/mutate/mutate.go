@@ -9,6 +9,8 @@ import (
 	"kpsim/linux/closure"
 	"kpsim/linux/vmlinux"
 	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 )
 
 // A Mutant is a fault: bytes that replace others of the same length.
@@ -30,6 +32,24 @@ func All(c *closure.Closure) []Mutant {
 		}
 	}
 	return l.out
+}
+
+// kinds lists the mutants of a function, by processor; nil: there are none.
+var kinds = [...]func(l *lister, f *closure.Function){target.X8664: kindsX86, target.I386: kindsX86,
+	target.RISCV64: kindsRISCV, target.PPC64LE: nil}
+
+// Has reports whether there are mutants of kernels for a processor.
+func Has(p target.Processor) bool { return kinds[p] != nil }
+
+// function lists the mutants of a function.
+func (l *lister) function(f *closure.Function) {
+	l.f, l.label, l.calls = f, f.Name, make(map[string]int)
+	if l.names[f.Name]++; l.names[f.Name] > 1 {
+		l.label = fmt.Sprintf("%s#%d", f.Name, l.names[f.Name])
+	}
+	if list := kinds[l.c.Image.Processor()]; list != nil {
+		list(l, f)
+	}
 }
 
 // early reports whether a function runs only at boot.
@@ -127,6 +147,19 @@ func (l *lister) add(name, says string, addr uint64, old, new []byte) {
 		where += line(frames)
 	}
 	l.out = append(l.out, Mutant{Name: name, Says: says + " at " + where, Addr: addr, Old: old, New: new})
+}
+
+// skip adds the mutant that puts other bytes in the place of a call.
+func (l *lister) skip(callee string, in arch.Inst, with []byte) {
+	l.calls[callee]++
+	l.add(fmt.Sprintf("skip-call:%s:%s:%d", l.label, callee, l.calls[callee]), "skip the call to "+callee,
+		uint64(in.At()), in.Bytes(), with)
+}
+
+// mnemonic returns the first word of an instruction.
+func mnemonic(in arch.Inst) string {
+	word, _, _ := strings.Cut(in.String(), " ")
+	return word
 }
 
 // line returns the place in the source: the innermost frame in a .c file, and the function

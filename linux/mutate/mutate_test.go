@@ -48,11 +48,11 @@ func TestAll(t *testing.T) {
 				require.NotEqual(t, m.Old, m.New, m.Name)
 				in, err := c.Image.Decode(m.Old, m.Addr)
 				require.NoError(t, err)
-				require.Len(t, m.Old, int(in.Len), m.Name)
+				require.Len(t, m.Old, int(in.Size()), m.Name)
 				for b := m.New; len(b) > 0; {
 					in, err := c.Image.Decode(b, m.Addr)
 					require.NoError(t, err, m.Name)
-					b = b[in.Len:]
+					b = b[in.Size():]
 				}
 				f := c.Function(m.Addr)
 				require.NotNil(t, f)

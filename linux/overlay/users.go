@@ -60,7 +60,7 @@ func (l *linker) operand(s *vmlinux.Section, off int, v vmlinux.Symbol) bool {
 		if err != nil {
 			return true // when in doubt, count it as a user
 		}
-		end := at + int(in.Len)
+		end := at + in.Size()
 		if off < end {
 			d := l.im.Number(int32(binary.LittleEndian.Uint32(s.Data[off:])))
 			return off+4 <= end && (d-v.Addr < v.Size || l.relative() && s.Addr+uint64(end)+d-v.Addr < v.Size)

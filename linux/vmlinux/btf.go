@@ -16,7 +16,7 @@ func (im *Image) readTypes(o *object) (*Types, error) {
 	s := im.Section(".BTF")
 	if s == nil || s.Data == nil {
 		t := im.typesOfDwarf()
-		if o.Find(".debug_info") != nil {
+		if o != nil && o.Find(".debug_info") != nil {
 			t.From = "DWARF"
 		}
 		return t, nil

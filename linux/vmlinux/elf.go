@@ -46,17 +46,17 @@ func executable(h []byte) (*class, error) {
 	c := classOf(h)
 	switch kind := elf.Type(binary.LittleEndian.Uint16(h[16:])); {
 	case string(h[:4]) != elf.ELFMAG:
-		return nil, fmt.Errorf("is no ELF file: give a vmlinux, or a vmlinuz of x86-64 or i386")
+		return nil, fmt.Errorf("is no ELF file: give a vmlinux, or a vmlinuz of %s", processors())
 	case c == nil:
-		return nil, fmt.Errorf("is an ELF file of another processor: give a kernel of x86-64 or i386")
-	case kind != elf.ET_EXEC:
+		return nil, fmt.Errorf("is an ELF file of another processor: give a kernel of %s", processors())
+	case kind != elf.ET_EXEC && kind != c.linked:
 		return nil, fmt.Errorf("is an ELF file, but no linked kernel (its type is %v): give the vmlinux at the "+
 			"root of the build", kind)
 	}
 	return c, nil
 }
 
-// readObject reads the headers of the x86-64 or i386 executable in r, of size bytes. whole is the
+// readObject reads the headers of the executable in r, of size bytes. whole is the
 // file if it is in memory.
 func readObject(r io.ReaderAt, size uint64, whole []byte) (*object, error) {
 	h := make([]byte, min(size, uint64(class64.Ehdr)))

@@ -28,6 +28,7 @@ type Image struct {
 
 	*class
 	sections []Section // by address
+	views    []Section // parts of those that have names of their own
 	symbols  []Symbol  // by address
 	byName   map[string]int32
 	lookup   []int32 // indices of the symbols that Lookup returns, one for each address
@@ -125,7 +126,7 @@ func packedIn(r io.ReaderAt, size uint64) (*vmlinuz, error) {
 		return nil, fmt.Errorf("has %d bytes: give a vmlinux or a vmlinuz", size)
 	case strings.HasPrefix(string(head), elf.ELFMAG) && size > vmlinuxMost:
 		return nil, fmt.Errorf("has %d GiB: this is no kernel", size>>30)
-	case strings.HasPrefix(string(head), elf.ELFMAG):
+	case strings.HasPrefix(string(head), elf.ELFMAG), flatOf(head) != nil:
 		return nil, nil
 	}
 	at, n, err := payload(head, size)
@@ -133,8 +134,8 @@ func packedIn(r io.ReaderAt, size uint64) (*vmlinuz, error) {
 	case err != nil:
 		return nil, err
 	case n == 0:
-		return nil, fmt.Errorf("is neither an ELF file nor a vmlinuz of x86-64 or i386 (it begins with % x): "+
-			"give a vmlinux or a vmlinuz", head[:min(8, len(head))])
+		return nil, fmt.Errorf("is neither an ELF file nor a vmlinuz of %s (it begins with % x): "+
+			"give a vmlinux or a vmlinuz", processors(), head[:min(8, len(head))])
 	case size > vmlinuzMost:
 		return nil, fmt.Errorf("has %d MiB, and a vmlinuz at most %d: this is no kernel", size>>20, vmlinuzMost>>20)
 	}
@@ -147,6 +148,13 @@ func packedIn(r io.ReaderAt, size uint64) (*vmlinuz, error) {
 
 // read reads the kernel in r, of size bytes; whole is the complete file if it is in memory.
 func (im *Image) read(r io.ReaderAt, size uint64, whole []byte) error {
+	head := make([]byte, min(size, flatHeader))
+	if _, err := r.ReadAt(head, 0); err != nil {
+		return err
+	}
+	if c := flatOf(head); c != nil {
+		return im.readFlat(r, size, whole, c)
+	}
 	o, err := readObject(r, size, whole)
 	if err != nil {
 		return err
@@ -163,6 +171,11 @@ func (im *Image) read(r io.ReaderAt, size uint64, whole []byte) error {
 	if err != nil {
 		return err
 	}
+	return im.readRest(o, table)
+}
+
+// readRest reads what needs the symbols. o is nil for a flat image.
+func (im *Image) readRest(o *object, table []objfile.Symbol) (err error) {
 	if err := im.readNames(); err != nil {
 		return err
 	}
@@ -170,6 +183,9 @@ func (im *Image) read(r io.ReaderAt, size uint64, whole []byte) error {
 		return err
 	}
 	im.bugs = sync.OnceValue(im.bugLayout)
+	if o == nil {
+		return nil
+	}
 	if im.relocs, err = o.appended(); err == nil && im.relocs.empty() {
 		im.relocs, err = o.emitted(table)
 	}
@@ -197,7 +213,12 @@ func (im *Image) readSymbols(o *object) ([]objfile.Symbol, error) {
 
 // readNames reads the release and the banner.
 func (im *Image) readNames() error {
-	at := im.Section(".rodata").Data
+	var at []byte
+	for i := range im.sections {
+		if s := &im.sections[i]; s.Name == ".rodata" || at == nil && s.Name == ".data" && im.class.flat != nil {
+			at = s.Data
+		}
+	}
 	if s, ok := im.Symbol("linux_banner"); ok {
 		at = im.Bytes(s.Addr, s.Size)
 	}
@@ -246,6 +267,11 @@ func (im *Image) Section(name string) *Section {
 	for i := range im.sections {
 		if im.sections[i].Name == name {
 			return &im.sections[i]
+		}
+	}
+	for i := range im.views {
+		if im.views[i].Name == name {
+			return &im.views[i]
 		}
 	}
 	return nil

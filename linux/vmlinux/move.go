@@ -19,11 +19,11 @@ func (im *Image) Move(delta int64) error {
 		return fmt.Errorf("%s: move by %#x: that is no multiple of 2 MiB", im.Path, delta)
 	case im.moved:
 		return fmt.Errorf("%s: move by %#x: the kernel was moved already", im.Path, delta)
-	case im.relocs.empty() && im.class == class32:
-		return fmt.Errorf("%s: move by %#x: it has no relocations, and a kernel of i386 isn't searched for "+
-			"them: build it with CONFIG_RELOCATABLE", im.Path, delta)
+	case im.relocs.empty() && im.class.recover == nil:
+		return fmt.Errorf("%s: move by %#x: it has no relocations, and a kernel of %s isn't searched for "+
+			"them: build it with CONFIG_RELOCATABLE", im.Path, delta, im.class.processor)
 	case im.relocs.empty():
-		im.relocs = im.recovered()
+		im.relocs = im.class.recover(im)
 	}
 	im.moved, im.delta = true, delta
 	for i := range im.sections {
@@ -40,6 +40,9 @@ func (im *Image) Move(delta int64) error {
 		if s := &im.sections[i]; im.moves(s) {
 			s.Addr += uint64(delta)
 		}
+	}
+	for i := range im.views {
+		im.views[i].Addr += uint64(delta)
 	}
 	for i := range im.symbols {
 		if s := &im.symbols[i]; s.moves {

@@ -1,6 +1,7 @@
 package vmlinux
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"kpsim/smp/arch"
@@ -13,15 +14,7 @@ import (
 // data, which doesn't move. In Debian's 6.12 it misses 45 of 255,000 words, mostly physical and
 // packed addresses, and mistakes 3 masks for addresses (TestRecovered).
 func (im *Image) recovered() relocs {
-	f := finder{im: im}
-	for i := range im.sections {
-		if s := &im.sections[i]; im.moves(s) {
-			if f.lo == 0 {
-				f.lo = s.Addr
-			}
-			f.hi = s.Addr + s.Size
-		}
-	}
+	f := im.finder()
 	if s := im.Section(".data..percpu"); s != nil && !im.moves(s) {
 		f.perCPU = s.Size
 	}
@@ -38,22 +31,6 @@ func (im *Image) recovered() relocs {
 		}
 	}
 	return f.found
-}
-
-// A finder looks for addresses from lo up to hi, and for per-CPU addresses below perCPU.
-type finder struct {
-	im     *Image
-	lo, hi uint64
-	perCPU uint64
-	found  relocs
-}
-
-func (f *finder) data(s *Section) {
-	for off := int(-s.Addr & 7); off+8 <= len(s.Data); off += 8 {
-		if v := binary.LittleEndian.Uint64(s.Data[off:]); v >= f.lo && v <= f.hi {
-			f.found.add64 = append(f.found.add64, s.Addr+uint64(off))
-		}
-	}
 }
 
 // exports finds exported per-CPU variables: a row is three 32-bit words, each relative to itself,
@@ -132,4 +109,28 @@ func extended(in *x86.Inst) bool {
 func (f *finder) inside(b []byte) bool {
 	v := uint64(int64(int32(binary.LittleEndian.Uint32(b))))
 	return v >= f.lo && v <= f.hi
+}
+
+// callsOfFentry returns the calls of __fentry__ at the beginning of functions, after an endbr64
+// if present.
+func (im *Image) callsOfFentry() []uint64 {
+	fentry, ok := im.Symbol("__fentry__")
+	if !ok {
+		return nil
+	}
+	var all []uint64
+	for _, s := range im.symbols {
+		at := s.Addr
+		if !s.Func {
+			continue
+		}
+		if b := im.Bytes(at, 4); bytes.Equal(b, []byte{0xf3, 0x0f, 0x1e, 0xfa}) {
+			at += 4
+		}
+		if b := im.Bytes(at, 5); b != nil && b[0] == 0xe8 &&
+			(at+5+uint64(int64(int32(binary.LittleEndian.Uint32(b[1:])))))&im.mask == fentry.Addr {
+			all = append(all, at)
+		}
+	}
+	return all
 }

@@ -63,7 +63,7 @@ func (im *Image) Fentries() []uint64 {
 type ExEntry struct {
 	Addr  uint64 // of the instruction
 	Fixup uint64 // where execution continues
-	Data  int32  // the handler and its register (EX_TYPE_*)
+	Data  int32  // the handler and its register (EX_TYPE_*); 0 where a row has none
 }
 
 // Extable returns the exception table, by address.
@@ -76,9 +76,13 @@ func (im *Image) Extable() []ExEntry {
 	if s == nil {
 		return all
 	}
-	for off := 0; off+12 <= len(s.Data); off += 12 {
-		all = append(all, ExEntry{Addr: s.ref(off), Fixup: s.ref(off + 4),
-			Data: int32(binary.LittleEndian.Uint32(s.Data[off+8:]))})
+	size := im.class.exRow
+	for off := 0; off+size <= len(s.Data); off += size {
+		e := ExEntry{Addr: s.ref(off), Fixup: s.ref(off + 4)}
+		if size > 8 {
+			e.Data = int32(binary.LittleEndian.Uint32(s.Data[off+8:]))
+		}
+		all = append(all, e)
 	}
 	slices.SortStableFunc(all, func(a, b ExEntry) int { return cmp.Compare(a.Addr, b.Addr) })
 	return all

@@ -111,7 +111,7 @@ func unpack(packed []byte) ([]byte, error) {
 			return nil, fmt.Errorf("%s payload: stops at byte %d of %d (%w): get the file again", p.name, at, size, err)
 		}
 		if at <= pieceMost {
-			if _, err := executable(out[:at]); err != nil {
+			if _, err := executable(out[:at]); err != nil && flatOf(out[:at]) == nil {
 				return nil, fmt.Errorf("%s payload: %w", p.name, err)
 			}
 		}

@@ -138,16 +138,16 @@ func (r *found) findLines() {
 		at[key(l.file, l.number)] = i
 	}
 	for i := range r.after.Closure.Inside {
-		r.after.Closure.Decode(&r.after.Closure.Inside[i], func(in *x86.Inst) {
-			frames := r.src.Frames(in.Addr)
-			for _, f := range r.src.Beginning(in.Addr) {
+		r.after.Closure.Decode(&r.after.Closure.Inside[i], func(in arch.Inst) {
+			frames := r.src.Frames(in.At())
+			for _, f := range r.src.Beginning(in.At()) {
 				f.Func = frames[0].Func
 				frames = append(slices.Clip(frames), f)
 			}
 			for _, f := range frames {
 				if i, ok := at[key(f.File, f.Line)]; ok && sameFile(r.lines[i].file, f.File) {
 					r.lines[i].file = f.File
-					r.has(&r.lines[i], f.Func, in.Addr)
+					r.has(&r.lines[i], f.Func, in.At())
 				}
 			}
 		})

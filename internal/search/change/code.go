@@ -11,7 +11,6 @@ import (
 	"kpsim/linux/closure"
 	"kpsim/linux/source"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 )
 
 // A Code is the difference between the machine code of two kernels' engines.
@@ -115,23 +114,23 @@ func (c *Code) places(src *source.Source, l *listing, added []int) {
 	c.Places = append(c.Places, Place{Func: l.f.Name, Line: cmp.Or(src.Line(arch.Addr(l.f.Addr)), "+0x0"), Entry: true,
 		Addrs: []arch.Addr{arch.Addr(l.f.Addr)}})
 	for k, i := range added {
-		in := &l.code[i]
-		line, name := src.Line(in.Addr), l.f.Name
+		in := l.code[i]
+		line, name := src.Line(in.At()), l.f.Name
 		if line == "" { // adjacent added instructions are one place
 			if p := &c.Places[len(c.Places)-1]; k > 0 && added[k-1] == i-1 && !p.Entry {
-				p.Addrs = append(p.Addrs, in.Addr)
+				p.Addrs = append(p.Addrs, in.At())
 				continue
 			}
-			line = fmt.Sprintf("+%#x", uint64(in.Addr)-l.f.Addr)
+			line = fmt.Sprintf("+%#x", uint64(in.At())-l.f.Addr)
 		} else {
-			name = src.Frames(in.Addr)[0].Func
+			name = src.Frames(in.At())[0].Func
 		}
 		n := slices.IndexFunc(c.Places, func(p Place) bool { return !p.Entry && p.Func == name && p.Line == line })
 		if n < 0 { // a line may be inlined in several functions
 			n = len(c.Places)
 			c.Places = append(c.Places, Place{Func: name, Line: line})
 		}
-		c.Places[n].Addrs = append(c.Places[n].Addrs, in.Addr)
+		c.Places[n].Addrs = append(c.Places[n].Addrs, in.At())
 	}
 }
 
@@ -150,7 +149,7 @@ func onlyIn(a, b *closure.Closure) (names []string) {
 type listing struct {
 	f     *closure.Function
 	of    *closure.Closure
-	code  []x86.Inst
+	code  []arch.Inst
 	text  []string // each instruction without addresses
 	calls []string // each instruction's external call or jump target, "" if none
 	taken bool
@@ -160,10 +159,10 @@ type listing struct {
 func listed(c *closure.Closure) (list []listing) {
 	for i := range c.Inside {
 		l := listing{f: &c.Inside[i], of: c}
-		c.Decode(l.f, func(in *x86.Inst) { l.code = append(l.code, *in) })
+		c.Decode(l.f, func(in arch.Inst) { l.code = append(l.code, in) })
 		l.cut()
 		for i := range l.code {
-			text, call := l.says(&l.code[i])
+			text, call := l.says(l.code[i])
 			l.text, l.calls = append(l.text, text), append(l.calls, call)
 		}
 		list = append(list, l)
@@ -176,13 +175,13 @@ func listed(c *closure.Closure) (list []listing) {
 func (l *listing) cut() {
 	n := len(l.code)
 	for i := range l.code {
-		in := &l.code[i]
+		in := l.code[i]
 		if s, _ := l.of.Target(l.f, in); s.Name == "__fentry__" && i > fentryLatest {
 			n = i
 			break
 		}
 	}
-	for n > 0 && padding(&l.code[n-1]) {
+	for n > 0 && padding(l.code[n-1]) {
 		n--
 	}
 	l.code = l.code[:n]
@@ -196,7 +195,7 @@ const fentryLatest = 1
 var far = lazyregexp.New(`-?0x[0-9a-f]{8,}`)
 
 // says returns an instruction without addresses, and its external call or jump target.
-func (l *listing) says(in *x86.Inst) (text, call string) {
+func (l *listing) says(in arch.Inst) (text, call string) {
 	text, _, _ = strings.Cut(in.String(), " # ")
 	if _, ok := in.Target(); ok {
 		mnemonic, _, _ := strings.Cut(text, " ")
@@ -213,7 +212,7 @@ func (l *listing) says(in *x86.Inst) (text, call string) {
 			return text, name
 		}
 	}
-	if _, ok := in.RIPOperand(); ok {
+	if _, ok := in.IPOperand(); ok {
 		if i, j := strings.LastIndex(text[:strings.Index(text, "(%rip)")+1], "0x"),
 			strings.Index(text, "(%rip)"); i >= 0 {
 			text = strings.TrimSuffix(text[:i], "-") + "@" + text[j:]
@@ -228,11 +227,11 @@ func differing(a, b *listing) (gone, added []int) {
 	pairs := common(a.text, b.text)
 	to := make(map[arch.Addr]arch.Addr) // from a's addresses to b's
 	for _, p := range pairs {
-		to[a.code[p[0]].Addr] = b.code[p[1]].Addr
+		to[a.code[p[0]].At()] = b.code[p[1]].At()
 	}
 	inA, inB := make([]bool, len(a.text)), make([]bool, len(b.text))
 	for _, p := range pairs {
-		x, y := &a.code[p[0]], &b.code[p[1]]
+		x, y := a.code[p[0]], b.code[p[1]]
 		s, own := x.Target()
 		t, _ := y.Target()
 		if at, ok := to[s]; own && a.text[p[0]] != "" && strings.HasSuffix(a.text[p[0]], " .") && ok && at != t {

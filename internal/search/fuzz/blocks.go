@@ -9,7 +9,6 @@ import (
 	"kpsim/linux/closure"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 )
 
 // A Block is a basic block of a kernel's functions: only its first instruction is a jump target,
@@ -128,12 +127,12 @@ func spread(list []Block) {
 // is treated as padding.
 func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 	starts := map[arch.Addr]bool{arch.Addr(f.Addr): true}
-	var code []x86.Inst
-	c.Decode(f, func(in *x86.Inst) { code = append(code, *in) })
+	var code []arch.Inst
+	c.Decode(f, func(in arch.Inst) { code = append(code, in) })
 	within := func(a arch.Addr) bool { return uint64(a) >= f.Addr && uint64(a) < f.Addr+f.Size }
 	for i := range code {
-		in := &code[i]
-		next := in.Addr + arch.Addr(in.Len)
+		in := code[i]
+		next := in.Next()
 		switch in.Flow() {
 		case arch.FlowCond:
 			starts[next] = true
@@ -148,9 +147,9 @@ func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 	}
 	last, falls := "", false // last: callee since the last block began; falls: whether that block falls through
 	for i := range code {
-		in := &code[i]
-		if starts[in.Addr] {
-			b := Block{Func: f.Name, Addr: in.Addr, text: "at; "}
+		in := code[i]
+		if starts[in.At()] {
+			b := Block{Func: f.Name, Addr: in.At(), text: "at; "}
 			if falls {
 				b.text = "after" + last + "; "
 			}
@@ -163,7 +162,7 @@ func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 		if len(list) == 0 {
 			continue
 		}
-		b, next := &list[len(list)-1], in.Addr+arch.Addr(in.Len)
+		b, next := &list[len(list)-1], in.Next()
 		flow := in.Flow()
 		if flow == arch.FlowUndefined {
 			b.Why = warns

@@ -18,7 +18,12 @@ import (
 // "6.1-rt", "6.12-cloud". All tests of a process share it, so none may move it.
 func Open(t testing.TB, series string) *vmlinux.Image {
 	t.Helper()
-	path := Path(t, series)
+	return opens(t, Path(t, series))
+}
+
+// opens returns an opened file, which all tests of a process share.
+func opens(t testing.TB, path string) *vmlinux.Image {
+	t.Helper()
 	opened.Lock()
 	defer opened.Unlock()
 	if im := opened.images[path]; im != nil {
@@ -98,11 +103,54 @@ func I386(t testing.TB) string {
 // "6.1.0-50-686", "6.1.0-50-686-pae".
 var release386 = regexp.MustCompile(`-686(-pae)?$`)
 
+// foreign is how the releases of Debian's kernels for other processors end, by their names in scenarios.
+var foreign = map[string]string{"riscv64": "-riscv64", "arm64": "-arm64", "ppc64le": "-powerpc64le"}
+
+// OpenOn returns the newest kernel of a series for another processor: "riscv64", "arm64" or "ppc64le". All tests of a
+// process share it, so none may move it.
+func OpenOn(t testing.TB, processor, series string) *vmlinux.Image {
+	t.Helper()
+	return opens(t, PathOn(t, processor, series))
+}
+
+// PathOn returns its file.
+func PathOn(t testing.TB, processor, series string) string {
+	t.Helper()
+	return newestOn(t, processor, series, "vmlinuz", "")
+}
+
+// DebugOn returns the file of its vmlinux with debug information.
+func DebugOn(t testing.TB, processor, series string) string {
+	t.Helper()
+	return newestOn(t, processor, series, "vmlinux", " --dbg")
+}
+
+func newestOn(t testing.TB, processor, series, file, option string) string {
+	t.Helper()
+	var found []string
+	for _, path := range shelf.Files(file) {
+		release := filepath.Base(filepath.Dir(path))
+		if strings.HasPrefix(release, series+".") && strings.HasSuffix(release, foreign[processor]) {
+			found = append(found, path)
+		}
+	}
+	if len(found) == 0 {
+		t.Skipf("no %s of %s for %s at hand: run scripts/fetch-kernel -a %s%s; KPSIM_KERNELS names another folder "+
+			"than %s", file, series, processor, processor, option, shelf.Folder())
+	}
+	return slices.MaxFunc(found, func(a, b string) int { return compareNumbers(filepath.Dir(a), filepath.Dir(b)) })
+}
+
 // All returns the files of every vmlinuz for x86-64 that is at hand, sorted by name.
 func All(t testing.TB) []string {
 	t.Helper()
 	list := slices.DeleteFunc(shelf.Files("vmlinuz"), func(path string) bool {
-		return release386.MatchString(filepath.Base(filepath.Dir(path)))
+		release := filepath.Base(filepath.Dir(path))
+		other := release386.MatchString(release)
+		for _, end := range foreign {
+			other = other || strings.HasSuffix(release, end)
+		}
+		return other
 	})
 	if len(list) == 0 {
 		t.Skipf("no kernel at hand: run scripts/fetch-kernel; KPSIM_KERNELS names another folder than %s",

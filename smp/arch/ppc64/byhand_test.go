@@ -271,7 +271,7 @@ func TestByHand(t *testing.T) {
 		want, before := r, m.bytes
 		require.Equal(t, c.out, in.Exec(&r, m), c.text)
 		if c.out == arch.Unsupported && !strings.HasPrefix(c.text, "mtmsr") {
-			require.True(t, in.(*Inst).Refused(), c.text)
+			require.True(t, in.(*Inst).Unsupported(), c.text)
 		}
 		if !c.out.Faulted() && c.out != arch.Breakpoint {
 			want.IP = in.Next()

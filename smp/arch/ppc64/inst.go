@@ -128,8 +128,8 @@ func (in *Inst) IsNop() bool {
 	return in.Len == WordLen && in.word == wordNop || in.Len == PrefixLen && in.prefix == prefixNop
 }
 
-// Refused reports whether Exec always refuses: the instruction exists, and isn't executed here.
-func (in *Inst) Refused() bool { return in.refused }
+// Unsupported reports whether Exec always refuses: the instruction exists, and isn't executed here.
+func (in *Inst) Unsupported() bool { return in.refused }
 
 // IPRelative implements arch.Inst. The displacement has bits in both words.
 func (in *Inst) IPRelative() (from, to int, ok bool) {

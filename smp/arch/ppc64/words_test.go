@@ -48,7 +48,7 @@ func TestDrawnWords(t *testing.T) {
 		}
 		require.NoError(t, err2, "%v", in)
 		require.Equal(t, theirs.Len, in.Size())
-		if in.(*Inst).Refused() {
+		if in.(*Inst).Unsupported() {
 			refused++
 		} else {
 			executed++

@@ -52,7 +52,7 @@ func TestHalves(t *testing.T) {
 		switch {
 		case err2 == nil && riscv64asm.GNUSyntax(full) == riscv64asm.GNUSyntax(theirs):
 			same++
-			if ours.Refused() {
+			if ours.Unsupported() {
 				floats++
 			}
 		case hint(ours):
@@ -130,7 +130,7 @@ func TestRefused(t *testing.T) {
 	} {
 		in := decode(t, b)
 		assert.Equal(t, text, in.String())
-		assert.True(t, in.Refused(), text)
+		assert.True(t, in.Unsupported(), text)
 		r := arch.Regs{IP: textAt, Flags: arch.IRQ}
 		was := r
 		assert.Equal(t, arch.Unsupported, in.Exec(&r, newFlat()), text)

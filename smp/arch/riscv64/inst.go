@@ -123,8 +123,8 @@ func (in *Inst) PerCPU() bool { return false }
 // PerTask implements arch.Inst: tp is the task's.
 func (in *Inst) PerTask() bool { return in.size != 0 && in.rs1 == uint8(TP) }
 
-// Refused reports whether Exec always refuses: the instruction exists, and isn't executed here.
-func (in *Inst) Refused() bool { return in.refused }
+// Unsupported reports whether Exec always refuses: the instruction exists, and isn't executed here.
+func (in *Inst) Unsupported() bool { return in.refused }
 
 // Exec implements arch.Inst.
 func (in *Inst) Exec(r *arch.Regs, m arch.Memory) arch.Outcome { return in.Run(&in.Op, r, m) }

@@ -49,6 +49,10 @@ var (
 		Order: binary.LittleEndian, Ehdr: 64, Shdr: 64, Sym: 24, Rel: 24, Rels: elf.SHT_RELA,
 		Padding: "\x00\x1f\x20\x03\xd5", forms: formsARM64[:],
 		name: func(kind uint32) string { return elf.R_AARCH64(kind).String() }}
+	// PPC64 is of linked kernels alone: no object file is of it (Of).
+	PPC64 = &Class{Word: 8, Machine: elf.EM_PPC64, Kind: elf.ELFCLASS64, Data: elf.ELFDATA2LSB,
+		Order: binary.LittleEndian, Ehdr: 64, Shdr: 64, Sym: 24, Rel: 24, Rels: elf.SHT_RELA,
+		name: func(kind uint32) string { return elf.R_PPC64(kind).String() }}
 )
 
 // Of returns the class of a file from its first 20 bytes; nil if there is none.
