@@ -94,8 +94,8 @@ var layers = []layer{
 	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},
 	// never smp, never smp/kernel
 	{pkg: "linux", may: []string{"engine", "engine/ftrace", "engine/jumplabel", "engine/staticcall", "kprobes/kpev",
-		"linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/target",
-		"smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}},
+		"linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/riscv64",
+		"smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}},
 	{pkg: "linux/boot", may: []string{"engine", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf",
 		"sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
 	// for reports, not for runs

@@ -29,14 +29,15 @@ func (e *env) status(cpu int) uint64 {
 
 // weigh reads the balance of the CPU that x runs on. No step depends on it.
 func (e *env) weigh(x kapi.Context) balance {
-	b := e.weighCPU(x.CPU())
+	b := e.weighCPU(x.CPU(), x.Task())
 	b.irqs = x.Regs().Flags & arch.IRQ
 	b.sections = uint64(e.d.RCU.Sections(x))
 	return b
 }
 
-func (e *env) weighCPU(cpu int) (b balance) {
-	b.preemption, _ = e.d.Guest.Seen(cpu, e.d.Guest.PerCPU(cpu, e.k.perCPU.preemptCount), 4)
+// weighCPU reads what the kernel keeps by CPU, and the preemption count of the task that runs there.
+func (e *env) weighCPU(cpu int, t kapi.TaskID) (b balance) {
+	b.preemption, _ = e.d.Guest.Seen(cpu, e.countAt(cpu, t), 4)
 	b.preemption &^= enabled
 	if e.k.perCPU.currentKprobe != 0 {
 		b.current, _ = e.d.Guest.Seen(cpu, e.d.Guest.PerCPU(cpu, e.k.perCPU.currentKprobe), e.k.word)
@@ -71,7 +72,7 @@ func (e *env) even(x kapi.Context, f arch.Addr, was balance) {
 // within the same probe shows only in the status.
 func (t *traps) stepped(x kapi.Context, from, to arch.Addr, was balance, status uint64) {
 	open := &t.stepping[x.CPU()]
-	if n := len(*open); n > 0 && t.e.memory.inCode(from-1) {
+	if n := len(*open); n > 0 && t.e.memory.inCode(from-t.k.arch.Past) {
 		was.current = (*open)[n-1]
 		*open = (*open)[:n-1]
 	}
@@ -80,7 +81,7 @@ func (t *traps) stepped(x kapi.Context, from, to arch.Addr, was balance, status 
 		*open = append(*open, was.current)
 		was.current = is
 	}
-	t.even(x, t.k.symbols.excInt3, was)
+	t.even(x, t.k.symbols.breakpoint, was)
 }
 
 // inCode reports whether an address is in memory that was handed out for slots.
@@ -116,7 +117,7 @@ func (e *Linux) remains(tell func(k traces.Kind, a, b, c uint64)) {
 		}
 	}
 	for cpu := range e.d.CPUs {
-		switch b := e.weighCPU(cpu); {
+		switch b := e.weighCPU(cpu, kapi.TaskID(cpu)); {
 		case b.preemption != 0:
 			e.d.Guest.Why(nil, fmt.Sprintf("of cpu%d", cpu))
 			tell(linuxev.Remains, linuxev.Preemption, b.preemption, uint64(cpu))

@@ -19,10 +19,13 @@ type served struct {
 	needed   bool     // a kernel without it can't be run
 	// The service may sleep. A call where sleeping is forbidden is a finding.
 	sleeps bool
-	keeps  bool                                           // the service preserves all registers
-	varied bool                                           // the function is variadic (…)
-	bits32 bool                                           // only kernels for i386 are served
-	do     func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
+	keeps  bool  // the service preserves all registers
+	varied bool  // the function is variadic (…)
+	bits32 bool  // only kernels for i386 are served
+	on     *port // only kernels of this row are served; nil: all are
+	// a kernel that pokes text one by one has other functions for that
+	batched bool
+	do      func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
 }
 
 // args are the first arguments of a call, by the calling convention.
@@ -114,7 +117,19 @@ func rows() []served {
 		// Text.
 		{names: []string{"__text_poke"},
 			contract: "stores through a mapping of its own as memcpy does, and serialises the storing CPU; " +
-				"text_mutex is held", needed: true, do: textPoke},
+				"text_mutex is held", needed: true, batched: true, do: textPoke},
+		{names: []string{"__patch_insn_write"}, on: &portRISCV,
+			contract: "stores through a mapping of its own as copy_to_kernel_nofault does, and fences the storing CPU's " +
+				"instructions", needed: true, do: patchInsn},
+		{names: []string{"stop_machine", "stop_machine_cpuslocked"}, on: &portRISCV, sleeps: true,
+			contract: "stops all CPUs, each of which calls the function with interrupts off: (function, data, CPUs)",
+			do:       stopMachine},
+
+		// Traps.
+		{names: []string{"report_bug"}, on: &portRISCV,
+			contract: "warns, or says that the kernel is to die, if there is a BUG or WARN at an address", do: reportBug},
+		{names: []string{"fixup_exception"}, on: &portRISCV,
+			contract: "goes on where the exception table says: (registers)", do: fixupException},
 
 		// Memory.
 		{names: []string{"__kmalloc", "__kmalloc_noprof"}, contract: "memory, or NULL; GFP_KERNEL may sleep",

@@ -108,11 +108,33 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 		e.mapOwn(g, cpus)
 	}
 	e.works.wake = g.Thread("rcu callbacks", e.works.callBack)
-	g.Preemption(e.k.perCPU.preemptCount)
-	g.OnSwitch(func(cpu int, next kapi.TaskID) {
-		g.Put(g.PerCPU(cpu, e.k.perCPU.currentTask), e.k.word, uint64(e.taskAt(next)))
-	})
+	if e.k.port.perTask {
+		count := arch.Addr(e.k.fields.thread.count.off)
+		g.TaskPreemption(func(t kapi.TaskID) arch.Addr { return e.taskAt(t) + count })
+		g.TaskRegs(func(t kapi.TaskID, r *arch.Regs) { r.R[e.k.port.current] = uint64(e.taskAt(t)) })
+	} else {
+		g.Preemption(e.k.perCPU.preemptCount)
+	}
+	g.OnSwitch(func(cpu int, next kapi.TaskID) { e.switchTo(g, cpu, next) })
 	return e
+}
+
+// switchTo makes a task the current one of a CPU, as the kernel's memory has it.
+func (e *env) switchTo(g kapi.Guest, cpu int, next kapi.TaskID) {
+	if e.k.port.perTask {
+		cpuAt := e.k.fields.thread.cpu
+		g.Put(e.taskAt(next)+arch.Addr(cpuAt.off), cpuAt.size, uint64(cpu))
+		return
+	}
+	g.Put(g.PerCPU(cpu, e.k.perCPU.currentTask), e.k.word, uint64(e.taskAt(next)))
+}
+
+// countAt returns where the kernel counts the preemption of the task that runs on a CPU.
+func (e *env) countAt(cpu int, t kapi.TaskID) arch.Addr {
+	if e.k.port.perTask {
+		return e.taskAt(t) + arch.Addr(e.k.fields.thread.count.off)
+	}
+	return e.d.Guest.PerCPU(cpu, e.k.perCPU.preemptCount)
 }
 
 // renewed returns the engine for the first run of a machine.
@@ -162,7 +184,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	}
 	e.patched.layCalls()
 	for c := range e.d.CPUs {
-		e.putWord(e.d.Guest.PerCPU(c, e.k.perCPU.currentTask), uint64(e.taskAt(kapi.TaskID(c))))
+		e.switchTo(e.d.Guest, c, kapi.TaskID(c))
 	}
 }
 
@@ -236,7 +258,8 @@ func (e *env) returned(x kapi.Context) uint64 { return x.Regs().R[e.k.arch.Resul
 
 // caller returns the return address of the function that a service replaces.
 func (e *env) caller(x kapi.Context) arch.Addr {
-	return e.pointer(x, e.k.arch.StackPointer(x.Regs()))
+	to, _ := e.k.arch.Caller(x.Memory(), x.Regs())
+	return to
 }
 
 // call calls a function of the kernel, which must leave the CPU as it was (balance).

@@ -35,7 +35,7 @@ func (t *traps) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	t.owner[x.CPU()] = 0
 	frame := t.k.arch.StackPointer(x.Regs())
 	was, from, status := t.weigh(x), regs.IP, t.status(x.CPU())
-	t.enter(x, t.k.symbols.excInt3, uint64(frame))
+	t.enter(x, t.k.symbols.breakpoint, uint64(frame))
 	t.k.arch.Frame.Load(x.Memory(), frame, regs)
 	t.stepped(x, from, regs.IP, was, status)
 	owner := t.owner[x.CPU()]
@@ -144,15 +144,23 @@ func (t *traps) fixup(regs *arch.Regs, trapnr int) bool {
 	if !ok {
 		return false
 	}
-	switch r := &rows[i]; r.Data & 0xff {
-	case exDefault, exUaccess:
-	case exFault:
-		regs.R[t.k.arch.Result] = uint64(trapnr)
-	case exImmReg:
-		regs.R[r.Data>>8&0xf] = t.k.truncated(uint64(int64(int16(r.Data >> 16))))
-	default:
+	if !t.k.port.fixed(t.k, regs, &rows[i], trapnr) {
 		return false
 	}
 	regs.IP = arch.Addr(rows[i].Fixup)
+	return true
+}
+
+// fixedX86 is port.fixed of x86.
+func fixedX86(k *Kernel, regs *arch.Regs, r *vmlinux.ExEntry, trapnr int) bool {
+	switch r.Data & 0xff {
+	case exDefault, exUaccess:
+	case exFault:
+		regs.R[k.arch.Result] = uint64(trapnr)
+	case exImmReg:
+		regs.R[r.Data>>8&0xf] = k.truncated(uint64(int64(int16(r.Data >> 16))))
+	default:
+		return false
+	}
 	return true
 }

@@ -52,7 +52,7 @@ func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
 		for next < len(all) && all[next].Addr == s.Addr {
 			next++
 		}
-		if next < len(all) && all[next].Addr < s.Addr+callSize || slices.ContainsFunc(all[i:next], thunk) ||
+		if next < len(all) && all[next].Addr < s.Addr+uint64(k.arch.BranchLen) || slices.ContainsFunc(all[i:next], thunk) ||
 			k.replaced(at) {
 			continue
 		}
@@ -133,6 +133,9 @@ func (o *openCalls) serve(x kapi.Context, regs *arch.Regs, s *service) {
 	for _, c := range o.k.clobbered {
 		r.R[c] = o.k.poison
 	}
+	if o.k.port.extends && v>>31 == 1 {
+		v = uint64(int64(int32(v)))
+	}
 	r.R[o.k.arch.Result] = o.k.truncated(v)
 }
 
@@ -175,9 +178,10 @@ func (e *env) unserved(x kapi.Context, s *service) {
 	name, how := s.name, "calls"
 	if s.pointed {
 		how = "calls through a pointer"
-		name, _, _ = e.k.Symbol(e.caller(x) - callSize)
-		x.Regs().IP = e.caller(x) - callSize
-		x.Regs().R[e.k.arch.SP] += uint64(e.k.word)
+		at := e.k.port.entered(e, x)
+		name, _, _ = e.k.Symbol(at)
+		x.Regs().IP = at
+		x.Regs().R[e.k.arch.SP] += uint64(e.k.arch.Pushed)
 	}
 	e.refuse(x, fmt.Sprintf("the engine %s %s, which isn't done here: %s", how, name, e.chain(x)))
 }
@@ -197,8 +201,11 @@ func (e *env) chain(x kapi.Context) string {
 	var list []string
 	callee := arch.Addr(0) // 0: the return address is the next word
 	at := e.k.arch.StackPointer(x.Regs())
-	for range chainMost {
+	for i := range chainMost {
 		word, next := e.returnTo(x, at, callee)
+		if i == 0 && e.k.arch.Pushed == 0 {
+			word, next = uint64(e.caller(x)), at
+		}
 		name, off, ok := e.k.Symbol(arch.Addr(word - 1)) // a call may be the last instruction
 		if word == 0 || !ok {
 			break
@@ -221,7 +228,7 @@ func (e *env) returnTo(x kapi.Context, at, callee arch.Addr) (word uint64, next 
 			break
 		}
 		at += e.k.words(1)
-		switch to, direct := e.k.calls(v); {
+		switch to, direct := e.k.port.calls(e.k, v); {
 		case callee == 0 && e.k.isCode(v), direct && to == callee:
 			return v, at
 		case direct && word == 0 && e.k.Closure.Function(v-1) != nil:

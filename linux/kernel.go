@@ -22,11 +22,11 @@ const Moved = 0x1000_0000
 
 const text32 = 0xc100_0000
 
-// away returns how far the kernel is to be moved from its link address.
-func (k *Kernel) away() int64 {
-	if k.Processor == target.X8664 {
-		return Moved
-	}
+// moved is port.away of kernels that are moved by a fixed distance.
+func moved(*Kernel) int64 { return Moved }
+
+// moved32 is port.away of kernels of 32 bits.
+func moved32(k *Kernel) int64 {
 	if s := k.Image.Section(".text"); s != nil && s.Addr < text32 {
 		return int64((text32 - s.Addr + moveUnit - 1) &^ (moveUnit - 1))
 	}
@@ -48,8 +48,9 @@ type Kernel struct {
 
 	Processor target.Processor // the processor that the kernel is built for
 	arch      *arch.Arch       // the processor's row
-	word      int              // the size of an address in bytes
-	maskBytes int              // the size of a set of CPUs in bytes
+	port      *port
+	word      int // the size of an address in bytes
+	maskBytes int // the size of a set of CPUs in bytes
 	places    places
 	clobbered []arch.Reg // the registers that a callee may clobber
 	poison    uint64     // poison, truncated to a word
@@ -83,7 +84,7 @@ type perCPU struct {
 
 // symbols are the addresses of the engine's functions and data. 0: the kernel has none.
 type symbols struct {
-	excInt3      arch.Addr
+	breakpoint   arch.Addr // the handler of breakpoints
 	faultHandler arch.Addr // kprobe_fault_handler
 	memset       arch.Addr // the function that __text_poke gets to fill text
 	pokeArray    arch.Addr // text_poke_array
@@ -124,8 +125,13 @@ func Open(path string, objects ...string) (*Kernel, error) {
 		return nil, err
 	}
 	k := &Kernel{Image: im, Objects: objects}
-	k.settle(im.Word())
-	if d := k.away(); d != 0 {
+	if err := k.settle(im.Processor()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(objects) > 0 && !k.port.laid {
+		return nil, fmt.Errorf("%s: is a kernel for %s, over which no objects are laid; leave them out", path, k.Processor)
+	}
+	if d := k.port.away(k); d != 0 {
 		if err := im.Move(d); err != nil {
 			return nil, err
 		}
@@ -222,6 +228,7 @@ type fields struct {
 	optimized struct{ list, detour field }
 	slots     struct{ mutex, size, pages, used, dirty field } // a cache of slots, and its pages
 	status    field
+	thread    struct{ count, cpu field } // of thread_info, with which a task_struct begins
 	ban       struct{ list, start, end field }
 	module    moduleFields
 }
@@ -250,7 +257,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	kp.addr, kp.symbol, kp.offset = get("kprobe", "addr"), get("kprobe", "symbol_name"), get("kprobe", "offset")
 	kp.pre, kp.post = get("kprobe", "pre_handler"), get("kprobe", "post_handler")
 	kp.flags, kp.missed = get("kprobe", "flags"), get("kprobe", "nmissed")
-	kp.list, kp.hash, kp.insn = get("kprobe", "list"), get("kprobe", "hlist"), get("kprobe", "ainsn.insn")
+	kp.list, kp.hash, kp.insn = get("kprobe", "list"), get("kprobe", "hlist"), get("kprobe", k.port.slot)
 	rp.handler, rp.entry = get("kretprobe", "handler"), get("kretprobe", "entry_handler")
 	rp.maxactive, rp.dataSize = get("kretprobe", "maxactive"), get("kretprobe", "data_size")
 	rp.missed = get("kretprobe", "nmissed")
@@ -259,13 +266,23 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.instance.rethookData = get("rethook", "data")
 	f.work.f, f.work.pending = get("delayed_work", "work.func"), get("delayed_work", "work.data")
 	poke := "text_poke_loc"
+	if !k.port.batches {
+		poke = ""
+	}
 	if k.at("text_poke_array") != 0 {
 		poke = "smp_text_poke_loc"
 		f.poke.list, f.poke.count = get("smp_text_poke_array", "vec"), get("smp_text_poke_array", "nr_entries")
 	}
-	f.poke.size = size(poke)
-	f.poke.addr, f.poke.len, f.poke.text = get(poke, "rel_addr"), get(poke, "len"), get(poke, "text")
-	f.optimized.list, f.optimized.detour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
+	if poke != "" {
+		f.poke.size = size(poke)
+		f.poke.addr, f.poke.len, f.poke.text = get(poke, "rel_addr"), get(poke, "len"), get(poke, "text")
+	}
+	if k.port.batches || k.at("kprobe_optimizer") != 0 {
+		f.optimized.list, f.optimized.detour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
+	}
+	if k.port.perTask {
+		f.thread.count, f.thread.cpu = get("thread_info", "preempt_count"), get("thread_info", "cpu")
+	}
 	f.slots.mutex, f.slots.size = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
 	f.ban.list, f.ban.start, f.ban.end = get("kprobe_blacklist_entry", "list"),
 		get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
@@ -315,11 +332,13 @@ func (k *Kernel) find() error {
 		return need("pcpu_hot") + arch.Addr(off)
 	}
 	c, own := &k.perCPU, &k.symbols
-	c.preemptCount = perCPU("__preempt_count", "preempt_count")
-	c.currentTask = perCPU("current_task", "current_task")
-	c.cpuNumber = perCPU("cpu_number", "cpu_number")
+	if !k.port.perTask {
+		c.preemptCount = perCPU("__preempt_count", "preempt_count")
+		c.currentTask = perCPU("current_task", "current_task")
+		c.cpuNumber = perCPU("cpu_number", "cpu_number")
+	}
 	c.at = arch.Addr(k.Image.Section(".data..percpu").Addr)
-	own.excInt3, own.memset = need("exc_int3"), k.at("text_poke_memset")
+	own.breakpoint, own.memset = need(k.port.trap), k.at("text_poke_memset")
 	own.faultHandler, k.extable = need("kprobe_fault_handler"), sync.OnceValue(k.Image.Extable)
 	k.config.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
 	k.config.execmem, k.config.kgdbFirst = k.at("execmem_alloc") != 0, k.at("kgdb_ll_trap") != 0

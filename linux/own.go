@@ -2,6 +2,7 @@ package linux
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
@@ -30,7 +31,10 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	g.Map(&kapi.Image{At: k.near(), Size: nearSize, Write: true})
 	g.Map(&kapi.Image{At: e.k.places.modules, Size: mostModules * moduleStep, Write: true})
 	tasks := &kapi.Image{At: e.k.places.tasks, Size: mostTask * taskStep, Write: true, Over: make(map[int]*[page]byte)}
-	init := k.bytes(k.at("init_task"), k.fields.task.size)
+	init := slices.Clone(k.bytes(k.at("init_task"), k.fields.task.size))
+	if f := k.fields.thread.count; f.size > 0 { // boot's own task can't be preempted
+		clear(init[f.off : f.off+f.size])
+	}
 	for t := range mostTask {
 		for off := 0; off < len(init); off += page {
 			b := new([page]byte)
@@ -52,11 +56,16 @@ func (e *Linux) BootCPUs() {
 	for c := range cpus {
 		base := uint64(g.PerCPU(c, 0))
 		e.putWord(k.at("__per_cpu_offset")+k.words(c), base)
+		if k.port.perTask {
+			continue
+		}
 		e.putWord(g.PerCPU(c, k.at("this_cpu_off")), base)
 		g.Put(g.PerCPU(c, k.perCPU.preemptCount), 4, enabled)
 		g.Put(g.PerCPU(c, k.perCPU.cpuNumber), 4, uint64(c))
 	}
-	g.Put(k.at("nr_cpu_ids"), 4, uint64(cpus))
+	if at := k.at("nr_cpu_ids"); at != 0 {
+		g.Put(at, 4, uint64(cpus))
+	}
 	g.Put(k.at("__num_online_cpus"), 4, uint64(cpus))
 	if at := k.at("__num_possible_cpus"); at != 0 {
 		g.Put(at, 4, uint64(cpus))

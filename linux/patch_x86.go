@@ -2,7 +2,6 @@ package linux
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -11,8 +10,18 @@ import (
 // callSize is how many bytes a direct call or jump takes.
 const callSize = 5
 
-// bootText patches text as boot does: tracing is turned off, and returns use no thunk.
-func (k *Kernel) bootText() {
+// The rows of x86.
+var (
+	portX8664 = port{places: &places64, away: moved, trap: "exc_int3", slot: "ainsn.insn", laid: true, batches: true,
+		bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86, entered: enteredX86,
+		fixed: fixedX86}
+	portI386 = port{places: &places32, away: moved32, trap: "exc_int3", slot: "ainsn.insn", laid: true, batches: true,
+		bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86, entered: enteredX86,
+		fixed: fixedX86}
+)
+
+// bootTextX86 is port.bootText: tracing is turned off, and returns use no thunk.
+func bootTextX86(k *Kernel) error {
 	for _, a := range k.Image.Fentries() {
 		if b := k.bytes(arch.Addr(a), 5); b != nil && b[0] == 0xe8 {
 			copy(b, k.arch.BranchNop.Bytes())
@@ -23,16 +32,6 @@ func (k *Kernel) bootText() {
 			copy(b, k.arch.BranchRet.Bytes())
 		}
 	}
-}
-
-// jump writes a jump over the entry of a function.
-func (k *Kernel) jump(at, to arch.Addr) error {
-	b := k.bytes(at, 5)
-	code, ok := k.arch.Jump(at, to)
-	if b == nil || !ok {
-		return fmt.Errorf("%#x: there is no room for a jump", uint64(at))
-	}
-	copy(b, code.Bytes())
 	return nil
 }
 
@@ -40,7 +39,7 @@ func (k *Kernel) jump(at, to arch.Addr) error {
 // then only jumps to it; 0 if none does.
 func (k *Kernel) replacement(at arch.Addr) arch.Addr {
 	b := k.bytes(at, callSize)
-	if b == nil || b[0] != 0xe9 {
+	if !k.port.laid || b == nil || b[0] != 0xe9 {
 		return 0
 	}
 	to := k.arch.Addr(at + callSize + arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[1:])))))
@@ -55,46 +54,23 @@ func (k *Kernel) replaced(at arch.Addr) bool { return k.replacement(at) != 0 }
 // Replaced reports whether an instruction that runs belongs to a replaced function, and so isn't the kernel's own.
 func (k *Kernel) Replaced(at arch.Addr) bool { return k.replaced(at) }
 
-// patchCall writes a call over the entry of a function.
-func (k *Kernel) patchCall(at, to arch.Addr) error {
-	b := k.bytes(at, callSize)
-	code, ok := k.arch.Call(at, to)
-	if b == nil || !ok {
-		return fmt.Errorf("%#x: there is no room for a call", uint64(at))
+// thunkX86 is port.thunk.
+func thunkX86(k *Kernel, at arch.Addr, targets [3]arch.Addr) (code []byte, ok bool) {
+	for _, target := range targets {
+		c, ok := k.arch.Call(at+arch.Addr(len(code)), target)
+		if !ok {
+			return nil, false
+		}
+		code = append(code, c.Bytes()...)
 	}
-	copy(b, code.Bytes())
-	return nil
+	return append(code, 0xc3), true
 }
 
-// wrapAll redirects all direct calls of watched functions to a thunk of kpsim's, which calls
-// the function and then a gate.
-func (k *Kernel) wrapAll() error {
-	thunks := &kapi.Image{At: (k.end()+page-1)&^(page-1) + page, Size: page, Exec: true, Bytes: make([]byte, page)}
-	to := make(map[arch.Addr]arch.Addr)
-	for i := range watched {
-		w := &watched[i]
-		at := k.compiled(w.name)
-		if at == 0 {
-			continue
-		}
-		off := len(to) * 32
-		thunk := thunks.At + arch.Addr(off)
-		before, after := k.gateAt(len(k.services)), k.gateAt(len(k.services)+1)
-		code := thunks.Bytes[off:]
-		n := 0
-		for _, target := range []arch.Addr{before, at, after} {
-			c, ok := k.arch.Call(thunk+arch.Addr(n), target)
-			if !ok {
-				return fmt.Errorf("%s is out of reach", w.name)
-			}
-			n += copy(code[n:], c.Bytes())
-		}
-		code[n] = 0xc3
-		k.services = append(k.services, &service{name: w.name + " begins", served: new(served), watch: w},
-			&service{name: w.name + " ends", served: new(served), watch: w, ends: true})
-		to[at] = thunk
-	}
-	k.images = append(k.images, thunks)
+// enteredX86 is port.entered.
+func enteredX86(e *env, x kapi.Context) arch.Addr { return e.caller(x) - callSize }
+
+// redirectX86 is port.redirect.
+func redirectX86(k *Kernel, to map[arch.Addr]arch.Addr) error {
 	for _, s := range k.Image.Sections() {
 		if s.Name == ".text" { // the kernel's .text, and an overlay's
 			k.redirect(k.bytes(arch.Addr(s.Addr), int(s.Size)), arch.Addr(s.Addr), to)
@@ -141,8 +117,8 @@ func (e *env) entry(asked arch.Addr) (at arch.Addr, moved bool) {
 	return asked + arch.Addr(len(endbr64)), true
 }
 
-// calls returns the linked target of the direct call that ends at an address.
-func (k *Kernel) calls(after uint64) (to arch.Addr, ok bool) {
+// callsX86 is port.calls.
+func callsX86(k *Kernel, after uint64) (to arch.Addr, ok bool) {
 	if !k.isCode(after) {
 		return 0, false
 	}

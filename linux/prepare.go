@@ -13,15 +13,16 @@ const page = 4096
 // prepare makes the images from the sections. It applies the patches that a real kernel's
 // boot would, and those that call services.
 func (k *Kernel) prepare() error {
+	own := k.Image.Section(".data..percpu")
+	k.perCPU.bytes, k.perCPU.span = own.Data, roundUp(int(own.Size)+page, page)
 	for _, s := range k.Image.Sections() {
-		if s.Name == ".data..percpu" {
-			k.perCPU.bytes = s.Data
-			k.perCPU.span = roundUp(int(s.Size)+page, page)
-			continue
+		if s.Name != own.Name {
+			k.lay(s)
 		}
-		k.lay(s)
 	}
-	k.bootText()
+	if err := k.port.bootText(k); err != nil {
+		return err
+	}
 	return k.serve()
 }
 
@@ -90,7 +91,7 @@ func (k *Kernel) serve() error {
 	taken := make(map[arch.Addr]bool)
 	for i := range boundary {
 		s := &boundary[i]
-		if s.bits32 && !k.Processor.Bits32() {
+		if s.bits32 && !k.Processor.Bits32() || s.on != nil && s.on != k.port {
 			continue
 		}
 		n := len(k.services)
@@ -104,6 +105,9 @@ func (k *Kernel) serve() error {
 			if err := k.jump(arch.Addr(sym.Addr), k.gateAt(len(k.services)-1)); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
+		}
+		if s.needed && s.on == nil && s.batched && !k.port.batches {
+			continue
 		}
 		if s.needed && n == len(k.services) {
 			return fmt.Errorf("it has no function %s, which its probes call", s.names[0])
@@ -130,3 +134,55 @@ func (k *Kernel) end() (end arch.Addr) {
 	}
 	return end
 }
+
+// jump writes a jump over the entry of a function.
+func (k *Kernel) jump(at, to arch.Addr) error {
+	b := k.bytes(at, k.arch.BranchLen)
+	code, ok := k.arch.Jump(at, to)
+	if b == nil || !ok {
+		return fmt.Errorf("%#x: there is no room for a jump", uint64(at))
+	}
+	copy(b, code.Bytes())
+	return nil
+}
+
+// patchCall writes a call over the entry of a function.
+func (k *Kernel) patchCall(at, to arch.Addr) error {
+	b := k.bytes(at, k.arch.BranchLen)
+	code, ok := k.arch.Call(at, to)
+	if b == nil || !ok {
+		return fmt.Errorf("%#x: there is no room for a call", uint64(at))
+	}
+	copy(b, code.Bytes())
+	return nil
+}
+
+// wrapAll redirects all direct calls of watched functions to a thunk of kpsim's, which calls
+// the function and then a gate.
+func (k *Kernel) wrapAll() error {
+	thunks := &kapi.Image{At: (k.end()+page-1)&^(page-1) + page, Size: page, Exec: true, Bytes: make([]byte, page)}
+	to := make(map[arch.Addr]arch.Addr)
+	for i := range watched {
+		w := &watched[i]
+		at := k.compiled(w.name)
+		if at == 0 {
+			continue
+		}
+		off := len(to) * thunkSize
+		thunk := thunks.At + arch.Addr(off)
+		before, after := k.gateAt(len(k.services)), k.gateAt(len(k.services)+1)
+		code, ok := k.port.thunk(k, thunk, [3]arch.Addr{before, at, after})
+		if !ok || len(code) > thunkSize {
+			return fmt.Errorf("%s is out of reach", w.name)
+		}
+		copy(thunks.Bytes[off:], code)
+		k.services = append(k.services, &service{name: w.name + " begins", served: new(served), watch: w},
+			&service{name: w.name + " ends", served: new(served), watch: w, ends: true})
+		to[at] = thunk
+	}
+	k.images = append(k.images, thunks)
+	return k.port.redirect(k, to)
+}
+
+// thunkSize is how many bytes a thunk has.
+const thunkSize = 64

@@ -152,7 +152,7 @@ const (
 
 // count adds to the CPU's preemption count.
 func (e *env) count(x kapi.Context, n int) {
-	at := e.d.Guest.PerCPU(x.CPU(), e.k.perCPU.preemptCount)
+	at := e.countAt(x.CPU(), x.Task())
 	v, _ := x.Memory().Load(at, 4)
 	x.Memory().Store(at, 4, uint64(uint32(int64(v)+int64(n))))
 }
@@ -233,10 +233,10 @@ func notifyDie(e *Linux, x kapi.Context, _ *args) uint64 {
 	return notifyStop
 }
 
-// onEachCPU is on_each_cpu_cond_mask(cond, func, info, wait, mask). The only function it
-// supports is do_sync_core.
+// onEachCPU is on_each_cpu_cond_mask(cond, func, info, wait, mask). The only functions it
+// supports are those that serialise a CPU.
 func onEachCPU(e *Linux, x kapi.Context, a *args) uint64 {
-	if arch.Addr(a[1]) != e.k.at("do_sync_core") {
+	if f := arch.Addr(a[1]); f == 0 || f != e.k.at("do_sync_core") && f != e.k.at("ipi_remote_fence_i") {
 		name, _, _ := e.k.Symbol(arch.Addr(a[1]))
 		e.refuse(x, "on_each_cpu of "+name)
 		return 0

@@ -20,6 +20,8 @@ var watched = []watch{
 	{"poke_int3_handler", nil, claimedPoke},
 	{"smp_text_poke_int3_handler", nil, claimedPoke},
 	{"kprobe_int3_handler", nil, claimedKprobe},
+	{"kprobe_breakpoint_handler", nil, claimedKprobe},
+	{"kprobe_single_step_handler", nil, claimedKprobe},
 	{"kprobes_inc_nmissed_count", missed, nil},
 	{"rethook_try_get", nil, triedGet},
 	{"rethook_recycle", recycled, nil},
@@ -157,11 +159,15 @@ func (u *users) skipped(x kapi.Context, by int) {
 func hooked(e *Linux, x kapi.Context, a *args) {
 	var regs arch.Regs
 	e.k.arch.Frame.Load(x.Memory(), arch.Addr(a[1]), &regs)
-	slot := e.k.arch.StackPointer(&regs)
-	x.Emit(kpev.Hooked, a[0], uint64(slot), uint64(e.pointer(x, slot)))
+	to, _ := e.k.arch.Caller(x.Memory(), &regs)
+	x.Emit(kpev.Hooked, a[0], uint64(e.k.arch.StackPointer(&regs)), uint64(to))
 }
 
 // passed is the end of rethook_trampoline_handler(regs, frame): all handlers have run.
 func passed(e *Linux, x kapi.Context, a *args) {
-	x.Emit(kpev.Trampoline, a[1], uint64(e.pointer(x, arch.Addr(a[1]))), 0)
+	to := e.returned(x)
+	if e.k.arch.Pushed > 0 {
+		to = uint64(e.pointer(x, arch.Addr(a[1])))
+	}
+	x.Emit(kpev.Trampoline, a[1], to, 0)
 }

@@ -54,6 +54,9 @@ type Hooks struct {
 	// Busy reports whether text has preemption off by a count of its own.
 	Busy func(x *Ctx) bool
 
+	// TaskRegs is called with the registers that a task begins a run with.
+	TaskRegs func(t kapi.TaskID, r *arch.Regs)
+
 	// Switched is called when a CPU switches from prev to next (which are the same if
 	// there is no other task to run).
 	Switched func(prev, next *Task, voluntary bool)

@@ -87,6 +87,9 @@ func (ts *Tasks) rewind(t *Task) {
 	t.switches, t.system = 0, arch.TaskState{}
 	t.regs = arch.Regs{IP: ts.m.gates.idleIP(), Flags: ts.m.arch.FixedFlag | arch.IRQ}
 	t.regs.R[ts.m.arch.SP] = kernelSP(t)
+	if f := ts.m.hooks.TaskRegs; f != nil {
+		f(t.ID, &t.regs)
+	}
 }
 
 // AddPerCPU adds a kernel thread that never leaves its CPU: while that is offline, it waits.

@@ -42,6 +42,11 @@ type Guest interface {
 	// Preemption says where text counts preempt_disable, as an address for PerCPU. The
 	// highest bit of the 32 is clear where another task wants the CPU.
 	Preemption(at arch.Addr)
+	// TaskPreemption is Preemption of a kernel that counts by task, at an address of the task's own. Its tasks give
+	// the CPU up nowhere but where they sleep.
+	TaskPreemption(at func(t TaskID) arch.Addr)
+	// TaskRegs calls f with the registers that each task begins a run with.
+	TaskRegs(f func(t TaskID, r *arch.Regs))
 	// Thread makes a kernel thread: wake makes it run f, once more if f is already running.
 	Thread(name string, f func(x Context)) (wake func())
 	// OnSwitch calls f when a CPU switches to another task, within that step.
@@ -71,6 +76,9 @@ type Guest interface {
 	Busy(x Context) bool
 	// Text reports whether an address is text that is mapped.
 	Text(at arch.Addr) bool
+	// StopAll stops all CPUs, each of which calls f then, with interrupts off (stop_machine). Context: may
+	// sleep; the CPU-hotplug lock is read.
+	StopAll(x Context, f func(x Context))
 	// Refuse ends the run because text has asked for something that isn't supported.
 	Refuse(x Context, what string)
 	// Why says in words what the next finding is, if it has none better. x is nil after

@@ -39,11 +39,26 @@ func (g *Guest) Preemption(at arch.Addr) {
 	g.k.M.Hooks().Busy = g.busy
 }
 
+// TaskPreemption implements kapi.Guest.
+func (g *Guest) TaskPreemption(at func(t kapi.TaskID) arch.Addr) {
+	g.k.M.Memory().GuardStacks()
+	g.k.M.Hooks().Busy = func(x *smp.Ctx) bool {
+		v, _ := x.Memory().Load(at(x.Task()), 4)
+		return v != 0
+	}
+}
+
+// TaskRegs implements kapi.Guest.
+func (g *Guest) TaskRegs(f func(t kapi.TaskID, r *arch.Regs)) { g.k.M.Hooks().TaskRegs = f }
+
 // busy reports whether text has counted preempt_disable on a CPU.
 func (g *Guest) busy(x *smp.Ctx) bool {
 	v, _ := x.Memory().Load(g.PerCPU(x.CPU(), g.preempt), 4)
 	return v&^preemptEnabled != 0
 }
+
+// StopAll implements kapi.Guest.
+func (g *Guest) StopAll(x kapi.Context, f func(x kapi.Context)) { g.k.Stop.everywhere(x, f) }
 
 // Thread implements kapi.Guest.
 func (g *Guest) Thread(name string, f func(x kapi.Context)) (wake func()) {

@@ -23,7 +23,7 @@ type Stop struct {
 	// owned by mutex
 	f       func(x kapi.Context) `state:"skip: follows from what its caller has read, who waits until it is done"`
 	state   kapi.Var[int]        // the protocol's step that all stoppers are to make
-	who     int                  // owned by mutex: the CPU that runs the function
+	who     int                  // owned by mutex: the CPU that runs the function, or everyCPU
 	set     uint64               // owned by mutex: the CPUs that take part
 	acks    kapi.Var[int]        // stoppers that haven't made it
 	reached [5]kapi.Is[int]      `state:"boot"` // set at boot: the conditions that state is i
@@ -74,6 +74,12 @@ func (s *Stop) reset() {
 // everywhere. Context: may sleep.
 func (s *Stop) Machine(x kapi.Context, f func(x kapi.Context)) { s.machine(x, 0, f) }
 
+// everywhere is Machine with a function that each CPU runs. The caller has read the hotplug lock.
+func (s *Stop) everywhere(x kapi.Context, f func(x kapi.Context)) { s.machine(x, everyCPU, f) }
+
+// everyCPU stands for the CPU of a function that each CPU runs.
+const everyCPU = -1
+
 // machine is Machine with the function on a CPU. No CPU comes or goes meanwhile, if the
 // caller has the hotplug lock.
 func (s *Stop) machine(x kapi.Context, who int, f func(x kapi.Context)) {
@@ -114,18 +120,24 @@ func (s *Stop) stopper(x *smp.Ctx) {
 	}
 	s.ack(x, stopRun)
 
-	s.Sync.Self(x, smpev.SyncStop)
+	if s.who != everyCPU { // what each CPU runs serialises, or doesn't
+		s.Sync.Self(x, smpev.SyncStop)
+	}
 	x.IRQ(true)
 	s.ack(x, stopExit)
 }
 
 // run is the step that one CPU makes alone.
 func (s *Stop) run(x *smp.Ctx) {
-	if x.CPU() == s.who {
+	switch s.who {
+	case x.CPU():
 		x.Emit(smpev.StopStart, 0, 0, 0)
 		x.Step("stopper", stopRun)
 		s.f(x)
 		x.Emit(smpev.StopEnd, 0, 0, 0)
+	case everyCPU:
+		x.Step("stopper", stopRun)
+		s.f(x)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"kpsim/internal/search/change"
 	"kpsim/internal/ui/cli"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 )
 
 const (

@@ -113,11 +113,21 @@ func configFile(im *vmlinux.Image) (text, from string) {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if b, err := cli.ReadFile(path, mostConfig); err == nil && bytes.Contains(b, []byte("CONFIG_X86_64=")) {
+		if b, err := cli.ReadFile(path, mostConfig); err == nil && isConfig(b) {
 			return string(b), path
 		}
 	}
 	return "", ""
+}
+
+// isConfig reports whether a file is the configuration of a kernel of 64 bits.
+func isConfig(b []byte) bool {
+	for _, name := range []string{"CONFIG_X86_64=", "CONFIG_RISCV=", "CONFIG_ARM64=", "CONFIG_PPC64="} {
+		if bytes.Contains(b, []byte(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // embedded returns the configuration that CONFIG_IKCONFIG embedded in the kernel, or "".

@@ -1,15 +1,52 @@
 package linux
 
 import (
+	"fmt"
 	"slices"
 
+	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
-// This file holds the differences between kernels of 64 and of 32 bits: the addresses of
-// things that their boot would make, and the size of a word.
+// This file holds the differences between the kernels of processors: the addresses of things that
+// their boot would make, the size of a word, and how their code is changed.
+
+// A port is what the engine must know of a kernel's processor: a row.
+type port struct {
+	places *places
+	away   func(k *Kernel) int64 // how far the kernel is to be moved from its link address
+
+	trap    string // the kernel's handler of breakpoints
+	slot    string // the member of struct kprobe that holds the address of its slot
+	extends bool   // a result of 32 bits is sign-extended (RISC-V psABI, "Integer Calling Convention")
+	laid    bool   // objects can be laid over the kernel
+	batches bool   // what is to be poked lies in an array of the kernel's (text_poke_loc)
+
+	// What differs between tasks: preemption is counted in a task's thread_info, which a register points
+	// to. Elsewhere each CPU has its count and its current task.
+	perTask bool
+	current arch.Reg
+
+	// bootText patches text as boot does.
+	bootText func(k *Kernel) error
+	// thunk returns code that calls three functions, with the registers that it was called with.
+	thunk func(k *Kernel, at arch.Addr, targets [3]arch.Addr) (code []byte, ok bool)
+	// redirect makes direct calls and jumps go to other functions.
+	redirect func(k *Kernel, to map[arch.Addr]arch.Addr) error
+	// calls returns the linked target of the direct call that ends at an address.
+	calls func(k *Kernel, after uint64) (to arch.Addr, ok bool)
+	// entered returns the function whose entry has called a gate by patchCall.
+	entered func(e *env, x kapi.Context) arch.Addr
+	// fixed continues after a fault as a row of the exception table says; false: the row's kind isn't
+	// implemented.
+	fixed func(k *Kernel, regs *arch.Regs, r *vmlinux.ExEntry, trapnr int) bool
+}
+
+// ports has a row for each processor whose kernels are run.
+var ports = [...]*port{target.X8664: &portX8664, target.I386: &portI386, target.RISCV64: &portRISCV,
+	target.PPC64LE: nil}
 
 // places are addresses of things in memory that no part of the kernel is linked to.
 type places struct {
@@ -39,19 +76,22 @@ var (
 	}
 )
 
-// settle sets the processor that the kernel is built for, by the size of an address in bytes.
-func (k *Kernel) settle(word int) {
-	k.Processor, k.places = target.X8664, places64
-	if word == 4 {
-		k.Processor, k.places = target.I386, places32
+// settle sets the processor that the kernel is built for.
+func (k *Kernel) settle(p target.Processor) error {
+	if k.port = ports[p]; k.port == nil {
+		return fmt.Errorf("is a kernel for %s, whose own engine kpsim doesn't run; give one for x86-64, i386 or riscv64",
+			p)
 	}
-	k.arch, k.word = k.Processor.Linux(), word
+	k.Processor, k.places = p, *k.port.places
+	k.arch, k.word = p.Linux(), p.Linux().Word
 	k.poison = k.truncated(poison)
 	for r := range k.arch.RegNames {
-		if reg := arch.Reg(r); reg != k.arch.SP && reg != k.arch.Result && !slices.Contains(k.arch.Saved, reg) {
+		if reg := arch.Reg(r); reg != k.arch.SP && reg != k.arch.Result && !slices.Contains(k.arch.Saved, reg) &&
+			!(k.arch.Pushed == 0 && (reg == k.arch.Link || slices.Contains(k.arch.Own, reg))) {
 			k.clobbered = append(k.clobbered, reg)
 		}
 	}
+	return nil
 }
 
 // Arch returns the row of the processor that the kernel is built for.
@@ -84,7 +124,7 @@ func (e *env) arguments(x kapi.Context, regs *arch.Regs, varied bool, a *args) {
 	for ; n < len(list) && n < len(a); n++ {
 		a[n] = regs.R[list[n]]
 	}
-	at := e.k.arch.StackPointer(regs) + e.k.words(1)
+	at := e.k.arch.StackPointer(regs) + arch.Addr(e.k.arch.Pushed)
 	for ; n < len(a); n, at = n+1, at+e.k.words(1) {
 		a[n], _ = x.Memory().Load(at, e.k.word)
 	}
