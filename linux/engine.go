@@ -111,12 +111,19 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 	if e.k.port.perTask {
 		count := arch.Addr(e.k.fields.thread.count.off)
 		g.TaskPreemption(func(t kapi.TaskID) arch.Addr { return e.taskAt(t) + count })
-		g.TaskRegs(func(t kapi.TaskID, r *arch.Regs) { r.R[e.k.port.current] = uint64(e.taskAt(t)) })
+		e.k.SetRegs(g)
 	} else {
 		g.Preemption(e.k.perCPU.preemptCount)
 	}
 	g.OnSwitch(func(cpu int, next kapi.TaskID) { e.switchTo(g, cpu, next) })
 	return e
+}
+
+// SetRegs gives each task the registers that the kernel expects.
+func (k *Kernel) SetRegs(g kapi.Guest) {
+	if k.port.perTask {
+		g.TaskRegs(func(t kapi.TaskID, r *arch.Regs) { r.R[k.port.current] = uint64(k.taskAt(t)) })
+	}
 }
 
 // switchTo makes a task the current one of a CPU, as the kernel's memory has it.

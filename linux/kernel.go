@@ -227,6 +227,7 @@ type fields struct {
 	}
 	optimized struct{ list, detour field }
 	slots     struct{ mutex, size, pages, used, dirty field } // a cache of slots, and its pages
+	opcode    int // the size of kprobe_opcode_t, in which caches of slots count
 	status    field
 	thread    struct{ count, cpu field } // of thread_info, with which a task_struct begins
 	ban       struct{ list, start, end field }
@@ -283,6 +284,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	if k.port.perTask {
 		f.thread.count, f.thread.cpu = get("thread_info", "preempt_count"), get("thread_info", "cpu")
 	}
+	f.opcode = size("kprobe_opcode_t")
 	f.slots.mutex, f.slots.size = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
 	f.ban.list, f.ban.start, f.ban.end = get("kprobe_blacklist_entry", "list"),
 		get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")

@@ -16,7 +16,9 @@ const (
 	mostTask = 256
 )
 
-func (e *env) taskAt(t kapi.TaskID) arch.Addr { return e.k.places.tasks + arch.Addr(t)*taskStep }
+func (k *Kernel) taskAt(t kapi.TaskID) arch.Addr { return k.places.tasks + arch.Addr(t)*taskStep }
+
+func (e *env) taskAt(t kapi.TaskID) arch.Addr { return e.k.taskAt(t) }
 
 // enabled is the preemption count of a task that can be preempted.
 const enabled = 1 << 31

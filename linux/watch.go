@@ -62,7 +62,7 @@ func (e *env) cacheOf(x kapi.Context, at uint64) (what uint64, size uint64) {
 	if arch.Addr(at) == e.k.symbols.optSlots {
 		what = kpev.DetourMem
 	}
-	return what, get(x, arch.Addr(at), e.k.fields.slots.size)
+	return what, get(x, arch.Addr(at), e.k.fields.slots.size) * uint64(e.k.fields.opcode)
 }
 
 // slotGot is the end of __get_insn_slot(cache).

@@ -238,10 +238,13 @@ func (r *Rig) listen() error {
 
 // bootGuest boots an engine that is guest code.
 func (r *Rig) bootGuest() error {
+	w := &r.wiring
+	if k, ok := w.settings.(*linux.Settings); ok { // what a call leaves depends on them, without probes too
+		k.Kernel.SetRegs(&r.Kernel.Guest)
+	}
 	if r.row.Boot == nil || r.twin {
 		return nil
 	}
-	w := &r.wiring
 	w.config.Booted = r.row.Boot(w.settings, &r.Kernel.Guest, r.Scenario.Machine.CPUs)
 	if k, ok := w.settings.(*linux.Settings); ok {
 		r.Machine.Names().Further = r.furtherNames(k.Kernel)
