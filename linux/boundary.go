@@ -119,15 +119,16 @@ func rows() []served {
 			contract: "stores through a mapping of its own as memcpy does, and serialises the storing CPU; " +
 				"text_mutex is held", needed: true, batched: true, do: textPoke},
 		{names: []string{"__patch_insn_write"}, on: &portRISCV,
-			contract: "stores through a mapping of its own as copy_to_kernel_nofault does, and fences the storing CPU's " +
-				"instructions", needed: true, do: patchInsn},
+			contract: "stores through a mapping of its own as copy_to_kernel_nofault does, and fences the storing " +
+				"CPU's instructions", needed: true, do: patchInsn},
 		{names: []string{"stop_machine", "stop_machine_cpuslocked"}, on: &portRISCV, sleeps: true,
 			contract: "stops all CPUs, each of which calls the function with interrupts off: (function, data, CPUs)",
 			do:       stopMachine},
 
 		// Traps.
 		{names: []string{"report_bug"}, on: &portRISCV,
-			contract: "warns, or says that the kernel is to die, if there is a BUG or WARN at an address", do: reportBug},
+			contract: "warns, or says that the kernel is to die, if there is a BUG or WARN at an address",
+			do:       reportBug},
 		{names: []string{"fixup_exception"}, on: &portRISCV,
 			contract: "goes on where the exception table says: (registers)", do: fixupException},
 

@@ -52,8 +52,8 @@ func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
 		for next < len(all) && all[next].Addr == s.Addr {
 			next++
 		}
-		if next < len(all) && all[next].Addr < s.Addr+uint64(k.arch.BranchLen) || slices.ContainsFunc(all[i:next], thunk) ||
-			k.replaced(at) {
+		if next < len(all) && all[next].Addr < s.Addr+uint64(k.arch.BranchLen) ||
+			slices.ContainsFunc(all[i:next], thunk) || k.replaced(at) {
 			continue
 		}
 		if err := k.patchCall(at, gate); err != nil {

@@ -106,6 +106,7 @@ type config struct {
 	ibt       bool // CONFIG_X86_KERNEL_IBT
 	kgdbFirst bool // CONFIG_KGDB_LOW_LEVEL_TRAP
 	execmem   bool // module_alloc is execmem_alloc(type, size)
+	uncounted bool // preempt_disable does nothing: no task is preempted in the kernel
 	counts    bool // every return of an instance is seen (countable)
 }
 
@@ -129,7 +130,8 @@ func Open(path string, objects ...string) (*Kernel, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(objects) > 0 && !k.port.laid {
-		return nil, fmt.Errorf("%s: is a kernel for %s, over which no objects are laid; leave them out", path, k.Processor)
+		return nil, fmt.Errorf("%s: is a kernel for %s, over which no objects are laid; leave them out", path,
+			k.Processor)
 	}
 	if d := k.port.away(k); d != 0 {
 		if err := im.Move(d); err != nil {
@@ -227,7 +229,7 @@ type fields struct {
 	}
 	optimized struct{ list, detour field }
 	slots     struct{ mutex, size, pages, used, dirty field } // a cache of slots, and its pages
-	opcode    int // the size of kprobe_opcode_t, in which caches of slots count
+	opcode    int                                             // the size of kprobe_opcode_t, in which caches of slots count
 	status    field
 	thread    struct{ count, cpu field } // of thread_info, with which a task_struct begins
 	ban       struct{ list, start, end field }
@@ -304,8 +306,8 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 		f.module = m
 	}
 	if missing != "" {
-		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim knows 5.19 to 7.3%s",
-			missing, k.whole())
+		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim "+
+			"knows 5.19 to 7.3%s", missing, k.whole())
 	}
 	return nil
 }
@@ -350,6 +352,7 @@ func (k *Kernel) find() error {
 	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
 		own.optimizer[i] = k.at(name)
 	}
+	k.config.uncounted = k.port.perTask && !k.Preemptible()
 	own.kprobeMutex, own.table = need("kprobe_mutex"), need("kprobe_table")
 	own.trampoline = need("arch_rethook_trampoline")
 	own.aggrPre, own.retPre = need("aggr_pre_handler"), need("pre_handler_kretprobe")
@@ -360,6 +363,10 @@ func (k *Kernel) find() error {
 	k.api.array = [8]arch.Addr{kpev.Register: need("register_kprobes"), kpev.Unregister: need("unregister_kprobes")}
 	k.api.retArray = [8]arch.Addr{kpev.Register: need("register_kretprobes"),
 		kpev.Unregister: need("unregister_kretprobes")}
+	if k.port.perTask && k.Preemptible() {
+		return fmt.Errorf("it is built with preemption, which kpsim follows in kernels for x86 alone; give one "+
+			"without, as 6.12 for %s", k.Processor)
+	}
 	if missing != "" {
 		return fmt.Errorf("it has no symbol %s: is it built with CONFIG_KPROBES and SMP?%s", missing, k.whole())
 	}

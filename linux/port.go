@@ -79,8 +79,8 @@ var (
 // settle sets the processor that the kernel is built for.
 func (k *Kernel) settle(p target.Processor) error {
 	if k.port = ports[p]; k.port == nil {
-		return fmt.Errorf("is a kernel for %s, whose own engine kpsim doesn't run; give one for x86-64, i386 or riscv64",
-			p)
+		return fmt.Errorf("is a kernel for %s, whose own engine kpsim doesn't run; give one for x86-64, i386 or "+
+			"riscv64", p)
 	}
 	k.Processor, k.places = p, *k.port.places
 	k.arch, k.word = p.Linux(), p.Linux().Word

@@ -315,7 +315,13 @@ func (u *users) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 		h.Ret = h.Regs.IP
 	}
 	was := *h.Regs
+	if u.k.config.uncounted { // a handler runs where preemption is off, though the kernel counts nothing
+		x.PreemptDisable()
+	}
 	left := u.handle(x, h)
+	if u.k.config.uncounted {
+		x.PreemptEnable()
+	}
 	if *h.Regs != was {
 		u.k.arch.Frame.Store(x.Memory(), frame, h.Regs)
 	}

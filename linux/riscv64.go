@@ -200,5 +200,37 @@ func fixupException(e *Linux, x kapi.Context, a *args) uint64 {
 	return 1
 }
 
-// bootTextRISCV is port.bootText: it applies the alternatives of the processor that executes.
-func bootTextRISCV(k *Kernel) error { return nil }
+// A row of the table of alternatives (struct alt_entry, arch/riscv/include/asm/alternative.h): the
+// distances to the code and to what may take its place, each from itself; a vendor, 0 for the ISA; the
+// length; the number of an extension.
+const (
+	riscvAlternative = 16
+	riscvZbb         = 30 // RISCV_ISA_EXT_ZBB
+)
+
+// bootTextRISCV is port.bootText: it applies the alternatives of the extensions that are executed, as
+// riscv_cpufeature_patch_func does. Of those that functions of the sets have, all are of Zbb.
+func bootTextRISCV(k *Kernel) error {
+	s, le := k.Image.Section(".altinstructions"), binary.LittleEndian
+	if s == nil {
+		return nil
+	}
+	for off := 0; off+riscvAlternative <= len(s.Data); off += riscvAlternative {
+		row, at := s.Data[off:], arch.Addr(s.Addr)+arch.Addr(off)
+		n := int(le.Uint16(row[10:]))
+		if le.Uint16(row[8:]) != 0 || le.Uint32(row[12:]) != riscvZbb {
+			continue
+		}
+		old := k.bytes(at+arch.Addr(int32(le.Uint32(row))), n)
+		alt := k.bytes(at+4+arch.Addr(int32(le.Uint32(row[4:]))), n)
+		if old == nil || alt == nil {
+			return fmt.Errorf("alternative %d: its code isn't in the kernel: the file is damaged", off/riscvAlternative)
+		}
+		if in, err := k.arch.Decode(alt, at); n != riscv64.WordLen || err != nil || !in.IsNop() {
+			return fmt.Errorf("alternative %d: it is no nop, as all of Zbb are known to be: the kernel is newer than "+
+				"this program", off/riscvAlternative)
+		}
+		copy(old, alt)
+	}
+	return nil
+}

@@ -16,7 +16,7 @@ import (
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/linux/closure"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch"
 )
 
 var (
@@ -129,7 +129,7 @@ func calling(k *linux.Kernel, to map[string]map[string]bool) {
 	}
 	for i := range k.Closure.Inside {
 		f := &k.Closure.Inside[i]
-		k.Closure.Decode(f, func(in *x86.Inst) {
+		k.Closure.Decode(f, func(in arch.Inst) {
 			target, ok := in.Target()
 			row := at[uint64(target)]
 			if s, kind := k.Closure.Target(f, in); row == "" && kind == closure.Outer {

@@ -14,6 +14,11 @@ import (
 //go:embed known.txt
 var knownText string
 
+// knownOthers is known.txt of kernels for other processors than x86.
+//
+//go:embed known-others.txt
+var knownOthers string
+
 // A knownRow is a row of known.txt: a function of a set's closure, and the kernels in which it is
 // part of it.
 type knownRow struct {
@@ -22,7 +27,15 @@ type knownRow struct {
 }
 
 var known = sync.OnceValues(func() (kernels []string, rows []knownRow) {
-	for line := range strings.Lines(knownText) {
+	for _, text := range []string{knownText, knownOthers} {
+		k, r := parseKnown(text)
+		kernels, rows = append(kernels, k...), append(rows, r...)
+	}
+	return kernels, rows
+})
+
+func parseKnown(text string) (kernels []string, rows []knownRow) {
+	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		switch {
 		case len(words) == 0 || words[0] == "#":
@@ -40,7 +53,7 @@ var known = sync.OnceValues(func() (kernels []string, rows []knownRow) {
 		}
 	}
 	return kernels, rows
-})
+}
 
 // Known returns the releases in known.txt.
 func Known() []string {
@@ -59,11 +72,28 @@ func Key(release string) string {
 	return key
 }
 
-// Nearest returns the known kernel for comparison with a release: itself; otherwise the last one
-// of its series and flavour, of its series, or of the previous series; otherwise the oldest.
+// family returns how the releases of kernels for a processor end: "riscv64"; "" for x86, whose distributions
+// name flavours in many ways.
+func family(release string) string {
+	_, end, _ := strings.Cut(release[max(strings.LastIndex(release, "-"), 0):], "-")
+	for _, k := range families {
+		if k == end {
+			return k
+		}
+	}
+	return ""
+}
+
+var families = [...]string{"riscv64", "arm64", "powerpc64le"}
+
+// Nearest returns the known kernel for comparison with a release, of those for its processor: itself; otherwise
+// the last one of its series and flavour, of its series, or of the previous series; otherwise the oldest.
 func Nearest(release string) (best string) {
 	rank := 0
 	for _, k := range Known() {
+		if family(k) != family(release) {
+			continue
+		}
 		n := 1
 		switch {
 		case k == release:

@@ -180,7 +180,7 @@ func TestOpenErrors(t *testing.T) {
 		"damaged":   {with(packed, 1600, "????????"), "gzip payload"},
 		"claims":    {with(packed, len(packed)-4, "\x00\x00\x00\x1f"), "claims to be 496 MiB"},
 		"object":    {with(kernel, 16, "\x01"), "no linked kernel"},
-		"processor": {with(kernel, 18, "\xb7"), "another processor"},
+		"processor": {with(kernel, 18, "\x16"), "another processor"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name)

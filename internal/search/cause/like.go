@@ -14,6 +14,7 @@ import (
 	"kpsim/linux"
 	"kpsim/properties"
 	"kpsim/sim"
+	"kpsim/smp/arch/target"
 	"kpsim/traces"
 )
 
@@ -47,6 +48,9 @@ type sign struct {
 	finds    []string
 	behind   *properties.Property // only if the witness goes on after a known find of this property; nil: anywhere
 }
+
+// keepsSlots reports whether the kernel is for riscv64, where arch_remove_kprobe does nothing.
+func keepsSlots(sc *scenario.Scenario) bool { return sc.Machine.Arch == target.RISCV64 }
 
 func hasModules(sc *scenario.Scenario) bool { return len(sc.Modules) > 0 }
 func unloads(sc *scenario.Scenario) bool    { return hasModules(sc) && sc.Does(act.Unload) }
@@ -84,6 +88,7 @@ var signs = [...]sign{
 	{&properties.NoRemains, " is in the table, and stands for no probe", unloads, []string{"unload-kept"}, nil},
 	// kpsim's engine with the mutant dies there, or breaks text-agrees before
 	{&properties.NoUseAfterFree, " optimizing_work reads or writes ", probesInit, []string{"check-unlocked"}, nil},
+	{&properties.NoUseAfterFree, " hasn't been freed: of kprobe_insn_slots", keepsSlots, []string{"slot-kept"}, nil},
 	{&properties.NoMemoryMisuse, " (use after free): struct optimized_kprobe's ", nil,
 		[]string{"forced-freed", "cancel-rcu"}, nil},
 }

@@ -125,15 +125,22 @@ func DebugOn(t testing.TB, processor, series string) string {
 	return newestOn(t, processor, series, "vmlinux", " --dbg")
 }
 
-func newestOn(t testing.TB, processor, series, file, option string) string {
-	t.Helper()
-	var found []string
+// AllOn returns the files of every vmlinuz of a series for another processor.
+func AllOn(processor, series string) []string { return filesOn(processor, series, "vmlinuz") }
+
+func filesOn(processor, series, file string) (found []string) {
 	for _, path := range shelf.Files(file) {
 		release := filepath.Base(filepath.Dir(path))
 		if strings.HasPrefix(release, series+".") && strings.HasSuffix(release, foreign[processor]) {
 			found = append(found, path)
 		}
 	}
+	return found
+}
+
+func newestOn(t testing.TB, processor, series, file, option string) string {
+	t.Helper()
+	found := filesOn(processor, series, file)
 	if len(found) == 0 {
 		t.Skipf("no %s of %s for %s at hand: run scripts/fetch-kernel -a %s%s; KPSIM_KERNELS names another folder "+
 			"than %s", file, series, processor, processor, option, shelf.Folder())

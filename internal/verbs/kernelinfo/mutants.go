@@ -42,8 +42,8 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 		return 0, cause(err, string(c.File))
 	}
 	if !mutate.Has(im.Processor()) {
-		return 0, fmt.Errorf("%s: is a kernel for %s, whose machine code has no mutants here; give one for x86-64, i386 "+
-			"or riscv64", c.File, im.Processor())
+		return 0, fmt.Errorf("%s: is a kernel for %s, whose machine code has no mutants here; give one for x86-64, "+
+			"i386 or riscv64", c.File, im.Processor())
 	}
 	cut, err := closure.Of(im, c.Set)
 	if err != nil {
