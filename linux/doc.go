@@ -16,13 +16,14 @@
 // # Parts
 //
 //	kernel, prepare    an opened kernel; its images, and the patches in them
-//	word               the differences between kernels of 64 and of 32 bits
+//	port               the differences between kernels of processors, by rows: addresses, the size of a word,
+//	                   how code is changed; patch_x86 and riscv64 have the rows
 //	gate               runs services; a call without one, by name or through a pointer, ends the run
 //	boundary, services the functions implemented in Go; symbols: those about tables beside text
 //	heap               kmalloc: objects with a hole after them, and leaks
 //	balance            the state of a CPU that functions must restore, and leftovers in tables
 //	probes             structs of users, and their handlers
-//	labels, calls      jump labels and static calls: tables of sites, and their keys
+//	keys               jump labels and static calls: tables of sites, and their keys
 //	records, ftrace    ftrace: its records of sites, and the clients of probes
 //	engine, own        the engine, whose parts are types; memory that a boot would make
 //	faults, threads    breakpoints, faults and WARN; a thread of the kernel's, and its waiters
@@ -35,6 +36,10 @@
 // It runs x86-64 kernels of 5.19 to 7.3, with SMP; those of 6.1 and 6.12 were examined most. It
 // also runs kernels for i386 with SMP, as Debian's 6.1: they have no sites of static calls, and
 // their space begins at 2 GiB, whatever a kernel was built with.
+//
+// It runs kernels for riscv64 without preemption, as Debian's 6.12: their kprobes. Others' remote fences go by
+// IPI, not by firmware: a call of sbi_remote_fence_i is refused, as are traps of user mode. No objects are laid
+// over them. Kernels for arm64 and ppc64le are opened and not run.
 //
 // The kernel's own code writes the text of ftrace's sites; kpsim decides which clients want a
 // site, and provides the trampolines. The tables of jump labels, static calls and ftrace are made

@@ -229,7 +229,7 @@ type fields struct {
 	}
 	optimized struct{ list, detour field }
 	slots     struct{ mutex, size, pages, used, dirty field } // a cache of slots, and its pages
-	opcode    int                                             // the size of kprobe_opcode_t, in which caches of slots count
+	opcode    int                                             // the size of kprobe_opcode_t, the unit of slots.size
 	status    field
 	thread    struct{ count, cpu field } // of thread_info, with which a task_struct begins
 	ban       struct{ list, start, end field }

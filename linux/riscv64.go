@@ -14,7 +14,7 @@ import (
 )
 
 // The row of riscv64. A kernel isn't relocatable there, and is moved by the addresses in its data.
-var portRISCV = port{places: &places64, away: moved, trap: "do_trap_break", slot: "ainsn.api.insn", extends: true,
+var portRISCV = port{places: &places64, away: moved, trap: "do_trap_break", slot: "ainsn.api.insn", extends: true, why: 1,
 	perTask: true, current: riscv64.TP,
 	bootText: bootTextRISCV, thunk: thunkRISCV, redirect: redirectRISCV, calls: callsRISCV, entered: enteredRISCV,
 	fixed: fixedRISCV}
@@ -221,16 +221,24 @@ func bootTextRISCV(k *Kernel) error {
 		if le.Uint16(row[8:]) != 0 || le.Uint32(row[12:]) != riscvZbb {
 			continue
 		}
-		old := k.bytes(at+arch.Addr(int32(le.Uint32(row))), n)
-		alt := k.bytes(at+4+arch.Addr(int32(le.Uint32(row[4:]))), n)
-		if old == nil || alt == nil {
+		from, to := at+arch.Addr(int32(le.Uint32(row))), at+4+arch.Addr(int32(le.Uint32(row[4:])))
+		old, alt := k.bytes(from, n), k.bytes(to, n)
+		if n != riscv64.WordLen || old == nil || alt == nil {
 			return fmt.Errorf("alternative %d: its code isn't in the kernel: the file is damaged", off/riscvAlternative)
 		}
-		if in, err := k.arch.Decode(alt, at); n != riscv64.WordLen || err != nil || !in.IsNop() {
-			return fmt.Errorf("alternative %d: it is no nop, as all of Zbb are known to be: the kernel is newer than "+
-				"this program", off/riscvAlternative)
+		in, err := k.arch.Decode(alt, to)
+		if err != nil {
+			return fmt.Errorf("alternative %d: %w", off/riscvAlternative, err)
 		}
 		copy(old, alt)
+		if target, ok := in.Target(); ok { // a jump keeps its target (riscv_alternative_fix_jal)
+			w, ok := riscv64.Jal(riscv64.Zero, from, target)
+			if !ok || in.Flow() != arch.FlowJump {
+				return fmt.Errorf("alternative %d: %v: only jumps within 1 MiB are known there: the kernel is newer "+
+					"than this program", off/riscvAlternative, in)
+			}
+			le.PutUint32(old, w)
+		}
 	}
 	return nil
 }

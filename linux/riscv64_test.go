@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/testkit/thorough"
 	"kpsim/linux"
+	"kpsim/linux/mutate"
 	"kpsim/sched"
 	"kpsim/smp"
 )
@@ -35,7 +36,7 @@ task("prober", cpu = 0, ops = [register(p, errno = 0), call(f, 1, returns = 3), 
 task("caller", cpu = 1, ops = [call(f, 4, returns = 6), call(f, 5, returns = 7)], repeat = 2)
 `},
 	{"simulated", `
-f = text("f", "c119 00150513 00000297 00050463 0505 8082")  # beqz a0,+6; addi; auipc t0,0; beqz a0,+8; addi; ret
+f = text("f", "c119 00150513 00000297 00050363 0505 8082")  # beqz a0,+6; addi; auipc t0,0; beqz a0,+6; addi; ret
 p = kprobe("p", at = f)
 q = kprobe("q", at = f + 6)
 r = kprobe("r", at = f + 10)
@@ -50,6 +51,13 @@ b = kprobe("b", at = f, pre = [count()], post = [count()])
 task("first", cpu = 0, ops = [register(a, errno = 0), call(f, 1, returns = 3), unregister(a)])
 task("second", cpu = 1, ops = [register(b, errno = 0), call(f, 1, returns = 3), unregister(b)])
 `},
+	{"joined", `
+f = text("f", "00150513 0505 8082")
+a = kprobe("a", at = f)
+b = kprobe("b", at = f, pre = [count()], post = [count()])
+task("prober", cpu = 0, ops = [register(a, errno = 0), register(b, errno = 0), unregister(a), unregister(b)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 3)], repeat = 3)
+`},
 	{"returns", `
 f = text("f", "0505 8082")
 r = kretprobe("r", at = f, entry = [count()], handler = [count()], maxactive = 2)
@@ -58,12 +66,12 @@ task("caller", cpu = 1, ops = [call(f, 1, returns = 2), schedule(), call(f, 2, r
 `},
 }
 
-// rigRISCV makes a rig of a program on two CPUs, with timers.
-func rigRISCV(t testing.TB, text string) *rig.Rig {
-	sc, err := lang.Parse("riscv64", []byte("machine(cpus = 2, arch = \"riscv64\", engine = \"linux\")\n"+text+
+// rigRISCV makes a rig of a program on two CPUs, with timers, for a kernel with a fault in its machine code.
+func rigRISCV(t testing.TB, text, mutant, fetch string) *rig.Rig {
+	sc, err := lang.Parse("riscv64", []byte("machine(cpus = 2, arch = \"riscv64\", engine = \"linux\""+fetch+")\n"+text+
 		"timer(cpu = 0)\ntimer(cpu = 1)\n"))
 	require.NoError(t, err)
-	r, err := rig.New(sc, "")
+	r, err := rig.New(sc, mutant)
 	require.NoError(t, err)
 	t.Cleanup(r.Close)
 	return r
@@ -77,7 +85,7 @@ func TestRISCV(t *testing.T) {
 	openRISCV(t)
 	for _, c := range scenariosRISCV {
 		t.Run(c.name, func(t *testing.T) {
-			r := rigRISCV(t, c.text)
+			r := rigRISCV(t, c.text, "", "")
 			shape, _ := r.Survey(0)
 			kept := 0
 			for _, strategy := range []string{"random", "sticky"} {
@@ -94,7 +102,67 @@ func TestRISCV(t *testing.T) {
 					require.Equal(t, smp.Passed, run.Outcome, "%s %v", run.Finding.Message, run.Err)
 				}
 			}
-			require.Equal(t, slices.Contains([]string{"copied", "shared", "returns"}, c.name), kept > 0)
+			require.Equal(t, slices.Contains([]string{"copied", "shared", "joined", "returns"}, c.name), kept > 0)
+		})
+	}
+}
+
+// TestRISCVCanaries: faults in the machine code of what a port to riscv64 has of its own are noticed.
+func TestRISCVCanaries(t *testing.T) {
+	k := openRISCV(t)
+	text := make(map[string]string)
+	for _, c := range scenariosRISCV {
+		text[c.name] = c.text
+	}
+	for _, c := range []struct{ mutant, scenario, fetch, property string }{
+		{"skip-call:patch_text:stop_machine_cpuslocked:1", "copied", "", "T4"},
+		{"skip-call:arch_arm_kprobe:patch_text:1", "copied", "", "T4"},
+		{"skip-call:patch_text_cb:__patch_insn_write:1", "copied", "", "T4"},
+		{"drop-fence:patch_text_cb+", "copied", ", fetch = \"stale\"", "T3 O1"},
+		{"skip-call:unregister_kprobe:synchronize_rcu:1", "joined", "", "A2 H1"},
+		{"skip-call:rethook_free:call_rcu:1", "returns", "", "R2"},
+	} {
+		t.Run(c.mutant, func(t *testing.T) {
+			name := ""
+			for _, m := range mutate.All(k.Closure) {
+				if strings.HasPrefix(m.Name, c.mutant) {
+					name = m.Name
+				}
+			}
+			r := rigRISCV(t, text[c.scenario], name, c.fetch)
+			shape, _ := r.Survey(0)
+			for _, strategy := range []string{"random", "sticky", "arriving", "pct", "overtake"} {
+				s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape})
+				require.NoError(t, err)
+				for i := range uint64(1000) {
+					s.Begin(i)
+					run := r.Run(s)
+					s.End(run.Counts.Points)
+					if run.Property != nil && !strings.Contains(run.Finding.Message, keptSlot) {
+						require.Contains(t, c.property, run.Property.ID, run.Finding.Message)
+						t.Logf("run %d: %s", i, run.Finding.Message)
+						return
+					}
+				}
+			}
+			t.Error("it isn't noticed")
+		})
+	}
+}
+
+// What isn't run is refused in a line that says what to do.
+func TestRISCVRefused(t *testing.T) {
+	k := openRISCV(t)
+	_, err := linux.Open(k.Image.Path, "overlay/testdata/small.o")
+	require.EqualError(t, err, k.Image.Path+": is a kernel for riscv64, over which no objects are laid; leave them out")
+	for _, c := range []struct{ processor, says string }{
+		{"arm64", ": is a kernel for arm64, whose own engine kpsim doesn't run; give one for x86-64, i386 or riscv64"},
+		{"ppc64le", ": is a kernel for ppc64le, whose own engine kpsim doesn't run; give one for x86-64, i386 or riscv64"},
+	} {
+		t.Run(c.processor, func(t *testing.T) {
+			path := kerneltest.PathOn(t, c.processor, "6.12")
+			_, err := linux.Open(path)
+			require.EqualError(t, err, path+c.says)
 		})
 	}
 }

@@ -344,8 +344,9 @@ func printk(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
+// die is die(text, registers, …), or die(registers, text).
 func die(e *Linux, x kapi.Context, a *args) uint64 {
-	e.bug(x, "die: "+e.text(x, arch.Addr(a[0])))
+	e.bug(x, "die: "+e.text(x, arch.Addr(a[e.k.port.why])))
 	return 0
 }
 

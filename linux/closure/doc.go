@@ -10,8 +10,9 @@
 // must do.
 //
 // Its rule: a kernel without DWARF doesn't say which file defines a function. So the names are
-// data: names.txt, made from the DWARF of known kernels, and known.txt, made by the walk. Tests
-// regenerate both (-update) and compare.
+// data: names.txt, made from the DWARF of known kernels, and known.txt, made by the walk; each processor has
+// names of its own. Tests regenerate both (-update) and compare. What is known of a processor's code is a row
+// (code.go).
 //
 // # Limits
 //

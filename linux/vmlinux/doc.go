@@ -12,7 +12,8 @@
 //
 // # Where things come from
 //
-//	bzimage, unpack  a vmlinuz is a boot stub and a compressed ELF
+//	bzimage, unpack  a vmlinuz is a boot stub and a compressed ELF, or a compressed flat image
+//	flat             those of riscv64 and arm64: the bytes of memory, cut into sections between symbols
 //	elf              its sections; it has no symbol table
 //	kallsyms         symbols, from the tables by which the kernel prints addresses.
 //	                 No symbol says where they are: they are found by their form
@@ -25,7 +26,7 @@
 //	                 what the kernel's tables name
 //	move, reloc      the relocations: a vmlinuz has them after its ELF, a vmlinux
 //	                 in the sections that --emit-relocs keeps
-//	class, arch      what ELF, kallsyms and addresses of 32 bits have different
+//	class            what the kernels of a processor have in common, by rows
 //	recover          the same for a kernel that has lost them, by decoding it
 //
 // Addresses are those of the link until Move is called. Before 6.15 per-CPU data is linked at 0
@@ -33,8 +34,10 @@
 //
 // # Limits
 //
-// It opens x86-64 and i386 kernels with CONFIG_KALLSYMS and SMP, from 5.0 on. Kernels from 5.10
-// to 7.3 were tested, and 6.1 for i386. An i386 kernel without relocations can't be moved.
+// It opens kernels with CONFIG_KALLSYMS and SMP, from 5.0 on: those of x86-64, i386, riscv64, arm64
+// and ppc64le. Kernels from 5.10 to 7.3 were tested, 6.1 for i386, and 6.12 and 7.2 of the last three.
+// An i386 kernel without relocations can't be moved, nor can one for arm64 or ppc64le. One for riscv64 is
+// moved by the words of its data that are addresses of it: its code has none.
 // Payloads may be compressed with gzip, bzip2, xz, lzma, zstd or lz4, and have at most 512 MiB
 // unpacked; lzo is refused. Types need CONFIG_DEBUG_INFO_BTF, or a vmlinux with DWARF.
 //
