@@ -455,6 +455,9 @@ var faults = []Fault{
 func Faults() (list []Fault) {
 	for i := range boundary {
 		s := &boundary[i]
+		if s.on != nil {
+			continue
+		}
 		if s.do == nil || s.bits32 { // the faults are of kernels for x86-64
 			continue
 		}

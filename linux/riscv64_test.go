@@ -1,6 +1,7 @@
 package linux_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -155,14 +156,34 @@ func TestRISCVRefused(t *testing.T) {
 	k := openRISCV(t)
 	_, err := linux.Open(k.Image.Path, "overlay/testdata/small.o")
 	require.EqualError(t, err, k.Image.Path+": is a kernel for riscv64, over which no objects are laid; leave them out")
-	for _, c := range []struct{ processor, says string }{
-		{"arm64", ": is a kernel for arm64, whose own engine kpsim doesn't run; give one for x86-64, i386 or riscv64"},
-		{"ppc64le", ": is a kernel for ppc64le, whose own engine kpsim doesn't run; give one for x86-64, i386 or riscv64"},
-	} {
-		t.Run(c.processor, func(t *testing.T) {
-			path := kerneltest.PathOn(t, c.processor, "6.12")
+	for _, processor := range []string{"arm64", "ppc64le"} {
+		t.Run(processor, func(t *testing.T) {
+			path := kerneltest.PathOn(t, processor, "6.12")
 			_, err := linux.Open(path)
-			require.EqualError(t, err, path+c.says)
+			require.EqualError(t, err, fmt.Sprintf("%s: is a kernel for %s, whose own engine kpsim doesn't run; "+
+				"give one for x86-64, i386 or riscv64", path, processor))
 		})
+	}
+}
+
+// TestRISCVLabel: the kernel's own code switches a jump label, beside a probe.
+func TestRISCVLabel(t *testing.T) {
+	openRISCV(t)
+	r := rigRISCV(t, `
+f = text("f", "00000013 00150513 8082")                # nop; addi a0,a0,1; ret
+on = text("on", "0509 8082")                           # addi a0,a0,2; ret
+l = jump_label("l", at = f, target = on)
+p = kprobe("p", at = f + 4)
+task("flipper", cpu = 0, ops = [label_on(l), call(f, 1, returns = 3), register(p, errno = 0), label_off(l),
+    call(f, 1, returns = 2)])
+task("caller", cpu = 1, ops = [call(f, 1, changed = True)], repeat = 3)
+`, "", "")
+	shape, _ := r.Survey(0)
+	s := sched.NewRandom(sched.Params{Shape: shape})
+	for i := range thorough.Of[uint64](100, 2000) {
+		s.Begin(i)
+		run := r.Run(s)
+		s.End(run.Counts.Points)
+		require.Equal(t, smp.Passed, run.Outcome, "%s %v", run.Finding.Message, run.Err)
 	}
 }

@@ -1,0 +1,109 @@
+package vmlinux_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
+)
+
+// Kernels for other processors than x86 open, and have what the engine runs on. All their functions are decoded, but
+// for data among them.
+func TestOthers(t *testing.T) {
+	// Power has jump tables between its instructions; 7.2 knows instructions that the executors don't, for strings,
+	// shadow stacks and vectors.
+	for _, c := range []struct {
+		processor, series string
+		kprobe, data      int // the size of struct kprobe; at most so many places of text that aren't decoded
+	}{
+		{"riscv64", "6.12", 120, 8}, {"riscv64", "7.2", 120, 60}, {"arm64", "6.12", 128, 2}, {"arm64", "7.2", 120, 160},
+		{"ppc64le", "6.12", 112, 17_000}, {"ppc64le", "7.2", 112, 17_000},
+	} {
+		t.Run(c.processor+" "+c.series, func(t *testing.T) {
+			im := kerneltest.OpenOn(t, c.processor, c.series)
+			require.Equal(t, filepath.Base(filepath.Dir(im.Path)), im.Release)
+			require.Contains(t, im.Banner, "Linux version "+im.Release)
+			require.Equal(t, c.processor, im.Processor().String())
+			require.Len(t, im.BuildID, 20)
+			require.Equal(t, "BTF", im.Types().From)
+			size, _ := im.Types().Size("kprobe")
+			require.Equal(t, c.kprobe, size)
+			require.Greater(t, len(im.Symbols()), 50_000)
+			require.Greater(t, len(im.Fentries()), 10_000)
+			require.Greater(t, len(im.Extable()), 100)
+			for _, x := range im.Extable() {
+				s, ok := im.Lookup(x.Addr)
+				require.True(t, ok && s.Func, "%#x", x.Addr)
+			}
+			for _, name := range []string{"register_kprobe", "arch_prepare_kprobe"} {
+				s, ok := im.Symbol(name)
+				require.True(t, ok && s.Func, name)
+				in, ok := im.Lookup(s.Addr + s.Size - 1)
+				require.True(t, ok)
+				require.Equal(t, name, in.Name)
+			}
+			bug, ok := firstBug(im)
+			require.True(t, ok)
+			require.Equal(t, "kernel/kprobes.c", bug.File)
+			decoded, data := decodeText(im)
+			names := slices.Compact(slices.Sorted(slices.Values(data)))
+			t.Logf("%d instructions; %d places aren't decoded, in %d functions, as %v", decoded, len(data), len(names),
+				names[:min(len(names), 12)])
+			require.Greater(t, decoded, 1_000_000)
+			require.LessOrEqual(t, len(data), c.data)
+		})
+	}
+}
+
+// firstBug returns the row of the first BUG or WARN of register_kprobe.
+func firstBug(im *vmlinux.Image) (vmlinux.Bug, bool) {
+	s, _ := im.Symbol("register_kprobe")
+	for at := s.Addr; at < s.Addr+s.Size; at += 2 {
+		if b, ok := im.Bug(at); ok {
+			return b, true
+		}
+	}
+	return vmlinux.Bug{}, false
+}
+
+// decodeText decodes .text. It counts the instructions, and returns the functions at places that hold none but
+// aren't zeros.
+func decodeText(im *vmlinux.Image) (decoded int, data []string) {
+	s, step := im.Section(".text"), im.Processor().Linux().Align
+	for at := 0; at+step <= len(s.Data); {
+		in, err := im.Decode(s.Data[at:], s.Addr+uint64(at))
+		if err != nil {
+			if arch.Word(s.Data[at:at+step]) != 0 {
+				f, _ := im.Lookup(s.Addr + uint64(at))
+				data = append(data, f.Name)
+			}
+			at += step
+			continue
+		}
+		decoded++
+		at += in.Size()
+	}
+	return decoded, data
+}
+
+// A kernel for riscv64 is moved by the addresses in its data; one for arm64 isn't.
+func TestMoveOthers(t *testing.T) {
+	im, err := vmlinux.Open(kerneltest.PathOn(t, "riscv64", "6.12"))
+	require.NoError(t, err)
+	before, _ := im.Symbol("kprobe_mutex")
+	list, _, _ := im.Types().Off("mutex", "wait_list")
+	require.NoError(t, im.Move(kerneltest.FakeDelta))
+	after, _ := im.Symbol("kprobe_mutex")
+	require.Equal(t, before.Addr+kerneltest.FakeDelta, after.Addr)
+	at := after.Addr + uint64(list)
+	require.Equal(t, at, arch.Word(im.Bytes(at, 8)), "an empty list points to itself")
+
+	im, err = vmlinux.Open(kerneltest.PathOn(t, "arm64", "6.12"))
+	require.NoError(t, err)
+	require.ErrorContains(t, im.Move(kerneltest.FakeDelta), "a kernel of arm64 isn't searched for them")
+}
