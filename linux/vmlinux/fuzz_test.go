@@ -17,6 +17,9 @@ func FuzzRead(f *testing.F) {
 		f.Add(kerneltest.Vmlinuz(kernel, "zstd"))
 		f.Add(kerneltest.Vmlinuz(kernel, "lz4"))
 	}
+	for _, processor := range []string{"riscv64", "arm64"} {
+		f.Add(kerneltest.Fake{Flat: processor, Tables: "6.4"}.FlatImage())
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		im, err := vmlinux.Read(b)
 		if err != nil {

@@ -215,7 +215,8 @@ func (im *Image) readSymbols(o *object) ([]objfile.Symbol, error) {
 func (im *Image) readNames() error {
 	var at []byte
 	for i := range im.sections {
-		if s := &im.sections[i]; s.Name == ".rodata" || at == nil && s.Name == ".data" && im.class.flat != nil {
+		if s := &im.sections[i]; s.Name == ".rodata" || im.class.flat != nil && at == nil &&
+			bytes.Contains(s.Data, []byte("Linux version ")) {
 			at = s.Data
 		}
 	}

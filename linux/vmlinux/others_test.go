@@ -107,3 +107,39 @@ func TestMoveOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, im.Move(kerneltest.FakeDelta), "a kernel of arm64 isn't searched for them")
 }
+
+// A flat image made up is read in each form that such come in.
+func TestFlat(t *testing.T) {
+	for _, processor := range []string{"riscv64", "arm64"} {
+		for _, tables := range []string{"6.1", "6.4", "7.0"} {
+			f := kerneltest.Fake{Flat: processor, Tables: tables}
+			kernel := f.FlatImage()
+			for _, b := range [][]byte{kernel, kerneltest.Gzipped(kernel), kerneltest.ZBoot(kernel, "gzip"),
+				kerneltest.ZBoot(kernel, "zstd")} {
+				im, err := vmlinux.Read(b)
+				require.NoError(t, err)
+				require.Equal(t, "6.1.0-1-fake", im.Release)
+				require.Equal(t, processor, im.Processor().String())
+				s, ok := im.Symbol("fn_399")
+				require.True(t, ok && s.Func)
+				require.Equal(t, f.Addr(399), s.Addr)
+				s, _ = im.Symbol("fn_500")
+				require.False(t, s.Func)
+				require.Equal(t, []vmlinux.ExEntry{{Addr: f.Addr(2), Fixup: f.Addr(3), Data: 1}}, im.Extable()[:1])
+				err = im.Move(kerneltest.FakeDelta)
+				require.Equal(t, processor == "riscv64", err == nil)
+				if err != nil {
+					continue
+				}
+				at := f.Addr(kerneltest.FlatPointer) + kerneltest.FakeDelta
+				require.Equal(t, f.Addr(1)+kerneltest.FakeDelta, arch.Word(im.Bytes(at, 8)))
+				require.Equal(t, f.Addr(3)+kerneltest.FakeDelta, im.Extable()[0].Fixup)
+			}
+			_, err := vmlinux.Read(kernel[:len(kernel)-2000])
+			require.Error(t, err)
+			cut := kerneltest.ZBoot(kernel, "zstd")
+			_, err = vmlinux.Read(cut[:len(cut)-100])
+			require.ErrorContains(t, err, "ends after the end of the file")
+		}
+	}
+}

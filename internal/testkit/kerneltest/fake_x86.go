@@ -35,11 +35,15 @@ type Fake struct {
 	NoRelocs bool     // none follow the ELF
 	Linked   bool     // as the linker leaves it: a symbol table, and relocations in sections of their own
 	Release  string
-	Bits32   bool // it is for i386; not linked
+	Bits32   bool   // it is for i386; not linked
+	Flat     string // the processor of a FlatImage: "riscv64" or "arm64"
 }
 
 // base is where its text begins.
 func (f Fake) base() uint64 {
+	if f.Flat != "" {
+		return flatForms[f.Flat].base + flatForms[f.Flat].text
+	}
 	if f.Bits32 {
 		return fakeText32
 	}
