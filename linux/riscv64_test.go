@@ -35,6 +35,7 @@ q = kprobe("q", at = f + 2)
 task("prober", cpu = 0, ops = [register(p, errno = 0), call(f, 1, returns = 3), register(q, errno = 0),
     call(f, 1, returns = 3), disable(p), enable(p), unregister(q), unregister(p), call(f, 1, returns = 3)])
 task("caller", cpu = 1, ops = [call(f, 4, returns = 6), call(f, 5, returns = 7)], repeat = 2)
+timer(cpu = 1)
 `},
 	{"simulated", `
 f = text("f", "c119 00150513 00000297 00050363 0505 8082")  # beqz a0,+6; addi; auipc t0,0; beqz a0,+6; addi; ret
@@ -44,6 +45,7 @@ r = kprobe("r", at = f + 10)
 task("prober", cpu = 0, ops = [register(p, errno = 0), register(q, errno = 0), register(r, errno = 0),
     call(f, 0, returns = 0), call(f, 1, returns = 3), unregister(r), unregister(q), unregister(p)])
 task("caller", cpu = 1, ops = [call(f, 0, returns = 0), call(f, 7, returns = 9)], repeat = 2)
+timer(cpu = 1)
 `},
 	{"shared", `
 f = text("f", "00150513 0505 8082")                    # addi a0,a0,1, of four bytes and of two
@@ -51,6 +53,7 @@ a = kprobe("a", at = f)
 b = kprobe("b", at = f, pre = [count()], post = [count()])
 task("first", cpu = 0, ops = [register(a, errno = 0), call(f, 1, returns = 3), unregister(a)])
 task("second", cpu = 1, ops = [register(b, errno = 0), call(f, 1, returns = 3), unregister(b)])
+timer(cpu = 1)
 `},
 	{"joined", `
 f = text("f", "00150513 0505 8082")
@@ -58,19 +61,32 @@ a = kprobe("a", at = f)
 b = kprobe("b", at = f, pre = [count()], post = [count()])
 task("prober", cpu = 0, ops = [register(a, errno = 0), register(b, errno = 0), unregister(a), unregister(b)])
 task("caller", cpu = 1, ops = [call(f, 1, returns = 3)], repeat = 3)
+timer(cpu = 1)
+`},
+	{"nested", `
+f = text("f", "0505 0505 8082")
+g = text("g", "0509 8082")                             # addi a0,a0,2; ret
+pg = kprobe("pg", at = g, pre = [count()])
+p = kprobe("p", at = f, pre = [call(g)], post = [call(g)])
+r = kretprobe("r", at = f, handler = [call(g)], maxactive = 1)
+task("prober", cpu = 0, ops = [register(pg, errno = 0), register(p, errno = 0), register(r, errno = 0),
+    call(f, 1, returns = 3), enabled(False), call(f, 1, returns = 3), enabled(True), call(f, 2, returns = 4)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 3), call(g, 1, returns = 3)], repeat = 2)
+timer(cpu = 1, run = f)
 `},
 	{"returns", `
 f = text("f", "0505 8082")
 r = kretprobe("r", at = f, entry = [count()], handler = [count()], maxactive = 2)
 task("prober", cpu = 0, ops = [register(r, errno = 0), call(f, 1, returns = 2), unregister(r), call(f, 1, returns = 2)])
 task("caller", cpu = 1, ops = [call(f, 1, returns = 2), schedule(), call(f, 2, returns = 3)], repeat = 2)
+timer(cpu = 1)
 `},
 }
 
-// rigRISCV makes a rig of a program on two CPUs, with timers, for a kernel with a fault in its machine code.
+// rigRISCV makes a rig of a program on two CPUs, with a timer on the first, for a kernel with a fault in its machine code.
 func rigRISCV(t testing.TB, text, mutant, fetch string) *rig.Rig {
 	sc, err := lang.Parse("riscv64", []byte("machine(cpus = 2, arch = \"riscv64\", engine = \"linux\""+fetch+")\n"+text+
-		"timer(cpu = 0)\ntimer(cpu = 1)\n"))
+		"timer(cpu = 0)\n"))
 	require.NoError(t, err)
 	r, err := rig.New(sc, mutant)
 	require.NoError(t, err)
@@ -177,6 +193,7 @@ p = kprobe("p", at = f + 4)
 task("flipper", cpu = 0, ops = [label_on(l), call(f, 1, returns = 3), register(p, errno = 0), label_off(l),
     call(f, 1, returns = 2)])
 task("caller", cpu = 1, ops = [call(f, 1, changed = True)], repeat = 3)
+timer(cpu = 1)
 `, "", "")
 	shape, _ := r.Survey(0)
 	s := sched.NewRandom(sched.Params{Shape: shape})

@@ -253,6 +253,9 @@ func (x *Ctx) Call(f arch.Addr) uint64 {
 		panic(exited{})
 	}
 	c.regs.R[m.arch.SP], c.regs.IP = was.R[m.arch.SP], was.IP
+	if pushed == 0 { // it may be where text that has called the routine goes on
+		c.regs.R[m.arch.Link] = was.R[m.arch.Link]
+	}
 	t.left = left
 	t.left.R[m.arch.SP] -= sp + pushed // what the call left the stack pointer off by
 	return left.R[m.arch.Result]
