@@ -37,9 +37,9 @@
 // also runs kernels for i386 with SMP, as Debian's 6.1: they have no sites of static calls, and
 // their space begins at 2 GiB, whatever a kernel was built with.
 //
-// It runs kernels for riscv64 without preemption, as Debian's 6.12: their kprobes. Others' remote fences go by
-// IPI, not by firmware: a call of sbi_remote_fence_i is refused, as are traps of user mode. No objects are laid
-// over them. Kernels for arm64 and ppc64le are opened and not run.
+// It runs kernels for riscv64, as Debian's 6.12 and 7.2: their kprobes and jump labels. Fences of other CPUs go
+// by IPI, not by firmware: a call of sbi_remote_fence_i is refused, as are traps of user mode. No objects are
+// laid over them. Kernels for arm64 and ppc64le are opened and not run.
 //
 // The kernel's own code writes the text of ftrace's sites; kpsim decides which clients want a
 // site, and provides the trampolines. The tables of jump labels, static calls and ftrace are made

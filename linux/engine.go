@@ -109,8 +109,10 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 	}
 	e.works.wake = g.Thread("rcu callbacks", e.works.callBack)
 	if e.k.port.perTask {
-		count := arch.Addr(e.k.fields.thread.count.off)
-		g.TaskPreemption(func(t kapi.TaskID) arch.Addr { return e.taskAt(t) + count })
+		f := &e.k.fields.thread
+		g.TaskPreemption(func(t kapi.TaskID) (count, flags arch.Addr) {
+			return e.taskAt(t) + arch.Addr(f.count.off), e.taskAt(t) + arch.Addr(f.flags.off)
+		}, e.k.config.resched)
 		e.k.SetRegs(g)
 	} else {
 		g.Preemption(e.k.perCPU.preemptCount)

@@ -103,11 +103,12 @@ type api struct{ one, ret, array, retArray [8]arch.Addr }
 
 // config is how the kernel was built.
 type config struct {
-	ibt       bool // CONFIG_X86_KERNEL_IBT
-	kgdbFirst bool // CONFIG_KGDB_LOW_LEVEL_TRAP
-	execmem   bool // module_alloc is execmem_alloc(type, size)
-	uncounted bool // preempt_disable does nothing: no task is preempted in the kernel
-	counts    bool // every return of an instance is seen (countable)
+	ibt       bool   // CONFIG_X86_KERNEL_IBT
+	kgdbFirst bool   // CONFIG_KGDB_LOW_LEVEL_TRAP
+	execmem   bool   // module_alloc is execmem_alloc(type, size)
+	uncounted bool   // preempt_disable does nothing: no task is preempted in the kernel
+	resched   uint64 // the bit of a task's flags that asks it to give the CPU up; 0: no code looks
+	counts    bool   // every return of an instance is seen (countable)
 }
 
 // A Booted is a kernel after its boot on a number of CPUs. Runs begin with it.
@@ -231,7 +232,7 @@ type fields struct {
 	slots     struct{ mutex, size, pages, used, dirty field } // a cache of slots, and its pages
 	opcode    int                                             // the size of kprobe_opcode_t, the unit of slots.size
 	status    field
-	thread    struct{ count, cpu field } // of thread_info, with which a task_struct begins
+	thread    struct{ count, cpu, flags field } // of thread_info, with which a task_struct begins
 	ban       struct{ list, start, end field }
 	module    moduleFields
 }
@@ -285,6 +286,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	}
 	if k.port.perTask {
 		f.thread.count, f.thread.cpu = get("thread_info", "preempt_count"), get("thread_info", "cpu")
+		f.thread.flags = get("thread_info", "flags")
 	}
 	f.opcode = size("kprobe_opcode_t")
 	f.slots.mutex, f.slots.size = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
@@ -364,8 +366,10 @@ func (k *Kernel) find() error {
 	k.api.retArray = [8]arch.Addr{kpev.Register: need("register_kretprobes"),
 		kpev.Unregister: need("unregister_kretprobes")}
 	if k.port.perTask && k.Preemptible() {
-		return fmt.Errorf("it is built with preemption, which kpsim follows in kernels for x86 alone; give one "+
-			"without, as 6.12 for %s", k.Processor)
+		if k.config.resched = k.port.resched(k); k.config.resched == 0 {
+			return fmt.Errorf("its preempt_schedule looks at no flag of the task that is known here: the kernel is " +
+				"newer than this program")
+		}
 	}
 	if missing != "" {
 		return fmt.Errorf("it has no symbol %s: is it built with CONFIG_KPROBES and SMP?%s", missing, k.whole())

@@ -29,6 +29,7 @@ type port struct {
 	// to. Elsewhere each CPU has its count and its current task.
 	perTask bool
 	current arch.Reg
+	resched func(k *Kernel) uint64 // finds config.resched of a preemptible kernel
 
 	// bootText patches text as boot does.
 	bootText func(k *Kernel) error

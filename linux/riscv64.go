@@ -15,7 +15,7 @@ import (
 
 // The row of riscv64. A kernel isn't relocatable there, and is moved by the addresses in its data.
 var portRISCV = port{places: &places64, away: moved, trap: "do_trap_break", slot: "ainsn.api.insn",
-	extends: true, why: 1, perTask: true, current: riscv64.TP,
+	extends: true, why: 1, perTask: true, current: riscv64.TP, resched: reschedRISCV,
 	bootText: bootTextRISCV, thunk: thunkRISCV, redirect: redirectRISCV, calls: callsRISCV, entered: enteredRISCV,
 	fixed: fixedRISCV}
 
@@ -198,6 +198,31 @@ func fixupException(e *Linux, x kapi.Context, a *args) uint64 {
 	}
 	e.k.arch.Frame.Store(x.Memory(), arch.Addr(a[0]), &regs)
 	return 1
+}
+
+// reschedRISCV is port.resched: preempt_schedule goes on as long as the flag is set. It loads the flags from where
+// tp points to, and masks one bit (need_resched, include/linux/sched.h).
+func reschedRISCV(k *Kernel) uint64 {
+	const loadTP, loadMask = 0x00023003, 0x000ff07f // ld rd,off(tp)
+	const andi, andiMask = 0x00007013, 0x0000707f
+	s, ok := k.Image.Symbol("preempt_schedule")
+	if !ok {
+		return 0
+	}
+	load := false
+	for code := k.Image.Bytes(s.Addr, s.Size); len(code) > 0; {
+		in, err := riscv64.Decode(code, arch.Addr(s.Addr))
+		if err != nil {
+			return 0
+		}
+		w := in.(*riscv64.Inst).Word()
+		if n := uint64(w >> 20); load && w&andiMask == andi && n&(n-1) == 0 {
+			return n
+		}
+		load = w&loadMask == loadTP && int(w>>20) == k.fields.thread.flags.off
+		code = code[in.Size():]
+	}
+	return 0
 }
 
 // A row of the table of alternatives (struct alt_entry, arch/riscv/include/asm/alternative.h): the

@@ -18,8 +18,8 @@ import (
 	"kpsim/smp"
 )
 
-func openRISCV(t testing.TB) *linux.Kernel {
-	k, err := linux.Open(kerneltest.PathOn(t, "riscv64", "6.12"))
+func openRISCV(t testing.TB, series string) *linux.Kernel {
+	k, err := linux.Open(kerneltest.PathOn(t, "riscv64", series))
 	require.NoError(t, err)
 	linux.Give(k)
 	return k
@@ -97,36 +97,43 @@ func rigRISCV(t testing.TB, text, mutant, fetch string) *rig.Rig {
 // keptSlot is how the find slot-kept reads: arch_remove_kprobe does nothing (arch/riscv/kernel/probes/kprobes.c).
 const keptSlot = "hasn't been freed: of kprobe_insn_slots"
 
-// TestRISCV: a kernel for riscv64 breaks nothing, but that it frees no slot.
+// TestRISCV: kernels for riscv64, without preemption (6.12) and with it (7.2), break nothing, but that they free no
+// slot.
 func TestRISCV(t *testing.T) {
-	openRISCV(t)
-	for _, c := range scenariosRISCV {
-		t.Run(c.name, func(t *testing.T) {
-			r := rigRISCV(t, c.text, "", "")
-			shape, _ := r.Survey(0)
-			kept := 0
-			for _, strategy := range []string{"random", "sticky"} {
-				s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape})
-				require.NoError(t, err)
-				for i := range thorough.Of[uint64](100, 2000) {
-					s.Begin(i)
-					run := r.Run(s)
-					s.End(run.Counts.Points)
-					if run.Property != nil && strings.Contains(run.Finding.Message, keptSlot) {
-						kept++
-						continue
-					}
-					require.Equal(t, smp.Passed, run.Outcome, "%s %v", run.Finding.Message, run.Err)
-				}
+	for _, c := range []struct{ series, preempt string }{{"6.12", ""}, {"7.2", ", preempt = \"full\""}} {
+		t.Run(c.series, func(t *testing.T) {
+			openRISCV(t, c.series)
+			for _, p := range scenariosRISCV {
+				t.Run(p.name, func(t *testing.T) { cleanRISCV(t, rigRISCV(t, p.text, "", c.preempt), p.name) })
 			}
-			require.Equal(t, slices.Contains([]string{"copied", "shared", "joined", "returns"}, c.name), kept > 0)
 		})
 	}
 }
 
+// cleanRISCV runs a program of scenariosRISCV on a kernel as it is.
+func cleanRISCV(t *testing.T, r *rig.Rig, name string) {
+	shape, _ := r.Survey(0)
+	kept := 0
+	for _, strategy := range []string{"random", "sticky"} {
+		s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape})
+		require.NoError(t, err)
+		for i := range thorough.Of[uint64](100, 2000) {
+			s.Begin(i)
+			run := r.Run(s)
+			s.End(run.Counts.Points)
+			if run.Property != nil && strings.Contains(run.Finding.Message, keptSlot) {
+				kept++
+				continue
+			}
+			require.Equal(t, smp.Passed, run.Outcome, "%s %v", run.Finding.Message, run.Err)
+		}
+	}
+	require.Equal(t, slices.Contains([]string{"copied", "shared", "joined", "returns"}, name), kept > 0)
+}
+
 // TestRISCVCanaries: faults in the machine code of what a port to riscv64 has of its own are noticed.
 func TestRISCVCanaries(t *testing.T) {
-	k := openRISCV(t)
+	k := openRISCV(t, "6.12")
 	text := make(map[string]string)
 	for _, c := range scenariosRISCV {
 		text[c.name] = c.text
@@ -169,7 +176,7 @@ func TestRISCVCanaries(t *testing.T) {
 
 // What isn't run is refused in a line that says what to do.
 func TestRISCVRefused(t *testing.T) {
-	k := openRISCV(t)
+	k := openRISCV(t, "6.12")
 	_, err := linux.Open(k.Image.Path, "overlay/testdata/small.o")
 	require.EqualError(t, err, k.Image.Path+": is a kernel for riscv64, over which no objects are laid; leave them out")
 	for _, processor := range []string{"arm64", "ppc64le"} {
@@ -182,9 +189,17 @@ func TestRISCVRefused(t *testing.T) {
 	}
 }
 
+// TestRISCVNotAtHand: a trace of a kernel that isn't at hand says how to fetch it.
+func TestRISCVNotAtHand(t *testing.T) {
+	_, err := linux.Given("6.12.1+deb13-riscv64 00 11")
+	if !strings.Contains(err.Error(), "--kernel gives") { // a kernel was given
+		require.ErrorContains(t, err, "scripts/fetch-kernel -a riscv64 linux-image-6.12.1+deb13-riscv64")
+	}
+}
+
 // TestRISCVLabel: the kernel's own code switches a jump label, beside a probe.
 func TestRISCVLabel(t *testing.T) {
-	openRISCV(t)
+	openRISCV(t, "6.12")
 	r := rigRISCV(t, `
 f = text("f", "00000013 00150513 8082")                # nop; addi a0,a0,1; ret
 on = text("on", "0509 8082")                           # addi a0,a0,2; ret

@@ -190,7 +190,7 @@ var Sets = []Set{
 			"cpumask_next_and",
 			"copy_from_kernel_nofault", "copy_from_kernel_nofault_allowed", "copy_from_kernel_nofault_loop",
 			"cpumask_next_wrap", "cpumask_weight", "__list_del_entry", "is_endbr", "refcount_warn_saturate", "sort",
-			"sort_r", "do_swap", "bsearch", "__static_call_return0",
+			"sort_r", "do_swap", "bsearch", "__static_call_return0", "__asm_copy_from_user_sum_enabled",
 		},
 	},
 }

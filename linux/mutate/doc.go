@@ -18,6 +18,9 @@
 //
 // # Limits
 //
+// There are mutants of kernels for x86-64, i386 and riscv64. On riscv64 no comparison is off by one, and a fence of
+// instructions is dropped, too.
+//
 // A mutant may be equivalent to the kernel; this package can't tell. Instructions in
 // replacements of alternatives aren't mutated.
 package mutate

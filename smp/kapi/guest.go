@@ -42,9 +42,9 @@ type Guest interface {
 	// Preemption says where text counts preempt_disable, as an address for PerCPU. The
 	// highest bit of the 32 is clear where another task wants the CPU.
 	Preemption(at arch.Addr)
-	// TaskPreemption is Preemption of a kernel that counts by task, at an address of the task's own. Its tasks give
-	// the CPU up nowhere but where they sleep.
-	TaskPreemption(at func(t TaskID) arch.Addr)
+	// TaskPreemption is Preemption of a kernel that counts by task, in the task's own memory. The bits resched of the
+	// task's flags are set where another task wants the CPU; 0: text doesn't look.
+	TaskPreemption(at func(t TaskID) (count, flags arch.Addr), resched uint64)
 	// TaskRegs calls f with the registers that each task begins a run with.
 	TaskRegs(f func(t TaskID, r *arch.Regs))
 	// Thread makes a kernel thread: wake makes it run f, once more if f is already running.

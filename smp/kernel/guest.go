@@ -10,8 +10,11 @@ import (
 type Guest struct {
 	k *Kernel
 	// set at boot: from PerCPUOffset; 0: text doesn't count there
-	preempt  arch.Addr                       `state:"boot"`
-	onSwitch func(cpu int, next kapi.TaskID) `state:"boot"` // set at boot
+	preempt arch.Addr `state:"boot"`
+	// set at boot, by TaskPreemption
+	taskAt   func(t kapi.TaskID) (count, flags arch.Addr) `state:"boot"`
+	resched  uint64                                       `state:"boot"`
+	onSwitch func(cpu int, next kapi.TaskID)              `state:"boot"` // set at boot
 }
 
 // Map implements kapi.Guest.
@@ -40,10 +43,12 @@ func (g *Guest) Preemption(at arch.Addr) {
 }
 
 // TaskPreemption implements kapi.Guest.
-func (g *Guest) TaskPreemption(at func(t kapi.TaskID) arch.Addr) {
+func (g *Guest) TaskPreemption(at func(t kapi.TaskID) (count, flags arch.Addr), resched uint64) {
+	g.taskAt, g.resched = at, resched
 	g.k.M.Memory().GuardStacks()
 	g.k.M.Hooks().Busy = func(x *smp.Ctx) bool {
-		v, _ := x.Memory().Load(at(x.Task()), 4)
+		count, _ := at(x.Task())
+		v, _ := x.Memory().Load(count, 4)
 		return v != 0
 	}
 }
@@ -72,6 +77,11 @@ func (g *Guest) OnSwitch(f func(cpu int, next kapi.TaskID)) { g.onSwitch = f }
 // switched is called at each context switch. It clears the request to give the CPU up for the
 // next task.
 func (g *Guest) switched(next *smp.Task) {
+	if g.resched != 0 {
+		_, at := g.taskAt(next.ID)
+		v, _ := g.k.M.Memory().Load(at, 8)
+		g.Put(at, 8, v&^g.resched)
+	}
 	if g.preempt != 0 {
 		at := g.PerCPU(next.CPUID(), g.preempt)
 		v, _ := g.k.M.Memory().Load(at, 4)
@@ -125,6 +135,12 @@ func (g *Guest) Resched(x kapi.Context) {
 // wants sets the flag by which text sees that another task wants the CPU. The preempt_enable
 // that ends text's section then gives the CPU up.
 func (g *Guest) wants(x *smp.Ctx) {
+	if g.resched != 0 {
+		_, at := g.taskAt(x.Task())
+		v, _ := x.Memory().Load(at, 8)
+		x.Memory().Store(at, 8, v|g.resched)
+		return
+	}
 	if g.preempt == 0 {
 		return
 	}
