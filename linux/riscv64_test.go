@@ -83,7 +83,8 @@ timer(cpu = 1)
 `},
 }
 
-// rigRISCV makes a rig of a program on two CPUs, with a timer on the first, for a kernel with a fault in its machine code.
+// rigRISCV makes a rig of a program on two CPUs, for a kernel with a fault in its machine code. The first CPU has a
+// timer.
 func rigRISCV(t testing.TB, text, mutant, fetch string) *rig.Rig {
 	sc, err := lang.Parse("riscv64", []byte("machine(cpus = 2, arch = \"riscv64\", engine = \"linux\""+fetch+")\n"+text+
 		"timer(cpu = 0)\n"))
