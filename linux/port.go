@@ -21,6 +21,7 @@ type port struct {
 	trap    string // the kernel's handler of breakpoints
 	slot    string // the member of struct kprobe that holds the address of its slot
 	extends bool   // a result of 32 bits is sign-extended (RISC-V psABI, "Integer Calling Convention")
+	bare    bool   // the trampoline of return probes saves no flags: what handlers find there is garbage
 	why     int    // the argument of die that is a text
 	laid    bool   // objects can be laid over the kernel
 	batches bool   // what is to be poked lies in an array of the kernel's (text_poke_loc)

@@ -313,6 +313,9 @@ func (u *users) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 	u.k.arch.Frame.Load(x.Memory(), frame, h.Regs)
 	if h.Which == kpev.Return { // a sibling's ret_addr is the trampoline's address
 		h.Ret = h.Regs.IP
+		if u.k.port.bare {
+			h.Regs.Flags = x.Regs().Flags
+		}
 	}
 	was := *h.Regs
 	if u.k.config.uncounted { // a handler runs where preemption is off, though the kernel counts nothing

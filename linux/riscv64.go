@@ -15,7 +15,7 @@ import (
 
 // The row of riscv64. A kernel isn't relocatable there, and is moved by the addresses in its data.
 var portRISCV = port{places: &places64, away: moved, trap: "do_trap_break", slot: "ainsn.api.insn",
-	extends: true, why: 1, perTask: true, current: riscv64.TP, resched: reschedRISCV,
+	extends: true, bare: true, why: 1, perTask: true, current: riscv64.TP, resched: reschedRISCV,
 	bootText: bootTextRISCV, thunk: thunkRISCV, redirect: redirectRISCV, calls: callsRISCV, entered: enteredRISCV,
 	fixed: fixedRISCV}
 

@@ -10,6 +10,7 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/search/twoengines"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/testkit/thorough"
 	"kpsim/linux"
@@ -75,6 +76,16 @@ task("prober", cpu = 0, ops = [register(pg, errno = 0), register(p, errno = 0), 
 task("caller", cpu = 1, ops = [call(f, 1, returns = 3), call(g, 1, returns = 3)], repeat = 2)
 timer(cpu = 1, run = f)
 `},
+	{"outer", `
+f = text("f", "1141 e406 00c000ef 0505 60a2 0141 8082", at = 0xffffffff81001000)  # saves ra, calls g, adds 1
+g = text("g", "0505 8082", at = 0xffffffff81001010)
+outer = kretprobe("outer", f, entry = [count()], handler = [count()])
+inner = kretprobe("inner", g, maxactive = 1)
+task("prober", cpu = 0, ops = [register(outer), register(inner), call(f, 1, returns = 3), unregister(inner),
+    unregister(outer)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 3), call(g, 4, returns = 5)], repeat = 2)
+timer(cpu = 1)
+`},
 	{"returns", `
 f = text("f", "0505 8082")
 r = kretprobe("r", at = f, entry = [count()], handler = [count()], maxactive = 2)
@@ -133,7 +144,7 @@ func cleanRISCV(t *testing.T, r *rig.Rig, name string) {
 			require.Equal(t, smp.Passed, run.Outcome, "%s %v", run.Finding.Message, run.Err)
 		}
 	}
-	require.Equal(t, slices.Contains([]string{"copied", "shared", "joined", "returns"}, name), kept > 0)
+	require.Equal(t, slices.Contains([]string{"copied", "shared", "joined", "outer", "returns"}, name), kept > 0)
 }
 
 // TestRISCVCanaries: faults in the machine code of what a port to riscv64 has of its own are noticed.
@@ -184,6 +195,8 @@ func TestRISCVRefused(t *testing.T) {
 	k := openRISCV(t, "6.12")
 	_, err := linux.Open(k.Image.Path, "overlay/testdata/small.o")
 	require.EqualError(t, err, k.Image.Path+": is a kernel for riscv64, over which no objects are laid; leave them out")
+	require.EqualError(t, twoengines.Draws(k), k.Image.Path+": is a kernel for riscv64, for which no programs are "+
+		"drawn or counted; give one for x86-64, or scenarios of that processor to explore")
 	for _, processor := range []string{"arm64", "ppc64le"} {
 		t.Run(processor, func(t *testing.T) {
 			path := kerneltest.PathOn(t, processor, "6.12")

@@ -278,6 +278,9 @@ func (c *Review) kernels() (before, after *linux.Kernel, err error) {
 	if after, err = c.Kernel.Open(); err != nil {
 		return nil, nil, err
 	}
+	if err := twoengines.Draws(before); err != nil {
+		return nil, nil, err
+	}
 	if before.ID() == after.ID() {
 		return nil, nil, errors.New("--before: it is the same kernel with the same objects as --kernel; give " +
 			"another one, or the objects of the change with --objects")

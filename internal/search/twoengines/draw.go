@@ -1,12 +1,14 @@
 package twoengines
 
 import (
+	"fmt"
 	"strings"
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
+	"kpsim/smp/arch/target"
 )
 
 // Edition returns the edition whose protocols a kernel has, by the release's number; for a name without one it is the
@@ -32,6 +34,15 @@ func Machine(k *linux.Kernel) scenario.Machine {
 	m.Settle()
 	build(&m, k)
 	return m
+}
+
+// Draws returns an error if no programs are drawn for a kernel.
+func Draws(k *linux.Kernel) error {
+	if k.Processor.Serves(target.Drawn) {
+		return nil
+	}
+	return fmt.Errorf("%s: is a kernel for %s, for which no programs are drawn or counted; give one for x86-64, or "+
+		"scenarios of that processor to explore", k.Image.Path, k.Processor)
 }
 
 // DrawnFor returns the target of programs that a kernel's own engine runs.

@@ -98,6 +98,11 @@ func (c *Compare) Run(p *cli.Program) (int, error) {
 		searches = len(list)
 	}
 	drawn := c.drawn()
+	if drawn > 0 {
+		if err := twoengines.Draws(base); err != nil {
+			return 0, err
+		}
+	}
 	c.progress = p.WatchParts("comparing", 1+(drawn+batch-1)/batch+searches, "part")
 	defer c.progress.Clear()
 	if err := c.answers(p, list, drawn, base, changed); err != nil {

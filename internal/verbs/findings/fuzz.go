@@ -209,6 +209,9 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 		return spec, err
 	}
 	if k != nil {
+		if err := twoengines.Draws(k); err != nil {
+			return spec, err
+		}
 		spec.Kernel, spec.On = k, twoengines.DrawnFor(k)
 	} else if spec.On.Machines, err = c.machines(); err != nil {
 		return spec, err

@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/search/twoengines"
 	"kpsim/linux"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -70,6 +71,9 @@ var model = sync.OnceValues(func() (*overhead.Model, error) { return overhead.Fi
 // Count counts each kind of hit, and the calls, for a kernel with a mutant ("" for none). A row that couldn't be
 // counted says why. The result is the same each time.
 func Count(k *linux.Kernel, mutant string) ([]Hit, error) {
+	if err := twoengines.Draws(k); err != nil {
+		return nil, err
+	}
 	o, err := model()
 	if err != nil {
 		return nil, err
