@@ -162,8 +162,8 @@ func bootExam(t testing.TB, k *Kernel, name string, codes []code, budget uint64)
 	require.NoError(t, err)
 	e.m = m
 	n := kernel.Boot(m, kernel.Config{Preemptible: k.Preemptible()})
-	tracer := ftrace.New(ftrace.Deps{Boot: n, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, RCU: &n.RCU,
-		Traps: &n.Traps, ModuleMutex: n.Modules.Mutex})
+	tracer := ftrace.New(ftrace.Deps{Boot: n, Cells: &m.Cells, Text: &n.Text, Form: &k.Arch().Sites[0],
+		Patch: &n.Poke, RCU: &n.RCU, Traps: &n.Traps, ModuleMutex: n.Modules.Mutex})
 	for _, c := range codes {
 		m.Memory().Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
 		m.Names().AddSymbol(c.name, c.at, len(c.bytes))
