@@ -44,7 +44,8 @@
 // registered. Routines that are Go and not text have no symbols to be probed by.
 //
 // What belongs to a processor is a row (engine.go): how a probe is written, what ends a step, what is emulated, the
-// trampoline's text. x86's is in files called arch_x86*.go, riscv64's in riscv64.go.
+// trampoline's text. x86's is in files called arch_x86*.go, the others' in riscv64.go and
+// arm64.go.
 //
 // The path of a hit is in hit.go (breakpoint, handlers, end of the step, faults), slots.go (the
 // copies, and which of them run without a step), and on x86 arch_x86_resume.go (what is wrong

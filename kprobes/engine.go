@@ -7,6 +7,7 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/arm64"
 	"kpsim/smp/arch/riscv64"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
@@ -93,7 +94,8 @@ type row struct {
 }
 
 // rows are by name of the processor.
-var rows = map[string]*row{x86.AMD64.Name: &rowAMD64, x86.I386.Name: &rowI386, riscv64.RV64.Name: &rowRISCV64}
+var rows = map[string]*row{x86.AMD64.Name: &rowAMD64, x86.I386.Name: &rowI386,
+	riscv64.RV64.Name: &rowRISCV64, arm64.ARM64.Name: &rowARM64}
 
 // rowNone is a processor's whose kernels' probes aren't known: no probe is registered there.
 var rowNone = row{breakpoint: func([]byte) []byte { return nil }}

@@ -388,7 +388,7 @@ func (h *Hits) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) u
 	}
 	h.do.Copy.RewindIP(ap, regs)
 	h.do.Copy.ClearTF(regs)
-	regs.Flags |= kcb.oldFlags
+	h.do.Copy.CancelFlags(kcb, regs)
 	handled := h.s.FaultHandlers && kcb.status == kprobeHitSS && h.stepFault(x, kcb, ap, regs, trapnr)
 	kcb.restorePreviousKprobe()
 	if handled {

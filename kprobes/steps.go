@@ -131,6 +131,7 @@ type CopySteps struct {
 	MaskIRQs         func(regs *arch.Regs)           // while a copy is stepped
 	RewindIP         func(ap *Aggr, regs *arch.Regs) // after a copy has faulted
 	ClearTF          func(regs *arch.Regs)           // after a copy has faulted
+	CancelFlags      func(kcb *kprobeCtlblk, regs *arch.Regs)
 }
 
 // RetSteps are the steps of return probes.
@@ -339,9 +340,10 @@ var linux = Steps{
 		FixReturnAddress: func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
 			e.Hits.fixReturnAddress(kcb, ap, regs, m)
 		},
-		MaskIRQs: func(regs *arch.Regs) { regs.Flags &^= arch.IRQ },
-		RewindIP: func(ap *Aggr, regs *arch.Regs) { regs.IP = ap.addr },
-		ClearTF:  func(regs *arch.Regs) { regs.Flags &^= arch.Step },
+		MaskIRQs:    func(regs *arch.Regs) { regs.Flags &^= arch.IRQ },
+		RewindIP:    func(ap *Aggr, regs *arch.Regs) { regs.IP = ap.addr },
+		ClearTF:     func(regs *arch.Regs) { regs.Flags &^= arch.Step },
+		CancelFlags: func(kcb *kprobeCtlblk, regs *arch.Regs) { regs.Flags |= kcb.oldFlags },
 	},
 	Ret: RetSteps{
 		CheckKretprobeRereg:  func(rp *Kretprobe) error { return notRegistered(&rp.Kprobe) },

@@ -10,6 +10,7 @@ type Decoder uint8
 const (
 	DecodesX86 Decoder = iota
 	DecodesRISCV64
+	DecodesARM64
 )
 
 // A numbers is what arch/*/kernel/probes knows of a processor whose instructions are numbers.
@@ -38,7 +39,7 @@ const (
 )
 
 // decoders has those of numbers, by Decoder.
-var decoders = [...]*numbers{DecodesRISCV64: &ofRISCV64}
+var decoders = [...]*numbers{DecodesRISCV64: &ofRISCV64, DecodesARM64: &ofARM64}
 
 // DecoderOf returns the decoder of a processor. ok false: its kernels' probes aren't known.
 func DecoderOf(a *arch.Arch) (d Decoder, ok bool) {

@@ -60,6 +60,12 @@ const (
 	TakenForJump // the kernel takes it for a jump that it doesn't simulate
 	Unsimulated  // a jump that kernels of that time don't simulate
 	Fixup        // it has an exception-table entry
+	Literal      // it reads relative to itself, and isn't simulated
+	Exclusive    // an exclusive access
+	Excepts      // it raises an exception
+	Hint         // a hint that isn't stepped
+	// behind the exclusive load at At, before its store
+	BehindExclusive
 )
 
 // A Reason is a kind and its operands.
@@ -96,14 +102,16 @@ var reasonTexts = [...]string{
 
 	Misaligned: "no instruction begins at such an address", Breaks: "breakpoint", System: "system instruction",
 	Fence: "fence", TakenForJump: "taken for c.jal, which isn't simulated", Unsimulated: "jump that isn't simulated",
-	Fixup: "it has an exception-table entry",
+	Fixup: "it has an exception-table entry", Literal: "relative to itself, and not simulated",
+	Exclusive: "exclusive access", Excepts: "raises an exception", Hint: "hint that isn't stepped",
+	BehindExclusive: "behind the exclusive load at %s",
 }
 
 // hasAt reports whether the kind's text has a place.
 func (k ReasonKind) hasAt() bool {
 	switch k {
 	case InSite, Boundary, BehindBad, BehindInt3, ExtableEntry, UndecodableAt, Int3At, IndirectJumpAt, ThunkJumpAt,
-		TargetedBy, CallInRegion, JumpInRegion, FixedInRegion, SiteInRegion, UnreachableCopy:
+		TargetedBy, CallInRegion, JumpInRegion, FixedInRegion, SiteInRegion, UnreachableCopy, BehindExclusive:
 		return true
 	}
 	return false

@@ -49,6 +49,34 @@ var drawnCodes = []drawnCode{{
 		return reads, writes
 	},
 	free: 0xf003fce1, // x0, t0 to t2, a0 to a7, t3 to t6
+}, {
+	arch: "arm64", ret: 0xd65f03c0,
+	word: func(t *rapid.T) uint32 {
+		w := rapid.Uint32().Draw(t, "w")
+		ops := []uint32{0x11, 0x12, 0x13, 0x0a, 0x0b, 0x1b, 0x10} // arithmetic and logic, adr
+		return w&^(0x1f<<24) | ops[rapid.IntRange(0, len(ops)-1).Draw(t, "op")]<<24
+	},
+	uses: func(in arch.Inst) (reads, writes uint64) {
+		w := uint32(arch.Word(in.Bytes()))
+		reads, writes = 1<<(w>>5&31), 1<<(w&31)
+		switch w >> 24 & 0x1f {
+		case 0x10: // adr, adrp
+			reads = 0
+		case 0x13:
+			if w>>23&1 != 0 { // extr
+				reads |= 1 << (w >> 16 & 31)
+			}
+			reads |= writes // bfm
+		case 0x12:
+			reads |= writes // movk
+		case 0x0a, 0x0b:
+			reads |= 1 << (w >> 16 & 31)
+		case 0x1b:
+			reads |= 1<<(w>>16&31) | 1<<(w>>10&31)
+		}
+		return reads, writes
+	},
+	free: 0x3ffff, // x0 to x17
 }}
 
 // draw draws some instructions, whose jumps lead to later ones, and a return.

@@ -18,6 +18,10 @@ const (
 	wordMOV  = 0xaa0003e0 // "MOV (register)" of 64 bits
 	wordMOVZ = 0xd2800000 // "MOVZ" of 64 bits
 	wordMOVK = 0xf2800000 // "MOVK", likewise
+	wordADDI = 0x91000000 // "ADD (immediate)" of 64 bits
+	wordSUBI = 0xd1000000 // "SUB (immediate)", likewise
+	wordSTRU = 0xf9000000 // "STR (immediate)" of 64 bits, unsigned offset
+	wordLDRU = 0xf9400000 // "LDR (immediate)", likewise
 	wordSTR  = 0xf8000400 // "STR (immediate)" of 64 bits, post-index
 	wordSTRB = 0x38000400 // "STRB (immediate)", post-index
 )
@@ -52,6 +56,22 @@ func Jump(at, target arch.Addr) (c arch.Code, ok bool) { return branch(wordB, at
 
 // Call is Jump for bl.
 func Call(at, target arch.Addr) (c arch.Code, ok bool) { return branch(wordBL, at, target) }
+
+// AddImm and SubImm return add and sub of an immediate of twelve bits; 31 is the stack pointer.
+func AddImm(rd, rn arch.Reg, imm uint32) arch.Code {
+	return code(wordADDI | imm<<10 | uint32(rn)<<5 | uint32(rd))
+}
+func SubImm(rd, rn arch.Reg, imm uint32) arch.Code {
+	return code(wordSUBI | imm<<10 | uint32(rn)<<5 | uint32(rd))
+} // see AddImm
+
+// StrAt and LdrAt return str and ldr of the n-th eight bytes from where a register points to.
+func StrAt(rt, rn arch.Reg, n uint32) arch.Code {
+	return code(wordSTRU | n<<10 | uint32(rn)<<5 | uint32(rt))
+}
+func LdrAt(rt, rn arch.Reg, n uint32) arch.Code {
+	return code(wordLDRU | n<<10 | uint32(rn)<<5 | uint32(rt))
+} // see StrAt
 
 func branch(w uint32, at, target arch.Addr) (c arch.Code, ok bool) {
 	const reach = 1 << 27

@@ -106,3 +106,23 @@ func (e mode) putFrame(b []byte, r *arch.Regs) {
 	binary.LittleEndian.PutUint64(b[PtStackFrame:], fp)
 	binary.LittleEndian.PutUint64(b[PtStackFrame+8:], pc)
 }
+
+// LoadGeneral reads x0 to x30 of a register image. ok false: part of it is not mapped.
+func LoadGeneral(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	for i := range r.R[:SP] {
+		if r.R[i], ok = m.Load(at+arch.Addr(8*i), 8); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// StoreGeneral writes x0 to x30 to a register image.
+func StoreGeneral(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	for i, v := range r.R[:SP] {
+		if !m.Store(at+arch.Addr(8*i), 8, v) {
+			return false
+		}
+	}
+	return true
+}

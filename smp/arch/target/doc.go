@@ -6,6 +6,6 @@
 // Its rule: a processor is one row. Code asks a row what is so (Serves, Bits32), and never which
 // processor it is.
 //
-// Its limits: what a kernel does by itself (Service) is built for x86. Jump labels are built for riscv64 and arm64,
-// too, and kprobes for riscv64.
+// Its limits: what a kernel does by itself (Service) is built for x86. Jump labels and kprobes are built
+// for riscv64 and arm64, too.
 package target

@@ -61,7 +61,8 @@ var rows = [...]row{
 	I386: {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
 	RISCV64: {word: "riscv64", arch: riscv64.RV64, short: riscv64.RV64, linux: riscv64.RV64,
 		serves: Labels | Kprobes | Sites | OwnEngine},
-	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64, serves: Labels | Sites},
+	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64,
+		serves: Labels | Kprobes | Sites},
 	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64},
 }
 
