@@ -86,6 +86,9 @@ func (j *Judge) atNumber(n *numbers, at int, anyByte bool) Verdict {
 	if (j.f.Addr+arch.Addr(at))%arch.Addr(n.align) != 0 {
 		return refused(v, n.odd, Reason{Kind: Misaligned})
 	}
+	if start := j.fentryOf(at); start >= 0 { // check_ftrace_location, without KPROBES_ON_FTRACE
+		return refused(v, inval, Reason{Kind: InSite, Site: SiteFentry, At: start})
+	}
 	if !anyByte && j.bytes[at].insn == 0 {
 		return refused(v, ilseq, Reason{Kind: Boundary, At: j.before(at)})
 	}
@@ -104,6 +107,18 @@ func (j *Judge) atNumber(n *numbers, at int, anyByte bool) Verdict {
 	}
 	v.Len, v.Emulated = n.length(w), how == simulated
 	return v
+}
+
+// fentryOf returns where ftrace's site begins that covers an offset, -1 if none does. A kernel without
+// CONFIG_KPROBES_ON_FTRACE refuses the site's first byte alone; here all of it is refused, for ftrace writes it.
+func (j *Judge) fentryOf(at int) int {
+	if !j.bytes[at].fentry {
+		return -1
+	}
+	for at > 0 && j.bytes[at-1].fentry {
+		at--
+	}
+	return at
 }
 
 // A form is instructions that a kernel tells by some of their bits, and what becomes of them.

@@ -95,7 +95,7 @@ func (j *Judge) loadFacts() {
 func (k *Kernel) knows(kind SiteKind) bool {
 	switch kind {
 	case SiteFentry:
-		return k.Edition >= Edition415 && k.Ftrace
+		return k.Edition >= Edition415 && k.Ftrace || k.numbers() != nil
 	case SiteStaticCall:
 		return k.Edition >= Edition514 && k.Unchecked&CheckStaticCall == 0
 	case SiteBug:

@@ -140,6 +140,11 @@ func TestRISCVPlaces(t *testing.T) {
 	require.Equal(t, InSite, j.At(2).Why.Kind)
 	require.Equal(t, InSite, j.At(4).Why.Kind)
 	require.Zero(t, j.At(6).Errno)
+	f.Sites = []Site{{Offset: 2, Len: 4, Kind: SiteFentry}}
+	j.Load(&k, &f)
+	require.Equal(t, Verdict{Offset: 2, Errno: inval, Why: Reason{Kind: InSite, Site: SiteFentry, At: 2}}, j.At(2))
+	require.Equal(t, Verdict{Offset: 4, Errno: inval, Why: Reason{Kind: InSite, Site: SiteFentry, At: 2}}, j.At(4))
+	require.Zero(t, j.At(0).Errno)
 }
 
 // TestDecoderOf: each processor whose kernels' probes are known.
