@@ -98,7 +98,8 @@ func bootAsked(t testing.TB, b *bench) {
 		if b.settings.Kernel.IBT {
 			at += 4
 		}
-		require.True(t, b.ftrace.AddSite(at))
+		_, ok := b.ftrace.AddSite(at)
+		require.True(t, ok)
 	}
 	add("kt_rec", "kpc", recAt, recHex)
 	add("__switch_to", "", switchToAt, otherHex)

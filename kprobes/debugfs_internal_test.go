@@ -111,7 +111,8 @@ func (l *listing) bench(t testing.TB, r *recording, program func(b *bench, x *sm
 			}
 		}
 		for _, at := range l.sites {
-			require.True(t, b.ftrace.AddSite(at))
+			_, ok := b.ftrace.AddSite(at)
+			require.True(t, ok)
 		}
 	}, program)
 }

@@ -26,6 +26,11 @@ func Image(s *scenario.Scenario) *image.Module {
 		sites = append(sites, image.Site{Addr: at[function] + arch.Addr(offset), Len: n, Kind: kind})
 	}
 	s.Patched(func(t scenario.Patched) {
+		if t.Kind == image.SiteFentry { // ftrace's site begins behind what boot writes there
+			if f, ok := s.SiteForm(); ok {
+				t.Offset, t.Len = t.Offset+len(f.Before), t.Len-len(f.Before)
+			}
+		}
 		if !t.Trampoline && t.Kind != image.SiteAlternative {
 			add(t.Kind, t.Func, t.Offset, t.Len)
 		}
