@@ -168,7 +168,7 @@ func (r *Rig) load() error {
 	if err := r.patchers.add(); err != nil {
 		return err
 	}
-	r.Census.prepare(len(r.Scenario.Probes), r.Scenario.Machine.Patch == era.PatchStopMachine)
+	r.Census.prepare(len(r.Scenario.Probes), r.Scenario.Machine.Patch == era.PatchStopMachine, r.arch)
 	if err := r.listing.addWatched(true); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -39,18 +38,19 @@ type Probed struct {
 
 // A head is the bytes at a probe's place that a jump there would cover: as linked, and now.
 type head struct {
-	linked, now [x86.JumpLen]byte
-	armed       bool  // a breakpoint or a jump was written there and remains
-	asked       bool  // registered or being registered; if not, the patch is another probe's
-	before      uint8 // what had happened to the probe before
-	registered  bool  // the probe was registered in this run
+	arch        *arch.Arch
+	linked, now uint64 // as arch.Word has them
+	armed       bool   // a breakpoint or a jump was written there and remains
+	asked       bool   // registered or being registered; if not, the patch is another probe's
+	before      uint8  // what had happened to the probe before
+	registered  bool   // the probe was registered in this run
 }
 
 // jump reports whether a jump stands there that wasn't linked.
-func (h *head) jump() bool { return h.now[0] == x86.OpJump && h.now != h.linked }
+func (h *head) jump() bool { return h.arch.IsJump.Match(h.now) && h.now != h.linked }
 
-// bare reports whether the first instruction is the linked one. Another probe may be after it.
-func (h *head) bare() bool { return h.now[0] == h.linked[0] && !h.jump() }
+// bare reports whether the first instruction is the linked one, as its first bytes tell. Another probe may be after it.
+func (h *head) bare() bool { return (h.now^h.linked)<<(64-8*h.arch.Align) == 0 && !h.jump() }
 
 // The constants say what happened to a probe in a run.
 const (
@@ -75,15 +75,17 @@ type census struct {
 	heads           []head // by probe, if silent is set
 
 	// The last bytes were written at tail; over says whether a task was in a call there.
-	tail arch.Addr
-	over bool
+	tail    arch.Addr
+	over    bool
+	jumpLen arch.Addr // bytes of a jump
 }
 
 var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Disarm, kpev.Optimized,
 	smpev.StopStart, smpev.TextStore}
 
 // prepare makes room for n probes.
-func (c *census) prepare(n int, stopped bool) {
+func (c *census) prepare(n int, stopped bool, a *arch.Arch) {
+	c.jumpLen = arch.Addr(a.BranchLen)
 	c.probes, c.at, c.was, c.stopped = make([]Probed, n), make([]arch.Addr, n), make([]uint8, n), stopped
 }
 
@@ -99,7 +101,7 @@ func (c *census) begin(placed []arch.Addr) {
 	clear(c.stood)
 	clear(c.was)
 	for i := range c.heads {
-		c.heads[i] = head{linked: c.heads[i].linked, now: c.heads[i].linked}
+		c.heads[i] = head{arch: c.heads[i].arch, linked: c.heads[i].linked, now: c.heads[i].linked}
 	}
 }
 
@@ -185,9 +187,11 @@ func (c *census) readText(heads []head) { c.silent, c.heads = true, heads }
 func (r *Rig) heads() []head {
 	list := make([]head, len(r.probes.addrs))
 	for i, at := range r.probes.addrs {
+		list[i].arch = r.arch
 		for k := range r.Scenario.Texts {
 			if t := &r.Scenario.Texts[k]; at-t.At < arch.Addr(len(t.Code)) {
-				copy(list[i].linked[:], r.Code(t)[at-t.At:])
+				code := r.Code(t)[at-t.At:]
+				list[i].linked = arch.Word(code[:min(len(code), r.arch.BranchLen)])
 			}
 		}
 	}
@@ -197,7 +201,7 @@ func (r *Rig) heads() []head {
 // optimized records that a jump is at a. Its tail was written before its first byte, or all at
 // once.
 func (c *census) optimized(a arch.Addr) {
-	c.during = c.during || c.called(a) || c.over && c.tail-a < x86.JumpLen
+	c.during = c.during || c.called(a) || c.over && c.tail-a < c.jumpLen
 	for i := range c.probes {
 		if c.at[i] == a {
 			c.probes[i].Optimized = true
@@ -211,17 +215,18 @@ func (c *census) wrote(e *traces.Event) {
 	for i := range c.heads {
 		h := &c.heads[i]
 		jump := h.jump()
-		for k := range h.now {
+		for k := range h.arch.BranchLen {
 			if off := uint64(c.at[i]) + uint64(k) - e.A; c.at[i] != 0 && off < e.C {
-				h.now[k] = byte(e.B >> (8 * off))
+				h.now = h.now&^(0xff<<(8*k)) | e.B>>(8*off)&0xff<<(8*k)
 			}
 		}
+		n := uint64(h.arch.BreakLen(h.now))
 		switch {
 		case h.jump() && !jump:
 			if h.armed = true; c.askedAt(c.at[i]) {
 				c.optimized(c.at[i])
 			}
-		case e.A == uint64(c.at[i]) && e.C == 1 && h.now[0] == x86.Int3:
+		case e.A-uint64(c.at[i]) < n && e.C <= n: // of a breakpoint
 			h.armed = true
 		case h.bare() && h.armed:
 			if h.armed = false; c.askedAt(c.at[i]) {
