@@ -12,7 +12,7 @@ type Deps struct {
 	Boot  kapi.Boot
 	Cells *kapi.Cells
 	Text  kapi.Text
-	Form  *arch.SiteForm // what stands at sites
+	Form  *arch.SiteForm // what stands at sites; nil: what does so usually on the processor
 	Patch kapi.Batcher
 	RCU   kapi.RCU
 	Traps kapi.Traps
@@ -92,6 +92,9 @@ type site struct {
 
 // New returns the ftrace of a kernel, without a site.
 func New(d Deps) *Ftrace {
+	if d.Form == nil {
+		d.Form, _ = d.Text.Arch().SiteForm(false)
+	}
 	f := &Ftrace{d: d}
 	d.Boot.OnReset(f.reset)
 	d.Boot.OnSections(f.follow)

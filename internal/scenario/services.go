@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"cmp"
+
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch/target"
@@ -23,9 +25,18 @@ var (
 	}
 )
 
+// ownNeeds are the services of kernels' own engines in the place of kpsim's.
+var ownNeeds = map[target.Service]target.Service{target.Kprobes: target.OwnEngine, target.Sites: target.OwnSites}
+
 // served checks that the kernel has on its processor what the scenario uses.
 func served(c checker) error {
 	s, on := c.s, c.s.Machine.Arch
+	has := func(need target.Service) bool {
+		if s.Machine.Engine != "" {
+			need = cmp.Or(ownNeeds[need], need)
+		}
+		return on.Serves(need)
+	}
 	switch m := &s.Machine; {
 	case m.Engine != "" && !on.Serves(target.OwnEngine):
 		return Faultf(PartOf(TheMachine, 0), "engine = %q is of x86; on %s kpsim has no kernel's own engine, so leave "+
@@ -40,14 +51,14 @@ func served(c checker) error {
 		return err
 	}
 	for _, l := range Lists {
-		if l.Len(s) > 0 && !on.Serves(partNeeds[l]) {
+		if l.Len(s) > 0 && !has(partNeeds[l]) {
 			return Faultf(PartOf(l, 0), "kpsim has no %s on %s; leave it out, or take arch = %q", l.Many, on,
 				target.X8664)
 		}
 	}
 	for i := range s.Tasks {
 		for j := range s.Tasks[i].Ops {
-			if k := s.Tasks[i].Ops[j].Kind; k != nil && !on.Serves(objectNeeds[k.Object]) {
+			if k := s.Tasks[i].Ops[j].Kind; k != nil && !has(objectNeeds[k.Object]) {
 				return Faultf(PartOf(TheTasks, i), "task %q: operation %d: kpsim has nothing on %s that %s is about; "+
 					"leave it out, or take arch = %q", s.Tasks[i].Name, j, on, k, target.X8664)
 			}

@@ -4,7 +4,6 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -43,6 +42,6 @@ func (r *rig) bootClients() {
 	r.labels = jumplabel.New(k, &k.Text, &k.Traps, &k.Hotplug)
 	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, Traps: &k.Traps,
 		CPUs: &k.Hotplug, Patch: &k.Poke})
-	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Form: &x86.AMD64.Sites[0],
-		Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
+	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
+		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
 }

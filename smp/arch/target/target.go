@@ -21,7 +21,7 @@ const (
 )
 
 // A Service is what a simulated kernel may have on a processor.
-type Service uint16
+type Service uint32
 
 // The services.
 const (
@@ -41,6 +41,7 @@ const (
 	Jumps                           // jump optimization, boosting and jprobes
 	OwnEngine                       // a kernel's own engine
 	Fprobes                         // fprobes
+	OwnSites                        // sites of ftrace that a kernel's own engine writes
 )
 
 // row is what is known of a processor.
@@ -53,7 +54,7 @@ type row struct {
 }
 
 const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Drawn |
-	Jumps | OwnEngine | Fprobes
+	Jumps | OwnEngine | Fprobes | OwnSites
 
 var rows = [...]row{
 	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,
