@@ -53,17 +53,16 @@ const (
 	NoRoomJump  // the copy and a jump don't fit the slot
 
 	// Why it is refused on other processors:
-	Misaligned   // no instruction begins at such an address
-	Breaks       // a breakpoint
-	System       // an instruction of the system
-	Fence        // a fence
-	TakenForJump // the kernel takes it for a jump that it doesn't simulate
-	Unsimulated  // a jump that kernels of that time don't simulate
-	Fixup        // it has an exception-table entry
-	Literal      // it reads relative to itself, and isn't simulated
-	Exclusive    // an exclusive access
-	Excepts      // it raises an exception
-	Hint         // a hint that isn't stepped
+	Misaligned  // no instruction begins at such an address
+	Breaks      // a breakpoint
+	System      // an instruction of the system
+	Fence       // a fence
+	Unsimulated // a jump that kernels of that time don't simulate
+	Fixup       // it has an exception-table entry
+	Literal     // it reads relative to itself, and isn't simulated
+	Exclusive   // an exclusive access
+	Excepts     // it raises an exception
+	Hint        // a hint that isn't stepped
 	// behind the exclusive load at At, before its store
 	BehindExclusive
 )
@@ -101,7 +100,7 @@ var reasonTexts = [...]string{
 	NoRoomJump: "no room for a jump behind it",
 
 	Misaligned: "no instruction begins at such an address", Breaks: "breakpoint", System: "system instruction",
-	Fence: "fence", TakenForJump: "taken for c.jal, which isn't simulated", Unsimulated: "jump that isn't simulated",
+	Fence: "fence", Unsimulated: "jump that isn't simulated",
 	Fixup: "it has an exception-table entry", Literal: "relative to itself, and not simulated",
 	Exclusive: "exclusive access", Excepts: "raises an exception", Hint: "hint that isn't stepped",
 	BehindExclusive: "behind the exclusive load at %s",

@@ -32,10 +32,9 @@ var riscvWords = []form{
 }
 
 // riscvHalves are the forms of compressed ones ("C" chapter, "RVC Instruction Set Listings"). Until 6.5 those that
-// change control were refused. c.addiw is refused because 32-bit processors have c.jal in its place.
+// change control were refused.
 var riscvHalves = []form{
 	{mask: 0xffff, is: 0x9002, how: rejected, why: Breaks},
-	{mask: 0xe003, is: 0x2001, how: rejected, why: TakenForJump},
 	{mask: 0xe003, is: 0xa001, how: simulated, since: Edition69},             // c.j
 	{mask: 0xf07f, is: 0x8002, not: 0xf80, how: simulated, since: Edition69}, // c.jr
 	{mask: 0xf07f, is: 0x9002, not: 0xf80, how: simulated, since: Edition69}, // c.jalr
