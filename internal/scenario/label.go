@@ -61,8 +61,8 @@ var TheLabels = list(func(s *Scenario) *[]Label { return &s.Labels }, checker.ch
 			"`target`, or `toff` bytes after it. With a `likely` branch it is the jump while the key is off. The " +
 			"text says what the key is at first: the nop `0f1f440000`, or `e9…`, the jump. Sites of two bytes " +
 			"(5.14) are `6690` or `eb…`. Sites of riscv64 are `00000013` or a `jal` that links nothing; " +
-			"those of arm64 `d503201f` or a `b`. A key may have several sites: `at = [f, g]`, with a target each, " +
-			"or one for all; `likely` is `True`, or a list, too",
+			"those of arm64 `d503201f` or a `b`, those of ppc64le `60000000` or a `b`. A key may have " +
+			"several sites: `at = [f, g]`, with a target each, or one for all; `likely` is `True`, or a list, too",
 		Kernel: []string{"static_key", "static_branch", "DEFINE_STATIC_KEY_FALSE", "DEFINE_STATIC_KEY_TRUE",
 			"static_branch_likely", "static_branch_unlikely", "jump_entry"},
 	}},

@@ -40,7 +40,7 @@ var (
 			Word:   "fentry",
 			Params: []PartParam{siteAt},
 			Says: "ftrace's site: the 5-byte nop at a function's beginning, or after its endbr64, that becomes a " +
-				"call while a client wants it; on riscv64 and arm64 eight bytes of nops, on arm64 also after `bti c`. " +
+				"call while a client wants it; elsewhere eight bytes of nops, on arm64 also after `bti c`. " +
 				"With `machine(ftrace = True)` a probe there goes through it. On a " +
 				"machine with ftrace or a `tracer()` an object's calls of `__fentry__` are such sites automatically",
 			Kernel: []string{"__fentry__", "mcount"},

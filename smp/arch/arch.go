@@ -155,6 +155,7 @@ type LabelForm struct {
 	IsJump Pattern   // what Jump encodes, and no other instruction
 	Reach  string    // how far, for people
 	Hex    [2]string // the nop, and how the jump is recognized, as people write code
+	Local  bool      // the writer makes no other CPU serialise
 }
 
 // Len returns the length of both.

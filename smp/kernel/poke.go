@@ -378,7 +378,8 @@ var (
 // PokeWhole replaces instructions by the new ones, without a breakpoint, where processors allow that or are taken to:
 // a nop by a jump of its length, and back. riscv64: patch_insn_write (arch/riscv/kernel/patch.c) of each, and
 // flush_icache_all once (arch_jump_label_transform_apply, since 6.12). arm64: aarch64_insn_patch_text_nosync
-// (arch/arm64/kernel/patching.c) of each, and kick_all_cpus_sync once (since 6.11). It implements kapi.Batcher.
+// (arch/arm64/kernel/patching.c) of each, and kick_all_cpus_sync once (since 6.11). ppc64le: patch_instruction
+// (arch/powerpc/lib/code-patching.c) of each, and nothing else. It implements kapi.Batcher.
 //
 //	step 1: store each instruction, and serialise this CPU
 //	step 2: make all CPUs serialise
@@ -392,7 +393,7 @@ var (
 type PokeWhole struct {
 	K     *Kernel
 	Sites bool // they are ftrace's (ftrace_modify_all_code, then arch_ftrace_update_code)
-	Local bool // step 2 is left out, as where these are arm64's
+	Local bool // step 2 is left out, as where these are arm64's, and everywhere on ppc64le
 }
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.

@@ -94,7 +94,8 @@ func (w *wiring) wire() {
 	case era.PatchStopMachine:
 		d.Patch = kernel.PokeStopped{K: k}
 	case era.PatchWhole:
-		d.Patch = kernel.PokeWhole{K: k}
+		forms := w.Machine.Arch().Labels
+		d.Patch = kernel.PokeWhole{K: k, Local: len(forms) > 0 && forms[0].Local}
 	default:
 		d.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == era.PatchTailFirst}
 	}

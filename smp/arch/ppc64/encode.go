@@ -9,6 +9,7 @@ const (
 	wordBLR  word = 0x4e800020 // bclr 20,0,0
 	wordB    word = 0x48000000
 	wordBL   word = wordB | bitLK
+	wordMFLR word = 0x7c0802a6 // mfspr r0,lr
 
 	maskB = 63<<26 | bitAA | bitLK
 )

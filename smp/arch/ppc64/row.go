@@ -27,6 +27,13 @@ var PPC64 = &arch.Arch{
 		IsJump: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordB)},
 		IsCall: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordBL)},
 		Ret:    bytesOf(Ret()),
+		// arch_jump_label_transform (arch/powerpc/kernel/jump_label.c)
+		Labels: []arch.LabelForm{{Nop: Nop(), Jump: Jump,
+			IsJump: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordB)}, Reach: "32 MiB",
+			Hex: [...]string{"60000000", "48… to 4b…"}, Local: true}},
+		// ftrace_init_nop, ftrace_modify_code (arch/powerpc/kernel/trace/ftrace.c)
+		Sites: []arch.SiteForm{{Compiled: 2 * WordLen, Before: bytesOf(CodeOf(wordMFLR)), Nop: arch.Always(Nop()),
+			Call: Call, Link: LR, Parent: 0, Local: true}},
 	},
 	MaxLen: MaxLen, Align: WordLen, Aligned: true, FetchUnit: [...]int{fetchUnit, fetchUnit, fetchUnit},
 	Reserves: true,
