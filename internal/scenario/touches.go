@@ -147,6 +147,7 @@ func (k *Probe) touches(s *Scenario) (t Touches) {
 		g, _ := s.Place(q)
 		t |= bit(q != k && f == g && k.Offset == q.Offset, TouchSibling|TouchUndo)
 	}
+	t |= bit(!m.Processor().BreakpointFirst, TouchStopped) // its breakpoint is written so
 	return t | TouchProbe |
 		bit(k.Pre != nil || k.Post != nil || k.Fault != nil, TouchHandler) |
 		bit(k.Kind != ProbeKprobe || k.Disabled, TouchContext) |

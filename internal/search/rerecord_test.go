@@ -36,7 +36,7 @@ func readCorpus(t *testing.T, name string) (*traces.File, *scenario.Scenario) {
 var changes = map[string]func(*scenario.Scenario){
 	"a nop at the end": func(s *scenario.Scenario) {
 		if len(s.Texts) > 0 { // P1-left-inactive is of CPUs alone
-			insertNop(s, len(s.Texts[0].Code)-1)
+			insertNop(s, len(s.Texts[0].Code)-s.Machine.Processor().Align)
 		}
 	},
 	"moved": func(s *scenario.Scenario) {
@@ -45,7 +45,8 @@ var changes = map[string]func(*scenario.Scenario){
 		}
 	},
 	"another function and probe": func(s *scenario.Scenario) {
-		code := []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0xc3}
+		a := s.Machine.Processor()
+		code := append(a.Nop(8), a.Ret...)
 		s.Texts = append(s.Texts, scenario.Text{Name: "unrelated", At: 0xffffffff81800000, Code: code})
 		s.Probes = append(s.Probes, scenario.Probe{Name: "unrelated", Func: "unrelated",
 			Pre: []scenario.Step{{Kind: scenario.StepCount}}})
@@ -68,15 +69,15 @@ var changes = map[string]func(*scenario.Scenario){
 // insertNop puts a nop before the instruction at an offset; what jumps is not
 // mended, so it must be a function without jumps, or a place after them.
 func insertNop(s *scenario.Scenario, off int) {
-	x := &s.Texts[0]
-	x.Code = slices.Insert(slices.Clone(x.Code), off, 0x90)
+	x, nop := &s.Texts[0], s.Machine.Processor().Nop(s.Machine.Processor().Align)
+	x.Code = slices.Insert(slices.Clone(x.Code), off, nop...)
 	for i := 1; i < len(s.Texts); i++ {
 		s.Texts[i].At += 0x10 // it may need the room
 	}
 	for i := range s.Labels {
 		for k := range s.Labels[i].Sites {
 			if t := &s.Labels[i].Sites[k]; t.Target == x.Name && t.TOff >= off {
-				t.TOff++
+				t.TOff += len(nop)
 			}
 		}
 	}

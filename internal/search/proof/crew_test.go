@@ -39,7 +39,7 @@ func TestCrew(t *testing.T) {
 	last.Counted = true
 	proofs = append(proofs, last)
 	broken, circled, complete := 0, 0, 0
-	for _, p := range proofs[:thorough.Of(4, len(proofs))] { // in the last ones no mover sleeps, in longer searches
+	for _, p := range proofs[:thorough.Of(6, len(proofs))] { // in the last ones no mover sleeps, in longer searches
 		p.Full = true
 		what := fmt.Sprintf("%s, mutant %q, %d runs at most, counted %v", p.Scenario.Name, p.Mutant, p.Spec.Runs,
 			p.Counted)

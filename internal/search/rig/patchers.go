@@ -136,6 +136,10 @@ func (ps *patchers) addSites() error {
 		}
 		if !ps.arch.BreakpointFirst {
 			ps.Machine.Memory().Map(form.At(at), nop.Bytes(), smp.PermRead|smp.PermExec)
+			if ps.nops == nil {
+				ps.nops = make(map[string]arch.Code)
+			}
+			ps.nops[s.Func] = nop
 		}
 	}
 	for _, t := range ps.Ftrace.Text() {

@@ -35,6 +35,7 @@ type Plan struct {
 	lost    uint64   // by number, a bit each: the registers that sites of ftrace use, which a call may change
 	funcs   map[string]arch.Addr
 	modules []*kernel.Module
+	nops    map[string]arch.Code // by function: what boot has written at its site of ftrace
 }
 
 func newPlan(sc *scenario.Scenario, twin bool) *Plan {
@@ -272,7 +273,7 @@ func (p *Plan) Code(t *scenario.Text) []byte {
 	said := p.Scenario.Machine.Arch.Row(true) // as scenarios write them
 	form, _ := p.siteForm()
 	before := form != nil && len(form.Before) > 0 && len(p.Scenario.Sites) > 0
-	if said.BranchNop == p.arch.BranchNop && !before {
+	if said.BranchNop == p.arch.BranchNop && !before && p.nops == nil {
 		return t.Code
 	}
 	code := slices.Clone(t.Code)
@@ -285,8 +286,14 @@ func (p *Plan) Code(t *scenario.Text) []byte {
 	}
 	for _, s := range p.Scenario.Sites {
 		put(s.Func, s.Offset)
-		if before && s.Func == t.Name { // boot has written it (ftrace_init_nop)
+		if s.Func != t.Name {
+			continue
+		}
+		if before { // boot has written it (ftrace_init_nop)
 			copy(code[s.Offset:], form.Before)
+		}
+		if nop, ok := p.nops[t.Name]; ok {
+			copy(code[s.Offset+len(form.Before):], nop.Bytes())
 		}
 	}
 	for i := range p.Scenario.Labels {

@@ -71,7 +71,7 @@ var storyForms = joined(
 		`<cpu> (?:went on at|returned to) <A> and ran <bytes> \(<insn>\): .*`,
 		`<cpu> ran <bytes> at <A> \(<insn>\)(?:: .*)?`,
 		`<cpu> ran <bytes> \(<insn>\)[:,] .*`,
-		`<cpu> ran cc at <A>, the (?:old )?breakpoint, and trapped`,
+		`<cpu> ran (?:cc|02 90|73 00 10 00|80 00 20 d4) at <A>, the (?:old )?breakpoint, and trapped`,
 		`<cpu> ran <insn> at <A>; next was <next>`,
 		`<cpu> ran <insn>; next was <next>, where it stood until event <event>`,
 		`<cpu> ran <insn> at <A>, into (?:the )?<into>`,

@@ -47,7 +47,7 @@ func (c *cited) word(word, says string, e *traces.Event, s *view.Sentence) {
 	case "hit", "sent":
 		trap, back := c.pair(e)
 		if assert.NotNil(c.t, trap, c.says) && word == "hit" {
-			c.place(trap.B-1, says, e)
+			c.place(trap.B-c.past(), says, e)
 		} else if assert.NotNil(c.t, back, c.says) && word == "sent" {
 			c.place(back.B, says, e)
 		}
@@ -114,7 +114,7 @@ func (c *cited) word(word, says string, e *traces.Event, s *view.Sentence) {
 	case "passed":
 		trap, _ := c.pair(e)
 		if assert.NotNil(c.t, trap, c.says) {
-			c.area(trap.B-1, says, e)
+			c.area(trap.B-c.past(), says, e)
 		}
 	case "task":
 		is(c.task(uint64(e.Task)))
@@ -160,6 +160,9 @@ func (c *cited) word(word, says string, e *traces.Event, s *view.Sentence) {
 		c.t.Fatalf("%s: nothing holds <%s>", c.says, word)
 	}
 }
+
+// past returns how far behind a breakpoint its handler finds the instruction pointer.
+func (c *cited) past() uint64 { return uint64(c.r.Rig.Scenario.Machine.Processor().Past) }
 
 // place holds a place in words against an address. Slots and detours are named as they were
 // handed out, up to the event.
