@@ -12,7 +12,6 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/testkit/thorough"
 	tests "kpsim/internal/testkit/thorough"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
@@ -117,7 +116,7 @@ func TestTourParts(t *testing.T) {
 	for _, part := range []struct {
 		mutant       string
 		small, drawn uint64
-	}{{"", 1, 20}, {"jump-hidden", 2, 0}, {"no-sync-disarm", 0, 20}}[thorough.Of(1, 0):] {
+	}{{"", 1, 20}, {"jump-hidden", 2, 0}, {"no-sync-disarm", 0, 20}}[tests.Of(1, 0):] {
 		c := &Explore{Seed: 1, tourParts: tourParts{&part.small, &part.drawn}, Traces: t.TempDir(),
 			Broken: inputs.Broken{Mutant: part.mutant}}
 		var printed bytes.Buffer
