@@ -83,7 +83,7 @@ func (gs *Gates) find(a arch.Addr) *gate {
 		return &gs.guests[n]
 	}
 	switch late := maxGates - 1 - i; {
-	case a%gateSize != 0 || a < gs.page:
+	case a%gateSize != 0:
 	case i < len(gs.bound):
 		return &gs.bound[i]
 	case late >= 0 && late < len(gs.late):
@@ -127,15 +127,15 @@ func (gs *Gates) enter(c *CPU, ip arch.Addr) {
 		ip < gs.guestPages+arch.Addr(len(gs.guests))*gateSize
 	x.place, x.step = g.name, 0
 	x.read.Add(uint64(ip-gs.page)/gateSize + 1)
-	t.frames = append(t.frames, frame{kind: routine, ctx: x, user: c.user})
+	t.frames = append(t.frames, frame{kind: routine, ctx: x, user: c.user, base: ip})
 	c.guest, c.user = false, false
 }
 
-// leave returns from a routine that text called, as ret would. Where calls push nothing the routine may have said
-// where it goes on, by IP: then no register tells.
-func (gs *Gates) leave(c *CPU) {
+// leave returns from a routine that text called at entry, as ret would. Where a call pushes nothing, a routine may
+// set IP instead: no register that text may use then holds the address.
+func (gs *Gates) leave(c *CPU, entry arch.Addr) {
 	m := gs.m
-	if m.arch.Pushed == 0 && gs.find(c.regs.IP) == nil {
+	if m.arch.Pushed == 0 && c.regs.IP != entry {
 		c.guest = true
 		return
 	}

@@ -213,7 +213,7 @@ func (rs *routines) finish(x *Ctx) {
 		rs.drop(x)
 		return
 	}
-	user := f.user
+	user, entry := f.user, f.base
 	t.pop()
 	switch {
 	case x.exits: // the frame of its text goes too: Call unwinds the body
@@ -223,7 +223,7 @@ func (rs *routines) finish(x *Ctx) {
 		if !x.guest { // else the routine may exist to switch preemption or interrupts for a kernel's own code
 			x.was.Even(x)
 		}
-		m.gates.leave(c)
+		m.gates.leave(c, entry)
 		c.user = user
 	default:
 		m.tasks.bodyEnded(c, t)

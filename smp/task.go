@@ -81,7 +81,7 @@ type frame struct {
 	user   bool      // trap: taken in user mode; routine that text has called: it was text of user mode
 	vector uint8     // trap: its vector
 	ctx    *Ctx      // routine
-	base   arch.Addr // trap: where its register image lies in memory
+	base   arch.Addr // trap: where its register image lies in memory; routine that text has called: where it begins
 	sp     uint64    // guest: the stack pointer below the call
 }
 
