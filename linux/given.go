@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"kpsim/linux/closure"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -44,19 +45,12 @@ func Given(id string) (*Kernel, error) {
 		return nil, fmt.Errorf("it runs the kernel %s with objects laid over it; give both, with --kernel FILE "+
 			"--objects FILE,…", id)
 	}
-	return nil, fmt.Errorf("it runs the kernel %s, whose file isn't at hand; give it with --kernel FILE, or "+
-		"fetch it: scripts/fetch-kernel %slinux-image-%s", id, optionOf(release), release)
-}
-
-// optionOf returns the option of scripts/fetch-kernel for a release of a kernel for another processor than x86.
-func optionOf(release string) string {
-	for _, p := range [...]struct{ ends, option string }{{"-riscv64", "-a riscv64 "}, {"-arm64", "-a arm64 "},
-		{"-powerpc64le", "-a ppc64le "}} {
-		if strings.HasSuffix(release, p.ends) {
-			return p.option
-		}
+	option := ""
+	if of := closure.Family(release); of != "" {
+		option = "-a " + of + " "
 	}
-	return ""
+	return nil, fmt.Errorf("it runs the kernel %s, whose file isn't at hand; give it with --kernel FILE, or "+
+		"fetch it: scripts/fetch-kernel %slinux-image-%s", id, option, release)
 }
 
 // A Patch is a change of bytes of a kernel's text: a fault injected on purpose.

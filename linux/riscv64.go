@@ -10,7 +10,6 @@ import (
 	"kpsim/smp/arch/riscv64"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
-	"kpsim/traces"
 )
 
 // The row of riscv64. A kernel isn't relocatable there, and is moved by the addresses in its data.
@@ -136,25 +135,11 @@ func fixedRISCV(_ *Kernel, regs *arch.Regs, r *vmlinux.ExEntry, _ int) bool {
 
 // patchInsn is __patch_insn_write(addr, insn, len).
 func patchInsn(e *Linux, x kapi.Context, a *args) uint64 {
-	at, n := arch.Addr(a[0]), int(a[2])
-	if n > page {
-		e.refuse(x, "__patch_insn_write of more than a page")
-		return 0
+	at := arch.Addr(a[0])
+	if b := e.poked(x, "patch_insn_write", at, a[2]); b != nil {
+		e.read(x, arch.Addr(a[1]), b)
+		e.poke.write(x, at, b, len(b) <= riscv64.PairLen)
 	}
-	if n == 0 || !e.d.Guest.Text(at) || !e.d.Guest.Text(at+arch.Addr(n-1)) {
-		e.bug(x, fmt.Sprintf("text of %d bytes is written at %#x, where none is", n, uint64(at)))
-		return 0
-	}
-	b := e.poke.scratch[:n]
-	e.read(x, arch.Addr(a[1]), b)
-	if n <= 8 {
-		lo, hi := traces.PackBytes(b)
-		x.Emit(smpev.Image, uint64(at), lo, hi)
-	}
-	on := x.IRQ(false)
-	e.d.Text.Write(x, at, b)
-	e.d.Sync.Self(x, smpev.SyncSelf)
-	x.IRQ(on)
 	return 0
 }
 

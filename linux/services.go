@@ -265,17 +265,12 @@ func (po *poke) why() kapi.Why {
 
 // textPoke is __text_poke(func, addr, src, len).
 func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
-	at, n := arch.Addr(a[1]), int(a[3])
-	if n > page {
-		e.refuse(x, "__text_poke of more than a page")
-		return 0
-	}
-	if n == 0 || !e.d.Guest.Text(at) || !e.d.Guest.Text(at+arch.Addr(n-1)) {
-		e.bug(x, fmt.Sprintf("text_poke of %d bytes at %#x, where no text is", n, uint64(at)))
+	at := arch.Addr(a[1])
+	b := e.poked(x, "text_poke", at, a[3])
+	if b == nil {
 		return a[1]
 	}
 	e.d.Text.Mutex().AssertHeld(x)
-	b := e.poke.scratch[:n]
 	if arch.Addr(a[0]) == e.k.symbols.memset {
 		v, _ := x.Memory().Load(arch.Addr(a[2]), 1)
 		for i := range b {
@@ -284,15 +279,34 @@ func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
 	} else {
 		e.read(x, arch.Addr(a[2]), b)
 	}
-	if n == 1 { // a breakpoint, or the byte that it replaced
+	e.poke.write(x, at, b, len(b) == 1) // a breakpoint, or the byte that it replaced
+	return a[1]
+}
+
+// poked returns room for n bytes that a function of the kernel's is to store to text at an address; nil if they are
+// more than a page or none, or if there is no text: the run has ended then.
+func (e *Linux) poked(x kapi.Context, what string, at arch.Addr, n uint64) []byte {
+	switch {
+	case n > page:
+		e.refuse(x, what+" of more than a page")
+		return nil
+	case n == 0 || !e.d.Guest.Text(at) || !e.d.Guest.Text(at+arch.Addr(n-1)):
+		e.bug(x, fmt.Sprintf("%s of %d bytes at %#x, where no text is", what, n, uint64(at)))
+		return nil
+	}
+	return e.poke.scratch[:n]
+}
+
+// write stores bytes to text, and serialises the storing CPU. whole: they are all that is to stand there.
+func (po *poke) write(x kapi.Context, at arch.Addr, b []byte, whole bool) {
+	if whole {
 		lo, hi := traces.PackBytes(b)
 		x.Emit(smpev.Image, uint64(at), lo, hi)
 	}
 	on := x.IRQ(false)
-	e.d.Text.Write(x, at, b)
-	e.d.Sync.Self(x, smpev.SyncSelf)
+	po.d.Text.Write(x, at, b)
+	po.d.Sync.Self(x, smpev.SyncSelf)
 	x.IRQ(on)
-	return a[1]
 }
 
 func moduleAlloc(e *Linux, x kapi.Context, a *args) uint64 {

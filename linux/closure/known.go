@@ -72,9 +72,9 @@ func Key(release string) string {
 	return key
 }
 
-// family returns how the releases of kernels for a processor end: "riscv64"; "" for x86, whose distributions
+// Family returns how the releases of kernels for a processor end: "riscv64"; "" for x86, whose distributions
 // name flavours in many ways.
-func family(release string) string {
+func Family(release string) string {
 	_, end, _ := strings.Cut(release[max(strings.LastIndex(release, "-"), 0):], "-")
 	for _, k := range families {
 		if k == end {
@@ -91,7 +91,7 @@ var families = [...]string{"riscv64", "arm64", "powerpc64le"}
 func Nearest(release string) (best string) {
 	rank := 0
 	for _, k := range Known() {
-		if family(k) != family(release) {
+		if Family(k) != Family(release) {
 			continue
 		}
 		n := 1
