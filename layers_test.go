@@ -62,8 +62,8 @@ var layers = []layer{
 		"smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "linux/vmlinux/xz", free: []string{"*"}}, // reads files, before a run
 	// reads files, before a run
-	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/target", "smp/arch/x86",
-		"smp/image/objfile"}, free: []string{"*"}},
+	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/target",
+		"smp/arch/x86", "smp/image/objfile"}, free: []string{"*"}},
 	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/image/objfile"},
 		free: []string{"*"}},
 	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/arm64", "smp/arch/ppc64",

@@ -48,6 +48,11 @@ func benchmark(b *testing.B, sc *scenario.Scenario, strategy string) {
 	r, err := rig.New(sc, "")
 	require.NoError(b, err)
 	defer r.Close()
+	benchmarkRig(b, r, strategy)
+}
+
+// benchmarkRig makes runs of a rig.
+func benchmarkRig(b *testing.B, r *rig.Rig, strategy string) {
 	shape, _ := r.Survey(0)
 	s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape})
 	require.NoError(b, err)

@@ -241,17 +241,5 @@ timer(cpu = 1)
 // BenchmarkRISCV is register, hit and unregister on two CPUs of a kernel for riscv64, all monitors.
 func BenchmarkRISCV(b *testing.B) {
 	openRISCV(b, "6.12")
-	r := rigRISCV(b, scenariosRISCV[0].text, "", "")
-	shape, _ := r.Survey(0)
-	s, err := sched.New("sticky", sched.Params{Seed: 1, Shape: shape})
-	require.NoError(b, err)
-	rec := &sched.Recorder{Strategy: s}
-	n := uint64(0)
-	for i := uint64(0); b.Loop(); i++ {
-		run, more := r.Next(rec, i)
-		require.True(b, more)
-		n += run.Counts.Instructions
-	}
-	b.ReportMetric(float64(n)/float64(b.N), "instr/run")
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "M_instr/s")
+	benchmarkRig(b, rigRISCV(b, scenariosRISCV[0].text, "", ""), "sticky")
 }

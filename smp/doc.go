@@ -38,8 +38,7 @@
 //	Inspector    reads a machine that is paused or has ended         interactive.go
 //
 // A Ctx is the kapi.Context of a routine under way. What only the kernel asks of it is in views
-// of the same context: Hotplug, Patcher, Pages, Stacks and User. The processor is an arch.Arch;
-// what the loop needs of it by type and constant is in arch_x86.go.
+// of the same context: Hotplug, Patcher, Pages, Stacks and User. The processor is an arch.Arch.
 //
 // # Two kinds of code
 //

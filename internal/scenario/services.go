@@ -39,8 +39,8 @@ func served(c checker) error {
 	}
 	switch m := &s.Machine; {
 	case m.Engine != "" && !on.Serves(target.OwnEngine):
-		return Faultf(PartOf(TheMachine, 0), "engine = %q is of x86; on %s kpsim has no kernel's own engine, so leave "+
-			"engine out", m.Engine, on)
+		return Faultf(PartOf(TheMachine, 0), "engine = %q: kpsim runs no kernel's own engine on %s; leave engine out",
+			m.Engine, on)
 	case m.Patch != era.PatchStopMachine && (m.Patch == era.PatchWhole) == m.Processor().BreakpointFirst:
 		return Faultf(PartOf(TheMachine, 0), "patch = %q isn't how %s patches text; leave it out, or take "+
 			"\"stop_machine\"", m.Patch, on)

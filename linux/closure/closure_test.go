@@ -159,7 +159,8 @@ func testKnown(t *testing.T, paths, known []string, file, of string) {
 	require.Empty(t, without(known, kernels),
 		"these aren't at hand, and known.txt would lose them: fetch them, or take them out of its line of kernels")
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The closures of the sets in %s: inside, and the boundary.\n# Made by go test ./linux/closure -run TestKnown -update.\n\nkernels %s\n\n", of, strings.Join(kernels, " "))
+	fmt.Fprintf(&b, "# The closures of the sets in %s: inside, and the boundary.\n"+
+		"# Made by go test ./linux/closure -run TestKnown -update.\n\nkernels %s\n\n", of, strings.Join(kernels, " "))
 	for _, row := range slices.Sorted(maps.Keys(have)) {
 		in, rest := have[row], without(kernels, have[row])
 		switch {

@@ -45,7 +45,8 @@ func TestNames(t *testing.T) {
 			})
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "# Functions of the sets' files, and the series of Debian's kernels%s in which each is compiled by itself.\n# Made by go test ./linux/closure -run TestNames -update.\n", of)
+		fmt.Fprintf(&b, "# Functions of the sets' files, and the series of Debian's kernels%s in which each is compiled by "+
+			"itself.\n# Made by go test ./linux/closure -run TestNames -update.\n", of)
 		for _, f := range files() {
 			if len(rows[f]) == 0 {
 				continue

@@ -19,7 +19,8 @@ func TestOthers(t *testing.T) {
 	// shadow stacks and vectors.
 	for _, c := range []struct {
 		processor, series string
-		kprobe, data      int // the size of struct kprobe; at most so many places of text that aren't decoded
+		kprobe            int // the size of struct kprobe in bytes
+		data              int // how many places of text may be data, which isn't decoded
 	}{
 		{"riscv64", "6.12", 120, 8}, {"riscv64", "7.2", 120, 60}, {"arm64", "6.12", 128, 2}, {"arm64", "7.2", 120, 160},
 		{"ppc64le", "6.12", 112, 17_000}, {"ppc64le", "7.2", 112, 17_000},
