@@ -6,7 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/testkit/kerneltest"
+	"kpsim/linux/vmlinux"
 	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/riscv64"
 	"kpsim/smp/kapi"
 )
 
@@ -28,5 +31,30 @@ func TestFixup(t *testing.T) {
 		require.NoError(t, e.wrongBoot)
 		require.Zero(t, there)
 		require.Equal(t, int32(-14), int32(gone), "EFAULT")
+	}
+}
+
+// A fixup of riscv64 puts -EFAULT into one register and zero into another, which the row of the table names.
+// zero stays zero, and a row of another kind isn't taken.
+func TestFixedRISCV(t *testing.T) {
+	const a0, a1 = 10, 11
+	for _, c := range []struct {
+		name   string
+		data   int32
+		fixed  bool
+		a0, a1 uint64
+	}{
+		{"fixup", riscvFixup, true, 1, 1},
+		{"uaccess", riscvUaccess | a0<<riscvErr | a1<<riscvZero, true, ^uint64(13), 0},
+		{"uaccess, nothing is zeroed", riscvUaccess | a1<<riscvErr, true, 1, ^uint64(13)},
+		{"uaccess, no error", riscvUaccess | a0<<riscvZero, true, 0, 1},
+		{"bpf", 2, false, 1, 1},
+		{"load_unaligned_zeropad", 4, false, 1, 1},
+	} {
+		regs := arch.Regs{}
+		regs.R[a0], regs.R[a1] = 1, 1
+		require.Equal(t, c.fixed, fixedRISCV(nil, &regs, &vmlinux.ExEntry{Data: c.data}, 0), c.name)
+		require.Equal(t, []uint64{c.a0, c.a1}, []uint64{regs.R[a0], regs.R[a1]}, c.name)
+		require.Zero(t, regs.R[riscv64.Zero], c.name)
 	}
 }

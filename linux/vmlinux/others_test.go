@@ -1,6 +1,7 @@
 package vmlinux_test
 
 import (
+	"encoding/binary"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -138,6 +139,10 @@ func TestFlat(t *testing.T) {
 			}
 			_, err := vmlinux.Read(kernel[:len(kernel)-2000])
 			require.Error(t, err)
+			small := slices.Clone(kernel) // a header that says less memory than the file has
+			binary.LittleEndian.PutUint64(small[16:], uint64(len(kernel)-1))
+			_, err = vmlinux.Read(small)
+			require.ErrorContains(t, err, "image header")
 			cut := kerneltest.ZBoot(kernel, "zstd")
 			_, err = vmlinux.Read(cut[:len(cut)-100])
 			require.ErrorContains(t, err, "ends after the end of the file")
