@@ -70,6 +70,7 @@ var planted = plant(
 	Mutant{Name: "uprobe-flag-cleared", Scenario: "uprobe-threads", Property: "uprobe-once"},
 	Mutant{Name: "label-unsynced", Scenario: "riscv64-label", Property: "last-setting"},
 	Mutant{Name: "label-stopped", Scenario: "arm64-label", Property: "progress"},
+	Mutant{Name: "whole-torn", Scenario: "ppc64le-label", Property: "whole-instructions"},
 	Mutant{Name: "sites-unsynced", Scenario: "riscv64-livepatch", Property: "clients-called",
 		Also: []string{"newest-version"}},
 	Mutant{Name: "sites-unstopped", Scenario: "riscv64-ftrace-unpreempted", Property: "no-start-inside"},

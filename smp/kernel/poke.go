@@ -367,6 +367,9 @@ var (
 		"on riscv64 and arm64 jump labels are written with the machine stopped, and the other CPUs, whose interrupts "+
 			"are off, are sent the IPI of the sync from there",
 		"f6cc0c501649, arm64, 4.19-rc: aarch64_insn_patch_text; like c97bf629963e, riscv64")
+	wholeTorn = kapi.DefineFault("whole-torn",
+		"where a nop becomes a jump or a call of its length, each half of it is a store of its own",
+		"patch_insn_write of riscv64 where no .align precedes the nop, until 9ddfc3cd8060: two stores of two bytes")
 	sitesUnsynced = kapi.DefineFault("sites-unsynced",
 		"on riscv64 nothing makes the other CPUs serialise after the calls at functions' beginnings are written",
 		"riscv64: flush_icache_all at the end of a batch")
@@ -416,7 +419,12 @@ func (p PokeWhole) write(x kapi.Context, list []kapi.Rewrite) {
 	for i := range list {
 		w := &list[i]
 		announce(x, w.At, w.Insn)
-		p.K.Text.Write(x, w.At+arch.Addr(w.Keep), w.Insn[w.Keep:])
+		at, insn := w.At+arch.Addr(w.Keep), w.Insn[w.Keep:]
+		if half := len(insn) / 2; p.K.Planted(wholeTorn) {
+			p.K.Text.Write(x, at, insn[:half])
+			at, insn = at+arch.Addr(half), insn[half:]
+		}
+		p.K.Text.Write(x, at, insn)
 		p.K.Text.Sync.Self(x, smpev.SyncSelf)
 	}
 	unsynced := wholeUnsynced

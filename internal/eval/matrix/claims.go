@@ -17,9 +17,12 @@ type Claim struct {
 var (
 	without = Preempts[:2] // models without CONFIG_PREEMPTION
 	with    = Preempts[2:]
+	// models that take the CPU from a task between two of its instructions
+	preempted, unpreempted = Preempts[3:], Preempts[:3]
 )
 
-// Claims lists the claims of specification 4.6, 4.7 and 4.11, and of kprobes.txt.
+// Claims lists the claims of specification 4.6, 4.7 and 4.11, of kprobes.txt, and of commits and manuals for other
+// processors.
 var Claims = []Claim{
 	{"Without CONFIG_PREEMPTION synchronize_sched() or synchronize_rcu(), then stop_machine(), is enough (4.6).",
 		[]string{"jump/sched/stop_machine", "jump/rcu/stop_machine", "life/sched/stop_machine",
@@ -41,6 +44,36 @@ var Claims = []Claim{
 	{"To look at all stacks is enough with CONFIG_PREEMPTION too (4.11).",
 		[]string{"jump/stack-check/stop_machine", "jump/stack-check/breakpoint", "life/stack-check/stop_machine",
 			"life/stack-check/breakpoint"}, with, Never},
+
+	{"Who is preempted between the nops of a site comes back to a jalr without its auipc, if both are written with " +
+		"the " +
+		"machine stopped (8547649981e6).", []string{"riscv64/site/stop_machine"}, preempted, Sometimes},
+	{"Without preemption no task stands there while the machine is stopped " +
+		"(8547649981e6).", []string{"riscv64/site/stop_machine"}, unpreempted,
+		Never},
+	{"Of a site whose auipc stays the jalr can be written under CPUs that run (8547649981e6).",
+		[]string{"riscv64/site/as-is"}, Preempts, Never},
+	{"A nop and a branch may take each other's place under CPUs that run, if these are made to serialise then (ARM " +
+		"ARM, " +
+		"B2.2.5).", []string{"arm64/label/as-is"}, Preempts, Never},
+	{"Without kick_all_cpus_sync() a CPU misses that a label was switched (cfb00a357864).",
+		[]string{"arm64/label/unsynced"}, Preempts, Sometimes},
+	{"An IPI that is sent where the machine is stopped is never answered (f6cc0c501649, c97bf629963e).",
+		[]string{"riscv64/label/ipi-stopped", "riscv64/probe/ipi-stopped", "arm64/label/ipi-stopped",
+			"arm64/probe/ipi-stopped"}, Preempts, Sometimes},
+	{"A breakpoint is written with the machine stopped (aarch64_insn_patch_text, patch_text).",
+		[]string{"riscv64/probe/arm", "riscv64/probe/disarm", "arm64/probe/arm", "arm64/probe/disarm"}, Preempts,
+		Sometimes},
+}
+
+// Claims returns the claims about a subject.
+func (s *Subject) Claims() (list []Claim) {
+	for _, c := range Claims {
+		if r, _ := RowByName(c.Rows[0]); r.Block.Subject == s {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // Judge says whether the cells agree with a claim, refine it, or contradict it; "" if one of them

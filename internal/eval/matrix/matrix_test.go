@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -42,13 +43,15 @@ func TestRows(t *testing.T) {
 			require.True(t, ok, "%s: no mutant %s", r.Name, r.Mutant)
 		}
 		for k, c := range Columns() {
-			offset := (i + k) % chunk
+			places := r.offsets()
+			offset := places[(i+k)%len(places)]
 			sc, err := r.Scenario(c, offset)
 			require.NoError(t, err)
 			require.Equal(t, uint64(offset), uint64(sc.Texts[0].At)%chunk)
 			require.Equal(t, 2, sc.Machine.CPUs)
 			require.Equal(t, c.Preempt, sc.Machine.Preempt.String())
 			require.Equal(t, c.Fetch, sc.Machine.Fetch.String())
+			require.Equal(t, cmp.Or(r.program.arch, "x86-64"), sc.Machine.Arch.String())
 			if k == 0 {
 				rig, err := rig.New(sc, r.Mutant)
 				require.NoError(t, err, r.Name)
@@ -56,8 +59,16 @@ func TestRows(t *testing.T) {
 			}
 		}
 	}
-	require.Len(t, seen, 55)
-	_, err := Select([]string{"jum"})
+	require.Len(t, X86.Rows(), 55)
+	require.Len(t, Others.Rows(), 40)
+	require.Equal(t, X86.Rows(), rowsOf(t))
+	_, err := Select([]string{"raw/naive", "arm64"})
+	require.ErrorContains(t, err, "raw/naive is of x86 and arm64/probe/shared-no-grace is not")
+	fred := brief
+	fred.FRED = true
+	require.NoError(t, fred.CheckSubject(&X86))
+	require.ErrorContains(t, fred.CheckSubject(&Others), "--fred")
+	_, err = Select([]string{"jum"})
 	require.ErrorContains(t, err, `no row is called "jum"`)
 	require.Len(t, rowsOf(t, "jump/sched", "raw/poke-1"), 4)
 }
@@ -66,12 +77,14 @@ func TestRows(t *testing.T) {
 func TestCells(t *testing.T) {
 	for _, x := range []struct{ row, preempt, fetch, want string }{
 		{"jump/none/stop_machine", "none", "coherent", "Never 1"},
+		{"riscv64/site/stop_machine", "none", "coherent", "Never 1"},
+		{"arm64/probe/arm", "none", "stale", "T3"},
 		{"life/none/stop_machine", "none", "coherent", "S1"},
 		{"sync/arm", "none", "stale", "T3"},
 		{"raw/poke-3", "none", "stale", "B1"},
 		{"raw/stop", "none", "stale", "T1"},
 		{"nmi/stop_machine", "none", "coherent", "T1"},
-	}[:thorough.Of(2, 6)] {
+	}[:thorough.Of(4, 8)] {
 		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{{x.preempt, x.fetch}}, Effort: brief})
 		require.NoError(t, err)
 		require.Len(t, m.Cells, 1)
@@ -81,7 +94,7 @@ func TestCells(t *testing.T) {
 		if c.Verdict == Never {
 			require.Equal(t, brief.Deviations, c.Deviations)
 			require.Positive(t, c.All)
-			require.Equal(t, brief.Drawn/chunk*chunk, c.Drawn)
+			require.Equal(t, brief.Drawn/chunk*chunk, c.Drawn, "alike at 8, 4 and 2 offsets")
 		} else {
 			require.Len(t, c.Broken[0].Witness.Schedule, c.Broken[0].Length)
 			require.Contains(t, c.Broken[0].Offsets, c.Broken[0].Offset)

@@ -39,8 +39,11 @@ func (s *searcher) learn(fresh []*Broken) (err error) {
 		// the offset where it was found comes first, and again last for the search near it
 		for i := range chunk + 1 {
 			offset, near := (b.Offset+i)%chunk, 0
+			if s.all[offset] == nil {
+				continue
+			}
 			if i == chunk {
-				offset, near = b.Offset, nearRuns
+				near = nearRuns
 			}
 			if s.cancelled.Load() {
 				return errCancelled
@@ -76,10 +79,10 @@ func (b *Broken) text() string {
 // spread records at which other offsets the cell's own schedules break the same property
 // unchanged.
 func (s *searcher) spread() error {
-	for offset := range chunk {
+	for _, offset := range s.offsets {
 		var t *Translator
 		for _, b := range s.cell.Broken {
-			if len(b.Offsets) == chunk || len(b.Schedule) == 0 || b.has(offset) {
+			if len(b.Offsets) == len(s.offsets) || len(b.Schedule) == 0 || b.has(offset) {
 				continue
 			}
 			if t == nil {

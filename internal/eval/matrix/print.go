@@ -78,14 +78,14 @@ func isNever(short string) bool {
 	return word == Never
 }
 
-// Certificate describes what a Never is based on.
-func (e Effort) Certificate() string {
-	return fmt.Sprintf("all schedules of at most %d deviations at each of the %d offsets, and %d drawn ones",
-		e.Deviations, chunk, e.Drawn/chunk*chunk)
+// Certificate describes what a Never of a subject is based on.
+func (e Effort) Certificate(of *Subject) string {
+	return fmt.Sprintf("all schedules of at most %d deviations at %s, and %d drawn ones", e.Deviations, of.Places,
+		e.Drawn/chunk*chunk)
 }
 
-// Legend explains the cells above each table.
-func (e Effort) Legend() string {
+// Legend explains the cells above each table of a subject.
+func (e Effort) Legend(of *Subject) string {
 	quick := e
 	quick.Deviations = Quick.Deviations
 	deeper := ""
@@ -104,7 +104,7 @@ func (e Effort) Legend() string {
 	if e.SyncCopies {
 		machine += "The engine synchronizes every CPU after it has written a slot or a detour (sync_copies). "
 	}
-	return machine + Never + ": " + quick.Certificate() +
+	return machine + Never + ": " + quick.Certificate(of) +
 		", broke no property, and the same search broke the row that is known to be wrong (blind: it didn't). " +
 		"Neither did the schedules that break a neighbour: another cell of the row, or of a row of the same " +
 		"program in the same column. They are replayed at each offset by their labels, and looked around; what " +
@@ -161,7 +161,8 @@ func (m *Matrix) short(row string, c Column) string {
 // Text prints the matrix for a terminal.
 func (m *Matrix) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s\n%s\n", Adversary, m.Effort.Legend())
+	of := m.Subject()
+	fmt.Fprintf(b, "%s\n%s\n", of.Adversary, m.Effort.Legend(of))
 	InBlocks(m.Rows, func(block *Block, rows []Row) {
 		width := make([]int, len(Columns()))
 		for i, c := range Columns() {
@@ -236,6 +237,17 @@ func gap(i int) string {
 	return ""
 }
 
+// Subject returns what the rows are about.
+func (m *Matrix) Subject() *Subject { return m.Rows[0].Block.Subject }
+
+// Subject returns what the rows of a table are about; X86 if it has none.
+func (t Table) Subject() *Subject {
+	if list := t.Whole(); len(list) > 0 {
+		return list[0].Block.Subject
+	}
+	return &X86
+}
+
 // Whole returns the rows that are complete in a table, in order.
 func (t Table) Whole() []Row {
 	return slices.DeleteFunc(Rows(), func(r Row) bool {
@@ -246,8 +258,8 @@ func (t Table) Whole() []Row {
 // CheckPage returns an error if cells of this effort can't be put into a page. The page must have
 // the same adversary and effort, except for the number of deviations of Nevers, which each cell
 // states.
-func (e Effort) CheckPage(page string) error {
-	if !strings.Contains(page, Adversary+"\n\n"+e.Legend()) {
+func (e Effort) CheckPage(page string, of *Subject) error {
+	if !strings.Contains(page, of.Adversary+"\n\n"+e.Legend(of)) {
 		return errors.New("the page is of another adversary, or of another effort; write it anew: kpsim " +
 			"matrix --markdown")
 	}
@@ -257,7 +269,7 @@ func (e Effort) CheckPage(page string) error {
 
 // Into replaces the complete rows of m in a page that Markdown printed.
 func (m *Matrix) Into(w io.Writer, page, date string) error {
-	if err := m.Effort.CheckPage(page); err != nil {
+	if err := m.Effort.CheckPage(page, m.Subject()); err != nil {
 		return err
 	}
 	t, err := ReadMarkdown(page)
@@ -289,11 +301,13 @@ func (t Table) OfWhole() Table {
 
 func (t Table) markdown(w io.Writer, e Effort, date string) error {
 	t = t.OfWhole()
+	of := t.Subject()
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "# Which waits and syncs code patching "+
 		"needs\n\nWritten by `kpsim matrix` on %s, %d of its %d rows. No cell is written by hand.\n\n", date,
-		len(t.Whole()), len(Rows()))
-	fmt.Fprintf(b, "%s\n\n%s A witness is written to `traces/` by `kpsim matrix ROW`, to be read with `kpsim explain`.\n", Adversary, e.Legend())
+		len(t.Whole()), len(of.Rows()))
+	fmt.Fprintf(b, "%s\n\n%s A witness is written to `traces/` by `kpsim matrix ROW`, to be read with "+
+		"`kpsim explain`.\n", of.Adversary, e.Legend(of))
 	InBlocks(t.Whole(), func(block *Block, rows []Row) {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n\n| row |", block.Name, block.Says)
 		for _, c := range Columns() {

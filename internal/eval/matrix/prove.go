@@ -82,8 +82,8 @@ func (s *searcher) rest() error {
 		}
 		all += v.Runs
 	}
-	if more := s.effort.Drawn/chunk - drawn/chunk; more > 0 {
-		for offset := range chunk {
+	if more := s.share() - drawn/uint64(len(s.offsets)); more > 0 {
+		for _, offset := range s.offsets {
 			if err := s.draw(offset, more, chunk); err != nil || s.cell.Verdict == Sometimes {
 				return err
 			}
@@ -121,8 +121,8 @@ const manyMore = 20
 // drawMore only draws more schedules for a cell.
 func (s *searcher) drawMore() error {
 	drawn := s.cell.Drawn
-	for offset := range chunk {
-		if err := s.draw(offset, manyMore*s.effort.Drawn/chunk, 0); err != nil || s.cell.Verdict == Sometimes {
+	for _, offset := range s.offsets {
+		if err := s.draw(offset, manyMore*s.share(), 0); err != nil || s.cell.Verdict == Sometimes {
 			return err
 		}
 	}

@@ -52,6 +52,14 @@ func (e Effort) Check() error {
 	return nil
 }
 
+// CheckSubject returns an error for settings that the machines of a subject don't have.
+func (e Effort) CheckSubject(of *Subject) error {
+	if of == &Others && (e.Memory != smp.SC || e.FRED || e.SyncCopies) {
+		return errors.New("--memory, --fred and --sync-copies are of x86: leave them out, or name rows of x86")
+	}
+	return nil
+}
+
 // first is the number of random schedules at each offset in the first step, which find most
 // violations.
 const first = 1000
@@ -130,16 +138,17 @@ type searcher struct {
 	cell      *Cell
 	known     bool // it was searched before; only neighbours can add finds
 
-	all    [chunk]*scenario.Scenario
-	trails []sim.Hash // by offset; nil: not computed yet
-	fresh  []*Broken  // finds that the neighbours haven't tried
-	deep   []int      // offsets at which Deeper was tried
+	offsets []int                     // of the row's program
+	all     [chunk]*scenario.Scenario // by offset
+	trails  []sim.Hash                // of each of offsets; nil: not computed yet
+	fresh   []*Broken                 // finds that the neighbours haven't tried
+	deep    []int                     // offsets at which Deeper was tried
 }
 
 func newSearcher(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*searcher, error) {
-	s := &searcher{row: r, column: c, effort: e, cancelled: cancelled}
+	s := &searcher{row: r, column: c, effort: e, cancelled: cancelled, offsets: r.offsets()}
 	s.cell = &Cell{Row: r.Name, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: Never, Search: r.key(c, e)}
-	for i := range s.all {
+	for _, i := range s.offsets {
 		var err error
 		if s.all[i], err = r.Scenario(c, i); err != nil {
 			return nil, err
@@ -162,8 +171,8 @@ func (s *searcher) spec(offset int) explore.Spec {
 // own is the first search of a cell: some schedules at each offset and, if they break something,
 // all schedules of two deviations at the offset where that took the fewest.
 func (s *searcher) own() error {
-	for offset := range chunk {
-		if err := s.draw(offset, min(first, s.effort.Drawn/chunk), 0); err != nil {
+	for _, offset := range s.offsets {
+		if err := s.draw(offset, min(first, s.share()), 0); err != nil {
 			return err
 		}
 	}
@@ -176,6 +185,9 @@ func (s *searcher) own() error {
 	_, err := s.verify(p, best.Offset)
 	return err
 }
+
+// share is how many schedules are drawn at each offset.
+func (s *searcher) share() uint64 { return s.effort.Drawn / uint64(len(s.offsets)) }
 
 // draw runs schedules of the portfolio.
 func (s *searcher) draw(offset int, runs, seed uint64) error {
@@ -320,7 +332,7 @@ func (c *Cell) broken(q *properties.Property) *Broken {
 // Likeness is checked in all schedules of at most one deviation, and in some random ones.
 func (s *searcher) apart() (own []int, err error) {
 	if s.trails == nil {
-		for offset := range chunk {
+		for _, offset := range s.offsets {
 			h, err := trailOf(s.spec(offset))
 			if err != nil {
 				return nil, err
@@ -330,7 +342,7 @@ func (s *searcher) apart() (own []int, err error) {
 	}
 	for i, h := range s.trails {
 		if slices.Index(s.trails, h) == i {
-			own = append(own, i)
+			own = append(own, s.offsets[i])
 		}
 	}
 	return own, nil

@@ -24,14 +24,9 @@ var tours = flag.Int("tours", 1,
 // spoilt has, of each Never of a patcher by hand that has no canary, what makes it break: what is replaced in its
 // program, everywhere. Without such a row a Never might be blindness.
 var spoilt = map[string][2]string{
-	"arm64-ftrace":             {`preempt = "full"`, `preempt = "full", fetch = "stale"`},
 	"arm64-isb":                {"d5033fdf", "d503201f"}, // nop
-	"arm64-livepatch":          {`preempt = "full"`, `preempt = "full", fetch = "stale"`},
 	"arm64-nop-bl":             {"by = 4", "by = 2"},
-	"ppc64le-ftrace":           {`preempt = "full"`, `preempt = "full", fetch = "stale"`},
 	"ppc64le-isync":            {"4c00012c", "60000000"}, // nop
-	"ppc64le-label":            {`arch = "ppc64le"`, `arch = "ppc64le", fetch = "stale"`},
-	"ppc64le-livepatch":        {`preempt = "full"`, `preempt = "full", fetch = "stale"`},
 	"ppc64le-nop-bl":           {"by = 4", "by = 2"},
 	"riscv64-fence-i":          {"0000100f", "00000013"}, // nop
 	"riscv64-pair-fixed":       {"at = 0xffffffff81000000", "at = 0xffffffff81000002"},

@@ -18,7 +18,7 @@ import (
 
 // Matrix is kpsim matrix.
 type Matrix struct {
-	Rows       []string     `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all."`
+	Rows       []string     `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all of x86."`
 	Full       bool         `xor:"bound" help:"For each Never run every schedule there is, by states, or, if those are too many, all of at most 3 deviations. Takes what it takes."`
 	Deviations *int         `range:"1..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never, and prove nothing else. Default: 2, and every schedule where these are few."`
 	Drawn      *uint64      `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 40000. Fewer prove less, and the table says so."`
@@ -52,9 +52,11 @@ T2/4@0-3,7: Sometimes, property T2 was broken (its name is below the tables); th
 
 blind: nothing was broken, nor in the row that is known to be wrong: this says nothing.
 
-The adversary: ` + matrix.Adversary + `
+The adversary: ` + matrix.X86.Adversary + `
 
 Rows: jump/WAIT/WRITE, life/WAIT/WRITE, sync/SYNC, raw/WRITE, raw/SYNC, call/breakpoint, call/SYNC, nmi/WRITE, nmi-raw/WRITE; WAIT is none, sched, rcu, tasks or stack-check, WRITE naive, stop_machine or breakpoint, SYNC arm, disarm, unopt, unopt-2, poke-1, poke-2, poke-3 or stop. Under the table stands what the kernel's documents claim, and whether the cells agree. Without a row all 825 cells are searched: some 32 minutes of one core; a row is 15 cells, and as many of the row that is known to be wrong. What is printed doesn't depend on --workers.
+
+Of other processors there are riscv64/label, riscv64/site (of ftrace), riscv64/probe, and the same of arm64 and ppc64le: a table of their own, with all places where the processor's kernels can have the site.
 
 Examples:
 
@@ -63,6 +65,7 @@ Examples:
   kpsim matrix --json sync/arm
   kpsim matrix --markdown > docs/matrix.md
   kpsim matrix --full raw --into docs/matrix.md
+  kpsim matrix riscv64/label arm64/label ppc64le/label
   kpsim matrix jump --json > jump.json
   kpsim matrix --from jump.json --markdown
   kpsim matrix jump --from jump.json --html jump.html
@@ -90,6 +93,9 @@ func (c *Matrix) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	effort.FRED, effort.SyncCopies = c.FRED, c.SyncCopies
+	if err := effort.CheckSubject(rows[0].Block.Subject); err != nil {
+		return 0, err
+	}
 	if err := effort.Check(); err != nil {
 		return 0, err
 	}
@@ -105,7 +111,7 @@ func (c *Matrix) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	page, err := c.page(effort)
+	page, err := c.page(effort, rows[0].Block.Subject)
 	if err != nil {
 		return 0, err
 	}
@@ -137,19 +143,16 @@ func (c *Matrix) Run(p *cli.Program) (int, error) {
 	return c.status(p, m), nil
 }
 
-// wholeTook is the time of all cells on one core with the default effort: docs/matrix.md of 24
-// November 2026. Rows differ by more than a factor of ten.
-const wholeTook = 32 * time.Minute
-
 // ahead announces the number of cells, and the time that all of them take.
 func (c *Matrix) ahead(p *cli.Program, rows []matrix.Row, e matrix.Effort) {
 	says := cli.Number(matrix.Searched(rows, nil), "cell")
-	all, _ := matrix.Select(nil)
+	of := rows[0].Block.Subject
+	all := of.Rows()
 	whole := len(rows) == len(all)
 	usual := matrix.Quick
 	if usual.Seed = c.Seed; e == usual && len(c.From) == 0 {
 		workers := cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
-		took := (wholeTook / time.Duration(min(workers, runtime.NumCPU()))).Round(time.Minute)
+		took := (of.Whole / time.Duration(min(workers, runtime.NumCPU()))).Round(time.Minute)
 		if whole {
 			says += fmt.Sprintf(": some %v; kpsim matrix --help lists the rows, of which fewer can be named", took)
 		} else {
@@ -219,7 +222,7 @@ func (c *Matrix) known() (list []*matrix.Cell, err error) {
 }
 
 // page reads the page of --into, before the search begins.
-func (c *Matrix) page(e matrix.Effort) (string, error) {
+func (c *Matrix) page(e matrix.Effort, of *matrix.Subject) (string, error) {
 	if c.Into == "" {
 		return "", nil
 	}
@@ -227,7 +230,7 @@ func (c *Matrix) page(e matrix.Effort) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("--into: %s", cli.Cause(err, c.Into))
 	}
-	if err := e.CheckPage(string(b)); err != nil {
+	if err := e.CheckPage(string(b), of); err != nil {
 		return "", fmt.Errorf("--into: %s: %w", c.Into, err)
 	}
 	return string(b), nil

@@ -65,7 +65,7 @@ func (o *matrixPage) document() *page.Document {
 		Foot:    cli.SameFigures,
 		Lead: []page.Text{
 			page.Text(fmt.Sprintf("Searched by `kpsim matrix`, written on %s: %d of its %d rows. No cell is "+
-				"written by hand.", cli.Today(), len(o.rows), len(matrix.Rows()))),
+				"written by hand.", cli.Today(), len(o.rows), len(o.m.Subject().Rows()))),
 			"A row is a way to patch code that other CPUs run: what is waited for and how text is written, or " +
 				"which sync is left out. A column is a machine: what a task can be preempted by, and which " +
 				"bytes a CPU may fetch of text that changes. A cell is a search: can anything be broken?",
@@ -93,7 +93,7 @@ func (o *matrixPage) reading() page.Section {
 			"◦ blind: nothing was broken, nor in the row that is known to be wrong; this says nothing.",
 		},
 		&page.Details{Summary: "The adversary, and the effort",
-			Blocks: []page.Block{page.Text(matrix.Adversary), page.Text(o.m.Effort.Legend())}},
+			Blocks: []page.Block{page.Text(o.m.Subject().Adversary), page.Text(o.m.Effort.Legend(o.m.Subject()))}},
 		&page.Details{Summary: "The columns", Blocks: []page.Block{
 			page.Text("Who may switch tasks, by the model of preemption:"),
 			page.List{
@@ -157,8 +157,9 @@ func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
 		t.Add(cells...)
 		says.Add(name, page.Cell{Text: r.Says})
 	}
-	s := page.Section{ID: b.Name, Title: b.Name, Blocks: []page.Block{page.Text(b.Says), t,
-		&page.Details{Summary: page.Text(cli.Number(len(rows), "row")), Blocks: []page.Block{says}}}}
+	s := page.Section{ID: strings.ReplaceAll(b.Name, "/", "-"), Title: b.Name,
+		Blocks: []page.Block{page.Text(b.Says), t,
+			&page.Details{Summary: page.Text(cli.Number(len(rows), "row")), Blocks: []page.Block{says}}}}
 	if nevers.Groups != nil {
 		n := len(nevers.Groups[0].Rows)
 		s.Blocks = append(s.Blocks, &page.Details{Summary: page.Text(cli.Number(n, "certificate") + " of Never"),
@@ -220,8 +221,9 @@ func (o *matrixPage) claims() page.Section {
 	t := &page.Table{Caption: "What the kernel's documents claim, and what the cells above say of it. " +
 		"“Refines”: in some cells only.", Text: 3, Head: []string{"the matrix", "the claim", "by the cells"}}
 	judged := 0
-	for i := range matrix.Claims {
-		c := &matrix.Claims[i]
+	claims := o.m.Subject().Claims()
+	for i := range claims {
+		c := &claims[i]
 		judgement := c.Judge(o.table)
 		if judgement == "" {
 			continue
@@ -240,7 +242,7 @@ func (o *matrixPage) claims() page.Section {
 	if judged > 0 {
 		s.Blocks = append(s.Blocks, t)
 	}
-	if n := len(matrix.Claims) - judged; n > 0 {
+	if n := len(claims) - judged; n > 0 {
 		s.Blocks = append(s.Blocks,
 			page.Text(fmt.Sprintf("Of %s some cell isn't on this page, or is blind.", cli.Number(n, "claim"))))
 	}
