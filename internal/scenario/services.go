@@ -87,7 +87,7 @@ func settingsServed(c checker) error {
 			return Faultf(PartOf(TheProbes, i), "probe %q: there are no jprobes on %s; take a kprobe", k.Name, m.Arch)
 		case m.Late:
 			return Faultf(p, "late_int3 = True is of x86; leave it out on %s, or leave its probes out", m.Arch)
-		case m.Edition != rules.EditionNone && (m.Edition < rules.Edition514 || m.Edition == rules.EditionDocumented):
+		case m.Edition != rules.EditionNone && !m.Edition.Numbers():
 			return Faultf(p, "edition = \"%v\" has no kprobes as kpsim knows them on %s; take \"5.14\", \"6.5\" or "+
 				"\"6.9\"", m.Edition, m.Arch)
 		case m.Kernel.Edition < rules.Edition514:

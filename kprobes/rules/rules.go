@@ -47,6 +47,11 @@ func ParseEdition(name string) (Edition, bool) {
 	return Edition(max(i, 0)), i > 0
 }
 
+// Numbers reports whether an edition has kprobes of processors whose instructions are numbers, as they are here: those
+// of
+// riscv64 came with 5.12.
+func (e Edition) Numbers() bool { return e >= Edition514 && e != EditionDocumented }
+
 // Rules returns the edition whose rules apply: 6.5 for EditionDocumented. A Kernel has one of these.
 func (e Edition) Rules() Edition {
 	if e == EditionDocumented {

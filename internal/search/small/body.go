@@ -49,26 +49,6 @@ const (
 	leavesKey         // likewise, and returns
 )
 
-// effectOf returns what an instruction does.
-func effectOf(code []byte) (in insn) {
-	for _, p := range patterns {
-		if len(code) < len(p.bytes) {
-			continue
-		}
-		same := true
-		for i, b := range p.bytes {
-			same = same && (b < 0 || code[i] == byte(b))
-		}
-		if same {
-			if in.does = p.does; p.value != nil {
-				in.v = p.value(code)
-			}
-			return in
-		}
-	}
-	return in
-}
-
 // addBody makes the body of a function.
 func (w *World) addBody(f *function, t *scenario.Text) {
 	s := w.Scenario
@@ -78,7 +58,7 @@ func (w *World) addBody(f *function, t *scenario.Text) {
 		if i+1 < len(f.starts) {
 			end = f.starts[i+1]
 		}
-		in := effectOf(t.Code[offset:end])
+		in := w.dialect.effect(t.Code[offset:end])
 		switch in.offset = offset; in.does {
 		case skips:
 			in.to = index(end + in.v)
@@ -121,7 +101,7 @@ func (w *World) addBody(f *function, t *scenario.Text) {
 	}
 	for i := range s.Alternatives {
 		a := &s.Alternatives[i]
-		in, other := at(a.Func, a.Offset), effectOf(a.Code)
+		in, other := at(a.Func, a.Offset), w.dialect.effect(a.Code)
 		other.probes = in.probes
 		in.other = &other
 	}

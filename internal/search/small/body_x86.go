@@ -23,3 +23,23 @@ func last(c []byte) int { return int(int8(c[len(c)-1])) }
 func after1(c []byte) int {
 	return int(int32(uint32(c[1]) | uint32(c[2])<<8 | uint32(c[3])<<16 | uint32(c[4])<<24))
 }
+
+// effectX86 is dialect.effect.
+func effectX86(code []byte) (in insn) {
+	for _, p := range patterns {
+		if len(code) < len(p.bytes) {
+			continue
+		}
+		same := true
+		for i, b := range p.bytes {
+			same = same && (b < 0 || code[i] == byte(b))
+		}
+		if same {
+			if in.does = p.does; p.value != nil {
+				in.v = p.value(code)
+			}
+			return in
+		}
+	}
+	return in
+}

@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
+	"kpsim/smp/arch/target"
 )
 
 //go:embed worlds
@@ -20,7 +21,7 @@ var files embed.FS
 
 // Names returns the names of the worlds, in the order in which they are searched.
 func Names() []string {
-	return []string{"jump", "calls", "site", "module", "returns", "keys", "clients", "debugger", "i386", "jprobe"}
+	return []string{"jump", "calls", "site", "module", "returns", "keys", "clients", "debugger", "i386", "jprobe", "riscv64", "arm64"}
 }
 
 // Load returns the scenario of a built-in world, without the calls that an edition lacks; "" is
@@ -47,20 +48,26 @@ func Load(name, edition string) (*scenario.Scenario, error) {
 	return sc, sc.SetEdition(edition)
 }
 
-// LoadBeside returns a world for pairs: with the newest edition, if neither the world nor the caller
-// names one, since a machine without an edition lacks waits that editions have.
+// LoadBeside returns a world for pairs: with the newest edition that it can have, if neither the world nor the
+// caller names one, since a machine without an edition lacks waits that editions have.
 func LoadBeside(name, edition string) (*scenario.Scenario, error) {
 	sc, err := Load(name, edition)
 	if err != nil || sc == nil || edition != "" || sc.Machine.Edition != rules.EditionNone {
 		return sc, err
 	}
-	names := rules.EditionNames()
-	return Load(name, names[len(names)-1])
+	for _, e := range slices.Backward(rules.EditionNames()) {
+		if sc, err = Load(name, e); err != nil || sc != nil {
+			return sc, err
+		}
+	}
+	return nil, fmt.Errorf("world %s: no edition has what it is about", name)
 }
 
 // unlike reports whether an edition has nothing that a world is about, or other rules for it.
 func unlike(s *scenario.Scenario, e rules.Edition) bool {
 	switch {
+	case !s.Machine.Arch.Serves(target.Jumps) && !e.Numbers():
+		return true
 	case len(s.Sites) > 0 && e == rules.Edition26:
 		return true // its probes know nothing of ftrace
 	case slices.ContainsFunc(s.Probes, func(p scenario.Probe) bool { return p.Kind == scenario.ProbeJprobe }):

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
+	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -46,13 +47,14 @@ func (d difference) like(e difference) bool {
 	return d == e || d.property && e.property && d.what == e.what && d.at == e.at
 }
 
-func newEngine(w *World, mutant string) (*engineRun, error) {
+func newEngine(w *World, mutant string, ignored properties.Set) (*engineRun, error) {
 	e := &engineRun{w: w}
 	var err error
 	if e.rig, err = rig.NewOrdered(w.Scenario, mutant, e.after); err != nil {
 		return nil, err
 	}
 	e.rig.LeaveAnswers()
+	e.rig.Judges.GoOnAfter(rig.GoOn{Ignored: ignored})
 	e.rig.See(func(h engine.Hit) { e.hits = append(e.hits, hit{uint8(h.Probe), uint8(h.Which)}) })
 	return e, nil
 }
@@ -107,7 +109,7 @@ func (t *runner) take() {
 func (e *engineRun) take(t *tree) difference {
 	e.prepare(t)
 	run := e.rig.Do(new(sched.Default), e.order)
-	if run.Outcome == smp.Passed {
+	if run.Outcome == smp.Passed || run.Outcome == smp.Violated && run.Property == nil { // what is ignored
 		return e.differs
 	}
 	d := difference{what: "run", says: fmt.Sprintf("%v: %s", run.Outcome, e.rig.Message(&run))}

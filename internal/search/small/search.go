@@ -9,6 +9,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/parallel"
+	"kpsim/properties"
 )
 
 // A Search runs the programs of one world, those of one call first. Its fields don't change after
@@ -17,6 +18,7 @@ type Search struct {
 	Scenario  *scenario.Scenario // the world, with its edition or a kernel's engine
 	Settled   bool               // the optimizer runs after each call that may give it work
 	Mutant    string             // "": the right engine
+	Ignored   properties.Set     // what may be broken
 	Base      *scenario.Scenario // nil, or the world with the engine without a change: what that does too is no find
 	Workers   int
 	Cancelled *atomic.Bool
@@ -289,14 +291,14 @@ const told = 256
 
 // engines makes the engines of a worker; base is nil without Search.Base.
 func (s *Search) engines() (e, base *engineRun, err error) {
-	if e, err = newEngine(s.world, s.Mutant); err != nil || s.Base == nil {
+	if e, err = newEngine(s.world, s.Mutant, s.Ignored); err != nil || s.Base == nil {
 		return e, nil, err
 	}
 	w, err := New(s.Base, s.Settled)
 	if err != nil {
 		return nil, nil, err
 	}
-	base, err = newEngine(w, "")
+	base, err = newEngine(w, "", s.Ignored)
 	return e, base, err
 }
 

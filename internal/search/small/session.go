@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/twoengines"
 	"kpsim/linux"
+	"kpsim/properties"
 )
 
 // Calls returns how many calls programs have at most by default: on kpsim's engine those of four take
@@ -22,9 +23,10 @@ func Calls(kernel bool) int {
 // A Session searches worlds, each once with the optimizer running after each call and once where
 // programs ask. All programs of one call come first, then all of two, and so on.
 type Session struct {
-	Worlds    []string // of Names; none: all
-	Edition   string   // of kpsim's own engine; "": the newest
-	Mutant    string   // "": none
+	Worlds    []string       // of Names; none: all
+	Edition   string         // of kpsim's own engine; "": the newest
+	Mutant    string         // "": none
+	Ignored   properties.Set // what may be broken
 	Kernel    *linux.Kernel
 	Base      *linux.Kernel // the kernel without a change: what differs there alike isn't counted
 	Calls     int           // the most calls of a program
@@ -50,7 +52,7 @@ func (s *Session) Begin() (programs uint64, err error) {
 	}
 	for _, name := range worlds {
 		for _, settled := range []bool{true, false} {
-			search := &Search{Settled: settled, Mutant: s.Mutant, Workers: s.Workers, Cancelled: s.Cancelled}
+			search := &Search{Settled: settled, Mutant: s.Mutant, Ignored: s.Ignored, Workers: s.Workers, Cancelled: s.Cancelled}
 			plain, err := Load(name, s.Edition)
 			if err != nil {
 				return 0, err
@@ -176,7 +178,7 @@ func (s *Session) know(x *Search) error {
 		if d.Mutant == "" {
 			continue
 		}
-		e, err := newEngine(w, d.Mutant)
+		e, err := newEngine(w, d.Mutant, s.Ignored)
 		if err != nil {
 			return err
 		}

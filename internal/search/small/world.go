@@ -34,6 +34,7 @@ type World struct {
 	patches  []patch
 	places   []place
 
+	dialect *dialect
 	log     arch.Addr // where functions note digits; 0: nowhere
 	strict  bool      // a call that a kernel's callers must not make is no call of programs
 	wait    int       // the operation that runs the optimizer; -1: there is none
@@ -95,6 +96,7 @@ func New(sc *scenario.Scenario, settled bool) (*World, error) {
 	s.Expect = scenario.Expect{}
 	w := &World{Scenario: &s, wait: -1, strict: s.Machine.Engine != "",
 		refs: s.Machine.ModuleRefs, settled: settled}
+	w.dialect = &dialects[s.Machine.Arch]
 	w.addFunctions()
 	if k := slices.IndexFunc(s.Datas, func(d scenario.Data) bool { return len(d.Bytes) == logSize }); k >= 0 {
 		w.log = s.Datas[k].At
@@ -149,7 +151,7 @@ func (w *World) addFunctions() {
 	}
 	for i := range s.Modules {
 		if t := s.Text(s.Modules[i].Enter); t != nil && len(t.Code) > 0 {
-			if in := effectOf(t.Code); in.does == gives { // mov $-errno,%eax
+			if in := w.dialect.effect(t.Code); in.does == gives { // mov $-errno,%eax
 				w.modules[i].fails = uint64(max(-in.v, 0))
 			}
 		}
@@ -198,7 +200,7 @@ func (w *World) addProbe(sp *scenario.Probe) error {
 		p.refused = einval
 	}
 	if p.refused == 0 && !slices.Contains(f.starts, p.offset) && s.Machine.Edition != rules.Edition26 {
-		p.refused = eilseq
+		p.refused = w.dialect.inside
 	}
 	for _, h := range []struct {
 		steps []scenario.Step

@@ -223,7 +223,7 @@ func (u *underKernel) numbers(k rules.Kernel) (rules.Kernel, error) {
 	if !ok {
 		return k, fmt.Errorf("--edition: %w", inputs.KnownEdition(u.Edition, inputs.EditionNames()))
 	}
-	if e < rules.Edition514 || e == rules.EditionDocumented {
+	if !e.Numbers() {
 		return k, fmt.Errorf("--edition %s: it has no kprobes as kpsim knows them on this processor; write 5.14, 6.5 "+
 			"or 6.9", u.Edition)
 	}

@@ -74,7 +74,7 @@ func (c *Explore) report(p *cli.Program, all *results.File, again string,
 	believe func(spec explore.Spec, i int) error) (int, error) {
 	c.Strategy, c.Seed, c.Unbiased, c.Broken, c.Fetch, c.Memory, c.Edition = all.Strategy, all.Seed, all.Unbiased,
 		inputs.Broken{Mutant: all.Mutant, AsShipped: c.AsShipped}, all.Fetch, all.Memory, all.Edition
-	c.GoOn = inputs.GoOn{Ignore: all.Ignored, AllProperties: all.Every}
+	c.GoOn = inputs.GoOn{Ignoring: inputs.Ignoring{Ignore: all.Ignored}, AllProperties: all.Every}
 	if err := c.GoOn.Check(); err != nil {
 		return 0, err
 	}

@@ -13,13 +13,14 @@ import (
 
 // Small is kpsim small.
 type Small struct {
-	Worlds  []string      `arg:"" optional:"" name:"world" help:"Names of worlds: jump, calls, site, module, returns, keys, clients, debugger, i386, jprobe. None: all."`
+	Worlds  []string      `arg:"" optional:"" name:"world" help:"Names of worlds: jump, calls, site, module, returns, keys, clients, debugger, i386, jprobe, riscv64, arm64. None: all."`
 	Calls   *int          `range:"1..8" placeholder:"N" help:"The most calls of a program. Each call more makes some fifteen times as many programs. Default: 4; with --kernel 3."`
 	For     time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Stop after this time, and say which programs were run. Default: when all were."`
 	Beside  int           `range:"0..2" placeholder:"N" help:"Run each two calls side by side instead, with 2 also after each call."`
 	Edition string        `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
 	inputs.Kernel
 	inputs.Broken
+	inputs.Ignoring
 	Workers int    `range:"0..64" placeholder:"N" help:"How many programs are run at once, 16 at most. Default: one a processor. Changes no result."`
 	Traces  string `default:"traces" placeholder:"DIR" help:"Where programs that differ are written, as small-WORLD-N.star."`
 	JSON    bool   `name:"json" help:"Print one JSON object a line."`
@@ -45,6 +46,8 @@ The worlds:
   debugger  breakpoints of a debugger beside probes
   i386    as jump, in 32-bit code
   jprobe  jprobes of edition 2.6
+  riscv64, arm64
+          probes of those processors, whose handlers call a function with probes; return probes
 
 A reference, written from the rules and independent of the engine, says what each call answers, which handlers a call of a function runs and in which order, what the function returns, the state of each probe, missed hits, and the lines of kprobes/list. Then all functions are called, all probes are unregistered, and all modules unloaded; the properties judge text, memory and counts.
 
@@ -90,6 +93,9 @@ func (c *Small) Run(p *cli.Program) (int, error) {
 	if err := c.Broken.Check(); err != nil {
 		return 0, err
 	}
+	if err := c.Ignoring.Check(); err != nil {
+		return 0, err
+	}
 	if err := c.Kernel.Alone(c.Edition, c.Mutant); err != nil {
 		return 0, err
 	}
@@ -99,6 +105,9 @@ func (c *Small) Run(p *cli.Program) (int, error) {
 	kernel, err := c.Kernel.Open()
 	if err != nil {
 		return 0, err
+	}
+	if c.Ignored != 0 && c.Beside > 0 {
+		return 0, errors.New("--ignore is of serial programs; leave out --beside, or use explore --ignore")
 	}
 	if kernel != nil && c.Beside > 0 {
 		return 0, errors.New("--beside runs kpsim's own engine; leave --kernel out, or use explore --kernel")
@@ -113,7 +122,7 @@ func (c *Small) Run(p *cli.Program) (int, error) {
 		found, err := c.beside(p)
 		return c.status(p, found), err
 	}
-	s := &small.Session{Worlds: c.Worlds, Edition: c.Edition, Mutant: c.Mutant, Kernel: kernel,
+	s := &small.Session{Worlds: c.Worlds, Edition: c.Edition, Mutant: c.Mutant, Kernel: kernel, Ignored: c.Ignored,
 		Calls: small.Calls(kernel != nil), Workers: c.Workers, Cancelled: &c.stop}
 	if c.Calls != nil {
 		s.Calls = *c.Calls

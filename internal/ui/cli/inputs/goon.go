@@ -8,16 +8,21 @@ import (
 	"kpsim/properties"
 )
 
-// GoOn holds the flags for violations after which runs go on.
-type GoOn struct {
-	Ignore        []string `placeholder:"PROPERTY,…" help:"Go on after these properties were broken, as if they didn't exist: names or IDs, as T1,no-sail-past; may be given many times. Later violations may follow from them. Nothing is expected then."`
-	AllProperties bool     `help:"Go on after every violation, and show all properties that break, each with its own witness. Nothing is expected then."`
+// Ignoring holds the flag for properties that don't count.
+type Ignoring struct {
+	Ignore []string `placeholder:"PROPERTY,…" help:"Go on after these properties were broken, as if they didn't exist: names or IDs, as T1,no-sail-past; may be given many times. Later violations may follow from them. Nothing is expected then."`
 
 	Ignored properties.Set `kong:"-"` // Ignore, as a set
 }
 
+// GoOn holds the flags for violations after which runs go on.
+type GoOn struct {
+	Ignoring
+	AllProperties bool `help:"Go on after every violation, and show all properties that break, each with its own witness. Nothing is expected then."`
+}
+
 // Check returns an error if an ignored property doesn't exist.
-func (f *GoOn) Check() (err error) {
+func (f *Ignoring) Check() (err error) {
 	for _, name := range f.Ignore {
 		if _, ok := properties.ByName(name); !ok {
 			return fmt.Errorf("--ignore: %w", cli.Known("property", name, append(PropertyNames(), propertyIDs()...)))
