@@ -69,7 +69,7 @@ var layers = []layer{
 	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/arm64", "smp/arch/ppc64",
 		"smp/arch/riscv64", "smp/arch/target", "smp/arch/x86"}, free: []string{"*"}},
 	{pkg: "linux/mutate", may: []string{"internal/nearest", "linux/closure", "linux/vmlinux", "sim", "smp/arch",
-		"smp/arch/riscv64", "smp/arch/target", "smp/arch/x86"}, free: []string{"*"}},
+		"smp/arch/arm64", "smp/arch/riscv64", "smp/arch/target", "smp/arch/x86"}, free: []string{"*"}},
 	// where files lie, before a run
 	{pkg: "linux/vmlinux/shelf", may: []string{"internal/regular"}, free: []string{"*"}},
 	// for tests
@@ -94,7 +94,8 @@ var layers = []layer{
 	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},
 	// never smp, never smp/kernel
 	{pkg: "linux", may: []string{"engine", "engine/ftrace", "engine/jumplabel", "engine/staticcall", "kprobes/kpev",
-		"linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/riscv64",
+		"linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/arm64",
+		"smp/arch/riscv64",
 		"smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}},
 	{pkg: "linux/boot", may: []string{"engine", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf",
 		"sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},

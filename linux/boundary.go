@@ -24,8 +24,8 @@ type served struct {
 	bits32 bool  // only kernels for i386 are served
 	on     *port // only kernels of this row are served; nil: all are
 	// a kernel that pokes text one by one has other functions for that
-	batched bool
-	do      func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
+	batched, one bool
+	do           func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
 }
 
 // args are the first arguments of a call, by the calling convention.
@@ -121,15 +121,21 @@ func rows() []served {
 		{names: []string{"__patch_insn_write"}, on: &portRISCV,
 			contract: "stores through a mapping of its own as copy_to_kernel_nofault does, and fences the storing " +
 				"CPU's instructions", needed: true, do: patchInsn},
-		{names: []string{"stop_machine", "stop_machine_cpuslocked"}, on: &portRISCV, sleeps: true,
+		{names: []string{"__aarch64_insn_write"}, on: &portARM,
+			contract: "stores an instruction through a mapping of its own, with interrupts off: (address, instruction)",
+			needed:   true, do: insnWrite},
+		{names: []string{"kick_all_cpus_sync"}, on: &portARM,
+			contract: "returns after each other CPU has taken an IPI, whose return synchronizes its context",
+			do:       kickAll},
+		{names: []string{"stop_machine", "stop_machine_cpuslocked"}, one: true, sleeps: true,
 			contract: "stops all CPUs, each of which calls the function with interrupts off: (function, data, CPUs)",
 			do:       stopMachine},
 
 		// Traps.
-		{names: []string{"report_bug"}, on: &portRISCV,
+		{names: []string{"report_bug"}, one: true,
 			contract: "warns, or says that the kernel is to die, if there is a BUG or WARN at an address",
 			do:       reportBug},
-		{names: []string{"fixup_exception"}, on: &portRISCV,
+		{names: []string{"fixup_exception"}, one: true,
 			contract: "goes on where the exception table says: (registers)", do: fixupException},
 
 		// Memory.
@@ -235,6 +241,8 @@ func rows() []served {
 		{names: []string{"irqentry_nmi_enter"}, contract: "counts an NMI",
 			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, nmiAndHardirq); return 0 }},
 		{names: []string{"irqentry_nmi_exit"}, contract: "ends it", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -nmiAndHardirq); return 0 }},
+		{names: []string{"ct_nmi_enter", "ct_nmi_exit"}, on: &portARM,
+			contract: "RCU watches the CPU, or no longer has to: here it always does", do: nothing},
 		{names: []string{"notify_die"},
 			contract: "asks the die chain: uprobes of what user mode takes, a debugger of what the kernel does",
 			do:       notifyDie},

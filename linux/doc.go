@@ -17,14 +17,14 @@
 //
 //	kernel, prepare    an opened kernel; its images, and the patches in them
 //	port               the differences between kernels of processors, by rows: addresses, the size of a word,
-//	                   how code is changed; patch_x86 and riscv64 have the rows
+//	                   how code is changed; patch_x86, riscv64 and arm64 have the rows
 //	gate               runs services; a call without one, by name or through a pointer, ends the run
 //	boundary, services the functions implemented in Go; symbols: those about tables beside text
 //	heap               kmalloc: objects with a hole after them, and leaks
 //	balance            the state of a CPU that functions must restore, and leftovers in tables
 //	probes             structs of users, and their handlers
 //	keys               jump labels and static calls: tables of sites, and their keys
-//	records, ftrace    ftrace: its records of sites, and the clients of probes
+//	ftrace             its records of sites, and the clients of probes
 //	engine, own        the engine, whose parts are types; memory that a boot would make
 //	faults, threads    breakpoints, faults and WARN; a thread of the kernel's, and its waiters
 //	linuxev            its words for events
@@ -39,7 +39,11 @@
 //
 // It runs kernels for riscv64, as Debian's 6.12 and 7.2: their kprobes and jump labels. Fences of other CPUs go
 // by IPI, not by firmware: a call of sbi_remote_fence_i is refused, as are traps of user mode. No objects are
-// laid over them. Kernels for arm64 and ppc64le are opened and not run.
+// laid over them.
+//
+// It runs kernels for arm64, as Debian's 6.12.117 and 7.2, likewise: those whose breakpoints come to el1_brk64.
+// CPUs have the atomics of Armv8.1, no keys of pointer authentication, and no hypervisor mode; arm64_features
+// says which alternatives that are. Sites of ftrace are refused on both. Kernels for ppc64le are opened and not run.
 //
 // The kernel's own code writes the text of ftrace's sites; kpsim decides which clients want a
 // site, and provides the trampolines. The tables of jump labels, static calls and ftrace are made

@@ -112,7 +112,7 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 		f := &e.k.fields.thread
 		g.TaskPreemption(func(t kapi.TaskID) (count, flags arch.Addr) {
 			return e.taskAt(t) + arch.Addr(f.count.off), e.taskAt(t) + arch.Addr(f.flags.off)
-		}, e.k.config.resched)
+		}, e.k.config.wanted)
 		e.k.SetRegs(g)
 	} else {
 		g.Preemption(e.k.perCPU.preemptCount)
@@ -124,7 +124,7 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 // SetRegs gives each task the registers that the kernel expects.
 func (k *Kernel) SetRegs(g kapi.Guest) {
 	if k.port.perTask {
-		g.TaskRegs(func(t kapi.TaskID, r *arch.Regs) { r.R[k.port.current] = uint64(k.taskAt(t)) })
+		g.TaskRegs(func(t kapi.TaskID, r *arch.Regs, s *arch.TaskState) { k.port.current(r, s, k.taskAt(t)) })
 	}
 }
 

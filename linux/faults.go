@@ -35,10 +35,17 @@ func (t *traps) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	t.owner[x.CPU()] = 0
 	frame := t.k.arch.StackPointer(x.Regs())
 	was, from, status := t.weigh(x), regs.IP, t.status(x.CPU())
-	t.enter(x, t.k.symbols.breakpoint, uint64(frame))
+	claimed := uint64(0)
+	if f := t.k.port.cause; f == nil {
+		t.enter(x, t.k.symbols.breakpoint, uint64(frame))
+	} else {
+		var cause uint64
+		cause, claimed = f(x)
+		t.enter(x, t.k.symbols.breakpoint, uint64(frame), cause)
+	}
 	t.k.arch.Frame.Load(x.Memory(), frame, regs)
 	t.stepped(x, from, regs.IP, was, status)
-	owner := t.owner[x.CPU()]
+	owner := cmp.Or(t.owner[x.CPU()], claimed)
 	t.owner[x.CPU()] = outer
 	if t.chained[x.CPU()] { // Traps asks the other owners
 		t.chained[x.CPU()], owner = false, 0

@@ -20,16 +20,20 @@ type instance struct {
 // countable reports whether every return of an instance is seen. It isn't if the compiler has
 // inlined rethook_recycle into its callers.
 func (k *Kernel) countable() (yes bool) {
-	f := k.Closure.Function(uint64(k.compiled("rethook_trampoline_handler")))
+	f := k.Closure.Function(uint64(k.compiled(k.hooks.handler)))
 	if f == nil {
 		return false
 	}
 	k.Closure.Decode(f, func(in arch.Inst) {
 		s, kind := k.Closure.Target(f, in)
-		yes = yes || kind == closure.Inner && s.Name == "rethook_recycle"
+		yes = yes || kind == closure.Inner && s.Name == k.hooks.recycle
 	})
 	return yes
 }
+
+// LosesLink reports whether a call that a return probe follows comes back with the trampoline's address in the link
+// register. Calls may change that register (AAPCS64, "General-purpose Registers").
+func (k *Kernel) LosesLink() bool { return k.hooks == &ownHooks }
 
 // instances lists the nodes that calls have taken.
 type instances struct {
@@ -49,21 +53,46 @@ func (ns *instances) number(at uint64) uint64 {
 
 // triedGet is the end of rethook_try_get(rethook): without an instance the call is missed.
 func triedGet(e *Linux, x kapi.Context, a *args) {
-	at, i := e.returned(x), e.users.of(get(x, arch.Addr(a[0]), e.k.fields.instance.rethookData))
+	at, i := e.returned(x), e.users.of(get(x, arch.Addr(a[0]), e.k.fields.instance.user))
 	switch {
 	case i < 0:
 	case at == 0:
 		x.Emit(kpev.RetMissed, uint64(i), 0, 0)
-	case e.k.config.counts:
-		n := e.instances.number(at)
-		if n == 0 {
-			e.instances.list = append(e.instances.list, instance{at: arch.Addr(at), probe: i})
-			n = uint64(len(e.instances.list))
-			x.Emit(kpev.InstanceNew, n, uint64(i), 0)
-		}
-		e.instances.list[n-1].flushed = false
-		x.Emit(kpev.InstanceGet, n, uint64(i), 0)
+	default:
+		e.instances.took(x, at, i)
 	}
+}
+
+// took reports that a call of a probe has taken a node.
+func (ns *instances) took(x kapi.Context, at uint64, probe int) {
+	if !ns.k.config.counts {
+		return
+	}
+	n := ns.number(at)
+	if n == 0 {
+		ns.list = append(ns.list, instance{at: arch.Addr(at), probe: probe})
+		n = uint64(len(ns.list))
+		x.Emit(kpev.InstanceNew, n, uint64(probe), 0)
+	}
+	ns.list[n-1].flushed = false
+	x.Emit(kpev.InstanceGet, n, uint64(probe), 0)
+}
+
+// missedReturn comes before the kernel counts a call that it can't follow: (kretprobe).
+func missedReturn(e *Linux, x kapi.Context, a *args) uint64 {
+	if i := e.users.of(a[0]); i >= 0 {
+		x.Emit(kpev.RetMissed, uint64(i), 0, 0)
+	}
+	return 0
+}
+
+// prepared is arch_prepare_kretprobe(ri, regs), which saves the return address. The entry_handler, if there is one, was
+// the first to see the instance.
+func prepared(e *Linux, x kapi.Context, a *args) {
+	if i := e.users.ofInstance(x, arch.Addr(a[0])); i >= 0 && !e.users.list[i].has(kpev.Entry) {
+		e.instances.took(x, a[0], i)
+	}
+	hooked(e, x, a)
 }
 
 // recycled is rethook_recycle(node): a call gives the node back.
@@ -104,7 +133,7 @@ func (ns *instances) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.
 	f := &ns.k.fields
 	if word != ns.k.symbols.trampoline {
 		name, off, known := ns.k.Symbol(word)
-		return word, !known || off == 0 || name != "arch_rethook_trampoline"
+		return word, !known || off == 0 || name != ns.k.hooks.trampoline
 	}
 	if slot == 0 || f.task.hooks.size == 0 || f.node.frame.size == 0 {
 		return word, false

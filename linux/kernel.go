@@ -69,6 +69,7 @@ type Kernel struct {
 	labels  labelParts
 	static  callParts
 	records recordParts
+	hooks   *hooking
 }
 
 // perCPU is the per-CPU section. Addresses are distances from a CPU's base; at is where the
@@ -103,12 +104,12 @@ type api struct{ one, ret, array, retArray [8]arch.Addr }
 
 // config is how the kernel was built.
 type config struct {
-	ibt       bool   // CONFIG_X86_KERNEL_IBT
-	kgdbFirst bool   // CONFIG_KGDB_LOW_LEVEL_TRAP
-	execmem   bool   // module_alloc is execmem_alloc(type, size)
-	uncounted bool   // preempt_disable does nothing: no task is preempted in the kernel
-	resched   uint64 // the bit of a task's flags that asks it to give the CPU up; 0: no code looks
-	counts    bool   // every return of an instance is seen (countable)
+	ibt       bool        // CONFIG_X86_KERNEL_IBT
+	kgdbFirst bool        // CONFIG_KGDB_LOW_LEVEL_TRAP
+	execmem   bool        // module_alloc is execmem_alloc(type, size)
+	uncounted bool        // preempt_disable does nothing: no task is preempted in the kernel
+	wanted    kapi.Wanted // how a task's flags ask it to give the CPU up; zero: no code looks
+	counts    bool        // every return of an instance is seen (countable)
 }
 
 // A Booted is a kernel after its boot on a number of CPUs. Runs begin with it.
@@ -216,7 +217,7 @@ type fields struct {
 		size                                        int
 		handler, entry, maxactive, dataSize, missed field
 	}
-	instance struct{ data, rethook, rethookData field }
+	instance struct{ data, hook, user field } // hook is that of the instance's probe, and user is its struct kretprobe
 	node     struct{ next, ret, frame field } // a rethook_node; the return address that it keeps, and where that lay
 	task     struct {
 		size  int
@@ -235,6 +236,32 @@ type fields struct {
 	thread    struct{ count, cpu, flags field } // of thread_info, with which a task_struct begins
 	ban       struct{ list, start, end field }
 	module    moduleFields
+}
+
+// A hooking is how return probes keep their calls: by the names of structs and members.
+type hooking struct {
+	hook, holder, user  string // members from an instance to its struct kretprobe
+	node, frame, list   string // of the calls of a task
+	trampoline, handler string
+	recycle, flush      string
+}
+
+// rethooks are those of kernels with CONFIG_KRETPROBE_ON_RETHOOK, ownHooks of those without.
+var (
+	rethooks = hooking{"node.rethook", "rethook", "data", "rethook_node", "frame", "rethooks",
+		"arch_rethook_trampoline", "rethook_trampoline_handler", "rethook_recycle", "rethook_flush_task"}
+	ownHooks = hooking{"rph", "kretprobe_holder", "rp", "kretprobe_instance", "fp", "kretprobe_instances",
+		"__kretprobe_trampoline", "__kretprobe_trampoline_handler", "recycle_rp_inst", "kprobe_flush_task"}
+)
+
+// slot returns the member of struct kprobe that holds the address of its slot.
+func (k *Kernel) slot(t *vmlinux.Types) string {
+	for _, name := range k.port.slot {
+		if _, _, ok := t.Off("kprobe", name); ok {
+			return name
+		}
+	}
+	return k.port.slot[0]
 }
 
 // resolve looks up the members in the kernel's types.
@@ -261,13 +288,17 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	kp.addr, kp.symbol, kp.offset = get("kprobe", "addr"), get("kprobe", "symbol_name"), get("kprobe", "offset")
 	kp.pre, kp.post = get("kprobe", "pre_handler"), get("kprobe", "post_handler")
 	kp.flags, kp.missed = get("kprobe", "flags"), get("kprobe", "nmissed")
-	kp.list, kp.hash, kp.insn = get("kprobe", "list"), get("kprobe", "hlist"), get("kprobe", k.port.slot)
+	kp.list, kp.hash, kp.insn = get("kprobe", "list"), get("kprobe", "hlist"), get("kprobe", k.slot(t))
 	rp.handler, rp.entry = get("kretprobe", "handler"), get("kretprobe", "entry_handler")
 	rp.maxactive, rp.dataSize = get("kretprobe", "maxactive"), get("kretprobe", "data_size")
 	rp.missed = get("kretprobe", "nmissed")
 	f.instance.data = get("kretprobe_instance", "data")
-	f.instance.rethook = get("kretprobe_instance", "node.rethook")
-	f.instance.rethookData = get("rethook", "data")
+	hooks := &rethooks
+	if _, ok := t.Size("rethook"); !ok {
+		hooks = &ownHooks
+	}
+	k.hooks = hooks
+	f.instance.hook, f.instance.user = get("kretprobe_instance", hooks.hook), get(hooks.holder, hooks.user)
 	f.work.f, f.work.pending = get("delayed_work", "work.func"), get("delayed_work", "work.data")
 	poke := "text_poke_loc"
 	if !k.port.batches {
@@ -286,16 +317,16 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	}
 	if k.port.perTask {
 		f.thread.count, f.thread.cpu = get("thread_info", "preempt_count"), get("thread_info", "cpu")
-		f.thread.flags = get("thread_info", "flags")
+		f.thread.flags = get("thread_info", k.port.flags)
 	}
 	f.opcode = size("kprobe_opcode_t")
 	f.slots.mutex, f.slots.size = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
 	f.ban.list, f.ban.start, f.ban.end = get("kprobe_blacklist_entry", "list"),
 		get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
-	f.task.hooks, _ = part(t, "task_struct", "rethooks", true)
-	f.node.next, _ = part(t, "rethook_node", "llist", true)
-	f.node.ret, _ = part(t, "rethook_node", "ret_addr", true)
-	f.node.frame, _ = part(t, "rethook_node", "frame", true)
+	f.task.hooks, _ = part(t, "task_struct", hooks.list, true)
+	f.node.next, _ = part(t, hooks.node, "llist", true)
+	f.node.ret, _ = part(t, hooks.node, "ret_addr", true)
+	f.node.frame, _ = part(t, hooks.node, hooks.frame, true)
 	f.status, _ = part(t, "kprobe_ctlblk", "kprobe_status", true)
 	if used, ok := part(t, "kprobe_insn_page", "nused", true); ok {
 		f.slots.used = used
@@ -349,14 +380,13 @@ func (k *Kernel) find() error {
 	k.config.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
 	k.config.execmem, k.config.kgdbFirst = k.at("execmem_alloc") != 0, k.at("kgdb_ll_trap") != 0
 	own.optSlots, own.pokeArray = k.at("kprobe_optinsn_slots"), k.at("text_poke_array")
-	own.flushTask = k.at("rethook_flush_task")
 	c.currentKprobe, c.ctlblk = k.at("current_kprobe"), k.at("kprobe_ctlblk")
 	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
 		own.optimizer[i] = k.at(name)
 	}
 	k.config.uncounted = k.port.perTask && !k.Preemptible()
 	own.kprobeMutex, own.table = need("kprobe_mutex"), need("kprobe_table")
-	own.trampoline = need("arch_rethook_trampoline")
+	own.trampoline, own.flushTask = need(k.hooks.trampoline), k.at(k.hooks.flush)
 	own.aggrPre, own.retPre = need("aggr_pre_handler"), need("pre_handler_kretprobe")
 	k.api.one = [8]arch.Addr{kpev.Register: need("register_kprobe"), kpev.Unregister: need("unregister_kprobe"),
 		kpev.Enable: need("enable_kprobe"), kpev.Disable: need("disable_kprobe")}
@@ -366,7 +396,7 @@ func (k *Kernel) find() error {
 	k.api.retArray = [8]arch.Addr{kpev.Register: need("register_kretprobes"),
 		kpev.Unregister: need("unregister_kretprobes")}
 	if k.port.perTask && k.Preemptible() {
-		if k.config.resched = k.port.resched(k); k.config.resched == 0 {
+		if k.config.wanted = k.port.wanted(k); k.config.wanted == (kapi.Wanted{}) {
 			return fmt.Errorf("its preempt_schedule looks at no flag of the task that is known here: the kernel is " +
 				"newer than this program")
 		}

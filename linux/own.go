@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -36,6 +37,8 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	init := slices.Clone(k.bytes(k.at("init_task"), k.fields.task.size))
 	if f := k.fields.thread.count; f.size > 0 { // boot's own task can't be preempted
 		clear(init[f.off : f.off+f.size])
+		at := init[k.fields.thread.flags.off:]
+		binary.LittleEndian.PutUint64(at, k.config.wanted.Not(binary.LittleEndian.Uint64(at)))
 	}
 	for t := range mostTask {
 		for off := 0; off < len(init); off += page {

@@ -12,12 +12,12 @@ const callSize = 5
 
 // The rows of x86.
 var (
-	portX8664 = port{places: &places64, away: moved, trap: "exc_int3", slot: "ainsn.insn", laid: true, batches: true,
-		bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86, entered: enteredX86,
-		fixed: fixedX86}
-	portI386 = port{places: &places32, away: moved32, trap: "exc_int3", slot: "ainsn.insn", laid: true, batches: true,
-		bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86, entered: enteredX86,
-		fixed: fixedX86}
+	portX8664 = port{places: &places64, away: moved, trap: "exc_int3", slot: []string{"ainsn.insn"}, laid: true,
+		batches: true, bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86,
+		entered: enteredX86, fixed: fixedX86}
+	portI386 = port{places: &places32, away: moved32, trap: "exc_int3", slot: []string{"ainsn.insn"}, laid: true,
+		batches: true, bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86,
+		entered: enteredX86, fixed: fixedX86}
 )
 
 // bootTextX86 is port.bootText: tracing is turned off, and returns use no thunk.

@@ -18,24 +18,32 @@ type port struct {
 	places *places
 	away   func(k *Kernel) int64 // how far the kernel is to be moved from its link address
 
-	trap    string // the kernel's handler of breakpoints
-	slot    string // the member of struct kprobe that holds the address of its slot
-	extends bool   // a result of 32 bits is sign-extended (RISC-V psABI, "Integer Calling Convention")
-	bare    bool   // the trampoline of return probes saves no flags: what handlers find there is garbage
-	why     int    // the argument of die that is a text
-	laid    bool   // objects can be laid over the kernel
-	batches bool   // what is to be poked lies in an array of the kernel's (text_poke_loc)
+	trap    string   // the kernel's handler of breakpoints
+	slot    []string // the member of struct kprobe that holds the address of its slot, by release
+	extends bool     // a result of 32 bits is sign-extended (RISC-V psABI, "Integer Calling Convention")
+	bare    bool     // the trampoline of return probes saves no flags: what handlers find there is garbage
+	why     int      // the argument of die that is a text
+	laid    bool     // objects can be laid over the kernel
+	batches bool     // what is to be poked lies in an array of the kernel's (text_poke_loc)
 
-	// What differs between tasks: preemption is counted in a task's thread_info, which a register points
-	// to. Elsewhere each CPU has its count and its current task.
+	// What differs between tasks: preemption is counted in a task's thread_info, and something of a CPU points to
+	// that. Elsewhere each CPU has its count and its current task.
 	perTask bool
-	current arch.Reg
-	resched func(k *Kernel) uint64 // finds config.resched of a preemptible kernel
+	current func(r *arch.Regs, s *arch.TaskState, task arch.Addr)
+	flags   string                      // the member of thread_info that asks the task to give the CPU up
+	wanted  func(k *Kernel) kapi.Wanted // finds config.wanted of a preemptible kernel
+
+	// cause returns the cause of a breakpoint's trap, the handler's second argument, and who owns such a breakpoint if
+	// the handler doesn't die of it; 0: what the engine notes says. nil: the handler gets the registers alone.
+	cause func(x kapi.Context) (cause, owner uint64)
 
 	// bootText patches text as boot does.
 	bootText func(k *Kernel) error
 	// thunk returns code that calls three functions, with the registers that it was called with.
 	thunk func(k *Kernel, at arch.Addr, targets [3]arch.Addr) (code []byte, ok bool)
+	// missed returns code that calls a gate before a kernel without rethook counts a call that it can't follow, and
+	// makes that kernel run it. nil: kernels have rethook.
+	missed func(k *Kernel, at, gate arch.Addr) (code []byte, err error)
 	// redirect makes direct calls and jumps go to other functions.
 	redirect func(k *Kernel, to map[arch.Addr]arch.Addr) error
 	// calls returns the linked target of the direct call that ends at an address.
@@ -49,7 +57,7 @@ type port struct {
 
 // ports has a row for each processor whose kernels are run.
 var ports = [...]*port{target.X8664: &portX8664, target.I386: &portI386, target.RISCV64: &portRISCV,
-	target.PPC64LE: nil}
+	target.ARM64: &portARM, target.PPC64LE: nil}
 
 // places are addresses of things in memory that no part of the kernel is linked to.
 type places struct {
@@ -82,8 +90,8 @@ var (
 // settle sets the processor that the kernel is built for.
 func (k *Kernel) settle(p target.Processor) error {
 	if k.port = ports[p]; k.port == nil {
-		return fmt.Errorf("is a kernel for %s, whose own engine kpsim doesn't run; give one for x86-64, i386 or "+
-			"riscv64", p)
+		return fmt.Errorf("is a kernel for %s, whose own engine kpsim doesn't run; give one for x86-64, i386, "+
+			"riscv64 or arm64", p)
 	}
 	k.Processor, k.places = p, *k.port.places
 	k.arch, k.word = p.Linux(), p.Linux().Word

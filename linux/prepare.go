@@ -29,8 +29,18 @@ func (k *Kernel) prepare() error {
 // roundUp returns the next multiple of a power of two. Addresses of kernels are negative.
 func roundUp(n, to int) int { return (n + to - 1) &^ (to - 1) }
 
-// lay makes the pages of a section. Sections that share a page share an image.
+// lay makes the pages of a section. Sections that share a page share an image, but data that is written shares only
+// that page with text.
 func (k *Kernel) lay(s vmlinux.Section) {
+	if n := len(k.images); n > 0 && s.Write && k.images[n-1].Exec {
+		last := k.images[n-1]
+		if edge := last.At + arch.Addr(last.Size); edge > arch.Addr(s.Addr) && edge < arch.Addr(s.Addr+s.Size) {
+			head, n := s, int(edge-arch.Addr(s.Addr))
+			head.Data = s.Data[:min(n, len(s.Data))]
+			k.fill(last, head)
+			s.Addr, s.Size, s.Data = s.Addr+uint64(n), s.Size-uint64(n), s.Data[len(head.Data):]
+		}
+	}
 	at := arch.Addr(s.Addr)
 	first, end := at&^(page-1), (at+arch.Addr(s.Size)+page-1)&^(page-1)
 	if n := len(k.images); n > 0 {
@@ -91,7 +101,7 @@ func (k *Kernel) serve() error {
 	taken := make(map[arch.Addr]bool)
 	for i := range boundary {
 		s := &boundary[i]
-		if s.bits32 && !k.Processor.Bits32() || s.on != nil && s.on != k.port {
+		if s.bits32 && !k.Processor.Bits32() || s.on != nil && s.on != k.port || s.one && k.port.batches {
 			continue
 		}
 		n := len(k.services)
@@ -179,6 +189,16 @@ func (k *Kernel) wrapAll() error {
 		k.services = append(k.services, &service{name: w.name + " begins", served: new(served), watch: w},
 			&service{name: w.name + " ends", served: new(served), watch: w, ends: true})
 		to[at] = thunk
+	}
+	if k.port.missed != nil && k.hooks == &ownHooks {
+		off := len(to) * thunkSize
+		code, err := k.port.missed(k, thunks.At+arch.Addr(off), k.gateAt(len(k.services)))
+		if err != nil {
+			return err
+		}
+		copy(thunks.Bytes[off:], code)
+		k.services = append(k.services, &service{name: "a return is missed",
+			served: &served{keeps: true, do: missedReturn}})
 	}
 	k.images = append(k.images, thunks)
 	return k.port.redirect(k, to)

@@ -336,8 +336,7 @@ func (u *users) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 func (u *users) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 	f := &u.k.fields
 	ri, frame := arch.Addr(r.R[u.k.arch.Args[0]]), arch.Addr(r.R[u.k.arch.Args[1]])
-	rh := get(x, ri, f.instance.rethook)
-	i := u.of(get(x, arch.Addr(rh&^1), f.instance.rethookData))
+	i := u.ofInstance(x, ri)
 	if i < 0 {
 		u.bug(x, "a handler is called for what is no return probe")
 		return
@@ -348,11 +347,24 @@ func (u *users) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 		private = make([]byte, p.DataSize) // a handler may be interrupted by another
 		u.read(x, ri+arch.Addr(f.instance.data.off), private)
 	}
+	own := which == kpev.Entry && u.k.hooks == &ownHooks
+	if own {
+		u.e.instances.took(x, uint64(ri), i)
+	}
 	left := u.withRegs(x, frame, engine.Hit{
 		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kprobe.addr)), Private: private,
 	})
+	if own && left != 0 {
+		u.e.instances.put(x, uint64(ri))
+	}
 	u.write(x, ri+arch.Addr(f.instance.data.off), private)
 	x.Regs().R[u.k.arch.Result] = uint64(left)
+}
+
+// ofInstance returns the number of the probe that an instance is for, or -1.
+func (u *users) ofInstance(x kapi.Context, ri arch.Addr) int {
+	f := &u.k.fields.instance
+	return u.of(get(x, arch.Addr(get(x, ri, f.hook)&^1), f.user))
 }
 
 // User returns the probe whose struct an address lies in, and the member there ("" for the

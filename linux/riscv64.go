@@ -13,8 +13,8 @@ import (
 )
 
 // The row of riscv64. A kernel isn't relocatable there, and is moved by the addresses in its data.
-var portRISCV = port{places: &places64, away: moved, trap: "do_trap_break", slot: "ainsn.api.insn",
-	extends: true, bare: true, why: 1, perTask: true, current: riscv64.TP, resched: reschedRISCV,
+var portRISCV = port{places: &places64, away: moved, trap: "do_trap_break", slot: []string{"ainsn.api.insn"},
+	extends: true, bare: true, why: 1, perTask: true, current: currentRISCV, flags: "flags", wanted: wantedRISCV,
 	bootText: bootTextRISCV, thunk: thunkRISCV, redirect: redirectRISCV, calls: callsRISCV, entered: enteredRISCV,
 	fixed: fixedRISCV}
 
@@ -27,6 +27,9 @@ const (
 	riscvAUIPC  = 0x17
 	riscvOpcode = 0x7f
 )
+
+// currentRISCV is port.current.
+func currentRISCV(r *arch.Regs, _ *arch.TaskState, task arch.Addr) { r.R[riscv64.TP] = uint64(task) }
 
 // thunkRISCV is port.thunk.
 func thunkRISCV(_ *Kernel, at arch.Addr, targets [3]arch.Addr) (code []byte, ok bool) {
@@ -185,29 +188,29 @@ func fixupException(e *Linux, x kapi.Context, a *args) uint64 {
 	return 1
 }
 
-// reschedRISCV is port.resched: preempt_schedule goes on as long as the flag is set. It loads the flags from where
+// wantedRISCV is port.wanted: preempt_schedule goes on as long as the flag is set. It loads the flags from where
 // tp points to, and masks one bit (need_resched, include/linux/sched.h).
-func reschedRISCV(k *Kernel) uint64 {
+func wantedRISCV(k *Kernel) (w kapi.Wanted) {
 	const loadTP, loadMask = 0x00023003, 0x000ff07f // ld rd,off(tp)
 	const andi, andiMask = 0x00007013, 0x0000707f
 	s, ok := k.Image.Symbol("preempt_schedule")
 	if !ok {
-		return 0
+		return w
 	}
 	load := false
 	for code := k.Image.Bytes(s.Addr, s.Size); len(code) > 0; {
 		in, err := riscv64.Decode(code, arch.Addr(s.Addr))
 		if err != nil {
-			return 0
+			return w
 		}
 		w := in.(*riscv64.Inst).Word()
 		if n := uint64(w >> 20); load && w&andiMask == andi && n&(n-1) == 0 {
-			return n
+			return kapi.Wanted{Set: n}
 		}
 		load = w&loadMask == loadTP && int(w>>20) == k.fields.thread.flags.off
 		code = code[in.Size():]
 	}
-	return 0
+	return w
 }
 
 // A row of the table of alternatives (struct alt_entry, arch/riscv/include/asm/alternative.h): the

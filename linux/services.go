@@ -299,14 +299,19 @@ func (e *Linux) poked(x kapi.Context, what string, at arch.Addr, n uint64) []byt
 
 // write stores bytes to text, and serialises the storing CPU. whole: they are all that is to stand there.
 func (po *poke) write(x kapi.Context, at arch.Addr, b []byte, whole bool) {
+	on := x.IRQ(false)
+	po.store(x, at, b, whole)
+	po.d.Sync.Self(x, smpev.SyncSelf)
+	x.IRQ(on)
+}
+
+// store is write, but for the serialising. Interrupts are off.
+func (po *poke) store(x kapi.Context, at arch.Addr, b []byte, whole bool) {
 	if whole {
 		lo, hi := traces.PackBytes(b)
 		x.Emit(smpev.Image, uint64(at), lo, hi)
 	}
-	on := x.IRQ(false)
 	po.d.Text.Write(x, at, b)
-	po.d.Sync.Self(x, smpev.SyncSelf)
-	x.IRQ(on)
 }
 
 func moduleAlloc(e *Linux, x kapi.Context, a *args) uint64 {

@@ -27,6 +27,10 @@ var watched = []watch{
 	{"rethook_recycle", recycled, nil},
 	{"arch_rethook_prepare", hooked, nil},
 	{"rethook_trampoline_handler", nil, passed},
+	// Return probes without rethook.
+	{"recycle_rp_inst", recycled, nil},
+	{"arch_prepare_kretprobe", prepared, nil},
+	{"__kretprobe_trampoline_handler", nil, passedAll},
 }
 
 // pokeBegins is text_poke_bp_batch(tp, nr_entries). It reports the text about to be written.
@@ -161,6 +165,14 @@ func hooked(e *Linux, x kapi.Context, a *args) {
 	e.k.arch.Frame.Load(x.Memory(), arch.Addr(a[1]), &regs)
 	to, _ := e.k.arch.Caller(x.Memory(), &regs)
 	x.Emit(kpev.Hooked, a[0], uint64(e.k.arch.StackPointer(&regs)), uint64(to))
+}
+
+// passedAll is the end of __kretprobe_trampoline_handler(regs, fp): all handlers have run. The frame pointer isn't
+// where the return address lay.
+func passedAll(e *Linux, x kapi.Context, a *args) {
+	var regs arch.Regs
+	e.k.arch.Frame.Load(x.Memory(), arch.Addr(a[0]), &regs)
+	x.Emit(kpev.Trampoline, uint64(e.k.arch.StackPointer(&regs)), e.returned(x), 0)
 }
 
 // passed is the end of rethook_trampoline_handler(regs, frame): all handlers have run.

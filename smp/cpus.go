@@ -49,6 +49,9 @@ func (ps *Processors) reset() {
 		c := &ps.list[i]
 		c.task, c.regs, c.guest = c.idle, c.idle.regs, false
 		c.sys.Copy(c.boot)
+		if ps.m.hooks.TaskRegs != nil {
+			c.sys.Switch(new(arch.TaskState), &c.idle.system)
+		}
 		c.idle.state = runnable
 		ps.absent(c)
 	}

@@ -54,8 +54,8 @@ type Hooks struct {
 	// Busy reports whether text has preemption off by a count of its own.
 	Busy func(x *Ctx) bool
 
-	// TaskRegs is called with the registers that a task begins a run with.
-	TaskRegs func(t kapi.TaskID, r *arch.Regs)
+	// TaskRegs is called with the registers and the state that a task begins a run with.
+	TaskRegs func(t kapi.TaskID, r *arch.Regs, s *arch.TaskState)
 
 	// Switched is called when a CPU switches from prev to next (which are the same if
 	// there is no other task to run).

@@ -88,7 +88,7 @@ func (ts *Tasks) rewind(t *Task) {
 	t.regs = arch.Regs{IP: ts.m.gates.idleIP(), Flags: ts.m.arch.FixedFlag | arch.IRQ}
 	t.regs.R[ts.m.arch.SP] = kernelSP(t)
 	if f := ts.m.hooks.TaskRegs; f != nil {
-		f(t.ID, &t.regs)
+		f(t.ID, &t.regs, &t.system)
 	}
 }
 

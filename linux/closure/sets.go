@@ -60,6 +60,7 @@ var Sets = []Set{
 		By: []string{
 			"arch_rethook_trampoline",
 			// 6.14 and later.
+			"simulate_br_blr", "simulate_ret", "simulate_nop", "update_lr",
 			"objpool_pop", "__register_kprobe", "kprobe_optimizer_thread", "wait_for_kprobe_optimizer_locked",
 			// 5.x: return probes without rethook.
 			"kretprobe_trampoline", "__kretprobe_trampoline", "trampoline_handler", "__kretprobe_trampoline_handler",
@@ -126,7 +127,8 @@ var Sets = []Set{
 		Needs: []string{"decoder", "plain"},
 		Files: []string{"arch/x86/kernel/alternative.c", "arch/x86/kernel/traps.c",
 			"arch/riscv/kernel/patch.c", "arch/riscv/kernel/traps.c", "arch/riscv/mm/cacheflush.c",
-			"arch/arm64/kernel/patching.c", "arch/arm64/kernel/debug-monitors.c",
+			"arch/arm64/kernel/patching.c", "arch/arm64/kernel/debug-monitors.c", "arch/arm64/kernel/traps.c",
+			"arch/arm64/kernel/entry-common.c",
 			"arch/powerpc/lib/code-patching.c"},
 		Only: []string{
 			"text_poke", "text_poke_early", "text_poke_kgdb", "text_poke_sync", "text_poke_loc_init",
@@ -148,7 +150,8 @@ var Sets = []Set{
 			"get_break_insn_length", "flush_icache_all", "ipi_remote_fence_i",
 			// Arm.
 			"aarch64_insn_patch_text", "aarch64_insn_patch_text_cb", "aarch64_insn_patch_text_nosync",
-			"aarch64_insn_read", "brk_handler", "call_break_hook",
+			"aarch64_insn_read", "el1_brk64", "do_el1_brk64", "call_el1_break_hook", "bug_brk_handler",
+			"reserved_fault_brk_handler", "arm64_skip_faulting_instruction", "arm64_enter_el1_dbg", "arm64_exit_el1_dbg",
 			// Power.
 			"patch_instruction", "patch_branch", "raw_patch_instruction", "patch_uint", "patch_ulong",
 			"create_branch", "create_cond_branch", "is_offset_in_branch_range", "is_conditional_branch",
@@ -159,7 +162,8 @@ var Sets = []Set{
 		By: []string{
 			"smp_text_poke_sync_each_cpu", "smp_text_poke_batch_finish", "smp_text_poke_batch_flush",
 			"smp_text_poke_batch_add", "smp_text_poke_single", "smp_text_poke_int3_handler",
-			"__smp_text_poke_batch_add", "text_poke_int3_handler",
+			"__smp_text_poke_batch_add", "text_poke_int3_handler", "caches_clean_inval_pou",
+			"aarch64_insn_gen_branch_imm",
 		},
 		Entries: []string{
 			"exc_int3", "poke_int3_handler", "text_poke", "text_poke_bp", "text_poke_bp_batch", "text_poke_queue",
@@ -167,7 +171,7 @@ var Sets = []Set{
 			"smp_text_poke_int3_handler", "smp_text_poke_batch_finish", "smp_text_poke_batch_add",
 			"smp_text_poke_single", "smp_text_poke_sync_each_cpu",
 			"do_trap_break", "handle_break", "patch_text", "patch_text_nosync", "patch_text_cb", "flush_icache_all",
-			"aarch64_insn_patch_text", "aarch64_insn_patch_text_nosync", "brk_handler", "patch_instruction",
+			"aarch64_insn_patch_text", "aarch64_insn_patch_text_nosync", "el1_brk64", "patch_instruction",
 			"patch_branch",
 		},
 	},
@@ -180,7 +184,7 @@ var Sets = []Set{
 		Name: "plain", Says: "helpers without a state: strings, lists, bits",
 		By: []string{
 			"memcpy", "__memcpy", "memmove", "__memmove", "memset", "__memset", "memcmp", "memchr", "memchr_inv",
-			"memcpy_orig", "memset_orig", "strchr", "strrchr", "strlen", "strnlen", "strcmp", "strncmp", "strcpy",
+			"memcpy_orig", "memset_orig", "memset_generic", "__pi_memset_generic", "strchr", "strrchr", "strlen", "strnlen", "strcmp", "strncmp", "strcpy",
 			"strscpy", "sized_strscpy", "strstr", "strim", "skip_spaces",
 			"__list_add_valid", "__list_del_entry_valid", "__list_add_valid_or_report",
 			"__list_del_entry_valid_or_report",
@@ -190,7 +194,7 @@ var Sets = []Set{
 			"cpumask_next_and",
 			"copy_from_kernel_nofault", "copy_from_kernel_nofault_allowed", "copy_from_kernel_nofault_loop",
 			"cpumask_next_wrap", "cpumask_weight", "__list_del_entry", "is_endbr", "refcount_warn_saturate", "sort",
-			"sort_r", "do_swap", "bsearch", "__static_call_return0", "__asm_copy_from_user_sum_enabled",
+			"sort_r", "__sort_r", "do_swap", "bsearch", "__static_call_return0", "__asm_copy_from_user_sum_enabled",
 		},
 	},
 }

@@ -36,7 +36,54 @@ func All(c *closure.Closure) []Mutant {
 
 // kinds lists the mutants of a function, by processor; nil: there are none.
 var kinds = [...]func(l *lister, f *closure.Function){target.X8664: kindsX86, target.I386: kindsX86,
-	target.RISCV64: kindsRISCV, target.PPC64LE: nil}
+	target.RISCV64: riscv.kinds, target.ARM64: arm.kinds, target.PPC64LE: nil}
+
+// A row is what the kinds need of a processor other than x86.
+type row struct {
+	nop, ret func(n int) []byte // n bytes that do nothing, or return
+	// condition adds the mutants of a conditional branch, and plain those of an instruction that continues to the next
+	// one.
+	condition, plain func(l *lister, in arch.Inst)
+}
+
+// kinds lists the mutants of a function.
+func (r *row) kinds(l *lister, f *closure.Function) {
+	var code []arch.Inst
+	dead := make(map[arch.Addr]bool) // addresses at which the kernel dies or warns
+	l.c.Decode(f, func(in arch.Inst) {
+		code = append(code, in)
+		s, _ := l.c.Target(f, in)
+		dead[in.At()] = in.Flow() == arch.FlowBreakpoint || in.Flow() == arch.FlowUndefined ||
+			in.Flow() == arch.FlowCall && dull[s.Name]
+	})
+	for i, in := range code {
+		switch in.Flow() {
+		case arch.FlowCall, arch.FlowJump:
+			r.call(l, in)
+		case arch.FlowCond:
+			if t, _ := in.Target(); !dead[t] && !(i+1 < len(code) && dead[code[i+1].At()]) {
+				r.condition(l, in)
+			}
+		default:
+			r.plain(l, in)
+		}
+	}
+}
+
+// call adds the mutant that skips a call, or a tail call.
+func (r *row) call(l *lister, in arch.Inst) {
+	s, kind := l.c.Target(l.f, in)
+	jump := in.Flow() == arch.FlowJump
+	if kind != closure.Inner && kind != closure.Outer || dull[s.Name] ||
+		jump && closure.Base(s.Name) == closure.Base(l.f.Name) {
+		return
+	}
+	with := r.nop(in.Size())
+	if jump {
+		with = r.ret(in.Size())
+	}
+	l.skip(s.Name, in, with)
+}
 
 // Has reports whether there are mutants of kernels for a processor.
 func Has(p target.Processor) bool { return kinds[p] != nil }

@@ -3,7 +3,6 @@ package mutate
 import (
 	"encoding/binary"
 
-	"kpsim/linux/closure"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/riscv64"
 )
@@ -21,46 +20,10 @@ const (
 	sstatus = 0x100 // the number of the control register with the interrupt flag
 )
 
-// kindsRISCV lists the mutants of a function: calls, conditional branches, stores, the interrupt flag and
-// fences of instructions.
-func kindsRISCV(l *lister, f *closure.Function) {
-	var code []arch.Inst
-	dead := make(map[arch.Addr]bool) // addresses at which the kernel dies or warns
-	l.c.Decode(f, func(in arch.Inst) {
-		code = append(code, in)
-		s, _ := l.c.Target(f, in)
-		dead[in.At()] = in.Flow() == arch.FlowBreakpoint || in.Flow() == arch.FlowUndefined ||
-			in.Flow() == arch.FlowCall && dull[s.Name]
-	})
-	for i, in := range code {
-		switch in.Flow() {
-		case arch.FlowCall, arch.FlowJump:
-			l.callRISCV(in)
-		case arch.FlowCond:
-			if t, _ := in.Target(); !dead[t] && !(i+1 < len(code) && dead[code[i+1].At()]) {
-				l.conditionRISCV(in)
-			}
-		default:
-			l.plainRISCV(in)
-		}
-	}
-}
-
-// callRISCV adds the mutant that skips a call or a tail call. Of a pair of instructions the second is
-// replaced: the first only writes the register that the call would overwrite.
-func (l *lister) callRISCV(in arch.Inst) {
-	s, kind := l.c.Target(l.f, in)
-	jump := in.Flow() == arch.FlowJump
-	if kind != closure.Inner && kind != closure.Outer || dull[s.Name] ||
-		jump && closure.Base(s.Name) == closure.Base(l.f.Name) {
-		return
-	}
-	with := riscv64.NopN(in.Size())
-	if jump {
-		with = riscvReturn(in.Size())
-	}
-	l.skip(s.Name, in, with)
-}
+// riscv is the row of riscv64: it has mutants of calls, conditional branches, stores, the interrupt flag and fences of
+// instructions. Of a pair of instructions that call, the second is replaced: the first only writes the register that
+// the call would overwrite.
+var riscv = row{nop: riscv64.NopN, ret: riscvReturn, condition: (*lister).conditionRISCV, plain: (*lister).plainRISCV}
 
 // riscvReturn returns a return of n bytes.
 func riscvReturn(n int) []byte {

@@ -35,7 +35,7 @@ var (
 	classRISCV = &class{Class: objfile.RISCV64, processor: target.RISCV64, low: 0xffffffff80000000, mask: ^uint64(0),
 		exRow: 12, flat: &flat{magic: "RSC\x05", base: 0xffffffff80000000}, recover: (*Image).recoveredData}
 	classARM = &class{Class: objfile.ARM64, processor: target.ARM64, low: 0xffff800000000000, mask: ^uint64(0),
-		exRow: 12, flat: &flat{magic: "ARM\x64", base: 0xffff800080000000}}
+		exRow: 12, flat: &flat{magic: "ARM\x64", base: 0xffff800080000000}, recover: (*Image).recoveredData}
 	classPPC = &class{Class: objfile.PPC64, processor: target.PPC64LE, low: 0xc000000000000000, mask: ^uint64(0),
 		linked: elf.ET_DYN, exRow: 8}
 

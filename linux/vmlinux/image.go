@@ -298,6 +298,12 @@ func (im *Image) Bytes(addr, n uint64) []byte {
 	return s.Data[off : off+n : off+n]
 }
 
+// Text returns the string at addr, at most 256 bytes; "" if there is none.
+func (im *Image) Text(addr uint64) string {
+	s, _ := im.cString(addr)
+	return s
+}
+
 // cString returns the string at addr, at most 256 bytes. ok reports whether it was complete.
 func (im *Image) cString(addr uint64) (string, bool) {
 	s := im.sectionAt(addr, 1)

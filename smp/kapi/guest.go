@@ -25,6 +25,15 @@ const GuestGates arch.Addr = 0xffffffff82200000
 // GateSize is how many bytes a gate takes.
 const GateSize = 16
 
+// Wanted says how a task's flags show that another task wants the CPU: these bits are set, or these are clear.
+type Wanted struct{ Set, Clear uint64 }
+
+// In returns flags that show it.
+func (w Wanted) In(flags uint64) uint64 { return flags&^w.Clear | w.Set }
+
+// Not returns flags that show the contrary.
+func (w Wanted) Not(flags uint64) uint64 { return flags&^w.Set | w.Clear }
+
 // Guest serves an engine that is itself guest code. It provides room for the engine's text and
 // data, addresses for the services that the text calls, and notice of context switches. The
 // methods without a Context are for the boot, before anything runs.
@@ -42,11 +51,12 @@ type Guest interface {
 	// Preemption says where text counts preempt_disable, as an address for PerCPU. The
 	// highest bit of the 32 is clear where another task wants the CPU.
 	Preemption(at arch.Addr)
-	// TaskPreemption is Preemption of a kernel that counts by task, in the task's own memory. The bits resched of the
-	// task's flags are set where another task wants the CPU; 0: text doesn't look.
-	TaskPreemption(at func(t TaskID) (count, flags arch.Addr), resched uint64)
-	// TaskRegs calls f with the registers that each task begins a run with.
-	TaskRegs(f func(t TaskID, r *arch.Regs))
+	// TaskPreemption is Preemption of a kernel that counts by task, in the task's own memory. wanted says how the eight
+	// bytes of the task's flags show that another task wants the CPU; zero: text doesn't look.
+	TaskPreemption(at func(t TaskID) (count, flags arch.Addr), wanted Wanted)
+	// TaskRegs calls f with the registers that each task begins a run with, and what the kernel keeps of the CPU's
+	// other state for it.
+	TaskRegs(f func(t TaskID, r *arch.Regs, s *arch.TaskState))
 	// Thread makes a kernel thread: wake makes it run f, once more if f is already running.
 	Thread(name string, f func(x Context)) (wake func())
 	// OnSwitch calls f when a CPU switches to another task, within that step.

@@ -13,7 +13,7 @@ type Guest struct {
 	preempt arch.Addr `state:"boot"`
 	// set at boot, by TaskPreemption
 	taskAt   func(t kapi.TaskID) (count, flags arch.Addr) `state:"boot"`
-	resched  uint64                                       `state:"boot"`
+	wanted   kapi.Wanted                                  `state:"boot"`
 	onSwitch func(cpu int, next kapi.TaskID)              `state:"boot"` // set at boot
 }
 
@@ -43,8 +43,8 @@ func (g *Guest) Preemption(at arch.Addr) {
 }
 
 // TaskPreemption implements kapi.Guest.
-func (g *Guest) TaskPreemption(at func(t kapi.TaskID) (count, flags arch.Addr), resched uint64) {
-	g.taskAt, g.resched = at, resched
+func (g *Guest) TaskPreemption(at func(t kapi.TaskID) (count, flags arch.Addr), wanted kapi.Wanted) {
+	g.taskAt, g.wanted = at, wanted
 	g.k.M.Memory().GuardStacks()
 	g.k.M.Hooks().Busy = func(x *smp.Ctx) bool {
 		count, _ := at(x.Task())
@@ -54,7 +54,9 @@ func (g *Guest) TaskPreemption(at func(t kapi.TaskID) (count, flags arch.Addr), 
 }
 
 // TaskRegs implements kapi.Guest.
-func (g *Guest) TaskRegs(f func(t kapi.TaskID, r *arch.Regs)) { g.k.M.Hooks().TaskRegs = f }
+func (g *Guest) TaskRegs(f func(t kapi.TaskID, r *arch.Regs, s *arch.TaskState)) {
+	g.k.M.Hooks().TaskRegs = f
+}
 
 // busy reports whether text has counted preempt_disable on a CPU.
 func (g *Guest) busy(x *smp.Ctx) bool {
@@ -77,10 +79,10 @@ func (g *Guest) OnSwitch(f func(cpu int, next kapi.TaskID)) { g.onSwitch = f }
 // switched is called at each context switch. It clears the request to give the CPU up for the
 // next task.
 func (g *Guest) switched(next *smp.Task) {
-	if g.resched != 0 {
+	if g.wanted != (kapi.Wanted{}) {
 		_, at := g.taskAt(next.ID)
 		v, _ := g.k.M.Memory().Load(at, 8)
-		g.Put(at, 8, v&^g.resched)
+		g.Put(at, 8, g.wanted.Not(v))
 	}
 	if g.preempt != 0 {
 		at := g.PerCPU(next.CPUID(), g.preempt)
@@ -135,10 +137,10 @@ func (g *Guest) Resched(x kapi.Context) {
 // wants sets the flag by which text sees that another task wants the CPU. The preempt_enable
 // that ends text's section then gives the CPU up.
 func (g *Guest) wants(x *smp.Ctx) {
-	if g.resched != 0 {
+	if g.wanted != (kapi.Wanted{}) {
 		_, at := g.taskAt(x.Task())
 		v, _ := x.Memory().Load(at, 8)
-		x.Memory().Store(at, 8, v|g.resched)
+		x.Memory().Store(at, 8, g.wanted.In(v))
 		return
 	}
 	if g.preempt == 0 {

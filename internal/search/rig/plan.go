@@ -11,6 +11,7 @@ import (
 	"kpsim/engine/livepatch"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
+	"kpsim/linux"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -32,7 +33,7 @@ type Plan struct {
 	row     *engine.Row
 	twin    bool     // without probes
 	anyOf   []uint64 // the values that anyRegs assigns
-	lost    uint64   // by number, a bit each: the registers that sites of ftrace use, which a call may change
+	lost    uint64   // by number, a bit each: registers that a call may change: those that sites of ftrace use
 	funcs   map[string]arch.Addr
 	modules []*kernel.Module
 	nops    map[string]arch.Code // by function: what boot has written at its site of ftrace
@@ -54,6 +55,9 @@ const guestBudget = 20 * smp.DefaultBudget
 // boot makes the machine and boots its kernel, which has no text yet.
 func (p *Plan) boot(settings any) (err error) {
 	c := &p.Scenario.Machine
+	if s, ok := settings.(*linux.Settings); ok && s.Kernel.LosesLink() {
+		p.lost |= 1 << p.arch.Link
+	}
 	budget := uint64(c.Steps)
 	if p.row.Boot != nil && budget == 0 {
 		budget = guestBudget

@@ -127,11 +127,11 @@ func (w *wiring) unguarded() kapi.Patcher {
 	return w.patch
 }
 
-// patcher returns the engine if it also patches for the other clients, as text_poke_bp does,
+// patcher returns the engine if it also patches for the other clients, in the usual way of its processor,
 // and nil if it doesn't.
 func (w *wiring) patcher() engine.Patcher {
 	p, ok := w.engine.(engine.Patcher)
-	if !ok || w.twin || w.unguarded() != nil {
+	if !ok || w.twin || w.unguarded() != nil && w.Scenario.Machine.Patch != era.PatchWhole {
 		return nil
 	}
 	return p

@@ -43,7 +43,7 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 	}
 	if !mutate.Has(im.Processor()) {
 		return 0, fmt.Errorf("%s: is a kernel for %s, whose machine code has no mutants here; give one for x86-64, "+
-			"i386 or riscv64", c.File, im.Processor())
+			"i386, riscv64 or arm64", c.File, im.Processor())
 	}
 	cut, err := closure.Of(im, c.Set)
 	if err != nil {

@@ -186,9 +186,19 @@ func makeBreakpoint(in *Inst, _ word) error {
 	return nil
 }
 
+// syndromeBRK is ESR_EL1 of brk without its immediate: the class of the exception, and IL (ARM ARM, "ESR_EL1").
+const syndromeBRK = 0x3c<<26 | 1<<25
+
+// Syndrome returns what brk with an immediate leaves in ESR_EL1.
+func Syndrome(imm uint16) uint64 { return syndromeBRK | uint64(imm) }
+
 // execBreakpoint leaves IP at the breakpoint: ELR_EL1 has its address (ARM ARM D2, "Breakpoint
-// Instruction exceptions").
-func execBreakpoint(*arch.Op, *arch.Regs, arch.Memory) arch.Outcome { return arch.Breakpoint }
+// Instruction exceptions"). ESR_EL1 has the immediate.
+func execBreakpoint(op *arch.Op, _ *arch.Regs, m arch.Memory) arch.Outcome {
+	imm, _ := whole(op).Breakpoint()
+	system(m).kept[ESREL1] = Syndrome(imm)
+	return arch.Breakpoint
+}
 
 // makeUndefined is udf, and hlt, which is undefined where no debugger halts the CPU (ARM ARM C6.2,
 // "HLT").

@@ -48,7 +48,7 @@ var ARM64 = &arch.Arch{
 		Breaks:     []arch.Pattern{{Mask: 0xffe0001f, Is: wordBRK}},
 		Fill:       uint64(wordBRK|BrkFault<<5) * 0x1_0000_0001,
 	},
-	BootSystem: func(cpu uint32, _ arch.Addr) arch.System { return NewSystem(cpu) },
+	BootSystem: func(cpu uint32, perCPU arch.Addr) arch.System { return bootSystem(cpu, perCPU) },
 	// Both are context synchronization events (ARM ARM, "Context synchronization event").
 	EntrySerialises: true, ReturnSerialises: true,
 	Valid: valid,

@@ -42,6 +42,14 @@ func NewSystem(cpu uint32) *System {
 	return y
 }
 
+// bootSystem is BootSystem of a kernel, which keeps the distance to a CPU's data in TPIDR_EL1
+// (set_my_cpu_offset, arch/arm64/include/asm/percpu.h).
+func bootSystem(cpu uint32, perCPU arch.Addr) *System {
+	y := NewSystem(cpu)
+	y.kept[TPIDREL1] = uint64(perCPU)
+	return y
+}
+
 // Bits of SCTLR_EL1 (ARM ARM, "AArch64 System Register Descriptions").
 const (
 	sctlrM     uint64 = 1 << 0
