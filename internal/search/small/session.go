@@ -52,7 +52,8 @@ func (s *Session) Begin() (programs uint64, err error) {
 	}
 	for _, name := range worlds {
 		for _, settled := range []bool{true, false} {
-			search := &Search{Settled: settled, Mutant: s.Mutant, Ignored: s.Ignored, Workers: s.Workers, Cancelled: s.Cancelled}
+			search := &Search{Settled: settled, Mutant: s.Mutant, Ignored: s.Ignored, Workers: s.Workers,
+				Cancelled: s.Cancelled}
 			plain, err := Load(name, s.Edition)
 			if err != nil {
 				return 0, err
