@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,16 +29,49 @@ import (
 
 var updateAnswers = flag.Bool("update-answers", false, "write the answers anew")
 
-// answersRISCV are what register_kprobe of a kernel for riscv64 answers about instructions, a line for each:
+// A record is a file of what register_kprobe of a kernel answers about instructions, a line for each:
 //
 //	4501 copied
 //	00000297 simulate_auipc
 //	00100073 EINVAL
+//	behind 885f7c20 EINVAL
 //
-// The instruction is a number of 16 or of 32 bits; all of 16 bits are there, and drawn ones of each opcode of
-// 32 bits and each funct3. Copied: it is executed in a slot. A name is the kernel's function that executes it
-// on the saved registers. Else registration fails. A row may stand for adjacent instructions: 4501-450e.
-const answersRISCV = "testdata/riscv64-6.12.txt.gz"
+// Copied: it is executed in a slot. A name is the kernel's function that executes it on the saved registers. Else
+// registration fails. A row may stand for adjacent instructions: 4501-450e. Behind an instruction the answer is about
+// a nop.
+type record struct {
+	processor, series string
+	groups            []group
+}
+
+// A group is instructions of as many bytes.
+type group struct {
+	size   int
+	list   []uint32
+	stride int    // bytes from one to the next; what is between is nop
+	nop    uint32 // 0: they are adjacent
+	behind bool
+}
+
+// records are those that are kept. Of riscv64 all instructions of 16 bits are asked about, and drawn ones of each opcode
+// of 32 bits and each funct3.
+var records = []record{
+	{"riscv64", "6.12", []group{{size: 2, list: halves(), stride: 2}, {size: 4, list: asked(), stride: 4}}},
+	{"arm64", "6.12", groupsARM()},
+	{"arm64", "7.2", groupsARM()},
+}
+
+func (r *record) file() string { return "testdata/" + r.processor + "-" + r.series + ".txt.gz" }
+
+// halves lists the instructions of riscv64 of 16 bits.
+func halves() (list []uint32) {
+	for w := range uint32(1 << 16) {
+		if w&3 != 3 {
+			list = append(list, w)
+		}
+	}
+	return list
+}
 
 // drawnAsked is how many instructions of 32 bits are asked about for each opcode and funct3.
 const drawnAsked = 40
@@ -58,62 +92,115 @@ func asked() (list []uint32) {
 	return list
 }
 
-// TestAnswersRISCV asks the kernel's own register_kprobe on our machine, and compares with what is recorded.
-func TestAnswersRISCV(t *testing.T) {
-	require.NotZero(t, len(readRows(t)))
-	k, err := Open(kerneltest.PathOn(t, "riscv64", "6.12"))
-	require.NoError(t, err)
-	var halves, fulls []uint32
-	for w := range uint32(1 << 16) {
-		if w&3 != 3 {
-			halves = append(halves, w)
+// groupsARM returns what is asked about arm64: instructions drawn of each value of the highest eleven bits; all hints
+// and barriers, and drawn ones of the classes that decoders divide further (ARM ARM C4.1): exceptions, system, branches
+// to registers, exclusives, copies of memory; and a nop behind drawn loads and stores that may be exclusive. A kernel
+// looks 128 bytes back for those, so that others lie further apart.
+func groupsARM() []group {
+	const nop, apart = 0xd503201f, 34 * 4
+	r := rand.New(rand.NewPCG(3, 4))
+	var list, behind []uint32
+	drawn := func(n int, mask, is uint32) {
+		for range n {
+			list = append(list, r.Uint32()&^mask|is)
 		}
 	}
-	fulls = asked()
+	for top := range uint32(1 << 11) {
+		drawn(8, 0xffe00000, top<<21)
+	}
+	for n := range uint32(1 << 8) {
+		list = append(list, 0xd503201f&^0xfe0|n<<5, 0xd503301f|n<<5) // with CRm and op2
+	}
+	for n := range uint32(1 << 10) {
+		list = append(list, 0xd61f0000|n>>6<<21|n&0x3f<<10, 0xd61f001f|n>>6<<21|n&0x3f<<10) // opc, op3; op4
+	}
+	for _, branch := range []uint32{0xd61f0000, 0xd63f0000, 0xd65f0000} {
+		drawn(20, 0xfffffc1f, branch)
+	}
+	drawn(1000, 0xffc00000, 0xd5000000)
+	drawn(300, 0xfff8f01f, 0xd500401f)
+	drawn(300, 0xff000000, 0xd4000000)
+	drawn(1000, 0x3f000000, 0x08000000)
+	drawn(300, 0x3b200c00, 0x19000400)
+	list = append(list, 0xd53b4220, 0xd53b4221, 0xd53b423f, 0xd69f03e0, 0xd69f0bff, 0xd69f0fff, 0xd65f0bff, 0xd65f0fff)
+	for range 1000 {
+		behind = append(behind, r.Uint32()&^0x3f000000|0x08000000)
+	}
+	return []group{{size: 4, list: unique(list), stride: apart, nop: nop},
+		{size: 4, list: unique(behind), stride: apart, nop: nop, behind: true}}
+}
+
+// unique returns numbers in order, each once.
+func unique(list []uint32) []uint32 {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// TestAnswers asks kernels' own register_kprobe on our machine, and compares with what is recorded.
+func TestAnswers(t *testing.T) {
+	for i := range records {
+		r := &records[i]
+		t.Run(r.processor+"-"+r.series, func(t *testing.T) { r.test(t) })
+	}
+}
+
+func (r *record) test(t *testing.T) {
+	if !*updateAnswers {
+		require.NotEmpty(t, readRows(t, r.file()))
+	}
+	k, err := Open(kerneltest.PathOn(t, r.processor, r.series))
+	require.NoError(t, err)
 	if *updateAnswers {
-		var text bytes.Buffer
-		writeRows(&text, halves, answersOf(t, k, halves, 2), 4)
-		writeRows(&text, fulls, answersOf(t, k, fulls, 4), 8)
-		var packed bytes.Buffer
+		var text, packed bytes.Buffer
+		for i := range r.groups {
+			g := &r.groups[i]
+			writeRows(&text, g, answersOf(t, k, g, g.list))
+		}
 		z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 		z.Write(text.Bytes())
 		require.NoError(t, z.Close())
-		require.NoError(t, os.WriteFile(answersRISCV, packed.Bytes(), 0o644))
+		require.NoError(t, os.WriteFile(r.file(), packed.Bytes(), 0o644))
 		return
 	}
-	want := readRows(t)
+	want := readRows(t, r.file())
 	step := thorough.Of(64, 1)
-	for _, c := range []struct {
-		list []uint32
-		size int
-	}{{halves, 2}, {fulls, 4}} {
+	for i := range r.groups {
+		g := &r.groups[i]
 		var list []uint32
-		for i := 0; i < len(c.list); i += step {
-			list = append(list, c.list[i])
+		for i := 0; i < len(g.list); i += step {
+			list = append(list, g.list[i])
 		}
-		for i, got := range answersOf(t, k, list, c.size) {
-			require.Equal(t, want[key{list[i], c.size}], got, "%#x", list[i])
+		for i, got := range answersOf(t, k, g, list) {
+			require.Equal(t, want[key{list[i], g.size, g.behind}], got, "%#x", list[i])
 		}
 	}
 }
 
 // A key is an instruction and its size in bytes.
 type key struct {
-	word uint32
-	size int
+	word   uint32
+	size   int
+	behind bool
 }
 
+// behindMark begins the rows of a group that is behind.
+const behindMark = "behind "
+
 // writeRows writes a line for each run of adjacent numbers with the same answer.
-func writeRows(out io.Writer, list []uint32, answers []string, digits int) {
+func writeRows(out io.Writer, g *group, answers []string) {
+	list, digits, mark := g.list, 2*g.size, ""
+	if g.behind {
+		mark = behindMark
+	}
 	for i := 0; i < len(list); {
 		j := i + 1
 		for j < len(list) && list[j] == following(list[j-1], digits) && answers[j] == answers[i] {
 			j++
 		}
 		if j == i+1 {
-			fmt.Fprintf(out, "%0*x %s\n", digits, list[i], answers[i])
+			fmt.Fprintf(out, "%s%0*x %s\n", mark, digits, list[i], answers[i])
 		} else {
-			fmt.Fprintf(out, "%0*x-%0*x %s\n", digits, list[i], digits, list[j-1], answers[i])
+			fmt.Fprintf(out, "%s%0*x-%0*x %s\n", mark, digits, list[i], digits, list[j-1], answers[i])
 		}
 		i = j
 	}
@@ -127,8 +214,8 @@ func following(w uint32, digits int) uint32 {
 	return w
 }
 
-func readRows(t *testing.T) map[key]string {
-	f, err := os.Open(answersRISCV)
+func readRows(t *testing.T, file string) map[key]string {
+	f, err := os.Open(file)
 	require.NoError(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
@@ -136,7 +223,8 @@ func readRows(t *testing.T) map[key]string {
 	rows := make(map[key]string)
 	lines := bufio.NewScanner(z)
 	for lines.Scan() {
-		words, answer, _ := strings.Cut(lines.Text(), " ")
+		line, behind := strings.CutPrefix(lines.Text(), behindMark)
+		words, answer, _ := strings.Cut(line, " ")
 		from, to, several := strings.Cut(words, "-")
 		if !several {
 			to = from
@@ -145,7 +233,7 @@ func readRows(t *testing.T) map[key]string {
 		_, err := fmt.Sscanf(from+" "+to, "%x %x", &a, &b)
 		require.NoError(t, err)
 		for w := a; w <= b && w >= a; w = following(w, len(from)) {
-			rows[key{w, len(from) / 2}] = answer
+			rows[key{w, len(from) / 2, behind}] = answer
 		}
 	}
 	require.NoError(t, lines.Err())
@@ -155,24 +243,31 @@ func readRows(t *testing.T) map[key]string {
 // askedAtOnce is how many instructions are asked about in one boot: no slot is freed.
 const askedAtOnce = 2048
 
-// answersOf asks about instructions, each of size bytes.
-func answersOf(t *testing.T, k *Kernel, list []uint32, size int) (answers []string) {
+// answersOf asks about instructions of a group.
+func answersOf(t *testing.T, k *Kernel, g *group, list []uint32) (answers []string) {
 	for len(list) > 0 {
 		n := min(len(list), askedAtOnce)
-		answers = append(answers, askAll(t, k, list[:n], size)...)
+		answers = append(answers, askAll(t, k, g, list[:n])...)
 		list = list[n:]
 	}
 	return answers
 }
 
 // askAll asks about the instructions of one function.
-func askAll(t *testing.T, k *Kernel, list []uint32, size int) (answers []string) {
+func askAll(t *testing.T, k *Kernel, g *group, list []uint32) (answers []string) {
 	const at arch.Addr = 0xffffffff81000000
-	code := make([]byte, 0, len(list)*size+page)
+	code := make([]byte, 0, len(list)*g.stride+page)
 	for _, w := range list {
-		for i := range size {
-			code = append(code, byte(w>>(8*i)))
+		for n := 0; n < g.stride; n += g.size {
+			for i := range g.size {
+				code = append(code, byte(w>>(8*i)))
+			}
+			w = g.nop
 		}
+	}
+	asked := at
+	if g.behind {
+		asked += arch.Addr(g.size)
 	}
 	var log traces.Log
 	m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 30, Arch: k.Arch()}, &log)
@@ -191,7 +286,7 @@ func askAll(t *testing.T, k *Kernel, list []uint32, size int) (answers []string)
 			return
 		}
 		for i := range list {
-			answers = append(answers, e.answer(x, at+arch.Addr(i*size)))
+			answers = append(answers, e.answer(x, asked+arch.Addr(i*g.stride)))
 		}
 	})
 	m.Names().Further = k.Symbol

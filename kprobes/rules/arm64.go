@@ -14,6 +14,8 @@ var armForms = []form{
 	{mask: 0xbf000000, is: 0x18000000, how: simulated}, // ldr (literal)
 	{mask: 0xff000000, is: 0x98000000, how: simulated}, // ldrsw (literal)
 	{mask: 0xff000010, is: 0x54000000, how: simulated}, // b.cond
+	// bc.cond: until 2ccd8ff980b5 (2026, taken to the stable series) its copy was stepped, and branched from there
+	{mask: 0xff000010, is: 0x54000010, how: simulated, since: Edition69, copied: true},
 	{mask: 0x7e000000, is: 0x34000000, how: simulated}, // cbz, cbnz
 	{mask: 0x7e000000, is: 0x36000000, how: simulated}, // tbz, tbnz
 	{mask: 0x1f000000, is: 0x10000000, how: simulated}, // adr, adrp

@@ -55,6 +55,18 @@ func TestARM64Words(t *testing.T) {
 	}
 }
 
+// TestARM64Hinted: a copy of bc.cond was stepped until there was a simulation.
+func TestARM64Hinted(t *testing.T) {
+	for edition, simulated := range map[Edition]bool{Edition65: false, Edition69: true} {
+		var j Judge
+		j.Load(&Kernel{Edition: edition, Decoder: DecodesARM64},
+			&Function{Name: "f", Addr: 0x1000, Size: 4, Code: []byte{0x10, 0, 0, 0x54}})
+		v := j.At(0)
+		require.Zero(t, v.Errno)
+		require.Equal(t, simulated, v.Emulated)
+	}
+}
+
 // TestARM64Flow: what goes elsewhere than on, by what the processor does, is never stepped.
 func TestARM64Flow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -96,4 +108,44 @@ func TestARM64Places(t *testing.T) {
 		require.Equal(t, errno, j.At(i).Errno, "+%d", i)
 	}
 	require.Equal(t, Reason{Kind: Fixup}, judgeARM(Function{Extable: []int{0}}, 0xb9400000).Why)
+}
+
+// TestARMAnswers compares verdicts with what register_kprobe of Debian's 6.12.117 answers about instructions, and about
+// a nop behind one, which linux's tests record.
+func TestARMAnswers(t *testing.T) {
+	asked := 0
+	eachAnswer(t, "arm64-6.12", func(w uint32, _, behind bool, answer string) {
+		agrees(t, judgeAsked(w, behind), w, answer)
+		asked++
+	})
+	require.Greater(t, asked, 20_000)
+}
+
+// TestARMAnswersLater compares them with 7.2.13's, which simulates nop, and takes no plain load or store with acquire or
+// release for exclusive. No edition is as new.
+func TestARMAnswersLater(t *testing.T) {
+	const nop, ordered = 0xd503201f, 1 << 23
+	plain := 0
+	eachAnswer(t, "arm64-7.2", func(w uint32, _, behind bool, answer string) {
+		v := judgeAsked(w, behind)
+		if behind && v.Errno != 0 && answer != "EINVAL" {
+			require.NotZero(t, w&ordered, "%08x", w)
+			v = judgeARM(Function{}, nop)
+			plain++
+		}
+		if answer == "simulate_nop" {
+			require.True(t, behind || w == nop, "%08x", w)
+			v.Emulated = true
+		}
+		agrees(t, v, w, answer)
+	})
+	require.Greater(t, plain, 200)
+}
+
+// judgeAsked returns the verdict on an instruction, or on a nop behind it.
+func judgeAsked(w uint32, behind bool) Verdict {
+	if behind {
+		return judgeARM(Function{}, w, 0xd503201f)
+	}
+	return judgeARM(Function{}, w)
 }

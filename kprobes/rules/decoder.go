@@ -127,6 +127,7 @@ type form struct {
 	how      handling
 	why      ReasonKind
 	since    Edition // the first edition with the handling; before that it is refused with Unsimulated
+	copied   bool    // before since it is stepped instead
 	not      uint32  // bits of which one must be set; 0: none need be
 }
 
@@ -144,6 +145,8 @@ func match(forms []form, w uint32) *form {
 func sortBy(forms []form, k *Kernel, w uint32) (handling, ReasonKind) {
 	switch f := match(forms, w); {
 	case f == nil:
+		return stepped, None
+	case k.Edition < f.since && f.copied:
 		return stepped, None
 	case k.Edition < f.since:
 		return rejected, Unsimulated
