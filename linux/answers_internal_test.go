@@ -53,8 +53,8 @@ type group struct {
 	behind bool
 }
 
-// records are those that are kept. Of riscv64 all instructions of 16 bits are asked about, and drawn ones of each opcode
-// of 32 bits and each funct3.
+// records are those that are kept. Of riscv64 all instructions of 16 bits are asked about, and drawn ones of each
+// opcode of 32 bits and each funct3.
 var records = []record{
 	{"riscv64", "6.12", []group{{size: 2, list: halves(), stride: 2}, {size: 4, list: asked(), stride: 4}}},
 	{"arm64", "6.12", groupsARM()},

@@ -121,8 +121,8 @@ func TestARMAnswers(t *testing.T) {
 	require.Greater(t, asked, 20_000)
 }
 
-// TestARMAnswersLater compares them with 7.2.13's, which simulates nop, and takes no plain load or store with acquire or
-// release for exclusive. No edition is as new.
+// TestARMAnswersLater compares them with 7.2.13's, which simulates nop, and takes no plain load or store with acquire
+// or release for exclusive. No edition is as new.
 func TestARMAnswersLater(t *testing.T) {
 	const nop, ordered = 0xd503201f, 1 << 23
 	plain := 0
