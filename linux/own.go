@@ -3,6 +3,7 @@ package linux
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"kpsim/linux/vmlinux"
@@ -71,11 +72,12 @@ func (e *Linux) BootCPUs() {
 	if at := k.at("nr_cpu_ids"); at != 0 {
 		g.Put(at, 4, uint64(cpus))
 	}
-	g.Put(k.at("__num_online_cpus"), 4, uint64(cpus))
+	e.putOnline(all)
+	g.OnOnline(e.putOnline)
 	if at := k.at("__num_possible_cpus"); at != 0 {
 		g.Put(at, 4, uint64(cpus))
 	}
-	for _, name := range []string{"__cpu_online_mask", "__cpu_possible_mask", "__cpu_present_mask"} {
+	for _, name := range []string{"__cpu_possible_mask", "__cpu_present_mask"} {
 		g.Put(k.at(name), min(8, k.maskBytes), all)
 	}
 	g.Put(k.at("system_state"), 4, systemRunning)
@@ -87,6 +89,13 @@ func (e *Linux) BootCPUs() {
 	if off, size, ok := k.Image.Types().Off("cpuinfo_x86", "x86_virt_bits"); ok {
 		g.Put(k.at("boot_cpu_data")+arch.Addr(off), size, k.virtualBits())
 	}
+}
+
+// putOnline sets the variables that say which CPUs are online.
+func (e *Linux) putOnline(cpus uint64) {
+	g, k := e.d.Guest, e.k
+	g.Put(k.at("__num_online_cpus"), 4, uint64(bits.OnesCount64(cpus)))
+	g.Put(k.at("__cpu_online_mask"), min(8, k.maskBytes), cpus)
 }
 
 // systemRunning is SYSTEM_RUNNING of 5.x and later.

@@ -56,7 +56,8 @@ func newParser(of []verb, stdout, stderr io.Writer, options ...kong.Option) *kon
 			"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()),
 			"memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()),
 			"drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()),
-			"bound": fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns),
+			"processors": cli.List(inputs.DrawnProcessors()),
+			"bound":      fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns),
 		})
 	for _, v := range of {
 		options = append(options, kong.DynamicCommand(v.name, "", "", v.new(), v.tags...))

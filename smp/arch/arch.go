@@ -2,9 +2,12 @@ package arch
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -231,6 +234,12 @@ func (a *Arch) RegName(r Reg) string { return a.RegNames[r] }
 // IsBreakpoint reports whether the instruction is a breakpoint of which w has the first bytes, up to
 // eight, as Word has them.
 func (a *Arch) IsBreakpoint(w uint64) bool { return a.BreakLen(w) > 0 }
+
+// ShortBreak returns the bytes of the shortest breakpoint.
+func (a *Arch) ShortBreak() []byte {
+	short := slices.MinFunc(a.Breaks, func(p, q Pattern) int { return cmp.Compare(p.Len(), q.Len()) })
+	return binary.LittleEndian.AppendUint64(nil, short.Is)[:short.Len()]
+}
 
 // BreakLen returns the length of such a breakpoint, 0 if the instruction is none.
 func (a *Arch) BreakLen(w uint64) int {

@@ -61,6 +61,8 @@ type Guest interface {
 	Thread(name string, f func(x Context)) (wake func())
 	// OnSwitch calls f when a CPU switches to another task, within that step.
 	OnSwitch(f func(cpu int, next TaskID))
+	// OnOnline calls f with the set of the CPUs that are online when that changes, within that step.
+	OnOnline(f func(cpus uint64))
 
 	// Put stores to memory within a step of the CPU that the memory belongs to.
 	Put(at arch.Addr, size int, v uint64)

@@ -216,12 +216,12 @@ func (h *Hotplug) ready(x *smp.Ctx) { *h.empty.RMW(x, cpuhpDone) |= 1 << x.CPU()
 // room for its interrupts, and fails if not (native_cpu_disable).
 func (h *Hotplug) takeDown(x kapi.Context) {
 	if h.Late {
-		*h.online.RMW(x, kapi.Once) &^= 1 << x.CPU()
+		h.setOnline(x, false)
 	}
 	if h.fail(x, x.CPU(), smpev.CPUStepTeardown) {
 		return
 	}
-	*h.online.RMW(x, kapi.Once) &^= 1 << x.CPU()
+	h.setOnline(x, false)
 	c := ctxOf(x)
 	if c.Hotplug().CallPending() {
 		h.k.Sync.answer(c)
@@ -289,6 +289,17 @@ func (h *Hotplug) up(x kapi.Context, cpu int, fails smpev.CPUStep) {
 	h.takeCPUDown(x, cpu)
 }
 
+// setOnline is set_cpu_online, on that CPU.
+func (h *Hotplug) setOnline(x kapi.Context, on bool) {
+	set := h.online.RMW(x, kapi.Once)
+	if *set &^= 1 << x.CPU(); on {
+		*set |= 1 << x.CPU()
+	}
+	if h.onOnline != nil {
+		h.onOnline(*set)
+	}
+}
+
 // starts makes the first steps of a CPU that comes up.
 //
 //	step 1: grace periods that begin from now on wait for it (rcutree_report_cpu_starting),
@@ -297,7 +308,7 @@ func (h *Hotplug) up(x kapi.Context, cpu int, fails smpev.CPUStep) {
 func (h *Hotplug) starts(x *smp.Ctx) {
 	x.Step("start_secondary", 1)
 	h.k.RCU.reportStarting(x.CPU())
-	*h.online.RMW(x, kapi.Once) |= 1 << x.CPU()
+	h.setOnline(x, true)
 	x.Hotplug().Online(h.k.cfg.Goes != GoesPushed)
 
 	if h.fail(x, x.CPU(), smpev.CPUStepWorkers) {

@@ -34,26 +34,27 @@ var (
 // words and never wait. The points of might_sleep() are those of the mutexes that are taken with it. It implements
 // kapi.CPUs.
 type Hotplug struct {
-	k       *Kernel
-	id      uint64           // set at boot
-	mutex   *Mutex           // set at boot: of writers
-	readers kapi.Var[int]    // how many read
-	writer  kapi.Var[bool]   // a task writes, or waits until it can
-	unread  kapi.Is[int]     `state:"boot"` // set at boot
-	open    kapi.Is[bool]    `state:"boot"` // set at boot
-	online  kapi.Var[uint64] // cpu_online_mask
-	active  kapi.Var[uint64] // cpu_active_mask; a subset of the online set
-	empty   kapi.Var[uint64] // CPUs that are ready to be taken down: inactive, and all tasks have left
-	dead    kapi.Var[uint64] // CPUs that have gone and run nothing: the task that takes one down waits for that
-	way     cpuWay           // owned by mutex: why the CPU's thread is woken
-	fails   smpev.CPUStep    // owned by mutex: the step that fails, of those on the way
-	failed  bool             // owned by mutex, and by the CPU's thread that runs for its owner: it has
-	emptied [64]hotplugWait  `state:"boot"` // set at boot: that it is ready
-	gone    [64]hotplugWait  `state:"boot"` // set at boot: the condition that it has gone
-	came    [64]hotplugWait  `state:"boot"` // set at boot: that it is active
-	threads [64]*smp.Task    `state:"boot"` // set at boot: cpuhp/0, …
-	Bound   bool             // owned by the boot of a run: workers stay bound to a CPU that goes: a mutant
-	Stale   bool             // owned by the boot of a run: a CPU comes up without serialising: a mutant
+	k        *Kernel
+	id       uint64            // set at boot
+	mutex    *Mutex            // set at boot: of writers
+	readers  kapi.Var[int]     // how many read
+	writer   kapi.Var[bool]    // a task writes, or waits until it can
+	unread   kapi.Is[int]      `state:"boot"` // set at boot
+	open     kapi.Is[bool]     `state:"boot"` // set at boot
+	online   kapi.Var[uint64]  // cpu_online_mask
+	onOnline func(cpus uint64) `state:"boot"` // called with a changed online, by Guest.OnOnline
+	active   kapi.Var[uint64]  // cpu_active_mask; a subset of the online set
+	empty    kapi.Var[uint64]  // CPUs that are ready to be taken down: inactive, and all tasks have left
+	dead     kapi.Var[uint64]  // CPUs that have gone and run nothing: the task that takes one down waits for that
+	way      cpuWay            // owned by mutex: why the CPU's thread is woken
+	fails    smpev.CPUStep     // owned by mutex: the step that fails, of those on the way
+	failed   bool              // owned by mutex, and by the CPU's thread that runs for its owner: it has
+	emptied  [64]hotplugWait   `state:"boot"` // set at boot: that it is ready
+	gone     [64]hotplugWait   `state:"boot"` // set at boot: the condition that it has gone
+	came     [64]hotplugWait   `state:"boot"` // set at boot: that it is active
+	threads  [64]*smp.Task     `state:"boot"` // set at boot: cpuhp/0, …
+	Bound    bool              // owned by the boot of a run: workers stay bound to a CPU that goes: a mutant
+	Stale    bool              // owned by the boot of a run: a CPU comes up without serialising: a mutant
 	// owned by the boot of a run: a CPU that refuses to go has left those online by then: a mutant
 	Late bool
 	// owned by the boot of a run: a CPU that fails to come up doesn't report its death to RCU: a mutant

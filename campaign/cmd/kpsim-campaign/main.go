@@ -83,7 +83,8 @@ func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()),
 			"memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()),
 			"drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()),
-			"folder": defaultDir()})
+			"processors": cli.List(inputs.DrawnProcessors()),
+			"folder":     defaultDir()})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}

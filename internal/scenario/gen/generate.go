@@ -65,6 +65,9 @@ func FuzzOn(seed uint64, m scenario.Machine) *scenario.Scenario {
 
 // GenerateOn is Generate on a given machine, with its settings and CPUs, for both engines.
 func GenerateOn(c Choices, m scenario.Machine) *scenario.Scenario {
+	if t := tongues[m.Arch]; t != nil {
+		return drawWords(c, &On{Few: true}, t, func(g *maker) { g.sc.Machine = m })
+	}
 	return generate(c, &On{Few: true}, &m, func(g *maker) { g.sc.Machine = m })
 }
 
@@ -91,6 +94,9 @@ const libraryIn = 4
 const i386In = 12
 
 func anything(c Choices, on *On) *scenario.Scenario {
+	if m := on.first(); m != nil && tongues[m.Arch] != nil {
+		return drawWords(c, on, tongues[m.Arch], func(g *maker) { g.machineOf(on.Machines) })
+	}
 	c.Part("objects")
 	if c.One(libraryIn) {
 		g := &maker{rand: c, on: on, sc: new(scenario.Scenario)}

@@ -72,7 +72,7 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 			panic(err)
 		}
 		m := s.Machine
-		if !m.Arch.Serves(target.Drawn) {
+		if !m.Arch.Serves(target.Derived) {
 			continue
 		}
 		if sound(&m); m.Settings != s.Machine.Settings || s.Expect.Sometimes || m.Engine != "" ||

@@ -36,7 +36,9 @@ func (g *maker) machineOf(list []scenario.Machine) {
 	if g.i386 {
 		m.Arch, m.Kernel.Bits32 = target.I386, true
 	}
-	sound(m)
+	if tongues[m.Arch] == nil {
+		sound(m)
+	}
 }
 
 // sound resets settings under which the correct engine, like the kernel's, breaks a property in

@@ -11,6 +11,7 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
 	"kpsim/smp"
+	"kpsim/smp/arch/target"
 	"kpsim/traces"
 )
 
@@ -136,7 +137,9 @@ func (l *Linear) read() {
 			add(linearCall{about: uint64(i), there: s.Registered, value: s.Registered && s.Disabled})
 		}
 	}
-	add(linearCall{about: linearSysctl, value: r.wiring.engine.Switched(engine.Optimization)})
+	if r.Scenario.Machine.Arch.Serves(target.Jumps) { // elsewhere there is no such file
+		add(linearCall{about: linearSysctl, value: r.wiring.engine.Switched(engine.Optimization)})
+	}
 	add(linearCall{about: linearEnabled, value: r.wiring.engine.Switched(engine.Armed)})
 }
 

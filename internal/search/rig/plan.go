@@ -378,7 +378,7 @@ func (p *Plan) taskName(id uint64) string {
 }
 
 // fence puts a breakpoint after each function that isn't followed directly by another one. The
-// zeros there would otherwise be executed as instructions.
+// zeros there would otherwise be executed as instructions. The next function may begin where the shortest one ends.
 func (p *Plan) fence(owned map[string]bool) {
 	begin := make(map[arch.Addr]bool)
 	for i := range p.Scenario.Texts {
@@ -387,7 +387,7 @@ func (p *Plan) fence(owned map[string]bool) {
 	for i := range p.Scenario.Texts {
 		t := &p.Scenario.Texts[i]
 		if end := t.At + arch.Addr(len(t.Code)); !owned[t.Name] && !begin[end] && end%smp.PageSize != 0 {
-			p.Machine.Memory().Map(end, p.arch.Breakpoint, smp.PermRead|smp.PermExec)
+			p.Machine.Memory().Map(end, p.arch.ShortBreak(), smp.PermRead|smp.PermExec)
 		}
 	}
 }

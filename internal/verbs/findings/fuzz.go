@@ -3,6 +3,7 @@ package findings
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"kpsim/internal/ui/cli/inputs"
 	"kpsim/kprobes/mutants"
 	"kpsim/kprobes/rules"
+	"kpsim/smp/arch/target"
 )
 
 // Fuzz is kpsim fuzz.
@@ -29,6 +31,7 @@ type Fuzz struct {
 	Seed         uint64        `range:"0..18446744073709551615" default:"1" help:"What programs are drawn from that aren't made from others. Two seeds have no program in common."`
 	Edition      string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
 	Preempt      string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`
+	Arch         string        `placeholder:"NAME" help:"Machines of one processor: ${processors}. Default: x86-64, and i386 now and then."`
 	Memory       string        `placeholder:"MODEL" help:"Machines with one memory model only: ${memories}. Default: sc."`
 	drawnFrom
 	Corpus   string       `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
@@ -212,6 +215,9 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 		if err := twoengines.Draws(k); err != nil {
 			return spec, err
 		}
+		if c.Arch != "" {
+			return spec, errors.New("--arch: a kernel has its processor; leave it out with --kernel")
+		}
 		spec.Kernel, spec.On = k, twoengines.DrawnFor(k)
 	} else if spec.On.Machines, err = c.machines(); err != nil {
 		return spec, err
@@ -232,10 +238,14 @@ func (c *Fuzz) machines() (list []scenario.Machine, err error) {
 	if err := cli.Optional("--preempt", "model of preemption", c.Preempt, inputs.DrawnPreempts()); err != nil {
 		return nil, err
 	}
-	if c.Edition == "" && c.Preempt == "" && !c.AsShipped {
+	if err := cli.Optional("--arch", "processor", c.Arch, inputs.DrawnProcessors()); err != nil {
+		return nil, err
+	}
+	if c.Edition == "" && c.Preempt == "" && c.Arch == "" && !c.AsShipped {
 		return nil, nil
 	}
-	for _, m := range gen.Machines() {
+	processor := target.Processor(max(slices.Index(target.Words, c.Arch), 0))
+	for _, m := range gen.MachinesOf(processor) {
 		if (c.Edition == "" || c.Edition == m.Edition.String()) &&
 			(c.Preempt == "" || c.Preempt == m.Preempt.String()) {
 			if err = nil; c.AsShipped {
@@ -250,8 +260,8 @@ func (c *Fuzz) machines() (list []scenario.Machine, err error) {
 	case list == nil && err != nil:
 		return nil, fmt.Errorf("--as-shipped: %w", err)
 	case list == nil:
-		return nil, fmt.Errorf("--edition %q --preempt %q: no kernel of that edition had that; leave one of them out",
-			c.Edition, c.Preempt)
+		return nil, fmt.Errorf("--edition %q --preempt %q: no kernel of that edition had that on %v; leave one of them "+
+			"out", c.Edition, c.Preempt, processor)
 	}
 	return list, nil
 }
@@ -435,7 +445,7 @@ func (c *Fuzz) words() []string {
 
 // flags adds the flags that say what is drawn and how it is run.
 func (c *Fuzz) flags(words []string) []string {
-	return cli.WithFlags(words, "--edition", c.Edition, "--preempt", c.Preempt, "--memory", c.Memory,
+	return cli.WithFlags(words, "--edition", c.Edition, "--preempt", c.Preempt, "--arch", c.Arch, "--memory", c.Memory,
 		"--strategy", c.Strategy, "--mutant", c.Mutant, "--without", strings.Join(c.Without, ","))
 }
 

@@ -24,6 +24,7 @@ type FuzzRounds struct {
 	Each         uint64   `json:"each"`
 	Edition      string   `json:"edition,omitempty"`
 	Preempt      string   `json:"preempt,omitempty"`
+	Arch         string   `json:"arch,omitempty"`
 	Memory       string   `json:"memory,omitempty"`
 	Strategy     string   `json:"strategy,omitempty"`
 	Mutant       string   `json:"mutant,omitempty"`
@@ -56,6 +57,7 @@ func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 	}
 	r := &FuzzRounds{
 		Islands: islands, Size: size, Seed: next, Each: c.Each, Edition: c.Edition, Preempt: c.Preempt,
+		Arch:   c.Arch,
 		Memory: c.Memory, Strategy: c.Strategy, Mutant: c.Mutant,
 		AsShipped: c.AsShipped, Fresh: c.Fresh, Without: c.Without, Programs: c.Programs, Runs: c.Runs,
 		UntilCovered: c.UntilCovered,
@@ -71,7 +73,7 @@ func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 func (c *Fuzz) Begin(r *FuzzRounds) error {
 	c.Seed, c.Each, c.Edition, c.Preempt, c.Memory, c.Strategy, c.Mutant, c.AsShipped, c.Fresh = r.Seed, r.Each,
 		r.Edition, r.Preempt, r.Memory, r.Strategy, r.Mutant, r.AsShipped, r.Fresh
-	c.Without = r.Without
+	c.Arch, c.Without = r.Arch, r.Without
 	c.Programs, c.Runs, c.UntilCovered = r.Programs, r.Runs, r.UntilCovered
 	if r.Each == 0 {
 		return errors.New("a program has one run at least")

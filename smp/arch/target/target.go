@@ -38,6 +38,7 @@ const (
 	StoreOrder                      // a CPU's stores are held and take effect in order, as under TSO
 	ERETS                           // returns from traps that don't serialise where others do (FRED)
 	Drawn                           // the generator draws programs for it
+	Derived                         // and makes some of built-in scenarios
 	Jumps                           // jump optimization, boosting and jprobes
 	OwnEngine                       // a kernel's own engine
 	Fprobes                         // fprobes
@@ -53,7 +54,7 @@ type row struct {
 	serves Service
 }
 
-const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Drawn |
+const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Drawn | Derived |
 	Jumps | OwnEngine | Fprobes | OwnSites
 
 var rows = [...]row{
@@ -61,9 +62,9 @@ var rows = [...]row{
 		serves: all | BPF | Trampolines | FprobeData},
 	I386: {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
 	RISCV64: {word: "riscv64", arch: riscv64.RV64, short: riscv64.RV64, linux: riscv64.RV64,
-		serves: Labels | Kprobes | Sites | OwnEngine},
+		serves: Labels | Kprobes | Sites | OwnEngine | Drawn},
 	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64,
-		serves: Labels | Kprobes | Sites | OwnEngine},
+		serves: Labels | Kprobes | Sites | OwnEngine | Drawn},
 	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64, serves: Labels | Sites},
 }
 

@@ -12,6 +12,7 @@ import (
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/smp/arch/target"
 )
 
 // The observations, as litmus tests name them.
@@ -134,6 +135,16 @@ func DrawnEditions() []string {
 // DrawnPreempts returns the names of those machines' preemption models.
 func DrawnPreempts() []string {
 	return drawnNames(func(m *scenario.Machine) string { return m.Preempt.String() })
+}
+
+// DrawnProcessors returns the names of the processors that programs are drawn for.
+func DrawnProcessors() (names []string) {
+	for p, name := range target.Words {
+		if target.Processor(p).Serves(target.Drawn) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func drawnNames(of func(m *scenario.Machine) string) (names []string) {

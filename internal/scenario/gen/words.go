@@ -1,0 +1,376 @@
+package gen
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/fetch"
+)
+
+// Scenarios of processors whose instructions are numbers. Their functions take a value in the register of the result,
+// use that and registers that a call may clobber, and always end.
+
+// A tongue is what functions are made of on a processor: a row.
+type tongue struct {
+	plain []uint32 // instructions that a slot can hold; they compute with the first arguments
+	odd   []uint32 // those that are simulated, or refused, and change nothing that results depend on
+
+	nop       uint32
+	zero      []uint32 // the result is 0
+	ret       []uint32
+	in, out   []uint32 // the link register is saved, and restored
+	count     []uint32 // of a loop: a counter, which nothing else uses, gets two rounds
+	down      []uint32 // the counter is one less
+	call      branch   // to another function, linking the register that ret returns by
+	again     branch   // to the loop's first instruction, if the counter isn't 0
+	skips     []branch // forward, by the first argument
+	recursion []uint32 // a function that calls itself as often as its argument says, and returns 0
+	site      []uint32 // what the compiler leaves for ftrace
+
+	// The models of fetch under which the kernel's patching is sound (docs/matrix-processors.md): with labels or
+	// sites of ftrace, and with probes alone.
+	sites, probes fetch.Model
+}
+
+// A branch is an instruction with a distance in bytes from itself: the least significant bit of each field is the
+// instruction's least bit that is listed first.
+type branch struct {
+	word   uint32
+	fields []field
+}
+
+// A field is n bits of a distance, from bit from on, which an instruction has at bit at.
+type field struct{ from, n, at int }
+
+// to returns the instruction with a distance.
+func (b *branch) to(distance int) uint32 {
+	w := b.word
+	for _, f := range b.fields {
+		w |= uint32(distance) >> f.from & (1<<f.n - 1) << f.at
+	}
+	return w
+}
+
+var (
+	riscvB  = []field{{1, 4, 8}, {5, 6, 25}, {11, 1, 7}, {12, 1, 31}}          // B-type
+	riscvJ  = []field{{1, 10, 21}, {11, 1, 20}, {12, 8, 12}, {20, 1, 31}}      // J-type
+	riscvCB = []field{{1, 2, 3}, {3, 2, 10}, {5, 1, 2}, {6, 2, 5}, {8, 1, 12}} // CB-type
+	armB19  = []field{{2, 19, 5}}
+	armB14  = []field{{2, 14, 5}}
+	powerB  = []field{{2, 14, 2}}
+)
+
+// tongues has a row for each processor whose programs are drawn so.
+var tongues = map[target.Processor]*tongue{
+	target.RISCV64: {
+		plain: []uint32{0x0001, 0x00000013, 0x0505, 0x06450593, 0x952e, 0x95aa, 0x8d2d, 0x0506, 0x4615, 0x862a,
+			0x00b5053b, 0x40b50533, 0x02b505b3, 0x12345637, 0x00b53633, 0x0ff57513, 0x810d}, // nop to srli
+		odd:       []uint32{0x00000617, 0x0ff0000f, 0xa009}, // auipc a2,0; fence; c.j to the next
+		nop:       0x00000013,                               //
+		zero:      []uint32{0x4501},                         // c.li a0,0
+		ret:       []uint32{0x8082},                         //
+		in:        []uint32{0x1141, 0xe406},                 // c.addi sp,-16; c.sdsp ra,8(sp)
+		out:       []uint32{0x60a2, 0x0141},                 //
+		count:     []uint32{0x4309},                         // c.li t1,2
+		down:      []uint32{0x137d},                         // c.addi t1,-1
+		call:      branch{0x000000ef, riscvJ},
+		again:     branch{0x00031063, riscvB},                                                                 // bnez t1
+		skips:     []branch{{0x00050063, riscvB}, {0x00b54063, riscvB}, {0xc101, riscvCB}, {0xe101, riscvCB}}, // beqz, blt a0,a1, c.beqz, c.bnez
+		recursion: []uint32{0x1141, 0xe406, 0x357d, 0x00054463, 0xff7ff0ef, 0x60a2, 0x0141, 0x4501, 0x8082},
+		site:      []uint32{0x00000013, 0x00000013},
+		sites:     fetch.Stale, probes: fetch.Mixing,
+	},
+	target.ARM64: {
+		plain: []uint32{0xd503201f, 0x91000400, 0x0b010000, 0x8b010000, 0xca010000, 0xaa0003e2, 0xd37ff800, 0xd28000a2,
+			0x9b010401, 0xcb010000, 0xeb01001f, 0x92401c00, 0x1a9f17e2}, // nop to cset
+		odd:       []uint32{0x10000002, 0x90000002, 0x14000001, 0xd503245f, 0xd5384102}, // adr, adrp, b to the next, bti c, mrs x2,sp_el0
+		nop:       0xd503201f,
+		zero:      []uint32{0xd2800000},
+		ret:       []uint32{0xd65f03c0},
+		in:        []uint32{0xa9bf7bfd, 0x910003fd}, // stp x29,x30,[sp,-16]!; mov x29,sp
+		out:       []uint32{0xa8c17bfd},
+		count:     []uint32{0xd280004a}, // mov x10,2
+		down:      []uint32{0xd100054a},
+		call:      branch{0x94000000, []field{{2, 26, 0}}},
+		again:     branch{0xb500000a, armB19},                                                                       // cbnz x10
+		skips:     []branch{{0xb4000000, armB19}, {0xb5000000, armB19}, {0x36080000, armB14}, {0x54000000, armB19}}, // cbz, cbnz, tbz, b.eq
+		recursion: []uint32{0xa9bf7bfd, 0x51000400, 0x37f80040, 0x97fffffd, 0xa8c17bfd, 0x52800000, 0xd65f03c0},
+		site:      []uint32{0xd503201f, 0xd503201f},
+		sites:     fetch.Coherent, probes: fetch.Mixing,
+	},
+	target.PPC64LE: {
+		plain: []uint32{0x60000000, 0x38630001, 0x7c632214, 0x7c632278, 0x7c651b78, 0x78630fa4, 0x38a00005,
+			0x7c8321d2, 0x7c641850, 0x7c232000, 0x706300ff, 0x3ca00012, 0x7ca00026}, // nop to mfcr
+		odd:   []uint32{0x48000004}, // b to the next
+		nop:   0x60000000,
+		zero:  []uint32{0x38600000},
+		ret:   []uint32{0x4e800020},
+		in:    []uint32{0x7c0802a6, 0xf8010010, 0xf821ffe1}, // mflr r0; std r0,16(r1); stdu r1,-32(r1)
+		out:   []uint32{0x38210020, 0xe8010010, 0x7c0803a6},
+		count: []uint32{0x38c00002},             // li r6,2
+		down:  []uint32{0x38c6ffff, 0x2c260000}, // addi r6,r6,-1; cmpdi r6,0
+		call:  branch{0x48000001, []field{{2, 24, 2}}},
+		again: branch{0x40820000, powerB},                                                 // bne
+		skips: []branch{{0x41820000, powerB}, {0x40820000, powerB}, {0x41800000, powerB}}, // beq, bne, blt
+		recursion: []uint32{0x7c0802a6, 0xf8010010, 0xf821ffe1, 0x3863ffff, 0x2c230000, 0x41800008, 0x4bffffe9, 0x38210020,
+			0xe8010010, 0x7c0803a6, 0x38600000, 0x4e800020},
+		site:  []uint32{0x60000000, 0x60000000},
+		sites: fetch.Coherent, probes: fetch.Mixing,
+	},
+}
+
+// The functions that these scenarios have beside the drawn ones.
+const (
+	againName    = "again"    // calls itself
+	sitedName    = "sited"    // begins with a site of ftrace
+	labelledName = "labelled" // has a jump label
+	keyName      = "key"
+)
+
+// word returns an instruction as text has it: RISC-V's of two bytes don't end in two ones.
+func (g *maker) word(w uint32) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, w)
+	if g.arch().Align == 2 && w&3 != 3 {
+		return b[:2]
+	}
+	return b
+}
+
+// words adds instructions.
+func (f *function) words(list ...uint32) {
+	for _, w := range list {
+		f.put(f.g.word(w)...)
+	}
+}
+
+// drawWords is generate for a processor whose instructions are numbers: a machine of the list, a few functions, of which one
+// may call itself, one may have a site of ftrace and one a jump label, probes of all kinds on their instructions, and
+// tasks as elsewhere.
+func drawWords(c Choices, on *On, t *tongue, machine func(g *maker)) *scenario.Scenario {
+	g := &maker{rand: c, on: on, sc: &scenario.Scenario{Name: "drawn"}}
+	c.Part("machine")
+	machine(g)
+	g.wordTexts(t)
+	g.part("sites")
+	if g.one(3) {
+		g.wordSite(t)
+	}
+	if g.one(3) {
+		g.wordLabel(t)
+	}
+	m := &g.sc.Machine
+	if most := t.probes; len(g.sc.Sites) > 0 || g.labelled {
+		m.Fetch = min(m.Fetch, t.sites)
+	} else {
+		m.Fetch = min(m.Fetch, most)
+	}
+	c.Part("calls")
+	g.changes = g.one(6)
+	g.calls()
+	g.wordProbes()
+	g.probers()
+	g.callers()
+	g.timers()
+	g.wordOthers()
+	g.plugs()
+	firstInterrupts(g.sc)
+	if on.Contract {
+		g.sc = Sane(g.sc)
+	}
+	return g.sc
+}
+
+// wordTexts draws the functions one after another, some without a gap between them.
+func (g *maker) wordTexts(t *tongue) {
+	g.part("functions")
+	g.sc.Datas = append(g.sc.Datas, scenario.Data{Name: noteName, At: noteAt, Bytes: make([]byte, dataSize)})
+	at := textsAt + arch.Addr(g.arch().Align*g.rand.N(16))
+	add := func(name string, make func(f *function)) {
+		f := &function{g: g, at: at}
+		make(f)
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: f.code})
+		if name != againName { // its argument says how often it calls itself, so no handler may choose it
+			g.made, g.takes = append(g.made, name), append(g.takes, f.calls+2*len(f.starts))
+		}
+		if at += arch.Addr(len(f.code)); g.one(2) {
+			at += arch.Addr(g.arch().Align * g.rand.N(8))
+		}
+	}
+	add(zeroName, func(f *function) { f.words(t.zero...); f.words(t.ret...) })
+	for i := range 2 + g.rand.N(2) {
+		g.numbered("f", i)
+		add(fmt.Sprintf("f%d", i), func(f *function) { f.wordBody(t) })
+	}
+	g.focus = focusName
+	g.funcs = []string{focusName}
+	if g.part("again"); g.one(3) {
+		add(againName, func(f *function) { f.words(t.recursion...) })
+		g.funcs = append(g.funcs, againName)
+	}
+	g.funcs = append(g.funcs, g.made...)
+}
+
+// wordBody adds a function's instructions. One that calls others has a frame.
+func (f *function) wordBody(t *tongue) {
+	frame := len(f.g.made) > 1 && f.g.one(2)
+	if frame {
+		f.words(t.in...)
+	}
+	for range 2 + f.g.rand.N(5) {
+		f.wordItem(t, frame)
+	}
+	if frame {
+		f.words(t.out...)
+	}
+	f.words(t.ret...)
+}
+
+// wordItem adds an instruction, or a few that belong together.
+func (f *function) wordItem(t *tongue, frame bool) {
+	switch f.g.rand.N(10) {
+	case 0, 1:
+		f.wordSkip(t)
+	case 2:
+		if !f.looping {
+			f.wordLoop(t)
+		}
+	case 3, 4:
+		to, ok := f.callee()
+		if frame && ok && !f.looping {
+			f.words(t.call.to(int(int64(to - f.at - arch.Addr(len(f.code))))))
+			return
+		}
+		f.words(f.plainWord(t))
+	case 5:
+		f.words(t.odd[f.g.rand.N(len(t.odd))])
+	default:
+		f.words(f.plainWord(t))
+	}
+}
+
+func (f *function) plainWord(t *tongue) uint32 { return t.plain[f.g.rand.N(len(t.plain))] }
+
+// wordSkip adds a branch over a few plain instructions.
+func (f *function) wordSkip(t *tongue) {
+	b := t.skips[f.g.rand.N(len(t.skips))]
+	var over []byte
+	for range 1 + f.g.rand.N(3) {
+		over = append(over, f.g.word(f.plainWord(t))...)
+	}
+	f.words(b.to(len(f.g.word(b.word)) + len(over)))
+	f.put(over...)
+}
+
+// wordLoop adds a loop of two rounds.
+func (f *function) wordLoop(t *tongue) {
+	f.words(t.count...)
+	to := len(f.code)
+	f.looping = true
+	for range 1 + f.g.rand.N(3) {
+		f.words(f.plainWord(t))
+	}
+	f.looping = false
+	f.words(t.down...)
+	f.words(t.again.to(to - len(f.code)))
+}
+
+// wordSite adds a function with a site of ftrace.
+func (g *maker) wordSite(t *tongue) {
+	f := &function{g: g, at: textsAt + 0x2000}
+	f.words(t.site...)
+	f.words(f.plainWord(t))
+	f.words(t.ret...)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: sitedName, At: f.at, Code: f.code})
+	g.sites = []scenario.Site{{Func: sitedName}}
+	g.sc.Sites = g.sites
+	g.funcs = append(g.funcs, sitedName)
+}
+
+// wordLabel adds a function with a jump label.
+func (g *maker) wordLabel(t *tongue) {
+	f := &function{g: g, at: textsAt + 0x2100}
+	f.words(t.nop)
+	f.words(t.ret...)
+	on := len(f.code)
+	f.words(t.zero...)
+	f.words(t.ret...)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: labelledName, At: f.at, Code: f.code})
+	g.sc.Labels = []scenario.Label{{Name: keyName, Sites: []scenario.LabelSite{
+		{Func: labelledName, Target: labelledName, TOff: on}}}}
+	g.labelled, g.changes = true, true // what a call returns depends on the label
+	g.funcs = append(g.funcs, labelledName)
+}
+
+// wordProbes draws the probes, mostly at a few addresses.
+func (g *maker) wordProbes() {
+	g.part("probes")
+	g.nests = g.one(4)
+	for i := range 2 + g.rand.N(probesMost-1) {
+		g.numbered("k", i)
+		p := scenario.Probe{Name: fmt.Sprintf("k%d", i), Func: g.some(), Pre: []scenario.Step{{Kind: scenario.StepCount}}}
+		if p.Offset = g.offset(p.Func); g.one(3) {
+			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
+		}
+		g.handlers(&p)
+		if g.one(3) {
+			p = g.kretprobe(p.Name)
+		} else if g.nests && p.Symbol == "" && g.one(2) {
+			p.Pre = append(p.Pre, g.handlerCalls())
+		}
+		p.Disabled = i > 0 && g.one(8) && g.sc.Machine.Batches
+		g.sc.Probes = append(g.sc.Probes, p)
+	}
+}
+
+// timers draws interrupts.
+func (g *maker) timers() {
+	g.part("sources")
+	for cpu := range g.sc.Machine.CPUs {
+		if g.one(3) {
+			s := scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 1 + g.rand.N(2)}
+			if g.one(3) {
+				s.Run = g.funcs[0]
+			}
+			g.sc.Sources = append(g.sc.Sources, s)
+		}
+	}
+}
+
+// wordOthers adds rare tasks: one that flips the label, one that traces or patches live.
+func (g *maker) wordOthers() {
+	g.part("others")
+	add := func(name string, ops ...scenario.Op) {
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1,
+			Ops: ops})
+	}
+	if g.labelled && !g.one(3) {
+		add("flipper", scenario.Op{Kind: act.EnableLabel, Target: keyName}, g.call(),
+			scenario.Op{Kind: act.DisableLabel, Target: keyName})
+	}
+	if len(g.sites) > 0 && g.one(2) {
+		add("tracer", scenario.Op{Kind: act.Tracer, On: true}, g.call(), scenario.Op{Kind: act.Tracer})
+	}
+}
+
+// MachinesOf returns the machines that scenarios of a processor are drawn on.
+func MachinesOf(p target.Processor) []scenario.Machine {
+	list := Machines()
+	for i := range list {
+		list[i].Arch = p
+	}
+	if tongues[p] == nil {
+		return list
+	}
+	list = slices.DeleteFunc(list, func(m scenario.Machine) bool { return !m.Edition.Numbers() })
+	for i := range list {
+		m := scenario.Machine{Arch: p, Edition: list[i].Edition, Preempt: list[i].Preempt}
+		m.Settle()
+		list[i] = m
+	}
+	return list
+}
