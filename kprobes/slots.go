@@ -98,7 +98,7 @@ func (c *insnCache) before514() bool { return c.s.Kernel.Edition < rules.Edition
 // ownInt3 reports whether the probed instruction is an int3 of another owner.
 // Only 2.6 allows that; the int3 is executed where it is.
 func (c *insnCache) ownInt3(ap *Aggr) bool {
-	return c.s.Step == era.StepDebug && ap.orig[0] == c.cpu.Breakpoint[0]
+	return c.s.Step == era.StepDebug && c.cpu.IsBreakpoint(arch.Word(ap.orig[:]))
 }
 
 // freeInsnSlot frees a slot that no CPU can reach any more, and in which none steps. A task

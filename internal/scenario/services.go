@@ -70,13 +70,14 @@ func served(c checker) error {
 // settingsServed checks the settings that kprobes have on x86 alone, and that there are kprobes at all.
 func settingsServed(c checker) error {
 	m, p := &c.s.Machine, PartOf(TheMachine, 0)
-	if m.Arch.Serves(target.Jumps) {
+	if m.Arch.Serves(target.Jprobes) {
 		return nil
 	}
 	preset := Machine{Arch: m.Arch, Preempt: m.Preempt, Edition: m.Edition, Engine: m.Engine}
 	preset.Settle()
 	for i := range era.Table {
-		if r := &era.Table[i]; r.X86 && r.Get(&m.Settings) != r.Get(&preset.Settings) {
+		r := &era.Table[i]
+		if r.X86 && !(r.Jumps && m.Arch.Serves(target.Jumps)) && r.Get(&m.Settings) != r.Get(&preset.Settings) {
 			return Faultf(p, "%s = %s is of kprobes on x86; leave it out on %s", r.Word, r.Value(r.Get(&m.Settings)),
 				m.Arch)
 		}

@@ -43,11 +43,12 @@ var numbers = []Mutant{
 		Says:     "a simulated jalr whose two registers are one jumps by what it has just written there",
 		Apply: on(func(s *steps) {
 			emulate := s.Copy.Emulate
-			s.Copy.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
-				emulate(e, x, ap, r)
+			s.Copy.Emulate = func(e *engine, x context, ap *aggr, r *regs) bool {
+				done := emulate(e, x, ap, r)
 				if in, ok := ap.Insn().(*riscv64.Inst); ok {
 					jalrSame(in.Word(), r)
 				}
+				return done
 			}
 		})},
 	{Name: "break-long", Source: "arch_arm_kprobe: GET_INSN_LENGTH", Scenario: "riscv64-probe-odd",

@@ -23,7 +23,7 @@ var PPC64 = &arch.Arch{
 		Cleared: arch.IRQ | arch.Step | msrTask | flagNoRI,
 	},
 	Branches: arch.Branches{
-		BranchLen: WordLen, Reach: "32 MB", Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
+		BranchLen: WordLen, Reach: "32 MB", NearExec: true, Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
 		IsJump: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordB)},
 		IsCall: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordBL)},
 		Ret:    bytesOf(Ret()),

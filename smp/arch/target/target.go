@@ -38,10 +38,11 @@ const (
 	StoreOrder                      // a CPU's stores are held and take effect in order, as under TSO
 	ERETS                           // returns from traps that don't serialise where others do (FRED)
 	Drawn                           // the generator draws programs for it
-	Jumps                           // jump optimization, boosting and jprobes
+	Jumps                           // jump optimization
 	OwnEngine                       // a kernel's own engine
 	Fprobes                         // fprobes
 	OwnSites                        // sites of ftrace that a kernel's own engine writes
+	Jprobes                         // boosting, jprobes, and the settings of kprobes that x86 alone has
 )
 
 // row is what is known of a processor.
@@ -54,7 +55,7 @@ type row struct {
 }
 
 const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Drawn |
-	Jumps | OwnEngine | Fprobes | OwnSites
+	Jumps | OwnEngine | Fprobes | OwnSites | Jprobes
 
 var rows = [...]row{
 	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,
@@ -64,7 +65,8 @@ var rows = [...]row{
 		serves: Labels | Kprobes | Sites | OwnEngine},
 	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64,
 		serves: Labels | Kprobes | Sites | OwnEngine},
-	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64, serves: Labels | Sites},
+	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64,
+		serves: Labels | Kprobes | Sites | Jumps},
 }
 
 // Words are the names of the processors, by number.
