@@ -263,7 +263,7 @@ func (h *Hits) emulate(x kapi.Context, ap *Aggr, regs *arch.Regs) (done bool) {
 		return true
 	}
 	if !out.Faulted() && out != arch.Breakpoint {
-		h.d.Traps.Stepped(x)
+		h.do.Copy.MoveFrame(h.e, x)
 		return true
 	}
 	return false

@@ -124,6 +124,7 @@ type CopySteps struct {
 	Unboost          func(e *Engine, x kapi.Context, ap *Aggr) error
 	RunsAt           func(ap *Aggr, at arch.Addr) arch.Addr // the base of relative operands in a copy at at
 	Emulate          func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs) (done bool)
+	MoveFrame        func(e *Engine, x kapi.Context) // out of the way of what was emulated
 	ResumeExecution  func(e *Engine, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs)
 	ResumeOpcode     func(ap *Aggr) (op, group int) // the opcode that was stepped
 	RestoreFlags     func(kcb *kprobeCtlblk, regs *arch.Regs)
@@ -333,6 +334,7 @@ var linux = Steps{
 		Emulate: func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs) bool {
 			return e.Hits.emulate(x, ap, regs)
 		},
+		MoveFrame: func(e *Engine, x kapi.Context) { e.d.Traps.Stepped(x) },
 		ResumeExecution: func(e *Engine, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
 			e.row.resume(&e.Hits, x, kcb, ap, regs)
 		},

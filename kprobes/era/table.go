@@ -18,7 +18,7 @@ var Table = []Row{
 		"what the optimizer waits for before it writes a jump",
 		"what the optimizer waits for before it writes a jump: nothing; `\"sched\"`: every CPU schedules; "+
 			"`\"rcu\"`: a grace period; `\"tasks\"`: every task schedules voluntarily; `\"stack-check\"`: the "+
-			"machine is stopped, and no stack shows a task inside the region").ofX86(),
+			"machine is stopped, and no stack shows a task inside the region").ofJumps(),
 	row("patch", enum(func(s *Settings) *Patch {
 		return &s.Patch
 	}, patchWords...),

@@ -115,7 +115,7 @@ func (j *Judge) atNumber(n *numbers, at int, anyByte bool) Verdict {
 	if start := j.fentryOf(at); start >= 0 { // check_ftrace_location, without KPROBES_ON_FTRACE
 		return refused(v, inval, Reason{Kind: InSite, Site: SiteFentry, At: start})
 	}
-	if !anyByte && j.bytes[at].insn == 0 {
+	if !anyByte && j.bytes[at].insn == 0 && j.k.Unchecked&CheckPrefix == 0 {
 		return refused(v, cmp.Or(n.inner, ilseq), Reason{Kind: Boundary, At: j.before(at)})
 	}
 	if n.fixed && j.bytes[at].extab {

@@ -208,7 +208,7 @@ var ppcTable = func() (t [1024]handling) {
 // a prefix. The kernel doesn't ask whether that word is one's second word.
 func behindPrefix(j *Judge, at int) Reason {
 	const page = 64 << 10
-	if at >= 4 && (uint64(j.f.Addr)+uint64(at))%page != 0 && uint32(j.wordAt(at-4))>>26 == ppcPrefix {
+	if at >= 4 && j.k.Unchecked&CheckPrefix == 0 && (uint64(j.f.Addr)+uint64(at))%page != 0 && uint32(j.wordAt(at-4))>>26 == ppcPrefix {
 		return Reason{Kind: Boundary, At: at - 4}
 	}
 	return Reason{}

@@ -84,6 +84,8 @@ type Registers struct {
 	// A call pushes its return address, or leaves it in Link.
 	Pushed int // bytes that it pushes; 0: it pushes nothing
 	Link   Reg
+	LinkAt Addr // where above the stack pointer of its caller a function keeps that; 0: not there
+	LinkBy Reg  // the register by which it gets there and back
 }
 
 // Breakpoints are a processor's, and how kernels patch with them.
