@@ -29,7 +29,7 @@ func shape86(o *Optimizer, ap *Aggr) detour {
 }
 
 // prepare86 fills buf. It returns false if a target is out of a jump's reach.
-func prepare86(o *Optimizer, buf []byte, d *detour, ap *Aggr) bool {
+func prepare86(o *Optimizer, buf []byte, d detour, ap *Aggr) bool {
 	save, restore := o.row.x86.template(o.s.SaveSS)
 	n := copy(buf, save)
 	n = len(o.row.x86.putID(buf[:n], ap.id))

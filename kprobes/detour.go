@@ -42,7 +42,7 @@ type optRow struct {
 	// shape returns an aggr's detour, without its address.
 	shape func(o *Optimizer, ap *Aggr) detour
 	// prepare fills the detour's bytes (arch_prepare_optimized_kprobe). It returns false if a target is out of reach.
-	prepare func(o *Optimizer, buf []byte, d *detour, ap *Aggr) bool
+	prepare func(o *Optimizer, buf []byte, d detour, ap *Aggr) bool
 	// unoptimize replaces the jump by the breakpoint (arch_unoptimize_kprobe).
 	unoptimize func(o *Optimizer, x kapi.Context, ap *Aggr)
 
@@ -78,7 +78,7 @@ func (o *Optimizer) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 		return
 	}
 	buf := o.buffer(d.size)
-	if !o.row.opt.prepare(o, buf, &d, ap) {
+	if !o.row.opt.prepare(o, buf, d, ap) {
 		o.do.Optimizer.FreeOptinsnSlot(o.e, x, d.addr, d.size)
 		return
 	}
@@ -126,7 +126,7 @@ func (h *Hits) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		return
 	}
 	ap := h.e.Table.aggrs[n]
-	image, sp := arch.Addr(cpu.R[h.row.opt.saved]), arch.Addr(cpu.R[h.cpu.SP]) // a handler's text leaves others in the CPU
+	image, sp := arch.Addr(cpu.R[h.row.opt.saved]), h.cpu.StackPointer(cpu) // a handler's text leaves others in the CPU
 	x.Work(WorkDetour, 1)
 	on := false
 	if h.s.DetourIRQsOff {

@@ -221,7 +221,10 @@ const (
 func Memory(slot, detour int) []kapi.Memory {
 	list := []kapi.Memory{
 		{What: kpev.SlotMem, Most: slotMost, Slot: slot, Mutex: "kprobe_insn_slots.mutex"},
-		{What: kpev.DetourMem, Most: (max(detourMost, detour) + slotMost - 1) / slotMost * slotMost, Mutex: "kprobe_optinsn_slots.mutex"},
+		{What: kpev.DetourMem, Most: detourMost, Mutex: "kprobe_optinsn_slots.mutex"},
+	}
+	if detour > detourMost { // whole slots, so that these remain aligned
+		list[1].Most = (detour + slotMost - 1) / slotMost * slotMost
 	}
 	if slot > 0 {
 		list[1].Slot = max(detour, 0)

@@ -55,7 +55,7 @@ type Hits struct {
 	kcb      kapi.PerCPU[kprobeCtlblk]
 	callback arch.Addr // set at New: the routine that detours call
 	stepper  arch.Addr // set at New: the routine by which detours emulate; 0: they hold copies
-	// owned by whoever takes them off: registers for emulateStep
+	// registers for emulateStep; owned by the routine that has taken them off
 	spare []*arch.Regs `state:"skip: nothing in them counts"`
 
 	onCall    kapi.Routine       `state:"boot"` // set at New

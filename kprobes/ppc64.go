@@ -7,7 +7,7 @@ import (
 )
 
 // rowPPC64 is ppc64le (arch/powerpc/kernel/kprobes.c, rethook.c): trap, stored whole under running CPUs
-// (patch_instruction), which nobody but the writer is made to see. What emulate_step can do is done on the saved
+// (patch_instruction); no CPU but the writing one is made to serialise. What emulate_step can do is done on the saved
 // registers; anything else, and what has faulted so, runs in a slot by MSR.SE.
 //
 // Two things are as kernels had them once. Interrupts are off during a step: prepare_singlestep of 6.12 leaves MSR.EE,
@@ -133,7 +133,7 @@ func shapePPC64(_ *Optimizer, ap *Aggr) detour {
 }
 
 // preparePPC64 fills buf. It returns false if a target is out of a branch's reach.
-func preparePPC64(o *Optimizer, buf []byte, d *detour, ap *Aggr) bool {
+func preparePPC64(o *Optimizer, buf []byte, d detour, ap *Aggr) bool {
 	b, reached := append(buf[:0], saveCode...), true
 	call := func(to arch.Addr) {
 		c, ok := ppc64.Call(d.addr+arch.Addr(len(b)), to)

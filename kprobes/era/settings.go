@@ -139,8 +139,8 @@ func (s *Settings) UnoptimizesByInt3() bool {
 	return s.Unoptimize == UnoptimizeBreakpoint || s.Unoptimize == UnoptimizeLikePatch && s.Patch == PatchBreakpoint
 }
 
-// NopTrampoline reports whether the trampoline of return probes is a nop with a probe on it. On ppc64le it is one in all
-// kernels, and where probes become jumps that one is a jump from boot on: the trampoline is its detour then.
+// NopTrampoline reports whether the trampoline of return probes is a nop with a probe on it. On ppc64le it is one in
+// all kernels, and where probes become jumps that one is a jump from boot on: the trampoline is its detour then.
 func (s *Settings) NopTrampoline() bool {
 	return s.Return == ReturnGlobal && (!s.Kernel.Bits32 || s.OldTrampoline) ||
 		s.Kernel.Decoder.Traces() && !s.Kernel.Optprobes // arch_rethook_trampoline of powerpc

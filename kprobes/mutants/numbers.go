@@ -31,8 +31,9 @@ var numbers = []Mutant{
 				})
 			})
 		}},
-	{Name: "step-irqs-on", Source: "kprobes_save_local_irqflag", Scenario: "riscv64-probe-timer",
-		Property: "no-oops", Also: []string{"owned-breakpoint", "accounted", "no-start-inside", "transparent"},
+	{Name: "step-irqs-on", Source: "kprobes_save_local_irqflag; powerpc: prepare_singlestep",
+		Scenario: "riscv64-probe-timer", Property: "no-oops",
+		Also:  []string{"owned-breakpoint", "accounted", "no-start-inside", "transparent"},
 		Says:  "interrupts stay on while a copy is stepped",
 		Apply: on(func(s *steps) { s.Copy.MaskIRQs = func(*regs) {} })},
 	{Name: "cancel-irqs-off", Source: "738fa58ee132, arm64, until 5.11", Scenario: "arm64-probe-fault",

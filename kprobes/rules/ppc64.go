@@ -104,19 +104,15 @@ func ppcEmulates(w, suffix uint32) handling {
 	case 57: // lfdp, lxsd, lxssp
 		return when(w&3 == 0 && w>>21&1 == 0 || w&3 >= 2, accessed)
 	case 58: // ld, ldu, lwa
-		return when(w&3 == 0 || w&3 == 1 && updates(w, true) || w&3 == 2, accessed)
+		return when(w&3 <= 2, accessed)
 	case 61: // stfdp, lxv, stxsd, stxssp, stxv
 		return accessed
 	case 62: // std, stdu, stq
-		return when(w&3 == 0 || w&3 == 1 && updates(w, false) || w&3 == 2 && w>>21&1 == 0, accessed)
+		return when(w&3 <= 1 || w&3 == 2 && w>>21&1 == 0, accessed)
 	case 46: // lmw
 		return when(w>>16&31 < w>>21&31, accessed)
-	case 33, 35, 41, 43: // loads that update their base
-		return when(updates(w, true), accessed)
-	case 37, 39, 45, 49, 51, 53, 55: // stores, and accesses of floats, that do
-		return when(updates(w, false), accessed)
-	case 32, 34, 36, 38, 40, 42, 44, 47, 48, 50, 52, 54:
-		return accessed
+	case 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 47, 48, 49, 50, 51, 52, 53, 54, 55:
+		return accessed // also with a base that they can't update: the check of that never holds
 	case 7, 8, 10, 11, 12, 13, 14, 15, 16, 18, 20, 21, 23, 24, 25, 26, 27, 28, 29:
 		return simulated
 	}
@@ -128,13 +124,6 @@ func when(emulated bool, how handling) handling {
 		return how
 	}
 	return stepped
-}
-
-// updates reports whether an instruction that writes the address to its base is a valid one: the base isn't r0, nor
-// what is loaded.
-func updates(w uint32, loads bool) bool {
-	a := w >> 16 & 31
-	return a != 0 && !(loads && a == w>>21&31)
 }
 
 // ppcPrefixed is ppcEmulates of the loads and stores of two words, and of paddi. One whose operand is relative has no
@@ -171,10 +160,6 @@ func ppcExtended(w uint32) handling {
 		return when(t&1 == 0 && t != w>>16&31 && t != w>>11&31, accessed)
 	case xo == 182: // stqcx.
 		return when(w>>21&1 == 0, accessed)
-	case has(xo, 55, 119, 53, 311, 373, 375):
-		return when(updates(w, true), accessed)
-	case has(xo, 181, 183, 247, 439, 567, 631, 695, 759):
-		return when(updates(w, false), accessed)
 	default:
 		return how
 	}
@@ -185,16 +170,17 @@ func ppcExtended(w uint32) handling {
 var ppcTable = func() (t [1024]handling) {
 	for _, xo := range [...]uint32{
 		0, 32, 508, 8, 9, 10, 11, 40, 73, 75, 104, 136, 138, 200, 202, 232, 233, 234, 235, 265, 266, 267, 457, 459, 489,
-		491, 425, 393, 777, 779, 26, 58, 28, 60, 122, 124, 154, 186, 252, 284, 316, 378, 412, 444, 476, 506, 538, 570, 922,
-		954, 986, 24, 536, 792, 824, 27, 539, 794, 826, 827, 890, 891, 19, 128, 144, 598, 854,
+		491, 425, 393, 777, 779, 26, 58, 28, 60, 122, 124, 154, 186, 252, 284, 316, 378, 412, 444, 476, 506, 538, 570,
+		922, 954, 986, 24, 536, 792, 824, 27, 539, 794, 826, 827, 890, 891, 19, 128, 144, 598, 854,
 	} {
 		t[xo] = simulated
 	}
 	for _, xo := range [...]uint32{
 		4, 68, 83, 54, 86, 246, 278, 982, 1014, // traps, mfmsr, caches
 		20, 52, 84, 116, 150, 214, 694, 726, // reservations
-		21, 23, 87, 149, 151, 215, 279, 341, 343, 407, 532, 533, 534, 597, 660, 661, 662, 725, 790, 918,
-		535, 599, 663, 727, 791, 855, 887, 919, 983, // floats
+		21, 23, 53, 55, 87, 119, 149, 151, 181, 183, 215, 247, 279, 311, 341, 343, 373, 375, 407, 439, 532, 533, 534,
+		597, 660, 661, 662, 725, 790, 918,
+		535, 567, 599, 631, 663, 695, 727, 759, 791, 855, 887, 919, 983, // floats
 		7, 39, 71, 103, 135, 167, 199, 231, 359, 487, // vectors
 		12, 76, 140, 268, 269, 301, 332, 333, 364, 396, 397, 429, 461, 524, 588, 652, 716, 780, 781, 812, 813, 844, 876,
 		908, 909, 940, 941, 972, 1004,
@@ -208,7 +194,10 @@ var ppcTable = func() (t [1024]handling) {
 // a prefix. The kernel doesn't ask whether that word is one's second word.
 func behindPrefix(j *Judge, at int) Reason {
 	const page = 64 << 10
-	if at >= 4 && j.k.Unchecked&CheckPrefix == 0 && (uint64(j.f.Addr)+uint64(at))%page != 0 && uint32(j.wordAt(at-4))>>26 == ppcPrefix {
+	if j.k.Unchecked&CheckPrefix != 0 || at < 4 || (uint64(j.f.Addr)+uint64(at))%page == 0 {
+		return Reason{}
+	}
+	if uint32(j.wordAt(at-4))>>26 == ppcPrefix {
 		return Reason{Kind: Boundary, At: at - 4}
 	}
 	return Reason{}

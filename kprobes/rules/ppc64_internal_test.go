@@ -1,7 +1,12 @@
 package rules
 
 import (
+	"bufio"
+	"compress/gzip"
 	"encoding/binary"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,10 +68,37 @@ func TestPPCWords(t *testing.T) {
 	}
 }
 
+// TestPPCAnswers compares what is emulated with what analyse_instr of Debian's 6.12.107 makes of instructions, which
+// linux's tests record. It is asked about all, also about those of which arch_prepare_kprobe refuses probes.
+func TestPPCAnswers(t *testing.T) {
+	f, err := os.Open("../../linux/testdata/ppc64le-6.12.txt.gz")
+	require.NoError(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	asked := 0
+	for in := bufio.NewScanner(z); in.Scan(); asked++ {
+		insn, answer, _ := strings.Cut(in.Text(), " ")
+		w, err := strconv.ParseUint(insn, 16, 64)
+		require.NoError(t, err)
+		word, suffix := uint32(w), uint32(0)
+		if w>>32 != 0 {
+			word, suffix = uint32(w>>32), uint32(w)
+		}
+		if !ppcSteps(&Kernel{Edition: Edition69}, word) {
+			continue
+		}
+		want := map[string]handling{"registers": simulated, "accesses": accessed, "unknown": stepped}[answer]
+		require.Equal(t, want, ppcEmulates(word, suffix), "%s: %s", insn, answer)
+	}
+	require.Greater(t, asked, 30_000)
+}
+
 // TestPPCPrefixed: an instruction of two words is one, and no probe is at its second word, whatever stands before it
 // in the same page.
 func TestPPCPrefixed(t *testing.T) {
-	words := []uint32{0x06000000, 0x38630005, 0x04000000, 0xe4830000, 0x07000000, 0, 0x4e800020} // paddi, pld, pnop, blr
+	// paddi, pld, pnop, blr
+	words := []uint32{0x06000000, 0x38630005, 0x04000000, 0xe4830000, 0x07000000, 0, 0x4e800020}
 	paddi := judgePPC(Edition69, 0, words...)
 	require.Equal(t, Verdict{Len: 8, Emulated: true, Region: 8, NoBoost: Reason{Kind: NoBooster}}, paddi)
 	pld, pnop := judgePPC(Edition69, 8, words...), judgePPC(Edition69, 16, words...)

@@ -240,9 +240,9 @@ func (p *program) Call(x *smp.Ctx, i int) {
 	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
 }
 
-// digest folds the results of a call: every register but those that sites of ftrace and return probes use, the flags, the stack
-// pointer, the stack above it but for where a return address is kept, and the data, if no other call can have written
-// there.
+// digest folds the results of a call: every register but those that sites of ftrace and return probes use, the flags,
+// the stack pointer, the stack above it but for where a return address is kept, and the data, if no other call can
+// have written there.
 func (p *program) digest(x *smp.Ctx) uint64 {
 	left := p.task.Left()
 	h := sim.Mix(left.Flags)
