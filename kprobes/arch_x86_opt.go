@@ -186,6 +186,7 @@ func ofX86(r *x86Row) row {
 		enter:       enter86,
 		putSaved:    r.putSaved,
 		resume:      (*Hits).resumeExecution,
+		keeps:       stackCopy,
 		opt: &optRow{shape: shape86, prepare: prepare86, unoptimize: unoptimize86, id: r.id, saved: r.saved,
 			load: r.load, putSaved: r.putSaved, breaksInto: true},
 	}
@@ -241,3 +242,8 @@ func written86(_ *arch.Arch, code []byte, off int) int {
 }
 
 var int3 = [...]byte{x86.Int3}
+
+// switchStack is xchg %ebx,%esp, and stackReg the first of its registers.
+var switchStack = []byte{0x87, 0xdc}
+
+const stackReg = x86.RBX

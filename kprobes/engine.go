@@ -100,8 +100,9 @@ type row struct {
 	enter    func(t *Rethook, m arch.Memory, cpu, regs *arch.Regs) (image, slot arch.Addr)
 	putSaved func(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool)
 
-	opt *optRow // nil: no probe becomes a jump
-	x86 *x86Row // nil on other processors
+	opt   *optRow // nil: no probe becomes a jump
+	keeps int     // bytes of the stack that a jprobe keeps at most (setjmp_pre_handler)
+	x86   *x86Row // nil on other processors
 }
 
 // rows are by name of the processor.

@@ -43,11 +43,20 @@ func writtenPPC64(a *arch.Arch, code []byte, off int) int {
 	return len(code)
 }
 
-// goOn has the CPU go on after the probed instruction if it has gone on after the copy.
-func goOn(_ *Hits, _ kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
+// goOn has the CPU go on after the probed instruction, as it has gone on after the copy. Kernels that stepped branches,
+// too, did them again (resume_execution of 2.6.13, which counts twice: here what the step has counted is taken back).
+func goOn(_ *Hits, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
 	n := arch.Addr(ap.verdict.Len)
 	regs.Flags &^= arch.Step
-	if regs.IP == kcb.copy+n {
+	in, ok := ap.insn.(*ppc64.Inst)
+	switch {
+	case ok && in.Flow() != arch.FlowNext && !ap.verdict.Emulated:
+		if in.Counts() {
+			regs.R[ppc64.CTR]++
+		}
+		regs.IP = ap.addr
+		in.Exec(regs, x.Memory())
+	case regs.IP == kcb.copy+n:
 		regs.IP = ap.addr + n
 	}
 }

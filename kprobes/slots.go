@@ -89,7 +89,7 @@ func (c *insnCache) fillCopy(x kapi.Context, at arch.Addr, buf []byte) {
 
 // copiesAll reports whether more than the instruction is copied.
 func (c *insnCache) copiesAll() bool {
-	return c.s.Step == era.StepDebug && c.s.Kernel.Edition == rules.Edition26
+	return c.s.Step == era.StepDebug && c.s.Kernel.Edition == rules.Edition26 && c.cpu.Align == 1
 }
 
 // before514 reports whether the rules are those of kernels that step by #DB.

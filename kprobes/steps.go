@@ -384,7 +384,7 @@ var linux = Steps{
 	},
 	Jprobe: JprobeSteps{
 		JprobeStack: func(e *Engine, x kapi.Context, regs *arch.Regs) int {
-			return int(min(stackCopy, e.d.Tasks.StackTop(x)-e.cpu.StackPointer(regs)))
+			return int(min(arch.Addr(e.row.keeps), e.d.Tasks.StackTop(x)-e.cpu.StackPointer(regs)))
 		},
 		JprobeRegs: func(regs, saved *arch.Regs) { *regs = *saved },
 		LongjmpBreakHandler: func(e *Engine, x kapi.Context, at arch.Addr, regs *arch.Regs) bool {

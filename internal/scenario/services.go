@@ -84,14 +84,14 @@ func settingsServed(c checker) error {
 	}
 	for i := range c.s.Probes {
 		switch k := &c.s.Probes[i]; {
-		case k.Kind == ProbeJprobe:
+		case k.Kind == ProbeJprobe && !m.Jprobes:
 			return Faultf(PartOf(TheProbes, i), "probe %q: there are no jprobes on %s; take a kprobe", k.Name, m.Arch)
 		case m.Late:
 			return Faultf(p, "late_int3 = True is of x86; leave it out on %s, or leave its probes out", m.Arch)
-		case m.Edition != rules.EditionNone && !m.Edition.Numbers():
+		case !m.Kernel.Decoder.Has(m.Edition):
 			return Faultf(p, "edition = \"%v\" has no kprobes as kpsim knows them on %s; take \"5.14\", \"6.5\" or "+
 				"\"6.9\"", m.Edition, m.Arch)
-		case m.Kernel.Edition < rules.Edition514:
+		case m.Kernel.Edition < rules.Edition514 && m.Kernel.Edition != m.Edition:
 			return Faultf(p, "rules = \"%v\" are of x86; on %s take \"5.14\", \"6.5\" or \"6.9\"",
 				m.Kernel.Edition, m.Arch)
 		}

@@ -163,7 +163,7 @@ func Of(e rules.Edition, preemption bool) (s Settings) {
 // breakpoint that a CPU has hit is never gone, since it is written with the machine stopped.
 func OfNumbers(e rules.Edition, preemption bool, d rules.Decoder) Settings {
 	s := Of(e, preemption)
-	s.Kernel.Decoder, s.Kernel.Optprobes, s.Kernel.Ftrace = d, d.Optimizes(), false
+	s.Kernel.Decoder, s.Kernel.Optprobes, s.Kernel.Ftrace = d, s.Kernel.Optprobes && d.Optimizes(), false
 	s.Boost, s.RemovedInt3 = BoostNever, d.Traces()
 	if d.Traces() {
 		s.Step = StepDebug

@@ -36,6 +36,8 @@ type numbers struct {
 	fixed bool
 	// traces says that a copy is stepped by a trace interrupt, without a breakpoint after it.
 	traces bool
+	// first says that the kernel of edition 2.6 is known, too.
+	first bool
 
 	// optimizes says why an instruction that may be probed can't become a jump; nil: none can.
 	optimizes func(w uint64, how handling) ReasonKind
@@ -77,6 +79,11 @@ func (d Decoder) Optimizes() bool { return decoders[d] != nil && decoders[d].opt
 
 // Traces reports whether they step a copy by a trace interrupt, without a breakpoint after it.
 func (d Decoder) Traces() bool { return decoders[d] != nil && decoders[d].traces }
+
+// Has reports whether the kernel of an edition is known, where instructions are numbers.
+func (d Decoder) Has(e Edition) bool {
+	return e == EditionNone || e >= Edition514 && e != EditionDocumented || e == Edition26 && decoders[d].first
+}
 
 // numbers returns what is known of the kernel's instructions, nil on x86.
 func (k *Kernel) numbers() *numbers { return decoders[k.Decoder] }

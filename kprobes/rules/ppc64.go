@@ -5,7 +5,7 @@ package rules
 // (CPU_FTR_ARCH_31). An instruction with an exception-table entry may be probed: a fault in its slot is taken to the
 // original (kprobe_fault_handler).
 var ofPPC64 = numbers{
-	arch: "ppc64le", align: 4, odd: inval, inner: inval, traces: true,
+	arch: "ppc64le", align: 4, odd: inval, inner: inval, traces: true, first: true,
 	length: func(w uint32) int {
 		if w>>26 == ppcPrefix { // ppc_inst_len
 			return 8
@@ -15,6 +15,9 @@ var ofPPC64 = numbers{
 	sort: func(k *Kernel, w uint64) (handling, ReasonKind) {
 		if !ppcSteps(k, uint32(w)) {
 			return rejected, ppcWhy(uint32(w))
+		}
+		if k.Edition == Edition26 { // of 2005: emulate_step came with the booster (2.6.22)
+			return stepped, None
 		}
 		return ppcEmulates(uint32(w), uint32(w>>32)), None
 	},
