@@ -82,7 +82,7 @@ func (d Decoder) Traces() bool { return decoders[d] != nil && decoders[d].traces
 
 // Has reports whether the kernel of an edition is known, where instructions are numbers.
 func (d Decoder) Has(e Edition) bool {
-	return e == EditionNone || e >= Edition514 && e != EditionDocumented || e == Edition26 && decoders[d].first
+	return e == EditionNone || e.Numbers() || e == Edition26 && decoders[d].first
 }
 
 // numbers returns what is known of the kernel's instructions, nil on x86.
