@@ -112,8 +112,8 @@ func (j *Jprobes) jumped(x kapi.Context) bool { return j.s.Jprobes && j.saved[x.
 //	jprobe_return:         int3; nop
 //	jprobe_handler_entry:  call jprobeCall; int3
 //
-// (int3 on x86: the processor's breakpoint.) On i386 both switch to the probed function's stack first, because the trap frame, which has no stack pointer, must
-// be where that function's was (jprobe_return of 2.6).
+// with the breakpoint of the processor. On i386 both switch to the probed function's stack first, because the trap
+// frame, which has no stack pointer, must be where that function's was (jprobe_return of 2.6).
 //
 //	jprobe_return:         call jprobeReturn; xchg %ebx,%esp; int3
 //	jprobe_handler_entry:  call jprobeCall;   xchg %ebx,%esp; int3

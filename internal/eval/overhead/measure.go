@@ -122,6 +122,14 @@ func (p *Probe) probed() string {
 	return probed
 }
 
+// ret is a return of the probe's processor.
+func (p *Probe) ret() string {
+	if strings.Contains(p.Machine, onPower) {
+		return "4e800020"
+	}
+	return "c3"
+}
+
 // Scenario returns the scenario that is run: calls calls of a function, with the probe or
 // without.
 func (p *Probe) Scenario(calls int, probe bool) (*scenario.Scenario, error) {
