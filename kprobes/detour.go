@@ -174,7 +174,10 @@ func (h *Hits) storeRegs(x kapi.Context, ap *Aggr, image, _ arch.Addr, regs *arc
 // post_handler is to run; a detour can't run one. Kernels don't ask that: a probe whose aggr was
 // queued after its pre_handlers ran loses its post_handler.
 func (h *Hits) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool {
-	if h.row.opt == nil || !h.row.opt.breaksInto || !ap.optimized.ReadOnce(x) || owes {
+	if o := h.row.opt; o != nil && !o.breaksInto {
+		return false
+	}
+	if !ap.optimized.ReadOnce(x) || owes {
 		return false
 	}
 	regs.IP = ap.detour.copyAt()
