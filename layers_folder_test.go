@@ -13,6 +13,7 @@ const folderFilesMax = 25
 var largeFolders = map[string]string{
 	"internal/scenario": "one file a part",
 
+	"kprobes":    "one file a part of the engine, and a processor",
 	"properties": "one file a property",
 	"sched":      "one file a strategy, and what proofs stand on",
 	"smp":        "one machine, whose parts share its fields",

@@ -88,7 +88,8 @@ var layers = []layer{
 		"traces"}},
 	// never smp, never smp/kernel
 	{pkg: "kprobes", may: []string{"kprobes/era", "engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86",
-		"smp/arch/arm64", "smp/arch/riscv64", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true},
+		"smp/arch/arm64", "smp/arch/ppc64", "smp/arch/riscv64", "smp/kapi", "kprobes/kpev", "kprobes/rules"},
+		owned: true},
 	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "linux/linuxev", "smp/arch",
 		"smp/kapi", "traces"}},
 	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},

@@ -15,64 +15,21 @@ const jumpSize = 5
 
 const jumpOpcode = 0xe9
 
-// A detour is the code that an optimized probe's jump leads to:
-//
-//	save the registers as a trap would have
-//	call optimized_callback(aggr, registers)
-//	restore the registers
-//	the instructions of the region, relocated     <- copyAt
-//	jmp to the end of the region
-type detour struct {
-	addr   arch.Addr // set at registration
-	size   int       // set at registration; 0: there is none
-	region int       // set at registration: bytes of whole instructions that the jump covers, 5 or more
-	copy   int       // set at registration: offset of the region's instructions
-}
-
-// copyAt returns the address at which a CPU continues that has already run the handlers.
-func (d *detour) copyAt() arch.Addr { return d.addr + arch.Addr(d.copy) }
-
 const (
-	callSize = 5
-	// maxRegion is the longest region: four bytes and one whole instruction.
-	maxRegion = 4 + 15
+	callSize  = 5
 	maxDetour = 128 + maxRegion + jumpSize
 )
 
-// prepareOptimizedKprobe makes the aggr's detour if its region passes the safety check (spec 4.2); otherwise the
-// probe stays a breakpoint (4.1). The rules decided that when the aggr was prepared. Context: kprobe_mutex and
-// text_mutex held, as for prepareKprobe, and kprobe_mutex since then.
-func (o *Optimizer) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
-	if !o.s.Kernel.Optprobes {
-		return
-	}
-	f, ok := o.d.Symbols.Lookup(ap.addr)
-	if !ok { // the function has just gone (mutant check-unlocked)
-		return
-	}
-	code := o.e.text.recoverProbedInstruction(x, f)
-	if !ap.verdict.Optimizable() {
-		return
-	}
+// shape86 returns the detour of an aggr, without its address.
+func shape86(o *Optimizer, ap *Aggr) detour {
 	save, restore := o.row.x86.template(o.s.SaveSS)
 	d := detour{region: ap.verdict.Region, copy: len(save) + o.row.x86.idLen() + callSize + len(restore)}
 	d.size = d.copy + d.region + jumpSize
-	ok = false
-	if d.addr, ok = o.d.Exec.Alloc(x, d.size, kpev.DetourMem); !ok {
-		return
-	}
-	buf := o.e.slots.insn[:d.size]
-	if !o.archPrepareOptimizedKprobe(buf, &d, ap) {
-		o.do.Optimizer.FreeOptinsnSlot(o.e, x, d.addr, d.size)
-		return
-	}
-	o.e.slots.fillCopy(x, d.addr, buf)
-	copy(ap.orig[:], code[ap.addr-f.Addr:])
-	ap.detour = d
+	return d
 }
 
-// archPrepareOptimizedKprobe fills buf. It returns false if a target is out of a jump's reach.
-func (o *Optimizer) archPrepareOptimizedKprobe(buf []byte, d *detour, ap *Aggr) bool {
+// prepare86 fills buf. It returns false if a target is out of a jump's reach.
+func prepare86(o *Optimizer, buf []byte, d detour, ap *Aggr) bool {
 	save, restore := o.row.x86.template(o.s.SaveSS)
 	n := copy(buf, save)
 	n = len(o.row.x86.putID(buf[:n], ap.id))
@@ -95,18 +52,7 @@ func (o *Optimizer) archPrepareOptimizedKprobe(buf []byte, d *detour, ap *Aggr) 
 	return ok
 }
 
-// archCheckOptimizedKprobe reports whether no other instruction of the region is
-// probed (spec 4.4). Context: kprobe_mutex held.
-func (o *Optimizer) archCheckOptimizedKprobe(ap *Aggr) bool {
-	for d := 1; d < ap.detour.region; d++ {
-		if q, ok := o.e.Table.probes.Owned(ap.addr + arch.Addr(d)); ok && o.do.Optimizer.KeepsJumpAway(q) {
-			return false
-		}
-	}
-	return true
-}
-
-// archUnoptimizeKprobe writes the breakpoint and the original tail back over the jump. The
+// unoptimize86 writes the breakpoint and the original tail back over the jump. The
 // engine handles a CPU that hits the breakpoint meanwhile: the aggr is still marked optimized,
 // so the CPU goes to the detour's copy.
 //
@@ -114,8 +60,7 @@ func (o *Optimizer) archCheckOptimizedKprobe(ap *Aggr) bool {
 //	step 2: the original tail;                       sync
 //
 // Context: text_mutex held.
-func (o *Optimizer) archUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
-	o.d.Text.Mutex().AssertHeld(x)
+func unoptimize86(o *Optimizer, x kapi.Context, ap *Aggr) {
 	image := o.e.slots.insn[:jumpSize]
 	copy(image, ap.orig[:])
 	copy(image[1:], o.do.Optimizer.CopiedInsn(ap))
@@ -129,69 +74,10 @@ func (o *Optimizer) archUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
 	} else {
 		o.d.Patch.Patch(x, ap.addr, image, ap.detour.addr)
 	}
-	ap.jumped = false
-	x.Emit(kpev.Unoptimized, uint64(ap.addr), 0, 0)
-}
-
-// optimizedCallback is called by a detour. One register identifies the aggr, another points to
-// the saved registers. Context: interrupts as they were; off through 4.14.
-func (h *Hits) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
-	n := cpu.R[h.row.x86.id] - 1
-	if n >= uint64(len(h.e.Table.aggrs)) {
-		h.d.Traps.Bug(x, "a detour calls for a point that there isn't")
-		return
-	}
-	ap := h.e.Table.aggrs[n]
-	image, sp := arch.Addr(cpu.R[h.row.x86.saved]), x86.SP(cpu) // a handler's text leaves others in the CPU
-	x.Work(WorkDetour, 1)
-	on := false
-	if h.s.DetourIRQsOff {
-		x.Work(kapi.WorkFlags, 1)
-		on = x.IRQ(false)
-	}
-	h.do.Hit.PreemptDisable(x)
-	switch kcb := h.kcb.This(x); {
-	case h.do.Hit.OptimizedDisabled(x, ap):
-	case h.do.Hit.KprobeRunning(h.e, x):
-		h.kprobesIncNmissedCount(x, ap)
-	default:
-		h.row.x86.load(x.Memory(), image, &kcb.regs)
-		if h.s.SaveSS {
-			h.do.Hit.AdjustSP(&kcb.regs, h.row.word)
-		}
-		kcb.regs.IP = ap.addr + 1
-		kcb.current, kcb.status = ap, kprobeHitActive
-		h.do.Hit.AggrPreHandler(h.e, x, ap, &kcb.regs, false)
-		kcb.current = nil
-		h.do.Hit.StoreRegs(h.e, x, ap, image, sp, &kcb.regs)
-	}
-	h.do.Hit.PreemptEnable(x)
-	if on {
-		x.IRQ(true)
-	}
 }
 
 // adjustSP corrects the stack pointer in an image with ss, which was saved after ss was pushed.
 func adjustSP(regs *arch.Regs, word int) { regs.R[x86.RSP] += uint64(word) }
-
-// storeRegs writes the handlers' changes into the image, except ip: a change of ip is ignored
-// (4.10).
-func (h *Hits) storeRegs(x kapi.Context, _ *Aggr, image, _ arch.Addr, regs *arch.Regs) {
-	h.row.x86.putSaved(x.Memory(), image, regs)
-}
-
-// setupDetourExecution sends a CPU that has hit the breakpoint of an optimized aggr to the
-// detour's copy, after its call (spec 4.5). An aggr counts as optimized once it is queued, so
-// the CPU never comes back to the tail of a region that is being written. owes is true if a
-// post_handler is to run; a detour can't run one. Kernels don't ask that: a probe whose aggr was
-// queued after its pre_handlers ran loses its post_handler.
-func (h *Hits) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool {
-	if !ap.optimized.ReadOnce(x) || owes {
-		return false
-	}
-	regs.IP = ap.detour.copyAt()
-	return true
-}
 
 // An x86Row holds the differences between x86-64 and i386: the text of detours and trampolines, which depends on
 // the calling convention and the register image.
@@ -291,7 +177,7 @@ var (
 
 func ofX86(r *x86Row) row {
 	return row{
-		word: r.word, stepEnd: int3[:], nop: []byte{0x90}, bug: []byte{0x0f, 0x0b}, x86: r,
+		word: r.word, stepEnd: int3[:], bug: []byte{0x0f, 0x0b}, x86: r,
 		breakpoint:  func([]byte) []byte { return int3[:] },
 		written:     written86,
 		emulates:    prepareEmulation,
@@ -299,6 +185,10 @@ func ofX86(r *x86Row) row {
 		trampoline:  trampoline86,
 		enter:       enter86,
 		putSaved:    r.putSaved,
+		resume:      (*Hits).resumeExecution,
+		keeps:       stackCopy,
+		opt: &optRow{shape: shape86, prepare: prepare86, unoptimize: unoptimize86, id: r.id, saved: r.saved,
+			load: r.load, putSaved: r.putSaved, breaksInto: true},
 	}
 }
 
@@ -352,3 +242,8 @@ func written86(_ *arch.Arch, code []byte, off int) int {
 }
 
 var int3 = [...]byte{x86.Int3}
+
+// switchStack is xchg %ebx,%esp, and stackReg the first of its registers.
+var switchStack = []byte{0x87, 0xdc}
+
+const stackReg = x86.RBX

@@ -1,8 +1,6 @@
 package kprobes
 
 import (
-	"kpsim/kprobes/era"
-	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
@@ -11,22 +9,6 @@ import (
 // The corrections of results that are wrong because a copy ran at another address, or with
 // interrupts off and the trap flag on. With steps by int3 (5.13 and later) such instructions
 // are emulated, not stepped. With steps by #DB their results are corrected.
-
-// kprobeDebugHandler handles a #DB if it is the engine's: the end of a step by the trap flag
-// (until 5.12). If a debugger also steps the probed code, the trap is passed on to it too.
-// Context: interrupts off.
-func (h *Hits) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
-	kcb := h.kcb.This(x)
-	if h.s.Step != era.StepDebug || !kcb.stepping() {
-		return 0
-	}
-	traced := kcb.oldFlags&x86.TF != 0
-	h.kprobePostProcess(x, kcb, regs)
-	if traced {
-		return 0
-	}
-	return kpev.OwnerKprobe
-}
 
 // prepareEmulation reports whether an aggr's instruction is emulated under steps by int3. It
 // refuses instructions that kernels until 5.12 would step by #DB and later ones refuse

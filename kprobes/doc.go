@@ -44,8 +44,8 @@
 // registered. Routines that are Go and not text have no symbols to be probed by.
 //
 // What belongs to a processor is a row (engine.go): how a probe is written, what ends a step, what is emulated, the
-// trampoline's text. x86's is in files called arch_x86*.go, the others' in riscv64.go and
-// arm64.go.
+// trampoline's text, what a probe that becomes a jump leads to. x86's is in files called arch_x86*.go, the others' in
+// riscv64.go, arm64.go and ppc64.go.
 //
 // The path of a hit is in hit.go (breakpoint, handlers, end of the step, faults), slots.go (the
 // copies, and which of them run without a step), and on x86 arch_x86_resume.go (what is wrong
@@ -151,7 +151,8 @@
 //	doFreeCleanedKprobes       do_free_cleaned_kprobes                              2.6.38
 //	WaitOptimizer              wait_for_kprobe_optimizer                            2.6.38
 //	prepareOptimizedKprobe     prepare_optimized_kprobe                             2.6.34
-//	archPrepareOptimizedKprobe arch_prepare_optimized_kprobe                        2.6.34
+//	prepare86                  arch_prepare_optimized_kprobe                        2.6.34
+//	preparePPC64               arch_prepare_optimized_kprobe of powerpc             4.11
 //	optimizedCallback          optimized_callback                                   2.6.34
 //	archCopyKprobe             arch_copy_kprobe                                     2.6.12
 //	getInsnSlot                get_insn_slot, and what is copied there              2.6.10

@@ -8,6 +8,7 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/arm64"
+	"kpsim/smp/arch/ppc64"
 	"kpsim/smp/arch/riscv64"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
@@ -72,16 +73,25 @@ type row struct {
 	// stepsAlone says that a hit while a copy is stepped is fatal.
 	stepsAlone bool
 
+	// local says that no CPU but the one that writes a breakpoint is made to serialise.
+	local bool
+	// tries says that what is emulated has a copy, too, which is stepped if the emulation faults or traps
+	// (try_to_emulate).
+	tries bool
+
 	// breakpoint returns the breakpoint that takes the place of an instruction.
 	breakpoint func(orig []byte) []byte
 	// written returns where, in code from off on, a probe may have written; len(code) if nowhere.
 	written func(a *arch.Arch, code []byte, off int) int
-	// emulates reports whether an instruction is emulated, or refuses it.
+	// emulates reports whether an instruction is emulated, or refuses it; not asked where copies are stepped.
 	emulates func(c *insnCache, ap *Aggr) (bool, error)
 	// writesFlags returns which of the flags that are restored after a step an instruction leaves right; nil: none.
 	writesFlags func(in arch.Inst) uint64
 
-	bug, nop []byte // what stands after the trampoline of return probes, which is BUG(), and in its place in 2.6
+	// resume corrects the registers after a copy was stepped by a trap of the processor; nil where none is.
+	resume func(h *Hits, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs)
+
+	bug []byte // what stands after the trampoline of return probes: BUG()
 
 	// trampoline appends the text of the trampoline of return probes, which calls an address.
 	trampoline func(t *Rethook, buf []byte, call arch.Addr) []byte
@@ -90,12 +100,14 @@ type row struct {
 	enter    func(t *Rethook, m arch.Memory, cpu, regs *arch.Regs) (image, slot arch.Addr)
 	putSaved func(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool)
 
-	x86 *x86Row // nil on other processors
+	opt   *optRow // nil: no probe becomes a jump
+	keeps int     // bytes of the stack that a jprobe keeps at most (setjmp_pre_handler)
+	x86   *x86Row // nil on other processors
 }
 
 // rows are by name of the processor.
 var rows = map[string]*row{x86.AMD64.Name: &rowAMD64, x86.I386.Name: &rowI386,
-	riscv64.RV64.Name: &rowRISCV64, arm64.ARM64.Name: &rowARM64}
+	riscv64.RV64.Name: &rowRISCV64, arm64.ARM64.Name: &rowARM64, ppc64.PPC64.Name: &rowPPC64}
 
 // rowNone is a processor's whose kernels' probes aren't known: no probe is registered there.
 var rowNone = row{breakpoint: func([]byte) []byte { return nil }}
@@ -140,6 +152,9 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.Optimizer.renew()
 	e.slots.insn, e.text.code, e.modules.held = [maxDetour]byte{}, e.text.code[:0], false
 	e.Hits.callback = d.Bind.Bind("optimized_callback", e.Hits.onCall)
+	if e.row.opt != nil && e.row.opt.emulates {
+		e.Hits.stepper = d.Bind.Bind("emulate_step", e.Hits.onEmulate)
+	}
 	e.Kretprobes.nInstances, e.Kretprobes.nHolders, e.Kretprobes.memories = 0, 0, 0
 	e.Rethook.renew()
 	e.Jprobes.renew()
@@ -203,11 +218,14 @@ const (
 
 // Memory returns the kinds of executable memory that the engine uses: slots for copied instructions, and detours.
 // slot is the size of a slot in bytes: 16 until 5.12, 15 later, 0 for an arena. detour is the size of a detour, 0 for
-// 256.
+// 256; an arena's pieces are at least of that size.
 func Memory(slot, detour int) []kapi.Memory {
 	list := []kapi.Memory{
 		{What: kpev.SlotMem, Most: slotMost, Slot: slot, Mutex: "kprobe_insn_slots.mutex"},
 		{What: kpev.DetourMem, Most: detourMost, Mutex: "kprobe_optinsn_slots.mutex"},
+	}
+	if detour > detourMost { // whole slots, so that these remain aligned
+		list[1].Most = (detour + slotMost - 1) / slotMost * slotMost
 	}
 	if slot > 0 {
 		list[1].Slot = max(detour, 0)

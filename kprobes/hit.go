@@ -54,17 +54,22 @@ type Hits struct {
 	*env     `state:"boot"` // set at New
 	kcb      kapi.PerCPU[kprobeCtlblk]
 	callback arch.Addr // set at New: the routine that detours call
+	stepper  arch.Addr // set at New: the routine by which detours emulate; 0: they hold copies
+	// registers for emulateStep; owned by the routine that has taken them off
+	spare []*arch.Regs `state:"skip: nothing in them counts"`
 
-	onCall  kapi.Routine       `state:"boot"` // set at New
-	onBreak kapi.TrapHandler   `state:"boot"` // set at New
-	onDebug kapi.TrapHandler   `state:"boot"` // set at New
-	onFault kapi.FaultHandler  `state:"boot"` // set at New
-	onSteps func(cpu int) bool `state:"boot"` // set at New
+	onCall    kapi.Routine       `state:"boot"` // set at New
+	onEmulate kapi.Routine       `state:"boot"` // set at New
+	onBreak   kapi.TrapHandler   `state:"boot"` // set at New
+	onDebug   kapi.TrapHandler   `state:"boot"` // set at New
+	onFault   kapi.FaultHandler  `state:"boot"` // set at New
+	onSteps   func(cpu int) bool `state:"boot"` // set at New
 }
 
 // init makes the routines, as values.
 func (h *Hits) init() {
 	h.onCall, h.onDebug, h.onFault = h.optimizedCallback, h.kprobeDebugHandler, h.kprobeFaultHandler
+	h.onEmulate = h.emulateStep
 	h.onBreak = func(x kapi.Context, regs *arch.Regs) uint64 { return h.do.Hit.KprobeInt3Handler(h.e, x, regs) }
 	h.onSteps = func(cpu int) bool {
 		kcb := h.kcb.Of(cpu)
@@ -116,9 +121,10 @@ func (h *Hits) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
 
 // removed reports whether the breakpoint that a CPU has hit is no longer in the text.
 func (h *Hits) removed(x kapi.Context, at arch.Addr) bool {
-	var now [1]byte
-	h.d.Text.Read(x, at, now[:])
-	return now[0] != h.cpu.Breakpoint[0]
+	var now [8]byte
+	n := len(h.cpu.Breakpoint)
+	h.d.Text.Read(x, at, now[:n])
+	return !h.cpu.IsBreakpoint(arch.Word(now[:n]))
 }
 
 // kprobeHit runs the pre_handlers of an aggr and sets up the execution of the instruction
@@ -196,8 +202,8 @@ func (h *Hits) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs
 	case s.boosted && !h.do.Copy.StepsBoosted(h.e, x, ap, owes):
 		regs.IP = s.at
 		kcb.resetCurrentKprobe(reenter)
-	case s.at == 0 && ap.insn != nil: // without an instruction nothing can be emulated, and the CPU goes to 0
-		h.do.Copy.Emulate(h.e, x, ap, regs)
+	// without an instruction nothing can be emulated, and the CPU goes to 0
+	case (s.at == 0 || h.row.tries && ap.verdict.Emulated) && ap.insn != nil && h.do.Copy.Emulate(h.e, x, ap, regs):
 		if !reenter {
 			h.do.Hit.AggrPostHandler(h.e, x, ap, regs)
 		}
@@ -247,11 +253,20 @@ func (h *Hits) prepareSinglestep(kcb *kprobeCtlblk, ap *Aggr, s insnSlot, regs *
 
 // emulate does what the instruction does, on the saved registers. A push goes
 // into the gap above the trap frame. One that faults, or that isa doesn't
-// execute, leaves the CPU where it was: unprobed it wouldn't get past it either.
-func (h *Hits) emulate(x kapi.Context, ap *Aggr, regs *arch.Regs) {
+// execute, leaves the CPU where it was: unprobed it wouldn't get past it either. Where
+// it has a copy, too, emulate returns false then.
+func (h *Hits) emulate(x kapi.Context, ap *Aggr, regs *arch.Regs) (done bool) {
 	x.Work(WorkEmulate, 1)
 	regs.IP = ap.addr
-	ap.insn.Exec(regs, x.Memory())
+	out := ap.insn.Exec(regs, x.Memory())
+	if !h.row.tries {
+		return true
+	}
+	if !out.Faulted() && out != arch.Breakpoint {
+		h.do.Copy.MoveFrame(h.e, x)
+		return true
+	}
+	return false
 }
 
 // kprobePostProcess runs at the end of the copy. It makes results that are relative to the copy
@@ -270,6 +285,22 @@ func (h *Hits) kprobePostProcess(x kapi.Context, kcb *kprobeCtlblk, regs *arch.R
 		h.do.Hit.AggrPostHandler(h.e, x, ap, regs)
 	}
 	kcb.restorePreviousKprobe()
+}
+
+// kprobeDebugHandler handles a #DB if it is the engine's: the end of a step by the trap flag
+// (x86 until 5.12), or by MSR.SE. If a debugger also steps the probed code, the trap is passed on to it too.
+// Context: interrupts off.
+func (h *Hits) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
+	kcb := h.kcb.This(x)
+	if h.s.Step != era.StepDebug || !kcb.stepping() {
+		return 0
+	}
+	traced := kcb.oldFlags&arch.Step != 0
+	h.kprobePostProcess(x, kcb, regs)
+	if traced {
+		return 0
+	}
+	return kpev.OwnerKprobe
 }
 
 // restorePreviousKprobe ends a step. The CPU returns to the hit that it was busy with before, if any.

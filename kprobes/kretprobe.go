@@ -200,7 +200,8 @@ func (pt *probedText) kprobeOnFuncEntry(x kapi.Context, p *Kprobe) error {
 		return ENOENT
 	}
 	if !pt.do.Ret.OnFuncEntry(at, f.Addr) {
-		if to, _ := pt.archAdjustKprobeAddr(x, f.Addr); at != to {
+		to, _ := pt.archAdjustKprobeAddr(x, f.Addr)
+		if _, entry := pt.archAdjustKprobeAddr(x, at); at != to && !entry {
 			return EINVAL
 		}
 	}

@@ -16,6 +16,7 @@ type Optimizer struct {
 	kprobesAllowOptimization bool             // owned by kprobe_mutex: the sysctl, true until it is written
 
 	spans  []kapi.Span          `state:"skip: made anew for each look"` // owned by kprobe_mutex: the result of spansOf
+	code   []byte               `state:"skip: follows from its aggr"`   // owned by text_mutex
 	onWork func(x kapi.Context) `state:"boot"`                          // set at New
 }
 

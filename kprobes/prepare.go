@@ -219,7 +219,7 @@ func (pt *probedText) recoverProbedInstruction(x kapi.Context, f kapi.Function) 
 		case !ok:
 		case q.jumped:
 			if pt.do.Register.RecoverOptprobed(pt.e, q) {
-				copy(code[off:], q.orig[:jumpSize])
+				copy(code[off:], q.orig[:pt.cpu.BranchLen])
 			}
 		case q.armed.Owned():
 			copy(code[off:], q.orig[:len(pt.row.breakpoint(q.orig[:]))])
@@ -246,7 +246,7 @@ func (pt *probedText) recoverSites(at arch.Addr, code []byte) {
 
 // archAdjustKprobeAddr returns the address at which a probe at addr is placed: a function's
 // first instruction is the one after its endbr64 (5.18 and later, with IBT). entry reports
-// whether the probe is at the first instruction.
+// whether the probe is at the first instruction, or on ppc64le anywhere from the global entry point to the local one.
 func (pt *probedText) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
 	if pt.s.Kernel.Edition < rules.Edition514 {
 		return addr, false
@@ -254,6 +254,9 @@ func (pt *probedText) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to a
 	f, ok := pt.d.Symbols.Lookup(addr)
 	if !ok {
 		return addr, false
+	}
+	if _, near := rules.LocalEntry(&pt.s.Kernel, nil); near > 0 {
+		return addr, addr-f.Addr <= arch.Addr(near)
 	}
 	first := f.Addr
 	if pt.s.Kernel.IBT && addr-first <= 4 {
@@ -263,6 +266,21 @@ func (pt *probedText) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to a
 		return first, true
 	}
 	return addr, addr == first
+}
+
+// localEntry returns how far after a function's address a probe of its symbol is placed: where calls within the kernel
+// enter it (kprobe_lookup_name of powerpc, which takes a function whose first instruction is a breakpoint for one that
+// has no such place).
+func (pt *probedText) localEntry(x kapi.Context, p *Kprobe, at arch.Addr) arch.Addr {
+	if _, near := rules.LocalEntry(&pt.s.Kernel, nil); near == 0 || p.Symbol == "" || p.Offset != 0 {
+		return 0
+	}
+	f, ok := pt.d.Symbols.Lookup(at)
+	if !ok {
+		return 0
+	}
+	off, _ := rules.LocalEntry(&pt.s.Kernel, pt.recoverProbedInstruction(x, f)[:f.Size])
+	return arch.Addr(off)
 }
 
 // archPrepareKprobe fills in an aggr from the rules' verdict on its text. It makes an
@@ -283,7 +301,7 @@ func (e *Engine) archPrepareKprobe(x kapi.Context, ap *Aggr, v rules.Verdict, co
 // archArmKprobe writes the breakpoint.
 func (e *Engine) archArmKprobe(x kapi.Context, ap *Aggr) {
 	e.do.Arm.WriteProbe(e, x, ap.addr, e.row.breakpoint(ap.orig[:]))
-	if !e.row.stops {
+	if !e.row.stops && !e.row.local {
 		e.d.Sync.Core(x, kpev.SyncArm)
 	}
 }
@@ -293,7 +311,7 @@ func (e *Engine) archArmKprobe(x kapi.Context, ap *Aggr) {
 func (e *Engine) archDisarmKprobe(x kapi.Context, ap *Aggr) {
 	x.Emit(kpev.Disarm, uint64(ap.addr), 0, 0)
 	e.do.Arm.RestoreOpcode(e, x, ap)
-	if !e.row.stops {
+	if !e.row.stops && !e.row.local {
 		e.d.Sync.Core(x, kpev.SyncDisarm)
 	}
 	ap.armed.WriteOnce(x, false)
@@ -304,7 +322,8 @@ func (e *Engine) restoreOpcode(x kapi.Context, ap *Aggr) {
 	e.do.Arm.WriteProbe(e, x, ap.addr, ap.orig[:len(e.row.breakpoint(ap.orig[:]))])
 }
 
-// writeProbe writes a breakpoint or what it has replaced: a byte under running CPUs (text_poke), or
+// writeProbe writes a breakpoint or what it has replaced: a byte under running CPUs (text_poke), a word under them
+// (patch_instruction of powerpc), or
 // an instruction while the machine is stopped (patch_text of riscv, aarch64_insn_patch_text).
 // Context: text_mutex held.
 func (e *Engine) writeProbe(x kapi.Context, at arch.Addr, b []byte) {

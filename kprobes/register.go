@@ -34,6 +34,7 @@ func (e *Engine) registerKprobe(x kapi.Context, p *Kprobe) error {
 	if err != nil {
 		return err
 	}
+	at += e.text.localEntry(x, p, at)
 	p.Addr, p.entry = e.text.archAdjustKprobeAddr(x, at)
 	p.Flags = e.do.Register.InitFlags(e, p)
 	p.nmissed.Init(e.d.Cells, e.do.Register.InitNmissed(p))

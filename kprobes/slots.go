@@ -89,7 +89,7 @@ func (c *insnCache) fillCopy(x kapi.Context, at arch.Addr, buf []byte) {
 
 // copiesAll reports whether more than the instruction is copied.
 func (c *insnCache) copiesAll() bool {
-	return c.s.Step == era.StepDebug && c.s.Kernel.Edition == rules.Edition26
+	return c.s.Step == era.StepDebug && c.s.Kernel.Edition == rules.Edition26 && c.cpu.Align == 1
 }
 
 // before514 reports whether the rules are those of kernels that step by #DB.
@@ -98,7 +98,7 @@ func (c *insnCache) before514() bool { return c.s.Kernel.Edition < rules.Edition
 // ownInt3 reports whether the probed instruction is an int3 of another owner.
 // Only 2.6 allows that; the int3 is executed where it is.
 func (c *insnCache) ownInt3(ap *Aggr) bool {
-	return c.s.Step == era.StepDebug && ap.orig[0] == c.cpu.Breakpoint[0]
+	return c.s.Step == era.StepDebug && c.cpu.IsBreakpoint(arch.Word(ap.orig[:]))
 }
 
 // freeInsnSlot frees a slot that no CPU can reach any more, and in which none steps. A task

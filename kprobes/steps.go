@@ -112,6 +112,7 @@ type HitSteps struct {
 	OptimizedDisabled    func(x kapi.Context, ap *Aggr) bool
 	KprobeRunning        func(e *Engine, x kapi.Context) bool
 	AdjustSP             func(regs *arch.Regs, word int)
+	StoreIP              func(x kapi.Context, at, ip arch.Addr) // of the probe, which emulate_step reads
 	StoreRegs            func(e *Engine, x kapi.Context, ap *Aggr, image, sp arch.Addr, regs *arch.Regs)
 }
 
@@ -122,7 +123,8 @@ type CopySteps struct {
 	CanBoost         func(e *Engine, ap *Aggr) bool
 	Unboost          func(e *Engine, x kapi.Context, ap *Aggr) error
 	RunsAt           func(ap *Aggr, at arch.Addr) arch.Addr // the base of relative operands in a copy at at
-	Emulate          func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs)
+	Emulate          func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs) (done bool)
+	MoveFrame        func(e *Engine, x kapi.Context) // out of the way of what was emulated
 	ResumeExecution  func(e *Engine, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs)
 	ResumeOpcode     func(ap *Aggr) (op, group int) // the opcode that was stepped
 	RestoreFlags     func(kcb *kprobeCtlblk, regs *arch.Regs)
@@ -316,6 +318,7 @@ var linux = Steps{
 		OptimizedDisabled: func(x kapi.Context, ap *Aggr) bool { return !ap.runs(x) },
 		KprobeRunning:     func(e *Engine, x kapi.Context) bool { return e.Hits.kcb.This(x).current != nil },
 		AdjustSP:          adjustSP,
+		StoreIP:           func(x kapi.Context, at, ip arch.Addr) { x.Memory().Store(at, 8, uint64(ip)) },
 		StoreRegs: func(e *Engine, x kapi.Context, a1 *Aggr, image arch.Addr, a3 arch.Addr, regs *arch.Regs) {
 			e.Hits.storeRegs(x, a1, image, a3, regs)
 		},
@@ -328,9 +331,12 @@ var linux = Steps{
 		CanBoost:     func(e *Engine, ap *Aggr) bool { return e.text.looked.judge.JumpsBack(&ap.verdict) },
 		Unboost:      func(e *Engine, x kapi.Context, ap *Aggr) error { return e.slots.unboost(x, ap) },
 		RunsAt:       func(_ *Aggr, at arch.Addr) arch.Addr { return at },
-		Emulate:      func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs) { e.Hits.emulate(x, ap, regs) },
+		Emulate: func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs) bool {
+			return e.Hits.emulate(x, ap, regs)
+		},
+		MoveFrame: func(e *Engine, x kapi.Context) { e.d.Traps.Stepped(x) },
 		ResumeExecution: func(e *Engine, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
-			e.Hits.resumeExecution(x, kcb, ap, regs)
+			e.row.resume(&e.Hits, x, kcb, ap, regs)
 		},
 		ResumeOpcode: resumeOpcode,
 		RestoreFlags: func(kcb *kprobeCtlblk, regs *arch.Regs) { regs.Flags |= kcb.savedFlags },
@@ -378,7 +384,7 @@ var linux = Steps{
 	},
 	Jprobe: JprobeSteps{
 		JprobeStack: func(e *Engine, x kapi.Context, regs *arch.Regs) int {
-			return int(min(stackCopy, e.d.Tasks.StackTop(x)-e.cpu.StackPointer(regs)))
+			return int(min(arch.Addr(e.row.keeps), e.d.Tasks.StackTop(x)-e.cpu.StackPointer(regs)))
 		},
 		JprobeRegs: func(regs, saved *arch.Regs) { *regs = *saved },
 		LongjmpBreakHandler: func(e *Engine, x kapi.Context, at arch.Addr, regs *arch.Regs) bool {

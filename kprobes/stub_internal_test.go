@@ -87,6 +87,7 @@ func (s *stub) Weak() bool                               { return false }
 func (s *stub) Fence(kapi.Barrier)                       {}
 func (s *stub) Regs() *arch.Regs                         { return &s.regs }
 func (s *stub) Memory() arch.Memory                      { return s }
+func (s *stub) Stepped(kapi.Context)                     {}
 func (s *stub) InNMI() bool                              { return false }
 func (s *stub) PreemptDisable()                          { s.atomic++ }
 func (s *stub) PreemptEnable()                           { s.atomic-- }

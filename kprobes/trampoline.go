@@ -73,6 +73,9 @@ func (t *Rethook) linkTrampoline() {
 	t.d.Bind.Link(t.trampoline, buf)
 }
 
+// Size returns how many bytes the trampoline has, with the BUG() after it.
+func (t *Rethook) Size() int { return len(t.code) }
+
 // readyReturns runs when the first return probe is registered. Context:
 // kprobe_mutex held.
 func (t *Rethook) readyReturns(x kapi.Context) {
@@ -101,7 +104,7 @@ func (t *Rethook) archInitKprobes(x kapi.Context) {
 	*p = Kprobe{Addr: t.trampoline, Pre: t.onNop, aggr: ap}
 	p.nmissed.Init(t.d.Cells, 0)
 	p.disabled.Init(t.d.Cells, false)
-	ap.verdict.Len = copy(ap.orig[:], t.row.nop)
+	ap.verdict.Len = copy(ap.orig[:], t.cpu.Nop(len(t.cpu.Breakpoint)))
 	ap.slot.Init(t.d.Cells, insnSlot{})
 	ap.armed.Init(t.d.Cells, true)
 	ap.optimized.Init(t.d.Cells, false)
@@ -158,5 +161,8 @@ func (t *Rethook) frameOf(regs *arch.Regs) arch.Addr {
 // trampolineProbeHandler is the pre_handler of the probe on the trampoline (2.6).
 func (t *Rethook) trampolineProbeHandler(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 	regs.IP = t.rethookTrampolineHandler(x, regs, t.frameOf(regs))
+	if t.cpu.Pushed == 0 { // a return leaves its address there (arch_rethook_fixup_return)
+		regs.R[t.cpu.Link] = uint64(regs.IP)
+	}
 	return 1
 }

@@ -147,6 +147,7 @@ const (
 	TextBase  arch.Addr = 0xffffffff81000000
 	GateBase  arch.Addr = 0xffffffff82000000
 	DataBase  arch.Addr = 0xffffffff83000000
+	NearBase  arch.Addr = 0xffffffff82c00000 // in place of ExecBase: arch.Branches.NearExec
 	ExecBase  arch.Addr = 0xffffffffa0000000
 	stackBase arch.Addr = 0xffffc90000000000
 	StackSize           = 2 * pageSize

@@ -35,20 +35,25 @@ func (s *Scenario) Place(k *Probe) (f string, ok bool) {
 }
 
 // Entry returns the distance from the place that a probe asks for to where it
-// goes: the length of a function's endbr64 on a machine that is built with IBT,
-// else 0.
+// goes: the length of a function's endbr64 on a machine that is built with IBT, and that of what finds the TOC where a
+// probe of ppc64le is registered by a symbol, else 0.
 func (s *Scenario) Entry(k *Probe) int {
 	f, ok := s.Place(k)
-	if !ok || k.Offset != 0 || !s.Machine.Kernel.IBT {
+	if !ok || k.Offset != 0 {
 		return 0
 	}
 	kernel := s.Machine.Kprobes().Kernel
-	for i := range s.Texts {
-		if s.Texts[i].Name == f {
-			return rules.Entry(&kernel, s.Texts[i].Code)
-		}
+	t := s.Text(f)
+	switch {
+	case t == nil:
+		return 0
+	case k.Symbol != "" && kernel.Decoder != rules.DecodesX86:
+		at, _ := rules.LocalEntry(&kernel, t.Code)
+		return at
+	case !kernel.IBT:
+		return 0
 	}
-	return 0
+	return rules.Entry(&kernel, t.Code)
 }
 
 // Where returns the address of a probe. ok is false if its symbol isn't a function here.

@@ -116,9 +116,9 @@ var Settings = slices.Concat([]*Setting{
 		Word: "arch", Value: word(func(m *Machine) *target.Processor { return &m.Arch }, target.Words),
 		Says: "what the kernel is built for. `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and " +
 			"ecx, and per-CPU data at fs. `\"riscv64\"`, `\"arm64\"` and `\"ppc64le\"`: functions and patchers, jump " +
-			"labels, sites of ftrace and, but on `\"ppc64le\"`, kprobes and return probes, without the rest of the " +
-			"kernel's own patching; [Processors](processors.md) says what each executes. It must come before " +
-			"functions and data",
+			"labels, sites of ftrace, kprobes and return probes, without the rest of the kernel's own patching, but " +
+			"that probes of `\"ppc64le\"` become jumps; [Processors](processors.md) says what each executes. It must " +
+			"come before functions and data",
 	},
 	{
 		Word: "modules", Value: word(func(m *Machine) *Loading { return &m.Modules }, ModuleWords),

@@ -70,27 +70,28 @@ func served(c checker) error {
 // settingsServed checks the settings that kprobes have on x86 alone, and that there are kprobes at all.
 func settingsServed(c checker) error {
 	m, p := &c.s.Machine, PartOf(TheMachine, 0)
-	if m.Arch.Serves(target.Jumps) {
+	if m.Arch.Serves(target.Jprobes) {
 		return nil
 	}
 	preset := Machine{Arch: m.Arch, Preempt: m.Preempt, Edition: m.Edition, Engine: m.Engine}
 	preset.Settle()
 	for i := range era.Table {
-		if r := &era.Table[i]; r.X86 && r.Get(&m.Settings) != r.Get(&preset.Settings) {
+		r := &era.Table[i]
+		if r.X86 && !(r.Jumps && m.Arch.Serves(target.Jumps)) && r.Get(&m.Settings) != r.Get(&preset.Settings) {
 			return Faultf(p, "%s = %s is of kprobes on x86; leave it out on %s", r.Word, r.Value(r.Get(&m.Settings)),
 				m.Arch)
 		}
 	}
 	for i := range c.s.Probes {
 		switch k := &c.s.Probes[i]; {
-		case k.Kind == ProbeJprobe:
+		case k.Kind == ProbeJprobe && !m.Jprobes:
 			return Faultf(PartOf(TheProbes, i), "probe %q: there are no jprobes on %s; take a kprobe", k.Name, m.Arch)
 		case m.Late:
 			return Faultf(p, "late_int3 = True is of x86; leave it out on %s, or leave its probes out", m.Arch)
-		case m.Edition != rules.EditionNone && !m.Edition.Numbers():
+		case !m.Kernel.Decoder.Has(m.Edition):
 			return Faultf(p, "edition = \"%v\" has no kprobes as kpsim knows them on %s; take \"5.14\", \"6.5\" or "+
 				"\"6.9\"", m.Edition, m.Arch)
-		case m.Kernel.Edition < rules.Edition514:
+		case m.Kernel.Edition < rules.Edition514 && m.Kernel.Edition != m.Edition:
 			return Faultf(p, "rules = \"%v\" are of x86; on %s take \"5.14\", \"6.5\" or \"6.9\"",
 				m.Kernel.Edition, m.Arch)
 		}

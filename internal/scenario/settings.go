@@ -149,6 +149,8 @@ func (m *Machine) InsnSlot() int {
 // have no room for a clac.
 func (m *Machine) DetourSlot() int {
 	switch {
+	case m.Processor().NearExec: // of ppc64le, for an arena, too
+		return 396
 	case m.Edition == rules.EditionNone:
 		return 0
 	case m.SaveSS:

@@ -19,6 +19,7 @@ type Row struct {
 	Build  bool     // the build decides it, whatever the edition
 	X86    bool     // on other processors it isn't decided: kprobes there have nothing of the kind
 	Others int      // this many values, the last ones, are of other processors than x86
+	Jumps  bool     // X86, and also of other processors whose kprobes become jumps
 
 	presets [rules.Editions + 1][2]uint8 // by edition, built without and with preemption
 	get     func(s *Settings) uint8
@@ -31,6 +32,12 @@ func (r *Row) Drawable() int { return len(r.Values) - r.Others }
 // ofX86 makes it a setting of x86 alone.
 func (r Row) ofX86() Row {
 	r.X86 = true
+	return r
+}
+
+// ofJumps makes it a setting of processors whose kprobes become jumps.
+func (r Row) ofJumps() Row {
+	r.X86, r.Jumps = true, true
 	return r
 }
 

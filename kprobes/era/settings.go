@@ -139,9 +139,11 @@ func (s *Settings) UnoptimizesByInt3() bool {
 	return s.Unoptimize == UnoptimizeBreakpoint || s.Unoptimize == UnoptimizeLikePatch && s.Patch == PatchBreakpoint
 }
 
-// NopTrampoline reports whether the trampoline of return probes is a nop with a probe on it.
+// NopTrampoline reports whether the trampoline of return probes is a nop with a probe on it. On ppc64le it is one in
+// all kernels, and where probes become jumps that one is a jump from boot on: the trampoline is its detour then.
 func (s *Settings) NopTrampoline() bool {
-	return s.Return == ReturnGlobal && (!s.Kernel.Bits32 || s.OldTrampoline)
+	return s.Return == ReturnGlobal && (!s.Kernel.Bits32 || s.OldTrampoline) ||
+		s.Kernel.Decoder.Traces() && !s.Kernel.Optprobes // arch_rethook_trampoline of powerpc
 }
 
 // Of returns the settings that an edition presets, on the repaired algorithm, for a build
@@ -155,12 +157,17 @@ func Of(e rules.Edition, preemption bool) (s Settings) {
 	return s
 }
 
-// OfNumbers is Of for processors whose instructions are numbers: nothing is optimized or boosted, no probe goes
-// through ftrace, and a breakpoint that a CPU has hit is never gone, since it is written with the machine stopped.
+// OfNumbers is Of for processors whose instructions are numbers: nothing is boosted, and no probe goes through ftrace.
+// Where breakpoints are written under running CPUs, and copies are stepped by a trace interrupt (ppc64le), one that a
+// CPU has hit may be gone, and probes become jumps in every build. On the others nothing is optimized, and a
+// breakpoint that a CPU has hit is never gone, since it is written with the machine stopped.
 func OfNumbers(e rules.Edition, preemption bool, d rules.Decoder) Settings {
 	s := Of(e, preemption)
-	s.Kernel.Decoder, s.Kernel.Optprobes, s.Kernel.Ftrace = d, false, false
-	s.Boost, s.RemovedInt3 = BoostNever, false
+	s.Kernel.Decoder, s.Kernel.Optprobes, s.Kernel.Ftrace = d, s.Kernel.Optprobes && d.Optimizes(), false
+	s.Boost, s.RemovedInt3 = BoostNever, d.Traces()
+	if d.Traces() {
+		s.Step = StepDebug
+	}
 	return s
 }
 

@@ -18,7 +18,7 @@ var Table = []Row{
 		"what the optimizer waits for before it writes a jump",
 		"what the optimizer waits for before it writes a jump: nothing; `\"sched\"`: every CPU schedules; "+
 			"`\"rcu\"`: a grace period; `\"tasks\"`: every task schedules voluntarily; `\"stack-check\"`: the "+
-			"machine is stopped, and no stack shows a task inside the region").ofX86(),
+			"machine is stopped, and no stack shows a task inside the region").ofJumps(),
 	row("patch", enum(func(s *Settings) *Patch {
 		return &s.Patch
 	}, patchWords...),
@@ -98,17 +98,17 @@ var Table = []Row{
 	row("optprobes", flag(func(s *Settings) *bool { return &s.Kernel.Optprobes }),
 		"yes _ yes yes yes yes yes/_",
 		"whether a breakpoint may become a jump",
-		"a breakpoint may become a jump (CONFIG_OPTPROBES; not in 2.6)").ofX86(),
+		"a breakpoint may become a jump (CONFIG_OPTPROBES; not in 2.6)").ofJumps(),
 	row("order", enum(func(s *Settings) *Order { return &s.Order }, "text", "module", "step"),
 		"text step module text text text text",
 		"which locks the optimizer holds while it waits",
 		"which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; `\"module\"`: text_mutex, "+
-			"for each step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)").ofX86(),
+			"for each step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)").ofJumps(),
 	row("batch", list(func(s *Settings) *int { return &s.Batch }, []int{0, MostOptimized}, "all", "256"),
 		"all all all all all all 256",
 		"the most jumps that one run of the optimizer writes or removes",
 		"the most jumps that one run of the optimizer writes or removes; `\"256\"`: as long as text_poke_smp_batch "+
-			"wrote them").ofX86(),
+			"wrote them").ofJumps(),
 	row("save_ss", flag(func(s *Settings) *bool { return &s.SaveSS }),
 		"_ _ _ yes yes yes yes",
 		"whether detours save ss with the other registers",

@@ -9,12 +9,13 @@ import (
 func emulated(f func(ap *aggr, r *regs, m arch.Memory, before *regs)) func(*Wiring) {
 	return on(func(s *steps) {
 		emulate := s.Copy.Emulate
-		s.Copy.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
+		s.Copy.Emulate = func(e *engine, x context, ap *aggr, r *regs) bool {
 			before := *r
-			emulate(e, x, ap, r)
+			done := emulate(e, x, ap, r)
 			if insnOf(ap) != nil {
 				f(ap, r, x.Memory(), &before)
 			}
+			return done
 		}
 	})
 }

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/riscv64"
 	"kpsim/smp/smpev"
@@ -30,8 +31,9 @@ var numbers = []Mutant{
 				})
 			})
 		}},
-	{Name: "step-irqs-on", Source: "kprobes_save_local_irqflag", Scenario: "riscv64-probe-timer",
-		Property: "no-oops", Also: []string{"owned-breakpoint", "accounted", "no-start-inside", "transparent"},
+	{Name: "step-irqs-on", Source: "kprobes_save_local_irqflag; powerpc: prepare_singlestep",
+		Scenario: "riscv64-probe-timer", Property: "no-oops",
+		Also:  []string{"owned-breakpoint", "accounted", "no-start-inside", "transparent"},
 		Says:  "interrupts stay on while a copy is stepped",
 		Apply: on(func(s *steps) { s.Copy.MaskIRQs = func(*regs) {} })},
 	{Name: "cancel-irqs-off", Source: "738fa58ee132, arm64, until 5.11", Scenario: "arm64-probe-fault",
@@ -43,13 +45,27 @@ var numbers = []Mutant{
 		Says:     "a simulated jalr whose two registers are one jumps by what it has just written there",
 		Apply: on(func(s *steps) {
 			emulate := s.Copy.Emulate
-			s.Copy.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
-				emulate(e, x, ap, r)
+			s.Copy.Emulate = func(e *engine, x context, ap *aggr, r *regs) bool {
+				done := emulate(e, x, ap, r)
 				if in, ok := ap.Insn().(*riscv64.Inst); ok {
 					jalrSame(in.Word(), r)
 				}
+				return done
 			}
 		})},
+	{Name: "nip-unstored", Source: "optimized_callback, powerpc, since 4.11", Scenario: "ppc64le-optimize-call",
+		Property: "no-oops", Also: []string{"right-result", "transparent"},
+		Says: "on ppc64le a detour whose handlers don't run emulates its instruction at whatever address is on the " +
+			"stack",
+		Apply: on(func(s *steps) { skip3(&s.Hit.StoreIP) })},
+	{Name: "frame-kept", Source: "handle_stack_update, arch/powerpc/lib/sstep.c", Scenario: "ppc64le-probe-frame",
+		Property: "transparent", Also: []string{"no-oops", "right-result"},
+		Says:  "on ppc64le an emulated stdu stores into the frame of the trap, which the registers are written over",
+		Apply: on(func(s *steps) { skip2(&s.Copy.MoveFrame) })},
+	{Name: "prefix-unasked", Source: "arch_prepare_kprobe: ppc_inst_prefixed", Scenario: "ppc64le-probe-prefixed",
+		Property: "answers", Also: []string{"whole-instructions", "no-sail-past", "no-oops"},
+		Says:  "on ppc64le the second word of a prefixed instruction can be probed",
+		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked |= rules.CheckPrefix }},
 	{Name: "break-long", Source: "arch_arm_kprobe: GET_INSN_LENGTH", Scenario: "riscv64-probe-odd",
 		Property: "whole-instructions",
 		Also:     []string{"foreign-bytes", "text-agrees", "text-restored", "owned-breakpoint", "no-oops"},

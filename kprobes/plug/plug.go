@@ -311,13 +311,13 @@ const trampoline = "kretprobe_trampoline"
 // Trampoline implements engine.Engine.
 func (p *plug) Trampoline() arch.Addr { return p.trampoline }
 
-// Own implements engine.Engine. It returns the nop that is the trampoline of 2.6, and the
-// ud2 after it.
+// Own implements engine.Engine. It returns the nop that is the trampoline of 2.6 and of ppc64le, and the
+// BUG() after it.
 func (p *plug) Own() (name string, at arch.Addr, code []byte) {
 	if p.own == 0 {
 		return "", 0, nil
 	}
-	return trampoline, p.own, make([]byte, 3)
+	return trampoline, p.own, make([]byte, p.e.Rethook.Size())
 }
 
 // Files implements engine.Engine.

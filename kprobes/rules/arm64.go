@@ -4,7 +4,7 @@ package rules
 var ofARM64 = numbers{
 	arch: "arm64", align: 4, odd: inval, fixed: true,
 	length: func(uint32) int { return 4 },
-	sort:   func(k *Kernel, w uint32) (handling, ReasonKind) { return sortBy(armForms, k, w) },
+	sort:   func(k *Kernel, w uint64) (handling, ReasonKind) { return sortBy(armForms, k, uint32(w)) },
 	around: betweenExclusives,
 }
 
@@ -55,7 +55,7 @@ const mostBetween = 32
 func betweenExclusives(j *Judge, at int) Reason {
 	const mask, load, store = 0x3f400000, 0x08400000, 0x08000000
 	for from := at - 4; from >= max(0, at-4*mostBetween); from -= 4 {
-		switch j.wordAt(from) & mask {
+		switch uint32(j.wordAt(from)) & mask {
 		case store:
 			return Reason{}
 		case load:

@@ -203,7 +203,7 @@ func TestReasons(t *testing.T) {
 		}
 		seen[k.String()] = true
 	}
-	require.Equal(t, int(BehindExclusive)+1, len(reasonTexts))
+	require.Equal(t, int(NotByRegisters)+1, len(reasonTexts))
 	require.Empty(t, Reason{}.In("f"))
 }
 

@@ -240,7 +240,7 @@ func (j *Judge) Length(offset int) int {
 		if j.bytes[offset].insn == 0 {
 			return 0
 		}
-		return n.length(j.wordAt(offset))
+		return n.length(uint32(j.wordAt(offset)))
 	}
 	in := j.decodeAt(offset)
 	known := j.bytes[offset].insn != 0 || j.k.Edition == Edition26
@@ -269,6 +269,16 @@ func Entry(k *Kernel, code []byte) int {
 		return 4
 	}
 	return 0
+}
+
+// LocalEntry returns the offset of a probe that is registered by the symbol of a function with that code, on
+// processors other than x86, and how many bytes after its start still count as its entry.
+func LocalEntry(k *Kernel, code []byte) (at, near int) {
+	n := k.numbers()
+	if n == nil || n.entry == nil {
+		return 0, 0
+	}
+	return n.entry(code), n.near
 }
 
 // checkAddress checks an address as register_kprobe does before it looks at the

@@ -65,6 +65,10 @@ const (
 	Hint        // a hint that isn't stepped
 	// behind the exclusive load at At, before its store
 	BehindExclusive
+
+	// Why it isn't optimized on other processors:
+	Conditional    // it may go to more than one place
+	NotByRegisters // emulating it takes more than registers
 )
 
 // A Reason is a kind and its operands.
@@ -104,6 +108,8 @@ var reasonTexts = [...]string{
 	Fixup: "it has an exception-table entry", Literal: "relative to itself, and not simulated",
 	Exclusive: "exclusive access", Excepts: "raises an exception", Hint: "hint that isn't stepped",
 	BehindExclusive: "behind the exclusive load at %s",
+
+	Conditional: "may go to several places", NotByRegisters: "not emulated by registers alone",
 }
 
 // hasAt reports whether the kind's text has a place.

@@ -11,11 +11,11 @@ var ofRISCV64 = numbers{
 		}
 		return 2
 	},
-	sort: func(k *Kernel, w uint32) (handling, ReasonKind) {
+	sort: func(k *Kernel, w uint64) (handling, ReasonKind) {
 		if w&3 != 3 {
-			return sortBy(riscvHalves, k, w&0xffff)
+			return sortBy(riscvHalves, k, uint32(w&0xffff))
 		}
-		return sortBy(riscvWords, k, w)
+		return sortBy(riscvWords, k, uint32(w))
 	},
 }
 

@@ -91,7 +91,7 @@ func agrees(t *testing.T, v Verdict, w uint32, answer string) {
 // TestRISCVHalves: of all 16-bit words, what the kernel does agrees with what the processor does. Until 6.5 no
 // compressed jump was simulated.
 func TestRISCVHalves(t *testing.T) {
-	var count [3]int
+	var count [rejected + 1]int
 	for w := range uint32(1 << 16) {
 		if w&3 == 3 {
 			continue

@@ -90,6 +90,8 @@ const (
 	// for the detour's start
 	CheckPlace
 	CheckInt3 // no probe is on another probe's breakpoint
+	// CheckPrefix: no probe is on the second word of a prefixed instruction
+	CheckPrefix
 )
 
 // The kernels whose answers were recorded.

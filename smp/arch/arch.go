@@ -87,6 +87,8 @@ type Registers struct {
 	// A call pushes its return address, or leaves it in Link.
 	Pushed int // bytes that it pushes; 0: it pushes nothing
 	Link   Reg
+	LinkAt Addr // where above the stack pointer of its caller a function keeps that; 0: not there
+	LinkBy Reg  // the register by which it gets there and back
 }
 
 // Breakpoints are a processor's, and how kernels patch with them.
@@ -106,14 +108,16 @@ type Branches struct {
 	BranchLen  int
 	Reach      string // how far they reach, for people
 	Jump, Call func(at, target Addr) (c Code, ok bool)
-	BranchNop  Code    // one nop
-	BranchRet  Code    // a return, and breakpoints for what is left
-	IsJump     Pattern // what Jump encodes, and no other instruction
-	IsCall     Pattern // likewise of Call
-	Ret        []byte
-	Labels     []LabelForm // what stands at the site of a jump label, the form that reaches farthest first
-	Pad        string      // what indirect branches lead to, as people write it; "": any instruction
-	Sites      []SiteForm  // how functions call ftrace: by the kernel's usual way, then with the machine stopped
+	// NearExec says that branches don't reach the usual place of executable memory: kernels set some aside in text.
+	NearExec  bool
+	BranchNop Code    // one nop
+	BranchRet Code    // a return, and breakpoints for what is left
+	IsJump    Pattern // what Jump encodes, and no other instruction
+	IsCall    Pattern // likewise of Call
+	Ret       []byte
+	Labels    []LabelForm // what stands at the site of a jump label, the form that reaches farthest first
+	Pad       string      // what indirect branches lead to, as people write it; "": any instruction
+	Sites     []SiteForm  // how functions call ftrace: by the kernel's usual way, then with the machine stopped
 }
 
 // A SiteForm is how a function calls ftrace: what stands at its site while no client wants the calls, and while one

@@ -292,6 +292,9 @@ type Traps interface {
 	InUser(x Context, vector uint8, regs *arch.Regs)
 	// RunUser has the task go to user mode, and call text there.
 	RunUser(x Context, f arch.Addr)
+	// Stepped says that the handler of a trap has executed an instruction of the interrupted code, on the saved
+	// registers: it may have changed the stack pointer, and stored where the trap's frame lies.
+	Stepped(x Context)
 	// Bug is BUG() in a handler: the kernel dies, and the run ends. The handler
 	// returns as if it had handled the trap.
 	Bug(x Context, why string)

@@ -72,8 +72,15 @@ const (
 	execMost  = 1 << 14 // pages, all in all: 64 MiB
 )
 
+// execNear is how many pages there are in text (OPT_SLOT_SIZE of powerpc, and as much again for slots, which it
+// takes from modules' memory).
+const execNear = 32
+
 // ExecRange returns where a kernel hands out executable memory.
 func ExecRange(a *arch.Arch) (from, to arch.Addr) {
+	if a.NearExec {
+		return smp.NearBase, smp.NearBase + execNear*pageSize
+	}
 	from = a.Addr(smp.ExecBase)
 	return from, from + execMost*pageSize
 }

@@ -132,7 +132,7 @@ func (p *Probe) contended(cpus, calls int, probe bool, edition string) (*scenari
 	fmt.Fprintf(&b, "scenario(%q, says = "+
 		"%q)\nmachine(cpus = %d, preempt = \"none\", fetch = \"coherent\", steps = %d, "+
 		"%s)\n%s%s", name, p.Says, cpus, scenario.MaxBudget, machine, p.probed(), p.probes)
-	b.WriteString("begin = text(\"begin\", hex = \"c3\")\n")
+	fmt.Fprintf(&b, "begin = text(\"begin\", hex = %q)\n", p.ret())
 	if waits {
 		fmt.Fprintf(&b, later, "registered", "registered", bits.ReverseBytes32(10_000))
 		fmt.Fprintf(&b, later, "last", "last", bits.ReverseBytes32(uint32(2500*cpus)))

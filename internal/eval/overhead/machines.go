@@ -68,6 +68,9 @@ type code struct {
 	ret     float64
 	detour  float64
 	locking float64 // a lock or an unlock
+	// blocks are how many blocks of at most 21 words the registers are that a jprobe keeps: struct pt_regs of ppc64 has
+	// 44; 0: one
+	blocks float64
 	// one lock is held from the breakpoint to the end of the step, and again after the trampoline's (2.6.13); the
 	// engine's own locks represent no others
 	one bool
@@ -111,7 +114,7 @@ var (
 		ret: 62, locking: 1, one: true}
 	code2005x64 = code{entry: 55, lookup: 85, node: 7, step: 40, resume: 73, handler: 8, walk: 16, save: 32.5, call: 68,
 		ret: 74, locking: 1, one: true}
-	codePower = func() code { c := code2005x64; c.entry = 65; return c }()
+	codePower = func() code { c := code2005x64; c.entry, c.blocks = 65, 2; return c }()
 	code2010  = code{detours: true, entry: 53, lookup: 167, node: 7, step: 71, resume: 132, handler: 8, walk: 18,
 		call: 70, ret: 78, detour: 38, locking: 2}
 	code2010x64 = code{detours: true, entry: 65, lookup: 166, node: 7, step: 60, resume: 112, handler: 8, walk: 18,
@@ -132,6 +135,9 @@ var Machines = []Machine{
 		typical: typical{lock: 21, mispredict: 15, block: 30, flags: 37, detour: 29}, ist: true},
 }
 
+// saved returns how many blocks the registers are.
+func (m *Machine) saved() float64 { return max(m.code.blocks, 1) }
+
 // fixed returns an event's cost besides instructions and fitted numbers.
 func (m *Machine) fixed(e cycles.Event) float64 {
 	switch e {
@@ -151,8 +157,8 @@ func (m *Machine) fixed(e cycles.Event) float64 {
 		return m.flags
 	case cycles.Work(kapi.WorkMispredict):
 		return m.mispredict
-	case cycles.Work(kapi.WorkSave): // registers are a block; so are 64 bytes of stack
-		return m.block
+	case cycles.Work(kapi.WorkSave): // registers are a block or two; so are 64 bytes of stack
+		return m.block * m.saved()
 	case cycles.Work(kapi.WorkCopy):
 		return m.block / 64
 	case cycles.Work(kprobes.WorkDetour):

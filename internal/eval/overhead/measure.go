@@ -45,16 +45,27 @@ const (
 	aJprobe    = "e = stub(\"e\", calls = \"jprobe_return\")\nj = jprobe(\"j\", at = f, entry = e)\n"
 )
 
-// ProbesOn are Probes with the engine of an architecture: i386 has its own, all others use x86_64's.
+// onPower are those for ppc64: little-endian, where POWER5's kernel wasn't. Its jprobe's entry, which calls
+// jprobe_return, is b.
+const (
+	onPower     = `, arch = "ppc64le"`
+	jprobePower = "e = text(\"e\", at = 0xffffffff81000080, hex = \"49400180\")\nj = jprobe(\"j\", at = f, entry = e)\n"
+)
+
+// ProbesOn are Probes with the engine of an architecture: i386 and ppc64 have their own, all others use x86_64's.
 func ProbesOn(arch string, detour bool) []Probe {
 	list := Probes(detour)
 	for i := range list {
+		p := &list[i]
 		switch {
+		case arch == "ppc64":
+			p.Machine += onPower
+			p.probes = strings.Replace(p.probes, aJprobe, jprobePower, 1)
 		case arch != "i386":
 		case detour:
-			list[i].Machine += on32
+			p.Machine += on32
 		default:
-			list[i].Machine += old32
+			p.Machine += old32
 		}
 	}
 	return list
@@ -91,19 +102,32 @@ func probeNames(detour bool) (names []string) {
 	return names
 }
 
-// probed is the function: 55 48 89 e5 53 is the region of a detour. It isn't at the beginning
-// of a page, or by the hash of 2.6 it would be in one chain with the trampoline, which is.
+// probed is the function: 55 48 89 e5 53 is the region of a detour, and stdu is where a function of ppc64 begins. It
+// isn't at the beginning of a page, or by the hash of 2.6 it would be in one chain with the trampoline, which is.
 const (
 	probed   = `f = text("f", at = 0xffffffff81000040, hex = "55 4889e5 53 5b 5d c3")` + "\n"
 	probed32 = `f = text("f", at = 0x81000040, hex = "55 89e5 53 5b 5d c3")` + "\n"
+	// stdu r1,-32(r1); addi r1,r1,32; blr
+	probedPower = `f = text("f", at = 0xffffffff81000040, hex = "f821ffe1 38210020 4e800020")` + "\n"
 )
 
 // probed is the function as the probe's processor has it.
 func (p *Probe) probed() string {
-	if strings.Contains(p.Machine, on32) {
+	switch {
+	case strings.Contains(p.Machine, on32):
 		return probed32
+	case strings.Contains(p.Machine, onPower):
+		return probedPower
 	}
 	return probed
+}
+
+// ret is a return of the probe's processor.
+func (p *Probe) ret() string {
+	if strings.Contains(p.Machine, onPower) {
+		return "4e800020"
+	}
+	return "c3"
 }
 
 // Scenario returns the scenario that is run: calls calls of a function, with the probe or

@@ -158,7 +158,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	case cycles.Work(kapi.WorkLock):
 		add(ofLock, 1, Counted, fixed, Typical)
 	case cycles.Work(kapi.WorkSave):
-		add(ofBlock, 1, Assumed, fixed, Typical)
+		add(ofBlock, m.saved(), Assumed, fixed/m.saved(), Typical)
 	case cycles.Work(kapi.WorkCopy):
 		add(ofBlock, 1.0/64, Assumed, fixed*64, Typical)
 	default:

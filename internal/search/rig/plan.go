@@ -33,7 +33,7 @@ type Plan struct {
 	row     *engine.Row
 	twin    bool     // without probes
 	anyOf   []uint64 // the values that anyRegs assigns
-	lost    uint64   // by number, a bit each: registers that a call may change: those that sites of ftrace use
+	lost    uint64   // by number, a bit each: registers that sites of ftrace and return probes use, which calls change
 	funcs   map[string]arch.Addr
 	modules []*kernel.Module
 	nops    map[string]arch.Code // by function: what boot has written at its site of ftrace
@@ -45,6 +45,11 @@ func newPlan(sc *scenario.Scenario, twin bool) *Plan {
 		funcs: make(map[string]arch.Addr)}
 	if form, ok := p.siteForm(); ok && len(sc.Sites) > 0 && a.Pushed == 0 {
 		p.lost = (1<<form.Link | 1<<form.Parent) &^ (1 << a.Link)
+	}
+	if a.LinkAt != 0 && slices.ContainsFunc(sc.Probes, func(k scenario.Probe) bool {
+		return k.Kind == scenario.ProbeKretprobe
+	}) {
+		p.lost |= 1 << a.LinkBy
 	}
 	return p
 }

@@ -21,6 +21,7 @@ import (
 // drawnCode draws a function of a processor without accesses to memory.
 type drawnCode struct {
 	arch string
+	pre  []uint32                // begins each function: what it reads beside its argument
 	word func(t *rapid.T) uint32 // a word that may be an instruction
 	ret  uint32
 	uses func(in arch.Inst) (reads, writes uint64) // sets of registers
@@ -77,12 +78,46 @@ var drawnCodes = []drawnCode{{
 		return reads, writes
 	},
 	free: 0x3ffff, // x0 to x17
+}, {
+	arch: "ppc64le", ret: 0x4e800020,
+	pre: []uint32{0x38000000, 0x7c0ff120, 0x7c0103a6}, // li r0,0; mtcr r0; mtxer r0
+	word: func(t *rapid.T) uint32 {
+		w := rapid.Uint32().Draw(t, "w")
+		// arithmetic and logic with immediates, rotations, and twice as much of the opcode with the most
+		ops := []uint32{7, 8, 10, 11, 12, 13, 14, 15, 20, 21, 23, 24, 25, 26, 27, 28, 29, 30, 19, 4, 31, 31, 31, 31, 31}
+		return w&0x03ffffff | ops[rapid.IntRange(0, len(ops)-1).Draw(t, "op")]<<26
+	},
+	uses: func(in arch.Inst) (reads, writes uint64) {
+		w := uint32(arch.Word(in.Bytes()))
+		s, a, b := uint64(1)<<(w>>21&31), uint64(1)<<(w>>16&31), uint64(1)<<(w>>11&31)
+		switch op := w >> 26; {
+		case op == 10, op == 11:
+			return a, 0
+		case op < 16 && op != 4:
+			return a, s
+		case op >= 20 && op <= 30:
+			return s | a | b, a
+		case op == 19: // of fields of CR, and isync
+			return 0, s
+		}
+		switch w >> 1 & 0x3ff {
+		case 83, 339, 371, 467: // MSR and special registers
+			return 1 << 1, 0
+		}
+		return s | a | b | 1<<(w>>6&31), s | a
+	},
+	free: 0x1ff9, // r0, r3 to r12
 }}
 
 // draw draws some instructions, whose jumps lead to later ones, and a return.
 func (d *drawnCode) draw(t *rapid.T, a *arch.Arch, at arch.Addr) (code []byte, begins []int) {
 	n := rapid.IntRange(1, 12).Draw(t, "n")
 	known := uint64(1 | 1<<a.Args[0])
+	for _, w := range d.pre {
+		begins = append(begins, len(code))
+		code = binary.LittleEndian.AppendUint32(code, w)
+	}
+	n += len(begins)
 	for tries := 0; len(begins) < n && tries < 400; tries++ {
 		b := binary.LittleEndian.AppendUint32(nil, d.word(t))
 		in, err := a.Decode(b, at+arch.Addr(len(code)))
@@ -141,8 +176,12 @@ func TestTransparent(t *testing.T) {
 				}
 				want := alone(t, a, code, at, arg)
 				runs := fmt.Sprintf("call(f, %d, returns = %d)", arg, want)
-				fmt.Fprintf(&src, "task(\"t\", cpu = 0, ops = [%s, register_all([%s], errno = 0), %s, "+
-					"unregister_all([%s]), %s])\nnever()\n", runs, &names, runs, &names, runs)
+				jumps := ""
+				if p.Serves(target.Jumps) {
+					jumps = fmt.Sprintf("wait_optimized(), %s, ", runs)
+				}
+				fmt.Fprintf(&src, "task(\"t\", cpu = 0, ops = [%s, register_all([%s], errno = 0), %s, %s"+
+					"unregister_all([%s]), %s])\nnever()\n", runs, &names, runs, jumps, &names, runs)
 				sc, err := lang.Load("drawn.star", []byte(src.String()), nil)
 				if err != nil {
 					t.Fatalf("%v\n%s", err, &src)

@@ -240,8 +240,9 @@ func (p *program) Call(x *smp.Ctx, i int) {
 	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
 }
 
-// digest folds the results of a call: every register but those that sites of ftrace use, the flags, the stack
-// pointer, the stack above it, and the data, if no other call can have written there.
+// digest folds the results of a call: every register but those that sites of ftrace and return probes use, the flags,
+// the stack pointer, the stack above it but for where a return address is kept, and the data, if no other call can
+// have written there.
 func (p *program) digest(x *smp.Ctx) uint64 {
 	left := p.task.Left()
 	h := sim.Mix(left.Flags)
@@ -250,7 +251,13 @@ func (p *program) digest(x *smp.Ctx) uint64 {
 			h = sim.Mix(h ^ v)
 		}
 	}
-	h = fold(h, x, p.r.arch.StackPointer(x.Regs()), p.task.StackTop())
+	sp := p.r.arch.StackPointer(x.Regs())
+	if at := p.r.arch.LinkAt; at != 0 {
+		sp &^= 15 // as smp's Call has it
+		h = fold(h, x, sp, sp+at)
+		sp += at + arch.Addr(p.r.arch.Word)
+	}
+	h = fold(h, x, sp, p.task.StackTop())
 	if p.r.tasks.ownData {
 		for i := range p.r.Scenario.Datas {
 			d := &p.r.Scenario.Datas[i]

@@ -67,7 +67,7 @@ func LoadBeside(name, edition string) (*scenario.Scenario, error) {
 // unlike reports whether an edition has nothing that a world is about, or other rules for it.
 func unlike(s *scenario.Scenario, e rules.Edition) bool {
 	switch {
-	case !s.Machine.Arch.Serves(target.Jumps) && !e.Numbers():
+	case !s.Machine.Arch.Serves(target.Jprobes) && !e.Numbers():
 		return true
 	case len(s.Sites) > 0 && e == rules.Edition26:
 		return true // its probes know nothing of ftrace

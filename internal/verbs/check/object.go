@@ -119,7 +119,7 @@ func (u *underKernel) surveyScenario(path string) (*survey.Survey, error) {
 	if len(sc.Texts) == 0 {
 		return nil, fmt.Errorf("%s: it has no functions; give it text(…) or elf(…)", path)
 	}
-	if on := sc.Machine.Arch; !on.Serves(target.Kprobes) || u.draws && !on.Serves(target.Jumps) {
+	if on := sc.Machine.Arch; !on.Serves(target.Kprobes) || u.draws && !on.Serves(target.Jprobes) {
 		return nil, &noRules{path, sc}
 	}
 	s := vet.Survey(sc)

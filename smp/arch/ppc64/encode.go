@@ -11,8 +11,64 @@ const (
 	wordBL   word = wordB | bitLK
 	wordMFLR word = 0x7c0802a6 // mfspr r0,lr
 
+	wordMTLR  word = 0x7c0803a6 // mtspr lr,r0
+	wordMFCTR word = 0x7c0902a6
+	wordMTCTR word = 0x7c0903a6
+	wordMFXER word = 0x7c0102a6
+	wordMTXER word = 0x7c0103a6
+	wordMFCR  word = 0x7c000026
+	wordMTCR  word = 0x7c0ff120 // mtcrf 255,r0
+	wordMFMSR word = 0x7c0000a6
+	wordMTMSR word = 0x7c000124
+	wordADDI  word = 14 << 26
+	wordADDIS word = 15 << 26
+	wordORI   word = 24 << 26
+	wordORIS  word = 25 << 26
+	wordSLDI  word = 0x780007c6 // rldicr r0,r0,32,31
+	wordLD    word = opLoad << 26
+	wordSTD   word = opStore << 26
+	wordSTDU  word = wordSTD | 1
+
 	maskB = 63<<26 | bitAA | bitLK
 )
+
+// A Saved is a register beside the general ones that code saves and restores through one of these.
+type Saved struct{ from, to word }
+
+// The registers that a detour saves, with LR.
+var (
+	SavedMSR = Saved{wordMFMSR, wordMTMSR}
+	SavedCTR = Saved{wordMFCTR, wordMTCTR}
+	SavedLR  = Saved{wordMFLR, wordMTLR}
+	SavedXER = Saved{wordMFXER, wordMTXER}
+	SavedCR  = Saved{wordMFCR, wordMTCR}
+)
+
+// From and To encode the moves to and from a general register.
+func (s Saved) From(r arch.Reg) arch.Code { return CodeOf(s.from | word(r)<<21) }
+func (s Saved) To(r arch.Reg) arch.Code   { return CodeOf(s.to | word(r)<<21) } // see From
+
+// LoadAt, StoreAt and StoreUpdate encode ld, std and stdu of a register, at a multiple of four bytes from where
+// another one points to.
+func LoadAt(t, base arch.Reg, off int) arch.Code      { return atBase(wordLD, t, base, off) }
+func StoreAt(t, base arch.Reg, off int) arch.Code     { return atBase(wordSTD, t, base, off) }  // see LoadAt
+func StoreUpdate(t, base arch.Reg, off int) arch.Code { return atBase(wordSTDU, t, base, off) } // see LoadAt
+
+// AddImm encodes addi.
+func AddImm(t, a arch.Reg, imm int) arch.Code { return atBase(wordADDI, t, a, imm) }
+
+func atBase(w word, t, base arch.Reg, imm int) arch.Code {
+	return CodeOf(w | word(t)<<21 | word(base)<<16 | word(uint16(imm)))
+}
+
+// LoadImm encodes the five instructions that set a register to any value (patch_imm64_load_insns).
+func LoadImm(t arch.Reg, v uint64) [5]arch.Code {
+	part := func(w word, shift uint) arch.Code { // S and A are the register
+		return CodeOf(w | word(t)<<21 | word(t)<<16 | word(v>>shift&0xffff))
+	}
+	return [...]arch.Code{CodeOf(wordADDIS | word(t)<<21 | word(v>>48&0xffff)), part(wordORI, 32),
+		CodeOf(wordSLDI | word(t)<<21 | word(t)<<16), part(wordORIS, 16), part(wordORI, 0)}
+}
 
 // CodeOf returns an instruction of one word as bytes.
 func CodeOf(w word) arch.Code { return arch.CodeOf(byte(w), byte(w>>8), byte(w>>16), byte(w>>24)) }

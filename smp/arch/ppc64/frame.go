@@ -24,6 +24,9 @@ const (
 	redZone = 288
 )
 
+// IntFrameSize is how far below the stack pointer an interrupt's frame begins (INT_FRAME_SIZE).
+const IntFrameSize = FrameSize + redZone
+
 // Offsets in a frame.
 const (
 	frameMarker = 32
@@ -126,6 +129,28 @@ func putFrame(b *[FrameSize]byte, r *arch.Regs, pr uint64) {
 	if r.Flags&arch.IRQ == 0 {
 		b[PtSoft] = 1
 	}
+}
+
+// LoadPtRegs reads a struct pt_regs at an address, which is a frame without its header. ok false: part of it is not
+// mapped.
+func LoadPtRegs(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	return loadFrame(m, at-HeaderSize, r)
+}
+
+// StorePtRegs writes what LoadPtRegs has read, and nothing else.
+func StorePtRegs(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	ok = true
+	store := func(off int, v uint64) { ok = ok && m.Store(at-HeaderSize+arch.Addr(off), 8, v) }
+	for i, v := range r.R[:LR] {
+		store(PtGPR+8*i, v)
+	}
+	store(PtNIP, uint64(r.IP))
+	store(PtMSR, MSR(r.Flags))
+	store(PtCTR, r.R[CTR])
+	store(PtLink, r.R[LR])
+	store(PtXER, r.Flags&flagsXER)
+	store(PtCCR, r.Flags>>32)
+	return ok
 }
 
 func getFrame(b *[FrameSize]byte, r *arch.Regs) {

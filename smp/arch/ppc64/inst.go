@@ -122,6 +122,9 @@ func (in *Inst) Target() (arch.Addr, bool) {
 	return 0, false
 }
 
+// Counts reports whether it is a branch that decrements CTR.
+func (in *Inst) Counts() bool { return in.counts }
+
 // IsNop implements arch.Inst: it is the preferred nop (Book I, "Fixed-Point Logical
 // Instructions") or pnop. Other instructions without effect are hints.
 func (in *Inst) IsNop() bool {

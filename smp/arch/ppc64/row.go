@@ -19,11 +19,11 @@ var PPC64 = &arch.Arch{
 		Saved: []arch.Reg{14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31},
 		Own:   []arch.Reg{TOC, Paca},
 		Used:  len(regNames), IPName: "nip",
-		Link:    LR,
+		Link: LR, LinkAt: 16, LinkBy: 0, // the frame's header (ELFv2, "The Stack Frame")
 		Cleared: arch.IRQ | arch.Step | msrTask | flagNoRI,
 	},
 	Branches: arch.Branches{
-		BranchLen: WordLen, Reach: "32 MB", Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
+		BranchLen: WordLen, Reach: "32 MB", NearExec: true, Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
 		IsJump: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordB)},
 		IsCall: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordBL)},
 		Ret:    bytesOf(Ret()),

@@ -39,10 +39,11 @@ const (
 	ERETS                           // returns from traps that don't serialise where others do (FRED)
 	Drawn                           // the generator draws programs for it
 	Derived                         // and makes some of built-in scenarios
-	Jumps                           // jump optimization, boosting and jprobes
+	Jumps                           // jump optimization
 	OwnEngine                       // a kernel's own engine
 	Fprobes                         // fprobes
 	OwnSites                        // sites of ftrace that a kernel's own engine writes
+	Jprobes                         // boosting, jprobes, and the settings of kprobes that x86 alone has
 )
 
 // row is what is known of a processor.
@@ -55,7 +56,7 @@ type row struct {
 }
 
 const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Drawn | Derived |
-	Jumps | OwnEngine | Fprobes | OwnSites
+	Jumps | OwnEngine | Fprobes | OwnSites | Jprobes
 
 var rows = [...]row{
 	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,
@@ -65,7 +66,8 @@ var rows = [...]row{
 		serves: Labels | Kprobes | Sites | OwnEngine | Drawn},
 	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64,
 		serves: Labels | Kprobes | Sites | OwnEngine | Drawn},
-	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64, serves: Labels | Sites},
+	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64,
+		serves: Labels | Kprobes | Sites | Jumps | Drawn},
 }
 
 // Words are the names of the processors, by number.

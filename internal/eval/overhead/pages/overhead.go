@@ -22,7 +22,7 @@ const overheadHelp = `What a hit of a probe costs. The documents end in 27 figur
   calibrated    these and twenty more, four of each machine: 33 numbers for 27
                 figures, so it says what the figures say
 
-"left out" is the error for a figure by a fit without it; "machine out" and "arch out" by a fit without all figures of its processor, or of its architecture. "left out 95 %" is the interval of a prediction by the errors of left out figures: the largest of 27. ppc64 has no engine here: its prices are for what the x86_64 one does.
+"left out" is the error for a figure by a fit without it; "machine out" and "arch out" by a fit without all figures of its processor, or of its architecture. "left out 95 %" is the interval of a prediction by the errors of left out figures: the largest of 27. ppc64's events are those of its own engine, of ppc64le; its kernel's instructions are put at x86_64's.
 
 Each hit of a run takes the same time; --noise draws what a machine at work adds, all of which is assumed. Its intervals at 95 % are the sampling error of that alone: Student's t over runs, and for quantiles Woodruff's, by the share of each run. --edition gives the hits of another edition's engine by the same costs; --cpus those of many CPUs at one probe. --prose judges the documents' sentences by the mechanistic costs.
 

@@ -71,7 +71,7 @@ func (o *htmlPage) limits() (page.Section, error) {
 			"assumed: nobody has measured it on these machines. Each lock, list and counter is taken to have a "+
 			"line of its own. Beyond that a cost is the same whatever the caches hold.",
 			cycles.Nominal()[cycles.Line]/cycles.Unit)),
-		"ppc64 has no engine here: its prices are for what the x86_64 one does.",
+		"ppc64's events are those of its own engine, of ppc64le; its kernel's instructions are put at x86_64's.",
 		"The figures of Pentium M, Opteron and POWER5 are of a kernel of 2005 with one lock for all probes, " +
 			"held across a hit. The engine's oldest edition is younger; that lock is in the price of a step " +
 			"and of a trampoline's hit.",

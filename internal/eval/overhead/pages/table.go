@@ -254,7 +254,8 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 	}
 	for _, row := range r.rows {
 		if l := &row[0]; r.source == "" && l.Arch == "ppc64" {
-			fmt.Fprintln(p.Out, "\nppc64 has no engine here: its prices are for what the x86_64 one does.")
+			fmt.Fprintln(p.Out, "\nppc64's events are those of its own engine, of ppc64le; its kernel's instructions "+
+				"are put at x86_64's.")
 			break
 		}
 	}

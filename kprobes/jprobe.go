@@ -3,7 +3,6 @@ package kprobes
 import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -97,10 +96,13 @@ func (j *Jprobes) jprobeCall(x kapi.Context, regs *arch.Regs) {
 	s.given = s.regs
 	s.given.IP = s.k.Addr
 	s.k.jp.Handler(x, s.k.jp, &s.given)
-	if j.row.x86.switchesStack {
+	if j.switches() {
 		j.jprobeReturn(x, regs)
 	}
 }
+
+// switches reports whether the text of jprobes switches stacks.
+func (j *Jprobes) switches() bool { return j.row.x86 != nil && j.row.x86.switchesStack }
 
 // jumped reports whether the CPU runs the entry of a jprobe.
 func (j *Jprobes) jumped(x kapi.Context) bool { return j.s.Jprobes && j.saved[x.CPU()].k != nil }
@@ -110,8 +112,8 @@ func (j *Jprobes) jumped(x kapi.Context) bool { return j.s.Jprobes && j.saved[x.
 //	jprobe_return:         int3; nop
 //	jprobe_handler_entry:  call jprobeCall; int3
 //
-// On i386 both switch to the probed function's stack first, because the trap frame, which has no stack pointer, must
-// be where that function's was (jprobe_return of 2.6).
+// with the breakpoint of the processor. On i386 both switch to the probed function's stack first, because the trap
+// frame, which has no stack pointer, must be where that function's was (jprobe_return of 2.6).
 //
 //	jprobe_return:         call jprobeReturn; xchg %ebx,%esp; int3
 //	jprobe_handler_entry:  call jprobeCall;   xchg %ebx,%esp; int3
@@ -121,17 +123,17 @@ func (j *Jprobes) renew() {
 	}
 	j.returns, j.entry = j.d.Bind.Stub(jprobeRet), j.d.Bind.Stub(jprobeEntry)
 	j.code = j.code[:0]
-	if j.row.x86.switchesStack {
+	if j.switches() {
 		j.callAndSwitch(j.returns, j.d.Bind.Bind("jprobe_saved_esp", j.onReturn))
 	}
 	j.returned = j.returns + arch.Addr(len(j.code))
-	j.code = append(j.code, x86.Int3, 0x90)
+	j.code = append(append(j.code, j.cpu.Breakpoint...), j.cpu.Nop(len(j.cpu.Breakpoint))...)
 	j.d.Bind.Link(j.returns, j.code)
 
 	j.code = j.code[:0]
 	j.callAndSwitch(j.entry, j.d.Bind.Bind("jprobe_handler", j.onCall))
 	j.ended = j.entry + arch.Addr(len(j.code))
-	j.code = append(j.code, x86.Int3)
+	j.code = append(j.code, j.cpu.Breakpoint...)
 	j.d.Bind.Link(j.entry, j.code)
 	if len(j.saved) != j.d.CPUs {
 		j.saved = make([]jprobed, j.d.CPUs)
@@ -144,21 +146,21 @@ func (j *Jprobes) renew() {
 // callAndSwitch appends a call, in text that begins at an address, and the instruction that
 // switches to the stack that the call returns.
 func (j *Jprobes) callAndSwitch(at, to arch.Addr) {
-	call, _ := x86.CallRel32(at, to)
-	if j.code = append(j.code, call[:]...); j.row.x86.switchesStack {
-		j.code = append(j.code, 0x87, 0xdc) // xchg %ebx,%esp
+	call, _ := j.cpu.Call(at, to)
+	if j.code = append(j.code, call.Bytes()...); j.switches() {
+		j.code = append(j.code, switchStack...)
 	}
 }
 
 // jprobeReturn returns the stack of the probed function. Outside a jprobe's entry it changes no stack.
 func (j *Jprobes) jprobeReturn(x kapi.Context, regs *arch.Regs) {
-	regs.R[x86.RBX] = regs.R[x86.RSP]
+	regs.R[stackReg] = uint64(j.cpu.StackPointer(regs))
 	if j.jumped(x) {
-		regs.R[x86.RBX] = j.saved[x.CPU()].regs.R[x86.RSP]
+		regs.R[stackReg] = uint64(j.cpu.StackPointer(&j.saved[x.CPU()].regs))
 	}
 }
 
-// setjmpPreHandler is the pre_handler of a jprobe's kprobe: it keeps registers and stack
+// setjmpPreHandler is the pre_handler of a jprobe's kprobe: it keeps registers, and on x86 part of the stack,
 // and goes to the entry. The CPU stays busy with the probe, and preemption off.
 // Context: a pre_handler's, the last one of its aggr.
 func (j *Jprobes) setjmpPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) int {
@@ -166,14 +168,14 @@ func (j *Jprobes) setjmpPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) i
 	s.k, s.regs = p, *regs
 	s.n = j.do.Jprobe.JprobeStack(j.e, x, regs)
 	for i := range s.n {
-		v, _ := x.Memory().Load(x86.SP(regs)+arch.Addr(i), 1)
+		v, _ := x.Memory().Load(j.cpu.StackPointer(regs)+arch.Addr(i), 1)
 		s.stack[i] = byte(v)
 	}
 	x.Work(kapi.WorkSave, 1)
 	x.Work(kapi.WorkCopy, s.n)
-	x.Emit(kpev.JprobeEnter, p.ID, regs.R[x86.RSP], 0)
+	x.Emit(kpev.JprobeEnter, p.ID, uint64(j.cpu.StackPointer(regs)), 0)
 	x.PreemptDisable()
-	regs.Flags &^= x86.IF
+	regs.Flags &^= arch.IRQ
 	if regs.IP = p.jp.Entry; p.jp.Handler != nil {
 		regs.IP = j.entry
 	}
@@ -189,13 +191,13 @@ func (j *Jprobes) longjmpBreakHandler(x kapi.Context, at arch.Addr, regs *arch.R
 	s := &j.saved[x.CPU()]
 	j.do.Jprobe.JprobeRegs(regs, &s.regs)
 	for i := range s.n {
-		x.Memory().Store(x86.SP(regs)+arch.Addr(i), 1, uint64(s.stack[i]))
+		x.Memory().Store(j.cpu.StackPointer(regs)+arch.Addr(i), 1, uint64(s.stack[i]))
 	}
 	x.Work(kapi.WorkSave, 1)
 	x.Work(kapi.WorkCopy, s.n)
 	// the entry never returns: the returns of earlier calls aren't where the CPU predicts them
 	x.Work(kapi.WorkMispredict, 3)
-	x.Emit(kpev.JprobeLeave, s.k.ID, regs.R[x86.RSP], 0)
+	x.Emit(kpev.JprobeLeave, s.k.ID, uint64(j.cpu.StackPointer(regs)), 0)
 	s.k = nil
 	x.PreemptEnable()
 	return true
