@@ -143,7 +143,7 @@ func (h *Hits) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		h.kprobesIncNmissedCount(x, ap)
 	default:
 		h.row.opt.load(x.Memory(), image, &kcb.regs)
-		if h.s.SaveSS {
+		if h.s.SaveSS && h.row.x86 != nil {
 			h.do.Hit.AdjustSP(&kcb.regs, h.row.word)
 		}
 		kcb.regs.IP = ap.addr + h.cpu.Past

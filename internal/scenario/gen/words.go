@@ -111,16 +111,16 @@ var tongues = map[target.Processor]*tongue{
 		zero:  []uint32{0x38600000},
 		ret:   []uint32{0x4e800020},
 		in:    []uint32{0x7c0802a6, 0xf8010010, 0xf821ffe1}, // mflr r0; std r0,16(r1); stdu r1,-32(r1)
-		out:   []uint32{0x38210020, 0xe8010010, 0x7c0803a6},
+		out:   []uint32{0xe8210000, 0xe8010010, 0x7c0803a6},
 		count: []uint32{0x38c00002},             // li r6,2
 		down:  []uint32{0x38c6ffff, 0x2c260000}, // addi r6,r6,-1; cmpdi r6,0
 		call:  branch{0x48000001, []field{{2, 24, 2}}},
 		again: branch{0x40820000, powerB},                                                 // bne
 		skips: []branch{{0x41820000, powerB}, {0x40820000, powerB}, {0x41800000, powerB}}, // beq, bne, blt
-		recursion: []uint32{0x7c0802a6, 0xf8010010, 0xf821ffe1, 0x3863ffff, 0x2c230000, 0x41800008, 0x4bffffe9, 0x38210020,
+		recursion: []uint32{0x7c0802a6, 0xf8010010, 0xf821ffe1, 0x3863ffff, 0x2c230000, 0x41800008, 0x4bffffe9, 0xe8210000,
 			0xe8010010, 0x7c0803a6, 0x38600000, 0x4e800020},
 		site:  []uint32{0x60000000, 0x60000000},
-		sites: fetch.Coherent, probes: fetch.Mixing,
+		sites: fetch.Coherent, probes: fetch.Coherent,
 	},
 }
 
