@@ -190,3 +190,27 @@ func BenchmarkARM(b *testing.B) {
 	openARM(b, "6.12")
 	benchmarkRig(b, rigOn(b, "arm64", scenariosARM[0].text, "", ""), "sticky")
 }
+
+// TestARMSites: the kernel's own code writes the sites of ftrace, beside a probe; a probe at a site is refused. What it
+// leaves out is noticed, and under stale fetches that it makes no other CPU synchronise.
+func TestARMSites(t *testing.T) {
+	k := openARM(t, "6.12")
+	const program = `
+f = text("f", "d503201f d503201f 91000400 91000400 d65f03c0")  # nop; nop; add x0,x0,#1; twice; ret
+fentry(f)
+p = kprobe("p", at = f + 8, post = [count()])
+q = kprobe("q", at = f + 4)
+task("tracer", cpu = 0, ops = [tracer(True), register(p, errno = 0), register(q, errno = "EINVAL"),
+    call(f, 1, returns = 3), tracer(False), call(f, 1, returns = 3), unregister(p)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 3), call(f, 5, returns = 7), schedule()], repeat = 3)
+timer(cpu = 1)
+`
+	passes(t, rigOn(t, "arm64", program, "", ""))
+	for _, c := range []canary{
+		{"skip-call:ftrace_modify_all_code:ftrace_replace_code:2", "", "", "N1"},
+		{"skip-call:ftrace_make_call:aarch64_insn_patch_text_nosync:1", "", "", "W1"},
+		{"", "", ", fetch = \"stale\"", "N1"},
+	} {
+		t.Run(c.mutant+c.setting, func(t *testing.T) { c.noticed(t, k, program, "") })
+	}
+}

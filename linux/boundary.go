@@ -124,6 +124,11 @@ func rows() []served {
 		{names: []string{"__aarch64_insn_write"}, on: &portARM,
 			contract: "stores an instruction through a mapping of its own, with interrupts off: (address, instruction)",
 			needed:   true, do: insnWrite},
+		{names: []string{"aarch64_insn_write_literal_u64"}, on: &portARM,
+			contract: "stores the client of a function beside it, for ftrace's trampoline: here that is " +
+				"kpsim's, which asks ftrace", do: nothing},
+		{names: []string{"ftrace_bug"}, on: &portARM,
+			contract: "warns that a site isn't as it should be: (error, record)", do: ftraceBug},
 		{names: []string{"kick_all_cpus_sync"}, on: &portARM,
 			contract: "returns after each other CPU has taken an IPI, whose return synchronizes its context",
 			do:       kickAll},
@@ -240,7 +245,8 @@ func rows() []served {
 		// Entry, preemption.
 		{names: []string{"irqentry_nmi_enter"}, contract: "counts an NMI",
 			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, nmiAndHardirq); return 0 }},
-		{names: []string{"irqentry_nmi_exit"}, contract: "ends it", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -nmiAndHardirq); return 0 }},
+		{names: []string{"irqentry_nmi_exit"}, contract: "ends it",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -nmiAndHardirq); return 0 }},
 		{names: []string{"ct_nmi_enter", "ct_nmi_exit"}, on: &portARM,
 			contract: "RCU watches the CPU, or no longer has to: here it always does", do: nothing},
 		{names: []string{"notify_die"},

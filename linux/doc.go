@@ -43,7 +43,8 @@
 //
 // It runs kernels for arm64, as Debian's 6.12.117 and 7.2, likewise: those whose breakpoints come to el1_brk64.
 // CPUs have the atomics of Armv8.1, no keys of pointer authentication, and no hypervisor mode; arm64_features
-// says which alternatives that are. Sites of ftrace are refused on both. Kernels for ppc64le are opened and not run.
+// says which alternatives that are. Its kernels write sites of ftrace, but not the client beside a function, which only
+// their own trampoline reads. On riscv64 sites are refused. Kernels for ppc64le are opened and not run.
 //
 // The kernel's own code writes the text of ftrace's sites; kpsim decides which clients want a
 // site, and provides the trampolines. The tables of jump labels, static calls and ftrace are made

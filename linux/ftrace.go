@@ -1,7 +1,10 @@
 package linux
 
 import (
+	"fmt"
+
 	"kpsim/engine/ftrace"
+	"kpsim/linux/linuxev"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -100,6 +103,13 @@ func setFilterIP(e *Linux, x kapi.Context, a *args) uint64 {
 	return negative(uint32(c.Filter(x, arch.Addr(a[1]), a[2]&0xffffffff == 0)))
 }
 
+func ftraceBug(e *Linux, x kapi.Context, a *args) uint64 {
+	r := &e.k.records
+	e.d.Guest.Why(x, fmt.Sprintf("ftrace_bug: %d at %#x", int32(a[0]), get(x, arch.Addr(a[1]), r.ip)))
+	x.Emit(linuxev.Warn, uint64(e.caller(x)), 0, 0)
+	return 0
+}
+
 func registerFtrace(e *Linux, x kapi.Context, a *args) uint64 {
 	c := e.patched.opsOf(x, a[0])
 	if c == nil {
@@ -174,6 +184,9 @@ func (k *Kernel) findRecords() {
 		pages: k.at("ftrace_pages_start"), caller: k.at("ftrace_regs_caller"),
 		plain: k.at("ftrace_caller"),
 	}
+	if r.caller == 0 { // the shorter one is the only one
+		r.caller = r.plain
+	}
 	ok := r.begin != 0 && r.update != 0 && r.end != 0 && r.pages != 0 && r.caller != 0 && r.plain != 0
 	r.list, ok = part(t, "ftrace_page", "records", ok)
 	r.length, ok = part(t, "ftrace_page", "index", ok)
@@ -226,7 +239,7 @@ func (pa *patched) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
 			flags &^= recordEnabled | recordRegsNow
 		}
 		flags |= uint64(want.Clients)
-		if want.Regs {
+		if want.Regs && r.caller != r.plain {
 			flags |= recordRegs
 		}
 		if !want.Here {

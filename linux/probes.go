@@ -361,10 +361,15 @@ func (u *users) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 	x.Regs().R[u.k.arch.Result] = uint64(left)
 }
 
-// ofInstance returns the number of the probe that an instance is for, or -1.
+// ofInstance returns the number of the probe that an instance is for, or -1. Without rethook unregister_kretprobe may
+// have cleared the pointer since the kernel has looked (get_kretprobe is NULL then).
 func (u *users) ofInstance(x kapi.Context, ri arch.Addr) int {
 	f := &u.k.fields.instance
-	return u.of(get(x, arch.Addr(get(x, ri, f.hook)&^1), f.user))
+	i := u.of(get(x, arch.Addr(get(x, ri, f.hook)&^1), f.user))
+	if n := u.e.instances.number(uint64(ri)); i < 0 && n > 0 {
+		i = u.e.instances.list[n-1].probe
+	}
+	return i
 }
 
 // User returns the probe whose struct an address lies in, and the member there ("" for the

@@ -120,6 +120,9 @@ var Sets = []Set{
 			"ftrace_modify_all_code", "update_ftrace_func", "ftrace_rec_iter_start", "ftrace_rec_iter_next",
 			"ftrace_rec_iter_record", "ftrace_test_record",
 			"ftrace_update_record", "ftrace_check_record", "ftrace_get_addr_new", "ftrace_get_addr_curr",
+			// Where the processor has none of its own.
+			"ftrace_replace_code", "__ftrace_replace_code", "ftrace_arch_code_modify_prepare",
+			"ftrace_arch_code_modify_post_process",
 		},
 	},
 	{
