@@ -117,6 +117,7 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 	} else {
 		g.Preemption(e.k.perCPU.preemptCount)
 	}
+	g.OnOnline(e.putOnline)
 	g.OnSwitch(func(cpu int, next kapi.TaskID) { e.switchTo(g, cpu, next) })
 	return e
 }

@@ -73,7 +73,6 @@ func (e *Linux) BootCPUs() {
 		g.Put(at, 4, uint64(cpus))
 	}
 	e.putOnline(all)
-	g.OnOnline(e.putOnline)
 	if at := k.at("__num_possible_cpus"); at != 0 {
 		g.Put(at, 4, uint64(cpus))
 	}

@@ -65,6 +65,11 @@ task("prober", cpu = 0, ops = [register(a, errno = 0), register(b, errno = 0), u
 task("caller", cpu = 1, ops = [call(f, 1, returns = 3)], repeat = 3)
 timer(cpu = 1)
 `},
+	{"offline", `
+f = text("f", "00150513 0505 8082")
+p = kprobe("p", at = f)
+task("prober", cpu = 0, ops = [offline(1), register(p, errno = 0), call(f, 1, returns = 3), unregister(p), online(1)])
+`},
 	{"nested", `
 f = text("f", "0505 0505 8082")
 g = text("g", "0509 8082")                             # addi a0,a0,2; ret
@@ -149,7 +154,8 @@ func cleanRISCV(t *testing.T, r *rig.Rig, name string) {
 			require.Equal(t, smp.Passed, run.Outcome, "%s %v", run.Finding.Message, run.Err)
 		}
 	}
-	require.Equal(t, slices.Contains([]string{"copied", "shared", "joined", "outer", "returns"}, name), kept > 0)
+	require.Equal(t, slices.Contains([]string{"copied", "shared", "joined", "offline", "outer", "returns"},
+		name), kept > 0)
 }
 
 // TestRISCVCanaries: faults in the machine code of what a port to riscv64 has of its own are noticed.

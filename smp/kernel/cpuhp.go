@@ -289,6 +289,9 @@ func (h *Hotplug) up(x kapi.Context, cpu int, fails smpev.CPUStep) {
 	h.takeCPUDown(x, cpu)
 }
 
+// watch has f called with the online CPUs whenever they change.
+func (h *Hotplug) watch(f func(cpus uint64)) { h.onOnline = f }
+
 // setOnline is set_cpu_online, on that CPU.
 func (h *Hotplug) setOnline(x kapi.Context, on bool) {
 	set := h.online.RMW(x, kapi.Once)

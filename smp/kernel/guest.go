@@ -77,7 +77,7 @@ func (g *Guest) Thread(name string, f func(x kapi.Context)) (wake func()) {
 func (g *Guest) OnSwitch(f func(cpu int, next kapi.TaskID)) { g.onSwitch = f }
 
 // OnOnline implements kapi.Guest.
-func (g *Guest) OnOnline(f func(cpus uint64)) { g.k.Hotplug.onOnline = f }
+func (g *Guest) OnOnline(f func(cpus uint64)) { g.k.Hotplug.watch(f) }
 
 // switched is called at each context switch. It clears the request to give the CPU up for the
 // next task.

@@ -42,7 +42,7 @@ type Hotplug struct {
 	unread   kapi.Is[int]      `state:"boot"` // set at boot
 	open     kapi.Is[bool]     `state:"boot"` // set at boot
 	online   kapi.Var[uint64]  // cpu_online_mask
-	onOnline func(cpus uint64) `state:"boot"` // called with a changed online, by Guest.OnOnline
+	onOnline func(cpus uint64) `state:"boot"` // set at boot, by watch; called when online has changed
 	active   kapi.Var[uint64]  // cpu_active_mask; a subset of the online set
 	empty    kapi.Var[uint64]  // CPUs that are ready to be taken down: inactive, and all tasks have left
 	dead     kapi.Var[uint64]  // CPUs that have gone and run nothing: the task that takes one down waits for that

@@ -70,17 +70,18 @@ var tongues = map[target.Processor]*tongue{
 	target.RISCV64: {
 		plain: []uint32{0x0001, 0x00000013, 0x0505, 0x06450593, 0x952e, 0x95aa, 0x8d2d, 0x0506, 0x4615, 0x862a,
 			0x00b5053b, 0x40b50533, 0x02b505b3, 0x12345637, 0x00b53633, 0x0ff57513, 0x810d}, // nop to srli
-		odd:       []uint32{0x00000617, 0x0ff0000f, 0xa009}, // auipc a2,0; fence; c.j to the next
-		nop:       0x00000013,                               //
-		zero:      []uint32{0x4501},                         // c.li a0,0
-		ret:       []uint32{0x8082},                         //
-		in:        []uint32{0x1141, 0xe406},                 // c.addi sp,-16; c.sdsp ra,8(sp)
-		out:       []uint32{0x60a2, 0x0141},                 //
-		count:     []uint32{0x4309},                         // c.li t1,2
-		down:      []uint32{0x137d},                         // c.addi t1,-1
-		call:      branch{0x000000ef, riscvJ},
-		again:     branch{0x00031063, riscvB},                                                                 // bnez t1
-		skips:     []branch{{0x00050063, riscvB}, {0x00b54063, riscvB}, {0xc101, riscvCB}, {0xe101, riscvCB}}, // beqz, blt a0,a1, c.beqz, c.bnez
+		odd:   []uint32{0x00000617, 0x0ff0000f, 0xa009}, // auipc a2,0; fence; c.j to the next
+		nop:   0x00000013,                               //
+		zero:  []uint32{0x4501},                         // c.li a0,0
+		ret:   []uint32{0x8082},                         //
+		in:    []uint32{0x1141, 0xe406},                 // c.addi sp,-16; c.sdsp ra,8(sp)
+		out:   []uint32{0x60a2, 0x0141},                 //
+		count: []uint32{0x4309},                         // c.li t1,2
+		down:  []uint32{0x137d},                         // c.addi t1,-1
+		call:  branch{0x000000ef, riscvJ},
+		again: branch{0x00031063, riscvB},
+		// beqz, blt a0,a1, c.beqz, c.bnez
+		skips:     []branch{{0x00050063, riscvB}, {0x00b54063, riscvB}, {0xc101, riscvCB}, {0xe101, riscvCB}},
 		recursion: []uint32{0x1141, 0xe406, 0x357d, 0x00054463, 0xff7ff0ef, 0x60a2, 0x0141, 0x4501, 0x8082},
 		site:      []uint32{0x00000013, 0x00000013},
 		sites:     fetch.Stale, probes: fetch.Mixing,
@@ -88,17 +89,19 @@ var tongues = map[target.Processor]*tongue{
 	target.ARM64: {
 		plain: []uint32{0xd503201f, 0x91000400, 0x0b010000, 0x8b010000, 0xca010000, 0xaa0003e2, 0xd37ff800, 0xd28000a2,
 			0x9b010401, 0xcb010000, 0xeb01001f, 0x92401c00, 0x1a9f17e2}, // nop to cset
-		odd:       []uint32{0x10000002, 0x90000002, 0x14000001, 0xd503245f, 0xd5384102}, // adr, adrp, b to the next, bti c, mrs x2,sp_el0
-		nop:       0xd503201f,
-		zero:      []uint32{0xd2800000},
-		ret:       []uint32{0xd65f03c0},
-		in:        []uint32{0xa9bf7bfd, 0x910003fd}, // stp x29,x30,[sp,-16]!; mov x29,sp
-		out:       []uint32{0xa8c17bfd},
-		count:     []uint32{0xd280004a}, // mov x10,2
-		down:      []uint32{0xd100054a},
-		call:      branch{0x94000000, []field{{2, 26, 0}}},
-		again:     branch{0xb500000a, armB19},                                                                       // cbnz x10
-		skips:     []branch{{0xb4000000, armB19}, {0xb5000000, armB19}, {0x36080000, armB14}, {0x54000000, armB19}}, // cbz, cbnz, tbz, b.eq
+		// adr, adrp, b to the next, bti c, mrs x2,sp_el0
+		odd:   []uint32{0x10000002, 0x90000002, 0x14000001, 0xd503245f, 0xd5384102},
+		nop:   0xd503201f,
+		zero:  []uint32{0xd2800000},
+		ret:   []uint32{0xd65f03c0},
+		in:    []uint32{0xa9bf7bfd, 0x910003fd}, // stp x29,x30,[sp,-16]!; mov x29,sp
+		out:   []uint32{0xa8c17bfd},
+		count: []uint32{0xd280004a}, // mov x10,2
+		down:  []uint32{0xd100054a},
+		call:  branch{0x94000000, []field{{2, 26, 0}}},
+		again: branch{0xb500000a, armB19},
+		// cbz, cbnz, tbz, b.eq
+		skips:     []branch{{0xb4000000, armB19}, {0xb5000000, armB19}, {0x36080000, armB14}, {0x54000000, armB19}},
 		recursion: []uint32{0xa9bf7bfd, 0x51000400, 0x37f80040, 0x97fffffd, 0xa8c17bfd, 0x52800000, 0xd65f03c0},
 		site:      []uint32{0xd503201f, 0xd503201f},
 		sites:     fetch.Coherent, probes: fetch.Mixing,
@@ -117,7 +120,8 @@ var tongues = map[target.Processor]*tongue{
 		call:  branch{0x48000001, []field{{2, 24, 2}}},
 		again: branch{0x40820000, powerB},                                                 // bne
 		skips: []branch{{0x41820000, powerB}, {0x40820000, powerB}, {0x41800000, powerB}}, // beq, bne, blt
-		recursion: []uint32{0x7c0802a6, 0xf8010010, 0xf821ffe1, 0x3863ffff, 0x2c230000, 0x41800008, 0x4bffffe9, 0xe8210000,
+		recursion: []uint32{0x7c0802a6, 0xf8010010, 0xf821ffe1, 0x3863ffff, 0x2c230000, 0x41800008, 0x4bffffe9,
+			0xe8210000,
 			0xe8010010, 0x7c0803a6, 0x38600000, 0x4e800020},
 		site:  []uint32{0x60000000, 0x60000000},
 		sites: fetch.Coherent, probes: fetch.Coherent,
@@ -133,7 +137,7 @@ const (
 )
 
 // word returns an instruction as text has it: RISC-V's of two bytes don't end in two ones.
-func (g *maker) word(w uint32) []byte {
+func wordOf(g *maker, w uint32) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, w)
 	if g.arch().Align == 2 && w&3 != 3 {
 		return b[:2]
@@ -144,24 +148,25 @@ func (g *maker) word(w uint32) []byte {
 // words adds instructions.
 func (f *function) words(list ...uint32) {
 	for _, w := range list {
-		f.put(f.g.word(w)...)
+		f.put(wordOf(f.g, w)...)
 	}
 }
 
-// drawWords is generate for a processor whose instructions are numbers: a machine of the list, a few functions, of which one
+// drawWords is generate for a processor whose instructions are numbers: a machine of the list, a few functions, of
+// which one
 // may call itself, one may have a site of ftrace and one a jump label, probes of all kinds on their instructions, and
 // tasks as elsewhere.
 func drawWords(c Choices, on *On, t *tongue, machine func(g *maker)) *scenario.Scenario {
 	g := &maker{rand: c, on: on, sc: &scenario.Scenario{Name: "drawn"}}
 	c.Part("machine")
 	machine(g)
-	g.wordTexts(t)
+	wordTexts(g, t)
 	g.part("sites")
 	if g.one(3) {
-		g.wordSite(t)
+		wordSite(g, t)
 	}
 	if g.one(3) {
-		g.wordLabel(t)
+		wordLabel(g, t)
 	}
 	m := &g.sc.Machine
 	if most := t.probes; len(g.sc.Sites) > 0 || g.labelled {
@@ -172,11 +177,11 @@ func drawWords(c Choices, on *On, t *tongue, machine func(g *maker)) *scenario.S
 	c.Part("calls")
 	g.changes = g.one(6)
 	g.calls()
-	g.wordProbes()
+	wordProbes(g)
 	g.probers()
 	g.callers()
-	g.timers()
-	g.wordOthers()
+	wordTimers(g)
+	wordOthers(g)
 	g.plugs()
 	firstInterrupts(g.sc)
 	if on.Contract {
@@ -186,7 +191,7 @@ func drawWords(c Choices, on *On, t *tongue, machine func(g *maker)) *scenario.S
 }
 
 // wordTexts draws the functions one after another, some without a gap between them.
-func (g *maker) wordTexts(t *tongue) {
+func wordTexts(g *maker, t *tongue) {
 	g.part("functions")
 	g.sc.Datas = append(g.sc.Datas, scenario.Data{Name: noteName, At: noteAt, Bytes: make([]byte, dataSize)})
 	at := textsAt + arch.Addr(g.arch().Align*g.rand.N(16))
@@ -260,9 +265,9 @@ func (f *function) wordSkip(t *tongue) {
 	b := t.skips[f.g.rand.N(len(t.skips))]
 	var over []byte
 	for range 1 + f.g.rand.N(3) {
-		over = append(over, f.g.word(f.plainWord(t))...)
+		over = append(over, wordOf(f.g, f.plainWord(t))...)
 	}
-	f.words(b.to(len(f.g.word(b.word)) + len(over)))
+	f.words(b.to(len(wordOf(f.g, b.word)) + len(over)))
 	f.put(over...)
 }
 
@@ -280,7 +285,7 @@ func (f *function) wordLoop(t *tongue) {
 }
 
 // wordSite adds a function with a site of ftrace.
-func (g *maker) wordSite(t *tongue) {
+func wordSite(g *maker, t *tongue) {
 	f := &function{g: g, at: textsAt + 0x2000}
 	f.words(t.site...)
 	f.words(f.plainWord(t))
@@ -292,7 +297,7 @@ func (g *maker) wordSite(t *tongue) {
 }
 
 // wordLabel adds a function with a jump label.
-func (g *maker) wordLabel(t *tongue) {
+func wordLabel(g *maker, t *tongue) {
 	f := &function{g: g, at: textsAt + 0x2100}
 	f.words(t.nop)
 	f.words(t.ret...)
@@ -307,12 +312,13 @@ func (g *maker) wordLabel(t *tongue) {
 }
 
 // wordProbes draws the probes, mostly at a few addresses.
-func (g *maker) wordProbes() {
+func wordProbes(g *maker) {
 	g.part("probes")
 	g.nests = g.one(4)
 	for i := range 2 + g.rand.N(probesMost-1) {
 		g.numbered("k", i)
-		p := scenario.Probe{Name: fmt.Sprintf("k%d", i), Func: g.some(), Pre: []scenario.Step{{Kind: scenario.StepCount}}}
+		p := scenario.Probe{Name: fmt.Sprintf("k%d", i), Func: g.some(),
+			Pre: []scenario.Step{{Kind: scenario.StepCount}}}
 		if p.Offset = g.offset(p.Func); g.one(3) {
 			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 		}
@@ -328,7 +334,7 @@ func (g *maker) wordProbes() {
 }
 
 // timers draws interrupts.
-func (g *maker) timers() {
+func wordTimers(g *maker) {
 	g.part("sources")
 	for cpu := range g.sc.Machine.CPUs {
 		if g.one(3) {
@@ -342,7 +348,7 @@ func (g *maker) timers() {
 }
 
 // wordOthers adds rare tasks: one that flips the label, one that traces or patches live.
-func (g *maker) wordOthers() {
+func wordOthers(g *maker) {
 	g.part("others")
 	add := func(name string, ops ...scenario.Op) {
 		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1,

@@ -135,3 +135,31 @@ func TestRightHolding(t *testing.T) {
 		require.Len(t, processors, 2)
 	}
 }
+
+// TestRightWords: programs of processors whose instructions are numbers break nothing either, and do where a mutant takes
+// what the kernel does for them away.
+func TestRightWords(t *testing.T) {
+	for _, c := range []struct {
+		processor target.Processor
+		mutants   []string
+	}{
+		{target.RISCV64, []string{"break-long", "no-restore", "arm-unstopped"}},
+		{target.ARM64, []string{"no-restore", "step-irqs-on"}},
+		{target.PPC64LE, []string{"no-restore", "byte-first"}},
+	} {
+		t.Run(c.processor.String(), func(t *testing.T) {
+			on := gen.On{Machines: gen.MachinesOf(c.processor)}
+			n := uint64(max(thorough.Of(100, 1000)/searchtest.Slow, 1))
+			for _, p := range programs(t, session(t, fuzz.Spec{Seed: 2, Each: 3, On: on}), n) {
+				require.Zero(t, p.Violations, "%v in %s", p.Broken, p.Recipe.Marshal())
+			}
+			for _, mutant := range c.mutants {
+				broken := uint64(0)
+				for _, p := range programs(t, session(t, fuzz.Spec{Seed: 2, Each: 3, On: on, Mutant: mutant}), n) {
+					broken += p.Violations
+				}
+				require.True(t, broken > 0 || searchtest.Slow > 1, mutant)
+			}
+		})
+	}
+}

@@ -227,3 +227,19 @@ func processorNamed(t *testing.T, name string) (target.Processor, *arch.Arch) {
 	t.Fatal(name)
 	return 0, nil
 }
+
+// TestFence: what lies after a function is a breakpoint, and no part of the next function, which may begin two bytes later.
+func TestFence(t *testing.T) {
+	sc, err := lang.Load("gap.star", []byte(`
+machine(cpus = 1, arch = "riscv64")
+f = text("f", "4501 8082", at = 0xffffffff81040000)        # li a0,0; ret
+g = text("g", "00150513 8082", at = 0xffffffff81040006)    # addi a0,a0,1; ret
+task("caller", cpu = 0, ops = [call(f, 3, returns = 0), call(g, 3, returns = 4)])
+`), nil)
+	require.NoError(t, err)
+	r, err := rig.New(sc, "")
+	require.NoError(t, err)
+	defer r.Close()
+	run := r.Run(new(sched.Default))
+	require.Equal(t, smp.Passed, run.Outcome, "%v", run.Err)
+}

@@ -38,7 +38,7 @@ func Machine(k *linux.Kernel) scenario.Machine {
 
 // Draws returns an error if no programs are drawn for a kernel.
 func Draws(k *linux.Kernel) error {
-	if k.Processor.Serves(target.Drawn) {
+	if k.Processor.Serves(target.Derived) {
 		return nil
 	}
 	return fmt.Errorf("%s: is a kernel for %s, for which no programs are drawn or counted; give one for x86-64, or "+

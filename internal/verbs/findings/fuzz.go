@@ -3,12 +3,10 @@ package findings
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/fuzz"
@@ -16,9 +14,7 @@ import (
 	"kpsim/internal/search/twoengines"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
-	"kpsim/kprobes/mutants"
 	"kpsim/kprobes/rules"
-	"kpsim/smp/arch/target"
 )
 
 // Fuzz is kpsim fuzz.
@@ -31,7 +27,6 @@ type Fuzz struct {
 	Seed         uint64        `range:"0..18446744073709551615" default:"1" help:"What programs are drawn from that aren't made from others. Two seeds have no program in common."`
 	Edition      string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
 	Preempt      string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`
-	Arch         string        `placeholder:"NAME" help:"Machines of one processor: ${processors}. Default: x86-64, and i386 now and then."`
 	Memory       string        `placeholder:"MODEL" help:"Machines with one memory model only: ${memories}. Default: sc."`
 	drawnFrom
 	Corpus   string       `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
@@ -228,42 +223,6 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 	spec.On.Without = c.Without
 	spec.On.Memory, err = inputs.OptionalMemory(c.Memory)
 	return spec, err
-}
-
-// machines returns the machines that programs are drawn for; nil: any.
-func (c *Fuzz) machines() (list []scenario.Machine, err error) {
-	if err := inputs.OptionalEdition(c.Edition); err != nil {
-		return nil, err
-	}
-	if err := cli.Optional("--preempt", "model of preemption", c.Preempt, inputs.DrawnPreempts()); err != nil {
-		return nil, err
-	}
-	if err := cli.Optional("--arch", "processor", c.Arch, inputs.DrawnProcessors()); err != nil {
-		return nil, err
-	}
-	if c.Edition == "" && c.Preempt == "" && c.Arch == "" && !c.AsShipped {
-		return nil, nil
-	}
-	processor := target.Processor(max(slices.Index(target.Words, c.Arch), 0))
-	for _, m := range gen.MachinesOf(processor) {
-		if (c.Edition == "" || c.Edition == m.Edition.String()) &&
-			(c.Preempt == "" || c.Preempt == m.Preempt.String()) {
-			if err = nil; c.AsShipped {
-				err = mutants.CheckShipped(m.Edition)
-			}
-			if err == nil {
-				list = append(list, m)
-			}
-		}
-	}
-	switch {
-	case list == nil && err != nil:
-		return nil, fmt.Errorf("--as-shipped: %w", err)
-	case list == nil:
-		return nil, fmt.Errorf("--edition %q --preempt %q: no kernel of that edition had that on %v; leave one of them "+
-			"out", c.Edition, c.Preempt, processor)
-	}
-	return list, nil
 }
 
 // runAll runs programs until there are enough. For each cause it prints the first program that

@@ -7,10 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/kprobes/mutants"
+	"kpsim/smp/arch/target"
 )
 
 const (
@@ -22,6 +26,7 @@ const (
 
 // drawnFrom holds the flags of what programs are derived from.
 type drawnFrom struct {
+	Arch    string   `placeholder:"NAME" help:"Machines of one processor: ${processors}. Default: x86-64, and i386 now and then."`
 	Without []string `placeholder:"SCENARIO,…" help:"Derive no program from these built-in scenarios, nor from a recipe of one: what they show must be drawn. May be given many times."`
 	Fresh   bool     `help:"Draw each program by itself; make none from others."`
 }
@@ -125,4 +130,41 @@ func (c *Fuzz) keep(list []*fuzz.Program) error {
 		}
 	}
 	return write(nextFile, &gen.Recipe{Seed: c.session.Next})
+}
+
+// machines returns the machines that programs are drawn for; nil: any.
+func (c *Fuzz) machines() (list []scenario.Machine, err error) {
+	if err := inputs.OptionalEdition(c.Edition); err != nil {
+		return nil, err
+	}
+	if err := cli.Optional("--preempt", "model of preemption", c.Preempt, inputs.DrawnPreempts()); err != nil {
+		return nil, err
+	}
+	if err := cli.Optional("--arch", "processor", c.Arch, inputs.DrawnProcessors()); err != nil {
+		return nil, err
+	}
+	if c.Edition == "" && c.Preempt == "" && c.Arch == "" && !c.AsShipped {
+		return nil, nil
+	}
+	processor := target.Processor(max(slices.Index(target.Words, c.Arch), 0))
+	for _, m := range gen.MachinesOf(processor) {
+		if (c.Edition == "" || c.Edition == m.Edition.String()) &&
+			(c.Preempt == "" || c.Preempt == m.Preempt.String()) {
+			if err = nil; c.AsShipped {
+				err = mutants.CheckShipped(m.Edition)
+			}
+			if err == nil {
+				list = append(list, m)
+			}
+		}
+	}
+	switch {
+	case list == nil && err != nil:
+		return nil, fmt.Errorf("--as-shipped: %w", err)
+	case list == nil:
+		return nil, fmt.Errorf("--edition %q --preempt %q: no kernel of that edition had that on %v; leave one of "+
+			"them "+
+			"out", c.Edition, c.Preempt, processor)
+	}
+	return list, nil
 }

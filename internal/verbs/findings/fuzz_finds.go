@@ -87,7 +87,7 @@ const fewerRuns = 3000
 // searchCommand returns the command that searches a find's program for runs with fewer deviations.
 func (c *Fuzz) searchCommand(recipe string) string {
 	words := cli.WithFlags([]string{cli.Typed(), "fuzz"}, "--recipe", recipe, "--runs", fewerRuns,
-		"--strategy", inputs.Few, "--edition", c.Edition, "--preempt", c.Preempt, "--arch", c.Arch, "--memory", c.Memory,
-		"--mutant", c.Mutant, "--without", strings.Join(c.Without, ","))
+		"--strategy", inputs.Few, "--edition", c.Edition, "--preempt", c.Preempt, "--arch", c.Arch,
+		"--memory", c.Memory, "--mutant", c.Mutant, "--without", strings.Join(c.Without, ","))
 	return cli.Line(append(words, c.Kernel.Words()...)...)
 }

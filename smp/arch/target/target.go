@@ -38,7 +38,7 @@ const (
 	StoreOrder                      // a CPU's stores are held and take effect in order, as under TSO
 	ERETS                           // returns from traps that don't serialise where others do (FRED)
 	Drawn                           // the generator draws programs for it
-	Derived                         // and makes some of built-in scenarios
+	Derived                         // and makes some of built-in scenarios, also for a kernel's own engine
 	Jumps                           // jump optimization
 	OwnEngine                       // a kernel's own engine
 	Fprobes                         // fprobes
