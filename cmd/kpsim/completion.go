@@ -80,6 +80,7 @@ var completions = map[string]flags.Names{
 	"--mutants":   flags.Fixed(mutants.Names),
 	"--strategy":  flags.Fixed(inputs.StrategyNames),
 	"--edition":   flags.Fixed(inputs.DrawnEditions),
+	"--arch":      flags.Fixed(inputs.DrawnProcessors),
 	"--preempt":   flags.Fixed(inputs.DrawnPreempts),
 	"--fetch":     flags.Fixed(fetch.Names),
 	"--memory":    flags.Fixed(smp.Orderings),

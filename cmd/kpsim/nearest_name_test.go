@@ -86,7 +86,7 @@ func TestMisspelt(t *testing.T) {
 			`--edition: no edition is called "4.16"; those about that kernel are 4.15 and 5.14; kpsim editions prints `},
 		{"fuzz --preempt ful", `--preempt: no model of preemption is called "ful"; did you mean "full"?`},
 		{"fuzz --edition 2.6 --preempt lazy",
-			`--edition "2.6" --preempt "lazy": no kernel of that edition had that; leave one of them out`},
+			`--edition "2.6" --preempt "lazy": no kernel of that edition had that on x86-64; leave one of them out`},
 		{"explore --fetch mixin", `--fetch: no fetch model is called "mixin"; did you mean "mixing"?`},
 		{"matrix jump/shed", `no row is called "jump/shed"; did you mean "jump/sched"?`},
 		{"matrix nothing", `no row is called "nothing"; blocks are jump, `},

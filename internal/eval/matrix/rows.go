@@ -254,8 +254,8 @@ func Select(names []string) (list []Row, err error) {
 		}
 		if !found {
 			return nil, fmt.Errorf("no row is called %q; %s", n, cmp.Or(nearest.DidYouMean(n, RowNames()),
-				"blocks are jump, life, sync, raw, call, nmi and nmi-raw, rows as jump/sched/breakpoint, "+
-					"sync/arm, raw/poke-2; of other processors riscv64, arm64/label, ppc64le/site/torn"))
+				"blocks are jump, life, sync, raw, call, nmi and nmi-raw, rows as jump/sched/naive, "+
+					"sync/arm; of other processors riscv64, arm64/label, ppc64le/site/torn"))
 		}
 	}
 	if len(names) == 0 {

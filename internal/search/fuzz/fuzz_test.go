@@ -136,8 +136,8 @@ func TestRightHolding(t *testing.T) {
 	}
 }
 
-// TestRightWords: programs of processors whose instructions are numbers break nothing either, and do where a mutant takes
-// what the kernel does for them away.
+// TestRightWords: programs of processors whose instructions are numbers break nothing either, and do where a mutant
+// takes what the kernel does for them away.
 func TestRightWords(t *testing.T) {
 	for _, c := range []struct {
 		processor target.Processor

@@ -228,7 +228,8 @@ func processorNamed(t *testing.T, name string) (target.Processor, *arch.Arch) {
 	return 0, nil
 }
 
-// TestFence: what lies after a function is a breakpoint, and no part of the next function, which may begin two bytes later.
+// TestFence: what lies after a function is a breakpoint, and no part of the next function, which may begin two bytes
+// later.
 func TestFence(t *testing.T) {
 	sc, err := lang.Load("gap.star", []byte(`
 machine(cpus = 1, arch = "riscv64")
