@@ -1,7 +1,7 @@
 // Package kpsim is the map of the source. It has no code. The tests beside it
 // (layers_*_test.go) check the rules that the map states.
 //
-// kpsim simulates an x86 machine with several CPUs on which code is patched while
+// kpsim simulates a machine with several CPUs on which code is patched while
 // it runs: kprobes, return probes, jprobes and their jump optimization as five
 // editions of the kernel's document describe them, ftrace, modules, jump labels,
 // static calls. Functions are real machine code, executed instruction by

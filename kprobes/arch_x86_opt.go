@@ -188,7 +188,7 @@ func ofX86(r *x86Row) row {
 		resume:      (*Hits).resumeExecution,
 		keeps:       stackCopy,
 		opt: &optRow{shape: shape86, prepare: prepare86, unoptimize: unoptimize86, id: r.id, saved: r.saved,
-			load: r.load, putSaved: r.putSaved, breaksInto: true},
+			load: r.load, putSaved: r.putSaved, breaksInto: true, pushes: true},
 	}
 }
 

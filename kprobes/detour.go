@@ -52,6 +52,9 @@ type optRow struct {
 
 	// breaksInto says that a CPU which hits the breakpoint of an optimized aggr goes on in the detour.
 	breaksInto bool
+	// pushes says that a detour pushes the registers, so that in a whole image (save_ss) the stack pointer is below
+	// the task's.
+	pushes bool
 	// emulates says that a detour calls emulate_step, which takes the saved registers and the instruction in the
 	// registers of two arguments, and ipAt is where the saved registers have the instruction's address for that.
 	emulates bool
@@ -143,7 +146,7 @@ func (h *Hits) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		h.kprobesIncNmissedCount(x, ap)
 	default:
 		h.row.opt.load(x.Memory(), image, &kcb.regs)
-		if h.s.SaveSS && h.row.x86 != nil {
+		if h.s.SaveSS && h.row.opt.pushes {
 			h.do.Hit.AdjustSP(&kcb.regs, h.row.word)
 		}
 		kcb.regs.IP = ap.addr + h.cpu.Past

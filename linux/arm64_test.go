@@ -5,13 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/testkit/thorough"
 	"kpsim/linux"
-	"kpsim/properties"
-	"kpsim/sched"
-	"kpsim/smp"
 )
 
 func openARM(t testing.TB, series string) *linux.Kernel {
@@ -23,7 +19,7 @@ func openARM(t testing.TB, series string) *linux.Kernel {
 
 // scenariosARM are programs that a kernel for arm64 runs. Instructions that are copied and each form that is simulated
 // have probes, alone and several at a place; functions have return probes.
-var scenariosARM = []struct{ name, text string }{
+var scenariosARM = []guest{
 	{"copied", `
 f = text("f", "91000400 91000400 d65f03c0")            # add x0,x0,#1; twice; ret
 p = kprobe("p", at = f, pre = [count()], post = [count()])
@@ -108,43 +104,24 @@ timer(cpu = 1, run = f)
 `},
 }
 
-// TestARM: kernels for arm64, without preemption (6.12), break nothing.
+// TestARM: kernels for arm64, without preemption (6.12) and with it (7.2), break nothing.
 func TestARM(t *testing.T) {
 	for _, c := range []struct{ series, preempt string }{{"6.12", ""}, {"7.2", ", preempt = \"full\""}} {
 		t.Run(c.series, func(t *testing.T) {
 			openARM(t, c.series)
 			for _, p := range scenariosARM {
-				t.Run(p.name, func(t *testing.T) { cleanARM(t, rigOn(t, "arm64", p.text, "", c.preempt), p.name) })
+				t.Run(p.name, func(t *testing.T) {
+					clean(t, rigOn(t, "arm64", p.text, "", c.preempt), p.name, "", thorough.Of[uint64](20, 2000))
+				})
 			}
 		})
-	}
-}
-
-// cleanARM runs a program of scenariosARM on a kernel as it is.
-func cleanARM(t *testing.T, r *rig.Rig, name string) {
-	shape, _ := r.Survey(0)
-	for _, strategy := range []string{"random", "sticky"} {
-		s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape})
-		require.NoError(t, err)
-		for i := range thorough.Of[uint64](20, 2000) {
-			s.Begin(i)
-			run := r.Run(s)
-			s.End(run.Counts.Points)
-			if name == "joined" && run.Property == &properties.PostCalled {
-				continue // a probe is unregistered while its copy runs, as on x86 where there is preemption
-			}
-			require.Equal(t, smp.Passed, run.Outcome, "%s %v", run.Finding.Message, run.Err)
-		}
 	}
 }
 
 // TestARMCanaries: faults in the machine code of what a port to arm64 has of its own are noticed.
 func TestARMCanaries(t *testing.T) {
 	k := openARM(t, "6.12")
-	text := make(map[string]string)
-	for _, c := range scenariosARM {
-		text[c.name] = c.text
-	}
+	text := textsOf(scenariosARM)
 	for _, c := range []canary{
 		{"skip-call:aarch64_insn_patch_text:stop_machine_cpuslocked:1", "copied", "", "T4"},
 		{"skip-call:arch_arm_kprobe:aarch64_insn_patch_text:1", "copied", "", "T4"},

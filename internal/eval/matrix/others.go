@@ -19,7 +19,8 @@ const (
 	reusedRISCV = `v = text("victim", "00150513 00450513 8082", at = %#x)` + "\n" +
 		`k = kprobe("k", at = v)` + "\n" + `m = kprobe("m", at = v + 4)` + "\n"
 	probedARM = `v = text("victim", "91000400 d65f03c0", at = %#x)` + "\n" + kprobed
-	kprobed   = `k = kprobe("k", at = v, pre = [count()], post = [count()])` + "\n" + `other = kprobe("other", at = v)` + "\n"
+	kprobed   = `k = kprobe("k", at = v, pre = [count()], post = [count()])` + "\n" +
+		`other = kprobe("other", at = v)` + "\n"
 
 	traced  = "tracer(True), schedule(), tracer(False)"
 	lived   = "register(k), schedule(), unregister(k)"
@@ -32,33 +33,27 @@ const (
 // word4 is the alignment of what compilers and assembly align: a site of ftrace, a jump label.
 const word4 = 4
 
+// numbered returns the program of a block. Its canary is a row that breaks under each model of preemption and of fetch.
+func numbered(processor, block, canary, site, patcher, caller string, first, step int) program {
+	return program{site: site, patcher: patcher, caller: caller, sources: interrupts,
+		canary: processor + "/" + block + "/" + canary, arch: processor, first: first, step: step}
+}
+
 var (
-	flipsRISCV = program{site: labelledRISCV, patcher: flipped, caller: twice, sources: interrupts,
-		canary: "riscv64/label/torn", arch: "riscv64", step: word4}
-	flipsOdd = program{site: labelledRISCV, patcher: flipped, caller: twice, sources: interrupts,
-		canary: "riscv64/label/torn", arch: "riscv64", first: 2, step: word4}
-	flipsARM = program{site: labelledARM, patcher: flipped, caller: twice, sources: interrupts,
-		canary: "arm64/label/torn", arch: "arm64", step: word4}
-	flipsPower = program{site: labelledPower, patcher: flipped, caller: twice, sources: interrupts,
-		canary: "ppc64le/label/torn", arch: "ppc64le", step: word4}
+	flipsRISCV = numbered("riscv64", "label", "torn", labelledRISCV, flipped, twice, 0, word4)
+	flipsOdd   = numbered("riscv64", "label", "torn", labelledRISCV, flipped, twice, 2, word4)
+	flipsARM   = numbered("arm64", "label", "torn", labelledARM, flipped, twice, 0, word4)
+	flipsPower = numbered("ppc64le", "label", "torn", labelledPower, flipped, twice, 0, word4)
 
-	tracesRISCV = program{site: sitedRISCV, patcher: traced, caller: returns, sources: interrupts,
-		canary: "riscv64/site/torn", arch: "riscv64", step: word4}
-	tracesARM = program{site: sitedARM, patcher: traced, caller: returns, sources: interrupts,
-		canary: "arm64/site/torn", arch: "arm64", step: word4}
-	tracesPower = program{site: sitedPower, patcher: traced, caller: returns, sources: interrupts,
-		canary: "ppc64le/site/torn", arch: "ppc64le", step: word4}
+	tracesRISCV = numbered("riscv64", "site", "torn", sitedRISCV, traced, returns, 0, word4)
+	tracesARM   = numbered("arm64", "site", "torn", sitedARM, traced, returns, 0, word4)
+	tracesPower = numbered("ppc64le", "site", "torn", sitedPower, traced, returns, 0, word4)
 
-	probesRISCV = program{site: probedRISCV, patcher: lived, caller: returns, sources: interrupts,
-		canary: "riscv64/probe/shared-no-grace", arch: "riscv64", step: 2}
-	sharesRISCV = program{site: probedRISCV, patcher: shared, caller: returns, sources: interrupts,
-		canary: "riscv64/probe/shared-no-grace", arch: "riscv64", step: 2}
-	reusesRISCV = program{site: reusedRISCV, patcher: reused, caller: reusing, sources: interrupts,
-		canary: "riscv64/probe/shared-no-grace", arch: "riscv64", step: 2}
-	probesARM = program{site: probedARM, patcher: lived, caller: returns, sources: interrupts,
-		canary: "arm64/probe/shared-no-grace", arch: "arm64", step: word4}
-	sharesARM = program{site: probedARM, patcher: shared, caller: returns, sources: interrupts,
-		canary: "arm64/probe/shared-no-grace", arch: "arm64", step: word4}
+	probesRISCV = numbered("riscv64", "probe", "shared-no-grace", probedRISCV, lived, returns, 0, 2)
+	sharesRISCV = numbered("riscv64", "probe", "shared-no-grace", probedRISCV, shared, returns, 0, 2)
+	reusesRISCV = numbered("riscv64", "probe", "shared-no-grace", reusedRISCV, reused, reusing, 0, 2)
+	probesARM   = numbered("arm64", "probe", "shared-no-grace", probedARM, lived, returns, 0, word4)
+	sharesARM   = numbered("arm64", "probe", "shared-no-grace", probedARM, shared, returns, 0, word4)
 )
 
 // The ways that several blocks have.
@@ -93,37 +88,29 @@ func sharing(p *program) []way {
 // others are the blocks of Others.
 var others = []Block{
 	{"riscv64/label", "A jump label of riscv64: a nop becomes a jal and a nop again, by one store, and then all " +
-		"CPUs run " +
-		"fence.i. At odd multiples of 2, where kernels could have one until 9ddfc3cd8060, the store is " +
+		"CPUs run fence.i. At odd multiples of 2, where kernels could have one until 9ddfc3cd8060, the store is " +
 		"two.", &Others, &flipsRISCV,
 		[]way{asIs, unsynced, ipi, {name: "odd", says: "at odd multiples of 2", of: &flipsOdd}, torn}},
 	{"riscv64/site", "A site of ftrace of riscv64: auipc stays there, and a nop becomes a jalr and a nop again, by " +
-		"one " +
-		"store, and then all CPUs run fence.i. Until 2025 both were written with the machine stopped.", &Others,
+		"one store, and then all CPUs run fence.i. Until 2025 both were written with the machine stopped.", &Others,
 		&tracesRISCV, []way{asIs, {name: "unsynced", says: unsynced.says, mutant: "sites-unsynced"},
 			{name: "stop_machine", says: "the pair is written with the machine stopped", patch: "stop_machine"},
 			{name: "unstopped", says: "the pair is written under CPUs that run", patch: "stop_machine",
 				mutant: "sites-unstopped"}, torn}},
 	{"riscv64/probe", "A probe of riscv64 on an instruction of four bytes: ebreak is written, and taken away, with " +
-		"the " +
-		"machine stopped, and each CPU runs fence.i before it goes on.", &Others, &probesRISCV,
+		"the machine stopped, and each CPU runs fence.i before it goes on.", &Others, &probesRISCV,
 		slices.Concat(stopped, sharing(&sharesRISCV), []way{
 			{name: "slot", says: "as they do it, and the slot is used again", of: &reusesRISCV},
 			{name: "slot-unsynced", says: "the same, and no CPU serialises after a copy is written",
 				mutant: "copies-unsynced", of: &reusesRISCV}})},
-	{"arm64/label", "A jump label of arm64: a nop becomes a branch and a nop again, by one store, and then all CPUs " +
-		"get " +
-		"an IPI.", &Others, &flipsARM, []way{asIs, unsynced, ipi, torn}},
+	{"arm64/label", "A jump label of arm64: a nop becomes a branch and a nop again, by one store, and then all " +
+		"CPUs get an IPI.", &Others, &flipsARM, []way{asIs, unsynced, ipi, torn}},
 	{"arm64/site", "A site of ftrace of arm64: a nop becomes bl and a nop again, by one store. Nothing makes other " +
-		"CPUs " +
-		"serialise.", &Others, &tracesARM, []way{asIs, torn}},
+		"CPUs serialise.", &Others, &tracesARM, []way{asIs, torn}},
 	{"arm64/probe", "A probe of arm64: brk is written, and taken away, with the machine stopped, and each CPU runs " +
-		"isb " +
-		"before it goes on.", &Others, &probesARM, slices.Concat(stopped, sharing(&sharesARM))},
-	{"ppc64le/label", "A jump label of ppc64le: a nop becomes a branch and a nop again, by one store. Nothing makes " +
-		"other " +
-		"CPUs serialise.", &Others, &flipsPower, []way{asIs, torn}},
+		"isb before it goes on.", &Others, &probesARM, slices.Concat(stopped, sharing(&sharesARM))},
+	{"ppc64le/label", "A jump label of ppc64le: a nop becomes a branch and a nop again, by one store. Nothing " +
+		"makes other CPUs serialise.", &Others, &flipsPower, []way{asIs, torn}},
 	{"ppc64le/site", "A site of ftrace of ppc64le: a nop becomes bl and a nop again, by one store. Nothing makes " +
-		"other " +
-		"CPUs serialise.", &Others, &tracesPower, []way{asIs, torn}},
+		"other CPUs serialise.", &Others, &tracesPower, []way{asIs, torn}},
 }

@@ -8,6 +8,8 @@
 // Its rule: all questions of a generator go through Choices, so random numbers, rapid (gentest)
 // and a recorded list of answers draw the same scenarios.
 //
+// Scenarios of riscv64, arm64 and ppc64le are simpler (words.go): their functions are a few instructions of a row.
+//
 // Its limit: scenarios are sound by construction (sound, in machine.go), so settings under which
 // the kernel itself races are never drawn.
 package gen

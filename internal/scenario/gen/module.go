@@ -118,16 +118,22 @@ func (g *maker) inModule(prober *scenario.Task, name string, sites bool) {
 	prober.Ops = append(prober.Ops, scenario.Op{Kind: act.Unregister, Target: name})
 }
 
+// timerOn draws a CPU's timer, whose handler runs a function now and then.
+func timerOn(g *maker, cpu int) scenario.Source {
+	s := scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 1 + g.rand.N(2)}
+	if g.one(3) {
+		s.Run = g.funcs[0]
+	}
+	return s
+}
+
 // sources draws interrupts. A non-maskable one hits probes itself only if neither a handler nor
 // an interrupt does: it would be the third level of nesting.
 func (g *maker) sources() {
 	g.part("sources")
 	for cpu := range g.sc.Machine.CPUs {
 		if g.one(3) {
-			s := scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 1 + g.rand.N(2)}
-			if g.one(3) {
-				s.Run = g.funcs[0]
-			}
+			s := timerOn(g, cpu)
 			s.Idle, s.Opens = g.one(4), g.one(6)
 			g.sc.Sources = append(g.sc.Sources, s)
 		}

@@ -37,14 +37,14 @@ type tongue struct {
 	sites, probes fetch.Model
 }
 
-// A branch is an instruction with a distance in bytes from itself: the least significant bit of each field is the
-// instruction's least bit that is listed first.
+// A branch is an instruction with a distance in bytes from itself, which is 0 in word.
 type branch struct {
 	word   uint32
 	fields []field
 }
 
-// A field is n bits of a distance, from bit from on, which an instruction has at bit at.
+// A field says where an instruction has a part of the distance: n bits, from bit from of the distance on, are the
+// instruction's from bit at on.
 type field struct{ from, n, at int }
 
 // to returns the instruction with a distance.
@@ -71,13 +71,13 @@ var tongues = map[target.Processor]*tongue{
 		plain: []uint32{0x0001, 0x00000013, 0x0505, 0x06450593, 0x952e, 0x95aa, 0x8d2d, 0x0506, 0x4615, 0x862a,
 			0x00b5053b, 0x40b50533, 0x02b505b3, 0x12345637, 0x00b53633, 0x0ff57513, 0x810d}, // nop to srli
 		odd:   []uint32{0x00000617, 0x0ff0000f, 0xa009}, // auipc a2,0; fence; c.j to the next
-		nop:   0x00000013,                               //
-		zero:  []uint32{0x4501},                         // c.li a0,0
-		ret:   []uint32{0x8082},                         //
-		in:    []uint32{0x1141, 0xe406},                 // c.addi sp,-16; c.sdsp ra,8(sp)
-		out:   []uint32{0x60a2, 0x0141},                 //
-		count: []uint32{0x4309},                         // c.li t1,2
-		down:  []uint32{0x137d},                         // c.addi t1,-1
+		nop:   0x00000013,
+		zero:  []uint32{0x4501}, // c.li a0,0
+		ret:   []uint32{0x8082},
+		in:    []uint32{0x1141, 0xe406}, // c.addi sp,-16; c.sdsp ra,8(sp)
+		out:   []uint32{0x60a2, 0x0141},
+		count: []uint32{0x4309}, // c.li t1,2
+		down:  []uint32{0x137d}, // c.addi t1,-1
 		call:  branch{0x000000ef, riscvJ},
 		again: branch{0x00031063, riscvB},
 		// beqz, blt a0,a1, c.beqz, c.bnez
@@ -121,8 +121,7 @@ var tongues = map[target.Processor]*tongue{
 		again: branch{0x40820000, powerB},                                                 // bne
 		skips: []branch{{0x41820000, powerB}, {0x40820000, powerB}, {0x41800000, powerB}}, // beq, bne, blt
 		recursion: []uint32{0x7c0802a6, 0xf8010010, 0xf821ffe1, 0x3863ffff, 0x2c230000, 0x41800008, 0x4bffffe9,
-			0xe8210000,
-			0xe8010010, 0x7c0803a6, 0x38600000, 0x4e800020},
+			0xe8210000, 0xe8010010, 0x7c0803a6, 0x38600000, 0x4e800020},
 		site:  []uint32{0x60000000, 0x60000000},
 		sites: fetch.Coherent, probes: fetch.Coherent,
 	},
@@ -136,7 +135,7 @@ const (
 	keyName      = "key"
 )
 
-// word returns an instruction as text has it: RISC-V's of two bytes don't end in two ones.
+// wordOf returns the bytes of an instruction. One of RISC-V has two bytes unless its two lowest bits are set.
 func wordOf(g *maker, w uint32) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, w)
 	if g.arch().Align == 2 && w&3 != 3 {
@@ -152,10 +151,9 @@ func (f *function) words(list ...uint32) {
 	}
 }
 
-// drawWords is generate for a processor whose instructions are numbers: a machine of the list, a few functions, of
-// which one
-// may call itself, one may have a site of ftrace and one a jump label, probes of all kinds on their instructions, and
-// tasks as elsewhere.
+// drawWords is generate for a processor whose instructions are numbers. It draws a few functions, of which one may call
+// itself, one may have a site of ftrace and one a jump label; probes of all kinds on their instructions; and tasks as
+// elsewhere.
 func drawWords(c Choices, on *On, t *tongue, machine func(g *maker)) *scenario.Scenario {
 	g := &maker{rand: c, on: on, sc: &scenario.Scenario{Name: "drawn"}}
 	c.Part("machine")
@@ -168,12 +166,11 @@ func drawWords(c Choices, on *On, t *tongue, machine func(g *maker)) *scenario.S
 	if g.one(3) {
 		wordLabel(g, t)
 	}
-	m := &g.sc.Machine
-	if most := t.probes; len(g.sc.Sites) > 0 || g.labelled {
-		m.Fetch = min(m.Fetch, t.sites)
-	} else {
-		m.Fetch = min(m.Fetch, most)
+	most := t.probes
+	if len(g.sc.Sites) > 0 || g.labelled {
+		most = t.sites
 	}
+	g.sc.Machine.Fetch = min(g.sc.Machine.Fetch, most)
 	c.Part("calls")
 	g.changes = g.one(6)
 	g.calls()
@@ -333,16 +330,12 @@ func wordProbes(g *maker) {
 	}
 }
 
-// timers draws interrupts.
+// wordTimers draws interrupts.
 func wordTimers(g *maker) {
 	g.part("sources")
 	for cpu := range g.sc.Machine.CPUs {
 		if g.one(3) {
-			s := scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 1 + g.rand.N(2)}
-			if g.one(3) {
-				s.Run = g.funcs[0]
-			}
-			g.sc.Sources = append(g.sc.Sources, s)
+			g.sc.Sources = append(g.sc.Sources, timerOn(g, cpu))
 		}
 	}
 }
@@ -366,13 +359,9 @@ func wordOthers(g *maker) {
 // MachinesOf returns the machines that scenarios of a processor are drawn on.
 func MachinesOf(p target.Processor) []scenario.Machine {
 	list := Machines()
-	for i := range list {
-		list[i].Arch = p
+	if tongues[p] != nil {
+		list = slices.DeleteFunc(list, func(m scenario.Machine) bool { return !m.Edition.Numbers() })
 	}
-	if tongues[p] == nil {
-		return list
-	}
-	list = slices.DeleteFunc(list, func(m scenario.Machine) bool { return !m.Edition.Numbers() })
 	for i := range list {
 		m := scenario.Machine{Arch: p, Edition: list[i].Edition, Preempt: list[i].Preempt}
 		m.Settle()

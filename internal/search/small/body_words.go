@@ -9,7 +9,7 @@ import (
 // A dialect is what the reference knows of a processor.
 type dialect struct {
 	effect func(code []byte) insn // an instruction; distances are from its end
-	inside uint64                 // the errno of registering a probe in the midst of an instruction
+	inside uint64                 // the errno of registering a probe inside an instruction
 }
 
 // dialects has a row for each processor of a world.

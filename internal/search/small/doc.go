@@ -19,6 +19,6 @@
 //
 // # Limits
 //
-// The reference knows few instructions (body_x86.go): others change no result that it knows. Beside
+// The reference knows few instructions (body_x86.go, body_words.go): others change no result that it knows. Beside
 // has no kernel's own engine. The prefix of a program is run again for each program.
 package small

@@ -6,6 +6,6 @@
 // Its rule: a processor is one row. Code asks a row what is so (Serves, Bits32), and never which
 // processor it is.
 //
-// Its limits: what a kernel does by itself (Service) is built for x86. Jump labels and kprobes are built
-// for riscv64 and arm64, too.
+// Its limits: what a kernel does by itself (Service) is built for x86. Jump labels, kprobes and ftrace's sites are
+// built for riscv64, arm64 and ppc64le, too.
 package target
