@@ -82,6 +82,10 @@ f = text("f", "00150513 0505 8082")
 p = kprobe("p", at = f)
 task("prober", cpu = 0, ops = [offline(1), register(p, errno = 0), call(f, 1, returns = 3), unregister(p), online(1)])
 `},
+	{"switched", `
+task("one", cpu = 0, ops = [enabled(True)])
+task("two", cpu = 1, ops = [enabled(True)])
+`},
 	{"nested", `
 f = text("f", "0505 0505 8082")
 g = text("g", "0509 8082")                             # addi a0,a0,2; ret
