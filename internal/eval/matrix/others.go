@@ -18,9 +18,15 @@ const (
 	probedRISCV = `v = text("victim", "00150513 8082", at = %#x)` + "\n" + kprobed
 	reusedRISCV = `v = text("victim", "00150513 00450513 8082", at = %#x)` + "\n" +
 		`k = kprobe("k", at = v)` + "\n" + `m = kprobe("m", at = v + 4)` + "\n"
-	probedARM = `v = text("victim", "91000400 d65f03c0", at = %#x)` + "\n" + kprobed
-	kprobed   = `k = kprobe("k", at = v, pre = [count()], post = [count()])` + "\n" +
+	probedARM    = `v = text("victim", "91000400 d65f03c0", at = %#x)` + "\n" + kprobed
+	probedPower  = `v = text("victim", "38630001 4e800020", at = %#x)` + "\n" + posted
+	steppedPower = `v = text("victim", "7c631e14 7c631e14 4e800020", at = %#x)` + "\n" +
+		`k = kprobe("k", at = v)` + "\n" + `m = kprobe("m", at = v + 4)` + "\n"
+	jumpedPower = `v = text("victim", "38630001 4e800020", at = %#x)` + "\n" + `k = kprobe("k", at = v)` + "\n"
+	kprobed     = `k = kprobe("k", at = v, pre = [count()], post = [count()])` + "\n" +
 		`other = kprobe("other", at = v)` + "\n"
+	posted = `k = kprobe("k", at = v, post = [count()])` + "\n" + // neither is optimized
+		`other = kprobe("other", at = v, post = [count()])` + "\n"
 
 	traced  = "tracer(True), schedule(), tracer(False)"
 	lived   = "register(k), schedule(), unregister(k)"
@@ -28,6 +34,7 @@ const (
 	reused  = "register(k), schedule(), unregister(k), register(m), schedule(), unregister(m)"
 	reusing = "call(v, 1, returns = 6), schedule(), call(v, 1, returns = 6)"
 	returns = "call(v, 1, returns = 2), schedule(), call(v, 1, returns = 2)"
+	doubled = "call(v, 1, returns = 4), schedule(), call(v, 1, returns = 4)"
 )
 
 // word4 is the alignment of what compilers and assembly align: a site of ftrace, a jump label.
@@ -54,6 +61,10 @@ var (
 	reusesRISCV = numbered("riscv64", "probe", "shared-no-grace", reusedRISCV, reused, reusing, 0, 2)
 	probesARM   = numbered("arm64", "probe", "shared-no-grace", probedARM, lived, returns, 0, word4)
 	sharesARM   = numbered("arm64", "probe", "shared-no-grace", probedARM, shared, returns, 0, word4)
+	probesPower = numbered("ppc64le", "probe", "shared-no-grace", probedPower, lived, returns, 0, word4)
+	sharesPower = numbered("ppc64le", "probe", "shared-no-grace", probedPower, shared, returns, 0, word4)
+	stepsPower  = numbered("ppc64le", "probe", "shared-no-grace", steppedPower, reused, doubled, 0, word4)
+	jumpsPower  = numbered("ppc64le", "jump", "none", jumpedPower, removed, returns, 0, word4)
 )
 
 // The ways that several blocks have.
@@ -76,6 +87,7 @@ var (
 		{name: "irqs-on", says: "interrupts stay on while a copy is stepped", mutant: "step-irqs-on"},
 		{name: "no-grace", says: "unregister waits for no handler, but the stop before", mutant: "no-grace"},
 	}
+	noGrace = way{name: "no-grace", says: "unregister waits for no handler", mutant: "no-grace"}
 )
 
 // sharing returns the ways of a program with two probes at a place.
@@ -113,4 +125,21 @@ var others = []Block{
 		"makes other CPUs serialise.", &Others, &flipsPower, []way{asIs, torn}},
 	{"ppc64le/site", "A site of ftrace of ppc64le: a nop becomes bl and a nop again, by one store. Nothing makes " +
 		"other CPUs serialise.", &Others, &tracesPower, []way{asIs, torn}},
+	{"ppc64le/probe", "A probe of ppc64le: trap is stored, and the instruction again. Nothing makes other CPUs " +
+		"serialise. Nothing is optimized.", &Others, &probesPower, slices.Concat([]way{asIs, noGrace},
+		sharing(&sharesPower), []way{
+			{name: "slot", says: "of instructions that are stepped; the slot is used again", of: &stepsPower},
+			{name: "slot-irqs-on", says: "the same, and interrupts stay on while a copy is stepped",
+				mutant: "step-irqs-on", of: &stepsPower}})},
+	{"ppc64le/jump", "An optimized probe of ppc64le: a branch takes the place of the trap, by one store, and the " +
+		"instruction that of the branch. What the optimizer waits for before it writes, and before the detour is " +
+		"freed.", &Others, &jumpsPower, append(waiting(), way{name: "torn", says: torn.says, wait: "tasks", mutant: torn.mutant})},
+}
+
+// waiting returns all waits.
+func waiting() (list []way) {
+	for _, w := range waits {
+		list = append(list, way{name: w, says: "waits for " + w, wait: w})
+	}
+	return list
 }
