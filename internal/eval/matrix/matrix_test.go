@@ -60,7 +60,7 @@ func TestRows(t *testing.T) {
 		}
 	}
 	require.Len(t, X86.Rows(), 55)
-	require.Len(t, Others.Rows(), 40)
+	require.Len(t, Others.Rows(), 51)
 	require.Equal(t, X86.Rows(), rowsOf(t))
 	_, err := Select([]string{"raw/naive", "arm64"})
 	require.ErrorContains(t, err, "raw/naive is of x86 and arm64/probe/shared-no-grace is not")

@@ -19,14 +19,12 @@ const (
 	reusedRISCV = `v = text("victim", "00150513 00450513 8082", at = %#x)` + "\n" +
 		`k = kprobe("k", at = v)` + "\n" + `m = kprobe("m", at = v + 4)` + "\n"
 	probedARM    = `v = text("victim", "91000400 d65f03c0", at = %#x)` + "\n" + kprobed
-	probedPower  = `v = text("victim", "38630001 4e800020", at = %#x)` + "\n" + posted
+	probedPower  = `v = text("victim", "7c631e14 4e800020", at = %#x)` + "\n" + kprobed // emulate_step doesn't know it
 	steppedPower = `v = text("victim", "7c631e14 7c631e14 4e800020", at = %#x)` + "\n" +
 		`k = kprobe("k", at = v)` + "\n" + `m = kprobe("m", at = v + 4)` + "\n"
 	jumpedPower = `v = text("victim", "38630001 4e800020", at = %#x)` + "\n" + `k = kprobe("k", at = v)` + "\n"
 	kprobed     = `k = kprobe("k", at = v, pre = [count()], post = [count()])` + "\n" +
 		`other = kprobe("other", at = v)` + "\n"
-	posted = `k = kprobe("k", at = v, post = [count()])` + "\n" + // neither is optimized
-		`other = kprobe("other", at = v, post = [count()])` + "\n"
 
 	traced  = "tracer(True), schedule(), tracer(False)"
 	lived   = "register(k), schedule(), unregister(k)"
@@ -126,14 +124,14 @@ var others = []Block{
 	{"ppc64le/site", "A site of ftrace of ppc64le: a nop becomes bl and a nop again, by one store. Nothing makes " +
 		"other CPUs serialise.", &Others, &tracesPower, []way{asIs, torn}},
 	{"ppc64le/probe", "A probe of ppc64le: trap is stored, and the instruction again. Nothing makes other CPUs " +
-		"serialise. Nothing is optimized.", &Others, &probesPower, slices.Concat([]way{asIs, noGrace},
+		"serialise. The instruction is stepped, so it isn't optimized.", &Others, &probesPower, slices.Concat([]way{asIs, noGrace},
 		sharing(&sharesPower), []way{
-			{name: "slot", says: "of instructions that are stepped; the slot is used again", of: &stepsPower},
+			{name: "slot", says: "as they do it, and the slot is used again", of: &stepsPower},
 			{name: "slot-irqs-on", says: "the same, and interrupts stay on while a copy is stepped",
 				mutant: "step-irqs-on", of: &stepsPower}})},
-	{"ppc64le/jump", "An optimized probe of ppc64le: a branch takes the place of the trap, by one store, and the " +
+	{"ppc64le/jump", "An optimized kprobe of ppc64le: a branch takes the place of the trap, by one store, and the " +
 		"instruction that of the branch. What the optimizer waits for before it writes, and before the detour is " +
-		"freed.", &Others, &jumpsPower, append(waiting(), way{name: "torn", says: torn.says, wait: "tasks", mutant: torn.mutant})},
+		"freed.", &Others, &jumpsPower, waiting()},
 }
 
 // waiting returns all waits.
