@@ -64,7 +64,7 @@ var Claims = []Claim{
 	{"A breakpoint is written with the machine stopped (aarch64_insn_patch_text, patch_text).",
 		[]string{"riscv64/probe/arm", "riscv64/probe/disarm", "arm64/probe/arm", "arm64/probe/disarm"}, Preempts,
 		Sometimes},
-	{"Nobody but the writer serialises: a CPU may pass a probe that is registered (patch_instruction).",
+	{"Only the CPU that writes serialises: another may pass a probe that is registered (patch_instruction).",
 		[]string{"ppc64le/probe/as-is"}, Preempts, Sometimes},
 	{"synchronize_rcu_tasks() is enough before a branch of one word is written, and before its detour is freed " +
 		"(kernel/kprobes.c).", []string{"ppc64le/jump/tasks"}, Preempts, Never},
