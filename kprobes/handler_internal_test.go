@@ -13,19 +13,19 @@ import (
 )
 
 // victim is long enough for a region, and ends with its argument plus 3.
-var victim = code{name: "victim", at: textBase, bytes: []byte{
+var victim = inWords(code{name: "victim", at: textBase, bytes: []byte{
 	0x48, 0x89, 0xf8, // mov %rdi,%rax
 	0x48, 0x83, 0xc0, 0x03, // add $3,%rax
 	0xc3, // ret
-}}
+}})
 
 // other starts with what is emulated: a jump over its second instruction.
-var other = code{name: "other", at: textBase + 0x100, bytes: []byte{
+var other = inWords(code{name: "other", at: textBase + 0x100, bytes: []byte{
 	0xeb, 0x05, // jmp +5
 	0xb8, 1, 0, 0, 0, // mov $1,%eax
 	0xb8, 2, 0, 0, 0, // mov $2,%eax
 	0xc3, // ret
-}}
+}})
 
 // seen is what a handler was given.
 type seen struct {

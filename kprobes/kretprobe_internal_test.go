@@ -12,7 +12,7 @@ import (
 )
 
 // outer calls victim twice and adds one to what the second call returned.
-var outer = code{name: "outer", at: textBase + 0x200, bytes: outerCode()}
+var outer = inWords(code{name: "outer", at: textBase + 0x200, bytes: outerCode()})
 
 func outerCode() []byte {
 	at := textBase + 0x200

@@ -21,7 +21,8 @@ type manyFunctions int
 func (n manyFunctions) at(i int) arch.Addr { return textBase + 0x10000 + arch.Addr(64*i) }
 
 func (n manyFunctions) boot(b *bench) {
-	f := []byte{0x55, 0x48, 0x89, 0xe5, 0x5d, 0x90, 0x90, 0xc3} // push %rbp; mov %rsp,%rbp; pop %rbp; nop; nop; ret
+	f := inWords(code{name: "plain", // push %rbp; mov %rsp,%rbp; pop %rbp; nop; nop; ret
+		bytes: []byte{0x55, 0x48, 0x89, 0xe5, 0x5d, 0x90, 0x90, 0xc3}}).bytes
 	text := make([]byte, 64*int(n))
 	for i := range int(n) {
 		copy(text[64*i:], f)

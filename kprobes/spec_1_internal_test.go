@@ -1,6 +1,8 @@
 package kprobes
 
 import (
+	"bytes"
+
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/kpev"
@@ -8,7 +10,6 @@ import (
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -46,10 +47,18 @@ func oneLock(_ *kernel.Kernel, d *Deps) {
 	}}
 }
 
-// noPoke is text in which nothing can be written while it is live.
+// noPoke is text in which nothing can be written while it is live, or, where that is how probes are written, while the
+// machine is stopped.
 type noPoke struct{ kapi.Text }
 
 func (noPoke) Poke(kapi.Context, arch.Addr, []byte) {}
+
+// Write implements kapi.Text.
+func (p noPoke) Write(x kapi.Context, addr arch.Addr, b []byte) {
+	if row32.BreakpointFirst || addr-textBase >= 0x1000 { // slots are elsewhere
+		p.Text.Write(x, addr, b)
+	}
+}
 
 // notes is a probe that notes its number when its pre_handler runs, and its
 // negative when its post_handler does, and returns ret from the first.
@@ -74,15 +83,13 @@ var spec1 = []specRule{
 		mutants: []specMutant{{name: "no-poke", wire: func(_ *kernel.Kernel, d *Deps) { d.Text = noPoke{d.Text} }}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
-				for _, off := range []arch.Addr{0, 3, 7} {
-					k := &Kprobe{Addr: victim.at + off}
+				for n := range 3 {
+					k := &Kprobe{Addr: victim.insn(n)}
 					require.NoError(t, b.e.Register(x, k))
-					var now [8]byte
-					b.k.Text.Read(x, victim.at, now[:])
-					want := [8]byte(victim.bytes)
-					want[off] = x86.Int3
-					require.Equal(t, want, now)
-					x.Regs().R[x86.RDI] = 5
+					want := bytes.Clone(victim.bytes)
+					copy(want[k.Addr-victim.at:], row32.Breakpoint)
+					require.Equal(t, want, b.textOf(x, victim))
+					x.Regs().R[arg0] = 5
 					require.Equal(t, uint64(8), x.Call(victim.at))
 					require.NoError(t, b.e.Unregister(x, k))
 				}
@@ -91,7 +98,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.2", says: "pre_handler sees the address and one",
-		mutants: []specMutant{{name: "pre-ip", row: "pre-ip"}},
+		mutants: []specMutant{{name: "pre-ip", row: "pre-ip", on: onX86}},
 		holds: func(t *specT) {
 			var ip []uint64
 			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -103,7 +110,7 @@ var spec1 = []specRule{
 				x.Call(victim.at)
 			})
 			t.pass(b)
-			require.Equal(t, []uint64{uint64(victim.at) + 1}, ip)
+			require.Equal(t, []uint64{uint64(victim.at + row32.Past)}, ip)
 		},
 	},
 	{
@@ -207,6 +214,7 @@ var spec1 = []specRule{
 	},
 	{
 		rule: "1.10", says: "a detour's handlers run with preemption off and interrupts as they were",
+		needs: withJumps,
 		in: []rules.Edition{rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69,
 			rules.EditionDocumented},
 		mutants: []specMutant{{name: "irqs-off", do: func(s *Settings) { s.DetourIRQsOff = true }}},

@@ -36,7 +36,7 @@ func text(name string, at arch.Addr, pieces ...any) code {
 			near(0xe9, arch.Addr(p))
 		}
 	}
-	return code{name: name, at: at, bytes: b}
+	return inWords(code{name: name, at: at, bytes: b})
 }
 
 type (
@@ -81,7 +81,7 @@ func (t *specT) ret(f func(b *bench, x *smp.Ctx)) *bench { return t.bench(retCod
 
 // called calls a function with one argument and returns what it left.
 func called(x *smp.Ctx, c code, arg uint64) uint64 {
-	x.Regs().R[x86.RDI] = arg
+	x.Regs().R[arg0] = arg
 	return x.Call(c.at)
 }
 
@@ -166,7 +166,7 @@ var spec2 = []specRule{
 					order = append(order, "return")
 					return 0
 				})
-				k := &Kprobe{Addr: victim.at + 3, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int {
+				k := &Kprobe{Addr: victim.insn(1), Pre: func(kapi.Context, *Kprobe, *arch.Regs) int {
 					order = append(order, "inside")
 					return 0
 				}}
@@ -174,7 +174,7 @@ var spec2 = []specRule{
 				require.NoError(t, b.e.Register(x, k))
 				for range 2 {
 					require.EqualValues(t, 10, called(x, victim, 7))
-					require.Zero(t, x.Thread().Left().R[x86.RSP])
+					require.Zero(t, x.Thread().Left().R[row32.SP])
 					order = append(order, "back")
 				}
 				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
@@ -294,21 +294,21 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				returns, entries := 0, 0
-				var slot uint64
+				var to arch.Addr
 				r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { returns++; return 0 })
 				r.Entry = func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
 					entries++
-					return int(regs.R[x86.RDI]) % 2
+					return int(regs.R[arg0]) % 2
 				}
-				k := &Kprobe{Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
-					slot, _ = x.Memory().Load(x86.SP(regs), 8)
+				k := &Kprobe{Addr: victim.insn(1), Pre: func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
+					to, _ = row32.Caller(x.Memory(), regs)
 					return 0
 				}}
 				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.NoError(t, b.e.Register(x, k))
 				for i := range uint64(30) {
 					require.Equal(t, i+3, called(x, victim, i))
-					require.Equal(t, i%2 == 0, slot == uint64(b.e.Rethook.trampoline),
+					require.Equal(t, i%2 == 0, to == b.e.Rethook.trampoline,
 						"the return address is left alone")
 				}
 				require.Equal(t, []int{30, 15, 0}, []int{entries, returns, r.Missed()})
@@ -335,13 +335,13 @@ var spec2 = []specRule{
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				var got []uint64
 				r := retAt(recurs, func(_ kapi.Context, ri *Instance, regs *arch.Regs) int {
-					got = append(got, binary.LittleEndian.Uint64(ri.Data)-regs.R[x86.RAX])
+					got = append(got, binary.LittleEndian.Uint64(ri.Data)-regs.R[result])
 					return 0
 				})
 				r.DataSize = 8
 				r.Entry = func(_ kapi.Context, ri *Instance, regs *arch.Regs) int {
 					require.Len(t, ri.Data, 8)
-					binary.LittleEndian.PutUint64(ri.Data, regs.R[x86.RDI])
+					binary.LittleEndian.PutUint64(ri.Data, regs.R[arg0])
 					return 0
 				}
 				require.NoError(t, b.e.Kretprobes.Register(x, r))
@@ -381,24 +381,24 @@ var spec2 = []specRule{
 					n++
 					require.Equal(t, r, ri.Rp)
 					require.Equal(t, x.Task(), ri.Task)
-					require.Equal(t, outer.at+6, ri.RetAddr-arch.Addr(6*(n-1)))
-					require.Equal(t, uint64(10+90*(n-1)), regs.R[x86.RAX], "regs_return_value")
-					regs.R[x86.RAX] = uint64(100 * n)
-					regs.R[x86.RBX] = 5
-					regs.Flags |= x86.CF
+					require.Equal(t, outer.returns(n-1), ri.RetAddr)
+					require.Equal(t, uint64(10+90*(n-1)), regs.R[result], "regs_return_value")
+					regs.R[result] = uint64(100 * n)
+					regs.R[row32.Saved[0]] = 5
+					regs.Flags |= byWords(uint64(x86.CF), 0)
 					return 77 // ignored
 				})
 				k := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
 					if n == 1 {
-						regs.R[x86.RDI] = 97
+						regs.R[arg0] = 97
 					}
 					return 0
 				}}
 				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.NoError(t, b.e.Register(x, k))
 				require.EqualValues(t, 201, called(x, outer, 7))
-				require.EqualValues(t, 5, x.Thread().Left().R[x86.RBX])
-				require.NotZero(t, x.Thread().Left().Flags&x86.CF)
+				require.EqualValues(t, 5, x.Thread().Left().R[row32.Saved[0]])
+				require.Equal(t, byWords(uint64(x86.CF), 0), x.Thread().Left().Flags&x86.CF)
 				require.Equal(t, 2, n)
 			}))
 		},
@@ -408,7 +408,7 @@ var spec2 = []specRule{
 		mutants: []specMutant{{name: "no-hook", row: "return-not-hooked"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
-				require.EqualValues(t, asks.at+6, called(x, asks, 0))
+				require.EqualValues(t, asks.returns(0), called(x, asks, 0))
 				require.NoError(t, b.e.Kretprobes.Register(x, retAt(tells, nil)))
 				require.EqualValues(t, b.k.Stub("kretprobe_trampoline"), called(x, asks, 0))
 			}))
@@ -416,6 +416,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.7", says: "a backtrace inside sees the trampoline until 5.14, the real address since",
+		x86:     ofStacks,
 		mutants: []specMutant{{name: "other-unwinder", do: func(s *Settings) { s.Unwind = !s.Unwind }}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
@@ -452,6 +453,7 @@ var spec2 = []specRule{
 	},
 	{
 		rule: "2.8", says: "a return that nobody knows: a line, and BUG()",
+		x86:     ofPushes,
 		mutants: []specMutant{{name: "no-bug", row: "no-bug"}},
 		holds: func(t *specT) {
 			var lines printed
@@ -545,16 +547,18 @@ var spec2 = []specRule{
 		rule: "2.9", says: "a return probe behind a function's entry is refused",
 		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
+			behind := int(outer.returns(0) - outer.at)
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
-				require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at + 3}}))
+				require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Addr: outer.returns(0)}}))
 				require.Equal(t, EINVAL,
-					b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim", Offset: 3}}))
-				require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim"}}))
+					b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Symbol: "outer", Offset: behind}}))
+				require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Symbol: "outer"}}))
 			}))
 		},
 	},
 	{
 		rule: "2.9", says: "behind an endbr64 is the entry", in: since(rules.Edition65),
+		x86:     ofIBT,
 		mutants: []specMutant{{name: "no-ibt", row: "no-ibt"}},
 		holds: func(t *specT) {
 			t.Settings.Kernel.IBT = true
@@ -658,7 +662,7 @@ var spec2 = []specRule{
 		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
-				rs := []*Kretprobe{retAt(victim, nil), retAt(outer, nil), {Kprobe: Kprobe{Addr: victim.at + 3}},
+				rs := []*Kretprobe{retAt(victim, nil), retAt(outer, nil), {Kprobe: Kprobe{Addr: outer.returns(0)}},
 					retAt(tail, nil)}
 				require.Equal(t, EINVAL, b.e.Kretprobes.RegisterAll(x, rs))
 				for _, r := range rs {

@@ -57,7 +57,7 @@ var spec3 = []specRule{
 					x.Regs().R[x86.RBX] = 5
 					require.EqualValues(t, 342, called(x, gives, 2))
 					require.EqualValues(t, 5, x.Thread().Left().R[x86.RBX])
-					require.Zero(t, x.Thread().Left().R[x86.RSP])
+					require.Zero(t, x.Thread().Left().R[row32.SP])
 				}
 				require.Equal(t, before, x.Open())
 				require.Zero(t, x.Thread().PreemptCount())
@@ -78,11 +78,11 @@ var spec3 = []specRule{
 					Handler: func(x kapi.Context, j *Jprobe, regs *arch.Regs) {
 						runs++
 						require.False(t, x.(*smp.Ctx).Open())
-						require.EqualValues(t, 2, regs.R[x86.RDI])
+						require.EqualValues(t, 2, regs.R[arg0])
 						word := arch.Addr(row32.Word)
 						arg, _ := x.Memory().Load(x86.SP(regs)+word, row32.Word)
 						require.EqualValues(t, 40, arg)
-						regs.R[x86.RDI] = 9
+						regs.R[arg0] = 9
 						for off := word; off < 64+word; off += word {
 							x.Memory().Store(x86.SP(regs)+off, row32.Word, 7)
 						}

@@ -11,7 +11,6 @@ import (
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -58,16 +57,16 @@ func (b *bench) standing(t *specT, x *smp.Ctx, c code, off int) string {
 	now := b.textOf(x, c)[off:]
 	orig := c.bytes[off:]
 	n := min(jumpSize, len(orig))
-	switch {
-	case now[0] == x86.OpJump:
-		return "jump"
-	case now[0] == orig[0]:
+	what := stands(now, orig)
+	switch whole := len(row32.Breakpoint); what {
+	case asLinked:
 		require.Equal(t, orig[:n], now[:n])
-		return "text"
+	case isInt3:
+		require.Equal(t, orig[whole:n], now[whole:n])
+	default:
+		require.Equal(t, isJump, what)
 	}
-	require.Equal(t, byte(x86.Int3), now[0])
-	require.Equal(t, orig[1:n], now[1:n])
-	return "int3"
+	return what
 }
 
 // at makes a probe that counts its hits.
@@ -103,7 +102,7 @@ func unchecked(name string, c rules.Checks) specMutant {
 // refuses is rule 4.2 for a function whose region at an offset is no good.
 func refuses(c code, off int, mutants ...specMutant) specRule {
 	return specRule{
-		rule: "4.2", says: "no jump in " + c.name, in: since(rules.Edition415), mutants: mutants,
+		rule: "4.2", says: "no jump in " + c.name, x86: ofRegions, in: since(rules.Edition415), mutants: mutants,
 		holds: func(t *specT) {
 			t.alone([]code{short, behind, entered, indirect, faults, callee, callees}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -140,6 +139,7 @@ var noWait = []specMutant{
 var spec4 = []specRule{
 	{
 		rule: "4.1", says: "a breakpoint first, then a jump", in: since(rules.Edition415),
+		needs:   withJumps,
 		mutants: []specMutant{{name: "lost-kick", row: "lost-kick"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -160,14 +160,16 @@ var spec4 = []specRule{
 	refuses(faults, 0, unchecked("no-extable", rules.CheckExtable)),
 	{
 		rule: "4.2", says: "what can't run elsewhere isn't in a region", in: since(rules.Edition415),
+		x86:   ofRegions,
 		none:  "a detour without it is none: that the judge refuses it is a case of rules' own tests (TestRows)",
 		holds: refuses(callee, 0).holds,
 	},
 	{
 		rule: "4.3", says: "the handlers see the registers as a trap has them, and leave them so",
-		in: since(rules.Edition415),
+		needs: withJumps,
+		in:    since(rules.Edition415),
 		mutants: []specMutant{
-			{name: "sp-unadjusted", row: "sp-unadjusted", do: func(s *Settings) { s.SaveSS = true }},
+			{name: "sp-unadjusted", row: "sp-unadjusted", on: onX86, do: func(s *Settings) { s.SaveSS = true }},
 		},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -177,9 +179,11 @@ var spec4 = []specRule{
 					return 0
 				}}
 				require.NoError(t, b.e.Register(x, k))
+				was := *x.Regs()
 				twice(t, x)
 				left := x.Thread().Left().R
 				b.e.Optimizer.WaitOptimizer(x)
+				*x.Regs() = was
 				twice(t, x)
 				require.Len(t, got, 2)
 				require.Equal(t, got[0].R, got[1].R)
@@ -191,6 +195,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "1.10", says: "the handlers of an optimized probe find interrupts as they were, and preemption off",
+		needs:   withJumps,
 		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "until 4.14", do: func(s *Settings) { s.DetourIRQsOff = true }}},
 		holds: func(t *specT) {
@@ -213,6 +218,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.4", says: "not with a post_handler; tried again when it goes", in: since(rules.Edition415),
+		needs:   withJumps,
 		mutants: []specMutant{{name: "optimize-post", row: "optimize-post"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -232,7 +238,8 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.4", says: "not over another probe; tried again when that goes, at once or by way of the optimizer",
-		in: since(rules.Edition415),
+		x86: ofRegions,
+		in:  since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "optimize-blocked", row: "optimize-blocked"},
 			{name: "retry-lost", row: "retry-lost"},
@@ -248,7 +255,7 @@ var spec4 = []specRule{
 					require.NoError(t, b.e.Register(x, inside))
 					require.NoError(t, b.e.Register(x, b.at(crowded.at+1, &hits)))
 					b.e.Optimizer.WaitOptimizer(x)
-					require.Equal(t, byte(x86.Int3), b.textOf(x, crowded)[1])
+					require.Equal(t, isInt3, stands(b.textOf(x, crowded)[1:], crowded.bytes[1:]))
 					twice(t, x)
 					require.Equal(t, 2, hits)
 					require.NoError(t, b.e.Unregister(x, inside))
@@ -260,6 +267,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.4", says: "not while it is disabled; a jump that was to go stays when it is enabled again",
+		needs:   withJumps,
 		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "cancel-lost", row: "cancel-lost"}},
 		holds: func(t *specT) {
@@ -283,7 +291,8 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.4", says: "handlers of disabled probes don't run behind a jump that is to go, nor inside a handler",
-		in: since(rules.Edition415),
+		needs: withJumps,
+		in:    since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "detour-disabled", row: "detour-disabled"},
 			{name: "detour-nested", row: "detour-nested"},
@@ -312,8 +321,9 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.5", says: "a hit while it is queued steps nothing", in: since(rules.Edition415),
+		needs: withJumps,
 		mutants: []specMutant{{
-			name: "step-queued", row: "optimized-late",
+			name: "step-queued", row: "optimized-late", on: onX86,
 			in: every[1:5],
 		}, { // built without preemption what would be stepped is boosted
 			name: "step-queued, boosting nothing", row: "optimized-late", do: func(s *Settings) {
@@ -343,6 +353,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.6", says: "it waits as its edition does, then it writes", in: since(rules.Edition415),
+		needs: withJumps,
 		mutants: []specMutant{
 			{name: "no-quiesce", row: "no-quiesce"},
 			{name: "rcu-for-tasks", do: func(s *Settings) { s.Quiesce = kapi.QuiesceRCU }, in: every[1:5]},
@@ -380,6 +391,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.7", says: "who stands behind the first instruction doesn't come back into a jump",
+		x86:     ofRegions,
 		in:      since(rules.Edition415),
 		mutants: noWait,
 		holds: func(t *specT) {
@@ -399,6 +411,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.8", says: "before it is done it is dequeued; after that the original code comes back",
+		x86:     ofRegions,
 		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "saved-at-prepare", row: "saved-at-prepare"}},
 		holds: func(t *specT) {
@@ -419,7 +432,7 @@ var spec4 = []specRule{
 				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, "jump", b.standing(t, x, crowded, 0))
 				require.NoError(t, b.e.Register(x, inside)) // it gives way at once
-				require.Equal(t, byte(x86.Int3), b.textOf(x, crowded)[0])
+				require.Equal(t, isInt3, stands(b.textOf(x, crowded)[0:], crowded.bytes[0:]))
 				require.Equal(t, crowded.bytes[1:4], b.textOf(x, crowded)[1:4])
 				require.NoError(t, b.e.Unregister(x, inside))
 				b.e.Optimizer.WaitOptimizer(x)
@@ -432,7 +445,8 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.8", says: "who meets the breakpoint before the tail is back goes by the detour",
-		in: since(rules.Edition415),
+		x86: ofRegions,
+		in:  since(rules.Edition415),
 		mutants: []specMutant{{
 			name: "flag-early", row: "flag-early",
 			// elsewhere the patcher owns that breakpoint
@@ -458,6 +472,7 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.9", says: "a post_handler at an optimized point makes it a breakpoint", in: since(rules.Edition415),
+		needs:   withJumps,
 		mutants: []specMutant{{name: "optimize-post", row: "optimize-post"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -475,8 +490,9 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.10", says: "of a pre_handler a change of ip and the return value are ignored, changes of registers hold", in: since(rules.Edition415),
+		needs: withJumps,
 		mutants: []specMutant{
-			{name: "detour-path", row: "detour-path"},
+			{name: "detour-path", row: "detour-path", on: onX86},
 			{name: "detour-stops", row: "detour-stops"},
 		},
 		holds: func(t *specT) {
@@ -484,7 +500,7 @@ var spec4 = []specRule{
 				hits := 0
 				require.NoError(t, b.e.Register(x, b.at(crowded.at, &hits)))
 				elsewhere := &Kprobe{Addr: crowded.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
-					regs.R[x86.RDI]++
+					regs.R[arg0]++
 					regs.IP = victim.at
 					return 1
 				}}
@@ -503,7 +519,8 @@ var spec4 = []specRule{
 	},
 	{
 		rule: "4.11", says: "in place of the wait all stacks are looked at while the machine is stopped",
-		in: since(rules.Edition415),
+		x86: ofRegions,
+		in:  since(rules.Edition415),
 		mutants: append(slices.Clone(noWait), specMutant{
 			name: "stack-regions", row: "stack-regions",
 			in: every[1:5], // without preemption no task is stopped in a detour

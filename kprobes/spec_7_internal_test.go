@@ -10,7 +10,6 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -45,18 +44,32 @@ func lines(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-// firstByte is what is in memory at a.
-func firstByte(b *bench, x *smp.Ctx, a arch.Addr) byte {
-	var c [1]byte
+// What stands at the beginning of a function.
+const (
+	asLinked = "text"
+	isInt3   = "int3"
+	isJump   = "jump"
+)
+
+// first says what stands at the beginning of one of the functions.
+func first(b *bench, x *smp.Ctx, a arch.Addr) string {
+	var c [4]byte
 	b.e.d.Text.Read(x, a, c[:])
-	return c[0]
+	return stands(c[:], jumpFits)
 }
 
-const (
-	asLinked = 0x0f // jumpFits[0]
-	isInt3   = 0xcc
-	isJump   = 0xe9
-)
+// stands says what stands where code was.
+func stands(now, code []byte) string {
+	switch w := arch.Word(now); {
+	case row32.IsJump.Match(w):
+		return isJump
+	case row32.IsBreakpoint(w):
+		return isInt3
+	case now[0] == code[0]:
+		return asLinked
+	}
+	return fmt.Sprintf("% x", now)
+}
 
 // spec7 is section 7 of the specification: the interface files.
 var spec7 = []specRule{
@@ -68,21 +81,23 @@ var spec7 = []specRule{
 			{name: "list-bare", row: "list-bare"},
 		},
 		holds: func(t *specT) {
+			behind := byWords[arch.Addr](5, 4)
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				require.NoError(t,
 					b.e.Register(x,
 						&Kprobe{ID: 1, Addr: plainAt, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
 				require.NoError(t,
 					b.e.Register(x,
-						&Kprobe{ID: 2, Addr: moduleAt + 5, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
+						&Kprobe{ID: 2, Addr: moduleAt + behind,
+							Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
 				require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{ID: 3, Addr: plainAt}}))
 				want := listed("81000000  r  plain+0x0    ", "81000000  k  plain+0x0    ",
-					"81010005  k  inside+0x5  mod ")
+					fmt.Sprintf("8101000%d  k  inside+%#[1]x  mod ", behind))
 				if t.Settings.Files == era.FilesFirst {
 					want = listed("81000000  r  plain+0x0   ", "81000000  k  plain+0x0   ",
-						"81010005  k  inside+0x5  mod")
+						fmt.Sprintf("8101000%d  k  inside+%#[1]x  mod", behind))
 				}
-				if b.e.Table.chainOf(moduleAt+5) < b.e.Table.chainOf(plainAt) {
+				if b.e.Table.chainOf(moduleAt+behind) < b.e.Table.chainOf(plainAt) {
 					want = []string{want[2], want[0], want[1]}
 				}
 				var got []string // less the engine's own on its trampoline
@@ -98,6 +113,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.1", says: "[DISABLED], and [OPTIMIZED] from the moment it is queued", in: since(rules.Edition415),
+		needs: withJumps,
 		mutants: []specMutant{
 			{name: "list-jumps", row: "list-jumps"},
 			{name: "list-bare", row: "list-bare"},
@@ -126,7 +142,8 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.1", says: "[GONE], without a symbol: its module unloaded, or its init section freed",
-		in: since(rules.Edition415),
+		x86: ofModules,
+		in:  since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-kill", row: "module-kept"},
 			{name: "list-bare", row: "list-bare"},
@@ -170,6 +187,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.1", says: "[FTRACE]", in: since(rules.Edition415),
+		x86:     ofFtraceProbes,
 		mutants: []specMutant{{name: "list-bare", row: "list-bare"}},
 		holds: func(t *specT) {
 			t.Settings.Kernel.Ftrace = true
@@ -198,18 +216,18 @@ var spec7 = []specRule{
 				on, off := &Kprobe{ID: 1, Addr: plainAt, Post: post}, &Kprobe{ID: 2, Addr: moduleAt, Post: post}
 				require.NoError(t, b.e.Register(x, on))
 				require.NoError(t, b.e.Register(x, off))
-				silent := byte(isInt3) // in 2.6 nothing can be disabled
+				silent := isInt3 // in 2.6 nothing can be disabled
 				if t.Settings.Batches {
 					require.NoError(t, b.e.Disable(x, off))
 					silent = asLinked
 				}
 				require.NoError(t, b.e.Files.WriteEnabled(x, "0\n"))
 				require.Equal(t, "0\n", b.e.Files.ReadEnabled())
-				require.Equal(t, [2]byte{asLinked, asLinked},
-					[2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)})
+				require.Equal(t, [2]string{asLinked, asLinked},
+					[2]string{first(b, x, plainAt), first(b, x, moduleAt)})
 				require.NoError(t, b.e.Files.WriteEnabled(x, "1\n"))
 				require.Equal(t, "1\n", b.e.Files.ReadEnabled())
-				require.Equal(t, [2]byte{isInt3, silent}, [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)})
+				require.Equal(t, [2]string{isInt3, silent}, [2]string{first(b, x, plainAt), first(b, x, moduleAt)})
 				require.Equal(t, t.Settings.Batches, b.e.FlagsOf(off)&FlagDisabled != 0)
 			})
 			t.pass(b)
@@ -217,10 +235,11 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.2", says: "a call in flight returns while all is disarmed",
-		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", wide: true,
+		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", on: onX8664,
 			in: []rules.Edition{rules.Edition26}}},
 		holds: func(t *specT) {
-			caller := code{name: "caller", at: plainAt, bytes: []byte{0x90, 0xff, 0xd7, 0xc3}} // nop; call *%rdi; ret
+			caller := inWords(code{name: "caller", at: plainAt,
+				bytes: []byte{0x90, 0xff, 0xd7, 0xc3}}) // nop; call *%rdi; ret
 			var writer arch.Addr
 			returned := 0
 			b := t.bench([]code{caller}, func(b *bench, x *smp.Ctx) {
@@ -231,7 +250,7 @@ var spec7 = []specRule{
 							return 0
 						}}))
 				for range 2 { // the second one isn't followed
-					x.Regs().R[x86.RDI] = uint64(writer)
+					x.Regs().R[arg0] = uint64(writer)
 					x.Call(plainAt)
 				}
 				require.Equal(t, 1, returned)
@@ -256,14 +275,14 @@ var spec7 = []specRule{
 				require.NoError(t, b.e.Files.WriteEnabled(x, "0\n"))
 				k := &Kprobe{Addr: plainAt}
 				require.NoError(t, b.e.Register(x, k))
-				require.EqualValues(t, asLinked, firstByte(b, x, plainAt))
+				require.Equal(t, asLinked, first(b, x, plainAt))
 				if t.Settings.Batches {
 					require.NoError(t, b.e.Disable(x, k))
 					require.NoError(t, b.e.Enable(x, k))
-					require.EqualValues(t, asLinked, firstByte(b, x, plainAt))
+					require.Equal(t, asLinked, first(b, x, plainAt))
 				}
 				require.NoError(t, b.e.Files.WriteEnabled(x, "1\n"))
-				require.EqualValues(t, isInt3, firstByte(b, x, plainAt))
+				require.Equal(t, isInt3, first(b, x, plainAt))
 			})
 			t.pass(b)
 		},
@@ -297,28 +316,30 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.3", says: "0 unoptimizes all, and new ones are not optimized; 1 optimizes again",
+		needs:   withJumps,
 		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "ignore-sysctl", row: "ignore-sysctl"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
-				both := func() [2]byte { return [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)} }
+				both := func() [2]string { return [2]string{first(b, x, plainAt), first(b, x, moduleAt)} }
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: plainAt}))
 				b.e.Optimizer.WaitOptimizer(x)
-				require.Equal(t, [2]byte{isJump, asLinked}, both())
+				require.Equal(t, [2]string{isJump, asLinked}, both())
 				require.NoError(t, b.e.Files.WriteOptimization(x, "0\n"))
-				require.Equal(t, [2]byte{isInt3, asLinked}, both())
+				require.Equal(t, [2]string{isInt3, asLinked}, both())
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: moduleAt}))
 				b.e.Optimizer.WaitOptimizer(x)
-				require.Equal(t, [2]byte{isInt3, isInt3}, both())
+				require.Equal(t, [2]string{isInt3, isInt3}, both())
 				require.NoError(t, b.e.Files.WriteOptimization(x, "1\n"))
 				b.e.Optimizer.WaitOptimizer(x)
-				require.Equal(t, [2]byte{isJump, isJump}, both())
+				require.Equal(t, [2]string{isJump, isJump}, both())
 			})
 			t.pass(b)
 		},
 	},
 	{
 		rule: "7.3", says: "it takes 0 or 1, and is there with CONFIG_OPTPROBES", in: since(rules.Edition415),
+		needs:   withJumps,
 		mutants: []specMutant{{name: "sysctl-range", row: "sysctl-range"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
@@ -345,20 +366,21 @@ var spec7 = []specRule{
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				require.Equal(t, "1\n", b.e.Files.ReadEnabled())
 				require.NoError(t, b.e.Register(x, &Kprobe{Addr: plainAt}))
-				require.EqualValues(t, isInt3, firstByte(b, x, plainAt))
+				require.Equal(t, isInt3, first(b, x, plainAt))
 			})
 			t.pass(b)
 		},
 	},
 	{
 		rule: "7.4", says: "kprobes-optimization is 1", in: since(rules.Edition415),
+		needs:   withJumps,
 		mutants: []specMutant{{name: "start-off", row: "start-off"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				require.Equal(t, "1\n", b.e.Files.ReadOptimization())
 				require.NoError(t, b.e.Register(x, &Kprobe{Addr: plainAt}))
 				b.e.Optimizer.WaitOptimizer(x)
-				require.EqualValues(t, isJump, firstByte(b, x, plainAt))
+				require.Equal(t, isJump, first(b, x, plainAt))
 			})
 			t.pass(b)
 		},

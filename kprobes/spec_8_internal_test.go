@@ -59,7 +59,8 @@ func counting(at arch.Addr, hits *int) *Kprobe {
 var spec8 = []specRule{
 	{
 		rule: "8.3", says: "a probe in a module: its text goes, the probe is gone, and is unregistered all the same",
-		in: since(rules.Edition415),
+		x86: ofModules,
+		in:  since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-kill", row: "module-kept"},
 		},
@@ -67,7 +68,8 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "nothing is written to text that is gone",
-		in: since(rules.Edition415),
+		x86: ofModules,
+		in:  since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-kill", row: "module-kept"},
 		},
@@ -93,7 +95,8 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "a probe holds its module until it is unregistered",
-		in: []rules.Edition{rules.Edition26},
+		x86: ofModules,
+		in:  []rules.Edition{rules.Edition26},
 		mutants: []specMutant{
 			{name: "later-editions", do: func(s *Settings) { s.ModuleRefs = false }},
 			{name: "no-module-ref", row: "no-module-ref"},
@@ -115,6 +118,7 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "a kernel without MODULE_UNLOAD unloads nothing, and its probes stay",
+		x86: ofModules,
 		mutants: []specMutant{{name: "with MODULE_UNLOAD", wire: func(k *kernel.Kernel, _ *Deps) {
 			k.SetUnload(true)
 		}}},
@@ -134,12 +138,14 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "init text can be probed while its module is coming, and not when it is freed",
+		x86:     ofModules,
 		mutants: []specMutant{{name: "no-kill", row: "module-kept"}},
 		holds:   holdsInit,
 	},
 	{
 		rule: "8.3", says: "registering in a module that goes, beside that: it is refused, or the probe is gone",
-		in: since(rules.Edition415),
+		x86: ofModules,
+		in:  since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-module-ref", row: "no-module-ref"},
 		},
@@ -147,6 +153,7 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "registering in a module's init text, beside its end: it is refused, or the probe is gone",
+		x86: ofModules,
 		mutants: []specMutant{
 			{name: "check-unlocked", row: "check-unlocked"},
 		},
@@ -154,6 +161,7 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "a point that unregister is about to discard when its text goes: what is there by then is another's",
+		x86:     ofModules,
 		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "kill-hidden", row: "kill-hidden"}},
 		holds: func(t *specT) {

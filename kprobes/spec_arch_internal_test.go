@@ -2,10 +2,10 @@ package kprobes
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,15 +19,55 @@ import (
 
 // specArch is the processor that the benches of this process have: x86-64, unless
 // TestSpec386 has started the process.
-var specArch = map[bool]processors.Processor{true: processors.I386}[os.Getenv(specArchKey) != ""]
+var specArch = processors.Processor(max(0, slices.Index(processors.Words, os.Getenv(specArchKey))))
 
-const specArchKey = "KPSIM_SPEC_I386"
+const specArchKey = "KPSIM_SPEC_ARCH"
 
 // Where functions and data of the tests lie.
 var textBase, dataBase = row32.Addr(smp.TextBase), row32.Addr(smp.DataBase)
 
 // row32 is the row of specArch with whole trap frames; what lies where is the same in all.
 var row32 = specArch.Row(true)
+
+// arg0 and result are the registers of a call. i386's code is x86-64's, which finds its argument in rdi.
+var arg0, result = byWords(arch.Reg(x86.RDI), row32.Args[0]), row32.Result
+
+// between is the register in which victim's first instruction leaves what the second one adds to.
+var between = map[processors.Processor]arch.Reg{
+	processors.X8664: result, processors.I386: result, processors.RISCV64: 15, processors.ARM64: 9,
+	processors.PPC64LE: 9,
+}[specArch]
+
+// end returns where a function ends.
+func (c code) end() arch.Addr { return c.at + arch.Addr(len(c.bytes)) }
+
+// returns says where the nth call of a function returns to.
+func (c code) returns(n int) arch.Addr {
+	for at := c.at; ; {
+		in, err := row32.Decode(c.bytes[at-c.at:], at)
+		if err != nil {
+			panic(err)
+		}
+		if at += arch.Addr(in.Size()); in.Flow() == arch.FlowCall {
+			if n--; n < 0 {
+				return at
+			}
+		}
+	}
+}
+
+// insn returns where the nth instruction of a function begins.
+func (c code) insn(n int) arch.Addr {
+	at := 0
+	for range n {
+		in, err := row32.Decode(c.bytes[at:], c.at+arch.Addr(at))
+		if err != nil {
+			panic(err)
+		}
+		at += in.Size()
+	}
+	return c.at + arch.Addr(at)
+}
 
 // listed returns lines that begin with an address, of which the lower half is given.
 func listed(lines ...string) []string {
@@ -49,6 +89,14 @@ func by32[T any](x8664, i386 T) T {
 		return i386
 	}
 	return x8664
+}
+
+// byWords returns what of two values is specArch's: the second, where instructions are numbers.
+func byWords[T any](x86, words T) T {
+	if row32.BreakpointFirst {
+		return x86
+	}
+	return words
 }
 
 // texts32 makes a module's functions those of specArch.
@@ -109,29 +157,32 @@ func in32(code []byte, at arch.Addr) (ok bool) {
 	return true
 }
 
-// TestSpec386: each rule holds on i386, too, in each edition that has it, and each mutant is
-// noticed there. This program runs itself once more, with its benches of that processor.
-func TestSpec386(t *testing.T) {
+// TestSpecElsewhere: each rule holds on each other processor that has it, too, in each edition, and each mutant is
+// noticed there. This program runs itself once more for each, with its benches of that processor.
+func TestSpecElsewhere(t *testing.T) {
 	if specArch != processors.X8664 {
 		t.Skip("this is that process")
 	}
-	rows, mutants := 0, 0
-	for _, part := range spec {
-		for i := range part {
-			rows += len(part[i].editions())
-			for j := range part[i].mutants {
-				m := &part[i].mutants[j]
-				if in := cmp.Or(len(m.in), len(part[i].editions())); !m.wide {
-					mutants += in
+	for p, name := range processors.Words[1:] {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows, mutants := 0, 0
+			for _, part := range spec {
+				for i := range part {
+					rows += len(part[i].editions(processors.Processor(p + 1)))
+					for j := range part[i].mutants {
+						mutants += len(part[i].mutants[j].editions(&part[i], processors.Processor(p+1)))
+					}
 				}
 			}
-		}
+			c := exec.Command(os.Args[0], "-test.run=^(TestSpec|TestSpecMutants)$", "-test.v")
+			c.Env = append(os.Environ(), specArchKey+"="+name)
+			out, err := c.CombinedOutput()
+			require.NoError(t, err, "%s=%s go test ./kprobes -run 'TestSpec$|TestSpecMutants'\n%s", specArchKey,
+				name, out)
+			require.Equal(t, rows, bytes.Count(out, []byte("\n    --- PASS: TestSpec/")))
+			require.Equal(t, mutants, bytes.Count(out, []byte("\n    --- PASS: TestSpecMutants/")))
+			t.Logf("%d rows and editions, %d mutants", rows, mutants)
+		})
 	}
-	c := exec.Command(os.Args[0], "-test.run=^(TestSpec|TestSpecMutants)$", "-test.v")
-	c.Env = append(os.Environ(), specArchKey+"=1")
-	out, err := c.CombinedOutput()
-	require.NoError(t, err, "%s=1 go test ./kprobes -run 'TestSpec$|TestSpecMutants'\n%s", specArchKey, out)
-	require.Equal(t, rows, bytes.Count(out, []byte("\n    --- PASS: TestSpec/")))
-	require.Equal(t, mutants, bytes.Count(out, []byte("\n    --- PASS: TestSpecMutants/")))
-	t.Logf("%d rows and editions, %d mutants", rows, mutants)
 }

@@ -108,6 +108,7 @@ var boosts26 = specMutant{name: "boosts", do: func(s *Settings) {
 var specBoost = []specRule{
 	{
 		rule: "8.5", says: "a copy that a jump can follow isn't stepped",
+		x86: ofBoosting,
 		mutants: []specMutant{
 			boosts26,
 			{name: "boosts-never", do: func(s *Settings) { s.Boost = era.BoostNever }, in: since(rules.Edition415)},
@@ -120,6 +121,7 @@ var specBoost = []specRule{
 	},
 	{
 		rule: "8.5", says: "it is where the copy and the jump don't fit the slot, and where the copy can't be left alone",
+		x86: ofBoosting,
 		mutants: []specMutant{
 			{name: "boost-any", row: "boost-any", in: since(rules.Edition415)},
 			{name: "boost-any", row: "boost-any", do: func(s *Settings) {
@@ -135,6 +137,7 @@ var specBoost = []specRule{
 	},
 	{
 		rule: "8.5", says: "never under CONFIG_PREEMPTION",
+		x86: ofBoosting,
 		mutants: []specMutant{
 			{name: "boost-preempt", row: "boost-preempt", in: since(rules.Edition415)},
 			{name: "boost-preempt", row: "boost-preempt", do: func(s *Settings) { s.Boost = era.BoostPrepare },
@@ -149,6 +152,7 @@ var specBoost = []specRule{
 	},
 	{
 		rule: "8.5", says: "never with a post_handler, though it come later",
+		x86: ofBoosting,
 		mutants: []specMutant{
 			{name: "boost-post", row: "boost-post", in: since(rules.Edition415)},
 			{name: "boost-post", row: "boost-post", do: func(s *Settings) {

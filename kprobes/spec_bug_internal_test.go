@@ -32,6 +32,7 @@ func (f *firing) Choose(p *sim.Point) (pick, hold int) {
 var specBug = []specRule{
 	{
 		rule: "1.11", says: "on top of two hits a third one can't be followed: a line, and BUG()",
+		x86:     ofNMIs,
 		mutants: []specMutant{{name: "reenter-again", row: "reenter-again"}},
 		holds: func(t *specT) {
 			quiet := func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}

@@ -42,7 +42,8 @@ func nothing(kapi.Context, *Kprobe, *arch.Regs) int { return 0 }
 var specCover = []specRule{
 	{
 		rule: "8.1", says: "the build decides whether probes are optimized, and by which wait",
-		in: since(rules.Edition415),
+		needs: withJumps,
+		in:    since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "rcu-for-tasks", do: func(s *Settings) {
 				s.Quiesce = kapi.QuiesceRCU
@@ -81,6 +82,7 @@ var specCover = []specRule{
 	},
 	{
 		rule: "8.1", says: "the build decides maxactive's default",
+		needs: withJumps,
 		mutants: []specMutant{{name: "built-without", do: func(s *Settings) {
 			s.Kernel.Preemption, s.MaxactiveAll = false, false
 		}}},
@@ -102,16 +104,18 @@ var specCover = []specRule{
 	},
 	{
 		rule: "8.2", says: "without CONFIG_OPTPROBES every probe stays a breakpoint",
+		needs:   withJumps,
 		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }}},
 		holds:   func(t *specT) { optprobes(t, t.Settings) },
 	},
 	{
 		rule: "10.1", says: "a hit costs its traps: two if it is stepped, one if it is boosted or queued, none if it is optimized; a return by way of code costs none, one by way of a probe one; a kprobe beside it none",
+		x86: ofCosts,
 		mutants: []specMutant{
 			{name: "code-trampoline", do: func(s *Settings) {
 				s.Return = era.ReturnHashed
-			}, wide: true, in: []rules.Edition{rules.Edition26}},
+			}, on: onX8664, in: []rules.Edition{rules.Edition26}},
 			{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }, in: since(rules.Edition415)},
 		},
 		holds: func(t *specT) {
@@ -141,7 +145,7 @@ var spec26 = []specRule{
 	{
 		rule: "7.2", says: "0 leaves the probe on the trampoline: calls in flight return through it, and none is lost",
 		in:      []rules.Edition{rules.Edition26},
-		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", wide: true}},
+		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", on: onX8664}},
 		holds: func(t *specT) {
 			b := t.bench([]code{target, target3}, func(b *bench, x *smp.Ctx) {
 				returned := 0
@@ -194,9 +198,9 @@ var specLocked = []specRule{
 					fired++
 					require.Equal(t, missed+1, r.Missed()+r.Kprobe.Missed())
 				}
-				sp, ip := x.Regs().R[x86.RSP], x.Regs().IP
+				sp, ip := x.Regs().R[row32.SP], x.Regs().IP
 				*x.Regs() = was
-				x.Regs().R[x86.RSP], x.Regs().IP = sp, ip
+				x.Regs().R[row32.SP], x.Regs().IP = sp, ip
 			}, func(*smp.Source) bool { return false })
 			b.m.Freeze()
 			random := sched.NewRandom(sched.Params{Seed: 1, Length: 200})
@@ -232,16 +236,16 @@ func optprobes(t *specT, s Settings) {
 		s := s
 		s.Kernel.Optprobes = s.Kernel.Optprobes && on
 		var flags Flags
-		var head [1]byte
+		var head string
 		t.pass(newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
 			k := &Kprobe{Addr: victim.at, Pre: nothing}
 			require.NoError(t, b.e.Register(x, k))
 			b.e.Optimizer.WaitOptimizer(x)
 			flags = b.e.FlagsOf(k)
-			b.e.d.Text.Read(x, victim.at, head[:])
+			head = stands(b.textOf(x, victim), victim.bytes)
 		}))
 		require.Equal(t, on, flags&FlagOptimized != 0)
-		require.Equal(t, on, head[0] == 0xe9)
+		require.Equal(t, on, head == isJump)
 	}
 }
 

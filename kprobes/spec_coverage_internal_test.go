@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/rules"
+	processors "kpsim/smp/arch/target"
 )
 
 var updateCoverage = flag.Bool("update", false, "write docs/spec-coverage.md; read the diff")
@@ -53,7 +54,12 @@ type coverRow struct {
 	in               []rules.Edition
 	mutants          []coverMutant
 	none             string
+	on               []processors.Processor // of those that TestSpecElsewhere runs beside x86
+	x86              string                 // why it is of x86 alone
 }
+
+// Processors that have columns of their own: i386 has all rows.
+var covering = [...]processors.Processor{processors.RISCV64, processors.ARM64, processors.PPC64LE}
 
 type coverMutant struct {
 	name string
@@ -147,7 +153,13 @@ func coverRows(t testing.TB, rules []numbered) (rows []coverRow) {
 	for _, part := range spec {
 		for i := range part {
 			r := &part[i]
-			row := coverRow{rule: r.rule, says: r.says, test: "kprobes.TestSpec", in: r.editions(), none: r.none}
+			row := coverRow{rule: r.rule, says: r.says, test: "kprobes.TestSpec", in: r.editions(processors.X8664), none: r.none,
+				x86: r.x86}
+			for _, p := range covering {
+				if r.editions(p) != nil {
+					row.on = append(row.on, p)
+				}
+			}
 			for j := range r.mutants {
 				m := &r.mutants[j]
 				row.mutants = append(row.mutants, coverMutant{m.name, orAll(m.in, row.in)})
@@ -297,12 +309,17 @@ Written by `+"`go test ./kprobes -run SpecCoverage -update`"+` from the tables t
 
 In the first table a dot is an edition that the rule doesn't apply to, a number says how many tests hold it there, none that its row says why nothing does. In the others a test is run in
 each edition named, and once more with each mutant, which must make it fail there (of kprobes: TestSpecMutants; of the other packages: TestMutants in internal/search/mutantsearch).
+i386 has all rows of x86-64. riscv64, arm64 and ppc64le have those of edition 6.9 that the last column of a section's table names:
+each is run there, too, with its mutants.
 
 | rule | in a few words |`, len(rules), pairs)
 	for _, ed := range every {
 		fmt.Fprintf(&b, " %v |", ed)
 	}
-	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(every)) + "\n")
+	for _, p := range covering {
+		fmt.Fprintf(&b, " %v |", p)
+	}
+	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(every)+len(covering)) + "\n")
 	for _, r := range rules {
 		fmt.Fprintf(&b, "| %s | %s |", r.rule, r.words)
 		for _, ed := range every {
@@ -323,6 +340,19 @@ each edition named, and once more with each mutant, which must make it fail ther
 				fmt.Fprintf(&b, " %d |", n)
 			}
 		}
+		for _, p := range covering {
+			n := 0
+			for i := range rows {
+				if rows[i].rule == r.rule && slices.Contains(rows[i].on, p) {
+					n++
+				}
+			}
+			if b.WriteString(" "); n == 0 {
+				b.WriteString("· |")
+			} else {
+				fmt.Fprintf(&b, "%d |", n)
+			}
+		}
 		b.WriteByte('\n')
 	}
 	section := ""
@@ -330,12 +360,28 @@ each edition named, and once more with each mutant, which must make it fail ther
 		r := &rows[i]
 		if s, _, _ := strings.Cut(r.rule, "."); s != section {
 			section = s
-			fmt.Fprintf(&b, "\n## Section %s\n\n| rule | what is looked at | editions | test | fails with |\n|---|---|---|---|---|\n", s)
+			fmt.Fprintf(&b, "\n## Section %s\n\n| rule | what is looked at | editions | test | fails with | beside x86 |\n"+
+				"|---|---|---|---|---|---|\n", s)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.rule, r.says, editionsText(r.in, every), cmp.Or(r.test, "—"),
-			r.fails())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.rule, r.says, editionsText(r.in, every),
+			cmp.Or(r.test, "—"), r.fails(), r.beside())
 	}
 	return b.String()
+}
+
+// beside says on which other processors a row of TestSpec is run, or why on none.
+func (r *coverRow) beside() string {
+	switch {
+	case r.x86 != "":
+		return "none: " + r.x86
+	case len(r.on) == len(covering):
+		return "all"
+	}
+	var names []string
+	for _, p := range r.on {
+		names = append(names, p.String())
+	}
+	return cmp.Or(strings.Join(names, ", "), "—")
 }
 
 // fails says which mutants make a row fail, and where, or why none does.

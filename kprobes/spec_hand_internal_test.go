@@ -23,6 +23,7 @@ import (
 var specHand = []specRule{
 	{
 		rule: "4.6", says: "a run of the optimizer writes and takes away so many jumps at most, and comes again for the rest", in: since(rules.Edition415),
+		needs: withJumps,
 		mutants: []specMutant{{name: "one more", do: func(s *Settings) { s.Batch = 3 }},
 			{name: "one less", do: func(s *Settings) { s.Batch = 1 }}},
 		holds: func(t *specT) {
@@ -49,7 +50,8 @@ var specHand = []specRule{
 	},
 	{
 		rule: "4.6", says: "the locks that are held while it waits and while it writes, in their order, by era",
-		in: since(rules.Edition415),
+		needs: withJumps,
+		in:    since(rules.Edition415),
 		mutants: []specMutant{{name: "another order", do: func(s *Settings) {
 			s.Order = (s.Order + 1) % (era.OrderStep + 1)
 		}}},
@@ -94,7 +96,8 @@ var specHand = []specRule{
 	},
 	{
 		rule: "4.8", says: "between a store to the first byte and one to those behind it each CPU serialises",
-		in: []rules.Edition{rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69},
+		x86: ofRegions,
+		in:  []rules.Edition{rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69},
 		mutants: []specMutant{
 			without(smpev.SyncPoke1, rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69),
 			without(smpev.SyncPoke2, rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69),
@@ -122,7 +125,7 @@ var specHand = []specRule{
 	{
 		rule: "7.2", says: "when 0 has been written no breakpoint and no jump is left, whatever was on its way out",
 		in:      since(rules.Edition415),
-		mutants: []specMutant{{name: "disarm-lost", row: "disarm-lost"}},
+		mutants: []specMutant{{name: "disarm-lost", row: "disarm-lost", on: unstopped}},
 		holds: func(t *specT) {
 			for name, on := range map[string]func(b *bench, x *smp.Ctx, k *Kprobe){
 				"enabled":      func(*bench, *smp.Ctx, *Kprobe) {},
@@ -159,6 +162,7 @@ var specHand = []specRule{
 	},
 	{
 		rule: "8.3", says: "a point on its way out when its text goes is given back; one that is revived is optimized again", in: since(rules.Edition415),
+		x86:     ofModules,
 		mutants: []specMutant{{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }}},
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
@@ -189,6 +193,7 @@ var specHand = []specRule{
 	},
 	{
 		rule: "8.4", says: "a site that was refused is wanted no more; of a site nothing is written to another",
+		x86:     ofFtraceProbes,
 		in:      since(rules.Edition514),
 		mutants: []specMutant{{name: "the other", do: func(s *Settings) { s.FtraceClaims = true }}},
 		holds: func(t *specT) {
@@ -225,6 +230,7 @@ var specHand = []specRule{
 	},
 	{
 		rule: "8.3", says: "refusing a probe in init text that is about to be freed holds its module no longer, nor is one in it gone twice", in: since(rules.Edition415),
+		x86:     ofModules,
 		mutants: []specMutant{{name: "no-kill", row: "module-kept"}},
 		holds: func(t *specT) {
 			first, last := &Kprobe{Addr: modInit + 2}, &Kprobe{Addr: modInit + 2}

@@ -137,7 +137,7 @@ var specHandRet = []specRule{
 					require.NoError(t, b.e.Kretprobes.Register(x, r))
 				}
 				callWith(x, outer.at, 7)
-				first, second := outer.at+6, outer.at+12
+				first, second := outer.returns(0), outer.returns(1)
 				tramp := b.e.Rethook.trampoline
 				require.Equal(t, []arch.Addr{first, first, second, second}, tos)
 				switch {

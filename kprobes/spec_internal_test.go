@@ -2,6 +2,7 @@ package kprobes
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,40 @@ type specRule struct {
 	mutants []specMutant
 	none    string // why there is no mutant
 	holds   func(t *specT)
+
+	needs processors.Service // it is of processors whose kernels have that
+	x86   string             // why it is of x86 alone; "": it isn't
+}
+
+// Where mutants change something: the probe on the trampoline is x86-64's, where breakpoints leave ip behind them x86;
+// stop_machine, with which riscv64 and arm64 write probes, leaves no races.
+var (
+	onX8664   = []processors.Processor{processors.X8664}
+	onX86     = []processors.Processor{processors.X8664, processors.I386}
+	onParcels = append(onX86[:2:2], processors.RISCV64)
+	unstopped = append(onX86[:2:2], processors.PPC64LE)
+)
+
+// withJumps is what rules about jump optimization need.
+const withJumps = processors.Jumps
+
+// Why rules are of x86 alone.
+const (
+	ofStrings      = "no instruction repeats itself elsewhere"
+	ofStacks       = "the simulator unwinds by words of the stack; elsewhere a leaf's caller is in a register"
+	ofPushes       = "the code pushes an address and returns to it"
+	ofIBT          = "endbr64"
+	ofRegions      = "elsewhere a region is one instruction: nothing else is in it"
+	ofModules      = "scenarios have modules on x86 alone"
+	ofFtraceProbes = "probes go through ftrace on x86 alone"
+	ofBoosting     = "nothing is boosted elsewhere"
+	ofCosts        = "the ways of a hit are counted; docs/processors.md has those of the others"
+	ofNMIs         = "an NMI comes while a copy is stepped"
+)
+
+// of reports whether a rule is of a processor.
+func (r *specRule) of(p processors.Processor) bool {
+	return p <= processors.I386 || r.x86 == "" && p.Serves(r.needs)
 }
 
 // A specMutant breaks a rule: it is a mutant of kprobes/mutants, settings, or what
@@ -32,8 +67,8 @@ type specMutant struct {
 	row  string // of kprobes/mutants; "": none
 	do   func(s *Settings)
 	wire func(k *kernel.Kernel, d *Deps)
-	in   []rules.Edition // where it can be seen; nil: wherever the rule is
-	wide bool            // it is of what only x86-64 has: the probe on the trampoline
+	in   []rules.Edition        // where it can be seen; nil: wherever the rule is
+	on   []processors.Processor // where it changes something; nil: wherever the rule is
 }
 
 // spec is all of them.
@@ -118,7 +153,7 @@ func (r *specRule) try(tb testing.TB, ed rules.Edition, m *specMutant) (broken s
 		case p == nil:
 		case p == any(specFailed{}):
 			broken = t.broken
-		case m == nil:
+		case m == nil && specArch <= processors.I386:
 			panic(p)
 		default:
 			broken = fmt.Sprint(p)
@@ -128,12 +163,31 @@ func (r *specRule) try(tb testing.TB, ed rules.Edition, m *specMutant) (broken s
 	return t.broken
 }
 
-// editions are those that have the rule.
-func (r *specRule) editions() []rules.Edition {
-	if r.in != nil {
-		return r.in
+// editions are those that have the rule, of a processor. Of riscv64, arm64 and ppc64le the newest edition is tested.
+func (r *specRule) editions(p processors.Processor) []rules.Edition {
+	switch {
+	case !r.of(p):
+		return nil
+	case r.in == nil && p <= processors.I386:
+		return every
+	case p > processors.I386 && r.in != nil && !slices.Contains(r.in, rules.Edition69):
+		return nil
+	case p > processors.I386:
+		return []rules.Edition{rules.Edition69}
 	}
-	return every
+	return r.in
+}
+
+// editions are those in which a mutant makes the test of its rule fail, of a processor.
+func (m *specMutant) editions(r *specRule, p processors.Processor) []rules.Edition {
+	if m.on != nil && !slices.Contains(m.on, p) {
+		return nil
+	}
+	in := r.editions(p)
+	if m.in != nil {
+		in = slices.DeleteFunc(slices.Clone(in), func(ed rules.Edition) bool { return !slices.Contains(m.in, ed) })
+	}
+	return in
 }
 
 var every = rules.AllEditions()
@@ -145,7 +199,7 @@ func TestSpec(t *testing.T) {
 	for _, part := range spec {
 		for i := range part {
 			r := &part[i]
-			for _, ed := range r.editions() {
+			for _, ed := range r.editions(specArch) {
 				t.Run(fmt.Sprintf("%s/%s/%v", r.rule, r.says, ed), func(t *testing.T) {
 					if broken := r.try(t, ed, nil); broken != "" {
 						t.Error(broken)
@@ -164,14 +218,7 @@ func TestSpecMutants(t *testing.T) {
 			require.True(t, len(r.mutants) > 0 || r.none != "", "%s, %s: no mutant, and no reason", r.rule, r.says)
 			for j := range r.mutants {
 				m := &r.mutants[j]
-				if m.wide && specArch != processors.X8664 {
-					continue
-				}
-				in := m.in
-				if in == nil {
-					in = r.editions()
-				}
-				for _, ed := range in {
+				for _, ed := range m.editions(r, specArch) {
 					t.Run(fmt.Sprintf("%s/%s/%v/%s", r.rule, r.says, ed, m.name), func(t *testing.T) {
 						if r.try(t, ed, m) == "" {
 							t.Errorf("the mutant %s doesn't break it", m.name)

@@ -186,7 +186,7 @@ func (c *stateChecker) covered(p *Aggr) bool {
 }
 
 // crowded has instructions of 1, 2 and 3 bytes: regions overlap.
-var crowded = code{name: "crowded", at: textBase + 0x100, bytes: []byte{
+var crowded = inWords(code{name: "crowded", at: textBase + 0x100, bytes: []byte{
 	0x55,             // push %rbp
 	0x48, 0x89, 0xe5, // mov %rsp,%rbp
 	0x53,       // push %rbx
@@ -197,7 +197,7 @@ var crowded = code{name: "crowded", at: textBase + 0x100, bytes: []byte{
 	0x5b, // pop %rbx
 	0x5d, // pop %rbp
 	0xc3, // ret
-}}
+}})
 
 // storm makes n random calls of the API on probes of its own.
 func storm(t testing.TB, b *bench, x *smp.Ctx, r *sim.Rand, n int) {
