@@ -238,7 +238,8 @@ func (l *loader) explore(a *arguments) error {
 func (l *loader) fuzz(a *arguments) error {
 	programs, runs, until := a.number("programs", 0), a.number("runs", 0), a.number("until_covered", 0)
 	each, islands, size := a.number("each", 3), a.number("islands", 16), a.number("size", 64)
-	preempt, corpus, dir := a.text("preempt", ""), a.text("corpus", ""), a.text("traces", "traces")
+	preempt, arch, corpus, dir := a.text("preempt", ""), a.text("arch", ""), a.text("corpus", ""),
+		a.text("traces", "traces")
 	if programs == 0 && runs == 0 && until == 0 {
 		a.fail("say how long: programs = N, runs = N or until_covered = N")
 	}
@@ -246,12 +247,12 @@ func (l *loader) fuzz(a *arguments) error {
 		err := l.add(func(traces func(string) string) (*Search, error) {
 			f := &findings.Fuzz{Programs: uint64(programs), Runs: uint64(runs), UntilCovered: uint64(until),
 				Each: uint64(each),
-				Seed: x.seed, Edition: x.edition, Preempt: preempt, Memory: x.memory, Strategy: x.strategy,
-				Traces: traces(dir)}
+				Seed: x.seed, Edition: x.edition, Preempt: preempt, Memory: x.memory,
+				Strategy: x.strategy, Traces: traces(dir)}
 			if corpus != "" {
 				f.Corpus = l.file(corpus)
 			}
-			f.Mutant = x.mutant
+			f.Mutant, f.Arch = x.mutant, arch
 			l.set(&x, &f.Kernel.Kernel, &f.Kernel.Objects)
 			return Fuzz(f, uint64(islands), uint64(size))
 		})

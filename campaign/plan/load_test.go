@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 campaign(name = "mine", priority = 7)
 for s in ["safe-none", "torn-jump"]:
     explore(scenarios = [s], strategies = ["pct", "random"], seeds = [1, 2, 3], runs = 500)
-fuzz(programs = 10, seeds = [5], islands = 2, size = 4)
+fuzz(programs = 10, seeds = [5], islands = 2, size = 4, arch = "riscv64")
 verify(scenarios = ["torn-jump"], deviations = 1)
 `)
 	require.NoError(t, err)
@@ -45,6 +45,8 @@ verify(scenarios = ["torn-jump"], deviations = 1)
 	require.Len(t, titles, len(c.Searches))
 	require.Len(t, folders, len(c.Searches))
 	require.True(t, titles["kpsim explore torn-jump --runs 500 --strategy random --seed 3"], titles)
+	require.True(t, titles["kpsim-campaign fuzz --seed 5 --each 3 --islands 2 --size 4 --programs 10 "+
+		"--arch riscv64"], titles)
 	require.True(t, titles["kpsim verify torn-jump --deviations 1"], titles)
 
 	data, err := c.Marshal()
@@ -71,6 +73,7 @@ func TestLoadWrong(t *testing.T) {
 		{`explore(scenarios = ["safe-none"], seeds = range(200), strategies = ["pct"] * 200)`, "multiply to 40000"},
 		{`explore("safe-none")`, "name each argument"},
 		{`fuzz(seeds = [1])`, "say how long"},
+		{`fuzz(programs = 1, arch = "vax")`, "vax"},
 		{`verify()`, "name what to verify"},
 		{"def f():\n    f()\nf()", "f"},
 		{"[i for i in range(1 << 40)]", "too many steps"},

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 
+	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/results"
 	"kpsim/internal/ui/cli"
@@ -168,16 +170,12 @@ func (s *Search) Words() []string {
 	if s.Fuzz == nil {
 		return append([]string{"kpsim"}, s.Flags.Words()...)
 	}
-	words := []string{"kpsim-campaign", "fuzz", "--seed", fmt.Sprint(s.Fuzz.Seed), "--each", fmt.Sprint(s.Fuzz.Each),
-		"--islands", fmt.Sprint(s.Fuzz.Islands), "--size", fmt.Sprint(s.Fuzz.Size)}
-	for _, f := range []struct {
-		flag string
-		n    uint64
-	}{{"--programs", s.Fuzz.Programs}, {"--runs", s.Fuzz.Runs}, {"--until-covered", s.Fuzz.UntilCovered}} {
-		if f.n > 0 {
-			words = append(words, f.flag, fmt.Sprint(f.n))
-		}
-	}
+	r := s.Fuzz
+	words := cli.WithFlags([]string{"kpsim-campaign", "fuzz", "--seed", fmt.Sprint(gen.FirstOf(r.Seed)),
+		"--each", fmt.Sprint(r.Each), "--islands", fmt.Sprint(r.Islands), "--size", fmt.Sprint(r.Size)},
+		"--programs", r.Programs, "--runs", r.Runs, "--until-covered", r.UntilCovered, "--edition", r.Edition,
+		"--preempt", r.Preempt, "--arch", r.Arch, "--memory", r.Memory, "--strategy", r.Strategy, "--mutant", r.Mutant,
+		"--without", strings.Join(r.Without, ","), "--as-shipped", r.AsShipped, "--fresh", r.Fresh)
 	return append(words, s.Flags.Kernel.Words()...)
 }
 

@@ -405,7 +405,8 @@ func (c *Fuzz) words() []string {
 // flags adds the flags that say what is drawn and how it is run.
 func (c *Fuzz) flags(words []string) []string {
 	return cli.WithFlags(words, "--edition", c.Edition, "--preempt", c.Preempt, "--arch", c.Arch, "--memory", c.Memory,
-		"--strategy", c.Strategy, "--mutant", c.Mutant, "--without", strings.Join(c.Without, ","))
+		"--strategy", c.Strategy, "--mutant", c.Mutant, "--without", strings.Join(c.Without, ","),
+		"--as-shipped", c.AsShipped, "--fresh", c.Fresh)
 }
 
 // end prints the totals.
