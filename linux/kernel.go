@@ -131,10 +131,6 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	if err := k.settle(im.Processor()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(objects) > 0 && !k.port.laid {
-		return nil, fmt.Errorf("%s: is a kernel for %s, over which no objects are laid; leave them out", path,
-			k.Processor)
-	}
 	if d := k.port.away(k); d != 0 {
 		if err := im.Move(d); err != nil {
 			return nil, err
@@ -465,6 +461,16 @@ func (k *Kernel) ID() string {
 	}
 	return id
 }
+
+// replacement returns the function that objects laid over the kernel put in the place of the one at an address, which
+// then only jumps to it; 0 if none does.
+func (k *Kernel) replacement(at arch.Addr) arch.Addr {
+	to, _ := k.Image.Replacement(uint64(at))
+	return arch.Addr(to)
+}
+
+// Replaced reports whether an instruction that runs belongs to a replaced function, and so isn't the kernel's own.
+func (k *Kernel) Replaced(at arch.Addr) bool { return k.replacement(at) != 0 }
 
 // isText reports whether an address lies in the kernel's code or an overlay's.
 func (k *Kernel) isText(at arch.Addr) bool {

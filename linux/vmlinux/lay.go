@@ -12,11 +12,11 @@ type Layer struct {
 	Sections []Section // new memory
 	PerCPU   []Section // new per-CPU data, after the kernel's
 	Writes   []Write
-	Symbols  []Symbol // they take precedence over the kernel's
+	Moved    map[uint64]uint64 // functions of the kernel by address: entries of those in their place
+	Symbols  []Symbol          // they take precedence over the kernel's
 
 	Returns, Retpolines, Fentries []uint64
 
-	Extable   []ExEntry
 	Bug       func(addr uint64) (Bug, bool)
 	Line      func(addr uint64) []Frame
 	Beginning func(addr uint64) []Frame // as Lines.Beginning
@@ -35,11 +35,6 @@ func (im *Image) Lay(l *Layer) error {
 	if im.layer != nil {
 		return fmt.Errorf("%s: has an overlay already: give all objects at once", im.Path)
 	}
-	for _, s := range l.PerCPU {
-		if err := im.layPerCPU(s); err != nil {
-			return err
-		}
-	}
 	for _, w := range l.Writes {
 		s := im.sectionAt(w.Addr, uint64(len(w.Data)))
 		if s == nil {
@@ -49,6 +44,11 @@ func (im *Image) Lay(l *Layer) error {
 			s.Data = make([]byte, s.Size)
 		}
 		copy(s.Data[w.Addr-s.Addr:], w.Data)
+	}
+	for _, s := range l.PerCPU {
+		if err := im.layPerCPU(s); err != nil {
+			return err
+		}
 	}
 	im.sections = append(im.sections, l.Sections...)
 	slices.SortStableFunc(im.sections, func(a, b Section) int { return cmp.Compare(a.Addr, b.Addr) })
@@ -124,6 +124,15 @@ func (im *Image) Added() (list []Symbol) {
 		}
 	}
 	return list
+}
+
+// Replacement returns the function of objects laid over the kernel that a function at an address jumps to, as they have
+// one of its name.
+func (im *Image) Replacement(addr uint64) (to uint64, ok bool) {
+	if im.layer != nil {
+		to, ok = im.layer.Moved[addr]
+	}
+	return to, ok
 }
 
 // Layer returns the digest of the objects laid over the kernel, and whether there are any.
