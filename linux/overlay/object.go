@@ -99,7 +99,46 @@ func parse(name string, file []byte, im *vmlinux.Image) (*object, error) {
 			}
 		}
 	}
-	return o, err
+	if err != nil {
+		return nil, err
+	}
+	return o, o.align(im)
+}
+
+// align deletes the bytes that stand for alignment and aren't needed.
+func (o *object) align(im *vmlinux.Image) error {
+	for i := range o.sections {
+		s := &o.sections[i]
+		gaps, least, ok := o.Fill(s.rela, s.Size, s.Align)
+		if !ok {
+			return fmt.Errorf("section %s: what is left for alignment ends after its end: the file is damaged, compile "+
+				"it again", s.Name)
+		}
+		s.Section.Align = least
+		if len(gaps) == 0 {
+			continue
+		}
+		var data []byte
+		from := 0
+		for _, g := range gaps {
+			data = append(data, s.data[from:g.Off-g.Kept]...)
+			data = append(data, im.Processor().Linux().Nop(g.Kept)...)
+			from = g.Off + g.Bytes
+		}
+		s.data = append(data, s.data[from:]...)
+		s.Size = uint64(len(s.data))
+		for k := range s.rela {
+			s.rela[k].Off = int(objfile.Shift(gaps, uint64(s.rela[k].Off)))
+		}
+		for k := range o.symbols {
+			if y := &o.symbols[k]; y.Section == elf.SectionIndex(i) {
+				end := objfile.Shift(gaps, y.Value+y.Size)
+				y.Value = objfile.Shift(gaps, y.Value)
+				y.Size = end - y.Value
+			}
+		}
+	}
+	return nil
 }
 
 // checkHeader returns an error if a file isn't an object of the kernel's class.

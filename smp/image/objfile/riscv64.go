@@ -39,7 +39,7 @@ var formsRISCV = [...]Form{
 
 	elf.R_RISCV_GOT_HI20: {Linked, 4, SlotAt, HoleAt, Signed, &Field{Bits: 32, Into: highRISCV}},
 	elf.R_RISCV_RELAX:    {Plain, 0, Nothing, Nothing, Whole, nil},
-	elf.R_RISCV_ALIGN:    {Plain, 0, Nothing, Nothing, Whole, nil},
+	elf.R_RISCV_ALIGN:    {Plain, 0, Nothing, Nothing, Whole, &Field{Fill: true, Into: keep}},
 }
 
 // A high part is rounded, for the low one is signed.
@@ -61,7 +61,8 @@ func sum(bits int, sign uint64) *Field {
 	return &Field{Into: func(w, v uint64) uint64 { return w&^mask | (w+sign*v)&mask }}
 }
 
-func whole(v uint64) uint64 { return v }
+func whole(v uint64) uint64      { return v }
+func keep(hole, _ uint64) uint64 { return hole }
 
 const minus = ^uint64(0)
 
