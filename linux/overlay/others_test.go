@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux/overlay"
 	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
 )
 
 // An other is a processor whose objects a cross compiler makes.
@@ -124,6 +126,81 @@ func TestAsLinked(t *testing.T) {
 				n += len(data)
 			}
 			require.Greater(t, n, 200)
+		})
+	}
+}
+
+// The unedited objects fit the kernel that they were compiled for, all of them and each alone. Their WARNs are known by
+// file and line, and their per-CPU data lies behind the kernel's.
+func TestOthersUnedited(t *testing.T) {
+	for _, c := range []struct {
+		processor string
+		files     []string
+		moved     []string
+	}{
+		{"riscv64", []string{"kernel/kprobes.o", "lib/objpool.o", "kernel/trace/rethook.o",
+			"arch/riscv/kernel/probes/kprobes.o", "arch/riscv/kernel/probes/decode-insn.o",
+			"arch/riscv/kernel/probes/simulate-insn.o", "arch/riscv/kernel/probes/rethook.o", "arch/riscv/kernel/patch.o"},
+			[]string{"register_kprobe", "kprobe_breakpoint_handler", "patch_text", "rethook_try_get", "simulate_jal"}},
+		{"arm64", []string{"kernel/kprobes.o", "lib/objpool.o", "arch/arm64/kernel/probes/kprobes.o",
+			"arch/arm64/kernel/probes/decode-insn.o", "arch/arm64/kernel/probes/simulate-insn.o",
+			"arch/arm64/kernel/patching.o", "arch/arm64/lib/insn.o"},
+			[]string{"register_kprobe", "arch_prepare_kprobe", "aarch64_insn_patch_text", "simulate_cbz_cbnz"}},
+	} {
+		t.Run(c.processor, func(t *testing.T) {
+			im, err := vmlinux.Open(kerneltest.PathOn(t, c.processor, "6.12"))
+			require.NoError(t, err)
+			files := objects(t, im, c.files...)
+			for _, file := range files {
+				_, err := overlay.Link(im, room(im), file)
+				require.NoError(t, err)
+			}
+			v, err := overlay.Link(im, room(im), files...)
+			require.NoError(t, err)
+			byName := movesByName(t, im, v)
+			for _, name := range c.moved {
+				require.Contains(t, byName, name)
+			}
+			require.Equal(t, []string{"init_kprobes", "debugfs_kprobe_init"}, v.Initcalls)
+			bugs, text := 0, v.Sections[0]
+			for off := range text.Data {
+				if b, ok := v.Bug(text.Addr + uint64(off)); ok {
+					bugs++
+					in, err := im.Decode(text.Data[off:], text.Addr+uint64(off))
+					require.NoError(t, err)
+					require.Equal(t, arch.FlowBreakpoint, in.Flow())
+					require.Positive(t, b.Line)
+					require.Regexp(t, `\.[ch]$`, b.File)
+				}
+			}
+			require.Greater(t, bugs, 10)
+			area := im.Section(".data..percpu")
+			end := area.Addr + area.Size
+			instance, own := find(v.Symbols, "kprobe_instance")
+			require.True(t, own && instance.Addr >= end)
+			_, own = find(v.Symbols, "current_kprobe")
+			require.False(t, own)
+
+			o := &others[slices.IndexFunc(others, func(o other) bool { return o.name == c.processor })]
+			_, err = overlay.Link(im, room(im), o.compile(t, "char kprobe_insn_slots[4096] = {1};"))
+			require.ErrorContains(t, err, "kprobe_insn_slots has 4096 bytes, and ")
+			require.Regexp(t, "where .*kernel_text_address.* use it", err.Error())
+
+			was, _ := im.Symbol("register_kprobe")
+			rows := len(im.Extable())
+			require.NoError(t, v.Lay(im))
+			is, _ := im.Symbol("register_kprobe")
+			to, ok := im.Replacement(was.Addr)
+			require.True(t, ok && to == is.Addr && to != was.Addr)
+			s, ok := im.Lookup(is.Addr + 8)
+			require.True(t, ok && s.Name == "register_kprobe")
+			require.GreaterOrEqual(t, len(im.Extable()), rows)
+			frames := im.Line(is.Addr + 40)
+			require.NotEmpty(t, frames)
+			require.Equal(t, "kernel/kprobes.c", frames[len(frames)-1].File)
+			require.NotNil(t, im.Section(".data..percpu").Data[instance.Addr-area.Addr:])
+			_, ok = im.Bug(text.Addr)
+			require.False(t, ok)
 		})
 	}
 }

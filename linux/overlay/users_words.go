@@ -7,83 +7,100 @@ import (
 )
 
 // Code of riscv64 and arm64 has addresses in two instructions. The first puts the high part into a register, and the
-// second names that register and the low part. What comes between is taken to leave the register, so that code may
-// be taken for a user that is none.
+// second names that register and the low part.
+
+// functions calls visit with the code of each function of a section, and its address.
+func (l *linker) functions(s *vmlinux.Section, visit func(code []byte, at uint64)) {
+	for _, f := range symbolsFrom(l.im.Symbols(), s.Addr) {
+		if f.Addr >= s.Addr+uint64(len(s.Data)) {
+			return
+		}
+		if code := l.im.Bytes(f.Addr, f.Size); code != nil {
+			visit(code, f.Addr)
+		}
+	}
+}
 
 // Opcodes of RISC-V, the lowest seven bits (vol. 1, "RV32/64G Instruction Set Listings").
 const (
 	riscvOpcode = 0x7f
-	riscvAUIPC  = 0x17
-	riscvStore  = 0x23
 	riscvLoad   = 0x03
 	riscvImm    = 0x13
+	riscvAUIPC  = 0x17
+	riscvStore  = 0x23
+	riscvBranch = 0x63
 )
 
-// usersRISCV is port.users. Instructions begin at each half-word, as the low bits say how long they are.
+// usersRISCV is port.users.
 func usersRISCV(l *linker, names []string, s *vmlinux.Section, v vmlinux.Symbol) []string {
-	var high [32]uint64 // 0: not known
-	for off := 0; off+4 <= len(s.Data); {
-		w, at := binary.LittleEndian.Uint32(s.Data[off:]), s.Addr+uint64(off)
-		if w&3 != 3 {
-			off += 2
-			continue
+	l.functions(s, func(code []byte, at uint64) {
+		var high [32]uint64 // 0: not known
+		for len(code) > 0 {
+			in, err := l.im.Decode(code, at)
+			if err != nil {
+				return
+			}
+			w := in.(interface{ Word() uint32 }).Word()
+			base, low, op := high[w>>15&31], uint64(int64(int32(w)>>20)), w&riscvOpcode
+			if op == riscvStore {
+				low = low&^31 | uint64(w>>7&31)
+			}
+			if base != 0 && base+low-v.Addr < v.Size && (op == riscvStore || op == riscvLoad || op == riscvImm) {
+				names = l.user(names, at)
+			}
+			switch op {
+			case riscvStore, riscvBranch:
+			case riscvAUIPC:
+				high[w>>7&31] = at + uint64(int64(int32(w&^0xfff)))
+			default:
+				high[w>>7&31] = 0
+			}
+			code, at = code[in.Size():], at+uint64(in.Size())
 		}
-		off += 4
-		base, low := high[w>>15&31], int64(int32(w)>>20)
-		switch w & riscvOpcode {
-		case riscvAUIPC:
-			high[w>>7&31] = at + uint64(int64(int32(w&^0xfff)))
-			continue
-		case riscvStore:
-			low = low&^31 | int64(w>>7&31)
-		case riscvLoad, riscvImm:
-		default:
-			continue
-		}
-		if base != 0 && base+uint64(low)-v.Addr < v.Size {
-			names = l.user(names, at)
-		}
-	}
+	})
 	return names
 }
 
 // Encodings of Arm (ARM ARM, C4.1): an instruction is one of these if its bits under the mask are.
 const (
-	armADRP, armADRPMask = 0x90000000, 0x9f000000
-	armADR               = 0x10000000             // under the same mask
-	armADD, armADDMask   = 0x91000000, 0xffc00000 // add (immediate), of 64 bits, not shifted
-	armLDST, armLDSTMask = 0x39000000, 0x3b000000 // loads and stores with an unsigned offset
+	armADR, armADRP, armADRMask = 0x10000000, 0x90000000, 0x9f000000
+	armADD, armADDMask          = 0x91000000, 0xffc00000 // add (immediate), of 64 bits, not shifted
+	armLDST, armLDSTMask        = 0x39000000, 0x3b000000 // loads and stores with an unsigned offset
+	armLoads                    = 3 << 22                // some of these bits are set in loads, and in some stores
 )
 
 // usersARM is port.users.
 func usersARM(l *linker, names []string, s *vmlinux.Section, v vmlinux.Symbol) []string {
-	var pages [32]uint64 // 0: not known
-	for off := 0; off+4 <= len(s.Data); off += 4 {
-		w, at := binary.LittleEndian.Uint32(s.Data[off:]), s.Addr+uint64(off)
-		far := int64(int32(w>>5&0x7ffff<<2|w>>29&3)<<11) >> 11
-		to := pages[w>>5&31]
-		switch {
-		case w&armADRPMask == armADRP:
-			pages[w&31] = at&^0xfff + uint64(far<<12)
-			continue
-		case w&armADRPMask == armADR:
-			to = at + uint64(far)
-		case to == 0:
-			continue
-		case w&armADDMask == armADD:
-			to += uint64(w >> 10 & 0xfff)
-		case w&armLDSTMask == armLDST:
-			scale := w >> 30
-			if w>>26&1 == 1 && w>>23&1 == 1 { // of 128 bits
-				scale |= 4
+	l.functions(s, func(code []byte, at uint64) {
+		var pages [32]uint64 // 0: not known
+		for ; len(code) >= 4; code, at = code[4:], at+4 {
+			w := binary.LittleEndian.Uint32(code)
+			far := int64(int32(w>>5&0x7ffff<<2|w>>29&3)<<11) >> 11
+			to := pages[w>>5&31]
+			switch {
+			case w&armADRMask == armADRP:
+				pages[w&31] = at&^0xfff + uint64(far<<12)
+				continue
+			case w&armADRMask == armADR:
+				to = at + uint64(far)
+			case to != 0 && w&armADDMask == armADD:
+				to += uint64(w >> 10 & 0xfff)
+			case to != 0 && w&armLDSTMask == armLDST:
+				scale := w >> 30
+				if w>>26&1 == 1 && w>>23&1 == 1 { // of 128 bits
+					scale |= 4
+				}
+				to += uint64(w>>10&0xfff) << scale
+			default:
+				to = 0
 			}
-			to += uint64(w>>10&0xfff) << scale
-		default:
-			continue
+			if to != 0 && to-v.Addr < v.Size {
+				names = l.user(names, at)
+			}
+			if w&armLDSTMask != armLDST || w&armLoads != 0 {
+				pages[w&31] = 0
+			}
 		}
-		if to-v.Addr < v.Size {
-			names = l.user(names, at)
-		}
-	}
+	})
 	return names
 }
