@@ -456,8 +456,8 @@ func (k *Kernel) mutexIn(name string) arch.Addr {
 // ID identifies the kernel by its release, its build ID, and the digest of its file.
 func (k *Kernel) ID() string {
 	id := fmt.Sprintf("%s %x %x", k.Image.Release, k.Image.BuildID, k.Image.Digest[:8])
-	if digest, ok := k.Image.Layer(); ok {
-		id += fmt.Sprintf(" %x", digest[:8])
+	if l := k.Image.Layer(); l != nil {
+		id += fmt.Sprintf(" %x", l.Digest[:8])
 	}
 	return id
 }
@@ -465,7 +465,7 @@ func (k *Kernel) ID() string {
 // replacement returns the function that objects laid over the kernel put in the place of the one at an address, which
 // then only jumps to it; 0 if none does.
 func (k *Kernel) replacement(at arch.Addr) arch.Addr {
-	to, _ := k.Image.Replacement(uint64(at))
+	to, _ := k.Image.Layer().Replacement(uint64(at))
 	return arch.Addr(to)
 }
 

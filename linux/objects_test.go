@@ -1,8 +1,6 @@
 package linux_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,25 +18,10 @@ func TestOthersObjects(t *testing.T) {
 	for _, c := range []struct {
 		processor string
 		programs  []guest
-		files     []string
-	}{
-		{"riscv64", scenariosRISCV, []string{"kernel/kprobes.o", "lib/objpool.o", "kernel/trace/rethook.o",
-			"arch/riscv/kernel/probes/kprobes.o", "arch/riscv/kernel/probes/decode-insn.o",
-			"arch/riscv/kernel/probes/simulate-insn.o", "arch/riscv/kernel/probes/rethook.o", "arch/riscv/kernel/patch.o"}},
-		{"arm64", scenariosARM, []string{"kernel/kprobes.o", "lib/objpool.o", "arch/arm64/kernel/probes/kprobes.o",
-			"arch/arm64/kernel/probes/decode-insn.o", "arch/arm64/kernel/probes/simulate-insn.o",
-			"arch/arm64/kernel/patching.o", "arch/arm64/lib/insn.o"}},
-	} {
+	}{{"riscv64", scenariosRISCV}, {"arm64", scenariosARM}} {
 		t.Run(c.processor, func(t *testing.T) {
 			path := kerneltest.PathOn(t, c.processor, "6.12")
-			var files []string
-			for _, name := range c.files {
-				files = append(files, filepath.Join(filepath.Dir(path), "objects", name))
-			}
-			if _, err := os.Stat(files[0]); err != nil {
-				release := filepath.Base(filepath.Dir(path))
-				t.Skipf("no objects of %s at hand: run scripts/kernel-objects %s", release, release)
-			}
+			files := kerneltest.ObjectsOf(t, path)
 			plain, err := linux.Open(path)
 			require.NoError(t, err)
 			laid, err := linux.Open(path, files...)
@@ -56,12 +39,12 @@ func TestOthersObjects(t *testing.T) {
 						random.Begin(seed)
 						run := r.Run(random)
 						random.End(run.Counts.Points)
-						require.Contains(t, []smp.Outcome{smp.Passed, smp.Violated}, run.Outcome, "%s %v", p.name, run.Err)
 						end := run.Outcome.String()
 						if run.Property != nil {
 							end = run.Property.ID
 						}
 						ends[i][end]++
+						require.Contains(t, []smp.Outcome{smp.Passed, smp.Violated}, run.Outcome, p.name)
 					}
 				}
 				for end := range ends[1] {

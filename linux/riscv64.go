@@ -230,7 +230,7 @@ const (
 // bootTextRISCV is port.bootText: it applies the alternatives of the extensions that are executed, as
 // riscv_cpufeature_patch_func does. Of those that functions of the sets have, all are of Zbb.
 func bootTextRISCV(k *Kernel) error {
-	for _, s := range k.Image.Named(".altinstructions", ".alternative") {
+	for _, s := range vmlinux.Named(k.Image, ".altinstructions", ".alternative") {
 		for off := 0; off+riscvAlternative <= len(s.Data); off += riscvAlternative {
 			if err := k.alternativeRISCV(s.Data[off:], arch.Addr(s.Addr)+arch.Addr(off)); err != nil {
 				return fmt.Errorf("%s, row %d: %w", s.Name, off/riscvAlternative, err)

@@ -67,7 +67,7 @@ func (w *walk) run() {
 // replaced reports whether a function is only a jump to another of its name in objects laid over
 // the kernel. That one is walked.
 func (w *walk) replaced(f *Function) bool {
-	to, ok := w.c.Image.Replacement(f.Addr)
+	to, ok := w.c.Image.Layer().Replacement(f.Addr)
 	return ok && w.enter(to, f.From)
 }
 

@@ -111,8 +111,8 @@ func (o *object) align(im *vmlinux.Image) error {
 		s := &o.sections[i]
 		gaps, least, ok := o.Fill(s.rela, s.Size, s.Align)
 		if !ok {
-			return fmt.Errorf("section %s: what is left for alignment ends after its end: the file is damaged, compile "+
-				"it again", s.Name)
+			return fmt.Errorf("section %s: what is left for alignment ends after its end: the file is damaged, "+
+				"compile it again", s.Name)
 		}
 		s.Section.Align = least
 		if len(gaps) == 0 {

@@ -24,8 +24,10 @@ type other struct{ name, tools, asm string }
 // others have in asm what the C below has no relocations of.
 var others = []other{
 	{"riscv64", "riscv64-linux-gnu-", `
-__asm__(".text; .globl edges; edges: beq a0, a1, edges; .option norvc; j far; .option rvc; c.j edges; c.beqz a0, edges\n"
-".option pic; lla a0, here; la a1, number; .option nopic; lui a2, %hi(low); addi a2, a2, %lo(low); sw a0, %lo(low)(a2)\n"
+__asm__(".text; .globl edges; edges: beq a0, a1, edges; .option norvc\n"
+"j far; .option rvc; c.j edges; c.beqz a0, edges\n"
+".option pic; lla a0, here; la a1, number; .option nopic; lui a2, %hi(low)\n"
+"addi a2, a2, %lo(low); sw a0, %lo(low)(a2)\n"
 "sb a0, 1f, a1; 1: tail far; .align 3; aligned: nop; c.nop; .align 2; four: ret; .set low, 0x12345678\n"
 ".data; .byte 7, 200; .half four-aligned; .byte four-aligned; .dword far-edges\n"
 "0: .reloc 0b-12, R_RISCV_SET6, low; .reloc 0b-11, R_RISCV_SUB6, four\n.text\n");`},
@@ -62,8 +64,8 @@ func (o *other) compile(t *testing.T, text string) string {
 	c := filepath.Join(t.TempDir(), "a.c")
 	require.NoError(t, os.WriteFile(c, []byte(text), 0o644))
 	out := strings.TrimSuffix(c, "c") + "o"
-	args := []string{"-c", "-g", "-O2", "-fno-pic", "-fno-asynchronous-unwind-tables", "-fno-common", "-fno-section-anchors",
-		"-fno-toplevel-reorder", "-o", out, c}
+	args := []string{"-c", "-g", "-O2", "-fno-pic", "-fno-asynchronous-unwind-tables", "-fno-common",
+		"-fno-section-anchors", "-fno-toplevel-reorder", "-o", out, c}
 	if o.name == "riscv64" {
 		args = append(args, "-mcmodel=medany")
 	}
@@ -135,22 +137,15 @@ func TestAsLinked(t *testing.T) {
 func TestOthersUnedited(t *testing.T) {
 	for _, c := range []struct {
 		processor string
-		files     []string
 		moved     []string
 	}{
-		{"riscv64", []string{"kernel/kprobes.o", "lib/objpool.o", "kernel/trace/rethook.o",
-			"arch/riscv/kernel/probes/kprobes.o", "arch/riscv/kernel/probes/decode-insn.o",
-			"arch/riscv/kernel/probes/simulate-insn.o", "arch/riscv/kernel/probes/rethook.o", "arch/riscv/kernel/patch.o"},
-			[]string{"register_kprobe", "kprobe_breakpoint_handler", "patch_text", "rethook_try_get", "simulate_jal"}},
-		{"arm64", []string{"kernel/kprobes.o", "lib/objpool.o", "arch/arm64/kernel/probes/kprobes.o",
-			"arch/arm64/kernel/probes/decode-insn.o", "arch/arm64/kernel/probes/simulate-insn.o",
-			"arch/arm64/kernel/patching.o", "arch/arm64/lib/insn.o"},
-			[]string{"register_kprobe", "arch_prepare_kprobe", "aarch64_insn_patch_text", "simulate_cbz_cbnz"}},
+		{"riscv64", []string{"register_kprobe", "kprobe_breakpoint_handler", "patch_text", "rethook_try_get", "simulate_jal"}},
+		{"arm64", []string{"register_kprobe", "arch_prepare_kprobe", "aarch64_insn_patch_text", "simulate_cbz_cbnz"}},
 	} {
 		t.Run(c.processor, func(t *testing.T) {
 			im, err := vmlinux.Open(kerneltest.PathOn(t, c.processor, "6.12"))
 			require.NoError(t, err)
-			files := objects(t, im, c.files...)
+			files := kerneltest.ObjectsOf(t, im.Path)
 			for _, file := range files {
 				_, err := overlay.Link(im, room(im), file)
 				require.NoError(t, err)
@@ -190,7 +185,7 @@ func TestOthersUnedited(t *testing.T) {
 			rows := len(im.Extable())
 			require.NoError(t, v.Lay(im))
 			is, _ := im.Symbol("register_kprobe")
-			to, ok := im.Replacement(was.Addr)
+			to, ok := im.Layer().Replacement(was.Addr)
 			require.True(t, ok && to == is.Addr && to != was.Addr)
 			s, ok := im.Lookup(is.Addr + 8)
 			require.True(t, ok && s.Name == "register_kprobe")

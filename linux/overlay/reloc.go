@@ -66,15 +66,14 @@ func (l *linker) relocateSection(o *object, s *section) error {
 		}
 		at := l.quantities(o, s, &r)
 		if f := o.Form(r.Kind); f.Field != nil && f.Field.High {
+			var high *objfile.Reloc
 			in := o.section(to)
-			if in == nil {
-				return fmt.Errorf("+%#x: has the low part of an address whose high part is nowhere: the file is damaged, "+
-					"compile it again", r.Off)
+			if in != nil {
+				high = o.High(in.rela, to.Value+uint64(r.Addend))
 			}
-			high := o.High(in.rela, to.Value+uint64(r.Addend))
 			if high == nil {
-				return fmt.Errorf("+%#x: has the low part of an address, and no high part stands at %#x: the file is "+
-					"damaged, compile it again", r.Off, to.at)
+				return fmt.Errorf("+%#x: has the low part of an address, and no high part stands at %#x: the file "+
+					"is damaged, compile it again", r.Off, to.at)
 			}
 			from, form := l.quantities(o, in, high), o.Form(high.Kind)
 			at[objfile.SymbolAt], r.Addend = from[form.Of]-from[form.Less], high.Addend

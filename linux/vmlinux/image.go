@@ -266,14 +266,15 @@ func (im *Image) Sections() []Section { return im.sections }
 
 // Section returns the section of that name, or nil.
 func (im *Image) Section(name string) *Section {
-	if all := im.Named(name); len(all) > 0 {
+	if all := Named(im, name); len(all) > 0 {
 		return all[0]
 	}
 	return nil
 }
 
-// Named returns the sections that have one of the names: the kernel's first, then those of objects laid over it.
-func (im *Image) Named(names ...string) (list []*Section) {
+// Named returns the sections of a kernel that have one of the names: its own first, then those of objects laid
+// over it.
+func Named(im *Image, names ...string) (list []*Section) {
 	for _, in := range [][]Section{im.views, im.sections} {
 		for i := range in {
 			if slices.Contains(names, in[i].Name) {

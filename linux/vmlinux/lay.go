@@ -126,19 +126,13 @@ func (im *Image) Added() (list []Symbol) {
 	return list
 }
 
-// Replacement returns the function of objects laid over the kernel that a function at an address jumps to, as they have
-// one of its name.
-func (im *Image) Replacement(addr uint64) (to uint64, ok bool) {
-	if im.layer != nil {
-		to, ok = im.layer.Moved[addr]
+// Layer returns what was laid over the kernel, or nil.
+func (im *Image) Layer() *Layer { return im.layer }
+
+// Replacement returns the function that a function of the kernel at an address jumps to.
+func (l *Layer) Replacement(addr uint64) (to uint64, ok bool) {
+	if l != nil {
+		to, ok = l.Moved[addr]
 	}
 	return to, ok
-}
-
-// Layer returns the digest of the objects laid over the kernel, and whether there are any.
-func (im *Image) Layer() (digest [32]byte, ok bool) {
-	if im.layer == nil {
-		return digest, false
-	}
-	return im.layer.Digest, true
 }

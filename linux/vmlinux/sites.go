@@ -70,7 +70,7 @@ type ExEntry struct {
 func (im *Image) Extable() []ExEntry {
 	var all []ExEntry
 	size := im.class.exRow
-	for _, s := range im.Named("__ex_table") {
+	for _, s := range Named(im, "__ex_table") {
 		for off := 0; off+size <= len(s.Data); off += size {
 			e := ExEntry{Addr: im.class.Addr(s.ref(off)), Fixup: im.class.Addr(s.ref(off + 4))}
 			if size > 8 {

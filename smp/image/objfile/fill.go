@@ -8,8 +8,8 @@ import "math/bits"
 // A Gap is bytes of a section that a linker deletes. The Kept bytes before it become nops.
 type Gap struct{ Off, Bytes, Kept int }
 
-// Fill returns the gaps of a section of size bytes, aligned to align bytes, whose relocations are given, by offset. least
-// is the alignment that it needs with them. ok false: a fill isn't in the section.
+// Fill returns the gaps of a section of size bytes, aligned to align bytes, whose relocations are given, by offset.
+// least is the alignment that it needs with them. ok false: a fill isn't in the section.
 func (c *Class) Fill(list []Reloc, size, align uint64) (gaps []Gap, least uint64, ok bool) {
 	gone := 0
 	for _, r := range list {
