@@ -64,7 +64,8 @@ var layers = []layer{
 	// reads files, before a run
 	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/target",
 		"smp/arch/x86", "smp/image/objfile"}, free: []string{"*"}},
-	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/image/objfile"},
+	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/arch", "smp/arch/target",
+		"smp/image/objfile"},
 		free: []string{"*"}},
 	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/arm64", "smp/arch/ppc64",
 		"smp/arch/riscv64", "smp/arch/target", "smp/arch/x86"}, free: []string{"*"}},

@@ -227,27 +227,34 @@ func bootTextARM(k *Kernel) error {
 		return fmt.Errorf("its table arm64_features has %d of the %d features that its CPUs have: the kernel is newer "+
 			"than this program", len(has), len(armHas))
 	}
-	s, le := k.Image.Section(".altinstructions"), binary.LittleEndian
-	if s == nil {
-		return nil
-	}
 	nops := k.at("alt_cb_patch_nops")
-	for off := 0; off+armAlternative <= len(s.Data); off += armAlternative {
-		row, at := s.Data[off:], arch.Addr(s.Addr)+arch.Addr(off)
-		feature, n := le.Uint16(row[8:]), int(row[10])
-		from, by := at+arch.Addr(int32(le.Uint32(row))), at+4+arch.Addr(int32(le.Uint32(row[4:])))
-		if !slices.Contains(has, feature&^armCallback) || k.Closure.Function(uint64(from)) == nil {
-			continue
+	for _, s := range vmlinux.Named(k.Image, ".altinstructions") {
+		for off := 0; off+armAlternative <= len(s.Data); off += armAlternative {
+			if err := k.alternativeARM(s.Data[off:], arch.Addr(s.Addr)+arch.Addr(off), has, nops); err != nil {
+				return fmt.Errorf("%s, row %d: %w", s.Name, off/armAlternative, err)
+			}
 		}
-		old := k.bytes(from, n)
-		if old == nil {
-			return fmt.Errorf("alternative %d: its code isn't in the kernel: the file is damaged", off/armAlternative)
-		}
-		if feature&armCallback == 0 || by != nops {
-			return fmt.Errorf("alternative %d: only nops are known there: the kernel is newer than this program",
-				off/armAlternative)
-		}
-		copy(old, k.arch.Nop(n))
 	}
 	return nil
 }
+
+// alternativeARM applies a row of the table, which lies at an address.
+func (k *Kernel) alternativeARM(row []byte, at arch.Addr, has []uint16, nops arch.Addr) error {
+	feature, n := binary.LittleEndian.Uint16(row[8:]), int(row[10])
+	from, by := at+distance(row), at+4+distance(row[4:])
+	if !slices.Contains(has, feature&^armCallback) || k.Closure.Function(uint64(from)) == nil {
+		return nil
+	}
+	old := k.bytes(from, n)
+	if old == nil {
+		return fmt.Errorf("its code isn't in the kernel: the file is damaged")
+	}
+	if feature&armCallback == 0 || by != nops {
+		return fmt.Errorf("only nops are known there: the kernel is newer than this program")
+	}
+	copy(old, k.arch.Nop(n))
+	return nil
+}
+
+// distance reads a signed word.
+func distance(b []byte) arch.Addr { return arch.Addr(int32(binary.LittleEndian.Uint32(b))) }

@@ -38,8 +38,7 @@
 // their space begins at 2 GiB, whatever a kernel was built with.
 //
 // It runs kernels for riscv64, as Debian's 6.12 and 7.2: their kprobes and jump labels. Fences of other CPUs go
-// by IPI, not by firmware: a call of sbi_remote_fence_i is refused, as are traps of user mode. No objects are
-// laid over them.
+// by IPI, not by firmware: a call of sbi_remote_fence_i is refused, as are traps of user mode.
 //
 // It runs kernels for arm64, as Debian's 6.12.117 and 7.2, likewise: those whose breakpoints come to el1_brk64.
 // CPUs have the atomics of Armv8.1, no keys of pointer authentication, and no hypervisor mode; arm64_features

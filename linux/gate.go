@@ -53,7 +53,7 @@ func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
 			next++
 		}
 		if next < len(all) && all[next].Addr < s.Addr+uint64(k.arch.BranchLen) ||
-			slices.ContainsFunc(all[i:next], thunk) || k.replaced(at) {
+			slices.ContainsFunc(all[i:next], thunk) || k.Replaced(at) {
 			continue
 		}
 		if err := k.patchCall(at, gate); err != nil {

@@ -131,10 +131,6 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	if err := k.settle(im.Processor()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(objects) > 0 && !k.port.laid {
-		return nil, fmt.Errorf("%s: is a kernel for %s, over which no objects are laid; leave them out", path,
-			k.Processor)
-	}
 	if d := k.port.away(k); d != 0 {
 		if err := im.Move(d); err != nil {
 			return nil, err
@@ -460,11 +456,21 @@ func (k *Kernel) mutexIn(name string) arch.Addr {
 // ID identifies the kernel by its release, its build ID, and the digest of its file.
 func (k *Kernel) ID() string {
 	id := fmt.Sprintf("%s %x %x", k.Image.Release, k.Image.BuildID, k.Image.Digest[:8])
-	if digest, ok := k.Image.Layer(); ok {
-		id += fmt.Sprintf(" %x", digest[:8])
+	if l := k.Image.Layer(); l != nil {
+		id += fmt.Sprintf(" %x", l.Digest[:8])
 	}
 	return id
 }
+
+// replacement returns the function that objects laid over the kernel put in the place of the one at an address, which
+// then only jumps to it; 0 if none does.
+func (k *Kernel) replacement(at arch.Addr) arch.Addr {
+	to, _ := k.Image.Layer().Replacement(uint64(at))
+	return arch.Addr(to)
+}
+
+// Replaced reports whether an instruction that runs belongs to a replaced function, and so isn't the kernel's own.
+func (k *Kernel) Replaced(at arch.Addr) bool { return k.replacement(at) != 0 }
 
 // isText reports whether an address lies in the kernel's code or an overlay's.
 func (k *Kernel) isText(at arch.Addr) bool {

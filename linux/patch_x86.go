@@ -12,11 +12,11 @@ const callSize = 5
 
 // The rows of x86.
 var (
-	portX8664 = port{places: &places64, away: moved, trap: "exc_int3", slot: []string{"ainsn.insn"}, laid: true,
-		batches: true, bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86,
+	portX8664 = port{places: &places64, away: moved, trap: "exc_int3", slot: []string{"ainsn.insn"}, batches: true,
+		bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86,
 		entered: enteredX86, fixed: fixedX86}
-	portI386 = port{places: &places32, away: moved32, trap: "exc_int3", slot: []string{"ainsn.insn"}, laid: true,
-		batches: true, bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86,
+	portI386 = port{places: &places32, away: moved32, trap: "exc_int3", slot: []string{"ainsn.insn"}, batches: true,
+		bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86,
 		entered: enteredX86, fixed: fixedX86}
 )
 
@@ -34,25 +34,6 @@ func bootTextX86(k *Kernel) error {
 	}
 	return nil
 }
-
-// replacement returns the function that objects laid over the kernel put in the place of the one at an address, which
-// then only jumps to it; 0 if none does.
-func (k *Kernel) replacement(at arch.Addr) arch.Addr {
-	b := k.bytes(at, callSize)
-	if !k.port.laid || b == nil || b[0] != 0xe9 {
-		return 0
-	}
-	to := k.arch.Addr(at + callSize + arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[1:])))))
-	if k.text.has(to) || !k.isText(to) {
-		return 0
-	}
-	return to
-}
-
-func (k *Kernel) replaced(at arch.Addr) bool { return k.replacement(at) != 0 }
-
-// Replaced reports whether an instruction that runs belongs to a replaced function, and so isn't the kernel's own.
-func (k *Kernel) Replaced(at arch.Addr) bool { return k.replaced(at) }
 
 // thunkX86 is port.thunk.
 func thunkX86(k *Kernel, at arch.Addr, targets [3]arch.Addr) (code []byte, ok bool) {

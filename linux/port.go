@@ -23,7 +23,6 @@ type port struct {
 	extends bool     // a result of 32 bits is sign-extended (RISC-V psABI, "Integer Calling Convention")
 	bare    bool     // the trampoline of return probes saves no flags: what handlers find there is garbage
 	why     int      // the argument of die that is a text
-	laid    bool     // objects can be laid over the kernel
 	batches bool     // what is to be poked lies in an array of the kernel's (text_poke_loc)
 
 	// What differs between tasks: preemption is counted in a task's thread_info, and something of a CPU points to

@@ -55,8 +55,14 @@ func enteredRISCV(_ *env, x kapi.Context) arch.Addr {
 	return arch.Addr(x.Regs().R[riscv64.T0]) - riscv64.PairLen
 }
 
-// redirectRISCV is port.redirect. It changes the pairs of the functions that run.
+// redirectRISCV is port.redirect. It changes the pairs of the functions that run, and the jumps to functions of objects
+// laid over the kernel.
 func redirectRISCV(k *Kernel, to map[arch.Addr]arch.Addr) error {
+	for _, s := range k.Image.Symbols() {
+		if thunk, ok := to[k.replacement(arch.Addr(s.Addr))]; ok && !k.rewrite(arch.Addr(s.Addr), thunk) {
+			return fmt.Errorf("%s: its jump to the new one is changed", s.Name)
+		}
+	}
 	for i := range k.Closure.Inside {
 		var err error
 		k.Closure.Decode(&k.Closure.Inside[i], func(in arch.Inst) {
@@ -224,34 +230,39 @@ const (
 // bootTextRISCV is port.bootText: it applies the alternatives of the extensions that are executed, as
 // riscv_cpufeature_patch_func does. Of those that functions of the sets have, all are of Zbb.
 func bootTextRISCV(k *Kernel) error {
-	s, le := k.Image.Section(".altinstructions"), binary.LittleEndian
-	if s == nil {
+	for _, s := range vmlinux.Named(k.Image, ".altinstructions", ".alternative") {
+		for off := 0; off+riscvAlternative <= len(s.Data); off += riscvAlternative {
+			if err := k.alternativeRISCV(s.Data[off:], arch.Addr(s.Addr)+arch.Addr(off)); err != nil {
+				return fmt.Errorf("%s, row %d: %w", s.Name, off/riscvAlternative, err)
+			}
+		}
+	}
+	return nil
+}
+
+// alternativeRISCV applies a row of the table, which lies at an address.
+func (k *Kernel) alternativeRISCV(row []byte, at arch.Addr) error {
+	le := binary.LittleEndian
+	n := int(le.Uint16(row[10:]))
+	if le.Uint16(row[8:]) != 0 || le.Uint32(row[12:]) != riscvZbb {
 		return nil
 	}
-	for off := 0; off+riscvAlternative <= len(s.Data); off += riscvAlternative {
-		row, at := s.Data[off:], arch.Addr(s.Addr)+arch.Addr(off)
-		n := int(le.Uint16(row[10:]))
-		if le.Uint16(row[8:]) != 0 || le.Uint32(row[12:]) != riscvZbb {
-			continue
+	from, to := at+distance(row), at+4+distance(row[4:])
+	old, alt := k.bytes(from, n), k.bytes(to, n)
+	if n != riscv64.WordLen || old == nil || alt == nil {
+		return fmt.Errorf("its code isn't in the kernel: the file is damaged")
+	}
+	in, err := k.arch.Decode(alt, to)
+	if err != nil {
+		return err
+	}
+	copy(old, alt)
+	if target, ok := in.Target(); ok { // a jump keeps its target (riscv_alternative_fix_jal)
+		w, ok := riscv64.Jal(riscv64.Zero, from, target)
+		if !ok || in.Flow() != arch.FlowJump {
+			return fmt.Errorf("%v: only jumps within 1 MiB are known there: the kernel is newer than this program", in)
 		}
-		from, to := at+arch.Addr(int32(le.Uint32(row))), at+4+arch.Addr(int32(le.Uint32(row[4:])))
-		old, alt := k.bytes(from, n), k.bytes(to, n)
-		if n != riscv64.WordLen || old == nil || alt == nil {
-			return fmt.Errorf("alternative %d: its code isn't in the kernel: the file is damaged", off/riscvAlternative)
-		}
-		in, err := k.arch.Decode(alt, to)
-		if err != nil {
-			return fmt.Errorf("alternative %d: %w", off/riscvAlternative, err)
-		}
-		copy(old, alt)
-		if target, ok := in.Target(); ok { // a jump keeps its target (riscv_alternative_fix_jal)
-			w, ok := riscv64.Jal(riscv64.Zero, from, target)
-			if !ok || in.Flow() != arch.FlowJump {
-				return fmt.Errorf("alternative %d: %v: only jumps within 1 MiB are known there: the kernel is newer "+
-					"than this program", off/riscvAlternative, in)
-			}
-			le.PutUint32(old, w)
-		}
+		le.PutUint32(old, w)
 	}
 	return nil
 }

@@ -232,7 +232,8 @@ func (c *canary) noticed(t *testing.T, k *linux.Kernel, text, known string) {
 func TestRISCVRefused(t *testing.T) {
 	k := openRISCV(t, "6.12")
 	_, err := linux.Open(k.Image.Path, "overlay/testdata/small.o")
-	require.EqualError(t, err, k.Image.Path+": is a kernel for riscv64, over which no objects are laid; leave them out")
+	require.EqualError(t, err,
+		"overlay/testdata/small.o: is for another processor than the kernel: compile it for riscv64")
 	require.EqualError(t, twoengines.Draws(k), k.Image.Path+": is a kernel for riscv64, for which no programs are "+
 		"drawn or counted; give one for x86-64, or scenarios of that processor to explore")
 	for _, processor := range []string{"ppc64le"} {

@@ -67,12 +67,8 @@ func (w *walk) run() {
 // replaced reports whether a function is only a jump to another of its name in objects laid over
 // the kernel. That one is walked.
 func (w *walk) replaced(f *Function) bool {
-	in, err := w.c.Image.Decode(w.c.Image.Bytes(f.Addr, f.Size), f.Addr)
-	if err != nil || in.Flow() != arch.FlowJump {
-		return false
-	}
-	s, kind := w.c.Target(f, in)
-	return kind == Inner && s.Name == f.Name && s.Addr != f.Addr && w.enter(s.Addr, f.From)
+	to, ok := w.c.Image.Layer().Replacement(f.Addr)
+	return ok && w.enter(to, f.From)
 }
 
 func bySite(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) }

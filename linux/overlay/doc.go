@@ -1,7 +1,7 @@
 // Package overlay links relocatable objects over an opened kernel: kprobes.o compiled
 // from an edited source replaces the vmlinux's own kprobes.c.
 //
-// What it is: a linker for x86-64 and i386. Link takes objects built by make (kernel/kprobes.o,
+// What it is: a linker for x86-64, i386, riscv64 and arm64. Link takes objects built by make (kernel/kprobes.o,
 // arch/x86/kernel/kprobes/opt.o), lays them out from an address, and resolves their references to
 // each other and to the vmlinux. The result says which bytes to put where, which old functions
 // must jump to new ones, and which variables get new initial contents.
@@ -40,7 +40,7 @@
 //
 // All sections with SHF_ALLOC are put in memory, except tables for the build, the boot and
 // unwinding (dropped, in layout.go). Tables that patchers walk keep their names: __jump_table,
-// .static_call_sites, .altinstructions, .parainstructions, __bug_table, __ex_table. Their
+// .static_call_sites, .altinstructions (on riscv64 .alternative), .parainstructions, __bug_table, __ex_table. Their
 // code is as the compiler left it, which is right for keys with their first value.
 // Returns, Fentries and Retpolines come from the relocations, with or without objtool.
 // The table of functions that may not be probed holds the old rows and the new ones.
@@ -59,6 +59,10 @@
 //
 // Objects of another source, configuration or compiler than the vmlinux are only noticed by
 // missing symbols and differing structs.
+//
+// Code that is marked for relaxation (riscv64) isn't relaxed; what was left for alignment is deleted as a linker does.
+// Objects whose code reaches several variables by one label (-fsection-anchors) are refused on riscv64; on arm64 that
+// isn't noticed, unless the code names a shared variable so.
 //
 // On i386, relocations fill a word: R_386_32, PC32 and PLT32. Objects of CONFIG_LTO_CLANG
 // are refused, as are modules and objects with thread-local or common variables. At most 64

@@ -15,7 +15,7 @@ func (o *object) debugSections() (map[string][]byte, error) {
 	for i := range o.sections {
 		s := &o.sections[i]
 		name, ok := strings.CutPrefix(s.Name, ".debug_")
-		if !ok || s.Kind != elf.SHT_PROGBITS || s.Flags&elf.SHF_COMPRESSED != 0 {
+		if !ok || s.Kind != elf.SHT_PROGBITS || s.data == nil {
 			continue
 		}
 		b := append([]byte(nil), s.data...)

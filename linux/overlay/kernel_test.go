@@ -184,7 +184,5 @@ func TestLay(t *testing.T) {
 	instance, ok := im.Symbol("kprobe_instance")
 	require.True(t, ok)
 	require.NotNil(t, im.Bytes(instance.Addr, instance.Size))
-	digest, ok := im.Layer()
-	require.True(t, ok)
-	require.Equal(t, v.Digest, digest)
+	require.Equal(t, v.Digest, im.Layer().Digest)
 }

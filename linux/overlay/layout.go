@@ -24,7 +24,7 @@ var dropped = []string{
 
 // tables lists sections that keep their names, with those of all objects concatenated, because a
 // patcher walks them. So do all sections without a leading dot: __bug_table.
-var tables = []string{".altinstructions", ".parainstructions", ".static_call_sites"}
+var tables = []string{".altinstructions", ".alternative", ".parainstructions", ".static_call_sites"}
 
 func hasPrefix(name string, beginnings ...string) bool {
 	return slices.ContainsFunc(beginnings, func(p string) bool { return strings.HasPrefix(name, p) })

@@ -17,8 +17,8 @@ type Move struct {
 	From, To uint64
 }
 
-// jumpBytes is the length of a jump with a displacement of 32 bits.
-const jumpBytes = 5
+// jumpBytes returns the length of a jump that reaches the new function.
+func (l *linker) jumpBytes() uint64 { return uint64(l.im.Processor().Linux().BranchLen) }
 
 // moves finds the functions that both have: global ones by name; static ones that lie between
 // global ones of the same file, because old data may have pointers to them.
@@ -34,7 +34,7 @@ func (l *linker) moves() error {
 	}
 	slices.SortStableFunc(l.moved, func(a, b Move) int { return cmp.Compare(a.From, b.From) })
 	for i := 1; i < len(l.moved); i++ {
-		if a, b := l.moved[i-1], l.moved[i]; b.From-a.From < jumpBytes {
+		if a, b := l.moved[i-1], l.moved[i]; b.From-a.From < l.jumpBytes() {
 			return fmt.Errorf("%s at %#x and %s at %#x of %s are too close for jumps to the new ones", a.Name, a.From,
 				b.Name, b.From, l.im.Path)
 		}
@@ -53,7 +53,7 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 		if !ok {
 			continue
 		}
-		if room := l.room(old); room < jumpBytes {
+		if room := l.room(old); room < l.jumpBytes() {
 			return fmt.Errorf("%s: %s has %d bytes in %s, too few for a jump to the new one: overlay its "+
 				"callers instead", o.name, s.Name, room, l.im.Path)
 		}
@@ -74,7 +74,7 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 		if old.Addr >= high {
 			break
 		}
-		if s := static[old.Name]; s != nil && !old.Global && old.Func && l.room(old) >= jumpBytes {
+		if s := static[old.Name]; s != nil && !old.Global && old.Func && l.room(old) >= l.jumpBytes() {
 			l.moved = append(l.moved, Move{s.Name, old.Addr, s.at})
 			delete(static, old.Name) // once
 		}

@@ -5,11 +5,9 @@ import (
 	"debug/elf"
 	"fmt"
 
+	"kpsim/linux/vmlinux"
 	"kpsim/smp/image/objfile"
 )
-
-// processors names the supported processors.
-var processors = map[elf.Machine]string{elf.EM_X86_64: "x86-64", elf.EM_386: "i386"}
 
 // Limits of the input. kernel/kprobes.o has 85 sections and 300 symbols, and 0.5 MiB with debug
 // information.
@@ -50,8 +48,9 @@ type symbol struct {
 }
 
 // parse reads an object, which must be of the kernel's class.
-func parse(name string, file []byte, c *objfile.Class) (*object, error) {
-	if err := checkHeader(file, c); err != nil {
+func parse(name string, file []byte, im *vmlinux.Image) (*object, error) {
+	c := im.Class()
+	if err := checkHeader(file, im); err != nil {
 		return nil, err
 	}
 	f, err := objfile.Read(c, bytes.NewReader(file), uint64(len(file)), file, "compile it again")
@@ -85,20 +84,66 @@ func parse(name string, file []byte, c *objfile.Class) (*object, error) {
 	}
 	relas, err := f.Relocs(len(symbols), func(s *objfile.Section) bool { return (&section{Section: s}).inFile() })
 	for i := range relas {
-		o.sections[i].rela = relas[i]
+		s := &o.sections[i]
+		s.rela = relas[i]
 		for _, r := range relas[i] {
-			if use := c.Form(r.Kind).Use; use != objfile.Plain && use != objfile.Linked {
+			use := c.Form(r.Kind).Use
+			if use == objfile.Unsupported && s.Flags&elf.SHF_ALLOC == 0 { // such debug information counts as missing
+				s.data, s.rela = nil, nil
+				break
+			}
+			if use != objfile.Plain && use != objfile.Linked {
 				return nil, fmt.Errorf("section %s+%#x: refers to %s: relocation %s isn't one of kernel code: "+
-					"compile it with the kernel's make", o.sections[i].Name, r.Off, o.called(&o.symbols[r.Symbol]),
+					"compile it with the kernel's make", s.Name, r.Off, o.called(&o.symbols[r.Symbol]),
 					c.RelocName(r.Kind))
 			}
 		}
 	}
-	return o, err
+	if err != nil {
+		return nil, err
+	}
+	return o, o.align(im)
 }
 
-// checkHeader returns an error if a file isn't an object of the class.
-func checkHeader(file []byte, c *objfile.Class) error {
+// align deletes the bytes that stand for alignment and aren't needed.
+func (o *object) align(im *vmlinux.Image) error {
+	for i := range o.sections {
+		s := &o.sections[i]
+		gaps, least, ok := o.Fill(s.rela, s.Size, s.Align)
+		if !ok {
+			return fmt.Errorf("section %s: what is left for alignment ends after its end: the file is damaged, "+
+				"compile it again", s.Name)
+		}
+		s.Section.Align = least
+		if len(gaps) == 0 {
+			continue
+		}
+		var data []byte
+		from := 0
+		for _, g := range gaps {
+			data = append(data, s.data[from:g.Off-g.Kept]...)
+			data = append(data, im.Processor().Linux().Nop(g.Kept)...)
+			from = g.Off + g.Bytes
+		}
+		s.data = append(data, s.data[from:]...)
+		s.Size = uint64(len(s.data))
+		for k := range s.rela {
+			s.rela[k].Off = int(objfile.Shift(gaps, uint64(s.rela[k].Off)))
+		}
+		for k := range o.symbols {
+			if y := &o.symbols[k]; y.Section == elf.SectionIndex(i) {
+				end := objfile.Shift(gaps, y.Value+y.Size)
+				y.Value = objfile.Shift(gaps, y.Value)
+				y.Size = end - y.Value
+			}
+		}
+	}
+	return nil
+}
+
+// checkHeader returns an error if a file isn't an object of the kernel's class.
+func checkHeader(file []byte, im *vmlinux.Image) error {
+	c := im.Class()
 	switch {
 	case len(file) < c.Ehdr || string(file[:4]) != elf.ELFMAG:
 		what := "no ELF file"
@@ -109,7 +154,7 @@ func checkHeader(file []byte, c *objfile.Class) error {
 		}
 		return fmt.Errorf("is %s: give an object that make made, such as kernel/kprobes.o", what)
 	case objfile.Of(file) != c:
-		return fmt.Errorf("is for another processor than the kernel: compile it for %s", processors[c.Machine])
+		return fmt.Errorf("is for another processor than the kernel: compile it for %s", im.Processor())
 	}
 	if kind := elf.Type(c.Order.Uint16(file[16:])); kind != elf.ET_REL {
 		return fmt.Errorf("is linked already (its type is %v): give the object file, kernel/kprobes.o", kind)

@@ -36,12 +36,9 @@ type Overlay struct {
 	// Initcalls lists the objects' initcalls in order. They must run instead of the vmlinux's of
 	// the same name.
 	Initcalls []string
-	// Extable lists the rows of the objects' __ex_table, by address.
-	Extable []vmlinux.ExEntry
-
-	bugs  map[uint64]vmlinux.Bug
-	lines []func() *vmlinux.Lines // of each object, read on first use
-	texts []textOf                // by address
+	bugs      map[uint64]vmlinux.Bug
+	lines     []func() *vmlinux.Lines // of each object, read on first use
+	texts     []textOf                // by address
 }
 
 // A Write replaces bytes of the vmlinux's memory before it runs.
@@ -55,6 +52,7 @@ type Write struct {
 // A linker builds an overlay.
 type linker struct {
 	im      *vmlinux.Image
+	port    *port
 	objects []*object
 
 	globals  map[string]vmlinux.Symbol // of the vmlinux
@@ -79,7 +77,11 @@ func Link(im *vmlinux.Image, at uint64, files ...string) (*Overlay, error) {
 	if len(files) == 0 || len(files) > filesMax {
 		return nil, fmt.Errorf("%d objects: give 1 to %d", len(files), filesMax)
 	}
-	l := &linker{im: im}
+	l := &linker{im: im, port: ports[im.Processor()]}
+	if l.port == nil {
+		return nil, fmt.Errorf("%s: is a kernel for %s, over which no objects are laid; leave them out", im.Path,
+			im.Processor())
+	}
 	sum := sha256.New()
 	for _, name := range files {
 		b, err := readFile(name)
@@ -88,7 +90,7 @@ func Link(im *vmlinux.Image, at uint64, files ...string) (*Overlay, error) {
 		}
 		_ = binary.Write(sum, binary.LittleEndian, uint64(len(b)))
 		sum.Write(b)
-		o, err := parse(name, b, im.Class())
+		o, err := parse(name, b, im)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -160,7 +162,6 @@ func (l *linker) overlay() *Overlay {
 	l.sites(v)
 	l.bugs(v)
 	l.lines(v)
-	v.readExtable(l.im.Class())
 	return v
 }
 

@@ -3,6 +3,8 @@ package overlay
 import (
 	"debug/elf"
 	"fmt"
+	"strings"
+
 	"kpsim/smp/image/objfile"
 )
 
@@ -58,12 +60,24 @@ func (l *linker) relocateSection(o *object, s *section) error {
 	copy(s.bytes, s.data)
 	for _, r := range s.rela {
 		to := &o.symbols[r.Symbol]
-		if name := o.strayed(to, r); name != "" {
+		if name := l.strayed(o, to, r); name != "" {
 			return fmt.Errorf("+%#x: refers to %s as a part of its section, so it can't be led to the "+
 				"vmlinux's: compile it without -fsection-anchors", r.Off, name)
 		}
-		at := [objfile.Quantities]uint64{objfile.SymbolAt: to.at, objfile.SlotAt: l.slotAt[slot{o, r.Symbol}],
-			objfile.TableAt: l.got.Addr, objfile.HoleAt: s.at + uint64(r.Off), objfile.SizeOf: to.Size}
+		at := l.quantities(o, s, &r)
+		if f := o.Form(r.Kind); f.Field != nil && f.Field.High {
+			var high *objfile.Reloc
+			in := o.section(to)
+			if in != nil {
+				high = o.High(in.rela, to.Value+uint64(r.Addend))
+			}
+			if high == nil {
+				return fmt.Errorf("+%#x: has the low part of an address, and no high part stands at %#x: the file "+
+					"is damaged, compile it again", r.Off, to.at)
+			}
+			from, form := l.quantities(o, in, high), o.Form(high.Kind)
+			at[objfile.SymbolAt], r.Addend = from[form.Of]-from[form.Less], high.Addend
+		}
 		if err := o.put(r, s.bytes, &at); err != nil {
 			return fmt.Errorf("+%#x: refers to %s at %#x: %w", r.Off, o.called(to), to.at, err)
 		}
@@ -71,20 +85,30 @@ func (l *linker) relocateSection(o *object, s *section) error {
 	return nil
 }
 
+// quantities returns what the value of a relocation in a section is computed from.
+func (l *linker) quantities(o *object, s *section, r *objfile.Reloc) [objfile.Quantities]uint64 {
+	to := &o.symbols[r.Symbol]
+	return [...]uint64{objfile.SymbolAt: to.at, objfile.SlotAt: l.slotAt[slot{o, r.Symbol}],
+		objfile.TableAt: l.got.Addr, objfile.HoleAt: s.at + uint64(r.Off), objfile.SizeOf: to.Size}
+}
+
+// anchor is the beginning of the names of labels by which code reaches several variables (-fsection-anchors).
+const anchor = ".LANCHOR"
+
 // strayed returns the name of a variable of the vmlinux that is reached through another symbol's
 // reference.
-func (o *object) strayed(to *symbol, r objfile.Reloc) string {
+func (l *linker) strayed(o *object, to *symbol, r objfile.Reloc) string {
 	in := o.section(to)
 	if in == nil || to.Bind() != elf.STB_LOCAL || in.exec() {
 		return ""
 	}
 	at := to.Value + uint64(r.Addend)
-	if f := o.Form(r.Kind); f.Relative() {
-		at += uint64(f.Bytes) // relative to the end of the hole
+	if f := o.Form(r.Kind); f.Relative() && l.port.fromEnd {
+		at += uint64(f.Bytes)
 	}
 	for i := range o.symbols {
 		s := &o.symbols[i]
-		if s.away && s.Section == to.Section && at-s.Value < s.Size {
+		if s.away && s.Section == to.Section && (at-s.Value < s.Size || strings.HasPrefix(to.Name, anchor)) {
 			return s.Name
 		}
 	}

@@ -14,6 +14,9 @@ const (
 // sites finds the places that a kernel patches at boot from the code's references. That works
 // with and without objtool.
 func (l *linker) sites(v *Overlay) {
+	if l.port.sites == nil {
+		return
+	}
 	for _, o := range l.objects {
 		for i := range o.sections {
 			s := &o.sections[i]
@@ -22,7 +25,7 @@ func (l *linker) sites(v *Overlay) {
 				v.Fentries = o.addresses(v.Fentries, s)
 			case !s.kept || !s.exec():
 			default:
-				o.sitesIn(v, s)
+				l.port.sites(o, v, s)
 			}
 		}
 	}

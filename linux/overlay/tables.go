@@ -65,7 +65,7 @@ func (l *linker) symbols() []vmlinux.Symbol {
 			s := &o.symbols[i]
 			in := o.section(s)
 			if in == nil || !in.kept || s.Name == "" || s.away || s.Type() > elf.STT_FUNC ||
-				strings.HasPrefix(s.Name, ".L") {
+				s.Name[0] == '$' || strings.HasPrefix(s.Name, ".L") { // marks of what is code, labels
 				continue
 			}
 			all = append(all, vmlinux.Symbol{
@@ -115,23 +115,6 @@ func (l *linker) bugs(v *Overlay) {
 		}
 		v.bugs[ref(row, at)] = b
 	}
-}
-
-// readExtable reads the rows of __ex_table, struct exception_table_entry of
-// arch/x86/include/asm/extable.h: the relative addresses of the instruction and of the
-// continuation, and the handler's data.
-func (v *Overlay) readExtable(c *objfile.Class) {
-	s := v.section("__ex_table")
-	if s == nil {
-		return
-	}
-	word := func(off int) int32 { return int32(binary.LittleEndian.Uint32(s.Data[off:])) }
-	for off := 0; off+12 <= len(s.Data); off += 12 {
-		at := s.Addr + uint64(off)
-		v.Extable = append(v.Extable, vmlinux.ExEntry{Addr: c.Addr(at + uint64(int64(word(off)))),
-			Fixup: c.Addr(at + 4 + uint64(int64(word(off+4)))), Data: word(off + 8)})
-	}
-	slices.SortStableFunc(v.Extable, func(a, b vmlinux.ExEntry) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
 // source returns the string at an address if it is the name of a file and begins there, which

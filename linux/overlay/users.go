@@ -18,7 +18,7 @@ func (l *linker) users(v vmlinux.Symbol) []string {
 	for _, s := range l.im.Sections() {
 		switch {
 		case s.Exec:
-			names = l.usersIn(names, &s, v)
+			names = l.port.users(l, names, &s, v)
 		case !strings.HasPrefix(s.Name, "__ksymtab"):
 			word := l.im.Class().Word
 			for off := 0; off+word <= len(s.Data); off += word {

@@ -73,8 +73,13 @@ func (c *class) moves(addr uint64) bool {
 // Word returns the number of bytes of an address.
 func (im *Image) Word() int { return im.class.Word }
 
-// Processor returns the processor that the kernel is built for.
-func (im *Image) Processor() target.Processor { return im.class.processor }
+// Processor returns the processor that the kernel is built for; that of an image that isn't from a file is x86-64.
+func (im *Image) Processor() target.Processor {
+	if im.class == nil {
+		return class64.processor
+	}
+	return im.class.processor
+}
 
 // Class returns the class of the kernel's file. An image that isn't from a file has the 64-bit
 // class.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -265,17 +266,23 @@ func (im *Image) Sections() []Section { return im.sections }
 
 // Section returns the section of that name, or nil.
 func (im *Image) Section(name string) *Section {
-	for i := range im.sections {
-		if im.sections[i].Name == name {
-			return &im.sections[i]
-		}
-	}
-	for i := range im.views {
-		if im.views[i].Name == name {
-			return &im.views[i]
-		}
+	if all := Named(im, name); len(all) > 0 {
+		return all[0]
 	}
 	return nil
+}
+
+// Named returns the sections of a kernel that have one of the names: its own first, then those of objects laid
+// over it.
+func Named(im *Image, names ...string) (list []*Section) {
+	for _, in := range [][]Section{im.views, im.sections} {
+		for i := range in {
+			if slices.Contains(names, in[i].Name) {
+				list = append(list, &in[i])
+			}
+		}
+	}
+	return list
 }
 
 // sectionAt returns the section that contains n bytes at addr, or nil.

@@ -12,11 +12,11 @@ type Layer struct {
 	Sections []Section // new memory
 	PerCPU   []Section // new per-CPU data, after the kernel's
 	Writes   []Write
-	Symbols  []Symbol // they take precedence over the kernel's
+	Moved    map[uint64]uint64 // functions of the kernel by address: entries of those in their place
+	Symbols  []Symbol          // they take precedence over the kernel's
 
 	Returns, Retpolines, Fentries []uint64
 
-	Extable   []ExEntry
 	Bug       func(addr uint64) (Bug, bool)
 	Line      func(addr uint64) []Frame
 	Beginning func(addr uint64) []Frame // as Lines.Beginning
@@ -35,11 +35,6 @@ func (im *Image) Lay(l *Layer) error {
 	if im.layer != nil {
 		return fmt.Errorf("%s: has an overlay already: give all objects at once", im.Path)
 	}
-	for _, s := range l.PerCPU {
-		if err := im.layPerCPU(s); err != nil {
-			return err
-		}
-	}
 	for _, w := range l.Writes {
 		s := im.sectionAt(w.Addr, uint64(len(w.Data)))
 		if s == nil {
@@ -49,6 +44,11 @@ func (im *Image) Lay(l *Layer) error {
 			s.Data = make([]byte, s.Size)
 		}
 		copy(s.Data[w.Addr-s.Addr:], w.Data)
+	}
+	for _, s := range l.PerCPU {
+		if err := im.layPerCPU(s); err != nil {
+			return err
+		}
 	}
 	im.sections = append(im.sections, l.Sections...)
 	slices.SortStableFunc(im.sections, func(a, b Section) int { return cmp.Compare(a.Addr, b.Addr) })
@@ -126,10 +126,13 @@ func (im *Image) Added() (list []Symbol) {
 	return list
 }
 
-// Layer returns the digest of the objects laid over the kernel, and whether there are any.
-func (im *Image) Layer() (digest [32]byte, ok bool) {
-	if im.layer == nil {
-		return digest, false
+// Layer returns what was laid over the kernel, or nil.
+func (im *Image) Layer() *Layer { return im.layer }
+
+// Replacement returns the function that a function of the kernel at an address jumps to.
+func (l *Layer) Replacement(addr uint64) (to uint64, ok bool) {
+	if l != nil {
+		to, ok = l.Moved[addr]
 	}
-	return im.layer.Digest, true
+	return to, ok
 }

@@ -69,20 +69,15 @@ type ExEntry struct {
 // Extable returns the exception table, by address.
 func (im *Image) Extable() []ExEntry {
 	var all []ExEntry
-	if im.layer != nil {
-		all = append(all, im.layer.Extable...)
-	}
-	s := im.Section("__ex_table")
-	if s == nil {
-		return all
-	}
 	size := im.class.exRow
-	for off := 0; off+size <= len(s.Data); off += size {
-		e := ExEntry{Addr: s.ref(off), Fixup: s.ref(off + 4)}
-		if size > 8 {
-			e.Data = int32(binary.LittleEndian.Uint32(s.Data[off+8:]))
+	for _, s := range Named(im, "__ex_table") {
+		for off := 0; off+size <= len(s.Data); off += size {
+			e := ExEntry{Addr: im.class.Addr(s.ref(off)), Fixup: im.class.Addr(s.ref(off + 4))}
+			if size > 8 {
+				e.Data = int32(binary.LittleEndian.Uint32(s.Data[off+8:]))
+			}
+			all = append(all, e)
 		}
-		all = append(all, e)
 	}
 	slices.SortStableFunc(all, func(a, b ExEntry) int { return cmp.Compare(a.Addr, b.Addr) })
 	return all

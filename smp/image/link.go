@@ -141,14 +141,7 @@ func (l *linked) high(low *objfile.Reloc) *objfile.Reloc {
 	if t.place != loaded {
 		return nil
 	}
-	list := l.o.sections[t.sec].relocs
-	for k := range list {
-		r := &list[k]
-		if f := l.o.class.Form(r.Kind); uint64(r.Off) == t.value+uint64(low.Addend) && f.Relative() && f.Field != nil {
-			return r
-		}
-	}
-	return nil
+	return l.o.class.High(l.o.sections[t.sec].relocs, t.value+uint64(low.Addend))
 }
 
 // reach returns the remedy for an overflow.

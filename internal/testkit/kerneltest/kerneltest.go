@@ -2,6 +2,7 @@ package kerneltest
 
 import (
 	"cmp"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -176,4 +177,20 @@ func compareNumbers(a, b string) int {
 		n, _ := strconv.Atoi(b)
 		return cmp.Compare(m, n)
 	})
+}
+
+// ObjectsOf returns the objects that scripts/kernel-objects made beside a kernel, by name.
+func ObjectsOf(t testing.TB, kernel string) (files []string) {
+	t.Helper()
+	dir := filepath.Dir(kernel)
+	_ = filepath.WalkDir(filepath.Join(dir, "objects"), func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".o" && filepath.Base(path)[0] != '.' {
+			files = append(files, path)
+		}
+		return err
+	})
+	if len(files) == 0 {
+		t.Skipf("no objects of %[1]s at hand: run scripts/kernel-objects %[1]s", filepath.Base(dir))
+	}
+	return files
 }

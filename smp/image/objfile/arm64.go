@@ -17,11 +17,12 @@ var formsARM64 = [...]Form{
 	elf.R_AARCH64_ADR_PREL_LO21:    {Plain, 4, SymbolAt, HoleAt, Signed, &Field{Bits: 21, Into: into(adr, 0x60ffffe0)}},
 	elf.R_AARCH64_ADR_PREL_PG_HI21: {Plain, 4, SymbolAt, HoleAt, Signed, pages},
 
-	elf.R_AARCH64_ADD_ABS_LO12_NC:    {Plain, 4, SymbolAt, Nothing, Whole, low12(0)},
-	elf.R_AARCH64_LDST8_ABS_LO12_NC:  {Plain, 4, SymbolAt, Nothing, Whole, low12(0)},
-	elf.R_AARCH64_LDST16_ABS_LO12_NC: {Plain, 4, SymbolAt, Nothing, Whole, low12(1)},
-	elf.R_AARCH64_LDST32_ABS_LO12_NC: {Plain, 4, SymbolAt, Nothing, Whole, low12(2)},
-	elf.R_AARCH64_LDST64_ABS_LO12_NC: {Plain, 4, SymbolAt, Nothing, Whole, low12(3)},
+	elf.R_AARCH64_ADD_ABS_LO12_NC:     {Plain, 4, SymbolAt, Nothing, Whole, low12(0)},
+	elf.R_AARCH64_LDST8_ABS_LO12_NC:   {Plain, 4, SymbolAt, Nothing, Whole, low12(0)},
+	elf.R_AARCH64_LDST16_ABS_LO12_NC:  {Plain, 4, SymbolAt, Nothing, Whole, low12(1)},
+	elf.R_AARCH64_LDST32_ABS_LO12_NC:  {Plain, 4, SymbolAt, Nothing, Whole, low12(2)},
+	elf.R_AARCH64_LDST64_ABS_LO12_NC:  {Plain, 4, SymbolAt, Nothing, Whole, low12(3)},
+	elf.R_AARCH64_LDST128_ABS_LO12_NC: {Plain, 4, SymbolAt, Nothing, Whole, low12(4)},
 
 	elf.R_AARCH64_MOVW_UABS_G0_NC: {Plain, 4, SymbolAt, Nothing, Whole, half(0)},
 	elf.R_AARCH64_MOVW_UABS_G1_NC: {Plain, 4, SymbolAt, Nothing, Whole, half(1)},

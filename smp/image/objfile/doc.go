@@ -11,14 +11,16 @@
 // the remedy in one line. debug/elf supplies the constants; its File isn't used because it copies
 // every name, and a damaged file can make them arbitrarily long.
 //
-//	class       the sizes of ELF's structures; the rows of x86-64 and i386
+//	class       the sizes of ELF's structures; the rows of processors
 //	file        headers, sections, their contents
 //	names       string tables, symbols
 //	relocs      relocations, with the addends that stand in the holes
 //	form, x86   what relocations put there
+//	fill        what a linker deletes of what is left for alignment
 //
 // # Limits
 //
-// It reads x86-64 and i386. A file has at most 65,279 sections. Names are cut at 4,096 bytes.
+// It reads x86-64, i386, riscv64 and arm64, and linked kernels of ppc64le. A file has at most 65,279 sections. Names
+// are cut at 4,096 bytes.
 // Compressed sections aren't read.
 package objfile

@@ -16,6 +16,7 @@ type Field struct {
 	Unit  int  // the value must be a multiple of it; 0: of any
 	High  bool // the symbol is where an instruction with the high part stands, and the value is that one's
 	Pages bool // what is compared is the pages of 4 KiB
+	Fill  bool // as many bytes as the addend says stand there, for alignment to more than that (File.Fill)
 	Into  func(hole, v uint64) uint64
 }
 

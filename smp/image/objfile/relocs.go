@@ -73,6 +73,18 @@ func (f *File) Relocs(n int, wanted func(*Section) bool) ([][]Reloc, error) {
 	return all, nil
 }
 
+// High returns, of a section's relocations, that of the instruction at an offset: it has the high part of
+// what a Field with High has the low part of. nil: there is none.
+func (c *Class) High(list []Reloc, off uint64) *Reloc {
+	for k := range list {
+		r := &list[k]
+		if f := c.Form(r.Kind); uint64(r.Off) == off && f.Relative() && f.Field != nil {
+			return r
+		}
+	}
+	return nil
+}
+
 // appendRelocs reads the rows of section s, with fewer than n symbols.
 func (f *File) appendRelocs(list []Reloc, s *Section, rows []byte, n int) ([]Reloc, error) {
 	to := &f.Sections[s.Info]

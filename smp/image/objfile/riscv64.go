@@ -9,10 +9,19 @@ var formsRISCV = [...]Form{
 	elf.R_RISCV_64:       {Plain, 8, SymbolAt, Nothing, Whole, nil},
 	elf.R_RISCV_32_PCREL: {Plain, 4, SymbolAt, HoleAt, Signed, nil},
 
-	elf.R_RISCV_ADD32: {Plain, 4, SymbolAt, Nothing, Whole, sum(4, 1)},
-	elf.R_RISCV_ADD64: {Plain, 8, SymbolAt, Nothing, Whole, sum(8, 1)},
-	elf.R_RISCV_SUB32: {Plain, 4, SymbolAt, Nothing, Whole, sum(4, minus)},
-	elf.R_RISCV_SUB64: {Plain, 8, SymbolAt, Nothing, Whole, sum(8, minus)},
+	elf.R_RISCV_ADD8:  {Plain, 1, SymbolAt, Nothing, Whole, sum(8, 1)},
+	elf.R_RISCV_ADD16: {Plain, 2, SymbolAt, Nothing, Whole, sum(16, 1)},
+	elf.R_RISCV_ADD32: {Plain, 4, SymbolAt, Nothing, Whole, sum(32, 1)},
+	elf.R_RISCV_ADD64: {Plain, 8, SymbolAt, Nothing, Whole, sum(64, 1)},
+	elf.R_RISCV_SUB6:  {Plain, 1, SymbolAt, Nothing, Whole, sum(6, minus)},
+	elf.R_RISCV_SUB8:  {Plain, 1, SymbolAt, Nothing, Whole, sum(8, minus)},
+	elf.R_RISCV_SUB16: {Plain, 2, SymbolAt, Nothing, Whole, sum(16, minus)},
+	elf.R_RISCV_SUB32: {Plain, 4, SymbolAt, Nothing, Whole, sum(32, minus)},
+	elf.R_RISCV_SUB64: {Plain, 8, SymbolAt, Nothing, Whole, sum(64, minus)},
+	elf.R_RISCV_SET6:  {Plain, 1, SymbolAt, Nothing, Whole, &Field{Into: into(whole, 0x3f)}},
+	elf.R_RISCV_SET8:  {Plain, 1, SymbolAt, Nothing, Whole, nil},
+	elf.R_RISCV_SET16: {Plain, 2, SymbolAt, Nothing, Whole, nil},
+	elf.R_RISCV_SET32: {Plain, 4, SymbolAt, Nothing, Whole, nil},
 
 	elf.R_RISCV_BRANCH:     {Plain, 4, SymbolAt, HoleAt, Signed, branchRISCV},
 	elf.R_RISCV_JAL:        {Plain, 4, SymbolAt, HoleAt, Signed, jumpRISCV},
@@ -30,7 +39,7 @@ var formsRISCV = [...]Form{
 
 	elf.R_RISCV_GOT_HI20: {Linked, 4, SlotAt, HoleAt, Signed, &Field{Bits: 32, Into: highRISCV}},
 	elf.R_RISCV_RELAX:    {Plain, 0, Nothing, Nothing, Whole, nil},
-	elf.R_RISCV_ALIGN:    {Plain, 0, Nothing, Nothing, Whole, nil},
+	elf.R_RISCV_ALIGN:    {Plain, 0, Nothing, Nothing, Whole, &Field{Fill: true, Into: keep}},
 }
 
 // A high part is rounded, for the low one is signed.
@@ -46,10 +55,14 @@ var callRISCV = &Field{Bits: 32, Into: func(w, v uint64) uint64 {
 	return highRISCV(w&0xffffffff, v) | (w>>32&^0xfff00000|lowI(v))<<32
 }}
 
-// sum is what adds the value to the hole, or takes it away.
-func sum(bytes int, sign uint64) *Field {
-	return &Field{Into: func(w, v uint64) uint64 { return (w + sign*v) & (^uint64(0) >> (64 - 8*bytes)) }}
+// sum is what adds the value to the lowest bits of the hole, or takes it away.
+func sum(bits int, sign uint64) *Field {
+	mask := ^uint64(0) >> (64 - bits)
+	return &Field{Into: func(w, v uint64) uint64 { return w&^mask | (w+sign*v)&mask }}
 }
+
+func whole(v uint64) uint64      { return v }
+func keep(hole, _ uint64) uint64 { return hole }
 
 const minus = ^uint64(0)
 

@@ -1,10 +1,11 @@
 package overlay
 
 import (
-	"encoding/binary"
+	"bytes"
 	"fmt"
 
 	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
 )
 
 // Lay lays the overlay over the image that it was linked for: from then on the image has the new
@@ -13,18 +14,18 @@ func (v *Overlay) Lay(im *vmlinux.Image) error {
 	l := &vmlinux.Layer{
 		Digest: v.Digest, Sections: v.Sections, PerCPU: v.PerCPU, Symbols: v.Symbols,
 		Returns: v.Returns, Retpolines: v.Retpolines, Fentries: v.Fentries,
-		Extable: v.Extable, Bug: v.Bug, Line: v.Line, Beginning: v.Beginning,
+		Moved: make(map[uint64]uint64, len(v.Moved)), Bug: v.Bug, Line: v.Line, Beginning: v.Beginning,
 	}
 	for _, w := range v.Writes {
 		l.Writes = append(l.Writes, vmlinux.Write{Name: w.Name, Addr: w.Addr, Data: w.Data})
 	}
 	for _, m := range v.Moved {
-		d := int64(m.To) - int64(m.From) - jumpBytes
-		if int64(int32(d)) != d {
+		c, ok := im.Processor().Linux().Jump(arch.Addr(m.From), arch.Addr(m.To))
+		if !ok {
 			return fmt.Errorf("%s: %s at %#x is out of reach of a jump from %#x", im.Path, m.Name, m.To, m.From)
 		}
-		b := binary.LittleEndian.AppendUint32([]byte{opJump}, uint32(d))
-		l.Writes = append(l.Writes, vmlinux.Write{Name: m.Name, Addr: m.From, Data: b})
+		l.Writes = append(l.Writes, vmlinux.Write{Name: m.Name, Addr: m.From, Data: bytes.Clone(c.Bytes())})
+		l.Moved[m.From] = m.To
 	}
 	return im.Lay(l)
 }
