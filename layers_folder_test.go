@@ -14,6 +14,7 @@ var largeFolders = map[string]string{
 	"internal/scenario": "one file a part",
 
 	"kprobes":    "one file a part of the engine, and a processor",
+	"linux":      "one file a part of what a kernel calls, and a processor",
 	"properties": "one file a property",
 	"sched":      "one file a strategy, and what proofs stand on",
 	"smp":        "one machine, whose parts share its fields",

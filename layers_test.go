@@ -70,7 +70,7 @@ var layers = []layer{
 	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/arm64", "smp/arch/ppc64",
 		"smp/arch/riscv64", "smp/arch/target", "smp/arch/x86"}, free: []string{"*"}},
 	{pkg: "linux/mutate", may: []string{"internal/nearest", "linux/closure", "linux/vmlinux", "sim", "smp/arch",
-		"smp/arch/arm64", "smp/arch/riscv64", "smp/arch/target", "smp/arch/x86"}, free: []string{"*"}},
+		"smp/arch/arm64", "smp/arch/ppc64", "smp/arch/riscv64", "smp/arch/target", "smp/arch/x86"}, free: []string{"*"}},
 	// where files lie, before a run
 	{pkg: "linux/vmlinux/shelf", may: []string{"internal/regular"}, free: []string{"*"}},
 	// for tests
@@ -97,7 +97,7 @@ var layers = []layer{
 	// never smp, never smp/kernel
 	{pkg: "linux", may: []string{"engine", "engine/ftrace", "engine/jumplabel", "engine/staticcall", "kprobes/kpev",
 		"linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/arm64",
-		"smp/arch/riscv64",
+		"smp/arch/ppc64", "smp/arch/riscv64",
 		"smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}},
 	{pkg: "linux/boot", may: []string{"engine", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf",
 		"sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},

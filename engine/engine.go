@@ -69,6 +69,20 @@ type Keeper interface {
 	Keep()
 }
 
+// A Holder is an Engine whose boot has allocated slots or detours.
+type Holder interface {
+	Engine
+	// Held lists them. The list isn't changed.
+	Held() []Held
+}
+
+// A Held is a slot or a detour that is allocated: where it is, its size in bytes, and what it is, as smpev.Alloc has
+// them.
+type Held struct {
+	At         arch.Addr
+	Size, What uint64
+}
+
 // A Reader is an Engine whose files tasks can read while others work (Row.Reads).
 type Reader interface {
 	Engine

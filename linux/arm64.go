@@ -27,7 +27,9 @@ const armAt = 0xffff_ffff_8400_0000
 func movedARM(k *Kernel) int64 { return int64(armAt - k.Image.Sections()[0].Addr) }
 
 // currentARM is port.current: SP_EL0 is the task (get_current, arch/arm64/include/asm/current.h).
-func currentARM(_ *arch.Regs, s *arch.TaskState, task arch.Addr) { s[arm64.TaskCurrent] = uint64(task) }
+func currentARM(_ *Kernel, _ *arch.Regs, s *arch.TaskState, task arch.Addr) {
+	s[arm64.TaskCurrent] = uint64(task)
+}
 
 // causeARM is port.cause: ESR_EL1, whose immediate says whose breakpoint it is (asm/brk-imm.h). Those of BUG and WARN
 // are noted by report_bug.

@@ -73,13 +73,16 @@ func (e *env) even(x kapi.Context, f arch.Addr, was balance) {
 func (t *traps) stepped(x kapi.Context, from, to arch.Addr, was balance, status uint64) {
 	open := &t.stepping[x.CPU()]
 	if n := len(*open); n > 0 && t.e.memory.inCode(from-t.k.arch.Past) {
-		was.current = (*open)[n-1]
+		was.current, was.preemption = (*open)[n-1].current, (*open)[n-1].preemption
 		*open = (*open)[:n-1]
 	}
-	is := t.weigh(x).current
-	if t.e.memory.inCode(to) && (is != was.current || is != 0 && t.status(x.CPU()) != status) {
-		*open = append(*open, was.current)
-		was.current = is
+	is := t.weigh(x)
+	if t.e.memory.inCode(to) && (is.current != was.current || is.current != 0 && t.status(x.CPU()) != status) {
+		*open = append(*open, was)
+		was.current = is.current
+		if t.k.symbols.step != 0 { // the kernel counts a step as a section where it isn't preempted
+			was.preemption = is.preemption
+		}
 	}
 	t.even(x, t.k.symbols.breakpoint, was)
 }

@@ -52,6 +52,7 @@ type Linux struct {
 var (
 	_ engine.Patcher = (*Linux)(nil)
 	_ engine.Keeper  = (*Linux)(nil)
+	_ engine.Holder  = (*Linux)(nil)
 )
 
 // env is shared by all parts: the kernel, the machine's interfaces, and access to memory.
@@ -80,7 +81,12 @@ type bootState struct {
 	moduleNotifier arch.Addr
 	thread         thread
 	heap           heap
+	code           []span        // memory for code
+	held           []engine.Held // slots and detours in use
 }
+
+// Held implements engine.Holder.
+func (e *Linux) Held() []engine.Held { return e.boot.held }
 
 // boot makes the engine's memory and gates, before anything runs.
 func boot(settings any, g kapi.Guest, cpus int) any {
@@ -114,6 +120,12 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 			return e.taskAt(t) + arch.Addr(f.count.off), e.taskAt(t) + arch.Addr(f.flags.off)
 		}, e.k.config.wanted)
 		e.k.SetRegs(g)
+		if f, mask := e.k.port.data.load, e.k.port.data.mask; f != nil {
+			g.CPURegs(func(cpu int, r *arch.Regs) {
+				f(e.k, cpu, r)
+				mask(e.k, g, cpu, r)
+			})
+		}
 	} else {
 		g.Preemption(e.k.perCPU.preemptCount)
 	}
@@ -122,10 +134,13 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 	return e
 }
 
-// SetRegs gives each task the registers that the kernel expects.
+// SetRegs gives each task and CPU the registers that the kernel expects.
 func (k *Kernel) SetRegs(g kapi.Guest) {
 	if k.port.perTask {
-		g.TaskRegs(func(t kapi.TaskID, r *arch.Regs, s *arch.TaskState) { k.port.current(r, s, k.taskAt(t)) })
+		g.TaskRegs(func(t kapi.TaskID, r *arch.Regs, s *arch.TaskState) { k.port.current(k, r, s, k.taskAt(t)) })
+	}
+	if f := k.port.data.load; f != nil {
+		g.CPURegs(func(cpu int, r *arch.Regs) { f(k, cpu, r) })
 	}
 }
 
@@ -134,6 +149,9 @@ func (e *env) switchTo(g kapi.Guest, cpu int, next kapi.TaskID) {
 	if e.k.port.perTask {
 		cpuAt := e.k.fields.thread.cpu
 		g.Put(e.taskAt(next)+arch.Addr(cpuAt.off), cpuAt.size, uint64(cpu))
+		if f := e.k.port.data.switched; f != nil {
+			f(e.k, g, cpu, e.taskAt(next))
+		}
 		return
 	}
 	g.Put(g.PerCPU(cpu, e.k.perCPU.currentTask), e.k.word, uint64(e.taskAt(next)))
@@ -179,6 +197,9 @@ func (e *Linux) Renew(c *engine.Config) {
 		e.restore(e.kept)
 	}
 	e.d.Traps.OnBreakpoint(e.traps.breakpoint)
+	if e.k.symbols.step != 0 {
+		e.d.Traps.OnDebug(e.traps.debug)
+	}
 	e.d.Traps.OnFault(e.traps.fault)
 	e.d.Tasks.OnExit(e.instances.flushTask)
 	e.d.Tasks.OnUnwind(e.instances.findRetAddr)
@@ -228,7 +249,7 @@ type kept struct {
 func (e *Linux) restore(k *kept) {
 	m := &e.memory
 	m.heap.set(&k.heap)
-	m.code, m.retired = append(m.code, k.code...), append(m.retired, k.retired...)
+	m.code, m.retired = append(m.code[:0], k.code...), append(m.retired, k.retired...)
 	e.instances.list = append(e.instances.list, k.nodes...)
 	for _, at := range k.locks {
 		e.locks.of(uint64(at))

@@ -16,9 +16,9 @@ import (
 // traps runs the kernel's own handlers of breakpoints and faults.
 type traps struct {
 	*env     `state:"boot"`
-	owner    [64]uint64   // by CPU: the owner of the breakpoint that the CPU handles
-	chained  [64]bool     // by CPU: the die chain is to be asked for the owner once the kernel's handler returns
-	stepping [64][]uint64 // by CPU: the values of current_kprobe from before the probes whose copies run in slots
+	owner    [64]uint64    // by CPU: the owner of the breakpoint that the CPU handles
+	chained  [64]bool      // by CPU: the die chain is to be asked for the owner once the kernel's handler returns
+	stepping [64][]balance // by CPU: the state from before the probes whose copies run in slots
 }
 
 // renew removes the steps that a run has left open.
@@ -31,19 +31,32 @@ func (t *traps) renew() {
 // breakpoint is the routine for #BP. It runs the kernel's own handler with the frame that is
 // on the stack.
 func (t *traps) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
+	return t.trap(x, regs, t.k.symbols.breakpoint, t.k.port.cause)
+}
+
+// debug is breakpoint for a step.
+func (t *traps) debug(x kapi.Context, regs *arch.Regs) uint64 {
+	return t.trap(x, regs, t.k.symbols.step, t.k.port.frames.cause)
+}
+
+func (t *traps) trap(x kapi.Context, regs *arch.Regs, handler arch.Addr,
+	causeOf func(x kapi.Context) (cause, owner uint64)) uint64 {
 	outer := t.owner[x.CPU()]
 	t.owner[x.CPU()] = 0
 	frame := t.k.arch.StackPointer(x.Regs())
 	was, from, status := t.weigh(x), regs.IP, t.status(x.CPU())
 	claimed := uint64(0)
-	if f := t.k.port.cause; f == nil {
-		t.enter(x, t.k.symbols.breakpoint, uint64(frame))
+	if causeOf == nil {
+		t.enter(x, handler, uint64(frame))
 	} else {
 		var cause uint64
-		cause, claimed = f(x)
-		t.enter(x, t.k.symbols.breakpoint, uint64(frame), cause)
+		cause, claimed = causeOf(x)
+		t.enter(x, handler, uint64(frame+t.k.port.frames.header), cause)
 	}
 	t.k.arch.Frame.Load(x.Memory(), frame, regs)
+	if f := t.k.port.frames.left; f != nil {
+		f(t, x, frame, regs)
+	}
 	t.stepped(x, from, regs.IP, was, status)
 	owner := cmp.Or(t.owner[x.CPU()], claimed)
 	t.owner[x.CPU()] = outer
@@ -119,10 +132,11 @@ func (t *traps) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 		return 0
 	}
 	frame := t.k.arch.StackPointer(x.Regs())
-	mended := t.enter(x, t.k.symbols.faultHandler, uint64(frame), uint64(trapnr))
+	mended := t.enter(x, t.k.symbols.faultHandler, uint64(frame+t.k.port.frames.header), uint64(trapnr))
 	t.k.arch.Frame.Load(x.Memory(), frame, regs)
 	if open := &t.stepping[x.CPU()]; len(*open) > 0 && t.e.memory.inCode(from) && !t.e.memory.inCode(regs.IP) {
-		was.current = (*open)[len(*open)-1]
+		before := (*open)[len(*open)-1]
+		was.current, was.preemption = before.current, before.preemption
 		*open = (*open)[:len(*open)-1]
 	}
 	t.even(x, t.k.symbols.faultHandler, was)

@@ -63,10 +63,11 @@ func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
 	return nil
 }
 
-// thunk reports whether the engine's code calls or returns through this function.
+// thunk reports whether the engine's code calls or returns through this function, or copies it.
 func thunk(s vmlinux.Symbol) bool {
 	name := strings.TrimPrefix(s.Name, "__pi_")
-	return name == "__fentry__" || strings.Contains(name, "__x86_indirect_") ||
+	return strings.HasPrefix(name, "optprobe_template_") || name == "__fentry__" ||
+		strings.Contains(name, "__x86_indirect_") ||
 		strings.Contains(name, "__x86_return_") ||
 		strings.HasSuffix(name, "return_thunk") || strings.HasPrefix(name, "__SCT__")
 }

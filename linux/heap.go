@@ -65,7 +65,7 @@ type memory struct {
 
 // renew resets the memory to its state after the boot.
 func (m *memory) renew() {
-	m.code, m.retired = m.code[:0], m.retired[:0]
+	m.code, m.retired = append(m.code[:0], m.boot.code...), m.retired[:0]
 	m.allocator.Init(m.d.Cells, 0)
 	m.heap.set(&m.boot.heap)
 }

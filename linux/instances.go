@@ -9,6 +9,22 @@ import (
 
 // The instances of return probes: the nodes of a rethook. A call takes one and gives it back.
 
+// A hooking is how return probes keep their calls: by the names of structs and members.
+type hooking struct {
+	hook, holder, user  string // members from an instance to its struct kretprobe
+	node, frame, list   string // of the calls of a task
+	trampoline, handler string
+	recycle, flush      string
+}
+
+// rethooks are those of kernels with CONFIG_KRETPROBE_ON_RETHOOK, ownHooks of those without.
+var (
+	rethooks = hooking{"node.rethook", "rethook", "data", "rethook_node", "frame", "rethooks",
+		"arch_rethook_trampoline", "rethook_trampoline_handler", "rethook_recycle", "rethook_flush_task"}
+	ownHooks = hooking{"rph", "kretprobe_holder", "rp", "kretprobe_instance", "fp", "kretprobe_instances",
+		"__kretprobe_trampoline", "__kretprobe_trampoline_handler", "recycle_rp_inst", "kprobe_flush_task"}
+)
+
 // An instance is a node of a rethook that some call has taken. Its number in events is its
 // position in the list, from 1.
 type instance struct {

@@ -86,6 +86,7 @@ type perCPU struct {
 // symbols are the addresses of the engine's functions and data. 0: the kernel has none.
 type symbols struct {
 	breakpoint   arch.Addr // the handler of breakpoints
+	step         arch.Addr // the handler of steps; 0: the kernel steps nothing
 	faultHandler arch.Addr // kprobe_fault_handler
 	memset       arch.Addr // the function that __text_poke gets to fill text
 	pokeArray    arch.Addr // text_poke_array
@@ -232,23 +233,8 @@ type fields struct {
 	thread    struct{ count, cpu, flags field } // of thread_info, with which a task_struct begins
 	ban       struct{ list, start, end field }
 	module    moduleFields
+	paca      paca
 }
-
-// A hooking is how return probes keep their calls: by the names of structs and members.
-type hooking struct {
-	hook, holder, user  string // members from an instance to its struct kretprobe
-	node, frame, list   string // of the calls of a task
-	trampoline, handler string
-	recycle, flush      string
-}
-
-// rethooks are those of kernels with CONFIG_KRETPROBE_ON_RETHOOK, ownHooks of those without.
-var (
-	rethooks = hooking{"node.rethook", "rethook", "data", "rethook_node", "frame", "rethooks",
-		"arch_rethook_trampoline", "rethook_trampoline_handler", "rethook_recycle", "rethook_flush_task"}
-	ownHooks = hooking{"rph", "kretprobe_holder", "rp", "kretprobe_instance", "fp", "kretprobe_instances",
-		"__kretprobe_trampoline", "__kretprobe_trampoline_handler", "recycle_rp_inst", "kprobe_flush_task"}
-)
 
 // slot returns the member of struct kprobe that holds the address of its slot.
 func (k *Kernel) slot(t *vmlinux.Types) string {
@@ -308,7 +294,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 		f.poke.size = size(poke)
 		f.poke.addr, f.poke.len, f.poke.text = get(poke, "rel_addr"), get(poke, "len"), get(poke, "text")
 	}
-	if k.port.batches || k.at("kprobe_optimizer") != 0 {
+	if k.port.batches || k.at("optimizing_list") != 0 {
 		f.optimized.list, f.optimized.detour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
 	}
 	if k.port.perTask {
@@ -333,6 +319,12 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	}
 	if m, ok := modules(t); ok {
 		f.module = m
+	}
+	if k.port.data.boot != nil {
+		var ok bool
+		if f.paca, ok = pacaParts(t); !ok && missing == "" {
+			missing = "struct paca_struct as it is known here"
+		}
 	}
 	if missing != "" {
 		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim "+
@@ -372,6 +364,9 @@ func (k *Kernel) find() error {
 	}
 	c.at = arch.Addr(k.Image.Section(".data..percpu").Addr)
 	own.breakpoint, own.memset = need(k.port.trap), k.at("text_poke_memset")
+	if name := k.port.frames.step; name != "" {
+		own.step = need(name)
+	}
 	own.faultHandler, k.extable = need("kprobe_fault_handler"), sync.OnceValue(k.Image.Extable)
 	k.config.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
 	k.config.execmem, k.config.kgdbFirst = k.at("execmem_alloc") != 0, k.at("kgdb_ll_trap") != 0

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"kpsim/engine"
+	"kpsim/kprobes/kpev"
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -49,6 +51,12 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 		}
 	}
 	g.Map(tasks)
+	if at := k.port.text.boot; at != 0 {
+		g.Map(&kapi.Image{At: at, Size: bootCodeSize, Exec: true})
+	}
+	if f := k.port.data.own; f != nil {
+		f(k, g, cpus)
+	}
 	for c := range cpus {
 		own := append([]byte(nil), k.perCPU.bytes...)
 		g.Map(&kapi.Image{At: g.PerCPU(c, k.perCPU.at), Bytes: own, Size: k.perCPU.span, Write: true})
@@ -62,6 +70,9 @@ func (e *Linux) BootCPUs() {
 	for c := range cpus {
 		base := uint64(g.PerCPU(c, 0))
 		e.putWord(k.at("__per_cpu_offset")+k.words(c), base)
+		if f := k.port.data.boot; f != nil {
+			f(e, c)
+		}
 		if k.port.perTask {
 			continue
 		}
@@ -132,6 +143,11 @@ func place(b vmlinux.Bug) string { return fmt.Sprintf("%s:%d", b.File, b.Line) }
 // Booted returns the kernel as a run has left it. Other machines begin with it.
 func (e *Linux) Booted() *Booted {
 	b := &Booted{Kernel: e.k, CPUs: e.d.CPUs, images: e.d.Guest.Left(), boot: e.boot}
+	if len(b.boot.held) > 0 { // the trampoline has a probe of the kernel's own, which is disarmed and armed
+		b.boot.held = append(slices.Clone(b.boot.held), engine.Held{At: e.k.symbols.trampoline,
+			Size: uint64(2 * e.k.arch.BranchLen), What: kpev.SlotMem})
+	}
+	b.boot.code = slices.Clone(e.memory.code)
 	b.boot.heap = heap{next: e.memory.heap.next, live: append([]span(nil), e.memory.heap.live...)}
 	return b
 }

@@ -28,13 +28,17 @@ type port struct {
 	// What differs between tasks: preemption is counted in a task's thread_info, and something of a CPU points to
 	// that. Elsewhere each CPU has its count and its current task.
 	perTask bool
-	current func(r *arch.Regs, s *arch.TaskState, task arch.Addr)
+	current func(k *Kernel, r *arch.Regs, s *arch.TaskState, task arch.Addr)
 	flags   string                      // the member of thread_info that asks the task to give the CPU up
 	wanted  func(k *Kernel) kapi.Wanted // finds config.wanted of a preemptible kernel
 
 	// cause returns the cause of a breakpoint's trap, the handler's second argument, and who owns such a breakpoint if
 	// the handler doesn't die of it; 0: what the engine notes says. nil: the handler gets the registers alone.
 	cause func(x kapi.Context) (cause, owner uint64)
+
+	frames frames
+	data   cpuData
+	text   portText
 
 	// bootText patches text as boot does.
 	bootText func(k *Kernel) error
@@ -54,9 +58,42 @@ type port struct {
 	fixed func(k *Kernel, regs *arch.Regs, r *vmlinux.ExEntry, trapnr int) bool
 }
 
+// frames is how a processor's trap frames are given to its kernel, where a frame is no struct pt_regs, and how it
+// steps instructions.
+type frames struct {
+	header      arch.Addr // what precedes the struct pt_regs in a frame, in bytes
+	load, store func(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool)
+
+	step  string                                     // the kernel's handler of steps; "": it steps nothing
+	cause func(x kapi.Context) (cause, owner uint64) // port.cause of a step
+	// left does what the way out of a trap does whose handler has left something to it. nil: nothing.
+	left func(t *traps, x kapi.Context, frame arch.Addr, regs *arch.Regs)
+}
+
+// A cpuData is the data of a CPU that a register points to, where the kernel has such. load sets the register, own maps
+// the data of all CPUs, boot fills those of one, switched says which task runs, and mask whether interrupts are on.
+type cpuData struct {
+	load     func(k *Kernel, cpu int, r *arch.Regs)
+	own      func(k *Kernel, g kapi.Guest, cpus int)
+	boot     func(e *Linux, cpu int)
+	switched func(k *Kernel, g kapi.Guest, cpu int, task arch.Addr)
+	mask     func(k *Kernel, g kapi.Guest, cpu int, r *arch.Regs)
+}
+
+// A portText is what else is done to a kernel's text, and where.
+type portText struct {
+	entry  arch.Reg  // in which a function finds its own address when it is called; 0: nowhere
+	thunks arch.Addr // where thunks lie; 0: after the kernel's end
+	boot   arch.Addr // where the code lies that boot allocates; 0: it allocates none
+	// local returns where calls by name enter a function. nil: where others do.
+	local func(k *Kernel, at arch.Addr) arch.Addr
+	// sites makes single instructions of the kernel call services. nil: none does.
+	sites func(k *Kernel) error
+}
+
 // ports has a row for each processor whose kernels are run.
 var ports = [...]*port{target.X8664: &portX8664, target.I386: &portI386, target.RISCV64: &portRISCV,
-	target.ARM64: &portARM, target.PPC64LE: nil}
+	target.ARM64: &portARM, target.PPC64LE: &portPPC}
 
 // places are addresses of things in memory that no part of the kernel is linked to.
 type places struct {
@@ -90,7 +127,7 @@ var (
 func (k *Kernel) settle(p target.Processor) error {
 	if k.port = ports[p]; k.port == nil {
 		return fmt.Errorf("is a kernel for %s, whose own engine kpsim doesn't run; give one for x86-64, i386, "+
-			"riscv64 or arm64", p)
+			"riscv64, arm64 or ppc64le", p)
 	}
 	k.Processor, k.places = p, *k.port.places
 	k.arch, k.word = p.Linux(), p.Linux().Word
@@ -149,7 +186,7 @@ func (e *env) enter(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 		r.R[a.Args[i]] = v
 	}
 	if n == len(list) {
-		return x.Call(f)
+		return e.run(x, f)
 	}
 	was := r.R[a.SP]
 	at := (arch.Addr(was) - e.k.words(len(list)-n)) &^ 15
@@ -157,7 +194,36 @@ func (e *env) enter(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 		x.Memory().Store(at+e.k.words(i), a.Word, v)
 	}
 	r.R[a.SP] = uint64(at)
-	v := x.Call(f)
+	v := e.run(x, f)
 	x.Regs().R[a.SP] = was
 	return v
+}
+
+// run calls a function whose arguments are in their places.
+func (e *env) run(x kapi.Context, f arch.Addr) uint64 {
+	if r := e.k.port.text.entry; r != 0 {
+		x.Regs().R[r] = uint64(f)
+	}
+	if mask := e.k.port.data.mask; mask != nil {
+		mask(e.k, e.d.Guest, x.CPU(), x.Regs())
+	}
+	return x.Call(f)
+}
+
+// loadRegs reads the registers that the kernel has a pointer to (struct pt_regs).
+func (e *env) loadRegs(x kapi.Context, at uint64, r *arch.Regs) {
+	if f := e.k.port.frames.load; f != nil {
+		f(x.Memory(), arch.Addr(at), r)
+		return
+	}
+	e.k.arch.Frame.Load(x.Memory(), arch.Addr(at), r)
+}
+
+// storeRegs writes what loadRegs has read.
+func (e *env) storeRegs(x kapi.Context, at uint64, r *arch.Regs) {
+	if f := e.k.port.frames.store; f != nil {
+		f(x.Memory(), arch.Addr(at), r)
+		return
+	}
+	e.k.arch.Frame.Store(x.Memory(), arch.Addr(at), r)
 }

@@ -134,7 +134,7 @@ func (k *Kernel) serve() error {
 
 // gateAt returns the address of gate i.
 func (k *Kernel) gateAt(i int) arch.Addr {
-	return k.arch.Addr(kapi.GuestGates) + arch.Addr(i)*kapi.GateSize
+	return kapi.GatesOf(k.arch) + arch.Addr(i)*kapi.GateSize
 }
 
 // end returns where the last image ends.
@@ -145,8 +145,20 @@ func (k *Kernel) end() (end arch.Addr) {
 	return end
 }
 
-// jump writes a jump over the entry of a function.
+// jump writes a jump over the entry of a function, or both entries if there are two.
 func (k *Kernel) jump(at, to arch.Addr) error {
+	if f := k.port.text.local; f != nil {
+		if entry := f(k, at); entry != at {
+			if err := k.putBranch(entry, to); err != nil {
+				return err
+			}
+		}
+	}
+	return k.putBranch(at, to)
+}
+
+// putBranch writes a jump over an instruction.
+func (k *Kernel) putBranch(at, to arch.Addr) error {
 	b := k.bytes(at, k.arch.BranchLen)
 	code, ok := k.arch.Jump(at, to)
 	if b == nil || !ok {
@@ -156,8 +168,11 @@ func (k *Kernel) jump(at, to arch.Addr) error {
 	return nil
 }
 
-// patchCall writes a call over the entry of a function.
+// patchCall writes a call over the entry of a function. Where there are two entries, the other leads there.
 func (k *Kernel) patchCall(at, to arch.Addr) error {
+	if f := k.port.text.local; f != nil {
+		at = f(k, at)
+	}
 	b := k.bytes(at, k.arch.BranchLen)
 	code, ok := k.arch.Call(at, to)
 	if b == nil || !ok {
@@ -171,6 +186,9 @@ func (k *Kernel) patchCall(at, to arch.Addr) error {
 // the function and then a gate.
 func (k *Kernel) wrapAll() error {
 	thunks := &kapi.Image{At: (k.end()+page-1)&^(page-1) + page, Size: page, Exec: true, Bytes: make([]byte, page)}
+	if k.port.text.thunks != 0 {
+		thunks.At = k.port.text.thunks
+	}
 	to := make(map[arch.Addr]arch.Addr)
 	for i := range watched {
 		w := &watched[i]
@@ -201,6 +219,11 @@ func (k *Kernel) wrapAll() error {
 			served: &served{keeps: true, do: missedReturn}})
 	}
 	k.images = append(k.images, thunks)
+	if f := k.port.text.sites; f != nil {
+		if err := f(k); err != nil {
+			return err
+		}
+	}
 	return k.port.redirect(k, to)
 }
 

@@ -310,7 +310,7 @@ func (u *users) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 	depth := len(*open)
 	*open = append(roomy(*open), arch.Regs{})
 	h.Regs = &(*open)[depth]
-	u.k.arch.Frame.Load(x.Memory(), frame, h.Regs)
+	u.loadRegs(x, uint64(frame), h.Regs)
 	if h.Which == kpev.Return { // a sibling's ret_addr is the trampoline's address
 		h.Ret = h.Regs.IP
 		if u.k.port.bare {
@@ -326,7 +326,7 @@ func (u *users) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 		x.PreemptEnable()
 	}
 	if *h.Regs != was {
-		u.k.arch.Frame.Store(x.Memory(), frame, h.Regs)
+		u.storeRegs(x, uint64(frame), h.Regs)
 	}
 	*open = (*open)[:depth]
 	return left

@@ -29,7 +29,9 @@ const (
 )
 
 // currentRISCV is port.current.
-func currentRISCV(r *arch.Regs, _ *arch.TaskState, task arch.Addr) { r.R[riscv64.TP] = uint64(task) }
+func currentRISCV(_ *Kernel, r *arch.Regs, _ *arch.TaskState, task arch.Addr) {
+	r.R[riscv64.TP] = uint64(task)
+}
 
 // thunkRISCV is port.thunk.
 func thunkRISCV(_ *Kernel, at arch.Addr, targets [3]arch.Addr) (code []byte, ok bool) {
@@ -175,7 +177,7 @@ func reportBug(e *Linux, x kapi.Context, a *args) uint64 {
 	e.traps.owner[x.CPU()] = linuxev.OwnerBug
 	if b.Warn {
 		var regs arch.Regs
-		e.k.arch.Frame.Load(x.Memory(), arch.Addr(a[1]), &regs)
+		e.loadRegs(x, a[1], &regs)
 		e.traps.warn(x, &regs, b)
 		return trapWarn
 	}
@@ -186,11 +188,11 @@ func reportBug(e *Linux, x kapi.Context, a *args) uint64 {
 // fixupException is fixup_exception(regs).
 func fixupException(e *Linux, x kapi.Context, a *args) uint64 {
 	var regs arch.Regs
-	e.k.arch.Frame.Load(x.Memory(), arch.Addr(a[0]), &regs)
+	e.loadRegs(x, a[0], &regs)
 	if !e.traps.fixup(&regs, smpev.VecPF) {
 		return 0
 	}
-	e.k.arch.Frame.Store(x.Memory(), arch.Addr(a[0]), &regs)
+	e.storeRegs(x, a[0], &regs)
 	return 1
 }
 

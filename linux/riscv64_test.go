@@ -1,7 +1,6 @@
 package linux_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -236,14 +235,6 @@ func TestRISCVRefused(t *testing.T) {
 		"overlay/testdata/small.o: is for another processor than the kernel: compile it for riscv64")
 	require.EqualError(t, twoengines.Draws(k), k.Image.Path+": is a kernel for riscv64, for which no programs are "+
 		"drawn or counted; give one for x86-64, or scenarios of that processor to explore")
-	for _, processor := range []string{"ppc64le"} {
-		t.Run(processor, func(t *testing.T) {
-			path := kerneltest.PathOn(t, processor, "6.12")
-			_, err := linux.Open(path)
-			require.EqualError(t, err, fmt.Sprintf("%s: is a kernel for %s, whose own engine kpsim doesn't run; "+
-				"give one for x86-64, i386, riscv64 or arm64", path, processor))
-		})
-	}
 }
 
 // TestRISCVNotAtHand: a trace of a kernel that isn't at hand says how to fetch it.

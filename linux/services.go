@@ -322,13 +322,28 @@ func moduleAlloc(e *Linux, x kapi.Context, a *args) uint64 {
 	if size > page*16 {
 		return 0
 	}
-	at, ok := e.d.Guest.MapExec(x, roundUp(int(size), page)/page)
+	at, ok := e.bootCode(int(size))
+	if !ok {
+		at, ok = e.d.Guest.MapExec(x, roundUp(int(size), page)/page)
+	}
 	if !ok {
 		return 0
 	}
 	e.memory.code = append(e.memory.code, span{at, roundUp(int(size), page)})
 	return uint64(at)
 }
+
+// bootCode returns pages for code that boot allocates, if the kernel's does.
+func (e *Linux) bootCode(size int) (at arch.Addr, ok bool) {
+	at = e.k.port.text.boot
+	for _, s := range e.memory.code {
+		at = s.at + arch.Addr(s.size)
+	}
+	return at, e.booting && e.k.port.text.boot != 0 && at+arch.Addr(size) <= e.k.port.text.boot+bootCodeSize
+}
+
+// bootCodeSize is how much code boot allocates at most, in bytes.
+const bootCodeSize = 16 * page
 
 func moduleFree(e *Linux, x kapi.Context, a *args) uint64 {
 	for i := range e.memory.code {

@@ -22,6 +22,8 @@ var watched = []watch{
 	{"kprobe_int3_handler", nil, claimedKprobe},
 	{"kprobe_breakpoint_handler", nil, claimedKprobe},
 	{"kprobe_single_step_handler", nil, claimedKprobe},
+	{"kprobe_handler", nil, claimedKprobe},
+	{"kprobe_post_handler", nil, claimedKprobe},
 	{"kprobes_inc_nmissed_count", missed, nil},
 	{"rethook_try_get", nil, triedGet},
 	{"rethook_recycle", recycled, nil},
@@ -74,6 +76,9 @@ func slotGot(e *Linux, x kapi.Context, a *args) {
 	if got := e.returned(x); got != 0 {
 		what, size := e.cacheOf(x, a[0])
 		x.Emit(smpev.Alloc, got, size, what)
+		if e.booting {
+			e.boot.held = append(e.boot.held, engine.Held{At: arch.Addr(got), Size: size, What: what})
+		}
 	}
 }
 
@@ -162,7 +167,7 @@ func (u *users) skipped(x kapi.Context, by int) {
 // hooked is arch_rethook_prepare(node, regs, mcount), which saves the return address.
 func hooked(e *Linux, x kapi.Context, a *args) {
 	var regs arch.Regs
-	e.k.arch.Frame.Load(x.Memory(), arch.Addr(a[1]), &regs)
+	e.loadRegs(x, a[1], &regs)
 	to, _ := e.k.arch.Caller(x.Memory(), &regs)
 	x.Emit(kpev.Hooked, a[0], uint64(e.k.arch.StackPointer(&regs)), uint64(to))
 }
@@ -171,7 +176,7 @@ func hooked(e *Linux, x kapi.Context, a *args) {
 // where the return address lay.
 func passedAll(e *Linux, x kapi.Context, a *args) {
 	var regs arch.Regs
-	e.k.arch.Frame.Load(x.Memory(), arch.Addr(a[0]), &regs)
+	e.loadRegs(x, a[0], &regs)
 	x.Emit(kpev.Trampoline, uint64(e.k.arch.StackPointer(&regs)), e.returned(x), 0)
 }
 

@@ -33,6 +33,13 @@ func (ps *Processors) init(m *Machine) {
 	ps.reserve()
 }
 
+// own sets the registers that belong to a CPU (Hooks.CPURegs).
+func (ps *Processors) own(c *CPU) {
+	if f := ps.m.hooks.CPURegs; f != nil {
+		f(int(c.id), &c.regs)
+	}
+}
+
 // reset puts CPUs and tasks back to their state at the beginning of a run: idle.
 func (ps *Processors) reset() {
 	for i := range ps.list {
@@ -52,6 +59,7 @@ func (ps *Processors) reset() {
 		if ps.m.hooks.TaskRegs != nil {
 			c.sys.Switch(new(arch.TaskState), &c.idle.system)
 		}
+		ps.own(c)
 		c.idle.state = runnable
 		ps.absent(c)
 	}

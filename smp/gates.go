@@ -33,7 +33,7 @@ type Gates struct {
 func (m *Machine) Gates() *Gates { return &m.gates }
 
 func (gs *Gates) init(m *Machine) {
-	gs.m, gs.page, gs.guestPages = m, m.arch.Addr(GateBase), m.arch.Addr(kapi.GuestGates)
+	gs.m, gs.page, gs.guestPages = m, m.arch.Addr(GateBase), kapi.GatesOf(m.arch)
 	m.mem.mapCode(gs.page, PermRead|PermExec).gate = true
 }
 
@@ -53,7 +53,7 @@ func (gs *Gates) Bind(name string, f kapi.Routine) arch.Addr {
 	return gs.page + arch.Addr(len(gs.bound)-1)*gateSize
 }
 
-// BindGuest gives f the next address from kapi.GuestGates on (arch.Arch.Addr). These gates
+// BindGuest gives f the next address from kapi.GatesOf on. These gates
 // have pages of their own, so the address doesn't depend on what else is bound. It is called
 // before Freeze.
 func (gs *Gates) BindGuest(name string, f kapi.Routine) arch.Addr {

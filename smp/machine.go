@@ -57,6 +57,10 @@ type Hooks struct {
 	// TaskRegs is called with the registers and the state that a task begins a run with.
 	TaskRegs func(t kapi.TaskID, r *arch.Regs, s *arch.TaskState)
 
+	// CPURegs is called with a CPU's registers at the entry of a trap's handler, after the return from one, and when
+	// the CPU switches to another task: it sets those that belong to the CPU. nil: none do.
+	CPURegs func(cpu int, r *arch.Regs)
+
 	// Switched is called when a CPU switches from prev to next (which are the same if
 	// there is no other task to run).
 	Switched func(prev, next *Task, voluntary bool)

@@ -62,6 +62,7 @@ func (ts *Tasks) schedule(c *CPU, voluntary bool) {
 	prev.regs = c.regs
 	c.task = next
 	c.regs = next.regs
+	m.cpus.own(c)
 	c.sys.Switch(&prev.system, &next.system)
 	m.cpus.reserves.lose(c)
 	c.trace()

@@ -61,6 +61,7 @@ func (tr *traps) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	c.regs.Flags &^= tr.clears(vec)
 	c.regs.R[m.arch.SP] = uint64(base)
 	c.regs.IP = m.gates.idleIP()
+	m.cpus.own(c)
 	c.after = 0
 	c.guest, c.user = false, false
 	m.time.spend(c.id, delivery(vec), 1)
@@ -198,6 +199,7 @@ func (tr *traps) iret(c *CPU) {
 		m.ending.refuseAt(c, f.base, "the trap frame to return from is not mapped")
 		return
 	}
+	m.cpus.own(c)
 	if tr.scrubs {
 		end := m.arch.StackPointer(&c.regs)
 		if f.user {

@@ -188,7 +188,16 @@ func (c *Closure) decode(f *Function, visit func(in arch.Inst, taken uint64)) {
 		}
 		visit(follow(in))
 		code = code[in.Size():]
+		code = code[c.tableAfter(in, code):]
 	}
+}
+
+// tableAfter returns the size of the jump table that lies after an instruction, in bytes.
+func (c *Closure) tableAfter(in arch.Inst, code []byte) int {
+	if c.code.table == nil || in.Flow() != arch.FlowIndirectJump {
+		return 0
+	}
+	return c.code.table(code)
 }
 
 // A Kind classifies the target of a direct call or jump.

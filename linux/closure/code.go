@@ -21,17 +21,21 @@ type code struct {
 	// the address that it may take; 0: none.
 	follow func(c *Closure, f *Function) func(in arch.Inst) (arch.Inst, uint64)
 
+	// table returns how many bytes of a jump table code begins with, after the instruction that jumps by it; nil:
+	// tables lie elsewhere.
+	table func(code []byte) int
+
 	// special reports whether an instruction concerns the machine.
 	special func(in arch.Inst) bool
 }
 
 // codes has a row for each processor.
 var codes = [...]code{
-	target.X8664:   {"arch/x86/", true, functionsX86, followX86, specialX86},
-	target.I386:    {"arch/x86/", true, functionsX86, followX86, specialX86},
-	target.RISCV64: {"arch/riscv/", false, functionsRISCV, followRISCV, specialRISCV},
-	target.ARM64:   {"arch/arm64/", false, functionsARM, followARM, specialARM},
-	target.PPC64LE: {"arch/powerpc/", false, functionsPPC, followPPC, specialPPC},
+	target.X8664:   {"arch/x86/", true, functionsX86, followX86, nil, specialX86},
+	target.I386:    {"arch/x86/", true, functionsX86, followX86, nil, specialX86},
+	target.RISCV64: {"arch/riscv/", false, functionsRISCV, followRISCV, nil, specialRISCV},
+	target.ARM64:   {"arch/arm64/", false, functionsARM, followARM, nil, specialARM},
+	target.PPC64LE: {"arch/powerpc/", false, functionsPPC, followPPC, tablePPC, specialPPC},
 }
 
 func codeOf(p target.Processor) *code { return &codes[p] }

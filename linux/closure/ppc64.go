@@ -22,7 +22,7 @@ const (
 // global entry. addi takes an address.
 func followPPC(c *Closure, f *Function) func(in arch.Inst) (arch.Inst, uint64) {
 	var known [32]uint64 // 0: not known
-	known[ppcTOC] = c.toc()
+	known[ppcTOC] = c.TOC()
 	return func(in arch.Inst) (arch.Inst, uint64) {
 		p, ok := in.(*ppc64.Inst)
 		if !ok {
@@ -50,9 +50,9 @@ func followPPC(c *Closure, f *Function) func(in arch.Inst) (arch.Inst, uint64) {
 	}
 }
 
-// toc returns what r2 has in the kernel's functions, which their prologues make: addis r2,r12,hi and
+// TOC returns what r2 has in the kernel's functions, which their prologues make: addis r2,r12,hi and
 // addi r2,r2,lo.
-func (c *Closure) toc() uint64 {
+func (c *Closure) TOC() uint64 {
 	for _, name := range [...]string{"register_kprobe", "memcpy_flushcache", "printk", "_printk"} {
 		s, ok := c.Image.Symbol(name)
 		if !ok {
@@ -78,4 +78,20 @@ func specialPPC(in arch.Inst) bool {
 		return true
 	}
 	return trapping(in)
+}
+
+// tablePPC is code.table. A jump table has distances from its own first byte, each of four bytes. It ends where the
+// first of what it leads to begins, behind it, or before a word that is no such distance.
+func tablePPC(code []byte) (n int) {
+	end := len(code)
+	for n+4 <= end {
+		to := int(int32(uint32(arch.Word(code[n : n+4]))))
+		if to == 0 || to%4 != 0 || to >= len(code) || to < -mostFunction {
+			break
+		}
+		if n += 4; to > 0 {
+			end = min(end, to)
+		}
+	}
+	return n
 }

@@ -56,6 +56,7 @@ var Sets = []Set{
 			"kprobe_breakpoint_handler", "kprobe_single_step_handler", "kprobe_brk_handler", "kprobe_ss_brk_handler",
 			"kprobe_breakpoint_ss_handler", "kretprobe_brk_handler", "trampoline_probe_handler",
 			"kretprobe_breakpoint_handler", "kprobe_handler", "kprobe_post_handler", "opt_pre_handler",
+			"trampoline_rethook_handler",
 		},
 		By: []string{
 			"arch_rethook_trampoline",
@@ -132,7 +133,7 @@ var Sets = []Set{
 			"arch/riscv/kernel/patch.c", "arch/riscv/kernel/traps.c", "arch/riscv/mm/cacheflush.c",
 			"arch/arm64/kernel/patching.c", "arch/arm64/kernel/debug-monitors.c", "arch/arm64/kernel/traps.c",
 			"arch/arm64/kernel/entry-common.c",
-			"arch/powerpc/lib/code-patching.c"},
+			"arch/powerpc/lib/code-patching.c", "arch/powerpc/kernel/traps.c"},
 		Only: []string{
 			"text_poke", "text_poke_early", "text_poke_kgdb", "text_poke_sync", "text_poke_loc_init",
 			"text_poke_bp_batch", "text_poke_bp", "text_poke_flush", "text_poke_queue", "text_poke_finish",
@@ -160,7 +161,9 @@ var Sets = []Set{
 			"create_branch", "create_cond_branch", "is_offset_in_branch_range", "is_conditional_branch",
 			"instr_is_branch_iform",
 			"instr_is_branch_bform", "instr_is_relative_branch", "instr_is_relative_link_branch", "branch_target",
-			"translate_branch", "branch_iform_target", "branch_bform_target", "patch_branch_unprefixed",
+			"translate_branch", "branch_iform_target", "branch_bform_target", "patch_branch_unprefixed", "patch_mem",
+			"__patch_mem", "program_check_exception", "do_program_check", "__do_program_check",
+			"single_step_exception", "__single_step_exception",
 		},
 		By: []string{
 			"smp_text_poke_sync_each_cpu", "smp_text_poke_batch_finish", "smp_text_poke_batch_flush",
@@ -175,12 +178,12 @@ var Sets = []Set{
 			"smp_text_poke_single", "smp_text_poke_sync_each_cpu",
 			"do_trap_break", "handle_break", "patch_text", "patch_text_nosync", "patch_text_cb", "flush_icache_all",
 			"aarch64_insn_patch_text", "aarch64_insn_patch_text_nosync", "el1_brk64", "patch_instruction",
-			"patch_branch",
+			"patch_branch", "program_check_exception", "single_step_exception",
 		},
 	},
 	{
 		Name: "decoder", Says: "the kernel's own decoder of instructions",
-		Files: []string{"arch/x86/lib/insn.c", "arch/x86/lib/inat.c"},
+		Files: []string{"arch/x86/lib/insn.c", "arch/x86/lib/inat.c", "arch/powerpc/lib/sstep.c"},
 		By:    []string{"inat_get_xop_attribute"},
 	},
 	{
@@ -198,6 +201,7 @@ var Sets = []Set{
 			"copy_from_kernel_nofault", "copy_from_kernel_nofault_allowed", "copy_from_kernel_nofault_loop",
 			"cpumask_next_wrap", "cpumask_weight", "__list_del_entry", "is_endbr", "refcount_warn_saturate", "sort",
 			"sort_r", "__sort_r", "do_swap", "bsearch", "__static_call_return0", "__asm_copy_from_user_sum_enabled",
+			"__arch_hweight32", "__arch_hweight64",
 		},
 	},
 }

@@ -90,6 +90,7 @@ func (w *walk) trim(f *Function) {
 			break
 		}
 		off += uint64(in.Size())
+		off += uint64(w.c.tableAfter(in, code[off:]))
 		if c := w.c.code; c.fills && in.Flow() == arch.FlowBreakpoint { // they follow returns, and fill gaps
 			continue
 		}

@@ -18,8 +18,8 @@
 //
 // # Limits
 //
-// There are mutants of kernels for x86-64, i386, riscv64 and arm64. On riscv64 no comparison is off by one. On the last
-// two a fence of instructions (fence.i, isb) is dropped, too.
+// On riscv64 no comparison is off by one. Beside x86 a fence of instructions (fence.i, isb, isync) is dropped, too. A
+// store on condition of Power is dropped as one that succeeds.
 //
 // A mutant may be equivalent to the kernel; this package can't tell. Instructions in
 // replacements of alternatives aren't mutated.

@@ -34,9 +34,9 @@ func All(c *closure.Closure) []Mutant {
 	return l.out
 }
 
-// kinds lists the mutants of a function, by processor; nil: there are none.
+// kinds lists the mutants of a function, by processor.
 var kinds = [...]func(l *lister, f *closure.Function){target.X8664: kindsX86, target.I386: kindsX86,
-	target.RISCV64: riscv.kinds, target.ARM64: arm.kinds, target.PPC64LE: nil}
+	target.RISCV64: riscv.kinds, target.ARM64: arm.kinds, target.PPC64LE: power.kinds}
 
 // A row is what the kinds need of a processor other than x86.
 type row struct {
@@ -85,18 +85,13 @@ func (r *row) call(l *lister, in arch.Inst) {
 	l.skip(s.Name, in, with)
 }
 
-// Has reports whether there are mutants of kernels for a processor.
-func Has(p target.Processor) bool { return kinds[p] != nil }
-
 // function lists the mutants of a function.
 func (l *lister) function(f *closure.Function) {
 	l.f, l.label, l.calls = f, f.Name, make(map[string]int)
 	if l.names[f.Name]++; l.names[f.Name] > 1 {
 		l.label = fmt.Sprintf("%s#%d", f.Name, l.names[f.Name])
 	}
-	if list := kinds[l.c.Image.Processor()]; list != nil {
-		list(l, f)
-	}
+	kinds[l.c.Image.Processor()](l, f)
 }
 
 // early reports whether a function runs only at boot.

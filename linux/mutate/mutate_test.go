@@ -19,7 +19,7 @@ func of(t *testing.T, series string) *closure.Closure {
 	t.Helper()
 	open := func() *vmlinux.Image { return kerneltest.Open(t, series) }
 	switch series {
-	case "arm64":
+	case "arm64", "ppc64le":
 		open = func() *vmlinux.Image { return kerneltest.OpenOn(t, series, "6.12") }
 	case "i386":
 		open = func() *vmlinux.Image {
@@ -35,7 +35,7 @@ func of(t *testing.T, series string) *closure.Closure {
 
 // Each mutant of the kernels at hand replaces one instruction by whole ones.
 func TestAll(t *testing.T) {
-	for _, series := range []string{"6.1", "6.12", "i386", "arm64"} {
+	for _, series := range []string{"6.1", "6.12", "i386", "arm64", "ppc64le"} {
 		t.Run(series, func(t *testing.T) {
 			c := of(t, series)
 			all := All(c)

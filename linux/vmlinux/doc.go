@@ -36,7 +36,7 @@
 //
 // It opens kernels with CONFIG_KALLSYMS and SMP, from 5.0 on: those of x86-64, i386, riscv64, arm64
 // and ppc64le. Kernels from 5.10 to 7.3 were tested, 6.1 for i386, and 6.12 and 7.2 of the last three.
-// An i386 kernel without relocations can't be moved, nor can one for ppc64le. One for riscv64 or arm64 is
+// An i386 kernel without relocations can't be moved. One for riscv64 or arm64 is
 // moved by the words of its data that are addresses of it: its code has none.
 // Payloads may be compressed with gzip, bzip2, xz, lzma, zstd or lz4, and have at most 512 MiB
 // unpacked; lzo is refused. Types need CONFIG_DEBUG_INFO_BTF, or a vmlinux with DWARF.

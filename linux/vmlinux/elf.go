@@ -8,6 +8,7 @@ import (
 	"io"
 	"kpsim/smp/image/objfile"
 	"slices"
+	"strings"
 )
 
 // loadedMax limits the size of a section and of all loaded sections, in bytes. allyesconfig has
@@ -93,7 +94,11 @@ func (o *object) load() ([]Section, error) {
 		}
 		left -= h.Size
 		s := Section{Name: h.Name, Addr: h.Addr, Size: h.Size, Write: h.Flags&elf.SHF_WRITE != 0}
-		s.Exec = h.Flags&elf.SHF_EXECINSTR != 0 && !s.Write // since 6.14 .data is marked as both
+		s.Exec = h.Flags&elf.SHF_EXECINSTR != 0
+		if strings.HasSuffix(s.Name, ".text") { // for ppc64le .init.text is marked as written
+			s.Write = s.Write && !s.Exec
+		}
+		s.Exec = s.Exec && !s.Write // since 6.14 .data is marked as both
 		if h.Kind != elf.SHT_NOBITS {
 			b, err := o.Bytes(h, loadedMax)
 			if err != nil {

@@ -190,6 +190,9 @@ func (im *Image) readRest(o *object, table []objfile.Symbol) (err error) {
 	if im.relocs, err = o.appended(); err == nil && im.relocs.empty() {
 		im.relocs, err = o.emitted(table)
 	}
+	if err == nil && im.relocs.empty() {
+		im.relocs, err = o.dynamic()
+	}
 	return err
 }
 

@@ -93,9 +93,9 @@ func decodeText(im *vmlinux.Image) (decoded int, data []string) {
 	return decoded, data
 }
 
-// Kernels for riscv64 and arm64 are moved by the addresses in their data.
+// Kernels for riscv64 and arm64 are moved by the addresses in their data, those for ppc64le by their relocations.
 func TestMoveOthers(t *testing.T) {
-	for _, processor := range []string{"riscv64", "arm64"} {
+	for _, processor := range []string{"riscv64", "arm64", "ppc64le"} {
 		t.Run(processor, func(t *testing.T) {
 			im, err := vmlinux.Open(kerneltest.PathOn(t, processor, "6.12"))
 			require.NoError(t, err)

@@ -59,6 +59,30 @@ func (o *object) appended() (relocs, error) {
 		"this program, or damaged", len(lists))
 }
 
+// relativePPC is R_PPC64_RELATIVE (Power ELFv2 ABI, "Relocation Types").
+const relativePPC = 22
+
+// dynamic reads the relocations of a kernel that is linked as position-independent (.rela.dyn): words that have an
+// address already, to which the distance is added. Others are of weak symbols that the kernel lacks.
+func (o *object) dynamic() (all relocs, err error) {
+	for i := range o.Sections {
+		h := &o.Sections[i]
+		if o.class.relative == 0 || h.Name != ".rela.dyn" || h.Kind != o.Rels {
+			continue
+		}
+		b, err := o.Bytes(h, loadedMax)
+		if err != nil {
+			return relocs{}, err
+		}
+		for ; len(b) >= o.Rel; b = b[o.Rel:] {
+			if at, _, kind, _ := o.class.Row(b); kind == o.class.relative {
+				all.add64 = append(all.add64, at)
+			}
+		}
+	}
+	return all, nil
+}
+
 // emitted reads the relocations that the linker left in a vmlinux (--emit-relocs, which
 // CONFIG_RANDOMIZE_BASE needs). It selects those that move (arch/x86/tools/relocs.c): absolute
 // words, except of per-CPU and absolute symbols, and rip-relative references to per-CPU symbols.

@@ -108,6 +108,7 @@ type Branches struct {
 	BranchLen  int
 	Reach      string // how far they reach, for people
 	Jump, Call func(at, target Addr) (c Code, ok bool)
+	Gates      Addr // where the services lie that a kernel's own code calls (kapi.GatesOf); 0: the usual place
 	// NearExec says that branches don't reach the usual place of executable memory: kernels set some aside in text.
 	NearExec  bool
 	BranchNop Code    // one nop

@@ -18,9 +18,17 @@ type Image struct {
 	_    struct{}
 }
 
-// GuestGates is where the gates of a Guest lie, one after the other; of a kernel of 32 bits
-// where arch.Arch.Addr says.
+// GuestGates is where the gates of a Guest lie, one after the other, unless the processor's row says otherwise
+// (GatesOf); of a kernel of 32 bits where arch.Arch.Addr says.
 const GuestGates arch.Addr = 0xffffffff82200000
+
+// GatesOf returns where the gates of a Guest lie on a processor.
+func GatesOf(a *arch.Arch) arch.Addr {
+	if a.Gates != 0 {
+		return a.Gates
+	}
+	return a.Addr(GuestGates)
+}
 
 // GateSize is how many bytes a gate takes.
 const GateSize = 16
@@ -57,6 +65,9 @@ type Guest interface {
 	// TaskRegs calls f with the registers that each task begins a run with, and what the kernel keeps of the CPU's
 	// other state for it.
 	TaskRegs(f func(t TaskID, r *arch.Regs, s *arch.TaskState))
+	// CPURegs calls f with the registers of a CPU where entry code of a trap, the return from one or a switch of tasks
+	// loads those that belong to the CPU.
+	CPURegs(f func(cpu int, r *arch.Regs))
 	// Thread makes a kernel thread: wake makes it run f, once more if f is already running.
 	Thread(name string, f func(x Context)) (wake func())
 	// OnSwitch calls f when a CPU switches to another task, within that step.

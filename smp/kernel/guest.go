@@ -58,6 +58,9 @@ func (g *Guest) TaskRegs(f func(t kapi.TaskID, r *arch.Regs, s *arch.TaskState))
 	g.k.M.Hooks().TaskRegs = f
 }
 
+// CPURegs implements kapi.Guest.
+func (g *Guest) CPURegs(f func(cpu int, r *arch.Regs)) { g.k.M.Hooks().CPURegs = f }
+
 // busy reports whether text has counted preempt_disable on a CPU.
 func (g *Guest) busy(x *smp.Ctx) bool {
 	v, _ := x.Memory().Load(g.PerCPU(x.CPU(), g.preempt), 4)

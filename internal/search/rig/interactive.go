@@ -61,7 +61,7 @@ func (r *Rig) AddProbe(p scenario.Probe) error {
 	r.Census.add(r.probes.addrs[n])
 	r.probes.reportProbe(n)
 	if !had && r.probes.hasContexts() {
-		r.probes.reportContexts()
+		r.probes.reportContexts(0)
 	}
 	return nil
 }

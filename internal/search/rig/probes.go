@@ -68,8 +68,8 @@ func (pr *probes) head() {
 			pr.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(pr.own), lo, hi)
 		}
 	}
-	if pr.hasContexts() {
-		pr.reportContexts()
+	if kept := pr.reportHeld(); pr.hasContexts() || kept > 0 {
+		pr.reportContexts(kept)
 	}
 	pr.reportModules()
 }
@@ -95,9 +95,23 @@ func (pr *probes) reportModules() {
 // of an engine that Scenario.Answers says nothing about.
 func (r *Rig) LeaveAnswers() { r.probes.answers = nil }
 
-func (pr *probes) reportContexts() {
+// reportHeld tells the monitors what the engine has allocated before the run, and returns how many pieces of memory
+// those are.
+func (pr *probes) reportHeld() (n uint64) {
+	h, ok := pr.wiring.engine.(engine.Holder)
+	if !ok {
+		return 0
+	}
+	for _, m := range h.Held() {
+		pr.Log.Emit(smpev.Alloc, 255, traces.NoTask, uint64(m.At), m.Size, m.What)
+		n++
+	}
+	return n
+}
+
+func (pr *probes) reportContexts(kept uint64) {
 	m := &pr.Scenario.Machine
-	pr.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Return >= era.ReturnHashed), 0)
+	pr.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Return >= era.ReturnHashed), kept)
 }
 
 // reportProbe is head for one probe.

@@ -6,6 +6,10 @@ import "kpsim/smp/arch"
 // (Book II, "Concurrent Modification and Execution of Instructions").
 const fetchUnit = WordLen
 
+// ownGates is where branches of all text of a kernel lead that is moved to 0xffffffff84000000: between its data and its
+// .init.text.
+const ownGates = 0xffff_ffff_85f0_0000
+
 // PPC64 is a Power processor in little-endian mode with 64 bits, with the calling convention of ELFv2 and
 // the trap frame of a Linux kernel. Breakpoints are all traps without a condition: a kernel has twi for its
 // assertions. A store to text is aligned, or it may be done in pieces (Book II, "Single-Copy Atomicity").
@@ -23,7 +27,8 @@ var PPC64 = &arch.Arch{
 		Cleared: arch.IRQ | arch.Step | msrTask | flagNoRI,
 	},
 	Branches: arch.Branches{
-		BranchLen: WordLen, Reach: "32 MB", NearExec: true, Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
+		BranchLen: WordLen, Reach: "32 MB", NearExec: true, Gates: ownGates,
+		Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),
 		IsJump: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordB)},
 		IsCall: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordBL)},
 		Ret:    bytesOf(Ret()),

@@ -1,0 +1,214 @@
+package linux
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/ppc64"
+	"kpsim/smp/kapi"
+)
+
+// What boot makes of a kernel's text by the features of the processor, and of the area for detours.
+
+// A row of a table of features (struct fixup_entry, arch/powerpc/include/asm/feature-fixups.h) has six words: which
+// features it is about, and how they must be for the code to stay; then the beginnings and ends of the code and of what
+// takes its place, as distances from the row.
+const (
+	ppcFixup = 48
+	ppcFarB  = 18 << 26 // b
+	ppcNearB = 16 << 26 // bc
+	ppcOp    = 63 << 26
+)
+
+// bootTextPPC is port.bootText.
+func bootTextPPC(k *Kernel) error {
+	cpu, mmu, ok := featuresPPC(k)
+	if !ok {
+		return fmt.Errorf("its cpu_specs have no row of the processor version %#x: the kernel is newer than this "+
+			"program", ppc64.PVR)
+	}
+	for _, t := range []struct {
+		name string
+		has  uint64
+	}{{"__ftr_fixup", cpu}, {"__mmu_ftr_fixup", mmu}} {
+		if err := fixupPPC(k, t.name, t.has); err != nil {
+			return err
+		}
+	}
+	sites := keySites(k)
+	for _, t := range []struct {
+		name string
+		has  uint64
+	}{{"cpu_feature_keys", cpu}, {"mmu_feature_keys", mmu}} {
+		s, _ := k.Image.Symbol(t.name)
+		size, _ := k.Image.Types().Size("static_key")
+		for i := range int(s.Size) / max(size, 1) {
+			setKey(k, sites, arch.Addr(s.Addr)+arch.Addr(i*size), t.has>>i&1 != 0)
+		}
+	}
+	setKey(k, sites, k.at("poking_init_done"), true)
+	return placeDetours(k)
+}
+
+// featuresPPC returns the features that the kernel knows the processor to have, those of translation apart: the row of
+// cpu_specs that cputable.c finds by the version. Without a device tree that says so, translation is by the hash table.
+func featuresPPC(k *Kernel) (cpu, mmu uint64, ok bool) {
+	t, le := k.Image.Types(), binary.LittleEndian
+	size, ok := t.Size("cpu_spec")
+	offs := make(map[string]int)
+	for _, name := range []string{"pvr_mask", "pvr_value", "cpu_features", "mmu_features"} {
+		var had bool
+		offs[name], _, had = t.Off("cpu_spec", name)
+		ok = ok && had
+	}
+	s, had := k.Image.Symbol("cpu_specs")
+	if !ok || !had {
+		return 0, 0, false
+	}
+	for b := k.Image.Bytes(s.Addr, s.Size); len(b) >= size; b = b[size:] {
+		if ppc64.PVR&le.Uint32(b[offs["pvr_mask"]:]) == le.Uint32(b[offs["pvr_value"]:]) {
+			mmu := uint64(le.Uint32(b[offs["mmu_features"]:]))
+			return le.Uint64(b[offs["cpu_features"]:]), mmu, true
+		}
+	}
+	return 0, 0, false
+}
+
+// fixupPPC applies the rows of a table to the functions that run (patch_feature_section).
+func fixupPPC(k *Kernel, table string, has uint64) error {
+	s, le := k.Image.Section(table), binary.LittleEndian
+	if s == nil {
+		return nil
+	}
+	for off := 0; off+ppcFixup <= len(s.Data); off += ppcFixup {
+		row, at := s.Data[off:], arch.Addr(s.Addr)+arch.Addr(off)
+		place := func(i int) arch.Addr { return at + arch.Addr(le.Uint64(row[8*i:])) }
+		from, alt := place(2), place(4)
+		n, by := int(place(3)-from), int(place(5)-alt)
+		if has&le.Uint64(row) == le.Uint64(row[8:]) || n == 0 || k.Closure.Function(uint64(from)) == nil {
+			continue
+		}
+		old, code := k.bytes(from, n), k.bytes(alt, by)
+		if old == nil || by < 0 || by > n || by > 0 && code == nil {
+			return fmt.Errorf("%s: row %d: its code isn't in the kernel: the file is damaged", table, off/ppcFixup)
+		}
+		copy(old, k.arch.Nop(n))
+		for i := 0; i < by; i += ppc64.WordLen {
+			w, ok := le.Uint32(code[i:]), true
+			if to, is := branchPPC(w, alt+arch.Addr(i)); is && (to < alt || to >= alt+arch.Addr(by)) {
+				w, ok = leadPPC(w, from+arch.Addr(i), to)
+			}
+			if !ok {
+				return fmt.Errorf("%s: row %d: a branch doesn't reach its target: the file is damaged", table,
+					off/ppcFixup)
+			}
+			le.PutUint32(old[i:], w)
+		}
+	}
+	return nil
+}
+
+// branchPPC returns the target of a relative branch.
+func branchPPC(w uint32, at arch.Addr) (to arch.Addr, ok bool) {
+	const absolute = 2
+	switch op := w & ppcOp; {
+	case w&absolute != 0:
+	case op == ppcFarB:
+		return at + arch.Addr(int32(w&0x03fffffc<<6)>>6), true
+	case op == ppcNearB:
+		return at + arch.Addr(int16(w&0xfffc)), true
+	}
+	return 0, false
+}
+
+// leadPPC makes a relative branch that stands at an address lead to another.
+func leadPPC(w uint32, at, to arch.Addr) (uint32, bool) {
+	mask := uint32(0xfffc)
+	if w&ppcOp == ppcFarB {
+		mask = 0x03fffffc
+	}
+	w = w&^mask | uint32(to-at)&mask
+	led, ok := branchPPC(w, at)
+	return w, ok && led == to
+}
+
+// A keySite is a site of a jump label in the kernel.
+type keySite struct {
+	at, target arch.Addr
+	likely     bool // the jump stands there while the key is off
+}
+
+// keySites returns the sites of all keys.
+func keySites(k *Kernel) map[arch.Addr][]keySite {
+	list := make(map[arch.Addr][]keySite)
+	l, first, end := &k.labels, k.at("__start___jump_table"), k.at("__stop___jump_table")
+	for row := first; row < end && l.step > 0; row += l.step {
+		b := k.Image.Bytes(uint64(row), uint64(l.step))
+		if b == nil {
+			break
+		}
+		place := func(f field) arch.Addr {
+			d := int64(binary.LittleEndian.Uint64(append(b[f.off:f.off+f.size:f.off+f.size], make([]byte, 8)...)))
+			d = d << (64 - 8*f.size) >> (64 - 8*f.size)
+			return row + arch.Addr(f.off) + arch.Addr(d)
+		}
+		key := place(l.key)
+		list[key&^3] = append(list[key&^3], keySite{place(l.code), place(l.target), key&rowLikely != 0})
+	}
+	return list
+}
+
+// setKey switches a key of the kernel's own before it runs (static_key_enable, static_key_disable).
+func setKey(k *Kernel, sites map[arch.Addr][]keySite, key arch.Addr, on bool) {
+	if b := k.bytes(key+arch.Addr(k.labels.enabled.off), k.labels.enabled.size); b != nil {
+		binary.LittleEndian.PutUint32(b, uint32(b2u(on)))
+	}
+	for _, s := range sites[key] {
+		b := k.bytes(s.at, ppc64.WordLen)
+		code := ppc64.Nop()
+		if on != s.likely {
+			code, _ = ppc64.Jump(s.at, s.target)
+		}
+		if b != nil {
+			copy(b, code.Bytes())
+		}
+	}
+}
+
+// placeDetours puts the area for detours, which the kernel has in its own text (optinsn_slot in optprobes_head.S),
+// where branches of scenarios reach it: alloc_optinsn_page takes its address from the TOC, by two instructions.
+func placeDetours(k *Kernel) error {
+	area, ok := k.Image.Symbol("optinsn_slot")
+	f := k.Closure.Function(uint64(k.at("alloc_optinsn_page")))
+	if !ok || f == nil {
+		return nil // it has no optimization
+	}
+	high, found := arch.Addr(0), false
+	k.Closure.Decode(f, func(in arch.Inst) {
+		p, ok := in.(*ppc64.Inst)
+		if !ok {
+			return
+		}
+		const toc = 2 << 16
+		switch w := p.Word(); {
+		case w&(ppcOp|31<<16) == 15<<26|toc:
+			high = in.At()
+		case w>>26 == 14 && high != 0:
+			upper := binary.LittleEndian.Uint32(k.bytes(high, ppc64.WordLen))
+			at := k.Closure.TOC() + uint64(int64(int16(upper)))<<16 + uint64(int64(int16(w)))
+			if w>>16&31 != upper>>21&31 || at != area.Addr {
+				return
+			}
+			d := ppcDetours - k.Closure.TOC()
+			binary.LittleEndian.PutUint32(k.bytes(high, ppc64.WordLen), upper&ppcHalf|uint32((d+0x8000)>>16)&0xffff)
+			binary.LittleEndian.PutUint32(k.bytes(in.At(), ppc64.WordLen), w&ppcHalf|uint32(d)&0xffff)
+			found = true
+		}
+	})
+	if !found {
+		return fmt.Errorf("its alloc_optinsn_page doesn't return optinsn_slot: the kernel is newer than this program")
+	}
+	k.images = append(k.images, &kapi.Image{At: ppcDetours, Size: roundUp(int(area.Size), page), Exec: true})
+	return nil
+}

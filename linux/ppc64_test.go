@@ -1,0 +1,190 @@
+package linux_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/testkit/kerneltest"
+	"kpsim/internal/testkit/thorough"
+	"kpsim/linux"
+	"kpsim/sched"
+	"kpsim/smp"
+)
+
+func openPPC(t testing.TB, series string) *linux.Kernel {
+	k, err := linux.Open(kerneltest.PathOn(t, "ppc64le", series))
+	require.NoError(t, err)
+	linux.Give(k)
+	return k
+}
+
+// Finds of kernels for ppc64le as they are: a post_handler finds the address in the slot; a detour whose hit is missed
+// doesn't store the address from which a branch is emulated.
+const (
+	findPost = "runs the post_handler of probe 0 with the instruction pointer at"
+	findNIP  = "dies of #PF at 0x4"
+)
+
+// scenariosPPC are programs that a kernel for ppc64le runs. Instructions that are emulated and that are stepped have
+// probes, alone and several at a place; functions have return probes; probes become branches.
+var scenariosPPC = []guest{
+	{"emulated", `
+f = text("f", "38630001 41820008 38630001 4e800020")   # addi r3,r3,1; beq +8; addi r3,r3,1; blr
+p = kprobe("p", at = f, pre = [count()], post = [count()])
+q = kprobe("q", at = f + 4)
+r = kprobe("r", at = f + 12)
+task("prober", cpu = 0, ops = [register(p, errno = 0), call(f, 1, returns = 3), register(q, errno = 0),
+    register(r, errno = 0), call(f, 1, returns = 3), disable(p), enable(p), unregister(q), unregister(p),
+    call(f, 1, returns = 3), unregister(r)])
+task("caller", cpu = 1, ops = [call(f, 4, returns = 6), call(f, 5, returns = 7)], repeat = 2)
+timer(cpu = 1)
+`},
+	{"stepped", `
+f = text("f", "7c631e14 7c631e14 4e800020")            # addo r3,r3,r3; twice; blr
+p = kprobe("p", at = f, pre = [count()])
+q = kprobe("q", at = f + 4)
+task("prober", cpu = 0, ops = [register(p, errno = 0), call(f, 1, returns = 4), register(q, errno = 0),
+    call(f, 1, returns = 4), disable(p), enable(p), unregister(q), unregister(p), call(f, 1, returns = 4)])
+task("caller", cpu = 1, ops = [call(f, 4, returns = 16), call(f, 5, returns = 20)], repeat = 2)
+`},
+	{"frame", `
+f = text("f", "f821ffe1 38210020 4e800020")            # stdu r1,-32(r1); addi r1,r1,32; blr
+p = kprobe("p", at = f, pre = [count()], post = [count()])
+task("prober", cpu = 0, ops = [register(p, errno = 0), call(f, 1, returns = 1), unregister(p)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 1)], repeat = 3)
+timer(cpu = 1)
+`},
+	{"shared", `
+f = text("f", "38630001 38630001 4e800020")
+a = kprobe("a", at = f)
+b = kprobe("b", at = f, pre = [count()], post = [count()])
+task("first", cpu = 0, ops = [register(a, errno = 0), call(f, 1, returns = 3), unregister(a)])
+task("second", cpu = 1, ops = [register(b, errno = 0), call(f, 1, returns = 3), unregister(b)])
+timer(cpu = 1)
+`},
+	{"joined", `
+f = text("f", "38630001 38630001 4e800020")
+a = kprobe("a", at = f)
+b = kprobe("b", at = f, pre = [count()], post = [count()])
+task("prober", cpu = 0, ops = [register(a, errno = 0), register(b, errno = 0), unregister(a), unregister(b)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 3)], repeat = 3)
+timer(cpu = 1)
+`},
+	{"optimized", `
+f = text("f", "38630001 38630002 4e800020")            # addi r3,r3,1; addi r3,r3,2; blr
+a = kprobe("a", at = f + 4, pre = [count()])
+task("prober", cpu = 0, ops = [register(a, errno = 0), wait_optimized(), call(f, 1, returns = 4), optimization(False),
+    call(f, 1, returns = 4), optimization(True), wait_optimized(), unregister(a), wait_optimized()])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 4)], repeat = 4)
+timer(cpu = 1)
+`},
+	{"nested", `
+f = text("f", "38630001 38630001 4e800020")
+g = text("g", "38630002 4e800020")                     # addi r3,r3,2; blr
+pg = kprobe("pg", at = g, pre = [count()])
+p = kprobe("p", at = f, pre = [call(g)], post = [call(g)])
+r = kretprobe("r", at = f, handler = [call(g)], maxactive = 1)
+task("prober", cpu = 0, ops = [register(pg, errno = 0), register(p, errno = 0), register(r, errno = 0),
+    call(f, 1, returns = 3), enabled(False), call(f, 1, returns = 3), enabled(True), call(f, 2, returns = 4)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 3), call(g, 1, returns = 3)], repeat = 2)
+timer(cpu = 1, run = f)
+`},
+	{"returns", `
+f = text("f", "38630001 4e800020")
+r = kretprobe("r", at = f, entry = [count()], handler = [count()], maxactive = 2)
+task("prober", cpu = 0, ops = [register(r, errno = 0), call(f, 1, returns = 2), unregister(r), call(f, 1, returns = 2)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 2), schedule(), call(f, 2, returns = 3)], repeat = 2)
+timer(cpu = 1)
+`},
+}
+
+// TestPPC: kernels for ppc64le, without preemption (6.12) and with it (7.2), break nothing.
+func TestPPC(t *testing.T) {
+	for _, c := range []struct{ series, preempt string }{{"6.12", ""}, {"7.2", ", preempt = \"full\""}} {
+		t.Run(c.series, func(t *testing.T) {
+			openPPC(t, c.series)
+			for _, p := range scenariosPPC {
+				t.Run(p.name, func(t *testing.T) {
+					clean(t, rigOn(t, "ppc64le", p.text, "", c.preempt), p.name, "", thorough.Of[uint64](10, 2000))
+				})
+			}
+		})
+	}
+}
+
+// TestPPCFinds: what is wrong in the kernel as it is is found.
+func TestPPCFinds(t *testing.T) {
+	openPPC(t, "6.12")
+	for _, c := range []struct{ name, text, reads string }{
+		{"post", `
+f = text("f", "7c631e14 4e800020")
+p = kprobe("p", at = f, post = [count()])
+task("prober", cpu = 0, ops = [register(p, errno = 0), call(f, 1, returns = 2)])
+`, findPost},
+		{"nip", `
+f = text("f", "7c0802a6 f8010010 48000011 e8010010 7c0803a6 4e800020 38000000 38630001 4e800020")
+g = text("g", "38630002 4e800020")
+bl = kprobe("bl", f + 8)
+outer = kprobe("outer", g, pre = [call(f)])
+task("prober", cpu = 0, ops = [register(bl), register(outer), wait_optimized(), call(g, 1, returns = 3)])
+`, findNIP},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := rigOn(t, "ppc64le", c.text, "", "")
+			run := r.Run(new(sched.Default))
+			require.Equal(t, smp.Violated, run.Outcome)
+			require.True(t, strings.Contains(run.Finding.Message, c.reads), run.Finding.Message)
+		})
+	}
+}
+
+// TestPPCCanaries: faults in the machine code of what a port to ppc64le has of its own are noticed.
+func TestPPCCanaries(t *testing.T) {
+	k := openPPC(t, "6.12")
+	text := textsOf(scenariosPPC)
+	for _, c := range []canary{
+		{"skip-call:arch_arm_kprobe:patch_instruction:1", "emulated", "", "T4 W1"},
+		{"skip-call:arch_disarm_kprobe:patch_instruction:1", "emulated", "", "T4 W1"},
+		{"skip-call:patch_mem:__patch_mem:3", "emulated", "", "T4 O1 W1"},
+		{"drop-store:__patch_mem+0x8", "emulated", "", "T4 O1"},
+		{"drop-fence:__patch_mem+0x1c", "emulated", ", fetch = \"stale\"", "T3 O1 W1"},
+		{"skip-call:arch_optimize_kprobes:patch_instruction:1", "optimized", "", "T4 P1"},
+		{"skip-call:unregister_kprobe:synchronize_rcu:1", "joined", "", "A2 H1"},
+		{"skip-call:kprobe_optimizer:synchronize_rcu:1", "optimized", "", "S1 H1"},
+		{"skip-call:kprobe_handler:try_to_emulate:2", "emulated", "", "C1 X1"},
+		{"skip-call:rethook_free:call_rcu:1", "returns", "", "R2"},
+		{"drop-store:arch_rethook_prepare+", "returns", "", "A1 O1 R1 R2"},
+	} {
+		t.Run(c.mutant, func(t *testing.T) { c.noticed(t, k, text[c.scenario], "") })
+	}
+}
+
+// TestPPCLabel: the kernel's own code switches a jump label, beside a probe. Without the store that is noticed.
+func TestPPCLabel(t *testing.T) {
+	k := openPPC(t, "6.12")
+	const program = `
+f = text("f", "60000000 38630001 4e800020")            # nop; addi r3,r3,1; blr
+on = text("on", "38630002 4e800020")                   # addi r3,r3,2; blr
+l = jump_label("l", at = f, target = on)
+p = kprobe("p", at = f + 4)
+task("flipper", cpu = 0, ops = [label_on(l), call(f, 1, returns = 3), register(p, errno = 0), label_off(l),
+    call(f, 1, returns = 2)])
+task("caller", cpu = 1, ops = [call(f, 1, changed = True), call(f, 1, changed = True)], repeat = 3)
+timer(cpu = 1)
+`
+	passes(t, rigOn(t, "ppc64le", program, "", ""))
+	for _, c := range []canary{
+		{"skip-call:arch_jump_label_transform:patch_branch:1", "", "", "J2"},
+		{"skip-call:arch_jump_label_transform:patch_instruction:1", "", "", "J2"},
+	} {
+		t.Run(c.mutant, func(t *testing.T) { c.noticed(t, k, program, "") })
+	}
+}
+
+// BenchmarkPPC is register, hit and unregister on two CPUs of a kernel for ppc64le, all monitors.
+func BenchmarkPPC(b *testing.B) {
+	openPPC(b, "6.12")
+	benchmarkRig(b, rigOn(b, "ppc64le", scenariosPPC[0].text, "", ""), "sticky")
+}
