@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,7 +121,7 @@ func (c *claim) exist(t *testing.T) {
 func reproducers(t *testing.T) (names []string) {
 	files, err := filepath.Glob(onAKernel + "/*-*")
 	require.NoError(t, err)
-	others := slices.Concat(ofTwoEngines(t), byKernels(t), byDrawn(t))
+	others := slices.Concat(ofTwoEngines(t), byKernels(t), byDrawn(t), ofProcessors(t))
 	for _, f := range files {
 		if name := filepath.Base(f); name != "build-kernel" && !slices.Contains(others, name) {
 			names = append(names, name)
@@ -179,6 +180,32 @@ func byDrawn(t *testing.T) (names []string) {
 	}
 	require.NotEmpty(t, names)
 	return names
+}
+
+// ofProcessors are the reproducers for kernels of other processors than x86.
+func ofProcessors(t *testing.T) (names []string) {
+	files, err := filepath.Glob(onAKernel + "/*-*")
+	require.NoError(t, err)
+	for _, f := range files {
+		if text, err := os.ReadFile(f); err == nil && bytes.Contains(text, []byte(" processor=")) {
+			names = append(names, filepath.Base(f))
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
+// TestProcessorsComplete: each reproducer for another processor has a row on docs/findings.md, a log and a report.
+func TestProcessorsComplete(t *testing.T) {
+	page, err := os.ReadFile(findingsPage)
+	require.NoError(t, err)
+	for _, name := range ofProcessors(t) {
+		require.Contains(t, string(page), "[report](reports/"+name+".md)")
+		require.FileExists(t, filepath.Join(reportsDir, name+".md"))
+		logs, err := filepath.Glob(filepath.Join(reportsDir, "logs", name+".*.txt"))
+		require.NoError(t, err)
+		require.NotEmpty(t, logs, "no log of a run")
+	}
 }
 
 // kernelRows are the rows of that table.
@@ -317,7 +344,7 @@ func bash(t *testing.T, env []string, args ...string) (out string, status int) {
 func TestOnAKernelScripts(t *testing.T) {
 	names := reproducers(t)
 	require.Len(t, names, 10)
-	names = slices.Concat(names, ofTwoEngines(t), byKernels(t), byDrawn(t))
+	names = slices.Concat(names, ofTwoEngines(t), byKernels(t), byDrawn(t), ofProcessors(t))
 	slices.Sort(names)
 	names = slices.Compact(names) // one is on two pages
 	for _, name := range append(names, "run", "build-kernel", "guest/init") {
@@ -379,12 +406,12 @@ func barePath(t *testing.T) string {
 	return dir
 }
 
-var modulesOf = regexp.MustCompile(`(?m)^modules=\(([a-z0-9_ ]+)\)$`)
+var modulesOf = regexp.MustCompile(`(?m)^modules=\(([a-z0-9_ ]*)\)( processor=[a-z0-9]+)?$`)
 
 // TestOnAKernelModules: each reproducer names modules that are there, and each module has one.
 func TestOnAKernelModules(t *testing.T) {
 	var named, there []string
-	for _, name := range slices.Concat(reproducers(t), ofTwoEngines(t), byKernels(t), byDrawn(t)) {
+	for _, name := range slices.Concat(reproducers(t), ofTwoEngines(t), byKernels(t), byDrawn(t), ofProcessors(t)) {
 		text, err := os.ReadFile(filepath.Join(onAKernel, name))
 		require.NoError(t, err)
 		m := modulesOf.FindStringSubmatch(string(text))
