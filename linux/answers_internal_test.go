@@ -36,12 +36,13 @@ var updateAnswers = flag.Bool("update-answers", false, "write the answers anew")
 //	00100073 EINVAL
 //	behind 885f7c20 EINVAL
 //
-// Copied: it is executed in a slot. A name is the kernel's function that executes it on the saved registers. Else
+// Copied: it is executed in a slot. Optimized: its probe may become a branch to a detour. A name is the kernel's function that executes it on the saved registers. Else
 // registration fails. A row may stand for adjacent instructions: 4501-450e. Behind an instruction the answer is about
 // a nop.
 type record struct {
 	processor, series string
 	groups            []group
+	about             string // what its file is about, beside others of the kernel
 }
 
 // A group is instructions of as many bytes.
@@ -56,12 +57,16 @@ type group struct {
 // records are those that are kept. Of riscv64 all instructions of 16 bits are asked about, and drawn ones of each
 // opcode of 32 bits and each funct3.
 var records = []record{
-	{"riscv64", "6.12", []group{{size: 2, list: halves(), stride: 2}, {size: 4, list: asked(), stride: 4}}},
-	{"arm64", "6.12", groupsARM()},
-	{"arm64", "7.2", groupsARM()},
+	{"riscv64", "6.12", []group{{size: 2, list: halves(), stride: 2}, {size: 4, list: asked(), stride: 4}}, ""},
+	{"arm64", "6.12", groupsARM(), ""},
+	{"arm64", "7.2", groupsARM(), ""},
+	{"ppc64le", "6.12", groupsPPC(), "-probes"},
+	{"ppc64le", "7.2", groupsPPC(), "-probes"},
 }
 
-func (r *record) file() string { return "testdata/" + r.processor + "-" + r.series + ".txt.gz" }
+func (r *record) file() string {
+	return "testdata/" + r.processor + "-" + r.series + r.about + ".txt.gz"
+}
 
 // halves lists the instructions of riscv64 of 16 bits.
 func halves() (list []uint32) {
@@ -128,6 +133,32 @@ func groupsARM() []group {
 	}
 	return []group{{size: 4, list: unique(list), stride: apart, nop: nop},
 		{size: 4, list: unique(behind), stride: apart, nop: nop, behind: true}}
+}
+
+// groupsPPC returns what is asked about ppc64le: instructions drawn of each primary opcode, all extended ones of 19, 30
+// and 31, each before a nop, which is the second word of a prefixed one; and a nop behind drawn ones. analyse_instr
+// executes darn, which the simulator doesn't.
+func groupsPPC() []group {
+	const nop = 0x60000000
+	r := rand.New(rand.NewPCG(5, 6))
+	var list, behind []uint32
+	for op := range uint32(64) {
+		for range 120 {
+			list = append(list, r.Uint32()>>6|op<<26)
+		}
+		for range 10 {
+			behind = append(behind, r.Uint32()>>6|op<<26)
+		}
+	}
+	for xo := range uint32(1024) {
+		for range 6 {
+			list = append(list, r.Uint32()&0x03fff801|31<<26|xo<<1, r.Uint32()&0x03fff801|19<<26|xo<<1)
+		}
+	}
+	list = append(list, 0x7fe00008, 0x7c000008, 0x0fe00000, 0x44000002, 0x4e800020, 0x4e800420, 0x4e800421, 0x48000010)
+	list = slices.DeleteFunc(list, func(w uint32) bool { return w&0xfc0007fe == 0x7c0005e6 })
+	return []group{{size: 4, list: unique(list), stride: 8, nop: nop},
+		{size: 4, list: unique(behind), stride: 8, nop: nop, behind: true}}
 }
 
 // unique returns numbers in order, each once.
@@ -316,8 +347,19 @@ func (e *Linux) answer(x kapi.Context, at arch.Addr) (says string) {
 		return map[uint64]string{einval: "EINVAL", 84: "EILSEQ", 12: "ENOMEM", 16: "EBUSY"}[errno]
 	}
 	p := e.users.list[0].at
-	off, size, _ := e.k.Image.Types().Off("kprobe", "ainsn.api.handler")
+	off, size, simulates := e.k.Image.Types().Off("kprobe", "ainsn.api.handler")
 	says = "copied"
+	e.points(func(pp arch.Addr) {
+		if f := &e.k.fields; e.aggregate(pp) && arch.Addr(e.look(pp, f.kprobe.addr)) == at && f.optimized.detour.size > 0 &&
+			e.look(pp, f.optimized.detour) != 0 {
+			says = "optimized"
+		}
+	})
+	if !simulates {
+		e.Do(x, kpev.Unregister, 0)
+		e.Wait(x)
+		return says
+	}
 	if f := get(x, p, field{off, size}); f != 0 {
 		says, _, _ = e.k.Symbol(arch.Addr(f))
 	} else if get(x, p, e.k.fields.kprobe.insn) == 0 {

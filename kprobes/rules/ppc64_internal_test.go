@@ -173,3 +173,43 @@ func TestPPCEntry(t *testing.T) {
 	at, near := LocalEntry(&Kernel{Decoder: DecodesARM64}, nil)
 	require.Zero(t, at+near)
 }
+
+// TestPPCProbes compares verdicts with what register_kprobe of Debian's 6.12.107 and 7.2.13 answers about instructions,
+// and about a nop behind one, which linux's tests record.
+func TestPPCProbes(t *testing.T) {
+	const nop = 0x60000000
+	for _, file := range []string{"ppc64le-6.12-probes", "ppc64le-7.2-probes"} {
+		asked, far := 0, 0
+		eachAnswer(t, file, func(w uint32, _, behind bool, answer string) {
+			v := judgePPC(Edition69, 0, w, nop)
+			if behind {
+				v = judgePPC(Edition69, 4, w, nop)
+			}
+			asked++
+			require.Equal(t, answer == "EINVAL", v.Errno == inval, "%s: %08x: %s, %+v", file, w, answer, v)
+			optimizable := v.Optimizable()
+			if optimizable && !behind && leavesReach(w) {
+				optimizable = false
+				far++
+			}
+			require.Equal(t, answer == "optimized", v.Errno == 0 && optimizable, "%s: %08x: %s, %+v", file, w, answer, v)
+		})
+		require.Greater(t, asked, 20_000)
+		require.NotZero(t, far)
+	}
+}
+
+// leavesReach reports whether an instruction is a branch to where a detour's doesn't reach: the test lays detours
+// 27 MiB above the instructions that are asked about.
+func leavesReach(w uint32) bool {
+	const asked, detours, reach = 0xffffffff81000000, 0xffffffff82b00000, 32 << 20
+	if w>>26 != 18 {
+		return false
+	}
+	to := uint64(int64(int32(w&0x03fffffc)<<6) >> 6)
+	if w&2 == 0 {
+		to += asked
+	}
+	d := int64(to - detours)
+	return d < -reach || d >= reach
+}
