@@ -191,6 +191,11 @@ func (k *Kernel) counts(vector uint8) uint32 {
 // textPreemptible reports whether the text that runs on a CPU has left its count
 // of preempt_disable as of a task that can be preempted.
 func (k *Kernel) textPreemptible(x *smp.Ctx) bool {
+	if at := k.Guest.taskAt; at != nil { // a kernel's own engine counts by task
+		count, _ := at(x.Task())
+		v, _ := x.Memory().Load(count, 4)
+		return v == 0
+	}
 	v, _ := x.Memory().Load(perCPU(k.M.Arch(), x.CPU(), preemptCount), 4)
 	return (uint32(v)-k.M.Processors().KernelCount(x))&^preemptEnabled == 0
 }
