@@ -11,6 +11,7 @@ import (
 	"kpsim/linux"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 )
 
 func openPPC(t testing.TB, series string) *linux.Kernel {
@@ -25,6 +26,8 @@ func openPPC(t testing.TB, series string) *linux.Kernel {
 const (
 	findPost = "runs the post_handler of probe 0 with the instruction pointer at"
 	findNIP  = "dies of #PF at 0x4"
+
+	findStack = "without probes it ends with" // the stack pointer stays where it was
 )
 
 // scenariosPPC are programs that a kernel for ppc64le runs. Instructions that are emulated and that are stepped have
@@ -130,6 +133,11 @@ bl = kprobe("bl", f + 8)
 outer = kprobe("outer", g, pre = [call(f)])
 task("prober", cpu = 0, ops = [register(bl), register(outer), wait_optimized(), call(g, 1, returns = 3)])
 `, findNIP},
+		{"stack", `
+f = text("f", "f821ffe1 38630001 38210020 4e800020")   # stdu r1,-32(r1); addi r3,r3,1; addi r1,r1,32; blr
+k = kprobe("k", at = f + 8)
+task("prober", cpu = 0, ops = [register(k, errno = 0), wait_optimized(), call(f, 1, returns = 2)])
+`, findStack},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := rigOn(t, "ppc64le", c.text, "", "")
@@ -137,6 +145,48 @@ task("prober", cpu = 0, ops = [register(bl), register(outer), wait_optimized(), 
 			require.Equal(t, smp.Violated, run.Outcome)
 			require.True(t, strings.Contains(run.Finding.Message, c.reads), run.Finding.Message)
 		})
+	}
+}
+
+// TestPPCNested: MSR.EE stays on in a step, so an interrupt's handler may be hit within two other hits, and what is kept
+// of the first is lost.
+func TestPPCNested(t *testing.T) {
+	k := openPPC(t, "6.12")
+	c := canary{"", "nested", "", "C2"}
+	c.noticed(t, k, `
+f = text("f", "38630001 4e800020")
+g = text("g", "7c631e14 7c631e14 7c631e14 4e800020")   # addo r3,r3,r3, which is stepped; three times; blr
+h = text("h", "38630002 4e800020")
+outer = kprobe("outer", f, pre = [call(g), call(g)])
+one = kprobe("one", g)
+two = kprobe("two", g + 4)
+three = kprobe("three", g + 8)
+third = kprobe("third", h, post = [count()])
+task("prober", cpu = 0, ops = [register(outer), register(third), register(one), register(two), register(three),
+    wait_optimized(), call(f, 1, returns = 2)])
+timer(cpu = 0, run = h)
+`, "")
+}
+
+// TestPPCEntry: a symbol of which the second instruction has a probe has no local entry point for the next one.
+func TestPPCEntry(t *testing.T) {
+	openPPC(t, "6.12")
+	const at = 0xffffffff81000000
+	for _, c := range []struct {
+		other string
+		want  arch.Addr
+		found string
+	}{{"f + 8", at + 8, ""}, {"f + 4", at, "no whole image of a registered probe"}} {
+		r := rigOn(t, "ppc64le", `
+f = text("f", "3c4c0001 38420100 38630001 4e800020", at = 0xffffffff81000000)  # addis r2,r12,1; addi r2,r2,256; …
+a = kprobe("a", at = `+c.other+`)
+b = kprobe("b", symbol = "f")
+task("prober", cpu = 0, ops = [register(a, errno = 0), register(b, errno = 0)])
+`, "", "")
+		run := r.Run(new(sched.Default))
+		require.Equal(t, c.found == "", run.Outcome == smp.Passed, "%s %v", run.Finding.Message, run.Err)
+		require.Contains(t, run.Finding.Message, c.found)
+		require.Equal(t, c.want, r.Engine().Status(1).Addr)
 	}
 }
 
