@@ -36,9 +36,9 @@ var updateAnswers = flag.Bool("update-answers", false, "write the answers anew")
 //	00100073 EINVAL
 //	behind 885f7c20 EINVAL
 //
-// Copied: it is executed in a slot. Optimized: its probe may become a branch to a detour. A name is the kernel's function that executes it on the saved registers. Else
-// registration fails. A row may stand for adjacent instructions: 4501-450e. Behind an instruction the answer is about
-// a nop.
+// Copied: it is executed in a slot. Optimized: its probe may become a branch to a detour. A name is the kernel's
+// function that executes it on the saved registers. Else registration fails. A row may stand for adjacent
+// instructions: 4501-450e. Behind an instruction the answer is about a nop.
 type record struct {
 	processor, series string
 	groups            []group
@@ -350,7 +350,8 @@ func (e *Linux) answer(x kapi.Context, at arch.Addr) (says string) {
 	off, size, simulates := e.k.Image.Types().Off("kprobe", "ainsn.api.handler")
 	says = "copied"
 	e.points(func(pp arch.Addr) {
-		if f := &e.k.fields; e.aggregate(pp) && arch.Addr(e.look(pp, f.kprobe.addr)) == at && f.optimized.detour.size > 0 &&
+		f := &e.k.fields
+		if e.aggregate(pp) && arch.Addr(e.look(pp, f.kprobe.addr)) == at && f.optimized.detour.size > 0 &&
 			e.look(pp, f.optimized.detour) != 0 {
 			says = "optimized"
 		}

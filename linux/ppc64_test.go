@@ -148,8 +148,8 @@ task("prober", cpu = 0, ops = [register(k, errno = 0), wait_optimized(), call(f,
 	}
 }
 
-// TestPPCNested: MSR.EE stays on in a step, so an interrupt's handler may be hit within two other hits, and what is kept
-// of the first is lost.
+// TestPPCNested: MSR.EE stays on in a step, so an interrupt's handler may be hit within two other hits, and what is
+// kept of the first is lost.
 func TestPPCNested(t *testing.T) {
 	k := openPPC(t, "6.12")
 	c := canary{"", "nested", "", "C2"}

@@ -192,7 +192,8 @@ func TestPPCProbes(t *testing.T) {
 				optimizable = false
 				far++
 			}
-			require.Equal(t, answer == "optimized", v.Errno == 0 && optimizable, "%s: %08x: %s, %+v", file, w, answer, v)
+			optimized := v.Errno == 0 && optimizable
+			require.Equal(t, answer == "optimized", optimized, "%s: %08x: %s, %+v", file, w, answer, v)
 		})
 		require.Greater(t, asked, 20_000)
 		require.NotZero(t, far)
