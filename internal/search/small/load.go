@@ -22,7 +22,7 @@ var files embed.FS
 // Names returns the names of the worlds, in the order in which they are searched.
 func Names() []string {
 	return []string{"jump", "calls", "site", "module", "returns", "keys", "clients", "debugger", "i386",
-		"jprobe", "riscv64", "arm64"}
+		"jprobe", "riscv64", "arm64", "ppc64le"}
 }
 
 // Load returns the scenario of a built-in world, without the calls that an edition lacks; "" is

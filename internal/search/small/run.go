@@ -264,9 +264,10 @@ func (e *engineRun) look(n int) {
 		return
 	}
 	_, own, _ := e.rig.Engine().Own()
+	trampoline := e.rig.Engine().Trampoline() // a kernel's own probe may be there
 	e.lines = e.lines[:0]
 	e.rig.Engine().Claim(func(k traces.Kind, addr, letter, tags uint64) {
-		if k == kpev.Listed && letter != 0 && arch.Addr(addr) != own {
+		if k == kpev.Listed && letter != 0 && arch.Addr(addr) != own && arch.Addr(addr) != trampoline {
 			e.lines = append(e.lines, line{addr, letter, tags})
 		}
 	})

@@ -13,7 +13,7 @@ import (
 
 // Small is kpsim small.
 type Small struct {
-	Worlds  []string      `arg:"" optional:"" name:"world" help:"Names of worlds: jump, calls, site, module, returns, keys, clients, debugger, i386, jprobe, riscv64, arm64. None: all."`
+	Worlds  []string      `arg:"" optional:"" name:"world" help:"Names of worlds: jump, calls, site, module, returns, keys, clients, debugger, i386, jprobe, riscv64, arm64, ppc64le. None: all."`
 	Calls   *int          `range:"1..8" placeholder:"N" help:"The most calls of a program. Each call more makes some fifteen times as many programs. Default: 4; with --kernel 3."`
 	For     time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Stop after this time, and say which programs were run. Default: when all were."`
 	Beside  int           `range:"0..2" placeholder:"N" help:"Run each two calls side by side instead, with 2 also after each call."`
@@ -46,7 +46,7 @@ The worlds:
   debugger  breakpoints of a debugger beside probes
   i386    as jump, in 32-bit code
   jprobe  jprobes of edition 2.6
-  riscv64, arm64
+  riscv64, arm64, ppc64le
           probes of those processors, whose handlers call a function with probes; return probes
 
 A reference, written from the rules and independent of the engine, says what each call answers, which handlers a call of a function runs and in which order, what the function returns, the state of each probe, missed hits, and the lines of kprobes/list. Then all functions are called, all probes are unregistered, and all modules unloaded; the properties judge text, memory and counts.
