@@ -168,14 +168,14 @@ func insnWrite(e *Linux, x kapi.Context, a *args) uint64 {
 // storeARM stores a number to text.
 func (e *Linux) storeARM(x kapi.Context, what string, a *args, n uint64) uint64 {
 	at := arch.Addr(a[0])
-	b := e.poked(x, what, at, n)
-	if b == nil {
+	if e.poked(x, what, at, n) == nil {
 		return 0
 	}
+	on := x.IRQ(false)
+	b := e.poke.words[x.CPU()][:n] // no mutex keeps writers of labels and of sites apart
 	for i := range b {
 		b[i] = byte(a[1] >> (8 * i))
 	}
-	on := x.IRQ(false)
 	e.poke.store(x, at, b, n == arm64.Len)
 	x.IRQ(on)
 	return 0

@@ -1,7 +1,6 @@
 package linux
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +39,7 @@ func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
 	gate := k.gateAt(len(k.services))
 	k.services = append(k.services, &service{name: "a function that is called through a pointer", served: new(served),
 		pointed: true})
-	runs := k.paravirtual()
+	runs := k.tabled()
 	all := k.Image.Symbols()
 	for i, s := range all {
 		at := arch.Addr(s.Addr)
@@ -72,16 +71,18 @@ func thunk(s vmlinux.Symbol) bool {
 		strings.HasSuffix(name, "return_thunk") || strings.HasPrefix(name, "__SCT__")
 }
 
-// paravirtual returns the functions that pv_ops calls. They run unchanged.
-func (k *Kernel) paravirtual() map[arch.Addr]bool {
+// calledFrom names tables of functions, which are called by what a table says and run unchanged: x86's operations of
+// a hypervisor's guest, and arm64's checks of the conditions of branches. None of them calls another function.
+var calledFrom = [...]string{"pv_ops", "aarch32_opcode_cond_checks"}
+
+// tabled returns the functions of those tables.
+func (k *Kernel) tabled() map[arch.Addr]bool {
 	list := make(map[arch.Addr]bool)
-	s, _ := k.Image.Symbol("pv_ops")
-	for b := k.bytes(arch.Addr(s.Addr), int(s.Size)); len(b) >= k.word; b = b[k.word:] {
-		v := uint64(binary.LittleEndian.Uint32(b))
-		if k.word == 8 {
-			v = binary.LittleEndian.Uint64(b)
+	for _, name := range calledFrom {
+		s, _ := k.Image.Symbol(name)
+		for b := k.bytes(arch.Addr(s.Addr), int(s.Size)); len(b) >= k.word; b = b[k.word:] {
+			list[arch.Addr(k.Image.Class().Get(b))] = true
 		}
-		list[arch.Addr(v)] = true
 	}
 	return list
 }

@@ -80,6 +80,7 @@ type perCPU struct {
 
 	at, preemptCount, currentTask, cpuNumber arch.Addr
 	currentKprobe                            arch.Addr // 0: the kernel has none
+	kprobeInstance                           arch.Addr // likewise
 	ctlblk                                   arch.Addr // kprobe_ctlblk
 }
 
@@ -372,6 +373,7 @@ func (k *Kernel) find() error {
 	k.config.execmem, k.config.kgdbFirst = k.at("execmem_alloc") != 0, k.at("kgdb_ll_trap") != 0
 	own.optSlots, own.pokeArray = k.at("kprobe_optinsn_slots"), k.at("text_poke_array")
 	c.currentKprobe, c.ctlblk = k.at("current_kprobe"), k.at("kprobe_ctlblk")
+	c.kprobeInstance = k.at("kprobe_instance")
 	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
 		own.optimizer[i] = k.at(name)
 	}

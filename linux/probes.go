@@ -362,12 +362,18 @@ func (u *users) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 }
 
 // ofInstance returns the number of the probe that an instance is for, or -1. Without rethook unregister_kretprobe may
-// have cleared the pointer since the kernel has looked (get_kretprobe is NULL then).
+// have cleared the pointer since the kernel has looked (get_kretprobe is NULL then). A call that begins then is of the
+// probe whose pre_handler runs on the CPU: of several at an address, that of kprobe_instance.
 func (u *users) ofInstance(x kapi.Context, ri arch.Addr) int {
 	f := &u.k.fields.instance
 	i := u.of(get(x, arch.Addr(get(x, ri, f.hook)&^1), f.user))
 	if n := u.e.instances.number(uint64(ri)); i < 0 && n > 0 {
 		i = u.e.instances.list[n-1].probe
+	}
+	for _, at := range [...]arch.Addr{u.k.perCPU.kprobeInstance, u.k.perCPU.currentKprobe} {
+		if i < 0 && at != 0 {
+			i = u.of(get(x, u.d.Guest.PerCPU(x.CPU(), at), field{size: u.k.word}))
+		}
 	}
 	return i
 }

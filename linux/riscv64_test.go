@@ -9,7 +9,6 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/twoengines"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/testkit/thorough"
 	"kpsim/linux"
@@ -233,8 +232,6 @@ func TestRISCVRefused(t *testing.T) {
 	_, err := linux.Open(k.Image.Path, "overlay/testdata/small.o")
 	require.EqualError(t, err,
 		"overlay/testdata/small.o: is for another processor than the kernel: compile it for riscv64")
-	require.EqualError(t, twoengines.Draws(k), k.Image.Path+": is a kernel for riscv64, for which no programs are "+
-		"drawn or counted; give one for x86-64, or scenarios of that processor to explore")
 }
 
 // TestRISCVNotAtHand: a trace of a kernel that isn't at hand says how to fetch it.

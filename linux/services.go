@@ -248,8 +248,9 @@ func onEachCPU(e *Linux, x kapi.Context, a *args) uint64 {
 // poke follows the kernel's patching of text (text_poke_bp_batch, __text_poke).
 type poke struct {
 	*env    `state:"boot"`
-	syncs   int        // which sync of text_poke_bp_batch is next; 0: none is under way
-	scratch [page]byte `state:"skip: each user fills it first"`
+	syncs   int         // which sync of text_poke_bp_batch is next; 0: none is under way
+	scratch [page]byte  `state:"skip: each user fills it first"`
+	words   [64][8]byte `state:"skip: each user fills it first"` // by CPU
 }
 
 // why returns the reason for a sync. In text_poke_bp_batch it tells which of the three syncs

@@ -180,11 +180,12 @@ func passedAll(e *Linux, x kapi.Context, a *args) {
 	x.Emit(kpev.Trampoline, uint64(e.k.arch.StackPointer(&regs)), e.returned(x), 0)
 }
 
-// passed is the end of rethook_trampoline_handler(regs, frame): all handlers have run.
+// passed is the end of rethook_trampoline_handler(regs, frame): all handlers have run. Where calls push nothing the
+// frame is whatever the processor's part of the kernel takes for it: riscv64's takes the frame pointer.
 func passed(e *Linux, x kapi.Context, a *args) {
-	to := e.returned(x)
-	if e.k.arch.Pushed > 0 {
-		to = uint64(e.pointer(x, arch.Addr(a[1])))
+	if e.k.arch.Pushed == 0 {
+		passedAll(e, x, a)
+		return
 	}
-	x.Emit(kpev.Trampoline, a[1], to, 0)
+	x.Emit(kpev.Trampoline, a[1], uint64(e.pointer(x, arch.Addr(a[1]))), 0)
 }

@@ -82,10 +82,11 @@ func (s *Scenario) Does(kind *Operation) bool {
 }
 
 // OfKernel reports whether a kernel's own engine would have anything to do: for probes, or for
-// other code that patches text as text_poke_bp does.
+// other code that patches text as text_poke_bp does, or as its processor's kernels always do.
 func (s *Scenario) OfKernel() bool {
 	others := len(s.Labels) + len(s.Calls) + len(s.Sites)
-	return len(s.Probes) > 0 || others > 0 && s.Machine.Patch == era.PatchBreakpoint
+	return len(s.Probes) > 0 ||
+		others > 0 && (s.Machine.Patch == era.PatchBreakpoint || !s.Machine.Processor().BreakpointFirst)
 }
 
 // DoesTo reports whether a task does one of these operations to the part of that name.

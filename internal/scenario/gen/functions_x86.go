@@ -32,10 +32,11 @@ type function struct {
 	code    []byte
 	starts  []int // where instructions begin
 	extable []int
-	looping bool // r8 is a counter, so nothing is called
-	calm    bool // a jump may replace its beginning: nothing faults or jumps through a register
-	calls   int  // instructions that callees may still take
-	depth   int  // nesting depth of branches and loops
+	looping bool  // r8 is a counter, so nothing is called
+	calm    bool  // a jump may replace its beginning: nothing faults or jumps through a register
+	calls   int   // instructions that callees may still take
+	depth   int   // nesting depth of branches and loops
+	special []int // of starts: what a kernel does in place of the processor, or may refuse
 }
 
 func (f *function) put(b ...byte) {

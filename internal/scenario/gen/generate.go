@@ -211,6 +211,7 @@ type maker struct {
 	next     string                // the function being drawn
 	made     []string              // functions drawn so far
 	takes    []int                 // the maximum number of instructions each executes
+	special  [][]int               // function.special of each
 	focus    string                // the function of most calls; its probe mostly gets a jump
 	sleeps   bool                  // focus may sleep, so no handler calls it
 	sites    []scenario.Site       // sites of ftrace in the functions

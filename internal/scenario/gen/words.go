@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -17,8 +18,11 @@ import (
 
 // A tongue is what functions are made of on a processor: a row.
 type tongue struct {
-	plain []uint32 // instructions that a slot can hold; they compute with the first arguments
-	odd   []uint32 // those that are simulated, or refused, and change nothing that results depend on
+	plain []uint32   // instructions that a slot can hold; they compute with the first arguments
+	odd   []uint32   // those that are simulated, or refused, and change nothing that results depend on
+	takes []uint32   // those that put an address into a register, and are simulated
+	adds  uint32     // adds that register to the result
+	hops  [][]uint32 // jumps through a register over an instruction, in functions that have saved the link
 
 	nop       uint32
 	zero      []uint32 // the result is 0
@@ -32,9 +36,9 @@ type tongue struct {
 	recursion []uint32 // a function that calls itself as often as its argument says, and returns 0
 	site      []uint32 // what the compiler leaves for ftrace
 
-	// The models of fetch under which the kernel's patching is sound (docs/matrix-processors.md): with labels or
-	// sites of ftrace, and with probes alone.
-	sites, probes fetch.Model
+	// The models of fetch under which the kernel's patching is sound (docs/matrix-processors.md): with sites of ftrace,
+	// with labels, and with probes alone.
+	sites, labels, probes fetch.Model
 }
 
 // A branch is an instruction with a distance in bytes from itself, which is 0 in word.
@@ -71,6 +75,11 @@ var tongues = map[target.Processor]*tongue{
 		plain: []uint32{0x0001, 0x00000013, 0x0505, 0x06450593, 0x952e, 0x95aa, 0x8d2d, 0x0506, 0x4615, 0x862a,
 			0x00b5053b, 0x40b50533, 0x02b505b3, 0x12345637, 0x00b53633, 0x0ff57513, 0x810d}, // nop to srli
 		odd:   []uint32{0x00000617, 0x0ff0000f, 0xa009}, // auipc a2,0; fence; c.j to the next
+		takes: []uint32{0x00000617, 0x12345617},         // auipc a2
+		adds:  0x9532,                                   // c.add a0,a2
+		// auipc a2,0; addi a2,a2,12 or 16; c.jr a2, c.jalr a2, or jalr a2,0(a2); what is jumped over
+		hops: [][]uint32{{0x00000617, 0x00c60613, 0x8602, 0x0505}, {0x00000617, 0x00c60613, 0x9602, 0x0505},
+			{0x00000617, 0x01060613, 0x00060667, 0x00150513}},
 		nop:   0x00000013,
 		zero:  []uint32{0x4501}, // c.li a0,0
 		ret:   []uint32{0x8082},
@@ -80,17 +89,23 @@ var tongues = map[target.Processor]*tongue{
 		down:  []uint32{0x137d}, // c.addi t1,-1
 		call:  branch{0x000000ef, riscvJ},
 		again: branch{0x00031063, riscvB},
-		// beqz, blt a0,a1, c.beqz, c.bnez
-		skips:     []branch{{0x00050063, riscvB}, {0x00b54063, riscvB}, {0xc101, riscvCB}, {0xe101, riscvCB}},
+		// beqz, bne, blt, bge, bltu, bgeu a0,a1, c.beqz, c.bnez
+		skips: []branch{{0x00050063, riscvB}, {0x00b51063, riscvB}, {0x00b54063, riscvB}, {0x00b55063, riscvB},
+			{0x00b56063, riscvB}, {0x00b57063, riscvB}, {0xc101, riscvCB}, {0xe101, riscvCB}},
 		recursion: []uint32{0x1141, 0xe406, 0x357d, 0x00054463, 0xff7ff0ef, 0x60a2, 0x0141, 0x4501, 0x8082},
 		site:      []uint32{0x00000013, 0x00000013},
-		sites:     fetch.Stale, probes: fetch.Mixing,
+		sites:     fetch.Stale, labels: fetch.Stale, probes: fetch.Mixing,
 	},
 	target.ARM64: {
 		plain: []uint32{0xd503201f, 0x91000400, 0x0b010000, 0x8b010000, 0xca010000, 0xaa0003e2, 0xd37ff800, 0xd28000a2,
 			0x9b010401, 0xcb010000, 0xeb01001f, 0x92401c00, 0x1a9f17e2}, // nop to cset
-		// adr, adrp, b to the next, bti c, mrs x2,sp_el0
-		odd:   []uint32{0x10000002, 0x90000002, 0x14000001, 0xd503245f, 0xd5384102},
+		// adr, adrp, b to the next, bti c, mrs x2,nzcv
+		odd:   []uint32{0x10000002, 0x90000002, 0x14000001, 0xd503245f, 0xd53b4202},
+		takes: []uint32{0x10000002, 0x90000002, 0xf0ffffe2}, // adr, adrp x2
+		adds:  0x8b020000,                                   // add x0,x0,x2
+		// adr x2,12; br x2, or blr x2; adr x30,12; blr x30; what is jumped over
+		hops: [][]uint32{{0x10000062, 0xd61f0040, 0x91000400}, {0x10000062, 0xd63f0040, 0x91000400},
+			{0x1000007e, 0xd63f03c0, 0x91000400}},
 		nop:   0xd503201f,
 		zero:  []uint32{0xd2800000},
 		ret:   []uint32{0xd65f03c0},
@@ -100,11 +115,12 @@ var tongues = map[target.Processor]*tongue{
 		down:  []uint32{0xd100054a},
 		call:  branch{0x94000000, []field{{2, 26, 0}}},
 		again: branch{0xb500000a, armB19},
-		// cbz, cbnz, tbz, b.eq
-		skips:     []branch{{0xb4000000, armB19}, {0xb5000000, armB19}, {0x36080000, armB14}, {0x54000000, armB19}},
+		// cbz, cbnz of 64 and of 32 bits, tbz, tbnz of a low and a high bit, b.eq to b.al
+		skips: append([]branch{{0xb4000000, armB19}, {0xb5000000, armB19}, {0x34000000, armB19}, {0x35000000, armB19},
+			{0x36080000, armB14}, {0x37080000, armB14}, {0xb6180000, armB14}, {0xb7180000, armB14}}, armConditions()...),
 		recursion: []uint32{0xa9bf7bfd, 0x51000400, 0x37f80040, 0x97fffffd, 0xa8c17bfd, 0x52800000, 0xd65f03c0},
 		site:      []uint32{0xd503201f, 0xd503201f},
-		sites:     fetch.Coherent, probes: fetch.Mixing,
+		sites:     fetch.Coherent, labels: fetch.Mixing, probes: fetch.Mixing,
 	},
 	target.PPC64LE: {
 		plain: []uint32{0x60000000, 0x38630001, 0x7c632214, 0x7c632278, 0x7c651b78, 0x78630fa4, 0x38a00005,
@@ -123,8 +139,19 @@ var tongues = map[target.Processor]*tongue{
 		recursion: []uint32{0x7c0802a6, 0xf8010010, 0xf821ffe1, 0x3863ffff, 0x2c230000, 0x41800008, 0x4bffffe9,
 			0xe8210000, 0xe8010010, 0x7c0803a6, 0x38600000, 0x4e800020},
 		site:  []uint32{0x60000000, 0x60000000},
-		sites: fetch.Coherent, probes: fetch.Coherent,
+		sites: fetch.Coherent, labels: fetch.Coherent, probes: fetch.Coherent,
 	},
+}
+
+// Short reports whether drawn programs of a processor have a few functions of a few instructions.
+func Short(p target.Processor) bool { return tongues[p] != nil }
+
+// armConditions returns the branches that ask the flags, one for each condition.
+func armConditions() (list []branch) {
+	for c := range uint32(15) {
+		list = append(list, branch{0x54000000 | c, armB19})
+	}
+	return list
 }
 
 // The functions that these scenarios have beside the drawn ones.
@@ -167,14 +194,17 @@ func drawWords(c Choices, on *On, t *tongue, machine func(g *maker)) *scenario.S
 		wordLabel(g, t)
 	}
 	most := t.probes
-	if len(g.sc.Sites) > 0 || g.labelled {
-		most = t.sites
+	if g.labelled {
+		most = min(most, t.labels)
+	}
+	if len(g.sc.Sites) > 0 {
+		most = min(most, t.sites)
 	}
 	g.sc.Machine.Fetch = min(g.sc.Machine.Fetch, most)
 	c.Part("calls")
 	g.changes = g.one(6)
 	g.calls()
-	wordProbes(g)
+	wordProbes(g, t)
 	g.probers()
 	g.callers()
 	wordTimers(g)
@@ -198,6 +228,7 @@ func wordTexts(g *maker, t *tongue) {
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: f.code})
 		if name != againName { // its argument says how often it calls itself, so no handler may choose it
 			g.made, g.takes = append(g.made, name), append(g.takes, f.calls+2*len(f.starts))
+			g.special = append(g.special, f.special)
 		}
 		if at += arch.Addr(len(f.code)); g.one(2) {
 			at += arch.Addr(g.arch().Align * g.rand.N(8))
@@ -234,22 +265,35 @@ func (f *function) wordBody(t *tongue) {
 
 // wordItem adds an instruction, or a few that belong together.
 func (f *function) wordItem(t *tongue, frame bool) {
+	at := len(f.starts)
 	switch f.g.rand.N(10) {
 	case 0, 1:
 		f.wordSkip(t)
+		f.special = append(f.special, f.starts[at])
 	case 2:
 		if !f.looping {
 			f.wordLoop(t)
 		}
 	case 3, 4:
+		if frame && len(t.hops) > 0 && f.g.one(3) {
+			f.words(t.hops[f.g.rand.N(len(t.hops))]...)
+			f.special = append(f.special, f.starts[at:]...)
+			return
+		}
 		to, ok := f.callee()
 		if frame && ok && !f.looping {
 			f.words(t.call.to(int(int64(to - f.at - arch.Addr(len(f.code))))))
+			f.special = append(f.special, f.starts[at])
 			return
 		}
 		f.words(f.plainWord(t))
 	case 5:
-		f.words(t.odd[f.g.rand.N(len(t.odd))])
+		if len(t.takes) > 0 && f.g.one(2) {
+			f.words(t.takes[f.g.rand.N(len(t.takes))], t.adds)
+		} else {
+			f.words(t.odd[f.g.rand.N(len(t.odd))])
+		}
+		f.special = append(f.special, f.starts[at])
 	default:
 		f.words(f.plainWord(t))
 	}
@@ -309,25 +353,40 @@ func wordLabel(g *maker, t *tongue) {
 }
 
 // wordProbes draws the probes, mostly at a few addresses.
-func wordProbes(g *maker) {
+func wordProbes(g *maker, t *tongue) {
 	g.part("probes")
 	g.nests = g.one(4)
 	for i := range 2 + g.rand.N(probesMost-1) {
 		g.numbered("k", i)
 		p := scenario.Probe{Name: fmt.Sprintf("k%d", i), Func: g.some(),
 			Pre: []scenario.Step{{Kind: scenario.StepCount}}}
-		if p.Offset = g.offset(p.Func); g.one(3) {
+		p.Offset = g.offset(p.Func)
+		if k := slices.Index(g.made, p.Func); k >= 0 && len(g.special[k]) > 0 && g.one(2) {
+			p.Offset = g.special[k][g.rand.N(len(g.special[k]))]
+		}
+		if g.one(3) {
 			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 		}
 		g.handlers(&p)
 		if g.one(3) {
-			p = g.kretprobe(p.Name)
+			if p = g.kretprobe(p.Name); g.on.Contract && mayRefuse(g, t, p.Func) {
+				p.Func = zeroName // what wasn't registered may not be unregistered
+			}
 		} else if g.nests && p.Symbol == "" && g.one(2) {
 			p.Pre = append(p.Pre, g.handlerCalls())
 		}
 		p.Disabled = i > 0 && g.one(8) && g.sc.Machine.Batches
 		g.sc.Probes = append(g.sc.Probes, p)
 	}
+}
+
+// mayRefuse reports whether a kernel may refuse a probe on a function's first instruction.
+func mayRefuse(g *maker, t *tongue, name string) bool {
+	if name == sitedName || name == labelledName {
+		return true
+	}
+	i := slices.IndexFunc(g.sc.Texts, func(x scenario.Text) bool { return x.Name == name })
+	return slices.ContainsFunc(t.odd, func(w uint32) bool { return bytes.HasPrefix(g.sc.Texts[i].Code, wordOf(g, w)) })
 }
 
 // wordTimers draws interrupts.

@@ -89,6 +89,7 @@ var signs = [...]sign{
 	// kpsim's engine with the mutant dies there, or breaks text-agrees before
 	{&properties.NoUseAfterFree, " optimizing_work reads or writes ", probesInit, []string{"check-unlocked"}, nil},
 	{&properties.NoUseAfterFree, " hasn't been freed: of kprobe_insn_slots", keepsSlots, []string{"slot-kept"}, nil},
+	{&properties.NoRemains, " slots are in use, and ", keepsSlots, []string{"slot-kept"}, nil},
 	{&properties.NoMemoryMisuse, " (use after free): struct optimized_kprobe's ", nil,
 		[]string{"forced-freed", "cancel-rcu"}, nil},
 }

@@ -6,11 +6,11 @@ import (
 
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/twoengines"
 	"kpsim/linux"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/smp/arch/target"
 )
 
 // A Part is where instructions of a hit are executed.
@@ -57,12 +57,19 @@ const (
 	Machine386 = "xeon-e5410/i386"
 )
 
-// MachineOf returns the machine whose costs give the hits' cycles for the kernel.
-func MachineOf(k *linux.Kernel) string {
-	if k.Processor.Bits32() {
-		return Machine386
+// machines are by the processor of a kernel. Of others there are no figures.
+var machines = map[target.Processor]string{target.X8664: Machine, target.I386: Machine386}
+
+// MachineOf returns the machine whose costs give the hits' cycles for the kernel; "" if there is none.
+func MachineOf(k *linux.Kernel) string { return machines[k.Processor] }
+
+// Counts returns an error if no hits are counted for a kernel.
+func Counts(k *linux.Kernel) error {
+	if MachineOf(k) != "" {
+		return nil
 	}
-	return Machine
+	return fmt.Errorf("%s: is a kernel for %s, for which no hits are counted; give one for x86-64 or i386",
+		k.Image.Path, k.Processor)
 }
 
 // model is the fit to the documents' figures.
@@ -71,7 +78,7 @@ var model = sync.OnceValues(func() (*overhead.Model, error) { return overhead.Fi
 // Count counts each kind of hit, and the calls, for a kernel with a mutant ("" for none). A row that couldn't be
 // counted says why. The result is the same each time.
 func Count(k *linux.Kernel, mutant string) ([]Hit, error) {
-	if err := twoengines.Draws(k); err != nil {
+	if err := Counts(k); err != nil {
 		return nil, err
 	}
 	o, err := model()
