@@ -5,6 +5,7 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -225,5 +226,45 @@ func TestCondResched(t *testing.T) {
 	r.want(smp.Passed, "default", sim.Always0{})
 	if order != "abA" {
 		t.Errorf("tasks ran in the order %s, want abA", order)
+	}
+}
+
+// A task that has counted a preempt_disable in its own count, as kernels' compiled code does that count by task, keeps
+// its CPU at the return of each interrupt; one that hasn't may lose it.
+func TestTaskCount(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		r := newRig(t, modes[3], smp.Config{CPUs: 1})
+		f := r.text("f", 0, loop8)
+		r.source(smp.PreemptSource, 0, 4)
+		r.source(smp.TimerSource, 0, 4)
+		counts := smp.DataBase
+		r.Memory().Map(counts, make([]byte, 4096), smp.PermRead|smp.PermWrite)
+		r.k.Guest.TaskPreemption(func(id kapi.TaskID) (count, flags arch.Addr) {
+			return counts + 16*arch.Addr(id), counts + 16*arch.Addr(id) + 8
+		}, kapi.Wanted{})
+		inside, lost := false, 0
+		r.hear(smpev.Switch, func(*traces.Event) {
+			if inside {
+				lost++
+			}
+		})
+		count := func(x *smp.Ctx, n uint64) { x.Memory().Store(counts+16*arch.Addr(x.Task()), 4, n) }
+		r.Tasks().AddProgram("a", 0, func(x *smp.Ctx) {
+			x.Sleep(kapi.Yield)
+			if held {
+				count(x, 1)
+			}
+			inside = true
+			x.Call(f)
+			inside = false
+			count(x, 0)
+		})
+		r.Tasks().AddProgram("b", 0, func(x *smp.Ctx) { x.Call(f) })
+		for name, ch := range schedules(40) {
+			r.want(smp.Passed, name, ch)
+		}
+		if (lost > 0) == held {
+			t.Errorf("held %v: it lost its CPU %d times", held, lost)
+		}
 	}
 }
