@@ -78,10 +78,10 @@ func currentPPC(k *Kernel, r *arch.Regs, _ *arch.TaskState, _ arch.Addr) {
 // ppcEntry is the register in which a function finds its global entry (Power ELFv2 ABI, 2.2.1.1).
 const ppcEntry arch.Reg = 12
 
-// cpuRegsPPC is port.cpuRegs.
+// cpuRegsPPC is port.data.load.
 func cpuRegsPPC(k *Kernel, cpu int, r *arch.Regs) { r.R[ppc64.Paca] = uint64(pacaOf(k, cpu)) }
 
-// ownPPC is port.own.
+// ownPPC is port.data.own.
 func ownPPC(k *Kernel, g kapi.Guest, cpus int) {
 	g.Map(&kapi.Image{At: pacaOf(k, 0), Size: cpus * k.fields.paca.size, Write: true})
 	g.Map(&kapi.Image{At: pokeOf(0), Size: cpus * page, Write: true})
@@ -90,7 +90,7 @@ func ownPPC(k *Kernel, g kapi.Guest, cpus int) {
 // ppcCanary is what a stack protector of the kernel's compares with.
 const ppcCanary = 0x5ca1_ab1e_0ddb_a100
 
-// bootPPC is port.bootCPU.
+// bootPPC is port.data.boot.
 func bootPPC(e *Linux, cpu int) {
 	k, p, g := e.k, &e.k.fields.paca, e.d.Guest
 	put := func(f field, v uint64) { g.Put(pacaOf(k, cpu)+arch.Addr(f.off), f.size, v) }
@@ -104,7 +104,7 @@ func bootPPC(e *Linux, cpu int) {
 	g.Put(at+arch.Addr(p.poke.pte.off), 8, uint64(pteOf(k, cpu)))
 }
 
-// switchedPPC is port.switched: a task is the CPU's current one.
+// switchedPPC is port.data.switched: a task is the CPU's current one.
 func switchedPPC(k *Kernel, g kapi.Guest, cpu int, task arch.Addr) {
 	g.Put(pacaOf(k, cpu)+arch.Addr(k.fields.paca.current.off), 8, uint64(task))
 }
@@ -118,7 +118,7 @@ const (
 	hardDisabled = 1
 )
 
-// maskPPC is port.mask. A kernel masks interrupts by a byte, and one that comes is taken later. Here the CPU doesn't
+// maskPPC is port.data.mask. A kernel masks interrupts by a byte, and one that comes is taken later. Here the CPU doesn't
 // take it: MSR.EE is as the byte says.
 func maskPPC(k *Kernel, g kapi.Guest, cpu int, r *arch.Regs) {
 	v := uint64(softDisabled)
@@ -168,7 +168,7 @@ func causePPC(x kapi.Context) (cause, owner uint64) {
 // may lie in the frame of the trap.
 const emulateStore = 1 << 16
 
-// leftPPC is port.left: the way out of a trap makes that store (interrupt_return in interrupt_64.S).
+// leftPPC is port.frames.left: the way out of a trap makes that store (interrupt_return in interrupt_64.S).
 func leftPPC(t *traps, x kapi.Context, frame arch.Addr, regs *arch.Regs) {
 	task, f := t.taskAt(x.Task()), t.k.fields.thread.flags
 	flags := get(x, task, f)
@@ -203,7 +203,7 @@ const (
 	ppcLocal   = 8
 )
 
-// localPPC is port.local.
+// localPPC is port.text.local.
 func localPPC(k *Kernel, at arch.Addr) arch.Addr {
 	b := k.Image.Bytes(uint64(at), ppcLocal)
 	if len(b) < ppcLocal || binary.LittleEndian.Uint32(b)&ppcHalf != ppcTOCHigh ||
@@ -297,7 +297,7 @@ func redirectPPC(k *Kernel, to map[arch.Addr]arch.Addr) error {
 // ppcSites is where the code for sites begins, behind the thunks.
 const ppcSites = ppcThunks + page
 
-// sitesPPC is port.sites. Stores to irq_soft_mask are done by a gate, and so are those of __patch_mem.
+// sitesPPC is port.text.sites. Stores to irq_soft_mask are done by a gate, and so are those of __patch_mem.
 func sitesPPC(k *Kernel) error {
 	gate := func(name string, do func(e *Linux, x kapi.Context, a *args) uint64) arch.Addr {
 		k.services = append(k.services, &service{name: name, served: &served{keeps: true, do: do}})
