@@ -118,8 +118,8 @@ const (
 	hardDisabled = 1
 )
 
-// maskPPC is port.data.mask. A kernel masks interrupts by a byte, and one that comes is taken later. Here the CPU doesn't
-// take it: MSR.EE is as the byte says.
+// maskPPC is port.data.mask. A kernel masks interrupts by a byte, and one that comes is taken later. Here the CPU
+// doesn't take it: MSR.EE is as the byte says.
 func maskPPC(k *Kernel, g kapi.Guest, cpu int, r *arch.Regs) {
 	v := uint64(softDisabled)
 	if r.Flags&arch.IRQ != 0 {

@@ -79,7 +79,11 @@ func requireBack(t *testing.T, f *mutants.Fix, b mutants.Back) {
 	}
 }
 
-// TestHistoryHasAll: each fix that can be taken back has a row, each reason and source is used.
+// ofOthers finds the files of a fix that is of another processor than x86.
+var ofOthers = regexp.MustCompile(`(?m)^# files: .*arch/(riscv|arm64)/`)
+
+// TestHistoryHasAll: each fix that can be taken back has a row, each reason and source is used. Those of other
+// processors have rows on docs/taken-back.md: the history is of x86.
 func TestHistoryHasAll(t *testing.T) {
 	words := map[string]bool{}
 	for i := range mutants.History() {
@@ -90,7 +94,12 @@ func TestHistoryHasAll(t *testing.T) {
 	}
 	files, err := os.ReadDir(takeBack)
 	require.NoError(t, err)
+	page := read(t, "../../docs/taken-back.md")
 	for _, file := range files {
+		if ofOthers.MatchString(read(t, filepath.Join(takeBack, file.Name()))) {
+			assert.Contains(t, page, "`"+file.Name()+"`")
+			continue
+		}
 		assert.Contains(t, words, "taken back "+file.Name())
 	}
 	for _, r := range mutants.Reasons {

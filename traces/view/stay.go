@@ -160,6 +160,7 @@ func (p *tale) tellEntry(s *stay, a span) {
 			continue
 		case e.Kind == smpev.Return && !interrupts(e.A) && a.has(e.B):
 			in = i
+		case e.Kind == smpev.Trap && e.A == smpev.VecBP: // the breakpoint led to its handler alone
 		case e.Kind == smpev.Return || e.Kind == smpev.Trap:
 			continue
 		case e.Kind == smpev.Exec:
