@@ -22,7 +22,7 @@ import (
 // held by nothing else.
 var specHand = []specRule{
 	{
-		rule: "4.6", says: "a run of the optimizer writes and takes away so many jumps at most, and comes again for the rest", in: since(rules.Edition415),
+		rule: "4.6", says: "a run of the optimizer writes and removes a limited number of jumps; another run does the rest", in: since(rules.Edition415),
 		needs: withJumps,
 		mutants: []specMutant{{name: "one more", do: func(s *Settings) { s.Batch = 3 }},
 			{name: "one less", do: func(s *Settings) { s.Batch = 1 }}},

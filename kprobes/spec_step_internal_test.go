@@ -312,7 +312,10 @@ var specStep = []specRule{
 		mutants: []specMutant{{name: "copy-regs", row: "copy-regs"}},
 		holds: func(t *specT) {
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
-				pre := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int { regs.R[arg0] += 40; return 0 }}
+				pre := &Kprobe{Addr: victim.at, Pre: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
+					regs.R[arg0] += 40
+					return 0
+				}}
 				require.NoError(t, b.e.Register(x, pre))
 				require.Equal(t, uint64(50), callWith(x, victim.at, 7))
 				require.NoError(t, b.e.Unregister(x, pre))

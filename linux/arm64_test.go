@@ -19,7 +19,7 @@ func openARM(t testing.TB, series string) *linux.Kernel {
 
 // scenariosARM are programs that a kernel for arm64 runs. Instructions that are copied and each form that is simulated
 // have probes, alone and several at a place; functions have return probes.
-var scenariosARM = []guest{
+var scenariosARM = append([]guest{
 	{"copied", `
 f = text("f", "91000400 91000400 d65f03c0")            # add x0,x0,#1; twice; ret
 p = kprobe("p", at = f, pre = [count()], post = [count()])
@@ -51,33 +51,6 @@ task("prober", cpu = 0, ops = [register(p, errno = 0), register(q, errno = 0),
 task("caller", cpu = 1, ops = [call(f, 0, returns = 0xfffffffe00000003)], repeat = 2)
 timer(cpu = 1)
 `},
-	{"shared", `
-f = text("f", "91000400 91000400 d65f03c0")
-a = kprobe("a", at = f)
-b = kprobe("b", at = f, pre = [count()], post = [count()])
-task("first", cpu = 0, ops = [register(a, errno = 0), call(f, 1, returns = 3), unregister(a)])
-task("second", cpu = 1, ops = [register(b, errno = 0), call(f, 1, returns = 3), unregister(b)])
-timer(cpu = 1)
-`},
-	{"joined", `
-f = text("f", "91000400 91000400 d65f03c0")
-a = kprobe("a", at = f)
-b = kprobe("b", at = f, pre = [count()], post = [count()])
-task("prober", cpu = 0, ops = [register(a, errno = 0), register(b, errno = 0), unregister(a), unregister(b)])
-task("caller", cpu = 1, ops = [call(f, 1, returns = 3)], repeat = 3)
-timer(cpu = 1)
-`},
-	{"nested", `
-f = text("f", "91000400 91000400 d65f03c0")
-g = text("g", "91000800 d65f03c0")                     # add x0,x0,#2; ret
-pg = kprobe("pg", at = g, pre = [count()])
-p = kprobe("p", at = f, pre = [call(g)], post = [call(g)])
-r = kretprobe("r", at = f, handler = [call(g)], maxactive = 1)
-task("prober", cpu = 0, ops = [register(pg, errno = 0), register(p, errno = 0), register(r, errno = 0),
-    call(f, 1, returns = 3), enabled(False), call(f, 1, returns = 3), enabled(True), call(f, 2, returns = 4)])
-task("caller", cpu = 1, ops = [call(f, 1, returns = 3), call(g, 1, returns = 3)], repeat = 2)
-timer(cpu = 1, run = f)
-`},
 	{"outer", `
 f = text("f", "a9bf7bfd 94000007 91000400 a8c17bfd d65f03c0", at = 0xffffffff81001000)  # saves x30, calls g, adds 1
 g = text("g", "91000400 d65f03c0", at = 0xffffffff81001020)
@@ -88,13 +61,6 @@ task("prober", cpu = 0, ops = [register(outer), register(inner), call(f, 1, retu
 task("caller", cpu = 1, ops = [call(f, 1, returns = 3), call(g, 4, returns = 5)], repeat = 2)
 timer(cpu = 1)
 `},
-	{"returns", `
-f = text("f", "91000400 d65f03c0")
-r = kretprobe("r", at = f, entry = [count()], handler = [count()], maxactive = 2)
-task("prober", cpu = 0, ops = [register(r, errno = 0), call(f, 1, returns = 2), unregister(r), call(f, 1, returns = 2)])
-task("caller", cpu = 1, ops = [call(f, 1, returns = 2), schedule(), call(f, 2, returns = 3)], repeat = 2)
-timer(cpu = 1)
-`},
 	{"missed", `
 f = text("f", "a9bf7bfd 91000400 a8c17bfd d65f03c0")
 r = kretprobe("r", at = f, handler = [count()], maxactive = 1)
@@ -102,7 +68,7 @@ task("prober", cpu = 0, ops = [register(r, errno = 0), call(f, 1, returns = 2), 
 task("caller", cpu = 1, ops = [call(f, 1, returns = 2), call(f, 2, returns = 3)], repeat = 2)
 timer(cpu = 1, run = f)
 `},
-}
+}, inWords("91000400 91000400 d65f03c0", "91000800 d65f03c0", "91000400 d65f03c0")...)
 
 // TestARM: kernels for arm64, without preemption (6.12) and with it (7.2), break nothing.
 func TestARM(t *testing.T) {

@@ -240,7 +240,7 @@ const (
 	ppcDistance = 0xffff
 )
 
-// code assembles words and branches that stand at an address.
+// A ppcCode assembles words and branches that stand at an address.
 type ppcCode struct {
 	at    arch.Addr
 	bytes []byte

@@ -32,7 +32,7 @@ const (
 
 // scenariosPPC are programs that a kernel for ppc64le runs. Instructions that are emulated and that are stepped have
 // probes, alone and several at a place; functions have return probes; probes become branches.
-var scenariosPPC = []guest{
+var scenariosPPC = append([]guest{
 	{"emulated", `
 f = text("f", "38630001 41820008 38630001 4e800020")   # addi r3,r3,1; beq +8; addi r3,r3,1; blr
 p = kprobe("p", at = f, pre = [count()], post = [count()])
@@ -59,22 +59,6 @@ task("prober", cpu = 0, ops = [register(p, errno = 0), call(f, 1, returns = 1), 
 task("caller", cpu = 1, ops = [call(f, 1, returns = 1)], repeat = 3)
 timer(cpu = 1)
 `},
-	{"shared", `
-f = text("f", "38630001 38630001 4e800020")
-a = kprobe("a", at = f)
-b = kprobe("b", at = f, pre = [count()], post = [count()])
-task("first", cpu = 0, ops = [register(a, errno = 0), call(f, 1, returns = 3), unregister(a)])
-task("second", cpu = 1, ops = [register(b, errno = 0), call(f, 1, returns = 3), unregister(b)])
-timer(cpu = 1)
-`},
-	{"joined", `
-f = text("f", "38630001 38630001 4e800020")
-a = kprobe("a", at = f)
-b = kprobe("b", at = f, pre = [count()], post = [count()])
-task("prober", cpu = 0, ops = [register(a, errno = 0), register(b, errno = 0), unregister(a), unregister(b)])
-task("caller", cpu = 1, ops = [call(f, 1, returns = 3)], repeat = 3)
-timer(cpu = 1)
-`},
 	{"optimized", `
 f = text("f", "38630001 38630002 4e800020")            # addi r3,r3,1; addi r3,r3,2; blr
 a = kprobe("a", at = f + 4, pre = [count()])
@@ -83,25 +67,7 @@ task("prober", cpu = 0, ops = [register(a, errno = 0), wait_optimized(), call(f,
 task("caller", cpu = 1, ops = [call(f, 1, returns = 4)], repeat = 4)
 timer(cpu = 1)
 `},
-	{"nested", `
-f = text("f", "38630001 38630001 4e800020")
-g = text("g", "38630002 4e800020")                     # addi r3,r3,2; blr
-pg = kprobe("pg", at = g, pre = [count()])
-p = kprobe("p", at = f, pre = [call(g)], post = [call(g)])
-r = kretprobe("r", at = f, handler = [call(g)], maxactive = 1)
-task("prober", cpu = 0, ops = [register(pg, errno = 0), register(p, errno = 0), register(r, errno = 0),
-    call(f, 1, returns = 3), enabled(False), call(f, 1, returns = 3), enabled(True), call(f, 2, returns = 4)])
-task("caller", cpu = 1, ops = [call(f, 1, returns = 3), call(g, 1, returns = 3)], repeat = 2)
-timer(cpu = 1, run = f)
-`},
-	{"returns", `
-f = text("f", "38630001 4e800020")
-r = kretprobe("r", at = f, entry = [count()], handler = [count()], maxactive = 2)
-task("prober", cpu = 0, ops = [register(r, errno = 0), call(f, 1, returns = 2), unregister(r), call(f, 1, returns = 2)])
-task("caller", cpu = 1, ops = [call(f, 1, returns = 2), schedule(), call(f, 2, returns = 3)], repeat = 2)
-timer(cpu = 1)
-`},
-}
+}, inWords("38630001 38630001 4e800020", "38630002 4e800020", "38630001 4e800020")...)
 
 // TestPPC: kernels for ppc64le, without preemption (6.12) and with it (7.2), break nothing.
 func TestPPC(t *testing.T) {

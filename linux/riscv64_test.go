@@ -25,21 +25,9 @@ func openRISCV(t testing.TB, series string) *linux.Kernel {
 	return k
 }
 
-// A guest is a program that kernels run.
-type guest struct{ name, text string }
-
-// textsOf returns programs by their names.
-func textsOf(list []guest) map[string]string {
-	texts := make(map[string]string)
-	for _, p := range list {
-		texts[p.name] = p.text
-	}
-	return texts
-}
-
 // scenariosRISCV are programs that a kernel for riscv64 runs. Instructions of two and of four bytes, copied and
 // simulated, have probes, alone and several at a place; functions have return probes.
-var scenariosRISCV = []guest{
+var scenariosRISCV = append([]guest{
 	{"copied", `
 f = text("f", "0505 0505 8082")                        # addi a0,a0,1; twice; ret
 p = kprobe("p", at = f, pre = [count()], post = [count()])
@@ -59,22 +47,6 @@ task("prober", cpu = 0, ops = [register(p, errno = 0), register(q, errno = 0), r
 task("caller", cpu = 1, ops = [call(f, 0, returns = 0), call(f, 7, returns = 9)], repeat = 2)
 timer(cpu = 1)
 `},
-	{"shared", `
-f = text("f", "00150513 0505 8082")                    # addi a0,a0,1, of four bytes and of two
-a = kprobe("a", at = f)
-b = kprobe("b", at = f, pre = [count()], post = [count()])
-task("first", cpu = 0, ops = [register(a, errno = 0), call(f, 1, returns = 3), unregister(a)])
-task("second", cpu = 1, ops = [register(b, errno = 0), call(f, 1, returns = 3), unregister(b)])
-timer(cpu = 1)
-`},
-	{"joined", `
-f = text("f", "00150513 0505 8082")
-a = kprobe("a", at = f)
-b = kprobe("b", at = f, pre = [count()], post = [count()])
-task("prober", cpu = 0, ops = [register(a, errno = 0), register(b, errno = 0), unregister(a), unregister(b)])
-task("caller", cpu = 1, ops = [call(f, 1, returns = 3)], repeat = 3)
-timer(cpu = 1)
-`},
 	{"offline", `
 f = text("f", "00150513 0505 8082")
 p = kprobe("p", at = f)
@@ -83,17 +55,6 @@ task("prober", cpu = 0, ops = [offline(1), register(p, errno = 0), call(f, 1, re
 	{"switched", `
 task("one", cpu = 0, ops = [enabled(True)])
 task("two", cpu = 1, ops = [enabled(True)])
-`},
-	{"nested", `
-f = text("f", "0505 0505 8082")
-g = text("g", "0509 8082")                             # addi a0,a0,2; ret
-pg = kprobe("pg", at = g, pre = [count()])
-p = kprobe("p", at = f, pre = [call(g)], post = [call(g)])
-r = kretprobe("r", at = f, handler = [call(g)], maxactive = 1)
-task("prober", cpu = 0, ops = [register(pg, errno = 0), register(p, errno = 0), register(r, errno = 0),
-    call(f, 1, returns = 3), enabled(False), call(f, 1, returns = 3), enabled(True), call(f, 2, returns = 4)])
-task("caller", cpu = 1, ops = [call(f, 1, returns = 3), call(g, 1, returns = 3)], repeat = 2)
-timer(cpu = 1, run = f)
 `},
 	{"outer", `
 f = text("f", "1141 e406 00c000ef 0505 60a2 0141 8082", at = 0xffffffff81001000)  # saves ra, calls g, adds 1
@@ -105,14 +66,7 @@ task("prober", cpu = 0, ops = [register(outer), register(inner), call(f, 1, retu
 task("caller", cpu = 1, ops = [call(f, 1, returns = 3), call(g, 4, returns = 5)], repeat = 2)
 timer(cpu = 1)
 `},
-	{"returns", `
-f = text("f", "0505 8082")
-r = kretprobe("r", at = f, entry = [count()], handler = [count()], maxactive = 2)
-task("prober", cpu = 0, ops = [register(r, errno = 0), call(f, 1, returns = 2), unregister(r), call(f, 1, returns = 2)])
-task("caller", cpu = 1, ops = [call(f, 1, returns = 2), schedule(), call(f, 2, returns = 3)], repeat = 2)
-timer(cpu = 1)
-`},
-}
+}, inWords("00150513 0505 8082", "0509 8082", "0505 8082")...)
 
 // rigRISCV makes a rig of a program on two CPUs, for a kernel with a fault in its machine code. The first CPU has a
 // timer.

@@ -139,7 +139,8 @@ func TestOthersUnedited(t *testing.T) {
 		processor string
 		moved     []string
 	}{
-		{"riscv64", []string{"register_kprobe", "kprobe_breakpoint_handler", "patch_text", "rethook_try_get", "simulate_jal"}},
+		{"riscv64", []string{"register_kprobe", "kprobe_breakpoint_handler", "patch_text", "rethook_try_get",
+			"simulate_jal"}},
 		{"arm64", []string{"register_kprobe", "arch_prepare_kprobe", "aarch64_insn_patch_text", "simulate_cbz_cbnz"}},
 	} {
 		t.Run(c.processor, func(t *testing.T) {

@@ -124,8 +124,8 @@ var others = []Block{
 	{"ppc64le/site", "A site of ftrace of ppc64le: a nop becomes bl and a nop again, by one store. Nothing makes " +
 		"other CPUs serialise.", &Others, &tracesPower, []way{asIs, torn}},
 	{"ppc64le/probe", "A probe of ppc64le: trap is stored, and the instruction again. Nothing makes other CPUs " +
-		"serialise. The instruction is stepped, so it isn't optimized.", &Others, &probesPower, slices.Concat([]way{asIs, noGrace},
-		sharing(&sharesPower), []way{
+		"serialise. The instruction is stepped, so it isn't optimized.", &Others, &probesPower,
+		slices.Concat([]way{asIs, noGrace}, sharing(&sharesPower), []way{
 			{name: "slot", says: "as they do it, and the slot is used again", of: &stepsPower},
 			{name: "slot-irqs-on", says: "the same, and interrupts stay on while a copy is stepped",
 				mutant: "step-irqs-on", of: &stepsPower}})},
