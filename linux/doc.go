@@ -18,7 +18,7 @@
 //	kernel, prepare    an opened kernel; its images, and the patches in them
 //	port               the differences between kernels of processors, by rows: addresses, the size of a word,
 //	                   how code is changed; patch_x86, riscv64, arm64 and ppc64 have the rows
-//	powerfixup         what boot makes of the text of the last
+//	ppc64_fixup        what boot makes of the text of the last
 //	gate               runs services; a call without one, by name or through a pointer, ends the run
 //	boundary, services the functions implemented in Go; symbols: those about tables beside text
 //	heap               kmalloc: objects with a hole after them, and leaks
