@@ -127,7 +127,7 @@ func rows() []served {
 		{names: []string{"aarch64_insn_write_literal_u64"}, on: &portARM,
 			contract: "stores the client of a function beside it, for ftrace's trampoline: here that is " +
 				"kpsim's, which asks ftrace", do: nothing},
-		{names: []string{"ftrace_bug"}, on: &portARM,
+		{names: []string{"ftrace_bug"},
 			contract: "warns that a site isn't as it should be: (error, record)", do: ftraceBug},
 		{names: []string{"kick_all_cpus_sync"}, on: &portARM,
 			contract: "returns after each other CPU has taken an IPI, whose return synchronizes its context",

@@ -199,6 +199,19 @@ func (k *Kernel) findRecords() {
 	}
 }
 
+// StopsForSites reports whether the kernel writes the sites of ftrace with the machine stopped.
+func (k *Kernel) StopsForSites() (yes bool) {
+	f := k.Closure.Function(uint64(k.records.update))
+	if f == nil {
+		return false
+	}
+	k.Closure.Decode(f, func(in arch.Inst) {
+		s, _ := k.Closure.Target(f, in)
+		yes = yes || s.Name == "stop_machine"
+	})
+	return yes
+}
+
 // record returns the address of a site's record.
 func (k *Kernel) record(site int) arch.Addr {
 	return k.near() + recordsAt + k.records.pageSize + arch.Addr(site)*k.records.recordSize
@@ -209,6 +222,9 @@ func (pa *patched) layRecords() {
 	r, g := &pa.k.records, pa.d.Guest
 	if pa.Sites() == nil {
 		return
+	}
+	if at := pa.k.port.text.tramp; at != 0 {
+		pa.putWord(pa.k.at("ftrace_tramps"), uint64(at))
 	}
 	page, n := pa.k.near()+recordsAt, pa.d.Sites.Sites()
 	pa.putWord(r.pages, uint64(page))
@@ -254,9 +270,15 @@ func (pa *patched) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
 
 // SiteCalls implements ftrace.Writer.
 func (pa *patched) SiteCalls(at arch.Addr) (regs, plain arch.Code) {
-	regs, _ = pa.k.arch.Call(at, pa.k.records.caller)
-	plain, _ = pa.k.arch.Call(at, pa.k.records.plain)
-	return regs, plain
+	return pa.siteCall(at, pa.k.records.caller), pa.siteCall(at, pa.k.records.plain)
+}
+
+func (pa *patched) siteCall(at, to arch.Addr) arch.Code {
+	call, ok := pa.k.arch.Call(at, to)
+	if !ok {
+		call, _ = pa.k.arch.Call(at, pa.k.port.text.tramp)
+	}
+	return call
 }
 
 // siteCalls is ftrace_regs_caller or ftrace_caller, which the sites call.

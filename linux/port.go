@@ -85,6 +85,8 @@ type portText struct {
 	entry  arch.Reg  // in which a function finds its own address when it is called; 0: nowhere
 	thunks arch.Addr // where thunks lie; 0: after the kernel's end
 	boot   arch.Addr // where the code lies that boot allocates; 0: it allocates none
+	// tramp is where a branch to ftrace's trampoline lies, for sites that it is out of reach of; 0: there is none.
+	tramp arch.Addr
 	// local returns where calls by name enter a function. nil: where others do.
 	local func(k *Kernel, at arch.Addr) arch.Addr
 	// sites makes single instructions of the kernel call services. nil: none does.

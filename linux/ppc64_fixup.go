@@ -48,6 +48,8 @@ func bootTextPPC(k *Kernel) error {
 		}
 	}
 	setKey(k, sites, k.at("poking_init_done"), true)
+	jump, _ := k.arch.Jump(ppcTramp, k.at("ftrace_regs_caller"))
+	k.images = append(k.images, &kapi.Image{At: ppcTramp, Bytes: jump.Bytes(), Size: page, Exec: true})
 	return placeDetours(k)
 }
 

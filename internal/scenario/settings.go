@@ -53,6 +53,9 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 		m.Preempt = min(m.Preempt, PreemptVoluntary)
 	}
 	m.Settle()
+	if k.StopsForSites() {
+		m.Patch = era.PatchStopMachine
+	}
 	for i := range s.Tasks {
 		for j := range s.Tasks[i].Ops {
 			kind := s.Tasks[i].Ops[j].Kind

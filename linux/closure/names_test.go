@@ -99,7 +99,7 @@ func units(t *testing.T, path string, f func(file, name string, alone bool)) {
 		path, _ := unit.Val(dwarf.AttrName).(string)
 		file := ""
 		for _, x := range files() {
-			if path == x || strings.HasSuffix(path, "/"+x) {
+			if len(x) > len(file) && (path == x || strings.HasSuffix(path, "/"+x)) {
 				file = x
 			}
 		}

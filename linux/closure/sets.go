@@ -125,6 +125,7 @@ var Sets = []Set{
 			"ftrace_replace_code", "__ftrace_replace_code", "ftrace_arch_code_modify_prepare",
 			"ftrace_arch_code_modify_post_process",
 		},
+		By: []string{"ftrace_arch_code_modify_post_process"}, // an alias of the one before, where both are empty
 	},
 	{
 		Name: "textpoke", Says: "patching text with a breakpoint, and its int3 handler",

@@ -63,11 +63,11 @@ var rows = [...]row{
 		serves: all | BPF | Trampolines | FprobeData},
 	I386: {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
 	RISCV64: {word: "riscv64", arch: riscv64.RV64, short: riscv64.RV64, linux: riscv64.RV64,
-		serves: Labels | Kprobes | Sites | OwnEngine | Drawn},
+		serves: Labels | Kprobes | Sites | OwnEngine | OwnSites | Drawn},
 	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64,
 		serves: Labels | Kprobes | Sites | OwnEngine | OwnSites | Drawn},
 	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64,
-		serves: Labels | Kprobes | Sites | Jumps | OwnEngine | Drawn},
+		serves: Labels | Kprobes | Sites | Jumps | OwnEngine | OwnSites | Drawn},
 }
 
 // Words are the names of the processors, by number.
