@@ -133,7 +133,7 @@ func (f *FtraceOps) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.
 	}
 	origIP := regs.IP
 	kcb.current, kcb.status = ap, kprobeHitActive
-	regs.IP = ip + 1
+	regs.IP = ip + f.d.Text.Arch().Past
 	if !f.do.Hit.AggrPreHandler(f.e, x, ap, regs, true) {
 		regs.IP = ip + arch.Addr(f.d.Text.Arch().BranchLen) // even if another client has sent it elsewhere
 		f.do.Hit.AggrPostHandler(f.e, x, ap, regs)

@@ -255,7 +255,7 @@ func (pt *probedText) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to a
 	if !ok {
 		return addr, false
 	}
-	if _, near := rules.LocalEntry(&pt.s.Kernel, nil); near > 0 {
+	if _, near := rules.LocalEntry(&pt.s.Kernel, nil, pt.siteIn(f)); near > 0 {
 		return addr, addr-f.Addr <= arch.Addr(near)
 	}
 	first := f.Addr
@@ -269,18 +269,30 @@ func (pt *probedText) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to a
 }
 
 // localEntry returns how far after a function's address a probe of its symbol is placed: where calls within the kernel
-// enter it (kprobe_lookup_name of powerpc, which takes a function whose first instruction is a breakpoint for one that
-// has no such place).
+// enter it, or where ftrace has its site (kprobe_lookup_name of powerpc, which takes a function whose first instruction
+// is a breakpoint for one that has no such place).
 func (pt *probedText) localEntry(x kapi.Context, p *Kprobe, at arch.Addr) arch.Addr {
-	if _, near := rules.LocalEntry(&pt.s.Kernel, nil); near == 0 || p.Symbol == "" || p.Offset != 0 {
+	if _, near := rules.LocalEntry(&pt.s.Kernel, nil, -1); near == 0 || p.Symbol == "" || p.Offset != 0 {
 		return 0
 	}
 	f, ok := pt.d.Symbols.Lookup(at)
 	if !ok {
 		return 0
 	}
-	off, _ := rules.LocalEntry(&pt.s.Kernel, pt.recoverProbedInstruction(x, f)[:f.Size])
+	off, _ := rules.LocalEntry(&pt.s.Kernel, pt.recoverProbedInstruction(x, f)[:f.Size], pt.siteIn(f))
 	return arch.Addr(off)
+}
+
+// siteIn returns how far after a function's start ftrace's first site in it is, -1 if it has none.
+func (pt *probedText) siteIn(f kapi.Function) int {
+	l := &pt.looked
+	l.found = pt.d.Symbols.Sites(l.found[:0], f.Addr, f.Size)
+	for _, s := range l.found {
+		if s.Kind == ftrace.Site {
+			return int(s.Addr - f.Addr)
+		}
+	}
+	return -1
 }
 
 // archPrepareKprobe fills in an aggr from the rules' verdict on its text. It makes an

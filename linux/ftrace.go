@@ -51,8 +51,9 @@ func (pa *patched) followFtrace() {
 	}
 }
 
-// redZone is how many bytes below the stack pointer the saved registers end.
-const redZone = 128
+// redZone is how many bytes below the stack pointer the saved registers end: what functions may use there, at most
+// (288 by the Power ELFv2 ABI, 2.2.2.4; 128 by the psABI of x86-64, 3.2.2).
+const redZone = 288
 
 // traced calls the function of an ftrace_ops, which struct ftrace_ops begins with:
 // func(ip, parent_ip, ops, fregs). fregs begins with the pt_regs. They are on the
@@ -62,13 +63,16 @@ func (pa *patched) traced(x kapi.Context, ops, ip arch.Addr, regs *arch.Regs) {
 	live := x.Regs()
 	was := *live
 	top := arch.Addr(was.R[a.SP])
-	parent, _ := mem.Load(top+arch.Addr(a.Word), a.Word) // it lies above the return address to the site
+	parent := regs.R[a.Link]
+	if a.Pushed != 0 {
+		parent, _ = mem.Load(top+arch.Addr(a.Word), a.Word) // it lies above the return address to the site
+	}
 	frame := (top - redZone - arch.Addr(a.Frame.Size)) &^ 15
-	a.Frame.Store(mem, frame, regs)
-	live.R[a.SP] = uint64(frame)
+	pa.e.storeRegs(x, uint64(frame), regs)
+	live.R[a.SP] = uint64(frame - pa.k.port.frames.header)
 	f, _ := mem.Load(ops, a.Word)
 	pa.call(x, arch.Addr(f), uint64(ip), parent, uint64(ops), uint64(frame))
-	a.Frame.Load(mem, frame, regs)
+	pa.e.loadRegs(x, uint64(frame), regs)
 	x.Regs().R = was.R
 }
 

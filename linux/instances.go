@@ -47,9 +47,19 @@ func (k *Kernel) countable() (yes bool) {
 	return yes
 }
 
-// LosesLink reports whether a call that a return probe follows comes back with the trampoline's address in the link
-// register. Calls may change that register (AAPCS64, "General-purpose Registers").
-func (k *Kernel) LosesLink() bool { return k.hooks == &ownHooks }
+// Lost returns the registers that calls change, by number, a bit each, beside those that sites of ftrace and return
+// probes use themselves: the link register, if a call that a return probe follows comes back with the trampoline's
+// address there, and if there are sites that by which one reaches kpsim's trampoline through the kernel's. Calls may
+// change both (AAPCS64 and RISC-V psABI, on registers).
+func (k *Kernel) Lost(sites bool) (lost uint64) {
+	if k.hooks == &ownHooks {
+		lost |= 1 << k.arch.Link
+	}
+	if via := k.port.text.via; sites && via != 0 {
+		lost |= 1 << via
+	}
+	return lost
+}
 
 // instances lists the nodes that calls have taken.
 type instances struct {

@@ -83,6 +83,7 @@ type cpuData struct {
 // A portText is what else is done to a kernel's text, and where.
 type portText struct {
 	entry  arch.Reg  // in which a function finds its own address when it is called; 0: nowhere
+	via    arch.Reg  // which register a jump over a function's entry goes through; 0: none
 	thunks arch.Addr // where thunks lie; 0: after the kernel's end
 	boot   arch.Addr // where the code lies that boot allocates; 0: it allocates none
 	// tramp is where a branch to ftrace's trampoline lies, for sites that it is out of reach of; 0: there is none.

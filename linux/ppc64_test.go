@@ -199,6 +199,30 @@ timer(cpu = 1)
 	}
 }
 
+// TestPPCSites: the kernel's own code writes the sites of ftrace, and calls its probes there. What it leaves out is
+// noticed. A probe of a symbol is at the site.
+func TestPPCSites(t *testing.T) {
+	k := openPPC(t, "6.12")
+	const program = `
+f = text("f", "60000000 60000000 38630001 4e800020")   # nop; nop; addi r3,r3,1; blr
+fentry(f)
+p = kprobe("p", symbol = "f", post = [count()])
+r = kretprobe("r", symbol = "f", handler = [count()])
+task("tracer", cpu = 0, ops = [tracer(True), register(p, errno = 0), call(f, 1, returns = 2), tracer(False),
+    unregister(p), register(r, errno = 0), call(f, 1, returns = 2), unregister(r)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 2), call(f, 5, returns = 6), schedule()], repeat = 3)
+timer(cpu = 1)
+`
+	passes(t, rigOn(t, "ppc64le", program, "", ""))
+	for _, c := range []canary{
+		{"skip-call:ftrace_modify_all_code:ftrace_replace_code:1", "", "", "N1 T3"},
+		{"skip-call:ftrace_replace_code:patch_instruction:1", "", "", "W1"},
+		{"skip-call:__unregister_kprobe_top:__disable_kprobe:1", "", "", "A1"},
+	} {
+		t.Run(c.mutant+c.setting, func(t *testing.T) { c.noticed(t, k, program, "") })
+	}
+}
+
 // BenchmarkPPC is register, hit and unregister on two CPUs of a kernel for ppc64le, all monitors.
 func BenchmarkPPC(b *testing.B) {
 	openPPC(b, "6.12")

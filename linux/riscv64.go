@@ -16,7 +16,7 @@ import (
 var portRISCV = port{places: &places64, away: moved, trap: "do_trap_break", slot: []string{"ainsn.api.insn"},
 	extends: true, bare: true, why: 1, perTask: true, current: currentRISCV, flags: "flags", wanted: wantedRISCV,
 	bootText: bootTextRISCV, thunk: thunkRISCV, redirect: redirectRISCV, calls: callsRISCV, entered: enteredRISCV,
-	fixed: fixedRISCV}
+	fixed: fixedRISCV, text: portText{via: riscv64.T1}}
 
 // Instructions of thunks (vol. 1, "RV32I"): the frame holds the return address.
 const (

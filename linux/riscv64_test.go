@@ -230,6 +230,32 @@ func passes(t *testing.T, r *rig.Rig) {
 	}
 }
 
+// TestRISCVSites: the kernel's own code writes the sites of ftrace, beside a probe: both instructions, with the machine
+// stopped, as kernels did until 2025. A probe at a site is refused. What it leaves out is noticed.
+func TestRISCVSites(t *testing.T) {
+	k := openRISCV(t, "6.12")
+	require.True(t, k.StopsForSites())
+	const program = `
+f = text("f", "00000013 00000013 0505 8082")           # nop; nop; addi a0,a0,1; ret
+fentry(f)
+p = kprobe("p", at = f + 10, post = [count()])         # simulated: a slot is kept for good
+q = kprobe("q", at = f, post = [count()])
+task("tracer", cpu = 0, ops = [tracer(True), register(p, errno = 0), register(q, errno = "EINVAL"),
+    call(f, 1, returns = 2), tracer(False), call(f, 1, returns = 2), unregister(p)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 2), call(f, 5, returns = 6), schedule()], repeat = 3)
+timer(cpu = 1)
+`
+	const stopped = ", patch = \"stop_machine\""
+	passes(t, rigOn(t, "riscv64", program, "", stopped))
+	for _, c := range []canary{
+		{"skip-call:arch_ftrace_update_code:stop_machine:1", "", stopped, "N1"},
+		{"skip-call:ftrace_make_call:patch_insn_write:1", "", stopped, "W1"},
+		{"skip-call:patch_insn_write:__patch_insn_write:1", "", stopped, "N1"},
+	} {
+		t.Run(c.mutant, func(t *testing.T) { c.noticed(t, k, program, "") })
+	}
+}
+
 // BenchmarkRISCV is register, hit and unregister on two CPUs of a kernel for riscv64, all monitors.
 func BenchmarkRISCV(b *testing.B) {
 	openRISCV(b, "6.12")

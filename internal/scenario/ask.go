@@ -48,12 +48,23 @@ func (s *Scenario) Entry(k *Probe) int {
 	case t == nil:
 		return 0
 	case k.Symbol != "" && kernel.Decoder != rules.DecodesX86:
-		at, _ := rules.LocalEntry(&kernel, t.Code)
+		at, _ := rules.LocalEntry(&kernel, t.Code, s.siteIn(f))
 		return at
 	case !kernel.IBT:
 		return 0
 	}
 	return rules.Entry(&kernel, t.Code)
+}
+
+// siteIn returns where ftrace's site is in a function, -1 if it has none.
+func (s *Scenario) siteIn(f string) int {
+	form, ok := s.SiteForm()
+	for i := range s.Sites {
+		if t := &s.Sites[i]; ok && t.Func == f {
+			return t.Offset + len(form.Before)
+		}
+	}
+	return -1
 }
 
 // Where returns the address of a probe. ok is false if its symbol isn't a function here.

@@ -73,11 +73,12 @@ func settingsServed(c checker) error {
 	if m.Arch.Serves(target.Jprobes) {
 		return nil
 	}
+	d, _ := rules.DecoderOf(m.Processor())
 	preset := Machine{Arch: m.Arch, Preempt: m.Preempt, Edition: m.Edition, Engine: m.Engine}
 	preset.Settle()
 	for i := range era.Table {
 		r := &era.Table[i]
-		if r.X86 && !(r.Jumps && m.Arch.Serves(target.Jumps)) && r.Get(&m.Settings) != r.Get(&preset.Settings) {
+		if r.Decided != nil && !r.Decided(d) && r.Get(&m.Settings) != r.Get(&preset.Settings) {
 			return Faultf(p, "%s = %s is of kprobes on x86; leave it out on %s", r.Word, r.Value(r.Get(&m.Settings)),
 				m.Arch)
 		}

@@ -128,6 +128,9 @@ func (m *Machine) Processor() *arch.Arch {
 func (m *Machine) Kprobes() era.Settings {
 	e := m.Settings
 	e.Kernel.Preemption = m.Preempt.Built()
+	if d := e.Kernel.Decoder; m.Engine == linux.Row.Name && d != rules.DecodesX86 {
+		e.Kernel.Ftrace = d.Traced() // what it asks for is on in each build that has ftrace
+	}
 	return e
 }
 

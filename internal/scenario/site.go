@@ -93,11 +93,12 @@ func (s *Scenario) SiteForm() (f *arch.SiteForm, ok bool) {
 	return s.Machine.Processor().SiteForm(s.Machine.Patch == era.PatchStopMachine)
 }
 
-// SiteAt reports whether a site may stand at an offset of a function: at its beginning or behind the instruction that
-// indirect branches lead to, and on nothing but nops.
+// SiteAt reports whether a site may stand at an offset of a function: at its beginning, behind the instruction that
+// indirect branches lead to or where calls from the same text enter it, and on nothing but nops.
 func (s *Scenario) SiteAt(form *arch.SiteForm, t *Text, off int) bool {
 	a := s.Machine.Processor()
-	if off != 0 && (off != EndbrLen || a.Pad == "") || len(t.Code) < off+form.Compiled {
+	local, _ := rules.LocalEntry(&s.Machine.Kernel, t.Code, -1)
+	if off != 0 && off != local && (off != EndbrLen || a.Pad == "") || len(t.Code) < off+form.Compiled {
 		return false
 	}
 	code := t.Code[off : off+form.Compiled]

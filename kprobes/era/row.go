@@ -17,9 +17,10 @@ type Row struct {
 	Says   string   // the description that kpsim editions prints
 	Means  string   // the description for docs/scenarios.md, with the effect of each value
 	Build  bool     // the build decides it, whatever the edition
-	X86    bool     // on other processors it isn't decided: kprobes there have nothing of the kind
 	Others int      // this many values, the last ones, are of other processors than x86
-	Jumps  bool     // X86, and also of other processors whose kprobes become jumps
+
+	// Decided reports whether kprobes of a processor have anything of the kind; nil: all do.
+	Decided func(d rules.Decoder) bool
 
 	presets [rules.Editions + 1][2]uint8 // by edition, built without and with preemption
 	get     func(s *Settings) uint8
@@ -31,13 +32,19 @@ func (r *Row) Drawable() int { return len(r.Values) - r.Others }
 
 // ofX86 makes it a setting of x86 alone.
 func (r Row) ofX86() Row {
-	r.X86 = true
+	r.Decided = func(d rules.Decoder) bool { return d == rules.DecodesX86 }
 	return r
 }
 
 // ofJumps makes it a setting of processors whose kprobes become jumps.
 func (r Row) ofJumps() Row {
-	r.X86, r.Jumps = true, true
+	r.Decided = rules.Decoder.Optimizes
+	return r
+}
+
+// ofTraced makes it a setting of processors whose kprobes may go through ftrace.
+func (r Row) ofTraced() Row {
+	r.Decided = rules.Decoder.Traced
 	return r
 }
 

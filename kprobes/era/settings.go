@@ -157,13 +157,14 @@ func Of(e rules.Edition, preemption bool) (s Settings) {
 	return s
 }
 
-// OfNumbers is Of for processors whose instructions are numbers: nothing is boosted, and no probe goes through ftrace.
-// Where breakpoints are written under running CPUs, and copies are stepped by a trace interrupt (ppc64le), one that a
+// OfNumbers is Of for processors whose instructions are numbers: nothing is boosted, and on ppc64le alone
+// probes go through ftrace. Where breakpoints are written under running CPUs, and copies are stepped by a trace interrupt (ppc64le), one that a
 // CPU has hit may be gone, and probes become jumps in every build. On the others nothing is optimized, and a
 // breakpoint that a CPU has hit is never gone, since it is written with the machine stopped.
 func OfNumbers(e rules.Edition, preemption bool, d rules.Decoder) Settings {
 	s := Of(e, preemption)
-	s.Kernel.Decoder, s.Kernel.Optprobes, s.Kernel.Ftrace = d, s.Kernel.Optprobes && d.Optimizes(), false
+	s.Kernel.Decoder = d
+	s.Kernel.Optprobes, s.Kernel.Ftrace = s.Kernel.Optprobes && d.Optimizes(), s.Kernel.Ftrace && d.Traced()
 	s.Boost, s.RemovedInt3 = BoostNever, d.Traces()
 	if d.Traces() {
 		s.Step = StepDebug

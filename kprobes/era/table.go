@@ -136,7 +136,7 @@ var Table = []Row{
 	row("ftrace", flag(func(s *Settings) *bool { return &s.Kernel.Ftrace }),
 		"_ _ yes yes yes yes yes",
 		"whether a probe at a function's fentry goes through ftrace",
-		"a probe at a function's fentry goes through ftrace").ofX86(),
+		"a probe at a function's fentry goes through ftrace").ofTraced(),
 	row("ftrace_modifies", flag(func(s *Settings) *bool { return &s.FtraceClaims }),
 		"_ _ yes _ _ _ _",
 		"whether every probe at a fentry declares that it may change the path, or only those with a post_handler",

@@ -36,6 +36,8 @@ type numbers struct {
 	fixed bool
 	// traces says that a copy is stepped by a trace interrupt, without a breakpoint after it.
 	traces bool
+	// traced says that a probe at a site of ftrace goes through ftrace.
+	traced bool
 	// first says that the kernel of edition 2.6 is known, too.
 	first bool
 
@@ -74,8 +76,11 @@ func DecoderOf(a *arch.Arch) (d Decoder, ok bool) {
 	return DecodesX86, false
 }
 
-// Optimizes reports whether kernels of the processor turn breakpoints into jumps, where their instructions are numbers.
-func (d Decoder) Optimizes() bool { return decoders[d] != nil && decoders[d].optimizes != nil }
+// Optimizes reports whether kernels of the processor turn breakpoints into jumps.
+func (d Decoder) Optimizes() bool { return d == DecodesX86 || decoders[d].optimizes != nil }
+
+// Traced reports whether a probe at a site of ftrace goes through ftrace (CONFIG_KPROBES_ON_FTRACE).
+func (d Decoder) Traced() bool { return d == DecodesX86 || decoders[d].traced }
 
 // Traces reports whether they step a copy by a trace interrupt, without a breakpoint after it.
 func (d Decoder) Traces() bool { return decoders[d] != nil && decoders[d].traces }
@@ -119,7 +124,10 @@ func (j *Judge) atNumber(n *numbers, at int, anyByte bool) Verdict {
 	if (j.f.Addr+arch.Addr(at))%arch.Addr(n.align) != 0 {
 		return refused(v, n.odd, Reason{Kind: Misaligned})
 	}
-	if start := j.fentryOf(at); start >= 0 { // check_ftrace_location, without KPROBES_ON_FTRACE
+	if start := j.fentryOf(at); start == at && j.k.Ftrace {
+		v.Ftrace, v.Why, v.NoBoost = true, Reason{Kind: ViaFtrace}, Reason{Kind: ViaFtrace}
+		return v
+	} else if start >= 0 { // check_ftrace_location, without KPROBES_ON_FTRACE
 		return refused(v, inval, Reason{Kind: InSite, Site: SiteFentry, At: start})
 	}
 	if !anyByte && j.bytes[at].insn == 0 && j.k.Unchecked&CheckPrefix == 0 {

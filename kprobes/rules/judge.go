@@ -272,13 +272,21 @@ func Entry(k *Kernel, code []byte) int {
 }
 
 // LocalEntry returns the offset of a probe that is registered by the symbol of a function with that code, on
-// processors other than x86, and how many bytes after its start still count as its entry.
-func LocalEntry(k *Kernel, code []byte) (at, near int) {
+// processors other than x86, and how many bytes after its start still count as its entry. site is where ftrace's site
+// is in it, -1 if there is none: a probe that goes through ftrace is placed there, and all before it is the entry
+// (kprobe_lookup_name and arch_kprobe_on_func_entry of powerpc).
+func LocalEntry(k *Kernel, code []byte, site int) (at, near int) {
 	n := k.numbers()
 	if n == nil || n.entry == nil {
 		return 0, 0
 	}
-	return n.entry(code), n.near
+	if at, near = n.entry(code), n.near; site < 0 {
+		return at, near
+	}
+	if k.Ftrace && site <= 16 {
+		at = site
+	}
+	return at, site
 }
 
 // checkAddress checks an address as register_kprobe does before it looks at the

@@ -5,7 +5,7 @@ package rules
 // (CPU_FTR_ARCH_31). An instruction with an exception-table entry may be probed: a fault in its slot is taken to the
 // original (kprobe_fault_handler).
 var ofPPC64 = numbers{
-	arch: "ppc64le", align: 4, odd: inval, inner: inval, traces: true, first: true,
+	arch: "ppc64le", align: 4, odd: inval, inner: inval, traces: true, first: true, traced: true,
 	length: func(w uint32) int {
 		if w>>26 == ppcPrefix { // ppc_inst_len
 			return 8

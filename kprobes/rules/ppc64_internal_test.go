@@ -167,10 +167,10 @@ func TestPPCEntry(t *testing.T) {
 		for _, w := range test.words {
 			code = binary.LittleEndian.AppendUint32(code, w)
 		}
-		at, near := LocalEntry(&k, code)
+		at, near := LocalEntry(&k, code, -1)
 		require.Equal(t, []int{test.at, 8}, []int{at, near}, "%08x", test.words)
 	}
-	at, near := LocalEntry(&Kernel{Decoder: DecodesARM64}, nil)
+	at, near := LocalEntry(&Kernel{Decoder: DecodesARM64}, nil, -1)
 	require.Zero(t, at+near)
 }
 

@@ -60,8 +60,8 @@ const guestBudget = 20 * smp.DefaultBudget
 // boot makes the machine and boots its kernel, which has no text yet.
 func (p *Plan) boot(settings any) (err error) {
 	c := &p.Scenario.Machine
-	if s, ok := settings.(*linux.Settings); ok && s.Kernel.LosesLink() {
-		p.lost |= 1 << p.arch.Link
+	if s, ok := settings.(*linux.Settings); ok {
+		p.lost |= s.Kernel.Lost(len(p.Scenario.Sites) > 0)
 	}
 	budget := uint64(c.Steps)
 	if p.row.Boot != nil && budget == 0 {

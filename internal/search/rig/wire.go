@@ -127,11 +127,11 @@ func (w *wiring) unguarded() kapi.Patcher {
 	return w.patch
 }
 
-// patcher returns the engine if it also patches for the other clients, in the usual way of its processor,
-// and nil if it doesn't.
+// patcher returns the engine if it also patches for the other clients, and nil if it doesn't: on x86 a scenario may have
+// them patch in another way.
 func (w *wiring) patcher() engine.Patcher {
 	p, ok := w.engine.(engine.Patcher)
-	if !ok || w.twin || w.unguarded() != nil && w.Scenario.Machine.Patch != era.PatchWhole {
+	if !ok || w.twin || w.unguarded() != nil && w.Machine.Arch().BreakpointFirst {
 		return nil
 	}
 	return p
