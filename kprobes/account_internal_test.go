@@ -431,7 +431,7 @@ func TestAccount(t *testing.T) {
 			a.ends(texts)
 		})
 		a.m = b.k.Modules.NewModule("mod", modTexts, modInit, modCore+0x60, true)
-		b.ftrace.AddSite(traced.at)
+		b.ftrace.AddSite(traced.site())
 		b.ftrace.AddSite(modCore + 0x40)
 		b.m.Freeze()
 		b.wire = func(_ *kernel.Kernel, d *Deps) { a.wire(d) }

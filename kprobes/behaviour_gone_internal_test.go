@@ -63,7 +63,7 @@ func askPosts(postFirst bool) func(y *asker) string {
 		y.unregister(a)
 		y.unregister(b)
 		left := 0
-		if siteHolds(y.b, y.x, tracedAt+y.head) != 0x0f || y.b.e.Table.probes.Len() > 0 {
+		if siteCalls(y.b, y.x, tracedAt+y.head) || y.b.e.Table.probes.Len() > 0 {
 			left = 1
 		}
 		return fmt.Sprint(pres, others, posts, left)

@@ -88,7 +88,11 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench),
 	b.log.Subscribe(b.handed, smpev.Alloc, smpev.Free, smpev.Retire)
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Exec: Memory(0, detourSlot), Preemptible: s.Kernel.Preemption,
 		StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
-	b.ftrace = ftrace.New(ftrace.Deps{Boot: b.k, Cells: &m.Cells, Text: &b.k.Text, Patch: &b.k.Poke, RCU: &b.k.RCU,
+	var sites kapi.Batcher = &b.k.Poke
+	if !row32.BreakpointFirst {
+		sites = kernel.PokeWhole{K: b.k, Sites: true, Local: row32.Sites[0].Local}
+	}
+	b.ftrace = ftrace.New(ftrace.Deps{Boot: b.k, Cells: &m.Cells, Text: &b.k.Text, Patch: sites, RCU: &b.k.RCU,
 		Traps: &b.k.Traps, ModuleMutex: b.k.Modules.Mutex})
 	for _, c := range codes {
 		if !in32(c.bytes, c.at) {

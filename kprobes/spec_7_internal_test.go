@@ -187,7 +187,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.1", says: "[FTRACE]", in: since(rules.Edition415),
-		x86:     ofFtraceProbes,
+		x86:     ofModules,
 		mutants: []specMutant{{name: "list-bare", row: "list-bare"}},
 		holds: func(t *specT) {
 			t.Settings.Kernel.Ftrace = true

@@ -1,6 +1,8 @@
 package kprobes
 
 import (
+	"bytes"
+
 	"github.com/stretchr/testify/require"
 
 	"kpsim/engine/ftrace"
@@ -18,17 +20,17 @@ import (
 // traced begins with a site of ftrace and then is victim; aside is somewhere else
 // to go, and is traced, too.
 var (
-	traced = code{name: "traced", at: textBase + 0x200, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)],
-		victim.bytes...)}
-	aside = code{name: "aside", at: textBase + 0x240, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], 0xb8, 100,
-		0, 0, 0, 0xc3)}
+	traced = inWords(code{name: "traced", at: textBase + 0x200, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)],
+		victim.bytes...)})
+	aside = inWords(code{name: "aside", at: textBase + 0x240, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], 0xb8,
+		100, 0, 0, 0, 0xc3)})
 )
 
 // withSites is a bench with the two.
 func (t *specT) withSites(programs ...func(b *bench, x *smp.Ctx)) *bench {
 	b := t.bench([]code{victim, traced, aside}, programs...)
-	b.ftrace.AddSite(traced.at)
-	b.ftrace.AddSite(aside.at)
+	b.ftrace.AddSite(traced.site())
+	b.ftrace.AddSite(aside.site())
 	b.m.Freeze()
 	return b
 }
@@ -39,14 +41,16 @@ func callArg(x *smp.Ctx, f arch.Addr, arg uint64) uint64 {
 	return x.Call(f)
 }
 
-// siteHolds says what the text of a site begins with.
-func siteHolds(b *bench, x kapi.Context, at arch.Addr) byte {
-	var now [5]byte
-	b.k.Text.Read(x, at, now[:])
-	if now == x86.Nop5 {
-		return 0x0f
-	}
-	return now[0]
+// site returns where the site of a function is that begins with one.
+func (c *code) site() arch.Addr { return specArch.Linux().Sites[0].At(c.at) }
+
+// siteCalls reports whether the text of a site isn't its nop.
+func siteCalls(b *bench, x kapi.Context, at arch.Addr) bool {
+	a := b.k.Text.Arch()
+	now := make([]byte, a.BranchLen)
+	b.k.Text.Read(x, at, now)
+	nop := a.Sites[0].Nop(at, at)
+	return !bytes.Equal(now, nop.Bytes())
 }
 
 // unreserved is symbols that know of no sites.
@@ -60,17 +64,18 @@ func (unreserved) Sites(to []kapi.Site, _ arch.Addr, _ int) []kapi.Site { return
 var specFtrace = []specRule{
 	{
 		rule: "8.4", says: "no breakpoint and no jump, but a call; handlers see what they would of a breakpoint, and of a nop that was stepped",
-		x86: ofFtraceProbes,
-		in:  since(rules.Edition415),
+		needs: withFtrace,
+		in:    since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "without KPROBES_ON_FTRACE", do: func(s *Settings) { s.Kernel.Ftrace = false }},
-			{name: "pre-ip", row: "pre-ip"},
+			{name: "pre-ip", row: "pre-ip", on: onX86},
 			{name: "skip-post", row: "post-skipped"},
 		},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				var seen []uint64
-				k := &Kprobe{Addr: traced.at, Pre: func(_ kapi.Context, k *Kprobe, regs *arch.Regs) int {
+				past, branch := uint64(b.k.Text.Arch().Past), uint64(b.k.Text.Arch().BranchLen)
+				k := &Kprobe{Addr: traced.site(), Pre: func(_ kapi.Context, k *Kprobe, regs *arch.Regs) int {
 					seen = append(seen, uint64(regs.IP-k.Addr), regs.R[arg0])
 					regs.R[arg0] = 50
 					return 0
@@ -78,20 +83,20 @@ var specFtrace = []specRule{
 				require.NoError(t, b.e.Register(x, k))
 				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, FlagFtrace, b.e.FlagsOf(k)&(FlagFtrace|FlagOptimized))
-				require.EqualValues(t, 0xe8, siteHolds(b, x, traced.at))
+				require.True(t, siteCalls(b, x, traced.site()))
 				require.EqualValues(t, 53, callArg(x, traced.at, 7))
-				require.Equal(t, []uint64{1, 7}, seen)
+				require.Equal(t, []uint64{past, 7}, seen)
 				require.NoError(t, b.e.Unregister(x, k))
-				require.EqualValues(t, 0x0f, siteHolds(b, x, traced.at))
+				require.False(t, siteCalls(b, x, traced.site()))
 
 				seen = nil
-				k = &Kprobe{Addr: traced.at, Pre: k.Pre, Post: func(_ kapi.Context, k *Kprobe, regs *arch.Regs,
+				k = &Kprobe{Addr: traced.site(), Pre: k.Pre, Post: func(_ kapi.Context, k *Kprobe, regs *arch.Regs,
 					flags uint64) {
 					seen = append(seen, uint64(regs.IP-k.Addr), flags)
 				}}
 				require.NoError(t, b.e.Register(x, k))
 				require.EqualValues(t, 53, callArg(x, traced.at, 8))
-				require.Equal(t, []uint64{1, 8, 5, 0}, seen)
+				require.Equal(t, []uint64{past, 8, branch, 0}, seen)
 				require.NoError(t, b.e.Unregister(x, k))
 				require.EqualValues(t, 10, callArg(x, traced.at, 7))
 				require.Len(t, seen, 4)
@@ -101,8 +106,8 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "a pre_handler's change of the path holds, and no post_handler runs then",
-		x86: ofFtraceProbes,
-		in:  since(rules.Edition415),
+		needs: withFtrace,
+		in:    since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "keeps-path", row: "ftrace-keeps-path"},
 			{name: "ignore-pre", row: "path-ignored"},
@@ -110,7 +115,7 @@ var specFtrace = []specRule{
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				n := 0
-				k := &Kprobe{Addr: traced.at, Pre: func(_ kapi.Context, k *Kprobe, regs *arch.Regs) int {
+				k := &Kprobe{Addr: traced.site(), Pre: func(_ kapi.Context, k *Kprobe, regs *arch.Regs) int {
 					regs.IP = aside.at
 					return 1
 				}, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { n++ }}
@@ -124,8 +129,8 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "a site hit inside a handler is missed; disabled it is a nop again",
-		x86: ofFtraceProbes,
-		in:  since(rules.Edition415),
+		needs: withFtrace,
+		in:    since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-missed", row: "missed-uncounted"},
 			{name: "run-disabled", row: "arm-disabled"},
@@ -133,8 +138,8 @@ var specFtrace = []specRule{
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				inner, outer := 0, 0
-				k := counting(aside.at, &inner)
-				o := &Kprobe{Addr: traced.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
+				k := counting(aside.site(), &inner)
+				o := &Kprobe{Addr: traced.site(), Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					outer++
 					require.EqualValues(t, 100, x.Call(aside.at))
 					return 0
@@ -144,13 +149,13 @@ var specFtrace = []specRule{
 				require.EqualValues(t, 10, callArg(x, traced.at, 7))
 				require.Equal(t, [4]int{0, 1, 1, 0}, [4]int{inner, outer, k.Missed(), o.Missed()})
 				require.NoError(t, b.e.Disable(x, k))
-				require.EqualValues(t, 0x0f, siteHolds(b, x, aside.at))
-				require.EqualValues(t, 0xe8, siteHolds(b, x, traced.at))
+				require.False(t, siteCalls(b, x, aside.site()))
+				require.True(t, siteCalls(b, x, traced.site()))
 				require.NoError(t, b.e.Enable(x, k))
 				x.Call(aside.at)
 				require.Equal(t, 1, inner)
 				b.e.Files.SetArmed(x, false)
-				require.EqualValues(t, 0x0f, siteHolds(b, x, aside.at))
+				require.False(t, siteCalls(b, x, aside.site()))
 				x.Call(aside.at)
 				require.Equal(t, 1, inner)
 				b.e.Files.SetArmed(x, true)
@@ -158,10 +163,10 @@ var specFtrace = []specRule{
 				require.Equal(t, 2, inner)
 				require.NoError(t, b.e.Unregister(x, o))
 				require.NoError(t, b.e.Unregister(x, k))
-				d := counting(aside.at, &inner)
+				d := counting(aside.site(), &inner)
 				d.Flags = FlagDisabled
 				require.NoError(t, b.e.Register(x, d))
-				require.EqualValues(t, 0x0f, siteHolds(b, x, aside.at))
+				require.False(t, siteCalls(b, x, aside.site()))
 				require.NoError(t, b.e.Unregister(x, d))
 			})
 			t.pass(b)
@@ -169,8 +174,8 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "several at a site, the post_handler first or last: all gone, the site is a nop",
-		x86: ofFtraceProbes,
-		in:  since(rules.Edition415),
+		needs: withFtrace,
+		in:    since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "by-post", row: "ftrace-by-post", in: since(rules.Edition514)}, // before, there is one client
 		},
@@ -179,7 +184,7 @@ var specFtrace = []specRule{
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				for i := range 4 {
 					n, posts := 0, 0
-					pre, post := counting(traced.at, &n), counting(traced.at, &n)
+					pre, post := counting(traced.site(), &n), counting(traced.site(), &n)
 					post.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }
 					ks := []*Kprobe{pre, post}
 					if i&1 != 0 {
@@ -191,7 +196,7 @@ var specFtrace = []specRule{
 					require.Equal(t, [2]int{2, 1}, [2]int{n, posts})
 					require.NoError(t, b.e.Unregister(x, ks[i>>1]))
 					require.NoError(t, b.e.Unregister(x, ks[1-i>>1]))
-					require.EqualValues(t, 0x0f, siteHolds(b, x, traced.at))
+					require.False(t, siteCalls(b, x, traced.site()))
 					require.Zero(t, b.e.Table.probes.Len())
 				}
 			})
@@ -200,8 +205,8 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "who may change the path claims the site: until 5.3 every probe, later one with a post_handler",
-		x86: ofFtraceProbes,
-		in:  since(rules.Edition415),
+		needs: withFtrace,
+		in:    since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "the other", do: func(s *Settings) { s.FtraceClaims = !s.FtraceClaims }},
 		},
@@ -210,9 +215,9 @@ var specFtrace = []specRule{
 				n := 0
 				patch := b.ftrace.NewOps("livepatch", func(_ kapi.Context, _ arch.Addr, regs *arch.Regs) { n++ },
 					ftrace.Modifies)
-				require.Zero(t, patch.Filter(x, traced.at, true))
+				require.Zero(t, patch.Filter(x, traced.site(), true))
 				require.Zero(t, patch.Register(x))
-				pre, post := counting(traced.at, &n), counting(traced.at, &n)
+				pre, post := counting(traced.site(), &n), counting(traced.site(), &n)
 				post.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 				require.Equal(t, EBUSY, b.e.Register(x, post))
 				require.Zero(t, b.e.Table.probes.Len())
@@ -234,13 +239,13 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "a return probe's entry goes through ftrace, too",
-		x86:     ofFtraceProbes,
+		needs:   withFtrace,
 		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "no-hook", row: "return-not-hooked"}},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				var values []uint64
-				r := &Kretprobe{Kprobe: Kprobe{Addr: traced.at},
+				r := &Kretprobe{Kprobe: Kprobe{Addr: traced.site()},
 					Handler: func(_ kapi.Context, _ *Instance, regs *arch.Regs) int {
 						values = append(values, regs.R[result])
 						return 0
@@ -257,7 +262,7 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "a module's site goes with it, and comes again as a nop",
-		x86:     ofFtraceProbes,
+		x86:     ofModules,
 		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "kill-keeps-ftrace", row: "kill-keeps-ftrace"}},
 		holds: func(t *specT) {
@@ -269,7 +274,7 @@ var specFtrace = []specRule{
 				x.Call(at)
 				require.Zero(t, b.k.Modules.Unload(x, m))
 				require.Zero(t, b.k.Modules.Load(x, m))
-				require.EqualValues(t, 0x0f, siteHolds(b, x, at))
+				require.False(t, siteCalls(b, x, at))
 				x.Call(at)
 				require.Equal(t, 1, n)
 				require.NoError(t, b.e.Unregister(x, k))
@@ -278,14 +283,14 @@ var specFtrace = []specRule{
 				x.Call(at)
 				require.Equal(t, 2, n)
 				require.NoError(t, b.e.Unregister(x, k))
-				require.EqualValues(t, 0x0f, siteHolds(b, x, at))
+				require.False(t, siteCalls(b, x, at))
 			})
 			t.pass(b)
 		},
 	},
 	{
 		rule: "8.4", says: "beside CPUs that call: each call is right, and after unregister no handler runs",
-		x86:     ofFtraceProbes,
+		needs:   withFtrace,
 		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "no-grace", row: "no-grace"}},
 		holds: func(t *specT) {
@@ -299,9 +304,9 @@ var specFtrace = []specRule{
 			}
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				// unregistering the last one waits for its callers
-				require.NoError(t, b.e.Register(x, &Kprobe{Addr: aside.at}))
+				require.NoError(t, b.e.Register(x, &Kprobe{Addr: aside.site()}))
 				for range 2 {
-					k := &Kprobe{Addr: traced.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
+					k := &Kprobe{Addr: traced.site(), Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 						for i := range 80 { // longer than unregistering takes
 							x.Step("handler", i)
 						}
@@ -330,7 +335,7 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "7.1", says: "[FTRACE], and [GONE] without [DISABLED]",
-		x86:     ofFtraceProbes,
+		x86:     ofModules,
 		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "bare", row: "list-bare"}},
 		holds: func(t *specT) {

@@ -193,7 +193,7 @@ var specHand = []specRule{
 	},
 	{
 		rule: "8.4", says: "a site that was refused is wanted no more; of a site nothing is written to another",
-		x86:     ofFtraceProbes,
+		needs:   withFtrace,
 		in:      since(rules.Edition514),
 		mutants: []specMutant{{name: "the other", do: func(s *Settings) { s.FtraceClaims = true }}},
 		holds: func(t *specT) {
@@ -203,12 +203,12 @@ var specHand = []specRule{
 				}
 				other := 0
 				stores := onEvent(func(e *traces.Event) {
-					if e.A-uint64(traced.at) < 5 {
+					if e.A-uint64(traced.site()) < 5 {
 						other++
 					}
 				})
 				b.log.Subscribe(&stores, smpev.TextStore)
-				for _, k := range []*Kprobe{post(aside.at), b.at(aside.at, new(int))} {
+				for _, k := range []*Kprobe{post(aside.site()), b.at(aside.site(), new(int))} {
 					require.NoError(t, b.e.Register(x, k))
 					require.NoError(t, b.e.Unregister(x, k))
 				}
@@ -216,14 +216,14 @@ var specHand = []specRule{
 				b.log.Unsubscribe(&stores)
 
 				rival := b.ftrace.NewOps("livepatch", func(kapi.Context, arch.Addr, *arch.Regs) {}, ftrace.Modifies)
-				require.Zero(t, rival.Filter(x, traced.at, true))
+				require.Zero(t, rival.Filter(x, traced.site(), true))
 				require.Zero(t, rival.Register(x))
-				require.Equal(t, EBUSY, b.e.Register(x, post(traced.at)))
-				k := post(aside.at)
+				require.Equal(t, EBUSY, b.e.Register(x, post(traced.site())))
+				k := post(aside.site())
 				require.NoError(t, b.e.Register(x, k))
 				require.NoError(t, b.e.Unregister(x, k))
-				require.Zero(t, rival.Filter(x, aside.at, true)) // and the rival may have what we had
-				require.NoError(t, b.e.Register(x, b.at(traced.at, new(int))))
+				require.Zero(t, rival.Filter(x, aside.site(), true)) // and the rival may have what we had
+				require.NoError(t, b.e.Register(x, b.at(traced.site(), new(int))))
 			})
 			t.pass(b)
 		},

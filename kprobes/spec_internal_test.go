@@ -41,18 +41,20 @@ var (
 // withJumps is what rules about jump optimization need.
 const withJumps = processors.Jumps
 
+// withFtrace is what rules about probes at sites of ftrace need.
+const withFtrace = processors.FtraceProbes
+
 // Why rules are of x86 alone.
 const (
-	ofStrings      = "no instruction repeats itself elsewhere"
-	ofStacks       = "the simulator unwinds by words of the stack; elsewhere a leaf's caller is in a register"
-	ofPushes       = "the code pushes an address and returns to it"
-	ofIBT          = "endbr64"
-	ofRegions      = "elsewhere a region is one instruction: nothing else is in it"
-	ofModules      = "scenarios have modules on x86 alone"
-	ofFtraceProbes = "probes go through ftrace on x86 alone"
-	ofBoosting     = "nothing is boosted elsewhere"
-	ofCosts        = "the ways of a hit are counted; docs/processors.md has those of the others"
-	ofNMIs         = "an NMI comes while a copy is stepped"
+	ofStrings  = "no instruction repeats itself elsewhere"
+	ofStacks   = "the simulator unwinds by words of the stack; elsewhere a leaf's caller is in a register"
+	ofPushes   = "the code pushes an address and returns to it"
+	ofIBT      = "endbr64"
+	ofRegions  = "elsewhere a region is one instruction: nothing else is in it"
+	ofModules  = "scenarios have modules on x86 alone"
+	ofBoosting = "nothing is boosted elsewhere"
+	ofCosts    = "the ways of a hit are counted; docs/processors.md has those of the others"
+	ofNMIs     = "an NMI comes while a copy is stepped"
 )
 
 // of reports whether a rule is of a processor.

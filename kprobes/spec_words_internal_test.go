@@ -74,6 +74,8 @@ var specWords = map[processors.Processor]map[string]string{
 		"f":           "38600000 60000000 4e800020 60000000 4e800020",
 		"flagged":     "7c631e14 4e800020",
 		"plain":       "7c691b78 4e800020",
+		"traced":      "7c0802a6 60000000 7c691b78 38690003 4e800020",
+		"aside":       "7c0802a6 60000000 38600064 4e800020",
 	},
 }
 

@@ -250,7 +250,6 @@ timer(cpu = 1)
 	for _, c := range []canary{
 		{"skip-call:arch_ftrace_update_code:stop_machine:1", "", stopped, "N1"},
 		{"skip-call:ftrace_make_call:patch_insn_write:1", "", stopped, "W1"},
-		{"skip-call:patch_insn_write:__patch_insn_write:1", "", stopped, "N1"},
 	} {
 		t.Run(c.mutant, func(t *testing.T) { c.noticed(t, k, program, "") })
 	}

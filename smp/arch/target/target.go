@@ -43,6 +43,7 @@ const (
 	OwnEngine                       // a kernel's own engine
 	Fprobes                         // fprobes
 	OwnSites                        // sites of ftrace that a kernel's own engine writes
+	FtraceProbes                    // kprobes that go through ftrace
 	Jprobes                         // boosting, jprobes, and the settings of kprobes that x86 alone has
 )
 
@@ -56,7 +57,7 @@ type row struct {
 }
 
 const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | StoreOrder | ERETS | Drawn | Derived |
-	Jumps | OwnEngine | Fprobes | OwnSites | Jprobes
+	Jumps | OwnEngine | Fprobes | OwnSites | FtraceProbes | Jprobes
 
 var rows = [...]row{
 	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,
@@ -67,7 +68,7 @@ var rows = [...]row{
 	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64,
 		serves: Labels | Kprobes | Sites | OwnEngine | OwnSites | Drawn},
 	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64,
-		serves: Labels | Kprobes | Sites | Jumps | OwnEngine | OwnSites | Drawn},
+		serves: Labels | Kprobes | Sites | Jumps | OwnEngine | OwnSites | FtraceProbes | Drawn},
 }
 
 // Words are the names of the processors, by number.
