@@ -22,8 +22,8 @@ import (
 var (
 	traced = inWords(code{name: "traced", at: textBase + 0x200, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)],
 		victim.bytes...)})
-	aside = inWords(code{name: "aside", at: textBase + 0x240, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], 0xb8,
-		100, 0, 0, 0, 0xc3)})
+	aside = inWords(code{name: "aside", at: textBase + 0x240, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)],
+		0xb8, 100, 0, 0, 0, 0xc3)})
 )
 
 // withSites is a bench with the two.

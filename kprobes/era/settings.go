@@ -157,10 +157,10 @@ func Of(e rules.Edition, preemption bool) (s Settings) {
 	return s
 }
 
-// OfNumbers is Of for processors whose instructions are numbers: nothing is boosted, and on ppc64le alone
-// probes go through ftrace. Where breakpoints are written under running CPUs, and copies are stepped by a trace interrupt (ppc64le), one that a
-// CPU has hit may be gone, and probes become jumps in every build. On the others nothing is optimized, and a
-// breakpoint that a CPU has hit is never gone, since it is written with the machine stopped.
+// OfNumbers is Of for processors whose instructions are numbers: nothing is boosted, and on ppc64le alone probes
+// go through ftrace. Where breakpoints are written under running CPUs, and copies are stepped by a trace interrupt
+// (ppc64le), one that a CPU has hit may be gone, and probes become jumps in every build. On the others nothing is
+// optimized, and a breakpoint that a CPU has hit is never gone, since it is written with the machine stopped.
 func OfNumbers(e rules.Edition, preemption bool, d rules.Decoder) Settings {
 	s := Of(e, preemption)
 	s.Kernel.Decoder = d

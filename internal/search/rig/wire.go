@@ -127,8 +127,8 @@ func (w *wiring) unguarded() kapi.Patcher {
 	return w.patch
 }
 
-// patcher returns the engine if it also patches for the other clients, and nil if it doesn't: on x86 a scenario may have
-// them patch in another way.
+// patcher returns the engine if it also patches for the other clients, and nil if it doesn't: on x86 a scenario
+// may have them patch in another way.
 func (w *wiring) patcher() engine.Patcher {
 	p, ok := w.engine.(engine.Patcher)
 	if !ok || w.twin || w.unguarded() != nil && w.Machine.Arch().BreakpointFirst {
