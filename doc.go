@@ -51,7 +51,7 @@
 //	                    pairs (of an operation and a state of its object)
 //	internal/scenario   what is run, as plain data; settings, parts, steps of handlers, sources are rows
 //	                    act (what a task can do: one row for each operation), lang (Starlark), library (built-in),
-//	                    gen (drawn), edit (smaller ones), vet (checks)
+//	                    forms (of instructions that kernels simulate), gen (drawn), edit (smaller ones), vet (checks)
 //	properties          what must hold: one monitor for each property, fed by events
 //	kprobes             the engine under test; its scenariotest plays scenarios on it
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;

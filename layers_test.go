@@ -99,8 +99,8 @@ var layers = []layer{
 		"linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/arm64",
 		"smp/arch/ppc64", "smp/arch/riscv64",
 		"smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}},
-	{pkg: "linux/boot", may: []string{"engine", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf",
-		"sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
+	{pkg: "linux/boot", may: []string{"engine", "kprobes/kpev", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf",
+		"sched", "smp", "smp/arch", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
 	// for reports, not for runs
 	{pkg: "linux/source", may: []string{"internal/regular", "linux", "linux/vmlinux", "linux/vmlinux/shelf",
 		"smp/arch"}, free: []string{"*"}},
@@ -124,6 +124,8 @@ var layers = []layer{
 	{pkg: "internal/scenario/lang", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang",
 		"sim"}, free: []string{"*"}},
+	{pkg: "internal/scenario/forms", may: []string{"internal/scenario", "internal/scenario/act", "smp/arch",
+		"smp/arch/target"}, free: []string{"*"}},
 	{pkg: "internal/scenario/gen", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/testkit/gentest", may: []string{"*"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/search/rig", may: []string{"*"}},

@@ -67,15 +67,15 @@ func TestAnswersPPC(t *testing.T) {
 	want := readPPC(t)
 	step := thorough.Of(16, 1)
 	for i, w := range list {
-		if !*updateAnswers && i%step != 0 {
+		if !*UpdateAnswers && i%step != 0 {
 			continue
 		}
 		got := k.ask(t, arch.Addr(f.Addr), w)
-		if fmt.Fprintf(&text, "%08x %s\n", w, got); !*updateAnswers {
+		if fmt.Fprintf(&text, "%08x %s\n", w, got); !*UpdateAnswers {
 			require.Equal(t, want[w], got, "%08x", w)
 		}
 	}
-	if *updateAnswers {
+	if *UpdateAnswers {
 		var packed bytes.Buffer
 		z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 		z.Write(text.Bytes())
@@ -85,7 +85,7 @@ func TestAnswersPPC(t *testing.T) {
 }
 
 func readPPC(t *testing.T) map[uint64]string {
-	if *updateAnswers {
+	if *UpdateAnswers {
 		return nil
 	}
 	packed, err := os.ReadFile(answersPPC)

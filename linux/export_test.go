@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"flag"
 	"slices"
 
 	"kpsim/smp/kapi"
@@ -85,3 +86,6 @@ func Unserve(name string) (putBack func()) {
 	boundary = slices.DeleteFunc(slices.Clone(was), func(s served) bool { return slices.Contains(s.names, name) })
 	return func() { boundary = was }
 }
+
+// UpdateAnswers is -update-answers.
+var UpdateAnswers = flag.Bool("update-answers", false, "write the answers anew")

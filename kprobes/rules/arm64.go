@@ -6,6 +6,8 @@ var ofARM64 = numbers{
 	length: func(uint32) int { return 4 },
 	sort:   func(k *Kernel, w uint64) (handling, ReasonKind) { return sortBy(armForms, k, uint32(w)) },
 	around: betweenExclusives,
+	quiz: &quiz{forms: [][]form{armForms}, broad: classes(0, 0xffe00000), plain: 0xd503201f,
+		behind: []form{{mask: exclusive, is: exclusiveLoad}, {mask: exclusive, is: exclusiveStore}}},
 }
 
 // armForms are the forms that aarch64_insn_is_steppable and arm_kprobe_decode_insn tell apart (ARM ARM, C4,
@@ -45,6 +47,9 @@ var armForms = []form{
 	{mask: 0xfffff01f, is: 0xd503201f, how: rejected, why: Hint},
 }
 
+// Exclusive loads and stores, as the kernel takes them (aarch64_insn_is_load_ex, aarch64_insn_is_store_ex).
+const exclusive, exclusiveLoad, exclusiveStore = 0x3f400000, 0x08400000, 0x08000000
+
 // mostBetween is how many instructions lie at most between an exclusive load and its store, as the kernel takes it:
 // 128 bytes (MAX_ATOMIC_CONTEXT_SIZE).
 const mostBetween = 32
@@ -53,12 +58,11 @@ const mostBetween = 32
 // reservation, and the sequence would never succeed (is_probed_address_atomic). Plain loads and stores with
 // acquire and release count as exclusive there until 6.14, since their bit 23 isn't looked at.
 func betweenExclusives(j *Judge, at int) Reason {
-	const mask, load, store = 0x3f400000, 0x08400000, 0x08000000
 	for from := at - 4; from >= max(0, at-4*mostBetween); from -= 4 {
-		switch uint32(j.wordAt(from)) & mask {
-		case store:
+		switch uint32(j.wordAt(from)) & exclusive {
+		case exclusiveStore:
 			return Reason{}
-		case load:
+		case exclusiveLoad:
 			return Reason{Kind: BehindExclusive, At: from}
 		}
 	}

@@ -47,6 +47,8 @@ type numbers struct {
 	// many bytes a function's entry extends, for return probes.
 	entry func(code []byte) int
 	near  int
+
+	quiz *quiz // what Questions asks; nil: nothing
 }
 
 // A handling is how a probed instruction is executed (enum probe_insn).

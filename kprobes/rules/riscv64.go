@@ -1,5 +1,7 @@
 package rules
 
+import "slices"
+
 // ofRISCV64 is arch/riscv/kernel/probes: decode-insn.c, whose forms are in asm/insn.h, and arch_prepare_kprobe.
 // An instruction with an exception-table entry may be probed: a fault in its slot is taken to the original
 // (kprobe_fault_handler).
@@ -17,6 +19,8 @@ var ofRISCV64 = numbers{
 		}
 		return sortBy(riscvWords, k, uint32(w))
 	},
+	quiz: &quiz{forms: [][]form{riscvHalves, riscvWords}, plain: 0x00000013,
+		broad: slices.Concat(classes(0, 0xe000, 0x1c00, 3), classes(3, 0x7c, 0x7000))},
 }
 
 // riscvWords are the forms of full instructions (vol. 1, "RV32/64G Instruction Set Listings"). Everything of the

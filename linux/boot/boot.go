@@ -59,7 +59,19 @@ func boot(k *linux.Kernel, cpus int) (*linux.Booted, error) {
 	var e *linux.Linux
 	var wrong error
 	m.Tasks().AddProgram("boot", 0, func(x *smp.Ctx) { wrong = e.Boot(x) })
-	m.Names().Further = k.Symbol
+	if err := start(m, n, &c, cpus, &e); err != nil {
+		return nil, err
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	return e.Booted(), nil
+}
+
+// start makes the engine e of a machine whose text and programs are there, and runs the machine by the default
+// schedule.
+func start(m *smp.Machine, n *kernel.Kernel, c *engine.Config, cpus int, e **linux.Linux) error {
+	m.Names().Further = c.Settings.(*linux.Settings).Kernel.Symbol
 	m.Freeze()
 	m.Reset(new(sched.Default))
 	n.Reset()
@@ -67,17 +79,13 @@ func boot(k *linux.Kernel, cpus int) (*linux.Booted, error) {
 		CPUs: cpus, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, Sync: &n.Sync, RCU: &n.RCU, Locks: &n.Locks,
 		Work: &n.Work, Exec: &n.Exec, Traps: &n.Traps, Bind: n, Symbols: &n.Symbols, Tasks: &n.Tasks,
 		Hotplug: &n.Hotplug,
-		Stacks:  &n.Stacks, Modules: &n.Modules, Guest: &n.Guest,
+		Stacks:  &n.Stacks, Modules: &n.Modules, ModuleMutex: n.Modules.Mutex(), Guest: &n.Guest,
 		Tell: func(kapi.Context, traces.Kind, uint64, uint64, uint64) {},
 	}
-	e = linux.Row.New(&c).(*linux.Linux)
-	e.BootCPUs()
-	o := m.Run()
-	if o != smp.Passed {
-		return nil, fmt.Errorf("%v: %w %s", o, m.Refusal(), m.Died())
+	*e = linux.Row.New(c).(*linux.Linux)
+	(*e).BootCPUs()
+	if o := m.Run(); o != smp.Passed {
+		return fmt.Errorf("%v: %w %s", o, m.Refusal(), m.Died())
 	}
-	if wrong != nil {
-		return nil, wrong
-	}
-	return e.Booted(), nil
+	return nil
 }

@@ -289,9 +289,9 @@ func (r *found) answered() page.Section {
 		return s
 	}
 	s.Blocks = append(s.Blocks,
-		page.Text(fmt.Sprintf("%s compared with the rules and with the kernel before: %d answered otherwise "+
-			"than both, %d by the rules that weren't before.",
-			cli.Number(r.programs, "program"), len(r.answers), r.mended)))
+		page.Text(fmt.Sprintf("%s compared with the rules and with the kernel before, and what register_kprobe makes "+
+			"of %s: %d answered otherwise than both, %d by the rules that weren't before.",
+			cli.Number(r.programs, "program"), cli.Number(r.asked, "instruction"), len(r.answers), r.mended)))
 	var list page.List
 	for i := range r.answers[:min(len(r.answers), answersMost)] {
 		a := &r.answers[i]

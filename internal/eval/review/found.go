@@ -27,6 +27,7 @@ type found struct {
 
 	patchedLines
 	rounded
+	compared
 
 	rows       []row
 	gained     []verdict // broken only after the change, or far more often
@@ -39,10 +40,15 @@ type found struct {
 	partly     string // why not everything was run; "": everything was
 	left       []left
 
-	programs, mended      int
-	answers               []change.Answer
-	files                 []string // files written for differing answers
 	hitsBefore, hitsAfter []kernelcost.Hit
+}
+
+// compared holds the answers of serial programs, and what register_kprobe makes of instructions.
+type compared struct {
+	programs, mended int
+	asked            int // instructions that register_kprobe was asked about
+	answers          []change.Answer
+	files            []string // files written for differing answers
 }
 
 // A rounded holds how deeply the rounds searched, and what their witnesses show.

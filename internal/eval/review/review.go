@@ -10,6 +10,7 @@ import (
 
 	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/forms"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/change"
@@ -121,7 +122,7 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	p.StopAtInterrupt(&c.stop)
 	cli.ManyKernels()
 	c.began = time.Now()
-	parts := 3*(len(list.items)+list.drawn) + (max(len(list.serial), list.drawn)+batch-1)/batch + 3
+	parts := 3*(len(list.items)+list.drawn) + (max(len(list.serial), list.drawn)+batch-1)/batch + 4
 	c.line = p.WatchParts("review", parts, "step")
 	if err = c.all(p, r, list); err == nil && !c.stop.Load() {
 		c.line.Complete()
@@ -182,6 +183,9 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 		return err
 	}
 	if err := c.answers(p, r, list); err != nil {
+		return err
+	}
+	if err := c.handlings(p, r); err != nil {
 		return err
 	}
 	return c.rounds(p, r, list)
@@ -261,6 +265,25 @@ func (c *Review) answers(p *cli.Program, r *found, list *items) error {
 		r.mended += mended
 		r.answers = append(r.answers, answers...)
 	}
+	return nil
+}
+
+// handlings compares what register_kprobe makes of instructions with the rules.
+func (c *Review) handlings(p *cli.Program, r *found) error {
+	c.step(p, "instructions")
+	if len(c.Scenarios) > 0 {
+		return nil
+	}
+	answers, asked, err := change.Handlings(r.before, r.after, c.Workers, &c.stop)
+	if c.stop.Load() {
+		return nil
+	}
+	if err != nil {
+		r.dies = append(r.dies, left{"an instruction's probe", err.Error()})
+		return nil
+	}
+	r.asked = asked
+	r.answers = append(r.answers, answers...)
 	return nil
 }
 
@@ -345,6 +368,7 @@ func (c *Review) items(before, after *linux.Kernel) (*items, error) {
 	}
 	if len(c.Scenarios) == 0 {
 		list.drawn = c.Programs
+		list.serial = append(list.serial, forms.Programs(twoengines.Machine(before))...)
 	}
 	return list, nil
 }

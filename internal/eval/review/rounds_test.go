@@ -117,7 +117,7 @@ func TestPlain(t *testing.T) {
 		{"three", of(1, 1, 0, 1), 0, true},
 		{"an answer", of(0), 1, true},
 	} {
-		o := &rounds{r: &found{answers: make([]change.Answer, c.answers)}, list: c.list}
+		o := &rounds{r: &found{compared: compared{answers: make([]change.Answer, c.answers)}}, list: c.list}
 		require.Equal(t, c.plain, o.plain(), c.what)
 	}
 	require.True(t, slices.IsSorted([]string{gained, "lost ", "unsure "}), "gained verdicts are shown first")

@@ -23,6 +23,9 @@ type Answer struct {
 	Program *scenario.Scenario
 	Says    string // the first difference
 	Before  string // the difference without the change; "" if there was none
+
+	kind string // of a handling: what counts as the same
+	more int    // number of other questions of this kind
 }
 
 // Programs runs each scenario by the rules and on the unchanged kernel. It omits those that can't

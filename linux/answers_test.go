@@ -1,10 +1,9 @@
-package linux
+package linux_test
 
 import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,19 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/engine"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/testkit/thorough"
-	"kpsim/kprobes/kpev"
-	"kpsim/sched"
-	"kpsim/smp"
-	"kpsim/smp/arch"
-	"kpsim/smp/kapi"
-	"kpsim/smp/kernel"
-	"kpsim/traces"
+	"kpsim/linux"
+	"kpsim/linux/boot"
 )
-
-var updateAnswers = flag.Bool("update-answers", false, "write the answers anew")
 
 // A record is a file of what register_kprobe of a kernel answers about instructions, a line for each:
 //
@@ -49,15 +40,14 @@ type record struct {
 type group struct {
 	size   int
 	list   []uint32
-	stride int    // bytes from one to the next; what is between is nop
-	nop    uint32 // 0: they are adjacent
-	behind bool
+	nop    uint32 // what follows
+	behind bool   // it is asked about what follows
 }
 
 // records are those that are kept. Of riscv64 all instructions of 16 bits are asked about, and drawn ones of each
 // opcode of 32 bits and each funct3.
 var records = []record{
-	{"riscv64", "6.12", []group{{size: 2, list: halves(), stride: 2}, {size: 4, list: asked(), stride: 4}}, ""},
+	{"riscv64", "6.12", []group{{size: 2, list: halves()}, {size: 4, list: asked()}}, ""},
 	{"arm64", "6.12", groupsARM(), ""},
 	{"arm64", "7.2", groupsARM(), ""},
 	{"ppc64le", "6.12", groupsPPC(), "-probes"},
@@ -99,10 +89,9 @@ func asked() (list []uint32) {
 
 // groupsARM returns what is asked about arm64: instructions drawn of each value of the highest eleven bits; all hints
 // and barriers, and drawn ones of the classes that decoders divide further (ARM ARM C4.1): exceptions, system, branches
-// to registers, exclusives, copies of memory; and a nop behind drawn loads and stores that may be exclusive. A kernel
-// looks 128 bytes back for those, so that others lie further apart.
+// to registers, exclusives, copies of memory; and a nop behind drawn loads and stores that may be exclusive.
 func groupsARM() []group {
-	const nop, apart = 0xd503201f, 34 * 4
+	const nop = 0xd503201f
 	r := rand.New(rand.NewPCG(3, 4))
 	var list, behind []uint32
 	drawn := func(n int, mask, is uint32) {
@@ -131,8 +120,8 @@ func groupsARM() []group {
 	for range 1000 {
 		behind = append(behind, r.Uint32()&^0x3f000000|0x08000000)
 	}
-	return []group{{size: 4, list: unique(list), stride: apart, nop: nop},
-		{size: 4, list: unique(behind), stride: apart, nop: nop, behind: true}}
+	return []group{{size: 4, list: unique(list), nop: nop},
+		{size: 4, list: unique(behind), nop: nop, behind: true}}
 }
 
 // groupsPPC returns what is asked about ppc64le: instructions drawn of each primary opcode, all extended ones of 19, 30
@@ -157,8 +146,8 @@ func groupsPPC() []group {
 	}
 	list = append(list, 0x7fe00008, 0x7c000008, 0x0fe00000, 0x44000002, 0x4e800020, 0x4e800420, 0x4e800421, 0x48000010)
 	list = slices.DeleteFunc(list, func(w uint32) bool { return w&0xfc0007fe == 0x7c0005e6 })
-	return []group{{size: 4, list: unique(list), stride: 8, nop: nop},
-		{size: 4, list: unique(behind), stride: 8, nop: nop, behind: true}}
+	return []group{{size: 4, list: unique(list), nop: nop},
+		{size: 4, list: unique(behind), nop: nop, behind: true}}
 }
 
 // unique returns numbers in order, each once.
@@ -176,12 +165,12 @@ func TestAnswers(t *testing.T) {
 }
 
 func (r *record) test(t *testing.T) {
-	if !*updateAnswers {
+	if !*linux.UpdateAnswers {
 		require.NotEmpty(t, readRows(t, r.file()))
 	}
-	k, err := Open(kerneltest.PathOn(t, r.processor, r.series))
+	k, err := linux.Open(kerneltest.PathOn(t, r.processor, r.series))
 	require.NoError(t, err)
-	if *updateAnswers {
+	if *linux.UpdateAnswers {
 		var text, packed bytes.Buffer
 		for i := range r.groups {
 			g := &r.groups[i]
@@ -275,7 +264,7 @@ func readRows(t *testing.T, file string) map[key]string {
 const askedAtOnce = 2048
 
 // answersOf asks about instructions of a group.
-func answersOf(t *testing.T, k *Kernel, g *group, list []uint32) (answers []string) {
+func answersOf(t *testing.T, k *linux.Kernel, g *group, list []uint32) (answers []string) {
 	for len(list) > 0 {
 		n := min(len(list), askedAtOnce)
 		answers = append(answers, askAll(t, k, g, list[:n])...)
@@ -284,88 +273,38 @@ func answersOf(t *testing.T, k *Kernel, g *group, list []uint32) (answers []stri
 	return answers
 }
 
-// askAll asks about the instructions of one function.
-func askAll(t *testing.T, k *Kernel, g *group, list []uint32) (answers []string) {
-	const at arch.Addr = 0xffffffff81000000
-	code := make([]byte, 0, len(list)*g.stride+page)
+// askAll asks about the instructions of one boot.
+func askAll(t *testing.T, k *linux.Kernel, g *group, list []uint32) (answers []string) {
+	var asked []boot.Question
 	for _, w := range list {
-		for n := 0; n < g.stride; n += g.size {
+		var q boot.Question
+		for _, w := range []uint32{w, g.nop} {
 			for i := range g.size {
-				code = append(code, byte(w>>(8*i)))
+				q.Code = append(q.Code, byte(w>>(8*i)))
 			}
-			w = g.nop
 		}
+		if g.behind {
+			q.At = g.size
+		}
+		asked = append(asked, q)
 	}
-	asked := at
-	if g.behind {
-		asked += arch.Addr(g.size)
-	}
-	var log traces.Log
-	m, err := smp.New(smp.Config{CPUs: 1, Budget: 1 << 30, Arch: k.Arch()}, &log)
+	all, err := boot.Handlings(k, asked)
 	require.NoError(t, err)
-	defer m.Close()
-	n := kernel.Boot(m, kernel.Config{})
-	m.Memory().Map(at, append(code, make([]byte, page)...), smp.PermRead|smp.PermExec)
-	m.Names().AddSymbol("f", at, len(code))
-	n.Symbols.Add(kapi.Function{Name: "f", Addr: at, Size: len(code)}, nil)
-	settings := &Settings{Kernel: k}
-	c := engine.Config{Settings: settings, Booted: Row.Boot(settings, &n.Guest, 1)}
-	var e *Linux
-	var wrong error
-	m.Tasks().AddProgram("asks", 0, func(x *smp.Ctx) {
-		if wrong = e.Boot(x); wrong != nil {
-			return
-		}
-		for i := range list {
-			answers = append(answers, e.answer(x, asked+arch.Addr(i*g.stride)))
-		}
-	})
-	m.Names().Further = k.Symbol
-	m.Freeze()
-	m.Reset(new(sched.Default))
-	n.Reset()
-	c.Handle = func(kapi.Context, engine.Hit) int { return 0 }
-	c.Deps = engine.Deps{
-		CPUs: 1, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, Sync: &n.Sync, RCU: &n.RCU, Locks: &n.Locks,
-		Work: &n.Work, Exec: &n.Exec, Traps: &n.Traps, Bind: n, Symbols: &n.Symbols, Tasks: &n.Tasks,
-		Hotplug: &n.Hotplug, Stacks: &n.Stacks, Modules: &n.Modules, ModuleMutex: n.Modules.Mutex(), Guest: &n.Guest,
-		Tell: func(kapi.Context, traces.Kind, uint64, uint64, uint64) {},
+	for i := range all {
+		answers = append(answers, inWord(&all[i]))
 	}
-	c.Probes = []engine.Probe{{Handlers: 1 << kpev.Pre}}
-	e = Row.New(&c).(*Linux)
-	e.BootCPUs()
-	o := m.Run()
-	require.Equal(t, smp.Passed, o, "%v %v", m.Refusal(), m.Died())
-	require.NoError(t, wrong)
 	return answers
 }
 
-// answer registers a probe, says what the kernel made of it, and unregisters it.
-func (e *Linux) answer(x kapi.Context, at arch.Addr) (says string) {
-	e.users.list[0].Addr = at
-	if errno := e.Do(x, kpev.Register, 0); errno != 0 {
-		return map[uint64]string{einval: "EINVAL", 84: "EILSEQ", 12: "ENOMEM", 16: "EBUSY"}[errno]
+// inWord is a handling in the words of a record.
+func inWord(h *linux.Handling) string {
+	switch {
+	case h.Errno != 0:
+		return map[uint64]string{22: "EINVAL", 84: "EILSEQ", 12: "ENOMEM", 16: "EBUSY"}[h.Errno]
+	case h.Optimized:
+		return "optimized"
+	case h.By != "":
+		return h.By
 	}
-	p := e.users.list[0].at
-	off, size, simulates := e.k.Image.Types().Off("kprobe", "ainsn.api.handler")
-	says = "copied"
-	e.points(func(pp arch.Addr) {
-		f := &e.k.fields
-		if e.aggregate(pp) && arch.Addr(e.look(pp, f.kprobe.addr)) == at && f.optimized.detour.size > 0 &&
-			e.look(pp, f.optimized.detour) != 0 {
-			says = "optimized"
-		}
-	})
-	if !simulates {
-		e.Do(x, kpev.Unregister, 0)
-		e.Wait(x)
-		return says
-	}
-	if f := get(x, p, field{off, size}); f != 0 {
-		says, _, _ = e.k.Symbol(arch.Addr(f))
-	} else if get(x, p, e.k.fields.kprobe.insn) == 0 {
-		says = "neither copied nor simulated"
-	}
-	e.Do(x, kpev.Unregister, 0)
-	return says
+	return "copied"
 }
