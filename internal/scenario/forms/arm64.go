@@ -28,6 +28,7 @@ var ofARM64 = speech{
 		{name: "ldr", word: 0x58000000, does: loads, writes: first, distance: armB19},
 		{name: "ldr-32", word: 0x18000000, does: loads, writes: first, distance: armB19},
 		{name: "ldrsw", word: 0x98000000, does: loads, writes: first, distance: armB19},
+		{name: "label", word: 0xd503201f, does: switches, distance: armB26},
 		{name: "nop", word: 0xd503201f, does: computes},
 	},
 }

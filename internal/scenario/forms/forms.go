@@ -21,6 +21,7 @@ const (
 	takes                // an address at a distance into a register
 	loads                // what lies at a distance into a register
 	computes             // nothing of these
+	switches             // to a distance or on, by a jump label
 )
 
 // none is the number of no register.
@@ -187,9 +188,13 @@ func (g *maker) function(u *use) {
 		to = room // anywhere else
 	}
 	at := g.place(len(b.code), int64(probed)+to, len(b.far))
-	name := fmt.Sprintf("f%d", len(g.sc.Probes))
-	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: b.code})
+	name := fmt.Sprintf("f%d", len(g.sc.Probes)+len(g.sc.Labels))
 	far := at + arch.Addr(probed) + arch.Addr(to)
+	if g.f.does == switches {
+		g.label(name, at, far, &b)
+		return
+	}
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: b.code})
 	switch {
 	case b.far == nil:
 	case g.f.does == loads:
@@ -214,6 +219,17 @@ func (g *maker) function(u *use) {
 		g.ops = append(g.ops, scenario.Op{Kind: act.Call, Target: name, Args: args})
 	}
 	g.ops = append(g.ops, scenario.Op{Kind: act.Unregister, Target: p.Name})
+}
+
+// label adds a function with a jump label, and calls of it while the label is on and off.
+func (g *maker) label(name string, at, far arch.Addr, b *body) {
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: b.code},
+		scenario.Text{Name: name + "_far", At: far, Code: b.far})
+	g.sc.Labels = append(g.sc.Labels, scenario.Label{Name: "l" + name[1:], Sites: []scenario.LabelSite{
+		{Func: name, Offset: len(b.before), Target: name + "_far"}}})
+	call := scenario.Op{Kind: act.Call, Target: name}
+	g.ops = append(g.ops, scenario.Op{Kind: act.EnableLabel, Target: "l" + name[1:]}, call,
+		scenario.Op{Kind: act.DisableLabel, Target: "l" + name[1:]}, call)
 }
 
 // place returns an address for n bytes from which far bytes at a distance are free, too. Data has pages of its own.
@@ -286,7 +302,7 @@ func (g *maker) body(u *use) (b body) {
 	b.before = g.bytes(before...)
 	b.code = slices.Concat(b.before, g.bytes(g.word(u)), g.bytes(g.mark(mark, 1)), g.bytes(after...))
 	switch g.f.does {
-	case branches, jumps:
+	case branches, jumps, switches:
 		b.far = append(g.bytes(g.mark(mark, 2)), g.bytes(after...)...)
 	case loads:
 		b.far = literal
@@ -299,6 +315,9 @@ func (g *maker) word(u *use) uint32 {
 	first := 0
 	if g.f.short {
 		first = 8
+	}
+	if g.f.does == switches {
+		return g.f.word
 	}
 	w := g.f.word | u.bits | g.f.to(u.distance)
 	for i, r := range u.reads {

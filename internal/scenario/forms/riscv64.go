@@ -20,6 +20,7 @@ var ofRISCV64 = speech{
 		{name: "jal", word: 0x6f, writes: []int{7}, distance: []field{{1, 10, 21}, {11, 1, 20}, {12, 8, 12}, {20, 1, 31}}},
 		{name: "jalr", word: 0x67, does: jumps, reads: []int{15}, writes: []int{7}, distance: riscvI},
 		{name: "jalr-same", word: 0x67, does: jumps, reads: []int{15}, writes: []int{7}, same: true, distance: riscvI},
+		{name: "label", word: 0x13, does: switches, distance: []field{{1, 19, 0}}}, // of nop, within 512 KiB
 		{name: "auipc", word: 0x17, does: takes, writes: []int{7}, distance: []field{{12, 20, 12}}},
 		{name: "beq", word: 0x0063, reads: []int{15, 20}, distance: riscvB, values: pairs},
 		{name: "bne", word: 0x1063, reads: []int{15, 20}, distance: riscvB, values: pairs},
