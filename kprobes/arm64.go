@@ -7,9 +7,9 @@ import (
 
 // rowARM64 is arm64 (arch/arm64/kernel/probes/kprobes.c, kprobes_trampoline.S): brk 4, written while the machine is
 // stopped (aarch64_insn_patch_text), slots that end with brk 6. A trap synchronises the context, so no CPU needs an
-// IPI for a slot.
+// IPI for a slot. A hit in what handles the fault of a copy was fatal until 2026.
 var rowARM64 = row{
-	word: 8, stops: true, stepsAlone: true,
+	word: 8, stops: true, reentered: true,
 	stepEnd: breakARM64(arm64.BrkKprobeStep), bug: breakARM64(arm64.BrkFault),
 	breakpoint: func([]byte) []byte { return arm64.ARM64.Breakpoint },
 	written:    writtenNumbers,

@@ -70,8 +70,10 @@ type row struct {
 	// syncsCopies says that CPUs are synchronized after a copy was written: neither a trap nor the return from one
 	// makes them fetch anew.
 	syncsCopies bool
-	// stepsAlone says that a hit while a copy is stepped is fatal.
+	// stepsAlone says that a hit while a copy is stepped is fatal, and not only one on top of that.
 	stepsAlone bool
+	// reentered says that of such a hit is printed what riscv and arm64 print.
+	reentered bool
 
 	// local says that no CPU but the one that writes a breakpoint is made to serialise.
 	local bool

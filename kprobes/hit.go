@@ -159,18 +159,19 @@ func (h *Hits) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *
 }
 
 // reentered reports whether another hit can't be kept track of: there is room for only one probe beside the
-// current one. On x86 a CPU may be hit while it steps a copy, by an NMI; elsewhere that is fatal, too.
+// current one. A CPU may be hit while it steps a copy, by an NMI or in what handles the copy's fault; on riscv64
+// that is fatal, too.
 func (h *Hits) reentered(x kapi.Context) bool {
 	s := h.kcb.This(x).status
 	return s == kprobeReenter || s == kprobeHitSS && h.row.stepsAlone
 }
 
-// bugReenterKprobe handles a hit, by an NMI, while the CPU steps the copy of a nested probe.
+// bugReenterKprobe handles a hit, by an NMI or a fault, while the CPU steps the copy of a nested probe.
 // There is room for only one probe beside the current one, so the kernel dies
 // (KPROBE_REENTER). Kernels of 2.6 find no owner for the breakpoint, and die of that.
 func (h *Hits) bugReenterKprobe(x kapi.Context, ap *Aggr) bool {
 	switch {
-	case h.row.stepsAlone:
+	case h.row.reentered:
 		x.Emit(kpev.Printk, uint64(kpev.LineReentered), 0, 0)
 		h.d.Traps.Bug(x, "Failed to recover from reentered kprobes")
 		return true

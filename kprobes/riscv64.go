@@ -11,7 +11,7 @@ import (
 // written while the machine is stopped (patch_text); slots that end with ebreak, whatever the copy's length, and
 // whose text all CPUs fetch anew once it was written (patch_text_nosync); branches and auipc are simulated.
 var rowRISCV64 = row{
-	word: 8, stops: true, syncsCopies: true, stepsAlone: true,
+	word: 8, stops: true, syncsCopies: true, stepsAlone: true, reentered: true,
 	stepEnd: riscv64.RV64.Breakpoint, bug: riscv64.RV64.Breakpoint,
 	breakpoint: func(orig []byte) []byte {
 		if orig[0]&3 == 3 { // vol. 1, "Base Instruction-Length Encoding"

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"slices"
 
 	"kpsim/smp/arch"
@@ -24,6 +25,9 @@ type Data struct {
 	Bytes  []byte
 	PerCPU bool // each CPU has a copy, found by its gs base; nothing is at At itself
 	Away   bool // its pages are absent when a run begins: a task that accesses them sleeps until they are present
+
+	// Run is the function that the handler of a page fault there calls, before it does anything else; "" for none.
+	Run string
 }
 
 // Missing is an undefined symbol that code refers to. No memory is there. A run that calls or
@@ -75,17 +79,30 @@ var (
 		}},
 	})
 
-	TheDatas = list(func(s *Scenario) *[]Data { return &s.Datas }, nil, List{
+	TheDatas = list(func(s *Scenario) *[]Data { return &s.Datas }, func(c checker, p Part, d *Data) error {
+		who := fmt.Sprintf("data %q", d.Name)
+		if d.Run != "" && !d.Away {
+			return Faultf(p, "%s: run is called by the handler of a page fault, and none is away; give away = True", who)
+		}
+		if d.Run != "" {
+			return c.function(p, who, d.Run, 0)
+		}
+		return nil
+	}, List{
 		What: "data", Many: "blocks of data", Most: MaxDatas, Counted: "block", Space: symbols, Given: true,
-		touches: touches(func(_ *Scenario, d *Data) Touches { return bit(d.Away, TouchPage) }),
+		touches: touches(func(_ *Scenario, d *Data) Touches {
+			return bit(d.Away, TouchPage) | bit(d.Run != "", TouchCall|TouchNest)
+		}),
 		Makers: []*Maker{{
 			Word: "data",
 			Params: append(dataParams(),
-				param("away", PartSwitch, func(d *Data) any { return &d.Away }).or("False")),
+				param("away", PartSwitch, func(d *Data) any { return &d.Away }).or("False"),
+				param("run", PartRun, func(d *Data) any { return &d.Run }).or("None")),
 			Says: "writable memory: these bytes, and zeros up to `size`. `away`: it is paged out when a run " +
 				"begins: a task that accesses it sleeps in the page fault until it is in memory. It takes whole " +
-				"pages",
-			Printed: []string{"name", "at", "size", "hex", "away"},
+				"pages. `run`: a function that the handler of such a fault calls, with interrupts off, before it asks " +
+				"kprobes",
+			Printed: []string{"name", "at", "size", "hex", "away", "run"},
 			Is:      on(func(d *Data) bool { return !d.PerCPU }),
 		}, {
 			Word:   "percpu",

@@ -17,6 +17,9 @@ type Traps struct {
 	debugs []kapi.TrapHandler  `state:"boot"` // owned by the boot of a run
 	faults []kapi.FaultHandler `state:"boot"` // owned by the boot of a run
 
+	// before are called first in the handler of a page fault, with the address. Set at boot.
+	before []func(x *smp.Ctx, addr arch.Addr) `state:"boot"` // set at boot
+
 	users []func(x kapi.Context, regs *arch.Regs) `state:"boot"` // owned by the boot of a run
 	steps func(cpu int) bool                      `state:"boot"` // owned by the boot of a run
 
@@ -55,6 +58,9 @@ func (t *Traps) OnDebug(h kapi.TrapHandler) { t.debugs = append(t.debugs, h) }
 
 // OnFault implements kapi.Traps.
 func (t *Traps) OnFault(h kapi.FaultHandler) { t.faults = append(t.faults, h) }
+
+// OnPageFault has f called first in the handler of each page fault, at boot.
+func (t *Traps) OnPageFault(f func(x *smp.Ctx, addr arch.Addr)) { t.before = append(t.before, f) }
 
 // OnStepping implements kapi.Traps.
 func (t *Traps) OnStepping(f func(cpu int) bool) { t.steps = f }
@@ -159,6 +165,11 @@ func (t *Traps) debug(x *smp.Ctx, regs *arch.Regs) {
 func (t *Traps) fault(x *smp.Ctx, regs *arch.Regs, nr uint8) {
 	at := uint64(regs.IP)
 	addr := x.Pages().Fault()
+	for _, f := range t.before {
+		if nr == smpev.VecPF {
+			f(x, addr)
+		}
+	}
 	for _, h := range t.faults {
 		if owner := h(x, regs, int(nr)); owner != 0 {
 			x.Emit(smpev.Claim, uint64(nr), at, owner)

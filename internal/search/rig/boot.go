@@ -184,7 +184,24 @@ func (r *Rig) load() error {
 	return nil
 }
 
+// addFaults makes the handler of page faults call the functions of the data that they are at.
+func (r *Rig) addFaults() {
+	for i := range r.Scenario.Datas {
+		d := &r.Scenario.Datas[i]
+		if d.Run == "" {
+			continue
+		}
+		r.Kernel.Traps.OnPageFault(func(x *smp.Ctx, addr arch.Addr) {
+			if addr >= d.At && addr < d.At+arch.Addr(d.Room()) {
+				r.anyRegs(x.Regs())
+				x.Call(r.funcs[d.Run])
+			}
+		})
+	}
+}
+
 func (r *Rig) addSources() error {
+	r.addFaults()
 	handlers := make(map[*smp.Source]*scenario.Source)
 	names := r.Scenario.SourceNames()
 	for i := range r.Scenario.Sources {

@@ -307,6 +307,9 @@ func onlyCaller(sc *scenario.Scenario) bool {
 			calls++
 		}
 	}
+	for i := range sc.Datas {
+		calls += int(b2u(sc.Datas[i].Run != ""))
+	}
 	for i := range sc.Probes {
 		k := &sc.Probes[i]
 		for _, s := range slices.Concat(k.Pre, k.Post, k.Fault) {
