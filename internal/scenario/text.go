@@ -82,7 +82,7 @@ var (
 	TheDatas = list(func(s *Scenario) *[]Data { return &s.Datas }, func(c checker, p Part, d *Data) error {
 		who := fmt.Sprintf("data %q", d.Name)
 		if d.Run != "" && !d.Away {
-			return Faultf(p, "%s: run is called by the handler of a page fault, and none is away; give away = True", who)
+			return Faultf(p, "%s: run is for page faults, and no page is away; give away = True", who)
 		}
 		if d.Run != "" {
 			return c.function(p, who, d.Run, 0)
@@ -100,8 +100,8 @@ var (
 				param("run", PartRun, func(d *Data) any { return &d.Run }).or("None")),
 			Says: "writable memory: these bytes, and zeros up to `size`. `away`: it is paged out when a run " +
 				"begins: a task that accesses it sleeps in the page fault until it is in memory. It takes whole " +
-				"pages. `run`: a function that the handler of such a fault calls, with interrupts off, before it asks " +
-				"kprobes",
+				"pages. `run`: a function that the handler of such a fault calls, with interrupts off, before it " +
+				"asks kprobes",
 			Printed: []string{"name", "at", "size", "hex", "away", "run"},
 			Is:      on(func(d *Data) bool { return !d.PerCPU }),
 		}, {
