@@ -176,6 +176,7 @@ type recordParts struct {
 	caller, plain        arch.Addr // ftrace_regs_caller, ftrace_caller
 	list, length         field     // of struct ftrace_page
 	ip, flags            field     // of struct dyn_ftrace
+	stub                 field     // likewise: its stub, in kernels whose calls stand out of line; size 0: there is none
 	pageSize, recordSize arch.Addr
 }
 
@@ -196,6 +197,7 @@ func (k *Kernel) findRecords() {
 	r.length, ok = part(t, "ftrace_page", "index", ok)
 	r.ip, ok = part(t, "dyn_ftrace", "ip", ok)
 	r.flags, ok = part(t, "dyn_ftrace", "flags", ok)
+	r.stub, _ = part(t, "dyn_ftrace", "arch.ool_stub", true)
 	page, _ := t.Size("ftrace_page")
 	record, _ := t.Size("dyn_ftrace")
 	if r.pageSize, r.recordSize = arch.Addr(page), arch.Addr(record); ok {
@@ -216,6 +218,10 @@ func (k *Kernel) StopsForSites() (yes bool) {
 	return yes
 }
 
+// Stubs reports whether calls of ftrace stand out of line, and Caller returns what a stub calls at first (ftrace_caller).
+func (k *Kernel) Stubs() bool       { return k.records.stub.size != 0 }
+func (k *Kernel) Caller() arch.Addr { return k.records.plain } // see Stubs
+
 // record returns the address of a site's record.
 func (k *Kernel) record(site int) arch.Addr {
 	return k.near() + recordsAt + k.records.pageSize + arch.Addr(site)*k.records.recordSize
@@ -235,8 +241,10 @@ func (pa *patched) layRecords() {
 	g.Put(page+arch.Addr(r.list.off), r.list.size, uint64(pa.k.record(0)))
 	g.Put(page+arch.Addr(r.length.off), r.length.size, uint64(n))
 	for i := range n {
-		at, _ := pa.d.Sites.Images(i)
-		g.Put(pa.k.record(i)+arch.Addr(r.ip.off), r.ip.size, uint64(at))
+		g.Put(pa.k.record(i)+arch.Addr(r.ip.off), r.ip.size, uint64(pa.d.Sites.At(i)))
+		if at := pa.d.Sites.Stub(i); at != 0 {
+			g.Put(pa.k.record(i)+arch.Addr(r.stub.off), r.stub.size, uint64(at))
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ var portPPC = port{places: &places64, away: movedPPC, trap: "program_check_excep
 	perTask: true, current: currentPPC, flags: "flags", wanted: wantedPPC, cause: causePPC,
 	frames: frames{header: ppc64.HeaderSize, load: ppc64.LoadPtRegs, store: ppc64.StorePtRegs,
 		step: "single_step_exception", cause: stepCausePPC, left: leftPPC},
-	data:     cpuData{load: cpuRegsPPC, own: ownPPC, boot: bootPPC, switched: switchedPPC, mask: maskPPC},
+	data: cpuData{load: cpuRegsPPC, own: ownPPC, boot: bootPPC, switched: switchedPPC, mask: maskPPC},
 	text: portText{entry: ppcEntry, thunks: ppcThunks, boot: ppcDetours + 64<<10, tramp: ppcTramp, local: localPPC,
 		sites: sitesPPC},
 	bootText: bootTextPPC, thunk: thunkPPC, redirect: redirectPPC, calls: callsARM, entered: enteredPPC,
@@ -31,7 +31,7 @@ const (
 	ppcAt      = 0xffff_ffff_8400_0000
 	ppcThunks  = 0xffff_ffff_85f4_0000
 	ppcDetours = 0xffff_ffff_82b0_0000
-	ppcTramp   = ppcDetours + 256<<10 // what ftrace_dyn_arch_init adds to ftrace_tramps
+	ppcTramp   = ppcDetours + 256<<10  // what ftrace_dyn_arch_init adds to ftrace_tramps
 	ppcPacas   = 0xffff_8880_0c00_0000 // the data of each CPU that r13 points to
 	ppcPoke    = 0xffff_8880_0d00_0000 // by CPU: where text is mapped that is to be stored to
 )

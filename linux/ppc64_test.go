@@ -200,9 +200,14 @@ timer(cpu = 1)
 }
 
 // TestPPCSites: the kernel's own code writes the sites of ftrace, and calls its probes there. What it leaves out is
-// noticed. A probe of a symbol is at the site.
+// noticed. A probe of a symbol is at the site. In 7.2 calls stand out of line.
 func TestPPCSites(t *testing.T) {
-	k := openPPC(t, "6.12")
+	for _, series := range []string{"6.12", "7.2"} {
+		t.Run(series, func(t *testing.T) { testPPCSites(t, openPPC(t, series)) })
+	}
+}
+
+func testPPCSites(t *testing.T, k *linux.Kernel) {
 	const program = `
 f = text("f", "60000000 60000000 38630001 4e800020")   # nop; nop; addi r3,r3,1; blr
 fentry(f)
@@ -213,11 +218,15 @@ task("tracer", cpu = 0, ops = [tracer(True), register(p, errno = 0), call(f, 1, 
 task("caller", cpu = 1, ops = [call(f, 1, returns = 2), call(f, 5, returns = 6), schedule()], repeat = 3)
 timer(cpu = 1)
 `
-	passes(t, rigOn(t, "ppc64le", program, "", ""))
+	setting := ""
+	if k.Stubs() {
+		setting = ", ftrace_stubs = True"
+	}
+	passes(t, rigOn(t, "ppc64le", program, "", setting))
 	for _, c := range []canary{
-		{"skip-call:ftrace_modify_all_code:ftrace_replace_code:1", "", "", "N1 T3"},
-		{"skip-call:ftrace_replace_code:patch_instruction:1", "", "", "W1"},
-		{"skip-call:__unregister_kprobe_top:__disable_kprobe:1", "", "", "A1"},
+		{"skip-call:ftrace_modify_all_code:ftrace_replace_code:1", "", setting, "N1 T3"},
+		{"skip-call:ftrace_replace_code:patch_instruction:1", "", setting, "N1 T3 W1"},
+		{"skip-call:__unregister_kprobe_top:__disable_kprobe:1", "", setting, "A1"},
 	} {
 		t.Run(c.mutant+c.setting, func(t *testing.T) { c.noticed(t, k, program, "") })
 	}

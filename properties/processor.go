@@ -20,6 +20,7 @@ type processor struct {
 
 	longest uint64 // of the breakpoints that probes are; 1 on x86
 
+	stubs  bool   // a call of ftrace may stand out of line, and its site is a branch there
 	second uint64 // where the second instruction of a branch begins; 0: a branch is one instruction
 	nop    uint64 // the nop in a branch's place
 	tells  uint64 // how many bytes tell whether they begin with a breakpoint or a jump
@@ -46,6 +47,9 @@ func processorOf(a *arch.Arch) (p processor) {
 		if a.Align > 1 {
 			p.longest = max(p.longest, uint64(q.Len()))
 		}
+	}
+	for i := range a.Sites {
+		p.stubs = p.stubs || a.Sites[i].Stub != nil
 	}
 	const at = 0x1000
 	c, ok := a.Call(at, at)
@@ -107,10 +111,11 @@ func (p *processor) branched(e *traces.Event) (at uint64, ok bool) {
 	return e.A - p.second, ok
 }
 
-// calling reports whether an Exec begins a call that a patcher writes, or the nop in its place.
+// calling reports whether an Exec begins a call that a patcher writes, or the nop in its place. A site whose call stands
+// out of line has a branch in the place of the call.
 func (p *processor) calling(e *traces.Event) bool {
 	n := e.C >> 56
-	if (e.B^p.call.Is)&p.call.Mask&mask(n) == 0 {
+	if (e.B^p.call.Is)&p.call.Mask&mask(n) == 0 || p.stubs && (e.B^p.jump.Is)&p.jump.Mask&mask(n) == 0 {
 		return true
 	}
 	return e.B == p.nop&mask(n)

@@ -172,9 +172,9 @@ func (f *Ftrace) leaveDirect(x kapi.Context, waits bool) {
 	}
 }
 
-// Direct reports whether sites call the trampolines of direct calls. Where part of a call stays as it was at boot they
-// all call ftrace's own, which goes to the other one (DYNAMIC_FTRACE_WITH_CALL_OPS).
-func (f *Ftrace) Direct() bool { return f.d.Form != nil && f.d.Form.Keep == 0 }
+// Direct reports whether sites call the trampolines of direct calls. Where part of a call stays as it was at boot, and
+// where it stands out of line, they all call ftrace's own, which goes to the other one (DYNAMIC_FTRACE_WITH_CALL_OPS).
+func (f *Ftrace) Direct() bool { return f.d.Form != nil && f.d.Form.Keep == 0 && f.d.Form.Stub == nil }
 
 // wanted returns the instruction that the clients want at a site, and its target, 0 if it is a nop. If the only
 // client is a direct call, it is that call; if the only one has a trampoline of its own, it is a call of that. Context:

@@ -22,6 +22,7 @@ type Deps struct {
 
 	Trampolines Trampolines
 	Exec        kapi.Exec // where clients have trampolines of their own
+	Caller      arch.Addr // what stubs call at first; 0: the trampoline
 	Sync        kapi.Sync // likewise; nil: CPUs hold no old bytes
 	_           struct{}
 }
@@ -81,8 +82,9 @@ type clients struct {
 // A site is where a function calls ftrace.
 type site struct {
 	at   arch.Addr // set at boot
-	call arch.Code // set at boot
+	call arch.Code // set at boot: of ftrace's trampoline, or the branch to the site's stub
 	nop  arch.Code // set at boot
+	stub arch.Addr // set at boot: where what calls ftrace lies out of line; 0: it stands at the site
 	// owned by ftrace_lock: the call of the only client's trampoline
 	own   arch.Code `state:"skip: follows from what its maker has read"`
 	calls arch.Addr // owned by ftrace_lock: the target in the text; 0: it is a nop
@@ -93,7 +95,7 @@ type site struct {
 // New returns the ftrace of a kernel, without a site.
 func New(d Deps) *Ftrace {
 	if d.Form == nil {
-		d.Form, _ = d.Text.Arch().SiteForm(false)
+		d.Form, _ = d.Text.Arch().SiteForm(false, false)
 	}
 	f := &Ftrace{d: d}
 	d.Boot.OnReset(f.reset)
@@ -168,7 +170,7 @@ func (f *Ftrace) AddSite(at arch.Addr) (nop arch.Code, ok bool) {
 		f.lock = f.d.Boot.BootMutex("ftrace_lock")
 	}
 	s := &site{at: at, here: f.d.Boot.Present(at)}
-	if s.call, ok = f.d.Form.Call(at, f.at); !ok {
+	if s.call, ok = f.siteCall(s); !ok {
 		return nop, false
 	}
 	s.nop = f.d.Form.Nop(at, f.at)
@@ -182,18 +184,24 @@ func (f *Ftrace) AddSite(at arch.Addr) (nop arch.Code, ok bool) {
 	return s.nop, true
 }
 
-// Images returns the instructions that may stand at a site.
-func (f *Ftrace) Images(i int) (at arch.Addr, insns []arch.Code) {
+// Images calls image with the instructions that may stand at a site, and in its stub.
+func (f *Ftrace) Images(i int, image func(at arch.Addr, insn arch.Code)) {
 	s := f.sites[i]
-	if f.Writer != nil {
-		regs, plain := f.Writer.SiteCalls(s.at)
-		return s.at, []arch.Code{s.nop, regs, plain}
+	image(s.at, s.nop)
+	at := f.callOf(s)
+	if f.Writer == nil || at != s.at {
+		image(s.at, s.call)
 	}
-	return s.at, []arch.Code{s.nop, s.call}
+	if f.Writer != nil {
+		regs, plain := f.Writer.SiteCalls(at)
+		image(at, plain)
+		image(at, regs)
+	}
 }
 
-// Sites returns the number of sites.
-func (f *Ftrace) Sites() int { return len(f.sites) }
+// Sites returns the number of sites, At where site i is.
+func (f *Ftrace) Sites() int         { return len(f.sites) }
+func (f *Ftrace) At(i int) arch.Addr { return f.sites[i].at } // see Sites
 
 // Record returns the state of site i.
 func (f *Ftrace) Record(i int) Record {

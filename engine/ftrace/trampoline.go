@@ -101,8 +101,11 @@ func (f *Ftrace) text(at, to arch.Addr) (code []byte) {
 
 // Text returns the kernel's text that is ftrace's.
 func (f *Ftrace) Text() []Text {
-	if f.d.Trampolines == NoText || f.lock == nil {
+	if f.lock == nil {
 		return nil
+	}
+	if f.d.Trampolines == NoText {
+		return f.stubs()
 	}
 	a, t := f.d.Text.Arch(), &f.inside
 	list, _ := a.Jump(listAt, t.list)
@@ -210,7 +213,7 @@ func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 	if then != 0 && f.DirectOwn {
 		r.IP = back
 	}
-	f.leave(x, regs, &r, then)
+	f.leave(x, regs, &r, then, back)
 	x.PreemptEnable()
 }
 
@@ -220,6 +223,13 @@ func (f *Ftrace) entered(x kapi.Context, regs *arch.Regs) (r arch.Regs, ok bool)
 	switch a := f.d.Text.Arch(); a.Pushed {
 	case 0:
 		r.IP, r.R[a.Link] = arch.Addr(regs.R[f.d.Form.Link]), regs.R[f.d.Form.Parent]
+		if f.d.Form.Stub != nil {
+			s := f.behind(r.IP)
+			if s == nil {
+				return r, false
+			}
+			r.IP = s.at + arch.Addr(a.BranchLen)
+		}
 		return r, true
 	default:
 		sp := a.StackPointer(regs)
@@ -230,15 +240,22 @@ func (f *Ftrace) entered(x kapi.Context, regs *arch.Regs) (r arch.Regs, ok bool)
 }
 
 // leave makes a routine that a site has called continue in the function with registers r, if a direct call doesn't
-// come first: that returns there as if the site had called it.
-func (f *Ftrace) leave(x kapi.Context, regs, r *arch.Regs, then arch.Addr) {
+// come first: that returns there as if the site had called it. Behind the site is back, where its stub leads.
+func (f *Ftrace) leave(x kapi.Context, regs, r *arch.Regs, then, back arch.Addr) {
 	a := f.d.Text.Arch()
 	sp := a.StackPointer(regs)
+	link, to := regs.R[f.d.Form.Link], r.IP
 	regs.Flags = r.Flags&^arch.IRQ | regs.Flags&arch.IRQ
 	regs.R = r.R
 	if a.Pushed == 0 {
-		if regs.IP = r.IP; then != 0 {
-			regs.R[f.d.Form.Link], regs.R[f.d.Form.Parent] = uint64(r.IP), r.R[a.Link]
+		stub := f.d.Form.Stub != nil && to == back
+		if stub {
+			to = arch.Addr(link)
+		}
+		if then != 0 || stub {
+			regs.R[f.d.Form.Link], regs.R[f.d.Form.Parent] = uint64(to), r.R[a.Link]
+		}
+		if regs.IP = to; then != 0 {
 			regs.IP = then
 		}
 		return

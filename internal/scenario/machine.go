@@ -53,6 +53,7 @@ type Machine struct {
 	Offline uint64       // the set of CPUs that are offline when a run begins, never CPU 0
 	// Trampolines says which of ftrace's trampolines are text.
 	Trampolines ftrace.Trampolines
+	Stubs       bool // calls of ftrace stand out of line
 	Stall       int // a grace period that has lasted this many cycles is reported at a tick; 0: never
 	Modules     Loading
 	Steps       int // budget of boundaries of a run, 0 for the default
@@ -195,6 +196,18 @@ var Settings = slices.Concat([]*Setting{
 		Drawn: &DrawnSetting{Part: "trampolines", In: 4, Unless: func(s *Scenario) bool {
 			return len(s.Sites) == 0 || s.Machine.Arch.Bits32() || s.Machine.Engine != ""
 		}},
+	},
+	{ // not drawn: the generator's functions have the nops of calls at sites
+		Word: "ftrace_stubs", Value: flag(func(m *Machine) *bool { return &m.Stubs }),
+		Says: "calls of ftrace stand out of line, on ppc64le, as since 6.13 (CONFIG_PPC_FTRACE_OUT_OF_LINE): the compiler " +
+			"leaves one nop, which becomes a branch to the site's stub while a client wants the calls, and the call " +
+			"stands in the stub",
+		check: func(c checker, p Part) error {
+			if _, ok := c.s.SiteForm(); c.s.Machine.Stubs && !ok {
+				return Faultf(p, "ftrace_stubs = True is of ppc64le; leave it out on %s", c.s.Machine.Arch)
+			}
+			return nil
+		},
 	},
 	{ // not drawn: a drawn program may well keep a CPU for long
 		Word: "stall", Value: number(func(m *Machine) *int {

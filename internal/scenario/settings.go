@@ -53,7 +53,7 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 		m.Preempt = min(m.Preempt, PreemptVoluntary)
 	}
 	m.Settle()
-	if k.StopsForSites() {
+	if m.Stubs = k.Stubs(); k.StopsForSites() {
 		m.Patch = era.PatchStopMachine
 	}
 	for i := range s.Tasks {

@@ -90,7 +90,7 @@ func (c checker) checkSite(p Part, s *Site) error {
 
 // SiteForm returns how functions call ftrace on the machine. ok false: they don't.
 func (s *Scenario) SiteForm() (f *arch.SiteForm, ok bool) {
-	return s.Machine.Processor().SiteForm(s.Machine.Patch == era.PatchStopMachine)
+	return s.Machine.Processor().SiteForm(s.Machine.Patch == era.PatchStopMachine, s.Machine.Stubs)
 }
 
 // SiteAt reports whether a site may stand at an offset of a function: at its beginning, behind the instruction that

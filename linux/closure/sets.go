@@ -105,6 +105,7 @@ var Sets = []Set{
 		Needs: []string{"textpoke", "records"},
 		Files: []string{"arch/x86/kernel/ftrace.c", "arch/riscv/kernel/ftrace.c", "arch/arm64/kernel/ftrace.c",
 			"arch/powerpc/kernel/trace/ftrace.c"},
+		By: []string{"ftrace_rec_update_ops"}, // of powerpc, 6.13 and later
 		Entries: []string{
 			"ftrace_replace_code", "arch_ftrace_update_code", "ftrace_make_nop", "ftrace_make_call",
 			"ftrace_update_ftrace_func", "ftrace_modify_call",

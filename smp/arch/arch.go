@@ -118,7 +118,7 @@ type Branches struct {
 	Ret       []byte
 	Labels    []LabelForm // what stands at the site of a jump label, the form that reaches farthest first
 	Pad       string      // what indirect branches lead to, as people write it; "": any instruction
-	Sites     []SiteForm  // how functions call ftrace: by the kernel's usual way, then with the machine stopped
+	Sites     []SiteForm  // how functions call ftrace: by the kernel's usual way, then by others
 }
 
 // A SiteForm is how a function calls ftrace: what stands at its site while no client wants the calls, and while one
@@ -135,15 +135,19 @@ type SiteForm struct {
 	// the trampoline finds where the function returns to.
 	Link, Parent Reg
 
+	// Stub returns what a site branches to, ok if all of it is in reach: code that calls ftrace's trampoline, and goes
+	// on behind the site. call says where in it the call stands. nil: the call stands at the site.
+	Stub func(at, site, trampoline Addr) (code []byte, call int, ok bool)
+
 	Stopped bool // it is written with the machine stopped
 	Local   bool // the writer makes no other CPU serialise
 }
 
-// SiteForm returns how functions call ftrace. stopped: text is written with the machine stopped. ok false: no kernel
-// of the processor writes sites so, or none has sites.
-func (a *Arch) SiteForm(stopped bool) (f *SiteForm, ok bool) {
+// SiteForm returns how functions call ftrace. stopped: text is written with the machine stopped; stubs: calls stand out
+// of line. ok false: no kernel of the processor writes sites so, or none has sites.
+func (a *Arch) SiteForm(stopped, stubs bool) (f *SiteForm, ok bool) {
 	for i := range a.Sites {
-		if f = &a.Sites[i]; f.Stopped == stopped {
+		if f = &a.Sites[i]; f.Stopped == stopped && (f.Stub != nil) == stubs {
 			return f, true
 		}
 	}

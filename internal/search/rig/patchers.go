@@ -67,7 +67,7 @@ func newPatchers(p *Plan) patchers {
 	form, _ := p.siteForm()
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Form: form, Patch: ps.sitePatch(form),
 		RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: c.Trampolines, Exec: &k.Exec,
-		Sync: sync})
+		Sync: sync, Caller: p.caller})
 	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer,
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: c.Edition >= rules.Edition65 || c.Edition == rules.EditionNone})
@@ -256,10 +256,7 @@ func (ps *patchers) head() {
 		}
 	}
 	for i := range ps.Ftrace.Sites() {
-		at, insns := ps.Ftrace.Images(i)
-		for _, insn := range insns {
-			image(at, insn)
-		}
+		ps.Ftrace.Images(i, image)
 	}
 	ps.Ftrace.CallImages(image)
 	ps.directImages(image)

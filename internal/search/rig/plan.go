@@ -31,9 +31,10 @@ type Plan struct {
 
 	arch    *arch.Arch
 	row     *engine.Row
-	twin    bool     // without probes
-	anyOf   []uint64 // the values that anyRegs assigns
-	lost    uint64   // by number, a bit each: registers that sites of ftrace and return probes use, which calls change
+	twin    bool      // without probes
+	anyOf   []uint64  // the values that anyRegs assigns
+	lost    uint64    // by number, a bit each: registers that sites of ftrace and return probes use, which calls change
+	caller  arch.Addr // the kernel's own trampoline of ftrace; 0: kpsim's
 	funcs   map[string]arch.Addr
 	modules []*kernel.Module
 	nops    map[string]arch.Code // by function: what boot has written at its site of ftrace
@@ -62,6 +63,9 @@ func (p *Plan) boot(settings any) (err error) {
 	c := &p.Scenario.Machine
 	if s, ok := settings.(*linux.Settings); ok {
 		p.lost |= s.Kernel.Lost(len(p.Scenario.Sites) > 0)
+		if !p.twin {
+			p.caller = s.Kernel.Caller()
+		}
 	}
 	budget := uint64(c.Steps)
 	if p.row.Boot != nil && budget == 0 {

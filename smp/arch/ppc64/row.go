@@ -37,8 +37,12 @@ var PPC64 = &arch.Arch{
 			IsJump: arch.Pattern{Mask: uint64(maskB), Is: uint64(wordB)}, Reach: "32 MiB",
 			Hex: [...]string{"60000000", "48… to 4b…"}, Local: true}},
 		// ftrace_init_nop, ftrace_modify_code (arch/powerpc/kernel/trace/ftrace.c)
-		Sites: []arch.SiteForm{{Compiled: 2 * WordLen, Before: bytesOf(CodeOf(wordMFLR)), Nop: arch.Always(Nop()),
-			Call: Call, Link: LR, Parent: 0, Local: true}},
+		Sites: []arch.SiteForm{
+			{Compiled: 2 * WordLen, Before: bytesOf(CodeOf(wordMFLR)), Nop: arch.Always(Nop()), Call: Call, Link: LR,
+				Parent: 0, Local: true},
+			// CONFIG_PPC_FTRACE_OUT_OF_LINE, since eec37961a56a (6.13)
+			{Compiled: WordLen, Nop: arch.Always(Nop()), Call: Call, Link: LR, Parent: 0, Local: true, Stub: stub},
+		},
 	},
 	MaxLen: MaxLen, Align: WordLen, Aligned: true, FetchUnit: [...]int{fetchUnit, fetchUnit, fetchUnit},
 	Reserves: true,
@@ -62,6 +66,16 @@ var PPC64 = &arch.Arch{
 }
 
 func bytesOf(c arch.Code) []byte { return c.Bytes() }
+
+// stub is arch.SiteForm.Stub (ftrace_init_ool_stub): mflr r0; bl; mtlr r0; b.
+func stub(at, site, trampoline arch.Addr) (code []byte, call int, ok bool) {
+	there, ok1 := Call(at+WordLen, trampoline)
+	back, ok2 := Jump(at+3*WordLen, site+WordLen)
+	for _, c := range []arch.Code{CodeOf(wordMFLR), there, CodeOf(wordMTLR), back} {
+		code = append(code, c.Bytes()...)
+	}
+	return code, WordLen, ok1 && ok2
+}
 
 // valid accepts all addresses: with segments any of them can be mapped (Book III, "Segment Address
 // Translation").
