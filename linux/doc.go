@@ -44,13 +44,14 @@
 // It runs kernels for arm64, as Debian's 6.12.117 and 7.2, likewise: those whose breakpoints come to el1_brk64.
 // CPUs have the atomics of Armv8.1, no keys of pointer authentication, and no hypervisor mode; arm64_features
 // says which alternatives that are. Its kernels write sites of ftrace, but not the client beside a function, which only
-// their own trampoline reads. On riscv64 sites are refused.
+// their own trampoline reads. On riscv64 a site calls kpsim's trampoline through one register more.
 //
 // It runs kernels for ppc64le, as Debian's 6.12.107 and 7.2: their kprobes, with optimization and their own
 // emulate_step, and jump labels, from program_check_exception and single_step_exception on. The processor is what
 // cpu_specs has for its version, with translation by the hash table. A kernel masks interrupts by a byte, and takes
 // later what comes meanwhile: here it doesn't come. The area for detours lies near the text of scenarios, and not in
-// the kernel's own. Sites of ftrace are refused, and so is what needs vector or floating-point registers.
+// the kernel's own, and so do the stubs of sites of ftrace where calls stand out of line (6.13). What needs vector or
+// floating-point registers is refused.
 //
 // The kernel's own code writes the text of ftrace's sites; kpsim decides which clients want a
 // site, and provides the trampolines. The tables of jump labels, static calls and ftrace are made

@@ -51,9 +51,9 @@ func (pa *patched) followFtrace() {
 	}
 }
 
-// redZone is how many bytes below the stack pointer the saved registers end: what functions may use there, at most
-// (288 by the Power ELFv2 ABI, 2.2.2.4; 128 by the psABI of x86-64, 3.2.2).
-const redZone = 288
+// redZone is how many bytes below the stack pointer functions may use, but for those of ppc64le (psABI of x86-64,
+// 3.2.2).
+const redZone = 128
 
 // traced calls the function of an ftrace_ops, which struct ftrace_ops begins with:
 // func(ip, parent_ip, ops, fregs). fregs begins with the pt_regs. They are on the
@@ -67,7 +67,7 @@ func (pa *patched) traced(x kapi.Context, ops, ip arch.Addr, regs *arch.Regs) {
 	if a.Pushed != 0 {
 		parent, _ = mem.Load(top+arch.Addr(a.Word), a.Word) // it lies above the return address to the site
 	}
-	frame := (top - redZone - arch.Addr(a.Frame.Size)) &^ 15
+	frame := (top - max(redZone, pa.k.port.frames.below) - arch.Addr(a.Frame.Size)) &^ 15
 	pa.e.storeRegs(x, uint64(frame), regs)
 	live.R[a.SP] = uint64(frame - pa.k.port.frames.header)
 	f, _ := mem.Load(ops, a.Word)
@@ -176,7 +176,7 @@ type recordParts struct {
 	caller, plain        arch.Addr // ftrace_regs_caller, ftrace_caller
 	list, length         field     // of struct ftrace_page
 	ip, flags            field     // of struct dyn_ftrace
-	stub                 field     // likewise: its stub, in kernels whose calls stand out of line; size 0: there is none
+	stub                 field     // likewise: its stub, where calls stand out of line; size 0: there is none
 	pageSize, recordSize arch.Addr
 }
 
@@ -218,7 +218,8 @@ func (k *Kernel) StopsForSites() (yes bool) {
 	return yes
 }
 
-// Stubs reports whether calls of ftrace stand out of line, and Caller returns what a stub calls at first (ftrace_caller).
+// Stubs reports whether calls of ftrace stand out of line, and Caller returns what a stub calls at first
+// (ftrace_caller).
 func (k *Kernel) Stubs() bool       { return k.records.stub.size != 0 }
 func (k *Kernel) Caller() arch.Addr { return k.records.plain } // see Stubs
 

@@ -62,6 +62,7 @@ type port struct {
 // steps instructions.
 type frames struct {
 	header      arch.Addr // what precedes the struct pt_regs in a frame, in bytes
+	below       arch.Addr // bytes that functions may use below the stack pointer, if more than redZone
 	load, store func(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool)
 
 	step  string                                     // the kernel's handler of steps; "": it steps nothing

@@ -18,8 +18,8 @@ import (
 // of scenarios reach it.
 var portPPC = port{places: &places64, away: movedPPC, trap: "program_check_exception", slot: []string{"ainsn.insn"},
 	perTask: true, current: currentPPC, flags: "flags", wanted: wantedPPC, cause: causePPC,
-	frames: frames{header: ppc64.HeaderSize, load: ppc64.LoadPtRegs, store: ppc64.StorePtRegs,
-		step: "single_step_exception", cause: stepCausePPC, left: leftPPC},
+	frames: frames{header: ppc64.HeaderSize, below: 288 /* ELFv2, 2.2.2.4 */, load: ppc64.LoadPtRegs,
+		store: ppc64.StorePtRegs, step: "single_step_exception", cause: stepCausePPC, left: leftPPC},
 	data: cpuData{load: cpuRegsPPC, own: ownPPC, boot: bootPPC, switched: switchedPPC, mask: maskPPC},
 	text: portText{entry: ppcEntry, thunks: ppcThunks, boot: ppcDetours + 64<<10, tramp: ppcTramp, local: localPPC,
 		sites: sitesPPC},

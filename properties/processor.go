@@ -111,8 +111,8 @@ func (p *processor) branched(e *traces.Event) (at uint64, ok bool) {
 	return e.A - p.second, ok
 }
 
-// calling reports whether an Exec begins a call that a patcher writes, or the nop in its place. A site whose call stands
-// out of line has a branch in the place of the call.
+// calling reports whether an Exec begins a call that a patcher writes, or the nop in its place. A site whose call
+// stands out of line has a branch in the place of the call.
 func (p *processor) calling(e *traces.Event) bool {
 	n := e.C >> 56
 	if (e.B^p.call.Is)&p.call.Mask&mask(n) == 0 || p.stubs && (e.B^p.jump.Is)&p.jump.Mask&mask(n) == 0 {

@@ -199,9 +199,9 @@ var Settings = slices.Concat([]*Setting{
 	},
 	{ // not drawn: the generator's functions have the nops of calls at sites
 		Word: "ftrace_stubs", Value: flag(func(m *Machine) *bool { return &m.Stubs }),
-		Says: "calls of ftrace stand out of line, on ppc64le, as since 6.13 (CONFIG_PPC_FTRACE_OUT_OF_LINE): the compiler " +
-			"leaves one nop, which becomes a branch to the site's stub while a client wants the calls, and the call " +
-			"stands in the stub",
+		Says: "calls of ftrace stand out of line, on ppc64le, as since 6.13 (CONFIG_PPC_FTRACE_OUT_OF_LINE): the " +
+			"compiler leaves one nop, which becomes a branch to the site's stub while a client wants the calls, and " +
+			"the call stands in the stub",
 		check: func(c checker, p Part) error {
 			if _, ok := c.s.SiteForm(); c.s.Machine.Stubs && !ok {
 				return Faultf(p, "ftrace_stubs = True is of ppc64le; leave it out on %s", c.s.Machine.Arch)
