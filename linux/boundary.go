@@ -23,6 +23,7 @@ type served struct {
 	varied bool  // the function is variadic (…)
 	bits32 bool  // only kernels for i386 are served
 	on     *port // only kernels of this row are served; nil: all are
+	words  bool  // kernels of x86 aren't served
 	// a kernel that pokes text one by one has other functions for that
 	batched, one bool
 	do           func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
@@ -127,7 +128,7 @@ func rows() []served {
 		{names: []string{"aarch64_insn_write_literal_u64"}, on: &portARM,
 			contract: "stores the client of a function beside it, for ftrace's trampoline: here that is " +
 				"kpsim's, which asks ftrace", do: nothing},
-		{names: []string{"ftrace_bug"},
+		{names: []string{"ftrace_bug"}, words: true,
 			contract: "warns that a site isn't as it should be: (error, record)", do: ftraceBug},
 		{names: []string{"kick_all_cpus_sync"}, on: &portARM,
 			contract: "returns after each other CPU has taken an IPI, whose return synchronizes its context",

@@ -80,7 +80,7 @@ type Service struct {
 // Boundary returns the rows.
 func Boundary() (list []Service) {
 	for i := range boundary {
-		if boundary[i].on != nil || boundary[i].one {
+		if boundary[i].on != nil || boundary[i].words || boundary[i].one {
 			continue // kernels for x86 are broken
 		}
 		list = append(list, Service{boundary[i].names, boundary[i].contract})
@@ -455,7 +455,7 @@ var faults = []Fault{
 func Faults() (list []Fault) {
 	for i := range boundary {
 		s := &boundary[i]
-		if s.on != nil || s.one {
+		if s.on != nil || s.words || s.one {
 			continue
 		}
 		if s.do == nil || s.bits32 { // the faults are of kernels for x86-64

@@ -101,7 +101,8 @@ func (k *Kernel) serve() error {
 	taken := make(map[arch.Addr]bool)
 	for i := range boundary {
 		s := &boundary[i]
-		if s.bits32 && !k.Processor.Bits32() || s.on != nil && s.on != k.port || s.one && k.port.batches {
+		if s.bits32 && !k.Processor.Bits32() || s.on != nil && s.on != k.port ||
+			s.one && k.port.batches || s.words && k.arch.BreakpointFirst {
 			continue
 		}
 		n := len(k.services)

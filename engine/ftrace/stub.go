@@ -6,8 +6,8 @@ import (
 	"kpsim/smp/arch"
 )
 
-// stubsAt is where the stubs of sites lie (ftrace_ool_stub_text): within a branch of the text of scenarios and of ftrace's
-// trampoline.
+// stubsAt is where the stubs of sites lie (ftrace_ool_stub_text): within a branch of the text of scenarios and of
+// ftrace's trampoline.
 const stubsAt arch.Addr = 0xffffffff82b41000
 
 // stubStep is the distance of two stubs: before each is a pointer to the site's client, which only a kernel's own
