@@ -95,7 +95,7 @@ type hook struct {
 	node  int // its number in the pool
 	task  kapi.TaskID
 	of    arch.Addr // the function's site
-	frame arch.Addr // address of the return address on the stack
+	frame arch.Addr // address of the return address on the stack, or where it is in a register the stack pointer
 	to    arch.Addr // the original return address
 }
 
@@ -249,10 +249,10 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 		h.put(x)
 		fp.p.d.Hooks(x, fp.number, smpev.HookSkips, ip)
 	default:
-		to, _ := mem.Load(h.frame, a.Word)
-		fp.p.hooks = append(fp.p.hooks, hook{fp, life, node, h.task, ip, h.frame, arch.Addr(to)})
+		to, _ := a.Caller(mem, regs)
+		fp.p.hooks = append(fp.p.hooks, hook{fp, life, node, h.task, ip, h.frame, to})
 		if !fp.p.d.Boot.Planted(hookLost) {
-			mem.Store(h.frame, a.Word, uint64(fp.p.at))
+			a.SetCaller(mem, regs, fp.p.at)
 		}
 	}
 	fp.p.d.Hooks(x, fp.number, smpev.HookEntered, ip)
@@ -300,7 +300,7 @@ func (h *hook) put(x kapi.Context) {
 // may move to another CPU, and regs are this CPU's.
 func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 	a, mem := p.d.Text.Arch(), x.Memory()
-	frame := a.StackPointer(regs) - arch.Addr(a.Word)
+	frame := a.StackPointer(regs) - arch.Addr(a.Pushed)
 	was := *regs
 	x.PreemptDisable()
 	to := arch.Addr(0)
@@ -322,8 +322,12 @@ func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 		p.d.Hooks(x, h.fp.number, left, h.of)
 	}
 	regs.R, regs.Flags = was.R, was.Flags&^arch.IRQ|regs.Flags&arch.IRQ
-	mem.Store(frame, a.Word, uint64(to))
-	regs.R[a.SP] = uint64(frame)
+	if a.Pushed == 0 {
+		regs.IP, regs.R[a.Link] = to, uint64(to) // arch_rethook_fixup_return
+	} else {
+		mem.Store(frame, a.Word, uint64(to))
+		regs.R[a.SP] = uint64(frame)
+	}
 	x.PreemptEnable()
 }
 

@@ -68,7 +68,7 @@ var rows = [...]row{
 	ARM64: {word: "arm64", arch: arm64.ARM64, short: arm64.ARM64, linux: arm64.ARM64,
 		serves: Labels | Kprobes | Sites | OwnEngine | OwnSites | Drawn},
 	PPC64LE: {word: "ppc64le", arch: ppc64.PPC64, short: ppc64.PPC64, linux: ppc64.PPC64,
-		serves: Labels | Kprobes | Sites | Jumps | OwnEngine | OwnSites | FtraceProbes | Drawn},
+		serves: Labels | Kprobes | Sites | Jumps | OwnEngine | OwnSites | FtraceProbes | Fprobes | Drawn},
 }
 
 // Words are the names of the processors, by number.
