@@ -133,7 +133,7 @@ var reaches = []reach{
 	{kpev.Reading, sets{scenario.TouchRead}},
 	{kpev.ReadLine, sets{scenario.TouchRead | register}},
 	{kpev.ReadEnd, sets{scenario.TouchRead}},
-	{kpev.Printk, sets{scenario.TouchSysctl, scenario.TouchEnabled, scenario.TouchPage | register | call}},
+	{kpev.Printk, sets{scenario.TouchSysctl, scenario.TouchEnabled, scenario.TouchPage | scenario.TouchNest | call}},
 }
 
 // reachable lists the kinds of event that a scenario may see.
