@@ -160,25 +160,20 @@ func fixedARM(_ *Kernel, regs *arch.Regs, r *vmlinux.ExEntry, _ int) bool {
 	return true
 }
 
-// insnWrite is __aarch64_insn_write(addr, insn). What its callers do about caches runs.
-func insnWrite(e *Linux, x kapi.Context, a *args) uint64 {
-	return e.storeARM(x, "aarch64_insn_write", a, arm64.Len)
+// armSpin takes a spinlock, behind the branch that has taken the place of queued_spin_lock_slowpath's first
+// instruction: it waits until the word at x0 is 0, and makes it 1.
+var armSpin = []uint32{
+	0x52800022, // mov w2, #1
+	0xd503203f, // yield
+	0x2a1f03e1, // mov w1, wzr
+	0x88e17c02, // casa w1, w2, [x0]
+	0x35ffffa1, // cbnz w1, the yield
+	0xd65f03c0, // ret
 }
 
-// storeARM stores a number to text.
-func (e *Linux) storeARM(x kapi.Context, what string, a *args, n uint64) uint64 {
-	at := arch.Addr(a[0])
-	if e.poked(x, what, at, n) == nil {
-		return 0
-	}
-	on := x.IRQ(false)
-	b := e.poke.words[x.CPU()][:n] // no mutex keeps writers of labels and of sites apart
-	for i := range b {
-		b[i] = byte(a[1] >> (8 * i))
-	}
-	e.poke.store(x, at, b, n == arm64.Len)
-	x.IRQ(on)
-	return 0
+// spinSlowly is queued_spin_lock_slowpath(lock, value).
+func spinSlowly(e *Linux, x kapi.Context, a *args) uint64 {
+	return e.call(x, e.k.at("queued_spin_lock_slowpath")+arm64.Len, a[0])
 }
 
 // kickAll is kick_all_cpus_sync(): an IPI whose return synchronizes the context.
@@ -228,6 +223,11 @@ func bootTextARM(k *Kernel) error {
 	if len(has) != len(armHas) {
 		return fmt.Errorf("its table arm64_features has %d of the %d features that its CPUs have: the kernel is newer "+
 			"than this program", len(has), len(armHas))
+	}
+	if at := k.at("queued_spin_lock_slowpath"); at != 0 {
+		for i, w := range armSpin {
+			binary.LittleEndian.PutUint32(k.bytes(at+arm64.Len*arch.Addr(i+1), arm64.Len), w)
+		}
 	}
 	nops := k.at("alt_cb_patch_nops")
 	for _, s := range vmlinux.Named(k.Image, ".altinstructions") {

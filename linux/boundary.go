@@ -54,7 +54,7 @@ var boundary []served
 func init() { boundary = rows() }
 
 func rows() []served {
-	return []served{
+	return slices.Concat(mappings(&portRISCV), mappings(&portARM), []served{
 		// Locks and hotplug.
 		{names: []string{"mutex_lock", "mutex_lock_nested"}, contract: "sleeps until the mutex is free, and takes it",
 			needed: true, sleeps: true, do: mutexLock},
@@ -119,12 +119,8 @@ func rows() []served {
 		{names: []string{"__text_poke"},
 			contract: "stores through a mapping of its own as memcpy does, and serialises the storing CPU; " +
 				"text_mutex is held", needed: true, batched: true, do: textPoke},
-		{names: []string{"__patch_insn_write"}, on: &portRISCV,
-			contract: "stores through a mapping of its own as copy_to_kernel_nofault does, and fences the storing " +
-				"CPU's instructions", needed: true, do: patchInsn},
-		{names: []string{"__aarch64_insn_write"}, on: &portARM,
-			contract: "stores an instruction through a mapping of its own, with interrupts off: (address, instruction)",
-			needed:   true, do: insnWrite},
+		{names: []string{"queued_spin_lock_slowpath"}, on: &portARM,
+			contract: "waits until a spinlock is free, and takes it: (lock, value)", do: spinSlowly},
 		{names: []string{"aarch64_insn_write_literal_u64"}, on: &portARM,
 			contract: "stores the client of a function beside it, for ftrace's trampoline: here that is " +
 				"kpsim's, which asks ftrace", do: nothing},
@@ -333,7 +329,7 @@ func rows() []served {
 		{names: []string{"proc_dointvec_minmax"},
 			contract: "reads what a user has written to a sysctl: (table, write, …)", do: writtenInt},
 		{names: []string{"__register_sysctl_init"}, contract: "adds a sysctl", do: nothing},
-	}
+	})
 }
 
 func nothing(*Linux, kapi.Context, *args) uint64 { return 0 }

@@ -44,6 +44,7 @@ type Linux struct {
 	thread    kthread
 	traps     traps
 	poke      poke
+	fixmap    fixmap
 	modules   moduleList
 	open      openCalls
 	kept      *kept // the state from Keep; nil: a run begins after the boot
@@ -72,7 +73,7 @@ func newLinux(k *Kernel) *Linux {
 	v := &e.env
 	v.e, v.k = e, k
 	e.users.env, e.files.env, e.patched.env, e.memory.env, e.instances.env, e.locks.env = v, v, v, v, v, v
-	e.works.env, e.thread.env, e.traps.env, e.poke.env, e.modules.env, e.open.env = v, v, v, v, v, v
+	e.works.env, e.thread.env, e.traps.env, e.poke.env, e.fixmap.env, e.modules.env, e.open.env = v, v, v, v, v, v, v
 	return e
 }
 
@@ -190,6 +191,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	e.works.renew()
 	e.thread.renew()
 	e.traps.renew()
+	e.fixmap.renew()
 	e.open.renew()
 	e.instances.list, e.poke.syncs = e.instances.list[:0], 0
 	e.modules.list, e.modules.early = e.modules.list[:0], e.modules.early[:0]

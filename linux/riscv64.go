@@ -144,16 +144,6 @@ func fixedRISCV(_ *Kernel, regs *arch.Regs, r *vmlinux.ExEntry, _ int) bool {
 	return false
 }
 
-// patchInsn is __patch_insn_write(addr, insn, len).
-func patchInsn(e *Linux, x kapi.Context, a *args) uint64 {
-	at := arch.Addr(a[0])
-	if b := e.poked(x, "patch_insn_write", at, a[2]); b != nil {
-		e.read(x, arch.Addr(a[1]), b)
-		e.poke.write(x, at, b, len(b) <= riscv64.PairLen)
-	}
-	return 0
-}
-
 // stopMachine is stop_machine(function, data, cpus).
 func stopMachine(e *Linux, x kapi.Context, a *args) uint64 {
 	f, data := arch.Addr(a[0]), a[1]

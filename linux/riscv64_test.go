@@ -140,6 +140,7 @@ func TestRISCVCanaries(t *testing.T) {
 		{"skip-call:patch_text:stop_machine_cpuslocked:1", "copied", "", "T4"},
 		{"skip-call:arch_arm_kprobe:patch_text:1", "copied", "", "T4"},
 		{"skip-call:patch_text_cb:__patch_insn_write:1", "copied", "", "T4"},
+		{"skip-call:__patch_insn_write:__set_fixmap:2", "copied", "", "T4"},
 		{"drop-fence:patch_text_cb+", "copied", ", fetch = \"stale\"", "T3 O1"},
 		{"skip-call:unregister_kprobe:synchronize_rcu:1", "joined", "", "A2 H1"},
 		{"skip-call:rethook_free:call_rcu:1", "returns", "", "R2"},

@@ -152,11 +152,12 @@ var Sets = []Set{
 			"try_get_int3_text_poke_array",
 			// RISC-V.
 			"patch_text", "patch_text_cb", "patch_text_nosync", "patch_text_set_nosync", "patch_insn_write",
-			"patch_insn_set", "do_trap_break", "handle_break", "probe_single_step_handler", "probe_breakpoint_handler",
+			"__patch_insn_write", "__patch_insn_set", "patch_insn_set", "do_trap_break", "handle_break", "probe_single_step_handler", "probe_breakpoint_handler",
 			"get_break_insn_length", "flush_icache_all", "ipi_remote_fence_i",
 			// Arm.
 			"aarch64_insn_patch_text", "aarch64_insn_patch_text_cb", "aarch64_insn_patch_text_nosync",
-			"aarch64_insn_read", "el1_brk64", "do_el1_brk64", "call_el1_break_hook", "bug_brk_handler",
+			"aarch64_insn_read", "__aarch64_insn_write", "aarch64_insn_write", "patch_map",
+			"el1_brk64", "do_el1_brk64", "call_el1_break_hook", "bug_brk_handler",
 			"reserved_fault_brk_handler", "arm64_skip_faulting_instruction", "arm64_enter_el1_dbg", "arm64_exit_el1_dbg",
 			// Power.
 			"patch_instruction", "patch_branch", "raw_patch_instruction", "patch_uint", "patch_ulong",
@@ -171,7 +172,7 @@ var Sets = []Set{
 			"smp_text_poke_sync_each_cpu", "smp_text_poke_batch_finish", "smp_text_poke_batch_flush",
 			"smp_text_poke_batch_add", "smp_text_poke_single", "smp_text_poke_int3_handler",
 			"__smp_text_poke_batch_add", "text_poke_int3_handler", "caches_clean_inval_pou",
-			"aarch64_insn_gen_branch_imm",
+			"aarch64_insn_gen_branch_imm", "_raw_spin_lock_irqsave", "_raw_spin_unlock_irqrestore",
 		},
 		Entries: []string{
 			"exc_int3", "poke_int3_handler", "text_poke", "text_poke_bp", "text_poke_bp_batch", "text_poke_queue",
