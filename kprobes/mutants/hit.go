@@ -24,10 +24,17 @@ func byteFirst(w *Wiring) {
 	SkipSync(kpev.SyncDisarm)(w)
 }
 
+// postByList also leaves out the last probe of a point that several have shared: it stays on the kernel's list until no
+// CPU can reach it, but unregister_kprobe marks it as disabled first.
 func postByList(s *steps) {
 	s.Hit.OwesPost = never(s.Hit.OwesPost)
+	add := s.Register.AddNewKprobe
+	s.Register.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
+		add(e, x, ap, p)
+		ap.Note |= noteShared
+	}
 	s.Hit.PostProbes = func(x context, ap *aggr, asked []*kprobe) []*kprobe {
-		if now := ap.Probes(x); len(now) > 0 {
+		if now := ap.Probes(x); len(now) > 0 || ap.Note&noteShared != 0 {
 			return now
 		}
 		return asked

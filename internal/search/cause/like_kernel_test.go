@@ -51,6 +51,29 @@ func TestLooksLike(t *testing.T) {
 	}
 }
 
+// TestLooksLikeShared: a post_handler that isn't called looks like detour-post at unregister, if its place was shared.
+func TestLooksLikeShared(t *testing.T) {
+	const program = `
+machine(cpus = 2, preempt = "full", arch = "arm64")
+f = text("f", "91000400 91000400 d65f03c0")
+a = kprobe("a", at = f)
+b = kprobe("b", at = f, post = [count()])
+task("prober", cpu = 0, ops = [register(a), register(b), unregister(a), unregister(b)])
+task("caller", cpu = 1, ops = [call(f, 1, returns = 3)])
+timer(cpu = 1)
+`
+	k, err := linux.Open(kerneltest.PathOn(t, "arm64", "7.2"))
+	require.NoError(t, err)
+	for source, finds := range map[string][]string{
+		program: {"detour-post"},
+		strings.NewReplacer("register(a), ", "", "unregister(a), ", "").Replace(program): nil,
+	} {
+		names, err := LooksLike(k, &properties.PostCalled, &traces.File{Scenario: source})
+		require.NoError(t, err)
+		require.Equal(t, finds, names, source)
+	}
+}
+
 // TestSigns: a message is a find's sign only in a program that can show that find.
 func TestSigns(t *testing.T) {
 	const program = `
