@@ -35,6 +35,7 @@ type form struct {
 	reads    []int   // the lowest bits of the numbers of registers that it reads
 	writes   []int   // likewise of the register that it writes, unless that is the link register; nil: none
 	same     bool    // it writes the register that it reads
+	even     bool    // it jumps to an even address, whatever it reads
 	short    bool    // numbers of registers have three bits, and mean those from 8 on
 	distance []field // the pieces of the distance in bytes
 
@@ -211,6 +212,9 @@ func (g *maker) function(u *use) {
 	calls := [][]uint64{nil}
 	if g.f.does == jumps {
 		calls = [][]uint64{{uint64(far) - uint64(u.distance)}}
+		if g.f.even {
+			calls = append(calls, []uint64{calls[0][0] + 1})
+		}
 	} else if g.f.values != nil {
 		calls = g.f.values(u.c)
 	}
