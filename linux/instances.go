@@ -47,16 +47,20 @@ func (k *Kernel) countable() (yes bool) {
 	return yes
 }
 
-// Lost returns the registers that calls change, by number, a bit each, beside those that sites of ftrace and return
-// probes use themselves: the link register, if a call that a return probe follows comes back with the trampoline's
-// address there, and if there are sites that by which one reaches kpsim's trampoline through the kernel's. Calls may
-// change both (AAPCS64 and RISC-V psABI, on registers).
+// Lost returns the registers that say nothing of what a call has done, by number, a bit each, beside those that sites
+// of ftrace and return probes use themselves. What points to the data of a CPU says where the call has ended. The link
+// register has the trampoline's address if a call that a return probe follows comes back so; and if there are sites,
+// there is that by which one reaches kpsim's trampoline through the kernel's. Calls may change both (AAPCS64 and RISC-V
+// psABI, on registers).
 func (k *Kernel) Lost(sites bool) (lost uint64) {
 	if k.hooks == &ownHooks {
 		lost |= 1 << k.arch.Link
 	}
 	if via := k.port.text.via; sites && via != 0 {
 		lost |= 1 << via
+	}
+	if k.port.data.load != nil {
+		lost |= 1 << k.port.data.reg
 	}
 	return lost
 }

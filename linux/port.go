@@ -71,9 +71,11 @@ type frames struct {
 	left func(t *traps, x kapi.Context, frame arch.Addr, regs *arch.Regs)
 }
 
-// A cpuData is the data of a CPU that a register points to, where the kernel has such. load sets the register, own maps
-// the data of all CPUs, boot fills those of one, switched says which task runs, and mask whether interrupts are on.
+// A cpuData is the data of a CPU that a register points to, where the kernel has such. load sets the register reg, own
+// maps the data of all CPUs, boot fills those of one, switched says which task runs, and mask whether interrupts are
+// on.
 type cpuData struct {
+	reg      arch.Reg
 	load     func(k *Kernel, cpu int, r *arch.Regs)
 	own      func(k *Kernel, g kapi.Guest, cpus int)
 	boot     func(e *Linux, cpu int)
@@ -83,10 +85,11 @@ type cpuData struct {
 
 // A portText is what else is done to a kernel's text, and where.
 type portText struct {
-	entry  arch.Reg  // in which a function finds its own address when it is called; 0: nowhere
-	via    arch.Reg  // which register a jump over a function's entry goes through; 0: none
-	thunks arch.Addr // where thunks lie; 0: after the kernel's end
-	boot   arch.Addr // where the code lies that boot allocates; 0: it allocates none
+	entry   arch.Reg  // in which a function finds its own address when it is called; 0: nowhere
+	via     arch.Reg  // which register a jump over a function's entry goes through; 0: none
+	thunks  arch.Addr // where thunks lie; 0: after the kernel's end
+	overlay arch.Addr // where objects are laid; 0: after the kernel's end
+	boot    arch.Addr // where the code lies that boot allocates; 0: it allocates none
 	// tramp is where a branch to ftrace's trampoline lies, for sites that it is out of reach of; 0: there is none.
 	tramp arch.Addr
 	// local returns where calls by name enter a function. nil: where others do.

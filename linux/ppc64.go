@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"kpsim/engine/ftrace"
 	"kpsim/linux/vmlinux"
@@ -20,9 +21,9 @@ var portPPC = port{places: &places64, away: movedPPC, trap: "program_check_excep
 	perTask: true, current: currentPPC, flags: "flags", wanted: wantedPPC, cause: causePPC,
 	frames: frames{header: ppc64.HeaderSize, below: 288 /* ELFv2, 2.2.2.4 */, load: ppc64.LoadPtRegs,
 		store: ppc64.StorePtRegs, step: "single_step_exception", cause: stepCausePPC, left: leftPPC},
-	data: cpuData{load: cpuRegsPPC, own: ownPPC, boot: bootPPC, switched: switchedPPC, mask: maskPPC},
-	text: portText{entry: ppcEntry, thunks: ppcThunks, boot: ppcDetours + 64<<10, tramp: ppcTramp, local: localPPC,
-		sites: sitesPPC},
+	data: cpuData{reg: ppc64.Paca, load: cpuRegsPPC, own: ownPPC, boot: bootPPC, switched: switchedPPC, mask: maskPPC},
+	text: portText{entry: ppc64.GlobalEntry, thunks: ppcThunks, overlay: ppcOverlay, boot: ppcDetours + 64<<10,
+		tramp: ppcTramp, local: localPPC, sites: sitesPPC},
 	bootText: bootTextPPC, thunk: thunkPPC, redirect: redirectPPC, calls: callsARM, entered: enteredPPC,
 	fixed: fixedPPC}
 
@@ -30,6 +31,7 @@ var portPPC = port{places: &places64, away: movedPPC, trap: "program_check_excep
 const (
 	ppcAt      = 0xffff_ffff_8400_0000
 	ppcThunks  = 0xffff_ffff_85f4_0000
+	ppcOverlay = 0xffff_ffff_83f6_0000 // below the kernel, in reach of the detours, of its text and of its services
 	ppcDetours = 0xffff_ffff_82b0_0000
 	ppcTramp   = ppcDetours + 256<<10  // what ftrace_dyn_arch_init adds to ftrace_tramps
 	ppcPacas   = 0xffff_8880_0c00_0000 // the data of each CPU that r13 points to
@@ -76,9 +78,6 @@ func pokeOf(cpu int) arch.Addr { return ppcPoke + arch.Addr(cpu*page) }
 func currentPPC(k *Kernel, r *arch.Regs, _ *arch.TaskState, _ arch.Addr) {
 	r.R[ppc64.TOC] = k.Closure.TOC()
 }
-
-// ppcEntry is the register in which a function finds its global entry (Power ELFv2 ABI, 2.2.1.1).
-const ppcEntry arch.Reg = 12
 
 // cpuRegsPPC is port.data.load.
 func cpuRegsPPC(k *Kernel, cpu int, r *arch.Regs) { r.R[ppc64.Paca] = uint64(pacaOf(k, cpu)) }
@@ -196,24 +195,14 @@ func enteredPPC(_ *env, x kapi.Context) arch.Addr {
 	return arch.Addr(x.Regs().R[ppc64.LR]) - ppc64.WordLen
 }
 
-// Instructions that make the TOC in r2 from the function's address in r12, at its global entry, and how far behind it
-// the local entry is (Power ELFv2 ABI, 2.3.2.1).
-const (
-	ppcHalf    = 0xffff0000
-	ppcTOCHigh = 0x3c4c0000 // addis r2,r12,…
-	ppcTOCLow  = 0x38420000 // addi r2,r2,…
-	ppcLocal   = 8
-)
-
 // localPPC is port.text.local.
 func localPPC(k *Kernel, at arch.Addr) arch.Addr {
-	b := k.Image.Bytes(uint64(at), ppcLocal)
-	if len(b) < ppcLocal || binary.LittleEndian.Uint32(b)&ppcHalf != ppcTOCHigh ||
-		binary.LittleEndian.Uint32(b[4:])&ppcHalf != ppcTOCLow {
-		return at
-	}
-	return at + ppcLocal
+	const most = 4 * ppc64.WordLen // two nops of ftrace's, with some compilers, and what makes the TOC
+	return at + ppc64.LocalEntry(k.Image.Bytes(uint64(at), most))
 }
+
+// ppcHalf is an instruction but for its immediate.
+const ppcHalf = 0xffff0000
 
 // Instructions of thunks. A frame lies below what a function may use without one.
 const (
@@ -299,13 +288,13 @@ func redirectPPC(k *Kernel, to map[arch.Addr]arch.Addr) error {
 // ppcSites is where the code for sites begins, behind the thunks.
 const ppcSites = ppcThunks + page
 
-// sitesPPC is port.text.sites. Stores to irq_soft_mask are done by a gate, and so are those of __patch_mem.
+// sitesPPC is port.text.sites. Stores to irq_soft_mask are done by a gate, and so are those that text is stored by.
 func sitesPPC(k *Kernel) error {
 	gate := func(name string, do func(e *Linux, x kapi.Context, a *args) uint64) arch.Addr {
 		k.services = append(k.services, &service{name: name, served: &served{keeps: true, do: do}})
 		return k.gateAt(len(k.services) - 1)
 	}
-	masks, stores := gate("interrupts are masked", masked), gate("text is stored", storePPC)
+	masks := gate("interrupts are masked", masked)
 	im := &kapi.Image{At: ppcSites, Exec: true}
 	var failed error
 	add := func(in *ppc64.Inst, to arch.Addr) {
@@ -319,47 +308,97 @@ func sitesPPC(k *Kernel) error {
 			failed = fmt.Errorf("%#x: a branch doesn't reach it", uint64(in.At()))
 		}
 	}
+	stores := 0
 	for i := range k.Closure.Inside {
-		f, n := &k.Closure.Inside[i], 0
+		f := &k.Closure.Inside[i]
+		var code []*ppc64.Inst
 		k.Closure.Decode(f, func(in arch.Inst) {
-			p, ok := in.(*ppc64.Inst)
-			if !ok {
-				return
-			}
-			switch w := p.Word(); {
-			case w&(0xfc000000|ppcBase) == ppcStoreB|ppcOfR13 && int(w&ppcDistance) == k.fields.paca.mask.off:
-				add(p, masks)
-			case f.Name == "__patch_mem" && (w&ppcStores == ppcStoreW || w&ppcStores == ppcStoreD):
-				n++
-				add(p, stores)
+			if p, ok := in.(*ppc64.Inst); ok {
+				code = append(code, p)
 			}
 		})
-		if f.Name == "__patch_mem" && n != 2 {
-			failed = fmt.Errorf("its __patch_mem has %d stores, not 2: the kernel is newer than this program", n)
+		for n, p := range code {
+			w := p.Word()
+			if w&(ppcOp|ppcBase) == ppcStoreB|ppcOfR13 && int(w&ppcDistance) == k.fields.paca.mask.off {
+				add(p, masks)
+			}
+			if to, ok := textStorePPC(code, n); ok {
+				stores++
+				add(p, gate("text is stored", to.do))
+			}
 		}
+	}
+	if stores == 0 {
+		failed = fmt.Errorf("its patch_mem has no store before a dcbst and an icbi: the kernel is newer than this " +
+			"program")
 	}
 	im.Size = roundUp(len(im.Bytes)+1, page)
 	k.images = append(k.images, im)
 	return failed
 }
 
-// storePPC is the store of __patch_mem(address, value, mapping, doubleword). The mapping must be the CPU's own, and be
-// of the page that the address is in. What follows about caches runs.
-func storePPC(e *Linux, x kapi.Context, _ *args) uint64 {
-	r, cpu := x.Regs(), x.CPU()
-	at, v, to, n := arch.Addr(r.R[3]), r.R[4], arch.Addr(r.R[5]), uint64(ppc64.WordLen)
-	if r.R[6] != 0 {
-		n = 2 * ppc64.WordLen
+// A textStore is a store to text, of n bytes. The registers are those of its address in the CPU's mapping and of the
+// address where the text runs.
+type textStore struct {
+	mapped, at arch.Reg
+	n          uint64
+}
+
+// The instructions by which __patch_mem makes caches coherent (Power ISA, Book II, 4.3).
+const (
+	ppcCache = 0xffe007fe
+	ppcDCBST = 0x7c00006c
+	ppcICBI  = 0x7c0007ac
+	ppcBKeep = 0xfc000003 // of b
+	ppcIndex = 11         // where rb is
+	ppcNear  = 8          // instructions from a dcbst to its icbi, at most
+)
+
+// textStorePPC returns the store of an instruction, if text is stored by it: the next is a dcbst, or a branch to one,
+// and an icbi follows that. It is the compiled code of __patch_mem, which callers may have inlined.
+func textStorePPC(code []*ppc64.Inst, i int) (s textStore, ok bool) {
+	switch w := code[i].Word(); {
+	case w&(ppcOp|ppcDistance) == ppcStoreW:
+		s.n = ppc64.WordLen
+	case w&(ppcOp|ppcDistance) == ppcStoreD:
+		s.n = 2 * ppc64.WordLen
+	default:
+		return s, false
 	}
+	s.mapped = arch.Reg(code[i].Word() >> 16 & 31)
+	if i++; i == len(code) {
+		return s, false
+	}
+	if to, is := code[i].Target(); is && code[i].Word()&ppcBKeep == ppcFarB {
+		i = slices.IndexFunc(code, func(p *ppc64.Inst) bool { return p.At() == to })
+	}
+	if i < 0 || code[i].Word()&ppcCache != ppcDCBST {
+		return s, false
+	}
+	for _, p := range code[i:min(i+ppcNear, len(code))] {
+		if p.Word()&ppcCache == ppcICBI {
+			s.at = arch.Reg(p.Word() >> ppcIndex & 31)
+			return s, true
+		}
+	}
+	return s, false
+}
+
+// do makes the store. The mapping must be the CPU's own, and be of the page that the address is in. What follows about
+// caches runs.
+func (s textStore) do(e *Linux, x kapi.Context, _ *args) uint64 {
+	r, cpu := x.Regs(), x.CPU()
+	at, to := arch.Addr(r.R[s.at]), arch.Addr(r.R[s.mapped])
+	v, _ := x.Memory().Load(arch.Addr(r.R[ppc64.SP])+ppcKept, 8)
 	pte, _ := x.Memory().Load(pteOf(e.k, cpu), 8)
 	if to != pokeOf(cpu)+at%page || pfn(pte) != frameOf(at)&pfnMask {
 		e.bug(x, fmt.Sprintf("text at %#x is stored to at %#x, where it isn't mapped", uint64(at), uint64(to)))
 		return 0
 	}
-	b := e.poked(x, "patch_instruction", at, n)
-	if b == nil {
+	if e.poked(x, "patch_instruction", at, s.n) == nil {
 		return 0
 	}
+	b := e.poke.words[cpu][:s.n] // no mutex keeps writers of labels and of detours apart; interrupts are off
 	for i := range b {
 		b[i] = byte(v >> (8 * i))
 	}

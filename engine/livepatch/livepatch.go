@@ -210,6 +210,9 @@ func (o *ops) klpFtraceHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
 		p.mixed(x, f, to == f.to, p.d.Text.Arch().StackPointer(regs)))
 	if to != o.old {
 		regs.IP = to.From
+		if entry := p.d.Text.Arch().Entry; entry != 0 { // livepatch_handler, arch/powerpc/kernel/trace/ftrace_entry.S
+			regs.R[entry] = uint64(to.From)
+		}
 	}
 }
 

@@ -84,11 +84,25 @@ type Registers struct {
 	FixedFlag uint64   // in Regs.Flags: always set
 	Cleared   uint64   // in Regs.Flags: cleared on the way to the handler of a trap
 
+	// Entry is the register in which a function finds its own address if it is called through a pointer; 0: it doesn't.
+	// Local returns how far behind its address calls from code that is linked with it enter a function with that
+	// code, which need not set Entry. nil: at its address.
+	Entry Reg
+	Local func(code []byte) Addr
+
 	// A call pushes its return address, or leaves it in Link.
 	Pushed int // bytes that it pushes; 0: it pushes nothing
 	Link   Reg
 	LinkAt Addr // where above the stack pointer of its caller a function keeps that; 0: not there
 	LinkBy Reg  // the register by which it gets there and back
+}
+
+// LocalEntry returns how far behind its address a function with that code is entered by code that is linked with it.
+func (a *Arch) LocalEntry(code []byte) Addr {
+	if a.Local == nil {
+		return 0
+	}
+	return a.Local(code)
 }
 
 // Breakpoints are a processor's, and how kernels patch with them.

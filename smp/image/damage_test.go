@@ -209,7 +209,7 @@ func FuzzImage(f *testing.F) {
 
 func checkPlaced(t *testing.T, o *image.Object) {
 	const base = 0x40_0001
-	img, err := o.Place(base, func(string) (arch.Addr, bool) { return base, true })
+	img, err := o.Place(base, oneEntry(func(string) (arch.Addr, bool) { return base, true }))
 	if err != nil {
 		return
 	}

@@ -51,7 +51,8 @@
 // Only ET_REL is read. i386 supports the relocations R_386_NONE, 32, PC32 and PLT32, and none of
 // objtool's tables (returns, retpolines, sealed endbr, static call sites), since objtool isn't
 // run for i386. x86-64 supports R_X86_64_NONE, 64, 32, 32S, PC64, PC32 and PLT32, and in Load
-// those that objfile's x86.go lists. Place has no thread-local storage, no common symbols, and no global
+// those that objfile's x86.go lists; other processors those that objfile calls plain. Objects of ppc64le share one
+// TOC, and no linker's stubs are made. Place has no thread-local storage, no common symbols, and no global
 // offset table; Load makes up addresses for them. An object has at most 64 MiB and 65,279
 // sections. Per-CPU data is loaded once, as ordinary data.
 //

@@ -18,7 +18,7 @@ func TestPlace386(t *testing.T) {
 		t.Error("the class isn't what the files are of")
 	}
 	const base, elsewhere = 0x81000040, 0x80000010
-	img, err := o.Place(base, func(s string) (arch.Addr, bool) { return elsewhere, s == "elsewhere" })
+	img, err := o.Place(base, oneEntry(func(s string) (arch.Addr, bool) { return elsewhere, s == "elsewhere" }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestRefused386(t *testing.T) {
 	} {
 		o, err := image.ParseELF(c.name, c.data)
 		if err == nil {
-			_, err = o.Place(0x1000, func(string) (arch.Addr, bool) { return 0x800, true })
+			_, err = o.Place(0x1000, oneEntry(func(string) (arch.Addr, bool) { return 0x800, true }))
 		}
 		if err == nil {
 			t.Errorf("%s: accepted", c.name)

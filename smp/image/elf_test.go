@@ -30,7 +30,15 @@ func parse(t testing.TB, path string) *image.Object {
 	return o
 }
 
-func nowhere(string) (arch.Addr, bool) { return 0, false }
+var nowhere = oneEntry(func(string) (arch.Addr, bool) { return 0, false })
+
+// oneEntry is where symbols are that have one entry.
+func oneEntry(find func(symbol string) (arch.Addr, bool)) image.Extern {
+	return func(symbol string) (at, entry arch.Addr, ok bool) {
+		at, ok = find(symbol)
+		return at, at, ok
+	}
+}
 
 func TestParseELFNames(t *testing.T) {
 	for _, c := range []struct {

@@ -54,7 +54,10 @@ func boot(t *testing.T) (flat, map[string]arch.Addr) {
 		file string
 		base arch.Addr
 	}{{"victim.o", victimAt}, {"callers.o", 0x10000}, {"label.o", 0x11000}, {"probe_targets.o", 0x12005}} {
-		img, err := parse(t, library+f.file).Place(f.base, func(s string) (arch.Addr, bool) { a, ok := at[s]; return a, ok })
+		img, err := parse(t, library+f.file).Place(f.base, oneEntry(func(s string) (arch.Addr, bool) {
+			a, ok := at[s]
+			return a, ok
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}

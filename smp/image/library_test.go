@@ -17,9 +17,9 @@ const library = "../../internal/scenario/library/"
 
 func place(t *testing.T, file string) *image.Image {
 	t.Helper()
-	img, err := parse(t, library+file).Place(0x10000, func(s string) (arch.Addr, bool) {
+	img, err := parse(t, library+file).Place(0x10000, oneEntry(func(s string) (arch.Addr, bool) {
 		return 0x20000, s == "victim" || s == "cond_resched"
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

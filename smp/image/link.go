@@ -15,6 +15,7 @@ type linked struct {
 	at      []arch.Addr // of each section
 	bytes   [][]byte    // of each section: relocated, then patched
 	symbols []arch.Addr // of each target
+	entries []arch.Addr // where branches that share the TOC enter each, if it is a function
 	got     arch.Addr   // of the slots for them, 8 bytes each; addresses only, without memory
 	imports []Symbol    // by address
 
@@ -29,7 +30,7 @@ type linked struct {
 // stubs, a symbol that extern doesn't know becomes an import and gets a page of addresses after
 // the object.
 func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.Addr), boot Boot,
-	extern func(string) (arch.Addr, bool), stubs bool) (*linked, error) {
+	extern Extern, stubs bool) (*linked, error) {
 	if err := o.room(base); err != nil {
 		return nil, err
 	}
@@ -58,12 +59,17 @@ func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.
 	return l, nil
 }
 
+// An Extern says where a symbol is that an object doesn't define, and where a branch enters it whose code has the same
+// TOC.
+type Extern func(symbol string) (at, entry arch.Addr, ok bool)
+
 // nowhere is the address of a symbol that isn't defined.
 const nowhere = ^arch.Addr(0)
 
 // place determines the address of each target that a relocation refers to.
-func (l *linked) place(end arch.Addr, extern func(string) (arch.Addr, bool), stubs bool) {
+func (l *linked) place(end arch.Addr, extern Extern, stubs bool) {
 	l.symbols, l.returnThunk = make([]arch.Addr, len(l.o.targets)), nowhere
+	l.entries = make([]arch.Addr, len(l.o.targets))
 	next := arch.Addr(alignUp(uint64(end), pageBytes))
 	for i := range l.o.targets {
 		t := &l.o.targets[i]
@@ -73,23 +79,28 @@ func (l *linked) place(end arch.Addr, extern func(string) (arch.Addr, bool), stu
 		case t.place == absolute:
 			l.symbols[i] = arch.Addr(t.value)
 		case t.place == external:
-			at, ok := nowhere, false
-			if extern != nil {
-				at, ok = extern(t.name)
+			at, entry, ok := nowhere, nowhere, false
+			if t.name == tocSymbol {
+				at, ok = arch.Addr(l.table()), true
+			} else if extern != nil {
+				at, entry, ok = extern(t.name)
 			}
 			if !ok && stubs {
-				at, ok = next, true
+				at, entry, ok = next, next, true
 				l.imports = append(l.imports, Symbol{Name: t.name, Addr: at, Size: pageBytes})
 				next += pageBytes
 			}
 			if !ok {
 				at = nowhere
 			}
-			l.symbols[i] = at
+			l.symbols[i], l.entries[i] = at, entry
 		case t.stub:
 			l.symbols[i] = next
 			l.imports = append(l.imports, Symbol{Name: t.name, Addr: next, Size: pageBytes})
 			next += pageBytes
+		}
+		if t.place != external {
+			l.entries[i] = l.symbols[i] + arch.Addr(l.o.class.Local(t.other))
 		}
 		if t.name == returnThunk {
 			l.returnThunk = l.symbols[i]
@@ -120,8 +131,9 @@ func (l *linked) relocate(i int) error {
 			addend, to = high.Addend, l.symbols[high.Symbol]-l.at[t.sec]-arch.Addr(high.Off)
 		}
 		v, ok := f.Value(&[...]uint64{
-			objfile.SymbolAt: uint64(to), objfile.SlotAt: uint64(l.got) + 8*uint64(r.Symbol),
-			objfile.TableAt: uint64(l.got), objfile.HoleAt: uint64(l.at[i]) + uint64(r.Off), objfile.SizeOf: t.size,
+			objfile.SymbolAt: uint64(to), objfile.EntryAt: uint64(l.entries[r.Symbol]),
+			objfile.SlotAt: uint64(l.got) + 8*uint64(r.Symbol), objfile.TableAt: l.table(),
+			objfile.HoleAt: uint64(l.at[i]) + uint64(r.Off), objfile.SizeOf: t.size,
 		}, addend)
 		// An invented address may be truncated, except in a jump.
 		if made := t.place == external || t.stub; !ok && !(made && f.Bytes < 4 && f.Less == objfile.Nothing) {
@@ -132,6 +144,21 @@ func (l *linked) relocate(i int) error {
 	}
 	l.bytes = append(l.bytes, b)
 	return nil
+}
+
+// TOC is the base of the TOC that all objects of ppc64le share, so that they call each other as if a linker had made
+// one program of them. It lies so that text and data of scenarios are within 2 GiB, which code of -mcmodel=medium needs.
+const TOC = 0xffff_ffff_8300_8000
+
+// tocSymbol is the name of the base.
+const tocSymbol = ".TOC."
+
+// table returns where code finds addresses: the object's global offset table, or the TOC.
+func (l *linked) table() uint64 {
+	if l.o.class.TOC {
+		return TOC
+	}
+	return uint64(l.got)
 }
 
 // high returns the relocation of the instruction that the symbol of another one is at: it has the high part of what

@@ -138,7 +138,7 @@ func (m *Module) SitesIn(from, to arch.Addr) []Site {
 // The text of a module is in the order of kernel/module/main.c,
 // layout_sections: all sections with code by number, then, apart from them,
 // those whose name begins with .init; no place in an object that is no module.
-func (o *Object) Load(base arch.Addr, boot Boot, extern func(symbol string) (arch.Addr, bool)) (*Module, error) {
+func (o *Object) Load(base arch.Addr, boot Boot, extern Extern) (*Module, error) {
 	if base%pageBytes != 0 {
 		return nil, fmt.Errorf("%s: base %#x is no multiple of %d: modules are loaded in whole pages", o.name,
 			uint64(base), pageBytes)

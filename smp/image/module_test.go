@@ -163,9 +163,9 @@ func TestLoadObject(t *testing.T) {
 // A module is placed for a scenario too: boot patches are in, an undefined
 // symbol is an import.
 func TestPlaceModule(t *testing.T) {
-	img, err := parse(t, "testdata/module612.o").Place(0x10003, func(s string) (arch.Addr, bool) {
+	img, err := parse(t, "testdata/module612.o").Place(0x10003, oneEntry(func(s string) (arch.Addr, bool) {
 		return 0x5000, s == "traced"
-	})
+	}))
 	require.NoError(t, err)
 	code, _ := find(t, img, "sum")
 	assert.Equal(t, []byte{0x66, 0x0f, 0x1f, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00}, code[:9],
@@ -201,7 +201,9 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	_, err := parse(t, "testdata/link.o").Load(1<<32, image.StockBoot, nil)
 	assert.ErrorContains(t, err, "out of reach")
-	_, err = o.Load(modulesAt, image.StockBoot, func(string) (arch.Addr, bool) { return 0x1234_0000_0000, true })
+	_, err = o.Load(modulesAt, image.StockBoot, oneEntry(func(string) (arch.Addr, bool) {
+		return 0x1234_0000_0000, true
+	}))
 	assert.ErrorContains(t, err, "within 2 GiB")
 }
 

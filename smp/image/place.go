@@ -20,7 +20,7 @@ const pageBytes = 4096
 // know is an error, but in a kernel module an import. Functions that share bytes,
 // thread-local and common variables, and a global offset table are
 // errors too: Load alone takes them.
-func (o *Object) Place(base arch.Addr, extern func(symbol string) (arch.Addr, bool)) (*Image, error) {
+func (o *Object) Place(base arch.Addr, extern Extern) (*Image, error) {
 	if o.unplaced != nil {
 		return nil, fmt.Errorf("%s: %w", o.name, o.unplaced)
 	}

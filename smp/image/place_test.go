@@ -46,7 +46,7 @@ func elsewhere(symbol string) (arch.Addr, bool) {
 func TestPlaceLink(t *testing.T) {
 	o := parse(t, "testdata/link.o")
 	for _, base := range []arch.Addr{0x10000, 0x10003, 0x1ffe} {
-		img, err := o.Place(base, elsewhere)
+		img, err := o.Place(base, oneEntry(elsewhere))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,14 +110,14 @@ func TestPlaceLink(t *testing.T) {
 // Placing leaves the object alone: twice at one place is the same twice.
 func TestPlaceTwice(t *testing.T) {
 	o := parse(t, "testdata/link.o")
-	first, err := o.Place(0x10000, elsewhere)
+	first, err := o.Place(0x10000, oneEntry(elsewhere))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Place(0x70003, elsewhere); err != nil {
+	if _, err := o.Place(0x70003, oneEntry(elsewhere)); err != nil {
 		t.Fatal(err)
 	}
-	again, err := o.Place(0x10000, elsewhere)
+	again, err := o.Place(0x10000, oneEntry(elsewhere))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,18 +132,18 @@ func TestPlaceRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		base   arch.Addr
-		extern func(string) (arch.Addr, bool)
+		extern image.Extern
 		want   []string
 	}{
 		{"unknown symbol", 0x10000, nowhere, []string{"link.o", "sum+0x9", "far_away", "isn't defined"}},
-		{"call out of reach", 0x10000, func(s string) (arch.Addr, bool) {
+		{"call out of reach", 0x10000, oneEntry(func(s string) (arch.Addr, bool) {
 			a, ok := elsewhere(s)
 			if s == "elsewhere" {
 				a = 1 << 40
 			}
 			return a, ok
-		}, []string{"sum+0x21", "elsewhere", "0x10000000000", "out of reach", "within 2 GiB"}},
-		{"absolute address too high", 1 << 32, func(string) (arch.Addr, bool) { return 1 << 32, true },
+		}), []string{"sum+0x21", "elsewhere", "0x10000000000", "out of reach", "within 2 GiB"}},
+		{"absolute address too high", 1 << 32, oneEntry(func(string) (arch.Addr, bool) { return 1 << 32, true }),
 			[]string{"weigh+0xe", ".rodata", "R_X86_64_32S", "below 2 GiB"}},
 		{"no room", ^arch.Addr(0) - 10, nowhere, []string{"link.o", "lower address"}},
 	} {

@@ -10,18 +10,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/ppc64"
 	"kpsim/smp/image"
 )
 
 //go:generate riscv64-linux-gnu-as -march=rv64imac -o testdata/forms_riscv64.o testdata/forms_riscv64.s
 //go:generate aarch64-linux-gnu-as -o testdata/forms_arm64.o testdata/forms_arm64.s
+//go:generate powerpc64le-linux-gnu-as -o testdata/forms_ppc64le.o testdata/forms_ppc64le.s
+//go:generate powerpc64le-linux-gnu-as -o testdata/stubs_ppc64le.o testdata/stubs_ppc64le.s
+//go:generate powerpc64le-linux-gnu-as -o testdata/thread_ppc64le.o testdata/thread_ppc64le.s
 
 // TestProcessors compares objects of other processors with what GNU ld has made of them at the same addresses:
-// ld --no-relax -Ttext=0xffffffff81000000 -Tdata=0xffffffff81001000. The text and the data are recorded, one after
-// the other.
+// ld --no-relax -Ttext=0xffffffff81000000 -Tdata=0xffffffff81001000, for ppc64le with --no-toc-optimize instead of
+// --no-relax, and .TOC. as image.TOC. The text and the data are recorded, one after the other.
 func TestProcessors(t *testing.T) {
 	const base arch.Addr = 0xffffffff81000000
-	for name, machine := range map[string]elf.Machine{"riscv64": elf.EM_RISCV, "arm64": elf.EM_AARCH64} {
+	for name, machine := range map[string]elf.Machine{"riscv64": elf.EM_RISCV, "arm64": elf.EM_AARCH64,
+		"ppc64le": elf.EM_PPC64} {
 		t.Run(name, func(t *testing.T) {
 			o := parse(t, "testdata/forms_"+name+".o")
 			require.Equal(t, machine, o.Machine())
@@ -42,6 +47,39 @@ func TestProcessors(t *testing.T) {
 			got = append(got, img.Blocks[0].Bytes...)
 			require.Equal(t, hex.Dump(want), hex.Dump(got))
 		})
+	}
+}
+
+// A call of another object's function leads to its local entry, and an address is its global one's. What a linker
+// would make a stub for, and thread-local variables, are refused by name.
+func TestEntries(t *testing.T) {
+	const at, entry arch.Addr = 0xffffffff81002000, 0xffffffff81002008
+	img, err := parse(t, "../../internal/scenario/testdata/elsewhere_ppc64le.o").Place(0xffffffff81000000,
+		func(symbol string) (arch.Addr, arch.Addr, bool) { return at, entry, symbol == "helper" })
+	require.NoError(t, err)
+	var to []arch.Addr
+	for i := range img.Funcs {
+		f := &img.Funcs[i]
+		for off := 0; off+4 <= len(f.Code); off += 4 {
+			in, err := ppc64.Decode(f.Code[off:], f.Addr+arch.Addr(off))
+			if err == nil && in.Flow() == arch.FlowCall {
+				target, _ := in.Target()
+				to = append(to, target)
+			}
+		}
+	}
+	require.Equal(t, []arch.Addr{entry, 0xffffffff81000008}, to) // helper, sum
+	for name, want := range map[string]string{
+		"stubs":  "g+0x0: one of the two uses a TOC, so that R_PPC64_REL24_NOTOC leads to f by a stub",
+		"thread": "R_PPC64_TPREL16_HA isn't supported: there is no thread-local storage",
+	} {
+		raw, err := os.ReadFile("testdata/" + name + "_ppc64le.o")
+		require.NoError(t, err)
+		o, err := image.ParseELF(name, raw)
+		if err == nil {
+			_, err = o.Place(0xffffffff81000000, nowhere)
+		}
+		require.ErrorContains(t, err, want)
 	}
 }
 

@@ -15,6 +15,7 @@ type target struct {
 	sec   int // of Object.sections, if loaded; of the file's, if left out
 	value uint64
 	size  uint64
+	other byte // st_other
 	stub  bool // common or left out, and a relocation refers to it: Load makes up an address
 }
 
@@ -75,6 +76,10 @@ func (p *parser) checkReloc(sec int, r *objfile.Reloc) error {
 		}
 	}
 	t := &p.o.targets[r.Symbol]
+	if p.o.unplaced == nil && p.f.NeedsStub(r.Kind, t.other) {
+		p.o.unplaced = fmt.Errorf("%s: one of the two uses a TOC, so that %s leads to %s by a stub, and there are "+
+			"none: compile with -mno-pcrel", p.o.where(sec, r.Off), p.f.RelocName(r.Kind), t.name)
+	}
 	switch t.place {
 	case common:
 		t.stub = true
@@ -100,9 +105,12 @@ func (p *parser) unsupported(where string, r *objfile.Reloc) error {
 		remedy = "compile with gcc -m32 -O2 -fno-pic -fcf-protection=none"
 	case elf.EM_X86_64:
 		remedy += " -fcf-protection=none"
+	case elf.EM_PPC64:
+		remedy += " -mno-pcrel -mcmodel=medium"
 	}
 	switch {
-	case strings.Contains(name, "TPOFF"), strings.Contains(name, "TLS"), strings.Contains(name, "DTPMOD"):
+	case strings.Contains(name, "TPOFF"), strings.Contains(name, "TPREL"), strings.Contains(name, "TLS"),
+		strings.Contains(name, "DTPMOD"):
 		remedy = "there is no thread-local storage, use a plain variable"
 	case strings.Contains(name, "GOT"):
 		remedy = "there is no global offset table, compile with -fno-pic"
@@ -123,7 +131,7 @@ func (p *parser) readTargets() error {
 	p.o.targets = make([]target, len(p.symbols))
 	for i := range p.symbols {
 		s := &p.symbols[i]
-		t := target{name: s.Name, value: s.Value, size: s.Size}
+		t := target{name: s.Name, value: s.Value, size: s.Size, other: s.Other}
 		switch {
 		case i == 0:
 			t.name, t.place = "0", absolute

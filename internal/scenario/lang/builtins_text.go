@@ -198,14 +198,25 @@ func sorted(offsets []int) []int {
 	return offsets
 }
 
-func (l *loader) extern(symbol string) (arch.Addr, bool) {
+// extern implements image.Extern.
+func (l *loader) extern(symbol string) (at, entry arch.Addr, ok bool) {
 	if at, ok := l.symbols[symbol]; ok {
-		return at, true
+		return at, l.entry(at), true
 	}
-	if at, ok := kernel.PerCPUVariable(symbol); ok {
-		return at, true
+	if at, ok = kernel.PerCPUVariable(symbol); !ok {
+		at, ok = scenario.KernelExport(symbol)
 	}
-	return scenario.KernelExport(symbol)
+	return at, at, ok
+}
+
+// entry returns where code with the same TOC enters a function at an address.
+func (l *loader) entry(at arch.Addr) arch.Addr {
+	for i := range l.s.Texts {
+		if t := &l.s.Texts[i]; t.At == at {
+			return at + l.s.Machine.Processor().LocalEntry(t.Code)
+		}
+	}
+	return at
 }
 
 // sequence reads a list or a tuple.

@@ -193,7 +193,7 @@ func (r *Rig) addFaults() {
 		}
 		r.Kernel.Traps.OnPageFault(func(x *smp.Ctx, addr arch.Addr) {
 			if addr >= d.At && addr < d.At+arch.Addr(d.Room()) {
-				r.anyRegs(x.Regs())
+				r.anyRegs(x.Regs(), r.funcs[d.Run])
 				x.Call(r.funcs[d.Run])
 			}
 		})
@@ -224,7 +224,7 @@ func (r *Rig) addSources() error {
 		}
 		if s.Run != "" {
 			regs := x.Regs()
-			r.anyRegs(regs) // the interrupted code's registers are not passed on
+			r.anyRegs(regs, r.funcs[s.Run]) // the interrupted code's registers are not passed on
 			r.setArgs(regs, s.Args)
 			x.Call(r.funcs[s.Run])
 		}

@@ -421,7 +421,7 @@ func (ps *patchers) bootWorks() {
 			}
 			f := ps.funcs[name]
 			ps.Work[name] = ps.Kernel.Work.BootWork("work "+name, func(x kapi.Context) {
-				ps.anyRegs(x.Regs())
+				ps.anyRegs(x.Regs(), f)
 				x.Call(f)
 			})
 		}

@@ -38,6 +38,7 @@ type Plan struct {
 	funcs   map[string]arch.Addr
 	modules []*kernel.Module
 	nops    map[string]arch.Code // by function: what boot has written at its site of ftrace
+	entered []arch.Addr          // functions that find their own address in a register (arch.Registers.Entry)
 }
 
 func newPlan(sc *scenario.Scenario, twin bool) *Plan {
@@ -51,6 +52,11 @@ func newPlan(sc *scenario.Scenario, twin bool) *Plan {
 		return k.Kind == scenario.ProbeKretprobe
 	}) {
 		p.lost |= 1 << a.LinkBy
+	}
+	for i := range sc.Texts {
+		if t := &sc.Texts[i]; a.LocalEntry(t.Code) != 0 {
+			p.entered = append(p.entered, t.At)
+		}
 	}
 	return p
 }
@@ -337,14 +343,17 @@ func (p *Plan) setArgs(regs *arch.Regs, args []uint64) {
 	}
 }
 
-// anyRegs gives the registers values that no task has left there, so that each call starts
-// alike, whatever ran before.
-func (p *Plan) anyRegs(regs *arch.Regs) {
+// anyRegs gives the registers values that no task has left there, so that each call of f starts
+// alike, whatever ran before. A call is one through a pointer.
+func (p *Plan) anyRegs(regs *arch.Regs, f arch.Addr) {
 	was := regs.R
 	copy(regs.R[:], p.anyOf)
 	regs.R[p.arch.SP] = was[p.arch.SP]
 	for _, own := range p.arch.Own {
 		regs.R[own] = was[own]
+	}
+	if slices.Contains(p.entered, f) {
+		regs.R[p.arch.Entry] = uint64(f)
 	}
 	regs.Flags = regs.Flags&arch.IRQ | p.arch.FixedFlag
 }

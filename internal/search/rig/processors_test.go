@@ -14,7 +14,7 @@ import (
 )
 
 // The objects are gcc's of elsewhere.c, with -O2 -fno-pic and -march=rv64imac -mabi=lp64 -mcmodel=medany, or
-// -mgeneral-regs-only -fno-asynchronous-unwind-tables.
+// -mgeneral-regs-only or -mno-pcrel, and -fno-asynchronous-unwind-tables.
 
 // Objects of other processors run, with functions that the language makes, data, and a compiled patcher. The scenario
 // prints as one that runs alike.
@@ -22,6 +22,7 @@ func TestElsewhere(t *testing.T) {
 	for _, c := range []struct{ arch, f, nop, two string }{
 		{"riscv64", "00000013 4505 8082", "0x00000013", "0x00150513"}, // nop; li a0,1; ret. addi a0,a0,1
 		{"arm64", "d503201f 52800020 d65f03c0", "0xd503201f", "0x11000400"},
+		{"ppc64le", "60000000 38600001 4e800020", "0x60000000", "0x38630001"},
 	} {
 		t.Run(c.arch, func(t *testing.T) {
 			src := fmt.Sprintf(`machine(cpus = 2, arch = %q, preempt = "full")

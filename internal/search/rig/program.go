@@ -219,7 +219,7 @@ func (p *program) Unrefused(op *scenario.Op) bool { return p.r.twin && op.Checke
 // end.
 func (p *program) Call(x *smp.Ctx, i int) {
 	op, regs := &p.ops[i], x.Regs()
-	p.r.anyRegs(regs)
+	p.r.anyRegs(regs, p.called[i].from)
 	p.r.setArgs(regs, op.Args)
 	x.Step("call", int(p.calls))
 	x.Agrees()

@@ -27,10 +27,36 @@ const (
 	wordSLDI  word = 0x780007c6 // rldicr r0,r0,32,31
 	wordLD    word = opLoad << 26
 	wordSTD   word = opStore << 26
+	wordSTB   word = 38 << 26
 	wordSTDU  word = wordSTD | 1
 
 	maskB = 63<<26 | bitAA | bitLK
 )
+
+// LocalEntry returns how far behind its address a function is entered by code with the same TOC: behind the two
+// instructions that make the TOC in r2, from the global entry's address in r12 or from a constant (ELFv2, 2.3.2.1).
+// Compilers may put nops before them.
+func LocalEntry(code []byte) arch.Addr {
+	const half = 0xffff0000
+	at := 0
+	for wordAt(code, at) == wordNop {
+		at += WordLen
+	}
+	first, second := wordAt(code, at), wordAt(code, at+WordLen)
+	byEntry, constant := wordADDIS|word(TOC)<<21|word(GlobalEntry)<<16, wordADDIS|word(TOC)<<21
+	if first&half != byEntry && first&half != constant || second&half != wordADDI|word(TOC)<<21|word(TOC)<<16 {
+		return 0
+	}
+	return arch.Addr(at + 2*WordLen)
+}
+
+// wordAt returns the instruction at an offset; 0 behind the end.
+func wordAt(code []byte, at int) word {
+	if at+WordLen > len(code) {
+		return 0
+	}
+	return word(arch.Word(code[at : at+WordLen]))
+}
 
 // A Saved is a register beside the general ones that code saves and restores through one of these.
 type Saved struct{ from, to word }
@@ -68,6 +94,33 @@ func LoadImm(t arch.Reg, v uint64) [5]arch.Code {
 	}
 	return [...]arch.Code{CodeOf(wordADDIS | word(t)<<21 | word(v>>48&0xffff)), part(wordORI, 32),
 		CodeOf(wordSLDI | word(t)<<21 | word(t)<<16), part(wordORIS, 16), part(wordORI, 0)}
+}
+
+// set returns code that sets a register: li, or LoadImm.
+func set(r arch.Reg, v uint64) (code []byte) {
+	if int64(v) == int64(int16(v)) {
+		return bytesOf(AddImm(r, 0, int(int16(v))))
+	}
+	for _, c := range LoadImm(r, v) {
+		code = append(code, c.Bytes()...)
+	}
+	return code
+}
+
+// put returns code that stores bytes where a register points to, which it moves on: std and stb.
+func put(at arch.Reg, b []byte) (code []byte) {
+	const scratch = 11
+	for len(b) > 0 {
+		n, store := 8, StoreAt(scratch, at, 0)
+		if len(b) < 8 {
+			n, store = 1, atBase(wordSTB, scratch, at, 0)
+		}
+		next := AddImm(at, at, n)
+		code = append(code, set(scratch, arch.Word(b[:n]))...)
+		code = append(append(code, store.Bytes()...), next.Bytes()...)
+		b = b[n:]
+	}
+	return code
 }
 
 // CodeOf returns an instruction of one word as bytes.

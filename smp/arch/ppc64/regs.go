@@ -8,11 +8,12 @@ import (
 
 // The registers that code has names for. LR and CTR follow the general ones.
 const (
-	SP   arch.Reg = 1
-	TOC  arch.Reg = 2
-	Paca arch.Reg = 13
-	LR   arch.Reg = 32
-	CTR  arch.Reg = 33
+	SP          arch.Reg = 1
+	TOC         arch.Reg = 2
+	GlobalEntry arch.Reg = 12 // the address of a function that is called through a pointer (ELFv2, 2.2.1.1)
+	Paca        arch.Reg = 13
+	LR          arch.Reg = 32
+	CTR         arch.Reg = 33
 )
 
 // regNames are the registers as people write them.

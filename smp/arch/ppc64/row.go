@@ -22,7 +22,8 @@ var PPC64 = &arch.Arch{
 		Args:  []arch.Reg{3, 4, 5, 6, 7, 8, 9, 10},
 		Saved: []arch.Reg{14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31},
 		Own:   []arch.Reg{TOC, Paca},
-		Used:  len(regNames), IPName: "nip",
+		Entry: GlobalEntry, Local: LocalEntry,
+		Used: len(regNames), IPName: "nip",
 		Link: LR, LinkAt: 16, LinkBy: 0, // the frame's header (ELFv2, "The Stack Frame")
 		Cleared: arch.IRQ | arch.Step | msrTask | flagNoRI,
 	},
@@ -48,6 +49,9 @@ var PPC64 = &arch.Arch{
 	Reserves: true,
 	Decode:   Decode,
 	Nop:      NopN,
+	Set:      set,
+	Put:      put,
+	ELF:      21,
 	Breakpoints: arch.Breakpoints{
 		Breakpoint: bytesOf(Trap()),
 		Breaks: []arch.Pattern{

@@ -23,8 +23,16 @@ type Class struct {
 	// is made of these alone.
 	Padding string
 
+	// TOC says that code finds data from a register, which all code that is linked together shares.
+	TOC bool
+
 	forms []Form // by the kind of relocation
 	name  func(kind uint32) string
+
+	// local returns how far behind its address a function is entered by code that shares its TOC, from st_other; stub
+	// reports whether a branch of a kind needs a linker's stub to get there. nil: functions have one entry.
+	local func(other byte) uint64
+	stub  func(kind uint32, other byte) bool
 }
 
 // An Order is a byte order.
@@ -49,15 +57,15 @@ var (
 		Order: binary.LittleEndian, Ehdr: 64, Shdr: 64, Sym: 24, Rel: 24, Rels: elf.SHT_RELA,
 		Padding: "\x00\x1f\x20\x03\xd5", forms: formsARM64[:],
 		name: func(kind uint32) string { return elf.R_AARCH64(kind).String() }}
-	// PPC64 is of linked kernels alone: no object file is of it (Of).
 	PPC64 = &Class{Word: 8, Machine: elf.EM_PPC64, Kind: elf.ELFCLASS64, Data: elf.ELFDATA2LSB,
 		Order: binary.LittleEndian, Ehdr: 64, Shdr: 64, Sym: 24, Rel: 24, Rels: elf.SHT_RELA,
+		TOC: true, Padding: "\x00\x42\x60", forms: formsPPC[:], local: localPPC, stub: stubPPC,
 		name: func(kind uint32) string { return elf.R_PPC64(kind).String() }}
 )
 
 // Of returns the class of a file from its first 20 bytes; nil if there is none.
 func Of(h []byte) *Class {
-	for _, c := range []*Class{Bits64, Bits32, RISCV64, ARM64} {
+	for _, c := range []*Class{Bits64, Bits32, RISCV64, ARM64, PPC64} {
 		if elf.Class(h[4]) == c.Kind && elf.Data(h[5]) == c.Data && elf.Machine(c.Order.Uint16(h[18:])) == c.Machine {
 			return c
 		}
@@ -99,6 +107,17 @@ func (c *Class) Form(kind uint32) Form {
 	}
 	return c.forms[kind]
 }
+
+// Local returns how far behind its address a function has its local entry, from its symbol's Other.
+func (c *Class) Local(other byte) uint64 {
+	if c.local == nil {
+		return 0
+	}
+	return c.local(other)
+}
+
+// NeedsStub reports whether a relocation of a kind, to a symbol of that Other, branches by a stub that a linker makes.
+func (c *Class) NeedsStub(kind uint32, other byte) bool { return c.stub != nil && c.stub(kind, other) }
 
 // RelocName returns the name of a kind of relocation, or its number if it has none.
 func (c *Class) RelocName(kind uint32) string {

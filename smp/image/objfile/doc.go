@@ -20,7 +20,7 @@
 //
 // # Limits
 //
-// It reads x86-64, i386, riscv64 and arm64, and linked kernels of ppc64le. A file has at most 65,279 sections. Names
+// It reads x86-64, i386, riscv64, arm64 and ppc64le. A file has at most 65,279 sections. Names
 // are cut at 4,096 bytes.
 // Compressed sections aren't read.
 package objfile

@@ -12,11 +12,12 @@ type Form struct {
 
 // A Field is the part of an instruction that a value is put into.
 type Field struct {
-	Bits  int  // of the values that fit; 0: those of the hole
-	Unit  int  // the value must be a multiple of it; 0: of any
-	High  bool // the symbol is where an instruction with the high part stands, and the value is that one's
-	Pages bool // what is compared is the pages of 4 KiB
-	Fill  bool // as many bytes as the addend says stand there, for alignment to more than that (File.Fill)
+	Bits  int    // of the values that fit; 0: those of the hole
+	Unit  int    // the value must be a multiple of it; 0: of any
+	High  bool   // the symbol is where an instruction with the high part stands, and the value is that one's
+	Round uint64 // is added to the value first
+	Pages bool   // what is compared is the pages of 4 KiB
+	Fill  bool   // as many bytes as the addend says stand there, for alignment to more than that (File.Fill)
 	Into  func(hole, v uint64) uint64
 }
 
@@ -41,8 +42,9 @@ type Quantity uint8
 const (
 	Nothing  Quantity = iota // also a thread's offsets, which aren't known
 	SymbolAt                 // S, and L, as there is no procedure linkage table
+	EntryAt                  // likewise, where a function is entered with the caller's TOC
 	SlotAt                   // GOT + G, of the symbol's slot
-	TableAt                  // GOT
+	TableAt                  // GOT, or .TOC.
 	HoleAt                   // P
 	SizeOf                   // Z
 	Quantities
@@ -69,6 +71,7 @@ func (f *Form) Value(at *[Quantities]uint64, addend int64) (v uint64, ok bool) {
 		if x.Pages {
 			v = (at[f.Of]+uint64(addend))&^0xfff - at[f.Less]&^0xfff
 		}
+		v += x.Round
 		if x.Bits > 0 {
 			bits = x.Bits
 		}

@@ -49,7 +49,7 @@ func visible(name string) string {
 // A Symbol is a row of a symbol table.
 type Symbol struct {
 	Name        string
-	Info        byte
+	Info, Other byte
 	Section     elf.SectionIndex
 	Value, Size uint64
 }
@@ -66,7 +66,8 @@ func (c *Class) symbol(b []byte) Symbol {
 	if c.Word == 4 {
 		kind, w = b[12:], c.Words(b, 4, 2)
 	}
-	return Symbol{Info: kind[0], Section: elf.SectionIndex(c.Order.Uint16(kind[2:])), Value: w[0], Size: w[1]}
+	return Symbol{Info: kind[0], Other: kind[1], Section: elf.SectionIndex(c.Order.Uint16(kind[2:])), Value: w[0],
+		Size: w[1]}
 }
 
 // Symbols reads the symbol table. Its first row is the null symbol, so that indices match
