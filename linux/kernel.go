@@ -142,7 +142,7 @@ func Open(path string, objects ...string) (*Kernel, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(objects) > 0 {
-		v, err := overlay.Link(im, overlayAt(im), objects...)
+		v, err := overlay.Link(im, k.overlayAt(), objects...)
 		if err != nil {
 			return nil, err
 		}
@@ -163,9 +163,12 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	return k, nil
 }
 
-// overlayAt returns the address of an overlay, after the end of the kernel.
-func overlayAt(im *vmlinux.Image) (end uint64) {
-	for _, s := range im.Sections() {
+// overlayAt returns the address of an overlay: that of the port's, or after the end of the kernel.
+func (k *Kernel) overlayAt() (end uint64) {
+	if at := k.port.text.overlay; at != 0 {
+		return uint64(at)
+	}
+	for _, s := range k.Image.Sections() {
 		end = max(end, s.Addr+s.Size)
 	}
 	return (end + overlayGap) &^ (overlayGap - 1)

@@ -18,7 +18,7 @@ func TestOthersObjects(t *testing.T) {
 	for _, c := range []struct {
 		processor string
 		programs  []guest
-	}{{"riscv64", scenariosRISCV}, {"arm64", scenariosARM}} {
+	}{{"riscv64", scenariosRISCV}, {"arm64", scenariosARM}, {"ppc64le", scenariosPPC}} {
 		t.Run(c.processor, func(t *testing.T) {
 			path := kerneltest.PathOn(t, c.processor, "6.12")
 			files := kerneltest.ObjectsOf(t, path)

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"kpsim/engine"
-	"kpsim/kprobes/kpev"
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // Memory that a kernel's boot would make: the data of each CPU, tasks, a heap.
@@ -145,7 +145,7 @@ func (e *Linux) Booted() *Booted {
 	b := &Booted{Kernel: e.k, CPUs: e.d.CPUs, images: e.d.Guest.Left(), boot: e.boot}
 	if len(b.boot.held) > 0 { // the trampoline has a probe of the kernel's own, which is disarmed and armed
 		b.boot.held = append(slices.Clone(b.boot.held), engine.Held{At: e.k.symbols.trampoline,
-			Size: uint64(2 * e.k.arch.BranchLen), What: kpev.SlotMem})
+			Size: uint64(2 * e.k.arch.BranchLen), What: smpev.TrampolineMem})
 	}
 	b.boot.code = slices.Clone(e.memory.code)
 	b.boot.heap = heap{next: e.memory.heap.next, live: append([]span(nil), e.memory.heap.live...)}

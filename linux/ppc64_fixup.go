@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/ppc64"
 	"kpsim/smp/kapi"
@@ -19,6 +20,10 @@ const (
 	ppcFarB  = 18 << 26 // b
 	ppcNearB = 16 << 26 // bc
 	ppcOp    = 63 << 26
+
+	ppcAdd      = 14 << 26 // addi
+	ppcAddUpper = 15 << 26 // addis
+	ppcLoadD    = 58 << 26 // ld
 )
 
 // bootTextPPC is port.bootText.
@@ -79,10 +84,17 @@ func featuresPPC(k *Kernel) (cpu, mmu uint64, ok bool) {
 
 // fixupPPC applies the rows of a table to the functions that run (patch_feature_section).
 func fixupPPC(k *Kernel, table string, has uint64) error {
-	s, le := k.Image.Section(table), binary.LittleEndian
-	if s == nil {
-		return nil
+	for _, s := range vmlinux.Named(k.Image, table) {
+		if err := fixupsIn(k, s, has); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// fixupsIn is fixupPPC for the rows of a section.
+func fixupsIn(k *Kernel, s *vmlinux.Section, has uint64) error {
+	le := binary.LittleEndian
 	for off := 0; off+ppcFixup <= len(s.Data); off += ppcFixup {
 		row, at := s.Data[off:], arch.Addr(s.Addr)+arch.Addr(off)
 		place := func(i int) arch.Addr { return at + arch.Addr(le.Uint64(row[8*i:])) }
@@ -93,7 +105,7 @@ func fixupPPC(k *Kernel, table string, has uint64) error {
 		}
 		old, code := k.bytes(from, n), k.bytes(alt, by)
 		if old == nil || by < 0 || by > n || by > 0 && code == nil {
-			return fmt.Errorf("%s: row %d: its code isn't in the kernel: the file is damaged", table, off/ppcFixup)
+			return fmt.Errorf("%s: row %d: its code isn't in the kernel: the file is damaged", s.Name, off/ppcFixup)
 		}
 		copy(old, k.arch.Nop(n))
 		for i := 0; i < by; i += ppc64.WordLen {
@@ -102,7 +114,7 @@ func fixupPPC(k *Kernel, table string, has uint64) error {
 				w, ok = leadPPC(w, from+arch.Addr(i), to)
 			}
 			if !ok {
-				return fmt.Errorf("%s: row %d: a branch doesn't reach its target: the file is damaged", table,
+				return fmt.Errorf("%s: row %d: a branch doesn't reach its target: the file is damaged", s.Name,
 					off/ppcFixup)
 			}
 			le.PutUint32(old[i:], w)
@@ -141,10 +153,19 @@ type keySite struct {
 	likely     bool // the jump stands there while the key is off
 }
 
-// keySites returns the sites of all keys.
+// keySites returns the sites of all keys, in the kernel and in objects laid over it.
 func keySites(k *Kernel) map[arch.Addr][]keySite {
 	list := make(map[arch.Addr][]keySite)
-	l, first, end := &k.labels, k.at("__start___jump_table"), k.at("__stop___jump_table")
+	keySitesIn(k, list, k.at("__start___jump_table"), k.at("__stop___jump_table"))
+	for _, s := range vmlinux.Named(k.Image, "__jump_table") {
+		keySitesIn(k, list, arch.Addr(s.Addr), arch.Addr(s.Addr+s.Size))
+	}
+	return list
+}
+
+// keySitesIn adds the sites of a table.
+func keySitesIn(k *Kernel, list map[arch.Addr][]keySite, first, end arch.Addr) {
+	l := &k.labels
 	for row := first; row < end && l.step > 0; row += l.step {
 		b := k.Image.Bytes(uint64(row), uint64(l.step))
 		if b == nil {
@@ -158,7 +179,6 @@ func keySites(k *Kernel) map[arch.Addr][]keySite {
 		key := place(l.key)
 		list[key&^3] = append(list[key&^3], keySite{place(l.code), place(l.target), key&rowLikely != 0})
 	}
-	return list
 }
 
 // setKey switches a key of the kernel's own before it runs (static_key_enable, static_key_disable).
@@ -179,33 +199,43 @@ func setKey(k *Kernel, sites map[arch.Addr][]keySite, key arch.Addr, on bool) {
 }
 
 // placeDetours puts the area for detours, which the kernel has in its own text (optinsn_slot in optprobes_head.S),
-// where branches of scenarios reach it: alloc_optinsn_page takes its address from the TOC, by two instructions.
+// where branches of scenarios reach it. alloc_optinsn_page takes its address from the TOC by two instructions: by its
+// distance, or from a word there.
 func placeDetours(k *Kernel) error {
 	area, ok := k.Image.Symbol("optinsn_slot")
 	f := k.Closure.Function(uint64(k.at("alloc_optinsn_page")))
 	if !ok || f == nil {
 		return nil // it has no optimization
 	}
-	high, found := arch.Addr(0), false
+	var high [32]arch.Addr // of the instruction that has put the upper half of an address into a register
+	found := false
+	le, toc := binary.LittleEndian, k.Closure.TOC()
 	k.Closure.Decode(f, func(in arch.Inst) {
 		p, ok := in.(*ppc64.Inst)
 		if !ok {
 			return
 		}
-		const toc = 2 << 16
-		switch w := p.Word(); {
-		case w&(ppcOp|31<<16) == 15<<26|toc:
-			high = in.At()
-		case w>>26 == 14 && high != 0:
-			upper := binary.LittleEndian.Uint32(k.bytes(high, ppc64.WordLen))
-			at := k.Closure.TOC() + uint64(int64(int16(upper)))<<16 + uint64(int64(int16(w)))
-			if w>>16&31 != upper>>21&31 || at != area.Addr {
-				return
-			}
-			d := ppcDetours - k.Closure.TOC()
-			binary.LittleEndian.PutUint32(k.bytes(high, ppc64.WordLen), upper&ppcHalf|uint32((d+0x8000)>>16)&0xffff)
-			binary.LittleEndian.PutUint32(k.bytes(in.At(), ppc64.WordLen), w&ppcHalf|uint32(d)&0xffff)
+		w := p.Word()
+		from := high[w>>16&31]
+		if w&(ppcOp|31<<16) == ppcAddUpper|uint32(ppc64.TOC)<<16 {
+			high[w>>21&31] = in.At()
+		}
+		if from == 0 {
+			return
+		}
+		upper := k.bytes(from, ppc64.WordLen)
+		at := toc + uint64(int64(int16(le.Uint32(upper))))<<16 + uint64(int64(int16(w)))
+		switch {
+		case w&ppcOp == ppcAdd && at == area.Addr:
+			d := ppcDetours - toc
+			le.PutUint32(upper, le.Uint32(upper)&ppcHalf|uint32((d+0x8000)>>16)&0xffff)
+			le.PutUint32(k.bytes(in.At(), ppc64.WordLen), w&ppcHalf|uint32(d)&0xffff)
 			found = true
+		case w&ppcStores == ppcLoadD: // of an object that no linker has edited
+			if word := k.bytes(arch.Addr(at), 8); word != nil && le.Uint64(word) == area.Addr {
+				le.PutUint64(word, ppcDetours)
+				found = true
+			}
 		}
 	})
 	if !found {

@@ -7,6 +7,9 @@ import (
 	"kpsim/linux/vmlinux"
 )
 
+// tocSymbol is the name of the base of the TOC, which linkers define.
+const tocSymbol = ".TOC."
+
 // A definition is the definition of a name in the objects.
 type definition struct {
 	o *object
@@ -56,6 +59,7 @@ func (l *linker) bind() error {
 	for _, o := range l.objects {
 		for i := range o.symbols {
 			s := &o.symbols[i]
+			s.near = o.Local(s.Other)
 			s.at = s.Value // SHN_ABS, or in a section that isn't loaded: debug information
 			if in := o.section(s); in != nil {
 				s.at += in.at
@@ -92,7 +96,7 @@ func (l *linker) bindDefined(d definition) error {
 	switch {
 	case d.s.Bind() == elf.STB_WEAK && !old.Weak:
 		// The vmlinux uses a definition of another file, and continues to.
-		d.s.at, d.s.away = old.Addr, true
+		d.s.at, d.s.near, d.s.away = old.Addr, old.Near(), true
 	case in.exec():
 		return nil // handled by Moved
 	case d.s.Size == 0:
@@ -134,16 +138,19 @@ func (l *linker) bindUndefined(o *object, s *symbol) error {
 		return nil
 	}
 	if d, ok := l.defined[s.Name]; ok {
-		s.at, s.away = d.s.at, s.away || d.s != s
+		s.at, s.near, s.away = d.s.at, d.s.near, s.away || d.s != s
 		return nil
 	}
 	if s.Section != elf.SHN_UNDEF || l.bindTable(s) {
 		return nil
 	}
 	old, ok := l.global(s.Name)
+	if s.Name == tocSymbol && l.toc != 0 {
+		old, ok = vmlinux.Symbol{Addr: l.toc}, true
+	}
 	switch {
 	case ok:
-		s.at = old.Addr
+		s.at, s.near = old.Addr, old.Near()
 	case s.Bind() == elf.STB_WEAK:
 		s.at = 0
 	case l.statics[s.Name] > 0:

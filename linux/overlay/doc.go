@@ -1,8 +1,8 @@
 // Package overlay links relocatable objects over an opened kernel: kprobes.o compiled
 // from an edited source replaces the vmlinux's own kprobes.c.
 //
-// What it is: a linker for x86-64, i386, riscv64 and arm64. Link takes objects built by make (kernel/kprobes.o,
-// arch/x86/kernel/kprobes/opt.o), lays them out from an address, and resolves their references to
+// What it is: a linker for x86-64, i386, riscv64, arm64 and ppc64le. Link takes objects built by make
+// (kernel/kprobes.o, arch/x86/kernel/kprobes/opt.o), lays them out from an address, and resolves their references to
 // each other and to the vmlinux. The result says which bytes to put where, which old functions
 // must jump to new ones, and which variables get new initial contents.
 //
@@ -47,6 +47,13 @@
 // Per-CPU data lies after the vmlinux's own. It must fit before the next section on i386 and,
 // since 6.15, on x86-64, where per-CPU data is linked among the rest.
 //
+// # The TOC
+//
+// Code of ppc64le counts from the vmlinux's own base, which r2 has in all of the kernel: the objects' words for
+// addresses (.toc) are data within 2 GiB of it. Branches within the kernel lead to local entries. So a replaced
+// function keeps what makes r2 from r12, and behind that jumps to the local entry of the new one. A vmlinux without
+// the symbol .TOC. is refused. Code for the boot lies apart, in reach of the vmlinux's.
+//
 // # Limits
 //
 // Structs must be those of the vmlinux. With debug information in the objects, each struct
@@ -61,8 +68,8 @@
 // missing symbols and differing structs.
 //
 // Code that is marked for relaxation (riscv64) isn't relaxed; what was left for alignment is deleted as a linker does.
-// Objects whose code reaches several variables by one label (-fsection-anchors) are refused on riscv64; on arm64 that
-// isn't noticed, unless the code names a shared variable so.
+// Objects whose code reaches several variables by one label (-fsection-anchors) are refused on riscv64; on arm64 and
+// ppc64le that isn't noticed, unless the code names a shared variable so.
 //
 // On i386, relocations fill a word: R_386_32, PC32 and PLT32. Objects of CONFIG_LTO_CLANG
 // are refused, as are modules and objects with thread-local or common variables. At most 64

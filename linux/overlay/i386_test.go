@@ -122,7 +122,8 @@ void fn_9(void) { late(); }`), compile32(t, "thunks", "void __fentry__(void) {}\
 
 	was, _ := im.Symbol("fn_9")
 	is := symbol(t, v, "fn_9")
-	require.Equal(t, []overlay.Move{{Name: "fn_9", From: was.Addr, To: is.Addr}}, v.Moved)
+	require.Equal(t, []overlay.Move{{Name: "fn_9", From: was.Addr, To: is.Addr, Site: was.Addr, Target: is.Addr}},
+		v.Moved)
 	require.NoError(t, v.Lay(im))
 	require.Contains(t, im.Extable(), vmlinux.ExEntry{Addr: f, Fixup: f + 5, Data: 3})
 	require.True(t, calledIn32(im.Bytes(was.Addr, 5), was.Addr, is.Addr))

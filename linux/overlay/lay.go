@@ -20,11 +20,11 @@ func (v *Overlay) Lay(im *vmlinux.Image) error {
 		l.Writes = append(l.Writes, vmlinux.Write{Name: w.Name, Addr: w.Addr, Data: w.Data})
 	}
 	for _, m := range v.Moved {
-		c, ok := im.Processor().Linux().Jump(arch.Addr(m.From), arch.Addr(m.To))
+		c, ok := im.Processor().Linux().Jump(arch.Addr(m.Site), arch.Addr(m.Target))
 		if !ok {
-			return fmt.Errorf("%s: %s at %#x is out of reach of a jump from %#x", im.Path, m.Name, m.To, m.From)
+			return fmt.Errorf("%s: %s at %#x is out of reach of a jump from %#x", im.Path, m.Name, m.Target, m.Site)
 		}
-		l.Writes = append(l.Writes, vmlinux.Write{Name: m.Name, Addr: m.From, Data: bytes.Clone(c.Bytes())})
+		l.Writes = append(l.Writes, vmlinux.Write{Name: m.Name, Addr: m.Site, Data: bytes.Clone(c.Bytes())})
 		l.Moved[m.From] = m.To
 	}
 	return im.Lay(l)

@@ -62,10 +62,12 @@ func (o *object) keepReferred(s *section) (more bool) {
 }
 
 // group returns the name of the overlay's section that contains s.
-func (s *section) group() string {
+func (l *linker) group(s *section) string {
 	switch {
 	case s.percpu():
 		return ".data..percpu"
+	case s.exec() && l.port.init != 0 && s.Name == initText:
+		return initText
 	case s.exec():
 		return ".text"
 	case slices.Contains(tables, s.Name), !strings.HasPrefix(s.Name, "."):
@@ -75,6 +77,9 @@ func (s *section) group() string {
 	}
 	return ".rodata"
 }
+
+// initText is the section of code that only the boot runs.
+const initText = ".init.text"
 
 // A group is a section of the overlay with the objects' sections that it contains.
 type group struct {
@@ -106,12 +111,12 @@ func (l *linker) layout(at uint64) error {
 				return fmt.Errorf("%s: section %s: more than %d MiB are put in memory: give the objects of the "+
 					"engine only", o.name, s.Name, loadedMax>>20)
 			}
-			name := s.group()
+			name := l.group(s)
 			k, ok := byName[name]
 			if !ok {
 				k = len(l.groups)
 				byName[name] = k
-				l.groups = append(l.groups, group{Section: vmlinux.Section{Name: name}, align: 1})
+				l.groups = append(l.groups, group{Section: vmlinux.Section{Name: name, Exec: s.exec()}, align: 1})
 			}
 			g := &l.groups[k]
 			g.Write = g.Write || s.write()
@@ -122,8 +127,11 @@ func (l *linker) layout(at uint64) error {
 	for i := range l.groups {
 		g := &l.groups[i]
 		from := at
-		if g.Name == ".data..percpu" {
+		switch g.Name {
+		case ".data..percpu":
 			from = l.percpuEnd()
+		case initText:
+			from = l.groups[0].Addr&^(pageBytes-1) + l.port.init
 		}
 		if from > l.im.Class().Addr(^uint64(0))-2*loadedMax-alignMax*uint64(len(l.groups)) {
 			return fmt.Errorf("the overlay's address %#x leaves no room for it", at)
@@ -135,6 +143,9 @@ func (l *linker) layout(at uint64) error {
 			end = s.at + s.Size
 		}
 		g.Size = end - g.Addr
+		if g.Name == initText {
+			continue
+		}
 		if g.Name != ".data..percpu" {
 			at = alignUp(end, pageBytes)
 		} else if room := l.percpuRoom(); end-from > room {
@@ -155,12 +166,12 @@ func (l *linker) percpuEnd() uint64 {
 	return s.Addr + s.Size
 }
 
-// percpuRoom returns the free space after the vmlinux's per-CPU data, which on i386 lies among
+// percpuRoom returns the free space after the vmlinux's per-CPU data, which on i386 and ppc64le lies among
 // the other data.
 func (l *linker) percpuRoom() uint64 {
 	room, end := uint64(loadedMax), l.percpuEnd()
 	for _, s := range l.im.Sections() {
-		if s.Addr >= end {
+		if s.Addr >= end && !vmlinux.BootOnly(l.im, s) {
 			room = min(room, s.Addr-end)
 		}
 	}

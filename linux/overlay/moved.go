@@ -15,6 +15,14 @@ import (
 type Move struct {
 	Name     string
 	From, To uint64
+	// Site is where the jump is put, and Target where it leads: functions with two entries jump from one local entry to
+	// the other, behind what makes the TOC.
+	Site, Target uint64
+}
+
+// move returns the move of a function of the vmlinux to one of the objects.
+func move(old vmlinux.Symbol, to *symbol) Move {
+	return Move{Name: to.Name, From: old.Addr, To: to.at, Site: old.Addr + old.Near(), Target: to.entry()}
 }
 
 // jumpBytes returns the length of a jump that reaches the new function.
@@ -34,7 +42,7 @@ func (l *linker) moves() error {
 	}
 	slices.SortStableFunc(l.moved, func(a, b Move) int { return cmp.Compare(a.From, b.From) })
 	for i := 1; i < len(l.moved); i++ {
-		if a, b := l.moved[i-1], l.moved[i]; b.From-a.From < l.jumpBytes() {
+		if a, b := l.moved[i-1], l.moved[i]; b.From-a.Site < l.jumpBytes() {
 			return fmt.Errorf("%s at %#x and %s at %#x of %s are too close for jumps to the new ones", a.Name, a.From,
 				b.Name, b.From, l.im.Path)
 		}
@@ -57,7 +65,7 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 			return fmt.Errorf("%s: %s has %d bytes in %s, too few for a jump to the new one: overlay its "+
 				"callers instead", o.name, s.Name, room, l.im.Path)
 		}
-		l.moved = append(l.moved, Move{s.Name, old.Addr, s.at})
+		l.moved = append(l.moved, move(old, s))
 		low, high = min(low, old.Addr), max(high, old.Addr)
 	}
 	if low >= high {
@@ -75,20 +83,21 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 			break
 		}
 		if s := static[old.Name]; s != nil && !old.Global && old.Func && l.room(old) >= l.jumpBytes() {
-			l.moved = append(l.moved, Move{s.Name, old.Addr, s.at})
+			l.moved = append(l.moved, move(old, s))
 			delete(static, old.Name) // once
 		}
 	}
 	return nil
 }
 
-// room returns the number of bytes from a function to the next one, padding included.
+// room returns the number of bytes from a function's local entry to the next function, padding included.
 func (l *linker) room(s vmlinux.Symbol) uint64 {
 	after := symbolsFrom(l.im.Symbols(), s.Addr+1)
+	size := s.Size
 	if len(after) > 0 && l.im.Together(s.Addr, after[0].Addr) {
-		return max(s.Size, after[0].Addr-s.Addr)
+		size = max(size, after[0].Addr-s.Addr)
 	}
-	return s.Size
+	return size - min(size, s.Near())
 }
 
 // isClone reports whether gcc derived a function from another. Such a function has a private

@@ -44,6 +44,7 @@ type symbol struct {
 	objfile.Symbol
 
 	at   uint64 // the address that references use; see bind
+	near uint64 // how far behind it branches of code with the same TOC lead
 	away bool   // references use another copy than the object's
 }
 
@@ -201,6 +202,9 @@ func (o *object) called(s *symbol) string {
 	}
 	return s.Name
 }
+
+// entry returns where branches of code with the same TOC lead.
+func (s *symbol) entry() uint64 { return s.at + s.near }
 
 // inFile reports whether a section's bytes are read. Compressed ones are debug information, and
 // count as missing.

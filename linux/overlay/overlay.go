@@ -66,21 +66,23 @@ type linker struct {
 	groups []group
 	table  group // the blacklist
 	got    group
+	toc    uint64 // the base of the vmlinux's TOC, which the objects' code shares; 0: there is none
 	slotAt map[slot]uint64
 	end    uint64 // end of everything laid out
 }
 
 // Link lays objects of the image's class over it, from an address up. The address must be a
-// multiple of 4096 within 2 GiB of the kernel, with 128 MiB free after it. Errors name the file,
-// the place and the remedy.
+// multiple of 4096 within 2 GiB of the kernel, with 128 MiB free after it; on ppc64le within 32 MiB of the text, with
+// room for the objects. Errors name the file, the place and the remedy.
 func Link(im *vmlinux.Image, at uint64, files ...string) (*Overlay, error) {
 	if len(files) == 0 || len(files) > filesMax {
 		return nil, fmt.Errorf("%d objects: give 1 to %d", len(files), filesMax)
 	}
 	l := &linker{im: im, port: ports[im.Processor()]}
-	if l.port == nil {
-		return nil, fmt.Errorf("%s: is a kernel for %s, over which no objects are laid; leave them out", im.Path,
-			im.Processor())
+	toc, ok := im.Symbol(tocSymbol)
+	if l.toc = toc.Addr; im.Class().TOC && !ok {
+		return nil, fmt.Errorf("%s: has no symbol %s, which code of the objects counts from: give a vmlinux that "+
+			"isn't stripped", im.Path, tocSymbol)
 	}
 	sum := sha256.New()
 	for _, name := range files {

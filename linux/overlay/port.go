@@ -7,6 +7,9 @@ import (
 
 // A port is what the linker must know of a processor: a row.
 type port struct {
+	// init is how far behind the other code that of the boot is laid, in bytes, where the vmlinux's own isn't in
+	// reach of it; 0: among it.
+	init uint64
 	// fromEnd says that a distance counts from the end of its hole.
 	fromEnd bool
 	// sites notes the places in a section that a kernel patches at boot. nil: there are none.
@@ -22,5 +25,5 @@ var ports = [...]*port{
 	target.I386:    {fromEnd: true, sites: (*object).sitesIn, users: (*linker).usersIn},
 	target.RISCV64: {users: usersRISCV},
 	target.ARM64:   {users: usersARM},
-	target.PPC64LE: nil,
+	target.PPC64LE: {init: 0x1f2_0000, users: usersPPC},
 }

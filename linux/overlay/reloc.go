@@ -64,6 +64,10 @@ func (l *linker) relocateSection(o *object, s *section) error {
 			return fmt.Errorf("+%#x: refers to %s as a part of its section, so it can't be led to the "+
 				"vmlinux's: compile it without -fsection-anchors", r.Off, name)
 		}
+		if o.NeedsStub(r.Kind, to.Other) {
+			return fmt.Errorf("+%#x: one of the two uses a TOC, so that %s leads to %s by a stub, and there are none: "+
+				"compile it with the kernel's make, which has -mno-pcrel", r.Off, o.RelocName(r.Kind), o.called(to))
+		}
 		at := l.quantities(o, s, &r)
 		if f := o.Form(r.Kind); f.Field != nil && f.Field.High {
 			var high *objfile.Reloc
@@ -87,9 +91,13 @@ func (l *linker) relocateSection(o *object, s *section) error {
 
 // quantities returns what the value of a relocation in a section is computed from.
 func (l *linker) quantities(o *object, s *section, r *objfile.Reloc) [objfile.Quantities]uint64 {
-	to := &o.symbols[r.Symbol]
-	return [...]uint64{objfile.SymbolAt: to.at, objfile.SlotAt: l.slotAt[slot{o, r.Symbol}],
-		objfile.TableAt: l.got.Addr, objfile.HoleAt: s.at + uint64(r.Off), objfile.SizeOf: to.Size}
+	to, table := &o.symbols[r.Symbol], l.got.Addr
+	if o.TOC {
+		table = l.toc
+	}
+	return [...]uint64{objfile.SymbolAt: to.at, objfile.EntryAt: to.entry(),
+		objfile.SlotAt: l.slotAt[slot{o, r.Symbol}], objfile.TableAt: table,
+		objfile.HoleAt: s.at + uint64(r.Off), objfile.SizeOf: to.Size}
 }
 
 // anchor is the beginning of the names of labels by which code reaches several variables (-fsection-anchors).

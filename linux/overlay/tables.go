@@ -71,7 +71,7 @@ func (l *linker) symbols() []vmlinux.Symbol {
 			all = append(all, vmlinux.Symbol{
 				Name: s.Name, Addr: s.at, Size: s.Size, Func: in.exec(),
 				Global: s.Bind() != elf.STB_LOCAL, Weak: s.Bind() == elf.STB_WEAK,
-			})
+			}.Entered(s.near))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b vmlinux.Symbol) int { return cmp.Compare(a.Addr, b.Addr) })

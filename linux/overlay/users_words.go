@@ -6,8 +6,8 @@ import (
 	"kpsim/linux/vmlinux"
 )
 
-// Code of riscv64 and arm64 has addresses in two instructions. The first puts the high part into a register, and the
-// second names that register and the low part.
+// Code of riscv64, arm64 and ppc64le has addresses in two instructions. The first puts the high part into a
+// register, and the second names that register and the low part.
 
 // functions calls visit with the code of each function of a section, and its address.
 func (l *linker) functions(s *vmlinux.Section, visit func(code []byte, at uint64)) {
@@ -99,6 +99,46 @@ func usersARM(l *linker, names []string, s *vmlinux.Section, v vmlinux.Symbol) [
 			}
 			if w&armLDSTMask != armLDST || w&armLoads != 0 {
 				pages[w&31] = 0
+			}
+		}
+	})
+	return names
+}
+
+// Primary opcodes of Power, the highest six bits (Power ISA, Book I, 3.3.9), and the register of the TOC.
+const (
+	ppcADDI, ppcADDIS = 14, 15
+	ppcRLWIMI, ppcRLD = 20, 30 // what computes from another register than it writes first: rlwimi to rldicl
+	ppcLWZ, ppcLMW    = 32, 46 // loads and stores with a distance of 16 bits, from the first up to lmw
+	ppcLD, ppcSTD     = 58, 62 // the lowest two bits aren't the distance's
+	ppcStores         = uint64(1)<<36 | 1<<37 | 1<<38 | 1<<39 | 1<<44 | 1<<45 | 1<<ppcSTD
+	ppcTOC            = 2
+)
+
+// usersPPC is port.users. A variable lies at a distance from the TOC, which two instructions have halves of, or at an
+// address that a word of the TOC has; such a word is data.
+func usersPPC(l *linker, names []string, s *vmlinux.Section, v vmlinux.Symbol) []string {
+	l.functions(s, func(code []byte, at uint64) {
+		var high [32]uint64 // 0: not known
+		high[ppcTOC] = l.toc
+		for ; len(code) >= 4; code, at = code[4:], at+4 {
+			w := binary.LittleEndian.Uint32(code)
+			op, rt, base, low := w>>26, w>>21&31, high[w>>16&31], uint64(int64(int16(w)))
+			if op == ppcLD || op == ppcSTD {
+				low &^= 3
+			}
+			access := op >= ppcLWZ && op < ppcLMW || op == ppcLD || op == ppcSTD
+			if base != 0 && (access || op == ppcADDI) && base+low-v.Addr < v.Size {
+				names = l.user(names, at)
+			}
+			switch {
+			case rt == ppcTOC, ppcStores>>op&1 != 0:
+			case op == ppcADDIS && w>>16&31 == ppcTOC:
+				high[rt] = l.toc + low<<16
+			case op >= ppcRLWIMI && op <= ppcRLD:
+				high[w>>16&31] = 0
+			default:
+				high[rt] = 0
 			}
 		}
 	})

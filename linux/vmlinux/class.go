@@ -19,6 +19,7 @@ type class struct {
 	mask      uint64   // of an address
 	linked    elf.Type // of a linked kernel, beside ET_EXEC
 	relative  uint32   // the kind of relocations in .rela.dyn that add the distance; 0: none are read
+	boot      []string // names of sections that only the boot reads: what is laid over a kernel may take their place
 	exRow     int      // the size of a row of __ex_table in bytes
 	flat      *flat    // the form of images that aren't ELF files; nil: there is none
 
@@ -38,7 +39,8 @@ var (
 	classARM = &class{Class: objfile.ARM64, processor: target.ARM64, low: 0xffff800000000000, mask: ^uint64(0),
 		exRow: 12, flat: &flat{magic: "ARM\x64", base: 0xffff800080000000}, recover: (*Image).recoveredData}
 	classPPC = &class{Class: objfile.PPC64, processor: target.PPC64LE, low: 0xc000000000000000, mask: ^uint64(0),
-		linked: elf.ET_DYN, relative: relativePPC, exRow: 8}
+		linked: elf.ET_DYN, relative: relativePPC, exRow: 8, boot: []string{".machine.desc", ".dynsym", ".dynstr",
+			".dynamic", ".gnu.hash", ".interp", ".rela.dyn"}}
 
 	classes = [...]*class{class64, class32, classRISCV, classARM, classPPC}
 )

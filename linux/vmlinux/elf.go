@@ -23,6 +23,7 @@ type Section struct {
 	Data  []byte // nil: zeros
 	Exec  bool
 	Write bool
+	laid  bool // part of a layer
 }
 
 // contains reports whether n bytes at addr lie inside.

@@ -285,6 +285,15 @@ func Named(im *Image, names ...string) (list []*Section) {
 			}
 		}
 	}
+	slices.SortStableFunc(list, func(a, b *Section) int {
+		switch {
+		case a.laid == b.laid:
+			return 0
+		case a.laid:
+			return 1
+		}
+		return -1
+	})
 	return list
 }
 

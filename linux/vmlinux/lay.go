@@ -50,7 +50,10 @@ func (im *Image) Lay(l *Layer) error {
 			return err
 		}
 	}
-	im.sections = append(im.sections, l.Sections...)
+	for _, s := range l.Sections {
+		s.laid = true
+		im.sections = append(im.sections, s)
+	}
 	slices.SortStableFunc(im.sections, func(a, b Section) int { return cmp.Compare(a.Addr, b.Addr) })
 	for i := 1; i < len(im.sections); i++ {
 		if p, s := &im.sections[i-1], &im.sections[i]; s.Addr-p.Addr < p.Size {
@@ -69,11 +72,18 @@ func (im *Image) layPerCPU(more Section) error {
 		return fmt.Errorf("%s: has no per-CPU data, or some at %#x, where an overlay's was to be", im.Path, more.Addr)
 	}
 	size := more.Addr + more.Size - s.Addr
+	im.sections = slices.DeleteFunc(im.sections, func(s Section) bool { return BootOnly(im, s) })
+	s = im.Section(s.Name)
 	data := make([]byte, size)
 	copy(data, s.Data)
 	copy(data[more.Addr-s.Addr:], more.Data)
 	s.Data, s.Size = data, size
 	return nil
+}
+
+// BootOnly reports whether only a kernel's boot reads a section.
+func BootOnly(im *Image, s Section) bool {
+	return im.class != nil && slices.Contains(im.class.boot, s.Name)
 }
 
 // laySymbols adds the layer's names.

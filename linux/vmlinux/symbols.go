@@ -16,9 +16,19 @@ type Symbol struct {
 	Global bool // not static: other files can refer to it
 	Weak   bool // a non-weak definition in another file would have replaced it
 
+	near   byte // how far behind Addr code with the same TOC enters it, in bytes
 	moves  bool // moves with the kernel: neither absolute nor per-CPU
 	listed bool // in kallsyms, so the kernel finds it
 	laid   bool // part of a layer
+}
+
+// Near returns how far behind its address code with the same TOC enters a function.
+func (s Symbol) Near() uint64 { return uint64(s.near) }
+
+// Entered returns the symbol of a function that code with the same TOC enters so many bytes behind its address.
+func (s Symbol) Entered(near uint64) Symbol {
+	s.near = byte(near)
+	return s
 }
 
 // Laid reports whether the symbol is part of a layer.

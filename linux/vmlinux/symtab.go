@@ -25,12 +25,15 @@ func (im *Image) merge(table []objfile.Symbol) {
 	}
 	for _, r := range rows {
 		if i, ok := listed[key{r.Name, r.Value}]; ok {
-			im.symbols[i].Size = r.Size
+			im.symbols[i].Size, im.symbols[i].near = r.Size, im.class.near(r)
 			continue
 		}
-		s := Symbol{Name: r.Name, Addr: r.Value, Size: r.Size, listed: alone}
+		s := Symbol{Name: r.Name, Addr: r.Value, Size: r.Size, near: im.class.near(r), listed: alone}
 		s.Global, s.Weak = r.Bind() != elf.STB_LOCAL, r.Bind() == elf.STB_WEAK
 		s.moves = r.Section < elf.SHN_LORESERVE && im.class.moves(r.Value)
 		im.symbols = append(im.symbols, s)
 	}
 }
+
+// near returns Symbol.near of a row.
+func (c *class) near(r objfile.Symbol) byte { return byte(c.Local(r.Other)) }
