@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,6 +53,27 @@ type sign struct {
 // keepsSlots reports whether the kernel is for riscv64, where arch_remove_kprobe does nothing.
 func keepsSlots(sc *scenario.Scenario) bool { return sc.Machine.Arch == target.RISCV64 }
 
+// ofPower reports whether the kernel is for ppc64le.
+func ofPower(sc *scenario.Scenario) bool { return sc.Machine.Arch == target.PPC64LE }
+
+// stepsMarked reports whether a probe with a post_handler may be marked as disabled while a copy is stepped, by a
+// kernel that asks only then (docs/processors.md).
+func stepsMarked(sc *scenario.Scenario) bool {
+	return sc.Machine.Arch == target.ARM64 || ofPower(sc)
+}
+
+// prefixed reports whether a probe of ppc64le is on an instruction with a prefix.
+func prefixed(sc *scenario.Scenario) bool {
+	return ofPower(sc) && slices.ContainsFunc(sc.Probes, func(p scenario.Probe) bool {
+		f, ok := sc.Place(&p)
+		if !ok || sc.Text(f) == nil || p.Offset >= len(sc.Text(f).Code) {
+			return false
+		}
+		in, err := sc.Machine.Processor().Decode(sc.Text(f).Code[p.Offset:], 0)
+		return err == nil && in.Size() > sc.Machine.Processor().BranchLen
+	})
+}
+
 func hasModules(sc *scenario.Scenario) bool { return len(sc.Modules) > 0 }
 func unloads(sc *scenario.Scenario) bool    { return hasModules(sc) && sc.Does(act.Unload) }
 func enables(sc *scenario.Scenario) bool    { return sc.Does(act.Enable) }
@@ -74,10 +96,10 @@ func forbids(sc *scenario.Scenario) bool {
 // signs match the function that warns. It may do so for more than one reason; then all finds
 // known to cause it are named.
 var signs = [...]sign{
-	{&properties.TextAgrees, " optimized, and no jump to its detour stands there: cc ", enables,
+	{&properties.TextAgrees, " optimized, and no jump to its detour stands there: " + breakpoint, enables,
 		[]string{"jump-lost"}, nil},
 	// the optimizer ends before the write to the file does; kpsim's engine with the mutant only breaks all-off
-	{&properties.TextAgrees, " disarmed, and cc stands there", forbids, []string{"disarm-lost"}, nil},
+	{&properties.TextAgrees, " disarmed, and " + breakpoint + " stands there", forbids, []string{"disarm-lost"}, nil},
 	{&properties.TextAgrees, " queued to be freed with its jump", nil, []string{"rescued-warned"},
 		&properties.NoWarning},
 	{&properties.Answers, " to unregister of probe ", nil, []string{"ftrace-by-post"}, &properties.NoWarning},
@@ -92,12 +114,29 @@ var signs = [...]sign{
 	{&properties.NoRemains, " slots are in use, and ", keepsSlots, []string{"slot-kept"}, nil},
 	{&properties.NoMemoryMisuse, " (use after free): struct optimized_kprobe's ", nil,
 		[]string{"forced-freed", "cancel-rcu"}, nil},
+	// kpsim's engine calls a last probe's post_handler although unregister has marked the probe as disabled
+	{&properties.PostCalled, ", whose pre_handler ran, hasn't", stepsMarked, []string{"detour-post"}, nil},
+	{&properties.TextRestored, ", which is no whole image of a registered probe", forbids, []string{"disarm-lost"},
+		&properties.TextAgrees},
+	{&properties.HandlerContext, " runs the post_handler of probe ", ofPower, []string{"post-address"}, nil},
+	{&properties.TextRestored, ", though no probe is registered; linked there: ", prefixed,
+		[]string{"suffix-lost"}, nil},
+	{&properties.WholeInstructions, ": bytes blend two instructions", prefixed, []string{"suffix-lost"}, nil},
+}
+
+// breakpoint stands in a wording for the bytes of the processor's.
+const breakpoint = "BREAKPOINT"
+
+// wording returns what a message contains about a scenario.
+func (s *sign) wording(sc *scenario.Scenario) string {
+	bytes := fmt.Sprintf("% x", sc.Machine.Processor().Breakpoint)
+	return strings.ReplaceAll(s.message, breakpoint, bytes)
 }
 
 // signOf returns the sign that a broken property has in a witness of a program, nil if it has none.
 func signOf(q *properties.Property, witness *traces.File, sc *scenario.Scenario) *sign {
 	for i := range signs {
-		if s := &signs[i]; s.property.ID == q.ID && strings.Contains(witness.Message, s.message) &&
+		if s := &signs[i]; s.property.ID == q.ID && strings.Contains(witness.Message, s.wording(sc)) &&
 			(s.has == nil || s.has(sc)) &&
 			(s.behind == nil || strings.HasPrefix(witness.Remark(traces.OriginKnown), s.behind.Name+" ")) {
 			return s

@@ -111,8 +111,9 @@ func (c *Code) Same() bool {
 
 // places adds a function's entry, and the lines of the instructions whose numbers are in added.
 func (c *Code) places(src *source.Source, l *listing, added []int) {
+	at, _ := l.of.Image.At(l.f.Addr)
 	c.Places = append(c.Places, Place{Func: l.f.Name, Line: cmp.Or(src.Line(arch.Addr(l.f.Addr)), "+0x0"), Entry: true,
-		Addrs: []arch.Addr{arch.Addr(l.f.Addr)}})
+		Addrs: []arch.Addr{arch.Addr(l.f.Addr + at.Near())}}) // which all calls come to
 	for k, i := range added {
 		in := l.code[i]
 		line, name := src.Line(in.At()), l.f.Name

@@ -52,7 +52,7 @@ func under(sc *scenario.Scenario, mutant string, list []sched.Strategy) (all []*
 	}
 	defer r.Close()
 	r.LeaveAnswers()
-	c := &collector{r: r, calls: handlersCall(sc)}
+	c := &collector{r: r, calls: handlersCall(sc), inSlot: slices.Equal(behind(sc), inSlot)}
 	r.See(func(h engine.Hit) { c.hit = h })
 	r.Log.Subscribe(c, kpev.ApiReturn, kpev.Handler, smpev.CallEnd)
 	for _, s := range list {
@@ -76,12 +76,19 @@ var keptSlots = func() (list []rig.Known) {
 	return list
 }()
 
+// inSlot is how the find post-address of kernels for ppc64le reads: each post_handler after a step shows it.
+var inSlot = []rig.Known{rig.AnyPlace(properties.HandlerContext.Name,
+	"runs the post_handler of probe with the instruction pointer at it should")}
+
+// commonFinds are, by processor, the finds behind which the answers of a kernel's engine go on.
+var commonFinds = [...][]rig.Known{target.RISCV64: keptSlots, target.PPC64LE: inSlot}
+
 // behind returns the finds behind which the answers of a machine's engine go on.
 func behind(sc *scenario.Scenario) []rig.Known {
-	if sc.Machine.Engine != "" && sc.Machine.Arch == target.RISCV64 {
-		return keptSlots
+	if sc.Machine.Engine == "" {
+		return nil
 	}
-	return nil
+	return commonFinds[sc.Machine.Arch]
 }
 
 // A collector puts events into words. It implements traces.Sink.
@@ -93,6 +100,8 @@ type collector struct {
 	// calls: handlers, those of uprobes too, call functions, with whatever is in the registers then. That differs
 	// between two engines, and so do the registers afterwards.
 	calls bool
+	// inSlot: the engine has the find post-address.
+	inSlot bool
 }
 
 func handlersCall(sc *scenario.Scenario) bool {
@@ -124,7 +133,7 @@ func (c *collector) Event(e *traces.Event) *traces.Finding {
 		c.a.Order, c.a.API = append(c.a.Order, line), append(c.a.API, line)
 	case kpev.Handler:
 		c.a.Order = append(c.a.Order, fmt.Sprintf("%s: %s %s at %s, %s", who, sc.Probes[e.A].Name, handlers[e.B],
-			c.place(arch.Addr(e.C)), c.saw(task)))
+			c.place(arch.Addr(e.C)), c.saw(task, arch.Addr(e.C))))
 	case smpev.CallEnd:
 		line := fmt.Sprintf("%s: call %d ends", who, e.B)
 		if !c.calls {
@@ -143,19 +152,25 @@ func Answered(task string, verb uint8, probe string, errno uint64) string {
 	return fmt.Sprintf("%s: %s(%s) answers %d", task, kpev.Verbs.Name(uint64(verb)), probe, errno)
 }
 
-// saw describes the state that a handler is given.
-func (c *collector) saw(task *smp.Task) string {
+// saw describes the state that a handler of a probe at an address is given.
+func (c *collector) saw(task *smp.Task, at arch.Addr) string {
 	h := c.hit
 	digest := uint64(0)
 	on := c.r.Machine.Arch()
 	for i, v := range h.Regs.R[:on.Used] {
-		// behind a call that a return probe follows the link register may hold the trampoline's address
-		own := on.Pushed == 0 && (arch.Reg(i) == on.Link || slices.Contains(on.Own, arch.Reg(i)))
+		// behind a call that a return probe follows the link register may hold the trampoline's address, and where a
+		// function puts that away
+		own := on.Pushed == 0 && (arch.Reg(i) == on.Link || slices.Contains(on.Own, arch.Reg(i)) ||
+			on.LinkAt != 0 && arch.Reg(i) == on.LinkBy)
 		if arch.Reg(i) != on.SP && !own {
 			digest = sim.Mix(digest ^ v)
 		}
 	}
-	s := fmt.Sprintf("ip %s", c.place(h.Regs.IP))
+	ip := h.Regs.IP
+	if c.inSlot && h.Which == kpev.Post && c.place(ip) == nowhere { // the find, unless it is a branch
+		ip = c.after(at, ip)
+	}
+	s := fmt.Sprintf("ip %s", c.place(ip))
 	if !c.calls {
 		s += fmt.Sprintf(", flags %#x, registers %016x", h.Regs.Flags, digest)
 	}
@@ -171,6 +186,21 @@ func (c *collector) saw(task *smp.Task) string {
 	return s
 }
 
+// after returns the address behind the scenario's instruction at an address; ip if that goes elsewhere.
+func (c *collector) after(at, ip arch.Addr) arch.Addr {
+	for i := range c.r.Scenario.Texts {
+		if t := &c.r.Scenario.Texts[i]; at-t.At < arch.Addr(len(t.Code)) {
+			if in, err := c.r.Machine.Arch().Decode(t.Code[at-t.At:], at); err == nil && in.Flow() == arch.FlowNext {
+				return in.Next()
+			}
+		}
+	}
+	return ip
+}
+
+// nowhere is what place returns for an address that isn't in a function of the scenario.
+const nowhere = "no function"
+
 // place names an address: in the scenario's text by its function, otherwise by its kind.
 func (c *collector) place(a arch.Addr) string {
 	for i := range c.r.Scenario.Texts {
@@ -179,7 +209,7 @@ func (c *collector) place(a arch.Addr) string {
 			return fmt.Sprintf("%s+%#x", t.Name, uint64(a-t.At))
 		}
 	}
-	return "no function"
+	return nowhere
 }
 
 // end records how a run has ended.
@@ -202,8 +232,9 @@ func (c *collector) end(run rig.Run) {
 	}
 	var list []string
 	c.r.Engine().Claim(func(k traces.Kind, addr, letter, tags uint64) {
-		if k == kpev.Listed && letter != 0 {
-			list = append(list, fmt.Sprintf("list: %c %s%s", letter, c.place(arch.Addr(addr)), tagged(tags)))
+		at := c.place(arch.Addr(addr))
+		if k == kpev.Listed && letter != 0 && at != nowhere { // that of a trampoline is the kernel's own
+			list = append(list, fmt.Sprintf("list: %c %s%s", letter, at, tagged(tags)))
 		}
 	})
 	slices.Sort(list)
@@ -236,12 +267,31 @@ func (c *collector) text(t *scenario.Text) string {
 		if byte(v) == own[i] { // a kernel's own nop counts as the scenario's
 			v = uint64(t.Code[i])
 		}
-		fmt.Fprintf(&s, "%02x", v)
-		if a := c.r.Machine.Arch(); a.IsJump.Match(v) && !a.IsJump.Match(uint64(t.Code[i])) || byte(v) != t.Code[i] &&
-			slices.Contains(c.r.Scenario.Sites, scenario.Site{Func: t.Name, Offset: i}) {
+		a := c.r.Machine.Arch()
+		written := c.jumps(t, i) || byte(v) != t.Code[i] &&
+			slices.Contains(c.r.Scenario.Sites, scenario.Site{Func: t.Name, Offset: i})
+		if !written || a.IsJump.Mask&0xff == 0xff { // the first byte says that it is a jump, and not where to
+			fmt.Fprintf(&s, "%02x", v)
+		}
+		if written {
 			s.WriteString("........")
 			i += a.BranchLen - 1
 		}
 	}
 	return s.String()
+}
+
+// jumps reports whether a jump has been written to a function's text at an offset.
+func (c *collector) jumps(t *scenario.Text, i int) bool {
+	a := c.r.Machine.Arch()
+	n := min(a.BranchLen, len(t.Code)-i)
+	if i%a.Align != 0 {
+		return false
+	}
+	is := uint64(0)
+	for k := range n {
+		v, _ := c.r.Machine.Memory().Load(t.At+arch.Addr(i+k), 1)
+		is |= v << (8 * k)
+	}
+	return a.IsJump.Match(is) && is != arch.Word(t.Code[i:i+n])
 }

@@ -38,7 +38,7 @@ func Machine(k *linux.Kernel) scenario.Machine {
 
 // examined are the processors whose kernels break nothing in drawn programs but what is known.
 var examined = [...]bool{target.X8664: true, target.I386: true, target.RISCV64: true, target.ARM64: true,
-	target.PPC64LE: false}
+	target.PPC64LE: true}
 
 // Draws returns an error if no programs are drawn for a kernel.
 func Draws(k *linux.Kernel) error {
