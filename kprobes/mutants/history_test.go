@@ -80,7 +80,7 @@ func requireBack(t *testing.T, f *mutants.Fix, b mutants.Back) {
 }
 
 // ofOthers finds the files of a fix that is of another processor than x86.
-var ofOthers = regexp.MustCompile(`(?m)^# files: .*arch/(riscv|arm64)/`)
+var ofOthers = regexp.MustCompile(`(?m)^# files: .*arch/(riscv|arm64|powerpc)/`)
 
 // TestHistoryHasAll: each fix that can be taken back has a row, each reason and source is used. Those of other
 // processors have rows on docs/taken-back.md: the history is of x86.
