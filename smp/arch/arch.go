@@ -94,6 +94,7 @@ type Registers struct {
 	Pushed int // bytes that it pushes; 0: it pushes nothing
 	Link   Reg
 	LinkAt Addr // where above the stack pointer of its caller a function keeps that; 0: not there
+	KeptAt Addr // from here to that it keeps other registers
 	LinkBy Reg  // the register by which it gets there and back
 }
 

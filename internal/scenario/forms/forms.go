@@ -56,16 +56,19 @@ type speech struct {
 	mark   func(to int, n uint32) uint32 // to is n
 	add    func(to, from int) uint32
 	ret    uint32
-	result int   // the register of the result, and of the first argument; those of others follow
-	link   int   // what ret returns by
-	zero   int   // the register that is always 0
-	fixed  []int // registers that kernels rely on
-	spare  []int // six registers and more, beside those of arguments, that a call may clobber
-	forms  []form
+	result int // the register of the result, and of the first argument; those of others follow
+	link   int // what ret returns by; none: fromLink and toLink are how it gets to a register and back
+	// See link.
+	fromLink, toLink func(r int) uint32
+	zero             int   // the register that is always 0
+	fixed            []int // registers that kernels rely on
+	spare            []int // six registers and more, beside those of arguments, that a call may clobber
+	forms            []form
 }
 
 // speeches has a row for each processor that has forms.
-var speeches = map[target.Processor]*speech{target.RISCV64: &ofRISCV64, target.ARM64: &ofARM64}
+var speeches = map[target.Processor]*speech{target.RISCV64: &ofRISCV64, target.ARM64: &ofARM64,
+	target.PPC64LE: &ofPPC64}
 
 // to returns the bits of a distance.
 func (f *form) to(distance int64) (w uint32) {
@@ -161,7 +164,7 @@ func (s *speech) program(f *form, m scenario.Machine) *scenario.Scenario {
 	}
 	distances := f.distances(rand.New(rand.NewPCG(1, uint64(f.word))))
 	n := max((functions+len(cases)-1)/len(cases), functionsOfCase)
-	if f.distance == nil && f.reads == nil {
+	if f.distance == nil && f.reads == nil && f.writes == nil {
 		n = 1
 	}
 	for k := range n * len(cases) {
@@ -276,8 +279,13 @@ func (g *maker) body(u *use) (b body) {
 	}
 	spare := slices.DeleteFunc(slices.Clone(g.spare), func(r int) bool { return slices.Contains(used, r) })
 	link, mark, spare := spare[0], spare[1], spare[2:]
+	from, to := g.fromLink, g.toLink
+	if g.link != none {
+		from = func(r int) uint32 { return g.move(r, g.link) }
+		to = func(r int) uint32 { return g.move(g.link, r) }
+	}
 
-	before := append([]uint32{g.move(link, g.link)}, g.f.flags...)
+	before := append([]uint32{from(link)}, g.f.flags...)
 	for i := range u.reads {
 		before = append(before, g.move(spare[i], g.result+i))
 	}
@@ -296,13 +304,13 @@ func (g *maker) body(u *use) (b body) {
 	} else {
 		after = append(after, g.move(g.result, mark))
 	}
-	after = append(after, g.add(g.result, g.link))
+	after = append(after, from(spare[0]), g.add(g.result, spare[0]))
 	for i, r := range used {
 		if r != g.result {
 			after = append(after, g.add(g.result, r), g.move(r, kept[i]))
 		}
 	}
-	after = append(after, g.move(g.link, link), g.ret)
+	after = append(after, to(link), g.ret)
 	b.before = g.bytes(before...)
 	b.code = slices.Concat(b.before, g.bytes(g.word(u)), g.bytes(g.mark(mark, 1)), g.bytes(after...))
 	switch g.f.does {

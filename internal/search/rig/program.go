@@ -254,7 +254,7 @@ func (p *program) digest(x *smp.Ctx) uint64 {
 	sp := p.r.arch.StackPointer(x.Regs())
 	if at := p.r.arch.LinkAt; at != 0 {
 		sp &^= 15 // as smp's Call has it
-		h = fold(h, x, sp, sp+at)
+		h = fold(h, x, sp, sp+p.r.arch.KeptAt)
 		sp += at + arch.Addr(p.r.arch.Word)
 	}
 	h = fold(h, x, sp, p.task.StackTop())

@@ -24,7 +24,7 @@ var PPC64 = &arch.Arch{
 		Own:   []arch.Reg{TOC, Paca},
 		Entry: GlobalEntry, Local: LocalEntry,
 		Used: len(regNames), IPName: "nip",
-		Link: LR, LinkAt: 16, LinkBy: 0, // the frame's header (ELFv2, "The Stack Frame")
+		Link: LR, LinkAt: 16, KeptAt: 8, LinkBy: 0, // the frame's header (ELFv2, "The Stack Frame")
 		Cleared: arch.IRQ | arch.Step | msrTask | flagNoRI,
 	},
 	Branches: arch.Branches{
