@@ -54,7 +54,7 @@ type Machine struct {
 	// Trampolines says which of ftrace's trampolines are text.
 	Trampolines ftrace.Trampolines
 	Stubs       bool // calls of ftrace stand out of line
-	Stall       int // a grace period that has lasted this many cycles is reported at a tick; 0: never
+	Stall       int  // a grace period that has lasted this many cycles is reported at a tick; 0: never
 	Modules     Loading
 	Steps       int // budget of boundaries of a run, 0 for the default
 

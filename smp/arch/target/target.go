@@ -25,26 +25,26 @@ type Service uint32
 
 // The services.
 const (
-	Kprobes     Service = 1 << iota // the kprobes engine, with return probes
-	Sites                           // ftrace, with live patches and direct calls
-	Labels                          // jump labels
-	Keys                            // static calls, lock prefixes, alternatives
-	Debugger                        // a debugger's breakpoints
-	Uprobes                         // text of user programs
-	Modules                         // modules given as objects
-	BPF                             // BPF's trampolines, dispatcher and tail calls
-	Trampolines                     // ftrace's trampolines as text
-	FprobeData                      // data that an fprobe's handlers share, in a register
-	StoreOrder                      // a CPU's stores are held and take effect in order, as under TSO
-	ERETS                           // returns from traps that don't serialise where others do (FRED)
-	Drawn                           // the generator draws programs for it
-	Derived                         // and makes some of built-in scenarios, also for a kernel's own engine
-	Jumps                           // jump optimization
-	OwnEngine                       // a kernel's own engine
-	Fprobes                         // fprobes
-	OwnSites                        // sites of ftrace that a kernel's own engine writes
-	FtraceProbes                    // kprobes that go through ftrace
-	Jprobes                         // boosting, jprobes, and the settings of kprobes that x86 alone has
+	Kprobes      Service = 1 << iota // the kprobes engine, with return probes
+	Sites                            // ftrace, with live patches and direct calls
+	Labels                           // jump labels
+	Keys                             // static calls, lock prefixes, alternatives
+	Debugger                         // a debugger's breakpoints
+	Uprobes                          // text of user programs
+	Modules                          // modules given as objects
+	BPF                              // BPF's trampolines, dispatcher and tail calls
+	Trampolines                      // ftrace's trampolines as text
+	FprobeData                       // data that an fprobe's handlers share, in a register
+	StoreOrder                       // a CPU's stores are held and take effect in order, as under TSO
+	ERETS                            // returns from traps that don't serialise where others do (FRED)
+	Drawn                            // the generator draws programs for it
+	Derived                          // and makes some of built-in scenarios, also for a kernel's own engine
+	Jumps                            // jump optimization
+	OwnEngine                        // a kernel's own engine
+	Fprobes                          // fprobes
+	OwnSites                         // sites of ftrace that a kernel's own engine writes
+	FtraceProbes                     // kprobes that go through ftrace
+	Jprobes                          // boosting, jprobes, and the settings of kprobes that x86 alone has
 )
 
 // row is what is known of a processor.
