@@ -2,8 +2,8 @@ package forms
 
 import "slices"
 
-// ofPPC64 is the row of ppc64le (Power ISA, Book I): branches, and of what emulate_step computes by registers each kind.
-// Kernels rely on r1, r2 and r13. Loads and stores are left to drawn programs.
+// ofPPC64 is the row of ppc64le (Power ISA, Book I): branches, and of what emulate_step computes by registers each
+// kind. Kernels rely on r1, r2 and r13. Loads and stores are left to drawn programs.
 var ofPPC64 = speech{
 	align:    4,
 	move:     func(to, from int) uint32 { return 0x7c000378 | uint32(from)<<21 | uint32(to)<<16 | uint32(from)<<11 },
@@ -27,8 +27,8 @@ var ofPPC64 = speech{
 		{name: "bctrl", word: 0x4e800421, does: jumps, flags: ppcSetCTR},
 		{name: "label", word: 0x60000000, does: switches, distance: ppcI},
 		{name: "crlogical", word: 0x4c000002, does: computes, cases: ppcLogical(), values: ppcCR, flags: ppcSetCR},
-		{name: "mcrf", word: 0x4c000000, does: computes, cases: []uint32{0, 0x00840000, 0x02880000, 0x039c0000}, values: ppcCR,
-			flags: ppcSetCR},
+		{name: "mcrf", word: 0x4c000000, does: computes, cases: []uint32{0, 0x00840000, 0x02880000, 0x039c0000},
+			values: ppcCR, flags: ppcSetCR},
 		{name: "mfcr", word: 0x7c000026, does: computes, writes: []int{21}, values: ppcCR, flags: ppcSetCR},
 		{name: "mtcrf", word: 0x7c000120, does: computes, reads: []int{21}, cases: ppcFields, values: one},
 		{name: "mflr", word: 0x7c0802a6, does: computes, writes: []int{21}},
@@ -45,11 +45,15 @@ var ofPPC64 = speech{
 		{name: "cmp", word: 31 << 26, does: computes, reads: []int{16, 11}, cases: ppcCompared([]uint32{0, 32 << 1}),
 			values: two},
 		{name: "rlwinm", word: 21 << 26, does: computes, reads: ppcRT, writes: ppcRA, cases: ppcRotated, values: one},
-		{name: "rldicl", word: 30 << 26, does: computes, reads: ppcRT, writes: ppcRA, cases: ppcRotatedWide, values: one},
+		{name: "rldicl", word: 30 << 26, does: computes, reads: ppcRT, writes: ppcRA, cases: ppcRotatedWide,
+			values: one},
 		{name: "rlwimi", word: 20 << 26, does: computes, reads: []int{21, 16}, cases: ppcRotated, values: two},
-		{name: "rlwnm", word: 23 << 26, does: computes, reads: []int{21, 11}, writes: ppcRA, cases: []uint32{0x83e, 1}, values: two},
-		{name: "srawi", word: 31<<26 | 824<<1, does: computes, reads: ppcRT, writes: ppcRA, cases: upTo(32, 11), values: one},
-		{name: "sradi", word: 31<<26 | 413<<2, does: computes, reads: ppcRT, writes: ppcRA, cases: ppcShifts, values: one},
+		{name: "rlwnm", word: 23 << 26, does: computes, reads: []int{21, 11}, writes: ppcRA,
+			cases: []uint32{0x83e, 1}, values: two},
+		{name: "srawi", word: 31<<26 | 824<<1, does: computes, reads: ppcRT, writes: ppcRA, cases: upTo(32, 11),
+			values: one},
+		{name: "sradi", word: 31<<26 | 413<<2, does: computes, reads: ppcRT, writes: ppcRA, cases: ppcShifts,
+			values: one},
 	}, ppcLogicalImmediates(), ppcXO(), ppcX()),
 }
 
@@ -65,7 +69,8 @@ var (
 	immediates = []uint32{0, 1, 0x7fff, 0x8000, 0xffff}
 	// Shifts and masks: the numbers of bits, from and to which, and whether CR0 is set.
 	ppcRotated     = []uint32{31 << 1, 8<<11 | 24<<6 | 31<<1, 31<<11 | 5<<6 | 2<<1, 1<<11 | 16<<6 | 20<<1 | 1}
-	ppcRotatedWide = []uint32{0, 1<<11 | 63&31<<6 | 1<<5, 31<<11 | 1<<1 | 8<<6, 7<<11 | 1<<2 | 3<<6, 9<<11 | 3<<2 | 17<<6, 1}
+	ppcRotatedWide = []uint32{0, 1<<11 | 63&31<<6 | 1<<5, 31<<11 | 1<<1 | 8<<6, 7<<11 | 1<<2 | 3<<6,
+		9<<11 | 3<<2 | 17<<6, 1}
 	ppcShifts      = append(upTo(32, 11), 2, 31<<11|2, 5<<11|3)
 )
 
