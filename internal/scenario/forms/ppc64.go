@@ -71,7 +71,7 @@ var (
 	ppcRotated     = []uint32{31 << 1, 8<<11 | 24<<6 | 31<<1, 31<<11 | 5<<6 | 2<<1, 1<<11 | 16<<6 | 20<<1 | 1}
 	ppcRotatedWide = []uint32{0, 1<<11 | 63&31<<6 | 1<<5, 31<<11 | 1<<1 | 8<<6, 7<<11 | 1<<2 | 3<<6,
 		9<<11 | 3<<2 | 17<<6, 1}
-	ppcShifts      = append(upTo(32, 11), 2, 31<<11|2, 5<<11|3)
+	ppcShifts = append(upTo(32, 11), 2, 31<<11|2, 5<<11|3)
 )
 
 // ppcConditions returns BO and BI of conditional branches, for each bit of CR, beside 4, which is in BO of all.
