@@ -19,10 +19,11 @@ import (
 
 // A typist types into a program that runs on a terminal of 24 lines of 100 columns.
 type typist struct {
-	t      *testing.T
-	master *os.File
-	cmd    *exec.Cmd
-	ended  chan error
+	t       *testing.T
+	master  *os.File
+	cmd     *exec.Cmd
+	ended   chan error
+	drained chan struct{}
 
 	mu    sync.Mutex
 	shown bytes.Buffer
@@ -55,7 +56,7 @@ func typing(t *testing.T, state string, args ...string) *typist {
 	require.NoError(t, err)
 	defer tty.Close()
 
-	y := &typist{t: t, master: master, ended: make(chan error, 1),
+	y := &typist{t: t, master: master, ended: make(chan error, 1), drained: make(chan struct{}),
 		cmd: exec.Command(thisProgram(t), append([]string{"shell"}, args...)...)}
 	y.cmd.Stdin, y.cmd.Stdout, y.cmd.Stderr = tty, tty, tty
 	y.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // so that ^C is a signal to it
@@ -63,6 +64,7 @@ func typing(t *testing.T, state string, args ...string) *typist {
 	require.NoError(t, y.cmd.Start())
 	go func() { y.ended <- y.cmd.Wait() }()
 	go func() {
+		defer close(y.drained)
 		b := make([]byte, 4096)
 		for {
 			n, err := master.Read(b)
@@ -113,10 +115,16 @@ func (y *typist) sees(pattern string) {
 // leaves waits for the end of the program, and returns its status.
 func (y *typist) leaves() int {
 	y.t.Helper()
+	end := time.After(20 * time.Second)
 	select {
 	case <-y.ended:
-	case <-time.After(20 * time.Second):
+	case <-end:
 		y.t.Fatal("it hasn't ended")
+	}
+	select {
+	case <-y.drained: // what it has shown last was read, too
+	case <-end:
+		y.t.Fatal("its terminal hasn't been closed")
 	}
 	return y.cmd.ProcessState.ExitCode()
 }
