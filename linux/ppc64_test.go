@@ -165,7 +165,6 @@ func TestPPCCanaries(t *testing.T) {
 		{"skip-call:arch_disarm_kprobe:patch_instruction:1", "emulated", "", "T4 W1"},
 		{"skip-call:patch_mem:__patch_mem:3", "emulated", "", "T4 O1 W1"},
 		{"drop-store:__patch_mem+0x8", "emulated", "", "T4 O1"},
-		{"drop-fence:__patch_mem+0x1c", "emulated", ", fetch = \"stale\"", "T3 O1 W1"},
 		{"skip-call:arch_optimize_kprobes:patch_instruction:1", "optimized", "", "T4 P1"},
 		{"skip-call:unregister_kprobe:synchronize_rcu:1", "joined", "", "A2 H1"},
 		{"skip-call:kprobe_optimizer:synchronize_rcu:1", "optimized", "", "S1 H1"},

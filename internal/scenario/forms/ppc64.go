@@ -50,11 +50,24 @@ var ofPPC64 = speech{
 		{name: "rlwimi", word: 20 << 26, does: computes, reads: []int{21, 16}, cases: ppcRotated, values: two},
 		{name: "rlwnm", word: 23 << 26, does: computes, reads: []int{21, 11}, writes: ppcRA,
 			cases: []uint32{0x83e, 1}, values: two},
-		{name: "srawi", word: 31<<26 | 824<<1, does: computes, reads: ppcRT, writes: ppcRA, cases: upTo(32, 11),
-			values: one},
-		{name: "sradi", word: 31<<26 | 413<<2, does: computes, reads: ppcRT, writes: ppcRA, cases: ppcShifts,
-			values: one},
-	}, ppcLogicalImmediates(), ppcXO(), ppcX()),
+	}, ppcCarried(slices.Concat(ppcShifted, ppcLogicalImmediates(), ppcXO(), ppcX()))),
+}
+
+// ppcShifted are shifts by a number.
+var ppcShifted = []form{
+	{name: "srawi", word: 31<<26 | 824<<1, does: computes, reads: ppcRT, writes: ppcRA, cases: upTo(32, 11),
+		values: one},
+	{name: "sradi", word: 31<<26 | 413<<2, does: computes, reads: ppcRT, writes: ppcRA, cases: ppcShifts,
+		values: one},
+}
+
+// ppcCarried returns the forms twice: without a carry before them, and with one, made by li r11,-1; addic r11,r11,1.
+func ppcCarried(list []form) []form {
+	for _, f := range slices.Clone(list) {
+		f.name, f.flags = f.name+"-carried", []uint32{0x3960ffff, 0x316b0001}
+		list = append(list, f)
+	}
+	return list
 }
 
 var (
