@@ -59,6 +59,11 @@ task("prober", cpu = 0, ops = [register(p, errno = 0), call(f, 1, returns = 1), 
 task("caller", cpu = 1, ops = [call(f, 1, returns = 1)], repeat = 3)
 timer(cpu = 1)
 `},
+	{"own", `
+f = text("f", "38630001 4e800020")                     # addi r3,r3,1; blr, which no jump replaces
+p = kprobe("p", at = f + 4)
+task("prober", cpu = 0, ops = [call(f, 1, returns = 2), register(p, errno = 0), call(f, 1, returns = 2), unregister(p)])
+`},
 	{"optimized", `
 f = text("f", "38630001 38630002 4e800020")            # addi r3,r3,1; addi r3,r3,2; blr
 a = kprobe("a", at = f + 4, pre = [count()])
@@ -165,6 +170,7 @@ func TestPPCCanaries(t *testing.T) {
 		{"skip-call:arch_disarm_kprobe:patch_instruction:1", "emulated", "", "T4 W1"},
 		{"skip-call:patch_mem:__patch_mem:3", "emulated", "", "T4 O1 W1"},
 		{"drop-store:__patch_mem+0x8", "emulated", "", "T4 O1"},
+		{"drop-fence:__patch_mem+0x1c", "own", ", fetch = \"stale\"", "T3"},
 		{"skip-call:arch_optimize_kprobes:patch_instruction:1", "optimized", "", "T4 P1"},
 		{"skip-call:unregister_kprobe:synchronize_rcu:1", "joined", "", "A2 H1"},
 		{"skip-call:kprobe_optimizer:synchronize_rcu:1", "optimized", "", "S1 H1"},
