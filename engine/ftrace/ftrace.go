@@ -84,7 +84,8 @@ type site struct {
 	at   arch.Addr // set at boot
 	call arch.Code // set at boot: of ftrace's trampoline, or the branch to the site's stub
 	nop  arch.Code // set at boot
-	stub arch.Addr // set at boot: where what calls ftrace lies out of line; 0: it stands at the site
+	// set at boot: where the call of ftrace's trampoline stands, and the stub that it is in out of line; 0: at the site
+	from, stub arch.Addr
 	// owned by ftrace_lock: the call of the only client's trampoline
 	own   arch.Code `state:"skip: follows from what its maker has read"`
 	calls arch.Addr // owned by ftrace_lock: the target in the text; 0: it is a nop
@@ -188,14 +189,13 @@ func (f *Ftrace) AddSite(at arch.Addr) (nop arch.Code, ok bool) {
 func (f *Ftrace) Images(i int, image func(at arch.Addr, insn arch.Code)) {
 	s := f.sites[i]
 	image(s.at, s.nop)
-	at := f.callOf(s)
-	if f.Writer == nil || at != s.at {
+	if f.Writer == nil || s.stub != 0 {
 		image(s.at, s.call)
 	}
 	if f.Writer != nil {
-		regs, plain := f.Writer.SiteCalls(at)
-		image(at, plain)
-		image(at, regs)
+		regs, plain := f.Writer.SiteCalls(s.from)
+		image(s.from, plain)
+		image(s.from, regs)
 	}
 }
 

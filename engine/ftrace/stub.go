@@ -17,28 +17,20 @@ const stubStep = 24
 // siteCall returns the call of ftrace's trampoline from a site, or the branch to the site's stub, which it gets. ok
 // false: one is out of the other's reach.
 func (f *Ftrace) siteCall(s *site) (c arch.Code, ok bool) {
-	if f.d.Form.Stub == nil {
+	if s.from = s.at; f.d.Form.Stub == nil {
 		return f.d.Form.Call(s.at, f.at)
 	}
 	s.stub = stubsAt + arch.Addr((len(f.sites)+1)*stubStep)
 	c, there := f.d.Text.Arch().Jump(s.at, s.stub)
-	_, _, ok = f.d.Form.Stub(s.stub, s.at, f.at)
+	_, call, ok := f.d.Form.Stub(s.stub, s.at, f.at)
+	s.from = s.stub + arch.Addr(call)
 	return c, ok && there
-}
-
-// callOf returns where the call of ftrace's trampoline stands.
-func (f *Ftrace) callOf(s *site) arch.Addr {
-	if s.stub == 0 {
-		return s.at
-	}
-	_, call, _ := f.d.Form.Stub(s.stub, s.at, f.at)
-	return s.stub + arch.Addr(call)
 }
 
 // behind returns the site whose call is before an address, nil if there is none.
 func (f *Ftrace) behind(at arch.Addr) *site {
 	for _, s := range f.sites {
-		if f.callOf(s)+arch.Addr(f.d.Text.Arch().BranchLen) == at {
+		if s.from+arch.Addr(f.d.Text.Arch().BranchLen) == at {
 			return s
 		}
 	}
