@@ -119,7 +119,7 @@ const (
 	// room is more bytes than a function takes, or what lies in the distance.
 	room = 112
 
-	// middle is where functions lie, in the midst of twice the longest distance, below the text of kernels.
+	// middle is where functions lie: below the text of kernels, with the longest distance free on both sides.
 	middle arch.Addr = 0xffffffff70000000
 )
 

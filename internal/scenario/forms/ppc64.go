@@ -50,7 +50,7 @@ var ofPPC64 = speech{
 		{name: "rlwimi", word: 20 << 26, does: computes, reads: []int{21, 16}, cases: ppcRotated, values: two},
 		{name: "rlwnm", word: 23 << 26, does: computes, reads: []int{21, 11}, writes: ppcRA,
 			cases: []uint32{0x83e, 1}, values: two},
-	}, ppcCarried(slices.Concat(ppcShifted, ppcLogicalImmediates(), ppcXO(), ppcX()))),
+	}, ppcCarried(slices.Concat(ppcShifted, ppcLogicalImmediates(), ppcArithmetic, ppcBits))),
 }
 
 // ppcShifted are shifts by a number.
@@ -145,42 +145,38 @@ func ppcLogicalImmediates() (list []form) {
 	return list
 }
 
-// ppcXO are the arithmetic instructions of two registers, and of one, without and with CR0.
-func ppcXO() (list []form) {
-	for _, x := range []struct {
-		name string
-		xo   uint32
-		one  bool
-	}{{"add", 266, false}, {"addc", 10, false}, {"adde", 138, false}, {"subf", 40, false}, {"subfc", 8, false},
-		{"subfe", 136, false}, {"mulld", 233, false}, {"mullw", 235, false}, {"mulhd", 73, false},
-		{"mulhdu", 9, false}, {"mulhw", 75, false}, {"mulhwu", 11, false}, {"neg", 104, true}, {"addme", 234, true},
-		{"addze", 202, true}, {"subfme", 232, true}, {"subfze", 200, true}} {
-		f := form{name: x.name, word: 31<<26 | x.xo<<1, does: computes, reads: []int{16, 11}, writes: ppcRT,
+// A ppcX is an instruction of two registers, or of one, that is opcode 31 with an extended opcode.
+type ppcX struct {
+	name string
+	xo   uint32
+	one  bool
+}
+
+// ppcOf returns the forms of instructions, without and with CR0: the lowest bits of the numbers of the registers that
+// they read, and of the one that they write.
+func ppcOf(reads, writes []int, of ...ppcX) (list []form) {
+	for _, x := range of {
+		f := form{name: x.name, word: 31<<26 | x.xo<<1, does: computes, reads: reads, writes: writes,
 			cases: []uint32{0, 1}, values: two}
 		if x.one {
-			f.reads, f.values = ppcRA, one
+			f.reads, f.values = reads[:1], one
 		}
 		list = append(list, f)
 	}
 	return list
 }
 
-// ppcX are logical instructions, shifts and what counts bits, likewise.
-func ppcX() (list []form) {
-	for _, x := range []struct {
-		name string
-		xo   uint32
-		one  bool
-	}{{"and", 28, false}, {"or", 444, false}, {"xor", 316, false}, {"nand", 476, false}, {"nor", 124, false},
-		{"eqv", 284, false}, {"andc", 60, false}, {"orc", 412, false}, {"slw", 24, false}, {"srw", 536, false},
-		{"sraw", 792, false}, {"sld", 27, false}, {"srd", 539, false}, {"srad", 794, false}, {"cntlzw", 26, true},
-		{"cntlzd", 58, true}, {"extsb", 954, true}, {"extsh", 922, true}, {"extsw", 986, true}} {
-		f := form{name: x.name, word: 31<<26 | x.xo<<1, does: computes, reads: []int{21, 11}, writes: ppcRA,
-			cases: []uint32{0, 1}, values: two}
-		if x.one {
-			f.reads, f.values = ppcRT, one
-		}
-		list = append(list, f)
-	}
-	return list
-}
+var (
+	ppcArithmetic = ppcOf([]int{16, 11}, ppcRT, ppcX{"add", 266, false}, ppcX{"addc", 10, false},
+		ppcX{"adde", 138, false}, ppcX{"subf", 40, false}, ppcX{"subfc", 8, false}, ppcX{"subfe", 136, false},
+		ppcX{"mulld", 233, false}, ppcX{"mullw", 235, false}, ppcX{"mulhd", 73, false}, ppcX{"mulhdu", 9, false},
+		ppcX{"mulhw", 75, false}, ppcX{"mulhwu", 11, false}, ppcX{"neg", 104, true}, ppcX{"addme", 234, true},
+		ppcX{"addze", 202, true}, ppcX{"subfme", 232, true}, ppcX{"subfze", 200, true})
+
+	// Logical instructions, shifts and what counts bits.
+	ppcBits = ppcOf([]int{21, 11}, ppcRA, ppcX{"and", 28, false}, ppcX{"or", 444, false}, ppcX{"xor", 316, false},
+		ppcX{"nand", 476, false}, ppcX{"nor", 124, false}, ppcX{"eqv", 284, false}, ppcX{"andc", 60, false},
+		ppcX{"orc", 412, false}, ppcX{"slw", 24, false}, ppcX{"srw", 536, false}, ppcX{"sraw", 792, false},
+		ppcX{"sld", 27, false}, ppcX{"srd", 539, false}, ppcX{"srad", 794, false}, ppcX{"cntlzw", 26, true},
+		ppcX{"cntlzd", 58, true}, ppcX{"extsb", 954, true}, ppcX{"extsh", 922, true}, ppcX{"extsw", 986, true})
+)
