@@ -56,12 +56,6 @@ func keepsSlots(sc *scenario.Scenario) bool { return sc.Machine.Arch == target.R
 // ofPower reports whether the kernel is for ppc64le.
 func ofPower(sc *scenario.Scenario) bool { return sc.Machine.Arch == target.PPC64LE }
 
-// stepsMarked reports whether a probe with a post_handler may be marked as disabled while a copy is stepped, by a
-// kernel that asks only then (docs/processors.md).
-func stepsMarked(sc *scenario.Scenario) bool {
-	return sc.Machine.Arch == target.ARM64 || ofPower(sc)
-}
-
 // prefixed reports whether a probe of ppc64le is on an instruction with a prefix.
 func prefixed(sc *scenario.Scenario) bool {
 	return ofPower(sc) && slices.ContainsFunc(sc.Probes, func(p scenario.Probe) bool {
@@ -114,8 +108,6 @@ var signs = [...]sign{
 	{&properties.NoRemains, " slots are in use, and ", keepsSlots, []string{"slot-kept"}, nil},
 	{&properties.NoMemoryMisuse, " (use after free): struct optimized_kprobe's ", nil,
 		[]string{"forced-freed", "cancel-rcu"}, nil},
-	// kpsim's engine calls a last probe's post_handler although unregister has marked the probe as disabled
-	{&properties.PostCalled, ", whose pre_handler ran, hasn't", stepsMarked, []string{"detour-post"}, nil},
 	{&properties.TextRestored, ", which is no whole image of a registered probe", forbids, []string{"disarm-lost"},
 		&properties.TextAgrees},
 	{&properties.HandlerContext, " runs the post_handler of probe ", ofPower, []string{"post-address"}, nil},
