@@ -33,8 +33,8 @@ func (s *Scenario) SetEdition(name string) error {
 }
 
 // SetLinux makes the machine that of a kernel's own engine, in place of the scenario's engine.
-// The build is the kernel's. Of the settings only patch is kept, which says how the other
-// patchers work.
+// The build is the kernel's, and off x86 how sites of ftrace are written. Of the other settings
+// only patch is kept, which says how the other patchers work.
 func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	m := &s.Machine
 	if m.Arch != k.Processor {

@@ -152,7 +152,8 @@ var Sets = []Set{
 			"try_get_int3_text_poke_array",
 			// RISC-V.
 			"patch_text", "patch_text_cb", "patch_text_nosync", "patch_text_set_nosync", "patch_insn_write",
-			"__patch_insn_write", "__patch_insn_set", "patch_insn_set", "do_trap_break", "handle_break", "probe_single_step_handler", "probe_breakpoint_handler",
+			"__patch_insn_write", "__patch_insn_set", "patch_insn_set", "do_trap_break", "handle_break",
+			"probe_single_step_handler", "probe_breakpoint_handler",
 			"get_break_insn_length", "flush_icache_all", "ipi_remote_fence_i",
 			// Arm.
 			"aarch64_insn_patch_text", "aarch64_insn_patch_text_cb", "aarch64_insn_patch_text_nosync",

@@ -25,7 +25,7 @@ type Symbol struct {
 // Near returns how far behind its address code with the same TOC enters a function.
 func (s Symbol) Near() uint64 { return uint64(s.near) }
 
-// Entered returns the symbol of a function that code with the same TOC enters so many bytes behind its address.
+// Entered returns the symbol with another Near.
 func (s Symbol) Entered(near uint64) Symbol {
 	s.near = byte(near)
 	return s

@@ -147,7 +147,7 @@ func (l *linked) relocate(i int) error {
 }
 
 // TOC is the base of the TOC that all objects of ppc64le share, so that they call each other as if a linker had made
-// one program of them. It lies so that text and data of scenarios are within 2 GiB, which code of -mcmodel=medium needs.
+// one program of them. Text and data of scenarios are within 2 GiB of it, which code of -mcmodel=medium needs.
 const TOC = 0xffff_ffff_8300_8000
 
 // tocSymbol is the name of the base.
