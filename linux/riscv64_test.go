@@ -173,8 +173,8 @@ func (c *canary) noticed(t *testing.T, k *linux.Kernel, text, known string) {
 	}
 }
 
-// search runs a program until a property is broken, for so many runs at most, by several strategies. What reads as known
-// is passed over. It returns nil if none is broken, and how many runs there were.
+// search runs a program until a property is broken, for so many runs at most, by several strategies. What reads as
+// known is passed over. It returns nil if none is broken, and how many runs there were.
 func search(t *testing.T, r *rig.Rig, known string, most uint64) (found *rig.Run, runs uint64) {
 	shape, _ := r.Survey(0)
 	for _, strategy := range []string{"random", "sticky", "arriving", "pct", "overtake"} {

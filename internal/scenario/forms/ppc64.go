@@ -159,7 +159,7 @@ func ppcOf(reads, writes []int, of ...ppcX) (list []form) {
 		f := form{name: x.name, word: 31<<26 | x.xo<<1, does: computes, reads: reads, writes: writes,
 			cases: []uint32{0, 1}, values: two}
 		if x.one {
-			f.reads, f.values = reads[:1], one
+			f.reads, f.values = reads[:1:1], one
 		}
 		list = append(list, f)
 	}
