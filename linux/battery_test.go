@@ -114,7 +114,7 @@ func (j *judged) twoEngines(b *battery) {
 	if !b.sure {
 		return
 	}
-	one, two, err := twoengines.On(twoengines.Serial(j.sc), b.k, b.edition)
+	one, two, err := twoengines.On(twoengines.Serial(j.sc), b.k)
 	if err != nil {
 		return
 	}

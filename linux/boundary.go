@@ -73,6 +73,8 @@ func rows() []served {
 			do:       func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadLock(x); return 0 }},
 		{names: []string{"__rcu_read_unlock"}, contract: "ends the section",
 			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadUnlock(x); return 0 }},
+		{names: []string{"rcu_read_unlock_strict"}, contract: "checks the context, in a kernel without preemption",
+			do: nothing},
 		{names: []string{"rcu_is_watching"},
 			contract: "whether grace periods wait for this CPU: those of scenarios are never in an extended " +
 				"quiescent state", do: func(*Linux, kapi.Context, *args) uint64 { return 1 }},
@@ -93,6 +95,8 @@ func rows() []served {
 			sleeps: true, do: flushWork},
 		{names: []string{"on_each_cpu_cond_mask"},
 			contract: "every online CPU calls the function; with wait returns when all have", do: onEachCPU},
+		{names: []string{"on_each_cpu"}, contract: "likewise: (function, data, wait)",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { return syncCores(e, x, a[0]) }},
 
 		// Threads and their waits.
 		{names: []string{"kthread_create_on_node"}, contract: "a thread that doesn't run yet: (function, data, …)",
@@ -304,7 +308,7 @@ func rows() []served {
 
 		// Tracing and messages of the kernel.
 		{names: []string{"perf_event_text_poke", "perf_event_ksymbol"}, contract: "tells tracers", do: nothing},
-		{names: []string{"_printk", "__warn_printk"}, contract: "prints", varied: true, do: printk},
+		{names: []string{"_printk", "printk", "__warn_printk"}, contract: "prints", varied: true, do: printk},
 		{names: []string{"die"}, contract: "the kernel dies", do: die},
 		{names: []string{"__stack_chk_fail"}, contract: "the kernel dies: a stack's canary was overwritten",
 			do: stackSmashed},
@@ -320,12 +324,17 @@ func rows() []served {
 			do: undefined("a division overflows")},
 		{names: []string{"__fortify_panic", "fortify_panic"},
 			contract: "the kernel dies: a copy is larger than what it is to", do: overrun},
+		{names: []string{"__dynamic_pr_debug"}, contract: "prints, where that is switched on", varied: true, do: nothing},
 		{names: []string{"mem_dump_obj"}, contract: "prints what memory is", do: nothing},
 		{names: []string{"kgdb_ll_trap"}, contract: "asks a debugger before kprobes: none is connected", do: nothing},
 		{names: []string{"kgdb_has_hit_break"}, contract: "whether a debugger's breakpoint stands at an address",
 			do: hasHitBreak},
 		{names: []string{"kstrtobool_from_user"}, contract: "reads what a user has written: (text, size, where to)",
 			do: writtenBool},
+		{names: []string{"_copy_from_user"}, contract: "reads what a user has written: (where to, text, size)",
+			do: writtenText},
+		{names: []string{"__check_object_size"}, contract: "dies if a copy isn't within an object: kpsim's users ask for less",
+			do: nothing},
 		{names: []string{"proc_dointvec_minmax"},
 			contract: "reads what a user has written to a sysctl: (table, write, …)", do: writtenInt},
 		{names: []string{"__register_sysctl_init"}, contract: "adds a sysctl", do: nothing},

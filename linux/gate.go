@@ -72,8 +72,12 @@ func thunk(s vmlinux.Symbol) bool {
 }
 
 // calledFrom names tables of functions, which are called by what a table says and run unchanged: x86's operations of
-// a hypervisor's guest, and arm64's checks of the conditions of branches. None of them calls another function.
+// a hypervisor's guest, and arm64's checks of the conditions of branches. None of them calls another function, but some
+// of the former keep the registers of one (saving).
 var calledFrom = [...]string{"pv_ops", "aarch32_opcode_cond_checks"}
+
+// saving begins the names of functions that keep all registers of a function (PV_CALLEE_SAVE_REGS_THUNK).
+const saving = "__raw_callee_save_"
 
 // tabled returns the functions of those tables.
 func (k *Kernel) tabled() map[arch.Addr]bool {
@@ -81,7 +85,13 @@ func (k *Kernel) tabled() map[arch.Addr]bool {
 	for _, name := range calledFrom {
 		s, _ := k.Image.Symbol(name)
 		for b := k.bytes(arch.Addr(s.Addr), int(s.Size)); len(b) >= k.word; b = b[k.word:] {
-			list[arch.Addr(k.Image.Class().Get(b))] = true
+			at := k.Image.Class().Get(b)
+			list[arch.Addr(at)] = true
+			if f, ok := k.Image.At(at); ok {
+				if of, saves := strings.CutPrefix(f.Name, saving); saves {
+					list[k.at(of)] = true
+				}
+			}
 		}
 	}
 	return list

@@ -3,6 +3,7 @@ package linux
 import (
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/closure"
+	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -11,19 +12,39 @@ import (
 
 // A hooking is how return probes keep their calls: by the names of structs and members.
 type hooking struct {
-	hook, holder, user  string // members from an instance to its struct kretprobe
-	node, frame, list   string // of the calls of a task
+	own                 bool   // there is no rethook (CONFIG_KRETPROBE_ON_RETHOOK): the calls are kprobes' own
+	hook, holder, user  string // members from an instance to its struct kretprobe; no holder: it points there itself
+	node, frame, next   string // of a call
+	list                string // of a task: its calls
+	table, task         string // where the calls of all tasks are instead; of a call: its task
 	trampoline, handler string
 	recycle, flush      string
 }
 
-// rethooks are those of kernels with CONFIG_KRETPROBE_ON_RETHOOK, ownHooks of those without.
-var (
-	rethooks = hooking{"node.rethook", "rethook", "data", "rethook_node", "frame", "rethooks",
-		"arch_rethook_trampoline", "rethook_trampoline_handler", "rethook_recycle", "rethook_flush_task"}
-	ownHooks = hooking{"rph", "kretprobe_holder", "rp", "kretprobe_instance", "fp", "kretprobe_instances",
-		"__kretprobe_trampoline", "__kretprobe_trampoline_handler", "recycle_rp_inst", "kprobe_flush_task"}
-)
+// The rows, by release: with CONFIG_KRETPROBE_ON_RETHOOK; without, with a list of each task's (5.11 and later, "kprobes:
+// Remove kretprobe hash"); with a hash table of all tasks' calls.
+var hookings = [...]hooking{
+	{hook: "node.rethook", holder: "rethook", user: "data", node: "rethook_node", frame: "frame", next: "llist",
+		list: "rethooks", trampoline: "arch_rethook_trampoline", handler: "rethook_trampoline_handler",
+		recycle: "rethook_recycle", flush: "rethook_flush_task"},
+	{own: true, hook: "rph", holder: "kretprobe_holder", user: "rp", node: "kretprobe_instance", frame: "fp",
+		next: "llist", list: "kretprobe_instances", trampoline: "__kretprobe_trampoline",
+		handler: "__kretprobe_trampoline_handler", recycle: "recycle_rp_inst", flush: "kprobe_flush_task"},
+	{own: true, hook: "rp", node: "kretprobe_instance", next: "hlist", table: "kretprobe_inst_table", task: "task",
+		trampoline: "kretprobe_trampoline", handler: "__kretprobe_trampoline_handler", recycle: "recycle_rp_inst",
+		flush: "kprobe_flush_task"},
+}
+
+// hookingOf returns the row of a kernel, by the types that it has.
+func hookingOf(t *vmlinux.Types) *hooking {
+	for i := range hookings {
+		h := &hookings[i]
+		if _, ok := t.Size(h.holder); ok || h.holder == "" {
+			return h
+		}
+	}
+	return nil
+}
 
 // An instance is a node of a rethook that some call has taken. Its number in events is its
 // position in the list, from 1.
@@ -53,7 +74,7 @@ func (k *Kernel) countable() (yes bool) {
 // there is that by which one reaches kpsim's trampoline through the kernel's. Calls may change both (AAPCS64 and RISC-V
 // psABI, on registers).
 func (k *Kernel) Lost(sites bool) (lost uint64) {
-	if k.hooks == &ownHooks {
+	if k.hooks.own && k.arch.Pushed == 0 {
 		lost |= 1 << k.arch.Link
 	}
 	if via := k.port.text.via; sites && via != 0 {
@@ -134,50 +155,79 @@ func (ns *instances) put(x kapi.Context, at uint64) {
 	}
 }
 
+// HashesReturns reports whether a hash table has the calls of all tasks that return probes follow, whose handlers run
+// under a lock of it, with interrupts off (until 5.10).
+func (k *Kernel) HashesReturns() bool { return k.hooks.table != "" }
+
+// buckets is how many lists the hash table of calls has (KPROBE_TABLE_SIZE).
+const buckets = 1 << 6
+
+// calls calls f with each call of a task that a return probe follows, until f returns false: by a list of the task's,
+// the last call first, or by the table of all tasks' calls.
+func (ns *instances) calls(t kapi.TaskID, f func(node arch.Addr) bool) {
+	in := &ns.k.fields
+	task := ns.taskAt(t)
+	head, n := task+arch.Addr(in.task.hooks.off), 1
+	if ns.k.hooks.table != "" {
+		head, n = ns.k.symbols.calls, buckets
+	}
+	for i := range n {
+		at := ns.next(head + ns.k.words(i))
+		for left := most; at != 0 && left > 0; left-- {
+			node := at - arch.Addr(in.node.next.off)
+			at = ns.next(at)
+			if in.node.task.size > 0 && arch.Addr(ns.look(node, in.node.task)) != task {
+				continue
+			}
+			if !f(node) {
+				return
+			}
+		}
+	}
+}
+
 // flushTask gives back the instances of a task that exits, as delayed_put_task_struct does.
 func (ns *instances) flushTask(x kapi.Context) {
-	if ns.k == nil {
+	if ns.k == nil || ns.k.symbols.flushTask == 0 {
 		return
 	}
-	f := &ns.k.fields
-	if ns.k.symbols.flushTask == 0 || ns.look(ns.taskAt(x.Task()), f.task.hooks) == 0 {
-		return
-	}
-	// rethook_recycle may be inlined into it.
-	at := arch.Addr(ns.look(ns.taskAt(x.Task()), f.task.hooks))
-	for n := 0; at != 0 && n < most; n++ {
-		node := uint64(at) - uint64(f.node.next.off)
-		ns.put(x, node)
-		if i := ns.number(node); i != 0 {
+	any := false
+	ns.calls(x.Task(), func(node arch.Addr) bool { // rethook_recycle may be inlined into the kernel's function
+		any = true
+		ns.put(x, uint64(node))
+		if i := ns.number(uint64(node)); i != 0 {
 			ns.list[i-1].flushed = true
 		}
-		at = ns.next(at)
+		return true
+	})
+	if any {
+		ns.call(x, ns.k.symbols.flushTask, uint64(ns.taskAt(x.Task())))
 	}
-	ns.call(x, ns.k.symbols.flushTask, uint64(ns.taskAt(x.Task())))
 }
 
 // findRetAddr is rethook_find_ret_addr for unwinders. For a word of a task's stack that holds
 // the address of the return probes' trampoline, it returns the return address that this word
-// replaced. Inside the trampoline's code, unwinders don't know the frame.
+// replaced. Inside the trampoline's code, unwinders don't know the frame. Kernels without such a function (before 5.16)
+// know neither.
 func (ns *instances) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
 	f := &ns.k.fields
 	if word != ns.k.symbols.trampoline {
 		name, off, known := ns.k.Symbol(word)
 		return word, !known || off == 0 || name != ns.k.hooks.trampoline
 	}
-	if slot == 0 || f.task.hooks.size == 0 || f.node.frame.size == 0 {
+	if slot == 0 || f.node.frame.size == 0 {
 		return word, false
 	}
-	at := arch.Addr(ns.look(ns.taskAt(t), f.task.hooks))
-	for n := 0; at != 0 && n < most; n++ {
-		node := at - arch.Addr(f.node.next.off)
-		to, frame := arch.Addr(ns.look(node, f.node.ret)), arch.Addr(ns.look(node, f.node.frame))
-		if frame == slot && to != word {
-			return to, true
+	to = word
+	ns.calls(t, func(node arch.Addr) bool {
+		ret, frame := arch.Addr(ns.look(node, f.node.ret)), arch.Addr(ns.look(node, f.node.frame))
+		if frame != slot || ret == word {
+			return true
 		}
-		at = ns.next(at)
-	}
-	return word, false
+		to = ret
+		return false
+	})
+	return to, to != word
 }
 
 // freeNodes reports the instances whose memory is freed.

@@ -99,6 +99,7 @@ type symbols struct {
 	retPre       arch.Addr    // pre_handler_kretprobe
 	trampoline   arch.Addr    // the return address of calls that a return probe follows
 	flushTask    arch.Addr    // rethook_flush_task
+	calls        arch.Addr    // the hash table of the calls that return probes follow
 }
 
 // api holds the calls of the API, by verb: for one probe and for an array.
@@ -219,8 +220,11 @@ type fields struct {
 		handler, entry, maxactive, dataSize, missed field
 	}
 	instance struct{ data, hook, user field } // hook is that of the instance's probe, and user is its struct kretprobe
-	node     struct{ next, ret, frame field } // a rethook_node; the return address that it keeps, and where that lay
-	task     struct {
+	node     struct {
+		next, ret, frame field // a rethook_node; the return address that it keeps, and where that lay
+		task             field // whose call it is, where a table has those of all tasks
+	}
+	task struct {
 		size  int
 		hooks field // the calls that return probes follow
 	}
@@ -279,12 +283,12 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	rp.maxactive, rp.dataSize = get("kretprobe", "maxactive"), get("kretprobe", "data_size")
 	rp.missed = get("kretprobe", "nmissed")
 	f.instance.data = get("kretprobe_instance", "data")
-	hooks := &rethooks
-	if _, ok := t.Size("rethook"); !ok {
-		hooks = &ownHooks
+	k.hooks = hookingOf(t)
+	hooks := k.hooks
+	f.instance.hook = get("kretprobe_instance", hooks.hook)
+	if hooks.holder != "" {
+		f.instance.user = get(hooks.holder, hooks.user)
 	}
-	k.hooks = hooks
-	f.instance.hook, f.instance.user = get("kretprobe_instance", hooks.hook), get(hooks.holder, hooks.user)
 	f.work.f, f.work.pending = get("delayed_work", "work.func"), get("delayed_work", "work.data")
 	poke := "text_poke_loc"
 	if !k.port.batches {
@@ -310,9 +314,10 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.ban.list, f.ban.start, f.ban.end = get("kprobe_blacklist_entry", "list"),
 		get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
 	f.task.hooks, _ = part(t, "task_struct", hooks.list, true)
-	f.node.next, _ = part(t, hooks.node, "llist", true)
+	f.node.next, _ = part(t, hooks.node, hooks.next, true)
 	f.node.ret, _ = part(t, hooks.node, "ret_addr", true)
 	f.node.frame, _ = part(t, hooks.node, hooks.frame, true)
+	f.node.task, _ = part(t, hooks.node, hooks.task, true)
 	f.status, _ = part(t, "kprobe_ctlblk", "kprobe_status", true)
 	if used, ok := part(t, "kprobe_insn_page", "nused", true); ok {
 		f.slots.used = used
@@ -380,9 +385,12 @@ func (k *Kernel) find() error {
 	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
 		own.optimizer[i] = k.at(name)
 	}
-	k.config.uncounted = k.port.perTask && !k.Preemptible()
+	k.config.uncounted = !k.Preemptible()
 	own.kprobeMutex, own.table = need("kprobe_mutex"), need("kprobe_table")
 	own.trampoline, own.flushTask = need(k.hooks.trampoline), k.at(k.hooks.flush)
+	if k.hooks.table != "" {
+		own.calls = need(k.hooks.table)
+	}
 	own.aggrPre, own.retPre = need("aggr_pre_handler"), need("pre_handler_kretprobe")
 	k.api.one = [8]arch.Addr{kpev.Register: need("register_kprobe"), kpev.Unregister: need("unregister_kprobe"),
 		kpev.Enable: need("enable_kprobe"), kpev.Disable: need("disable_kprobe")}

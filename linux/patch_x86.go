@@ -2,6 +2,7 @@ package linux
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -13,10 +14,10 @@ const callSize = 5
 // The rows of x86.
 var (
 	portX8664 = port{places: &places64, away: moved, trap: "exc_int3", slot: []string{"ainsn.insn"}, batches: true,
-		bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86,
+		bootText: bootTextX86, thunk: thunkX86, missed: missedX86, redirect: redirectX86, calls: callsX86,
 		entered: enteredX86, fixed: fixedX86}
 	portI386 = port{places: &places32, away: moved32, trap: "exc_int3", slot: []string{"ainsn.insn"}, batches: true,
-		bootText: bootTextX86, thunk: thunkX86, redirect: redirectX86, calls: callsX86,
+		bootText: bootTextX86, thunk: thunkX86, missed: missedX86, redirect: redirectX86, calls: callsX86,
 		entered: enteredX86, fixed: fixedX86}
 )
 
@@ -45,6 +46,39 @@ func thunkX86(k *Kernel, at arch.Addr, targets [3]arch.Addr) (code []byte, ok bo
 		code = append(code, c.Bytes()...)
 	}
 	return append(code, 0xc3), true
+}
+
+// missedX86 is port.missed: pre_handler_kretprobe adds 1 to kretprobe.nmissed of the struct that a register points to.
+func missedX86(k *Kernel, at, gate arch.Addr) (code []byte, err error) {
+	const add, addMod = 0x83, 0x80 // add (immediate of 8 bits) to memory at a distance of 32 bits from a register
+	var site arch.Addr
+	var count []byte
+	if f := k.Closure.Function(uint64(k.symbols.retPre)); f != nil {
+		k.Closure.Decode(f, func(in arch.Inst) {
+			b := in.Bytes()
+			i := len(b) - 7
+			if i >= 0 && b[i] == add && b[i+1]&^7 == addMod && b[i+1]&7 != 4 &&
+				binary.LittleEndian.Uint32(b[i+2:]) == uint32(k.fields.kretprobe.missed.off) {
+				site, count = in.At(), b
+			}
+		})
+	}
+	if site == 0 {
+		return nil, fmt.Errorf("its pre_handler_kretprobe doesn't add to nmissed: the kernel is newer than this program")
+	}
+	const push, pop = 0x50, 0x58
+	wide := []byte{}
+	if len(count) == 8 { // the register is one of those with a prefix
+		wide = []byte{0x41}
+	}
+	first := byte(k.arch.Args[0])
+	code = append(code, push+first)
+	code = append(append(code, wide...), push+count[len(count)-6]&7, pop+first)
+	call, _ := k.arch.Call(at+arch.Addr(len(code)), gate)
+	code = append(append(code, call.Bytes()...), pop+first)
+	code = append(code, count...)
+	back, _ := k.arch.Jump(at+arch.Addr(len(code)), site+arch.Addr(len(count)))
+	return append(code, back.Bytes()...), k.putBranch(site, at)
 }
 
 // enteredX86 is port.entered.

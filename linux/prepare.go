@@ -212,7 +212,7 @@ func (k *Kernel) wrapAll() error {
 			&service{name: w.name + " ends", served: new(served), watch: w, ends: true})
 		to[at] = thunk
 	}
-	if k.port.missed != nil && k.hooks == &ownHooks {
+	if k.port.missed != nil && k.hooks.own {
 		off := len(to) * thunkSize
 		code, err := k.port.missed(k, thunks.At+arch.Addr(off), k.gateAt(len(k.services)))
 		if err != nil {

@@ -312,7 +312,9 @@ func (u *users) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 	h.Regs = &(*open)[depth]
 	u.loadRegs(x, uint64(frame), h.Regs)
 	if h.Which == kpev.Return { // a sibling's ret_addr is the trampoline's address
-		h.Ret = h.Regs.IP
+		if h.Ret == 0 {
+			h.Ret = h.Regs.IP
+		}
 		if u.k.port.bare {
 			h.Regs.Flags = x.Regs().Flags
 		}
@@ -347,13 +349,15 @@ func (u *users) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 		private = make([]byte, p.DataSize) // a handler may be interrupted by another
 		u.read(x, ri+arch.Addr(f.instance.data.off), private)
 	}
-	own := which == kpev.Entry && u.k.hooks == &ownHooks
+	own := which == kpev.Entry && u.k.hooks.own
 	if own {
 		u.e.instances.took(x, uint64(ri), i)
 	}
-	left := u.withRegs(x, frame, engine.Hit{
-		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kprobe.addr)), Private: private,
-	})
+	h := engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kprobe.addr)), Private: private}
+	if which == kpev.Return && u.k.HashesReturns() { // the instruction pointer is the trampoline's, and each ret_addr set
+		h.Ret = arch.Addr(get(x, ri, f.node.ret))
+	}
+	left := u.withRegs(x, frame, h)
 	if own && left != 0 {
 		u.e.instances.put(x, uint64(ri))
 	}
@@ -366,7 +370,11 @@ func (u *users) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 // probe whose pre_handler runs on the CPU: of several at an address, that of kprobe_instance.
 func (u *users) ofInstance(x kapi.Context, ri arch.Addr) int {
 	f := &u.k.fields.instance
-	i := u.of(get(x, arch.Addr(get(x, ri, f.hook)&^1), f.user))
+	of := get(x, ri, f.hook)
+	if f.user.size > 0 {
+		of = get(x, arch.Addr(of&^1), f.user)
+	}
+	i := u.of(of)
 	if n := u.e.instances.number(uint64(ri)); i < 0 && n > 0 {
 		i = u.e.instances.list[n-1].probe
 	}

@@ -235,9 +235,12 @@ func notifyDie(e *Linux, x kapi.Context, _ *args) uint64 {
 
 // onEachCPU is on_each_cpu_cond_mask(cond, func, info, wait, mask). The only functions it
 // supports are those that serialise a CPU.
-func onEachCPU(e *Linux, x kapi.Context, a *args) uint64 {
-	if f := arch.Addr(a[1]); f == 0 || f != e.k.at("do_sync_core") && f != e.k.at("ipi_remote_fence_i") {
-		name, _, _ := e.k.Symbol(arch.Addr(a[1]))
+func onEachCPU(e *Linux, x kapi.Context, a *args) uint64 { return syncCores(e, x, a[1]) }
+
+// syncCores has each CPU call a function that serialises it.
+func syncCores(e *Linux, x kapi.Context, function uint64) uint64 {
+	if f := arch.Addr(function); f == 0 || f != e.k.at("do_sync_core") && f != e.k.at("ipi_remote_fence_i") {
+		name, _, _ := e.k.Symbol(arch.Addr(function))
 		e.refuse(x, "on_each_cpu of "+name)
 		return 0
 	}
@@ -264,24 +267,28 @@ func (po *poke) why() kapi.Why {
 	return w
 }
 
-// textPoke is __text_poke(func, addr, src, len).
+// textPoke is __text_poke(func, addr, src, len). Before 5.19 there is no func: it only copies.
 func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
-	at := arch.Addr(a[1])
-	b := e.poked(x, "text_poke", at, a[3])
+	how, to, from, n := a[0], a[1], a[2], a[3]
+	if e.k.symbols.memset == 0 {
+		how, to, from, n = 0, a[0], a[1], a[2]
+	}
+	at := arch.Addr(to)
+	b := e.poked(x, "text_poke", at, n)
 	if b == nil {
-		return a[1]
+		return to
 	}
 	e.d.Text.Mutex().AssertHeld(x)
-	if arch.Addr(a[0]) == e.k.symbols.memset {
-		v, _ := x.Memory().Load(arch.Addr(a[2]), 1)
+	if how != 0 && arch.Addr(how) == e.k.symbols.memset {
+		v, _ := x.Memory().Load(arch.Addr(from), 1)
 		for i := range b {
 			b[i] = byte(v)
 		}
 	} else {
-		e.read(x, arch.Addr(a[2]), b)
+		e.read(x, arch.Addr(from), b)
 	}
 	e.poke.write(x, at, b, len(b) == 1) // a breakpoint, or the byte that it replaced
-	return a[1]
+	return to
 }
 
 // poked returns room for n bytes that a function of the kernel's is to store to text at an address; nil if they are
@@ -400,6 +407,14 @@ func b2u(b bool) uint64 {
 // writtenBool is kstrtobool_from_user(text, size, to).
 func writtenBool(e *Linux, x kapi.Context, a *args) uint64 {
 	x.Memory().Store(arch.Addr(a[2]), 1, b2u(e.files.wanted[x.Task()]))
+	return 0
+}
+
+// writtenText is _copy_from_user(to, text, size) of the file that switches kprobes off and on.
+func writtenText(e *Linux, x kapi.Context, a *args) uint64 {
+	for i := range min(a[2], page) {
+		x.Memory().Store(arch.Addr(a[0]+i), 1, '0'+b2u(e.files.wanted[x.Task()]))
+	}
 	return 0
 }
 

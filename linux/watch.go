@@ -172,9 +172,17 @@ func hooked(e *Linux, x kapi.Context, a *args) {
 	x.Emit(kpev.Hooked, a[0], uint64(e.k.arch.StackPointer(&regs)), uint64(to))
 }
 
-// passedAll is the end of __kretprobe_trampoline_handler(regs, fp): all handlers have run. The frame pointer isn't
-// where the return address lay.
+// passedAll is the end of __kretprobe_trampoline_handler(regs, fp), until 5.15 (regs, trampoline, fp): all handlers have
+// run. The frame pointer is where the return address lay if calls push that, and nothing known if they don't.
 func passedAll(e *Linux, x kapi.Context, a *args) {
+	if e.k.arch.Pushed > 0 {
+		frame := a[1]
+		if arch.Addr(frame) == e.k.symbols.trampoline {
+			frame = a[2]
+		}
+		x.Emit(kpev.Trampoline, frame, e.returned(x), 0)
+		return
+	}
 	var regs arch.Regs
 	e.loadRegs(x, a[0], &regs)
 	x.Emit(kpev.Trampoline, uint64(e.k.arch.StackPointer(&regs)), e.returned(x), 0)

@@ -90,7 +90,7 @@ var Sets = []Set{
 			"jump_label_init", "jump_label_module_notify", "jump_label_text_reserved", "jump_label_cmp",
 			"jump_label_swap",
 		},
-		By: []string{"static_key_slow_try_dec", "jump_label_apply_nops"},
+		By: []string{"static_key_slow_try_dec", "jump_label_apply_nops", "__jump_label_set_jump_code"}, // 5.x
 	},
 	{
 		Name: "staticcall", Says: "static calls and the sites they patch",
@@ -173,7 +173,7 @@ var Sets = []Set{
 			"smp_text_poke_sync_each_cpu", "smp_text_poke_batch_finish", "smp_text_poke_batch_flush",
 			"smp_text_poke_batch_add", "smp_text_poke_single", "smp_text_poke_int3_handler",
 			"__smp_text_poke_batch_add", "text_poke_int3_handler", "caches_clean_inval_pou",
-			"aarch64_insn_gen_branch_imm", "_raw_spin_lock_irqsave", "_raw_spin_unlock_irqrestore",
+			"aarch64_insn_gen_branch_imm", "_raw_spin_lock", "_raw_spin_lock_irqsave", "_raw_spin_unlock_irqrestore",
 		},
 		Entries: []string{
 			"exc_int3", "poke_int3_handler", "text_poke", "text_poke_bp", "text_poke_bp_batch", "text_poke_queue",

@@ -39,7 +39,7 @@ func TestPrograms(t *testing.T) {
 
 // answers runs a program on a kernel, and by the rules.
 func answers(t *testing.T, sc *scenario.Scenario, k *linux.Kernel, mutant string) (kernels, ours *twoengines.Answers) {
-	one, two, err := twoengines.On(sc, k, twoengines.Edition(k.Image.Release).String())
+	one, two, err := twoengines.On(sc, k)
 	require.NoError(t, err)
 	ours, err = twoengines.Answer(two, "")
 	require.NoError(t, err)

@@ -157,7 +157,7 @@ func looksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (n
 	if s := signOf(q, witness, sc); s != nil {
 		return s.finds, 0, nil
 	}
-	_, ours, err := twoengines.On(sc, k, twoengines.Edition(k.Image.Release).String())
+	_, ours, err := twoengines.On(sc, k)
 	if err != nil {
 		return nil, 0, nil // the program uses something that kpsim's engine lacks
 	}

@@ -31,9 +31,8 @@ type Answer struct {
 // Programs runs each scenario by the rules and on the unchanged kernel. It omits those that can't
 // run because of what they use. It blocks until all have run.
 func Programs(k *linux.Kernel, list []*scenario.Scenario, workers int, stop *atomic.Bool) ([]*Program, error) {
-	edition := twoengines.Edition(k.Image.Release).String()
 	all, err := each(list, workers, stop, func(sc *scenario.Scenario) (*Program, error) {
-		kernels, ours, err := twoengines.On(sc, k, edition)
+		kernels, ours, err := twoengines.On(sc, k)
 		if err != nil {
 			return nil, nil // it uses something that this kernel lacks
 		}

@@ -41,9 +41,8 @@ func (s *Spec) compares(p *Program) bool {
 // rules. like is the known difference (twoengines.Known) that gives the kernel's answers; "" if
 // none does.
 func Otherwise(k *linux.Kernel, sc *scenario.Scenario, mutant string) (says, like string) {
-	edition := twoengines.Edition(k.Image.Release).String()
 	for _, serial := range Serials(sc) {
-		kernels, ours, err := twoengines.On(serial, k, edition)
+		kernels, ours, err := twoengines.On(serial, k)
 		if err != nil {
 			continue // it uses something that one of the two engines lacks
 		}

@@ -6,6 +6,7 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
+	"kpsim/linux"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -111,7 +112,11 @@ func (pr *probes) reportHeld() (n uint64) {
 
 func (pr *probes) reportContexts(kept uint64) {
 	m := &pr.Scenario.Machine
-	pr.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Return >= era.ReturnHashed), kept)
+	hashed := m.Return >= era.ReturnHashed
+	if s, ok := pr.wiring.settings.(*linux.Settings); ok {
+		hashed = s.Kernel.HashesReturns()
+	}
+	pr.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(hashed), kept)
 }
 
 // reportProbe is head for one probe.

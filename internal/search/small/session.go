@@ -167,8 +167,8 @@ func (s *Session) know(x *Search) error {
 	}
 	sc := *x.plain
 	sc.Machine.Preempt = x.Scenario.Machine.Preempt
-	if err := sc.SetEdition(twoengines.Edition(s.Kernel.Image.Release).String()); err != nil {
-		return err
+	if err := twoengines.SetOurs(&sc, s.Kernel); err != nil {
+		return nil // that edition lacks something of this world: nothing is known
 	}
 	w, err := New(&sc, x.Settled)
 	if err != nil {

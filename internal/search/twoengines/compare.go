@@ -15,7 +15,7 @@ import (
 
 // On returns the scenario for a kernel's own engine, and for kpsim's engine with the settings of an edition, and the
 // kernel's build.
-func On(sc *scenario.Scenario, k *linux.Kernel, edition string) (kernels, ours *scenario.Scenario, err error) {
+func On(sc *scenario.Scenario, k *linux.Kernel) (kernels, ours *scenario.Scenario, err error) {
 	one, two := *sc, *sc
 	one.Machine.Trampolines, two.Machine.Trampolines = ftrace.NoText, ftrace.NoText // kpsim's own kernel alone has them
 	if err := one.SetLinux(k); err != nil {
@@ -23,7 +23,7 @@ func On(sc *scenario.Scenario, k *linux.Kernel, edition string) (kernels, ours *
 	}
 	two.Machine.Preempt = one.Machine.Preempt
 	build(&two.Machine, k)
-	if err := two.SetEdition(edition); err != nil {
+	if err := SetOurs(&two, k); err != nil {
 		return nil, nil, err
 	}
 	return &one, &two, nil
@@ -55,6 +55,8 @@ var Known = []Difference{
 		Mutant: "ftrace-by-post"},
 	{Name: "reuse-disabled", Says: "a probe that is registered disabled where a jump is on its way out keeps it",
 		Mutant: "reuse-disabled"},
+	{Name: "boost-post", Says: "a post_handler that joins a boosted probe isn't called, in a kernel without preemption",
+		Mutant: "boost-post"},
 	{Name: "flags-wide", Says: "pushfw and popfw are emulated as if they were pushfq and popfq", Mutant: "flags-wide"},
 	{Name: "loop-late", Says: "an emulated loop runs once too often", Mutant: "loop-late"},
 	{Name: "nip-unstored", Says: "a branch whose hit is missed in a detour is emulated from an address that " +

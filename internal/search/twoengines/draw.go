@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
 	"kpsim/smp/arch/target"
@@ -33,7 +34,25 @@ func Machine(k *linux.Kernel) scenario.Machine {
 		Edition: Edition(k.Image.Release)}
 	m.Settle()
 	build(&m, k)
+	settle(&m, k)
 	return m
+}
+
+// SetOurs makes a scenario's machine that of kpsim's engine in the edition nearest to a kernel. An error is a part of the
+// scenario that this edition lacks.
+func SetOurs(sc *scenario.Scenario, k *linux.Kernel) error {
+	if err := sc.SetEdition(Edition(k.Image.Release).String()); err != nil {
+		return err
+	}
+	settle(&sc.Machine, k)
+	return nil
+}
+
+// settle sets what a kernel has otherwise than its edition.
+func settle(m *scenario.Machine, k *linux.Kernel) {
+	if k.HashesReturns() {
+		m.Return = era.ReturnHashed
+	}
 }
 
 // examined are the processors whose kernels break nothing in drawn programs but what is known.

@@ -25,7 +25,7 @@ func TestKnown386(t *testing.T) {
 			text = strings.ReplaceAll(text, "48", "90") // REX.W: a nop of as many bytes
 			s, err := lang.Load(name+".star", []byte(text), nil)
 			require.NoError(t, err)
-			one, two, err := twoengines.On(s, k, "6.5")
+			one, two, err := twoengines.On(s, k)
 			require.NoError(t, err)
 			kernels, err := twoengines.Answer(one, "")
 			require.NoError(t, err)

@@ -89,7 +89,7 @@ func each(t *testing.T, draw func(t *rapid.T, m scenario.Machine) *scenario.Scen
 
 // compare runs a serial scenario on both engines.
 func compare(t rapid.TB, s *scenario.Scenario, k *linux.Kernel, edition string) {
-	one, two, err := twoengines.On(s, k, edition)
+	one, two, err := twoengines.On(s, k)
 	if err != nil {
 		t.Fatalf("%v\n%v", err, program(s))
 	}
@@ -142,7 +142,7 @@ func TestConcurrent(t *testing.T) {
 				m.Preempt = rapid.SampledFrom([]scenario.Preempt{scenario.PreemptDynamic, scenario.PreemptFull}).Draw(t,
 					"preempt")
 				s := gen.Sane(gentest.DrawOn(t, m))
-				one, two, err := twoengines.On(s, k, pair.edition)
+				one, two, err := twoengines.On(s, k)
 				require.NoError(t, err)
 				kernels, err := twoengines.Under(one, schedules())
 				require.NoError(t, err)
@@ -200,7 +200,7 @@ func TestLibrary(t *testing.T) {
 				sc, err := library.Load(name)
 				require.NoError(t, err)
 				for _, s := range twoengines.Serials(sc) {
-					one, two, err := twoengines.On(s, k, pair.edition)
+					one, two, err := twoengines.On(s, k)
 					if err != nil {
 						continue // it asks for what no kernel has any more
 					}
@@ -241,7 +241,7 @@ func TestKnown(t *testing.T) {
 				require.NoError(t, err)
 				s, err := lang.Load(file, source, nil)
 				require.NoError(t, err)
-				one, two, err := twoengines.On(s, k, pair.edition)
+				one, two, err := twoengines.On(s, k)
 				require.NoError(t, err)
 				kernels, err := twoengines.Answer(one, "")
 				require.NoError(t, err)
