@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/engine/ftrace"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
@@ -85,7 +86,7 @@ func (pt *probedText) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rule
 	// its symbols are still there, or already
 	gone := f.Module != "" && !pt.e.modules.held && pt.d.Modules != nil && pt.d.Modules.Known(f.Module)
 	// since 5.18 (cc66bb914578)
-	if (gone || !known) && pt.s.Kernel.Edition >= rules.Edition514 {
+	if (gone || !known) && pt.s.Kernel.Edition >= rules.Edition514 && pt.s.Return < era.ReturnHashed {
 		return v, nil, ENOENT
 	}
 	if gone {

@@ -57,6 +57,9 @@ var Known = []Difference{
 		Mutant: "reuse-disabled"},
 	{Name: "boost-post", Says: "a post_handler that joins a boosted probe isn't called, in a kernel without preemption",
 		Mutant: "boost-post"},
+	{Name: "jump-hidden", Says: "a jump that lies over a probe isn't taken away if a disabled probe is in between",
+		Mutant: "jump-hidden"},
+	{Name: "gone-traced", Says: "a probe of a module that goes stays in ftrace's filter", Mutant: "gone-traced"},
 	{Name: "flags-wide", Says: "pushfw and popfw are emulated as if they were pushfq and popfq", Mutant: "flags-wide"},
 	{Name: "loop-late", Says: "an emulated loop runs once too often", Mutant: "loop-late"},
 	{Name: "nip-unstored", Says: "a branch whose hit is missed in a detour is emulated from an address that " +
