@@ -56,9 +56,9 @@ func init() { boundary = rows() }
 func rows() []served {
 	return slices.Concat(mappings(&portRISCV), mappings(&portARM), []served{
 		// Locks and hotplug.
-		{names: []string{"mutex_lock", "mutex_lock_nested"}, contract: "sleeps until the mutex is free, and takes it",
+		{names: []string{"mutex_lock", "mutex_lock_nested", "_mutex_lock"}, contract: "sleeps until the mutex is free, and takes it",
 			needed: true, sleeps: true, do: mutexLock},
-		{names: []string{"mutex_unlock"}, contract: "lets the mutex go", needed: true, do: mutexUnlock},
+		{names: []string{"mutex_unlock", "_mutex_unlock"}, contract: "lets the mutex go", needed: true, do: mutexUnlock},
 		{names: []string{"cpus_read_lock"}, contract: "no CPU comes or goes until cpus_read_unlock", sleeps: true,
 			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.ReadLock(x); return 0 }},
 		{names: []string{"cpus_read_unlock"}, contract: "ends cpus_read_lock",

@@ -7,8 +7,10 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
+	"kpsim/linux"
 	"kpsim/smp/arch"
 )
 
@@ -39,6 +41,7 @@ type World struct {
 	strict  bool      // a call that a kernel's callers must not make is no call of programs
 	wait    int       // the operation that runs the optimizer; -1: there is none
 	refs    bool      // probes hold their module
+	hashed  bool      // the kernel is of a time when return probes' calls were hashed (until 5.10)
 	jumps   []bool    // by probe: its instructions can be in a jump's region; nil: it isn't known
 	settled bool      // the optimizer runs after each call that may give it work
 	twins   []int     // by probe: the previous one that is interchangeable with it, -1 if there is none
@@ -97,6 +100,11 @@ func New(sc *scenario.Scenario, settled bool) (*World, error) {
 	w := &World{Scenario: &s, wait: -1, strict: s.Machine.Engine != "",
 		refs: s.Machine.ModuleRefs, settled: settled}
 	w.dialect = &dialects[s.Machine.Arch]
+	if w.hashed = s.Machine.Return >= era.ReturnHashed; s.Machine.Image != "" {
+		if k, err := linux.Given(s.Machine.Image); err == nil {
+			w.hashed = k.HashesReturns()
+		}
+	}
 	w.addFunctions()
 	if k := slices.IndexFunc(s.Datas, func(d scenario.Data) bool { return len(d.Bytes) == logSize }); k >= 0 {
 		w.log = s.Datas[k].At
@@ -187,7 +195,7 @@ func (w *World) addProbe(sp *scenario.Probe) error {
 	// before (kprobe_on_func_entry).
 	p.absent = einval
 	e, ret := s.Machine.Kernel.Edition, sp.Kind == scenario.ProbeKretprobe
-	if e != rules.Edition26 && (e >= rules.Edition514 || ret) {
+	if e != rules.Edition26 && (e >= rules.Edition514 && !w.hashed || ret) {
 		p.absent = enoent
 	}
 	switch sp.Kind {
