@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"kpsim/internal/kept"
 	"kpsim/internal/regular"
 	"kpsim/smp/image/objfile"
 )
@@ -78,7 +79,7 @@ func (im *Image) open(path string) error {
 	if err := im.sum(bytes.NewReader(packed.file)); err != nil {
 		return err
 	}
-	kernel := kept(im.Digest)
+	kernel := unpacked.Get(kept.Key(im.Digest))
 	if kernel != nil {
 		return im.read(bytes.NewReader(kernel), uint64(len(kernel)), kernel)
 	}

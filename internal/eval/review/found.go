@@ -24,6 +24,7 @@ type found struct {
 	before, after *linux.Kernel
 	src           *source.Source // source of the kernel after the change
 	code          *change.Code
+	kept          *change.Baseline // what the unchanged kernel has shown
 
 	patchedLines
 	rounded

@@ -185,9 +185,6 @@ func cutLine(s string) (file string, number int, ok bool) {
 	return file, number, ok && err == nil
 }
 
-// places returns the places that runs are checked for.
-func (r *found) places() []change.Place { return r.code.Places }
-
 // A stretch is a sequence of adjacent lines reached by the same number of runs.
 type stretch struct {
 	File     string `json:"file"`

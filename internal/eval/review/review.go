@@ -19,6 +19,7 @@ import (
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
 	verb "kpsim/internal/verbs/small"
+	"kpsim/internal/version"
 	"kpsim/linux"
 	"kpsim/linux/source"
 )
@@ -101,7 +102,8 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	r := &found{c: c, before: before, after: after, src: source.Of(after, "")}
+	r := &found{c: c, before: before, after: after, src: source.Of(after, ""),
+		kept: change.OpenBaseline(before, version.Digest())}
 	r.sides = [sides]string{r.kernelSide(before, c.BeforeObjects), r.kernelSide(after, c.Objects)}
 	r.code = change.CodeOf(before, after, r.src)
 	if err := r.readPatch(); err != nil {
@@ -126,6 +128,7 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	c.line = p.WatchParts("review", parts, "step")
 	if err = c.all(p, r, list); err == nil && !c.stop.Load() {
 		c.line.Complete()
+		r.kept.Save()
 	}
 	c.line.Clear()
 	if c.stop.Load() {
@@ -249,7 +252,7 @@ func (c *Review) answers(p *cli.Program, r *found, list *items) error {
 		for i := from; i < min(from+batch, drawn); i++ {
 			some = append(some, twoengines.Drawn(gen.First(c.Seed)+uint64(i), m)...)
 		}
-		all, err := change.Programs(r.before, some, c.Workers, &c.stop)
+		all, err := r.kept.Programs(r.before, some, c.Workers, &c.stop)
 		if err != nil {
 			return err
 		}

@@ -153,7 +153,7 @@ func (o *rounds) first(list *items) {
 		workers := o.workers(len(some))
 		each(o, some, (*search).name, func(s *search) {
 			b := change.NewBeside(s.sc, change.Search{Base: r.before, Kernel: r.after, Runs: s.runs, Seed: c.Seed,
-				Workers: workers, Cancelled: &c.stop, Odds: r.odds}, r.places())
+				Workers: workers, Cancelled: &c.stop, Odds: r.odds, Kept: r.kept}, r.code)
 			b.Even = len(c.Scenarios) > 0
 			if s.err = b.First(); !c.stop.Load() {
 				s.beside = b

@@ -31,18 +31,37 @@ type Answer struct {
 // Programs runs each scenario by the rules and on the unchanged kernel. It omits those that can't
 // run because of what they use. It blocks until all have run.
 func Programs(k *linux.Kernel, list []*scenario.Scenario, workers int, stop *atomic.Bool) ([]*Program, error) {
+	return new(Baseline).Programs(k, list, workers, stop)
+}
+
+// Programs is the function of that name, but for programs whose answers are kept.
+func (b *Baseline) Programs(k *linux.Kernel, list []*scenario.Scenario, workers int, stop *atomic.Bool) ([]*Program,
+	error) {
 	all, err := each(list, workers, stop, func(sc *scenario.Scenario) (*Program, error) {
 		kernels, ours, err := twoengines.On(sc, k)
 		if err != nil {
 			return nil, nil // it uses something that this kernel lacks
 		}
 		p := &Program{Scenario: sc, kernels: kernels}
-		if p.rules, err = twoengines.Answer(ours, ""); err != nil {
-			return nil, nil // the serial form can't be run
+		var was answeredBase
+		name := ""
+		if b.kernel == k {
+			name = b.programName(ours, kernels)
 		}
-		if p.base, err = twoengines.Answer(kernels, ""); err != nil {
-			return nil, err
+		if name == "" || !b.has(name, &was) {
+			if was.Rules, err = twoengines.Answer(ours, ""); err != nil {
+				was.Left = true // the serial form can't be run
+			} else if was.Base, err = twoengines.Answer(kernels, ""); err != nil {
+				return nil, err
+			}
+			if name != "" {
+				b.keeps(name, &was)
+			}
 		}
+		if was.Left {
+			return nil, nil
+		}
+		p.rules, p.base = was.Rules, was.Base
 		p.differs = twoengines.Differences(p.base, p.rules)
 		return p, nil
 	})

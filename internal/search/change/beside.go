@@ -5,6 +5,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/explore"
+	"kpsim/linux/closure"
 	"kpsim/smp/fetch"
 )
 
@@ -14,6 +15,7 @@ import (
 type Beside struct {
 	Before, After Search // the same scenario, each with the other's kernel as Base
 	Places        []Place
+	Differ        []string // the functions that differ, without what the compiler adds to their names
 	Even          bool // the unchanged kernel makes as many runs as the changed one, even if that breaks nothing
 	Stats         struct{ Before, After Run }
 
@@ -38,8 +40,9 @@ type Run struct {
 }
 
 // NewBeside returns the searches of a scenario on the search's two kernels, of which none is made yet.
-func NewBeside(sc *scenario.Scenario, s Search, places []Place) *Beside {
-	b := &Beside{Places: places}
+func NewBeside(sc *scenario.Scenario, s Search, code *Code) *Beside {
+	b := &Beside{Places: code.Places, Differ: code.differ()}
+	places := code.Places
 	s.Scenario = sc
 	b.After, b.Before = s, s
 	b.Before.Base, b.Before.Kernel = s.Kernel, s.Base
@@ -62,8 +65,10 @@ const (
 	staleTimes = 4
 )
 
-// First makes few runs with the change and, if they reach it or break something, as many without. It decides only
-// what is plain. The error says that one of the kernels can't run the scenario, or that the input is wrong.
+// First makes few runs of both kernels, and decides only what is plain. If those of the unchanged kernel don't come to
+// a function that differs, and a handful with the change don't either and break nothing, then more with the change
+// would be the same runs, so there are none. The error says that one of the kernels can't run the scenario, or that
+// the input is wrong.
 func (b *Beside) First() error {
 	full := b.After.Runs
 	after, err := b.After.some(min(fewestFirst, full))
@@ -75,30 +80,58 @@ func (b *Beside) First() error {
 		b.Full *= staleTimes
 	}
 	few := firstRuns(full, b.Each)
-	if few > after.Runs {
-		if after, err = b.After.some(few); err != nil {
-			return err
-		}
-	}
-	b.Each = costOf(&after.Counts, after.Runs)
-	b.took(after)
-	if b.Unreached = len(b.Places) > 0 && !slices.ContainsFunc(b.Reached, func(n uint64) bool { return n > 0 }); b.
-		Unreached && after.Violations == 0 {
-		return nil // both kernels ran the same code, and it broke nothing
-	}
 	b.After.Runs, b.Before.Runs = few, few
 	if err := b.unchanged(min(fewestFirst, few)); err != nil {
 		return err
 	}
-	before := b.After.without // whose runs may be far longer, if the change ends them
-	b.Each = max(b.Each, costOf(&before.Counts, before.Runs))
-	if few := min(few, firstRuns(full, b.Each)); few > before.Runs {
+	// The unchanged kernel's runs may be far longer, if the change ends them.
+	b.Each = max(b.Each, costOf(&b.After.without.Counts, b.After.without.Runs))
+	if few := min(few, firstRuns(full, b.Each)); few > b.After.without.Runs {
 		if err := b.unchanged(few); err != nil {
 			return err
 		}
 	}
+	b.took(after)
+	if b.Unreached = b.comesToNothing(after); b.Unreached {
+		after = b.After.without // both kernels run the same code
+		b.Stats.After, b.now = Run{after.Runs, after.Violations}, b.was
+		b.Stats.Before = b.Stats.After
+		b.After.with = after
+		b.Both = b.After.breaks()
+		return nil
+	}
+	if few > after.Runs {
+		if after, err = b.After.some(few); err != nil {
+			return err
+		}
+		b.took(after)
+	}
+	b.Each = max(costOf(&after.Counts, after.Runs), costOf(&b.After.without.Counts, b.After.without.Runs))
 	b.After.plainly = max(firstMost/b.Each, 1)
 	return b.compare(after)
+}
+
+// comesToNothing reports whether neither the first runs of the unchanged kernel nor those with the change came to what
+// differs, and the latter broke nothing that the former don't. false also if it isn't known what differs.
+func (b *Beside) comesToNothing(after *explore.Result) bool {
+	if b.After.Kept == nil || len(b.Places) == 0 ||
+		slices.ContainsFunc(b.Reached, func(n uint64) bool { return n > 0 }) {
+		return false
+	}
+	without := kinds(b.After.without)
+	for k := range kinds(after) {
+		if without[k] == 0 {
+			return false
+		}
+	}
+	for _, l := range b.After.without.Looks {
+		for _, name := range l.(*counter).inner.(*look).entered {
+			if slices.Contains(b.Differ, closure.Base(name)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // firstRuns returns the number of first runs of a scenario, from the runs that it should have and the cost of each.

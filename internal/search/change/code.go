@@ -109,6 +109,17 @@ func (c *Code) Same() bool {
 	return len(c.Functions)+len(c.New)+len(c.Gone)+len(c.Calls)+len(c.CallsGone) == 0
 }
 
+// differ returns the names of the functions that differ, are new or are gone, without what the compiler adds.
+func (c *Code) differ() (names []string) {
+	for _, list := range [][]Function{c.Functions, c.New, c.Gone} {
+		for i := range list {
+			names = append(names, closure.Base(list[i].Name))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // places adds a function's entry, and the lines of the instructions whose numbers are in added.
 func (c *Code) places(src *source.Source, l *listing, added []int) {
 	at, _ := l.of.Image.At(l.f.Addr)

@@ -9,7 +9,9 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/twoengines"
 	"kpsim/kprobes/kpev"
+	"kpsim/linux"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -23,6 +25,30 @@ type look struct {
 	ends    map[string]uint64
 	said    map[answer]string // answers in words
 	now     []answer          // answers of the current run
+
+	functions []functionAt // whose execution by any run is noted
+	entered   []string     // those that ran
+}
+
+// A functionAt is a function with its instructions.
+type functionAt struct {
+	name string
+	at   []arch.Addr
+}
+
+// entries returns a function that makes looks which note what functions of a kernel's engine run.
+func entries(k *linux.Kernel) func() explore.Look {
+	var all []functionAt
+	for i := range k.Closure.Inside {
+		f := functionAt{name: k.Closure.Inside[i].Name}
+		k.Closure.Decode(&k.Closure.Inside[i], func(in arch.Inst) { f.at = append(f.at, in.At()) })
+		all = append(all, f)
+	}
+	return func() explore.Look {
+		l := newLook(nil)().(*look)
+		l.functions = all
+		return l
+	}
 }
 
 // An answer is a result of the API given to a task, or the final state of a probe: task is then
@@ -49,6 +75,9 @@ func (l *look) Begin(r *rig.Rig) {
 	r.Log.Subscribe(l, kpev.ApiReturn)
 	for i := range l.places {
 		l.forget(r, &l.places[i])
+	}
+	for i := range l.functions {
+		l.forget(r, &Place{Addrs: l.functions[i].at})
 	}
 }
 
@@ -113,6 +142,11 @@ func (l *look) Took(r *rig.Rig, run *rig.Run) {
 func (l *look) End(r *rig.Rig) {
 	r.Log.Unsubscribe(l, kpev.ApiReturn)
 	l.rig = nil
+	for i := range l.functions {
+		if f := &l.functions[i]; slices.ContainsFunc(f.at, r.Machine.Memory().Executed) {
+			l.entered = append(l.entered, f.name)
+		}
+	}
 }
 
 // says returns an answer in words.
@@ -146,7 +180,7 @@ func joined(list []explore.Look, places []Place) (reached []uint64, ends map[str
 	reached, ends = make([]uint64, len(places)), make(map[string]uint64)
 	for _, x := range list {
 		l := x.(*counter).inner.(*look)
-		for i := range reached {
+		for i := range min(len(reached), len(l.reached)) {
 			reached[i] += l.reached[i]
 		}
 		for text, n := range l.ends {

@@ -32,6 +32,7 @@ type Search struct {
 	Odds     Odds
 	Blind    bool // make no witness, and accept the first runs' results
 	Look     func() explore.Look
+	Kept     *Baseline // nil: what the unchanged kernel shows isn't kept
 
 	Progress  func(runs, violations uint64)
 	Cancelled *atomic.Bool
@@ -336,8 +337,12 @@ func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, 
 	if s.Look != nil && sc == s.Scenario {
 		look = newCounter(s.Look)
 	}
-	return explore.Run(explore.Spec{Scenario: &one, Mutant: mutant, Runs: runs, Seed: seed, Workers: s.Workers,
-		Progress: s.Progress, Cancelled: s.Cancelled, Blind: true, Look: look, Known: s.known})
+	spec := explore.Spec{Scenario: &one, Mutant: mutant, Runs: runs, Seed: seed, Workers: s.Workers,
+		Progress: s.Progress, Cancelled: s.Cancelled, Blind: true, Look: look, Known: s.known}
+	if s.Kept != nil && k == s.Kept.kernel && mutant == "" && sc == s.Scenario {
+		return s.Kept.explore(spec)
+	}
+	return explore.Run(spec)
 }
 
 // A kind is a property broken by findings that read alike.
