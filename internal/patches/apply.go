@@ -181,7 +181,7 @@ func (c *Conflict) explain(lines []Line, h *gitdiff.TextFragment, want int) {
 			now = append(now, l.Line)
 		}
 	}
-	if at, ok := place(lines, now, want, 0); ok && h.LinesAdded > 0 {
+	if at, ok := place(lines, now, want, 0); ok && h.LinesAdded > 0 && h.LeadingContext+h.TrailingContext > 0 {
 		c.Line, c.Says = at+1, "the source has this change already"
 		return
 	}

@@ -89,6 +89,9 @@ func (r *found) lead() (list []page.Text) {
 	default:
 		list = append(list, page.Text("In machine code "+r.changed()+"."))
 	}
+	for _, says := range r.applied() {
+		list = append(list, page.Text(says))
+	}
 	if list = append(list, r.reachedLines()...); r.withCode() <= leadLines {
 		return list
 	}

@@ -50,8 +50,8 @@ func (r *found) deep() string {
 		return "Both made all their runs."
 	}
 	d := &r.depth
-	says := fmt.Sprintf("%s came to no changed code in the first runs, a fifth, and got no more; the other side ran "+
-		"them only if they broke something. %s got more runs, %s fewer than %d because of the budget.",
+	says := fmt.Sprintf("%s came to no changed code before the change, in a fifth of the runs, nor with it in a few, "+
+		"and got no more. %s got more runs, %s fewer than %d because of the budget.",
 		cli.Number(r.with(func(w *row) bool { return w.unreached }), "scenario"), cli.Number(d.deeper, "scenario"),
 		cli.Number(r.with(func(w *row) bool { return w.fewer }), "scenario"), r.c.Runs)
 	if d.settled+d.unsettled > 0 {

@@ -65,8 +65,16 @@ type patchedLines struct {
 	linesLeft int      // number of the patch's lines beyond linesMost
 	removed   int      // number of lines that the patch removes
 	reached   []uint64
+	by        [][]reacher // of each place
 	runsAfter uint64
 	uncovered string // why the lines' coverage isn't known
+}
+
+// A reacher is a scenario whose runs with the change reached a place.
+type reacher struct {
+	Scenario string `json:"scenario"`
+	Runs     uint64 `json:"runs"`
+	Of       uint64 `json:"of"`
 }
 
 // A row is a scenario that both sides ran.
@@ -129,7 +137,9 @@ func (r *found) add(s *search) error {
 	r.rows = append(r.rows, w)
 	r.runsAfter += b.Stats.After.Runs
 	for i, n := range b.Reached {
-		r.reached[i] += n
+		if r.reached[i] += n; n > 0 {
+			r.by[i] = append(r.by[i], reacher{it.sc.Name, n, b.Stats.After.Runs})
+		}
 	}
 	for _, side := range []struct {
 		list []change.Break

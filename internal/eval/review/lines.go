@@ -1,7 +1,6 @@
 package review
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"path"
@@ -11,13 +10,12 @@ import (
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
+	"kpsim/internal/patches"
 	"kpsim/internal/search/change"
-	"kpsim/internal/ui/cli"
 	"kpsim/smp/arch"
 )
 
 const (
-	patchMost = 16 << 20 // bytes
 	linesMost = 400      // maximum number of a patch's lines that are looked for
 )
 
@@ -85,41 +83,51 @@ func (r *found) compiledFrom() error {
 		"what it changes", r.c.Patch, strings.Join(files, ", "), strings.Join(known, ", "))
 }
 
-// addedLines reads the lines that a patch adds.
+// addedLines reads the lines that the patches add.
 func (r *found) addedLines() error {
 	c := r.c
-	text, err := cli.ReadFile(string(c.Patch), patchMost)
-	if err != nil {
-		return fmt.Errorf("--patch: %w", err)
-	}
-	files, _, err := gitdiff.Parse(bytes.NewReader(text))
-	if err != nil {
-		return fmt.Errorf("--patch: %s: %w; give a unified diff, as diff -u and git format-patch write it", c.Patch,
-			err)
-	}
-	for _, f := range files {
-		if rest, ok := strings.CutPrefix(f.NewName, "b/"); ok { // git's prefix, in a patch without git's header
-			f.NewName = rest
+	if e := c.edit; e != nil { // as they are in the files that were compiled
+		r.removed = e.Removed
+		for _, f := range e.Changed() {
+			r.patched = append(r.patched, f.Name)
+			for i, l := range f.Lines {
+				if l.Patch > 0 {
+					r.lines = append(r.lines, line{f.Name, i + 1, -1})
+				}
+			}
 		}
-		r.patched = append(r.patched, f.NewName)
-		for _, t := range f.TextFragments {
-			at := int(t.NewPosition)
-			for _, l := range t.Lines {
-				switch l.Op {
-				case gitdiff.OpAdd:
-					r.lines = append(r.lines, line{f.NewName, at, -1})
-					at++
-				case gitdiff.OpContext:
-					at++
-				case gitdiff.OpDelete:
-					r.removed++
+		return r.limitLines()
+	}
+	list, err := c.readPatches()
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		for _, f := range p.Files {
+			r.patched = append(r.patched, patches.Name(f))
+			for _, t := range f.TextFragments {
+				at := int(t.NewPosition)
+				for _, l := range t.Lines {
+					switch l.Op {
+					case gitdiff.OpAdd:
+						r.lines = append(r.lines, line{patches.Name(f), at, -1})
+						at++
+					case gitdiff.OpContext:
+						at++
+					case gitdiff.OpDelete:
+						r.removed++
+					}
 				}
 			}
 		}
 	}
+	return r.limitLines()
+}
+
+func (r *found) limitLines() error {
 	if len(r.lines)+r.removed == 0 {
 		return fmt.Errorf("--patch: %s changes no line; give a unified diff, as diff -u and git format-patch write it",
-			c.Patch)
+			r.c.Patch)
 	}
 	if n := len(r.lines) - linesMost; n > 0 {
 		r.lines, r.linesLeft = r.lines[:linesMost], n
@@ -195,6 +203,8 @@ type stretch struct {
 	Count    bool   `json:"executed,omitempty"` // Reached counts executions in all runs instead
 	HasCode  bool   `json:"has_code"`           // false: no instruction that runs belongs to these lines
 	Function string `json:"function,omitempty"`
+
+	By []reacher `json:"by,omitempty"` // scenarios and drawn programs that reached it, the surest first
 }
 
 // stretches groups the lines.
@@ -204,10 +214,14 @@ func (r *found) stretches() (list []stretch) {
 			Count: r.ofPrograms}
 		if l.place >= 0 {
 			s.Reached, s.Function = r.reached[l.place], r.code.Places[l.place].Func
+			if l.place < len(r.by) {
+				s.By = slices.Clone(r.by[l.place])
+			}
+			slices.SortStableFunc(s.By, func(a, b reacher) int { return cmp.Compare(b.Runs*a.Of, a.Runs*b.Of) })
 		}
 		if n := len(list); n > 0 {
 			if was := &list[n-1]; was.File == s.File && was.To+1 == s.From && was.Reached == s.Reached &&
-				was.HasCode == s.HasCode && was.Function == s.Function {
+				was.HasCode == s.HasCode && was.Function == s.Function && slices.Equal(was.By, s.By) {
 				was.To = s.To
 				continue
 			}
@@ -243,7 +257,25 @@ func (s *stretch) says() string {
 	case s.Count:
 		return fmt.Sprintf("%s %s executed, %d times in %d runs", where, verb, s.Reached, s.Runs)
 	}
-	return fmt.Sprintf("%s %s reached in %d of %d runs", where, verb, s.Reached, s.Runs)
+	return fmt.Sprintf("%s %s reached in %d of %d runs%s", where, verb, s.Reached, s.Runs, s.reachers())
+}
+
+// reachersShown is the number of scenarios that are named for a line.
+const reachersShown = 2
+
+// reachers names some of the scenarios that reached a stretch, the surest first.
+func (s *stretch) reachers() string {
+	if len(s.By) == 0 {
+		return ""
+	}
+	var says []string
+	for _, b := range s.By[:min(len(s.By), reachersShown)] {
+		says = append(says, fmt.Sprintf("%s (%d of %d)", b.Scenario, b.Runs, b.Of))
+	}
+	if n := len(s.By) - reachersShown; n > 0 {
+		says = append(says, fmt.Sprintf("%d more", n))
+	}
+	return ": " + strings.Join(says, ", ")
 }
 
 // entered returns the number of runs that entered a differing function; ok is false if that isn't

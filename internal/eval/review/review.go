@@ -1,6 +1,7 @@
 package review
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kpsim/internal/edits"
 	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/forms"
@@ -32,7 +34,8 @@ type Review struct {
 	BeforeObjects []cli.FileName `placeholder:"FILE,…" help:"Objects laid over the kernel that it is compared with."`
 	BeforeProgram cli.FileName   `placeholder:"FILE" help:"Instead of kernels: a kpsim that was built in another checkout, with which this one is compared by their engines in Go."`
 	Program       cli.FileName   `placeholder:"FILE" help:"The kpsim that has the change. Default: this one."`
-	Patch         cli.FileName   `placeholder:"FILE" help:"The patch that was made (unified diff, or a mail of it): which of its lines were reached is told. Needs objects with debug information, or a program built with -cover."`
+	Patch         cli.FileName   `placeholder:"FILE" help:"The patch that was made: a mail, an mbox of a series, or a unified diff. Which of its lines were reached is told. Without --objects it is applied to a copy of --source, and what it changes is compiled. With a program, that must be built with -cover."`
+	Source        cli.FileName   `placeholder:"DIR" help:"The kernel's source that --patch is applied to. It isn't changed. Default: where scripts/fetch-kernel-source put it."`
 	Corpus        cli.FileName   `placeholder:"DIR" help:"A folder of kept traces (.kps), recipes of fuzz --corpus (.recipe) and scenarios (.star) that are run besides."`
 	Runs          uint64         `range:"1..1000000000" default:"150" placeholder:"N" help:"How many runs of each scenario are searched on either side. Default: 150."`
 	For           time.Duration  `range:"0s..8760h" placeholder:"TIME" help:"Stop after so long, and tell what was seen. Default: when all was run."`
@@ -50,6 +53,7 @@ type Review struct {
 	stop  atomic.Bool
 	began time.Time
 	line  *cli.Progress
+	edit  *edits.Edit // the patches applied to the source; nil: objects were given
 }
 
 // Help implements kong.HelpProvider.
@@ -66,7 +70,9 @@ The programs are the built-in scenarios that a kernel can run, --runs of each; d
   coverage      in how many runs the changed lines were reached
   costs         instructions, lines of cache, cycles of each hit and call
 
-The change is compiled: --objects with --kernel, or two kernels with --before. Nothing is built here; scripts/kernel-objects does that. With --patch the lines of the patch are looked for, else what is new in machine code.
+--patch is a patch as it comes: a mail, an mbox of a series, a diff. It is applied to a copy of the kernel's source, and the files that it changes, and those that include a header that it changes, are compiled as scripts/kernel-objects does. For each of its lines the report says by which scenarios it was reached. What was compiled yourself is given with --objects, or as another kernel with --before; the lines are then those of --patch, or what is new in machine code.
+
+What the unchanged kernel does is kept in the user's cache folder, so another review of the same kernel takes less.
 
 --before-program compares two kpsims that were built from two checkouts, by their own engines in Go: each is asked for --json. If the changed one was built with go build -cover, --patch says how often its lines were executed.
 
@@ -74,6 +80,8 @@ Every scenario first gets a fifth of its runs; then those that reach the change 
 
 Examples:
 
+  kpsim review --kernel 6.12.117+deb12-amd64 --patch my.patch
+  kpsim review --kernel vmlinuz --patch series.mbox --source ~/linux
   kpsim review --kernel vmlinuz --objects kernel/kprobes.o
   kpsim review --kernel vmlinuz --objects kprobes.o --patch my.patch --html review.html
   kpsim review --kernel vmlinuz --objects kprobes.o --markdown > mail.txt
@@ -98,6 +106,17 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	case c.Program != "":
 		return 0, errors.New("--program: it is compared with another one; give that with --before-program FILE")
 	}
+	p.StopAtInterrupt(&c.stop)
+	if c.compiles() {
+		if err := c.compile(p); errors.Is(err, context.Canceled) {
+			return c.interrupted(p, nil)
+		} else if err != nil {
+			return 0, err
+		}
+	} else if c.Source != "" {
+		return 0, errors.New("--source: it is what --patch is applied to and compiled from; give that alone, without " +
+			"--objects and --before")
+	}
 	before, after, err := c.kernels()
 	if err != nil {
 		return 0, err
@@ -109,7 +128,7 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	if err := r.readPatch(); err != nil {
 		return 0, err
 	}
-	r.reached = make([]uint64, len(r.code.Places))
+	r.reached, r.by = make([]uint64, len(r.code.Places)), make([][]reacher, len(r.code.Places))
 	list, err := c.items(before, after)
 	if err != nil {
 		return 0, err
@@ -121,7 +140,6 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	if err := cli.MakeFolder(c.Traces); err != nil {
 		return 0, err
 	}
-	p.StopAtInterrupt(&c.stop)
 	cli.ManyKernels()
 	c.began = time.Now()
 	parts := 3*(len(list.items)+list.drawn) + (max(len(list.serial), list.drawn)+batch-1)/batch + 4

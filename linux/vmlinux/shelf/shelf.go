@@ -42,6 +42,16 @@ func Find(release string, begins []byte) string {
 	return ""
 }
 
+// Kernel returns the kernel of a release; "" if there is none.
+func Kernel(release string) string {
+	for _, name := range []string{"vmlinuz", "vmlinux"} {
+		if path := Of(release, name); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
 // Of returns the file with a name of a release; "" if there is none.
 func Of(release, name string) string {
 	for _, path := range Files(name) {

@@ -17,7 +17,7 @@ import (
 
 // Kernel holds the flags that select a kernel's engine instead of kpsim's own.
 type Kernel struct {
-	Kernel  cli.FileName   `placeholder:"FILE" help:"Run the kernel's own engine, instruction by instruction: a vmlinux, or a vmlinuz as distributions ship it. It replaces the scenarios' engine settings; nothing is expected then."`
+	Kernel  cli.FileName   `placeholder:"FILE" help:"Run the kernel's own engine, instruction by instruction: a vmlinux, or a vmlinuz as distributions ship it, or the release of one that scripts/fetch-kernel put on this computer. It replaces the scenarios' engine settings; nothing is expected then."`
 	Objects []cli.FileName `placeholder:"FILE,…" help:"With --kernel: object files, compiled for that kernel, whose functions replace its own."`
 
 	opened *linux.Kernel
@@ -149,6 +149,9 @@ func (f *Kernel) Open() (*linux.Kernel, error) {
 func (f *Kernel) OpenAs(kernel, laid string) (*linux.Kernel, error) {
 	if f.opened != nil {
 		return f.opened, nil
+	}
+	if path := shelf.Kernel(string(f.Kernel)); path != "" && !IsFile(string(f.Kernel)) { // a release
+		f.Kernel = cli.FileName(path)
 	}
 	var objects []string
 	for _, o := range f.Objects {
