@@ -32,6 +32,8 @@
 //	                    manual makes man pages; its inputs opens scenarios, traces, names),
 //	                    table (texts, JSON and tables of pages from columns), page (HTML; its plot draws plots),
 //	                    viewer (a run step by step);
+//	                    internal/patches reads patches and applies them, internal/edits makes objects of them,
+//	                    internal/kept keeps what was made once;
 //	                    internal/version knows which kpsim this is, internal/nearest suggests names,
 //	                    internal/regular opens files, internal/lazyregexp compiles expressions when they are used
 //	internal/testkit    what only tests use, as no program that is shipped does:
@@ -62,7 +64,7 @@
 //	                    source says where in its C an instruction is;
 //	                    vmlinux opens kernels (sections, symbols, types, tables),
 //	                    vmlinux/shelf finds them, vmlinux/xz unpacks some,
-//	                    overlay links edited objects over one,
+//	                    overlay links edited objects over one, compile makes them,
 //	                    closure says which of its functions run and what they call beside,
 //	                    mutate lists faults to put into their bytes
 //	engine              the interface to any engine; all lists the engines;

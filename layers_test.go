@@ -61,8 +61,9 @@ var layers = []layer{
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image",
 		"smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "linux/vmlinux/xz", free: []string{"*"}}, // reads files, before a run
+	{pkg: "internal/kept", free: []string{"*"}},    // reads and writes a cache, before and after runs
 	// reads files, before a run
-	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/target",
+	{pkg: "linux/vmlinux", may: []string{"internal/kept", "internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/target",
 		"smp/arch/x86", "smp/image/objfile"}, free: []string{"*"}},
 	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/arch", "smp/arch/target",
 		"smp/image/objfile"},
@@ -73,6 +74,11 @@ var layers = []layer{
 		"smp/arch/arm64", "smp/arch/ppc64", "smp/arch/riscv64", "smp/arch/target", "smp/arch/x86"}, free: []string{"*"}},
 	// where files lie, before a run
 	{pkg: "linux/vmlinux/shelf", may: []string{"internal/regular"}, free: []string{"*"}},
+	{pkg: "scripts"}, // texts of scripts
+	// runs a compiler, before a run
+	{pkg: "linux/compile", may: []string{"internal/kept", "linux/vmlinux/shelf", "scripts"}, free: []string{"*"}},
+	{pkg: "internal/patches", may: []string{"internal/lazyregexp"}, free: []string{"*"}}, // reads files, before a run
+	{pkg: "internal/edits", may: []string{"internal/patches", "linux/compile"}, free: []string{"*"}},
 	// for tests
 	{pkg: "internal/testkit/kerneltest", may: []string{"linux/vmlinux", "linux/vmlinux/shelf"}, free: []string{"*"}},
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},

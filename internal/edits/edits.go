@@ -1,11 +1,3 @@
-// Package edits makes objects of patches: it applies them to a copy of a kernel's source files and has compiled what
-// changes.
-//
-// What it is: the files of one release that its engine is compiled from, as a folder has them, with patches applied.
-//
-// What it is not: it applies no patch itself (internal/patches) and compiles nothing itself (linux/compile).
-//
-// Its rule: what a patch changes and that isn't compiled is named, with the reason.
 package edits
 
 import (
@@ -97,7 +89,8 @@ func (e *Edit) Apply(list []*patches.Patch, file string) error {
 	for _, p := range list {
 		done, err := e.tree.Apply(p)
 		if err != nil {
-			return fmt.Errorf("%s: %w; give the source that it was made for with --source, or rebase it", p.Title(file), err)
+			return fmt.Errorf("%s: %w; give the source that it was made for with --source, or rebase it",
+				p.Title(file), err)
 		}
 		e.applied++
 		e.Moved, e.Removed = append(e.Moved, done.Moved...), e.Removed+done.Removed
@@ -180,8 +173,8 @@ func (e *Edit) Compiled(names []string, stop *atomic.Bool) ([]string, error) {
 func (e *Edit) Differing() (names []string, err error) {
 	own := compile.Source(e.Release)
 	if own == "" {
-		return nil, fmt.Errorf("no source of %s is at hand to compare with; run scripts/fetch-kernel-source %s", e.Release,
-			e.Release)
+		return nil, fmt.Errorf("no source of %s is at hand to compare with; run scripts/fetch-kernel-source %s",
+			e.Release, e.Release)
 	}
 	for _, name := range e.engine {
 		now, err := e.tree.Text(name)

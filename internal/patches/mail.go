@@ -24,7 +24,8 @@ func split(text []byte) (mails [][]byte) {
 	from := 0
 	for _, at := range between().FindAllIndex(text, -1) {
 		// a diff's line begins with another character, and a mail's text doesn't follow an empty line so by chance
-		if at[0] > 0 && !bytes.HasSuffix(text[:at[0]], []byte("\n\n")) && !bytes.HasSuffix(text[:at[0]], []byte("\n\r\n")) {
+		if before := text[:at[0]]; at[0] > 0 && !bytes.HasSuffix(before, []byte("\n\n")) &&
+			!bytes.HasSuffix(before, []byte("\n\r\n")) {
 			continue
 		}
 		if at[0] > from {
@@ -62,7 +63,8 @@ func decoded(text []byte) (head mail.Header, body []byte, err error) {
 	}
 	m, err := mail.ReadMessage(bufio.NewReader(bytes.NewReader(rest)))
 	if err != nil {
-		return nil, nil, fmt.Errorf("its header can't be read: %s; give a mail as git format-patch writes it", oneLine(err))
+		return nil, nil, fmt.Errorf("its header can't be read: %s; give a mail as git format-patch writes it",
+			oneLine(err))
 	}
 	var dec mime.WordDecoder
 	dec.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
@@ -71,7 +73,8 @@ func decoded(text []byte) (head mail.Header, body []byte, err error) {
 	}
 	body, err = part(m.Header, m.Body, mostParts)
 	if err != nil {
-		return nil, nil, fmt.Errorf("its text can't be read: %s; give the mail as it was sent, or the diff alone", oneLine(err))
+		return nil, nil, fmt.Errorf("its text can't be read: %s; give the mail as it was sent, or the diff alone",
+			oneLine(err))
 	}
 	return m.Header, ends(body), nil
 }

@@ -70,7 +70,7 @@ func read(mail []byte) (*Patch, error) {
 	}
 	files, _, err := gitdiff.Parse(bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%s; %s", strings.ReplaceAll(strings.TrimPrefix(err.Error(), "gitdiff: "), "\n", " "), give)
+		return nil, fmt.Errorf("%s; %s", strings.TrimPrefix(oneLine(err), "gitdiff: "), give)
 	}
 	p := &Patch{Files: slices.DeleteFunc(files, empty), Commit: commitOf(mail)}
 	p.named(head.Get("Subject"))

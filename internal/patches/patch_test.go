@@ -17,7 +17,8 @@ import (
 
 const (
 	source = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
-	diff   = "diff --git a/kernel/a.c b/kernel/a.c\nindex 1234567..89abcde 100644\n--- a/kernel/a.c\n+++ b/kernel/a.c\n" +
+	diff   = "diff --git a/kernel/a.c b/kernel/a.c\nindex 1234567..89abcde 100644\n" +
+		"--- a/kernel/a.c\n+++ b/kernel/a.c\n" +
 		"@@ -2,3 +2,4 @@ f()\n two\n-three\n+3 = drei\n+and\n four\n"
 	becomes = "one\ntwo\n3 = drei\nand\nfour\nfive\nsix\nseven\neight\n"
 )
@@ -61,7 +62,7 @@ func TestForms(t *testing.T) {
 		"without git":      {plain, ""},
 		"other folders":    {strings.NewReplacer("a/kernel", "b/kernel").Replace(plain), ""},
 		"CR LF":            {strings.ReplaceAll(mailOf("[PATCH] x", "", text(diff)), "\n", "\r\n"), "x"},
-		"a mail":           {mailOf("[PATCH v3 1/1] kprobes: Wait for\n tasks", "", text(diff)), "kprobes: Wait for tasks"},
+		"a mail":           {mailOf("[PATCH v3 1/1] kprobes: Wait\n more", "", text(diff)), "kprobes: Wait more"},
 		"quoted-printable": {mailOf("=?UTF-8?q?[PATCH]_f=C3=BCr?=", qp, quoted(text(diff))), "für"},
 		"base64":           {mailOf("[tip: x] [PATCH] y", b64, base(text(diff))), "y"},
 		"attached":         {mailOf("z", attached, parts), "z"},
@@ -110,7 +111,8 @@ func TestSeries(t *testing.T) {
 	}
 	require.Equal(t, []int{2, 0, 0, 1, 1, 0, 0, 0, 0, 0}, of)
 
-	_, err = patches.Read([]byte(mailOf("[PATCH 1/2] x", "", text(diff)) + "\n" + mailOf("[PATCH v2 1/2] x", "", text(diff))))
+	_, err = patches.Read([]byte(mailOf("[PATCH 1/2] x", "", text(diff)) + "\n" +
+		mailOf("[PATCH v2 1/2] x", "", text(diff))))
 	require.EqualError(t, err, "it holds v1 and v2 of a series; give one of them")
 }
 

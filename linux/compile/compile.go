@@ -57,8 +57,8 @@ func (f *Failed) Error() string {
 func Headers(release string) (string, error) {
 	dir := of(release, "headers")
 	if dir == "" {
-		return "", fmt.Errorf("no headers of %s are at hand to compile with; run scripts/fetch-kernel-source %s", release,
-			release)
+		return "", fmt.Errorf("no headers of %s are at hand to compile with; run scripts/fetch-kernel-source %s",
+			release, release)
 	}
 	return dir, nil
 }

@@ -4,10 +4,10 @@
 // the same kept and drawn programs, and the same hits: few runs of everything first, then more where
 // the change is reached (rounds.go). The differences are put on one page, for the terminal, a browser
 // or a mail, with their witnesses.
-// Two kpsims built from two checkouts are compared by their JSON output.
+// Two kpsims built from two checkouts are compared by their JSON output. A patch is applied to a copy of the source and
+// compiled first (patch.go). What the unchanged kernel shows is kept (change.Baseline), which changes no result.
 //
-// What it is not: it compiles nothing, and it doesn't know whether a change was intended. Finding
-// nothing proves nothing.
+// What it is not: it doesn't know whether a change was intended. Finding nothing proves nothing.
 //
 // Its rule: both sides run the same, and a finding on one is searched for on the other in up to
 // four times as many runs. How much is run depends on a budget in instructions, not on time. A change

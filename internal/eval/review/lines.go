@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	linesMost = 400      // maximum number of a patch's lines that are looked for
+	linesMost = 400 // maximum number of a patch's lines that are looked for
 )
 
 // A line is a line added by a patch, or one with new machine code.

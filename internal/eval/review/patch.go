@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"kpsim/internal/edits"
@@ -49,7 +50,10 @@ func (c *Review) compile(p *cli.Program) error {
 	}
 	c.Kernel.Kernel = base.Kernel
 	if c.edit, err = edits.Of(k.Image.Release, string(c.Source)); err != nil {
-		return fmt.Errorf("--source: %s", cli.Cause(err, string(c.Source)))
+		if p := new(fs.PathError); errors.As(err, &p) {
+			return fmt.Errorf("--source: %s", cli.Cause(err, string(c.Source)))
+		}
+		return fmt.Errorf("--source: %w", err)
 	}
 	if err := c.edit.Apply(list, c.Patch.Base()); err != nil {
 		return fmt.Errorf("--patch: %s: %w", c.Patch, err)

@@ -32,10 +32,11 @@ func mail(t *testing.T, now string) (kernel, patch cli.FileName) {
 	t.Setenv(shelf.Variable, shelf.Folder())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	name := filepath.Join(t.TempDir(), "0001-my.patch")
-	require.NoError(t, os.WriteFile(name, []byte("From 0123456789abcdef0123456789abcdef01234567 Mon Sep 17 00:00:00 2001\n"+
-		"From: A <a@b.c>\nSubject: [PATCH 1/1] kprobes: Wait less\n\n---\n kernel/kprobes.c | 2 +-\n\n"+
-		"diff --git a/kernel/kprobes.c b/kernel/kprobes.c\n--- a/kernel/kprobes.c\n+++ b/kernel/kprobes.c\n"+
-		"@@ -500,3 +500,3 @@\n \t */\n-\tsynchronize_rcu_tasks();\n+\t"+now+"\n \n-- \n2.47.3\n"), 0o644))
+	require.NoError(t, os.WriteFile(name,
+		[]byte("From 0123456789abcdef0123456789abcdef01234567 Mon Sep 17 00:00:00 2001"+
+			"\nFrom: A <a@b.c>\nSubject: [PATCH 1/1] kprobes: Wait less\n\n---\n kernel/kprobes.c | 2 +-\n\n"+
+			"diff --git a/kernel/kprobes.c b/kernel/kprobes.c\n--- a/kernel/kprobes.c\n+++ b/kernel/kprobes.c\n"+
+			"@@ -500,3 +500,3 @@\n \t */\n-\tsynchronize_rcu_tasks();\n+\t"+now+"\n \n-- \n2.47.3\n"), 0o644))
 	return cli.FileName(path), cli.FileName(name)
 }
 
@@ -71,7 +72,8 @@ func TestMail(t *testing.T) {
 func TestMailRefused(t *testing.T) {
 	kernel, patch := mail(t, "synchronize_rcu_task();")
 	var errs bytes.Buffer
-	c := &Review{Kernel: inputs.Kernel{Kernel: kernel}, Patch: patch, Runs: 1, Traces: filepath.Join(t.TempDir(), "traces")}
+	c := &Review{Kernel: inputs.Kernel{Kernel: kernel}, Patch: patch, Runs: 1,
+		Traces: filepath.Join(t.TempDir(), "traces")}
 	_, err := c.Run(cli.New(new(bytes.Buffer), &errs))
 	require.ErrorContains(t, err, "0001-my.patch doesn't compile for ")
 	require.Regexp(t, `: kernel/kprobes.c:\d+:\d+: error: implicit declaration of function .synchronize_rcu_task.`, err)
@@ -83,7 +85,8 @@ func TestMailRefused(t *testing.T) {
 
 	text, err := os.ReadFile(string(patch))
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(string(patch), bytes.ReplaceAll(text, []byte("rcu_tasks();"), []byte("rcu_task();")), 0o644))
+	text = bytes.ReplaceAll(text, []byte("rcu_tasks();"), []byte("rcu_task();"))
+	require.NoError(t, os.WriteFile(string(patch), text, 0o644))
 	_, err = c.Run(cli.New(new(bytes.Buffer), &errs))
 	require.ErrorContains(t, err, `"kprobes: Wait less": hunk 1 of 1 of kernel/kprobes.c:`)
 	require.ErrorContains(t, err, `give the source that it was made for with --source`)

@@ -18,7 +18,7 @@ import (
 	"kpsim/linux"
 )
 
-// A Baseline holds what the unchanged kernel has shown, so that another review needn't run that again. Runs depend on
+// A Baseline holds what the unchanged kernel has shown, so that another review doesn't run that again. Runs depend on
 // nothing but what their record's name says, so a review says the same with and without it. Goroutines may share
 // it; a nil Baseline keeps nothing.
 type Baseline struct {
@@ -34,7 +34,7 @@ type Baseline struct {
 	records map[string]json.RawMessage
 	used    map[string]bool
 	fresh   bool // something isn't kept yet
-	Found   int  // number of records that were used and needn't be made
+	Found   int  // number of records that were used
 	Made    int
 }
 

@@ -16,7 +16,7 @@ type Beside struct {
 	Before, After Search // the same scenario, each with the other's kernel as Base
 	Places        []Place
 	Differ        []string // the functions that differ, without what the compiler adds to their names
-	Even          bool // the unchanged kernel makes as many runs as the changed one, even if that breaks nothing
+	Even          bool     // the unchanged kernel makes as many runs as the changed one, even if that breaks nothing
 	Stats         struct{ Before, After Run }
 
 	Unreached bool   // the first runs didn't reach the change: no more are made

@@ -12,6 +12,10 @@
 // all comparisons of a review into account (odds.go). If few runs broke it, their schedule is
 // replayed on the unchanged kernel, and both are run near that schedule, and with the witness' program.
 //
+// What the unchanged kernel shows is kept (baseline.go) under the digests of the kernel and of the program. If the
+// runs of a scenario don't come to a function that differs there, the changed kernel makes only a handful of them:
+// changes of data that no changed function reads are left to the serial programs.
+//
 // A review searches many scenarios in rounds (Beside), and divides a budget among them (budget.go). What runs cost is
 // counted in instructions, never in time.
 //
