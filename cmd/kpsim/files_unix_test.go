@@ -96,6 +96,7 @@ var read = map[string]string{
 	"overhead probes --profile":   "overhead probes --profile FILE",
 	// A folder whose files are shown beside a kernel's trace; what can't be read isn't shown.
 	"replay --source": "", "explain --source": "", "view --source": "",
+	"review --source": "", // a folder that a patch is applied to; internal/patches tests what its files are
 
 	// Arguments that are strings, since they may be names of what is built in.
 	"explore": "explore FILE", "verify": "verify FILE", "run": "run FILE", "shell": "shell FILE",

@@ -42,8 +42,8 @@ func Of(release, dir string) (*Edit, error) {
 		return nil, fmt.Errorf("no source of %s is at hand; give the folder that has it, or run "+
 			"scripts/fetch-kernel-source %s", release, release)
 	}
-	var err error
-	if e.tree, err = patches.Open(e.Dir); err != nil {
+	tree, err := patches.Open(e.Dir)
+	if err != nil {
 		return nil, err
 	}
 	if own == "" {
@@ -52,6 +52,34 @@ func Of(release, dir string) (*Edit, error) {
 	if e.engine, err = sources(own); err != nil {
 		return nil, err
 	}
+	return e.of(tree)
+}
+
+// Engine lists the files that a release's engine is compiled from.
+func Engine(release string) ([]string, error) {
+	if _, err := compile.Headers(release); err != nil {
+		return nil, err
+	}
+	own := compile.Source(release)
+	if own == "" {
+		return nil, fmt.Errorf("no source of %s is at hand to compare with; run scripts/fetch-kernel-source %s",
+			release, release)
+	}
+	return sources(own)
+}
+
+// Read is Of for files that a function reads; dir is what a message calls them.
+func Read(release, dir string, read func(name string) ([]byte, error)) (*Edit, error) {
+	engine, err := Engine(release)
+	if err != nil {
+		return nil, err
+	}
+	return (&Edit{Release: release, Dir: dir, engine: engine}).of(patches.From(read))
+}
+
+// of begins with a tree.
+func (e *Edit) of(tree *patches.Tree) (*Edit, error) {
+	e.tree = tree
 	for _, name := range e.engine {
 		if strings.HasSuffix(name, "/kprobes.c") && e.tree.Has(name) {
 			return e, nil
@@ -169,12 +197,17 @@ func (e *Edit) Compiled(names []string, stop *atomic.Bool) ([]string, error) {
 	return t.Objects(stop)
 }
 
+// Engine lists the files that the engine is compiled from.
+func (e *Edit) Engine() []string { return e.engine }
+
+// Text returns a file as it is now.
+func (e *Edit) Text(name string) ([]byte, error) { return e.tree.Text(name) }
+
 // Differing returns the files of the engine that differ from those of a release's own source.
 func (e *Edit) Differing() (names []string, err error) {
 	own := compile.Source(e.Release)
-	if own == "" {
-		return nil, fmt.Errorf("no source of %s is at hand to compare with; run scripts/fetch-kernel-source %s",
-			e.Release, e.Release)
+	if _, err := Engine(e.Release); err != nil {
+		return nil, err
 	}
 	for _, name := range e.engine {
 		now, err := e.tree.Text(name)

@@ -64,15 +64,20 @@ func Open(dir string) (*Tree, error) {
 	}}, nil
 }
 
+// From makes a tree of files that a function reads. Its error is fs.ErrNotExist if there is none of that name.
+func From(read func(name string) ([]byte, error)) *Tree {
+	return &Tree{files: make(map[string]*File), Read: read}
+}
+
 // Of makes a tree of files in memory.
 func Of(files map[string]string) *Tree {
-	return &Tree{files: make(map[string]*File), Read: func(name string) ([]byte, error) {
+	return From(func(name string) ([]byte, error) {
 		text, ok := files[name]
 		if !ok {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 		}
 		return []byte(text), nil
-	}}
+	})
 }
 
 // Changed returns the files that patches have changed, by name.

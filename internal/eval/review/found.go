@@ -136,6 +136,7 @@ func (r *found) add(s *search) error {
 	}
 	r.rows = append(r.rows, w)
 	r.runsAfter += b.Stats.After.Runs
+	r.by = append(r.by, make([][]reacher, max(len(b.Reached)-len(r.by), 0))...)
 	for i, n := range b.Reached {
 		if r.reached[i] += n; n > 0 {
 			r.by[i] = append(r.by[i], reacher{it.sc.Name, n, b.Stats.After.Runs})

@@ -121,44 +121,52 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	r, err := c.between(p, before, after)
+	switch {
+	case err != nil:
+		return 0, err
+	case c.stop.Load():
+		return c.interrupted(p, r)
+	case len(r.rows)+len(r.dies) == 0:
+		return 0, fmt.Errorf("--for: no scenario was run on both kernels in %v; give more", c.For)
+	}
+	return r.end(p)
+}
+
+// between reviews two kernels. After ^C what it found isn't all.
+func (c *Review) between(p *cli.Program, before, after *linux.Kernel) (*found, error) {
 	r := &found{c: c, before: before, after: after, src: source.Of(after, ""),
 		kept: change.OpenBaseline(before, version.Digest())}
 	r.sides = [sides]string{r.kernelSide(before, c.BeforeObjects), r.kernelSide(after, c.Objects)}
 	r.code = change.CodeOf(before, after, r.src)
 	if err := r.readPatch(); err != nil {
-		return 0, err
+		return nil, err
 	}
-	r.reached, r.by = make([]uint64, len(r.code.Places)), make([][]reacher, len(r.code.Places))
+	r.reached = make([]uint64, len(r.code.Places))
 	list, err := c.items(before, after)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	r.left = list.left
 	if len(list.items) == 0 {
-		return 0, fmt.Errorf("none of the scenarios can be run on both kernels: %s", list.left[0].why)
+		return nil, fmt.Errorf("none of the scenarios can be run on both kernels: %s", list.left[0].why)
 	}
 	if err := cli.MakeFolder(c.Traces); err != nil {
-		return 0, err
+		return nil, err
 	}
 	cli.ManyKernels()
 	c.began = time.Now()
 	parts := 3*(len(list.items)+list.drawn) + (max(len(list.serial), list.drawn)+batch-1)/batch + 4
 	c.line = p.WatchParts("review", parts, "step")
+	defer c.line.Clear()
 	if err = c.all(p, r, list); err == nil && !c.stop.Load() {
 		c.line.Complete()
 		r.kept.Save()
 	}
-	c.line.Clear()
 	if c.stop.Load() {
-		return c.interrupted(p, r)
+		err = nil // it may be one of what was stopped
 	}
-	switch {
-	case err != nil:
-		return 0, err
-	case len(r.rows)+len(r.dies) == 0:
-		return 0, fmt.Errorf("--for: no scenario was run on both kernels in %v; give more", c.For)
-	}
-	return r.end(p)
+	return r, err
 }
 
 // interrupted reports what was found before ^C; r is nil if a partial result can't be reported.

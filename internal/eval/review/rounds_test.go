@@ -22,7 +22,8 @@ func searched(t *testing.T, c *Review, names ...string) *found {
 	c.Traces, c.Seed = t.TempDir(), 1
 	before, after, err := c.kernels()
 	require.NoError(t, err)
-	r := &found{c: c, before: before, after: after, src: source.Of(after, "")}
+	r := &found{c: c, before: before, after: after, src: source.Of(after, ""),
+		kept: change.OpenBaseline(before, "")}
 	r.code = change.CodeOf(before, after, r.src)
 	require.NoError(t, r.readPatch())
 	r.reached = make([]uint64, len(r.code.Places))

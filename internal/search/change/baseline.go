@@ -46,13 +46,13 @@ const (
 )
 
 // OpenBaseline reads what is kept of an unchanged kernel. build is a digest of the program, since another one may run
-// otherwise.
+// otherwise; "" keeps nothing beyond this Baseline.
 func OpenBaseline(k *linux.Kernel, build string) *Baseline {
 	b := &Baseline{kernel: k, build: build, kind: kept.Kind{Name: "baseline", Most: baselineMost, Size: baselineSize},
 		records: make(map[string]json.RawMessage), used: make(map[string]bool)}
 	b.key = kept.KeyOf([]byte("baseline"), []byte(k.ID()), []byte(build))
 	packed := b.kind.Get(b.key)
-	if packed == nil {
+	if build == "" || packed == nil {
 		return b
 	}
 	r, err := zstd.NewReader(bytes.NewReader(packed))
@@ -69,7 +69,7 @@ func OpenBaseline(k *linux.Kernel, build string) *Baseline {
 
 // Save keeps what is new. If that fails, the next review makes it again.
 func (b *Baseline) Save() {
-	if b == nil || !b.fresh {
+	if b == nil || !b.fresh || b.build == "" {
 		return
 	}
 	b.mu.Lock()
