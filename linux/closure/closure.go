@@ -18,8 +18,8 @@ type Closure struct {
 	Special  []Site     // instructions that concern the machine, or that the simulator doesn't execute
 	Indirect []Site     // calls and jumps through pointers, except paravirt's
 	Paravirt int        // number of calls through pv_ops
-	Missing  []Name     // functions that other kernels of this series have
 
+	rows   []*Set
 	code   *code
 	byName map[string]*member
 	aux    *vmlinux.Section // code that tests CPU features and that boot replaces; its jumps lead back
@@ -71,7 +71,7 @@ func Of(im *vmlinux.Image, sets ...string) (*Closure, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Closure{Image: im, code: codeOf(im.Processor()), byName: make(map[string]*member),
+	c := &Closure{Image: im, rows: rows, code: codeOf(im.Processor()), byName: make(map[string]*member),
 		aux: im.Section(".altinstr_aux")}
 	for _, s := range rows {
 		c.Sets = append(c.Sets, s.Name)
@@ -87,7 +87,6 @@ func Of(im *vmlinux.Image, sets ...string) (*Closure, error) {
 		}
 	}
 	w.run()
-	c.missing(rows)
 	return c, nil
 }
 
@@ -127,21 +126,22 @@ func Base(name string) string {
 	return name
 }
 
-// missing records the functions that this kernel should have according to its series.
-func (c *Closure) missing(rows []*Set) {
+// Missing returns the functions that other kernels of this series have. It looks through all symbols.
+func (c *Closure) Missing() (list []Name) {
 	there := make(map[string]bool)
 	for _, s := range c.Image.Symbols() {
 		there[Base(s.Name)] = true
 	}
 	series := Series(c.Image.Release)
-	for _, s := range rows {
-		list := c.code.functions()
-		for i := range list {
-			if f := &list[i]; c.code.has(s, f) && slices.Contains(f.series, series) && !there[f.name] {
-				c.Missing = append(c.Missing, Name{s.Name, f.file, f.name})
+	for _, s := range c.rows {
+		all := c.code.functions()
+		for i := range all {
+			if f := &all[i]; c.code.has(s, f) && slices.Contains(f.series, series) && !there[f.name] {
+				list = append(list, Name{s.Name, f.file, f.name})
 			}
 		}
 	}
+	return list
 }
 
 // Series returns the version that identifies a series: "6.1" for "6.1.0-50-amd64".

@@ -40,7 +40,7 @@ func TestProbes(t *testing.T) {
 			c := of(t, series, "kprobes")
 			assert.InDelta(t, 165, len(c.Inside), 10)
 			assert.InDelta(t, 65, len(c.Boundary), 10)
-			assert.Empty(t, c.Missing)
+			assert.Empty(t, c.Missing())
 			for _, name := range []string{"register_kprobe", "kprobe_optimizer", "text_poke_bp_batch", "insn_decode",
 				"poke_int3_handler", "rethook_trampoline_handler", "do_sync_core", "kprobe_seq_show"} {
 				in := slices.ContainsFunc(c.Inside, func(f Function) bool { return f.Name == name })
@@ -209,5 +209,5 @@ func TestFake(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, c.Inside, 1)
 	assert.Equal(t, "kernel/kprobes.c", c.Inside[0].File)
-	assert.NotEmpty(t, c.Missing)
+	assert.NotEmpty(t, c.Missing())
 }

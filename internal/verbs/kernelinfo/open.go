@@ -113,7 +113,7 @@ func (o *opened) set(name string) (*setInfo, error) {
 	for _, u := range c.Unserved(linux.Served) {
 		s.Unserved = append(s.Unserved, callee{u.Name, sites(u.Callers)})
 	}
-	for _, m := range c.Missing {
+	for _, m := range c.Missing() {
 		s.Missing = append(s.Missing, m.Name)
 	}
 	for _, x := range c.Special {
