@@ -84,7 +84,7 @@ func (e *Engine) doRegisterKprobe(x kapi.Context, p *Kprobe) error {
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
 		e.freeAggrKprobe(x, ap)
 		p.aggr = nil
-		return err
+		return e.do.Register.ArmFailed(err)
 	}
 	e.do.Arm.LockText(e, x)
 	e.do.Optimizer.PrepareOptimizedKprobe(e, x, ap)

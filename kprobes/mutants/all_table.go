@@ -217,6 +217,10 @@ var table = []Mutant{
 		Property: "text-agrees",
 		Says:     "a site of ftrace stays in the filter when the text of its probes goes",
 		Apply:    on(goneTraced)},
+	{Name: "arm-unreported", Source: "__register_kprobe, 6.14 and later", Scenario: "ftrace-refuses",
+		Property: "list-agrees",
+		Says:     "a registration whose arming is refused takes the probe out again, and answers 0",
+		Apply:    on(func(s *steps) { s.Register.ArmFailed = func(error) error { return nil } })},
 	{Name: "check-unlocked", Source: "check_kprobe_address_safe, 2.6.30 and later", Scenario: "module-init",
 		Property: "text-agrees",
 		Also:     []string{"no-oops"}, // by a task that arms where there is no text

@@ -27,7 +27,7 @@ var likeMutants = [...]struct{ mutant, find string }{
 	{"check-unlocked", "check-unlocked"}, {"disarm-lost", "disarm-lost"}, {"reuse-disabled", "reuse-disabled"},
 	{"enable-lost", "enable-lost"},
 	{"detour-post", "detour-post"}, {"post-by-list", "detour-post"}, {"boost-post", "boost-post"},
-	{"never-again", "blocked-lost"}, {"jump-hidden", "jump-hidden"}, {"gone-traced", "gone-traced"},
+	{"never-again", "blocked-lost"}, {"jump-hidden", "jump-hidden"}, {"gone-traced", "gone-traced"}, {"arm-unreported", "arm-unreported"},
 	{"flags-wide", "flags-wide"}, {"loop-late", "emulated-wrong"}, {"ret-keeps", "emulated-wrong"},
 }
 

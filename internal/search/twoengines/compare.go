@@ -38,6 +38,7 @@ type Difference struct {
 	By     *scenario.Operation
 	Mutant string           // with it kpsim's engine answers as the kernel's does, if that breaks nothing
 	On     target.Processor // whose kernels alone show it; that of x86-64: those of all may
+	In     string           // a series that shows it, where the newest 6.1 and 6.12 don't
 }
 
 // Known are the differences that are known.
@@ -56,10 +57,11 @@ var Known = []Difference{
 	{Name: "reuse-disabled", Says: "a probe that is registered disabled where a jump is on its way out keeps it",
 		Mutant: "reuse-disabled"},
 	{Name: "boost-post", Says: "a post_handler that joins a boosted probe isn't called, in a kernel without preemption",
-		Mutant: "boost-post"},
+		Mutant: "boost-post", In: "5.10"},
 	{Name: "jump-hidden", Says: "a jump that lies over a probe isn't taken away if a disabled probe is in between",
-		Mutant: "jump-hidden"},
-	{Name: "gone-traced", Says: "a probe of a module that goes stays in ftrace's filter", Mutant: "gone-traced"},
+		Mutant: "jump-hidden", In: "5.10"},
+	{Name: "gone-traced", Says: "a probe of a module that goes stays in ftrace's filter", Mutant: "gone-traced", In: "5.10"},
+	{Name: "arm-unreported", Says: "a registration whose arming ftrace refuses answers 0", Mutant: "arm-unreported", In: "7.3"},
 	{Name: "flags-wide", Says: "pushfw and popfw are emulated as if they were pushfq and popfq", Mutant: "flags-wide"},
 	{Name: "loop-late", Says: "an emulated loop runs once too often", Mutant: "loop-late"},
 	{Name: "nip-unstored", Says: "a branch whose hit is missed in a detour is emulated from an address that " +
