@@ -385,7 +385,12 @@ func (e *Linux) Wait(x kapi.Context) {
 func (e *Linux) Own() (name string, at arch.Addr, code []byte) { return "", 0, nil }
 
 // CellName implements engine.Engine.
-func (e *Linux) CellName(kapi.CellID) string { return "" }
+func (e *Linux) CellName(id kapi.CellID) string {
+	if e.thread.is.Var != nil && id == e.thread.complete.ID() {
+		return completion
+	}
+	return ""
+}
 
 // State implements engine.Engine.
 func (e *Linux) State(add func(root any)) {

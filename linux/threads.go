@@ -1,6 +1,9 @@
 package linux
 
 import (
+	"slices"
+
+	"kpsim/linux/closure"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -27,8 +30,10 @@ type threading struct {
 
 // kthread runs the thread that boot has made.
 type kthread struct {
-	*env  `state:"boot"`
-	doing threading
+	*env     `state:"boot"`
+	doing    threading
+	complete kapi.Var[bool] // something has been completed since a task began to wait
+	is       kapi.Is[bool]  `state:"boot"`
 }
 
 // at returns the result of kthread_create. No code reads memory there.
@@ -57,6 +62,10 @@ func (th *kthread) renew() {
 	if t := &th.boot.thread; t.f != 0 {
 		name, _, _ := th.k.Symbol(arch.Addr(t.f))
 		th.doing.worker = th.d.Work.NewDelayedWork(name, th.run)
+		if th.k.completes() {
+			th.complete.Init(th.d.Cells, false)
+			th.is = kapi.Is[bool]{Var: &th.complete, Want: true}
+		}
 	}
 }
 
@@ -68,8 +77,8 @@ func (th *kthread) run(x kapi.Context) {
 	t.runs = false
 }
 
-// is reports whether the caller is the thread.
-func (th *kthread) is(x kapi.Context) bool { return th.doing.runs && th.doing.task == x.Task() }
+// mine reports whether the caller is the thread.
+func (th *kthread) mine(x kapi.Context) bool { return th.doing.runs && th.doing.task == x.Task() }
 
 func shouldStop(e *Linux, x kapi.Context, _ *args) uint64 { return b2u(e.thread.doing.ends) }
 
@@ -78,7 +87,7 @@ func varQueue(_ *Linux, _ kapi.Context, a *args) uint64 { return a[0] }
 
 // prepareToWait is prepare_to_wait_event(queue, entry, state).
 func prepareToWait(e *Linux, x kapi.Context, a *args) uint64 {
-	if e.thread.is(x) && e.booting {
+	if e.thread.mine(x) && e.booting {
 		e.boot.thread.queue = a[0]
 	}
 	return 0
@@ -87,7 +96,7 @@ func prepareToWait(e *Linux, x kapi.Context, a *args) uint64 {
 // waitInQueue is schedule(): a task other than the thread waits until the thread has done the
 // work it was woken for.
 func waitInQueue(e *Linux, x kapi.Context, _ *args) uint64 {
-	if e.thread.is(x) {
+	if e.thread.mine(x) {
 		e.thread.doing.ends = true
 		return 0
 	}
@@ -97,7 +106,7 @@ func waitInQueue(e *Linux, x kapi.Context, _ *args) uint64 {
 
 // waitTimeout is schedule_timeout(time). The time has passed by the time the worker begins.
 func waitTimeout(e *Linux, x kapi.Context, a *args) uint64 {
-	if !e.thread.is(x) {
+	if !e.thread.mine(x) {
 		e.refuse(x, "schedule_timeout of a task")
 		return 0
 	}
@@ -106,6 +115,53 @@ func waitTimeout(e *Linux, x kapi.Context, a *args) uint64 {
 		return a[0]
 	}
 	return 0
+}
+
+// completion names what tasks wait for, which the thread completes.
+const completion = "a completion by kprobe_optimizer_thread"
+
+// completes reports whether tasks wait for the thread by a completion.
+func (k *Kernel) completes() bool {
+	return slices.ContainsFunc(k.Closure.Boundary, func(c closure.Callee) bool { return c.Name == "wait_for_completion" })
+}
+
+// waitForCompletion is wait_for_completion(c): a task waits until the thread has completed it, for ever if the thread
+// doesn't.
+func waitForCompletion(e *Linux, x kapi.Context, a *args) uint64 {
+	th := &e.thread
+	for addDone(x, a[0], 0) == 0 {
+		switch {
+		case th.mine(x) || th.doing.worker == nil:
+			e.refuse(x, "wait_for_completion of what no thread completes")
+			return 0
+		case th.doing.woken || th.doing.runs:
+			th.doing.worker.Flush(x)
+		default:
+			th.complete.Put(x, false)
+			x.Sleep(&th.is)
+		}
+	}
+	addDone(x, a[0], ^uint64(0))
+	return 0
+}
+
+// completed is complete(c).
+func completed(e *Linux, x kapi.Context, a *args) uint64 {
+	addDone(x, a[0], 1)
+	if e.thread.is.Var != nil {
+		e.thread.complete.Put(x, true)
+	}
+	return 0
+}
+
+// addDone adds to the first member of a struct completion, of 32 bits, and returns it.
+func addDone(x kapi.Context, at, n uint64) uint64 {
+	v, _ := x.Memory().Load(arch.Addr(at), 4)
+	if n != 0 {
+		v = uint64(uint32(v + n))
+		x.Memory().Store(arch.Addr(at), 4, v)
+	}
+	return v
 }
 
 // wakeQueue wakes the thread if it waits in a queue. Other waiting tasks check their condition

@@ -108,6 +108,7 @@ var signs = [...]sign{
 	{&properties.NoRemains, " slots are in use, and ", keepsSlots, []string{"slot-kept"}, nil},
 	{&properties.NoMemoryMisuse, " (use after free): struct optimized_kprobe's ", nil,
 		[]string{"forced-freed", "cancel-rcu"}, nil},
+	{&properties.Progress, " waits for a completion by kprobe_optimizer_thread", nil, []string{"flush-forever"}, nil},
 	{&properties.TextRestored, ", which is no whole image of a registered probe", forbids, []string{"disarm-lost"},
 		&properties.TextAgrees},
 	{&properties.HandlerContext, " runs the post_handler of probe ", ofPower, []string{"post-address"}, nil},
