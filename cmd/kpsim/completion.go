@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/flags"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/verdict"
 	"kpsim/internal/verbs/catalogue"
 	"kpsim/internal/verbs/report"
 	"kpsim/kprobes/mutants"
@@ -90,6 +91,7 @@ var completions = map[string]flags.Names{
 	"--tier":      flags.Fixed(pages.TierNames),
 	"--schedule":  flags.Fixed(pages.ScheduleNames),
 	"--patch":     flags.Fixed(pages.PatchNames),
+	"--format":    flags.Fixed(verdict.Names),
 	"--to":        flags.Fixed(func() []string { return report.Exports }),
 	"--with":      flags.Fixed(closure.Known),
 	"<file|name>": flags.Either(flags.Fixed(library.Names), flags.Files(".star")),

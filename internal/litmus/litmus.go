@@ -22,6 +22,7 @@ type Litmus struct {
 	States  int      `range:"1..1000000000" default:"1000000" placeholder:"N" help:"Give a test up when it has more states of the machine, or under lkmm more executions. Default: 1000000."`
 	Workers int      `range:"0..64" placeholder:"N" help:"How many tests are run at once. Default: one a processor. Changes no result."`
 	JSON    bool     `name:"json" xor:"form" help:"Print one JSON object a line, one for each test."`
+	cli.Format
 }
 
 // Help implements kong.HelpProvider.
@@ -157,8 +158,8 @@ func firstTwice(list []file) string {
 	return ""
 }
 
-// verdict is how often the condition holds among the final states: Never, Sometimes, Always.
-func verdict(positive, negative int) string {
+// observation is how often the condition holds among the final states: Never, Sometimes, Always.
+func observation(positive, negative int) string {
 	switch {
 	case positive == 0:
 		return "Never"

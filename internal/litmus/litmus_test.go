@@ -28,9 +28,9 @@ func TestFiles(t *testing.T) {
 
 // TestAgainst: what a comment expects, and what was seen.
 func TestAgainst(t *testing.T) {
-	require.Equal(t, "Never", verdict(0, 3))
-	require.Equal(t, "Always", verdict(3, 0))
-	require.Equal(t, "Sometimes", verdict(1, 1))
+	require.Equal(t, "Never", observation(0, 3))
+	require.Equal(t, "Always", observation(3, 0))
+	require.Equal(t, "Sometimes", observation(1, 1))
 	for _, c := range []struct {
 		expected, seen string
 		against        bool

@@ -9,6 +9,7 @@ import (
 
 	"kpsim/internal/litmus/run"
 	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/verdict"
 )
 
 // A printer prints tests in their order, as soon as those before are done.
@@ -42,7 +43,7 @@ func (o *printer) ended(i int) {
 // print prints one test.
 func (o *printer) print(t *test) {
 	if t.err != nil {
-		o.fail(t.err.Error())
+		o.fail(t, t.err.Error())
 		return
 	}
 	r := t.result
@@ -57,7 +58,7 @@ func (o *printer) print(t *test) {
 		return
 	}
 	if !r.Complete && (holds == 0 || fails == 0) { // else it is Sometimes, whatever there is
-		o.fail(fmt.Sprintf("%s: more than %s; give --states a larger number", t.path, t.counted(o.c.States)))
+		o.fail(t, fmt.Sprintf("%s: more than %s; give --states a larger number", t.path, t.counted(o.c.States)))
 		return
 	}
 	if len(r.Outcomes) == 0 {
@@ -65,10 +66,10 @@ func (o *printer) print(t *test) {
 		if t.filtered && !r.Endless {
 			why = "the filter excludes every final state"
 		}
-		o.fail(fmt.Sprintf("%s: %s; change the test", t.path, why))
+		o.fail(t, fmt.Sprintf("%s: %s; change the test", t.path, why))
 		return
 	}
-	seen := verdict(holds, fails)
+	seen := observation(holds, fails)
 	o.counts[seen]++
 	differs := against(t.expected, seen)
 	if t.races { // then the verdict is about what compilers do, too
@@ -77,6 +78,7 @@ func (o *printer) print(t *test) {
 	if r.Race != nil {
 		o.races++
 	}
+	o.judge(t, seen, differs)
 	switch {
 	case differs:
 		o.differs++
@@ -101,8 +103,30 @@ func (o *printer) print(t *test) {
 	o.err = cmp.Or(o.err, err)
 }
 
-func (o *printer) fail(says string) {
+// group is that of the cases of litmus tests.
+const group = "litmus tests"
+
+// judge adds the case of a test that was run.
+func (o *printer) judge(t *test, seen string, differs bool) {
+	one := verdict.Case{Group: group, Name: t.path, Says: fmt.Sprintf("%s: %s; expected %s", t.name, seen, t.expectation()),
+		Places: []verdict.Place{{File: t.path, Line: 1}}}
+	switch {
+	case differs:
+		one.Outcome, one.Rule = verdict.Failed, verdict.Litmus
+		one.Next = cli.Line(cli.Typed(), "litmus", "--memory", string(t.memory), "--explain", t.path)
+	case t.expected == "":
+		one.Outcome, one.Says = verdict.Skipped, fmt.Sprintf("%s: %s; the test expects nothing", t.name, seen)
+	}
+	if t.result.Race != nil {
+		one.Notes = append(one.Notes, "data race: "+t.c.RaceText(t.result.Race))
+	}
+	o.p.Judged.Add(one)
+}
+
+func (o *printer) fail(t *test, says string) {
 	o.failed++
+	o.p.Judged.Add(verdict.Case{Group: group, Name: t.path, Outcome: verdict.Errored, Says: says,
+		Places: []verdict.Place{{File: t.path}}})
 	fmt.Fprintf(o.p.Err, "kpsim: %s\n", says)
 }
 
@@ -124,7 +148,7 @@ func (t *test) text(b *bytes.Buffer, holds, fails int) {
 	}
 	fmt.Fprintln(b, map[bool]string{true: "Ok", false: "No"}[ok])
 	fmt.Fprintf(b, "Witnesses\nPositive: %d Negative: %d\nCondition %s\n", positive, negative, t.condition())
-	fmt.Fprintf(b, "Observation %s %s %d %d\n", t.name, verdict(holds, fails), holds, fails)
+	fmt.Fprintf(b, "Observation %s %s %d %d\n", t.name, observation(holds, fails), holds, fails)
 	if !r.Complete {
 		fmt.Fprintf(b, "Not complete: it has more %s than --states, and maybe more final states\n", t.counts())
 	}
@@ -132,7 +156,7 @@ func (t *test) text(b *bytes.Buffer, holds, fails int) {
 		fmt.Fprintln(b, "Not all final states are listed; the others change nothing about the verdict")
 	}
 	if r.Race != nil {
-		fmt.Fprintf(b, "Data race: %s\n%s\n", t.c.RaceText(r.Race), t.limited(verdict(holds, fails)))
+		fmt.Fprintf(b, "Data race: %s\n%s\n", t.c.RaceText(r.Race), t.limited(observation(holds, fails)))
 	}
 	if r.Endless {
 		fmt.Fprintln(b, "Some schedules don't end: threads wait")
@@ -243,7 +267,7 @@ type jsonOutcome struct {
 func (t *test) json(holds, fails int) *jsonTest {
 	j := &jsonTest{
 		Name: t.name, File: t.path, Language: t.language, Memory: string(t.memory),
-		Condition: t.condition(), Verdict: verdict(holds, fails), Expected: t.expected,
+		Condition: t.condition(), Verdict: observation(holds, fails), Expected: t.expected,
 		Positive: holds, Negative: fails, Complete: t.result.Complete, Endless: t.result.Endless,
 		States: t.result.States,
 		Runs:   t.result.Runs,

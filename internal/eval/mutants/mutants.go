@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,22 +10,24 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/mutantsearch"
 	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/verdict"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 )
 
 // Mutants is kpsim mutants.
 type Mutants struct {
-	Mutants  []string     `arg:"" optional:"" name:"name" help:"Only these mutants. Default: all there are."`
-	Seeds    int          `range:"1..10000" default:"20" placeholder:"N" help:"Searches for each mutant, each with its own seed. Default: 20."`
-	Most     uint64       `range:"1..1000000000" default:"100000" placeholder:"N" help:"Schedules of one search, at most: what isn't noticed by then has survived. Default: 100000."`
-	Seed     uint64       `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
-	Workers  int          `range:"0..64" default:"0" placeholder:"N" help:"How many searches are made at once; 0 is one a processor. What they find is the same."`
-	Barriers bool         `help:"Leave out barriers instead, one at a time, under the weak models of memory, in all scenarios that come to them; names are then those of drop- mutants."`
-	Runs     uint64       `range:"1..1000000000" default:"300" placeholder:"N" help:"With --barriers: schedules of each scenario. Default: 300."`
-	Drawn    uint64       `range:"0..1000000000" placeholder:"N" help:"Search for them among N drawn programs each instead, without the scenario where they show, and list which are found. Without names: those that bring back a fault which kernels had."`
-	Blind    bool         `help:"Shrink no witnesses: that takes most of the time."`
-	JSON     bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Mutants  []string `arg:"" optional:"" name:"name" help:"Only these mutants. Default: all there are."`
+	Seeds    int      `range:"1..10000" default:"20" placeholder:"N" help:"Searches for each mutant, each with its own seed. Default: 20."`
+	Most     uint64   `range:"1..1000000000" default:"100000" placeholder:"N" help:"Schedules of one search, at most: what isn't noticed by then has survived. Default: 100000."`
+	Seed     uint64   `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
+	Workers  int      `range:"0..64" default:"0" placeholder:"N" help:"How many searches are made at once; 0 is one a processor. What they find is the same."`
+	Barriers bool     `help:"Leave out barriers instead, one at a time, under the weak models of memory, in all scenarios that come to them; names are then those of drop- mutants."`
+	Runs     uint64   `range:"1..1000000000" default:"300" placeholder:"N" help:"With --barriers: schedules of each scenario. Default: 300."`
+	Drawn    uint64   `range:"0..1000000000" placeholder:"N" help:"Search for them among N drawn programs each instead, without the scenario where they show, and list which are found. Without names: those that bring back a fault which kernels had."`
+	Blind    bool     `help:"Shrink no witnesses: that takes most of the time."`
+	JSON     bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
+	cli.Format
 	Markdown bool         `xor:"form" help:"Print a table in Markdown."`
 	HTML     cli.FileName `name:"html" xor:"form" placeholder:"FILE" help:"Write a page: the table, plots of how soon they are killed, what each does and who notices; with today's date."`
 
@@ -80,6 +83,9 @@ type mutantRow struct {
 func (c *Mutants) Run(p *cli.Program) (int, error) {
 	hunt := mutantsearch.Search{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind,
 		Cancelled: &c.stop}
+	if c.Formats() != "" && (c.Barriers || c.Drawn > 0) {
+		return 0, errors.New("--format: --barriers and --drawn measure and judge nothing; leave it out, or use --json")
+	}
 	if c.Barriers {
 		p.StopAtInterrupt(&c.stop)
 		cli.ManySmall()
@@ -124,6 +130,7 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 		}
 		r := mutantRowOf(k)
 		rows = append(rows, r)
+		c.judge(p, &r)
 		if err := c.print(p, &r); err != nil {
 			return 0, err
 		}
@@ -221,6 +228,20 @@ func (c *Mutants) print(p *cli.Program, r *mutantRow) error {
 		p.ToType("to look at it:", cli.Line(cli.Typed(), "explore", r.Scenario, "--mutant", r.Mutant))
 	}
 	return nil
+}
+
+// judge adds the case of a mutant.
+func (c *Mutants) judge(p *cli.Program, r *mutantRow) {
+	one := verdict.Case{Group: "mutants", Name: r.Mutant, Says: fmt.Sprintf("in %s: noticed by %s, %d of %s",
+		r.Scenario, r.noticed(), r.Killed, cli.Number(r.Seeds, "search"))}
+	switch {
+	case r.Fault != "":
+		one.Outcome, one.Rule, one.Says = verdict.Failed, verdict.Mutant, one.Says+"\n"+r.Fault
+		one.Next = cli.Line(cli.Typed(), "explore", r.Scenario, "--mutant", r.Mutant)
+	case r.Equivalent != "":
+		one.Says = "equivalent: " + r.Equivalent
+	}
+	p.Judged.Add(one)
 }
 
 // cells are what is printed of a mutant.
@@ -322,6 +343,9 @@ func (c *Mutants) conclude(p *cli.Program, rows []mutantRow) (status int, err er
 	}
 	if len(wrong)+faults > 0 {
 		status = cli.Against
+	}
+	for _, w := range wrong {
+		p.Judged.Add(verdict.Case{Group: "the catalogue", Name: w, Outcome: verdict.Failed, Rule: verdict.Mutant, Says: w})
 	}
 	if c.JSON {
 		for _, w := range wrong {

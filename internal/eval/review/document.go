@@ -176,7 +176,7 @@ func share(n, of uint64) string { return fmt.Sprintf("%d of %d", n, of) }
 func (r *found) verdicts(whole bool) page.Section {
 	s := page.Section{ID: "verdicts", Title: "Verdicts and behaviours that only one has"}
 	for _, part := range []struct {
-		list    []verdict
+		list    []difference
 		caption page.Text
 		is      page.Verdict
 		mark    string
@@ -252,7 +252,7 @@ const openMost = 3
 
 // story tells how a witness happens, and how to see it again. With paths, file names have
 // folders.
-func (v *verdict) story(paths bool) (list []page.Block) {
+func (v *difference) story(paths bool) (list []page.Block) {
 	var steps page.Steps
 	for _, l := range v.sentences {
 		steps = append(steps, page.Text(quoted(l)))

@@ -31,10 +31,10 @@ type found struct {
 	compared
 
 	rows       []row
-	gained     []verdict // broken only after the change, or far more often
-	lost       []verdict // broken only before the change
-	both       []verdict
-	unsure     []verdict // broken by few runs after the change
+	gained     []difference // broken only after the change, or far more often
+	lost       []difference // broken only before the change
+	both       []difference
+	unsure     []difference // broken by few runs after the change
 	odds       change.Odds
 	behaviours []behaviour
 	dies       []left // scenarios that run before and fail after the change
@@ -86,8 +86,8 @@ type row struct {
 	fewer         bool // it had fewer runs than it should
 }
 
-// A verdict is a property that only one side breaks.
-type verdict struct {
+// A difference is a property that only one side breaks.
+type difference struct {
 	scenario string
 	change.Break
 	trace     string   // the witness's file
@@ -98,7 +98,7 @@ type verdict struct {
 }
 
 // property names the broken property, and the known finds that the witness resembles.
-func (v *verdict) property() string {
+func (v *difference) property() string {
 	if v.like == nil {
 		return v.Property
 	}
@@ -106,7 +106,7 @@ func (v *verdict) property() string {
 }
 
 // shares formats the counts of both sides, and those of the witness' program if it was run.
-func (v *verdict) shares() (now, was string) {
+func (v *difference) shares() (now, was string) {
 	now, was = share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)
 	if c := v.Near; c != nil && c.Runs > 0 {
 		now += "; near its witness' schedule " + share(c.Violations, c.Runs)
@@ -144,7 +144,7 @@ func (r *found) add(s *search) error {
 	}
 	for _, side := range []struct {
 		list []change.Break
-		to   *[]verdict
+		to   *[]difference
 		line func(words ...string) string
 		end  string
 	}{
@@ -153,7 +153,7 @@ func (r *found) add(s *search) error {
 		{append(b.Unsure, opened(b)...), &r.unsure, r.c.Kernel.Line, ""},
 	} {
 		for i, k := range side.list {
-			v := verdict{scenario: it.sc.Name, Break: k}
+			v := difference{scenario: it.sc.Name, Break: k}
 			if k.Witness != nil && side.line != nil {
 				end := side.end
 				if slices.ContainsFunc(side.list[:i], func(l change.Break) bool { return l.Property == k.Property }) {

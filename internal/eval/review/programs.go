@@ -405,7 +405,7 @@ func (c *Review) differ(r *found, one, other *program, name, what string, was, n
 		return longer[times], nil
 	}
 	for _, property := range slices.Sorted(maps.Keys(now.broken)) {
-		v := verdict{scenario: name, Break: change.Break{Property: property, Runs: now.runs,
+		v := difference{scenario: name, Break: change.Break{Property: property, Runs: now.runs,
 			Violations: now.broken[property]}}
 		for _, times := range []uint64{1, change.BaseTimes, rareTimes} {
 			base, err := more(times)

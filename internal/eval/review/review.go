@@ -49,6 +49,7 @@ type Review struct {
 	HTML          cli.FileName   `name:"html" placeholder:"FILE" help:"Write all of it as a page."`
 	Markdown      bool           `xor:"form" help:"Print all of it as Markdown, for a mail."`
 	JSON          bool           `name:"json" xor:"form" help:"Print one JSON object a line."`
+	cli.Format
 
 	stop  atomic.Bool
 	began time.Time

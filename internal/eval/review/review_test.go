@@ -329,7 +329,7 @@ func TestWorse(t *testing.T) {
 	r.hitsAfter = []kernelcost.Hit{hit("k", false, 105), hit("r", false, 99), hit("register", true, 300)}
 	require.Empty(t, r.worse())
 	r.hitsAfter[0].Cycles = 106
-	r.gained = make([]verdict, 2)
+	r.gained = make([]difference, 2)
 	require.Equal(t, []string{"2 verdicts that only the changed engine has, or has far more often",
 		"1 kind of hit dearer by more than 5 %: k by 6 %"}, r.worse())
 }

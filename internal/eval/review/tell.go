@@ -17,6 +17,7 @@ func (r *found) tell(p *cli.Program) error {
 	if err := r.write(); err != nil {
 		return err
 	}
+	r.judge(p)
 	switch {
 	case r.c.JSON:
 		if err := r.json(p); err != nil {
@@ -281,7 +282,7 @@ func (r *found) json(p *cli.Program) error {
 	var all []any
 	for _, part := range []struct {
 		what string
-		list []verdict
+		list []difference
 	}{{"gained", r.gained}, {"lost", r.lost}, {"unsure", r.unsure}, {"both", r.both}} {
 		for i := range part.list {
 			v := &part.list[i]

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/ui/verdict"
 	"kpsim/internal/version"
 	"kpsim/sim"
 	"kpsim/traces/view"
@@ -39,6 +40,7 @@ const MakeRoom = "nothing of it is left there; make room or name another place"
 
 // Unsaved reports a file that was not written, and the remedy.
 func (p *Program) Unsaved(why, remedy string) {
+	p.Judged.Add(verdict.Case{Group: "files", Name: why, Outcome: verdict.Errored, Says: why + "; " + remedy})
 	fmt.Fprintf(p.Err, "kpsim: %s; %s\n", why, remedy)
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"kpsim/internal/ui/verdict"
 )
 
 // Program is the state shared by all commands: where to write, and what is being done, for bug
@@ -23,6 +25,7 @@ type Program struct {
 	Doing    string           // what is being run
 	Again    string           // the command line that repeats it
 	Shipped  []string         // editions whose known faults were printed
+	Judged   *verdict.List    // collects what is judged, for --format; nil: that wasn't given
 	named    bool             // a line of JSON has identified this kpsim
 	ear      ear
 }

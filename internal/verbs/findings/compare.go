@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/search/twoengines"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/verdict"
 	"kpsim/internal/verbs/report"
 	"kpsim/linux"
 )
@@ -29,7 +30,8 @@ type Compare struct {
 	Seed     uint64 `range:"0..18446744073709551615" default:"1" help:"What programs and schedules are drawn from."`
 	Workers  int    `range:"0..64" placeholder:"N" help:"How much is run at once, 16 at most. Default: one a processor. Changes no result."`
 	Traces   string `default:"traces" placeholder:"DIR" help:"Where witnesses are written: NAME.kps, and, as NAME.star, programs whose answers differ."`
-	JSON     bool   `name:"json" help:"Print one JSON object a line."`
+	JSON     bool   `name:"json" xor:"form" help:"Print one JSON object a line."`
+	cli.Format
 
 	stop     atomic.Bool
 	found    int
@@ -250,6 +252,7 @@ const maxReported = 5
 // differ.
 func (c *Compare) reportAnswers(p *cli.Program, base, changed *linux.Kernel, s *totals) error {
 	c.found += s.differing
+	c.judgeAnswers(p, s)
 	if c.JSON {
 		return nil // the programs were printed one by one
 	}
@@ -279,6 +282,7 @@ func (c *Compare) reportDifferent(p *cli.Program, a *change.Answer) error {
 	if err := cli.WriteWhole(out.File, []byte(lang.Print(a.Program)+"\n")); err != nil {
 		return fmt.Errorf("%s", cli.Cause(err, out.File))
 	}
+	c.judgeDifferent(p, &out)
 	if c.JSON {
 		return p.PrintJSON(out)
 	}
@@ -297,6 +301,8 @@ func (c *Compare) reportDifferent(p *cli.Program, a *change.Answer) error {
 // reportUnrunnable reports a changed kernel that can't run a scenario to its end.
 func (c *Compare) reportUnrunnable(p *cli.Program, err error) error {
 	c.found++
+	p.Judged.Add(verdict.Case{Group: p.Doing, Name: "runs", Outcome: verdict.Failed, Rule: verdict.Dies,
+		Says: err.Error(), Next: p.Again})
 	if c.JSON {
 		return p.PrintJSON(differentAnswer{Says: err.Error()})
 	}
@@ -317,7 +323,8 @@ func (c *Compare) line(name string) string {
 // kernel can't run it.
 func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.Kernel) (bool, error) {
 	sc := *in.Scenario
-	if sc.SetLinux(base) != nil || !sc.OfKernel() {
+	if err := sc.SetLinux(base); err != nil || !sc.OfKernel() {
+		c.judgeLeft(p, in, err)
 		return false, nil
 	}
 	p.Doing, p.Again = "scenario "+in.Name, c.line(in.Arg)
@@ -332,6 +339,7 @@ func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.
 		return true, c.reportUnrunnable(p, err)
 	}
 	c.found += len(all.Worse)
+	c.judgeSearched(p, in, &all)
 	for i := range all.Worse {
 		if err := c.reportBroken(p, in, &all.Worse[i], false); err != nil {
 			return true, err
@@ -362,6 +370,7 @@ func (c *Compare) reportBroken(p *cli.Program, in *inputs.Input, b *change.Break
 			out.Trace = &path
 		}
 	}
+	c.judgeBroken(p, in, b, &out)
 	if c.JSON {
 		return p.PrintJSON(out)
 	}

@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
 	"kpsim/internal/ui/page"
+	"kpsim/internal/ui/verdict"
 )
 
 // A fuzzAnswer is the printed result of a program whose answers from a kernel differ from the
@@ -47,6 +48,7 @@ func (c *Fuzz) reportAnswer(p *cli.Program, one *fuzz.Program, clear func()) err
 		return err
 	}
 	clear()
+	c.judgeAnswer(p, &a)
 	if c.JSON {
 		return p.PrintJSON(a)
 	}
@@ -174,6 +176,8 @@ func (c *Fuzz) reachStatus(p *cli.Program) int {
 	if uint64(n)*100 >= c.Reach*uint64(all) {
 		return cli.OK
 	}
+	p.Judged.Add(verdict.Case{Group: drawnPrograms, Name: "reached", Outcome: verdict.Failed, Rule: verdict.Unreached,
+		Says: fmt.Sprintf("%d of %d %ss were reached, fewer than %d %%", n, all, what, c.Reach)})
 	fmt.Fprintf(p.Err, "kpsim: fewer than %d %% of the %ss were reached\n", c.Reach, what)
 	return cli.Against
 }

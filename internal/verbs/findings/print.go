@@ -61,6 +61,7 @@ func (r *printer) print(w *row) error {
 		}
 	}
 	r.checked += w.SelfChecked
+	r.judge(w)
 	if w.Unsaved != "" {
 		r.unsaved = append(r.unsaved, [2]string{w.Unsaved, w.remedy})
 	}
@@ -222,6 +223,7 @@ func scheduleLines(list []traces.Deviation) []string {
 }
 
 func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
+	c.judgeRow(p, r)
 	if c.JSON {
 		r.Shipped = s
 		return p.PrintJSON(r)

@@ -125,6 +125,7 @@ func (c *Explore) smallFirst(p *cli.Program, r *printer) error {
 		s.Asked = verb.Asked(s.Calls)
 	}
 	report := &verb.Report{Traces: c.Traces, JSON: c.JSON, Calls: s.Calls, Asked: s.Asked, Brief: kernel == nil,
+		Open: c.overridden(),
 		Line: func(file string) string {
 			words := []string{"run", file}
 			if c.Mutant != "" {
@@ -144,6 +145,7 @@ func (c *Explore) smallFirst(p *cli.Program, r *printer) error {
 type within struct {
 	command string // the page's command line; "": as it was typed
 	brief   bool   // part of a tour: one row for all editions
+	open    string // why nothing is expected of its programs; "": nothing may be broken
 }
 
 // drawnLast runs drawn programs after a tour, as kpsim fuzz does.
@@ -153,7 +155,7 @@ func (c *Explore) drawnLast(p *cli.Program, r *printer) error {
 		return nil
 	}
 	f := &Fuzz{Programs: programs, Each: 3, Seed: c.Seed, Edition: c.Edition, Memory: c.Memory, Workers: c.Workers,
-		Kernel: c.Kernel, Broken: c.Broken, Traces: c.Traces, JSON: c.JSON, within: within{brief: true}}
+		Kernel: c.Kernel, Broken: c.Broken, Traces: c.Traces, JSON: c.JSON, within: within{brief: true, open: c.overridden()}}
 	status, err := f.Run(p)
 	if err != nil {
 		return err

@@ -31,7 +31,8 @@ type Verify struct {
 	inputs.GoOn
 	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME-verify.kps: explore's, NAME.kps, stay."`
 	Races  bool   `help:"With --full --by classes: print at what the most races were."`
-	JSON   bool   `name:"json" help:"Print one JSON object a line."`
+	JSON   bool   `name:"json" xor:"form" help:"Print one JSON object a line."`
+	cli.Format
 
 	// Write, if not nil, receives the traces instead of the file system.
 	Write func(path string, data []byte) error `kong:"-" json:"-"`
@@ -114,6 +115,7 @@ func (c *Verify) RunOn(p *cli.Program, list []*inputs.Input) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		c.judged(p, j, row)
 		if err := c.print(p, j, row); err != nil {
 			return 0, err
 		}

@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/verdict"
 	"kpsim/sched"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -21,7 +22,8 @@ type Replay struct {
 	All   bool   `help:"Print a row for each event, and leave nothing out."`
 	inputs.TracesKernel
 	inputs.Sources
-	JSON bool `name:"json" help:"Print one JSON object."`
+	JSON bool `name:"json" xor:"form" help:"Print one JSON object."`
+	cli.Format
 }
 
 // Help implements kong.HelpProvider.
@@ -90,6 +92,7 @@ func (c *Replay) Run(p *cli.Program) (int, error) {
 	if !r.Same {
 		status = cli.Against
 	}
+	c.judge(p, file, r)
 	if c.JSON {
 		return status, c.printJSON(p, file, r)
 	}
@@ -116,6 +119,19 @@ func (c *Replay) printJSON(p *cli.Program, file *traces.File, r *replay.Replay) 
 	out := replayJSON{endJSON: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
 	out.Otherwise, out.FirstDivergence = drifts(file, r), diverges(file, r)
 	return p.PrintJSON(out)
+}
+
+// judge adds the case of the trace.
+func (c *Replay) judge(p *cli.Program, file *traces.File, r *replay.Replay) {
+	one := verdict.Case{Group: c.Trace, Name: "as the trace says", Says: headline(c.Trace, file, r),
+		Notes: departures(file, r), Trace: c.Trace, Places: []verdict.Place{{File: c.Trace}},
+		Next: c.Line("explain", c.Trace)}
+	if !r.Same {
+		one.Outcome, one.Rule = verdict.Failed, verdict.Outdated
+		one.Says += "\nnot the same: " + r.Why
+		one.Next = searchCommand(&c.TracesKernel, file, r.Rig.Scenario)
+	}
+	p.Judged.Add(one)
 }
 
 // diverges returns where the run first differs from the file's, or nil if it doesn't.

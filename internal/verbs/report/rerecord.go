@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/verdict"
 	"kpsim/traces"
 )
 
@@ -15,7 +16,8 @@ type Rerecord struct {
 	Traces   []string `arg:"" name:"trace" help:"Traces to bring up to date, in place."`
 	AnyPlace bool     `help:"Take a run that breaks the same property at another place, too."`
 	inputs.TracesKernel
-	JSON bool `name:"json" help:"Print one JSON object a line."`
+	JSON bool `name:"json" xor:"form" help:"Print one JSON object a line."`
+	cli.Format
 }
 
 // Help implements kong.HelpProvider.
@@ -86,7 +88,11 @@ func (c *Rerecord) rerecordOne(p *cli.Program, path string, file *traces.File) (
 		out.Property = &r.Property.ID
 	}
 	out.FirstDivergence = diverges(file, r)
+	one := verdict.Case{Group: path, Name: "up to date", Trace: path, Places: []verdict.Place{{File: path}}}
 	if now == nil {
+		one.Outcome, one.Rule, one.Says = verdict.Failed, verdict.Outdated, r.Why
+		one.Next = searchCommand(&c.TracesKernel, file, r.Rig.Scenario)
+		p.Judged.Add(one)
 		if out.Why = r.Why; !c.JSON {
 			printOutdated(p, &c.TracesKernel, path, file, r)
 			return false, nil
@@ -100,7 +106,9 @@ func (c *Rerecord) rerecordOne(p *cli.Program, path string, file *traces.File) (
 				cli.Cause(err, path))
 		}
 		out.Written = true
+		one.Says = fmt.Sprintf("written anew, %s", cli.Number(len(now.Schedule), "deviation"))
 	}
+	p.Judged.Add(one)
 	switch {
 	case c.JSON:
 		return true, p.PrintJSON(out)

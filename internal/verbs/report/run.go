@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/verdict"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/traces/view"
@@ -90,7 +91,8 @@ func (c *RunFlags) Schedule(read inputs.ScenarioReader, what, usual string) (*in
 type OneRun struct {
 	Scenario string `arg:"" help:"A scenario, built-in or a file NAME.star."`
 	RunFlags
-	JSON bool `name:"json" help:"Print one JSON object."`
+	JSON bool `name:"json" xor:"form" help:"Print one JSON object."`
+	cli.Format
 }
 
 // Help implements kong.HelpProvider.
@@ -172,6 +174,7 @@ func (c *OneRun) Run(p *cli.Program) (int, error) {
 	if run.Property != nil {
 		out.Property, out.Message, status = &run.Property.ID, rig.Verdict(&run), cli.Against
 	}
+	c.judge(p, j, &out)
 	if c.JSON {
 		return status, p.PrintJSON(out)
 	}
@@ -198,6 +201,18 @@ func (c *OneRun) searchCommand() string {
 		words = cli.WithFlags(words, "--strategy", c.Strategy, "--seed", c.Seed)
 	}
 	return cli.Line(append(words, c.Kernel.Words()...)...)
+}
+
+// judge adds the case of the run.
+func (c *OneRun) judge(p *cli.Program, j *inputs.Input, o *runJSON) {
+	one := verdict.Case{Group: o.Scenario, Name: "one run", Says: o.Outcome + ": nothing is broken", Notes: o.Idle}
+	if o.Property != nil {
+		one.Outcome, one.Rule, one.Says = verdict.Failed, *o.Property, o.Message
+		_, place, _ := strings.Cut(o.Message, " at ")
+		place, _, _ = strings.Cut(place, ":")
+		one.Places, one.Next = j.Where(place), c.searchCommand()
+	}
+	p.Judged.Add(one)
 }
 
 // lines splits a file into lines. The result is never nil.

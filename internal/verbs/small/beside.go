@@ -93,6 +93,7 @@ func watched(p *cli.Program, name string, b *small.Beside, list []*small.Pair) (
 }
 
 func (c *Small) printPairs(p *cli.Program, out *pairs) error {
+	c.judgePairs(p, out)
 	if c.JSON {
 		return p.PrintJSON(out)
 	}
@@ -114,11 +115,16 @@ func (c *Small) printPairs(p *cli.Program, out *pairs) error {
 		if f.Pairs > 1 {
 			p.Indented(cli.Indent+cli.Indent, fmt.Sprintf("and %s more", cli.Number(f.Pairs-1, "pair")))
 		}
-		words := []string{"verify", f.File, "--deviations", fmt.Sprint(small.Deviations)}
-		if c.Mutant != "" {
-			words = append(words, "--mutant", c.Mutant)
-		}
-		p.ToType("the pair alone:", c.Kernel.Line(words...))
+		p.ToType("the pair alone:", c.pairLine(f))
 	}
 	return nil
+}
+
+// pairLine returns the command line that shows a pair alone.
+func (c *Small) pairLine(f *pairFind) string {
+	words := []string{"verify", f.File, "--deviations", fmt.Sprint(small.Deviations)}
+	if c.Mutant != "" {
+		words = append(words, "--mutant", c.Mutant)
+	}
+	return c.Kernel.Line(words...)
 }

@@ -17,7 +17,8 @@ type Report struct {
 	Line   func(file string) string // the command that shows a program
 	Calls  int                      // as of the session
 	Asked  int
-	Brief  bool // as part of a tour: only worlds in which something differs are printed
+	Brief  bool   // as part of a tour: only worlds in which something differs are printed
+	Open   string // why nothing is expected; "": nothing may differ
 
 	Programs uint64 // programs that were run
 	Unknown  int    // causes that aren't known
@@ -103,6 +104,7 @@ func (r *Report) world(p *cli.Program, x *small.Result) error {
 		}
 		out.Finds = append(out.Finds, one)
 	}
+	r.judge(p, &out, run)
 	if r.JSON {
 		return p.PrintJSON(out)
 	}

@@ -13,27 +13,29 @@ import (
 	"kpsim/internal/eval/matrix"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/verdict"
 	"kpsim/smp"
 )
 
 // Matrix is kpsim matrix.
 type Matrix struct {
-	Rows       []string     `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all of x86."`
-	Full       bool         `xor:"bound" help:"For each Never run every schedule there is, by states, or, if those are too many, all of at most 3 deviations. Takes what it takes."`
-	Deviations *int         `range:"1..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never, and prove nothing else. Default: 2, and every schedule where these are few."`
-	Drawn      *uint64      `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 40000. Fewer prove less, and the table says so."`
-	Seed       uint64       `range:"0..18446744073709551615" default:"1" help:"What they are drawn from."`
-	Memory     string       `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Default: sc."`
-	FRED       bool         `name:"fred" help:"CPUs return from traps and interrupts as FRED has it, which doesn't serialise."`
-	SyncCopies bool         `name:"sync-copies" help:"The engine synchronizes every CPU after it has written a slot or a detour, as no kernel does. With --fred this is what it needs."`
-	Workers    int          `range:"0..64" placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
-	Traces     string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	JSON       bool         `name:"json" xor:"as" help:"Print one JSON object a cell."`
-	Markdown   bool         `xor:"as" help:"Print the page that docs/matrix.md is, with today's date."`
-	Into       string       `xor:"as" placeholder:"PAGE" help:"Put the rows into a page that --markdown has printed. The page has to be of the same adversary."`
-	Short      bool         `xor:"as" help:"Print a table as docs/waits.md has it: what the three models of fetch say together."`
-	HTML       cli.FileName `name:"html" placeholder:"FILE" xor:"as" help:"Write a page: the table, what each Never stands on, how to see what was broken, and what the documents claim; with today's date."`
-	From       []string     `placeholder:"FILE" help:"Cells that --json has printed, of this very search: they aren't searched again. May be given many times."`
+	Rows       []string `arg:"" optional:"" name:"row" help:"Rows, as jump/sched/breakpoint, or the beginnings of their names, as jump or jump/sched. None: all of x86."`
+	Full       bool     `xor:"bound" help:"For each Never run every schedule there is, by states, or, if those are too many, all of at most 3 deviations. Takes what it takes."`
+	Deviations *int     `range:"1..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never, and prove nothing else. Default: 2, and every schedule where these are few."`
+	Drawn      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 40000. Fewer prove less, and the table says so."`
+	Seed       uint64   `range:"0..18446744073709551615" default:"1" help:"What they are drawn from."`
+	Memory     string   `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Default: sc."`
+	FRED       bool     `name:"fred" help:"CPUs return from traps and interrupts as FRED has it, which doesn't serialise."`
+	SyncCopies bool     `name:"sync-copies" help:"The engine synchronizes every CPU after it has written a slot or a detour, as no kernel does. With --fred this is what it needs."`
+	Workers    int      `range:"0..64" placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
+	Traces     string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	JSON       bool     `name:"json" xor:"form" help:"Print one JSON object a cell."`
+	cli.Format
+	Markdown bool         `xor:"form" help:"Print the page that docs/matrix.md is, with today's date."`
+	Into     string       `xor:"form" placeholder:"PAGE" help:"Put the rows into a page that --markdown has printed. The page has to be of the same adversary."`
+	Short    bool         `xor:"form" help:"Print a table as docs/waits.md has it: what the three models of fetch say together."`
+	HTML     cli.FileName `name:"html" placeholder:"FILE" xor:"form" help:"Write a page: the table, what each Never stands on, how to see what was broken, and what the documents claim; with today's date."`
+	From     []string     `placeholder:"FILE" help:"Cells that --json has printed, of this very search: they aren't searched again. May be given many times."`
 
 	stop atomic.Bool
 }
@@ -170,6 +172,7 @@ func (c *Matrix) ahead(p *cli.Program, rows []matrix.Row, e matrix.Effort) {
 func (c *Matrix) status(p *cli.Program, m *matrix.Matrix) int {
 	status := cli.OK
 	for _, cell := range m.Cells {
+		c.judge(p, cell)
 		if cell.Blind {
 			fmt.Fprintf(p.Err, "kpsim: %s, preemption %s, fetch %s, is blind: the search doesn't break %s "+
 				"either; draw more schedules\n", cell.Row, cell.Preempt, cell.Fetch, cell.Canary)
@@ -177,6 +180,23 @@ func (c *Matrix) status(p *cli.Program, m *matrix.Matrix) int {
 		}
 	}
 	return status
+}
+
+// judge adds the case of a cell. A cell is decided whether it is Never or Sometimes: only a blind one isn't.
+func (c *Matrix) judge(p *cli.Program, cell *matrix.Cell) {
+	one := verdict.Case{Group: cell.Row, Name: "preemption " + cell.Preempt + ", fetch " + cell.Fetch,
+		Says: cell.Short()}
+	for _, b := range cell.Broken {
+		if one.Trace = b.Trace; one.Trace != "" {
+			one.Next = cli.Line(cli.Typed(), "explain", b.Trace)
+			break
+		}
+	}
+	if cell.Blind {
+		one.Outcome, one.Rule = verdict.Failed, verdict.Blind
+		one.Says = fmt.Sprintf("blind: the search doesn't break %s either; draw more schedules", cell.Canary)
+	}
+	p.Judged.Add(one)
 }
 
 // save writes the witness of a cell against a property: the first one under the cell's name, the

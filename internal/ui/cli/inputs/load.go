@@ -56,6 +56,7 @@ type Input struct {
 
 	objects []string              // base names of --objects
 	locate  func(err error) error // nil: the positions of its parts aren't known
+	line    func(p scenario.Part) int
 }
 
 // A ScenarioReader parses a scenario's program.
@@ -142,7 +143,8 @@ func loadSource(read ScenarioReader, arg string) (*Input, error) {
 		return nil, err
 	}
 	locate := func(err error) error { return lang.Locate(name, src, open, err) }
-	return &Input{Scenario: s, Arg: arg, Source: sum.String(), locate: locate}, nil
+	line := func(p scenario.Part) int { return lang.Where(name, src, open, p) }
+	return &Input{Scenario: s, Arg: arg, Source: sum.String(), locate: locate, line: line}, nil
 }
 
 // Beside opens the object files that a scenario names: relative to its folder, otherwise the
