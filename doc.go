@@ -30,7 +30,8 @@
 //	internal/ui         what people see:
 //	                    cli (terminal, files, ^C, progress; its flags have ranges, errors, completion; its
 //	                    manual makes man pages; its inputs opens scenarios, traces, names),
-//	                    table (texts, JSON and tables of pages from columns), verdict (KTAP, JUnit XML, SARIF), page (HTML; its plot draws plots),
+//	                    table (texts, JSON and tables of pages from columns), verdict (KTAP, JUnit XML, SARIF),
+//	                    page (HTML; its plot draws plots),
 //	                    viewer (a run step by step);
 //	                    internal/patches reads patches and applies them, internal/edits makes objects of them,
 //	                    internal/kept keeps what was made once;

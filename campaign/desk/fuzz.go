@@ -17,7 +17,7 @@ import (
 // many workers made them.
 func reportFuzz(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, search int) (int, error) {
 	s := c.Searches[search]
-	session := findings.Fuzz{Traces: s.Flags.Traces, JSON: s.Flags.JSON}
+	session := findings.Fuzz{Traces: s.Flags.Traces, Form: s.Flags.Form}
 	session.Kernel.Kernel, session.Kernel.Objects = s.Flags.Kernel.Kernel, s.Flags.Kernel.Objects
 	if err := session.Begin(s.Fuzz); err != nil {
 		return 0, err

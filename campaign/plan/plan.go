@@ -110,7 +110,7 @@ func Fuzz(flags *findings.Fuzz, islands, size uint64) (*Search, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &findings.Explore{Traces: flags.Traces, JSON: flags.JSON}
+	x := &findings.Explore{Traces: flags.Traces, Form: flags.Form}
 	x.Kernel.Kernel, x.Kernel.Objects, x.Mutant, x.AsShipped = flags.Kernel.Kernel, flags.Kernel.Objects, flags.Mutant,
 		flags.AsShipped
 	s := &Search{Flags: x, Fuzz: rounds}

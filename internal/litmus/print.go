@@ -108,7 +108,8 @@ const group = "litmus tests"
 
 // judge adds the case of a test that was run.
 func (o *printer) judge(t *test, seen string, differs bool) {
-	one := verdict.Case{Group: group, Name: t.path, Says: fmt.Sprintf("%s: %s; expected %s", t.name, seen, t.expectation()),
+	one := verdict.Case{Group: group, Name: t.path,
+		Says:   fmt.Sprintf("%s: %s; expected %s", t.name, seen, t.expectation()),
 		Places: []verdict.Place{{File: t.path, Line: 1}}}
 	switch {
 	case differs:

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"kpsim/campaign/build"
 	"kpsim/campaign/desk"
 	"kpsim/campaign/plan"
@@ -28,6 +30,9 @@ Examples:
 }
 
 func (c *fuzzCmd) Run(p *cli.Program) (int, error) {
+	if c.Formats() != "" {
+		return 0, errors.New("--format: it is of kpsim fuzz; " + noFormat)
+	}
 	ctx, stop := interruptible(p)
 	defer stop()
 	if c.Programs == 0 && c.Runs == 0 && c.UntilCovered == 0 {

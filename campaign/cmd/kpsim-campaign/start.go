@@ -25,6 +25,9 @@ type campaignFlags struct {
 	Nightly          bool `help:"Report at the end what is new, gone or slower since the previous campaign of that name."`
 }
 
+// noFormat is why a campaign has no --format.
+const noFormat = "a campaign's report is text, or --json"
+
 // plan makes a campaign of the flags.
 func (w *campaignFlags) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 	const divides = "a campaign divides its runs by itself, and compares units that are made twice"
@@ -36,6 +39,7 @@ func (w *campaignFlags) plan(p *cli.Program, name string) (*plan.Campaign, error
 		{"--shard", w.Shard != "", divides},
 		{"--out", w.Out != "", divides},
 		{"--self-check", w.SelfCheck != 0, divides},
+		{"--format", w.Formats() != "", noFormat},
 		{"--small", w.Small != nil, "a campaign searches scenarios only; run kpsim small beside it"},
 		{"--drawn", w.Drawn != nil, "a campaign searches scenarios only; run kpsim-campaign fuzz beside it"},
 	} {

@@ -345,7 +345,8 @@ func (c *Mutants) conclude(p *cli.Program, rows []mutantRow) (status int, err er
 		status = cli.Against
 	}
 	for _, w := range wrong {
-		p.Judged.Add(verdict.Case{Group: "the catalogue", Name: w, Outcome: verdict.Failed, Rule: verdict.Mutant, Says: w})
+		p.Judged.Add(verdict.Case{Group: "the catalogue", Name: w, Outcome: verdict.Failed, Rule: verdict.Mutant,
+			Says: w})
 	}
 	if c.JSON {
 		for _, w := range wrong {

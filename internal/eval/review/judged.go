@@ -30,7 +30,9 @@ func (r *found) judge(p *cli.Program) {
 		for i := range part.list {
 			v := &part.list[i]
 			c := v.judged(part.is, part.says)
-			if worse[c.Group] = worse[c.Group] || part.is == verdict.Failed; part.is == verdict.Failed && v.Witness != nil {
+			gained := part.is == verdict.Failed
+			worse[c.Group] = worse[c.Group] || gained
+			if gained && v.Witness != nil {
 				report.Witness(p, &c, nil, &r.c.Kernel, v.Witness.File, v.trace)
 			} else if v.says != "" {
 				c.Says += "\n" + v.says
@@ -51,7 +53,8 @@ func (r *found) judge(p *cli.Program) {
 		p.Judged.Add(verdict.Case{Group: l.name, Name: everyProperty, Outcome: verdict.Skipped, Says: l.why})
 	}
 	for _, d := range r.dies {
-		p.Judged.Add(verdict.Case{Group: d.name, Name: "runs", Outcome: verdict.Failed, Rule: verdict.Dies, Says: d.why})
+		p.Judged.Add(verdict.Case{Group: d.name, Name: "runs", Outcome: verdict.Failed, Rule: verdict.Dies,
+			Says: d.why})
 	}
 	for _, b := range r.behaviours {
 		side := "only the changed engine: "
@@ -79,7 +82,8 @@ func (r *found) judgeAnswers(p *cli.Program) {
 	const group = "serial programs"
 	for i := range r.answers {
 		a := &r.answers[i]
-		c := verdict.Case{Group: group, Name: a.Program.Name, Outcome: verdict.Failed, Rule: verdict.Answer, Says: a.Says}
+		c := verdict.Case{Group: group, Name: a.Program.Name, Outcome: verdict.Failed, Rule: verdict.Answer,
+			Says: a.Says}
 		if i < len(r.files) {
 			c.Places, c.Next = []verdict.Place{{File: r.files[i], Line: 1}}, r.c.Kernel.Line("compare", r.files[i])
 		}

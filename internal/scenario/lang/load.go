@@ -185,6 +185,16 @@ func Locate(name string, src []byte, open func(file string) ([]byte, error), err
 	return l.withPlace(name, err, failed)
 }
 
+// Where returns the line, from 1, on which a part of a scenario was written that was loaded from src; 1 if the program
+// doesn't say where.
+func Where(name string, src []byte, open func(file string) ([]byte, error), p scenario.Part) int {
+	l, err := load(name, src, open)
+	if err != nil {
+		return 1
+	}
+	return max(int(l.at(p).Line), 1)
+}
+
 // LocateFrom is Locate of a scenario that ParseFrom has read.
 func LocateFrom(name string, src []byte, line func(n int) int, err error) error {
 	l, failed := parse(name, src, line)

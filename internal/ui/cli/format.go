@@ -12,6 +12,12 @@ type Format struct {
 	Format string `json:"-" xor:"form" placeholder:"FORM" help:"Print what was judged as a CI system reads it, instead of text: ktap, junit or sarif. Progress and errors go to standard error as ever."`
 }
 
+// Form holds the flags of commands that judge, and print JSON a line each.
+type Form struct {
+	JSON bool `name:"json" xor:"form" help:"Print one JSON object a line."`
+	Format
+}
+
 // Formats returns the value of --format; "" if it isn't given.
 func (f *Format) Formats() string { return f.Format }
 

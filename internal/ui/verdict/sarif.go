@@ -106,7 +106,7 @@ const fingerprintName = "kpsim/v1"
 func sarif(b *bytes.Buffer, l *List) {
 	rules := Rules()
 	n := l.Counts()
-	run := sarifRun{Results: []sarifResult{}, Properties: sarifCounts{n.Passed, n.Failed, n.Skipped, n.Errored}}
+	run := sarifRun{Results: []sarifResult{}, Properties: sarifCounts(n)}
 	run.Tool.Driver = sarifDriver{Name: "kpsim", Version: l.Version}
 	for _, r := range rules {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.ID, r.Name, sarifMessage{r.Says}})

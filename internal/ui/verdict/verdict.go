@@ -106,7 +106,9 @@ func (l *List) Counts() (n Counts) {
 // the next, nor on bytes in hex.
 func (c *Case) fingerprint() string {
 	words := strings.FieldsFunc(c.Says, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	words = slices.DeleteFunc(words, func(w string) bool { return len(w) <= 2 || strings.ContainsFunc(w, unicode.IsDigit) })
+	words = slices.DeleteFunc(words, func(w string) bool {
+		return len(w) <= 2 || strings.ContainsFunc(w, unicode.IsDigit)
+	})
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{c.Rule, c.Group, c.Name}, words...), "\x00")))
 	return hex.EncodeToString(sum[:16])
 }

@@ -19,7 +19,8 @@ import (
 // hostile are names and texts that break formats which don't escape.
 var hostile = []string{
 	"", " ", "plain", " blanks at both ends ", "a # SKIP b", "#", "- dash", "ok 1 - fake", "not ok 1 fake", "1..7",
-	"KTAP version 1", "# Subtest: x", "Subtest: x", "line\nfeed", "line\r\nfeed", "tab\there", "]]>", "<x a='1'>&amp;\"",
+	"KTAP version 1", "# Subtest: x", "Subtest: x", "line\nfeed", "line\r\nfeed", "tab\there", "]]>",
+	"<x a='1'>&amp;\"",
 	"\x00\x01\x1b[31m", "\xff\xfe", "\u202e\u2028\ufffe\uffff", "\U0010ffff", "%s%n", `\x23`, `{"a":1}`,
 	"List of all partitions: x", "Kernel panic - not syncing: VFS: x", "reboot: System halted", "a/../b?c#d", "ünï",
 	"name # ERROR x", "a\nKTAP version 1\n1..1\nok 1 b",
@@ -34,7 +35,8 @@ func sample() *List {
 		if o == Skipped && i%8 == 2 {
 			rule = "T2"
 		}
-		l.Add(Case{Group: s, Name: hostile[(i+1)%len(hostile)], Outcome: o, Rule: rule, Says: hostile[(i+2)%len(hostile)],
+		l.Add(Case{Group: s, Name: hostile[(i+1)%len(hostile)], Outcome: o, Rule: rule,
+			Says:   hostile[(i+2)%len(hostile)],
 			Notes:  []string{s, hostile[(i+3)%len(hostile)]},
 			Places: []Place{{File: s, Line: i}, {File: "/abs/" + s, Says: s}}, Trace: s, Next: s})
 		l.Add(Case{Group: s, Name: s, Says: s})
@@ -161,7 +163,7 @@ func checkSARIF(t require.TestingT, l *List, schema *jsonschema.Schema) {
 	}
 	require.Equal(t, want, read)
 	n := l.Counts()
-	require.Equal(t, sarifCounts{n.Passed, n.Failed, n.Skipped, n.Errored}, run.Properties)
+	require.Equal(t, sarifCounts(n), run.Properties)
 	require.Len(t, run.Invocations[0].Errors, n.Errored)
 	if schema != nil {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
@@ -253,8 +255,8 @@ import kunit_parser
 test = kunit_parser.parse_run_tests(sys.stdin.read().splitlines(True))
 sys.stdout = out
 c = test.counts
-print(json.dumps({"passed": c.passed, "failed": c.failed, "crashed": c.crashed, "skipped": c.skipped, "errors": c.errors,
-    "names": [[g.name, t.name, t.status.name] for g in test.subtests for t in g.subtests]}))
+print(json.dumps({"passed": c.passed, "failed": c.failed, "crashed": c.crashed, "skipped": c.skipped,
+    "errors": c.errors, "names": [[g.name, t.name, t.status.name] for g in test.subtests for t in g.subtests]}))
 `
 
 // The kernel's own parser counts the same cases, and reads the same names.
@@ -283,7 +285,8 @@ func TestKTAPIsReadByTheKernelsParser(t *testing.T) {
 		require.Equal(t, []int{n.Passed, n.Failed + n.Errored, 0, n.Skipped, 0},
 			[]int{read.Passed, read.Failed, read.Crashed, read.Skipped, read.Errors}, path)
 		want := names(sample())
-		status := map[string]string{"passed": "SUCCESS", "failed": "FAILURE", "errored": "FAILURE", "skipped": "SKIPPED"}
+		status := map[string]string{"passed": "SUCCESS", "failed": "FAILURE", "errored": "FAILURE",
+			"skipped": "SKIPPED"}
 		for i, w := range want {
 			want[i] = [3]string{described(w[0]), described(w[1]), status[w[2]]}
 		}
@@ -294,9 +297,12 @@ func TestKTAPIsReadByTheKernelsParser(t *testing.T) {
 
 // Cases of one name in a group stay apart.
 func TestNamesAreUnique(t *testing.T) {
-	l := &List{Cases: []Case{{Group: "g", Name: "n"}, {Group: "g", Name: "n"}, {Group: "g", Name: "n 2"}, {Group: "h", Name: "n"}}}
-	require.Equal(t, [][3]string{{"g", "n", "passed"}, {"g", "n 2", "passed"}, {"g", "n 2 2", "passed"}, {"h", "n", "passed"}},
-		names(l))
+	l := new(List)
+	for _, c := range [][2]string{{"g", "n"}, {"g", "n"}, {"g", "n 2"}, {"h", "n"}} {
+		l.Add(Case{Group: c[0], Name: c[1]})
+	}
+	require.Equal(t, [][3]string{{"g", "n", "passed"}, {"g", "n 2", "passed"}, {"g", "n 2 2", "passed"},
+		{"h", "n", "passed"}}, names(l))
 }
 
 // A find keeps its fingerprint where only numbers differ, and has another one where words do.

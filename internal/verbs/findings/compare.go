@@ -30,8 +30,7 @@ type Compare struct {
 	Seed     uint64 `range:"0..18446744073709551615" default:"1" help:"What programs and schedules are drawn from."`
 	Workers  int    `range:"0..64" placeholder:"N" help:"How much is run at once, 16 at most. Default: one a processor. Changes no result."`
 	Traces   string `default:"traces" placeholder:"DIR" help:"Where witnesses are written: NAME.kps, and, as NAME.star, programs whose answers differ."`
-	JSON     bool   `name:"json" xor:"form" help:"Print one JSON object a line."`
-	cli.Format
+	cli.Form
 
 	stop     atomic.Bool
 	found    int

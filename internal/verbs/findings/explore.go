@@ -36,8 +36,7 @@ type Explore struct {
 	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
 	Out       cli.FileName `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
 	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
-	JSON      bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
-	cli.Format
+	cli.Form
 
 	merges    bool   // runs of others are merged
 	elsewhere bool   // traces aren't written to files

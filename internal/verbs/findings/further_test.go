@@ -43,7 +43,7 @@ func TestFurtherUnreadable(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, cli.WriteWhole(filepath.Join(dir, "file"), nil))
 		j := &job{Input: &inputs.Input{Scenario: &scenario.Scenario{Name: "s"}, Arg: "s"}}
-		e := &Explore{Traces: filepath.Join(dir, c.folder), Strategy: "portfolio", JSON: true}
+		e := &Explore{Traces: filepath.Join(dir, c.folder), Strategy: "portfolio", Form: cli.Form{JSON: true}}
 		w := way(c.deviations)
 		w.job = j
 		path := filepath.Join(e.Traces, "s-2.kps")

@@ -40,8 +40,7 @@ type Fuzz struct {
 	Reach     uint64       `range:"0..100" placeholder:"N" help:"Exit with 1 if programs have reached fewer than N percent of the pairs, or with --kernel of the blocks, that they are expected to reach."`
 	Print     bool         `help:"Print the first program instead, for kpsim explore."`
 	HTML      cli.FileName `name:"html" placeholder:"FILE" help:"Write a page: what was broken, and what was shown by how many programs."`
-	JSON      bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
-	cli.Format
+	cli.Form
 
 	fuzzClock
 

@@ -48,7 +48,7 @@ func (c *Fuzz) reportAnswer(p *cli.Program, one *fuzz.Program, clear func()) err
 		return err
 	}
 	clear()
-	c.judgeAnswer(p, &a)
+	judgeAnswer(c, p, &a)
 	if c.JSON {
 		return p.PrintJSON(a)
 	}

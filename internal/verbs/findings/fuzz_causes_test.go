@@ -27,7 +27,7 @@ func TestFuzzCauses(t *testing.T) {
 	run := func(seed uint64, workers int) (out string, finds []fuzzFind, all fuzzRow) {
 		t.Chdir(t.TempDir())
 		c := &Fuzz{Seed: seed, Each: 3, Programs: 40, Edition: "2.6", Workers: workers,
-			Broken: inputs.Broken{AsShipped: true}, Traces: "traces", JSON: true}
+			Broken: inputs.Broken{AsShipped: true}, Traces: "traces", Form: cli.Form{JSON: true}}
 		var printed bytes.Buffer
 		p := cli.New(&printed, new(bytes.Buffer))
 		_, err := c.Run(p)

@@ -48,7 +48,7 @@ func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Trace), c.line(&one.Recipe, one.Runs))
 	}
-	c.judgeFind(p, find, w.File)
+	judgeFind(c, p, find, w.File)
 	if c.JSON {
 		return find, p.PrintJSON(find)
 	}

@@ -110,8 +110,8 @@ func (c *Verify) judged(p *cli.Program, j *job, r *verifyRow) {
 	}
 }
 
-// outcome returns the outcome of what drawn programs break.
-func (c *Fuzz) outcome() verdict.Outcome {
+// fuzzOutcome returns the outcome of what drawn programs break.
+func fuzzOutcome(c *Fuzz) verdict.Outcome {
 	if c.Mutant != "" || c.open != "" {
 		return verdict.Skipped
 	}
@@ -119,7 +119,7 @@ func (c *Fuzz) outcome() verdict.Outcome {
 }
 
 // openSays says why nothing is expected, before what was seen.
-func (c *Fuzz) openSays() string {
+func openSays(c *Fuzz) string {
 	switch {
 	case c.open != "":
 		return "nothing expected (" + c.open + "): "
@@ -130,9 +130,9 @@ func (c *Fuzz) openSays() string {
 }
 
 // judgeFind adds the case of a cause that drawn programs have shown.
-func (c *Fuzz) judgeFind(p *cli.Program, f *fuzzFind, file *traces.File) {
-	one := verdict.Case{Group: drawnPrograms, Name: f.Program + " " + f.Property, Outcome: c.outcome(),
-		Rule: verdict.RuleOf(f.Property, verdict.Expectation), Says: c.openSays() + f.Program + " breaks " + f.Property,
+func judgeFind(c *Fuzz, p *cli.Program, f *fuzzFind, file *traces.File) {
+	one := verdict.Case{Group: drawnPrograms, Name: f.Program + " " + f.Property, Outcome: fuzzOutcome(c),
+		Rule: verdict.RuleOf(f.Property, verdict.Expectation), Says: openSays(c) + f.Program + " breaks " + f.Property,
 		Notes: []string{"recipe: " + f.Recipe}}
 	if f.Like != nil {
 		one.Notes = append(one.Notes, "looks like "+c.resemblance(f))
@@ -145,9 +145,9 @@ func (c *Fuzz) judgeFind(p *cli.Program, f *fuzzFind, file *traces.File) {
 }
 
 // judgeAnswer adds the case of a program whose answers from a kernel aren't by the rules.
-func (c *Fuzz) judgeAnswer(p *cli.Program, a *fuzzAnswer) {
-	one := verdict.Case{Group: drawnPrograms, Name: a.Program + " answers", Outcome: c.outcome(), Rule: verdict.Answer,
-		Says: c.openSays() + a.Otherwise, Notes: []string{"recipe: " + a.Recipe}}
+func judgeAnswer(c *Fuzz, p *cli.Program, a *fuzzAnswer) {
+	one := verdict.Case{Group: drawnPrograms, Name: a.Program + " answers", Outcome: fuzzOutcome(c),
+		Rule: verdict.Answer, Says: openSays(c) + a.Otherwise, Notes: []string{"recipe: " + a.Recipe}}
 	if a.Like != "" {
 		one.Outcome, one.Rule = verdict.Passed, ""
 		one.Notes = append(one.Notes, "known (docs/two-engines.md): "+a.Like)
@@ -156,7 +156,7 @@ func (c *Fuzz) judgeAnswer(p *cli.Program, a *fuzzAnswer) {
 }
 
 // judgeRow adds the case of an edition's drawn programs, or of all if editions have none.
-func (c *Fuzz) judgeRow(p *cli.Program, r *fuzzRow) {
+func judgeRow(c *Fuzz, p *cli.Program, r *fuzzRow) {
 	if r == &c.total && c.Kernel.Kernel == "" && !c.brief {
 		return
 	}
@@ -164,7 +164,7 @@ func (c *Fuzz) judgeRow(p *cli.Program, r *fuzzRow) {
 		cli.Number(r.Programs, "program"), cli.Number(r.Runs, "schedule"), brokenBy(r.Broken))}
 	for _, q := range properties.All {
 		if r.Broken[q.Name] > 0 && one.Rule == "" {
-			one.Outcome, one.Rule, one.Says = c.outcome(), q.ID, c.openSays()+one.Says
+			one.Outcome, one.Rule, one.Says = fuzzOutcome(c), q.ID, openSays(c)+one.Says
 		}
 	}
 	p.Judged.Add(one)

@@ -15,8 +15,7 @@ import (
 type Merge struct {
 	Files  []string `arg:"" name:"file" help:"Result files that explore --shard I/N --out FILE has written, one for each share."`
 	Traces string   `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	JSON   bool     `name:"json" xor:"form" help:"Print one JSON object a line."`
-	cli.Format
+	cli.Form
 }
 
 // Help implements kong.HelpProvider.
@@ -58,7 +57,7 @@ func (c *Merge) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 
-	x := &Explore{Traces: c.Traces, JSON: c.JSON, Format: c.Format}
+	x := &Explore{Traces: c.Traces, Form: c.Form}
 	return x.report(p, all, cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...),
 		func(spec explore.Spec, i int) error {
 			for _, r := range list { // before any of it is used

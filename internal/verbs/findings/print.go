@@ -223,7 +223,7 @@ func scheduleLines(list []traces.Deviation) []string {
 }
 
 func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
-	c.judgeRow(p, r)
+	judgeRow(c, p, r)
 	if c.JSON {
 		r.Shipped = s
 		return p.PrintJSON(r)

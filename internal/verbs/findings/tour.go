@@ -155,7 +155,8 @@ func (c *Explore) drawnLast(p *cli.Program, r *printer) error {
 		return nil
 	}
 	f := &Fuzz{Programs: programs, Each: 3, Seed: c.Seed, Edition: c.Edition, Memory: c.Memory, Workers: c.Workers,
-		Kernel: c.Kernel, Broken: c.Broken, Traces: c.Traces, JSON: c.JSON, within: within{brief: true, open: c.overridden()}}
+		Kernel: c.Kernel, Broken: c.Broken, Traces: c.Traces, Form: c.Form,
+		within: within{brief: true, open: c.overridden()}}
 	status, err := f.Run(p)
 	if err != nil {
 		return err

@@ -31,8 +31,7 @@ type Verify struct {
 	inputs.GoOn
 	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME-verify.kps: explore's, NAME.kps, stay."`
 	Races  bool   `help:"With --full --by classes: print at what the most races were."`
-	JSON   bool   `name:"json" xor:"form" help:"Print one JSON object a line."`
-	cli.Format
+	cli.Form
 
 	// Write, if not nil, receives the traces instead of the file system.
 	Write func(path string, data []byte) error `kong:"-" json:"-"`

@@ -16,8 +16,7 @@ type Rerecord struct {
 	Traces   []string `arg:"" name:"trace" help:"Traces to bring up to date, in place."`
 	AnyPlace bool     `help:"Take a run that breaks the same property at another place, too."`
 	inputs.TracesKernel
-	JSON bool `name:"json" xor:"form" help:"Print one JSON object a line."`
-	cli.Format
+	cli.Form
 }
 
 // Help implements kong.HelpProvider.

@@ -23,8 +23,7 @@ type Small struct {
 	inputs.Ignoring
 	Workers int    `range:"0..64" placeholder:"N" help:"How many programs are run at once, 16 at most. Default: one a processor. Changes no result."`
 	Traces  string `default:"traces" placeholder:"DIR" help:"Where programs that differ are written, as small-WORLD-N.star."`
-	JSON    bool   `name:"json" xor:"form" help:"Print one JSON object a line."`
-	cli.Format
+	cli.Form
 
 	stop, late atomic.Bool
 }
