@@ -145,7 +145,7 @@ func then(v uint64) func(doing, *Linux, kapi.Context, *args) uint64 {
 // at does nothing for one mutex.
 func at(name string) func(doing, *Linux, kapi.Context, *args) uint64 {
 	return func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
-		if m := e.k.at(name); m != 0 && arch.Addr(a[0]) == m+e.k.mutexIn(name) {
+		if m := e.k.at(name); m != 0 && arch.Addr(a[0]) == m+mutexIn(e.k, name) {
 			return 0
 		}
 		return do(e, x, a)

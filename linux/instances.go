@@ -21,8 +21,8 @@ type hooking struct {
 	recycle, flush      string
 }
 
-// The rows, by release: with CONFIG_KRETPROBE_ON_RETHOOK; without, with a list of each task's (5.11 and later, "kprobes:
-// Remove kretprobe hash"); with a hash table of all tasks' calls.
+// The rows, by release: with CONFIG_KRETPROBE_ON_RETHOOK; without, with a list of each task's calls (5.11 and later);
+// with a hash table of all tasks' calls.
 var hookings = [...]hooking{
 	{hook: "node.rethook", holder: "rethook", user: "data", node: "rethook_node", frame: "frame", next: "llist",
 		list: "rethooks", trampoline: "arch_rethook_trampoline", handler: "rethook_trampoline_handler",

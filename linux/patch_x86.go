@@ -64,7 +64,8 @@ func missedX86(k *Kernel, at, gate arch.Addr) (code []byte, err error) {
 		})
 	}
 	if site == 0 {
-		return nil, fmt.Errorf("its pre_handler_kretprobe doesn't add to nmissed: the kernel is newer than this program")
+		return nil, fmt.Errorf("its pre_handler_kretprobe doesn't add to nmissed: the kernel is newer than this " +
+			"program")
 	}
 	const push, pop = 0x50, 0x58
 	wide := []byte{}

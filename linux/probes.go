@@ -354,7 +354,8 @@ func (u *users) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 		u.e.instances.took(x, uint64(ri), i)
 	}
 	h := engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kprobe.addr)), Private: private}
-	if which == kpev.Return && u.k.HashesReturns() { // the instruction pointer is the trampoline's, and each ret_addr set
+	if which == kpev.Return && u.k.HashesReturns() {
+		// the instruction pointer is the trampoline's, and each ret_addr the right one
 		h.Ret = arch.Addr(get(x, ri, f.node.ret))
 	}
 	left := u.withRegs(x, frame, h)

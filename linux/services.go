@@ -32,7 +32,7 @@ func (ls *locks) renew() {
 	ls.list = ls.list[:0]
 	for _, name := range mutexes {
 		if at := ls.k.at(name); at != 0 {
-			at += ls.k.mutexIn(name)
+			at += mutexIn(ls.k, name)
 			ls.list = append(ls.list, lock{at, ls.d.Locks.NewMutex(name)})
 		}
 	}

@@ -1,9 +1,6 @@
 package linux
 
 import (
-	"slices"
-
-	"kpsim/linux/closure"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -62,7 +59,7 @@ func (th *kthread) renew() {
 	if t := &th.boot.thread; t.f != 0 {
 		name, _, _ := th.k.Symbol(arch.Addr(t.f))
 		th.doing.worker = th.d.Work.NewDelayedWork(name, th.run)
-		if th.k.completes() {
+		if th.k.config.completes {
 			th.complete.Init(th.d.Cells, false)
 			th.is = kapi.Is[bool]{Var: &th.complete, Want: true}
 		}
@@ -119,11 +116,6 @@ func waitTimeout(e *Linux, x kapi.Context, a *args) uint64 {
 
 // completion names what tasks wait for, which the thread completes.
 const completion = "a completion by kprobe_optimizer_thread"
-
-// completes reports whether tasks wait for the thread by a completion.
-func (k *Kernel) completes() bool {
-	return slices.ContainsFunc(k.Closure.Boundary, func(c closure.Callee) bool { return c.Name == "wait_for_completion" })
-}
 
 // waitForCompletion is wait_for_completion(c): a task waits until the thread has completed it, for ever if the thread
 // doesn't.

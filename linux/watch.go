@@ -172,8 +172,8 @@ func hooked(e *Linux, x kapi.Context, a *args) {
 	x.Emit(kpev.Hooked, a[0], uint64(e.k.arch.StackPointer(&regs)), uint64(to))
 }
 
-// passedAll is the end of __kretprobe_trampoline_handler(regs, fp), until 5.15 (regs, trampoline, fp): all handlers have
-// run. The frame pointer is where the return address lay if calls push that, and nothing known if they don't.
+// passedAll is the end of __kretprobe_trampoline_handler(regs, fp), until 5.15 (regs, trampoline, fp): all handlers
+// have run. The frame pointer is where the return address lay if calls push that, and nothing known if they don't.
 func passedAll(e *Linux, x kapi.Context, a *args) {
 	if e.k.arch.Pushed > 0 {
 		frame := a[1]

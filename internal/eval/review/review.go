@@ -51,6 +51,11 @@ type Review struct {
 	JSON          bool           `name:"json" xor:"form" help:"Print one JSON object a line."`
 	cli.Format
 
+	session
+}
+
+// A session is what a review keeps while it is made.
+type session struct {
 	stop  atomic.Bool
 	began time.Time
 	line  *cli.Progress

@@ -48,7 +48,8 @@ var Known = []Difference{
 	{Name: "unregistered-twice", Says: "unregistering a return probe twice frees its instances twice",
 		Broken: properties.NoMemoryMisuse.Name, By: act.Unregister},
 	{Name: "unregistered-refused", Says: "unregistering a return probe that was refused frees instances that it " +
-		"doesn't have", Broken: properties.NoOops.Name, End: " at rethook_free+", By: act.Unregister, On: target.PPC64LE},
+		"doesn't have", Broken: properties.NoOops.Name, End: " at rethook_free+", By: act.Unregister,
+		On: target.PPC64LE},
 	{Name: "blocked-lost", Says: "a probe that lost its jump to one inside its region doesn't get it back " +
 		"when that goes", Mutant: "never-again"},
 	{Name: "enable-lost", Says: "what is enabled while kprobes/enabled says 0 stays disabled", Mutant: "enable-lost"},
@@ -60,8 +61,10 @@ var Known = []Difference{
 		Mutant: "boost-post", In: "5.10"},
 	{Name: "jump-hidden", Says: "a jump that lies over a probe isn't taken away if a disabled probe is in between",
 		Mutant: "jump-hidden", In: "5.10"},
-	{Name: "gone-traced", Says: "a probe of a module that goes stays in ftrace's filter", Mutant: "gone-traced", In: "5.10"},
-	{Name: "arm-unreported", Says: "a registration whose arming ftrace refuses answers 0", Mutant: "arm-unreported", In: "7.3"},
+	{Name: "gone-traced", Says: "a probe of a module that goes stays in ftrace's filter", Mutant: "gone-traced",
+		In: "5.10"},
+	{Name: "arm-unreported", Says: "a registration whose arming ftrace refuses answers 0", Mutant: "arm-unreported",
+		In: "7.3"},
 	{Name: "flags-wide", Says: "pushfw and popfw are emulated as if they were pushfq and popfq", Mutant: "flags-wide"},
 	{Name: "loop-late", Says: "an emulated loop runs once too often", Mutant: "loop-late"},
 	{Name: "nip-unstored", Says: "a branch whose hit is missed in a detour is emulated from an address that " +

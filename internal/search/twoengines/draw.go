@@ -38,8 +38,8 @@ func Machine(k *linux.Kernel) scenario.Machine {
 	return m
 }
 
-// SetOurs makes a scenario's machine that of kpsim's engine in the edition nearest to a kernel. An error is a part of the
-// scenario that this edition lacks.
+// SetOurs makes a scenario's machine that of kpsim's engine in the edition nearest to a kernel. An error is a part of
+// the scenario that this edition lacks.
 func SetOurs(sc *scenario.Scenario, k *linux.Kernel) error {
 	if err := sc.SetEdition(Edition(k.Image.Release).String()); err != nil {
 		return err
