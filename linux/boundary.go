@@ -6,7 +6,6 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
-	"kpsim/linux/closure"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -24,6 +23,7 @@ type served struct {
 	bits32 bool  // only kernels for i386 are served
 	on     *port // only kernels of this row are served; nil: all are
 	words  bool  // kernels of x86 aren't served
+	alone  bool  // only kernels are served whose kprobes aren't run (Kernel.Lacks)
 	// a kernel that pokes text one by one has other functions for that
 	batched, one bool
 	do           func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
@@ -155,6 +155,8 @@ func rows() []served {
 			do:       stopMachine},
 
 		// Traps.
+		{names: []string{"kprobe_int3_handler"}, alone: true, contract: "whether a probe's breakpoint was hit: none is there",
+			do: nothing},
 		{names: []string{"report_bug"}, one: true,
 			contract: "warns, or says that the kernel is to die, if there is a BUG or WARN at an address",
 			do:       reportBug},
@@ -353,9 +355,6 @@ func rows() []served {
 }
 
 func nothing(*Linux, kapi.Context, *args) uint64 { return 0 }
-
-// Runs reports whether the kernel's own code runs for a set (linux/closure).
-func Runs(set string) bool { return slices.Contains(closure.Top(), set) }
 
 // Served reports whether a service exists for a function of that name.
 func Served(name string) bool {

@@ -55,27 +55,64 @@ func (k *Kernel) slot(t *vmlinux.Types) string {
 	return k.port.slot[0]
 }
 
-// resolve looks up the members in the kernel's types.
+// resolve looks up the members in the kernel's types. What only kprobes need is missing for them alone (config.without).
 func (k *Kernel) resolve(t *vmlinux.Types) error {
 	var missing string
+	lacks := &missing
 	size := func(name string) int {
 		n, ok := t.Size(name)
-		if !ok && missing == "" {
-			missing = "struct " + name
+		if !ok && *lacks == "" {
+			*lacks = "its types have no struct " + name
 		}
 		return n
 	}
 	get := func(name, member string) field {
 		off, size, ok := t.Off(name, member)
-		if !ok && missing == "" {
-			missing = "struct " + name + "'s " + member
+		if !ok && *lacks == "" {
+			*lacks = "its types have no struct " + name + "'s " + member
 		}
 		return field{off, size}
 	}
 	f := &k.fields
+	k.maskBytes, f.task.size = size("cpumask"), size("task_struct")
+	poke := "text_poke_loc"
+	if !k.port.batches {
+		poke = ""
+	}
+	if k.at("text_poke_array") != 0 {
+		poke = "smp_text_poke_loc"
+		f.poke.list, f.poke.count = get("smp_text_poke_array", "vec"), get("smp_text_poke_array", "nr_entries")
+	}
+	if poke != "" {
+		f.poke.size = size(poke)
+		f.poke.addr, f.poke.len, f.poke.text = get(poke, "rel_addr"), get(poke, "len"), get(poke, "text")
+	}
+	if k.port.perTask {
+		f.thread.count, f.thread.cpu = get("thread_info", "preempt_count"), get("thread_info", "cpu")
+		f.thread.flags = get("thread_info", k.port.flags)
+	}
+	if m, ok := modules(t); ok {
+		f.module = m
+	}
+	if k.port.data.boot != nil {
+		var ok bool
+		if f.paca, ok = pacaParts(t); !ok && missing == "" {
+			missing = "its types have no struct paca_struct as it is known here"
+		}
+	}
+	if missing != "" {
+		return fmt.Errorf("%s, without which nothing of it can be run; this kpsim knows 5.10 to 7.3%s", missing, k.whole())
+	}
+	lacks = &k.config.without
+	k.resolveProbes(t, size, get)
+	return nil
+}
+
+// resolveProbes looks up what kprobes need.
+func (k *Kernel) resolveProbes(t *vmlinux.Types, size func(string) int, get func(name, member string) field) {
+	f := &k.fields
 	kp, rp := &f.kprobe, &f.kretprobe
-	k.maskBytes = size("cpumask")
-	kp.size, rp.size, f.task.size = size("kprobe"), size("kretprobe"), size("task_struct")
+	kp.size, rp.size = size("kprobe"), size("kretprobe")
 	kp.addr, kp.symbol, kp.offset = get("kprobe", "addr"), get("kprobe", "symbol_name"), get("kprobe", "offset")
 	kp.pre, kp.post = get("kprobe", "pre_handler"), get("kprobe", "post_handler")
 	kp.flags, kp.missed = get("kprobe", "flags"), get("kprobe", "nmissed")
@@ -91,24 +128,8 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 		f.instance.user = get(hooks.holder, hooks.user)
 	}
 	f.work.f, f.work.pending = get("delayed_work", "work.func"), get("delayed_work", "work.data")
-	poke := "text_poke_loc"
-	if !k.port.batches {
-		poke = ""
-	}
-	if k.at("text_poke_array") != 0 {
-		poke = "smp_text_poke_loc"
-		f.poke.list, f.poke.count = get("smp_text_poke_array", "vec"), get("smp_text_poke_array", "nr_entries")
-	}
-	if poke != "" {
-		f.poke.size = size(poke)
-		f.poke.addr, f.poke.len, f.poke.text = get(poke, "rel_addr"), get(poke, "len"), get(poke, "text")
-	}
 	if k.port.batches || k.at("optimizing_list") != 0 {
 		f.optimized.list, f.optimized.detour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
-	}
-	if k.port.perTask {
-		f.thread.count, f.thread.cpu = get("thread_info", "preempt_count"), get("thread_info", "cpu")
-		f.thread.flags = get("thread_info", k.port.flags)
 	}
 	f.opcode = size("kprobe_opcode_t")
 	f.slots.mutex, f.slots.size = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
@@ -127,18 +148,4 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 			f.slots.pages = field{}
 		}
 	}
-	if m, ok := modules(t); ok {
-		f.module = m
-	}
-	if k.port.data.boot != nil {
-		var ok bool
-		if f.paca, ok = pacaParts(t); !ok && missing == "" {
-			missing = "struct paca_struct as it is known here"
-		}
-	}
-	if missing != "" {
-		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim "+
-			"knows 5.19 to 7.3%s", missing, k.whole())
-	}
-	return nil
 }

@@ -45,6 +45,9 @@ func (e *env) next(at arch.Addr) arch.Addr {
 
 // points calls f with each struct kprobe of the table, in its order.
 func (e *env) points(f func(p arch.Addr)) {
+	if e.k.config.without != "" {
+		return
+	}
 	for i := range chains {
 		at := e.next(e.k.symbols.table + e.k.words(i))
 		for n := 0; at != 0 && n < most; n++ {

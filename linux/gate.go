@@ -26,7 +26,7 @@ func (k *Kernel) refuseRest(taken map[arch.Addr]bool) error {
 		}
 		taken[at] = true
 		k.services = append(k.services, &service{name: callee.Name, served: new(served)})
-		if err := k.jump(at, k.gateAt(len(k.services)-1)); err != nil {
+		if err := k.jump(at, gateAt(k, len(k.services)-1)); err != nil {
 			return fmt.Errorf("%s: %w", callee.Name, err)
 		}
 	}
@@ -36,7 +36,7 @@ func (k *Kernel) refuseRest(taken map[arch.Addr]bool) error {
 // refusePointed makes every other function of the kernel call a gate that ends the run,
 // because the targets of calls through pointers aren't known in advance.
 func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
-	gate := k.gateAt(len(k.services))
+	gate := gateAt(k, len(k.services))
 	k.services = append(k.services, &service{name: "a function that is called through a pointer", served: new(served),
 		pointed: true})
 	runs := k.tabled()

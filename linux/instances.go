@@ -213,7 +213,7 @@ func (ns *instances) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.
 	f := &ns.k.fields
 	if word != ns.k.symbols.trampoline {
 		name, off, known := ns.k.Symbol(word)
-		return word, !known || off == 0 || name != ns.k.hooks.trampoline
+		return word, !known || off == 0 || ns.k.at(name) != ns.k.symbols.trampoline
 	}
 	if slot == 0 || f.node.frame.size == 0 {
 		return word, false

@@ -1,12 +1,9 @@
 package linux
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
-	"sync"
 
-	"kpsim/kprobes/kpev"
 	"kpsim/linux/closure"
 	"kpsim/linux/overlay"
 	"kpsim/linux/vmlinux"
@@ -108,6 +105,7 @@ type api struct{ one, ret, array, retArray [8]arch.Addr }
 // config is how the kernel was built.
 type config struct {
 	ibt       bool        // CONFIG_X86_KERNEL_IBT
+	without   string      // what kprobes can't be run without, and isn't there; "": they are run
 	kgdbFirst bool        // CONFIG_KGDB_LOW_LEVEL_TRAP
 	execmem   bool        // module_alloc is execmem_alloc(type, size)
 	uncounted bool        // preempt_disable does nothing: no task is preempted in the kernel
@@ -155,7 +153,7 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	if err := k.find(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if k.Closure, err = closure.Of(im, closure.Top()...); err != nil {
+	if k.Closure, err = closure.Of(im, k.sets()...); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	k.config.counts = k.countable()
@@ -207,91 +205,6 @@ func (k *Kernel) Symbol(a arch.Addr) (name string, off int, ok bool) {
 		return s.Name, 0, ok
 	}
 	return s.Name, int(uint64(a) - s.Addr), true
-}
-
-// find looks up the symbols that the Go side of the engine uses.
-func (k *Kernel) find() error {
-	if k.Image.Section(".data..percpu") == nil {
-		return fmt.Errorf("it has no per-CPU data: kpsim runs kernels of SMP")
-	}
-	missing := ""
-	need := func(name string) arch.Addr {
-		at := k.at(name)
-		if at == 0 && missing == "" {
-			missing = name
-		}
-		return at
-	}
-	perCPU := func(name, member string) arch.Addr {
-		if s, ok := k.Image.Symbol(name); ok {
-			return arch.Addr(s.Addr)
-		}
-		off, _, ok := k.Image.Types().Off("pcpu_hot", member)
-		if !ok && missing == "" {
-			missing = name
-		}
-		return need("pcpu_hot") + arch.Addr(off)
-	}
-	c, own := &k.perCPU, &k.symbols
-	if !k.port.perTask {
-		c.preemptCount = perCPU("__preempt_count", "preempt_count")
-		c.currentTask = perCPU("current_task", "current_task")
-		c.cpuNumber = perCPU("cpu_number", "cpu_number")
-	}
-	c.at = arch.Addr(k.Image.Section(".data..percpu").Addr)
-	own.breakpoint, own.memset = need(k.port.trap), k.at("text_poke_memset")
-	if name := k.port.frames.step; name != "" {
-		own.step = need(name)
-	}
-	own.faultHandler, k.extable = need("kprobe_fault_handler"), sync.OnceValue(k.Image.Extable)
-	k.config.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
-	k.config.execmem, k.config.kgdbFirst = k.at("execmem_alloc") != 0, k.at("kgdb_ll_trap") != 0
-	own.optSlots, own.pokeArray = k.at("kprobe_optinsn_slots"), k.at("text_poke_array")
-	c.currentKprobe, c.ctlblk = k.at("current_kprobe"), k.at("kprobe_ctlblk")
-	c.kprobeInstance = k.at("kprobe_instance")
-	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
-		own.optimizer[i] = k.at(name)
-	}
-	k.config.uncounted = !k.Preemptible()
-	own.kprobeMutex, own.table = need("kprobe_mutex"), need("kprobe_table")
-	own.trampoline, own.flushTask = need(k.hooks.trampoline), k.at(k.hooks.flush)
-	if k.hooks.table != "" {
-		own.calls = need(k.hooks.table)
-	}
-	own.aggrPre, own.retPre = need("aggr_pre_handler"), need("pre_handler_kretprobe")
-	k.api.one = [8]arch.Addr{kpev.Register: need("register_kprobe"), kpev.Unregister: need("unregister_kprobe"),
-		kpev.Enable: need("enable_kprobe"), kpev.Disable: need("disable_kprobe")}
-	k.api.ret = [8]arch.Addr{kpev.Register: need("register_kretprobe"), kpev.Unregister: need("unregister_kretprobe"),
-		kpev.Enable: k.api.one[kpev.Enable], kpev.Disable: k.api.one[kpev.Disable]}
-	k.api.array = [8]arch.Addr{kpev.Register: need("register_kprobes"), kpev.Unregister: need("unregister_kprobes")}
-	k.api.retArray = [8]arch.Addr{kpev.Register: need("register_kretprobes"),
-		kpev.Unregister: need("unregister_kretprobes")}
-	if k.port.perTask && k.Preemptible() {
-		if k.config.wanted = k.port.wanted(k); k.config.wanted == (kapi.Wanted{}) {
-			return fmt.Errorf("its preempt_schedule looks at no flag of the task that is known here: the kernel is " +
-				"newer than this program")
-		}
-	}
-	if missing != "" {
-		return fmt.Errorf("it has no symbol %s: is it built with CONFIG_KPROBES and SMP?%s", missing, k.whole())
-	}
-	if err := k.renamed(); err != nil {
-		return err
-	}
-	s := k.Image.Section(".text")
-	if s == nil {
-		return fmt.Errorf("it has no .text")
-	}
-	k.text = span{arch.Addr(s.Addr), int(s.Size)}
-	k.findLabels()
-	k.findCalls()
-	k.findRecords()
-	for _, s := range k.Image.Sections() {
-		if s.Name == ".text" {
-			k.texts = append(k.texts, span{arch.Addr(s.Addr), int(s.Size)})
-		}
-	}
-	return nil
 }
 
 // whole suggests a file to use instead of a kernel that names no data or has no types, as

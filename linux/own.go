@@ -126,7 +126,7 @@ func (k *Kernel) MostCPUs() int { return 8 * k.maskBytes }
 func (e *Linux) Boot(x kapi.Context) error {
 	for _, name := range []string{"init_kprobes", "init_optprobes"} {
 		f := e.k.at(name)
-		if f == 0 {
+		if f == 0 || e.k.config.without != "" {
 			continue
 		}
 		if v := int32(e.call(x, f)); v != 0 {

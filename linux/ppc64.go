@@ -292,7 +292,7 @@ const ppcSites = ppcThunks + page
 func sitesPPC(k *Kernel) error {
 	gate := func(name string, do func(e *Linux, x kapi.Context, a *args) uint64) arch.Addr {
 		k.services = append(k.services, &service{name: name, served: &served{keeps: true, do: do}})
-		return k.gateAt(len(k.services) - 1)
+		return gateAt(k, len(k.services)-1)
 	}
 	masks := gate("interrupts are masked", masked)
 	im := &kapi.Image{At: ppcSites, Exec: true}

@@ -102,7 +102,7 @@ func (k *Kernel) serve() error {
 	for i := range boundary {
 		s := &boundary[i]
 		if s.bits32 && !k.Processor.Bits32() || s.on != nil && s.on != k.port ||
-			s.one && k.port.batches || s.words && k.arch.BreakpointFirst {
+			s.alone && k.config.without == "" || s.one && k.port.batches || s.words && k.arch.BreakpointFirst {
 			continue
 		}
 		n := len(k.services)
@@ -113,7 +113,7 @@ func (k *Kernel) serve() error {
 			}
 			k.services = append(k.services, &service{name: name, served: s})
 			taken[arch.Addr(sym.Addr)] = true
-			if err := k.jump(arch.Addr(sym.Addr), k.gateAt(len(k.services)-1)); err != nil {
+			if err := k.jump(arch.Addr(sym.Addr), gateAt(k, len(k.services)-1)); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
@@ -134,7 +134,7 @@ func (k *Kernel) serve() error {
 }
 
 // gateAt returns the address of gate i.
-func (k *Kernel) gateAt(i int) arch.Addr {
+func gateAt(k *Kernel, i int) arch.Addr {
 	return kapi.GatesOf(k.arch) + arch.Addr(i)*kapi.GateSize
 }
 
@@ -199,7 +199,7 @@ func (k *Kernel) wrapAll() error {
 		}
 		off := len(to) * thunkSize
 		thunk := thunks.At + arch.Addr(off)
-		before, after := k.gateAt(len(k.services)), k.gateAt(len(k.services)+1)
+		before, after := gateAt(k, len(k.services)), gateAt(k, len(k.services)+1)
 		code, ok := k.port.thunk(k, thunk, [3]arch.Addr{before, at, after})
 		if !ok && k.Closure.Function(uint64(at)) == nil { // nothing calls it, and its entry leads to a gate
 			continue
@@ -212,9 +212,9 @@ func (k *Kernel) wrapAll() error {
 			&service{name: w.name + " ends", served: new(served), watch: w, ends: true})
 		to[at] = thunk
 	}
-	if k.port.missed != nil && k.hooks.own {
+	if k.port.missed != nil && k.hooks.own && k.config.without == "" {
 		off := len(to) * thunkSize
-		code, err := k.port.missed(k, thunks.At+arch.Addr(off), k.gateAt(len(k.services)))
+		code, err := k.port.missed(k, thunks.At+arch.Addr(off), gateAt(k, len(k.services)))
 		if err != nil {
 			return err
 		}

@@ -138,6 +138,9 @@ const (
 // the kernel does it itself.
 func (pa *patched) ban() {
 	f := &pa.k.fields
+	if pa.k.config.without != "" {
+		return
+	}
 	list := pa.k.at("kprobe_blacklist")
 	n := arch.Addr(0)
 	for _, b := range pa.d.Symbols.Blacklist(nil) {

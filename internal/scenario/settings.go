@@ -70,6 +70,10 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 			}
 		}
 	}
+	if why := k.Lacks("kprobes"); why != "" && len(s.Probes) > 0 {
+		return Faultf(PartOf(TheProbes, 0), "probe %q: kprobes of the kernel can't be run: %s; leave it out",
+			s.Probes[0].Name, why)
+	}
 	if len(s.Calls) > 0 && !k.CallSites() {
 		return Faultf(PartOf(TheCalls, 0),
 			"static call %q: the kernel is built without sites of static calls, whose calls go through "+

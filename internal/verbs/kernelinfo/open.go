@@ -15,6 +15,7 @@ import (
 // An opened is the kernel that a command describes.
 type opened struct {
 	im    *vmlinux.Image // including objects laid over it
+	k     *linux.Kernel  // nil: it can't be opened whole
 	stops error          // why kpsim can't run it; nil: it can
 }
 
@@ -30,7 +31,7 @@ func open(file cli.FileName, objects []cli.FileName) (*opened, error) {
 	k, stops := linux.Open(string(file), over...)
 	if stops == nil {
 		_, stops = boot.Kernel(k, bootCPUs)
-		return &opened{k.Image, stops}, nil
+		return &opened{k.Image, k, stops}, nil
 	}
 	if len(objects) > 0 {
 		return nil, cause(stops, "")
@@ -39,7 +40,7 @@ func open(file cli.FileName, objects []cli.FileName) (*opened, error) {
 	if err != nil {
 		return nil, cause(err, string(file))
 	}
-	return &opened{im, stops}, nil
+	return &opened{im, nil, stops}, nil
 }
 
 // cause words an error about a file. Errors of package vmlinux already name the file.
@@ -124,10 +125,10 @@ func (o *opened) set(name string) (*setInfo, error) {
 	switch {
 	case own == 0:
 		s.Why = "this kernel has none of its functions"
-	case !linux.Runs(name):
-		s.Why = "kpsim runs its own in Go"
 	case o.stops != nil:
 		s.Why = o.stops.Error()
+	case o.k.Lacks(name) != "":
+		s.Why = o.k.Lacks(name) + ", without which it can't be run; the other sets are"
 	default:
 		s.Runs = true
 	}
