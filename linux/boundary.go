@@ -155,8 +155,9 @@ func rows() []served {
 			do:       stopMachine},
 
 		// Traps.
-		{names: []string{"kprobe_int3_handler"}, alone: true, contract: "whether a probe's breakpoint was hit: none is there",
-			do: nothing},
+		{names: []string{"kprobe_int3_handler"}, alone: true,
+			contract: "whether a probe's breakpoint was hit: none is there",
+			do:       nothing},
 		{names: []string{"report_bug"}, one: true,
 			contract: "warns, or says that the kernel is to die, if there is a BUG or WARN at an address",
 			do:       reportBug},

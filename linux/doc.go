@@ -35,8 +35,8 @@
 // # Limits
 //
 // It runs x86-64 kernels of 5.10 to 7.3, with SMP; those of 6.1 and 6.12 were examined most. A set of functions whose
-// types or symbols a kernel lacks is refused alone. It also runs kernels for i386 with SMP, as Debian's 6.1: they have no sites of static calls, and
-// their space begins at 2 GiB, whatever a kernel was built with.
+// types or symbols a kernel lacks is refused alone. It also runs kernels for i386 with SMP, as Debian's 6.1: they
+// have no sites of static calls, and their space begins at 2 GiB, whatever a kernel was built with.
 //
 // It runs kernels for riscv64, as Debian's 6.12 and 7.2: their kprobes and jump labels. Fences of other CPUs go
 // by IPI, not by firmware: a call of sbi_remote_fence_i is refused, as are traps of user mode.

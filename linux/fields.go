@@ -55,7 +55,8 @@ func (k *Kernel) slot(t *vmlinux.Types) string {
 	return k.port.slot[0]
 }
 
-// resolve looks up the members in the kernel's types. What only kprobes need is missing for them alone (config.without).
+// resolve looks up the members in the kernel's types. What only kprobes need is missing for them alone
+// (config.without).
 func (k *Kernel) resolve(t *vmlinux.Types) error {
 	var missing string
 	lacks := &missing
@@ -101,15 +102,16 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 		}
 	}
 	if missing != "" {
-		return fmt.Errorf("%s, without which nothing of it can be run; this kpsim knows 5.10 to 7.3%s", missing, k.whole())
+		return fmt.Errorf("%s, without which nothing of it can be run; this kpsim knows 5.10 to 7.3%s", missing,
+			k.whole())
 	}
 	lacks = &k.config.without
-	k.resolveProbes(t, size, get)
+	resolveProbes(k, t, size, get)
 	return nil
 }
 
 // resolveProbes looks up what kprobes need.
-func (k *Kernel) resolveProbes(t *vmlinux.Types, size func(string) int, get func(name, member string) field) {
+func resolveProbes(k *Kernel, t *vmlinux.Types, size func(string) int, get func(name, member string) field) {
 	f := &k.fields
 	kp, rp := &f.kprobe, &f.kretprobe
 	kp.size, rp.size = size("kprobe"), size("kretprobe")

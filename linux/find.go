@@ -59,7 +59,7 @@ func (k *Kernel) find() error {
 		return fmt.Errorf("%s: is it built with SMP?%s", missing, k.whole())
 	}
 	lacks = &k.config.without
-	k.findProbes(need)
+	findProbes(k, need)
 	if k.config.without != "" && k.whole() != "" { // neither would the others be found
 		return fmt.Errorf("%s: is it built with CONFIG_KPROBES and SMP?%s", k.config.without, k.whole())
 	}
@@ -83,7 +83,7 @@ func (k *Kernel) find() error {
 }
 
 // findProbes looks up what kprobes need.
-func (k *Kernel) findProbes(need func(name string) arch.Addr) {
+func findProbes(k *Kernel, need func(name string) arch.Addr) {
 	c, own := &k.perCPU, &k.symbols
 	if name := k.port.frames.step; name != "" {
 		own.step = need(name)
@@ -127,7 +127,7 @@ func (k *Kernel) Lacks(set string) string {
 // probing is the set that probes need.
 const probing = "kprobes"
 
-// sets returns the sets that are run: what is missing for one doesn't refuse another.
-func (k *Kernel) sets() []string {
+// setsOf returns the sets that are run: what is missing for one doesn't refuse another.
+func setsOf(k *Kernel) []string {
 	return slices.DeleteFunc(closure.Top(), func(set string) bool { return k.Lacks(set) != "" })
 }

@@ -153,7 +153,7 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	if err := k.find(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if k.Closure, err = closure.Of(im, k.sets()...); err != nil {
+	if k.Closure, err = closure.Of(im, setsOf(k)...); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	k.config.counts = k.countable()
