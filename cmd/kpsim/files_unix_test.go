@@ -65,6 +65,10 @@ var read = map[string]string{
 	"review --program":            "review --before-program FILE --program FILE",
 	"review --patch":              "review --kernel KERNEL --objects OBJECT --patch FILE",
 	"review --corpus":             "review --kernel KERNEL --objects OBJECT --corpus FILE",
+	"bisect --kernel":             "bisect --kernel FILE --sets OBJECT",
+	"bisect --patch":              "bisect --kernel KERNEL --patch FILE",
+	"bisect --sets":               "bisect --kernel KERNEL --sets FILE",
+	"bisect --witness":            "bisect --kernel KERNEL --sets OBJECT --witness FILE",
 	"matrix --from":               "matrix --from FILE",
 	"run --kernel":                "run safe-none --kernel FILE",
 	"run --objects":               "run safe-none --kernel KERNEL --objects FILE",
@@ -96,12 +100,14 @@ var read = map[string]string{
 	"overhead probes --profile":   "overhead probes --profile FILE",
 	// A folder whose files are shown beside a kernel's trace; what can't be read isn't shown.
 	"replay --source": "", "explain --source": "", "view --source": "",
-	"review --source": "", // a folder that a patch is applied to; internal/patches tests what its files are
+	// Folders that patches are applied to; internal/patches tests what their files are.
+	"review --source": "", "bisect --source": "",
 
 	// Arguments that are strings, since they may be names of what is built in.
 	"explore": "explore FILE", "verify": "verify FILE", "run": "run FILE", "shell": "shell FILE",
 	"compare": "compare --kernel KERNEL --objects OBJECT FILE",
 	"review":  "review --kernel KERNEL --objects OBJECT FILE",
+	"bisect":  "bisect --kernel KERNEL --sets OBJECT FILE",
 	"replay":  "replay FILE", "explain": "explain FILE", "view": "view FILE --html OUT",
 	"view beside": "view TRACE FILE --html OUT",
 	"export":      "export --to json FILE", "shrink": "shrink FILE --out OUT", "rerecord": "rerecord FILE",

@@ -39,7 +39,11 @@ func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 		}
 		c = selected(ctx)
 	}
-	return p.Heard(do(p, c))
+	status := do(p, c)
+	if e, ok := c.(interface{ Exit(status int) int }); ok { // git knows other statuses
+		status = e.Exit(status)
+	}
+	return p.Heard(status)
 }
 
 // parseNamed parses a correct command line with a parser that knows only the named command: building the parser of all

@@ -4,6 +4,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kpsim/internal/eval/bench"
+	"kpsim/internal/eval/bisect"
 	matrix "kpsim/internal/eval/matrix/pages"
 	"kpsim/internal/eval/mutants"
 	overhead "kpsim/internal/eval/overhead/pages"
@@ -33,6 +34,7 @@ var verbs = []verb{
 	verbNamed[small.Small]("small"),
 	verbNamed[findings.Compare]("compare"),
 	verbNamed[review.Review]("review"),
+	verbNamed[bisect.Bisect]("bisect"),
 	verbNamed[matrix.Matrix]("matrix"),
 	verbNamed[findings.Merge]("merge"),
 	verbNamed[report.OneRun]("run"),

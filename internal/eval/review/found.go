@@ -56,6 +56,8 @@ type compared struct {
 type rounded struct {
 	depth   depth
 	stories map[*shrink.Witness]*shown
+
+	searched []*search
 }
 
 // patchedLines are the lines of the patch, and in how many runs each was reached.

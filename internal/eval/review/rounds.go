@@ -88,6 +88,7 @@ func (c *Review) rounds(p *cli.Program, r *found, list *items) error {
 		r.partly = fmt.Sprintf("Not all was run: all of %s, and of drawn programs, had their first runs, and %d had "+
 			"more, when the time was up.", cli.Number(o.all, "scenario"), r.depth.deeper)
 	}
+	r.searched = o.list
 	for _, s := range o.list {
 		switch {
 		case c.stop.Load() && s.beside == nil:

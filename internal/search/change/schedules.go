@@ -283,11 +283,17 @@ func (b *Break) settle(most uint64) (is verdict, took uint64, err error) {
 
 // plays reports whether the unchanged kernel breaks the property of a witness along its schedule.
 func (s *Search) plays(sc *scenario.Scenario, w *shrink.Witness) bool {
+	return Plays(sc, s.Base, w.File)
+}
+
+// Plays reports whether a kernel breaks the property of a trace along its schedule. sc is the trace's scenario without
+// an engine.
+func Plays(sc *scenario.Scenario, k *linux.Kernel, file *traces.File) bool {
 	other := *sc
-	if other.SetLinux(s.Base) != nil {
+	if other.SetLinux(k) != nil {
 		return false
 	}
-	f := *w.File
+	f := *file
 	f.Scenario = lang.Print(&other)
 	f.Origin = slices.DeleteFunc(slices.Clone(f.Origin), func(r traces.Remark) bool {
 		return r.Key == traces.OriginMutant
