@@ -102,7 +102,7 @@ func TestComplete(t *testing.T) {
 // Whatever takes names or files is completed; numbers and what is free aren't.
 func TestCompleteAll(t *testing.T) {
 	free := []string{"--func", "--at", "--words", "--cpu", "--config", "--cpus", "--count", "--shard", "--for",
-		"<func>", "--tasks", "--maxactive", "--date"}
+		"<func>", "--tasks", "--maxactive", "--date", "--good", "--bad"}
 	met := map[string]bool{}
 	see := func(words []string, v *kong.Value, name, placeholder string) {
 		met[name] = true

@@ -113,8 +113,9 @@ func (c *Bisect) interrupted(p *cli.Program) func(status int, err error) (int, e
 // open opens the kernel.
 func (c *Bisect) open() (*linux.Kernel, error) {
 	if c.Kernel == "" {
-		return nil, fmt.Errorf("--kernel: none is given; give the kernel that the series is for: %s", cli.Line(cli.Typed(),
-			"bisect", "--kernel", "vmlinuz", "--patch", "series.mbox"))
+		return nil, fmt.Errorf("--kernel: none is given; give the kernel that the series is for: %s",
+			cli.Line(cli.Typed(),
+				"bisect", "--kernel", "vmlinuz", "--patch", "series.mbox"))
 	}
 	c.kernel = inputs.Kernel{Kernel: c.Kernel}
 	return c.kernel.Open()
@@ -131,10 +132,12 @@ func (c *Bisect) series(base *linux.Kernel) (steps []step, first int, err error)
 	case len(c.Sets) > 0:
 		steps, err = sets(c.Sets)
 	case c.Source == "":
-		return nil, 0, errors.New("no series is given; give an mbox with --patch, a repository with --source, --good and " +
+		return nil, 0, errors.New("no series is given; give an mbox with --patch, a repository with --source, --good " +
+			"and " +
 			"--bad, or objects with --sets")
 	case c.Good == "" || c.Bad == "":
-		return nil, 0, errors.New("--good: --source is a repository without --patch; give two commits with --good and --bad")
+		return nil, 0, errors.New("--good: --source is a repository without --patch; give two commits with --good and " +
+			"--bad")
 	default:
 		steps, err = commits(release, string(c.Source), c.Good, c.Bad)
 		return steps, 0, err

@@ -6,8 +6,8 @@
 //
 // What it is not: a search for the question, which is a review's (package review), and no compiler (linux/compile).
 //
-// Its rule: every step is compared with the first one, not with its neighbour, and by the same runs. A step that can't be
-// compiled or laid over the kernel is passed over; if it hides the culprit, all patches that may be it are named.
+// Its rule: every step is compared with the first one, not with its neighbour, and by the same runs. A step that can't
+// be compiled or laid over the kernel is passed over; if it hides the culprit, all patches that may be it are named.
 //
 // # Limits
 //

@@ -92,7 +92,8 @@ func (c *Bisect) ofWitness(goodKernel, badKernel *linux.Kernel) (*question, erro
 		return nil, err
 	}
 	if !is {
-		return nil, fmt.Errorf("--witness: the last step doesn't break %s in %s, or the first one does as often, in %d "+
+		return nil, fmt.Errorf("--witness: the last step doesn't break %s in %s, or the first one does as often, in "+
+			"%d "+
 			"runs; give another witness, or more --runs", c.asked.find.Property, c.asked.find.Scenario.Name, c.Runs)
 	}
 	return c.asked, nil
@@ -112,7 +113,8 @@ func (c *Bisect) shows(q *question, base, k *linux.Kernel) (yes bool, w *shrink.
 		differ, _, err := change.Changed(all, k, "", c.Workers, &c.stop)
 		return len(differ) > 0, nil, err
 	}
-	s := &change.Search{Scenario: q.find.Scenario, Base: base, Kernel: k, Runs: c.Runs, Seed: c.Seed, Workers: c.Workers,
+	s := &change.Search{Scenario: q.find.Scenario, Base: base, Kernel: k, Runs: c.Runs, Seed: c.Seed,
+		Workers:   c.Workers,
 		Cancelled: &c.stop}
 	found, err := s.Run()
 	if err != nil {
@@ -122,7 +124,8 @@ func (c *Bisect) shows(q *question, base, k *linux.Kernel) (yes bool, w *shrink.
 	if i >= 0 {
 		return true, found.Worse[i].Witness, nil
 	}
-	if q.witness == nil || !change.Plays(q.find.Scenario, k, q.witness) || change.Plays(q.find.Scenario, base, q.witness) {
+	if q.witness == nil || !change.Plays(q.find.Scenario, k, q.witness) || change.Plays(q.find.Scenario, base,
+		q.witness) {
 		return false, nil, nil
 	}
 	return true, nil, nil

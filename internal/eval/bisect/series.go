@@ -87,7 +87,8 @@ func commits(release, dir, from, to string) ([]step, error) {
 	for i, end := range []struct{ flag, name string }{{"--good", from}, {"--bad", to}} {
 		out, err := git(dir, "rev-parse", "--verify", "--quiet", "--end-of-options", end.name+"^{commit}")
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s is no commit of %s; give one, or a series with --patch", end.flag, end.name, dir)
+			return nil, fmt.Errorf("%s: %s is no commit of %s; give one, or a series with --patch", end.flag,
+				end.name, dir)
 		}
 		ends[i] = strings.TrimSpace(out)
 	}
@@ -98,11 +99,13 @@ func commits(release, dir, from, to string) ([]step, error) {
 	}
 	lines := slices.Collect(strings.Lines(out))
 	if len(lines) == 0 {
-		return nil, fmt.Errorf("--good: no commit from %s to %s changes a file that the engine of %s is compiled from", from,
+		return nil, fmt.Errorf("--good: no commit from %s to %s changes a file that the engine of %s is compiled "+
+			"from", from,
 			to, release)
 	}
 	if len(lines) > mostCommits {
-		return nil, fmt.Errorf("--good: %d commits change the engine; give a range of %d at most", len(lines), mostCommits)
+		return nil, fmt.Errorf("--good: %d commits change the engine; give a range of %d at most", len(lines),
+			mostCommits)
 	}
 	lines = slices.Insert(lines, 0, ends[0]+" "+from)
 	var steps []step
@@ -161,7 +164,8 @@ func sets(list []cli.FileName) ([]step, error) {
 				return nil, fmt.Errorf("--sets: %s", cli.Cause(err, string(name)))
 			}
 			if len(objects) == 0 {
-				return nil, fmt.Errorf("--sets: %s: it has no object (*.o); give folders with objects, or objects", name)
+				return nil, fmt.Errorf("--sets: %s: it has no object (*.o); give folders with objects, or objects",
+					name)
 			}
 		}
 		steps = append(steps, step{title: string(name), objects: func(*atomic.Bool) ([]string, error) {
@@ -180,7 +184,8 @@ func cutTo(steps []step, from, to string) ([]step, int, error) {
 		}
 		n, err := strconv.Atoi(end.says)
 		if err != nil || n < 0 || n >= len(steps) {
-			return nil, 0, fmt.Errorf("%s: %s is no step of the series; give a number from 0, which is before the first, to %d",
+			return nil, 0, fmt.Errorf("%s: %s is no step of the series; give a number from 0, which is before the "+
+				"first, to %d",
 				end.flag, end.says, len(steps)-1)
 		}
 		at[i] = n

@@ -64,7 +64,8 @@ func TestMails(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, cut, 3)
 	require.Equal(t, 1, first)
-	for _, c := range [][3]string{{"3", "2", "step 3 isn't before step 2"}, {"4", "", "--good: 4 is no step of the series; give a number from 0, which is before the first, to 3"},
+	for _, c := range [][3]string{{"3", "2", "step 3 isn't before step 2"}, {"4", "",
+		"--good: 4 is no step of the series; give a number from 0, which is before the first, to 3"},
 		{"", "x", "--bad: x is no step"}} {
 		_, _, err := cutTo(steps, c[0], c[1])
 		require.ErrorContains(t, err, c[2])
@@ -85,11 +86,13 @@ func TestCommits(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 	run := func(args ...string) {
 		t.Helper()
-		_, err := git(repo, append([]string{"-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"}, args...)...)
+		_, err := git(repo, append([]string{"-c", "user.name=a", "-c", "user.email=a@b.c", "-c",
+			"commit.gpgsign=false"}, args...)...)
 		require.NoError(t, err)
 	}
 	run("init", "-q")
-	for i, c := range [][2]string{{"kernel/kprobes.c", "a\nb\nc\n"}, {"kernel/kprobes.c", "A\nb\nc\n"}, {"README", "words"},
+	for i, c := range [][2]string{{"kernel/kprobes.c", "a\nb\nc\n"}, {"kernel/kprobes.c", "A\nb\nc\n"}, {"README",
+		"words"},
 		{"kernel/kprobes.c", "A\nb\nC\n"}} {
 		put(t, filepath.Join(repo, c[0]), c[1])
 		run("add", "-A")
@@ -100,7 +103,8 @@ func TestCommits(t *testing.T) {
 	require.Len(t, steps, 3, "README is no file of the engine")
 	require.Contains(t, steps[2].title, `"Change 3"`)
 	require.Equal(t, []string{"kernel/kprobes.c:3"}, steps[2].changes(&steps[1]))
-	for _, c := range [][3]string{{"nothing", "HEAD", "--good: nothing is no commit of"}, {"HEAD", "--exec=x", "--bad: --exec=x is no commit"},
+	for _, c := range [][3]string{{"nothing", "HEAD", "--good: nothing is no commit of"}, {"HEAD", "--exec=x",
+		"--bad: --exec=x is no commit"},
 		{"HEAD", "HEAD", "no commit from HEAD to HEAD changes a file"}} {
 		_, err := commits("1.2.3", repo, c[0], c[1])
 		require.ErrorContains(t, err, c[2])
@@ -115,7 +119,8 @@ func TestSets(t *testing.T) {
 	put(t, filepath.Join(dir, "one", "b.o"), "x")
 	put(t, filepath.Join(dir, "two.o"), "x")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
-	steps, err := sets([]cli.FileName{cli.FileName(filepath.Join(dir, "one")), cli.FileName(filepath.Join(dir, "two.o"))})
+	steps, err := sets([]cli.FileName{cli.FileName(filepath.Join(dir, "one")), cli.FileName(filepath.Join(dir,
+		"two.o"))})
 	require.NoError(t, err)
 	require.Len(t, steps, 3)
 	objects, err := steps[1].objects(nil)
@@ -127,8 +132,8 @@ func TestSets(t *testing.T) {
 	require.EqualError(t, err, "--sets: missing: no such file or directory")
 }
 
-// Of five patches the third takes a fix back. It is named, with its line and a witness; a step of it is found bad by
-// --run, one before good, and one that doesn't compile is passed over.
+// The third of five patches takes a fix back. It is named, with its line and a witness; a tree with it is bad for --run,
+// one without is good, and one that doesn't compile is passed over.
 func TestCulprit(t *testing.T) {
 	thorough.Only(t, "half a minute: a series is compiled and searched")
 	path := kerneltest.Path(t, "6.12")
@@ -162,12 +167,14 @@ func TestCulprit(t *testing.T) {
 		put(t, filepath.Join(dir, "now"), now)
 		diff, _ := exec.Command("diff", "-u", "--label", "a/kernel/kprobes.c", "--label", "b/kernel/kprobes.c",
 			filepath.Join(dir, "was"), filepath.Join(dir, "now")).Output()
-		fmt.Fprintf(&series, "From 0123456789abcdef0123456789abcdef01234567 Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\n"+
+		fmt.Fprintf(&series, "From 0123456789abcdef0123456789abcdef01234567 Mon Sep 17 00:00:00 2001\nFrom: A "+
+			"<a@b.c>\n"+
 			"Subject: [PATCH %d/5] kprobes: Change %d\n\n---\n%s-- \n2.47.3\n\n", i+1, i+1, diff)
 	}
 	file := filepath.Join(dir, "series.mbox")
 	put(t, file, series.String())
-	c := &Bisect{Kernel: cli.FileName(path), Patch: cli.FileName(file), Scenarios: []string{"forced-away"}, Runs: 150, Seed: 1,
+	c := &Bisect{Kernel: cli.FileName(path), Patch: cli.FileName(file), Scenarios: []string{"forced-away"}, Runs: 150,
+		Seed:   1,
 		Traces: filepath.Join(dir, "traces"), JSON: true}
 	var out bytes.Buffer
 	status, err := c.Run(cli.New(&out, new(bytes.Buffer)))
@@ -190,7 +197,8 @@ func TestCulprit(t *testing.T) {
 		status int
 	}{{string(text), cli.OK}, {now, cli.Against}, {now + "int x = ;\n", cantTest}} {
 		put(t, filepath.Join(tree, "kernel", "kprobes.c"), s.text)
-		c := &Bisect{Kernel: cli.FileName(path), Source: cli.FileName(tree), Step: true, Witness: cli.FileName(j.Trace), Runs: 150,
+		c := &Bisect{Kernel: cli.FileName(path), Source: cli.FileName(tree), Step: true,
+			Witness: cli.FileName(j.Trace), Runs: 150,
 			Seed: 1, Traces: c.Traces}
 		status, err := c.Run(cli.New(new(bytes.Buffer), new(bytes.Buffer)))
 		require.NoError(t, err)

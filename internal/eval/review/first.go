@@ -10,12 +10,11 @@ import (
 
 // A Find is something that only a changed kernel does.
 type Find struct {
-	Scenario *scenario.Scenario // whose runs break a property, or whose program is answered otherwise; without an engine
+	Scenario *scenario.Scenario // without an engine: its runs break a property, or its program is answered otherwise
 	Property string             // "": the program is serial, and is answered otherwise
 	Words    string             // the wording, without numbers, places and names
 	Says     string             // in one line
 	Trace    string             // the file of its witness; "" if there is none
-	Objects  []cli.FileName     // laid over the kernel when it was found
 }
 
 // FirstFind reviews a changed kernel beside another one, and returns the first thing that only it does, nil if it saw
@@ -40,19 +39,14 @@ func FirstFind(p *cli.Program, before, after *linux.Kernel, options *Review) (*F
 		}
 		for _, s := range r.searched {
 			if s.sc.Name == v.scenario {
-				return &Find{Scenario: s.sc, Property: v.Property, Words: v.Words, Says: v.says, Trace: v.trace,
-					Objects: c.Objects}, nil
+				return &Find{Scenario: s.sc, Property: v.Property, Words: v.Words, Says: v.says, Trace: v.trace}, nil
 			}
 		}
 	}
-	for i := range r.answers {
-		f := &Find{Scenario: r.answers[i].Program, Says: r.answers[i].Says, Objects: c.Objects}
-		if i < len(r.files) {
-			f.Trace = r.files[i]
-		}
-		return f, nil
+	if len(r.answers) == 0 {
+		return nil, nil
 	}
-	return nil, nil
+	return &Find{Scenario: r.answers[0].Program, Says: r.answers[0].Says, Trace: r.files[0]}, nil
 }
 
 // New returns a review with the defaults of the command line.
