@@ -24,7 +24,7 @@
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a
 //	                    kernel's own), each with its pages; mutants (which property notices a fault),
 //	                    bench (how fast searches are), review (a change beside what was),
-//	                    bisect (the first bad patch of a series)
+//	                    bisect (the first bad patch of a series), watch (a review at each save)
 //	internal/litmus     litmus tests: x86test reads those of x86, ctest those in C,
 //	                    axioms has the kernel's memory model for those, run runs them,
 //	                    extract makes one of a run

@@ -105,7 +105,8 @@ var layers = []layer{
 		"linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/arm64",
 		"smp/arch/ppc64", "smp/arch/riscv64",
 		"smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}},
-	{pkg: "linux/boot", may: []string{"engine", "kprobes/kpev", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf",
+	{pkg: "linux/boot", may: []string{"engine", "kprobes/kpev", "linux", "linux/closure", "linux/compile", "linux/mutate",
+		"linux/overlay", "linux/vmlinux/shelf",
 		"sched", "smp", "smp/arch", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
 	// for reports, not for runs
 	{pkg: "linux/source", may: []string{"internal/regular", "linux", "linux/vmlinux", "linux/vmlinux/shelf",
@@ -197,6 +198,7 @@ var layers = []layer{
 	{pkg: "internal/eval/overhead/kernelcost", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/review", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/bisect", may: []string{"*"}, free: []string{"*"}}, // runs git
+	{pkg: "internal/eval/watch", may: []string{"*"}, free: []string{"*"}}, // watches files
 	{pkg: "internal/eval/bench", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/matrix/pages", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/mutants", may: []string{"*"}, free: []string{"*"}},

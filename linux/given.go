@@ -2,6 +2,7 @@ package linux
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,6 +22,13 @@ func Give(k *Kernel) {
 	givenMutex.Lock()
 	defer givenMutex.Unlock()
 	given = append(given, k)
+}
+
+// Take makes a kernel unknown again. It may be called by any goroutine.
+func Take(k *Kernel) {
+	givenMutex.Lock()
+	defer givenMutex.Unlock()
+	given = slices.DeleteFunc(given, func(g *Kernel) bool { return g == k })
 }
 
 // Given returns the kernel with an ID, or for "" the one given last. It may be called by any

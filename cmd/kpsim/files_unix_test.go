@@ -69,6 +69,7 @@ var read = map[string]string{
 	"bisect --patch":              "bisect --kernel KERNEL --patch FILE",
 	"bisect --sets":               "bisect --kernel KERNEL --sets FILE",
 	"bisect --witness":            "bisect --kernel KERNEL --sets OBJECT --witness FILE",
+	"watch --kernel":              "watch --kernel FILE --objects OBJECT --saves 1",
 	"matrix --from":               "matrix --from FILE",
 	"run --kernel":                "run safe-none --kernel FILE",
 	"run --objects":               "run safe-none --kernel KERNEL --objects FILE",
@@ -101,13 +102,16 @@ var read = map[string]string{
 	// A folder whose files are shown beside a kernel's trace; what can't be read isn't shown.
 	"replay --source": "", "explain --source": "", "view --source": "",
 	// Folders that patches are applied to; internal/patches tests what their files are.
-	"review --source": "", "bisect --source": "",
+	"review --source": "", "bisect --source": "", "watch --tree": "",
+	// An object that can't be read is refused, and watched on: internal/eval/watch tests it.
+	"watch --objects": "",
 
 	// Arguments that are strings, since they may be names of what is built in.
 	"explore": "explore FILE", "verify": "verify FILE", "run": "run FILE", "shell": "shell FILE",
 	"compare": "compare --kernel KERNEL --objects OBJECT FILE",
 	"review":  "review --kernel KERNEL --objects OBJECT FILE",
 	"bisect":  "bisect --kernel KERNEL --sets OBJECT FILE",
+	"watch":   "watch --kernel KERNEL --objects OBJECT --saves 1 FILE",
 	"replay":  "replay FILE", "explain": "explain FILE", "view": "view FILE --html OUT",
 	"view beside": "view TRACE FILE --html OUT",
 	"export":      "export --to json FILE", "shrink": "shrink FILE --out OUT", "rerecord": "rerecord FILE",

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/eval/mutants"
 	overhead "kpsim/internal/eval/overhead/pages"
 	"kpsim/internal/eval/review"
+	"kpsim/internal/eval/watch"
 	"kpsim/internal/litmus"
 	"kpsim/internal/verbs/catalogue"
 	"kpsim/internal/verbs/check"
@@ -35,6 +36,7 @@ var verbs = []verb{
 	verbNamed[findings.Compare]("compare"),
 	verbNamed[review.Review]("review"),
 	verbNamed[bisect.Bisect]("bisect"),
+	verbNamed[watch.Watch]("watch"),
 	verbNamed[matrix.Matrix]("matrix"),
 	verbNamed[findings.Merge]("merge"),
 	verbNamed[report.OneRun]("run"),

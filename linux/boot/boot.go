@@ -41,6 +41,18 @@ func Kernel(k *linux.Kernel, cpus int) (*linux.Booted, error) {
 	return b, nil
 }
 
+// Forget drops a kernel, so that its memory can be freed. No scenario may run it then.
+func Forget(k *linux.Kernel) {
+	linux.Take(k)
+	mutex.Lock()
+	defer mutex.Unlock()
+	for of := range known {
+		if of.kernel == k {
+			delete(known, of)
+		}
+	}
+}
+
 // boot runs the kernel's initialisation on a machine of its own.
 func boot(k *linux.Kernel, cpus int) (*linux.Booted, error) {
 	if most := k.MostCPUs(); cpus > most {

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"kpsim/linux"
+	"kpsim/linux/compile"
+	"kpsim/linux/overlay"
 	"kpsim/linux/vmlinux/shelf"
 )
 
@@ -14,7 +16,7 @@ import (
 var opening sync.Mutex
 
 // Given returns the kernel of an ID (linux.Kernel.ID): one that was given, or otherwise the file where
-// scripts/fetch-kernel puts it; for "" the one that was given last. Any goroutine may call it.
+// scripts/fetch-kernel puts it, with objects that kpsim has compiled; for "" the one that was given last. Any goroutine may call it.
 func Given(id string) (*linux.Kernel, error) {
 	opening.Lock()
 	defer opening.Unlock()
@@ -26,7 +28,7 @@ func Given(id string) (*linux.Kernel, error) {
 	if path == "" {
 		return nil, err
 	}
-	if k, err = linux.Open(path); err != nil {
+	if k, err = linux.Open(path, laid(id)...); err != nil {
 		return nil, err
 	}
 	if k.ID() != id {
@@ -35,6 +37,21 @@ func Given(id string) (*linux.Kernel, error) {
 	}
 	linux.Give(k)
 	return k, nil
+}
+
+// laid returns the objects that the kernel of an ID has laid over it, if kpsim has compiled them and has kept them: the
+// ID's fourth word is the beginning of their digest.
+func laid(id string) []string {
+	words := strings.Split(id, " ")
+	if len(words) < 4 {
+		return nil
+	}
+	for _, objects := range compile.Sets() {
+		if d, err := overlay.DigestOf(objects...); err == nil && strings.HasPrefix(hex.EncodeToString(d[:]), words[3]) {
+			return objects
+		}
+	}
+	return nil
 }
 
 // lies returns the file of an ID, "" if there is none: the ID's first word is the release, its third one the

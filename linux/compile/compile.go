@@ -171,6 +171,24 @@ func read(at string) (objects []string) {
 	return objects
 }
 
+// Sets returns the objects of each set that is kept, in the order in which they were compiled.
+func Sets() (sets [][]string) {
+	dir, err := folder()
+	if err != nil {
+		return nil
+	}
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range all {
+		if objects := read(filepath.Join(dir, e.Name())); objects != nil {
+			sets = append(sets, objects)
+		}
+	}
+	return sets
+}
+
 // make compiles in a folder, and returns the objects' paths below its folder out.
 func (t *Tree) make(work string, stop *atomic.Bool) ([]string, error) {
 	src, out, script := filepath.Join(work, "src"), filepath.Join(work, "out"), filepath.Join(work, "kernel-objects")

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash"
 	"io"
 
 	"kpsim/internal/regular"
@@ -90,8 +91,7 @@ func Link(im *vmlinux.Image, at uint64, files ...string) (*Overlay, error) {
 		if err != nil {
 			return nil, err
 		}
-		_ = binary.Write(sum, binary.LittleEndian, uint64(len(b)))
-		sum.Write(b)
+		digest(sum, b)
 		o, err := parse(name, b, im)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -104,6 +104,26 @@ func Link(im *vmlinux.Image, at uint64, files ...string) (*Overlay, error) {
 	}
 	sum.Sum(v.Digest[:0])
 	return v, nil
+}
+
+// digest adds an object to the digest of several.
+func digest(sum hash.Hash, b []byte) {
+	_ = binary.Write(sum, binary.LittleEndian, uint64(len(b)))
+	sum.Write(b)
+}
+
+// DigestOf returns the digest that an overlay of the objects has.
+func DigestOf(files ...string) (d [32]byte, err error) {
+	sum := sha256.New()
+	for _, name := range files {
+		b, err := readFile(name)
+		if err != nil {
+			return d, err
+		}
+		digest(sum, b)
+	}
+	sum.Sum(d[:0])
+	return d, nil
 }
 
 // readFile reads a file of bounded size.

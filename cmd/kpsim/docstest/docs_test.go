@@ -32,6 +32,7 @@ import (
 //	not run: WHY    its commands aren't run
 //	kernel: WHY     they are run where a kernel of Debian's 6.1 is at hand, with its headers and
 //	                source; $K is its folder, $RELEASE its release; WHY may end with "; status N"
+//	newer: WHY      likewise of Debian's 6.12; $N is its folder, $NEWER its release
 //	long: WHY       they are run with -long only
 //	status: N       they end with this exit status, or one of these digits, not with 0
 //	output: of it   it has lines of the last command's output, in that order
@@ -57,7 +58,7 @@ const (
 
 var commandStart = regexp.MustCompile(`^(\$|go|kpsim|gcc|cat|cp|sed|scripts/\S+) `)
 
-var blockMarks = []string{"not run", "kernel", "long", "status", "output", "file", "from"}
+var blockMarks = []string{"not run", "kernel", "newer", "long", "status", "output", "file", "from"}
 
 // A block is a part of a page that isn't prose.
 type block struct {
@@ -192,7 +193,7 @@ func (r *pageReader) run(b *block, at int, words string) {
 	want := "0"
 	if b.mark == "status" {
 		want = b.what
-	} else if _, status, said := strings.Cut(b.what, "; status "); said && b.mark == "kernel" {
+	} else if _, status, said := strings.Cut(b.what, "; status "); said && (b.mark == "kernel" || b.mark == "newer") {
 		want = status
 	}
 	r.compiled = strings.Contains(words, "go run ./cmd/kpsim")
@@ -253,13 +254,14 @@ func (r *pageReader) do(b *block) {
 	switch b.mark {
 	case "not run":
 		return
-	case "kernel":
+	case "kernel", "newer":
 		if r.skipped = !thorough.Set(); r.skipped {
 			r.ts.Logf("%s:%d: not run, it takes long: KPSIM_THOROUGH=1 runs it", r.page, b.line+1)
 			return
 		}
-		if r.skipped = r.ts.Getenv("K") == ""; r.skipped {
-			r.ts.Logf("%s:%d: not run, no 6.1 kernel is at hand with headers and source: scripts/fetch-kernel and scripts/fetch-kernel-source get them", r.page, b.line+1)
+		k := pageKernels[b.mark]
+		if r.skipped = r.ts.Getenv(k.dir) == ""; r.skipped {
+			r.ts.Logf("%s:%d: not run, no %s kernel is at hand with headers and source: scripts/fetch-kernel and scripts/fetch-kernel-source get them", r.page, b.line+1, k.series)
 			return
 		}
 	case "long":
@@ -362,7 +364,7 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 					return err
 				}
 			}
-			if err := kernelAtHand(e, filepath.Join(root, "scripts")); err != nil {
+			if err := kernelsAtHand(e, filepath.Join(root, "scripts")); err != nil {
 				return err
 			}
 			return os.CopyFS(e.WorkDir, os.DirFS("../testdata/mine"))
@@ -381,28 +383,41 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 	}
 }
 
-// kernelAtHand tells a script where a kernel is that can be compiled for, if there is one.
-func kernelAtHand(e *testscript.Env, scripts string) error {
-	for _, path := range slices.Backward(kerneltest.Files("6.1")) {
-		dir := filepath.Dir(path)
-		_, headers := os.Stat(filepath.Join(dir, "headers"))
-		_, source := os.Stat(filepath.Join(dir, "source"))
-		if headers == nil && source == nil {
-			e.Setenv("K", dir)
-			e.Setenv("RELEASE", filepath.Base(dir))
-			e.Setenv("KPSIM_KERNELS", filepath.Dir(dir))
-			cache := filepath.Join(e.Getenv("XDG_CACHE_HOME"), "kpsim")
-			if err := os.MkdirAll(cache, 0o755); err != nil {
-				return err
+// pageKernels are the kernels of blocks, by their marks, with the variables that have their folder and release.
+var pageKernels = map[string]struct{ series, dir, release string }{
+	"kernel": {"6.1", "K", "RELEASE"},
+	"newer":  {"6.12", "N", "NEWER"},
+}
+
+// kernelsAtHand tells a script where kernels are that can be compiled for, as far as there are some.
+func kernelsAtHand(e *testscript.Env, scripts string) error {
+	shelved := ""
+	for _, k := range pageKernels {
+		for _, path := range slices.Backward(kerneltest.Files(k.series)) {
+			dir := filepath.Dir(path)
+			_, headers := os.Stat(filepath.Join(dir, "headers"))
+			_, source := os.Stat(filepath.Join(dir, "source"))
+			if headers == nil && source == nil {
+				e.Setenv(k.dir, dir)
+				e.Setenv(k.release, filepath.Base(dir))
+				shelved = filepath.Dir(dir)
+				break
 			}
-			// where fetch-kernel looks
-			if err := os.Symlink(filepath.Dir(dir), filepath.Join(cache, "kernels")); err != nil && !os.IsExist(err) {
-				return err
-			}
-			return os.Symlink(scripts, filepath.Join(e.WorkDir, "scripts"))
 		}
 	}
-	return nil
+	if shelved == "" {
+		return nil
+	}
+	e.Setenv("KPSIM_KERNELS", shelved)
+	cache := filepath.Join(e.Getenv("XDG_CACHE_HOME"), "kpsim")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return err
+	}
+	// where fetch-kernel looks
+	if err := os.Symlink(shelved, filepath.Join(cache, "kernels")); err != nil && !os.IsExist(err) {
+		return err
+	}
+	return os.Symlink(scripts, filepath.Join(e.WorkDir, "scripts"))
 }
 
 // TestPages runs the commands of each page.

@@ -137,6 +137,7 @@ func (c *Bisect) series(base *linux.Kernel) (steps []step, first int, err error)
 			"--bad, or objects with --sets")
 	case c.Good == "" || c.Bad == "":
 		return nil, 0, errors.New("--good: --source is a repository without --patch; give two commits with --good and " +
+			"" +
 			"--bad")
 	default:
 		steps, err = commits(release, string(c.Source), c.Good, c.Bad)

@@ -49,8 +49,12 @@ func names(files []cli.FileName) string {
 // command returns the line that makes the page, without folders, which a reader may not have.
 func (r *found) command() string {
 	c := r.c
+	objects := c.Objects
+	if c.edit != nil { // they were compiled of the patch
+		objects = nil
+	}
 	return cli.Line(cli.WithFlags(append([]string{"kpsim", "review"}, c.Scenarios...), "--kernel", c.Kernel.Base(),
-		"--objects", strings.ReplaceAll(names(c.Objects), ", ", ","),
+		"--objects", strings.ReplaceAll(names(objects), ", ", ","),
 		"--before-objects", strings.ReplaceAll(names(c.BeforeObjects), ", ", ","), "--before", c.Before.Base(),
 		"--before-program", c.BeforeProgram.Base(), "--program", c.Program.Base(), "--patch", c.Patch.Base(),
 		"--corpus", c.Corpus.Base(), "--runs", fmt.Sprint(c.Runs), "--budget", fmt.Sprint(c.Budget), "--programs",

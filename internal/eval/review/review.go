@@ -60,6 +60,7 @@ type session struct {
 	began time.Time
 	line  *cli.Progress
 	edit  *edits.Edit // the patches applied to the source; nil: objects were given
+	hear  func(Heard) // called as results come; nil: nothing is
 }
 
 // Help implements kong.HelpProvider.
@@ -165,10 +166,11 @@ func (c *Review) between(p *cli.Program, before, after *linux.Kernel) (*found, e
 	parts := 3*(len(list.items)+list.drawn) + (max(len(list.serial), list.drawn)+batch-1)/batch + 4
 	c.line = p.WatchParts("review", parts, "step")
 	defer c.line.Clear()
+	c.order(r, list)
 	if err = c.all(p, r, list); err == nil && !c.stop.Load() {
 		c.line.Complete()
-		r.kept.Save()
 	}
+	r.kept.Save()
 	if c.stop.Load() {
 		err = nil // it may be one of what was stopped
 	}
@@ -250,6 +252,7 @@ func (c *Review) small(p *cli.Program, r *found) error {
 		return err
 	}
 	s.Progress = func(ran, differ uint64) { c.line.Of(ran, all, ran, differ) }
+	s.Level = func(calls int) { c.heardSmall(s, calls) }
 	if err := s.Run(); err != nil {
 		return err
 	}
@@ -295,7 +298,11 @@ func (c *Review) answers(p *cli.Program, r *found, list *items) error {
 		r.programs += len(all)
 		if err != nil {
 			r.dies = append(r.dies, left{"a serial program", err.Error()})
+			c.heard("a serial program", err.Error())
 			continue
+		}
+		for i := range answers {
+			c.heard(answers[i].Program.Name, answers[i].Says)
 		}
 		r.mended += mended
 		r.answers = append(r.answers, answers...)

@@ -158,9 +158,11 @@ func (o *rounds) first(list *items) {
 			b.Even = len(c.Scenarios) > 0
 			if s.err = b.First(); !c.stop.Load() {
 				s.beside = b
+				c.heardSearch(s)
 			}
 		})
 		o.list = append(o.list, some...)
+		c.heardFirst(o)
 	}
 	for _, s := range o.list {
 		if s.beside != nil {
@@ -217,6 +219,7 @@ func (o *rounds) deeper() {
 		b.After.Workers, b.Before.Workers = workers, workers
 		if err := b.More(runs[s]); err == nil && !o.c.stop.Load() {
 			s.beside, s.more = &b, true
+			o.c.heardSearch(s)
 		} else if err != nil {
 			s.err = err
 		}
@@ -275,6 +278,7 @@ func (o *rounds) settle() (err error) {
 		for i, b := range wave {
 			o.left -= min(took[i], o.left)
 			if o.r.depth.settled++; b.Worsens() {
+				o.c.heardBreak(of[b], b)
 				gained[b.Property]++
 			}
 		}

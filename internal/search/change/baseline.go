@@ -16,6 +16,7 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/twoengines"
 	"kpsim/linux"
+	"kpsim/linux/closure"
 )
 
 // A Baseline holds what the unchanged kernel has shown, so that another review doesn't run that again. Runs depend on
@@ -183,9 +184,29 @@ func (b *Baseline) explore(spec explore.Spec) (*explore.Result, error) {
 	was.Entered = slices.Compact(was.Entered)
 	if spec.Cancelled == nil || !spec.Cancelled.Load() {
 		b.keeps(name, &was)
+		b.keeps(enteredBy(spec.Scenario), was.Entered)
 	}
 	res.Looks = []explore.Look{was.look()}
 	return res, nil
+}
+
+// enteredBy returns the name of the record of the functions that a scenario's last exploration came to.
+func enteredBy(sc *scenario.Scenario) string { return name("entered", sc) }
+
+// ComesTo reports whether the unchanged kernel's runs of a scenario came to a function that differs, as far as that is
+// kept: a scenario that was never run does.
+func (b *Baseline) ComesTo(sc *scenario.Scenario, code *Code) bool {
+	one := *sc
+	var entered []string
+	if one.SetLinux(b.kernel) != nil || !b.has(enteredBy(&one), &entered) {
+		return true
+	}
+	return comes(entered, code.differ())
+}
+
+// comes reports whether one of the functions that ran differs.
+func comes(entered, differ []string) bool {
+	return slices.ContainsFunc(entered, func(name string) bool { return slices.Contains(differ, closure.Base(name)) })
 }
 
 // look returns what a record's looks have seen.

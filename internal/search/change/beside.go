@@ -5,7 +5,6 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/explore"
-	"kpsim/linux/closure"
 	"kpsim/smp/fetch"
 )
 
@@ -125,10 +124,8 @@ func (b *Beside) comesToNothing(after *explore.Result) bool {
 		}
 	}
 	for _, l := range b.After.without.Looks {
-		for _, name := range l.(*counter).inner.(*look).entered {
-			if slices.Contains(b.Differ, closure.Base(name)) {
-				return false
-			}
+		if comes(l.(*counter).inner.(*look).entered, b.Differ) {
+			return false
 		}
 	}
 	return true

@@ -38,6 +38,9 @@ type Session struct {
 	// run so far and how many of them differ.
 	Progress func(ran, differ uint64)
 
+	// Level, if not nil, is called when all programs of so many calls were run.
+	Level func(calls int)
+
 	Left []string // worlds that the kernel doesn't serve, after Begin
 
 	searches []*Search
@@ -138,6 +141,9 @@ func (s *Session) Run() error {
 				return err
 			}
 			ended[i] = !more
+		}
+		if s.Level != nil {
+			s.Level(n)
 		}
 	}
 	if s.Kernel == nil {
