@@ -83,8 +83,8 @@ var unnamed = map[string]string{
 	"export --out":    "its formats are those of other tools",
 	"small --traces":  "it writes scenarios",
 	"review --traces": "it writes the witnesses of a difference by the function that compare uses",
-	"watch --traces": "as review's",
-	"watch --json":   "it prints by the function that the others use, and package watch tests its lines",
+	"watch --traces":  "as review's",
+	"watch --json":    "it prints by the function that the others use, and package watch tests its lines",
 	"bisect --traces": "as review's",
 	"bisect --json":   "it is slow, and prints by the function that review's uses",
 }

@@ -46,10 +46,8 @@ func Forget(k *linux.Kernel) {
 	linux.Take(k)
 	mutex.Lock()
 	defer mutex.Unlock()
-	for of := range known {
-		if of.kernel == k {
-			delete(known, of)
-		}
+	for cpus := range k.MostCPUs() + 1 {
+		delete(known, key{k, cpus})
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 var opening sync.Mutex
 
 // Given returns the kernel of an ID (linux.Kernel.ID): one that was given, or otherwise the file where
-// scripts/fetch-kernel puts it, with objects that kpsim has compiled; for "" the one that was given last. Any goroutine may call it.
+// scripts/fetch-kernel puts it, with objects that kpsim has compiled; for "" the one that was given last. Any goroutine
+// may call it.
 func Given(id string) (*linux.Kernel, error) {
 	opening.Lock()
 	defer opening.Unlock()

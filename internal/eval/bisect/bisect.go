@@ -133,12 +133,10 @@ func (c *Bisect) series(base *linux.Kernel) (steps []step, first int, err error)
 		steps, err = sets(c.Sets)
 	case c.Source == "":
 		return nil, 0, errors.New("no series is given; give an mbox with --patch, a repository with --source, --good " +
-			"and " +
-			"--bad, or objects with --sets")
+			"and --bad, or objects with --sets")
 	case c.Good == "" || c.Bad == "":
-		return nil, 0, errors.New("--good: --source is a repository without --patch; give two commits with --good and " +
-			"" +
-			"--bad")
+		return nil, 0, errors.New("--good: --source is a repository without --patch; give two commits " +
+			"with --good and --bad")
 	default:
 		steps, err = commits(release, string(c.Source), c.Good, c.Bad)
 		return steps, 0, err

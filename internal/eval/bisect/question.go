@@ -92,9 +92,8 @@ func (c *Bisect) ofWitness(goodKernel, badKernel *linux.Kernel) (*question, erro
 		return nil, err
 	}
 	if !is {
-		return nil, fmt.Errorf("--witness: the last step doesn't break %s in %s, or the first one does as often, in "+
-			"%d "+
-			"runs; give another witness, or more --runs", c.asked.find.Property, c.asked.find.Scenario.Name, c.Runs)
+		return nil, fmt.Errorf("--witness: the last step doesn't break %s in %s, or the first one does as often, "+
+			"in %d runs; give another witness, or more --runs", c.asked.find.Property, c.asked.find.Scenario.Name, c.Runs)
 	}
 	return c.asked, nil
 }

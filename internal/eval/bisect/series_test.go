@@ -132,8 +132,8 @@ func TestSets(t *testing.T) {
 	require.EqualError(t, err, "--sets: missing: no such file or directory")
 }
 
-// The third of five patches takes a fix back. It is named, with its line and a witness; a tree with it is bad for --run,
-// one without is good, and one that doesn't compile is passed over.
+// The third of five patches takes a fix back. It is named, with its line and a witness; a tree with it is bad for
+// --run, one without is good, and one that doesn't compile is passed over.
 func TestCulprit(t *testing.T) {
 	thorough.Only(t, "half a minute: a series is compiled and searched")
 	path := kerneltest.Path(t, "6.12")

@@ -18,9 +18,9 @@ type Heard struct {
 	Says     string
 }
 
-// Live reviews a changed kernel, and calls hear for each result, by one goroutine at a time. Scenarios that come to what
-// changed are run before others. worse lists in the end what is worse; to explains the first of it, "" if
-// there is no witness. Stop ends it early.
+// Live reviews a changed kernel, and calls hear for each result, by one goroutine at a time. Scenarios that come to
+// what changed are run before others. worse lists in the end what is worse; to explains the first of it, "" if there is
+// no witness. Stop ends it early.
 func (c *Review) Live(p *cli.Program, before, after *linux.Kernel, hear func(Heard)) (worse []string, to string,
 	err error) {
 	calls := make(chan struct{}, 1)

@@ -229,8 +229,7 @@ func TestRefactored(t *testing.T) {
 
 	other := filepath.Join(t.TempDir(), "other.patch")
 	require.NoError(t, os.WriteFile(other,
-		[]byte("--- a/arch/x86/kernel/kprobes/opt.c\n+++ b/arch/x86/kernel/kprobes/opt.c\n@@ -3,2 +3,3 @@\n " +
-			"one\n+and\n two\n"), 0o644))
+		[]byte("--- a/arch/x86/kernel/kprobes/opt.c\n+++ b/arch/x86/kernel/kprobes/opt.c\n@@ -3,2 +3,3 @@\n one\n+and\n two\n"), 0o644))
 	_, err := (&Review{Kernel: c.Kernel, Patch: cli.FileName(other), Runs: 1}).Run(cli.New(new(bytes.Buffer),
 		new(bytes.Buffer)))
 	require.ErrorContains(t, err,
@@ -287,8 +286,7 @@ func TestNewFunction(t *testing.T) {
 	o, _ := compiled(t, func(s string) string {
 		a, b, ok := strings.Cut(s, "static void kprobe_optimizer(struct work_struct *work)\n{")
 		require.True(t, ok)
-		return a + "static noinline void wait_for_tasks(void)\n{\n\tsynchronize_rcu_tasks();\n}\n\nstatic void " +
-			"kprobe_optimizer(struct work_struct *work)\n{" +
+		return a + "static noinline void wait_for_tasks(void)\n{\n\tsynchronize_rcu_tasks();\n}\n\nstatic void kprobe_optimizer(struct work_struct *work)\n{" +
 			strings.Replace(b, "\tsynchronize_rcu_tasks();\n", "\twait_for_tasks();\n", 1)
 	})
 	list, _ := reviewed(t, cli.OK, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Runs: 20,
@@ -347,8 +345,7 @@ func TestPatch(t *testing.T) {
 	}
 	mail := "From 0123 Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\nSubject: [PATCH] x\n\nwords\n---\n a.c | 3 +-\n\n"
 	for _, head := range []string{"", mail + "diff --git a/a.c b/a.c\nindex 1..2 100644\n"} {
-		r, err := read(head + "--- a/a.c\n+++ b/a.c\n@@ -3,3 +3,4 @@ f()\n one\n-two\n+2\n+and\n three\n@@ -90 +91 " +
-			"@@\n-x\n+y\n")
+		r, err := read(head + "--- a/a.c\n+++ b/a.c\n@@ -3,3 +3,4 @@ f()\n one\n-two\n+2\n+and\n three\n@@ -90 +91 @@\n-x\n+y\n")
 		require.NoError(t, err)
 		require.Equal(t, []line{{"a.c", 4, -1}, {"a.c", 5, -1}, {"a.c", 91, -1}}, r.lines)
 		require.Equal(t, 2, r.removed)
