@@ -124,7 +124,7 @@ func (c *Review) heardBreak(s *search, b *change.Break) {
 	if c.hear == nil {
 		return
 	}
-	v := verdict{Break: *b}
+	v := difference{Break: *b}
 	now, was := v.shares()
 	c.hear(Heard{Worse: true, Scenario: s.sc.Name, Property: b.Property,
 		Says: fmt.Sprintf("in %s runs; before in %s", now, was)})
