@@ -26,6 +26,8 @@ var withoutCases = map[string]string{
 	"view":    "it shows a trace; replay judges it",
 	"export":  "it writes a trace in another form; replay judges it",
 	"shrink":  "it writes a trace; replay judges it",
+	"bisect":  "it names a patch; review judges it",
+	"watch":   "a person edits; review judges the edit",
 }
 
 // A command whose exit status is a verdict has --format, and no other has.
