@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"kpsim/internal/kept"
@@ -284,7 +283,7 @@ func run(stop *atomic.Bool, tmp, name string, args ...string) (string, error) {
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "LC_ALL=C")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	inGroup(cmd)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second
@@ -303,7 +302,7 @@ func run(stop *atomic.Bool, tmp, name string, args ...string) (string, error) {
 				return
 			case <-tick.C:
 				if stop != nil && stop.Load() {
-					syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+					endGroup(cmd)
 					return
 				}
 			}
