@@ -81,6 +81,7 @@ type Registers struct {
 	Saved     []Reg    // those that a function must preserve, but for SP
 	Own       []Reg    // those that are the kernel's or never change: no call gives them a value
 	Implied   []Reg    // those that instructions use as addresses without naming them
+	FlagNames []string // of the bits of Regs.Flags, by number; "": it has no name
 	FixedFlag uint64   // in Regs.Flags: always set
 	Cleared   uint64   // in Regs.Flags: cleared on the way to the handler of a trap
 

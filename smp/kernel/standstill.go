@@ -22,20 +22,11 @@ type link struct {
 // if there is one, else the chain as far as it leads. cell names cells that aren't the kernel's. It is "" if no task
 // waits.
 func (k *Kernel) Standstill(cell func(kapi.CellID) string) string {
-	var longest []link
-	for _, t := range k.M.Tasks().All() {
-		if _, waits := t.WaitsFor(); !waits {
-			continue
-		}
-		path, circle := k.follow(nil, t, cell)
-		if circle {
-			return "a circle: " + say(path)
-		}
-		if len(path) > len(longest) {
-			longest = path
-		}
-	}
-	if len(longest) == 0 {
+	longest, circle := k.chain(cell)
+	switch {
+	case circle:
+		return "a circle: " + say(longest)
+	case len(longest) == 0:
 		return ""
 	}
 	s := say(longest)
@@ -48,6 +39,40 @@ func (k *Kernel) Standstill(cell func(kapi.CellID) string) string {
 		}
 	}
 	return s
+}
+
+// A Waiting is a link of the chain that Standstill says: a task, what it waits for, and the tasks that would have to
+// act first, which Whose relates to it ("held by").
+type Waiting struct {
+	Task       *smp.Task
+	For, Whose string
+	On         []*smp.Task
+}
+
+// Waiting returns the chain that Standstill says.
+func (k *Kernel) Waiting(cell func(kapi.CellID) string) (list []Waiting) {
+	path, _ := k.chain(cell)
+	for _, l := range path {
+		list = append(list, Waiting{l.from, l.what, l.whose, l.to})
+	}
+	return list
+}
+
+// chain returns a circle of waits if there is one, else the longest chain.
+func (k *Kernel) chain(cell func(kapi.CellID) string) (longest []link, circle bool) {
+	for _, t := range k.M.Tasks().All() {
+		if _, waits := t.WaitsFor(); !waits {
+			continue
+		}
+		path, circle := k.follow(nil, t, cell)
+		if circle {
+			return path, true
+		}
+		if len(path) > len(longest) {
+			longest = path
+		}
+	}
+	return longest, false
 }
 
 // follow goes from a waiting task to the task that it waits for, and on, until

@@ -380,6 +380,11 @@ func (p *tale) tellUnfinished() {
 		}
 		p.say(i, 1, "%s: %s didn't end; its last event: %s.", p.who(i), name, p.t.say(&p.ev[i]))
 	}
+	p.tellQueued()
+}
+
+// tellQueued names the probe that was queued for the optimizer last, if no work began after that.
+func (p *tale) tellQueued() {
 	if i := p.last(len(p.ev), func(e *traces.Event) bool {
 		return e.Kind == kpev.Optimizing ||
 			e.Kind == kpev.Unoptimizing

@@ -389,7 +389,16 @@ func (l *layer) end() {
 		}
 		l.Deviations = append(l.Deviations, turn)
 	}
-	for _, s := range Story(*l.t.in) {
+	l.Deciding, l.Story = l.inSteps(Deciding(*l.t.in)), l.inSteps(Story(*l.t.in))
+	for i := range l.t.in.Calls {
+		c := &l.t.in.Calls[i]
+		l.Calls = append(l.Calls, Coded{l.stepOf(c.Seq), int(c.CPU), l.taskName(c.Task), c.Says, c.Frames})
+	}
+}
+
+// inSteps returns sentences by steps.
+func (l *layer) inSteps(sentences []Sentence) (list []Told) {
+	for _, s := range sentences {
 		told := Told{Step: l.stepOf(s.Seq), Text: s.Text}
 		if s.From != "" {
 			told.Text = strings.TrimSuffix(s.Text, "; from "+s.From+".") + "."
@@ -398,12 +407,9 @@ func (l *layer) end() {
 		for _, seq := range s.Also {
 			told.Rests = append(told.Rests, l.stepOf(seq))
 		}
-		l.Story = append(l.Story, told)
+		list = append(list, told)
 	}
-	for i := range l.t.in.Calls {
-		c := &l.t.in.Calls[i]
-		l.Calls = append(l.Calls, Coded{l.stepOf(c.Seq), int(c.CPU), l.taskName(c.Task), c.Says, c.Frames})
-	}
+	return list
 }
 
 // stepOf returns the first step that isn't before an event.

@@ -20,6 +20,7 @@ type Scene struct {
 	Stands     []Stand
 	Bands      []Band
 	Deviations []Turn
+	Deciding   []Told // what a reader needs first
 	Story      []Told
 	Folds      []Stretch // uneventful, in order
 	Calls      []Coded   // of a kernel's own engine, in order

@@ -68,6 +68,7 @@ type line struct {
 type tale struct {
 	*past
 	lines []line
+	said  bool // what the message says has been said better
 }
 
 // say adds a sentence about event i.

@@ -32,6 +32,7 @@ type Input struct {
 	Place    string // victim+0x1
 	PlaceAt  uint64 // its address; 0: none
 	Message  string
+	Decided         // what the machine knows of it beside the events
 	At       uint32 // ordinal of the violating event; 0: the last one
 	AtEnd    bool   // only the end of the run shows it; implied if the last event is Done
 
@@ -41,6 +42,13 @@ type Input struct {
 	Width int                              // of a line: columns are wrapped; 0: unlimited
 	Paint func(colour, text string) string // text in a colour, given by its code; nil: no colours
 	_     struct{}
+}
+
+// A Decided is what the machine, where the run has ended, knows of a violation beside the events.
+type Decided struct {
+	Waits   []Wait       // what tasks wait for, the longest chain
+	Circles bool         // the run goes on for ever, as far as is known
+	Differs []Difference // of a call with a wrong result
 }
 
 // Names say what the numbers in events stand for.

@@ -80,6 +80,14 @@ const (
 	samplingMost      = 10 * samplingQuestions // maximum for the samplingLeast runs
 )
 
+// Runs that go round in circles ask few questions, and have many boundaries. These bound what is sampled of them: about
+// a second, or three if there are deviations.
+const (
+	samplingBoundaries = 12_000_000
+	samplingFew        = 3 // runs for each prefix, at least
+	samplingLong       = 3 * samplingBoundaries
+)
+
 // Find samples continuations of the run that file describes and r has replayed, which broke a
 // property. Deviations are numbered as in r.Taken. The result depends on the seed. Continuations
 // are decided in turn by random, and by sticky with means 64, 16 and 4.
@@ -92,6 +100,7 @@ func Find(file *traces.File, r *replay.Replay, s Sampling) (*Point, error) {
 
 	n := sampler{rig: rig, breaks: r.Property, report: s.Progress}
 	n.record(r)
+	n.length, n.boundaries = r.Counts.Points, r.Counts.Boundaries
 	if err := n.prepare(s); err != nil {
 		return nil, err
 	}
@@ -100,17 +109,18 @@ func Find(file *traces.File, r *replay.Replay, s Sampling) (*Point, error) {
 }
 
 type sampler struct {
-	rig    *rig.Rig
-	breaks *properties.Property
-	rec    *sched.Recording
-	events []uint32 // number of events before each question
-	prefix *sched.Prefix
-	each   int // runs for each prefix
-	curve  []Odds
-	runs   int
-	fails  int
-	report func(runs, most, fails uint64)
-	most   uint64
+	rig                *rig.Rig
+	breaks             *properties.Property
+	rec                *sched.Recording
+	events             []uint32 // number of events before each question
+	length, boundaries uint64   // questions and boundaries of the run
+	prefix             *sched.Prefix
+	each               int // runs for each prefix
+	curve              []Odds
+	runs               int
+	fails              int
+	report             func(runs, most, fails uint64)
+	most               uint64
 }
 
 // record plays the trace again and records all answers.
@@ -145,7 +155,10 @@ func (c *counting) Choose(p *sim.Point) (pick, hold int) {
 // prepare makes the choosers of the continuations. Arrivals are as likely as in a whole run:
 // their mean is taken from the default run's length.
 func (n *sampler) prepare(s Sampling) error {
-	length := n.rig.Play(new(sched.Default)).Counts.Points
+	length := n.length
+	if len(n.rec.Choices) > 0 {
+		length = n.rig.Play(new(sched.Default)).Counts.Points
+	}
 	n.prefix = sched.NewPrefix(n.rec, sched.Continuations(sched.Params{Seed: s.Seed, Length: length})...)
 
 	if n.each = s.Runs; n.each <= 0 {
@@ -158,6 +171,12 @@ func (n *sampler) prepare(s Sampling) error {
 	if most := s.Questions / (prefixes * int64(max(length, n.rec.Asked, 1))); int64(n.each) > most {
 		least := min(samplingLeast, int64(n.each))
 		if n.each = int(max(most, least)); least*prefixes*int64(max(length, n.rec.Asked)) > samplingMost {
+			return replay.ErrLong
+		}
+	}
+	grid := int64(2*len(n.rec.Choices) + 1) // the prefixes that are sampled in any case
+	if most := samplingBoundaries / (grid * int64(max(n.boundaries, 1))); s.Runs <= 0 && int64(n.each) > most {
+		if n.each = min(n.each, max(int(most), samplingFew)); grid*int64(n.each)*int64(n.boundaries) > samplingLong {
 			return replay.ErrLong
 		}
 	}
@@ -187,28 +206,35 @@ func (n *sampler) sample(cut int) *Odds {
 			o.Deviations++
 		}
 	}
-	if cut == len(n.rec.All) {
-		o.Runs = 1 // nothing is left to draw
-	}
 	n.prefix.Cut(cut)
+	if cut == len(n.rec.All) { // nothing is left to draw: it is the run that was recorded
+		o.Runs = 0
+		n.ran(&o, true)
+	}
 	for i := range o.Runs {
 		n.prefix.Begin(uint64(i))
 		run := n.rig.Run(n.prefix)
 		n.prefix.End(run.Counts.Points)
-		n.runs++
-		if run.Property == n.breaks {
-			o.Fails++
-			n.fails++
-		}
-		if n.report != nil {
-			n.report(uint64(n.runs), n.most, uint64(n.fails))
-		}
+		n.ran(&o, run.Property == n.breaks)
 	}
+	o.Runs = max(o.Runs, 1)
 	if o.Low, o.High = wilson(o.Fails, o.Runs); cut == len(n.rec.All) {
 		o.Low, o.High = o.Chance(), o.Chance()
 	}
 	n.curve = slices.Insert(n.curve, at, o)
 	return &n.curve[at]
+}
+
+// ran counts and reports a run.
+func (n *sampler) ran(o *Odds, fails bool) {
+	n.runs++
+	if fails {
+		o.Fails++
+		n.fails++
+	}
+	if n.report != nil {
+		n.report(uint64(n.runs), n.most, uint64(n.fails))
+	}
 }
 
 // blame finds the choice to blame.

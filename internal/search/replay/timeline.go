@@ -51,6 +51,14 @@ func Scene(r *rig.Rig, run *rig.Run) view.Input {
 		}
 		in.Message = run.Finding.Message + r.Reason(run)
 		in.At, in.AtEnd = r.Log.FoundAt, run.Property == &properties.Progress
+		in.Circles = run.Outcome == smp.Exhausted
+		for _, w := range r.Kernel.Waiting(m.Names().Cell) {
+			one := view.Wait{Task: uint8(w.Task.ID), For: w.For, Whose: w.Whose}
+			for _, t := range w.On {
+				one.On = append(one.On, uint8(t.ID))
+			}
+			in.Waits = append(in.Waits, one)
+		}
 	}
 	return in
 }

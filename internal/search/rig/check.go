@@ -32,6 +32,7 @@ type checks struct {
 	wrong   error    // the first check that a twin's run has failed
 	unmet   *program // the task whose operation unmetOp differed from what the author expects
 	unmetOp int
+	left    func(task, call uint64, l *Left) // receives what calls leave; nil: nothing does
 }
 
 func (c *checks) begin() { c.ends, c.wrong, c.unmet = c.ends[:0], nil, nil }

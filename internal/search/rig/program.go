@@ -237,6 +237,9 @@ func (p *program) Call(x *smp.Ctx, i int) {
 	p.calls++
 	p.came = sim.Mix(p.came ^ e.digest)
 	p.r.checks.ends = append(p.r.checks.ends, e)
+	if p.r.checks.left != nil {
+		p.r.checks.left(e.task, e.call, p.leaves(x))
+	}
 	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
 }
 
@@ -251,33 +254,17 @@ func (p *program) digest(x *smp.Ctx) uint64 {
 			h = sim.Mix(h ^ v)
 		}
 	}
-	sp := p.r.arch.StackPointer(x.Regs())
-	if at := p.r.arch.LinkAt; at != 0 {
-		sp &^= 15 // as smp's Call has it
-		h = fold(h, x, sp, sp+p.r.arch.KeptAt)
-		sp += at + arch.Addr(p.r.arch.Word)
-	}
-	h = fold(h, x, sp, p.task.StackTop())
-	if p.r.tasks.ownData {
-		for i := range p.r.Scenario.Datas {
-			d := &p.r.Scenario.Datas[i]
-			at := p.r.copyAt(d, x.CPU())
-			h = fold(h, x, at, at+arch.Addr(len(d.Bytes)))
-		}
-	}
+	p.compared(x, func(from, to arch.Addr) { h = fold(h, x, from, to) })
 	return h | 1
 }
 
 // fold folds memory into a digest.
 func fold(h uint64, x *smp.Ctx, from, to arch.Addr) uint64 {
-	for a := from; a < to; a++ {
-		size := 1
-		if a%8 == 0 && a+8 <= to {
-			size = 8
-		}
+	for a := from; a < to; {
+		size := wordAt(a, to)
 		v, _ := x.Memory().Load(a, size)
 		h = sim.Mix(h ^ v)
-		a += arch.Addr(size - 1)
+		a += arch.Addr(size)
 	}
 	return h
 }

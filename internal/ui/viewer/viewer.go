@@ -68,7 +68,7 @@ func Write(w io.Writer, p *Page) error {
 	for i := range p.Runs {
 		r := &p.Runs[i]
 		data = append(data, encode(r))
-		runs = append(runs, shown{r, story(r.Scene)})
+		runs = append(runs, shown{r, decided(r.Scene), sentences(r.Scene, r.Scene.Story)})
 	}
 	if len(p.Runs) == 2 {
 		a, b := differ(p.Runs[0].Scene, p.Runs[1].Scene)
@@ -97,18 +97,25 @@ func Write(w io.Writer, p *Page) error {
 // A shown is a run as the page shows it without its script.
 type shown struct {
 	*Run
-	Story []sentence
+	Deciding, Story []sentence
 }
 
-// A sentence is a sentence of the story.
+// A sentence is a sentence of the story, or of what decided the violation.
 type sentence struct {
 	N          int
 	Seq        uint32
 	Text, From string
 }
 
-func story(s *view.Scene) (list []sentence) {
-	for i, t := range s.Story {
+// decided returns what decided the violation, without what the headline says.
+func decided(s *view.Scene) []sentence {
+	return slices.DeleteFunc(sentences(s, s.Deciding), func(t sentence) bool {
+		return strings.HasSuffix(s.Headline, ": "+strings.TrimSuffix(t.Text, "."))
+	})
+}
+
+func sentences(s *view.Scene, told []view.Told) (list []sentence) {
+	for i, t := range told {
 		from := strings.ReplaceAll(t.From, " > ", " › ")
 		list = append(list, sentence{i + 1, s.Steps[t.Step].Event.Seq, t.Text, from})
 	}

@@ -49,7 +49,8 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 	e.schedule = append(e.schedule, r.Taken...)
 	e.input.Schedule = e.schedule
 	c.Follow(r, &e.input)
-	e.story = view.Story(e.input)
+	r.Decide(&e.input)
+	e.deciding, e.story = view.Deciding(e.input), view.Story(e.input)
 	var progress *cli.Progress
 	if r.Property != nil {
 		progress = p.WatchParts("continuations of "+c.Trace, 1, "trace")
@@ -68,8 +69,10 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 		}
 	}
 	progress.Complete()
-	for i := range e.story {
-		e.input.Named = append(e.input.Named, e.story[i].Names()...)
+	for _, list := range [][]view.Sentence{e.deciding, e.story} {
+		for i := range list {
+			e.input.Named = append(e.input.Named, list[i].Names()...)
+		}
 	}
 	if n := e.noReturn; n != nil && !n.FromStart && !n.Sharp {
 		e.input.Named = append(e.input.Named, n.From.Event, n.To.Event)
@@ -90,6 +93,7 @@ type explanation struct {
 	replay   *replay.Replay
 	schedule []traces.Deviation // deviations of the run, which may not be those of the file
 	input    view.Input
+	deciding []view.Sentence
 	story    []view.Sentence
 	noReturn *blame.Point  // the point of no return; nil: no property is broken
 	needs    []replay.Need // of each deviation, if the trace breaks the property it names
@@ -107,18 +111,8 @@ func (c *Explain) print(p *cli.Program, e *explanation) error {
 	for _, d := range departures(e.file, r) {
 		p.Indented("", d)
 	}
-	if len(e.story) > 0 {
-		fmt.Fprintln(p.Out)
-	}
-	for _, s := range e.story {
-		for i, l := range view.Fold(s.Text, p.Width-8) {
-			if i == 0 {
-				fmt.Fprintf(p.Out, "%6d  %s\n", s.Seq, l)
-			} else {
-				fmt.Fprintf(p.Out, "%8s%s\n", "", l)
-			}
-		}
-	}
+	printSentences(p, ">", e.deciding)
+	printSentences(p, " ", e.story)
 	fmt.Fprintln(p.Out)
 	if err := view.Interleaving(p.Out, e.input); err != nil {
 		return err
@@ -143,6 +137,22 @@ func (c *Explain) print(p *cli.Program, e *explanation) error {
 	}
 	inputs.TellEdited(p, c.Trace, e.file)
 	return nil
+}
+
+// printSentences prints sentences after an empty line, each with the number of its event, which mark begins.
+func printSentences(p *cli.Program, mark string, list []view.Sentence) {
+	if len(list) > 0 {
+		fmt.Fprintln(p.Out)
+	}
+	for _, s := range list {
+		for i, l := range view.Fold(s.Text, p.Width-8) {
+			if i == 0 {
+				fmt.Fprintf(p.Out, "%s%5d  %s\n", mark, s.Seq, l)
+			} else {
+				fmt.Fprintf(p.Out, "%8s%s\n", "", l)
+			}
+		}
+	}
 }
 
 // printWithout prints how the run ends without each deviation.

@@ -11,6 +11,7 @@ type explainJSON struct {
 	endJSON
 	Breaks     bool          `json:"breaks"` // the property and place that the trace names
 	Why        string        `json:"why,omitempty"`
+	Deciding   []sentence    `json:"deciding"` // what a reader needs first
 	Story      []sentence    `json:"story"`
 	Deviations []deviation   `json:"deviations"`
 	NoReturn   *noReturnJSON `json:"no_return"` // null: no property was broken
@@ -57,11 +58,16 @@ func showBlame(b *blame.Choice) *blameJSON {
 func (c *Explain) printJSON(p *cli.Program, e *explanation) error {
 	r := e.replay
 	out := explainJSON{
-		endJSON: endOf(c.Trace, e.file, r), Breaks: r.Breaks, Why: r.Why, Story: []sentence{},
+		endJSON: endOf(c.Trace, e.file, r), Breaks: r.Breaks, Why: r.Why, Deciding: []sentence{}, Story: []sentence{},
 		Deviations: []deviation{},
 	}
-	for _, s := range e.story {
-		out.Story = append(out.Story, sentence{s.Seq, append([]uint32{}, s.Also...), s.Text})
+	for _, part := range []struct {
+		list []view.Sentence
+		to   *[]sentence
+	}{{e.deciding, &out.Deciding}, {e.story, &out.Story}} {
+		for _, s := range part.list {
+			*part.to = append(*part.to, sentence{s.Seq, append([]uint32{}, s.Also...), s.Text})
+		}
 	}
 	for i, d := range e.schedule {
 		out.Deviations = append(out.Deviations, deviation{Label: d.String(), Words: view.Choice(d)})

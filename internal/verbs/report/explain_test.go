@@ -35,6 +35,7 @@ type told struct {
 	straight bool // without deviations
 	events   []traces.Event
 	in       view.Input
+	deciding []view.Sentence
 	story    []view.Sentence
 }
 
@@ -50,7 +51,9 @@ func tellCorpus(t *testing.T) []told {
 		r, err := replay.Play(path, file, true)
 		require.NoError(t, err)
 		in := viewInput(cli.New(io.Discard, io.Discard), file, r)
-		list = append(list, told{filepath.Base(path), len(file.Schedule) == 0, slices.Clone(r.Rig.Log.Events), in,
+		events := slices.Clone(r.Rig.Log.Events)
+		r.Decide(&in)
+		list = append(list, told{filepath.Base(path), len(file.Schedule) == 0, events, in, view.Deciding(in),
 			view.Story(in)})
 		r.Rig.Close()
 	}
@@ -89,12 +92,29 @@ func TestExplainNarrow(t *testing.T) {
 
 // The story of each trace of the corpus, as it was read and found right.
 func TestStories(t *testing.T) {
-	const path = "testdata/stories.txt"
+	compareTold(t, "testdata/stories.txt", func(x *told) []view.Sentence { return x.story })
+}
+
+// What decided the violation of each trace of the corpus. It says more than the property's message.
+func TestDeciding(t *testing.T) {
+	alone := 0
+	compareTold(t, "testdata/deciding.txt", func(x *told) []view.Sentence {
+		if len(x.deciding) == 1 && strings.HasPrefix(x.deciding[0].Text, x.in.Message[:min(4, len(x.in.Message))]) {
+			alone++
+		}
+		return x.deciding
+	})
+	require.Less(t, alone, 60)
+}
+
+// compareTold compares sentences of each trace of the corpus with a file.
+func compareTold(t *testing.T, path string, of func(x *told) []view.Sentence) {
+	t.Helper()
 	var got []string
 	for _, x := range tellCorpus(t) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s\n\n", x.name)
-		for _, s := range x.story {
+		for _, s := range of(&x) {
 			fmt.Fprintf(&b, "%6d  %s\n", s.Seq, s.Text)
 		}
 		got = append(got, b.String())
@@ -140,14 +160,15 @@ func TestExplainNamesRows(t *testing.T) {
 		p.Width = []int{0, 70}[i%2] // then there is one column for all CPUs
 		_, err := (&Explain{Trace: path, Runs: 20, Seed: 1}).Run(p)
 		require.NoError(t, err)
-		parts := strings.SplitN(out.String(), "\n\n", 4)
-		require.Len(t, parts, 4, path)
-		story, rows := parts[1], first(rowOf.FindAllStringSubmatch(parts[2], -1))
+		parts := strings.SplitN(out.String(), "\n\n", 5)
+		require.Len(t, parts, 5, path)
+		require.True(t, strings.HasPrefix(parts[1], ">"), path)
+		story, rows := parts[1]+"\n"+parts[2], first(rowOf.FindAllStringSubmatch(parts[3], -1))
 		for _, n := range append(first(rowOf.FindAllStringSubmatch(story, -1)),
 			first(event.FindAllStringSubmatch(strings.Join(strings.Fields(story), " "), -1))...) {
 			assert.Contains(t, rows, n, "%s: %s", path, story)
 		}
-		_, end, ok := strings.Cut(parts[3], "The point of no return.")
+		_, end, ok := strings.Cut(parts[4], "The point of no return.")
 		require.True(t, ok, path)
 		parts = strings.SplitN(end, "\n\n", 4)
 		require.Len(t, parts, 4, path)

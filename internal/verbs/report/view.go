@@ -209,6 +209,7 @@ func (c *View) layOut(name, about string, file *traces.File, r *replay.Replay) *
 	in := r.View(file)
 	in.Schedule = slices.Clone(r.Taken)
 	c.Follow(r, &in)
+	r.Decide(&in)
 	var tasks []string // read before the rig is closed
 	for _, t := range r.Rig.Machine.Tasks().All() {
 		tasks = append(tasks, t.Name)

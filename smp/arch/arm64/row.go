@@ -18,6 +18,8 @@ var ARM64 = &arch.Arch{
 		Used:  int(ZR), IPName: "pc",
 		Link:    LR,
 		Cleared: arch.IRQ | arch.Step,
+		// bit 9 is kpsim's own: interrupts are taken
+		FlagNames: []string{9: "interrupts on", 28: "V", 29: "C", 30: "Z", 31: "N"},
 	},
 	Branches: arch.Branches{
 		BranchLen: Len, Reach: "128 MB", Jump: Jump, Call: Call, BranchNop: Nop(), BranchRet: Ret(),

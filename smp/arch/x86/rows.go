@@ -65,6 +65,7 @@ func row(m Mode, a arch.Arch) *arch.Arch {
 	a.SP, a.Result, a.Used = RSP, RAX, 16
 	a.Implied = []arch.Reg{RSP, RSI, RDI}
 	a.FixedFlag, a.Cleared = F1, TrapClears
+	a.FlagNames = []string{0: "CF", 2: "PF", 4: "AF", 6: "ZF", 7: "SF", 8: "TF", 9: "IF", 10: "DF", 11: "OF"}
 	a.Pushed = a.Word
 
 	a.MaxLen, a.FetchUnit = MaxLen, [...]int{PatchUnit, PatchUnit, 1}
