@@ -78,6 +78,7 @@ Examples:
   kpsim explore --all-properties --mutant no-sync-arm safe-none
   kpsim explore --self-check=1000000
   kpsim explore --shard 1/4 --out 1.json --runs 1000000 mine.star
+  kpsim explore --format junit mine.star > kpsim.xml
 
 Exit status: 0 all as expected, 1 something against expectation, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted. What is first in 3, 130, 1, 2, 0 counts.`
 }

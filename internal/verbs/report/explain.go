@@ -26,7 +26,7 @@ type Explain struct {
 func (*Explain) Help() string {
 	return `Explain how a trace breaks its property, and which choice made that likely.
 
-Prints the story in a few sentences, what every CPU did, and the point of no return: the choice after which most runs fail, whatever is chosen later.
+Prints what decided the violation, marked with >, the story in a few sentences, what every CPU did, and the point of no return: the choice after which most runs fail, whatever is chosen later.
 
 To find that point, explain replays the first choices of the trace and draws the others at random, many times. Each sentence begins with the number of its event; replay --all prints all events.
 
