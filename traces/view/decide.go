@@ -40,28 +40,28 @@ type cite = func(p *tale) bool
 
 // The rows: by a property's ID, what may have decided, the first that the run has.
 var deciding = map[string][]cite{
-	"T1": {(*tale).citeFree, (*tale).citeStore}, "T2": {(*tale).citeFree, (*tale).citeStore},
-	"T3": {(*tale).citeStore, (*tale).citeCall}, "T4": {(*tale).citeStore, (*tale).citeCall},
-	"T5": {(*tale).citeCopy}, "T6": {(*tale).citeStore},
-	"B1": {(*tale).citeStore, (*tale).citeHandler}, "O1": {(*tale).citeFree, (*tale).citeStore, (*tale).citeHandler},
-	"J1": {(*tale).citeStore, (*tale).citeCall}, "J2": {(*tale).citeStore, (*tale).citeCall},
-	"L2": {(*tale).citeStore}, "L3": {(*tale).citeStore}, "L4": {(*tale).citeStore}, "P2": {(*tale).citeStore},
-	"P4": {(*tale).citeStore}, "U2": {(*tale).citeStore, (*tale).citeCall}, "H3": {(*tale).citeStore, (*tale).citeCall},
+	"T1": {citeFree, citeStore}, "T2": {citeFree, citeStore},
+	"T3": {citeStore, citeCall}, "T4": {citeStore, citeCall},
+	"T5": {citeCopy}, "T6": {citeStore},
+	"B1": {citeStore, citeHandler}, "O1": {citeFree, citeStore, citeHandler},
+	"J1": {citeStore, citeCall}, "J2": {citeStore, citeCall},
+	"L2": {citeStore}, "L3": {citeStore}, "L4": {citeStore}, "P2": {citeStore},
+	"P4": {citeStore}, "U2": {citeStore, citeCall}, "H3": {citeStore, citeCall},
 
-	"X1": {(*tale).citeDifference, (*tale).citeHandler}, "X2": {(*tale).citeDifference, (*tale).citeHandler},
+	"X1": {citeDifference, citeHandler}, "X2": {citeDifference, citeHandler},
 
-	"A1": {(*tale).citeHandler}, "A2": {(*tale).citeHandler}, "C1": {(*tale).citeHandler}, "L1": {(*tale).citeHandler},
-	"N1": {(*tale).citeHandler}, "N2": {(*tale).citeHandler}, "N3": {(*tale).citeHandler}, "J3": {(*tale).citeHandler},
-	"R1": {(*tale).citeHandler}, "R2": {(*tale).citeHandler}, "U1": {(*tale).citeHandler},
+	"A1": {citeHandler}, "A2": {citeHandler}, "C1": {citeHandler}, "L1": {citeHandler},
+	"N1": {citeHandler}, "N2": {citeHandler}, "N3": {citeHandler}, "J3": {citeHandler},
+	"R1": {citeHandler}, "R2": {citeHandler}, "U1": {citeHandler},
 
-	"C2": {(*tale).citeCall}, "E1": {(*tale).citeCall}, "E2": {(*tale).citeCalls}, "F1": {(*tale).citeCall},
-	"F2": {(*tale).citeCall}, "M1": {(*tale).citeCall}, "W1": {(*tale).citeCall},
+	"C2": {citeCall}, "E1": {citeCall}, "E2": {citeCalls}, "F1": {citeCall},
+	"F2": {citeCall}, "M1": {citeCall}, "W1": {citeCall},
 
-	"S1": {(*tale).citeFree, (*tale).citeCall}, "H1": {(*tale).citeFree, (*tale).citeCall},
-	"H2": {(*tale).citeFree, (*tale).citeCall},
+	"S1": {citeFree, citeCall}, "H1": {citeFree, citeCall},
+	"H2": {citeFree, citeCall},
 
-	"K1": {(*tale).citeLock, (*tale).citeCall},
-	"P1": {(*tale).citeWaits}, "P3": {(*tale).citeWaits, (*tale).citeCall}, "P5": {(*tale).citeGrace},
+	"K1": {citeLock, citeCall},
+	"P1": {citeWaits}, "P3": {citeWaits, citeCall}, "P5": {citeGrace},
 }
 
 // end is the event before which the log is looked at: the violating one, or the log's end.
@@ -69,7 +69,7 @@ func (p *past) end() int { return min(p.at, len(p.ev)) }
 
 // region returns the bytes that a violation is about: those that were run, or those at its place, with the rest of
 // their site.
-func (p *past) region() (s span, ok bool) {
+func region(p *past) (s span, ok bool) {
 	s = span{p.in.PlaceAt, p.in.PlaceAt + 1}
 	if p.at < len(p.ev) {
 		switch e := &p.ev[p.at]; e.Kind {
@@ -89,8 +89,8 @@ func (p *past) region() (s span, ok bool) {
 }
 
 // citeStore cites the last store into the region that changed it: who, when, what it replaced, and for what.
-func (p *tale) citeStore() bool {
-	s, ok := p.region()
+func citeStore(p *tale) bool {
+	s, ok := region(p.past)
 	if !ok {
 		return false
 	}
@@ -105,12 +105,13 @@ func (p *tale) citeStore() bool {
 		return false
 	}
 	w := list[len(list)-1]
-	p.say(w.first, 0, "%s %s%s%s.", p.who(w.first), p.wrote(w), p.replaced(w), p.behalf(w.first)+p.probes(w)).also(p, w.last)
+	p.say(w.first, 0, "%s %s%s%s%s.", p.who(w.first), p.wrote(w), replaced(p.past, w), behalf(p.past, w.first),
+		probes(p.past, w)).also(p, w.last)
 	return true
 }
 
 // replaced prints what a write has replaced: " (55 48 -> cc 48)".
-func (p *past) replaced(w write) string {
+func replaced(p *past, w write) string {
 	const most = 8 // bytes: an instruction, or its beginning
 	var was, is []string
 	for a := w.at; a < min(w.end, w.at+most); a++ {
@@ -130,7 +131,7 @@ func (p *past) replaced(w write) string {
 }
 
 // behalf names the operation in which event i happened: the call of the API that its task is in, or the task's name.
-func (p *past) behalf(i int) string {
+func behalf(p *past, i int) string {
 	task := p.ev[i].Task
 	if task == traces.NoTask {
 		return ""
@@ -154,12 +155,12 @@ func (p *past) behalf(i int) string {
 }
 
 // probes names the probes at a write's site, but for one that behalf names.
-func (p *past) probes(w write) string {
+func probes(p *past, w write) string {
 	s := span{w.at, w.end}
 	if site, ok := p.x.site(w.at); ok {
 		s = span{min(s.at, site.at), max(s.end, site.end)}
 	}
-	own := p.behalf(w.first)
+	own := behalf(p, w.first)
 	var names []string
 	known := make(map[uint64]bool)
 	for i := range p.ev[:w.first] {
@@ -180,7 +181,7 @@ func (p *past) probes(w write) string {
 
 // citeFree cites the freeing of memory that was used, or freed again, afterwards, and that use; of memory that wasn't
 // freed its allocation.
-func (p *tale) citeFree() bool {
+func citeFree(p *tale) bool {
 	var at []uint64
 	if p.at < len(p.ev) {
 		at = append(at, p.ev[p.at].A, p.ev[p.at].B, p.ev[p.at].C)
@@ -193,18 +194,19 @@ func (p *tale) citeFree() bool {
 		f := p.lastFree(area.span, p.end())
 		if f < 0 && p.at < len(p.ev) && p.ev[p.at].Kind == smpev.Free && p.ev[p.at].A == area.at {
 			p.say(p.at, 0, "%s freed %s, %s%s.", p.who(p.at), p.area(area.at), traces.Counted(p.ev[p.at].B, "byte"),
-				p.behalf(p.at))
+				behalf(p.past, p.at))
 			return true
 		}
 		if f >= 0 {
-			p.say(f, 0, "%s freed %s, %s%s.", p.who(f), p.area(area.at), traces.Counted(p.ev[f].B, "byte"), p.behalf(f))
+			p.say(f, 0, "%s freed %s, %s%s.", p.who(f), p.area(area.at), traces.Counted(p.ev[f].B, "byte"),
+				behalf(p.past, f))
 			return true
 		}
 		if p.at == len(p.ev) {
 			i := p.last(len(p.ev), func(e *traces.Event) bool { return e.Kind == smpev.Alloc && e.A == area.at })
 			if i >= 0 {
 				p.say(i, 0, "%s was handed %s, %s%s, which is never freed.", p.who(i), p.area(area.at),
-					traces.Counted(p.ev[i].B, "byte"), p.behalf(i))
+					traces.Counted(p.ev[i].B, "byte"), behalf(p.past, i))
 				return true
 			}
 		}
@@ -213,39 +215,40 @@ func (p *tale) citeFree() bool {
 }
 
 // citeCopy cites the allocation of the memory that a CPU was sent to, which has the copy.
-func (p *tale) citeCopy() bool {
+func citeCopy(p *tale) bool {
 	if p.at == len(p.ev) {
 		return false
 	}
 	area := p.x.area(p.ev[p.at].B)
 	if area == nil {
-		return p.citeStore()
+		return citeStore(p)
 	}
 	i := p.last(p.at, func(e *traces.Event) bool { return e.Kind == smpev.Alloc && e.A == area.at })
 	if i >= 0 {
-		p.say(i, 0, "%s was handed %s, %s, for the copy%s.", p.who(i), p.area(area.at), traces.Counted(p.ev[i].B, "byte"),
-			p.behalf(i))
+		p.say(i, 0, "%s was handed %s, %s, for the copy%s.", p.who(i), p.area(area.at),
+			traces.Counted(p.ev[i].B, "byte"), behalf(p.past, i))
 	}
 	return i >= 0
 }
 
 // operation reports whether an event is a call of the API, its return, or a write of a switch; or a change that
 // another task than the violating one makes for a client of ftrace, a live patch, a program, a uprobe or a debugger.
-func (p *past) operation(e *traces.Event) bool {
+func operation(p *past, e *traces.Event) bool {
 	switch e.Kind {
 	case kpev.ApiEnter, kpev.ApiReturn, kpev.Enabled, kpev.Sysctl, smpev.LivePatch, smpev.Module:
 		return e.CPU != machineCPU
-	case smpev.Fprobe, smpev.Bpf, smpev.Uprobe, smpev.Debugger, smpev.Setting, smpev.Attach, smpev.Attached, smpev.Asked:
+	case smpev.Fprobe, smpev.Bpf, smpev.Uprobe, smpev.Debugger, smpev.Setting, smpev.Attach, smpev.Attached,
+		smpev.Asked:
 		return e.CPU != machineCPU && (p.at == len(p.ev) || e.Task != p.ev[p.at].Task)
 	}
 	return false
 }
 
 // handling reports whether an event is a hit, a handler of it, or what is counted in its place.
-func (p *past) handling(e *traces.Event) bool {
+func handling(p *past, e *traces.Event) bool {
 	switch e.Kind {
-	case kpev.Handler, kpev.Missed, kpev.Skipped, kpev.RetMissed, kpev.RetLeft, kpev.JprobeEnter, smpev.Fprobe, smpev.Bpf,
-		smpev.Uprobe, smpev.LiveCall:
+	case kpev.Handler, kpev.Missed, kpev.Skipped, kpev.RetMissed, kpev.RetLeft, kpev.JprobeEnter, smpev.Fprobe,
+		smpev.Bpf, smpev.Uprobe, smpev.LiveCall:
 		return true
 	case smpev.Trap:
 		return e.A == smpev.VecBP
@@ -255,46 +258,47 @@ func (p *past) handling(e *traces.Event) bool {
 
 // citeHandler cites the last handler or hit of the violating task, and the operation that came between it and the
 // violation; if none did, the last one before it.
-func (p *tale) citeHandler() bool {
+func citeHandler(p *tale) bool {
 	v := p.end()
 	task := traces.NoTask
 	if p.at < len(p.ev) {
 		task = p.ev[p.at].Task
 	}
-	if v == len(p.ev) || !p.handling(&p.ev[v]) {
+	if v == len(p.ev) || !handling(p.past, &p.ev[v]) {
 		if h := p.last(v, func(e *traces.Event) bool {
-			return p.handling(e) && (task == traces.NoTask || e.Task == task)
+			return handling(p.past, e) && (task == traces.NoTask || e.Task == task)
 		}); h >= 0 {
 			p.say(h, 0, "%s: %s.", p.who(h), p.t.say(&p.ev[h]))
 			v = h
 		}
 	}
-	between := p.last(p.end(), p.operation)
+	between := p.last(p.end(), func(e *traces.Event) bool { return operation(p.past, e) })
 	if between < v {
-		between = p.last(v, p.operation)
+		between = p.last(v, func(e *traces.Event) bool { return operation(p.past, e) })
 	}
 	if between >= 0 && between != v {
-		p.say(between, 0, "%s: %s, by %s.", p.who(between), p.t.say(&p.ev[between]), p.in.task(uint64(p.ev[between].Task)))
+		p.say(between, 0, "%s: %s, by %s.", p.who(between), p.t.say(&p.ev[between]),
+			p.in.task(uint64(p.ev[between].Task)))
 	}
 	return len(p.lines) > 0
 }
 
 // citeCall cites the last operation before.
-func (p *tale) citeCall() bool {
-	if i := p.last(p.end(), p.operation); i >= 0 {
+func citeCall(p *tale) bool {
+	if i := p.last(p.end(), func(e *traces.Event) bool { return operation(p.past, e) }); i >= 0 {
 		p.say(i, 0, "%s: %s, by %s.", p.who(i), p.t.say(&p.ev[i]), p.in.task(uint64(p.ev[i].Task)))
 	}
 	return len(p.lines) > 0
 }
 
 // citeCalls cites the answers of all calls.
-func (p *tale) citeCalls() bool {
+func citeCalls(p *tale) bool {
 	p.tellAnswers(func(uint64) bool { return true })
 	return len(p.lines) > 0
 }
 
 // citeLock cites the lock that is taken or released, and its last taker.
-func (p *tale) citeLock() bool {
+func citeLock(p *tale) bool {
 	if p.at == len(p.ev) {
 		return false
 	}
@@ -304,7 +308,162 @@ func (p *tale) citeLock() bool {
 		i = p.last(p.at, func(o *traces.Event) bool { return o.Kind == smpev.Lock && o.Task == e.Task })
 	}
 	if i >= 0 {
-		p.say(i, 0, "%s: %s took %s%s.", p.who(i), p.in.task(uint64(p.ev[i].Task)), p.in.lock(p.ev[i].A), p.behalf(i))
+		p.say(i, 0, "%s: %s took %s%s.", p.who(i), p.in.task(uint64(p.ev[i].Task)), p.in.lock(p.ev[i].A),
+			behalf(p.past, i))
 	}
 	return i >= 0
+}
+
+// A Wait is what a task waits for where a run ends, as the kernel knows it.
+type Wait struct {
+	Task  uint8
+	For   string  // kprobe_mutex, an RCU grace period
+	Whose string  // how the tasks of On are related to it: "held by"; "" if On is empty
+	On    []uint8 // the tasks that would have to act first
+}
+
+// citeWaits cites what waits for what, since when, and since when it is held. A run that goes on for ever has no
+// waits, or none that explain it: then what goes round is cited.
+func citeWaits(p *tale) bool {
+	for i := range p.in.Waits {
+		w := &p.in.Waits[i]
+		since := p.last(p.end(), func(e *traces.Event) bool {
+			return e.Task == w.Task && e.Kind != smpev.Wake && e.Kind != smpev.Fire && e.Kind != smpev.Switch
+		})
+		from := ", from here on"
+		if since < 0 {
+			since, from = len(p.ev)-1, ""
+		}
+		text := fmt.Sprintf("%s waits for %s", taskNamed(p.past, w.Task), w.For)
+		held := -1
+		var names []string
+		for _, t := range w.On {
+			names = append(names, taskNamed(p.past, t))
+			if k := p.last(len(p.ev), func(e *traces.Event) bool {
+				return e.Kind == smpev.Lock && e.Task == t && p.in.lock(e.A) == w.For
+			}); k >= 0 {
+				held = k
+			}
+		}
+		if len(names) > 0 {
+			text += fmt.Sprintf(", %s %s", w.Whose, strings.Join(names, " and "))
+		}
+		if held >= 0 {
+			text += fmt.Sprintf(" since event %d", p.ev[held].Seq)
+		}
+		p.say(since, 0, "%s%s.", text, from).also(p, held)
+	}
+	if p.in.Circles {
+		p.citeCircle()
+	}
+	p.said = p.at == len(p.ev) && len(p.lines) > 0 // the message says so, and counts boundaries
+	return len(p.lines) > 0
+}
+
+// taskNamed names a task with its CPU's number, if it is one of several.
+func taskNamed(p *past, task uint8) string {
+	if p.in.Task == nil {
+		return p.in.task(uint64(task))
+	}
+	return p.in.Task(uint64(task))
+}
+
+// round is how many of a task's last events show what it repeats.
+const round = 64
+
+// citeCircle cites what a run without an end repeats: the last task's event, since when, and how often; and what was
+// queued and is never done.
+func (p *tale) citeCircle() {
+	i := p.last(len(p.ev), func(e *traces.Event) bool {
+		return e.Task != traces.NoTask && e.Kind != smpev.Switch && e.Kind != smpev.Wake && e.Kind != smpev.Fire
+	})
+	if i < 0 {
+		return
+	}
+	type what struct {
+		kind traces.Kind
+		a, b uint64
+	}
+	task, seen, n := p.ev[i].Task, make(map[what]bool), 0
+	of := func(e *traces.Event) what { return what{e.Kind, e.A, e.B} }
+	for k := i; k >= 0 && n < round; k-- {
+		if p.ev[k].Task == task {
+			seen[of(&p.ev[k])] = true
+			n++
+		}
+	}
+	first, times := i, uint64(0)
+	for k := i; k >= 0; k-- {
+		e := &p.ev[k]
+		if e.Task == task && !seen[of(e)] {
+			break
+		}
+		if e.Task == task && of(e) == of(&p.ev[i]) {
+			first, times = k, times+1
+		}
+	}
+	p.say(first, 0, "%s: %s goes round from here on: %s, %s, the last at event %d%s.", p.who(first),
+		taskNamed(p.past, task), p.t.say(&p.ev[i]), traces.Counted(times, "time"), p.ev[i].Seq, behalf(p.past, i)).also(p, i)
+	p.tellQueued()
+}
+
+// citeGrace cites the grace period that doesn't end: its beginning, and the report.
+func citeGrace(p *tale) bool {
+	if p.at == len(p.ev) {
+		return false
+	}
+	e := &p.ev[p.at]
+	if i := p.last(p.at, func(o *traces.Event) bool { return o.Kind == smpev.GPStart && o.A == e.A }); i >= 0 {
+		p.say(i, 0, "%s: %s%s.", p.who(i), p.t.say(&p.ev[i]), behalf(p.past, i))
+	}
+	for _, l := range p.in.Waits {
+		if i := p.last(p.at, func(o *traces.Event) bool { return o.Task == l.Task }); i >= 0 {
+			p.say(i, 1, "%s waits for %s from here on.", taskNamed(p.past, l.Task), l.For)
+		}
+	}
+	return true
+}
+
+// A Difference is something that a call has left otherwise than it should have.
+type Difference struct {
+	What  string // the register, the flag or the memory: rax, ZF, buffer+0x8
+	Is    uint64
+	Right uint64 // without probes, or as the scenario says
+	// Insn is the instruction that wrote it last, and At where it stands. If Insn is "" and At isn't 0, what ran after
+	// that instruction and before the task's next one did: a handler, or a routine of the kernel.
+	Insn string
+	At   uint64 // 0: it isn't known what wrote it
+	Seq  uint32 // the task's last event before that but for instructions; 0: there is none
+}
+
+// citeDifference cites what a call has left otherwise, its two values, and what wrote it last.
+func citeDifference(p *tale) bool {
+	if p.at == len(p.ev) || len(p.in.Differs) == 0 {
+		return false
+	}
+	d := &p.in.Differs[0]
+	p.said = true // the message says the same of digests
+	more := ""
+	if n := len(p.in.Differs) - 1; n > 0 {
+		more = fmt.Sprintf(", and %d more differ", n)
+	}
+	p.say(p.at, 0, "%s: %s is %#x after this call of %s, and %#x is right%s.", p.who(p.at), d.What, d.Is,
+		p.in.task(uint64(p.ev[p.at].Task)), d.Right, more)
+	if d.At != 0 {
+		p.citeWriter(d)
+	}
+	return true
+}
+
+// citeWriter cites what wrote a difference last, at the last event of the task before that.
+func (p *tale) citeWriter(d *Difference) {
+	i := p.last(p.at, func(e *traces.Event) bool { return e.Seq <= d.Seq })
+	if i < 0 {
+		i = 0
+	}
+	by := fmt.Sprintf("%s at %s", d.Insn, p.x.place(d.At))
+	if d.Insn == "" {
+		by = fmt.Sprintf("a handler or the kernel, after the instruction at %s", p.x.place(d.At))
+	}
+	p.say(i, 0, "%s: %s was written last by %s, after this event: %s.", p.who(i), d.What, by, p.t.say(&p.ev[i]))
 }

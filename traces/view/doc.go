@@ -61,6 +61,7 @@
 //	         origin of bytes), stay (how a task came to stand somewhere), waits (what was waited
 //	         for), owners (other owners of text than probes), ends (calls, locks, the end, what a
 //	         kernel's own engine reports)
-//	scene    scene (its types, and Lay), layer (from event to step), stand (where tasks stand),
-//	         inside (tasks that stand in bytes that are written to)
+//	scene    scene (its types, and Lay), layer (from event to step), inside (where tasks
+//	         stand, and in which bytes that are written to)
+//	first    decide (what decided a violation, by its property)
 package view

@@ -48,8 +48,7 @@ type Review struct {
 	Traces        string         `default:"traces" placeholder:"DIR" help:"Where witnesses are written: NAME-PROPERTY.kps, and programs that are answered otherwise as NAME.star. Default: traces."`
 	HTML          cli.FileName   `name:"html" placeholder:"FILE" help:"Write all of it as a page."`
 	Markdown      bool           `xor:"form" help:"Print all of it as Markdown, for a mail."`
-	JSON          bool           `name:"json" xor:"form" help:"Print one JSON object a line."`
-	cli.Format
+	cli.Form
 
 	session
 }

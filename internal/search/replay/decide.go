@@ -86,8 +86,8 @@ func (r *Replay) leftOtherwise(e *traces.Event) []view.Difference {
 	return list
 }
 
-// differences lists what differs between what a call has left and what it should have, and returns what to watch for the
-// first of that.
+// differences lists what differs between what a call has left and what it should have, and returns what to watch for
+// the first of that.
 func (r *Replay) differences(is, right *rig.Left) (list []view.Difference, first *writer) {
 	a := r.Rig.Machine.Arch()
 	add := func(what string, x, y uint64, w writer) {
@@ -230,7 +230,8 @@ func (w *writer) Access(cpu uint8, a arch.Addr, size int, store bool) {
 // Event implements traces.Sink.
 func (w *writer) Event(e *traces.Event) *traces.Finding {
 	if e.Seq == w.end {
-		if sp := int(w.r.Rig.Machine.Arch().SP); w.kind != inMemory && !w.over && !(w.kind == inRegister && w.reg == sp) {
+		sp := w.kind == inRegister && w.reg == int(w.r.Rig.Machine.Arch().SP) // of which Left has another value
+		if w.kind != inMemory && !w.over && !sp {
 			w.look(w.of(w.r.Rig.Machine.Tasks().All()[w.task].Left()))
 		}
 		w.over = true
