@@ -136,20 +136,17 @@ func several(calls []Call) string {
 	return outermost(&calls[0]) + " calls " + strings.Join(names, ", ") + more + where
 }
 
-// Open returns the functions of a kernel's engine that the task of the violating event had open when it called
-// something last, the innermost first; nil if that isn't known.
-func Open(in *Input) []Frame {
-	n := in.violation()
-	if n == len(in.Events) {
-		n--
-	}
-	if n < 0 {
+// Open returns the functions of a kernel's engine that the task of an event had open when it called something last,
+// the innermost first; nil if that isn't known.
+func Open(in *Input, seq uint32) []Frame {
+	at, ok := slices.BinarySearchFunc(in.Events, seq,
+		func(e traces.Event, seq uint32) int { return cmp.Compare(e.Seq, seq) })
+	if !ok {
 		return nil
 	}
-	e := &in.Events[n]
-	i, _ := slices.BinarySearchFunc(in.Calls, e.Seq+1, func(c Call, seq uint32) int { return cmp.Compare(c.Seq, seq) })
+	i, _ := slices.BinarySearchFunc(in.Calls, seq+1, func(c Call, seq uint32) int { return cmp.Compare(c.Seq, seq) })
 	for i--; i >= 0; i-- {
-		if c := &in.Calls[i]; c.Task == e.Task {
+		if c := &in.Calls[i]; c.Task == in.Events[at].Task {
 			return c.Frames
 		}
 	}

@@ -403,7 +403,8 @@ func (p *tale) citeCircle() {
 		}
 	}
 	p.say(first, 0, "%s: %s goes round from here on: %s, %s, the last at event %d%s.", p.who(first),
-		taskNamed(p.past, task), p.t.say(&p.ev[i]), traces.Counted(times, "time"), p.ev[i].Seq, behalf(p.past, i)).also(p, i)
+		taskNamed(p.past, task), p.t.say(&p.ev[i]), traces.Counted(times, "time"), p.ev[i].Seq,
+		behalf(p.past, i)).also(p, i)
 	p.tellQueued()
 }
 

@@ -33,8 +33,8 @@ func Witness(p *cli.Program, c *verdict.Case, j *inputs.Input, k *inputs.Kernel,
 	}
 }
 
-// seen returns Headline, and the lines of C at which the violating task stood when it called something last, the
-// innermost first.
+// seen returns Headline, and the lines of C at which the task stood that decided the violation, the innermost first:
+// that of the first deciding event for which they are known.
 func seen(p *cli.Program, file *traces.File) (headline string, at []verdict.Place) {
 	r, err := replay.Play("trace", file, true)
 	if err != nil || r.Property == nil {
@@ -44,9 +44,14 @@ func seen(p *cli.Program, file *traces.File) (headline string, at []verdict.Plac
 	defer r.Rig.Close()
 	in := viewInput(p, file, r)
 	new(inputs.Sources).Follow(r, &in)
-	for _, f := range view.Open(&in) {
-		if f.File != "" && f.Line > 0 && len(at) < callersMost {
-			at = append(at, verdict.Place{File: f.File, Line: f.Line, Says: f.Func})
+	for _, s := range view.Deciding(in) {
+		for _, f := range view.Open(&in, s.Seq) {
+			if f.File != "" && f.Line > 0 && len(at) < callersMost {
+				at = append(at, verdict.Place{File: f.File, Line: f.Line, Says: f.Func})
+			}
+		}
+		if at != nil {
+			break
 		}
 	}
 	return view.Headline(in), at
