@@ -198,7 +198,7 @@ var layers = []layer{
 	{pkg: "internal/eval/overhead/kernelcost", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/review", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/bisect", may: []string{"*"}, free: []string{"*"}}, // runs git
-	{pkg: "internal/eval/watch", may: []string{"*"}, free: []string{"*"}}, // watches files
+	{pkg: "internal/eval/watch", may: []string{"*"}, free: []string{"*"}},  // watches files
 	{pkg: "internal/eval/bench", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/matrix/pages", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/mutants", may: []string{"*"}, free: []string{"*"}},

@@ -37,7 +37,7 @@ type RegisterSteps struct {
 	Rollback               func(e *Engine, x kapi.Context, kps []*Kprobe) // register_kprobes, when one fails
 	RegisterKprobes        func(e *Engine, x kapi.Context, kps []*Kprobe) error
 	RecoverOptprobed       func(e *Engine, ap *Aggr) bool // are the bytes under its jump known?
-	ArmFailed              func(err error) error // what register_kprobe answers then
+	ArmFailed              func(err error) error          // what register_kprobe answers then
 	SaveOpcode             func(x kapi.Context, ap *Aggr) // save the byte to restore, if it isn't the image's
 	UnregisterKprobes      func(e *Engine, x kapi.Context, kps []*Kprobe) error
 	ClearAddr              func(x kapi.Context, p *Kprobe)             // of a probe that isn't registered
