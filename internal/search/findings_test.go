@@ -343,7 +343,7 @@ func bash(t *testing.T, env []string, args ...string) (out string, status int) {
 // there is, and answer bad input, or a tool that is missing, in one line with status 2.
 func TestOnAKernelScripts(t *testing.T) {
 	names := reproducers(t)
-	require.Len(t, names, 10)
+	require.Len(t, names, 11)
 	names = slices.Concat(names, ofTwoEngines(t), byKernels(t), byDrawn(t), ofProcessors(t))
 	slices.Sort(names)
 	names = slices.Compact(names) // one is on two pages

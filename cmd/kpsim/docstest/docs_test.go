@@ -597,3 +597,54 @@ func TestLimitsPage(t *testing.T) {
 		return err
 	}))
 }
+
+var (
+	boldFind   = regexp.MustCompile(`(?m)^(?:\| |- )?\*\*([a-z0-9-]+)(?:\.\*\*|\*\* \()`)
+	scriptLink = regexp.MustCompile(`\]\(\.\./scripts/on-a-kernel/([a-z0-9-]+)\)`)
+	statusRow  = regexp.MustCompile(`(?m)^\| ([a-z0-9-]+) \| .* \|$`)
+	statusWord = regexp.MustCompile(`^(whole|own|part|engine|read|not seen|no|-)$`)
+)
+
+// statusLogs are the columns of docs/status.md that name a kernel, and how the logs of that begin its version.
+var statusLogs = map[int]string{3: "6.1.192", 4: "6.12.1", 5: "7.2.13", 6: "7.3.4"}
+
+// TestStatusPage: docs/status.md has one row for each find of docs/findings.md in kernels, and for each reproducer. A
+// row has words of the page, and what was shown on a whole kernel has a log of that.
+func TestStatusPage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/status.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "\n| find | what |")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := map[string][]string{}
+	for _, m := range statusRow.FindAllStringSubmatch(table, -1) {
+		require.NotContains(t, rows, m[1])
+		rows[m[1]] = strings.Split(strings.Trim(m[0], "| "), " | ")
+		require.Len(t, rows[m[1]], 10, m[0])
+	}
+
+	findings, err := os.ReadFile("../../../docs/findings.md")
+	require.NoError(t, err)
+	text, _, found := strings.Cut(string(findings), "\n## Of the order of memory\n")
+	require.True(t, found)
+	named := boldFind.FindAllStringSubmatch(text, -1)
+	require.Greater(t, len(named), 20)
+	for _, m := range slices.Concat(named, scriptLink.FindAllStringSubmatch(string(findings), -1)) {
+		require.Contains(t, rows, m[1], "docs/status.md has no row for %s", m[1])
+	}
+
+	for name, cells := range rows {
+		for i, version := range statusLogs {
+			require.Regexp(t, statusWord, cells[i], name)
+			if cells[i] == "whole" {
+				logs, err := filepath.Glob("../../../docs/reports/logs/" + name + "." + version + "*.txt")
+				require.NoError(t, err)
+				require.NotEmpty(t, logs, "%s has no log of %s", name, version)
+			}
+		}
+		_, err := os.Stat("../../../docs/reports/" + name + ".md")
+		require.Equal(t, err == nil, cells[8] != "[none](reports/README.md)", name)
+		_, err = os.Stat("../../../scripts/on-a-kernel/" + name)
+		require.Equal(t, err == nil, cells[9] != "none", name)
+	}
+}
