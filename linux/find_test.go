@@ -17,7 +17,7 @@ import (
 	"kpsim/smp"
 )
 
-// Of a kernel whose types lack a struct of kprobes, the other sets are run, and probes are refused by name.
+// A kernel whose types lack a struct of kprobes runs the other sets, and probes are refused by name.
 func TestSetsAlone(t *testing.T) {
 	path := kerneltest.Path(t, "6.12")
 	_, err := linux.Open(path) // keeps it unpacked

@@ -29,6 +29,8 @@ var short = map[string]string{
 	"fuzz":               "fuzz --runs 20 --each 10",
 	"small":              "small --calls 1",
 	"compare":            "compare --kernel hostile_flags_test.go",
+	"bisect":             "bisect --kernel hostile_flags_test.go --good a --bad b",
+	"watch":              "watch --kernel hostile_flags_test.go --objects hostile_flags_test.go",
 	"review":             "review --kernel hostile_flags_test.go --objects hostile_flags_test.go",
 	"kernel mutants":     "kernel mutants hostile_flags_test.go",
 	"verify":             "verify safe-none --runs 20",

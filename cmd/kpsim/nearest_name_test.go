@@ -21,7 +21,7 @@ func TestMisspelt(t *testing.T) {
 		{"fitt", `unexpected argument fitt; did you mean "overhead fit"?`},
 		{"step", `unexpected argument step; did you mean "shell", "view", "mutants"?`},
 		{"Explore", `unexpected argument Explore; did you mean "explore"?`},
-		{"find", `unexpected argument find; see `},
+		{"quux", `unexpected argument quux; see `},
 		{"", "name a command, such as explore; see "},
 		{"bench", "name a command, such as bench search; see "},
 		{"explore --sed 3", `unknown flag --sed; did you mean "--seed"?`},

@@ -15,8 +15,8 @@ import (
 // and the search finds an optimizer that doesn't wait for tasks. In a kernel without preemption it waits by
 // synchronize_rcu. Those who flush the optimizer of 7.0 and 7.1 wait for ever (docs/findings.md, flush-forever).
 func TestReleases(t *testing.T) {
-	for _, series := range []string{"5.10", "5.10-rt", "5.19", "6.2", "6.5", "6.8", "6.11", "6.14", "6.16", "6.17", "6.18",
-		"6.19", "7.0", "7.1", "7.2", "7.3"} {
+	for _, series := range []string{"5.10", "5.10-rt", "5.19", "6.2", "6.5", "6.8", "6.11", "6.14", "6.16", "6.17",
+		"6.18", "6.19", "7.0", "7.1", "7.2", "7.3"} {
 		t.Run(series, func(t *testing.T) {
 			k, err := linux.Open(kerneltest.Path(t, series))
 			require.NoError(t, err)

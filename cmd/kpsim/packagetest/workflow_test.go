@@ -72,7 +72,7 @@ func TestWorkflow(t *testing.T) {
 	ci, err := os.ReadFile(filepath.Join(clone, ".ci/run"))
 	require.NoError(t, err)
 	require.Contains(t, string(ci), "KPSIM_KERNELS=${KPSIM_KERNELS:-")
-	require.Regexp(t, `(?m)^\t?go run "\$actionlint" \.github/workflows/\*\.yml$`, string(ci),
+	require.Regexp(t, `(?m)^\t?go run "\$actionlint" \.github/workflows/\*\.yml docs/ci/\*\.yml$`, string(ci),
 		"what is wrong with a workflow shows before it is pushed")
 	module, err := os.ReadFile(filepath.Join(clone, "go.mod"))
 	require.NoError(t, err)
