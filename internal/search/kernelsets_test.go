@@ -16,6 +16,7 @@ import (
 func TestKernelsOtherPatchers(t *testing.T) {
 	k, err := linux.Open(kerneltest.Path(t, "6.12"))
 	require.NoError(t, err)
+	kerneltest.Familiar(t, k.Image)
 	linux.Give(k)
 	for _, c := range []struct {
 		scenario, mutant string

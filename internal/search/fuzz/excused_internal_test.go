@@ -19,6 +19,7 @@ func kernel(t *testing.T, series string) *linux.Kernel {
 	t.Helper()
 	k, err := linux.Open(kerneltest.Path(t, series))
 	require.NoError(t, err)
+	kerneltest.Familiar(t, k.Image)
 	linux.Give(k)
 	return k
 }

@@ -49,6 +49,16 @@ func Path(t testing.TB, series string) string {
 	return newest(t, series, "vmlinuz", "scripts/fetch-kernel")
 }
 
+// Familiar skips a test that knows the kernel's code as gcc 12 has compiled it, where another compiler has: which
+// function is inlined, and where, differs.
+func Familiar(t testing.TB, im *vmlinux.Image) {
+	t.Helper()
+	if !strings.Contains(im.Banner, "gcc-12 ") {
+		t.Skipf("%s wasn't compiled by gcc 12, whose code this test knows: run scripts/fetch-kernel on Debian 12",
+			im.Release)
+	}
+}
+
 // Debug returns the file of the newest vmlinux with debug information of a series.
 func Debug(t testing.TB, series string) string {
 	t.Helper()
