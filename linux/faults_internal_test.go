@@ -214,7 +214,8 @@ var elsewhere = []string{
 	"find_vm_area", "__WARN_trap", "__ubsan_handle_out_of_bounds", "__ubsan_handle_shift_out_of_bounds",
 	"__ubsan_handle_load_invalid_value", "__ubsan_handle_divrem_overflow", "__fortify_panic", "mem_dump_obj",
 	"kgdb_ll_trap", "kgdb_has_hit_break", "on_each_cpu", "rcu_read_unlock_strict", "__init_swait_queue_head",
-	"wait_for_completion", "complete", "completion_done", "__dynamic_pr_debug", "_copy_from_user", "__check_object_size",
+	"wait_for_completion", "complete", "completion_done", "__dynamic_pr_debug", "_copy_from_user",
+	"__check_object_size",
 }
 
 // faults are those that there are, beside the one that each row has: it isn't there.
@@ -379,7 +380,8 @@ var faults = []Fault{
 		Equal: "a site is where a function begins, and a probe there goes through ftrace", With: answers(0)},
 	{Row: "ftrace_text_reserved", Says: "each range has one", With: answers(1)},
 	{Row: "alternatives_text_reserved", Says: "no range has one",
-		Miss: "a task would have to stand where a jump is written over a lock prefix, in one of few runs", With: answers(0)},
+		Miss: "a task would have to stand where a jump is written over a lock prefix, in one of few runs",
+		With: answers(0)},
 	{Row: "alternatives_text_reserved", Says: "each range has one", With: answers(1)},
 	{Row: "find_bug", Says: "there is none", With: answers(0)},
 	{Row: "find_bug", Says: "there is one at each address",
