@@ -151,7 +151,7 @@ func TestFormats(t *testing.T) {
 				line = strings.ReplaceAll(line, "VMLINUZ", kerneltest.Path(t, "6.1"))
 			}
 			plain, formats := c.status, []string{"junit"}
-			if thorough.Set() { // by default the status without a format is what the row says, and explore has all formats
+			if thorough.Set() { // else the row says it, and only explore has all formats
 				status, _, said := runs(line)
 				require.Equal(t, plain, status, said)
 			}
