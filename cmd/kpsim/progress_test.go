@@ -53,7 +53,7 @@ var soon = []string{
 	"man",
 }
 
-// apart are those whose own tests see their progress: they compile a kernel's source, and end when they are told to.
+// apart lists commands that compile a kernel's source, and run until they are stopped. Their scripts run them.
 var apart = []string{"bisect", "watch"}
 
 // Each command that can take more than a second says how much of what it does is done, of a total

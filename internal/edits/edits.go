@@ -28,7 +28,8 @@ type Edit struct {
 	applied int
 }
 
-// Of begins an edit of a release's source. dir "" is where scripts/fetch-kernel-source put that.
+// Of begins an edit of a release's source, in the folder dir. If dir is "", it is where scripts/fetch-kernel-source
+// puts the source.
 func Of(release, dir string) (*Edit, error) {
 	if _, err := compile.Headers(release); err != nil {
 		return nil, err

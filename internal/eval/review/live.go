@@ -52,7 +52,7 @@ func (c *Review) Live(p *cli.Program, before, after *linux.Kernel, hear func(Hea
 // Stop ends a review early. Any goroutine may call it.
 func (c *Review) Stop() { c.stop.Store(true) }
 
-// order puts the scenarios that come to what changed before others, if results are told as they come.
+// order puts the scenarios that reach the changed code first, if results are printed as they come.
 func (c *Review) order(r *found, list *items) {
 	if c.hear == nil {
 		return
@@ -79,7 +79,7 @@ func (c *Review) heard(name, says string) {
 	}
 }
 
-// heardSmall tells of the small programs of up to so many calls.
+// heardSmall reports that the small programs of up to n calls have run.
 func (c *Review) heardSmall(s *small.Session, calls int) {
 	if c.hear == nil {
 		return

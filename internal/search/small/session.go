@@ -38,7 +38,7 @@ type Session struct {
 	// run so far and how many of them differ.
 	Progress func(ran, differ uint64)
 
-	// Level, if not nil, is called when all programs of so many calls were run.
+	// Level, if not nil, is called when all programs of that many calls have run.
 	Level func(calls int)
 
 	Left []string // worlds that the kernel doesn't serve, after Begin
