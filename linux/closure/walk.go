@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 )
 
@@ -16,6 +17,9 @@ type walk struct {
 	queue   []Function
 	callees map[uint64]*Callee
 	sets    map[string]*member // the sets of queued functions
+
+	beyond func(s vmlinux.Symbol) bool // the callees that are walked, too; nil: none
+	most   int                         // how many functions are walked; 0: all
 }
 
 // enter queues the function at an address if a set has it, and reports whether one does.
@@ -42,7 +46,7 @@ func (w *walk) enter(addr uint64, from string) bool {
 
 func (w *walk) run() {
 	c := w.c
-	for len(w.queue) > 0 {
+	for len(w.queue) > 0 && (w.most == 0 || len(c.Inside) < w.most) {
 		f := w.queue[0]
 		w.queue = w.queue[1:]
 		if w.replaced(&f) {
@@ -116,6 +120,10 @@ func (w *walk) instruction(f *Function, in arch.Inst, taken uint64) {
 		case Inner:
 			w.enter(s.Addr, f.Name)
 		case Outer:
+			if w.beyond != nil && w.beyond(s) {
+				w.take(s)
+				return
+			}
 			callee := w.callees[s.Addr]
 			if callee == nil {
 				callee = &Callee{Name: s.Name, Addr: s.Addr}

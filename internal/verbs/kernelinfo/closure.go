@@ -152,7 +152,7 @@ func differenceOf(o *opened, s *setInfo, d *closure.Difference) difference {
 		out.Inside = append(out.Inside, f.Name)
 	}
 	for _, b := range s.c.Boundary {
-		out.InsideCallees = append(out.InsideCallees, callee{b.Name, sites(b.Callers)})
+		out.InsideCallees = append(out.InsideCallees, callee{Name: b.Name, Callers: sites(b.Callers)})
 	}
 	out.Inside = some(out.Inside)
 	return out

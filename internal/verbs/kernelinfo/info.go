@@ -130,9 +130,9 @@ func (t *told) print(p *cli.Program) {
 func (s *setInfo) print(p *cli.Program) {
 	if len(s.Unserved) > 0 {
 		fmt.Fprintf(p.Out, "\n%s calls these, for which kpsim has no service:\n", s.Set)
-		table := table.Grid{Head: []string{"function", "called at"}, Text: 2}
+		table := table.Grid{Head: []string{"function", "as code", "called at"}, Text: 3}
 		for _, u := range s.Unserved {
-			table.Add(u.Name, few(u.Callers))
+			table.Add(u.Name, asCode(u.Cost), few(u.Callers))
 		}
 		table.Print(p, false)
 	}
@@ -142,6 +142,18 @@ func (s *setInfo) print(p *cli.Program) {
 	for _, r := range s.Refused {
 		fmt.Fprintf(p.Out, "%s: %s: not executed by kpsim\n", r.At, r.What)
 	}
+}
+
+// asCode says what a callee would add if it ran as compiled.
+func asCode(c *closure.Cost) string {
+	switch {
+	case c.More:
+		return fmt.Sprintf("over %d functions", c.Functions)
+	case c.Pointers > 0:
+		return fmt.Sprintf("%s, %s, and %s through pointers", cli.Number(c.Functions, "function"),
+			cli.Number(c.Instructions, "instruction"), cli.Number(c.Pointers, "call"))
+	}
+	return cli.Number(c.Functions, "function") + ", " + cli.Number(c.Instructions, "instruction")
 }
 
 // few returns the first elements of a list, and the number of the others.

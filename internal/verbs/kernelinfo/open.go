@@ -73,6 +73,9 @@ type setInfo struct {
 type callee struct {
 	Name    string   `json:"name"`
 	Callers []string `json:"callers"` // functions and offsets
+
+	// what it would add if it ran as compiled; given where it isn't served
+	Cost *closure.Cost `json:"as_code,omitempty"`
 }
 
 type place struct {
@@ -112,7 +115,8 @@ func (o *opened) set(name string) (*setInfo, error) {
 		}
 	}
 	for _, u := range c.Unserved(linux.Served) {
-		s.Unserved = append(s.Unserved, callee{u.Name, sites(u.Callers)})
+		cost := c.Cost(u, linux.Served)
+		s.Unserved = append(s.Unserved, callee{u.Name, sites(u.Callers), &cost})
 	}
 	for _, m := range c.Missing() {
 		s.Missing = append(s.Missing, m.Name)
