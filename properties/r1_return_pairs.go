@@ -157,6 +157,9 @@ const ranAlready = ^uint64(0)
 
 // passed handles the end of the trampoline: all handlers have run.
 func (m *returnPairs) passed(e *traces.Event) (f *traces.Finding) {
+	if m.at(e.Task, e.A) == nil {
+		return found(e, m.trampoline, "lets a call return to %#x whose return address nothing has replaced", e.B)
+	}
 	for i := range m.open {
 		c := &m.open[i]
 		if c.task != e.Task || c.sp != e.A {

@@ -108,6 +108,13 @@ func init() {
 		tr.On(1, 2).Break(f).Emit(kpev.RetReturn, 1, stack, back)
 		tr.ExpectViolation("R1", "that it doesn't follow")
 	})
+	golden("R1-elsewhere", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Returner, tramp, 0, 0)
+		probed(tr)
+		hand := tr.On(1, 2).Break(f).Emit(kpev.Hooked, 11, stack, back).Emit(kpev.RetReturn, 1, stack, back)
+		hand.Emit(kpev.Trampoline, stack+8, back, 0)
+		tr.ExpectViolation("R1", "whose return address nothing has replaced")
+	})
 	for _, first := range []traces.Kind{kpev.RetEntry, kpev.Hooked} {
 		trap("R1-left-behind-"+first.String(),
 			"a call that was never returned from had this place of the stack, and returned elsewhere",
