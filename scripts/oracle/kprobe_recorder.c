@@ -405,6 +405,9 @@ module_param(fast, bool, 0400);
 static struct jump_entry *kernel_entries, *kernel_entries_end;
 static struct module *(*module_of_text)(unsigned long addr);
 
+#ifndef BYTES_NOP5			/* until 5.13 */
+#define BYTES_NOP5	P6_NOP5
+#endif
 static const u8 nop5[] = { BYTES_NOP5 };
 
 static int quick_text_reserved(void *start, void *end)
