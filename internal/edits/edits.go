@@ -1,6 +1,7 @@
 package edits
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"kpsim/internal/patches"
 	"kpsim/linux/compile"
@@ -174,16 +174,16 @@ func (e *Edit) Changed() (list []*patches.File) {
 func (e *Edit) Patches() int { return e.applied }
 
 // Objects compiles the files that patches changed.
-func (e *Edit) Objects(stop *atomic.Bool) ([]string, error) {
+func (e *Edit) Objects(ctx context.Context) ([]string, error) {
 	var names []string
 	for _, f := range e.Changed() {
 		names = append(names, f.Name)
 	}
-	return e.Compiled(names, stop)
+	return e.Compiled(ctx, names)
 }
 
 // Compiled compiles the named files as they are now, and those that include a named header.
-func (e *Edit) Compiled(names []string, stop *atomic.Bool) ([]string, error) {
+func (e *Edit) Compiled(ctx context.Context, names []string) ([]string, error) {
 	t := &compile.Tree{Release: e.Release, Files: make(map[string][]byte), Changed: names}
 	for _, name := range slices.Concat(e.engine, names) {
 		text, err := e.tree.Text(name)
@@ -195,7 +195,7 @@ func (e *Edit) Compiled(names []string, stop *atomic.Bool) ([]string, error) {
 		}
 		t.Files[name] = text
 	}
-	return t.Objects(stop)
+	return t.Objects(ctx)
 }
 
 // Engine lists the files that the engine is compiled from.

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"kpsim/internal/kept"
@@ -87,9 +86,8 @@ func folder() (string, error) {
 }
 
 // Objects returns the object files of a tree's changed files, and of those that include a changed header. It compiles
-// them unless they are kept. Compiling takes about two seconds. It ends early if stop is set: the error is then
-// context.Canceled. If a file doesn't compile the error is a *Failed.
-func (t *Tree) Objects(stop *atomic.Bool) ([]string, error) {
+// them unless they are kept. Compiling takes about two seconds. It ends early with ctx, whose error it returns. If a file doesn't compile the error is a *Failed.
+func (t *Tree) Objects(ctx context.Context) ([]string, error) {
 	headers, err := Headers(t.Release)
 	if err != nil {
 		return nil, err
@@ -116,7 +114,7 @@ func (t *Tree) Objects(stop *atomic.Bool) ([]string, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	made, err := t.make(work, stop)
+	made, err := t.make(ctx, work)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +187,7 @@ func Sets() (sets [][]string) {
 }
 
 // make compiles in a folder, and returns the objects' paths below its folder out.
-func (t *Tree) make(work string, stop *atomic.Bool) ([]string, error) {
+func (t *Tree) make(ctx context.Context, work string) ([]string, error) {
 	src, out, script := filepath.Join(work, "src"), filepath.Join(work, "out"), filepath.Join(work, "kernel-objects")
 	if err := os.WriteFile(script, scripts.KernelObjects, 0o700); err != nil {
 		return nil, err
@@ -201,7 +199,7 @@ func (t *Tree) make(work string, stop *atomic.Bool) ([]string, error) {
 	for _, name := range t.Changed {
 		args = append(args, filepath.Join(src, name))
 	}
-	text, err := run(stop, work, "bash", args...)
+	text, err := run(ctx, work, "bash", args...)
 	if err == nil {
 		var made []string
 		for line := range strings.Lines(text) {
@@ -276,43 +274,24 @@ func (t *Tree) gather(to, out string, made []string) error {
 }
 
 // run runs a program with its children in a group of their own, which ends with it, and returns what it prints.
-func run(stop *atomic.Bool, tmp, name string, args ...string) (string, error) {
+func run(ctx context.Context, tmp, name string, args ...string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		return "", fmt.Errorf("no %s is here, which compiling needs", name)
 	}
-	cmd := exec.Command(path, args...)
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "LC_ALL=C")
 	inGroup(cmd)
+	cmd.Cancel = func() error {
+		endGroup(cmd)
+		return nil
+	}
+	cmd.WaitDelay = time.Second
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	over := make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-tick.C:
-				if stop != nil && stop.Load() {
-					endGroup(cmd)
-					return
-				}
-			}
-		}
-	}()
-	err = cmd.Wait()
-	close(over)
-	<-ended
-	if stop != nil && stop.Load() {
-		return "", context.Canceled
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return "", ctx.Err()
 	}
 	if err != nil {
 		says := strings.Split(strings.TrimSpace(errs.String()), "\n")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,7 +47,7 @@ func left(t *testing.T) []string {
 func TestObjects(t *testing.T) {
 	c := tree(t)
 	c.Changed = []string{"lib/objpool.c"}
-	made, err := c.Objects(nil)
+	made, err := c.Objects(t.Context())
 	if err != nil && strings.Contains(err.Error(), "gcc") {
 		t.Skip("no compiler is at hand: ", err)
 	}
@@ -61,13 +60,13 @@ func TestObjects(t *testing.T) {
 	require.NoError(t, err)
 
 	begun := time.Now()
-	again, err := c.Objects(nil)
+	again, err := c.Objects(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, made, again)
 	require.Less(t, time.Since(begun), 500*time.Millisecond, "it is kept")
 
 	require.NoError(t, os.WriteFile(made[0], []byte("\x7fELF"), 0o644))
-	again, err = c.Objects(nil)
+	again, err = c.Objects(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, made, again)
 	mended, err := os.ReadFile(made[0])
@@ -75,7 +74,7 @@ func TestObjects(t *testing.T) {
 	require.Equal(t, string(good), string(mended))
 
 	c.Files["lib/objpool.c"] = append(c.Files["lib/objpool.c"], "int wrong(void) { return nothing; }\n"...)
-	_, err = c.Objects(nil)
+	_, err = c.Objects(t.Context())
 	f := new(compile.Failed)
 	require.ErrorAs(t, err, &f)
 	require.Regexp(t, `^lib/objpool.c:\d+:\d+: error: .nothing. undeclared`, f.Error())
@@ -87,10 +86,10 @@ func TestObjects(t *testing.T) {
 func TestStopped(t *testing.T) {
 	c := tree(t)
 	c.Changed = []string{"kernel/kprobes.c"}
-	stop := new(atomic.Bool)
-	time.AfterFunc(200*time.Millisecond, func() { stop.Store(true) })
+	ctx, stop := context.WithCancel(t.Context())
+	time.AfterFunc(200*time.Millisecond, stop)
 	begun := time.Now()
-	_, err := c.Objects(stop)
+	_, err := c.Objects(ctx)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Skip("no compiler is at hand: ", err)
 	}

@@ -149,7 +149,9 @@ func (c *Bisect) series(base *linux.Kernel) (steps []step, first int, err error)
 
 // laid lays a step's objects over the kernel. A step without objects is the kernel itself.
 func (c *Bisect) laid(s *step) (k *linux.Kernel, as inputs.Kernel, err error) {
-	objects, err := s.objects(&c.stop)
+	ctx, end := cli.Until(&c.stop)
+	defer end()
+	objects, err := s.objects(ctx)
 	if err != nil {
 		return nil, as, err
 	}

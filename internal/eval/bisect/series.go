@@ -2,6 +2,7 @@ package bisect
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"kpsim/internal/edits"
 	"kpsim/internal/patches"
@@ -21,9 +21,9 @@ import (
 // A step is one of a series.
 type step struct {
 	title   string
-	objects func(stop *atomic.Bool) ([]string, error) // laid over the kernel; none: it is the kernel's own code
-	text    func(name string) ([]byte, error)         // of its source; nil: only objects are known
-	engine  []string                                  // files that text has
+	objects func(ctx context.Context) ([]string, error) // laid over the kernel; none: it is the kernel's own code
+	text    func(name string) ([]byte, error)           // of its source; nil: only objects are known
+	engine  []string                                    // files that text has
 }
 
 // mails makes a series of the patches of a file: step k has the first k of them.
@@ -65,12 +65,12 @@ func sourceError(err error, dir string) error {
 
 // stepOf makes a step of an edit: the files that differ from those of the release are compiled.
 func stepOf(title string, e *edits.Edit) step {
-	return step{title: title, text: e.Text, engine: e.Engine(), objects: func(stop *atomic.Bool) ([]string, error) {
+	return step{title: title, text: e.Text, engine: e.Engine(), objects: func(ctx context.Context) ([]string, error) {
 		names, err := e.Differing()
 		if err != nil || len(names) == 0 {
 			return nil, err
 		}
-		return e.Compiled(names, stop)
+		return e.Compiled(ctx, names)
 	}}
 }
 
@@ -145,7 +145,7 @@ func git(dir string, args ...string) (string, error) {
 
 // sets makes a series of files or folders with objects, the oldest first. A folder's objects lie anywhere below it.
 func sets(list []cli.FileName) ([]step, error) {
-	steps := []step{{title: "the kernel's own code", objects: func(*atomic.Bool) ([]string, error) { return nil, nil }}}
+	steps := []step{{title: "the kernel's own code", objects: func(context.Context) ([]string, error) { return nil, nil }}}
 	for _, name := range list {
 		info, err := os.Stat(string(name))
 		if err != nil {
@@ -168,7 +168,7 @@ func sets(list []cli.FileName) ([]step, error) {
 					name)
 			}
 		}
-		steps = append(steps, step{title: string(name), objects: func(*atomic.Bool) ([]string, error) {
+		steps = append(steps, step{title: string(name), objects: func(context.Context) ([]string, error) {
 			return objects, nil
 		}})
 	}

@@ -61,7 +61,9 @@ func (c *Review) compile(p *cli.Program) error {
 	line := p.Watch("compile", 1, "set")
 	defer line.Clear()
 	line.Note(strings.Join(pathsOf(c.edit.Changed()), ", "))
-	objects, err := c.edit.Objects(&c.stop)
+	ctx, end := cli.Until(&c.stop)
+	defer end()
+	objects, err := c.edit.Objects(ctx)
 	line.Clear()
 	if f := new(compile.Failed); errors.As(err, &f) {
 		fmt.Fprint(p.Err, f.Says)

@@ -3,7 +3,6 @@ package review
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,8 +143,8 @@ const (
 // lines runs a program and passes each line of its output to take. Exit statuses 0 and 1 are
 // successes.
 func (q *program) lines(c *Review, env []string, take func(line []byte) error, args ...string) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx, end := cli.Until(&c.stop)
+	defer end()
 	cmd := exec.CommandContext(ctx, q.file, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -159,21 +158,6 @@ func (q *program) lines(c *Review, env []string, take func(line []byte) error, a
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	over := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-tick.C:
-				if c.stop.Load() {
-					cancel()
-				}
-			}
-		}
-	}()
 	s := bufio.NewScanner(out)
 	s.Buffer(nil, lineMost)
 	var wrong error
@@ -183,7 +167,6 @@ func (q *program) lines(c *Review, env []string, take func(line []byte) error, a
 		}
 	}
 	err = cmd.Wait()
-	close(over)
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		switch {
 		case exit.ExitCode() == cli.Against:

@@ -277,7 +277,9 @@ func (c *Watch) compiled(release string, stop *atomic.Bool) (objects []string, e
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	return e.Compiled(names, stop)
+	ctx, end := cli.Until(stop)
+	defer end()
+	return e.Compiled(ctx, names)
 }
 
 // short names objects without their folders.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -95,6 +96,27 @@ func (p *Program) StopAtInterrupt(stop *atomic.Bool) {
 	p.ear.mu.Lock()
 	defer p.ear.mu.Unlock()
 	p.ear.stop = stop
+}
+
+// Until returns a context that is cancelled soon after stop is set, for programs that a command runs. The caller
+// calls end when it needs the context no more.
+func Until(stop *atomic.Bool) (ctx context.Context, end context.CancelFunc) {
+	ctx, end = context.WithCancel(context.Background())
+	go func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if stop.Load() {
+					end()
+				}
+			}
+		}
+	}()
+	return ctx, end
 }
 
 // ExitAtInterrupt makes ^C end the process with a message. It is for commands that have no
