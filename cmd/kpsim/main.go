@@ -31,11 +31,11 @@ func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 		ctx, err := parser.Parse(flags.Meant(parser.Model.Node, args))
 		if err != nil {
 			fmt.Fprintf(p.Err, "kpsim: %s\n", flags.InPlainWords(err))
-			return cli.BadInput
+			return misused(args)
 		}
 		if err := flags.Check(ctx); err != nil {
 			fmt.Fprintf(p.Err, "kpsim: %v\n", err)
-			return cli.BadInput
+			return misused(args)
 		}
 		c = selected(ctx)
 	}
@@ -44,6 +44,19 @@ func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 		status = e.Exit(status)
 	}
 	return p.Heard(status)
+}
+
+// misused returns the exit status for a command line that can't be parsed: of the named command's choice, if it makes one.
+func misused(args []string) int {
+	for _, v := range verbs {
+		if len(args) == 0 || v.name != args[0] {
+			continue
+		}
+		if m, ok := v.new().(interface{ Misused(args []string) int }); ok {
+			return m.Misused(args)
+		}
+	}
+	return cli.BadInput
 }
 
 // parseNamed parses a correct command line with a parser that knows only the named command: building the parser of all

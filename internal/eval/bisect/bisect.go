@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"kpsim/internal/edits"
@@ -74,6 +75,11 @@ func (c *Bisect) Exit(status int) int {
 		return cantGoOn
 	}
 	return status
+}
+
+// Misused is Exit of a command line that can't be parsed.
+func (*Bisect) Misused(args []string) int {
+	return (&Bisect{Step: slices.Contains(args, "--run")}).Exit(cli.BadInput)
 }
 
 // Run finds the patch.
