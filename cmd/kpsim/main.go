@@ -46,7 +46,7 @@ func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 	return p.Heard(status)
 }
 
-// misused returns the exit status for a command line that can't be parsed: of the named command's choice, if it makes one.
+// misused returns the exit status for a command line that can't be parsed, which a command may choose.
 func misused(args []string) int {
 	for _, v := range verbs {
 		if len(args) == 0 || v.name != args[0] {

@@ -86,7 +86,8 @@ func folder() (string, error) {
 }
 
 // Objects returns the object files of a tree's changed files, and of those that include a changed header. It compiles
-// them unless they are kept. Compiling takes about two seconds. It ends early with ctx, whose error it returns. If a file doesn't compile the error is a *Failed.
+// them unless they are kept. Compiling takes about two seconds. It ends early with ctx, whose error it returns. If a
+// file doesn't compile the error is a *Failed.
 func (t *Tree) Objects(ctx context.Context) ([]string, error) {
 	headers, err := Headers(t.Release)
 	if err != nil {

@@ -74,6 +74,8 @@ func stepOf(title string, e *edits.Edit) step {
 	}}
 }
 
+func noObjects(context.Context) ([]string, error) { return nil, nil }
+
 // mostCommits is the maximum number of commits of a range that change the engine's files.
 const mostCommits = 4096
 
@@ -145,7 +147,7 @@ func git(dir string, args ...string) (string, error) {
 
 // sets makes a series of files or folders with objects, the oldest first. A folder's objects lie anywhere below it.
 func sets(list []cli.FileName) ([]step, error) {
-	steps := []step{{title: "the kernel's own code", objects: func(context.Context) ([]string, error) { return nil, nil }}}
+	steps := []step{{title: "the kernel's own code", objects: noObjects}}
 	for _, name := range list {
 		info, err := os.Stat(string(name))
 		if err != nil {
