@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
+	"io"
 	"sync"
 
 	"kpsim/internal/regular"
@@ -18,23 +19,34 @@ const debugMax = 256 << 20
 // lines are nil without DWARF. The file stays open.
 func linesOf(path string, o *object) func() (*Lines, error) {
 	return sync.OnceValues(func() (*Lines, error) {
-		info := o.Find(".debug_info")
-		if info == nil {
+		if o.Find(".debug_info") == nil {
 			return nil, nil
 		}
-		f, _, err := regular.Open(path)
+		f, info, err := regular.Open(path)
 		if err != nil {
 			return nil, err
 		}
-		at := *o
-		at.r = f
-		l, err := at.lines(info)
+		l, err := linesIn(f, uint64(info.Size()))
 		if err != nil {
 			f.Close()
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		return l, nil
 	})
+}
+
+// linesIn reads the lines of an object from r, of size bytes, which stays open. The file that its headers were read
+// from before is closed by now.
+func linesIn(r io.ReaderAt, size uint64) (*Lines, error) {
+	o, err := readObject(r, size, nil)
+	if err != nil {
+		return nil, err
+	}
+	info := o.Find(".debug_info")
+	if info == nil {
+		return nil, fmt.Errorf("has no .debug_info any more: the file has changed, run this again")
+	}
+	return o.lines(info)
 }
 
 // notesMax limits .notes, in bytes.

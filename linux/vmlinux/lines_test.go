@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux/vmlinux"
 )
 
@@ -144,4 +145,26 @@ func TestCompiledTypes(t *testing.T) {
 		_, ok = types.Size("prob")
 		require.False(t, ok)
 	}
+}
+
+// A vmlinux on disk without BTF has the types and the lines of its DWARF, which are read after it was opened.
+func TestDwarfOnDisk(t *testing.T) {
+	s, hit := compiled(t, "-gdwarf-5")
+	info := make([]byte, s.InfoSize)
+	_, err := s.Info.ReadAt(info, 0)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "vmlinux")
+	require.NoError(t, os.WriteFile(path, kerneltest.Fake{Linked: true, DWARF: map[string][]byte{
+		".debug_info": info, ".debug_abbrev": s.Abbrev, ".debug_aranges": s.Aranges, ".debug_line": s.Line,
+		".debug_line_str": s.LineStr, ".debug_str": s.Str, ".debug_rnglists": s.Rnglists,
+	}}.ELF(), 0o666))
+	im, err := vmlinux.Open(path)
+	require.NoError(t, err)
+	require.Equal(t, "DWARF", im.Types().From)
+	n, ok := im.Types().Size("probe")
+	require.True(t, ok)
+	require.Equal(t, 24, n)
+	frames := im.Line(hit.Value)
+	require.NotEmpty(t, frames)
+	require.Equal(t, "probe.c", frames[0].File)
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/cilium/ebpf/btf"
@@ -35,8 +36,9 @@ type Fake struct {
 	NoRelocs bool     // none follow the ELF
 	Linked   bool     // as the linker leaves it: a symbol table, and relocations in sections of their own
 	Release  string
-	Bits32   bool   // it is for i386; not linked
-	Flat     string // the processor of a FlatImage: "riscv64" or "arm64"
+	Bits32   bool              // it is for i386; not linked
+	DWARF    map[string][]byte // its debug information, by section; then it has no BTF
+	Flat     string            // the processor of a FlatImage: "riscv64" or "arm64"
 }
 
 // base is where its text begins.
@@ -103,7 +105,9 @@ func (f Fake) ELF() []byte {
 	}
 	l.add(".text", elf.SHF_EXECINSTR, base, text)
 	l.add(".rodata", 0, rodata, f.rodata(names, rodata))
-	l.add(".BTF", 0, btfAt, types())
+	if len(f.DWARF) == 0 {
+		l.add(".BTF", 0, btfAt, types())
+	}
 
 	pointer := f.word(nil, f.Addr(1))
 	l.add(".data", elf.SHF_WRITE, data, append(pointer, make([]byte, 24)...))
@@ -128,6 +132,9 @@ func (f Fake) ELF() []byte {
 	l.sections = append(l.sections, fakeSection{name: ".bss", kind: elf.SHT_NOBITS,
 		flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: tables + 0x3000, size: 4096})
 
+	for _, name := range slices.Sorted(maps.Keys(f.DWARF)) {
+		l.sections = append(l.sections, fakeSection{name: name, kind: elf.SHT_PROGBITS, data: f.DWARF[name]})
+	}
 	if f.Linked {
 		l.link(f)
 	}
