@@ -279,5 +279,27 @@ func (c *Closure) at(s vmlinux.Symbol) (vmlinux.Symbol, *member) {
 			best = alias
 		}
 	}
+	if m := c.compiled(s); m != nil {
+		return best, m
+	}
 	return best, nil
+}
+
+// compiled returns the member for a function that no table has, in a kernel whose DWARF says which file it was compiled
+// from: another compiler inlines other functions, and a new release has new ones. Otherwise it returns nil.
+func (c *Closure) compiled(s vmlinux.Symbol) *member {
+	file := ""
+	if s.Func {
+		file = c.Image.Unit(s.Addr)
+	}
+	for _, row := range c.rows {
+		for _, f := range row.Files {
+			if row.Only == nil && file != "" && (file == f || strings.HasSuffix(file, "/"+f)) {
+				m := &member{row.Name, f}
+				c.byName[Base(s.Name)] = m
+				return m
+			}
+		}
+	}
+	return nil
 }

@@ -71,7 +71,7 @@ func (r *dwarfTypes) named(l *Lines, name string) *composite {
 	if !ok {
 		return nil
 	}
-	d, _, err := l.open(p.unit)
+	d, err := l.open(p.unit)
 	if err != nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (r *dwarfTypes) index(l *Lines) bool {
 		}
 	}
 	r.read[at] = true
-	d, _, err := l.open(at)
+	d, err := l.open(at)
 	if err != nil {
 		if inOrder { // the start of the next one isn't known
 			r.next = l.sections.InfoSize

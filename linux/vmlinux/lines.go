@@ -52,13 +52,19 @@ func NewLines(s DebugSections) (*Lines, error) {
 	l := &Lines{sections: s, units: map[uint64]*unit{}}
 	var err error
 	if len(s.Aranges) > 0 {
-		l.starts, err = readAranges(s.Aranges)
-	} else {
-		l.starts, err = l.scanUnits()
+		if l.starts, err = readAranges(s.Aranges); err != nil {
+			return nil, err
+		}
 	}
+	known := map[uint64]bool{}
+	for _, span := range l.starts {
+		known[span.unit] = true
+	}
+	rest, err := l.scanUnits(known)
 	if err != nil {
 		return nil, err
 	}
+	l.starts = append(l.starts, rest...)
 	slices.SortStableFunc(l.starts, func(a, b unitSpan) int { return cmp.Compare(a.lo, b.lo) })
 	return l, nil
 }
@@ -90,55 +96,81 @@ func readAranges(b []byte) ([]unitSpan, error) {
 	return all, nil
 }
 
-// scanUnits reads the head of each unit, for kernels without .debug_aranges, such as those built
-// by clang.
-func (l *Lines) scanUnits() ([]unitSpan, error) {
+// scanUnits reads the head of each unit that isn't known. Kernels built by clang have only assembly in .debug_aranges.
+func (l *Lines) scanUnits(known map[uint64]bool) ([]unitSpan, error) {
 	var all []unitSpan
 	units := 0
 	for at := uint64(0); at+12 <= l.sections.InfoSize; {
 		if units++; units > unitsMax {
 			return nil, fmt.Errorf(".debug_info: has more than %d units: this is no kernel", unitsMax)
 		}
-		d, n, err := l.open(at)
+		n, err := l.length(at)
 		if err != nil {
 			return nil, err
 		}
-		head, err := d.Reader().Next()
-		if err == nil && head != nil {
-			ranges, _ := d.Ranges(head) // without ranges it has no code
-			for _, r := range ranges {
-				if r[1] > r[0] {
-					all = append(all, unitSpan{r[0], r[1], at})
-				}
+		if !known[at] {
+			spans, err := l.scanUnit(at)
+			if err != nil {
+				return nil, err
 			}
+			all = append(all, spans...)
 		}
 		at += n
 	}
 	return all, nil
 }
 
-// open returns the unit at an offset of .debug_info as if it were the only one, and its length.
-func (l *Lines) open(at uint64) (d *dwarf.Data, n uint64, err error) {
+// scanUnit returns the code of a unit, which its head names.
+func (l *Lines) scanUnit(at uint64) (all []unitSpan, err error) {
+	d, err := l.open(at)
+	if err != nil {
+		return nil, err
+	}
+	head, err := d.Reader().Next()
+	if err != nil || head == nil {
+		return nil, nil
+	}
+	ranges, _ := d.Ranges(head) // without ranges it has no code
+	for _, r := range ranges {
+		if r[1] > r[0] {
+			all = append(all, unitSpan{r[0], r[1], at})
+		}
+	}
+	return all, nil
+}
+
+// length returns the bytes of the unit at an offset of .debug_info.
+func (l *Lines) length(at uint64) (uint64, error) {
 	var head [4]byte
 	s := &l.sections
 	if at > s.InfoSize || s.InfoSize-at < 12 {
-		return nil, 0, fmt.Errorf(".debug_info: no unit at %#x: give the file whole", at)
+		return 0, fmt.Errorf(".debug_info: no unit at %#x: give the file whole", at)
 	}
 	if _, err := s.Info.ReadAt(head[:], int64(at)); err != nil {
-		return nil, 0, fmt.Errorf(".debug_info: %w", err)
+		return 0, fmt.Errorf(".debug_info: %w", err)
 	}
-	n = 4 + uint64(binary.LittleEndian.Uint32(head[:]))
+	n := 4 + uint64(binary.LittleEndian.Uint32(head[:]))
 	if n > s.InfoSize-at || n > unitMax || n < 12 {
-		return nil, 0, fmt.Errorf(".debug_info: the unit at %#x has %d bytes: DWARF of 64 bits isn't read, or "+
+		return 0, fmt.Errorf(".debug_info: the unit at %#x has %d bytes: DWARF of 64 bits isn't read, or "+
 			"the file isn't whole", at, n)
 	}
+	return n, nil
+}
+
+// open returns the unit at an offset of .debug_info as if it were the only one.
+func (l *Lines) open(at uint64) (*dwarf.Data, error) {
+	n, err := l.length(at)
+	if err != nil {
+		return nil, err
+	}
+	s := &l.sections
 	info := make([]byte, n)
 	if _, err := s.Info.ReadAt(info, int64(at)); err != nil {
-		return nil, 0, fmt.Errorf(".debug_info: %w", err)
+		return nil, fmt.Errorf(".debug_info: %w", err)
 	}
-	d, err = dwarf.New(s.Abbrev, nil, nil, info, s.Line, nil, s.Ranges, s.Str)
+	d, err := dwarf.New(s.Abbrev, nil, nil, info, s.Line, nil, s.Ranges, s.Str)
 	if err != nil {
-		return nil, 0, fmt.Errorf(".debug_info: unit at %#x: %w", at, err)
+		return nil, fmt.Errorf(".debug_info: unit at %#x: %w", at, err)
 	}
 	for _, more := range []struct {
 		name string
@@ -150,10 +182,10 @@ func (l *Lines) open(at uint64) (d *dwarf.Data, n uint64, err error) {
 		{".debug_rnglists", s.Rnglists},
 	} {
 		if err := d.AddSection(more.name, more.b); err != nil {
-			return nil, 0, fmt.Errorf(".debug_info: unit at %#x: %w", at, err)
+			return nil, fmt.Errorf(".debug_info: unit at %#x: %w", at, err)
 		}
 	}
-	return d, n, nil
+	return d, nil
 }
 
 // span returns the code range that contains a link address, or nil.
@@ -202,12 +234,35 @@ func (l *Lines) unit(addr uint64) *unit {
 	defer l.mu.Unlock()
 	u, ok := l.units[at]
 	if !ok {
-		if d, _, err := l.open(at); err == nil {
+		if d, err := l.open(at); err == nil {
 			u, _ = readUnit(d, l.sections.Line) // a damaged one has no lines
 		}
 		l.units[at] = u
 	}
 	return u
+}
+
+// Unit returns the file that the function at addr was compiled from, with the folder as the compiler was given it; ""
+// without DWARF. Assembly has a file, too.
+func (im *Image) Unit(addr uint64) string {
+	l, _ := im.Lines() // damaged lines count as none
+	if l == nil {
+		return ""
+	}
+	s := l.span(addr - uint64(im.delta))
+	if s == nil {
+		return ""
+	}
+	d, err := l.open(s.unit)
+	if err != nil {
+		return ""
+	}
+	head, err := d.Reader().Next()
+	if err != nil || head == nil {
+		return ""
+	}
+	name, _ := head.Val(dwarf.AttrName).(string)
+	return name
 }
 
 // Line returns the frames of the instruction at addr, from the innermost inlined function to the
