@@ -21,7 +21,8 @@ var (
 		entered: enteredX86, fixed: fixedX86}
 )
 
-// bootTextX86 is port.bootText: tracing is turned off, and returns use no thunk.
+// bootTextX86 is port.bootText: tracing is turned off, returns use no thunk, and no call through a pointer checks the
+// type of what it calls (cfi=off): functions of scenarios, and of Go, have none.
 func bootTextX86(k *Kernel) error {
 	for _, a := range k.Image.Fentries() {
 		if b := k.bytes(arch.Addr(a), 5); b != nil && b[0] == 0xe8 {
@@ -31,6 +32,12 @@ func bootTextX86(k *Kernel) error {
 	for _, a := range k.Image.Returns() {
 		if b := k.bytes(arch.Addr(a), 5); b != nil && b[0] == 0xe9 {
 			copy(b, k.arch.BranchRet.Bytes())
+		}
+	}
+	const equal, always = 0x74, 0xeb
+	for _, a := range k.Image.Traps() { // je over it, ud2
+		if b := k.bytes(arch.Addr(a)-2, 4); b != nil && b[0] == equal && b[1] == 2 {
+			b[0] = always
 		}
 	}
 	return nil

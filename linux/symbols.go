@@ -1,6 +1,8 @@
 package linux
 
 import (
+	"slices"
+
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -113,6 +115,11 @@ func findBug(e *Linux, x kapi.Context, a *args) uint64 {
 		return a[0]
 	}
 	return 0
+}
+
+// isTrap is is_cfi_trap(addr). Functions of scenarios have no such trap.
+func isTrap(e *Linux, _ kapi.Context, a *args) uint64 {
+	return b2u(e.k.isText(arch.Addr(a[0])) && slices.Contains(e.k.Image.Traps(), a[0]))
 }
 
 // hasHitBreak is kgdb_has_hit_break(addr).

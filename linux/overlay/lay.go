@@ -13,7 +13,7 @@ import (
 func (v *Overlay) Lay(im *vmlinux.Image) error {
 	l := &vmlinux.Layer{
 		Digest: v.Digest, Sections: v.Sections, PerCPU: v.PerCPU, Symbols: v.Symbols,
-		Returns: v.Returns, Retpolines: v.Retpolines, Fentries: v.Fentries,
+		Returns: v.Returns, Retpolines: v.Retpolines, Fentries: v.Fentries, Traps: v.Traps,
 		Moved: make(map[uint64]uint64, len(v.Moved)), Bug: v.Bug, Line: v.Line, Beginning: v.Beginning,
 	}
 	for _, w := range v.Writes {

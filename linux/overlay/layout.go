@@ -17,7 +17,7 @@ var dropped = []string{
 	".discard", ".orc_", ".eh_frame", ".gnu.", ".note", ".comment",
 	"__ksymtab", "___ksymtab", "__kcrctab", "___kcrctab", ".export_symbol", ".modinfo",
 	".initcall", ".con_initcall", ".init.setup", // Initcalls names the functions
-	"__mcount_loc", ".return_sites", ".retpoline_sites", ".call_sites", ".ibt_endbr_seal", ".cfi_sites",
+	"__mcount_loc", ".return_sites", ".retpoline_sites", ".call_sites", ".ibt_endbr_seal", ".cfi_sites", ".kcfi_traps",
 	// read, see sites_x86.go, tables.go and blacklist.go
 	"__patchable_function_entries", ".smp_locks", "_kprobe_blacklist",
 }

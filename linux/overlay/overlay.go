@@ -33,6 +33,7 @@ type Overlay struct {
 	Returns    []uint64 // jumps to __x86_return_thunk
 	Fentries   []uint64 // calls of __fentry__, five bytes each
 	Retpolines []uint64 // calls and jumps to __x86_indirect_thunk_*
+	Traps      []uint64 // ud2 of calls through pointers to another type
 
 	// Initcalls lists the objects' initcalls in order. They must run instead of the vmlinux's of
 	// the same name.

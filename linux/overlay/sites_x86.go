@@ -23,13 +23,15 @@ func (l *linker) sites(v *Overlay) {
 			switch {
 			case s.Name == "__mcount_loc":
 				v.Fentries = o.addresses(v.Fentries, s)
+			case s.Name == ".kcfi_traps":
+				v.Traps = o.places(v.Traps, s)
 			case !s.kept || !s.exec():
 			default:
 				l.port.sites(o, v, s)
 			}
 		}
 	}
-	for _, list := range []*[]uint64{&v.Returns, &v.Fentries, &v.Retpolines} {
+	for _, list := range []*[]uint64{&v.Returns, &v.Fentries, &v.Retpolines, &v.Traps} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -51,6 +53,18 @@ func (o *object) sitesIn(v *Overlay, s *section) {
 			v.Retpolines = append(v.Retpolines, at)
 		}
 	}
+}
+
+// places appends what the rows of a table lead to, each 32 bits and relative to itself.
+func (o *object) places(all []uint64, s *section) []uint64 {
+	for _, r := range s.rela {
+		to := &o.symbols[r.Symbol]
+		form := o.Form(r.Kind)
+		if in := o.section(to); form.Relative() && in != nil && in.kept {
+			all = append(all, in.at+to.Value+uint64(r.Addend))
+		}
+	}
+	return all
 }
 
 // addresses appends the addresses in a table, one for each row.

@@ -15,7 +15,7 @@ type Layer struct {
 	Moved    map[uint64]uint64 // functions of the kernel by address: entries of those in their place
 	Symbols  []Symbol          // they take precedence over the kernel's
 
-	Returns, Retpolines, Fentries []uint64
+	Returns, Retpolines, Fentries, Traps []uint64
 
 	Bug       func(addr uint64) (Bug, bool)
 	Line      func(addr uint64) []Frame

@@ -18,6 +18,12 @@ func (im *Image) Retpolines() []uint64 {
 	return im.withLayer(im.relative(".retpoline_sites"), func(l *Layer) []uint64 { return l.Retpolines })
 }
 
+// Traps returns the addresses of the ud2 that a function's call through a pointer reaches if what is called has another
+// type (CONFIG_CFI), from __kcfi_traps.
+func (im *Image) Traps() []uint64 {
+	return im.withLayer(im.relative("__kcfi_traps"), func(l *Layer) []uint64 { return l.Traps })
+}
+
 // relative reads a table of 32-bit words, each relative to itself.
 func (im *Image) relative(section string) []uint64 {
 	s := im.Section(section)
