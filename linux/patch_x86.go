@@ -34,13 +34,18 @@ func bootTextX86(k *Kernel) error {
 			copy(b, k.arch.BranchRet.Bytes())
 		}
 	}
-	const equal, always = 0x74, 0xeb
-	for _, a := range k.Image.Traps() { // je over it, ud2
-		if b := k.bytes(arch.Addr(a)-2, 4); b != nil && b[0] == equal && b[1] == 2 {
-			b[0] = always
-		}
+	for _, a := range k.Image.Traps() {
+		k.skipTrap(arch.Addr(a))
 	}
 	return nil
+}
+
+// skipTrap turns a jump over a trap of CONFIG_CFI, which is taken if the types agree, into one that is always taken.
+func (k *Kernel) skipTrap(at arch.Addr) {
+	const equal, always, ud2 = 0x74, 0xeb, 2
+	if b := k.bytes(at-2, 4); b != nil && b[0] == equal && b[1] == ud2 {
+		b[0] = always
+	}
 }
 
 // thunkX86 is port.thunk.

@@ -2,9 +2,11 @@ package closure
 
 import (
 	"cmp"
+	"debug/elf"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -238,4 +240,47 @@ func TestFake(t *testing.T) {
 	require.Len(t, c.Inside, 1)
 	assert.Equal(t, "kernel/kprobes.c", c.Inside[0].File)
 	assert.NotEmpty(t, c.Missing())
+}
+
+// A function that no table of names has is inside if DWARF says that a file of the set has it.
+func TestUnknownName(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("no gcc here: install it")
+	}
+	for _, c := range []struct{ file, set string }{{"kernel/kprobes.c", "kprobes"}, {"kernel/other_kprobes.c", ""},
+		{"kernel/trace/ftrace.c", ""}} {
+		dir := t.TempDir()
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(c.file)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, c.file), []byte("int brand_new(void) { return 1; }\n"), 0o644))
+		cmd := exec.Command("gcc", "-g", "-O2", "-ffreestanding", "-nostdlib", "-static", "-fno-pie", "-no-pie",
+			"-mcmodel=kernel",
+			fmt.Sprintf("-Wl,-Ttext=%#x,-e,brand_new", uint64(kerneltest.FakeText)), "-o", "linked", c.file)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		f, err := elf.Open(filepath.Join(dir, "linked"))
+		require.NoError(t, err)
+		defer f.Close()
+		dwarf := map[string][]byte{}
+		for _, s := range f.Sections {
+			if strings.HasPrefix(s.Name, ".debug_") {
+				dwarf[s.Name], err = s.Data()
+				require.NoError(t, err)
+			}
+		}
+		path := filepath.Join(dir, "vmlinux")
+		require.NoError(t, os.WriteFile(path, kerneltest.Fake{Names: []string{"brand_new"}, Release: "6.1.9",
+			DWARF: dwarf}.ELF(), 0o644))
+		im, err := vmlinux.Open(path)
+		require.NoError(t, err)
+		cut, err := Of(im)
+		require.NoError(t, err)
+		s, ok := im.Symbol("brand_new")
+		require.True(t, ok)
+		_, m := cut.at(s)
+		require.Equal(t, c.set != "", m != nil, c.file)
+		if m != nil {
+			require.Equal(t, member{c.set, c.file}, *m)
+		}
+	}
 }

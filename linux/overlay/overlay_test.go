@@ -133,6 +133,7 @@ __asm__(".text; f: call __fentry__; jmp __x86_return_thunk; call __x86_indirect_
 ".section .rodata.str1.1,\"aMS\",@progbits,1\n 7: .asciz \"a/b.c\"\n"
 ".section __bug_table,\"aw\"\n 1: .long f+15-., 7b-.; .word 77, 1\n"
 ".section __ex_table,\"a\"\n .long f-., f+5-., 3\n"
+".section .kcfi_traps,\"ao\",@progbits,.text\n .long f+15-.\n"
 ".section .data..percpu,\"aw\"\n .globl mine\n mine: .quad 5\n"
 ".section .initcall6.init,\"a\"\n .long late-.\n"
 ".section .initcallearly.init,\"a\"\n .long soon-.\n .text\n");
@@ -143,6 +144,7 @@ void late(void) {}`)
 	require.Equal(t, []uint64{f}, v.Fentries)
 	require.Equal(t, []uint64{f + 5}, v.Returns)
 	require.Equal(t, []uint64{f + 10}, v.Retpolines)
+	require.Equal(t, []uint64{f + 15}, v.Traps)
 	require.Equal(t, []string{"soon", "late"}, v.Initcalls)
 	for _, s := range v.Sections {
 		if s.Name == "__ex_table" {

@@ -3,9 +3,11 @@ package vmlinux_test
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,14 +76,15 @@ func compiled(t testing.TB, flags ...string) (vmlinux.DebugSections, elf.Symbol)
 }
 
 // The lines of a function and of what is inlined in it, of DWARF 4 and 5, with and
-// without the table of addresses.
+// without the table of addresses, and with one of another unit alone, as clang's has assembly alone.
 func TestCompiledLines(t *testing.T) {
 	for _, flags := range [][]string{{"-gdwarf-5"}, {"-gdwarf-4"}} {
-		for _, aranges := range []bool{true, false} {
-			s, hit := compiled(t, flags...)
-			if !aranges {
-				s.Aranges = nil
-			}
+		s, hit := compiled(t, flags...)
+		other := slices.Clone(s.Aranges)
+		binary.LittleEndian.PutUint32(other[6:], uint32(s.InfoSize))
+		binary.LittleEndian.PutUint64(other[16:], 0xffffffff82000000)
+		for _, aranges := range [][]byte{s.Aranges, nil, other} {
+			s.Aranges = aranges
 			l, err := vmlinux.NewLines(s)
 			require.NoError(t, err)
 			inlined := false

@@ -1,4 +1,5 @@
 # arch/x86/kernel/kprobes/core.c: pushfw and popfw, which move two bytes, are refused.
 /^static int prepare_emulation/,/^}/s/^	case 0x9d:		\/\* popf\/popfd \*\//&\
-		if (insn->opnd_bytes == 2)\
-			return -EOPNOTSUPP;/
+		for (int i = 0; i < insn->prefixes.nbytes; i++)\
+			if (insn->prefixes.bytes[i] == 0x66)\
+				return -EOPNOTSUPP;/
