@@ -40,6 +40,9 @@ var rules = []rule{
 	{"JUMP_LABEL", []string{"jump_label_text_reserved"}, []string{"CONFIG_JUMP_LABEL"}},
 	{"STATIC_CALL_INLINE", []string{"static_call_text_reserved"}, []string{"CONFIG_HAVE_STATIC_CALL_INLINE"}},
 	{"CFI", []string{"__cfi_register_kprobe"}, []string{"CONFIG_CFI_CLANG", "CONFIG_CFI"}},
+	{"FINEIBT", nil, []string{"CONFIG_FINEIBT"}},
+	{"CALL_DEPTH", []string{"callthunks_translate_call_dest"}, []string{"CONFIG_MITIGATION_CALL_DEPTH_TRACKING",
+		"CONFIG_CALL_DEPTH_TRACKING"}},
 	{"KASAN", []string{"kasan_report", "__asan_load8"}, []string{"CONFIG_KASAN"}},
 	{"KCSAN", []string{"__tsan_read8"}, []string{"CONFIG_KCSAN"}},
 	{"LOCKDEP", []string{"lock_acquire"}, []string{"CONFIG_LOCKDEP"}},
@@ -59,6 +62,12 @@ func configuration(im *vmlinux.Image) (out []option, from string) {
 		out = append(out, option{name, value, by})
 	}
 	out = append(out, option{"PREEMPT", preemption(im.Banner), "banner"})
+	for _, m := range models {
+		if isSet(text, m.config) {
+			out[0] = option{"PREEMPT", m.is, "configuration"}
+			break
+		}
+	}
 	for _, r := range rules {
 		if r.symbols == nil {
 			if from != "" {
@@ -79,6 +88,13 @@ func configuration(im *vmlinux.Image) (out []option, from string) {
 	_, thunk := im.Symbol("__x86_indirect_thunk_eax") // i386 has no table of thunks
 	add("RETPOLINE", len(im.Retpolines()) > 0 || thunk, "tables")
 	return out, from
+}
+
+// models are the preemption models as configurations name them, the first that is set. Banners don't tell full from
+// lazy, nor none from voluntary.
+var models = []struct{ config, is string }{
+	{"CONFIG_PREEMPT_RT", "rt"}, {"CONFIG_PREEMPT_DYNAMIC", "dynamic"}, {"CONFIG_PREEMPT_LAZY", "lazy"},
+	{"CONFIG_PREEMPT", "full"}, {"CONFIG_PREEMPT_VOLUNTARY", "voluntary"}, {"CONFIG_PREEMPT_NONE", "none"},
 }
 
 // preemption returns the preemption model that the banner names; "dynamic" if it is chosen at
