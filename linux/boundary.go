@@ -235,8 +235,8 @@ func rows() []served {
 		{names: []string{"alternatives_text_reserved"},
 			contract: "whether a range has a lock prefix that is still rewritten", do: alternativeReserved},
 		{names: []string{"find_bug"}, contract: "the entry of a BUG or WARN at an address", do: findBug},
-		{names: []string{"is_cfi_trap"}, contract: "whether an address is a trap of a call through a pointer to another " +
-			"type", do: isTrap},
+		{names: []string{"is_cfi_trap"}, contract: "whether an address is the trap of a call through a pointer " +
+			"to another type", do: isTrap},
 		{names: []string{"search_exception_tables"}, contract: "the entry of the exception table of an address",
 			do: searchExtable},
 		{names: []string{"ftrace_location"}, contract: "the address of ftrace's site in a function, or 0",

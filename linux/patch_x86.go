@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -34,14 +35,14 @@ func bootTextX86(k *Kernel) error {
 			copy(b, k.arch.BranchRet.Bytes())
 		}
 	}
-	for _, a := range k.Image.Traps() {
-		k.skipTrap(arch.Addr(a))
+	for _, a := range vmlinux.Traps(k.Image) {
+		skipTrap(k, arch.Addr(a))
 	}
 	return nil
 }
 
 // skipTrap turns a jump over a trap of CONFIG_CFI, which is taken if the types agree, into one that is always taken.
-func (k *Kernel) skipTrap(at arch.Addr) {
+func skipTrap(k *Kernel, at arch.Addr) {
 	const equal, always, ud2 = 0x74, 0xeb, 2
 	if b := k.bytes(at-2, 4); b != nil && b[0] == equal && b[1] == ud2 {
 		b[0] = always

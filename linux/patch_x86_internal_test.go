@@ -10,13 +10,14 @@ import (
 
 // The check before a call through a pointer always passes; other code before a trap stays.
 func TestSkipTrap(t *testing.T) {
-	check := []byte{0x45, 0x03, 0x53, 0xfc, 0x74, 0x02, 0x0f, 0x0b, 0x41, 0xff, 0xd3} // add -4(%r11),%r10d; je; ud2; call
-	bug := []byte{0x75, 0x02, 0x0f, 0x0b}                                             // jne; ud2
+	// add -4(%r11),%r10d; je; ud2; call; and jne; ud2
+	check := []byte{0x45, 0x03, 0x53, 0xfc, 0x74, 0x02, 0x0f, 0x0b, 0x41, 0xff, 0xd3}
+	bug := []byte{0x75, 0x02, 0x0f, 0x0b}
 	text := &kapi.Image{At: 0x1000, Exec: true, Bytes: append(append([]byte(nil), check...), bug...)}
 	text.Size = len(text.Bytes)
 	k := &Kernel{images: []*kapi.Image{text}}
-	k.skipTrap(0x1006)
-	k.skipTrap(0x100d)
+	skipTrap(k, 0x1006)
+	skipTrap(k, 0x100d)
 	check[4] = 0xeb
 	require.Equal(t, append(check, bug...), text.Bytes)
 }

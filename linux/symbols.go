@@ -3,6 +3,7 @@ package linux
 import (
 	"slices"
 
+	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -119,7 +120,7 @@ func findBug(e *Linux, x kapi.Context, a *args) uint64 {
 
 // isTrap is is_cfi_trap(addr). Functions of scenarios have no such trap.
 func isTrap(e *Linux, _ kapi.Context, a *args) uint64 {
-	return b2u(e.k.isText(arch.Addr(a[0])) && slices.Contains(e.k.Image.Traps(), a[0]))
+	return b2u(e.k.isText(arch.Addr(a[0])) && slices.Contains(vmlinux.Traps(e.k.Image), a[0]))
 }
 
 // hasHitBreak is kgdb_has_hit_break(addr).

@@ -290,7 +290,7 @@ func (c *Closure) at(s vmlinux.Symbol) (vmlinux.Symbol, *member) {
 func (c *Closure) compiled(s vmlinux.Symbol) *member {
 	file := ""
 	if s.Func {
-		file = c.Image.Unit(s.Addr)
+		file = vmlinux.Unit(c.Image, s.Addr)
 	}
 	for _, row := range c.rows {
 		for _, f := range row.Files {

@@ -251,7 +251,8 @@ func TestUnknownName(t *testing.T) {
 		{"kernel/trace/ftrace.c", ""}} {
 		dir := t.TempDir()
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(c.file)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, c.file), []byte("int brand_new(void) { return 1; }\n"), 0o644))
+		source := []byte("int brand_new(void) { return 1; }\n")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, c.file), source, 0o644))
 		cmd := exec.Command("gcc", "-g", "-O2", "-ffreestanding", "-nostdlib", "-static", "-fno-pie", "-no-pie",
 			"-mcmodel=kernel",
 			fmt.Sprintf("-Wl,-Ttext=%#x,-e,brand_new", uint64(kerneltest.FakeText)), "-o", "linked", c.file)

@@ -193,7 +193,8 @@ var Sets = []Set{
 	{
 		Name: "plain", Says: "helpers without a state: strings, lists, bits",
 		By: []string{
-			"memcpy", "__memcpy", "memmove", "__memmove", "memset", "__memset", "memcmp", "bcmp", "memchr", "memchr_inv",
+			"memcpy", "__memcpy", "memmove", "__memmove", "memset", "__memset", "memcmp", "bcmp",
+			"memchr", "memchr_inv",
 			"memcpy_orig", "memset_orig", "memset_generic", "__pi_memset_generic", "strchr", "strrchr", "strlen", "strnlen", "strcmp", "strncmp", "strcpy",
 			"strscpy", "sized_strscpy", "strstr", "strim", "skip_spaces",
 			"__list_add_valid", "__list_del_entry_valid", "__list_add_valid_or_report",

@@ -244,7 +244,7 @@ func (l *Lines) unit(addr uint64) *unit {
 
 // Unit returns the file that the function at addr was compiled from, with the folder as the compiler was given it; ""
 // without DWARF. Assembly has a file, too.
-func (im *Image) Unit(addr uint64) string {
+func Unit(im *Image, addr uint64) string {
 	l, _ := im.Lines() // damaged lines count as none
 	if l == nil {
 		return ""

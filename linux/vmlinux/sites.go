@@ -20,7 +20,7 @@ func (im *Image) Retpolines() []uint64 {
 
 // Traps returns the addresses of the ud2 that a function's call through a pointer reaches if what is called has another
 // type (CONFIG_CFI), from __kcfi_traps.
-func (im *Image) Traps() []uint64 {
+func Traps(im *Image) []uint64 {
 	return im.withLayer(im.relative("__kcfi_traps"), func(l *Layer) []uint64 { return l.Traps })
 }
 
