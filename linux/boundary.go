@@ -288,6 +288,8 @@ func rows() []served {
 			contract: "asks the die chain: uprobes of what user mode takes, a debugger of what the kernel does",
 			do:       notifyDie},
 		{names: []string{"irqentry_enter_from_user_mode"}, contract: "the CPU comes from user mode", do: nothing},
+		{names: []string{"tick_nohz_user_enter_prepare", "arch_exit_to_user_mode_prepare"},
+			contract: "what a return to user mode does before: the machine has no such state", do: nothing},
 		{names: []string{"irqentry_exit_to_user_mode"},
 			contract: "does what is to be done before the task goes on in user mode: the machine does it", do: nothing},
 		{names: []string{"preempt_schedule_thunk", "preempt_schedule_notrace_thunk", "preempt_schedule",

@@ -112,9 +112,11 @@ func (k *Kernel) serve() error {
 				continue
 			}
 			k.services = append(k.services, &service{name: name, served: s})
-			taken[arch.Addr(sym.Addr)] = true
-			if err := k.jump(arch.Addr(sym.Addr), gateAt(k, len(k.services)-1)); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+			for _, at := range copies(k, sym) {
+				taken[at] = true
+				if err := k.jump(at, gateAt(k, len(k.services)-1)); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
 			}
 		}
 		if s.needed && s.on == nil && s.batched && !k.port.batches {
@@ -131,6 +133,17 @@ func (k *Kernel) serve() error {
 		return err
 	}
 	return k.wrapAll()
+}
+
+// copies returns where a function is: a compiler may have made one of an inline function for each file.
+func copies(k *Kernel, sym vmlinux.Symbol) []arch.Addr {
+	all := []arch.Addr{arch.Addr(sym.Addr)}
+	for _, c := range k.Closure.Boundary {
+		if c.Name == sym.Name && c.Addr != sym.Addr {
+			all = append(all, arch.Addr(c.Addr))
+		}
+	}
+	return all
 }
 
 // gateAt returns the address of gate i.
