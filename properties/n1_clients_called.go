@@ -89,7 +89,8 @@ func (m *clientsCalled) Event(e *traces.Event) *traces.Finding {
 	case smpev.Serves:
 		return m.serves(e, e.B)
 	case smpev.Hooks:
-		if e.B == smpev.HookFollows || e.B == smpev.HookRecursion || e.B == smpev.HookNone {
+		switch e.B {
+		case smpev.HookFollows, smpev.HookRecursion, smpev.HookNone, smpev.HookRaced:
 			return m.serves(e, e.C)
 		}
 	case smpev.CallEnd:

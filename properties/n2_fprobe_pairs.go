@@ -43,6 +43,7 @@ type taking struct {
 	cpu    uint8
 	task   uint8
 	depth  int  // open traps of the task
+	exit   bool // its exit handler runs: other calls are missed only by a kernel's own fprobes
 	done   bool // the handler has returned, and only what interrupts its end may still be missed
 }
 
@@ -114,15 +115,19 @@ func (m *fprobePairs) of(task uint8) *[]follow {
 func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 	site, calls := e.C, m.of(e.Task)
 	depth := len(*m.scene.frames.of(e.Task))
-	now := slices.IndexFunc(m.takes, func(t taking) bool { return t.fprobe == i && t.cpu == e.CPU })
+	now, nested := m.taking(e.CPU, i), m.list[i].flags&smpev.HooksNested != 0
 	if now >= 0 && (e.B == smpev.HookEntered || e.B == smpev.HookNone) {
 		m.takes[now].done = true
 	}
 	switch e.B {
 	case smpev.HookTakes:
-		if now >= 0 {
+		switch {
+		case now >= 0 && !nested:
 			return found(e, site, "has %s take a call of %#x while it handles another one on the CPU",
 				subjectName(e.A), site)
+		case nested && m.deep(e, depth) >= deepest:
+			return found(e, site, "has %s take a call of %#x while %d handlers of calls that led to it run",
+				subjectName(e.A), site, deepest)
 		}
 		m.takes = append(m.takes, taking{fprobe: i, cpu: e.CPU, task: e.Task, depth: depth})
 	case smpev.HookLeaves:
@@ -131,7 +136,7 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 		}
 	case smpev.HookFollows:
 		m.running[i]++
-		if hooks := m.list[i].flags &^ smpev.HooksSkip; hooks > 0 {
+		if hooks := m.list[i].flags & smpev.HooksNumber; hooks > 0 {
 			if m.calls(i, site) == callsIt && uint64(m.used[i]) >= hooks {
 				return found(e, site, "has %s follow a call of %#x, and all its %d hooks are in use", subjectName(e.A),
 					site, hooks)
@@ -153,19 +158,54 @@ func (m *fprobePairs) hooks(e *traces.Event, i int) *traces.Finding {
 	case smpev.HookEntered:
 		m.running[i] = max(m.running[i], 1) - 1
 	case smpev.HookRecursion:
+		if nested && m.taking(e.CPU, anyFprobe) >= 0 {
+			return nil
+		}
 		if now < 0 || m.takes[now].done && (m.takes[now].task != e.Task || depth <= m.takes[now].depth) {
 			return found(e, site, "has %s miss a call of %#x for a handler's sake, and none runs on the CPU",
 				subjectName(e.A), site)
 		}
 	case smpev.HookNone:
-		if m.calls(i, site) == callsIt && uint64(m.used[i]) < m.list[i].flags&^smpev.HooksSkip {
+		if m.calls(i, site) == callsIt && uint64(m.used[i]) < m.list[i].flags&smpev.HooksNumber {
 			return found(e, site, "has %s miss a call of %#x for want of a hook, and %d of %d are in use",
-				subjectName(e.A), site, m.used[i], m.list[i].flags&^smpev.HooksSkip)
+				subjectName(e.A), site, m.used[i], m.list[i].flags&smpev.HooksNumber)
 		}
+	case smpev.HookRaced:
 	default:
 		return m.returns(e, i, calls)
 	}
 	return nil
+}
+
+// What taking looks for, besides the entry handler of an fprobe.
+const (
+	anyFprobe = -1 - iota // a handler of any fprobe
+	anExit                // an exit handler
+)
+
+// taking returns the index of the newest call that a CPU handles, or -1.
+func (m *fprobePairs) taking(cpu uint8, fprobe int) int {
+	for i := len(m.takes) - 1; i >= 0; i-- {
+		t := &m.takes[i]
+		if t.cpu == cpu && (fprobe == anyFprobe || t.exit && fprobe == anExit || !t.exit && t.fprobe == fprobe) {
+			return i
+		}
+	}
+	return -1
+}
+
+// deepest is how many handlers may run that lead to one another without an interrupt between: a kernel's lock against
+// recursion lets one call pass, since an interrupt may come before it is counted (TRACE_CTX_TRANSITION).
+const deepest = 2
+
+// deep returns how many handlers of a task run with as many open traps.
+func (m *fprobePairs) deep(e *traces.Event, depth int) (n int) {
+	for i := range m.takes {
+		if t := &m.takes[i]; t.cpu == e.CPU && t.task == e.Task && t.depth == depth {
+			n++
+		}
+	}
+	return n
 }
 
 // returns takes what happens when a call has returned.
@@ -187,8 +227,13 @@ func (m *fprobePairs) returns(e *traces.Event, i int, calls *[]follow) *traces.F
 		}
 		(*calls)[last].exits = true
 		m.running[i]++
+		m.takes = append(m.takes, taking{fprobe: i, cpu: e.CPU, task: e.Task,
+			depth: len(*m.scene.frames.of(e.Task)), exit: true})
 		return nil
 	case smpev.HookExited:
+		if at := m.taking(e.CPU, anExit); at >= 0 {
+			m.takes = slices.Delete(m.takes, at, at+1)
+		}
 		m.running[i] = max(m.running[i], 1) - 1
 	case smpev.HookStopped:
 		if current && m.calls(i, site) == callsIt {

@@ -356,7 +356,8 @@ var _ = traces.Define(
 		Doc: "an fprobe follows a call of func (what 0) and has called its entry handler (1); it misses the call, " +
 			"because a handler runs on the CPU (2) or no hook is free (3); the call has returned and the exit " +
 			"handler begins (4), ends (5), or isn't called any more (6); the CPU begins to handle a call (7), and is " +
-			"done (8): calls between are missed; the entry handler's result leaves out the exit handler (9)"},
+			"done (8): calls between are missed; the entry handler's result leaves out the exit handler (9); it misses " +
+			"the call while hooks come and go, or for another's handler on the CPU (10)"},
 	traces.Spec{Kind: ByHand, Name: "ByHand", Args: args{addr, size}, Monitors: true, Rig: true,
 		Doc: "text that tasks of the scenario store to by themselves, at most 64 bytes; comes before anything runs"},
 	traces.Spec{Kind: Moves, Name: "Moves", Class: traces.ClassClaim, Weight: traces.Much,

@@ -132,10 +132,16 @@ const (
 	HookTakes     = 7
 	HookLeaves    = 8
 	HookSkips     = 9
+	HookRaced     = 10
 )
 
-// HooksSkip is added to how many hooks an fprobe has, as in Leads: its entry handler may leave out the exit handler.
-const HooksSkip = 1 << 32
+// What is added to how many hooks an fprobe has, as in Leads.
+const (
+	HooksSkip   = 1 << 32 // its entry handler may leave out the exit handler
+	HooksNested = 1 << 33 // a CPU may take a call while it handles another one: a kernel's own lock against recursion
+
+	HooksNumber = HooksSkip - 1 // what is left is how many
+)
 
 // MayMiss says of an expected call that it doesn't have to be made.
 const MayMiss = 1 << 63
