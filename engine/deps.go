@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"kpsim/engine/fprobe"
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
@@ -47,7 +48,8 @@ type Deps struct {
 
 // Clients are the other clients of text patching, nil if there are none: for a Patcher.
 type Clients struct {
-	Labels *jumplabel.Labels
-	Calls  *staticcall.Calls
-	Sites  *ftrace.Ftrace
+	Labels  *jumplabel.Labels
+	Calls   *staticcall.Calls
+	Sites   *ftrace.Ftrace
+	Fprobes *fprobe.Probes
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"kpsim/engine/fprobe"
 	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -103,6 +104,8 @@ type Patcher interface {
 	SetCall(x kapi.Context, call int, target arch.Addr) (done bool)
 	// Sites returns the writer of the text of Deps.Sites; nil: the engine has none.
 	Sites() ftrace.Writer
+	// Fprobes returns who has Deps.Fprobes; nil: the engine has none.
+	Fprobes() fprobe.Owner
 }
 
 // A Config is what an engine is made from.

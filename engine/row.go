@@ -13,6 +13,7 @@ type Row struct {
 	Arrays   bool     // it has DoAll
 	Reads    bool     // it is a Reader
 	Debugged bool     // it shares text with a debugger (Deps.Debugger)
+	Fprobes  bool     // it has fprobes (Patcher.Fprobes), unless its settings lack them
 	Switches []Switch
 
 	// Memory returns the kinds of executable memory that the engine needs from the kernel; settings is what

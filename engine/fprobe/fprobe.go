@@ -42,8 +42,17 @@ type Probes struct {
 
 	onUnwind kapi.Unwind `state:"boot"` // set at New
 
+	Owner Owner `state:"skip: the engine"` // owned by the boot of a run: has these fprobes in its place; nil: none has
+
 	StopLate bool // owned by the boot of a run: exit handlers are stopped only after the wait: a mutant
 	KeepLock bool // owned by the boot of a run: a call without a free hook keeps the lock against recursion: a mutant
+}
+
+// An Owner has the fprobes in the place of Probes, by their numbers: a kernel's own engine. Context: as for
+// Fprobe.Register.
+type Owner interface {
+	RegisterFprobe(x kapi.Context, n int) (errno int)
+	UnregisterFprobe(x kapi.Context, n int) (errno int)
 }
 
 // An Fprobe has a handler called from functions' sites of ftrace, and one where their calls
@@ -107,12 +116,19 @@ const Nodes = 4
 func New(d Deps) *Probes {
 	p := &Probes{d: d}
 	p.onUnwind = p.findRetAddr
-	d.Boot.OnReset(func() { p.StopLate, p.KeepLock = false, false })
+	d.Boot.OnReset(func() { p.StopLate, p.KeepLock, p.Owner = false, false, nil })
 	return p
 }
 
 // Any reports whether there is an fprobe.
 func (p *Probes) Any() bool { return len(p.list) > 0 }
+
+// All returns the fprobes, by number.
+func (p *Probes) All() []*Fprobe { return p.list }
+
+// Sites returns the sites of its functions, and Handlers what it calls.
+func (fp *Fprobe) Sites() []arch.Addr { return fp.sites }
+func (fp *Fprobe) Handlers() Handlers { return fp.h } // see Sites
 
 // Add makes an fprobe of functions' sites, at boot.
 func (p *Probes) Add(sites []arch.Addr, h Handlers) *Fprobe {
@@ -129,7 +145,7 @@ func (p *Probes) Add(sites []arch.Addr, h Handlers) *Fprobe {
 // Begin sets up the state at the beginning of a run.
 func (p *Probes) Begin() {
 	p.hooks = p.hooks[:0]
-	if p.Any() {
+	if p.Any() && p.Owner == nil {
 		p.d.Tasks.OnUnwind(p.onUnwind)
 	}
 	for _, fp := range p.list {
@@ -140,7 +156,7 @@ func (p *Probes) Begin() {
 		for c := range fp.within {
 			fp.within[c].Init(p.d.Cells, false)
 		}
-		if t := p.d.Ftrace(); t != nil {
+		if t := p.d.Ftrace(); t != nil && p.Owner == nil {
 			fp.ops = t.NewOps("fprobe", fp.onCall, ftrace.Dynamic)
 		}
 	}
@@ -150,6 +166,8 @@ func (p *Probes) Begin() {
 // there. Context: may sleep; takes ftrace_lock.
 func (fp *Fprobe) Register(x kapi.Context) (errno int) {
 	switch {
+	case fp.p.Owner != nil:
+		return fp.p.Owner.RegisterFprobe(x, fp.number)
 	case fp.registered, fp.registering:
 		return EBUSY
 	case fp.ops == nil:
@@ -192,6 +210,9 @@ func (fp *Fprobe) leave(x kapi.Context, n int) {
 // So no handler runs when it has returned, and their memory may be freed. Hooks of calls under way stay until these
 // return. Context: as Register.
 func (fp *Fprobe) Unregister(x kapi.Context) (errno int) {
+	if fp.p.Owner != nil {
+		return fp.p.Owner.UnregisterFprobe(x, fp.number)
+	}
 	if !fp.registered {
 		return EINVAL
 	}
