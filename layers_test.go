@@ -91,7 +91,8 @@ var layers = []layer{
 	{pkg: "engine/livepatch", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/fprobe", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/bpf", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev", "traces"}, owned: true},
-	{pkg: "engine", may: []string{"engine/ftrace", "engine/jumplabel", "engine/staticcall", "smp/arch", "smp/kapi",
+	{pkg: "engine", may: []string{"engine/fprobe", "engine/ftrace", "engine/jumplabel", "engine/staticcall",
+		"smp/arch", "smp/kapi",
 		"traces"}},
 	// never smp, never smp/kernel
 	{pkg: "kprobes", may: []string{"kprobes/era", "engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86",
@@ -101,7 +102,8 @@ var layers = []layer{
 		"smp/kapi", "traces"}},
 	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},
 	// never smp, never smp/kernel
-	{pkg: "linux", may: []string{"engine", "engine/ftrace", "engine/jumplabel", "engine/staticcall", "kprobes/kpev",
+	{pkg: "linux", may: []string{"engine", "engine/fprobe", "engine/ftrace", "engine/jumplabel", "engine/staticcall",
+		"kprobes/kpev",
 		"linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/arm64",
 		"smp/arch/ppc64", "smp/arch/riscv64",
 		"smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}},

@@ -244,6 +244,11 @@ func rows() []served {
 		{names: []string{"ftrace_set_filter_ip"},
 			contract: "adds a site to those of an ftrace_ops, or takes it out; patches if it is registered",
 			sleeps:   true, do: setFilterIP},
+		{names: []string{"ftrace_set_filter_ips"},
+			contract: "likewise, all of several sites or none: (client, sites, how many, whether they go)",
+			sleeps:   true, do: setFilterIPs},
+		{names: []string{"ftrace_free_filter"}, contract: "a client that isn't registered wants all sites again",
+			sleeps: true, do: freeFilter},
 		{names: []string{"ftrace_regs_caller", "ftrace_caller"},
 			contract: "calls the functions of the ftrace_ops that want a site, and goes on where they say; " +
 				"keeps the other registers", do: siteCalls, keeps: true},

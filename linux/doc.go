@@ -26,6 +26,7 @@
 //	probes             structs of users, and their handlers
 //	keys               jump labels and static calls: tables of sites, and their keys
 //	ftrace             its records of sites, and the clients of probes
+//	fprobe             the structs of users of fprobes, and their handlers
 //	engine, own        the engine, whose parts are types; memory that a boot would make
 //	faults, threads    breakpoints, faults and WARN; a thread of the kernel's, and its waiters
 //	linuxev            its words for events
@@ -58,6 +59,11 @@
 // as the kernel's boot leaves them, those of a module as its file has them: the kernel's own code
 // adds and removes them. A label in a module that is loaded from the start is refused; a static call
 // there is taken to be the kernel's. Keys are switched on and off, never counted.
+//
+// Fprobes are run on x86-64, where the kernel has CONFIG_FPROBE and follows calls by rethook (until 6.13): Debian's 6.1
+// hasn't that. From 6.14 on the function graph tracer follows calls (kernel/trace/fgraph.c). Its parts that this would
+// need here are register_ftrace_graph, which lists all tasks to give each a stack of calls, and ftrace_startup_subops.
+// A handler's arguments are the registers of the call, and the fifth one, the data.
 //
 // A debugger's breakpoints are ordinary bytes of the text, and the engine comes across them. It
 // asks where they are (kgdb_has_hit_break) if it was built with CONFIG_KGDB. Debian's kernels

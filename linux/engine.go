@@ -18,6 +18,7 @@ var Row = engine.Row{
 	Handlers: []uint64{kpev.Pre, kpev.Post},
 	Arrays:   true,
 	Debugged: true,
+	Fprobes:  true,
 	Switches: []engine.Switch{engine.Optimization, engine.Armed},
 	Boot:     boot,
 	New:      func(c *engine.Config) engine.Engine { return renewed(c) },
@@ -46,6 +47,7 @@ type Linux struct {
 	poke      poke
 	fixmap    fixmap
 	modules   moduleList
+	fprobes   fprobes
 	open      openCalls
 	kept      *kept // the state from Keep; nil: a run begins after the boot
 }
@@ -74,6 +76,7 @@ func newLinux(k *Kernel) *Linux {
 	v.e, v.k = e, k
 	e.users.env, e.files.env, e.patched.env, e.memory.env, e.instances.env, e.locks.env = v, v, v, v, v, v
 	e.works.env, e.thread.env, e.traps.env, e.poke.env, e.fixmap.env, e.modules.env, e.open.env = v, v, v, v, v, v, v
+	e.fprobes.env = v
 	return e
 }
 
@@ -104,6 +107,8 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 		entry:    g.Gate("entry_handler", func(x kapi.Context, regs *arch.Regs) { u.onReturn(x, regs, kpev.Entry) }),
 		returned: g.Gate("handler", func(x kapi.Context, regs *arch.Regs) { u.onReturn(x, regs, kpev.Return) }),
 	}
+	e.fprobes.gates.entry = g.Gate("entry_handler", e.fprobes.onEntry)
+	e.fprobes.gates.leave = g.Gate("exit_handler", e.fprobes.onExit)
 	images := e.k.images
 	if s.From != nil {
 		images, e.boot = s.From.images, s.From.boot
@@ -206,6 +211,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	e.d.Tasks.OnExit(e.instances.flushTask)
 	e.d.Tasks.OnUnwind(e.instances.findRetAddr)
 	e.patched.followFtrace()
+	e.fprobes.renew()
 	if e.d.Modules != nil {
 		e.d.Modules.OnState(e.modules.onState)
 		e.d.Modules.OnChange(e.modules.onModule)
@@ -398,7 +404,7 @@ func (e *Linux) CellName(id kapi.CellID) string {
 // State implements engine.Engine.
 func (e *Linux) State(add func(root any)) {
 	for _, part := range []any{&e.users, &e.files, &e.memory, &e.instances, &e.locks, &e.works, &e.thread, &e.traps,
-		&e.poke, &e.open} {
+		&e.poke, &e.open, &e.fprobes} {
 		add(part)
 	}
 }

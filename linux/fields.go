@@ -42,6 +42,7 @@ type fields struct {
 	thread    struct{ count, cpu, flags field } // of thread_info, with which a task_struct begins
 	ban       struct{ list, start, end field }
 	module    moduleFields
+	fprobe    fprobeFields
 	paca      paca
 }
 

@@ -2,6 +2,7 @@ package linux
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,6 +75,7 @@ func (k *Kernel) find() error {
 	k.findLabels()
 	k.findCalls()
 	k.findRecords()
+	k.config.fprobes = cmp.Or(k.config.without, findFprobes(k))
 	for _, s := range k.Image.Sections() {
 		if s.Name == ".text" {
 			k.texts = append(k.texts, span{arch.Addr(s.Addr), int(s.Size)})
@@ -120,12 +122,17 @@ func (k *Kernel) Lacks(set string) string {
 		return "kpsim runs its own in Go"
 	case set == probing:
 		return k.config.without
+	case set == following:
+		return k.config.fprobes
 	}
 	return ""
 }
 
-// probing is the set that probes need.
-const probing = "kprobes"
+// The sets that probes and fprobes need.
+const (
+	probing   = "kprobes"
+	following = "fprobe"
+)
 
 // setsOf returns the sets that are run: what is missing for one doesn't refuse another.
 func setsOf(k *Kernel) []string {

@@ -30,12 +30,14 @@ var clients = [...]struct {
 type patched struct {
 	*env
 	ops  []client    // the clients of ftrace
+	open [64]int     // by CPU: how many functions of clients run there
 	keys []arch.Addr // the keys of static calls
 }
 
 // followFtrace makes the clients for a run whose functions have sites.
 func (pa *patched) followFtrace() {
 	pa.ops = pa.ops[:0]
+	clear(pa.open[:])
 	if pa.d.Ftrace == nil {
 		return
 	}
@@ -71,7 +73,10 @@ func (pa *patched) traced(x kapi.Context, ops, ip arch.Addr, regs *arch.Regs) {
 	pa.e.storeRegs(x, uint64(frame), regs)
 	live.R[a.SP] = uint64(frame - pa.k.port.frames.header)
 	f, _ := mem.Load(ops, a.Word)
+	cpu := x.CPU()
+	pa.open[cpu]++
 	pa.call(x, arch.Addr(f), uint64(ip), parent, uint64(ops), uint64(frame))
+	pa.open[cpu]--
 	pa.e.loadRegs(x, uint64(frame), regs)
 	x.Regs().R = was.R
 }
@@ -82,6 +87,9 @@ func (pa *patched) opsOf(x kapi.Context, at uint64) ftrace.Client {
 		if pa.ops[i].at == arch.Addr(at) {
 			return pa.ops[i].ops
 		}
+	}
+	if p := pa.e.fprobes.withOps(at); p != nil {
+		return p.ops
 	}
 	pa.refuse(x, "an ftrace_ops that isn't of its probes")
 	return nil
@@ -119,7 +127,15 @@ func registerFtrace(e *Linux, x kapi.Context, a *args) uint64 {
 	if c == nil {
 		return negative(einval)
 	}
-	return negative(uint32(c.Register(x)))
+	p, errno := e.fprobes.withOps(a[0]), c.Register(x)
+	switch {
+	case p == nil: // EBUSY says that another client changes the path
+	case errno == 0: // by that unregister_fprobe knows it
+		set(x, p.at, e.k.fields.fprobe.saved, get(x, arch.Addr(a[0]), field{0, e.k.word}))
+	case errno == ftrace.EBUSY && !e.fprobes.again[x.Task()]:
+		e.warned(x, "a client of ftrace is registered that is registered")
+	}
+	return negative(uint32(errno))
 }
 
 func unregisterFtrace(e *Linux, x kapi.Context, a *args) uint64 {
@@ -127,7 +143,12 @@ func unregisterFtrace(e *Linux, x kapi.Context, a *args) uint64 {
 	if c == nil {
 		return negative(einval)
 	}
-	return negative(uint32(c.Unregister(x)))
+	errno := c.Unregister(x)
+	if errno == ftrace.EINVAL && e.fprobes.withOps(a[0]) != nil {
+		e.warned(x, "a client of ftrace is unregistered that isn't registered")
+		errno = ftrace.EBUSY
+	}
+	return negative(uint32(errno))
 }
 
 // ftraceLocation is ftrace_location(ip). It returns the site that an address lies in, or the

@@ -190,6 +190,12 @@ func (m *memory) stray(x kapi.Context, by arch.Addr) {
 		x.Emit(linuxev.Heap, linuxev.UseAfterFree, uint64(at), 0)
 		return
 	}
+	if i := m.e.fprobes.freed(at); i >= 0 {
+		m.d.Guest.Why(x, fmt.Sprintf("byte %d of the struct of fprobe %d is accessed by %s, which its user "+
+			"may have freed", at-m.e.fprobes.list[i].at, i, m.named(by)))
+		x.Emit(linuxev.Heap, linuxev.UseAfterFree, uint64(at), 0)
+		return
+	}
 	if t, ok := m.d.Guest.DeadStack(x, at); ok {
 		m.d.Guest.Why(x, fmt.Sprintf("the stack of task %d below its stack pointer, where a call has returned, "+
 			"is accessed by %s", t, m.named(by)))
@@ -254,6 +260,9 @@ func (fi *files) leak(tell func(k traces.Kind, a, b, c uint64)) {
 		held = held || p.registered || p.mixed
 	}
 	fi.points(func(arch.Addr) { held = true })
+	for i := range fi.e.fprobes.list {
+		held = held || fi.e.fprobes.list[i].registered
+	}
 	if held {
 		return
 	}

@@ -102,10 +102,20 @@ func (ns *instances) number(at uint64) uint64 {
 	return 0
 }
 
+// tryGet is the beginning of rethook_try_get(rethook).
+func tryGet(e *Linux, x kapi.Context, a *args) {
+	if len(e.fprobes.list) > 0 && e.fprobes.of(get(x, arch.Addr(a[0]), e.k.fields.instance.user)) >= 0 {
+		e.fprobes.asks(x)
+	}
+}
+
 // triedGet is the end of rethook_try_get(rethook): without an instance the call is missed.
 func triedGet(e *Linux, x kapi.Context, a *args) {
-	at, i := e.returned(x), e.users.of(get(x, arch.Addr(a[0]), e.k.fields.instance.user))
+	of := get(x, arch.Addr(a[0]), e.k.fields.instance.user)
+	at, i := e.returned(x), e.users.of(of)
 	switch {
+	case e.fprobes.of(of) >= 0:
+		e.fprobes.got(x, at)
 	case i < 0:
 	case at == 0:
 		x.Emit(kpev.RetMissed, uint64(i), 0, 0)
@@ -191,6 +201,7 @@ func (ns *instances) flushTask(x kapi.Context) {
 	if ns.k == nil || ns.k.symbols.flushTask == 0 {
 		return
 	}
+	ns.e.fprobes.flushed(x.Task())
 	any := false
 	ns.calls(x.Task(), func(node arch.Addr) bool { // rethook_recycle may be inlined into the kernel's function
 		any = true

@@ -100,12 +100,16 @@ type symbols struct {
 }
 
 // api holds the calls of the API, by verb: for one probe and for an array.
-type api struct{ one, ret, array, retArray [8]arch.Addr }
+type api struct {
+	one, ret, array, retArray [8]arch.Addr
+	fprobe                    fprobeAPI
+}
 
 // config is how the kernel was built.
 type config struct {
 	ibt       bool        // CONFIG_X86_KERNEL_IBT
 	without   string      // what kprobes can't be run without, and isn't there; "": they are run
+	fprobes   string      // what fprobes can't be run without, and isn't there; "": they are run
 	kgdbFirst bool        // CONFIG_KGDB_LOW_LEVEL_TRAP
 	execmem   bool        // module_alloc is execmem_alloc(type, size)
 	uncounted bool        // preempt_disable does nothing: no task is preempted in the kernel

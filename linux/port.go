@@ -109,6 +109,7 @@ type places struct {
 	arrays  arch.Addr // the arrays that each task makes of the addresses of users' structs
 	bans    arch.Addr // entries of the blacklist for functions of the scenario
 	modules arch.Addr // structs of modules
+	fprobes arch.Addr // users' structs fprobe; 0: there are none
 	heap    arch.Addr // memory that kmalloc hands out at boot
 	fence   arch.Addr // memory that kmalloc hands out in a run
 	fenced  arch.Addr // the size in bytes of the address range at fence
@@ -121,7 +122,8 @@ var (
 	places64 = places{
 		tasks: 0xffff_8880_0000_0000, users: 0xffff_8880_0800_0000, arrays: 0xffff_8880_0880_0000,
 		bans:    0xffff_8880_0900_0000,
-		modules: 0xffff_8880_0a00_0000, heap: 0xffff_8880_1000_0000, fence: 0xffff_8880_4000_0000, fenced: 256 << 20,
+		modules: 0xffff_8880_0a00_0000, fprobes: 0xffff_8880_0c00_0000, heap: 0xffff_8880_1000_0000,
+		fence: 0xffff_8880_4000_0000, fenced: 256 << 20,
 		user: 1 << 47,
 	}
 	places32 = places{

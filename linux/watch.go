@@ -25,10 +25,10 @@ var watched = []watch{
 	{"kprobe_handler", nil, claimedKprobe},
 	{"kprobe_post_handler", nil, claimedKprobe},
 	{"kprobes_inc_nmissed_count", missed, nil},
-	{"rethook_try_get", nil, triedGet},
+	{"rethook_try_get", tryGet, triedGet},
 	{"rethook_recycle", recycled, nil},
 	{"arch_rethook_prepare", hooked, nil},
-	{"rethook_trampoline_handler", nil, passed},
+	{"rethook_trampoline_handler", passes, passed},
 	// Return probes without rethook.
 	{"recycle_rp_inst", recycled, nil},
 	{"arch_prepare_kretprobe", prepared, nil},
@@ -170,6 +170,7 @@ func hooked(e *Linux, x kapi.Context, a *args) {
 	e.loadRegs(x, a[1], &regs)
 	to, _ := e.k.arch.Caller(x.Memory(), &regs)
 	x.Emit(kpev.Hooked, a[0], uint64(e.k.arch.StackPointer(&regs)), uint64(to))
+	e.fprobes.hooks(a[0], e.k.arch.StackPointer(&regs))
 }
 
 // passedAll is the end of __kretprobe_trampoline_handler(regs, fp), until 5.15 (regs, trampoline, fp): all handlers
@@ -188,9 +189,13 @@ func passedAll(e *Linux, x kapi.Context, a *args) {
 	x.Emit(kpev.Trampoline, uint64(e.k.arch.StackPointer(&regs)), e.returned(x), 0)
 }
 
+// passes is the beginning of rethook_trampoline_handler(regs, frame).
+func passes(e *Linux, _ kapi.Context, _ *args) { e.fprobes.returns() }
+
 // passed is the end of rethook_trampoline_handler(regs, frame): all handlers have run. Where calls push nothing the
 // frame is whatever the processor's part of the kernel takes for it: riscv64's takes the frame pointer.
 func passed(e *Linux, x kapi.Context, a *args) {
+	e.fprobes.gone(x, a[1])
 	if e.k.arch.Pushed == 0 {
 		passedAll(e, x, a)
 		return

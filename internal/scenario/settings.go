@@ -74,6 +74,10 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 		return Faultf(PartOf(TheProbes, 0), "probe %q: kprobes of the kernel can't be run: %s; leave it out",
 			s.Probes[0].Name, why)
 	}
+	if why := k.Lacks("fprobe"); why != "" && len(s.Fprobes) > 0 {
+		return Faultf(PartOf(TheFprobes, 0), "fprobe %q: fprobes of the kernel can't be run: %s; leave it out",
+			s.Fprobes[0].Name, why)
+	}
 	if len(s.Calls) > 0 && !k.CallSites() {
 		return Faultf(PartOf(TheCalls, 0),
 			"static call %q: the kernel is built without sites of static calls, whose calls go through "+

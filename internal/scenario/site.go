@@ -195,7 +195,7 @@ func (c checker) checkFprobe(p Part, fp *Fprobe) error {
 		return err
 	}
 	switch m := &c.s.Machine; {
-	case m.Engine != "":
+	case m.Engine != "" && !m.Row().Fprobes:
 		return Faultf(p, "%s: fprobes are of kpsim's own kernel, and engine %s knows none; leave it out, "+
 			"or take kpsim's own engine", who, m.Engine)
 	case m.Edition != rules.EditionNone && m.Edition < rules.Edition65:

@@ -36,6 +36,23 @@ func TestKernelsOtherPatchers(t *testing.T) {
 		{"batch-poke", "", 20, nil},
 		{"batch-poke", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", 120, &properties.WholeInstructions},
 		{"batch-poke", "skip-call:ftrace_replace_code:text_poke_queue:1", 120, &properties.NoWarning},
+		{"fprobe-pair", "", 20, nil},
+		{"fprobe-shared", "", 20, nil},
+		{"fprobe-goes", "", 100, nil},
+		{"traced-again", "", 20, nil},
+		{"traced-plugged", "", 20, nil},
+		{"fprobe-goes", "skip-call:unregister_fprobe:rethook_free:1", 20, &properties.NoLeak},
+		{"fprobe-goes", "skip-call:unregister_fprobe:ftrace_free_filter:1", 20, &properties.NoLeak},
+		{"fprobe-skips", "", 20, nil},
+		{"fprobe-skips", "skip-call:fprobe_handler:rethook_recycle:1", 120, &properties.RightResult},
+		{"fprobe-skips", "invert:fprobe_handler+0x11a", 120, &properties.FprobePairs},
+		{"fprobe-skips", "drop-store:fprobe_handler+0xbc", 120, &properties.FprobePairs},
+		{"fprobe-nested", "", 20, nil},
+		{"fprobe-nested", "drop-store:fprobe_handler+0x88", 20, &properties.FprobePairs},
+		{"fprobe-nested", "drop-store:fprobe_exit_handler+0x7c", 20, &properties.FprobePairs},
+		// as it is: a user who registers an fprobe that is registered
+		{"fprobe-leaves", "", 400, &properties.NoOops},
+		{"fprobe-leaves", "", 20, &properties.NoLeak},
 	} {
 		sc, err := library.Load(c.scenario)
 		require.NoError(t, err)

@@ -90,11 +90,11 @@ func Of(im *vmlinux.Image, sets ...string) (*Closure, error) {
 	return c, nil
 }
 
-// learn adds the names of a set.
+// learn adds the names of a set, but for those that an earlier one has.
 func (c *Closure) learn(s *Set) {
 	list := c.code.functions()
 	for i := range list {
-		if f := &list[i]; c.code.has(s, f) {
+		if f := &list[i]; c.code.has(s, f) && c.byName[f.name] == nil {
 			c.byName[f.name] = &member{s.Name, f.file}
 		}
 	}

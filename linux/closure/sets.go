@@ -186,6 +186,21 @@ var Sets = []Set{
 		},
 	},
 	{
+		Name: "fprobe", Says: "fprobes: clients of ftrace with a handler at the entry and one at the return",
+		Needs: []string{"plain"},
+		Files: []string{"kernel/trace/rethook.c", "arch/x86/kernel/rethook.c", "lib/objpool.c"}, // as kprobes has
+		Entries: []string{
+			"register_fprobe_ips", "unregister_fprobe", "fprobe_handler", "fprobe_kprobe_handler",
+			"fprobe_exit_handler", "arch_rethook_trampoline", "arch_rethook_trampoline_callback",
+			"rethook_flush_task", "rethook_find_ret_addr",
+		},
+		By: []string{ // kernel/trace/fprobe.c until 6.13, and what it calls of kprobes
+			"register_fprobe_ips", "unregister_fprobe", "fprobe_init_rethook", "fprobe_handler",
+			"fprobe_kprobe_handler", "fprobe_exit_handler", "kprobe_busy_begin", "kprobe_busy_end",
+			"arch_rethook_trampoline", "objpool_pop",
+		},
+	},
+	{
 		Name: "decoder", Says: "the kernel's own decoder of instructions",
 		Files: []string{"arch/x86/lib/insn.c", "arch/x86/lib/inat.c", "arch/powerpc/lib/sstep.c"},
 		By:    []string{"inat_get_xop_attribute"},
@@ -255,7 +270,7 @@ func parse(text string) (out []function) {
 }
 
 // Top returns the sets that can be requested; the others are needed by these.
-func Top() []string { return []string{"kprobes", "jumplabel", "staticcall", "ftrace"} }
+func Top() []string { return []string{"kprobes", "jumplabel", "staticcall", "ftrace", "fprobe"} }
 
 // Named returns the named sets, and those that they need.
 func Named(names ...string) ([]*Set, error) {

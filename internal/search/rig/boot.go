@@ -285,7 +285,7 @@ func (r *Rig) renew() {
 	r.probes.make()
 	r.patchers.Observed.Begin()
 	r.wiring.renew()
-	r.patchers.begin(r.wiring.patcher())
+	r.patchers.begin(r.wiring.patcher(), r.wiring.owner())
 	r.tasks.boot(&r.Machine.Cells)
 	if r.Scenario.Does(act.Hits) {
 		r.probes.counts.boot(&r.Machine.Cells, len(r.Scenario.Probes))

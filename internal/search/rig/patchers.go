@@ -278,11 +278,12 @@ func (ps *patchers) head() {
 }
 
 // begin makes the clients of a run. With an engine e that patches for them, ftrace writes
-// through it.
-func (ps *patchers) begin(e engine.Patcher) {
+// through it. has is the engine if it has fprobes.
+func (ps *patchers) begin(e engine.Patcher, has fprobe.Owner) {
 	if e != nil {
 		ps.Ftrace.Writer = e.Sites()
 	}
+	ps.fprobes.Owner = has
 	if f := ps.Observed.Of(ps.Ftrace.Tracer()); f != nil {
 		ps.Tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) },
 			ftrace.Dynamic|ftrace.Plain)
@@ -327,6 +328,9 @@ func (ps *patchers) reportSites() {
 		hooks := uint64(0)
 		if fp.Exit != "" {
 			hooks = uint64(cmp.Or(fp.Maxactive, fprobe.Nodes)) | smpev.HooksSkip*b2u(fp.Skips)
+		}
+		if ps.fprobes.Owner != nil {
+			hooks |= smpev.HooksNested
 		}
 		for _, f := range fp.Funcs {
 			ps.claim(smpev.Leads, smpev.SubjectFprobe+uint64(i), uint64(ps.siteOf(f)), hooks)

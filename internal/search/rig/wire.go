@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kpsim/engine"
+	"kpsim/engine/fprobe"
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/era"
@@ -85,7 +86,7 @@ func (w *wiring) wire() {
 		Hotplug: &k.Hotplug,
 		Stacks:  &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: ps.labels.Mutex(),
 		Ftrace: ps.Observed.Of(ps.Ftrace.Tracer()), Guest: &k.Guest, Debugger: ps.hasHitBreak,
-		Clients: engine.Clients{Labels: ps.labels, Calls: ps.calls, Sites: ps.Ftrace},
+		Clients: engine.Clients{Labels: ps.labels, Calls: ps.calls, Sites: ps.Ftrace, Fprobes: ps.fprobes},
 		Tell:    func(x kapi.Context, kind traces.Kind, a, b, c uint64) { x.(*smp.Ctx).Tell(kind, a, b, c) },
 	}
 	switch mc.Patch {
@@ -135,4 +136,12 @@ func (w *wiring) patcher() engine.Patcher {
 		return nil
 	}
 	return p
+}
+
+// owner returns the engine if it has the fprobes, and nil if it doesn't.
+func (w *wiring) owner() fprobe.Owner {
+	if p, ok := w.engine.(engine.Patcher); ok {
+		return p.Fprobes()
+	}
+	return nil
 }

@@ -168,7 +168,7 @@ func few(all []string) string {
 // Table implements kpsim kernel table.
 type Table struct {
 	Files    []cli.FileName `arg:"" help:"Kernels: vmlinux or vmlinuz."`
-	Set      string         `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace,all" help:"Of which set: ${enum}."`
+	Set      string         `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace,fprobe,all" help:"Of which set: ${enum}."`
 	Markdown bool           `help:"Print a table for a page."`
 }
 

@@ -14,7 +14,7 @@ func (*Kernel) Help() string {
 	return "Say of a kernel's file what it is, what of it can be run, and what a port needs.\n\n" + kernelHelp
 }
 
-const kernelHelp = `A kernel's own engine runs on the simulated CPUs as it was compiled: explore, run, fuzz and verify take it with --kernel. Its functions are cut out by their source files, in sets: kprobes, jumplabel, staticcall, ftrace. All else that they call is the boundary, whose functions kpsim serves in Go. What a run finds counts if it calls none that isn't served.
+const kernelHelp = `A kernel's own engine runs on the simulated CPUs as it was compiled: explore, run, fuzz and verify take it with --kernel. Its functions are cut out by their source files, in sets: kprobes, jumplabel, staticcall, ftrace, fprobe. All else that they call is the boundary, whose functions kpsim serves in Go. What a run finds counts if it calls none that isn't served.
 
 info says which kernel a file is, what is served, and what each function without a service would add if it ran as compiled. closure says how a new kernel differs from those that are known: what is new, gone, and not served is what a port needs. mutants lists faults that are found by decoding: each puts bytes in the place of one instruction. runs adds up the result files of explorations: of each scenario and kernel the runs, and how many of them broke which property.
 

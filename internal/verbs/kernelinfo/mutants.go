@@ -15,7 +15,7 @@ import (
 type Mutants struct {
 	File cli.FileName `arg:"" help:"A vmlinux, or a vmlinuz as distributions ship it."`
 	Func string       `placeholder:"NAME" help:"Only those of this function."`
-	Set  string       `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace" help:"Of which set: ${enum}."`
+	Set  string       `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace,fprobe" help:"Of which set: ${enum}."`
 	Draw int          `placeholder:"N" range:"0..1000000" help:"Only so many, drawn; 0: all."`
 	Seed uint64       `range:"0..18446744073709551615" default:"1" help:"What --draw draws by."`
 	JSON bool         `name:"json" help:"Print one JSON object a line, one for each mutant."`
