@@ -115,6 +115,27 @@ func (x *Pages) Protect(a arch.Addr, n int, exec bool) {
 	}
 }
 
+// Draft has ordinary stores write to pages of MapExec, which no CPU executes until Publish. They are mapped.
+func (x *Pages) Draft(a arch.Addr, pages int) {
+	m := &x.m.mem
+	for i := range pages {
+		m.setPage(m.page(a+arch.Addr(i*pageSize)), PermRead|PermWrite)
+	}
+}
+
+// Publish ends Draft: CPUs execute what was stored, all of it, and only patching code stores there.
+func (x *Pages) Publish(a arch.Addr, pages int) {
+	m := &x.m.mem
+	m.m.weak.flushAll()
+	for i := range pages {
+		p := m.page(a + arch.Addr(i*pageSize))
+		m.setPage(p, p.there())
+	}
+	if f := x.m.foot; f != nil {
+		f.text(a, pages*pageSize, true) // fetches depend on it
+	}
+}
+
 func (m *Memory) setPages(a arch.Addr, pages int, there bool) {
 	if !there {
 		m.m.weak.flushAll()

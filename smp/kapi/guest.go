@@ -86,6 +86,8 @@ type Guest interface {
 	// false: there is no room. UnmapExec takes them away.
 	MapExec(x Context, pages int) (at arch.Addr, ok bool)
 	UnmapExec(x Context, at arch.Addr, pages int)
+	// DraftExec has ordinary stores write to pages of MapExec, which no CPU executes until on is false.
+	DraftExec(x Context, at arch.Addr, pages int, on bool)
 	// MapData maps adjacent pages of zeros for data, for the rest of the run or until
 	// UnmapData; ok false: something else is there.
 	MapData(x Context, at arch.Addr, pages int) (ok bool)

@@ -109,6 +109,15 @@ func (g *Guest) MapExec(x kapi.Context, pages int) (arch.Addr, bool) { return g.
 // UnmapExec implements kapi.Guest.
 func (g *Guest) UnmapExec(x kapi.Context, at arch.Addr, pages int) { ctxOf(x).Pages().Unmap(at, pages) }
 
+// DraftExec implements kapi.Guest.
+func (g *Guest) DraftExec(x kapi.Context, at arch.Addr, pages int, on bool) {
+	if on {
+		ctxOf(x).Pages().Draft(at, pages)
+		return
+	}
+	ctxOf(x).Pages().Publish(at, pages)
+}
+
 // MapData implements kapi.Guest.
 func (g *Guest) MapData(x kapi.Context, at arch.Addr, pages int) bool {
 	for i := range pages {

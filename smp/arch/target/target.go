@@ -43,6 +43,7 @@ const (
 	OwnEngine                        // a kernel's own engine
 	Fprobes                          // fprobes
 	OwnSites                         // sites of ftrace that a kernel's own engine writes
+	OwnClients                       // clients of ftrace that a kernel's own engine has: direct calls, trampolines
 	FtraceProbes                     // kprobes that go through ftrace
 	Jprobes                          // boosting, jprobes, and the settings of kprobes that x86 alone has
 )
@@ -61,7 +62,7 @@ const all = Kprobes | Sites | Labels | Keys | Debugger | Uprobes | Modules | Sto
 
 var rows = [...]row{
 	X8664: {word: "x86-64", arch: x86.AMD64, short: x86.AMD64, linux: x86.AMD64,
-		serves: all | BPF | Trampolines | FprobeData},
+		serves: all | BPF | Trampolines | FprobeData | OwnClients},
 	I386: {word: "i386", arch: x86.I386, short: x86.I386Short, linux: x86.I386Linux, serves: all},
 	RISCV64: {word: "riscv64", arch: riscv64.RV64, short: riscv64.RV64, linux: riscv64.RV64,
 		serves: Labels | Kprobes | Sites | OwnEngine | OwnSites | Drawn},
