@@ -71,6 +71,7 @@ func Of(im *vmlinux.Image, sets ...string) (*Closure, error) {
 	if err != nil {
 		return nil, err
 	}
+	rows = slices.DeleteFunc(rows, func(s *Set) bool { return s.On != nil && !slices.Contains(s.On, im.Processor()) })
 	c := &Closure{Image: im, rows: rows, code: codeOf(im.Processor()), byName: make(map[string]*member),
 		aux: im.Section(".altinstr_aux")}
 	for _, s := range rows {

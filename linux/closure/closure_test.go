@@ -207,7 +207,7 @@ func padded(release string) string {
 func TestNamed(t *testing.T) {
 	sets, err := Named("ftrace")
 	require.NoError(t, err)
-	require.Len(t, sets, 5)
+	require.Len(t, sets, 6)
 	_, err = Named("kprobe")
 	require.ErrorContains(t, err, "there is no set kprobe; there are kprobes, ")
 }

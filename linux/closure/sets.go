@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"kpsim/smp/arch/target"
 )
 
 // A Set is a part of the kernel that runs as compiled: a row of the table.
@@ -17,6 +19,8 @@ type Set struct {
 	Entries []string // functions called from outside, or through a pointer
 	By      []string // functions missing in names.txt: assembly, and other releases
 	Only    []string // nil: all functions of the files; otherwise only these
+
+	On []target.Processor // nil: of kernels for all processors; otherwise only for these
 }
 
 // Sets is the table. The names of a set's functions are in names.txt.
@@ -102,7 +106,7 @@ var Sets = []Set{
 	},
 	{
 		Name: "ftrace", Says: "the processor's part of ftrace: the calls at functions' entries, and its trampolines",
-		Needs: []string{"textpoke", "records"},
+		Needs: []string{"textpoke", "records", "clients"},
 		Files: []string{"arch/x86/kernel/ftrace.c", "arch/riscv/kernel/ftrace.c", "arch/arm64/kernel/ftrace.c",
 			"arch/powerpc/kernel/trace/ftrace.c"},
 		By: []string{"ftrace_rec_update_ops"}, // of powerpc, 6.13 and later
@@ -127,6 +131,47 @@ var Sets = []Set{
 			"ftrace_arch_code_modify_post_process",
 		},
 		By: []string{"ftrace_arch_code_modify_post_process"}, // an alias of the one before, where both are empty
+	},
+	{
+		Name: "clients", Says: "ftrace's clients, direct calls and trampolines, where a scenario has direct calls or " +
+			"trampolines that are text",
+		On: []target.Processor{target.X8664},
+		Entries: []string{
+			"register_ftrace_function", "unregister_ftrace_function", "ftrace_set_filter_ip",
+			"register_ftrace_direct", "unregister_ftrace_direct", "modify_ftrace_direct",
+			"register_ftrace_direct_multi", "unregister_ftrace_direct_multi", "modify_ftrace_direct_multi",
+			"arch_ftrace_ops_list_func", "ftrace_ops_list_func", "ftrace_ops_assist_func", "ftrace_ops_get_func",
+			"call_direct_funcs", "__free_ftrace_hash_rcu", "register_ftrace_direct_cb", "ftrace_stub",
+			"ftrace_caller", "ftrace_caller_op_ptr", "ftrace_call", "ftrace_caller_end", "ftrace_epilogue",
+			"ftrace_regs_caller", "ftrace_regs_caller_op_ptr", "ftrace_regs_call", "ftrace_regs_caller_jmp",
+			"ftrace_regs_caller_ret", "ftrace_regs_caller_end", "ftrace_stub_direct_tramp",
+		},
+		By: []string{
+			"__add_hash_entry", "__free_ftrace_hash_rcu", "__ftrace_hash_move", "__ftrace_hash_move_and_update_ops",
+			"__ftrace_hash_rec_update", "__ftrace_hash_update_ipmodify", "__modify_ftrace_direct",
+			"__modify_ftrace_direct_multi", "__register_ftrace_function", "__unregister_ftrace_function",
+			"add_first_hash", "add_ftrace_hash_entry", "add_ftrace_hash_entry_direct", "add_hash_entry",
+			"add_next_hash", "alloc_and_copy_ftrace_hash", "alloc_ftrace_hash", "append_hash", "append_hashes",
+			"arch_ftrace_ops_list_func", "call_direct_funcs", "dup_hash", "find_direct_entry", "free_ftrace_hash",
+			"ftrace_add_rec_direct", "ftrace_alloc_direct_func", "ftrace_cmp_recs", "ftrace_find_rec_direct",
+			"ftrace_free_filter", "ftrace_hash_move_and_update_ops", "ftrace_hash_move_and_update_subops",
+			"ftrace_hash_rec_update_modify", "ftrace_lookup_ip", "ftrace_modify_direct_caller",
+			"ftrace_ops_assist_func", "ftrace_ops_get_func", "ftrace_ops_list_func", "ftrace_run_update_code",
+			"ftrace_set_filter_ip", "ftrace_set_hash", "ftrace_shutdown", "ftrace_startup", "ftrace_sync_ipi",
+			"ftrace_trampoline_free", "ftrace_update_ops", "ftrace_update_trampoline", "hash_contains_ip",
+			"intersect_hash", "intersect_hashes", "lookup_rec", "modify_ftrace_direct", "modify_ftrace_direct_multi",
+			"ops_equal", "ops_references_ip", "rebuild_hashes", "register_ftrace_direct",
+			"register_ftrace_direct_cb", "register_ftrace_direct_multi", "register_ftrace_function",
+			"register_ftrace_function_nolock", "remove_direct_functions_hash", "remove_hash",
+			"unregister_ftrace_direct", "unregister_ftrace_direct_multi", "unregister_ftrace_function",
+			"update_ftrace_function", "update_function_graph_func",
+			"kprobe_ftrace_kill", "text_poke_apply_relocation", "apply_relocation", "__apply_relocation",
+			"apply_reloc", "apply_reloc_n", "optimize_nops", "add_nop", "insn_is_nop", "skip_nops", "core_kernel_data",
+			// The trampolines, arch/x86/kernel/ftrace_64.S, by their labels.
+			"ftrace_stub", "ftrace_caller", "ftrace_caller_op_ptr", "ftrace_call", "ftrace_caller_end",
+			"ftrace_epilogue", "ftrace_regs_caller", "ftrace_regs_caller_op_ptr", "ftrace_regs_call",
+			"ftrace_regs_caller_jmp", "ftrace_regs_caller_ret", "ftrace_regs_caller_end", "ftrace_stub_direct_tramp",
+		},
 	},
 	{
 		Name: "textpoke", Says: "patching text with a breakpoint, and its int3 handler",
