@@ -106,6 +106,10 @@ type Patcher interface {
 	Sites() ftrace.Writer
 	// Fprobes returns who has Deps.Fprobes; nil: the engine has none.
 	Fprobes() fprobe.Owner
+	// Clients returns the kernel's own ftrace, where that has the clients of Deps.Sites; nil: Deps.Sites has them.
+	Clients() ftrace.Core
+	// Poke writes an instruction over another one that CPUs may execute. Context: may sleep; text_mutex held.
+	Poke(x kapi.Context, at arch.Addr, insn []byte) (done bool)
 }
 
 // A Config is what an engine is made from.

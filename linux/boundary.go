@@ -22,8 +22,8 @@ type served struct {
 	varied bool  // the function is variadic (…)
 	bits32 bool  // only kernels for i386 are served
 	on     *port // only kernels of this row are served; nil: all are
-	words  bool  // kernels of x86 aren't served
 	alone  bool  // only kernels are served whose kprobes aren't run (Kernel.Lacks)
+	core   bool  // where ftrace's clients are the kernel's own (Settings.Clients), the function runs as it is
 	// a kernel that pokes text one by one has other functions for that
 	batched, one bool
 	do           func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
@@ -59,6 +59,8 @@ func rows() []served {
 		{names: []string{"mutex_lock", "mutex_lock_nested", "_mutex_lock"},
 			contract: "sleeps until the mutex is free, and takes it",
 			needed:   true, sleeps: true, do: mutexLock},
+		{names: []string{"__mutex_init", "mutex_init_generic", "__mutex_do_init", "__mutex_rt_init", "__rt_mutex_init",
+			"mutex_rt_init_generic", "rt_mutex_base_init"}, contract: "makes a mutex", do: nothing},
 		{names: []string{"mutex_unlock", "_mutex_unlock"}, contract: "lets the mutex go", needed: true,
 			do: mutexUnlock},
 		{names: []string{"cpus_read_lock"}, contract: "no CPU comes or goes until cpus_read_unlock", sleeps: true,
@@ -86,6 +88,12 @@ func rows() []served {
 		{names: []string{"synchronize_rcu_tasks"},
 			contract: "returns after every task that was preempted or runs has switched voluntarily", sleeps: true,
 			do: synchronizeTasks},
+		{names: []string{"synchronize_rcu_tasks_rude"},
+			contract: "returns after every CPU has switched between tasks",
+			sleeps:   true, do: synchronizeRude},
+		{names: []string{"call_rcu_tasks"},
+			contract: "calls back, from a thread, after every task that was preempted or runs has switched voluntarily",
+			do:       callRCUTasks},
 		{names: []string{"call_rcu"}, contract: "calls back after a grace period, from a thread that may not sleep",
 			do: callRCU},
 		{names: []string{"kvfree_call_rcu"}, contract: "frees memory after a grace period", do: freeRCU},
@@ -97,6 +105,8 @@ func rows() []served {
 			sleeps: true, do: flushWork},
 		{names: []string{"on_each_cpu_cond_mask"},
 			contract: "every online CPU calls the function; with wait returns when all have", do: onEachCPU},
+		{names: []string{"smp_call_function"},
+			contract: "each other CPU calls a function: (function, data, wait)", do: callOthers},
 		{names: []string{"on_each_cpu"}, contract: "likewise: (function, data, wait)",
 			do: func(e *Linux, x kapi.Context, a *args) uint64 { return syncCores(e, x, a[0]) }},
 
@@ -137,7 +147,7 @@ func rows() []served {
 		{names: []string{"aarch64_insn_write_literal_u64"}, on: &portARM,
 			contract: "stores the client of a function beside it, for ftrace's trampoline: here that is " +
 				"kpsim's, which asks ftrace", do: nothing},
-		{names: []string{"ftrace_bug"}, words: true,
+		{names: []string{"ftrace_bug"},
 			contract: "warns that a site isn't as it should be: (error, record)", do: ftraceBug},
 		{names: []string{"kick_all_cpus_sync"}, on: &portARM,
 			contract: "returns after each other CPU has taken an IPI, whose return synchronizes its context",
@@ -192,8 +202,9 @@ func rows() []served {
 			}},
 		{names: []string{"kfree", "kvfree"}, contract: "takes memory back, or nothing",
 			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.memory.free(x, a[0], e.caller(x)); return 0 }},
-		{names: []string{"module_alloc", "execmem_alloc"}, contract: "pages for code, writable by text_poke",
-			do: moduleAlloc},
+		{names: []string{"module_alloc", "execmem_alloc", "execmem_alloc_rw"},
+			contract: "pages for code, writable by text_poke; ftrace writes its own by stores, before set_memory_ro",
+			do:       moduleAlloc},
 		{names: []string{"module_memfree", "execmem_free"},
 			contract: "takes pages for code back: a CPU that runs there faults", do: moduleFree},
 		{names: []string{"cpu_wants_rethunk_at", "cpu_wants_rethunk"},
@@ -202,7 +213,7 @@ func rows() []served {
 			contract: "what a call of a function is to call: the function, where calls aren't counted",
 			do:       func(e *Linux, x kapi.Context, a *args) uint64 { return a[0] }},
 		{names: []string{"set_memory_ro", "set_memory_x", "set_memory_rox"}, contract: "changes the pages' permissions",
-			do: nothing},
+			do: setMemory},
 
 		{names: []string{"find_vm_area"},
 			contract: "the struct of an area of pages, or NULL, as for what isn't vmalloc's", do: nothing},
@@ -241,20 +252,20 @@ func rows() []served {
 			do: searchExtable},
 		{names: []string{"ftrace_location"}, contract: "the address of ftrace's site in a function, or 0",
 			do: ftraceLocation},
-		{names: []string{"ftrace_set_filter_ip"},
+		{names: []string{"ftrace_set_filter_ip"}, core: true,
 			contract: "adds a site to those of an ftrace_ops, or takes it out; patches if it is registered",
 			sleeps:   true, do: setFilterIP},
-		{names: []string{"ftrace_set_filter_ips"},
+		{names: []string{"ftrace_set_filter_ips"}, core: true,
 			contract: "likewise, all of several sites or none: (client, sites, how many, whether they go)",
 			sleeps:   true, do: setFilterIPs},
-		{names: []string{"ftrace_free_filter"}, contract: "a client that isn't registered wants all sites again",
+		{names: []string{"ftrace_free_filter"}, core: true, contract: "a client that isn't registered wants all sites again",
 			sleeps: true, do: freeFilter},
-		{names: []string{"ftrace_regs_caller", "ftrace_caller"},
+		{names: []string{"ftrace_regs_caller", "ftrace_caller"}, core: true,
 			contract: "calls the functions of the ftrace_ops that want a site, and goes on where they say; " +
 				"keeps the other registers", do: siteCalls, keeps: true},
-		{names: []string{"register_ftrace_function"},
+		{names: []string{"register_ftrace_function"}, core: true,
 			contract: "patches the sites of an ftrace_ops: they call its function", sleeps: true, do: registerFtrace},
-		{names: []string{"unregister_ftrace_function"}, contract: "takes that back", sleeps: true,
+		{names: []string{"unregister_ftrace_function"}, core: true, contract: "takes that back", sleeps: true,
 			do: unregisterFtrace},
 		{names: []string{"jump_label_lock"}, contract: "takes jump_label_mutex", sleeps: true,
 			do: func(e *Linux, x kapi.Context, a *args) uint64 {

@@ -27,6 +27,8 @@
 //	keys               jump labels and static calls: tables of sites, and their keys
 //	ftrace             its records of sites, and the clients of probes
 //	fprobe             the structs of users of fprobes, and their handlers
+//	clients            its own clients: direct calls, trampolines; find, made: their parts, their memory
+//	code               memory for code
 //	engine, own        the engine, whose parts are types; memory that a boot would make
 //	faults, threads    breakpoints, faults and WARN; a thread of the kernel's, and its waiters
 //	linuxev            its words for events
@@ -54,11 +56,14 @@
 // the kernel's own, and so do the stubs of sites of ftrace where calls stand out of line (6.13). What needs vector or
 // floating-point registers is refused.
 //
-// The kernel's own code writes the text of ftrace's sites; kpsim decides which clients want a
-// site, and provides the trampolines. The tables of jump labels, static calls and ftrace are made
-// as the kernel's boot leaves them, those of a module as its file has them: the kernel's own code
-// adds and removes them. A label in a module that is loaded from the start is refused; a static call
-// there is taken to be the kernel's. Keys are switched on and off, never counted.
+// The kernel's own code writes the text of ftrace's sites. Where a scenario has a direct call, what BPF has, or
+// trampolines that are text (Settings.Clients, x86-64), its own kernel/trace/ftrace.c also decides which clients
+// want a site, and makes, frees and changes the trampolines, which tasks execute; handlers of clients beside
+// kprobes are Go, and sites are those of the kernel itself, not of modules. Elsewhere kpsim decides that, and has
+// one trampoline. Images of BPF are kpsim's, with the kernel's direct calls and text_poke_bp. The tables of jump
+// labels, static calls and ftrace are made as the kernel's boot leaves them, those of a module as its file has
+// them: the kernel's own code adds and removes them. A label in a module that is loaded from the start is refused;
+// a static call there is taken to be the kernel's. Keys are switched on and off, never counted.
 //
 // Fprobes are run on x86-64, where the kernel has CONFIG_FPROBE and follows calls by rethook (until 6.13): Debian's 6.1
 // hasn't that. From 6.14 on the function graph tracer follows calls (kernel/trace/fgraph.c). Its parts that this would

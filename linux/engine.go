@@ -28,7 +28,9 @@ var Row = engine.Row{
 type Settings struct {
 	Kernel *Kernel
 	From   *Booted // the kernel after its boot; nil: as it is on disk
-	_      struct{}
+	// Clients says that ftrace's clients are the kernel's own: From is Booted.OwnClients.
+	Clients bool
+	_       struct{}
 }
 
 // Linux is a kernel's engine on a machine. It consists of parts, which share its env. It
@@ -49,6 +51,7 @@ type Linux struct {
 	modules   moduleList
 	fprobes   fprobes
 	open      openCalls
+	tracing   tracing
 	kept      *kept // the state from Keep; nil: a run begins after the boot
 }
 
@@ -76,7 +79,7 @@ func newLinux(k *Kernel) *Linux {
 	v.e, v.k = e, k
 	e.users.env, e.files.env, e.patched.env, e.memory.env, e.instances.env, e.locks.env = v, v, v, v, v, v
 	e.works.env, e.thread.env, e.traps.env, e.poke.env, e.fixmap.env, e.modules.env, e.open.env = v, v, v, v, v, v, v
-	e.fprobes.env = v
+	e.fprobes.env, e.tracing.env = v, v
 	return e
 }
 
@@ -120,6 +123,10 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 		e.mapOwn(g, cpus)
 	}
 	e.works.wake = g.Thread("rcu callbacks", e.works.callBack)
+	if s.Clients {
+		e.works.wakeTasks = g.Thread("rcu tasks callbacks", e.works.callBackTasks)
+		e.tracing.boot(g)
+	}
 	if e.k.port.perTask {
 		f := &e.k.fields.thread
 		g.TaskPreemption(func(t kapi.TaskID) (count, flags arch.Addr) {
@@ -198,6 +205,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	e.traps.renew()
 	e.fixmap.renew()
 	e.open.renew()
+	e.tracing.renew()
 	e.instances.list, e.poke.syncs = e.instances.list[:0], 0
 	e.modules.list, e.modules.early = e.modules.list[:0], e.modules.early[:0]
 	if e.kept != nil {
@@ -220,6 +228,7 @@ func (e *Linux) Renew(c *engine.Config) {
 		e.patched.ban()
 		e.patched.layLabels()
 		e.patched.layRecords()
+		e.tracing.lay()
 	}
 	e.patched.layCalls()
 	for c := range e.d.CPUs {
@@ -375,7 +384,7 @@ func (e *Linux) Settled() bool {
 			return false
 		}
 	}
-	return len(e.works.due) == 0
+	return len(e.works.due)+len(e.works.ofTasks) == 0
 }
 
 // Wait implements engine.Engine.
@@ -404,7 +413,7 @@ func (e *Linux) CellName(id kapi.CellID) string {
 // State implements engine.Engine.
 func (e *Linux) State(add func(root any)) {
 	for _, part := range []any{&e.users, &e.files, &e.memory, &e.instances, &e.locks, &e.works, &e.thread, &e.traps,
-		&e.poke, &e.open, &e.fprobes} {
+		&e.poke, &e.open, &e.fprobes, &e.tracing} {
 		add(part)
 	}
 }

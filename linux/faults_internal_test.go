@@ -80,7 +80,7 @@ type Service struct {
 // Boundary returns the rows.
 func Boundary() (list []Service) {
 	for i := range boundary {
-		if boundary[i].on != nil || boundary[i].words || boundary[i].one || boundary[i].alone {
+		if boundary[i].on != nil || boundary[i].one || boundary[i].alone {
 			continue // kernels for x86 are broken
 		}
 		list = append(list, Service{boundary[i].names, boundary[i].contract})
@@ -243,6 +243,17 @@ var faults = []Fault{
 	{Row: "synchronize_rcu_tasks", Says: "it doesn't wait", With: answers(0)},
 	{Row: "synchronize_rcu_tasks", Says: "it waits as synchronize_rcu does", Where: "second-instruction",
 		With: func(_ doing, e *Linux, x kapi.Context, a *args) uint64 { return synchronizeRCU(e, x, a) }},
+	{Row: "synchronize_rcu_tasks_rude", Says: "it doesn't wait",
+		Equal: "synchronize_rcu_tasks, which comes after it, waits for tasks that run, too", With: answers(0)},
+	{Row: "call_rcu_tasks", Says: "it never calls back", With: answers(0)},
+	{Row: "call_rcu_tasks", Says: "it calls back twice", With: twice},
+	{Row: "smp_call_function", Says: "no CPU calls the function",
+		Equal: "it orders what the CPU reads, which happens in order", With: answers(0)},
+	{Row: "ftrace_bug", Says: "it isn't there",
+		Miss: "a WARN comes before it, which ends the run", With: refused},
+	{Row: "__mutex_init", Says: "it answers garbage", Equal: "it answers nothing", With: answers(poison)},
+	{Row: "set_memory_ro", Says: "trampolines of ftrace are never executable", Where: "ftrace-trampoline",
+		With: answers(0)},
 	{Row: "call_rcu", Says: "it never calls back", With: answers(0)},
 	{Row: "call_rcu", Says: "it calls back at once", Miss: "what a return probe loses isn't looked for",
 		With: func(_ doing, e *Linux, x kapi.Context, a *args) uint64 { e.call(x, arch.Addr(a[1]), a[0]); return 0 }},
@@ -460,7 +471,7 @@ var faults = []Fault{
 func Faults() (list []Fault) {
 	for i := range boundary {
 		s := &boundary[i]
-		if s.on != nil || s.words || s.one || s.alone {
+		if s.on != nil || s.one || s.alone {
 			continue
 		}
 		if s.do == nil || s.bits32 { // the faults are of kernels for x86-64

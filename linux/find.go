@@ -76,6 +76,7 @@ func (k *Kernel) find() error {
 	k.findCalls()
 	k.findRecords()
 	k.config.fprobes = cmp.Or(k.config.without, findFprobes(k))
+	findClients(k)
 	for _, s := range k.Image.Sections() {
 		if s.Name == ".text" {
 			k.texts = append(k.texts, span{arch.Addr(s.Addr), int(s.Size)})

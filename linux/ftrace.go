@@ -38,7 +38,7 @@ type patched struct {
 func (pa *patched) followFtrace() {
 	pa.ops = pa.ops[:0]
 	clear(pa.open[:])
-	if pa.d.Ftrace == nil {
+	if pa.d.Ftrace == nil || pa.Clients() != nil {
 		return
 	}
 	for _, c := range clients {
@@ -98,6 +98,9 @@ func (pa *patched) opsOf(x kapi.Context, at uint64) ftrace.Client {
 // calledFrom reports whether ftrace calls the kernel's probes from a site, or will once text
 // is loaded there again.
 func (pa *patched) calledFrom(at arch.Addr) bool {
+	if pa.Clients() != nil {
+		return pa.e.tracing.probed(at)
+	}
 	for i := range pa.ops {
 		if pa.ops[i].ops.Wants(at) {
 			return true
@@ -193,6 +196,7 @@ const (
 type recordParts struct {
 	// ftrace_arch_code_modify_prepare, arch_ftrace_update_code, ftrace_arch_code_modify_post_process
 	begin, update, end   arch.Addr
+	clients              clientParts
 	pages                arch.Addr // ftrace_pages_start; 0: the kernel has no ftrace
 	caller, plain        arch.Addr // ftrace_regs_caller, ftrace_caller
 	list, length         field     // of struct ftrace_page

@@ -82,6 +82,9 @@ func (b *Booted) Patched(list []Patch) (*Booted, error) {
 	return &changed, nil
 }
 
+// OwnClients returns a copy of the booted kernel whose ftrace has clients of its own (Settings.Clients).
+func (b *Booted) OwnClients() (*Booted, error) { return b.Patched(b.Kernel.records.clients.text) }
+
 // patch changes one byte. If its page is still shared, b gets a copy of the page first.
 func (b *Booted) patch(at arch.Addr, v byte, was *Booted) error {
 	for i, im := range b.images {

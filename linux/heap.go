@@ -267,10 +267,16 @@ func (fi *files) leak(tell func(k traces.Kind, a, b, c uint64)) {
 		return
 	}
 	objects, calls := fi.e.memory.heap.objects, len(fi.e.patched.keys)
+	fi.e.tracing.reach()
+	if at := fi.e.tracing.stays(); at != 0 {
+		fi.d.Guest.Why(nil, "the trampoline of a client of ftrace that isn't registered")
+		tell(linuxev.Heap, linuxev.Leak, uint64(at), uint64(fi.k.word))
+		return
+	}
 	for i := range objects {
 		o := &objects[i]
 		name, _, _ := fi.k.Symbol(o.by)
-		if o.freed || strings.HasPrefix(name, "__get_insn_slot") ||
+		if o.freed || strings.HasPrefix(name, "__get_insn_slot") || fi.e.tracing.keeps(o) ||
 			(strings.HasPrefix(name, "kprobe_add_ksym_blacklist") || strings.HasPrefix(name, "jump_label_") ||
 				strings.HasPrefix(name, "static_call_") || strings.HasPrefix(name, "__static_call_")) &&
 				fi.e.modules.loaded() {

@@ -73,7 +73,12 @@ func (k *Kernel) countable() (yes bool) {
 // register has the trampoline's address if a call that a return probe follows comes back so; and if there are sites,
 // there is that by which one reaches kpsim's trampoline through the kernel's. Calls may change both (AAPCS64 and RISC-V
 // psABI, on registers).
-func (k *Kernel) Lost(sites bool) (lost uint64) {
+//
+// With clients, tasks execute the trampolines of the kernel's ftrace, which keep neither all registers nor the flags.
+func (k *Kernel) Lost(sites, clients bool) (lost uint64) {
+	if clients {
+		lost |= k.port.traced
+	}
 	if k.hooks.own && k.arch.Pushed == 0 {
 		lost |= 1 << k.arch.Link
 	}

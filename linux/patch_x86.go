@@ -12,11 +12,12 @@ import (
 // callSize is how many bytes a direct call or jump takes.
 const callSize = 5
 
-// The rows of x86.
+// The rows of x86. Of the registers that a callee may change a trampoline of ftrace keeps those that arguments come in,
+// and the result's (save_mcount_regs, arch/x86/kernel/ftrace_64.S).
 var (
 	portX8664 = port{places: &places64, away: moved, trap: "exc_int3", slot: []string{"ainsn.insn"}, batches: true,
-		bootText: bootTextX86, thunk: thunkX86, missed: missedX86, redirect: redirectX86, calls: callsX86,
-		entered: enteredX86, fixed: fixedX86}
+		traced: 1<<10 | 1<<11, bootText: bootTextX86, thunk: thunkX86, missed: missedX86, redirect: redirectX86,
+		calls: callsX86, entered: enteredX86, fixed: fixedX86}
 	portI386 = port{places: &places32, away: moved32, trap: "exc_int3", slot: []string{"ainsn.insn"}, batches: true,
 		bootText: bootTextX86, thunk: thunkX86, missed: missedX86, redirect: redirectX86, calls: callsX86,
 		entered: enteredX86, fixed: fixedX86}

@@ -23,7 +23,10 @@ type port struct {
 	extends bool     // a result of 32 bits is sign-extended (RISC-V psABI, "Integer Calling Convention")
 	bare    bool     // the trampoline of return probes saves no flags: what handlers find there is garbage
 	why     int      // the argument of die that is a text
-	batches bool     // what is to be poked lies in an array of the kernel's (text_poke_loc)
+	// traced are the registers that the kernel's own trampolines of ftrace don't keep, by number, a bit each; 0: its
+	// ftrace has no clients here.
+	traced  uint64
+	batches bool // what is to be poked lies in an array of the kernel's (text_poke_loc)
 
 	// What differs between tasks: preemption is counted in a task's thread_info, and something of a CPU points to
 	// that. Elsewhere each CPU has its count and its current task.

@@ -2,6 +2,7 @@ package linux
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
@@ -102,7 +103,7 @@ func (k *Kernel) serve() error {
 	for i := range boundary {
 		s := &boundary[i]
 		if s.bits32 && !k.Processor.Bits32() || s.on != nil && s.on != k.port ||
-			s.alone && k.config.without == "" || s.one && k.port.batches || s.words && k.arch.BreakpointFirst {
+			s.alone && k.config.without == "" || s.one && k.port.batches {
 			continue
 		}
 		n := len(k.services)
@@ -114,6 +115,10 @@ func (k *Kernel) serve() error {
 			k.services = append(k.services, &service{name: name, served: s})
 			for _, at := range copies(k, sym) {
 				taken[at] = true
+				if s.core {
+					k.records.clients.text = append(k.records.clients.text, Patch{uint64(at),
+						slices.Clone(k.bytes(at, k.arch.BranchLen))})
+				}
 				if err := k.jump(at, gateAt(k, len(k.services)-1)); err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}

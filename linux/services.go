@@ -74,6 +74,11 @@ func synchronizeTasks(e *Linux, x kapi.Context, _ *args) uint64 {
 	return 0
 }
 
+func synchronizeRude(e *Linux, x kapi.Context, _ *args) uint64 {
+	e.d.RCU.Synchronize(x, kapi.QuiesceSched)
+	return 0
+}
+
 // A callback is a callback of call_rcu. It implements kapi.Reclaimer.
 type callback struct {
 	e    *Linux `state:"skip: the engine"`
@@ -114,6 +119,35 @@ func callRCU(e *Linux, x kapi.Context, a *args) uint64 {
 	e.memory.touched(x, a[0])
 	e.works.afterGrace(x, due{a[0], a[1], e.caller(x)})
 	return 0
+}
+
+// callRCUTasks is call_rcu_tasks(head, function).
+func callRCUTasks(e *Linux, x kapi.Context, a *args) uint64 {
+	if e.works.wakeTasks == nil {
+		e.refuse(x, "call_rcu_tasks, where ftrace's clients are kpsim's")
+		return 0
+	}
+	e.memory.touched(x, a[0])
+	x.Touch(e.memory.allocator.ID(), kapi.Write)
+	e.works.ofTasks = append(e.works.ofTasks, due{a[0], a[1], e.caller(x)})
+	e.works.wakeTasks()
+	return 0
+}
+
+// callBackTasks is the body of the thread that runs the callbacks of call_rcu_tasks.
+func (ws *works) callBackTasks(x kapi.Context) {
+	for len(ws.ofTasks) > 0 {
+		n := len(ws.ofTasks)
+		ws.d.RCU.Synchronize(x, kapi.QuiesceTasks)
+		for range n {
+			x.Touch(ws.e.memory.allocator.ID(), kapi.Write)
+			c := ws.ofTasks[0]
+			ws.ofTasks = ws.ofTasks[:copy(ws.ofTasks, ws.ofTasks[1:])]
+			ws.count(x, softirq)
+			ws.call(x, arch.Addr(c.f), c.head)
+			ws.count(x, -softirq)
+		}
+	}
 }
 
 // freeRCU is kvfree_call_rcu(head, ptr) of 6.4 and later. Before, the second argument is the
@@ -169,12 +203,14 @@ type works struct {
 	list      []work
 	callbacks []*callback // the callbacks of call_rcu; idle ones are reused
 	due       []due       // callbacks whose grace period has ended
+	ofTasks   []due       // callbacks of call_rcu_tasks
 	wake      func()      `state:"boot"` // the thread of callbacks
+	wakeTasks func()      `state:"boot"` // likewise of call_rcu_tasks; nil: there is none
 }
 
 // renew makes the works that a run begins with.
 func (ws *works) renew() {
-	ws.list, ws.due = ws.list[:0], ws.due[:0]
+	ws.list, ws.due, ws.ofTasks = ws.list[:0], ws.due[:0], ws.ofTasks[:0]
 	for _, c := range ws.callbacks {
 		c.busy = false
 	}
@@ -236,6 +272,17 @@ func notifyDie(e *Linux, x kapi.Context, _ *args) uint64 {
 // onEachCPU is on_each_cpu_cond_mask(cond, func, info, wait, mask). The only functions it
 // supports are those that serialise a CPU.
 func onEachCPU(e *Linux, x kapi.Context, a *args) uint64 { return syncCores(e, x, a[1]) }
+
+// callOthers is smp_call_function(function, data, wait). The only function that it supports orders what the CPU reads.
+func callOthers(e *Linux, x kapi.Context, a *args) uint64 {
+	if f := arch.Addr(a[0]); f == 0 || f != e.k.at("ftrace_sync_ipi") {
+		name, _, _ := e.k.Symbol(f)
+		e.refuse(x, "smp_call_function of "+name)
+		return 0
+	}
+	e.d.Sync.Core(x, e.poke.why())
+	return 0
+}
 
 // syncCores has each CPU call a function that serialises it.
 func syncCores(e *Linux, x kapi.Context, function uint64) uint64 {
@@ -321,60 +368,6 @@ func (po *poke) store(x kapi.Context, at arch.Addr, b []byte, whole bool) {
 	}
 	po.d.Text.Write(x, at, b)
 }
-
-func moduleAlloc(e *Linux, x kapi.Context, a *args) uint64 {
-	size := a[0]
-	if e.k.config.execmem { // execmem_alloc(type, size)
-		size = a[1]
-	}
-	if size > page*16 {
-		return 0
-	}
-	at, ok := e.bootCode(int(size))
-	if !ok {
-		at, ok = e.d.Guest.MapExec(x, roundUp(int(size), page)/page)
-	}
-	if !ok {
-		return 0
-	}
-	e.memory.code = append(e.memory.code, span{at, roundUp(int(size), page)})
-	return uint64(at)
-}
-
-// bootCode returns pages for code that boot allocates, if the kernel's does.
-func (e *Linux) bootCode(size int) (at arch.Addr, ok bool) {
-	at = e.k.port.text.boot
-	for _, s := range e.memory.code {
-		at = s.at + arch.Addr(s.size)
-	}
-	return at, e.booting && e.k.port.text.boot != 0 && at+arch.Addr(size) <= e.k.port.text.boot+bootCodeSize
-}
-
-// bootCodeSize is how much code boot allocates at most, in bytes.
-const bootCodeSize = 16 * page
-
-func moduleFree(e *Linux, x kapi.Context, a *args) uint64 {
-	for i := range e.memory.code {
-		if e.memory.code[i].at == arch.Addr(a[0]) {
-			e.d.Guest.UnmapExec(x, e.memory.code[i].at, e.memory.code[i].size/page)
-			e.memory.code = append(e.memory.code[:i], e.memory.code[i+1:]...)
-			return 0
-		}
-	}
-	if a[0] != 0 {
-		e.bug(x, "memory for code is freed that wasn't handed out")
-	}
-	return 0
-}
-
-// A span is memory that was handed out.
-type span struct {
-	at   arch.Addr
-	size int
-}
-
-// has reports whether an address lies in the span.
-func (s span) has(a arch.Addr) bool { return a >= s.at && a < s.at+arch.Addr(s.size) }
 
 // Messages of the kernel.
 

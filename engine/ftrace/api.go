@@ -79,5 +79,27 @@ type Writer interface {
 	SiteCalls(at arch.Addr) (regs, plain arch.Code)
 }
 
+// A Core is a kernel's own ftrace: it has the clients and the direct calls in the place of Ftrace, and writes the text
+// of the sites. A direct call is given by its number in the order of NewDirect. It is one client's, which makes one
+// call at a time.
+type Core interface {
+	// NewOps is Tracer's.
+	NewOps(name string, h Handler, flags Flags) Client
+	// NewDirect makes a direct call of the site at ip, at the boot of a run: it isn't registered.
+	NewDirect(ip arch.Addr)
+	// RegisterDirect, UnregisterDirect and ModifyDirect are those of Ftrace. Context: may sleep.
+	RegisterDirect(x kapi.Context, direct int, to arch.Addr) (errno int)
+	UnregisterDirect(x kapi.Context, direct int) (errno int)
+	ModifyDirect(x kapi.Context, direct int, to arch.Addr, waits bool) (errno int)
+	// Calls returns the calls that may stand in the common trampolines. The list isn't changed.
+	Calls() []Call
+}
+
+// A Call is an instruction, and where it stands.
+type Call struct {
+	At   arch.Addr
+	Insn arch.Code
+}
+
 // Site is the kind of its sites.
 const Site kapi.SiteKind = 4

@@ -44,6 +44,10 @@ func (f *Ftrace) BeginDirects() {
 	}
 	nothing := func(kapi.Context, arch.Addr, *arch.Regs) {}
 	for _, d := range f.direct.list {
+		if f.Core != nil {
+			f.Core.NewDirect(d.site.at)
+			continue
+		}
 		d.to.Init(f.d.Cells, 0)
 		d.ops = f.NewOps("direct_ops", nothing, flags).(*client)
 		d.tmp = f.NewOps("tmp_ops", nothing, 0).(*client) // static in kernels
@@ -54,13 +58,13 @@ func (f *Ftrace) BeginDirects() {
 var modifiesNothing = kapi.DefineFault("direct-not-modified", "a direct call that is modified leads to what it led to",
 	"modify_ftrace_direct")
 
-func (f *Ftrace) directAt(ip arch.Addr) *direct {
-	for _, d := range f.direct.list {
+func (f *Ftrace) directAt(ip arch.Addr) (n int, d *direct) {
+	for i, d := range f.direct.list {
 		if d.site != nil && d.site.at == ip {
-			return d
+			return i, d
 		}
 	}
-	return nil
+	return 0, nil
 }
 
 // call returns the call of a client's trampoline.
@@ -72,7 +76,7 @@ func (d *direct) call(f *Ftrace, to arch.Addr) (c arch.Code, ok bool) {
 // client that changes the path and doesn't share it; EINVAL: there is no site, or to is out of reach. Context: may
 // sleep; takes direct_mutex.
 func (f *Ftrace) RegisterDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
-	d := f.directAt(ip)
+	n, d := f.directAt(ip)
 	if d == nil {
 		return EINVAL
 	}
@@ -80,9 +84,12 @@ func (f *Ftrace) RegisterDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
 		return EINVAL
 	}
 	f.direct.mutex.Lock(x)
-	if d.ops.active {
+	switch {
+	case f.Core != nil:
+		errno = f.Core.RegisterDirect(x, n, to)
+	case d.ops.active:
 		errno = EBUSY
-	} else {
+	default:
 		d.to.WriteOnce(x, to)
 		if errno = d.ops.Filter(x, ip, true); errno == 0 {
 			if errno = d.ops.Register(x); errno != 0 {
@@ -97,12 +104,14 @@ func (f *Ftrace) RegisterDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
 // UnregisterDirect removes the direct call (unregister_ftrace_direct). With waits it returns when no task is in the
 // trampoline any more: it may be freed. EINVAL: there is no direct call. Context: as RegisterDirect.
 func (f *Ftrace) UnregisterDirect(x kapi.Context, ip arch.Addr, waits bool) (errno int) {
-	d := f.directAt(ip)
+	n, d := f.directAt(ip)
 	if d == nil {
 		return EINVAL
 	}
 	f.direct.mutex.Lock(x)
-	if errno = d.ops.Unregister(x); errno == 0 {
+	if f.Core != nil {
+		errno = f.Core.UnregisterDirect(x, n)
+	} else if errno = d.ops.Unregister(x); errno == 0 {
 		d.ops.Filter(x, ip, false)
 		f.leaveDirect(x, waits)
 	}
@@ -120,7 +129,7 @@ func (f *Ftrace) UnregisterDirect(x kapi.Context, ip arch.Addr, waits bool) (err
 // With waits it returns when no task is in the old one; since 6.4 a kernel leaves that to the caller. EINVAL: there is
 // no direct call, or it is out of reach. Context: as RegisterDirect.
 func (f *Ftrace) ModifyDirect(x kapi.Context, ip, to arch.Addr, waits bool) (errno int) {
-	d := f.directAt(ip)
+	n, d := f.directAt(ip)
 	if d == nil {
 		return EINVAL
 	}
@@ -129,6 +138,8 @@ func (f *Ftrace) ModifyDirect(x kapi.Context, ip, to arch.Addr, waits bool) (err
 	}
 	f.direct.mutex.Lock(x)
 	switch {
+	case f.Core != nil:
+		errno = f.Core.ModifyDirect(x, n, to, waits)
 	case !d.ops.active:
 		errno = EINVAL
 	case f.PlainDirect:

@@ -22,6 +22,9 @@
 // client is registered, before step 1. A dynamic client's is freed when it is unregistered, after two waits; others
 // stay for the next registration.
 //
+// A kernel's own ftrace may have the clients and the direct calls in its place (Core). What is said here is then the
+// kernel's business; a direct call is its client's, which makes one call at a time.
+//
 // Its limits: a client is found together with its handler: function_trace_op, which the trampoline loads before it
 // calls, isn't modelled. Trampolines save and restore all registers, in one step each, for all clients. A direct call
 // is of one function (since 6.4 a client may have several), and its client accepts a live patch beside it where kernels

@@ -48,6 +48,8 @@ type Ftrace struct {
 
 	// owned by the boot of a run: it writes the sites' text; nil: Deps.Patch does
 	Writer Writer `state:"skip: the engine"`
+	// owned by the boot of a run: it has the clients, too; nil: they are here
+	Core Core `state:"skip: the engine"`
 
 	// owned by the boot of a run: the lock that is taken for reading under text_mutex (stop_machine in
 	// ftrace_run_update_code, 5.2-rc): a mutant; nil: none
@@ -107,6 +109,7 @@ func New(d Deps) *Ftrace {
 func (f *Ftrace) reset() {
 	f.DirectStays, f.DirectOwn, f.PlainDirect = false, false, false
 	f.n, f.TextRW, f.Shared, f.Kept, f.Plug, f.Writer = 0, false, false, false, nil, nil
+	f.Core = nil
 	f.dead, f.inside.to = false, f.inside.stub
 	for _, s := range f.sites {
 		s.calls, s.here, s.ip = 0, f.d.Boot.Present(s.at), false
@@ -250,6 +253,9 @@ type client struct {
 
 // NewOps implements Tracer.
 func (f *Ftrace) NewOps(name string, h Handler, flags Flags) Client {
+	if f.Core != nil {
+		return f.Core.NewOps(name, h, flags)
+	}
 	if f.n == len(f.made) {
 		f.made = append(f.made, &client{f: f})
 	}
@@ -464,6 +470,9 @@ func (f *Ftrace) claimed(at arch.Addr) bool {
 func (f *Ftrace) follow(x kapi.Context, in kapi.Section, here bool) {
 	if f.lock == nil {
 		return
+	}
+	if f.Core != nil {
+		return // scenarios have no sites in text that comes and goes
 	}
 	f.lock.Lock(x)
 	for _, s := range f.sites {

@@ -118,6 +118,11 @@ func (f *Ftrace) callAt() arch.Addr { return callerAt + arch.Addr(f.d.Text.Arch(
 
 // CallImages calls image with the calls that may stand in the common trampoline.
 func (f *Ftrace) CallImages(image func(at arch.Addr, insn arch.Code)) {
+	if f.Core != nil {
+		for _, c := range f.Core.Calls() {
+			image(c.At, c.Insn)
+		}
+	}
 	if f.d.Trampolines == NoText || f.lock == nil {
 		return
 	}

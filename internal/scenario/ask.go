@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/engine/ftrace"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
+	"kpsim/linux"
 	"kpsim/smp/arch"
 )
 
@@ -98,6 +100,15 @@ func (s *Scenario) OfKernel() bool {
 	others := len(s.Labels) + len(s.Calls) + len(s.Sites)
 	return len(s.Probes) > 0 ||
 		others > 0 && (s.Machine.Patch == era.PatchBreakpoint || !s.Machine.Processor().BreakpointFirst)
+}
+
+// OwnClients reports whether ftrace's clients are the kernel's own: with a kernel's own engine, where there is a direct
+// call, what BPF has, or ftrace's trampolines are text. Otherwise kpsim has them, and the engine only writes the sites.
+func (s *Scenario) OwnClients() bool {
+	return s.Machine.Engine == linux.Row.Name && (s.Machine.Trampolines != ftrace.NoText || len(s.Bpfs) > 0 ||
+		s.Any(func(op *Op) bool {
+			return op.Kind.Traits&Direct != 0 || op.Kind.Object == ADispatcher || op.Kind.Object == ATailCall
+		}))
 }
 
 // DoesTo reports whether a task does one of these operations to the part of that name.

@@ -52,9 +52,9 @@ func checkBpf(c checker, p Part, b *Bpf) error {
 		return Faultf(p, "%s: it would be called by itself; give run another function", who)
 	}
 	switch m := &c.s.Machine; {
-	case m.Engine != "":
-		return Faultf(p, "%s: BPF programs are of kpsim's own kernel, and engine %s knows none; leave it out, "+
-			"or take kpsim's own engine", who, m.Engine)
+	case m.Engine != "" && !m.Arch.Serves(target.OwnClients):
+		return Faultf(p, "%s: engine %s knows no BPF programs on %s; leave it out, or take kpsim's own engine", who,
+			m.Engine, m.Arch)
 	case !m.Directs():
 		return Faultf(p, "%s: edition %v has no BPF trampolines, which came with 5.5; leave it out, or take a "+
 			"later edition", who, m.Edition)

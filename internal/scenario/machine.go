@@ -189,10 +189,9 @@ var Settings = slices.Concat([]*Setting{
 		Says: "which of ftrace's trampolines are text: a task executes it instruction by instruction and may be " +
 			"preempted in it, and its call is patched. None is: the trampoline calls the clients in its first step. " +
 			"`\"shared\"`: there is one, as in kernels until 3.18; `\"own\"`: each client has one, too, which a " +
-			"site calls that only this client wants. It is made when the client is registered, and freed, if the " +
+			"site calls that only this client wants, as is a kernel's own ftrace, which runs then. It is made when the client is registered, and freed, if the " +
 			"client isn't kprobes', when it is unregistered and all tasks have given their CPUs up",
-		OfKprobes: true,
-		check:     checkTrampolines,
+		check: checkTrampolines,
 		Drawn: &DrawnSetting{Part: "trampolines", In: 4, Unless: func(s *Scenario) bool {
 			return len(s.Sites) == 0 || s.Machine.Arch.Bits32() || s.Machine.Engine != ""
 		}},
@@ -259,9 +258,12 @@ func (s *Scenario) SetMemory(name string) (err error) {
 func checkTrampolines(c checker, p Part) error {
 	switch m := &c.s.Machine; {
 	case m.Trampolines == ftrace.NoText:
-	case m.Engine != "":
-		return Faultf(p, "ftrace_trampolines = %q is of kpsim's own kernel, and not of engine %q; leave it out",
-			ftrace.TrampolineWords[m.Trampolines], m.Engine)
+	case m.Engine != "" && !m.Arch.Serves(target.OwnClients):
+		return Faultf(p, "ftrace_trampolines = %q is of kpsim's own kernel, and not of engine %q on %s; leave it out",
+			ftrace.TrampolineWords[m.Trampolines], m.Engine, m.Arch)
+	case m.Engine != "" && m.Trampolines != ftrace.Own:
+		return Faultf(p, "ftrace_trampolines = %q is of kernels until 3.18, and engine %q has one for each client; "+
+			"say ftrace_trampolines = \"own\"", ftrace.TrampolineWords[m.Trampolines], m.Engine)
 	case !m.Arch.Serves(target.Trampolines):
 		return Faultf(p, "ftrace_trampolines = %q is of x86-64; leave it out, or take another machine",
 			ftrace.TrampolineWords[m.Trampolines])

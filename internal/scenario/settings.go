@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/engine"
+	"kpsim/engine/ftrace"
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
@@ -45,6 +46,7 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 		return fmt.Errorf("it is of the kernel %s, and %s is %s; give the file that it names", m.Image, k.Image.Path,
 			id)
 	}
+	edition := m.Edition
 	m.Engine, m.Edition, m.Image = linux.Row.Name, rules.EditionNone, k.ID()
 	if k.Preemptible() && m.Preempt < PreemptDynamic {
 		m.Preempt = PreemptDynamic
@@ -55,6 +57,12 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	m.Settle()
 	if m.Stubs = k.Stubs(); k.StopsForSites() {
 		m.Patch = era.PatchStopMachine
+	}
+	if m.Trampolines != ftrace.NoText { // since 3.19
+		m.Trampolines = ftrace.Own
+	}
+	if err := s.hasClients(k, edition); err != nil {
+		return err
 	}
 	for i := range s.Tasks {
 		for j := range s.Tasks[i].Ops {
@@ -100,6 +108,35 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 		}
 	}
 	return Check(s)
+}
+
+// hasClients checks that a kernel has the clients of ftrace that a scenario asks for, and shares a function as those of
+// its edition do.
+func (s *Scenario) hasClients(k *linux.Kernel, of rules.Edition) error {
+	if !s.OwnClients() {
+		return nil
+	}
+	if why := linux.ClientsLack(k); why != "" {
+		return Faultf(PartOf(TheSites, 0), "direct calls and trampolines of the kernel's ftrace can't be run: %s; "+
+			"leave them out", why)
+	}
+	for i := range s.Sites {
+		f := s.Sites[i].Func
+		if s.Redirected(f, Live) && s.Redirected(f, Direct) && of != rules.EditionNone &&
+			(of == rules.Edition514) == linux.SharesDirects(k) {
+			return Faultf(PartOf(TheSites, i), "function %q has a direct call and a live patch: the kernel %s, and "+
+				"those that the scenario is about don't; leave the kernel out", f,
+				map[bool]string{true: "shares it among both", false: "refuses the second"}[linux.SharesDirects(k)])
+		}
+		for j := range s.Modules {
+			if m := &s.Modules[j]; slices.Contains(m.Core, f) || slices.Contains(m.Init, f) {
+				return Faultf(PartOf(TheSites, i), "function %q has a site of ftrace and is in module %q: a kernel's "+
+					"own clients of ftrace know sites of the kernel itself here; take another function, or leave "+
+					"the kernel out", f, m.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // Built reports whether a model is built with CONFIG_PREEMPTION (spec 8.1).

@@ -7,6 +7,7 @@ import (
 	"kpsim/engine/bpf"
 	"kpsim/internal/scenario"
 	"kpsim/smp"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -217,9 +218,9 @@ func redirect(t Task, x *smp.Ctx, i int, op *scenario.Op, subject, call, value u
 // noDirect says why a machine has no direct calls.
 func noDirect(s *scenario.Scenario, op *scenario.Op) string {
 	switch m := &s.Machine; {
-	case m.Engine != "":
-		return fmt.Sprintf("engine %s writes the sites of ftrace itself, and knows no direct call; leave %s out",
-			m.Engine, op.Kind)
+	case m.Engine != "" && !m.Arch.Serves(target.OwnClients):
+		return fmt.Sprintf("engine %s writes the sites of ftrace itself, and knows no direct call on %s; leave %s out",
+			m.Engine, m.Arch, op.Kind)
 	case !m.Directs():
 		return fmt.Sprintf("edition %v has no direct calls, which came with 5.5; leave %s out, or take a later edition",
 			m.Edition, op.Kind)

@@ -66,9 +66,8 @@ func dispatcher(word, says, inverse, kernel string, traits scenario.Traits, on b
 func noBpf(s *scenario.Scenario, op *scenario.Op, what, since string) string {
 	f := s.Text(op.Target)
 	switch m := &s.Machine; {
-	case m.Engine != "":
-		return fmt.Sprintf("%ss are of kpsim's own kernel, and engine %s knows none; leave %s out", what, m.Engine,
-			op.Kind)
+	case m.Engine != "" && !m.Arch.Serves(target.OwnClients):
+		return fmt.Sprintf("engine %s knows no %ss on %s; leave %s out", m.Engine, what, m.Arch, op.Kind)
 	case !m.Directs():
 		return fmt.Sprintf("edition %v has no %ss, which came with %s; leave %s out, or take a later edition",
 			m.Edition, what, since, op.Kind)

@@ -55,7 +55,7 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 	if sc.Does(act.Dispatch) || sc.Does(act.Undispatch) {
 		c.Exec = append(slices.Clone(c.Exec), bpf.DispatcherMemory)
 	}
-	if sc.Machine.Trampolines == ftrace.Own {
+	if trampolines(sc) == ftrace.Own {
 		c.Exec = append(slices.Clone(c.Exec), ftrace.Memory)
 	}
 	return c
@@ -98,9 +98,20 @@ func settingsOf(sc *scenario.Scenario, mutant string) (any, error) {
 		if mutant != "" {
 			b, err = boot.Mutant(k, m.CPUs, mutant)
 		}
-		return &linux.Settings{Kernel: k, From: b}, err
+		if err == nil && sc.OwnClients() {
+			b, err = b.OwnClients()
+		}
+		return &linux.Settings{Kernel: k, From: b, Clients: sc.OwnClients()}, err
 	}
 	return nil, nil
+}
+
+// trampolines returns which of ftrace's trampolines are text of kpsim's.
+func trampolines(sc *scenario.Scenario) ftrace.Trampolines {
+	if sc.OwnClients() {
+		return ftrace.NoText
+	}
+	return sc.Machine.Trampolines
 }
 
 // furtherNames returns a function that names what only a kernel's own engine has: the members
@@ -294,6 +305,13 @@ func (r *Rig) renew() {
 
 // loadOwn lists the text of the kernel on which the engine has a probe of its own.
 func (r *Rig) loadOwn() error {
+	if k, ok := r.wiring.settings.(*linux.Settings); ok && k.Clients && !r.twin {
+		for _, t := range linux.ClientText(k.Kernel) {
+			if err := r.listing.add(&scenario.Text{Name: t.Name, At: t.At, Code: t.Code}); err != nil {
+				return err
+			}
+		}
+	}
 	name, at, code := r.wiring.engine.Own()
 	if code == nil {
 		return nil

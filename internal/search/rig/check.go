@@ -227,6 +227,7 @@ func Twin(sc *scenario.Scenario) (*Rig, error) { return build(sc, "", true) }
 // leaves returns what a call has left.
 func (p *program) leaves(x *smp.Ctx) *Left {
 	l := &Left{Regs: *p.task.Left()}
+	l.Regs.Flags = p.r.left(l.Regs.Flags)
 	for i := range l.Regs.R {
 		if i >= p.r.arch.Used || p.r.lost>>i&1 != 0 {
 			l.Regs.R[i] = 0

@@ -147,7 +147,9 @@ func (ps *patchers) programmed(n int, f string) bool {
 }
 
 // claims reports whether a direct call counts as a client that changes the path, as until 5.19.
-func (ps *patchers) claims() bool { return ps.Scenario.Machine.Edition == rules.Edition514 }
+func (ps *patchers) claims() bool {
+	return ps.Scenario.Machine.Edition == rules.Edition514 || ps.refuses
+}
 
 // landmarks marks where calls of the functions that a live patch or a direct call leads elsewhere may arrive. Calls
 // that a probe moves aren't followed.

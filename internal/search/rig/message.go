@@ -2,9 +2,11 @@ package rig
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/internal/lazyregexp"
+	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/vet"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
@@ -81,4 +83,10 @@ func Words(text string) string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// textFault is an error about a function.
+func (p *Plan) textFault(t *scenario.Text, err error) error {
+	i := slices.IndexFunc(p.Scenario.Texts, func(o scenario.Text) bool { return o.Name == t.Name })
+	return scenario.Placed(scenario.PartOf(scenario.TheTexts, i), err)
 }

@@ -40,6 +40,7 @@ type patchers struct {
 	calls       *staticcall.Calls
 	fprobes     *fprobe.Probes
 	bpf         *bpf.Bpf
+	pokes       *pokes
 	hasHitBreak func(x kapi.Context, at arch.Addr) bool // nil: no task sets a breakpoint
 	breaks      []arch.Addr                             // where tasks set breakpoints of the debugger
 	targets     [][]arch.Addr                           // by static call: what it may call; 0, none, is the first
@@ -66,7 +67,7 @@ func newPatchers(p *Plan) patchers {
 		Traps: &k.Traps})
 	form, _ := p.siteForm()
 	ps.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Form: form, Patch: ps.sitePatch(form),
-		RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: c.Trampolines, Exec: &k.Exec,
+		RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex, Trampolines: trampolines(p.Scenario), Exec: &k.Exec,
 		Sync: sync, Caller: p.caller})
 	ps.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer,
 		RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
@@ -75,7 +76,9 @@ func newPatchers(p *Plan) patchers {
 	ps.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Cells: cells, Arch: p.arch, Traps: &k.Traps,
 		Text: &k.Text, Sync: &k.Sync})
 	ps.Hand = byhand.New(k)
-	ps.bpf = bpf.New(bpf.Deps{Sync: sync, Boot: k, Cells: cells, Text: &k.Text, Exec: &k.Exec, Patch: &k.Poke,
+	pokes := &pokes{own: &k.Poke}
+	ps.pokes = pokes
+	ps.bpf = bpf.New(bpf.Deps{Sync: sync, Boot: k, Cells: cells, Text: &k.Text, Exec: &k.Exec, Patch: pokes,
 		RCU: &k.RCU, Traps: &k.Traps, Ftrace: ps.Ftrace, CPUs: c.CPUs,
 		Work: func(name string, f func(x kapi.Context)) kapi.DelayedWork { return k.Work.BootWork(name, f) }})
 	ps.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: tracer, Traps: &k.Traps,
@@ -83,6 +86,21 @@ func newPatchers(p *Plan) patchers {
 			x.(*smp.Ctx).Tell(smpev.Hooks, smpev.SubjectFprobe+uint64(n), what, uint64(at))
 		}})
 	return ps
+}
+
+// pokes writes what BPF changes of text: the engine does if it can.
+type pokes struct {
+	own kapi.Batcher
+	e   engine.Patcher // nil: there is none
+}
+
+// Batch implements kapi.Batcher.
+func (p *pokes) Batch(x kapi.Context, list []kapi.Rewrite) {
+	for i := range list {
+		if p.e == nil || !p.e.Poke(x, list[i].At, list[i].Insn) {
+			p.own.Batch(x, list[i:i+1])
+		}
+	}
 }
 
 // add adds what the scenario defines of each, and jump_label_mutex where something needs it.
@@ -281,7 +299,8 @@ func (ps *patchers) head() {
 // through it. has is the engine if it has fprobes.
 func (ps *patchers) begin(e engine.Patcher, has fprobe.Owner) {
 	if e != nil {
-		ps.Ftrace.Writer = e.Sites()
+		ps.Ftrace.Writer, ps.Ftrace.Core = e.Sites(), e.Clients()
+		ps.pokes.e = e
 	}
 	ps.fprobes.Owner = has
 	if f := ps.Observed.Of(ps.Ftrace.Tracer()); f != nil {

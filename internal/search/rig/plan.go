@@ -34,6 +34,8 @@ type Plan struct {
 	twin    bool      // without probes
 	anyOf   []uint64  // the values that anyRegs assigns
 	lost    uint64    // by number, a bit each: registers that sites of ftrace and return probes use, which calls change
+	refuses bool      // the kernel refuses a direct call where a function is patched live, and the reverse
+	flags   bool      // calls keep the flags that they end with
 	caller  arch.Addr // the kernel's own trampoline of ftrace; 0: kpsim's
 	funcs   map[string]arch.Addr
 	modules []*kernel.Module
@@ -43,7 +45,7 @@ type Plan struct {
 
 func newPlan(sc *scenario.Scenario, twin bool) *Plan {
 	a := sc.Machine.Processor()
-	p := &Plan{Scenario: sc, arch: a, row: sc.Machine.Row(), twin: twin, anyOf: anyValues(a),
+	p := &Plan{Scenario: sc, arch: a, row: sc.Machine.Row(), twin: twin, flags: true, anyOf: anyValues(a),
 		funcs: make(map[string]arch.Addr)}
 	if form, ok := p.siteForm(); ok && len(sc.Sites) > 0 && a.Pushed == 0 {
 		p.lost = (1<<form.Link | 1<<form.Parent) &^ (1 << a.Link)
@@ -68,7 +70,8 @@ const guestBudget = 20 * smp.DefaultBudget
 func (p *Plan) boot(settings any) (err error) {
 	c := &p.Scenario.Machine
 	if s, ok := settings.(*linux.Settings); ok {
-		p.lost |= s.Kernel.Lost(len(p.Scenario.Sites) > 0)
+		p.lost, p.flags = p.lost|s.Kernel.Lost(len(p.Scenario.Sites) > 0, s.Clients), !s.Clients
+		p.refuses = s.Clients && !linux.SharesDirects(s.Kernel)
 		if !p.twin {
 			p.caller = s.Kernel.Caller()
 		}
@@ -278,12 +281,6 @@ func (p *Plan) textAt(a arch.Addr) (before *scenario.Text) {
 		}
 	}
 	return before
-}
-
-// textFault is an error about a function.
-func (p *Plan) textFault(t *scenario.Text, err error) error {
-	i := slices.IndexFunc(p.Scenario.Texts, func(o scenario.Text) bool { return o.Name == t.Name })
-	return scenario.Placed(scenario.PartOf(scenario.TheTexts, i), err)
 }
 
 // Code returns a function's text as the machine's kernel has it: bytes that are rewritten

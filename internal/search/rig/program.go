@@ -248,7 +248,7 @@ func (p *program) Call(x *smp.Ctx, i int) {
 // have written there.
 func (p *program) digest(x *smp.Ctx) uint64 {
 	left := p.task.Left()
-	h := sim.Mix(left.Flags)
+	h := sim.Mix(p.r.left(left.Flags))
 	for i, v := range left.R[:p.r.arch.Used] {
 		if p.r.lost>>i&1 == 0 {
 			h = sim.Mix(h ^ v)
@@ -256,6 +256,14 @@ func (p *program) digest(x *smp.Ctx) uint64 {
 	}
 	p.compared(x, func(from, to arch.Addr) { h = fold(h, x, from, to) })
 	return h | 1
+}
+
+// left returns the flags that a call is compared by.
+func (p *Plan) left(flags uint64) uint64 {
+	if !p.flags {
+		return flags & arch.IRQ
+	}
+	return flags
 }
 
 // fold folds memory into a digest.
