@@ -10,6 +10,10 @@ import (
 // writes the sites and the calls in its trampolines, and makes and frees the trampolines, which tasks execute. The
 // handlers of clients beside kprobes are Go.
 
+// TellsClients reports whether handlers get a struct ftrace_regs (5.11). Of earlier kernels two handlers in Go that the
+// list calls one after the other don't come back: why isn't known.
+func TellsClients(k *Kernel) bool { return k.records.clients.partial }
+
 // SharesDirects reports whether a function may have a direct call and a client that changes where it goes on (6.0).
 func SharesDirects(k *Kernel) bool { return k.records.clients.allows.size > 0 }
 

@@ -120,6 +120,11 @@ func (s *Scenario) hasClients(k *linux.Kernel, of rules.Edition) error {
 		return Faultf(PartOf(TheSites, 0), "direct calls and trampolines of the kernel's ftrace can't be run: %s; "+
 			"leave them out", why)
 	}
+	has := func(o Object) bool { return s.Any(func(op *Op) bool { return op.Kind.Object == o }) }
+	if !linux.TellsClients(k) && has(TheTracer) && has(TheLivepatch) {
+		return Faultf(PartOf(TheSites, 0), "tracer() and livepatch() together aren't run by a kernel's own ftrace "+
+			"before 5.11; leave one out, or the kernel")
+	}
 	for i := range s.Sites {
 		f := s.Sites[i].Func
 		if s.Redirected(f, Live) && s.Redirected(f, Direct) && of != rules.EditionNone &&
