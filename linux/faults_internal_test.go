@@ -215,7 +215,7 @@ var elsewhere = []string{
 	"__ubsan_handle_load_invalid_value", "__ubsan_handle_divrem_overflow", "__fortify_panic", "mem_dump_obj",
 	"kgdb_ll_trap", "kgdb_has_hit_break", "on_each_cpu", "rcu_read_unlock_strict", "__init_swait_queue_head",
 	"wait_for_completion", "complete", "completion_done", "__dynamic_pr_debug", "_copy_from_user",
-	"__check_object_size",
+	"__check_object_size", "is_cfi_trap", "tick_nohz_user_enter_prepare",
 }
 
 // faults are those that there are, beside the one that each row has: it isn't there.

@@ -120,6 +120,10 @@ func (s *Scenario) hasClients(k *linux.Kernel, of rules.Edition) error {
 		return Faultf(PartOf(TheSites, 0), "direct calls and trampolines of the kernel's ftrace can't be run: %s; "+
 			"leave them out", why)
 	}
+	if len(s.Fprobes) > 0 {
+		return Faultf(PartOf(TheFprobes, 0), "fprobe %q is beside direct calls or trampolines, which a kernel's own "+
+			"ftrace has: fprobes are run without them; leave it out", s.Fprobes[0].Name)
+	}
 	has := func(o Object) bool { return s.Any(func(op *Op) bool { return op.Kind.Object == o }) }
 	if !linux.TellsClients(k) && has(TheTracer) && has(TheLivepatch) {
 		return Faultf(PartOf(TheSites, 0), "tracer() and livepatch() together aren't run by a kernel's own ftrace "+
