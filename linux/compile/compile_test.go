@@ -104,7 +104,7 @@ func TestNoHeaders(t *testing.T) {
 	t.Setenv(shelf.Variable, filepath.Join(dir, "kernels"))
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "headers"), 0o755))
 	for _, release := range []string{"1.2.3", "..", "../"} {
-		_, err := (&compile.Tree{Release: release}).Objects(nil)
+		_, err := (&compile.Tree{Release: release}).Objects(t.Context())
 		require.ErrorContains(t, err, "run scripts/fetch-kernel-source "+release)
 	}
 	require.Empty(t, compile.Source(".."))
