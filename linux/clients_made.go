@@ -21,7 +21,7 @@ func (t *tracing) ofFtrace(x kapi.Context) bool {
 	return t.entry != 0 && f != nil && f.Set == "ftrace"
 }
 
-// handed is told of memory for code that was handed out.
+// handed notes memory for code that the kernel has got.
 func (t *tracing) handed(x kapi.Context, at arch.Addr, size uint64) {
 	if !t.ofFtrace(x) {
 		return
@@ -31,7 +31,7 @@ func (t *tracing) handed(x kapi.Context, at arch.Addr, size uint64) {
 	x.Emit(smpev.Alloc, uint64(at), size, smpev.TrampolineMem)
 }
 
-// written is told that memory for code isn't written any more.
+// written notes that the kernel has finished writing memory for code.
 func (t *tracing) written(x kapi.Context, at arch.Addr) {
 	for i := range t.made {
 		if m := &t.made[i]; m.at == at && !m.written {
@@ -41,7 +41,7 @@ func (t *tracing) written(x kapi.Context, at arch.Addr) {
 	}
 }
 
-// freed is told that memory for code is freed.
+// freed notes that the kernel has freed memory for code.
 func (t *tracing) freed(x kapi.Context, at arch.Addr) {
 	for i := range t.made {
 		if t.made[i].at == at {

@@ -14,7 +14,8 @@ import (
 )
 
 // TestShareUnderKernel counts which of the library's scenarios for x86-64 that have something for a kernel run with
-// 6.12's own engine, at least so many in a hundred. Those that are refused are logged with the reason.
+// 6.12's own engine: that a kernel takes and that can be set up. Their share has a floor. Those that are refused are
+// logged with the reason.
 func TestShareUnderKernel(t *testing.T) {
 	const floor = 90 // percent
 	k, err := linux.Open(kerneltest.Path(t, "6.12"))
