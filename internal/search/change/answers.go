@@ -88,11 +88,11 @@ func Changed(all []*Program, k *linux.Kernel, mutant string, workers int, stop *
 		mended bool
 	}
 	out, err := each(all, workers, stop, func(p *Program) (*outcome, error) {
-		sc := *p.Scenario
-		if err := sc.SetLinux(k); err != nil {
+		sc, _, err := twoengines.On(p.Scenario, k)
+		if err != nil {
 			return nil, err
 		}
-		got, err := twoengines.Answer(&sc, mutant)
+		got, err := twoengines.Answer(sc, mutant)
 		if err != nil {
 			return nil, err
 		}
