@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,10 +60,57 @@ func TestNeverFails(t *testing.T) {
 		require.Len(t, r.errors, 1)
 		require.Regexp(t, `^mine: no-start-inside at f\+0x\d, in \d+ of \d+ schedules: cpu1 caller .*\n`, r.errors[0])
 		require.Contains(t, r.errors[0],
-			"\n    to see why:  go get -tool kpsim/cmd/kpsim && go tool kpsim explain "+must(filepath.Abs("testdata"))+
+			"\n    to see why:  go run kpsim/cmd/kpsim explain "+must(filepath.Abs("testdata"))+
 				"/mine-no-start-inside.kps")
 		kpsimtest.Replay(t, "testdata/mine-no-start-inside.kps")
 	}
+}
+
+// The schedule of a witness is run first, on the scenario as it is: it fails a search too short to find it.
+func TestWitness(t *testing.T) {
+	recorded(t, func(t testing.TB) { kpsimtest.Never(t, mine, kpsimtest.Mutant("no-quiesce")) })
+	file := must(filepath.Abs("testdata/mine-no-start-inside.kps"))
+	witness := kpsimtest.Witness(file)
+	r := recorded(t, func(t testing.TB) {
+		kpsimtest.Never(t, mine, kpsimtest.Mutant("no-quiesce"), kpsimtest.Runs(1), witness)
+	})
+	require.Len(t, r.errors, 1)
+	require.Contains(t, r.errors[0], "the schedule of "+file+" breaks no-start-inside still: cpu1")
+	r = recorded(t, func(t testing.TB) { kpsimtest.Never(t, mine, kpsimtest.Runs(1000), witness) })
+	require.Empty(t, r.errors)
+}
+
+// Each gives runs that repeat, with their events, and the trace of one that breaks a property.
+func TestEach(t *testing.T) {
+	digests := func() (list []uint64) {
+		for run := range kpsimtest.Each(t, mine, kpsimtest.Mutant("no-quiesce"), kpsimtest.Runs(300)) {
+			n, stores, last := 0, 0, -1
+			for e := range run.Events() {
+				require.Greater(t, int(e.Seq), last)
+				n, last = n+1, int(e.Seq)
+			}
+			for e := range run.Events(smpev.TextStore) {
+				require.Equal(t, smpev.TextStore, e.Kind)
+				stores++
+			}
+			require.Greater(t, n, stores)
+			require.Positive(t, stores)
+			if require.Equal(t, run.Property == "", run.Trace() == nil); run.Property != "" && len(list) < 100 {
+				require.Equal(t, "violated", run.Ended)
+				file := filepath.Join(t.TempDir(), "it.kps")
+				kpsimtest.Save(t, file, run.Trace())
+				kpsimtest.Replay(t, file)
+			}
+			if list = append(list, run.Digest); len(list) == 200 {
+				break
+			}
+		}
+		return list
+	}
+	first := digests()
+	require.Len(t, first, 200)
+	require.Equal(t, first, digests())
+	require.Greater(t, len(slices.Compact(slices.Sorted(slices.Values(first)))), 20)
 }
 
 // A trace that no longer ends as it says fails Replay.

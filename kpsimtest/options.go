@@ -23,6 +23,7 @@ type config struct {
 	fetch      string
 	memory     string
 	judged     properties.Set
+	witness    string // a trace whose schedule is run first
 }
 
 // defaultRuns is how many schedules are drawn: a second or two of most scenarios.
@@ -113,4 +114,10 @@ func Fetch(model string) Option {
 // scenario's setting.
 func Memory(model string) Option {
 	return func(c *config) error { c.memory = model; return nil }
+}
+
+// Witness runs the schedule of a trace first, on the scenario as it is now: a failure that was found once is tested
+// whatever schedules are drawn. The tasks must be called as in the trace. Only Never heeds it.
+func Witness(file string) Option {
+	return func(c *config) error { c.witness = file; return nil }
 }

@@ -1,11 +1,10 @@
 package kpsimtest
 
 import (
-	"context"
 	"os"
 	"path/filepath"
-	"testing"
 
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/ui/cli"
@@ -14,21 +13,17 @@ import (
 	"kpsim/traces"
 )
 
-// command is the program that explains a witness. A module whose go.mod says where kpsim is gets it by go get -tool,
-// and runs it by go tool.
-const command = "kpsim/cmd/kpsim"
-
 // Replay runs a trace again and fails the test if the run isn't the trace's: the same events, or for a trace of an
 // older kpsim the same property at the same place.
-func Replay(t testing.TB, file string) {
+func Replay(t TB, file string) {
 	t.Helper()
 	f, err := inputs.ReadTrace(file)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	r, err := replay.Play(file, f, false)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	defer r.Rig.Close()
 	if !r.Same {
@@ -36,36 +31,43 @@ func Replay(t testing.TB, file string) {
 	}
 }
 
+// again runs the schedule of a trace on the scenario that is searched, and fails the test if it breaks the trace's
+// property.
+func again(t TB, in *inputs.Input, c *config) {
+	t.Helper()
+	f, err := inputs.ReadTrace(c.witness)
+	if err != nil {
+		t.Fatalf("Witness: %v", err)
+	}
+	now := &traces.File{Scenario: lang.Print(in.Scenario), Schedule: f.Schedule, Property: f.Property, Place: f.Place,
+		Message: f.Message, Digest: f.Digest, Format: f.Format}
+	if c.mutant != "" {
+		now.Origin = []traces.Remark{{Key: traces.OriginMutant, Value: c.mutant}}
+	}
+	r, err := replay.PlayAnyPlace(in.Name, now)
+	if err != nil {
+		t.Fatalf("Witness: %v", err)
+	}
+	defer r.Rig.Close()
+	if r.BreaksProperty(now) {
+		t.Errorf("%s: the schedule of %s breaks %s still: %s\n    to see why:  %s", in.Name, c.witness, r.Property.Name,
+			r.Message, explains(c.witness))
+	}
+}
+
 // Monitor draws schedules of the scenario and passes the events of the kinds to m, in order, all on one machine: m
 // may keep state from run to run. A finding, whether m's or a property's, ends its run and fails the test. Deviations
 // has no effect.
-func Monitor(t testing.TB, scenario string, m traces.Sink, kinds []traces.Kind, options ...Option) {
+func Monitor[S Scenario](t TB, scenario S, m traces.Sink, kinds []traces.Kind, options ...Option) {
 	t.Helper()
 	in, c := begin(t, scenario, options)
-	spec := c.spec(in)
-	r, err := rig.NewGoingOn(spec.Scenario, spec.Mutant, rig.GoOn{Ignored: spec.Ignore})
-	if err != nil {
-		t.Fatalf("%s: %v", in.Name, err)
-	}
-	defer r.Close()
-	shape, _ := r.Survey(0)
-	s, err := sched.New(spec.Strategy, sched.Params{Seed: spec.Seed, Shape: shape})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Log.Subscribe(m, kinds...)
-	for i := range c.runs {
-		if c.ctx.Err() != nil {
-			t.Fatalf("%s: %v after %d schedules", in.Name, context.Cause(c.ctx), i)
-		}
-		if _, more := r.Next(s, i); !more {
-			return
-		}
+	listen := func(r *rig.Rig) { r.Log.Subscribe(m, kinds...) }
+	draw(t, in, c, listen, func(r *rig.Rig, i uint64, _ *rig.Run, _ *sched.Recorder) bool {
 		if r.Log.Found != nil {
 			t.Errorf("%s: in schedule %d of seed %d: %s", in.Name, i+1, c.seed, r.Log.Found.Message)
-			return
 		}
-	}
+		return r.Log.Found == nil
+	})
 }
 
 // write writes a file, and the folder that it is in.

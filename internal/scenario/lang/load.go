@@ -115,6 +115,7 @@ func (l *loader) exec(thread *starlark.Thread, src []byte) error {
 type loader struct {
 	file        string
 	lines       []string        // of the program
+	begins      syntax.Position // of a Program; not valid: at the file's beginning
 	line        func(n int) int // of the file that a line of the program is, for messages; nil: the same
 	open        func(file string) ([]byte, error)
 	s           scenario.Scenario
@@ -130,7 +131,13 @@ type loader struct {
 	budget      budget                            // what is left for the program
 }
 
-func (l *loader) top() syntax.Position { return syntax.MakePosition(&l.file, 1, 1) }
+// top is where the program begins.
+func (l *loader) top() syntax.Position {
+	if l.begins.IsValid() {
+		return l.begins
+	}
+	return syntax.MakePosition(&l.file, 1, 1)
+}
 
 // callee moves the position of a call, which is that of its parenthesis, to the
 // name that stands before it.

@@ -34,9 +34,10 @@ type Line struct {
 	Line int
 }
 
-// NewProgram begins a scenario. open is that of Load.
-func NewProgram(name string, open func(file string) ([]byte, error)) *Program {
+// NewProgram begins a scenario, on a line of Go. open is that of Load.
+func NewProgram(name string, at Line, open func(file string) ([]byte, error)) *Program {
 	p := &Program{l: newLoader(name, nil, open), verbs: make(map[string]*verb)}
+	p.l.begins = at.position()
 	for i := range language {
 		p.verbs[language[i].name()] = &language[i]
 	}

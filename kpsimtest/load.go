@@ -1,0 +1,118 @@
+package kpsimtest
+
+import (
+	"fmt"
+	"strings"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/kprobes/mutants"
+	"kpsim/kpsimtest/build"
+	"kpsim/sched"
+	"kpsim/smp"
+)
+
+func init() { inputs.InCode() }
+
+// A TB is what fails: a *testing.T, B or F, or a *rapid.T.
+type TB interface {
+	Helper()
+	Name() string
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Failed() bool
+}
+
+// A Scenario is what is searched: the name of a file that ends in .star, relative to the package's folder, the name of
+// a built-in scenario, the Starlark text itself, or one that package build has made.
+type Scenario interface{ ~string | *build.Scenario }
+
+// draws reports whether t is one of many tries, as a *rapid.T is.
+func draws(t TB) bool {
+	_, is := t.(interface{ TempDir() string }) // of each in package testing
+	return !is
+}
+
+// begin loads a scenario and checks what can be checked before the search. It ends the test if something is wrong
+// with the scenario or an option.
+func begin[S Scenario](t TB, source S, options []Option) (*inputs.Input, *config) {
+	t.Helper()
+	c, err := newConfig(options)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	in, err := load(t.Name(), source)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	if err := prepare(in, c); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return in, c
+}
+
+// load loads a scenario: a text is one if it has a parenthesis, and otherwise a name.
+func load[S Scenario](test string, source S) (*inputs.Input, error) {
+	var s *scenario.Scenario
+	var err error
+	switch x := any(source).(type) {
+	case *build.Scenario:
+		s, err = x.Scenario()
+	default:
+		text := fmt.Sprint(x)
+		if !strings.Contains(text, "(") {
+			return named(text)
+		}
+		s, err = lang.LoadUsed(inputs.TraceName(test)+".star", []byte(text), inputs.Beside("."))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Expect.CheckNames(inputs.PropertyNames(), mutants.Known()); err != nil {
+		return nil, err
+	}
+	return &inputs.Input{Scenario: s, Arg: s.Name}, nil
+}
+
+func named(name string) (*inputs.Input, error) {
+	list, err := inputs.Load([]string{name})
+	if err != nil {
+		return nil, err
+	}
+	if len(list) > 1 {
+		return nil, fmt.Errorf("%s is a family of %d scenarios; name one, as %s", name, len(list), list[0].Name)
+	}
+	return list[0], nil
+}
+
+// prepare applies the options to a scenario and runs its default schedule, which
+// shows whether it can be run and whether anything is probed.
+func prepare(in *inputs.Input, c *config) error {
+	if c.fetch != "" {
+		if err := in.SetFetch(c.fetch); err != nil {
+			return err
+		}
+	}
+	if c.memory != "" {
+		if err := in.SetMemory(c.memory); err != nil {
+			return fmt.Errorf("Memory: %w", err)
+		}
+	}
+	if c.kernel != "" {
+		if err := in.SetEdition(c.kernel); err != nil {
+			return fmt.Errorf("Kernel: %s: %w", in.Name, err)
+		}
+	}
+	r, err := rig.New(in.Scenario, c.mutant)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.Name, err)
+	}
+	defer r.Close()
+	if run := r.Run(new(sched.Default)); run.Outcome == smp.Refused {
+		return fmt.Errorf("%s: %w", in.Name, run.Err)
+	}
+	return in.RefusedAlways(r.Census.Probed())
+}
