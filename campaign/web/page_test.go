@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"kpsim/campaign/board"
+	"kpsim/internal/testkit/pagetest"
 )
 
 // TestPageLive: the page shows what is told, without being loaded anew; what has the focus and
@@ -143,11 +145,13 @@ func TestPageSizes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := open(t, s.URL, w)
 			require.Empty(t, js[[]string](p, accessible))
+			require.Empty(t, js[[]string](p, pagetest.Unnamed))
 			require.True(t, js[bool](p,
 				"document.querySelector('#figures').getBoundingClientRect().bottom < innerHeight"),
 				"above the fold")
 			do(p, chromedp.KeyEvent("\t"))
 			require.Equal(t, "Skip to the content", js[string](p, "document.activeElement.textContent"))
+			require.Empty(t, js[[]string](p, pagetest.Cut))
 			p.quiet(s.URL)
 			if *shots == "" {
 				return
@@ -156,8 +160,29 @@ func TestPageSizes(t *testing.T) {
 			picture(p, name+"-top.png", chromedp.CaptureScreenshot())
 			js[bool](p, "(document.querySelectorAll('details').forEach(d => d.open = d.className !== 'folded'), true)")
 			picture(p, name+".png", chromedp.FullScreenshot(100))
+			p.paper()
+			picture(p, name+"-paper.png", chromedp.FullScreenshot(100))
 		})
 	}
+}
+
+// TestPagePaper: on A4 nothing is cut, folded or for the mouse alone.
+func TestPagePaper(t *testing.T) {
+	b := fakeBoard(t)
+	begin(t, b, "nightly-2", board.Running, time.Now())
+	tell(t, b, example("nightly-2"))
+	s := serve(t, b, "127.0.0.1:0")
+	p := open(t, s.URL, window{wide: 1280, high: 800})
+	p.paper()
+	require.Empty(t, js[[]string](p, pagetest.Paper))
+}
+
+// paper gives the page what print has: its styles, and the width of A4.
+func (p *tab) paper() {
+	p.Helper()
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	require.NoError(p, err)
+	do(p, chromedp.EmulateViewport(int64(pagetest.A4[0]), int64(pagetest.A4[1])))
 }
 
 func picture(p *tab, name string, a chromedp.Action[[]byte]) {

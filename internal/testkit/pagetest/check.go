@@ -24,7 +24,7 @@ var (
 // landmarks are there once in every page.
 var landmarks = []string{
 	`<html lang="en">`, `<meta name="viewport"`, "Content-Security-Policy", "prefers-color-scheme: dark",
-	"@media print",
+	"@page { size: A4;",
 	`<a class="skip" href="#main">`, "<header>", "<nav ", `<main id="main"`, "<h1>",
 }
 

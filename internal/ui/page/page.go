@@ -19,12 +19,17 @@ import (
 //go:embed colours.css
 var Colours template.CSS
 
+// Frame is the stylesheet of what scrolls, whose class is scroll, and of paper, which is A4 on all pages.
+//
+//go:embed frame.css
+var Frame template.CSS
+
 //go:embed style.css
 var style template.CSS
 
-// Stylesheet is the stylesheet of documents, with Colours. Its patterns #hatch-0 to #hatch-5, which the template
-// defines, are for the pieces of bars.
-var Stylesheet = Colours + style
+// Stylesheet is the stylesheet of documents, with Colours and Frame. Its patterns #hatch-0 to #hatch-5, which the
+// template defines, are for the pieces of bars.
+var Stylesheet = Colours + Frame + style
 
 //go:embed page.tmpl
 var source string

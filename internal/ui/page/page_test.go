@@ -2,6 +2,7 @@ package page
 
 import (
 	"flag"
+	"fmt"
 	"image"
 	"math"
 	"os"
@@ -167,6 +168,61 @@ func TestInChromium(t *testing.T) {
 	o = pagetest.Open(t, file, 400, 800)
 	require.NotEmpty(t, o.Console)
 	require.NotContains(t, o.DOM, "<title>run</title>")
+}
+
+// wide is a page with a table that is wider and longer than any window, and one that is folded.
+func wide(t *testing.T) string {
+	t.Helper()
+	table := &Table{Caption: "Much.", Text: 1}
+	for i := range 9 {
+		table.Head = append(table.Head, fmt.Sprintf("heading %d", i))
+	}
+	for i := range 60 {
+		row := Row(fmt.Sprintf("row %d", i))
+		for k := range 8 {
+			row = append(row, Cell{Text: strings.Repeat("9", 4+k)})
+		}
+		table.Add(row...)
+	}
+	d := &Document{Title: "Wide", Command: "kpsim page " + strings.Repeat("a", 150), Sections: []Section{{ID: "wide",
+		Title: "Wide", Blocks: []Block{table, &Details{Summary: "More", Blocks: []Block{Text("What is folded.")}}}}}}
+	return render(t, d)
+}
+
+// Fits notices each thing that it is for, when the stylesheet doesn't have it.
+func TestFitsNotices(t *testing.T) {
+	text := wide(t)
+	spoils := []struct{ from, to, want string }{
+		{"<title>", "<title>", ""},
+		{"overflow: auto; position: relative;", "overflow: hidden; position: relative;", "is cut by div.scroll"},
+		{"overflow: auto; position: relative;", "position: relative;", "the page is wider than the window"},
+		{"tr > :first-child { position: sticky; left: 0;", "tr > :first-child {", `"row 0" doesn't stay`},
+		{"thead { position: sticky; top: 0;", "thead {", "the headings of div.scroll have gone"},
+		{" local,", " scroll,", "nothing says that div.scroll scrolls"},
+		{`role="region" tabindex="0"`, `role="region"`, "no key reaches it"},
+		{"white-space: pre-wrap; overflow-wrap: anywhere;", "", "scrolls, and no key reaches it"},
+		{"	.scroll { overflow: visible; max-height: none;", "	.scroll {", "703 by 1000: div.scroll has more than is printed"},
+		{"thead { position: static;", "thead {", "703 by 1000: thead sticks"},
+		{"nav, .skip { display: none; }", "", "703 by 1000: nav#contents is for the screen"},
+		{"content-visibility: visible;", "", "what details folds isn't printed"},
+		{`<section id="wide" aria-labelledby="wide-title">`, `<section id="wide">`, ""}, // the heading names it
+		{"<summary>More</summary>", "<summary></summary>", "summary has no name"},
+		{"</main>", "<button>?</button></main>", `"?" has no tooltip`},
+		{"</main>", `<button aria-label="Begin again">From the start</button></main>`, `and is called "Begin again"`},
+	}
+	var spoilt []string
+	for _, s := range spoils {
+		require.Contains(t, text, s.from)
+		spoilt = append(spoilt, strings.ReplaceAll(text, s.from, s.to))
+	}
+	for i, found := range pagetest.Look(t, spoilt...) {
+		if spoils[i].want == "" {
+			require.Empty(t, found.Faults)
+			require.Equal(t, []string{"Table 1. Much."}, found.Scroll[1], "at 400 pixels")
+			continue
+		}
+		require.Contains(t, strings.Join(found.Faults, "\n"), spoils[i].want, "without %s", spoils[i].from)
+	}
 }
 
 // Texts stand out from their background by 4.5 to 1, lines and bars by 3 to 1
