@@ -101,8 +101,8 @@ const Paper = `(() => {
 		if (inside && seen(d) && !seen(inside)) bad.add("what " + named(d) + " folds isn't printed: " + d.innerText.slice(0, 30));
 	}
 	for (const e of document.body.querySelectorAll("*")) {
-		if (!seen(e) || e.closest(".unseen")) continue;
 		const style = getComputedStyle(e);
+		if (!seen(e) || e.closest(".unseen") || style.clipPath !== "none") continue;
 		if (/sticky|fixed/.test(style.position)) bad.add(named(e) + " sticks to the window");
 		if (/auto|scroll|hidden|clip/.test(style.overflowX + style.overflowY) && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1) && style.display !== "inline") bad.add(named(e) + " has more than is printed");
 		if (e.matches(".controls, input, [data-go], nav")) bad.add(named(e) + " is for the screen");

@@ -28,6 +28,44 @@ func differ(a, b *view.Scene) (onlyA, onlyB []view.Stretch) {
 	return stretches(inX, head), stretches(inY, head)
 }
 
+// stretchesMost is how many stretches a page lists before the story of a run.
+const stretchesMost = 5
+
+// An only is what one of two runs has and the other hasn't: the first stretches of it.
+type only struct {
+	Events, All int
+	Stretches   []stretch
+	More        int // further stretches
+}
+
+// A stretch is from one event to another, by their numbers. Text says what the first is.
+type stretch struct {
+	From, To uint32
+	Text     string
+}
+
+// newOnly returns nil if a run has nothing of its own.
+func newOnly(s *view.Scene, list []view.Stretch) *only {
+	if len(list) == 0 {
+		return nil
+	}
+	o := &only{All: len(s.Steps), More: max(0, len(list)-stretchesMost)}
+	for i, l := range list {
+		o.Events += l.To - l.From + 1
+		if i >= stretchesMost {
+			continue
+		}
+		e := &s.Steps[l.From]
+		who := "machine"
+		if int(e.Event.CPU) < s.CPUs {
+			who = fmt.Sprintf("cpu%d", e.Event.CPU)
+		}
+		o.Stretches = append(o.Stretches, stretch{e.Event.Seq, s.Steps[l.To].Event.Seq,
+			who + ": " + strings.TrimSpace(e.Says)})
+	}
+	return o
+}
+
 // keys numbers the steps of a run: the same CPU and text have the same number.
 func keys(s *view.Scene, numbers map[string]int) []int {
 	list := make([]int, len(s.Steps))

@@ -14,12 +14,15 @@
 // 800. The page loads nothing, and its Content-Security-Policy, which names the
 // script by its hash, keeps it from doing so. Whatever a drawing shows is also said in
 // text, and whatever is done with the mouse is done with a key as well. An event has the
-// number that replay prints, and an address (#event=91); steps, of which there is one for
+// number that replay prints, and an address (#e91, of two runs #e91,e97); steps, of which there is one for
 // each event that is shown, count from 0 and are never shown, though #step=72 is
-// accepted. The same scene gives the same bytes.
+// accepted, as #event=91 of older pages is. The same scene gives the same bytes. The deviations, the
+// scale and the states of the probes stay in sight while the lanes scroll, and an edge beyond
+// which there is more says so. Of two runs, what only one has comes first.
 //
 // Its limits: it draws about as many spans as there are pixels; further spans of one pixel
-// are drawn as one. A page of 100,000 events has some 5 MB. If more than 1,000 insertions
+// are drawn as one. States of more probes than fit in half of the drawing's box scroll with the lanes, but for
+// the last ones. A page of 100,000 events has some 5 MB. If more than 1,000 insertions
 // and deletions separate two runs, everything between their common beginning and their
 // common end is said to differ.
 //

@@ -48,7 +48,7 @@ func TestFold(t *testing.T) {
 // While one goes on the events stay where they are, or go down once.
 func TestKeepsRoom(t *testing.T) {
 	file, _ := page(t, pair(t, "T2-second-instruction")...)
-	p := open(t, file, window{wide: 1280, high: 800, hash: "#event=0"})
+	p := open(t, file, window{wide: 1280, high: 800, hash: "#e0"})
 	top := func(run int) float64 {
 		return js[float64](p, "document.querySelector('#run%d .steps').getBoundingClientRect().top + window.scrollY",
 			run)

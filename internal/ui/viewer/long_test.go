@@ -2,6 +2,8 @@ package viewer_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,6 +62,60 @@ const measure = `(async (goes, moves) => {
 		Step: median(steps), StepWorst: Math.max(...steps), Draw: median(draws), DrawWorst: Math.max(...draws), Frame: median(frames),
 	};
 })(%d, %d)`
+
+// smooth does each thing that a reader does some times, and returns for each how long its longest task took each
+// time, in milliseconds, in order: until the page is laid out, or from the beginning of the frame until it
+// is painted.
+const smooth = `(async times => {
+	const v = kpsim.viewers[0], took = {}, l = v.lanes;
+	const key = (key, shiftKey = false) => () => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
+	const wheel = init => () => v.canvas.dispatchEvent(new WheelEvent("wheel", { cancelable: true, ...init }));
+	const painted = () => new Promise(done => requestAnimationFrame(() => {
+		const began = performance.now(), { port1, port2 } = new MessageChannel();
+		port1.onmessage = () => done(performance.now() - began);
+		port2.postMessage(0);
+	}));
+	const acts = {
+		"Home, End": (() => { let at = 0; return () => key(at++ & 1 ? "Home" : "End")(); })(), "→": key("ArrowRight"), "Page Down": key("PageDown"), "Shift →": key("ArrowRight", true), w: key("w"), "←": key("ArrowLeft"),
+		"Page Up": key("PageUp"), "+": key("+"), "wheel →": wheel({ deltaX: 40 }), "wheel +": wheel({ ctrlKey: true, deltaY: -50 }), "-": key("-"), "0": key("0"), t: key("t"),
+		"scroll": () => { l.scrollTop = l.scrollTop > 0 ? 0 : 1e6; },
+	};
+	for (const [name, act] of Object.entries(acts)) {
+		took[name] = [];
+		for (let i = 0; i < times; i++) {
+			const began = performance.now();
+			act();
+			document.body.offsetHeight;
+			const did = performance.now() - began;
+			took[name].push(Math.max(did, await painted()));
+		}
+		took[name].sort((a, b) => a - b);
+	}
+	return took;
+})(%d)`
+
+// smoothMost is how long in milliseconds a page of 10,000 events may be busy with one key or one turn of the wheel:
+// a reader takes as much for at once.
+const smoothMost = 100
+
+// A page of 10,000 events answers each key and the wheel at once, and takes not much longer than one of
+// 500. The slowest quarter isn't counted: the computer has much else to do.
+func TestSmooth(t *testing.T) {
+	slow := func(events int) (most float64) {
+		file, _ := page(t, long(t, events))
+		p := open(t, file, desk)
+		took := js[map[string][]float64](p, smooth, thorough.Of(8, 32))
+		for _, name := range slices.Sorted(maps.Keys(took)) {
+			n := len(took[name])
+			t.Logf("%d events, %s: %.1f ms, at worst %.1f", events, name, took[name][n/2], took[name][n-1])
+			most = max(most, took[name][n*3/4-1])
+		}
+		return most
+	}
+	few, many := slow(500), slow(10_000)
+	require.Less(t, many, float64(smoothMost))
+	require.Less(t, many, 6*max(few, 10))
+}
 
 // sizeMax is how many bytes a page of 10,000 events has at most.
 const sizeMax = 2_000_000

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/testkit/pagetest"
 	"kpsim/internal/testkit/thorough"
 	"kpsim/internal/ui/viewer"
 	"kpsim/traces/view"
@@ -217,8 +218,8 @@ func TestLink(t *testing.T) {
 	p := open(t, file, window{wide: 1400, high: 900, hash: "#step=41"})
 	p.shows(0, &r, 41)
 	p.press(kb.ArrowRight)
-	p.until("location.hash === '#event=%d'", r.Scene.Steps[42].Event.Seq)
-	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#event=91'"))
+	p.until("location.hash === '#e%d'", r.Scene.Steps[42].Event.Seq)
+	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#e91'"))
 	p.until("document.getElementById('run0').dataset.step === '%d'", stepOf(r.Scene, 91))
 	p.shows(0, &r, stepOf(r.Scene, 91))
 	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#step=7'"))
@@ -226,7 +227,8 @@ func TestLink(t *testing.T) {
 	p.shows(0, &r, 7)
 	// whatever is mailed
 	for _, hash := range []string{"#step=x", "#other=1", "#step=", "#", "#step=1e99", "#step=-5", "#event=x", "#event=",
-		"#event=1e99", "#event=-5", "#right=3"} {
+		"#event=1e99", "#event=-5", "#right=3", "#e", "#ex", "#e-1", "#e9,", "#,", "#e99999999999999999999",
+		"#e1,e2,e3"} {
 		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = %q", hash)))
 	}
 	p.press(kb.Home)
@@ -238,11 +240,87 @@ func TestLink(t *testing.T) {
 	p = open(t, both, window{wide: 1400, high: 900, hash: "#step=72&right=30"})
 	p.shows(0, &runs[0], 72)
 	p.shows(1, &runs[1], 30)
-	p = open(t, both, window{wide: 1400, high: 900, hash: "#event=91&right=60"})
+	p = open(t, both, window{wide: 1400, high: 900, hash: "#e91,e60"})
 	p.shows(0, &runs[0], stepOf(runs[0].Scene, 91))
 	p.shows(1, &runs[1], stepOf(runs[1].Scene, 60))
 	p.click("#run1 [data-go=on]") // and both move on
-	p.until("/^#event=\\d+&right=61$/.test(location.hash)")
+	p.until("/^#e\\d+,e61$/.test(location.hash)")
+}
+
+// Each event of the list has a link, and so has what is shown: c copies it. A link of the second run takes the
+// first along.
+func TestLinks(t *testing.T) {
+	runs := pair(t, "T2-second-instruction")
+	file, _ := page(t, runs...)
+	p := open(t, file, desk)
+	links := js[[]string](p, `Array.from(document.querySelectorAll("#run0 a.no")).map(a =>
+		a.textContent + " " + a.getAttribute("href") + " " + a.title)`)
+	require.Len(t, links, js[int](p, "document.querySelectorAll('#run0 .steps li:not(.fold)').length"))
+	for _, l := range links {
+		require.Regexp(t, `^(\d+) #e\d+ link to event \d+$`, l)
+		f := strings.Fields(l)
+		require.Equal(t, "#e"+f[0], f[1])
+		require.Equal(t, f[0], f[5])
+	}
+	p.click("#run0 .steps li:nth-child(2) a")
+	p.until("document.querySelector('#run0 .at .no').textContent === %q", strings.Fields(links[1])[0])
+	p.do(chromedp.Evaluate[chromedp.Void](
+		"location.hash = document.querySelector('#run1 .steps li:nth-child(3) a').hash"))
+	p.until("document.querySelector('#run1 .at .no').textContent === location.hash.match(/e(\\d+)$/)[1]")
+	event := p.text("#run0 .at .no")
+	p.do(chromedp.Evaluate[chromedp.Void](
+		"navigator.clipboard.writeText = async text => { window.copied = text; }"))
+	p.press("c")
+	p.until("Array.from(document.querySelectorAll('.copied')).some(e => e.textContent !== '')")
+	copied := js[string](p, "window.copied")
+	require.Equal(t, p.url+"#e"+event+",e"+p.text("#run1 .at .no"), copied)
+	require.Equal(t, "copied: #e"+event+",e"+p.text("#run1 .at .no"), p.text("#run0 .copied")+p.text("#run1 .copied"))
+	require.Equal(t, "status", p.attribute(".copied", "role"), "it is read out")
+
+	one, _ := page(t, runs[0])
+	p = open(t, one, desk)
+	p.press("v")
+	p.do(chromedp.Evaluate[chromedp.Void](`navigator.clipboard.writeText = async () => { throw new Error("no"); };
+		document.addEventListener("copy", () => { window.copied = document.activeElement.value; })`))
+	p.click("[data-go=link]")
+	p.until("document.querySelector('.copied').textContent === 'copied: #e115'")
+	require.Equal(t, p.url+"#e115", js[string](p, "window.copied"))
+	require.Equal(t, "link", js[string](p, "document.activeElement.dataset.go"), "the focus stays")
+}
+
+// What only one of two runs has comes before its story, and is gone through by x.
+func TestApart(t *testing.T) {
+	runs := pair(t, "T2-second-instruction")
+	file, _ := page(t, runs...)
+	p := open(t, file, window{wide: 1280, high: 800})
+	for i := range runs {
+		at := fmt.Sprintf("#run%d ", i)
+		only := js[[]int](p, "(r => [...r.only.keys()].filter(s => r.only[s]))(kpsim.viewers[%d].run)", i)
+		require.NotEmpty(t, only)
+		require.Contains(t, p.text(at+".apart"), fmt.Sprintf("Only in this run: %d of %d events", len(only),
+			len(runs[i].Scene.Steps)))
+		require.Less(t, p.box(at+".apart").Bottom, p.box(at+".tale").Top, "before the story")
+		require.Less(t, p.box(at+".apart").Bottom, 200.0, "at the top")
+		require.Contains(t, p.attribute(at+".apart button", "title"), "Go to event")
+		p.click(at + ".apart button:last-of-type")
+		require.Equal(t, 1, js[int](p, "(v => v.run.only[v.step])(kpsim.viewers[%d])", i))
+		p.press(kb.Home)
+		var starts, gone []int
+		for k, s := range only {
+			if k == 0 || only[k-1] != s-1 {
+				starts = append(starts, s)
+			}
+		}
+		for range starts {
+			p.press("x")
+			gone = append(gone, p.step(i))
+		}
+		require.Equal(t, starts, gone)
+		p.press("X")
+		require.Equal(t, starts[len(starts)-2], p.step(i))
+	}
+	same, _ := page(t, runs[0], runs[0])
+	require.Zero(t, js[int](open(t, same, desk), "document.querySelectorAll('.apart').length"))
 }
 
 // Two runs go together as far as they are the same, and then by time.
@@ -337,7 +415,7 @@ func TestKeyboardAlone(t *testing.T) {
 			`(e => e.getAttribute("aria-label") || e.textContent || e.labels?.[0]?.textContent)(document.activeElement)`), "%s has a name", name)
 	}
 	require.Equal(t, []string{"keys-button", "story", "previous", "next", "slider", "first", "back", "on", "last",
-		"violation", "number", "fold", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY",
+		"violation", "number", "link", "fold", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY",
 		"deviations"},
 		order)
 
@@ -363,14 +441,16 @@ func TestKeyboardAlone(t *testing.T) {
 	require.Equal(t, "back", js[string](p, "document.activeElement.dataset.go"), "the focus stays")
 }
 
-// Nothing sticks out of a narrow window, with one run or two.
+// Nothing sticks out of a window or is cut, with one run or two.
 func TestNarrow(t *testing.T) {
 	one, _ := page(t, witness(t, "S1-cancel-rcu-pages"))
 	two, _ := page(t, pair(t, "T2-second-instruction")...)
 	names, _ := page(t, long(t, 500)) // which are long
 	for _, file := range []string{one, two, names} {
-		for _, wide := range thorough.Of([]int64{400, 1000}, []int64{400, 700, 1000}) {
+		for _, wide := range thorough.Of([]int64{400, 1280}, []int64{400, 700, 1000, 1280}) {
 			p := open(t, file, window{wide: wide, high: 800})
+			require.Empty(t, js[[]string](p, pagetest.Unnamed), "%d pixels", wide)
+			require.Empty(t, js[[]string](p, pagetest.Cut), "%d pixels", wide)
 			for _, key := range []string{kb.Home, kb.PageDown, "d", "d", "v", "?"} {
 				p.press(key)
 				require.LessOrEqual(t, js[int64](p, "document.documentElement.scrollWidth"), wide, "%d pixels, %s",

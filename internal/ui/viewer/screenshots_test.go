@@ -35,7 +35,7 @@ func TestScreenshots(t *testing.T) {
 	p.press("D")
 	p.picture("view-deviation.png")
 	both, _ := page(t, pair(t, "T2-second-instruction")...)
-	open(t, both, window{wide: 1400, high: 900, hash: "#event=91"}).picture("view-pair.png")
+	open(t, both, window{wide: 1400, high: 900, hash: "#e91"}).picture("view-pair.png")
 }
 
 // picture writes what the window shows, in 256 colours, which is enough for a page.

@@ -273,7 +273,7 @@ func TestInsideBand(t *testing.T) {
 func TestDiffering(t *testing.T) {
 	runs := pair(t, "T2-second-instruction")
 	file, _ := page(t, runs...)
-	p := open(t, file, window{wide: 1400, high: 900, hash: "#event=89"})
+	p := open(t, file, window{wide: 1400, high: 900, hash: "#e89"})
 	p.press("f")
 	p.frames()
 	require.Contains(t, js[string](p, "document.querySelector('#run0 .steps .at').className"), "differs")
@@ -313,9 +313,9 @@ func TestSource(t *testing.T) {
 		{Step: stepOf(r.Scene, 90), CPU: 0, Task: "kprobe_optimizer", Says: "synchronize_rcu()", Frames: frames[1:]},
 	}
 	file, _ := page(t, r)
-	p := open(t, file, window{wide: 1280, high: 800, hash: "#event=21"})
+	p := open(t, file, window{wide: 1280, high: 800, hash: "#e21"})
 	require.Contains(t, p.text(".code"), "hasn't called anything yet")
-	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#event=85'"))
+	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#e85'"))
 	p.until("document.querySelector('.code').textContent.includes('__text_poke()')")
 	require.Equal(t, []string{"627", "628", "629"},
 		js[[]string](p, "Array.from(document.querySelectorAll('.lines th')).map(e => e.textContent)"))

@@ -68,11 +68,12 @@ func Write(w io.Writer, p *Page) error {
 	for i := range p.Runs {
 		r := &p.Runs[i]
 		data = append(data, encode(r))
-		runs = append(runs, shown{r, decided(r.Scene), sentences(r.Scene, r.Scene.Story)})
+		runs = append(runs, shown{r, decided(r.Scene), sentences(r.Scene, r.Scene.Story), nil})
 	}
 	if len(p.Runs) == 2 {
 		a, b := differ(p.Runs[0].Scene, p.Runs[1].Scene)
 		data[0].(map[string]any)["differs"], data[1].(map[string]any)["differs"] = pairs(a), pairs(b)
+		runs[0].Only, runs[1].Only = newOnly(p.Runs[0].Scene, a), newOnly(p.Runs[1].Scene, b)
 	}
 	text, err := json.Marshal(data) // json escapes <, > and &
 	if err != nil {
@@ -88,7 +89,7 @@ func Write(w io.Writer, p *Page) error {
 		"Kpsim": version.This().String(),
 		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:",
 			base64.StdEncoding.EncodeToString(sum[:])),
-		"Style":  page.Colours + template.CSS(style),
+		"Style":  page.Colours + page.Frame + template.CSS(style),
 		"Script": template.JS(script()),
 		"Data":   template.JS(text),
 	})
@@ -98,6 +99,7 @@ func Write(w io.Writer, p *Page) error {
 type shown struct {
 	*Run
 	Deciding, Story []sentence
+	Only            *only // what the other run doesn't have; nil: nothing, or there is no other
 }
 
 // A sentence is a sentence of the story, or of what decided the violation.

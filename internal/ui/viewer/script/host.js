@@ -29,7 +29,7 @@ class Host {
 		const at = a.seq[this.parted], other = b.seq[this.parted] === at ? "" : ` (on the right ${b.seq[this.parted]})`;
 		const says = element("p", { className: "parted" }, n === a.n && n === b.n ? "The same, event by event. " : `They part at event ${at}${other}. `);
 		const both = element("input", { type: "checkbox", checked: true, onchange: e => { this.together = e.target.checked; } });
-		says.append(element("button", { type: "button", textContent: "go there", onclick: () => this.viewers[0].go(this.parted) }), " ", element("label", {}, both, " move both"));
+		says.append(element("button", { type: "button", textContent: "go there", title: `Go to event ${at}, where the runs part`, onclick: () => this.viewers[0].go(this.parted) }), " ", element("label", { title: "Both runs move when one does" }, both, " move both"));
 		document.querySelector("h1").after(says);
 	}
 
@@ -68,16 +68,44 @@ class Host {
 		}
 		clearTimeout(this.timer); // browsers allow few changes of the address a second
 		this.timer = setTimeout(() => {
-			const hash = "#" + this.viewers.map((v, i) => (i ? "right=" : "event=") + v.run.seq[v.step]).join("&");
+			const hash = this.hash();
 			if (hash !== location.hash) history.replaceState(null, "", hash);
 		}, 120);
 	}
 
-	// fromHash goes to where the address says: #event=91, #event=91&right=97; or #step=72,
-	// counted from 0.
+	// hash is the address of the events that are shown: #e91, of two runs #e91,e97.
+	hash() { return "#" + this.viewers.map(v => "e" + v.run.seq[v.step]).join(","); }
+
+	// hashOf is the address of an event of a run, which the other run goes along with: #e91, of the second #,e91.
+	hashOf(v, step) { return `#${v.section.id === "run1" ? "," : ""}e${v.run.seq[step]}`; }
+
+	// link copies the address of what is shown.
+	async link(v) {
+		const url = location.href.replace(/#.*|$/, this.hash()), says = v.$(".copied");
+		const copied = await navigator.clipboard?.writeText(url).then(() => true, () => false) || this.copyByHand(url);
+		says.textContent = copied ? `copied: ${this.hash()}` : "not copied; the address has it";
+		clearTimeout(this.said);
+		this.said = setTimeout(() => { says.textContent = ""; }, 4000);
+	}
+
+	// copyByHand is for browsers that let a file write to the clipboard by this alone.
+	copyByHand(text) {
+		const focus = document.activeElement, area = element("textarea", { value: text, className: "unseen" });
+		document.body.append(area);
+		area.select();
+		const copied = document.execCommand("copy");
+		area.remove();
+		focus?.focus({ preventScroll: true });
+		return copied;
+	}
+
+	// fromHash goes to where the address says: #e91, of two runs #e91,e97 or #,e97; or #step=72, counted from 0. Pages
+	// of before had #event=91 and #event=91&right=97.
 	fromHash() {
-		const at = new URLSearchParams(location.hash.slice(1)), steps = at.has("step"), was = this.together;
-		this.together = was && !at.has("right");
+		const [, left, right] = location.hash.replace("%2C", ",").match(/^#(?:e(\d+))?(?:,e(\d+))?$/) ?? [];
+		const at = new URLSearchParams(left || right ? { ...left && { event: left }, ...right && { right } } : location.hash.slice(1));
+		const steps = at.has("step"), was = this.together;
+		this.together = was && !(at.has("right") && (steps || at.has("event")));
 		[at.get(steps ? "step" : "event"), at.get("right")].forEach((n, i) => {
 			const v = this.viewers[i];
 			if (v && n && Number.isFinite(Number(n))) v.go(steps ? Number(n) : v.stepOf(Number(n)));
@@ -107,6 +135,9 @@ class Host {
 		case "W": v.store(-1); break;
 		case "n": v.along(1); break;
 		case "p": v.along(-1); break;
+		case "x": v.differing(1); break;
+		case "X": v.differing(-1); break;
+		case "c": this.link(v); break;
 		case "u": v.unfold(); break;
 		case "f": v.foldAll(); break;
 		case "g": v.$(".number").focus(); v.$(".number").select(); break;

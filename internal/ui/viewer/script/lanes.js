@@ -51,13 +51,51 @@ class Lanes {
 		this.bands = [...rows.values()];
 		this.high = y + 2 + scaleHigh;
 		this.canvas.style.height = this.high + "px"; // which the lanes are moved in
-		this.axes = [...this.lanes.querySelectorAll(".axis")].map((canvas, i) => ({ canvas, high: i ? scaleHigh : axisHigh, top: i ? this.high - scaleHigh : 0 }));
-		this.axes.forEach(({ canvas, high }, i) => {
-			canvas.style.height = high + "px";
-			canvas.style[i ? "marginTop" : "marginBottom"] = -high + "px"; // it lies over what it copies
-		});
+		this.axes = [...this.lanes.querySelectorAll(".axis")].map(canvas => ({ canvas, high: 0, top: 0 }));
+		this.fitAxes();
 		this.arrowEnds = [];
 		for (const [, , to] of r.arrows) this.arrowEnds.push(Math.max(to, this.arrowEnds.at(-1) ?? -1));
+	}
+
+	// fitAxes makes the strips as high as what they keep in sight: the deviations above, and below the
+	// scale and the states of the probes, the last of them if all would take more than half of the room.
+	fitAxes() {
+		const each = bandHigh + 2, fit = Math.max(1, Math.floor((this.lanes.clientHeight / 2 - scaleHigh) / each));
+		const states = Math.min(this.bands.length, fit) * each, below = scaleHigh + (states > 0 ? states + 2 : 0);
+		[axisHigh, below].forEach((high, i) => {
+			const a = this.axes[i];
+			if (a.high === high) return;
+			Object.assign(a, { high, top: i ? this.high - high : 0 });
+			a.canvas.style.height = high + "px";
+			a.canvas.style[i ? "marginTop" : "marginBottom"] = -high + "px"; // it lies over what it copies
+		});
+	}
+
+	// inside is what can be seen of the drawing between the strips.
+	inside() {
+		const { scrollTop, clientHeight } = this.lanes;
+		return [scrollTop + axisHigh, scrollTop + clientHeight - this.axes[1].high];
+	}
+
+	// hints says at the edges of the drawing that there is more beyond: above and below which CPUs, on the
+	// left and on the right events.
+	hints() {
+		const [top, bottom] = this.inside(), all = this.lanes.scrollHeight - this.lanes.clientHeight, hidden = [[], []];
+		this.lane.forEach((l, c) => { if (l.task + 4 < top) hidden[0].push(c); else if (l.task + taskHigh - 4 > bottom) hidden[1].push(c); });
+		const more = { up: this.lanes.scrollTop > 1, down: this.lanes.scrollTop < all - 1, left: this.from > 1e-6, right: this.to < this.ends() - 1e-6 };
+		const says = { up: `▲ ${cpuSet(hidden[0])}`, down: `▼ ${cpuSet(hidden[1])}`, left: "◀", right: "▶" };
+		const box = this.$(".more");
+		box.style.setProperty("--inside", bottom - top + "px");
+		box.style.setProperty("--gutter", this.gutter - 4 + "px");
+		for (const [edge, is] of Object.entries(more)) {
+			const e = box.querySelector("." + edge);
+			if (e.hidden === is) e.hidden = !is;
+			if (e.textContent !== says[edge]) e.firstChild.textContent = says[edge];
+		}
+		const { seq, n } = this.run, part = more.left || more.right;
+		const drawn = part ? `, ${seq[this.stepBefore(this.from)]} to ${seq[this.stepBefore(this.to)]} drawn` : "";
+		const range = `of ${seq[0] ?? 0} to ${seq[n - 1] ?? 0}${drawn}`;
+		if (this.$(".range").textContent !== range) this.$(".range").textContent = range;
 	}
 
 	// laneOf is the CPU in whose lane a step is drawn.
@@ -95,6 +133,7 @@ class Lanes {
 		this.queued = false;
 		const began = performance.now();
 		this.wide = this.lanes.clientWidth;
+		this.fitAxes();
 		const scale = window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
 		if (this.canvas.width !== Math.round(this.wide * scale) || this.canvas.height !== Math.round(this.high * scale)) {
 			this.canvas.width = Math.round(this.wide * scale);
@@ -131,11 +170,12 @@ class Lanes {
 		c.restore();
 		for (const { name, y } of this.names) c.fillText(shorten(c, name, this.gutter - 10, name.lastIndexOf("+")), 4, y);
 		this.drawAxes(scale);
+		this.hints();
 		this.host.drew(performance.now() - began);
 	}
 
-	// drawAxes copies the deviations above the lanes, and the scale below them, to the strips that
-	// stay in sight.
+	// drawAxes copies the deviations above the lanes, and the probes' states and the scale below them, to the
+	// strips that stay in sight.
 	drawAxes(scale) {
 		for (const { canvas, high, top } of this.axes) {
 			const from = Math.round(top * scale);
@@ -150,8 +190,8 @@ class Lanes {
 		const box = this.canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
 		const within = e.clientY - this.lanes.getBoundingClientRect().top - this.lanes.clientTop;
 		if (within < axisHigh) return [x, within];
-		const below = within - (this.lanes.clientHeight - scaleHigh);
-		return [x, below >= 0 ? this.high - scaleHigh + below : y];
+		const strip = this.axes[1], below = within - (this.lanes.clientHeight - strip.high);
+		return [x, below >= 0 ? strip.top + below : y];
 	}
 
 	// drawSpans draws what can be seen: of what is narrower than a pixel one a pixel. It
@@ -327,9 +367,9 @@ class Lanes {
 	}
 
 	show() {
-		const lane = this.lane[this.run.cpu[this.step]], { scrollTop, clientHeight } = this.lanes;
-		if (lane && lane.top < scrollTop + axisHigh) this.lanes.scrollTop = lane.top - gap - axisHigh;
-		else if (lane && lane.task + taskHigh > scrollTop + clientHeight - scaleHigh) this.lanes.scrollTop = lane.end + gap + scaleHigh - clientHeight;
+		const lane = this.lane[this.run.cpu[this.step]], [top, bottom] = this.inside();
+		if (lane && lane.top < top) this.lanes.scrollTop = lane.top - gap - axisHigh;
+		else if (lane && lane.task + taskHigh > bottom) this.lanes.scrollTop += Math.min(lane.end + gap - bottom, lane.top - top);
 		const at = this.pos(this.step), wide = this.to - this.from;
 		if (at < this.from || at > this.to) {
 			this.from = Math.max(0, Math.min(this.ends() - wide, at - wide / 2));

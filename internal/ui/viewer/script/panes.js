@@ -166,12 +166,13 @@ class Panes extends Folds {
 
 	neighbour(s) {
 		const r = this.run, only = r.only?.[s], told = this.sentencesOf(s);
+		const link = element("a", { className: "no", tabIndex: -1, href: this.host.hashOf(this, s), textContent: r.seq[s], title: `link to ${this.event(s)}` });
 		const b = element("button", { type: "button", tabIndex: -1, onclick: () => this.go(s) },
-			element("span", { className: "no", textContent: r.seq[s] }), " ", element("span", { className: "who", textContent: this.who(s) }), " ",
+			element("span", { className: "who", textContent: this.who(s) }), " ",
 			element("span", { className: "what", style: r.depth[s] > 0 ? `padding-left: ${Math.min(r.depth[s], 6)}em` : "" }, ...folded(r.text(r.says[s]))));
 		if (told !== "") b.append(" ", element("span", { className: "n", textContent: told, title: `sentence ${told} of the story` }));
 		if (only) b.append(element("span", { className: "unseen", textContent: ", only in this run" }));
-		const item = element("li", { className: r.text(r.class[s]) }, b);
+		const item = element("li", { className: r.text(r.class[s]) }, link, b);
 		if (r.only) item.classList.add(only ? "differs" : "common");
 		if (s === this.step) {
 			item.classList.add("at");

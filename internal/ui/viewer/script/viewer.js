@@ -19,7 +19,6 @@ class Viewer extends Tale {
 		section.style.setProperty("--digits", String(seq[n - 1] ?? 0).length);
 		this.lanes.setAttribute("aria-valuemin", box.min = seq[0] ?? 0);
 		this.lanes.setAttribute("aria-valuemax", box.max = seq[n - 1] ?? 0);
-		this.$(".range").textContent = `of ${seq[0] ?? 0} to ${seq[n - 1] ?? 0}`;
 		this.lists();
 		this.listen();
 	}
@@ -76,6 +75,12 @@ class Viewer extends Tale {
 		this.seek(by, s => this.run.cpu[s] === cpu);
 	}
 
+	// differing goes to where the next stretch, or the one before, begins that only this run has.
+	differing(by) {
+		const only = this.run.only;
+		if (only) this.seek(by, s => only[s] && !only[s - 1]);
+	}
+
 	store(by) { this.seek(by, s => this.run.text(this.run.class[s]) === "store"); }
 
 	command(what) {
@@ -90,6 +95,7 @@ class Viewer extends Tale {
 		case "all": this.from = 0; this.to = this.ends(); this.redraw(); break;
 		case "axis": this.axis(); break;
 		case "fold": this.foldAll(); break;
+		case "link": this.host.link(this); break;
 		case "next": this.along(1); break;
 		case "previous": this.along(-1); break;
 		}
@@ -101,6 +107,8 @@ class Viewer extends Tale {
 			if (b) this.command(b.dataset.go);
 			const told = e.target.closest("[data-told]");
 			if (told) this.sentence(Number(told.dataset.told));
+			const event = e.target.closest("[data-event]");
+			if (event) this.go(this.stepOf(Number(event.dataset.event)));
 		});
 		this.section.addEventListener("pointerdown", () => this.host.activate(this), true);
 		this.section.addEventListener("focusin", () => this.host.activate(this));
@@ -132,6 +140,7 @@ class Viewer extends Tale {
 			else return;
 			e.preventDefault();
 		}, { passive: false });
+		this.lanes.addEventListener("scroll", () => this.hints(), { passive: true });
 		new ResizeObserver(() => {
 			if (this.lanes.clientWidth !== this.roomIn) for (const e of this.section.querySelectorAll(".now, .patches, .cpus")) e.style.minHeight = `${e.least = 0}px`;
 			this.roomIn = this.lanes.clientWidth;
