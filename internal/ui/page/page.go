@@ -96,7 +96,7 @@ func (t *Table) Add(cells ...Cell) {
 
 // A Cell is one of a table. The first of a row is its heading.
 type Cell struct {
-	Text string
+	Text string // a line may break after the underscores of its long words
 	Mark string // a remark in a word or two, which is read out, and is shown as a sign. "": none
 	Is   Verdict
 	Code bool   // text that one types, or a name of it; as in a Bad cell, a line may break within its words
@@ -275,7 +275,7 @@ func (d *Document) Render() ([]byte, error) {
 		"kpsim":   func() string { return version.This().String() },
 		"columns": func(t *Table) int { return len(t.Head) },
 		"sign":    func(v Verdict) string { return signs[v] },
-		"broken":  broken,
+		"broken":  func(c Cell) []string { return broken(c.Text, c.Code || c.Is == Bad) },
 	}).Parse(source))
 	var b bytes.Buffer
 	if err := r.Execute(&b, d); err != nil {
@@ -284,15 +284,35 @@ func (d *Document) Render() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// within matches the slashes, hyphens, @ and commas of a word after which a line may break. A hyphen that begins a
-// flag isn't one.
-var within = lazyregexp.New(`\w(?:[/-]|[@,]\b)`)
+var (
+	// within matches the slashes, hyphens, @ and commas of a word after which a line may break. A hyphen that
+	// begins a flag isn't one.
+	within = lazyregexp.New(`\w(?:[/-]|[@,]\b)`)
+	// long matches a word that would take much of a phone's window: the names of many functions.
+	long       = lazyregexp.New(`\w{21,}`)
+	underscore = lazyregexp.New(`[^_]_+`)
+)
 
-// broken cuts a text where a line may end.
-func broken(s string) (parts []string) {
+// broken cuts a text where a line may end: after the underscores of long words, and, if it is code, within the
+// others.
+func broken(s string, code bool) (parts []string) {
+	var ends []int
+	if code {
+		for _, m := range within().FindAllStringIndex(s, -1) {
+			ends = append(ends, m[1])
+		}
+	}
+	for _, w := range long().FindAllStringIndex(s, -1) {
+		for _, m := range underscore().FindAllStringIndex(s[w[0]:w[1]], -1) {
+			if end := w[0] + m[1]; end < w[1] {
+				ends = append(ends, end)
+			}
+		}
+	}
+	slices.Sort(ends)
 	start := 0
-	for _, m := range within().FindAllStringIndex(s, -1) {
-		parts, start = append(parts, s[start:m[1]]), m[1]
+	for _, end := range ends {
+		parts, start = append(parts, s[start:end]), end
 	}
 	return append(parts, s[start:])
 }

@@ -147,9 +147,12 @@ func verdicts(d *Document) [][]Cell { return d.Sections[0].Blocks[4].(*Table).Gr
 
 func TestBroken(t *testing.T) {
 	for text, want := range map[string]string{"": "", "a/b-c": "a/|b-|c", "T2/3@0-2,7": "T2/|3@|0-|2,|7",
-		"kpsim x --to-do a_b": "kpsim x --to-|do a_b", "-1": "-1", "/a/": "/a/|", "lea 0x1(%rdi)": "lea 0x1(%rdi)"} {
-		require.Equal(t, want, strings.Join(broken(text), "|"))
+		"kpsim x --to-do a_b": "kpsim x --to-|do a_b", "-1": "-1", "/a/": "/a/|", "lea 0x1(%rdi)": "lea 0x1(%rdi)",
+		"__ftrace_hash_rec_update, stop_machine/x": "__ftrace_|hash_|rec_|update, stop_machine/|x"} {
+		require.Equal(t, want, strings.Join(broken(text, true), "|"))
 	}
+	require.Equal(t, "a/b-c arch_|prepare_|kretprobe", strings.Join(broken("a/b-c arch_prepare_kretprobe", false), "|"),
+		"which isn't code")
 }
 
 // A browser has nothing to say against it, has all that is in it, and paints it.
@@ -173,13 +176,14 @@ func TestInChromium(t *testing.T) {
 // wide is a page with a table that is wider and longer than any window, and one that is folded.
 func wide(t *testing.T) string {
 	t.Helper()
-	table := &Table{Caption: "Much.", Text: 1}
+	table := &Table{Caption: "Much.", Text: 2}
 	for i := range 9 {
 		table.Head = append(table.Head, fmt.Sprintf("heading %d", i))
 	}
 	for i := range 60 {
-		row := Row(fmt.Sprintf("row %d", i))
-		for k := range 8 {
+		row := Row(fmt.Sprintf("ftrace_update_direct_callers_%d_of_many", i), "text_poke, arch_prepare_optimized_kprobe")
+		row[0].Code = true
+		for k := range 7 {
 			row = append(row, Cell{Text: strings.Repeat("9", 4+k)})
 		}
 		table.Add(row...)
@@ -195,8 +199,8 @@ func TestFitsNotices(t *testing.T) {
 	spoils := []struct{ from, to, want string }{
 		{"<title>", "<title>", ""},
 		{"overflow: auto; position: relative;", "overflow: hidden; position: relative;", "is cut by div.scroll"},
-		{"overflow: auto; position: relative;", "position: relative;", "the page is wider than the window"},
-		{"tr > :first-child { position: sticky; left: 0;", "tr > :first-child {", `"row 0" doesn't stay`},
+		{"overflow: auto; position: relative;", "position: relative;", "is outside of the window"},
+		{"tr > :first-child { position: sticky; left: 0;", "tr > :first-child {", `"ftrace_update_direct_callers_0" doesn't stay`},
 		{"thead { position: sticky; top: 0;", "thead {", "the headings of div.scroll have gone"},
 		{" local,", " scroll,", "nothing says that div.scroll scrolls"},
 		{`role="region" tabindex="0"`, `role="region"`, "no key reaches it"},
@@ -208,6 +212,7 @@ func TestFitsNotices(t *testing.T) {
 		{"content-visibility: visible;", "", "what details folds isn't printed"},
 		{`<section id="wide" aria-labelledby="wide-title">`, `<section id="wide">`, ""}, // the heading names it
 		{"<summary>More</summary>", "<summary></summary>", "summary has no name"},
+		{"<wbr>", "", `"ftrace_update_direct_callers_0" takes`},
 		{"</main>", "<button>?</button></main>", `"?" has no tooltip`},
 		{"</main>", `<button aria-label="Begin again">From the start</button></main>`, `and is called "Begin again"`},
 	}
