@@ -181,7 +181,8 @@ func wide(t *testing.T) string {
 		table.Head = append(table.Head, fmt.Sprintf("heading %d", i))
 	}
 	for i := range 60 {
-		row := Row(fmt.Sprintf("ftrace_update_direct_callers_%d_of_many", i), "text_poke, arch_prepare_optimized_kprobe")
+		row := Row(fmt.Sprintf("ftrace_update_direct_callers_%d_of_many", i),
+			"text_poke, arch_prepare_optimized_kprobe")
 		row[0].Code = true
 		for k := range 7 {
 			row = append(row, Cell{Text: strings.Repeat("9", 4+k)})
@@ -200,7 +201,8 @@ func TestFitsNotices(t *testing.T) {
 		{"<title>", "<title>", ""},
 		{"overflow: auto; position: relative;", "overflow: hidden; position: relative;", "is cut by div.scroll"},
 		{"overflow: auto; position: relative;", "position: relative;", "is outside of the window"},
-		{"tr > :first-child { position: sticky; left: 0;", "tr > :first-child {", `"ftrace_update_direct_callers_0" doesn't stay`},
+		{"tr > :first-child { position: sticky; left: 0;", "tr > :first-child {",
+			`"ftrace_update_direct_callers_0" doesn't stay`},
 		{"thead { position: sticky; top: 0;", "thead {", "the headings of div.scroll have gone"},
 		{" local,", " scroll,", "nothing says that div.scroll scrolls"},
 		{`role="region" tabindex="0"`, `role="region"`, "no key reaches it"},
