@@ -32,6 +32,17 @@ func (c *covered) atLeast(t *testing.T, share float64, what string, args ...any)
 	require.GreaterOrEqual(t, float64(c.held)/n, share-3*math.Sqrt(share*(1-share)/n), what)
 }
 
+// within requires that a share of the intervals between this one less 2 % and this one more 2 % hold it, give or take
+// three standard errors of the count.
+func (c *covered) within(t *testing.T, share float64, what string, args ...any) {
+	t.Helper()
+	what = fmt.Sprintf(what, args...)
+	n := float64(c.all)
+	got, give := float64(c.held)/n, 0.02+3*math.Sqrt(share*(1-share)/n)
+	t.Logf("%s: %d of %d, %.3f", what, c.held, c.all, got)
+	require.InDelta(t, share, got, give, what)
+}
+
 // hitOf is a hit of the Xeon in 64 bits by the calibrated costs.
 func hitOf(t *testing.T, probe string) (*Hit, float64) {
 	t.Helper()

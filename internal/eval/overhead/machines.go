@@ -189,10 +189,11 @@ func Figures() []Figure {
 	return list
 }
 
-// ReadFigures reads figures: machine,arch,mhz,era,probe,usec. The machines may be others
-// than the documents'.
+// ReadFigures reads figures: machine,arch,mhz,era,probe,usec, with comments in lines of their own, which begin with #.
+// The machines may be others than the documents'.
 func ReadFigures(name, text string) (list []Figure, err error) {
 	rows := csv.NewReader(strings.NewReader(text))
+	rows.Comment = '#'
 	const header = "machine,arch,mhz,era,probe,usec"
 	r, err := rows.Read()
 	if err != nil && err != io.EOF {
