@@ -92,8 +92,8 @@
 // which statements searches run; drawn-faults puts drawn faults into kpsim and runs the searches
 // (on guards them); compare-builds compares the output of two builds; package makes packages;
 // oracle and on-a-kernel boot real kernels; fetch-kernel-source and kernel-objects compile a
-// kernel's edited probes, taken-back runs them without their fixes; hostile, fetch-modules and
-// at-work serve tests.
+// kernel's edited probes, taken-back runs them without their fixes; measure-probes times probes
+// on a machine; hostile, fetch-modules and at-work serve tests.
 //
 // Where Linux has a function for something, the comment of ours names it; kprobes and smp/kernel
 // have tables of the names.

@@ -1,4 +1,4 @@
-// Package scripts has the text of the scripts that kpsim itself runs, so that an installed kpsim has them.
+// Package scripts has the text of the scripts that kpsim itself runs or prints, so that an installed kpsim has them.
 //
 // What it is not: a way to run them, which is linux/compile's.
 package scripts
@@ -9,3 +9,8 @@ import _ "embed" // the texts
 //
 //go:embed kernel-objects
 var KernelObjects []byte
+
+// MeasureProbes is scripts/measure-probes, which times probes on the machine that it runs on.
+//
+//go:embed measure-probes
+var MeasureProbes []byte

@@ -24,7 +24,7 @@ type Calibrate struct {
 func (*Calibrate) Help() string {
 	return `Fit a profile to figures that you have measured, for --profile.
 
-Fits costs to figures of your own and prints them as a file that kpsim overhead --profile reads. The columns:
+Fits costs to figures of your own and prints them as a file that kpsim overhead --profile reads. The script that kpsim overhead script prints measures such figures. Lines that begin with # are comments. The columns:
 
   machine  its name; those of one name (in i386 and x86_64, say) are taken to be one core
   arch     i386, x86_64, or with era 2.6 ppc64

@@ -4,6 +4,7 @@ package pages
 type Overhead struct {
 	Table     Table     `cmd:"" default:"withargs"`
 	Fit       Fit       `cmd:""`
+	Script    Script    `cmd:""`
 	Calibrate Calibrate `cmd:""`
 	Pauses    Pauses    `cmd:""`
 	Maxactive Maxactive `cmd:""`
@@ -47,6 +48,7 @@ Examples:
   kpsim overhead --noise --bench > old.txt; benchstat old.txt new.txt
   kpsim overhead --json | jq 'select(.error > 0.05)'
   kpsim overhead fit
+  kpsim overhead script > measure-probes; sudo bash measure-probes > mine.csv
   kpsim overhead calibrate mine.csv > mine.profile
   kpsim overhead --profile mine.profile
   kpsim overhead pauses
