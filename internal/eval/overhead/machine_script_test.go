@@ -70,7 +70,8 @@ func TestMeasuredFigures(t *testing.T) {
 	out, errors, status := fromSamples(t, samples)
 	require.Zero(t, status, errors)
 	for _, want := range []string{
-		"\nA box,x86_64,3000,4.15,k,0.5030\nA box,x86_64,3000,4.15,o,0.1030\nA box,x86_64,3000,4.15,r,0.6590\nA box,x86_64,3000,4.15,ro,0.2590\n",
+		"\nA box,x86_64,3000,4.15,k,0.5030\nA box,x86_64,3000,4.15,o,0.1030\n" +
+			"A box,x86_64,3000,4.15,r,0.6590\nA box,x86_64,3000,4.15,ro,0.2590\n",
 		"\n# kprobe (k): 0.5030 µs, 95 % 0.5000 to 0.5060, quartiles 0.5015 to 0.5045\n",
 	} {
 		require.Contains(t, out, want)
@@ -81,10 +82,11 @@ func TestMeasuredFigures(t *testing.T) {
 	_, err = Fit(figures)
 	require.NoError(t, err)
 
-	direct := strings.NewReplacer("ftrace", "optimizable", "plain\tk", "plain\tb", "sample\tk", "sample\tb", "sample\tf",
-		"sample\tRO").Replace(samples)
+	direct := strings.NewReplacer("ftrace", "optimizable", "plain\tk", "plain\tb", "sample\tk", "sample\tb",
+		"sample\tf", "sample\tRO").Replace(samples)
 	out, _, _ = fromSamples(t, direct)
-	require.Contains(t, out, ",b,0.5030\nA box,x86_64,3000,4.15,o,0.1030\nA box,x86_64,3000,4.15,rb,0.3530\nA box,x86_64,3000,4.15,ro,0.1970\n")
+	require.Contains(t, out, ",b,0.5030\nA box,x86_64,3000,4.15,o,0.1030\n"+
+		"A box,x86_64,3000,4.15,rb,0.3530\nA box,x86_64,3000,4.15,ro,0.1970\n")
 }
 
 // A file that isn't whole, or isn't one, is one line of error and status 2; and so are options.
@@ -147,8 +149,9 @@ func TestMeasuredCoverage(t *testing.T) {
 			require.NoError(t, err)
 		}
 		slices.Sort(list)
-		for i, q := range map[int]float64{0: 0.5, 3: 0.25, 4: 0.75} { // 15 values have the quantiles of all definitions
-			require.InDelta(t, list[int(q*14)]+(q*14-math.Floor(q*14))*(list[int(q*14)+1]-list[int(q*14)]), got[i], 1e-4)
+		for i, q := range map[int]float64{0: 0.5, 3: 0.25, 4: 0.75} {
+			k, part := math.Modf(14 * q)
+			require.InDelta(t, list[int(k)]+part*(list[int(k)+1]-list[int(k)]), got[i], 1e-4)
 		}
 		require.InDelta(t, stat.Quantile(0.5, stat.Empirical, list, nil), got[0], 1e-4)
 		n.add(Interval{got[1], got[2]}, 0.55)
@@ -160,7 +163,10 @@ func TestMeasuredCoverage(t *testing.T) {
 // the exit status.
 const guestScript = `
 m() { echo "== $1"; shift; "$@" </dev/null; echo "status $?"; }
-left() { echo "== left after $1"; cat /sys/kernel/tracing/kprobe_events /sys/kernel/debug/kprobes/list; cat /proc/sys/debug/kprobes-optimization; }
+left() {
+	echo "== left after $1"
+	cat /sys/kernel/tracing/kprobe_events /sys/kernel/debug/kprobes/list /proc/sys/debug/kprobes-optimization
+}
 [ -z "$locked" ] || { m locked bash /measure-probes; exit; }
 m measured bash /measure-probes --seconds 0.05 --repeats 7 --samples /tmp/samples
 left measured
@@ -223,8 +229,9 @@ func TestMeasureProbesEmulated(t *testing.T) {
 		"off":         "probes are switched off: echo 1 > /sys/kernel/debug/kprobes/enabled\nstatus 2\n",
 		"cpu":         "--cpu 99: there is no such CPU for this process; online are 0-1\nstatus 2\n",
 		"user":        "only root may put probes: run it with sudo\nstatus 2\n",
-		"out":         "the kernel is built without CONFIG_KPROBES or CONFIG_KPROBE_EVENTS; boot one that has them\nstatus 2\n",
-		"debugfs":     "status 0\n0\n",
+		"out": "the kernel is built without CONFIG_KPROBES or CONFIG_KPROBE_EVENTS; boot one that has them\n" +
+			"status 2\n",
+		"debugfs": "status 0\n0\n",
 	} {
 		require.True(t, strings.HasSuffix(parts[part], want), "%s: %s", part, parts[part])
 		if left, ok := parts["left after "+part]; ok {
@@ -328,8 +335,8 @@ func (a *archive) add(path string, mode int, b []byte) {
 		a.add(d, 0o40755, nil)
 	}
 	name := strings.TrimPrefix(path, "/") + "\x00"
-	fmt.Fprintf(a, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X", len(a.seen), mode, 0, 0, 1, 0, len(b), 0,
-		0, 0, 0, len(name), 0)
+	fmt.Fprintf(a, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X", len(a.seen), mode, 0, 0, 1, 0,
+		len(b), 0, 0, 0, 0, len(name), 0)
 	a.WriteString(name)
 	a.pad()
 	a.Write(b)
