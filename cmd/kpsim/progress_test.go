@@ -49,7 +49,7 @@ var lasting = []string{
 var soon = []string{
 	"run", "shell", "replay", "view", "export", "disasm", "kernel info", "kernel closure", "kernel mutants",
 	"kernel table", "kernel runs",
-	"overhead table", "overhead fit", "overhead calibrate", "editions", "list", "version", "completion", "complete",
+	"overhead table", "overhead fit", "overhead script", "overhead calibrate", "editions", "list", "version", "completion", "complete",
 	"man",
 }
 
