@@ -19,7 +19,8 @@
 //	internal/verbs      what a verb does:
 //	                    findings (explore, merge, verify, fuzz, compare), small (all programs of a few calls),
 //	                    report (one run), shell (by hand),
-//	                    check (objects), kernelinfo (kernels), catalogue (list, editions, version)
+//	                    check (objects), kernelinfo (kernels), catalogue (list, editions, version),
+//	                    start (new, and what kpsim says without a verb)
 //	internal/eval       verbs about many searches:
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a
 //	                    kernel's own), each with its pages; mutants (which property notices a fault),

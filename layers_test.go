@@ -207,6 +207,7 @@ var layers = []layer{
 	{pkg: "internal/verbs/check", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/kernelinfo", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/catalogue", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/verbs/start", may: []string{"internal/ui/cli", "sim"}, free: []string{"*"}}, // writes a file
 	{pkg: "internal/verbs/report", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/small", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/findings", may: []string{"*"}, free: []string{"*"}},

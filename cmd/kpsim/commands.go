@@ -11,7 +11,9 @@ import (
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/flags"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/verbs/catalogue"
 	"kpsim/internal/verbs/findings"
+	"kpsim/internal/verbs/start"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/fetch"
@@ -56,6 +58,8 @@ func newParser(of []verb, stdout, stderr io.Writer, options ...kong.Option) *kon
 			"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()),
 			"memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()),
 			"drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()),
+			"kinds":      cli.List(catalogue.Kinds()),
+			"purposes":   cli.List(start.Purposes()),
 			"processors": cli.List(inputs.DrawnProcessors()),
 			"bound":      fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns),
 		})

@@ -5,6 +5,7 @@ import (
 
 	"kpsim/internal/eval/matrix"
 	"kpsim/internal/eval/overhead/pages"
+	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/small"
 	"kpsim/internal/ui/cli"
@@ -13,6 +14,7 @@ import (
 	"kpsim/internal/ui/verdict"
 	"kpsim/internal/verbs/catalogue"
 	"kpsim/internal/verbs/report"
+	"kpsim/internal/verbs/start"
 	"kpsim/kprobes/mutants"
 	"kpsim/linux/closure"
 	"kpsim/smp"
@@ -73,41 +75,45 @@ func (c *completeCmd) Run(p *cli.Program) (int, error) {
 
 // completions has the names that complete a flag, by the flag's name, or an argument, by its name in
 // brackets. Other flags and arguments are completed with files if their placeholder says so, otherwise
-// not at all.
+// not at all. NAME=PLACEHOLDER is for a flag that means something else in another command.
 var completions = map[string]flags.Names{
-	"--ignore":    flags.Fixed(inputs.PropertyNames),
-	"--mutant":    flags.Fixed(mutants.Known),
-	"--without":   flags.Fixed(library.Names),
-	"--mutants":   flags.Fixed(mutants.Names),
-	"--strategy":  flags.Fixed(inputs.StrategyNames),
-	"--edition":   flags.Fixed(inputs.DrawnEditions),
-	"--arch":      flags.Fixed(inputs.DrawnProcessors),
-	"--preempt":   flags.Fixed(inputs.DrawnPreempts),
-	"--fetch":     flags.Fixed(fetch.Names),
-	"--memory":    flags.Fixed(smp.Orderings),
-	"--machine":   flags.Fixed(pages.MachineIDs),
-	"--probe":     flags.Fixed(pages.ProbeIDs),
-	"--profile":   flags.Fixed(func() []string { return []string{"k61", "k612"} }),
-	"--tier":      flags.Fixed(pages.TierNames),
-	"--schedule":  flags.Fixed(pages.ScheduleNames),
-	"--patch":     flags.Fixed(pages.PatchNames),
-	"--format":    flags.Fixed(verdict.Names),
-	"--to":        flags.Fixed(func() []string { return report.Exports }),
-	"--with":      flags.Fixed(closure.Known),
-	"<file|name>": flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
-	"<scenario>":  flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
-	"<what>":      flags.Either(flags.Fixed(library.Names), flags.Files(".star", ".kps")),
-	"<world>":     flags.Fixed(small.Names),
-	"<listed>":    flags.Fixed(catalogue.Listed),
-	"<trace>":     flags.Files(".kps"),
-	"<beside>":    flags.Files(".kps"),
-	"<object>":    flags.Either(flags.Fixed(library.Names), flags.Files(".o", ".ko", ".star", ".kps")),
-	"<file>":      flags.Files(""),
-	"<files>":     flags.Files(""),
-	"<file.csv>":  flags.Files(".csv"),
-	"<test>":      flags.Files(".litmus"),
-	"<name>":      flags.Fixed(mutants.Names),
-	"<row>":       flags.Fixed(matrix.RowNames),
-	"<shell>":     flags.Fixed(shellNames),
-	"<command>":   flags.Fixed(commandWords),
+	"--ignore":      flags.Fixed(inputs.PropertyNames),
+	"--mutant":      flags.Fixed(mutants.Known),
+	"--without":     flags.Fixed(library.Names),
+	"--mutants":     flags.Fixed(mutants.Names),
+	"--strategy":    flags.Fixed(inputs.StrategyNames),
+	"--edition":     flags.Fixed(inputs.DrawnEditions),
+	"--arch":        flags.Fixed(inputs.DrawnProcessors),
+	"--preempt":     flags.Fixed(inputs.DrawnPreempts),
+	"--fetch":       flags.Fixed(fetch.Names),
+	"--memory":      flags.Fixed(smp.Orderings),
+	"--machine":     flags.Fixed(pages.MachineIDs),
+	"--probe":       flags.Fixed(pages.ProbeIDs),
+	"--for=PURPOSE": flags.Fixed(start.Purposes),
+	"--kind":        flags.Fixed(catalogue.Kinds),
+	"--engine":      flags.Fixed(scenario.Engines),
+	"--property":    flags.Fixed(catalogue.Properties),
+	"--profile":     flags.Fixed(func() []string { return []string{"k61", "k612"} }),
+	"--tier":        flags.Fixed(pages.TierNames),
+	"--schedule":    flags.Fixed(pages.ScheduleNames),
+	"--patch":       flags.Fixed(pages.PatchNames),
+	"--format":      flags.Fixed(verdict.Names),
+	"--to":          flags.Fixed(func() []string { return report.Exports }),
+	"--with":        flags.Fixed(closure.Known),
+	"<file|name>":   flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
+	"<scenario>":    flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
+	"<what>":        flags.Either(flags.Fixed(library.Names), flags.Files(".star", ".kps")),
+	"<world>":       flags.Fixed(small.Names),
+	"<listed>":      flags.Fixed(catalogue.Listed),
+	"<trace>":       flags.Files(".kps"),
+	"<beside>":      flags.Files(".kps"),
+	"<object>":      flags.Either(flags.Fixed(library.Names), flags.Files(".o", ".ko", ".star", ".kps")),
+	"<file>":        flags.Files(""),
+	"<files>":       flags.Files(""),
+	"<file.csv>":    flags.Files(".csv"),
+	"<test>":        flags.Files(".litmus"),
+	"<name>":        flags.Fixed(mutants.Names),
+	"<row>":         flags.Fixed(matrix.RowNames),
+	"<shell>":       flags.Fixed(shellNames),
+	"<command>":     flags.Fixed(commandWords),
 }

@@ -70,6 +70,11 @@ func TestComplete(t *testing.T) {
 		{[]string{"disasm", "mi"}, "mine.o mine.star"},
 		{[]string{"litmus", "s"}, "sb.litmus"},
 		{[]string{"disasm", "mine.o", ""}, ""},
+		{[]string{"new", "x", "--for", "m"}, "module"},
+		{[]string{"fuzz", "--for", "m"}, ""}, // a time
+		{[]string{"list", "--kind", "j"}, "jprobe jump-label"},
+		{[]string{"list", "--engine", ""}, "kprobes linux"},
+		{[]string{"list", "--property", "T6"}, "T6"},
 		{[]string{"check", "--profile", ""}, "k61 k612"},
 		{[]string{"check", "--edition", "5"}, "5.14"},
 		{[]string{"overhead", "--machine", "xeon"}, "xeon-e5410/i386 xeon-e5410/x86_64"},
@@ -102,10 +107,10 @@ func TestComplete(t *testing.T) {
 // Whatever takes names or files is completed; numbers and what is free aren't.
 func TestCompleteAll(t *testing.T) {
 	free := []string{"--func", "--at", "--words", "--cpu", "--config", "--cpus", "--count", "--shard", "--for",
-		"<func>", "--tasks", "--maxactive", "--date", "--good", "--bad"}
+		"<func>", "--tasks", "--maxactive", "--date", "--good", "--bad", "--search", "<new-file>"}
 	met := map[string]bool{}
 	see := func(words []string, v *kong.Value, name, placeholder string) {
-		met[name] = true
+		met[name], met[name+"="+placeholder] = true, true
 		offered := len(flags.ValuesOf(completions, v, "")) > 0
 		text := v.Target.Kind().String() == "string" || v.IsCumulative() &&
 			v.Target.Type().Elem().Kind().String() == "string"

@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/flags"
+	"kpsim/internal/verbs/start"
 	"kpsim/sim"
 )
 
@@ -25,6 +26,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 	defer p.Flush()
 	defer p.Listen()() // from the beginning
+	if len(args) == 0 {
+		start.Offer(p)
+		return cli.BadInput
+	}
 	c := parseNamed(args, stdout, stderr)
 	if c == nil {
 		parser := newParser(verbs, stdout, stderr) // by themselves, for their width: it prints nothing but help
@@ -49,7 +54,7 @@ func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 // misused returns the exit status for a command line that can't be parsed, which a command may choose.
 func misused(args []string) int {
 	for _, v := range verbs {
-		if len(args) == 0 || v.name != args[0] {
+		if v.name != args[0] {
 			continue
 		}
 		if m, ok := v.new().(interface{ Misused(args []string) int }); ok {
@@ -62,9 +67,6 @@ func misused(args []string) int {
 // parseNamed parses a correct command line with a parser that knows only the named command: building the parser of all
 // commands takes longer than a short command runs. nil: the whole parser explains what is wrong, or prints help.
 func parseNamed(args []string, stdout, stderr io.Writer) command {
-	if len(args) == 0 {
-		return nil
-	}
 	for i, v := range verbs {
 		if v.name != args[0] {
 			continue

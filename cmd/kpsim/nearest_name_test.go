@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
@@ -22,7 +23,6 @@ func TestMisspelt(t *testing.T) {
 		{"step", `unexpected argument step; did you mean "shell", "view", "mutants"?`},
 		{"Explore", `unexpected argument Explore; did you mean "explore"?`},
 		{"quux", `unexpected argument quux; see `},
-		{"", "name a command, such as explore; see "},
 		{"bench", "name a command, such as bench search; see "},
 		{"explore --sed 3", `unknown flag --sed; did you mean "--seed"?`},
 		{"overhead --mashine x", `unknown flag --mashine; did you mean "--machine"?`},
@@ -46,6 +46,16 @@ func TestMisspelt(t *testing.T) {
 		{"completion", "<shell> is missing: bash, zsh or fish; see "},
 		{"list scenario", `no list, and nothing in one, is called "scenario"; did you mean "scenarios"?`},
 		{"list gremlin", `no list, and nothing in one, is called "gremlin"; `},
+		{"list --kind label", `--kind: no kind of patch is called "label"; did you mean "jump-label"?`},
+		{"list --kind x", `--kind: no kind of patch is called "x"; there are "kprobe", "kretprobe", `},
+		{"list --engine lin", `--engine: no engine is called "lin"; did you mean "linux"?`},
+		{"list --property T99", `--property: no property is called "T99"; `},
+		{"list --property start-inside", `--property: no property is called "start-inside"; did you mean "no-start-inside"`},
+		{"new x --for functoin", `--for: no purpose is called "functoin"; did you mean "function"?`},
+		{"new x.litmus", `x.litmus: a scenario for "function" is a file NAME.star; write x.star, or another --for`},
+		{"new x.star --for litmus", `x.star: a scenario for "litmus" is a file NAME.litmus; write x.litmus, or another`},
+		{"new no-folder/x", "no-folder/x.star: no such file or directory; name a file in a folder that can be written"},
+		{"new", "<new-file> is missing: the file to write: NAME, or NAME.star; of a litmus test NAME.litmus; see "},
 		{"explore --noise", "unknown flag --noise; it is a flag of overhead table\n"},
 		{"run --deviations 2", "unknown flag --deviations; it is a flag of verify, matrix\n"},
 		{"list --edition 2.6", "unknown flag --edition; it is a flag of explore, fuzz, verify, others\n"},
@@ -111,5 +121,30 @@ func TestMisspelt(t *testing.T) {
 		if strings.HasSuffix(c.want, "see ") && !strings.HasSuffix(got, " --help\n") {
 			t.Errorf("%s: no help is named: %s", c.line, got)
 		}
+	}
+}
+
+// Without a command kpsim says what one may want, in a few lines, each line to type one that it takes.
+func TestOffer(t *testing.T) {
+	var out, errs bytes.Buffer
+	if status := run(nil, &out, &errs); status != cli.BadInput || out.Len() > 0 {
+		t.Errorf("status %d, printed %q", status, &out)
+	}
+	if n := strings.Count(errs.String(), "\n"); n >= 15 || n < 5 {
+		t.Errorf("%d lines", n)
+	}
+	typed := 0
+	for line := range strings.Lines(errs.String()) {
+		words, ok := strings.CutPrefix(line, "    "+cli.Typed()+" ")
+		if !ok {
+			continue
+		}
+		typed++
+		if _, err := newParser(verbs, io.Discard, io.Discard).Parse(strings.Fields(words)); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if typed != 3 {
+		t.Errorf("%d lines to type:\n%s", typed, &errs)
 	}
 }

@@ -47,7 +47,7 @@ var lasting = []string{
 
 // soon are the other commands: they make one run, or none, or are told by the user how to go on.
 var soon = []string{
-	"run", "shell", "replay", "view", "export", "disasm", "kernel info", "kernel closure", "kernel mutants",
+	"new", "run", "shell", "replay", "view", "export", "disasm", "kernel info", "kernel closure", "kernel mutants",
 	"kernel table", "kernel runs",
 	"overhead table", "overhead fit", "overhead script", "overhead calibrate", "editions", "list", "version", "completion", "complete",
 	"man",

@@ -18,6 +18,7 @@ import (
 	"kpsim/internal/verbs/report"
 	"kpsim/internal/verbs/shell"
 	"kpsim/internal/verbs/small"
+	"kpsim/internal/verbs/start"
 )
 
 // A verb is a command of the first level. It may have commands below it.
@@ -29,6 +30,7 @@ type verb struct {
 
 // verbs are the command line, in the order of --help.
 var verbs = []verb{
+	verbNamed[start.New]("new"),
 	verbNamed[findings.Explore]("explore"),
 	verbNamed[findings.Fuzz]("fuzz"),
 	verbNamed[findings.Verify]("verify"),

@@ -18,20 +18,24 @@ import (
 // List is kpsim list.
 type List struct {
 	What []string `arg:"" optional:"" name:"listed" help:"A list, scenarios, properties, mutants, strategies, barriers or history, or names of what is in one, as T2 or a commit. None: all but the last two."`
-	JSON bool     `name:"json" help:"Print one JSON object."`
+	Filters
+	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
 // Help implements kong.HelpProvider.
 func (*List) Help() string {
 	return `List the scenarios, properties, mutants and strategies.
 
-What the names mean that explore takes, and that its lines give.
+What the names mean that explore takes, and that its lines give. Filters select rows: by the kind of patch, the engine that can run it, the property that it is about, and words. What passes all of them is printed.
 
 Examples:
 
   kpsim list
   kpsim list scenarios
   kpsim list T2 no-quiesce safe-none
+  kpsim list --kind jump-label
+  kpsim list --engine linux --property T2
+  kpsim list scenarios --search nmi
   kpsim list barriers
   kpsim list history
   kpsim list --json
@@ -111,48 +115,79 @@ func (c *List) Run(p *cli.Program) (int, error) {
 			return 0, err
 		}
 	}
-	var l listing
-	for _, s := range library.All() {
-		if c.wants(listScenarios, s.Name) {
-			l.Scenarios = append(l.Scenarios, listedScenario{s.Name, s.Says, expectation(s.Expect)})
-		}
+	if err := c.check(); err != nil {
+		return 0, err
 	}
-	for _, q := range properties.All {
-		if c.wants(listProperties, q.ID, q.Name) {
-			l.Properties = append(l.Properties, listedProperty{q.ID, q.Name, q.Says})
-		}
-	}
-	for i := range mutants.All {
-		if m := &mutants.All[i]; c.wants(listMutants, m.Name) {
-			l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
-		}
-	}
-	for i := range mutants.Unchecked {
-		if m := &mutants.Unchecked[i]; len(c.What) > 0 && c.wants(m.Name) {
-			l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
-		}
-	}
-	for _, s := range sched.All {
-		if c.wants(listStrategies, s.Name) {
-			l.Strategies = append(l.Strategies, listedStrategy{s.Name, s.Says})
-		}
-	}
-	for _, m := range mutants.Barriers() {
-		if len(c.What) > 0 && c.wants(listBarriers, m.Name) {
-			place := m.Barrier.Place()
-			l.Barriers = append(l.Barriers, listedBarrier{m.Name, place.Name, place.Order.String(), place.Source})
-		}
-	}
-	for i := range mutants.History() {
-		if f := &mutants.History()[i]; len(c.What) > 0 && c.wants(listHistory, cmp.Or(f.Commit, listHistory)) {
-			l.History = append(l.History, listFix(f))
-		}
+	l := c.scenarios()
+	if !c.Filters.scenarios() {
+		c.others(&l)
 	}
 	if c.JSON {
 		return cli.OK, p.PrintJSON(l)
 	}
+	if c.any() && l.empty() {
+		p.Indented("", c.nothing())
+	}
 	l.print(p)
 	return cli.OK, nil
+}
+
+// scenarios returns a listing with the scenarios.
+func (c *List) scenarios() (l listing) {
+	for _, s := range library.All() {
+		if c.wants(listScenarios, s.Name) && c.scenario(s) {
+			l.Scenarios = append(l.Scenarios, listedScenario{s.Name, s.Says, expectation(s.Expect)})
+		}
+	}
+	return l
+}
+
+// others adds what isn't a scenario.
+func (c *List) others(l *listing) {
+	for _, q := range properties.All {
+		if c.wants(listProperties, q.ID, q.Name) && c.about(q.Name) && c.words(q.ID, q.Name, q.Says) {
+			l.Properties = append(l.Properties, listedProperty{q.ID, q.Name, q.Says})
+		}
+	}
+	mutant := func(m *mutants.Mutant) {
+		if c.about(m.Property) && c.words(m.Name, m.Says, m.Scenario, m.Property) {
+			l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
+		}
+	}
+	for i := range mutants.All {
+		if m := &mutants.All[i]; c.wants(listMutants, m.Name) {
+			mutant(m)
+		}
+	}
+	for i := range mutants.Unchecked {
+		if m := &mutants.Unchecked[i]; len(c.What) > 0 && c.wants(m.Name) {
+			mutant(m)
+		}
+	}
+	for _, s := range sched.All {
+		if c.wants(listStrategies, s.Name) && c.Property == "" && c.words(s.Name, s.Says) {
+			l.Strategies = append(l.Strategies, listedStrategy{s.Name, s.Says})
+		}
+	}
+	for _, m := range mutants.Barriers() {
+		place := m.Barrier.Place()
+		if len(c.What) > 0 && c.wants(listBarriers, m.Name) && c.about(m.Property) &&
+			c.words(m.Name, place.Name, place.Source) {
+			l.Barriers = append(l.Barriers, listedBarrier{m.Name, place.Name, place.Order.String(), place.Source})
+		}
+	}
+	for i := range mutants.History() {
+		f := &mutants.History()[i]
+		if len(c.What) > 0 && c.wants(listHistory, cmp.Or(f.Commit, listHistory)) && c.Property == "" &&
+			c.words(f.Commit, f.Area, f.Kind, f.Says) {
+			l.History = append(l.History, listFix(f))
+		}
+	}
+}
+
+// empty reports whether no row is listed.
+func (l *listing) empty() bool {
+	return len(l.Scenarios)+len(l.Properties)+len(l.Mutants)+len(l.Strategies)+len(l.Barriers)+len(l.History) == 0
 }
 
 // wants reports whether any of the words was requested: the name of a list, or of something in

@@ -131,7 +131,11 @@ func ValuesOf(completions map[string]Names, v *kong.Value, begun string) []strin
 			return Files("/")(begun)
 		}
 	}
-	switch n := completions[name]; {
+	n := completions[name]
+	if v.Flag != nil && completions[name+"="+v.Flag.PlaceHolder] != nil {
+		n = completions[name+"="+v.Flag.PlaceHolder]
+	}
+	switch {
 	case v.Enum != "":
 		return strings.Split(v.Enum, ",")
 	case n != nil:
