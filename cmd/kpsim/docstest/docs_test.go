@@ -5,6 +5,7 @@ import (
 	"flag"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -375,11 +376,49 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 				ts.Check(err)
 				r := &pageReader{ts: ts, root: root, page: args[0], lines: strings.Split(string(text), "\n")}
 				defer r.save(args[0])
+				before := files(ts)
 				for _, b := range blocks(string(text)) {
 					r.do(b)
 				}
+				r.ignored(before)
 			},
 		},
+	}
+}
+
+// files lists what is in the script's folder.
+func files(ts *testscript.TestScript) map[string]bool {
+	list := make(map[string]bool)
+	ts.Check(fs.WalkDir(os.DirFS(ts.MkAbs(".")), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !strings.HasPrefix(path, ".") {
+			list[path] = true
+		}
+		return err
+	}))
+	return list
+}
+
+// ignored checks that git ignores each file that the page's commands have made: a clone in which a reader has typed
+// them stays clean.
+func (r *pageReader) ignored(before map[string]bool) {
+	var made []string
+	for path := range files(r.ts) {
+		if !before[path] && path != "typed" {
+			made = append(made, path)
+		}
+	}
+	slices.Sort(made)
+	if _, err := os.Stat(filepath.Join(r.root, ".git")); err != nil || len(made) == 0 {
+		return // no clone
+	}
+	git := exec.Command("git", "-C", r.root, "check-ignore", "--no-index", "--stdin")
+	git.Stdin = strings.NewReader(strings.Join(made, "\n"))
+	out, _ := git.Output() // it exits with 1 if it ignores none
+	ignored := strings.Split(string(out), "\n")
+	made = slices.DeleteFunc(made, func(path string) bool { return slices.Contains(ignored, path) })
+	if len(made) > 0 {
+		r.ts.Fatalf("%s: its commands make %s, which git doesn't ignore: name it so that .gitignore has it", r.page,
+			strings.Join(made, " "))
 	}
 }
 

@@ -44,7 +44,7 @@ var kinds = []kind{
 	{"module", []scenario.Object{scenario.AModule}, scenario.TheModules},
 	{"uprobe", []scenario.Object{scenario.AUprobe}, nil},
 	{"debugger", []scenario.Object{scenario.ABreakpoint}, nil},
-	{"hand", []scenario.Object{scenario.TextByHand, scenario.AMemory}, nil},
+	{"hand", []scenario.Object{scenario.TextByHand, scenario.AMemory}, scenario.TheAliases},
 }
 
 // Kinds returns the values of --kind.
