@@ -63,12 +63,13 @@ func (p *purpose) file(typed string) (string, error) {
 	ext := filepath.Ext(base)
 	switch {
 	case typed == "" || strings.HasSuffix(typed, "/") || base == "." || base == "..":
-		return "", fmt.Errorf("%q is no name for a file; write one, as in %s", typed, cli.Line(cli.Typed(), "new", "mine"))
+		return "", fmt.Errorf("%q is no name for a file; write one, as in %s", typed,
+			cli.Line(cli.Typed(), "new", "mine"))
 	case ext == p.ext:
 		return typed, nil
 	case slices.ContainsFunc(purposes, func(o purpose) bool { return o.ext == ext }):
-		return "", fmt.Errorf("%s: a scenario for %q is a file NAME%s; write %s, or another --for", typed, p.name, p.ext,
-			strings.TrimSuffix(base, ext)+p.ext)
+		return "", fmt.Errorf("%s: a scenario for %q is a file NAME%s; write %s, or another --for", typed, p.name,
+			p.ext, strings.TrimSuffix(base, ext)+p.ext)
 	}
 	return typed + p.ext, nil
 }
