@@ -68,12 +68,12 @@ func (c checker) checkAlternative(p Part, a *Alternative) error {
 	in, err := c.s.Machine.Processor().Decode(a.Code, c.s.Text(a.Func).At+arch.Addr(a.Offset))
 	switch {
 	case err != nil || in.Size() != len(a.Code):
-		return Faultf(p, "alternative(): % x isn't one instruction; give the bytes of one", a.Code)
+		return Faultf(p, "alternative(): hex % x isn't one instruction; give the bytes of one", a.Code)
 	case in.Size() != was.Size():
-		return Faultf(p, "alternative(): % x is %d long, and what is at %s %d; fill the shorter one up, as "+
+		return Faultf(p, "alternative(): hex % x is %d long, and what is at %s %d; fill the shorter one up, as "+
 			"with a longer nop", a.Code, in.Size(), place, was.Size())
 	case bytes.Equal(a.Code, was.Bytes()):
-		return Faultf(p, "alternative(): % x is what is at %s; give another instruction", a.Code, place)
+		return Faultf(p, "alternative(): hex % x is what is at %s; give another instruction", a.Code, place)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 func (c checker) absent(p Part) error {
 	m := &c.s.Machine
 	if set := m.Offline &^ (1<<m.CPUs - 1); set != 0 || m.Offline&1 != 0 {
-		return Faultf(p, "offline = [%d]: the CPUs that may begin offline are 1 to %d: the first one boots the others",
+		return Faultf(p, "offline = [%d]: the CPUs that may begin offline are 1 to %d; the first one boots the others",
 			bits.TrailingZeros64(set|m.Offline&1), m.CPUs-1)
 	}
 	for i := range c.s.Tasks {

@@ -170,7 +170,7 @@ func (c checker) callee(p Part, who string, op *Op) error {
 // goes checks a CPU that goes offline or comes online.
 func (c checker) goes(p Part, who string, op *Op) error {
 	if op.CPU < 1 || op.CPU >= c.s.Machine.CPUs {
-		return Faultf(p, "%s: %s(%d): the CPUs that go and come are 1 to %d: the first one stays, as on x86",
+		return Faultf(p, "%s: %s(%d): the CPUs that go and come are 1 to %d; the first one stays, as on x86",
 			who, op.Kind, op.CPU, c.s.Machine.CPUs-1)
 	}
 	return nil

@@ -150,10 +150,14 @@ func (c checker) checkProbe(p Part, k *Probe) error {
 	if err := c.kind(p, who, k); err != nil {
 		return err
 	}
+	pre, post := " pre", " post"
+	if k.Kind != ProbeKprobe {
+		pre, post = " entry", " handler"
+	}
 	for _, h := range []struct {
 		what  string
 		steps []Step
-	}{{" pre", k.Pre}, {" post", k.Post}, {" fault", k.Fault}} {
+	}{{pre, k.Pre}, {post, k.Post}, {" fault", k.Fault}} {
 		if err := c.handler(p, who+h.what, k, h.steps); err != nil {
 			return err
 		}

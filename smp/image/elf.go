@@ -105,7 +105,7 @@ func checkHeader(data []byte) (*objfile.Class, error) {
 		case len(data) < 20:
 			what = fmt.Sprintf("%d bytes", len(data))
 		}
-		return nil, fmt.Errorf("can't be read as an ELF object (%s): give a .o file made by gcc -c or as, or a "+
+		return nil, fmt.Errorf("can't be read as an ELF object (%s); give a .o file made by gcc -c or as, or a "+
 			"kernel module", what)
 	case elf.Data(data[5]) == elf.ELFDATA2MSB:
 		return nil, fmt.Errorf("big-endian code: compile it for x86-64")

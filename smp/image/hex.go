@@ -327,7 +327,7 @@ func (r *hexReader) pairs(digits string, i int) error {
 			"%q is no hexadecimal digit; write pairs of digits, 55 4889e5, and # before what is no bytes",
 			rune(invalid))
 	case err != nil:
-		return r.errorf(i+len(digits)-1, "a single digit %q: a byte is two digits side by side, 0%c",
+		return r.errorf(i+len(digits)-1, "a single digit %q; a byte is two digits side by side, 0%c",
 			digits[len(digits)-1], digits[len(digits)-1])
 	}
 	return r.group(b, i)

@@ -68,7 +68,7 @@ func TestParseHex(t *testing.T) {
 			err: "0x0007b8c3017f448d has several bytes, and nothing says which comes first; have them printed one by one, in gdb by x/16xb"},
 		{in: "Dump of assembler code for function f:\n 0x10 <+0>:\t55\n a line of bytes that is damaged 48 8\n 0x14 <+4>:\t53", err: "the line is of 0x14, and the bytes before it end at 0x11; leave no line out"},
 
-		{in: "55 4", err: `line 1, column 4 of "55 4": a single digit '4': a byte is two digits side by side, 04`},
+		{in: "55 4", err: `line 1, column 4 of "55 4": a single digit '4'; a byte is two digits side by side, 04`},
 		{in: "5 5", err: "line 1, column 1 of \"5 5\": a single digit '5'"},
 		{in: "5#5", err: "line 1, column 1 of \"5#5\": a single digit '5'"},
 		{in: "90 # one\n 9g", err: `line 2, column 3 of " 9g": 'g' is no hexadecimal digit`},

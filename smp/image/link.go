@@ -117,7 +117,7 @@ func (l *linked) relocate(i int) error {
 		r := &s.relocs[k]
 		t, to := &l.o.targets[r.Symbol], l.symbols[r.Symbol]
 		if to == nowhere && t.place == external && t.name != fentry { // calls of fentry become nops
-			return fmt.Errorf("%s refers to %s, which isn't defined: define it above elf(), another elf(…), "+
+			return fmt.Errorf("%s refers to %s, which isn't defined; define it above elf(), another elf(…), "+
 				"stub(%q) or data(%q, …)", l.o.where(i, r.Off), t.name, t.name, t.name)
 		}
 		f := l.o.class.Form(r.Kind)

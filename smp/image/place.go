@@ -123,7 +123,7 @@ func (o *Object) room(base arch.Addr) error {
 		last = math.MaxUint32
 	}
 	if need > last || uint64(base) > last-need {
-		return fmt.Errorf("%s: doesn't fit behind %#x: choose a lower address", o.name, uint64(base))
+		return fmt.Errorf("%s: doesn't fit behind %#x; choose a lower address", o.name, uint64(base))
 	}
 	return nil
 }

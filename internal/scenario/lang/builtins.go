@@ -164,7 +164,7 @@ func (c *call) unpack(pairs ...any) error {
 // longestSig is the longest signature that a message includes.
 const longestSig = 200
 
-// parameters lists the names that a call takes.
+// parameters lists the names that a call takes, but those of any number.
 func (c *call) parameters() (names []string) {
 	_, list, _ := strings.Cut(strings.TrimSuffix(c.sig, ")"), "(")
 	for p := range strings.SplitSeq(list, ", ") {

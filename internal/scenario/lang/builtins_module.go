@@ -241,7 +241,7 @@ func (l *loader) fillCode(name string, v starlark.Value) (code []byte, err error
 	if err != nil || arg < 1 || arg > len(args) {
 		return nil, fmt.Errorf("stub %q: argument %.40s isn't there; 1 to %d", name, pair[0].String(), len(args))
 	}
-	b, err := bytesOf(name, pair[1])
+	b, err := bytesOf("fill", ofPart(name), pair[1])
 	if err != nil {
 		return nil, err
 	}

@@ -33,14 +33,18 @@ func (l *loader) advancePast(at arch.Addr, n int, boundary arch.Addr) {
 }
 
 // codeOf is bytesOf of code, whose instructions may be written as numbers.
-func (l *loader) codeOf(name string, v starlark.Value) ([]byte, error) {
-	return hexOf(name, v, l.s.Machine.Processor().Align)
+func (l *loader) codeOf(what, of string, v starlark.Value) ([]byte, error) {
+	return hexOf(what, of, v, l.s.Machine.Processor().Align)
 }
 
 // bytesOf reads what is given as hex: a string of it, a string of bytes, or a list of numbers and strings.
-func bytesOf(name string, v starlark.Value) ([]byte, error) { return hexOf(name, v, 1) }
+// what is the parameter, and of says whose, after a blank.
+func bytesOf(what, of string, v starlark.Value) ([]byte, error) { return hexOf(what, of, v, 1) }
 
-func hexOf(name string, v starlark.Value, unit int) ([]byte, error) {
+// ofPart says that a parameter is a part's.
+func ofPart(name string) string { return fmt.Sprintf(" of %q", name) }
+
+func hexOf(what, of string, v starlark.Value, unit int) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
 		return nil, nil
@@ -48,40 +52,41 @@ func hexOf(name string, v starlark.Value, unit int) ([]byte, error) {
 		return []byte(v), nil
 	case starlark.String:
 		if len(v) > scenario.MaxSource {
-			return nil, fmt.Errorf("hex of %q has %d characters; at most %d", name, len(v), scenario.MaxSource)
+			return nil, fmt.Errorf("%s%s has %d characters; at most %d", what, of, len(v), scenario.MaxSource)
 		}
 		b, err := image.ParseCode(string(v), unit)
 		if err != nil {
-			return nil, fmt.Errorf("hex of %q: %w", name, err)
+			return nil, fmt.Errorf("%s%s: %w", what, of, err)
 		}
 		return b, nil
 	case *starlark.List, starlark.Tuple:
-		list, err := sequence("hex", v, "")
+		list, err := sequence(what, v, "")
 		if err != nil {
 			return nil, err
 		}
 		var b []byte
 		for i := range list {
 			if _, is := starlark.AsString(list[i]); is {
-				more, err := hexOf(name, list[i], unit)
+				more, err := hexOf(what, of, list[i], unit)
 				if err != nil {
 					return nil, err
 				}
 				if b = append(b, more...); len(b) > scenario.MaxSource {
-					return nil, fmt.Errorf("hex of %q has more than %d bytes", name, scenario.MaxSource)
+					return nil, fmt.Errorf("%s%s has more than %d bytes; make it shorter, or put code into an object file",
+						what, of, scenario.MaxSource)
 				}
 				continue
 			}
 			n, err := starlark.AsInt32(list[i])
 			if err != nil || n < 0 || n > 0xff {
-				return nil, fmt.Errorf("hex[%d] of %q is %.40s, no byte; write a number from 0 to 0xff, or a string "+
-					"of digits", i, name, list[i].String())
+				return nil, fmt.Errorf("%s[%d]%s is %.40s, no byte; write a number from 0 to 0xff, or a string of digits",
+					what, i, of, list[i].String())
 			}
 			b = append(b, byte(n))
 		}
 		return b, nil
 	}
-	return nil, fmt.Errorf("hex of %q is %s; write pairs of digits, \"55 4889e5\"", name, describe(v))
+	return nil, fmt.Errorf("%s%s is %s; write pairs of digits, \"55 4889e5\"", what, of, describe(v))
 }
 
 // isFor returns an error if an object is of another processor than the machine's. What is no object is refused later.

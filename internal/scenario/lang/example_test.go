@@ -29,7 +29,7 @@ func ExampleLoad_wrong() {
 	_, err := lang.Load("mine.star", []byte(`f = text("f", "5z")`), os.ReadFile)
 	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
 	// Output:
-	// mine.star:1:5: hex of "f": line 1, column 2 of "5z": 'z' is no hexadecimal digit;
+	// mine.star:1:15: hex of "f": line 1, column 2 of "5z": 'z' is no hexadecimal digit;
 	// write pairs of digits, 55 4889e5, and # before what is no bytes
 }
 

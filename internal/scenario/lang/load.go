@@ -172,7 +172,7 @@ func (l *loader) locate(err error) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	return l.failf(l.at(f.Part), "%s", f.Msg)
+	return l.failf(l.subject(l.at(f.Part), f.Msg), "%s", f.Msg)
 }
 
 // at returns where a part was written, or else the beginning of the program.
@@ -215,7 +215,8 @@ func (l *loader) withPlace(name string, err, failed error) error {
 	}
 	f := &scenario.Fault{Part: scenario.PartOf(scenario.TheScenario, 0)}
 	errors.As(err, &f)
-	says := l.failf(l.at(f.Part), "%s", strings.TrimPrefix(err.Error(), l.s.Name+": "))
+	msg := strings.TrimPrefix(err.Error(), l.s.Name+": ")
+	says := l.failf(l.subject(l.at(f.Part), msg), "%s", msg)
 	return &located{says.Error(), err}
 }
 
@@ -286,6 +287,9 @@ func (l *loader) explain(err error) error {
 	at := l.top()
 	inner := "" // the builtin that failed, if one did
 	for i := len(eval.CallStack) - 1; i >= 0; i-- {
+		if rest, is := strings.CutPrefix(eval.Msg, "function "+eval.CallStack[i].Name+" "); is && misses(rest) {
+			continue // the mistake is in its call
+		}
 		if pos := eval.CallStack[i].Pos; pos.Line > 0 {
 			at = l.callee(pos, inner)
 			break
@@ -295,7 +299,55 @@ func (l *loader) explain(err error) error {
 	if eval.Msg == "invalid call of non-function (function)" {
 		return l.failf(at, "a function of the scenario is called by an operation; write call(f), with its name for f")
 	}
-	return l.failf(at, "%s", strings.TrimPrefix(eval.Msg, "Starlark computation cancelled: "))
+	msg := remedied(strings.TrimPrefix(eval.Msg, "Starlark computation cancelled: "))
+	return l.failf(l.subject(at, msg), "%s", msg)
+}
+
+// misses reports whether a def's message says that a call's arguments aren't its parameters.
+func misses(says string) bool {
+	for _, begins := range []string{"missing", "accepts", "got", "takes"} {
+		if strings.HasPrefix(says, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// remedies say what to do about errors of Starlark's own, which don't: by what their messages contain.
+var remedies = [][2]string{
+	{"called recursively", "Starlark has no recursion: write a loop"},
+	{"division by zero", "divide by another number"},
+	{"modulo by zero", "divide by another number"},
+	{"unknown binary op: function", "an offset is a number: f + 1"},
+	{"unknown binary op", "convert one of them: int(s), str(n), \"%d\" % n"},
+	{"not implemented", "convert one of them: int(s), str(n), \"%d\" % n"},
+	{"field or method", "the language's functions take it as an argument, as call(f) or register(k)"},
+	{"invalid call of non-function", "write the name of a function before the bracket"},
+	{"not iterable", "give a list"},
+	{"want iterable", "give a list"},
+	{"out of range", "elements count from 0, and from -1 backward"},
+	{"unhashable", "take a name or a number as the key"},
+	{"not in dict", "write d.get(k), or add it before"},
+	{"cannot load", "copy what you need into this file"},
+	{"too many values to unpack", "give as many names as there are values"},
+	{"too few values to unpack", "give as many names as there are values"},
+	{"range: ", "give whole numbers: range(3), range(1, 4)"},
+	{"arguments", "give what its def names"},
+	{"argument", "give what its def names"},
+	{"got ", "give that instead"},
+}
+
+// remedied appends what to do to a message that doesn't say it. What the program says by fail() stays.
+func remedied(msg string) string {
+	if strings.Contains(msg, "; ") || strings.HasPrefix(msg, "fail: ") {
+		return msg
+	}
+	for _, r := range remedies {
+		if strings.Contains(msg, r[0]) {
+			return msg + "; " + r[1]
+		}
+	}
+	return msg
 }
 
 // unclosed returns the line of the last bracket that is opened before a line and not closed before

@@ -96,7 +96,7 @@ func TestLoadBounds(t *testing.T) {
 
 func TestLoadOpensNothing(t *testing.T) {
 	_, err := lang.Load("t.star", []byte(`v = elf("victim.o")`), nil)
-	require.EqualError(t, err, `t.star:1:5: file "victim.o" can't be read here; give its functions with text()`)
+	require.EqualError(t, err, `t.star:1:9: file "victim.o" can't be read here; give its functions with text()`)
 }
 
 // A printed scenario gives no names to property or mutant: those are known to

@@ -23,11 +23,11 @@ func TestMemory(t *testing.T) {
 	require.NotContains(t, lang.Print(s), "memory", "scenarios of old print as before")
 
 	for _, x := range [][2]string{
-		{`machine(memory = "tos")`, `m.star:2:1: memory = "tos" isn't known; it is one of "sc", "tso", "lkmm"`},
+		{`machine(memory = "tos")`, `m.star:2:9: memory = "tos" isn't known; it is one of "sc", "tso", "lkmm"`},
 		{`machine(memory = "lkmm", engine = "linux")`,
-			`m.star:2:1: memory = "lkmm" is of the cells of an engine in Go; those of engine "linux" are memory, so say "sc" or "tso"`},
+			`m.star:2:9: memory = "lkmm" is of the cells of an engine in Go; those of engine "linux" are memory, so say "sc" or "tso"`},
 		{`machine(cpus = 64, memory = "tso")`,
-			`m.star:2:1: cpus = 64 is out of range under memory = "tso"; at most 63 CPUs hold stores`},
+			`m.star:2:9: cpus = 64 is out of range under memory = "tso"; at most 63 CPUs hold stores`},
 	} {
 		_, err := lang.Load("m.star", program(x[0]), nil)
 		require.EqualError(t, err, x[1])

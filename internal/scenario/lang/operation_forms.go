@@ -63,8 +63,8 @@ func readParts(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) err
 	if err != nil {
 		return err
 	}
-	for _, k := range list {
-		name, err := c.handle(a.Of, k)
+	for i, k := range list {
+		name, err := c.handle(fmt.Sprintf("%s[%d]", a.Name, i), a.Of, k)
 		if err != nil {
 			return err
 		}

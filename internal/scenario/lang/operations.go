@@ -45,7 +45,7 @@ func functionOrNone(field func(op *scenario.Op) *string) form {
 var forms = [...]form{
 	scenario.ParamPart: {
 		read: func(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
-			op.Target, err = c.handle(a.Of, v)
+			op.Target, err = c.handle(a.Name, a.Of, v)
 			return err
 		},
 		print: func(p *printer, a scenario.Param, op *scenario.Op) []string {
@@ -81,8 +81,8 @@ var forms = [...]form{
 		print: printPlace,
 	},
 	scenario.ParamBytes: {
-		read: func(c *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
-			op.Bytes, err = bytesOf(c.name, v)
+		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+			op.Bytes, err = bytesOf(a.Name, "", v)
 			return err
 		},
 		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return []string{dataString(op.Bytes)} },
@@ -224,8 +224,8 @@ var forms = [...]form{
 	},
 	scenario.ParamOld: {
 		otherwise: "None", none: true,
-		read: func(c *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
-			op.Old, err = c.l.codeOf(c.name, v)
+		read: func(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+			op.Old, err = c.l.codeOf(a.Name, "", v)
 			return err
 		},
 		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string {
@@ -233,8 +233,8 @@ var forms = [...]form{
 		},
 	},
 	scenario.ParamText: {
-		read: func(c *call, _ scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
-			op.Bytes, err = c.l.codeOf(c.name, v)
+		read: func(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
+			op.Bytes, err = c.l.codeOf(a.Name, "", v)
 			return err
 		},
 		print: func(p *printer, _ scenario.Param, op *scenario.Op) []string { return []string{p.partsOf(op.Bytes)} },

@@ -153,7 +153,7 @@ func (r *reader) call(name string, at syntax.Position, depth int) starlark.Value
 	}
 	made, err := v.do(r.l, c)
 	if err != nil {
-		r.failf(at, "%v", err)
+		r.failf(r.l.subject(at, err.Error()), "%v", err)
 	}
 	return made
 }

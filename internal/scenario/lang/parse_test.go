@@ -123,7 +123,7 @@ never(canary = "no-stop")`))
 func TestParseRefuses(t *testing.T) {
 	const shape = "a trace's scenario is a list of calls as kpsim prints it, without loops, functions or other Starlark"
 	for _, c := range []struct{ src, says string }{
-		{`o = elf("/etc/passwd")`, `1:5: file "/etc/passwd" can't be read here; give its functions with text()`},
+		{`o = elf("/etc/passwd")`, `1:9: file "/etc/passwd" can't be read here; give its functions with text()`},
 		{"scenario(\"x\")\nfor i in range(3):\n  task()", `2:1: for is followed by "i", not by = or (; ` + shape},
 		{`x = 1`, `1:5: x = is followed by "1"; only what a call makes has a name here, as f = text(…): ` + shape},
 		{`x = ["a"] * 9`, `1:5: x = is followed by "["; only what a call makes has a name here, as f = text(…): ` +
@@ -143,7 +143,7 @@ func TestParseRefuses(t *testing.T) {
 		{`machine(cpus = 2, cpus = 3)`, `1:19: machine() is given cpus twice; leave one out`},
 		{`machine(cpus = 2, 3)`,
 			`1:19: an argument without a name stands after one with a name; put it first, or name it`},
-		{`machine(cups = 2)`, `1:1: machine() has no parameter "cups"; did you mean "cpus"?`},
+		{`machine(cups = 2)`, `1:9: machine() has no parameter "cups"; did you mean "cpus"?`},
 		{`machine(cpus = 2`, `1:8: this bracket isn't closed; put a ) where it ends`},
 		{`machine(cpus 2)`, `1:9: cpus isn't defined; there is none`},
 		{`machine() machine()`, `1:11: after the call comes "machine"; put each call on a line of its own`},

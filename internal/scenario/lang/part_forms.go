@@ -347,12 +347,12 @@ func readBytes(a *argument) (err error) {
 	if name == "" {
 		name = a.list.What
 	}
-	*a.at.(*[]byte), err = bytesOf(name, a.v)
+	*a.at.(*[]byte), err = bytesOf(a.Name, ofPart(name), a.v)
 	return err
 }
 
 func readCode(a *argument) (err error) {
-	*a.at.(*[]byte), err = a.l.codeOf(a.list.Name(a.x), a.v)
+	*a.at.(*[]byte), err = a.l.codeOf(a.Name, ofPart(a.list.Name(a.x)), a.v)
 	return err
 }
 
@@ -409,7 +409,7 @@ func readOps(a *argument) error {
 	for j, v := range list {
 		d, ok := v.(deed)
 		if !ok || d.op == nil {
-			return fmt.Errorf("ops[%d] is %s; an operation is one of %s", j, describe(v), nearest.Quoted(act.Words()))
+			return noOperation(j, d, v)
 		}
 		a.l.position[scenario.PartIn(a.list, n, j)] = d.at
 		*to = append(*to, *d.op)
@@ -478,4 +478,18 @@ func site(what string, v starlark.Value, offset int) (name string, off int, err 
 		return "", 0, fmt.Errorf("offset %d from %s is out of range; stay within the function", offset, p.name)
 	}
 	return p.name, int(p.off) + offset, nil
+}
+
+// noOperation is the error of element j of ops that is none: a step of a handler, or another value.
+func noOperation(j int, d deed, v starlark.Value) error {
+	if d.step != nil {
+		return fmt.Errorf("ops[%d] is %s, a step of a handler; give an operation, as call(f)", j, describe(v))
+	}
+	if h, is := v.(handle); is {
+		return fmt.Errorf("ops[%d] is %s; say what is done to it, as in register(k)", j, h)
+	}
+	if p, is := v.(location); is && p.what == "function" && p.off == 0 {
+		return fmt.Errorf("ops[%d] is a function; write call(%s)", j, p)
+	}
+	return fmt.Errorf("ops[%d] is %s; give an operation, as call(f) or register(k)", j, describe(v))
 }

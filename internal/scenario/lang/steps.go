@@ -74,8 +74,8 @@ var stepForms = [...]stepForm{
 		print: func(p *printer, st *scenario.Step) string { return p.place(st.Target, uint64(st.Off)) },
 	},
 	scenario.StepProbe: {
-		read: func(_ *loader, c *call, _ string, v starlark.Value, st *scenario.Step) (err error) {
-			st.Target, err = c.handle(scenario.TheProbes, v)
+		read: func(_ *loader, c *call, name string, v starlark.Value, st *scenario.Step) (err error) {
+			st.Target, err = c.handle(name, scenario.TheProbes, v)
 			return err
 		},
 		print: func(p *printer, st *scenario.Step) string { return p.probeName(st.Target) },

@@ -167,14 +167,14 @@ func errnoOf(v starlark.Value) (uint64, error) {
 		nearest.Quoted(names))
 }
 
-// handle reads a part of a list and returns its name.
-func (c *call) handle(list *scenario.List, v starlark.Value) (string, error) {
+// handle reads a part of a list, the argument what, and returns its name.
+func (c *call) handle(what string, list *scenario.List, v starlark.Value) (string, error) {
 	if name, ok := starlark.AsString(v); ok {
 		return name, nil // of one that is made further down
 	}
 	h, ok := v.(handle)
 	if !ok || h.list != list {
-		return "", fmt.Errorf("%s takes a %s, not %s; give it what %s() returned", c.name, list.What, describe(v),
+		return "", fmt.Errorf("%s: %s is %s, no %s; give it what %s() returned", c.name, what, describe(v), list.What,
 			list.Makers[0].Word)
 	}
 	return h.name, nil

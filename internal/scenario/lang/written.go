@@ -68,7 +68,7 @@ func readWritten(c *call, a scenario.Param, v starlark.Value, op *scenario.Op) (
 		op.Form, op.Targets, op.Into = w.form, []string{w.target}, int(w.into)
 		return nil
 	}
-	op.Bytes, err = c.l.codeOf(c.name, v)
+	op.Bytes, err = c.l.codeOf(a.Name, "", v)
 	return err
 }
 

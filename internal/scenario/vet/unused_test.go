@@ -30,7 +30,7 @@ func TestLoadUsed(t *testing.T) {
 		{`register_all([k])`, "", ""},
 		{`schedule()`, `kprobe("j", at = f, pre = [register(k)]); task(ops = [register("j")])`, ""},
 		{`schedule()`, `kprobe("k2", at = f); task(ops = [register("k2")])`, alone},
-		{`call(g + 1)`, "", "t.star:4:22: f is g + 1; a function is called at its start"},
+		{`call(g + 1)`, "", "t.star:4:27: f is g + 1; a function is called at its start"},
 	} {
 		_, err := lang.LoadUsed("t.star", []byte(fmt.Sprintf(used, c.ops)+c.more), nil)
 		if c.want == "" {

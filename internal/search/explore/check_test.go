@@ -30,17 +30,17 @@ fifth = stub("fifth", fill = (5, "1122334455667788 00"), calls = f)
 		{`call(third, 1, 2, d + 1, returns = -3), expect(d, "00 00112233445566778899 0000000000")`, ""},
 		{`call(fifth, 1, 2, 3, 4, d, returns = 0x1ffff), expect(d, "1122334455667788 0000000000000000")`, ""},
 		{`schedule(), call(f, returns = 0xffff)`,
-			"t: run without probes: task task0, ops[1]: call(f) gives 0x1ffff, the scenario says 0xffff: correct one of them"},
+			"t: run without probes: task task0, ops[1]: call(f) gives 0x1ffff, the scenario says 0xffff; correct one of them"},
 		{`call(f, returns = 0x1ffff), call(f, returns = -2, bits = 16)`,
-			"t: run without probes: task task0, ops[1]: call(f) gives 0xffff, the scenario says 0xfffe: correct one of them"},
+			"t: run without probes: task task0, ops[1]: call(f) gives 0xffff, the scenario says 0xfffe; correct one of them"},
 		{`call(f, returns = -5)`,
-			"t: run without probes: task task0, ops[0]: call(f) gives 0x1ffff, the scenario says 0xfffffffffffffffb: correct one of them"},
+			"t: run without probes: task task0, ops[0]: call(f) gives 0x1ffff, the scenario says 0xfffffffffffffffb; correct one of them"},
 		{`call(f, returns = -1)`,
-			"t: run without probes: task task0, ops[0]: call(f) gives 0x1ffff, the scenario says 0xffffffffffffffff: if its result has 16 bits, say bits = 16; else correct one of them"},
+			"t: run without probes: task task0, ops[0]: call(f) gives 0x1ffff, the scenario says 0xffffffffffffffff; if its result has 16 bits, say bits = 16; else correct one of them"},
 		{`call(g, d + 3), expect(d, "000000 8877665544332212")`,
-			"t: run without probes: task task0, ops[1]: d+0x8 gives 0x112233, the scenario says 0x122233: correct one of them"},
+			"t: run without probes: task task0, ops[1]: d+0x8 gives 0x112233, the scenario says 0x122233; correct one of them"},
 		{`expect(d, "00"), call(g, d), expect(d, "00")`,
-			"t: run without probes: task task0, ops[2]: d+0x0 gives 0x88, the scenario says 0x0: correct one of them"},
+			"t: run without probes: task task0, ops[2]: d+0x0 gives 0x88, the scenario says 0x0; correct one of them"},
 	} {
 		rig, err := rig.New(searchtest.Load(t, functions+"task(ops = ["+c.ops+"], repeat = 2)"), "")
 		if c.want != "" {
@@ -114,9 +114,9 @@ func TestMissing(t *testing.T) {
 		{`data("jiffies", "0700000000000000")`, "call(o.when, returns = 7)", ""},
 		{`f = text("f", "89f8 c3"); stub("weigh", calls = f)`, "call(o.heavy, 5, returns = 6, bits = 32)", ""},
 		{"", "call(o.heavy, 5)",
-			`t: run without probes: cpu0 task0: heavy+0x9: has called weigh, which nobody defines: define it above elf(), stub("weigh") or data("weigh", …)`},
-		{"", "call(o.leak)", `t: run without probes: cpu0 task0: make+0x0: somebody jumps to make, which nobody defines: define it above elf(), stub("make") or data("make", …)`},
-		{"", "call(o.when)", `t: run without probes: cpu0 task0: when+0x0: reads or writes jiffies, which nobody defines: define it above elf(), stub("jiffies") or data("jiffies", …)`},
+			`t: run without probes: cpu0 task0: heavy+0x9: has called weigh, which nobody defines; define it above elf(), stub("weigh") or data("weigh", …)`},
+		{"", "call(o.leak)", `t: run without probes: cpu0 task0: make+0x0: somebody jumps to make, which nobody defines; define it above elf(), stub("make") or data("make", …)`},
+		{"", "call(o.when)", `t: run without probes: cpu0 task0: when+0x0: reads or writes jiffies, which nobody defines; define it above elf(), stub("jiffies") or data("jiffies", …)`},
 	} {
 		sc := searchtest.Load(t, c.above+"\no = elf(\"module.ko\")\ntask(ops = ["+c.op+"])")
 		again, err := lang.Load("again.star", []byte(lang.Print(sc)), nil) // as in a trace

@@ -81,7 +81,7 @@ func TestNotPerCPU(t *testing.T) {
 			"t: run without probes: cpu1 task0: current+0x14: reads the task that is current, and there is no task_struct: "},
 		{`percpu("current_task", "1122334455667788")`, "call(o.current, returns = 0x8877665544332211)", ""},
 		{"", "call(o.unknown)",
-			`t: run without probes: cpu1 task0: unknown+0x14: reads or writes this CPU's irq_stat, which nobody defines: define it above elf(), percpu("irq_stat", …)`},
+			`t: run without probes: cpu1 task0: unknown+0x14: reads or writes this CPU's irq_stat, which nobody defines; define it above elf(), percpu("irq_stat", …)`},
 		{`percpu("irq_stat", "0000000007", size = 8)`, "call(o.unknown, returns = 7)", ""},
 		{"", "call(o.plainly)",
 			"nothing is at .data..percpu+0x0 itself: each CPU has a copy, which is found through gs"},

@@ -123,7 +123,7 @@ func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 				remedy = fmt.Sprintf("if its result has %d bits, say bits = %d; else correct one of them", bits, bits)
 			}
 			c.wrong = scenario.Faultf(scenario.PartIn(scenario.TheTasks, p.number, i),
-				"task %s, ops[%d]: %s gives %#x, the scenario says %#x: %s", p.task.Name, i, p.names(i, n), value,
+				"task %s, ops[%d]: %s gives %#x, the scenario says %#x; %s", p.task.Name, i, p.names(i, n), value,
 				w.value, remedy)
 		}
 	}

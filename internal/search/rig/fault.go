@@ -43,7 +43,7 @@ func (p *Plan) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 		return false
 	}
 	if name := p.missingAt(fault - offset); name != "" && fault != regs.IP {
-		x.Refuse(place, fmt.Sprintf("reads or writes this CPU's %s, which nobody defines: define it above "+
+		x.Refuse(place, fmt.Sprintf("reads or writes this CPU's %s, which nobody defines; define it above "+
 			"elf(), percpu(%q, …)", name, name))
 		return true
 	}
@@ -58,7 +58,7 @@ func (p *Plan) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 			place, does = p.Machine.Names().Symbol(back), "has called"
 		}
 	}
-	x.Refuse(place, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does,
+	x.Refuse(place, fmt.Sprintf("%s %s, which nobody defines; define it above elf(), stub(%q) or data(%q, …)", does,
 		name, name, name))
 	return true
 }
