@@ -157,7 +157,7 @@ var layers = []layer{
 	{pkg: "internal/search/small", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/blame", may: []string{"*"}, free: []string{"*"}},
 	// reads files, before a run
-	{pkg: "internal/litmus/ctest", may: []string{"internal/lazyregexp", "sim", "smp/lkmm"}, free: []string{"*"}},
+	{pkg: "internal/litmus/ctest", may: []string{"internal/lazyregexp", "internal/nearest", "sim", "smp/lkmm"}, free: []string{"*"}},
 	{pkg: "internal/litmus/axioms", may: []string{"internal/litmus/ctest", "smp/lkmm"}, free: []string{"*"}},
 	// reads files, before a run
 	{pkg: "internal/litmus/x86test", may: []string{"internal/lazyregexp"}, free: []string{"*"}},

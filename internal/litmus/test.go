@@ -1,6 +1,7 @@
 package litmus
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -108,8 +109,8 @@ func (t *test) readC(text []byte) error {
 		return err
 	}
 	if parsed.Prop == nil {
-		return fmt.Errorf("%s: there is no condition; a test ends with exists (...), ~exists (...) or forall (...)",
-			t.path)
+		return fmt.Errorf("%s:%d: there is no condition; a test ends with exists (...), ~exists (...) or forall (...)",
+			t.path, 1+bytes.Count(bytes.TrimRight(text, "\n"), []byte("\n")))
 	}
 	if err := t.model(run.LKMM, run.TSO, run.SC); err != nil {
 		return err

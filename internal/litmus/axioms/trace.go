@@ -218,7 +218,7 @@ func (r *tracer) step(in *ctest.Instr) bool {
 	case ctest.ReadUnlock:
 		if r.inside[in.Domain]--; r.inside[in.Domain] < 0 {
 			r.t.err = &ctest.Error{File: r.test.File, Line: in.Line,
-				Says: "the thread isn't in the section that ends here"}
+				Says: "the thread isn't in the section that ends here; begin it before"}
 			return false
 		}
 		_, cookie := r.eval(in.Val)
@@ -238,7 +238,8 @@ func (r *tracer) access(in *ctest.Instr) bool {
 	address, addr := r.eval(in.Addr)
 	location, ok := r.test.Pointee(address)
 	if !ok {
-		says := fmt.Sprintf("%d is dereferenced, which is no variable's address", address)
+		says := fmt.Sprintf("%d is dereferenced, which is no variable's address; initialise the pointer, as y=&x",
+			address)
 		r.t.err = &ctest.Error{File: r.test.File, Line: in.Line, Says: says}
 		return false
 	}

@@ -1,9 +1,11 @@
 package ctest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	"kpsim/internal/nearest"
 	"kpsim/smp/lkmm"
 )
 
@@ -81,7 +83,7 @@ var fences = []struct {
 }
 
 // call reads the arguments of a function and emits what it does.
-func (p *parser) call(name string, at int) *Expr {
+func (p *parser) call(name string, at place) *Expr {
 	p.expect("(")
 	var args []*Expr
 	for !p.take(")") {
@@ -108,15 +110,15 @@ func takesPlace(name string) bool {
 }
 
 // emitAt emits a call.
-func (p *parser) emitAt(at int, name string, args []*Expr) {
+func (p *parser) emitAt(at place, name string, args []*Expr) {
 	want := func(n int) {
 		if len(args) != n {
-			p.fail("%s has %d arguments here: it takes %d", name, len(args), n)
+			p.fail("%s has %d arguments here; it takes %d", name, len(args), n)
 		}
 	}
 	place := func() *Expr { // what READ_ONCE(*x) is about
 		if args[0].Op != "*" {
-			p.fail("%s is of a place in memory, as *x", name)
+			p.fail("%s is of a place in memory; give it one, as *x", name)
 		}
 		return args[0].A
 	}
@@ -189,7 +191,7 @@ func (p *parser) lock(name string, lock *Expr) {
 		p.emit(Instr{Op: Lock, Dst: -1, Addr: lock})
 		p.emit(Instr{Op: Unlock, Dst: -1, Addr: lock})
 	default:
-		p.fail("%s isn't covered", name)
+		p.uncovered(name)
 	}
 }
 
@@ -203,7 +205,7 @@ func (p *parser) rcu(name string, args []*Expr) {
 	case "synchronize_rcu":
 		op.Op = Synchronize
 	default:
-		p.fail("%s isn't covered", name)
+		p.uncovered(name)
 	}
 	n := 0
 	if strings.Contains(name, "srcu") {
@@ -212,7 +214,7 @@ func (p *parser) rcu(name string, args []*Expr) {
 		}
 	}
 	if len(args) != n {
-		p.fail("%s has %d arguments here: it takes %d", name, len(args), n)
+		p.fail("%s has %d arguments here; it takes %d", name, len(args), n)
 	}
 	if n > 0 {
 		op.Domain = p.domain(args[0])
@@ -230,7 +232,7 @@ func (p *parser) rcu(name string, args []*Expr) {
 func (p *parser) domain(e *Expr) int {
 	location, ok := p.test.Pointee(e.N)
 	if e.Op != "" || !ok {
-		p.fail("an srcu_struct is a parameter, and not computed")
+		p.fail("an srcu_struct is computed; name a parameter, as &ss")
 	}
 	i := slices.Index(p.domains, location)
 	if i < 0 {
@@ -238,7 +240,7 @@ func (p *parser) domain(e *Expr) int {
 		p.domains = append(p.domains, location)
 	}
 	if i+1 >= lkmm.Domains {
-		p.fail("more than %d srcu_structs", lkmm.Domains-1)
+		p.fail("more than %d srcu_structs; name fewer", lkmm.Domains-1)
 	}
 	return i + 1
 }
@@ -269,7 +271,7 @@ var changes = []struct {
 }
 
 // atomic emits a read-modify-write operation, or says that the function is unknown.
-func (p *parser) atomic(at int, name string, args []*Expr) {
+func (p *parser) atomic(at place, name string, args []*Expr) {
 	order, base := lkmm.Full, strings.TrimPrefix(name, "atomic_")
 	for _, s := range suffixes {
 		if b, ok := strings.CutSuffix(base, s.suffix); ok {
@@ -308,10 +310,10 @@ func (p *parser) atomic(at int, name string, args []*Expr) {
 	}
 	if form == "" {
 		p.at = at
-		p.fail("%s isn't covered", name)
+		p.uncovered(name)
 	}
 	if len(args) != len(form) {
-		p.fail("%s has %d arguments here: it takes %d", name, len(args), len(form))
+		p.fail("%s has %d arguments here; it takes %d", name, len(args), len(form))
 	}
 	in := Instr{Op: RMW, Dst: -1, Order: order, Change: c, Val: &Expr{}, Other: &Expr{}}
 	if one {
@@ -331,4 +333,16 @@ func (p *parser) atomic(at int, name string, args []*Expr) {
 		in.Dst = p.temporary()
 	}
 	p.emit(in)
+}
+
+// calls are the functions that uncovered suggests for a word that looks like one.
+var calls = []string{
+	"READ_ONCE", "WRITE_ONCE", "smp_load_acquire", "smp_store_release", "smp_mb", "smp_rmb", "smp_wmb",
+	"rcu_assign_pointer", "rcu_dereference", "rcu_read_lock", "rcu_read_unlock", "synchronize_rcu", "spin_lock",
+	"spin_unlock", "xchg", "cmpxchg",
+}
+
+// uncovered fails at a function that isn't known.
+func (p *parser) uncovered(name string) {
+	p.fail("%s isn't covered; %s", name, cmp.Or(nearest.DidYouMean(name, calls), "kpsim litmus --help lists what is"))
 }

@@ -89,7 +89,7 @@ func (p *parser) conditions() {
 			p.expect("[")
 			for !p.take("]") {
 				if p.word == "" {
-					p.fail("locations [ isn't closed")
+					p.fail("locations [ isn't closed; put ] where it ends")
 				}
 				p.advance()
 			}
@@ -105,14 +105,15 @@ func (p *parser) conditions() {
 			p.expect("exists")
 			p.condition(NotExists)
 		default:
-			p.fail("%s: exists, ~exists, forall, filter or locations is expected", p.shown())
+			p.fail("%s stands where a condition is expected; write exists (...), ~exists (...), forall (...), "+
+				"filter (...) or locations [...]", p.shown())
 		}
 	}
 }
 
 func (p *parser) condition(q Quantity) {
 	if p.test.Prop != nil {
-		p.fail("a second condition: a test has one")
+		p.fail("a second condition; a test has one")
 	}
 	p.test.Quantity, p.test.Prop = q, p.prop(0)
 	p.take(";")
@@ -177,7 +178,7 @@ func (p *parser) atom() *Prop {
 	case p.take("!="):
 		q.Op = "!="
 	default:
-		p.fail("= is expected before %s", p.shown())
+		p.fail("%s stands where = is expected; write x=1", p.shown())
 	}
 	p.take("&")
 	switch w := p.word; {
@@ -196,7 +197,7 @@ func (p *parser) atom() *Prop {
 // register reads what comes after the thread's number: a colon and a local's name.
 func (p *parser) register(q *Prop, thread int64) {
 	if thread < 0 || thread >= int64(len(p.test.Threads)) {
-		p.fail("thread %d of a condition: there are %d threads", thread, len(p.test.Threads))
+		p.fail("there is no thread %d; the last one is P%d", thread, len(p.test.Threads)-1)
 	}
 	p.expect(":")
 	q.Thread = int(thread)
@@ -210,7 +211,7 @@ func (p *parser) number() int64 {
 	}
 	n, err := strconv.ParseInt(p.word, 0, 32)
 	if err != nil {
-		p.fail("%s is no number below 2^31", p.shown())
+		p.fail("%s is no number below 2^31; write a smaller one", p.shown())
 	}
 	p.advance()
 	return sign * n

@@ -48,7 +48,7 @@ func (p *parser) conditional() *Expr {
 // pure refuses accesses in what may not be evaluated.
 func (p *parser) pure(n int, op string) {
 	if len(p.prog.Code) != n {
-		p.fail("an access behind %s isn't covered: write it as if", op)
+		p.fail("an access behind %s isn't covered; write it as if", op)
 	}
 }
 
@@ -85,7 +85,7 @@ func (p *parser) unary() *Expr {
 	case p.take("&"):
 		e := p.unary()
 		if e.Op != "*" {
-			p.fail("& of a local variable isn't covered")
+			p.fail("& of a local variable isn't covered; make it one of memory, a parameter")
 		}
 		return e.A
 	case p.take("!"):
@@ -110,7 +110,7 @@ func (p *parser) unary() *Expr {
 func (p *parser) postfix(e *Expr) *Expr {
 	switch p.word {
 	case "->", ".", "[", "++", "--":
-		p.fail("%s isn't covered: use variables and = instead of structs, arrays and counting", p.word)
+		p.fail("%s isn't covered; use variables and = instead of structs, arrays and counting", p.word)
 	}
 	return e
 }
@@ -120,7 +120,7 @@ func (p *parser) primary() *Expr {
 	if w != "" && digit(w[0]) {
 		n, err := strconv.ParseInt(strings.TrimRight(w, "uUlL"), 0, 64)
 		if err != nil || n >= 1<<31 {
-			p.fail("%s is no number below 2^31", w)
+			p.fail("%s is no number below 2^31; write a smaller one", w)
 		}
 		p.advance()
 		return &Expr{N: n}

@@ -3,36 +3,58 @@ package ctest
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // An Error is what is wrong with a file, and where.
 type Error struct {
 	File string
 	Line int
+	Col  int // in characters, from 1; 0: the line is all that is known
 	Says string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Says) }
+func (e *Error) Error() string {
+	if e.Col == 0 {
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Says)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Says)
+}
+
+// A place is where a word is.
+type place struct{ line, col int }
 
 // A lexer cuts a test into words. In C (a thread's parameters and body) "(*" isn't a
 // comment; outside it is.
 type lexer struct {
 	file, text string
 	pos, line  int
+	begins     int // where the line begins
 	inC        bool
 
 	word string // the current one; "" at the end
-	at   int    // its line
+	at   place
 }
 
 func (l *lexer) fail(format string, args ...any) {
-	panic(&Error{l.file, max(l.at, 1), fmt.Sprintf(format, args...)})
+	panic(&Error{l.file, max(l.at.line, 1), max(l.at.col, 1), fmt.Sprintf(format, args...)})
+}
+
+// here returns where the lexer is.
+func (l *lexer) here() place {
+	return place{l.line, 1 + utf8.RuneCountInString(l.text[l.begins:l.pos])}
+}
+
+// ended goes past a newline.
+func (l *lexer) ended() {
+	l.pos++
+	l.line, l.begins = l.line+1, l.pos
 }
 
 // advance reads the next word.
 func (l *lexer) advance() {
 	l.space()
-	l.at = l.line
+	l.at = l.here()
 	rest := l.text[l.pos:]
 	n := 0
 	switch {
@@ -40,7 +62,7 @@ func (l *lexer) advance() {
 	case rest[0] == '"':
 		n = strings.IndexByte(rest[1:], '"') + 2
 		if n < 2 || strings.Contains(rest[:n], "\n") {
-			l.fail("a string isn't closed")
+			l.fail("a string isn't closed; put \" where it ends")
 		}
 	case wordByte(rest[0]):
 		for n < len(rest) && wordByte(rest[n]) {
@@ -71,8 +93,7 @@ func (l *lexer) space() {
 		rest := l.text[l.pos:]
 		switch {
 		case rest[0] == '\n':
-			l.line++
-			l.pos++
+			l.ended()
 		case strings.IndexByte(" \t\r", rest[0]) >= 0:
 			l.pos++
 		case strings.HasPrefix(rest, "//"):
@@ -92,7 +113,7 @@ func (l *lexer) space() {
 }
 
 func (l *lexer) comment(open, shut string, nests bool) {
-	l.at = l.line
+	l.at = l.here()
 	depth := 0
 	for l.pos < len(l.text) {
 		rest := l.text[l.pos:]
@@ -106,14 +127,13 @@ func (l *lexer) comment(open, shut string, nests bool) {
 			if depth == 0 {
 				return
 			}
+		case rest[0] == '\n':
+			l.ended()
 		default:
-			if rest[0] == '\n' {
-				l.line++
-			}
 			l.pos++
 		}
 	}
-	l.fail("a comment isn't closed by %s", shut)
+	l.fail("a comment isn't closed; put %s where it ends", shut)
 }
 
 // take reads on if the current word is w.
@@ -127,7 +147,7 @@ func (l *lexer) take(w string) bool {
 
 func (l *lexer) expect(w string) {
 	if !l.take(w) {
-		l.fail("%s is expected before %s", w, l.shown())
+		l.fail("%s stands where %s is expected; put one there, or correct it", l.shown(), w)
 	}
 }
 
@@ -142,7 +162,7 @@ func (l *lexer) shown() string {
 func (l *lexer) name() string {
 	w := l.word
 	if w == "" || !wordByte(w[0]) || digit(w[0]) {
-		l.fail("a name is expected before %s", l.shown())
+		l.fail("%s stands where a name is expected; write one", l.shown())
 	}
 	l.advance()
 	return w

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"kpsim/internal/lazyregexp"
+	"kpsim/internal/nearest"
 )
 
 // A parser reads a test.
@@ -35,10 +36,10 @@ func (s *scope) find(p *parser, name string, must bool) int {
 		return i
 	}
 	if must {
-		p.fail("thread P%d has no variable %s", s.thread, name)
+		p.fail("thread P%d has no variable %s; %s", s.thread, name, nearest.OrAll(name, s.names))
 	}
 	if len(s.names) >= MaxCode {
-		p.fail("thread P%d has more than %d variables", s.thread, MaxCode)
+		p.fail("thread P%d has more than %d variables; take fewer", s.thread, MaxCode)
 	}
 	s.names, s.inits = append(s.names, name), append(s.inits, 0)
 	return len(s.names) - 1
@@ -58,9 +59,9 @@ func Parse(file string, text []byte) (t *Test, err error) {
 	}()
 	switch {
 	case len(text) > MaxFile:
-		p.fail("%d bytes: a test has at most %d", len(text), MaxFile)
+		p.fail("%d bytes; a test has at most %d", len(text), MaxFile)
 	case !utf8.Valid(text) || strings.IndexByte(p.text, 0) >= 0:
-		p.fail("is no text")
+		p.fail("is no text; name a litmus test")
 	}
 	if m := result().FindStringSubmatch(p.text); m != nil {
 		p.test.Result, p.test.Races = m[1], m[2] != ""
@@ -71,11 +72,11 @@ func Parse(file string, text []byte) (t *Test, err error) {
 		p.readThread()
 	}
 	if len(p.test.Threads) == 0 {
-		p.fail("P0(...) { is expected before %s", p.shown())
+		p.fail("%s stands where the first thread is expected; write P0(int *x) { ... }", p.shown())
 	}
 	for i, s := range p.locals {
 		if i >= len(p.test.Threads) {
-			p.fail("a variable of thread P%d is initialised: there are %d threads", i, len(p.test.Threads))
+			p.fail("a variable of thread P%d is initialised; there are %d threads", i, len(p.test.Threads))
 		}
 		p.test.Threads[i].Locals, p.test.Threads[i].Inits = s.names, s.inits
 	}
@@ -88,7 +89,7 @@ func Parse(file string, text []byte) (t *Test, err error) {
 
 func (p *parser) deep() {
 	if p.depth++; p.depth > maxDepth {
-		p.fail("is nested deeper than %d", maxDepth)
+		p.fail("is nested deeper than %d; write it flatter", maxDepth)
 	}
 }
 
@@ -98,7 +99,7 @@ func (p *parser) up() { p.depth-- }
 func (p *parser) header() {
 	p.advance()
 	if p.word != "C" {
-		p.fail("the first word is %s: a litmus test in C begins with C and its name", p.shown())
+		p.fail("the first word is %s; a litmus test in C begins with C and its name", p.shown())
 	}
 	rest, _, _ := strings.Cut(p.text[p.pos:], "\n")
 	p.test.Name = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "{"))
@@ -107,7 +108,7 @@ func (p *parser) header() {
 	}
 	for p.word != "{" {
 		if p.word == "" {
-			p.fail("there is no initial state: {} is the empty one")
+			p.fail("there is no initial state; {} is the empty one")
 		}
 		p.advance()
 	}
@@ -117,7 +118,7 @@ func (p *parser) header() {
 func (p *parser) location(name string) int {
 	i := slices.IndexFunc(p.test.Locations, func(l Location) bool { return l.Name == name })
 	if i < 0 {
-		p.fail("there is no variable %s, neither in the initial state nor as a parameter", name)
+		p.fail("there is no variable %s, neither in the initial state nor as a parameter; add it to one", name)
 	}
 	return i
 }
@@ -128,7 +129,7 @@ func (p *parser) addLocation(name string) int {
 		return i
 	}
 	if i = len(p.test.Locations); i >= MaxLocations {
-		p.fail("more than %d variables", MaxLocations)
+		p.fail("more than %d variables; take fewer", MaxLocations)
 	}
 	p.test.Locations = append(p.test.Locations, Location{Name: name})
 	return i
@@ -146,7 +147,7 @@ func (p *parser) inits() {
 		if w := p.word; w != "" && digit(w[0]) {
 			n, err := strconv.Atoi(w)
 			if err != nil || n >= MaxThreads {
-				p.fail("thread %s: at most %d", w, MaxThreads)
+				p.fail("thread %s is too many; at most %d", w, MaxThreads)
 			}
 			thread = n
 			p.advance()
@@ -158,7 +159,7 @@ func (p *parser) inits() {
 			p.expect("]")
 		}
 		if p.word == "[" {
-			p.fail("%s is an array: they aren't covered; use several variables", name)
+			p.fail("%s is an array, which isn't covered; use several variables", name)
 		}
 		v := int64(0)
 		if p.take("=") {
@@ -208,10 +209,10 @@ var isThread = lazyregexp.New(`^P[0-9]+$`)
 func (p *parser) readThread() {
 	n := len(p.test.Threads)
 	if p.word != "P"+strconv.Itoa(n) {
-		p.fail("thread %s comes where P%d is expected", p.word, n)
+		p.fail("thread %s comes where P%d is expected; threads are numbered in order", p.word, n)
 	}
 	if n >= MaxThreads {
-		p.fail("more than %d threads", MaxThreads)
+		p.fail("more than %d threads; leave some out", MaxThreads)
 	}
 	p.inC = true
 	p.advance()
@@ -269,9 +270,9 @@ func (p *parser) types() (any bool) {
 // emit appends an instruction.
 func (p *parser) emit(in Instr) int {
 	if len(p.prog.Code) >= MaxCode {
-		p.fail("thread P%d has more than %d instructions", p.thread.thread, MaxCode)
+		p.fail("thread P%d has more than %d instructions; make it shorter", p.thread.thread, MaxCode)
 	}
-	in.Line = p.at
+	in.Line = p.at.line
 	p.prog.Code = append(p.prog.Code, in)
 	return len(p.prog.Code) - 1
 }
@@ -287,7 +288,7 @@ func (p *parser) statement() {
 	case p.take("{"):
 		for p.word != "}" {
 			if p.word == "" {
-				p.fail("a block isn't closed")
+				p.fail("a block isn't closed; put } where it ends")
 			}
 			p.statement()
 		}
@@ -295,9 +296,9 @@ func (p *parser) statement() {
 	case p.take("if"):
 		p.branch()
 	case slices.Contains([]string{"while", "for", "do", "goto", "switch", "return"}, p.word):
-		p.fail("%s isn't covered: write it out with if", p.word)
+		p.fail("%s isn't covered; write it out with if", p.word)
 	case p.word == "":
-		p.fail("thread P%d isn't closed by }", p.thread.thread)
+		p.fail("thread P%d isn't closed; put } where it ends", p.thread.thread)
 	case p.atType():
 		p.declaration()
 	default:
@@ -330,7 +331,7 @@ func (p *parser) declaration() {
 		}
 		name := p.name()
 		if slices.Contains(p.thread.params, name) {
-			p.fail("%s is a parameter and a variable of P%d: rename one", name, p.thread.thread)
+			p.fail("%s is a parameter and a variable of P%d; rename one", name, p.thread.thread)
 		}
 		local := p.thread.find(p, name, false)
 		if p.take("=") {
@@ -358,7 +359,7 @@ func (p *parser) assign(left, right *Expr) {
 	case "*":
 		p.emit(Instr{Op: Store, Dst: -1, Addr: left.A, Val: v, Plain: true})
 	default:
-		p.fail("this can't be assigned to")
+		p.fail("this can't be assigned to; write a name, or *x")
 	}
 }
 

@@ -78,37 +78,39 @@ func TestKnown(t *testing.T) {
 func TestRefused(t *testing.T) {
 	thread := func(body string) string { return of("", "P0(int *x) {\n"+body+"\n}", "exists (x=1)") }
 	for _, r := range []struct{ text, says string }{
-		{"", "f:1: the first word is the end of the file: a litmus test in C begins with C and its name"},
-		{"X86 t\n{}", "f:1: the first word is X86"},
-		{"C t\n", "f:2: there is no initial state"},
-		{"C t\n(* open\n", "a comment isn't closed by *)"},
-		{"C t\n{}\nexists (x=1)\n", "f:3: P0(...) { is expected before exists"},
-		{"C t\n{}\nP1(int *x) { }", "f:3: thread P1 comes where P0 is expected"},
-		{"C t\n{ int a[2]; }", "f:2: a is an array"},
-		{"C t\n{ 1:r0=1; }\nP0(int *x) { }", "a variable of thread P1 is initialised: there are 1 threads"},
-		{thread("while (1) { }"), "f:5: while isn't covered: write it out with if"},
-		{thread("x->next = 1;"), "f:5: -> isn't covered"},
-		{thread("call_me(x);"), "f:5: call_me isn't covered"},
-		{thread("call_rcu(x);"), "f:5: call_rcu isn't covered"},
-		{thread("atomic_inc_relaxed(x);"), "f:5: atomic_inc_relaxed isn't covered"},
-		{thread("r0 = READ_ONCE(x);"), "f:5: READ_ONCE is of a place in memory, as *x"},
-		{thread("r0 = xchg(x);"), "f:5: xchg has 1 arguments here: it takes 2"},
-		{thread("WRITE_ONCE(*x, 99999999999);"), "f:5: 99999999999 is no number below 2^31"},
+		{"", "f:1:1: the first word is the end of the file"},
+		{"X86 t\n{}", "f:1:1: the first word is X86"},
+		{"C t\n", "f:2:1: there is no initial state"},
+		{"C t\n(* open\n", "f:2:1: a comment isn't closed"},
+		{"C t\n{}\nexists (x=1)\n", "f:3:1: exists stands where the first thread is expected"},
+		{"C t\n{}\nP1(int *x) { }", "f:3:1: thread P1 comes where P0 is expected"},
+		{"C t\n{ int a[2]; }", "f:2:8: a is an array, which isn't covered"},
+		{"C t\n{ 1:r0=1; }\nP0(int *x) { }", "f:3:15: a variable of thread P1 is initialised"},
+		{thread("while (1) { }"), "f:5:1: while isn't covered"},
+		{thread("x->next = 1;"), "f:5:2: -> isn't covered"},
+		{thread("call_me(x);"), "f:5:1: call_me isn't covered"},
+		{thread("call_rcu(x);"), "f:5:12: call_rcu isn't covered"},
+		{thread("atomic_inc_relaxed(x);"), "f:5:1: atomic_inc_relaxed isn't covered"},
+		{thread("r0 = READ_ONCE(x);"), "f:5:18: READ_ONCE is of a place in memory"},
+		{thread("r0 = xchg(x);"), "f:5:13: xchg has 1 arguments here"},
+		{thread("WRITE_ONCE(*x, 99999999999);"), "f:5:16: 99999999999 is no number below 2^31"},
 		{thread("r0 = 1 && READ_ONCE(*x);"), "an access behind && isn't covered"},
-		{thread("int x;"), "f:5: x is a parameter and a variable of P0"},
-		{thread("3 = 4;"), "f:5: this can't be assigned to"},
-		{thread("r0 = " + strings.Repeat("(", 500)), "f:5: is nested deeper than 100"},
+		{thread("int x;"), "f:5:6: x is a parameter and a variable of P0"},
+		{thread("3 = 4;"), "f:5:6: this can't be assigned to"},
+		{thread("r0 = " + strings.Repeat("(", 500)), "f:5:13: is nested deeper than 100"},
 		{thread(strings.Repeat("smp_mb();\n", 1100)), "thread P0 has more than 1024 instructions"},
-		{of("", "P0(int *x) { }", "exists (y=1)"), "f:5: there is no variable y"},
-		{of("", "P0(int *x) { }", "exists (0:r0=1)"), "f:5: thread P0 has no variable r0"},
-		{of("", "P0(int *x) { }", "exists (2:r0=1)"), "f:5: thread 2 of a condition: there are 1 threads"},
-		{of("", "P0(int *x) { }", "exists (x=1)\nexists (x=2)"), "f:6: a second condition"},
+		{of("", "P0(int *x) { }", "exists (y=1)"), "f:5:10: there is no variable y, neither in the initial state nor as a parameter"},
+		{of("", "P0(int *x) { }", "exists (0:r0=1)"), "f:5:13: thread P0 has no variable r0"},
+		{of("", "P0(int *x) { }", "exists (2:r0=1)"), "f:5:10: there is no thread 2"},
+		{of("", "P0(int *x) { }", "exists (x=1)\nexists (x=2)"), "f:6:8: a second condition"},
 		{of("", "P0(int *x) { }", "perhaps (x=1)"),
-			"f:5: perhaps: exists, ~exists, forall, filter or locations is expected"},
+			"f:5:1: perhaps stands where a condition is expected"},
 		{"C t\n{}\nP0(int *x) { \x00 }", "is no text"},
 	} {
 		_, err := ctest.Parse("f", []byte(r.text))
-		require.ErrorContains(t, err, r.says)
+		require.Error(t, err)
+		require.Regexp(t, `^f:\d+:\d+: .+; .+`, err.Error())
+		require.Contains(t, err.Error(), r.says)
 	}
 }
 

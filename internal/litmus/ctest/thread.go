@@ -125,7 +125,8 @@ func (t *Thread) Next() (op Op, at int) {
 			t.branches = t.branches[:len(t.branches)-1]
 		case ReadUnlock:
 			if t.nest[in.Domain] == 0 {
-				t.err = &Error{t.Test.File, in.Line, "the thread isn't in the section that ends here"}
+				t.err = &Error{File: t.Test.File, Line: in.Line,
+					Says: "the thread isn't in the section that ends here; begin it before"}
 				return Done, 0
 			}
 			if len(t.late) == 0 {
@@ -218,7 +219,8 @@ func (t *Thread) address(in *Instr) (location int, d lkmm.Deps) {
 	v, d := t.eval(in.Addr)
 	location, ok := t.Test.Pointee(v)
 	if !ok {
-		t.err = &Error{t.Test.File, in.Line, fmt.Sprintf("%d is dereferenced, which is no variable's address", v)}
+		t.err = &Error{File: t.Test.File, Line: in.Line,
+			Says: fmt.Sprintf("%d is dereferenced, which is no variable's address; initialise the pointer, as y=&x", v)}
 	}
 	return location, d
 }

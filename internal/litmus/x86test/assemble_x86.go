@@ -19,7 +19,7 @@ func (t *Test) Assemble(thread int) (*Code, error) {
 	for i := range th.Instrs {
 		c.Starts = append(c.Starts, len(a.code))
 		if err := a.instr(&th.Instrs[i]); err != nil {
-			return nil, fmt.Errorf("line %d: %w", th.Instrs[i].Line, err)
+			return nil, fmt.Errorf("%d:%d: %w", th.Instrs[i].Line, th.Instrs[i].Col, err)
 		}
 	}
 	c.Starts = append(c.Starts, len(a.code))

@@ -244,7 +244,7 @@ func (p *parser) atom(depth int) *Prop {
 		q.Op = Differs
 	default:
 		p.at--
-		p.fail("%s where = is expected", p.shown())
+		p.fail("%s where = is expected; write x=1", p.shown())
 	}
 	switch s := p.peek().text; {
 	case p.atRegister() && p.ahead(1) == ":" || s == "[":
@@ -267,7 +267,7 @@ func (p *parser) ref() Ref {
 		at := p.peek()
 		proc, reg := p.register()
 		if proc >= len(p.t.Threads) {
-			p.failAt(at.from, "there is no thread %d", proc)
+			p.failAt(at.from, "there is no thread %d; the last one is P%d", proc, len(p.t.Threads)-1)
 		}
 		return p.t.Register(proc, reg)
 	}
@@ -275,7 +275,7 @@ func (p *parser) ref() Ref {
 	at := p.peek()
 	name := p.name("a location or a register")
 	if _, is := registerNamed(name); is {
-		p.failAt(at.from, "%s is a register: write of which thread, as 0:%s", name, name)
+		p.failAt(at.from, "%s is a register; write of which thread, as 0:%s", name, name)
 	}
 	location, element := p.location(name), 0
 	if p.accept("[") {

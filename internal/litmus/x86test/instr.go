@@ -30,6 +30,7 @@ type Operand struct {
 type Instr struct {
 	Text     string // as the test has it
 	Line     int
+	Col      int
 	Labels   []string
 	Lock     bool
 	Op       Op
@@ -77,7 +78,7 @@ func (p *parser) instruction() (in Instr) {
 		p.operands(&in, o.n)
 	}
 	if in.Lock && (!o.locks || in.Dst.Kind != Memory) {
-		p.failAt(at.from, "lock before what doesn't read and write memory: the processor has no such instruction")
+		p.failAt(at.from, "lock before what doesn't read and write memory; the processor has no such instruction")
 	}
 	p.shape(&in, at)
 	return in
@@ -144,12 +145,12 @@ func (p *parser) operand() (o Operand) {
 			return o
 		}
 		if v != int64(int32(v)) {
-			p.failAt(at.from, "a displacement has 32 bits at most")
+			p.failAt(at.from, "a displacement has 32 bits at most; take a smaller one")
 		}
 		p.address(&o)
 		o.Disp += v
 	default:
-		p.fail("%s where an operand is expected", p.shown())
+		p.fail("%s where an operand is expected; write one", p.shown())
 	}
 	return o
 }
@@ -194,7 +195,7 @@ func (p *parser) address(o *Operand) {
 		if p.accept(",") {
 			at := p.peek()
 			if o.Scale = int(p.number(1, 8)); o.Scale&(o.Scale-1) != 0 {
-				p.failAt(at.from, "a scale is 1, 2, 4 or 8")
+				p.failAt(at.from, "this is no scale; give 1, 2, 4 or 8")
 			}
 		}
 	} else if s := p.peek().text; s == "+" || s == "-" {

@@ -3,6 +3,7 @@ package x86test
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // A token is a word, a number or a sign of a test, and where it begins and ends.
@@ -31,8 +32,15 @@ func (p *parser) fail(format string, args ...any) {
 }
 
 func (p *parser) failAt(offset int, format string, args ...any) {
-	line := 1 + strings.Count(p.src[:min(offset, len(p.src))], "\n")
-	panic(&syntaxError{fmt.Sprintf("%s:%d: %s", p.path, line, fmt.Sprintf(format, args...))})
+	line, col := p.place(offset)
+	panic(&syntaxError{fmt.Sprintf("%s:%d:%d: %s", p.path, line, col, fmt.Sprintf(format, args...))})
+}
+
+// place returns the line and the column, in characters, of an offset, both from 1.
+func (p *parser) place(offset int) (line, col int) {
+	before := p.src[:min(offset, len(p.src))]
+	begins := strings.LastIndexByte(before, '\n') + 1
+	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[begins:])
 }
 
 // blank replaces comments by spaces, so that what follows stays where it is.
@@ -152,7 +160,7 @@ func (p *parser) accept(text string) bool {
 
 func (p *parser) expect(text string) {
 	if !p.accept(text) {
-		p.fail("%s where %q is expected", p.shown(), text)
+		p.fail("%s where %q is expected; put one there, or correct it", p.shown(), text)
 	}
 }
 

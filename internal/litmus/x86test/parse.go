@@ -20,7 +20,7 @@ func Parse(path, text string) (t *Test, err error) {
 		}
 	}()
 	if len(text) > maxFile {
-		return nil, fmt.Errorf("%s: %d bytes; a test has at most %d", path, len(text), maxFile)
+		return nil, fmt.Errorf("%s:1:1: %d bytes; a test has at most %d", path, len(text), maxFile)
 	}
 	if m := result().FindStringSubmatch(text); m != nil {
 		p.t.Expected = strings.ToUpper(m[1][:1]) + strings.ToLower(m[1][1:])
@@ -34,7 +34,7 @@ func Parse(path, text string) (t *Test, err error) {
 	p.collect()
 	for i := range p.t.Threads {
 		if _, err := p.t.Assemble(i); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s:%w", path, err)
 		}
 	}
 	return p.t, nil
@@ -81,7 +81,7 @@ func (p *parser) header() (body int) {
 	}
 	words := strings.Fields(p.src[:body])
 	if len(words) < 2 {
-		p.failAt(0, "the first line has a test's language and its name: X86_64 SB")
+		p.failAt(0, "the first line has no language and name; begin with them, as X86_64 SB")
 	}
 	switch words[0] {
 	case "X86_64":
@@ -178,7 +178,7 @@ func (p *parser) initial() {
 	p.expect("{")
 	for i := 0; !p.accept("}"); i++ {
 		if i == p.t.Locations[n].Count {
-			p.fail("more values than the array has elements")
+			p.fail("more values than the array has elements; leave some out")
 		}
 		v, _ := p.initValue()
 		p.t.Locations[n].Values[i] = v
@@ -239,7 +239,7 @@ func (p *parser) name(what string) string {
 	t := p.next()
 	if !isName(t.text) {
 		p.at = max(p.at-1, 0)
-		p.fail("%s where %s is expected", p.shown(), what)
+		p.fail("%s where %s is expected; write one", p.shown(), what)
 	}
 	if len(t.text) > 64 {
 		p.failAt(t.from, "the name %q is too long; take a shorter one", clip(t.text))
@@ -252,7 +252,7 @@ func (p *parser) number(least, most int64) int64 {
 	at := p.peek()
 	v := int64(p.value())
 	if v < least || v > most {
-		p.failAt(at.from, "%d is outside %d to %d", v, least, most)
+		p.failAt(at.from, "%d is outside %d to %d; correct it", v, least, most)
 	}
 	return v
 }
@@ -263,12 +263,12 @@ func (p *parser) value() uint64 {
 	neg := p.accept("-")
 	t := p.next()
 	if !isNumber(t.text) {
-		p.failAt(t.from, "%q where a number is expected", clip(t.text))
+		p.failAt(t.from, "%q where a number is expected; write one", clip(t.text))
 	}
 	v, err := strconv.ParseUint(t.text, 0, 64)
 	if err != nil {
 		if v, err = strconv.ParseUint(t.text, 10, 64); err != nil { // 08 isn't octal here
-			p.failAt(t.from, "%q is no number of 64 bits", clip(t.text))
+			p.failAt(t.from, "%q is no number of 64 bits; write a smaller one", clip(t.text))
 		}
 	}
 	if neg {
@@ -297,7 +297,7 @@ func (p *parser) table() {
 	}
 	n++
 	if len(p.t.Threads) > n {
-		p.fail("the initial state names thread %d, and there are %d threads", len(p.t.Threads)-1, n)
+		p.fail("the initial state names thread %d; there are %d threads", len(p.t.Threads)-1, n)
 	}
 	p.thread(n - 1)
 	for !p.atConditions() {
@@ -361,7 +361,7 @@ func (p *parser) add(th *Thread, in Instr, from *token) {
 	if len(th.Instrs) == maxInstrs {
 		p.failAt(from.from, "more than %d instructions of a thread; remove some", maxInstrs)
 	}
-	in.Line = 1 + strings.Count(p.src[:from.from], "\n")
+	in.Line, in.Col = p.place(from.from)
 	th.Instrs = append(th.Instrs, in)
 }
 
@@ -371,8 +371,8 @@ func (p *parser) jumps(th *Thread) {
 	for i := range th.Instrs {
 		for _, l := range th.Instrs[i].Labels {
 			if _, ok := at[l]; ok {
-				panic(&syntaxError{fmt.Sprintf("%s:%d: the label %s is there twice; rename one",
-					p.path, th.Instrs[i].Line, clip(l))})
+				panic(&syntaxError{fmt.Sprintf("%s:%d:%d: the label %s is there twice; rename one",
+					p.path, th.Instrs[i].Line, th.Instrs[i].Col, clip(l))})
 			}
 			at[l] = i
 		}
@@ -384,8 +384,8 @@ func (p *parser) jumps(th *Thread) {
 		}
 		to, ok := at[in.Label]
 		if !ok {
-			panic(&syntaxError{fmt.Sprintf("%s:%d: there is no label %s in the thread", p.path, in.Line,
-				clip(in.Label))})
+			panic(&syntaxError{fmt.Sprintf("%s:%d:%d: there is no label %s in the thread; write it before an "+
+				"instruction, as %s: nop", p.path, in.Line, in.Col, clip(in.Label), clip(in.Label))})
 		}
 		in.Target = to
 	}

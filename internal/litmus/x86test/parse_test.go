@@ -67,29 +67,29 @@ func TestRefused(t *testing.T) {
 	one := func(code string) string { return test("X86_64", "", code) }
 	intel := func(code string) string { return test("X86", "", code) }
 	for _, c := range []struct{ text, want string }{
-		{"", "f:1: there is no initial state"},
-		{"{}", "f:1: the first line has a test's language"},
+		{"", "f:1:1: there is no initial state"},
+		{"{}", "f:1:1: the first line has no language and name"},
 		{"AArch64 MP\n{}\nP0;\n", `the language "AArch64" isn't known`},
-		{"X86_64 a\n{ 0:rip=0 }", `f:2: "rip" is no register`},
+		{"X86_64 a\n{ 0:rip=0 }", `f:2:5: "rip" is no register of a test`},
 		{"X86_64 a\n{ 0:rsp=0 }", "the stack pointer isn't the test's"},
 		{"X86_64 a\n{ 99:rax=0 }", "99 is outside 0 to 15"},
-		{"X86_64 a\n{ 2:rax=0; }\nP0;\nnop;\nexists true", "names thread 2, and there are 1 threads"},
+		{"X86_64 a\n{ 2:rax=0; }\nP0;\nnop;\nexists true", "f:4:1: the initial state names thread 2; there are 1 threads"},
 		{"X86_64 a\n{ float x; }", `the type "float" isn't known`},
 		{"X86_64 a\n{ int t[2]={1,2,3}; }", "more values than the array has"},
 		{"X86_64 a\n{ int t[100000]; }", "100000 is outside 1 to 64"},
 		{"X86_64 a\n{ x=99999999999999999999; }", "no number of 64 bits"},
-		{"X86_64 a\n(* {", "f:2: the comment has no end"},
-		{"X86_64 a\n{}\nP1;", `f:3: "P1" where the thread P0 is expected`},
+		{"X86_64 a\n(* {", "f:2:1: the comment has no end"},
+		{"X86_64 a\n{}\nP1;", `f:3:1: "P1" where the thread P0 is expected`},
 		{"X86_64 a\n{}\nP0;\nnop | nop;\nexists true", "more columns than threads"},
 		{"X86_64 a\n{}\nP0;\nnop;", "there is no condition"},
 		{"X86_64 a\n{}\nP0;\nnop;\nexists (1:rax=0)", "there is no thread 1"},
-		{"X86_64 a\n{}\nP0;\nnop;\nexists (rax=0)", "rax is a register: write of which thread, as 0:rax"},
+		{"X86_64 a\n{}\nP0;\nnop;\nexists (rax=0)", "rax is a register; write of which thread, as 0:rax"},
 		{"X86_64 a\n{}\nP0;\nnop;\nexists (x=0", `the end of the file where ")" is expected`},
 		{"X86_64 a\n{}\nP0;\nnop;\nexists (x=0) y", "after the condition"},
 		{"X86_64 a\n{}\nP0;\nnop;\nexists " + strings.Repeat("(", 10_000), "nested deeper than 100"},
 		{"X86_64 a\n{}\nP0;\nnop;\nexists " + strings.Repeat("not ", 10_000), "nested deeper than 100"},
 		{"X86_64 a\n{}\nP0;\nnop;\nexists x\x01", "has no place in a test"},
-		{one("frob %eax"), `f:4: the instruction "frob" isn't known`},
+		{one("frob %eax"), `f:4:1: the instruction "frob" isn't known`},
 		{one("movntil %eax,(x)"), "non-temporal stores aren't modelled"},
 		{one("clflush (x)"), "caches aren't modelled"},
 		{one("push %rax"), `"push" isn't known`},
@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 		{one("movb $256,(x)"), "doesn't fit"},
 		{one("movq $0x123456789,(x)"), "32 bits at most"},
 		{one("movl x,%eax"), "write a location as [x]"},
-		{one("movl (x,%rax,3),%eax"), "a scale is 1, 2, 4 or 8"},
+		{one("movl (x,%rax,3),%eax"), "this is no scale; give 1, 2, 4 or 8"},
 		{one("movl (%rax,%ebx,4),%eax"), "take the same size"},
 		{one("movl (%ax),%eax"), "no register for addresses"},
 		{one("movl 0x80000000(%rax),%eax"), "32 bits at most"},
@@ -118,6 +118,7 @@ func TestRefused(t *testing.T) {
 		_, err := x86test.Parse("f", c.text)
 		require.Error(t, err, c.text)
 		require.Contains(t, err.Error(), c.want)
+		require.Regexp(t, `^f:\d+:\d+: .+; .+`, err.Error())
 		require.NotContains(t, err.Error(), "\n")
 		require.Less(t, len(err.Error()), 300)
 	}
@@ -178,10 +179,10 @@ func TestOldSyntax(t *testing.T) {
 		require.EqualValues(t, 2, got.Locations[y].Values[0], c.text)
 	}
 	for text, says := range map[string]string{
-		"\n\nexists (P2:EAX=0)":           "f:6: there is no thread 2",
-		"final (x=0) with tso ~exists;":   `f:4: "~" where ":" is expected`,
-		"exists (x=0);\n<<\nshow flags":   "f:5: the commands have no end; close them with >>, or remove them",
-		"exists (x=0) << a >> exists (x)": `f:4: "exists" after the condition; a test ends there`,
+		"\n\nexists (P2:EAX=0)":           "f:6:10: there is no thread 2; the last one is P1",
+		"final (x=0) with tso ~exists;":   `f:4:22: "~" where ":" is expected; put one there, or correct it`,
+		"exists (x=0);\n<<\nshow flags":   "f:5:1: the commands have no end; close them with >>, or remove them",
+		"exists (x=0) << a >> exists (x)": `f:4:22: "exists" after the condition; a test ends there`,
 	} {
 		_, err := x86test.Parse("f", "X86 t\n{x=0; P0:EAX=1;}\nP0|P1; MOV [x],EAX|MOV [x],$2;\n"+text)
 		require.EqualError(t, err, says)

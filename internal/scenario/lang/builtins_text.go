@@ -72,15 +72,15 @@ func hexOf(what, of string, v starlark.Value, unit int) ([]byte, error) {
 					return nil, err
 				}
 				if b = append(b, more...); len(b) > scenario.MaxSource {
-					return nil, fmt.Errorf("%s%s has more than %d bytes; make it shorter, or put code into an object file",
-						what, of, scenario.MaxSource)
+					return nil, fmt.Errorf("%s%s has more than %d bytes; make it shorter, or put code into an "+
+						"object file", what, of, scenario.MaxSource)
 				}
 				continue
 			}
 			n, err := starlark.AsInt32(list[i])
 			if err != nil || n < 0 || n > 0xff {
-				return nil, fmt.Errorf("%s[%d]%s is %.40s, no byte; write a number from 0 to 0xff, or a string of digits",
-					what, i, of, list[i].String())
+				return nil, fmt.Errorf("%s[%d]%s is %.40s, no byte; write a number from 0 to 0xff, or a string of "+
+					"digits", what, i, of, list[i].String())
 			}
 			b = append(b, byte(n))
 		}
