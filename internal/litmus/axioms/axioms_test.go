@@ -232,5 +232,6 @@ func TestGivenUp(t *testing.T) {
 	test, err = ctest.Parse("t", []byte(testOf("exists (true)", "int *r0 = READ_ONCE(*x); int r1 = READ_ONCE(*r0);")))
 	require.NoError(t, err)
 	_, _, err = judge(test)
-	require.EqualError(t, err, "t:5: 0 is dereferenced, which is no variable's address; initialise the pointer, as y=&x")
+	require.EqualError(t, err,
+		"t:5: 0 is dereferenced, which is no variable's address; initialise the pointer, as y=&x")
 }
