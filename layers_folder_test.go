@@ -11,7 +11,8 @@ const folderFilesMax = 25
 
 // largeFolders may have more files than others, and why.
 var largeFolders = map[string]string{
-	"internal/scenario": "one file a part",
+	"internal/scenario":      "one file a part",
+	"internal/scenario/lang": "one language: its words, as they are read, printed, and made from Go",
 
 	"kprobes":    "one file a part of the engine, and a processor",
 	"linux":      "one file a part of what a kernel calls, and a processor",
