@@ -19,7 +19,7 @@
 //	internal/verbs      what a verb does:
 //	                    findings (explore, merge, verify, fuzz, compare), small (all programs of a few calls),
 //	                    report (one run), shell (by hand),
-//	                    check (objects), kernelinfo (kernels), catalogue (list, editions, version),
+//	                    check (objects), kernelinfo (kernels), format (files), catalogue (list, editions, version),
 //	                    start (new, and what kpsim says without a verb)
 //	internal/eval       verbs about many searches:
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a
@@ -56,7 +56,8 @@
 //	                    pairs (of an operation and a state of its object)
 //	internal/scenario   what is run, as plain data; settings, parts, steps of handlers, sources are rows
 //	                    act (what a task can do: one row for each operation), lang (Starlark), library (built-in),
-//	                    forms (of instructions that kernels simulate), gen (drawn), edit (smaller ones), vet (checks)
+//	                    forms (of instructions that kernels simulate), gen (drawn), edit (smaller ones), vet (checks),
+//	                    tidy (formats its files)
 //	properties          what must hold: one monitor for each property, fed by events
 //	kprobes             the engine under test; its scenariotest plays scenarios on it
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;

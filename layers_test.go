@@ -133,6 +133,7 @@ var layers = []layer{
 	{pkg: "internal/scenario/lang", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang",
 		"sim"}, free: []string{"*"}},
+	{pkg: "internal/scenario/tidy", may: []string{"internal/scenario/lang", "sim", "traces"}, free: []string{"*"}},
 	{pkg: "internal/scenario/forms", may: []string{"internal/scenario", "internal/scenario/act", "smp/arch",
 		"smp/arch/target"}, free: []string{"*"}},
 	{pkg: "internal/scenario/gen", may: []string{"*"}, free: []string{"*"}},
@@ -206,6 +207,7 @@ var layers = []layer{
 	{pkg: "internal/eval/mutants", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/check", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/kernelinfo", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/verbs/format", may: []string{"internal/scenario/tidy", "internal/ui/cli"}, free: []string{"*"}},
 	{pkg: "internal/verbs/catalogue", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/verbs/start", may: []string{"internal/ui/cli", "sim"}, free: []string{"*"}}, // writes a file
 	{pkg: "internal/verbs/report", may: []string{"*"}, free: []string{"*"}},

@@ -116,4 +116,5 @@ var completions = map[string]flags.Names{
 	"<row>":         flags.Fixed(matrix.RowNames),
 	"<shell>":       flags.Fixed(shellNames),
 	"<command>":     flags.Fixed(commandWords),
+	"<source>":      flags.Files(".star", ".kps"),
 }

@@ -115,6 +115,7 @@ var read = map[string]string{
 	"replay":  "replay FILE", "explain": "explain FILE", "view": "view FILE --html OUT",
 	"view beside": "view TRACE FILE --html OUT",
 	"export":      "export --to json FILE", "shrink": "shrink FILE --out OUT", "rerecord": "rerecord FILE",
+	"fmt":    "fmt --check FILE",
 	"merge":  "merge FILE",
 	"litmus": "litmus FILE", "check": "check FILE", "disasm": "disasm FILE victim",
 	"overhead calibrate": "overhead calibrate FILE",

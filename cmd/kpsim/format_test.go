@@ -27,6 +27,7 @@ var withoutCases = map[string]string{
 	"view":    "it shows a trace; replay judges it",
 	"export":  "it writes a trace in another form; replay judges it",
 	"shrink":  "it writes a trace; replay judges it",
+	"fmt":     "it judges how a file is written, not what runs show",
 	"bisect":  "it names a patch; review judges it",
 	"watch":   "a person edits; review judges the edit",
 }

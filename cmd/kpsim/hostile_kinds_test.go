@@ -33,6 +33,8 @@ explore --runs 1 second-instruction
 `, 3)+`view --html out.html $F
 explain --runs 3 $F
 explain --runs 3 --json $F
+fmt --check $F
+fmt $F
 disasm $F victim
 check --html out.html $F
 run $F

@@ -57,6 +57,7 @@ var namedBy = map[string]naming{
 	"shrink --json":         {line: "shrink --json --out $D/a.kps $T"},
 	"shrink --out":          {line: "shrink --out $D/shrunk.kps $D/second-instruction.kps", writes: "shrunk.kps"},
 	"rerecord --json":       {line: "rerecord --json $D/second-instruction.kps"},
+	"fmt --json":            {line: "fmt --check --json $D/second-instruction.kps"},
 	"litmus --json":         {line: "litmus --json testdata/litmus/sb.litmus"},
 	"check --json":          {line: "check --json testdata/mine/mine.o"},
 	"check --html":          {line: "check --html $D/check.html testdata/mine/mine.o", writes: "check.html"},

@@ -14,6 +14,7 @@ import (
 	"kpsim/internal/verbs/catalogue"
 	"kpsim/internal/verbs/check"
 	"kpsim/internal/verbs/findings"
+	"kpsim/internal/verbs/format"
 	"kpsim/internal/verbs/kernelinfo"
 	"kpsim/internal/verbs/report"
 	"kpsim/internal/verbs/shell"
@@ -49,6 +50,7 @@ var verbs = []verb{
 	verbNamed[report.Export]("export"),
 	verbNamed[report.Shrink]("shrink"),
 	verbNamed[report.Rerecord]("rerecord"),
+	verbNamed[format.Fmt]("fmt"),
 	verbNamed[litmus.Litmus]("litmus"),
 	verbNamed[check.Check]("check"),
 	verbNamed[check.Disasm]("disasm"),

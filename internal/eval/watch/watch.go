@@ -119,6 +119,11 @@ func (c *Watch) begin() (base *linux.Kernel, files []string, err error) {
 	case c.Tree != "" && len(c.Objects) > 0:
 		return nil, nil, errors.New("--objects: --tree is watched, and compiled; give one of the two")
 	}
+	if len(c.Scenarios) > 0 { // a mistake there isn't the edit's
+		if _, err := inputs.Load(c.Scenarios); err != nil {
+			return nil, nil, err
+		}
+	}
 	c.kernel = inputs.Kernel{Kernel: c.Kernel}
 	if base, err = c.kernel.Open(); err != nil {
 		return nil, nil, err

@@ -93,6 +93,23 @@ func (l *loader) tooLong(src []byte) error {
 		scenario.MaxSource)
 }
 
+// Syntax returns the syntax tree of a program, which it doesn't run. Its bounds and errors are those of
+// Load.
+func Syntax(name string, src []byte) (*syntax.File, error) {
+	l := newLoader(name, src, nil)
+	if err := l.tooLong(src); err != nil {
+		return nil, err
+	}
+	f, err := dialect.Parse(name, src, 0)
+	if err == nil {
+		err = addGuards(f)
+	}
+	if err != nil {
+		return nil, l.explain(err)
+	}
+	return dialect.Parse(name, src, 0) // again: f has guards now
+}
+
 // exec runs the program.
 func (l *loader) exec(thread *starlark.Thread, src []byte) error {
 	f, err := dialect.Parse(l.file, src, 0)
