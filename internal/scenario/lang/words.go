@@ -65,6 +65,7 @@ type Param struct {
 	Name    string
 	Default string // as a program has it; "": it is required
 	Takes   Takes
+	None    bool     // None is a value of its own, although the parameter is required
 	Of      string   // of a part: what it is
 	Words   []string // of a choice
 	Says    string   // of machine(): its paragraph
@@ -145,7 +146,8 @@ func wordOfOperation(k *scenario.Operation) (w Word) {
 		w.Gives = GivesBoth
 	}
 	for _, a := range k.Params {
-		p := Param{Name: a.Name, Default: forms[a.Kind].otherwise, Takes: paramTakes[a.Kind]}
+		p := Param{Name: a.Name, Default: forms[a.Kind].otherwise, Takes: paramTakes[a.Kind],
+			None: a.Kind == scenario.ParamCallee}
 		if a.Of != nil {
 			p.Of = a.Of.What
 		}
