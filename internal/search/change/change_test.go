@@ -51,6 +51,28 @@ func TestAnswers(t *testing.T) {
 	require.Empty(t, otherwise[0].Before)
 }
 
+// A program is set up on the changed kernel as it was on the unchanged one: with kpsim's trampolines,
+// of which a site in a module may be one. The kernel's own ftrace isn't asked, which knows no such site.
+func TestAnswersOfModules(t *testing.T) {
+	k := opened(t)
+	sc, err := lang.Load("trampolines.star", []byte(`
+machine(cpus = 1, edition = "6.5", ftrace = True, ftrace_trampolines = "own")
+f = text("f", "0f1f440000 4889f8 c3", at = 0xffffffff81100000)
+fentry(f)
+m = module("m", funcs = [f], loaded = True)
+k = kprobe("k", at = f)
+task("t", ops = [register(k, errno = 0), tracer(True), call(f, 3, returns = 3), tracer(False), unregister(k)])
+`), library.Open)
+	require.NoError(t, err)
+	var stop atomic.Bool
+	all, err := change.Programs(k, []*scenario.Scenario{sc}, 0, &stop)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	same, _, err := change.Changed(all, k, "", 0, &stop)
+	require.NoError(t, err)
+	require.Empty(t, same)
+}
+
 // A lock that is kept shows by what runs break, with a witness; what the kernel as it is
 // breaks is known, in whatever share of the runs.
 func TestSchedules(t *testing.T) {
