@@ -7,8 +7,7 @@ import (
 	"kpsim/kpsimtest/build"
 )
 
-// patcher builds a scenario: cpu0 patches a call of f by hand, a byte at a time or through a breakpoint, while cpu1 runs
-// it.
+// patcher builds a scenario: cpu0 patches f by hand, through a breakpoint or a byte at a time, while cpu1 runs it.
 func patcher(breakpoint bool) *build.Scenario {
 	s := build.New("my-patcher").Says("A patcher of one's own makes five bytes of f a jump to g.")
 	s.Machine().CPUs(2).Fetch(build.FetchStale)

@@ -45,8 +45,8 @@ func ownTest(name, path string, f *traces.File) string {
 	if strings.Count(text, "`") > 2 {
 		text = strconv.Quote(f.Scenario)
 	}
-	return fmt.Sprintf("func Test%s(t *testing.T) {\n\tkpsimtest.Never(t, %s,\n\t\tkpsimtest.Witness(%q))\n}\n", camel(name),
-		text, path)
+	return fmt.Sprintf("func Test%s(t *testing.T) {\n\tkpsimtest.Never(t, %s,\n\t\tkpsimtest.Witness(%q))\n}\n",
+		camel(name), text, path)
 }
 
 // command is the program that explains a witness.
@@ -105,7 +105,8 @@ func goMod() (mod module) {
 // camel returns the name of a test about a trace.
 func camel(name string) string {
 	var b strings.Builder
-	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	apart := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for _, word := range strings.FieldsFunc(name, apart) {
 		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
 	return b.String()

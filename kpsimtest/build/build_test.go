@@ -20,7 +20,8 @@ func TestSame(t *testing.T) {
 	starts := s.Insns(f)
 	k := s.Kprobe("k").At(f.Plus(starts[1]))
 	k.Pre(build.Count(), build.Disable(k))
-	r := s.Kretprobe("r").At(o.Func("victim")).Entry(build.Save("rdi")).Handler(build.Count(), build.Restore("rax")).DataSize(8)
+	r := s.Kretprobe("r").At(o.Func("victim")).Entry(build.Save("rdi")).
+		Handler(build.Count(), build.Restore("rax")).DataSize(8)
 	s.Task("prober").Ops(build.Register(k).Errno(""), build.RegisterAll(k), build.Unregister(k), build.Register(r))
 	s.Task("caller").CPU(1).Repeat(2).
 		Ops(build.Call(f, d.Plus(8), 7).Returns(-1).Bits(16), build.Expect(d.Plus(1), "02 00")).
@@ -55,24 +56,24 @@ func TestMistakes(t *testing.T) {
 		make func(s *build.Scenario)
 		says string
 	}{
-		{func(s *build.Scenario) { s.Text("f", "5g") }, `build_test.go:58: hex of "f"`},
-		{func(s *build.Scenario) { s.Kprobe("k").At(s.Text("f", "55 5d c3").Plus(7)) }, "build_test.go:59: "},
+		{func(s *build.Scenario) { s.Text("f", "5g") }, `build_test.go:59: hex of "f"`},
+		{func(s *build.Scenario) { s.Kprobe("k").At(s.Text("f", "55 5d c3").Plus(7)) }, "build_test.go:60: "},
 		{func(s *build.Scenario) {
 			f := s.Text("f", "55 5d c3")
 			s.Insns(f)
 			f.Size(3)
-		}, "build_test.go:63: size of text is said too late"},
-		{func(s *build.Scenario) { s.Machine().CPUs(99) }, "build_test.go:65: "},
-		{func(s *build.Scenario) { s.Task("t").Ops(build.Register(build.New("b").Kprobe("k"))) }, "build_test.go:66: "},
+		}, "build_test.go:64: size of text is said too late"},
+		{func(s *build.Scenario) { s.Machine().CPUs(99) }, "build_test.go:66: "},
+		{func(s *build.Scenario) { s.Task("t").Ops(build.Register(build.New("b").Kprobe("k"))) }, "build_test.go:67: "},
 		{func(s *build.Scenario) {
 			s.Task("t").Ops(
 				build.Schedule(),
 				build.Call(s.Text("f", "c3"), 1.5))
-		}, "build_test.go:70: 1.5 is a float64"},
-		{func(s *build.Scenario) { s.ELF("nowhere.o").Func("f") }, `build_test.go:72: file "nowhere.o" can't be read`},
+		}, "build_test.go:71: 1.5 is a float64"},
+		{func(s *build.Scenario) { s.ELF("nowhere.o").Func("f") }, `build_test.go:73: file "nowhere.o" can't be read`},
 		{func(s *build.Scenario) { s.Task("t").Ops(build.Call(s.ELF("victim.o").Func("vicim"))) },
 			`victim.o has no function "vicim"; did you mean "victim"?`},
-		{func(s *build.Scenario) { s.Kprobe("k").At(s.Text("f", "55 5d c3")) }, "build_test.go:77: no tasks"},
+		{func(s *build.Scenario) { s.Kprobe("k").At(s.Text("f", "55 5d c3")) }, "build_test.go:78: no tasks"},
 	} {
 		s := build.New("it")
 		c.make(s)

@@ -27,7 +27,8 @@ func TestCurrent(t *testing.T) {
 		}
 		is, err := os.ReadFile(name)
 		require.NoError(t, err)
-		require.Equal(t, string(text), string(is), "%s isn't current: go test ./kpsimtest/build -run Current -update", name)
+		require.Equal(t, string(text), string(is), "%s isn't current: go test ./kpsimtest/build -run Current -update",
+			name)
 	}
 	there, err := os.ReadDir(".")
 	require.NoError(t, err)
@@ -89,7 +90,8 @@ var goNames = map[string]string{"cpu": "CPU", "cpus": "CPUs", "ip": "IP", "nmi":
 // camel returns the name that Go has for a word of the language.
 func camel(word string) string {
 	var b strings.Builder
-	for _, part := range strings.FieldsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	apart := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for _, part := range strings.FieldsFunc(word, apart) {
 		if is := goNames[part]; is != "" {
 			part = is
 		}
@@ -272,7 +274,7 @@ func (m *maker) option(w lang.Word, kind string, p lang.Param) {
 	m.line("")
 	says := p.Says
 	if says == "" {
-		says = fmt.Sprintf("see %s; without it %s", kind[:len(kind)-len(strings.TrimPrefix(kind, camel(w.Name)))], p.Default)
+		says = fmt.Sprintf("see %s; without it %s", camel(w.Name), p.Default)
 	}
 	m.says(fmt.Sprintf("%s says %s: %s", name, p.Name, says))
 	if p.Takes == lang.TakesFill {
@@ -342,7 +344,8 @@ func generated(words []lang.Word) map[string][]byte {
 		if s := shapeOf(w); w.Gives == lang.GivesPart && s.embeds == "part" && !kinds[w.Of] {
 			kinds[w.Of] = true
 			kind := "Any" + camel(w.Of)
-			m.line("\n// %s is a part that is a %s.\ntype %s interface {\n\tvaluer\n\tany%s()\n}", kind, w.Of, kind, camel(w.Of))
+			m.line("\n// %s is a part that is a %s.\ntype %s interface {\n\tvaluer\n\tany%s()\n}", kind, w.Of, kind,
+				camel(w.Of))
 		}
 	}
 	flush()

@@ -31,7 +31,8 @@ var preempts = []struct {
 }
 
 // editions are the editions of the kernel's document, the newest first.
-var editions = []build.EditionSetting{build.Edition69, build.Edition65, build.Edition514, build.Edition415, build.Edition26}
+var editions = []build.EditionSetting{build.Edition69, build.Edition65, build.Edition514, build.Edition415,
+	build.Edition26}
 
 // Machine draws a machine: 2 or 3 CPUs, how tasks are preempted, what a CPU fetches from text that changes, how text is
 // patched, or a whole edition. The optimizer's wait suffices for the preemption. What the property needs besides, as
