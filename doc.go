@@ -44,7 +44,8 @@
 //	                    pagetest checks pages, flagstest flags; gentest draws scenarios with rapid,
 //	                    searchtest loads them, tracetest writes logs by hand, kerneltest finds kernels,
 //	                    archtest draws what processors execute
-//	kpsimtest           searches from a go test; the only package for other modules
+//	kpsimtest           searches from a go test; with its build (scenarios in Go) and draw (by rapid)
+//	                    the only packages for other modules
 //	campaign            a module of its own: searches on many computers; its doc.go is a map of
 //	                    build, plan, unit, board, gate, hub, lead, work, desk, web, load, faults and
 //	                    cmd/kpsim-campaign

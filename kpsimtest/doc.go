@@ -5,7 +5,7 @@
 //	}
 //
 // A scenario is the name of a file that ends in .star, relative to the package's folder, the name of a built-in one,
-// or the Starlark text itself. Never fails if a schedule breaks a property, and Sometimes if none does. A failure
+// the Starlark text itself, or one that package build makes in Go and package draw draws with rapid. Never fails if a schedule breaks a property, and Sometimes if none does. A failure
 // writes the shrunk witness to the package's testdata and prints the line that explains it.
 //
 // The same scenario, options and release of kpsim always give the same result: such a test doesn't flake. A wrong
@@ -13,8 +13,8 @@
 //
 // What it is not: the command. Only kpsim itself has statistics, pages and shares.
 //
-// Its rule: this is the only package that other modules import, besides traces, smp/smpev and kprobes/kpev for the
-// events that Monitor passes. Other packages may change in any release.
+// Its rule: this package, build and draw are the only ones that other modules import, besides traces, smp/smpev and
+// kprobes/kpev for the events that Monitor and Each pass. Other packages may change in any release.
 //
 // Its limits: Never isn't a proof unless Deviations makes it one, up to that number of deviations. A Monitor's
 // findings aren't shrunk.
