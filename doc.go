@@ -31,7 +31,7 @@
 //	                    extract makes one of a run
 //	internal/ui         what people see:
 //	                    cli (terminal, files, ^C, progress; its flags have ranges, errors, completion; its
-//	                    manual makes man pages; its inputs opens scenarios, traces, names),
+//	                    manual makes man pages; its inputs opens scenarios, traces, names, and kernels),
 //	                    table (texts, JSON and tables of pages from columns), verdict (KTAP, JUnit XML, SARIF),
 //	                    page (HTML; its plot draws plots),
 //	                    viewer (a run step by step);
@@ -50,7 +50,7 @@
 //	                    build, plan, unit, board, gate, hub, lead, work, desk, web, load, faults and
 //	                    cmd/kpsim-campaign
 //	internal/search     runs of a scenario; its doc.go is a map
-//	                    rig (one run), explore, replay, shrink, proof, blame, cause, fuzz, mutantsearch,
+//	                    rig (one run), explore, replay, calls (of a kernel's engine), shrink, proof, blame, cause, fuzz, mutantsearch,
 //	                    session (by hand), results (files), parallel (workers), twoengines,
 //	                    change (a kernel with and without a change),
 //	                    small (all serial programs of a few calls),
@@ -58,7 +58,7 @@
 //	internal/scenario   what is run, as plain data; settings, parts, steps of handlers, sources are rows
 //	                    act (what a task can do: one row for each operation), lang (Starlark), library (built-in),
 //	                    forms (of instructions that kernels simulate), gen (drawn), edit (smaller ones), vet (checks),
-//	                    tidy (formats its files)
+//	                    onlinux (a scenario for a kernel's own engine), tidy (formats its files)
 //	properties          what must hold: one monitor for each property, fed by events
 //	kprobes             the engine under test; its scenariotest plays scenarios on it
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;

@@ -107,13 +107,13 @@ var layers = []layer{
 		"linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/arm64",
 		"smp/arch/ppc64", "smp/arch/riscv64",
 		"smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}},
-	{pkg: "linux/boot", may: []string{"engine", "kprobes/kpev", "linux", "linux/closure", "linux/compile", "linux/mutate",
-		"linux/overlay", "linux/vmlinux/shelf",
+	{pkg: "linux/boot", may: []string{"engine", "engine/all", "kprobes/kpev", "linux", "linux/closure", "linux/compile",
+		"linux/mutate", "smp/arch/target", "linux/overlay", "linux/vmlinux/shelf",
 		"sched", "smp", "smp/arch", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
 	// for reports, not for runs
 	{pkg: "linux/source", may: []string{"internal/regular", "linux", "linux/vmlinux", "linux/vmlinux/shelf",
 		"smp/arch"}, free: []string{"*"}},
-	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}}, // and each engine
+	{pkg: "engine/all", may: []string{"engine", "kprobes/plug"}}, // and each engine that is Go
 	{pkg: "properties", may: []string{"traces", "sim", "smp/arch", "smp/smpev", "kprobes/kpev",
 		"linux/linuxev"}},
 	// its history is read when first asked for
@@ -126,6 +126,8 @@ var layers = []layer{
 	// reads what the program was built from
 	{pkg: "internal/version", may: []string{"internal/lazyregexp", "internal/regular"}, free: []string{"*"}},
 	{pkg: "internal/scenario", may: []string{"*"}},
+	{pkg: "internal/scenario/onlinux", may: []string{"engine", "engine/ftrace", "internal/scenario", "kprobes/era",
+		"kprobes/rules", "linux", "linux/boot", "smp/arch/target"}},
 	{pkg: "internal/scenario/act", may: []string{"*"}},
 	{pkg: "internal/scenario/edit", may: []string{"internal/scenario", "internal/scenario/act"}},
 	{pkg: "internal/scenario/vet", may: []string{"smp/kapi", "internal/scenario/act", "kprobes/era",
@@ -144,6 +146,8 @@ var layers = []layer{
 		"internal/scenario/library", "traces"}, free: []string{"*"}},
 	{pkg: "internal/search/parallel", free: []string{"*"}}, // workers, above the machines
 	{pkg: "internal/search/replay", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/calls", may: []string{"internal/search/replay", "linux/linuxev", "linux/source", "sched", "sim",
+		"smp", "smp/arch", "smp/kapi", "traces", "traces/view"}},
 	{pkg: "internal/search/shrink", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/explore", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/results", may: []string{"*"}, free: []string{"*"}},
@@ -188,6 +192,7 @@ var layers = []layer{
 		free: []string{"*"}},
 	{pkg: "internal/ui/cli/manual", may: []string{"internal/ui/cli/flags"}, free: []string{"*"}},
 	{pkg: "internal/ui/cli/inputs", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/ui/cli/inputs/kernels", may: []string{"*"}, free: []string{"*"}},
 	// for tests
 	{pkg: "internal/testkit/thorough", free: []string{"*"}},
 	// is kpsim in tests
@@ -241,7 +246,7 @@ var layers = []layer{
 	{pkg: "kpsimtest/build", may: []string{"internal/scenario", "internal/scenario/lang", "internal/ui/cli/inputs"},
 		free: []string{"*"}},
 	{pkg: "kpsimtest/draw", may: []string{"internal/scenario/gen", "kpsimtest/build"}, free: []string{"*"}},
-	{pkg: "scripts/compare-builds", free: []string{"*"}},        // runs two builds of kpsim
+	{pkg: "scripts/compare-builds", free: []string{"*"}}, // runs two builds of kpsim
 	{pkg: "scripts/drawn-faults/on", free: []string{"*"}},
 	{pkg: "scripts/drawn-faults", may: []string{"scripts/drawn-faults/on"}, free: []string{"*"}}, // builds kpsim
 }

@@ -10,6 +10,22 @@ import (
 // Engine except Renew, Do, Status and State.
 type Plain struct{ _ struct{} }
 
+// own is what Plain leaves to an engine.
+type own interface {
+	Renew(c *Config)
+	Do(x kapi.Context, verb uint64, probe int) (errno uint64)
+	Status(probe int) Status
+	State(add func(root any))
+}
+
+var _ Engine = struct {
+	Plain
+	own
+}{}
+
+// ReadMissed implements Engine: no hit is missed.
+func (Plain) ReadMissed(kapi.Context, int) int { return 0 }
+
 // Add implements Engine: a probe can't be added.
 func (Plain) Add(Probe) { panic("engine: this engine takes no probe in the midst of a run") }
 

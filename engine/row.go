@@ -19,6 +19,9 @@ type Row struct {
 	// Memory returns the kinds of executable memory that the engine needs from the kernel; settings is what
 	// Config.Settings will be. nil: none.
 	Memory func(settings any) []kapi.Memory
+	// Guest gets the engine that a scenario orders, which is booted once for all machines; nil: the engine is Go.
+	Guest func(o Order) (Guest, error)
+	Mark  []byte // what an engine that is guest code looks for after the trampoline of a static call
 	// Boot is called before anything runs, for an engine that is guest code; its result becomes Config.Booted. nil:
 	// there is nothing to do.
 	Boot func(settings any, g kapi.Guest, cpus int) any

@@ -47,6 +47,7 @@ func TestForeignModule(t *testing.T) {
 
 // ownCommand makes the command that has an engine of another module, and has it explain a trace.
 const ownCommand = `
+go get -tool kpsim/cmd/kpsim
 printf '{"Replace": {"%s/engine/all/row.go": "%s/row.go.txt"}}' "$(go list -m -f '{{.Dir}}' kpsim)" "$PWD" >overlay.json
 go build -overlay overlay.json -o kpsim-mine kpsim/cmd/kpsim
 ./kpsim-mine explain testdata/race-owned-breakpoint.kps

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
@@ -63,7 +64,7 @@ func TestBalance(t *testing.T) {
 			}
 			linux.Give(broken)
 			sc := load(t, c.scenario)
-			require.NoError(t, sc.SetLinux(broken))
+			require.NoError(t, onlinux.Set(sc, broken))
 			r, err := rig.New(sc, name)
 			require.NoError(t, err)
 			defer r.Close()

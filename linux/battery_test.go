@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/twoengines"
 	"kpsim/linux"
@@ -78,7 +79,7 @@ func (b *battery) add(t *testing.T, name string) {
 	linux.Give(b.k)
 	j := judged{sc: load(t, name), called: make(map[string]bool)}
 	j.twoEngines(b)
-	if j.sc.SetLinux(b.k) != nil {
+	if onlinux.Set(j.sc, b.k) != nil {
 		return // it asks for what no kernel has any more
 	}
 	b.into = j.called
@@ -193,7 +194,7 @@ func (b *battery) dies(t *testing.T, k *linux.Kernel, how string) string {
 	sc := load(t, filepath.Join(ownScenarios, "dying.star"))
 	linux.Give(k.Dying(how))
 	defer linux.Give(b.k)
-	require.NoError(t, sc.SetLinux(b.k))
+	require.NoError(t, onlinux.Set(sc, b.k))
 	r, err := rig.New(sc, "")
 	require.NoError(t, err)
 	defer r.Close()

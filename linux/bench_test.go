@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
@@ -44,7 +45,7 @@ func benchmark(b *testing.B, sc *scenario.Scenario, strategy string) {
 	k, err := linux.Open(kerneltest.Path(b, "6.1"))
 	require.NoError(b, err)
 	linux.Give(k)
-	require.NoError(b, sc.SetLinux(k))
+	require.NoError(b, onlinux.Set(sc, k))
 	r, err := rig.New(sc, "")
 	require.NoError(b, err)
 	defer r.Close()
@@ -75,7 +76,7 @@ func BenchmarkMachine(b *testing.B) {
 	linux.Give(k)
 	sc, err := library.Load("safe-full")
 	require.NoError(b, err)
-	require.NoError(b, sc.SetLinux(k))
+	require.NoError(b, onlinux.Set(sc, k))
 	first, err := rig.New(sc, "")
 	require.NoError(b, err)
 	defer first.Close()

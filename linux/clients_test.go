@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
@@ -18,7 +19,7 @@ import (
 func direct(t *testing.T, k *linux.Kernel, name string) *scenario.Scenario {
 	sc, err := library.Load(name)
 	require.NoError(t, err)
-	require.NoError(t, sc.SetLinux(k))
+	require.NoError(t, onlinux.Set(sc, k))
 	require.True(t, sc.OwnClients())
 	return sc
 }
@@ -38,7 +39,7 @@ func TestClients(t *testing.T) {
 				"bpf-leaves", "bpf-sleeps", "bpf-sleeps-again", "bpf-dispatcher", "bpf-tail-call"} {
 				sc, err := library.Load(name)
 				require.NoError(t, err)
-				if err := sc.SetLinux(k); name == "direct-shares" && !linux.SharesDirects(k) ||
+				if err := onlinux.Set(sc, k); name == "direct-shares" && !linux.SharesDirects(k) ||
 					name == "direct-refused" && linux.SharesDirects(k) {
 					require.ErrorContains(t, err, "a direct call and a live patch")
 					continue
@@ -93,7 +94,7 @@ func TestClientsBroken(t *testing.T) {
 	} {
 		t.Run(c.mutant, func(t *testing.T) {
 			sc := load(t, c.scenario)
-			require.NoError(t, sc.SetLinux(k))
+			require.NoError(t, onlinux.Set(sc, k))
 			name := c.mutant
 			if name != "" {
 				name = "skip-call:" + name

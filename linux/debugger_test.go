@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/testkit/thorough"
@@ -94,7 +95,7 @@ func TestDebugger(t *testing.T) {
 			require.Equal(t, name != "6.12", i >= 0)
 			if i >= 0 {
 				sc := written(t, k, debugged)
-				require.NoError(t, sc.SetLinux(k))
+				require.NoError(t, onlinux.Set(sc, k))
 				r, err := rig.New(sc, mutate.All(k.Closure)[i].Name)
 				require.NoError(t, err)
 				defer r.Close()
@@ -104,7 +105,7 @@ func TestDebugger(t *testing.T) {
 			require.Contains(t, brokenBy(rigOf(t, k, written(t, k, debugged)), 1), properties.NoOops.Name)
 
 			k.KgdbFirst()
-			require.ErrorContains(t, written(t, k, debugged).SetLinux(k),
+			require.ErrorContains(t, onlinux.Set(written(t, k, debugged), k),
 				`task "debugger" ops[0]: the kernel was built with CONFIG_KGDB_LOW_LEVEL_TRAP`)
 		})
 	}

@@ -20,6 +20,7 @@ var Row = engine.Row{
 	Debugged: true,
 	Fprobes:  true,
 	Switches: []engine.Switch{engine.Optimization, engine.Armed},
+	Mark:     TrampolineMark,
 	Boot:     boot,
 	New:      func(c *engine.Config) engine.Engine { return renewed(c) },
 }
@@ -31,6 +32,43 @@ type Settings struct {
 	// Clients says that ftrace's clients are the kernel's own: From is Booted.OwnClients.
 	Clients bool
 	_       struct{}
+}
+
+// Lost implements engine.Guest.
+func (s *Settings) Lost(sites bool) uint64 { return s.Kernel.Lost(sites, s.Clients) }
+
+// KeepsFlags implements engine.Guest.
+func (s *Settings) KeepsFlags() bool { return !s.Clients }
+
+// SharesDirects implements engine.Guest.
+func (s *Settings) SharesDirects() bool { return !s.Clients || SharesDirects(s.Kernel) }
+
+// Caller implements engine.Guest.
+func (s *Settings) Caller() arch.Addr { return s.Kernel.Caller() }
+
+// HashesReturns implements engine.Guest.
+func (s *Settings) HashesReturns() bool { return s.Kernel.HashesReturns() }
+
+// SetRegs implements engine.Guest.
+func (s *Settings) SetRegs(g kapi.Guest) { s.Kernel.SetRegs(g) }
+
+// Symbol implements engine.Guest.
+func (s *Settings) Symbol(a arch.Addr) (name string, off int, ok bool) { return s.Kernel.Symbol(a) }
+
+// User implements engine.Guest.
+func (s *Settings) User(booted any, a arch.Addr) (probe int, member string, ok bool) {
+	return booted.(*Linux).User(a)
+}
+
+// OwnText implements engine.Guest.
+func (s *Settings) OwnText() (list []engine.GuestText) {
+	if !s.Clients {
+		return nil
+	}
+	for _, t := range ClientText(s.Kernel) {
+		list = append(list, engine.GuestText{Name: t.Name, At: t.At, Code: t.Code})
+	}
+	return list
 }
 
 // Linux is a kernel's engine on a machine. It consists of parts, which share its env. It

@@ -11,6 +11,7 @@ import (
 
 	"kpsim/internal/kept"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/sched"
@@ -48,5 +49,5 @@ func TestSetsAlone(t *testing.T) {
 	}
 	sc, err := library.Load("safe-full")
 	require.NoError(t, err)
-	require.ErrorContains(t, sc.SetLinux(k), `probe "k": kprobes of the kernel can't be run: its types have no struct`)
+	require.ErrorContains(t, onlinux.Set(sc, k), `probe "k": kprobes of the kernel can't be run: its types have no struct`)
 }

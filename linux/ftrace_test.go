@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/kprobes/kpev"
@@ -65,7 +66,7 @@ func TestFtrace(t *testing.T) {
 
 // rigOf runs a scenario on a kernel.
 func rigOf(t *testing.T, k *linux.Kernel, sc *scenario.Scenario) *rig.Rig {
-	require.NoError(t, sc.SetLinux(k))
+	require.NoError(t, onlinux.Set(sc, k))
 	r, err := rig.New(sc, "")
 	require.NoError(t, err)
 	t.Cleanup(r.Close)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/testkit/thorough"
@@ -53,7 +54,7 @@ func TestBrokenMemory(t *testing.T) {
 			}
 			linux.Give(k)
 			sc := load(t, c.scenario)
-			require.NoError(t, sc.SetLinux(k))
+			require.NoError(t, onlinux.Set(sc, k))
 			r, err := rig.New(sc, "")
 			require.NoError(t, err)
 			defer r.Close()

@@ -11,6 +11,7 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/testkit/thorough"
@@ -103,13 +104,13 @@ func TestI386Refused(t *testing.T) {
 	k := open386(t)
 	of64, err := library.Load("safe-full")
 	require.NoError(t, err)
-	require.EqualError(t, of64.SetLinux(k),
+	require.EqualError(t, onlinux.Set(of64, k),
 		fmt.Sprintf("it is for x86-64, and the kernel %s for i386; leave the kernel out", k.Image.Release))
 	of32, err := library.Load("safe-386")
 	require.NoError(t, err)
 	other, err := linux.Open(kerneltest.Path(t, "6.1"))
 	require.NoError(t, err)
-	require.EqualError(t, of32.SetLinux(other),
+	require.EqualError(t, onlinux.Set(of32, other),
 		fmt.Sprintf("it is for i386, and the kernel %s for x86-64; leave the kernel out", other.Image.Release))
 
 	linux.Give(other)
@@ -130,7 +131,7 @@ func TestI386Refused(t *testing.T) {
 		[]byte(strings.Replace(whole386, "l = jump_label",
 			"m = text(\"m\", \"0f1f440000 c3\")\ns = static_call(\"s\", sites = [m])\nl = jump_label", 1)))
 	require.NoError(t, err)
-	require.ErrorContains(t, calls.SetLinux(k), `static call "s": the kernel is built without sites of static calls`)
+	require.ErrorContains(t, onlinux.Set(calls, k), `static call "s": the kernel is built without sites of static calls`)
 	_, err = linux.Open(k.Image.Path, "overlay/testdata/small.o")
 	require.EqualError(t, err,
 		"overlay/testdata/small.o: is for another processor than the kernel: compile it for i386")

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/testkit/thorough"
@@ -27,7 +28,7 @@ func TestModules(t *testing.T) {
 			t.Run(series+" "+name, func(t *testing.T) {
 				sc, err := library.Load(name)
 				require.NoError(t, err)
-				require.NoError(t, sc.SetLinux(k))
+				require.NoError(t, onlinux.Set(sc, k))
 				r, err := rig.New(sc, "")
 				require.NoError(t, err)
 				defer r.Close()

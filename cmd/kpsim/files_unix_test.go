@@ -239,7 +239,7 @@ func TestReadNoFile(t *testing.T) {
 			}
 			if !thorough.Set() {
 				if i%3 != 0 {
-					continue // their flags are one type, inputs.Kernel
+					continue // their flags are one type, kernels.Kernel
 				}
 				files = files[:1]
 			}

@@ -3,14 +3,13 @@ package all
 import (
 	"kpsim/engine"
 	"kpsim/kprobes/plug"
-	"kpsim/linux"
 )
 
 // Rows are the engines. The first is the default: the engine of a scenario that
-// names none.
+// names none. A kernel's own engine comes with package linux/boot, so that a program that runs no kernel is
+// without it.
 var Rows = []*engine.Row{
 	&plug.Row,
-	&linux.Row,
 }
 
 // Named returns the engine of that name, the first for "", nil if there is none.

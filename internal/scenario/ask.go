@@ -8,7 +8,6 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
-	"kpsim/linux"
 	"kpsim/smp/arch"
 )
 
@@ -105,7 +104,7 @@ func (s *Scenario) OfKernel() bool {
 // OwnClients reports whether ftrace's clients are the kernel's own: with a kernel's own engine, where there is a direct
 // call, what BPF has, or ftrace's trampolines are text. Otherwise kpsim has them, and the engine only writes the sites.
 func (s *Scenario) OwnClients() bool {
-	return s.Machine.Engine == linux.Row.Name && (s.Machine.Trampolines != ftrace.NoText || len(s.Bpfs) > 0 ||
+	return s.Machine.Guest() && (s.Machine.Trampolines != ftrace.NoText || len(s.Bpfs) > 0 ||
 		s.Any(func(op *Op) bool {
 			return op.Kind.Traits&Direct != 0 || op.Kind.Object == ADispatcher || op.Kind.Object == ATailCall
 		}))

@@ -20,6 +20,12 @@ func Engines() (names []string) {
 // Row returns the machine's engine, nil if there is none of that name.
 func (m *Machine) Row() *engine.Row { return all.Named(m.Engine) }
 
+// Guest reports whether the machine's engine is guest code: a kernel's own.
+func (m *Machine) Guest() bool {
+	r := m.Row()
+	return r != nil && r.Boot != nil
+}
+
 // WritesJumps reports whether the machine's engine may write a jump over a probe.
 func (m *Machine) WritesJumps() bool { return slices.Contains(m.Row().Switches, engine.Optimization) }
 

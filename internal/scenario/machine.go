@@ -9,7 +9,6 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
-	"kpsim/linux"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch/target"
@@ -133,7 +132,7 @@ var Settings = slices.Concat([]*Setting{
 		Says: "how many boundaries one run may have; 0: the default",
 	},
 	{
-		Word: "engine", Value: Value{Kind: ValueWord, Words: Engines(), get: func(m *Machine) uint64 {
+		Word: "engine", Value: Value{Kind: ValueWord, late: Engines, get: func(m *Machine) uint64 {
 			if m.Engine == "" {
 				return 0
 			}
@@ -280,7 +279,7 @@ const memoryCPUs = int(sim.NoMover - sim.MoverDrain)
 // memoryModel checks the memory model.
 func (c checker) memoryModel(p Part) error {
 	m := &c.s.Machine
-	if m.Memory == smp.LKMM && m.Engine == linux.Row.Name {
+	if m.Memory == smp.LKMM && m.Guest() {
 		return Faultf(p, "memory = \"lkmm\" is of the cells of an engine in Go; those of engine %q are memory, so say \"sc\" or \"tso\"", m.Engine)
 	}
 	if m.Memory == smp.TSO && !m.Arch.Serves(target.StoreOrder) {

@@ -52,14 +52,23 @@ const (
 // A Value says which values a setting takes, and which field of Machine holds it.
 type Value struct {
 	Kind        ValueKind
-	Words       []string // for a word, by number
+	words       []string // for a word, by number
 	None        bool     // for a word: number 0 is None
 	Least, Most int      // for a number
 	rangeSays   string   // ends the message about a number out of range, with a verb for Most
 
+	late func() []string // instead of words: they aren't known before the program's packages are initialised
 	get  func(m *Machine) uint64
 	set  func(m *Machine, v uint64)
 	name func(m *Machine) *string // for a ValueName, instead of get and set
+}
+
+// Words returns the words that a setting takes, by number.
+func (v *Value) Words() []string {
+	if v.late != nil {
+		return v.late()
+	}
+	return v.words
 }
 
 // Get returns the setting's value: a number, the number of a word, 0 or 1, or a set of CPUs.
@@ -77,7 +86,7 @@ func number(at func(m *Machine) *int, least, most int, says string) Value {
 }
 
 func word[T ~uint8](at func(m *Machine) *T, words []string) Value {
-	return Value{Kind: ValueWord, Words: words,
+	return Value{Kind: ValueWord, words: words,
 		get: func(m *Machine) uint64 { return uint64(*at(m)) }, set: func(m *Machine, v uint64) { *at(m) = T(v) }}
 }
 
@@ -99,7 +108,7 @@ func flag(at func(m *Machine) *bool) Value {
 func ofEditions() (list []*Setting) {
 	for i := range era.Table {
 		r := &era.Table[i]
-		v := Value{Kind: ValueWord, Words: r.Values,
+		v := Value{Kind: ValueWord, words: r.Values,
 			get: func(m *Machine) uint64 { return uint64(r.Get(&m.Settings)) },
 			set: func(m *Machine, v uint64) { r.Set(&m.Settings, uint8(v)) }}
 		if r.Bool() {
@@ -120,8 +129,8 @@ func (c checker) machine() error {
 				return Faultf(p, "%s = %d is out of range; "+r.rangeSays, r.Word, n, r.Most)
 			}
 		case ValueWord:
-			if n := r.Get(m); n >= uint64(len(r.Words)) {
-				return Faultf(p, "%s = %d isn't known; it is one of %s", r.Word, n, nearest.Quoted(r.Words))
+			if n := r.Get(m); n >= uint64(len(r.Words())) {
+				return Faultf(p, "%s = %d isn't known; it is one of %s", r.Word, n, nearest.Quoted(r.Words()))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	_ "kpsim/linux/boot" // another engine
 )
 
 // TestEveryFieldHasASetting: each field of Machine is what one row of machine() sets, and no row sets two.
@@ -18,7 +20,7 @@ func TestEveryFieldHasASetting(t *testing.T) {
 		case ValueName:
 			*r.Name(&m) = "x"
 		case ValueWord, ValueSwitch:
-			for n := range uint64(max(len(r.Words), 2)) { // a word's number may be no field's zero
+			for n := range uint64(max(len(r.Words()), 2)) { // a word's number may be no field's zero
 				if r.Set(&m, n); m != (Machine{}) {
 					require.Equal(t, n, r.Get(&m), r.Word)
 					break

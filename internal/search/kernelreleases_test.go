@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/properties"
@@ -47,7 +48,7 @@ func TestReleases(t *testing.T) {
 				}
 				sc, err := library.Load(c.scenario)
 				require.NoError(t, err)
-				require.NoError(t, sc.SetLinux(k))
+				require.NoError(t, onlinux.Set(sc, k))
 				set := breaks(sc, c.mutant, c.runs, 0, nil)
 				if c.by == nil {
 					require.Empty(t, set.List(), "%s", c.scenario)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
@@ -27,7 +28,7 @@ func TestShareUnderKernel(t *testing.T) {
 			continue
 		}
 		has := sc.OfKernel()
-		err := sc.SetLinux(k)
+		err := onlinux.Set(sc, k)
 		if err == nil {
 			var r *rig.Rig
 			if r, err = rig.New(sc, ""); err == nil {
@@ -56,7 +57,7 @@ func TestFprobesRefused(t *testing.T) {
 			require.NoError(t, err)
 			sc, err := library.Load("fprobe-pair")
 			require.NoError(t, err)
-			require.ErrorContains(t, sc.SetLinux(k), `fprobe "p": fprobes of the kernel can't be run: `+why)
+			require.ErrorContains(t, onlinux.Set(sc, k), `fprobe "p": fprobes of the kernel can't be run: `+why)
 			require.Equal(t, why, k.Lacks("fprobe"))
 			require.Empty(t, k.Lacks("kprobes"))
 		})

@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/change"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/twoengines"
@@ -113,7 +114,7 @@ func explorable(t *testing.T, k *linux.Kernel, list []mutate.Mutant) (out []*sit
 	for _, name := range names {
 		sc, err := library.Load(name)
 		require.NoError(t, err)
-		if !sc.OfKernel() || sc.SetLinux(k) != nil {
+		if !sc.OfKernel() || onlinux.Set(sc, k) != nil {
 			continue
 		}
 		out = append(out, seen(sc, list))

@@ -12,6 +12,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/change"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/twoengines"
@@ -79,7 +80,7 @@ func TestDrawnMachineCodeMutants(t *testing.T) {
 		l := &look{Search: change.Search{Scenario: sc, Base: k, Kernel: k, Runs: *drawnIn, Seed: 1, Blind: true},
 			executed: make([]bool, len(list))}
 		of := *sc
-		if of.SetLinux(k) != nil {
+		if onlinux.Set(&of, k) != nil {
 			continue // it asks for what no kernel has any more
 		}
 		executes(&of, func(m *smp.Memory) {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
 	"kpsim/linux/closure"
@@ -37,7 +38,7 @@ func TestReached(t *testing.T) {
 			continue
 		}
 		of := *sc
-		if of.SetLinux(k) != nil {
+		if onlinux.Set(&of, k) != nil {
 			continue // it asks for what no kernel has any more
 		}
 		first := 0

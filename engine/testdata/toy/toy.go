@@ -11,7 +11,7 @@ import (
 	"kpsim/smp/smpev"
 )
 
-const owner, synced, einval = 5, 11, 22
+const owner, synced, einval = 40, 40, 22 // kpsim has the small numbers
 
 func init() {
 	smpev.Owners.Define(owner, "toy")

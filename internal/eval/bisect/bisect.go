@@ -12,7 +12,7 @@ import (
 	"kpsim/internal/edits"
 	"kpsim/internal/eval/review"
 	"kpsim/internal/ui/cli"
-	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux"
 	"kpsim/linux/compile"
 )
@@ -36,7 +36,7 @@ type Bisect struct {
 
 	stop   atomic.Bool
 	line   *cli.Progress
-	kernel inputs.Kernel
+	kernel kernels.Kernel
 	asked  *question // of --witness; nil: none is given
 }
 
@@ -123,7 +123,7 @@ func (c *Bisect) open() (*linux.Kernel, error) {
 			cli.Line(cli.Typed(),
 				"bisect", "--kernel", "vmlinuz", "--patch", "series.mbox"))
 	}
-	c.kernel = inputs.Kernel{Kernel: c.Kernel}
+	c.kernel = kernels.Kernel{Kernel: c.Kernel}
 	return c.kernel.Open()
 }
 
@@ -154,14 +154,14 @@ func (c *Bisect) series(base *linux.Kernel) (steps []step, first int, err error)
 }
 
 // laid lays a step's objects over the kernel. A step without objects is the kernel itself.
-func (c *Bisect) laid(s *step) (k *linux.Kernel, as inputs.Kernel, err error) {
+func (c *Bisect) laid(s *step) (k *linux.Kernel, as kernels.Kernel, err error) {
 	ctx, end := cli.Until(&c.stop)
 	defer end()
 	objects, err := s.objects(ctx)
 	if err != nil {
 		return nil, as, err
 	}
-	as = inputs.Kernel{Kernel: c.kernel.Kernel}
+	as = kernels.Kernel{Kernel: c.kernel.Kernel}
 	for _, o := range objects {
 		as.Objects = append(as.Objects, cli.FileName(o))
 	}
@@ -251,7 +251,7 @@ func (c *Bisect) ofTree(p *cli.Program, base *linux.Kernel) (int, error) {
 }
 
 // reviewOf returns the options of a review that looks for something new.
-func (c *Bisect) reviewOf(as *inputs.Kernel) *review.Review {
+func (c *Bisect) reviewOf(as *kernels.Kernel) *review.Review {
 	r := review.New()
 	r.Scenarios, r.Kernel, r.Seed, r.Workers, r.Traces = c.Scenarios, *as, c.Seed, c.Workers, c.Traces
 	if len(c.Scenarios) > 0 {

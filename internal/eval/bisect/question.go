@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux"
 	"kpsim/traces"
 )
@@ -37,7 +38,7 @@ func (q *question) says() string {
 
 // question returns what the bad kernel does and the good one doesn't: what the witness shows, or the first thing that a
 // review finds. nil: there is nothing.
-func (c *Bisect) question(p *cli.Program, goodKernel, badKernel *linux.Kernel, as *inputs.Kernel) (*question, error) {
+func (c *Bisect) question(p *cli.Program, goodKernel, badKernel *linux.Kernel, as *kernels.Kernel) (*question, error) {
 	if c.asked != nil {
 		return c.ofWitness(goodKernel, badKernel)
 	}

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux"
 )
 
@@ -22,7 +23,7 @@ type tested struct {
 	base     *linux.Kernel
 	verdicts []verdict
 	shown    map[int]*shrink.Witness
-	as       map[int]inputs.Kernel
+	as       map[int]kernels.Kernel
 	tests    int
 }
 
@@ -53,7 +54,7 @@ type (
 
 // begin prints what is asked.
 func (t *tested) begin() {
-	t.shown, t.as = make(map[int]*shrink.Witness), make(map[int]inputs.Kernel)
+	t.shown, t.as = make(map[int]*shrink.Witness), make(map[int]kernels.Kernel)
 	if !t.c.JSON {
 		t.print(fmt.Sprintf("Looking for the first of %s with %s", cli.Number(len(t.steps)-1, "step"), t.q.says()))
 	}
@@ -163,7 +164,7 @@ func verbOf(property string) string {
 }
 
 // witness writes the witness of the culprit, and returns the kernel that it is of.
-func (t *tested) witness(culprit int, j *jsonCulprit) (as inputs.Kernel, err error) {
+func (t *tested) witness(culprit int, j *jsonCulprit) (as kernels.Kernel, err error) {
 	as, ok := t.as[culprit]
 	if !ok { // the last step, which the question was asked of
 		if _, as, err = t.c.laid(&t.steps[culprit]); err != nil {

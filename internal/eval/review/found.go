@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux"
 	"kpsim/linux/source"
 )
@@ -205,7 +206,7 @@ func opened(b *change.Beside) (list []change.Break) {
 
 // beforeLine returns a command line for the kernel before the change.
 func (r *found) beforeLine(words ...string) string {
-	k := inputs.Kernel{Kernel: r.c.Before, Objects: r.c.BeforeObjects}
+	k := kernels.Kernel{Kernel: r.c.Before, Objects: r.c.BeforeObjects}
 	if k.Kernel == "" {
 		k.Kernel = r.c.Kernel.Kernel
 	}

@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/twoengines"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
@@ -81,7 +82,7 @@ func (r *found) drawn(seed *uint64) *scenario.Scenario {
 		sc.Name = fmt.Sprintf("drawn-%d", *seed)
 		*seed++
 		before, after := *sc, *sc
-		if tries == drawnTries || before.SetLinux(r.before) == nil && after.SetLinux(r.after) == nil {
+		if tries == drawnTries || onlinux.Set(&before, r.before) == nil && onlinux.Set(&after, r.after) == nil {
 			return sc
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"kpsim/internal/edits"
 	"kpsim/internal/patches"
 	"kpsim/internal/ui/cli"
-	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux/compile"
 )
 
@@ -43,7 +43,7 @@ func (c *Review) compile(p *cli.Program) error {
 	if err != nil {
 		return err
 	}
-	base := inputs.Kernel{Kernel: c.Kernel.Kernel}
+	base := kernels.Kernel{Kernel: c.Kernel.Kernel}
 	k, err := base.Open()
 	if err != nil {
 		return err

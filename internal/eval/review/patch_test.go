@@ -11,7 +11,7 @@ import (
 
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/ui/cli"
-	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux/compile"
 	"kpsim/linux/vmlinux/shelf"
 )
@@ -46,7 +46,7 @@ func TestMail(t *testing.T) {
 	kernel, patch := mail(t, "cpu_relax();")
 	var says [2]string
 	for i := range says {
-		list, page := told(t, cli.Against, &Review{Kernel: inputs.Kernel{Kernel: kernel}, Patch: patch, Runs: 60,
+		list, page := told(t, cli.Against, &Review{Kernel: kernels.Kernel{Kernel: kernel}, Patch: patch, Runs: 60,
 			Scenarios: []string{"second-instruction"}})
 		gained := what(list, "gained")
 		require.NotEmpty(t, gained)
@@ -72,7 +72,7 @@ func TestMail(t *testing.T) {
 func TestMailRefused(t *testing.T) {
 	kernel, patch := mail(t, "synchronize_rcu_task();")
 	var errs bytes.Buffer
-	c := &Review{Kernel: inputs.Kernel{Kernel: kernel}, Patch: patch, Runs: 1,
+	c := &Review{Kernel: kernels.Kernel{Kernel: kernel}, Patch: patch, Runs: 1,
 		Traces: filepath.Join(t.TempDir(), "traces")}
 	_, err := c.Run(cli.New(new(bytes.Buffer), &errs))
 	require.ErrorContains(t, err, "0001-my.patch doesn't compile for ")

@@ -15,11 +15,13 @@ import (
 	"kpsim/internal/scenario/forms"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/change"
 	"kpsim/internal/search/small"
 	"kpsim/internal/search/twoengines"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	verb "kpsim/internal/verbs/small"
 	"kpsim/internal/version"
 	"kpsim/linux"
@@ -29,7 +31,7 @@ import (
 // Review implements kpsim review.
 type Review struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in, and programs that are drawn."`
-	inputs.Kernel
+	kernels.Kernel
 	Before        cli.FileName   `placeholder:"FILE" help:"The kernel that it is compared with. Default: that of --kernel without --objects."`
 	BeforeObjects []cli.FileName `placeholder:"FILE,…" help:"Objects laid over the kernel that it is compared with."`
 	BeforeProgram cli.FileName   `placeholder:"FILE" help:"Instead of kernels: a kpsim that was built in another checkout, with which this one is compared by their engines in Go."`
@@ -340,7 +342,7 @@ func (c *Review) kernels() (before, after *linux.Kernel, err error) {
 		return nil, nil, fmt.Errorf("nothing is changed: give what was compiled with --objects, or the kernel "+
 			"that it was with --before: %s", again)
 	}
-	base := inputs.Kernel{Kernel: c.Before, Objects: c.BeforeObjects}
+	base := kernels.Kernel{Kernel: c.Before, Objects: c.BeforeObjects}
 	flags := [2]string{"--before", "--before-objects"}
 	if base.Kernel == "" {
 		base.Kernel, flags[0] = c.Kernel.Kernel, "--kernel"
@@ -419,7 +421,7 @@ func (c *Review) items(before, after *linux.Kernel) (*items, error) {
 func (l *items) add(it item, before, after *linux.Kernel) {
 	for _, k := range []*linux.Kernel{before, after} {
 		sc := *it.sc
-		if err := sc.SetLinux(k); err != nil {
+		if err := onlinux.Set(&sc, k); err != nil {
 			l.left = append(l.left, left{sc.Name, err.Error()})
 			return
 		}

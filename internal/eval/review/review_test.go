@@ -18,7 +18,7 @@ import (
 	"kpsim/internal/testkit/pagetest"
 	"kpsim/internal/testkit/thorough"
 	"kpsim/internal/ui/cli"
-	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux"
 	"kpsim/linux/closure"
 )
@@ -112,7 +112,7 @@ func TestRacy386(t *testing.T) {
 		return strings.Replace(s, "\tsynchronize_rcu_tasks();\n", "\tsynchronize_rcu();\n", 1)
 	})
 	list, _ := told(t, cli.Against,
-		&Review{Kernel: inputs.Kernel{Kernel: cli.FileName(path), Objects: []cli.FileName{cli.FileName(o)}},
+		&Review{Kernel: kernels.Kernel{Kernel: cli.FileName(path), Objects: []cli.FileName{cli.FileName(o)}},
 			Patch: cli.FileName(patch), Runs: 60, Scenarios: []string{"safe-386", "full-rcu"}})
 	gained := what(list, "gained")
 	require.Len(t, gained, 1)
@@ -135,7 +135,8 @@ func TestHarmless(t *testing.T) {
 		return strings.ReplaceAll(strings.Replace(s, "do_optimize_kprobes();", "/* now */ do_optimize_kprobes();", 1),
 			"struct kprobe *p", "struct kprobe /* it */ *p")
 	})
-	list, text := reviewed(t, cli.OK, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Runs: 20,
+	laid := kernels.Kernel{Objects: []cli.FileName{cli.FileName(o)}}
+	list, text := reviewed(t, cli.OK, &Review{Kernel: laid, Runs: 20,
 		Scenarios: []string{"full-rcu", "return-probes"}})
 	require.Empty(t, what(list, "gained"))
 	require.Empty(t, what(list, "lost"))
@@ -156,7 +157,7 @@ func TestRacy(t *testing.T) {
 		return strings.Replace(s, "\tsynchronize_rcu_tasks();\n",
 			"\tcpu_relax();\n\tif (kprobes_all_disarmed)\n\t\tpr_info(\"off\\n\");\n", 1)
 	})
-	list, text := reviewed(t, cli.Against, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}},
+	list, text := reviewed(t, cli.Against, &Review{Kernel: kernels.Kernel{Objects: []cli.FileName{cli.FileName(o)}},
 		Patch: cli.FileName(patch), Runs: 60, Scenarios: []string{"second-instruction", "emulated"}})
 	gained := what(list, "gained")
 	require.Len(t, gained, 1)
@@ -214,7 +215,7 @@ func TestRefactored(t *testing.T) {
 			"static bool kprobe_optimizer_pending(void)\n{\n\treturn "+was+
 				";\n}\n\nstatic void kprobe_optimizer(struct work_struct *work)\n{", 1)
 	})
-	c := &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Patch: cli.FileName(patch), Runs: 20,
+	c := &Review{Kernel: kernels.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Patch: cli.FileName(patch), Runs: 20,
 		Scenarios: []string{"full-rcu"}}
 	list, text := reviewed(t, cli.OK, c)
 	require.Contains(t, text, "Nothing worse was seen")
@@ -243,7 +244,7 @@ func TestStopped(t *testing.T) {
 	newer := cli.FileName(kerneltest.Path(t, "6.12"))
 	dir := t.TempDir()
 	run := func(d time.Duration) (string, error) {
-		c := &Review{Kernel: inputs.Kernel{Kernel: newer}, Before: k, Runs: 1, For: d, Seed: 1, Slower: 1000,
+		c := &Review{Kernel: kernels.Kernel{Kernel: newer}, Before: k, Runs: 1, For: d, Seed: 1, Slower: 1000,
 			Budget: 3000, Traces: dir}
 		var out bytes.Buffer
 		_, err := c.Run(cli.New(&out, new(bytes.Buffer)))
@@ -267,7 +268,7 @@ func TestSlower(t *testing.T) {
 		return a + "*get_kprobe(void *addr)" +
 			strings.Replace(b, "\thead = ", "\tfor (int i = 0; i < 64; i++)\n\t\tbarrier();\n\thead = ", 1)
 	})
-	list, text := reviewed(t, cli.Against, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}},
+	list, text := reviewed(t, cli.Against, &Review{Kernel: kernels.Kernel{Objects: []cli.FileName{cli.FileName(o)}},
 		Runs: 20, Scenarios: []string{"full-rcu"}})
 	require.Empty(t, what(list, "gained"))
 	dearer := map[string]bool{}
@@ -289,7 +290,7 @@ func TestNewFunction(t *testing.T) {
 		return a + "static noinline void wait_for_tasks(void)\n{\n\tsynchronize_rcu_tasks();\n}\n\nstatic void kprobe_optimizer(struct work_struct *work)\n{" +
 			strings.Replace(b, "\tsynchronize_rcu_tasks();\n", "\twait_for_tasks();\n", 1)
 	})
-	list, _ := reviewed(t, cli.OK, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Runs: 20,
+	list, _ := reviewed(t, cli.OK, &Review{Kernel: kernels.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Runs: 20,
 		Scenarios: []string{"full-rcu"}})
 	var of []any
 	for _, f := range what(list, "function") {
@@ -298,7 +299,7 @@ func TestNewFunction(t *testing.T) {
 	require.Equal(t, []any{"kprobe_optimizer", "differs", 20.0, "wait_for_tasks", "new", 20.0}, of)
 
 	o, _ = compiled(t, func(s string) string { return strings.ReplaceAll(s, "kprobe_table", "probes_by_address") })
-	c := &Review{Kernel: inputs.Kernel{Kernel: cli.FileName(kerneltest.Path(t, "6.1")),
+	c := &Review{Kernel: kernels.Kernel{Kernel: cli.FileName(kerneltest.Path(t, "6.1")),
 		Objects: []cli.FileName{cli.FileName(o)}}, Runs: 1}
 	_, err := c.Run(cli.New(new(bytes.Buffer), new(bytes.Buffer)))
 	require.ErrorContains(t, err, "no kprobe_table, which is looked at by that name")

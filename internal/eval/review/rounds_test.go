@@ -12,7 +12,7 @@ import (
 	"kpsim/internal/search/change"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/internal/ui/cli"
-	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux/source"
 )
 
@@ -61,7 +61,7 @@ func TestBudget(t *testing.T) {
 			"The budget ended the search: 4 scenarios got fewer runs than they should"},
 		{"a little, and the dear one gets nothing", 100, 2, nil, 3, 4, "`--budget 400` goes on."},
 	} {
-		r := searched(t, &Review{Kernel: inputs.Kernel{Kernel: cli.FileName(path),
+		r := searched(t, &Review{Kernel: kernels.Kernel{Kernel: cli.FileName(path),
 			Objects: []cli.FileName{cli.FileName(o)}}, Runs: 150, Budget: c.budget, Workers: c.workers}, names...)
 		var runs []uint64
 		for i := range r.rows {

@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/eval/review"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux"
 	"kpsim/linux/boot"
 	"kpsim/linux/compile"
@@ -34,7 +35,7 @@ type Watch struct {
 	JSON      bool           `name:"json" help:"Print one JSON object a line."`
 
 	stop   atomic.Bool
-	kernel inputs.Kernel
+	kernel kernels.Kernel
 	p      *cli.Program
 	worse  bool
 	save   int
@@ -124,7 +125,7 @@ func (c *Watch) begin() (base *linux.Kernel, files []string, err error) {
 			return nil, nil, err
 		}
 	}
-	c.kernel = inputs.Kernel{Kernel: c.Kernel}
+	c.kernel = kernels.Kernel{Kernel: c.Kernel}
 	if base, err = c.kernel.Open(); err != nil {
 		return nil, nil, err
 	}
@@ -223,7 +224,7 @@ func (c *Watch) review(base *linux.Kernel, r *review.Review, stop *atomic.Bool) 
 	if len(objects) == 0 {
 		return c.say(jsonLine{What: "end", Says: "nothing differs from the kernel's own code"})
 	}
-	as := inputs.Kernel{Kernel: c.kernel.Kernel}
+	as := kernels.Kernel{Kernel: c.kernel.Kernel}
 	for _, o := range objects {
 		as.Objects = append(as.Objects, cli.FileName(o))
 	}

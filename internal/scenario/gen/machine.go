@@ -97,7 +97,7 @@ func (g *maker) settings(ofEngine bool) {
 			continue
 		}
 		value := uint64(1)
-		if n := len(r.Words); n > 2 {
+		if n := len(r.Words()); n > 2 {
 			value += uint64(g.rand.N(n - 1))
 		}
 		if r.Set(&g.sc.Machine, value); d.With != nil {

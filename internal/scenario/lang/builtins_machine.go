@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
-	"kpsim/linux"
 	"kpsim/smp/arch/target"
 )
 
@@ -132,7 +131,7 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		return nil, fmt.Errorf("arch = %q decides where functions and data lie; put machine() before them",
 			target.Words[m.Arch])
 	}
-	if m.Arch.Bits32() && m.Engine != "" && m.Engine != linux.Row.Name {
+	if m.Arch.Bits32() && m.Engine != "" && !m.Guest() {
 		return nil, fmt.Errorf("arch = \"i386\" is of the engine kprobes, or a kernel's own; engine = %q is of x86-64, so leave arch out", m.Engine)
 	}
 	m.Settle()

@@ -95,7 +95,7 @@ func TestReferenceIsWhole(t *testing.T) {
 		if r.Word == "engine" || r.Kind != scenario.ValueWord {
 			continue
 		}
-		for i, w := range r.Words {
+		for i, w := range r.Words() {
 			if uint64(i) != r.Get(&nothing) { // the default is in the signature
 				require.Contains(t, r.Says, "`\""+w+"\"`", r.Word)
 			}

@@ -1,6 +1,8 @@
 package lang_test
 
 import (
+	_ "kpsim/linux/boot" // another engine
+
 	"testing"
 
 	"github.com/stretchr/testify/require"

@@ -42,7 +42,7 @@ func settingValue(r *scenario.Setting, m *scenario.Machine) string {
 		if r.None && n == 0 {
 			return "None"
 		}
-		return Quote(nearest.Word(r.Words, uint8(n)))
+		return Quote(nearest.Word(r.Words(), uint8(n)))
 	case scenario.ValueSwitch:
 		return truth(n != 0)
 	case scenario.ValueCPUs:
@@ -133,7 +133,7 @@ func (s *settingArg) apply(m *scenario.Machine) error {
 		*r.Name(m) = s.text
 		return nil
 	case scenario.ValueWord:
-		words := r.Words
+		words := r.Words()
 		if r.None {
 			words = words[1:]
 		}

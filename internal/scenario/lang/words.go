@@ -170,8 +170,8 @@ func wordOfMachine() (w Word) {
 		}
 		p := Param{Name: r.Word, Default: settingValue(r, &m), Takes: settingTakes[r.Kind], Says: r.Says}
 		if r.Kind == scenario.ValueWord {
-			if p.Words = r.Words; r.None {
-				p.Words = r.Words[1:]
+			if p.Words = r.Words(); r.None {
+				p.Words = r.Words()[1:]
 			}
 		}
 		w.Params = append(w.Params, p)

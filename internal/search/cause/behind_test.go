@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
@@ -42,7 +43,7 @@ func TestBehind(t *testing.T) {
 	linux.Give(k)
 	sc, err := lang.Load("two.star", []byte(twoFaults), library.Open)
 	require.NoError(t, err)
-	require.NoError(t, sc.SetLinux(k))
+	require.NoError(t, onlinux.Set(sc, k))
 	for _, mutant := range []string{"", lostPoke} {
 		spec := explore.Spec{Scenario: sc, Mutant: mutant, Runs: 40, Seed: 1}
 		var base *scenario.Scenario

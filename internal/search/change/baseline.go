@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/kept"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/twoengines"
 	"kpsim/linux"
@@ -198,7 +199,7 @@ func enteredBy(sc *scenario.Scenario) string { return name("entered", sc) }
 func (b *Baseline) ComesTo(sc *scenario.Scenario, code *Code) bool {
 	one := *sc
 	var entered []string
-	if one.SetLinux(b.kernel) != nil || !b.has(enteredBy(&one), &entered) {
+	if onlinux.Set(&one, b.kernel) != nil || !b.has(enteredBy(&one), &entered) {
 		return true
 	}
 	return comes(entered, code.differ())

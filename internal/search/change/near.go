@@ -5,6 +5,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/shrink"
@@ -138,7 +139,7 @@ type near struct {
 // can't be run there.
 func (s *Search) follow(sc *scenario.Scenario, w *shrink.Witness, k *linux.Kernel, mutant string) (*near, error) {
 	other := *sc
-	if other.SetLinux(k) != nil {
+	if onlinux.Set(&other, k) != nil {
 		return nil, nil
 	}
 	f := *w.File

@@ -9,6 +9,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
@@ -290,7 +291,7 @@ func (s *Search) plays(sc *scenario.Scenario, w *shrink.Witness) bool {
 // an engine.
 func Plays(sc *scenario.Scenario, k *linux.Kernel, file *traces.File) bool {
 	other := *sc
-	if other.SetLinux(k) != nil {
+	if onlinux.Set(&other, k) != nil {
 		return false
 	}
 	f := *file
@@ -310,7 +311,7 @@ func Plays(sc *scenario.Scenario, k *linux.Kernel, file *traces.File) bool {
 // wording.
 func (s *Search) witness(k kind) (*shrink.Witness, error) {
 	sc := *s.Scenario
-	if err := sc.SetLinux(s.Kernel); err != nil {
+	if err := onlinux.Set(&sc, s.Kernel); err != nil {
 		return nil, err
 	}
 	spec := explore.Spec{Scenario: &sc, Mutant: s.Mutant, Seed: s.Seed, Known: s.known}
@@ -336,7 +337,7 @@ func (s *Search) witness(k kind) (*shrink.Witness, error) {
 func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, runs, seed uint64) (*explore.Result,
 	error) {
 	one := *sc
-	if err := one.SetLinux(k); err != nil {
+	if err := onlinux.Set(&one, k); err != nil {
 		return nil, err
 	}
 	look := newCounter(nil)

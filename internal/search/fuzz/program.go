@@ -8,6 +8,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/pairs"
 	"kpsim/internal/search/rig"
@@ -51,7 +52,7 @@ type Program struct {
 func (s *Spec) Scenario(r *gen.Recipe) (sc *scenario.Scenario, parts []string, err error) {
 	sc, parts = gen.Of(r, s.On)
 	if s.Kernel != nil {
-		return sc, parts, sc.SetLinux(s.Kernel)
+		return sc, parts, onlinux.Set(sc, s.Kernel)
 	}
 	return sc, parts, nil
 }

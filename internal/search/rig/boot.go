@@ -15,12 +15,9 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/plug"
 	"kpsim/kprobes/rules"
-	"kpsim/linux"
-	"kpsim/linux/boot"
 	"kpsim/properties"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -34,7 +31,7 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 		Offline:     offline(sc),
 		Goes:        goes(sc.Machine.Edition),
 		Stall:       sc.Machine.Stall,
-		TellReaders: row == &linux.Row,
+		TellReaders: row.Boot != nil,
 		Latch:       sc.Does(act.Spin),
 		Signal:      sc.Does(act.WaitSignal) || sc.Does(act.Signal),
 		StackCheck:  sc.Machine.Quiesce == kapi.QuiesceStackCheck,
@@ -43,7 +40,7 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 		NMIsNest:    !sc.Machine.NMILatch,
 		PageGrace:   sc.Machine.Edition != rules.Edition26,
 	}
-	if c.Counting = sc.Machine.Counting; row == &linux.Row {
+	if c.Counting = sc.Machine.Counting; row.Boot != nil {
 		c.Counting = kapi.CountsOwn
 	}
 	if row.Memory != nil {
@@ -81,27 +78,18 @@ func goes(e rules.Edition) kernel.Going {
 // concern kprobes. A kernel's own engine has been booted before.
 func settingsOf(sc *scenario.Scenario, mutant string) (any, error) {
 	m := &sc.Machine
-	switch m.Row() {
-	case &plug.Row:
-		return &plug.Settings{Settings: kprobes.Settings{Settings: m.Kprobes()},
-			Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}, nil
-	case &linux.Row:
-		k, err := boot.Given(m.Image)
+	row := m.Row()
+	if row.Guest != nil {
+		g, err := row.Guest(engine.Order{Image: m.Image, Arch: uint8(m.Arch), CPUs: m.CPUs, Mutant: mutant,
+			Clients: sc.OwnClients()})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", sc.Name, err)
 		}
-		if k.Processor != m.Arch {
-			return nil, fmt.Errorf("%s: it is for %s, and the kernel %s for %s; give a kernel of %s", sc.Name,
-				target.Words[m.Arch], k.Image.Release, target.Words[k.Processor], target.Words[m.Arch])
-		}
-		b, err := boot.Kernel(k, m.CPUs)
-		if mutant != "" {
-			b, err = boot.Mutant(k, m.CPUs, mutant)
-		}
-		if err == nil && sc.OwnClients() {
-			b, err = b.OwnClients()
-		}
-		return &linux.Settings{Kernel: k, From: b, Clients: sc.OwnClients()}, err
+		return g, nil
+	}
+	if row == &plug.Row {
+		return &plug.Settings{Settings: kprobes.Settings{Settings: m.Kprobes()},
+			Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}, nil
 	}
 	return nil, nil
 }
@@ -114,19 +102,19 @@ func trampolines(sc *scenario.Scenario) ftrace.Trampolines {
 	return sc.Machine.Trampolines
 }
 
-// furtherNames returns a function that names what only a kernel's own engine has: the members
-// of users' structs ("k->flags"), and the kernel's symbols.
-func (r *Rig) furtherNames(k *linux.Kernel) func(a arch.Addr) (name string, off int, ok bool) {
-	e, _ := r.wiring.config.Booted.(*linux.Linux)
+// furtherNames returns a function that names what only an engine that is guest code has: the members of users' structs
+// ("k->flags"), and its symbols.
+func (r *Rig) furtherNames(g engine.Guest) func(a arch.Addr) (name string, off int, ok bool) {
+	booted := r.wiring.config.Booted
 	return func(a arch.Addr) (string, int, bool) {
-		if i, member, ok := e.User(a); ok && i < len(r.Scenario.Probes) {
+		if i, member, ok := g.User(booted, a); ok && i < len(r.Scenario.Probes) {
 			name := r.Scenario.Probes[i].Name
 			if member != "" {
 				name += "->" + member
 			}
 			return name, 0, true
 		}
-		return k.Symbol(a)
+		return g.Symbol(a)
 	}
 }
 
@@ -267,15 +255,16 @@ func (r *Rig) listen() error {
 // bootGuest boots an engine that is guest code.
 func (r *Rig) bootGuest() error {
 	w := &r.wiring
-	if k, ok := w.settings.(*linux.Settings); ok { // what a call leaves depends on them, without probes too
-		k.Kernel.SetRegs(&r.Kernel.Guest)
+	g, is := w.settings.(engine.Guest)
+	if is { // what a call leaves depends on them, without probes too
+		g.SetRegs(&r.Kernel.Guest)
 	}
 	if r.row.Boot == nil || r.twin {
 		return nil
 	}
 	w.config.Booted = r.row.Boot(w.settings, &r.Kernel.Guest, r.Scenario.Machine.CPUs)
-	if k, ok := w.settings.(*linux.Settings); ok {
-		r.Machine.Names().Further = r.furtherNames(k.Kernel)
+	if is {
+		r.Machine.Names().Further = r.furtherNames(g)
 	}
 	return nil
 }
@@ -305,8 +294,8 @@ func (r *Rig) renew() {
 
 // loadOwn lists the text of the kernel on which the engine has a probe of its own.
 func (r *Rig) loadOwn() error {
-	if k, ok := r.wiring.settings.(*linux.Settings); ok && k.Clients && !r.twin {
-		for _, t := range linux.ClientText(k.Kernel) {
+	if g, is := r.wiring.settings.(engine.Guest); is && !r.twin {
+		for _, t := range g.OwnText() {
 			if err := r.listing.add(&scenario.Text{Name: t.Name, At: t.At, Code: t.Code}); err != nil {
 				return err
 			}

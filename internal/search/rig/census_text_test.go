@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/kprobes/kpev"
 	"kpsim/linux"
@@ -70,7 +70,7 @@ task("caller", cpu = 1, ops = [call(f), call(g)])
 		if series != "" {
 			k, err := linux.Open(kerneltest.Path(t, series))
 			require.NoError(t, err)
-			require.NoError(t, (*scenario.Scenario).SetLinux(sc, k))
+			require.NoError(t, onlinux.Set(sc, k))
 		}
 		r, err := New(sc, "")
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
@@ -46,7 +47,7 @@ func TestEachOperationUnderKernels(t *testing.T) {
 		hand, err := lang.Load("by-hand.star", []byte(byHand), nil)
 		require.NoError(t, err)
 		for _, sc := range append(library.All(), hand) {
-			if !sc.Any(func(op *scenario.Op) bool { return tried[op.Kind] < enough }) || sc.SetLinux(k) != nil {
+			if !sc.Any(func(op *scenario.Op) bool { return tried[op.Kind] < enough }) || onlinux.Set(sc, k) != nil {
 				continue
 			}
 			r, err := rig.New(sc, "")

@@ -20,7 +20,6 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
-	"kpsim/linux"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -210,14 +209,14 @@ func (ps *patchers) mark(c *scenario.StaticCall) error {
 	if ps.row.Boot == nil || len(t.Code) > ps.arch.BranchLen {
 		return nil
 	}
-	end := at + arch.Addr(len(linux.TrampolineMark))
+	end := at + arch.Addr(len(ps.row.Mark))
 	for i := range ps.Scenario.Texts {
 		if o := &ps.Scenario.Texts[i]; o != t && o.At < end && o.At+arch.Addr(len(o.Code)) > at {
 			return fmt.Errorf("%s: static call %s: a kernel wants % x after its trampoline, and %s is there; "+
-				"place it elsewhere", ps.Scenario.Name, c.Name, linux.TrampolineMark, o.Name)
+				"place it elsewhere", ps.Scenario.Name, c.Name, ps.row.Mark, o.Name)
 		}
 	}
-	ps.Machine.Memory().Map(at, linux.TrampolineMark, smp.PermRead|smp.PermExec)
+	ps.Machine.Memory().Map(at, ps.row.Mark, smp.PermRead|smp.PermExec)
 	return nil
 }
 

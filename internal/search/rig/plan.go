@@ -11,7 +11,6 @@ import (
 	"kpsim/engine/livepatch"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
-	"kpsim/linux"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -69,11 +68,11 @@ const guestBudget = 20 * smp.DefaultBudget
 // boot makes the machine and boots its kernel, which has no text yet.
 func (p *Plan) boot(settings any) (err error) {
 	c := &p.Scenario.Machine
-	if s, ok := settings.(*linux.Settings); ok {
-		p.lost, p.flags = p.lost|s.Kernel.Lost(len(p.Scenario.Sites) > 0, s.Clients), !s.Clients
-		p.refuses = s.Clients && !linux.SharesDirects(s.Kernel)
+	if g, is := settings.(engine.Guest); is {
+		p.lost, p.flags = p.lost|g.Lost(len(p.Scenario.Sites) > 0), g.KeepsFlags()
+		p.refuses = !g.SharesDirects()
 		if !p.twin {
-			p.caller = s.Kernel.Caller()
+			p.caller = g.Caller()
 		}
 	}
 	budget := uint64(c.Steps)

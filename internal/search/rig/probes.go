@@ -6,7 +6,6 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
-	"kpsim/linux"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -113,8 +112,8 @@ func (pr *probes) reportHeld() (n uint64) {
 func (pr *probes) reportContexts(kept uint64) {
 	m := &pr.Scenario.Machine
 	hashed := m.Return >= era.ReturnHashed
-	if s, ok := pr.wiring.settings.(*linux.Settings); ok {
-		hashed = s.Kernel.HashesReturns()
+	if g, is := pr.wiring.settings.(engine.Guest); is {
+		hashed = g.HashesReturns()
 	}
 	pr.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(hashed), kept)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/kerneltest"
 	"kpsim/linux"
@@ -31,7 +32,7 @@ func TestSetupIsKept(t *testing.T) {
 	for i := range 4 {
 		sc, err := lang.Load("sets-up.star", []byte(setsUp), nil)
 		require.NoError(t, err)
-		require.NoError(t, sc.SetLinux(k))
+		require.NoError(t, onlinux.Set(sc, k))
 		r, err := rig.New(sc, "")
 		require.NoError(t, err)
 		for range 2 {

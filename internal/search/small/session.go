@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/twoengines"
 	"kpsim/linux"
@@ -102,7 +103,7 @@ func (s *Session) world(name string, k *linux.Kernel) (*scenario.Scenario, error
 	}
 	err = served(sc, k)
 	if err == nil {
-		err = sc.SetLinux(k)
+		err = onlinux.Set(sc, k)
 	}
 	if err != nil {
 		if len(s.Worlds) == 0 {

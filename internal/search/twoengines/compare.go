@@ -8,6 +8,7 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/linux"
 	"kpsim/properties"
 	"kpsim/smp/arch/target"
@@ -18,7 +19,7 @@ import (
 func On(sc *scenario.Scenario, k *linux.Kernel) (kernels, ours *scenario.Scenario, err error) {
 	one, two := *sc, *sc
 	one.Machine.Trampolines, two.Machine.Trampolines = ftrace.NoText, ftrace.NoText // kpsim's own kernel alone has them
-	if err := one.SetLinux(k); err != nil {
+	if err := onlinux.Set(&one, k); err != nil {
 		return nil, nil, err
 	}
 	two.Machine.Preempt = one.Machine.Preempt

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/proof"
 	"kpsim/internal/search/twoengines"
@@ -54,7 +55,7 @@ task("a", cpu = 0, ops = [register(k), call(f, 1, 2, returns = 3), unregister(k)
 task("b", cpu = 1, ops = [call(f, 1, 2, returns = 3)])
 `), nil)
 	require.NoError(t, err)
-	require.NoError(t, s.SetLinux(k))
+	require.NoError(t, onlinux.Set(s, k))
 	v, err := proof.Verify(proof.Proof{Spec: explore.Spec{Scenario: s}, Deviations: 1, Classes: true})
 	require.NoError(t, err)
 	require.True(t, v.Complete)

@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/twoengines"
 	"kpsim/internal/testkit/thorough"
@@ -35,7 +36,7 @@ func TestTrapsOfOthers(t *testing.T) {
 					of.programs++
 					compare(t, twoengines.Serial(twoengines.Straight(sc)), k, pair.edition)
 					s := *sc
-					require.NoError(t, s.SetLinux(k))
+					require.NoError(t, onlinux.Set(&s, k))
 					r, err := rig.New(&s, "")
 					require.NoError(t, err)
 					r.Log.Subscribe(of, of.kind)

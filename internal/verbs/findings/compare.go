@@ -11,10 +11,12 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/change"
 	"kpsim/internal/search/twoengines"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/ui/verdict"
 	"kpsim/internal/verbs/report"
 	"kpsim/linux"
@@ -23,7 +25,7 @@ import (
 // Compare is kpsim compare.
 type Compare struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in, and programs that are drawn."`
-	inputs.Kernel
+	kernels.Kernel
 	Mutant   string `placeholder:"NAME" help:"Put a fault into the kernel's machine code (kpsim kernel mutants), and compare with the unchanged kernel."`
 	Programs int    `range:"0..1000000" default:"100" placeholder:"N" help:"Number of seeds from which programs are drawn if no scenario is named; three programs each."`
 	Runs     uint64 `range:"0..1000000000" default:"300" placeholder:"N" help:"How many runs of each scenario are searched with the change. 0: answers only."`
@@ -146,7 +148,7 @@ func (c *Compare) kernels() (base, changed *linux.Kernel, err error) {
 	if err := c.Kernel.Alone("", c.Mutant); err != nil {
 		return nil, nil, err
 	}
-	plain := inputs.Kernel{Kernel: c.Kernel.Kernel}
+	plain := kernels.Kernel{Kernel: c.Kernel.Kernel}
 	if base, err = plain.Open(); err != nil {
 		return nil, nil, err
 	}
@@ -322,7 +324,7 @@ func (c *Compare) line(name string) string {
 // kernel can't run it.
 func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.Kernel) (bool, error) {
 	sc := *in.Scenario
-	if err := sc.SetLinux(base); err != nil || !sc.OfKernel() {
+	if err := onlinux.Set(&sc, base); err != nil || !sc.OfKernel() {
 		c.judgeLeft(p, in, err)
 		return false, nil
 	}

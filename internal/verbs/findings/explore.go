@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/fetch"
@@ -28,7 +29,7 @@ type Explore struct {
 	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Memory    string   `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's; nothing is expected then."`
 	Edition   string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
-	inputs.Kernel
+	kernels.Kernel
 	inputs.Broken
 	inputs.GoOn
 	tourParts

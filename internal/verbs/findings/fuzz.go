@@ -14,6 +14,7 @@ import (
 	"kpsim/internal/search/twoengines"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/kprobes/rules"
 )
 
@@ -33,7 +34,7 @@ type Fuzz struct {
 	Recipe   cli.FileName `placeholder:"FILE" help:"Run one program only, of DIR or of a find, with --runs of its own."`
 	Strategy string       `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
 	Workers  int          `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result but of --for."`
-	inputs.Kernel
+	kernels.Kernel
 	inputs.Broken
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	Unreached bool         `help:"List the pairs of an operation and a state of its object that no program has reached, or with --kernel the blocks of the kernel, and why others aren't expected to be."`

@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 )
 
 // Verify is kpsim verify.
@@ -26,7 +27,7 @@ type Verify struct {
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Memory     string   `json:"MemoryModel,omitempty" placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's; nothing is expected then."`
 	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
-	inputs.Kernel
+	kernels.Kernel
 	inputs.Broken
 	inputs.GoOn
 	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME-verify.kps: explore's, NAME.kps, stay."`

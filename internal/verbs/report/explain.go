@@ -7,7 +7,7 @@ import (
 	"kpsim/internal/search/blame"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
-	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -17,8 +17,8 @@ type Explain struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
 	Seed  uint64 `range:"0..18446744073709551615" default:"1" help:"The seed of the continuations."`
 	Runs  int    `range:"0..1000000" default:"0" placeholder:"N" help:"How many continuations of each prefix. Default: ${samples}."`
-	inputs.TracesKernel
-	inputs.Sources
+	kernels.TracesKernel
+	kernels.Sources
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
@@ -135,7 +135,7 @@ func (c *Explain) print(p *cli.Program, e *explanation) error {
 	default:
 		p.Next("", "to search for it again:", searchCommand(&c.TracesKernel, e.file, r.Rig.Scenario))
 	}
-	inputs.TellEdited(p, c.Trace, e.file)
+	kernels.TellEdited(p, c.Trace, e.file)
 	return nil
 }
 

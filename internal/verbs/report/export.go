@@ -10,7 +10,7 @@ import (
 	"kpsim/internal/litmus/extract"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
-	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/traces"
 	"kpsim/traces/export"
 	"kpsim/traces/view"
@@ -21,7 +21,7 @@ type Export struct {
 	Trace string   `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
 	To    string   `required:"" placeholder:"FORMAT" help:"ftrace, trace.dat, chrome (or perfetto), json, litmus or columns."`
 	Words []string `placeholder:"NAME,…" help:"For litmus: the words of memory in the test, as its comment names them. Default: those by which the run isn't sequentially consistent; if there are none, all that compiled code shares, or all."`
-	inputs.TracesKernel
+	kernels.TracesKernel
 	Out cli.FileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
 }
 
@@ -87,7 +87,7 @@ func (c *Export) Run(p *cli.Program) (int, error) {
 	} else if err := cli.WriteWhole(string(c.Out), c.content(b.Bytes())); err != nil {
 		return 0, fmt.Errorf("-o: %s", cli.Cause(err, string(c.Out)))
 	}
-	inputs.TellEdited(p, c.Trace, file)
+	kernels.TellEdited(p, c.Trace, file)
 	if !r.Same {
 		fmt.Fprintf(p.Err, "%s: not as the trace says: %s\n", c.Trace, r.Why)
 		return cli.Against, nil

@@ -4,6 +4,7 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/properties"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -48,7 +49,7 @@ func StoryOf(p *cli.Program, file *traces.File) (headline string, sentences []st
 	defer r.Rig.Close()
 	in := viewInput(p, file, r)
 	in.Paint = nil
-	new(inputs.Sources).Follow(r, &in)
+	new(kernels.Sources).Follow(r, &in)
 	for _, s := range view.Story(in) {
 		sentences = append(sentences, s.Text)
 	}

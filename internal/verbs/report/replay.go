@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/ui/verdict"
 	"kpsim/sched"
 	"kpsim/traces"
@@ -20,8 +21,8 @@ import (
 type Replay struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
 	All   bool   `help:"Print a row for each event, and leave nothing out."`
-	inputs.TracesKernel
-	inputs.Sources
+	kernels.TracesKernel
+	kernels.Sources
 	JSON bool `name:"json" xor:"form" help:"Print one JSON object."`
 	cli.Format
 }
@@ -99,12 +100,12 @@ func (c *Replay) Run(p *cli.Program) (int, error) {
 	if err := c.print(p, file, r); err != nil {
 		return 0, err
 	}
-	inputs.TellEdited(p, c.Trace, file)
+	kernels.TellEdited(p, c.Trace, file)
 	return status, nil
 }
 
 // play reads a trace and runs it, for commands that only look at it.
-func play(p *cli.Program, k *inputs.TracesKernel, path string) (*traces.File, *replay.Replay, error) {
+func play(p *cli.Program, k *kernels.TracesKernel, path string) (*traces.File, *replay.Replay, error) {
 	file, err := k.Read(path)
 	if err != nil {
 		return nil, nil, err
@@ -193,7 +194,7 @@ func headline(trace string, file *traces.File, r *replay.Replay) string {
 }
 
 // searchCommand returns the command that searches for such a run again.
-func searchCommand(k *inputs.TracesKernel, file *traces.File, s *scenario.Scenario) string {
+func searchCommand(k *kernels.TracesKernel, file *traces.File, s *scenario.Scenario) string {
 	name := s.Name
 	if f := file.Remark(inputs.OriginFile); f != "" {
 		name = cli.AsScenario(f)

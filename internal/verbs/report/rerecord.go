@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/ui/verdict"
 	"kpsim/traces"
 )
@@ -15,7 +16,7 @@ import (
 type Rerecord struct {
 	Traces   []string `arg:"" name:"trace" help:"Traces to bring up to date, in place."`
 	AnyPlace bool     `help:"Take a run that breaks the same property at another place, too."`
-	inputs.TracesKernel
+	kernels.TracesKernel
 	cli.Form
 }
 

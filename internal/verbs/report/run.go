@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/ui/verdict"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
@@ -24,7 +25,7 @@ type RunFlags struct {
 	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
 	Edition  string  `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
 	Memory   string  `placeholder:"MODEL" help:"The order in which CPUs see each other's accesses to data: ${memories}. It replaces the scenario's."`
-	inputs.Kernel
+	kernels.Kernel
 	inputs.Broken
 }
 

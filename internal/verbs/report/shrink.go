@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/traces"
 )
 
@@ -19,7 +20,7 @@ type Shrink struct {
 	Trace string       `arg:"" help:"A trace that breaks a property: one of explore's, also edited by hand."`
 	Out   cli.FileName `placeholder:"FILE" help:"Where to write the smaller trace. Default: NAME-small.kps, beside the trace."`
 	Force bool         `help:"Write over a file that is there."`
-	inputs.TracesKernel
+	kernels.TracesKernel
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
@@ -119,7 +120,7 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 
 // printOutdated is the one-line error for a trace that no longer applies; it says where the run first
 // left the recorded one.
-func printOutdated(p *cli.Program, k *inputs.TracesKernel, path string, file *traces.File, r *replay.Replay) {
+func printOutdated(p *cli.Program, k *kernels.TracesKernel, path string, file *traces.File, r *replay.Replay) {
 	why := r.Why
 	if r.Miss != nil {
 		why += "; " + firstDivergence(file, r)

@@ -17,6 +17,7 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/ui/viewer"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -27,8 +28,8 @@ type View struct {
 	Trace   string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
 	Beside  string `arg:"" optional:"" help:"Another trace, to show beside it."`
 	Passing bool   `help:"Show beside it the nearest run that breaks nothing: the same without one of its deviations, or without its mutant."`
-	inputs.TracesKernel
-	inputs.Sources
+	kernels.TracesKernel
+	kernels.Sources
 	HTML cli.FileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
 	Port uint16       `range:"0..65535" placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
 }
@@ -179,7 +180,7 @@ func (c *View) playAndLayOut(p *cli.Program, name string) (*traces.File, *viewer
 		return nil, nil, err
 	}
 	defer r.Rig.Close()
-	inputs.TellEdited(p, name, file)
+	kernels.TellEdited(p, name, file)
 	sc := r.Rig.Scenario
 	about := "Scenario " + sc.Name
 	if m := file.Remark(traces.OriginMutant); m != "" {

@@ -6,6 +6,7 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/ui/verdict"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -17,7 +18,7 @@ const callersMost = 4
 // Witness adds to a verdict what a trace shows: Headline; where it is, the line of a kernel's C source first, if the
 // kernel's own engine ran, then that of the scenario's file; the trace, at path unless that is empty; and the command
 // that explains it. It plays the trace, so it does nothing unless what is judged is collected.
-func Witness(p *cli.Program, c *verdict.Case, j *inputs.Input, k *inputs.Kernel, file *traces.File, path string) {
+func Witness(p *cli.Program, c *verdict.Case, j *inputs.Input, k *kernels.Kernel, file *traces.File, path string) {
 	if p.Judged == nil {
 		return
 	}
@@ -43,7 +44,7 @@ func seen(p *cli.Program, file *traces.File) (headline string, at []verdict.Plac
 	}
 	defer r.Rig.Close()
 	in := viewInput(p, file, r)
-	new(inputs.Sources).Follow(r, &in)
+	new(kernels.Sources).Follow(r, &in)
 	for _, s := range view.Deciding(in) {
 		for _, f := range view.Open(&in, s.Seq) {
 			if f.File != "" && f.Line > 0 && len(at) < callersMost {

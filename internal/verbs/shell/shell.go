@@ -21,6 +21,7 @@ import (
 	"kpsim/internal/search/session"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/verbs/report"
 	"kpsim/sched"
 )
@@ -125,7 +126,7 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, "+
 				"--strategy, --mutant, --as-shipped and --edition out", c.What)
 		}
-		k := inputs.TracesKernel{Kernel: c.Kernel.Kernel, Objects: c.Objects}
+		k := kernels.TracesKernel{Kernel: c.Kernel.Kernel, Objects: c.Objects}
 		file, err := k.Read(c.What)
 		if err != nil {
 			return nil, err

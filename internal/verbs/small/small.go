@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/search/small"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 )
 
 // Small is kpsim small.
@@ -18,7 +19,7 @@ type Small struct {
 	For     time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Stop after this time, and say which programs were run. Default: when all were."`
 	Beside  int           `range:"0..2" placeholder:"N" help:"Run each two calls side by side instead, with 2 also after each call."`
 	Edition string        `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
-	inputs.Kernel
+	kernels.Kernel
 	inputs.Broken
 	inputs.Ignoring
 	Workers int    `range:"0..64" placeholder:"N" help:"How many programs are run at once, 16 at most. Default: one a processor. Changes no result."`

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/search/rig"
 	"kpsim/linux"
 	"kpsim/properties"
@@ -114,7 +115,7 @@ func (q *kind) run(k *linux.Kernel, mutant string) (w *watcher, why string, err 
 	if err != nil {
 		return nil, "", err
 	}
-	if err := sc.SetLinux(k); err != nil {
+	if err := onlinux.Set(sc, k); err != nil {
 		return nil, "", err
 	}
 	r, err := rig.NewGoingOn(sc, mutant, rig.GoOn{Past: properties.Every})

@@ -9,7 +9,7 @@ import (
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/ui/cli"
-	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/ui/page"
 	"kpsim/internal/ui/table"
 	"kpsim/linux"
@@ -72,7 +72,7 @@ func (c *Table) checkKernel() error {
 
 // kernelReport counts what a kernel's own code executes, and prices it.
 func (c *Table) kernelReport(o *overhead.Model) (list []kernelJSON, k *linux.Kernel, err error) {
-	files := inputs.Kernel{Kernel: c.Kernel, Objects: c.Objects}
+	files := kernels.Kernel{Kernel: c.Kernel, Objects: c.Objects}
 	if k, err = files.Open(); err != nil {
 		return nil, nil, err
 	}

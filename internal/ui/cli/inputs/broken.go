@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"errors"
+	"strings"
 
 	"kpsim/internal/ui/cli"
 	"kpsim/kprobes/mutants"
@@ -24,8 +25,12 @@ func (f *Broken) Check() error {
 	if f.Mutant == mutants.AsShipped {
 		return nil
 	}
-	if ofMachineCode(f.Mutant) {
+	if OfMachineCode(f.Mutant) {
 		return nil
 	}
 	return cli.Optional("--mutant", "mutant", f.Mutant, mutants.Known())
 }
+
+// OfMachineCode reports whether a mutant's name has the form of a mutant of machine code
+// (linux/mutate). Whether it exists depends on the kernel.
+func OfMachineCode(mutant string) bool { return strings.Contains(mutant, ":") }

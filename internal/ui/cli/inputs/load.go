@@ -54,9 +54,10 @@ type Input struct {
 	Arg    string // its name on the command line
 	Source string // checksum of its program; "" if not known
 
-	objects []string              // base names of --objects
-	locate  func(err error) error // nil: the positions of its parts aren't known
-	line    func(p scenario.Part) int
+	Objects []string // base names of the objects laid over its kernel
+
+	locate func(err error) error // nil: the positions of its parts aren't known
+	line   func(p scenario.Part) int
 }
 
 // A ScenarioReader parses a scenario's program.

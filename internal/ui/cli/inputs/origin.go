@@ -10,7 +10,6 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
-	"kpsim/internal/ui/cli"
 	"kpsim/traces"
 )
 
@@ -55,8 +54,8 @@ func (j *Input) FoundIn(file *traces.File) {
 		file.Origin = append(file.Origin, traces.Remark{Key: OriginFile, Value: filepath.Base(j.Arg)})
 	}
 	file.Origin = append(file.Origin, traces.Remark{Key: OriginSource, Value: j.Source})
-	if len(j.objects) > 0 {
-		file.Origin = append(file.Origin, traces.Remark{Key: OriginObjects, Value: strings.Join(j.objects, ", ")})
+	if len(j.Objects) > 0 {
+		file.Origin = append(file.Origin, traces.Remark{Key: OriginObjects, Value: strings.Join(j.Objects, ", ")})
 	}
 }
 
@@ -76,14 +75,4 @@ func Edited(path string, file *traces.File) string {
 		return ""
 	}
 	return s.Name
-}
-
-// TellEdited prints that a trace's scenario has changed since, after the output about the trace.
-func TellEdited(p *cli.Program, path string, file *traces.File) {
-	if name := Edited(path, file); name != "" {
-		s, _ := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine) // can't fail: Edited parsed it too
-		again := append([]string{cli.Typed(), "explore", name}, new(TracesKernel).Anew(&s.Machine)...)
-		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one "+
-			"of now:  %s\n", path, name, cli.Line(again...))
-	}
 }

@@ -1,4 +1,4 @@
-package inputs
+package kernels
 
 import (
 	"os"

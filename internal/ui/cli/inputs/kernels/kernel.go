@@ -1,4 +1,4 @@
-package inputs
+package kernels
 
 import (
 	"errors"
@@ -10,7 +10,9 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/linux"
 	"kpsim/linux/vmlinux/shelf"
 )
@@ -64,24 +66,20 @@ func (f *Kernel) Alone(edition, mutant string) error {
 	case edition != "":
 		return errors.New("--edition: it is of kpsim's own engine, and a kernel's can't be changed; leave it or " +
 			"--kernel out")
-	case mutant != "" && !ofMachineCode(mutant):
+	case mutant != "" && !inputs.OfMachineCode(mutant):
 		return fmt.Errorf("--mutant: %s breaks kpsim's own engine, not a kernel's; of a kernel: %s", mutant,
 			cli.Line(cli.Typed(), "kernel", "mutants", cli.AsFile(string(f.Kernel))))
 	}
 	return nil
 }
 
-// ofMachineCode reports whether a mutant's name has the form of a mutant of machine code
-// (linux/mutate). Whether it exists depends on the kernel.
-func ofMachineCode(mutant string) bool { return strings.Contains(mutant, ":") }
-
 // Set makes a scenario run the kernel's engine, if a kernel was given.
-func (f *Kernel) Set(j *Input) error {
+func (f *Kernel) Set(j *inputs.Input) error {
 	k, err := f.Open()
 	if err != nil || k == nil {
 		return err
 	}
-	if err := j.SetLinux(k); err != nil {
+	if err := onlinux.Set(j.Scenario, k); err != nil {
 		return fmt.Errorf("%s: %w", j.Arg, err)
 	}
 	f.Laid(j)
@@ -103,14 +101,14 @@ func (f *Kernel) Unchanged(sc *scenario.Scenario, mutant string) (*scenario.Scen
 	}
 	base := *sc
 	base.Machine.Engine, base.Machine.Image = "", ""
-	return &base, base.SetLinux(k)
+	return &base, onlinux.Set(&base, k)
 }
 
 // Laid records which objects lie over the scenario's kernel, for its traces.
-func (f *Kernel) Laid(j *Input) {
-	j.objects = nil
+func (f *Kernel) Laid(j *inputs.Input) {
+	j.Objects = nil
 	for _, o := range f.Objects {
-		j.objects = append(j.objects, o.Base())
+		j.Objects = append(j.Objects, o.Base())
 	}
 }
 
@@ -150,7 +148,7 @@ func (f *Kernel) OpenAs(kernel, laid string) (*linux.Kernel, error) {
 	if f.opened != nil {
 		return f.opened, nil
 	}
-	if path := shelf.Kernel(string(f.Kernel)); path != "" && !IsFile(string(f.Kernel)) { // a release
+	if path := shelf.Kernel(string(f.Kernel)); path != "" && !inputs.IsFile(string(f.Kernel)) { // a release
 		f.Kernel = cli.FileName(path)
 	}
 	var objects []string

@@ -1,4 +1,4 @@
-package inputs
+package kernels
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/linux"
 	"kpsim/linux/vmlinux/shelf"
 	"kpsim/traces"
@@ -20,7 +21,7 @@ type TracesKernel struct {
 
 // Read reads a trace, and opens its kernel if one is given.
 func (f *TracesKernel) Read(path string) (*traces.File, error) {
-	file, err := ReadTrace(path)
+	file, err := inputs.ReadTrace(path)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func (f *TracesKernel) Read(path string) (*traces.File, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case s.Machine.Engine != linux.Row.Name:
+	case !s.Machine.Guest():
 		flag := "--kernel"
 		if flags.Kernel == "" {
 			flag = "--objects"
@@ -67,7 +68,7 @@ func (f *TracesKernel) Line(words ...string) string {
 // Anew returns the flags that select the kernel of a trace's scenario for explore: as typed,
 // otherwise with the file that was found. There are none for kpsim's own engine.
 func (f *TracesKernel) Anew(m *scenario.Machine) []string {
-	if m.Engine != linux.Row.Name {
+	if !m.Guest() {
 		return nil
 	}
 	if f.Kernel != "" {
@@ -78,4 +79,14 @@ func (f *TracesKernel) Anew(m *scenario.Machine) []string {
 		return []string{"--kernel", "FILE"}
 	}
 	return []string{"--kernel", k.Image.Path}
+}
+
+// TellEdited prints that a trace's scenario has changed since, after the output about the trace.
+func TellEdited(p *cli.Program, path string, file *traces.File) {
+	if name := inputs.Edited(path, file); name != "" {
+		s, _ := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine) // can't fail: Edited parsed it too
+		again := append([]string{cli.Typed(), "explore", name}, new(TracesKernel).Anew(&s.Machine)...)
+		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one "+
+			"of now:  %s\n", path, name, cli.Line(again...))
+	}
 }

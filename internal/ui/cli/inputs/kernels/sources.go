@@ -1,6 +1,7 @@
-package inputs
+package kernels
 
 import (
+	"kpsim/internal/search/calls"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
 	"kpsim/linux"
@@ -16,10 +17,10 @@ type Sources struct {
 // Follow adds the calls of a kernel's own engine, and their places in its C source, to a replay.
 func (f *Sources) Follow(r *replay.Replay, in *view.Input) {
 	m := &r.Rig.Scenario.Machine
-	if m.Engine != linux.Row.Name {
+	if !m.Guest() {
 		return
 	}
 	if k, err := linux.Given(m.Image); err == nil { // opened when the trace was run
-		r.Follow(source.Of(k, string(f.Source)), in)
+		calls.Follow(r, source.Of(k, string(f.Source)), in)
 	}
 }

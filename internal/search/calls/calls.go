@@ -1,4 +1,4 @@
-package replay
+package calls
 
 import (
 	"encoding/binary"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/search/replay"
 	"kpsim/linux/linuxev"
 	"kpsim/linux/source"
 	"kpsim/sched"
@@ -22,7 +23,7 @@ const callsMost = 100_000
 
 // Follow repeats the run of a replay and records, for a reader, the calls of the kernel's own
 // engine and where the CPUs stand at each deviation.
-func (r *Replay) Follow(s *source.Source, in *view.Input) {
+func Follow(r *replay.Replay, s *source.Source, in *view.Input) {
 	f := &follower{m: r.Rig.Machine, log: &r.Rig.Log, source: s,
 		strategy: sched.NewAnchored(r.Taken, r.Rig.Machine.Names())}
 	r.Rig.Log.Subscribe(f, linuxev.Call)
