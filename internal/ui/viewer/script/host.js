@@ -7,6 +7,8 @@ class Host {
 		this.together = this.viewers.length > 1;
 		if (this.together) this.part();
 		this.colours();
+		this.aloud();
+		document.addEventListener("focusout", () => setTimeout(() => this.aloud()));
 		window.addEventListener("beforeprint", () => this.print(true));
 		window.addEventListener("afterprint", () => this.print(false));
 		window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.colours());
@@ -48,7 +50,16 @@ class Host {
 		}
 	}
 
-	activate(v) { this.active = v; }
+	activate(v) {
+		this.active = v;
+		this.aloud();
+	}
+
+	// aloud has screen readers tell what is shown of one run only, and not what the slider that has the focus tells
+	// by itself.
+	aloud() {
+		for (const v of this.viewers) v.$(".now").setAttribute("aria-live", v === this.active && document.activeElement !== v.lanes ? "polite" : "off");
+	}
 
 	drew(ms) {
 		this.draws.push(ms);

@@ -166,7 +166,7 @@ class Panes extends Folds {
 
 	neighbour(s) {
 		const r = this.run, only = r.only?.[s], told = this.sentencesOf(s);
-		const link = element("a", { className: "no", tabIndex: -1, href: this.host.hashOf(this, s), textContent: r.seq[s], title: `link to ${this.event(s)}` });
+		const link = element("a", { className: "no", tabIndex: -1, href: this.host.hashOf(this, s), textContent: r.seq[s], title: `link to ${this.event(s)}`, ariaLabel: this.event(s) });
 		const b = element("button", { type: "button", tabIndex: -1, onclick: () => this.go(s) },
 			element("span", { className: "who", textContent: this.who(s) }), " ",
 			element("span", { className: "what", style: r.depth[s] > 0 ? `padding-left: ${Math.min(r.depth[s], 6)}em` : "" }, ...folded(r.text(r.says[s]))));
