@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,7 +104,7 @@ func example(id string) *board.Status {
 	t.Troubles = []board.Trouble{{
 		Unit: plan.Unit{Campaign: id, Job: 7, Kind: plan.Runs, From: 84, To: 96}, Worker: "build-host-9.4109",
 		Why: "a bug of the simulator: cpu 1: frame stack empty",
-		Log: "goroutine 1 [running]:\nmain.main()\n\t/src/main.go:10\n",
+		Log: "goroutine 1 [running]:\n" + strings.Repeat("main.main()\n\t/src/main.go:10\n", 40),
 	}}
 	t.Causes, t.CausesNew, t.TroubleCount = 2, 1, 31
 	return t

@@ -209,8 +209,10 @@
 		show($('troubles'), !!list.length);
 		say($('troubles-all'), 'Units have failed ' + (t.trouble_count === 1 ? 'once' : number(t.trouble_count) + ' times') + '; these are the last ones. A unit that fails three times is set aside.');
 		list = list.slice().reverse(); // newest first
-		keep($('troubles-list'), list, x => keyOf(x.unit) + x.worker + x.why, () =>
-			made('li', '', made('p'), made('details', '', made('summary', '', 'Log'), made('pre'))), (el, x) => {
+		keep($('troubles-list'), list, x => keyOf(x.unit) + x.worker + x.why, () => {
+			const log = Object.assign(made('pre', 'scroll'), { tabIndex: 0, role: 'region', ariaLabel: 'Log' });
+			return made('li', '', made('p'), made('details', '', made('summary', '', 'Log'), log));
+		}, (el, x) => {
 			const mark = x.differ ? 'Two results: ' : x.lost ? 'Lost: ' : '';
 			say(el.children[0], mark + unit(keyOf(x.unit), t) + ', on ' + x.worker + ': ' + x.why);
 			show(el.children[1], !!x.log);

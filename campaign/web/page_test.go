@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"flag"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -133,6 +134,9 @@ var shots = flag.String("screenshots", "", "write pictures of the page to this f
 // most is seen without scrolling.
 func TestPageSizes(t *testing.T) {
 	b := fakeBoard(t)
+	for i := range 20 { // so many that their list scrolls
+		begin(t, b, fmt.Sprintf("weekly-%d", i), board.Ended, time.Now().Add(-100*time.Hour))
+	}
 	begin(t, b, "nightly-1", board.Ended, time.Now().Add(-time.Hour))
 	begin(t, b, "nightly-2", board.Running, time.Now())
 	tell(t, b, example("nightly-2"))

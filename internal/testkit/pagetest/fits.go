@@ -65,6 +65,10 @@ const Cut = `(() => {
 			if (head.offsetHeight > 0.5 * e.clientHeight) bad.add("the headings of " + named(e) + " take " + head.offsetHeight + " of " + e.clientHeight + " pixels");
 			e.scrollTop = 0;
 		}
+		if (/auto|scroll/.test(of(e).overflowY) && e.scrollHeight > e.clientHeight + 1 && e.checkVisibility() && !unseen(e)) {
+			if (e.tabIndex < 0 && !e.querySelector("a, button, input, [tabindex='0']")) bad.add(named(e) + " scrolls, and no key reaches it");
+			if (!/local.*scroll/.test(of(e).backgroundAttachment) && !e.querySelector(":scope > .more")) bad.add("nothing says that " + named(e) + " scrolls");
+		}
 		if (!/auto|scroll/.test(of(e).overflowX) || e.scrollWidth <= e.clientWidth + 1 || !e.checkVisibility()) continue;
 		if (e.tabIndex < 0 && !e.querySelector("a, button, input, [tabindex='0']")) bad.add(named(e) + " scrolls, and no key reaches it");
 		const table = e.querySelector("table");
