@@ -174,7 +174,8 @@ func TestSidesSayMore(t *testing.T) {
 		keys []string
 		want string
 	}{
-		{nil, ""}, {[]string{kb.Home, "+"}, "right ▶"}, {[]string{kb.End}, "left ◀"},
+		{nil, ""}, {[]string{kb.Home, "+"}, "right ▶"}, {[]string{">", ">"}, "left ◀"}, {[]string{"<"}, "left ◀, right ▶"},
+		{[]string{"<", "<"}, "right ▶"}, {[]string{kb.End}, "left ◀"},
 		{[]string{kb.PageUp, kb.PageUp, "+"}, "left ◀, right ▶"}, {[]string{"0"}, ""},
 	} {
 		p.press(at.keys...)

@@ -456,6 +456,7 @@ func TestNarrow(t *testing.T) {
 				require.LessOrEqual(t, js[int64](p, "document.documentElement.scrollWidth"), wide, "%d pixels, %s",
 					wide, key)
 			}
+			require.Empty(t, js[[]string](p, pagetest.Cut), "%d pixels, with the list of keys", wide)
 		}
 	}
 }

@@ -156,6 +156,8 @@ class Host {
 		case "+": case "=": v.zoom(0.5); break;
 		case "-": v.zoom(2); break;
 		case "0": v.command("all"); break;
+		case "<": v.pan(-0.5); break;
+		case ">": v.pan(0.5); break;
 		case "t": v.axis(); break;
 		case "?": this.keys(); break;
 		default: return;

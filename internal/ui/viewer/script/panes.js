@@ -11,10 +11,11 @@ class Panes extends Folds {
 	stepOf(event) { return Math.min(this.run.n - 1, below(this.run.n, event, s => this.run.seq[s])); }
 
 	// keepRoom lets what is above the events become higher, and not lower again: what is
-	// below it stays where it is while one goes on.
+	// below it stays where it is while one goes on. Layout is known then.
 	keepRoom() {
 		const list = [".now", ".patches", ".cpus"].map(this.$), highs = list.map(e => e.offsetHeight);
 		list.forEach((e, i) => { if (highs[i] > (e.least ?? 0)) e.style.minHeight = `${e.least = highs[i]}px`; });
+		for (const e of this.section.querySelectorAll(".scroll")) e.tabIndex = e.scrollWidth > e.clientWidth + 1 ? 0 : -1; // keys reach what scrolls
 	}
 
 	now() {
@@ -76,7 +77,7 @@ class Panes extends Folds {
 		if (!whole) {
 			for (const s of this.standing(t)) box.append(element("div", { className: gone ? "mark" : "", textContent: `${s.says} ${s.ran.join(" ")}${s.ran.length > 0 ? " at " : ""}${t.name}+0x${s.off.toString(16)}` }));
 		}
-		if (whole) box.append(element("div", { className: "scroll", tabIndex: -1 }, ...this.table(t, v)));
+		if (whole) box.append(element("div", { className: "scroll", tabIndex: -1, role: "group", ariaLabel: "bytes of " + t.name }, ...this.table(t, v)));
 		if (!gone && !whole) {
 			box.append(element("details", {}, element("summary", { textContent: `${bytes.length} bytes` }), element("div", { className: "listing", textContent: r.text(listing) || "being written" })));
 		} else if (!gone) {
@@ -205,7 +206,7 @@ class Panes extends Folds {
 			const where = file === "" ? name : `${name}, ${file}:${line}`;
 			list.push(element("p", { className: "frame" }, k > 0 ? "called by " : "in ", element("code", {}, ...folded(where))));
 			if (k !== best || text.length === 0) return;
-			list.push(element("div", { className: "scroll", tabIndex: -1 }, element("table", { className: "lines" }, element("caption", { className: "unseen", textContent: `${file} around line ${line}` }),
+			list.push(element("div", { className: "scroll", tabIndex: -1, role: "group", ariaLabel: `${file} around line ${line}` }, element("table", { className: "lines" }, element("caption", { className: "unseen", textContent: `${file} around line ${line}` }),
 				...text.map((t, j) => element("tr", { className: from + j === line ? "at" : "", ariaCurrent: from + j === line ? "true" : null },
 					element("th", { scope: "row", textContent: from + j }), element("td", { textContent: t }))))));
 		});
