@@ -264,6 +264,9 @@ func TestLinks(t *testing.T) {
 	}
 	p.click("#run0 .steps li:nth-child(2) a")
 	p.until("document.querySelector('#run0 .at .no').textContent === %q", strings.Fields(links[1])[0])
+	// The address that follows what was shown comes between a link and its event.
+	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#e91'; history.replaceState(null, '', '#e115')"))
+	p.until("document.querySelector('#run0 .at .no').textContent === '91'")
 	p.do(chromedp.Evaluate[chromedp.Void](
 		"location.hash = document.querySelector('#run1 .steps li:nth-child(3) a').hash"))
 	p.until("document.querySelector('#run1 .at .no').textContent === location.hash.match(/e(\\d+)$/)[1]")

@@ -12,7 +12,7 @@ class Host {
 		window.addEventListener("beforeprint", () => this.print(true));
 		window.addEventListener("afterprint", () => this.print(false));
 		window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.colours());
-		window.addEventListener("hashchange", () => this.fromHash());
+		window.addEventListener("hashchange", e => this.fromHash(new URL(e.newURL).hash)); // went may have changed it again
 		document.addEventListener("keydown", e => this.key(e));
 		document.getElementById("keys-button").addEventListener("click", () => this.keys());
 		this.fromHash();
@@ -112,9 +112,9 @@ class Host {
 
 	// fromHash goes to where the address says: #e91, of two runs #e91,e97 or #,e97; or #step=72, counted from 0. Pages
 	// of before had #event=91 and #event=91&right=97.
-	fromHash() {
-		const [, left, right] = location.hash.replace("%2C", ",").match(/^#(?:e(\d+))?(?:,e(\d+))?$/) ?? [];
-		const at = new URLSearchParams(left || right ? { ...left && { event: left }, ...right && { right } } : location.hash.slice(1));
+	fromHash(hash = location.hash) {
+		const [, left, right] = hash.replace("%2C", ",").match(/^#(?:e(\d+))?(?:,e(\d+))?$/) ?? [];
+		const at = new URLSearchParams(left || right ? { ...left && { event: left }, ...right && { right } } : hash.slice(1));
 		const steps = at.has("step"), was = this.together;
 		this.together = was && !(at.has("right") && (steps || at.has("event")));
 		[at.get(steps ? "step" : "event"), at.get("right")].forEach((n, i) => {
