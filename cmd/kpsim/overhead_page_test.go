@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -40,8 +42,8 @@ func TestOverheadPage(t *testing.T) {
 	thorough.Only(t, "30 s: it measures everything; TestOverheadPageIsSeeded has a part of it")
 	path, text := overheadHTML(t)
 	pagetest.Check(t, text)
-	require.Less(t, len(text), 1_000_000)
-	for _, id := range []string{"figures", "attribution", "noise", "scaling", "pauses", "provenance", "limits"} {
+	require.Less(t, len(text), 1_200_000, "a third of it is what figures draw, as CSV")
+	for _, id := range []string{"figures", "attribution", "noise", "scaling", "pauses", "assumptions", "provenance", "limits"} {
 		require.Contains(t, text, `<section id="`+id+`"`)
 		require.Contains(t, text, `<a href="#`+id+`">`)
 	}
@@ -73,9 +75,28 @@ func TestOverheadPage(t *testing.T) {
 	for _, series := range []string{"attribution", "noise", "scaling", "pauses"} {
 		require.Contains(t, section(series), "A bar ", "what bars are of")
 	}
-	for id, plots := range map[string]int{"attribution": 10, "noise": 5, "scaling": 5, "pauses": 4} {
-		require.Equal(t, plots, strings.Count(section(id), `role="img"`), id)
+	for id, plots := range map[string]int{"figures": 2, "attribution": 10, "noise": 5, "scaling": 5, "pauses": 4,
+		"assumptions": 2} {
+		drawn := strings.Split(section(id), `<svg id="plot-`)[1:]
+		require.Len(t, drawn, plots, id)
+		for _, svg := range drawn {
+			require.Regexp(t, `<g class="v" tabindex="0" role="img"><title>[^<]*\d`, svg, "values can be asked for")
+			if id != "assumptions" { // a swing has two ends
+				require.Regexp(t, `\(-?[\d.,]+( %)? to `, svg, "an interval")
+			}
+		}
+		csvs := regexp.MustCompile(`<a download="figure-\d+\.csv" href="data:text/csv;charset=utf-8,([^"]*)">`).
+			FindAllStringSubmatch(section(id), -1)
+		require.Len(t, csvs, strings.Count(section(id), "<figure>"), id)
+		for _, m := range csvs {
+			b, err := url.PathUnescape(m[1])
+			require.NoError(t, err)
+			rows, err := csv.NewReader(strings.NewReader(b)).ReadAll()
+			require.NoError(t, err)
+			require.Greater(t, len(rows), 20, id)
+		}
 	}
+	require.Equal(t, 27*3+27*3, strings.Count(section("figures"), `<g class="v"`), "each figure, three times in each plot")
 	require.Equal(t, 27, strings.Count(section("noise"), `<th scope="row">`))
 	for _, source := range []string{"fitted", "typical", "counted", "assumed"} {
 		require.Contains(t, section("provenance"), "<td>"+source+"</td>")
@@ -89,7 +110,7 @@ func TestOverheadPage(t *testing.T) {
 		require.Contains(t, text, `<b>Table `+m[1]+`.</b>`, "a table that is referred to is there")
 	}
 	require.NotContains(t, text, "table below")
-	for _, id := range []string{"attribution", "noise", "scaling", "pauses"} { // next to each figure
+	for _, id := range []string{"attribution", "noise", "scaling", "pauses", "assumptions"} { // next to each figure
 		require.Equal(t, strings.Count(section(id), "<figure>"),
 			strings.Count(section(id), "<table")+strings.Count(section(id), "</figure>\n<figure>"), id)
 	}
@@ -99,8 +120,8 @@ func TestOverheadPage(t *testing.T) {
 
 	o := pagetest.Open(t, path, 1280, 2000)
 	require.Empty(t, o.Console)
-	require.Equal(t, 7, strings.Count(o.DOM, "<section "))
-	require.Equal(t, 24, strings.Count(o.DOM, `role="img"`))
+	require.Equal(t, 8, strings.Count(o.DOM, "<section "))
+	require.Equal(t, 28, strings.Count(o.DOM, `<svg id="plot-`))
 	require.Contains(t, o.DOM, "</footer>", "it has been read to the end")
 	require.Equal(t, 1280, o.Picture.Bounds().Dx())
 	pagetest.Fits(t, path)

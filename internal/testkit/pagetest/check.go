@@ -15,7 +15,7 @@ var (
 	refs    = regexp.MustCompile(`aria-labelledby="([^"]*)"|href="#([^"]*)"|url\(#([^)]*)\)`)
 	loads   = regexp.MustCompile(`(?i)https?://|//[a-z0-9]|@import|@font-face|<script|<link [^>]*href="[^d]|\bsrc=|\bon[a-z]+=|url\([^#]`)
 	svgs    = regexp.MustCompile(`(?s)<svg.*?</svg>`)
-	plots   = regexp.MustCompile(`^<svg id="plot-\d+" viewBox="[\d. ]+" role="img" aria-labelledby="plot-\d+-title plot-\d+-says"><title id="plot-\d+-title">[^<]+</title><desc id="plot-\d+-says">[^<]+</desc>`)
+	plots   = regexp.MustCompile(`^<svg id="plot-\d+" viewBox="[\d. ]+" role="group" aria-labelledby="plot-\d+-title plot-\d+-says"><title id="plot-\d+-title">[^<]+</title><desc id="plot-\d+-says">[^<]+</desc>`)
 	tables  = regexp.MustCompile(`(?s)<table[ >].*?</table>`)
 	caption = regexp.MustCompile(`^<table(?: class="dense")?>\s*<caption[^>]*>Table \d+\. [^<]`)
 	headers = regexp.MustCompile(`<th(?: [^>]*)?>`)

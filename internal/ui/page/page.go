@@ -138,6 +138,7 @@ type Key struct {
 	Name  string
 	Of    int  // the series or piece
 	Piece bool // it explains a piece
+	Dot   bool // it explains a series of dots
 }
 
 // A Details is content that the reader unfolds.
@@ -271,6 +272,8 @@ func (d *Document) Render() ([]byte, error) {
 		"render": r.block, "plot": r.plot, "spans": Text.spans,
 		"style":   func() template.CSS { return Stylesheet },
 		"dash":    plot.Dashes,
+		"symbol":  plot.Symbol,
+		"csv":     (*Figure).csv,
 		"pieces":  func() [plot.Pieces]int { return [plot.Pieces]int{0, 1, 2, 3, 4, 5} },
 		"kpsim":   func() string { return version.This().String() },
 		"columns": func(t *Table) int { return len(t.Head) },
@@ -345,6 +348,7 @@ func (r *renderer) block(b Block) (template.HTML, error) {
 		for i := range f.Plots {
 			f.Plots[i].Says = r.refer(f.Plots[i].Says)
 		}
+		f.called()
 		data = numbered[*Figure]{&f, r.figures}
 	}
 	var out bytes.Buffer

@@ -297,7 +297,7 @@ func TestStyles(t *testing.T) {
 // overlaps has a browser say, in the page's title, how many texts of plots there are, and
 // which of them run into a bar or into another text.
 const overlaps = `<style>svg text { font-family: "DejaVu Sans Mono", monospace !important; font-weight: bold !important; }</style><script>
-const bad = [], texts = [...document.querySelectorAll("svg[role=img] text")];
+const bad = [], texts = [...document.querySelectorAll("svg[role=group] > text")];
 const meets = (a, b) => a.left < b.right - 0.5 && b.left < a.right - 0.5 && a.top < b.bottom - 4 && b.top < a.bottom - 4;
 texts.forEach((t, i) => {
 	const box = t.getBoundingClientRect(), svg = t.ownerSVGElement;

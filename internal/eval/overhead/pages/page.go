@@ -115,7 +115,8 @@ func (o *htmlPage) sections() []section {
 	return []section{
 		{"the figures", o.figures}, {"what a hit is spent on", o.attribution}, {"the kernel's own code", o.kernel},
 		{"noise", o.noise},
-		{"scaling", o.scaling}, {"pauses", o.pauses}, {"provenance", o.provenance}, {"limits", o.limits},
+		{"scaling", o.scaling}, {"pauses", o.pauses}, {"assumptions", o.assumptions}, {"provenance", o.provenance},
+		{"limits", o.limits},
 	}
 }
 
@@ -170,7 +171,11 @@ func (o *htmlPage) figures() (page.Section, error) {
 			o.r.of)))
 	}
 	if o.u == nil {
-		s.Blocks = append(s.Blocks, sums,
+		f, err := o.dots()
+		if err != nil {
+			return s, err
+		}
+		s.Blocks = append(s.Blocks, f, sums,
 			page.Text("The calibrated costs say what the figures say: they have more numbers than there are figures. "+
 				leftOutWords+" A figure has two decimals; beyond rounding is how far ours is outside of what "+
 				"is rounded to it."))

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"kpsim/internal/eval/overhead"
@@ -40,7 +41,7 @@ func (o *htmlPage) noise() (page.Section, error) {
 			f = &page.Figure{Legend: keys,
 				Caption: "The share of hits that are shorter than the time on the axis, in microseconds. Both " +
 					"axes are logarithmic; 90 %, 99 % and 99.9 % are equally spaced. A bar is the interval of " +
-					"a quantile at 95 %. The quantiles are in " + page.NextTable + "."}
+					"a quantile at 95 %, open where the hits don't bound it. The quantiles are in " + page.NextTable + "."}
 			s.Blocks = append(s.Blocks, f)
 		}
 		name := rows[0][0].Name + " " + rows[0][0].Arch
@@ -107,20 +108,20 @@ func (r *noiseRowJSON) bars() (list []plot.Error) {
 		share float64
 		at    overhead.Measure
 	}{{0.5, r.P50Usec}, {0.9, r.P90Usec}, {0.99, r.P99Usec}, {0.999, r.P999Usec}} {
-		list = append(list, barOf(q.share, q.at, r.MaxUsec)...)
+		list = append(list, barOf(q.share, q.at)...)
 	}
 	return list
 }
 
-// barOf is the interval of a quantile on an ECDF. An end that the samples don't give is at the quantile itself
-// below, and at the longest above. A logarithmic axis has none of what takes no time.
-func barOf(share float64, m overhead.Measure, longest float64) []plot.Error {
+// barOf is the interval of a quantile on an ECDF. An end that the samples don't give is open. A logarithmic axis has
+// none of what takes no time.
+func barOf(share float64, m overhead.Measure) []plot.Error {
 	if m.Value <= 0 {
 		return nil
 	}
 	i := m.Interval
 	if i.Low <= 0 {
-		i.Low = m.Value
+		i.Low = math.Inf(-1)
 	}
-	return []plot.Error{{At: m.Value, Low: i.Low, High: min(i.High, longest), Other: plot.Nine(share)}}
+	return []plot.Error{{At: m.Value, Low: i.Low, High: i.High, Other: plot.Nine(share)}}
 }

@@ -39,7 +39,7 @@ func (o *htmlPage) pauses() (page.Section, error) {
 	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Pauses while a probe is registered, optimized and "+
 		"unregistered on one CPU and the others call its function, without preemption: the share of pauses "+
 		"that are shorter than the time on the axis, in microseconds, by how many CPUs there are. A bar is the "+
-		"interval of a quantile at 95 %%. %d runs each, from seed %d. The quantiles are in %s.", pauseRuns, pageSeed,
+		"interval of a quantile at 95 %%, open where the pauses don't bound it. %d runs each, from seed %d. The quantiles are in %s.", pauseRuns, pageSeed,
 		page.NextTable))}
 	t := &page.Table{
 		Caption: "The pauses of " + page.LastFigure + " in numbers: microseconds.",
@@ -84,7 +84,7 @@ func (o *htmlPage) pauses() (page.Section, error) {
 				within    overhead.Interval
 			}{{0.5, s.P50, s.At50}, {0.9, s.P90, s.At90}, {0.99, s.P99, s.At99}} {
 				m := overhead.Measure{Value: q.at, Interval: q.within}
-				bars = append(bars, barOf(q.share, m.Over(o.subject.mhz), o.subject.usec(s.Max))...)
+				bars = append(bars, barOf(q.share, m.Over(o.subject.mhz))...)
 			}
 			if err := plots[i].AddErrors(series, bars, true); err != nil {
 				return page.Section{}, err

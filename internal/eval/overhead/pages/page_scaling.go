@@ -166,15 +166,16 @@ func (o *htmlPage) manyProbes() ([]page.Block, error) {
 	subject := machines[len(machines)-1]
 	t := &page.Table{Caption: page.Text("What " + page.LastFigure +
 		" shows in numbers: microseconds a hit, by the number of probes; and how many nodes a hit of " +
-		subject[0][0].title() + " goes by in the mean if all are hit in turn."), Head: []string{"probes", "nodes"},
-		Text: 0}
+		subject[0][0].title() + " goes by in the mean if all are hit in turn."), Over: []page.Over{{Columns: 2}},
+		Head: []string{"probes", "nodes"}}
 	one, all := plot.New("probes", "µs a hit"), plot.New("probes", "µs a hit")
 	rows := make([][]page.Cell, len(scaledProbes))
 	for series, row := range subject {
 		l := &row[0]
 		o.at(len(subject)+series, scalings*len(subject), "more probes, "+l.Says)
 		f.Legend = append(f.Legend, page.Key{Name: l.title(), Of: series})
-		t.Head = append(t.Head, l.title()+", one hit", l.title()+", all hit")
+		t.Over = append(t.Over, page.Over{Name: l.title(), Columns: 2})
+		t.Head = append(t.Head, "one hit", "all hit")
 		var ones, alls plot.XYs
 		for i, n := range scaledProbes {
 			scale, by := l.probe.ScaleProbes, ""

@@ -151,6 +151,7 @@ func ECDF(list []float64, n int) (points XYs) {
 // SharesAxis makes an axis one of shares from none to all.
 func SharesAxis(a *Axis) {
 	a.Min, a.Max = 0, 1.02 // the line at the top is whole
+	a.Percent = true
 	a.Ticks = constant([]Tick{{Value: 0, Label: "0"}, {Value: 0.25, Label: "25 %"}, {Value: 0.5, Label: "50 %"},
 		{Value: 0.75, Label: "75 %"}, {Value: 1, Label: "100 %"}})
 }
@@ -160,6 +161,7 @@ func SharesAxis(a *Axis) {
 func NinesAxis(a *Axis) {
 	ticks := []Tick{{Value: 0, Label: "0"}, {Value: math.Log10(2), Label: "50 %"}}
 	a.Min, a.Max = 0, max(a.Max, 1)+0.05 // the line at the top is whole
+	a.Percent, a.Value = true, func(y float64) float64 { return 1 - math.Pow(10, -y) }
 	for y := 1.0; y <= a.Max; y++ {
 		ticks = append(ticks,
 			Tick{Value: y, Label: strconv.FormatFloat(100-math.Pow10(2-int(y)), 'f', max(0, int(y)-2), 64) + " %"})

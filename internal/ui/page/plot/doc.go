@@ -1,5 +1,6 @@
-// Package plot draws plots as SVG for pages: lines through points or in steps, horizontal bars of pieces, and ranges,
-// over linear and logarithmic axes.
+// Package plot draws plots as SVG for pages: lines through points or in steps, horizontal bars of pieces, ranges, dots
+// and swings in rows, and error bars, over linear and logarithmic axes. Each mark says its values, to a pointer, a
+// keyboard and a screen reader; CSV has all that is drawn.
 //
 // What it is not: a general plotter. It draws what kpsim's pages show, with one text size.
 //

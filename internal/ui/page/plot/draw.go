@@ -37,6 +37,7 @@ func BarsHeight(bars int) float64 { return 44 + 22*float64(bars) }
 type drawing struct {
 	*Plot
 	left, right, top, bottom float64
+	foot                     float64 // the height of it all
 	strings.Builder
 }
 
@@ -47,7 +48,9 @@ func (p *Plot) SVG(height float64) string {
 	xs, ys := p.X.ticks(), p.Y.ticks()
 	widest := 0.0
 	for _, t := range ys {
-		widest = max(widest, textWidth(t.Label))
+		if !p.head(t.Value) {
+			widest = max(widest, textWidth(t.Label))
+		}
 	}
 	if d.left += widest + gap; len(p.names) == 0 {
 		d.left += tickLong
@@ -79,22 +82,31 @@ func (p *Plot) SVG(height float64) string {
 		if t.Label == "" {
 			long /= 2
 		} else {
-			at := d.left - gap
-			if len(p.names) == 0 {
+			at, before := d.left-gap, 1.0
+			switch {
+			case p.head(t.Value):
+				at, before = 1, 0
+			case p.heads != nil:
+				d.path(faint, "", XY{d.left, y}, XY{d.right, y})
+			case len(p.names) == 0:
 				d.path(faint, "", XY{d.left, y}, XY{d.right, y})
 				at -= tickLong
 			}
-			d.text(t.Label, at, y+textSize*0.35, 1)
+			d.text(t.Label, at, y+textSize*0.35, before)
 		}
 		if len(p.names) == 0 {
 			d.path(plain, "", XY{d.left - long, y}, XY{d.left, y})
 		}
 	}
 	d.path(plain, "", XY{d.left, d.top}, XY{d.left, d.bottom}, XY{d.right, d.bottom})
+	d.foot = height
 	d.drawBars()
+	d.drawSwings()
 	d.drawRanges()
 	d.drawLines()
 	d.drawErrors()
+	d.drawPoints()
+	d.drawDots()
 	return d.String()
 }
 
@@ -124,12 +136,20 @@ func (d *drawing) drawBars() {
 			for _, before := range d.bars[:i] {
 				from += before[k]
 			}
-			l, r, y := d.x(from), d.x(from+v), d.y(d.row(k))
-			d.path(fmt.Sprintf("fill:url(#hatch-%d)", i), "Z", XY{l, y - barHigh/2}, XY{r, y - barHigh/2},
-				XY{r, y + barHigh/2},
-				XY{l, y + barHigh/2})
+			if v == 0 {
+				continue
+			}
+			d.begin(d.said(i, d.names[k], d.X.say(v)))
+			d.box(i, d.x(from), d.x(from+v), d.y(d.row(k)))
+			d.end()
 		}
 	}
+}
+
+// box draws a piece from one x to another, at a row's height.
+func (d *drawing) box(piece int, l, r, y float64) {
+	d.path(fmt.Sprintf("fill:url(#hatch-%d)", piece), "Z", XY{l, y - barHigh/2}, XY{r, y - barHigh/2},
+		XY{r, y + barHigh/2}, XY{l, y + barHigh/2})
 }
 
 // drawRanges draws ranges, the farthest below the middle.
@@ -143,8 +163,11 @@ func (d *drawing) drawRanges() {
 		d.path(stroke(2, 2.5), "", XY{x, y - 6}, XY{x, y + 6})
 	}
 	for k, r := range d.ranges {
+		d.begin(d.said(-1, d.names[k], fmt.Sprintf("%s, %s to %s, farthest %s", d.X.say(r.Middle), d.X.number(r.Low),
+			d.X.number(r.High), d.X.number(r.Farthest))))
 		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="3.4" style="fill:var(--s1)"/>`+"\n", unit(d.x(r.Middle)),
 			unit(d.y(d.row(k))))
+		d.end()
 	}
 }
 

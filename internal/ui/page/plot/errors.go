@@ -1,6 +1,12 @@
 package plot
 
-// An Error is the interval of a point: from Low to High on one axis, at Other on the other.
+import (
+	"fmt"
+	"math"
+)
+
+// An Error is the interval of a point: from Low to High on one axis, at Other on the other. An end that is infinite is
+// open: the bar goes to the end of the axis, and has no cap there.
 type Error struct{ At, Low, High, Other float64 }
 
 // An errorBar is an Error in the colour of a series.
@@ -21,12 +27,18 @@ func (p *Plot) AddErrors(series int, list []Error, lying bool) error {
 		along, across = &p.X, &p.Y
 	}
 	for _, e := range list {
-		if err := finite(e.At, e.Low, e.High, e.Other); err != nil {
+		if err := finite(e.At, e.Other); err != nil {
 			return err
 		}
+		if math.IsNaN(e.Low) || math.IsNaN(e.High) {
+			return errFinite
+		}
 		e.Low, e.High = min(e.Low, e.At), max(e.High, e.At)
-		along.take(e.Low)
-		along.take(e.High)
+		for _, end := range []float64{e.Low, e.High} {
+			if !math.IsInf(end, 0) {
+				along.take(end)
+			}
+		}
 		across.take(e.Other)
 		p.errors = append(p.errors, errorBar{e, series, lying})
 	}
@@ -43,9 +55,32 @@ func (d *drawing) drawErrors() {
 			return XY{d.x(e.Other) + across, d.y(along)}
 		}
 		style := stroke(e.series, 1)
-		d.path(style, "", at(e.Low, 0), at(e.High, 0))
-		for _, end := range []float64{e.Low, e.High} {
-			d.path(style, "", at(end, -errorReach), at(end, errorReach))
+		d.begin(e.says(d.Plot))
+		along := &d.Y
+		if e.lying {
+			along = &d.X
 		}
+		low, high := along.bounds()
+		d.path(style, "", at(max(e.Low, low), 0), at(min(e.High, high), 0))
+		for _, end := range []float64{e.Low, e.High} {
+			if !math.IsInf(end, 0) {
+				d.path(style, "", at(end, -errorReach), at(end, errorReach))
+			}
+		}
+		middle := at(e.At, 0)
+		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="2" style="fill:var(--s%d)"/>`+"\n", unit(middle.X), unit(middle.Y), e.series)
+		d.end()
 	}
+}
+
+// says are the values of an error bar: the point's and the ends'.
+func (e *errorBar) says(p *Plot) string {
+	along, other := &p.Y, p.X.say(e.Other)
+	if e.lying {
+		along, other = &p.X, p.Y.say(e.Other)
+	}
+	if len(p.names) > 0 { // it is on a bar
+		return p.said(-1, p.names[len(p.names)-1-int(e.Other)], along.say(e.At)+along.within(e.Low, e.High))
+	}
+	return p.said(e.series, "", other+", "+along.say(e.At)+along.within(e.Low, e.High))
 }

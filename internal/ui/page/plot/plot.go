@@ -17,14 +17,18 @@ type (
 	XYs []XY
 )
 
-// A Plot is lines, bars or ranges over two axes, with error bars.
+// A Plot is lines, bars, ranges, dots or swings over two axes, with error bars.
 type Plot struct {
 	X, Y   Axis
+	Series []string // what a reader calls each series or piece, by its number; values begin with it
 	lines  []line
 	bars   [][]float64 // lengths by piece, each of the bars from the top down
 	ranges []Range     // from the top down
+	dots   []Dot
+	swings *swings
 	errors []errorBar
-	names  []string // of bars or ranges, from the top down
+	names  []string // of rows, from the top down
+	heads  []bool   // which of them are headings; nil: none
 }
 
 // An Axis is the range of one, from Min to Max, and its marks.
@@ -33,6 +37,8 @@ type Axis struct {
 	Min, Max float64 // of the data added
 	Log      bool
 	Ticks    func(low, high float64) []Tick // nil: round numbers
+	Value    func(v float64) float64        // what a reader calls a value of the axis; nil: the value
+	Percent  bool                           // it is a share, which is read as percent
 }
 
 // A Tick is a mark of an axis, with a label or none.

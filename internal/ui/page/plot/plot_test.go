@@ -248,5 +248,85 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, lying.AddBars([]string{"a", "b"}, [][]float64{{3, 4}}))
 	require.NoError(t, lying.AddErrors(0, []Error{{At: 3, Low: 2, High: 6, Other: 1}}, true))
 	require.Equal(t, [2]float64{0, 6}, [2]float64{lying.X.Min, lying.X.Max})
-	require.Error(t, lying.AddErrors(0, []Error{{At: 3, Low: 2, High: math.Inf(1)}}, true))
+	require.Error(t, lying.AddErrors(0, []Error{{At: 3, Low: 2, High: math.NaN()}}, true))
+	require.NoError(t, lying.AddErrors(1, []Error{{At: 4, Low: 2, High: math.Inf(1)}}, true))
+	require.Equal(t, 6.0, lying.X.Max, "an open end widens nothing")
+	require.Equal(t, 2, strings.Count(lying.SVG(Height), "stroke:var(--s1)"), "the bar and one cap")
+	require.Contains(t, lying.SVG(Height), "(2 to unbounded)")
+}
+
+// A mark says its series, row and values; they are at the plot's foot, and in the CSV.
+func TestValues(t *testing.T) {
+	p := New("µs a hit", "share of hits")
+	p.Series = []string{"", "kprobe"}
+	require.NoError(t, p.AddLine(1, XYs{{0.5, Nine(0)}, {1234.5678, Nine(0.999)}}, true))
+	LogAxis(&p.X)
+	NinesAxis(&p.Y)
+	svg := p.SVG(Height)
+	require.Contains(t, svg, "<title>kprobe: 0.5 µs a hit, 0 % share of hits</title>")
+	require.Contains(t, svg, ">kprobe: 1,235 µs a hit, 99.9 % share of hits</text>")
+	require.Equal(t, 2, Marks(svg))
+	require.Equal(t, [][]string{{"kprobe", "", "0.5", "0", "", ""}, {"kprobe", "", "1234.6", "0.999", "", ""}}, p.CSV())
+
+	long := New("", "")
+	var points XYs
+	for i := range 1000 {
+		points = append(points, XY{float64(i), 1})
+	}
+	require.NoError(t, long.AddLine(0, points, false))
+	require.Equal(t, mostPoints, Marks(long.SVG(Height)), "a keyboard doesn't stop at each")
+	require.Len(t, long.CSV(), 1000)
+
+	bars := New("µs", "")
+	bars.Series = []string{"hardware", "dispatch"}
+	require.NoError(t, bars.AddBars([]string{"a", "b"}, [][]float64{{1, 0}, {2, 3}}))
+	require.NoError(t, bars.AddErrors(0, []Error{{At: 3, Low: 2.5, High: 3.5, Other: 1}}, true))
+	svg = bars.SVG(BarsHeight(2))
+	require.Contains(t, svg, "<title>a: dispatch: 2 µs</title>")
+	require.Contains(t, svg, "<title>a: 3 µs (2.5 to 3.5)</title>")
+	require.Equal(t, 4, Marks(svg), "three pieces have a length")
+	require.Equal(t, []string{"interval", "a", "3", "", "2.5", "3.5"}, bars.CSV()[4])
+}
+
+// Dots of a row are apart, an interval has caps unless it is open, and a heading has no dot.
+func TestDots(t *testing.T) {
+	rows := []Row{{"box", true}, {"k", false}}
+	p := New("µs", "")
+	p.Series = []string{"documented", "ours"}
+	require.NoError(t, p.AddDots(rows, []Dot{{0, 1, 2, 1, 4}, {1, 1, 3, 3, 3}, {2, 1, 2, 1, math.Inf(1)}}))
+	require.Equal(t, [2]float64{1, 4}, [2]float64{p.X.Min, p.X.Max})
+	svg := p.SVG(DotsHeight(2))
+	require.Contains(t, svg, "<title>box, k: documented: 2 µs (1 to 4)</title>")
+	require.Contains(t, svg, "<title>box, k: ours: 3 µs</title>")
+	require.Contains(t, svg, "(1 to unbounded)")
+	at := regexp.MustCompile(`translate\(([\d.]+),([\d.]+)\)`).FindAllStringSubmatch(svg, -1)
+	require.Len(t, at, 3)
+	require.Greater(t, number(t, at[1][2]), number(t, at[0][2]))
+	require.Equal(t, at[0][1], at[2][1])
+	for series, strokes := range []int{3, 0, 2} {
+		require.Equal(t, strokes, strings.Count(svg, "stroke:var(--s"+strconv.Itoa(series)+")"), series)
+	}
+	require.Equal(t, []string{"ours", "k", "3", "", "3", "3"}, p.CSV()[1])
+	require.Error(t, New("", "").AddDots(rows, []Dot{{0, 0, 1, 1, 1}}), "in a heading")
+	require.Error(t, New("", "").AddDots(rows, []Dot{{0, 2, 1, 1, 1}}))
+	require.Error(t, New("", "").AddDots(rows, []Dot{{0, 1, math.NaN(), 1, 1}}))
+}
+
+// A swing goes from the base to each of its ends; if both are on one side, the shorter piece is in front.
+func TestSwings(t *testing.T) {
+	p := New("%", "")
+	p.Series = []string{"low", "high"}
+	require.NoError(t, p.AddSwings([]string{"a", "b"}, 10, []Swing{{5, 20}, {12, 11}}))
+	svg := p.SVG(SwingsHeight(2))
+	box := regexp.MustCompile(`<title>(\w): (low|high): (\d+) %</title>.*\n<path d="M([\d.]+),[\d.]+L([\d.]+),`).
+		FindAllStringSubmatch(svg, -1)
+	require.Len(t, box, 4)
+	base := number(t, box[0][4])
+	require.Equal(t, []string{"a", "high", "20"}, box[0][1:4])
+	require.Equal(t, []string{"a", "low", "5"}, box[1][1:4])
+	require.InDelta(t, base, number(t, box[1][5]), 0.01)
+	require.Equal(t, "low", box[2][2], "the longer one is drawn first")
+	require.InEpsilon(t, 2*(number(t, box[1][5])-number(t, box[1][4])), number(t, box[0][5])-number(t, box[0][4]), 0.01)
+	require.Error(t, p.AddSwings([]string{"a"}, 1, nil))
+	require.Error(t, p.AddSwings([]string{"a"}, 1, []Swing{{1, math.NaN()}}))
 }
