@@ -43,7 +43,8 @@ func TestOverheadPage(t *testing.T) {
 	path, text := overheadHTML(t)
 	pagetest.Check(t, text)
 	require.Less(t, len(text), 1_200_000, "a third of it is what figures draw, as CSV")
-	for _, id := range []string{"figures", "attribution", "noise", "scaling", "pauses", "assumptions", "provenance", "limits"} {
+	for _, id := range []string{"figures", "attribution", "noise", "scaling", "pauses", "assumptions",
+		"provenance", "limits"} {
 		require.Contains(t, text, `<section id="`+id+`"`)
 		require.Contains(t, text, `<a href="#`+id+`">`)
 	}
@@ -96,7 +97,8 @@ func TestOverheadPage(t *testing.T) {
 			require.Greater(t, len(rows), 20, id)
 		}
 	}
-	require.Equal(t, 27*3+27*3, strings.Count(section("figures"), `<g class="v"`), "each figure, three times in each plot")
+	require.Equal(t, 27*3+27*3, strings.Count(section("figures"), `<g class="v"`),
+		"each figure, three times in each plot")
 	require.Equal(t, 27, strings.Count(section("noise"), `<th scope="row">`))
 	for _, source := range []string{"fitted", "typical", "counted", "assumed"} {
 		require.Contains(t, section("provenance"), "<td>"+source+"</td>")

@@ -49,8 +49,8 @@ var lasting = []string{
 var soon = []string{
 	"new", "run", "shell", "replay", "view", "export", "disasm", "kernel info", "kernel closure", "kernel mutants",
 	"kernel table", "kernel runs",
-	"overhead table", "overhead fit", "overhead script", "overhead calibrate", "editions", "list", "version", "completion", "complete",
-	"man", "fmt",
+	"overhead table", "overhead fit", "overhead script", "overhead calibrate", "editions", "list", "version",
+	"completion", "complete", "man", "fmt",
 }
 
 // apart lists commands that compile a kernel's source, and run until they are stopped. Their scripts run them.

@@ -25,10 +25,10 @@ var dotNames = []string{"documented", "calibrated", "predicted without the figur
 // dots shows all figures at once: documented, calibrated, and predicted without them; beside it predicted without all
 // figures of their processor, or architecture.
 func (o *htmlPage) dots() (*page.Figure, error) {
-	f := &page.Figure{Caption: "Each figure, in microseconds, on a logarithmic axis. First: documented, with a bar for " +
-		"its rounding to two decimals; by the calibrated costs, which repeat the figures and have no interval; and " +
-		"predicted by a fit without it, with the interval left out 95 %. Second: predicted by fits without all figures " +
-		"of its processor, or of its architecture; four processors are too few for an interval."}
+	f := &page.Figure{Caption: "Each figure, in microseconds, on a logarithmic axis. First: documented, with a bar " +
+		"for its rounding to two decimals; by the calibrated costs, which repeat the figures and have no interval; and " +
+		"predicted by a fit without it, with the interval left out 95 %. Second: predicted by fits without all " +
+		"figures of its processor, or of its architecture; four processors are too few for an interval."}
 	var rows []plot.Row
 	var left, right []plot.Dot
 	for _, lines := range o.machines() {
@@ -70,7 +70,8 @@ func dotsOf(l []lineJSON, tiers []overhead.Tier, row int) (left, right []plot.Do
 	dot := func(series int, at float64, within overhead.Interval) plot.Dot {
 		return plot.Dot{Series: series, Row: row, At: at, Low: within.Low, High: within.High}
 	}
-	documented := dot(dotDocumented, known, overhead.Interval{Low: known - overhead.Rounding, High: known + overhead.Rounding})
+	documented := dot(dotDocumented, known,
+		overhead.Interval{Low: known - overhead.Rounding, High: known + overhead.Rounding})
 	left = append(left, documented)
 	predictor := &l[len(l)-1] // the mechanistic tier, if it is there
 	for i, t := range tiers {
@@ -149,8 +150,8 @@ func (o *htmlPage) assumptions() (page.Section, error) {
 				return s, err
 			}
 			f.Plots = append(f.Plots, page.Plot{Title: of.title, Plot: p, Height: plot.SwingsHeight(len(names)),
-				Says: fmt.Sprintf("A tornado plot: %s moves it most, from %s to %s; %s has all.", names[0], write(swings[0].Low),
-					write(swings[0].High), page.NextTable)})
+				Says: fmt.Sprintf("A tornado plot: %s moves it most, from %s to %s; %s has all.", names[0],
+					write(swings[0].Low), write(swings[0].High), page.NextTable)})
 		}
 	}
 	s.Blocks = []page.Block{f, t}

@@ -41,7 +41,8 @@ func (o *htmlPage) noise() (page.Section, error) {
 			f = &page.Figure{Legend: keys,
 				Caption: "The share of hits that are shorter than the time on the axis, in microseconds. Both " +
 					"axes are logarithmic; 90 %, 99 % and 99.9 % are equally spaced. A bar is the interval of " +
-					"a quantile at 95 %, open where the hits don't bound it. The quantiles are in " + page.NextTable + "."}
+					"a quantile at 95 %, open where the hits don't bound it. The quantiles are in " +
+					page.NextTable + "."}
 			s.Blocks = append(s.Blocks, f)
 		}
 		name := rows[0][0].Name + " " + rows[0][0].Arch

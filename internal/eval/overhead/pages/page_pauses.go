@@ -39,8 +39,8 @@ func (o *htmlPage) pauses() (page.Section, error) {
 	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Pauses while a probe is registered, optimized and "+
 		"unregistered on one CPU and the others call its function, without preemption: the share of pauses "+
 		"that are shorter than the time on the axis, in microseconds, by how many CPUs there are. A bar is the "+
-		"interval of a quantile at 95 %%, open where the pauses don't bound it. %d runs each, from seed %d. The quantiles are in %s.", pauseRuns, pageSeed,
-		page.NextTable))}
+		"interval of a quantile at 95 %%, open where the pauses don't bound it. %d runs each, from seed "+
+		"%d. The quantiles are in %s.", pauseRuns, pageSeed, page.NextTable))}
 	t := &page.Table{
 		Caption: "The pauses of " + page.LastFigure + " in numbers: microseconds.",
 		Head:    []string{"CPUs", "pauses", "mean", "sd", "p50", "p90", "p99", "max"}, Text: 1,

@@ -68,7 +68,8 @@ func (d *drawing) drawErrors() {
 			}
 		}
 		middle := at(e.At, 0)
-		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="2" style="fill:var(--s%d)"/>`+"\n", unit(middle.X), unit(middle.Y), e.series)
+		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="2" style="fill:var(--s%d)"/>`+"\n", unit(middle.X),
+			unit(middle.Y), e.series)
 		d.end()
 	}
 }

@@ -69,8 +69,8 @@ func (d *drawing) begin(says string) {
 		squeeze = fmt.Sprintf(` textLength="%s" lengthAdjust="spacingAndGlyphs"`, unit(min(width, Width)))
 	}
 	says = html.EscapeString(says)
-	fmt.Fprintf(d, `<g class="v" tabindex="0" role="img"><title>%s</title><g class="tip"><rect y="%s"/><text y="%s"%s>%s</text></g>`+
-		"\n", says, unit(d.foot-15), unit(d.foot-4), squeeze, says)
+	fmt.Fprintf(d, `<g class="v" tabindex="0" role="img"><title>%s</title>`+
+		`<g class="tip"><rect y="%s"/><text y="%s"%s>%s</text></g>`+"\n", says, unit(d.foot-15), unit(d.foot-4), squeeze, says)
 }
 
 func (d *drawing) end() { d.WriteString("</g>\n") }
@@ -92,7 +92,8 @@ func (d *drawing) drawPoints() {
 				at = l.points[i*(n-1)/(shown-1)]
 			}
 			d.begin(d.said(l.series, "", d.X.say(at.X)+", "+d.Y.say(at.Y)))
-			fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="2.6" style="fill:var(--s%d)"/>`+"\n", unit(d.x(at.X)), unit(d.y(at.Y)), l.series)
+			fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="2.6" style="fill:var(--s%d)"/>`+"\n", unit(d.x(at.X)),
+				unit(d.y(at.Y)), l.series)
 			d.end()
 		}
 	}
@@ -133,7 +134,8 @@ func (p *Plot) CSV() (rows [][]string) {
 		}
 	}
 	for k, r := range p.ranges {
-		rows = append(rows, []string{"middle", p.names[k], exact(&p.X, r.Middle), "", exact(&p.X, r.Low), exact(&p.X, r.High)},
+		rows = append(rows,
+			[]string{"middle", p.names[k], exact(&p.X, r.Middle), "", exact(&p.X, r.Low), exact(&p.X, r.High)},
 			[]string{"farthest", p.names[k], exact(&p.X, r.Farthest), "", "", ""})
 	}
 	for _, d := range p.dots {
