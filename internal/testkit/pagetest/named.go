@@ -9,7 +9,7 @@ package pagetest
 const Unnamed = `(() => {
 	const bad = new Set(), words = s => (s ?? "").replace(/\s+/g, " ").trim();
 	const named = e => e.tagName.toLowerCase() + (e.id ? "#" + e.id : "") + (e.dataset.go ? "[" + e.dataset.go + "]" : "") + (e.classList.length ? "." + [...e.classList].join(".") : "");
-	const label = e => words(e.getAttribute("aria-label")) || words((e.getAttribute("aria-labelledby") ?? "").split(" ").map(id => document.getElementById(id)?.textContent).join(" "));
+	const label = e => words(e.getAttribute("aria-label")) || words((e.getAttribute("aria-labelledby") ?? "").split(" ").map(id => document.getElementById(id)?.textContent).join(" ")) || words(e instanceof SVGElement ? e.querySelector(":scope > title")?.textContent : "");
 	for (const e of document.querySelectorAll("a[href], button, input, select, textarea, summary, progress, [tabindex='0'], [role=region], [role=slider], section")) {
 		if (!e.checkVisibility()) continue;
 		const text = words(e.matches("input") ? "" : e.textContent), mine = words([...e.labels ?? []].map(l => l.textContent).join(" "));
