@@ -82,6 +82,47 @@ func (in Inspector) Regs(cpu int) (regs arch.Regs, kernel bool) {
 	return c.regs, !c.guest
 }
 
+// A Level is one level of a task's stack: text, a routine, or the handler of a trap.
+type Level struct {
+	Place string    // the routine's or the handler's name; "" for text
+	Step  int       // of the routine
+	At    arch.Addr // text: where it goes on; 0 if that can't be read
+	SP    arch.Addr // text: its stack pointer there; 0 likewise
+	Trap  bool      // a trap entered it
+}
+
+// Text reports whether the level is guest text.
+func (l *Level) Text() bool { return l.Place == "" }
+
+// Levels returns the levels of a task's stack, the innermost first; none: it runs nothing.
+func (in Inspector) Levels(t *Task) (list []Level) {
+	regs := &t.regs // what text above has left, from the innermost outwards
+	if t.cpu.task == t {
+		regs = &t.cpu.regs
+	}
+	var image arch.Regs
+	for i := len(t.frames) - 1; i >= 0; i-- {
+		switch f := &t.frames[i]; f.kind {
+		case guest:
+			l := Level{}
+			if regs != nil {
+				l.At, l.SP = regs.IP, in.m.arch.StackPointer(regs)
+			}
+			list = append(list, l)
+			regs = nil // what called it is a routine
+		case iret:
+			list = append(list, Level{Place: vectorName(f.vector) + " iret", Trap: true})
+			if regs = &image; !in.m.traps.loadFrame(t.cpu, in.m.traps.frameOf(f.user), f.base, regs) {
+				regs = nil
+			}
+		default:
+			list = append(list, Level{Place: f.ctx.place, Step: f.ctx.step, Trap: f.trap})
+			regs = &f.ctx.regs // as it found them
+		}
+	}
+	return list
+}
+
 // Pending reports whether an IPI is pending on a CPU, and whether it takes
 // interrupts.
 func (in Inspector) Pending(cpu int) (ipi, open bool) {

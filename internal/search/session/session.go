@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -27,10 +28,15 @@ import (
 type Session struct {
 	Rig *rig.Rig
 	Run *rig.Run // how the run ended; nil: it hasn't
+
+	// HandMade is what was done first that isn't part of a schedule, such as a call; "": nothing.
+	HandMade string
+
 	rig.Tally
 	Stops
 
 	steer   steer
+	labels  *sched.Labeller
 	errands []errand // by CPU
 	patient uint64   // maximum number of boundaries of a command
 	whole   bool     // it follows a trace: the run ends where nothing can move any more,
@@ -108,6 +114,8 @@ func (s *Session) start(r *rig.Rig, by sim.Chooser) *Session {
 	r.Log.Store = true
 	r.Log.SubscribeAll(&pauser{s})
 	s.steer.by = by
+	s.labels = sched.NewLabeller(&s.steer, r.Machine.Names())
+	s.labels.Begin(0)
 	s.most = r.Machine.Interactive().Budget()
 	r.Machine.Interactive().SetBudget(0)
 	r.Machine.Interactive().Pause = s.pause
@@ -118,7 +126,7 @@ func (s *Session) start(r *rig.Rig, by sim.Chooser) *Session {
 				s.crash = &parallel.Crash{Value: p, Stack: debug.Stack()}
 			}
 		}()
-		run := r.Run(&s.steer)
+		run := r.Run(s.labels)
 		s.Run = &run
 	}()
 	s.wait()
@@ -203,6 +211,9 @@ func (s *Session) over() error {
 	return errors.New("the run is over; what is there can be looked at, and nothing moves any more")
 }
 
+// Schedule returns the deviations of the run so far from the default one.
+func (s *Session) Schedule() []traces.Deviation { return slices.Clone(s.labels.Anchors()) }
+
 // Verdict describes how the run ended.
 func (s *Session) Verdict() string { return s.Rig.Verdict(s.Run) }
 
@@ -221,6 +232,7 @@ func (s *Session) begin(cpu int, says string, do func(x *smp.Ctx), await bool) e
 			cpu, t.says)
 	}
 	t.do, t.says, t.await = do, says, await
+	s.HandMade = cmp.Or(s.HandMade, says)
 	s.Rig.Judges.GoByHand() // a trace's rig has a twin, which doesn't do what is requested by hand
 	s.Rig.Machine.Tasks().Wake(t.task)
 	return nil
@@ -253,7 +265,8 @@ func (s *Session) finish(cpu int) error {
 		return fmt.Errorf("%s doesn't come to its end: %s, and nothing else can move", t.says,
 			s.Rig.Machine.Inspect().Waiting())
 	}
-	return fmt.Errorf("%s doesn't come to its end in %d steps; see where everybody is", t.says, s.patient)
+	return fmt.Errorf("%s doesn't come to its end in %d steps; continue goes on with it, where says what moves", t.says,
+		s.patient)
 }
 
 // Finish runs until all requests are done.
@@ -298,7 +311,7 @@ func (s *Session) All() error {
 		return ErrHalted
 	}
 	if s.Run == nil && s.Rig.Machine.Interactive().Steps()-before >= s.patient {
-		return fmt.Errorf("it doesn't come to its end in %d steps; see where everybody is", s.patient)
+		return fmt.Errorf("%d steps %w", s.patient, ErrLimit)
 	}
 	return nil
 }
@@ -344,7 +357,11 @@ func (s *Session) AddProbe(p scenario.Probe) error {
 	if _, ok := s.Probe(p.Name); ok {
 		return fmt.Errorf("there is a probe %s already; choose another name", p.Name)
 	}
-	return s.Rig.AddProbe(p)
+	err := s.Rig.AddProbe(p)
+	if err == nil {
+		s.HandMade = cmp.Or(s.HandMade, "the probe "+p.Name)
+	}
+	return err
 }
 
 // check returns why the scenario can't have an operation: usually something that its edition
@@ -425,6 +442,15 @@ type steer struct {
 	stale bool
 	moved sim.Mover // mover of the latest step with a choice; NoMover: none since this was reset
 }
+
+// Begin implements sched.Strategy.
+func (s *steer) Begin(uint64) bool { return true }
+
+// End implements sched.Strategy.
+func (s *steer) End(uint64) {}
+
+// String implements sched.Strategy.
+func (s *steer) String() string { return "by hand" }
 
 // Choose implements sim.Chooser. It never holds: a hold would have to survive steps that are made
 // by hand.

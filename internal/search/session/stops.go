@@ -35,6 +35,9 @@ type Stops struct {
 // progress.
 var ErrHalted = errors.New("the session has halted")
 
+// ErrLimit is returned where a command has made as many steps as one may make.
+var ErrLimit = errors.New("are made, as many as one command makes")
+
 // NoLimit is a Limit or a Beyond that is never reached.
 const NoLimit = math.MaxUint64
 
@@ -78,7 +81,8 @@ func (s *Session) advance(n uint64, done func() bool) (halted bool) {
 			return false
 		}
 		n -= min(n, made)
-		if s.Run == nil && (s.met() || s.Halt != nil && s.Halt(true)) {
+		halt := s.Run == nil && s.Halt != nil && s.Halt(true)
+		if s.Run == nil && (s.met() || halt) {
 			s.Halted = true
 			return true
 		}

@@ -46,10 +46,14 @@ type stop struct {
 type breakpoints struct {
 	s       *machine
 	list    []*stop
-	made    int      // breakpoints made so far, which numbers them
-	heard   *hearer  // the events of a step
-	reasons []string // why the machine stopped
-	spared  uint64   // the step before which a property's breakpoint last stopped; 0: none
+	made    int           // breakpoints made so far, which numbers them
+	heard   *hearer       // the events of a step
+	reasons []string      // why the machine stopped
+	once    *stop         // of until: it goes when the command is over
+	met     func() string // of finish and next: why to stop, "" for not yet; nil: they don't run
+	back    *earlier      // while the run is repeated: where these have stopped it last; nil: not asked
+	about   int           // the CPU that commands are about which name none; -1: the one that moved last
+	spared  uint64        // the step before which a property's breakpoint last stopped; 0: none
 }
 
 // A hearer collects the events of one step.
@@ -95,45 +99,48 @@ func (h *sh) breakAt(args []string) error {
 	if len(args) == 0 {
 		return h.breaks()
 	}
-	if len(args) > 2 {
-		return errUsage
+	s, remark, err := h.stopAt("break", args)
+	if err != nil {
+		return err
 	}
-	s := &stop{says: "break " + strings.Join(args, " "), cpu: -1}
+	if err := h.stops.add(h.p, s); err != nil || remark == "" {
+		return err
+	}
+	h.p.Indented("  ", remark)
+	return nil
+}
+
+// stopAt reads what break and until take. The remark is that of reachable.
+func (h *sh) stopAt(command string, args []string) (s *stop, remark string, err error) {
+	if len(args) > 2 {
+		return nil, "", errUsage
+	}
+	s = &stop{says: command + " " + strings.Join(args, " "), cpu: -1}
 	if len(args) == 2 { // EVENT CPU
-		cpu, err := h.s.cpu(args[1])
-		if err != nil {
-			return err
+		if s.cpu, err = h.s.cpu(args[1]); err != nil {
+			return nil, "", err
 		}
-		s.cpu = cpu
 	}
 	name := args[0]
 	symbol, _, _ := strings.Cut(name, "+")
 	_, numberErr := strconv.ParseUint(name, 0, 64)
 	if s.cpu < 0 && (slices.Contains(h.s.functions(), symbol) || numberErr == nil) {
-		at, err := h.s.place(name)
-		if err != nil {
-			return err
+		if s.at, err = h.s.place(name); err != nil {
+			return nil, "", err
 		}
-		remark, err := h.s.reachable(name, at)
-		if err != nil {
-			return err
-		}
-		s.text, s.at = true, at
-		if err := h.stops.add(h.p, s); err != nil || remark == "" {
-			return err
-		}
-		h.p.Indented("  ", remark)
-		return nil
+		s.text = true
+		remark, err = h.s.reachable(name, s.at)
+		return s, remark, err
 	}
 	for _, k := range kinds() {
 		if strings.EqualFold(k.String(), name) {
 			s.event, s.kind = true, k
-			return h.stops.add(h.p, s)
+			return s, "", nil
 		}
 	}
 	if p, ok := properties.ByName(name); ok && s.cpu < 0 {
 		s.property = p
-		return h.stops.add(h.p, s)
+		return s, "", nil
 	}
 	near := nearest.DidYouMean(name, slices.Concat(h.s.functions(), kindNames(), propertyNames()))
 	if near == "" {
@@ -142,8 +149,8 @@ func (h *sh) breakAt(args []string) error {
 	if near != "" {
 		near += " "
 	}
-	return fmt.Errorf("%s is no function, kind of event or property; %swrite break %s, break TextStore or break T1",
-		name, near, h.s.functions()[0])
+	return nil, "", fmt.Errorf("%s is no function, kind of event or property; %swrite %s %s, %s TextStore or %s T1",
+		name, near, command, h.s.functions()[0], command, command)
 }
 
 // propertiesLike lists the properties that share the letter of an unknown ID.
@@ -198,6 +205,14 @@ func (h *machine) inside(t *scenario.Text, off int) string {
 	}
 	return fmt.Sprintf("%s+%#x is inside the instruction at %s+%#x: a CPU comes there only through code that is "+
 		"patched", t.Name, off, t.Name, begin)
+}
+
+// title begins the reason for a stop. That of until has no number.
+func (s *stop) title() string {
+	if s.n == 0 {
+		return s.says + ": "
+	}
+	return fmt.Sprintf("%d: %s: ", s.n, s.says)
 }
 
 func (b *breakpoints) add(p *cli.Program, s *stop) error {
@@ -302,6 +317,11 @@ func (b *breakpoints) halt(made bool) bool {
 	for _, s := range b.list {
 		b.look(s)
 	}
+	if b.met != nil {
+		if says := b.met(); says != "" {
+			b.reasons = append(b.reasons, says)
+		}
+	}
 	return len(b.reasons) > before
 }
 
@@ -309,18 +329,20 @@ func (b *breakpoints) halt(made bool) bool {
 func (b *breakpoints) look(s *stop) {
 	m := b.s.Rig.Machine
 	because := func(format string, args ...any) {
-		b.reasons = append(b.reasons, fmt.Sprintf("%d: %s: ", s.n, s.says)+fmt.Sprintf(format, args...))
+		b.reasons = append(b.reasons, s.title()+fmt.Sprintf(format, args...))
 	}
 	switch {
 	case s.text:
 		for cpu := range m.CPUs() {
 			if come := b.s.standing(s.at) &^ s.there; come>>cpu&1 != 0 {
+				b.about = cpu
 				because("cpu%d is at %s, %s", cpu, m.Names().Symbol(s.at), b.s.position())
 			}
 		}
 	case s.event:
 		for i := range b.heard.events {
 			if e := &b.heard.events[i]; e.Kind == s.kind && (s.cpu < 0 || s.cpu == int(e.CPU)) {
+				b.about = int(e.CPU)
 				because("cpu%d, event %d: %s", e.CPU, e.Seq, b.s.describe(e))
 			}
 		}
@@ -405,8 +427,7 @@ func (h *sh) tellStops(from uint64) (back bool, err error) {
 		return true, err
 	}
 	h.stops.spared = last
-	h.p.Indented("", fmt.Sprintf("%d: %s: the next step breaks it, %s; step makes it", h.stops.list[i].n,
-		h.stops.list[i].says, h.s.position()))
+	h.p.Indented("", h.stops.list[i].title()+"the next step breaks it, "+h.s.position()+"; step makes it")
 	h.p.Indented("", verdict)
 	return true, nil
 }

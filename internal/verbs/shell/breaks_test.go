@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -243,9 +244,14 @@ func TestOpen(t *testing.T) {
 
 // Each command's example can be typed.
 func TestExamples(t *testing.T) {
-	scenarios := map[string]string{"insmod": "module-unload", "rmmod": "module-unload"}
+	trace, err := filepath.Abs("../../../traces/corpus/T2-second-instruction.kps")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	scenarios := map[string]string{"insmod": "module-unload", "rmmod": "module-unload", "save": trace}
 	before := map[string][]string{"rmmod": {"insmod m"}, "unregister": {"register k"}, "enable": {"register k"},
-		"disable": {"register k"}, "back": {"run"}, "goto": {"start", "continue"}, "events": {"run"}, "start": {}}
+		"disable": {"register k"}, "back": {"run"}, "goto": {"start", "continue"}, "events": {"run"}, "start": {},
+		"next": {"break victim", "run"}, "finish": {"break victim", "run"}, "save": {"run"},
+		"reverse-next": {"break victim", "run", "next"}, "reverse-continue": {"break victim", "run", "continue"}}
 	for _, w := range shellWords {
 		what := "safe-full"
 		if s := scenarios[w.word]; s != "" {

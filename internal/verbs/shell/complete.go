@@ -77,8 +77,8 @@ func (h *sh) wordsAfter(head, word string) []string {
 	case len(typed) == 0:
 		return commandNames()
 	}
-	w, ok := wordOf(typed[0])
-	if !ok || w.names == nil {
+	w, _, err := wordOf(typed[0])
+	if err != nil || w.names == nil {
 		return nil
 	}
 	names := w.names(h.s)
@@ -114,6 +114,22 @@ func (h *machine) probing() []string {
 
 func (h *machine) breakable() []string {
 	return slices.Concat(h.functions(), kindNames(), propertyNames())
+}
+
+func (h *machine) cpuNumbers() (names []string) {
+	for cpu := range h.Rig.Machine.CPUs() {
+		names = append(names, strconv.Itoa(cpu))
+	}
+	return names
+}
+
+// printable returns what print takes.
+func (h *machine) printable() []string {
+	names := slices.Concat(h.symbols(), h.probes())
+	for _, reg := range append(h.Rig.Machine.Arch().RegNames, h.Rig.Machine.Arch().IPName) {
+		names = append(names, "$"+reg)
+	}
+	return names
 }
 
 func (h *machine) paths() (names []string) {

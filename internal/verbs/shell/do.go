@@ -399,6 +399,9 @@ func (h *sh) step(args []string) error {
 		} else if !ok {
 			return fmt.Errorf("nobody is called %s; where says who there is", args[0])
 		}
+		if h.stops.about = m.Names().CPUOf(mv); h.stops.about >= m.CPUs() { // a source of no CPU
+			h.stops.about = -1
+		}
 		made = h.s.StepBy(mv, n)
 	default:
 		return errUsage
@@ -471,7 +474,7 @@ func (h *sh) goOn(args []string) error {
 		return errUsage
 	}
 	before := h.s.Rig.Machine.Interactive().Steps()
-	err := h.s.All()
+	err := h.atLimit(h.s.All())
 	if err == nil && h.s.Run == nil && h.s.Rig.Machine.Interactive().Steps() == before {
 		h.p.Indented("", "nobody can move"+h.s.stuck())
 	}

@@ -174,8 +174,19 @@ func (h *machine) disassemble(b []byte, at arch.Addr) (s string, n int) {
 
 // text lists a function: its bytes in memory, and the original ones where they differ.
 func (h *sh) text(args []string) error {
-	if len(args) != 1 {
+	if len(args) > 1 {
 		return errUsage
+	}
+	if len(args) == 0 {
+		cpu, err := h.cpuOf(nil)
+		if err != nil {
+			return err
+		}
+		name, _, text := h.s.Rig.Machine.Names().Where(sim.Mover(cpu))
+		if !text || !slices.Contains(h.s.functions(), name) {
+			return fmt.Errorf("cpu%d is in no function: it is %s; write text %s", cpu, h.s.at(cpu), h.s.functions()[0])
+		}
+		args = []string{name}
 	}
 	if err := h.s.function(args[0]); err != nil {
 		return err
@@ -223,6 +234,11 @@ func (h *sh) row(at arch.Addr, b []byte, says string) {
 	if _, _, ok := m.Names().SymbolAt(at); ok {
 		where = m.Names().Symbol(at)
 	}
+	for cpu := range m.CPUs() {
+		if h.s.standing(at)>>cpu&1 != 0 {
+			says += fmt.Sprintf("   <- cpu%d", cpu)
+		}
+	}
 	fmt.Fprintf(h.p.Out, "  %-18s %-24s %s\n", where, fmt.Sprintf("% x", b), says)
 }
 
@@ -245,7 +261,15 @@ func (h *sh) examine(args []string) error {
 	if err != nil {
 		return err
 	}
-	n := 16
+	n, insns := 16, 0
+	if h.format != "" {
+		if insns, n, err = gdbFormat(h.format); err != nil {
+			return err
+		}
+		if insns > 0 {
+			n = insns * x86.MaxLen
+		}
+	}
 	if len(args) == 2 {
 		if n, err = strconv.Atoi(args[1]); err != nil || n < 1 || n > 4096 {
 			return fmt.Errorf("%s is no number of bytes; write 1 to 4096", args[1])
@@ -263,12 +287,13 @@ func (h *sh) examine(args []string) error {
 		}
 		return nil
 	}
-	for off := 0; off < n; {
+	off := 0
+	for made := 0; off < n && (insns == 0 || made < insns); made++ {
 		s, k := h.s.disassemble(b[off:mapped], at+arch.Addr(off))
 		h.row(at+arch.Addr(off), b[off:min(off+k, mapped)], s)
 		off += k
 	}
-	h.stale(at, b[:n])
+	h.stale(at, b[:min(n, off)])
 	return nil
 }
 

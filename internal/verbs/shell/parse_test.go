@@ -84,7 +84,7 @@ func TestFilters(t *testing.T) {
 	}
 	for _, f := range filterWords {
 		c, err := parse(f.example)
-		if _, ok := wordOf(c.words[0]); err != nil || !ok || !strings.Contains(f.example, "| "+f.word) {
+		if _, _, unknown := wordOf(c.words[0]); err != nil || unknown != nil || !strings.Contains(f.example, "| "+f.word) {
 			t.Errorf("%s: the example %s: %v", f.word, f.example, err)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/term"
 
-	"kpsim/internal/nearest"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/session"
 	"kpsim/internal/ui/cli"
@@ -24,6 +23,7 @@ import (
 	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/verbs/report"
 	"kpsim/sched"
+	"kpsim/traces"
 )
 
 // Shell is kpsim shell.
@@ -33,6 +33,8 @@ type Shell struct {
 
 	in   io.Reader // nil: standard input
 	anew func() (*session.Session, error)
+
+	origin []traces.Remark // of the trace that is saved
 }
 
 // Help implements kong.HelpProvider.
@@ -69,7 +71,8 @@ type sh struct {
 	replaying bool   // the journal is being repeated
 	interrupt *atomic.Bool
 
-	stops breakpoints
+	stops  breakpoints
+	format string // what follows the slash of x/4i, while that command runs
 }
 
 // A machine is the session's, and answers questions about it.
@@ -113,6 +116,7 @@ func (c *Shell) begin(p *cli.Program) (*sh, error) {
 		return nil, err
 	}
 	h := &sh{c: c, p: p, interrupt: new(atomic.Bool), to: nowhere}
+	h.stops.about = -1
 	h.adopt(s)
 	return h, nil
 }
@@ -132,6 +136,7 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 			return nil, err
 		}
 		what := c.What
+		c.origin = file.Origin
 		c.anew = func() (*session.Session, error) { return session.Open(what, file) }
 		return c.anew()
 	}
@@ -140,6 +145,11 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 		return nil, err
 	}
 	once := c.RunFlags
+	found := traces.File{Origin: []traces.Remark{{Key: "strategy", Value: "by hand"}}}
+	if j.FoundIn(&found); once.Mutant != "" {
+		found.Origin = append(found.Origin, traces.Remark{Key: traces.OriginMutant, Value: once.Mutant})
+	}
+	c.origin = found.Origin
 	c.anew = func() (*session.Session, error) {
 		s := sched.Strategy(new(sched.Default))
 		if once.Seed != nil {
@@ -256,6 +266,8 @@ func (h *sh) line(line string) error {
 	if back, stopped := h.tellStops(from); back || err == nil {
 		err = stopped // a call that broke the property isn't finished any more
 	}
+	h.stops.list = slices.DeleteFunc(h.stops.list, func(s *stop) bool { return s == h.stops.once })
+	h.stops.once = nil
 	if h.s.Run != nil && !h.told {
 		h.told = true
 		h.verdict()
@@ -265,17 +277,21 @@ func (h *sh) line(line string) error {
 
 // one runs one command, and records it if it may change the machine.
 func (h *sh) one(words []string) error {
-	w, ok := wordOf(words[0])
-	if !ok {
-		return noCommand(words[0])
+	w, format, err := wordOf(words[0])
+	if err != nil {
+		return err
 	}
+	h.format, h.stops.met = format, nil
 	h.s.Halted, h.s.Halt, h.stops.heard.on = false, nil, false
 	h.s.Limit, h.s.Beyond = h.to.step, h.to.event
-	if len(h.stops.list) > 0 && !h.replaying {
+	switch {
+	case h.replaying && h.stops.back != nil:
+		h.s.Halt, h.stops.heard.on = h.stops.remember, true
+	case len(h.stops.list) > 0 && !h.replaying:
 		h.s.Halt, h.stops.heard.on = h.stops.halt, true
 	}
 	s, from := h.s, h.s.steps()
-	err := w.do(h, words[1:])
+	err = w.do(h, words[1:])
 	if w.moves && h.s == s {
 		h.journal = append(h.journal, done{words, from, h.s.steps(), h.s.Halted})
 	}
@@ -286,15 +302,6 @@ func (h *sh) one(words []string) error {
 		err = nil
 	}
 	return err
-}
-
-func noCommand(word string) error {
-	var names []string
-	for _, w := range shellWords {
-		names = append(names, w.word)
-	}
-	return fmt.Errorf("%s: no such command; %shelp lists them", word,
-		strings.Replace(nearest.DidYouMean(word, names), "?", "? ", 1))
 }
 
 // choice lists the possible words for the start of a command's arguments.

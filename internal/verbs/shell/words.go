@@ -27,6 +27,9 @@ type shellWord struct {
 	names   func(m *machine) []string // completions of its arguments
 }
 
+// formatted are the commands that may have a format, as x/4i.
+var formatted = []string{"x", "print"}
+
 // fixed and words make completions that no machine changes.
 func fixed(names ...string) func(*machine) []string { return func(*machine) []string { return names } }
 
@@ -34,13 +37,20 @@ func words(of func() []string) func(*machine) []string {
 	return func(*machine) []string { return of() }
 }
 
-// wordOf finds a command by its name or alias.
-func wordOf(name string) (*shellWord, bool) {
-	i := slices.IndexFunc(shellWords, func(w shellWord) bool { return w.word == name || slices.Contains(w.also, name) })
-	if i < 0 {
-		return nil, false
+// wordOf finds a command by its name, an alias, or a beginning that no other command has. What follows a slash, as in
+// x/4i, is the format.
+func wordOf(typed string) (w *shellWord, format string, err error) {
+	name, format, slash := strings.Cut(typed, "/")
+	i, err := meant(name, "help lists them", len(shellWords), func(i int) []string {
+		return append([]string{shellWords[i].word}, shellWords[i].also...)
+	})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case slash && !slices.Contains(formatted, shellWords[i].word):
+		return nil, "", fmt.Errorf("%s: only x and print take a format; write %s", typed, shellWords[i].word)
 	}
-	return &shellWords[i], true
+	return &shellWords[i], format, nil
 }
 
 // shellWords lists the commands. It is set in init because help refers to it.
@@ -48,7 +58,7 @@ var shellWords []shellWord
 
 func init() {
 	shellWords = []shellWord{
-		{"help", []string{"?"}, "[COMMAND]", "list the commands", "help watch", false, (*sh).help, words(commandNames)},
+		{"help", []string{"?", "h"}, "[COMMAND]", "list the commands", "help watch", false, (*sh).help, words(commandNames)},
 		{"call", nil, "FUNC [ARG…] [on CPU] [&]",
 			"call a function, with numbers or symbols; & leaves it under way, to be stepped", "call victim 3 5 on 1",
 			true, (*sh).call, (*machine).functions},
@@ -76,7 +86,7 @@ func init() {
 			module("insmod", act.Load), (*machine).modules},
 		{"rmmod", []string{"unload"}, "MODULE [on CPU] [&]", "unload it", "rmmod m", true, module("rmmod", act.Unload),
 			(*machine).modules},
-		{"lsmod", nil, "", "list the modules, and which are loaded", "lsmod", false, (*sh).lsmod, nil},
+		{"lsmod", []string{"mod"}, "", "list the modules, and which are loaded", "lsmod", false, (*sh).lsmod, nil},
 		{"cat", nil, "FILE", "print a file of kprobes", "cat list", false, (*sh).cat, (*machine).paths},
 		{"echo", nil, "VALUE > FILE", "write one", "echo 0 > /proc/sys/debug/kprobes-optimization", true, (*sh).echo,
 			(*machine).paths},
@@ -87,37 +97,66 @@ func init() {
 		{"step", []string{"s", "stepi", "si"}, "[MOVER] [N]",
 			"make N steps, of one mover if it is named: cpu1, ipi@cpu1, timer@cpu1", "step cpu1 3", true, (*sh).step,
 			(*machine).moverNames},
+		{"next", []string{"n", "nexti", "ni"}, "[CPU]",
+			"run on until a CPU stands at the next instruction of its function: calls, interrupts and handlers in " +
+				"between are run through", "next 1", true, (*sh).next, (*machine).cpuNumbers},
+		{"finish", nil, "[CPU]", "run on until what a CPU runs returns: a function, a handler, a routine", "finish 1",
+			true, (*sh).finish, (*machine).cpuNumbers},
+		{"until", []string{"u", "advance"}, "FUNC[+OFFSET]|ADDRESS|EVENT [CPU]|PROPERTY",
+			"run on to there: break, continue, delete", "until victim+4", true, (*sh).until, (*machine).breakable},
 		{"continue", []string{"c"}, "", "run until nothing moves, without letting a task begin", "continue", true,
 			(*sh).goOn, nil},
-		{"run", nil, "[TASK…]", "let the scenario's tasks begin, all or those, and run until nothing moves",
+		{"run", []string{"r"}, "[TASK…]", "let the scenario's tasks begin, all or those, and run until nothing moves",
 			"run prober", true, (*sh).run, (*machine).taskNames},
 		{"start", nil, "[TASK…]", "let them begin, and stand still", "start caller", true, (*sh).start,
 			(*machine).taskNames},
 		{"wait", nil, "", "until what is under way is done, and the optimizer has nothing left to do", "wait", true,
 			(*sh).wait, nil},
 		{"where", []string{"ps"}, "", "who is where, and what can move", "where", false, (*sh).where, nil},
-		{"regs", nil, "[CPU]", "print registers", "regs 1", false, (*sh).regs, nil},
-		{"text", nil, "FUNC", "list a function as it is in memory, what it was, and what each CPU may still fetch",
-			"text victim", false, (*sh).text, (*machine).functions},
-		{"x", nil, "ADDRESS|SYMBOL[+OFFSET] [N]",
-			"print N bytes of memory, and as instructions; of data, as words of 8 bytes", "x victim 5", false,
+		{"cpu", []string{"thread"}, "[CPU]",
+			"say what a CPU runs, and take it for the one that next, finish, backtrace, print and text are about; " +
+				"else that is the one that moved last", "cpu 1", false, (*sh).cpu, (*machine).cpuNumbers},
+		{"when", nil, "", "say at which step and event the run stands", "when", false, (*sh).when, nil},
+		{"info", []string{"i"}, "[WHAT…]", "what gdb calls so: registers, breakpoints, threads, probes and others; " +
+			"alone: list them", "info registers 1", false, (*sh).info, words(infoNames)},
+		{"backtrace", []string{"bt"}, "[CPU]", "print what a CPU runs, and what called or interrupted what",
+			"backtrace 1", false, (*sh).backtrace, (*machine).cpuNumbers},
+		{"print", []string{"p", "inspect", "sym"}, "$REG|SYMBOL[+OFFSET]|*ADDRESS|PROBE…",
+			"print registers, symbols, 8 bytes of memory, probes", "print $rax *victim", false, (*sh).print,
+			(*machine).printable},
+		{"list", []string{"l"}, "", "print the scenario: its functions, probes and tasks", "list | grep task", false,
+			(*sh).list, nil},
+		{"regs", nil, "[CPU]", "print registers", "regs 1", false, (*sh).regs, (*machine).cpuNumbers},
+		{"text", []string{"disassemble", "disas", "dis"}, "[FUNC]",
+			"list a function, else that in which a CPU stands: as it is in memory, what it was, who stands where, and " +
+				"what each CPU may still fetch", "text victim", false, (*sh).text, (*machine).functions},
+		{"x", []string{"rd"}, "ADDRESS|SYMBOL[+OFFSET] [N]",
+			"print N bytes of memory, and as instructions; of data, as words of 8 bytes; x/4i: four instructions",
+			"x victim 5", false,
 			(*sh).examine, (*machine).symbols},
 		{"hits", nil, "", "print how often each probe was hit and missed", "hits", false, (*sh).hits, nil},
-		{"dmesg", nil, "", "print what the kernel has printed", "dmesg | tail -3", false, (*sh).dmesg, nil},
+		{"dmesg", []string{"log"}, "", "print what the kernel has printed", "dmesg | tail -3", false, (*sh).dmesg, nil},
 		{"events", nil, "[N]", "print about N of the events so far, by CPU", "events 20 | grep store", false,
 			(*sh).events, nil},
-		{"break", nil, "[FUNC[+OFFSET]|ADDRESS|EVENT [CPU]|PROPERTY]",
+		{"break", []string{"b"}, "[FUNC[+OFFSET]|ADDRESS|EVENT [CPU]|PROPERTY]",
 			"stop before an instruction, after an event of a kind, or before the step that breaks a property; " +
 				"alone: list breakpoints", "break TextStore", false, (*sh).breakAt, (*machine).breakable},
 		{"watch", nil, "ADDRESS|SYMBOL[+OFFSET] [N]",
 			"stop when one of N bytes is written, else of 8 of data, 5 of text; a store to data that changes " +
 				"nothing isn't seen", "watch victim", false, (*sh).watch, (*machine).symbols},
-		{"delete", nil, "N…|all", "delete breakpoints and watchpoints", "delete all", false, (*sh).deleteStops,
+		{"delete", []string{"d"}, "N…|all", "delete breakpoints and watchpoints", "delete all", false, (*sh).deleteStops,
 			fixed("all")},
-		{"back", []string{"reverse-step", "rs"}, "[N]", "go back N steps; what was typed since is forgotten", "back 10",
-			false, (*sh).back, nil},
+		{"back", []string{"reverse-step", "rs", "reverse-stepi", "rsi"}, "[N]",
+			"go back N steps; what was typed since is forgotten", "back 10", false, (*sh).back, nil},
+		{"reverse-next", []string{"rn", "reverse-nexti", "rni"}, "[CPU]",
+			"go back to where a CPU stood at another instruction of its function, or of one that called it",
+			"reverse-next 1", false, (*sh).reverseNext, (*machine).cpuNumbers},
+		{"reverse-continue", []string{"rc"}, "", "go back to where a breakpoint or watchpoint was met last",
+			"reverse-continue", false, (*sh).reverseContinue, nil},
 		{"goto", nil, "EVENT", "go to where the event of that number has just happened, backwards or on", "goto 120",
 			false, (*sh).goTo, nil},
+		{"save", nil, "FILE.kps", "write the run, which has broken a property, as a trace for replay and explain",
+			"save mine.kps", false, (*sh).save, nil},
 		{"open", nil, "SCENARIO|TRACE", "begin anew, with another scenario or trace", "open torn-jump", false,
 			(*sh).open, words(library.Names)},
 		{"fetch", nil, "oldest|fresh", "have CPUs see the oldest text that they may see", "fetch oldest", true,
@@ -133,7 +172,12 @@ func (h *sh) help(args []string) error {
 	for _, w := range shellWords {
 		width = max(width, len(w.word))
 	}
-	found := false
+	found, typed := false, ""
+	if len(args) > 0 {
+		if w, _, err := wordOf(args[0]); err == nil {
+			typed = w.word
+		}
+	}
 	for _, w := range shellWords {
 		switch {
 		case len(args) == 0:
@@ -144,11 +188,14 @@ func (h *sh) help(args []string) error {
 				fmt.Fprintln(h.p.Out, w.word)
 				h.p.Indented(cli.Indent, w.says)
 			}
-		case args[0] == w.word || slices.Contains(w.also, args[0]):
+		case typed == w.word:
 			found = true
 			h.p.Indented("", strings.TrimSpace(w.word+" "+w.args))
 			h.p.Indented("  ", w.says)
 			h.p.Indented("  ", "example: "+w.example)
+			if len(w.also) > 0 {
+				h.p.Indented("  ", "also: "+cli.List(w.also))
+			}
 		}
 	}
 	for _, f := range filterWords {
@@ -162,7 +209,8 @@ func (h *sh) help(args []string) error {
 		}
 	}
 	if len(args) > 0 && !found {
-		return noCommand(args[0])
+		_, _, err := wordOf(args[0])
+		return err
 	}
 	return nil
 }

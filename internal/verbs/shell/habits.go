@@ -1,0 +1,470 @@
+package shell
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/session"
+	"kpsim/internal/ui/cli"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+)
+
+// Commands that gdb, crash and rr have: info, print, backtrace, list, cpu, finish, until, next.
+
+// cpuOf returns the CPU that a command is about: that of its argument; else that of the command cpu, next, finish or
+// step, or of the breakpoint, whichever was last; else the one that moved last.
+func (h *sh) cpuOf(args []string) (int, error) {
+	switch {
+	case len(args) > 1:
+		return 0, errUsage
+	case len(args) == 1:
+		return h.s.cpu(args[0])
+	case h.stops.about >= 0:
+		return h.stops.about, nil
+	}
+	cpu, _, _ := h.s.Rig.Machine.Inspect().Last()
+	return cpu, nil
+}
+
+// cpu is the command cpu.
+func (h *sh) cpu(args []string) error {
+	cpu, err := h.cpuOf(args)
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		h.stops.about = cpu
+	}
+	fmt.Fprintf(h.p.Out, "cpu%d  %s, %s\n", cpu, h.s.Rig.Machine.Inspect().Current(cpu).Name, h.s.at(cpu))
+	return nil
+}
+
+// when is the command when: it says where the run stands.
+func (h *sh) when(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	h.p.Indented("", "at "+h.s.position())
+	return nil
+}
+
+// An infoWord is a row: what info shows, by another command.
+type infoWord struct {
+	word string
+	also []string
+	as   string // the command
+}
+
+var infoWords = []infoWord{
+	{"registers", []string{"regs"}, "regs"},
+	{"breakpoints", []string{"watchpoints"}, "break"},
+	{"threads", []string{"tasks", "cpus"}, "where"},
+	{"stack", []string{"frame"}, "backtrace"},
+	{"probes", []string{"hits"}, "hits"},
+	{"modules", nil, "lsmod"},
+	{"files", nil, "ls"},
+	{"log", nil, "dmesg"},
+	{"events", nil, "events"},
+	{"symbol", []string{"address"}, "print"},
+}
+
+func infoNames() (names []string) {
+	for _, w := range infoWords {
+		names = append(append(names, w.word), w.also...)
+	}
+	return names
+}
+
+// info is the command info.
+func (h *sh) info(args []string) error {
+	if len(args) == 0 {
+		for _, w := range infoWords {
+			fmt.Fprintf(h.p.Out, "info %-12s %s\n", w.word, w.as)
+		}
+		return nil
+	}
+	i, err := meant(args[0], "info alone lists what there is", len(infoWords), func(i int) []string {
+		return append([]string{infoWords[i].word}, infoWords[i].also...)
+	})
+	if err != nil {
+		return fmt.Errorf("info %w", err)
+	}
+	w, _, err := wordOf(infoWords[i].as)
+	if err != nil {
+		return err
+	}
+	return w.do(h, args[1:])
+}
+
+// meant returns the row that a word names, in full or by a beginning that no other row has. names are a row's. An
+// error ends with what lists them.
+func meant(word, lists string, rows int, names func(i int) []string) (row int, err error) {
+	row = -1
+	var all, begun []string
+	for i := range rows {
+		for _, n := range names(i) {
+			if n == word {
+				return i, nil
+			}
+			all = append(all, n)
+			if strings.HasPrefix(n, word) && word != "" {
+				begun = append(begun, n)
+				if row >= 0 && row != i {
+					row = rows // of several
+				} else if row < 0 {
+					row = i
+				}
+			}
+		}
+	}
+	switch {
+	case row == rows:
+		return 0, fmt.Errorf("%s: it may be %s; write more of it", word, cli.List(begun))
+	case row < 0:
+		return 0, fmt.Errorf("%s: no such command; %s%s", word, strings.Replace(nearest.DidYouMean(word, all), "?", "? ",
+			1), lists)
+	}
+	return row, nil
+}
+
+// print is the command print: registers, symbols, memory and probes.
+func (h *sh) print(args []string) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	for _, a := range args {
+		line, err := h.s.worth(a, func() (int, error) { return h.cpuOf(nil) })
+		if err != nil {
+			return err
+		}
+		h.p.Indented("", line)
+	}
+	return nil
+}
+
+// worth describes the value of a word: a register ($rax, rip), *ADDRESS, a probe, a symbol or a number.
+func (h *machine) worth(word string, cpu func() (int, error)) (string, error) {
+	m := h.Rig.Machine
+	if reg := strings.TrimPrefix(word, "$"); reg != word || slices.Contains(m.Arch().RegNames, word) ||
+		word == m.Arch().IPName {
+		c, err := cpu()
+		if err != nil {
+			return "", err
+		}
+		v, err := h.register(c, reg)
+		return fmt.Sprintf("cpu%d %s = %s", c, reg, h.number(v)), err
+	}
+	if at, ok := strings.CutPrefix(word, "*"); ok {
+		a, err := h.place(at)
+		if err != nil {
+			return "", err
+		}
+		var b [8]byte
+		if m.Inspect().BytesAt(a, b[:]) < len(b) {
+			return "", fmt.Errorf("%s: there aren't 8 bytes in memory; x %s shows what is there", word, at)
+		}
+		return fmt.Sprintf("%s = %s", word, h.number(binary.LittleEndian.Uint64(b[:]))), nil
+	}
+	if i, ok := h.Probe(word); ok {
+		at, _ := h.Rig.Probe(i)
+		return fmt.Sprintf("%s is a probe at %s, %#x", word, m.Names().Symbol(at), uint64(at)), nil
+	}
+	at, err := h.place(word)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s = %s", word, h.number(uint64(at))), nil
+}
+
+// register returns a register of a CPU by its name; pc, ip and sp are understood on every processor.
+func (h *machine) register(cpu int, name string) (uint64, error) {
+	m := h.Rig.Machine
+	regs, _ := m.Inspect().Regs(cpu)
+	switch i := slices.Index(m.Arch().RegNames, name); {
+	case i >= 0:
+		return regs.R[i], nil
+	case slices.Contains([]string{m.Arch().IPName, "pc", "ip"}, name):
+		return uint64(regs.IP), nil
+	case name == "sp":
+		return uint64(m.Arch().StackPointer(&regs)), nil
+	case name == "flags" || name == "eflags":
+		return regs.Flags, nil
+	}
+	return 0, fmt.Errorf("no register is called %s; there are %s, %s", name, cli.List(m.Arch().RegNames),
+		m.Arch().IPName)
+}
+
+// number prints a value in hexadecimal, and as a symbol or in decimal if it looks like an address or is short.
+func (h *machine) number(v uint64) string {
+	if _, _, ok := h.Rig.Machine.Names().SymbolAt(arch.Addr(v)); ok {
+		return fmt.Sprintf("%#x <%s>", v, h.Rig.Machine.Names().Symbol(arch.Addr(v)))
+	}
+	if n := int64(v); n > -1<<24 && n < 1<<32 {
+		return fmt.Sprintf("%#x (%d)", v, n)
+	}
+	return fmt.Sprintf("%#x", v)
+}
+
+// backtrace is the command backtrace.
+func (h *sh) backtrace(args []string) error {
+	cpu, err := h.cpuOf(args)
+	if err != nil {
+		return err
+	}
+	task := h.s.Rig.Machine.Inspect().Current(cpu)
+	fmt.Fprintf(h.p.Out, "cpu%d  %s\n", cpu, task.Name)
+	n := 0
+	row := func(says string) {
+		fmt.Fprintf(h.p.Out, "  #%d  %s\n", n, says)
+		n++
+	}
+	for _, l := range h.s.Rig.Machine.Inspect().Levels(task) {
+		switch {
+		case !l.Text():
+			says := l.Place
+			if l.Step > 0 {
+				says += fmt.Sprintf(" step %d", l.Step)
+			}
+			if l.Trap {
+				says += "   (a trap)"
+			}
+			row(says)
+		case l.At == 0:
+			row("text")
+		default:
+			row(h.s.Rig.Machine.Names().Symbol(l.At))
+			for _, a := range h.s.callers(l.SP) {
+				row(h.s.Rig.Machine.Names().Symbol(a))
+			}
+		}
+	}
+	if n == 0 {
+		row("idle")
+	}
+	return nil
+}
+
+// callersWords limits how much of a stack is read for return addresses, in words.
+const callersWords = 64
+
+// callers returns the words of a stack from sp on that are return addresses of direct calls of the scenario's
+// functions.
+func (h *machine) callers(sp arch.Addr) (list []arch.Addr) {
+	m := h.Rig.Machine
+	word := m.Arch().Word
+	for i := range callersWords {
+		b := make([]byte, 8)
+		if m.Inspect().BytesAt(sp+arch.Addr(i*int(word)), b[:word]) < int(word) {
+			break
+		}
+		if a := arch.Addr(binary.LittleEndian.Uint64(b)); h.afterCall(a) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// afterCall reports whether a direct call in one of the scenario's functions ends at an address.
+func (h *machine) afterCall(a arch.Addr) bool {
+	for i := range h.Rig.Scenario.Texts {
+		t := &h.Rig.Scenario.Texts[i]
+		for off := 0; a > t.At && a <= t.At+arch.Addr(len(t.Code)) && off < len(t.Code); {
+			in, err := h.Rig.Machine.Arch().Decode(t.Code[off:], t.At+arch.Addr(off))
+			if err != nil {
+				break
+			}
+			if in.Next() == a {
+				return in.Flow() == arch.FlowCall
+			}
+			off += in.Size()
+		}
+	}
+	return false
+}
+
+// list is the command list: it prints the scenario, as a trace has it.
+func (h *sh) list(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	for line := range strings.Lines(lang.Print(h.s.Rig.Scenario)) {
+		h.p.Indented("", strings.TrimRight(line, "\n"))
+	}
+	return nil
+}
+
+// A depth says how deep a task is in calls: what next, finish and reverse-next compare.
+type depth struct {
+	task   *smp.Task
+	levels int
+	text   bool
+	at, sp arch.Addr
+	link   arch.Addr // where a function that keeps its return address in a register returns to; 0: there is none
+	inside string    // the function
+}
+
+// depthOf returns the depth of what a CPU runs.
+func (h *machine) depthOf(cpu int) depth {
+	m := h.Rig.Machine
+	task := m.Inspect().Current(cpu)
+	levels := m.Inspect().Levels(task)
+	d := depth{task: task, levels: len(levels)}
+	if len(levels) > 0 && levels[0].Text() && levels[0].At&^0xfffff != smp.GateBase { // that is where text leaves
+		d.text, d.at, d.sp = true, levels[0].At, levels[0].SP
+		d.inside, _, _ = m.Names().SymbolAt(d.at)
+		if regs, _ := m.Inspect().Regs(cpu); m.Arch().Pushed == 0 {
+			d.link = arch.Addr(regs.R[m.Arch().Link])
+		}
+	}
+	return d
+}
+
+// now returns the present depth of the task of an earlier one; ok false: no CPU runs it.
+func (h *machine) now(of *depth) (d depth, ok bool) {
+	if of.task.Dead() {
+		return depth{task: of.task}, true
+	}
+	cpu := of.task.CPUID()
+	if h.Rig.Machine.Inspect().Current(cpu) != of.task {
+		return d, false
+	}
+	return h.depthOf(cpu), true
+}
+
+// returned reports whether the function of d0 has returned.
+func (d *depth) returned(d0 *depth) bool {
+	return d.levels < d0.levels || d.levels == d0.levels && d.text && d0.text && d.inside != d0.inside &&
+		(d.sp > d0.sp || d0.link != 0 && d.at == d0.link)
+}
+
+// beside reports whether the task stands at another instruction of the same function, or of one that called it.
+func (d *depth) beside(d0 *depth) bool {
+	return d.returned(d0) || d.levels == d0.levels && d.text && d.inside == d0.inside && d.at != d0.at
+}
+
+// beginsAt returns the depth from which finish and next go on. It returns an error if the CPU runs nothing.
+func (h *sh) beginsAt(args []string) (int, depth, error) {
+	cpu, err := h.cpuOf(args)
+	if err != nil {
+		return 0, depth{}, err
+	}
+	d := h.s.depthOf(cpu)
+	if h.stops.about = cpu; d.levels == 0 {
+		return 0, d, fmt.Errorf("cpu%d runs nothing; where says what each CPU runs, cpu N chooses another", cpu)
+	}
+	return cpu, d, nil
+}
+
+// finish is the command finish.
+func (h *sh) finish(args []string) error {
+	cpu, d0, err := h.beginsAt(args)
+	if err != nil {
+		return err
+	}
+	_, left, _ := strings.Cut(h.s.at(cpu), " ") // after at or in
+	return h.goUntil(func() string {
+		d, ok := h.s.now(&d0)
+		if !ok || !d.returned(&d0) {
+			return ""
+		}
+		m := h.s.Rig.Machine
+		regs, _ := m.Inspect().Regs(cpu)
+		return fmt.Sprintf("%s has returned from %s, is %s; %s = %s, %s", d0.task.Name, left, h.s.at(cpu),
+			m.Arch().RegNames[m.Arch().Result], h.s.number(regs.R[m.Arch().Result]), h.s.position())
+	})
+}
+
+// next is the command next.
+func (h *sh) next(args []string) error {
+	cpu, d0, err := h.beginsAt(args)
+	if err != nil {
+		return err
+	}
+	stood := h.s.at(cpu)
+	return h.goUntil(func() string {
+		d, ok := h.s.now(&d0)
+		moved := !d0.text && d.levels <= d0.levels && h.s.at(cpu) != stood // in a routine
+		if !ok || !moved && !d.beside(&d0) {
+			return ""
+		}
+		return fmt.Sprintf("cpu%d  %s, %s, %s", cpu, d0.task.Name, h.s.at(cpu), h.s.position())
+	})
+}
+
+// until is the command until: break, continue, and delete.
+func (h *sh) until(args []string) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	s, remark, err := h.stopAt("until", args)
+	if err != nil {
+		return err
+	}
+	if remark != "" {
+		h.p.Indented("  ", remark)
+	}
+	if h.replaying { // it ends where it ended
+		return h.goOn(nil)
+	}
+	h.stops.once = s
+	h.stops.list = append(h.stops.list, s)
+	h.s.Halt, h.stops.heard.on = h.stops.halt, true
+	return h.goOn(nil)
+}
+
+// goUntil runs on until met says why the machine is to stop; "" means not yet.
+func (h *sh) goUntil(met func() string) error {
+	if h.replaying { // it ends where it ended
+		return h.goOn(nil)
+	}
+	h.stops.met = met
+	h.s.Halt, h.stops.heard.on = h.stops.halt, true
+	return h.goOn(nil)
+}
+
+// atLimit turns the error of a command that has made as many steps as one may make into an answer.
+func (h *sh) atLimit(err error) error {
+	if !errors.Is(err, session.ErrLimit) {
+		return err
+	}
+	h.p.Indented("", err.Error()+", and it can go on: continue makes as many again; where and events say what it does")
+	return nil
+}
+
+// gdbUnits are the sizes of gdb's x, in bytes.
+var gdbUnits = map[rune]int{'b': 1, 'h': 2, 'w': 4, 'g': 8}
+
+// gdbFormat reads what is behind the slash of x/4i and x/16xb: a count, and letters. insns is how many instructions
+// are asked for, bytes how many bytes; 0: the usual.
+func gdbFormat(format string) (insns, bytes int, err error) {
+	digits := strings.IndexFunc(format, func(c rune) bool { return c < '0' || c > '9' })
+	if digits < 0 {
+		digits = len(format)
+	}
+	n := 1
+	if digits > 0 {
+		if n, err = strconv.Atoi(format[:digits]); err != nil || n < 1 || n > 4096 {
+			return 0, 0, fmt.Errorf("x/%s: %s is no count; write 1 to 4096", format, format[:digits])
+		}
+	}
+	unit := 1
+	for _, c := range format[digits:] {
+		size, ok := gdbUnits[c]
+		switch {
+		case c == 'i':
+			return n, 0, nil
+		case ok:
+			unit = size
+		case !strings.ContainsRune("xduot", c):
+			return 0, 0, fmt.Errorf("x/%s: there is no format %c; write x/4i for instructions, x/16xb for bytes", format, c)
+		}
+	}
+	return 0, n * unit, nil
+}

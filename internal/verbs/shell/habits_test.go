@@ -1,0 +1,226 @@
+package shell
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/search/replay"
+	"kpsim/internal/ui/cli"
+	"kpsim/traces"
+)
+
+const corpus = "../../../traces/corpus/"
+
+// reverse-continue leads to the stops that continue has made, the latest first, and on from there to the same run.
+func TestReverseContinue(t *testing.T) {
+	h, out := begun(t, "safe-full", 3)
+	do(t, h, out, "break victim", "watch victim", "start")
+	var stops []uint64
+	for len(stops) < 12 {
+		do(t, h, out, "continue")
+		stops = append(stops, h.s.steps())
+	}
+	whole := events(h)
+	for i := len(stops) - 2; i >= 0; i-- {
+		said := do(t, h, out, "rc")
+		require.Equal(t, stops[i], h.s.steps(), said)
+		require.Regexp(t, `^[12]: (break|watch) victim: `, said)
+	}
+	require.Contains(t, do(t, h, out, "rc"), "no breakpoint was met before: this is the beginning")
+	require.Zero(t, h.s.steps())
+	do(t, h, out, "start")
+	for range stops {
+		do(t, h, out, "continue")
+	}
+	require.Equal(t, whole, events(h))
+	require.ErrorContains(t, do0(h, "delete all", "rc"), "there is no breakpoint to go back to")
+}
+
+// do0 does lines, and returns the last error.
+func do0(h *sh, lines ...string) (err error) {
+	for _, l := range lines {
+		err = h.line(l)
+	}
+	return err
+}
+
+// next goes through a function instruction by instruction, beside the probe that is hit in it, and reverse-next the
+// same way back; finish leaves it.
+func TestNext(t *testing.T) {
+	h, out := begun(t, "safe-full", 3)
+	do(t, h, out, "break victim", "run", "delete all")
+	at := regexp.MustCompile(`at (victim\+0x[0-9a-f]+),`)
+	var there []string
+	var steps []uint64
+	for range 8 {
+		m := at.FindStringSubmatch(do(t, h, out, "next"))
+		require.NotNil(t, m, out.String())
+		there, steps = append(there, m[1]), append(steps, h.s.steps())
+	}
+	require.Equal(t, "victim+0x5 victim+0x8 victim+0xc victim+0xf victim+0x12 victim+0x15 victim+0x19 victim+0x21",
+		strings.Join(there, " "), "the jump covers victim+0x0 to +0x4")
+	whole := events(h)
+	for i := len(steps) - 2; i >= 0; i-- {
+		require.Contains(t, do(t, h, out, "reverse-next"), "at "+there[i])
+		require.LessOrEqual(t, h.s.steps(), steps[i+1])
+		require.GreaterOrEqual(t, h.s.steps(), steps[i])
+	}
+	for range 7 {
+		do(t, h, out, "next")
+	}
+	require.Equal(t, whole, events(h))
+	require.Contains(t, do(t, h, out, "finish"), "caller has returned from victim+0x21, is in call; "+
+		"rax = 0xffffffffffffffbb (-69)")
+	require.Contains(t, do(t, h, out, "bt"), "cpu1  caller\n  #0  call\n")
+	require.ErrorContains(t, do0(h, "goto 5", "next 0"), "cpu0 runs nothing; ")
+}
+
+// until is break, continue and delete; a property is left before the step that breaks it.
+func TestUntil(t *testing.T) {
+	h, out := begun(t, "safe-full", 3)
+	require.Regexp(t, `^until victim: cpu1 is at victim\+0x0, step 19, `, do(t, h, out, "start", "until victim"))
+	require.Empty(t, h.stops.list)
+	require.ErrorContains(t, h.line("until nosuch"), "write until victim, until TextStore or until T1")
+	h, out = begun(t, corpus+"T2-second-instruction.kps", 0)
+	require.Regexp(t, `until T2: the next step breaks it, step \d+`, do(t, h, out, "until T2"))
+	require.Nil(t, h.s.Run)
+	require.Empty(t, h.stops.list)
+	require.Contains(t, do(t, h, out, "step"), "VIOLATION: T2")
+}
+
+// A beginning that only one command has stands for it, in each row; one of several is refused with their names.
+func TestBeginnings(t *testing.T) {
+	for typed, word := range map[string]string{"b": "break", "bt": "backtrace", "p": "print", "p/x": "print",
+		"x/4i": "x", "i": "info", "l": "list", "disas": "text", "dis": "text", "fin": "finish", "u": "until",
+		"rc": "reverse-continue", "rs": "back", "rn": "reverse-next", "reverse-c": "reverse-continue", "w": "",
+		"wa": "", "wat": "watch", "n": "next", "s": "step", "c": "continue", "r": "run", "d": "delete", "h": "help",
+		"log": "dmesg", "rd": "x", "conti": "continue", "re": "", "reg": "", "q": "exit", "": ""} {
+		w, _, err := wordOf(typed)
+		if word == "" {
+			require.Error(t, err, typed)
+			continue
+		}
+		require.NoError(t, err, typed)
+		require.Equal(t, word, w.word, typed)
+	}
+	_, _, err := wordOf("re")
+	require.ErrorContains(t, err, "re: it may be register, regs, reverse-step, ")
+	for _, w := range infoWords {
+		_, _, err := wordOf(w.as)
+		require.NoError(t, err, w.word)
+	}
+}
+
+// What is saved plays again, to the last event; what isn't a schedule is refused.
+func TestSave(t *testing.T) {
+	trace, err := filepath.Abs(corpus + "T2-second-instruction.kps")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	for name, lines := range map[string][]string{
+		"second-instruction": {"start", "step 30", "step cpu1 10", "continue"},
+		trace:                {"until T2", "step"},
+	} {
+		seed := uint64(14)
+		if name == trace {
+			seed = 0
+		}
+		h, out := begun(t, name, seed)
+		do(t, h, out, lines...)
+		require.NotNil(t, h.s.Run, out.String())
+		file := filepath.Base(strings.TrimSuffix(name, ".kps")) + "-saved.kps"
+		require.Contains(t, do(t, h, out, "save "+file), file+": ")
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		f, err := traces.Parse(file, data)
+		require.NoError(t, err)
+		r, err := replay.Play(file, f, true)
+		require.NoError(t, err)
+		defer r.Rig.Close()
+		require.True(t, r.Same, r.Why)
+		require.Empty(t, h.differs(r))
+		require.Zero(t, r.Drifts)
+		require.ErrorContains(t, h.line("save "+file), "is there already")
+	}
+	h, _ := begun(t, "second-instruction", 14)
+	require.ErrorContains(t, do0(h, "register k", "save a.kps"), "this run has register_kprobe(k), typed by hand")
+	h, _ = begun(t, "second-instruction", 14)
+	require.ErrorContains(t, do0(h, "save a.kps"), "the run has broken no property")
+	h, _ = begun(t, "second-instruction", 14)
+	require.ErrorContains(t, do0(h, "start caller", "step 9", "start", "continue", "fetch oldest", "save a"),
+		"a: a trace is a file NAME.kps")
+	require.NoFileExists(t, "a.kps")
+}
+
+// A run that doesn't end stops at its limit, says so, and goes on; in a script, too.
+func TestLimit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "loop.star")
+	require.NoError(t, os.WriteFile(file, []byte("scenario(\"loop\")\nmachine(cpus = 1)\nf = text(\"f\", \"ebfe\")\n"+
+		"task(\"t\", ops = [call(f)])\nnever()\n"), 0o600))
+	var out bytes.Buffer
+	c := &Shell{What: file}
+	h, err := c.begin(cli.New(&out, &out))
+	if err != nil {
+		t.Skip(err) // a scenario that never ends is refused before
+	}
+	defer h.s.Close()
+	require.NoError(t, h.line("run"))
+	require.Equal(t, "1000000 steps are made, as many as one command makes, and it can go on: continue makes as many "+
+		"again; where and events say what it does\n", out.String())
+}
+
+var updatePage = flag.Bool("update-page", false, "write the tables of docs/shell.md anew; read the diff")
+
+// The tables of docs/shell.md are the rows.
+func TestPage(t *testing.T) {
+	const path = "../../../docs/shell.md"
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	page := string(raw)
+	for mark, table := range map[string]string{"<!-- made from the commands -->\n": commandTable(),
+		"<!-- made from info -->\n": infoTable()} {
+		before, rest, ok := strings.Cut(page, mark)
+		require.True(t, ok, "%s has no %s", path, mark)
+		_, after, ok := strings.Cut(rest, "<!-- end -->")
+		require.True(t, ok, path)
+		page = before + mark + "\n" + table + "\n<!-- end -->" + after
+	}
+	if *updatePage {
+		require.NoError(t, os.WriteFile(path, []byte(page), 0o644))
+		return
+	}
+	require.Equal(t, page, string(raw), "go test ./internal/verbs/shell -run TestPage -update-page")
+}
+
+func commandTable() string {
+	var b strings.Builder
+	b.WriteString("| command | also | |\n|---|---|---|\n")
+	cell := strings.NewReplacer("|", "\\|").Replace
+	for _, w := range shellWords {
+		also := ""
+		for i, a := range w.also {
+			if i > 0 {
+				also += " "
+			}
+			also += "`" + a + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", cell(strings.TrimSpace(w.word+" "+w.args)), also, cell(w.says))
+	}
+	return b.String()
+}
+
+func infoTable() string {
+	var b strings.Builder
+	b.WriteString("| | is |\n|---|---|\n")
+	for _, w := range infoWords {
+		fmt.Fprintf(&b, "| `info %s` | `%s` |\n", w.word, w.as)
+	}
+	return b.String()
+}

@@ -1,0 +1,91 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/internal/search/session"
+)
+
+// Going back to a place that the run has passed: the run is repeated, and each step looked at.
+
+// An earlier is the latest place of a repeated run that is looked for.
+type earlier struct {
+	is      func() string // says why the machine would stop here, "" if it wouldn't; nil: a breakpoint does
+	step    uint64        // steps made there; 0: there was none
+	reasons []string
+}
+
+// remember is halt for a run that is repeated: it stops nowhere.
+func (b *breakpoints) remember(made bool) bool {
+	b.halt(made)
+	if made && b.back.is != nil {
+		b.reasons = nil
+		if says := b.back.is(); says != "" {
+			b.reasons = []string{says}
+		}
+	}
+	if made && len(b.reasons) > 0 {
+		b.back.step, b.back.reasons = b.s.steps(), slices.Clone(b.reasons)
+	}
+	b.reasons = nil
+	return false
+}
+
+// goBack goes to the latest earlier place where the machine would have stopped; to the first step if there is none.
+func (h *sh) goBack(is func() string, none string) error {
+	now := h.s.steps()
+	if now == 0 {
+		return fmt.Errorf("%w; there is nothing to go back to", errNoStep)
+	}
+	to := &earlier{is: is}
+	h.stops.back = to
+	err := h.again(place{now - 1, session.NoLimit})
+	h.stops.back = nil
+	if err != nil {
+		return err
+	}
+	if err := h.again(place{to.step, session.NoLimit}); err != nil {
+		return err
+	}
+	if to.step == 0 {
+		to.reasons = []string{none}
+	}
+	for _, r := range to.reasons {
+		h.p.Indented("", r)
+	}
+	h.stops.reasons = nil
+	return h.standsAt()
+}
+
+// reverseContinue is the command reverse-continue.
+func (h *sh) reverseContinue(args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	if len(h.stops.list) == 0 {
+		return fmt.Errorf("there is no breakpoint to go back to; break %s makes one, goto 0 goes to the beginning",
+			h.s.functions()[0])
+	}
+	return h.goBack(nil, "no breakpoint was met before: this is the beginning")
+}
+
+// reverseNext is the command reverse-next.
+func (h *sh) reverseNext(args []string) error {
+	cpu, d0, err := h.beginsAt(args)
+	if err != nil {
+		return err
+	}
+	name, stood := d0.task.Name, h.s.at(cpu)
+	return h.goBack(func() string {
+		if h.s.Rig.Machine.Inspect().Current(cpu).Name != name {
+			return ""
+		}
+		d := h.s.depthOf(cpu)
+		moved := !d0.text && d.levels <= d0.levels && h.s.at(cpu) != stood
+		if !moved && !d.beside(&d0) {
+			return ""
+		}
+		return fmt.Sprintf("cpu%d  %s, %s", cpu, name, h.s.at(cpu))
+	}, fmt.Sprintf("%s was at no instruction before: this is the beginning", name))
+}

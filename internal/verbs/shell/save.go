@@ -1,0 +1,99 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/replay"
+	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/version"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// save is the command save: it writes the run so far as a trace. The trace is replayed first, and must make the same
+// events.
+func (h *sh) save(args []string) error {
+	if len(args) != 1 {
+		return errUsage
+	}
+	path := args[0]
+	switch _, err := os.Lstat(path); {
+	case !strings.HasSuffix(path, ".kps"):
+		return fmt.Errorf("%s: a trace is a file NAME.kps; write save %s.kps", path, path)
+	case err == nil:
+		return fmt.Errorf("%s: is there already, and is left as it is; give another name", path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s; give another name", cli.Cause(err, path))
+	case h.s.HandMade != "":
+		return fmt.Errorf("a trace has a scenario and its schedule, and this run has %s, typed by hand: make it a task of "+
+			"the scenario (list prints that), and open it", h.s.HandMade)
+	}
+	if h.s.Run == nil || h.s.Run.Property == nil {
+		return errors.New("the run has broken no property, and a trace says which it breaks; continue goes on")
+	}
+	file := h.file()
+	r, err := replay.Play(path, file, true)
+	if err != nil {
+		return err
+	}
+	defer r.Rig.Close()
+	if why := h.differs(r); why != "" {
+		return fmt.Errorf("it isn't written: played again, %s; start all tasks at once, with run or start, and step then",
+			why)
+	}
+	file.Digest, file.Format = r.Digest, traces.ScheduleFormat
+	file.WrittenBy(version.This().String())
+	if _, err := inputs.WriteTrace(path, file); err != nil {
+		why, remedy := inputs.Unsaved(err, path)
+		return fmt.Errorf("%s; %s", why, remedy)
+	}
+	h.p.Indented("", fmt.Sprintf("%s: %s, %s", path, cli.Number(len(file.Schedule), "deviation"), h.s.Verdict()))
+	h.p.Next("", "to explain:", cli.Line(cli.Typed(), "explain", cli.AsFile(path)))
+	return nil
+}
+
+// differs says how a replay differs from the run, "" if it doesn't. What comes before the first step has another order:
+// a session wakes the tasks later.
+func (h *sh) differs(r *replay.Replay) string {
+	if !r.Same {
+		return r.Why
+	}
+	was, is := moving(h.s.Rig.Log.Events), moving(r.Rig.Log.Events)
+	for i := range min(len(was), len(is)) {
+		a, b := was[i], is[i]
+		if a.Seq, b.Seq = 0, 0; a != b {
+			return fmt.Sprintf("event %d is another one", was[i].Seq)
+		}
+	}
+	if len(was) != len(is) {
+		return fmt.Sprintf("it has %d events, not %d", len(is), len(was))
+	}
+	return ""
+}
+
+// moving returns the events from the first switch on.
+func moving(list []traces.Event) []traces.Event {
+	i := slices.IndexFunc(list, func(e traces.Event) bool { return e.Kind == smpev.Switch })
+	return list[max(i, 0):]
+}
+
+// file returns the trace of a run that has broken a property.
+func (h *sh) file() *traces.File {
+	run, m := h.s.Run, h.s.Rig.Machine
+	file := &traces.File{
+		Scenario: lang.Print(h.s.Rig.Scenario), Schedule: h.s.Schedule(), Property: run.Property.ID,
+		Message: h.s.Rig.Message(run), // Format 0: the digest isn't known yet
+		Origin: slices.Clone(h.c.origin),
+	}
+	if run.Finding.Place != 0 {
+		file.Place = m.Names().SymbolName(run.Finding.Place)
+	}
+	return file
+}
