@@ -2,8 +2,12 @@
 //
 // What it is: a loop over lines. A terminal gets a line editor (edit.go, history.go,
 // complete.go). There is a parser with small filters (parse.go, pipes.go) and a table of commands
-// (words.go). Commands move the machine (do.go), stop it (breaks.go), take it back (back.go),
-// read and write the files of kprobes (files.go), and show the machine (look.go).
+// (words.go). Commands move the machine (do.go), stop it (breaks.go), take it back (back.go,
+// reverse.go), read and write the files of kprobes (files.go), show the machine (look.go), do what
+// gdb's of that name do (habits.go), and write the run as a trace (save.go).
+//
+// The rows of words.go are what help, completion, the errors and the table of docs/shell.md are
+// made from. A word may be shortened as long as no other row's begins so.
 //
 // What it is not: it steps no machine; session.Session does. Its filters run no other program.
 //
@@ -14,8 +18,9 @@
 //
 // The editor is github.com/peterh/liner. It was released this year, needs one module beside
 // golang.org/x/sys, and leaves the history file to the program. chzyer/readline was last released
-// in 2022, reeflective/readline is a complete shell front end, and golang.org/x/term can't search
-// the history.
+// in 2022, reeflective/readline, which has a vi mode and reads .inputrc, is a complete shell front
+// end, and golang.org/x/term can't search the history. liner's keys are those of emacs; who wants
+// those of vi runs the shell below rlwrap.
 //
 // # Limits
 //
@@ -23,5 +28,8 @@
 // line has at most 16 filters, and a pipe carries at most 16 MiB. There are at most 64
 // breakpoints and watchpoints, each of at most 64 bytes. The history keeps 1,000 lines of at most
 // 4 KiB. watch misses a store to data that writes the value already there. Going back into a
-// command of several calls repeats only the call that was running.
+// command of several calls repeats only the call that was running. What save writes is a schedule:
+// calls, probes and writes by hand can't be in it. backtrace finds direct calls of the scenario's
+// functions among the words of a stack, so an old return address may be among them. next and finish
+// take a function that calls itself for one call.
 package shell

@@ -18,9 +18,17 @@ import (
 
 // Commands that gdb, crash and rr have: info, print, backtrace, list, cpu, finish, until, next.
 
+// A gdb has these commands of a session.
+type gdb struct{ *sh }
+
+// habit makes a row's command of one of them.
+func habit(do func(h gdb, args []string) error) func(*sh, []string) error {
+	return func(h *sh, args []string) error { return do(gdb{h}, args) }
+}
+
 // cpuOf returns the CPU that a command is about: that of its argument; else that of the command cpu, next, finish or
 // step, or of the breakpoint, whichever was last; else the one that moved last.
-func (h *sh) cpuOf(args []string) (int, error) {
+func (h gdb) cpuOf(args []string) (int, error) {
 	switch {
 	case len(args) > 1:
 		return 0, errUsage
@@ -34,7 +42,7 @@ func (h *sh) cpuOf(args []string) (int, error) {
 }
 
 // cpu is the command cpu.
-func (h *sh) cpu(args []string) error {
+func (h gdb) cpu(args []string) error {
 	cpu, err := h.cpuOf(args)
 	if err != nil {
 		return err
@@ -47,7 +55,7 @@ func (h *sh) cpu(args []string) error {
 }
 
 // when is the command when: it says where the run stands.
-func (h *sh) when(args []string) error {
+func (h gdb) when(args []string) error {
 	if len(args) > 0 {
 		return errUsage
 	}
@@ -83,7 +91,7 @@ func infoNames() (names []string) {
 }
 
 // info is the command info.
-func (h *sh) info(args []string) error {
+func (h gdb) info(args []string) error {
 	if len(args) == 0 {
 		for _, w := range infoWords {
 			fmt.Fprintf(h.p.Out, "info %-12s %s\n", w.word, w.as)
@@ -100,7 +108,7 @@ func (h *sh) info(args []string) error {
 	if err != nil {
 		return err
 	}
-	return w.do(h, args[1:])
+	return w.do(h.sh, args[1:])
 }
 
 // meant returns the row that a word names, in full or by a beginning that no other row has. names are a row's. An
@@ -128,14 +136,14 @@ func meant(word, lists string, rows int, names func(i int) []string) (row int, e
 	case row == rows:
 		return 0, fmt.Errorf("%s: it may be %s; write more of it", word, cli.List(begun))
 	case row < 0:
-		return 0, fmt.Errorf("%s: no such command; %s%s", word, strings.Replace(nearest.DidYouMean(word, all), "?", "? ",
-			1), lists)
+		near := strings.Replace(nearest.DidYouMean(word, all), "?", "? ", 1)
+		return 0, fmt.Errorf("%s: no such command; %s%s", word, near, lists)
 	}
 	return row, nil
 }
 
 // print is the command print: registers, symbols, memory and probes.
-func (h *sh) print(args []string) error {
+func (h gdb) print(args []string) error {
 	if len(args) == 0 {
 		return errUsage
 	}
@@ -213,7 +221,7 @@ func (h *machine) number(v uint64) string {
 }
 
 // backtrace is the command backtrace.
-func (h *sh) backtrace(args []string) error {
+func (h gdb) backtrace(args []string) error {
 	cpu, err := h.cpuOf(args)
 	if err != nil {
 		return err
@@ -290,7 +298,7 @@ func (h *machine) afterCall(a arch.Addr) bool {
 }
 
 // list is the command list: it prints the scenario, as a trace has it.
-func (h *sh) list(args []string) error {
+func (h gdb) list(args []string) error {
 	if len(args) > 0 {
 		return errUsage
 	}
@@ -350,7 +358,7 @@ func (d *depth) beside(d0 *depth) bool {
 }
 
 // beginsAt returns the depth from which finish and next go on. It returns an error if the CPU runs nothing.
-func (h *sh) beginsAt(args []string) (int, depth, error) {
+func (h gdb) beginsAt(args []string) (int, depth, error) {
 	cpu, err := h.cpuOf(args)
 	if err != nil {
 		return 0, depth{}, err
@@ -363,7 +371,7 @@ func (h *sh) beginsAt(args []string) (int, depth, error) {
 }
 
 // finish is the command finish.
-func (h *sh) finish(args []string) error {
+func (h gdb) finish(args []string) error {
 	cpu, d0, err := h.beginsAt(args)
 	if err != nil {
 		return err
@@ -382,7 +390,7 @@ func (h *sh) finish(args []string) error {
 }
 
 // next is the command next.
-func (h *sh) next(args []string) error {
+func (h gdb) next(args []string) error {
 	cpu, d0, err := h.beginsAt(args)
 	if err != nil {
 		return err
@@ -399,7 +407,7 @@ func (h *sh) next(args []string) error {
 }
 
 // until is the command until: break, continue, and delete.
-func (h *sh) until(args []string) error {
+func (h gdb) until(args []string) error {
 	if len(args) == 0 {
 		return errUsage
 	}
@@ -420,7 +428,7 @@ func (h *sh) until(args []string) error {
 }
 
 // goUntil runs on until met says why the machine is to stop; "" means not yet.
-func (h *sh) goUntil(met func() string) error {
+func (h gdb) goUntil(met func() string) error {
 	if h.replaying { // it ends where it ended
 		return h.goOn(nil)
 	}
@@ -463,7 +471,8 @@ func gdbFormat(format string) (insns, bytes int, err error) {
 		case ok:
 			unit = size
 		case !strings.ContainsRune("xduot", c):
-			return 0, 0, fmt.Errorf("x/%s: there is no format %c; write x/4i for instructions, x/16xb for bytes", format, c)
+			return 0, 0, fmt.Errorf("x/%s: there is no format %c; write x/4i for instructions, x/16xb for bytes",
+				format, c)
 		}
 	}
 	return 0, n * unit, nil

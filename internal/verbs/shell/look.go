@@ -178,7 +178,7 @@ func (h *sh) text(args []string) error {
 		return errUsage
 	}
 	if len(args) == 0 {
-		cpu, err := h.cpuOf(nil)
+		cpu, err := gdb{h}.cpuOf(nil)
 		if err != nil {
 			return err
 		}

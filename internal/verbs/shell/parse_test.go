@@ -84,7 +84,8 @@ func TestFilters(t *testing.T) {
 	}
 	for _, f := range filterWords {
 		c, err := parse(f.example)
-		if _, _, unknown := wordOf(c.words[0]); err != nil || unknown != nil || !strings.Contains(f.example, "| "+f.word) {
+		_, _, unknown := wordOf(c.words[0])
+		if err != nil || unknown != nil || !strings.Contains(f.example, "| "+f.word) {
 			t.Errorf("%s: the example %s: %v", f.word, f.example, err)
 		}
 	}

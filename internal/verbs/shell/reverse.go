@@ -33,7 +33,7 @@ func (b *breakpoints) remember(made bool) bool {
 }
 
 // goBack goes to the latest earlier place where the machine would have stopped; to the first step if there is none.
-func (h *sh) goBack(is func() string, none string) error {
+func (h gdb) goBack(is func() string, none string) error {
 	now := h.s.steps()
 	if now == 0 {
 		return fmt.Errorf("%w; there is nothing to go back to", errNoStep)
@@ -59,7 +59,7 @@ func (h *sh) goBack(is func() string, none string) error {
 }
 
 // reverseContinue is the command reverse-continue.
-func (h *sh) reverseContinue(args []string) error {
+func (h gdb) reverseContinue(args []string) error {
 	if len(args) > 0 {
 		return errUsage
 	}
@@ -71,7 +71,7 @@ func (h *sh) reverseContinue(args []string) error {
 }
 
 // reverseNext is the command reverse-next.
-func (h *sh) reverseNext(args []string) error {
+func (h gdb) reverseNext(args []string) error {
 	cpu, d0, err := h.beginsAt(args)
 	if err != nil {
 		return err

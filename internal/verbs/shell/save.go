@@ -32,8 +32,8 @@ func (h *sh) save(args []string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s; give another name", cli.Cause(err, path))
 	case h.s.HandMade != "":
-		return fmt.Errorf("a trace has a scenario and its schedule, and this run has %s, typed by hand: make it a task of "+
-			"the scenario (list prints that), and open it", h.s.HandMade)
+		return fmt.Errorf("a trace has a scenario and its schedule, and this run has %s, typed by hand: make it a "+
+			"task of the scenario (list prints that), and open it", h.s.HandMade)
 	}
 	if h.s.Run == nil || h.s.Run.Property == nil {
 		return errors.New("the run has broken no property, and a trace says which it breaks; continue goes on")
@@ -45,8 +45,8 @@ func (h *sh) save(args []string) error {
 	}
 	defer r.Rig.Close()
 	if why := h.differs(r); why != "" {
-		return fmt.Errorf("it isn't written: played again, %s; start all tasks at once, with run or start, and step then",
-			why)
+		return fmt.Errorf("it isn't written: played again, %s; start all tasks at once, with run or start, and "+
+			"step then", why)
 	}
 	file.Digest, file.Format = r.Digest, traces.ScheduleFormat
 	file.WrittenBy(version.This().String())
@@ -90,7 +90,7 @@ func (h *sh) file() *traces.File {
 	file := &traces.File{
 		Scenario: lang.Print(h.s.Rig.Scenario), Schedule: h.s.Schedule(), Property: run.Property.ID,
 		Message: h.s.Rig.Message(run), // Format 0: the digest isn't known yet
-		Origin: slices.Clone(h.c.origin),
+		Origin:  slices.Clone(h.c.origin),
 	}
 	if run.Finding.Place != 0 {
 		file.Place = m.Names().SymbolName(run.Finding.Place)
