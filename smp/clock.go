@@ -139,14 +139,19 @@ type line struct {
 	loaded  sim.Time // when it was loaded last
 }
 
-// lines are the cache lines of a machine on which Costs was called.
+// lines are the cache lines of a machine on which Costs was called. With told they cost nothing.
 type lines struct {
-	cells  []line // by the number of the cell
+	// told is called before each store to a cell (Interactive.Stores). nil: lines cost time.
+	told func(cpu uint8, id kapi.CellID)
+	cells  []line                          // by the number of the cell
 	queues [sim.MaxCPUs]line
 	text   [1 << textLineBits]line // of watched text, by a hash of eight aligned bytes
 }
 
 const textLineBits = 10
+
+// priced reports whether cache lines cost time.
+func (k *Clocks) priced() bool { return k.lines != nil && k.lines.told == nil }
 
 func (ls *lines) reset() {
 	clear(ls.cells)
@@ -170,6 +175,9 @@ func (k *Clocks) access(c *CPU, id kapi.CellID, mode kapi.Mode) {
 }
 
 func (k *Clocks) bringCell(c *CPU, id kapi.CellID, mode kapi.Mode) {
+	if k.lines.told != nil && mode == kapi.Write {
+		k.lines.told(c.id, id)
+	}
 	k.bring(c, k.lines.cell(id), mode == kapi.Write)
 }
 
@@ -193,6 +201,9 @@ func (k *Clocks) bringText(c *CPU, a arch.Addr, n int, store bool) {
 // bring brings a line to a CPU that is about to load from it or store to it. A store is
 // free for a CPU that alone holds the line.
 func (k *Clocks) bring(c *CPU, l *line, store bool) {
+	if k.lines.told != nil {
+		return
+	}
 	after := l.stored
 	if store {
 		after = max(after, l.loaded)

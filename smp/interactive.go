@@ -57,6 +57,15 @@ func (d *Interactive) Follow(t *Task) {
 	d.m.turns.again()
 }
 
+// Stores makes f get each store to a cell, before it is made: its CPU, which may hold it where memory is weak, and the
+// cell's number. It must be called before the run, on a machine that isn't asked for costs.
+func (d *Interactive) Stores(f func(cpu uint8, id kapi.CellID)) {
+	if d.m.time.lines == nil {
+		d.m.time.lines = new(lines)
+	}
+	d.m.time.lines.told = f
+}
+
 // Can reports whether a mover can make the next step.
 func (d *Interactive) Can(mv sim.Mover) bool {
 	moves := d.m.Inspect().Moves()

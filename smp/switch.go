@@ -132,7 +132,7 @@ func (ts *Tasks) Wake(t *Task) {
 	m.weak.handOver(m.time.spender, t.cpu.id)
 	m.time.bringQueue(&m.cpus.list[m.time.spender], t.cpu)
 	// The CPU would have run the stopper earlier if that had been awake.
-	if m.time.lines != nil && t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {
+	if m.time.priced() && t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {
 		m.time.catchUp(&m.cpus.list[m.time.spender], m.time.now[t.cpu.id])
 	}
 	t.state, t.woken = runnable, m.time.Now()

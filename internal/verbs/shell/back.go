@@ -27,6 +27,7 @@ type done struct {
 func (h *sh) adopt(s *session.Session) {
 	h.s, h.told = &machine{s}, false
 	h.stops.s, h.stops.heard = h.s, &hearer{}
+	s.Rig.Machine.Interactive().Stores(h.stops.heard.stored)
 	s.See(h.saw)
 	s.Interrupt = h.interrupt
 	for k := range traces.EngineBlock + 64 {

@@ -10,11 +10,13 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/internal/search/replay"
 	"kpsim/internal/search/session"
 	"kpsim/internal/ui/cli"
 	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -24,7 +26,7 @@ import (
 // mostStops is the maximum number of breakpoints and watchpoints together.
 const mostStops = 64
 
-// A stop is a breakpoint or a watchpoint. Exactly one of text, event, property and length is set.
+// A stop is a breakpoint or a watchpoint. Exactly one of text, event, property, length and cell is set.
 type stop struct {
 	n    int
 	says string // the command as it was typed
@@ -32,7 +34,8 @@ type stop struct {
 	text     bool                 // stops before a CPU executes the instruction at an address
 	event    bool                 // stops at an event of a kind
 	property *properties.Property // stops before a step that breaks it
-	length   int                  // bytes watched at an address; 0: not a watchpoint
+	length   int                  // bytes watched at an address; 0: none
+	cell     kapi.CellID          // stops after a step that stores to this variable of a kernel routine
 
 	at   arch.Addr
 	kind traces.Kind
@@ -60,6 +63,20 @@ type breakpoints struct {
 type hearer struct {
 	on     bool
 	events []traces.Event
+	stores []cellStore
+}
+
+// A cellStore is a store to a cell, by a CPU.
+type cellStore struct {
+	cpu uint8
+	id  kapi.CellID
+}
+
+// stored notes a store to a cell.
+func (h *hearer) stored(cpu uint8, id kapi.CellID) {
+	if h.on {
+		h.stores = append(h.stores, cellStore{cpu, id})
+	}
 }
 
 // Event implements traces.Sink.
@@ -260,12 +277,12 @@ const mostWatched = 64
 
 // watch is the command watch.
 func (h *sh) watch(args []string) error {
-	if len(args) == 0 || len(args) > 2 {
+	if len(args) == 0 {
 		return errUsage
 	}
 	at, err := h.s.place(args[0])
-	if err != nil {
-		return err
+	if err != nil || len(args) > 2 {
+		return gdb{h}.watchCell(strings.Join(args, " "), err)
 	}
 	s := &stop{says: "watch " + strings.Join(args, " "), at: at, length: 5, cpu: -1}
 	if h.s.isData(at) {
@@ -280,6 +297,39 @@ func (h *sh) watch(args []string) error {
 		return fmt.Errorf("%s: there aren't %d bytes in memory; x %s shows what is there", args[0], s.length, args[0])
 	}
 	return h.stops.add(h.p, s)
+}
+
+// mostCells limits the names in an error.
+const mostCells = 5
+
+// watchCell watches a variable of a kernel routine, by a part of its name. unknown is why the words are no place.
+func (h gdb) watchCell(words string, unknown error) error {
+	if unknown == nil {
+		return errUsage
+	}
+	m := h.s.Rig.Machine
+	var ids []kapi.CellID
+	var names []string
+	for i := range m.Cells.Count() {
+		id := kapi.CellID(i + 1)
+		if name := replay.CellName(m, uint64(id)); name == words {
+			ids, names = []kapi.CellID{id}, []string{name}
+			break
+		} else if strings.Contains(strings.ToLower(name), strings.ToLower(words)) {
+			ids, names = append(ids, id), append(names, name)
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return fmt.Errorf("%w, and no variable of the kernel has that in its name", unknown)
+	case len(ids) > 1:
+		more := ""
+		if n := len(names) - mostCells; n > 0 {
+			names, more = names[:mostCells], fmt.Sprintf(" and %d more", n)
+		}
+		return fmt.Errorf("%s: it may be %s%s; write more of its name", words, strings.Join(names, "; "), more)
+	}
+	return h.stops.add(h.p, &stop{says: "watch " + names[0], cell: ids[0], cpu: -1})
 }
 
 // bytesAt returns the memory that a watchpoint covers.
@@ -302,7 +352,7 @@ func (h *machine) standing(at arch.Addr) (set uint64) {
 // halt is called before and after each step, and reports whether the machine stops there.
 func (b *breakpoints) halt(made bool) bool {
 	if !made {
-		b.heard.events = b.heard.events[:0]
+		b.heard.events, b.heard.stores = b.heard.events[:0], b.heard.stores[:0]
 		for _, s := range b.list {
 			switch {
 			case s.text:
@@ -345,6 +395,11 @@ func (b *breakpoints) look(s *stop) {
 				b.about = int(e.CPU)
 				because("cpu%d, event %d: %s", e.CPU, e.Seq, b.s.describe(e))
 			}
+		}
+	case s.cell > 0:
+		if i := slices.IndexFunc(b.heard.stores, func(o cellStore) bool { return o.id == s.cell }); i >= 0 {
+			b.about = int(b.heard.stores[i].cpu)
+			because("stored to by cpu%d %s, %s", b.about, m.Inspect().Current(b.about).Name, b.s.position())
 		}
 	case s.length > 0:
 		if is := b.s.bytesAt(s); !bytes.Equal(is, s.old) || b.stored(s) >= 0 {

@@ -47,7 +47,7 @@ func TestBreaksChangeNothing(t *testing.T) {
 	plain, out := begun(t, "safe-full", 3)
 	do(t, plain, out, "run")
 	h, out := begun(t, "safe-full", 3)
-	do(t, h, out, "break victim", "break TextStore", "watch victim+1", "run")
+	do(t, h, out, "break victim", "break TextStore", "watch victim+1", "watch text_mutex", "run")
 	for n := 0; len(events(h)) < len(events(plain)); n++ {
 		require.Less(t, n, 1000)
 		do(t, h, out, "continue")

@@ -14,6 +14,7 @@ import (
 
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -94,6 +95,29 @@ func TestUntil(t *testing.T) {
 	require.Nil(t, h.s.Run)
 	require.Empty(t, h.stops.list)
 	require.Contains(t, do(t, h, out, "step"), "VIOLATION: T2")
+}
+
+// A variable of a kernel routine is watched by its name: the machine stops after each store to it, wherever that is.
+func TestWatchVariable(t *testing.T) {
+	h, out := begun(t, "safe-full", 3)
+	require.Equal(t, "1: watch the owner of text_mutex\n", do(t, h, out, "watch text_mutex"))
+	stops := strings.Count(do(t, h, out, "run"), "stored to by")
+	for n := -1; n < stops; {
+		n = stops
+		stops += strings.Count(do(t, h, out, "continue"), "1: watch the owner of text_mutex: stored to by cpu")
+	}
+	changes := 0 // the mutex is taken or released
+	lock := replay.Scene(h.s.Rig, nil).Names.Lock
+	for _, e := range events(h) {
+		if (e.Kind == traces.Kind(smpev.Lock) || e.Kind == traces.Kind(smpev.Unlock)) && lock(e.A) == "text_mutex" {
+			changes++
+		}
+	}
+	require.Greater(t, changes, 10)
+	require.Equal(t, changes, stops)
+	require.ErrorContains(t, h.line("watch mutex"), "mutex: it may be the owner of stop_cpus_mutex; ")
+	require.ErrorContains(t, h.line("watch nothing like it"), "and no variable of the kernel has that in its name")
+	require.ErrorContains(t, h.line("watch victim 3 4"), "write it watch")
 }
 
 // A beginning that only one command has stands for it, in each row; one of several is refused with their names.

@@ -142,9 +142,10 @@ func init() {
 		{"break", []string{"b"}, "[FUNC[+OFFSET]|ADDRESS|EVENT [CPU]|PROPERTY]",
 			"stop before an instruction, after an event of a kind, or before the step that breaks a property; " +
 				"alone: list breakpoints", "break TextStore", false, (*sh).breakAt, (*machine).breakable},
-		{"watch", nil, "ADDRESS|SYMBOL[+OFFSET] [N]",
+		{"watch", nil, "ADDRESS|SYMBOL[+OFFSET] [N]|VARIABLE",
 			"stop when one of N bytes is written, else of 8 of data, 5 of text; a store to data that changes " +
-				"nothing isn't seen", "watch victim", false, (*sh).watch, (*machine).symbols},
+				"nothing isn't seen; or when a variable of the kernel's is stored to, as watch optimizing list",
+			"watch victim", false, (*sh).watch, (*machine).symbols},
 		{"delete", []string{"d"}, "N…|all", "delete breakpoints and watchpoints", "delete all", false,
 			(*sh).deleteStops, fixed("all")},
 		{"back", []string{"reverse-step", "rs", "reverse-stepi"}, "[N]",
