@@ -142,8 +142,8 @@ type line struct {
 // lines are the cache lines of a machine on which Costs was called. With told they cost nothing.
 type lines struct {
 	// told is called before each store to a cell (Interactive.Stores). nil: lines cost time.
-	told func(cpu uint8, id kapi.CellID)
-	cells  []line                          // by the number of the cell
+	told   func(cpu uint8, id kapi.CellID)
+	cells  []line // by the number of the cell
 	queues [sim.MaxCPUs]line
 	text   [1 << textLineBits]line // of watched text, by a hash of eight aligned bytes
 }
