@@ -263,7 +263,7 @@ def call(f: Function, *args: Word, changed: bool = False, returns: Word | None =
     ...
 
 def expect(d: Data, hex: Hex, probed: bool = False) -> Op:
-    """memory from `d` on holds these bytes; `d + 8` is a place in `d`. `probed`: with probes, whose handlers have stored there; in the run without probes it isn't compared"""
+    """memory from `d` on holds these bytes; `d + 8` is a place in `d`. `probed`: with probes, whose handlers have stored there; the run without probes must hold other bytes there, or nothing would tell that something was probed"""
     ...
 
 def hits(k: Probe | str, pre: int | None = None, post: int | None = None, missed: int | None = None) -> Op:
@@ -544,6 +544,10 @@ def wait_signal() -> Op:
 
 def signal() -> Op:
     """wake the tasks that sleep in `wait_signal()`"""
+    ...
+
+def wait_ended() -> Op:
+    """sleep until each other task that isn't in the background has ended, or waits so, too. What `hits` and `expect` say after it holds at the end of each schedule"""
     ...
 
 def queue_work(f: Function) -> Op:

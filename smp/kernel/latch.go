@@ -46,3 +46,38 @@ func (l *Latch) Wait(x kapi.Context) {
 
 // Open releases all spinning tasks.
 func (l *Latch) Open(x kapi.Context) { l.open.StoreRelease(x, latchOpen, true) }
+
+// A Countdown counts the tasks that others may wait for.
+type Countdown struct {
+	left   kapi.Var[int]
+	none   kapi.Is[int] `state:"boot"` // set at boot
+	waited bool         // set at boot: a task waits for it
+}
+
+// Init makes n tasks be left. waited says that a task waits until none is.
+func (c *Countdown) Init(cells *kapi.Cells, n int, waited bool) {
+	c.left.Init(cells, n)
+	c.none, c.waited = kapi.Is[int]{Var: &c.left, Want: 0}, waited
+}
+
+// ID returns the number of its cell.
+func (c *Countdown) ID() kapi.CellID { return c.left.ID() }
+
+// Left returns how many tasks are left.
+func (c *Countdown) Left(x kapi.Context) int { return c.left.ReadOnce(x) }
+
+// Down counts a task that has ended, or waits.
+func (c *Countdown) Down(x kapi.Context) {
+	b := kapi.Once
+	if c.waited {
+		b = latchOpen
+	}
+	kapi.Add(&c.left, x, b, -1)
+}
+
+// Wait sleeps until no task is left. Context: may sleep.
+func (c *Countdown) Wait(x kapi.Context) {
+	if c.left.LoadAcquire(x, latchWait) != 0 {
+		x.Sleep(&c.none)
+	}
+}

@@ -132,6 +132,7 @@ type Task interface {
 	Written(x *smp.Ctx, op *scenario.Op) (bytes []byte) // the bytes of a ParamWritten
 	ExpectText(x *smp.Ctx, i int)                       // compares text
 	Hits(x *smp.Ctx, i int)                             // compares how often a probe was hit
+	WaitEnded(x *smp.Ctx)                               // sleeps until the other tasks have ended
 
 	Call(x *smp.Ctx, i int)   // calls the function, and compares what it left
 	Expect(x *smp.Ctx, i int) // compares memory

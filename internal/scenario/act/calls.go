@@ -29,7 +29,8 @@ var (
 		Params: []scenario.Param{{Name: "d", Kind: scenario.ParamData}, {Name: "hex", Kind: scenario.ParamBytes},
 			{Name: "probed", Kind: scenario.ParamProbed}},
 		Says: "memory from `d` on holds these bytes; `d + 8` is a place in `d`. `probed`: with probes, whose " +
-			"handlers have stored there; in the run without probes it isn't compared",
+			"handlers have stored there; the run without probes must hold other bytes there, or nothing would tell " +
+			"that something was probed",
 		Object:  scenario.Nothing,
 		Traits:  scenario.Serial,
 		Touches: scenario.TouchCheck,

@@ -73,6 +73,15 @@ var (
 		l.Openers = append(l.Openers, id)
 	}})
 
+	WaitEnded = add(row{family: waits, Operation: &scenario.Operation{
+		Word: "wait_ended",
+		Says: "sleep until each other task that isn't in the background has ended, or waits so, too. What `hits` " +
+			"and `expect` say after it holds at the end of each schedule",
+		Kernel: []string{"kthread_stop"},
+		Object: scenario.Nothing,
+		Traits: scenario.Ordered | scenario.Waits,
+	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.WaitEnded(x) }})
+
 	QueueWork = add(row{family: waits, Operation: &scenario.Operation{
 		Word:   "queue_work",
 		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc}},

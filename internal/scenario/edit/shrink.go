@@ -86,11 +86,12 @@ func fewerTasks(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// alone reports whether a task has its CPU to itself, so that no other task waits there for its
-// end.
+// alone reports whether no other task waits for a task's end: it has its CPU to itself, and no other
+// one does wait_ended().
 func alone(s *scenario.Scenario, task int) bool {
 	for i := range s.Tasks {
-		if i != task && s.Tasks[i].CPU == s.Tasks[task].CPU {
+		if t := &s.Tasks[i]; i != task && (t.CPU == s.Tasks[task].CPU ||
+			slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == act.WaitEnded })) {
 			return false
 		}
 	}

@@ -43,7 +43,7 @@ func TestKernelNames(t *testing.T) {
 		"regster":     `did you mean "register", "restore", "unregister"?`,
 		"call_static": `did you mean "static_call"?`, "module_insmod": `did you mean "insmod", "module"?`,
 		"static_key_enable": "did you mean label_on(l)?",
-		"xyzzy":             `there are "scenario", "machine", "text", "code", "data" and 112 more`,
+		"xyzzy":             `there are "scenario", "machine", "text", "code", "data" and 113 more`,
 	} {
 		require.Equal(t, want, suggestion(name), name)
 	}

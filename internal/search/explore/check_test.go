@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/searchtest"
+	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
 )
@@ -50,6 +51,58 @@ fifth = stub("fifth", fill = (5, "1122334455667788 00"), calls = f)
 		require.NoError(t, err)
 		run := rig.Run(new(sched.Default))
 		require.Equal(t, smp.Passed, run.Outcome, run.Finding.Message)
+		rig.Close()
+	}
+}
+
+// TestHandlersAsserted: what handlers have done is held in each schedule, at the end, too; an expectation of it that
+// would hold if nothing were probed is refused.
+func TestHandlersAsserted(t *testing.T) {
+	asserted := func(pre, until, ends string) (*rig.Rig, error) {
+		return rig.New(searchtest.Load(t, `
+machine(cpus = 2, quiesce = "sched")
+d = data("d", size = 8)
+f = text("f", "4889f8 4883c022 c3") # mov rax,rdi; add rax,0x22; ret
+k = kprobe("k", at = f, pre = [`+pre+`])
+task("prober", cpu = 0, ops = [register(k), signal(), `+until+`, `+ends+`])
+for cpu in (0, 1):
+    task("caller%d" % cpu, cpu = cpu, ops = [wait_signal(), call(f, 1), call(f, 2)])
+`), "")
+	}
+	for _, c := range []struct{ pre, until, ends, refused, breaks string }{
+		{pre: "count(), store(d, 5)", until: "wait_ended()",
+			ends: `hits(k, pre = 4, missed = 0), expect(d, "05", probed = True)`},
+		{pre: "call(f)", until: "wait_ended()", ends: `hits(k, pre = 4, missed = 4)`},
+		{pre: "count()", until: "wait_ended()", ends: `hits(k, pre = 3)`, breaks: "of the probe at f+0x0; right are 3"},
+		{pre: "count()", until: "wait_ended()", ends: `hits(k, pre = 4, missed = 1)`, breaks: "right are 1"},
+		{pre: "count()", until: "schedule()", ends: `hits(k, pre = 4)`, breaks: "right are 4"}, // before the end
+		{pre: "store(d, 6)", until: "wait_ended()", ends: `expect(d, "05", probed = True)`, breaks: "right is 0x5"},
+		{pre: "count()", until: "wait_ended()", ends: `expect(d, "05", probed = True)`, breaks: "right is 0x5"},
+		{pre: "count()", until: "wait_ended()", ends: `expect(d, "00", probed = True)`,
+			refused: "without probes, too, so probed says nothing; leave probed out, or expect what handlers store"},
+		{pre: "store(d, 5)", until: "wait_ended()", ends: `expect(d, "05")`,
+			refused: "d+0x0 gives 0x0, the scenario says 0x5; if handlers store it, say probed = True; else correct"},
+	} {
+		rig, err := asserted(c.pre, c.until, c.ends)
+		if c.refused != "" {
+			require.ErrorContains(t, err, c.refused, "%+v", c)
+			continue
+		}
+		require.NoError(t, err, "%+v", c)
+		broken := 0
+		drawn := sched.NewRandom(sched.Params{Seed: 1})
+		for i := range uint64(20) {
+			drawn.Begin(i)
+			run := rig.Run(drawn)
+			if run.Property == nil {
+				require.Equal(t, smp.Passed, run.Outcome, "%+v", c)
+				continue
+			}
+			broken++
+			require.Equal(t, &properties.RightResult, run.Property, "%+v", c)
+			require.Contains(t, rig.Message(&run), c.breaks, "%+v", c)
+		}
+		require.Equal(t, c.breaks != "", broken > 0, "%+v: %d", c, broken)
 		rig.Close()
 	}
 }

@@ -313,7 +313,7 @@ func (r *Rig) loadOwn() error {
 func (r *Rig) nameCells() {
 	names := r.Machine.Names()
 	names.Cell = func(id kapi.CellID) string {
-		if r.tasks.background && id == r.tasks.foreground.ID() {
+		if r.tasks.counted && id == r.tasks.foreground.ID() {
 			return "how many tasks are left"
 		}
 		if name := cmp.Or(r.Kernel.CellName(id), r.patchers.Hand.CellName(id)); name != "" {

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/engine"
 	"kpsim/internal/scenario"
@@ -33,9 +34,10 @@ type checks struct {
 	unmet   *program // the task whose operation unmetOp differed from what the author expects
 	unmetOp int
 	left    func(task, call uint64, l *Left) // receives what calls leave; nil: nothing does
+	stored  []*scenario.Op                   // a twin's expectations of what handlers store that it hasn't met
 }
 
-func (c *checks) begin() { c.ends, c.wrong, c.unmet = c.ends[:0], nil, nil }
+func (c *checks) begin() { c.ends, c.wrong, c.unmet, c.stored = c.ends[:0], nil, nil, c.stored[:0] }
 
 // head reports what is expected.
 func (c *checks) head() {
@@ -92,14 +94,38 @@ func (p *program) Expect(x *smp.Ctx, i int) {
 	op := &p.ops[i]
 	at := p.r.data(op.Target, x.CPU()) + arch.Addr(op.Offset)
 	x.Step("expect", i)
+	held := true
 	for off, n := 0, 0; off < len(op.Bytes); off, n = off+word, n+1 {
 		v := uint64(0)
 		for k := range min(word, len(op.Bytes)-off) {
 			b, _ := x.Memory().Load(at+arch.Addr(off+k), 1)
 			v |= b << (8 * k)
+			held = held && byte(b) == op.Bytes[off+k]
 		}
 		p.got(x, i, n, smpev.CheckMemory, v, uint64(at)+uint64(off))
 	}
+	if p.r.twin && op.On && !held {
+		p.r.checks.stored = append(p.r.checks.stored, op)
+	}
+}
+
+// unprobed returns what is wrong with an expectation of what handlers have stored that the run without
+// probes, which this has been, meets each time: no run can tell by it whether anything was probed. Handlers
+// of fprobes and BPF programs run here, too.
+func (r *Rig) unprobed() error {
+	if len(r.Scenario.Fprobes)+len(r.Scenario.Bpfs) > 0 {
+		return nil
+	}
+	for _, p := range r.tasks.all {
+		for i := range p.ops {
+			if op := &p.ops[i]; op.Kind == act.Expect && op.On && !slices.Contains(r.checks.stored, op) {
+				return scenario.Faultf(scenario.PartIn(scenario.TheTasks, p.number, i),
+					"task %s, ops[%d]: %s+%#x holds these bytes without probes, too, so probed says nothing; leave "+
+						"probed out, or expect what handlers store", p.task.Name, i, op.Target, op.Offset)
+			}
+		}
+	}
+	return nil
 }
 
 // got reports the result of check n of operation i. A twin, which no monitor watches, compares
@@ -121,12 +147,21 @@ func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 			remedy := "correct one of them"
 			if bits := narrow(value, w.value); what == smpev.CheckResult && bits > 0 {
 				remedy = fmt.Sprintf("if its result has %d bits, say bits = %d; else correct one of them", bits, bits)
+			} else if p.ops[i].Kind == act.Expect && p.r.handlersRun() {
+				remedy = "if handlers store it, say probed = True; else correct one of them"
 			}
 			c.wrong = scenario.Faultf(scenario.PartIn(scenario.TheTasks, p.number, i),
 				"task %s, ops[%d]: %s gives %#x, the scenario says %#x; %s", p.task.Name, i, p.names(i, n), value,
 				w.value, remedy)
 		}
 	}
+}
+
+// handlersRun reports whether the scenario has handlers that may store to its data.
+func (r *Rig) handlersRun() bool {
+	return slices.ContainsFunc(r.Scenario.Probes, func(k scenario.Probe) bool {
+		return k.AnyStep(scenario.StepWrites|scenario.StepRuns) || k.Entry != ""
+	})
 }
 
 // narrow returns the number of low bits in which two results agree: 32, 16 or 8. It is 0 if

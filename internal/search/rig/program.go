@@ -18,10 +18,11 @@ import (
 // tasks are the scenario's tasks.
 type tasks struct {
 	all        []*program
-	ownData    bool          // one task alone runs the functions
-	background bool          // a task is in the background, and the run has probes
-	foreground kapi.Var[int] // with background: how many of the other tasks haven't ended
-	watch      OpWatcher     // nil: nothing watches operations
+	ownData    bool             // one task alone runs the functions
+	counted    bool             // a task is in the background, and the run has probes, or one waits for the others
+	waited     bool             // a task waits for the others
+	foreground kernel.Countdown // with counted: how many of the tasks that aren't in the background haven't ended
+	watch      OpWatcher        // nil: nothing watches operations
 }
 
 // An OpWatcher is called when a task begins an operation, by its number in the task, and when the
@@ -36,32 +37,33 @@ func (r *Rig) WatchOps(w OpWatcher) { r.tasks.watch = w }
 
 // boot sets the cell that tasks share to what it is before a run.
 func (ts *tasks) boot(cells *kapi.Cells) {
-	if !ts.background {
+	if !ts.counted {
 		return
 	}
 	n := 0
 	for _, p := range ts.all {
 		n += int(b2u(!p.background))
 	}
-	ts.foreground.Init(cells, n)
+	ts.foreground.Init(cells, n, ts.waited)
 }
 
 // begin begins a run.
 func (ts *tasks) begin() {
 	for _, p := range ts.all {
-		p.calls, p.came, p.begun, p.ended = 0, 0, 0, 0
+		p.calls, p.came, p.begun, p.ended, p.waiting = 0, 0, 0, 0, false
 	}
 }
 
 // addTasks adds the scenario's tasks, and the work that they queue.
 func (r *Rig) addTasks() error {
 	sc := r.Scenario
-	r.tasks.ownData = onlyCaller(sc)
+	r.tasks.ownData, r.tasks.waited = onlyCaller(sc), sc.Does(act.WaitEnded)
+	r.tasks.counted = r.tasks.waited
 	for i := range sc.Tasks {
 		t := &sc.Tasks[i]
 		p := &program{r: r, number: i, ops: t.Ops, repeat: max(t.Repeat, 1), setup: t.Setup,
 			background: t.Background && !r.twin}
-		r.tasks.background = r.tasks.background || p.background
+		r.tasks.counted = r.tasks.counted || p.background
 		p.task = r.Machine.Tasks().AddProgram(t.Name, t.CPU, p.run)
 		for _, op := range p.ops {
 			p.called = append(p.called, r.called(&op)) // empty for operations that call none
@@ -88,6 +90,7 @@ type program struct {
 	repeat int
 
 	background bool
+	waiting    bool // it has waited for the others, and counts as ended
 
 	setup  int      // the number of operations that are done before all tasks, if the setup is kept
 	calls  uint64   // the calls made so far in the run
@@ -116,7 +119,7 @@ func (p *program) run(x *smp.Ctx) {
 		first = p.setup
 	}
 	for n := range p.repeat {
-		if p.background && n > 0 && p.r.tasks.foreground.ReadOnce(x) == 0 {
+		if p.background && n > 0 && p.r.tasks.foreground.Left(x) == 0 {
 			break
 		}
 		for i := first; i < end; i++ {
@@ -127,9 +130,19 @@ func (p *program) run(x *smp.Ctx) {
 		}
 	}
 	p.r.patchers.Hand.Ended(x)
-	if p.r.tasks.background && !p.background {
-		kapi.Add(&p.r.tasks.foreground, x, kapi.Once, -1)
+	if p.r.tasks.counted && !p.background && !p.waiting {
+		p.r.tasks.foreground.Down(x)
 	}
+}
+
+// WaitEnded sleeps until each other task that isn't in the background has ended, or waits, too.
+func (p *program) WaitEnded(x *smp.Ctx) {
+	x.Step("wait_ended", 0)
+	if !p.background && !p.waiting {
+		p.waiting = true
+		p.r.tasks.foreground.Down(x)
+	}
+	p.r.tasks.foreground.Wait(x)
 }
 
 // Operations returns how many operations a task has begun in the run so far, and how many it

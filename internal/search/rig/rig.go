@@ -83,7 +83,10 @@ func (r *Rig) ends() error {
 	case run.Outcome != smp.Passed:
 		return scenario.Placed(r.stands(), r.noEndAlone(run))
 	}
-	return r.checks.wrong
+	if r.checks.wrong != nil {
+		return r.checks.wrong
+	}
+	return r.unprobed()
 }
 
 // watched returns a rig without a twin, whose run doesn't end as it should: nil, unless monitors see in its default
@@ -212,7 +215,7 @@ func (r *Rig) StateRoots() []any {
 		list = append(list, r.patchers.Uprobes)
 	}
 	r.wiring.engine.State(func(root any) { list = append(list, root) })
-	if r.tasks.background {
+	if r.tasks.counted {
 		list = append(list, &r.tasks.foreground)
 	}
 	if r.probes.counts.ran != nil {

@@ -114,6 +114,12 @@ task("prober", cpu = 0, ops = [register_fprobe(p), unregister_fprobe(p), call(f,
 		{probes + `
 task("prober", cpu = 0, ops = [register_fprobe(p), call(f, changed = True), unregister_fprobe(p), register_fprobe(p), call(f, changed = True), expect(n, "02000000")])`, "task prober: operation 2 left out", true},
 		{`
+machine(cpus = 2)
+f = text("f", "b801000000 c3")
+k = kprobe("k", at = f)
+task("prober", cpu = 0, ops = [register(k), signal(), wait_ended(), hits(k, pre = 1)])
+task("caller", cpu = 1, ops = [wait_signal(), call(f)])`, "task caller: operation 1 left out", false},
+		{`
 f = text("f", "b801000000 c3")
 w = alias("w", f, at = 0xffffffff83000000)
 patches = text("patches", "c6042501000083 02 c3")
