@@ -46,7 +46,8 @@ func (x *CallOp) Returns(returns Word) *CallOp { x.set("returns", returns); retu
 func (x *CallOp) Bits(bits int) *CallOp { x.set("bits", bits); return x }
 
 // Expect is expect(d, hex, probed = False) of the language: memory from d on holds these bytes; d + 8 is a place in
-// d. probed: with probes, whose handlers have stored there; in the run without probes it isn't compared.
+// d. probed: with probes, whose handlers have stored there; the run without probes must hold other bytes there, or
+// nothing would tell that something was probed.
 func Expect(d DataPlace, hex string) *ExpectOp {
 	return &ExpectOp{anOp{deed{newCall("expect", d, hex)}}}
 }

@@ -311,6 +311,10 @@ func WaitSignal() Op { return anOp{deed{newCall("wait_signal")}} }
 // Signal is signal() of the language: wake the tasks that sleep in wait_signal().
 func Signal() Op { return anOp{deed{newCall("signal")}} }
 
+// WaitEnded is wait_ended() of the language: sleep until each other task that isn't in the background has ended, or
+// waits so, too. What hits and expect say after it holds at the end of each schedule.
+func WaitEnded() Op { return anOp{deed{newCall("wait_ended")}} }
+
 // QueueWork is queue_work(f) of the language: queue f as a work item: when its timer fires, a worker calls it,
 // without arguments, on CPU 0, or, in a scenario with hotplug, on the CPU that queued it; nothing happens if it is
 // queued already and hasn't begun.
