@@ -50,8 +50,8 @@
 //	                    build, plan, unit, board, gate, hub, lead, work, desk, web, load, faults and
 //	                    cmd/kpsim-campaign
 //	internal/search     runs of a scenario; its doc.go is a map
-//	                    rig (one run), explore, replay, calls (of a kernel's engine), shrink, proof, blame, cause, fuzz, mutantsearch,
-//	                    session (by hand), results (files), parallel (workers), twoengines,
+//	                    rig (one run), explore, replay, calls (of a kernel's engine), shrink, proof, blame, cause,
+//	                    fuzz, mutantsearch, session (by hand), results (files), parallel (workers), twoengines,
 //	                    change (a kernel with and without a change),
 //	                    small (all serial programs of a few calls),
 //	                    pairs (of an operation and a state of its object)

@@ -209,7 +209,6 @@ type EngineSetting string
 // The words for engine.
 const (
 	EngineKprobes EngineSetting = "kprobes"
-	EngineLinux   EngineSetting = "linux"
 )
 
 // MemorySetting is a word for memory.
