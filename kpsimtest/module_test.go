@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"kpsim/internal/testkit/thorough"
@@ -37,12 +39,70 @@ func TestForeignModule(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(pkg, "mine_test.go"), []byte(failing), 0o644))
 	run := module(t, dir)
 	out := run(dir, 1, "go", "test", "./...")
+	require.LessOrEqual(t, len(modulesOf(dir)), 6, "%v", modulesOf(dir))
 	line := regexp.MustCompile(`(?m)to see why:  (.*)$`).FindStringSubmatch(out)
 	require.NotNil(t, line, out)
 	require.FileExists(t, filepath.Join(pkg, "testdata", "second-instruction-no-start-inside.kps"))
 	for _, in := range []string{dir, pkg} {
 		require.Contains(t, run(in, 0, "sh", "-c", line[1]), "no-start-inside")
 	}
+}
+
+// drawing is a test of a module that isn't kpsim: rapid draws a patcher by hand, which stores a jump in pieces.
+const drawing = `package mine
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kpsim/kpsimtest"
+	"kpsim/kpsimtest/build"
+	"kpsim/kpsimtest/draw"
+)
+
+func TestPatcher(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := build.New("patcher")
+		m := draw.Machine(t, s)
+		f := s.Text("f", "0f 1f 44 00 00 c3")
+		g := s.Text("g", "31 c0 c3")
+		write := build.Write(f, build.JumpTo(g)).By(rapid.SampledFrom([]int{1, 2, 4}).Draw(t, "by"))
+		s.Task("patcher").Ops(draw.Ops(t, 0, 3, build.Schedule(), build.SyncCore())...).Ops(write).
+			Ops(draw.Ops(t, 0, 3, build.Schedule(), build.SyncCore())...)
+		draw.Callers(t, s, m, []build.Function{f})
+		draw.Interrupts(t, s, m)
+		kpsimtest.Never(t, s, kpsimtest.Runs(200))
+	})
+}
+`
+
+// What another module has drawn and what breaks a property is shrunk, to a few deviations of a few operations.
+func TestForeignDrawing(t *testing.T) {
+	thorough.Only(t, "20 s: rapid shrinks in another module")
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine_test.go"), []byte(drawing), 0o644))
+	run := module(t, dir)
+	run(dir, 0, "go", "get", "kpsim/kpsimtest/draw")
+	out := run(dir, 1, "go", "test", "-rapid.nofailfile", ".")
+	require.Contains(t, out, "patcher: a schedule breaks ")
+	test := regexp.MustCompile(`(?s)as a test of its own:\n(.*?\n\})`).FindStringSubmatch(
+		regexp.MustCompile(`(?m)^        `).ReplaceAllString(out, ""))
+	require.NotNil(t, test, out)
+	require.LessOrEqual(t, strings.Count(test[1], "("), 40, out)
+	pasted := "package mine\n\nimport (\n\t\"testing\"\n\n\t\"kpsim/kpsimtest\"\n)\n\n" + test[1] + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine_test.go"), []byte(pasted), 0o644))
+	require.Contains(t, run(dir, 1, "go", "test", "."), "still: cpu1")
+	require.LessOrEqual(t, len(modulesOf(dir)), 7, "with rapid: %v", modulesOf(dir))
+}
+
+// modulesOf lists the modules of a go.sum.
+func modulesOf(dir string) (list []string) {
+	for line := range strings.Lines(string(must(os.ReadFile(filepath.Join(dir, "go.sum"))))) {
+		list = append(list, strings.Fields(line)[0])
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // ownCommand makes the command that has an engine of another module, and has it explain a trace.
