@@ -84,7 +84,7 @@ func TestMeanCoverage(t *testing.T) {
 			}
 			switch what := fmt.Sprintf("mean of %s in %d runs of %d", c.probe, runs, c.hits); {
 			case !c.rare:
-				n.atLeast(t, 0.935, "%s", what)
+				n.within(t, 0.95, "%s", what)
 			case runs == 20:
 				t.Logf("%s: %d of %d", what, n.held, n.all)
 				require.Less(t, n.held, n.all*92/100, "a warning of nothing")
@@ -120,7 +120,7 @@ func TestQuantileCoverage(t *testing.T) {
 		rng := rand.New(rand.NewPCG(2, 2))
 		for _, runs := range []int{2, 5, 20} {
 			var n [len(quantiles)]covered
-			for range thorough.Of(60, 300) {
+			for range thorough.Of(60, 400) {
 				s := make(Samples, runs)
 				for i := range s {
 					s[i] = all[rng.IntN(len(all))]
@@ -132,7 +132,11 @@ func TestQuantileCoverage(t *testing.T) {
 				}
 			}
 			for k := range n {
-				n[k].atLeast(t, 0.95, "p%g of %s in %d runs", 100*quantiles[k], probe, runs)
+				if says := fmt.Sprintf("p%g of %s in %d runs", 100*quantiles[k], probe, runs); runs < 20 {
+					n[k].atLeast(t, 0.93, "%s", says)
+				} else { // as by default
+					n[k].within(t, 0.95, "%s", says)
+				}
 			}
 		}
 	}
@@ -156,7 +160,7 @@ func TestRatioCoverage(t *testing.T) {
 			require.NoError(t, err)
 			n.add(k.Ratio.Interval, 2)
 		}
-		n.atLeast(t, 0.94, "ratio of %v", c)
+		n.within(t, 0.95, "ratio of %v", c)
 	}
 	var n covered
 	for range 2000 {
@@ -167,17 +171,22 @@ func TestRatioCoverage(t *testing.T) {
 		mean, half := stat.Mean(one, nil), Samples{one}.batches().HalfWidth
 		n.add(Interval{mean - half, mean + half}, 1000)
 	}
-	n.atLeast(t, 0.95, "batch means")
+	n.within(t, 0.95, "batch means")
 }
 
-// The interval of a share holds it, whether the calls of a run are missed alike or not.
+// The interval of a share holds it, whether the calls of a run are missed alike or not: of 10 runs, as are drawn by
+// default, of 5, as in the page, and of 2. Where a miss is so rare that many sets of runs have none, the interval is
+// longer than it says.
 func TestShareCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	for _, runs := range []int{2, 5, 10} {
-		for _, share := range []float64{0.05, 0.3, 0.9} {
+		for _, share := range []float64{0.003, 0.05, 0.3, 0.9} {
 			for _, apart := range []float64{0, 0.05} {
+				if share < 2*apart { // a share that is drawn is one
+					continue
+				}
 				var n covered
-				for range 2000 {
+				for range thorough.Of(400, 4000) {
 					var part, of []float64
 					for range runs {
 						p, m := share+apart*rng.NormFloat64(), 30+rng.IntN(30)
@@ -191,7 +200,11 @@ func TestShareCoverage(t *testing.T) {
 					}
 					n.add(shareOf(part, of).Interval, share)
 				}
-				n.atLeast(t, 0.93, "share %g, apart %g, %d runs", share, apart, runs)
+				if says := fmt.Sprintf("share %g, apart %g, %d runs", share, apart, runs); share*float64(runs) < 1 || runs < 5 {
+					n.atLeast(t, 0.95, "%s", says)
+				} else {
+					n.within(t, 0.95, "%s", says)
+				}
 			}
 		}
 	}
@@ -213,8 +226,8 @@ func TestDrawnCoverage(t *testing.T) {
 		p50.add(p.StopEnds.At50, many.StopEnds.P50)
 		p90.add(p.StopEnds.At90, many.StopEnds.P90)
 	}
-	p50.atLeast(t, 0.95, "p50 of stop_machine")
-	p90.atLeast(t, 0.95, "p90 of stop_machine")
+	p50.within(t, 0.95, "p50 of stop_machine")
+	p90.within(t, 0.95, "p90 of stop_machine")
 
 	o := OverlapConfig{Tasks: 4, Maxactive: 2, Calls: 8, Edition: "6.9", Schedule: Timed, Runs: 1000, Seed: 99}
 	truth, err := o.Measure()
@@ -253,7 +266,7 @@ func TestMarginCoverage(t *testing.T) {
 				n.add(Predicted(usec, within), list[i].Usec)
 			}
 		}
-		n.atLeast(t, 0.95, "margin of the %v tier", tier)
+		n.within(t, 0.95, "margin of the %v tier", tier)
 	}
 }
 

@@ -50,13 +50,22 @@ func quantileOf(all []float64, runs [][]float64, q float64) Measure {
 			return all[k-1]
 		}
 	}
-	half := student(float64(len(runs)-1)) * shareError(part, of, q)
+	t, e := shareError(part, of, q)
+	half := t * e
 	return Measure{value, Interval{at(q - half), at(q + half + 1/n)}}
 }
 
-// shareError returns the standard error of the share p of runs' totals: that of a ratio of sums over runs, and no
-// less than that of as many independent draws, because runs may be alike by chance.
-func shareError(part, of []float64, p float64) float64 {
+// least is how many standard errors of as many independent draws an interval reaches to either side at least: four
+// fifths of what it would if draws were known to be independent. With all of it, intervals of 5 and 20 runs of such draws
+// cover 98 %; with nothing, those of 2 runs cover 80 % where few draws are in the tail (TestShareCoverage,
+// TestQuantileCoverage).
+var least = 0.8 * distuv.UnitNormal.Quantile((1+confidence)/2)
+
+// shareError returns the standard error of the share p of runs' totals, and how many of them an interval reaches to
+// either side. The error is that of a ratio of sums over runs, with Student's t. But few runs may be alike by chance, so
+// it reaches to least. If all are alike, nothing says how much runs differ: then it is Student's t with the error of as
+// many independent draws.
+func shareError(part, of []float64, p float64) (deviations, e float64) {
 	n, sum := 0.0, 0.0
 	for i := range of {
 		n, sum = n+of[i], sum+part[i]
@@ -66,11 +75,18 @@ func shareError(part, of []float64, p float64) float64 {
 		d := (part[i] - sum/n*of[i]) / n
 		v += d * d * m / (m - 1)
 	}
-	return math.Sqrt(max(v, p*(1-p)/n))
+	t, between, within := student(m-1), math.Sqrt(v), math.Sqrt(p*(1-p)/n)
+	switch {
+	case between == 0:
+		return t, within
+	case t*between < least*within:
+		return least, within
+	}
+	return t, between
 }
 
-// shareOf returns the share of runs' totals. The interval is Wilson's, with Student's t and with as many independent
-// draws as the runs are worth. A single run has none.
+// shareOf returns the share of runs' totals. The interval is Wilson's, with as many independent draws as the runs are
+// worth. A single run has none.
 func shareOf(part, of []float64) Measure {
 	n, sum := 0.0, 0.0
 	for i := range of {
@@ -80,10 +96,10 @@ func shareOf(part, of []float64) Measure {
 		return Measure{sum / max(n, 1), Interval{0, 1}}
 	}
 	p := sum / n
-	if e := shareError(part, of, p); e > 0 {
+	t, e := shareError(part, of, p)
+	if e > 0 {
 		n = p * (1 - p) / (e * e)
 	}
-	t := student(float64(len(of) - 1))
 	mid, half := p+t*t/(2*n), t*math.Sqrt(p*(1-p)/n+t*t/(4*n*n))
 	return Measure{p, Interval{max(0, (mid-half)/(1+t*t/n)), min(1, (mid+half)/(1+t*t/n))}}
 }

@@ -307,8 +307,10 @@ func (n *sampler) label(question int) traces.Deviation {
 	return traces.Deviation(spot.Anchor())
 }
 
-// wilson returns the 95 % interval of a probability after k successes in n trials (Wilson,
-// "Probable inference, the law of succession, and statistical inference", 1927).
+// wilson returns the 95 % interval of a probability after k successes in n trials (Wilson, "Probable inference, the law of
+// succession, and statistical inference", 1927). After one to three successes, or failures, its nearer end is that of a
+// Poisson count: Wilson's own covers as little as 84 % there (Brown, Cai and DasGupta, "Interval estimation for a
+// binomial proportion", 2001, section 4.1.1).
 func wilson(k, n int) (low, high float64) {
 	if n == 0 {
 		return 0, 1
@@ -318,5 +320,15 @@ func wilson(k, n int) (low, high float64) {
 	mid := p + z*z/(2*m)
 	half := z * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
 	all := 1 + z*z/m
-	return max(0, (mid-half)/all), min(1, (mid+half)/all)
+	low, high = max(0, (mid-half)/all), min(1, (mid+half)/all)
+	if k < len(fewLeast) {
+		low = min(low, fewLeast[k]/m)
+	}
+	if n-k < len(fewLeast) {
+		high = max(high, 1-fewLeast[n-k]/m)
+	}
+	return low, high
 }
+
+// fewLeast are the means with which a Poisson count is so large or larger with probability 5 %.
+var fewLeast = [...]float64{0, 0.051293, 0.355362, 0.817691}

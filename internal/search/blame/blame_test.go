@@ -1,6 +1,7 @@
 package blame
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -136,13 +137,53 @@ func TestWilson(t *testing.T) {
 	assert.InDelta(t, 0.7634, high, 1e-4)
 	low, high = wilson(0, 0)
 	assert.Equal(t, [2]float64{0, 1}, [2]float64{low, high})
-	for _, k := range []int{1, 17, 150, 399} {
+	for _, k := range []int{17, 150, 383} {
 		p := float64(k) / 400
 		low, high = wilson(k, 400)
 		for _, b := range []float64{low, high} {
 			assert.InDelta(t, 1.959964*1.959964*b*(1-b)/400, (p-b)*(p-b), 1e-9)
 		}
 	}
+}
+
+// The interval holds the probability as often as it says, worked out and not drawn: in the mean over probabilities, and
+// with each nearly so, however rare, with the runs of a prefix by default and with few.
+func TestWilsonCovers(t *testing.T) {
+	for _, n := range []int{20, 100, SamplingRuns} {
+		sum, least, of := 0.0, 1.0, 0
+		for i := 1; i < 400; i++ {
+			p := float64(i) / 800
+			if i%2 == 0 {
+				p = float64(i) / (200 * float64(n)) // none to two successes are expected
+			}
+			held := 0.0
+			for k := range n + 1 {
+				if low, high := wilson(k, n); low <= p && p <= high {
+					held += choose(n, k, p)
+				}
+			}
+			sum, least, of = sum+held, min(least, held), of+1
+		}
+		t.Logf("%d runs: %.3f in the mean, %.3f at least", n, sum/float64(of), least)
+		assert.InDelta(t, 0.96, sum/float64(of), 0.015, "%d runs", n)
+		assert.Greater(t, least, 0.92, "%d runs", n)
+	}
+	for k, mean := range fewLeast {
+		below := 0.0
+		for i := range k {
+			log, _ := math.Lgamma(float64(i) + 1)
+			below += math.Exp(float64(i)*math.Log(mean) - mean - log)
+		}
+		if k > 0 {
+			assert.InDelta(t, 0.95, below, 1e-6, "%d", k)
+		}
+	}
+}
+
+// choose is the probability of k successes in n trials.
+func choose(n, k int, p float64) float64 {
+	log := func(n int) float64 { v, _ := math.Lgamma(float64(n) + 1); return v }
+	return math.Exp(log(n) - log(k) - log(n-k) + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
 }
 
 // A continuation that breaks another property has not failed as the trace did.

@@ -45,12 +45,11 @@ func TestCompare(t *testing.T) {
 	require.Equal(t, Ratio{1, 1, 1}, Compare(same, same)) // seed by seed
 }
 
-// Each bound holds the true ratio in 95 of 100 comparisons, of 5 seeds as of 100; fewer have none.
+// Each bound holds the true ratio in 95 of 100 comparisons, of 100 seeds as by default as of 5; fewer have none.
 func TestCompareCovers(t *testing.T) {
-	const n = 400
 	for _, seeds := range []int{1, 4, 5, 20, 100} {
-		above, below := 0, 0
-		for i := range uint64(n / searchtest.Slow) {
+		above, below, n := 0, 0, 1000/searchtest.Slow
+		for i := range uint64(n) {
 			r := Compare(lapOf(2*i, seeds, 3000), lapOf(2*i+1, seeds, 2000))
 			require.Equal(t, seeds >= 5, r.Bounded())
 			if r.High >= 1.5 {
@@ -61,8 +60,11 @@ func TestCompareCovers(t *testing.T) {
 			}
 		}
 		if searchtest.Slow == 1 && seeds >= 5 {
-			require.GreaterOrEqual(t, above, n*92/100, "%d seeds", seeds)
-			require.GreaterOrEqual(t, below, n*92/100, "%d seeds", seeds)
+			for _, held := range []int{above, below} {
+				share := float64(held) / float64(n)
+				t.Logf("%d seeds: %.3f", seeds, share)
+				require.InDelta(t, 0.95, share, 0.035, "%d seeds", seeds) // 0.02, and as much as chance adds
+			}
 		}
 	}
 }
