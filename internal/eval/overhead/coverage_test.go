@@ -200,7 +200,8 @@ func TestShareCoverage(t *testing.T) {
 					}
 					n.add(shareOf(part, of).Interval, share)
 				}
-				if says := fmt.Sprintf("share %g, apart %g, %d runs", share, apart, runs); share*float64(runs) < 1 || runs < 5 {
+				says := fmt.Sprintf("share %g, apart %g, %d runs", share, apart, runs)
+				if runs < 5 || share*float64(runs) < 1 {
 					n.atLeast(t, 0.95, "%s", says)
 				} else {
 					n.within(t, 0.95, "%s", says)

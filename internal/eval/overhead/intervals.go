@@ -56,14 +56,14 @@ func quantileOf(all []float64, runs [][]float64, q float64) Measure {
 }
 
 // least is how many standard errors of as many independent draws an interval reaches to either side at least: four
-// fifths of what it would if draws were known to be independent. With all of it, intervals of 5 and 20 runs of such draws
-// cover 98 %; with nothing, those of 2 runs cover 80 % where few draws are in the tail (TestShareCoverage,
+// fifths of what it would if draws were known to be independent. With all of it, intervals of 5 and 20 runs of such
+// draws cover 98 %; with nothing, those of 2 runs cover 80 % where few draws are in the tail (TestShareCoverage,
 // TestQuantileCoverage).
 var least = 0.8 * distuv.UnitNormal.Quantile((1+confidence)/2)
 
 // shareError returns the standard error of the share p of runs' totals, and how many of them an interval reaches to
-// either side. The error is that of a ratio of sums over runs, with Student's t. But few runs may be alike by chance, so
-// it reaches to least. If all are alike, nothing says how much runs differ: then it is Student's t with the error of as
+// either side. The error is that of a ratio of sums over runs, with Student's t. But few runs may be alike by chance,
+// so it reaches to least. If all are alike, nothing says how much runs differ: then it is Student's t with the error of as
 // many independent draws.
 func shareError(part, of []float64, p float64) (deviations, e float64) {
 	n, sum := 0.0, 0.0

@@ -21,8 +21,8 @@ func TestMedianRank(t *testing.T) {
 	}
 }
 
-// TestFirstMedianCovers: the interval of 20 seeds holds the median of what a search takes in 96 of 100 sets, whether its
-// end is beyond the bound or not; with a median of a few schedules, at which many seeds are equal, in more.
+// TestFirstMedianCovers: the interval of 20 seeds holds the median of what a search takes in 96 of 100 sets, whether
+// its end is beyond the bound or not; with a median of a few schedules, at which many seeds are equal, in more.
 func TestFirstMedianCovers(t *testing.T) {
 	var r sim.Rand
 	r.Seed(7, 7)
