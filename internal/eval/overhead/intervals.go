@@ -63,8 +63,8 @@ var least = 0.8 * distuv.UnitNormal.Quantile((1+confidence)/2)
 
 // shareError returns the standard error of the share p of runs' totals, and how many of them an interval reaches to
 // either side. The error is that of a ratio of sums over runs, with Student's t. But few runs may be alike by chance,
-// so it reaches to least. If all are alike, nothing says how much runs differ: then it is Student's t with the error of as
-// many independent draws.
+// so it reaches to least. If all are alike, nothing says how much runs differ: then it is Student's t with the error
+// of as many independent draws.
 func shareError(part, of []float64, p float64) (deviations, e float64) {
 	n, sum := 0.0, 0.0
 	for i := range of {
