@@ -31,7 +31,7 @@
 //	                    extract makes one of a run
 //	internal/ui         what people see:
 //	                    cli (terminal, files, ^C, progress; its flags have ranges, errors, completion; its
-//	                    manual makes man pages; its inputs opens scenarios, traces, names, and kernels),
+//	                    manual makes man pages; its inputs opens scenarios, traces, names, kernels),
 //	                    table (texts, JSON and tables of pages from columns), verdict (KTAP, JUnit XML, SARIF),
 //	                    page (HTML; its plot draws plots),
 //	                    viewer (a run step by step);

@@ -193,6 +193,8 @@ var layers = []layer{
 	{pkg: "internal/ui/cli/manual", may: []string{"internal/ui/cli/flags"}, free: []string{"*"}},
 	{pkg: "internal/ui/cli/inputs", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/ui/cli/inputs/kernels", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/ui/cli/inputs/drawable", may: []string{"internal/scenario", "internal/scenario/gen",
+		"internal/ui/cli/inputs", "smp/arch/target"}, free: []string{"*"}},
 	// for tests
 	{pkg: "internal/testkit/thorough", free: []string{"*"}},
 	// is kpsim in tests

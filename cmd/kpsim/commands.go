@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/flags"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/drawable"
 	"kpsim/internal/verbs/catalogue"
 	"kpsim/internal/verbs/findings"
 	"kpsim/internal/verbs/start"
@@ -57,10 +58,10 @@ func newParser(of []verb, stdout, stderr io.Writer, options ...kong.Option) *kon
 		kong.Vars{
 			"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()),
 			"memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()),
-			"drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()),
+			"drawn": cli.List(drawable.Editions()), "preempts": cli.List(drawable.Preempts()),
 			"kinds":      cli.List(catalogue.Kinds()),
 			"purposes":   cli.List(start.Purposes()),
-			"processors": cli.List(inputs.DrawnProcessors()),
+			"processors": cli.List(drawable.Processors()),
 			"bound":      fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns),
 		})
 	for _, v := range of {

@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/flags"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/drawable"
 	"kpsim/internal/ui/verdict"
 	"kpsim/internal/verbs/catalogue"
 	"kpsim/internal/verbs/report"
@@ -82,9 +83,9 @@ var completions = map[string]flags.Names{
 	"--without":     flags.Fixed(library.Names),
 	"--mutants":     flags.Fixed(mutants.Names),
 	"--strategy":    flags.Fixed(inputs.StrategyNames),
-	"--edition":     flags.Fixed(inputs.DrawnEditions),
-	"--arch":        flags.Fixed(inputs.DrawnProcessors),
-	"--preempt":     flags.Fixed(inputs.DrawnPreempts),
+	"--edition":     flags.Fixed(drawable.Editions),
+	"--arch":        flags.Fixed(drawable.Processors),
+	"--preempt":     flags.Fixed(drawable.Preempts),
 	"--fetch":       flags.Fixed(fetch.Names),
 	"--memory":      flags.Fixed(smp.Orderings),
 	"--machine":     flags.Fixed(pages.MachineIDs),

@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/flags"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/drawable"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/fetch"
@@ -82,8 +83,8 @@ func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()),
 			"memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()),
-			"drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()),
-			"processors": cli.List(inputs.DrawnProcessors()),
+			"drawn": cli.List(drawable.Editions()), "preempts": cli.List(drawable.Preempts()),
+			"processors": cli.List(drawable.Processors()),
 			"folder":     defaultDir()})
 	if err != nil {
 		sim.Bug("the command line: %v", err)

@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/drawable"
 	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -198,7 +199,7 @@ func (c *Explore) check() (err error) {
 	if _, err := inputs.OptionalMemory(c.Memory); err != nil {
 		return err
 	}
-	if err := inputs.OptionalEdition(c.Edition); err != nil {
+	if err := drawable.OptionalEdition(c.Edition); err != nil {
 		return err
 	}
 	if err := c.GoOn.Check(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/ui/cli"
-	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/drawable"
 	"kpsim/kprobes/mutants"
 	"kpsim/smp/arch/target"
 )
@@ -134,13 +134,13 @@ func (c *Fuzz) keep(list []*fuzz.Program) error {
 
 // machines returns the machines that programs are drawn for; nil: any.
 func (c *Fuzz) machines() (list []scenario.Machine, err error) {
-	if err := inputs.OptionalEdition(c.Edition); err != nil {
+	if err := drawable.OptionalEdition(c.Edition); err != nil {
 		return nil, err
 	}
-	if err := cli.Optional("--preempt", "model of preemption", c.Preempt, inputs.DrawnPreempts()); err != nil {
+	if err := cli.Optional("--preempt", "model of preemption", c.Preempt, drawable.Preempts()); err != nil {
 		return nil, err
 	}
-	if err := cli.Optional("--arch", "processor", c.Arch, inputs.DrawnProcessors()); err != nil {
+	if err := cli.Optional("--arch", "processor", c.Arch, drawable.Processors()); err != nil {
 		return nil, err
 	}
 	if c.Edition == "" && c.Preempt == "" && c.Arch == "" && !c.AsShipped {

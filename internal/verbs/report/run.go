@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/drawable"
 	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/ui/verdict"
 	"kpsim/kprobes/kpev"
@@ -43,7 +44,7 @@ func (c *RunFlags) Schedule(read inputs.ScenarioReader, what, usual string) (*in
 	if err := cli.Optional("--strategy", "strategy", c.Strategy, inputs.StrategyNames()); err != nil {
 		return nil, nil, err
 	}
-	if err := inputs.OptionalEdition(c.Edition); err != nil {
+	if err := drawable.OptionalEdition(c.Edition); err != nil {
 		return nil, nil, err
 	}
 	if _, err := inputs.OptionalMemory(c.Memory); err != nil {

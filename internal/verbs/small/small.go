@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/search/small"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/drawable"
 	"kpsim/internal/ui/cli/inputs/kernels"
 )
 
@@ -80,7 +81,7 @@ func (c *Small) Run(p *cli.Program) (int, error) {
 			return 0, err
 		}
 	}
-	if err := inputs.OptionalEdition(c.Edition); err != nil {
+	if err := drawable.OptionalEdition(c.Edition); err != nil {
 		return 0, err
 	}
 	for _, w := range c.Worlds {

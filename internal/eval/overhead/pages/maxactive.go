@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/drawable"
 	"kpsim/internal/ui/page"
 	"kpsim/internal/ui/table"
 	"kpsim/sim"
@@ -68,7 +69,7 @@ func (c *Maxactive) Run(p *cli.Program) (int, error) {
 
 // configs returns what is measured, and how many of it are a row.
 func (c *Maxactive) configs() (list []overhead.OverlapConfig, columns int, err error) {
-	editions, err := inputs.Once("edition", "edition", c.Editions, inputs.DrawnEditions())
+	editions, err := inputs.Once("edition", "edition", c.Editions, drawable.Editions())
 	if err != nil {
 		return nil, 0, err
 	}

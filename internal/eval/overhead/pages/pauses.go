@@ -6,6 +6,7 @@ import (
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/drawable"
 	"kpsim/internal/ui/table"
 	"kpsim/sim"
 )
@@ -98,7 +99,7 @@ func (c *Pauses) configs() (list []overhead.PauseConfig, err error) {
 	if err != nil {
 		return nil, err
 	}
-	preempts, err := inputs.Once("preempt", "model of preemption", c.Preempt, inputs.DrawnPreempts())
+	preempts, err := inputs.Once("preempt", "model of preemption", c.Preempt, drawable.Preempts())
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
+	"kpsim/internal/ui/cli/inputs/drawable"
 	"kpsim/sim"
 	"kpsim/smp/cycles"
 )
@@ -37,7 +38,7 @@ func (c *ways) check() error {
 		}
 	}
 	var err error
-	if c.Editions, err = inputs.Once("edition", "edition", c.Editions, inputs.DrawnEditions()); err != nil {
+	if c.Editions, err = inputs.Once("edition", "edition", c.Editions, drawable.Editions()); err != nil {
 		return err
 	}
 	if c.CPUs == nil {

@@ -6,13 +6,11 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
-	"kpsim/internal/scenario/gen"
 	"kpsim/internal/ui/cli"
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
-	"kpsim/smp/arch/target"
 )
 
 // The observations, as litmus tests name them.
@@ -53,17 +51,6 @@ func WeakMemory(o smp.Ordering) string {
 		return ""
 	}
 	return o.String()
-}
-
-// OptionalEdition is KnownEdition for --edition, which may be "".
-func OptionalEdition(name string) error {
-	if name == "" {
-		return nil
-	}
-	if err := KnownEdition(name, DrawnEditions()); err != nil {
-		return fmt.Errorf("--edition: %w", err)
-	}
-	return nil
 }
 
 // KnownEdition is Known for an edition. For a kernel's version it names the editions before and
@@ -125,33 +112,4 @@ func PropertyByID(id string) (*properties.Property, bool) {
 		}
 	}
 	return nil, false
-}
-
-// DrawnEditions returns the names of the editions on whose machines programs are drawn.
-func DrawnEditions() []string {
-	return drawnNames(func(m *scenario.Machine) string { return m.Edition.String() })
-}
-
-// DrawnPreempts returns the names of those machines' preemption models.
-func DrawnPreempts() []string {
-	return drawnNames(func(m *scenario.Machine) string { return m.Preempt.String() })
-}
-
-// DrawnProcessors returns the names of the processors that programs are drawn for.
-func DrawnProcessors() (names []string) {
-	for p, name := range target.Words {
-		if target.Processor(p).Serves(target.Drawn) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func drawnNames(of func(m *scenario.Machine) string) (names []string) {
-	for _, m := range gen.Machines() {
-		if name := of(&m); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
