@@ -31,7 +31,8 @@
 //	                    extract makes one of a run
 //	internal/ui         what people see:
 //	                    cli (terminal, files, ^C, progress; its flags have ranges, errors, completion; its
-//	                    manual makes man pages; its inputs opens scenarios, traces, names, kernels),
+//	                    manual makes man pages; its inputs opens scenarios, traces, names, with kernels, and
+//	                    drawable for names of drawn machines),
 //	                    table (texts, JSON and tables of pages from columns), verdict (KTAP, JUnit XML, SARIF),
 //	                    page (HTML; its plot draws plots),
 //	                    viewer (a run step by step);
