@@ -148,7 +148,7 @@ func (h gdb) print(args []string) error {
 		return errUsage
 	}
 	for _, a := range args {
-		line, err := h.s.worth(a, func() (int, error) { return h.cpuOf(nil) })
+		line, err := h.worth(a)
 		if err != nil {
 			return err
 		}
@@ -158,19 +158,19 @@ func (h gdb) print(args []string) error {
 }
 
 // worth describes the value of a word: a register ($rax, rip), *ADDRESS, a probe, a symbol or a number.
-func (h *machine) worth(word string, cpu func() (int, error)) (string, error) {
-	m := h.Rig.Machine
+func (h gdb) worth(word string) (string, error) {
+	m := h.s.Rig.Machine
 	if reg := strings.TrimPrefix(word, "$"); reg != word || slices.Contains(m.Arch().RegNames, word) ||
 		word == m.Arch().IPName {
-		c, err := cpu()
+		c, err := h.cpuOf(nil)
 		if err != nil {
 			return "", err
 		}
-		v, err := h.register(c, reg)
-		return fmt.Sprintf("cpu%d %s = %s", c, reg, h.number(v)), err
+		v, err := h.s.register(c, reg)
+		return fmt.Sprintf("cpu%d %s = %s", c, reg, h.s.number(v)), err
 	}
 	if at, ok := strings.CutPrefix(word, "*"); ok {
-		a, err := h.place(at)
+		a, err := h.address(at)
 		if err != nil {
 			return "", err
 		}
@@ -178,17 +178,35 @@ func (h *machine) worth(word string, cpu func() (int, error)) (string, error) {
 		if m.Inspect().BytesAt(a, b[:]) < len(b) {
 			return "", fmt.Errorf("%s: there aren't 8 bytes in memory; x %s shows what is there", word, at)
 		}
-		return fmt.Sprintf("%s = %s", word, h.number(binary.LittleEndian.Uint64(b[:]))), nil
+		return fmt.Sprintf("%s = %s", word, h.s.number(binary.LittleEndian.Uint64(b[:]))), nil
 	}
-	if i, ok := h.Probe(word); ok {
-		at, _ := h.Rig.Probe(i)
+	if i, ok := h.s.Probe(word); ok {
+		at, _ := h.s.Rig.Probe(i)
 		return fmt.Sprintf("%s is a probe at %s, %#x", word, m.Names().Symbol(at), uint64(at)), nil
 	}
-	at, err := h.place(word)
+	at, err := h.s.place(word)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s = %s", word, h.number(uint64(at))), nil
+	return fmt.Sprintf("%s = %s", word, h.s.number(uint64(at))), nil
+}
+
+// address reads a place, or $REG or $REG+OFFSET.
+func (h gdb) address(word string) (arch.Addr, error) {
+	reg, ok := strings.CutPrefix(word, "$")
+	if !ok {
+		return h.s.place(word)
+	}
+	reg, off, err := splitPlace(reg)
+	if err != nil {
+		return 0, err
+	}
+	cpu, err := h.cpuOf(nil)
+	if err != nil {
+		return 0, err
+	}
+	v, err := h.s.register(cpu, reg)
+	return arch.Addr(v + uint64(off)), err
 }
 
 // register returns a register of a CPU by its name; pc, ip and sp are understood on every processor.
@@ -450,8 +468,8 @@ func (h *sh) atLimit(err error) error {
 var gdbUnits = map[rune]int{'b': 1, 'h': 2, 'w': 4, 'g': 8}
 
 // gdbFormat reads what is behind the slash of x/4i and x/16xb: a count, and letters. insns is how many instructions
-// are asked for, bytes how many bytes; 0: the usual.
-func gdbFormat(format string) (insns, bytes int, err error) {
+// are asked for, 0: none; else words of unit bytes, bytes in all.
+func gdbFormat(format string) (insns, bytes, unit int, err error) {
 	digits := strings.IndexFunc(format, func(c rune) bool { return c < '0' || c > '9' })
 	if digits < 0 {
 		digits = len(format)
@@ -459,21 +477,21 @@ func gdbFormat(format string) (insns, bytes int, err error) {
 	n := 1
 	if digits > 0 {
 		if n, err = strconv.Atoi(format[:digits]); err != nil || n < 1 || n > 4096 {
-			return 0, 0, fmt.Errorf("x/%s: %s is no count; write 1 to 4096", format, format[:digits])
+			return 0, 0, 0, fmt.Errorf("x/%s: %s is no count; write 1 to 4096", format, format[:digits])
 		}
 	}
-	unit := 1
+	unit = 1
 	for _, c := range format[digits:] {
 		size, ok := gdbUnits[c]
 		switch {
 		case c == 'i':
-			return n, 0, nil
+			return n, 0, 0, nil
 		case ok:
 			unit = size
 		case !strings.ContainsRune("xduot", c):
-			return 0, 0, fmt.Errorf("x/%s: there is no format %c; write x/4i for instructions, x/16xb for bytes",
+			return 0, 0, 0, fmt.Errorf("x/%s: there is no format %c; write x/4i for instructions, x/16xb for bytes",
 				format, c)
 		}
 	}
-	return 0, n * unit, nil
+	return 0, n * unit, unit, nil
 }

@@ -84,6 +84,30 @@ func TestNext(t *testing.T) {
 	require.ErrorContains(t, do0(h, "goto 5", "next 0"), "cpu0 runs nothing; ")
 }
 
+// backtrace shows calls of text by text, and what a trap has interrupted; finish leaves one after the other.
+func TestBacktrace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "nest.star")
+	require.NoError(t, os.WriteFile(file, []byte(`scenario(says = "f calls g.")
+machine(cpus = 1)
+g = text("g", "4889f8 4801f0 c3", at = 0xffffffff81000100)
+f = text("f", "55 4889e5 e8f7000000 4883c001 5d c3", at = 0xffffffff81000000)
+k = kprobe("k", at = f + 9)
+task("t", ops = [register(k), call(f, 3, 5, returns = 9)])
+never()
+`), 0o600))
+	h, out := begun(t, file, 0)
+	do(t, h, out, "start", "until g+3")
+	require.Equal(t, "cpu0  t\n  #0  g+0x3\n  #1  f+0x9\n  #2  call\n", do(t, h, out, "bt"))
+	require.Equal(t, "*$sp = 0xffffffff81000009 <f+0x9>\n", do(t, h, out, "p *$sp"))
+	require.Contains(t, do(t, h, out, "x/1xg $sp"), " 09 00 00 81 ff ff ff ff ")
+	require.Contains(t, do(t, h, out, "fin"), "t has returned from g+0x3, is at f+0x9; rax = 0x8 (8), ")
+	require.Contains(t, do(t, h, out, "rn"), "cpu0  t, at f+0x4\n")
+	require.Contains(t, do(t, h, out, "n"), "cpu0  t, at f+0x9, ")
+	do(t, h, out, "until Handler")
+	require.Equal(t, "cpu0  t\n  #0  handler   (a trap)\n  #1  f+0xa\n  #2  call\n", do(t, h, out, "bt"))
+	require.Contains(t, do(t, h, out, "fin"), "t has returned from handler, ")
+}
+
 // until is break, continue and delete; a property is left before the step that breaks it.
 func TestUntil(t *testing.T) {
 	h, out := begun(t, "safe-full", 3)

@@ -257,13 +257,13 @@ func (h *sh) examine(args []string) error {
 	if len(args) < 1 || len(args) > 2 {
 		return errUsage
 	}
-	at, err := h.s.place(args[0])
+	at, err := gdb{h}.address(args[0])
 	if err != nil {
 		return err
 	}
-	n, insns := 16, 0
+	n, insns, unit := 16, 0, 0 // of data, 8
 	if h.format != "" {
-		if insns, n, err = gdbFormat(h.format); err != nil {
+		if insns, n, unit, err = gdbFormat(h.format); err != nil {
 			return err
 		}
 		if insns > 0 {
@@ -281,10 +281,15 @@ func (h *sh) examine(args []string) error {
 		return fmt.Errorf("nothing is in memory at %#x", uint64(at))
 	}
 	n = min(n, mapped)
-	if h.s.isData(at) {
-		for off := 0; off+8 <= n; off += 8 {
-			h.row(at+arch.Addr(off), b[off:off+8], fmt.Sprintf("%#x", binary.LittleEndian.Uint64(b[off:])))
-		}
+	if unit == 0 && insns == 0 && h.s.isData(at) {
+		unit = 8
+	}
+	for off := 0; unit > 0 && off+unit <= n; off += unit {
+		word := make([]byte, 8)
+		copy(word, b[off:off+unit])
+		h.row(at+arch.Addr(off), b[off:off+unit], h.s.number(binary.LittleEndian.Uint64(word)))
+	}
+	if unit > 0 {
 		return nil
 	}
 	off := 0

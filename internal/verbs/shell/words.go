@@ -122,7 +122,7 @@ func init() {
 			"alone: list them", "info registers 1", false, habit(gdb.info), words(infoNames)},
 		{"backtrace", []string{"bt"}, "[CPU]", "print what a CPU runs, and what called or interrupted what",
 			"backtrace 1", false, habit(gdb.backtrace), (*machine).cpuNumbers},
-		{"print", []string{"p", "inspect", "sym"}, "$REG|SYMBOL[+OFFSET]|*ADDRESS|PROBE…",
+		{"print", []string{"p", "inspect", "sym"}, "$REG|SYMBOL[+OFFSET]|*ADDRESS|*$REG|PROBE…",
 			"print registers, symbols, 8 bytes of memory, probes", "print $rax *victim", false, habit(gdb.print),
 			(*machine).printable},
 		{"list", []string{"l"}, "", "print the scenario: its functions, probes and tasks", "list | grep task", false,
@@ -131,7 +131,7 @@ func init() {
 		{"text", []string{"disassemble", "disas", "dis"}, "[FUNC]",
 			"list a function, else that in which a CPU stands: as it is in memory, what it was, where CPUs stand, " +
 				"and what each may still fetch", "text victim", false, (*sh).text, (*machine).functions},
-		{"x", []string{"rd"}, "ADDRESS|SYMBOL[+OFFSET] [N]",
+		{"x", []string{"rd"}, "ADDRESS|SYMBOL[+OFFSET]|$REG[+OFFSET] [N]",
 			"print N bytes of memory, and as instructions; of data, as words of 8 bytes; x/4i: four instructions",
 			"x victim 5", false,
 			(*sh).examine, (*machine).symbols},
