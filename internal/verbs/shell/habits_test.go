@@ -194,6 +194,13 @@ func TestSave(t *testing.T) {
 		defer r.Rig.Close()
 		require.True(t, r.Same, r.Why)
 		require.Empty(t, h.differs(r))
+		list := h.s.Rig.Log.Events
+		list[len(list)-3].A++
+		require.Contains(t, h.differs(r), "is another one")
+		list[len(list)-3].A--
+		h.s.Rig.Log.Events = list[:len(list)-1]
+		require.Contains(t, h.differs(r), "events, not")
+		h.s.Rig.Log.Events = list
 		require.Zero(t, r.Drifts)
 		require.ErrorContains(t, h.line("save "+file), "is there already")
 	}
