@@ -287,7 +287,7 @@ func (h *sh) examine(args []string) error {
 	for off := 0; unit > 0 && off+unit <= n; off += unit {
 		word := make([]byte, 8)
 		copy(word, b[off:off+unit])
-		h.row(at+arch.Addr(off), b[off:off+unit], h.s.number(binary.LittleEndian.Uint64(word)))
+		h.row(at+arch.Addr(off), b[off:off+unit], fmt.Sprintf("%#x", binary.LittleEndian.Uint64(word)))
 	}
 	if unit > 0 {
 		return nil
