@@ -310,7 +310,7 @@ func (n *sampler) label(question int) traces.Deviation {
 // wilson returns the 95 % interval of a probability after k successes in n trials (Wilson, "Probable inference, the
 // law of succession, and statistical inference", 1927). After one to three successes, or failures, its nearer end is
 // that of a Poisson count: Wilson's own covers as little as 84 % there (Brown, Cai and DasGupta, "Interval estimation
-// for a binomial proportion", 2001, section 4.1.1).
+// for a binomial proportion", 2001).
 func wilson(k, n int) (low, high float64) {
 	if n == 0 {
 		return 0, 1
