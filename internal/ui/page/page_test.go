@@ -328,3 +328,31 @@ func TestLabelsInAnotherFont(t *testing.T) {
 	require.Regexp(t, `^([6-9]|\d\d)`, title[1], "texts")
 	require.Empty(t, title[2])
 }
+
+// focus has a browser put the focus on each mark in turn, and say in the page's title what it shows.
+const focus = `<script>
+const shown = [];
+for (const mark of document.querySelectorAll("svg[role=group] [tabindex='0']")) {
+	mark.focus();
+	shown.push([...document.querySelectorAll(".tip text")].filter(t => getComputedStyle(t).visibility == "visible").map(t => t.textContent).join("+"));
+}
+document.title = "shown: " + shown.join("; ");
+</script>`
+
+// A keyboard reaches each mark of a plot, which then alone shows its value; and a link leads past them.
+func TestValuesAtFocus(t *testing.T) {
+	p := plot.New("µs", "")
+	require.NoError(t, p.AddBars([]string{"a", "b"}, [][]float64{{1, 2}, {3, 0}}))
+	d := &Document{Title: "Bars", Sections: []Section{{ID: "bars", Title: "Bars", Blocks: []Block{
+		&Figure{Caption: "Bars.", Plots: []Plot{{Title: "Bars", Says: "Bars.", Plot: p, Height: plot.BarsHeight(2)}},
+			Legend: []Key{{Name: "here", Piece: true}, {Name: "there", Of: 1, Piece: true}}},
+	}}}}
+	text := render(t, d)
+	require.Contains(t, text, `<a class="skip" href="#figure-1-end">`)
+	require.Contains(t, text, `href="data:text/csv;charset=utf-8,plot,series,row,x:%20%C2%B5s,y,low,high%0ABars,here,a,1,,,%0A`)
+	text = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`).ReplaceAllString(text, "")
+	path := filepath.Join(t.TempDir(), "bars.html")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(text, "</body>", focus+"</body>", 1)), 0o644))
+	require.Contains(t, pagetest.Open(t, path, 1000, 1000).DOM,
+		"<title>shown: a: here: 1 µs; b: here: 2 µs; a: there: 3 µs</title>")
+}
