@@ -53,9 +53,10 @@ const sampleMeta = "meta\tname\tA box\nmeta\tarch\tx86_64\nmeta\tmhz\t3000\nmeta
 	"meta\tfunction\tvfs_write+0x9\nmeta\tcalls\t1000\nmeta\tplain\tk\nmeta\tentry\tftrace\n" +
 	"meta\tbase\t0.2000\nmeta\tbatch\t8\nmeta\thow\ton CPU 1\n"
 
-// sampled is a line of --samples: usec is what each of 1000 hits took more.
+// sampled is a line of --samples: usec is what each hit took more; repeats have different numbers of hits.
 func sampled(kind string, repeat int, usec float64) string {
-	return fmt.Sprintf("sample\t%s\t%d\t1000\t0\t%d\t200000\n", kind, repeat, 200_000+int(math.Round(1e6*usec)))
+	hits := 1000 + 100*(repeat%3)
+	return fmt.Sprintf("sample\t%s\t%d\t%d\t0\t%.0f\t200000\n", kind, repeat, hits, 200_000+1000*float64(hits)*usec)
 }
 
 // By hand: the figures are medians, those of a return probe by ftrace are sums of each repeat, and what calibrate reads
