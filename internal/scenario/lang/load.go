@@ -233,7 +233,11 @@ func (l *loader) withPlace(name string, err, failed error) error {
 	f := &scenario.Fault{Part: scenario.PartOf(scenario.TheScenario, 0)}
 	errors.As(err, &f)
 	msg := strings.TrimPrefix(err.Error(), l.s.Name+": ")
-	says := l.failf(l.subject(l.at(f.Part), msg), "%s", msg)
+	at := l.at(f.Part)
+	if !strings.HasPrefix(msg, "run without probes: ") { // what a run did is about no argument
+		at = l.subject(at, msg)
+	}
+	says := l.failf(at, "%s", msg)
 	return &located{says.Error(), err}
 }
 
