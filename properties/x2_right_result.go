@@ -47,6 +47,9 @@ func (m *rightResult) Event(e *traces.Event) *traces.Finding {
 	case smpev.CheckMemory:
 		return found(e, e.C, "finds %#x in memory at %#x; right is %#x", e.B, e.C, w.value)
 	case smpev.CheckCount:
+		if e.B>>smpev.CheckCountOf == smpev.CountInCall {
+			return found(e, e.C, "calls %#x, and no handler of a probe runs in the call; right is that one does", e.C)
+		}
 		return found(e, e.C, "finds %d %s, of the probe at %#x; right are %d", uint32(e.B),
 			smpev.Counts.Name(e.B>>smpev.CheckCountOf), e.C, uint32(w.value))
 	case smpev.CheckErrno:

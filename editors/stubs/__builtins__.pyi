@@ -258,8 +258,8 @@ def task(name: str | None = None, cpu: int = 0, ops: Sequence[Op] = [], repeat: 
     """a kernel thread on a CPU that does `ops`, `repeat` times; `background`: it doesn't repeat once all other tasks have ended; `setup`: with a kernel's own engine, whose state can be kept, this number of `ops` runs before any task begins; with kpsim's engine they are the task's first"""
     ...
 
-def call(f: Function, *args: Word, changed: bool = False, returns: Word | None = None, bits: int = 64) -> _Both:
-    """call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on purpose, so it isn't compared. `returns`: the right result, in the low `bits` of `rax`. As a step, `call(f)`: the handler calls `f`"""
+def call(f: Function, *args: Word, changed: bool = False, returns: Word | None = None, bits: int = 64, probed: bool = False) -> _Both:
+    """call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on purpose, so it isn't compared. `returns`: the right result, in the low `bits` of `rax`. `probed`: in each schedule a handler of a probe runs in the call. As a step, `call(f)`: the handler calls `f`"""
     ...
 
 def expect(d: Data, hex: Hex, probed: bool = False) -> Op:

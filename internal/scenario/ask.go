@@ -146,7 +146,9 @@ func (op *Op) Symbols() (names []string) {
 }
 
 // Compares reports whether an operation compares its result with the author's expectation.
-func (op *Op) Compares() bool { return op.Checked || op.Kind.Has(ParamBytes) }
+func (op *Op) Compares() bool {
+	return op.Checked || op.Kind.Has(ParamBytes) || op.On && op.Kind.Has(ParamProbed)
+}
 
 // Names reports whether an operation is about the part of that name.
 func (op *Op) Names(name string) bool { return op.Target == name || slices.Contains(op.Targets, name) }

@@ -26,9 +26,10 @@ func (x *Task) Background(background bool) *Task { x.set("background", backgroun
 // Setup says setup: see Task; without it 0.
 func (x *Task) Setup(setup int) *Task { x.set("setup", setup); return x }
 
-// Call is call(f, *args, changed = False, returns = None, bits = 64) of the language: call f with up to six
-// numbers, args. changed: probes or labels change its result on purpose, so it isn't compared. returns: the right
-// result, in the low bits of rax. As a step, call(f): the handler calls f.
+// Call is call(f, *args, changed = False, returns = None, bits = 64, probed = False) of the language: call f with
+// up to six numbers, args. changed: probes or labels change its result on purpose, so it isn't compared. returns:
+// the right result, in the low bits of rax. probed: in each schedule a handler of a probe runs in the call. As a
+// step, call(f): the handler calls f.
 func Call(f Function, args ...Word) *CallOp {
 	return &CallOp{both{deed{newCall("call", append([]any{f}, list(args)...)...)}}}
 }
@@ -44,6 +45,9 @@ func (x *CallOp) Returns(returns Word) *CallOp { x.set("returns", returns); retu
 
 // Bits says bits: see Call; without it 64.
 func (x *CallOp) Bits(bits int) *CallOp { x.set("bits", bits); return x }
+
+// Probed says probed: see Call; without it False.
+func (x *CallOp) Probed(probed bool) *CallOp { x.set("probed", probed); return x }
 
 // Expect is expect(d, hex, probed = False) of the language: memory from d on holds these bytes; d + 8 is a place in
 // d. probed: with probes, whose handlers have stored there; the run without probes must hold other bytes there, or

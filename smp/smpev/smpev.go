@@ -166,6 +166,9 @@ const (
 // CheckCountOf is where the value of a CheckCount says what is counted (Counts).
 const CheckCountOf = 32
 
+// CountInCall is what a check of a call counts: whether a handler of a probe has begun in it.
+const CountInCall = 3
+
 // Vectors, as in the IDT; hardware interrupts from 32 on.
 const (
 	VecDE    = 0

@@ -17,7 +17,8 @@ var (
 	Memory = &Words{sort: "memory"} // what Alloc hands out
 
 	// what a CheckCount counts; of a return probe the first two are its entry handler and its handler of returns
-	Counts = NewWords("count", "runs of its pre_handler", "runs of its post_handler", "misses")
+	Counts = NewWords("count", "runs of its pre_handler", "runs of its post_handler", "misses",
+		"call in which a handler of a probe has run")
 
 	Flavours = NewWords("flavour", "", "RCU-sched", "RCU", "RCU-tasks") // of grace period, as in GPStart
 )

@@ -158,8 +158,11 @@ func (p *past) came(v int) string {
 		for i := range p.ev {
 			if o := &p.ev[i]; o.Kind == smpev.Want && o.A == e.A {
 				right := fmt.Sprintf("%#x", o.B)
-				if smpev.CheckWhat(e.A) == smpev.CheckErrno {
+				switch smpev.CheckWhat(e.A) {
+				case smpev.CheckErrno:
 					right = kpev.Errno(o.B)
+				case smpev.CheckCount:
+					right = fmt.Sprint(uint32(o.B))
 				}
 				return p.t.say(e) + "; right is " + right
 			}

@@ -210,6 +210,9 @@ func (t *teller) check(e *traces.Event) string {
 	case smpev.CheckErrno:
 		return fmt.Sprintf("check %d finds %s", n, kpev.Errno(e.B))
 	case smpev.CheckCount:
+		if e.B == smpev.CountInCall<<smpev.CheckCountOf {
+			return fmt.Sprintf("check %d finds that no handler of a probe has run in the call", n)
+		}
 		return fmt.Sprintf("check %d finds %d %s", n, uint32(e.B), smpev.Counts.Name(e.B>>smpev.CheckCountOf))
 	}
 	return fmt.Sprintf("check %d finds %#x returned", n, e.B)

@@ -13,9 +13,10 @@ var (
 			{Name: "f", Kind: scenario.ParamFunc}, {Name: "args", Kind: scenario.ParamArgs},
 			{Name: "changed", Kind: scenario.ParamChanged},
 			{Name: "returns", Kind: scenario.ParamReturns}, {Name: "bits", Kind: scenario.ParamBits},
+			{Name: "probed", Kind: scenario.ParamProbed},
 		},
 		Says: "call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on purpose, " +
-			"so it isn't compared. `returns`: the right result, in the low `bits` of `rax`. As a step, `call(f)`: " +
+			"so it isn't compared. `returns`: the right result, in the low `bits` of `rax`. `probed`: in each schedule a handler of a probe runs in the call. As a step, `call(f)`: " +
 			"the handler calls `f`",
 		Step:    scenario.StepCall,
 		Object:  scenario.AFunction,

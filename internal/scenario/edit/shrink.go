@@ -484,8 +484,8 @@ func WithoutExpectation(s *scenario.Scenario, task, op int) Edit {
 	says := fmt.Sprintf("task %s: what operation %d is to find left out", s.Tasks[task].Name, op)
 	return Edit{Says: says, apply: func(c *scenario.Scenario) {
 		t := &c.Tasks[task]
-		if t.Ops[op].Kind != act.Expect {
-			t.Ops[op].Checked, t.Ops[op].Returns, t.Ops[op].Bits = false, 0, 0
+		if o := &t.Ops[op]; o.Kind != act.Expect {
+			o.Checked, o.Returns, o.Bits, o.On = false, 0, 0, o.On && o.Kind != act.Call
 			return
 		}
 		t.Ops = slices.Delete(t.Ops, op, op+1)

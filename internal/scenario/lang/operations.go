@@ -394,7 +394,7 @@ func operation(k *scenario.Operation) func(*loader, *call) (starlark.Value, erro
 			return nil, err
 		}
 		d := c.deed(op, nil)
-		if k.Step != nil && len(op.Args) == 0 && !op.Changed && !op.Checked {
+		if k.Step != nil && len(op.Args) == 0 && !op.Changed && !op.Checked && !op.On {
 			d.step = &scenario.Step{Kind: k.Step, Target: op.Target}
 		}
 		return d, nil

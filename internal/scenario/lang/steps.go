@@ -169,8 +169,8 @@ func handler(what string, v starlark.Value) ([]scenario.Step, error) {
 	for i, v := range list {
 		d, ok := v.(deed)
 		if ok && d.step == nil && d.op.Kind == act.Call {
-			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments, no changed and no returns; "+
-				"write call(%s)", what, i, d.op.Target)
+			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments, no changed, no returns and no "+
+				"probed; write call(%s)", what, i, d.op.Target)
 		}
 		if !ok || d.step == nil {
 			return nil, fmt.Errorf("%s[%d] is %s; a step is one of %s", what, i, describe(v),

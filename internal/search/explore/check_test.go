@@ -107,6 +107,46 @@ for cpu in (0, 1):
 	}
 }
 
+// TestProbedCalls: a call that is to be probed is so in each schedule, or breaks right-result.
+func TestProbedCalls(t *testing.T) {
+	for _, c := range []struct {
+		prober, caller string
+		broken         bool // in some schedule
+	}{
+		{"register(k), signal(), wait_ended(), unregister(k)",
+			"wait_signal(), call(f, 1, returns = 1, probed = True)", false},
+		{"register(k), signal(), wait_ended(), unregister(k)", "wait_signal(), call(g, 1, probed = True)", true},
+		{"register(k), wait_ended(), unregister(k)", "call(f, 1, probed = True)", true},
+		{"register(k), disable(k), signal()", "wait_signal(), call(f, 1, probed = True)", true},
+		{"register(k), signal(), unregister(k)", "wait_signal(), call(f, 1, probed = True)", true},
+		{"call(f), signal()", "wait_signal(), call(f, 1, probed = True)", true}, // nothing is probed
+	} {
+		rig, err := rig.New(searchtest.Load(t, `
+machine(cpus = 2, quiesce = "sched")
+f = text("f", "4889f8 90 c3") # mov rax,rdi; nop; ret
+g = text("g", "4889f8 90 c3")
+k = kprobe("k", at = f)
+task("prober", cpu = 0, ops = [`+c.prober+`])
+task("caller", cpu = 1, ops = [`+c.caller+`])
+`), "")
+		require.NoError(t, err, c)
+		drawn := sched.NewRandom(sched.Params{Seed: 1})
+		broken := 0
+		for i := range uint64(100) {
+			drawn.Begin(i)
+			if run := rig.Run(drawn); run.Property != nil {
+				broken++
+				require.Equal(t, &properties.RightResult, run.Property, c)
+				require.Contains(t, rig.Message(&run), "no handler of a probe runs in the call; right is that one does")
+			} else {
+				require.Equal(t, smp.Passed, run.Outcome, c)
+			}
+		}
+		require.Equal(t, c.broken, broken > 0, "%v: %d", c, broken)
+		rig.Close()
+	}
+}
+
 // TestWrongWithProbes: a handler that changes the result is found by
 // right-result, even where the call isn't compared with one without probes.
 func TestWrongWithProbes(t *testing.T) {

@@ -147,7 +147,7 @@ func (r *Rig) connect() {
 	p := r.Plan
 	r.Judges.Plan, r.Arrivals.Plan, r.listing.Plan, r.checks.Plan, r.setup.Plan = p, p, p, p, p
 	r.patchers = newPatchers(p)
-	r.probes = probes{Plan: p, wiring: &r.wiring}
+	r.probes = probes{Plan: p, wiring: &r.wiring, tasks: &r.tasks}
 	r.wiring.patchers = &r.patchers
 	r.wiring.config = engine.Config{Handle: r.probes.hit, Audit: !r.twin}
 	r.Kernel.Traps.Unhandled = r.unhandled

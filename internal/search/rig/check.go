@@ -79,6 +79,9 @@ func (p *program) prepareChecks() {
 				add(smpev.CheckMemory, littleEndian(b[:min(word, len(b))]))
 			}
 		}
+		if op.Kind == act.Call && op.On {
+			add(smpev.CheckCount, inCall|1)
+		}
 	}
 }
 
@@ -183,6 +186,18 @@ func (p *program) names(i, n int) string {
 		return fmt.Sprintf("%s+%#x", op.Target, op.Offset+n*word)
 	}
 	return fmt.Sprintf("%v(%s)", op.Kind, op.Target)
+}
+
+// inCall says of the value of a check of a call that it counts whether a handler has run in it.
+const inCall = uint64(smpev.CountInCall) << smpev.CheckCountOf
+
+// hit counts a handler that begins in a task's call which is to be probed.
+func (ts *tasks) hit(x kapi.Context) {
+	for _, p := range ts.all {
+		if p.task.ID == x.Task() {
+			p.hit = true
+		}
+	}
 }
 
 // counts are how often the handlers of probes have begun, if an operation asks for it.

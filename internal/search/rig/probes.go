@@ -18,6 +18,7 @@ import (
 type probes struct {
 	*Plan
 	wiring     *wiring
+	tasks      *tasks
 	addrs      []arch.Addr // where they are, as far as that is known
 	own        arch.Addr   // the kernel's own probe, 0 if it has none
 	special    bool        // some aren't plain kprobes
@@ -168,6 +169,9 @@ func (pr *probes) reportHandler(x kapi.Context, h engine.Hit) {
 		pr.onHit(h)
 	}
 	pr.counts.add(x, h)
+	if pr.tasks.probed {
+		pr.tasks.hit(x)
+	}
 	x.Emit(kpev.Handler, uint64(h.Probe), h.Which, uint64(h.At))
 	c := x.(*smp.Ctx)
 	known := h.Probe < len(pr.handlerIPs) && pr.handlerIPs[h.Probe].Pre != 0

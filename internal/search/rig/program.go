@@ -21,6 +21,7 @@ type tasks struct {
 	ownData    bool             // one task alone runs the functions
 	counted    bool             // a task is in the background, and the run has probes, or one waits for the others
 	waited     bool             // a task waits for the others
+	probed     bool             // a call is to be probed
 	foreground kernel.Countdown // with counted: how many of the tasks that aren't in the background haven't ended
 	watch      OpWatcher        // nil: nothing watches operations
 }
@@ -50,7 +51,7 @@ func (ts *tasks) boot(cells *kapi.Cells) {
 // begin begins a run.
 func (ts *tasks) begin() {
 	for _, p := range ts.all {
-		p.calls, p.came, p.begun, p.ended, p.waiting = 0, 0, 0, 0, false
+		p.calls, p.came, p.begun, p.ended, p.waiting, p.hit = 0, 0, 0, 0, false, false
 	}
 }
 
@@ -59,6 +60,7 @@ func (r *Rig) addTasks() error {
 	sc := r.Scenario
 	r.tasks.ownData, r.tasks.waited = onlyCaller(sc), sc.Does(act.WaitEnded)
 	r.tasks.counted = r.tasks.waited
+	r.tasks.probed = sc.Any(func(op *scenario.Op) bool { return op.Kind == act.Call && op.On })
 	for i := range sc.Tasks {
 		t := &sc.Tasks[i]
 		p := &program{r: r, number: i, ops: t.Ops, repeat: max(t.Repeat, 1), setup: t.Setup,
@@ -97,6 +99,7 @@ type program struct {
 	called []called // by operation: the function that it calls
 	sets   []sets   // by operation: the key of the patchers that it sets
 	checks []int    // by operation: the number of its first check
+	hit    bool     // a handler of a probe has begun in its last call, with probed
 	came   uint64   // a digest of its operations' results in the run
 	errno  uint64   // the last answer of the API
 	begun  int      // the number of operations begun in the run; ended counts those that have ended
@@ -236,11 +239,15 @@ func (p *program) Call(x *smp.Ctx, i int) {
 	p.r.setArgs(regs, op.Args)
 	x.Step("call", int(p.calls))
 	x.Agrees()
+	p.hit = false
 	p.r.Census.enter(p.number, p.called[i])
 	x.Call(p.called[i].from)
 	p.r.Census.enter(p.number, called{})
 	if op.Checked {
 		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[p.r.arch.Result]&(^uint64(0)>>(64-op.Bits)), 0)
+	}
+	if op.On && !p.r.twin {
+		p.got(x, i, int(b2u(op.Checked)), smpev.CheckCount, inCall|b2u(p.hit), uint64(p.called[i].from))
 	}
 
 	e := callEnd{uint64(p.task.ID), p.calls, p.digest(x)}

@@ -233,6 +233,9 @@ func (r *Rig) StateRoots() []any {
 func (r *Rig) AddState(h *sim.Hash) {
 	for _, p := range r.tasks.all {
 		h.Add(p.calls)
+		if r.tasks.probed {
+			h.Add(b2u(p.hit))
+		}
 		h.Add(p.came)
 	}
 }

@@ -73,7 +73,7 @@ func (s *shrinker) independent(gone []scenario.Op) bool {
 	asked := "" // the function whose probe is concerned
 	if task, op, ok := s.rig.Unmet(); ok {
 		x := &sc.Tasks[task].Ops[op]
-		if x.Kind.Has(scenario.ParamCount, scenario.ParamText) || x.Kind == act.Expect && x.On {
+		if x.Kind.Has(scenario.ParamCount, scenario.ParamText) || x.On && x.Kind.Has(scenario.ParamProbed) {
 			return false // hits, and what they and patchers have left
 		}
 		if asked = placeOf(sc, x.Target); asked == "" && x.Kind != act.Call && x.Kind != act.Expect {
