@@ -340,6 +340,10 @@ task("a", cpu = 0, ops = [on_breakpoint(v, retry = True), write(v, "cc"), write(
 task("a", cpu = 0, ops = [wait("safepoints"), write(v, "90")])
 task("b", cpu = 1, ops = [safepoint(), safepoint()])
 `, nil, nil},
+	{"a wait for the others' end", `preempt = "none"`, handed + `
+task("a", cpu = 0, ops = [wait_ended(), write(v, "0f1f440001")])
+task("b", cpu = 1, ops = [wait_ended(), call(v, changed = True)])
+`, nil, nil},
 }
 
 // TestFullIsPlain: the runs that Full makes end where the runs of plain depth-first
@@ -403,6 +407,9 @@ func TestFullIsPlainBehind(t *testing.T) {
 		{"IPIs and a call", `patch = "breakpoint"`, aLabel + onOff + calls + timer1, syncs},
 		{"a probe and a call", `quiesce = "sched", patch = "breakpoint"`,
 			aProbe + `task("a", cpu = 0, ops = [register(k), unregister(k)])` + "\n" + calls + timer1, lives},
+		{"a call that is to be probed", `quiesce = "sched", patch = "breakpoint"`, aProbe +
+			`task("a", cpu = 0, ops = [register(k)])` + "\n" +
+			`task("b", cpu = 1, ops = [call(v, changed = True, probed = True)])` + "\n" + timer1, nil},
 		{"a jump", `quiesce = "sched", patch = "breakpoint"`, aJump + calls + timer1, lives},
 		{"a jump by stopping", `quiesce = "sched", patch = "stop_machine"`, aJump + calls + timer1,
 			[]string{"no-stop", "no-sync-arm", "no-restore", "free-early", "no-quiesce"}},
