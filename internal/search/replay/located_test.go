@@ -39,7 +39,7 @@ func TestMessagesSayWhere(t *testing.T) {
 		return fmt.Sprintf("x.kps:%d:%d: ", 1+strings.Count(before, "\n"), len(before)-strings.LastIndex(before, "\n"))
 	}
 	for _, c := range []struct{ old, new, at, says string }{
-		{"cpu = 1, ops", "cpu = 7, ops", `task(name = "caller"`, "cpu 7 isn't there"},
+		{"cpu = 1, ops", "cpu = 7, ops", "cpu = 7, ops", "cpu 7 isn't there"},
 		{"machine(cpus", "machin(cpus", "machin(", "machin"},
 		{`"""`, `"`, `"` + "\n    55", "isn't closed"},
 		{"call(victim, 3, 5)", "call(victm, 3, 5)", "victm", "victm"},
