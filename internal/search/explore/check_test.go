@@ -116,6 +116,8 @@ func TestProbedCalls(t *testing.T) {
 		{"register(k), signal(), wait_ended(), unregister(k)",
 			"wait_signal(), call(f, 1, returns = 1, probed = True)", false},
 		{"register(k), signal(), wait_ended(), unregister(k)", "wait_signal(), call(g, 1, probed = True)", true},
+		{"register(k), signal(), wait_ended(), unregister(k)",
+			"wait_signal(), call(f, 1, probed = True), call(g, 1, probed = True)", true},
 		{"register(k), wait_ended(), unregister(k)", "call(f, 1, probed = True)", true},
 		{"register(k), disable(k), signal()", "wait_signal(), call(f, 1, probed = True)", true},
 		{"register(k), signal(), unregister(k)", "wait_signal(), call(f, 1, probed = True)", true},
