@@ -171,6 +171,7 @@ left() {
 [ -z "$locked" ] || { m locked bash /measure-probes; exit; }
 m measured bash /measure-probes --seconds 0.05 --repeats 7 --samples /tmp/samples
 left measured
+[ -z "$brief" ] || exit
 m again bash /measure-probes --from /tmp/samples
 echo 0 >/proc/sys/debug/kprobes-optimization
 m interrupted timeout -s INT 3 bash /measure-probes --repeats 1000
@@ -238,6 +239,12 @@ func TestMeasureProbesEmulated(t *testing.T) {
 		if left, ok := parts["left after "+part]; ok {
 			require.Equal(t, "0\n", left, "after %s: the events are away, and the sysctl is as it was", part)
 		}
+	}
+	for _, newer := range kerneltest.Files("7.3") { // where an event is busy for a moment after its trigger has gone
+		parts := emulate(t, newer, guestScript, "brief=1")
+		require.Contains(t, parts["measured"], ",4.15,ro,", newer)
+		require.Contains(t, parts["measured"], "status 0")
+		require.Equal(t, "1\n", parts["left after measured"])
 	}
 	locked := emulate(t, kernel, guestScript, "lockdown=confidentiality locked=1")
 	require.Equal(t, "measure-probes: the kernel is locked down (confidentiality) and refuses probes: "+
