@@ -57,7 +57,7 @@ func TestSurveyPage(t *testing.T) {
 	}
 	require.Contains(t, pagetest.Section(text, "functions"),
 		`<code>sum</code></a></th><td>BUG at &#43;0x9</td><td class="n">6</td><td class="n">11</td><td class="n">5</td><td class="n">0</td><td class="n">0</td>`)
-	// of all together, and of the functions that have such instructions
+	// Bars are of all functions together, and of each that has such instructions.
 	for piece, bars := range map[string]int{"1": 2, "2": 7, "3": 9} {
 		require.Equal(t, bars, strings.Count(pagetest.Section(text, "sums"), "fill:url(#hatch-"+piece+")"))
 	}
