@@ -70,7 +70,7 @@ type fprobes struct {
 type fprobeUser struct {
 	of         *fprobe.Fprobe `state:"boot"`
 	at         arch.Addr
-	ops        ftrace.Client
+	ops        ftrace.Client `state:"boot"` // set at the boot of a run
 	registered bool
 	filtered   bool // its filter has sites
 	here       bool // the struct's memory is mapped: the user hasn't freed it

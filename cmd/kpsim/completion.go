@@ -45,14 +45,12 @@ Exit status: 0, or 2 for bad input.`
 }
 
 func (c *completionCmd) Run(p *cli.Program) (int, error) {
-	if err := cli.Known("shell", c.Shell, shellNames()); err != nil {
+	if err := cli.Known("shell", c.Shell, flags.Shells()); err != nil {
 		return 0, err
 	}
 	_, err := fmt.Fprint(p.Out, flags.Scripts[c.Shell])
 	return cli.OK, err
 }
-
-func shellNames() []string { return []string{"bash", "zsh", "fish"} }
 
 type completeCmd struct {
 	Words []string `arg:"" optional:""`
@@ -115,7 +113,7 @@ var completions = map[string]flags.Names{
 	"<test>":        flags.Files(".litmus"),
 	"<name>":        flags.Fixed(mutants.Names),
 	"<row>":         flags.Fixed(matrix.RowNames),
-	"<shell>":       flags.Fixed(shellNames),
+	"<shell>":       flags.Fixed(flags.Shells),
 	"<command>":     flags.Fixed(commandWords),
 	"<source>":      flags.Files(".star", ".kps"),
 }

@@ -191,7 +191,7 @@ func TestCompletionScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, sh := range shellNames() {
+	for _, sh := range flags.Shells() {
 		var script, errs bytes.Buffer
 		if status := run([]string{"completion", sh}, &script, &errs); status != cli.OK || errs.Len() > 0 {
 			t.Fatalf("%s: status %d, %s", sh, status, &errs)

@@ -17,6 +17,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/internal/testkit/thorough"
 	"kpsim/kprobes/mutants"
+	_ "kpsim/linux/boot" // traces of kernels
 	"kpsim/sched"
 	"kpsim/smp/smpev"
 	"kpsim/traces"

@@ -50,11 +50,11 @@ task("caller", cpu = 1, ops = [call(f)])
 `
 	for _, c := range []struct{ program, where, says string }{
 		{head + tasks + `
-sometimes("no-start-insid")`, "7:1", `sometimes(): no property "no-start-insid"; did you mean "no-start-inside"`},
-		{head + tasks + `never(canary = "no-quiese")`, "6:1",
+sometimes("no-start-insid")`, "7:11", `sometimes(): no property "no-start-insid"; did you mean "no-start-inside"`},
+		{head + tasks + `never(canary = "no-quiese")`, "6:7",
 			`never(): no mutant "no-quiese"; did you mean "no-quiesce"`},
-		{head + tasks + `sometimes("no-quiesce")`, "6:1", "is a mutant"},
-		{head + tasks + `never(canary = "no-start-inside")`, "6:1", "is a property"},
+		{head + tasks + `sometimes("no-quiesce")`, "6:11", "is a mutant"},
+		{head + tasks + `never(canary = "no-start-inside")`, "6:7", "is a property"},
 		{head + tasks + `h = text("h", "90 90")
 task("late", ops = [call(h)])`, "6:5", "is a ret missing?"},
 		{head + tasks + `h = text("h", "eb fe")

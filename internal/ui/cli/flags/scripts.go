@@ -1,5 +1,8 @@
 package flags
 
+// Shells returns the names of the shells that Scripts are for.
+func Shells() []string { return []string{"bash", "zsh", "fish"} }
+
 // Scripts pass all words up to the cursor, as typed, to kpsim complete, which prints each
 // completion of the last word, unquoted, on a line. A folder ends with a slash and no blank
 // follows; a ~ isn't expanded.
