@@ -114,7 +114,7 @@ var layers = []layer{
 	{pkg: "linux/source", may: []string{"internal/regular", "linux", "linux/vmlinux", "linux/vmlinux/shelf",
 		"smp/arch"}, free: []string{"*"}},
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug"}}, // and each engine that is Go
-	{pkg: "properties", may: []string{"traces", "sim", "smp/arch", "smp/smpev", "kprobes/kpev",
+	{pkg: "properties", may: []string{"internal/nearest", "traces", "sim", "smp/arch", "smp/smpev", "kprobes/kpev",
 		"linux/linuxev"}},
 	// its history is read when first asked for
 	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/bpf", "engine/debugger", "engine/ftrace",

@@ -15,13 +15,17 @@ import (
 	"kpsim/traces"
 )
 
-// failure writes a witness to testdata, and returns what is to be said of it.
+// failure writes a witness to the test's folder in testdata, and returns what is to be said of it.
 func failure(t TB, in *inputs.Input, o *outcome, w *shrink.Witness) string {
-	says := fmt.Sprintf("%s: %s at %s, in %d of %d schedules: %s\n", in.Name, w.Property.Name, w.Place,
+	place := ""
+	if w.Place != "" {
+		place = " at " + w.Place
+	}
+	says := fmt.Sprintf("%s: %s%s, in %d of %d schedules: %s\n", in.Name, w.Property.Name, place,
 		o.broken[w.Property.Name], o.runs, w.Message)
 	in.FoundIn(w.File)
 	name := inputs.TraceName(in.Name + "-" + w.Property.Name)
-	path := filepath.Join("testdata", name+".kps")
+	path := filepath.Join("testdata", inputs.TraceName(t.Name()), name+".kps") // two tests may search one scenario
 	text, err := inputs.TraceText(path, w.File)
 	if err == nil {
 		err = write(path, text)

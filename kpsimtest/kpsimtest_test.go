@@ -61,15 +61,15 @@ func TestNeverFails(t *testing.T) {
 		require.Regexp(t, `^mine: no-start-inside at f\+0x\d, in \d+ of \d+ schedules: cpu1 caller .*\n`, r.errors[0])
 		require.Contains(t, r.errors[0],
 			"\n    to see why:  go run kpsim/cmd/kpsim explain "+must(filepath.Abs("testdata"))+
-				"/mine-no-start-inside.kps")
-		kpsimtest.Replay(t, "testdata/mine-no-start-inside.kps")
+				"/TestRecorded-sub-test/mine-no-start-inside.kps")
+		kpsimtest.Replay(t, "testdata/TestRecorded-sub-test/mine-no-start-inside.kps")
 	}
 }
 
 // The schedule of a witness is run first, on the scenario as it is: it fails a search too short to find it.
 func TestWitness(t *testing.T) {
 	recorded(t, func(t testing.TB) { kpsimtest.Never(t, mine, kpsimtest.Mutant("no-quiesce")) })
-	file := must(filepath.Abs("testdata/mine-no-start-inside.kps"))
+	file := must(filepath.Abs("testdata/TestRecorded-sub-test/mine-no-start-inside.kps"))
 	witness := kpsimtest.Witness(file)
 	r := recorded(t, func(t testing.TB) {
 		kpsimtest.Never(t, mine, kpsimtest.Mutant("no-quiesce"), kpsimtest.Runs(1), witness)
@@ -117,7 +117,7 @@ func TestEach(t *testing.T) {
 func TestReplayFails(t *testing.T) {
 	r := recorded(t, func(t testing.TB) {
 		kpsimtest.Never(t, mine, kpsimtest.Mutant("no-quiesce"), kpsimtest.Properties("T2"))
-		path := "testdata/mine-no-start-inside.kps"
+		path := "testdata/TestRecorded-sub-test/mine-no-start-inside.kps"
 		s := string(must(os.ReadFile(path)))
 		if err := os.WriteFile(path, []byte(strings.Replace(s, "mutant", "xmutant", 1)), 0o644); err != nil {
 			t.Fatal(err)

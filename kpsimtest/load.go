@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
 	"kpsim/kprobes/mutants"
 	"kpsim/kpsimtest/build"
@@ -14,7 +15,10 @@ import (
 	"kpsim/smp"
 )
 
-func init() { inputs.InCode() }
+func init() {
+	inputs.InCode()
+	cli.CallAs("kpsim")
+}
 
 // A TB is what fails: a *testing.T, B or F, or a *rapid.T.
 type TB interface {

@@ -42,7 +42,8 @@ func TestForeignModule(t *testing.T) {
 	require.LessOrEqual(t, len(modulesOf(dir)), 6, "%v", modulesOf(dir))
 	line := regexp.MustCompile(`(?m)to see why:  (.*)$`).FindStringSubmatch(out)
 	require.NotNil(t, line, out)
-	require.FileExists(t, filepath.Join(pkg, "testdata", "second-instruction-no-start-inside.kps"))
+	require.FileExists(t, filepath.Join(pkg, "testdata", "TestSecondInstruction",
+		"second-instruction-no-start-inside.kps"))
 	for _, in := range []string{dir, pkg} {
 		require.Contains(t, run(in, 0, "sh", "-c", line[1]), "no-start-inside")
 	}
@@ -110,7 +111,7 @@ const ownCommand = `
 go get -tool kpsim/cmd/kpsim
 printf '{"Replace": {"%s/engine/all/row.go": "%s/row.go.txt"}}' "$(go list -m -f '{{.Dir}}' kpsim)" "$PWD" >overlay.json
 go build -overlay overlay.json -o kpsim-mine kpsim/cmd/kpsim
-./kpsim-mine explain testdata/race-owned-breakpoint.kps
+./kpsim-mine explain testdata/TestRace/race-owned-breakpoint.kps
 `
 
 // An engine of another module is searched by kpsimtest, and explained by a command that is built

@@ -1,7 +1,11 @@
 package kpsimtest
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -17,8 +21,8 @@ import (
 )
 
 // Never fails the test if a schedule of the scenario breaks a property. The shrunk witness of each is written to
-// testdata. If the scenario says never(canary = …) and schedules are drawn, the search is also made with that mutant,
-// and must find it: otherwise it is blind.
+// testdata/TEST. If the scenario says never(canary = …) and schedules are drawn, the search is also made with that
+// mutant, and must find it: otherwise it is blind.
 //
 // In a rapid.Check the failure says only the property, so that rapid shrinks what it has drawn; the witness of the
 // smallest is logged.
@@ -156,7 +160,8 @@ func search(t TB, in *inputs.Input, c *config, mutant string, witnesses bool) ou
 		}
 	}
 	if c.ctx.Err() != nil {
-		t.Fatalf("%s: %v after %d schedules", in.Name, context.Cause(c.ctx), o.runs)
+		t.Fatalf("%s: %v after %d schedules, which broke %s: whether others do isn't known", in.Name,
+			context.Cause(c.ctx), o.runs, cmp.Or(strings.Join(slices.Sorted(maps.Keys(o.broken)), ", "), "nothing"))
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", in.Name, err)

@@ -3,6 +3,8 @@ package properties
 import (
 	"fmt"
 	"slices"
+
+	"kpsim/internal/nearest"
 )
 
 // All is the catalogue. If several properties find a fault in one event, the first in
@@ -103,7 +105,11 @@ func Named(names ...string) (s Set, err error) {
 	for _, n := range names {
 		p, ok := ByName(n)
 		if !ok {
-			return 0, fmt.Errorf("no property is called %q", n)
+			var known []string
+			for _, p := range All {
+				known = append(known, p.Name)
+			}
+			return 0, fmt.Errorf("no property is called %q; %s", n, nearest.OrAll(n, known))
 		}
 		s |= SetOf(p)
 	}

@@ -57,6 +57,7 @@ var goTypes = map[lang.Takes]goType{
 	lang.TakesInts:            {name: "int", many: true},
 	lang.TakesWord:            {name: "Word"},
 	lang.TakesWords:           {name: "Word", many: true},
+	lang.TakesAddr:            {name: "uint64"},
 	lang.TakesRest:            {name: "Word", many: true},
 	lang.TakesBool:            {name: "bool"},
 	lang.TakesBools:           {name: "bool", many: true},
@@ -268,15 +269,29 @@ func (m *maker) word(w lang.Word) {
 	}
 }
 
+// about returns the sentences of a text that name a parameter.
+func about(text, name string) string {
+	var list []string
+	for _, sentence := range strings.SplitAfter(text+" ", ". ") {
+		if strings.Contains(sentence, "`"+name+"`") || strings.Contains(sentence, "`"+name+" = ") {
+			list = append(list, strings.TrimSuffix(strings.TrimSpace(sentence), ".")+".")
+		}
+	}
+	return strings.Join(list, " ")
+}
+
 // option writes the method of an optional parameter.
 func (m *maker) option(w lang.Word, kind string, p lang.Param) {
 	name := camel(p.Name)
 	m.line("")
 	says := p.Says
 	if says == "" {
-		says = fmt.Sprintf("see %s; without it %s", camel(w.Name), p.Default)
+		if says = strings.TrimPrefix(about(w.Says, p.Name), "`"+p.Name+"`: "); says == "" {
+			says = "`" + p.Name + "`."
+		}
+		says += fmt.Sprintf(" See %s; without it %s", camel(w.Name), p.Default)
 	}
-	m.says(fmt.Sprintf("%s says %s: %s", name, p.Name, says))
+	m.says(fmt.Sprintf("%s is %s", name, says))
 	if p.Takes == lang.TakesFill {
 		m.line("func (x *%s) %s(argument int, hex string) *%s { x.set(%q, []any{argument, hex}); return x }", kind,
 			name, kind, p.Name)

@@ -236,252 +236,250 @@ func (s *Scenario) Machine() *Machine { return &Machine{s.only("machine")} }
 // Machine is what Machine makes, for its options.
 type Machine struct{ part }
 
-// CPUs says cpus: 1 to 64 CPUs.
+// CPUs is 1 to 64 CPUs.
 func (x *Machine) CPUs(cpus int) *Machine { x.set("cpus", cpus); return x }
 
-// Preempt says preempt: "none"; "voluntary": might_sleep schedules as cond_resched does; "dynamic": built with
-// preemption, run as voluntary; "full"; "lazy": a task that wants the CPU gets it at a timer tick. cond_resched
-// schedules under the first two; under "dynamic" it preempts, which quiesce = "tasks" doesn't count; under the last
-// two it does nothing. Whether the kernel is built with preemption decides RCU's flavour and much of what an
-// edition presets; the mode decides when tasks switch.
+// Preempt is "none"; "voluntary": might_sleep schedules as cond_resched does; "dynamic": built with preemption, run
+// as voluntary; "full"; "lazy": a task that wants the CPU gets it at a timer tick. cond_resched schedules under the
+// first two; under "dynamic" it preempts, which quiesce = "tasks" doesn't count; under the last two it does
+// nothing. Whether the kernel is built with preemption decides RCU's flavour and much of what an edition presets;
+// the mode decides when tasks switch.
 func (x *Machine) Preempt(preempt PreemptSetting) *Machine {
 	x.set("preempt", string(preempt))
 	return x
 }
 
-// Fetch says fetch: what a CPU fetches from text that changes: the newest bytes; "stale": old ones until it
-// serialises; "mixing": old and new bytes in one instruction.
+// Fetch is what a CPU fetches from text that changes: the newest bytes; "stale": old ones until it serialises;
+// "mixing": old and new bytes in one instruction.
 func (x *Machine) Fetch(fetch FetchSetting) *Machine { x.set("fetch", string(fetch)); return x }
 
-// Edition says edition: presets everything below as in the kernels of one document: "2.6", "4.15", "5.14", "6.5",
-// "6.9", "documented"; kpsim editions prints the table. Settings given beside it take precedence.
+// Edition is presets everything below as in the kernels of one document: "2.6", "4.15", "5.14", "6.5", "6.9",
+// "documented"; kpsim editions prints the table. Settings given beside it take precedence.
 func (x *Machine) Edition(edition EditionSetting) *Machine {
 	x.set("edition", string(edition))
 	return x
 }
 
-// Quiesce says quiesce: what the optimizer waits for before it writes a jump: nothing; "sched": every CPU
-// schedules; "rcu": a grace period; "tasks": every task schedules voluntarily; "stack-check": the machine is
-// stopped, and no stack shows a task inside the region.
+// Quiesce is what the optimizer waits for before it writes a jump: nothing; "sched": every CPU schedules; "rcu": a
+// grace period; "tasks": every task schedules voluntarily; "stack-check": the machine is stopped, and no stack
+// shows a task inside the region.
 func (x *Machine) Quiesce(quiesce QuiesceSetting) *Machine {
 	x.set("quiesce", string(quiesce))
 	return x
 }
 
-// Patch says patch: how a jump is written: int3 first; "stop_machine"; "naive": plain stores, the head byte first;
+// Patch is how a jump is written: int3 first; "stop_machine"; "naive": plain stores, the head byte first;
 // "naive-tail-first". It applies to jump labels and static calls, too; ftrace always writes an int3 first. On
 // riscv64 and arm64 it is how a jump label is written: "whole", which is the default there: stores as large as the
 // address allows, and one sync of all CPUs after the last site; or "stop_machine".
 func (x *Machine) Patch(patch PatchSetting) *Machine { x.set("patch", string(patch)); return x }
 
-// RemovedInt3 says removed_int3: kprobes handles a trap whose breakpoint is gone (kernels until 6.2).
+// RemovedInt3 is kprobes handles a trap whose breakpoint is gone (kernels until 6.2).
 func (x *Machine) RemovedInt3(removedInt3 bool) *Machine {
 	x.set("removed_int3", removedInt3)
 	return x
 }
 
-// Rules says rules: whose rules say what can be probed, boosted and optimized: also "6.5", "5.14", "4.15", "2.6".
+// Rules is whose rules say what can be probed, boosted and optimized: also "6.5", "5.14", "4.15", "2.6".
 func (x *Machine) Rules(rules RulesSetting) *Machine { x.set("rules", string(rules)); return x }
 
-// Boundaries says boundaries: "any": a probe may be anywhere in an instruction (2.6).
+// Boundaries is "any": a probe may be anywhere in an instruction (2.6).
 func (x *Machine) Boundaries(boundaries BoundariesSetting) *Machine {
 	x.set("boundaries", string(boundaries))
 	return x
 }
 
-// Step says step: how the end of a copied instruction is noticed: a breakpoint after it; "debug": the trap flag
-// (until 5.12).
+// Step is how the end of a copied instruction is noticed: a breakpoint after it; "debug": the trap flag (until
+// 5.12).
 func (x *Machine) Step(step StepSetting) *Machine { x.set("step", string(step)); return x }
 
-// Boost says boost: when the jump after a copy is written, which saves the step, built without preemption:
-// "prepare": with the copy; "stepped": when the copy has run once (until 5.12). In 2.6 i386 has the second.
+// Boost is when the jump after a copy is written, which saves the step, built without preemption: "prepare": with
+// the copy; "stepped": when the copy has run once (until 5.12). In 2.6 i386 has the second.
 func (x *Machine) Boost(boost BoostSetting) *Machine { x.set("boost", string(boost)); return x }
 
-// Returns says returns: how return probes keep track of calls: a per-CPU array; "rethook": a lock-free list;
-// "freelist": the same, and a list per task; "hashed": a table with a lock per bucket; "global": one table with one
-// lock, and a probe as the trampoline.
+// Returns is how return probes keep track of calls: a per-CPU array; "rethook": a lock-free list; "freelist": the
+// same, and a list per task; "hashed": a table with a lock per bucket; "global": one table with one lock, and a
+// probe as the trampoline.
 func (x *Machine) Returns(returns ReturnsSetting) *Machine {
 	x.set("returns", string(returns))
 	return x
 }
 
-// OldTrampoline says old_trampoline: with returns = "global" a probe is the trampoline on i386, too (until 2.6.16);
-// otherwise the trampoline there is code.
+// OldTrampoline is with returns = "global" a probe is the trampoline on i386, too (until 2.6.16); otherwise the
+// trampoline there is code.
 func (x *Machine) OldTrampoline(oldTrampoline bool) *Machine {
 	x.set("old_trampoline", oldTrampoline)
 	return x
 }
 
-// Maxactive says maxactive: the default of maxactive: max(10, 2 CPUs); "preemption": without preemption the number
-// of CPUs (until 6.0).
+// Maxactive is the default of maxactive: max(10, 2 CPUs); "preemption": without preemption the number of CPUs
+// (until 6.0).
 func (x *Machine) Maxactive(maxactive MaxactiveSetting) *Machine {
 	x.set("maxactive", string(maxactive))
 	return x
 }
 
-// DataMax says data_max: the most private data that a return probe may have; "4096" (5.16 and later).
+// DataMax is the most private data that a return probe may have; "4096" (5.16 and later).
 func (x *Machine) DataMax(dataMax DataMaxSetting) *Machine {
 	x.set("data_max", string(dataMax))
 	return x
 }
 
-// Unwind says unwind: backtraces see through the trampoline of return probes (5.15 and later).
+// Unwind is backtraces see through the trampoline of return probes (5.15 and later).
 func (x *Machine) Unwind(unwind bool) *Machine { x.set("unwind", unwind); return x }
 
-// FaultHandlers says fault_handlers: probes have fault handlers (until 5.13).
+// FaultHandlers is probes have fault handlers (until 5.13).
 func (x *Machine) FaultHandlers(faultHandlers bool) *Machine {
 	x.set("fault_handlers", faultHandlers)
 	return x
 }
 
-// Jprobes says jprobes: there are jprobes (until 4.14).
+// Jprobes is there are jprobes (until 4.14).
 func (x *Machine) Jprobes(jprobes bool) *Machine { x.set("jprobes", jprobes); return x }
 
-// Batches says batches: arrays of probes can be registered, probes disabled and enabled (not in 2.6).
+// Batches is arrays of probes can be registered, probes disabled and enabled (not in 2.6).
 func (x *Machine) Batches(batches bool) *Machine { x.set("batches", batches); return x }
 
-// Optprobes says optprobes: a breakpoint may become a jump (CONFIG_OPTPROBES; not in 2.6).
+// Optprobes is a breakpoint may become a jump (CONFIG_OPTPROBES; not in 2.6).
 func (x *Machine) Optprobes(optprobes bool) *Machine { x.set("optprobes", optprobes); return x }
 
-// Order says order: which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; "module":
-// text_mutex, for each step only (4.15 to 5.2); "step": neither (until 4.12).
+// Order is which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; "module": text_mutex, for
+// each step only (4.15 to 5.2); "step": neither (until 4.12).
 func (x *Machine) Order(order OrderSetting) *Machine { x.set("order", string(order)); return x }
 
-// Batch says batch: the most jumps that one run of the optimizer writes or removes; "256": as long as
-// text_poke_smp_batch wrote them.
+// Batch is the most jumps that one run of the optimizer writes or removes; "256": as long as text_poke_smp_batch
+// wrote them.
 func (x *Machine) Batch(batch BatchSetting) *Machine { x.set("batch", string(batch)); return x }
 
-// SaveSs says save_ss: detours save ss with the other registers (5.10 and later).
+// SaveSs is detours save ss with the other registers (5.10 and later).
 func (x *Machine) SaveSs(saveSs bool) *Machine { x.set("save_ss", saveSs); return x }
 
-// DetourIRQsOff says detour_irqs_off: handlers behind a detour run with interrupts off (until 4.14).
+// DetourIRQsOff is handlers behind a detour run with interrupts off (until 4.14).
 func (x *Machine) DetourIRQsOff(detourIRQsOff bool) *Machine {
 	x.set("detour_irqs_off", detourIRQsOff)
 	return x
 }
 
-// Unoptimize says unoptimize: how a jump is removed: "breakpoint": through a breakpoint, with syncs (5.6 and
-// later); "patcher": as it was written; by default the first if patch is "breakpoint".
+// Unoptimize is how a jump is removed: "breakpoint": through a breakpoint, with syncs (5.6 and later); "patcher":
+// as it was written; by default the first if patch is "breakpoint".
 func (x *Machine) Unoptimize(unoptimize UnoptimizeSetting) *Machine {
 	x.set("unoptimize", string(unoptimize))
 	return x
 }
 
-// SyncArm says sync_arm: every CPU is synchronized after a breakpoint is written; kernels until 5.5 don't do that.
+// SyncArm is every CPU is synchronized after a breakpoint is written; kernels until 5.5 don't do that.
 func (x *Machine) SyncArm(syncArm bool) *Machine { x.set("sync_arm", syncArm); return x }
 
-// SyncCopies says sync_copies: every CPU is synchronized after a slot or a detour is written; no kernel does so.
-// With fred = True nothing else keeps a CPU from running what was there before.
+// SyncCopies is every CPU is synchronized after a slot or a detour is written; no kernel does so. With fred = True
+// nothing else keeps a CPU from running what was there before.
 func (x *Machine) SyncCopies(syncCopies bool) *Machine { x.set("sync_copies", syncCopies); return x }
 
-// Ftrace says ftrace: a probe at a function's fentry goes through ftrace.
+// Ftrace is a probe at a function's fentry goes through ftrace.
 func (x *Machine) Ftrace(ftrace bool) *Machine { x.set("ftrace", ftrace); return x }
 
-// FtraceModifies says ftrace_modifies: every such probe declares that it may change the path, not only those with a
-// post_handler (until 5.3).
+// FtraceModifies is every such probe declares that it may change the path, not only those with a post_handler
+// (until 5.3).
 func (x *Machine) FtraceModifies(ftraceModifies bool) *Machine {
 	x.set("ftrace_modifies", ftraceModifies)
 	return x
 }
 
-// ModuleRefs says module_refs: a probe holds its module until it is unregistered (2.6).
+// ModuleRefs is a probe holds its module until it is unregistered (2.6).
 func (x *Machine) ModuleRefs(moduleRefs bool) *Machine { x.set("module_refs", moduleRefs); return x }
 
-// Files says files: what the files of debugfs take and print: "char": as until 5.15; "plain": as until 4.17;
-// "first": as in 2.6.
+// Files is what the files of debugfs take and print: "char": as until 5.15; "plain": as until 4.17; "first": as in
+// 2.6.
 func (x *Machine) Files(files FilesSetting) *Machine { x.set("files", string(files)); return x }
 
-// Int3Count says int3_count: what a breakpoint's handler finds in __preempt_count: as in an NMI's (5.8 and later);
-// "twice": preemption disabled twice, and once while an instruction is stepped (4.0 to 4.18); "once": once.
+// Int3Count is what a breakpoint's handler finds in __preempt_count: as in an NMI's (5.8 and later); "twice":
+// preemption disabled twice, and once while an instruction is stepped (4.0 to 4.18); "once": once.
 func (x *Machine) Int3Count(int3Count Int3CountSetting) *Machine {
 	x.set("int3_count", string(int3Count))
 	return x
 }
 
-// NMILatch says nmi_latch: an NMI that arrives during an NMI's handler waits for its end (3.3 and later); without
-// this, the return from a breakpoint there lets the next one in.
+// NMILatch is an NMI that arrives during an NMI's handler waits for its end (3.3 and later); without this, the
+// return from a breakpoint there lets the next one in.
 func (x *Machine) NMILatch(nMILatch bool) *Machine { x.set("nmi_latch", nMILatch); return x }
 
-// Retpoline says retpoline: built with CONFIG_RETPOLINE: there are no jump tables, but jumps to thunks
+// Retpoline is built with CONFIG_RETPOLINE: there are no jump tables, but jumps to thunks
 // (__x86_indirect_thunk_…), and the rules of probing go by that.
 func (x *Machine) Retpoline(retpoline bool) *Machine { x.set("retpoline", retpoline); return x }
 
-// IBT says ibt: built with CONFIG_X86_KERNEL_IBT: functions begin with endbr64, and a probe at one goes behind it
-// (5.18 and later).
+// IBT is built with CONFIG_X86_KERNEL_IBT: functions begin with endbr64, and a probe at one goes behind it (5.18
+// and later).
 func (x *Machine) IBT(ibt bool) *Machine { x.set("ibt", ibt); return x }
 
-// Config says config: the argument of kpsim check --config: some of "PREEMPTION,RETPOLINE,IBT,FTRACE", or "none",
-// or "OPTPROBES=n". It sets retpoline, ibt, ftrace and optprobes, and without an edition boost = "prepare"; with
+// Config is the argument of kpsim check --config: some of "PREEMPTION,RETPOLINE,IBT,FTRACE", or "none", or
+// "OPTPROBES=n". It sets retpoline, ibt, ftrace and optprobes, and without an edition boost = "prepare"; with
 // PREEMPTION preempt is "dynamic" by default. So one object is judged by one configuration.
 func (x *Machine) Config(config string) *Machine { x.set("config", config); return x }
 
-// Profile says profile: the argument of kpsim check --profile, "k61" or "k612": the edition of that recorded kernel
-// and its config.
+// Profile is the argument of kpsim check --profile, "k61" or "k612": the edition of that recorded kernel and its
+// config.
 func (x *Machine) Profile(profile string) *Machine { x.set("profile", profile); return x }
 
-// Arch says arch: what the kernel is built for. "i386": functions are 32-bit code, with arguments in eax, edx and
-// ecx, and per-CPU data at fs. "riscv64", "arm64" and "ppc64le": functions and patchers, jump labels, sites of
-// ftrace, kprobes and return probes, without the rest of the kernel's own patching, but that probes of "ppc64le"
-// become jumps; Processors says what each executes. It must come before functions and data.
+// Arch is what the kernel is built for. "i386": functions are 32-bit code, with arguments in eax, edx and ecx, and
+// per-CPU data at fs. "riscv64", "arm64" and "ppc64le": functions and patchers, jump labels, sites of ftrace,
+// kprobes and return probes, without the rest of the kernel's own patching, but that probes of "ppc64le" become
+// jumps; Processors says what each executes. It must come before functions and data.
 func (x *Machine) Arch(arch ArchSetting) *Machine { x.set("arch", string(arch)); return x }
 
-// Modules says modules: modules are loaded and unloaded; "stay": no CONFIG_MODULE_UNLOAD; "none": no
-// CONFIG_MODULES. A missing call answers ENOSYS.
+// Modules is modules are loaded and unloaded; "stay": no CONFIG_MODULE_UNLOAD; "none": no CONFIG_MODULES. A missing
+// call answers ENOSYS.
 func (x *Machine) Modules(modules ModulesSetting) *Machine {
 	x.set("modules", string(modules))
 	return x
 }
 
-// Steps says steps: how many boundaries one run may have; 0: the default.
+// Steps is how many boundaries one run may have; 0: the default.
 func (x *Machine) Steps(steps int) *Machine { x.set("steps", steps); return x }
 
-// Engine says engine: the engine that inserts the probes. Engines other than "kprobes" have none of the settings
-// from edition to profile but patch.
+// Engine is the engine that inserts the probes. Engines other than "kprobes" have none of the settings from edition
+// to profile but patch.
 func (x *Machine) Engine(engine EngineSetting) *Machine { x.set("engine", string(engine)); return x }
 
-// Memory says memory: the order in which other CPUs see a CPU's accesses to data: as they are made; "tso": x86's,
-// where stores wait in a store buffer; "lkmm": the kernel's memory model, only for the cells of the kernel and the
+// Memory is the order in which other CPUs see a CPU's accesses to data: as they are made; "tso": x86's, where
+// stores wait in a store buffer; "lkmm": the kernel's memory model, only for the cells of the kernel and the
 // engine. The memory models says what each promises.
 func (x *Machine) Memory(memory MemorySetting) *Machine { x.set("memory", string(memory)); return x }
 
-// Fred says fred: CPUs return from traps and interrupts with FRED's ERETS, which doesn't serialise as IRET does: a
-// CPU may fetch old bytes for longer. It makes a difference where fetch isn't "coherent".
+// Fred is CPUs return from traps and interrupts with FRED's ERETS, which doesn't serialise as IRET does: a CPU may
+// fetch old bytes for longer. It makes a difference where fetch isn't "coherent".
 func (x *Machine) Fred(fred bool) *Machine { x.set("fred", fred); return x }
 
-// LateInt3 says late_int3: the trap of a breakpoint may come late: before its handler runs, the CPU takes IPIs and
-// interrupts, as under an emulator. By then the breakpoint may be gone, with all syncs done.
+// LateInt3 is the trap of a breakpoint may come late: before its handler runs, the CPU takes IPIs and interrupts,
+// as under an emulator. By then the breakpoint may be gone, with all syncs done.
 func (x *Machine) LateInt3(lateInt3 bool) *Machine { x.set("late_int3", lateInt3); return x }
 
-// Nohz says nohz: an idle CPU with nothing to run gets no timer tick: timer(idle = True) fires there only when a
-// task wants the CPU.
+// Nohz is an idle CPU with nothing to run gets no timer tick: timer(idle = True) fires there only when a task wants
+// the CPU.
 func (x *Machine) Nohz(nohz bool) *Machine { x.set("nohz", nohz); return x }
 
-// FtraceTrampolines says ftrace_trampolines: which of ftrace's trampolines are text: a task executes it instruction
-// by instruction and may be preempted in it, and its call is patched. None is: the trampoline calls the clients in
-// its first step. "shared": there is one, as in kernels until 3.18; "own": each client has one, too, which a site
-// calls that only this client wants, as is a kernel's own ftrace, which runs then. It is made when the client is
-// registered, and freed, if the client isn't kprobes', when it is unregistered and all tasks have given their CPUs
-// up.
+// FtraceTrampolines is which of ftrace's trampolines are text: a task executes it instruction by instruction and
+// may be preempted in it, and its call is patched. None is: the trampoline calls the clients in its first step.
+// "shared": there is one, as in kernels until 3.18; "own": each client has one, too, which a site calls that only
+// this client wants, as is a kernel's own ftrace, which runs then. It is made when the client is registered, and
+// freed, if the client isn't kprobes', when it is unregistered and all tasks have given their CPUs up.
 func (x *Machine) FtraceTrampolines(ftraceTrampolines FtraceTrampolinesSetting) *Machine {
 	x.set("ftrace_trampolines", string(ftraceTrampolines))
 	return x
 }
 
-// FtraceStubs says ftrace_stubs: calls of ftrace stand out of line, on ppc64le, as since 6.13
-// (CONFIG_PPC_FTRACE_OUT_OF_LINE): the compiler leaves one nop, which becomes a branch to the site's stub while a
-// client wants the calls, and the call stands in the stub.
+// FtraceStubs is calls of ftrace stand out of line, on ppc64le, as since 6.13 (CONFIG_PPC_FTRACE_OUT_OF_LINE): the
+// compiler leaves one nop, which becomes a branch to the site's stub while a client wants the calls, and the call
+// stands in the stub.
 func (x *Machine) FtraceStubs(ftraceStubs bool) *Machine {
 	x.set("ftrace_stubs", ftraceStubs)
 	return x
 }
 
-// Stall says stall: a grace period that has lasted this many cycles is reported at the next tick, as the kernel
-// does after 21 s, and breaks no-stall; 0: none is reported. A grace period's age is counted in cycles that CPUs
-// spend: of the CPUs with something to do, by the one that has spent the fewest. Ticks come from a timer(), which
-// the scenario must have. Such a scenario can't be proved: clocks are no part of a state.
+// Stall is a grace period that has lasted this many cycles is reported at the next tick, as the kernel does after
+// 21 s, and breaks no-stall; 0: none is reported. A grace period's age is counted in cycles that CPUs spend: of the
+// CPUs with something to do, by the one that has spent the fewest. Ticks come from a timer(), which the scenario
+// must have. Such a scenario can't be proved: clocks are no part of a state.
 func (x *Machine) Stall(stall int) *Machine { x.set("stall", stall); return x }
 
-// Offline says offline: the CPUs that are offline when a run begins, as [2], but never the first. A task on one of
-// them begins when the CPU comes online, so the scenario needs an operation online(2). Such a CPU has never been
-// sent a sync.
+// Offline is the CPUs that are offline when a run begins, as [2], but never the first. A task on one of them begins
+// when the CPU comes online, so the scenario needs an operation online(2). Such a CPU has never been sent a sync.
 func (x *Machine) Offline(offline ...int) *Machine { x.set("offline", list(offline)); return x }

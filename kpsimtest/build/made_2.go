@@ -13,13 +13,13 @@ func (s *Scenario) Text(name string, hex string) *Text {
 // Text is what Text makes, for its options.
 type Text struct{ aFunction }
 
-// At says at: see Text; without it None.
-func (x *Text) At(at Word) *Text { x.set("at", at); return x }
+// At is at. See Text; without it None.
+func (x *Text) At(at uint64) *Text { x.set("at", at); return x }
 
-// Size says size: see Text; without it None.
+// Size is size is only checked. See Text; without it None.
 func (x *Text) Size(size int) *Text { x.set("size", size); return x }
 
-// Extable says extable: see Text; without it [].
+// Extable is offsets of instructions that have an exception-table entry. See Text; without it [].
 func (x *Text) Extable(extable ...int) *Text { x.set("extable", list(extable)); return x }
 
 // Code is code(name, hex = "", size = None, at = None, mapped = True) of the language: memory for code, in pages of
@@ -30,16 +30,17 @@ func (s *Scenario) Code(name string) *Code { return &Code{aFunction{s.make("code
 // Code is what Code makes, for its options.
 type Code struct{ aFunction }
 
-// Hex says hex: see Code; without it "".
+// Hex is hex. See Code; without it "".
 func (x *Code) Hex(hex string) *Code { x.set("hex", hex); return x }
 
-// Size says size: see Code; without it None.
+// Size is memory for code, in pages of its own, that tasks map, write, run and free, as a JIT's or a trampoline's:
+// these bytes, and breakpoints up to size. See Code; without it None.
 func (x *Code) Size(size int) *Code { x.set("size", size); return x }
 
-// At says at: see Code; without it None.
-func (x *Code) At(at Word) *Code { x.set("at", at); return x }
+// At is at. See Code; without it None.
+func (x *Code) At(at uint64) *Code { x.set("at", at); return x }
 
-// Mapped says mapped: see Code; without it True.
+// Mapped is mapped = False: it isn't there when a run begins. See Code; without it True.
 func (x *Code) Mapped(mapped bool) *Code { x.set("mapped", mapped); return x }
 
 // Data is data(name, hex = "", at = None, size = None, away = False, run = None) of the language: writable memory:
@@ -51,19 +52,21 @@ func (s *Scenario) Data(name string) *Data { return &Data{aBlock{s.make("data", 
 // Data is what Data makes, for its options.
 type Data struct{ aBlock }
 
-// Hex says hex: see Data; without it "".
+// Hex is hex. See Data; without it "".
 func (x *Data) Hex(hex string) *Data { x.set("hex", hex); return x }
 
-// At says at: see Data; without it None.
-func (x *Data) At(at Word) *Data { x.set("at", at); return x }
+// At is at. See Data; without it None.
+func (x *Data) At(at uint64) *Data { x.set("at", at); return x }
 
-// Size says size: see Data; without it None.
+// Size is writable memory: these bytes, and zeros up to size. See Data; without it None.
 func (x *Data) Size(size int) *Data { x.set("size", size); return x }
 
-// Away says away: see Data; without it False.
+// Away is it is paged out when a run begins: a task that accesses it sleeps in the page fault until it is in
+// memory. See Data; without it False.
 func (x *Data) Away(away bool) *Data { x.set("away", away); return x }
 
-// Run says run: see Data; without it None.
+// Run is a function that the handler of such a fault calls, with interrupts off, before it asks kprobes. See Data;
+// without it None.
 func (x *Data) Run(run Function) *Data { x.set("run", run); return x }
 
 // Percpu is percpu(name, hex = "", at = None, size = None) of the language: per-CPU memory: each CPU has a copy,
@@ -73,13 +76,13 @@ func (s *Scenario) Percpu(name string) *Percpu { return &Percpu{aBlock{s.make("p
 // Percpu is what Percpu makes, for its options.
 type Percpu struct{ aBlock }
 
-// Hex says hex: see Percpu; without it "".
+// Hex is hex. See Percpu; without it "".
 func (x *Percpu) Hex(hex string) *Percpu { x.set("hex", hex); return x }
 
-// At says at: see Percpu; without it None.
-func (x *Percpu) At(at Word) *Percpu { x.set("at", at); return x }
+// At is at. See Percpu; without it None.
+func (x *Percpu) At(at uint64) *Percpu { x.set("at", at); return x }
 
-// Size says size: see Percpu; without it None.
+// Size is size. See Percpu; without it None.
 func (x *Percpu) Size(size int) *Percpu { x.set("size", size); return x }
 
 // Alias is alias(name, f, at = None) of the language: the text of f mapped a second time, writable, as a JIT or a
@@ -95,8 +98,8 @@ type Alias struct{ part }
 
 func (*Alias) anyAlias() {}
 
-// At says at: see Alias; without it None.
-func (x *Alias) At(at Word) *Alias { x.set("at", at); return x }
+// At is at. See Alias; without it None.
+func (x *Alias) At(at uint64) *Alias { x.set("at", at); return x }
 
 // ELF is elf(file, at = None) of the language: all functions and data of a .o file: o.f, o["f.part.0"], o.counter,
 // o[".data"]. Its references are looked up among the functions and data above it, then among the kernel's exports:
@@ -110,8 +113,8 @@ func (s *Scenario) ELF(file string) *ELF { return &ELF{anObject{s.make("elf", fi
 // ELF is what ELF makes, for its options.
 type ELF struct{ anObject }
 
-// At says at: see ELF; without it None.
-func (x *ELF) At(at Word) *ELF { x.set("at", at); return x }
+// At is at. See ELF; without it None.
+func (x *ELF) At(at uint64) *ELF { x.set("at", at); return x }
 
 // Stub is stub(name, returns = 0, fill = None, calls = None) of the language: a stand-in for one of the kernel's
 // functions, for objects below it. fill = (1, "00ff"): it stores these bytes where its first argument points to;
@@ -122,25 +125,31 @@ func (s *Scenario) Stub(name string) *Stub { return &Stub{aFunction{s.make("stub
 // Stub is what Stub makes, for its options.
 type Stub struct{ aFunction }
 
-// Returns says returns: see Stub; without it 0.
+// Returns is fill = (1, "00ff"): it stores these bytes where its first argument points to; then it returns the
+// number returns, or continues in the function calls, or in one that the kernel exports: calls = "do_exit". See
+// Stub; without it 0.
 func (x *Stub) Returns(returns Word) *Stub { x.set("returns", returns); return x }
 
-// Fill says fill: see Stub; without it None.
+// Fill is fill = (1, "00ff"): it stores these bytes where its first argument points to; then it returns the number
+// returns, or continues in the function calls, or in one that the kernel exports: calls = "do_exit". See Stub;
+// without it None.
 func (x *Stub) Fill(argument int, hex string) *Stub { x.set("fill", []any{argument, hex}); return x }
 
-// Calls says calls: see Stub; without it None.
+// Calls is fill = (1, "00ff"): it stores these bytes where its first argument points to; then it returns the number
+// returns, or continues in the function calls, or in one that the kernel exports: calls = "do_exit". See Stub;
+// without it None.
 func (x *Stub) Calls(calls Callee) *Stub { x.set("calls", calls); return x }
 
 // Missing is missing(name, at, size = 4096) of the language: an undefined symbol that a module refers to: elf()
 // makes them. A run that calls it, or reads there, ends in an error that names it. It takes whole pages.
-func (s *Scenario) Missing(name string, at Word) *Missing {
+func (s *Scenario) Missing(name string, at uint64) *Missing {
 	return &Missing{s.make("missing", name, at)}
 }
 
 // Missing is what Missing makes, for its options.
 type Missing struct{ part }
 
-// Size says size: see Missing; without it 4096.
+// Size is size. See Missing; without it 4096.
 func (x *Missing) Size(size int) *Missing { x.set("size", size); return x }
 
 // Kprobe is kprobe(name, at = None, offset = 0, pre = [count()], post = None, fault = None, symbol = None, disabled
@@ -155,25 +164,29 @@ type Kprobe struct{ part }
 
 func (*Kprobe) anyProbe() {}
 
-// At says at: see Kprobe; without it None.
+// At is symbol: a name that the kernel looks up, instead of at or, as a mistake that it must refuse, beside it. See
+// Kprobe; without it None.
 func (x *Kprobe) At(at Place) *Kprobe { x.set("at", at); return x }
 
-// Offset says offset: see Kprobe; without it 0.
+// Offset is offset. See Kprobe; without it 0.
 func (x *Kprobe) Offset(offset int) *Kprobe { x.set("offset", offset); return x }
 
-// Pre says pre: see Kprobe; without it [count()].
+// Pre is pre runs before the probed instruction, post after it; each is a list of steps, None is no handler. See
+// Kprobe; without it [count()].
 func (x *Kprobe) Pre(pre ...Step) *Kprobe { x.set("pre", list(pre)); return x }
 
-// Post says post: see Kprobe; without it None.
+// Post is pre runs before the probed instruction, post after it; each is a list of steps, None is no handler. See
+// Kprobe; without it None.
 func (x *Kprobe) Post(post ...Step) *Kprobe { x.set("post", list(post)); return x }
 
-// Fault says fault: see Kprobe; without it None.
+// Fault is fault runs when a handler or the copied instruction faults (2.6, 4.15). See Kprobe; without it None.
 func (x *Kprobe) Fault(fault ...Step) *Kprobe { x.set("fault", list(fault)); return x }
 
-// Symbol says symbol: see Kprobe; without it None.
+// Symbol is a name that the kernel looks up, instead of at or, as a mistake that it must refuse, beside it. See
+// Kprobe; without it None.
 func (x *Kprobe) Symbol(symbol string) *Kprobe { x.set("symbol", symbol); return x }
 
-// Disabled says disabled: see Kprobe; without it False.
+// Disabled is it is registered disabled. See Kprobe; without it False.
 func (x *Kprobe) Disabled(disabled bool) *Kprobe { x.set("disabled", disabled); return x }
 
 // Kretprobe is kretprobe(name, at = None, handler = [count()], entry = None, maxactive = 0, data_size = 0, symbol =
@@ -187,28 +200,36 @@ type Kretprobe struct{ part }
 
 func (*Kretprobe) anyProbe() {}
 
-// At says at: see Kretprobe; without it None.
+// At is at. See Kretprobe; without it None.
 func (x *Kretprobe) At(at Place) *Kretprobe { x.set("at", at); return x }
 
-// Handler says handler: see Kretprobe; without it [count()].
+// Handler is a return probe: handler runs where a call has returned, entry where it begins; maxactive calls at a
+// time are followed (0: the edition's default), each with data_size bytes of private data for the two handlers. See
+// Kretprobe; without it [count()].
 func (x *Kretprobe) Handler(handler ...Step) *Kretprobe { x.set("handler", list(handler)); return x }
 
-// Entry says entry: see Kretprobe; without it None.
+// Entry is a return probe: handler runs where a call has returned, entry where it begins; maxactive calls at a time
+// are followed (0: the edition's default), each with data_size bytes of private data for the two handlers. 2.6 has
+// neither entry nor data_size. See Kretprobe; without it None.
 func (x *Kretprobe) Entry(entry ...Step) *Kretprobe { x.set("entry", list(entry)); return x }
 
-// Maxactive says maxactive: see Kretprobe; without it 0.
+// Maxactive is a return probe: handler runs where a call has returned, entry where it begins; maxactive calls at a
+// time are followed (0: the edition's default), each with data_size bytes of private data for the two handlers. See
+// Kretprobe; without it 0.
 func (x *Kretprobe) Maxactive(maxactive int) *Kretprobe { x.set("maxactive", maxactive); return x }
 
-// DataSize says data_size: see Kretprobe; without it 0.
+// DataSize is a return probe: handler runs where a call has returned, entry where it begins; maxactive calls at a
+// time are followed (0: the edition's default), each with data_size bytes of private data for the two handlers. 2.6
+// has neither entry nor data_size. See Kretprobe; without it 0.
 func (x *Kretprobe) DataSize(dataSize int) *Kretprobe { x.set("data_size", dataSize); return x }
 
-// Symbol says symbol: see Kretprobe; without it None.
+// Symbol is symbol. See Kretprobe; without it None.
 func (x *Kretprobe) Symbol(symbol string) *Kretprobe { x.set("symbol", symbol); return x }
 
-// Offset says offset: see Kretprobe; without it 0.
+// Offset is offset. See Kretprobe; without it 0.
 func (x *Kretprobe) Offset(offset int) *Kretprobe { x.set("offset", offset); return x }
 
-// Disabled says disabled: see Kretprobe; without it False.
+// Disabled is disabled. See Kretprobe; without it False.
 func (x *Kretprobe) Disabled(disabled bool) *Kretprobe { x.set("disabled", disabled); return x }
 
 // Jprobe is jprobe(name, at = None, entry = None, symbol = None, offset = 0, disabled = False) of the language: a
@@ -221,19 +242,19 @@ type Jprobe struct{ part }
 
 func (*Jprobe) anyProbe() {}
 
-// At says at: see Jprobe; without it None.
+// At is a jprobe (2.6): entry runs first, with the arguments of the function at at. See Jprobe; without it None.
 func (x *Jprobe) At(at Place) *Jprobe { x.set("at", at); return x }
 
-// Entry says entry: see Jprobe; without it None.
+// Entry is a jprobe (2.6): entry runs first, with the arguments of the function at at. See Jprobe; without it None.
 func (x *Jprobe) Entry(entry Entry) *Jprobe { x.set("entry", entry); return x }
 
-// Symbol says symbol: see Jprobe; without it None.
+// Symbol is symbol. See Jprobe; without it None.
 func (x *Jprobe) Symbol(symbol string) *Jprobe { x.set("symbol", symbol); return x }
 
-// Offset says offset: see Jprobe; without it 0.
+// Offset is offset. See Jprobe; without it 0.
 func (x *Jprobe) Offset(offset int) *Jprobe { x.set("offset", offset); return x }
 
-// Disabled says disabled: see Jprobe; without it False.
+// Disabled is disabled. See Jprobe; without it False.
 func (x *Jprobe) Disabled(disabled bool) *Jprobe { x.set("disabled", disabled); return x }
 
 // JumpLabel is jump_label(name, at, target, offset = 0, toff = 0, likely = False) of the language: a static key:
@@ -251,13 +272,15 @@ type JumpLabel struct{ part }
 
 func (*JumpLabel) anyLabel() {}
 
-// Offset says offset: see JumpLabel; without it 0.
+// Offset is offset. See JumpLabel; without it 0.
 func (x *JumpLabel) Offset(offset int) *JumpLabel { x.set("offset", offset); return x }
 
-// Toff says toff: see JumpLabel; without it 0.
+// Toff is a static key: the instruction at at + offset is a nop and, while the key is on, a jump to target, or toff
+// bytes after it. See JumpLabel; without it 0.
 func (x *JumpLabel) Toff(toff int) *JumpLabel { x.set("toff", toff); return x }
 
-// Likely says likely: see JumpLabel; without it False.
+// Likely is With a likely branch it is the jump while the key is off. A key may have several sites: at = [f, g],
+// with a target each, or one for all; likely is True, or a list, too. See JumpLabel; without it False.
 func (x *JumpLabel) Likely(likely ...bool) *JumpLabel { x.set("likely", list(likely)); return x }
 
 // Module is module(name, funcs, init_funcs = [], data = [], init = None, exit = None, loaded = False) of the
@@ -274,22 +297,31 @@ type Module struct{ part }
 
 func (*Module) anyModule() {}
 
-// InitFuncs says init_funcs: see Module; without it [].
+// InitFuncs is funcs are in memory while the module is loaded, in pages of their own (at); loaded: it is loaded
+// when a run begins; the function init runs when it is loaded, exit when it is unloaded; init_funcs are freed when
+// init has returned 0, and lie in pages of their own, too. See Module; without it [].
 func (x *Module) InitFuncs(initFuncs ...Function) *Module {
 	x.set("init_funcs", list(initFuncs))
 	return x
 }
 
-// Data says data: see Module; without it [].
+// Data is data is loaded with it, with its hex each time; an access after the module was unloaded is a use after
+// free. See Module; without it [].
 func (x *Module) Data(data ...Block) *Module { x.set("data", list(data)); return x }
 
-// Init says init: see Module; without it None.
+// Init is funcs are in memory while the module is loaded, in pages of their own (at); loaded: it is loaded when a
+// run begins; the function init runs when it is loaded, exit when it is unloaded; init_funcs are freed when init
+// has returned 0, and lie in pages of their own, too. See Module; without it None.
 func (x *Module) Init(init Function) *Module { x.set("init", init); return x }
 
-// Exit says exit: see Module; without it None.
+// Exit is funcs are in memory while the module is loaded, in pages of their own (at); loaded: it is loaded when a
+// run begins; the function init runs when it is loaded, exit when it is unloaded; init_funcs are freed when init
+// has returned 0, and lie in pages of their own, too. See Module; without it None.
 func (x *Module) Exit(exit Function) *Module { x.set("exit", exit); return x }
 
-// Loaded says loaded: see Module; without it False.
+// Loaded is funcs are in memory while the module is loaded, in pages of their own (at); loaded: it is loaded when a
+// run begins; the function init runs when it is loaded, exit when it is unloaded; init_funcs are freed when init
+// has returned 0, and lie in pages of their own, too. See Module; without it False.
 func (x *Module) Loaded(loaded bool) *Module { x.set("loaded", loaded); return x }
 
 // Fentry is fentry(at) of the language: ftrace's site: the 5-byte nop at a function's beginning, or after its
@@ -313,19 +345,22 @@ type Fprobe struct{ part }
 
 func (*Fprobe) anyFprobe() {}
 
-// Entry says entry: see Fprobe; without it None.
+// Entry is The function entry is called where a call of one begins, exit where it has returned. skips (6.3): if the
+// result of entry, an int, isn't 0, exit isn't called. See Fprobe; without it None.
 func (x *Fprobe) Entry(entry Function) *Fprobe { x.set("entry", entry); return x }
 
-// Exit says exit: see Fprobe; without it None.
+// Exit is The function entry is called where a call of one begins, exit where it has returned. skips (6.3): if the
+// result of entry, an int, isn't 0, exit isn't called. See Fprobe; without it None.
 func (x *Fprobe) Exit(exit Function) *Fprobe { x.set("exit", exit); return x }
 
-// Skips says skips: see Fprobe; without it False.
+// Skips is skips (6.3): if the result of entry, an int, isn't 0, exit isn't called. See Fprobe; without it False.
 func (x *Fprobe) Skips(skips bool) *Fprobe { x.set("skips", skips); return x }
 
-// Maxactive says maxactive: see Fprobe; without it 0.
+// Maxactive is how many calls are followed at a time, 4 by default; others are missed. See Fprobe; without it 0.
 func (x *Fprobe) Maxactive(maxactive int) *Fprobe { x.set("maxactive", maxactive); return x }
 
-// Data says data: see Fprobe; without it [].
+// Data is data = [d]: each call that is followed has an equal part of d, to which the fifth argument of both points
+// (entry_data). See Fprobe; without it [].
 func (x *Fprobe) Data(data ...Block) *Fprobe { x.set("data", list(data)); return x }
 
 // BPFKind is a word for kind.
@@ -353,7 +388,8 @@ type BPF struct{ part }
 
 func (*BPF) anyProgram() {}
 
-// Kind says kind: see BPF; without it "fentry".
+// Kind is "fentry", called where a call begins; "fmod_ret", likewise, and if its result isn't 0 f isn't called, and
+// that is the call's result; "fexit", called where f has returned. See BPF; without it "fentry".
 func (x *BPF) Kind(kind BPFKind) *BPF { x.set("kind", string(kind)); return x }
 
 // LockPrefix is lock_prefix(at) of the language: the instruction at f, or f + 4, begins with a lock prefix (f0),
@@ -386,64 +422,7 @@ func (s *Scenario) Reserved(at Place, by ReservedBy) *Reserved {
 // Reserved is what Reserved makes, for its options.
 type Reserved struct{ part }
 
-// Size says size: see Reserved; without it None.
+// Size is a place in a table of the kernel, where kprobes refuses or restricts probes: by is "bug", the ud2 of a
+// BUG or WARN; "jump label" or "static call", a site that isn't patched in this scenario, with its size in bytes;
+// or "blacklist", in a function that refuses probes. See Reserved; without it None.
 func (x *Reserved) Size(size int) *Reserved { x.set("size", size); return x }
-
-// StaticCall is static_call(name, sites = [], tails = [], trampoline = None, target = None) of the language: a call
-// whose target is patched: 5-byte nops 0f1f440000 at sites that become calls, and c3cccccccc at tails, a ret that
-// becomes a jump; with a target they are calls of it and jumps to it already. trampoline is a function that is only
-// such a tail, for callers without a site.
-func (s *Scenario) StaticCall(name string) *StaticCall {
-	return &StaticCall{s.make("static_call", name)}
-}
-
-// StaticCall is what StaticCall makes, for its options.
-type StaticCall struct{ part }
-
-func (*StaticCall) anyStaticCall() {}
-
-// Sites says sites: see StaticCall; without it [].
-func (x *StaticCall) Sites(sites ...Place) *StaticCall { x.set("sites", list(sites)); return x }
-
-// Tails says tails: see StaticCall; without it [].
-func (x *StaticCall) Tails(tails ...Place) *StaticCall { x.set("tails", list(tails)); return x }
-
-// Trampoline says trampoline: see StaticCall; without it None.
-func (x *StaticCall) Trampoline(trampoline Function) *StaticCall {
-	x.set("trampoline", trampoline)
-	return x
-}
-
-// Target says target: see StaticCall; without it None.
-func (x *StaticCall) Target(target Function) *StaticCall { x.set("target", target); return x }
-
-// Count is count() of the language: count a hit.
-func Count() Step { return aStep{deed{newCall("count")}} }
-
-// SetReg is set_reg(reg, value) of the language: write value to the saved register reg, "rax" to "r15".
-func SetReg(reg string, value Word) Step { return aStep{deed{newCall("set_reg", reg, value)}} }
-
-// SetIP is set_ip(address) of the language: continue at address, a place in a function or a number.
-func SetIP(address Word) Step { return aStep{deed{newCall("set_ip", address)}} }
-
-// Nonzero is nonzero() of the language: the handler returns 1. From an entry: this call isn't followed; from a
-// fault: the fault is handled.
-func Nonzero() Step { return aStep{deed{newCall("nonzero")}} }
-
-// Store is store(d, value) of the language: write the eight bytes of value to d, a place in data.
-func Store(d DataPlace, value Word) Step { return aStep{deed{newCall("store", d, value)}} }
-
-// Save is save(reg) of the language: for a return probe with data_size of at least 8: store the saved register reg
-// in the private data of the call.
-func Save(reg string) Step { return aStep{deed{newCall("save", reg)}} }
-
-// Restore is restore(reg) of the language: for a return probe as for save: read reg from the private data.
-func Restore(reg string) Step { return aStep{deed{newCall("restore", reg)}} }
-
-// Sleep is sleep() of the language: give up the CPU, which no handler may do. register(k), unregister(k), enable(k)
-// and disable(k) do so, too.
-func Sleep() Step { return aStep{deed{newCall("sleep")}} }
-
-// ReadContext is read_context() of the language: read the preemption count and the interrupt flag, which must be as
-// when the handler began, also after a call that hits other probes.
-func ReadContext() Step { return aStep{deed{newCall("read_context")}} }

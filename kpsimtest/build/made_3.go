@@ -2,6 +2,72 @@
 
 package build
 
+// StaticCall is static_call(name, sites = [], tails = [], trampoline = None, target = None) of the language: a call
+// whose target is patched: 5-byte nops 0f1f440000 at sites that become calls, and c3cccccccc at tails, a ret that
+// becomes a jump; with a target they are calls of it and jumps to it already. trampoline is a function that is only
+// such a tail, for callers without a site.
+func (s *Scenario) StaticCall(name string) *StaticCall {
+	return &StaticCall{s.make("static_call", name)}
+}
+
+// StaticCall is what StaticCall makes, for its options.
+type StaticCall struct{ part }
+
+func (*StaticCall) anyStaticCall() {}
+
+// Sites is a call whose target is patched: 5-byte nops 0f1f440000 at sites that become calls, and c3cccccccc at
+// tails, a ret that becomes a jump; with a target they are calls of it and jumps to it already. See StaticCall;
+// without it [].
+func (x *StaticCall) Sites(sites ...Place) *StaticCall { x.set("sites", list(sites)); return x }
+
+// Tails is a call whose target is patched: 5-byte nops 0f1f440000 at sites that become calls, and c3cccccccc at
+// tails, a ret that becomes a jump; with a target they are calls of it and jumps to it already. See StaticCall;
+// without it [].
+func (x *StaticCall) Tails(tails ...Place) *StaticCall { x.set("tails", list(tails)); return x }
+
+// Trampoline is trampoline is a function that is only such a tail, for callers without a site. See StaticCall;
+// without it None.
+func (x *StaticCall) Trampoline(trampoline Function) *StaticCall {
+	x.set("trampoline", trampoline)
+	return x
+}
+
+// Target is a call whose target is patched: 5-byte nops 0f1f440000 at sites that become calls, and c3cccccccc at
+// tails, a ret that becomes a jump; with a target they are calls of it and jumps to it already. See StaticCall;
+// without it None.
+func (x *StaticCall) Target(target Function) *StaticCall { x.set("target", target); return x }
+
+// Count is count() of the language: count a hit.
+func Count() Step { return aStep{deed{newCall("count")}} }
+
+// SetReg is set_reg(reg, value) of the language: write value to the saved register reg, "rax" to "r15".
+func SetReg(reg string, value Word) Step { return aStep{deed{newCall("set_reg", reg, value)}} }
+
+// SetIP is set_ip(address) of the language: continue at address, a place in a function or a number.
+func SetIP(address Word) Step { return aStep{deed{newCall("set_ip", address)}} }
+
+// Nonzero is nonzero() of the language: the handler returns 1. From an entry: this call isn't followed; from a
+// fault: the fault is handled.
+func Nonzero() Step { return aStep{deed{newCall("nonzero")}} }
+
+// Store is store(d, value) of the language: write the eight bytes of value to d, a place in data.
+func Store(d DataPlace, value Word) Step { return aStep{deed{newCall("store", d, value)}} }
+
+// Save is save(reg) of the language: for a return probe with data_size of at least 8: store the saved register reg
+// in the private data of the call.
+func Save(reg string) Step { return aStep{deed{newCall("save", reg)}} }
+
+// Restore is restore(reg) of the language: for a return probe as for save: read reg from the private data.
+func Restore(reg string) Step { return aStep{deed{newCall("restore", reg)}} }
+
+// Sleep is sleep() of the language: give up the CPU, which no handler may do. register(k), unregister(k), enable(k)
+// and disable(k) do so, too.
+func Sleep() Step { return aStep{deed{newCall("sleep")}} }
+
+// ReadContext is read_context() of the language: read the preemption count and the interrupt flag, which must be as
+// when the handler began, also after a call that hits other probes.
+func ReadContext() Step { return aStep{deed{newCall("read_context")}} }
+
 // Task is task(name = None, cpu = 0, ops = [], repeat = 1, background = False, setup = 0) of the language: a kernel
 // thread on a CPU that does ops, repeat times; background: it doesn't repeat once all other tasks have ended;
 // setup: with a kernel's own engine, whose state can be kept, this number of ops runs before any task begins; with
@@ -11,19 +77,27 @@ func (s *Scenario) Task(name string) *Task { return &Task{s.make("task", name)} 
 // Task is what Task makes, for its options.
 type Task struct{ part }
 
-// CPU says cpu: see Task; without it 0.
+// CPU is cpu. See Task; without it 0.
 func (x *Task) CPU(cpu int) *Task { x.set("cpu", cpu); return x }
 
-// Ops says ops: see Task; without it [].
+// Ops is a kernel thread on a CPU that does ops, repeat times; background: it doesn't repeat once all other tasks
+// have ended; setup: with a kernel's own engine, whose state can be kept, this number of ops runs before any task
+// begins; with kpsim's engine they are the task's first. See Task; without it [].
 func (x *Task) Ops(ops ...Op) *Task { x.set("ops", list(ops)); return x }
 
-// Repeat says repeat: see Task; without it 1.
+// Repeat is a kernel thread on a CPU that does ops, repeat times; background: it doesn't repeat once all other
+// tasks have ended; setup: with a kernel's own engine, whose state can be kept, this number of ops runs before any
+// task begins; with kpsim's engine they are the task's first. See Task; without it 1.
 func (x *Task) Repeat(repeat int) *Task { x.set("repeat", repeat); return x }
 
-// Background says background: see Task; without it False.
+// Background is a kernel thread on a CPU that does ops, repeat times; background: it doesn't repeat once all other
+// tasks have ended; setup: with a kernel's own engine, whose state can be kept, this number of ops runs before any
+// task begins; with kpsim's engine they are the task's first. See Task; without it False.
 func (x *Task) Background(background bool) *Task { x.set("background", background); return x }
 
-// Setup says setup: see Task; without it 0.
+// Setup is a kernel thread on a CPU that does ops, repeat times; background: it doesn't repeat once all other tasks
+// have ended; setup: with a kernel's own engine, whose state can be kept, this number of ops runs before any task
+// begins; with kpsim's engine they are the task's first. See Task; without it 0.
 func (x *Task) Setup(setup int) *Task { x.set("setup", setup); return x }
 
 // Call is call(f, *args, changed = False, returns = None, bits = 64, probed = False) of the language: call f with
@@ -37,16 +111,16 @@ func Call(f Function, args ...Word) *CallOp {
 // CallOp is what Call makes, for its options.
 type CallOp struct{ both }
 
-// Changed says changed: see Call; without it False.
+// Changed is probes or labels change its result on purpose, so it isn't compared. See Call; without it False.
 func (x *CallOp) Changed(changed bool) *CallOp { x.set("changed", changed); return x }
 
-// Returns says returns: see Call; without it None.
+// Returns is the right result, in the low bits of rax. See Call; without it None.
 func (x *CallOp) Returns(returns Word) *CallOp { x.set("returns", returns); return x }
 
-// Bits says bits: see Call; without it 64.
+// Bits is returns: the right result, in the low bits of rax. See Call; without it 64.
 func (x *CallOp) Bits(bits int) *CallOp { x.set("bits", bits); return x }
 
-// Probed says probed: see Call; without it False.
+// Probed is in each schedule a handler of a probe runs in the call. See Call; without it False.
 func (x *CallOp) Probed(probed bool) *CallOp { x.set("probed", probed); return x }
 
 // Expect is expect(d, hex, probed = False) of the language: memory from d on holds these bytes; d + 8 is a place in
@@ -59,7 +133,8 @@ func Expect(d DataPlace, hex string) *ExpectOp {
 // ExpectOp is what Expect makes, for its options.
 type ExpectOp struct{ anOp }
 
-// Probed says probed: see Expect; without it False.
+// Probed is with probes, whose handlers have stored there; the run without probes must hold other bytes there, or
+// nothing would tell that something was probed. See Expect; without it False.
 func (x *ExpectOp) Probed(probed bool) *ExpectOp { x.set("probed", probed); return x }
 
 // Hits is hits(k, pre = None, post = None, missed = None) of the language: until now the pre handler of k has begun
@@ -70,13 +145,16 @@ func Hits(k AnyProbe) *HitsOp { return &HitsOp{anOp{deed{newCall("hits", k)}}} }
 // HitsOp is what Hits makes, for its options.
 type HitsOp struct{ anOp }
 
-// Pre says pre: see Hits; without it None.
+// Pre is until now the pre handler of k has begun this often in the run, its post handler, and its nmissed is
+// missed; of a return probe: its entry handler, and its handler of returns. See Hits; without it None.
 func (x *HitsOp) Pre(pre int) *HitsOp { x.set("pre", pre); return x }
 
-// Post says post: see Hits; without it None.
+// Post is until now the pre handler of k has begun this often in the run, its post handler, and its nmissed is
+// missed; of a return probe: its entry handler, and its handler of returns. See Hits; without it None.
 func (x *HitsOp) Post(post int) *HitsOp { x.set("post", post); return x }
 
-// Missed says missed: see Hits; without it None.
+// Missed is until now the pre handler of k has begun this often in the run, its post handler, and its nmissed is
+// missed; of a return probe: its entry handler, and its handler of returns. See Hits; without it None.
 func (x *HitsOp) Missed(missed int) *HitsOp { x.set("missed", missed); return x }
 
 // Register is register(k, errno = None) of the language: call the kernel's function of this name. It may refuse,
@@ -87,7 +165,8 @@ func Register(k AnyProbe) *RegisterOp { return &RegisterOp{both{deed{newCall("re
 // RegisterOp is what Register makes, for its options.
 type RegisterOp struct{ both }
 
-// Errno says errno: see Register; without it None.
+// Errno is the answer that it must give, 0 or one of "ENOENT", "E2BIG", "EAGAIN", "ENOMEM", "EBUSY", "EEXIST",
+// "ENODEV", "EINVAL", "ENOSPC", "ENOSYS", "EILSEQ", "EOPNOTSUPP". See Register; without it None.
 func (x *RegisterOp) Errno(errno string) *RegisterOp { x.set("errno", errnoOf(errno)); return x }
 
 // Unregister is unregister(k, errno = None) of the language: as register. A probe that is made further down is
@@ -97,7 +176,7 @@ func Unregister(k AnyProbe) *UnregisterOp { return &UnregisterOp{both{deed{newCa
 // UnregisterOp is what Unregister makes, for its options.
 type UnregisterOp struct{ both }
 
-// Errno says errno: see Unregister; without it None.
+// Errno is errno. See Unregister; without it None.
 func (x *UnregisterOp) Errno(errno string) *UnregisterOp { x.set("errno", errnoOf(errno)); return x }
 
 // Enable is enable(k, errno = None) of the language: likewise.
@@ -106,7 +185,7 @@ func Enable(k AnyProbe) *EnableOp { return &EnableOp{both{deed{newCall("enable",
 // EnableOp is what Enable makes, for its options.
 type EnableOp struct{ both }
 
-// Errno says errno: see Enable; without it None.
+// Errno is errno. See Enable; without it None.
 func (x *EnableOp) Errno(errno string) *EnableOp { x.set("errno", errnoOf(errno)); return x }
 
 // Disable is disable(k, errno = None) of the language: likewise.
@@ -115,7 +194,7 @@ func Disable(k AnyProbe) *DisableOp { return &DisableOp{both{deed{newCall("disab
 // DisableOp is what Disable makes, for its options.
 type DisableOp struct{ both }
 
-// Errno says errno: see Disable; without it None.
+// Errno is errno. See Disable; without it None.
 func (x *DisableOp) Errno(errno string) *DisableOp { x.set("errno", errnoOf(errno)); return x }
 
 // RegisterAll is register_all(ks, errno = None) of the language: register for a list, of kprobes or of kretprobes:
@@ -127,7 +206,7 @@ func RegisterAll(ks ...AnyProbe) *RegisterAllOp {
 // RegisterAllOp is what RegisterAll makes, for its options.
 type RegisterAllOp struct{ anOp }
 
-// Errno says errno: see RegisterAll; without it None.
+// Errno is errno. See RegisterAll; without it None.
 func (x *RegisterAllOp) Errno(errno string) *RegisterAllOp { x.set("errno", errnoOf(errno)); return x }
 
 // UnregisterAll is unregister_all(ks, errno = None) of the language: unregister for a list; one grace period for
@@ -139,7 +218,7 @@ func UnregisterAll(ks ...AnyProbe) *UnregisterAllOp {
 // UnregisterAllOp is what UnregisterAll makes, for its options.
 type UnregisterAllOp struct{ anOp }
 
-// Errno says errno: see UnregisterAll; without it None.
+// Errno is errno. See UnregisterAll; without it None.
 func (x *UnregisterAllOp) Errno(errno string) *UnregisterAllOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -207,16 +286,19 @@ func Write(at Place, bytes Written) *WriteOp {
 // WriteOp is what Write makes, for its options.
 type WriteOp struct{ anOp }
 
-// By says by: see Write; without it 0.
+// By is as stores of 1, 2, 4, 8 or 16 bytes, each at once if it lies in 8 aligned bytes, or is 16 that are; left
+// out, as memcpy does, by the largest that fit. See Write; without it 0.
 func (x *WriteOp) By(by int) *WriteOp { x.set("by", by); return x }
 
-// Old says old: see Write; without it None.
+// Old is as a compare-and-swap, at once, which stores only if these bytes stand there: else "EAGAIN". See Write;
+// without it None.
 func (x *WriteOp) Old(old string) *WriteOp { x.set("old", old); return x }
 
-// Stopped says stopped: see Write; without it False.
+// Stopped is by the function that stop_machine() runs on one CPU, while all others wait with interrupts off, and
+// serialise before they go on. See Write; without it False.
 func (x *WriteOp) Stopped(stopped bool) *WriteOp { x.set("stopped", stopped); return x }
 
-// Errno says errno: see Write; without it None.
+// Errno is errno. See Write; without it None.
 func (x *WriteOp) Errno(errno string) *WriteOp { x.set("errno", errnoOf(errno)); return x }
 
 // SaveText is save_text(at, d) of the language: copy text from at on to the data d, as many bytes as it has, as
@@ -237,13 +319,16 @@ func OnBreakpoint(at Place) *OnBreakpointOp {
 // OnBreakpointOp is what OnBreakpoint makes, for its options.
 type OnBreakpointOp struct{ anOp }
 
-// Goto says goto: see OnBreakpoint; without it None.
+// Goto is from now on a breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at,
+// where it runs what stands there then; before that it calls the function call. See OnBreakpoint; without it None.
 func (x *OnBreakpointOp) Goto(gotoOf Place) *OnBreakpointOp { x.set("goto", gotoOf); return x }
 
-// Retry says retry: see OnBreakpoint; without it False.
+// Retry is from now on a breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at,
+// where it runs what stands there then; before that it calls the function call. See OnBreakpoint; without it False.
 func (x *OnBreakpointOp) Retry(retry bool) *OnBreakpointOp { x.set("retry", retry); return x }
 
-// Call says call: see OnBreakpoint; without it None.
+// Call is from now on a breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at,
+// where it runs what stands there then; before that it calls the function call. See OnBreakpoint; without it None.
 func (x *OnBreakpointOp) Call(call Function) *OnBreakpointOp { x.set("call", call); return x }
 
 // Map is map(t, errno = None) of the language: allocate the memory for code t and make it executable: each byte is
@@ -253,7 +338,7 @@ func Map(t Function) *MapOp { return &MapOp{anOp{deed{newCall("map", t)}}} }
 // MapOp is what Map makes, for its options.
 type MapOp struct{ anOp }
 
-// Errno says errno: see Map; without it None.
+// Errno is errno. See Map; without it None.
 func (x *MapOp) Errno(errno string) *MapOp { x.set("errno", errnoOf(errno)); return x }
 
 // Free is free(t, errno = None) of the language: give t back to an allocator that may hand it out at once: each
@@ -264,7 +349,7 @@ func Free(t Function) *FreeOp { return &FreeOp{anOp{deed{newCall("free", t)}}} }
 // FreeOp is what Free makes, for its options.
 type FreeOp struct{ anOp }
 
-// Errno says errno: see Free; without it None.
+// Errno is errno. See Free; without it None.
 func (x *FreeOp) Errno(errno string) *FreeOp { x.set("errno", errnoOf(errno)); return x }
 
 // Unmap is unmap(t, errno = None) of the language: free t, and take its pages away: a CPU that runs there faults.
@@ -274,7 +359,7 @@ func Unmap(t Function) *UnmapOp { return &UnmapOp{anOp{deed{newCall("unmap", t)}
 // UnmapOp is what Unmap makes, for its options.
 type UnmapOp struct{ anOp }
 
-// Errno says errno: see Unmap; without it None.
+// Errno is errno. See Unmap; without it None.
 func (x *UnmapOp) Errno(errno string) *UnmapOp { x.set("errno", errnoOf(errno)); return x }
 
 // Protect is protect(t, exec, errno = None) of the language: take the permission to execute away from the pages of
@@ -287,7 +372,7 @@ func Protect(t Function, exec bool) *ProtectOp {
 // ProtectOp is what Protect makes, for its options.
 type ProtectOp struct{ anOp }
 
-// Errno says errno: see Protect; without it None.
+// Errno is errno. See Protect; without it None.
 func (x *ProtectOp) Errno(errno string) *ProtectOp { x.set("errno", errnoOf(errno)); return x }
 
 // Unprotect is unprotect(t, errno = None) of the language: give the pages of t the permission that this task's last
@@ -298,7 +383,7 @@ func Unprotect(t Function) *UnprotectOp { return &UnprotectOp{anOp{deed{newCall(
 // UnprotectOp is what Unprotect makes, for its options.
 type UnprotectOp struct{ anOp }
 
-// Errno says errno: see Unprotect; without it None.
+// Errno is errno. See Unprotect; without it None.
 func (x *UnprotectOp) Errno(errno string) *UnprotectOp { x.set("errno", errnoOf(errno)); return x }
 
 // OnFault is on_fault(t, goto = None, retry = False, call = None) of the language: from now on a fault of a CPU
@@ -310,13 +395,19 @@ func OnFault(t Function) *OnFaultOp { return &OnFaultOp{anOp{deed{newCall("on_fa
 // OnFaultOp is what OnFault makes, for its options.
 type OnFaultOp struct{ anOp }
 
-// Goto says goto: see OnFault; without it None.
+// Goto is from now on a fault of a CPU that runs in t while it can't be executed is the task's own: its handler
+// continues at goto, or, with retry, waits until t can be executed and goes on there; before that it calls the
+// function call. See OnFault; without it None.
 func (x *OnFaultOp) Goto(gotoOf Place) *OnFaultOp { x.set("goto", gotoOf); return x }
 
-// Retry says retry: see OnFault; without it False.
+// Retry is from now on a fault of a CPU that runs in t while it can't be executed is the task's own: its handler
+// continues at goto, or, with retry, waits until t can be executed and goes on there; before that it calls the
+// function call. See OnFault; without it False.
 func (x *OnFaultOp) Retry(retry bool) *OnFaultOp { x.set("retry", retry); return x }
 
-// Call says call: see OnFault; without it None.
+// Call is from now on a fault of a CPU that runs in t while it can't be executed is the task's own: its handler
+// continues at goto, or, with retry, waits until t can be executed and goes on there; before that it calls the
+// function call. See OnFault; without it None.
 func (x *OnFaultOp) Call(call Function) *OnFaultOp { x.set("call", call); return x }
 
 // Serialise is serialise() of the language: run an instruction that serialises, on this CPU.
@@ -329,7 +420,8 @@ func SyncCore() *SyncCoreOp { return &SyncCoreOp{anOp{deed{newCall("sync_core")}
 // SyncCoreOp is what SyncCore makes, for its options.
 type SyncCoreOp struct{ anOp }
 
-// CPUs says cpus: see SyncCore; without it None.
+// CPUs is make CPUs serialise, by IPIs, and wait for them: all at once, or those of cpus, one after another:
+// sync_core(cpus = [0, 2]). See SyncCore; without it None.
 func (x *SyncCoreOp) CPUs(cpus ...int) *SyncCoreOp { x.set("cpus", list(cpus)); return x }
 
 // Membarrier is membarrier() of the language: membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE): every CPU
@@ -354,7 +446,8 @@ func Stop() *StopOp { return &StopOp{anOp{deed{newCall("stop")}}} }
 // StopOp is what Stop makes, for its options.
 type StopOp struct{ anOp }
 
-// CPUs says cpus: see Stop; without it None.
+// CPUs is stop all other CPUs, or cpus, wherever they are, as a debugger, ptrace or SuspendThread does, until
+// resume(); they serve interrupts meanwhile. See Stop; without it None.
 func (x *StopOp) CPUs(cpus ...int) *StopOp { x.set("cpus", list(cpus)); return x }
 
 // StopOutside is stop_outside(at, size, stacks = False) of the language: stop(); if a stopped task stands in the
@@ -367,93 +460,6 @@ func StopOutside(at Place, size int) *StopOutsideOp {
 // StopOutsideOp is what StopOutside makes, for its options.
 type StopOutsideOp struct{ anOp }
 
-// Stacks says stacks: see StopOutside; without it False.
+// Stacks is A task stands there if it was interrupted there, or, with stacks, if a word of its stack points there.
+// See StopOutside; without it False.
 func (x *StopOutsideOp) Stacks(stacks bool) *StopOutsideOp { x.set("stacks", stacks); return x }
-
-// Move is move(at, to = None) of the language: between stop() and resume(): each task that was interrupted at at
-// continues at to.
-func Move(at Place) *MoveOp { return &MoveOp{anOp{deed{newCall("move", at)}}} }
-
-// MoveOp is what Move makes, for its options.
-type MoveOp struct{ anOp }
-
-// To says to: see Move; without it None.
-func (x *MoveOp) To(to Place) *MoveOp { x.set("to", to); return x }
-
-// Resume is resume() of the language: let the CPUs go on that this task has stopped, serialised; not with fred,
-// where an interrupt's return doesn't do that: sync_core() before.
-func Resume() Op { return anOp{deed{newCall("resume")}} }
-
-// WaitOutside is wait_outside(at, size, stacks = False) of the language: wait until no task stands in the size
-// bytes from at on, nor with stacks comes back there: stop_outside and resume.
-func WaitOutside(at Place, size int) *WaitOutsideOp {
-	return &WaitOutsideOp{anOp{deed{newCall("wait_outside", at, size)}}}
-}
-
-// WaitOutsideOp is what WaitOutside makes, for its options.
-type WaitOutsideOp struct{ anOp }
-
-// Stacks says stacks: see WaitOutside; without it False.
-func (x *WaitOutsideOp) Stacks(stacks bool) *WaitOutsideOp { x.set("stacks", stacks); return x }
-
-// WaitUntil is a word for until.
-type WaitUntil string
-
-// The words for until.
-const (
-	WaitUntilRCU        WaitUntil = "rcu"
-	WaitUntilSched      WaitUntil = "sched"
-	WaitUntilTasks      WaitUntil = "tasks"
-	WaitUntilTasksRude  WaitUntil = "tasks-rude"
-	WaitUntilSafepoints WaitUntil = "safepoints"
-)
-
-// Wait is wait(until) of the language: wait until a grace period has ended: "rcu", "sched", "tasks", "tasks-rude"
-// (each CPU has switched tasks); or, "safepoints", until each other task has called safepoint(), or has ended.
-func Wait(until WaitUntil) Op { return anOp{deed{newCall("wait", string(until))}} }
-
-// Insmod is insmod(m, errno = None) of the language: load a module: its text appears, then init runs. Calling a
-// function that isn't there is a page fault without a handler. The run without probes does it as well, and doesn't
-// compare errno.
-func Insmod(m AnyModule) *InsmodOp { return &InsmodOp{anOp{deed{newCall("insmod", m)}}} }
-
-// InsmodOp is what Insmod makes, for its options.
-type InsmodOp struct{ anOp }
-
-// Errno says errno: see Insmod; without it None.
-func (x *InsmodOp) Errno(errno string) *InsmodOp { x.set("errno", errnoOf(errno)); return x }
-
-// Rmmod is rmmod(m, errno = None) of the language: unload it: exit runs, then its text goes. "EAGAIN": the module
-// is in use.
-func Rmmod(m AnyModule) *RmmodOp { return &RmmodOp{anOp{deed{newCall("rmmod", m)}}} }
-
-// RmmodOp is what Rmmod makes, for its options.
-type RmmodOp struct{ anOp }
-
-// Errno says errno: see Rmmod; without it None.
-func (x *RmmodOp) Errno(errno string) *RmmodOp { x.set("errno", errnoOf(errno)); return x }
-
-// Tracer is tracer(on) of the language: attach ftrace's own client to all sites, or detach it; the sites are
-// rewritten in one batch.
-func Tracer(on bool) Op { return anOp{deed{newCall("tracer", on)}} }
-
-// Livepatch is livepatch(on) of the language: attach a client of ftrace that may change where a call continues, as
-// a live patch does, to all sites, or detach it. A site has at most one such client: it isn't attached while there
-// is another, such as that of probes with a post_handler, and these can't be registered while it is attached.
-func Livepatch(on bool) Op { return anOp{deed{newCall("livepatch", on)}} }
-
-// PatchFunc is patch_func(f, g, errno = None) of the language: a live patch: calls of f continue in g, from f's
-// site of ftrace; several functions together: patch_func([f, h], [g, k]). It returns when each task has gone over:
-// a task goes over when it doesn't run and isn't in f, enters user mode, idles, or, from 6.5 on, calls
-// cond_resched. A later patch takes precedence. "EBUSY": another client changes the path there, or another patch is
-// in transition; "EINVAL": there is no site, or the patch is enabled. Called while unpatch_func removes the patch,
-// it reverses that. Give calls whose result it changes changed = True.
-func PatchFunc(f Functions, g Functions) *PatchFuncOp {
-	return &PatchFuncOp{anOp{deed{newCall("patch_func", f, g)}}}
-}
-
-// PatchFuncOp is what PatchFunc makes, for its options.
-type PatchFuncOp struct{ anOp }
-
-// Errno says errno: see PatchFunc; without it None.
-func (x *PatchFuncOp) Errno(errno string) *PatchFuncOp { x.set("errno", errnoOf(errno)); return x }

@@ -2,6 +2,96 @@
 
 package build
 
+// Move is move(at, to = None) of the language: between stop() and resume(): each task that was interrupted at at
+// continues at to.
+func Move(at Place) *MoveOp { return &MoveOp{anOp{deed{newCall("move", at)}}} }
+
+// MoveOp is what Move makes, for its options.
+type MoveOp struct{ anOp }
+
+// To is between stop() and resume(): each task that was interrupted at at continues at to. See Move; without it
+// None.
+func (x *MoveOp) To(to Place) *MoveOp { x.set("to", to); return x }
+
+// Resume is resume() of the language: let the CPUs go on that this task has stopped, serialised; not with fred,
+// where an interrupt's return doesn't do that: sync_core() before.
+func Resume() Op { return anOp{deed{newCall("resume")}} }
+
+// WaitOutside is wait_outside(at, size, stacks = False) of the language: wait until no task stands in the size
+// bytes from at on, nor with stacks comes back there: stop_outside and resume.
+func WaitOutside(at Place, size int) *WaitOutsideOp {
+	return &WaitOutsideOp{anOp{deed{newCall("wait_outside", at, size)}}}
+}
+
+// WaitOutsideOp is what WaitOutside makes, for its options.
+type WaitOutsideOp struct{ anOp }
+
+// Stacks is wait until no task stands in the size bytes from at on, nor with stacks comes back there: stop_outside
+// and resume. See WaitOutside; without it False.
+func (x *WaitOutsideOp) Stacks(stacks bool) *WaitOutsideOp { x.set("stacks", stacks); return x }
+
+// WaitUntil is a word for until.
+type WaitUntil string
+
+// The words for until.
+const (
+	WaitUntilRCU        WaitUntil = "rcu"
+	WaitUntilSched      WaitUntil = "sched"
+	WaitUntilTasks      WaitUntil = "tasks"
+	WaitUntilTasksRude  WaitUntil = "tasks-rude"
+	WaitUntilSafepoints WaitUntil = "safepoints"
+)
+
+// Wait is wait(until) of the language: wait until a grace period has ended: "rcu", "sched", "tasks", "tasks-rude"
+// (each CPU has switched tasks); or, "safepoints", until each other task has called safepoint(), or has ended.
+func Wait(until WaitUntil) Op { return anOp{deed{newCall("wait", string(until))}} }
+
+// Insmod is insmod(m, errno = None) of the language: load a module: its text appears, then init runs. Calling a
+// function that isn't there is a page fault without a handler. The run without probes does it as well, and doesn't
+// compare errno.
+func Insmod(m AnyModule) *InsmodOp { return &InsmodOp{anOp{deed{newCall("insmod", m)}}} }
+
+// InsmodOp is what Insmod makes, for its options.
+type InsmodOp struct{ anOp }
+
+// Errno is The run without probes does it as well, and doesn't compare errno. See Insmod; without it None.
+func (x *InsmodOp) Errno(errno string) *InsmodOp { x.set("errno", errnoOf(errno)); return x }
+
+// Rmmod is rmmod(m, errno = None) of the language: unload it: exit runs, then its text goes. "EAGAIN": the module
+// is in use.
+func Rmmod(m AnyModule) *RmmodOp { return &RmmodOp{anOp{deed{newCall("rmmod", m)}}} }
+
+// RmmodOp is what Rmmod makes, for its options.
+type RmmodOp struct{ anOp }
+
+// Errno is errno. See Rmmod; without it None.
+func (x *RmmodOp) Errno(errno string) *RmmodOp { x.set("errno", errnoOf(errno)); return x }
+
+// Tracer is tracer(on) of the language: attach ftrace's own client to all sites, or detach it; the sites are
+// rewritten in one batch.
+func Tracer(on bool) Op { return anOp{deed{newCall("tracer", on)}} }
+
+// Livepatch is livepatch(on) of the language: attach a client of ftrace that may change where a call continues, as
+// a live patch does, to all sites, or detach it. A site has at most one such client: it isn't attached while there
+// is another, such as that of probes with a post_handler, and these can't be registered while it is attached.
+func Livepatch(on bool) Op { return anOp{deed{newCall("livepatch", on)}} }
+
+// PatchFunc is patch_func(f, g, errno = None) of the language: a live patch: calls of f continue in g, from f's
+// site of ftrace; several functions together: patch_func([f, h], [g, k]). It returns when each task has gone over:
+// a task goes over when it doesn't run and isn't in f, enters user mode, idles, or, from 6.5 on, calls
+// cond_resched. A later patch takes precedence. "EBUSY": another client changes the path there, or another patch is
+// in transition; "EINVAL": there is no site, or the patch is enabled. Called while unpatch_func removes the patch,
+// it reverses that. Give calls whose result it changes changed = True.
+func PatchFunc(f Functions, g Functions) *PatchFuncOp {
+	return &PatchFuncOp{anOp{deed{newCall("patch_func", f, g)}}}
+}
+
+// PatchFuncOp is what PatchFunc makes, for its options.
+type PatchFuncOp struct{ anOp }
+
+// Errno is errno. See PatchFunc; without it None.
+func (x *PatchFuncOp) Errno(errno string) *PatchFuncOp { x.set("errno", errnoOf(errno)); return x }
+
 // UnpatchFunc is unpatch_func(f, errno = None) of the language: remove the newest patch of f, with all its
 // functions; it returns when each task has gone back, and none is in a patched-in function or will return into one.
 // Called while patch_func brings the patch, it reverses that. "EBUSY": another patch is in transition; "EINVAL":
@@ -13,7 +103,7 @@ func UnpatchFunc(f Function) *UnpatchFuncOp {
 // UnpatchFuncOp is what UnpatchFunc makes, for its options.
 type UnpatchFuncOp struct{ anOp }
 
-// Errno says errno: see UnpatchFunc; without it None.
+// Errno is errno. See UnpatchFunc; without it None.
 func (x *UnpatchFuncOp) Errno(errno string) *UnpatchFuncOp { x.set("errno", errnoOf(errno)); return x }
 
 // RegisterDirect is register_direct(f, t, errno = None) of the language: a direct call (5.5): f's site of ftrace
@@ -27,7 +117,7 @@ func RegisterDirect(f Function, t Function) *RegisterDirectOp {
 // RegisterDirectOp is what RegisterDirect makes, for its options.
 type RegisterDirectOp struct{ anOp }
 
-// Errno says errno: see RegisterDirect; without it None.
+// Errno is errno. See RegisterDirect; without it None.
 func (x *RegisterDirectOp) Errno(errno string) *RegisterDirectOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -42,7 +132,7 @@ func ModifyDirect(f Function, t Function) *ModifyDirectOp {
 // ModifyDirectOp is what ModifyDirect makes, for its options.
 type ModifyDirectOp struct{ anOp }
 
-// Errno says errno: see ModifyDirect; without it None.
+// Errno is errno. See ModifyDirect; without it None.
 func (x *ModifyDirectOp) Errno(errno string) *ModifyDirectOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -57,7 +147,7 @@ func UnregisterDirect(f Function) *UnregisterDirectOp {
 // UnregisterDirectOp is what UnregisterDirect makes, for its options.
 type UnregisterDirectOp struct{ anOp }
 
-// Errno says errno: see UnregisterDirect; without it None.
+// Errno is errno. See UnregisterDirect; without it None.
 func (x *UnregisterDirectOp) Errno(errno string) *UnregisterDirectOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -72,7 +162,7 @@ func RegisterFprobe(p AnyFprobe) *RegisterFprobeOp {
 // RegisterFprobeOp is what RegisterFprobe makes, for its options.
 type RegisterFprobeOp struct{ anOp }
 
-// Errno says errno: see RegisterFprobe; without it None.
+// Errno is errno. See RegisterFprobe; without it None.
 func (x *RegisterFprobeOp) Errno(errno string) *RegisterFprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -87,7 +177,7 @@ func UnregisterFprobe(p AnyFprobe) *UnregisterFprobeOp {
 // UnregisterFprobeOp is what UnregisterFprobe makes, for its options.
 type UnregisterFprobeOp struct{ anOp }
 
-// Errno says errno: see UnregisterFprobe; without it None.
+// Errno is errno. See UnregisterFprobe; without it None.
 func (x *UnregisterFprobeOp) Errno(errno string) *UnregisterFprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -103,7 +193,7 @@ func BPFAttach(program AnyProgram) *BPFAttachOp {
 // BPFAttachOp is what BPFAttach makes, for its options.
 type BPFAttachOp struct{ anOp }
 
-// Errno says errno: see BPFAttach; without it None.
+// Errno is errno. See BPFAttach; without it None.
 func (x *BPFAttachOp) Errno(errno string) *BPFAttachOp { x.set("errno", errnoOf(errno)); return x }
 
 // BPFDetach is bpf_detach(program, errno = None) of the language: detach program. Calls that are under way may
@@ -116,7 +206,7 @@ func BPFDetach(program AnyProgram) *BPFDetachOp {
 // BPFDetachOp is what BPFDetach makes, for its options.
 type BPFDetachOp struct{ anOp }
 
-// Errno says errno: see BPFDetach; without it None.
+// Errno is errno. See BPFDetach; without it None.
 func (x *BPFDetachOp) Errno(errno string) *BPFDetachOp { x.set("errno", errnoOf(errno)); return x }
 
 // BPFDispatch is bpf_dispatch(f, p) of the language: have the BPF dispatcher f know the program p: f begins with a
@@ -147,7 +237,7 @@ func SetBreakpoint(f Place) *SetBreakpointOp {
 // SetBreakpointOp is what SetBreakpoint makes, for its options.
 type SetBreakpointOp struct{ anOp }
 
-// Errno says errno: see SetBreakpoint; without it None.
+// Errno is errno. See SetBreakpoint; without it None.
 func (x *SetBreakpointOp) Errno(errno string) *SetBreakpointOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -162,7 +252,7 @@ func ClearBreakpoint(f Place) *ClearBreakpointOp {
 // ClearBreakpointOp is what ClearBreakpoint makes, for its options.
 type ClearBreakpointOp struct{ anOp }
 
-// Errno says errno: see ClearBreakpoint; without it None.
+// Errno is errno. See ClearBreakpoint; without it None.
 func (x *ClearBreakpointOp) Errno(errno string) *ClearBreakpointOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -184,16 +274,22 @@ func HitUprobe(f Function) *HitUprobeOp { return &HitUprobeOp{anOp{deed{newCall(
 // HitUprobeOp is what HitUprobe makes, for its options.
 type HitUprobeOp struct{ anOp }
 
-// At says at: see HitUprobe; without it None.
+// At is at is a function that begins with a nop of five bytes, which has the uprobe: the task runs it in user mode,
+// with the fetch model of the machine, and the first hit makes the nop a call of the kernel, as since 6.18; when
+// the last user goes it becomes a nop again. See HitUprobe; without it None.
 func (x *HitUprobeOp) At(at Function) *HitUprobeOp { x.set("at", at); return x }
 
-// Process says process: see HitUprobe; without it 0.
+// Process is process, 0 to 3, is whose text it is. See HitUprobe; without it 0.
 func (x *HitUprobeOp) Process(process int) *HitUprobeOp { x.set("process", process); return x }
 
-// Recurses says recurses: see HitUprobe; without it 0.
+// Recurses is Where a user has a return handler, the instruction is a function's first one: the function calls
+// itself recurses times, each time hitting the uprobe, longjmp leaves the innermost leaves of the calls, and the
+// others return. See HitUprobe; without it 0.
 func (x *HitUprobeOp) Recurses(recurses int) *HitUprobeOp { x.set("recurses", recurses); return x }
 
-// Leaves says leaves: see HitUprobe; without it 0.
+// Leaves is Where a user has a return handler, the instruction is a function's first one: the function calls itself
+// recurses times, each time hitting the uprobe, longjmp leaves the innermost leaves of the calls, and the others
+// return. See HitUprobe; without it 0.
 func (x *HitUprobeOp) Leaves(leaves int) *HitUprobeOp { x.set("leaves", leaves); return x }
 
 // RegisterUprobe is register_uprobe(f, ret = None, skips = None, removes = False, errno = None) of the language:
@@ -210,22 +306,26 @@ func RegisterUprobe(f Function) *RegisterUprobeOp {
 // RegisterUprobeOp is what RegisterUprobe makes, for its options.
 type RegisterUprobeOp struct{ anOp }
 
-// Ret says ret: see RegisterUprobe; without it None.
+// Ret is ret is what its return handler calls, once for each call that returns and began after this. skips are the
+// processes that its filter is against, [1]: their hits don't call it (no filter is asked of ret), and if no user
+// wants a process it has no breakpoint. See RegisterUprobe; without it None.
 func (x *RegisterUprobeOp) Ret(ret Function) *RegisterUprobeOp { x.set("ret", ret); return x }
 
-// Skips says skips: see RegisterUprobe; without it None.
+// Skips is skips are the processes that its filter is against, [1]: their hits don't call it (no filter is asked of
+// ret), and if no user wants a process it has no breakpoint. See RegisterUprobe; without it None.
 func (x *RegisterUprobeOp) Skips(skips ...int) *RegisterUprobeOp {
 	x.set("skips", list(skips))
 	return x
 }
 
-// Removes says removes: see RegisterUprobe; without it False.
+// Removes is removes = True: each time, its handler has the hit's process skipped from then on; the breakpoint is
+// removed there if no user needs it. See RegisterUprobe; without it False.
 func (x *RegisterUprobeOp) Removes(removes bool) *RegisterUprobeOp {
 	x.set("removes", removes)
 	return x
 }
 
-// Errno says errno: see RegisterUprobe; without it None.
+// Errno is errno. See RegisterUprobe; without it None.
 func (x *RegisterUprobeOp) Errno(errno string) *RegisterUprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -240,7 +340,7 @@ func UnregisterUprobe(f Function) *UnregisterUprobeOp {
 // UnregisterUprobeOp is what UnregisterUprobe makes, for its options.
 type UnregisterUprobeOp struct{ anOp }
 
-// Errno says errno: see UnregisterUprobe; without it None.
+// Errno is errno. See UnregisterUprobe; without it None.
 func (x *UnregisterUprobeOp) Errno(errno string) *UnregisterUprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -271,7 +371,9 @@ func Offline(cpu int) *OfflineOp { return &OfflineOp{anOp{deed{newCall("offline"
 // OfflineOp is what Offline makes, for its options.
 type OfflineOp struct{ anOp }
 
-// Fails says fails: see Offline; without it None.
+// Fails is this step fails, the steps before it are undone, and the CPU stays: "sched:active", as it stops being
+// active; "workqueue:online", when its workers are to be unbound; "cpu:teardown", when it is to be taken down. See
+// Offline; without it None.
 func (x *OfflineOp) Fails(fails OfflineFails) *OfflineOp { x.set("fails", string(fails)); return x }
 
 // OnlineFails is a word for fails.
@@ -292,7 +394,8 @@ func Online(cpu int) *OnlineOp { return &OnlineOp{anOp{deed{newCall("online", cp
 // OnlineOp is what Online makes, for its options.
 type OnlineOp struct{ anOp }
 
-// Fails says fails: see Online; without it None.
+// Fails is this step fails, and the CPU is offline again: "cpu:bringup", it doesn't answer; "workqueue:online",
+// when it is online; "sched:active", the last. See Online; without it None.
 func (x *OnlineOp) Fails(fails OnlineFails) *OnlineOp { x.set("fails", string(fails)); return x }
 
 // Schedule is schedule() of the language: give up the CPU once, as the kernel's schedule() does.
@@ -348,19 +451,23 @@ func (s *Scenario) Timer(cpu int) *Timer { return &Timer{s.make("timer", cpu)} }
 // Timer is what Timer makes, for its options.
 type Timer struct{ part }
 
-// AtMost says at_most: see Timer; without it 1.
+// AtMost is at_most. See Timer; without it 1.
 func (x *Timer) AtMost(atMost int) *Timer { x.set("at_most", atMost); return x }
 
-// Run says run: see Timer; without it None.
+// Run is a timer tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns
+// interrupts on before it ends; idle: it also fires while the CPU has no task to run. See Timer; without it None.
 func (x *Timer) Run(run Function) *Timer { x.set("run", run); return x }
 
-// Opens says opens: see Timer; without it False.
+// Opens is a timer tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns
+// interrupts on before it ends; idle: it also fires while the CPU has no task to run. See Timer; without it False.
 func (x *Timer) Opens(opens bool) *Timer { x.set("opens", opens); return x }
 
-// Idle says idle: see Timer; without it False.
+// Idle is a timer tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns
+// interrupts on before it ends; idle: it also fires while the CPU has no task to run. See Timer; without it False.
 func (x *Timer) Idle(idle bool) *Timer { x.set("idle", idle); return x }
 
-// Args says args: see Timer; without it [].
+// Args is a timer tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns
+// interrupts on before it ends; idle: it also fires while the CPU has no task to run. See Timer; without it [].
 func (x *Timer) Args(args ...Word) *Timer { x.set("args", list(args)); return x }
 
 // NMI is nmi(cpu, at_most = 1, run = None, idle = False, args = []) of the language: a non-maskable interrupt; run,
@@ -370,16 +477,16 @@ func (s *Scenario) NMI(cpu int) *NMI { return &NMI{s.make("nmi", cpu)} }
 // NMI is what NMI makes, for its options.
 type NMI struct{ part }
 
-// AtMost says at_most: see NMI; without it 1.
+// AtMost is at_most. See NMI; without it 1.
 func (x *NMI) AtMost(atMost int) *NMI { x.set("at_most", atMost); return x }
 
-// Run says run: see NMI; without it None.
+// Run is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it None.
 func (x *NMI) Run(run Function) *NMI { x.set("run", run); return x }
 
-// Idle says idle: see NMI; without it False.
+// Idle is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it False.
 func (x *NMI) Idle(idle bool) *NMI { x.set("idle", idle); return x }
 
-// Args says args: see NMI; without it [].
+// Args is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it [].
 func (x *NMI) Args(args ...Word) *NMI { x.set("args", list(args)); return x }
 
 // Preempt is preempt(cpu, at_most = 1) of the language: a reschedule interrupt: another task is to run. It needs a
@@ -389,61 +496,5 @@ func (s *Scenario) Preempt(cpu int) *Preempt { return &Preempt{s.make("preempt",
 // Preempt is what Preempt makes, for its options.
 type Preempt struct{ part }
 
-// AtMost says at_most: see Preempt; without it 1.
+// AtMost is at_most. See Preempt; without it 1.
 func (x *Preempt) AtMost(atMost int) *Preempt { x.set("at_most", atMost); return x }
-
-// Never is never(canary = None) of the language: no schedule breaks any property. canary: with this mutant some
-// schedule must, which shows that the search isn't blind. This is the default.
-func (s *Scenario) Never() *Never { return &Never{s.only("never")} }
-
-// Never is what Never makes, for its options.
-type Never struct{ part }
-
-// Canary says canary: see Never; without it None.
-func (x *Never) Canary(canary string) *Never { x.set("canary", canary); return x }
-
-// Sometimes is sometimes(property) of the language: some schedule breaks the property with this name or ID, "T2";
-// kpsim list prints them.
-func (s *Scenario) Sometimes(property string) { s.make("sometimes", property) }
-
-// AnyAlias is a part that is a alias.
-type AnyAlias interface {
-	valuer
-	anyAlias()
-}
-
-// AnyProbe is a part that is a probe.
-type AnyProbe interface {
-	valuer
-	anyProbe()
-}
-
-// AnyLabel is a part that is a label.
-type AnyLabel interface {
-	valuer
-	anyLabel()
-}
-
-// AnyModule is a part that is a module.
-type AnyModule interface {
-	valuer
-	anyModule()
-}
-
-// AnyFprobe is a part that is a fprobe.
-type AnyFprobe interface {
-	valuer
-	anyFprobe()
-}
-
-// AnyProgram is a part that is a program.
-type AnyProgram interface {
-	valuer
-	anyProgram()
-}
-
-// AnyStaticCall is a part that is a static call.
-type AnyStaticCall interface {
-	valuer
-	anyStaticCall()
-}

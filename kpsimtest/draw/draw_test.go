@@ -76,7 +76,7 @@ func TestPlanted(t *testing.T) {
 	property := regexp.MustCompile(`drawn: a schedule breaks (\S+)\n`).FindStringSubmatch(said)
 	require.NotNil(t, property, said)
 	require.Contains(t, said, "to see why:  go run")
-	name := "testdata/drawn-" + property[1] + ".kps"
+	name := "testdata/TestPlanted/drawn-" + property[1] + ".kps"
 	require.Contains(t, said, fmt.Sprintf("kpsimtest.Witness(%q))", name))
 	data, err := os.ReadFile(name)
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ func TestEditors(t *testing.T) {
 // takenAs are the types of Python for what parameters take.
 var takenAs = map[lang.Takes]string{
 	lang.TakesText: "str", lang.TakesErrno: "Errno", lang.TakesHex: "Hex", lang.TakesWritten: "Hex | Written",
-	lang.TakesInt: "int", lang.TakesInts: "int | Sequence[int]", lang.TakesWord: "Word",
+	lang.TakesInt: "int", lang.TakesInts: "int | Sequence[int]", lang.TakesWord: "Word", lang.TakesAddr: "Word",
 	lang.TakesWords: "Sequence[Word]", lang.TakesRest: "Word", lang.TakesBool: "bool",
 	lang.TakesBools: "bool | Sequence[bool]", lang.TakesFunc: "Function", lang.TakesFuncs: "Sequence[Function]",
 	lang.TakesOneOrMore: "Function | Sequence[Function]", lang.TakesCallee: "Function | str",

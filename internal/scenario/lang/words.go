@@ -22,6 +22,7 @@ const (
 	TakesInts                             // several
 	TakesWord                             // a word of 64 bits: a number, or the address of a function or of data
 	TakesWords                            // several
+	TakesAddr                             // an address, as a number
 	TakesRest                             // several, not in brackets
 	TakesBool                             // False or True
 	TakesBools                            // one, or a list
@@ -197,7 +198,7 @@ var partTakes = [...]Takes{
 	scenario.PartCPU: TakesInt, scenario.PartSwitch: TakesBool, scenario.PartWord: TakesChoice,
 	scenario.PartSize: TakesInt, scenario.PartFunc: TakesFunc, scenario.PartRun: TakesFunc,
 	scenario.PartFuncs: TakesFuncs, scenario.PartBlocks: TakesDatas, scenario.PartPlace: TakesPlace,
-	scenario.PartOffset: TakesInt, scenario.PartAt: TakesWord, scenario.PartCode: TakesHex,
+	scenario.PartOffset: TakesInt, scenario.PartAt: TakesAddr, scenario.PartCode: TakesHex,
 	scenario.PartCodeSize: TakesInt, scenario.PartHex: TakesHex, scenario.PartRoom: TakesInt,
 	scenario.PartBody: TakesHex, scenario.PartSpace: TakesInt, scenario.PartOffsets: TakesInts,
 	scenario.PartKeySites: TakesOneOrMorePlaces, scenario.PartKeyTargets: TakesOneOrMorePlaces,
@@ -230,7 +231,7 @@ var byHandWords = map[string]Word{
 		{Name: "says", Default: `""`, Takes: TakesText},
 		{Name: "needs", Default: Quote(scenario.NeedsWords[0]), Takes: TakesChoice, Words: scenario.NeedsWords}}},
 	"elf": {Gives: GivesObject, Params: []Param{{Name: "file", Takes: TakesFile},
-		{Name: "at", Default: "None", Takes: TakesWord}}},
+		{Name: "at", Default: "None", Takes: TakesAddr}}},
 	"stub": {Gives: GivesPart, Of: scenario.TheTexts.What, Params: []Param{{Name: "name", Takes: TakesText},
 		{Name: "returns", Default: "0", Takes: TakesWord}, {Name: "fill", Default: "None", Takes: TakesFill},
 		{Name: "calls", Default: "None", Takes: TakesCallee}}},

@@ -51,7 +51,7 @@ task("caller", cpu = 1, ops = [call(f)])
 	for _, c := range []struct{ program, where, says string }{
 		{head + tasks + `
 sometimes("no-start-insid")`, "7:11", `sometimes(): no property "no-start-insid"; did you mean "no-start-inside"`},
-		{head + tasks + `never(canary = "no-quiese")`, "6:7",
+		{head + tasks + `never(canary = "no-quiese")`, "6:1",
 			`never(): no mutant "no-quiese"; did you mean "no-quiesce"`},
 		{head + tasks + `sometimes("no-quiesce")`, "6:11", "is a mutant"},
 		{head + tasks + `never(canary = "no-start-inside")`, "6:7", "is a property"},
@@ -67,12 +67,12 @@ task("late", ops = [call(h)])`, "6:5", "h+0x0"},
 		{head + tasks + `far = text("far", at = 0xffffffffff000000 - 0x100000000, hex = "90 c3")
 jump_label("l", at = g, target = far)`, "7:1", "too far for a jump of 5 bytes"},
 		{head + tasks + `w = kprobe("w", at = f, disabled = True)
-task("late", ops = [register(w), unregister(w)])`, "6:5", "probe w is disabled throughout"},
+task("late", ops = [register(w), unregister(w)])`, "6:25", "probe w is disabled throughout"},
 		{head + tasks + `task("late", ops = [call(g), release()])`, "6:30", "release() does nothing"},
 		{head + tasks + "preempt(cpu = 1)", "6:1", "preempt@cpu1 never fires"},
 		{`f = text("f", "55 48 89 e5 53 5b 5d c3")
 k = kprobe("k", at = f + 2)
-task(ops = [register(k), call(f)])`, "2:5", "nothing is probed"},
+task(ops = [register(k), call(f)])`, "2:17", "nothing is probed"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.star")
 		says := messages(t, path, c.program)
