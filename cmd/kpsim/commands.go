@@ -26,7 +26,7 @@ type command interface {
 	Run(p *cli.Program) (status int, err error)
 }
 
-const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on an x86 machine with several CPUs.
+const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on a machine with several CPUs.
 
 To begin with (some seconds; all scenarios take a minute and a half):
 

@@ -185,8 +185,8 @@ func (r *row) recordFollowers(after uint64, ignored properties.Set) {
 }
 
 // nothingPatched is why a Never is meaningless for a scenario that patches no text.
-const nothingPatched = "nothing is patched: no task registers a probe, flips a label, loads a module or calls " +
-	"for ftrace; add register(k) to one's ops"
+const nothingPatched = "nothing is patched: no task registers a probe, stores to text, flips a label, loads a module " +
+	"or calls for ftrace; add register(k), or write(f, …), to one's ops"
 
 // judgeNever records whether a Never can be trusted.
 func (c *Explore) judgeNever(r *row, res *explore.Result, canary bool) {

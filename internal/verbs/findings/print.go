@@ -22,9 +22,9 @@ type printer struct {
 	scenario, property, count int // widths of columns
 	runs, checked             uint64
 	seen                      string      // the scenario of the last row
-	good, against             int         // numbers of rows
+	good, against, open       int         // numbers of scenarios; open: nothing was expected
+	as                        *int        // as which the last scenario counts
 	few                       int         // rows against expectation that were searched by fewer runs than usual
-	open                      int         // rows for which nothing was expected
 	small, drawn              uint64      // programs beside the scenarios
 	found                     bool        // these show something
 	unsaved                   [][2]string // why a file isn't written, and the remedy
@@ -44,18 +44,13 @@ func newPrinter(p *cli.Program, c *Explore, jobs []*job) *printer {
 
 func (r *printer) print(w *row) error {
 	var old []existingTrace // printed once, below the first row of a scenario
+	r.tell(w, w.Scenario != r.seen)
 	if w.Scenario != r.seen {
 		r.runs += w.Runs
 		r.seen = w.Scenario
 		old = w.job.older
 	}
-	switch {
-	case w.Expected == nil:
-		r.open++
-	case *w.Expected:
-		r.good++
-	default:
-		r.against++
+	if w.Expected != nil && !*w.Expected && w.witness == nil { // it was to be found
 		if w.job.runs < tourRuns(w.job.usual, library.Effort(w.job.Name)) {
 			r.few++
 		}
@@ -115,6 +110,26 @@ func (r *printer) row(w *row) {
 	r.p.Indented("", strings.TrimRight(names, " "))
 	r.p.Indented(cli.Indent, fmt.Sprintf("%d of %s, %s", w.Violations, cli.Number(w.Runs, "run"),
 		strings.Join(rest, ", ")))
+}
+
+// tell counts a row's scenario: against expectation if one of its rows is.
+func (r *printer) tell(w *row, another bool) {
+	as := &r.against
+	switch {
+	case w.Expected == nil:
+		as = &r.open
+	case *w.Expected:
+		as = &r.good
+	}
+	switch {
+	case another:
+		*as++
+		r.as = as
+	case as == &r.against && r.as != as:
+		*r.as--
+		*as++
+		r.as = as
+	}
 }
 
 func (r *printer) verdict(w *row) string {
