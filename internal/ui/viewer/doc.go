@@ -28,5 +28,5 @@
 //
 // The script is in parts, which are joined: run (data, and helpers), lanes (the drawing),
 // folds (what of it is drawn small or faded), panes (the texts), tale (the story and its
-// marks), viewer (keys and mouse of a run), host (the page).
+// marks), paper (what is printed), search, viewer (keys and mouse of a run), host (the page).
 package viewer

@@ -142,8 +142,8 @@ func stepOf(s *view.Scene, event uint32) int {
 }
 
 // A reader who has the number of an event, from replay or explain, types it
-// after g, and goes on with the arrow keys. A number that isn't there stands
-// for the next one that is.
+// after g, and goes on with the arrow keys. A number that isn't on the page stands
+// for the next one that is; one that the run doesn't have goes nowhere, and the page says so.
 func TestGoToEvent(t *testing.T) {
 	r := witness(t, "T2-second-instruction")
 	file, _ := page(t, r)
@@ -155,7 +155,7 @@ func TestGoToEvent(t *testing.T) {
 		keys string
 		step int
 	}{
-		{"91", stepOf(s, 91)}, {"115", stepOf(s, 115)}, {"0", 0}, {"9", stepOf(s, 21)}, {"9999", last}, {"-3", 0},
+		{"91", stepOf(s, 91)}, {"115", stepOf(s, 115)}, {"0", 0}, {"9", stepOf(s, 21)},
 	} {
 		p.press("g")
 		require.Equal(t, "number", js[string](p, "document.activeElement.className"), test.keys)
@@ -169,7 +169,15 @@ func TestGoToEvent(t *testing.T) {
 		p.shows(0, &r, min(last, test.step+1))
 	}
 	p.press("g", kb.Backspace, kb.Enter)
-	p.shows(0, &r, 1)
+	now := p.step(0)
+	for _, none := range []string{"9999", "116", "-3", "1e9"} {
+		p.until("document.activeElement.getAttribute('role') === 'slider'")
+		p.press("g")
+		p.press(strings.Split(none, "")...)
+		p.press(kb.Enter)
+		p.until("document.querySelector('.copied').textContent === 'there is no event %s: 0 to 115'", none)
+		p.shows(0, &r, now)
+	}
 	p.press("g", "9", kb.Escape)
 	p.until("document.activeElement.getAttribute('role') === 'slider'")
 }
@@ -234,6 +242,21 @@ func TestLink(t *testing.T) {
 	p.press(kb.Home)
 	p.shows(0, &r, 0)
 
+	for hash, says := range map[string]string{"#e9999": "9999", "#ebla": "bla", "#e-1": "-1", "#e116": "116"} {
+		none := fmt.Sprintf("there is no event %s: 0 to 115", says)
+		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = %q", hash)))
+		p.until("document.querySelector('#missing').textContent === %q", none)
+		p.shows(0, &r, 0)
+		p.do(chromedp.Evaluate[chromedp.Void]("new Promise(f => setTimeout(f, 200))", chromedp.EvalAwaitPromise))
+		require.Equal(t, hash, js[string](p, "location.hash"), "the address stays")
+		fresh := open(t, file, window{wide: 1400, high: 900, hash: hash})
+		require.Equal(t, none, fresh.text("#missing[role=alert]"))
+		fresh.shows(0, &r, r.Scene.Violation)
+		fresh.press(kb.Home)
+		fresh.until("location.hash === '#e0' && document.querySelector('#missing').hidden")
+		p = fresh
+	}
+
 	// One of a page whose runs have gone far apart, too.
 	runs := pair(t, "T2-second-instruction")
 	both, _ := page(t, runs...)
@@ -245,6 +268,76 @@ func TestLink(t *testing.T) {
 	p.shows(1, &runs[1], stepOf(runs[1].Scene, 60))
 	p.click("#run1 [data-go=on]") // and both move on
 	p.until("/^#e\\d+,e61$/.test(location.hash)")
+}
+
+// After a sentence, g, v, d and n the browser's "back" returns to the event before; arrow keys leave no such places.
+func TestHistory(t *testing.T) {
+	r := witness(t, "T2-second-instruction")
+	file, _ := page(t, r)
+	p := open(t, file, desk)
+	p.until("location.hash === '#e115'")
+	want := []string{}
+	for _, move := range []func(){
+		func() { p.click(".story li:nth-child(2) button") }, func() { p.press("g", "4", "1", kb.Enter) },
+		func() { p.press("n") }, func() { p.press("v") }, func() { p.press("D") },
+	} {
+		want = append(want, js[string](p, "location.hash"))
+		long := js[int](p, "history.length")
+		move()
+		p.until("location.hash !== %q", want[len(want)-1])
+		require.Equal(t, long+1, js[int](p, "history.length"))
+		p.until("!document.activeElement.matches('.number')") // Enter has the lanes get the focus
+	}
+	was := js[int](p, "history.length")
+	p.press(kb.ArrowRight, kb.ArrowRight)
+	p.until("location.hash === '#e%d'", r.Scene.Steps[p.step(0)].Event.Seq)
+	require.Equal(t, was, js[int](p, "history.length"))
+	for _, hash := range slices.Backward(want) {
+		p.do(chromedp.Evaluate[chromedp.Void]("history.back()"))
+		p.until("location.hash === %q && '#e' + document.querySelector('#run0 .at .no').textContent === %[1]q", hash)
+	}
+}
+
+// All events are searched, folded ones too: texts, functions and addresses. Hits are counted and gone through.
+func TestSearch(t *testing.T) {
+	r := witness(t, "T2-second-instruction")
+	file, _ := page(t, r)
+	p := open(t, file, desk)
+	ask := func(query string) {
+		p.press("/")
+		require.Equal(t, "query", js[string](p, "document.activeElement.id"))
+		p.do(chromedp.Evaluate[chromedp.Void]("kpsim.query.value = ''")) // chromedp types the key there, too
+		p.press(strings.Split(query, "")...)
+	}
+	ask("cpu1 #bp")
+	var want []int
+	for i := range r.Scene.Steps {
+		s := &r.Scene.Steps[i]
+		if s.Event.CPU == 1 && strings.Contains(strings.ToLower(s.Says+s.Event.Kind.String()), "#bp") {
+			want = append(want, i)
+		}
+	}
+	hits := js[[]int](p, "kpsim.viewers[0].hits('cpu1 #bp')")
+	require.NotEmpty(t, want)
+	require.Subset(t, hits, want)
+	for i := range hits {
+		p.press(kb.Enter)
+		p.shows(0, &r, hits[i])
+		require.Equal(t, fmt.Sprintf("%d of %d", i+1, len(hits)), p.text("#find .found"))
+	}
+	p.press(kb.Enter)
+	p.shows(0, &r, hits[0])
+	p.click("[data-find='-1']")
+	p.shows(0, &r, hits[len(hits)-1])
+	p.press("v")
+	ask("victim+0x1")
+	require.Regexp(t, `^\d+ of \d+$`, p.text("#find .found"), "the violation has the address")
+	require.Positive(t, js[int](p, `(v => v.hits("0x" + (BigInt(v.run.texts[0].at) + 1n).toString(16)).length)(kpsim.viewers[0])`))
+	ask("nothing like it")
+	require.Equal(t, "no event", p.text("#find .found"))
+	require.True(t, js[bool](p, "document.querySelector('[data-find]').disabled"))
+	p.press(kb.Escape)
+	p.until("document.activeElement.getAttribute('role') === 'slider'")
 }
 
 // Each event of the list has a link, and so has what is shown: c copies it. A link of the second run takes the
@@ -417,7 +510,7 @@ func TestKeyboardAlone(t *testing.T) {
 		require.NotEmpty(t, js[string](p,
 			`(e => e.getAttribute("aria-label") || e.textContent || e.labels?.[0]?.textContent)(document.activeElement)`), "%s has a name", name)
 	}
-	require.Equal(t, []string{"keys-button", "story", "previous", "next", "slider", "first", "back", "on", "last",
+	require.Equal(t, []string{"query", "keys-button", "story", "previous", "next", "slider", "first", "back", "on", "last",
 		"violation", "number", "link", "fold", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY",
 		"deviations"},
 		order)

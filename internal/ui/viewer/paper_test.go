@@ -20,6 +20,37 @@ var (
 	sheets   = regexp.MustCompile(`/Type /Page\b[^s]`)
 )
 
+// over is a JavaScript expression: the texts that lie over others.
+const over = `(() => {
+	const boxes = [], bad = [];
+	for (const e of document.querySelectorAll("main p, main li, main td, main th, h2, h3, h4, .listing, .now div, footer p, .lanes")) {
+		if (!e.checkVisibility() || e.closest(".unseen, noscript")) continue;
+		for (const b of e.getClientRects()) boxes.push({ e, b });
+	}
+	for (const [i, { e, b }] of boxes.entries()) {
+		for (const { e: o, b: c } of boxes.slice(i + 1)) {
+			if (e.contains(o) || o.contains(e)) continue;
+			const wide = Math.min(b.right, c.right) - Math.max(b.left, c.left), high = Math.min(b.bottom, c.bottom) - Math.max(b.top, c.top);
+			if (wide > 2 && high > 3) bad.push(e.textContent.slice(0, 40) + " over " + o.textContent.slice(0, 40));
+		}
+	}
+	return bad.slice(0, 5);
+})()`
+
+// A long run is printed around its violation, or around the event that is shown, and says so.
+func TestLongOnPaper(t *testing.T) {
+	r := long(t, 1000)
+	file, _ := page(t, r)
+	p := open(t, file, desk)
+	p.do(chromedp.Evaluate[chromedp.Void]("kpsim.print(true)"))
+	p.paper()
+	require.Equal(t, 400, js[int](p, "document.querySelectorAll('.steps li').length"))
+	require.Regexp(t, `^Printed are 400 of [\d,]+ events, those around event 0: 0 to \d+\.$`, p.text(".printed"))
+	p.screen()
+	p.do(chromedp.Evaluate[chromedp.Void]("kpsim.print(false)"))
+	require.True(t, js[bool](p, "document.querySelector('.printed').hidden"))
+}
+
 // On A4 nothing is cut, folded or for the mouse, from a light screen and a dark one, wide or narrow, and
 // a browser prints it on A4 by itself.
 func TestPaper(t *testing.T) {
@@ -41,10 +72,24 @@ func TestPaper(t *testing.T) {
 				require.Regexp(t, `^59[45]`, string(b[1]), "%s: A4 in points", what)
 				require.Regexp(t, `^84[12]`, string(b[2]), "%s: A4 in points", what)
 			}
-			require.LessOrEqual(t, len(sheets.FindAll(printed.Data, -1)), 4, what)
+			n := len(sheets.FindAll(printed.Data, -1))
+			t.Logf("%s: %d sheets", what, n)
+			require.LessOrEqual(t, n, 8, what)
 			require.True(t, bytes.HasPrefix(printed.Data, []byte("%PDF-")))
 
+			p.do(chromedp.Evaluate[chromedp.Void]("kpsim.print(true)"))
 			p.paper()
+			for i, r := range runs {
+				listed := js[[]string](p, "Array.from(document.querySelectorAll('#run%d .steps li')).map(e => "+
+					"e.querySelector('.no')?.textContent ?? e.textContent)", i)
+				require.Len(t, listed, min(400, len(r.Scene.Steps)), "%s: all events", what)
+				if len(r.Scene.Steps) <= 400 {
+					require.Equal(t, fmt.Sprint(r.Scene.Steps[0].Event.Seq), listed[0], what)
+				}
+			}
+			require.NotRegexp(t, `u opens it|more: x|…`, js[string](p, "document.querySelector('main').innerText"), what)
+			require.Zero(t, js[int](p, "Array.from(document.querySelectorAll('kbd')).filter(e => e.checkVisibility()).length"))
+			require.Empty(t, js[[]string](p, over), what)
 			require.Empty(t, js[[]string](p, pagetest.Paper), what)
 			high := js[float64](p, `Math.max(...Array.from(document.querySelectorAll(".drawing")).map(c =>
 				c.getBoundingClientRect().height))`)
@@ -53,6 +98,8 @@ func TestPaper(t *testing.T) {
 				e.checkVisibility()).length`), what)
 			require.Equal(t, "#ffffff", js[string](p, "(kpsim.print(true), kpsim.viewers[0].colour('bg'))"), what)
 			p.screen()
+			p.do(chromedp.Evaluate[chromedp.Void]("kpsim.print(false)"))
+			require.Less(t, js[int](p, "document.querySelectorAll('.steps li').length"), 20, what)
 		}
 	}
 }

@@ -31,7 +31,7 @@ var (
 var script = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString("\"use strict\";\n(() => {\n")
-	for _, p := range []string{"run", "lanes", "folds", "panes", "tale", "viewer", "host"} {
+	for _, p := range []string{"run", "lanes", "folds", "panes", "tale", "paper", "search", "viewer", "host"} {
 		text, err := scripts.ReadFile("script/" + p + ".js")
 		if err != nil {
 			panic(err) // the script is compiled in

@@ -12,11 +12,17 @@ class Host {
 		window.addEventListener("beforeprint", () => this.print(true));
 		window.addEventListener("afterprint", () => this.print(false));
 		window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.colours());
-		window.addEventListener("hashchange", e => this.fromHash(new URL(e.newURL).hash)); // went may have changed it again
+		window.addEventListener("hashchange", e => { // went may have changed it again
+			this.missing(this.fromHash(new URL(e.newURL).hash));
+			this.active.$(".now").scrollIntoView({ block: "nearest" });
+		});
 		document.addEventListener("keydown", e => this.key(e));
 		document.getElementById("keys-button").addEventListener("click", () => this.keys());
-		this.fromHash();
+		this.search();
+		const wrong = this.fromHash(), named = this.viewers.some(v => v.step >= 0);
 		for (const v of this.viewers) if (v.step < 0) v.go(v.run.violation >= 0 ? v.run.violation : this.together ? this.parted : 0);
+		this.missing(wrong);
+		if (named) this.active.$(".now").scrollIntoView({ block: "nearest" });
 		performance.mark("ready");
 		requestAnimationFrame(() => setTimeout(() => performance.mark("drawn")));
 		document.documentElement.dataset.ready = "yes";
@@ -46,12 +52,14 @@ class Host {
 	print(on) {
 		for (const v of this.viewers) {
 			v.colours(on);
+			v.print(on);
 			v.draw();
 		}
 	}
 
 	activate(v) {
 		this.active = v;
+		this.found();
 		this.aloud();
 	}
 
@@ -77,11 +85,66 @@ class Host {
 			}
 			this.following = false;
 		}
+		this.missing([]);
+		this.found();
 		clearTimeout(this.timer); // browsers allow few changes of the address a second
-		this.timer = setTimeout(() => {
-			const hash = this.hash();
-			if (hash !== location.hash) history.replaceState(null, "", hash);
-		}, 120);
+		this.timer = setTimeout(() => this.settle(), 120);
+	}
+
+	// settle has the address follow at once.
+	settle() {
+		if (!this.forget()) return;
+		const hash = this.hash();
+		if (hash !== location.hash) history.replaceState(null, "", hash);
+	}
+
+	// forget leaves the address as it is. It reports whether the address was about to follow.
+	forget() {
+		const was = this.timer;
+		clearTimeout(was);
+		this.timer = undefined;
+		return was !== undefined;
+	}
+
+	// jump makes a move after which the browser's "back" returns to where the page was. Keys that are held down
+	// leave no such places: browsers allow few.
+	jump(move) {
+		if (this.repeats) {
+			move();
+			return;
+		}
+		this.settle();
+		move();
+		if (!this.forget()) return; // it went nowhere
+		const hash = this.hash();
+		if (hash !== location.hash) history.pushState(null, "", hash);
+	}
+
+	// missing says which events of the address there aren't.
+	missing(wrong) {
+		const says = document.getElementById("missing");
+		says.hidden = wrong.length === 0;
+		says.textContent = wrong.join("; ");
+	}
+
+	// search listens to the field for it.
+	search() {
+		this.query = document.getElementById("query");
+		this.query.addEventListener("input", () => this.found());
+		this.query.addEventListener("keydown", e => {
+			if (e.key === "Enter") this.active.seekHit(this.query.value, e.shiftKey ? -1 : 1);
+			else if (e.key === "Escape") this.active.lanes.focus({ preventScroll: true });
+			else return;
+			e.preventDefault();
+		});
+		for (const b of document.querySelectorAll("[data-find]")) b.addEventListener("click", () => this.active.seekHit(this.query.value, Number(b.dataset.find)));
+	}
+
+	// found says how many events have what is searched.
+	found() {
+		const says = this.active.found(this.query.value), status = document.querySelector("#find .found");
+		if (status.textContent !== says) status.textContent = says;
+		for (const b of document.querySelectorAll("[data-find]")) b.disabled = says === "" || says === "no event";
 	}
 
 	// hash is the address of the events that are shown: #e91, of two runs #e91,e97.
@@ -92,11 +155,17 @@ class Host {
 
 	// link copies the address of what is shown.
 	async link(v) {
-		const url = location.href.replace(/#.*|$/, this.hash()), says = v.$(".copied");
+		const url = location.href.replace(/#.*|$/, this.hash());
 		const copied = await navigator.clipboard?.writeText(url).then(() => true, () => false) || this.copyByHand(url);
-		says.textContent = copied ? `copied: ${this.hash()}` : "not copied; the address has it";
+		this.say(v, copied ? `copied: ${this.hash()}` : "not copied; the address has it");
+	}
+
+	// say shows a line beside a run's number of the event, for some seconds.
+	say(v, line) {
+		const says = v.$(".copied");
+		says.textContent = line;
 		clearTimeout(this.said);
-		this.said = setTimeout(() => { says.textContent = ""; }, 4000);
+		this.said = setTimeout(() => { says.textContent = ""; }, 6000);
 	}
 
 	// copyByHand is for browsers that let a file write to the clipboard by this alone.
@@ -111,17 +180,25 @@ class Host {
 	}
 
 	// fromHash goes to where the address says: #e91, of two runs #e91,e97 or #,e97; or #step=72, counted from 0. Pages
-	// of before had #event=91 and #event=91&right=97.
+	// of before had #event=91 and #event=91&right=97. It returns a line for each event that there isn't: then the
+	// page stays where it is, and so does the address.
 	fromHash(hash = location.hash) {
+		this.forget();
 		const [, left, right] = hash.replace("%2C", ",").match(/^#(?:e(\d+))?(?:,e(\d+))?$/) ?? [];
 		const at = new URLSearchParams(left || right ? { ...left && { event: left }, ...right && { right } } : hash.slice(1));
-		const steps = at.has("step"), was = this.together;
+		const steps = at.has("step"), was = this.together, wrong = [];
 		this.together = was && !(at.has("right") && (steps || at.has("event")));
 		[at.get(steps ? "step" : "event"), at.get("right")].forEach((n, i) => {
 			const v = this.viewers[i];
-			if (v && n && Number.isFinite(Number(n))) v.go(steps ? Number(n) : v.stepOf(Number(n)));
+			if (!v || n === null) return;
+			const step = steps ? Number(n) : v.stepOf(Number(n)), none = steps ? (v.run.n > step && step >= 0 ? "" : `there is no step ${n}: 0 to ${v.run.n - 1}`) : v.noEvent(n);
+			if (none !== "") wrong.push(none);
+			else v.go(step);
 		});
 		this.together = was;
+		if (hash.length > 1 && !steps && !at.has("event") && !at.has("right")) wrong.push(this.active.noEvent(hash.replace(/^#e?/, "")));
+		if (wrong.length > 0) this.forget();
+		return wrong;
 	}
 
 	keys() {
@@ -133,6 +210,7 @@ class Host {
 	key(e) {
 		if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input:not([type=checkbox])")) return;
 		const v = this.active;
+		this.repeats = e.repeat;
 		switch (e.key) {
 		case "ArrowLeft": if (e.shiftKey) v.sameCPU(-1); else v.go(v.step - 1); break;
 		case "ArrowRight": if (e.shiftKey) v.sameCPU(1); else v.go(v.step + 1); break;
@@ -160,8 +238,10 @@ class Host {
 		case ">": v.pan(0.5); break;
 		case "t": v.axis(); break;
 		case "?": this.keys(); break;
-		default: return;
+		case "/": this.query.focus(); this.query.select(); break;
+		default: this.repeats = false; return;
 		}
+		this.repeats = false;
 		e.preventDefault();
 	}
 }

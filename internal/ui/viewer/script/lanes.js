@@ -51,6 +51,8 @@ class Lanes {
 		this.bands = [...rows.values()];
 		this.high = y + 2 + scaleHigh;
 		this.canvas.style.height = this.high + "px"; // which the lanes are moved in
+		this.section.classList.toggle("few", r.cpus <= 4); // all of them are in sight
+		this.section.style.setProperty("--drawn", this.high + 2 + "px");
 		this.axes = [...this.lanes.querySelectorAll(".axis")].map(canvas => ({ canvas, high: 0, top: 0 }));
 		this.fitAxes();
 		this.arrowEnds = [];
@@ -86,6 +88,7 @@ class Lanes {
 		const says = { up: `▲ ${cpuSet(hidden[0])}`, down: `▼ ${cpuSet(hidden[1])}`, left: "◀", right: "▶" };
 		const box = this.$(".more");
 		box.style.setProperty("--inside", bottom - top + "px");
+		box.style.setProperty("--strip", this.axes[1].high + "px");
 		box.style.setProperty("--gutter", this.gutter - 4 + "px");
 		for (const [edge, is] of Object.entries(more)) {
 			const e = box.querySelector("." + edge);
@@ -132,9 +135,9 @@ class Lanes {
 	draw() {
 		this.queued = false;
 		const began = performance.now();
-		this.wide = this.lanes.clientWidth;
+		this.wide = this.paper ? paperWide : this.lanes.clientWidth;
 		this.fitAxes();
-		const scale = window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
+		const scale = this.paper ? 3 : window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
 		if (this.canvas.width !== Math.round(this.wide * scale) || this.canvas.height !== Math.round(this.high * scale)) {
 			this.canvas.width = Math.round(this.wide * scale);
 			this.canvas.height = Math.round(this.high * scale);
@@ -143,7 +146,7 @@ class Lanes {
 		c.clearRect(0, 0, this.wide, this.high);
 		c.font = font;
 		c.textBaseline = "middle";
-		this.gutter = Math.min(nameMost, this.wide / 4, 12 + Math.max(...["event 0", ...this.names.map(n => n.name)].map(n => wideOf(c, n))));
+		this.gutter = Math.min(nameMost, this.wide / 4, 12 + Math.max(...["event 0 ◀", ...this.lane.length > 4 ? ["▼ cpu0-7"] : [], ...this.names.map(n => n.name)].map(n => wideOf(c, n))));
 		c.save();
 		c.beginPath();
 		c.rect(this.gutter - 4, 0, this.wide - this.gutter + 4, this.high);
@@ -203,8 +206,9 @@ class Lanes {
 		ground.sync = ground.grace = ground.wait;
 		edge.sync = edge.grace = edge.wait;
 		for (const row of [...this.spans, ...this.bands]) {
-			for (const { from, to, kind, says } of this.seen(row.items, row.ends, i => row.items[i].from)) {
-				if (this.hides(from, to)) continue;
+			const list = [...this.seen(row.items, row.ends, i => row.items[i].from)].filter(o => !this.hides(o.from, o.to));
+			let free = this.gutter; // up to where the row is taken
+			list.forEach(({ from, to, kind, says }, i) => {
 				const x0 = Math.round(this.x(from)), x1 = Math.max(Math.round(this.x(to)), x0 + 1), left = Math.max(x0, this.gutter);
 				c.fillStyle = x1 - x0 > 3 ? ground[kind] : edge[kind];
 				c.fillRect(x0, row.y, x1 - x0, row.high);
@@ -212,9 +216,20 @@ class Lanes {
 					c.strokeStyle = edge[kind];
 					c.strokeRect(x0 + 0.5, row.y + 0.5, x1 - x0 - 2, row.high - 1);
 				}
-				const room = Math.min(x1, this.wide) - left - 6, name = room < labelLeast ? "" : label(c, says, room);
-				if (name !== "") labels.push([name, left + 3, row.y + Math.min(row.high, bandHigh) / 2 + 0.5, ground[kind], kind === "inside" ? on : fg]);
-			}
+				const room = Math.min(x1, this.wide) - left - 6, wide = wideOf(c, says) + 8, y = row.y + Math.min(row.high, bandHigh) / 2 + 0.5;
+				const next = list[i + 1] ? Math.round(this.x(list[i + 1].from)) : this.wide, before = free;
+				free = x1;
+				if (kind === "inside" && room < wide - 8) { // what decides is named in full: beside its band, if not in it
+					const at = next - x1 >= wide ? x1 + 4 : x0 - before >= wide ? x0 - wide + 4 : undefined;
+					if (at !== undefined) {
+						labels.push([says, at, y, this.colour("bg"), fg]);
+						free = Math.max(x1, at + wide - 4);
+						return;
+					}
+				}
+				const name = room < labelLeast ? "" : label(c, says, room);
+				if (name !== "") labels.push([name, left + 3, y, ground[kind], kind === "inside" ? on : fg]);
+			});
 		}
 		return labels;
 	}
@@ -294,10 +309,11 @@ class Lanes {
 		c.fillStyle = this.colour("soft");
 		c.textAlign = "center";
 		let free = this.gutter - 4;
+		const end = this.to < this.ends() - 1e-6 ? this.wide - 14 : this.wide; // there it is said that there is more
 		for (let v = Math.ceil(least / by) * by; v <= most; v += by) {
 			const x = this.byTime ? this.gutter + (v - r.time[0] - this.from) / (this.to - this.from) * (this.wide - this.gutter - 8) : this.x(this.stepOf(v));
 			const name = this.byTime ? `${number.format(v)} cycles` : String(v), wide = wideOf(c, name);
-			if (x - wide / 2 < free || x + wide / 2 > this.wide || !this.byTime && (r.seq[this.stepOf(v)] !== v || this.foldOf(this.stepOf(v)))) continue;
+			if (x - wide / 2 < free || x + wide / 2 > end || !this.byTime && (r.seq[this.stepOf(v)] !== v || this.foldOf(this.stepOf(v)))) continue;
 			c.fillRect(Math.round(x), this.high - scaleHigh, 1, 3);
 			c.fillText(name, x, this.high - scaleHigh / 2 + 1.5);
 			free = x + wide / 2 + 8;
@@ -369,7 +385,7 @@ class Lanes {
 	show() {
 		const lane = this.lane[this.run.cpu[this.step]], [top, bottom] = this.inside();
 		if (lane && lane.top < top) this.lanes.scrollTop = lane.top - gap - axisHigh;
-		else if (lane && lane.task + taskHigh > bottom) this.lanes.scrollTop += Math.min(lane.end + gap - bottom, lane.top - top);
+		else if (lane && lane.wait > bottom) this.lanes.scrollTop += Math.min(lane.end + gap - bottom, lane.top - top);
 		const at = this.pos(this.step), wide = this.to - this.from;
 		if (at < this.from || at > this.to) {
 			this.from = Math.max(0, Math.min(this.ends() - wide, at - wide / 2));

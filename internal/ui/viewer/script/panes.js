@@ -10,6 +10,13 @@ class Panes extends Folds {
 	// stepOf returns the step that an event is; of one that isn't on the page, the next.
 	stepOf(event) { return Math.min(this.run.n - 1, below(this.run.n, event, s => this.run.seq[s])); }
 
+	// noEvent says that a run has no event of a number, which the reader has written; "": it has.
+	noEvent(written) {
+		const { seq, n } = this.run, first = seq[0] ?? 0, last = seq[n - 1] ?? 0;
+		if (/^\d+$/.test(written) && written >= first && written <= last) return "";
+		return `there is no event ${written.slice(0, 40)}: ${first} to ${last}`;
+	}
+
 	// keepRoom lets what is above the events become higher, and not lower again: what is
 	// below it stays where it is while one goes on. Layout is known then.
 	keepRoom() {
@@ -101,7 +108,7 @@ class Panes extends Folds {
 				cell.title = "as linked";
 			} else {
 				const says = `byte ${i}: ${b}, written by ${this.who(wrote)} in ${this.event(wrote)}`;
-				const jump = element("button", { type: "button", textContent: b, title: says, onclick: () => this.go(wrote) });
+				const jump = element("button", { type: "button", textContent: b, title: says, onclick: () => this.host.jump(() => this.go(wrote)) });
 				jump.setAttribute("aria-label", says);
 				cell.append(jump);
 			}
@@ -168,7 +175,7 @@ class Panes extends Folds {
 	neighbour(s) {
 		const r = this.run, only = r.only?.[s], told = this.sentencesOf(s);
 		const link = element("a", { className: "no", tabIndex: -1, href: this.host.hashOf(this, s), textContent: r.seq[s], title: `link to ${this.event(s)}`, ariaLabel: this.event(s) });
-		const b = element("button", { type: "button", tabIndex: -1, onclick: () => this.go(s) },
+		const b = element("button", { type: "button", tabIndex: -1, onclick: () => this.host.jump(() => this.go(s)) },
 			element("span", { className: "who", textContent: this.who(s) }), " ",
 			element("span", { className: "what", style: r.depth[s] > 0 ? `padding-left: ${Math.min(r.depth[s], 6)}em` : "" }, ...folded(r.text(r.says[s]))));
 		if (told !== "") b.append(" ", element("span", { className: "n", textContent: told, title: `sentence ${told} of the story` }));

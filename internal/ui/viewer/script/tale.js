@@ -10,7 +10,7 @@ class Tale extends Panes {
 
 	// sentence goes to one, the first being 0.
 	sentence(i) {
-		this.go(this.run.story[i].step, i);
+		this.host.jump(() => this.go(this.run.story[i].step, i));
 	}
 
 	// along goes to the next sentence, or the one before; behind the last comes the first.

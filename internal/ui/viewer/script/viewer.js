@@ -1,5 +1,5 @@
 // A Viewer shows a run, and follows the keys and the mouse.
-class Viewer extends Tale {
+class Viewer extends Search {
 	constructor(run, section, host) {
 		super();
 		this.run = restore(run);
@@ -48,7 +48,7 @@ class Viewer extends Tale {
 	// lists makes the deviations.
 	lists() {
 		this.$(".deviations").replaceChildren(...this.run.turns.map(t =>
-			element("li", {}, element("button", { type: "button", title: t.line || "", onclick: () => { if (t.step >= 0) this.go(t.step); } },
+			element("li", {}, element("button", { type: "button", title: t.line || "", onclick: () => { if (t.step >= 0) this.host.jump(() => this.go(t.step)); } },
 				element("span", { className: "no-event", textContent: t.step < 0 ? "" : `before event ${this.run.seq[t.step]}: ` }), t.words))));
 		if (this.run.turns.length === 0) this.$(".deviations").replaceChildren(element("li", { textContent: "none: this is the default run" }));
 		this.foldButton();
@@ -57,7 +57,7 @@ class Viewer extends Tale {
 	// turn goes to the next deviation, or the one before.
 	turn(by) {
 		const steps = this.run.turns.map(t => t.step).filter(s => by > 0 ? s > this.step : s < this.step);
-		if (steps.length > 0) this.go(by > 0 ? Math.min(...steps) : Math.max(...steps));
+		if (steps.length > 0) this.host.jump(() => this.go(by > 0 ? Math.min(...steps) : Math.max(...steps)));
 	}
 
 	// seek goes on until a step is as wanted.
@@ -78,10 +78,10 @@ class Viewer extends Tale {
 	// differing goes to where the next stretch, or the one before, begins that only this run has.
 	differing(by) {
 		const only = this.run.only;
-		if (only) this.seek(by, s => only[s] && !only[s - 1]);
+		if (only) this.host.jump(() => this.seek(by, s => only[s] && !only[s - 1]));
 	}
 
-	store(by) { this.seek(by, s => this.run.text(this.run.class[s]) === "store"); }
+	store(by) { this.host.jump(() => this.seek(by, s => this.run.text(this.run.class[s]) === "store")); }
 
 	command(what) {
 		switch (what) {
@@ -89,7 +89,7 @@ class Viewer extends Tale {
 		case "back": this.go(this.step - 1); break;
 		case "on": this.go(this.step + 1); break;
 		case "last": this.go(this.run.n - 1); break;
-		case "violation": if (this.run.violation >= 0) this.go(this.run.violation); break;
+		case "violation": if (this.run.violation >= 0) this.host.jump(() => this.go(this.run.violation)); break;
 		case "closer": this.zoom(0.5); break;
 		case "wider": this.zoom(2); break;
 		case "all": this.from = 0; this.to = this.ends(); this.redraw(); break;
@@ -108,14 +108,16 @@ class Viewer extends Tale {
 			const told = e.target.closest("[data-told]");
 			if (told) this.sentence(Number(told.dataset.told));
 			const event = e.target.closest("[data-event]");
-			if (event) this.go(this.stepOf(Number(event.dataset.event)));
+			if (event) this.host.jump(() => this.go(this.stepOf(Number(event.dataset.event))));
 		});
 		this.section.addEventListener("pointerdown", () => this.host.activate(this), true);
 		this.section.addEventListener("focusin", () => this.host.activate(this));
 		this.$("[data-go=violation]").disabled = this.run.violation < 0;
 		const box = this.$(".number");
 		box.addEventListener("change", () => {
-			if (box.value !== "") this.go(this.stepOf(Number(box.value)));
+			const none = box.value === "" ? "" : this.noEvent(box.value);
+			if (none !== "") this.host.say(this, none);
+			else if (box.value !== "") this.host.jump(() => this.go(this.stepOf(Number(box.value))));
 			box.value = this.run.seq[this.step];
 		});
 		box.addEventListener("keydown", e => { if (e.key === "Enter" || e.key === "Escape") setTimeout(() => this.lanes.focus({ preventScroll: true })); });
