@@ -16,7 +16,8 @@
 // text, and whatever is done with the mouse is done with a key as well. An event has the
 // number that replay prints, and an address (#e91, of two runs #e91,e97); steps, of which there is one for
 // each event that is shown, count from 0 and are never shown, though #step=72 is
-// accepted, as #event=91 of older pages is. The same scene gives the same bytes. The deviations, the
+// accepted, as #event=91 of older pages is. An event that the run doesn't have is reported, and the page and the
+// address stay as they are. The same scene gives the same bytes. The deviations, the
 // scale and the states of the probes stay in sight while the lanes scroll, and an edge beyond
 // which there is more says so. Of two runs, what only one has comes first.
 //

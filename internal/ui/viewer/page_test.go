@@ -2,6 +2,7 @@ package viewer_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -276,22 +277,22 @@ func TestHistory(t *testing.T) {
 	file, _ := page(t, r)
 	p := open(t, file, desk)
 	p.until("location.hash === '#e115'")
+	p.do(chromedp.Evaluate[chromedp.Void](`window.pushed = 0;
+		history.pushState = function(...of) { pushed++; return History.prototype.pushState.apply(this, of); }`))
 	want := []string{}
 	for _, move := range []func(){
 		func() { p.click(".story li:nth-child(2) button") }, func() { p.press("g", "4", "1", kb.Enter) },
 		func() { p.press("n") }, func() { p.press("v") }, func() { p.press("D") },
 	} {
 		want = append(want, js[string](p, "location.hash"))
-		long := js[int](p, "history.length")
 		move()
 		p.until("location.hash !== %q", want[len(want)-1])
-		require.Equal(t, long+1, js[int](p, "history.length"))
+		require.Equal(t, len(want), js[int](p, "pushed"))
 		p.until("!document.activeElement.matches('.number')") // Enter has the lanes get the focus
 	}
-	was := js[int](p, "history.length")
 	p.press(kb.ArrowRight, kb.ArrowRight)
 	p.until("location.hash === '#e%d'", r.Scene.Steps[p.step(0)].Event.Seq)
-	require.Equal(t, was, js[int](p, "history.length"))
+	require.Equal(t, len(want), js[int](p, "pushed"))
 	for _, hash := range slices.Backward(want) {
 		p.do(chromedp.Evaluate[chromedp.Void]("history.back()"))
 		p.until("location.hash === %q && '#e' + document.querySelector('#run0 .at .no').textContent === %[1]q", hash)
@@ -332,7 +333,8 @@ func TestSearch(t *testing.T) {
 	p.press("v")
 	ask("victim+0x1")
 	require.Regexp(t, `^\d+ of \d+$`, p.text("#find .found"), "the violation has the address")
-	require.Positive(t, js[int](p, `(v => v.hits("0x" + (BigInt(v.run.texts[0].at) + 1n).toString(16)).length)(kpsim.viewers[0])`))
+	require.Positive(t, js[int](p, `(v =>
+		v.hits("0x" + (BigInt(v.run.texts[0].at) + 1n).toString(16)).length)(kpsim.viewers[0])`))
 	ask("nothing like it")
 	require.Equal(t, "no event", p.text("#find .found"))
 	require.True(t, js[bool](p, "document.querySelector('[data-find]').disabled"))
@@ -510,8 +512,8 @@ func TestKeyboardAlone(t *testing.T) {
 		require.NotEmpty(t, js[string](p,
 			`(e => e.getAttribute("aria-label") || e.textContent || e.labels?.[0]?.textContent)(document.activeElement)`), "%s has a name", name)
 	}
-	require.Equal(t, []string{"query", "keys-button", "story", "previous", "next", "slider", "first", "back", "on", "last",
-		"violation", "number", "link", "fold", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY",
+	require.Equal(t, []string{"query", "keys-button", "story", "previous", "next", "slider", "first", "back", "on",
+		"last", "violation", "number", "link", "fold", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY",
 		"deviations"},
 		order)
 
@@ -608,6 +610,65 @@ func TestContrast(t *testing.T) {
 		require.Equal(t, dark, bright() >= 128)
 		p.until("kpsim.draws.length > %d", drawings)
 	}
+}
+
+// Without colour kinds of spans differ by their lines, and the legend has the same kinds.
+func TestHatchings(t *testing.T) {
+	file, _ := page(t, witness(t, "T2-second-instruction"))
+	p := open(t, file, desk)
+	tiles := js[map[string]string](p, `(v => Object.fromEntries(["trap", "wait", "stop", "lock", "call",
+		"held"].map(kind => {
+		const data = v.hatching(kind).getContext("2d").getImageData(0, 0, 8, 8).data;
+		return [kind, Array.from({ length: 64 }, (_, i) => data[4 * i + 3] > 50 ? "#" : ".").join("")];
+	})))(kpsim.viewers[0])`)
+	seen := map[string]string{strings.Repeat(".", 64): "task"}
+	for _, kind := range slices.Sorted(maps.Keys(tiles)) {
+		require.Empty(t, seen[tiles[kind]], "%s is like %s", kind, seen[tiles[kind]])
+		seen[tiles[kind]] = kind
+		require.Contains(t, js[string](p, "(e => e ? getComputedStyle(e, '::before').backgroundImage : 'gradient')"+
+			"(document.querySelector('.key.%s'))", kind), "gradient")
+	}
+}
+
+// Up to four lanes are in sight together in a small window, and so is the band of what stands inside, with its name.
+func TestAllLanes(t *testing.T) {
+	for name, runs := range map[string][]viewer.Run{"two": {witness(t, "T2-second-instruction")},
+		"pair": pair(t, "T2-second-instruction"), "four": {onCPUs(t, 4)}} {
+		file, _ := page(t, runs...)
+		p := open(t, file, window{wide: 683, high: 512})
+		p.frames()
+		for i := range runs {
+			hidden := js[int](p, `(v => {
+				const [top, bottom] = v.inside();
+				return v.lane.filter(l => l.top < top || l.wait > bottom).length;
+			})(kpsim.viewers[%d])`, i)
+			require.Zero(t, hidden, name)
+		}
+	}
+	file, _ := page(t, witness(t, "T2-second-instruction"))
+	p := open(t, file, window{wide: 1024, high: 768})
+	drawn := js[[]string](p, `(v => {
+		const drawn = [], c = v.canvas.getContext("2d"), fill = c.fillText;
+		c.fillText = text => { drawn.push(text); };
+		v.draw();
+		c.fillText = fill;
+		return drawn;
+	})(kpsim.viewers[0])`)
+	require.Contains(t, drawn, "stands inside the 5 bytes at victim+0x0")
+}
+
+// On a phone what is touched is high enough, keys aren't hinted at, and a link to an event shows it.
+func TestPhone(t *testing.T) {
+	file, _ := page(t, witness(t, "T2-second-instruction"))
+	p := open(t, file, window{wide: 360, high: 740, hash: "#e41"})
+	box := p.box(".now")
+	require.GreaterOrEqual(t, box.Top, 0.0)
+	require.LessOrEqual(t, box.Bottom, 740.5)
+	require.Empty(t, js[[]string](p, `Array.from(document.querySelectorAll("button, input, summary, a.no")).filter(e =>
+		e.checkVisibility() && e.getBoundingClientRect().height < 39.5).map(e => e.outerHTML.slice(0, 90))`))
+	require.Zero(t, js[int](p, `Array.from(document.querySelectorAll("kbd, #keys-button")).filter(e =>
+		e.checkVisibility()).length`))
+	require.Empty(t, js[[]string](p, pagetest.Cut))
 }
 
 // A page says that it isn't what its file says.

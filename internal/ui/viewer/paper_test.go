@@ -23,14 +23,16 @@ var (
 // over is a JavaScript expression: the texts that lie over others.
 const over = `(() => {
 	const boxes = [], bad = [];
-	for (const e of document.querySelectorAll("main p, main li, main td, main th, h2, h3, h4, .listing, .now div, footer p, .lanes")) {
+	const texts = "main p, main li, main td, main th, h2, h3, h4, .listing, .now div, footer p, .lanes";
+	for (const e of document.querySelectorAll(texts)) {
 		if (!e.checkVisibility() || e.closest(".unseen, noscript")) continue;
 		for (const b of e.getClientRects()) boxes.push({ e, b });
 	}
 	for (const [i, { e, b }] of boxes.entries()) {
 		for (const { e: o, b: c } of boxes.slice(i + 1)) {
 			if (e.contains(o) || o.contains(e)) continue;
-			const wide = Math.min(b.right, c.right) - Math.max(b.left, c.left), high = Math.min(b.bottom, c.bottom) - Math.max(b.top, c.top);
+			const wide = Math.min(b.right, c.right) - Math.max(b.left, c.left);
+			const high = Math.min(b.bottom, c.bottom) - Math.max(b.top, c.top);
 			if (wide > 2 && high > 3) bad.push(e.textContent.slice(0, 40) + " over " + o.textContent.slice(0, 40));
 		}
 	}
@@ -87,8 +89,10 @@ func TestPaper(t *testing.T) {
 					require.Equal(t, fmt.Sprint(r.Scene.Steps[0].Event.Seq), listed[0], what)
 				}
 			}
-			require.NotRegexp(t, `u opens it|more: x|…`, js[string](p, "document.querySelector('main').innerText"), what)
-			require.Zero(t, js[int](p, "Array.from(document.querySelectorAll('kbd')).filter(e => e.checkVisibility()).length"))
+			said := js[string](p, "document.querySelector('main').innerText")
+			require.NotRegexp(t, `u opens it|more: x|…`, said, what)
+			require.Zero(t, js[int](p, `Array.from(document.querySelectorAll("kbd")).filter(e =>
+				e.checkVisibility()).length`))
 			require.Empty(t, js[[]string](p, over), what)
 			require.Empty(t, js[[]string](p, pagetest.Paper), what)
 			high := js[float64](p, `Math.max(...Array.from(document.querySelectorAll(".drawing")).map(c =>

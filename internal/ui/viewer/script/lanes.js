@@ -197,14 +197,23 @@ class Lanes {
 		return [x, below >= 0 ? strip.top + below : y];
 	}
 
+	// hatching is a tile of the lines by which a kind of spans differs from others without its colour.
+	hatching(kind) {
+		const tile = Object.assign(document.createElement("canvas"), { width: 8, height: 8 }), c = tile.getContext("2d");
+		c.strokeStyle = this.colour(kind + "-edge");
+		c.globalAlpha = 0.55;
+		c.stroke(new Path2D(hatchings[kind]));
+		return tile;
+	}
+
 	// drawSpans draws what can be seen: of what is narrower than a pixel one a pixel. It
 	// returns their names, where there is room.
 	drawSpans(c) {
 		const kinds = ["task", "idle", "trap", "call", "wait", "stop", "lock", "held", "inside"], labels = [];
 		const fg = this.colour("fg"), on = this.colour("inside-fg");
 		const ground = Object.fromEntries(kinds.map(k => [k, this.colour(k)])), edge = Object.fromEntries(kinds.map(k => [k, this.colour(k + "-edge")]));
-		ground.sync = ground.grace = ground.wait;
-		edge.sync = edge.grace = edge.wait;
+		const hatching = Object.fromEntries(Object.keys(hatchings).map(k => [k, c.createPattern(this.hatching(k), "repeat")]));
+		for (const of of [ground, edge, hatching]) of.sync = of.grace = of.wait;
 		for (const row of [...this.spans, ...this.bands]) {
 			const list = [...this.seen(row.items, row.ends, i => row.items[i].from)].filter(o => !this.hides(o.from, o.to));
 			let free = this.gutter; // up to where the row is taken
@@ -213,6 +222,10 @@ class Lanes {
 				c.fillStyle = x1 - x0 > 3 ? ground[kind] : edge[kind];
 				c.fillRect(x0, row.y, x1 - x0, row.high);
 				if (x1 - x0 > 3) {
+					if (hatching[kind]) {
+						c.fillStyle = hatching[kind];
+						c.fillRect(x0, row.y, x1 - x0, row.high);
+					}
 					c.strokeStyle = edge[kind];
 					c.strokeRect(x0 + 0.5, row.y + 0.5, x1 - x0 - 2, row.high - 1);
 				}

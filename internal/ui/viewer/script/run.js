@@ -2,6 +2,10 @@ const machine = 255; // the CPU of what is no CPU's
 const axisHigh = 18, scaleHigh = 15, markHigh = 18, taskHigh = 26, insideHigh = 16, trapHigh = 14, waitHigh = 13, bandHigh = 15, gap = 10;
 const nameMost = 170; // pixels for the names of lanes
 const lasts = new Set(["call", "sync", "stop", "grace", "lock", "held"]); // drawn below a lane
+const hatchings = { // by kind of spans, as the legend has them; tasks have none
+	trap: "M-1,1l2,-2M0,8l8,-8M7,9l2,-2", wait: "M0,2.5h8M0,6.5h8", stop: "M-1,7l2,2M0,0l8,8M7,-1l2,2M-1,1l2,-2M0,8l8,-8M7,9l2,-2",
+	lock: "M2.5,0v8M6.5,0v8", call: "M-1,7l2,2M0,0l8,8M7,-1l2,2", held: "M0,2.5h8M2.5,0v8",
+};
 const font = "11px system-ui, \"Liberation Sans\", Arial, sans-serif";
 const number = new Intl.NumberFormat("en");
 const shorter = { "call IPI": "IPI", "reschedule interrupt": "resched", "timer interrupt": "timer", "stop_machine": "stop" }; // where there is no room
