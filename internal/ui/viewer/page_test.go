@@ -253,6 +253,8 @@ func TestLink(t *testing.T) {
 		fresh := open(t, file, window{wide: 1400, high: 900, hash: hash})
 		require.Equal(t, none, fresh.text("#missing[role=alert]"))
 		fresh.shows(0, &r, r.Scene.Violation)
+		fresh.do(chromedp.Evaluate[chromedp.Void]("new Promise(f => setTimeout(f, 200))", chromedp.EvalAwaitPromise))
+		require.Equal(t, hash, js[string](fresh, "location.hash"), "the address stays")
 		fresh.press(kb.Home)
 		fresh.until("location.hash === '#e0' && document.querySelector('#missing').hidden")
 		p = fresh

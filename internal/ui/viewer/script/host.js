@@ -120,8 +120,9 @@ class Host {
 		if (hash !== location.hash) history.pushState(null, "", hash);
 	}
 
-	// missing says which events of the address there aren't.
+	// missing says which events of the address there aren't, and leaves the address as it is.
 	missing(wrong) {
+		if (wrong.length > 0) this.forget();
 		const says = document.getElementById("missing");
 		says.hidden = wrong.length === 0;
 		says.textContent = wrong.join("; ");
@@ -197,7 +198,6 @@ class Host {
 		});
 		this.together = was;
 		if (hash.length > 1 && !steps && !at.has("event") && !at.has("right")) wrong.push(this.active.noEvent(hash.replace(/^#e?/, "")));
-		if (wrong.length > 0) this.forget();
 		return wrong;
 	}
 
