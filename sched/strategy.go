@@ -79,28 +79,34 @@ func (p Params) normal() Params {
 var All = []struct {
 	Name, Says string
 	New        func(Params) Strategy
+	// Seedless: the schedules and their order are the same for each seed.
+	Seedless bool
 }{
 	{"portfolio", "all of those below, more time to those that show new behaviour", func(p Params) Strategy {
 		return NewPortfolio(p)
-	}},
+	}, false},
 	{"sticky", "one switch in some number of boundaries, dense or " +
-		"rare", func(p Params) Strategy { return NewSticky(p) }},
+		"rare", func(p Params) Strategy { return NewSticky(p) }, false},
 	{"arriving", "random priorities, which change at 2 to 14 boundaries", func(p Params) Strategy {
 		return NewArriving(p)
-	}},
+	}, false},
 	{"pct", "random priorities of sources too, which change at 2 boundaries, at more while runs " +
-		"repeat", func(p Params) Strategy { return newPCT(p) }},
+		"repeat", func(p Params) Strategy { return newPCT(p) }, false},
 	{"pos", "random priorities of the next actions, drawn anew after a race", func(p Params) Strategy {
 		return newPOS(p)
-	}},
-	{"guided", "mutations of schedules that have shown something new", func(p Params) Strategy { return newGuided(p) }},
+	}, false},
+	{"guided", "mutations of schedules that have shown something new", func(p Params) Strategy {
+		return newGuided(p)
+	}, false},
 	{"overtake", "a CPU is held before a conflict until another has overtaken it, then that one",
 		func(p Params) Strategy {
 			return newOvertake(p)
-		}},
-	{"random", "each boundary anew, uniformly", func(p Params) Strategy { return NewRandom(p) }},
-	{"deviations", "every schedule of at most 2 deviations", func(p Params) Strategy { return NewDeviations(p) }},
-	{"default", "the default run, once", func(Params) Strategy { return new(Default) }},
+		}, false},
+	{"random", "each boundary anew, uniformly", func(p Params) Strategy { return NewRandom(p) }, false},
+	{"deviations", "every schedule of at most 2 deviations", func(p Params) Strategy {
+		return NewDeviations(p)
+	}, true},
+	{"default", "the default run, once", func(Params) Strategy { return new(Default) }, true},
 }
 
 // New returns the strategy with that name.
@@ -113,6 +119,16 @@ func New(name string, p Params) (Strategy, error) {
 		names = append(names, s.Name)
 	}
 	return nil, fmt.Errorf("no strategy is called %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// Seedless reports whether a strategy of All makes the same schedules whatever the seed.
+func Seedless(name string) bool {
+	for _, s := range All {
+		if s.Name == name {
+			return s.Seedless
+		}
+	}
+	return false
 }
 
 // Default decides the default run, once.

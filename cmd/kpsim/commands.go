@@ -28,7 +28,7 @@ type command interface {
 
 const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on a machine with several CPUs.
 
-To begin with (some seconds; all scenarios take a minute and a half):
+To begin with (some seconds; all scenarios take two minutes):
 
   kpsim explore second-instruction
   kpsim explore

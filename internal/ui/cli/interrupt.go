@@ -15,8 +15,8 @@ import (
 // second with its results so far, and exits with 130 or 143.
 type ear struct {
 	mu   sync.Mutex
-	stop *atomic.Bool // polled by the command; nil: the process exits at once
-	says string       // printed before that exit
+	stop *atomic.Bool  // polled by the command; nil: the process exits at once
+	says func() string // the line that is printed before that exit; nil: "interrupted"
 	kill *time.Timer
 	ch   chan os.Signal
 	term atomic.Bool // the signal was SIGTERM
@@ -74,11 +74,11 @@ func (p *Program) exitInterrupted() {
 	if p.Live {
 		fmt.Fprint(p.Err, ClearLine)
 	}
-	says := "kpsim: interrupted"
-	if p.ear.says != "" {
-		says += "; " + p.ear.says
+	says := "interrupted"
+	if p.ear.says != nil {
+		says = p.ear.says()
 	}
-	fmt.Fprintln(p.Err, says)
+	fmt.Fprintln(p.Err, "kpsim: "+says)
 	os.Exit(p.Heard(Interrupted))
 }
 
@@ -124,7 +124,18 @@ func Until(stop *atomic.Bool) (ctx context.Context, end context.CancelFunc) {
 func (p *Program) ExitAtInterrupt(says string) {
 	p.ear.mu.Lock()
 	defer p.ear.mu.Unlock()
-	p.ear.stop, p.ear.says = nil, says
+	p.ear.stop = nil
+	if p.ear.says = nil; says != "" {
+		p.ear.says = func() string { return "interrupted; " + says }
+	}
+}
+
+// SayAtInterrupt sets the line that is printed if a command doesn't stop in time after ^C. Another goroutine calls
+// says.
+func (p *Program) SayAtInterrupt(says func() string) {
+	p.ear.mu.Lock()
+	defer p.ear.mu.Unlock()
+	p.ear.says = says
 }
 
 // LeaveInterrupt leaves ^C to the command.

@@ -22,7 +22,7 @@ import (
 // Explore is kpsim explore.
 type Explore struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in; with --kernel those that it can run."`
-	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: by how long its runs are, two seconds or so on two cores; if no scenario is named, by how hard its race is to find, a minute and a half for all."`
+	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: by how long its runs are, two seconds or so on two cores; if no scenario is named, by how hard its race is to find, some two minutes for the whole tour, with its small and drawn programs."`
 	Seed      uint64   `range:"0..18446744073709551615" default:"1" help:"What the schedules are drawn from."`
 	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
 	Unbiased  bool     `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
@@ -44,9 +44,24 @@ type Explore struct {
 	elsewhere bool   // traces aren't written to files
 	release   string // release of the kernel that made the shares
 	shard
-	names    []string    // names of the scenarios
-	stop     atomic.Bool // the user has interrupted the search
+	names []string // names of the scenarios
+	under
 	progress *cli.Progress
+}
+
+// under is what another goroutine may ask of the search that is under way.
+type under struct {
+	stop        atomic.Bool   // the user has interrupted it
+	made, broke atomic.Uint64 // runs, and those that broke something
+}
+
+// unshrunk says what the search under way has found, for a process that ends before it is shrunk.
+func (c *Explore) unshrunk(j *job) string {
+	if n := c.broke.Load(); n > 0 {
+		return fmt.Sprintf("; %s of %s broke something, and there was no time to shrink one: %s",
+			cli.Number(n, "run"), j.Name, c.line(j, c.Mutant))
+	}
+	return ""
 }
 
 // A shard is the value of --shard; 0 of 0 if it isn't given.
@@ -105,6 +120,8 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 	}
 
 	for i, j := range jobs {
+		before := r.runs
+		p.SayAtInterrupt(func() string { return r.interruptedAfter(i, before+c.made.Load()) + c.unshrunk(j) })
 		e, err := c.search(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
 		if err != nil {
 			return 0, err

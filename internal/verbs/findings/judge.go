@@ -37,9 +37,9 @@ type row struct {
 	Text        string `json:"trace_text,omitempty"`   // what the trace would hold
 
 	rowWays
-	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
-	First      *firstJSON      `json:"first_witness,omitempty"`
-	Statistics explore.Stats   `json:"statistics"`
+	Shipped *inputs.Shipped `json:"as_shipped,omitempty"`
+	firstSeen
+	Statistics explore.Stats `json:"statistics"`
 
 	job *job
 	remarks
@@ -149,6 +149,7 @@ func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 	if rows[0].Observation == inputs.Never {
 		rows[0].shows = coverageLines(res)
 	}
+	c.setSchedule(rows, res)
 	rows[0].Each = probeRows(j.Scenario, res.Probed)
 	if !j.Builtin() {
 		rows[0].shows = append(rows[0].shows, probeLines(rows[0].Each, res.Runs)...)

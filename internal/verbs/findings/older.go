@@ -91,7 +91,8 @@ func (c *Explore) describeExisting(j *job, path string, file *traces.File) exist
 		o.Says = fmt.Sprintf("is of an earlier version of %s, and says nothing of this one", j.Arg)
 		o.next = "if nobody wants it any more:  " + cli.Line("rm", path)
 	default:
-		o.Says = fmt.Sprintf("isn't one of these runs: %sit breaks %s", c.differences(j, file), file.Property)
+		o.Says = fmt.Sprintf("is of another search, and was left as it is: %sit breaks %s", c.differences(j, file),
+			file.Property)
 	}
 	return o
 }
@@ -108,6 +109,10 @@ func (c *Explore) differences(j *job, file *traces.File) string {
 	}
 	if f := file.Remark(traces.OriginFetch); f != c.Fetch && f != "" {
 		list = append(list, "fetch "+f)
+	}
+	if words := strings.Fields(strings.ReplaceAll(file.Remark("strategy"), ",", " ")); len(words) > 0 &&
+		words[0] != c.Strategy && slices.Contains(inputs.StrategyNames(), words[0]) {
+		list = append(list, "strategy "+words[0])
 	}
 	if s := file.Remark("seed"); s != "" && s != fmt.Sprint(c.Seed) {
 		list = append(list, "seed "+s)

@@ -22,6 +22,7 @@ type printer struct {
 	scenario, property, count int // widths of columns
 	runs, checked             uint64
 	seen                      string      // the scenario of the last row
+	planned                   uint64      // runs
 	good, against, open       int         // numbers of scenarios; open: nothing was expected
 	as                        *int        // as which the last scenario counts
 	few                       int         // rows against expectation that were searched by fewer runs than usual
@@ -35,6 +36,8 @@ func newPrinter(p *cli.Program, c *Explore, jobs []*job) *printer {
 	for _, j := range jobs {
 		r.scenario = max(r.scenario, len(j.Name))
 		r.count = max(r.count, len(fmt.Sprint(j.runs)))
+		spec := c.spec(j)
+		r.planned += spec.Own()
 	}
 	for _, q := range properties.All {
 		r.property = max(r.property, len(q.Name))
@@ -171,8 +174,11 @@ func (r *printer) total() {
 			again += ", clean"
 		}
 	}
-	fmt.Fprintf(r.p.Out, "\n%s, %s: %s%s\n", cli.Number(len(r.jobs), "scenario"), cli.Number(r.runs, "run"),
-		strings.Join(parts, ", "), again)
+	searched := cli.Number(len(r.jobs), "scenario")
+	if n := r.good + r.against + r.open; n < len(r.jobs) {
+		searched = fmt.Sprintf("%d of %s", n, searched)
+	}
+	fmt.Fprintf(r.p.Out, "\n%s, %s: %s%s\n", searched, cli.Number(r.runs, "run"), strings.Join(parts, ", "), again)
 	if r.few > 0 {
 		r.p.Indented("", fmt.Sprintf("Of those against expectation %d had fewer runs than they get without "+
 			"--runs, and fewer may not show what they should.", r.few))
@@ -206,13 +212,29 @@ func (r *printer) status() int {
 	return cli.OK
 }
 
-// interrupted ends the report early, with done scenarios explored to the end.
+// interrupted ends the report early, with done scenarios explored to the end. What was found is printed already.
 func (r *printer) interrupted(done int) {
+	if done > 0 {
+		r.total()
+	}
 	r.status()
-	fmt.Fprintf(r.p.Err, "kpsim: interrupted after %d of %s\n", done, cli.Number(len(r.jobs), "scenario"))
+	fmt.Fprintln(r.p.Err, "kpsim: "+r.interruptedAfter(done, r.runs))
 	if r.c.Out != "" {
 		fmt.Fprintf(r.p.Err, "kpsim: %s isn't written: a result file is of all runs of its share\n", r.c.Out)
 	}
+}
+
+// interruptedAfter says how much was done: done scenarios to the end, and runs altogether.
+func (r *printer) interruptedAfter(done int, runs uint64) string {
+	says := fmt.Sprintf("interrupted; %d of %s were made", runs, cli.Number(r.planned, "run"))
+	if len(r.jobs) > 1 {
+		says += fmt.Sprintf(", %d of %s explored to the end", done, cli.Number(len(r.jobs), "scenario"))
+	}
+	if r.small > 0 && done == 0 {
+		says += fmt.Sprintf("; %s before them %s", cli.Number(r.small, "small program"),
+			map[bool]string{false: "were clean", true: "were not clean"}[r.found])
+	}
+	return says
 }
 
 // linesMost is the largest number of deviations for which a schedule is printed.

@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
 	"kpsim/properties"
+	"kpsim/sched"
 )
 
 // explored is the result of the runs of a scenario.
@@ -80,6 +81,13 @@ func (c *Explore) exploreSpec(p *cli.Program, j *job, spec explore.Spec, what st
 	if spec.Progress = c.progress.Update; spec.Stop {
 		c.progress.Aside(what)
 	} else {
+		c.made.Store(0)
+		c.broke.Store(0)
+		spec.Progress = func(runs, violations uint64) {
+			c.made.Store(runs)
+			c.broke.Store(violations)
+			c.progress.Update(runs, violations)
+		}
 		c.progress.Part(what, spec.Own())
 	}
 	res, err := explore.Run(spec)
@@ -122,9 +130,9 @@ func (c *Explore) conclude(p *cli.Program, j *job, e *explored, r *printer) erro
 const firstShare = 10
 
 // measureFirst measures how soon each broken property is found. A share of an exploration doesn't
-// measure that: merge does.
+// measure that: merge does. Of a strategy that has no seed setSchedule says it.
 func (c *Explore) measureFirst(j *job, res *explore.Result) ([]explore.First, error) {
-	if c.shares > 1 || c.stop.Load() || res.Violations == 0 {
+	if c.shares > 1 || c.stop.Load() || res.Violations == 0 || sched.Seedless(c.Strategy) {
 		return nil, nil
 	}
 	var names []string

@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/search/explore"
 	"kpsim/internal/ui/cli"
+	"kpsim/sched"
 )
 
 // firstJSON is the number of schedules after which a search finds a violation.
@@ -14,6 +15,34 @@ type firstJSON struct {
 	Median *uint64 `json:"median"` // null: more than bound
 	Low    *uint64 `json:"low"`
 	High   *uint64 `json:"high"`
+}
+
+// firstSeen says how soon an exploration breaks a property.
+type firstSeen struct {
+	First *firstJSON `json:"first_witness,omitempty"`
+	// FirstSchedule is the number, from 1, of the first schedule that broke something. Only a strategy whose
+	// schedules don't depend on the seed has it.
+	FirstSchedule uint64 `json:"first_schedule,omitempty"`
+}
+
+// setSchedule records which schedule was the first that broke something, if the schedules don't depend on the seed.
+// Further searches with other seeds would repeat the same schedules. A share doesn't have all of them.
+func (c *Explore) setSchedule(rows []*row, res *explore.Result) {
+	if !sched.Seedless(c.Strategy) || res.Violations == 0 || c.shares > 1 {
+		return
+	}
+	says := "first witness"
+	if len(res.Broken) > 1 {
+		says = "first schedule that broke any of these"
+	}
+	for _, r := range rows {
+		if r.Violations > 0 {
+			r.FirstSchedule = res.First + 1
+			r.shows = append(r.shows, fmt.Sprintf("%s: number %d of %s, which are the same for each seed", says,
+				r.FirstSchedule, cli.Number(res.Runs, "schedule")))
+			return
+		}
+	}
 }
 
 // setFirst records how soon the row's property is broken, if that was measured.
