@@ -55,6 +55,9 @@ func (f *File) ScenarioLine(n int) int {
 // A Remark is a line of the origin.
 type Remark struct{ Key, Value string }
 
+// NoProperty is the property of a run that breaks none: one that was saved by hand.
+const NoProperty = "none"
+
 // The keys of the origin that a replay looks for.
 const (
 	OriginMutant  = "mutant"
@@ -121,6 +124,9 @@ var sections = [...]string{"scenario.star", "schedule", "verdict", "digest", "or
 // Marshal returns the text of the file.
 func (f *File) Marshal() []byte {
 	title := "kpsim trace: " + oneLine(f.Property)
+	if f.Property == NoProperty {
+		title = "kpsim trace: a run that breaks nothing"
+	}
 	if f.Place != "" {
 		title += " at " + oneLine(f.Place)
 	}
@@ -175,18 +181,18 @@ func Parse(name string, data []byte) (*File, error) {
 		return nil, fmt.Errorf("%s:%w", name, err)
 	}
 	f, err := list[0].parse(name)
-	for i := 1; i < len(list) && (err != nil || !f.intact()); i++ {
-		if g, bad := list[i].parse(name); bad == nil && (err != nil || g.intact()) {
+	for i := 1; i < len(list) && (err != nil || !f.Intact()); i++ {
+		if g, bad := list[i].parse(name); bad == nil && (err != nil || g.Intact()) {
 			f, err = g, nil
 		}
 	}
 	const remedy = "a mail program has changed the file: ask for it as an attachment"
 	switch {
-	case !list[0].changed && (err != nil || !f.intact()): // a person has edited it
+	case !list[0].changed && (err != nil || !f.Intact()): // a person has edited it
 		return list[0].parse(name)
 	case err != nil:
 		return nil, fmt.Errorf("%w; %s", err, remedy)
-	case !f.intact():
+	case !f.Intact():
 		line := 1 + slices.IndexFunc(list[0].lines, func(s string) bool {
 			return strings.HasPrefix(s, OriginText+": ")
 		})
@@ -197,8 +203,8 @@ func Parse(name string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// intact reports whether the text still matches its checksum, or has none.
-func (f *File) intact() bool {
+// Intact reports whether the text still matches its checksum, or has none.
+func (f *File) Intact() bool {
 	sum := f.Remark(OriginText)
 	return sum == "" || sum == f.TextSum()
 }

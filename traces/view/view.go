@@ -85,6 +85,23 @@ func Interleaving(w io.Writer, in Input) error {
 	return out.Flush()
 }
 
+// Since returns the rows that Interleaving has of the events from number seq on, one line each: the number, the CPU and
+// the text. A row that began with an earlier event isn't among them.
+func Since(in Input, seq uint32) (lines []string) {
+	t := newTeller(&in)
+	for _, r := range t.rows() {
+		if r.seq < seq || r.text == "" {
+			continue
+		}
+		who := fmt.Sprintf("cpu%d", r.cpu)
+		if int(r.cpu) >= in.CPUs {
+			who = "--"
+		}
+		lines = append(lines, fmt.Sprintf("%5d  %s  %s", r.seq, who, r.text))
+	}
+	return lines
+}
+
 // named reports whether an event must have a row of its own.
 func (in *Input) named(e *traces.Event) bool { return slices.Contains(in.Named, e.Seq) }
 

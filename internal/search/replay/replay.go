@@ -162,8 +162,11 @@ func (r *Replay) compare(f *traces.File) {
 		r.Place = r.Rig.Machine.Names().SymbolName(r.Finding.Place)
 	}
 	id := ""
-	if r.Property != nil {
+	switch {
+	case r.Property != nil:
 		id = r.Property.ID
+	case f.Property == traces.NoProperty:
+		id = traces.NoProperty
 	}
 	r.Same, r.Breaks = false, id == f.Property && r.Place == f.Place
 	switch {
@@ -172,7 +175,7 @@ func (r *Replay) compare(f *traces.File) {
 	case id != f.Property && id == "":
 		r.Why = fmt.Sprintf("no property is broken; the file says %s", f.Property)
 	case id != f.Property:
-		r.Why = fmt.Sprintf("%s is broken; the file says %s", id, f.Property)
+		r.Why = fmt.Sprintf("%s is broken; the file says %s", id, f.Property) // which may be none
 	case r.Place != f.Place:
 		r.Why = fmt.Sprintf("%s is broken at %s; the file says at %s%s", id, r.Place, f.Place, r.unknownPlace(f.Place))
 	case f.Format == traces.ScheduleFormat && r.Digest != f.Digest:

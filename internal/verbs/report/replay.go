@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/library"
@@ -64,11 +66,14 @@ type endJSON struct {
 	Same     bool    `json:"same"`
 	// the scenario's file or name, if the program has changed since
 	Edited string `json:"scenario_edited,omitempty"`
+	// the file's scenario, schedule or verdict was edited after it was written: its checksum is of another text
+	TextEdited bool `json:"text_edited,omitempty"`
 }
 
 func endOf(trace string, file *traces.File, r *replay.Replay) endJSON {
 	e := endJSON{Edited: inputs.Edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message,
-		Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
+		Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same,
+		TextEdited: !file.Intact()}
 	if r.Property != nil {
 		e.Property = &r.Property.ID
 	}
@@ -113,6 +118,10 @@ func play(p *cli.Program, k *kernels.TracesKernel, path string) (*traces.File, *
 	p.ExitAtInterrupt("nothing was changed")
 	p.Doing = "trace " + path
 	r, err := replay.Play(path, file, true)
+	if err == nil && !file.Intact() {
+		fmt.Fprintf(p.Err, "kpsim: %s was edited after it was written: its text checksum is of another text; "+
+			"rerecord writes a new one\n", path)
+	}
 	return file, r, err
 }
 
@@ -165,7 +174,10 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 		p.Indented("", p.Paint(cli.Red, "NOT THE SAME")+": "+r.Why)
 	}
 	switch {
-	case r.Breaks && (!r.Same || r.Miss != nil):
+	case r.Same && r.Miss != nil:
+		p.Next("", "the schedule names a place that isn't there any more (above); to write the present one:",
+			c.Line("rerecord", c.Trace))
+	case r.Breaks && !r.Same:
 		p.Next("", "it is the same violation; to bring the trace up to date:", c.Line("rerecord", c.Trace))
 	case !r.Same:
 		p.Next("", "to search for it again:", searchCommand(&c.TracesKernel, file, r.Rig.Scenario))
@@ -177,10 +189,26 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 	return nil
 }
 
+// missingCPU says which deviation names a CPU that the machine doesn't have, "" if none does.
+func missingCPU(file *traces.File, r *replay.Replay) string {
+	cpus := r.Rig.Machine.CPUs()
+	for i, d := range file.Schedule {
+		for _, name := range []string{d.Mover, d.Alt} {
+			digits, ok := strings.CutPrefix(name, "cpu")
+			if n, err := strconv.Atoi(digits); ok && err == nil && n >= cpus {
+				return fmt.Sprintf("; deviation %d can't be taken: it names %s, and the machine has cpu0 to cpu%d", i+1,
+					name, cpus-1)
+			}
+		}
+	}
+	return ""
+}
+
 // headline returns the first line of the output: what is played.
 func headline(trace string, file *traces.File, r *replay.Replay) string {
 	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name,
 		cli.Number(len(file.Schedule), "deviation"))
+	s += missingCPU(file, r)
 	if after := file.Remark(traces.OriginIgnored); after != "" {
 		s += "; it goes on after " + after + ", which it breaks before"
 	}

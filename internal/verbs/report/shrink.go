@@ -70,6 +70,10 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if file.Property == traces.NoProperty {
+		return 0, fmt.Errorf("%s: its run breaks nothing, so there is nothing to keep while it is made smaller; give "+
+			"a trace that breaks a property", c.Trace)
+	}
 	if c.Out == "" {
 		c.Out = cli.FileName(strings.TrimSuffix(c.Trace, ".kps") + "-small.kps")
 	}

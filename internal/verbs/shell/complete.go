@@ -146,6 +146,15 @@ func (h *machine) taskNames() (names []string) {
 	return names
 }
 
+// allMovers lists the CPUs and the sources of interrupts, whether or not they can move now.
+func (h *machine) allMovers() (names []string) {
+	m := h.Rig.Machine
+	for _, mv := range m.Names().Movers() {
+		names = append(names, m.Names().Mover(mv))
+	}
+	return names
+}
+
 func (h *machine) moverNames() (names []string) {
 	m := h.Rig.Machine
 	for _, mv := range m.Names().Movers() {

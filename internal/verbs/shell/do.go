@@ -388,7 +388,7 @@ func (h *sh) step(args []string) error {
 	if h.s.Run != nil {
 		return errors.New("the run is over; nothing moves any more")
 	}
-	made := uint64(0)
+	made, before := uint64(0), len(h.s.Rig.Log.Events)
 	switch len(args) {
 	case 0:
 		made = h.s.Step(n)
@@ -397,7 +397,7 @@ func (h *sh) step(args []string) error {
 		if t := h.s.task(args[0]); !ok && t != nil {
 			return fmt.Errorf("%s is a task, and moves with its CPU; write step cpu%d", t.Name, t.CPUID())
 		} else if !ok {
-			return fmt.Errorf("nobody is called %s; where says who there is", args[0])
+			return fmt.Errorf("no CPU or interrupt is called %s; there are %s", args[0], cli.List(h.s.allMovers()))
 		}
 		if h.stops.about = m.Names().CPUOf(mv); h.stops.about >= m.CPUs() { // a source of no CPU
 			h.stops.about = -1
@@ -416,6 +416,7 @@ func (h *sh) step(args []string) error {
 		}
 		h.p.Indented("", fmt.Sprintf("%s of %d: %s", cli.Number(made, "step"), n, says))
 	}
+	printSince(h, before)
 	return h.where(nil)
 }
 

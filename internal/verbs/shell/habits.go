@@ -413,7 +413,8 @@ func (h gdb) next(args []string) error {
 	if err != nil {
 		return err
 	}
-	stood := h.s.at(cpu)
+	stood, before := h.s.at(cpu), len(h.s.Rig.Log.Events)
+	defer func() { printSince(h.sh, before) }()
 	return h.goUntil(func() string {
 		d, ok := h.s.now(&d0)
 		moved := !d0.text && d.levels <= d0.levels && h.s.at(cpu) != stood // in a routine

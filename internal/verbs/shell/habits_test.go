@@ -207,7 +207,7 @@ func TestSave(t *testing.T) {
 	h, _ := begun(t, "second-instruction", 14)
 	require.ErrorContains(t, do0(h, "register k", "save a.kps"), "this run has register_kprobe(k), typed by hand")
 	h, _ = begun(t, "second-instruction", 14)
-	require.ErrorContains(t, do0(h, "save a.kps"), "the run has broken no property")
+	require.ErrorContains(t, do0(h, "save a.kps"), "not begun: prober, caller; in a trace all tasks begin at once")
 	h, _ = begun(t, "second-instruction", 14)
 	require.ErrorContains(t, do0(h, "start caller", "step 9", "start", "continue", "fetch oldest", "save a"),
 		"a: a trace is a file NAME.kps")

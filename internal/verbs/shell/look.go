@@ -359,3 +359,24 @@ func (h *sh) events(args []string) error {
 	}
 	return view.Interleaving(h.p.Out, in)
 }
+
+// sinceMost is the largest number of events that step and next print.
+const sinceMost = 12
+
+// printSince prints the events after the first before ones, as the command events has them, the last sinceMost at most.
+func printSince(h *sh, before int) {
+	list := h.s.Rig.Log.Events
+	if h.replaying || before >= len(list) {
+		return
+	}
+	in := replay.Scene(h.s.Rig, h.s.Run)
+	in.ByHand = true
+	lines := view.Since(in, list[before].Seq)
+	if n := len(lines) - sinceMost; n > 0 {
+		fmt.Fprintf(h.p.Out, "       ... %s more; events lists them ...\n", cli.Number(n, "row"))
+		lines = lines[n:]
+	}
+	for _, l := range lines {
+		h.p.Indented("", l)
+	}
+}

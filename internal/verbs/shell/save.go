@@ -35,8 +35,8 @@ func (h *sh) save(args []string) error {
 		return fmt.Errorf("a trace has a scenario and its schedule, and this run has %s, typed by hand: make it a "+
 			"task of the scenario (list prints that), and open it", h.s.HandMade)
 	}
-	if h.s.Run == nil || h.s.Run.Property == nil {
-		return errors.New("the run has broken no property, and a trace says which it breaks; continue goes on")
+	if held := h.s.held(); h.s.Run == nil && len(held) > 0 {
+		return fmt.Errorf("not begun: %s; in a trace all tasks begin at once, so type start first", cli.List(held))
 	}
 	file := h.file()
 	r, err := replay.Play(path, file, true)
@@ -44,6 +44,9 @@ func (h *sh) save(args []string) error {
 		return err
 	}
 	defer r.Rig.Close()
+	if unbroken(h) && r.Property != nil { // by what comes after the session's place
+		file.Property, file.Place, file.Message = r.Property.ID, r.Place, r.Message
+	}
 	if why := h.differs(r); why != "" {
 		return fmt.Errorf("it isn't written: played again, %s; start all tasks at once, with run or start, and "+
 			"step then", why)
@@ -54,18 +57,45 @@ func (h *sh) save(args []string) error {
 		why, remedy := inputs.Unsaved(err, path)
 		return fmt.Errorf("%s; %s", why, remedy)
 	}
+	if unbroken(h) {
+		printUnbroken(h, path, file)
+		return nil
+	}
 	h.p.Indented("", fmt.Sprintf("%s: %s, %s", path, cli.Number(len(file.Schedule), "deviation"), h.s.Verdict()))
 	h.p.Next("", "to explain:", cli.Line(cli.Typed(), "explain", cli.AsFile(path)))
 	return nil
 }
 
+// unbroken reports whether the run has broken no property so far.
+func unbroken(h *sh) bool { return h.s.Run == nil || h.s.Run.Property == nil }
+
+// printUnbroken says what the trace of a run is that has broken nothing so far, and how to come to the same place.
+func printUnbroken(h *sh, path string, file *traces.File) {
+	says := "breaks nothing"
+	if file.Property != traces.NoProperty {
+		says = "breaks " + file.Property
+	}
+	if h.s.Run == nil {
+		says = fmt.Sprintf("the run up to step %d; after it the default run goes on, and %s", h.s.steps(), says)
+	}
+	h.p.Indented("", fmt.Sprintf("%s: %s, %s", path, cli.Number(len(file.Schedule), "deviation"), says))
+	next := cli.Line(cli.Typed(), "shell", cli.AsFile(path))
+	if h.s.Run == nil {
+		next += fmt.Sprintf("   # then step %d", h.s.steps())
+	}
+	h.p.Next("", "to go on from here:", next)
+}
+
 // differs says how a replay differs from the run, "" if it doesn't. What comes before the first step has another order:
 // a session wakes the tasks later.
 func (h *sh) differs(r *replay.Replay) string {
-	if !r.Same {
+	if !r.Same && !unbroken(h) {
 		return r.Why
 	}
 	was, is := moving(h.s.Rig.Log.Events), moving(r.Rig.Log.Events)
+	if h.s.Run == nil { // the replay goes on to the end
+		is = is[:min(len(is), len(was))]
+	}
 	for i := range min(len(was), len(is)) {
 		a, b := was[i], is[i]
 		if a.Seq, b.Seq = 0, 0; a != b {
@@ -84,14 +114,17 @@ func moving(list []traces.Event) []traces.Event {
 	return list[max(i, 0):]
 }
 
-// file returns the trace of a run that has broken a property.
+// file returns the trace of the run.
 func (h *sh) file() *traces.File {
 	run, m := h.s.Run, h.s.Rig.Machine
 	file := &traces.File{
-		Scenario: lang.Print(h.s.Rig.Scenario), Schedule: h.s.Schedule(), Property: run.Property.ID,
-		Message: h.s.Rig.Message(run), // Format 0: the digest isn't known yet
-		Origin:  slices.Clone(h.c.origin),
+		Scenario: lang.Print(h.s.Rig.Scenario), Schedule: h.s.Schedule(), Property: traces.NoProperty,
+		Origin: slices.Clone(h.c.origin), // Format 0: the digest isn't known yet
 	}
+	if unbroken(h) {
+		return file
+	}
+	file.Property, file.Message = run.Property.ID, h.s.Rig.Message(run)
 	if run.Finding.Place != 0 {
 		file.Place = m.Names().SymbolName(run.Finding.Place)
 	}

@@ -41,7 +41,7 @@ type Shell struct {
 func (*Shell) Help() string {
 	return `Step a machine by hand: call, register, cat and echo, look at text and registers.
 
-Opens a machine that stands still, and does what is typed, or what a script on standard input says: call functions, register probes, read and write the files of kprobes, step, look at text and registers; stop at breakpoints (break, watch), go back (back, goto, reverse-continue), and filter what is printed (dmesg | tail -3). help lists the commands, help COMMAND shows an example; those of gdb, crash and rr are understood (b, bt, p, info, finish, rc). save writes a run that has broken a property as a trace. At a terminal Tab completes, ^R looks in the history, ^C ends the command that runs, ^D the session. The tasks of a scenario begin when run says so. The machine of a trace goes along the trace's schedule with step and run, to the end of its run. What properties say of the end of a run they say where nothing can move any more and the session, or the trace, is at its end.
+Opens a machine that stands still, and does what is typed, or what a script on standard input says: call functions, register probes, read and write the files of kprobes, step, look at text and registers; stop at breakpoints (break, watch), go back (back, goto, reverse-continue), and filter what is printed (dmesg | tail -3). help lists the commands, help COMMAND shows an example; those of gdb, crash and rr are understood (b, bt, p, info, finish, rc). save writes the run, as far as it is, as a trace. At a terminal Tab completes, ^R looks in the history, ^C ends the command that runs, ^D the session. The tasks of a scenario begin when run says so. The machine of a trace goes along the trace's schedule with step and run, to the end of its run. What properties say of the end of a run they say where nothing can move any more and the session, or the trace, is at its end.
 
 Examples:
 
@@ -318,7 +318,7 @@ func (h *machine) choice(args string) string {
 		names []string
 	}{{"FUNC", h.functions()}, {"NAME…", h.probes()}, {"MODULE", h.modules()}, {"FILE", paths},
 		{"[-l] [DIRECTORY]", dirs}} {
-		if strings.HasPrefix(args, of.word) && len(of.names) > 0 {
+		if strings.HasPrefix(args, of.word) && !strings.HasPrefix(args, of.word+".") && len(of.names) > 0 {
 			return "; there are " + cli.List(of.names)
 		}
 	}

@@ -157,7 +157,7 @@ func init() {
 			"reverse-continue", false, habit(gdb.reverseContinue), nil},
 		{"goto", nil, "EVENT", "go to where the event of that number has just happened, backwards or on", "goto 120",
 			false, (*sh).goTo, nil},
-		{"save", nil, "FILE.kps", "write the run, which has broken a property, as a trace for replay and explain",
+		{"save", nil, "FILE.kps", "write the run, as far as it is, as a trace for replay, explain and shell",
 			"save mine.kps", false, (*sh).save, nil},
 		{"open", nil, "SCENARIO|TRACE", "begin anew, with another scenario or trace", "open torn-jump", false,
 			(*sh).open, words(library.Names)},
@@ -167,6 +167,32 @@ func init() {
 			fixed("on", "off")},
 		{"exit", []string{"quit", "q"}, "", "end", "exit", false, (*sh).exit, nil},
 	}
+}
+
+// helpGroups is the order in which help lists the commands. Each command is in one group.
+var helpGroups = []struct {
+	title string
+	words []string
+}{
+	{"To begin with", []string{"run", "step", "next", "where", "text", "events", "break", "back"}},
+	{"Run", []string{"start", "continue", "until", "finish", "wait", "fetch"}},
+	{"Stop and go back", []string{"watch", "delete", "goto", "reverse-next", "reverse-continue"}},
+	{"Look", []string{"list", "cpu", "backtrace", "regs", "print", "x", "info", "when", "hits", "dmesg"}},
+	{"Call and probe", []string{"call", "kprobe", "kretprobe", "jprobe", "register", "unregister", "enable", "disable",
+		"trace"}},
+	{"Modules and files of the kernel", []string{"insmod", "rmmod", "lsmod", "cat", "echo", "ls", "sysctl"}},
+	{"The session", []string{"help", "save", "open", "exit"}},
+}
+
+// helpLine prints a command and what it does.
+func helpLine(p *cli.Program, w *shellWord, width int) {
+	line := fmt.Sprintf("  %-*s  %s", width, w.word, w.says)
+	if p.Width == 0 || view.Visible(line) <= p.Width {
+		fmt.Fprintln(p.Out, line)
+		return
+	}
+	fmt.Fprintln(p.Out, "  "+w.word)
+	p.Indented("  "+cli.Indent, w.says)
 }
 
 func (h *sh) help(args []string) error {
@@ -180,17 +206,18 @@ func (h *sh) help(args []string) error {
 			typed = w.word
 		}
 	}
-	for _, w := range shellWords {
-		switch {
-		case len(args) == 0:
-			if line := fmt.Sprintf("%-*s  %s", width, w.word, w.says); h.p.Width == 0 ||
-				view.Visible(line) <= h.p.Width {
-				fmt.Fprintln(h.p.Out, line)
-			} else {
-				fmt.Fprintln(h.p.Out, w.word)
-				h.p.Indented(cli.Indent, w.says)
+	if len(args) == 0 {
+		for _, g := range helpGroups {
+			fmt.Fprintf(h.p.Out, "%s:\n", g.title)
+			for _, word := range g.words {
+				w, _, _ := wordOf(word) // a test has each of them
+				helpLine(h.p, w, width)
 			}
-		case typed == w.word:
+		}
+		fmt.Fprintln(h.p.Out, "What a command prints may be filtered:")
+	}
+	for _, w := range shellWords {
+		if typed == w.word {
 			found = true
 			h.p.Indented("", strings.TrimSpace(w.word+" "+w.args))
 			h.p.Indented("  ", w.says)

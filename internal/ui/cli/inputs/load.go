@@ -19,7 +19,7 @@ import (
 	"kpsim/traces"
 )
 
-// ReadTrace reads a trace file. Its property must be in the catalogue.
+// ReadTrace reads a trace file. Its property must be in the catalogue, or none.
 func ReadTrace(path string) (*traces.File, error) {
 	data, err := givenTrace(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func ReadTrace(path string) (*traces.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := PropertyByID(file.Property); !ok {
+	if _, ok := PropertyByID(file.Property); !ok && file.Property != traces.NoProperty {
 		all := append(propertyIDs(), PropertyNames()...)
 		hint := cmp.Or(nearest.DidYouMean(file.Property, all), cli.Typed()+" list prints those that there are")
 		return nil, fmt.Errorf("%s: section verdict: there is no property %q; %s", path, file.Property, hint)
