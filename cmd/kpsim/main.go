@@ -30,6 +30,10 @@ func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 		start.Offer(p)
 		return cli.BadInput
 	}
+	if err := flags.Typeset(args); err != nil {
+		fmt.Fprintf(p.Err, "kpsim: %v\n", err)
+		return misused(args)
+	}
 	c := parseNamed(args, stdout, stderr)
 	if c == nil {
 		parser := newParser(verbs, stdout, stderr) // by themselves, for their width: it prints nothing but help

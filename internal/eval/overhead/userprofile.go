@@ -45,6 +45,10 @@ const (
 
 // ReadProfile reads a profile.
 func ReadProfile(name, text string) (*UserProfile, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, fmt.Errorf("%s: the file is empty; kpsim overhead calibrate FIGURES.csv > %s makes a profile",
+			name, name)
+	}
 	u := new(UserProfile)
 	seen := make(map[string]int) // the line of each word
 	n := 0
@@ -195,7 +199,8 @@ func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
 		return nil, err
 	}
 	if era != eras[0] && era != eras[1] {
-		return nil, fmt.Errorf("there is no era %q; give 2.6 (before detours) or 4.15", era)
+		return nil, fmt.Errorf("era: figures are of edition 2.6 (before detours) or 4.15 (with them, as all later "+
+			"ones), not of %q; give one of the two", era)
 	}
 	if !printable(name) {
 		return nil, fmt.Errorf("%q is no name of a machine", name)

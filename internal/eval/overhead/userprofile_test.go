@@ -94,7 +94,8 @@ func TestReadFigures(t *testing.T) {
 		{columnsCSV + "\nA,x86_64,2000,4.15,k\n", "record on line 3: wrong number of fields"},
 		{columnsCSV + "\nA,x86_64,2.0,4.15,k,1\n",
 			`line 3: "2.0" is no clock rate; give a number of MHz, 10 to 100000`},
-		{columnsCSV + "A,x86_64,2000,5.14,k,1\n", `line 2: there is no era "5.14"; give 2.6 (before detours) or 4.15`},
+		{columnsCSV + "A,x86_64,2000,5.14,k,1\n", `line 2: era: figures are of edition 2.6 (before detours) or 4.15 ` +
+			`(with them, as all later ones), not of "5.14"; give one of the two`},
 		{columnsCSV + "A,arm,2000,2.6,k,1\n",
 			`line 2: of era 2.6 no code is known for "arm"; there is i386, x86_64, ppc64`},
 		{columnsCSV + "A,ppc64,2000,4.15,k,1\n",
@@ -165,4 +166,11 @@ func TestAnyFigures(t *testing.T) {
 		_, err = o.Consistencies()
 		require.NoError(t, err)
 	})
+}
+
+// TestEmptyProfile: an empty file is named as one, with the command that makes a profile.
+func TestEmptyProfile(t *testing.T) {
+	_, err := ReadProfile("mine.profile", " \n")
+	require.EqualError(t, err,
+		"mine.profile: the file is empty; kpsim overhead calibrate FIGURES.csv > mine.profile makes a profile")
 }

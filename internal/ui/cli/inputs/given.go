@@ -112,6 +112,10 @@ func elsewhere(arg string) string {
 			return fmt.Sprintf("there is %s: %s", path, instead(arg, path))
 		}
 	}
+	if bare := strings.TrimSuffix(filepath.Base(arg), ".kps"); bare != arg && slices.Contains(library.Names(), bare) {
+		return fmt.Sprintf("explore writes it below the folder in which it is typed; to find one here: %s",
+			cli.Line(cli.Typed(), "explore", bare))
+	}
 	near := nearest.Names(arg, append(inFolder(arg, ".kps"), library.Names()...))
 	if len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", cli.List(near))
