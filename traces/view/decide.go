@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/kprobes/kpev"
@@ -105,9 +106,27 @@ func citeStore(p *tale) bool {
 		return false
 	}
 	w := list[len(list)-1]
+	p.citeWrite(w)
+	return true
+}
+
+// citeWrite cites a write and, if the violating instruction has a part of it, that it was several stores, and why.
+func (p *tale) citeWrite(w write) {
 	p.say(w.first, 0, "%s %s%s%s%s.", p.who(w.first), p.wrote(w), replaced(p.past, w), behalf(p.past, w.first),
 		probes(p.past, w)).also(p, w.last)
-	return true
+	x := p.at
+	if x < len(p.ev) && p.ev[x].Kind != smpev.Exec {
+		x = p.last(x, func(e *traces.Event) bool { return e.Kind == smpev.Exec && e.Task == p.ev[p.at].Task })
+	}
+	if x < 0 || x == len(p.ev) {
+		return
+	}
+	b := unpack(&p.ev[x])
+	t := p.tornIn(p.sources(span{p.ev[x].A, p.ev[x].A + uint64(len(b))}, b, x), x)
+	if t == nil || !slices.Contains(t.stores, w.first) {
+		return
+	}
+	p.citeParts(t, x)
 }
 
 // replaced prints what a write has replaced: " (55 48 -> cc 48)".
@@ -450,17 +469,41 @@ func citeDifference(p *tale) bool {
 	}
 	p.say(p.at, 0, "%s: %s is %#x after this call of %s, and %#x is right%s.", p.who(p.at), d.What, d.Is,
 		p.in.task(uint64(p.ev[p.at].Task)), d.Right, more)
-	if d.At != 0 {
+	if !p.citeOld() && d.At != 0 {
 		p.citeWriter(d)
 	}
+	return true
+}
+
+// citeOld cites the last instruction of the violating call that memory no longer held, and the store that the CPU
+// hadn't seen. It returns false if there is none.
+func (p *tale) citeOld() bool {
+	task := p.ev[p.at].Task
+	from := p.last(p.at, func(e *traces.Event) bool { return e.Kind == smpev.CallEnd && e.Task == task })
+	x, src := p.oldCode(from, p.at)
+	if x < 0 {
+		return false
+	}
+	_, last := src.unseen()
+	w := src.wrote[last]
+	p.say(w.first, 0, "%s %s%s%s.", p.who(w.first), p.wrote(w), replaced(p.past, w), behalf(p.past, w.first)).also(p,
+		w.last)
+	if t := p.tornIn(src, x); t != nil {
+		p.citeParts(t, x)
+	}
+	p.ranOld(x, src)
 	return true
 }
 
 // citeWriter cites what wrote a difference last, at the last event of the task before that.
 func (p *tale) citeWriter(d *Difference) {
 	i := p.last(p.at, func(e *traces.Event) bool { return e.Seq <= d.Seq })
+	if d.Seq == 0 { // no event of the task but its instructions: where it got the CPU
+		task := uint64(p.ev[p.at].Task)
+		i = p.last(p.at, func(e *traces.Event) bool { return e.Kind == smpev.Switch && e.B == task })
+	}
 	if i < 0 {
-		i = 0
+		i = p.at
 	}
 	by := fmt.Sprintf("%s at %s", d.Insn, p.x.place(d.At))
 	if d.Insn == "" {

@@ -58,23 +58,41 @@ func (p *tale) tellCall(v int) {
 	p.say(v, 0, "%s: %s.", p.who(v), p.came(v))
 }
 
-// tellOldCode describes the last instruction between two events, of the task of the second, that memory no longer held.
-// It reports whether there is one.
-func (p *tale) tellOldCode(from, v int) bool {
-	for i := v - 1; i > from; i-- {
+// oldCode returns the last instruction between two events, of the task of the second, that memory no longer held, and
+// where its bytes are from; -1: there is none.
+func (p *past) oldCode(from, v int) (i int, src *sources) {
+	for i = v - 1; i > from; i-- {
 		e := &p.ev[i]
 		if e.Task != p.ev[v].Task || e.Kind != smpev.Exec {
 			continue
 		}
 		b := unpack(e)
-		if src := p.sources(span{e.A, e.A + uint64(len(b))}, b, i); src.stale() {
-			p.tellStale(src, i)
-			p.say(i, 0, "%s ran %s at %s, which memory no longer held.", p.who(i), p.insn(i), p.x.place(e.A)).also(p,
-				src.events()...)
-			return true
+		if src = p.sources(span{e.A, e.A + uint64(len(b))}, b, i); src.stale() {
+			return i, src
 		}
 	}
-	return false
+	return -1, nil
+}
+
+// tellOldCode describes that instruction. It reports whether there is one.
+func (p *tale) tellOldCode(from, v int) bool {
+	i, src := p.oldCode(from, v)
+	if i < 0 {
+		return false
+	}
+	p.tellStale(src, i)
+	p.ranOld(i, src)
+	return true
+}
+
+// ranOld says that an instruction was run which memory no longer held, or never held.
+func (p *tale) ranOld(i int, src *sources) {
+	if p.tornIn(src, i) != nil {
+		p.say(i, 0, "%s ran % x (%s): %s.", p.who(i), src.bytes, p.insn(i), src.words(p.past)).also(p, src.events()...)
+		return
+	}
+	p.say(i, 0, "%s ran %s at %s, which memory no longer held.", p.who(i), p.insn(i), p.x.place(p.ev[i].A)).also(p,
+		src.events()...)
 }
 
 // tellWrittenUnder lists the code in allocated memory that was written anew, as a whole, between two events while the

@@ -275,12 +275,15 @@ func (p *tale) tellMissing(site span, v int) {
 	}
 	p.say(last, 1, "Of %s, %s %s still to be written%s.", p.imageName(img), numbered(first, end-1), wasWere(end-first),
 		bare).also(p, img)
+	if w := p.writeOf(last); w.at == at && w.end != at+1 && p.part(w, img) && !p.breaks(at, w.first) && !p.stopped(w.first) {
+		p.say(last, 1, "The write of %s %s.", p.imageName(img), parted(w.end))
+	}
 }
 
 // tellStale explains why a CPU could see bytes that memory no longer held.
 func (p *tale) tellStale(s *sources, v int) {
 	u, last := s.unseen()
-	if u < 0 {
+	if u < 0 || p.tellTorn(s, v) {
 		return
 	}
 	e := &p.ev[v]

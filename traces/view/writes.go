@@ -211,8 +211,7 @@ func (p *past) wrotePart(w write) string {
 			return "wrote the original byte back to " + where
 		}
 	}
-	stop := p.last(w.first, func(e *traces.Event) bool { return e.Kind == smpev.StopStart || e.Kind == smpev.StopEnd })
-	if stop >= 0 && p.ev[stop].Kind == smpev.StopStart {
+	if p.stopped(w.first) {
 		where += ", every CPU stopped"
 	}
 	if img := p.imageOver(w.at, w.first); img >= 0 && p.part(w, img) {
@@ -279,7 +278,11 @@ func (p *past) imageName(i int) string {
 		return "the new instruction"
 	}
 	if to, ok := in.Target(); ok {
-		return "the jump to " + strings.TrimSuffix(p.x.place(uint64(to)), "+0x0")
+		what := "the jump to "
+		if in.Flow() == arch.FlowCall {
+			what = "the call to "
+		}
+		return what + strings.TrimSuffix(p.x.place(uint64(to)), "+0x0")
 	}
 	if strings.HasPrefix(in.String(), "nop") {
 		return "the nop"

@@ -315,6 +315,7 @@ var claims = []struct {
 	{`didn't wait for`, []traces.Kind{smpev.TextStore, smpev.Free}},
 	{`^No IPI made (cpu\d+) serialise after event`, []traces.Kind{smpev.TextStore}},
 	{`left stop_machine without serialising`, []traces.Kind{smpev.TextStore}},
+	{`^The write of .* 8 aligned bytes`, []traces.Kind{smpev.TextStore}},
 	{`still to be written`, []traces.Kind{smpev.TextStore}},
 }
 
