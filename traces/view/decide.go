@@ -475,26 +475,6 @@ func citeDifference(p *tale) bool {
 	return true
 }
 
-// citeOld cites the last instruction of the violating call that memory no longer held, and the store that the CPU
-// hadn't seen. It returns false if there is none.
-func (p *tale) citeOld() bool {
-	task := p.ev[p.at].Task
-	from := p.last(p.at, func(e *traces.Event) bool { return e.Kind == smpev.CallEnd && e.Task == task })
-	x, src := p.oldCode(from, p.at)
-	if x < 0 {
-		return false
-	}
-	_, last := src.unseen()
-	w := src.wrote[last]
-	p.say(w.first, 0, "%s %s%s%s.", p.who(w.first), p.wrote(w), replaced(p.past, w), behalf(p.past, w.first)).also(p,
-		w.last)
-	if t := p.tornIn(src, x); t != nil {
-		p.citeParts(t, x)
-	}
-	p.ranOld(x, src)
-	return true
-}
-
 // citeWriter cites what wrote a difference last, at the last event of the task before that.
 func (p *tale) citeWriter(d *Difference) {
 	i := p.last(p.at, func(e *traces.Event) bool { return e.Seq <= d.Seq })

@@ -60,7 +60,7 @@ func (p *tale) tellCall(v int) {
 
 // oldCode returns the last instruction between two events, of the task of the second, that memory no longer held, and
 // where its bytes are from; -1: there is none.
-func (p *past) oldCode(from, v int) (i int, src *sources) {
+func oldCode(p *past, from, v int) (i int, src *sources) {
 	for i = v - 1; i > from; i-- {
 		e := &p.ev[i]
 		if e.Task != p.ev[v].Task || e.Kind != smpev.Exec {
@@ -76,7 +76,7 @@ func (p *past) oldCode(from, v int) (i int, src *sources) {
 
 // tellOldCode describes that instruction. It reports whether there is one.
 func (p *tale) tellOldCode(from, v int) bool {
-	i, src := p.oldCode(from, v)
+	i, src := oldCode(p.past, from, v)
 	if i < 0 {
 		return false
 	}

@@ -20,7 +20,7 @@ func call(from uint64) []byte {
 }
 
 // An instruction with a part of a write is told with the stores of the write, with what parts them, and without IPIs
-// after it, which don't prevent that: what is read between two stores is torn whoever serialises then.
+// after it, which don't prevent that: what is read between two stores is torn even if all CPUs serialise then.
 func TestStoryOfATornWrite(t *testing.T) {
 	old := []byte{0xe8, 1, 2, 3, 4}
 	for _, c := range []struct {
