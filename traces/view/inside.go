@@ -156,7 +156,8 @@ type standing struct {
 	at    uint64    // its current or next instruction, if here
 	here  bool
 	ran   string
-	stays bool // the instruction is a call from a detour, to which it returns
+	insn  string // Place.Insn
+	stays bool   // the instruction is a call from a detour, to which it returns
 	said  Stand
 }
 
@@ -177,7 +178,10 @@ func (l *layer) stands(e *traces.Event, n int) {
 	switch e.Kind {
 	case smpev.Exec:
 		b := unpack(e)
-		s.at, s.here, s.ran = e.A, true, fmt.Sprintf("% x", b)
+		s.at, s.here, s.ran, s.insn = e.A, true, fmt.Sprintf("% x", b), ""
+		if l.t.odd(e.A, b) {
+			s.insn = l.t.text.disassemble(b, e.A)
+		}
 		a := l.t.text.area(e.A)
 		s.stays = a != nil && a.what == kpev.DetourMem && l.t.in.Arch.IsCall.Match(e.B)
 	case smpev.Trap:
@@ -185,7 +189,7 @@ func (l *layer) stands(e *traces.Event, n int) {
 		s.here, s.stays = false, false
 	case smpev.Return:
 		s.saved = s.saved[:min(len(s.saved), int(e.C))]
-		s.at, s.here, s.ran, s.stays = e.B, true, "", false
+		s.at, s.here, s.ran, s.insn, s.stays = e.B, true, "", "", false
 	case smpev.Switch:
 		s.here = false
 		l.standAt(uint8(e.A), -1, n)
@@ -212,11 +216,11 @@ func (l *layer) standAt(task uint8, cpu, n int) {
 	now := Stand{Step: n, Task: task, CPU: cpu}
 	for _, f := range s.saved {
 		if patch, off, ok := l.patchAt(f.ip); ok {
-			now.At = append(now.At, Place{patch, off, "", smpev.Vector(f.vector)})
+			now.At = append(now.At, Place{Patch: patch, Off: off, Trap: smpev.Vector(f.vector)})
 		}
 	}
 	if patch, off, ok := l.patchAt(s.at); ok && s.here {
-		now.At = append(now.At, Place{patch, off, s.ran, ""})
+		now.At = append(now.At, Place{Patch: patch, Off: off, Ran: s.ran, Insn: s.insn})
 	}
 	same := now.CPU == s.said.CPU && slices.Equal(now.At, s.said.At)
 	if same || len(now.At) == 0 && len(s.said.At) == 0 {

@@ -111,6 +111,7 @@ type Place struct {
 	Patch int // of Texts
 	Off   int
 	Ran   string // its bytes as fetched, in hex; "": not executed yet
+	Insn  string // those bytes disassembled, if memory holds others
 	Trap  string // the open trap; "": none, the task is there
 }
 

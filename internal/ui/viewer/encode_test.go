@@ -112,7 +112,7 @@ func TestEncode(t *testing.T) {
 				{Step: 4, Bytes: "cc cc", Gone: true}}},
 		},
 		Stands: []view.Stand{{Step: 1, Task: 1, CPU: -1,
-			At: []view.Place{{Patch: 0, Off: 1, Ran: "90"}, {Patch: 1, Off: 0, Trap: "NMI"}}},
+			At: []view.Place{{Patch: 0, Off: 1, Ran: "90", Insn: "nop"}, {Patch: 1, Off: 0, Trap: "NMI"}}},
 			{Step: 2, Task: 0, CPU: 1}},
 		Bands: []view.Band{{At: 0x1000, Place: "f+0x0", State: "armed", From: 1, To: 2}},
 		Deviations: []view.Turn{{Deviation: traces.Deviation{Mover: "cpu1", Name: "idle", Occ: 1, Alt: "cpu0"},
@@ -143,10 +143,11 @@ func TestEncode(t *testing.T) {
 	require.Equal(t, []string{"trap", "prober", "#BP"}, text([]int{e.Spans[1][0], e.Spans[1][2], e.Spans[1][3]}))
 	require.Equal(t, 1, e.Spans[1][1])
 	require.Equal(t, []int{0, 2}, e.Arrows[0][1:])
-	require.Equal(t, [][]int{{1, e.Stands[0][1], -1, 0, 1, e.Stands[0][5], e.Stands[0][6], 1, 0, e.Stands[0][9],
-		e.Stands[0][10]}, {2, e.Stands[1][1], 1}}, e.Stands)
-	require.Equal(t, []string{"prober", "90", "", "", "NMI", "idle/0"},
-		text([]int{e.Stands[0][1], e.Stands[0][5], e.Stands[0][6], e.Stands[0][9], e.Stands[0][10], e.Stands[1][1]}))
+	require.Equal(t, [][]int{{1, e.Stands[0][1], -1, 0, 1, e.Stands[0][5], e.Stands[0][6], e.Stands[0][7], 1, 0,
+		e.Stands[0][10], e.Stands[0][11], e.Stands[0][12]}, {2, e.Stands[1][1], 1}}, e.Stands)
+	require.Equal(t, []string{"prober", "90", "nop", "", "", "", "NMI", "idle/0"},
+		text([]int{e.Stands[0][1], e.Stands[0][5], e.Stands[0][6], e.Stands[0][7], e.Stands[0][10],
+			e.Stands[0][11], e.Stands[0][12], e.Stands[1][1]}))
 	require.Equal(t, []string{"f+0x0", "armed"}, text(e.Bands[0][:2]))
 	require.Equal(t, []int{1, 2}, e.Bands[0][2:])
 	require.Equal(t, "cpu0 goes on while cpu1 stands in idle", e.Turns[0].Words)

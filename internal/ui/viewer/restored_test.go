@@ -2,6 +2,7 @@ package viewer_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +151,20 @@ func TestText(t *testing.T) {
 	require.Positive(t, marked)
 	require.Positive(t, ran)
 	require.Positive(t, stale, "some CPU may fetch old bytes")
+}
+
+// What a CPU runs is disassembled from the bytes that it runs, beside what memory holds.
+func TestRunsOtherBytes(t *testing.T) {
+	r := witness(t, "T1-no-sync-1")
+	file, _ := page(t, r)
+	p := open(t, file, desk)
+	p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", r.Scene.Violation)))
+	s := &r.Scene.Steps[r.Scene.Violation]
+	insn := regexp.MustCompile(`: (?:[0-9a-f]{2} )+ *(.*)`).FindStringSubmatch(s.Says)
+	require.NotNil(t, insn, s.Says)
+	text := p.text(".patches")
+	require.Contains(t, text, "memory: ")
+	require.Contains(t, text, fmt.Sprintf("cpu%d runs: %s", s.Event.CPU, insn[1]))
 }
 
 // A task that was switched out in a slot stands there all the same.

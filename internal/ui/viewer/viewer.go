@@ -191,7 +191,7 @@ func encode(r *Run) map[string]any {
 	for i, v := range s.Stands {
 		stands[i] = []int{v.Step, e.text(r.Task(uint64(v.Task))), v.CPU}
 		for _, p := range v.At {
-			stands[i] = append(stands[i], p.Patch, p.Off, e.text(p.Ran), e.text(p.Trap))
+			stands[i] = append(stands[i], p.Patch, p.Off, e.text(p.Ran), e.text(p.Insn), e.text(p.Trap))
 		}
 	}
 	bands := make([][]int, len(s.Bands))

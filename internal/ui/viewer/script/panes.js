@@ -88,7 +88,9 @@ class Panes extends Folds {
 		if (!gone && !whole) {
 			box.append(element("details", {}, element("summary", { textContent: `${bytes.length} bytes` }), element("div", { className: "listing", textContent: r.text(listing) || "being written" })));
 		} else if (!gone) {
-			box.append(element("div", { className: "listing", textContent: r.text(listing) }));
+			const others = this.standing(t).filter(s => s.insn !== "");
+			box.append(element("div", { className: "listing", textContent: (others.length > 0 ? "memory: " : "") + r.text(listing) }));
+			for (const s of others) box.append(element("div", { className: "listing", textContent: `${s.says}: ${s.insn}` }));
 		}
 		return box;
 	}
@@ -147,11 +149,11 @@ class Panes extends Folds {
 			const i = last(list, this.step, s => s[0]);
 			if (i < 0) return;
 			const [, task, cpu, ...at] = list[i], who = cpu >= 0 ? `cpu${cpu}` : `${r.text(task)}, switched out,`;
-			for (let k = 0; k < at.length; k += 4) {
-				const [patch, off, ran, trap] = at.slice(k, k + 4).map((v, i) => i < 2 ? v : r.text(v));
+			for (let k = 0; k < at.length; k += 5) {
+				const [patch, off, ran, insn, trap] = at.slice(k, k + 5).map((v, i) => i < 2 ? v : r.text(v));
 				if (r.texts[patch] !== t) continue;
 				const does = ran !== "" ? "runs" : trap === "" ? "is at" : trap === "#BP" ? "in #BP, saved ip" : "comes back to";
-				there.push({ says: `${who} ${does}`, off, ran: ran === "" ? [] : ran.split(" ") });
+				there.push({ says: `${who} ${does}`, off, insn, ran: ran === "" ? [] : ran.split(" ") });
 			}
 		});
 		return there;
