@@ -204,7 +204,14 @@ func (p *tale) tellSetting(v int) {
 	if at == 0 {
 		return
 	}
-	if x := p.last(v+1, func(e *traces.Event) bool { return e.Kind == smpev.Exec && e.A == at }); x >= 0 {
+	old, src := -1, (*sources)(nil)
+	if p.id() == "N1" && v < len(p.ev) { // old code that the call ran, and why the CPU could still see it
+		task := p.ev[v].Task
+		old, src = oldCode(p.past, p.last(v, func(e *traces.Event) bool {
+			return e.Kind == smpev.CallEnd && e.Task == task
+		}), v)
+	}
+	if x := p.last(v+1, func(e *traces.Event) bool { return e.Kind == smpev.Exec && e.A == at }); x >= 0 && x != old {
 		p.say(x, 2, "%s ran %s at %s.", p.who(x), p.insn(x), p.x.place(at))
 	}
 	s, ok := p.x.site(at)
@@ -212,5 +219,9 @@ func (p *tale) tellSetting(v int) {
 		p.tellWrites(list[max(0, len(list)-2):], 1)
 	} else {
 		p.say(v, 1, "Nothing has been written to %s.", p.x.place(at))
+	}
+	if old >= 0 {
+		p.tellStale(src, old)
+		p.ranOld(old, src)
 	}
 }
