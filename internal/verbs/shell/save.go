@@ -87,23 +87,34 @@ func printUnbroken(h *sh, path string, file *traces.File) {
 }
 
 // differs says how a replay differs from the run, "" if it doesn't. What comes before the first step has another order:
-// a session wakes the tasks later.
+// a session wakes the tasks later. A session of a scenario watches all text, a replay only that which may be stored to:
+// instructions of the rest are events of the session alone.
 func (h *sh) differs(r *replay.Replay) string {
 	if !r.Same && !unbroken(h) {
 		return r.Why
 	}
 	was, is := moving(h.s.Rig.Log.Events), moving(r.Rig.Log.Events)
-	if h.s.Run == nil { // the replay goes on to the end
-		is = is[:min(len(is), len(was))]
-	}
-	for i := range min(len(was), len(is)) {
-		a, b := was[i], is[i]
-		if a.Seq, b.Seq = 0, 0; a != b {
-			return fmt.Sprintf("event %d is another one", was[i].Seq)
+	next := 0 // of is
+	for _, a := range was {
+		seq := a.Seq
+		a.Seq = 0
+		if next < len(is) && h.s.Run != nil { // else the replay goes on to the end
+			b := is[next]
+			if b.Seq = 0; a == b {
+				next++
+				continue
+			}
 		}
+		if a.Kind == smpev.Exec {
+			continue
+		}
+		if next == len(is) {
+			return fmt.Sprintf("it ends before event %d", seq)
+		}
+		return fmt.Sprintf("event %d is another one", seq)
 	}
-	if len(was) != len(is) {
-		return fmt.Sprintf("it has %d events, not %d", len(is), len(was))
+	if next < len(is) && h.s.Run != nil { // else the replay goes on to the end
+		return fmt.Sprintf("it has %s more", cli.Number(len(is)-next, "event"))
 	}
 	return ""
 }
