@@ -1,6 +1,7 @@
 package smp
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -183,11 +184,17 @@ func (in Inspector) Dump() string {
 	return b.String()
 }
 
-// Waiting says in one line which tasks wait, and where.
+// Waiting says in one line which tasks wait, for which cell, and what the last step with a name
+// is that each has reached. The routine of that step may have returned.
 func (in Inspector) Waiting() string {
 	var list []string
 	for _, x := range in.m.waits.list {
-		list = append(list, fmt.Sprintf("%s waits in %s step %d", x.task.Name, x.place, x.step))
+		cell := x.cond.Cell()
+		what := fmt.Sprintf("cell %d", cell)
+		if name := in.m.names.Cell; name != nil {
+			what = cmp.Or(name(cell), what)
+		}
+		list = append(list, fmt.Sprintf("%s waits for %s, last in %s step %d", x.task.Name, what, x.place, x.step))
 	}
 	return strings.Join(list, ", ")
 }

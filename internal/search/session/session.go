@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -85,13 +86,13 @@ func Open(name string, f *traces.File) (*Session, error) {
 	}
 	a := sched.NewAnchored(f.Schedule, r.Machine.Names())
 	a.Begin(0)
-	se.whole = true
+	se.whole, se.steer.trace = true, r.Machine.Names()
 	return se.start(r, a), nil
 }
 
 func newSession() *Session {
 	return &Session{
-		patient: patience, steer: steer{want: sim.NoMover}, Stops: Stops{Limit: NoLimit, Beyond: NoLimit},
+		patient: patience, steer: steer{want: sim.NoMover, fetch: AsDecided}, Stops: Stops{Limit: NoLimit, Beyond: NoLimit},
 		goOn: make(chan bool), stands: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
@@ -337,9 +338,19 @@ func (s *Session) StepBy(mv sim.Mover, n uint64) (made uint64) {
 	return made
 }
 
-// Stale sets which version of text CPUs see from now on: the oldest one possible if on, otherwise
-// what the strategy decides.
-func (s *Session) Stale(on bool) { s.steer.stale = on }
+// Special values of Fetch.
+const (
+	AsDecided = -1            // what the trace or the strategy decides
+	Oldest    = math.MaxInt32 // the oldest version possible
+)
+
+// Fetch sets which version of text CPUs see from now on: 0 the newest, n the n-th older one, or
+// the oldest if there are fewer.
+func (s *Session) Fetch(n int) { s.steer.fetch = n }
+
+// Left describes the first choice by hand that isn't the trace's; "": there is none, or the
+// session follows no trace.
+func (s *Session) Left() string { return s.steer.left }
 
 // Probe returns the number of the probe of that name.
 func (s *Session) Probe(name string) (i int, ok bool) {
@@ -435,12 +446,14 @@ func (s *Session) Close() {
 }
 
 // A steer is a Chooser that follows another one, unless one mover was selected to go first, or
-// CPUs are to see old text.
+// a version of text for CPUs to see.
 type steer struct {
 	by    sim.Chooser
 	want  sim.Mover
-	stale bool
-	moved sim.Mover // mover of the latest step with a choice; NoMover: none since this was reset
+	fetch int           // as Session.Fetch takes it
+	trace sched.Locator // names of a session that follows a trace; nil: another session
+	left  string        // where the trace was left first
+	moved sim.Mover     // mover of the latest step with a choice; NoMover: none since this was reset
 }
 
 // Begin implements sched.Strategy.
@@ -453,23 +466,48 @@ func (s *steer) End(uint64) {}
 func (s *steer) String() string { return "by hand" }
 
 // Choose implements sim.Chooser. It never holds: a hold would have to survive steps that are made
-// by hand.
+// by hand. A trace is asked every question, as it counts them.
 func (s *steer) Choose(p *sim.Point) (pick, hold int) {
-	if p.Kind == sim.Step && s.want != sim.NoMover {
-		for i := range p.N {
-			if p.Mover(i) == s.want {
-				s.moved = s.want
-				return i, 0
-			}
+	pick, byHand := s.byHand(p)
+	if !byHand || s.trace != nil {
+		decided, _ := s.by.Choose(p)
+		decided = max(decided, 0)
+		if !byHand {
+			pick = decided
+		}
+		if pick != decided && s.left == "" {
+			s.leave(p, pick, decided)
 		}
 	}
-	if p.Kind == sim.Fetch && s.stale {
-		return p.N - 1, 0
-	}
-	pick, _ = s.by.Choose(p)
-	pick = max(pick, 0)
 	if p.Kind == sim.Step {
 		s.moved = p.Mover(pick)
 	}
 	return pick, 0 // not sim.Enough: the user ends the run
+}
+
+// byHand returns what was selected by hand.
+func (s *steer) byHand(p *sim.Point) (pick int, ok bool) {
+	switch {
+	case p.Kind == sim.Step && s.want != sim.NoMover:
+		for i := range p.N {
+			if p.Mover(i) == s.want {
+				return i, true
+			}
+		}
+	case p.Kind == sim.Fetch && s.fetch != AsDecided:
+		return min(s.fetch, p.N-1), true
+	}
+	return 0, false
+}
+
+// leave says where the trace is left.
+func (s *steer) leave(p *sim.Point, pick, decided int) {
+	is, was := s.trace.Alternative(p, pick), s.trace.Alternative(p, decided)
+	if p.Kind == sim.Step {
+		s.left = fmt.Sprintf("%s makes the step; the trace has %s", is, was)
+		return
+	}
+	name, off, text := s.trace.Where(p.First)
+	s.left = fmt.Sprintf("cpu%d in %s, %v: %s; the trace has %s", p.First,
+		traces.Deviation{Name: name, Off: off, Text: text}.Place(), p.Kind, is, was)
 }

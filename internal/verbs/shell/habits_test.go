@@ -249,6 +249,33 @@ func TestSaveStale(t *testing.T) {
 	}
 }
 
+// Along a trace fetch takes another choice than the trace's, and it is said where; decided takes the trace's again. A
+// session of a seed does likewise.
+func TestFetchAlong(t *testing.T) {
+	trace := corpus + "T1-no-sync-1.kps"
+	const left = "the trace is left here: cpu1 in labelled+0x3, fetch: fresh; the trace has older 1"
+	h, out := begun(t, trace, 0)
+	require.NotContains(t, do(t, h, out, "continue"), "left")
+	require.Equal(t, "T1", h.s.Run.Property.ID)
+	h, out = begun(t, trace, 0)
+	require.Contains(t, do(t, h, out, "fetch fresh", "continue"), left)
+	require.Nil(t, h.s.Run.Property)
+	do(t, h, out, "goto 5")
+	require.Contains(t, do(t, h, out, "continue"), left)
+	h, out = begun(t, trace, 0)
+	require.NotContains(t, do(t, h, out, "fetch fresh", "fetch decided", "continue"), "left")
+	require.Equal(t, "T1", h.s.Run.Property.ID)
+	h, out = begun(t, trace, 0)
+	require.Contains(t, do(t, h, out, "fetch 1", "continue"), "fetch: older 1; the trace has fresh")
+	require.ErrorContains(t, h.line("fetch 0"), "write it fetch oldest|fresh|N|decided")
+	h, out = begun(t, trace, 0)
+	require.Regexp(t, "the trace is left here: cpu[01] makes the step; the trace has cpu[01];",
+		do(t, h, out, "step cpu1 20", "step cpu0 20"))
+	h, out = begun(t, "arm64-isb-missing", 6)
+	do(t, h, out, "fetch fresh", "run")
+	require.Nil(t, h.s.Run, "without old fetches it passes")
+}
+
 // A run that doesn't end stops at its limit, says so, and goes on; in a script, too.
 func TestLimit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "loop.star")

@@ -62,8 +62,9 @@ type sh struct {
 	c     *Shell
 	p     *cli.Program
 	s     *machine
-	quiet bool // handler hits aren't printed
-	told  bool // the end of the run was reported
+	quiet bool   // handler hits aren't printed
+	told  bool   // the end of the run was reported
+	left  string // what was said of where the trace was left
 	done  bool
 
 	journal   []done // the commands that led to the present state
@@ -266,6 +267,7 @@ func (h *sh) line(line string) error {
 	if back, stopped := h.tellStops(from); back || err == nil {
 		err = stopped // a call that broke the property isn't finished any more
 	}
+	h.tellLeft()
 	h.stops.list = slices.DeleteFunc(h.stops.list, func(s *stop) bool { return s == h.stops.once })
 	h.stops.once = nil
 	if h.s.Run != nil && !h.told {
@@ -356,10 +358,30 @@ func (h *sh) trace(args []string) error {
 	return err
 }
 
+// fetch is the command fetch. Along a trace it takes another choice than the trace's, and line says where.
 func (h *sh) fetch(args []string) error {
-	on, err := onOff(args, "oldest", "fresh")
-	h.s.Stale(on)
-	return err
+	if len(args) != 1 {
+		return errUsage
+	}
+	n, ok := map[string]int{"oldest": session.Oldest, "fresh": 0, "decided": session.AsDecided}[args[0]]
+	if !ok {
+		older, err := strconv.ParseUint(args[0], 10, 16)
+		if err != nil || older == 0 {
+			return errUsage
+		}
+		n = int(older)
+	}
+	h.s.Fetch(n)
+	return nil
+}
+
+// tellLeft says where the trace was left, once, and again after going back to before that place.
+func (h *sh) tellLeft() {
+	if left := h.s.Left(); left != h.left {
+		if h.left = left; left != "" {
+			h.p.Indented("", "the trace is left here: "+left+"; its other deviations are made where they are met")
+		}
+	}
 }
 
 // placed removes the words that place a command: on CPU, and & for the background.
