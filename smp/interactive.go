@@ -194,7 +194,7 @@ func (in Inspector) Waiting() string {
 		if name := in.m.names.Cell; name != nil {
 			what = cmp.Or(name(cell), what)
 		}
-		list = append(list, fmt.Sprintf("%s waits for %s, last in %s step %d", x.task.Name, what, x.place, x.step))
+		list = append(list, fmt.Sprintf("%s waits on %s (last in %s step %d)", x.task.Name, what, x.place, x.step))
 	}
 	return strings.Join(list, ", ")
 }

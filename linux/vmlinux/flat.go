@@ -82,7 +82,12 @@ func (im *Image) readFlat(r io.ReaderAt, size uint64, whole []byte, c *class) er
 	im.class = c
 	all := Section{Name: "image", Addr: c.flat.base, Size: memory, Data: whole}
 	var err error
-	if im.symbols, err = readKallsyms(&all, c); err != nil {
+	im.symbols, err = readKallsyms(&all, c)
+	switch {
+	case err != nil && size < memory/2: // what isn't in the file is .bss, a few MiB
+		return fmt.Errorf("image header: %d MiB of memory for a file of %d KiB: the file is cut; get it again",
+			memory>>20, size>>10)
+	case err != nil:
 		return err
 	}
 	im.cutFlat(&all)

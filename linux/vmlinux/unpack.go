@@ -75,8 +75,8 @@ func packerOf(packed []byte) (p *packer, size uint64, err error) {
 		}
 		size = uint64(binary.LittleEndian.Uint32(packed[len(packed)-4:]))
 		if size > loadedMax || swells(size, uint64(len(packed))) {
-			return nil, 0, fmt.Errorf("%s payload: claims to be %d MiB from %d KiB: this is no kernel", p.name,
-				size>>20, len(packed)>>10)
+			return nil, 0, fmt.Errorf("%s payload: claims to be %d MiB from %d KiB: the file is cut (get it "+
+				"again), or this is no kernel", p.name, size>>20, len(packed)>>10)
 		}
 		return p, size, nil
 	}

@@ -1,6 +1,7 @@
 package kernelinfo
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 
@@ -50,8 +51,9 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 		for _, f := range cut.Inside {
 			names = append(names, f.Name)
 		}
+		all := cli.Line(cli.Typed(), "kernel", "closure", "--all", "--set", string(c.Set), cli.AsFile(string(c.File)))
 		return 0, fmt.Errorf("--func: no function of %s is called %q in %s; %s", c.Set, c.Func, im.Release,
-			cli.Suggest(c.Func, names))
+			cmp.Or(nearest.DidYouMean(c.Func, names), fmt.Sprintf("%s prints the %d that there are", all, len(names))))
 	}
 	list := mutate.All(cut)
 	if c.Draw > 0 {

@@ -276,6 +276,28 @@ func TestFetchAlong(t *testing.T) {
 	require.Nil(t, h.s.Run, "without old fetches it passes")
 }
 
+// A refused save ends a script as a mistake, though the run is over; another error after the end is an answer.
+func TestSaveRefusedInScript(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for line, want := range map[string]string{"save a": "stdin:2: a: a trace is a file NAME.kps", "step": ""} {
+		h, _ := begun(t, "arm64-isb-missing", 6)
+		err := h.script(strings.NewReader("run\n" + line + "\nwhere\n"))
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
+// The line of a breakpoint on a kind of event has bytes as text and watch have them.
+func TestBreakBytes(t *testing.T) {
+	h, out := begun(t, "arm64-ftrace-stale", 3)
+	require.Contains(t, do(t, h, out, "break TextStore", "run"), "tracer TextStore at f+0x4: 03 00 40 94\n")
+	h, out = begun(t, "arm64-ftrace-stale", 3)
+	require.Contains(t, do(t, h, out, "break Exec", "run"), "tracer Exec at f+0x0: e9 03 1e aa\n")
+}
+
 // A run that doesn't end stops at its limit, says so, and goes on; in a script, too.
 func TestLimit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "loop.star")

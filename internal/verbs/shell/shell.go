@@ -228,7 +228,7 @@ func (h *sh) script(in io.Reader) error {
 		}
 		fmt.Fprintf(h.p.Out, "%s%s\n", prompt, line)
 		err := h.line(line)
-		if err != nil && h.s.Run != nil { // a run had begun: the error is why it ended
+		if err != nil && h.s.Run != nil && !errors.As(err, new(unsaved)) { // a run had begun: the error is why it ended
 			fmt.Fprintln(h.p.Out, err)
 			return nil
 		}
@@ -303,8 +303,14 @@ func (h *sh) one(words []string) error {
 	case errors.Is(err, session.ErrHalted):
 		err = nil
 	}
+	if err != nil && w.word == "save" {
+		err = unsaved{err}
+	}
 	return err
 }
+
+// An unsaved is the error of a save, which ends a script also where the run is over.
+type unsaved struct{ error }
 
 // choice lists the possible words for the start of a command's arguments.
 func (h *machine) choice(args string) string {
