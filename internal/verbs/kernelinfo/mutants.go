@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"kpsim/internal/nearest"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/table"
 	"kpsim/linux/closure"

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -412,24 +411,6 @@ func (b *breakpoints) look(s *stop) {
 				b.when(s))
 		}
 	}
-}
-
-// describe returns an event in words, without its number and CPU. Bytes of text are written as watch and text write
-// them.
-func (h *machine) describe(e *traces.Event) string {
-	words := strings.Fields(h.Rig.Readable(e.String()))
-	words = words[min(2, len(words)):]
-	at := h.Rig.Machine.Names().SymbolName(e.A)
-	switch {
-	case len(words) < 2:
-	case e.Kind == smpev.TextStore:
-		b := binary.LittleEndian.AppendUint64(nil, e.B)
-		return fmt.Sprintf("%s %s at %s: % x", words[0], words[1], at, b[:min(e.C, 8)])
-	case e.Kind == smpev.Exec:
-		b, n := traces.UnpackBytes(e.B, e.C)
-		return fmt.Sprintf("%s %s at %s: % x", words[0], words[1], at, b[:n])
-	}
-	return strings.Join(words, " ")
 }
 
 // stored returns the index of the step's event that stores to the text watched by s, or -1.

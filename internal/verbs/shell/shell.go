@@ -267,7 +267,7 @@ func (h *sh) line(line string) error {
 	if back, stopped := h.tellStops(from); back || err == nil {
 		err = stopped // a call that broke the property isn't finished any more
 	}
-	h.tellLeft()
+	tellLeft(h)
 	h.stops.list = slices.DeleteFunc(h.stops.list, func(s *stop) bool { return s == h.stops.once })
 	h.stops.once = nil
 	if h.s.Run != nil && !h.told {
@@ -382,7 +382,7 @@ func (h *sh) fetch(args []string) error {
 }
 
 // tellLeft says where the trace was left, once, and again after going back to before that place.
-func (h *sh) tellLeft() {
+func tellLeft(h *sh) {
 	if left := h.s.Left(); left != h.left {
 		if h.left = left; left != "" {
 			h.p.Indented("", "the trace is left here: "+left+"; its other deviations are made where they are met")
