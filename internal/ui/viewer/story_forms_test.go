@@ -68,6 +68,7 @@ var storyForms = joined(
 		`<cpu> (?:went on at|returned to) <A>, in freed memory, and ran <insn>`,
 		`<cpu> went on at <A>, and ran <insn>`,
 		`<cpu> ran <insn> at <A>`,
+		`<cpu> ran <insn> at <A>, which memory no longer held`,
 		`<cpu>'s fetch (?:came between them: it )?saw the store of event \d+, but not that of event \d+`,
 		`<cpu> (?:went on at|returned to) <A> and ran <bytes> \(<insn>\): .*`,
 		`<cpu> ran <bytes> at <A> \(<insn>\)(?:: .*)?`,

@@ -98,7 +98,7 @@ func (h *sh) differs(r *replay.Replay) string {
 	for _, a := range was {
 		seq := a.Seq
 		a.Seq = 0
-		if next < len(is) && h.s.Run != nil { // else the replay goes on to the end
+		if next < len(is) {
 			b := is[next]
 			if b.Seq = 0; a == b {
 				next++
