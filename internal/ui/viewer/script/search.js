@@ -6,7 +6,7 @@ class Search extends Paper {
 		for (const t of [...r.story, ...r.turns]) add(t.step, t.text ?? t.words);
 		for (const [step, , , says, chain] of r.calls) add(step, [r.text(says), ...r.chains[chain].flatMap(k => r.frames[k].slice(0, 2))].join(" "));
 		for (const [step, , , ...at] of r.stands) {
-			for (let k = 0; k < at.length; k += 4) add(step, this.addresses(r.texts[at[k]], at[k + 1]));
+			for (let k = 0; k < at.length; k += 5) add(step, this.addresses(r.texts[at[k]], at[k + 1]));
 		}
 		return Array.from({ length: r.n }, (_, s) => `${this.whose(s)} ${r.text(r.says[s])} ${r.text(r.kind[s])} ${more.get(s) ?? ""}`.toLowerCase());
 	}
