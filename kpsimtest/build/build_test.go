@@ -93,3 +93,23 @@ func TestLate(t *testing.T) {
 	_, err = s.Scenario()
 	require.ErrorContains(t, err, "text is made after the scenario was searched")
 }
+
+// What takes one or more takes either, and what takes functions of several kinds takes each.
+func TestSeveral(t *testing.T) {
+	s := build.New("it")
+	s.Machine().CPUs(2).Jprobes(true)
+	f, g := s.Text("f", "0f1f440000 c3"), s.Text("g", "0f1f440000 c3")
+	h, i := s.Text("h", "c3"), s.Text("i", "c3")
+	s.Fentry(f)
+	s.Fentry(g)
+	s.Stub("last").Calls(build.Export("do_exit"))
+	j := s.Jprobe("j").At(h).Entry(build.Steps{build.Count()})
+	l := s.JumpLabel("l", build.Sites{s.Text("one", "0f1f440000 c3"), s.Text("two", "0f1f440000 c3")}, i)
+	s.Task("t").Ops(build.PatchFunc(build.All{f, g}, build.All{h, i}), build.Register(j), build.LabelOn(l))
+	made, err := s.Scenario()
+	require.NoError(t, err)
+	again, err := lang.Load("it.star", []byte(s.String()), nil)
+	require.NoError(t, err)
+	require.Equal(t, made.Tasks, again.Tasks)
+	require.Equal(t, s.String(), build.Of(made).String())
+}

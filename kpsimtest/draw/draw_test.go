@@ -90,3 +90,14 @@ func TestPlanted(t *testing.T) {
 	require.Positive(t, n)
 	require.LessOrEqual(t, n, 5, f.Scenario)
 }
+
+// Any draws what loads and can be searched, and Ops as many operations as are asked for.
+func TestAny(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ops := draw.Ops(t, 1, 3, build.Schedule(), build.User())
+		require.Subset(t, []int{1, 2, 3}, []int{len(ops)})
+		s := draw.Any(t)
+		_, err := s.Scenario()
+		require.NoError(t, err)
+	})
+}

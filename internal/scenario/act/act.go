@@ -77,14 +77,6 @@ func Named(word string) *scenario.Operation {
 	return nil
 }
 
-// Words are their names.
-func Words() (words []string) {
-	for _, k := range list {
-		words = append(words, k.Word)
-	}
-	return words
-}
-
 // Do does operation i of a task. It may block.
 func Do(t Task, x *smp.Ctx, i int, op *scenario.Op) { rows[op.Kind].do(t, x, i, op) }
 

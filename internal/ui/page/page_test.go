@@ -353,6 +353,12 @@ func TestValuesAtFocus(t *testing.T) {
 	text = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`).ReplaceAllString(text, "")
 	path := filepath.Join(t.TempDir(), "bars.html")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(text, "</body>", focus+"</body>", 1)), 0o644))
-	require.Contains(t, pagetest.Open(t, path, 1000, 1000).DOM,
-		"<title>shown: a: here: 1 µs; b: here: 2 µs; a: there: 3 µs</title>")
+	dom := pagetest.Open(t, path, 1000, 1000).DOM
+	for range 3 { // a browser whose window hasn't got the focus yet shows no focus
+		if !strings.Contains(dom, "<title>shown: ; ; </title>") {
+			break
+		}
+		dom = pagetest.Open(t, path, 1000, 1000).DOM
+	}
+	require.Contains(t, dom, "<title>shown: a: here: 1 µs; b: here: 2 µs; a: there: 3 µs</title>")
 }
