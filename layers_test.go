@@ -247,7 +247,7 @@ var layers = []layer{
 	{pkg: "kpsimtest", may: []string{"*"}, free: []string{"*"}}, // for tests of other modules
 	{pkg: "kpsimtest/build", may: []string{"internal/scenario", "internal/scenario/lang", "internal/ui/cli/inputs"},
 		free: []string{"*"}},
-	{pkg: "kpsimtest/draw", may: []string{"internal/scenario/gen", "kpsimtest/build"}, free: []string{"*"}},
+	{pkg: "kpsimtest/draw", may: []string{"internal/scenario/gen", "internal/testkit/gentest", "kpsimtest/build"}, free: []string{"*"}},
 	{pkg: "scripts/compare-builds", free: []string{"*"}}, // runs two builds of kpsim
 	{pkg: "scripts/drawn-faults/on", free: []string{"*"}},
 	{pkg: "scripts/drawn-faults", may: []string{"scripts/drawn-faults/on"}, free: []string{"*"}}, // builds kpsim

@@ -31,9 +31,9 @@ func Replay(t TB, file string) {
 	}
 }
 
-// again runs the schedule of a trace on the scenario that is searched, and fails the test if it breaks the trace's
-// property.
-func again(t TB, in *inputs.Input, c *config) {
+// playWitness runs the schedule of a trace on the scenario that is searched. It fails the test if the run breaks the
+// trace's property.
+func playWitness(t TB, in *inputs.Input, c *config) {
 	t.Helper()
 	f, err := inputs.ReadTrace(c.witness)
 	if err != nil {

@@ -63,7 +63,7 @@ func Save(t TB, file string, f *traces.File) {
 // has no effect.
 //
 //	for run := range kpsimtest.Each(t, "probe.star") {
-//		for e := range run.Events(smpev.TextWrite) { … }
+//		for e := range run.Events(smpev.TextStore) { … }
 //	}
 func Each[S Scenario](t TB, scenario S, options ...Option) iter.Seq[*Run] {
 	t.Helper()

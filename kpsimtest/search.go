@@ -25,12 +25,12 @@ import (
 // mutant, and must find it: otherwise it is blind.
 //
 // In a rapid.Check the failure says only the property, so that rapid shrinks what it has drawn; the witness of the
-// smallest is logged.
+// smallest is logged. A canary isn't looked for there.
 func Never[S Scenario](t TB, scenario S, options ...Option) {
 	t.Helper()
 	in, c := begin(t, scenario, options)
 	if c.witness != "" {
-		again(t, in, c)
+		playWitness(t, in, c)
 	}
 	if draws(t) && c.deviations < 0 {
 		tryOne(t, in, c)
@@ -75,7 +75,7 @@ func specOf(in *inputs.Input, c *config) explore.Spec {
 		Ignore: properties.Every &^ c.judged}
 }
 
-// seen are the scenarios of tries that have failed, by their text, and how many those are.
+// seen holds the scenarios of tries that have failed, by their text.
 var seen struct {
 	sync.Mutex
 	texts map[string]bool
@@ -95,8 +95,8 @@ func see(s *scenario.Scenario) (isFirst, again bool) {
 	return isFirst, again
 }
 
-// more is how many times the runs of a try are made where its witness is to be the best.
-const more = 5
+// harder is how many times the runs of a try are made where its witness is to be the best.
+const harder = 5
 
 // tryOne fails one of many tries. What draws makes the smallest try again at the end: the second time that a scenario
 // fails, its witness is the best of many. Of those between it and the first no witness is made. One machine makes the
@@ -128,7 +128,7 @@ func bestOf(t TB, in *inputs.Input, c *config, o *outcome, found *shrink.Found, 
 	w := shrunk(t, in, c, found)
 	if again {
 		longer := *c
-		longer.runs *= more
+		longer.runs *= harder
 		longer.judged, _ = properties.Named(found.Property)
 		if best := search(t, in, &longer, c.mutant, true); len(best.witnesses) > 0 && best.witnesses[0].Smaller(w) {
 			o, w = &best, best.witnesses[0]

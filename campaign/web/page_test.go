@@ -134,7 +134,7 @@ var shots = flag.String("screenshots", "", "write pictures of the page to this f
 // most is seen without scrolling.
 func TestPageSizes(t *testing.T) {
 	b := fakeBoard(t)
-	for i := range 20 { // so many that their list scrolls
+	for i := range 20 { // enough for their list to scroll
 		begin(t, b, fmt.Sprintf("weekly-%d", i), board.Ended, time.Now().Add(-100*time.Hour))
 	}
 	begin(t, b, "nightly-1", board.Ended, time.Now().Add(-time.Hour))

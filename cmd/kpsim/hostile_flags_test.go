@@ -67,7 +67,6 @@ func refusedFlag(t *testing.T, flag string, args []string) {
 // ^C, in bounded memory: and each such flag has a range.
 func TestEveryFlag(t *testing.T) {
 	kpsim := thisProgram(t)
-	proctest.Shrink()
 	trace, err := filepath.Abs(corpusTrace)
 	require.NoError(t, err)
 	tests, err := filepath.Abs("testdata/litmus")

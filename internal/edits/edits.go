@@ -28,8 +28,7 @@ type Edit struct {
 	applied int
 }
 
-// Of begins an edit of the source of a release, which is in dir. An empty dir stands for the folder of
-// scripts/fetch-kernel-source.
+// Of begins an edit of a release's source, which is in dir; "": in the folder of scripts/fetch-kernel-source.
 func Of(release, dir string) (*Edit, error) {
 	if _, err := compile.Headers(release); err != nil {
 		return nil, err

@@ -159,8 +159,6 @@ func resolve(s *Scenario, x any) any {
 		return resolved(s, x)
 	case valuer:
 		return x.in(s)
-	case int, int64, uint64, bool, string, nil:
-		return x
 	case uint:
 		return uint64(x)
 	case uint32:
@@ -168,7 +166,7 @@ func resolve(s *Scenario, x any) any {
 	case int32:
 		return int64(x)
 	}
-	return x // which Call refuses
+	return x // Call refuses what it doesn't know
 }
 
 // A part is a part of a scenario, as it was made.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/format"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -204,30 +205,22 @@ func shapeOf(w lang.Word) shape {
 
 // word writes what a function of the language is in Go.
 func (m *maker) word(w lang.Word) {
-	var decls, passed []string
-	var options []lang.Param
-	passed = append(passed, fmt.Sprintf("%q", w.Name))
-	var required []lang.Param
-	rest := ""
+	var required, options []lang.Param
 	for i, p := range w.Params {
-		if p.Takes == lang.TakesRest {
-			rest = fmt.Sprintf("list(%s)...", lower(p.Name))
-			decl, _ := param(w.Name, p, true)
-			required = append(required, p)
-			decls = append(decls, decl)
-			continue
-		}
 		if p.Default != "" && (i > 0 || p.Name != "name") {
 			options = append(options, p)
-			continue
+		} else {
+			required = append(required, p)
 		}
-		required = append(required, p)
 	}
-	decls = decls[:0]
+	passed, rest := []string{strconv.Quote(w.Name)}, ""
+	var decls []string
 	for i, p := range required {
 		decl, pass := param(w.Name, p, i == len(required)-1)
 		decls = append(decls, decl)
-		if p.Takes != lang.TakesRest {
+		if p.Takes == lang.TakesRest {
+			rest = pass + "..."
+		} else {
 			passed = append(passed, pass)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/testkit/gentest"
 	"kpsim/kpsimtest/build"
 )
 
@@ -167,21 +168,4 @@ func Ops(t *rapid.T, least, most int, of ...build.Op) []build.Op {
 
 // Any draws a whole scenario of everything that kpsim explore draws: a machine of any edition, random functions beside
 // those of the library, probes and handlers of every kind, modules, labels, static calls, hotplug, ftrace.
-func Any(t *rapid.T) *build.Scenario { return build.Of(gen.Generate(choices{t})) }
-
-// choices answers the generator's questions from rapid, which shrinks towards small numbers and the absence of rare
-// parts.
-type choices struct{ t *rapid.T }
-
-// N implements gen.Choices.
-func (c choices) N(n int) int { return rapid.IntRange(0, n-1).Draw(c.t, "number") }
-
-// One implements gen.Choices. Rapid draws the ends of a range more often than the middle, but bits evenly, so the
-// number is composed of bits.
-func (c choices) One(n int) bool {
-	const bits = 1 << 10
-	return rapid.Uint64Range(0, bits-1).Draw(c.t, "one")%uint64(n) == uint64(n-1)
-}
-
-// Part implements gen.Choices.
-func (choices) Part(string) {}
+func Any(t *rapid.T) *build.Scenario { return build.Of(gentest.DrawAny(t)) }

@@ -62,6 +62,9 @@ const mostWork = 30_000_000
 // mostTraces bounds the traces of a thread.
 const mostTraces = 200_000
 
+// ErrWays is the error of a test with a thread that has too many traces.
+var ErrWays = fmt.Errorf("more than %d ways to go; make it shorter", mostTraces)
+
 // A searcher tries each candidate execution.
 type searcher struct {
 	o      Options
@@ -162,8 +165,7 @@ func (s *searcher) run(values [][]int64, free bool) bool {
 				}
 			}
 			if len(traces) == mostTraces {
-				s.err = fmt.Errorf("%s: P%d alone has more than %d ways to go; make it shorter", s.test.File, i,
-					mostTraces)
+				s.err = fmt.Errorf("%s: P%d alone has %w", s.test.File, i, ErrWays)
 			}
 			return s.err == nil && !s.halted()
 		}) {

@@ -128,8 +128,8 @@ var mistakes = []struct{ src, says string }{
 	{oneFunction + "k = §kprobe(\"k\", at = f)\n" + aTask, "no task registers it"},
 }
 
-// TestMistakes: each mistake is said in one line, with its place and what to do. A program that could be
-// a trace's is read as one, too, and is told the same.
+// TestMistakes: each mistake is one line, with its place and what to do. The message is the same where the program
+// stands in a trace.
 func TestMistakes(t *testing.T) {
 	parsed := 0
 	for _, m := range mistakes {

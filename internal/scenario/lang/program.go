@@ -88,7 +88,7 @@ func (p *Program) Call(word string, at Line, args []any, named []Named) Value {
 	return Value{}
 }
 
-// Plus returns the place that is so many bytes after another.
+// Plus returns the place n bytes after v.
 func (p *Program) Plus(at Line, v Value, n int) Value {
 	return p.do(at, v, func(v starlark.Value) (starlark.Value, error) {
 		return starlark.Binary(syntax.PLUS, v, starlark.MakeInt(n))

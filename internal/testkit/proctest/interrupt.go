@@ -3,6 +3,7 @@ package proctest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -46,6 +47,7 @@ func interruptedAfter(t *testing.T, program string, wait time.Duration, args ...
 	var stderr bytes.Buffer
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), io.Discard, &stderr
+	shrink()
 	require.NoError(t, cmd.Start())
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
@@ -75,9 +77,17 @@ func interruptedAfter(t *testing.T, program string, wait time.Duration, args ...
 	return e
 }
 
-// Shrink gives back what the tests before have left, and forgets the peak. Linux begins
-// to count the memory of a process with the peak of its parent.
-func Shrink() {
-	debug.FreeOSMemory()
+// large is how many bytes may be resident here when a process is started whose memory is measured.
+const large = 200 << 20
+
+// shrink forgets the peak of this process, after it has given back what it doesn't need if it is large: Linux begins to
+// count the memory of a process with the peak of its parent.
+func shrink() {
+	var pages, resident int64
+	statm, _ := os.ReadFile("/proc/self/statm")
+	fmt.Sscan(string(statm), &pages, &resident)
+	if resident*int64(os.Getpagesize()) > large {
+		debug.FreeOSMemory()
+	}
 	os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }

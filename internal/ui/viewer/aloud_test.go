@@ -80,7 +80,7 @@ func TestAloud(t *testing.T) {
 		require.Positive(t, first(func(h heard) bool { return h.role == "status" }))
 	}
 
-	// What is shown is told once: by the slider that has the focus, or else where it stands, of one run.
+	// A screen reader hears the event once: from the slider that has the focus, or else from the live text of one run.
 	p := open(t, two, desk)
 	live := func() []string {
 		return js[[]string](p, "Array.from(document.querySelectorAll('.now')).map(e => e.getAttribute('aria-live'))")

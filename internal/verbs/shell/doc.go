@@ -27,9 +27,9 @@
 // A line holds one command and is at most 64 KiB long; only echo and filters accept quotes. A
 // line has at most 16 filters, and a pipe carries at most 16 MiB. There are at most 64
 // breakpoints and watchpoints, each of at most 64 bytes. The history keeps 1,000 lines of at most
-// 4 KiB. watch misses a store to data that writes the value already there; it sees every store
-// to a variable, whatever it changes, when the CPU makes it, which may hold it, and prints no value. Going back into a
-// command of several calls repeats only the call that was running. What save writes is a schedule:
+// 4 KiB. watch misses a store to data that writes the value already there. Of a variable of the
+// kernel's routines it sees each store, when a CPU makes it and others may not see it yet, and prints
+// no value. Going back into a command of several calls repeats only the call that was running. What save writes is a schedule:
 // calls, probes and writes by hand can't be in it. backtrace finds direct calls of the scenario's
 // functions among the words of a stack, so an old return address may be among them. next and finish
 // take a function that calls itself for one call.

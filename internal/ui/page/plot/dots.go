@@ -28,10 +28,10 @@ func Symbol(series int) string { return symbols[series] }
 // dotRow is how high a row of dots is, and dotApart how far those of two series are from each other in it.
 const dotRow, dotApart = 17.0, 4.5
 
-// DotsHeight is the height of a plot of dots with so many rows.
+// DotsHeight is the height of a plot of dots with a number of rows.
 func DotsHeight(rows int) float64 { return 44 + dotRow*float64(rows) }
 
-// SwingsHeight is the height of a tornado plot with so many rows.
+// SwingsHeight is the height of a tornado plot with a number of rows.
 func SwingsHeight(rows int) float64 { return 44 + 19*float64(rows) }
 
 // A Row is one of a dot plot. A heading has no dots, and may be longer than other names.
