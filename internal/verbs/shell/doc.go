@@ -30,7 +30,7 @@
 // 4 KiB. watch misses a store to data that writes the value already there. Of a variable of the
 // kernel's routines it sees each store, when a CPU makes it and others may not see it yet, and prints
 // no value. Going back into a command of several calls repeats only the call that was running. What
-// save writes is a schedule: calls, probes and writes by hand can't be in it. backtrace finds direct calls of the scenario's
-// functions among the words of a stack, so an old return address may be among them. next and finish
-// take a function that calls itself for one call.
+// save writes is a schedule: calls, probes and writes by hand can't be in it. backtrace finds direct
+// calls of the scenario's functions among the words of a stack, so an old return address may be among
+// them. next and finish take a function that calls itself for one call.
 package shell

@@ -161,8 +161,8 @@ func init() {
 			"save mine.kps", false, (*sh).save, nil},
 		{"open", nil, "SCENARIO|TRACE", "begin anew, with another scenario or trace", "open torn-jump", false,
 			(*sh).open, words(library.Names)},
-		{"fetch", nil, "oldest|fresh|N|decided", "have CPUs see the oldest text that they may see, the newest, or the " +
-			"Nth older one; decided: what the trace or the seed decides", "fetch oldest", true, (*sh).fetch,
+		{"fetch", nil, "oldest|fresh|N|decided", "have CPUs see the oldest text that they may see, the newest, or " +
+			"the Nth older one; decided: what the trace or the seed decides", "fetch oldest", true, (*sh).fetch,
 			fixed("oldest", "fresh", "decided")},
 		{"trace", nil, "on|off", "print each call of a handler, or don't", "trace off", false, (*sh).trace,
 			fixed("on", "off")},
