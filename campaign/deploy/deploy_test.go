@@ -165,18 +165,18 @@ func TestStatic(t *testing.T) {
 var (
 	from      = regexp.MustCompile(`(?m)^FROM (\S+)`)
 	argGo     = regexp.MustCompile(`(?m)^ARG GO=\S+/golang:(\d+\.\d+\.\d+)-\S+$`)
-	goVersion = regexp.MustCompile(`(?m)^go (\S+)$`)
+	toolchain = regexp.MustCompile(`(?m)^toolchain go(\S+)$`)
 	user      = regexp.MustCompile(`(?m)^USER ([1-9]\d*):([1-9]\d*)$`)
 	fixed     = regexp.MustCompile(`:(\d+\.\d+\.\d+\S*|COMMIT)$|@sha256:[0-9a-f]{64}$`)
 )
 
-// TestContainerfile: the compiler is the one of go.mod, no image floats, and the program runs as
+// TestContainerfile: the compiler is the toolchain of go.mod, no image floats, and the program runs as
 // no user that there is.
 func TestContainerfile(t *testing.T) {
 	text := read(t, "Containerfile")
 	compiler := argGo.FindStringSubmatch(text)
 	require.NotNil(t, compiler)
-	require.Equal(t, goVersion.FindStringSubmatch(read(t, "../go.mod"))[1], compiler[1])
+	require.Equal(t, toolchain.FindStringSubmatch(read(t, "../go.mod"))[1], compiler[1])
 	for _, m := range from.FindAllStringSubmatch(text, -1) {
 		require.Contains(t, []string{"${GO}", "scratch"}, m[1])
 	}
