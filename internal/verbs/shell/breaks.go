@@ -33,6 +33,7 @@ type stop struct {
 
 	text     bool                 // stops before a CPU executes the instruction at an address
 	event    bool                 // stops at an event of a kind
+	before   bool                 // of event: stops before the step that makes it
 	property *properties.Property // stops before a step that breaks it
 	length   int                  // bytes watched at an address; 0: none
 	cell     kapi.CellID          // stops after a step that stores to this variable of a kernel routine
@@ -56,7 +57,9 @@ type breakpoints struct {
 	met     func() string // of finish and next: why to stop, "" for not yet; nil: they don't run
 	back    *earlier      // while the run is repeated: where these have stopped it last; nil: not asked
 	about   int           // the CPU that commands are about which name none; -1: the one that moved last
-	spared  uint64        // the step before which a property's breakpoint last stopped; 0: none
+	spared  uint64        // the step before which a breakpoint last stopped; 0: none
+	from    uint64        // the steps that were made when the command began
+	undo    bool          // the step that was made last is to be undone
 }
 
 // A hearer collects the events of one step.
@@ -127,12 +130,18 @@ func (h *sh) breakAt(args []string) error {
 	return nil
 }
 
+// beforeWord makes a breakpoint on an event stop before the step that makes the event.
+const beforeWord = "before"
+
 // stopAt reads what break and until take. The remark is that of reachable.
 func (h *sh) stopAt(command string, args []string) (s *stop, remark string, err error) {
-	if len(args) > 2 {
+	s = &stop{says: command + " " + strings.Join(args, " "), cpu: -1}
+	if len(args) > 1 && args[0] == beforeWord {
+		s.before, args = true, args[1:]
+	}
+	if len(args) == 0 || len(args) > 2 {
 		return nil, "", errUsage
 	}
-	s = &stop{says: command + " " + strings.Join(args, " "), cpu: -1}
 	if len(args) == 2 { // EVENT CPU
 		if s.cpu, err = h.s.cpu(args[1]); err != nil {
 			return nil, "", err
@@ -146,6 +155,7 @@ func (h *sh) stopAt(command string, args []string) (s *stop, remark string, err 
 			return nil, "", err
 		}
 		s.text = true
+		s.before = false // a place in text stops before it as it is
 		remark, err = h.s.reachable(name, s.at)
 		return s, remark, err
 	}
@@ -389,12 +399,20 @@ func (b *breakpoints) look(s *stop) {
 				because("cpu%d is at %s, %s", cpu, m.Names().Symbol(s.at), b.s.position())
 			}
 		}
+	case s.event && s.before && b.isSpared():
 	case s.event:
 		for i := range b.heard.events {
-			if e := &b.heard.events[i]; e.Kind == s.kind && (s.cpu < 0 || s.cpu == int(e.CPU)) {
-				b.about = int(e.CPU)
-				because("cpu%d, event %d: %s", e.CPU, e.Seq, b.s.describe(e))
+			e := &b.heard.events[i]
+			if e.Kind != s.kind || s.cpu >= 0 && s.cpu != int(e.CPU) {
+				continue
 			}
+			b.about = int(e.CPU)
+			if s.before {
+				b.undo = true
+				because("cpu%d's next step makes event %d: %s", e.CPU, e.Seq, b.s.describe(e))
+				break
+			}
+			because("cpu%d, event %d: %s", e.CPU, e.Seq, b.s.describe(e))
 		}
 	case s.cell > 0:
 		if i := slices.IndexFunc(b.heard.stores, func(o cellStore) bool { return o.id == s.cell }); i >= 0 {
@@ -411,6 +429,13 @@ func (b *breakpoints) look(s *stop) {
 				b.when(s))
 		}
 	}
+}
+
+// isSpared reports whether a breakpoint has stopped before the step that was made last, and the command began there:
+// then it goes on.
+func (b *breakpoints) isSpared() bool {
+	last := b.s.steps()
+	return b.from+1 == last && b.spared == last
 }
 
 // stored returns the index of the step's event that stores to the text watched by s, or -1.
@@ -454,8 +479,8 @@ func (h *machine) position() string {
 }
 
 // tellStops prints why the machine stopped. A step that breaks a property with a breakpoint is
-// undone, and back is true. The command began at the step from.
-func (h *sh) tellStops(from uint64) (back bool, err error) {
+// undone, and back is true; so is one with a breakpoint before its event.
+func (h *sh) tellStops() (back bool, err error) {
 	for _, r := range h.stops.reasons {
 		h.p.Indented("", r)
 	}
@@ -463,22 +488,34 @@ func (h *sh) tellStops(from uint64) (back bool, err error) {
 		h.p.Indented("", "interrupted at "+h.s.position()+"; continue goes on")
 	}
 	h.stops.reasons = nil
+	last := h.s.steps()
+	if h.stops.undo {
+		h.stops.undo = false
+		return true, h.undo(last)
+	}
 	if h.s.Run == nil || h.s.Run.Property == nil || h.told {
 		return false, nil
 	}
 	i := slices.IndexFunc(h.stops.list, func(s *stop) bool { return s.property == h.s.Run.Property })
-	last := h.s.steps()
-	if i < 0 || last == 0 || from+1 >= last && h.stops.spared == last {
+	if i < 0 || last == 0 || h.stops.isSpared() {
 		return false, nil
 	}
 	verdict := h.s.Verdict()
-	if err := h.again(place{last - 1, session.NoLimit}); err != nil {
+	if err := h.undo(last); err != nil {
 		return true, err
 	}
-	h.stops.spared = last
 	h.p.Indented("", h.stops.list[i].title()+"the next step breaks it, "+h.s.position()+"; step makes it")
 	h.p.Indented("", verdict)
 	return true, nil
+}
+
+// undo goes back before a step, the last that was made, which the next command may make.
+func (h *sh) undo(last uint64) error {
+	if err := h.again(place{last - 1, session.NoLimit}); err != nil {
+		return err
+	}
+	h.stops.spared = last
+	return nil
 }
 
 var errNoStep = errors.New("no step was made yet")

@@ -199,6 +199,27 @@ func TestBreakEvent(t *testing.T) {
 	require.ErrorContains(t, h.line("break victim"), "there are 64 breakpoints already; delete one")
 }
 
+// A breakpoint before an event stops before its step, from either side, and the machine is in the same state there.
+func TestBreakBefore(t *testing.T) {
+	h, out := begun(t, "second-instruction", 0)
+	const first, second = `1: break before TextStore: cpu0's next step makes event 27: `, `cpu0's next step makes event 32: `
+	require.Contains(t, do(t, h, out, "break before TextStore", "run"), first)
+	require.Contains(t, do(t, h, out, "continue"), second)
+	require.False(t, slices.ContainsFunc(events(h), func(e traces.Event) bool { return e.Seq == 32 }))
+	at := h.s.steps()
+	state := h.s.digest()
+	require.Contains(t, do(t, h, out, "step", "reverse-continue"), second)
+	require.Equal(t, at, h.s.steps())
+	require.Equal(t, state, h.s.digest())
+	require.Contains(t, do(t, h, out, "reverse-continue"), first)
+	require.NotEqual(t, state, h.s.digest())
+	require.Contains(t, do(t, h, out, "continue"), second)
+	require.Equal(t, state, h.s.digest())
+	do(t, h, out, "continue")
+	require.Greater(t, h.s.steps(), at)
+	require.ErrorContains(t, h.line("break before"), "before is no function")
+}
+
 // A watchpoint tells old and new bytes, who wrote them, and at which event.
 func TestWatch(t *testing.T) {
 	h, out := begun(t, "safe-full", 3)

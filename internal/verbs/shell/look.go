@@ -23,7 +23,7 @@ import (
 
 // Commands that show the stopped machine.
 
-// at describes where a CPU stands.
+// at describes where a CPU stands. A routine's place is its last step that has a number: it may have made more since.
 func (h *machine) at(cpu int) string {
 	m := h.Rig.Machine
 	name, off, text := m.Names().Where(sim.Mover(cpu))
@@ -31,7 +31,7 @@ func (h *machine) at(cpu int) string {
 	case text:
 		return fmt.Sprintf("at %s+%#x", name, off)
 	case off > 0:
-		return fmt.Sprintf("in %s step %d", name, off)
+		return fmt.Sprintf("at %s step %d or after it", name, off)
 	case name == "idle":
 		return name
 	}
@@ -71,10 +71,19 @@ func (h *sh) where(args []string) error {
 		h.p.Indented("", "not begun: "+cli.List(held))
 	}
 	if h.s.Run == nil {
-		h.p.Indented("", fmt.Sprintf("%s so far; can move: %s", cli.Number(m.Interactive().Steps(), "step"),
-			h.s.movers()))
+		h.p.Indented("", fmt.Sprintf("%s so far, digest %016x; can move: %s",
+			cli.Number(m.Interactive().Steps(), "step"), h.s.digest(), h.s.movers()))
 	}
 	return nil
+}
+
+// digest is equal where the events so far, registers and memory are: after going back and forth, and on each computer.
+func (h *machine) digest() uint64 {
+	state := h.Rig.Machine.State()
+	sum := state.Memory()
+	state.Add(&sum)
+	sum.Add(h.Rig.Log.Digest())
+	return sum.Hi ^ sum.Lo
 }
 
 // stuck ends the description of a machine in which nothing can move: it names a command that

@@ -12,7 +12,9 @@ import (
 // An earlier is the latest place of a repeated run that is looked for.
 type earlier struct {
 	is      func() string // says why the machine would stop here, "" if it wouldn't; nil: a breakpoint does
+	now     uint64        // steps made where the search began: it looks for a place with fewer
 	step    uint64        // steps made there; 0: there was none
+	undone  bool          // a breakpoint is before the next step
 	reasons []string
 }
 
@@ -26,9 +28,15 @@ func (b *breakpoints) remember(made bool) bool {
 		}
 	}
 	if made && len(b.reasons) > 0 {
-		b.back.step, b.back.reasons = b.s.steps(), slices.Clone(b.reasons)
+		at := b.s.steps()
+		if b.undo {
+			at--
+		}
+		if at < b.back.now {
+			b.back.step, b.back.undone, b.back.reasons = at, b.undo, slices.Clone(b.reasons)
+		}
 	}
-	b.reasons = nil
+	b.reasons, b.undo = nil, false
 	return false
 }
 
@@ -38,9 +46,9 @@ func (h gdb) goBack(is func() string, none string) error {
 	if now == 0 {
 		return fmt.Errorf("%w; there is nothing to go back to", errNoStep)
 	}
-	to := &earlier{is: is}
+	to := &earlier{is: is, now: now}
 	h.stops.back = to
-	err := h.again(place{now - 1, session.NoLimit})
+	err := h.again(place{now, session.NoLimit})
 	h.stops.back = nil
 	if err != nil {
 		return err
@@ -48,7 +56,10 @@ func (h gdb) goBack(is func() string, none string) error {
 	if err := h.again(place{to.step, session.NoLimit}); err != nil {
 		return err
 	}
-	if to.step == 0 {
+	if to.undone {
+		h.stops.spared = to.step + 1
+	}
+	if to.reasons == nil {
 		to.reasons = []string{none}
 	}
 	for _, r := range to.reasons {

@@ -257,14 +257,14 @@ func (h *sh) line(line string) error {
 	if err != nil || len(c.words) == 0 {
 		return err
 	}
-	from := h.s.steps()
+	h.stops.from, h.stops.undo = h.s.steps(), false
 	h.interrupt.Store(false)
 	if len(c.filters) > 0 {
 		err = h.through(c)
 	} else {
 		err = h.one(c.words)
 	}
-	if back, stopped := h.tellStops(from); back || err == nil {
+	if back, stopped := h.tellStops(); back || err == nil {
 		err = stopped // a call that broke the property isn't finished any more
 	}
 	tellLeft(h)

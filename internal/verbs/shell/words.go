@@ -139,9 +139,9 @@ func init() {
 		{"dmesg", []string{"log"}, "", "print what the kernel has printed", "dmesg | tail -3", false, (*sh).dmesg, nil},
 		{"events", nil, "[N]", "print about N of the events so far, by CPU", "events 20 | grep store", false,
 			(*sh).events, nil},
-		{"break", []string{"b"}, "[FUNC[+OFFSET]|ADDRESS|EVENT [CPU]|PROPERTY]",
-			"stop before an instruction, after an event of a kind, or before the step that breaks a property; " +
-				"alone: list breakpoints", "break TextStore", false, (*sh).breakAt, (*machine).breakable},
+		{"break", []string{"b"}, "[FUNC[+OFFSET]|ADDRESS|[before] EVENT [CPU]|PROPERTY]",
+			"stop before an instruction, after an event of a kind or before its step, or before the step that " +
+				"breaks a property; alone: list breakpoints", "break TextStore", false, (*sh).breakAt, (*machine).breakable},
 		{"watch", nil, "ADDRESS|SYMBOL[+OFFSET] [N]|VARIABLE",
 			"stop when one of N bytes is written, else of 8 of data, 5 of text; a store to data that changes " +
 				"nothing isn't seen; or when a variable of the kernel's is stored to, as watch optimizing list",
