@@ -30,10 +30,10 @@ func TestMine(t *testing.T) {
 	kpsimtest.Never(t, mine, kpsimtest.Context(ctx))
 }
 
-// Every schedule of at most one deviation, on two kernels.
+// Every schedule of at most one deviation, in two editions.
 func TestMineProved(t *testing.T) {
-	for _, kernel := range []string{"4.15", "6.9"} {
-		kpsimtest.Never(t, mine, kpsimtest.Kernel(kernel), kpsimtest.Deviations(1))
+	for _, edition := range []string{"4.15", "6.9"} {
+		kpsimtest.Never(t, mine, kpsimtest.Edition(edition), kpsimtest.Deviations(1))
 	}
 }
 

@@ -173,7 +173,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{mine, kpsimtest.Mutant("no-such"), "no-such"},
 		{mine, kpsimtest.Strategy("no-such"), "no-such"},
-		{mine, kpsimtest.Kernel("no-such"), "no-such"},
+		{mine, kpsimtest.Edition("no-such"), "no-such"},
 		{mine, kpsimtest.Fetch("no-such"), "no-such"},
 		{mine, kpsimtest.Memory("no-such"), "no-such"},
 		{mine, kpsimtest.Properties("no-such"), "no-such"},
@@ -196,6 +196,30 @@ func TestMistakes(t *testing.T) {
 func TestSometimesFails(t *testing.T) {
 	r := recorded(t, func(t testing.TB) { kpsimtest.Sometimes(t, mine, "no-start-inside", kpsimtest.Runs(100)) })
 	require.Equal(t, []string{"mine: none of 100 schedules breaks no-start-inside"}, r.errors)
+}
+
+// TestReaches: a function that a patched call goes to is reached, one that only an unpatched call goes to isn't, and an
+// unknown one is an error.
+func TestReaches(t *testing.T) {
+	const sketch = `scenario("call")
+machine(cpus = 2)
+old = text("old", at = 0x400200, hex = "31c0 c3")
+new = text("new", at = 0x400220, hex = "31c0 c3")
+site = text("site", at = 0x400140, hex = "e8bb000000 c3")
+task("writer", cpu = 0, ops = [write(site, call_to(%s), by = 8)])
+task("caller", cpu = 1, ops = [call(site), call(site)])
+never()
+`
+	to := func(f string) string { return fmt.Sprintf(sketch, f) }
+	kpsimtest.Reaches(t, to("new"), "new", kpsimtest.Runs(200))
+	kpsimtest.Reaches(t, to("old"), "old", kpsimtest.Runs(1))
+	for _, c := range []struct{ scenario, function, want string }{
+		{to("old"), "new", "call: none of 200 schedules reaches new"},
+		{to("new"), "nwe", `call: no function is called "nwe"; did you mean "new"?`},
+	} {
+		r := recorded(t, func(t testing.TB) { kpsimtest.Reaches(t, c.scenario, c.function, kpsimtest.Runs(200)) })
+		require.Equal(t, []string{c.want}, r.errors)
+	}
 }
 
 // A monitor's finding fails the test, and so does a property's.

@@ -98,9 +98,9 @@ func Mutant(name string) Option {
 	return func(c *config) error { c.mutant = name; return nil }
 }
 
-// Kernel runs the scenario in an edition of the kernel's document, such as "6.5", instead of the scenario's engine
+// Edition runs the scenario in an edition of the kernel's document, such as "6.5", instead of the scenario's engine
 // settings.
-func Kernel(edition string) Option {
+func Edition(edition string) Option {
 	return func(c *config) error { c.kernel = edition; return nil }
 }
 

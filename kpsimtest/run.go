@@ -2,14 +2,19 @@ package kpsimtest
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"path/filepath"
 	"slices"
 
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/shrink"
 	"kpsim/internal/ui/cli/inputs"
 	"kpsim/sched"
+	"kpsim/smp/arch"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -86,6 +91,53 @@ func Each[S Scenario](t TB, scenario S, options ...Option) iter.Seq[*Run] {
 			return more
 		})
 	}
+}
+
+// Reaches fails the test if no drawn schedule of the scenario executes the first instruction of a function. A test
+// that Never passes is empty if what it is about is never reached: the function that a patched call goes to, for
+// example. Deviations has no effect.
+func Reaches[S Scenario](t TB, scenario S, function string, options ...Option) {
+	t.Helper()
+	in, c := begin(t, scenario, options)
+	to := new(arrival)
+	listen := func(r *rig.Rig) {
+		at, ok := r.Func(function)
+		if !ok {
+			t.Fatalf("%s: %v", in.Name, noFunction(function, r.Scenario))
+		}
+		r.Machine.Memory().Landmark(at)
+		r.Log.Subscribe(to, smpev.Arrives)
+		to.at = at
+	}
+	runs := uint64(0)
+	draw(t, in, c, listen, func(_ *rig.Rig, i uint64, _ *rig.Run, _ *sched.Recorder) bool {
+		runs = i + 1
+		return !to.seen
+	})
+	if !to.seen {
+		t.Errorf("%s: none of %d schedules reaches %s", in.Name, runs, function)
+	}
+}
+
+// noFunction is the error about a name that no function has.
+func noFunction(name string, s *scenario.Scenario) error {
+	var names []string
+	for i := range s.Texts {
+		names = append(names, s.Texts[i].Name)
+	}
+	return fmt.Errorf("no function is called %q; %s", name, nearest.OrAll(name, names))
+}
+
+// An arrival waits until an instruction at an address is executed.
+type arrival struct {
+	at   arch.Addr
+	seen bool
+}
+
+// Event implements traces.Sink.
+func (a *arrival) Event(e *traces.Event) *traces.Finding {
+	a.seen = a.seen || e.A == uint64(a.at)
+	return nil
 }
 
 // shrunk returns the witness that a run becomes.

@@ -315,10 +315,15 @@ func (m *Memory) Watch(a arch.Addr, n int) {
 }
 
 // Landmark tells monitors (smpev.Arrives) of each instruction executed at a, an address of text, from now on. It is
-// called before Freeze.
+// called between runs.
 func (m *Memory) Landmark(a arch.Addr) {
-	if p := m.page(a); !slices.Contains(p.landmarks, a) {
-		p.landmarks = append(p.landmarks, a)
+	p := m.page(a)
+	if slices.Contains(p.landmarks, a) {
+		return
+	}
+	p.landmarks = append(p.landmarks, a)
+	if p.code != nil {
+		p.code[a%pageSize] = nil // decoded before, which is executed without a look at the landmarks
 	}
 }
 
