@@ -6,8 +6,8 @@
 //
 // A scenario is the name of a file that ends in .star, relative to the package's folder, the name of a built-in one,
 // the Starlark text itself, or one that package build makes in Go and package draw draws with rapid. Never fails if a
-// schedule breaks a property, Sometimes if none does, and Reaches if none executes a function. A failure writes the shrunk witness to
-// testdata/TEST and prints the line that explains it.
+// schedule breaks a property, Sometimes if none does, and Reaches if none executes a function.
+// A failure writes the shrunk witness to testdata/TEST and prints the line that explains it.
 //
 // The same scenario, options and release of kpsim always give the same result: such a test doesn't flake. A wrong
 // scenario or option fails the test; a bug of the simulator panics.
