@@ -1,6 +1,10 @@
 package properties
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -40,7 +44,7 @@ func (m *rightResult) Event(e *traces.Event) *traces.Finding {
 	switch {
 	case w == nil:
 		return found(e, 0, "makes check %d, of which nobody said what it finds", smpev.CheckNumber(e.A))
-	case w.value == e.B:
+	case w.value == e.B, slices.Contains(m.wants, want{e.A, e.B}):
 		return nil
 	}
 	switch smpev.CheckWhat(e.A) {
@@ -55,7 +59,18 @@ func (m *rightResult) Event(e *traces.Event) *traces.Finding {
 	case smpev.CheckErrno:
 		return found(e, e.C, "gets %s from register at %#x; right is %s", kpev.Errno(e.B), e.C, kpev.Errno(w.value))
 	}
-	return found(e, 0, "gets %#x from a call; right is %#x", e.B, w.value)
+	return found(e, 0, "gets %#x from a call; right is %s", e.B, m.right(e.A))
+}
+
+// right lists the right values of a check.
+func (m *rightResult) right(check uint64) string {
+	var list []string
+	for _, w := range m.wants {
+		if w.check == check {
+			list = append(list, fmt.Sprintf("%#x", w.value))
+		}
+	}
+	return strings.Join(list, " or ")
 }
 
 func (m *rightResult) End(bool) *traces.Finding { return nil }

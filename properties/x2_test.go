@@ -17,6 +17,15 @@ func init() {
 		tr.Want(2, 0, result, 0xcbf43926).On(1, 2).Got(0, result, 0xcbf43927, 0)
 		tr.ExpectViolation("X2", "gets 0xcbf43927 from a call; right is 0xcbf43926")
 	})
+	golden("X2-one-of-two", func(tr *tracetest.Trace) {
+		tr.Want(2, 0, result, 7).Want(2, 0, result, 9).Want(2, 1, result, 8)
+		tr.On(1, 2).Got(0, result, 9, 0).Got(1, result, 8, 0).Got(0, result, 7, 0).Got(1, result, 9, 0)
+		tr.ExpectViolation("X2", "gets 0x9 from a call; right is 0x8")
+	})
+	golden("X2-none-of-two", func(tr *tracetest.Trace) {
+		tr.Want(2, 0, result, 7).Want(2, 0, result, 9).On(1, 2).Got(0, result, 8, 0)
+		tr.ExpectViolation("X2", "gets 0x8 from a call; right is 0x7 or 0x9")
+	})
 	golden("X2-wrong-memory", func(tr *tracetest.Trace) {
 		tr.Want(2, 1, memory, 0x1234).On(1, 2).Got(1, memory, 0x1334, 0x9008)
 		tr.ExpectViolation("X2", "finds 0x1334 in memory at 0x9008; right is 0x1234")

@@ -258,8 +258,8 @@ def task(name: str | None = None, cpu: int = 0, ops: Sequence[Op] = [], repeat: 
     """a kernel thread on a CPU that does `ops`, `repeat` times; `background`: it doesn't repeat once all other tasks have ended; `setup`: with a kernel's own engine, whose state can be kept, this number of `ops` runs before any task begins; with kpsim's engine they are the task's first"""
     ...
 
-def call(f: Function, *args: Word, changed: bool = False, returns: Word | None = None, bits: int = 64, probed: bool = False) -> _Both:
-    """call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on purpose, so it isn't compared. `returns`: the right result, in the low `bits` of `rax`. `probed`: in each schedule a handler of a probe runs in the call. As a step, `call(f)`: the handler calls `f`"""
+def call(f: Function, *args: Word, changed: bool = False, returns: Word | Sequence[Word] | None = None, bits: int = 64, probed: bool = False) -> _Both:
+    """call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on purpose, so it isn't compared. `returns`: the right result, in the low `bits` of `rax`, or a list of those that are right. `probed`: in each schedule a handler of a probe runs in the call. As a step, `call(f)`: the handler calls `f`"""
     ...
 
 def expect(d: Data, hex: Hex, probed: bool = False) -> Op:
@@ -354,8 +354,8 @@ def expect_text(at: Function, hex: Hex) -> Op:
     """text from `at` on holds the bytes `hex`, as another patcher reads them"""
     ...
 
-def on_breakpoint(at: Function, goto: Function | None = None, retry: bool = False, call: Function | None = None) -> Op:
-    """from now on a breakpoint at `at` is the task's own: its handler continues at `goto`, or, with `retry`, at `at`, where it runs what stands there then; before that it calls the function `call`. With neither it isn't its own any more"""
+def on_breakpoint(at: Function, goto: Function | None = None, retry: bool = False, call: Function | None = None, links: bool = False) -> Op:
+    """from now on a breakpoint at `at` is the task's own: its handler continues at `goto`, or, with `retry`, at `at`, where it runs what stands there then; before that it calls the function `call`. With neither it isn't its own any more. `links = True`: it calls `goto`, as the call at `at` would, which returns after that"""
     ...
 
 def map(t: Function, errno: Errno = None) -> Op:

@@ -187,6 +187,14 @@ func (c checker) goesTo(p Part, who string, op *Op) error {
 	return nil
 }
 
+// links checks where a handler that makes a call goes on.
+func links(_ checker, p Part, who string, op *Op) error {
+	if op.Links && len(op.Targets) == 0 {
+		return Faultf(p, "%s: links: say what the handler calls; give goto", who)
+	}
+	return nil
+}
+
 // calls checks what the handler of a breakpoint calls.
 func (c checker) calls(p Part, who string, op *Op) error {
 	if op.Calls == "" {

@@ -73,7 +73,7 @@ var params = [...]struct {
 	ParamUpFails:   {func(op *Op) { op.Fails = 0 }, failing(false)},
 	ParamArgs:      {func(op *Op) { op.Args = nil }, checker.args},
 	ParamChanged:   {func(op *Op) { op.Changed = false }, nil},
-	ParamReturns:   {func(op *Op) { op.Checked, op.Returns = false, 0 }, checker.returns},
+	ParamReturns:   {func(op *Op) { op.Checked, op.Returns, op.Or = false, 0, nil }, checker.returns},
 	ParamBits:      {func(op *Op) { op.Bits = 0 }, nil}, // returns has checked it
 	ParamErrno:     {func(op *Op) { op.Checked, op.Returns = false, 0 }, checker.errno},
 	ParamPlace:     {func(op *Op) { op.Target, op.Offset = "", 0 }, checker.anywhere},
@@ -90,6 +90,7 @@ var params = [...]struct {
 	ParamRetry:     {func(op *Op) { op.On = false }, nil},
 	ParamStopped:   {func(op *Op) { op.On = false }, stoppedWrite},
 	ParamCalls:     {func(op *Op) { op.Calls = "" }, checker.calls},
+	ParamLinks:     {func(op *Op) { op.Links = false }, links},
 	ParamProbed:    {func(op *Op) { op.On = false }, nil},
 	ParamNop:       {func(op *Op) { op.At = "" }, ofNop},
 	ParamProcess:   {func(op *Op) { op.Process = 0 }, ofProcess},
@@ -187,10 +188,12 @@ func (c checker) args(p Part, who string, op *Op) error {
 
 // returns checks the expected result of a call.
 func (c checker) returns(p Part, who string, op *Op) error {
-	if op.Checked && (op.Bits < 1 || op.Bits > 64 || op.Bits < 64 && op.Returns>>op.Bits != 0) {
-		return Faultf(p, "%s: %#x isn't a result of %d bits; give bits = 64, or what fits", who, op.Returns, op.Bits)
+	for _, v := range append([]uint64{op.Returns}, op.Or...) {
+		if op.Checked && (op.Bits < 1 || op.Bits > 64 || op.Bits < 64 && v>>op.Bits != 0) {
+			return Faultf(p, "%s: %#x isn't a result of %d bits; give bits = 64, or what fits", who, v, op.Bits)
+		}
 	}
-	if !op.Checked && (op.Returns != 0 || op.Bits != 0) {
+	if !op.Checked && (op.Returns != 0 || op.Bits != 0 || op.Or != nil) {
 		return Faultf(p, "%s: a result that isn't checked; leave it zero", who)
 	}
 	return nil

@@ -108,7 +108,7 @@ const (
 	ParamUpFails                    // Fails: a step of cpu_up; may be left out
 	ParamArgs                       // Args: numbers
 	ParamChanged                    // Changed; may be left out
-	ParamReturns                    // Checked and Returns; may be left out
+	ParamReturns                    // Checked, Returns and Or; may be left out
 	ParamBits                       // Bits; may be left out
 	ParamErrno                      // Checked and Returns; may be left out
 	ParamPlace                      // Target and Offset: a byte of a function
@@ -125,6 +125,7 @@ const (
 	ParamGoto                       // Targets and Into: a place in a function; may be left out
 	ParamRetry                      // On; may be left out
 	ParamCalls                      // Calls: a function; may be left out
+	ParamLinks                      // Links; may be left out
 	ParamProbed                     // On: without probes the memory differs; may be left out
 	ParamNop                        // At: a function; may be left out
 	ParamProcess                    // Process: a number; may be left out

@@ -54,7 +54,8 @@ type Op struct {
 	// bits of rax; for a call of the probes' API, as a positive number.
 	Checked bool
 	Returns uint64
-	Bits    int // for a call: 1 to 64 if Checked
+	Bits    int      // for a call: 1 to 64 if Checked
+	Or      []uint64 // for a call: results that are right as well
 
 	// Targets are probes of one kind; or the function that is called from then on, followed by
 	// pairs of another function and what is called for it.
@@ -85,6 +86,7 @@ type Hand struct {
 	CPUs    uint64  // a set; 0: all
 	Awaited Awaited // what is waited for
 	Calls   string  // the function that the handler of a breakpoint calls, "" for none
+	Links   bool    // where the handler continues is called, as the instruction at the breakpoint would
 }
 
 // A User is what operations take that are about uprobes.

@@ -57,6 +57,7 @@ var goTypes = map[lang.Takes]goType{
 	lang.TakesInt:             {name: "int"},
 	lang.TakesInts:            {name: "int", many: true},
 	lang.TakesWord:            {name: "Word"},
+	lang.TakesOneOrMoreWords:  {name: "Word", many: true},
 	lang.TakesWords:           {name: "Word", many: true},
 	lang.TakesAddr:            {name: "uint64"},
 	lang.TakesRest:            {name: "Word", many: true},

@@ -102,8 +102,8 @@ func (x *Task) Setup(setup int) *Task { x.set("setup", setup); return x }
 
 // Call is call(f, *args, changed = False, returns = None, bits = 64, probed = False) of the language: call f with
 // up to six numbers, args. changed: probes or labels change its result on purpose, so it isn't compared. returns:
-// the right result, in the low bits of rax. probed: in each schedule a handler of a probe runs in the call. As a
-// step, call(f): the handler calls f.
+// the right result, in the low bits of rax, or a list of those that are right. probed: in each schedule a handler
+// of a probe runs in the call. As a step, call(f): the handler calls f.
 func Call(f Function, args ...Word) *CallOp {
 	return &CallOp{both{deed{newCall("call", append([]any{f}, list(args)...)...)}}}
 }
@@ -114,10 +114,11 @@ type CallOp struct{ both }
 // Changed is probes or labels change its result on purpose, so it isn't compared. See Call; without it False.
 func (x *CallOp) Changed(changed bool) *CallOp { x.set("changed", changed); return x }
 
-// Returns is the right result, in the low bits of rax. See Call; without it None.
-func (x *CallOp) Returns(returns Word) *CallOp { x.set("returns", returns); return x }
+// Returns is the right result, in the low bits of rax, or a list of those that are right. See Call; without it None.
+func (x *CallOp) Returns(returns ...Word) *CallOp { x.set("returns", list(returns)); return x }
 
-// Bits is returns: the right result, in the low bits of rax. See Call; without it 64.
+// Bits is returns: the right result, in the low bits of rax, or a list of those that are right. See Call; without
+// it 64.
 func (x *CallOp) Bits(bits int) *CallOp { x.set("bits", bits); return x }
 
 // Probed is in each schedule a handler of a probe runs in the call. See Call; without it False.
@@ -309,9 +310,10 @@ func SaveText(at Place, d Block) Op { return anOp{deed{newCall("save_text", at, 
 // them.
 func ExpectText(at Place, hex string) Op { return anOp{deed{newCall("expect_text", at, hex)}} }
 
-// OnBreakpoint is on_breakpoint(at, goto = None, retry = False, call = None) of the language: from now on a
-// breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at, where it runs what
-// stands there then; before that it calls the function call. With neither it isn't its own any more.
+// OnBreakpoint is on_breakpoint(at, goto = None, retry = False, call = None, links = False) of the language: from
+// now on a breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at, where it runs
+// what stands there then; before that it calls the function call. With neither it isn't its own any more. links =
+// True: it calls goto, as the call at at would, which returns after that.
 func OnBreakpoint(at Place) *OnBreakpointOp {
 	return &OnBreakpointOp{anOp{deed{newCall("on_breakpoint", at)}}}
 }
@@ -320,7 +322,8 @@ func OnBreakpoint(at Place) *OnBreakpointOp {
 type OnBreakpointOp struct{ anOp }
 
 // Goto is from now on a breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at,
-// where it runs what stands there then; before that it calls the function call. See OnBreakpoint; without it None.
+// where it runs what stands there then; before that it calls the function call. links = True: it calls goto, as the
+// call at at would, which returns after that. See OnBreakpoint; without it None.
 func (x *OnBreakpointOp) Goto(gotoOf Place) *OnBreakpointOp { x.set("goto", gotoOf); return x }
 
 // Retry is from now on a breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at,
@@ -330,6 +333,10 @@ func (x *OnBreakpointOp) Retry(retry bool) *OnBreakpointOp { x.set("retry", retr
 // Call is from now on a breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at,
 // where it runs what stands there then; before that it calls the function call. See OnBreakpoint; without it None.
 func (x *OnBreakpointOp) Call(call Function) *OnBreakpointOp { x.set("call", call); return x }
+
+// Links is links = True: it calls goto, as the call at at would, which returns after that. See OnBreakpoint;
+// without it False.
+func (x *OnBreakpointOp) Links(links bool) *OnBreakpointOp { x.set("links", links); return x }
 
 // Map is map(t, errno = None) of the language: allocate the memory for code t and make it executable: each byte is
 // a breakpoint. No CPU serialises. "ENOMEM": it is mapped.
@@ -449,17 +456,3 @@ type StopOp struct{ anOp }
 // CPUs is stop all other CPUs, or cpus, wherever they are, as a debugger, ptrace or SuspendThread does, until
 // resume(); they serve interrupts meanwhile. See Stop; without it None.
 func (x *StopOp) CPUs(cpus ...int) *StopOp { x.set("cpus", list(cpus)); return x }
-
-// StopOutside is stop_outside(at, size, stacks = False) of the language: stop(); if a stopped task stands in the
-// size bytes from at on, let all go on, and try again. A task stands there if it was interrupted there, or, with
-// stacks, if a word of its stack points there. A register isn't looked at.
-func StopOutside(at Place, size int) *StopOutsideOp {
-	return &StopOutsideOp{anOp{deed{newCall("stop_outside", at, size)}}}
-}
-
-// StopOutsideOp is what StopOutside makes, for its options.
-type StopOutsideOp struct{ anOp }
-
-// Stacks is A task stands there if it was interrupted there, or, with stacks, if a word of its stack points there.
-// See StopOutside; without it False.
-func (x *StopOutsideOp) Stacks(stacks bool) *StopOutsideOp { x.set("stacks", stacks); return x }

@@ -2,6 +2,20 @@
 
 package build
 
+// StopOutside is stop_outside(at, size, stacks = False) of the language: stop(); if a stopped task stands in the
+// size bytes from at on, let all go on, and try again. A task stands there if it was interrupted there, or, with
+// stacks, if a word of its stack points there. A register isn't looked at.
+func StopOutside(at Place, size int) *StopOutsideOp {
+	return &StopOutsideOp{anOp{deed{newCall("stop_outside", at, size)}}}
+}
+
+// StopOutsideOp is what StopOutside makes, for its options.
+type StopOutsideOp struct{ anOp }
+
+// Stacks is A task stands there if it was interrupted there, or, with stacks, if a word of its stack points there.
+// See StopOutside; without it False.
+func (x *StopOutsideOp) Stacks(stacks bool) *StopOutsideOp { x.set("stacks", stacks); return x }
+
 // Move is move(at, to = None) of the language: between stop() and resume(): each task that was interrupted at at
 // continues at to.
 func Move(at Place) *MoveOp { return &MoveOp{anOp{deed{newCall("move", at)}}} }
@@ -469,32 +483,3 @@ func (x *Timer) Idle(idle bool) *Timer { x.set("idle", idle); return x }
 // Args is a timer tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns
 // interrupts on before it ends; idle: it also fires while the CPU has no task to run. See Timer; without it [].
 func (x *Timer) Args(args ...Word) *Timer { x.set("args", list(args)); return x }
-
-// NMI is nmi(cpu, at_most = 1, run = None, idle = False, args = []) of the language: a non-maskable interrupt; run,
-// args and idle as a timer's.
-func (s *Scenario) NMI(cpu int) *NMI { return &NMI{s.make("nmi", cpu)} }
-
-// NMI is what NMI makes, for its options.
-type NMI struct{ part }
-
-// AtMost is at_most. See NMI; without it 1.
-func (x *NMI) AtMost(atMost int) *NMI { x.set("at_most", atMost); return x }
-
-// Run is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it None.
-func (x *NMI) Run(run Function) *NMI { x.set("run", run); return x }
-
-// Idle is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it False.
-func (x *NMI) Idle(idle bool) *NMI { x.set("idle", idle); return x }
-
-// Args is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it [].
-func (x *NMI) Args(args ...Word) *NMI { x.set("args", list(args)); return x }
-
-// Preempt is preempt(cpu, at_most = 1) of the language: a reschedule interrupt: another task is to run. It needs a
-// second task on that CPU.
-func (s *Scenario) Preempt(cpu int) *Preempt { return &Preempt{s.make("preempt", cpu)} }
-
-// Preempt is what Preempt makes, for its options.
-type Preempt struct{ part }
-
-// AtMost is at_most. See Preempt; without it 1.
-func (x *Preempt) AtMost(atMost int) *Preempt { x.set("at_most", atMost); return x }

@@ -2,6 +2,35 @@
 
 package build
 
+// NMI is nmi(cpu, at_most = 1, run = None, idle = False, args = []) of the language: a non-maskable interrupt; run,
+// args and idle as a timer's.
+func (s *Scenario) NMI(cpu int) *NMI { return &NMI{s.make("nmi", cpu)} }
+
+// NMI is what NMI makes, for its options.
+type NMI struct{ part }
+
+// AtMost is at_most. See NMI; without it 1.
+func (x *NMI) AtMost(atMost int) *NMI { x.set("at_most", atMost); return x }
+
+// Run is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it None.
+func (x *NMI) Run(run Function) *NMI { x.set("run", run); return x }
+
+// Idle is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it False.
+func (x *NMI) Idle(idle bool) *NMI { x.set("idle", idle); return x }
+
+// Args is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it [].
+func (x *NMI) Args(args ...Word) *NMI { x.set("args", list(args)); return x }
+
+// Preempt is preempt(cpu, at_most = 1) of the language: a reschedule interrupt: another task is to run. It needs a
+// second task on that CPU.
+func (s *Scenario) Preempt(cpu int) *Preempt { return &Preempt{s.make("preempt", cpu)} }
+
+// Preempt is what Preempt makes, for its options.
+type Preempt struct{ part }
+
+// AtMost is at_most. See Preempt; without it 1.
+func (x *Preempt) AtMost(atMost int) *Preempt { x.set("at_most", atMost); return x }
+
 // Never is never(canary = None) of the language: no schedule breaks any property. canary: with this mutant some
 // schedule must, which shows that the search isn't blind. This is the default.
 func (s *Scenario) Never() *Never { return &Never{s.only("never")} }

@@ -328,6 +328,13 @@ func (a *Arch) Caller(m Memory, r *Regs) (to Addr, ok bool) {
 	return Addr(v), ok
 }
 
+// PushCaller makes the function that is entered next return to an address, as a call of it does. ok false: the stack
+// isn't mapped there.
+func (a *Arch) PushCaller(m Memory, r *Regs, to Addr) (ok bool) {
+	r.R[a.SP] -= uint64(a.Pushed)
+	return a.SetCaller(m, r, to)
+}
+
 // SetCaller makes it return to another address.
 func (a *Arch) SetCaller(m Memory, r *Regs, to Addr) (ok bool) {
 	if a.Pushed == 0 {

@@ -22,6 +22,8 @@ type Action struct {
 	Owns bool
 	Call arch.Addr // called first, with interrupts off; 0: nothing
 	To   arch.Addr // where the CPU continues; that of the breakpoint: it waits until a task has replaced that
+
+	Links bool // To is called, as the branch at the breakpoint would, and returns after that
 }
 
 // NewBreak adds a place, at boot; waits as in Break. One that is known already isn't added again.
@@ -66,6 +68,9 @@ func (h *Hand) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	}
 	does := b.does.ReadNewest(x)
 	if !does.Owns {
+		return 0
+	}
+	if a := h.k.M.Arch(); does.Links && !a.PushCaller(x.Memory(), regs, at+arch.Addr(a.BranchLen)) {
 		return 0
 	}
 	does.handle(x, regs, does.To, at, &b.gone)

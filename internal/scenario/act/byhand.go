@@ -73,17 +73,21 @@ var (
 	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.ExpectText(x, i) }})
 
 	OnBreakpoint = add(row{family: hands, Operation: &scenario.Operation{
-		Word:   "on_breakpoint",
-		Params: handled(scenario.Param{Name: "at", Kind: scenario.ParamPlace}),
+		Word: "on_breakpoint",
+		Params: append(handled(scenario.Param{Name: "at", Kind: scenario.ParamPlace}),
+			scenario.Param{Name: "links", Kind: scenario.ParamLinks}),
 		Says: "from now on a breakpoint at `at` is the task's own: its handler continues at `goto`, or, with " +
 			"`retry`, at `at`, where it runs what stands there then; before that it calls the function `call`. With " +
-			"neither it isn't its own any more",
+			"neither it isn't its own any more. `links = True`: it calls `goto`, as the call at `at` would, which " +
+			"returns after that",
 		Kernel:  []string{"register_die_notifier", "sigaction"},
 		Object:  scenario.TextByHand,
 		Traits:  scenario.ByHand | scenario.Serial,
 		Touches: scenario.TouchFlip | scenario.TouchHand,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
-		t.Clients().Hand.OnBreakpoint(x, t.Place(op), action(t, op, t.Place(op)))
+		does := action(t, op, t.Place(op))
+		does.Links = op.Links
+		t.Clients().Hand.OnBreakpoint(x, t.Place(op), does)
 	}})
 
 	Map = add(memory("map", "allocate the memory for code `t` and make it executable: each byte is a breakpoint. No "+

@@ -16,8 +16,9 @@ var (
 			{Name: "probed", Kind: scenario.ParamProbed},
 		},
 		Says: "call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on purpose, " +
-			"so it isn't compared. `returns`: the right result, in the low `bits` of `rax`. `probed`: in each schedule a handler of a probe runs in the call. As a step, `call(f)`: " +
-			"the handler calls `f`",
+			"so it isn't compared. `returns`: the right result, in the low `bits` of `rax`, or a list of those that " +
+			"are right. `probed`: in each schedule a handler of a probe runs in the call. As a step, `call(f)`: the " +
+			"handler calls `f`",
 		Step:    scenario.StepCall,
 		Object:  scenario.AFunction,
 		Traits:  scenario.Serial | scenario.Runs,

@@ -485,7 +485,7 @@ func WithoutExpectation(s *scenario.Scenario, task, op int) Edit {
 	return Edit{Says: says, apply: func(c *scenario.Scenario) {
 		t := &c.Tasks[task]
 		if o := &t.Ops[op]; o.Kind != act.Expect {
-			o.Checked, o.Returns, o.Bits, o.On = false, 0, 0, o.On && o.Kind != act.Call
+			o.Checked, o.Returns, o.Bits, o.Or, o.On = false, 0, 0, nil, o.On && o.Kind != act.Call
 			return
 		}
 		t.Ops = slices.Delete(t.Ops, op, op+1)

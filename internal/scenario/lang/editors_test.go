@@ -45,7 +45,8 @@ func TestEditors(t *testing.T) {
 var takenAs = map[lang.Takes]string{
 	lang.TakesText: "str", lang.TakesErrno: "Errno", lang.TakesHex: "Hex", lang.TakesWritten: "Hex | Written",
 	lang.TakesInt: "int", lang.TakesInts: "int | Sequence[int]", lang.TakesWord: "Word", lang.TakesAddr: "Word",
-	lang.TakesWords: "Sequence[Word]", lang.TakesRest: "Word", lang.TakesBool: "bool",
+	lang.TakesWords: "Sequence[Word]", lang.TakesOneOrMoreWords: "Word | Sequence[Word]",
+	lang.TakesRest: "Word", lang.TakesBool: "bool",
 	lang.TakesBools: "bool | Sequence[bool]", lang.TakesFunc: "Function", lang.TakesFuncs: "Sequence[Function]",
 	lang.TakesOneOrMore: "Function | Sequence[Function]", lang.TakesCallee: "Function | str",
 	lang.TakesPlace: "Function", lang.TakesPlaces: "Sequence[Function]",

@@ -3,6 +3,7 @@ package lang
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -89,4 +90,41 @@ func wholes(what string, v starlark.Value) (names []string, err error) {
 		names = append(names, f.name)
 	}
 	return names, err
+}
+
+// readReturns reads the right result of a call, or those that are right.
+func readReturns(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) error {
+	right := []starlark.Value{v}
+	if list, ok := v.(starlark.Iterable); ok {
+		if right = slices.Collect(starlark.Elements(list)); len(right) == 0 {
+			return fmt.Errorf("%s is empty; give the right results, or leave it out", a.Name)
+		}
+	}
+	op.Checked = true
+	for i, v := range right {
+		n, err := number(a.Name, v)
+		if err != nil {
+			return err
+		}
+		if is, ok := v.(starlark.Int); ok && is.Sign() < 0 && op.Bits > 0 && op.Bits < 64 {
+			n &= 1<<op.Bits - 1 // -1 in 16 bits is 0xffff
+		}
+		if i == 0 {
+			op.Returns = n
+		} else {
+			op.Or = append(op.Or, n)
+		}
+	}
+	return nil
+}
+
+func printReturns(_ *printer, _ scenario.Param, op *scenario.Op) []string {
+	if op.Or == nil {
+		return only(op.Checked, "returns = "+literal(op.Returns))
+	}
+	right := []string{literal(op.Returns)}
+	for _, v := range op.Or {
+		right = append(right, literal(v))
+	}
+	return only(op.Checked, "returns = ["+strings.Join(right, ", ")+"]")
 }

@@ -178,20 +178,7 @@ var forms = [...]form{
 			return only(op.Changed, "changed = True")
 		},
 	},
-	scenario.ParamReturns: {
-		otherwise: "None", none: true,
-		read: func(_ *call, a scenario.Param, v starlark.Value, op *scenario.Op) (err error) {
-			op.Returns, err = number(a.Name, v)
-			op.Checked = true
-			if i, ok := v.(starlark.Int); ok && i.Sign() < 0 && op.Bits > 0 && op.Bits < 64 {
-				op.Returns &= 1<<op.Bits - 1 // -1 in 16 bits is 0xffff
-			}
-			return err
-		},
-		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
-			return only(op.Checked, "returns = "+literal(op.Returns))
-		},
-	},
+	scenario.ParamReturns: {otherwise: "None", none: true, read: readReturns, print: printReturns},
 	scenario.ParamBits: {
 		into: func(op *scenario.Op) any { op.Bits = 64; return &op.Bits }, otherwise: "64",
 		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string {
@@ -295,6 +282,10 @@ var forms = [...]form{
 	scenario.ParamRetry: {
 		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",
 		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.On, "retry = True") },
+	},
+	scenario.ParamLinks: {
+		into: func(op *scenario.Op) any { return &op.Links }, otherwise: "False",
+		print: func(_ *printer, _ scenario.Param, op *scenario.Op) []string { return only(op.Links, "links = True") },
 	},
 	scenario.ParamStopped: {
 		into: func(op *scenario.Op) any { return &op.On }, otherwise: "False",

@@ -92,7 +92,7 @@ func TestParseEdited(t *testing.T) {
 machine(cpus = 3, fetch = "stale")
 f = text("f", hex = "55 4889e5 5d c3", extable = [0, 1])
 k = kprobe("k", at = f + 1, pre = [set_reg("rax", -1), call(f)])
-task(cpu = 1, ops = [register(k, errno = "EINVAL"), call(f, 4096, 255, returns = 7)], repeat = 2)
+task(cpu = 1, ops = [register(k, errno = "EINVAL"), call(f, 9, 255, returns = 7), call(f, returns = [7, 8])], repeat = 2)
 never(canary = "no-stop")
 `), nil)
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ k = kprobe(at = f + 2 - 1, name = "k", pre = [
 task(repeat = 0x2, cpu = 1,
 	ops = [
 		register(k, errno = "EINVAL"),
-		call(f, 0x10_00, 0o377, returns = (7)),
+		call(f, 0x0_9, 0o377, returns = (7)), call(f, returns = (0x7, 8)),
 	])
 never(canary = "no-stop")`))
 	require.NoError(t, err)

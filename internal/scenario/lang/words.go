@@ -20,6 +20,7 @@ const (
 	TakesWritten                          // bytes, or what jump_to and the like give
 	TakesInt                              // a number
 	TakesInts                             // several
+	TakesOneOrMoreWords                   // several, or one
 	TakesWord                             // a word of 64 bits: a number, or the address of a function or of data
 	TakesWords                            // several
 	TakesAddr                             // an address, as a number
@@ -214,7 +215,7 @@ var paramTakes = [...]Takes{
 	scenario.ParamFuncs: TakesOneOrMore, scenario.ParamIntos: TakesOneOrMore, scenario.ParamInto: TakesFunc,
 	scenario.ParamCallee: TakesFunc, scenario.ParamOn: TakesBool, scenario.ParamCPU: TakesInt,
 	scenario.ParamDownFails: TakesChoice, scenario.ParamUpFails: TakesChoice, scenario.ParamArgs: TakesRest,
-	scenario.ParamChanged: TakesBool, scenario.ParamReturns: TakesWord, scenario.ParamBits: TakesInt,
+	scenario.ParamChanged: TakesBool, scenario.ParamReturns: TakesOneOrMoreWords, scenario.ParamBits: TakesInt,
 	scenario.ParamErrno: TakesErrno, scenario.ParamPlace: TakesPlace, scenario.ParamWritten: TakesWritten,
 	scenario.ParamBy: TakesInt, scenario.ParamOld: TakesHex, scenario.ParamStopped: TakesBool,
 	scenario.ParamText: TakesHex, scenario.ParamBlock: TakesData, scenario.ParamSize: TakesInt,
@@ -222,7 +223,8 @@ var paramTakes = [...]Takes{
 	scenario.ParamGoto: TakesPlace, scenario.ParamRetry: TakesBool, scenario.ParamCalls: TakesFunc,
 	scenario.ParamProbed: TakesBool, scenario.ParamNop: TakesFunc, scenario.ParamProcess: TakesInt,
 	scenario.ParamRecurses: TakesInt, scenario.ParamLeaves: TakesInt, scenario.ParamRet: TakesFunc,
-	scenario.ParamSkips: TakesInts, scenario.ParamRemoves: TakesBool, scenario.ParamCount: TakesInt,
+	scenario.ParamLinks: TakesBool, scenario.ParamSkips: TakesInts, scenario.ParamRemoves: TakesBool,
+	scenario.ParamCount: TakesInt,
 }
 
 // byHandWords are the functions of the language that no row of scenario makes.

@@ -37,6 +37,10 @@ func (ps *patchers) addByHand() error {
 						ps.Scenario.Name, op.Targets[0], ps.arch.BranchLen, ps.arch.Reach, op.Target)
 				}
 				ps.storesTo(op.Target, op.Offset, ps.Scenario.Written(op))
+			case op.Links && ps.arch.Frame.NoSP:
+				return scenario.Faultf(scenario.PartIn(scenario.TheTasks, i, k),
+					"%s: links: a handler can't push where a trap of this kernel leaves no room; give retry, "+
+						"or a later edition", ps.Scenario.Name)
 			case op.Kind.Has(scenario.ParamRetry):
 				ps.Hand.NewBreak(ps.funcs[op.Target]+arch.Addr(op.Offset), op.On)
 				ps.storesTo(op.Target, op.Offset, 1)

@@ -41,6 +41,10 @@ n = code("n", size = 8, mapped = False)
 		"a breakpoint leads on":    {ops: `on_breakpoint(f, goto = g), write(f, "cc"), call(f, returns = 2)`},
 		"with a call before": {ops: `on_breakpoint(f, goto = f + 5, call = g), write(f, "cc"), ` +
 			`call(f, returns = 1)`},
+		"and calls": {ops: `on_breakpoint(f, goto = g, links = True), write(f, "cc"), ` +
+			`call(f, returns = 1)`},
+		"one of two results":            {ops: `call(f, changed = True, returns = [2, 1])`},
+		"none of two results":           {`call(f, changed = True, returns = [2, 3])`, "X2"},
 		"until it isn't the task's own": {`on_breakpoint(f, goto = g), on_breakpoint(f), write(f, "cc"), call(f)`, "B1"},
 		"memory for code":               {ops: `call(c, returns = 3), free(c, errno = 0), free(c, errno = "EINVAL")`},
 		"which is gone":                 {`free(c), call(c)`, "S1"},
