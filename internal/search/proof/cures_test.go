@@ -23,8 +23,8 @@ import (
 // races are what is built in of patchers that a scenario describes, with the cure of each.
 var races = map[string]string{
 	"hook-bytes": "hook-breakpoint", "hook-unsynced": "hook-synced", "hook-inside": "hook-moves",
-	"displacement-torn": "displacement-aligned",
-	"method-stale":      "method-serialised", "immediate-half": "immediate-aligned",
+	"displacement-torn": "displacement-aligned", "call-torn": "call-breakpoint",
+	"method-stale": "method-serialised", "immediate-half": "immediate-aligned",
 	"trampoline-looked": "trampoline-awaited", "image-sleeps": "image-outside", "dispatcher-rcu": "dispatcher-tasks",
 	"branch-into": "branch-behind", "checker-half": "checker-waits", "stopped-lock": "locked-first",
 	"unload-early": "unload-safepoint", "foreign-fentry": "foreign-looked",
