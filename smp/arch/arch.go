@@ -38,6 +38,7 @@ type Arch struct {
 	Registers
 	Branches
 	Breakpoints
+	Terms
 
 	// Instructions.
 	MaxLen    int    // bytes of the longest
@@ -105,6 +106,25 @@ func (a *Arch) LocalEntry(code []byte) Addr {
 		return 0
 	}
 	return a.Local(code)
+}
+
+// Terms are a processor's own words, for people.
+type Terms struct {
+	Serialising string            // the instruction that serialises; "": several do
+	words       *strings.Replacer // in texts that have x86's words, as those of events; nil: they are its own
+}
+
+// NewTerms returns the words of a processor that isn't x86: pairs of x86's word and its own.
+func NewTerms(serialising string, words ...string) Terms {
+	return Terms{serialising, strings.NewReplacer(append(words, "serialising instruction", serialising)...)}
+}
+
+// InWords puts the processor's words in the place of x86's.
+func (t *Terms) InWords(text string) string {
+	if t.words == nil {
+		return text
+	}
+	return t.words.Replace(text)
 }
 
 // Breakpoints are a processor's, and how kernels patch with them.

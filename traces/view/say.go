@@ -29,7 +29,9 @@ var special = map[traces.Kind]func(t *teller, e *traces.Event) string{
 }
 
 // say returns the text of one event alone, as its kind's row has it.
-func (t *teller) say(e *traces.Event) string {
+func (t *teller) say(e *traces.Event) string { return t.in.Arch.InWords(t.inX86s(e)) }
+
+func (t *teller) inX86s(e *traces.Event) string {
 	row := e.Kind.Spec()
 	switch f := special[e.Kind]; {
 	case f != nil:

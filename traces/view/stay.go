@@ -296,7 +296,11 @@ func (p *tale) tellStale(s *sources, v int) {
 	if ser > u {
 		return // then this isn't the reason
 	}
-	since := fmt.Sprintf("No IPI made %s serialise after event %d", who, p.ev[u].Seq)
+	own := ""
+	if p.in.Arch.Serialising != "" {
+		own = p.in.Arch.Serialising + " and no "
+	}
+	since := fmt.Sprintf("No %sIPI made %s serialise after event %d", own, who, p.ev[u].Seq)
 	stop := p.next(u, v, func(o *traces.Event) bool { return o.Kind == smpev.StopEnd })
 	sent := p.next(u, v, func(o *traces.Event) bool { return o.Kind == smpev.SendIPI && o.A>>e.CPU&1 != 0 })
 	switch {

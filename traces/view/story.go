@@ -74,7 +74,7 @@ type tale struct {
 // say adds a sentence about event i.
 func (p *tale) say(i, may int, format string, args ...any) *line {
 	// rows have aligned columns, sentences don't
-	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+	text := p.in.Arch.InWords(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
 	p.lines = append(p.lines, line{Sentence{Seq: p.ev[i].Seq, Text: text}, i, len(p.lines), may})
 	return &p.lines[len(p.lines)-1]
 }

@@ -78,7 +78,7 @@ var plainWords = map[string]string{
 	"L3": "wrote a jump, or left one,% though optimization was switched off.",
 	"L4": "wrote to a probe's text, or left it patched,% though all probes were switched off.",
 	"M1": "A module was held by nobody who may, or let go while it was in use%.",
-	"N1": "The clients of a function's entry weren't called as they are registered%.",
+	"N1": "A client of a function's entry missed a call, or was called while not registered%.",
 	"N2": "broke the pairs of an fprobe's calls and returns%.",
 	"N3": "A call of a function was handled by the wrong BPF programs%.",
 	"O1": "died of an unhandled fault%.",

@@ -16,12 +16,12 @@ import (
 
 // Readable puts names in place of the addresses, tasks and locks of a message.
 func (p *Plan) Readable(message string) string {
-	return traces.Readable(message, p.Machine.Names().SymbolName, func(id uint64) string {
+	return p.arch.InWords(traces.Readable(message, p.Machine.Names().SymbolName, func(id uint64) string {
 		if tasks := p.Machine.Tasks().All(); id < uint64(len(tasks)) {
 			return tasks[id].Name
 		}
 		return fmt.Sprintf("task%d", id)
-	}, p.Kernel.Locks.Name)
+	}, p.Kernel.Locks.Name))
 }
 
 // Message is what a run has found, in words.

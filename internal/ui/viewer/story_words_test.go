@@ -137,7 +137,7 @@ func (c *cited) word(word, says string, e *traces.Event, s *view.Sentence) {
 	case "vector":
 		v, ok := vectors[says]
 		if !ok {
-			is(smpev.Vector(e.A))
+			is(c.in.Arch.InWords(smpev.Vector(e.A)))
 			return
 		}
 		assert.Equal(c.t, v, e.A, c.says)

@@ -313,14 +313,14 @@ var claims = []struct {
 	{`^stop_machine: every CPU`, []traces.Kind{smpev.StopStart}},
 	{`^stop_machine was over before`, []traces.Kind{smpev.StopEnd}},
 	{`didn't wait for`, []traces.Kind{smpev.TextStore, smpev.Free}},
-	{`^No IPI made (cpu\d+) serialise after event`, []traces.Kind{smpev.TextStore}},
+	{`^No (?:\S+ and no )?IPI made (cpu\d+) serialise after event`, []traces.Kind{smpev.TextStore}},
 	{`left stop_machine without serialising`, []traces.Kind{smpev.TextStore}},
 	{`^The write of .* 8 aligned bytes`, []traces.Kind{smpev.TextStore}},
 	{`still to be written`, []traces.Kind{smpev.TextStore}},
 }
 
 // subjectElsewhere are the sentences whose CPU isn't the one of their event.
-var subjectElsewhere = regexp.MustCompile(`^No IPI made|without serialising|wait for|still to be written|was over before|^The IPI that|grace period ended before`)
+var subjectElsewhere = regexp.MustCompile(`^No (?:\S+ and no )?IPI made|without serialising|wait for|still to be written|was over before|^The IPI that|grace period ended before`)
 
 // What a sentence says of an event is so: the event is of the kind of its verb
 // and of the CPU that it names, the places in it are those of its arguments,
@@ -399,7 +399,7 @@ func claim(t *testing.T, e *traces.Event, s *view.Sentence, at string) {
 func holds(t *testing.T, x told, e *traces.Event, s *view.Sentence, at string) {
 	t.Helper()
 	place := func(addr uint64) string { return regexp.QuoteMeta(x.in.Symbol(addr)) }
-	if m := regexp.MustCompile(`No IPI made (cpu(\d+)) serialise after event (\d+)`).FindStringSubmatch(s.Text); m != nil {
+	if m := regexp.MustCompile(`No (?:\S+ and no )?IPI made (cpu(\d+)) serialise after event (\d+)`).FindStringSubmatch(s.Text); m != nil {
 		from, _ := strconv.Atoi(m[3])
 		for _, o := range x.events[from:x.in.At] {
 			if fmt.Sprint(o.CPU) == m[2] {

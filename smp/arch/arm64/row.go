@@ -45,6 +45,8 @@ var ARM64 = &arch.Arch{
 	Set: set,
 	Put: put,
 	ELF: 183,
+	Terms: arch.NewTerms("isb", "#BP", "BRK", "#UD", "undefined instruction", "#PF", "abort", "#DB", "single step",
+		"saved ip", "saved pc"),
 	Breakpoints: arch.Breakpoints{
 		Breakpoint: bytesOf(Brk(BrkKprobe)),
 		Breaks:     []arch.Pattern{{Mask: 0xffe0001f, Is: wordBRK}},

@@ -52,6 +52,9 @@ var PPC64 = &arch.Arch{
 	Set:      set,
 	Put:      put,
 	ELF:      21,
+	Terms: arch.NewTerms("isync", "#BP", "trap", "#UD", "illegal instruction", "#PF", "storage interrupt",
+		"#DB", "single step",
+		"saved ip", "saved nip"),
 	Breakpoints: arch.Breakpoints{
 		Breakpoint: bytesOf(Trap()),
 		Breaks: []arch.Pattern{

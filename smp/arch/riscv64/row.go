@@ -68,6 +68,8 @@ var RV64 = &arch.Arch{
 	Set:      load,
 	Put:      put,
 	ELF:      243,
+	Terms: arch.NewTerms("fence.i", "#BP", "ebreak", "#UD", "illegal instruction", "#PF", "page fault",
+		"saved ip", "saved pc"),
 	Breakpoints: arch.Breakpoints{
 		Breakpoint: []byte{0x73, 0x00, 0x10, 0x00},
 		Breaks:     []arch.Pattern{{Mask: 0xffffffff, Is: uint64(Ebreak)}, {Mask: 0xffff, Is: uint64(CEbreak)}},
