@@ -26,28 +26,27 @@ type command interface {
 	Run(p *cli.Program) (status int, err error)
 }
 
-const description = `Kpsim simulates the races of live code patching: Linux kprobes and their like on a machine with several CPUs.
+const description = `Kpsim finds races in live code patching: Linux kprobes, jump labels, ftrace, a JIT or a hook, on a simulated machine with several CPUs.
 
-To begin with (some seconds; all scenarios take two minutes):
+To begin with (the first takes two seconds, the second about two minutes):
 
   kpsim explore second-instruction
   kpsim explore
 
-For a patcher of your own, as a JIT or a hook has one, described step by step or compiled,
-see docs/cross-modifying-code.md. The first of its races:
+docs/cross-modifying-code.md shows how to describe a patcher of your own (a JIT's, a hook's) step by step, or to run it compiled. The first of its races:
 
   kpsim explore hook-bytes
 
 Exit status, of every command:
 
-  0    as expected, or nothing was
+  0    as expected, or nothing was expected
   1    something against expectation
-  2    bad input, or an unwritten file
+  2    bad input, or a file that could not be written
   3    a bug of the simulator
   130  interrupted
   143  the same, by SIGTERM
 
-If several hold it is the first of 3, 130 or 143, 1, 2. NO_COLOR, or TERM=dumb, turns colours off.`
+If several apply, the first of 3, 130 or 143, 1, 2 is returned. NO_COLOR, or TERM=dumb, turns colours off.`
 
 // newParser makes a parser of command lines that begin with one of these verbs.
 func newParser(of []verb, stdout, stderr io.Writer, options ...kong.Option) *kong.Kong {

@@ -27,7 +27,7 @@ type Litmus struct {
 
 // Help implements kong.HelpProvider.
 func (*Litmus) Help() string {
-	return `Run litmus tests exhaustively on the simulated machine, and say what they can see of memory.
+	return `Run litmus tests on the simulated machine under every schedule, and print their final states.
 
 A litmus test is a few threads of a few instructions and a condition about the end. Each thread runs on a CPU of its own of the simulated machine, one of x86 as machine code, under every schedule; of schedules that reach the same state one continues from there. It prints what herd7 prints: the final states, in how many of them the condition holds and in how many it doesn't, and Never, Sometimes or Always. Folders are searched for NAME.litmus; tests in other languages are left out.
 

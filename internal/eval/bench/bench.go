@@ -53,9 +53,9 @@ type Search struct {
 
 // Help implements kong.HelpProvider.
 func (*Search) Help() string {
-	return `How fast the strategies are, and how soon they find each mutant and a harder bug.
+	return `Measure how fast the strategies are, and how soon they find each mutant and a harder bug.
 
-Prints whole schedules a second of safe-none, then for each mutant, and for a bug that needs three CPUs in one window of three instructions, how many schedules each strategy takes to the first violation: the median over the seeds. "portfolio/best" is the portfolio's median divided by that of the best other strategy, and its upper 95 % bound by the bootstrap, of 5 seeds or more. The medians are the same each time; the speeds are those of this machine, now.
+Prints first how many whole schedules of safe-none each strategy runs per second. Then it prints how many schedules each strategy needs to the first violation, the median over the seeds: for each mutant, and for a bug that needs three CPUs in one window of three instructions. "portfolio/best" is the portfolio's median divided by that of the best other strategy, with its upper 95 % bound by the bootstrap (5 seeds or more). The medians are the same on every computer; the speeds are those of this computer now.
 
 Examples:
 

@@ -36,11 +36,11 @@ type Mutants struct {
 
 // Help implements kong.HelpProvider.
 func (*Mutants) Help() string {
-	return `Break one step of a protocol after another on purpose, and see who notices, and how soon.
+	return `Break one step of a protocol after another on purpose, and print which property notices, and how soon.
 
-A mutant leaves out, doubles or swaps one step of a protocol. Each is searched for in the scenario where it shows, and the property that is named for it must notice. A line says which property noticed first, in how many schedules: the median over the seeds, the interval that holds the true median with 95 % or more (of 6 seeds or more), and the slowest seed; and how many deviations the shortest of three shrunk witnesses has.
+A mutant leaves out, doubles or swaps one step of a protocol. Each is searched for in the scenario where it shows, and the property that is named for it must notice. A line says which property noticed first, and after how many schedules: the median over the seeds, its interval of at least 95 % (with 6 seeds or more), and the slowest seed. It also says how many deviations the shortest of three shrunk witnesses has.
 
-It fails if a property notices that isn't named for the mutant, if a mutant survives a search and isn't marked equivalent, if one is marked so and is noticed, or its certificate (every schedule there is) isn't complete, if more than five are marked; and, without names, if there is a property that notices none.
+The exit status is 1 if a property notices that isn't named for the mutant, or if a mutant survives a search and isn't marked equivalent. It is 1, too, if a mutant that is marked equivalent is noticed, if its certificate (every schedule there is) isn't complete, or if more than five are marked. Without names it is 1 if some property notices no mutant.
 
 Examples:
 

@@ -46,11 +46,11 @@ type Watch struct {
 func (*Watch) Help() string {
 	return `Review a kernel's engine each time that you save its source.
 
-When a file of the engine is saved, in whatever way the editor does it, what differs from the kernel's release is compiled and laid over the kernel. Then results are printed as they come: the small programs, of one call, two, three; the scenarios whose runs come to what changed; the others; what few runs showed, settled. A save in the middle ends that, and it begins anew. What doesn't compile is shown, and the watching goes on.
+When an editor saves a file of the engine, the files that differ from the kernel's release are compiled and laid over the kernel. Results are printed as they come: small programs of one call, two, three; scenarios whose runs reach the change; the other scenarios; and last, more runs of what few runs showed. A save in the middle ends that, and the review begins again. If a file doesn't compile, the compiler's messages are shown, and watch waits for the next save.
 
-Each line begins with the seconds since the save. The first time, the unchanged kernel runs, too; what it shows is kept for the next saves, and the next day.
+Each line begins with the seconds since the save. The first time the unchanged kernel runs, too. Its results are kept for later saves and later days.
 
-With --objects you compile yourself, and the objects are watched.
+With --objects you compile the objects yourself, and watch waits for new ones.
 
 Examples:
 

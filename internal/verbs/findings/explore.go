@@ -22,10 +22,10 @@ import (
 // Explore is kpsim explore.
 type Explore struct {
 	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in; with --kernel those that it can run."`
-	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: by how long its runs are, two seconds or so on two cores; if no scenario is named, by how hard its race is to find, some two minutes for the whole tour, with its small and drawn programs."`
-	Seed      uint64   `range:"0..18446744073709551615" default:"1" help:"What the schedules are drawn from."`
-	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
-	Unbiased  bool     `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
+	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: by how long its runs are, two seconds or so on two cores; if no scenario is named, by how hard its race is to find, about two minutes for the whole tour on two cores."`
+	Seed      uint64   `range:"0..18446744073709551615" default:"1" help:"The seed of the schedules."`
+	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"The strategy that draws the schedules: ${strategies}."`
+	Unbiased  bool     `help:"Draw the places of interrupts and switches uniformly from all boundaries. Without it some of the runs prefer boundaries at which a CPU stands before patched text (sites, slots, detours)."`
 	Workers   int      `range:"0..64" placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
 	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Memory    string   `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's; nothing is expected then."`
@@ -35,9 +35,9 @@ type Explore struct {
 	inputs.GoOn
 	tourParts
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, on each of N computers another. Needs --out; kpsim merge puts the shares together."`
+	Shard     string       `placeholder:"I/N" help:"Make only share I of N of the runs, a different share on each of N computers. Needs --out; kpsim merge merges the shares."`
 	Out       cli.FileName `placeholder:"FILE" help:"Write what was found to a result file, for kpsim merge."`
-	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
+	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First check the simulator: repeat runs, on the same machine and on a new one, and compare them. --self-check repeats 200 runs of each scenario; --self-check=N repeats N in all, divided as the runs are."`
 	cli.Form
 
 	merges    bool   // runs of others are merged
@@ -71,15 +71,24 @@ type shard struct{ share, shares int }
 func (*Explore) Help() string {
 	return `Run scenarios under many schedules and say what was observed.
 
-A line says of a scenario: which property, whether it was broken Never or Sometimes, by how many of how many runs, and whether that is as its author expects. What breaks a property is shrunk to the fewest deviations from the default run and written to traces/NAME.kps.
+A scenario has a line for each property that its author expects to break, or one for every property. The line says Never or Sometimes, how many of the runs broke it, and whether its author expects that. A run that breaks a property is shrunk to the fewest deviations from the default run, and written to traces/NAME.kps.
 
-Without a name the tour also has all serial programs of up to four calls (kpsim small; three with --kernel), and 4000 drawn programs (kpsim fuzz), neither of which may break anything.
+Without a name explore makes the tour: all serial programs of up to four calls (kpsim small; three calls with --kernel), all built-in scenarios, and 4000 drawn programs (kpsim fuzz). The small and the drawn programs may break nothing.
 
-A run ends at the first property that it breaks. With --ignore it goes on after those that are named, with --all-properties after any. To go on: the machine runs as before, the monitor that found something is told of nothing more in that run, the others are told of everything. After T1, T2, B1, S1 or O1 a CPU may execute garbage, so what is broken later may be a consequence; the line says in how many runs another property was broken before, and a witness without that is preferred. A trace says what it goes on after.
+A run ends at the first property that it breaks. With --ignore it goes on after the named properties, with --all-properties after any. Then the machine runs as before, and each property that was broken isn't checked again in that run. After T1, T2, B1, S1 or O1 a CPU may execute garbage, so later violations may be consequences. The line says in how many runs another property was broken before, and witnesses without that are preferred. A trace names the properties after which it goes on.
 
-With --kernel, runs continue after finds that are known for that kernel (docs/findings.md). The report lists them separately, and what comes after them counts. With --objects, or a mutant of the kernel, a find is known if the unchanged kernel shows it about as often.
+With --kernel, runs continue after finds that are known for that kernel (docs/findings.md). The report lists these separately; later violations count. With --objects, or a mutant of the kernel, a find is known if the unchanged kernel shows it about as often.
 
-The lines below it say how much that shows. Of a Never: how many different behaviours a sample of the runs were (runs that differ only in the order of steps that don't touch each other are one), the estimated chance that one more run is a new one, which kinds of event were never seen, and at how many of the places where an interrupt could come one did. Of a Sometimes: after how many schedules a search finds it, the median over 20 seeds. Of a scenario of one's own each probe has a line: in what share of the runs it was hit, became a jump, and was disarmed; and what the default run shows is said before the search: probes that are refused, or can't become a jump, and what changes no run.
+The lines below it say how thorough the search was. docs/explore.md explains each.
+
+    points         decisions taken, over all runs
+    behaviours     runs that differ only in the order of independent steps are one behaviour; this is how many a sample of the runs showed
+    chance         the estimated probability that the next run shows a behaviour that the sample doesn't have, with its interval
+    kinds of event which were seen, and which never
+    places         at how many of the places where an interrupt could come it came
+    first witness  for Sometimes: after how many schedules a search finds it, the median over 20 seeds, with its interval
+
+For a scenario of your own each probe has a line: in which share of the runs it was hit, became a jump, and was disarmed. Before the search explore lists probes that are refused or can't become a jump, and settings that change no run.
 
 Examples:
 
@@ -97,7 +106,7 @@ Examples:
   kpsim explore --shard 1/4 --out 1.json --runs 1000000 mine.star
   kpsim explore --format junit mine.star > kpsim.xml
 
-Exit status: 0 all as expected, 1 something against expectation, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted. What is first in 3, 130, 1, 2, 0 counts.`
+Exit status: 0 all as expected, 1 something against expectation, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted. If several apply, the first of 3, 130 or 143, 1, 2 is returned.`
 }
 
 func (c *Explore) Run(p *cli.Program) (int, error) {

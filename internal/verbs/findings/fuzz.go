@@ -20,10 +20,10 @@ import (
 
 // Fuzz is kpsim fuzz.
 type Fuzz struct {
-	For          time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Go on so long: 30s, 1h. Default: two minutes, unless --runs, --programs or --until-covered say how long."`
-	Runs         uint64        `range:"0..1000000000000" placeholder:"N" help:"At least so many runs in all, however long they take."`
-	Programs     uint64        `range:"0..1000000000000" placeholder:"N" help:"So many programs, however long they take."`
-	UntilCovered uint64        `range:"0..1000" placeholder:"N" help:"Stop when, of a thousand programs more, at most N would show something new, by estimate."`
+	For          time.Duration `range:"0s..8760h" placeholder:"TIME" help:"How long to draw: 30s, 1h. Default: two minutes, unless --runs, --programs or --until-covered is given."`
+	Runs         uint64        `range:"0..1000000000000" placeholder:"N" help:"Make at least N runs in all, however long they take."`
+	Programs     uint64        `range:"0..1000000000000" placeholder:"N" help:"Draw N programs, however long they take."`
+	UntilCovered uint64        `range:"0..1000" placeholder:"N" help:"Stop when, by estimate, at most N of the next thousand programs would show a new feature."`
 	Each         uint64        `range:"1..1000000000" default:"3" placeholder:"N" help:"How many runs each program is given. One that shows what is new has more."`
 	Seed         uint64        `range:"0..18446744073709551615" default:"1" help:"What programs are drawn from that aren't made from others. Two seeds have no program in common."`
 	Edition      string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
@@ -72,9 +72,11 @@ type harvest struct {
 func (*Fuzz) Help() string {
 	return `Draw programs, guided by what they show: machine, functions, probes, tasks and schedules.
 
-Whole programs are drawn: a machine of any edition or of none, with settings changed one by one; functions made of drawn instructions, beside those of the library; probes of every kind at any of their bytes; handlers, tasks, modules, tracers, labels and interrupts. What is drawn is sound, so that no schedule may break any property. Each program is run under a few schedules, and under more as long as these show something new: an event after another, an order of two CPUs, an instruction that is probed, an operation in a state of its object, of a kernel a basic block. A program that shows something new is kept, and others are made from it: with some parts drawn anew, or plainer, or taken from another program.
+Whole programs are drawn: a machine of any edition or of none, with settings changed one by one; functions of drawn instructions, and those of the library; probes of every kind at any of their bytes; handlers, tasks, modules, tracers, labels and interrupts. Drawn programs are sound: no schedule may break any property.
 
-A line for each edition says in which share of the schedules, of those on machines that optimize kprobes, a kprobe was optimized while a task was in a call of its function, and what was broken. Of each property that was broken the first program's witness is shrunk and written to traces/NAME.kps, and the program's recipe beside it.
+Each program is run under a few schedules, and under more as long as these show a new feature: an event after another, an order of two CPUs, a probed instruction, an operation in a state of its object, or a basic block of a kernel. A program that shows a new feature is kept. Others are made from it: some parts are drawn anew, made simpler, or taken from another program.
+
+A line for each edition says what was broken, and how often a kprobe was optimized while a task was in a call of its function: the share of the schedules on machines that optimize kprobes. For each broken property the first witness is shrunk and written to traces/NAME.kps, with the program's recipe beside it.
 
 With --kernel a kernel's own engine runs the programs.
 

@@ -20,9 +20,9 @@ type Merge struct {
 
 // Help implements kong.HelpProvider.
 func (*Merge) Help() string {
-	return `Put the result files of an exploration that was divided together.
+	return `Merge the result files of a search that was divided among computers.
 
-Prints what explore would have printed had it made all runs itself, and writes the same witnesses: the files hold what each share has seen, not only what it has printed. A canary counts as found if any share has found it; shrinking, and the search for first witnesses over seeds, is done here, for they are about the exploration as a whole. The shares must be of the same scenarios, strategy, seed and number of runs, made by the same kpsim, and all there.
+Prints what explore would have printed for all runs on one computer, and writes the same witnesses. Each file has all that its share has seen. A canary counts as found if any share found it. Merge shrinks the witnesses, and makes the searches over seeds for the first witness, since both need all shares. The shares must have the same scenarios, strategy, seed and number of runs, and come from the same kpsim; none may be missing.
 
 Examples:
 

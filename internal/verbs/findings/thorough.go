@@ -83,9 +83,9 @@ func coverageLines(res *explore.Result) []string {
 	if st.Sampled == 0 {
 		return []string{cli.Number(res.Counts.Points, "point") + "; too few runs for an estimate"}
 	}
-	lines := []string{fmt.Sprintf("%s; %s in %s sampled; the next is new with %s",
+	lines := []string{fmt.Sprintf("%s; %s in %s sampled%s",
 		cli.Number(res.Counts.Points, "point"),
-		cli.Number(st.Behaviours, "behaviour"), cli.Number(st.Sampled, "run"), chance(st.New))}
+		cli.Number(st.Behaviours, "behaviour"), cli.Number(st.Sampled, "run"), unseenShare(st))}
 	seen := fmt.Sprintf("all %s of event seen", cli.Number(len(st.Seen), "kind"))
 	if n := len(st.Unseen); n > 0 {
 		seen = fmt.Sprintf("%d of %s of event seen, never %s", len(st.Seen), cli.Number(len(st.Seen)+n, "kind"),
@@ -97,7 +97,16 @@ func coverageLines(res *explore.Result) []string {
 	return append(lines, seen)
 }
 
-// chance prints a probability with its interval.
-func chance(c explore.Chance) string {
-	return fmt.Sprintf("%s %% (%s to %s)", cli.Tenths(c.Estimate), cli.Tenths(c.Low), cli.Tenths(c.High))
+// estimable is the least number of sampled runs from which a chance is printed. From fewer the interval is
+// wider than 40 points, whatever was seen.
+const estimable = 30
+
+// unseenShare prints the chance that one more run shows a behaviour that the sample doesn't have.
+func unseenShare(st *explore.Stats) string {
+	if st.Sampled < estimable {
+		return ", too few to estimate what is unseen"
+	}
+	c := st.New
+	return fmt.Sprintf("; %s %% chance (%s to %s) that the next run shows a new one",
+		cli.Tenths(c.Estimate), cli.Tenths(c.Low), cli.Tenths(c.High))
 }

@@ -17,12 +17,12 @@ import (
 type Verify struct {
 	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios, such as safe-none."`
 	Deviations *int     `range:"0..99" placeholder:"K" help:"Run every schedule of at most K deviations from the default run. Default: ${bound}."`
-	Full       bool     `help:"Run every schedule there is, but of those that come to the same state one only goes on from there."`
-	Counted    bool     `help:"With --full by states: count the schedules that there are, too. It takes twice as many runs."`
-	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"What makes two schedules one. states: they come to the same state. classes: they differ only in the order of steps that commute."`
-	All        bool     `help:"Go on after something was broken."`
-	Runs       uint64   `range:"0..1000000000000" placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`
-	Megabytes  int      `json:"Memory" default:"2048" range:"1..1048576" placeholder:"MB" help:"Stop when what is known of the states takes so many megabytes, as the program counts it: then it isn't complete. Default: 2048."`
+	Full       bool     `help:"Run every schedule there is. Of schedules that reach the same state only one goes on from there."`
+	Counted    bool     `help:"With --full by states: also count all schedules, with no two merged. Takes two to three times the runs."`
+	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"When two schedules count as one. states: they reach the same state. classes: they differ only in the order of steps that commute."`
+	All        bool     `help:"Go on after a violation."`
+	Runs       uint64   `range:"0..1000000000000" placeholder:"N" help:"Stop after N schedules; the result is then not complete. Default: no limit."`
+	Megabytes  int      `json:"Memory" default:"2048" range:"1..1048576" placeholder:"MB" help:"Stop when the recorded states take this many megabytes, as the program counts them; the result is then not complete. Default: 2048."`
 	Workers    int      `range:"0..64" placeholder:"N" help:"With --full, or with --by classes, but not both: how many schedules are run at once. Default: one a processor. Changes no result."`
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Memory     string   `json:"MemoryModel,omitempty" placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's; nothing is expected then."`
@@ -30,8 +30,8 @@ type Verify struct {
 	kernels.Kernel
 	inputs.Broken
 	inputs.GoOn
-	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME-verify.kps: explore's, NAME.kps, stay."`
-	Races  bool   `help:"With --full --by classes: print at what the most races were."`
+	Traces string `default:"traces" placeholder:"DIR" help:"The folder for witnesses, NAME-verify.kps. Those of explore, NAME.kps, stay."`
+	Races  bool   `help:"With --full --by classes: print which places had the most races."`
 	cli.Form
 
 	// Write, if not nil, receives the traces instead of the file system.
@@ -44,15 +44,15 @@ type Verify struct {
 func (*Verify) Help() string {
 	return `Run every schedule of a kind: what holds then is proved.
 
-Where explore draws schedules, verify runs all of them. What it says of a scenario that keeps its properties is a certificate: "Never, complete for ≤ K deviations under fetch model M", or with --full "Never, complete under fetch model M". A schedule that needs more deviations than K may still break something.
+explore draws schedules; verify runs all of them. If no schedule breaks a property, it prints a certificate: "Never, complete for ≤ K deviations under fetch model M", or with --full "Never, complete under fetch model M". Without --full a schedule with more than K deviations may still break something. docs/proofs.md explains each number of the line.
 
-A deviation is a choice that the default run doesn't make: another CPU moves, an interrupt comes, a fetch sees older bytes. They are tried after each step that other CPUs may see something of; between two such steps it makes no difference where. A schedule is pruned when it comes to a state in which another one had as many deviations left, and who goes on by default is the same. Those with fewer deviations come first, so what is found needs the fewest. It is written to traces/NAME-verify.kps, and what explore has written stays.
+A deviation is a choice that the default run doesn't make: another CPU moves, an interrupt comes, a fetch sees older bytes. Deviations are tried after each step that another CPU may observe; between two such steps the place makes no difference. A schedule is pruned when it reaches a state that an earlier one reached with the same default mover and at least as many deviations left. Schedules with fewer deviations come first, so a witness has the fewest that suffice. It is written to traces/NAME-verify.kps; explore's traces stay.
 
---full doesn't count deviations. Where a schedule comes to a state of the machine, the kernel, the engine and the monitors that another one has come to, it ends: what can come after was run, or will be. Other CPUs come in after each step that conflicts with one of theirs: where they don't, it makes no difference. With two CPUs, the coherent fetch model and no NMI a short interrupt is one step, for no other CPU can tell. What a routine has in its local variables can't be looked at; a state has what the routine has read instead. Of one in 256 states that are come to again it is checked that runs go on from both alike. Two steps that commute are tried in one order only, if the other order leads to known states; with --counted in both, for the number of schedules that there are. Text that reads the clock, or bytes of its stack that it hasn't written, is refused.
+--full allows any number of deviations. A schedule ends where it reaches a state (of machine, kernel, engine and monitors) that another one has reached: what can follow was run, or will be. CPUs are switched only after a step that conflicts with a step of another CPU; elsewhere the switch makes no difference. With two CPUs, the coherent fetch model and no NMI, a short interrupt is one step, since no other CPU can tell. The local variables of a routine can't be read; a state has the values that the routine has read instead. For one in 256 states that are reached again, verify checks that runs continue identically from both. Two steps that commute are tried in one order only, if the other order leads to known states. With --counted both orders are tried, which counts all schedules. Text that reads the clock, or bytes of its stack that it hasn't written, is refused.
 
---by classes takes two schedules for one only if they differ in nothing but the order of steps that touch nothing in common, whatever states they come to; with --full that is dynamic partial-order reduction. There are many more classes than states: it is another way to the same answer, and takes ten times as long or more. --ignore and --all-properties let a schedule go on after what it breaks, as in explore; --all-properties runs all schedules of at most K deviations (--all).
+--by classes doesn't merge states. Schedules that differ only in the order of commuting steps form a class, and one of each class is run; with --full that is dynamic partial-order reduction. There are many more classes than states, so this takes ten times as long or more; it is an independent check of the same answer. --ignore and --all-properties let a schedule go on after a violation, as in explore; --all-properties runs all schedules of at most K deviations (--all).
 
---runs N ends either, and the line then says how far it came, and not complete.
+--runs N ends the search after N schedules. The line then says how far it got, and "not complete".
 
 Examples:
 

@@ -29,7 +29,7 @@ type Export struct {
 func (*Export) Help() string {
 	return `Write what a trace does for other tools: ftrace's text, Perfetto, JSON, a mail.
 
-Writes what a trace does for other tools. A trace is replayed for that, and what is written is of that run.
+The trace is replayed, and its run is written in one of these formats:
 
   ftrace     text as the kernel's file trace has it, for Perfetto too: sched_switch, sched_waking and sched_wakeup, interrupts, IPIs, and instants of tracing_mark_write for the rest
   trace.dat  a file for trace-cmd and KernelShark: the same events, and those of a system kpsim with their arguments as fields; it wants -o
@@ -38,7 +38,7 @@ Writes what a trace does for other tools. A trace is replayed for that, and what
   litmus     a litmus test, for kpsim litmus and herd7: what CPUs did with words of memory that they share, and the values that they saw as its condition. X86_64 if it is of compiled code; in C, for the kernel's memory model, if variables of the kernel's routines are in it, which are known under tso and lkmm
   columns    two columns and the forbidden outcome, in the form of a litmus test, for a mail
 
-Times are the run's: events are in the order in which they happened, and a CPU that stood still was nowhere in the meantime.
+Times count the steps of the run. Events are in the order in which they happened; a CPU that stood still did nothing in the meantime.
 
 Examples:
 

@@ -99,9 +99,9 @@ type OneRun struct {
 
 // Help implements kong.HelpProvider.
 func (*OneRun) Help() string {
-	return `Run a scenario once: the probes in the end, their hits, what the kernel printed.
+	return `Run a scenario once: print its probes at the end, their hits, and the kernel's log.
 
-Runs a scenario once, and prints kprobes/list as it is in the end, how often each probe was hit and missed, what the kernel has printed, and how the run ended. The same seed is the same run.
+Prints kprobes/list at the end of the run, how often each probe was hit and missed, what the kernel printed, and how the run ended. The same seed gives the same run.
 
 Examples:
 

@@ -28,7 +28,7 @@ type Shrink struct {
 func (*Shrink) Help() string {
 	return `Make a trace smaller, and say what each of its deviations is for.
 
-Takes away what the violation doesn't need: deviations, tasks, interrupt sources, operations, CPUs, functions; and moves what is left to where it reads simplest. The property, what happened where, and the state of the probe stay the same. Then it says of each deviation what becomes of the run without it. The trace itself isn't changed.
+Removes what the violation doesn't need: deviations, tasks, interrupt sources, operations, CPUs, functions. It moves the rest to where it reads simplest. The property, the place and the state of the probe stay the same. Then it says for each deviation how the run ends without it. The trace itself isn't changed.
 
 Examples:
 
@@ -36,7 +36,7 @@ Examples:
   kpsim shrink --out traces/corpus/T2-mine.kps mine.kps
   kpsim shrink --force --json traces/second-instruction.kps
 
-Exit status: 0 a smaller trace was written, or one just as small if there is nothing to take away; 1 the trace breaks its property no more, 2 bad input, or the smaller trace could not be saved (it is told all the same), 3 a bug of the simulator, 130 interrupted.`
+Exit status: 0 a smaller trace was written, or one just as small if there is nothing to take away; 1 the trace no longer breaks its property, 2 bad input, or the smaller trace could not be saved (the report is still printed), 3 a bug of the simulator, 130 interrupted.`
 }
 
 // A shrinkJSON is the output of shrink --json.

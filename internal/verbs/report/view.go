@@ -38,7 +38,7 @@ type View struct {
 func (*View) Help() string {
 	return `Show a trace as a page to go through step by step.
 
-Shows a trace as a page: what went wrong, and how it came about; a lane for each CPU, what waits for what, the patched bytes and what each CPU may still fetch of them, a kernel's lines of C, the state of the probes, and the deviations. n and p go along the story. Go through the events with the arrow keys, or type g and the number of an event as replay and explain print it; ? lists the other keys. The page is served on this machine until ^C, or written to a file, which is whole by itself and can be mailed.
+The page says what went wrong and how. It has a lane for each CPU, what waits for what, the patched bytes, the bytes that each CPU may still fetch, a kernel's lines of C, the state of the probes, and the deviations. n and p follow the story. The arrow keys step through the events; g and an event's number, as replay and explain print it, goes there; ? lists the other keys. The page is served on this computer until ^C, or written to one self-contained file, which can be mailed.
 
 Examples:
 

@@ -41,7 +41,11 @@ type Shell struct {
 func (*Shell) Help() string {
 	return `Step a machine by hand: call, register, cat and echo, look at text and registers.
 
-Opens a machine that stands still, and does what is typed, or what a script on standard input says: call functions, register probes, read and write the files of kprobes, step, look at text and registers; stop at breakpoints (break, watch), go back (back, goto, reverse-continue), and filter what is printed (dmesg | tail -3). help lists the commands, help COMMAND shows an example; those of gdb, crash and rr are understood (b, bt, p, info, finish, rc). save writes the run, as far as it is, as a trace. At a terminal Tab completes, ^R looks in the history, ^C ends the command that runs, ^D the session. The tasks of a scenario begin when run says so. The machine of a trace goes along the trace's schedule with step and run, to the end of its run. What properties say of the end of a run they say where nothing can move any more and the session, or the trace, is at its end.
+Opens a machine that stands still. Commands come from the terminal, or from a script on standard input. They call functions, register probes, read and write the files of kprobes, step, and print text and registers. break and watch stop a run; back, goto and reverse-continue go back; | filters what is printed (dmesg | tail -3).
+
+help lists the commands, help COMMAND shows an example. Commands of gdb, crash and rr are understood (b, bt, p, info, finish, rc). save writes the run so far as a trace. At a terminal Tab completes, ^R searches the history, ^C ends the running command, ^D the session.
+
+The tasks of a scenario begin with the command run. The machine of a trace follows the trace's schedule with step and run, to the end of its run. What properties say of the end of a run they say where nothing can move any more and the session, or the trace, is at its end.
 
 Examples:
 

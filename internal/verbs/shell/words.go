@@ -109,14 +109,14 @@ func init() {
 			(*sh).goOn, nil},
 		{"run", []string{"r"}, "[TASK…]", "let the scenario's tasks begin, all or those, and run until nothing moves",
 			"run prober", true, (*sh).run, (*machine).taskNames},
-		{"start", nil, "[TASK…]", "let them begin, and stand still", "start caller", true, (*sh).start,
+		{"start", nil, "[TASK…]", "let the tasks begin, and stop there", "start caller", true, (*sh).start,
 			(*machine).taskNames},
-		{"wait", nil, "", "until what is under way is done, and the optimizer has nothing left to do", "wait", true,
+		{"wait", nil, "", "run until what was begun has ended, and the optimizer has no work left", "wait", true,
 			(*sh).wait, nil},
-		{"where", []string{"ps"}, "", "who is where, and what can move", "where", false, (*sh).where, nil},
+		{"where", []string{"ps"}, "", "print where each CPU and task is, and what can move", "where", false, (*sh).where, nil},
 		{"cpu", []string{"thread"}, "[CPU]",
-			"say what a CPU runs, and take it for the one that next, finish, backtrace, print and text are about; " +
-				"else that is the one that moved last", "cpu 1", false, habit(gdb.cpu), (*machine).cpuNumbers},
+			"print what a CPU runs, and select it for next, finish, backtrace, print and text; " +
+				"by default they are about the CPU that moved last", "cpu 1", false, habit(gdb.cpu), (*machine).cpuNumbers},
 		{"when", nil, "", "say at which step and event the run stands", "when", false, habit(gdb.when), nil},
 		{"info", []string{"i"}, "[WHAT…]", "what gdb calls so: registers, breakpoints, threads, probes and others; " +
 			"alone: list them", "info registers 1", false, habit(gdb.info), words(infoNames)},
@@ -129,8 +129,8 @@ func init() {
 			habit(gdb.list), nil},
 		{"regs", nil, "[CPU]", "print registers", "regs 1", false, (*sh).regs, (*machine).cpuNumbers},
 		{"text", []string{"disassemble", "disas", "dis"}, "[FUNC]",
-			"list a function, else that in which a CPU stands: as it is in memory, what it was, where CPUs stand, " +
-				"and what each may still fetch", "text victim", false, (*sh).text, (*machine).functions},
+			"list a function, by default the one in which a CPU stands: its bytes in memory, the older ones, where CPUs " +
+				"stand, and what each may still fetch", "text victim", false, (*sh).text, (*machine).functions},
 		{"x", []string{"rd"}, "ADDRESS|SYMBOL[+OFFSET]|$REG[+OFFSET] [N]",
 			"print N bytes of memory, and as instructions; of data, as words of 8 bytes; x/4i: four instructions",
 			"x victim 5", false,
@@ -143,8 +143,8 @@ func init() {
 			"stop before an instruction, after an event of a kind or before its step, or before the step that " +
 				"breaks a property; alone: list breakpoints", "break TextStore", false, (*sh).breakAt, (*machine).breakable},
 		{"watch", nil, "ADDRESS|SYMBOL[+OFFSET] [N]|VARIABLE",
-			"stop when one of N bytes is written, else of 8 of data, 5 of text; a store to data that changes " +
-				"nothing isn't seen; or when a variable of the kernel's is stored to, as watch optimizing list",
+			"stop when one of N bytes is written; without N, of 8 bytes of data or 5 of text. A store to data that " +
+				"changes nothing doesn't stop. Or stop when a variable of the kernel is stored to: watch optimizing list",
 			"watch victim", false, (*sh).watch, (*machine).symbols},
 		{"delete", []string{"d"}, "N…|all", "delete breakpoints and watchpoints", "delete all", false,
 			(*sh).deleteStops, fixed("all")},
@@ -157,7 +157,7 @@ func init() {
 			"reverse-continue", false, habit(gdb.reverseContinue), nil},
 		{"goto", nil, "EVENT", "go to where the event of that number has just happened, backwards or on", "goto 120",
 			false, (*sh).goTo, nil},
-		{"save", nil, "FILE.kps", "write the run, as far as it is, as a trace for replay, explain and shell",
+		{"save", nil, "FILE.kps", "write the run so far as a trace for replay, explain and shell",
 			"save mine.kps", false, (*sh).save, nil},
 		{"open", nil, "SCENARIO|TRACE", "begin anew, with another scenario or trace", "open torn-jump", false,
 			(*sh).open, words(library.Names)},

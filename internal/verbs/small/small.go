@@ -71,7 +71,7 @@ Examples:
   kpsim small --kernel vmlinuz --objects kprobes.o
   kpsim small --json | jq .finds
 
-Exit status: 0 all as the rules say, 1 something differs, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted. If several apply, the first of 3, 130, 1, 2, 0 is returned.`
+Exit status: 0 all as the rules say, 1 something differs, 2 bad input or a file that could not be saved, 3 a bug of the simulator, 130 interrupted. If several apply, the first of 3, 130 or 143, 1, 2 is returned.`
 }
 
 // Run runs the programs.

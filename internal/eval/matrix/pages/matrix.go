@@ -46,11 +46,11 @@ func (*Matrix) Help() string {
 
 Which waits and syncs does code patching need? A row is a way to patch: what the optimizer waits for and how text is written, or which sync is left out. A column is a model of preemption and one of instruction fetch. Each cell is a small program of its own that is searched.
 
-Never: nothing was broken, by all schedules of at most 2 deviations at each place of the site in its 8-byte chunk, by 40000 drawn ones, and by those that break a neighbouring cell; where a cell of the row is Sometimes, by all of at most 4 deviations where that one breaks, too. And the same search broke the row that is known to be wrong.
+Never: no schedule broke anything. Run were all schedules of at most 2 deviations, with the site at each offset in its 8-byte chunk; 40000 drawn schedules; and the schedules that break a neighbouring cell. Where a cell of the row is Sometimes, all schedules of at most 4 deviations were run, too, at the offsets where that cell breaks. The same search broke the row that is known to be wrong.
 
-Never all: the same by every schedule there is, where those are few; --full tries it for all. Never 3: by all of at most 3 deviations (--full).
+Never all: the same for every schedule, in cells that have few; --full tries it for all cells. Never 3: for all schedules of at most 3 deviations (--full).
 
-T2/4@0-3,7: Sometimes, property T2 was broken (its name is below the tables); the witness, shrunk, has 4 deviations, and is written to traces/; it was broken with the site at offsets 0 to 3 and 7 at least. A cell names all properties that were found broken. After T3: in runs that had broken T3 before.
+T2/4@0-3,7: Sometimes. Property T2 was broken (its name is below the tables). The shrunk witness has 4 deviations and is written to traces/. The site was at offsets 0 to 3 and 7 at least. A cell names all properties that were found broken. After T3: in runs that had broken T3 before.
 
 blind: nothing was broken, nor in the row that is known to be wrong: this says nothing.
 

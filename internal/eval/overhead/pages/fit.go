@@ -17,9 +17,9 @@ type Fit struct {
 
 // Help implements kong.HelpProvider.
 func (*Fit) Help() string {
-	return `The numbers that are fitted, how far off each figure is, and which can't be right together.
+	return `Print the fitted numbers, the error of each figure, and which figures contradict each other.
 
-Fits both tiers to the documents' 27 figures anew, and prints a summary; the numbers, and which of them are at their bound of 0 or below 0; how far off each figure is, and would be if it, its processor or its architecture were left out; and which figures can't be right together.
+Fits both tiers to the documents' 27 figures anew, and prints a summary; the numbers, and which of them are at their bound of 0 or below 0; how far off each figure is, and would be if it, its processor or its architecture were left out; and which figures contradict each other.
 
 In the hits of k and rb together the same happens as in those of b and r, so their figures should have the same sum, whatever anything costs. So for any costs some figure of a machine is off by "at least" so much. A figure is rounded to 0.01 µs: it may be off by 0.005.
 

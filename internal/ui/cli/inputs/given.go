@@ -113,12 +113,15 @@ func elsewhere(arg string) string {
 		}
 	}
 	if bare := strings.TrimSuffix(filepath.Base(arg), ".kps"); bare != arg && slices.Contains(library.Names(), bare) {
-		return fmt.Sprintf("explore writes it below the folder in which it is typed; to find one here: %s",
-			cli.Line(cli.Typed(), "explore", bare))
+		return fmt.Sprintf("it isn't written yet in this folder; to write it: %s", cli.Line(cli.Typed(), "explore", bare))
 	}
-	near := nearest.Names(arg, append(inFolder(arg, ".kps"), library.Names()...))
-	if len(near) > 0 {
+	if near := nearest.Names(arg, inFolder(arg, ".kps")); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", cli.List(near))
+	}
+	for _, name := range nearest.Names(strings.TrimSuffix(filepath.Base(arg), ".kps"), library.Names()) {
+		if s, err := library.Load(name); err == nil {
+			return noTrace(arg, name, s).Error()
+		}
 	}
 	return giveTrace()
 }
