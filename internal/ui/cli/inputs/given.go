@@ -113,7 +113,8 @@ func elsewhere(arg string) string {
 		}
 	}
 	if bare := strings.TrimSuffix(filepath.Base(arg), ".kps"); bare != arg && slices.Contains(library.Names(), bare) {
-		return fmt.Sprintf("it isn't written yet in this folder; to write it: %s", cli.Line(cli.Typed(), "explore", bare))
+		return fmt.Sprintf("it isn't written yet in this folder; to write it: %s",
+			cli.Line(cli.Typed(), "explore", bare))
 	}
 	if near := nearest.Names(arg, inFolder(arg, ".kps")); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", cli.List(near))
