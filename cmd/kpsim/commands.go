@@ -39,14 +39,14 @@ docs/cross-modifying-code.md shows how to describe a patcher of your own (a JIT'
 
 Exit status, of every command:
 
-  0    as expected, or nothing was expected
+  0    as expected
   1    something against expectation
-  2    bad input, or a file that could not be written
+  2    bad input, or an unwritten file
   3    a bug of the simulator
   130  interrupted
   143  the same, by SIGTERM
 
-If several apply, the first of 3, 130 or 143, 1, 2 is returned. NO_COLOR, or TERM=dumb, turns colours off.`
+0 also stands for runs of which nothing is expected. If several apply, the first of 3, 130 or 143, 1, 2 is returned. NO_COLOR, or TERM=dumb, turns colours off.`
 
 // newParser makes a parser of command lines that begin with one of these verbs.
 func newParser(of []verb, stdout, stderr io.Writer, options ...kong.Option) *kong.Kong {

@@ -79,14 +79,7 @@ A run ends at the first property that it breaks. With --ignore it goes on after 
 
 With --kernel, runs continue after finds that are known for that kernel (docs/findings.md). The report lists these separately; later violations count. With --objects, or a mutant of the kernel, a find is known if the unchanged kernel shows it about as often.
 
-The lines below it say how thorough the search was. docs/explore.md explains each.
-
-    points         decisions taken, over all runs
-    behaviours     runs that differ only in the order of independent steps are one behaviour; this is how many a sample of the runs showed
-    chance         the estimated probability that the next run shows a behaviour that the sample doesn't have, with its interval
-    kinds of event which were seen, and which never
-    places         at how many of the places where an interrupt could come it came
-    first witness  for Sometimes: after how many schedules a search finds it, the median over 20 seeds, with its interval
+The lines below it say how thorough the search was. docs/explore.md explains each. "points": decisions taken, over all runs. "behaviours": how many a sample of the runs showed; runs that differ only in the order of independent steps are one behaviour. "chance": the estimated probability that the next run shows a behaviour that the sample doesn't have, with its interval. "kinds of event": which were seen, and which never. "places": at how many of the places where an interrupt could come it came. "first witness": after how many schedules a search finds it, the median over 20 seeds, with its interval.
 
 For a scenario of your own each probe has a line: in which share of the runs it was hit, became a jump, and was disarmed. Before the search explore lists probes that are refused or can't become a jump, and settings that change no run.
 
