@@ -559,11 +559,11 @@ def flush_work(f: Function) -> Op:
     ...
 
 def jump_to(f: Function) -> Written:
-    """what a `write` stores: a jump to `f`, or `f + 4`, from where it is written: 5 bytes"""
+    """what a `write` stores: a jump to `f`, or `f + 4`, from where it is written: 5 bytes; on arm64 and ppc64le 4, on riscv64 8 (auipc and jalr)"""
     ...
 
 def call_to(f: Function) -> Written:
-    """a call of `f`: 5 bytes"""
+    """a call of `f`, as long; on riscv64 it links t0, as ftrace's sites do, so that a function that returns by ra goes back to the caller of the site's function"""
     ...
 
 def displacement(f: Function) -> Written:

@@ -441,10 +441,11 @@ func QueueWork(f Function) Op { return anOp{deed{newCall("queue_work", f)}} }
 func FlushWork(f Function) Op { return anOp{deed{newCall("flush_work", f)}} }
 
 // JumpTo is jump_to(f) of the language: what a write stores: a jump to f, or f + 4, from where it is written: 5
-// bytes.
+// bytes; on arm64 and ppc64le 4, on riscv64 8 (auipc and jalr).
 func JumpTo(f Place) Written { return writtenForm{deed{newCall("jump_to", f)}} }
 
-// CallTo is call_to(f) of the language: a call of f: 5 bytes.
+// CallTo is call_to(f) of the language: a call of f, as long; on riscv64 it links t0, as ftrace's sites do, so that
+// a function that returns by ra goes back to the caller of the site's function.
 func CallTo(f Place) Written { return writtenForm{deed{newCall("call_to", f)}} }
 
 // Displacement is displacement(f) of the language: the displacement of such a jump or call, whose first byte stands
