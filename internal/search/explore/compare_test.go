@@ -120,7 +120,7 @@ func TestMeasureSpeed(t *testing.T) {
 	for _, strategy := range []string{"portfolio", "default"} { // a strategy that ends begins anew
 		s, err := MeasureSpeed(sc, strategy, 2, 20*time.Millisecond, nil)
 		require.NoError(t, err)
-		require.Greater(t, s.Runs, uint64(2))
+		require.GreaterOrEqual(t, s.Runs, uint64(2)) // each of two workers made one, however slow the computer
 		require.Greater(t, s.Points, 50*s.Runs)
 		require.Greater(t, s.Took, 20*time.Millisecond)
 	}
