@@ -143,7 +143,9 @@ var ipiFence = kapi.DefineBarrier("ipi: what was stored before it is sent", kapi
 func (ir *Interrupts) SendIPI(x *Ctx, set uint64, why ipiSet) {
 	m := ir.m
 	x.Fence(ipiFence)
-	m.time.spend(x.cpu.id, cycles.SendIPI, 1)
+	if set != 0 { // with no other CPU nothing is sent
+		m.time.spend(x.cpu.id, cycles.SendIPI, 1)
+	}
 	m.emit(x.task.cpu, smpev.SendIPI, set, uint64(why), 0)
 	for ; set != 0; set &= set - 1 {
 		c := &m.cpus.list[firstCPU(set)]

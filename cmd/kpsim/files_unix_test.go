@@ -37,6 +37,7 @@ var written = map[string]string{
 	"check --html":          "check OBJECT --html FILE",
 	"mutants --html":        "mutants no-sync-3 --seeds 1 --most 100 --html FILE",
 	"overhead table --html": "overhead table --html FILE",
+	"overhead price --html": "overhead price hook-unsynced --cpus 1,2 --runs 2 --html FILE",
 	// it compares two kernels for as long as that takes; it writes by Program.WritePage as the others
 	"review --html": "",
 	"man --dir":     "", // a folder
@@ -99,6 +100,7 @@ var read = map[string]string{
 	"overhead table --noise-file": "overhead table --noise --noise-file FILE",
 	"overhead pauses --profile":   "overhead pauses --profile FILE",
 	"overhead probes --profile":   "overhead probes --profile FILE",
+	"overhead price --profile":    "overhead price hook-unsynced --profile FILE",
 	// A folder whose files are shown beside a kernel's trace; what can't be read isn't shown.
 	"replay --source": "", "explain --source": "", "view --source": "",
 	// Folders that patches are applied to; internal/patches tests what their files are.
@@ -118,8 +120,8 @@ var read = map[string]string{
 	"fmt":    "fmt --check FILE",
 	"merge":  "merge FILE",
 	"litmus": "litmus FILE", "check": "check FILE", "disasm": "disasm FILE victim",
-	"overhead calibrate": "overhead calibrate FILE",
-	"matrix --into":      "matrix --into FILE jump/sched/breakpoint",
+	"overhead calibrate": "overhead calibrate FILE", "overhead price": "overhead price FILE",
+	"matrix --into": "matrix --into FILE jump/sched/breakpoint",
 }
 
 // Each flag that names a file is in one of the tables, so that the tests below try it.

@@ -44,6 +44,7 @@ var short = map[string]string{
 	"mutants":            "mutants no-sync-3 --seeds 1 --most 100",
 	"overhead table":     "overhead table --noise --runs 2 --hits 10 --probe k",
 	"overhead pauses":    "overhead pauses --cpus 2 --calls 1 --runs 1",
+	"overhead price":     "overhead price hook-unsynced --cpus 1 --runs 2",
 	"overhead maxactive": "overhead maxactive --tasks 2 --maxactive 1 --calls 1 --runs 1",
 }
 

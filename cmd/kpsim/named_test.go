@@ -74,9 +74,12 @@ var namedBy = map[string]naming{
 	"overhead maxactive --json": {line: "overhead maxactive --tasks 1-2 --maxactive 1-2 --json"},
 	"overhead pauses --json":    {line: "overhead pauses --cpus 2 --runs 2 --json"},
 	"overhead probes --json":    {line: "overhead probes --count 1,8 --json"},
-	"editions --json":           {line: "editions --json"},
-	"list --json":               {line: "list --json"},
-	"version --json":            {line: "version --json"},
+	"overhead price --json":     {line: "overhead price hook-unsynced --cpus 2 --runs 2 --json"},
+	"overhead price --html": {line: "overhead price hook-unsynced --cpus 1,2 --runs 2 --html $D/price.html",
+		writes: "price.html"},
+	"editions --json": {line: "editions --json"},
+	"list --json":     {line: "list --json"},
+	"version --json":  {line: "version --json"},
 }
 
 // unnamed are flags that write what is for another program, in its form, or that others test.

@@ -42,14 +42,14 @@ var lasting = []string{
 	"overhead --noise --machine xeon-e5410/x86_64 --runs 2 --hits 100",
 	"overhead --html page.html --machine xeon-e5410/x86_64 --probe k", "overhead --cpus 1,2,3 --edition 6.9",
 	"overhead maxactive --tasks 1-2 --maxactive 1-2", "overhead pauses --cpus 2,3 --runs 2",
-	"overhead probes --count 1,8,64",
+	"overhead probes --count 1,8,64", "overhead price hook-unsynced --cpus 1,2,4 --runs 2",
 }
 
 // soon are the other commands: they make one run, or none, or are told by the user how to go on.
 var soon = []string{
 	"new", "run", "shell", "replay", "view", "export", "disasm", "kernel info", "kernel closure", "kernel mutants",
 	"kernel table", "kernel runs",
-	"overhead table", "overhead fit", "overhead script", "overhead calibrate", "editions", "list", "version",
+	"overhead table", "overhead fit", "overhead script", "overhead calibrate", "overhead nominal", "editions", "list", "version",
 	"completion", "complete", "man", "fmt",
 }
 

@@ -40,6 +40,7 @@ func TestFirstInterrupt(t *testing.T) {
 		"run LONG", "explain TRACE --runs 1000000",
 		"overhead table --noise --runs 1000 --hits 1000", "overhead table --html page.html",
 		"overhead pauses --runs 10000", "overhead maxactive --runs 10000",
+		"overhead price safe-none --cpus 64 --runs 10000",
 	} {
 		if i%3 != 1 && !thorough.Set() {
 			continue // one of most commands

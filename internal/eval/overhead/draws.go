@@ -76,7 +76,8 @@ func (d *draws) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-func (d *draws) run(i uint64) error {
+// begin draws when each CPU begins in run i.
+func (d *draws) begin(i uint64) {
 	if d.timed {
 		rng := rand.New(rand.NewPCG(d.seed, i))
 		for c := range d.starts {
@@ -85,6 +86,10 @@ func (d *draws) run(i uint64) error {
 		d.starts[0] = apart * cycles.Unit
 	}
 	d.strategy.Begin(i)
+}
+
+func (d *draws) run(i uint64) error {
+	d.begin(i)
 	if r := d.rig.Run(d.strategy); r.Outcome != smp.Passed {
 		return fmt.Errorf("%s: run %d of seed %d ended as %v: %v", d.rig.Scenario.Name, i, d.seed, r.Outcome, r.Err)
 	}

@@ -76,6 +76,19 @@ func (o *Model) Margin(t Tier) (float64, error) {
 	return margin(errors), err
 }
 
+// LargestLeftOut returns the largest relative error of figures when each is left out of the fit, and of how many; 0 of
+// 0 if there are fewer than two.
+func (o *Model) LargestLeftOut(t Tier) (largest float64, figures int, err error) {
+	errors, err := o.LeaveOut(t, LeftFigure)
+	if err != nil || len(errors) < 2 {
+		return 0, 0, err
+	}
+	for _, e := range errors {
+		largest = max(largest, math.Abs(e))
+	}
+	return largest, len(errors), nil
+}
+
 // margin is the jackknife's: it covers 95 % of the errors and one more. It assumes no distribution but needs at least
 // 19 errors; with fewer it is infinite.
 func margin(errors []float64) float64 {

@@ -90,7 +90,7 @@ type Pauses struct {
 	Stopped     Spread `json:"stop_machine_stopped"`
 	StopEnds    Spread `json:"stop_machine_request_to_end"`
 
-	// sync_core: from the sending of its IPIs until the last CPU has serialised, and, for each of
+	// sync_core: from when it begins to send its IPIs until the last CPU has serialised, and, for each of
 	// those CPUs, from the interrupt until its end.
 	Sync       Spread `json:"sync_core_request_to_last_answer"`
 	SyncAnswer Spread `json:"sync_core_interrupt"`
@@ -140,7 +140,10 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 	rig.Machine.Clocks().Costs(c.Costs)
 
 	length := rig.Run(new(sched.Default)).Counts.Points
-	g := &gauge{m: rig.Machine}
+	g := &gauge{m: rig.Machine, costs: c.Costs}
+	if c.Costs == nil {
+		g.costs = cycles.Nominal()
+	}
 	d, err := newDraws(rig, c.Schedule, sched.Params{Seed: c.Seed, Length: length}, g.event, gaugeKinds...)
 	if err != nil {
 		return nil, err
@@ -176,6 +179,7 @@ var gaugeKinds = []traces.Kind{
 // A gauge takes durations between events.
 type gauge struct {
 	m                  *smp.Machine
+	costs              *cycles.Profile
 	cpus               [sim.MaxCPUs]cpuGauge
 	open               []syncCore // under way
 	registering, fired sim.Time   // since when
@@ -192,8 +196,8 @@ type cpuGauge struct {
 
 // A syncCore is one under way.
 type syncCore struct {
-	sent sim.Time
-	left uint64 // CPUs that haven't answered
+	sent sim.Time // when its IPIs began to be sent: the event comes when their sending is paid for
+	left uint64   // CPUs that haven't answered
 }
 
 func toCycles(t sim.Time) float64 { return float64(t) / cycles.Unit }
@@ -243,7 +247,7 @@ func (g *gauge) sync(e *traces.Event, at sim.Time) {
 	bit := uint64(1) << (e.CPU % sim.MaxCPUs)
 	switch {
 	case e.Kind == smpev.SendIPI && e.B == uint64(smp.IPICall) && e.A != 0:
-		g.open = append(g.open, syncCore{sent: at, left: e.A})
+		g.open = append(g.open, syncCore{sent: at - sim.Time(g.costs[cycles.SendIPI]), left: e.A})
 	case e.Kind == smpev.Trap && e.A == smpev.VecCall:
 		c.trapped = at
 	case e.Kind == smpev.Serialise && c.trapped != 0:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -23,6 +24,12 @@ type UserProfile struct {
 	Era   string // the probes that it has: those of "2.6", or those of "4.15"
 	MHz   float64
 	Costs cycles.Profile
+	Notes [cycles.Events]string // the comment after each cost, "" for none
+
+	// LeftOut is the largest relative error of Figures figures, each by a fit without it; 0: the profile doesn't
+	// say. So a new figure's error is at most that with a probability of Figures to Figures + 1.
+	LeftOut float64
+	Figures int
 }
 
 // ID is the machine's name in tables.
@@ -46,15 +53,14 @@ const (
 // ReadProfile reads a profile.
 func ReadProfile(name, text string) (*UserProfile, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, fmt.Errorf("%s: the file is empty; kpsim overhead calibrate FIGURES.csv > %s makes a profile",
-			name, name)
+		return nil, fmt.Errorf("%s: the file is empty; %s", name, makesProfile(name))
 	}
 	u := new(UserProfile)
 	seen := make(map[string]int) // the line of each word
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
-		line, _, _ = strings.Cut(line, "#")
+		line, note, _ := strings.Cut(line, "#")
 		word, value, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(line, "\t", " ")), " ")
 		if word == "" {
 			continue
@@ -67,6 +73,12 @@ func ReadProfile(name, text string) (*UserProfile, error) {
 		if err := u.set(word, strings.TrimSpace(value)); err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", name, n, err)
 		}
+		if e := slices.Index(eventNames(), word); e >= 0 {
+			u.Notes[cycles.All()[e]] = strings.TrimSpace(note)
+		}
+	}
+	if len(seen) == 0 {
+		return nil, fmt.Errorf("%s: there is nothing but comments in it; %s", name, makesProfile(name))
 	}
 	for _, word := range []string{"name", "arch", "era", "mhz"} {
 		if seen[word] == 0 {
@@ -80,6 +92,12 @@ func ReadProfile(name, text string) (*UserProfile, error) {
 		}
 	}
 	return u, nil
+}
+
+// makesProfile says what makes a profile.
+func makesProfile(name string) string {
+	return fmt.Sprintf("kpsim overhead calibrate FIGURES.csv > %s makes a profile of measured figures, kpsim overhead "+
+		"nominal > %s one to change by hand", name, name)
 }
 
 var examples = map[string]string{"name": "name My machine", "arch": "arch x86_64", "era": "era 4.15", "mhz": "mhz 2330"}
@@ -111,6 +129,8 @@ func (u *UserProfile) set(word, value string) error {
 		}
 		u.MHz = mhz
 		return nil
+	case "left-out":
+		return u.setLeftOut(value)
 	}
 	for _, e := range cycles.All() {
 		if e.String() != word {
@@ -128,10 +148,23 @@ func (u *UserProfile) set(word, value string) error {
 		u.Costs[e] = cycles.Cost(math.Round(v * cycles.Unit))
 		return nil
 	}
-	names := append(eventNames(), "name", "arch", "era", "mhz")
+	names := append(eventNames(), "name", "arch", "era", "mhz", "left-out")
 	return fmt.Errorf("no line begins with %q; %s", word,
 		cmp.Or(nearest.DidYouMean(word, names),
 			"give name, arch, era, mhz, or the cost of an event: "+strings.Join(eventNames(), ", ")))
+}
+
+// setLeftOut reads the largest error of figures left out, as "32.4 % of 4".
+func (u *UserProfile) setLeftOut(value string) error {
+	var percent float64
+	var n int
+	if k, err := fmt.Sscanf(value, "%g %% of %d", &percent, &n); k != 2 || err != nil || !(percent >= 0 && percent < 1000) ||
+		n < 2 || n > mostFigures {
+		return fmt.Errorf("left-out: %q isn't the largest error of figures left out; write it as left-out 32.4 %% of 4, "+
+			"with 2 to %d figures, or leave it out", value, mostFigures)
+	}
+	u.LeftOut, u.Figures = percent/100, n
+	return nil
 }
 
 func readMHz(value string) (float64, error) {
@@ -163,6 +196,10 @@ func (u *UserProfile) Text(note func(cycles.Event) string) string {
 		{"mhz", strconv.FormatFloat(u.MHz, 'g', -1, 64)}} {
 		fmt.Fprintf(&b, "%-11s %s\n", l[0], l[1])
 	}
+	if u.Figures > 0 {
+		fmt.Fprintf(&b, "%-11s %.1f %% of %d  # the largest error of a figure by a fit without it, and the figures\n",
+			"left-out", 100*u.LeftOut, u.Figures)
+	}
 	b.WriteByte('\n')
 	for _, e := range cycles.All() {
 		// Three decimals resolve 1/256 of a cycle.
@@ -170,6 +207,15 @@ func (u *UserProfile) Text(note func(cycles.Event) string) string {
 	}
 	return b.String()
 }
+
+// NominalProfile is a profile whose prices are all assumed, to be changed by hand.
+func NominalProfile(name, arch string, mhz float64) *UserProfile {
+	return &UserProfile{Name: name, Arch: arch, Era: eras[1], MHz: mhz, Costs: *cycles.Nominal()}
+}
+
+// Coverage is how often an error is at most LeftOut: the chance that the largest of Figures + 1 errors isn't the new
+// one, whatever their distribution.
+func (u *UserProfile) Coverage() float64 { return float64(u.Figures) / float64(u.Figures+1) }
 
 // UserProfile returns a machine's profile as one that can be written.
 func (o *Model) UserProfile(m *Machine, t Tier) (*UserProfile, error) {

@@ -160,6 +160,7 @@ func TestAnyFigures(t *testing.T) {
 				require.NoError(t, err)
 				again, err := ReadProfile("x", u.Text(noted))
 				require.NoError(t, err)
+				again.Notes = u.Notes
 				require.Equal(t, u, again)
 			}
 		}
@@ -172,5 +173,33 @@ func TestAnyFigures(t *testing.T) {
 func TestEmptyProfile(t *testing.T) {
 	_, err := ReadProfile("mine.profile", " \n")
 	require.EqualError(t, err,
-		"mine.profile: the file is empty; kpsim overhead calibrate FIGURES.csv > mine.profile makes a profile")
+		"mine.profile: the file is empty; kpsim overhead calibrate FIGURES.csv > mine.profile makes a profile of "+
+			"measured figures, kpsim overhead nominal > mine.profile one to change by hand")
+	_, err = ReadProfile("mine.profile", "# nothing\n\n")
+	require.ErrorContains(t, err, "mine.profile: there is nothing but comments in it; kpsim overhead calibrate")
+}
+
+// TestLeftOut: a profile keeps its largest error of figures left out, and notes after its prices.
+func TestLeftOut(t *testing.T) {
+	u := NominalProfile("My machine", "arm64", 2400)
+	u.LeftOut, u.Figures = 0.324, 4
+	text := u.Text(func(cycles.Event) string { return "by hand" })
+	again, err := ReadProfile("x", text)
+	require.NoError(t, err)
+	require.InDelta(t, 0.324, again.LeftOut, 1e-9)
+	require.Equal(t, 4, again.Figures)
+	require.InDelta(t, 0.8, again.Coverage(), 1e-9)
+	require.Equal(t, "by hand", again.Notes[cycles.SendIPI])
+	for _, bad := range []string{"", "32", "32 %", "32 % of 1", "-1 % of 4", "NaN % of 4", "2000 % of 4", "3 % of 101"} {
+		_, err := ReadProfile("x", strings.Replace(text, "32.4 % of 4", bad, 1))
+		require.ErrorContains(t, err, "x: line 5: left-out: ", bad)
+	}
+	o, err := Fit(Figures())
+	require.NoError(t, err)
+	largest, n, err := o.LargestLeftOut(Calibrated)
+	require.NoError(t, err)
+	margin, err := o.Margin(Calibrated)
+	require.NoError(t, err)
+	require.Equal(t, 27, n)
+	require.InDelta(t, margin, largest, 1e-12, "of 27 errors the largest is the margin at 95 %")
 }

@@ -77,6 +77,9 @@ func (c *Calibrate) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", c.File, err)
 	}
+	if u.LeftOut, u.Figures, err = o.LargestLeftOut(tiers[0]); err != nil {
+		return 0, fmt.Errorf("%s: %w", c.File, err)
+	}
 	if err := c.head(p, o, m, tiers[0]); err != nil {
 		return 0, err
 	}

@@ -9,6 +9,8 @@ type Overhead struct {
 	Pauses    Pauses    `cmd:""`
 	Maxactive Maxactive `cmd:""`
 	Probes    Probes    `cmd:""`
+	Price     Price     `cmd:""`
+	Nominal   Nominal   `cmd:""`
 }
 
 // Help implements kong.HelpProvider.
@@ -54,6 +56,8 @@ Examples:
   kpsim overhead pauses
   kpsim overhead maxactive
   kpsim overhead probes
+  kpsim overhead price hook-unsynced
+  kpsim overhead nominal --arch arm64 --mhz 2400 > my-arm.profile
 
 The flags of these: kpsim overhead table --help (the word table may be left out).
 

@@ -18,7 +18,7 @@ type pagePause struct {
 var pagePauses = []pagePause{
 	{"stop_machine, for a CPU", "from the request until a CPU that is stopped goes on", "stop_machine",
 		func(p *overhead.Pauses) *overhead.Spread { return &p.StopEnds }},
-	{"sync_core", "from the sending of its IPIs until the last CPU has serialised", "breakpoint",
+	{"sync_core", "from when it begins to send its IPIs until the last CPU has serialised", "breakpoint",
 		func(p *overhead.Pauses) *overhead.Spread { return &p.Sync }},
 	{"optimizer, with stop_machine", "from its timer until the jump is written", "stop_machine",
 		func(p *overhead.Pauses) *overhead.Spread { return &p.Optimizer }},

@@ -33,7 +33,7 @@ func (m *paged) says() string {
 	return fmt.Sprintf("the costs of %s at %g MHz (%s)", m.name, m.mhz, m.by)
 }
 
-// errors are the error bars of what is predicted: the interval of a hit's time, left out 95 %, which for a rate has
+// errors are the error bars of what is predicted: the interval of a hit's time, left out, which for a rate has
 // nearly the same ratio to either side. A profile has none.
 func (m *paged) errors(points plot.XYs) (list []plot.Error) {
 	if m.margin == nil || *m.margin >= 1 {
@@ -50,8 +50,8 @@ func (m *paged) barsSay() string {
 	if m.margin == nil {
 		return ""
 	}
-	return fmt.Sprintf(" A bar is left out 95 %%: %.1f %%, as figures err that are left out of the fit; what "+
-		"is assumed isn't in it.", 100**m.margin)
+	return fmt.Sprintf(" A bar is left out %.0f %%: %.1f %%, as figures err that are left out of the fit; "+
+		"what is assumed isn't in it.", 100*m.coverage, 100**m.margin)
 }
 
 var scaledCPUs = []int{1, 2, 4, 8, 16, 32, 64}

@@ -32,7 +32,7 @@ A probe is registered, optimized and unregistered on CPU 0 while the other CPUs 
   stop_machine arrives   from its request until a CPU is in its stopper
   stop_machine stopped   from there until the CPU is let go
   stop_machine in all    both
-  sync_core in all       from the sending of its IPIs until the last CPU has serialised
+  sync_core in all       from when it begins to send its IPIs until the last CPU has serialised
   sync_core interrupt    what one of these CPUs is interrupted for
   register to jump       from the call that registers the probe until its jump is written
   optimizer to jump      from when the optimizer's timer fires until then

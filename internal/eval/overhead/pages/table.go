@@ -48,6 +48,8 @@ type lineJSON struct {
 	NoMachine *float64           `json:"left_out_machine_error,omitempty"`
 	NoArch    *float64           `json:"left_out_architecture_error,omitempty"` // without its architecture's, likewise
 	Predicted *overhead.Interval `json:"left_out_us_95"`                        // null: a profile's
+	Within    *overhead.Interval `json:"left_out_us,omitempty"`                 // a profile's
+	Coverage  float64            `json:"left_out_coverage,omitempty"`           // how often Within holds, 0 to 1
 	Events    map[string]float64 `json:"events"`
 	Parts     map[string]float64 `json:"part_cycles"`
 	Prices    map[string]float64 `json:"event_cycles"`
@@ -69,6 +71,7 @@ type report struct {
 	numbers []string     // fitted in each tier
 	margins []float64    // of each tier
 	source  string       // the file, if it is a profile's
+	user    *overhead.UserProfile
 }
 
 // report makes the table.
@@ -161,7 +164,7 @@ func (c *Table) pricedReport() (*report, *overhead.UserProfile, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &report{source: string(c.Profile)}
+	r := &report{source: string(c.Profile), user: u}
 	for _, q := range u.Probes() {
 		if !c.wants(nil, q.Name) {
 			continue
@@ -172,6 +175,10 @@ func (c *Table) pricedReport() (*report, *overhead.UserProfile, error) {
 		}
 		l := lineOfHit(u.Name, u.Arch, u.MHz, &q, &h, &u.Costs)
 		l.Costs = "profile"
+		if u.Figures > 0 {
+			i := overhead.Predicted(l.Usec, u.LeftOut)
+			l.Within, l.Coverage = &i, u.Coverage()
+		}
 		r.rows = append(r.rows, []lineJSON{l})
 	}
 	if len(r.rows) == 0 {
@@ -213,6 +220,10 @@ func (r *report) columns() table.Columns[[]lineJSON] {
 		list = append(list[:3],
 			table.Column[row]{Head: "µs", Form: "%.3f", Value: func(l row) any { return l[0].Usec }},
 			table.Column[row]{Head: "cycles", Form: "%.0f", Value: func(l row) any { return l[0].Cycles }})
+		if r.user.Figures > 0 {
+			list = slices.Insert(list, 4, table.Column[row]{Head: fmt.Sprintf("left out %.0f %%", 100*r.user.Coverage()),
+				Late: true, Value: func(l row) any { return predictedCell("%.3f", l[0].Within) }})
+		}
 	}
 	for i, t := range r.tiers {
 		for k, head := range headsOf(t) {
@@ -252,6 +263,10 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 	if len(r.tiers) > 0 {
 		fmt.Fprintln(p.Out, "\n"+leftOutWords)
 	}
+	if r.user != nil {
+		fmt.Fprintln(p.Out)
+		p.Indented("", r.userSays())
+	}
 	for _, row := range r.rows {
 		if l := &row[0]; r.source == "" && l.Arch == "ppc64" {
 			fmt.Fprintln(p.Out, "\nppc64's events are those of its own engine, of ppc64le; its kernel's instructions "+
@@ -265,6 +280,18 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 const leftOutWords = "Left out: the error for a figure by a fit without it. Machine out, arch out: by a fit " +
 	"without all figures of its processor, or of its architecture; a core without figures has the numbers of " +
 	"one that is fitted to all the others."
+
+// userSays says how far off a profile's figures are.
+func (r *report) userSays() string {
+	u := r.user
+	if u.Figures == 0 {
+		return "The profile doesn't say how far off it is: it has no line left-out, which kpsim overhead calibrate " +
+			"writes with two figures or more."
+	}
+	return fmt.Sprintf("Left out %.0f %%: the largest error, %.1f %%, of the %d measured figures when each is left out "+
+		"of the fit. A new figure's error is larger once in %d times, whatever the errors' distribution.",
+		100*u.Coverage(), 100*u.LeftOut, u.Figures, u.Figures+1)
+}
 
 // headsOf are the columns of a tier.
 func headsOf(t overhead.Tier) []string {
