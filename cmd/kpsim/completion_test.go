@@ -107,7 +107,7 @@ func TestComplete(t *testing.T) {
 // Whatever takes names or files is completed; numbers and what is free aren't.
 func TestCompleteAll(t *testing.T) {
 	free := []string{"--func", "--at", "--words", "--cpu", "--config", "--cpus", "--count", "--shard", "--for",
-		"<func>", "--tasks", "--maxactive", "--date", "--good", "--bad", "--search", "<new-file>"}
+		"<func>", "--tasks", "--maxactive", "--date", "--good", "--bad", "--search", "--name", "<new-file>"}
 	met := map[string]bool{}
 	see := func(words []string, v *kong.Value, name, placeholder string) {
 		met[name], met[name+"="+placeholder] = true, true

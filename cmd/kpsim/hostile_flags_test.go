@@ -45,6 +45,7 @@ var short = map[string]string{
 	"overhead table":     "overhead table --noise --runs 2 --hits 10 --probe k",
 	"overhead pauses":    "overhead pauses --cpus 2 --calls 1 --runs 1",
 	"overhead price":     "overhead price hook-unsynced --cpus 1 --runs 2",
+	"overhead nominal":   "overhead nominal",
 	"overhead maxactive": "overhead maxactive --tasks 2 --maxactive 1 --calls 1 --runs 1",
 }
 

@@ -10,9 +10,9 @@ import (
 
 // Nominal is kpsim overhead nominal.
 type Nominal struct {
-	Arch string  `default:"x86_64" placeholder:"ARCH" help:"The architecture. Default: x86_64."`
-	Name string  `default:"My machine" placeholder:"NAME" help:"What tables call the machine. Default: My machine."`
-	MHz  float64 `name:"mhz" default:"2000" placeholder:"MHZ" help:"Its clock. Default: 2000."`
+	Arch string `default:"x86_64" placeholder:"ARCH" help:"The architecture. Default: x86_64."`
+	Name string `default:"My machine" placeholder:"NAME" help:"What tables call the machine. Default: My machine."`
+	MHz  int    `name:"mhz" range:"10..100000" default:"2000" placeholder:"MHZ" help:"Its clock. Default: 2000."`
 }
 
 // Help implements kong.HelpProvider.
@@ -34,17 +34,17 @@ Flushing the instruction cache by address has no price of its own: put what it t
 Examples:
 
   kpsim overhead nominal > mine.profile
-  kpsim overhead nominal --arch arm64 --mhz 2400 --name "Dev board" > board.profile
+  kpsim overhead nominal --arch arm64 --mhz 2400 --name Board > board.profile
   kpsim overhead price arm64-label --profile board.profile
 
 Exit status: 0, 2 bad input.`
 }
 
 func (c *Nominal) Run(p *cli.Program) (int, error) {
-	u := overhead.NominalProfile(c.Name, c.Arch, c.MHz)
+	u := overhead.NominalProfile(c.Name, c.Arch, float64(c.MHz))
 	text := u.Text(func(cycles.Event) string { return "assumed, a round number" })
 	if _, err := overhead.ReadProfile("the profile", text); err != nil {
-		return 0, fmt.Errorf("--name, --arch, --mhz: %w", err)
+		return 0, fmt.Errorf("--name, --arch: %w", err)
 	}
 	fmt.Fprintf(p.Out, "# Prices to change by hand, for kpsim overhead --profile and kpsim overhead price: cycles of each "+
 		"event.\n# Nothing here was measured.\n\n%s", text)
