@@ -26,7 +26,7 @@ var ofEachKind = []string{"hook-unsynced", "jump-label-flip", "static-call-flip"
 	"safe-full-stop", "livepatch-leaves", "fprobe-leaves", "direct-leaves", "torn-jump-bp", "alternatives-both",
 	"module-labels", "debugger-comes-and-goes", "debugger-386"}
 
-// The parts of a patch are all of its time, whoever patches.
+// The parts of a patch are all of its time, with each kind of patcher.
 func TestPatchParts(t *testing.T) {
 	for _, name := range ofEachKind {
 		s, err := library.Load(name)
@@ -104,7 +104,8 @@ func TestPriceMovesHits(t *testing.T) {
 			costs[e] *= 2
 			is, err := q.Measure(&costs)
 			require.NoError(t, err)
-			require.InDelta(t, was.Cycles+was.Events[e]*float64(costs[e])/2/cycles.Unit, is.Cycles, 1e-6, "%s %v", q.Name, e)
+			more := was.Events[e] * float64(costs[e]) / 2 / cycles.Unit
+			require.InDelta(t, was.Cycles+more, is.Cycles, 1e-6, "%s %v", q.Name, e)
 		}
 	}
 }
@@ -112,8 +113,8 @@ func TestPriceMovesHits(t *testing.T) {
 // What sync_core takes follows the price of an IPI, which is paid before the first one is on its way.
 func TestPriceMovesSync(t *testing.T) {
 	measure := func(costs *cycles.Profile) *Pauses {
-		p, err := PauseConfig{CPUs: 4, Patch: "breakpoint", Preempt: "none", Calls: 4, Schedule: Timed, Runs: 5, Seed: 1,
-			Costs: costs}.Measure()
+		p, err := PauseConfig{CPUs: 4, Patch: "breakpoint", Preempt: "none", Calls: 4, Schedule: Timed, Runs: 5,
+			Seed: 1, Costs: costs}.Measure()
 		require.NoError(t, err)
 		return p
 	}

@@ -158,10 +158,10 @@ func (u *UserProfile) set(word, value string) error {
 func (u *UserProfile) setLeftOut(value string) error {
 	var percent float64
 	var n int
-	if k, err := fmt.Sscanf(value, "%g %% of %d", &percent, &n); k != 2 || err != nil || !(percent >= 0 && percent < 1000) ||
-		n < 2 || n > mostFigures {
-		return fmt.Errorf("left-out: %q isn't the largest error of figures left out; write it as left-out 32.4 %% of 4, "+
-			"with 2 to %d figures, or leave it out", value, mostFigures)
+	_, err := fmt.Sscanf(value, "%g %% of %d", &percent, &n)
+	if err != nil || !(percent >= 0 && percent < 1000) || n < 2 || n > mostFigures {
+		return fmt.Errorf("left-out: %q isn't the largest error of figures left out; write it as left-out 32.4 %% of "+
+			"4, with 2 to %d figures, or leave it out", value, mostFigures)
 	}
 	u.LeftOut, u.Figures = percent/100, n
 	return nil

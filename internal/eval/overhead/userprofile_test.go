@@ -190,7 +190,8 @@ func TestLeftOut(t *testing.T) {
 	require.Equal(t, 4, again.Figures)
 	require.InDelta(t, 0.8, again.Coverage(), 1e-9)
 	require.Equal(t, "by hand", again.Notes[cycles.SendIPI])
-	for _, bad := range []string{"", "32", "32 %", "32 % of 1", "-1 % of 4", "NaN % of 4", "2000 % of 4", "3 % of 101"} {
+	for _, bad := range []string{"", "32", "32 %", "32 % of 1", "-1 % of 4", "NaN % of 4", "2000 % of 4",
+		"3 % of 101"} {
 		_, err := ReadProfile("x", strings.Replace(text, "32.4 % of 4", bad, 1))
 		require.ErrorContains(t, err, "x: line 5: left-out: ", bad)
 	}

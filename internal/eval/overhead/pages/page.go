@@ -88,7 +88,8 @@ func (o *htmlPage) measure() (err error) {
 	for i := range overhead.Machines {
 		if m := &overhead.Machines[i]; m.ID() == l.Machine {
 			costs, err := o.o.Profile(m, o.r.tiers[0])
-			o.subject = paged{m.Name + " " + m.Arch, m.MHz, costs, "its " + o.r.tiers[0].String() + " costs", l.margin, 0.95}
+			o.subject = paged{m.Name + " " + m.Arch, m.MHz, costs, "its " + o.r.tiers[0].String() + " costs", l.margin,
+				0.95}
 			return err
 		}
 	}

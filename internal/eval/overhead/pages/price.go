@@ -158,7 +158,7 @@ func (c *Price) machine(s *scenario.Scenario) (*pricedMachine, error) {
 	if c.Profile == "" && c.Machine == nil {
 		id := map[string]string{"x86_64": defaultMachine, "i386": "xeon-e5410/i386", "ppc64": "power5/ppc64"}[as]
 		if id == "" {
-			return nil, fmt.Errorf("%s is of %s, and nobody has published what its events cost; give --profile: "+
+			return nil, fmt.Errorf("%s is of %s, and no machine of that has prices; give --profile: "+
 				"kpsim overhead nominal --arch %s prints one to put your prices into", s.Name, arch, arch)
 		}
 		costs.Machine = &id
@@ -337,8 +337,8 @@ func (a *priced) parts() (list []pricePart) {
 }
 
 // priceSays says what the intervals and the columns are.
-const priceSays = "95 %: Student's interval over runs, which differ in when each CPU begins; an error of the prices isn't " +
-	"in it. stores to waiting: cycles on the patcher's CPU; a store to text costs a point, and its line apart. other " +
+const priceSays = "95 %: Student's interval over runs, which differ in when each CPU begins; an error of the prices " +
+	"isn't in it. stores to waiting: cycles on the patcher's CPU; a store to text costs a point, and its line apart. other " +
 	"CPUs: cycles that all of them together are interrupted or stopped for by a patch. ns and cycles are derived: " +
 	"events counted in runs, times prices."
 

@@ -92,9 +92,9 @@ func (a *priced) figure() *page.Figure {
 	if len(a.patches) < 2 {
 		return nil
 	}
-	f := &page.Figure{Caption: "Nanoseconds of a patch, and of a call before, during and after the patches, by the number " +
-		"of CPUs. A bar is Student's interval at 95 % over runs; an error of the prices isn't in it. The numbers are in " +
-		page.NextTable + "."}
+	f := &page.Figure{Caption: "Nanoseconds of a patch, and of a call before, during and after the patches, by the " +
+		"number of CPUs. A bar is Student's interval at 95 % over runs; an error of the prices isn't in it. The " +
+		"numbers are in " + page.NextTable + "."}
 	for _, kind := range []struct{ row, title string }{{"patch", "a patch"}, {"call", "a call"}} {
 		rows := a.of(kind.row)
 		if len(rows) == 0 {
@@ -113,7 +113,8 @@ func (a *priced) figure() *page.Figure {
 			for _, r := range rows {
 				if r.What == name {
 					points = append(points, plot.XY{X: float64(r.CPUs), Y: r.Nsec})
-					bars = append(bars, bar(r.Nsec, overhead.Interval{Low: r.NsecLow, High: r.NsecHigh}, float64(r.CPUs)))
+					within := overhead.Interval{Low: r.NsecLow, High: r.NsecHigh}
+					bars = append(bars, bar(r.Nsec, within, float64(r.CPUs)))
 				}
 			}
 			cli.Must(drawing.AddLine(series, points, false))

@@ -221,8 +221,9 @@ func (r *report) columns() table.Columns[[]lineJSON] {
 			table.Column[row]{Head: "µs", Form: "%.3f", Value: func(l row) any { return l[0].Usec }},
 			table.Column[row]{Head: "cycles", Form: "%.0f", Value: func(l row) any { return l[0].Cycles }})
 		if r.user.Figures > 0 {
-			list = slices.Insert(list, 4, table.Column[row]{Head: fmt.Sprintf("left out %.0f %%", 100*r.user.Coverage()),
-				Late: true, Value: func(l row) any { return predictedCell("%.3f", l[0].Within) }})
+			list = slices.Insert(list, 4, table.Column[row]{Late: true,
+				Head:  fmt.Sprintf("left out %.0f %%", 100*r.user.Coverage()),
+				Value: func(l row) any { return predictedCell("%.3f", l[0].Within) }})
 		}
 	}
 	for i, t := range r.tiers {
@@ -288,8 +289,8 @@ func (r *report) userSays() string {
 		return "The profile doesn't say how far off it is: it has no line left-out, which kpsim overhead calibrate " +
 			"writes with two figures or more."
 	}
-	return fmt.Sprintf("Left out %.0f %%: the largest error, %.1f %%, of the %d measured figures when each is left out "+
-		"of the fit. A new figure's error is larger once in %d times, whatever the errors' distribution.",
+	return fmt.Sprintf("Left out %.0f %%: the largest error, %.1f %%, of the %d measured figures when each is left "+
+		"out of the fit. A new figure of the same sort errs more once in %d times, however errors are distributed.",
 		100*u.Coverage(), 100*u.LeftOut, u.Figures, u.Figures+1)
 }
 
