@@ -81,6 +81,10 @@ func TestProfileKeepsCosts(t *testing.T) {
 		}
 		again, err := ReadProfile("x", u.Text(noted))
 		require.NoError(t, err)
+		for _, e := range cycles.All() {
+			require.Equal(t, "assumed", again.Notes[e])
+		}
+		again.Notes = u.Notes
 		require.Equal(t, u, again)
 	})
 }
