@@ -25,8 +25,8 @@ func (w written) Type() string   { return w.form.String() + "()" }
 var writtenSays = [...]string{
 	scenario.FormJump: "what a `write` stores: a jump to `f`, or `f + 4`, from where it is written: 5 bytes; on " +
 		"arm64 and ppc64le 4, on riscv64 8 (auipc and jalr)",
-	scenario.FormCall: "a call of `f`, as long; on riscv64 it links t0, as ftrace's sites do, so that a function that " +
-		"returns by ra goes back to the caller of the site's function",
+	scenario.FormCall: "a call of `f`, as long; on riscv64 it links t0, as ftrace's sites do, so that a function " +
+		"that returns by ra goes back to the caller of the site's function",
 	scenario.FormDisplacement: "the displacement of such a jump or call, whose first byte stands before it: 4 bytes, " +
 		"`write(g + 1, displacement(f))`",
 	scenario.FormAddress: "the address of `f`, as an immediate has it: 8 bytes",
