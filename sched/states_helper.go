@@ -57,11 +57,10 @@ func (h *Helper) Next() *Branch {
 
 // Begin begins the run that explores a branch.
 func (h *Helper) Begin(b *Branch) {
-	n := b.way.depth
+	n, same := b.way.depth, len(h.path) // what is beyond the length is of earlier paths
 	if cap(h.path) < n {
 		h.path = append(h.path[:cap(h.path)], make([]*trail, n-cap(h.path))...)
 	}
-	same := len(h.path)
 	h.path = h.path[:n]
 	at := n
 	for w := b.way; w != nil; w = w.before {
