@@ -52,7 +52,7 @@ A deviation is a choice that the default run doesn't make: another CPU moves, an
 
 --by classes doesn't merge states. Schedules that differ only in the order of commuting steps form a class, and one of each class is run; with --full that is dynamic partial-order reduction. There are many more classes than states, so this takes ten times as long or more; it is an independent check of the same answer. --ignore and --all-properties let a schedule go on after a violation, as in explore; --all-properties runs all schedules of at most K deviations (--all).
 
---runs N ends the search after N schedules. The line then says how far it got, and "not complete".
+--runs N ends the search after N schedules. The line then says how far it got, and "not complete". docs/ci.md has a script for git bisect that tells this from a race.
 
 Examples:
 
