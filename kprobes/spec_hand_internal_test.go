@@ -49,7 +49,7 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "4.6", says: "the locks that are held while it waits and while it writes, in their order, by era",
+		rule: "4.6", says: "the locks that are held while it waits and while it writes, in their order, by edition",
 		needs: withJumps,
 		in:    since(rules.Edition415),
 		mutants: []specMutant{{name: "another order", do: func(s *Settings) {

@@ -118,7 +118,7 @@ func TestPools(t *testing.T) {
 // specHandRet is specHand of return probes and jprobes.
 var specHandRet = []specRule{
 	{
-		rule: "2.6", says: "each handler is told the return address; the ip in its registers differs by era",
+		rule: "2.6", says: "each handler is told the return address; the ip in its registers differs by edition",
 		mutants: []specMutant{
 			{name: "rethook", in: []rules.Edition{rules.Edition26, rules.Edition415, rules.Edition514},
 				do: func(s *Settings) { s.Return, s.Unwind = era.ReturnRethook, true }},
