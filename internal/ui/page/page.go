@@ -48,6 +48,18 @@ type Section struct {
 	ID     string // links end in #ID: lower-case letters, digits and hyphens, once in a document
 	Title  string
 	Blocks []Block
+	Screen bool // it isn't printed; paper says that the page has it
+}
+
+// Unprinted returns the titles of sections that aren't printed, as a list in words; "" if all are.
+func (d *Document) Unprinted() string {
+	var titles []string
+	for i := range d.Sections {
+		if s := &d.Sections[i]; s.Screen {
+			titles = append(titles, s.Title)
+		}
+	}
+	return strings.Join(titles, "; ")
 }
 
 // A Block is a Text, List, Steps, *Table, *Figure or *Details.
@@ -71,6 +83,7 @@ type Table struct {
 	Head    []string
 	Text    int // the number of columns of text, from the left; the rest are numbers
 	Groups  []Group
+	Whole   bool // all rows are in sight: the table is as high as they are
 }
 
 // An Over is a heading above several columns, "" for none.
@@ -131,6 +144,7 @@ type Figure struct {
 	Caption Text
 	Legend  []Key
 	Plots   []Plot
+	Screen  bool // it isn't printed
 }
 
 // A Key explains a series, or a piece of bars.

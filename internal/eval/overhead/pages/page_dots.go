@@ -28,7 +28,7 @@ func (o *htmlPage) dots() (*page.Figure, error) {
 	f := &page.Figure{Caption: "Each figure, in microseconds, on a logarithmic axis. First: documented, with a bar " +
 		"for its rounding to two decimals; by the calibrated costs, which repeat the figures and have no interval; and " +
 		"predicted by a fit without it, with the interval left out 95 %. Second: predicted by fits without all " +
-		"figures of its processor, or of its architecture; four processors are too few for an interval."}
+		"figures of its processor, or of its architecture; four processors are too few for an interval." + barsAre}
 	var rows []plot.Row
 	var left, right []plot.Dot
 	for _, lines := range o.machines() {
