@@ -169,6 +169,8 @@ never()
 	at := func(w When) PatchedCall {
 		return calls[slices.IndexFunc(calls, func(c PatchedCall) bool { return c.When == w })]
 	}
+	trap := float64(cycles.Nominal()[cycles.Trap]) / cycles.Unit
+	require.Less(t, at(Before).Most, trap, "it ran into the patch")
 	require.Greater(t, at(During).Cycles.Value, 2*at(Before).Cycles.Value)
 	require.Less(t, 2*at(After).Cycles.Value, at(During).Cycles.Value)
 }
