@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 
 	"kpsim/engine"
 	"kpsim/engine/all"
@@ -19,6 +20,12 @@ func Engines() (names []string) {
 
 // Row returns the machine's engine, nil if there is none of that name.
 func (m *Machine) Row() *engine.Row { return all.Named(m.Engine) }
+
+// Release returns the release of the kernel whose own engine runs; "": none does.
+func (m *Machine) Release() string {
+	release, _, _ := strings.Cut(m.Image, " ")
+	return release
+}
 
 // Guest reports whether the machine's engine is guest code: a kernel's own.
 func (m *Machine) Guest() bool {

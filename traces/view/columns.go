@@ -21,8 +21,8 @@ const (
 )
 
 // Columns prints the run for a mail, in the form of a litmus test for herd7: the initial state, a
-// column for each CPU, and the forbidden outcome. It is meant for people: unlike herd7's, its rows
-// are in the order in which they happened. Errors are those of w.
+// column for each CPU, whose rows begin with the number of their event, and the forbidden outcome. It is
+// meant for people: unlike herd7's, its rows are in the order in which they happened. Errors are those of w.
 func Columns(w io.Writer, name string, in Input) error {
 	out := bufio.NewWriter(w)
 	in.All = false
@@ -56,11 +56,14 @@ func columnCPUs(rows []row, n int) (cpus []int) {
 // sentences prints the story, as the test's description.
 func (l *columns) sentences(in *Input) {
 	var text []string
-	for _, s := range Story(*in) {
-		text = append(text, s.Text)
+	if in.Kernel != "" {
+		text = append(text, "Linux "+in.Kernel+".")
 	}
-	if len(text) == 0 {
-		text = []string{"Nothing is broken."}
+	for _, s := range Story(*in) {
+		text = append(text, fmt.Sprintf("%d: %s", s.Seq, s.Text))
+	}
+	if in.Property == "" {
+		text = append(text, "Nothing is broken.")
 	}
 	lines := Fold(strings.ReplaceAll(strings.Join(text, " "), `"`, `'`), mailWidth-2)
 	fmt.Fprintf(l.w, "\"%s\"\n", strings.Join(lines, "\n"))
@@ -114,9 +117,9 @@ func (l *columns) columns(rows []row) {
 		case c < 0:
 			cells[0] = "(" + r.text + ")"
 		case n < len(l.cpus):
-			cells[0] = fmt.Sprintf("P%d: %s", r.cpu, r.text)
+			cells[0] = fmt.Sprintf("P%d: %d %s", r.cpu, r.seq, r.text)
 		default:
-			cells[c] = strings.Repeat(" ", r.depth) + r.text
+			cells[c] = fmt.Sprintf("%s%d %s", strings.Repeat(" ", r.depth), r.seq, r.text)
 		}
 		l.row(width, cells)
 	}
@@ -167,7 +170,8 @@ func (l *columns) forbidden(t *teller) {
 	if t.at < len(t.in.Events) {
 		switch e := &t.in.Events[t.at]; {
 		case e.Kind == smpev.Exec:
-			at = fmt.Sprintf("%d:rip=%s /\\ %d:insn=%s", e.CPU, t.text.place(e.A), e.CPU, hexOf(unpack(e)))
+			at = fmt.Sprintf("%d:%s=%s /\\ %d:insn=%s", e.CPU, t.in.Arch.IPName, t.text.place(e.A), e.CPU,
+				hexOf(unpack(e)))
 		case int(e.CPU) < t.in.CPUs:
 			at = fmt.Sprintf("%d:event=%s", e.CPU, e.Kind)
 		}

@@ -23,6 +23,7 @@ type Input struct {
 	Calls  []Call // what a kernel's own engine calls, by Seq
 	// Stood says where the CPUs stood at each deviation of Schedule, a line each; nil: not known.
 	Stood    [][]string
+	Kernel   string // the release of a kernel whose own engine ran; "": none did
 	KernelIP uint64 // the saved ip of a kernel routine, or of idle; 0 if Symbol names it
 	Schedule []traces.Deviation
 	ByHand   bool // the run was stepped by hand: it has no schedule

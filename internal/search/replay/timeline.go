@@ -40,6 +40,7 @@ func Scene(r *rig.Rig, run *rig.Run) view.Input {
 			Stack:  m.Names().StackOf,
 			Held:   held(m),
 		},
+		Kernel:   r.Scenario.Machine.Release(),
 		KernelIP: uint64(m.Arch().Addr(smp.GateBase)) + 0x100000,
 		Memory:   memoryName(r.Scenario.Machine.Memory),
 		FRED:     r.Scenario.Machine.FRED,

@@ -2,7 +2,6 @@ package findings
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"kpsim/internal/scenario"
@@ -89,7 +88,7 @@ func (c *Explore) report(p *cli.Program, all *results.File, again string,
 			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, cli.Typed())
 		}
 		if c.Kernel.Kernel == "" {
-			c.release, _, _ = strings.Cut(spec.Scenario.Machine.Image, " ")
+			c.release = spec.Scenario.Machine.Release()
 		}
 		if err := believe(spec, i); err != nil {
 			return 0, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/results"
@@ -110,7 +109,7 @@ func (t *seen) read(f cli.FileName) error {
 		if err != nil {
 			return err
 		}
-		kernel, _, _ := strings.Cut(sc.Machine.Image, " ")
+		kernel := sc.Machine.Release()
 		if kernel == "" {
 			return fmt.Errorf("%s: %s was explored without a kernel; leave it out", f, e.Name)
 		}

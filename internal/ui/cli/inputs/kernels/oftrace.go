@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"fmt"
-	"strings"
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
@@ -42,7 +41,7 @@ func (f *TracesKernel) Read(path string) (*traces.File, error) {
 			flag, path,
 			cli.Line(append([]string{cli.Typed(), "explore", s.Name}, flags.Words()...)...))
 	case flags.Kernel == "": // the kernel that the objects lie over
-		release, _, _ := strings.Cut(s.Machine.Image, " ")
+		release := s.Machine.Release()
 		flags.Kernel = cli.FileName(shelf.Of(release, "vmlinuz"))
 	}
 	k, err := flags.Open()
