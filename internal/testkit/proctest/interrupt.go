@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime/debug"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +16,7 @@ import (
 // An Ending is how a command has ended.
 type Ending struct {
 	Status int
-	Memory int64 // bytes that were resident at most, 0 where the system doesn't tell
+	Memory int64 // bytes that were resident at most, but for its last milliseconds; 0 where the system doesn't tell
 	Stderr string
 }
 
@@ -47,10 +45,14 @@ func interruptedAfter(t *testing.T, program string, wait time.Duration, args ...
 	var stderr bytes.Buffer
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), io.Discard, &stderr
-	shrink()
 	require.NoError(t, cmd.Start())
+	ended := make(chan struct{})
+	peak := watchPeak(cmd.Process.Pid, ended)
 	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
+	go func() {
+		done <- cmd.Wait()
+		close(ended)
+	}()
 	var err error
 	var e Ending
 	select {
@@ -71,23 +73,30 @@ func interruptedAfter(t *testing.T, program string, wait time.Duration, args ...
 		t.Fatal(err)
 	}
 	e.Status, e.Stderr = cmd.ProcessState.ExitCode(), stderr.String()
-	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		e.Memory = u.Maxrss << 10
-	}
+	e.Memory = <-peak
 	return e
 }
 
-// large is how many bytes may be resident here when a process is started whose memory is measured.
-const large = 200 << 20
-
-// shrink forgets the peak of this process, after it has given back what it doesn't need if it is large: Linux begins to
-// count the memory of a process with the peak of its parent.
-func shrink() {
-	var pages, resident int64
-	statm, _ := os.ReadFile("/proc/self/statm")
-	fmt.Sscan(string(statm), &pages, &resident)
-	if resident*int64(os.Getpagesize()) > large {
-		debug.FreeOSMemory()
-	}
-	os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+// watchPeak looks at how many bytes a process has had resident at most, every few milliseconds until it has ended. It
+// sends the last answer. What wait4 tells would do if it didn't begin with the peak of this process.
+func watchPeak(pid int, done <-chan struct{}) <-chan int64 {
+	peak := make(chan int64, 1)
+	go func() {
+		var last int64
+		defer func() { peak <- last }()
+		for {
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			if _, after, ok := bytes.Cut(status, []byte("VmHWM:")); ok {
+				var kB int64
+				fmt.Fscan(bytes.NewReader(after), &kB)
+				last = kB << 10
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	return peak
 }
