@@ -306,7 +306,7 @@ func brokenBy(broken map[string]uint64) string {
 
 // print prints one line, and notes about it.
 func (c *Verify) print(p *cli.Program, j *job, r *verifyRow) error {
-	r.Shipped = c.ShippedAs(j.Machine.Edition)
+	r.Shipped, r.Claim = c.ShippedAs(j.Machine.Edition), c.claim(j, r)
 	if c.JSON {
 		return p.PrintJSON(r)
 	}
@@ -357,6 +357,9 @@ func (c *Verify) print(p *cli.Program, j *job, r *verifyRow) error {
 			r.far%10_000))
 	}
 	p.Indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
+	if c.Claim && r.Claim != "" {
+		p.Indented(cli.Indent, r.Claim)
+	}
 	for i, w := range r.witnesses {
 		p.Indented(cli.Indent, report.Headline(p, w.File))
 		printSchedule(p, w.Schedule)
@@ -376,6 +379,28 @@ func (c *Verify) print(p *cli.Program, j *job, r *verifyRow) error {
 		p.ToType("next:", next)
 	}
 	return nil
+}
+
+// claim says in one sentence, for a commit message, what a certificate covers: machine, tasks, interrupts, models,
+// and how many deviations. "": there is no certificate.
+func (c *Verify) claim(j *job, r *verifyRow) string {
+	if r.Certificate == "" || len(r.Broken) > 0 {
+		return ""
+	}
+	who := make([]string, 0, len(j.Tasks)+len(j.Sources))
+	for i := range j.Tasks {
+		who = append(who, fmt.Sprintf("%s on cpu%d", j.Tasks[i].Name, j.Tasks[i].CPU))
+	}
+	for i := range j.Sources {
+		s := &j.Sources[i]
+		who = append(who, fmt.Sprintf("a %s of cpu%d at most %s", s.Kind, s.CPU, times(uint64(s.AtMost))))
+	}
+	bound := ""
+	if !r.Full {
+		bound = " with at most " + cli.Number(r.Deviations, "deviation")
+	}
+	return fmt.Sprintf("No schedule of %s%s breaks a property of kpsim: %s (%s), fetch model %s, memory model %s.",
+		r.Scenario, bound, cli.Number(j.Machine.CPUs, "CPU"), cli.List(who), r.Fetch, j.Machine.Memory)
 }
 
 func (c *Verify) verdict(p *cli.Program, r *verifyRow) string {

@@ -31,6 +31,7 @@ type Verify struct {
 	inputs.Broken
 	inputs.GoOn
 	Traces string `default:"traces" placeholder:"DIR" help:"The folder for witnesses, NAME-verify.kps. Those of explore, NAME.kps, stay."`
+	Claim  bool   `help:"Below each certificate, print a sentence for a commit message: machine, tasks, interrupts, models. --json has it always."`
 	Races  bool   `help:"With --full --by classes: print which places had the most races."`
 	cli.Form
 
@@ -59,6 +60,7 @@ Examples:
   kpsim verify safe-none
   kpsim verify --deviations 3 safe-none safe-full
   kpsim verify --full safe-none safe-full
+  kpsim verify --full --claim safe-none
   kpsim verify --deviations 4 mine.star
   kpsim verify --full --by classes mine.star
   kpsim verify --mutant no-quiesce safe-none
@@ -169,6 +171,7 @@ type verifyRow struct {
 	Scenario    string `json:"scenario"`
 	Observation string `json:"observation"`
 	Certificate string `json:"certificate"` // "" if there is none
+	Claim       string `json:"claim,omitempty"`
 	Fetch       string `json:"fetch"`
 	MemoryModel string `json:"memory,omitempty"` // empty for sc
 	Full        bool   `json:"full"`
