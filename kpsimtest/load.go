@@ -105,9 +105,9 @@ func prepare(in *inputs.Input, c *config) error {
 			return fmt.Errorf("Memory: %w", err)
 		}
 	}
-	if c.kernel != "" {
-		if err := in.SetEdition(c.kernel); err != nil {
-			return fmt.Errorf("Kernel: %s: %w", in.Name, err)
+	if c.edition != "" {
+		if err := in.SetEdition(c.edition); err != nil {
+			return fmt.Errorf("Edition: %s: %w", in.Name, err)
 		}
 	}
 	r, err := rig.New(in.Scenario, c.mutant)

@@ -19,7 +19,7 @@ type config struct {
 	seed       uint64
 	strategy   string
 	mutant     string
-	kernel     string
+	edition    string
 	fetch      string
 	memory     string
 	judged     properties.Set
@@ -101,7 +101,7 @@ func Mutant(name string) Option {
 // Edition runs the scenario in an edition of the kernel's document, such as "6.5", instead of the scenario's engine
 // settings.
 func Edition(edition string) Option {
-	return func(c *config) error { c.kernel = edition; return nil }
+	return func(c *config) error { c.edition = edition; return nil }
 }
 
 // Fetch sets what a CPU may fetch from text that changes, "coherent", "stale" or "mixing", instead of the scenario's

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,10 +20,8 @@ func returnOf(t *testing.T, s *Source, caller, callee string) uint64 {
 	t.Helper()
 	f, ok := s.k.Image.Symbol(caller)
 	require.True(t, ok, caller)
-	code := s.section(f.Addr).Data[f.Addr-s.section(f.Addr).Addr:][:f.Size]
-	for i := 0; i+5 <= len(code); i++ {
-		end := f.Addr + uint64(i) + 5
-		if code[i] == 0xe8 && s.function(end+uint64(int64(int32(binary.LittleEndian.Uint32(code[i+1:]))))) == callee {
+	for end := f.Addr; end <= f.Addr+f.Size; end += uint64(s.k.Arch().Align) {
+		if to, direct := s.called(end); direct && s.function(to) == callee {
 			return end
 		}
 	}
@@ -35,25 +32,38 @@ func returnOf(t *testing.T, s *Source, caller, callee string) uint64 {
 // A chain is found on a stack among other words: old return addresses, data, and those of
 // functions that none of them has called.
 func TestChain(t *testing.T) {
+	for processor, series := range map[string]string{"amd64": "6.1", "arm64": "6.12", "riscv64": "6.12",
+		"powerpc64le": "6.12"} {
+		t.Run(processor, func(t *testing.T) {
+			path := kerneltest.PathOn(t, processor, series)
+			k, err := linux.Open(path)
+			require.NoError(t, err)
+			s := Of(k, "")
+			stale := returnOf(t, s, "enable_kprobe", "mutex_lock")
+			inner, outer := returnOf(t, s, "register_kprobe", "mutex_lock"),
+				returnOf(t, s, "register_kprobes", "register_kprobe")
+			const gate = 1
+			stack := []uint64{stale, 7, outer - 1, stale, outer, 0, gate, stale}
+			load := func(a arch.Addr) (uint64, bool) {
+				if i := int(a-0x1000) / 8; i < len(stack) {
+					return stack[i], true
+				}
+				return 0, false
+			}
+			until := func(v uint64) bool { return v == gate }
+			assert.Equal(t, []arch.Addr{arch.Addr(inner), arch.Addr(outer)},
+				s.Chain(arch.Addr(inner), 0x1000, load, until))
+			assert.Empty(t, s.Chain(7, 0x1000, load, until))
+		})
+	}
+}
+
+// A return address has a function, and a line where the kernel has lines.
+func TestLineOfReturn(t *testing.T) {
 	k, err := linux.Open(kerneltest.Path(t, "6.1"))
 	require.NoError(t, err)
 	s := Of(k, "")
-	stale := returnOf(t, s, "enable_kprobe", "mutex_lock")
-	inner, outer := returnOf(t, s, "register_kprobe", "mutex_lock"),
-		returnOf(t, s, "register_kprobes", "register_kprobe")
-	const gate = 1
-	stack := []uint64{inner, stale, 7, outer - 1, stale, outer, 0, gate, stale}
-	load := func(a arch.Addr) (uint64, bool) {
-		if i := int(a-0x1000) / 8; i < len(stack) {
-			return stack[i], true
-		}
-		return 0, false
-	}
-	until := func(v uint64) bool { return v == gate }
-	assert.Equal(t, []arch.Addr{arch.Addr(inner), arch.Addr(outer)}, s.Chain(0x1000, load, until))
-	stack[0] = 7
-	assert.Empty(t, s.Chain(0x1000, load, until))
-
+	inner := returnOf(t, s, "register_kprobe", "mutex_lock")
 	names := s.Functions(arch.Addr(inner) - 1)
 	assert.Equal(t, "register_kprobe", names[0])
 	assert.Empty(t, s.Line(0))

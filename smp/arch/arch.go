@@ -145,6 +145,9 @@ type Branches struct {
 	Reach      string // how far they reach, for people
 	Jump, Call func(at, target Addr) (c Code, ok bool)
 	Gates      Addr // where the services lie that a kernel's own code calls (kapi.GatesOf); 0: the usual place
+	// CallOf returns the target of a direct call of several instructions that ends at an address, given the bytes
+	// before that; nil: calls are one instruction.
+	CallOf func(before []byte, end Addr) (target Addr, ok bool)
 	// NearExec says that branches don't reach the usual place of executable memory: kernels set some aside in text.
 	NearExec  bool
 	BranchNop Code    // one nop

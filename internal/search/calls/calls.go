@@ -89,7 +89,7 @@ func (f *follower) stands(cpu int) string {
 		}
 		return says
 	}
-	if chain := f.chain(f.m.Arch().StackPointer(&regs)); chain != nil {
+	if chain := f.chain(&regs, f.m.Arch().StackPointer(&regs)); chain != nil {
 		says += ", called by " + f.from(chain)
 		if line := f.source.Place(chain[0] - 1); line != "" {
 			says += ", " + line
@@ -98,17 +98,25 @@ func (f *follower) stands(cpu int) string {
 	return says
 }
 
-// chain returns the return addresses on a stack.
-func (f *follower) chain(sp arch.Addr) []arch.Addr {
-	load := func(a arch.Addr) (uint64, bool) {
+// chain returns the return addresses of the calls that are open in a routine that the kernel has called, given the
+// registers and the stack pointer that the routine began with.
+func (f *follower) chain(regs *arch.Regs, sp arch.Addr) []arch.Addr {
+	a := f.m.Arch()
+	load := func(at arch.Addr) (uint64, bool) {
 		var b [8]byte
-		n := f.m.Inspect().BytesAt(a, b[:])
-		return binary.LittleEndian.Uint64(b[:]), n == len(b)
+		n := f.m.Inspect().BytesAt(at, b[:a.Word])
+		return binary.LittleEndian.Uint64(b[:]), n == a.Word
 	}
 	until := func(v uint64) bool { // called by a routine written in Go
-		return arch.Addr(v)&^0xfffff == smp.GateBase || arch.Addr(v)&^0xfffff == kapi.GuestGates
+		page := arch.Addr(v) &^ 0xfffff
+		return page == a.Addr(smp.GateBase) || page == kapi.GatesOf(a)&^0xfffff
 	}
-	return f.source.Chain(sp, load, until)
+	to := uint64(regs.R[a.Link])
+	if a.Pushed > 0 {
+		to, _ = load(sp)
+		sp += arch.Addr(a.Pushed)
+	}
+	return f.source.Chain(arch.Addr(to), sp, load, until)
 }
 
 // from names the functions of a chain, outermost first.
@@ -122,7 +130,8 @@ func (f *follower) from(chain []arch.Addr) string {
 
 // Event implements traces.Sink.
 func (f *follower) Event(e *traces.Event) *traces.Finding {
-	chain := f.chain(arch.Addr(e.B))
+	regs, _ := f.m.Inspect().Regs(int(e.CPU))
+	chain := f.chain(&regs, arch.Addr(e.B))
 	if chain == nil || len(f.calls) == callsMost {
 		return nil
 	}

@@ -45,6 +45,7 @@ var RV64 = &arch.Arch{
 		BranchLen: PairLen, Reach: "2 GB",
 		Jump:      func(at, target arch.Addr) (arch.Code, bool) { return pair(T1, 0, at, target) },
 		Call:      call,
+		CallOf:    paired,
 		BranchNop: Code(Nop, Nop),
 		BranchRet: Code(Ret, Ebreak),
 		IsJump:    arch.Pattern{Mask: 0x000fffff_00000fff, Is: 0x00030067_00000317},
@@ -87,6 +88,19 @@ func pair(via, link arch.Reg, at, target arch.Addr) (arch.Code, bool) {
 
 // call is Call of the row, which links to t0.
 func call(at, target arch.Addr) (arch.Code, bool) { return pair(T0, T0, at, target) }
+
+// paired is CallOf of the row: auipc and jalr, which links to ra.
+func paired(before []byte, end arch.Addr) (target arch.Addr, ok bool) {
+	if len(before) < PairLen {
+		return 0, false
+	}
+	w := arch.Word(before[len(before)-PairLen:])
+	auipc, jalr := uint32(w), uint32(w>>32)
+	hi, lo := int32(auipc&^0xfff), int32(jalr)>>20
+	target = end - PairLen + arch.Addr(int64(hi)) + arch.Addr(int64(lo))
+	p, ok := Pair(arch.Reg(auipc>>7&31), RA, end-PairLen, target)
+	return target, ok && p == [2]uint32{auipc, jalr}
+}
 
 // fixed is the nop of a site whose auipc stays.
 func fixed(at, target arch.Addr) arch.Code {

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"encoding/binary"
 	"strings"
 
 	"kpsim/linux/vmlinux"
@@ -15,24 +14,27 @@ const (
 	chainNear  = 256 // words searched for the caller
 )
 
-// Chain returns the return addresses of the open calls, innermost first. sp is where the first
-// one lies. load reads the stack, and until ends the chain by returning true.
-func (s *Source) Chain(sp arch.Addr, load func(arch.Addr) (uint64, bool),
+// Chain returns the return addresses of the open calls, innermost first: to is where the innermost returns to, and sp
+// is above that if a call pushes it. load reads the stack, and until ends the chain by returning true.
+func (s *Source) Chain(to, sp arch.Addr, load func(arch.Addr) (uint64, bool),
 	until func(v uint64) bool) (list []arch.Addr) {
-	v, ok := load(sp)
-	for end := sp + 8*chainWords; ok && s.afterCall(v) && len(list) < chainMost && sp < end; {
+	v, ok := uint64(to), true
+	for end := sp + s.word()*chainWords; ok && s.afterCall(v) && len(list) < chainMost && sp < end; {
 		list = append(list, arch.Addr(v))
-		sp, v, ok = s.caller(sp+8, s.function(v), load, until)
+		sp, v, ok = s.caller(sp, s.function(v), load, until)
+		sp += s.word()
 	}
 	return list
 }
+
+func (s *Source) word() arch.Addr { return arch.Addr(s.k.Arch().Word) }
 
 // caller finds the return address of a function's caller, searching the stack from sp.
 func (s *Source) caller(sp arch.Addr, callee string, load func(arch.Addr) (uint64, bool),
 	until func(v uint64) bool) (at arch.Addr, v uint64, ok bool) {
 	ended := false
 	for w := range arch.Addr(chainNear) {
-		got, mapped := load(sp + 8*w)
+		got, mapped := load(sp + s.word()*w)
 		if !mapped {
 			break
 		}
@@ -42,10 +44,10 @@ func (s *Source) caller(sp arch.Addr, callee string, load func(arch.Addr) (uint6
 		}
 		to, direct := s.called(got)
 		if direct && (s.function(to) == callee || s.jumps(to, callee)) {
-			return sp + 8*w, got, true
+			return sp + s.word()*w, got, true
 		}
 		if !direct && !ended && !ok { // possibly called by its address
-			at, v, ok = sp+8*w, got, true
+			at, v, ok = sp+s.word()*w, got, true
 		}
 	}
 	return at, v, ok
@@ -73,12 +75,15 @@ func (s *Source) jumps(from uint64, to string) bool {
 		return got
 	}
 	code, found := sec.Data[from-sec.Addr:][:sym.Size], false
-	for i := 0; i+5 <= len(code) && !found; i++ {
-		if code[i] == 0xe9 || i > 0 && code[i-1] == 0x0f && code[i]&0xf0 == 0x80 {
-			target := from + uint64(i+5) + uint64(int64(int32(binary.LittleEndian.Uint32(code[i+1:]))))
-			other, ok := s.k.Image.Lookup(target)
-			found = ok && other.Addr == target && other.Addr != from && plain(other.Name) == to
+	a := s.k.Arch()
+	for i := 0; i < len(code) && !found; i += a.Align {
+		in, err := a.Decode(code[i:], arch.Addr(from)+arch.Addr(i))
+		if err != nil || in.Flow() != arch.FlowJump && in.Flow() != arch.FlowCond {
+			continue
 		}
+		target, _ := in.Target()
+		other, ok := s.k.Image.Lookup(uint64(target))
+		found = ok && other.Addr == uint64(target) && other.Addr != from && plain(other.Name) == to
 	}
 	s.jumped[key] = found
 	return found
@@ -109,28 +114,52 @@ func (s *Source) section(a uint64) *vmlinux.Section {
 
 // afterCall reports whether a call ends at an address of the kernel's text.
 func (s *Source) afterCall(a uint64) bool {
-	b := s.before(a, 7)
-	if b == nil {
+	if to, ok := s.called(a); ok {
+		return s.section(to) != nil
+	}
+	in := s.callBefore(a)
+	if in == nil {
 		return false
 	}
-	if b[2] == 0xe8 {
-		return s.section(a+uint64(int64(int32(binary.LittleEndian.Uint32(b[3:]))))) != nil
-	}
-	for n := 2; n <= 7; n++ { // ff /2: call through a register or memory
-		if i := 7 - n; b[i] == 0xff && b[i+1]>>3&7 == 2 {
-			return true
-		}
-	}
-	return false
+	to, direct := in.Target()
+	return !direct || s.section(uint64(to)) != nil
 }
 
 // called returns the target of the call before an address; ok is false if it depends on a
 // register.
 func (s *Source) called(a uint64) (to uint64, ok bool) {
-	b := s.before(a, 5)
-	if b == nil || b[0] != 0xe8 {
+	if of := s.k.Arch().CallOf; of != nil {
+		if to, ok := of(s.before(a, s.k.Arch().BranchLen), arch.Addr(a)); ok {
+			return uint64(to), true
+		}
+	}
+	in := s.callBefore(a)
+	if in == nil || in.Flow() != arch.FlowCall {
 		return 0, false
 	}
-	to = a + uint64(int64(int32(binary.LittleEndian.Uint32(b[1:]))))
-	return to, !strings.HasPrefix(s.function(to), "__x86_indirect_thunk")
+	at, _ := in.Target()
+	return uint64(at), !strings.HasPrefix(s.function(uint64(at)), "__x86_indirect_thunk")
+}
+
+// callMost is the length of the longest call, in bytes.
+const callMost = 7
+
+// callBefore returns the call that ends at an address, a direct one if there are several ways to read the bytes
+// before it; nil: there is none.
+func (s *Source) callBefore(a uint64) (call arch.Inst) {
+	p := s.k.Arch()
+	for n := p.Align; n <= min(callMost, p.MaxLen); n += p.Align {
+		b := s.before(a, n)
+		if b == nil {
+			continue
+		}
+		switch in, err := p.Decode(b, arch.Addr(a)-arch.Addr(n)); {
+		case err != nil || in.Size() != n:
+		case in.Flow() == arch.FlowCall:
+			return in
+		case in.Flow() == arch.FlowIndirectCall:
+			call = in
+		}
+	}
+	return call
 }
