@@ -1,15 +1,39 @@
 package scenario
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"kpsim/internal/nearest"
+	"kpsim/smp/arch"
 )
 
 // none reports whether an operation uses none of it.
 func (h *Hand) none() bool {
 	return h.Form == 0 && h.Into == 0 && h.By == 0 && h.Old == nil && h.Size == 0 && h.CPUs == 0 && h.Awaited == 0 &&
-		h.Calls == ""
+		h.Calls == "" && !h.Links
+}
+
+// Encode returns the bytes that an operation writes at an address, for a processor: of a branch or an address, to
+// another one. nil: what a block of data holds then. ok false: that is out of reach.
+func (op *Op) Encode(a *arch.Arch, at, to arch.Addr) (b []byte, ok bool) {
+	var code arch.Code
+	switch op.Form {
+	case FormBytes:
+		return op.Bytes, true
+	case FormSaved:
+		return nil, true
+	case FormAddress:
+		return binary.LittleEndian.AppendUint64(nil, uint64(to))[:a.Word], true
+	case FormCall:
+		code, ok = a.Call(at, to)
+	case FormJump:
+		code, ok = a.Jump(at, to)
+	case FormDisplacement:
+		code, ok = a.Jump(at-1, to)
+		return code.Bytes()[1:], ok
+	}
+	return code.Bytes(), ok
 }
 
 // Written returns how many bytes a write stores.

@@ -1,6 +1,8 @@
 package act
 
 import (
+	"fmt"
+
 	"kpsim/internal/scenario"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -28,6 +30,7 @@ var (
 		Object:  scenario.TextByHand,
 		Traits:  scenario.Patches | scenario.ByHand | scenario.Serial,
 		Touches: scenario.TouchFlip | scenario.TouchHand,
+		Idle:    whole,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
 		h, f, at, b := t.Clients().Hand, t.Section(op.Target), t.Place(op), t.Written(x, op)
 		if op.On {
@@ -128,6 +131,35 @@ var (
 		code(t, op).OnFault(x, action(t, op, 0))
 	}))
 )
+
+// whole says of a scenario's only write, of several bytes, that no CPU can see a part of it: of what is linked there
+// it changes one byte, or none.
+func whole(s *scenario.Scenario, op *scenario.Op) string {
+	f, a := s.Text(op.Target), s.Machine.Processor()
+	var to arch.Addr
+	if op.Form != scenario.FormBytes && op.Form != scenario.FormSaved {
+		to = s.Text(op.Targets[0]).At + arch.Addr(op.Into)
+	}
+	b, ok := op.Encode(a, f.At+arch.Addr(op.Offset), to)
+	another := func(o *scenario.Op) bool { return o.Kind == op.Kind && o != op }
+	if !ok || len(b) < 2 || op.Offset+len(b) > len(f.Code) || s.Any(another) {
+		return ""
+	}
+	differ := 0
+	for i, v := range b {
+		if f.Code[op.Offset+i] != v {
+			differ++
+		}
+	}
+	switch differ {
+	case 0:
+		return fmt.Sprintf("write() to %s changes nothing: these bytes are linked there", op.Target)
+	case 1:
+		return fmt.Sprintf("write() to %s changes one byte of what is linked there, so no CPU can see a part of it; "+
+			"to see whether it may be torn, let it change others, too", op.Target)
+	}
+	return ""
+}
 
 // handled returns the parameters of an operation that says what a handler does.
 func handled(of scenario.Param) []scenario.Param {

@@ -10,15 +10,39 @@ import (
 	"kpsim/internal/scenario/vet"
 )
 
+// TestWhole: a scenario's only write, of several bytes, is named if no CPU can see a part of it.
+func TestWhole(t *testing.T) {
+	for op, want := range map[string]string{
+		`write(f, "0f1f440000")`:                 "changes nothing",
+		`write(f, "0f1f4400cc")`:                 "changes one byte",
+		`write(f, "0f1f44cccc")`:                 "",
+		`write(f, "cc")`:                         "",
+		`write(f, "0f1f440000"), write(f, "cc")`: "",
+		`write(f, jump_to(f))`:                   "",
+	} {
+		s, err := lang.Load("whole.star", []byte("machine(cpus = 2)\nf = text(\"f\", \"0f1f440000 c3\")\n"+
+			"task(\"a\", ops = ["+op+"])\n"), nil)
+		require.NoError(t, err)
+		list := vet.Inert(s)
+		if want == "" {
+			require.Empty(t, list, op)
+			continue
+		}
+		require.Len(t, list, 1, op)
+		require.Contains(t, list[0].Msg, want)
+	}
+}
+
 // TestIdle: each operation whose row says why one may change nothing is named where it does so, and
 // isn't where the part that it needs is there.
 func TestIdle(t *testing.T) {
-	const parts = "fentry(f)\nlock_prefix(locked)\nalternative(g, \"f8\")\ntask(\"b\", cpu = 1, ops = [spin(), apply_alternatives(), stop()])\n"
+	const parts = "fentry(f)\nlock_prefix(locked)\nalternative(g, \"f8\")\ntask(\"b\", cpu = 1, ops = [write(g, \"f8\"), spin(), apply_alternatives(), stop()])\n"
 	ops := map[string]string{
 		"release": "release()", "tracer": "tracer(True)", "livepatch": "livepatch(True)",
 		"patch_func":      "patch_func(f, g)",
 		"register_direct": "register_direct(f, g)", "smp_locks": "smp_locks(False)",
 		"apply_alternatives": "apply_alternatives()", "resume": "resume()",
+		"write": `write(f, "0f1f440000")`,
 	}
 	said := func(parts, op string) []string {
 		s, err := lang.Load("idle.star", []byte(`machine(cpus = 2)

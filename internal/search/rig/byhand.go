@@ -128,31 +128,11 @@ func (ps *patchers) storesTo(name string, off, n int) {
 
 // encode returns the bytes of a write that are known before a run. ok is false if a branch doesn't reach.
 func (ps *patchers) encode(op *scenario.Op) (b []byte, ok bool) {
-	at := ps.funcs[op.Target] + arch.Addr(op.Offset)
-	switch op.Form {
-	case scenario.FormBytes:
-		return op.Bytes, true
-	case scenario.FormSaved:
-		return nil, true
+	var to arch.Addr
+	if op.Form != scenario.FormBytes && op.Form != scenario.FormSaved {
+		to = ps.funcs[op.Targets[0]] + arch.Addr(op.Into)
 	}
-	to := ps.funcs[op.Targets[0]] + arch.Addr(op.Into)
-	var code arch.Code
-	switch op.Form {
-	case scenario.FormAddress:
-		b = make([]byte, ps.arch.Word)
-		for i := range b {
-			b[i] = byte(to >> (8 * i))
-		}
-		return b, true
-	case scenario.FormCall:
-		code, ok = ps.arch.Call(at, to)
-	case scenario.FormJump:
-		code, ok = ps.arch.Jump(at, to)
-	case scenario.FormDisplacement:
-		code, ok = ps.arch.Jump(at-1, to)
-		return code.Bytes()[1:], ok
-	}
-	return code.Bytes(), ok
+	return op.Encode(ps.arch, ps.funcs[op.Target]+arch.Addr(op.Offset), to)
 }
 
 // headByHand reports the memory for code that a run begins with, and what tasks store to.
