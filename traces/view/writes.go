@@ -83,6 +83,15 @@ func (p *past) imageOver(addr uint64, i int) int {
 	})
 }
 
+// imageAfter returns the next announcement after event i, by the same task, of an instruction of several bytes that
+// covers addr, or -1: of one whose tail is stored before its first byte.
+func (p *past) imageAfter(addr uint64, i int) int {
+	return p.next(i, p.at, func(e *traces.Event) bool {
+		return e.Kind == smpev.Image && e.C>>56 > 1 && addr-e.A < e.C>>56 && e.Task == p.ev[i].Task &&
+			e.CPU != machineCPU
+	})
+}
+
 // image returns the last announcement before event i for a site, or -1.
 func (p *past) image(s span, i int) int {
 	return p.last(i, func(e *traces.Event) bool {
@@ -477,6 +486,9 @@ func (p *past) whose(addr uint64, v version) (what string, off int) {
 		}
 		w := p.writeOf(v.at)
 		if img := p.imageOver(addr, v.at); img >= 0 && p.part(w, img) && !p.in.Arch.IsBreakpoint(p.ev[img].B) {
+			return p.imageName(img), int(addr - p.ev[img].A)
+		}
+		if img := p.imageAfter(addr, v.at); img >= 0 && p.part(w, img) && !p.in.Arch.IsBreakpoint(p.ev[img].B) {
 			return p.imageName(img), int(addr - p.ev[img].A)
 		}
 	}

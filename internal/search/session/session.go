@@ -92,7 +92,7 @@ func Open(name string, f *traces.File) (*Session, error) {
 
 func newSession() *Session {
 	return &Session{
-		patient: patience, steer: steer{want: sim.NoMover, fetch: AsDecided},
+		patient: patience, steer: steer{want: sim.NoMover, fetch: []int{AsDecided}},
 		Stops: Stops{Limit: NoLimit, Beyond: NoLimit},
 		goOn:  make(chan bool), stands: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -345,9 +345,9 @@ const (
 	Oldest    = math.MaxInt32 // the oldest version possible
 )
 
-// Fetch sets which version of text CPUs see from now on: 0 the newest, n the n-th older one, or
-// the oldest if there are fewer.
-func (s *Session) Fetch(n int) { s.steer.fetch = n }
+// Fetch sets which versions of text CPUs see: 0 the newest, n the n-th older one, or the oldest if there are fewer.
+// They are the answers to the questions from now on, in turn, and the last one to all further ones.
+func (s *Session) Fetch(n int, then ...int) { s.steer.fetch = append([]int{n}, then...) }
 
 // Left describes the first choice by hand that isn't the trace's; "": there is none, or the
 // session follows no trace.

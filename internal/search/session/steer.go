@@ -13,7 +13,7 @@ import (
 type steer struct {
 	by    sim.Chooser
 	want  sim.Mover
-	fetch int           // as Session.Fetch takes it
+	fetch []int         // what Session.Fetch was given and isn't used up, one at least
 	trace sched.Locator // names of a session that follows a trace; nil: another session
 	left  string        // where the trace was left first
 	moved sim.Mover     // mover of the latest step with a choice; NoMover: none since this was reset
@@ -57,8 +57,14 @@ func (s *steer) byHand(p *sim.Point) (pick int, ok bool) {
 				return i, true
 			}
 		}
-	case p.Kind == sim.Fetch && s.fetch != AsDecided:
-		return min(s.fetch, p.N-1), true
+	case p.Kind == sim.Fetch:
+		n := s.fetch[0]
+		if len(s.fetch) > 1 {
+			s.fetch = s.fetch[1:]
+		}
+		if n != AsDecided {
+			return min(n, p.N-1), true
+		}
 	}
 	return 0, false
 }

@@ -176,7 +176,7 @@ func TestGoToEvent(t *testing.T) {
 		p.press("g")
 		p.press(strings.Split(none, "")...)
 		p.press(kb.Enter)
-		p.until("document.querySelector('.copied').textContent === 'there is no event %s: 0 to 115'", none)
+		p.until("document.querySelector('.copied').textContent === 'there is no event %s; events are 0 to 115'", none)
 		p.shows(0, &r, now)
 	}
 	p.press("g", "9", kb.Escape)
@@ -244,7 +244,7 @@ func TestLink(t *testing.T) {
 	p.shows(0, &r, 0)
 
 	for hash, says := range map[string]string{"#e9999": "9999", "#ebla": "bla", "#e-1": "-1", "#e116": "116"} {
-		none := fmt.Sprintf("there is no event %s: 0 to 115", says)
+		none := fmt.Sprintf("there is no event %s; events are 0 to 115", says)
 		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = %q", hash)))
 		p.until("document.querySelector('#missing').textContent === %q", none)
 		p.shows(0, &r, 0)

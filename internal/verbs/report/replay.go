@@ -126,7 +126,8 @@ func play(p *cli.Program, k *kernels.TracesKernel, path string) (*traces.File, *
 }
 
 func (c *Replay) printJSON(p *cli.Program, file *traces.File, r *replay.Replay) error {
-	out := replayJSON{endJSON: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
+	out := replayJSON{endJSON: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why,
+		Breaks: r.Breaks && r.Property != nil}
 	out.Otherwise, out.FirstDivergence = drifts(file, r), diverges(file, r)
 	return p.PrintJSON(out)
 }

@@ -333,7 +333,7 @@ func (h *sh) module(args []string, f string, kind *scenario.Operation) error {
 	})
 }
 
-const noModule = "the scenario has no module; module() makes one"
+const noModule = "the scenario has no module; module() makes one, and open FILE.kps opens a trace"
 
 // moduleErrnos are the errnos of insmod and rmmod that the API of kprobes doesn't return.
 var moduleErrnos = map[kprobes.Errno]string{kernel.ModuleEAGAIN: "-EAGAIN", kernel.ModuleEBUSY: "-EBUSY",

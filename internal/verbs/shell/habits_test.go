@@ -249,6 +249,22 @@ func TestSaveStale(t *testing.T) {
 	}
 }
 
+// Several answers of fetch are for the next questions in turn: a CPU that fetches a jump in two parts gets one of them new
+// and one old.
+func TestFetchInTurn(t *testing.T) {
+	h, out := begun(t, "hook-unsynced", 0)
+	do(t, h, out, "start", "step cpu0 30", "step ipi@cpu1", "step cpu1 2", "step cpu0 30")
+	require.Contains(t, do(t, h, out, "fetch fresh 1", "step cpu1 4"), "VIOLATION: T1 whole-instructions is broken")
+	require.Contains(t, do(t, h, out, "save turns.kps"), "6 deviations")
+	require.ErrorContains(t, h.line("fetch fresh x"), "write it fetch oldest|fresh|N|decided")
+}
+
+// until says that what it was to reach wasn't met.
+func TestUntilUnmet(t *testing.T) {
+	h, out := begun(t, "safe-full", 3)
+	require.Contains(t, do(t, h, out, "start", "until T1"), "until T1 wasn't met: nothing moves any more")
+}
+
 // Along a trace fetch takes another choice than the trace's, and it is said where; decided takes the trace's again. A
 // session of a seed does likewise.
 func TestFetchAlong(t *testing.T) {

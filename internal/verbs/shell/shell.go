@@ -370,18 +370,22 @@ func (h *sh) trace(args []string) error {
 
 // fetch is the command fetch. Along a trace it takes another choice than the trace's, and line says where.
 func (h *sh) fetch(args []string) error {
-	if len(args) != 1 {
+	var answers []int
+	for _, a := range args {
+		n, ok := map[string]int{"oldest": session.Oldest, "fresh": 0, "decided": session.AsDecided}[a]
+		if !ok {
+			older, err := strconv.ParseUint(a, 10, 16)
+			if err != nil || older == 0 {
+				return errUsage
+			}
+			n = int(older)
+		}
+		answers = append(answers, n)
+	}
+	if answers == nil {
 		return errUsage
 	}
-	n, ok := map[string]int{"oldest": session.Oldest, "fresh": 0, "decided": session.AsDecided}[args[0]]
-	if !ok {
-		older, err := strconv.ParseUint(args[0], 10, 16)
-		if err != nil || older == 0 {
-			return errUsage
-		}
-		n = int(older)
-	}
-	h.s.Fetch(n)
+	h.s.Fetch(answers[0], answers[1:]...)
 	return nil
 }
 

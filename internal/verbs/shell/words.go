@@ -148,7 +148,7 @@ func init() {
 			"watch victim", false, (*sh).watch, (*machine).symbols},
 		{"delete", []string{"d"}, "N…|all", "delete breakpoints and watchpoints", "delete all", false,
 			(*sh).deleteStops, fixed("all")},
-		{"back", []string{"reverse-step", "rs", "reverse-stepi"}, "[N]",
+		{"back", []string{"reverse-step", "rs", "reverse-stepi", "undo"}, "[N]",
 			"go back N steps; what was typed since is forgotten", "back 10", false, (*sh).back, nil},
 		{"reverse-next", []string{"rn", "reverse-nexti"}, "[CPU]",
 			"go back to where a CPU stood at another instruction of its function, or of one that called it",
@@ -161,9 +161,10 @@ func init() {
 			"save mine.kps", false, (*sh).save, nil},
 		{"open", nil, "SCENARIO|TRACE", "begin anew, with another scenario or trace", "open torn-jump", false,
 			(*sh).open, words(library.Names)},
-		{"fetch", nil, "oldest|fresh|N|decided", "have CPUs see the oldest text that they may see, the newest, or " +
-			"the Nth older one; decided: what the trace or the seed decides", "fetch oldest", true, (*sh).fetch,
-			fixed("oldest", "fresh", "decided")},
+		{"fetch", nil, "oldest|fresh|N|decided …", "have CPUs see the oldest text that they may see, the newest, or " +
+			"the Nth older one; decided: what the trace or the seed decides. Several answer the next questions in turn, " +
+			"and the last one all that follow: an instruction that was written in parts has a question for each part",
+			"fetch fresh 1", true, (*sh).fetch, fixed("oldest", "fresh", "decided")},
 		{"trace", nil, "on|off", "print each call of a handler, or don't", "trace off", false, (*sh).trace,
 			fixed("on", "off")},
 		{"exit", []string{"quit", "q"}, "", "end", "exit", false, (*sh).exit, nil},

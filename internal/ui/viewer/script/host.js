@@ -238,6 +238,7 @@ class Host {
 		case ">": v.pan(0.5); break;
 		case "t": v.axis(); break;
 		case "?": this.keys(); break;
+		case "Escape": if (!document.getElementById("keys").hidden) this.keys(); break;
 		case "/": this.query.focus(); this.query.select(); break;
 		default: this.repeats = false; return;
 		}

@@ -14,7 +14,7 @@ class Panes extends Folds {
 	noEvent(written) {
 		const { seq, n } = this.run, first = seq[0] ?? 0, last = seq[n - 1] ?? 0;
 		if (/^\d+$/.test(written) && written >= first && written <= last) return "";
-		return `there is no event ${written.slice(0, 40)}: ${first} to ${last}`;
+		return `there is no event ${written.slice(0, 40)}; events are ${first} to ${last}`;
 	}
 
 	// keepRoom lets what is above the events become higher, and not lower again: what is

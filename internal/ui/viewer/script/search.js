@@ -34,6 +34,7 @@ class Search extends Paper {
 		if (list.length === 0) return;
 		const s = by > 0 ? list.find(s => s > this.step) ?? list[0] : list.findLast(s => s < this.step) ?? list.at(-1);
 		this.host.jump(() => this.go(s));
+		this.$(".now").scrollIntoView({ block: "nearest" }); // on a telephone it is far below the field
 	}
 
 	// found says how many hits there are, and which of them is shown: 3 of 12.
