@@ -1,6 +1,7 @@
 package draw_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -67,8 +68,21 @@ func check(t *testing.T, property func(*rapid.T)) string {
 
 var ops = regexp.MustCompile(`(?m)ops = \[(.*)\]`)
 
+// fix sets a flag of rapid for the length of a test, unless it was given.
+func fix(t *testing.T, name, value string) {
+	f := flag.Lookup(name)
+	was := f.Value.String()
+	if was != f.DefValue {
+		return
+	}
+	require.NoError(t, f.Value.Set(value))
+	t.Cleanup(func() { f.Value.Set(was) })
+}
+
 // A fault of the optimizer is found among drawn scenarios, and shrunk to a few deviations of a few operations.
 func TestPlanted(t *testing.T) {
+	fix(t, "rapid.seed", "1")
+	fix(t, "rapid.shrinktime", "10m") // a busy computer would end it before it is done
 	t.Chdir(t.TempDir())
 	said := check(t, func(t *rapid.T) {
 		kpsimtest.Never(t, drawn(t), kpsimtest.Runs(200), kpsimtest.Mutant("no-quiesce"))
