@@ -98,7 +98,8 @@ type searchRow struct {
 
 type medianCell struct {
 	Strategy string         `json:"strategy"`
-	Median   uint64         `json:"median"` // most+1: more
+	Median   *uint64        `json:"median"` // null: more than most
+	Runs     []uint64       `json:"runs"`   // of each search, the fewest first; most+1: it found nothing
 	Found    int            `json:"found"`  // the number of searches that found it
 	By       map[string]int `json:"by"`     // the properties that were broken first
 }
@@ -285,11 +286,12 @@ func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *sce
 		for _, n := range lap.By {
 			found += n
 		}
-		row.Medians = append(row.Medians, medianCell{name, lap.Median(), found, lap.By})
-		cell := fmt.Sprint(lap.Median())
-		if lap.Median() > row.Most {
-			cell = fmt.Sprintf("> %d", row.Most)
+		median := lap.Median()
+		one, cell := medianCell{name, &median, lap.Runs, found, lap.By}, fmt.Sprint(median)
+		if median > row.Most {
+			one.Median, cell = nil, fmt.Sprintf("> %d", row.Most)
 		}
+		row.Medians = append(row.Medians, one)
 		line += fmt.Sprintf(" %*s", medianWidth, cell)
 		cells = append(cells, name+" "+cell)
 		if portfolio == nil {

@@ -58,7 +58,8 @@ func showBlame(b *blame.Choice) *blameJSON {
 func (c *Explain) printJSON(p *cli.Program, e *explanation) error {
 	r := e.replay
 	out := explainJSON{
-		endJSON: endOf(c.Trace, e.file, r), Breaks: r.Breaks && r.Property != nil, Why: r.Why, Deciding: []sentence{}, Story: []sentence{},
+		endJSON: endOf(c.Trace, e.file, r), Breaks: r.Breaks && r.Property != nil, Why: r.Why,
+		Deciding: []sentence{}, Story: []sentence{},
 		Deviations: []deviation{},
 	}
 	for _, part := range []struct {

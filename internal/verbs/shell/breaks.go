@@ -371,6 +371,14 @@ func (b *breakpoints) isSpared() bool {
 	return b.from+1 == last && b.spared == last
 }
 
+// tellUnmet says that a command hasn't come to what it was to stop at, unless it has ended with an error.
+func (h gdb) tellUnmet(s *stop, err error) error {
+	if err == nil && len(h.stops.reasons) == 0 && (h.s.Run == nil || h.s.Run.Property == nil) {
+		h.p.Indented("", s.says+" wasn't met: nothing moves any more"+h.s.stuck())
+	}
+	return err
+}
+
 // stored returns the index of the step's event that stores to the text watched by s, or -1.
 func (b *breakpoints) stored(s *stop) int {
 	return slices.IndexFunc(b.heard.events, func(e traces.Event) bool {

@@ -443,11 +443,7 @@ func (h gdb) until(args []string) error {
 	h.stops.once = s
 	h.stops.list = append(h.stops.list, s)
 	h.s.Halt, h.stops.heard.on = h.stops.halt, true
-	err = h.goOn(nil)
-	if err == nil && len(h.stops.reasons) == 0 && (h.s.Run == nil || h.s.Run.Property == nil) {
-		h.p.Indented("", s.says+" wasn't met: nothing moves any more"+h.s.stuck())
-	}
-	return err
+	return h.tellUnmet(s, h.goOn(nil))
 }
 
 // goUntil runs on until met says why the machine is to stop; "" means not yet.

@@ -249,8 +249,8 @@ func TestSaveStale(t *testing.T) {
 	}
 }
 
-// Several answers of fetch are for the next questions in turn: a CPU that fetches a jump in two parts gets one of them new
-// and one old.
+// Several answers of fetch are for the next questions in turn: a CPU that fetches a jump in two parts gets one of them
+// new and one old.
 func TestFetchInTurn(t *testing.T) {
 	h, out := begun(t, "hook-unsynced", 0)
 	do(t, h, out, "start", "step cpu0 30", "step ipi@cpu1", "step cpu1 2", "step cpu0 30")

@@ -162,8 +162,8 @@ func init() {
 		{"open", nil, "SCENARIO|TRACE", "begin anew, with another scenario or trace", "open torn-jump", false,
 			(*sh).open, words(library.Names)},
 		{"fetch", nil, "oldest|fresh|N|decided …", "have CPUs see the oldest text that they may see, the newest, or " +
-			"the Nth older one; decided: what the trace or the seed decides. Several answer the next questions in turn, " +
-			"and the last one all that follow: an instruction that was written in parts has a question for each part",
+			"the Nth older one; decided: what the trace or the seed decides. Several answer the next questions in " +
+			"turn, and the last one all that follow: an instruction that was written in parts has a question for each part",
 			"fetch fresh 1", true, (*sh).fetch, fixed("oldest", "fresh", "decided")},
 		{"trace", nil, "on|off", "print each call of a handler, or don't", "trace off", false, (*sh).trace,
 			fixed("on", "off")},
