@@ -255,7 +255,7 @@ func TestFetchInTurn(t *testing.T) {
 	h, out := begun(t, "hook-unsynced", 0)
 	do(t, h, out, "start", "step cpu0 30", "step ipi@cpu1", "step cpu1 2", "step cpu0 30")
 	require.Contains(t, do(t, h, out, "fetch fresh 1", "step cpu1 4"), "VIOLATION: T1 whole-instructions is broken")
-	require.Contains(t, do(t, h, out, "save turns.kps"), "6 deviations")
+	require.Contains(t, do(t, h, out, "save "+filepath.Join(t.TempDir(), "turns.kps")), "6 deviations")
 	require.ErrorContains(t, h.line("fetch fresh x"), "write it fetch oldest|fresh|N|decided")
 }
 
