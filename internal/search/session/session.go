@@ -210,7 +210,7 @@ func (s *Session) over() error {
 	if s.Run == nil {
 		return nil
 	}
-	return errors.New("the run is over; what is there can be looked at, and nothing moves any more")
+	return ErrOver
 }
 
 // Schedule returns the deviations of the run so far from the default one.
@@ -338,6 +338,9 @@ func (s *Session) StepBy(mv sim.Mover, n uint64) (made uint64) {
 	}
 	return made
 }
+
+// ErrOver is the error of what would move a machine whose run has ended.
+var ErrOver = errors.New("the run is over; what is there can be looked at, and nothing moves any more")
 
 // Special values of Fetch.
 const (

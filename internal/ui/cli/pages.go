@@ -31,9 +31,9 @@ func Must(err error) {
 
 // Closing lines of pages; SameFigures is for those that print the date.
 const (
-	SameFigures = "Written by kpsim, which simulates live code patching on x86 machines. The same command " +
+	SameFigures = "Written by kpsim, which simulates live code patching on simulated machines. The same command " +
 		"gives the same page on every computer, but for the date."
-	WrittenBy = "Written by kpsim, which simulates live code patching on x86 machines. The same command gives " +
+	WrittenBy = "Written by kpsim, which simulates live code patching on simulated machines. The same command gives " +
 		"the same page, byte for byte, on every computer."
 )
 

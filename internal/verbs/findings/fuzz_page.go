@@ -39,7 +39,7 @@ func (c *Fuzz) html(p *cli.Program) error {
 	d := &page.Document{
 		Title:   "What drawn programs have shown",
 		Command: command,
-		Foot:    "Written by kpsim, which simulates live code patching on x86 machines.",
+		Foot:    "Written by kpsim, which simulates live code patching on simulated machines.",
 		Lead: []page.Text{
 			page.Text(fmt.Sprintf("Found by `kpsim fuzz` on %s: %s, %s.", cli.Today(),
 				cli.Number(int(c.total.Programs), "program"), cli.Number(int(c.total.Runs), "schedule"))),

@@ -395,12 +395,15 @@ func (c *Verify) claim(j *job, r *verifyRow) string {
 		s := &j.Sources[i]
 		who = append(who, fmt.Sprintf("a %s of cpu%d at most %s", s.Kind, s.CPU, times(uint64(s.AtMost))))
 	}
+	if len(j.Sources) == 0 {
+		who = append(who, "no interrupt but IPIs")
+	}
 	bound := ""
 	if !r.Full {
 		bound = " with at most " + cli.Number(r.Deviations, "deviation")
 	}
-	return fmt.Sprintf("No schedule of %s%s breaks a property of kpsim: %s (%s), fetch model %s, memory model %s.",
-		r.Scenario, bound, cli.Number(j.Machine.CPUs, "CPU"), cli.List(who), r.Fetch, j.Machine.Memory)
+	return fmt.Sprintf("No schedule of %s%s breaks a property that kpsim checks: %s (%s), fetch model %s, memory "+
+		"model %s.", r.Scenario, bound, cli.Number(j.Machine.CPUs, "CPU"), cli.List(who), r.Fetch, j.Machine.Memory)
 }
 
 func (c *Verify) verdict(p *cli.Program, r *verifyRow) string {

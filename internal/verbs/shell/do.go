@@ -11,6 +11,7 @@ import (
 	"kpsim/engine"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
+	"kpsim/internal/search/session"
 	"kpsim/internal/ui/cli"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
@@ -386,7 +387,7 @@ func (h *sh) step(args []string) error {
 		}
 	}
 	if h.s.Run != nil {
-		return errors.New("the run is over; nothing moves any more")
+		return session.ErrOver
 	}
 	made, before := uint64(0), len(h.s.Rig.Log.Events)
 	switch len(args) {

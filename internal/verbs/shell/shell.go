@@ -231,12 +231,11 @@ func (h *sh) script(in io.Reader) error {
 			continue
 		}
 		fmt.Fprintf(h.p.Out, "%s%s\n", prompt, line)
-		err := h.line(line)
-		if err != nil && h.s.Run != nil && !errors.As(err, new(unsaved)) { // a run had begun: the error is why it ended
-			fmt.Fprintln(h.p.Out, err)
-			return nil
-		}
-		if err != nil {
+		switch err := h.line(line); {
+		case err == nil:
+		case h.s.Run != nil && !errors.As(err, new(unsaved)): // it is why the run ended, or comes of that: going back mends it
+			fmt.Fprintf(h.p.Out, "stdin:%d: %v\n", n, err)
+		default:
 			return fmt.Errorf("stdin:%d: %w", n, err)
 		}
 	}

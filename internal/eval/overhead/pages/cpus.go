@@ -51,7 +51,7 @@ func (c *Table) contended(p *cli.Program) error {
 		c.Probes = []string{"r"}
 	}
 	tiers, _ := tiersOf(c.Tier)
-	machines, err := priceMachines(c.Machines, tiers[0], c.Profile)
+	machines, err := probeMachines(c.Machines, tiers[0], c.Profile)
 	if err != nil {
 		return err
 	}

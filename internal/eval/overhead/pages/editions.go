@@ -18,7 +18,7 @@ func (c *Table) editions(p *cli.Program) error {
 	}
 	var guesses []string
 	for k, t := range tiers {
-		machines, err := priceMachines(c.Machines, t, c.Profile)
+		machines, err := probeMachines(c.Machines, t, c.Profile)
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ func (c *Table) noise(p *cli.Program) error {
 		return fmt.Errorf("--hits: %d runs of %d hits are more than %d; give fewer of either", runs, hits, noiseAllMost)
 	}
 	tiers, _ := tiersOf(c.Tier)
-	machines, err := priceMachines(c.Machines, tiers[0], c.Profile)
+	machines, err := probeMachines(c.Machines, tiers[0], c.Profile)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,36 @@ func priceMachines(names []string, tier overhead.Tier, profile cli.FileName) (li
 	return list, nil
 }
 
+// probeMachines is priceMachines for what probes cost, which a profile must be of an architecture for.
+func probeMachines(names []string, tier overhead.Tier, profile cli.FileName) ([]pricedMachine, error) {
+	if profile != "" {
+		if _, err := readProbes(string(profile)); err != nil {
+			return nil, err
+		}
+	}
+	return priceMachines(names, tier, profile)
+}
+
+// readProbes reads a user's profile of an architecture on which the documents measured probes: what the hit of
+// another one's probe does isn't modelled.
+func readProbes(name string) (*overhead.UserProfile, error) {
+	u, err := readProfile(name)
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	for i := range overhead.Machines {
+		if a := overhead.Machines[i].Arch; !slices.Contains(known, a) {
+			known = append(known, a)
+		}
+	}
+	if !slices.Contains(known, u.Arch) {
+		return nil, fmt.Errorf("--profile: %s is of %s, and what probes cost is known of %s; kpsim overhead price "+
+			"SCENARIO --profile %s has what a patch costs there", name, u.Arch, cli.List(known), name)
+	}
+	return u, nil
+}
+
 // MachineIDs are those of the documents.
 func MachineIDs() (ids []string) {
 	for i := range overhead.Machines {

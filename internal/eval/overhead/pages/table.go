@@ -160,7 +160,7 @@ func (c *Table) priced(p *cli.Program) error {
 
 // pricedReport makes the table of a user's profile.
 func (c *Table) pricedReport() (*report, *overhead.UserProfile, error) {
-	u, err := readProfile(string(c.Profile))
+	u, err := readProbes(string(c.Profile))
 	if err != nil {
 		return nil, nil, err
 	}
