@@ -295,7 +295,8 @@ func TestFetchAlong(t *testing.T) {
 // A refused save ends a script as a mistake, though the run is over; another error after the end is an answer.
 func TestSaveRefusedInScript(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for line, want := range map[string]string{"save a": "stdin:2: a: a trace is a file NAME.kps", "step": "", "foo": ""} {
+	for line, want := range map[string]string{"save a": "stdin:2: a: a trace is a file NAME.kps", "step": "",
+		"foo": ""} {
 		h, _ := begun(t, "arm64-isb-missing", 6)
 		err := h.script(strings.NewReader("run\n" + line + "\nback 1\n"))
 		if want == "" {

@@ -233,7 +233,7 @@ func (h *sh) script(in io.Reader) error {
 		fmt.Fprintf(h.p.Out, "%s%s\n", prompt, line)
 		switch err := h.line(line); {
 		case err == nil:
-		case h.s.Run != nil && !errors.As(err, new(unsaved)): // it is why the run ended, or comes of that: going back mends it
+		case h.s.Run != nil && !errors.As(err, new(unsaved)): // it is why the run ended, or comes of that
 			fmt.Fprintf(h.p.Out, "stdin:%d: %v\n", n, err)
 		default:
 			return fmt.Errorf("stdin:%d: %w", n, err)

@@ -113,7 +113,8 @@ func init() {
 			(*machine).taskNames},
 		{"wait", nil, "", "run until what was begun has ended, and the optimizer has no work left", "wait", true,
 			(*sh).wait, nil},
-		{"where", []string{"ps"}, "", "print where each CPU and task is, and what can move", "where", false, (*sh).where, nil},
+		{"where", []string{"ps"}, "", "print where each CPU and task is, and what can move", "where", false,
+			(*sh).where, nil},
 		{"cpu", []string{"thread"}, "[CPU]",
 			"print what a CPU runs, and select it for next, finish, backtrace, print and text; " +
 				"by default they are about the CPU that moved last", "cpu 1", false, habit(gdb.cpu), (*machine).cpuNumbers},
