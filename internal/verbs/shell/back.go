@@ -9,7 +9,6 @@ import (
 	"kpsim/internal/search/session"
 	"kpsim/internal/ui/cli"
 	"kpsim/sim"
-	"kpsim/traces"
 )
 
 // Going back. Runs are deterministic, so the machine is built again and the commands typed so far
@@ -30,7 +29,7 @@ func (h *sh) adopt(s *session.Session) {
 	s.Rig.Machine.Interactive().Stores(h.stops.heard.stored)
 	s.See(h.saw)
 	s.Interrupt = h.interrupt
-	for k := range traces.EngineBlock + 64 {
+	for _, k := range kinds() {
 		s.Rig.Log.Subscribe(h.stops.heard, k)
 	}
 }
@@ -46,18 +45,19 @@ func (h *machine) reached(p place) bool {
 
 var nowhere = place{session.NoLimit, session.NoLimit}
 
-// again repeats the typed commands up to a place, and forgets those after it.
+// again repeats the typed commands up to a place, and forgets those after it. ^C ends it at an earlier place. The CPU
+// that commands are about stays the same.
 func (h *sh) again(to place) error {
 	s, err := h.c.anew()
 	if err != nil {
 		return err
 	}
-	before, typed, out := h.s.Rig.Log.Events, h.journal, h.p.Out
+	before, typed, out, about := h.s.Rig.Log.Events, h.journal, h.p.Out, h.stops.about
 	h.s.Close()
 	h.adopt(s)
 	h.journal, h.stops.reasons = nil, nil
 	h.p.Out, h.replaying = io.Discard, true
-	defer func() { h.p.Out, h.replaying, h.to = out, false, nowhere }()
+	defer func() { h.p.Out, h.replaying, h.to, h.stops.about = out, false, nowhere, about }()
 	for _, d := range typed {
 		if h.s.reached(to) && (d.until > d.from || d.from > h.s.steps()) {
 			break
@@ -147,7 +147,7 @@ func (h *sh) open(args []string) error {
 	}
 	h.s.Close()
 	*h.c = c
-	h.journal, h.stops.reasons, h.stops.spared = nil, nil, 0
+	h.journal, h.stops.reasons, h.stops.spared, h.stops.about = nil, nil, 0, -1
 	if len(h.stops.list) > 0 {
 		fmt.Fprintf(h.p.Out, "deleted: %s\n", cli.Number(uint64(len(h.stops.list)), "breakpoint"))
 		h.stops.list = nil

@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -261,6 +262,16 @@ func TestOpen(t *testing.T) {
 	require.Contains(t, out.String(), "m: not loaded")
 	do(t, h, out, "insmod m", "back")
 	require.Equal(t, "module-unload", h.c.What)
+}
+
+// What open begins has its own CPUs: the selected one isn't kept.
+func TestOpenFewerCPUs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "one.star")
+	require.NoError(t, os.WriteFile(file, []byte("scenario(\"one\")\nmachine(cpus = 1)\nf = text(\"f\", \"90c3\")\n"+
+		"task(\"t\", ops = [call(f)])\nnever()\n"), 0o600))
+	h, out := begun(t, "safe-full", 3)
+	require.Contains(t, do(t, h, out, "cpu 1", "open "+file, "bt"), "cpu0  ")
+	require.ErrorContains(t, h.line("x/2xg 0xffffffff81000ffe"), "there aren't 8 bytes in memory")
 }
 
 // Each command's example can be typed.

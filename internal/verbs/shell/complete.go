@@ -126,10 +126,10 @@ func (h *machine) cpuNumbers() (names []string) {
 // printable returns what print takes.
 func (h *machine) printable() []string {
 	names := slices.Concat(h.symbols(), h.probes())
-	for _, reg := range append(h.Rig.Machine.Arch().RegNames, h.Rig.Machine.Arch().IPName) {
+	for _, reg := range h.Rig.Machine.Arch().RegNames {
 		names = append(names, "$"+reg)
 	}
-	return names
+	return append(names, "$"+h.Rig.Machine.Arch().IPName)
 }
 
 func (h *machine) paths() (names []string) {
@@ -155,6 +155,7 @@ func (h *machine) allMovers() (names []string) {
 	return names
 }
 
+// moverNames lists those that can move now.
 func (h *machine) moverNames() (names []string) {
 	m := h.Rig.Machine
 	for _, mv := range m.Names().Movers() {

@@ -80,15 +80,6 @@ func (h *machine) function(name string) error {
 	return fmt.Errorf("no function is called %s; there are %s", name, cli.List(names))
 }
 
-// symbol is the error for an unknown symbol; it suggests similar names.
-func (h *machine) symbol(name string) error {
-	names := h.functions()
-	for i := range h.Rig.Scenario.Datas {
-		names = append(names, h.Rig.Scenario.Datas[i].Name)
-	}
-	return fmt.Errorf("no symbol is called %s, and it is no number of 64 bits; there are %s", name, cli.List(names))
-}
-
 // missing returns the module that has function f if it isn't loaded, otherwise "".
 func (h *machine) missing(f string) string {
 	for i := range h.Rig.Scenario.Modules {
@@ -112,7 +103,8 @@ func (h *machine) place(s string) (arch.Addr, error) {
 	}
 	at, _, ok := h.Rig.Machine.Names().FindSymbol(name)
 	if !ok {
-		return 0, h.symbol(name)
+		return 0, fmt.Errorf("no symbol is called %s, and it is no number of 64 bits; there are %s", name,
+			cli.List(h.symbols()))
 	}
 	return at + arch.Addr(off), nil
 }

@@ -115,6 +115,7 @@ func (h gdb) info(args []string) error {
 // error ends with what lists them.
 func meant(word, lists string, rows int, names func(i int) []string) (row int, err error) {
 	row = -1
+	several := false
 	var all, begun []string
 	for i := range rows {
 		for _, n := range names(i) {
@@ -124,16 +125,13 @@ func meant(word, lists string, rows int, names func(i int) []string) (row int, e
 			all = append(all, n)
 			if strings.HasPrefix(n, word) && word != "" {
 				begun = append(begun, n)
-				if row >= 0 && row != i {
-					row = rows // of several
-				} else if row < 0 {
-					row = i
-				}
+				several = several || row >= 0 && row != i
+				row = i
 			}
 		}
 	}
 	switch {
-	case row == rows:
+	case several:
 		return 0, fmt.Errorf("%s: it may be %s; write more of it", word, cli.List(begun))
 	case row < 0:
 		near := strings.Replace(nearest.DidYouMean(word, all), "?", "? ", 1)
@@ -334,6 +332,7 @@ type depth struct {
 	at, sp arch.Addr
 	link   arch.Addr // where a function that keeps its return address in a register returns to; 0: there is none
 	inside string    // the function
+	place  string    // where the CPU stands if it isn't in text
 }
 
 // depthOf returns the depth of what a CPU runs.
@@ -342,12 +341,14 @@ func (h *machine) depthOf(cpu int) depth {
 	task := m.Inspect().Current(cpu)
 	levels := m.Inspect().Levels(task)
 	d := depth{task: task, levels: len(levels)}
-	if len(levels) > 0 && levels[0].Text() && levels[0].At&^0xfffff != smp.GateBase { // that is where text leaves
-		d.text, d.at, d.sp = true, levels[0].At, levels[0].SP
-		d.inside, _, _ = m.Names().SymbolAt(d.at)
-		if regs, _ := m.Inspect().Regs(cpu); m.Arch().Pushed == 0 {
-			d.link = arch.Addr(regs.R[m.Arch().Link])
-		}
+	if len(levels) == 0 || !levels[0].Text() || levels[0].At&^0xfffff == smp.GateBase { // that is where text leaves
+		d.place = h.at(cpu)
+		return d
+	}
+	d.text, d.at, d.sp = true, levels[0].At, levels[0].SP
+	d.inside, _, _ = m.Names().SymbolAt(d.at)
+	if regs, _ := m.Inspect().Regs(cpu); m.Arch().Pushed == 0 {
+		d.link = arch.Addr(regs.R[m.Arch().Link])
 	}
 	return d
 }
@@ -370,8 +371,12 @@ func (d *depth) returned(d0 *depth) bool {
 		(d.sp > d0.sp || d0.link != 0 && d.at == d0.link)
 }
 
-// beside reports whether the task stands at another instruction of the same function, or of one that called it.
+// beside reports whether the task stands at another instruction of the same function, or of one that called it; if d0
+// is in a routine, whether it stands at another place no deeper.
 func (d *depth) beside(d0 *depth) bool {
+	if !d0.text {
+		return d.levels <= d0.levels && d.place != d0.place
+	}
 	return d.returned(d0) || d.levels == d0.levels && d.text && d.inside == d0.inside && d.at != d0.at
 }
 
@@ -413,12 +418,10 @@ func (h gdb) next(args []string) error {
 	if err != nil {
 		return err
 	}
-	stood, before := h.s.at(cpu), len(h.s.Rig.Log.Events)
+	before := len(h.s.Rig.Log.Events)
 	defer func() { printSince(h.sh, before) }()
 	return h.goUntil(func() string {
-		d, ok := h.s.now(&d0)
-		moved := !d0.text && d.levels <= d0.levels && h.s.at(cpu) != stood // in a routine
-		if !ok || !moved && !d.beside(&d0) {
+		if d, ok := h.s.now(&d0); !ok || !d.beside(&d0) {
 			return ""
 		}
 		return fmt.Sprintf("cpu%d  %s, %s, %s", cpu, d0.task.Name, h.s.at(cpu), h.s.position())
@@ -437,23 +440,16 @@ func (h gdb) until(args []string) error {
 	if remark != "" {
 		h.p.Indented("  ", remark)
 	}
-	if h.replaying { // it ends where it ended
-		return h.goOn(nil)
-	}
 	h.stops.once = s
 	h.stops.list = append(h.stops.list, s)
-	h.s.Halt, h.stops.heard.on = h.stops.halt, true
-	return h.tellUnmet(s, h.goOn(nil))
+	return h.tellUnmet(s, h.one([]string{"continue"}))
 }
 
-// goUntil runs on until met says why the machine is to stop; "" means not yet.
+// goUntil runs on until met says why the machine is to stop; "" means not yet. The journal has the continue: repeated,
+// it ends where it ended, whichever CPU is selected then.
 func (h gdb) goUntil(met func() string) error {
-	if h.replaying { // it ends where it ended
-		return h.goOn(nil)
-	}
 	h.stops.met = met
-	h.s.Halt, h.stops.heard.on = h.stops.halt, true
-	return h.goOn(nil)
+	return h.one([]string{"continue"})
 }
 
 // atLimit turns the error of a command that has made as many steps as one may make into an answer.

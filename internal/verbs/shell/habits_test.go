@@ -122,6 +122,43 @@ func TestUntil(t *testing.T) {
 	require.Contains(t, do(t, h, out, "step"), "VIOLATION: T2")
 }
 
+// Going back repeats next and finish to where they ended, whichever CPU is selected then, and leaves it selected.
+func TestBackWithAnotherCPU(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "two.star")
+	require.NoError(t, os.WriteFile(file, []byte(`scenario(says = "Two tasks.")
+machine(cpus = 2)
+f = text("f", "90 90 90 90 90 90 c3")
+task("t", cpu = 1, ops = [call(f)])
+task("u", cpu = 0, ops = [call(f)])
+never()
+`), 0o600))
+	h, out := begun(t, file, 0)
+	do(t, h, out, "start t", "until f", "next", "next", "finish")
+	at := h.s.steps()
+	require.ErrorContains(t, do0(h, "cpu 0", "next"), "cpu0 runs nothing")
+	do(t, h, out, "back 1")
+	require.Equal(t, at-1, h.s.steps())
+	require.Contains(t, do(t, h, out, "cpu"), "cpu0  idle/0")
+	do(t, h, out, "start", "step cpu0 3", "cpu 1", "back")
+	require.Contains(t, do(t, h, out, "cpu"), "cpu1  t")
+	do(t, h, out, "goto 0", "start", "break f+2", "step cpu1 4", "step cpu0 3", "step cpu1 4")
+	require.Contains(t, do(t, h, out, "cpu 0", "reverse-next", "cpu"), "cpu0  u, at f+0x0")
+	require.Contains(t, do(t, h, out, "rc", "cpu"), "cpu0  idle", "no breakpoint was met before")
+}
+
+// Interrupted, a command that goes back says so, and not that it has come to the beginning.
+func TestReverseInterrupted(t *testing.T) {
+	h, out := begun(t, "safe-full", 3)
+	do(t, h, out, "break victim", "run", "continue")
+	now := h.s.steps()
+	out.Reset()
+	h.interrupt.Store(true)
+	require.NoError(t, gdb{h}.reverseContinue(nil))
+	require.Less(t, h.s.steps(), now)
+	require.Contains(t, out.String(), "interrupted")
+	require.NotContains(t, out.String(), "beginning")
+}
+
 // A variable of a kernel routine is watched by its name: the machine stops after each store to it, wherever that is.
 func TestWatchVariable(t *testing.T) {
 	h, out := begun(t, "safe-full", 3)

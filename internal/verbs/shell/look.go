@@ -11,7 +11,6 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/verbs/report"
-
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -120,13 +119,7 @@ func (h *machine) task(name string) *smp.Task {
 
 // movers lists what can move next.
 func (h *machine) movers() string {
-	m := h.Rig.Machine
-	var names []string
-	for _, mv := range m.Names().Movers() {
-		if m.Interactive().Can(mv) {
-			names = append(names, m.Names().Mover(mv))
-		}
-	}
+	names := h.moverNames()
 	if len(names) == 0 {
 		return "nobody"
 	}
@@ -294,6 +287,9 @@ func (h *sh) examine(args []string) error {
 	n = min(n, mapped)
 	if unit == 0 && insns == 0 && h.s.isData(at) {
 		unit = 8
+	}
+	if unit > n {
+		return fmt.Errorf("%s: there aren't %d bytes in memory; x %s shows what is there", args[0], unit, args[0])
 	}
 	for off := 0; unit > 0 && off+unit <= n; off += unit {
 		word := make([]byte, 8)

@@ -15,6 +15,7 @@ type earlier struct {
 	now     uint64        // steps made where the search began: it looks for a place with fewer
 	step    uint64        // steps made there; 0: there was none
 	undone  bool          // a breakpoint is before the next step
+	about   int           // the CPU that the stop there is about
 	reasons []string
 }
 
@@ -33,7 +34,7 @@ func (b *breakpoints) remember(made bool) bool {
 			at--
 		}
 		if at < b.back.now {
-			b.back.step, b.back.undone, b.back.reasons = at, b.undo, slices.Clone(b.reasons)
+			b.back.step, b.back.undone, b.back.about, b.back.reasons = at, b.undo, b.about, slices.Clone(b.reasons)
 		}
 	}
 	b.reasons, b.undo = nil, false
@@ -53,6 +54,10 @@ func (h gdb) goBack(is func() string, none string) error {
 	if err != nil {
 		return err
 	}
+	if h.s.steps() < now {
+		h.p.Indented("", "interrupted, in the part of the run that was repeated so far")
+		return h.standsAt()
+	}
 	if err := h.again(place{to.step, session.NoLimit}); err != nil {
 		return err
 	}
@@ -61,6 +66,8 @@ func (h gdb) goBack(is func() string, none string) error {
 	}
 	if to.reasons == nil {
 		to.reasons = []string{none}
+	} else if is == nil {
+		h.stops.about = to.about
 	}
 	for _, r := range to.reasons {
 		h.p.Indented("", r)
@@ -87,14 +94,12 @@ func (h gdb) reverseNext(args []string) error {
 	if err != nil {
 		return err
 	}
-	name, stood := d0.task.Name, h.s.at(cpu)
+	name := d0.task.Name
 	return h.goBack(func() string {
 		if h.s.Rig.Machine.Inspect().Current(cpu).Name != name {
 			return ""
 		}
-		d := h.s.depthOf(cpu)
-		moved := !d0.text && d.levels <= d0.levels && h.s.at(cpu) != stood
-		if !moved && !d.beside(&d0) {
+		if d := h.s.depthOf(cpu); !d.beside(&d0) {
 			return ""
 		}
 		return fmt.Sprintf("cpu%d  %s, %s", cpu, name, h.s.at(cpu))

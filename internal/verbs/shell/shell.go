@@ -214,10 +214,7 @@ func (h *sh) script(in io.Reader) error {
 	n, empty := 1, true
 	for ; !h.done && lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
-		if strings.ContainsFunc(line, func(c rune) bool {
-			return c == utf8.RuneError || unicode.IsControl(c) &&
-				c != '\t'
-		}) {
+		if strings.ContainsFunc(line, isBinary) {
 			return fmt.Errorf("stdin:%d: %.20q is no text; a script has a command a line, as call or cat; "+
 				"help lists them", n, line)
 		}
@@ -251,6 +248,9 @@ func (h *sh) script(in io.Reader) error {
 	return nil
 }
 
+// isBinary reports whether a character is none of a script.
+func isBinary(c rune) bool { return c == utf8.RuneError || unicode.IsControl(c) && c != '\t' }
+
 // longest is the maximum length of a script's line, in bytes.
 const longest = 64 << 10
 
@@ -260,7 +260,7 @@ func (h *sh) line(line string) error {
 	if err != nil || len(c.words) == 0 {
 		return err
 	}
-	h.stops.from, h.stops.undo = h.s.steps(), false
+	h.stops.from, h.stops.undo, h.stops.met = h.s.steps(), false, nil
 	h.interrupt.Store(false)
 	if len(c.filters) > 0 {
 		err = h.through(c)
@@ -286,13 +286,13 @@ func (h *sh) one(words []string) error {
 	if err != nil {
 		return err
 	}
-	h.format, h.stops.met = format, nil
+	h.format = format
 	h.s.Halted, h.s.Halt, h.stops.heard.on = false, nil, false
 	h.s.Limit, h.s.Beyond = h.to.step, h.to.event
 	switch {
 	case h.replaying && h.stops.back != nil:
 		h.s.Halt, h.stops.heard.on = h.stops.remember, true
-	case len(h.stops.list) > 0 && !h.replaying:
+	case (len(h.stops.list) > 0 || h.stops.met != nil) && !h.replaying:
 		h.s.Halt, h.stops.heard.on = h.stops.halt, true
 	}
 	s, from := h.s, h.s.steps()

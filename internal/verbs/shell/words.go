@@ -22,7 +22,7 @@ type shellWord struct {
 	args    string
 	says    string
 	example string
-	moves   bool // may change the machine
+	moves   bool // may change the machine, by itself: not by another command, nor by going back
 	do      func(h *sh, args []string) error
 	names   func(m *machine) []string // completions of its arguments
 }
@@ -100,11 +100,11 @@ func init() {
 			(*machine).moverNames},
 		{"next", []string{"n", "nexti", "ni"}, "[CPU]",
 			"run on until a CPU stands at the next instruction of its function: calls, interrupts and handlers in " +
-				"between are run through", "next 1", true, habit(gdb.next), (*machine).cpuNumbers},
+				"between are run through", "next 1", false, habit(gdb.next), (*machine).cpuNumbers},
 		{"finish", nil, "[CPU]", "run on until what a CPU runs returns: a function, a handler, a routine", "finish 1",
-			true, habit(gdb.finish), (*machine).cpuNumbers},
+			false, habit(gdb.finish), (*machine).cpuNumbers},
 		{"until", []string{"u", "advance"}, "FUNC[+OFFSET]|ADDRESS|EVENT [CPU]|PROPERTY",
-			"run on to there: break, continue, delete", "until victim+4", true, habit(gdb.until), (*machine).breakable},
+			"run on to there: break, continue, delete", "until victim+4", false, habit(gdb.until), (*machine).breakable},
 		{"continue", []string{"c"}, "", "run until nothing moves, without letting a task begin", "continue", true,
 			(*sh).goOn, nil},
 		{"run", []string{"r"}, "[TASK…]", "let the scenario's tasks begin, all or those, and run until nothing moves",
