@@ -31,7 +31,9 @@ func New(name string) *Scenario {
 }
 
 // Of returns a finished scenario. It is for packages of kpsim that make scenarios.
-func Of(s *scenario.Scenario) *Scenario { return &Scenario{name: s.Name, made: s} }
+func Of(s *scenario.Scenario) *Scenario {
+	return &Scenario{name: s.Name, program: lang.NewProgram(s.Name, lang.Line{}, nil), made: s}
+}
 
 // Says says in a sentence what the scenario shows.
 func (s *Scenario) Says(text string) *Scenario { return s.with("says", text) }
@@ -40,6 +42,7 @@ func (s *Scenario) Says(text string) *Scenario { return s.with("says", text) }
 func (s *Scenario) Needs(what string) *Scenario { return s.with("needs", what) }
 
 func (s *Scenario) with(name, value string) *Scenario {
+	s.mustGoOn(here(), name+" is said")
 	s.about = append(s.about, lang.Named{Name: name, Value: value})
 	return s
 }
@@ -49,7 +52,11 @@ func (s *Scenario) with(name, value string) *Scenario {
 func (s *Scenario) Insns(f Function) []int {
 	at := here()
 	s.flush()
-	return s.program.Call("insns", at, []any{f.in(s)}, nil).Ints()
+	starts := s.program.Call("insns", at, []any{f.in(s)}, nil)
+	if err := s.program.Err(); err != nil {
+		s.made, s.err = nil, err
+	}
+	return starts.Ints()
 }
 
 // Scenario finishes the scenario and returns it, or the first mistake in it. It is for kpsimtest.
@@ -105,12 +112,17 @@ func newCall(word string, args ...any) *call { return &call{word: word, at: here
 // make records a part.
 func (s *Scenario) make(word string, args ...any) part {
 	c := newCall(word, args...)
-	if s.made != nil || s.err != nil {
-		s.program.Fail(c.at, fmt.Sprintf("%s is made after the scenario was searched; make it before", word))
-		s.made, s.err = nil, s.program.Err()
-	}
+	s.mustGoOn(c.at, word+" is made")
 	s.pending = append(s.pending, c)
 	return part{s, c}
+}
+
+// mustGoOn makes it a mistake that something comes after the scenario was finished.
+func (s *Scenario) mustGoOn(at lang.Line, what string) {
+	if s.made != nil || s.err != nil {
+		s.program.Fail(at, what+" after the scenario was searched; do it before")
+		s.made, s.err = nil, s.program.Err()
+	}
 }
 
 // only is make of what there is one of.

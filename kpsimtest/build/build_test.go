@@ -92,6 +92,19 @@ func TestLate(t *testing.T) {
 	s.Text("f", "c3")
 	_, err = s.Scenario()
 	require.ErrorContains(t, err, "text is made after the scenario was searched")
+
+	made, err := lang.Load("it.star", []byte("task(ops = [schedule()])\n"), nil)
+	require.NoError(t, err)
+	for says, add := range map[string]func(s *build.Scenario){
+		"text is made":             func(s *build.Scenario) { s.Text("f", "c3") },
+		"says is said":             func(s *build.Scenario) { s.Says("it") },
+		"made in another scenario": func(s *build.Scenario) { s.Insns(build.New("b").Text("f", "c3")) },
+	} {
+		s := build.Of(made)
+		add(s)
+		_, err := s.Scenario()
+		require.ErrorContains(t, err, says)
+	}
 }
 
 // What takes one or more takes either, and what takes functions of several kinds takes each.

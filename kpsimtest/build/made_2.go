@@ -13,13 +13,13 @@ func (s *Scenario) Text(name string, hex string) *Text {
 // Text is what Text makes, for its options.
 type Text struct{ aFunction }
 
-// At is at. See Text; without it None.
+// At sets at of Text, by default None.
 func (x *Text) At(at uint64) *Text { x.set("at", at); return x }
 
-// Size is size is only checked. See Text; without it None.
+// Size sets size of Text, by default None: size is only checked.
 func (x *Text) Size(size int) *Text { x.set("size", size); return x }
 
-// Extable is offsets of instructions that have an exception-table entry. See Text; without it [].
+// Extable sets extable of Text, by default []: offsets of instructions that have an exception-table entry.
 func (x *Text) Extable(extable ...int) *Text { x.set("extable", list(extable)); return x }
 
 // Code is code(name, hex = "", size = None, at = None, mapped = True) of the language: memory for code, in pages of
@@ -30,17 +30,17 @@ func (s *Scenario) Code(name string) *Code { return &Code{aFunction{s.make("code
 // Code is what Code makes, for its options.
 type Code struct{ aFunction }
 
-// Hex is hex. See Code; without it "".
+// Hex sets hex of Code, by default "".
 func (x *Code) Hex(hex string) *Code { x.set("hex", hex); return x }
 
-// Size is memory for code, in pages of its own, that tasks map, write, run and free, as a JIT's or a trampoline's:
-// these bytes, and breakpoints up to size. See Code; without it None.
+// Size sets size of Code, by default None: memory for code, in pages of its own, that tasks map, write, run and
+// free, as a JIT's or a trampoline's: these bytes, and breakpoints up to size.
 func (x *Code) Size(size int) *Code { x.set("size", size); return x }
 
-// At is at. See Code; without it None.
+// At sets at of Code, by default None.
 func (x *Code) At(at uint64) *Code { x.set("at", at); return x }
 
-// Mapped is mapped = False: it isn't there when a run begins. See Code; without it True.
+// Mapped sets mapped of Code, by default True: mapped = False: it isn't there when a run begins.
 func (x *Code) Mapped(mapped bool) *Code { x.set("mapped", mapped); return x }
 
 // Data is data(name, hex = "", at = None, size = None, away = False, run = None) of the language: writable memory:
@@ -52,21 +52,21 @@ func (s *Scenario) Data(name string) *Data { return &Data{aBlock{s.make("data", 
 // Data is what Data makes, for its options.
 type Data struct{ aBlock }
 
-// Hex is hex. See Data; without it "".
+// Hex sets hex of Data, by default "".
 func (x *Data) Hex(hex string) *Data { x.set("hex", hex); return x }
 
-// At is at. See Data; without it None.
+// At sets at of Data, by default None.
 func (x *Data) At(at uint64) *Data { x.set("at", at); return x }
 
-// Size is writable memory: these bytes, and zeros up to size. See Data; without it None.
+// Size sets size of Data, by default None: writable memory: these bytes, and zeros up to size.
 func (x *Data) Size(size int) *Data { x.set("size", size); return x }
 
-// Away is it is paged out when a run begins: a task that accesses it sleeps in the page fault until it is in
-// memory. See Data; without it False.
+// Away sets away of Data, by default False: it is paged out when a run begins: a task that accesses it sleeps in
+// the page fault until it is in memory.
 func (x *Data) Away(away bool) *Data { x.set("away", away); return x }
 
-// Run is a function that the handler of such a fault calls, with interrupts off, before it asks kprobes. See Data;
-// without it None.
+// Run sets run of Data, by default None: a function that the handler of such a fault calls, with interrupts off,
+// before it asks kprobes.
 func (x *Data) Run(run Function) *Data { x.set("run", run); return x }
 
 // Percpu is percpu(name, hex = "", at = None, size = None) of the language: per-CPU memory: each CPU has a copy,
@@ -76,13 +76,13 @@ func (s *Scenario) Percpu(name string) *Percpu { return &Percpu{aBlock{s.make("p
 // Percpu is what Percpu makes, for its options.
 type Percpu struct{ aBlock }
 
-// Hex is hex. See Percpu; without it "".
+// Hex sets hex of Percpu, by default "".
 func (x *Percpu) Hex(hex string) *Percpu { x.set("hex", hex); return x }
 
-// At is at. See Percpu; without it None.
+// At sets at of Percpu, by default None.
 func (x *Percpu) At(at uint64) *Percpu { x.set("at", at); return x }
 
-// Size is size. See Percpu; without it None.
+// Size sets size of Percpu, by default None.
 func (x *Percpu) Size(size int) *Percpu { x.set("size", size); return x }
 
 // Alias is alias(name, f, at = None) of the language: the text of f mapped a second time, writable, as a JIT or a
@@ -98,7 +98,7 @@ type Alias struct{ part }
 
 func (*Alias) anyAlias() {}
 
-// At is at. See Alias; without it None.
+// At sets at of Alias, by default None.
 func (x *Alias) At(at uint64) *Alias { x.set("at", at); return x }
 
 // ELF is elf(file, at = None) of the language: all functions and data of a .o file: o.f, o["f.part.0"], o.counter,
@@ -113,7 +113,7 @@ func (s *Scenario) ELF(file string) *ELF { return &ELF{anObject{s.make("elf", fi
 // ELF is what ELF makes, for its options.
 type ELF struct{ anObject }
 
-// At is at. See ELF; without it None.
+// At sets at of ELF, by default None.
 func (x *ELF) At(at uint64) *ELF { x.set("at", at); return x }
 
 // Stub is stub(name, returns = 0, fill = None, calls = None) of the language: a stand-in for one of the kernel's
@@ -125,19 +125,16 @@ func (s *Scenario) Stub(name string) *Stub { return &Stub{aFunction{s.make("stub
 // Stub is what Stub makes, for its options.
 type Stub struct{ aFunction }
 
-// Returns is fill = (1, "00ff"): it stores these bytes where its first argument points to; then it returns the
-// number returns, or continues in the function calls, or in one that the kernel exports: calls = "do_exit". See
-// Stub; without it 0.
+// Returns sets returns of Stub, by default 0: then it returns the number returns, or continues in the function
+// calls, or in one that the kernel exports: calls = "do_exit".
 func (x *Stub) Returns(returns Word) *Stub { x.set("returns", returns); return x }
 
-// Fill is fill = (1, "00ff"): it stores these bytes where its first argument points to; then it returns the number
-// returns, or continues in the function calls, or in one that the kernel exports: calls = "do_exit". See Stub;
-// without it None.
+// Fill sets fill of Stub, by default None: fill = (1, "00ff"): it stores these bytes where its first argument
+// points to.
 func (x *Stub) Fill(argument int, hex string) *Stub { x.set("fill", []any{argument, hex}); return x }
 
-// Calls is fill = (1, "00ff"): it stores these bytes where its first argument points to; then it returns the number
-// returns, or continues in the function calls, or in one that the kernel exports: calls = "do_exit". See Stub;
-// without it None.
+// Calls sets calls of Stub, by default None: then it returns the number returns, or continues in the function
+// calls, or in one that the kernel exports: calls = "do_exit".
 func (x *Stub) Calls(calls Callee) *Stub { x.set("calls", calls); return x }
 
 // Missing is missing(name, at, size = 4096) of the language: an undefined symbol that a module refers to: elf()
@@ -149,7 +146,7 @@ func (s *Scenario) Missing(name string, at uint64) *Missing {
 // Missing is what Missing makes, for its options.
 type Missing struct{ part }
 
-// Size is size. See Missing; without it 4096.
+// Size sets size of Missing, by default 4096.
 func (x *Missing) Size(size int) *Missing { x.set("size", size); return x }
 
 // Kprobe is kprobe(name, at = None, offset = 0, pre = [count()], post = None, fault = None, symbol = None, disabled
@@ -164,29 +161,28 @@ type Kprobe struct{ part }
 
 func (*Kprobe) anyProbe() {}
 
-// At is symbol: a name that the kernel looks up, instead of at or, as a mistake that it must refuse, beside it. See
-// Kprobe; without it None.
+// At sets at of Kprobe, by default None: symbol: a name that the kernel looks up, instead of at or, as a mistake
+// that it must refuse, beside it.
 func (x *Kprobe) At(at Place) *Kprobe { x.set("at", at); return x }
 
-// Offset is offset. See Kprobe; without it 0.
+// Offset sets offset of Kprobe, by default 0.
 func (x *Kprobe) Offset(offset int) *Kprobe { x.set("offset", offset); return x }
 
-// Pre is pre runs before the probed instruction, post after it; each is a list of steps, None is no handler. See
-// Kprobe; without it [count()].
+// Pre sets pre of Kprobe, by default [count()]: pre runs before the probed instruction, post after it.
 func (x *Kprobe) Pre(pre ...Step) *Kprobe { x.set("pre", list(pre)); return x }
 
-// Post is pre runs before the probed instruction, post after it; each is a list of steps, None is no handler. See
-// Kprobe; without it None.
+// Post sets post of Kprobe, by default None: pre runs before the probed instruction, post after it.
 func (x *Kprobe) Post(post ...Step) *Kprobe { x.set("post", list(post)); return x }
 
-// Fault is fault runs when a handler or the copied instruction faults (2.6, 4.15). See Kprobe; without it None.
+// Fault sets fault of Kprobe, by default None: fault runs when a handler or the copied instruction faults (2.6,
+// 4.15).
 func (x *Kprobe) Fault(fault ...Step) *Kprobe { x.set("fault", list(fault)); return x }
 
-// Symbol is a name that the kernel looks up, instead of at or, as a mistake that it must refuse, beside it. See
-// Kprobe; without it None.
+// Symbol sets symbol of Kprobe, by default None: a name that the kernel looks up, instead of at or, as a mistake
+// that it must refuse, beside it.
 func (x *Kprobe) Symbol(symbol string) *Kprobe { x.set("symbol", symbol); return x }
 
-// Disabled is it is registered disabled. See Kprobe; without it False.
+// Disabled sets disabled of Kprobe, by default False: it is registered disabled.
 func (x *Kprobe) Disabled(disabled bool) *Kprobe { x.set("disabled", disabled); return x }
 
 // Kretprobe is kretprobe(name, at = None, handler = [count()], entry = None, maxactive = 0, data_size = 0, symbol =
@@ -200,36 +196,32 @@ type Kretprobe struct{ part }
 
 func (*Kretprobe) anyProbe() {}
 
-// At is at. See Kretprobe; without it None.
+// At sets at of Kretprobe, by default None.
 func (x *Kretprobe) At(at Place) *Kretprobe { x.set("at", at); return x }
 
-// Handler is a return probe: handler runs where a call has returned, entry where it begins; maxactive calls at a
-// time are followed (0: the edition's default), each with data_size bytes of private data for the two handlers. See
-// Kretprobe; without it [count()].
+// Handler sets handler of Kretprobe, by default [count()]: a return probe: handler runs where a call has returned,
+// entry where it begins.
 func (x *Kretprobe) Handler(handler ...Step) *Kretprobe { x.set("handler", list(handler)); return x }
 
-// Entry is a return probe: handler runs where a call has returned, entry where it begins; maxactive calls at a time
-// are followed (0: the edition's default), each with data_size bytes of private data for the two handlers. 2.6 has
-// neither entry nor data_size. See Kretprobe; without it None.
+// Entry sets entry of Kretprobe, by default None: a return probe: handler runs where a call has returned, entry
+// where it begins; 2.6 has neither entry nor data_size.
 func (x *Kretprobe) Entry(entry ...Step) *Kretprobe { x.set("entry", list(entry)); return x }
 
-// Maxactive is a return probe: handler runs where a call has returned, entry where it begins; maxactive calls at a
-// time are followed (0: the edition's default), each with data_size bytes of private data for the two handlers. See
-// Kretprobe; without it 0.
+// Maxactive sets maxactive of Kretprobe, by default 0: maxactive calls at a time are followed (0: the edition's
+// default), each with data_size bytes of private data for the two handlers.
 func (x *Kretprobe) Maxactive(maxactive int) *Kretprobe { x.set("maxactive", maxactive); return x }
 
-// DataSize is a return probe: handler runs where a call has returned, entry where it begins; maxactive calls at a
-// time are followed (0: the edition's default), each with data_size bytes of private data for the two handlers. 2.6
-// has neither entry nor data_size. See Kretprobe; without it 0.
+// DataSize sets data_size of Kretprobe, by default 0: maxactive calls at a time are followed (0: the edition's
+// default), each with data_size bytes of private data for the two handlers; 2.6 has neither entry nor data_size.
 func (x *Kretprobe) DataSize(dataSize int) *Kretprobe { x.set("data_size", dataSize); return x }
 
-// Symbol is symbol. See Kretprobe; without it None.
+// Symbol sets symbol of Kretprobe, by default None.
 func (x *Kretprobe) Symbol(symbol string) *Kretprobe { x.set("symbol", symbol); return x }
 
-// Offset is offset. See Kretprobe; without it 0.
+// Offset sets offset of Kretprobe, by default 0.
 func (x *Kretprobe) Offset(offset int) *Kretprobe { x.set("offset", offset); return x }
 
-// Disabled is disabled. See Kretprobe; without it False.
+// Disabled sets disabled of Kretprobe, by default False.
 func (x *Kretprobe) Disabled(disabled bool) *Kretprobe { x.set("disabled", disabled); return x }
 
 // Jprobe is jprobe(name, at = None, entry = None, symbol = None, offset = 0, disabled = False) of the language: a
@@ -242,19 +234,20 @@ type Jprobe struct{ part }
 
 func (*Jprobe) anyProbe() {}
 
-// At is a jprobe (2.6): entry runs first, with the arguments of the function at at. See Jprobe; without it None.
+// At sets at of Jprobe, by default None: a jprobe (2.6): entry runs first, with the arguments of the function at at.
 func (x *Jprobe) At(at Place) *Jprobe { x.set("at", at); return x }
 
-// Entry is a jprobe (2.6): entry runs first, with the arguments of the function at at. See Jprobe; without it None.
+// Entry sets entry of Jprobe, by default None: a jprobe (2.6): entry runs first, with the arguments of the function
+// at at.
 func (x *Jprobe) Entry(entry Entry) *Jprobe { x.set("entry", entry); return x }
 
-// Symbol is symbol. See Jprobe; without it None.
+// Symbol sets symbol of Jprobe, by default None.
 func (x *Jprobe) Symbol(symbol string) *Jprobe { x.set("symbol", symbol); return x }
 
-// Offset is offset. See Jprobe; without it 0.
+// Offset sets offset of Jprobe, by default 0.
 func (x *Jprobe) Offset(offset int) *Jprobe { x.set("offset", offset); return x }
 
-// Disabled is disabled. See Jprobe; without it False.
+// Disabled sets disabled of Jprobe, by default False.
 func (x *Jprobe) Disabled(disabled bool) *Jprobe { x.set("disabled", disabled); return x }
 
 // JumpLabel is jump_label(name, at, target, offset = 0, toff = 0, likely = False) of the language: a static key:
@@ -272,15 +265,15 @@ type JumpLabel struct{ part }
 
 func (*JumpLabel) anyLabel() {}
 
-// Offset is offset. See JumpLabel; without it 0.
+// Offset sets offset of JumpLabel, by default 0.
 func (x *JumpLabel) Offset(offset int) *JumpLabel { x.set("offset", offset); return x }
 
-// Toff is a static key: the instruction at at + offset is a nop and, while the key is on, a jump to target, or toff
-// bytes after it. See JumpLabel; without it 0.
+// Toff sets toff of JumpLabel, by default 0: a static key: the instruction at at + offset is a nop and, while the
+// key is on, a jump to target, or toff bytes after it.
 func (x *JumpLabel) Toff(toff int) *JumpLabel { x.set("toff", toff); return x }
 
-// Likely is With a likely branch it is the jump while the key is off. A key may have several sites: at = [f, g],
-// with a target each, or one for all; likely is True, or a list, too. See JumpLabel; without it False.
+// Likely sets likely of JumpLabel, by default False: with a likely branch it is the jump while the key is off;
+// likely is True, or a list, too.
 func (x *JumpLabel) Likely(likely ...bool) *JumpLabel { x.set("likely", list(likely)); return x }
 
 // Module is module(name, funcs, init_funcs = [], data = [], init = None, exit = None, loaded = False) of the
@@ -297,31 +290,26 @@ type Module struct{ part }
 
 func (*Module) anyModule() {}
 
-// InitFuncs is funcs are in memory while the module is loaded, in pages of their own (at); loaded: it is loaded
-// when a run begins; the function init runs when it is loaded, exit when it is unloaded; init_funcs are freed when
-// init has returned 0, and lie in pages of their own, too. See Module; without it [].
+// InitFuncs sets init_funcs of Module, by default []: init_funcs are freed when init has returned 0, and lie in
+// pages of their own, too.
 func (x *Module) InitFuncs(initFuncs ...Function) *Module {
 	x.set("init_funcs", list(initFuncs))
 	return x
 }
 
-// Data is data is loaded with it, with its hex each time; an access after the module was unloaded is a use after
-// free. See Module; without it [].
+// Data sets data of Module, by default []: data is loaded with it, with its hex each time.
 func (x *Module) Data(data ...Block) *Module { x.set("data", list(data)); return x }
 
-// Init is funcs are in memory while the module is loaded, in pages of their own (at); loaded: it is loaded when a
-// run begins; the function init runs when it is loaded, exit when it is unloaded; init_funcs are freed when init
-// has returned 0, and lie in pages of their own, too. See Module; without it None.
+// Init sets init of Module, by default None: the function init runs when it is loaded, exit when it is unloaded;
+// init_funcs are freed when init has returned 0, and lie in pages of their own, too.
 func (x *Module) Init(init Function) *Module { x.set("init", init); return x }
 
-// Exit is funcs are in memory while the module is loaded, in pages of their own (at); loaded: it is loaded when a
-// run begins; the function init runs when it is loaded, exit when it is unloaded; init_funcs are freed when init
-// has returned 0, and lie in pages of their own, too. See Module; without it None.
+// Exit sets exit of Module, by default None: the function init runs when it is loaded, exit when it is unloaded.
 func (x *Module) Exit(exit Function) *Module { x.set("exit", exit); return x }
 
-// Loaded is funcs are in memory while the module is loaded, in pages of their own (at); loaded: it is loaded when a
-// run begins; the function init runs when it is loaded, exit when it is unloaded; init_funcs are freed when init
-// has returned 0, and lie in pages of their own, too. See Module; without it False.
+// Loaded sets loaded of Module, by default False: it is loaded when a run begins; the function init runs when it is
+// loaded, exit when it is unloaded; init_funcs are freed when init has returned 0, and lie in pages of their own,
+// too.
 func (x *Module) Loaded(loaded bool) *Module { x.set("loaded", loaded); return x }
 
 // Fentry is fentry(at) of the language: ftrace's site: the 5-byte nop at a function's beginning, or after its
@@ -345,22 +333,24 @@ type Fprobe struct{ part }
 
 func (*Fprobe) anyFprobe() {}
 
-// Entry is The function entry is called where a call of one begins, exit where it has returned. skips (6.3): if the
-// result of entry, an int, isn't 0, exit isn't called. See Fprobe; without it None.
+// Entry sets entry of Fprobe, by default None: the function entry is called where a call of one begins, exit where
+// it has returned; skips (6.3): if the result of entry, an int, isn't 0, exit isn't called.
 func (x *Fprobe) Entry(entry Function) *Fprobe { x.set("entry", entry); return x }
 
-// Exit is The function entry is called where a call of one begins, exit where it has returned. skips (6.3): if the
-// result of entry, an int, isn't 0, exit isn't called. See Fprobe; without it None.
+// Exit sets exit of Fprobe, by default None: the function entry is called where a call of one begins, exit where it
+// has returned; skips (6.3): if the result of entry, an int, isn't 0, exit isn't called.
 func (x *Fprobe) Exit(exit Function) *Fprobe { x.set("exit", exit); return x }
 
-// Skips is skips (6.3): if the result of entry, an int, isn't 0, exit isn't called. See Fprobe; without it False.
+// Skips sets skips of Fprobe, by default False: skips (6.3): if the result of entry, an int, isn't 0, exit isn't
+// called.
 func (x *Fprobe) Skips(skips bool) *Fprobe { x.set("skips", skips); return x }
 
-// Maxactive is how many calls are followed at a time, 4 by default; others are missed. See Fprobe; without it 0.
+// Maxactive sets maxactive of Fprobe, by default 0: how many calls are followed at a time, 4 by default; others are
+// missed.
 func (x *Fprobe) Maxactive(maxactive int) *Fprobe { x.set("maxactive", maxactive); return x }
 
-// Data is data = [d]: each call that is followed has an equal part of d, to which the fifth argument of both points
-// (entry_data). See Fprobe; without it [].
+// Data sets data of Fprobe, by default []: data = [d]: each call that is followed has an equal part of d, to which
+// the fifth argument of both points (entry_data).
 func (x *Fprobe) Data(data ...Block) *Fprobe { x.set("data", list(data)); return x }
 
 // BPFKind is a word for kind.
@@ -388,8 +378,8 @@ type BPF struct{ part }
 
 func (*BPF) anyProgram() {}
 
-// Kind is "fentry", called where a call begins; "fmod_ret", likewise, and if its result isn't 0 f isn't called, and
-// that is the call's result; "fexit", called where f has returned. See BPF; without it "fentry".
+// Kind sets kind of BPF, by default "fentry": "fentry", called where a call begins; "fmod_ret", likewise, and if
+// its result isn't 0 f isn't called, and that is the call's result; "fexit", called where f has returned.
 func (x *BPF) Kind(kind BPFKind) *BPF { x.set("kind", string(kind)); return x }
 
 // LockPrefix is lock_prefix(at) of the language: the instruction at f, or f + 4, begins with a lock prefix (f0),
@@ -422,7 +412,6 @@ func (s *Scenario) Reserved(at Place, by ReservedBy) *Reserved {
 // Reserved is what Reserved makes, for its options.
 type Reserved struct{ part }
 
-// Size is a place in a table of the kernel, where kprobes refuses or restricts probes: by is "bug", the ud2 of a
-// BUG or WARN; "jump label" or "static call", a site that isn't patched in this scenario, with its size in bytes;
-// or "blacklist", in a function that refuses probes. See Reserved; without it None.
+// Size sets size of Reserved, by default None: "jump label" or "static call", a site that isn't patched in this
+// scenario, with its size in bytes.
 func (x *Reserved) Size(size int) *Reserved { x.set("size", size); return x }

@@ -15,26 +15,22 @@ type StaticCall struct{ part }
 
 func (*StaticCall) anyStaticCall() {}
 
-// Sites is a call whose target is patched: 5-byte nops 0f1f440000 at sites that become calls, and c3cccccccc at
-// tails, a ret that becomes a jump; with a target they are calls of it and jumps to it already. See StaticCall;
-// without it [].
+// Sites sets sites of StaticCall, by default []: a call whose target is patched: 5-byte nops 0f1f440000 at sites
+// that become calls, and c3cccccccc at tails, a ret that becomes a jump.
 func (x *StaticCall) Sites(sites ...Place) *StaticCall { x.set("sites", list(sites)); return x }
 
-// Tails is a call whose target is patched: 5-byte nops 0f1f440000 at sites that become calls, and c3cccccccc at
-// tails, a ret that becomes a jump; with a target they are calls of it and jumps to it already. See StaticCall;
-// without it [].
+// Tails sets tails of StaticCall, by default []: a call whose target is patched: 5-byte nops 0f1f440000 at sites
+// that become calls, and c3cccccccc at tails, a ret that becomes a jump.
 func (x *StaticCall) Tails(tails ...Place) *StaticCall { x.set("tails", list(tails)); return x }
 
-// Trampoline is trampoline is a function that is only such a tail, for callers without a site. See StaticCall;
-// without it None.
+// Trampoline sets trampoline of StaticCall, by default None: trampoline is a function that is only such a tail, for
+// callers without a site.
 func (x *StaticCall) Trampoline(trampoline Function) *StaticCall {
 	x.set("trampoline", trampoline)
 	return x
 }
 
-// Target is a call whose target is patched: 5-byte nops 0f1f440000 at sites that become calls, and c3cccccccc at
-// tails, a ret that becomes a jump; with a target they are calls of it and jumps to it already. See StaticCall;
-// without it None.
+// Target sets target of StaticCall, by default None: with a target they are calls of it and jumps to it already.
 func (x *StaticCall) Target(target Function) *StaticCall { x.set("target", target); return x }
 
 // Count is count() of the language: count a hit.
@@ -77,27 +73,21 @@ func (s *Scenario) Task(name string) *Task { return &Task{s.make("task", name)} 
 // Task is what Task makes, for its options.
 type Task struct{ part }
 
-// CPU is cpu. See Task; without it 0.
+// CPU sets cpu of Task, by default 0.
 func (x *Task) CPU(cpu int) *Task { x.set("cpu", cpu); return x }
 
-// Ops is a kernel thread on a CPU that does ops, repeat times; background: it doesn't repeat once all other tasks
-// have ended; setup: with a kernel's own engine, whose state can be kept, this number of ops runs before any task
-// begins; with kpsim's engine they are the task's first. See Task; without it [].
+// Ops sets ops of Task, by default []: a kernel thread on a CPU that does ops, repeat times; setup: with a kernel's
+// own engine, whose state can be kept, this number of ops runs before any task begins.
 func (x *Task) Ops(ops ...Op) *Task { x.set("ops", list(ops)); return x }
 
-// Repeat is a kernel thread on a CPU that does ops, repeat times; background: it doesn't repeat once all other
-// tasks have ended; setup: with a kernel's own engine, whose state can be kept, this number of ops runs before any
-// task begins; with kpsim's engine they are the task's first. See Task; without it 1.
+// Repeat sets repeat of Task, by default 1: a kernel thread on a CPU that does ops, repeat times.
 func (x *Task) Repeat(repeat int) *Task { x.set("repeat", repeat); return x }
 
-// Background is a kernel thread on a CPU that does ops, repeat times; background: it doesn't repeat once all other
-// tasks have ended; setup: with a kernel's own engine, whose state can be kept, this number of ops runs before any
-// task begins; with kpsim's engine they are the task's first. See Task; without it False.
+// Background sets background of Task, by default False: it doesn't repeat once all other tasks have ended.
 func (x *Task) Background(background bool) *Task { x.set("background", background); return x }
 
-// Setup is a kernel thread on a CPU that does ops, repeat times; background: it doesn't repeat once all other tasks
-// have ended; setup: with a kernel's own engine, whose state can be kept, this number of ops runs before any task
-// begins; with kpsim's engine they are the task's first. See Task; without it 0.
+// Setup sets setup of Task, by default 0: with a kernel's own engine, whose state can be kept, this number of ops
+// runs before any task begins; with kpsim's engine they are the task's first.
 func (x *Task) Setup(setup int) *Task { x.set("setup", setup); return x }
 
 // Call is call(f, *args, changed = False, returns = None, bits = 64, probed = False) of the language: call f with
@@ -111,17 +101,19 @@ func Call(f Function, args ...Word) *CallOp {
 // CallOp is what Call makes, for its options.
 type CallOp struct{ both }
 
-// Changed is probes or labels change its result on purpose, so it isn't compared. See Call; without it False.
+// Changed sets changed of Call, by default False: probes or labels change its result on purpose, so it isn't
+// compared.
 func (x *CallOp) Changed(changed bool) *CallOp { x.set("changed", changed); return x }
 
-// Returns is the right result, in the low bits of rax, or a list of those that are right. See Call; without it None.
+// Returns sets returns of Call, by default None: the right result, in the low bits of rax, or a list of those that
+// are right.
 func (x *CallOp) Returns(returns ...Word) *CallOp { x.set("returns", list(returns)); return x }
 
-// Bits is returns: the right result, in the low bits of rax, or a list of those that are right. See Call; without
-// it 64.
+// Bits sets bits of Call, by default 64: returns: the right result, in the low bits of rax, or a list of those that
+// are right.
 func (x *CallOp) Bits(bits int) *CallOp { x.set("bits", bits); return x }
 
-// Probed is in each schedule a handler of a probe runs in the call. See Call; without it False.
+// Probed sets probed of Call, by default False: in each schedule a handler of a probe runs in the call.
 func (x *CallOp) Probed(probed bool) *CallOp { x.set("probed", probed); return x }
 
 // Expect is expect(d, hex, probed = False) of the language: memory from d on holds these bytes; d + 8 is a place in
@@ -134,8 +126,8 @@ func Expect(d DataPlace, hex string) *ExpectOp {
 // ExpectOp is what Expect makes, for its options.
 type ExpectOp struct{ anOp }
 
-// Probed is with probes, whose handlers have stored there; the run without probes must hold other bytes there, or
-// nothing would tell that something was probed. See Expect; without it False.
+// Probed sets probed of Expect, by default False: with probes, whose handlers have stored there; the run without
+// probes must hold other bytes there, or nothing would tell that something was probed.
 func (x *ExpectOp) Probed(probed bool) *ExpectOp { x.set("probed", probed); return x }
 
 // Hits is hits(k, pre = None, post = None, missed = None) of the language: until now the pre handler of k has begun
@@ -146,16 +138,16 @@ func Hits(k AnyProbe) *HitsOp { return &HitsOp{anOp{deed{newCall("hits", k)}}} }
 // HitsOp is what Hits makes, for its options.
 type HitsOp struct{ anOp }
 
-// Pre is until now the pre handler of k has begun this often in the run, its post handler, and its nmissed is
-// missed; of a return probe: its entry handler, and its handler of returns. See Hits; without it None.
+// Pre sets pre of Hits, by default None: until now the pre handler of k has begun this often in the run, its post
+// handler, and its nmissed is missed.
 func (x *HitsOp) Pre(pre int) *HitsOp { x.set("pre", pre); return x }
 
-// Post is until now the pre handler of k has begun this often in the run, its post handler, and its nmissed is
-// missed; of a return probe: its entry handler, and its handler of returns. See Hits; without it None.
+// Post sets post of Hits, by default None: until now the pre handler of k has begun this often in the run, its post
+// handler, and its nmissed is missed.
 func (x *HitsOp) Post(post int) *HitsOp { x.set("post", post); return x }
 
-// Missed is until now the pre handler of k has begun this often in the run, its post handler, and its nmissed is
-// missed; of a return probe: its entry handler, and its handler of returns. See Hits; without it None.
+// Missed sets missed of Hits, by default None: until now the pre handler of k has begun this often in the run, its
+// post handler, and its nmissed is missed.
 func (x *HitsOp) Missed(missed int) *HitsOp { x.set("missed", missed); return x }
 
 // Register is register(k, errno = None) of the language: call the kernel's function of this name. It may refuse,
@@ -166,8 +158,8 @@ func Register(k AnyProbe) *RegisterOp { return &RegisterOp{both{deed{newCall("re
 // RegisterOp is what Register makes, for its options.
 type RegisterOp struct{ both }
 
-// Errno is the answer that it must give, 0 or one of "ENOENT", "E2BIG", "EAGAIN", "ENOMEM", "EBUSY", "EEXIST",
-// "ENODEV", "EINVAL", "ENOSPC", "ENOSYS", "EILSEQ", "EOPNOTSUPP". See Register; without it None.
+// Errno sets errno of Register, by default None: the answer that it must give, 0 or one of "ENOENT", "E2BIG",
+// "EAGAIN", "ENOMEM", "EBUSY", "EEXIST", "ENODEV", "EINVAL", "ENOSPC", "ENOSYS", "EILSEQ", "EOPNOTSUPP".
 func (x *RegisterOp) Errno(errno string) *RegisterOp { x.set("errno", errnoOf(errno)); return x }
 
 // Unregister is unregister(k, errno = None) of the language: as register. A probe that is made further down is
@@ -177,7 +169,7 @@ func Unregister(k AnyProbe) *UnregisterOp { return &UnregisterOp{both{deed{newCa
 // UnregisterOp is what Unregister makes, for its options.
 type UnregisterOp struct{ both }
 
-// Errno is errno. See Unregister; without it None.
+// Errno sets errno of Unregister, by default None.
 func (x *UnregisterOp) Errno(errno string) *UnregisterOp { x.set("errno", errnoOf(errno)); return x }
 
 // Enable is enable(k, errno = None) of the language: likewise.
@@ -186,7 +178,7 @@ func Enable(k AnyProbe) *EnableOp { return &EnableOp{both{deed{newCall("enable",
 // EnableOp is what Enable makes, for its options.
 type EnableOp struct{ both }
 
-// Errno is errno. See Enable; without it None.
+// Errno sets errno of Enable, by default None.
 func (x *EnableOp) Errno(errno string) *EnableOp { x.set("errno", errnoOf(errno)); return x }
 
 // Disable is disable(k, errno = None) of the language: likewise.
@@ -195,7 +187,7 @@ func Disable(k AnyProbe) *DisableOp { return &DisableOp{both{deed{newCall("disab
 // DisableOp is what Disable makes, for its options.
 type DisableOp struct{ both }
 
-// Errno is errno. See Disable; without it None.
+// Errno sets errno of Disable, by default None.
 func (x *DisableOp) Errno(errno string) *DisableOp { x.set("errno", errnoOf(errno)); return x }
 
 // RegisterAll is register_all(ks, errno = None) of the language: register for a list, of kprobes or of kretprobes:
@@ -207,7 +199,7 @@ func RegisterAll(ks ...AnyProbe) *RegisterAllOp {
 // RegisterAllOp is what RegisterAll makes, for its options.
 type RegisterAllOp struct{ anOp }
 
-// Errno is errno. See RegisterAll; without it None.
+// Errno sets errno of RegisterAll, by default None.
 func (x *RegisterAllOp) Errno(errno string) *RegisterAllOp { x.set("errno", errnoOf(errno)); return x }
 
 // UnregisterAll is unregister_all(ks, errno = None) of the language: unregister for a list; one grace period for
@@ -219,7 +211,7 @@ func UnregisterAll(ks ...AnyProbe) *UnregisterAllOp {
 // UnregisterAllOp is what UnregisterAll makes, for its options.
 type UnregisterAllOp struct{ anOp }
 
-// Errno is errno. See UnregisterAll; without it None.
+// Errno sets errno of UnregisterAll, by default None.
 func (x *UnregisterAllOp) Errno(errno string) *UnregisterAllOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -287,19 +279,19 @@ func Write(at Place, bytes Written) *WriteOp {
 // WriteOp is what Write makes, for its options.
 type WriteOp struct{ anOp }
 
-// By is as stores of 1, 2, 4, 8 or 16 bytes, each at once if it lies in 8 aligned bytes, or is 16 that are; left
-// out, as memcpy does, by the largest that fit. See Write; without it 0.
+// By sets by of Write, by default 0: as stores of 1, 2, 4, 8 or 16 bytes, each at once if it lies in 8 aligned
+// bytes, or is 16 that are; left out, as memcpy does, by the largest that fit.
 func (x *WriteOp) By(by int) *WriteOp { x.set("by", by); return x }
 
-// Old is as a compare-and-swap, at once, which stores only if these bytes stand there: else "EAGAIN". See Write;
-// without it None.
+// Old sets old of Write, by default None: as a compare-and-swap, at once, which stores only if these bytes stand
+// there: else "EAGAIN".
 func (x *WriteOp) Old(old string) *WriteOp { x.set("old", old); return x }
 
-// Stopped is by the function that stop_machine() runs on one CPU, while all others wait with interrupts off, and
-// serialise before they go on. See Write; without it False.
+// Stopped sets stopped of Write, by default False: by the function that stop_machine() runs on one CPU, while all
+// others wait with interrupts off, and serialise before they go on.
 func (x *WriteOp) Stopped(stopped bool) *WriteOp { x.set("stopped", stopped); return x }
 
-// Errno is errno. See Write; without it None.
+// Errno sets errno of Write, by default None.
 func (x *WriteOp) Errno(errno string) *WriteOp { x.set("errno", errnoOf(errno)); return x }
 
 // SaveText is save_text(at, d) of the language: copy text from at on to the data d, as many bytes as it has, as
@@ -321,21 +313,20 @@ func OnBreakpoint(at Place) *OnBreakpointOp {
 // OnBreakpointOp is what OnBreakpoint makes, for its options.
 type OnBreakpointOp struct{ anOp }
 
-// Goto is from now on a breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at,
-// where it runs what stands there then; before that it calls the function call. links = True: it calls goto, as the
-// call at at would, which returns after that. See OnBreakpoint; without it None.
+// Goto sets goto of OnBreakpoint, by default None: from now on a breakpoint at at is the task's own: its handler
+// continues at goto, or, with retry, at at, where it runs what stands there then; links = True: it calls goto, as
+// the call at at would, which returns after that.
 func (x *OnBreakpointOp) Goto(gotoOf Place) *OnBreakpointOp { x.set("goto", gotoOf); return x }
 
-// Retry is from now on a breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at,
-// where it runs what stands there then; before that it calls the function call. See OnBreakpoint; without it False.
+// Retry sets retry of OnBreakpoint, by default False: from now on a breakpoint at at is the task's own: its handler
+// continues at goto, or, with retry, at at, where it runs what stands there then.
 func (x *OnBreakpointOp) Retry(retry bool) *OnBreakpointOp { x.set("retry", retry); return x }
 
-// Call is from now on a breakpoint at at is the task's own: its handler continues at goto, or, with retry, at at,
-// where it runs what stands there then; before that it calls the function call. See OnBreakpoint; without it None.
+// Call sets call of OnBreakpoint, by default None: before that it calls the function call.
 func (x *OnBreakpointOp) Call(call Function) *OnBreakpointOp { x.set("call", call); return x }
 
-// Links is links = True: it calls goto, as the call at at would, which returns after that. See OnBreakpoint;
-// without it False.
+// Links sets links of OnBreakpoint, by default False: links = True: it calls goto, as the call at at would, which
+// returns after that.
 func (x *OnBreakpointOp) Links(links bool) *OnBreakpointOp { x.set("links", links); return x }
 
 // Map is map(t, errno = None) of the language: allocate the memory for code t and make it executable: each byte is
@@ -345,7 +336,7 @@ func Map(t Function) *MapOp { return &MapOp{anOp{deed{newCall("map", t)}}} }
 // MapOp is what Map makes, for its options.
 type MapOp struct{ anOp }
 
-// Errno is errno. See Map; without it None.
+// Errno sets errno of Map, by default None.
 func (x *MapOp) Errno(errno string) *MapOp { x.set("errno", errnoOf(errno)); return x }
 
 // Free is free(t, errno = None) of the language: give t back to an allocator that may hand it out at once: each
@@ -356,7 +347,7 @@ func Free(t Function) *FreeOp { return &FreeOp{anOp{deed{newCall("free", t)}}} }
 // FreeOp is what Free makes, for its options.
 type FreeOp struct{ anOp }
 
-// Errno is errno. See Free; without it None.
+// Errno sets errno of Free, by default None.
 func (x *FreeOp) Errno(errno string) *FreeOp { x.set("errno", errnoOf(errno)); return x }
 
 // Unmap is unmap(t, errno = None) of the language: free t, and take its pages away: a CPU that runs there faults.
@@ -366,7 +357,7 @@ func Unmap(t Function) *UnmapOp { return &UnmapOp{anOp{deed{newCall("unmap", t)}
 // UnmapOp is what Unmap makes, for its options.
 type UnmapOp struct{ anOp }
 
-// Errno is errno. See Unmap; without it None.
+// Errno sets errno of Unmap, by default None.
 func (x *UnmapOp) Errno(errno string) *UnmapOp { x.set("errno", errnoOf(errno)); return x }
 
 // Protect is protect(t, exec, errno = None) of the language: take the permission to execute away from the pages of
@@ -379,7 +370,7 @@ func Protect(t Function, exec bool) *ProtectOp {
 // ProtectOp is what Protect makes, for its options.
 type ProtectOp struct{ anOp }
 
-// Errno is errno. See Protect; without it None.
+// Errno sets errno of Protect, by default None.
 func (x *ProtectOp) Errno(errno string) *ProtectOp { x.set("errno", errnoOf(errno)); return x }
 
 // Unprotect is unprotect(t, errno = None) of the language: give the pages of t the permission that this task's last
@@ -390,7 +381,7 @@ func Unprotect(t Function) *UnprotectOp { return &UnprotectOp{anOp{deed{newCall(
 // UnprotectOp is what Unprotect makes, for its options.
 type UnprotectOp struct{ anOp }
 
-// Errno is errno. See Unprotect; without it None.
+// Errno sets errno of Unprotect, by default None.
 func (x *UnprotectOp) Errno(errno string) *UnprotectOp { x.set("errno", errnoOf(errno)); return x }
 
 // OnFault is on_fault(t, goto = None, retry = False, call = None) of the language: from now on a fault of a CPU
@@ -402,19 +393,17 @@ func OnFault(t Function) *OnFaultOp { return &OnFaultOp{anOp{deed{newCall("on_fa
 // OnFaultOp is what OnFault makes, for its options.
 type OnFaultOp struct{ anOp }
 
-// Goto is from now on a fault of a CPU that runs in t while it can't be executed is the task's own: its handler
-// continues at goto, or, with retry, waits until t can be executed and goes on there; before that it calls the
-// function call. See OnFault; without it None.
+// Goto sets goto of OnFault, by default None: from now on a fault of a CPU that runs in t while it can't be
+// executed is the task's own: its handler continues at goto, or, with retry, waits until t can be executed and goes
+// on there.
 func (x *OnFaultOp) Goto(gotoOf Place) *OnFaultOp { x.set("goto", gotoOf); return x }
 
-// Retry is from now on a fault of a CPU that runs in t while it can't be executed is the task's own: its handler
-// continues at goto, or, with retry, waits until t can be executed and goes on there; before that it calls the
-// function call. See OnFault; without it False.
+// Retry sets retry of OnFault, by default False: from now on a fault of a CPU that runs in t while it can't be
+// executed is the task's own: its handler continues at goto, or, with retry, waits until t can be executed and goes
+// on there.
 func (x *OnFaultOp) Retry(retry bool) *OnFaultOp { x.set("retry", retry); return x }
 
-// Call is from now on a fault of a CPU that runs in t while it can't be executed is the task's own: its handler
-// continues at goto, or, with retry, waits until t can be executed and goes on there; before that it calls the
-// function call. See OnFault; without it None.
+// Call sets call of OnFault, by default None: before that it calls the function call.
 func (x *OnFaultOp) Call(call Function) *OnFaultOp { x.set("call", call); return x }
 
 // Serialise is serialise() of the language: run an instruction that serialises, on this CPU.
@@ -427,8 +416,8 @@ func SyncCore() *SyncCoreOp { return &SyncCoreOp{anOp{deed{newCall("sync_core")}
 // SyncCoreOp is what SyncCore makes, for its options.
 type SyncCoreOp struct{ anOp }
 
-// CPUs is make CPUs serialise, by IPIs, and wait for them: all at once, or those of cpus, one after another:
-// sync_core(cpus = [0, 2]). See SyncCore; without it None.
+// CPUs sets cpus of SyncCore, by default None: make CPUs serialise, by IPIs, and wait for them: all at once, or
+// those of cpus, one after another: sync_core(cpus = [0, 2]).
 func (x *SyncCoreOp) CPUs(cpus ...int) *SyncCoreOp { x.set("cpus", list(cpus)); return x }
 
 // Membarrier is membarrier() of the language: membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE): every CPU
@@ -444,15 +433,3 @@ func Flush(at Place, size int) Op { return anOp{deed{newCall("flush", at, size)}
 // Safepoint is safepoint() of the language: pass a safepoint: the task holds no address of code that may go
 // (wait("safepoints")).
 func Safepoint() Op { return anOp{deed{newCall("safepoint")}} }
-
-// Stop is stop(cpus = None) of the language: stop all other CPUs, or cpus, wherever they are, as a debugger, ptrace
-// or SuspendThread does, until resume(); they serve interrupts meanwhile. This CPU has no other task. One that
-// waits then for what a stopped one holds hangs.
-func Stop() *StopOp { return &StopOp{anOp{deed{newCall("stop")}}} }
-
-// StopOp is what Stop makes, for its options.
-type StopOp struct{ anOp }
-
-// CPUs is stop all other CPUs, or cpus, wherever they are, as a debugger, ptrace or SuspendThread does, until
-// resume(); they serve interrupts meanwhile. See Stop; without it None.
-func (x *StopOp) CPUs(cpus ...int) *StopOp { x.set("cpus", list(cpus)); return x }

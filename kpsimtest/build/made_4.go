@@ -2,6 +2,18 @@
 
 package build
 
+// Stop is stop(cpus = None) of the language: stop all other CPUs, or cpus, wherever they are, as a debugger, ptrace
+// or SuspendThread does, until resume(); they serve interrupts meanwhile. This CPU has no other task. One that
+// waits then for what a stopped one holds hangs.
+func Stop() *StopOp { return &StopOp{anOp{deed{newCall("stop")}}} }
+
+// StopOp is what Stop makes, for its options.
+type StopOp struct{ anOp }
+
+// CPUs sets cpus of Stop, by default None: stop all other CPUs, or cpus, wherever they are, as a debugger, ptrace
+// or SuspendThread does, until resume().
+func (x *StopOp) CPUs(cpus ...int) *StopOp { x.set("cpus", list(cpus)); return x }
+
 // StopOutside is stop_outside(at, size, stacks = False) of the language: stop(); if a stopped task stands in the
 // size bytes from at on, let all go on, and try again. A task stands there if it was interrupted there, or, with
 // stacks, if a word of its stack points there. A register isn't looked at.
@@ -12,8 +24,8 @@ func StopOutside(at Place, size int) *StopOutsideOp {
 // StopOutsideOp is what StopOutside makes, for its options.
 type StopOutsideOp struct{ anOp }
 
-// Stacks is A task stands there if it was interrupted there, or, with stacks, if a word of its stack points there.
-// See StopOutside; without it False.
+// Stacks sets stacks of StopOutside, by default False: a task stands there if it was interrupted there, or, with
+// stacks, if a word of its stack points there.
 func (x *StopOutsideOp) Stacks(stacks bool) *StopOutsideOp { x.set("stacks", stacks); return x }
 
 // Move is move(at, to = None) of the language: between stop() and resume(): each task that was interrupted at at
@@ -23,8 +35,8 @@ func Move(at Place) *MoveOp { return &MoveOp{anOp{deed{newCall("move", at)}}} }
 // MoveOp is what Move makes, for its options.
 type MoveOp struct{ anOp }
 
-// To is between stop() and resume(): each task that was interrupted at at continues at to. See Move; without it
-// None.
+// To sets to of Move, by default None: between stop() and resume(): each task that was interrupted at at continues
+// at to.
 func (x *MoveOp) To(to Place) *MoveOp { x.set("to", to); return x }
 
 // Resume is resume() of the language: let the CPUs go on that this task has stopped, serialised; not with fred,
@@ -40,8 +52,8 @@ func WaitOutside(at Place, size int) *WaitOutsideOp {
 // WaitOutsideOp is what WaitOutside makes, for its options.
 type WaitOutsideOp struct{ anOp }
 
-// Stacks is wait until no task stands in the size bytes from at on, nor with stacks comes back there: stop_outside
-// and resume. See WaitOutside; without it False.
+// Stacks sets stacks of WaitOutside, by default False: wait until no task stands in the size bytes from at on, nor
+// with stacks comes back there: stop_outside and resume.
 func (x *WaitOutsideOp) Stacks(stacks bool) *WaitOutsideOp { x.set("stacks", stacks); return x }
 
 // WaitUntil is a word for until.
@@ -68,7 +80,7 @@ func Insmod(m AnyModule) *InsmodOp { return &InsmodOp{anOp{deed{newCall("insmod"
 // InsmodOp is what Insmod makes, for its options.
 type InsmodOp struct{ anOp }
 
-// Errno is The run without probes does it as well, and doesn't compare errno. See Insmod; without it None.
+// Errno sets errno of Insmod, by default None: the run without probes does it as well, and doesn't compare errno.
 func (x *InsmodOp) Errno(errno string) *InsmodOp { x.set("errno", errnoOf(errno)); return x }
 
 // Rmmod is rmmod(m, errno = None) of the language: unload it: exit runs, then its text goes. "EAGAIN": the module
@@ -78,7 +90,7 @@ func Rmmod(m AnyModule) *RmmodOp { return &RmmodOp{anOp{deed{newCall("rmmod", m)
 // RmmodOp is what Rmmod makes, for its options.
 type RmmodOp struct{ anOp }
 
-// Errno is errno. See Rmmod; without it None.
+// Errno sets errno of Rmmod, by default None.
 func (x *RmmodOp) Errno(errno string) *RmmodOp { x.set("errno", errnoOf(errno)); return x }
 
 // Tracer is tracer(on) of the language: attach ftrace's own client to all sites, or detach it; the sites are
@@ -103,7 +115,7 @@ func PatchFunc(f Functions, g Functions) *PatchFuncOp {
 // PatchFuncOp is what PatchFunc makes, for its options.
 type PatchFuncOp struct{ anOp }
 
-// Errno is errno. See PatchFunc; without it None.
+// Errno sets errno of PatchFunc, by default None.
 func (x *PatchFuncOp) Errno(errno string) *PatchFuncOp { x.set("errno", errnoOf(errno)); return x }
 
 // UnpatchFunc is unpatch_func(f, errno = None) of the language: remove the newest patch of f, with all its
@@ -117,7 +129,7 @@ func UnpatchFunc(f Function) *UnpatchFuncOp {
 // UnpatchFuncOp is what UnpatchFunc makes, for its options.
 type UnpatchFuncOp struct{ anOp }
 
-// Errno is errno. See UnpatchFunc; without it None.
+// Errno sets errno of UnpatchFunc, by default None.
 func (x *UnpatchFuncOp) Errno(errno string) *UnpatchFuncOp { x.set("errno", errnoOf(errno)); return x }
 
 // RegisterDirect is register_direct(f, t, errno = None) of the language: a direct call (5.5): f's site of ftrace
@@ -131,7 +143,7 @@ func RegisterDirect(f Function, t Function) *RegisterDirectOp {
 // RegisterDirectOp is what RegisterDirect makes, for its options.
 type RegisterDirectOp struct{ anOp }
 
-// Errno is errno. See RegisterDirect; without it None.
+// Errno sets errno of RegisterDirect, by default None.
 func (x *RegisterDirectOp) Errno(errno string) *RegisterDirectOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -146,7 +158,7 @@ func ModifyDirect(f Function, t Function) *ModifyDirectOp {
 // ModifyDirectOp is what ModifyDirect makes, for its options.
 type ModifyDirectOp struct{ anOp }
 
-// Errno is errno. See ModifyDirect; without it None.
+// Errno sets errno of ModifyDirect, by default None.
 func (x *ModifyDirectOp) Errno(errno string) *ModifyDirectOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -161,7 +173,7 @@ func UnregisterDirect(f Function) *UnregisterDirectOp {
 // UnregisterDirectOp is what UnregisterDirect makes, for its options.
 type UnregisterDirectOp struct{ anOp }
 
-// Errno is errno. See UnregisterDirect; without it None.
+// Errno sets errno of UnregisterDirect, by default None.
 func (x *UnregisterDirectOp) Errno(errno string) *UnregisterDirectOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -176,7 +188,7 @@ func RegisterFprobe(p AnyFprobe) *RegisterFprobeOp {
 // RegisterFprobeOp is what RegisterFprobe makes, for its options.
 type RegisterFprobeOp struct{ anOp }
 
-// Errno is errno. See RegisterFprobe; without it None.
+// Errno sets errno of RegisterFprobe, by default None.
 func (x *RegisterFprobeOp) Errno(errno string) *RegisterFprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -191,7 +203,7 @@ func UnregisterFprobe(p AnyFprobe) *UnregisterFprobeOp {
 // UnregisterFprobeOp is what UnregisterFprobe makes, for its options.
 type UnregisterFprobeOp struct{ anOp }
 
-// Errno is errno. See UnregisterFprobe; without it None.
+// Errno sets errno of UnregisterFprobe, by default None.
 func (x *UnregisterFprobeOp) Errno(errno string) *UnregisterFprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -207,7 +219,7 @@ func BPFAttach(program AnyProgram) *BPFAttachOp {
 // BPFAttachOp is what BPFAttach makes, for its options.
 type BPFAttachOp struct{ anOp }
 
-// Errno is errno. See BPFAttach; without it None.
+// Errno sets errno of BPFAttach, by default None.
 func (x *BPFAttachOp) Errno(errno string) *BPFAttachOp { x.set("errno", errnoOf(errno)); return x }
 
 // BPFDetach is bpf_detach(program, errno = None) of the language: detach program. Calls that are under way may
@@ -220,7 +232,7 @@ func BPFDetach(program AnyProgram) *BPFDetachOp {
 // BPFDetachOp is what BPFDetach makes, for its options.
 type BPFDetachOp struct{ anOp }
 
-// Errno is errno. See BPFDetach; without it None.
+// Errno sets errno of BPFDetach, by default None.
 func (x *BPFDetachOp) Errno(errno string) *BPFDetachOp { x.set("errno", errnoOf(errno)); return x }
 
 // BPFDispatch is bpf_dispatch(f, p) of the language: have the BPF dispatcher f know the program p: f begins with a
@@ -251,7 +263,7 @@ func SetBreakpoint(f Place) *SetBreakpointOp {
 // SetBreakpointOp is what SetBreakpoint makes, for its options.
 type SetBreakpointOp struct{ anOp }
 
-// Errno is errno. See SetBreakpoint; without it None.
+// Errno sets errno of SetBreakpoint, by default None.
 func (x *SetBreakpointOp) Errno(errno string) *SetBreakpointOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -266,7 +278,7 @@ func ClearBreakpoint(f Place) *ClearBreakpointOp {
 // ClearBreakpointOp is what ClearBreakpoint makes, for its options.
 type ClearBreakpointOp struct{ anOp }
 
-// Errno is errno. See ClearBreakpoint; without it None.
+// Errno sets errno of ClearBreakpoint, by default None.
 func (x *ClearBreakpointOp) Errno(errno string) *ClearBreakpointOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -288,22 +300,22 @@ func HitUprobe(f Function) *HitUprobeOp { return &HitUprobeOp{anOp{deed{newCall(
 // HitUprobeOp is what HitUprobe makes, for its options.
 type HitUprobeOp struct{ anOp }
 
-// At is at is a function that begins with a nop of five bytes, which has the uprobe: the task runs it in user mode,
-// with the fetch model of the machine, and the first hit makes the nop a call of the kernel, as since 6.18; when
-// the last user goes it becomes a nop again. See HitUprobe; without it None.
+// At sets at of HitUprobe, by default None: at is a function that begins with a nop of five bytes, which has the
+// uprobe: the task runs it in user mode, with the fetch model of the machine, and the first hit makes the nop a
+// call of the kernel, as since 6.18.
 func (x *HitUprobeOp) At(at Function) *HitUprobeOp { x.set("at", at); return x }
 
-// Process is process, 0 to 3, is whose text it is. See HitUprobe; without it 0.
+// Process sets process of HitUprobe, by default 0: process, 0 to 3, is whose text it is.
 func (x *HitUprobeOp) Process(process int) *HitUprobeOp { x.set("process", process); return x }
 
-// Recurses is Where a user has a return handler, the instruction is a function's first one: the function calls
-// itself recurses times, each time hitting the uprobe, longjmp leaves the innermost leaves of the calls, and the
-// others return. See HitUprobe; without it 0.
+// Recurses sets recurses of HitUprobe, by default 0: where a user has a return handler, the instruction is a
+// function's first one: the function calls itself recurses times, each time hitting the uprobe, longjmp leaves the
+// innermost leaves of the calls, and the others return.
 func (x *HitUprobeOp) Recurses(recurses int) *HitUprobeOp { x.set("recurses", recurses); return x }
 
-// Leaves is Where a user has a return handler, the instruction is a function's first one: the function calls itself
-// recurses times, each time hitting the uprobe, longjmp leaves the innermost leaves of the calls, and the others
-// return. See HitUprobe; without it 0.
+// Leaves sets leaves of HitUprobe, by default 0: where a user has a return handler, the instruction is a function's
+// first one: the function calls itself recurses times, each time hitting the uprobe, longjmp leaves the innermost
+// leaves of the calls, and the others return.
 func (x *HitUprobeOp) Leaves(leaves int) *HitUprobeOp { x.set("leaves", leaves); return x }
 
 // RegisterUprobe is register_uprobe(f, ret = None, skips = None, removes = False, errno = None) of the language:
@@ -320,26 +332,26 @@ func RegisterUprobe(f Function) *RegisterUprobeOp {
 // RegisterUprobeOp is what RegisterUprobe makes, for its options.
 type RegisterUprobeOp struct{ anOp }
 
-// Ret is ret is what its return handler calls, once for each call that returns and began after this. skips are the
-// processes that its filter is against, [1]: their hits don't call it (no filter is asked of ret), and if no user
-// wants a process it has no breakpoint. See RegisterUprobe; without it None.
+// Ret sets ret of RegisterUprobe, by default None: ret is what its return handler calls, once for each call that
+// returns and began after this; skips are the processes that its filter is against, [1]: their hits don't call it
+// (no filter is asked of ret), and if no user wants a process it has no breakpoint.
 func (x *RegisterUprobeOp) Ret(ret Function) *RegisterUprobeOp { x.set("ret", ret); return x }
 
-// Skips is skips are the processes that its filter is against, [1]: their hits don't call it (no filter is asked of
-// ret), and if no user wants a process it has no breakpoint. See RegisterUprobe; without it None.
+// Skips sets skips of RegisterUprobe, by default None: skips are the processes that its filter is against, [1]:
+// their hits don't call it (no filter is asked of ret), and if no user wants a process it has no breakpoint.
 func (x *RegisterUprobeOp) Skips(skips ...int) *RegisterUprobeOp {
 	x.set("skips", list(skips))
 	return x
 }
 
-// Removes is removes = True: each time, its handler has the hit's process skipped from then on; the breakpoint is
-// removed there if no user needs it. See RegisterUprobe; without it False.
+// Removes sets removes of RegisterUprobe, by default False: removes = True: each time, its handler has the hit's
+// process skipped from then on.
 func (x *RegisterUprobeOp) Removes(removes bool) *RegisterUprobeOp {
 	x.set("removes", removes)
 	return x
 }
 
-// Errno is errno. See RegisterUprobe; without it None.
+// Errno sets errno of RegisterUprobe, by default None.
 func (x *RegisterUprobeOp) Errno(errno string) *RegisterUprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -354,7 +366,7 @@ func UnregisterUprobe(f Function) *UnregisterUprobeOp {
 // UnregisterUprobeOp is what UnregisterUprobe makes, for its options.
 type UnregisterUprobeOp struct{ anOp }
 
-// Errno is errno. See UnregisterUprobe; without it None.
+// Errno sets errno of UnregisterUprobe, by default None.
 func (x *UnregisterUprobeOp) Errno(errno string) *UnregisterUprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -385,9 +397,9 @@ func Offline(cpu int) *OfflineOp { return &OfflineOp{anOp{deed{newCall("offline"
 // OfflineOp is what Offline makes, for its options.
 type OfflineOp struct{ anOp }
 
-// Fails is this step fails, the steps before it are undone, and the CPU stays: "sched:active", as it stops being
-// active; "workqueue:online", when its workers are to be unbound; "cpu:teardown", when it is to be taken down. See
-// Offline; without it None.
+// Fails sets fails of Offline, by default None: this step fails, the steps before it are undone, and the CPU stays:
+// "sched:active", as it stops being active; "workqueue:online", when its workers are to be unbound; "cpu:teardown",
+// when it is to be taken down.
 func (x *OfflineOp) Fails(fails OfflineFails) *OfflineOp { x.set("fails", string(fails)); return x }
 
 // OnlineFails is a word for fails.
@@ -408,8 +420,8 @@ func Online(cpu int) *OnlineOp { return &OnlineOp{anOp{deed{newCall("online", cp
 // OnlineOp is what Online makes, for its options.
 type OnlineOp struct{ anOp }
 
-// Fails is this step fails, and the CPU is offline again: "cpu:bringup", it doesn't answer; "workqueue:online",
-// when it is online; "sched:active", the last. See Online; without it None.
+// Fails sets fails of Online, by default None: this step fails, and the CPU is offline again: "cpu:bringup", it
+// doesn't answer; "workqueue:online", when it is online; "sched:active", the last.
 func (x *OnlineOp) Fails(fails OnlineFails) *OnlineOp { x.set("fails", string(fails)); return x }
 
 // Schedule is schedule() of the language: give up the CPU once, as the kernel's schedule() does.
@@ -457,30 +469,3 @@ func Address(f Place) Written { return writtenForm{deed{newCall("address", f)}} 
 
 // Saved is saved(d) of the language: what the data d hold then, as save_text has left them.
 func Saved(d Block) Written { return writtenForm{deed{newCall("saved", d)}} }
-
-// Timer is timer(cpu, at_most = 1, run = None, opens = False, idle = False, args = []) of the language: a timer
-// tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns interrupts on
-// before it ends; idle: it also fires while the CPU has no task to run.
-func (s *Scenario) Timer(cpu int) *Timer { return &Timer{s.make("timer", cpu)} }
-
-// Timer is what Timer makes, for its options.
-type Timer struct{ part }
-
-// AtMost is at_most. See Timer; without it 1.
-func (x *Timer) AtMost(atMost int) *Timer { x.set("at_most", atMost); return x }
-
-// Run is a timer tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns
-// interrupts on before it ends; idle: it also fires while the CPU has no task to run. See Timer; without it None.
-func (x *Timer) Run(run Function) *Timer { x.set("run", run); return x }
-
-// Opens is a timer tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns
-// interrupts on before it ends; idle: it also fires while the CPU has no task to run. See Timer; without it False.
-func (x *Timer) Opens(opens bool) *Timer { x.set("opens", opens); return x }
-
-// Idle is a timer tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns
-// interrupts on before it ends; idle: it also fires while the CPU has no task to run. See Timer; without it False.
-func (x *Timer) Idle(idle bool) *Timer { x.set("idle", idle); return x }
-
-// Args is a timer tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns
-// interrupts on before it ends; idle: it also fires while the CPU has no task to run. See Timer; without it [].
-func (x *Timer) Args(args ...Word) *Timer { x.set("args", list(args)); return x }

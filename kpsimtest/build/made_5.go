@@ -2,6 +2,31 @@
 
 package build
 
+// Timer is timer(cpu, at_most = 1, run = None, opens = False, idle = False, args = []) of the language: a timer
+// tick, whose handler calls run, with up to six numbers, args = [3, 5]; opens: the handler turns interrupts on
+// before it ends; idle: it also fires while the CPU has no task to run.
+func (s *Scenario) Timer(cpu int) *Timer { return &Timer{s.make("timer", cpu)} }
+
+// Timer is what Timer makes, for its options.
+type Timer struct{ part }
+
+// AtMost sets at_most of Timer, by default 1.
+func (x *Timer) AtMost(atMost int) *Timer { x.set("at_most", atMost); return x }
+
+// Run sets run of Timer, by default None: a timer tick, whose handler calls run, with up to six numbers, args = [3,
+// 5].
+func (x *Timer) Run(run Function) *Timer { x.set("run", run); return x }
+
+// Opens sets opens of Timer, by default False: the handler turns interrupts on before it ends.
+func (x *Timer) Opens(opens bool) *Timer { x.set("opens", opens); return x }
+
+// Idle sets idle of Timer, by default False: it also fires while the CPU has no task to run.
+func (x *Timer) Idle(idle bool) *Timer { x.set("idle", idle); return x }
+
+// Args sets args of Timer, by default []: a timer tick, whose handler calls run, with up to six numbers, args = [3,
+// 5].
+func (x *Timer) Args(args ...Word) *Timer { x.set("args", list(args)); return x }
+
 // NMI is nmi(cpu, at_most = 1, run = None, idle = False, args = []) of the language: a non-maskable interrupt; run,
 // args and idle as a timer's.
 func (s *Scenario) NMI(cpu int) *NMI { return &NMI{s.make("nmi", cpu)} }
@@ -9,16 +34,16 @@ func (s *Scenario) NMI(cpu int) *NMI { return &NMI{s.make("nmi", cpu)} }
 // NMI is what NMI makes, for its options.
 type NMI struct{ part }
 
-// AtMost is at_most. See NMI; without it 1.
+// AtMost sets at_most of NMI, by default 1.
 func (x *NMI) AtMost(atMost int) *NMI { x.set("at_most", atMost); return x }
 
-// Run is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it None.
+// Run sets run of NMI, by default None: run, args and idle as a timer's.
 func (x *NMI) Run(run Function) *NMI { x.set("run", run); return x }
 
-// Idle is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it False.
+// Idle sets idle of NMI, by default False: run, args and idle as a timer's.
 func (x *NMI) Idle(idle bool) *NMI { x.set("idle", idle); return x }
 
-// Args is a non-maskable interrupt; run, args and idle as a timer's. See NMI; without it [].
+// Args sets args of NMI, by default []: run, args and idle as a timer's.
 func (x *NMI) Args(args ...Word) *NMI { x.set("args", list(args)); return x }
 
 // Preempt is preempt(cpu, at_most = 1) of the language: a reschedule interrupt: another task is to run. It needs a
@@ -28,7 +53,7 @@ func (s *Scenario) Preempt(cpu int) *Preempt { return &Preempt{s.make("preempt",
 // Preempt is what Preempt makes, for its options.
 type Preempt struct{ part }
 
-// AtMost is at_most. See Preempt; without it 1.
+// AtMost sets at_most of Preempt, by default 1.
 func (x *Preempt) AtMost(atMost int) *Preempt { x.set("at_most", atMost); return x }
 
 // Never is never(canary = None) of the language: no schedule breaks any property. canary: with this mutant some
@@ -38,8 +63,8 @@ func (s *Scenario) Never() *Never { return &Never{s.only("never")} }
 // Never is what Never makes, for its options.
 type Never struct{ part }
 
-// Canary is with this mutant some schedule must, which shows that the search isn't blind. See Never; without it
-// None.
+// Canary sets canary of Never, by default None: with this mutant some schedule must, which shows that the search
+// isn't blind.
 func (x *Never) Canary(canary string) *Never { x.set("canary", canary); return x }
 
 // Sometimes is sometimes(property) of the language: some schedule breaks the property with this name or ID, "T2";
