@@ -44,6 +44,7 @@ func bytesOf(what, of string, v starlark.Value) ([]byte, error) { return hexOf(w
 // ofPart says that a parameter is a part's.
 func ofPart(name string) string { return fmt.Sprintf(" of %q", name) }
 
+// hexOf is bytesOf of code whose instructions have multiples of unit bytes.
 func hexOf(what, of string, v starlark.Value, unit int) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:

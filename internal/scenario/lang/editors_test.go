@@ -255,8 +255,12 @@ func grammar(t *testing.T, g rule) string {
 	return b.String()
 }
 
-// kinds are the functions of the language by what they give, each with its name in grammars and in Vim.
-func kinds() (list []struct{ scope, group, words string }) {
+// A kind is the functions of the language that are highlighted alike, separated by blanks, with its names in grammars
+// and in Vim.
+type kind struct{ scope, group, words string }
+
+// kinds returns the functions of the language by what they give. Each is in one kind.
+func kinds() (list []kind) {
 	for _, k := range []struct {
 		scope, group string
 		is           func(w lang.Word) bool
@@ -271,13 +275,13 @@ func kinds() (list []struct{ scope, group, words string }) {
 	} {
 		var words []string
 		for _, w := range lang.Words() {
-			if !slices.ContainsFunc(list, func(o struct{ scope, group, words string }) bool {
+			if !slices.ContainsFunc(list, func(o kind) bool {
 				return slices.Contains(strings.Fields(o.words), w.Name)
 			}) && k.is(w) {
 				words = append(words, w.Name)
 			}
 		}
-		list = append(list, struct{ scope, group, words string }{k.scope, k.group, strings.Join(words, " ")})
+		list = append(list, kind{k.scope, k.group, strings.Join(words, " ")})
 	}
 	return list
 }
@@ -287,12 +291,11 @@ func scenarioGrammar() rule {
 	g := rule{Titled: "kpsim scenario", Scope: "source.starlark.kpsim", Types: []string{"star"}}
 	escapes := []rule{{Name: "constant.character.escape.starlark", Match: `\\.`}}
 	for _, quote := range []string{`"""`, `'''`, `"`, `'`} {
-		name := "string.quoted.starlark"
 		end := quote
 		if len(quote) == 1 {
 			end += `|(?<!\\)$` // a trace's long lines go on behind a backslash
 		}
-		g.Patterns = append(g.Patterns, rule{Name: name, Begin: `\b(?:rb|[rb])?` + quote + `|` + quote, End: end,
+		g.Patterns = append(g.Patterns, rule{Name: "string.quoted.starlark", Begin: `\b(?:rb|[rb])?` + quote + `|` + quote, End: end,
 			Patterns: escapes})
 	}
 	g.Patterns = append(g.Patterns,

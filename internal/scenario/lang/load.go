@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"go.starlark.net/resolve"
@@ -326,15 +327,13 @@ func (l *loader) explain(err error) error {
 
 // misses reports whether a def's message says that a call's arguments aren't its parameters.
 func misses(says string) bool {
-	for _, begins := range []string{"missing", "accepts", "got", "takes"} {
-		if strings.HasPrefix(says, begins) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"missing", "accepts", "got", "takes"}, func(begins string) bool {
+		return strings.HasPrefix(says, begins)
+	})
 }
 
-// remedies say what to do about errors of Starlark's own, which don't: by what their messages contain.
+// remedies are what to do about Starlark's own errors, which don't say it: a part of the message, and the remedy. The
+// first row that matches counts.
 var remedies = [][2]string{
 	{"called recursively", "Starlark has no recursion: write a loop"},
 	{"division by zero", "divide by another number"},
@@ -353,7 +352,6 @@ var remedies = [][2]string{
 	{"too many values to unpack", "give as many names as there are values"},
 	{"too few values to unpack", "give as many names as there are values"},
 	{"range: ", "give whole numbers: range(3), range(1, 4)"},
-	{"arguments", "give what its def names"},
 	{"argument", "give what its def names"},
 	{"got ", "give that instead"},
 }
