@@ -266,8 +266,8 @@ func (m *maker) word(w lang.Word) {
 // label matches what begins the clauses about a parameter.
 var label = lazyregexp.New("^`\\w+`: ")
 
-// about returns the clauses of a text that name a parameter, after a colon; "" if there are none. A label's clauses go on
-// to the next label, or to the end of the sentence.
+// about returns the clauses of a text that name a parameter, after a colon; "" if there are none. A label's clauses
+// go on to the next label, or to the end of the sentence.
 func about(text, name string) string {
 	var list []string
 	for sentence := range strings.SplitSeq(strings.TrimSuffix(text, "."), ". ") {
