@@ -50,7 +50,7 @@ func (p *Plot) AddDots(rows []Row, dots []Dot) error {
 			return err
 		}
 		if d.Row >= len(rows) || rows[d.Row].Head {
-			return errors.New("plot: a dot is in a row, please")
+			return errors.New("plot: a dot is in no row")
 		}
 		for _, v := range []float64{d.At, d.Low, d.High} {
 			if !math.IsInf(v, 0) {
@@ -118,7 +118,7 @@ type swings struct {
 // piece 1 from the base to High.
 func (p *Plot) AddSwings(names []string, base float64, list []Swing) error {
 	if len(list) != len(names) {
-		return errors.New("plot: a swing for each name, please")
+		return errors.New("plot: as many swings as names")
 	}
 	p.X.take(base)
 	for _, s := range list {

@@ -122,7 +122,7 @@ func (p *Plot) AddBars(names []string, pieces [][]float64) error {
 	long := make([]float64, len(names))
 	for _, lengths := range pieces {
 		if len(lengths) != len(names) {
-			return errors.New("plot: a piece for each bar, please")
+			return errors.New("plot: as many bars as names, in each piece")
 		}
 		if err := finite(lengths...); err != nil {
 			return err
@@ -145,7 +145,7 @@ func (p *Plot) AddBars(names []string, pieces [][]float64) error {
 // at Middle, and a vertical line of series 2 at Farthest.
 func (p *Plot) AddRanges(names []string, ranges []Range) error {
 	if len(ranges) != len(names) {
-		return errors.New("plot: a range for each name, please")
+		return errors.New("plot: as many ranges as names")
 	}
 	for _, r := range ranges {
 		if err := finite(r.Low, r.Middle, r.High, r.Farthest); err != nil {

@@ -1,9 +1,11 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -35,9 +37,6 @@ func (a *Axis) number(v float64) string {
 
 // say writes a value with what the axis is of.
 func (a *Axis) say(v float64) string {
-	if strings.HasPrefix(a.Label, "% ") {
-		return a.number(v) + " " + a.Label
-	}
 	return strings.TrimSpace(a.number(v) + " " + a.Label)
 }
 
@@ -55,10 +54,18 @@ func (p *Plot) said(series int, row, values string) string {
 	if row != "" {
 		parts = append(parts, row)
 	}
-	if series >= 0 && series < len(p.Series) && p.Series[series] != "" {
-		parts = append(parts, p.Series[series])
+	if name := p.called(series); name != "" {
+		parts = append(parts, name)
 	}
 	return strings.Join(append(parts, values), ": ")
+}
+
+// called is what a reader calls a series; "" if it has no name.
+func (p *Plot) called(series int) string {
+	if series < 0 || series >= len(p.Series) {
+		return ""
+	}
+	return p.Series[series]
 }
 
 // begin begins a mark whose values are shown at the foot of the plot while the pointer or the keyboard's focus is on
@@ -101,12 +108,7 @@ func (d *drawing) drawPoints() {
 
 // barred reports whether a series has error bars.
 func (d *drawing) barred(series int) bool {
-	for _, e := range d.errors {
-		if e.series == series {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.errors, func(e errorBar) bool { return e.series == series })
 }
 
 // CSVHead are the columns of CSV. x and y are what the axes are of; in a plot of rows y is empty.
@@ -122,11 +124,7 @@ func (p *Plot) CSV() (rows [][]string) {
 		return strconv.FormatFloat(v, 'g', 5, 64)
 	}
 	add := func(series int, row, x, y, low, high string) {
-		name := strconv.Itoa(series)
-		if series >= 0 && series < len(p.Series) && p.Series[series] != "" {
-			name = p.Series[series]
-		}
-		rows = append(rows, []string{name, row, x, y, low, high})
+		rows = append(rows, []string{cmp.Or(p.called(series), strconv.Itoa(series)), row, x, y, low, high})
 	}
 	for i, lengths := range p.bars {
 		for k, v := range lengths {
