@@ -155,9 +155,8 @@ func encode(r *Run) map[string]any {
 	s := r.Scene
 	e := &encoder{index: make(map[string]int)}
 	n := len(s.Steps)
-	cpu, task, kind, class, says, depth := make([]int, n), make([]int, n), make([]int, n), make([]int, n),
-		make([]int, n),
-		make([]int, n)
+	column := func() []int { return make([]int, n) }
+	cpu, task, kind, class, says, depth := column(), column(), column(), column(), column(), column()
 	seq, time, clock := make([]int64, n), make([]int64, n), make([]int64, n)
 	for i := range s.Steps {
 		p := &s.Steps[i]
@@ -210,13 +209,10 @@ func encode(r *Run) map[string]any {
 	return map[string]any{
 		"folds": pairs(s.Folds), "calls": calls, "chains": chains, "frames": frames,
 		"name": r.Name, "about": r.About, "banner": r.Banner, "headline": s.Headline, "cpus": s.CPUs,
-		"violation": s.Violation,
-		"cpu":       cpu, "task": task, "kind": kind, "class": class, "says": says, "depth": depth, "seq": seq,
-		"time":  time,
-		"clock": clock,
+		"violation": s.Violation, "story": story, "strings": e.texts,
+		"cpu": cpu, "task": task, "kind": kind, "class": class, "says": says, "depth": depth,
+		"seq": seq, "time": time, "clock": clock,
 		"spans": spans, "arrows": arrows, "texts": texts, "stands": stands, "bands": bands, "turns": turns,
-		"story":   story,
-		"strings": e.texts,
 	}
 }
 

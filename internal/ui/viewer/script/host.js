@@ -161,12 +161,12 @@ class Host {
 		this.say(v, copied ? `copied: ${this.hash()}` : "not copied; the address has it");
 	}
 
-	// say shows a line beside a run's number of the event, for some seconds.
+	// say shows a line beside the number of a run's event, for some seconds.
 	say(v, line) {
 		const says = v.$(".copied");
 		says.textContent = line;
-		clearTimeout(this.said);
-		this.said = setTimeout(() => { says.textContent = ""; }, 6000);
+		clearTimeout(v.said);
+		v.said = setTimeout(() => { says.textContent = ""; }, 6000);
 	}
 
 	// copyByHand is for browsers that let a file write to the clipboard by this alone.

@@ -151,7 +151,7 @@ class Lanes {
 		c.beginPath();
 		c.rect(this.gutter - 4, 0, this.wide - this.gutter + 4, this.high);
 		c.clip();
-		const labels = this.drawSpans(c), fg = this.colour("fg");
+		const labels = this.drawSpans(c);
 		const heads = this.drawArrows(c);
 		this.drawSteps(c);
 		this.drawDiffering(c);
@@ -166,11 +166,9 @@ class Lanes {
 		this.drawScale(c);
 		this.drawMarks(c);
 		c.restore();
-		c.fillStyle = fg;
-		c.save();
 		c.fillStyle = this.colour("soft");
 		c.fillText(this.byTime ? "time" : "event", 4, this.high - scaleHigh / 2 + 1.5);
-		c.restore();
+		c.fillStyle = this.colour("fg");
 		for (const { name, y } of this.names) c.fillText(shorten(c, name, this.gutter - 10, name.lastIndexOf("+")), 4, y);
 		this.drawAxes(scale);
 		this.hints();
