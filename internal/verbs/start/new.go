@@ -46,7 +46,7 @@ func (c *New) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	text := withName(string(of.template()), cli.Line("", cli.AsFile(file))[1:])
+	text := withName(string(of.template()), file)
 	if err := create(file, text); err != nil {
 		return 0, err
 	}
@@ -69,7 +69,7 @@ func (p *purpose) file(typed string) (string, error) {
 		return typed, nil
 	case slices.ContainsFunc(purposes, func(o purpose) bool { return o.ext == ext }):
 		return "", fmt.Errorf("%s: a scenario for %q is a file NAME%s; write %s, or another --for", typed, p.name,
-			p.ext, strings.TrimSuffix(base, ext)+p.ext)
+			p.ext, strings.TrimSuffix(typed, ext)+p.ext)
 	}
 	return typed + p.ext, nil
 }
@@ -91,5 +91,8 @@ func create(file, text string) error {
 	return nil
 }
 
-// withName puts a file's name into a template or a command line.
-func withName(text, file string) string { return strings.ReplaceAll(text, "NAME", file) }
+// withName puts a file's name into a template or a command line, as it is typed.
+func withName(text, file string) string {
+	typed := strings.TrimPrefix(cli.Line("", cli.AsFile(file)), " ")
+	return strings.ReplaceAll(text, "NAME", typed)
+}

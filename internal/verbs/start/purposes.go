@@ -2,6 +2,7 @@ package start
 
 import (
 	"embed"
+	"fmt"
 	"slices"
 
 	"kpsim/internal/ui/cli"
@@ -60,7 +61,7 @@ func (p *purpose) template() []byte {
 // listed is the table of the purposes in a help, each a line.
 func listed() (text string) {
 	for _, p := range purposes {
-		text += "\n  " + p.name + ":" + "         "[len(p.name):] + p.says + " (NAME" + p.ext + ")"
+		text += fmt.Sprintf("\n  %-10s%s (NAME%s)", p.name+":", p.says, p.ext)
 	}
 	return text
 }
@@ -68,7 +69,7 @@ func listed() (text string) {
 // lines returns what to type next for a file.
 func (p *purpose) lines(file string) (list []string) {
 	for _, l := range p.next {
-		list = append(list, cli.Typed()+" "+withName(l, cli.Line("", cli.AsFile(file))[1:]))
+		list = append(list, cli.Typed()+" "+withName(l, file))
 	}
 	return list
 }
