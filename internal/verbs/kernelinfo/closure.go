@@ -13,7 +13,7 @@ import (
 
 // Closure implements kpsim kernel closure.
 type Closure struct {
-	File  cli.FileName `arg:"" optional:"" help:"A vmlinux, or a vmlinuz as distributions ship it."`
+	File  cli.FileName `arg:"" optional:"" help:"A vmlinux, a vmlinuz as distributions ship it, or the release of one that scripts/fetch-kernel put on this computer."`
 	Set   string       `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace,fprobe" help:"Of which set: ${enum}."`
 	With  string       `placeholder:"RELEASE" help:"Compare with this kernel, of those that --known prints. By default with the nearest."`
 	All   bool         `help:"List all functions, too: those that run and those that they call."`

@@ -13,7 +13,7 @@ import (
 
 // Info implements kpsim kernel info.
 type Info struct {
-	File    cli.FileName   `arg:"" help:"A vmlinux, or a vmlinuz as distributions ship it."`
+	File    cli.FileName   `arg:"" help:"A vmlinux, a vmlinuz as distributions ship it, or the release of one that scripts/fetch-kernel put on this computer."`
 	Objects []cli.FileName `placeholder:"FILE,…" help:"Object files, compiled for that kernel, whose functions take the place of its own."`
 	JSON    bool           `name:"json" help:"Print one JSON object."`
 }
@@ -167,7 +167,7 @@ func few(all []string) string {
 
 // Table implements kpsim kernel table.
 type Table struct {
-	Files    []cli.FileName `arg:"" help:"Kernels: vmlinux or vmlinuz."`
+	Files    []cli.FileName `arg:"" help:"Kernels: vmlinux, vmlinuz, or releases."`
 	Set      string         `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace,fprobe,all" help:"Of which set: ${enum}."`
 	Markdown bool           `help:"Print a table for a page."`
 }

@@ -21,6 +21,7 @@ info says which kernel a file is, what is served, and what each function without
 Examples:
 
   kpsim kernel info vmlinuz
+  kpsim kernel info 6.12.117+deb12-amd64
   kpsim kernel info --json vmlinux
   kpsim kernel info vmlinux --objects kprobes.o,opt.o
   kpsim kernel closure vmlinuz
@@ -34,6 +35,6 @@ Examples:
   kpsim explore --kernel vmlinuz --out 1.json --seed 1 safe-full safe-none
   kpsim kernel runs --markdown 1.json 2.json
 
-scripts/fetch-kernel fetches Debian's kernels.
+scripts/fetch-kernel fetches Debian's kernels. One that it has fetched can be named by its release. Which functions a run has executed, kpsim replay --functions lists.
 
 Exit status: 0, or 2 for bad input.`

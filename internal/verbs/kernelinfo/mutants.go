@@ -10,12 +10,11 @@ import (
 	"kpsim/internal/ui/table"
 	"kpsim/linux/closure"
 	"kpsim/linux/mutate"
-	"kpsim/linux/vmlinux"
 )
 
 // Mutants implements kpsim kernel mutants.
 type Mutants struct {
-	File cli.FileName `arg:"" help:"A vmlinux, or a vmlinuz as distributions ship it."`
+	File cli.FileName `arg:"" help:"A vmlinux, a vmlinuz as distributions ship it, or the release of one that scripts/fetch-kernel put on this computer."`
 	Func string       `placeholder:"NAME" help:"Only those of this function."`
 	Set  string       `default:"kprobes" enum:"kprobes,jumplabel,staticcall,ftrace,fprobe" help:"Of which set: ${enum}."`
 	Draw int          `placeholder:"N" range:"0..1000000" help:"Only so many, drawn; 0: all."`
@@ -39,9 +38,9 @@ type mutant struct {
 
 // Run lists the mutants.
 func (c *Mutants) Run(p *cli.Program) (int, error) {
-	im, err := vmlinux.Open(string(c.File))
+	im, err := image(c.File)
 	if err != nil {
-		return 0, cause(err, string(c.File))
+		return 0, err
 	}
 	cut, err := closure.Of(im, c.Set)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux"
 	"kpsim/linux/boot"
 	"kpsim/linux/closure"
@@ -24,6 +25,7 @@ const bootCPUs = 2
 
 // open opens a kernel, and tries to start its engine.
 func open(file cli.FileName, objects []cli.FileName) (*opened, error) {
+	file = kernels.Path(file)
 	var over []string
 	for _, o := range objects {
 		over = append(over, string(o))
@@ -36,11 +38,20 @@ func open(file cli.FileName, objects []cli.FileName) (*opened, error) {
 	if len(objects) > 0 {
 		return nil, cause(stops, "")
 	}
-	im, err := vmlinux.Open(string(file)) // linux.Open may have left its image half done
+	im, err := image(file) // linux.Open may have left its image half done
 	if err != nil {
-		return nil, cause(err, string(file))
+		return nil, err
 	}
 	return &opened{im, nil, stops}, nil
+}
+
+// image opens a kernel's file, or the kernel of a release on this computer, without running it.
+func image(file cli.FileName) (*vmlinux.Image, error) {
+	im, err := vmlinux.Open(string(kernels.Path(file)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w%s", cause(err, string(file)), kernels.OnShelf(file))
+	}
+	return im, cause(err, string(file))
 }
 
 // cause words an error about a file. Errors of package vmlinux already name the file.

@@ -21,8 +21,9 @@ import (
 
 // Replay is kpsim replay.
 type Replay struct {
-	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	All   bool   `help:"Print a row for each event, and leave nothing out."`
+	Trace     string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	All       bool   `help:"Print a row for each event, and leave nothing out."`
+	Functions bool   `help:"Print instead, of a run on a kernel's own engine, which functions of the kernel ran as they were compiled, and for which kpsim stood in."`
 	kernels.TracesKernel
 	kernels.Sources
 	JSON bool `name:"json" xor:"form" help:"Print one JSON object."`
@@ -39,6 +40,7 @@ Examples:
 
   kpsim replay traces/second-instruction.kps
   kpsim replay --json traces/second-instruction.kps
+  kpsim replay --functions traces/of-a-kernel.kps
 
 Exit status: 0 the same as the trace says, 1 not the same, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
@@ -99,6 +101,9 @@ func (c *Replay) Run(p *cli.Program) (int, error) {
 		status = cli.Against
 	}
 	c.judge(p, file, r)
+	if c.Functions {
+		return status, c.printFunctions(p, r)
+	}
 	if c.JSON {
 		return status, c.printJSON(p, file, r)
 	}

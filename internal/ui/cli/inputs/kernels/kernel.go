@@ -112,22 +112,31 @@ func (f *Kernel) Laid(j *inputs.Input) {
 	}
 }
 
-// onShelf suggests kernels on this computer if a release was given instead of a file.
-func onShelf(name string) string {
-	of := make(map[string]string)
+// Path returns the file that a word names: the word itself, or the kernel of that release on this computer.
+func Path(word cli.FileName) cli.FileName {
+	if path := shelf.Kernel(string(word)); path != "" && !inputs.IsFile(string(word)) {
+		return cli.FileName(path)
+	}
+	return word
+}
+
+// OnShelf completes the message that there is no file of a name: which releases are on this computer that are spelt
+// like it or, if it is a number as a release is, which there are.
+func OnShelf(word cli.FileName) string {
 	var releases []string
 	for _, path := range shelf.Files("vmlinuz") {
-		release := filepath.Base(filepath.Dir(path))
-		of[release], releases = path, append(releases, release)
+		releases = append(releases, filepath.Base(filepath.Dir(path)))
 	}
-	var paths []string
-	for _, release := range nearest.Names(name, releases) {
-		paths = append(paths, of[release])
-	}
-	if len(paths) == 0 {
+	near := nearest.Names(word.Base(), releases)
+	switch {
+	case len(near) > 0:
+		return "; did you mean " + cli.List(near) + "?"
+	case word == "" || word[0] < '0' || word[0] > '9' || word.Base() != string(word):
 		return ""
+	case len(releases) == 0:
+		return "; in " + shelf.Folder() + ", where scripts/fetch-kernel puts kernels, is no release"
 	}
-	return "; did you mean " + cli.List(paths) + "?"
+	return "; of releases, " + shelf.Folder() + " has " + cli.List(releases)
 }
 
 // Open opens the kernel and registers it for scenarios. It returns nil if no kernel was given.
@@ -148,9 +157,7 @@ func (f *Kernel) OpenAs(kernel, laid string) (*linux.Kernel, error) {
 	if f.opened != nil {
 		return f.opened, nil
 	}
-	if path := shelf.Kernel(string(f.Kernel)); path != "" && !inputs.IsFile(string(f.Kernel)) { // a release
-		f.Kernel = cli.FileName(path)
-	}
+	f.Kernel = Path(f.Kernel)
 	var objects []string
 	for _, o := range f.Objects {
 		objects = append(objects, string(o))
@@ -160,7 +167,7 @@ func (f *Kernel) OpenAs(kernel, laid string) (*linux.Kernel, error) {
 		if slices.Contains(objects, p.Path) {
 			return nil, fmt.Errorf("%s: %s", laid, cli.Cause(err, p.Path))
 		}
-		return nil, fmt.Errorf("%s: %s%s", kernel, cli.Cause(err, string(f.Kernel)), onShelf(f.Kernel.Base()))
+		return nil, fmt.Errorf("%s: %s%s", kernel, cli.Cause(err, string(f.Kernel)), OnShelf(f.Kernel))
 	}
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"errors"
+
 	"kpsim/internal/search/calls"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
@@ -23,4 +25,18 @@ func (f *Sources) Follow(r *replay.Replay, in *view.Input) {
 	if k, err := linux.Given(m.Image); err == nil { // opened when the trace was run
 		calls.Follow(r, source.Of(k, string(f.Source)), in)
 	}
+}
+
+// Ran lists the code that a replay's run consisted of, if it is of a kernel's own engine.
+func (f *Sources) Ran(r *replay.Replay) (*calls.Ran, error) {
+	m := &r.Rig.Scenario.Machine
+	if !m.Guest() {
+		return nil, errors.New("this run is of kpsim's own engine, which is written in Go; functions are those of a " +
+			"kernel's (explore --kernel)")
+	}
+	k, err := linux.Given(m.Image)
+	if err != nil {
+		return nil, err
+	}
+	return calls.What(r, source.Of(k, string(f.Source))), nil
 }

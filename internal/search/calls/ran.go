@@ -1,0 +1,112 @@
+package calls
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"kpsim/internal/search/replay"
+	"kpsim/linux/linuxev"
+	"kpsim/linux/source"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/traces"
+)
+
+// Ran says which code a run on a kernel's own engine consisted of.
+type Ran struct {
+	Release   string     `json:"release"`
+	Functions []Function `json:"ran"`       // of the kernel, executed as they were compiled, by name
+	Served    []Served   `json:"stood_in"`  // called by the kernel's code, and answered by kpsim in Go, by name
+	Of        int        `json:"functions"` // how many functions of the kernel kpsim executes if they are called
+}
+
+// A Function is one that a CPU stood in.
+type Function struct {
+	Name  string `json:"function"`
+	Set   string `json:"set"`
+	Where string `json:"place,omitempty"` // its source file, with the line of its entry if that is known
+	Ran   int    `json:"ran"`             // how many of its instructions a CPU stood at
+	Of    int    `json:"instructions"`    // of how many
+	Times int    `json:"times"`           // how often a CPU stood at any
+}
+
+// A Served is a function that kpsim answered instead of the kernel.
+type Served struct {
+	Name  string `json:"function"`
+	Calls int    `json:"calls"`
+	From  string `json:"called_by"` // the function that called it first; "": not found on the stack
+}
+
+// What repeats the run of a replay, and lists the code that it consisted of.
+func What(r *replay.Replay, s *source.Source) *Ran {
+	w := &witness{r: r, follower: follower{m: r.Rig.Machine, source: s}, stood: make(map[arch.Addr]int),
+		served: make(map[string]*Served)}
+	r.Rig.Log.Subscribe(w, linuxev.Call)
+	defer r.Rig.Log.Unsubscribe(w)
+	r.Rig.Observe(w)
+	defer r.Rig.Observe(nil)
+	if run := r.Rig.Play(sched.NewAnchored(r.Taken, r.Rig.Machine.Names())); run.Digest != r.Digest {
+		sim.Bug("what ran: the run has digest %016x, the replay had %016x", run.Digest, r.Digest)
+	}
+	inside := s.Kernel().Closure
+	ran := &Ran{Release: s.Kernel().Image.Release, Functions: []Function{}, Served: []Served{}, Of: len(inside.Inside)}
+	functions := make(map[string]*Function)
+	for at, times := range w.stood {
+		in := inside.Function(uint64(at))
+		if in == nil || w.served[in.Name] != nil { // its first instruction leads to the service
+			continue
+		}
+		f := functions[in.Name]
+		if f == nil {
+			f = &Function{Name: in.Name, Set: in.Set, Where: cmp.Or(s.Line(arch.Addr(in.Addr)), in.File), Of: in.Insns}
+			functions[in.Name] = f
+		}
+		f.Ran++
+		f.Times += times
+	}
+	for _, f := range functions {
+		ran.Functions = append(ran.Functions, *f)
+	}
+	slices.SortFunc(ran.Functions, func(a, b Function) int { return cmp.Compare(a.Name, b.Name) })
+	for _, name := range slices.Sorted(maps.Keys(w.served)) {
+		ran.Served = append(ran.Served, *w.served[name])
+	}
+	return ran
+}
+
+// A witness notes at which instructions the CPUs stand after each step, and which services are called.
+type witness struct {
+	follower
+	r      *replay.Replay
+	stood  map[arch.Addr]int
+	served map[string]*Served
+}
+
+// Stepped implements sim.Observer.
+func (w *witness) Stepped(mv sim.Mover, _ []sim.Touch) {
+	if mv >= sim.MaxCPUs || w.m.Inspect().Current(int(mv)).Idle() {
+		return
+	}
+	if _, _, text := w.m.Names().Where(mv); text {
+		regs, _ := w.m.Inspect().Regs(int(mv))
+		w.stood[regs.IP]++
+	}
+}
+
+// Event implements traces.Sink.
+func (w *witness) Event(e *traces.Event) *traces.Finding {
+	name, _, _ := w.m.Names().SymbolAt(arch.Addr(e.A))
+	s := w.served[name]
+	if s == nil {
+		s = &Served{Name: name}
+		w.served[name] = s
+		regs, _ := w.m.Inspect().Regs(int(e.CPU))
+		if chain := w.chain(&regs, arch.Addr(e.B)); chain != nil {
+			s.From = w.source.Functions(chain[0] - 1)[0]
+		}
+	}
+	s.Calls++
+	return nil
+}
