@@ -16,6 +16,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 )
@@ -39,14 +40,16 @@ Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 
 // Search is kpsim bench search.
 type Search struct {
-	Seeds   int           `range:"1..10000" default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed. Default: 100."`
-	Most    uint64        `range:"1..1000000000" default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000. Default: 20000."`
-	Time    time.Duration `range:"0s..1h" default:"3s" placeholder:"D" help:"For how long each speed is measured; 0s leaves the speeds out. Default: 3s."`
-	Mutants []string      `placeholder:"NAME" help:"Only these mutants."`
-	Seed    uint64        `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
-	Workers int           `range:"0..64" default:"0" placeholder:"N" help:"How many goroutines search; 0 is one a processor. What they find is the same."`
-	JSON    bool          `name:"json" help:"Print one JSON object."`
+	Scenarios []string      `arg:"" optional:"" name:"file|name" help:"Scenarios with a race: files (NAME.star), or names of built-in ones. None: the mutants, and the harder bug."`
+	Seeds     int           `range:"1..10000" default:"100" placeholder:"N" help:"Searches of each strategy for each bug, each with its own seed. Default: 100."`
+	Most      uint64        `range:"1..1000000000" default:"20000" placeholder:"N" help:"Schedules of one search, at most. It is given no more than 20 times what the portfolio takes in the median, but at least 1000. Default: 20000."`
+	Time      time.Duration `range:"0s..1h" default:"3s" placeholder:"D" help:"For how long each speed is measured; 0s leaves the speeds out. Default: 3s."`
+	Mutants   []string      `placeholder:"NAME" help:"Only these mutants."`
+	Seed      uint64        `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
+	Workers   int           `range:"0..64" default:"0" placeholder:"N" help:"How many goroutines search; 0 is one a processor. What they find is the same."`
+	JSON      bool          `name:"json" help:"Print one JSON object."`
 
+	bugs []bug
 	stop atomic.Bool
 	line *cli.Progress
 }
@@ -55,13 +58,14 @@ type Search struct {
 func (*Search) Help() string {
 	return `Measure how fast the strategies are, and how soon they find each mutant and a harder bug.
 
-Prints first how many whole schedules of safe-none each strategy runs per second. Then it prints how many schedules each strategy needs to the first violation, the median over the seeds: for each mutant, and for a bug that needs three CPUs in one window of three instructions. "portfolio/best" is the portfolio's median divided by that of the best other strategy, with its upper 95 % bound by the bootstrap (5 seeds or more). The medians are the same on every computer; the speeds are those of this computer now.
+Prints first how many whole schedules of safe-none each strategy runs per second. Then it prints how many schedules each strategy needs to the first violation, the median over the seeds and (from 6 seeds on) its 95 % interval: for each mutant, and for a bug that needs three CPUs in one window of three instructions; or for the scenarios that are named. "portfolio/best" is the portfolio's median divided by that of the best other strategy, with its upper 95 % bound by the bootstrap (5 seeds or more). The medians are the same on every computer; the speeds are those of this computer now.
 
 Examples:
 
   kpsim bench search
   kpsim bench search --seeds 20 --time 0s --mutants no-grace,cancel-rcu
   kpsim bench search --seed 1000 --mutants cancel-rcu
+  kpsim bench search --seeds 40 --time 0s mine.star torn-jump
   kpsim bench search --json
 
 Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
@@ -72,7 +76,14 @@ Exit status: 0, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 //go:embed three-in-a-window.star
 var hardBug []byte
 
-// A searched is a row of bench search, as printed.
+// A bug is what the strategies search for.
+type bug struct {
+	name     string // of the mutant, or of the scenario
+	mutant   string // "": the scenario has the race itself
+	scenario *scenario.Scenario
+}
+
+// A searched is the output of --json.
 type searched struct {
 	Machine string      `json:"machine"`
 	Seeds   int         `json:"seeds"`
@@ -88,7 +99,7 @@ type speedRow struct {
 }
 
 type searchRow struct {
-	Bug      string         `json:"bug"` // a mutant, or the harder bug
+	Bug      string         `json:"bug"` // a mutant, or a scenario
 	Scenario string         `json:"scenario"`
 	Most     uint64         `json:"most"`
 	Medians  []medianCell   `json:"medians"` // by strategy, in their order
@@ -99,13 +110,15 @@ type searchRow struct {
 type medianCell struct {
 	Strategy string         `json:"strategy"`
 	Median   *uint64        `json:"median"` // null: more than most
+	Low      *uint64        `json:"low"`    // of its 95 % interval, by order statistics; null: there is none of so few searches
+	High     *uint64        `json:"high"`   // null: more than most, or there is none
 	Runs     []uint64       `json:"runs"`   // of each search, the fewest first; most+1: it found nothing
 	Found    int            `json:"found"`  // the number of searches that found it
 	By       map[string]int `json:"by"`     // the properties that were broken first
 }
 
 func (c *Search) Run(p *cli.Program) (int, error) {
-	if err := c.check(); err != nil {
+	if err := c.load(); err != nil {
 		return 0, err
 	}
 	p.StopAtInterrupt(&c.stop)
@@ -121,25 +134,8 @@ func (c *Search) Run(p *cli.Program) (int, error) {
 	if !c.JSON && !c.stop.Load() {
 		c.head(p)
 	}
-	hard, err := lang.Load("three-in-a-window.star", hardBug, nil)
-	if err != nil {
-		return 0, err
-	}
-	if len(c.Mutants) == 0 {
-		if err := c.search(p, &r, hard.Name, "", hard); err != nil {
-			return 0, err
-		}
-	}
-	for i := range mutants.All {
-		mu := &mutants.All[i]
-		if len(c.Mutants) > 0 && !slices.Contains(c.Mutants, mu.Name) {
-			continue
-		}
-		sc, err := library.Load(mu.Scenario)
-		if err != nil {
-			return 0, err
-		}
-		if err := c.search(p, &r, mu.Name, mu.Name, sc); err != nil {
+	for i := range c.bugs {
+		if err := c.search(p, &r, &c.bugs[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -157,27 +153,45 @@ func (c *Search) Run(p *cli.Program) (int, error) {
 
 // watch begins the progress line: the speed of each strategy on one core and on two, and its finds for each bug.
 func (c *Search) watch(p *cli.Program) {
-	bugs := 0
-	if len(c.Mutants) == 0 {
-		bugs = 1 // the harder one
-	}
-	for i := range mutants.All {
-		if len(c.Mutants) == 0 || slices.Contains(c.Mutants, mutants.All[i].Name) {
-			bugs++
-		}
-	}
 	speeds := 0
 	if c.Time > 0 {
 		speeds = 2
 	}
-	c.line = p.WatchParts("measuring", (speeds+bugs)*len(searching()), "measurement")
+	c.line = p.WatchParts("measuring", (speeds+len(c.bugs))*len(searching()), "measurement")
 }
 
-func (c *Search) check() error {
+// load lists the bugs that are asked for.
+func (c *Search) load() error {
 	for _, name := range c.Mutants {
 		if err := cli.Known("mutant", name, mutants.Names()); err != nil {
 			return fmt.Errorf("--mutants: %w", err)
 		}
+	}
+	if len(c.Scenarios) > 0 {
+		list, err := inputs.Load(c.Scenarios)
+		if err != nil {
+			return err
+		}
+		for _, j := range list {
+			c.bugs = append(c.bugs, bug{j.Name, "", j.Scenario})
+		}
+	} else if len(c.Mutants) == 0 {
+		hard, err := lang.Load("three-in-a-window.star", hardBug, nil)
+		if err != nil {
+			return err
+		}
+		c.bugs = append(c.bugs, bug{hard.Name, "", hard})
+	}
+	for i := range mutants.All {
+		mu := &mutants.All[i]
+		if everything := len(c.Mutants)+len(c.Scenarios) == 0; !everything && !slices.Contains(c.Mutants, mu.Name) {
+			continue
+		}
+		sc, err := library.Load(mu.Scenario)
+		if err != nil {
+			return err
+		}
+		c.bugs = append(c.bugs, bug{mu.Name, mu.Name, sc})
 	}
 	return nil
 }
@@ -258,17 +272,18 @@ const (
 )
 
 // search makes one row.
-func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *scenario.Scenario) error {
-	row := searchRow{Bug: bug, Scenario: sc.Name, Most: c.Most}
-	line, cells := fmt.Sprintf("  %-*s", bugWidth, bug), []string{}
+func (c *Search) search(p *cli.Program, r *searched, b *bug) error {
+	row := searchRow{Bug: b.name, Scenario: b.scenario.Name, Most: c.Most}
+	line, cells := fmt.Sprintf("  %-*s", bugWidth, b.name), []string{}
+	ends := fmt.Sprintf("  %-*s", bugWidth, "  95 %")
 	var portfolio, best *explore.Standings
 	for _, name := range searching() {
-		c.line.Part(bug+", "+name, 1)
+		c.line.Part(b.name+", "+name, 1)
 		race := explore.Tournament{
 			Progress: func(runs, violations uint64) { // a search ends at its first violation
 				c.line.Of(violations, uint64(c.Seeds), runs, violations)
 			},
-			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers,
+			Scenario: b.scenario, Mutant: b.mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers,
 			Cancelled: &c.stop,
 			New: func(q sched.Params) sched.Strategy {
 				s, _ := sched.New(name, q) // it is a known strategy
@@ -287,12 +302,17 @@ func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *sce
 			found += n
 		}
 		median := lap.Median()
-		one, cell := medianCell{name, &median, lap.Runs, found, lap.By}, fmt.Sprint(median)
+		one, cell := medianCell{Strategy: name, Median: &median, Runs: lap.Runs, Found: found, By: lap.By},
+			fmt.Sprint(median)
 		if median > row.Most {
 			one.Median, cell = nil, fmt.Sprintf("> %d", row.Most)
 		}
-		row.Medians = append(row.Medians, one)
 		line += fmt.Sprintf(" %*s", medianWidth, cell)
+		if interval := one.bound(lap, row.Most); interval != "" {
+			ends += fmt.Sprintf(" %*s", medianWidth, interval)
+			cell += " (" + interval + ")"
+		}
+		row.Medians = append(row.Medians, one)
 		cells = append(cells, name+" "+cell)
 		if portfolio == nil {
 			portfolio = lap
@@ -315,11 +335,31 @@ func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *sce
 	switch {
 	case c.JSON:
 	case c.narrow(p):
-		p.Indented("  ", bug+": "+cli.List(cells))
-	default:
+		p.Indented("  ", b.name+": "+cli.List(cells))
+	case c.Seeds < explore.MedianSeeds:
 		fmt.Fprintln(p.Out, line)
+	default:
+		fmt.Fprintf(p.Out, "%s\n%s\n", line, ends)
 	}
 	return nil
+}
+
+// bound sets the interval of the median, and prints it; "" if the searches are too few for one.
+func (m *medianCell) bound(lap *explore.Standings, most uint64) string {
+	f := lap.First("", most)
+	if f.Seeds < explore.MedianSeeds {
+		return ""
+	}
+	_, low, high := f.Median()
+	switch {
+	case low == 0:
+		return fmt.Sprintf("> %d", most)
+	case high == 0:
+		m.Low = &low
+		return fmt.Sprintf("≥ %d", low)
+	}
+	m.Low, m.High = &low, &high
+	return fmt.Sprintf("%d-%d", low, high)
 }
 
 // machineName names the computer of the figures.
