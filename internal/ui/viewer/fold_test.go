@@ -45,6 +45,23 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// The lanes of two CPUs are in sight whole, beside another run, too: a reader doesn't have to scroll to the band that
+// says where a CPU stands.
+func TestFewWhole(t *testing.T) {
+	for _, runs := range [][]viewer.Run{{witness(t, "T2-second-instruction")}, pair(t, "T2-second-instruction")} {
+		file, _ := page(t, runs...)
+		for _, size := range []window{{wide: 1024, high: 768}, {wide: 1280, high: 800}} {
+			p := open(t, file, size)
+			p.frames()
+			cut := js[[]float64](p, "kpsim.viewers.map(v => v.lanes.scrollHeight - v.lanes.clientHeight)")
+			for _, rows := range cut {
+				assert.LessOrEqual(t, rows, 0.0, "%d runs at %d pixels", len(runs), size.wide)
+			}
+			require.Len(t, cut, len(runs))
+		}
+	}
+}
+
 // While one goes on the events stay where they are, or go down once.
 func TestKeepsRoom(t *testing.T) {
 	file, _ := page(t, pair(t, "T2-second-instruction")...)
