@@ -3,6 +3,7 @@ package traces
 import (
 	"bytes"
 	"fmt"
+	"hash"
 	"hash/fnv"
 	"slices"
 	"strconv"
@@ -90,13 +91,26 @@ func (f *File) WrittenBy(kpsim string) {
 // TextSum returns a checksum of the scenario, the schedule and the verdict, without blanks at
 // the ends of lines and comments of the schedule: FNV-1a of 64 bits, in hex.
 func (f *File) TextSum() string {
+	h := f.program()
+	fmt.Fprintf(h, "%s%s\n%s\n%s\n%x", FormatSchedule(f.Schedule), f.Property, f.Place, f.Message, f.Digest)
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// ProgramSum returns a checksum of the scenario as the file has it now, made as TextSum's is. Two files of one scenario
+// have the same one, however many lines of their origins were edited.
+func (f *File) ProgramSum() string { return fmt.Sprintf("%016x", f.program().Sum64()) }
+
+// program begins a checksum with the scenario's lines, without blanks at their ends.
+func (f *File) program() hash.Hash64 {
 	h := fnv.New64a()
 	for line := range strings.Lines(strings.TrimSpace(f.Scenario)) {
 		fmt.Fprintln(h, strings.TrimRight(line, " \t\n"))
 	}
-	fmt.Fprintf(h, "%s%s\n%s\n%s\n%x", FormatSchedule(f.Schedule), f.Property, f.Place, f.Message, f.Digest)
-	return fmt.Sprintf("%016x", h.Sum64())
+	return h
 }
+
+// Unchecked reports whether a file that kpsim wrote has lost the checksum of its text, so that edits can't be noticed.
+func (f *File) Unchecked() bool { return f.Remark(OriginKpsim) != "" && f.Remark(OriginText) == "" }
 
 // Remark returns the value of a key of the origin, "" if it has none.
 func (f *File) Remark(key string) string {

@@ -359,8 +359,8 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 					return err
 				}
 			}
-			for _, link := range []string{"traces/corpus", "docs/cures", "docs/reports", "internal/scenario/library",
-				"internal/scenario/testdata"} {
+			for _, link := range []string{"traces/corpus", "docs/ci", "docs/cures", "docs/reports",
+				"internal/scenario/library", "internal/scenario/testdata"} {
 				if err := os.Symlink(filepath.Join(root, link), filepath.Join(e.WorkDir, link)); err != nil {
 					return err
 				}

@@ -2,7 +2,6 @@ package calls
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"kpsim/internal/search/replay"
@@ -41,8 +40,7 @@ type Served struct {
 
 // What repeats the run of a replay, and lists the code that it consisted of.
 func What(r *replay.Replay, s *source.Source) *Ran {
-	w := &witness{r: r, follower: follower{m: r.Rig.Machine, source: s}, stood: make(map[arch.Addr]int),
-		served: make(map[string]*Served)}
+	w := &witness{follower: follower{m: r.Rig.Machine, source: s}, stood: make(map[arch.Addr]int), served: []Served{}}
 	r.Rig.Log.Subscribe(w, linuxev.Call)
 	defer r.Rig.Log.Unsubscribe(w)
 	r.Rig.Observe(w)
@@ -51,37 +49,34 @@ func What(r *replay.Replay, s *source.Source) *Ran {
 		sim.Bug("what ran: the run has digest %016x, the replay had %016x", run.Digest, r.Digest)
 	}
 	inside := s.Kernel().Closure
-	ran := &Ran{Release: s.Kernel().Image.Release, Functions: []Function{}, Served: []Served{}, Of: len(inside.Inside)}
-	functions := make(map[string]*Function)
-	for at, times := range w.stood {
+	ran := &Ran{Release: s.Kernel().Image.Release, Functions: []Function{}, Served: w.served, Of: len(inside.Inside)}
+	slices.Sort(w.seen)
+	last := ""
+	for _, at := range w.seen {
 		in := inside.Function(uint64(at))
-		if in == nil || w.served[in.Name] != nil { // its first instruction leads to the service
+		if in == nil || w.serves(in.Name) != nil { // its first instruction leads to the service
 			continue
 		}
-		f := functions[in.Name]
-		if f == nil {
-			f = &Function{Name: in.Name, Set: in.Set, Where: cmp.Or(s.Line(arch.Addr(in.Addr)), in.File), Of: in.Insns}
-			functions[in.Name] = f
+		if in.Name != last {
+			last = in.Name
+			ran.Functions = append(ran.Functions, Function{Name: in.Name, Set: in.Set, Of: in.Insns,
+				Where: cmp.Or(s.Line(arch.Addr(in.Addr)), in.File)})
 		}
+		f := &ran.Functions[len(ran.Functions)-1]
 		f.Ran++
-		f.Times += times
-	}
-	for _, f := range functions {
-		ran.Functions = append(ran.Functions, *f)
+		f.Times += w.stood[at]
 	}
 	slices.SortFunc(ran.Functions, func(a, b Function) int { return cmp.Compare(a.Name, b.Name) })
-	for _, name := range slices.Sorted(maps.Keys(w.served)) {
-		ran.Served = append(ran.Served, *w.served[name])
-	}
+	slices.SortFunc(ran.Served, func(a, b Served) int { return cmp.Compare(a.Name, b.Name) })
 	return ran
 }
 
 // A witness notes at which instructions the CPUs stand after each step, and which services are called.
 type witness struct {
 	follower
-	r      *replay.Replay
 	stood  map[arch.Addr]int
-	served map[string]*Served
+	seen   []arch.Addr // the keys of stood
+	served []Served
 }
 
 // Stepped implements sim.Observer.
@@ -91,22 +86,32 @@ func (w *witness) Stepped(mv sim.Mover, _ []sim.Touch) {
 	}
 	if _, _, text := w.m.Names().Where(mv); text {
 		regs, _ := w.m.Inspect().Regs(int(mv))
-		w.stood[regs.IP]++
+		if w.stood[regs.IP]++; w.stood[regs.IP] == 1 {
+			w.seen = append(w.seen, regs.IP)
+		}
 	}
 }
 
 // Event implements traces.Sink.
 func (w *witness) Event(e *traces.Event) *traces.Finding {
 	name, _, _ := w.m.Names().SymbolAt(arch.Addr(e.A))
-	s := w.served[name]
+	s := w.serves(name)
 	if s == nil {
-		s = &Served{Name: name}
-		w.served[name] = s
+		w.served = append(w.served, Served{Name: name})
+		s = &w.served[len(w.served)-1]
 		regs, _ := w.m.Inspect().Regs(int(e.CPU))
 		if chain := w.chain(&regs, arch.Addr(e.B)); chain != nil {
 			s.From = w.source.Functions(chain[0] - 1)[0]
 		}
 	}
 	s.Calls++
+	return nil
+}
+
+// serves returns what was noted of a service; nil: it wasn't called.
+func (w *witness) serves(name string) *Served {
+	if i := slices.IndexFunc(w.served, func(s Served) bool { return s.Name == name }); i >= 0 {
+		return &w.served[i]
+	}
 	return nil
 }

@@ -17,8 +17,8 @@ func (c *Replay) printFunctions(p *cli.Program, r *replay.Replay) error {
 	if c.JSON {
 		return p.PrintJSON(ran)
 	}
-	fmt.Fprintf(p.Out, "%d of the %d functions that kpsim executes of %s ran, as they were compiled\n\n", len(ran.Functions),
-		ran.Of, ran.Release)
+	fmt.Fprintf(p.Out, "%d of the %d functions that kpsim executes of %s ran, as they were compiled\n\n",
+		len(ran.Functions), ran.Of, ran.Release)
 	grid := table.Grid{Head: []string{"function", "set", "source", "instructions run", "of"}, Text: 3}
 	for _, f := range ran.Functions {
 		grid.Add(f.Name, f.Set, f.Where, fmt.Sprint(f.Ran), fmt.Sprint(f.Of))

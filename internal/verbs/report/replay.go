@@ -70,12 +70,17 @@ type endJSON struct {
 	Edited string `json:"scenario_edited,omitempty"`
 	// the file's scenario, schedule or verdict was edited after it was written: its checksum is of another text
 	TextEdited bool `json:"text_edited,omitempty"`
+	// the checksum was removed, so that edits can't be noticed
+	TextUnchecked bool   `json:"text_unchecked,omitempty"`
+	Scenario      string `json:"scenario"` // its name
+	Program       string `json:"program"`  // a checksum of the scenario's text in the trace
 }
 
 func endOf(trace string, file *traces.File, r *replay.Replay) endJSON {
 	e := endJSON{Edited: inputs.Edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message,
 		Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same,
-		TextEdited: !file.Intact()}
+		TextEdited: !file.Intact(), TextUnchecked: file.Unchecked(), Scenario: r.Rig.Scenario.Name,
+		Program: file.ProgramSum()}
 	if r.Property != nil {
 		e.Property = &r.Property.ID
 	}
@@ -123,9 +128,13 @@ func play(p *cli.Program, k *kernels.TracesKernel, path string) (*traces.File, *
 	p.ExitAtInterrupt("nothing was changed")
 	p.Doing = "trace " + path
 	r, err := replay.Play(path, file, true)
-	if err == nil && !file.Intact() {
-		fmt.Fprintf(p.Err, "kpsim: %s was edited after it was written: its text checksum is of another text; "+
-			"rerecord writes a new one\n", path)
+	switch {
+	case err != nil:
+	case !file.Intact():
+		fmt.Fprintf(p.Err, "kpsim: %s was edited after it was written (its text checksum is of another text); this is "+
+			"the run of the text that is there now\n", path)
+	case file.Unchecked():
+		fmt.Fprintf(p.Err, "kpsim: %s may have been edited: the line of its text checksum is missing\n", path)
 	}
 	return file, r, err
 }
