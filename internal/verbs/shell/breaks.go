@@ -176,7 +176,7 @@ func (h *sh) stopAt(command string, args []string) (s *stop, remark string, err 
 		near += " "
 	}
 	return nil, "", fmt.Errorf("%s is no function, kind of event or property; %swrite %s %s, %s TextStore or %s T1",
-		name, near, command, h.s.functions()[0], command, command)
+		name, near, command, h.s.aFunction(), command, command)
 }
 
 // propertiesLike lists the properties that share the letter of an unknown ID.
@@ -212,7 +212,7 @@ func (h *machine) reachable(name string, at arch.Addr) (remark string, err error
 		}
 	}
 	if _, _, known := h.Rig.Machine.Names().SymbolAt(at); !known { // slots are allocated during a run
-		f := h.functions()[0]
+		f := h.aFunction()
 		return "", fmt.Errorf("%s: no code is at this address; write break %s, or an address that text %s prints", name,
 			f, f)
 	}
@@ -255,7 +255,7 @@ func (b *breakpoints) add(p *cli.Program, s *stop) error {
 // breaks is the command breaks: it lists breakpoints and watchpoints.
 func (h *sh) breaks() error {
 	if len(h.stops.list) == 0 {
-		fmt.Fprintln(h.p.Out, "there is no breakpoint; break "+h.s.functions()[0]+" makes one")
+		fmt.Fprintln(h.p.Out, "there is no breakpoint; break "+h.s.aFunction()+" makes one")
 	}
 	for _, s := range h.stops.list {
 		fmt.Fprintf(h.p.Out, "%d: %s\n", s.n, s.says)

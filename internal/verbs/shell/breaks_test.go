@@ -274,6 +274,17 @@ func TestOpenFewerCPUs(t *testing.T) {
 	require.ErrorContains(t, h.line("x/2xg 0xffffffff81000ffe"), "there aren't 8 bytes in memory")
 }
 
+// A scenario without functions has commands that name one in a hint.
+func TestNoFunctions(t *testing.T) {
+	h, out := begun(t, corpus+"P1-left-inactive.kps", 0)
+	require.Contains(t, do(t, h, out, "break"), "break FUNC makes one")
+	require.Contains(t, do(t, h, out, "hits"), "kprobe p at FUNC")
+	for line, says := range map[string]string{"text": "write text FUNC", "text f": "no function is called f; there are none",
+		"break nosuch": "write break FUNC", "break 5": "write break FUNC", "rc": "break FUNC makes one"} {
+		require.ErrorContains(t, do0(h, "start", "step", line), says, line)
+	}
+}
+
 // Each command's example can be typed.
 func TestExamples(t *testing.T) {
 	trace, err := filepath.Abs("../../../traces/corpus/T2-second-instruction.kps")

@@ -63,6 +63,17 @@ func (h *machine) modules() (names []string) {
 	return names
 }
 
+// aFunction names a function for an example: FUNC if the scenario has none.
+func (h *machine) aFunction() string { return append(h.functions(), "FUNC")[0] }
+
+// thereAre lists what there is, at the end of an error about a name.
+func thereAre(names []string) string {
+	if len(names) == 0 {
+		return "there are none"
+	}
+	return "there are " + cli.List(names)
+}
+
 // function returns an error if the scenario has no function of that name.
 func (h *machine) function(name string) error {
 	names := h.functions()
@@ -71,13 +82,13 @@ func (h *machine) function(name string) error {
 	}
 	if i, ok := h.Probe(name); ok {
 		at, _ := h.Rig.Probe(i)
-		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name,
-			h.Rig.Machine.Names().Symbol(at), cli.List(names))
+		return fmt.Errorf("%s is a probe, at %s, not a function; %s", name,
+			h.Rig.Machine.Names().Symbol(at), thereAre(names))
 	}
 	if f, _, ok := strings.Cut(name, "+"); ok && slices.Contains(names, f) {
 		return fmt.Errorf("%s is a place within a function; write %s", name, f)
 	}
-	return fmt.Errorf("no function is called %s; there are %s", name, cli.List(names))
+	return fmt.Errorf("no function is called %s; %s", name, thereAre(names))
 }
 
 // missing returns the module that has function f if it isn't loaded, otherwise "".
@@ -103,8 +114,8 @@ func (h *machine) place(s string) (arch.Addr, error) {
 	}
 	at, _, ok := h.Rig.Machine.Names().FindSymbol(name)
 	if !ok {
-		return 0, fmt.Errorf("no symbol is called %s, and it is no number of 64 bits; there are %s", name,
-			cli.List(h.symbols()))
+		return 0, fmt.Errorf("no symbol is called %s, and it is no number of 64 bits; %s", name,
+			thereAre(h.symbols()))
 	}
 	return at + arch.Addr(off), nil
 }
@@ -425,7 +436,7 @@ func (h *machine) tasks(names []string) ([]*smp.Task, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("no task is called %s; there are %s", name, cli.List(all))
+			return nil, fmt.Errorf("no task is called %s; %s", name, thereAre(all))
 		}
 	}
 	return chosen, nil

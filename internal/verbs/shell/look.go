@@ -188,7 +188,7 @@ func (h *sh) text(args []string) error {
 		}
 		name, _, text := h.s.Rig.Machine.Names().Where(sim.Mover(cpu))
 		if !text || !slices.Contains(h.s.functions(), name) {
-			return fmt.Errorf("cpu%d is in no function: it is %s; write text %s", cpu, h.s.at(cpu), h.s.functions()[0])
+			return fmt.Errorf("cpu%d is in no function: it is %s; write text %s", cpu, h.s.at(cpu), h.s.aFunction())
 		}
 		args = []string{name}
 	}
@@ -325,7 +325,7 @@ func (h *sh) hits(args []string) error {
 	}
 	list := report.HitsOf(h.s.Rig, &h.s.Tally)
 	if len(list) == 0 {
-		fmt.Fprintln(h.p.Out, "there is no probe; kprobe makes one, as kprobe p at "+h.s.functions()[0])
+		fmt.Fprintln(h.p.Out, "there is no probe; kprobe makes one, as kprobe p at "+h.s.aFunction())
 	}
 	for _, l := range list {
 		h.p.Indented("", l.Line)

@@ -83,7 +83,7 @@ func (h gdb) reverseContinue(args []string) error {
 	}
 	if len(h.stops.list) == 0 {
 		return fmt.Errorf("there is no breakpoint to go back to; break %s makes one, goto 0 goes to the beginning",
-			h.s.functions()[0])
+			h.s.aFunction())
 	}
 	return h.goBack(nil, "no breakpoint was met before: this is the beginning")
 }
