@@ -77,11 +77,11 @@ func (l *loader) arguments(at syntax.Position) []placed {
 	if s.line < 0 || s.line >= len(s.lines) || s.col < 0 {
 		return nil
 	}
-	if runes := []rune(s.lines[s.line]); s.col > len(runes) {
+	line := []rune(s.lines[s.line]) // columns count characters
+	if s.col > len(line) {
 		return nil
-	} else { // columns are of characters, a scanner's of bytes
-		s.rest = string(runes[s.col:])
 	}
+	s.rest = string(line[s.col:])
 	name := s.word()
 	if name == "" { // at the bracket: the name stands before it, if it is there at all
 		return nil
@@ -106,7 +106,7 @@ type scanner struct {
 	rest      string // of the line
 }
 
-// maxScanned bounds the bytes that a scanner goes through: it is for a message.
+// maxScanned bounds the tokens that a scanner goes through: it is for a message.
 const maxScanned = 1 << 16
 
 // at returns where it is.
