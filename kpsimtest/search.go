@@ -98,9 +98,10 @@ func see(s *scenario.Scenario) (isFirst, again bool) {
 // harder is how many times the runs of a try are made where its witness is to be the best.
 const harder = 5
 
-// tryOne fails one of many tries. What draws makes the smallest try again at the end: the second time that a scenario
-// fails, its witness is the best of many. Of those between it and the first no witness is made. One machine makes the
-// runs, so that the first that breaks a property is the same each time.
+// tryOne searches in one of the many tries of a generator, and fails it. The generator repeats the smallest try that
+// failed at its end, so a scenario that fails for the second time gets the best of many witnesses. Only it and the
+// first failure have a witness: making one takes long. All runs are made on one machine, so the same run is the first
+// to break a property each time.
 func tryOne(t TB, in *inputs.Input, c *config) {
 	t.Helper()
 	var found *shrink.Found

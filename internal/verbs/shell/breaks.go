@@ -32,7 +32,7 @@ type stop struct {
 
 	text     bool                 // stops before a CPU executes the instruction at an address
 	event    bool                 // stops at an event of a kind
-	before   bool                 // of event: stops before the step that makes it
+	before   bool                 // with event: stops before the step that makes it
 	property *properties.Property // stops before a step that breaks it
 	length   int                  // bytes watched at an address; 0: none
 	cell     kapi.CellID          // stops after a step that stores to this variable of a kernel routine
@@ -52,13 +52,13 @@ type breakpoints struct {
 	made    int           // breakpoints made so far, which numbers them
 	heard   *hearer       // the events of a step
 	reasons []string      // why the machine stopped
-	once    *stop         // of until: it goes when the command is over
-	met     func() string // of finish and next: why to stop, "" for not yet; nil: they don't run
-	back    *earlier      // while the run is repeated: where these have stopped it last; nil: not asked
-	about   int           // the CPU that commands are about which name none; -1: the one that moved last
+	once    *stop         // the stop of until, deleted when the command is over
+	met     func() string // returns why finish or next is to stop, "" for not yet; nil: neither runs
+	back    *earlier      // the latest stop of the run that reverse-continue or reverse-next repeats; nil: neither does
+	about   int           // the CPU of commands that name none; -1: the one that moved last
 	spared  uint64        // the step before which a breakpoint last stopped; 0: none
-	from    uint64        // the steps that were made when the command began
-	undo    bool          // the step that was made last is to be undone
+	from    uint64        // steps made when the command began
+	undo    bool          // the last step is to be undone
 }
 
 // A hearer collects the events of one step.

@@ -279,7 +279,7 @@ func TestNoFunctions(t *testing.T) {
 	h, out := begun(t, corpus+"P1-left-inactive.kps", 0)
 	require.Contains(t, do(t, h, out, "break"), "break FUNC makes one")
 	require.Contains(t, do(t, h, out, "hits"), "kprobe p at FUNC")
-	for line, says := range map[string]string{"text": "write text FUNC", "text f": "no function is called f; there are none",
+	for line, says := range map[string]string{"text": "write text FUNC", "text f": "is called f; there are none",
 		"break nosuch": "write break FUNC", "break 5": "write break FUNC", "rc": "break FUNC makes one"} {
 		require.ErrorContains(t, do0(h, "start", "step", line), says, line)
 	}

@@ -18,10 +18,10 @@ import (
 
 // Commands that gdb, crash and rr have: info, print, backtrace, list, cpu, finish, until, next.
 
-// A gdb has these commands of a session.
+// A gdb has the commands of a session that are in this file and in reverse.go: sh has the others.
 type gdb struct{ *sh }
 
-// habit makes a row's command of one of them.
+// habit turns one of them into the command of a row.
 func habit(do func(h gdb, args []string) error) func(*sh, []string) error {
 	return func(h *sh, args []string) error { return do(gdb{h}, args) }
 }

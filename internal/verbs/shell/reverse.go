@@ -9,7 +9,7 @@ import (
 
 // Going back to a place that the run has passed: the run is repeated, and each step looked at.
 
-// An earlier is the latest place of a repeated run that is looked for.
+// An earlier is the latest place, before the present one, where a repeated run would have stopped.
 type earlier struct {
 	is      func() string // says why the machine would stop here, "" if it wouldn't; nil: a breakpoint does
 	now     uint64        // steps made where the search began: it looks for a place with fewer
