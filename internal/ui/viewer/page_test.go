@@ -639,8 +639,8 @@ func TestHatchings(t *testing.T) {
 		if kind == "held" { // no store of this run is
 			continue
 		}
-		require.Contains(t, js[string](p, "getComputedStyle(document.querySelector('.key.%s'), '::before').backgroundImage",
-			kind), "gradient")
+		require.Contains(t, js[string](p, "getComputedStyle(document.querySelector('.key.%s'), '::before')"+
+			".backgroundImage", kind), "gradient")
 	}
 }
 
