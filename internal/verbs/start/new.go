@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"kpsim/internal/ui/cli"
 )
@@ -62,7 +63,8 @@ func (p *purpose) file(typed string) (string, error) {
 	base := filepath.Base(typed)
 	ext := filepath.Ext(base)
 	switch {
-	case typed == "" || strings.HasSuffix(typed, "/") || base == "." || base == "..":
+	case typed == "" || strings.HasSuffix(typed, "/") || base == "." || base == ".." ||
+		strings.ContainsFunc(base, func(c rune) bool { return !unicode.IsPrint(c) }): // no scenario is called so
 		return "", fmt.Errorf("%q is no name for a file; write one, as in %s", typed,
 			cli.Line(cli.Typed(), "new", "mine"))
 	case ext == p.ext:
