@@ -66,6 +66,14 @@ func ByName(name string) (*Property, bool) {
 	return nil, false
 }
 
+// Words returns what names a property: the ID and the name of each.
+func Words() (words []string) {
+	for _, p := range All {
+		words = append(words, p.ID, p.Name)
+	}
+	return words
+}
+
 // A Set is a set of properties of All, one bit each, by their index.
 type Set uint64
 

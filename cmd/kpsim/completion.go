@@ -18,6 +18,7 @@ import (
 	"kpsim/internal/verbs/start"
 	"kpsim/kprobes/mutants"
 	"kpsim/linux/closure"
+	"kpsim/properties"
 	"kpsim/smp"
 	"kpsim/smp/fetch"
 )
@@ -91,7 +92,7 @@ var completions = map[string]flags.Names{
 	"--for=PURPOSE": flags.Fixed(start.Purposes),
 	"--kind":        flags.Fixed(catalogue.Kinds),
 	"--engine":      flags.Fixed(scenario.Engines),
-	"--property":    flags.Fixed(catalogue.Properties),
+	"--property":    flags.Fixed(properties.Words),
 	"--profile":     flags.Fixed(func() []string { return []string{"k61", "k612"} }),
 	"--tier":        flags.Fixed(pages.TierNames),
 	"--schedule":    flags.Fixed(pages.ScheduleNames),

@@ -56,14 +56,6 @@ func Kinds() []string {
 	return names
 }
 
-// Properties returns the values of --property: IDs and names.
-func Properties() (names []string) {
-	for _, q := range properties.All {
-		names = append(names, q.ID, q.Name)
-	}
-	return names
-}
-
 // check returns an error that names what isn't known.
 func (f *Filters) check() error {
 	if f.Kind != "" && !slices.Contains(Kinds(), f.Kind) {
@@ -72,7 +64,7 @@ func (f *Filters) check() error {
 	if err := cli.Optional("--engine", "engine", f.Engine, scenario.Engines()); err != nil {
 		return err
 	}
-	return cli.Optional("--property", "property", f.Property, Properties())
+	return cli.Optional("--property", "property", f.Property, properties.Words())
 }
 
 // any reports whether something is filtered.

@@ -207,10 +207,7 @@ func listFix(f *mutants.Fix) listedFix {
 
 // Listed returns everything that may be requested.
 func Listed() []string {
-	words := slices.Concat(lists, library.Names(), mutants.Known())
-	for _, q := range properties.All {
-		words = append(words, q.ID, q.Name)
-	}
+	words := slices.Concat(lists, library.Names(), mutants.Known(), properties.Words())
 	for _, s := range sched.All {
 		words = append(words, s.Name)
 	}

@@ -106,13 +106,6 @@ func kinds() (list []traces.Kind) {
 	return list
 }
 
-func propertyNames() (names []string) {
-	for _, p := range properties.All {
-		names = append(names, p.ID, p.Name)
-	}
-	return names
-}
-
 // breakAt is the command break.
 func (h *sh) breakAt(args []string) error {
 	if len(args) == 0 {
@@ -168,7 +161,7 @@ func (h *sh) stopAt(command string, args []string) (s *stop, remark string, err 
 		s.property = p
 		return s, "", nil
 	}
-	near := nearest.DidYouMean(name, slices.Concat(h.s.functions(), kindNames(), propertyNames()))
+	near := nearest.DidYouMean(name, slices.Concat(h.s.functions(), kindNames(), properties.Words()))
 	if near == "" {
 		near = propertiesLike(name)
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"kpsim/properties"
 )
 
 // Completion with Tab.
@@ -113,7 +115,7 @@ func (h *machine) probing() []string {
 }
 
 func (h *machine) breakable() []string {
-	return slices.Concat(h.functions(), kindNames(), propertyNames())
+	return slices.Concat(h.functions(), kindNames(), properties.Words())
 }
 
 func (h *machine) cpuNumbers() (names []string) {
