@@ -55,7 +55,7 @@ func Never[S Scenario](t TB, scenario S, options ...Option) {
 // by name or ID.
 func Sometimes[S Scenario](t TB, scenario S, property string, options ...Option) {
 	t.Helper()
-	in, c := begin(t, scenario, append(options[:len(options):len(options)], Properties(property)))
+	in, c := begin(t, scenario, append(slices.Clip(options), Properties(property)))
 	if o := search(t, in, c, c.mutant, false); len(o.broken) == 0 {
 		t.Errorf("%s: none of %d schedules breaks %s", in.Name, o.runs, property)
 	}
