@@ -2,9 +2,9 @@
 //
 // What it is: a loop over lines. A terminal gets a line editor (edit.go, history.go,
 // complete.go). There is a parser with small filters (parse.go, pipes.go) and a table of commands
-// (words.go). Commands move the machine (do.go), stop it (breaks.go), take it back (back.go,
-// reverse.go), read and write the files of kprobes (files.go), show the machine (look.go), do what
-// gdb's of that name do (habits.go), and write the run as a trace (save.go).
+// (words.go). Commands move the machine (do.go, onward.go), stop it (breaks.go, watch.go), take it
+// back (back.go, reverse.go), read and write the files of kprobes (files.go), show the machine
+// (look.go), do what gdb's of that name do (habits.go), and write the run as a trace (save.go).
 //
 // The rows of words.go are what help, completion, the errors and the table of docs/shell.md are
 // made from. A word may be shortened as long as no other row's begins so.
