@@ -14,8 +14,7 @@ import (
 type Drawn struct {
 	CPUs     int  // 2 or 3
 	Preempts bool // tasks are preempted, so that preempt interrupts have an effect
-	Old      bool // the edition is 2.6: no arrays of probes, no disabling, no jumps
-	Batches  bool // the edition has return probes with entry handlers, and probes can be disabled
+	Old      bool // the edition is 2.6: no arrays of probes, no disabling, no entry handlers, no jumps
 }
 
 // preempts are the models of preemption, the plainest first, each with what makes the optimizer's wait suffice.
@@ -39,7 +38,7 @@ var editions = []build.EditionSetting{build.Edition69, build.Edition65, build.Ed
 // patched, or a whole edition. The optimizer's wait suffices for the preemption. What the property needs besides, as
 // Memory, it says of s.Machine().
 func Machine(t *rapid.T, s *build.Scenario) *Drawn {
-	d := &Drawn{CPUs: rapid.IntRange(2, 3).Draw(t, "cpus"), Batches: true}
+	d := &Drawn{CPUs: rapid.IntRange(2, 3).Draw(t, "cpus")}
 	p := preempts[rapid.IntRange(0, len(preempts)-1).Draw(t, "preempt")]
 	d.Preempts = p.takes
 	m := s.Machine().CPUs(d.CPUs).Preempt(p.word).Fetch(rapid.SampledFrom([]build.FetchSetting{build.FetchCoherent,
@@ -51,7 +50,6 @@ func Machine(t *rapid.T, s *build.Scenario) *Drawn {
 	e := rapid.SampledFrom(editions).Draw(t, "edition")
 	m.Edition(e)
 	d.Old = e == build.Edition26
-	d.Batches = !d.Old
 	return d
 }
 
@@ -78,7 +76,7 @@ func Probes(t *rapid.T, s *build.Scenario, m *Drawn, fs []build.Function, least,
 		f := rapid.SampledFrom(fs).Draw(t, name+" in")
 		if rapid.IntRange(0, 4).Draw(t, name+" is") == 4 {
 			k := s.Kretprobe(name).At(f).Maxactive(rapid.IntRange(0, 2).Draw(t, name+" maxactive"))
-			if m.Batches && rapid.Bool().Draw(t, name+" entry") {
+			if !m.Old && rapid.Bool().Draw(t, name+" entry") {
 				k.Entry(build.Count())
 			}
 			list = append(list, k)
@@ -92,7 +90,7 @@ func Probes(t *rapid.T, s *build.Scenario, m *Drawn, fs []build.Function, least,
 		if rapid.IntRange(0, 3).Draw(t, name+" post") == 3 {
 			k.Post(build.Count())
 		}
-		if m.Batches && rapid.IntRange(0, 7).Draw(t, name+" disabled") == 7 {
+		if !m.Old && rapid.IntRange(0, 7).Draw(t, name+" disabled") == 7 {
 			k.Disabled(true)
 		}
 		list = append(list, k)
