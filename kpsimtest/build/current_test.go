@@ -297,8 +297,11 @@ func (m *maker) option(w lang.Word, kind string, p lang.Param) {
 	m.line("")
 	says := p.Says
 	if says == "" {
-		m.says(fmt.Sprintf("%s sets %s of %s, by default %s%s", name, p.Name, camel(w.Name), p.Default,
-			about(w.Says, p.Name)))
+		says = about(w.Says, p.Name)
+		if p.Takes == lang.TakesErrno {
+			says += `; "" is success`
+		}
+		m.says(fmt.Sprintf("%s sets %s of %s, by default %s%s", name, p.Name, camel(w.Name), p.Default, says))
 	} else {
 		m.says(fmt.Sprintf("%s is %s", name, says))
 	}

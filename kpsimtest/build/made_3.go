@@ -159,7 +159,8 @@ func Register(k AnyProbe) *RegisterOp { return &RegisterOp{both{deed{newCall("re
 type RegisterOp struct{ both }
 
 // Errno sets errno of Register, by default None: the answer that it must give, 0 or one of "ENOENT", "E2BIG",
-// "EAGAIN", "ENOMEM", "EBUSY", "EEXIST", "ENODEV", "EINVAL", "ENOSPC", "ENOSYS", "EILSEQ", "EOPNOTSUPP".
+// "EAGAIN", "ENOMEM", "EBUSY", "EEXIST", "ENODEV", "EINVAL", "ENOSPC", "ENOSYS", "EILSEQ", "EOPNOTSUPP"; "" is
+// success.
 func (x *RegisterOp) Errno(errno string) *RegisterOp { x.set("errno", errnoOf(errno)); return x }
 
 // Unregister is unregister(k, errno = None) of the language: as register. A probe that is made further down is
@@ -169,7 +170,7 @@ func Unregister(k AnyProbe) *UnregisterOp { return &UnregisterOp{both{deed{newCa
 // UnregisterOp is what Unregister makes, for its options.
 type UnregisterOp struct{ both }
 
-// Errno sets errno of Unregister, by default None.
+// Errno sets errno of Unregister, by default None; "" is success.
 func (x *UnregisterOp) Errno(errno string) *UnregisterOp { x.set("errno", errnoOf(errno)); return x }
 
 // Enable is enable(k, errno = None) of the language: likewise.
@@ -178,7 +179,7 @@ func Enable(k AnyProbe) *EnableOp { return &EnableOp{both{deed{newCall("enable",
 // EnableOp is what Enable makes, for its options.
 type EnableOp struct{ both }
 
-// Errno sets errno of Enable, by default None.
+// Errno sets errno of Enable, by default None; "" is success.
 func (x *EnableOp) Errno(errno string) *EnableOp { x.set("errno", errnoOf(errno)); return x }
 
 // Disable is disable(k, errno = None) of the language: likewise.
@@ -187,7 +188,7 @@ func Disable(k AnyProbe) *DisableOp { return &DisableOp{both{deed{newCall("disab
 // DisableOp is what Disable makes, for its options.
 type DisableOp struct{ both }
 
-// Errno sets errno of Disable, by default None.
+// Errno sets errno of Disable, by default None; "" is success.
 func (x *DisableOp) Errno(errno string) *DisableOp { x.set("errno", errnoOf(errno)); return x }
 
 // RegisterAll is register_all(ks, errno = None) of the language: register for a list, of kprobes or of kretprobes:
@@ -199,7 +200,7 @@ func RegisterAll(ks ...AnyProbe) *RegisterAllOp {
 // RegisterAllOp is what RegisterAll makes, for its options.
 type RegisterAllOp struct{ anOp }
 
-// Errno sets errno of RegisterAll, by default None.
+// Errno sets errno of RegisterAll, by default None; "" is success.
 func (x *RegisterAllOp) Errno(errno string) *RegisterAllOp { x.set("errno", errnoOf(errno)); return x }
 
 // UnregisterAll is unregister_all(ks, errno = None) of the language: unregister for a list; one grace period for
@@ -211,7 +212,7 @@ func UnregisterAll(ks ...AnyProbe) *UnregisterAllOp {
 // UnregisterAllOp is what UnregisterAll makes, for its options.
 type UnregisterAllOp struct{ anOp }
 
-// Errno sets errno of UnregisterAll, by default None.
+// Errno sets errno of UnregisterAll, by default None; "" is success.
 func (x *UnregisterAllOp) Errno(errno string) *UnregisterAllOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -291,7 +292,7 @@ func (x *WriteOp) Old(old string) *WriteOp { x.set("old", old); return x }
 // others wait with interrupts off, and serialise before they go on.
 func (x *WriteOp) Stopped(stopped bool) *WriteOp { x.set("stopped", stopped); return x }
 
-// Errno sets errno of Write, by default None.
+// Errno sets errno of Write, by default None; "" is success.
 func (x *WriteOp) Errno(errno string) *WriteOp { x.set("errno", errnoOf(errno)); return x }
 
 // SaveText is save_text(at, d) of the language: copy text from at on to the data d, as many bytes as it has, as
@@ -336,7 +337,7 @@ func Map(t Function) *MapOp { return &MapOp{anOp{deed{newCall("map", t)}}} }
 // MapOp is what Map makes, for its options.
 type MapOp struct{ anOp }
 
-// Errno sets errno of Map, by default None.
+// Errno sets errno of Map, by default None; "" is success.
 func (x *MapOp) Errno(errno string) *MapOp { x.set("errno", errnoOf(errno)); return x }
 
 // Free is free(t, errno = None) of the language: give t back to an allocator that may hand it out at once: each
@@ -347,7 +348,7 @@ func Free(t Function) *FreeOp { return &FreeOp{anOp{deed{newCall("free", t)}}} }
 // FreeOp is what Free makes, for its options.
 type FreeOp struct{ anOp }
 
-// Errno sets errno of Free, by default None.
+// Errno sets errno of Free, by default None; "" is success.
 func (x *FreeOp) Errno(errno string) *FreeOp { x.set("errno", errnoOf(errno)); return x }
 
 // Unmap is unmap(t, errno = None) of the language: free t, and take its pages away: a CPU that runs there faults.
@@ -357,7 +358,7 @@ func Unmap(t Function) *UnmapOp { return &UnmapOp{anOp{deed{newCall("unmap", t)}
 // UnmapOp is what Unmap makes, for its options.
 type UnmapOp struct{ anOp }
 
-// Errno sets errno of Unmap, by default None.
+// Errno sets errno of Unmap, by default None; "" is success.
 func (x *UnmapOp) Errno(errno string) *UnmapOp { x.set("errno", errnoOf(errno)); return x }
 
 // Protect is protect(t, exec, errno = None) of the language: take the permission to execute away from the pages of
@@ -370,7 +371,7 @@ func Protect(t Function, exec bool) *ProtectOp {
 // ProtectOp is what Protect makes, for its options.
 type ProtectOp struct{ anOp }
 
-// Errno sets errno of Protect, by default None.
+// Errno sets errno of Protect, by default None; "" is success.
 func (x *ProtectOp) Errno(errno string) *ProtectOp { x.set("errno", errnoOf(errno)); return x }
 
 // Unprotect is unprotect(t, errno = None) of the language: give the pages of t the permission that this task's last
@@ -381,7 +382,7 @@ func Unprotect(t Function) *UnprotectOp { return &UnprotectOp{anOp{deed{newCall(
 // UnprotectOp is what Unprotect makes, for its options.
 type UnprotectOp struct{ anOp }
 
-// Errno sets errno of Unprotect, by default None.
+// Errno sets errno of Unprotect, by default None; "" is success.
 func (x *UnprotectOp) Errno(errno string) *UnprotectOp { x.set("errno", errnoOf(errno)); return x }
 
 // OnFault is on_fault(t, goto = None, retry = False, call = None) of the language: from now on a fault of a CPU

@@ -80,7 +80,8 @@ func Insmod(m AnyModule) *InsmodOp { return &InsmodOp{anOp{deed{newCall("insmod"
 // InsmodOp is what Insmod makes, for its options.
 type InsmodOp struct{ anOp }
 
-// Errno sets errno of Insmod, by default None: the run without probes does it as well, and doesn't compare errno.
+// Errno sets errno of Insmod, by default None: the run without probes does it as well, and doesn't compare errno;
+// "" is success.
 func (x *InsmodOp) Errno(errno string) *InsmodOp { x.set("errno", errnoOf(errno)); return x }
 
 // Rmmod is rmmod(m, errno = None) of the language: unload it: exit runs, then its text goes. "EAGAIN": the module
@@ -90,7 +91,7 @@ func Rmmod(m AnyModule) *RmmodOp { return &RmmodOp{anOp{deed{newCall("rmmod", m)
 // RmmodOp is what Rmmod makes, for its options.
 type RmmodOp struct{ anOp }
 
-// Errno sets errno of Rmmod, by default None.
+// Errno sets errno of Rmmod, by default None; "" is success.
 func (x *RmmodOp) Errno(errno string) *RmmodOp { x.set("errno", errnoOf(errno)); return x }
 
 // Tracer is tracer(on) of the language: attach ftrace's own client to all sites, or detach it; the sites are
@@ -115,7 +116,7 @@ func PatchFunc(f Functions, g Functions) *PatchFuncOp {
 // PatchFuncOp is what PatchFunc makes, for its options.
 type PatchFuncOp struct{ anOp }
 
-// Errno sets errno of PatchFunc, by default None.
+// Errno sets errno of PatchFunc, by default None; "" is success.
 func (x *PatchFuncOp) Errno(errno string) *PatchFuncOp { x.set("errno", errnoOf(errno)); return x }
 
 // UnpatchFunc is unpatch_func(f, errno = None) of the language: remove the newest patch of f, with all its
@@ -129,7 +130,7 @@ func UnpatchFunc(f Function) *UnpatchFuncOp {
 // UnpatchFuncOp is what UnpatchFunc makes, for its options.
 type UnpatchFuncOp struct{ anOp }
 
-// Errno sets errno of UnpatchFunc, by default None.
+// Errno sets errno of UnpatchFunc, by default None; "" is success.
 func (x *UnpatchFuncOp) Errno(errno string) *UnpatchFuncOp { x.set("errno", errnoOf(errno)); return x }
 
 // RegisterDirect is register_direct(f, t, errno = None) of the language: a direct call (5.5): f's site of ftrace
@@ -143,7 +144,7 @@ func RegisterDirect(f Function, t Function) *RegisterDirectOp {
 // RegisterDirectOp is what RegisterDirect makes, for its options.
 type RegisterDirectOp struct{ anOp }
 
-// Errno sets errno of RegisterDirect, by default None.
+// Errno sets errno of RegisterDirect, by default None; "" is success.
 func (x *RegisterDirectOp) Errno(errno string) *RegisterDirectOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -158,7 +159,7 @@ func ModifyDirect(f Function, t Function) *ModifyDirectOp {
 // ModifyDirectOp is what ModifyDirect makes, for its options.
 type ModifyDirectOp struct{ anOp }
 
-// Errno sets errno of ModifyDirect, by default None.
+// Errno sets errno of ModifyDirect, by default None; "" is success.
 func (x *ModifyDirectOp) Errno(errno string) *ModifyDirectOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -173,7 +174,7 @@ func UnregisterDirect(f Function) *UnregisterDirectOp {
 // UnregisterDirectOp is what UnregisterDirect makes, for its options.
 type UnregisterDirectOp struct{ anOp }
 
-// Errno sets errno of UnregisterDirect, by default None.
+// Errno sets errno of UnregisterDirect, by default None; "" is success.
 func (x *UnregisterDirectOp) Errno(errno string) *UnregisterDirectOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -188,7 +189,7 @@ func RegisterFprobe(p AnyFprobe) *RegisterFprobeOp {
 // RegisterFprobeOp is what RegisterFprobe makes, for its options.
 type RegisterFprobeOp struct{ anOp }
 
-// Errno sets errno of RegisterFprobe, by default None.
+// Errno sets errno of RegisterFprobe, by default None; "" is success.
 func (x *RegisterFprobeOp) Errno(errno string) *RegisterFprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -203,7 +204,7 @@ func UnregisterFprobe(p AnyFprobe) *UnregisterFprobeOp {
 // UnregisterFprobeOp is what UnregisterFprobe makes, for its options.
 type UnregisterFprobeOp struct{ anOp }
 
-// Errno sets errno of UnregisterFprobe, by default None.
+// Errno sets errno of UnregisterFprobe, by default None; "" is success.
 func (x *UnregisterFprobeOp) Errno(errno string) *UnregisterFprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -219,7 +220,7 @@ func BPFAttach(program AnyProgram) *BPFAttachOp {
 // BPFAttachOp is what BPFAttach makes, for its options.
 type BPFAttachOp struct{ anOp }
 
-// Errno sets errno of BPFAttach, by default None.
+// Errno sets errno of BPFAttach, by default None; "" is success.
 func (x *BPFAttachOp) Errno(errno string) *BPFAttachOp { x.set("errno", errnoOf(errno)); return x }
 
 // BPFDetach is bpf_detach(program, errno = None) of the language: detach program. Calls that are under way may
@@ -232,7 +233,7 @@ func BPFDetach(program AnyProgram) *BPFDetachOp {
 // BPFDetachOp is what BPFDetach makes, for its options.
 type BPFDetachOp struct{ anOp }
 
-// Errno sets errno of BPFDetach, by default None.
+// Errno sets errno of BPFDetach, by default None; "" is success.
 func (x *BPFDetachOp) Errno(errno string) *BPFDetachOp { x.set("errno", errnoOf(errno)); return x }
 
 // BPFDispatch is bpf_dispatch(f, p) of the language: have the BPF dispatcher f know the program p: f begins with a
@@ -263,7 +264,7 @@ func SetBreakpoint(f Place) *SetBreakpointOp {
 // SetBreakpointOp is what SetBreakpoint makes, for its options.
 type SetBreakpointOp struct{ anOp }
 
-// Errno sets errno of SetBreakpoint, by default None.
+// Errno sets errno of SetBreakpoint, by default None; "" is success.
 func (x *SetBreakpointOp) Errno(errno string) *SetBreakpointOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -278,7 +279,7 @@ func ClearBreakpoint(f Place) *ClearBreakpointOp {
 // ClearBreakpointOp is what ClearBreakpoint makes, for its options.
 type ClearBreakpointOp struct{ anOp }
 
-// Errno sets errno of ClearBreakpoint, by default None.
+// Errno sets errno of ClearBreakpoint, by default None; "" is success.
 func (x *ClearBreakpointOp) Errno(errno string) *ClearBreakpointOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -351,7 +352,7 @@ func (x *RegisterUprobeOp) Removes(removes bool) *RegisterUprobeOp {
 	return x
 }
 
-// Errno sets errno of RegisterUprobe, by default None.
+// Errno sets errno of RegisterUprobe, by default None; "" is success.
 func (x *RegisterUprobeOp) Errno(errno string) *RegisterUprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
@@ -366,7 +367,7 @@ func UnregisterUprobe(f Function) *UnregisterUprobeOp {
 // UnregisterUprobeOp is what UnregisterUprobe makes, for its options.
 type UnregisterUprobeOp struct{ anOp }
 
-// Errno sets errno of UnregisterUprobe, by default None.
+// Errno sets errno of UnregisterUprobe, by default None; "" is success.
 func (x *UnregisterUprobeOp) Errno(errno string) *UnregisterUprobeOp {
 	x.set("errno", errnoOf(errno))
 	return x
