@@ -3,20 +3,16 @@ package overhead
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
 	"kpsim/internal/scenario"
-	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/properties"
 	"kpsim/sched"
-	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/cycles"
-	"kpsim/smp/fetch"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -113,113 +109,14 @@ type Patches struct {
 	Calls []PatchedCall
 	Broke []string // the properties that runs have broken, by name
 	Bad   int      // the runs that broke one
+	Apart bool     // the patchers' own CPUs made no calls, which would have kept the patches from being done
 }
 
-// ownCalls is how many calls of each function a patcher's CPU makes before and after its patches.
-const ownCalls = 8
-
-// rounds is how often a caller makes its calls, if the patchers take that long: in a schedule without time, as that of
-// the run without probes, it does so at a stretch.
-const rounds = 1000
-
-// mostOps bounds how many operations of a patcher are priced, its repetitions included.
-const mostOps = 200
-
-// calls reports whether a task only calls functions.
-func onlyCalls(t *scenario.Task) bool {
-	return !slices.ContainsFunc(t.Ops, func(op scenario.Op) bool {
-		return op.Kind != act.Call && op.Kind != act.Schedule && op.Kind != act.Safepoint && op.Kind != act.Serialise
-	})
-}
-
-// Patchers returns how many CPUs the tasks of a scenario that patch need.
-func Patchers(s *scenario.Scenario) (cpus int) {
-	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		if onlyCalls(t) {
-			continue
-		}
-		cpus = max(cpus, t.CPU+1)
-		for j := range t.Ops {
-			cpus = max(cpus, t.Ops[j].CPU+1, bits.Len64(t.Ops[j].CPUs))
-		}
-	}
-	if cpus > 0 {
-		cpus = max(cpus, bits.Len64(s.Machine.Offline))
-	}
-	return cpus
-}
-
-// spread returns the scenario that is run.
-func (c *PatcherConfig) spread() (*scenario.Scenario, error) {
-	s := *c.Scenario
-	switch need := Patchers(&s); {
-	case need == 0:
-		return nil, fmt.Errorf("%s: no task of it patches, so there is nothing to price", s.Name)
-	case c.CPUs < need:
-		return nil, fmt.Errorf("%s: its patchers are on %d CPUs; give as many, or more", s.Name, need)
-	case c.CPUs > sim.MaxCPUs:
-		return nil, fmt.Errorf("%d CPUs: a machine has 1 to %d", c.CPUs, sim.MaxCPUs)
-	}
-	s.Machine.CPUs, s.Machine.Fetch, s.Machine.Steps = c.CPUs, fetch.Coherent, scenario.MaxBudget
-	s.Sources, s.Expect, s.Tasks = nil, scenario.Expect{}, nil
-	calls := called(c.Scenario)
-	around := slices.Repeat(calls, ownCalls)
-	var taken uint64
-	for _, t := range c.Scenario.Tasks {
-		if onlyCalls(&t) {
-			continue
-		}
-		t.Ops = slices.Clone(t.Ops)
-		for i := range t.Ops {
-			if t.Ops[i].Kind == act.Call {
-				t.Ops[i] = plain(t.Ops[i])
-			}
-		}
-		ops := slices.Repeat(t.Ops, max(1, min(t.Repeat, mostOps/len(t.Ops))))
-		if taken>>t.CPU&1 == 0 {
-			ops = slices.Concat(around, ops, around)
-		}
-		t.Ops, t.Repeat, t.Setup, t.Background = ops, 1, 0, false
-		taken |= 1 << t.CPU
-		s.Tasks = append(s.Tasks, t)
-	}
-	for cpu := range c.CPUs {
-		if taken>>cpu&1 != 0 || len(calls) == 0 || c.Scenario.Machine.Offline>>cpu&1 != 0 {
-			continue
-		}
-		s.Tasks = append(s.Tasks, scenario.Task{Name: fmt.Sprintf("caller%d", cpu), CPU: cpu, Background: true,
-			Ops:    append(slices.Repeat(calls, max(1, ownCalls/len(calls))), scenario.Op{Kind: act.Schedule}),
-			Repeat: rounds})
-	}
-	return &s, nil
-}
-
-// called returns the calls of a scenario's tasks that only call, each once.
-func called(s *scenario.Scenario) (list []scenario.Op) {
-	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		for _, op := range t.Ops {
-			if op.Kind != act.Call || !onlyCalls(t) {
-				continue
-			}
-			op = plain(op)
-			if !slices.ContainsFunc(list, func(o scenario.Op) bool {
-				return o.Target == op.Target && slices.Equal(o.Args, op.Args)
-			}) {
-				list = append(list, op)
-			}
-		}
-	}
-	return list
-}
-
-// plain is a call whose result isn't compared: how many calls are before a patch isn't as in the scenario.
-func plain(op scenario.Op) scenario.Op {
-	return scenario.Op{Kind: act.Call, Target: op.Target, Args: op.Args, Changed: true}
-}
-
-// Measure draws the runs. A run that breaks a property goes on, and is counted in Bad.
+// Measure draws the runs. A run that breaks a property goes on, and is counted in Bad. What can't be priced is an
+// *Unpriced.
+//
+// Where calls by the patchers' own CPUs keep the patches from being done, it goes without: a function may wait for
+// what its patcher does later, end the task, or not return.
 func (c PatcherConfig) Measure() (*Patches, error) {
 	if c.Runs < 2 {
 		return nil, errors.New("there are to be 2 runs at least")
@@ -227,18 +124,70 @@ func (c PatcherConfig) Measure() (*Patches, error) {
 	if c.Costs == nil {
 		c.Costs = cycles.Nominal()
 	}
-	spread, err := c.spread()
-	if err != nil {
-		return nil, err
+	p, _, err := c.measured()
+	return p, err
+}
+
+// measured is Measure with what has watched the runs.
+func (c *PatcherConfig) measured() (*Patches, *patchWatch, error) {
+	p, w, err := c.measure(true)
+	var u *Unpriced
+	if !errors.As(err, &u) {
+		return p, w, err
 	}
-	// what depends on the number of CPUs is checked again
-	sc, err := lang.Load(spread.Name+".star", []byte(lang.Print(spread)), nil)
-	if err != nil {
-		return nil, fmt.Errorf("%s with %d CPUs: %w", spread.Name, c.CPUs, err)
+	if u.Ended != smp.Violated {
+		if p, w, err := c.measure(false); err == nil {
+			p.Apart = true
+			return p, w, nil
+		}
 	}
-	r, err := rig.New(sc, "")
+	if need := Patchers(c.Scenario); c.CPUs > need {
+		fewer := *c
+		fewer.CPUs = need
+		if _, _, err := fewer.measured(); err == nil {
+			u.Fewer = need
+		}
+	}
+	return nil, nil, u
+}
+
+// An Unpriced says why the patches of a scenario with a number of CPUs have no price.
+type Unpriced struct {
+	Scenario string
+	CPUs     int
+	Why      string // the patches weren't done because of this
+	Ended    smp.Outcome
+	Fewer    int // with that many CPUs they have a price; 0: not with fewer, either
+}
+
+// Error implements error.
+func (u *Unpriced) Error() string {
+	says := fmt.Sprintf("%s with %s: ", u.Scenario, ofCPUs(u.CPUs))
+	mend := "mend the patcher"
+	if u.Ended == smp.Stuck || u.Ended == smp.Exhausted {
+		says += "the patches don't end, so they have no price: "
+		mend = "change what they wait for"
+	} else {
+		says += "a run ended before its patches were done, so they have no price: "
+	}
+	if u.Fewer > 0 {
+		mend += fmt.Sprintf(", or give --cpus %d", u.Fewer)
+	}
+	return says + u.Why + "; " + mend
+}
+
+func ofCPUs(n int) string {
+	if n == 1 {
+		return "1 CPU"
+	}
+	return fmt.Sprintf("%d CPUs", n)
+}
+
+// measure is Measure, with calls by the patchers' own CPUs or without.
+func (c *PatcherConfig) measure(own bool) (*Patches, *patchWatch, error) {
+	r, err := c.rig(own)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer r.Close()
 	r.Judges.Past = properties.Every
@@ -249,16 +198,16 @@ func (c PatcherConfig) Measure() (*Patches, error) {
 	d, err := newDraws(r, Timed, sched.Params{Seed: c.Seed}, w.event, append(slices.Clone(gaugeKinds),
 		smpev.TextStore)...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p := &Patches{PatcherConfig: c}
+	p := &Patches{PatcherConfig: *c}
 	for i := range uint64(c.Runs) {
 		w.begin()
 		d.begin(i)
 		run := r.Run(d.strategy)
-		if run.Outcome != smp.Passed && run.Outcome != smp.Violated || run.Err != nil || run.Early && w.open > 0 {
-			return nil, fmt.Errorf("%s with %d CPUs: a run ended as %v before its patches were done, so they can't be "+
-				"priced: %s", c.Scenario.Name, c.CPUs, run.Outcome, why(&run))
+		if run.Outcome != smp.Passed && run.Outcome != smp.Violated || run.Err != nil || run.Early && w.open > 0 ||
+			!w.began {
+			return nil, nil, &Unpriced{Scenario: c.Scenario.Name, CPUs: c.CPUs, Why: why(&run), Ended: run.Outcome}
 		}
 		if run.Outcome == smp.Violated {
 			p.Bad++
@@ -272,17 +221,36 @@ func (c PatcherConfig) Measure() (*Patches, error) {
 	}
 	slices.Sort(p.Broke)
 	p.List, p.Calls = w.patches(), w.callsOf()
-	if len(p.List) == 0 {
-		return nil, fmt.Errorf("%s: no operation of it patches, so there is nothing to price", c.Scenario.Name)
+	return p, w, nil
+}
+
+// rig sets up what is run.
+func (c *PatcherConfig) rig(own bool) (*rig.Rig, error) {
+	spread, err := c.spread(own)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	// what depends on the number of CPUs is checked again
+	sc, err := lang.Load(spread.Name+".star", []byte(lang.Print(spread)), nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s with %s: %w", spread.Name, ofCPUs(c.CPUs), err)
+	}
+	r, err := rig.New(sc, "")
+	if err != nil {
+		return nil, &Unpriced{Scenario: spread.Name, CPUs: c.CPUs, Ended: smp.Stuck,
+			Why: strings.TrimPrefix(err.Error(), spread.Name+": ")}
+	}
+	return r, nil
 }
 
 func why(run *rig.Run) string {
-	if run.Err != nil {
+	switch {
+	case run.Err != nil:
 		return run.Err.Error()
+	case run.Finding.Message != "":
+		return run.Finding.Message
 	}
-	return run.Finding.Message
+	return "no operation of theirs was done"
 }
 
 // Steps returns the steps of the first task that patches by hand, as the scenario has them; "" if none does.

@@ -188,7 +188,7 @@ func TestUnpriced(t *testing.T) {
 	}{
 		{PatcherConfig{Scenario: load("alias-bytes"), CPUs: 2, Runs: 2}, "no task of it patches"},
 		{PatcherConfig{Scenario: load("hook-unsynced"), CPUs: 2, Runs: 1}, "2 runs at least"},
-		{PatcherConfig{Scenario: load("hook-unsynced"), CPUs: 0, Runs: 2}, "on 1 CPUs"},
+		{PatcherConfig{Scenario: load("hook-unsynced"), CPUs: 0, Runs: 2}, "its patchers need 1 CPU; give as many"},
 		{PatcherConfig{Scenario: load("hook-unsynced"), CPUs: 65, Runs: 2}, "1 to 64"},
 		{PatcherConfig{Scenario: load("hook-bytes"), CPUs: 2, Runs: 2, Seed: 1}, "before its patches were done"},
 	} {

@@ -89,15 +89,14 @@ func (w *patchWatch) Begins(_ act.Task, task, i int) {
 	cpu := w.rig.Scenario.Tasks[task].CPU
 	now := w.m.Clocks().Of(cpu)
 	t.op, t.call = "", 0
-	byHand := op.Kind.Traits&scenario.ByHand != 0 && op.Kind != act.Safepoint
+	byHand := byHand(op)
 	if !byHand {
 		w.close(task)
 	}
 	switch {
 	case op.Kind == act.Call:
 		t.call = now + 1
-	case byHand || op.Kind.Traits&(scenario.Patches|scenario.Probes|scenario.Around|scenario.Sited|scenario.Live|
-		scenario.Works) != 0 || op.Kind.Object == scenario.AUprobe || op.Kind.Object == scenario.ABreakpoint:
+	case ofPatch(op):
 		t.op = op.Kind.Word
 		if op.Target != "" && !byHand {
 			t.op += "(" + op.Target + ")"

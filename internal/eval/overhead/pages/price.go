@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,6 +69,7 @@ type priced struct {
 	s       *scenario.Scenario
 	steps   string // of patches by hand
 	patches []*overhead.Patches
+	refused []*overhead.Unpriced // with other numbers of CPUs
 	list    []priceRow
 }
 
@@ -120,13 +122,8 @@ func (c *Price) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	all := &priced{m: m, s: s, steps: overhead.Steps(s), patches: make([]*overhead.Patches, len(cpus))}
-	err = inParts(p, "patches", len(cpus), func(i int) (err error) {
-		all.patches[i], err = overhead.PatcherConfig{Scenario: s, CPUs: cpus[i], Runs: c.Runs, Seed: c.Seed,
-			Costs: &m.Costs}.Measure()
-		return err
-	})
-	if err != nil {
+	all := &priced{m: m, s: s, steps: overhead.Steps(s)}
+	if err := c.measure(p, all, cpus); err != nil {
 		return 0, err
 	}
 	all.rows()
@@ -145,6 +142,30 @@ func (c *Price) Run(p *cli.Program) (int, error) {
 	}
 	c.print(p, all)
 	return cli.OK, nil
+}
+
+// measure measures the patches with each number of CPUs. Of numbers that weren't asked for those that the patches have
+// no price with are left out, if there are others.
+func (c *Price) measure(p *cli.Program, a *priced, cpus []int) error {
+	a.patches = make([]*overhead.Patches, len(cpus))
+	refused := make([]*overhead.Unpriced, len(cpus))
+	err := inParts(p, "patches", len(cpus), func(i int) (err error) {
+		a.patches[i], err = overhead.PatcherConfig{Scenario: a.s, CPUs: cpus[i], Runs: c.Runs, Seed: c.Seed,
+			Costs: &a.m.Costs}.Measure()
+		if c.CPUs == nil && errors.As(err, &refused[i]) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a.patches = slices.DeleteFunc(a.patches, func(q *overhead.Patches) bool { return q == nil })
+	a.refused = slices.DeleteFunc(refused, func(u *overhead.Unpriced) bool { return u == nil })
+	if len(a.patches) == 0 {
+		return a.refused[0]
+	}
+	return nil
 }
 
 // pricedAs are the architectures whose events the machines with prices have.
@@ -351,11 +372,22 @@ func (a *priced) notes() (list []string) {
 	if len(a.of("call")) == 0 {
 		list = append(list, "No task only calls functions, so no calls are priced.")
 	}
+	var apart []string
 	for _, q := range a.patches {
+		if q.Apart {
+			apart = append(apart, fmt.Sprint(q.CPUs))
+		}
 		if q.Bad > 0 {
 			list = append(list, fmt.Sprintf("With %s %d of %d runs broke %s: this patcher is wrong, whatever it costs.",
 				cli.Number(q.CPUs, "CPU"), q.Bad, q.Runs, strings.Join(q.Broke, ", ")))
 		}
+	}
+	if apart != nil {
+		list = append(list, fmt.Sprintf("CPUs %s: the patchers' own CPUs call nothing. A called function waits for a "+
+			"patcher, ends its task, or doesn't return.", cli.List(apart)))
+	}
+	for _, u := range a.refused {
+		list = append(list, u.Error()+".")
 	}
 	return list
 }
