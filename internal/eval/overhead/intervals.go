@@ -4,6 +4,7 @@ import (
 	"math"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -23,6 +24,25 @@ func meanOf(list []float64) Measure {
 	mean, v := stat.MeanVariance(list, nil)
 	half := student(float64(len(list)-1)) * math.Sqrt(v/float64(len(list)))
 	return Measure{mean, Interval{mean - half, mean + half}}
+}
+
+// Alike reports whether all runs had the same value, which says nothing of how far others may be off.
+func (m Measure) Alike() bool { return m.Interval.High-m.Interval.Low <= 1e-9*math.Abs(m.Value) }
+
+// ratioOf returns the mean of what independent runs have different numbers of, by runs' totals and counts. The
+// interval is Student's of a ratio of sums. The mean of runs' means would give few calls in a run the weight of many;
+// its interval contained the mean in as few as 0.84 of the sets of TestPriceCoverage.
+func ratioOf(part, of []float64) Measure {
+	n := floats.Sum(of) / float64(len(of))
+	mean := floats.Sum(part) / floats.Sum(of)
+	if len(of) < 2 {
+		return Measure{mean, Interval{mean, mean}}
+	}
+	list := make([]float64, len(of))
+	for i := range of {
+		list[i] = mean + (part[i]-mean*of[i])/n
+	}
+	return Measure{mean, meanOf(list).Interval}
 }
 
 // quantileOf returns a quantile of all values, which come from independent runs, both in ascending order. The

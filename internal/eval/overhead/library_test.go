@@ -48,7 +48,8 @@ func TestLibraryHasPrices(t *testing.T) {
 			require.True(t, wrong, "%s: %v", name, err)
 			switch {
 			case u.Ended != smp.Violated:
-				require.Contains(t, []string{properties.Progress.ID, properties.Progress.Name}, s.Expect.Property, "%s: %v", name, err)
+				require.Contains(t, []string{properties.Progress.ID, properties.Progress.Name}, s.Expect.Property,
+					"%s: %v", name, err)
 			default:
 				require.ErrorContains(t, err, "mend the patcher, or give --cpus 1", name)
 				c.CPUs = u.Fewer
@@ -74,10 +75,10 @@ func TestRefusals(t *testing.T) {
 		u    Unpriced
 		says string
 	}{
-		{Unpriced{"x", 2, "it runs into half a jump", smp.Violated, 1}, "x with 2 CPUs: a run ended before its patches " +
-			"were done, so they have no price: it runs into half a jump; mend the patcher, or give --cpus 1"},
-		{Unpriced{"x", 1, "it waits", smp.Stuck, 0}, "x with 1 CPU: the patches don't end, so they have no price: it " +
-			"waits; change what they wait for"},
+		{Unpriced{"x", 2, "it runs into half a jump", smp.Violated, 1}, "x with 2 CPUs: a run ended before its " +
+			"patches were done, so they have no price: it runs into half a jump; mend the patcher, or give --cpus 1"},
+		{Unpriced{"x", 1, "it waits", smp.Stuck, 0}, "x with 1 CPU: the patches don't end, so they have no price: " +
+			"it waits; change what they wait for"},
 	} {
 		require.Equal(t, of.says, of.u.Error())
 		require.False(t, strings.Contains(of.says, "\n"))

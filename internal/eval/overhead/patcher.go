@@ -98,7 +98,7 @@ func (w When) String() string { return whenNames[w] }
 type PatchedCall struct {
 	When   When
 	N      int
-	Cycles Measure // Student's over runs with such calls
+	Cycles Measure // of all calls; Student's over runs with such calls
 	Most   float64
 }
 

@@ -8,6 +8,8 @@ import (
 	"kpsim/smp/cycles"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // A patchWatch follows operations: steps by hand that follow each other are one patch, any other operation of a
@@ -25,8 +27,8 @@ type patchWatch struct {
 	calls       []callTime
 	first, ends sim.Time // of the run's patches
 	began       bool
-	by          [whens][]float64 // calls' means, by run
-	counts      [whens]int
+	cycles      [whens][]float64 // of a run's calls, by run
+	counts      [whens][]float64 // of calls, by run
 	most        [whens]float64
 }
 
@@ -200,8 +202,7 @@ func (w *patchWatch) end() {
 	}
 	for i := range whens {
 		if n[i] > 0 {
-			w.by[i] = append(w.by[i], sums[i]/n[i])
-			w.counts[i] += int(n[i])
+			w.cycles[i], w.counts[i] = append(w.cycles[i], sums[i]), append(w.counts[i], n[i])
 		}
 	}
 }
@@ -235,9 +236,10 @@ func meanOver(runs []float64) Measure {
 }
 
 func (w *patchWatch) callsOf() (list []PatchedCall) {
-	for i, runs := range w.by {
+	for i, runs := range w.cycles {
 		if len(runs) > 0 {
-			list = append(list, PatchedCall{When(i), w.counts[i], meanOver(runs), w.most[i]})
+			n := int(floats.Sum(w.counts[i]))
+			list = append(list, PatchedCall{When(i), n, ratioOf(runs, w.counts[i]), w.most[i]})
 		}
 	}
 	return list

@@ -79,13 +79,18 @@ func Patchers(s *scenario.Scenario) (cpus int) {
 	return cpus
 }
 
+// NoPatch is the error of a scenario that Patchers returns 0 for.
+func NoPatch(s *scenario.Scenario) error {
+	return fmt.Errorf("%s: no task of it patches, so there is nothing to price; a patcher that is compiled code isn't "+
+		"told from other calls: write what it does as steps by hand, such as write and sync_core", s.Name)
+}
+
 // spread returns the scenario that is run; own: the patchers' own CPUs call before and after the patches.
 func (c *PatcherConfig) spread(own bool) (*scenario.Scenario, error) {
 	s := *c.Scenario
 	switch need := Patchers(&s); {
 	case need == 0:
-		return nil, fmt.Errorf("%s: no task of it patches, so there is nothing to price; a patcher that is compiled "+
-			"code isn't told from other calls: write what it does as steps by hand, such as write and sync_core", s.Name)
+		return nil, NoPatch(&s)
 	case c.CPUs < need:
 		return nil, fmt.Errorf("%s: its patchers need %s; give as many, or more", s.Name, ofCPUs(need))
 	case c.CPUs > sim.MaxCPUs:

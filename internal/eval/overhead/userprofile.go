@@ -27,7 +27,7 @@ type UserProfile struct {
 	Notes [cycles.Events]string // the comment after each cost, "" for none
 
 	// LeftOut is the largest relative error of Figures figures, each by a fit without it; 0: the profile doesn't
-	// say. So a new figure's error is at most that with a probability of Figures to Figures + 1.
+	// say. It bounds no other error with a probability that could be named (TestLargestLeftOutCovers).
 	LeftOut float64
 	Figures int
 }
@@ -212,10 +212,6 @@ func (u *UserProfile) Text(note func(cycles.Event) string) string {
 func NominalProfile(name, arch string, mhz float64) *UserProfile {
 	return &UserProfile{Name: name, Arch: arch, Era: eras[1], MHz: mhz, Costs: *cycles.Nominal()}
 }
-
-// Coverage is how often an error is at most LeftOut: the chance that the largest of Figures + 1 errors isn't the new
-// one, whatever their distribution.
-func (u *UserProfile) Coverage() float64 { return float64(u.Figures) / float64(u.Figures+1) }
 
 // UserProfile returns a machine's profile as one that can be written.
 func (o *Model) UserProfile(m *Machine, t Tier) (*UserProfile, error) {

@@ -23,7 +23,8 @@ type contendedRow struct {
 	Rate      float64 `json:"hits_per_s"` // of all CPUs together
 	SpeedUp   float64 `json:"speed_up"`   // by the rate of 1 CPU
 
-	Predicted *overhead.Interval `json:"left_out_ns_95"` // null: a profile's
+	Predicted *overhead.Interval `json:"left_out_ns_95"`                // null: a profile's
+	Largest   *overhead.Interval `json:"largest_left_out_ns,omitempty"` // a profile's
 }
 
 // contention says what CPUs want at the same time, by how return probes keep track of
@@ -91,7 +92,7 @@ func (c *Table) contended(p *cli.Program) error {
 			rows = append(rows, hits[i/len(cpus)].contended(s, one))
 		}
 	}
-	return c.printContended(p, rows)
+	return c.printContended(p, rows, hits[0].margin)
 }
 
 // follows reports whether the probe is a return probe.
@@ -102,7 +103,8 @@ func (h *pricedHit) contended(s, one *overhead.Scaled) contendedRow {
 	r := contendedRow{
 		hitJSON: h.shown(), CPUs: s.CPUs, Cycles: s.Cycles, Nsec: s.Cycles / h.MHz * 1e3, Rate: s.Rate * h.MHz * 1e6,
 	}
-	r.Predicted = predicted(r.Nsec, h.margin)
+	off := h.margin.around(r.Nsec)
+	r.Predicted, r.Largest = off.Predicted, off.Largest
 	if h.follows() {
 		r.Returns = returnsOf(h.edition)
 	}
@@ -113,12 +115,12 @@ func (h *pricedHit) contended(s, one *overhead.Scaled) contendedRow {
 	return r
 }
 
-func (c *Table) printContended(p *cli.Program, rows []contendedRow) error {
+func (c *Table) printContended(p *cli.Program, rows []contendedRow, off *margin) error {
 	if c.Bench {
 		fmt.Fprintf(p.Out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
 	}
-	g := table.Grid{Head: []string{"machine", "arch", "edition", "probe", "CPUs", "ns/hit", "left out 95 %", "cycles",
-		"M hits/s", "speed-up"}, Text: 4}
+	g := table.Grid{Head: slices.Concat([]string{"machine", "arch", "edition", "probe", "CPUs", "ns/hit"}, off.head(),
+		[]string{"cycles", "M hits/s", "speed-up"}), Text: 4}
 	var wants []string             // in the order of their rows
 	whose := map[string][]string{} // by what they want
 	for i := range rows {
@@ -132,9 +134,9 @@ func (c *Table) printContended(p *cli.Program, rows []contendedRow) error {
 			fmt.Fprintf(p.Out, "%s/cpus=%d 1 %.1f ns/op %.1f cycles/hit %.0f hits/s\n",
 				benchName(r.Machine, r.Edition, r.Probe), r.CPUs, r.Nsec, r.Cycles, r.Rate)
 		default:
-			g.Add(r.Name, r.Arch, r.Edition, r.title(), fmt.Sprint(r.CPUs), fmt.Sprintf("%.1f", r.Nsec),
-				predictedCell("%.1f", r.Predicted), fmt.Sprintf("%.0f", r.Cycles), fmt.Sprintf("%.3f", r.Rate/1e6),
-				fmt.Sprintf("%.2f", r.SpeedUp))
+			g.Add(slices.Concat([]string{r.Name, r.Arch, r.Edition, r.title(), fmt.Sprint(r.CPUs),
+				fmt.Sprintf("%.1f", r.Nsec)}, off.cell("%.1f", r.Nsec), []string{fmt.Sprintf("%.0f", r.Cycles),
+				fmt.Sprintf("%.3f", r.Rate/1e6), fmt.Sprintf("%.2f", r.SpeedUp)})...)
 			if len(whose[r.Contended]) == 0 {
 				wants = append(wants, r.Contended)
 			}
@@ -149,9 +151,12 @@ func (c *Table) printContended(p *cli.Program, rows []contendedRow) error {
 	fmt.Fprintf(p.Out, "Hits of one probe by several CPUs at once, by %s. ns/hit: what each CPU spends on a "+
 		"hit, waiting too; M hits/s: of all together, the call too.\n\n", costsOf(rows[0].Costs))
 	g.Print(p, c.Markdown)
-	if rows[0].Predicted != nil {
-		fmt.Fprintln(p.Out, "\n"+leftOutSays+" What a line of cache costs is assumed, and isn't in it.")
+	fmt.Fprintln(p.Out)
+	says := off.says()
+	if off != nil {
+		says += " What a line of cache costs is assumed, and isn't in it."
 	}
+	p.Indented("", says)
 	fmt.Fprint(p.Out, "\nWhat CPUs want at the same time:\n\n")
 	for _, what := range wants {
 		fmt.Fprintf(p.Out, "- %s: %s\n", cli.List(whose[what]), what)

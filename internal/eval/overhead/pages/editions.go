@@ -17,8 +17,10 @@ func (c *Table) editions(p *cli.Program) error {
 		tiers = tiers[:1]
 	}
 	var guesses []string
+	var machines []pricedMachine
 	for k, t := range tiers {
-		machines, err := probeMachines(c.Machines, t, c.Profile)
+		var err error
+		machines, err = probeMachines(c.Machines, t, c.Profile)
 		if err != nil {
 			return err
 		}
@@ -39,7 +41,8 @@ func (c *Table) editions(p *cli.Program) error {
 				return err
 			}
 			l := lineOfHit(h.Name, h.Arch, h.MHz, &h.probe, &hit, &h.Costs)
-			l.Predicted = predicted(l.Usec, h.margin)
+			off := h.margin.around(l.Usec)
+			l.margin, l.Predicted, l.Largest = h.margin, off.Predicted, off.Largest
 			l.Edition, l.Costs, l.Documented, l.Guessed = h.edition, h.by, h.documented(), h.guessed(&hit)
 			if l.Documented != nil {
 				off := l.Usec / *l.Documented - 1
@@ -57,9 +60,12 @@ func (c *Table) editions(p *cli.Program) error {
 	}
 	r.byEdition(p, c.Markdown)
 	r.attribution(p, c.Markdown)
-	if len(r.tiers) > 0 {
-		fmt.Fprint(p.Out, "\nThe documents' figures are of editions 2.6 and 4.15. Of others it is what the same machine would take, by the same costs. "+leftOutSays+"\n")
+	fmt.Fprintln(p.Out)
+	whose := "The documents' figures are of editions 2.6 and 4.15. Of others it is"
+	if u := machines[0]; r.source != "" {
+		whose = "The profile is of edition " + u.Era + ". Of others it is"
 	}
+	p.Indented("", whose+" what the same machine would take, by the same costs. "+r.rows[0][0].margin.says())
 	for _, g := range guesses {
 		fmt.Fprintf(p.Out, "No figure has these events, whose costs are a guess: %s\n", g)
 	}
@@ -84,10 +90,11 @@ func (r *report) byEdition(p *cli.Program, markdown bool) {
 		list = append(list,
 			table.Column[row]{Head: r.rows[0][i].Costs + " µs", Form: "%.3f", Value: func(l row) any {
 				return l[i].Usec
-			}},
-			table.Column[row]{Head: "left out 95 %", Form: "%.3f", Text: func(l row) string {
-				return predictedCell("%.3f", l[i].Predicted)
-			}},
+			}})
+		if off := r.rows[0][i].margin; off != nil {
+			list = append(list, off.column(false, func(l row) float64 { return l[i].Usec }))
+		}
+		list = append(list,
 			table.Column[row]{Head: "cycles", Form: "%.0f", Value: func(l row) any { return l[i].Cycles }})
 	}
 	list.Grid(r.rows).Print(p, markdown)

@@ -36,12 +36,14 @@ type noiseRowJSON struct {
 	// Rare sources are drawn so seldom that the interval of the mean holds less than 95 %.
 	Rare []string `json:"too_rare,omitempty"`
 	noiseUsec
-	// Predicted is an interval of the mean by the errors of figures left out; null for a profile.
+	// Where the mean lies by the errors of figures left out: Predicted is null for a profile, Largest is a profile's.
 	Predicted *overhead.Interval `json:"left_out_us_95"`
+	Largest   *overhead.Interval `json:"largest_left_out_us,omitempty"`
 	overhead.Summary
 	With *noiseCompared `json:"compared"` // null: with itself
 
 	samples overhead.Samples
+	margin  *margin
 }
 
 // noiseUsec is what of a Summary is a time.
@@ -136,8 +138,8 @@ func (c *Table) noiseOf() (n overhead.Noise, from string, err error) {
 	return n, name, nil
 }
 
-// draw draws hits and sums them up. margin is the relative error of figures left out, nil if none was.
-func (r *noiseRowJSON) draw(hit *overhead.Hit, margin *float64, runs, hits int) error {
+// draw draws hits and sums them up.
+func (r *noiseRowJSON) draw(hit *overhead.Hit, off *margin, runs, hits int) error {
 	r.Warm, r.WarmUsec = hit.Cycles, hit.Cycles/r.MHz
 	r.Misses, r.Ticks, r.SMIs = r.Noise.Expected(hit, r.MHz)
 	r.Rare = r.Noise.Rare(hit, r.MHz, runs, hits)
@@ -150,17 +152,9 @@ func (r *noiseRowJSON) draw(hit *overhead.Hit, margin *float64, runs, hits int) 
 	usec := func(m overhead.Measure) overhead.Measure { return m.Over(r.MHz) }
 	r.noiseUsec = noiseUsec{usec(s.Mean), s.SD / r.MHz, usec(s.P50), usec(s.P90), usec(s.P99), usec(s.P999),
 		s.Max / r.MHz}
-	r.Predicted = predicted(r.MeanUsec.Value, margin)
+	left := off.around(r.MeanUsec.Value)
+	r.margin, r.Predicted, r.Largest = off, left.Predicted, left.Largest
 	return nil
-}
-
-// predicted returns the interval of a prediction, nil without a margin.
-func predicted(v float64, margin *float64) *overhead.Interval {
-	if margin == nil {
-		return nil
-	}
-	i := overhead.Predicted(v, *margin)
-	return &i
 }
 
 // compare compares a figure with the first of its machine.

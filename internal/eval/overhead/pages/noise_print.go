@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"kpsim/internal/eval/overhead"
@@ -37,12 +38,13 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 	r := &rows[0]
 	section(fmt.Sprintf("Hits with noise, %s of %s each, in µs, by %s; warm: without", cli.Number(r.Runs, "run"),
 		cli.Number(r.HitsPerRun, "hit"), costsOf(r.Costs)),
-		[]string{"documented", "warm", "mean", "drawn 95 %", "left out 95 %", "sd", "CV %", "skew", "max"},
+		slices.Concat([]string{"documented", "warm", "mean", "drawn 95 %"}, r.margin.head(),
+			[]string{"sd", "CV %", "skew", "max"}),
 		func(r *noiseRowJSON) []string {
-			return append(append([]string{documentedCell(r.Documented), fmt.Sprintf("%.3f", r.WarmUsec)},
-				measured("%.3f", r.MeanUsec)...),
-				predictedCell("%.3f", r.Predicted), fmt.Sprintf("%.3f", r.SDUsec), table.PerCent(r.CV),
-				fmt.Sprintf("%.1f", r.Skew), fmt.Sprintf("%.3f", r.MaxUsec))
+			return slices.Concat([]string{documentedCell(r.Documented), fmt.Sprintf("%.3f", r.WarmUsec)},
+				measured("%.3f", r.MeanUsec), r.margin.cell("%.3f", r.MeanUsec.Value),
+				[]string{fmt.Sprintf("%.3f", r.SDUsec), table.PerCent(r.CV), fmt.Sprintf("%.1f", r.Skew),
+					fmt.Sprintf("%.3f", r.MaxUsec)})
 		})
 	quantiles := []string{"p50", "95 %", "p90", "95 %", "p99", "95 %", "p99.9", "95 %"}
 	section("Quantiles of these hits in µs", quantiles, func(r *noiseRowJSON) []string {
@@ -84,7 +86,7 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 		n.SMIsPerSec, whose)
 	fmt.Fprintf(p.Out, "Intervals of what was drawn are by Student's t over runs, those of quantiles by the "+
 		"shares of each run (Woodruff); seed %d.\n", r.Seed)
-	fmt.Fprintln(p.Out, "They are the sampling error of the assumed noise alone. "+leftOutSays)
+	fmt.Fprintln(p.Out, "They are the sampling error of the assumed noise alone. "+r.margin.says())
 	for i := range rows {
 		if r := &rows[i]; len(r.Rare) > 0 {
 			fmt.Fprintf(p.Out,
@@ -95,24 +97,12 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 	}
 }
 
-// leftOutSays says what the interval of a prediction is.
-const leftOutSays = "Left out 95 %: what a figure would be that nothing was fitted to, by the errors of the " +
-	"figures when each is left out of the fit."
-
 // measured are the cells of numbers and their intervals.
 func measured(format string, list ...overhead.Measure) (cells []string) {
 	for _, m := range list {
 		cells = append(cells, fmt.Sprintf(format, m.Value), intervalCell(format, m.Interval))
 	}
 	return cells
-}
-
-// predictedCell is the interval of a prediction, or none.
-func predictedCell(format string, i *overhead.Interval) string {
-	if i == nil {
-		return "-"
-	}
-	return intervalCell(format, *i)
 }
 
 // intervalCell writes an interval, whose ends may be infinite.

@@ -31,10 +31,8 @@ type paged struct {
 	name   string
 	mhz    float64
 	costs  *cycles.Profile
-	by     string   // the machine whose costs are used
-	margin *float64 // the relative error of figures left out of the fit; nil: not known
-
-	coverage float64 // how often a figure's error is within margin, 0 to 1
+	by     string // the machine whose costs are used
+	margin *margin
 }
 
 // usec writes cycles as microseconds.
@@ -72,10 +70,8 @@ func (o *htmlPage) measure() (err error) {
 	if o.c.Profile != "" {
 		o.r, o.u, err = o.c.pricedReport()
 		if err == nil {
-			o.subject = paged{name: o.u.Name + " " + o.u.Arch, mhz: o.u.MHz, costs: &o.u.Costs, by: "the profile"}
-			if o.u.Figures > 0 {
-				o.subject.margin, o.subject.coverage = &o.u.LeftOut, o.u.Coverage()
-			}
+			o.subject = paged{name: o.u.Name + " " + o.u.Arch, mhz: o.u.MHz, costs: &o.u.Costs, by: "the profile",
+				margin: o.r.margin}
 		}
 		return err
 	}
@@ -89,8 +85,7 @@ func (o *htmlPage) measure() (err error) {
 	for i := range overhead.Machines {
 		if m := &overhead.Machines[i]; m.ID() == l.Machine {
 			costs, err := o.o.Profile(m, o.r.tiers[0])
-			o.subject = paged{m.Name + " " + m.Arch, m.MHz, costs, "its " + o.r.tiers[0].String() + " costs", l.margin,
-				0.95}
+			o.subject = paged{m.Name + " " + m.Arch, m.MHz, costs, "its " + o.r.tiers[0].String() + " costs", l.margin}
 			return err
 		}
 	}
@@ -182,7 +177,7 @@ func (o *htmlPage) figures() (page.Section, error) {
 		"“!” marks an error of more than 5 %; a documented 0.05 µs may be off by 10 % for its rounding alone.")
 	if o.u != nil {
 		s.Title = "What a hit takes"
-		caption = page.Text("Microseconds and cycles that a call takes longer with a probe. " + o.r.userSays())
+		caption = page.Text("Microseconds and cycles that a call takes longer with a probe. " + o.r.margin.says())
 	}
 	t := o.r.columns().Grid(o.r.rows).Grouped(caption, 2, func(i int) string {
 		l := &o.r.rows[i][0]
@@ -234,9 +229,8 @@ func (o *htmlPage) attribution() (page.Section, error) {
 		f.Caption += " A bar at the end of a time is its interval, left out 95 %; one in a share is between " +
 			"which values hardware's lies when each figure is left out of the fit in turn."
 	}
-	if o.u != nil && o.u.Figures > 0 {
-		f.Caption += page.Text(fmt.Sprintf(" A bar at the end of a time is its interval, left out %.0f %%.",
-			100*o.subject.coverage))
+	if o.u != nil {
+		f.Caption += page.Text(o.subject.margin.bars())
 	}
 	for _, rows := range o.machines() {
 		if err := o.addAttribution(f, rows); err != nil {
@@ -273,7 +267,7 @@ func (o *htmlPage) addAttribution(f *page.Figure, rows [][]lineJSON) error {
 			ofShare = append(ofShare, plot.Error{At: 100 * l.shares[overhead.Hardware] / max(l.Cycles, 1),
 				Low: 100 * i.Low, High: 100 * i.High, Other: at})
 		}
-		if within := cmp.Or(l.Predicted, l.Within); within != nil && !math.IsInf(within.High, 0) {
+		if within := cmp.Or(l.Predicted, l.Largest); within != nil && !math.IsInf(within.High, 0) {
 			ofTime = append(ofTime, bar(l.Usec, *within, at))
 		}
 		names = append(names, l.title())

@@ -89,7 +89,7 @@ func dotsOf(l []lineJSON, tiers []overhead.Tier, row int) (left, right []plot.Do
 		}
 	}
 	us := known * (1 + *predictor.LeftOut)
-	return append(left, dot(dotPredicted, us, overhead.Predicted(us, *predictor.margin))), right
+	return append(left, dot(dotPredicted, us, overhead.Predicted(us, predictor.margin.relative))), right
 }
 
 // assumptions shows what each of them moves: a tornado plot for each result.

@@ -27,9 +27,9 @@ func (o *htmlPage) noise() (page.Section, error) {
 		Caption: "The hits of " + page.LastFigure +
 			" in numbers: nanoseconds. Warm is a hit without noise. Drawn 95 %: the interval of the mean, by " +
 			"Student's t over runs, which is the sampling error of the assumed noise alone; those of quantiles " +
-			"are the bars of the figure, by the share of each run. " + leftOutSays,
-		Head: []string{"probe", "warm", "mean", "drawn 95 %", "left out 95 %", "CV %", "p50", "p90", "p99", "p99.9",
-			"max"}, Text: 1,
+			"are the bars of the figure, by the share of each run. " + page.Text(o.subject.margin.says()),
+		Head: slices.Concat([]string{"probe", "warm", "mean", "drawn 95 %"}, o.subject.margin.head(),
+			[]string{"CV %", "p50", "p90", "p99", "p99.9", "max"}), Text: 1,
 	}
 	var f *page.Figure
 	measured, all := 0, 0
@@ -94,11 +94,8 @@ func (r *noiseRowJSON) cells() []page.Cell {
 	const format = "%.1f"
 	write := func(usec float64) string { return fmt.Sprintf(format, 1000*usec) }
 	row := append([]string{r.title(), write(r.WarmUsec)}, measured(format, ns(r.MeanUsec))...)
-	left := "-"
-	if r.Predicted != nil {
-		left = intervalCell(format, overhead.Measure{Interval: *r.Predicted}.Over(1.0/1000).Interval)
-	}
-	row = append(row, left, fmt.Sprintf("%.1f", 100*r.CV))
+	row = append(row, r.margin.cell(format, 1000*r.MeanUsec.Value)...)
+	row = append(row, fmt.Sprintf("%.1f", 100*r.CV))
 	return page.Row(append(row, write(r.P50Usec.Value), write(r.P90Usec.Value), write(r.P99Usec.Value),
 		write(r.P999Usec.Value), write(r.MaxUsec))...)
 }

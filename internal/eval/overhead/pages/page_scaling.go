@@ -34,24 +34,15 @@ func (m *paged) says() string {
 }
 
 // errors are the error bars of what is predicted: the interval of a hit's time, left out, which for a rate has
-// nearly the same ratio to either side. A profile has none.
+// nearly the same ratio to either side.
 func (m *paged) errors(points plot.XYs) (list []plot.Error) {
-	if m.margin == nil || *m.margin >= 1 {
+	if m.margin == nil || m.margin.relative >= 1 {
 		return nil
 	}
 	for _, at := range points {
-		list = append(list, bar(at.Y, overhead.Predicted(at.Y, *m.margin), at.X))
+		list = append(list, bar(at.Y, overhead.Predicted(at.Y, m.margin.relative), at.X))
 	}
 	return list
-}
-
-// barsSay says what the bars of a prediction are.
-func (m *paged) barsSay() string {
-	if m.margin == nil {
-		return ""
-	}
-	return fmt.Sprintf(" A bar is left out %.0f %%: %.1f %%, as figures err that are left out of the fit; "+
-		"what is assumed isn't in it.", 100*m.coverage, 100**m.margin)
 }
 
 var scaledCPUs = []int{1, 2, 4, 8, 16, 32, 64}
@@ -86,7 +77,7 @@ func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
 	f := &page.Figure{Caption: "Hits per second of one probe that all CPUs hit all the time, by edition of the " +
 		"kernel's document; detours are left out. Both axes are logarithmic: what doubles with the CPUs is a " +
 		"straight line, and editions that do alike are one. The CPU whose clock is furthest behind runs next." +
-		page.Text(o.subject.barsSay())}
+		page.Text(o.subject.margin.bars())}
 	t := &page.Table{Caption: "What " + page.LastFigure + " shows in numbers: million hits per second, by CPUs.",
 		Head: []string{"edition"}, Text: 1}
 	for _, n := range scaledCPUs {
@@ -161,7 +152,7 @@ func (o *htmlPage) manyProbes() ([]page.Block, error) {
 	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, "+
 		"which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s "+
 		"probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.%s",
-		overhead.Chains, plot.Thousands(simulatedProbes), o.subject.barsSay()))}
+		overhead.Chains, plot.Thousands(simulatedProbes), o.subject.margin.bars()))}
 	machines := o.machines()
 	subject := machines[len(machines)-1]
 	t := &page.Table{Caption: page.Text("What " + page.LastFigure +

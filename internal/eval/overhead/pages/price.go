@@ -44,7 +44,7 @@ The patching tasks of a scenario run on their CPUs, and every other CPU calls th
             of one during the patches, and of one after them
   a price   what each event of a patch costs, and where that is from
 
-The interval is Student's at 95 % over runs, which differ in when each CPU begins. It is the sampling error alone: whether the prices are right isn't in it. The schedule is timed: the CPU whose clock is furthest behind goes next. A run that breaks a property is priced, too, and counted.
+"drawn 95 %" is Student's interval over runs, which differ in when each CPU begins. It is the sampling error alone: whether the prices are right isn't in it. The schedule is timed: the CPU whose clock is furthest behind goes next. A run that breaks a property is priced, too, and counted.
 
 On a machine of the documents what an IPI, a serialising instruction, a switch of tasks and a cache line cost is assumed. Put your own into a profile: kpsim overhead nominal prints one to change.
 
@@ -203,8 +203,7 @@ func (c *Price) machine(s *scenario.Scenario) (*pricedMachine, error) {
 func (c *Price) numbers(s *scenario.Scenario) ([]int, error) {
 	need := overhead.Patchers(s)
 	if need == 0 {
-		return nil, fmt.Errorf("%s: no task of it patches, so there is nothing to price; a patcher that is compiled "+
-			"code isn't told from other calls", s.Name)
+		return nil, overhead.NoPatch(s)
 	}
 	if c.CPUs == nil {
 		list := slices.DeleteFunc(slices.Clone(defaultCPUs), func(n int) bool { return n < need })
@@ -296,7 +295,12 @@ func (a *priced) of(kind string) (list []*priceRow) {
 }
 
 // interval writes one in ns.
-func (r *priceRow) interval() string { return fmt.Sprintf("%.1f to %.1f", r.NsecLow, r.NsecHigh) }
+func (r *priceRow) interval() string {
+	if (overhead.Measure{Value: r.Nsec, Interval: overhead.Interval{Low: r.NsecLow, High: r.NsecHigh}}).Alike() {
+		return "all alike"
+	}
+	return fmt.Sprintf("%.1f to %.1f", r.NsecLow, r.NsecHigh)
+}
 
 // patchColumns are a patch's.
 func patchColumns() (list table.Columns[*priceRow]) {
@@ -305,7 +309,7 @@ func patchColumns() (list table.Columns[*priceRow]) {
 		{Head: "CPUs", Form: "%d", Value: func(r *priceRow) any { return r.CPUs }},
 		{Head: "n", Form: "%d", Value: func(r *priceRow) any { return r.N }},
 		{Head: "ns", Form: "%.1f", Value: func(r *priceRow) any { return r.Nsec }},
-		{Head: "ns 95 %", Late: true, Value: func(r *priceRow) any { return r.interval() }},
+		{Head: "drawn 95 %", Late: true, Value: func(r *priceRow) any { return r.interval() }},
 		{Head: "cycles", Form: "%.0f", Value: func(r *priceRow) any { return r.Cycles }},
 	}
 	for part := range overhead.PatchParts {
@@ -321,7 +325,7 @@ var callColumns = table.Columns[*priceRow]{
 	{Head: "CPUs", Form: "%d", Value: func(r *priceRow) any { return r.CPUs }},
 	{Head: "n", Form: "%d", Value: func(r *priceRow) any { return r.N }},
 	{Head: "ns", Form: "%.1f", Value: func(r *priceRow) any { return r.Nsec }},
-	{Head: "ns 95 %", Late: true, Value: func(r *priceRow) any { return r.interval() }},
+	{Head: "drawn 95 %", Late: true, Value: func(r *priceRow) any { return r.interval() }},
 	{Head: "cycles", Form: "%.1f", Value: func(r *priceRow) any { return r.Cycles }},
 	{Head: "most cycles", Form: "%.0f", Value: func(r *priceRow) any { return r.Most }},
 }
@@ -358,8 +362,8 @@ func (a *priced) parts() (list []pricePart) {
 }
 
 // priceSays says what the intervals and the columns are.
-const priceSays = "95 %: Student's interval over runs, which differ in when each CPU begins; an error of the prices " +
-	"isn't in it. stores to waiting: cycles on the patcher's CPU; a store to text costs a point, and its line apart. other " +
+const priceSays = "drawn 95 %: Student's interval in ns over runs, which differ in when each CPU begins; an error of " +
+	"the prices isn't in it. all alike: all runs took the same time, and there is no interval. stores to waiting: cycles on the patcher's CPU; a store to text costs a point, and its line apart. other " +
 	"CPUs: cycles that all of them together are interrupted or stopped for by a patch. ns and cycles are derived: " +
 	"events counted in runs, times prices."
 

@@ -93,7 +93,7 @@ func (a *priced) figure() *page.Figure {
 		return nil
 	}
 	f := &page.Figure{Caption: "Nanoseconds of a patch, and of a call before, during and after the patches, by the " +
-		"number of CPUs. A bar is Student's interval at 95 % over runs; an error of the prices isn't in it. The " +
+		"number of CPUs. A bar is drawn 95 %: Student's interval over runs; an error of the prices isn't in it. The " +
 		"numbers are in " + page.NextTable + "."}
 	for _, kind := range []struct{ row, title string }{{"patch", "a patch"}, {"call", "a call"}} {
 		rows := a.of(kind.row)

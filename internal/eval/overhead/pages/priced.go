@@ -21,7 +21,7 @@ type pricedMachine struct {
 	by      string            // the tier, or profile
 	machine *overhead.Machine // nil: a user's
 	model   *overhead.Model
-	margin  *float64 // the relative error of figures left out of the fit; nil: nothing was fitted here
+	margin  *margin
 }
 
 // priceMachines returns the documents' machines of these names, all if no name
@@ -29,13 +29,16 @@ type pricedMachine struct {
 func priceMachines(names []string, tier overhead.Tier, profile cli.FileName) (list []pricedMachine, err error) {
 	if profile != "" {
 		u, err := readProfile(string(profile))
-		return []pricedMachine{{UserProfile: u, by: "profile"}}, err
+		if err != nil {
+			return nil, err
+		}
+		return []pricedMachine{{UserProfile: u, by: "profile", margin: marginOf(u)}}, nil
 	}
 	o, err := overhead.Fit(overhead.Figures())
 	if err != nil {
 		return nil, err
 	}
-	margin, err := o.Margin(tier)
+	relative, err := o.Margin(tier)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +50,7 @@ func priceMachines(names []string, tier overhead.Tier, profile cli.FileName) (li
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, pricedMachine{u, tier.String(), m, o, &margin})
+		list = append(list, pricedMachine{u, tier.String(), m, o, &margin{relative: relative, figures: len(o.Samples)}})
 	}
 	return list, nil
 }

@@ -48,15 +48,14 @@ type lineJSON struct {
 	NoMachine *float64           `json:"left_out_machine_error,omitempty"`
 	NoArch    *float64           `json:"left_out_architecture_error,omitempty"` // without its architecture's, likewise
 	Predicted *overhead.Interval `json:"left_out_us_95"`                        // null: a profile's
-	Within    *overhead.Interval `json:"left_out_us,omitempty"`                 // a profile's
-	Coverage  float64            `json:"left_out_coverage,omitempty"`           // how often Within holds, 0 to 1
+	Largest   *overhead.Interval `json:"largest_left_out_us,omitempty"`         // a profile's
 	Events    map[string]float64 `json:"events"`
 	Parts     map[string]float64 `json:"part_cycles"`
 	Prices    map[string]float64 `json:"event_cycles"`
 	Guessed   []string           `json:"events_in_no_figure,omitempty"`
 
 	era    string // which edition the engine is of
-	margin *float64
+	margin *margin
 	shares [overhead.Parts]float64
 	probe  overhead.Probe
 	hit    overhead.Hit
@@ -69,9 +68,8 @@ type report struct {
 	rows    [][]lineJSON // a figure each, in each tier
 	of      int          // figures there are
 	numbers []string     // fitted in each tier
-	margins []float64    // of each tier
 	source  string       // the file, if it is a profile's
-	user    *overhead.UserProfile
+	margin  *margin      // a profile's
 }
 
 // report makes the table.
@@ -87,11 +85,11 @@ func (c *Table) report(o *overhead.Model) (*report, error) {
 				return nil, err
 			}
 		}
-		margin, err := o.Margin(t)
+		relative, err := o.Margin(t)
 		if err != nil {
 			return nil, err
 		}
-		r.margins = append(r.margins, margin)
+		off := &margin{relative: relative, figures: len(o.Samples)}
 		lines, err := o.Table(t)
 		if err != nil {
 			return nil, err
@@ -113,7 +111,7 @@ func (c *Table) report(o *overhead.Model) (*report, error) {
 			if t == overhead.Mechanistic {
 				row.NoMachine, row.NoArch = &left[overhead.LeftMachine][i], &left[overhead.LeftArch][i]
 			}
-			row.margin, row.Predicted = &margin, predicted(row.Usec, &margin)
+			row.margin, row.Predicted = off, off.around(row.Usec).Predicted
 			row.era = l.Machine.Era()
 			if k == 0 {
 				r.rows = append(r.rows, nil)
@@ -164,7 +162,7 @@ func (c *Table) pricedReport() (*report, *overhead.UserProfile, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &report{source: string(c.Profile), user: u}
+	r := &report{source: string(c.Profile), margin: marginOf(u)}
 	for _, q := range u.Probes() {
 		if !c.wants(nil, q.Name) {
 			continue
@@ -175,10 +173,8 @@ func (c *Table) pricedReport() (*report, *overhead.UserProfile, error) {
 		}
 		l := lineOfHit(u.Name, u.Arch, u.MHz, &q, &h, &u.Costs)
 		l.Costs = "profile"
-		if u.Figures > 0 {
-			i := overhead.Predicted(l.Usec, u.LeftOut)
-			l.Within, l.Coverage = &i, u.Coverage()
-		}
+		l.margin = r.margin
+		l.Largest = l.margin.around(l.Usec).Largest
 		r.rows = append(r.rows, []lineJSON{l})
 	}
 	if len(r.rows) == 0 {
@@ -220,10 +216,8 @@ func (r *report) columns() table.Columns[[]lineJSON] {
 		list = append(list[:3],
 			table.Column[row]{Head: "µs", Form: "%.3f", Value: func(l row) any { return l[0].Usec }},
 			table.Column[row]{Head: "cycles", Form: "%.0f", Value: func(l row) any { return l[0].Cycles }})
-		if r.user.Figures > 0 {
-			list = slices.Insert(list, 4, table.Column[row]{Late: true,
-				Head:  fmt.Sprintf("left out %.0f %%", 100*r.user.Coverage()),
-				Value: func(l row) any { return predictedCell("%.3f", l[0].Within) }})
+		if r.margin != nil {
+			list = slices.Insert(list, 4, r.margin.column(true, func(l row) float64 { return l[0].Usec }))
 		}
 	}
 	for i, t := range r.tiers {
@@ -264,9 +258,9 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 	if len(r.tiers) > 0 {
 		fmt.Fprintln(p.Out, "\n"+leftOutWords)
 	}
-	if r.user != nil {
+	if r.source != "" {
 		fmt.Fprintln(p.Out)
-		p.Indented("", r.userSays())
+		p.Indented("", r.margin.says())
 	}
 	for _, row := range r.rows {
 		if l := &row[0]; r.source == "" && l.Arch == "ppc64" {
@@ -281,18 +275,6 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 const leftOutWords = "Left out: the error for a figure by a fit without it. Machine out, arch out: by a fit " +
 	"without all figures of its processor, or of its architecture; a core without figures has the numbers of " +
 	"one that is fitted to all the others."
-
-// userSays says how far off a profile's figures are.
-func (r *report) userSays() string {
-	u := r.user
-	if u.Figures == 0 {
-		return "The profile doesn't say how far off it is: it has no line left-out, which kpsim overhead calibrate " +
-			"writes with two figures or more."
-	}
-	return fmt.Sprintf("Left out %.0f %%: the largest error, %.1f %%, of the %d measured figures when each is left "+
-		"out of the fit. A new figure of the same sort errs more once in %d times, however errors are distributed.",
-		100*u.Coverage(), 100*u.LeftOut, u.Figures, u.Figures+1)
-}
 
 // headsOf are the columns of a tier.
 func headsOf(t overhead.Tier) []string {
