@@ -35,6 +35,8 @@ func TestPageAndCommandAgree(t *testing.T) {
 		var r noiseRowJSON
 		require.NoError(t, d.Decode(&r))
 		skews = append(skews, r.Skew)
+		r.margin = o.subject.margin
+		require.Equal(t, r.margin.around(r.MeanUsec.Value).Predicted, r.Predicted)
 		require.Equal(t, texts(r.cells()), texts(cells))
 	}
 	require.False(t, d.More())
