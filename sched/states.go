@@ -294,6 +294,11 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 		return s.goRound(p), 0
 	}
 	if p.Kind != sim.Step {
+		if s.stays(p) {
+			s.pruned, s.leads, s.circle, s.round = true, Ways{}, len(s.points)-1, len(s.points)-1
+			s.stats.Circles++
+			return s.goRound(p), 0
+		}
 		if !s.bounded || s.left > 0 {
 			s.points = append(s.points, statePoint{seq: p.Seq, n: p.N, kind: p.Kind})
 		}
@@ -337,6 +342,24 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 		return s.enter(p, k), 0
 	}
 	return 0, 0
+}
+
+// staysMost is after how many equal answers in a row, with no state between, a run goes round.
+const staysMost = 1000
+
+// stays reports whether a run goes round without coming to a state: one CPU alone goes on, and is asked the same, with
+// the same answer, again and again (it fetches the old bytes of a loop).
+func (s *States) stays(p *sim.Point) bool {
+	n := len(s.points) - staysMost
+	if n < 0 || s.bounded {
+		return false
+	}
+	for i := n; i < len(s.points); i++ {
+		if x := &s.points[i]; x.kind != p.Kind || x.n != p.N || x.pick != s.points[n].pick {
+			return false
+		}
+	}
+	return true
 }
 
 // met picks out a new state, now and then, and has one that was picked out checked when it is
