@@ -38,6 +38,7 @@ type Arch struct {
 	Registers
 	Branches
 	Breakpoints
+	Modified
 	Terms
 
 	// Instructions.
@@ -125,6 +126,15 @@ func (t *Terms) InWords(text string) string {
 		return text
 	}
 	return t.words.Replace(text)
+}
+
+// Modified is what a processor's manual says of text that is modified.
+type Modified struct {
+	Caches string // what makes all CPUs' caches agree after a store to text; "": they do by themselves
+	// Live are the instructions that may be replaced, and take another one's place, while a CPU runs them. Of others
+	// nothing is promised. nil: the manual has no such list.
+	Live     []Pattern
+	LiveSays string // their names, and the section of the manual
 }
 
 // Breakpoints are a processor's, and how kernels patch with them.

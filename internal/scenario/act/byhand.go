@@ -1,7 +1,11 @@
 package act
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"kpsim/internal/scenario"
 	"kpsim/smp"
@@ -30,7 +34,9 @@ var (
 		Object:  scenario.TextByHand,
 		Traits:  scenario.Patches | scenario.ByHand | scenario.Serial,
 		Touches: scenario.TouchFlip | scenario.TouchHand,
-		Idle:    whole,
+		Idle: func(s *scenario.Scenario, op *scenario.Op) string {
+			return cmp.Or(whole(s, op), unlisted(s, op), unflushed(s))
+		},
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
 		h, f, at, b := t.Clients().Hand, t.Section(op.Target), t.Place(op), t.Written(x, op)
 		if op.On {
@@ -132,31 +138,91 @@ var (
 	}))
 )
 
-// whole says of a scenario's only write, of several bytes, that no CPU can see a part of it: of what is linked there
-// it changes one byte, or none.
-func whole(s *scenario.Scenario, op *scenario.Op) string {
-	f, a := s.Text(op.Target), s.Machine.Processor()
+// unlisted says of a write to text which CPUs may run that the processor's manual promises nothing: it replaces an
+// instruction that may not be replaced then, or by another one.
+func unlisted(s *scenario.Scenario, op *scenario.Op) string {
+	a := s.Machine.Processor()
+	if len(a.Live) == 0 || op.On || s.Does(Stop) {
+		return ""
+	}
+	f := s.Text(op.Target)
+	b, ok := encoded(s, op)
+	if !ok || op.Offset+len(b) > len(f.Code) {
+		return ""
+	}
+	code := slices.Clone(f.Code)
+	copy(code[op.Offset:], b)
+	says := func(code []byte) string {
+		in, err := a.Decode(code, f.At)
+		if err != nil {
+			return a.Hex(code)
+		}
+		name, _, _ := strings.Cut(in.String(), " ")
+		return name
+	}
+	for at := op.Offset &^ (a.Align - 1); at+a.Align <= len(code) && at < op.Offset+len(b); at += a.Align {
+		was, is := f.Code[at:at+a.Align], code[at:at+a.Align]
+		if !bytes.Equal(was, is) && !(live(a, was) && live(a, is)) {
+			return fmt.Sprintf("write() makes %s of %s at %s+%#x: of instructions that are replaced while CPUs may run "+
+				"them %s promises something of %s only; kpsim stores others as it does these, so a Never says less of them",
+				says(is), says(was), op.Target, at, a.Name, a.LiveSays)
+		}
+	}
+	return ""
+}
+
+// live reports whether an instruction may be replaced while CPUs run it.
+func live(a *arch.Arch, code []byte) bool {
+	return slices.ContainsFunc(a.Live, func(p arch.Pattern) bool { return p.Match(arch.Word(code)) })
+}
+
+// encoded returns the bytes that an operation writes; ok is false if only a run shows them.
+func encoded(s *scenario.Scenario, op *scenario.Op) (b []byte, ok bool) {
 	var to arch.Addr
 	if op.Form != scenario.FormBytes && op.Form != scenario.FormSaved {
 		to = s.Text(op.Targets[0]).At + arch.Addr(op.Into)
 	}
-	b, ok := op.Encode(a, f.At+arch.Addr(op.Offset), to)
+	return op.Encode(s.Machine.Processor(), s.Text(op.Target).At+arch.Addr(op.Offset), to)
+}
+
+// unflushed says, of a processor whose caches don't agree by themselves, that a patcher's care for them isn't judged,
+// if the scenario doesn't have it either.
+func unflushed(s *scenario.Scenario) string {
+	care := s.Machine.Processor().Caches
+	if care == "" || s.Does(Flush) {
+		return ""
+	}
+	return fmt.Sprintf("kpsim takes it that each write() is followed by %s, without which other CPUs may keep old "+
+		"bytes: that these are there isn't judged; flush() says that they are", care)
+}
+
+// whole says of a scenario's only write, of several bytes, that no CPU can see a part of it: of what is linked there
+// it changes nothing, or only bytes that are stored at once.
+func whole(s *scenario.Scenario, op *scenario.Op) string {
+	f := s.Text(op.Target)
+	b, ok := encoded(s, op)
 	another := func(o *scenario.Op) bool { return o.Kind == op.Kind && o != op }
 	if !ok || len(b) < 2 || op.Offset+len(b) > len(f.Code) || s.Any(another) {
 		return ""
 	}
-	differ := 0
+	first, last := -1, 0 // that change
 	for i, v := range b {
 		if f.Code[op.Offset+i] != v {
-			differ++
+			if last = i; first < 0 {
+				first = i
+			}
 		}
 	}
-	switch differ {
-	case 0:
+	at := f.At + arch.Addr(op.Offset)
+	const says = "write() to %s changes %s of what is linked there, so no CPU can see a part of it; to see whether " +
+		"it may be torn, let it change others, too"
+	switch {
+	case first < 0:
 		return fmt.Sprintf("write() to %s changes nothing: these bytes are linked there", op.Target)
-	case 1:
-		return fmt.Sprintf("write() to %s changes one byte of what is linked there, so no CPU can see a part of it; "+
-			"to see whether it may be torn, let it change others, too", op.Target)
+	case first == last:
+		return fmt.Sprintf(says, op.Target, "one byte")
+	case op.By > 0 && op.By < len(b) && first/op.By == last/op.By && (at+arch.Addr(first))/8 == (at+arch.Addr(last))/8:
+		return fmt.Sprintf(says, op.Target, "only bytes of one of its stores")
 	}
 	return ""
 }

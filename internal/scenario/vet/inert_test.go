@@ -19,6 +19,8 @@ func TestWhole(t *testing.T) {
 		`write(f, "cc")`:                         "",
 		`write(f, "0f1f440000"), write(f, "cc")`: "",
 		`write(f, jump_to(f))`:                   "",
+		`write(f, "0f1f44cccc", by = 4)`:         "", // the fifth byte is a store of its own
+		`write(f, "0fcccccc00", by = 4)`:         "only bytes of one of its stores",
 	} {
 		s, err := lang.Load("whole.star", []byte("machine(cpus = 2)\nf = text(\"f\", \"0f1f440000 c3\")\n"+
 			"task(\"a\", ops = ["+op+"])\n"), nil)
@@ -29,6 +31,30 @@ func TestWhole(t *testing.T) {
 			continue
 		}
 		require.Len(t, list, 1, op)
+		require.Contains(t, list[0].Msg, want)
+	}
+}
+
+// TestModified: on arm64 a write by hand is told what isn't judged, unless the scenario has it, or stops the CPUs.
+func TestModified(t *testing.T) {
+	for op, want := range map[string]string{
+		`write(f, "14000001")`:                          "dc cvau",
+		`write(f, "14000001"), flush(f, 4)`:             "",
+		`write(f + 4, "d503201f"), flush(f, 4)`:         "makes nop of add at f+0x4",
+		`write(f, "91000400"), flush(f, 4)`:             "makes add of nop at f+0x0",
+		`write(f + 4, "d503201f", stopped = True)`:      "dc cvau",
+		`stop(), write(f + 4, "d503201f"), flush(f, 4)`: "",
+		`write(f, "d503201f d503201f d65f03c0")`:        "makes nop of add at f+0x4",
+	} {
+		s, err := lang.Load("live.star", []byte("machine(cpus = 2, arch = \"arm64\")\n"+
+			"f = text(\"f\", \"d503201f 91000400 d65f03c0\")\ntask(\"a\", ops = ["+op+"])\n"), nil)
+		require.NoError(t, err)
+		list := vet.Inert(s)
+		if want == "" {
+			require.Empty(t, list, op)
+			continue
+		}
+		require.NotEmpty(t, list, op)
 		require.Contains(t, list[0].Msg, want)
 	}
 }

@@ -52,6 +52,16 @@ var ARM64 = &arch.Arch{
 		Breaks:     []arch.Pattern{{Mask: 0xffe0001f, Is: wordBRK}},
 		Fill:       uint64(wordBRK|BrkFault<<5) * 0x1_0000_0001,
 	},
+	Modified: arch.Modified{
+		Caches: "dc cvau, dsb, ic ivau and dsb",
+		Live: []arch.Pattern{
+			{Mask: 0xfc000000, Is: wordB}, {Mask: 0xfc000000, Is: wordBL}, {Mask: 0xffe0001f, Is: wordBRK},
+			{Mask: 0xffe0001f, Is: 0xd4000001}, {Mask: 0xffe0001f, Is: 0xd4000002}, // SVC, HVC
+			{Mask: 0xffe0001f, Is: 0xd4000003}, // SMC
+			{Mask: 0xfffff0ff, Is: wordISB & 0xfffff0ff}, {Mask: 0xffffffff, Is: wordNop},
+		},
+		LiveSays: "b, bl, brk, hvc, isb, nop, smc and svc (ARM ARM, B2.2.5)",
+	},
 	BootSystem: func(cpu uint32, perCPU arch.Addr) arch.System { return bootSystem(cpu, perCPU) },
 	// Both are context synchronization events (ARM ARM, "Context synchronization event").
 	EntrySerialises: true, ReturnSerialises: true,

@@ -65,6 +65,7 @@ var PPC64 = &arch.Arch{
 		},
 		Fill: uint64(wordTrap) * 0x1_0000_0001,
 	},
+	Modified:   arch.Modified{Caches: "dcbst, sync, icbi and sync"},
 	BootSystem: func(cpu uint32, perCPU arch.Addr) arch.System { return NewSystem(cpu, perCPU) },
 	// Interrupts and rfid are context synchronizing (Book III, "Context Synchronization").
 	EntrySerialises: true, ReturnSerialises: true,
