@@ -395,7 +395,7 @@ def membarrier() -> Op:
     ...
 
 def flush(at: Function, size: int) -> Op:
-    """flush `size` bytes at `at` of the instruction caches. On x86 it does nothing, as the compilers' `__builtin___clear_cache` there: caches are coherent, and what a CPU has fetched already is kept"""
+    """flush `size` bytes at `at` of the instruction caches. It changes no run. On x86 caches are coherent, and the compilers' `__builtin___clear_cache` does nothing, either: what a CPU has fetched already is kept. On arm64 and ppc64le kpsim takes it that each store to text is followed by it, and says so of a scenario that leaves it out"""
     ...
 
 def safepoint() -> Op:

@@ -426,9 +426,10 @@ func (x *SyncCoreOp) CPUs(cpus ...int) *SyncCoreOp { x.set("cpus", list(cpus)); 
 // do, by IPIs.
 func Membarrier() Op { return anOp{deed{newCall("membarrier")}} }
 
-// Flush is flush(at, size) of the language: flush size bytes at at of the instruction caches. On x86 it does
-// nothing, as the compilers' __builtin___clear_cache there: caches are coherent, and what a CPU has fetched already
-// is kept.
+// Flush is flush(at, size) of the language: flush size bytes at at of the instruction caches. It changes no run. On
+// x86 caches are coherent, and the compilers' __builtin___clear_cache does nothing, either: what a CPU has fetched
+// already is kept. On arm64 and ppc64le kpsim takes it that each store to text is followed by it, and says so of a
+// scenario that leaves it out.
 func Flush(at Place, size int) Op { return anOp{deed{newCall("flush", at, size)}} }
 
 // Safepoint is safepoint() of the language: pass a safepoint: the task holds no address of code that may go

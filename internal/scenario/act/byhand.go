@@ -142,7 +142,7 @@ var (
 // instruction that may not be replaced then, or by another one.
 func unlisted(s *scenario.Scenario, op *scenario.Op) string {
 	a := s.Machine.Processor()
-	if len(a.Live) == 0 || op.On || s.Does(Stop) {
+	if len(a.Live) == 0 || op.On || does(s, "stop") {
 		return ""
 	}
 	f := s.Text(op.Target)
@@ -163,12 +163,17 @@ func unlisted(s *scenario.Scenario, op *scenario.Op) string {
 	for at := op.Offset &^ (a.Align - 1); at+a.Align <= len(code) && at < op.Offset+len(b); at += a.Align {
 		was, is := f.Code[at:at+a.Align], code[at:at+a.Align]
 		if !bytes.Equal(was, is) && !(live(a, was) && live(a, is)) {
-			return fmt.Sprintf("write() makes %s of %s at %s+%#x: of instructions that are replaced while CPUs may run "+
-				"them %s promises something of %s only; kpsim stores others as it does these, so a Never says less of them",
-				says(is), says(was), op.Target, at, a.Name, a.LiveSays)
+			const tell = "write() makes %s of %s at %s+%#x: of instructions that are replaced while CPUs may run " +
+				"them %s promises something of %s only; kpsim stores others as it does these, so a Never says less of them"
+			return fmt.Sprintf(tell, says(is), says(was), op.Target, at, a.Name, a.LiveSays)
 		}
 	}
 	return ""
+}
+
+// does reports whether a scenario has an operation, by name: a row that refers to a later one would come after it.
+func does(s *scenario.Scenario, word string) bool {
+	return s.Any(func(op *scenario.Op) bool { return op.Kind.Word == word })
 }
 
 // live reports whether an instruction may be replaced while CPUs run it.
@@ -189,7 +194,7 @@ func encoded(s *scenario.Scenario, op *scenario.Op) (b []byte, ok bool) {
 // if the scenario doesn't have it either.
 func unflushed(s *scenario.Scenario) string {
 	care := s.Machine.Processor().Caches
-	if care == "" || s.Does(Flush) {
+	if care == "" || does(s, "flush") {
 		return ""
 	}
 	return fmt.Sprintf("kpsim takes it that each write() is followed by %s, without which other CPUs may keep old "+

@@ -57,8 +57,8 @@ var (
 			{Name: "size", Kind: scenario.ParamSize}},
 		Says: "flush `size` bytes at `at` of the instruction caches. It changes no run. On x86 caches are " +
 			"coherent, and the compilers' `__builtin___clear_cache` does nothing, either: what a CPU has fetched " +
-			"already is kept. On arm64 and ppc64le kpsim takes it that each store to text is followed by it, and says " +
-			"so of a scenario that leaves it out",
+			"already is kept. On arm64 and ppc64le kpsim takes it that each store to text is followed by it, and " +
+			"says so of a scenario that leaves it out",
 		Kernel: []string{"flush_icache_range", "__clear_cache"},
 		Object: scenario.Nothing,
 		Traits: scenario.ByHand | scenario.Serial,
