@@ -66,6 +66,18 @@ func TestNeverFails(t *testing.T) {
 	}
 }
 
+// An error about a scenario's code names the line of its text, once, and whoever called.
+func TestPlaces(t *testing.T) {
+	const wrong = "scenario(\"wrong\")\nf = text(\"f\", \"0f05 c3\")\ntask(\"t\", ops = [call(f)])\n"
+	r := recorded(t, func(t testing.TB) { kpsimtest.Never(t, wrong) })
+	require.True(t, r.fatal)
+	require.Equal(t, []string{"TestRecorded-sub-test.star:2:5: run without probes: cpu0 t: f+0x0: 0f 05: syscall: " +
+		"is not executed by this simulator"}, r.errors)
+	r = recorded(t, func(t testing.TB) { kpsimtest.Reaches(t, mine, "g") })
+	require.True(t, r.fatal)
+	require.Equal(t, []string{`mine: no function is called "g"; there is "f"`}, r.errors)
+}
+
 // The schedule of a witness is run first, on the scenario as it is: it fails a search too short to find it.
 func TestWitness(t *testing.T) {
 	recorded(t, func(t testing.TB) { kpsimtest.Never(t, mine, kpsimtest.Mutant("no-quiesce")) })

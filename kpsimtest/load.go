@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/ui/cli"
@@ -60,25 +59,29 @@ func begin[S Scenario](t TB, source S, options []Option) (*inputs.Input, *config
 
 // load loads a scenario: a text is one if it has a parenthesis, and otherwise a name.
 func load[S Scenario](test string, source S) (*inputs.Input, error) {
-	var s *scenario.Scenario
+	in := new(inputs.Input)
 	var err error
 	switch x := any(source).(type) {
 	case *build.Scenario:
-		s, err = x.Scenario()
+		if in.Scenario, err = x.Scenario(); err == nil {
+			in.Arg = in.Name
+		}
 	default:
-		text := fmt.Sprint(x)
+		text, file := fmt.Sprint(x), inputs.TraceName(test)+".star"
 		if !strings.Contains(text, "(") {
 			return named(text)
 		}
-		s, err = lang.LoadUsed(inputs.TraceName(test)+".star", []byte(text), inputs.Beside("."))
+		if in, err = inputs.Program(lang.LoadUsed, file, file, []byte(text), inputs.Beside(".")); err == nil {
+			in.Source = "" // it is in no file
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Expect.CheckNames(inputs.PropertyNames(), mutants.Known()); err != nil {
+	if err := in.Expect.CheckNames(inputs.PropertyNames(), mutants.Known()); err != nil {
 		return nil, err
 	}
-	return &inputs.Input{Scenario: s, Arg: s.Name}, nil
+	return in, nil
 }
 
 func named(name string) (*inputs.Input, error) {
@@ -112,7 +115,7 @@ func prepare(in *inputs.Input, c *config) error {
 	}
 	r, err := rig.New(in.Scenario, c.mutant)
 	if err != nil {
-		return fmt.Errorf("%s: %w", in.Name, err)
+		return in.FileFirst(err)
 	}
 	defer r.Close()
 	if run := r.Run(new(sched.Default)); run.Outcome == smp.Refused {

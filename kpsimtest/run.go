@@ -101,6 +101,7 @@ func Reaches[S Scenario](t TB, scenario S, function string, options ...Option) {
 	in, c := begin(t, scenario, options)
 	to := new(arrival)
 	listen := func(r *rig.Rig) {
+		t.Helper()
 		at, ok := r.Func(function)
 		if !ok {
 			t.Fatalf("%s: %v", in.Name, noFunction(function, r.Scenario))
@@ -181,7 +182,7 @@ func draw(t TB, in *inputs.Input, c *config, listen func(r *rig.Rig),
 	rec := &sched.Recorder{Strategy: s}
 	for i := range c.runs {
 		if c.ctx.Err() != nil {
-			t.Fatalf("%s: %v after %d schedules", in.Name, context.Cause(c.ctx), i)
+			t.Fatalf("%s: %v after %d schedules: what others show isn't known", in.Name, context.Cause(c.ctx), i)
 		}
 		run, ok := r.Next(rec, i)
 		if !ok || !more(r, i, &run, rec) {

@@ -137,6 +137,12 @@ func loadSource(read ScenarioReader, arg string) (*Input, error) {
 	} else if src, err = givenScenario(arg); err != nil {
 		return nil, err
 	}
+	return Program(read, arg, name, src, open)
+}
+
+// Program loads one scenario from its program, which arg names on the command line or in a test; name is that of its
+// file in messages.
+func Program(read ScenarioReader, arg, name string, src []byte, open func(file string) ([]byte, error)) (*Input, error) {
 	var sum checksum
 	sum.see(src)
 	s, err := read(name, src, sum.opening(open))
