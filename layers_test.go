@@ -146,8 +146,8 @@ var layers = []layer{
 		"internal/scenario/library", "traces"}, free: []string{"*"}},
 	{pkg: "internal/search/parallel", free: []string{"*"}}, // workers, above the machines
 	{pkg: "internal/search/replay", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/search/calls", may: []string{"internal/search/replay", "linux/linuxev", "linux/source", "sched",
-		"sim", "smp", "smp/arch", "smp/kapi", "traces", "traces/view"}},
+	{pkg: "internal/search/calls", may: []string{"internal/search/replay", "internal/search/rig", "linux/linuxev",
+		"linux/source", "sched", "sim", "smp", "smp/arch", "smp/kapi", "traces", "traces/view"}},
 	{pkg: "internal/search/shrink", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/explore", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/results", may: []string{"*"}, free: []string{"*"}},

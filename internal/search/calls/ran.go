@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"kpsim/internal/search/replay"
+	"kpsim/internal/search/rig"
 	"kpsim/linux/linuxev"
 	"kpsim/linux/source"
 	"kpsim/sched"
@@ -38,16 +38,14 @@ type Served struct {
 	From  string `json:"called_by"` // the function that called it first; "": not found on the stack
 }
 
-// What repeats the run of a replay, and lists the code that it consisted of.
-func What(r *replay.Replay, s *source.Source) *Ran {
-	w := &witness{follower: follower{m: r.Rig.Machine, source: s}, stood: make(map[arch.Addr]int), served: []Served{}}
-	r.Rig.Log.Subscribe(w, linuxev.Call)
-	defer r.Rig.Log.Unsubscribe(w)
-	r.Rig.Observe(w)
-	defer r.Rig.Observe(nil)
-	if run := r.Rig.Play(sched.NewAnchored(r.Taken, r.Rig.Machine.Names())); run.Digest != r.Digest {
-		sim.Bug("what ran: the run has digest %016x, the replay had %016x", run.Digest, r.Digest)
-	}
+// Watch makes the first run of a strategy, and lists the code that it consisted of.
+func Watch(g *rig.Rig, by sched.Strategy, s *source.Source) (*Ran, rig.Run) {
+	w := &witness{follower: follower{m: g.Machine, source: s}, stood: make(map[arch.Addr]int), served: []Served{}}
+	g.Log.Subscribe(w, linuxev.Call)
+	defer g.Log.Unsubscribe(w)
+	g.Observe(w)
+	defer g.Observe(nil)
+	run := g.Play(by)
 	inside := s.Kernel().Closure
 	ran := &Ran{Release: s.Kernel().Image.Release, Functions: []Function{}, Served: w.served, Of: len(inside.Inside)}
 	slices.Sort(w.seen)
@@ -68,7 +66,7 @@ func What(r *replay.Replay, s *source.Source) *Ran {
 	}
 	slices.SortFunc(ran.Functions, func(a, b Function) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(ran.Served, func(a, b Served) int { return cmp.Compare(a.Name, b.Name) })
-	return ran
+	return ran, run
 }
 
 // A witness notes at which instructions the CPUs stand after each step, and which services are called.

@@ -55,7 +55,7 @@ var (
 	breakpoints = sets{register, scenario.TouchDebugger, scenario.TouchFlip | scenario.TouchBreakpoint}.and(call)
 	locked      = patches.or(scenario.TouchUprobe)
 	trampolines = sets{scenario.TouchTramp | scenario.TouchTrace, scenario.TouchTramp | register | scenario.TouchSite}
-	stops       = patches.and(scenario.TouchStopped).or(scenario.TouchStop)
+	stops       = patches.and(scenario.TouchStopped).or(scenario.TouchStop).and(inGo) // a kernel's own doesn't say it
 )
 
 var reaches = []reach{

@@ -3,18 +3,14 @@ package report
 import (
 	"fmt"
 
-	"kpsim/internal/search/replay"
+	"kpsim/internal/search/calls"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/table"
 )
 
-// printFunctions prints of which of a kernel's functions the run consisted, and for which kpsim stood in.
-func (c *Replay) printFunctions(p *cli.Program, r *replay.Replay) error {
-	ran, err := c.Ran(r)
-	if err != nil {
-		return fmt.Errorf("%s: --functions: %w", c.Trace, err)
-	}
-	if c.JSON {
+// printFunctions prints of which of a kernel's functions a run consisted, and for which kpsim stood in.
+func printFunctions(p *cli.Program, ran *calls.Ran, json bool) error {
+	if json {
 		return p.PrintJSON(ran)
 	}
 	fmt.Fprintf(p.Out, "%d of the %d functions that kpsim executes of %s ran, as they were compiled\n\n",

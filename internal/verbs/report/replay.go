@@ -107,7 +107,11 @@ func (c *Replay) Run(p *cli.Program) (int, error) {
 	}
 	c.judge(p, file, r)
 	if c.Functions {
-		return status, c.printFunctions(p, r)
+		ran, err := c.Ran(r)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", c.Trace, err)
+		}
+		return status, printFunctions(p, ran, c.JSON)
 	}
 	if c.JSON {
 		return status, c.printJSON(p, file, r)

@@ -93,7 +93,8 @@ func (c *RunFlags) Schedule(read inputs.ScenarioReader, what, usual string) (*in
 type OneRun struct {
 	Scenario string `arg:"" help:"A scenario, built-in or a file NAME.star."`
 	RunFlags
-	JSON bool `name:"json" xor:"form" help:"Print one JSON object."`
+	Functions bool `help:"Print instead, with --kernel, which functions of the kernel ran as they were compiled, and for which kpsim stood in."`
+	JSON      bool `name:"json" xor:"form" help:"Print one JSON object."`
 	cli.Format
 }
 
@@ -109,6 +110,7 @@ Examples:
   kpsim run safe-full --seed 7
   kpsim run --json torn-jump --seed 3 --strategy random
   kpsim run --edition 4.15 --as-shipped globally-off
+  kpsim run --kernel vmlinuz --functions safe-full
 
 Exit status: 0 nothing is broken, 1 a property is, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }
@@ -155,6 +157,16 @@ func (c *OneRun) Run(p *cli.Program) (int, error) {
 		return 0, j.FileFirst(err)
 	}
 	defer rig.Close()
+	if c.Functions {
+		ran, run, err := kernels.Watch(rig, s, "")
+		if err == nil {
+			err = run.Err
+		}
+		if err != nil {
+			return 0, j.FileFirst(err)
+		}
+		return cli.OK, printFunctions(p, ran, c.JSON)
+	}
 	run, tally := rig.Once(s)
 	if run.Err != nil {
 		return 0, j.FileFirst(run.Err)

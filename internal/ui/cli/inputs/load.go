@@ -142,7 +142,8 @@ func loadSource(read ScenarioReader, arg string) (*Input, error) {
 
 // Program loads one scenario from its program, which arg names on the command line or in a test; name is that of its
 // file in messages.
-func Program(read ScenarioReader, arg, name string, src []byte, open func(file string) ([]byte, error)) (*Input, error) {
+func Program(read ScenarioReader, arg, name string, src []byte, open func(file string) ([]byte, error)) (*Input,
+	error) {
 	var sum checksum
 	sum.see(src)
 	s, err := read(name, src, sum.opening(open))

@@ -5,9 +5,12 @@ import (
 
 	"kpsim/internal/search/calls"
 	"kpsim/internal/search/replay"
+	"kpsim/internal/search/rig"
 	"kpsim/internal/ui/cli"
 	"kpsim/linux"
 	"kpsim/linux/source"
+	"kpsim/sched"
+	"kpsim/sim"
 	"kpsim/traces/view"
 )
 
@@ -29,14 +32,24 @@ func (f *Sources) Follow(r *replay.Replay, in *view.Input) {
 
 // Ran lists the code that a replay's run consisted of, if it is of a kernel's own engine.
 func (f *Sources) Ran(r *replay.Replay) (*calls.Ran, error) {
-	m := &r.Rig.Scenario.Machine
+	ran, run, err := Watch(r.Rig, sched.NewAnchored(r.Taken, r.Rig.Machine.Names()), string(f.Source))
+	if err == nil && run.Digest != r.Digest {
+		sim.Bug("what ran: the run has digest %016x, the replay had %016x", run.Digest, r.Digest)
+	}
+	return ran, err
+}
+
+// Watch makes the first run of a strategy on a kernel's own engine, and lists the code that it consisted of.
+func Watch(g *rig.Rig, by sched.Strategy, dir string) (*calls.Ran, rig.Run, error) {
+	m := &g.Scenario.Machine
 	if !m.Guest() {
-		return nil, errors.New("this run is of kpsim's own engine, which is written in Go; functions are those of a " +
-			"kernel's (explore --kernel)")
+		return nil, rig.Run{}, errors.New("--functions: this run is of kpsim's own engine, which is written in Go; " +
+			"functions are those of a kernel's (--kernel)")
 	}
 	k, err := linux.Given(m.Image)
 	if err != nil {
-		return nil, err
+		return nil, rig.Run{}, err
 	}
-	return calls.What(r, source.Of(k, string(f.Source))), nil
+	ran, run := calls.Watch(g, by, source.Of(k, dir))
+	return ran, run, nil
 }
