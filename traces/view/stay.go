@@ -337,8 +337,10 @@ func (p *past) tornIn(s *sources, v int) *torn {
 	for _, i := range s.order {
 		t := &torn{stores: memcpy(p, i, v)}
 		first := t.stores[0]
-		t.img = p.imageOver(p.ev[first].A, first)
-		if len(t.stores) < 2 || p.breaks(s.ran.at, first) || p.stopped(first) {
+		if t.img = p.imageOver(s.ran.at, first); t.img < 0 { // the old instruction begins before the new one
+			t.img = p.imageOver(p.ev[first].A, first)
+		}
+		if len(t.stores) < 2 || t.img < 0 || p.breaks(s.ran.at, first) || p.stopped(first) {
 			continue
 		}
 		for _, i := range t.stores {
@@ -416,7 +418,10 @@ func (p *tale) tellTorn(s *sources, v int) bool {
 	}
 	a, b, at := t.parts(p.past)
 	name := p.imageName(t.img)
-	bytesOf := func(i int) string { return p.places(span{p.ev[i].A, p.ev[i].A + p.ev[i].C}) }
+	bytesOf := func(i int) string {
+		w := p.within(write{p.ev[i].A, p.ev[i].A + p.ev[i].C, i, i}, t.img)
+		return p.places(span{w.at, w.end})
+	}
 	p.say(a, 0, "Of %s, %s stored %s at event %d, and %s at event %d.", name, p.who(a), bytesOf(a), p.ev[a].Seq,
 		bytesOf(b), p.ev[b].Seq)
 	p.say(b, 0, "The write of %s %s.", name, parted(at)).also(p, a)

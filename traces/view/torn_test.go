@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kpsim/internal/testkit/tracetest"
+	"kpsim/smp/smpev"
 	"kpsim/traces/view"
 )
 
@@ -64,5 +65,38 @@ func TestStoryOfATornWrite(t *testing.T) {
 			cites += s.Text + "\n"
 		}
 		assert.Contains(t, cites, "cpu1's fetch came between the stores of event 9 and event 10: the write "+c.want)
+	}
+}
+
+// The parts of a store by one instruction of compiled code belong together, although they reach beyond the instruction
+// that they change, or change two.
+func TestStoryOfATornStoreThroughAnAlias(t *testing.T) {
+	const at, end = f + 6, f + 8 // two bytes before the end of 8 aligned bytes
+	old, is := []byte{0xe8, 1, 2, 3, 4}, call(at)
+	torn := append([]byte{old[0], old[1]}, is[2:]...)
+	for _, c := range []struct {
+		after []byte // what the store puts after the call
+		wrote string
+	}{
+		{[]byte{0x90, 0x90, 0x90}, "wrote the tail of the call to slots+0x20 over victim+0x7..0xffffffff8100000a, through "},
+		{[]byte{0xf8, 0x90, 0x90}, "stored 5 bytes to victim+0x7..0xffffffff8100000b, through "},
+	} {
+		tr := tracetest.New()
+		tr.Load(at, "e8 01 02 03 04", "90", "90", "90", "c3")
+		p, r := tr.On(0, prober), tr.On(1, caller)
+		p.Image(at, is...)
+		if c.after[0] != 0x90 {
+			p.Image(at+5, c.after[0])
+		}
+		p.Emit(smpev.Aliased, 0x1000, 0x2000, 8)
+		p.Store(at, is[:2]...).Store(end, append(is[2:len(is):len(is)], c.after...)...)
+		r.Exec(at, torn...)
+		in := input(tr, 2)
+		in.Property, in.PlaceAt, in.Message = "T1 whole-instructions", at, "its message"
+		told := strings.Join(story(in), "\n")
+		assert.Contains(t, told, c.wrote)
+		assert.Contains(t, told, "The write of the call to slots+0x20 crosses 8 aligned bytes at 0xffffffff81000008")
+		assert.Contains(t, told, "bytes 0 and 2 to 4 of the call to slots+0x20, byte 1 as linked.")
+		assert.NotContains(t, told, "IPI")
 	}
 }

@@ -44,9 +44,12 @@ func (p *past) writeOf(i int) write {
 // chunk is the size, in bytes, of the boundaries that no piece of a memcpy crosses.
 const chunk = 8
 
-// pieces reports whether a write and the store at event i are of one memcpy: both
-// belong to one image, and the head alone is a piece only at the end of a chunk.
+// pieces reports whether a write and the store at event i are of one memcpy: both belong to one image, and the head
+// alone is a piece only at the end of a chunk. Stores of compiled code are pieces if one instruction makes both.
 func (p *past) pieces(w write, i int) bool {
+	if from, by := p.aliased(w.first), p.aliased(i); from >= 0 || by >= 0 {
+		return from == by
+	}
 	img := p.imageOver(w.at, w.first)
 	if img < 0 {
 		return false
@@ -248,6 +251,16 @@ func (p *past) wrotePart(w write) string {
 		return "wrote the original bytes back to " + where
 	}
 	return fmt.Sprintf("stored %s to %s", traces.Counted(w.end-w.at, "byte"), where)
+}
+
+// within returns the bytes of a write that are inside an image; if none is, the write. A store of compiled code may be
+// longer than the instruction that it changes.
+func (p *past) within(w write, img int) write {
+	e := &p.ev[img]
+	if at, end := max(w.at, e.A), min(w.end, e.A+e.C>>56); at < end {
+		w.at, w.end = at, end
+	}
+	return w
 }
 
 // part reports whether the bytes written are the image's.
@@ -485,11 +498,10 @@ func (p *past) whose(addr uint64, v version) (what string, off int) {
 			return "the breakpoint", -1
 		}
 		w := p.writeOf(v.at)
-		if img := p.imageOver(addr, v.at); img >= 0 && p.part(w, img) && !p.in.Arch.IsBreakpoint(p.ev[img].B) {
-			return p.imageName(img), int(addr - p.ev[img].A)
-		}
-		if img := p.imageAfter(addr, v.at); img >= 0 && p.part(w, img) && !p.in.Arch.IsBreakpoint(p.ev[img].B) {
-			return p.imageName(img), int(addr - p.ev[img].A)
+		for _, img := range []int{p.imageOver(addr, v.at), p.imageAfter(addr, v.at)} {
+			if img >= 0 && p.part(p.within(w, img), img) && !p.in.Arch.IsBreakpoint(p.ev[img].B) {
+				return p.imageName(img), int(addr - p.ev[img].A)
+			}
 		}
 	}
 	if b, ok := p.x.linked[addr]; ok && b == v.value {
