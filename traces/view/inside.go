@@ -96,7 +96,7 @@ func (l *layer) cpuBefore(task, step int) int {
 
 // insides adds a span for each time that a task stands inside bytes that a patcher writes or
 // has written, or in memory that is freed. The span begins when the task arrives, which may be
-// before the patcher does, and ends when it leaves.
+// before the patcher does, and ends when it leaves. Where memory is freed another one begins.
 func (l *layer) insides() {
 	var spans []Span
 	add := func(s inner, where string) {
@@ -121,8 +121,13 @@ func (l *layer) insides() {
 				add(s, fmt.Sprintf("stands inside the %d bytes at %s", x.end-x.at, place))
 			}
 		}
-		if p := l.freedWhile(s); p != nil {
-			add(s, "stands inside freed "+p.Name)
+		if p, at := l.freedWhile(s); p != nil {
+			before, after := s, s
+			before.to, after.from = at, max(at, s.from)
+			if s.from < at {
+				add(before, "stands inside "+p.Name+", which will be freed")
+			}
+			add(after, "stands inside freed "+p.Name)
 		}
 	}
 	l.Spans = append(l.Spans, spans...)
@@ -130,8 +135,8 @@ func (l *layer) insides() {
 }
 
 // freedWhile returns the memory that a task stands in, if it is free at some time during the
-// stay.
-func (l *layer) freedWhile(s inner) *Patch {
+// stay, and the step that freed it.
+func (l *layer) freedWhile(s inner) (*Patch, int) {
 	for i := range l.Texts {
 		p := &l.Texts[i]
 		if p.Site || s.at < p.At || s.at >= p.At+uint64(p.Len) {
@@ -143,11 +148,11 @@ func (l *layer) freedWhile(s inner) *Patch {
 				until = p.Versions[k+1].Step
 			}
 			if v.Gone && v.Step <= s.to && s.from < until {
-				return p
+				return p, v.Step
 			}
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // A standing is what the events have shown about a task's position.

@@ -51,7 +51,8 @@ func TestSceneInsides(t *testing.T) {
 	c.Exec(slots, 0x55).Trap(smpev.VecNMI, slots+1) // 4, 5
 	p.Emit(smpev.Free, slots, 16, 0)                // 6
 	c.Return(smpev.VecNMI, slots+1)                 // 7
-	assert.Equal(t, []string{"cpu1 caller stands inside freed slot 5-7"}, spans(lay(tr), view.SpanInside))
+	assert.Equal(t, []string{"cpu1 caller stands inside slot, which will be freed 5-6",
+		"cpu1 caller stands inside freed slot 6-7"}, spans(lay(tr), view.SpanInside))
 }
 
 // Folded is what doesn't touch the site, what the story doesn't rest on, and what no

@@ -2,7 +2,10 @@ package view
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"kpsim/traces"
 )
@@ -17,6 +20,7 @@ type Scene struct {
 	Spans      []Span  // in the order in which they begin, outer ones first
 	Arrows     []Arrow // in the order of their origins
 	Texts      []Patch
+	Symbols    []Symbol // what addresses are named by, in the order of their own
 	Stands     []Stand
 	Bands      []Band
 	Deviations []Turn
@@ -80,6 +84,13 @@ type Patch struct {
 	Site     bool // it is linked text
 	Versions []Version
 	Sights   []Sight
+}
+
+// A Symbol is what addresses are named by: victim, of victim+0x1.
+type Symbol struct {
+	Name string
+	At   uint64
+	Len  uint64 // in bytes; 0: not known
 }
 
 // A Version is the bytes of a patch in memory from a step on.
@@ -182,6 +193,7 @@ func Sites(in Input) (list []Site) {
 // Lay lays out a run. look may be nil.
 func Lay(in Input, look *Look) *Scene {
 	in.All = true
+	symbols := in.collectSymbols()
 	t := newTeller(&in)
 	l := &layer{t: t, Scene: &Scene{CPUs: in.CPUs, Violation: -1}, look: look}
 	l.patches()
@@ -191,5 +203,29 @@ func Lay(in Input, look *Look) *Scene {
 	l.end()
 	l.insides()
 	l.Folds = l.quiet()
+	for _, a := range t.text.areas {
+		symbols[Symbol{a.name, a.at, a.end - a.at}] = true
+	}
+	l.Symbols = slices.SortedFunc(maps.Keys(symbols), func(a, b Symbol) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Len, b.Len))
+	})
 	return l.Scene
+}
+
+// collectSymbols returns what will have the symbols by which an input's addresses are named from now on.
+func (in *Input) collectSymbols() map[Symbol]bool {
+	found, named := make(map[Symbol]bool), in.Symbol
+	if named == nil {
+		return found
+	}
+	in.Symbol = func(addr uint64) string {
+		name := named(addr)
+		if i := strings.LastIndex(name, "+0x"); i > 0 {
+			if off, err := strconv.ParseUint(name[i+len("+0x"):], 16, 64); err == nil {
+				found[Symbol{Name: name[:i], At: addr - off}] = true
+			}
+		}
+		return name
+	}
+	return found
 }

@@ -58,7 +58,7 @@ type encoded struct {
 	Seq, Time, Clock                    []int64
 	Spans, Arrows, Stands, Bands        [][]int
 	Folds, Calls, Chains                [][]int
-	Frames                              [][]any
+	Frames, Symbols                     [][]any
 	Name, About, Banner, Headline       string
 	Turns                               []struct {
 		Step        int
@@ -114,6 +114,7 @@ func TestEncode(t *testing.T) {
 		Stands: []view.Stand{{Step: 1, Task: 1, CPU: -1,
 			At: []view.Place{{Patch: 0, Off: 1, Ran: "90", Insn: "nop"}, {Patch: 1, Off: 0, Trap: "NMI"}}},
 			{Step: 2, Task: 0, CPU: 1}},
+		Symbols: []view.Symbol{{Name: "f", At: 0xfffffffffffff000, Len: 3}},
 		Bands: []view.Band{{At: 0x1000, Place: "f+0x0", State: "armed", From: 1, To: 2}},
 		Deviations: []view.Turn{{Deviation: traces.Deviation{Mover: "cpu1", Name: "idle", Occ: 1, Alt: "cpu0"},
 			Step: 1}},
@@ -148,6 +149,7 @@ func TestEncode(t *testing.T) {
 	require.Equal(t, []string{"prober", "90", "nop", "", "", "", "NMI", "idle/0"},
 		text([]int{e.Stands[0][1], e.Stands[0][5], e.Stands[0][6], e.Stands[0][7], e.Stands[0][10],
 			e.Stands[0][11], e.Stands[0][12], e.Stands[1][1]}))
+	require.Equal(t, [][]any{{"f", "0xfffffffffffff000", 3.0}}, e.Symbols)
 	require.Equal(t, []string{"f+0x0", "armed"}, text(e.Bands[0][:2]))
 	require.Equal(t, []int{1, 2}, e.Bands[0][2:])
 	require.Equal(t, "cpu0 goes on while cpu1 stands in idle", e.Turns[0].Words)

@@ -76,6 +76,12 @@ func pair(t testing.TB, name string) []viewer.Run {
 // page writes runs to a file.
 func page(t testing.TB, runs ...viewer.Run) (file string, size int) {
 	t.Helper()
+	return pageAt(t, "", runs...)
+}
+
+// pageAt writes runs to a file that opens at an event.
+func pageAt(t testing.TB, at string, runs ...viewer.Run) (file string, size int) {
+	t.Helper()
 	title := runs[0].Name
 	if len(runs) > 1 {
 		title += ", and " + runs[1].Name
@@ -85,7 +91,8 @@ func page(t testing.TB, runs ...viewer.Run) (file string, size int) {
 	if len(runs) > 1 {
 		command += "--passing "
 	}
-	require.NoError(t, viewer.Write(&b, &viewer.Page{Title: title, Command: command + runs[0].Name, Runs: runs}))
+	require.NoError(t, viewer.Write(&b, &viewer.Page{Title: title, Command: command + runs[0].Name, At: at,
+		Runs: runs}))
 	file = filepath.Join(t.TempDir(), "page.html")
 	require.NoError(t, os.WriteFile(file, b.Bytes(), 0o644))
 	return file, b.Len()

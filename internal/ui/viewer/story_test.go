@@ -249,10 +249,12 @@ func TestFolds(t *testing.T) {
 	require.Empty(t, js[[]string](p, "[kpsim.viewers[0].foldOf(5)].filter(f => f)"), "by time nothing is folded")
 }
 
-// In the lane of a CPU that stands inside bytes that are written to lies a band.
+// In the lane of a CPU that stands inside bytes that are written to lies a band. Of memory it says from when on that is
+// free: here it is freed by the violation.
 func TestInsideBand(t *testing.T) {
-	for name, says := range map[string]string{"T2-second-instruction": "stands inside the 5 bytes at victim+0x0",
-		"S1-cancel-rcu-pages": "stands inside freed detour36"} {
+	const bytes = "stands inside the 5 bytes at victim+0x0"
+	for name, says := range map[string][2]string{"T2-second-instruction": {bytes, bytes},
+		"S1-cancel-rcu-pages": {"stands inside detour36, which will be freed", "stands inside freed detour36"}} {
 		r := witness(t, name)
 		file, _ := page(t, r)
 		p := open(t, file, desk)
@@ -263,8 +265,13 @@ func TestInsideBand(t *testing.T) {
 			delete c.fillText;
 			return drawn;
 		})(kpsim.viewers[0])`)
-		require.Equal(t, []string{says + " in cpu1"}, band)
-		require.Contains(t, js[string](p, "document.querySelector('.cpus tr:nth-child(2)').textContent"), says)
+		require.Equal(t, []string{says[0] + " in cpu1"}, band)
+		words := func() string {
+			return js[string](p, "document.querySelector('.cpus tr:nth-child(2)').textContent")
+		}
+		require.Contains(t, words(), says[1])
+		p.press(kb.ArrowLeft)
+		require.Contains(t, words(), says[0])
 	}
 }
 

@@ -55,6 +55,7 @@ type Run struct {
 type Page struct {
 	Title   string
 	Command string // the command line that made it
+	At      string // the number of the event that it opens at, of the first run; "": the violation
 	Runs    []Run
 }
 
@@ -193,6 +194,10 @@ func encode(r *Run) map[string]any {
 			stands[i] = append(stands[i], p.Patch, p.Off, e.text(p.Ran), e.text(p.Insn), e.text(p.Trap))
 		}
 	}
+	symbols := make([][]any, len(s.Symbols))
+	for i, v := range s.Symbols {
+		symbols[i] = []any{v.Name, fmt.Sprintf("%#x", v.At), v.Len}
+	}
 	bands := make([][]int, len(s.Bands))
 	for i, b := range s.Bands {
 		bands[i] = []int{e.text(b.Place), e.text(b.State), b.From, b.To}
@@ -212,7 +217,7 @@ func encode(r *Run) map[string]any {
 		"violation": s.Violation, "story": story, "strings": e.texts,
 		"cpu": cpu, "task": task, "kind": kind, "class": class, "says": says, "depth": depth,
 		"seq": seq, "time": time, "clock": clock,
-		"spans": spans, "arrows": arrows, "texts": texts, "stands": stands, "bands": bands, "turns": turns,
+		"spans": spans, "arrows": arrows, "texts": texts, "stands": stands, "symbols": symbols, "bands": bands, "turns": turns,
 	}
 }
 

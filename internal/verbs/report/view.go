@@ -25,9 +25,10 @@ import (
 
 // View is kpsim view.
 type View struct {
-	Trace   string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	Beside  string `arg:"" optional:"" help:"Another trace, to show beside it."`
-	Passing bool   `help:"Show beside it the nearest run that breaks nothing: the same without one of its deviations, or without its mutant."`
+	Trace   string  `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	Beside  string  `arg:"" optional:"" help:"Another trace, to show beside it."`
+	At      *uint32 `range:"0..4294967295" placeholder:"EVENT" help:"Open the page at this event, by the number that replay and explain print. Default: the violation."`
+	Passing bool    `help:"Show beside it the nearest run that breaks nothing: the same without one of its deviations, or without its mutant."`
 	kernels.TracesKernel
 	kernels.Sources
 	HTML cli.FileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
@@ -44,6 +45,7 @@ Examples:
 
   kpsim view traces/corpus/T2-second-instruction.kps
   kpsim view --passing --html race.html traces/corpus/T2-second-instruction.kps
+  kpsim view --at 91 --html race.html traces/corpus/T2-second-instruction.kps
   kpsim view traces/before.kps traces/after.kps
 
 Exit status: 0 shown, 1 shown, but the run isn't what the trace says, which the page says too, 2 bad input, 3 a bug of the simulator.`
@@ -91,20 +93,38 @@ func eventRange(s *view.Scene) string {
 	return fmt.Sprintf("events %d to %d", s.Steps[0].Event.Seq, s.Steps[len(s.Steps)-1].Event.Seq)
 }
 
+// noEvent says that a run has no event of a number; nil: it has, or one between two of its own, as the page has it.
+func noEvent(s *view.Scene, event uint32) error {
+	if n := len(s.Steps); n > 0 && s.Steps[0].Event.Seq <= event && event <= s.Steps[n-1].Event.Seq {
+		return nil
+	}
+	return fmt.Errorf("there is no event %d; the page has %s", event, eventRange(s))
+}
+
 // page lays out the runs.
 func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 	words := []string{"kpsim", "view"}
 	if c.Passing {
 		words = append(words, "--passing")
 	}
+	at := ""
+	if c.At != nil {
+		at = fmt.Sprint(*c.At)
+		words = append(words, "--at", at)
+	}
 	name, other := distinctNames(c.Trace, c.Beside)
-	page := &viewer.Page{Title: name, Command: cli.Line(append(words, name)...)}
+	page := &viewer.Page{Title: name, Command: cli.Line(append(words, name)...), At: at}
 	file, run, err := c.playAndLayOut(p, c.Trace)
 	if err != nil {
 		return nil, 0, err
 	}
 	run.Name = name
 	page.Runs = append(page.Runs, *run)
+	if c.At != nil {
+		if err := noEvent(run.Scene, *c.At); err != nil {
+			return nil, 0, fmt.Errorf("--at: %s: %w", c.Trace, err)
+		}
+	}
 	switch {
 	case c.Passing:
 		n, err := replay.Nearest(c.Trace, file)

@@ -19,7 +19,8 @@ class Host {
 		document.addEventListener("keydown", e => this.key(e));
 		document.getElementById("keys-button").addEventListener("click", () => this.keys());
 		this.search();
-		const wrong = this.fromHash(), named = this.viewers.some(v => v.step >= 0);
+		const at = document.getElementById("runs").dataset.at;
+		const wrong = this.fromHash(location.hash || (at ? "#e" + at : "")), named = this.viewers.some(v => v.step >= 0);
 		for (const v of this.viewers) if (v.step < 0) v.go(v.run.violation >= 0 ? v.run.violation : this.together ? this.parted : 0);
 		this.missing(wrong);
 		if (named) this.active.$(".now").scrollIntoView({ block: "nearest" });
@@ -128,6 +129,15 @@ class Host {
 		says.textContent = wrong.join("; ");
 	}
 
+	// differing goes to where the next stretch, or the one before, begins that only one run has, by time.
+	differing(by) {
+		const list = this.viewers.map(v => ({ v, step: v.differing(by) })).filter(o => o.step >= 0);
+		if (list.length === 0) return;
+		const { v, step } = list.reduce((a, b) => by * (b.v.run.time[b.step] - a.v.run.time[a.step]) < 0 ? b : a);
+		this.activate(v);
+		this.jump(() => v.go(step));
+	}
+
 	// search listens to the field for it.
 	search() {
 		this.query = document.getElementById("query");
@@ -224,8 +234,8 @@ class Host {
 		case "W": v.store(-1); break;
 		case "n": v.along(1); break;
 		case "p": v.along(-1); break;
-		case "x": v.differing(1); break;
-		case "X": v.differing(-1); break;
+		case "x": this.differing(1); break;
+		case "X": this.differing(-1); break;
 		case "c": this.link(v); break;
 		case "u": v.unfold(); break;
 		case "f": v.foldAll(); break;

@@ -50,6 +50,7 @@ function restore(r) {
 		t.seen = grouped(t.sights);
 	}
 	r.stood = grouped(r.stands);
+	r.symbols = r.symbols.map(([name, at, len]) => ({ name: name.toLowerCase(), at: BigInt(at), len: BigInt(len) }));
 	r.folds = r.folds.map(([from, to]) => ({ from, to, shut: true }));
 	r.only = r.differs && new Uint8Array(r.n);
 	for (const [from, to] of r.differs ?? []) r.only.fill(1, from, to + 1);

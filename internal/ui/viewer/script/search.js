@@ -17,11 +17,27 @@ class Search extends Paper {
 		return `${symbol}+0x${(parseInt(from, 16) + off).toString(16)} 0x${(BigInt(t.at) + BigInt(off)).toString(16)}`;
 	}
 
+	// forms returns what an address is written as, of which a query has one: victim+0x1, 0xffffffff81000001. A function's
+	// length isn't known: it ends where the next one begins.
+	forms(word) {
+		const [, name, digits] = word.match(/^(?:(.+)\+)?0x([0-9a-f]{1,16})$/) ?? [], forms = new Set([word]);
+		if (!digits) return [word];
+		const off = BigInt("0x" + digits), all = this.run.symbols;
+		for (const at of name ? all.filter(s => s.name === name).map(s => s.at + off) : [off]) {
+			const below = all.filter(s => s.at <= at), last = below.findLast(s => s.len === 0n);
+			forms.add("0x" + at.toString(16));
+			for (const s of below) {
+				if (at < s.at + s.len || s.len === 0n && s.at === last.at) forms.add(`${s.name}+0x${(at - s.at).toString(16)}`);
+			}
+		}
+		return [...forms];
+	}
+
 	// hits returns the steps that have all words of a query. An address isn't the beginning of a longer one.
 	hits(query) {
 		if (query === this.asked) return this.hit;
 		const words = query.toLowerCase().split(/\s+/).filter(w => w !== "");
-		const all = words.map(w => new RegExp(w.replace(/[^\w\s]/g, "\\$&") + (/0x[0-9a-f]+$/.test(w) ? "(?![0-9a-f])" : "")));
+		const all = words.map(w => new RegExp(this.forms(w).map(f => f.replace(/[^\w\s]/g, "\\$&") + (/0x[0-9a-f]+$/.test(f) ? "(?![0-9a-f])" : "")).join("|")));
 		this.words ??= this.searched();
 		this.asked = query;
 		this.hit = all.length === 0 ? [] : this.words.flatMap((text, s) => all.every(w => w.test(text)) ? [s] : []);

@@ -60,14 +60,16 @@ class Viewer extends Search {
 		if (steps.length > 0) this.host.jump(() => this.go(by > 0 ? Math.min(...steps) : Math.max(...steps)));
 	}
 
-	// seek goes on until a step is as wanted.
+	// next returns the next step, or the one before, that is as wanted; -1: none is.
+	next(by, wanted) {
+		for (let s = this.step + by; s >= 0 && s < this.run.n; s += by) if (wanted(s)) return s;
+		return -1;
+	}
+
+	// seek goes there.
 	seek(by, wanted) {
-		for (let s = this.step + by; s >= 0 && s < this.run.n; s += by) {
-			if (wanted(s)) {
-				this.go(s);
-				return;
-			}
-		}
+		const s = this.next(by, wanted);
+		if (s >= 0) this.go(s);
 	}
 
 	sameCPU(by) {
@@ -75,10 +77,10 @@ class Viewer extends Search {
 		this.seek(by, s => this.run.cpu[s] === cpu);
 	}
 
-	// differing goes to where the next stretch, or the one before, begins that only this run has.
+	// differing returns where the next stretch, or the one before, begins that only this run has; -1: there is none.
 	differing(by) {
 		const only = this.run.only;
-		if (only) this.host.jump(() => this.seek(by, s => only[s] && !only[s - 1]));
+		return only ? this.next(by, s => only[s] && !only[s - 1]) : -1;
 	}
 
 	store(by) { this.host.jump(() => this.seek(by, s => this.run.text(this.run.class[s]) === "store")); }
