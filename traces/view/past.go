@@ -111,6 +111,24 @@ func (p *past) trap(i int) int {
 	return -1
 }
 
+// aliased returns the event of the store through an alias that the store to text at event i is, or a part of; -1: it
+// is none.
+func (p *past) aliased(i int) int {
+	size := p.ev[i].C
+	for k := i - 1; k >= 0; k-- {
+		switch e := &p.ev[k]; {
+		case e.CPU != p.ev[i].CPU:
+		case e.Kind == smpev.Aliased && size <= e.C:
+			return k
+		case e.Kind == smpev.TextStore: // the first part of the store
+			size += e.C
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
 // open returns the traps that a task has open before event i.
 func (p *past) open(task uint8, i int) []int {
 	var list []int

@@ -181,24 +181,6 @@ func (p *past) wrote(w write) string {
 	return says
 }
 
-// aliased returns the event of the store through an alias that the store to text at event i is, or a part of; -1: it
-// is none.
-func (p *past) aliased(i int) int {
-	size := p.ev[i].C
-	for k := i - 1; k >= 0; k-- {
-		switch e := &p.ev[k]; {
-		case e.CPU != p.ev[i].CPU:
-		case e.Kind == smpev.Aliased && size <= e.C:
-			return k
-		case e.Kind == smpev.TextStore: // the first part of the store
-			size += e.C
-		default:
-			return -1
-		}
-	}
-	return -1
-}
-
 // changed returns a write without the bytes at its ends that it leaves as they were, if it changes any.
 func (p *past) changed(w write) write {
 	if !p.differs(w) {
