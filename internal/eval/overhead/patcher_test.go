@@ -75,7 +75,7 @@ func TestPriceMovesPatch(t *testing.T) {
 						want *= 2
 					case e == cycles.Point && part == PatchCode:
 						want += more - a.Parts[PatchStores]
-					case part == patchPart(e):
+					case part == codePart(e):
 						want += more
 					}
 					require.InDelta(t, want, b.Parts[part], 1e-6, "%v: %s: %v", e, a.What, part)
