@@ -32,6 +32,9 @@ func TestLibraryHasPrices(t *testing.T) {
 			p, err := c.Measure()
 			if err == nil {
 				require.NotEmpty(t, p.List, name)
+				text, err := library.Source(name)
+				require.NoError(t, err)
+				require.NotContains(t, string(text), "= alias(", "%s: compiled code patches", name)
 				require.Empty(t, unexpected(p, wrong), name)
 				priced++
 				continue
