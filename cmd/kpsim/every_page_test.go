@@ -13,19 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fitting has for each verb that writes a page the folder, from here, whose tests open that page in a
-// browser at each size and on paper.
-var fitting = map[string]string{
-	"check":    ".",
-	"fuzz":     ".",
-	"matrix":   "../../internal/eval/matrix/pages",
-	"mutants":  "../../internal/eval/mutants",
-	"overhead": ".",
-	"review":   "../../internal/eval/review",
-	"view":     "../../internal/ui/viewer",
+// fitting has for each command that writes a page the folder, from here, and the test that opens that page in a browser
+// at each size and on paper, or what all tests there call.
+var fitting = map[string][2]string{
+	"check":          {".", "TestSurveyPage"},
+	"fuzz":           {".", "TestFuzzPageFits"},
+	"matrix":         {"../../internal/eval/matrix/pages", "TestMatrixPageFits"},
+	"mutants":        {"../../internal/eval/mutants", "TestMutantsPage"},
+	"overhead table": {".", "TestOverheadPage"},
+	"overhead price": {".", "TestPricePage"},
+	"review":         {"../../internal/eval/review", "told"},
+	"view":           {"../../internal/ui/viewer", "TestPaper"},
 }
 
-// Each verb that writes a page has a test that opens it in a browser.
+// Each command that writes a page has a test that opens it in a browser.
 func TestEveryPageIsOpened(t *testing.T) {
 	verbsOfPages := map[string]bool{}
 	var walk func(verb string, at *kong.Node)
@@ -39,20 +40,22 @@ func TestEveryPageIsOpened(t *testing.T) {
 			if verb == "" {
 				walk(c.Name, c)
 			} else {
-				walk(verb, c)
+				walk(verb+" "+c.Name, c)
 			}
 		}
 	}
 	walk("", newParser(verbs, io.Discard, io.Discard).Model.Node)
 	require.Equal(t, slices.Sorted(maps.Keys(fitting)), slices.Sorted(maps.Keys(verbsOfPages)),
 		"a page has a row in fitting, and a test there that calls pagetest.Fits")
-	for verb, dir := range fitting {
-		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*_test.go"))
+	for verb, at := range fitting {
+		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(at[0]), "*_test.go"))
 		require.NoError(t, err)
 		require.True(t, slices.ContainsFunc(files, func(name string) bool {
 			b, err := os.ReadFile(name)
 			require.NoError(t, err)
-			return strings.Contains(string(b), "pagetest.Fits(") || strings.Contains(string(b), "pagetest.Paper")
-		}), "%s: no test of %s opens the page", verb, dir)
+			_, test, _ := strings.Cut(string(b), "\nfunc "+at[1]+"(")
+			test, _, _ = strings.Cut(test, "\n}\n")
+			return strings.Contains(test, "pagetest.Fits(") || strings.Contains(test, ".paper(")
+		}), "%s: %s of %s doesn't open the page", verb, at[1], at[0])
 	}
 }

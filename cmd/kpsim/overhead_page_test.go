@@ -132,6 +132,42 @@ func TestOverheadPage(t *testing.T) {
 	require.Contains(t, o.DOM, "</footer>", "it has been read to the end")
 	require.Equal(t, 1280, o.Picture.Bounds().Dx())
 	pagetest.Fits(t, path)
+	require.LessOrEqual(t, pagetest.Sheets(t, path), 4)
+}
+
+// The page of a price has its tables, figures with intervals, and nothing that a browser complains of or cuts.
+func TestPricePage(t *testing.T) {
+	for _, of := range []struct {
+		scenario, patch string
+		cpus            string
+	}{
+		{"hook-unsynced", "by hand", "1,2,4"},
+		{"return-pair-hashed", "unregister(b)", "2,4"},
+	} {
+		path := filepath.Join(t.TempDir(), "page.html")
+		var out, errs bytes.Buffer
+		status := run([]string{"overhead", "price", of.scenario, "--cpus", of.cpus, "--html", path}, &out, &errs)
+		require.Equal(t, cli.OK, status, errs.String())
+		b, err := os.ReadFile(path)
+		require.NoError(t, err)
+		text := string(b)
+		pagetest.Check(t, text)
+		require.Contains(t, text, "<code>kpsim overhead price "+of.scenario+" --cpus "+of.cpus+" --html page.html</code>")
+		for _, head := range []string{"patch", "drawn 95 %", "waiting", "most cycles", "each"} {
+			require.Regexp(t, `<th[^>]*>`+head+`</th>`, text)
+		}
+		require.Contains(t, text, `<th scope="row">`+of.patch+`</th>`)
+		require.Contains(t, text, "A bar is drawn 95 %")
+		require.Equal(t, 2, strings.Count(text, `<svg id="plot-`), "of patches, and of calls")
+
+		for _, size := range pagetest.Sizes {
+			o := pagetest.Open(t, path, size[0], size[1])
+			require.Empty(t, o.Console, "%s at %d", of.scenario, size[0])
+			require.Contains(t, o.DOM, "</footer>", "it has been read to the end")
+		}
+		pagetest.Fits(t, path)
+		require.LessOrEqual(t, pagetest.Sheets(t, path), 3)
+	}
 }
 
 // The same command gives the same bytes, on however many processors.

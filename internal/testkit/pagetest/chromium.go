@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,28 @@ func Open(t testing.TB, file string, width, height int) *Opened {
 	picture, _, err := image.Decode(f)
 	require.NoError(t, err)
 	return &Opened{DOM: dom, Console: console, Picture: picture}
+}
+
+// sheet is how a PDF of Chromium's begins a page.
+var sheet = regexp.MustCompile(`/Type /Page\b[^s]`)
+
+// Sheets prints a page as the browser does by itself, and returns how many sheets it takes, 1 or more. Without a
+// Chromium the test is skipped.
+func Sheets(t testing.TB, file string) int {
+	t.Helper()
+	path, err := Chromium()
+	if err != nil {
+		t.Skip(err)
+	}
+	file, err = filepath.Abs(file)
+	require.NoError(t, err)
+	printed := filepath.Join(t.TempDir(), "page.pdf")
+	browse(t, path, file, "--print-to-pdf="+printed, "--no-pdf-header-footer")
+	b, err := os.ReadFile(printed)
+	require.NoError(t, err)
+	n := len(sheet.FindAll(b, -1))
+	require.Positive(t, n, "there is no sheet in the PDF")
+	return n
 }
 
 // Chromium returns where the browser is. The error says that there is none.

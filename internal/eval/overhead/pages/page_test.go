@@ -38,3 +38,24 @@ func TestOverheadPageOfNothing(t *testing.T) {
 	require.NoError(t, err)
 	pagetest.Check(t, string(b))
 }
+
+// What paper has of the page, printed by a browser, takes 4 sheets at most. The other sections are for the screen.
+func TestOverheadPagePrints(t *testing.T) {
+	o := &htmlPage{c: &Table{}, at: func(int, int, string) {}}
+	require.NoError(t, o.measure())
+	d := page.Document{Title: "What probes cost", Command: o.command(), Lead: o.lead(), Foot: cli.WrittenBy}
+	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.kernel, o.limits} {
+		s, err := part()
+		require.NoError(t, err)
+		if len(s.Blocks) > 0 {
+			require.Contains(t, printed, s.ID)
+			d.Sections = append(d.Sections, s)
+		}
+	}
+	require.GreaterOrEqual(t, len(d.Sections), 3)
+	b, err := d.Render()
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "page.html")
+	require.NoError(t, os.WriteFile(file, b, 0o644))
+	require.LessOrEqual(t, pagetest.Sheets(t, file), 4)
+}
