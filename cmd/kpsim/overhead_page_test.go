@@ -152,7 +152,8 @@ func TestPricePage(t *testing.T) {
 		require.NoError(t, err)
 		text := string(b)
 		pagetest.Check(t, text)
-		require.Contains(t, text, "<code>kpsim overhead price "+of.scenario+" --cpus "+of.cpus+" --html page.html</code>")
+		require.Contains(t, text,
+			"<code>kpsim overhead price "+of.scenario+" --cpus "+of.cpus+" --html page.html</code>")
 		for _, head := range []string{"patch", "drawn 95 %", "waiting", "most cycles", "each"} {
 			require.Regexp(t, `<th[^>]*>`+head+`</th>`, text)
 		}

@@ -67,8 +67,8 @@ func TestWhenCallsAre(t *testing.T) {
 		}
 	}
 
-	// The other CPU makes calls all the time that the patcher takes to send an IPI, 100,000 cycles: 250 of 400 cycles if
-	// the store comes after it, 333 of 300 if it came before; and one is under way when the patch begins.
+	// The other CPU makes calls all the time that the patcher takes to send an IPI, 100,000 cycles: 250 of 400 cycles
+	// if the store comes after it, 333 of 300 if it came before; and one is under way when the patch begins.
 	for _, of := range []struct {
 		ops       string
 		n         float64
@@ -117,7 +117,8 @@ func TestPartOfEachEvent(t *testing.T) {
 	// Two points of six are stores.
 	k := &patchKind{what: "x", n: 2, runs: []float64{150, 150}, stores: 4}
 	k.events[cycles.Point] = 12
-	w := &patchWatch{kinds: []*patchKind{k}, gauge: gauge{costs: priceOnly(map[cycles.Event]cycles.Cost{cycles.Point: 50})}}
+	w := &patchWatch{kinds: []*patchKind{k}}
+	w.costs = priceOnly(map[cycles.Event]cycles.Cost{cycles.Point: 50})
 	require.Equal(t, [PatchParts]float64{PatchStores: 100, PatchCode: 200}, w.patches()[0].Parts)
 }
 
@@ -127,8 +128,8 @@ func TestLabelByHand(t *testing.T) {
 	s, err := library.Load("jump-label-flip")
 	require.NoError(t, err)
 	for cpus, ipis := range map[int]float64{1: 0, 2: 3} {
-		p, err := PatcherConfig{Scenario: s, CPUs: cpus, Runs: 2, Seed: 1, Costs: priceOnly(map[cycles.Event]cycles.Cost{
-			cycles.Point: 7, cycles.SyncCore: 1000, cycles.SendIPI: 30_000})}.Measure()
+		costs := map[cycles.Event]cycles.Cost{cycles.Point: 7, cycles.SyncCore: 1000, cycles.SendIPI: 30_000}
+		p, err := PatcherConfig{Scenario: s, CPUs: cpus, Runs: 2, Seed: 1, Costs: priceOnly(costs)}.Measure()
 		require.NoError(t, err)
 		require.Len(t, p.List, 2)
 		for i, n := range []int{2 * 2, 1 * 2} { // on, off, on in each of two runs

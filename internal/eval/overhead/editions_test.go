@@ -14,10 +14,10 @@ import (
 func TestIn(t *testing.T) {
 	for era, detour := range []bool{false, true} {
 		for _, p := range Probes(detour) {
-			require.Equal(t, p, p.In(eras[era]))
+			require.Equal(t, p, p.In(figureEditions[era]))
 		}
 	}
-	user := &UserProfile{Era: eras[1]}
+	user := &UserProfile{Edition: figureEditions[1]}
 	for _, e := range rules.AllEditions() {
 		for _, p := range user.ProbesIn(e.String()) {
 			sc, err := p.Scenario(1, true)
@@ -40,7 +40,7 @@ func TestIn(t *testing.T) {
 // whose hits nothing else happens.
 func TestProbesIn(t *testing.T) {
 	names := func(era, edition string) (list []string) {
-		for _, p := range (&UserProfile{Era: era}).ProbesIn(edition) {
+		for _, p := range (&UserProfile{Edition: era}).ProbesIn(edition) {
 			list = append(list, p.Name)
 		}
 		return list
@@ -58,7 +58,7 @@ func TestLaterIsCheaper(t *testing.T) {
 	o := fitted(t)
 	costs, err := o.Profile(&Machines[4], Calibrated)
 	require.NoError(t, err)
-	user := &UserProfile{Era: eras[1]}
+	user := &UserProfile{Edition: figureEditions[1]}
 	cost := func(probe, edition string) float64 {
 		for _, p := range user.ProbesIn(edition) {
 			if p.Name == probe {

@@ -28,12 +28,12 @@ type Machine struct {
 // Detours reports whether its kernel makes breakpoints jumps.
 func (m *Machine) Detours() bool { return m.code.detours }
 
-// Era is the edition that its figures are of.
-func (m *Machine) Era() string {
+// Edition is the edition that its figures are of.
+func (m *Machine) Edition() string {
 	if m.Detours() {
-		return eras[1]
+		return figureEditions[1]
 	}
-	return eras[0]
+	return figureEditions[0]
 }
 
 // ID is the machine's name on command lines.
@@ -189,17 +189,18 @@ func Figures() []Figure {
 	return list
 }
 
-// ReadFigures reads figures: machine,arch,mhz,era,probe,usec, with comments in lines of their own, which begin with #.
-// The machines may be others than the documents'.
+// ReadFigures reads figures: machine,arch,mhz,edition,probe,usec, with comments in lines of their own, which begin
+// with #. The machines may be others than the documents'.
 func ReadFigures(name, text string) (list []Figure, err error) {
 	rows := csv.NewReader(strings.NewReader(text))
 	rows.Comment = '#'
-	const header = "machine,arch,mhz,era,probe,usec"
+	const header = "machine,arch,mhz,edition,probe,usec"
 	r, err := rows.Read()
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if strings.Join(r, ",") != header {
+	// The column was called era in November 2026.
+	if got := strings.Join(r, ","); got != header && got != strings.Replace(header, "edition", "era", 1) {
 		return nil, fmt.Errorf("%s: line 1: the columns are to be %s", name, header)
 	}
 	for {
@@ -225,7 +226,7 @@ func ReadFigures(name, text string) (list []Figure, err error) {
 			}
 		}
 		if p == nil {
-			return nil, fmt.Errorf("%s: line %d: era %s has no probe %q; there are %s",
+			return nil, fmt.Errorf("%s: line %d: edition %s has no probe %q; there are %s",
 				name, line, r[3], r[4], strings.Join(probeNames(m.Detours()), ", "))
 		}
 		us, err := strconv.ParseFloat(r[5], 64)

@@ -19,12 +19,13 @@ import (
 // because each cost has a comment with its source, which JSON has no place for, and because errors must name a line:
 // the usual ones in such files are a cost that is missing, is there twice or names no event.
 type UserProfile struct {
-	Name  string
-	Arch  string
-	Era   string // the probes that it has: those of "2.6", or those of "4.15"
-	MHz   float64
-	Costs cycles.Profile
-	Notes [cycles.Events]string // the comment after each cost, "" for none
+	Name string
+	Arch string
+	// Edition is that of the probes that it has: "2.6" or "4.15".
+	Edition string
+	MHz     float64
+	Costs   cycles.Profile
+	Notes   [cycles.Events]string // the comment after each cost, "" for none
 
 	// LeftOut is the largest relative error of Figures figures, each by a fit without it; 0: the profile doesn't
 	// say. It bounds no other error with a probability that could be named (TestLargestLeftOutCovers).
@@ -35,11 +36,11 @@ type UserProfile struct {
 // ID is the machine's name in tables.
 func (u *UserProfile) ID() string { return (&Machine{Name: u.Name, Arch: u.Arch}).ID() }
 
-// Probes are those of its era.
-func (u *UserProfile) Probes() []Probe { return ProbesOn(u.Arch, u.Era == eras[1]) }
+// Probes are those of its edition.
+func (u *UserProfile) Probes() []Probe { return ProbesOn(u.Arch, u.Edition == figureEditions[1]) }
 
-// eras are those of the figures: before and with detours.
-var eras = [2]string{"2.6", "4.15"}
+// figureEditions are those of the figures: before and with detours.
+var figureEditions = [2]string{"2.6", "4.15"}
 
 // A number beyond these bounds probably has another unit; fitting takes the third power of the number of figures.
 const (
@@ -62,8 +63,11 @@ func ReadProfile(name, text string) (*UserProfile, error) {
 		n++
 		line, note, _ := strings.Cut(line, "#")
 		word, value, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(line, "\t", " ")), " ")
-		if word == "" {
+		switch word {
+		case "":
 			continue
+		case "era": // its name in files of November 2026
+			word = "edition"
 		}
 		if before, ok := seen[word]; ok {
 			return nil, fmt.Errorf("%s: line %d: %s is there twice, first in line %d; leave one of them out",
@@ -80,7 +84,7 @@ func ReadProfile(name, text string) (*UserProfile, error) {
 	if len(seen) == 0 {
 		return nil, fmt.Errorf("%s: there is nothing but comments in it; %s", name, makesProfile(name))
 	}
-	for _, word := range []string{"name", "arch", "era", "mhz"} {
+	for _, word := range []string{"name", "arch", "edition", "mhz"} {
 		if seen[word] == 0 {
 			return nil, fmt.Errorf("%s: line %d: %s is missing; add a line as %s", name, n+1, word, examples[word])
 		}
@@ -100,7 +104,8 @@ func makesProfile(name string) string {
 		"nominal > %s one to change by hand", name, name)
 }
 
-var examples = map[string]string{"name": "name My machine", "arch": "arch x86_64", "era": "era 4.15", "mhz": "mhz 2330"}
+var examples = map[string]string{"name": "name My machine", "arch": "arch x86_64", "edition": "edition 4.15",
+	"mhz": "mhz 2330"}
 
 // set takes a line.
 func (u *UserProfile) set(word, value string) error {
@@ -115,12 +120,12 @@ func (u *UserProfile) set(word, value string) error {
 			u.Arch = value
 		}
 		return nil
-	case "era":
-		if value != eras[0] && value != eras[1] {
-			return fmt.Errorf("era: there is none called %q; give 2.6 (kprobes, jprobes and return probes) or "+
+	case "edition":
+		if value != figureEditions[0] && value != figureEditions[1] {
+			return fmt.Errorf("edition: there is none called %q; give 2.6 (kprobes, jprobes and return probes) or "+
 				"4.15 (boosted and optimized ones too)", value)
 		}
-		u.Era = value
+		u.Edition = value
 		return nil
 	case "mhz":
 		mhz, err := readMHz(value)
@@ -148,10 +153,10 @@ func (u *UserProfile) set(word, value string) error {
 		u.Costs[e] = cycles.Cost(math.Round(v * cycles.Unit))
 		return nil
 	}
-	names := append(eventNames(), "name", "arch", "era", "mhz", "left-out")
+	names := append(eventNames(), "name", "arch", "edition", "mhz", "left-out")
 	return fmt.Errorf("no line begins with %q; %s", word,
 		cmp.Or(nearest.DidYouMean(word, names),
-			"give name, arch, era, mhz, or the cost of an event: "+strings.Join(eventNames(), ", ")))
+			"give name, arch, edition, mhz, or the cost of an event: "+strings.Join(eventNames(), ", ")))
 }
 
 // setLeftOut reads the largest error of figures left out, as "32.4 % of 4".
@@ -192,7 +197,7 @@ func printable(name string) bool {
 // Text returns a file that ReadProfile reads, with a note after each cost.
 func (u *UserProfile) Text(note func(cycles.Event) string) string {
 	var b strings.Builder
-	for _, l := range [][2]string{{"name", u.Name}, {"arch", u.Arch}, {"era", u.Era},
+	for _, l := range [][2]string{{"name", u.Name}, {"arch", u.Arch}, {"edition", u.Edition},
 		{"mhz", strconv.FormatFloat(u.MHz, 'g', -1, 64)}} {
 		fmt.Fprintf(&b, "%-11s %s\n", l[0], l[1])
 	}
@@ -210,7 +215,7 @@ func (u *UserProfile) Text(note func(cycles.Event) string) string {
 
 // NominalProfile is a profile whose prices are all assumed, to be changed by hand.
 func NominalProfile(name, arch string, mhz float64) *UserProfile {
-	return &UserProfile{Name: name, Arch: arch, Era: eras[1], MHz: mhz, Costs: *cycles.Nominal()}
+	return &UserProfile{Name: name, Arch: arch, Edition: figureEditions[1], MHz: mhz, Costs: *cycles.Nominal()}
 }
 
 // UserProfile returns a machine's profile as one that can be written.
@@ -219,7 +224,7 @@ func (o *Model) UserProfile(m *Machine, t Tier) (*UserProfile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &UserProfile{Name: m.Name, Arch: m.Arch, Era: m.Era(), MHz: m.MHz, Costs: *p}, nil
+	return &UserProfile{Name: m.Name, Arch: m.Arch, Edition: m.Edition(), MHz: m.MHz, Costs: *p}, nil
 }
 
 // Like returns the machine of the documents whose kernel code and typical costs this one has.
@@ -232,26 +237,26 @@ func (m *Machine) Like() *Machine {
 	return m
 }
 
-// owner returns the machine of a row of figures: one of the documents', or a new one for the user's own. arch and era
-// then select its kernel code and typical costs: those of the documents' machine with the same arch and era. known
+// owner returns the machine of a row of figures: one of the documents', or a new one for the user's own. arch and
+// edition then select its kernel code and typical costs: those of the documents' machine with the same two. known
 // are the figures of the rows before.
-func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
+func owner(known []Figure, name, arch, mhz, edition string) (*Machine, error) {
 	clock, err := readMHz(mhz)
 	if err != nil {
 		return nil, err
 	}
-	if era != eras[0] && era != eras[1] {
-		return nil, fmt.Errorf("era: figures are of edition 2.6 (before detours) or 4.15 (with them, as all later "+
-			"ones), not of %q; give one of the two", era)
+	if edition != figureEditions[0] && edition != figureEditions[1] {
+		return nil, fmt.Errorf("edition: figures are of edition 2.6 (before detours) or 4.15 (with them, as all later "+
+			"ones), not of %q; give one of the two", edition)
 	}
 	if !printable(name) {
 		return nil, fmt.Errorf("%q is no name of a machine", name)
 	}
-	like := func(m *Machine) bool { return m.Arch == arch && m.Detours() == (era == eras[1]) }
+	like := func(m *Machine) bool { return m.Arch == arch && m.Detours() == (edition == figureEditions[1]) }
 	for _, f := range known {
 		if m := f.Machine; m.Name == name && m.Arch == arch {
 			if m.MHz != clock || !like(m) {
-				return nil, fmt.Errorf("%s on %s has another clock rate or era in a line before; give machines "+
+				return nil, fmt.Errorf("%s on %s has another clock rate or edition in a line before; give machines "+
 					"that differ names that differ", name, arch)
 			}
 			return m, nil
@@ -263,7 +268,7 @@ func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
 		if like(m) && m.Name == name && m.MHz == clock {
 			return m, nil
 		}
-		if m.Detours() == (era == eras[1]) {
+		if m.Detours() == (edition == figureEditions[1]) {
 			have = append(have, m.Arch)
 		}
 	}
@@ -274,5 +279,6 @@ func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
 			return &m, nil
 		}
 	}
-	return nil, fmt.Errorf("of era %s no code is known for %q; there is %s", era, arch, strings.Join(have, ", "))
+	return nil, fmt.Errorf("of edition %s no code is known for %q; there is %s", edition, arch,
+		strings.Join(have, ", "))
 }

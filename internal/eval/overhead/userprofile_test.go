@@ -15,7 +15,7 @@ func noted(cycles.Event) string { return "assumed" }
 
 // aProfile is one without comments.
 func aProfile() string {
-	u := &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: *cycles.Nominal()}
+	u := &UserProfile{Name: "My machine", Arch: "x86_64", Edition: "4.15", MHz: 2330, Costs: *cycles.Nominal()}
 	return u.Text(noted)
 }
 
@@ -23,7 +23,8 @@ func TestReadProfile(t *testing.T) {
 	u, err := ReadProfile("my.profile", aProfile())
 	require.NoError(t, err)
 	u.Notes = [cycles.Events]string{}
-	require.Equal(t, &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: *cycles.Nominal()},
+	require.Equal(t,
+		&UserProfile{Name: "My machine", Arch: "x86_64", Edition: "4.15", MHz: 2330, Costs: *cycles.Nominal()},
 		u)
 	require.Equal(t, "my-machine/x86_64", u.ID())
 	tabbed, err := ReadProfile("my.profile", strings.ReplaceAll(aProfile(), "mhz         ", "\tmhz\t"))
@@ -35,10 +36,12 @@ func TestReadProfile(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"name ", "nome ", `line 1: no line begins with "nome"; did you mean "name", "node"?`},
 		{"debug ", "break_point ", `line 8: no line begins with "break_point"; did you mean "breakpoint"`},
-		{"name ", "colour ", `line 1: no line begins with "colour"; give name, arch, era, mhz, or the cost of an event: instruction, breakpoint, debug,`},
+		{"name ", "colour ",
+			`line 1: no line begins with "colour"; give name, arch, edition, mhz, or the cost of an event: instruction, breakpoint, debug,`},
 		{"My machine", "", `line 1: name: "" is no name; write it as name My machine`},
 		{"x86_64", "x86 64", `line 2: arch: "x86 64" is no name; write it as arch x86_64`},
-		{"4.15", "4.16", `line 3: era: there is none called "4.16"; give 2.6 (kprobes, jprobes and return probes) or 4.15`},
+		{"4.15", "4.16",
+			`line 3: edition: there is none called "4.16"; give 2.6 (kprobes, jprobes and return probes) or 4.15`},
 		{"2330", "2.33", `line 4: mhz: "2.33" is no clock rate; give a number of MHz, 10 to 100000`},
 		{"mhz         2330", "", fmt.Sprintf(`line %d: mhz is missing; add a line as mhz 2330`, lines+1)},
 		{"debug        200.000", "",
@@ -77,7 +80,8 @@ func FuzzReadProfile(f *testing.F) {
 // Three decimals are enough to tell each cost from its neighbours.
 func TestProfileKeepsCosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		u := &UserProfile{Name: "m", Arch: "a", Era: "2.6", MHz: rapid.Float64Range(leastMHz, mostMHz).Draw(t, "mhz")}
+		u := &UserProfile{Name: "m", Arch: "a", Edition: "2.6",
+			MHz: rapid.Float64Range(leastMHz, mostMHz).Draw(t, "mhz")}
 		for _, e := range cycles.All() {
 			u.Costs[e] = cycles.Cost(rapid.Uint64Range(0, mostCycles*cycles.Unit).Draw(t, "cost"))
 		}
@@ -91,29 +95,31 @@ func TestProfileKeepsCosts(t *testing.T) {
 	})
 }
 
-const columnsCSV = "machine,arch,mhz,era,probe,usec\n"
+const columnsCSV = "machine,arch,mhz,edition,probe,usec\n"
 
 func TestReadFigures(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"", "line 1: the columns are to be machine,arch,mhz,era,probe,usec"},
-		{"machine,arch,ghz,era,probe,usec\n", "line 1: the columns are to be machine"},
+		{"", "line 1: the columns are to be machine,arch,mhz,edition,probe,usec"},
+		{"machine,arch,ghz,edition,probe,usec\n", "line 1: the columns are to be machine"},
 		{columnsCSV + "\nA,x86_64,2000,4.15,k\n", "record on line 3: wrong number of fields"},
 		{columnsCSV + "\nA,x86_64,2.0,4.15,k,1\n",
 			`line 3: "2.0" is no clock rate; give a number of MHz, 10 to 100000`},
-		{columnsCSV + "A,x86_64,2000,5.14,k,1\n", `line 2: era: figures are of edition 2.6 (before detours) or 4.15 ` +
+		{columnsCSV + "A,x86_64,2000,5.14,k,1\n",
+			`line 2: edition: figures are of edition 2.6 (before detours) or 4.15 ` +
 			`(with them, as all later ones), not of "5.14"; give one of the two`},
 		{columnsCSV + "A,arm,2000,2.6,k,1\n",
-			`line 2: of era 2.6 no code is known for "arm"; there is i386, x86_64, ppc64`},
+			`line 2: of edition 2.6 no code is known for "arm"; there is i386, x86_64, ppc64`},
 		{columnsCSV + "A,ppc64,2000,4.15,k,1\n",
-			`line 2: of era 4.15 no code is known for "ppc64"; there is i386, x86_64`},
+			`line 2: of edition 4.15 no code is known for "ppc64"; there is i386, x86_64`},
 		{columnsCSV + "A#,x86_64,2000,4.15,k,1\n", `line 2: "A#" is no name of a machine`},
-		{columnsCSV + "A,x86_64,2000,4.15,j,1\n", `line 2: era 4.15 has no probe "j"; there are k, b, o, r, rb, ro`},
+		{columnsCSV + "A,x86_64,2000,4.15,j,1\n",
+			`line 2: edition 4.15 has no probe "j"; there are k, b, o, r, rb, ro`},
 		{columnsCSV + "A,x86_64,2000,4.15,k,570\n",
 			`line 2: usec: "570" is no number of microseconds above 0 and up to 100`},
 		{columnsCSV + "A,x86_64,2000,4.15,k,NaN\n", `line 2: usec: "NaN"`},
 		{columnsCSV + "A,x86_64,2000,4.15,k,0\n", `line 2: usec: "0"`},
 		{columnsCSV + "A,x86_64,2000,4.15,k,1\nA,x86_64,2001,4.15,b,1\n",
-			"line 3: A on x86_64 has another clock rate or era in a line before"},
+			"line 3: A on x86_64 has another clock rate or edition in a line before"},
 		{columnsCSV + strings.Repeat("A,x86_64,2000,4.15,k,1\n", mostFigures+1),
 			"line 102: more than 100 figures; give means"},
 	} {
@@ -148,9 +154,9 @@ func TestOwnMachine(t *testing.T) {
 // Whatever figures a machine has, costs can be fitted to them, and written.
 func TestAnyFigures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		era := rapid.SampledFrom(eras[:]).Draw(t, "era")
+		era := rapid.SampledFrom(figureEditions[:]).Draw(t, "era")
 		text := columnsCSV
-		probes := probeNames(era == eras[1])
+		probes := probeNames(era == figureEditions[1])
 		for range rapid.IntRange(1, 8).Draw(t, "figures") {
 			text += fmt.Sprintf("A,%s,%d,%s,%s,%.2f\n", rapid.SampledFrom([]string{"i386", "x86_64"}).Draw(t, "arch"),
 				2000, era,
@@ -208,4 +214,22 @@ func TestLeftOut(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 27, n)
 	require.InDelta(t, margin, largest, 1e-12, "of 27 errors the largest is the margin at 95 %")
+}
+
+// Files of November 2026 have era for edition, in profiles and in figures.
+func TestOldWords(t *testing.T) {
+	u := NominalProfile("My machine", "x86_64", 2400)
+	text := u.Text(func(cycles.Event) string { return "" })
+	require.Contains(t, text, "\nedition     4.15\n")
+	again, err := ReadProfile("x", strings.Replace(text, "edition ", "era ", 1))
+	require.NoError(t, err)
+	require.Equal(t, u.Edition, again.Edition)
+	_, err = ReadProfile("x", "era 4.15\n"+text)
+	require.ErrorContains(t, err, "x: line 4: edition is there twice, first in line 1")
+	const row = "A,x86_64,2000,4.15,k,1\n"
+	now, err := ReadFigures("x", columnsCSV+row)
+	require.NoError(t, err)
+	old, err := ReadFigures("x", "machine,arch,mhz,era,probe,usec\n"+row)
+	require.NoError(t, err)
+	require.Equal(t, now, old)
 }

@@ -19,7 +19,7 @@ func TestWaysAgree(t *testing.T) {
 		u, err := o.UserProfile(l.Machine, Calibrated)
 		require.NoError(t, err)
 		found := false
-		for _, p := range u.ProbesIn(u.Era) {
+		for _, p := range u.ProbesIn(u.Edition) {
 			if p.Name != l.Probe.Name {
 				continue
 			}
@@ -102,7 +102,7 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	// One figure tells one number of three.
-	figures, err := ReadFigures("mine.csv", "machine,arch,mhz,era,probe,usec\nMy box,x86_64,3000,4.15,k,0.72\n")
+	figures, err := ReadFigures("mine.csv", "machine,arch,mhz,edition,probe,usec\nMy box,x86_64,3000,4.15,k,0.72\n")
 	require.NoError(t, err)
 	one, err := Fit(figures)
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ func (*Script) Run(p *cli.Program) (int, error) {
 
 // Calibrate is kpsim overhead calibrate.
 type Calibrate struct {
-	File    string `arg:"" name:"file.csv" help:"What you have measured: machine,arch,mhz,era,probe,usec, a figure a line."`
+	File    string `arg:"" name:"file.csv" help:"What you have measured: machine,arch,mhz,edition,probe,usec, a figure a line."`
 	Machine string `placeholder:"ID" help:"Which machine's profile is printed, if the file has several."`
 	Tier    string `placeholder:"TIER" default:"calibrated" help:"calibrated, or mechanistic. Default: calibrated."`
 }
@@ -53,13 +53,13 @@ func (*Calibrate) Help() string {
 Fits costs to figures of your own and prints them as a file that kpsim overhead --profile reads. The script that kpsim overhead script prints measures such figures. Lines that begin with # are comments. The columns:
 
   machine  its name; those of one name (in i386 and x86_64, say) are taken to be one core
-  arch     i386, x86_64, or with era 2.6 ppc64
+  arch     i386, x86_64, or with edition 2.6 ppc64
   mhz      its clock
-  era      2.6 or 4.15: which probes there are (j, kr, jr; or b, o, rb, ro), and whose kernel code
+  edition  2.6 or 4.15: which probes there are (j, kr, jr; or b, o, rb, ro), and whose kernel code
   probe    k, b, o, r, rb, ro; j, kr, jr
   usec     microseconds that a hit takes: a call with the probe less one without
 
-Arch and era decide whose instructions are counted, and what locks and mispredictions typically cost: those of the documents' machine with the same two. The rest is fitted. A comment at each cost says where it is from.
+Arch and edition decide whose instructions are counted, and what locks and mispredictions typically cost: those of the documents' machine with the same two. The rest is fitted. A comment at each cost says where it is from.
 
 Examples:
 

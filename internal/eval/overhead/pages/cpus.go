@@ -66,7 +66,7 @@ func (c *Table) contended(p *cli.Program) error {
 	}
 	var hits []pricedHit
 	for _, h := range all {
-		if len(c.Editions) > 0 || h.follows() || h.edition == h.Era { // the others are all alike
+		if len(c.Editions) > 0 || h.follows() || h.edition == h.Edition { // the others are all alike
 			hits = append(hits, h)
 		}
 	}

@@ -63,7 +63,7 @@ func (c *Table) editions(p *cli.Program) error {
 	fmt.Fprintln(p.Out)
 	whose := "The documents' figures are of editions 2.6 and 4.15. Of others it is"
 	if u := machines[0]; r.source != "" {
-		whose = "The profile is of edition " + u.Era + ". Of others it is"
+		whose = "The profile is of edition " + u.Edition + ". Of others it is"
 	}
 	p.Indented("", whose+" what the same machine would take, by the same costs. "+r.rows[0][0].margin.says())
 	for _, g := range guesses {

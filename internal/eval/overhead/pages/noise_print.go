@@ -80,10 +80,14 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 	if r.NoiseFrom != "assumed" {
 		whose = "As " + r.NoiseFrom + " has it"
 	}
-	fmt.Fprintf(p.Out, "Noise: of a run %s %% (sd), of a hit %s %%; a miss in %.3g of a hit's accesses, of %g "+
-		"ns; %g ticks a second, of %g ns; %g SMIs. %s.\n",
-		table.PerCent(n.RunCV), table.PerCent(n.JitterCV), n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec,
-		n.SMIsPerSec, whose)
+	misses := "no access misses the caches"
+	if n.MissesPerAccess > 0 {
+		misses = fmt.Sprintf("one access in %.4g misses the caches and takes %g ns more", 1/n.MissesPerAccess,
+			n.MissNsec)
+	}
+	fmt.Fprintf(p.Out, "Noise: runs differ by %s %%, hits by %s %% (standard deviations); %s; %g ticks a second take "+
+		"%g ns each; %g SMIs a second. %s.\n", table.PerCent(n.RunCV), table.PerCent(n.JitterCV), misses, n.TicksPerSec,
+		n.TickNsec, n.SMIsPerSec, whose)
 	fmt.Fprintf(p.Out, "Intervals of what was drawn are by Student's t over runs, those of quantiles by the "+
 		"shares of each run (Woodruff); seed %d.\n", r.Seed)
 	fmt.Fprintln(p.Out, "They are the sampling error of the assumed noise alone. "+r.margin.says())

@@ -54,7 +54,7 @@ func (o *htmlPage) noise() (page.Section, error) {
 			o.at(measured, all, fmt.Sprintf("noise of %s on %s", l.Probe, l.Machine))
 			measured++
 			drawn := noiseRowJSON{hitJSON: l.hitJSON, Noise: *n, Seed: pageSeed}
-			drawn.Edition = l.era
+			drawn.Edition = l.figureEdition
 			if err := drawn.draw(&l.hit, l.margin, noiseRuns, noiseHits); err != nil {
 				return s, err
 			}

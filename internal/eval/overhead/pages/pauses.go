@@ -61,7 +61,7 @@ func (c *Pauses) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	m, err := c.load()
+	m, err := c.loadProbes()
 	if err != nil {
 		return 0, err
 	}

@@ -79,8 +79,8 @@ func readProbes(name string) (*overhead.UserProfile, error) {
 		}
 	}
 	if !slices.Contains(known, u.Arch) {
-		return nil, fmt.Errorf("--profile: %s is of %s, and what probes cost is known of %s; kpsim overhead price "+
-			"SCENARIO --profile %s has what a patch costs there", name, u.Arch, cli.List(known), name)
+		return nil, fmt.Errorf("--profile: %s is of %s, and hits have prices on %s alone; patches have them on %s, "+
+			"too: kpsim overhead price SCENARIO --profile %s", name, u.Arch, cli.List(known), u.Arch, name)
 	}
 	return u, nil
 }
@@ -120,6 +120,16 @@ func (c *drawn) check() error {
 }
 
 func ScheduleNames() []string { return []string{overhead.Timed, overhead.Sticky} }
+
+// loadProbes is load for what probes cost, which a profile must be of an architecture for.
+func (c *costs) loadProbes() (*pricedMachine, error) {
+	if c.Profile != "" {
+		if _, err := readProbes(string(c.Profile)); err != nil {
+			return nil, err
+		}
+	}
+	return c.load()
+}
 
 func (c *costs) load() (*pricedMachine, error) {
 	names, err := inputs.Once("machine", "machine", []string{value(c.Machine, defaultMachine)}, MachineIDs())

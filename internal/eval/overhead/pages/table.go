@@ -54,12 +54,12 @@ type lineJSON struct {
 	Prices    map[string]float64 `json:"event_cycles"`
 	Guessed   []string           `json:"events_in_no_figure,omitempty"`
 
-	era    string // which edition the engine is of
-	margin *margin
-	shares [overhead.Parts]float64
-	probe  overhead.Probe
-	hit    overhead.Hit
-	costs  *cycles.Profile
+	figureEdition string // the engine's
+	margin        *margin
+	shares        [overhead.Parts]float64
+	probe         overhead.Probe
+	hit           overhead.Hit
+	costs         *cycles.Profile
 }
 
 // A report is what overhead prints.
@@ -112,7 +112,7 @@ func (c *Table) report(o *overhead.Model) (*report, error) {
 				row.NoMachine, row.NoArch = &left[overhead.LeftMachine][i], &left[overhead.LeftArch][i]
 			}
 			row.margin, row.Predicted = off, off.around(row.Usec).Predicted
-			row.era = l.Machine.Era()
+			row.figureEdition = l.Machine.Edition()
 			if k == 0 {
 				r.rows = append(r.rows, nil)
 			}
@@ -178,8 +178,8 @@ func (c *Table) pricedReport() (*report, *overhead.UserProfile, error) {
 		r.rows = append(r.rows, []lineJSON{l})
 	}
 	if len(r.rows) == 0 {
-		return nil, nil, fmt.Errorf("--probe: in era %s there is no %s; kpsim overhead --profile %s prints "+
-			"all there are", u.Era, strings.Join(c.Probes, " or "), c.Profile)
+		return nil, nil, fmt.Errorf("--probe: in edition %s there is no %s; kpsim overhead --profile %s prints "+
+			"all there are", u.Edition, strings.Join(c.Probes, " or "), c.Profile)
 	}
 	return r, u, nil
 }

@@ -73,7 +73,7 @@ func (c *Table) hits(machines []pricedMachine, editions []string) (list []priced
 		m := &machines[i]
 		of := editions
 		if len(of) == 0 {
-			of = []string{m.Era}
+			of = []string{m.Edition}
 		}
 		for _, e := range of {
 			for _, p := range m.ProbesIn(e) {
@@ -110,7 +110,8 @@ func (c *Table) missing(machines []pricedMachine, edition string) error {
 		probes := m.ProbesIn(edition)
 		if len(probes) == 0 && (len(machines) == 1 || len(c.Machines) > 0) {
 			return fmt.Errorf("--edition: what hits of edition %s cost on %s isn't known, whose costs are of "+
-				"edition %s; give a machine with costs of a later one, as %s", edition, m.ID(), m.Era, defaultMachine)
+				"edition %s; give a machine with costs of a later one, as %s", edition, m.ID(), m.Edition,
+				defaultMachine)
 		}
 		for _, p := range probes {
 			if !slices.Contains(has, p.Name) {
@@ -129,7 +130,7 @@ func (c *Table) missing(machines []pricedMachine, edition string) error {
 
 // documented returns the documents' figure, nil if they have none.
 func (h *pricedHit) documented() *float64 {
-	if h.machine == nil || h.edition != h.Era {
+	if h.machine == nil || h.edition != h.Edition {
 		return nil
 	}
 	for _, f := range overhead.Figures() {
