@@ -106,7 +106,7 @@ func TestReadFigures(t *testing.T) {
 			`line 3: "2.0" is no clock rate; give a number of MHz, 10 to 100000`},
 		{columnsCSV + "A,x86_64,2000,5.14,k,1\n",
 			`line 2: edition: figures are of edition 2.6 (before detours) or 4.15 ` +
-			`(with them, as all later ones), not of "5.14"; give one of the two`},
+				`(with them, as all later ones), not of "5.14"; give one of the two`},
 		{columnsCSV + "A,arm,2000,2.6,k,1\n",
 			`line 2: of edition 2.6 no code is known for "arm"; there is i386, x86_64, ppc64`},
 		{columnsCSV + "A,ppc64,2000,4.15,k,1\n",
