@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
@@ -393,6 +394,10 @@ func (p *tale) tellUnfinished() {
 	}
 	for t, i := range last {
 		if i < 0 {
+			continue
+		}
+		if k := slices.IndexFunc(p.in.Loops, func(l Loop) bool { return int(l.Task) == t }); k >= 0 {
+			p.tellLoop(&p.in.Loops[k])
 			continue
 		}
 		name := p.in.task(uint64(t))

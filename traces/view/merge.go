@@ -126,7 +126,7 @@ func (t *teller) mergeIPI(e *traces.Event, r *row) bool {
 	}
 	t.next += 2
 	t.depth[e.Task] = int(b.C)
-	r.text = fmt.Sprintf("sync IPI answered in %s", t.stood(e, e.B))
+	r.text = fmt.Sprintf("call IPI answered in %s", t.stood(e, e.B))
 	return true
 }
 

@@ -194,7 +194,7 @@ func (p *tale) tellHold(s *stay, h *hold) {
 	case smpev.VecResch:
 		what = "A reschedule interrupt"
 	case smpev.VecCall:
-		what = "A sync IPI"
+		what = "A call IPI"
 	}
 	before := ""
 	if in := p.was(s.ip, h.from); in != "" {

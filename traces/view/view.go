@@ -49,6 +49,7 @@ type Input struct {
 type Decided struct {
 	Waits   []Wait       // what tasks wait for, the longest chain
 	Circles bool         // the run goes on for ever, as far as is known
+	Loops   []Loop       // the instructions that tasks then repeat
 	Differs []Difference // of a call with a wrong result
 }
 

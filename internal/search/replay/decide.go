@@ -4,6 +4,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -11,9 +12,14 @@ import (
 )
 
 // Decide adds to an input what the violating call has left otherwise than it should have, and what wrote that last: a
-// call whose registers, flags or memory aren't those without probes, or whose result isn't the scenario's. It plays
-// the trace again, twice at most, and the scenario without probes once.
+// call whose registers, flags or memory aren't those without probes, or whose result isn't the scenario's. Of a run
+// without an end it adds the instructions that tasks repeat. It plays the trace again, twice at most, and the scenario
+// without probes once.
 func (r *Replay) Decide(in *view.Input) {
+	if in.Circles {
+		in.Loops = r.loops()
+		return
+	}
 	e := r.violating()
 	if e == nil {
 		return
@@ -124,8 +130,14 @@ func (r *Replay) differences(is, right *rig.Left) (list []view.Difference, first
 	return list, first
 }
 
-// again plays the trace again, with a tracer unless w is nil.
-func (r *Replay) again(w *writer) {
+// A watcher is told of a run's instructions and events.
+type watcher interface {
+	smp.Tracer
+	traces.Sink
+}
+
+// again plays the trace again, with a watcher unless w is nil.
+func (r *Replay) again(w watcher) {
 	s := sched.Strategy(sched.NewAnchored(r.Taken, r.Rig.Machine.Names()))
 	if w != nil {
 		r.Rig.Machine.Trace(w)

@@ -29,9 +29,9 @@ func (r *Rig) noEnd(run Run) string {
 	why := r.Kernel.Standstill(r.Machine.Names().Cell)
 	if run.Outcome == smp.Exhausted {
 		cpu, task, place := r.Machine.Inspect().Last()
-		s := fmt.Sprintf("the run ended exhausted after %d boundaries, cpu%d %s at %s: somebody goes round in "+
-			"circles, or %s",
-			run.Counts.Boundaries, cpu, task, place, r.longer("the scenario wants", r.ofTrace))
+		s := fmt.Sprintf("the run ended exhausted after %d boundaries, cpu%d %s at %s: cpu%d runs the same "+
+			"instructions again and again, or %s",
+			run.Counts.Boundaries, cpu, task, place, cpu, r.longer("the scenario wants", r.ofTrace))
 		if why != "" {
 			s += "; " + why
 		}

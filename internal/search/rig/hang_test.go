@@ -104,7 +104,7 @@ func TestPlainStop(t *testing.T) {
 	defer rig.Close()
 	const (
 		begin = "the run ended exhausted after 3000 boundaries, "
-		end   = ": somebody goes round in circles, or the scenario wants machine(steps = 30000)"
+		end   = ": cpu1 runs the same instructions again and again, or the scenario wants machine(steps = 30000)"
 		waits = "; prober waits for kprobe_mutex, held by caller"
 	)
 	ipi := rig.Plain(begin + "cpu1 caller at call-function handler iret step 0" + end + waits)

@@ -135,7 +135,7 @@ var storyForms = joined(
 		`stop_machine was over before cpu<other> came; <alsoTask> waited for nothing else before freeing`,
 		`<alsoTask> waited for nothing but stop_machine before freeing`),
 	forms("TextStore Free",
-		`<task> didn't wait for cpu\d+ to leave; its sync IPIs only make it serialise`,
+		`<task> didn't wait for cpu\d+ to leave; its call IPIs only make it serialise`,
 		`<task> didn't wait for a grace period or for stop_machine before (?:writing|freeing)`),
 	// Locks.
 	forms("Lock", `<cpu>: <task> took <lock>`, `<cpu> had taken <lock> under <alsoLock> before`),
@@ -279,7 +279,7 @@ var handlers = map[string]uint64{"pre_handler": kpev.Pre, "post_handler": kpev.P
 var flavours = map[string]uint64{"RCU-sched": smpev.GPSched, "RCU": smpev.GPRcu, "RCU-tasks": smpev.GPTasks}
 
 var vectors = map[string]uint64{"NMI": smpev.VecNMI, "timer interrupt": smpev.VecTimer,
-	"reschedule interrupt": smpev.VecResch, "sync IPI": smpev.VecCall}
+	"reschedule interrupt": smpev.VecResch, "call IPI": smpev.VecCall}
 
 // files are what a read is about.
 const files = `(?:kprobes/list|kprobes/enabled|the sysctl kprobes-optimization|nmissed)`
