@@ -190,3 +190,27 @@ func (s *Scenario) Stored(function string) bool {
 	return s.Any(func(op *Op) bool { return op.Kind.Has(ParamWritten) && op.Target == function }) ||
 		slices.ContainsFunc(s.Aliases, func(a Alias) bool { return a.Of == function })
 }
+
+// LeadsTo returns the functions that instructions of one call or jump to, in their order, each once.
+func (s *Scenario) LeadsTo(t *Text) (list []*Text) {
+	var to []arch.Addr
+	p := s.Machine.Processor()
+	for at := 0; at < len(t.Code); {
+		in, err := p.Decode(t.Code[at:], t.At+arch.Addr(at))
+		if err != nil { // data between instructions
+			at += p.Align
+			continue
+		}
+		at += in.Size()
+		if a, ok := in.Target(); ok {
+			to = append(to, a)
+		}
+	}
+	for i := range s.Texts {
+		o := &s.Texts[i]
+		if slices.ContainsFunc(to, func(a arch.Addr) bool { return a-o.At < arch.Addr(len(o.Code)) }) {
+			list = append(list, o)
+		}
+	}
+	return list
+}

@@ -59,8 +59,8 @@
 //	         (the drawing after the last row); columns (those for a mail)
 //	story    story (the violation by its kind), past (the order of events), writes (stores, and the
 //	         origin of bytes), stay (how a task came to stand somewhere), waits (what was waited
-//	         for, what goes on for ever), owners (other owners of text than probes), ends (calls, locks, the end, what a
-//	         kernel's own engine reports)
+//	         for, what goes on for ever), owners (other owners of text than probes), ends (calls,
+//	         locks, the end, what a kernel's own engine reports)
 //	scene    scene (its types, and Lay), layer (from event to step), inside (where tasks
 //	         stand, and in which bytes that are written to)
 //	first    decide (what decided a violation, by its property)

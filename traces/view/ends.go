@@ -397,7 +397,7 @@ func (p *tale) tellUnfinished() {
 			continue
 		}
 		if k := slices.IndexFunc(p.in.Loops, func(l Loop) bool { return int(l.Task) == t }); k >= 0 {
-			p.tellLoop(&p.in.Loops[k])
+			p.in.Loops[k].tell(p)
 			continue
 		}
 		name := p.in.task(uint64(t))

@@ -78,7 +78,8 @@ func TestStoryOfATornStoreThroughAnAlias(t *testing.T) {
 		after []byte // what the store puts after the call
 		wrote string
 	}{
-		{[]byte{0x90, 0x90, 0x90}, "wrote the tail of the call to slots+0x20 over victim+0x7..0xffffffff8100000a, through "},
+		{[]byte{0x90, 0x90, 0x90},
+			"wrote the tail of the call to slots+0x20 over victim+0x7..0xffffffff8100000a, through "},
 		{[]byte{0xf8, 0x90, 0x90}, "stored 5 bytes to victim+0x7..0xffffffff8100000b, through "},
 	} {
 		tr := tracetest.New()

@@ -285,7 +285,7 @@ const round = 64
 func (p *tale) citeCircle() {
 	if len(p.in.Loops) > 0 {
 		for k := range p.in.Loops {
-			p.tellLoop(&p.in.Loops[k])
+			p.in.Loops[k].tell(p)
 		}
 		p.tellQueued()
 		return
@@ -334,8 +334,8 @@ type Loop struct {
 	Seq   uint32 // the task's last event before, but for instructions: at the latest where it got the CPU
 }
 
-// tellLoop says which instructions a task repeats.
-func (p *tale) tellLoop(l *Loop) {
+// tell says which instructions a task repeats.
+func (l *Loop) tell(p *tale) {
 	i := max(0, p.last(len(p.ev), func(e *traces.Event) bool { return e.Seq <= l.Seq }))
 	what := "one instruction from here on"
 	if l.Len > 1 {

@@ -431,53 +431,6 @@ func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// fewerSymbols omits functions, data and missing symbols that no other part names. Code may still
-// refer to them; then the run shows it.
-func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
-	used := make(map[string]bool)
-	for _, l := range scenario.Lists {
-		for i := range l.Len(s) {
-			l.Symbols(l.At(s, i), func(name string) { used[name] = true })
-		}
-	}
-	given := func(name string, at uint64, n int) {
-		used[name] = used[name] || s.Any(func(op *scenario.Op) bool {
-			return slices.ContainsFunc(op.Args, func(v uint64) bool { return v-at < uint64(n) })
-		})
-	}
-	if s.Machine.Memory != 0 || len(s.Aliases) > 0 { // stores are then reported under the names of their targets
-		for i := range s.Datas {
-			given(s.Datas[i].Name, uint64(s.Datas[i].At), len(s.Datas[i].Bytes))
-		}
-	}
-	for i := range s.Aliases { // a patcher gets functions as addresses, and leads to others in some schedules only
-		given(s.Aliases[i].Name, uint64(s.Aliases[i].At), s.Aliased(&s.Aliases[i]))
-		for k := range s.Texts {
-			t := &s.Texts[k]
-			used[t.Name] = used[t.Name] || s.Mentions(t.At, len(t.Code), t.Name)
-			given(t.Name, uint64(t.At), len(t.Code))
-		}
-	}
-	for _, l := range scenario.Lists {
-		if l.Paragraph != scenario.InText {
-			continue
-		}
-		for i := l.Len(s) - 1; i >= 0; i-- {
-			x := l.At(s, i)
-			name := l.Name(x)
-			if l.Given && used[name] { // nothing names a missing symbol
-				continue
-			}
-			list = append(list, Edit{Beginning: true, Says: l.Called(x) + " left out",
-				apply: func(c *scenario.Scenario) {
-					l.Drop(c, i)
-					scenario.DropSymbol(c, name)
-				}})
-		}
-	}
-	return list
-}
-
 // WithoutExpectation omits the expected result of an operation, or an operation that only
 // compares.
 func WithoutExpectation(s *scenario.Scenario, task, op int) Edit {

@@ -115,7 +115,7 @@ func TestEncode(t *testing.T) {
 			At: []view.Place{{Patch: 0, Off: 1, Ran: "90", Insn: "nop"}, {Patch: 1, Off: 0, Trap: "NMI"}}},
 			{Step: 2, Task: 0, CPU: 1}},
 		Symbols: []view.Symbol{{Name: "f", At: 0xfffffffffffff000, Len: 3}},
-		Bands: []view.Band{{At: 0x1000, Place: "f+0x0", State: "armed", From: 1, To: 2}},
+		Bands:   []view.Band{{At: 0x1000, Place: "f+0x0", State: "armed", From: 1, To: 2}},
 		Deviations: []view.Turn{{Deviation: traces.Deviation{Mover: "cpu1", Name: "idle", Occ: 1, Alt: "cpu0"},
 			Step: 1}},
 		Story: []view.Told{{Step: 2, Text: "It came so."}},
