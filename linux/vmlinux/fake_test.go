@@ -171,6 +171,7 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		"empty":     {nil, "has 0 bytes"},
 		"text":      {[]byte(strings.Repeat("hello\n", 200)), "neither an ELF file nor a vmlinuz"},
+		"xz alone":  {append([]byte("\xfd7zXZ\x00"), make([]byte, 2000)...), "is packed with xz alone"},
 		"half":      {kernel[:len(kernel)/2], "section headers"},
 		"cut":       {packed[:len(packed)-100], "ends after the end of the file"},
 		"old":       {with(packed, 0x206, "\x00\x02"), "protocol 2.00"},

@@ -135,6 +135,9 @@ func packedIn(r io.ReaderAt, size uint64) (*vmlinuz, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case n == 0 && packedBy(head) != "":
+		return nil, fmt.Errorf("is packed with %s alone, as no vmlinuz is: unpack it, and give what comes out",
+			packedBy(head))
 	case n == 0:
 		return nil, fmt.Errorf("is neither an ELF file nor a vmlinuz of %s (it begins with % x): "+
 			"give a vmlinux or a vmlinuz", processors(), head[:min(8, len(head))])

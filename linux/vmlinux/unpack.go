@@ -53,6 +53,16 @@ var packers = []packer{
 	{"lzo", "\x89LZO", nil, true},
 }
 
+// packedBy returns the name of the packer whose data begin so; "" if none's do.
+func packedBy(head []byte) string {
+	for i := range packers {
+		if bytes.HasPrefix(head, []byte(packers[i].magic)) {
+			return packers[i].name
+		}
+	}
+	return ""
+}
+
 // openGzip reads one member and ignores what follows.
 func openGzip(r *bytes.Reader) (io.Reader, error) {
 	z, err := gzip.NewReader(r)

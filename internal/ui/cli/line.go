@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"kpsim/internal/lazyregexp"
 	"kpsim/traces"
 )
 
@@ -23,7 +24,7 @@ func Typed() string {
 	if calledAs != "" {
 		return calledAs
 	}
-	if exe, err := os.Executable(); err == nil && strings.Contains(filepath.ToSlash(exe), "/go-build") {
+	if exe, err := os.Executable(); err == nil && goRun(filepath.ToSlash(exe)) {
 		if _, err := os.Stat("cmd/kpsim"); err == nil {
 			return "go run ./cmd/kpsim"
 		}
@@ -31,6 +32,12 @@ func Typed() string {
 	}
 	return os.Args[0]
 }
+
+// goRun reports whether go run has made a program of that path: in a folder for temporary files, or, since Go 1.24, in
+// its cache, wherever that is: XX/XX…-d/NAME, by a hash.
+func goRun(exe string) bool { return strings.Contains(exe, "/go-build") || cached().MatchString(exe) }
+
+var cached = lazyregexp.New(`/[0-9a-f]{2}/[0-9a-f]{64}-d/[^/]+$`)
 
 // Line joins words to a command line and quotes all but the first for a shell.
 func Line(words ...string) string {
