@@ -66,7 +66,7 @@ func TestNeverFails(t *testing.T) {
 	}
 }
 
-// An error about a scenario's code names the line of its text, once, and whoever called.
+// An error about a scenario's code names the line of its text, once; one about an argument, the line of the call.
 func TestPlaces(t *testing.T) {
 	const wrong = "scenario(\"wrong\")\nf = text(\"f\", \"0f05 c3\")\ntask(\"t\", ops = [call(f)])\n"
 	r := recorded(t, func(t testing.TB) { kpsimtest.Never(t, wrong) })
