@@ -183,7 +183,7 @@ var layers = []layer{
 		free: []string{"*"}},
 	{pkg: "internal/ui/verdict", may: []string{"properties", "sim", "traces"}, free: []string{"*"}}, // golden files
 	{pkg: "internal/ui/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/ui/page",
-		"internal/regular", "internal/ui/verdict", "internal/version"}, free: []string{"*"}},
+		"internal/regular", "internal/lazyregexp", "internal/ui/verdict", "internal/version"}, free: []string{"*"}},
 	{pkg: "internal/ui/table", may: []string{"internal/ui/cli", "internal/ui/page"}, free: []string{"*"}},
 	{pkg: "internal/ui/cli/flags", may: []string{"internal/ui/cli", "internal/ui/cli/inputs", "internal/lazyregexp",
 		"internal/nearest", "smp/image"}, free: []string{"*"}},

@@ -91,7 +91,7 @@ func (f *follower) stands(cpu int) string {
 	}
 	if chain := f.chain(&regs, f.m.Arch().StackPointer(&regs)); chain != nil {
 		says += ", called by " + f.from(chain)
-		if line := f.source.Place(chain[0] - 1); line != "" {
+		if line := f.place(chain); line != "" {
 			says += ", " + line
 		}
 	}
@@ -119,6 +119,17 @@ func (f *follower) chain(regs *arch.Regs, sp arch.Addr) []arch.Addr {
 	return f.source.Chain(arch.Addr(to), sp, load, until)
 }
 
+// place returns the line of the innermost call of a chain whose line is known: of a kernel's functions, those that
+// objects with lines replace.
+func (f *follower) place(chain []arch.Addr) string {
+	for _, a := range chain {
+		if line := f.source.Place(a - 1); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
 // from names the functions of a chain, outermost first.
 func (f *follower) from(chain []arch.Addr) string {
 	var names []string
@@ -137,7 +148,7 @@ func (f *follower) Event(e *traces.Event) *traces.Finding {
 	}
 	name, _, _ := f.m.Names().SymbolAt(arch.Addr(e.A))
 	f.calls = append(f.calls, view.Call{
-		Seq: e.Seq, CPU: e.CPU, Task: e.Task, From: f.from(chain), Where: f.source.Place(chain[0] - 1),
+		Seq: e.Seq, CPU: e.CPU, Task: e.Task, From: f.from(chain), Where: f.place(chain),
 		Says: fmt.Sprintf("%s(%s)", name, f.argument(e.C)), Frames: f.frames(chain),
 	})
 	return nil

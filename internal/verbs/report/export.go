@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/litmus/extract"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/traces"
 	"kpsim/traces/export"
@@ -115,6 +116,10 @@ func (c *Export) export(w io.Writer, file *traces.File, r *replay.Replay) error 
 	}
 	in := r.View(file)
 	if c.To == "columns" {
+		new(kernels.Sources).Follow(r, &in)
+		if o := file.Remark(inputs.OriginObjects); o != "" {
+			in.Kernel += ", with " + o + " laid over it"
+		}
 		return view.Columns(w, name, in)
 	}
 	scene := view.Lay(in, r.Timeline(view.Sites(in)))
