@@ -12,7 +12,7 @@ import (
 )
 
 // The intervals of 20 runs, as by default, contain the mean over many runs of the same patcher, from which the 20 are
-// drawn. Those of calls do in 0.95 of the sets; in 0.90 where few runs have most of the misses. A patch takes few
+// drawn. Those of calls do in 0.94 of the sets; in 0.89 where few runs have most of the misses. A patch takes few
 // different times, so its interval contains the mean less or more often than it says. If all 20 runs are alike there is
 // no interval (Alike), and the mean is off by less than 2 %.
 func TestPriceCoverage(t *testing.T) {

@@ -77,7 +77,7 @@ func (c profiled) covers(t *testing.T, machines int) (measured, other covered) {
 func (c *covered) share() float64 { return float64(c.held) / float64(c.all) }
 
 // The largest error of figures left out is no interval at any percentage. With four figures it bounds the error of a
-// probe that was measured in 0.76 to 0.99 of the sets, and that of another probe in 0.00 to 0.95, by the shape and the
+// probe that was measured in 0.73 to 0.98 of the sets, and that of another probe in 0.00 to 0.95, by the shape and the
 // size of the errors: if they are small the four figures agree, whatever the costs are that none of them has. With two
 // figures it bounds less.
 func TestLargestLeftOutCovers(t *testing.T) {

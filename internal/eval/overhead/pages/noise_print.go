@@ -38,8 +38,8 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 	r := &rows[0]
 	section(fmt.Sprintf("Hits with noise, %s of %s each, in µs, by %s; warm: without", cli.Number(r.Runs, "run"),
 		cli.Number(r.HitsPerRun, "hit"), costsOf(r.Costs)),
-		slices.Concat([]string{"documented", "warm", "mean", "drawn 95 %"}, r.margin.head(),
-			[]string{"sd", "CV %", "skew", "max"}),
+		slices.Concat([]string{"documented µs", "warm µs", "mean µs", "drawn 95 %"}, r.margin.head(),
+			[]string{"sd µs", "CV %", "skew", "max µs"}),
 		func(r *noiseRowJSON) []string {
 			return slices.Concat([]string{documentedCell(r.Documented), fmt.Sprintf("%.3f", r.WarmUsec)},
 				measured("%.3f", r.MeanUsec), r.margin.cell("%.3f", r.MeanUsec.Value),
