@@ -381,31 +381,6 @@ func (c *Verify) print(p *cli.Program, j *job, r *verifyRow) error {
 	return nil
 }
 
-// claim says in one sentence, for a commit message, what a certificate covers: machine, tasks, interrupts, models,
-// and how many deviations. "": there is no certificate.
-func (c *Verify) claim(j *job, r *verifyRow) string {
-	if r.Certificate == "" || len(r.Broken) > 0 {
-		return ""
-	}
-	who := make([]string, 0, len(j.Tasks)+len(j.Sources))
-	for i := range j.Tasks {
-		who = append(who, fmt.Sprintf("%s on cpu%d", j.Tasks[i].Name, j.Tasks[i].CPU))
-	}
-	for i := range j.Sources {
-		s := &j.Sources[i]
-		who = append(who, fmt.Sprintf("a %s of cpu%d at most %s", s.Kind, s.CPU, times(uint64(s.AtMost))))
-	}
-	if len(j.Sources) == 0 {
-		who = append(who, "no interrupt but IPIs")
-	}
-	bound := ""
-	if !r.Full {
-		bound = " with at most " + cli.Number(r.Deviations, "deviation")
-	}
-	return fmt.Sprintf("No schedule of %s%s breaks a property that kpsim checks: %s (%s), fetch model %s, memory "+
-		"model %s.", r.Scenario, bound, cli.Number(j.Machine.CPUs, "CPU"), cli.List(who), r.Fetch, j.Machine.Memory)
-}
-
 func (c *Verify) verdict(p *cli.Program, r *verifyRow) string {
 	switch {
 	case r.Expected == nil:
