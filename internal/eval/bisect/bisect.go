@@ -11,7 +11,9 @@ import (
 
 	"kpsim/internal/edits"
 	"kpsim/internal/eval/review"
+	"kpsim/internal/scenario/onlinux"
 	"kpsim/internal/ui/cli"
+	"kpsim/internal/ui/cli/inputs"
 	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/linux"
 	"kpsim/linux/compile"
@@ -92,6 +94,9 @@ func (c *Bisect) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := c.runnable(base); err != nil {
+		return 0, err
+	}
 	if c.Step {
 		return c.ofTree(p, base)
 	}
@@ -100,6 +105,23 @@ func (c *Bisect) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	return c.interrupted(p)(c.bisect(p, base, steps, first))
+}
+
+// runnable returns an error unless the kernel can run one of the scenarios that are named: a tree whose engine isn't
+// changed would be good without a look at them.
+func (c *Bisect) runnable(base *linux.Kernel) error {
+	list, err := inputs.Load(c.Scenarios)
+	if err != nil || len(c.Scenarios) == 0 {
+		return err
+	}
+	for _, j := range list {
+		sc := *j.Scenario
+		if err = onlinux.Set(&sc, base); err == nil {
+			return nil
+		}
+		err = j.FileFirst(fmt.Errorf("%s: %w", j.Name, err))
+	}
+	return err
 }
 
 // interrupted returns a function that turns an error of what was stopped into a status.

@@ -20,9 +20,12 @@ import (
 func Set(s *scenario.Scenario, k *linux.Kernel) error {
 	m := &s.Machine
 	if m.Arch != k.Processor {
-		of := target.Words[k.Processor]
-		return fmt.Errorf("it is for %s, and the kernel %s for %s; take a scenario for %s (kpsim list scenarios "+
-			"--search %s), or leave the kernel out", target.Words[m.Arch], k.Image.Release, of, of, of)
+		of, search := target.Words[k.Processor], ""
+		if k.Processor != 0 { // those for the first processor don't name it
+			search = " (kpsim list scenarios --search " + of + ")"
+		}
+		return fmt.Errorf("it is for %s, and the kernel %s for %s; take a scenario for %s%s, or leave the kernel out",
+			target.Words[m.Arch], k.Image.Release, of, of, search)
 	}
 	if id := k.ID(); m.Image != "" && m.Image != id {
 		return fmt.Errorf("it is of the kernel %s, and %s is %s; give the file that it names", m.Image, k.Image.Path,
