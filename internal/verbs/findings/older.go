@@ -83,7 +83,11 @@ func traceOf(path, scenario string) *traces.File {
 
 // existingTrace describes the origin of an existing trace, as far as it is known.
 func (c *Explore) describeExisting(j *job, path string, file *traces.File) existingTrace {
-	o := existingTrace{Trace: path, next: "to look at it:  " + c.Kernel.Line("replay", path)}
+	line := c.Kernel.Line("replay", path)
+	if s, err := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine); err == nil && !s.Machine.Guest() {
+		line = cli.Line(cli.Typed(), "replay", path) // of kpsim's own engine, whatever this search is of
+	}
+	o := existingTrace{Trace: path, next: "to look at it:  " + line}
 	switch source := file.Remark(inputs.OriginSource); {
 	case source == "":
 		o.Says = "isn't one of these runs, but of an earlier exploration: it breaks " + file.Property
