@@ -14,6 +14,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/blame"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/ui/cli"
 	"kpsim/internal/ui/cli/inputs"
@@ -58,7 +59,7 @@ type Search struct {
 func (*Search) Help() string {
 	return `Measure how fast the strategies are, and how soon they find each mutant and a harder bug.
 
-Prints first how many whole schedules of safe-none each strategy runs per second. Then it prints how many schedules each strategy needs to the first violation, the median over the seeds and (from 6 seeds on) its 95 % interval: for each mutant, and for a bug that needs three CPUs in one window of three instructions; or for the scenarios that are named. "portfolio/best" is the portfolio's median divided by that of the best other strategy, with its upper 95 % bound by the bootstrap (5 seeds or more). The medians are the same on every computer; the speeds are those of this computer now.
+Prints first how many whole schedules of safe-none each strategy runs per second. Then it prints how many schedules each strategy needs to the first violation, the median over the seeds and (from 6 seeds on) its 95 % interval, and how many searches found one within their schedules: for each mutant, and for a bug that needs three CPUs in one window of three instructions; or for the scenarios that are named. "portfolio/best" is the portfolio's median divided by that of the best other strategy, with its upper 95 % bound by the bootstrap (5 seeds or more). The medians are the same on every computer; the speeds are those of this computer now.
 
 Examples:
 
@@ -109,12 +110,13 @@ type searchRow struct {
 
 type medianCell struct {
 	Strategy string         `json:"strategy"`
-	Median   *uint64        `json:"median"` // null: more than most
-	Low      *uint64        `json:"low"`    // of its 95 % interval, by order statistics; null: there is none of so few searches
-	High     *uint64        `json:"high"`   // null: more than most, or there is none
-	Runs     []uint64       `json:"runs"`   // of each search, the fewest first; most+1: it found nothing
-	Found    int            `json:"found"`  // the number of searches that found it
-	By       map[string]int `json:"by"`     // the properties that were broken first
+	Median   *uint64        `json:"median"`      // null: more than most
+	Low      *uint64        `json:"low"`         // of its 95 % interval, by order statistics; null: there is none
+	High     *uint64        `json:"high"`        // null: more than most, or there is none
+	Runs     []uint64       `json:"runs"`        // of each search, the fewest first; most+1: it found nothing
+	Found    int            `json:"found"`       // the number of searches that found it
+	Share    *[2]float64    `json:"found_share"` // 95 % interval of their share (Wilson); null: seeds change nothing
+	By       map[string]int `json:"by"`          // the properties that were broken first
 }
 
 func (c *Search) Run(p *cli.Program) (int, error) {
@@ -141,7 +143,8 @@ func (c *Search) Run(p *cli.Program) (int, error) {
 	}
 	if c.stop.Load() {
 		c.line.Clear()
-		fmt.Fprintln(p.Err, "kpsim: interrupted; the rows that are printed are whole")
+		fmt.Fprintf(p.Err, "kpsim: interrupted; %s of %d are printed, and whole\n", cli.Number(len(r.Bugs), "row"),
+			len(c.bugs))
 		return cli.Interrupted, nil
 	}
 	c.line.Complete()
@@ -276,6 +279,7 @@ func (c *Search) search(p *cli.Program, r *searched, b *bug) error {
 	row := searchRow{Bug: b.name, Scenario: b.scenario.Name, Most: c.Most}
 	line, cells := fmt.Sprintf("  %-*s", bugWidth, b.name), []string{}
 	ends := fmt.Sprintf("  %-*s", bugWidth, "  95 %")
+	finds := fmt.Sprintf("  %-*s", bugWidth, "  found")
 	var portfolio, best *explore.Standings
 	for _, name := range searching() {
 		c.line.Part(b.name+", "+name, 1)
@@ -312,8 +316,13 @@ func (c *Search) search(p *cli.Program, r *searched, b *bug) error {
 			ends += fmt.Sprintf(" %*s", medianWidth, interval)
 			cell += " (" + interval + ")"
 		}
+		if !sched.Seedless(name) {
+			low, high := blame.Wilson(found, c.Seeds)
+			one.Share = &[2]float64{low, high}
+		}
+		finds += fmt.Sprintf(" %*s", medianWidth, fmt.Sprintf("%d/%d", found, c.Seeds))
 		row.Medians = append(row.Medians, one)
-		cells = append(cells, name+" "+cell)
+		cells = append(cells, fmt.Sprintf("%s %s, found %d/%d", name, cell, found, c.Seeds))
 		if portfolio == nil {
 			portfolio = lap
 			row.Most = min(c.Most, max(mostTimes*lap.Median(), mostLeast))
@@ -339,16 +348,32 @@ func (c *Search) search(p *cli.Program, r *searched, b *bug) error {
 	case c.Seeds < explore.MedianSeeds:
 		fmt.Fprintln(p.Out, line)
 	default:
-		fmt.Fprintf(p.Out, "%s\n%s\n", line, ends)
+		fmt.Fprintf(p.Out, "%s\n%s\n%s  within %s\n", line, ends, finds, cli.Number(row.Most, "schedule"))
+	}
+	if best == nil && portfolio.Median() > row.Most && b.mutant == "" {
+		c.line.Clear()
+		fmt.Fprintf(p.Err, "kpsim: %s: half of the searches or more found nothing, by any strategy: %s\n", b.name,
+			b.advice())
 	}
 	return nil
+}
+
+// advice says what to do where a scenario's race is found by no strategy.
+func (b *bug) advice() string {
+	if b.scenario.Expect.Sometimes {
+		return "give them more schedules (--most)"
+	}
+	return "it expects none; name one with a race, or give a mutant"
 }
 
 // bound sets the interval of the median, and prints it; "" if the searches are too few for one.
 func (m *medianCell) bound(lap *explore.Standings, most uint64) string {
 	f := lap.First("", most)
-	if f.Seeds < explore.MedianSeeds {
+	switch {
+	case f.Seeds < explore.MedianSeeds:
 		return ""
+	case sched.Seedless(m.Strategy): // the searches are one search
+		return "any seed"
 	}
 	_, low, high := f.Median()
 	switch {

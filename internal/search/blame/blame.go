@@ -218,7 +218,7 @@ func (n *sampler) sample(cut int) *Odds {
 		n.ran(&o, run.Property == n.breaks)
 	}
 	o.Runs = max(o.Runs, 1)
-	if o.Low, o.High = wilson(o.Fails, o.Runs); cut == len(n.rec.All) {
+	if o.Low, o.High = Wilson(o.Fails, o.Runs); cut == len(n.rec.All) {
 		o.Low, o.High = o.Chance(), o.Chance()
 	}
 	n.curve = slices.Insert(n.curve, at, o)
@@ -307,11 +307,11 @@ func (n *sampler) label(question int) traces.Deviation {
 	return traces.Deviation(spot.Anchor())
 }
 
-// wilson returns the 95 % interval of a probability after k successes in n trials (Wilson, "Probable inference, the
+// Wilson returns the 95 % interval of a probability after k successes in n trials (Wilson, "Probable inference, the
 // law of succession, and statistical inference", 1927). After one to three successes, or failures, its nearer end is
 // that of a Poisson count: Wilson's own covers as little as 84 % there (Brown, Cai and DasGupta, "Interval estimation
 // for a binomial proportion", 2001).
-func wilson(k, n int) (low, high float64) {
+func Wilson(k, n int) (low, high float64) {
 	if n == 0 {
 		return 0, 1
 	}

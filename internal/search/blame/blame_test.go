@@ -129,17 +129,17 @@ func TestNoReturnUnderAnotherStrategy(t *testing.T) {
 // Against the table of Brown, Cai and DasGupta, "Interval estimation for a
 // binomial proportion" (2001), and by the equation that defines it.
 func TestWilson(t *testing.T) {
-	low, high := wilson(0, 10)
+	low, high := Wilson(0, 10)
 	assert.InDelta(t, 0, low, 1e-9)
 	assert.InDelta(t, 0.2775, high, 1e-4)
-	low, high = wilson(5, 10)
+	low, high = Wilson(5, 10)
 	assert.InDelta(t, 0.2366, low, 1e-4)
 	assert.InDelta(t, 0.7634, high, 1e-4)
-	low, high = wilson(0, 0)
+	low, high = Wilson(0, 0)
 	assert.Equal(t, [2]float64{0, 1}, [2]float64{low, high})
 	for _, k := range []int{17, 150, 383} {
 		p := float64(k) / 400
-		low, high = wilson(k, 400)
+		low, high = Wilson(k, 400)
 		for _, b := range []float64{low, high} {
 			assert.InDelta(t, 1.959964*1.959964*b*(1-b)/400, (p-b)*(p-b), 1e-9)
 		}
@@ -158,7 +158,7 @@ func TestWilsonCovers(t *testing.T) {
 			}
 			held := 0.0
 			for k := range n + 1 {
-				if low, high := wilson(k, n); low <= p && p <= high {
+				if low, high := Wilson(k, n); low <= p && p <= high {
 					held += choose(n, k, p)
 				}
 			}

@@ -39,7 +39,7 @@ func (c *Verify) claim(j *job, r *verifyRow) string {
 		cli.Number(r.Runs, "schedule"), r.Pruned, version.This())
 }
 
-// engineOf names the engine that a scenario runs on: a kernel's, with the objects laid over it, or kpsim's of an edition;
+// engineOf names the engine that a scenario runs on: a kernel's, with the objects over it, or kpsim's of an edition;
 // and how it was broken on purpose.
 func (c *Verify) engineOf(j *job) string {
 	m := &j.Machine
