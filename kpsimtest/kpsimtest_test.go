@@ -66,6 +66,16 @@ func TestNeverFails(t *testing.T) {
 	}
 }
 
+// A scenario with nothing to interleave shows nothing, and doesn't pass.
+func TestNeverAlone(t *testing.T) {
+	const alone = "scenario(\"alone\")\nf = text(\"f\", \"31c0 c3\")\ntask(\"t\", ops = [call(f)])\n"
+	for _, options := range [][]kpsimtest.Option{{}, {kpsimtest.Deviations(2)}} {
+		r := recorded(t, func(t testing.TB) { kpsimtest.Never(t, alone, options...) })
+		require.Len(t, r.errors, 1)
+		require.Contains(t, r.errors[0], "alone: nothing could interleave: ")
+	}
+}
+
 // An error about a scenario's code names the line of its text, once; one about an argument, the line of the call.
 func TestPlaces(t *testing.T) {
 	const wrong = "scenario(\"wrong\")\nf = text(\"f\", \"0f05 c3\")\ntask(\"t\", ops = [call(f)])\n"

@@ -20,8 +20,8 @@ import (
 	"kpsim/sched"
 )
 
-// Never fails the test if a schedule of the scenario breaks a property. The shrunk witness of each is written to
-// testdata/TEST. If the scenario says never(canary = …) and schedules are drawn, the search is also made with that
+// Never fails the test if a schedule of the scenario breaks a property, or if no schedule has anything to decide. The
+// shrunk witness of each property is written to testdata/TEST. If the scenario says never(canary = …) and schedules are drawn, the search is also made with that
 // mutant, and must find it: otherwise it is blind.
 //
 // In a rapid.Check the failure says only the property, so that rapid shrinks what it has drawn; the witness of the
@@ -39,6 +39,10 @@ func Never[S Scenario](t TB, scenario S, options ...Option) {
 	o := search(t, in, c, c.mutant, true)
 	for _, w := range o.witnesses {
 		t.Errorf("%s", failure(t, in, &o, w))
+	}
+	if o.points == 0 && len(o.witnesses) == 0 {
+		t.Errorf("%s: nothing could interleave: no schedule had a decision to take; give the scenario a second task or "+
+			"timer()", in.Name)
 	}
 	if c.deviations >= 0 && !o.complete && !t.Failed() {
 		t.Errorf("%s: not every schedule of at most %d deviations was run: %d were", in.Name, c.deviations, o.runs)
@@ -64,7 +68,8 @@ func Sometimes[S Scenario](t TB, scenario S, property string, options ...Option)
 // An outcome is the result of a search.
 type outcome struct {
 	runs      uint64
-	complete  bool // every requested schedule was run
+	points    uint64 // decisions, over all runs
+	complete  bool   // every requested schedule was run
 	broken    map[string]uint64
 	witnesses []*shrink.Witness
 }
@@ -152,12 +157,12 @@ func search(t TB, in *inputs.Input, c *config, mutant string, witnesses bool) ou
 		spec.Runs = 0
 		var v *proof.Verified
 		if v, err = proof.Verify(proof.Proof{Spec: spec, Deviations: c.deviations}); err == nil {
-			o = outcome{v.Runs, v.Complete, v.Broken, v.Witnesses}
+			o = outcome{v.Runs, v.Points, v.Complete, v.Broken, v.Witnesses}
 		}
 	} else {
 		var r *explore.Result
 		if r, err = explore.Run(spec); err == nil {
-			o = outcome{r.Runs, true, r.Broken, r.Witnesses}
+			o = outcome{r.Runs, r.Counts.Points, true, r.Broken, r.Witnesses}
 		}
 	}
 	if c.ctx.Err() != nil {

@@ -230,7 +230,8 @@ const (
 	FtraceTrampolinesOwn    FtraceTrampolinesSetting = "own"
 )
 
-// Machine is machine() of the language: the machine and its kernel: see the next table.
+// Machine is machine() of the language: the machine and its kernel: its settings have the next table of
+// docs/scenarios.md.
 func (s *Scenario) Machine() *Machine { return &Machine{s.only("machine")} }
 
 // Machine is what Machine makes, for its options.

@@ -45,7 +45,7 @@ var chapters = []chapter{
 			says: "`name` is the scenario's (by default the file's), `says` a sentence that says what it shows; " +
 				"`needs`: what shrinking a violation must keep: `\"interrupt\"`, see [below](#what-is-expected)"},
 		{sig: machineSig(), do: (*loader).doMachine,
-			says: "the machine and its kernel: see the next table"},
+			says: "the machine and its kernel: its settings have the next table of docs/scenarios.md"},
 	}},
 	{"Text and data", slices.Concat(makers(scenario.TheTexts, scenario.TheDatas, scenario.TheAliases), []verb{
 		{sig: `elf(file, at = None)`, do: (*loader).doELF,

@@ -117,8 +117,8 @@ func (f *fault) what() string {
 		return does + ": a breakpoint of its own, which nobody handles: leave it out; register(k) puts one " +
 			"where a kprobe is"
 	case smpev.VecUD:
-		return does + ": traps, as BUG() does, and no handler takes it: give the call arguments with which it " +
-			"isn't reached"
+		return does + ": is undefined on this machine, as BUG()'s is, and no handler takes the trap: give the call " +
+			"arguments with which it isn't reached"
 	case smpev.VecDE:
 		return does + ": divides by zero, or the quotient has too many bits: give the call other arguments"
 	}

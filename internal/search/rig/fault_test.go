@@ -56,7 +56,7 @@ func TestFaults(t *testing.T) {
 		{"31 c9 f7 f1 c3", "call(f)",
 			"f+0x2: div %ecx: divides by zero, or the quotient has too many bits: give the call other arguments"},
 		{"0f 0b c3", "call(f)",
-			"f+0x0: ud2: traps, as BUG() does, and no handler takes it: give the call arguments with which it isn't reached"},
+			"f+0x0: ud2: is undefined on this machine, as BUG()'s is, and no handler takes the trap: give the call arguments with which it isn't reached"},
 		{"90 cc 90 c3", "call(f)",
 			"f+0x1: int3: a breakpoint of its own, which nobody handles: leave it out; register(k) puts one where a kprobe is"},
 		{"e8 fb ff 0f 00 c3", "call(f)", `f+0x5: m is of module "mod", which isn't loaded then: insmod() first`},
