@@ -68,7 +68,7 @@ func TestNeverFails(t *testing.T) {
 
 // A scenario with nothing to interleave shows nothing, and doesn't pass.
 func TestNeverAlone(t *testing.T) {
-	const alone = "scenario(\"alone\")\nf = text(\"f\", \"31c0 c3\")\ntask(\"t\", ops = [call(f)])\n"
+	const alone = "scenario('alone')\nf = text('f', '31c0 c3')\ntask('t', ops = [call(f)])\n"
 	for _, options := range [][]kpsimtest.Option{{}, {kpsimtest.Deviations(2)}} {
 		r := recorded(t, func(t testing.TB) { kpsimtest.Never(t, alone, options...) })
 		require.Len(t, r.errors, 1)

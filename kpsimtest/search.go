@@ -21,8 +21,8 @@ import (
 )
 
 // Never fails the test if a schedule of the scenario breaks a property, or if no schedule has anything to decide. The
-// shrunk witness of each property is written to testdata/TEST. If the scenario says never(canary = …) and schedules are drawn, the search is also made with that
-// mutant, and must find it: otherwise it is blind.
+// shrunk witness of each property is written to testdata/TEST. If the scenario says never(canary = …) and schedules
+// are drawn, the search is also made with that mutant, and must find it: otherwise it is blind.
 //
 // In a rapid.Check the failure says only the property, so that rapid shrinks what it has drawn; the witness of the
 // smallest is logged. A canary isn't looked for there.
@@ -41,8 +41,8 @@ func Never[S Scenario](t TB, scenario S, options ...Option) {
 		t.Errorf("%s", failure(t, in, &o, w))
 	}
 	if o.points == 0 && len(o.witnesses) == 0 {
-		t.Errorf("%s: nothing could interleave: no schedule had a decision to take; give the scenario a second task or "+
-			"timer()", in.Name)
+		t.Errorf("%s: nothing could interleave: no schedule had a decision to take; give the scenario a second task "+
+			"or timer()", in.Name)
 	}
 	if c.deviations >= 0 && !o.complete && !t.Failed() {
 		t.Errorf("%s: not every schedule of at most %d deviations was run: %d were", in.Name, c.deviations, o.runs)

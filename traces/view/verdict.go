@@ -43,7 +43,7 @@ func (t *teller) headline() string {
 		}
 	}
 	if t.in.Message != "" {
-		s += ": " + traces.Readable(t.in.Message, t.where, t.in.task, t.in.lock)
+		s += ": " + t.in.Arch.InWords(traces.Readable(t.in.Message, t.where, t.in.task, t.in.lock))
 	}
 	return s
 }
