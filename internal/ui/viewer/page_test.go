@@ -232,6 +232,8 @@ func TestLink(t *testing.T) {
 	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#e91'"))
 	p.until("document.getElementById('run0').dataset.step === '%d'", stepOf(r.Scene, 91))
 	p.shows(0, &r, stepOf(r.Scene, 91))
+	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#94'")) // as people write it
+	p.until("document.getElementById('run0').dataset.step === '%d'", stepOf(r.Scene, 94))
 	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#step=7'"))
 	p.until("document.getElementById('run0').dataset.step === '7'")
 	p.shows(0, &r, 7)

@@ -195,7 +195,7 @@ class Host {
 	// page stays where it is, and so does the address.
 	fromHash(hash = location.hash) {
 		this.forget();
-		const [, left, right] = hash.replace("%2C", ",").match(/^#(?:e(\d+))?(?:,e(\d+))?$/) ?? [];
+		const [, left, right] = hash.replace("%2C", ",").match(/^#(?:e?(\d+))?(?:,e?(\d+))?$/) ?? [];
 		const at = new URLSearchParams(left || right ? { ...left && { event: left }, ...right && { right } } : hash.slice(1));
 		const steps = at.has("step"), was = this.together, wrong = [];
 		this.together = was && !(at.has("right") && (steps || at.has("event")));
