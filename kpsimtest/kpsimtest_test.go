@@ -68,7 +68,12 @@ func TestNeverFails(t *testing.T) {
 
 // A scenario with nothing to interleave shows nothing, and doesn't pass.
 func TestNeverAlone(t *testing.T) {
-	const alone = "scenario('alone')\nf = text('f', '31c0 c3')\ntask('t', ops = [call(f)])\n"
+	const alone = "scenario('alone')\nf = text('f', '31c0 c3')\ntask('t', ops = [call(f), write(f, '31db')])\n"
+	r := recorded(t, func(t testing.TB) {
+		kpsimtest.Never(t, strings.Replace(alone, ", write(f, '31db')])", "])\ntask('u', cpu = 1, ops = [call(f)])", 1))
+	})
+	require.Len(t, r.errors, 1)
+	require.Contains(t, r.errors[0], "alone: nothing is patched: ")
 	for _, options := range [][]kpsimtest.Option{{}, {kpsimtest.Deviations(2)}} {
 		r := recorded(t, func(t testing.TB) { kpsimtest.Never(t, alone, options...) })
 		require.Len(t, r.errors, 1)

@@ -20,9 +20,10 @@ import (
 	"kpsim/sched"
 )
 
-// Never fails the test if a schedule of the scenario breaks a property, or if no schedule has anything to decide. The
-// shrunk witness of each property is written to testdata/TEST. If the scenario says never(canary = …) and schedules
-// are drawn, the search is also made with that mutant, and must find it: otherwise it is blind.
+// Never fails the test if a schedule of the scenario breaks a property, or if nothing is patched, or no schedule has
+// anything to decide. The shrunk witness of each property is written to testdata/TEST. If the scenario says
+// never(canary = …) and schedules are drawn, the search is also made with that mutant, and must find it: otherwise it
+// is blind.
 //
 // In a rapid.Check the failure says only the property, so that rapid shrinks what it has drawn; the witness of the
 // smallest is logged. A canary isn't looked for there.
@@ -40,7 +41,11 @@ func Never[S Scenario](t TB, scenario S, options ...Option) {
 	for _, w := range o.witnesses {
 		t.Errorf("%s", failure(t, in, &o, w))
 	}
-	if o.points == 0 && len(o.witnesses) == 0 {
+	switch why := in.NothingPatched(); {
+	case len(o.witnesses) > 0:
+	case why != "":
+		t.Errorf("%s: %s", in.Name, why)
+	case o.points == 0:
 		t.Errorf("%s: nothing could interleave: no schedule had a decision to take; give the scenario a second task "+
 			"or timer()", in.Name)
 	}

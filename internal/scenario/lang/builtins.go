@@ -186,9 +186,32 @@ func (c *call) defaultOf(name string) string {
 	return ""
 }
 
-// deed is what the call returns if it says what to do.
-func (c *call) deed(op *scenario.Op, step *scenario.Step) deed {
-	return deed{verb: c.name, op: op, step: step, at: c.at}
+// deed is what a call returns if it says what to do.
+func (l *loader) deed(c *call, op *scenario.Op, step *scenario.Step) deed {
+	d := deed{verb: c.name, op: op, step: step, at: c.at, used: new(bool)}
+	l.made = append(l.made, d)
+	return d
+}
+
+// idle returns an error that names a call that says what to do, and isn't given to any task or handler, wherever its
+// line is executed; nil if there is none.
+func (l *loader) idle() error {
+	used := make(map[syntax.Position]bool)
+	for _, d := range l.made {
+		used[d.at] = used[d.at] || *d.used
+	}
+	for _, d := range l.made {
+		switch {
+		case used[d.at]:
+		case d.op != nil:
+			return l.failf(d.at, "this %s() is in no task: nothing does it; put it into a task's ops, or leave it out",
+				d.verb)
+		default:
+			return l.failf(d.at, "this %s() is in no handler: nothing does it; put it into a probe's pre or post, or "+
+				"leave it out", d.verb)
+		}
+	}
+	return nil
 }
 
 // calledOnce lists the functions that a program may call at most once.

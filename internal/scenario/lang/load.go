@@ -145,6 +145,7 @@ type loader struct {
 	padding     map[string]int                    // bytes at the end of a function of an object that only fill a gap
 	blacklisted map[arch.Addr]bool                // functions of objects
 	position    map[scenario.Part]syntax.Position // where each part was written
+	made        []deed                            // operations and steps, used or not
 	said        [len(calledOnce)]bool             // which of the calls of calledOnce were made
 	budget      budget                            // what is left for the program
 }
@@ -409,6 +410,9 @@ func LoadUsed(name string, src []byte, open func(file string) ([]byte, error)) (
 	}
 	if err := vet.Unused(&l.s); err != nil {
 		return nil, l.locate(err)
+	}
+	if err := l.idle(); err != nil {
+		return nil, err
 	}
 	return &l.s, nil
 }

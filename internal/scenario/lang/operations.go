@@ -379,12 +379,12 @@ func signature(k *scenario.Operation) string {
 
 // operation makes an operation of a task, and the step of a handler that does the same.
 func operation(k *scenario.Operation) func(*loader, *call) (starlark.Value, error) {
-	return func(_ *loader, c *call) (starlark.Value, error) {
+	return func(l *loader, c *call) (starlark.Value, error) {
 		op := &scenario.Op{Kind: k}
 		if err := c.readParams(k, op); err != nil {
 			return nil, err
 		}
-		d := c.deed(op, nil)
+		d := l.deed(c, op, nil)
 		if k.Step != nil && len(op.Args) == 0 && !op.Changed && !op.Checked && !op.On {
 			d.step = &scenario.Step{Kind: k.Step, Target: op.Target}
 		}

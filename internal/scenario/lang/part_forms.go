@@ -412,6 +412,7 @@ func readOps(a *argument) error {
 			return noOperation(j, d, v)
 		}
 		a.l.position[scenario.PartIn(a.list, n, j)] = d.at
+		*d.used = true
 		*to = append(*to, *d.op)
 	}
 	return nil

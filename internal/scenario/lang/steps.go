@@ -131,7 +131,7 @@ func step(k *scenario.StepKind) func(*loader, *call) (starlark.Value, error) {
 				return nil, err
 			}
 		}
-		return c.deed(nil, st), nil
+		return l.deed(c, nil, st), nil
 	}
 }
 
@@ -176,6 +176,7 @@ func handler(what string, v starlark.Value) ([]scenario.Step, error) {
 			return nil, fmt.Errorf("%s[%d] is %s; a step is one of %s", what, i, describe(v),
 				nearest.Quoted(scenario.StepWords()))
 		}
+		*d.used = true
 		steps = append(steps, *d.step)
 	}
 	return steps, nil

@@ -80,6 +80,7 @@ type deed struct {
 	op   *scenario.Op
 	step *scenario.Step
 	at   syntax.Position
+	used *bool // a task or a handler has it
 }
 
 func (d deed) String() string { return d.verb + "()" }

@@ -44,6 +44,26 @@ func TestLoadUsed(t *testing.T) {
 }
 
 // What comes along, and what is drawn, uses its probes: it may be searched.
+// TestLoadUsedOps: an operation or a step that no task or handler has is named; one of a loop or a list that is used in
+// part isn't.
+func TestLoadUsedOps(t *testing.T) {
+	const head = "machine(cpus = 2)\nf = text(\"f\", \"31c0 c3\")\n"
+	for program, want := range map[string]string{
+		"write(f, 'cc')\ntask('t', ops = [call(f)])\n":                           "3:1: this write() is in no task",
+		"k = kprobe('k', f)\ncount()\ntask('t', ops = [register(k), call(f)])\n": "4:1: this count() is in no handler",
+		"both = [call(f), schedule()]\ntask('t', ops = both * 2)\n":              "",
+		"some = [call(f, n) for n in range(3)]\ntask('t', ops = some[:1])\n":     "",
+		"k = kprobe('k', f, pre = [count()])\ntask('t', ops = [register(k)])\n":  "",
+	} {
+		_, err := lang.LoadUsed("ops.star", []byte(head+program), nil)
+		if want == "" {
+			require.NoError(t, err, program)
+		} else {
+			require.ErrorContains(t, err, want, program)
+		}
+	}
+}
+
 func TestLoadUsedOthers(t *testing.T) {
 	for _, name := range library.Names() {
 		src, err := library.Source(name)

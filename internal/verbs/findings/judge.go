@@ -185,10 +185,6 @@ func (r *row) recordFollowers(after uint64, ignored properties.Set) {
 	}
 }
 
-// nothingPatched is why a Never is meaningless for a scenario that patches no text.
-const nothingPatched = "nothing is patched: no task registers a probe, stores to text, flips a label, loads a module " +
-	"or calls for ftrace; add register(k), or write(f, …), to one's ops"
-
 // judgeNever records whether a Never can be trusted.
 func (c *Explore) judgeNever(r *row, res *explore.Result, canary bool) {
 	e := &r.job.Expect
@@ -197,8 +193,8 @@ func (c *Explore) judgeNever(r *row, res *explore.Result, canary bool) {
 		r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
 	}
 	switch n := &res.Census; {
-	case !r.job.Patches() && !r.job.WantsErrno() && !r.job.ChecksStores():
-		r.expect(false, nothingPatched)
+	case r.job.NothingPatched() != "":
+		r.expect(false, r.job.NothingPatched())
 		r.advice = cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
 	case e.Canary == "" && r.job.NothingProbed(n):
 		r.recordRefused(res)

@@ -387,8 +387,8 @@ func (c *Verify) judge(j *job, r *verifyRow, bound int) {
 		expect(false, "expected "+inputs.Never)
 	case r.Points == 0:
 		expect(false, "no schedule has a choice: this shows nothing")
-	case !j.Patches() && !j.WantsErrno() && !j.ChecksStores():
-		expect(false, nothingPatched)
+	case j.NothingPatched() != "":
+		expect(false, j.NothingPatched())
 	default:
 		reason := "not complete"
 		if !c.Full {

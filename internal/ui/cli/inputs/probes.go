@@ -110,6 +110,16 @@ func (j *Input) NeverJumps(mutated string) (lines []*scenario.Fault, blind strin
 	return lines, blind
 }
 
+// NothingPatched says why a Never is meaningless for a scenario that patches no text; "" for others, and for those
+// that check answers or stores.
+func (j *Input) NothingPatched() string {
+	if j.Patches() || j.WantsErrno() || j.ChecksStores() {
+		return ""
+	}
+	return "nothing is patched: no task registers a probe, stores to text, flips a label, loads a module or calls " +
+		"for ftrace; add register(k), or write(f, …), to one's ops"
+}
+
 // NothingProbed reports whether every registration was refused although the scenario doesn't
 // expect it.
 func (j *Input) NothingProbed(n *rig.Census) bool {
